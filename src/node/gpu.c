@@ -24,15 +24,24 @@ struct child {
     struct bh_link *link;
 };
 
+/* Whose events a child waits for. */
+struct watcher {
+    char gpu[48];
+    uint32_t minor;
+    struct child child;
+    bh_ns from;              /* not before: when the child may start again */
+};
+
 struct bh_gpu_client {
     char *program, *library, *proc_root, **env;
     bh_ns read_deadline, change_deadline;
-    struct child answering, watching;
-    pid_t abandoned[BH_GPU_ABANDONED_MAX + 2];
+    struct child answering;
+    struct watcher watchers[BH_GPU_WATCHED_MAX];
+    uint32_t watcher_count;
+    pid_t abandoned[BH_GPU_ABANDONED_MAX + 1 + BH_GPU_WATCHED_MAX];
     uint32_t abandoned_count;
     uint64_t call;           /* number of the last request */
-    bh_ns watch_from;        /* not before: when the event child may start again */
-    char hidden[BH_GPU_HIDDEN_MAX][32]; /* "--hide=/dev/nvidia3": which the children do not see */
+    uint32_t hidden[BH_GPU_HIDDEN_MAX]; /* minors of the GPUs that the children do not see */
     uint32_t hidden_count;
 };
 
@@ -98,22 +107,46 @@ room_for_child(struct bh_gpu_client *client)
     return client->abandoned_count < BH_GPU_ABANDONED_MAX;
 }
 
+/* The command line of a child, and its memory. */
+struct words {
+    const char *argv[BH_GPU_HIDDEN_MAX + 8];
+    char hide[BH_GPU_HIDDEN_MAX][32], only[32];
+};
+
+static void
+write_words(const struct bh_gpu_client *client, const struct watcher *watcher, struct words *words)
+{
+    const char *const fixed[] = { client->program, "--library", client->library, "--proc-root",
+                                  client->proc_root };
+    uint32_t count = BH_COUNT(fixed);
+
+    memcpy(words->argv, fixed, sizeof fixed);
+    for (uint32_t i = 0; i < client->hidden_count && !watcher; i++) {
+        snprintf(words->hide[i], sizeof words->hide[i], "--hide=/dev/nvidia%u", client->hidden[i]);
+        words->argv[count++] = words->hide[i];
+    }
+    if (watcher) {
+        snprintf(words->only, sizeof words->only, "--only=/dev/nvidia%u", watcher->minor);
+        words->argv[count++] = words->only;
+        words->argv[count++] = "--events";
+        words->argv[count++] = watcher->gpu;
+    }
+    words->argv[count] = NULL;
+}
+
 /* Only the socket, as descriptor 3, and standard error reach the child; signals are as
  * in a fresh process, and the terminal's do not reach it. */
 static int
-spawn(const struct bh_gpu_client *client, int socket, bool events, pid_t *ret_pid)
+spawn(const struct bh_gpu_client *client, int socket, const struct watcher *watcher,
+      pid_t *ret_pid)
 {
-    const char *argv[BH_GPU_HIDDEN_MAX + 8] = { client->program, "--library", client->library,
-                                                "--proc-root", client->proc_root };
-    uint32_t count = 5;
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
+    struct words words;
     sigset_t none, all;
     int error;
 
-    for (uint32_t i = 0; i < client->hidden_count; i++)
-        argv[count++] = client->hidden[i];
-    argv[count] = events ? "--events" : NULL;
+    write_words(client, watcher, &words);
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawn_file_actions_init(&files);
@@ -128,15 +161,17 @@ spawn(const struct bh_gpu_client *client, int socket, bool events, pid_t *ret_pi
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setpgroup(&attributes, 0);
     error = posix_spawn(ret_pid, client->program, &files, &attributes,
-                        (char *const *)(uintptr_t)argv, client->env);
+                        (char *const *)(uintptr_t)words.argv, client->env);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
     return error;
 }
 
+/* `watcher`: NULL for the child that answers. */
 static bh_rc
-start(struct bh_gpu_client *client, struct child *child, bool events, struct bh_err *err)
+start(struct bh_gpu_client *client, struct watcher *watcher, struct bh_err *err)
 {
+    struct child *child = watcher ? &watcher->child : &client->answering;
     int pair[2], error;
 
     if (!room_for_child(client)) {
@@ -146,7 +181,7 @@ start(struct bh_gpu_client *client, struct child *child, bool events, struct bh_
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return bh_err_errno(err, "cannot make a socket pair for the gpu child");
-    error = spawn(client, pair[1], events, &child->pid);
+    error = spawn(client, pair[1], watcher, &child->pid);
     bh_fd_close(pair[1]);
     if (error) {
         bh_fd_close(pair[0]);
@@ -262,7 +297,7 @@ ask_child(struct bh_gpu_client *client, struct request *request, struct bh_err *
 
     check_idle(client);
     if (client->answering.pid == 0)
-        rc = start(client, &client->answering, false, err);
+        rc = start(client, NULL, err);
     if (rc != BH_OK)
         return rc;
     ask->call = ++client->call;
@@ -330,18 +365,33 @@ client_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_invento
         .instance_count = request.answer.instances.count,
     };
     memcpy(ret_inventory->driver, request.answer.driver, sizeof ret_inventory->driver);
+    for (uint32_t i = 0; i < ret_inventory->gpu_count; i++)
+        if (*ret_inventory->gpus[i].uuid)
+            bh_gpu_client_watch(self, ret_inventory->gpus[i].uuid, ret_inventory->gpus[i].minor);
     return BH_OK;
 }
 
-/* The event child has the GPU open, which can keep an Ampere board from changing its
- * mode: it goes first, and the loop starts it again. */
 static void
-stop_watching(struct bh_gpu_client *client)
+await_gone(struct bh_gpu_client *client)
 {
-    abandon(client, &client->watching);
     for (int turn = 0; turn < 20 && bh_gpu_client_reap(client) > 0; turn++)
         bh_time_sleep(5 * BH_NS_PER_MS);
-    client->watch_from = 0;
+}
+
+/* Its event child has the GPU open, which can keep an Ampere board from changing its
+ * mode: it goes first, and the loop starts it again. */
+static void
+stop_watching(struct bh_gpu_client *client, const char *gpu)
+{
+    for (uint32_t i = 0; i < client->watcher_count; i++) {
+        struct watcher *watcher = &client->watchers[i];
+
+        if (strcmp(watcher->gpu, gpu) != 0)
+            continue;
+        abandon(client, &watcher->child);
+        watcher->from = 0;
+    }
+    await_gone(client);
 }
 
 static bh_rc
@@ -354,7 +404,7 @@ client_set_mig(void *self, const char *gpu, bool enabled, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     request.ask.enabled = enabled;
-    stop_watching(self);
+    stop_watching(self, gpu);
     return run_request(self, &request, err);
 }
 
@@ -445,44 +495,81 @@ client_health(void *self, const char *gpu, struct bh_device_health *ret_health,
     return BH_OK;
 }
 
+static bool
+is_hidden(const struct bh_gpu_client *client, uint32_t minor)
+{
+    for (uint32_t i = 0; i < client->hidden_count; i++)
+        if (client->hidden[i] == minor)
+            return true;
+    return false;
+}
+
 void
 bh_gpu_client_hide(struct bh_gpu_client *client, const uint32_t *minors, uint32_t count)
 {
     BH_ASSERT(count <= BH_GPU_HIDDEN_MAX);
     for (uint32_t i = 0; i < count; i++)
-        snprintf(client->hidden[i], sizeof client->hidden[i], "--hide=/dev/nvidia%u", minors[i]);
+        client->hidden[i] = minors[i];
     client->hidden_count = count;
     abandon(client, &client->answering);
-    stop_watching(client);
+    for (uint32_t i = 0; i < client->watcher_count; i++) {
+        if (is_hidden(client, client->watchers[i].minor))
+            abandon(client, &client->watchers[i].child);
+        client->watchers[i].from = 0;
+    }
+    await_gone(client);
 }
 
-int
-bh_gpu_client_event_fd(struct bh_gpu_client *client)
+/* ---- events ---- */
+
+void
+bh_gpu_client_watch(struct bh_gpu_client *client, const char *gpu, uint32_t minor)
+{
+    struct watcher *watcher = client->watchers;
+    struct watcher *end = client->watchers + client->watcher_count;
+
+    while (watcher < end && strcmp(watcher->gpu, gpu) != 0)
+        watcher++;
+    if (watcher == end && client->watcher_count == BH_GPU_WATCHED_MAX)
+        return;
+    if (watcher == end)
+        client->watcher_count++;
+    else if (watcher->minor != minor) /* after the driver was loaded anew */
+        abandon(client, &watcher->child);
+    watcher->minor = minor;
+    snprintf(watcher->gpu, sizeof watcher->gpu, "%s", gpu);
+}
+
+uint32_t
+bh_gpu_client_event_fds(struct bh_gpu_client *client, int ret_fds[BH_GPU_WATCHED_MAX])
 {
     bh_ns now = bh_time_monotonic();
-    struct bh_err err;
+    uint32_t count = 0;
+    struct bh_err ignored;
 
-    if (client->watching.pid == 0 && now >= client->watch_from) {
-        client->watch_from = now + BH_GPU_EVENTS_RESTART;
-        if (start(client, &client->watching, true, &err) != BH_OK)
-            return -1;
+    for (uint32_t i = 0; i < client->watcher_count; i++) {
+        struct watcher *watcher = &client->watchers[i];
+
+        if (watcher->child.pid == 0 && now >= watcher->from && !is_hidden(client, watcher->minor)) {
+            watcher->from = now + BH_GPU_EVENTS_RESTART;
+            (void)!start(client, watcher, &ignored);
+        }
+        if (watcher->child.pid)
+            ret_fds[count++] = bh_link_fd(watcher->child.link);
     }
-    return client->watching.pid ? bh_link_fd(client->watching.link) : -1;
+    return count;
 }
 
+/* An event that has come from that child.  BH_TIMEOUT: none; BH_UNAVAILABLE: it was ended. */
 static bh_rc
-client_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
-                  struct bh_err *err)
+take_event(struct bh_gpu_client *client, struct watcher *watcher,
+           struct bh_device_event *ret_event, struct bh_err *err)
 {
-    struct bh_gpu_client *client = self;
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
     struct bh_device_event event;
     struct bh_frame frame;
-    bh_rc rc;
+    bh_rc rc = await_frame(watcher->child.link, bh_time_monotonic(), &frame, err);
 
-    if (bh_gpu_client_event_fd(client) < 0)
-        return bh_err_set(err, BH_UNAVAILABLE, "no gpu child waits for events");
-    rc = await_frame(client->watching.link, bh_time_monotonic() + wait, &frame, err);
     if (rc == BH_TIMEOUT)
         return rc;
     if (rc == BH_OK && frame.number != BH_GPU_MSG_EVENT)
@@ -493,10 +580,51 @@ client_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
         *ret_event = event;
         return BH_OK;
     }
-    abandon(client, &client->watching);
-    bh_err_wrap(err, "the gpu child that waits for events was killed");
+    abandon(client, &watcher->child);
+    bh_err_wrap(err, "the gpu child that waits for events of %s was killed", watcher->gpu);
     err->rc = BH_UNAVAILABLE;
     return err->rc;
+}
+
+static bh_rc
+take_any_event(struct bh_gpu_client *client, struct bh_device_event *ret_event,
+               struct bh_err *err)
+{
+    bh_rc rc = bh_err_set(err, BH_UNAVAILABLE, "no gpu child waits for events");
+
+    for (uint32_t i = 0; i < client->watcher_count; i++) {
+        bh_rc had = rc;
+
+        if (client->watchers[i].child.pid)
+            rc = take_event(client, &client->watchers[i], ret_event, err);
+        if (rc == BH_OK)
+            return BH_OK;
+        if (had == BH_TIMEOUT)
+            rc = had; /* another child waits */
+    }
+    return rc;
+}
+
+static bh_rc
+client_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
+                  struct bh_err *err)
+{
+    struct bh_gpu_client *client = self;
+    bh_ns deadline = bh_time_monotonic() + wait;
+
+    for (;;) {
+        struct pollfd ready[BH_GPU_WATCHED_MAX];
+        int fds[BH_GPU_WATCHED_MAX], left = ms_left(deadline);
+        uint32_t count = bh_gpu_client_event_fds(client, fds);
+        bh_rc rc = take_any_event(client, ret_event, err);
+
+        if (rc != BH_TIMEOUT || left == 0)
+            return rc;
+        for (uint32_t i = 0; i < count; i++)
+            ready[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
+        if (poll(ready, count, left) < 0 && errno != EINTR)
+            return bh_err_errno(err, "wait for events");
+    }
 }
 
 static void
@@ -565,7 +693,8 @@ void
 bh_gpu_client_free(struct bh_gpu_client *client)
 {
     abandon(client, &client->answering);
-    abandon(client, &client->watching);
+    for (uint32_t i = 0; i < client->watcher_count; i++)
+        abandon(client, &client->watchers[i].child);
     await_abandoned(client);
     free(client->program);
     free(client->library);

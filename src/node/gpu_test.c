@@ -253,13 +253,15 @@ test_no_program(void **state)
     BH_AUTO(bh_gpu_client_free) struct bh_gpu_client *client = bh_gpu_client_new(&options);
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA);
     struct bh_device device = bh_gpu_client_device(client);
+    int fds[BH_GPU_WATCHED_MAX];
     struct bh_inventory inventory;
     struct bh_err err = { 0 };
 
     (void)state;
     BH_CHECK_EQ("scan", device.ops->scan(device.self, arena, &inventory, &err), BH_UNAVAILABLE);
     BH_CHECK_STR("scan", err.msg, "cannot start /nonexistent/gpu: No such file or directory");
-    BH_CHECK_EQ("events", bh_gpu_client_event_fd(client), -1);
+    bh_gpu_client_watch(client, "GPU-1", 0);
+    BH_CHECK_EQ("events", bh_gpu_client_event_fds(client, fds), 0);
     BH_CHECK_DONE();
 }
 
@@ -396,6 +398,7 @@ test_abandoned(void **state)
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA);
     struct bh_gpu_client *client;
     struct bh_inventory inventory;
+    int fds[BH_GPU_WATCHED_MAX];
     struct bh_device device;
     struct bh_err err = { 0 };
 
@@ -414,7 +417,8 @@ test_abandoned(void **state)
                     BH_UNAVAILABLE);
         BH_CHECK_STR("no more", err.msg, "4 gpu children hang in the driver");
         BH_CHECK("soon", bh_time_monotonic() - before < BH_NS_PER_S);
-        BH_CHECK_EQ("nor events", bh_gpu_client_event_fd(client), -1);
+        bh_gpu_client_watch(client, "GPU-1", 0);
+        BH_CHECK_EQ("nor events", bh_gpu_client_event_fds(client, fds), 0);
         BH_CHECK_EQ("four wait", bh_gpu_client_reap(client), BH_GPU_ABANDONED_MAX);
     } else {
         printf("# tracing is not allowed here: %u of 4 children stuck\n", stuck.count);
@@ -443,13 +447,18 @@ test_events(void **state)
     struct bh_device device = bh_gpu_client_device(client);
     struct bh_device_event event;
     struct bh_err err = { 0 };
-    struct pollfd ready = { .fd = bh_gpu_client_event_fd(client), .events = POLLIN };
+    struct pollfd ready = { .events = POLLIN };
+    int fds[BH_GPU_WATCHED_MAX];
 
     (void)state;
-    BH_CHECK("started", ready.fd >= 0);
+    BH_CHECK_EQ("none is known", bh_gpu_client_event_fds(client, fds), 0);
+    bh_gpu_client_watch(client, "GPU-1", 0);
+    bh_gpu_client_watch(client, "GPU-1", 0);
+    BH_CHECK_EQ("started", bh_gpu_client_event_fds(client, fds), 1);
+    ready.fd = fds[0];
     BH_CHECK_EQ("the child's end wakes the loop", poll(&ready, 1, 10000), 1);
     BH_CHECK_EQ("gone", device.ops->next_event(device.self, 0, &event, &err), BH_UNAVAILABLE);
-    BH_CHECK_EQ("not again at once", bh_gpu_client_event_fd(client), -1);
+    BH_CHECK_EQ("not again at once", bh_gpu_client_event_fds(client, fds), 0);
     BH_CHECK_DONE();
 }
 

@@ -503,7 +503,8 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
         .u.ended = { { ended->lease },
                      ended->cause < BH_END_CAUSES ? (enum bh_end_cause)ended->cause
                                                   : BH_END_KEEPER_LOST,
-                     ended->exit_status, ended->ended_ns, ended->unasked },
+                     ended->exit_status, ended->ended_ns, ended->unasked,
+                     ended->unasked && ended->cause == BH_END_EXITED && ended->exit_status == 0 },
     };
     struct bh_carried_note note;
     struct bh_job_view view;

@@ -65,6 +65,8 @@ struct bh_ev_ended {
     int32_t exit_status; /* EXITED: 0..255; SIGNALLED: 128 + the signal */
     uint64_t ended_ns;
     bool unasked;        /* no stop had reached it: what ended it outranks why it was to end */
+    bool completed;      /* its command was done (status 0) before any stop reached it: that is its
+                            end, whatever it was to be stopped for */
 };
 
 /* ---- commands ---- */

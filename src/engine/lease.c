@@ -530,7 +530,8 @@ retire(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit_s
 }
 
 /* A job that came to its end by itself while the stop was still on its way is not queued
- * again, nor cancelled.  One whose GPU was lost may have ended because of that. */
+ * again, nor cancelled.  One whose GPU was lost may have failed because of that, but what is
+ * done is done: it is not run twice. */
 static bool
 ended_first(const struct lease *lease, const struct lease_news *news)
 {
@@ -544,7 +545,8 @@ ended_first(const struct lease *lease, const struct lease_news *news)
         [BH_END_DATASET] = true,    [BH_END_DRAINED] = true,
     };
 
-    return news->unasked && its_own[news->cause] && outranked[lease->stop_cause];
+    return news->completed
+           || (news->unasked && its_own[news->cause] && outranked[lease->stop_cause]);
 }
 
 /* Remember who a job that is queued again was stopped for. */

@@ -27,6 +27,7 @@ struct lease_news {
     enum bh_end_cause cause;   /* STOP, ENDED */
     int32_t exit_status;       /* ENDED */
     bool unasked;              /* ENDED: by itself, before a stop reached it */
+    bool completed;            /* ENDED: and its command was done */
     uint64_t for_job;          /* SUSPEND, STOP: id of who needs the room, or 0 */
     uint32_t gpu;              /* CARVE_FAILED: id */
 };

@@ -312,7 +312,8 @@ on_ended(struct work *work, const struct bh_event *event)
 {
     struct lease_news news = { .event = LEASE_ENDED, .cause = event->u.ended.cause,
                                .exit_status = event->u.ended.exit_status,
-                               .unasked = event->u.ended.unasked };
+                               .unasked = event->u.ended.unasked,
+                               .completed = event->u.ended.completed };
 
     bh_lease_step(work, lease_find(work->engine, event->u.ended.lease.v), &news);
 }

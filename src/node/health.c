@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "node/piece.h"
+#include "node/report.h"
 #include "node/reset.h"
 #include "node/signs.h"
 #include "node/verify.h"
@@ -159,6 +160,7 @@ is_away(struct bh_node *node, const char *gpu, enum bh_fault fault, const struct
     }
     snprintf(health.why, sizeof health.why, "%.199s", err->msg);
     bh_utf8_scrub(health.why);
+    bh_report_ends(node, gpu);
     bh_log(GPU_FENCED, BH_STR("gpu", gpu), BH_ERRLOG(err));
     send(node, &health);
 }
@@ -309,6 +311,8 @@ bh_health_events(struct bh_node *node)
         if (xid->class != BH_FAULT_CLASS_APP)
             health.recovery = recovery_of(node, event.gpu);
         snprintf(health.why, sizeof health.why, "XID %u: %s", event.xid, xid->doc);
+        if (xid->class != BH_FAULT_CLASS_APP)
+            bh_report_ends(node, event.gpu);
         bh_log(XID, BH_STR("gpu", event.gpu), BH_U64("xid", event.xid));
         send(node, &health);
     }

@@ -244,3 +244,17 @@ bh_report_samples(struct bh_node *node)
     bh_node_send(node, BH_MSG_SAMPLES, &samples);
     bh_networks_report(node);
 }
+
+void
+bh_report_ends(struct bh_node *node, const char *gpu)
+{
+    struct bh_note_piece whole = { .gi = BH_WHOLE_GPU };
+
+    snprintf(whole.gpu, sizeof whole.gpu, "%s", gpu);
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        struct bh_job *job = &node->state.jobs[i];
+
+        if (!job->ended && !job->unwanted && !job->unpack && bh_job_overlaps(&job->note, &whole))
+            bh_job_look(node, job);
+    }
+}

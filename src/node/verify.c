@@ -22,6 +22,7 @@
 #include "node/health.h"
 #include "node/job.h"
 #include "node/path.h"
+#include "node/report.h"
 #include "node/reset.h"
 
 enum { ASKED_MAX = 64, FENCED_MAX = 64, ARGS_MAX = 9, PROBE_PIDS = 64, GLANCE_MS = 2 };
@@ -45,6 +46,7 @@ struct bh_verify {
     uint64_t tries;
     uint32_t starts;                 /* of jobs, since the last sample */
     char driver[40];                 /* at the last try */
+    char held_driver[40];            /* at the last that held */
     int canary;                      /* abstract socket that nobody inside may reach */
     struct bh_report report;
     struct bh_msg_verdict unheard;   /* checks are the report's */
@@ -150,8 +152,10 @@ fence_all(struct bh_node *node, enum bh_walls walls, const char *why)
         verify->walls = walls;
         snprintf(verify->why, sizeof verify->why, "%s", why);
     }
-    for (uint32_t i = 0; i < node->inventory.gpu_count; i++)
+    for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
+        bh_report_ends(node, node->inventory.gpus[i].uuid);
         say_health(node, node->inventory.gpus[i].uuid, BH_FAULT_ISOLATION, why);
+    }
 }
 
 /* A wall was seen not to hold, or it was not seen that it does.  Only the latter is tried again
@@ -189,6 +193,7 @@ lift_fences(struct bh_node *node, bool proven)
             say_health(node, gpu->uuid, BH_FAULT_NONE, "the walls held");
     }
     verify->walls = BH_WALLS_HELD;
+    memcpy(verify->held_driver, verify->driver, sizeof verify->held_driver);
     verify->why[0] = '\0';
     verify->again = (struct bh_again){ 0 };
     if (!proven)
@@ -203,7 +208,7 @@ bh_verify_fence_lease(struct bh_node *node, const struct bh_job *job, enum bh_wa
 {
     if (walls == BH_WALLS_BROKEN)
         bh_log(WALL_BROKEN, BH_U64("lease", job->note.lease), BH_STR("why", why));
-    for (uint32_t i = 0; i < job->note.lent_count; i++)
+    for (uint32_t i = 0; i < job->note.lent_count && walls == BH_WALLS_BROKEN; i++)
         fence(node, job->note.lent[i].gpu, why);
     plan(node, walls == BH_WALLS_BROKEN, why);
 }
@@ -394,6 +399,14 @@ bh_verify_greet(struct bh_node *node)
     node->verify->has_unheard = false;
 }
 
+/* A try of this driver's walls held: one that has no answer afterwards, on a machine without CPU
+ * time, say, does not change that.  It is made again. */
+static bool
+has_held(const struct bh_verify *verify)
+{
+    return verify->walls == BH_WALLS_HELD && strcmp(verify->driver, verify->held_driver) == 0;
+}
+
 /* What follows from a try.  What was proven is lifted by one that was asked for, and of the whole
  * node: a tenant may ask about his lease. */
 static void
@@ -410,7 +423,8 @@ conclude(struct bh_node *node, const struct asked *asked)
         bh_log(WALLS_HELD, BH_STR("cause", asked->cause), BH_U64("tried", report->count));
     if (walls != BH_WALLS_HELD) {
         plan(node, walls == BH_WALLS_BROKEN, report->why);
-        fence_all(node, walls, report->why);
+        if (walls == BH_WALLS_BROKEN || !has_held(verify))
+            fence_all(node, walls, report->why);
     } else if (may_lift || verify->walls != BH_WALLS_BROKEN) {
         lift_fences(node, may_lift);
     }

@@ -10,8 +10,9 @@
  * one in verify_sample starts of jobs; and when the daemon asks.  One try runs at a time, beside
  * the jobs; those asked for meanwhile wait.  When a wall does not hold, all GPUs are fenced and no
  * job is started until a try that was asked for holds.  A wall of one lease that does not stand
- * fences the GPUs of that lease as long.  What could not be tried to the end fences like that, too, and is tried again
- * without being asked for (node/again.h). */
+ * fences the GPUs of that lease as long.  A try without an answer is no finding: it is made again
+ * without being asked for (node/again.h), and fences only where none has held yet with this
+ * driver. */
 
 BH_MUST_USE struct bh_verify *bh_verify_new(void);
 void bh_verify_free(struct bh_verify *verify); /* NULL is fine */
@@ -38,8 +39,8 @@ bh_ns bh_verify_tick(struct bh_node *node, bh_ns now);
 BH_MUST_USE bh_rc bh_verify_check_start(const struct bh_node *node,
                                         const struct bh_msg_start *start, struct bh_err *err);
 
-/* A wall of that lease does not stand (BH_WALLS_BROKEN), or could not be looked at in time
- * (BH_WALLS_UNFINISHED). */
+/* A wall of that lease does not stand (BH_WALLS_BROKEN): its GPUs are fenced.  It could not be
+ * looked at in time (BH_WALLS_UNFINISHED): the node's own walls are tried again. */
 void bh_verify_fence_lease(struct bh_node *node, const struct bh_job *job, enum bh_walls walls,
                            const char *why);
 

@@ -27,6 +27,7 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
     core->shown = calloc(BH_SHOWN_MAX, sizeof *core->shown);
     core->changes = calloc(BH_CORE_CHANGES_MAX, sizeof *core->changes);
     BH_ASSERT(core->effects && core->scratch && core->shown && core->changes);
+    bh_clock_open(&core->clock, core->config->state_dir);
     core->journal.store = core->store;
     core->journal.crypto = core->crypto;
     core->catalog = bh_catalog_new(core->store);
@@ -39,9 +40,11 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
         rc = bh_replay(core, err);
     if (rc == BH_OK)
         rc = bh_journal_check_signed(&core->journal, err);
-    if (rc == BH_OK)
-        core->journal.boot++;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    bh_clock_raise(&core->clock, core->journal.last_ts_ns);
+    core->journal.boot++;
+    return BH_OK;
 }
 
 void
@@ -63,7 +66,7 @@ bh_core_close(struct bh_core *core)
 uint64_t
 bh_core_now(const struct bh_core *core)
 {
-    bh_ns now = bh_time_now();
+    bh_ns now = bh_clock_now(&core->clock);
 
     return now > core->journal.last_ts_ns ? now : core->journal.last_ts_ns;
 }

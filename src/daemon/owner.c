@@ -467,6 +467,7 @@ run_batch(struct bh_owner_thread *owner, bool nodes_speak)
     bool stopping;
     struct wish *wishes = take_wishes(owner, &refusals, &stopping);
 
+    bh_clock_turn(&owner->core->clock);
     if (paused(owner)) {
         refuse_changes(owner, wishes);
     } else if (change_all(owner, wishes, refusals, nodes_speak, &err) == BH_OK) {

@@ -206,7 +206,7 @@ bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t no
         .lease = effect->lease.v,
         .state = bh_job_state_names[effect->state],
         .reason = bh_end_cause_names[effect->cause],
-        .ended_ns = now_ns,
+        .ended_ns = known && view.ended_ns ? view.ended_ns : now_ns,
         .exit_status = effect->cause == BH_END_EXITED || effect->cause == BH_END_SIGNALLED
                            ? effect->exit_status
                            : -1,

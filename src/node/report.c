@@ -245,6 +245,26 @@ bh_report_samples(struct bh_node *node)
     bh_networks_report(node);
 }
 
+/* By the machine's uptime, where it is still the same one: the wall clock may have stepped. */
+static uint64_t
+time_since_end(const struct bh_node *node, const struct bh_job *job)
+{
+    bool same_boot = strcmp(job->note.boot, node->boot) == 0;
+    bh_ns now = same_boot && job->end.boot_ns ? bh_time_boot() : bh_time_now();
+    bh_ns then = same_boot && job->end.boot_ns ? job->end.boot_ns : job->end.ended_ns;
+
+    return now > then ? now - then : 0;
+}
+
+void
+bh_report_end(struct bh_node *node, const struct bh_job *job)
+{
+    struct bh_msg_ended end = job->end;
+
+    end.late_ns = time_since_end(node, job);
+    bh_node_send(node, BH_MSG_ENDED, &end);
+}
+
 void
 bh_report_ends(struct bh_node *node, const char *gpu)
 {

@@ -69,7 +69,7 @@ greet(struct bh_node *node, struct bh_orders *orders, const void *message, struc
     bh_orders_repeat(orders);
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         if (node->state.jobs[i].ended)
-            bh_node_send(node, BH_MSG_ENDED, &node->state.jobs[i].end);
+            bh_report_end(node, &node->state.jobs[i]);
     }
     return BH_OK;
 }

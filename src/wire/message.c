@@ -278,6 +278,7 @@ static const struct bh_field inventory_fields[] = {
 
 static const struct bh_field outcome_fields[] = {
     BH_F(struct bh_msg_outcome, at_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_outcome, late_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_outcome, order, BH_FIELD_U64),
     BH_F_ENUM(struct bh_msg_outcome, outcome, outcome_names),
     BH_F_ENUM(struct bh_msg_outcome, rc, rc_names),
@@ -297,11 +298,13 @@ const struct bh_fields bh_carried_fields =
     BH_FIELDS("carried", struct bh_msg_carried, carried_rows);
 
 static const struct bh_field ended_fields[] = {
+    BH_F(struct bh_msg_ended, boot_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_ended, carried, BH_FIELD_STRUCT, .of = &bh_carried_fields),
     BH_F_ENUM(struct bh_msg_ended, cause, bh_end_cause_names),
     BH_F(struct bh_msg_ended, cpu_ns, BH_FIELD_U64),
     BH_F(struct bh_msg_ended, ended_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_ended, exit_status, BH_FIELD_I32),
+    BH_F(struct bh_msg_ended, late_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_ended, lease, BH_FIELD_U64),
     BH_F(struct bh_msg_ended, memory_peak_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_ended, started_ns, BH_FIELD_NS),

@@ -16,6 +16,16 @@
 
 enum { CORE_ARENA_MAX = 64 << 20, EVENT_JSON_MAX = 48 << 10 };
 
+static bh_rc
+begin_epoch(struct bh_core *core, struct bh_err *err)
+{
+    struct bh_epoch next = { .job = core->next_job,
+                             .order = core->journal.next_seq << BH_ORDER_BITS };
+
+    bh_view_next_numbers(core->state.engine, &next.lease, &next.partition);
+    return bh_epochs_open(&core->epochs, core->config->state_dir, &next, core->crypto, err);
+}
+
 bh_rc
 bh_core_open(struct bh_core *core, struct bh_err *err)
 {
@@ -40,6 +50,8 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
         rc = bh_replay(core, err);
     if (rc == BH_OK)
         rc = bh_journal_check_signed(&core->journal, err);
+    if (rc == BH_OK)
+        rc = begin_epoch(core, err);
     if (rc != BH_OK)
         return rc;
     bh_clock_raise(&core->clock, core->journal.last_ts_ns);

@@ -7,6 +7,7 @@
 #include "daemon/catalog.h"
 #include "daemon/clock.h"
 #include "daemon/config.h"
+#include "daemon/epoch.h"
 #include "daemon/hub.h"
 #include "daemon/journal.h"
 #include "daemon/keyring.h"
@@ -63,6 +64,7 @@ struct bh_core {
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
     struct bh_clock clock;
+    struct bh_epochs epochs;
     struct bh_journal journal;
     struct bh_keyring ring;
     struct bh_state state;

@@ -186,6 +186,7 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     start->order = effect->order;
     start->lease = effect->lease.v;
     start->job = effect->job.v;
+    start->epoch = bh_epochs_of_job(&core->epochs, effect->job.v);
     start->tenant_id = view.tenant.v;
     start->args = spec.args;
     start->env = spec.env;

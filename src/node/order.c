@@ -707,6 +707,24 @@ bh_orders_acknowledge(struct bh_orders *orders, uint64_t order)
 }
 
 void
+bh_orders_drop(struct bh_orders *orders, uint64_t from)
+{
+    struct bh_state *state = &orders->node->state;
+    struct bh_err err;
+
+    for (uint32_t i = orders->waiting.count; i-- > 0;)
+        if (orders->waiting.item[i].order >= from)
+            bh_waiting_remove(&orders->waiting, i);
+    for (uint32_t i = state->order_count; i-- > 0;) {
+        struct bh_note forget = { .kind = BH_NOTE_FORGET_ORDER,
+                                  .order = state->orders[i].note.order };
+
+        if (forget.order >= from && bh_state_note(state, &forget, &err) != BH_OK)
+            bh_log(EFFECT_FAILED, BH_U64("order", forget.order), BH_ERRLOG(&err));
+    }
+}
+
+void
 bh_orders_repeat(struct bh_orders *orders)
 {
     const struct bh_state *state = &orders->node->state;

@@ -13,6 +13,8 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/log.h"
+#include "node/cpu_wait.h"
 #include "node/gpu_message.h"
 #include "wire/frame_io.h"
 
@@ -285,6 +287,14 @@ only_reads(const struct request *request)
            || request->kind == BH_GPU_MSG_BUSY || request->kind == BH_GPU_MSG_HEALTH;
 }
 
+/* What the error of a call says of its child: ETIMEDOUT it hangs, EAGAIN it had no CPU time, EPIPE
+ * it died.  `rc` is that of waiting for the answer. */
+static int
+number_of(bh_rc rc, bool starved)
+{
+    return rc != BH_TIMEOUT ? EPIPE : starved ? EAGAIN : ETIMEDOUT;
+}
+
 /* Ask the child and wait for its answer. */
 static bh_rc
 ask_child(struct bh_gpu_client *client, struct request *request, struct bh_err *err)
@@ -293,6 +303,8 @@ ask_child(struct bh_gpu_client *client, struct request *request, struct bh_err *
     struct bh_gpu_ask *ask = &request->ask;
     bh_ns span = only_reads(request) ? client->read_deadline : client->change_deadline;
     const struct bh_fields *fields = bh_gpu_message_fields(kind);
+    struct bh_cpu_wait before, after;
+    bool starved = false;
     bh_rc rc = BH_OK;
 
     check_idle(client);
@@ -300,6 +312,7 @@ ask_child(struct bh_gpu_client *client, struct request *request, struct bh_err *
         rc = start(client, NULL, err);
     if (rc != BH_OK)
         return rc;
+    before = bh_cpu_wait_read(client->answering.pid);
     ask->call = ++client->call;
     rc = bh_link_send(client->answering.link, kind, fields, ask, err);
     if (rc == BH_OK)
@@ -307,19 +320,25 @@ ask_child(struct bh_gpu_client *client, struct request *request, struct bh_err *
                           request->arena, err);
     if (rc == BH_OK)
         return request->answer.rc == BH_OK ? BH_OK : take_error(&request->answer, err);
+    after = bh_cpu_wait_read(client->answering.pid);
+    starved = rc == BH_TIMEOUT && bh_cpu_wait_starved(&before, &after, span);
     abandon(client, &client->answering);
-    bh_err_wrap(err, "the gpu child was killed in %s%s%s", fields->name,
+    bh_err_wrap(err, "the gpu child %s killed in %s%s%s",
+                starved ? "had no CPU time and was" : "was", fields->name,
                 ask->gpu[0] ? " on " : "", ask->gpu);
+    if (starved)
+        bh_log(GPU_NO_ANSWER, BH_ERRLOG(err));
     err->rc = BH_UNCERTAIN;
     err->sys_kind = BH_SYS_ERRNO;
-    err->sys = rc == BH_TIMEOUT ? ETIMEDOUT : EPIPE;
+    err->sys = number_of(rc, starved);
     return BH_UNCERTAIN;
 }
 
 bool
 bh_gpu_child_died(const struct bh_err *err)
 {
-    return err->rc == BH_UNCERTAIN && err->sys_kind == BH_SYS_ERRNO && err->sys == EPIPE;
+    return err->rc == BH_UNCERTAIN && err->sys_kind == BH_SYS_ERRNO
+           && (err->sys == EPIPE || err->sys == EAGAIN);
 }
 
 /* To look again does no harm. */

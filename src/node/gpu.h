@@ -57,8 +57,9 @@ BH_AUTO_DEFINE(struct bh_gpu_client *, bh_gpu_client_free)
  * the client is freed with bh_gpu_client_free. */
 struct bh_device bh_gpu_client_device(struct bh_gpu_client *client);
 
-/* Whether `err` says that a child died in the middle of a call, which says nothing about
- * the GPU; a missed deadline, or the driver's own, is a GPU that hangs. */
+/* Whether `err` says that a child died in the middle of a call, or missed its deadline for want of
+ * CPU time (node/cpu_wait.h), which says nothing about the GPU; else a missed deadline, or the
+ * driver's own, is a GPU that hangs. */
 bool bh_gpu_child_died(const struct bh_err *err);
 
 /* From now on wait for events of that GPU, by the minor of its device node; more than

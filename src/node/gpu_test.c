@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -86,6 +87,28 @@ stick(const char *note)
         exit(1);
 }
 
+/* Beside a program that wants all of the only CPU that this one may use, and comes first: called
+ * in an answer, so that the answer never comes. */
+static _Noreturn void
+starve(void)
+{
+    cpu_set_t first;
+
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    if (sched_setaffinity(0, sizeof first, &first) != 0)
+        exit(1);
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(SOCKET);
+        for (volatile unsigned spins = 0;; spins++)
+            ;
+    }
+    sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){ 0 });
+    for (volatile unsigned spins = 0;; spins++)
+        ;
+}
+
 static int
 play(const char *part, const char *note)
 {
@@ -97,6 +120,8 @@ play(const char *part, const char *note)
     if (strcmp(part, "sticks") == 0)
         stick(note);
     call = await_ask(link);
+    if (strcmp(part, "starves") == 0)
+        starve();
     if (strcmp(part, "answers") == 0) {
         for (;; call = await_ask(link))
             send_answer(link, &(struct bh_gpu_answer){ .call = call, .driver = "fake" });
@@ -242,6 +267,29 @@ test_parts(void **state)
                 break; /* it answers once */
             }
         }
+    }
+    BH_CHECK_DONE();
+}
+
+/* Of calls that got no answer in time, which are evidence that the GPU hangs. */
+static void
+test_findings(void **state)
+{
+    static const struct {
+        const char *part;
+        bool died;
+    } cases[] = { { "hangs", false }, { "starves", true }, { "dies at once", true } };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        BH_AUTO(bh_gpu_client_free) struct bh_gpu_client *client =
+            client_of(cases[i].part, NULL, SHORT);
+        struct bh_device device = bh_gpu_client_device(client);
+        struct bh_err err = { 0 };
+
+        BH_CHECK_EQ(cases[i].part, device.ops->destroy(device.self, "GPU-1", 1, &err),
+                    BH_UNCERTAIN);
+        BH_CHECK_EQ(cases[i].part, bh_gpu_child_died(&err), cases[i].died);
     }
     BH_CHECK_DONE();
 }
@@ -465,6 +513,7 @@ test_events(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_messages),   cmocka_unit_test(test_read_deadline),
     cmocka_unit_test(test_parts),
+    cmocka_unit_test(test_findings),
     cmocka_unit_test(test_no_program), cmocka_unit_test(test_long_names),
     cmocka_unit_test(test_child),      cmocka_unit_test(test_abandoned),
     cmocka_unit_test(test_events),

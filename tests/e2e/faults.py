@@ -9,6 +9,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
+from bulkhead import SLOW
 from tap import equal
 
 
@@ -55,6 +56,35 @@ def restored(site):
         site.stop(site.daemon)
         put_back(site, backup)
     site.start_daemon()
+
+
+HOGS, WATCHED_S = 8, int(os.environ.get("BULKHEAD_HOGS_S", "20"))
+HOG = "for i in 1 2 3 4; do while :; do :; done & done; wait"
+
+
+@tap.test(node_conf="offer_cpu_milli = 64000\nhealth_interval_ms = 200\nverify_at_start = 1\nverify_sample = 4\n")
+def starved(site):
+    "while tenants' jobs take all CPU time there is, nothing is fenced, nothing runs twice, and commands are answered"
+    alice, bob = site.client("alice"), site.client("bob")
+    site.apply(site.site_yaml.replace('cpu: "0.5"', 'cpu: "4"'))
+    mine = dict(tenant="acme/vision/batch", client=alice)
+    theirs = dict(tenant="acme/speech/asr", client=bob)
+    hogs = [site.submit("sh", "-c", HOG, **(theirs if i % 4 == 0 else mine)) for i in range(HOGS)]
+    for job in hogs:
+        site.await_state(job, "running", seconds=60)
+    slowest, done, until = 0, [], time.monotonic() + WATCHED_S
+    while time.monotonic() < until:
+        began = time.monotonic()
+        job = site.submit("sh", "-c", "echo ran", **mine)
+        slowest = max(slowest, time.monotonic() - began)
+        done.append(site.await_state(job, "completed", seconds=60))
+    print(f"# {len(done)} jobs beside {HOGS} hogs; the slowest command took {slowest * 1000:.0f} ms")
+    equal("answered within 2 s", slowest < 2 * SLOW, True)
+    for job in done:
+        equal(f"job {job['id']}", (job["restarts"], site.log(job["id"])), (0, "ran\n"))
+    equal("the hogs", [site.job(job)["state"] for job in hogs], ["running"] * HOGS)
+    equal("fenced", [g["uuid"] for g in site.client().get("/v1/gpus")["items"] if g.get("fenced")], [])
+    equal("a fence in the log", [r["verb"] for r in site.records() if r["verb"] == "node.health"], [])
 
 
 if __name__ == "__main__":

@@ -141,12 +141,37 @@ test_end_before_the_fence(void **state)
     BH_CHECK_DONE();
 }
 
+/* While a look at a GPU hangs, an order is answered: the look is not the loop's. */
+static void
+test_orders_beside_a_hang(void **state)
+{
+    struct test_job job = { .lease = LEASE, .script = "exit 0" };
+    struct test_message message;
+    char path[TEST_PATH * 2];
+
+    bh_test_restart("health_interval_ms = 200\ncall_timeout_ms = 100\n");
+    bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
+    bh_test_write(path, "nvmlDeviceGetFieldValues gpu=0 hang\n");
+    bh_time_sleep(500 * BH_NS_PER_MS); /* a look at the GPUs has begun */
+    BH_CHECK_EQ("runs", bh_test_run_job(&job).exit_status, 0);
+    for (uint32_t i = 0; i < the_node.inbox_count; i++)
+        BH_CHECK("before the look is given up",
+                 the_node.inbox[i].number != BH_MSG_HEALTH
+                     || the_node.inbox[i].health.fault != BH_FAULT_HUNG);
+    do
+        message = bh_test_take(BH_MSG_HEALTH, 0);
+    while (message.health.fault != BH_FAULT_HUNG);
+    BH_CHECK_STR("and then", message.health.gpu, the_node.gpus[0]);
+    BH_CHECK_DONE();
+}
+
 int
 main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         BH_NODE_TEST(test_keeper_and_node_killed),
         BH_NODE_TEST(test_end_before_the_fence),
+        BH_NODE_TEST(test_orders_beside_a_hang),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

@@ -14,38 +14,11 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "node/cpu_wait.h"
+#include "node/gpu_internal.h"
 #include "node/gpu_message.h"
-#include "wire/frame_io.h"
 
 #define LAST_PATIENCE (500 * BH_NS_PER_MS)
 #define LAST_GLANCE (2 * BH_NS_PER_MS)
-
-struct child {
-    pid_t pid;               /* 0: none runs */
-    struct bh_link *link;
-};
-
-/* Whose events a child waits for. */
-struct watcher {
-    char gpu[48];
-    uint32_t minor;
-    struct child child;
-    bh_ns from;              /* not before: when the child may start again */
-};
-
-struct bh_gpu_client {
-    char *program, *library, *proc_root, **env;
-    bh_ns read_deadline, change_deadline;
-    struct child answering;
-    struct watcher watchers[BH_GPU_WATCHED_MAX];
-    uint32_t watcher_count;
-    pid_t abandoned[BH_GPU_ABANDONED_MAX + 1 + BH_GPU_WATCHED_MAX];
-    uint32_t abandoned_count;
-    uint64_t call;           /* number of the last request */
-    uint32_t hidden[BH_GPU_HIDDEN_MAX]; /* minors of the GPUs that the children do not see */
-    uint32_t hidden_count;
-};
 
 /* ---- the life of a child ---- */
 
@@ -85,9 +58,8 @@ bh_gpu_client_reap(struct bh_gpu_client *client)
     return left;
 }
 
-/* Kill a child and forget it, without waiting. */
-static void
-abandon(struct bh_gpu_client *client, struct child *child)
+void
+bh_gpu_abandon(struct bh_gpu_client *client, struct bh_gpu_child *child)
 {
     if (child->pid == 0)
         return;
@@ -116,7 +88,7 @@ struct words {
 };
 
 static void
-write_words(const struct bh_gpu_client *client, const struct watcher *watcher, struct words *words)
+write_words(const struct bh_gpu_client *client, const struct bh_gpu_watcher *watcher, struct words *words)
 {
     const char *const fixed[] = { client->program, "--library", client->library, "--proc-root",
                                   client->proc_root };
@@ -139,7 +111,7 @@ write_words(const struct bh_gpu_client *client, const struct watcher *watcher, s
 /* Only the socket, as descriptor 3, and standard error reach the child; signals are as
  * in a fresh process, and the terminal's do not reach it. */
 static int
-spawn(const struct bh_gpu_client *client, int socket, const struct watcher *watcher,
+spawn(const struct bh_gpu_client *client, int socket, const struct bh_gpu_watcher *watcher,
       pid_t *ret_pid)
 {
     posix_spawn_file_actions_t files;
@@ -169,11 +141,10 @@ spawn(const struct bh_gpu_client *client, int socket, const struct watcher *watc
     return error;
 }
 
-/* `watcher`: NULL for the child that answers. */
-static bh_rc
-start(struct bh_gpu_client *client, struct watcher *watcher, struct bh_err *err)
+bh_rc
+bh_gpu_start(struct bh_gpu_client *client, struct bh_gpu_child *child, const struct bh_gpu_watcher *watcher,
+      struct bh_err *err)
 {
-    struct child *child = watcher ? &watcher->child : &client->answering;
     int pair[2], error;
 
     if (!room_for_child(client)) {
@@ -197,23 +168,22 @@ start(struct bh_gpu_client *client, struct watcher *watcher, struct bh_err *err)
 
 /* ---- requests ---- */
 
-static int
-ms_left(bh_ns deadline)
+int
+bh_gpu_ms_left(bh_ns deadline)
 {
     bh_ns now = bh_time_monotonic();
 
     return now >= deadline ? 0 : (int)((deadline - now + BH_NS_PER_MS - 1) / BH_NS_PER_MS);
 }
 
-/* Wait until a frame came.  BH_TIMEOUT, BH_UNAVAILABLE (closed), BH_INVALID, BH_IO. */
-static bh_rc
-await_frame(struct bh_link *link, bh_ns deadline, struct bh_frame *ret_frame,
+bh_rc
+bh_gpu_await_frame(struct bh_link *link, bh_ns deadline, struct bh_frame *ret_frame,
             struct bh_err *err)
 {
     for (;;) {
         struct pollfd ready = { .fd = bh_link_fd(link), .events = bh_link_interest(link) };
         bh_rc rc = bh_link_next(link, ret_frame, err);
-        int left = ms_left(deadline), n;
+        int left = bh_gpu_ms_left(deadline), n;
 
         if (rc != BH_NOT_FOUND)
             return rc;
@@ -230,19 +200,21 @@ await_frame(struct bh_link *link, bh_ns deadline, struct bh_frame *ret_frame,
     }
 }
 
+/* The answer to the call whose number stands in it already. */
 static bh_rc
-await_answer(struct bh_gpu_client *client, bh_ns deadline, struct bh_gpu_answer *ret_answer,
+await_answer(const struct bh_gpu_child *child, bh_ns deadline, struct bh_gpu_answer *answer,
              struct bh_arena *arena, struct bh_err *err)
 {
+    uint64_t call = answer->call;
     struct bh_frame frame;
-    bh_rc rc = await_frame(client->answering.link, deadline, &frame, err);
+    bh_rc rc = bh_gpu_await_frame(child->link, deadline, &frame, err);
 
     if (rc != BH_OK)
         return rc;
     if (frame.number != BH_GPU_MSG_ANSWER)
         return bh_err_set(err, BH_INVALID, "message %u is no answer", frame.number);
-    rc = bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), ret_answer, arena, err);
-    if (rc == BH_OK && ret_answer->call != client->call)
+    rc = bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), answer, arena, err);
+    if (rc == BH_OK && answer->call != call)
         return bh_err_set(err, BH_INVALID, "an answer to another request");
     return rc;
 }
@@ -269,7 +241,7 @@ check_idle(struct bh_gpu_client *client)
         return;
     ready.fd = bh_link_fd(client->answering.link);
     if (poll(&ready, 1, 0) != 0)
-        abandon(client, &client->answering);
+        bh_gpu_abandon(client, &client->answering);
 }
 
 /* A request on its way: what is asked, and where the answer goes. */
@@ -295,43 +267,62 @@ number_of(bh_rc rc, bool starved)
     return rc != BH_TIMEOUT ? EPIPE : starved ? EAGAIN : ETIMEDOUT;
 }
 
-/* Ask the child and wait for its answer. */
-static bh_rc
-ask_child(struct bh_gpu_client *client, struct request *request, struct bh_err *err)
-{
-    enum bh_gpu_message_kind kind = request->kind;
-    struct bh_gpu_ask *ask = &request->ask;
-    bh_ns span = only_reads(request) ? client->read_deadline : client->change_deadline;
-    const struct bh_fields *fields = bh_gpu_message_fields(kind);
-    struct bh_cpu_wait before, after;
-    bool starved = false;
-    bh_rc rc = BH_OK;
+/* A question that a child has, and what it had of the CPU when it got it. */
+struct flight {
+    struct bh_gpu_child *child;
+    enum bh_gpu_message_kind kind;
+    const char *gpu;
+    struct bh_cpu_wait before;
+    bh_ns span;
+};
 
-    check_idle(client);
-    if (client->answering.pid == 0)
-        rc = start(client, NULL, err);
-    if (rc != BH_OK)
-        return rc;
-    before = bh_cpu_wait_read(client->answering.pid);
-    ask->call = ++client->call;
-    rc = bh_link_send(client->answering.link, kind, fields, ask, err);
-    if (rc == BH_OK)
-        rc = await_answer(client, bh_time_monotonic() + span, &request->answer,
-                          request->arena, err);
-    if (rc == BH_OK)
-        return request->answer.rc == BH_OK ? BH_OK : take_error(&request->answer, err);
-    after = bh_cpu_wait_read(client->answering.pid);
-    starved = rc == BH_TIMEOUT && bh_cpu_wait_starved(&before, &after, span);
-    abandon(client, &client->answering);
+/* There is no answer: the child is killed, and the error says what that shows. */
+static bh_rc
+give_up(struct bh_gpu_client *client, const struct flight *flight, bh_rc rc, struct bh_err *err)
+{
+    struct bh_cpu_wait after = bh_cpu_wait_read(flight->child->pid);
+    bool starved =
+        rc == BH_TIMEOUT && bh_cpu_wait_starved(&flight->before, &after, flight->span);
+
+    bh_gpu_abandon(client, flight->child);
     bh_err_wrap(err, "the gpu child %s killed in %s%s%s",
-                starved ? "had no CPU time and was" : "was", fields->name,
-                ask->gpu[0] ? " on " : "", ask->gpu);
+                starved ? "had no CPU time and was" : "was",
+                bh_gpu_message_fields(flight->kind)->name, flight->gpu[0] ? " on " : "",
+                flight->gpu);
     if (starved)
         bh_log(GPU_NO_ANSWER, BH_ERRLOG(err));
     err->rc = BH_UNCERTAIN;
     err->sys_kind = BH_SYS_ERRNO;
     err->sys = number_of(rc, starved);
     return BH_UNCERTAIN;
+}
+
+/* Ask the child and wait for its answer. */
+static bh_rc
+ask_child(struct bh_gpu_client *client, struct request *request, struct bh_err *err)
+{
+    struct bh_gpu_ask *ask = &request->ask;
+    struct flight flight = { .child = &client->answering, .kind = request->kind,
+                             .gpu = ask->gpu,
+                             .span = only_reads(request) ? client->read_deadline
+                                                         : client->change_deadline };
+    bh_rc rc = BH_OK;
+
+    check_idle(client);
+    if (client->answering.pid == 0)
+        rc = bh_gpu_start(client, &client->answering, NULL, err);
+    if (rc != BH_OK)
+        return rc;
+    flight.before = bh_cpu_wait_read(client->answering.pid);
+    ask->call = request->answer.call = ++client->call;
+    rc = bh_link_send(client->answering.link, request->kind, bh_gpu_message_fields(request->kind),
+                      ask, err);
+    if (rc == BH_OK)
+        rc = await_answer(&client->answering, bh_time_monotonic() + flight.span,
+                          &request->answer, request->arena, err);
+    if (rc == BH_OK)
+        return request->answer.rc == BH_OK ? BH_OK : take_error(&request->answer, err);
+    return give_up(client, &flight, rc, err);
 }
 
 bool
@@ -366,7 +357,13 @@ prepare(struct request *ret_request, enum bh_gpu_message_kind kind, const char *
 
 /* ---- the port ---- */
 
-enum { ANSWER_MAX = 1 << 16 };
+static void
+watch_all(struct bh_gpu_client *client, const struct bh_inventory *inventory)
+{
+    for (uint32_t i = 0; i < inventory->gpu_count; i++)
+        if (*inventory->gpus[i].uuid)
+            bh_gpu_client_watch(client, inventory->gpus[i].uuid, inventory->gpus[i].minor);
+}
 
 static bh_rc
 client_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory,
@@ -384,9 +381,7 @@ client_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_invento
         .instance_count = request.answer.instances.count,
     };
     memcpy(ret_inventory->driver, request.answer.driver, sizeof ret_inventory->driver);
-    for (uint32_t i = 0; i < ret_inventory->gpu_count; i++)
-        if (*ret_inventory->gpus[i].uuid)
-            bh_gpu_client_watch(self, ret_inventory->gpus[i].uuid, ret_inventory->gpus[i].minor);
+    watch_all(self, ret_inventory);
     return BH_OK;
 }
 
@@ -403,20 +398,21 @@ static void
 stop_watching(struct bh_gpu_client *client, const char *gpu)
 {
     for (uint32_t i = 0; i < client->watcher_count; i++) {
-        struct watcher *watcher = &client->watchers[i];
+        struct bh_gpu_watcher *watcher = &client->watchers[i];
 
         if (strcmp(watcher->gpu, gpu) != 0)
             continue;
-        abandon(client, &watcher->child);
+        bh_gpu_abandon(client, &watcher->child);
         watcher->from = 0;
     }
+    bh_gpu_abandon(client, &client->surveying);
     await_gone(client);
 }
 
 static bh_rc
 client_set_mig(void *self, const char *gpu, bool enabled, struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_ANSWER_MAX);
     struct request request;
     bh_rc rc = prepare(&request, BH_GPU_MSG_SET_MIG, gpu, arena, err);
 
@@ -431,7 +427,7 @@ static bh_rc
 client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
              struct bh_device_instance *ret_instance, struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_ANSWER_MAX);
     struct request request;
     bh_rc rc = prepare(&request, BH_GPU_MSG_CARVE, gpu, arena, err);
 
@@ -454,7 +450,7 @@ client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
 static bh_rc
 client_destroy(void *self, const char *gpu, uint32_t gi, struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_ANSWER_MAX);
     struct request request;
     bh_rc rc = prepare(&request, BH_GPU_MSG_DESTROY, gpu, arena, err);
 
@@ -500,7 +496,7 @@ static bh_rc
 client_health(void *self, const char *gpu, struct bh_device_health *ret_health,
               struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_ANSWER_MAX);
     struct request request;
     bh_rc rc = prepare(&request, BH_GPU_MSG_HEALTH, gpu, arena, err);
 
@@ -514,8 +510,8 @@ client_health(void *self, const char *gpu, struct bh_device_health *ret_health,
     return BH_OK;
 }
 
-static bool
-is_hidden(const struct bh_gpu_client *client, uint32_t minor)
+bool
+bh_gpu_is_hidden(const struct bh_gpu_client *client, uint32_t minor)
 {
     for (uint32_t i = 0; i < client->hidden_count; i++)
         if (client->hidden[i] == minor)
@@ -530,120 +526,89 @@ bh_gpu_client_hide(struct bh_gpu_client *client, const uint32_t *minors, uint32_
     for (uint32_t i = 0; i < count; i++)
         client->hidden[i] = minors[i];
     client->hidden_count = count;
-    abandon(client, &client->answering);
+    bh_gpu_abandon(client, &client->answering);
+    bh_gpu_abandon(client, &client->surveying);
     for (uint32_t i = 0; i < client->watcher_count; i++) {
-        if (is_hidden(client, client->watchers[i].minor))
-            abandon(client, &client->watchers[i].child);
+        if (bh_gpu_is_hidden(client, client->watchers[i].minor))
+            bh_gpu_abandon(client, &client->watchers[i].child);
         client->watchers[i].from = 0;
     }
     await_gone(client);
 }
 
-/* ---- events ---- */
+/* ---- questions without waiting ---- */
 
-void
-bh_gpu_client_watch(struct bh_gpu_client *client, const char *gpu, uint32_t minor)
+bh_rc
+bh_gpu_client_ask(struct bh_gpu_client *client, const char *gpu, struct bh_err *err)
 {
-    struct watcher *watcher = client->watchers;
-    struct watcher *end = client->watchers + client->watcher_count;
+    enum bh_gpu_message_kind kind = *gpu ? BH_GPU_MSG_HEALTH : BH_GPU_MSG_SCAN;
+    struct request request;
+    bh_rc rc = prepare(&request, kind, gpu, NULL, err);
 
-    while (watcher < end && strcmp(watcher->gpu, gpu) != 0)
-        watcher++;
-    if (watcher == end && client->watcher_count == BH_GPU_WATCHED_MAX)
-        return;
-    if (watcher == end)
-        client->watcher_count++;
-    else if (watcher->minor != minor) /* after the driver was loaded anew */
-        abandon(client, &watcher->child);
-    watcher->minor = minor;
-    snprintf(watcher->gpu, sizeof watcher->gpu, "%s", gpu);
-}
-
-uint32_t
-bh_gpu_client_event_fds(struct bh_gpu_client *client, int ret_fds[BH_GPU_WATCHED_MAX])
-{
-    bh_ns now = bh_time_monotonic();
-    uint32_t count = 0;
-    struct bh_err ignored;
-
-    for (uint32_t i = 0; i < client->watcher_count; i++) {
-        struct watcher *watcher = &client->watchers[i];
-
-        if (watcher->child.pid == 0 && now >= watcher->from && !is_hidden(client, watcher->minor)) {
-            watcher->from = now + BH_GPU_EVENTS_RESTART;
-            (void)!start(client, watcher, &ignored);
-        }
-        if (watcher->child.pid)
-            ret_fds[count++] = bh_link_fd(watcher->child.link);
-    }
-    return count;
-}
-
-/* An event that has come from that child.  BH_TIMEOUT: none; BH_UNAVAILABLE: it was ended. */
-static bh_rc
-take_event(struct bh_gpu_client *client, struct watcher *watcher,
-           struct bh_device_event *ret_event, struct bh_err *err)
-{
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
-    struct bh_device_event event;
-    struct bh_frame frame;
-    bh_rc rc = await_frame(watcher->child.link, bh_time_monotonic(), &frame, err);
-
-    if (rc == BH_TIMEOUT)
+    BH_ASSERT(!client->asked);
+    if (rc == BH_OK && client->surveying.pid == 0)
+        rc = bh_gpu_start(client, &client->surveying, NULL, err);
+    if (rc != BH_OK)
         return rc;
-    if (rc == BH_OK && frame.number != BH_GPU_MSG_EVENT)
-        rc = bh_err_set(err, BH_INVALID, "message %u is no event", frame.number);
-    if (rc == BH_OK)
-        rc = bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), &event, arena, err);
-    if (rc == BH_OK) {
-        *ret_event = event;
+    memcpy(client->asked_gpu, request.ask.gpu, sizeof client->asked_gpu);
+    client->asked_wait = bh_cpu_wait_read(client->surveying.pid);
+    client->asked_until = bh_time_monotonic() + client->read_deadline;
+    client->asked_call = request.ask.call = ++client->call;
+    client->asked = true; /* a child that has gone shows when the answer is taken */
+    (void)!bh_link_send(client->surveying.link, kind, bh_gpu_message_fields(kind), &request.ask,
+                        err);
+    return BH_OK;
+}
+
+static void
+find_answer(struct bh_gpu_client *client, const struct bh_gpu_answer *answer,
+            struct bh_gpu_found *ret_found)
+{
+    *ret_found = (struct bh_gpu_found){
+        .inventory = { .gpus = answer->gpus.items, .gpu_count = answer->gpus.count,
+                       .instances = answer->instances.items,
+                       .instance_count = answer->instances.count },
+    };
+    memcpy(ret_found->inventory.driver, answer->driver, sizeof ret_found->inventory.driver);
+    if (answer->healths.count == 1)
+        memcpy(&ret_found->health, answer->healths.items, sizeof ret_found->health);
+    watch_all(client, &ret_found->inventory);
+}
+
+bh_rc
+bh_gpu_client_take(struct bh_gpu_client *client, struct bh_arena *arena,
+                   struct bh_gpu_found *ret_found, bool *ret_waits, struct bh_err *err)
+{
+    struct flight flight = { .child = &client->surveying, .gpu = client->asked_gpu,
+                             .kind = *client->asked_gpu ? BH_GPU_MSG_HEALTH : BH_GPU_MSG_SCAN,
+                             .before = client->asked_wait, .span = client->read_deadline };
+    struct bh_gpu_answer answer = { .call = client->asked_call };
+    bh_rc rc = client->surveying.pid
+                   ? await_answer(&client->surveying, bh_time_monotonic(), &answer, arena, err)
+                   : bh_err_set(err, BH_UNAVAILABLE, "the gpu child was ended");
+
+    *ret_waits = rc == BH_TIMEOUT && bh_time_monotonic() < client->asked_until;
+    if (*ret_waits)
         return BH_OK;
-    }
-    abandon(client, &watcher->child);
-    bh_err_wrap(err, "the gpu child that waits for events of %s was killed", watcher->gpu);
-    err->rc = BH_UNAVAILABLE;
-    return err->rc;
+    client->asked = false;
+    if (rc != BH_OK)
+        return give_up(client, &flight, rc, err);
+    if (answer.rc != BH_OK)
+        return take_error(&answer, err);
+    find_answer(client, &answer, ret_found);
+    return BH_OK;
 }
 
-static bh_rc
-take_any_event(struct bh_gpu_client *client, struct bh_device_event *ret_event,
-               struct bh_err *err)
+int
+bh_gpu_client_answer_fd(const struct bh_gpu_client *client)
 {
-    bh_rc rc = bh_err_set(err, BH_UNAVAILABLE, "no gpu child waits for events");
-
-    for (uint32_t i = 0; i < client->watcher_count; i++) {
-        bh_rc had = rc;
-
-        if (client->watchers[i].child.pid)
-            rc = take_event(client, &client->watchers[i], ret_event, err);
-        if (rc == BH_OK)
-            return BH_OK;
-        if (had == BH_TIMEOUT)
-            rc = had; /* another child waits */
-    }
-    return rc;
+    return client->asked && client->surveying.pid ? bh_link_fd(client->surveying.link) : -1;
 }
 
-static bh_rc
-client_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
-                  struct bh_err *err)
+bh_ns
+bh_gpu_client_answer_until(const struct bh_gpu_client *client)
 {
-    struct bh_gpu_client *client = self;
-    bh_ns deadline = bh_time_monotonic() + wait;
-
-    for (;;) {
-        struct pollfd ready[BH_GPU_WATCHED_MAX];
-        int fds[BH_GPU_WATCHED_MAX], left = ms_left(deadline);
-        uint32_t count = bh_gpu_client_event_fds(client, fds);
-        bh_rc rc = take_any_event(client, ret_event, err);
-
-        if (rc != BH_TIMEOUT || left == 0)
-            return rc;
-        for (uint32_t i = 0; i < count; i++)
-            ready[i] = (struct pollfd){ .fd = fds[i], .events = POLLIN };
-        if (poll(ready, count, left) < 0 && errno != EINTR)
-            return bh_err_errno(err, "wait for events");
-    }
+    return client->asked && client->surveying.pid ? client->asked_until : bh_time_monotonic();
 }
 
 static void
@@ -660,7 +625,7 @@ static const struct bh_device_ops client_ops = {
     .processes = client_processes,
     .busy = client_busy,
     .health = client_health,
-    .next_event = client_next_event,
+    .next_event = bh_gpu_next_event,
     .close = client_close,
 };
 
@@ -711,9 +676,10 @@ await_abandoned(struct bh_gpu_client *client)
 void
 bh_gpu_client_free(struct bh_gpu_client *client)
 {
-    abandon(client, &client->answering);
+    bh_gpu_abandon(client, &client->answering);
+    bh_gpu_abandon(client, &client->surveying);
     for (uint32_t i = 0; i < client->watcher_count; i++)
-        abandon(client, &client->watchers[i].child);
+        bh_gpu_abandon(client, &client->watchers[i].child);
     await_abandoned(client);
     free(client->program);
     free(client->library);

@@ -62,6 +62,26 @@ struct bh_device bh_gpu_client_device(struct bh_gpu_client *client);
  * driver's own, is a GPU that hangs. */
 bool bh_gpu_child_died(const struct bh_err *err);
 
+/* A scan (`gpu` ""), or the health of a GPU, asked without waiting, by a child of its own; one
+ * question at a time.  BH_UNAVAILABLE: no child can be started; BH_NOT_FOUND: no GPU's name. */
+struct bh_gpu_found {
+    struct bh_inventory inventory;
+    struct bh_device_health health;
+};
+BH_MUST_USE bh_rc bh_gpu_client_ask(struct bh_gpu_client *client, const char *gpu,
+                                    struct bh_err *err);
+
+/* Its answer: `ret_waits`, it has not come and is still waited for; else as the port's call.
+ * Lists live in the arena. */
+BH_MUST_USE bh_rc bh_gpu_client_take(struct bh_gpu_client *client, struct bh_arena *arena,
+                                     struct bh_gpu_found *ret_found, bool *ret_waits,
+                                     struct bh_err *err);
+
+/* For poll: readable when there is something to take, -1 when nothing is asked; and until when
+ * (monotonic) the answer is waited for. */
+int bh_gpu_client_answer_fd(const struct bh_gpu_client *client);
+bh_ns bh_gpu_client_answer_until(const struct bh_gpu_client *client);
+
 /* From now on wait for events of that GPU, by the minor of its device node; more than
  * BH_GPU_WATCHED_MAX are not watched.  A scan does this for each GPU that it finds. */
 void bh_gpu_client_watch(struct bh_gpu_client *client, const char *gpu, uint32_t minor);

@@ -39,10 +39,11 @@
 #include "node/share_slot.h"
 #include "node/store.h"
 #include "node/stream.h"
+#include "node/survey.h"
 #include "node/verify.h"
 #include "runtime/crun.h"
 
-enum { GUESTS_AT = 6, EVENTS_AT = GUESTS_AT + BH_GUESTS_MAX,
+enum { GUESTS_AT = 7, EVENTS_AT = GUESTS_AT + BH_GUESTS_MAX,
        FIXED_POLLS = EVENTS_AT + BH_GPU_WATCHED_MAX, EXIT_USAGE = 2 };
 #define COLLECT_AGAIN (200 * BH_NS_PER_MS)
 
@@ -109,6 +110,7 @@ open_gpus(struct bh_node *node, struct bh_err *err)
     node->gpus = bh_gpu_client_new(&options);
     node->device = bh_gpu_client_device(node->gpus);
     node->health = bh_health_watch_new();
+    node->survey = bh_survey_new();
     node->scan_arena = bh_arena_new(8 << 20);
     if (bh_piece_scan(node, err) != BH_OK) /* a server may wait for its driver */
         bh_log(EFFECT_FAILED, BH_STR("what", "scan"), BH_ERRLOG(err));
@@ -195,6 +197,7 @@ close_all(struct bh_node *node)
     if (node->runtime.ops)
         node->runtime.ops->close(node->runtime.self);
     bh_health_watch_free(node->health);
+    bh_survey_free(node->survey);
     bh_rootfs_close(node->rootfs);
     bh_networks_close(node->networks);
     if (node->scan_arena)
@@ -251,6 +254,7 @@ list_polls(struct loop *loop)
     loop->polls[4] = (struct pollfd){ .fd = bh_node_streams_fd(loop->streams),
                                       .events = POLLIN };
     loop->polls[5] = (struct pollfd){ .fd = bh_reset_fd(node), .events = POLLIN };
+    loop->polls[6] = (struct pollfd){ .fd = bh_gpu_client_answer_fd(node->gpus), .events = POLLIN };
     list_fds(loop->polls + GUESTS_AT, BH_GUESTS_MAX, guests, bh_guests_fds(node, guests));
     list_fds(loop->polls + EVENTS_AT, BH_GPU_WATCHED_MAX, events,
              bh_gpu_client_event_fds(node->gpus, events));
@@ -301,12 +305,13 @@ tick(struct loop *loop)
     if (node->doomed_count > 0)
         next = sooner(next, node->collect_at);
     if (node->greeted && node->sample_at <= now) {
-        bh_report_samples(node);
+        bh_survey_scan(node);
         node->sample_at = now + node->conf.sample_interval_ms * BH_NS_PER_MS;
     }
     if (node->greeted)
         next = sooner(next, node->sample_at);
     next = sooner(next, bh_health_tick(node, now));
+    next = sooner(next, bh_survey_tick(node, now));
     next = sooner(next, bh_node_shares_next(node));
     if (!next)
         return -1;

@@ -218,13 +218,12 @@ sample_job(struct bh_node *node, const struct bh_job *job, struct bh_msg_sample 
 }
 
 void
-bh_report_samples(struct bh_node *node)
+bh_report_scanned(struct bh_node *node, bool well)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(REPORT_BYTES_MAX);
     struct bh_msg_samples samples = { .at_ns = bh_time_now() };
     struct bh_msg_sample *items
         = bh_arena_alloc(arena, (node->state.job_count + 1) * sizeof *items);
-    struct bh_err err;
     uint32_t count = 0;
 
     for (uint32_t i = 0; items && i < node->state.job_count; i++) {
@@ -235,7 +234,7 @@ bh_report_samples(struct bh_node *node)
     }
     samples.samples = (struct bh_list){ items, count };
     bh_host_read_majors(node); /* modules of the driver come one by one */
-    if (bh_piece_scan(node, &err) == BH_OK)
+    if (well)
         put_gpus(node, arena, &samples.gpus);
     if (node->gpus_untold && node->inventory_known)
         bh_report_inventory(node);

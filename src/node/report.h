@@ -7,8 +7,9 @@
 
 void bh_report_inventory(struct bh_node *node);
 
-/* Usage of every running job and the GPUs' sensors. */
-void bh_report_samples(struct bh_node *node);
+/* Usage of every running job and the GPUs' sensors, after a scan for that (node/survey.h), which
+ * came out well or not. */
+void bh_report_scanned(struct bh_node *node, bool well);
 
 /* Report the end of a job that has ended, with how long ago that was. */
 void bh_report_end(struct bh_node *node, const struct bh_job *job);

@@ -123,6 +123,15 @@ put_checkpoint(struct bh_json_writer *w, const struct bh_owner *owner, uint64_t 
     bh_json_close(w, '}');
 }
 
+/* How far the wall clock is ahead of engine time (negative: behind it). */
+static void
+put_clock(const struct bh_call *call, struct bh_json_writer *w, uint64_t now_ns)
+{
+    int64_t ahead_ns = (int64_t)bh_call_now(call) - (int64_t)now_ns;
+
+    bh_json_i64(w, "clock_ahead_ms", ahead_ns / (int64_t)BH_NS_PER_MS);
+}
+
 bh_rc
 bh_status_show(struct bh_call *call, struct bh_err *err)
 {
@@ -141,6 +150,7 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
     put_asked(call, &w, &q);
     bh_json_ns(&w, "at_ns", q.now_ns);
     put_checkpoint(&w, &options->owner, q.now_ns);
+    put_clock(call, &w, q.now_ns);
     bh_json_u64(&w, "commits", options->owner.ops->commits(options->owner.self));
     put_counts(&w, &q);
     put_nodes(&w, &options->owner);

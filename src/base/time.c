@@ -25,6 +25,12 @@ bh_time_monotonic(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+bh_ns
+bh_time_boot(void)
+{
+    return read_clock(CLOCK_BOOTTIME);
+}
+
 void
 bh_time_sleep(bh_ns span)
 {

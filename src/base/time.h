@@ -7,7 +7,7 @@
 
 /* Time is integer nanoseconds since the epoch (bh_ns); deadlines in adapters use
  * the monotonic clock.  The pure layers get time as an argument: only mains and
- * adapters call the two clock functions. */
+ * adapters call the clock functions. */
 typedef uint64_t bh_ns;
 
 #define BH_NS_PER_S UINT64_C(1000000000)
@@ -15,6 +15,7 @@ typedef uint64_t bh_ns;
 
 bh_ns bh_time_now(void);       /* the wall clock */
 bh_ns bh_time_monotonic(void); /* never goes back, meaningless between boots */
+bh_ns bh_time_boot(void);      /* the same, and goes on while the machine is suspended */
 void bh_time_sleep(bh_ns span);
 
 /* "2026-11-20T09:27:00Z" */

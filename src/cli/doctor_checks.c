@@ -27,7 +27,7 @@
 
 enum { CGROUP2_MAGIC = 0x63677270, NOFILE_WANTED = 8192, MEMLOCK_WANTED_KIB = 8192,
        DISK_LEAST_MIB = 512, DISK_WANTED_MIB = 4096, KERNEL_MAJOR = 5, KERNEL_MINOR = 15,
-       PROBE_TEXT_MAX = 4096 };
+       PROBE_TEXT_MAX = 4096, CLOCK_AHEAD_MOST_MS = 5000 };
 
 static void BH_PRINTF(3, 4)
 report(struct bh_finding *finding, enum bh_verdict_kind verdict, const char *format, ...)
@@ -217,14 +217,44 @@ check_limits(const struct bh_cli *cli, struct bh_finding *f)
 }
 
 static void
+put_client(const struct bh_cli *cli, struct bh_cli *ret_inner, char socket[PATH_MAX])
+{
+    *ret_inner = *cli;
+    if (!bh_cli_flag(cli, BH_OPT_DIR) || bh_cli_flag(cli, BH_OPT_SOCKET))
+        return;
+    snprintf(socket, PATH_MAX, "%s/run/bulkhead.sock", cli->args->options[BH_OPT_DIR].text);
+    ret_inner->client = (struct bh_client){ .socket = socket };
+}
+
+/* How far the wall clock is ahead of engine time, in ms; 0 where no daemon answers. */
+static int64_t
+ask_clock_ahead(const struct bh_cli *cli)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    char socket[PATH_MAX];
+    struct bh_cli inner;
+    struct bh_err ignored;
+
+    put_client(cli, &inner, socket);
+    if (bh_cli_fetch(&inner, "/v1/status", &json, &ignored) != BH_OK)
+        return 0;
+    return bh_json_integer(bh_json_get(bh_json_root(json), "clock_ahead_ms"), 0);
+}
+
+static void
 check_clock(const struct bh_cli *cli, struct bh_finding *f)
 {
     struct timex state = { 0 };
     int rc = adjtimex(&state);
+    int64_t ahead_ms = ask_clock_ahead(cli);
 
     if (bh_time_now() < UINT64_C(1700000000) * BH_NS_PER_S) {
         report(f, BH_CHECK_FAIL, "the clock is years behind");
         advise(f, "set it: records carry the time");
+    } else if (ahead_ms > CLOCK_AHEAD_MOST_MS || ahead_ms < -CLOCK_AHEAD_MOST_MS) {
+        report(f, BH_CHECK_WARN, "engine time is %lld s %s the wall clock",
+               (long long)llabs(ahead_ms) / 1000, ahead_ms > 0 ? "behind" : "ahead of");
+        advise(f, "it approaches it by 36 s an hour; docs/time.md");
     } else if (rc == TIME_ERROR || state.status & STA_UNSYNC) {
         report(f, BH_CHECK_WARN, "the clock is not synchronised");
         advise(f, "run chrony or systemd-timesyncd: records and bills carry the time");
@@ -410,16 +440,6 @@ check_node_conf(const struct bh_cli *cli, struct bh_finding *f)
     }
     report(f, BH_CHECK_FAIL, "%s can be changed by others than root", path);
     advise(f, "chown root %s; chmod go-w %s", path, path);
-}
-
-static void
-put_client(const struct bh_cli *cli, struct bh_cli *ret_inner, char socket[PATH_MAX])
-{
-    *ret_inner = *cli;
-    if (!bh_cli_flag(cli, BH_OPT_DIR) || bh_cli_flag(cli, BH_OPT_SOCKET))
-        return;
-    snprintf(socket, PATH_MAX, "%s/run/bulkhead.sock", cli->args->options[BH_OPT_DIR].text);
-    ret_inner->client = (struct bh_client){ .socket = socket };
 }
 
 static void

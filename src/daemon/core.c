@@ -19,6 +19,16 @@
 
 enum { CORE_ARENA_MAX = 64 << 20, EVENT_JSON_MAX = 48 << 10, STATES_INLINE_MAX = 2 << 10 };
 
+static bh_rc
+begin_epoch(struct bh_core *core, struct bh_err *err)
+{
+    struct bh_epoch next = { .job = core->next_job,
+                             .order = core->journal.next_seq << BH_ORDER_BITS };
+
+    bh_view_next_numbers(core->state.engine, &next.lease, &next.partition);
+    return bh_epochs_open(&core->epochs, core->config->state_dir, &next, core->crypto, err);
+}
+
 bh_rc
 bh_core_open(struct bh_core *core, struct bh_err *err)
 {
@@ -30,6 +40,7 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
     core->shown = calloc(BH_SHOWN_MAX, sizeof *core->shown);
     core->changes = calloc(BH_CORE_CHANGES_MAX, sizeof *core->changes);
     BH_ASSERT(core->effects && core->scratch && core->shown && core->changes);
+    bh_clock_open(&core->clock, core->config->state_dir);
     core->journal.store = core->store;
     core->journal.crypto = core->crypto;
     core->catalog = bh_catalog_new(core->store, core->crypto);
@@ -43,8 +54,12 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_journal_check_signed(&core->journal, err);
     if (rc == BH_OK)
-        core->journal.boot++;
-    return rc;
+        rc = begin_epoch(core, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_clock_raise(&core->clock, core->journal.last_ts_ns);
+    core->journal.boot++;
+    return BH_OK;
 }
 
 void
@@ -66,7 +81,7 @@ bh_core_close(struct bh_core *core)
 uint64_t
 bh_core_now(const struct bh_core *core)
 {
-    bh_ns now = bh_time_now();
+    bh_ns now = bh_clock_now(&core->clock);
 
     return now > core->journal.last_ts_ns ? now : core->journal.last_ts_ns;
 }

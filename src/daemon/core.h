@@ -5,7 +5,9 @@
 #include "api/state.h"
 #include "daemon/access.h"
 #include "daemon/catalog.h"
+#include "daemon/clock.h"
 #include "daemon/config.h"
+#include "daemon/epoch.h"
 #include "daemon/hub.h"
 #include "daemon/journal.h"
 #include "daemon/keyring.h"
@@ -70,6 +72,8 @@ struct bh_core {
     const struct bh_daemon_config *config;
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
+    struct bh_clock clock;
+    struct bh_epochs epochs;
     struct bh_journal journal;
     struct bh_keyring ring;
     struct bh_state state;
@@ -169,7 +173,7 @@ struct bh_entry {
 BH_MUST_USE bh_rc bh_core_open(struct bh_core *core, struct bh_err *err);
 void bh_core_close(struct bh_core *core);
 
-/* The owner's clock: never behind the last record. */
+/* Engine time (daemon/clock.h): never behind the last record. */
 uint64_t bh_core_now(const struct bh_core *core);
 
 /* Step the engine and put the record, with its decisions, and the rows it changes

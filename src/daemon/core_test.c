@@ -34,6 +34,37 @@ count_jobs(struct fixture *f)
     return count;
 }
 
+static bh_ns
+two_hours_ahead(void)
+{
+    return bh_time_now() + 7200 * BH_NS_PER_S;
+}
+
+/* Records are dated by engine time: a step of the wall clock does not reach them, and over a
+ * restart it does not either. */
+static void
+test_a_clock_step_is_not_followed(void **unused)
+{
+    struct fixture f;
+    uint64_t before;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    before = f.core.journal.last_ts_ns;
+    f.core.clock.source.wall = two_hours_ahead;
+    for (int i = 0; i < 100; i++)
+        bh_clock_turn(&f.core.clock);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    BH_CHECK("goes on", f.core.journal.last_ts_ns > before);
+    BH_CHECK("by itself", f.core.journal.last_ts_ns - before < 600 * BH_NS_PER_S);
+    close_core(&f);
+    assert_int_equal(open_core(&f), BH_OK);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    BH_CHECK("after a restart", f.core.journal.last_ts_ns - before < 600 * BH_NS_PER_S);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
 static void
 test_state_survives_a_restart(void **unused)
 {
@@ -647,6 +678,7 @@ test_a_site_file_is_applied_wholly_or_not_at_all(void **unused)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_clock_step_is_not_followed),
     cmocka_unit_test(test_state_survives_a_restart),
     cmocka_unit_test(test_snapshot_and_journal_lead_to_the_same_state),
     cmocka_unit_test(test_a_snapshot_of_another_layout_is_replayed_past),

@@ -146,8 +146,8 @@ end_lost(struct bh_core *core, const struct bh_job_view *job,
          const struct bh_member_view *member, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_ENDED,
-                              .u.ended = { member->lease, BH_END_NODE_LOST, 0,
-                                           bh_core_now(core) } };
+                              .u.ended = { .lease = member->lease, .cause = BH_END_NODE_LOST,
+                                           .ended_ns = bh_core_now(core) } };
     struct bh_entry entry = report("node.lease_lost", "lease", member->lease.v);
     bh_rc rc;
 

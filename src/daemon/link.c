@@ -210,7 +210,10 @@ void
 bh_node_link_connect(struct bh_node_link *link)
 {
     const struct bh_core *core = link->shared->core;
-    struct bh_msg_hello hello = { .version = BH_WIRE_VERSION, .boot = core->journal.boot };
+    struct bh_msg_epoch epochs[BH_WIRE_EPOCHS_MAX];
+    struct bh_msg_hello hello = { .version = BH_WIRE_VERSION, .boot = core->journal.boot,
+                                  .epochs = { epochs, bh_epochs_list(&core->epochs, epochs,
+                                                              BH_WIRE_EPOCHS_MAX) } };
     struct bh_err err;
     int fd;
 

@@ -616,6 +616,45 @@ test_what_networks_carried_is_kept(void **unused)
 }
 
 static bool
+take_ended(void *self, const struct bh_job_row *row)
+{
+    *(uint64_t *)self = row->ended_ns;
+    return true;
+}
+
+/* The daemon was away for 2 hours, and half an hour after it went the job ended. */
+static void
+test_an_end_told_late(void **unused)
+{
+    const uint64_t hour_ns = 3600 * BH_NS_PER_S;
+    struct bh_msg_ended ended = { .cause = BH_END_EXITED, .unasked = true,
+                                  .late_ns = hour_ns + hour_ns / 2 };
+    struct bh_tenant_view tenant;
+    struct bh_job_view job = { 0 };
+    uint64_t ended_ns = 0, ran_s, used_s;
+    struct scene s;
+
+    open_scene(&s, 1);
+    assert_int_equal(submit(&s.f, whole), BH_OK);
+    bh_node_links_release(s.links);
+    turns_until(&s, 1);
+    assert_true(bh_view_job(s.f.core.state.engine, (bh_job_id){ 1 }, &job));
+    s.f.core.clock.base_ns += (int64_t)(2 * hour_ns);
+    ended.lease = s.peers[0].lease;
+    say(&s.peers[0], BH_MSG_ENDED, &ended);
+    turns_until(&s, 1);
+    assert_int_equal(s.f.core.store.ops->get_job(s.f.core.store.self, 1, take_ended,
+                                                 &ended_ns, &s.f.err), BH_OK);
+    ran_s = (ended_ns - job.started_ns) / BH_NS_PER_S;
+    BH_CHECK("ran for half an hour", ran_s >= 1800 && ran_s < 1900);
+    assert_true(bh_view_tenant(s.f.core.state.engine, job.tenant, bh_core_now(&s.f.core), &tenant));
+    used_s = (uint64_t)(tenant.compute_ns / BH_GPU_PARTS / BH_NS_PER_S);
+    BH_CHECK("and pays for that", used_s >= 1800 && used_s < 1900);
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
+static bool
 inventory_says(struct scene *s, const char *part)
 {
     uint32_t cursor = 0;
@@ -745,6 +784,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_reset_loses_nothing),
     cmocka_unit_test(test_what_became_of_an_order_is_unknown_after_a_start_and_then_told),
     cmocka_unit_test(test_an_answer_that_comes_too_late_is_recorded),
+    cmocka_unit_test(test_an_end_told_late),
     cmocka_unit_test(test_what_networks_carried_is_kept),
     cmocka_unit_test(test_how_far_an_image_is_is_memory_and_which_it_is_a_record),
     cmocka_unit_test(test_a_file_is_one_node),

@@ -13,6 +13,8 @@
 #include "model/spec.h"
 #include "policy/egress.h"
 
+#define LATE_LEAST_NS (10 * BH_NS_PER_S)
+
 /* ---- effects to messages ---- */
 
 static const char *
@@ -184,6 +186,7 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     start->order = effect->order;
     start->lease = effect->lease.v;
     start->job = effect->job.v;
+    start->epoch = bh_epochs_of_job(&core->epochs, effect->job.v);
     start->tenant_id = view.tenant.v;
     start->args = spec.args;
     start->env = spec.env;
@@ -320,8 +323,18 @@ bh_orders_find(const struct bh_core *core, bh_node_id node, uint64_t order,
     return false;
 }
 
+/* Engine time of what a node reports late, as it does after an outage; 0: about now. */
+static uint64_t
+time_of(const struct bh_core *core, uint64_t late_ns)
+{
+    uint64_t now_ns = bh_core_now(core);
+
+    return late_ns >= LATE_LEAST_NS && late_ns < now_ns ? now_ns - late_ns : 0;
+}
+
 static struct bh_event
-answer_event(const struct bh_effect *effect, const struct bh_msg_outcome *outcome)
+answer_event(const struct bh_core *core, const struct bh_effect *effect,
+             const struct bh_msg_outcome *outcome)
 {
     struct bh_event event = { .kind = answers[effect->kind].event };
     uint32_t most = answers[effect->kind].piece ? BH_OUTCOME_UNCLEAN : BH_OUTCOME_CONTEXT_HELD;
@@ -334,7 +347,9 @@ answer_event(const struct bh_effect *effect, const struct bh_msg_outcome *outcom
     else if (answers[effect->kind].piece)
         event.u.piece = (struct bh_ev_piece){ effect->piece.partition, kind, outcome->rc };
     else
-        event.u.lease = (struct bh_ev_lease){ effect->lease, kind, outcome->rc };
+        event.u.lease = (struct bh_ev_lease){ effect->lease, kind, outcome->rc,
+                                              event.kind == BH_EV_STARTED
+                                                  ? time_of(core, outcome->late_ns) : 0 };
     return event;
 }
 
@@ -344,7 +359,7 @@ stop_failed(struct bh_core *core, const struct bh_effect *effect,
             const struct bh_msg_outcome *outcome, struct bh_err *err)
 {
     struct bh_msg_ended ended = { .lease = effect->lease.v, .cause = BH_END_NODE_LOST,
-                                  .ended_ns = outcome->at_ns };
+                                  .ended_ns = outcome->at_ns, .late_ns = outcome->late_ns };
 
     if (outcome->outcome == BH_OUTCOME_OK || outcome->rc != BH_NOT_FOUND)
         return BH_OK; /* its end comes by itself, or it still runs */
@@ -388,7 +403,7 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
         return awaited ? stop_failed(core, effect, outcome, err) : BH_OK;
     entry.verb = answers[effect->kind].verb;
     entry.obj = object_of(effect);
-    event = answer_event(effect, outcome);
+    event = answer_event(core, effect, outcome);
     if (awaited && says_why(effect, outcome)
         && bh_failures_keep(core, effect->lease.v, outcome->why, &failure, err) != BH_OK)
         return err->rc;
@@ -504,7 +519,9 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
         .u.ended = { { ended->lease },
                      ended->cause < BH_END_CAUSES ? (enum bh_end_cause)ended->cause
                                                   : BH_END_KEEPER_LOST,
-                     ended->exit_status, ended->ended_ns, ended->unasked },
+                     ended->exit_status, ended->ended_ns, time_of(core, ended->late_ns),
+                     ended->unasked,
+                     ended->unasked && ended->cause == BH_END_EXITED && ended->exit_status == 0 },
     };
     struct bh_carried_note note;
     struct bh_job_view view;

@@ -21,6 +21,7 @@
 #include "daemon/orders.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
+#include "wire/message.h"
 
 /* One thing that a worker wants; lives on the worker's stack until it is done. */
 struct wish {
@@ -269,11 +270,10 @@ static const char *
 port_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena)
 {
     struct bh_owner_thread *owner = self;
-    const char *folder = owner->core->config->log_dir;
+    char name[BH_LOG_NAME_MAX];
 
-    if (member == 0)
-        return bh_arena_printf(arena, "%s/%" PRIu64 ".log", folder, job.v);
-    return bh_arena_printf(arena, "%s/%" PRIu64 ".%" PRIu32 ".log", folder, job.v, member);
+    bh_job_log_name(job.v, member, bh_epochs_of_job(&owner->core->epochs, job.v), name);
+    return bh_arena_printf(arena, "%s/%s", owner->core->config->log_dir, name);
 }
 
 static const struct bh_owner_ops port_ops = {
@@ -486,6 +486,7 @@ run_batch(struct bh_owner_thread *owner, bool nodes_speak)
     bool stopping;
     struct wish *wishes = take_wishes(owner, &refusals, &stopping);
 
+    bh_clock_turn(&owner->core->clock);
     if (paused(owner)) {
         refuse_changes(owner, wishes);
     } else if (change_all(owner, wishes, refusals, nodes_speak, &err) == BH_OK) {

@@ -209,6 +209,13 @@ has_ended(const struct bh_core *core, const struct bh_effect *effect, struct bh_
     return effect->state >= BH_JOB_COMPLETED || !known;
 }
 
+/* When it ended on its node; now, where nobody said. */
+static uint64_t
+end_of(const struct bh_job_view *view, uint64_t now_ns)
+{
+    return view->ended_ns ? view->ended_ns : now_ns;
+}
+
 void
 bh_rows_status(const struct bh_core *core, const struct bh_effect *effect, uint64_t now_ns,
               struct bh_job_status *ret_state)
@@ -223,7 +230,7 @@ bh_rows_status(const struct bh_core *core, const struct bh_effect *effect, uint6
         ret_state->started_ns = view.started_ns;
         return;
     }
-    ret_state->ended_ns = now_ns;
+    ret_state->ended_ns = end_of(&view, now_ns);
     ret_state->exit_status = effect->exit_status;
     snprintf(ret_state->cause, sizeof ret_state->cause, "%s", bh_end_cause_names[effect->cause]);
 }
@@ -246,7 +253,7 @@ bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t no
         .lease = effect->lease.v,
         .state = bh_job_state_names[effect->state],
         .reason = bh_end_cause_names[effect->cause],
-        .ended_ns = now_ns,
+        .ended_ns = end_of(&view, now_ns),
         .exit_status = effect->cause == BH_END_EXITED || effect->cause == BH_END_SIGNALLED
                            ? effect->exit_status
                            : -1,

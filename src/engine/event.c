@@ -163,13 +163,16 @@ static const struct bh_field piece_rows[] = {
 };
 
 static const struct bh_field lease_rows[] = {
+    BH_F(struct bh_ev_lease, at_ns, BH_FIELD_NS),
     ID64(struct bh_ev_lease, lease),
     BH_F_ENUM(struct bh_ev_lease, outcome, outcome_names),
     BH_F(struct bh_ev_lease, rc, BH_FIELD_U32),
 };
 
 static const struct bh_field ended_rows[] = {
+    BH_F(struct bh_ev_ended, at_ns, BH_FIELD_NS),
     BH_F_ENUM(struct bh_ev_ended, cause, bh_end_cause_names),
+    BH_F(struct bh_ev_ended, completed, BH_FIELD_BOOL),
     BH_F(struct bh_ev_ended, ended_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_ended, exit_status, BH_FIELD_I32),
     ID64(struct bh_ev_ended, lease),

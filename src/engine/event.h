@@ -57,6 +57,7 @@ struct bh_ev_lease {
     bh_lease_id lease;
     enum bh_outcome_kind outcome;
     uint32_t rc;
+    uint64_t at_ns;      /* engine time, STARTED: when it began; 0: now */
 };
 
 /* A lease's process tree is gone for good. */
@@ -64,8 +65,11 @@ struct bh_ev_ended {
     bh_lease_id lease;
     enum bh_end_cause cause;
     int32_t exit_status; /* EXITED: 0..255; SIGNALLED: 128 + the signal */
-    uint64_t ended_ns;
+    uint64_t ended_ns;   /* the node's wall clock */
+    uint64_t at_ns;      /* engine time of the end, where the answer came late; 0: now */
     bool unasked;        /* no stop had reached it: what ended it outranks why it was to end */
+    bool completed;      /* its command was done (status 0) before any stop reached it: that is its
+                            end, whatever it was to be stopped for */
 };
 
 /* ---- commands ---- */

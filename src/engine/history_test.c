@@ -342,14 +342,14 @@ exit_some(struct history *history)
 {
     struct bh_event event = { .kind = BH_EV_ENDED };
     struct bh_job_view job;
-
     if (!some_job(history, true, &job))
         return;
     event.u.ended.lease.v = job.lease.v + draw(history, job.gang);
     event.u.ended.cause = chance(history, 85) ? BH_END_EXITED
                                               : (enum bh_end_cause)draw(history, BH_END_CAUSES);
     event.u.ended.exit_status = chance(history, 80) ? 0 : 1;
-    event.u.ended.unasked = chance(history, 50);
+    event.u.ended.unasked = event.u.ended.completed = chance(history, 50);
+    event.u.ended.at_ns = history->story->now_ns - draw(history, 1 << 30);
     play(history, &event);
 }
 

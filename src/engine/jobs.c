@@ -81,7 +81,7 @@ bh_job_end(struct work *work, uint32_t slot, enum bh_job_state state, enum bh_en
     job->state = (uint8_t)state;
     job->cause = (uint8_t)cause;
     job->exit_status = exit_status;
-    job->ended_ns = work->now_ns;
+    job->ended_ns = work->ended_ns ? work->ended_ns : work->now_ns;
     job->next = engine->core.ended_head;
     engine->core.ended_head = slot;
     engine->core.ended_count++;

@@ -7,6 +7,7 @@
 #include "engine/gang.h"
 #include "engine/host.h"
 #include "engine/jobs.h"
+#include "engine/ledger.h"
 #include "engine/order.h"
 #include "engine/part.h"
 #include "engine/quota.h"
@@ -343,17 +344,29 @@ resume(struct work *work, uint32_t slot, const struct lease_news *news)
     bh_effect_lease(work, BH_FX_RESUME, slot);
 }
 
+/* When it happened by the node's word: not before `least`, and not after now. */
+static uint64_t
+time_of(const struct work *work, const struct lease_news *news, uint64_t least)
+{
+    if (news->at_ns == 0 || news->at_ns > work->now_ns)
+        return work->now_ns;
+    return news->at_ns > least ? news->at_ns : least;
+}
+
 static void
 run(struct work *work, uint32_t slot, const struct lease_news *news)
 {
     struct lease *lease = lease_at(work->engine, slot);
     struct job *job = job_at(work->engine, lease->job);
+    uint64_t began_ns;
 
     lease->waiting = 0;
     lease->order = 0;
-    lease->since_ns = work->now_ns;
+    began_ns = time_of(work, news, lease->since_ns);
+    lease->since_ns = work->now_ns; /* leases are in order of it */
+    lease->ran_ns += work->now_ns - began_ns;
     if (job->started_ns == 0)
-        job->started_ns = work->now_ns;
+        job->started_ns = began_ns;
     bh_order_stir(work->engine);
 }
 
@@ -530,7 +543,8 @@ retire(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit_s
 }
 
 /* A job that came to its end by itself while the stop was still on its way is not queued
- * again, nor cancelled.  One whose GPU was lost may have ended because of that. */
+ * again, nor cancelled.  One whose GPU was lost may have failed because of that, but what is
+ * done is done: it is not run twice. */
 static bool
 ended_first(const struct lease *lease, const struct lease_news *news)
 {
@@ -544,7 +558,8 @@ ended_first(const struct lease *lease, const struct lease_news *news)
         [BH_END_DATASET] = true,    [BH_END_DRAINED] = true,
     };
 
-    return news->unasked && its_own[news->cause] && outranked[lease->stop_cause];
+    return news->completed
+           || (news->unasked && its_own[news->cause] && outranked[lease->stop_cause]);
 }
 
 /* Remember who a job that is queued again was stopped for. */
@@ -557,16 +572,39 @@ blame(const struct work *work, uint32_t slot, enum bh_end_cause cause, uint64_t 
     job->preempted_for = job->moved || cause == BH_END_PREEMPTED ? for_job : 0;
 }
 
+/* It ended a while ago, and its node could not say so: its tenant has not had the pieces since. */
+static void
+credit(struct work *work, uint32_t slot, uint64_t ended_ns)
+{
+    struct bh_engine *engine = work->engine;
+    const struct lease *lease = lease_at(engine, slot);
+
+    for (uint32_t i = 0; i < lease->count; i++) {
+        const struct part *part = lease->parts[i] ? part_at(engine, lease->parts[i]) : NULL;
+
+        if (part && part->state == BH_PIECE_LEASED)
+            bh_ledger_credit(engine, lease->tenant,
+                             bh_part_charge(gpu_at(engine, part->gpu), part->profile),
+                             work->now_ns - ended_ns);
+    }
+}
+
 static void
 end(struct work *work, uint32_t slot, const struct lease_news *news)
 {
     const struct lease *lease = lease_at(work->engine, slot);
+    uint64_t began_ns = job_at(work->engine, lease->job)->started_ns;
     enum bh_end_cause cause = news->cause;
 
+    if (began_ns && lease->since_ns >= began_ns) { /* it has run */
+        work->ended_ns = time_of(work, news, began_ns);
+        credit(work, slot, work->ended_ns);
+    }
     if (lease->stop_cause != BH_END_NONE && !ended_first(lease, news))
         cause = (enum bh_end_cause)lease->stop_cause;
     blame(work, lease->job, cause, lease->for_job);
     retire(work, slot, cause, news->exit_status);
+    work->ended_ns = 0;
 }
 
 static void

@@ -27,6 +27,8 @@ struct lease_news {
     enum bh_end_cause cause;   /* STOP, ENDED */
     int32_t exit_status;       /* ENDED */
     bool unasked;              /* ENDED: by itself, before a stop reached it */
+    bool completed;            /* ENDED: and its command was done */
+    uint64_t at_ns;            /* STARTED, ENDED: when, where that was before now; 0: now */
     uint64_t for_job;          /* SUSPEND, STOP: id of who needs the room, or 0 */
     uint32_t gpu;              /* CARVE_FAILED: id */
 };

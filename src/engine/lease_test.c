@@ -138,27 +138,39 @@ an_end_of_its_own_outranks_the_stop(void **state)
         const char *name;
         enum bh_end_cause stop, cause;
         int32_t status;
-        bool unasked;
+        bool unasked, completed;
         enum bh_job_state becomes;
     } cases[] = {
-        { "done before preempted", BH_END_PREEMPTED, BH_END_EXITED, 0, true, BH_JOB_COMPLETED },
-        { "preempted", BH_END_PREEMPTED, BH_END_EXITED, 0, false, BH_JOB_STARTING },
-        { "failed before preempted", BH_END_PREEMPTED, BH_END_EXITED, 1, true, BH_JOB_FAILED },
-        { "crashed before", BH_END_PREEMPTED, BH_END_SIGNALLED, 139, true, BH_JOB_FAILED },
-        { "out of memory before", BH_END_PREEMPTED, BH_END_OUT_OF_MEMORY, 137, true,
-          BH_JOB_FAILED },
-        { "keeper lost while", BH_END_PREEMPTED, BH_END_KEEPER_LOST, 137, true, BH_JOB_STARTING },
-        { "done before its limit", BH_END_TIME_LIMIT, BH_END_EXITED, 0, true, BH_JOB_COMPLETED },
-        { "over its limit", BH_END_TIME_LIMIT, BH_END_EXITED, 0, false, BH_JOB_FAILED },
-        { "done before cancelled", BH_END_CANCELLED, BH_END_EXITED, 0, true, BH_JOB_COMPLETED },
-        { "cancelled", BH_END_CANCELLED, BH_END_EXITED, 0, false, BH_JOB_CANCELLED },
-        { "never ran", BH_END_CANCELLED, BH_END_START_FAILED, 0, false, BH_JOB_CANCELLED },
-        { "done before its grant ended", BH_END_DATASET, BH_END_EXITED, 0, true, BH_JOB_COMPLETED },
-        { "its grant ended", BH_END_DATASET, BH_END_SIGNALLED, 143, false, BH_JOB_FAILED },
-        { "never had one", BH_END_DATASET, BH_END_START_FAILED, 0, false, BH_JOB_FAILED },
-        { "done before resumed", BH_END_RESUME_FAILED, BH_END_EXITED, 0, true,
+        { "done before preempted", BH_END_PREEMPTED, BH_END_EXITED, 0, true, false,
           BH_JOB_COMPLETED },
-        { "its GPU was lost", BH_END_GPU_LOST, BH_END_EXITED, 1, true, BH_JOB_STARTING },
+        { "preempted", BH_END_PREEMPTED, BH_END_EXITED, 0, false, false, BH_JOB_STARTING },
+        { "failed before preempted", BH_END_PREEMPTED, BH_END_EXITED, 1, true, false,
+          BH_JOB_FAILED },
+        { "crashed before", BH_END_PREEMPTED, BH_END_SIGNALLED, 139, true, false, BH_JOB_FAILED },
+        { "out of memory before", BH_END_PREEMPTED, BH_END_OUT_OF_MEMORY, 137, true, false,
+          BH_JOB_FAILED },
+        { "keeper lost while", BH_END_PREEMPTED, BH_END_KEEPER_LOST, 137, true, false,
+          BH_JOB_STARTING },
+        { "done before its limit", BH_END_TIME_LIMIT, BH_END_EXITED, 0, true, false,
+          BH_JOB_COMPLETED },
+        { "over its limit", BH_END_TIME_LIMIT, BH_END_EXITED, 0, false, false, BH_JOB_FAILED },
+        { "done before cancelled", BH_END_CANCELLED, BH_END_EXITED, 0, true, false,
+          BH_JOB_COMPLETED },
+        { "cancelled", BH_END_CANCELLED, BH_END_EXITED, 0, false, false, BH_JOB_CANCELLED },
+        { "never ran", BH_END_CANCELLED, BH_END_START_FAILED, 0, false, false, BH_JOB_CANCELLED },
+        { "done before its grant ended", BH_END_DATASET, BH_END_EXITED, 0, true, false,
+          BH_JOB_COMPLETED },
+        { "its grant ended", BH_END_DATASET, BH_END_SIGNALLED, 143, false, false, BH_JOB_FAILED },
+        { "never had one", BH_END_DATASET, BH_END_START_FAILED, 0, false, false, BH_JOB_FAILED },
+        { "done before resumed", BH_END_RESUME_FAILED, BH_END_EXITED, 0, true, false,
+          BH_JOB_COMPLETED },
+        { "its GPU was lost", BH_END_GPU_LOST, BH_END_EXITED, 1, true, false, BH_JOB_STARTING },
+        { "done before its GPU was lost", BH_END_GPU_LOST, BH_END_EXITED, 0, true, true,
+          BH_JOB_COMPLETED },
+        { "done before its GPU failed", BH_END_GPU_FAULT, BH_END_EXITED, 0, true, true,
+          BH_JOB_COMPLETED },
+        { "a record from before the rule", BH_END_GPU_LOST, BH_END_EXITED, 0, true, false,
+          BH_JOB_STARTING },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -172,7 +184,8 @@ an_end_of_its_own_outranks_the_stop(void **state)
         lease_at(story->engine, lease_find(story->engine, 1))->state = LEASE_STOPPING;
         ended.u.ended = (struct bh_ev_ended){ .lease = { 1 }, .cause = cases[i].cause,
                                               .exit_status = cases[i].status,
-                                              .unasked = cases[i].unasked };
+                                              .unasked = cases[i].unasked,
+                                              .completed = cases[i].completed };
         bh_story_must(story, &ended);
         BH_CHECK_EQ(cases[i].name, bh_story_state(story, job), cases[i].becomes);
         bh_story_close(story);

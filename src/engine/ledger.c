@@ -89,6 +89,31 @@ bh_ledger_yield(struct bh_engine *engine, uint32_t slot, struct bh_parts parts)
     tenant->rate_memory -= parts.memory;
 }
 
+static bh_part_ns
+least_of(bh_part_ns a, bh_part_ns b)
+{
+    return a < b ? a : b;
+}
+
+void
+bh_ledger_credit(struct bh_engine *engine, uint32_t slot, struct bh_parts parts, uint64_t span_ns)
+{
+    struct totals *totals = &engine->core.totals;
+    struct tenant *tenant = settle(engine, slot);
+    bh_part_ns compute = least_of((bh_part_ns)parts.compute * span_ns, tenant->compute_ns);
+    bh_part_ns memory = least_of((bh_part_ns)parts.memory * span_ns, tenant->memory_ns);
+
+    BH_ASSERT(totals->leased_compute >= compute && totals->leased_memory >= memory);
+    tenant->compute_ns -= compute;
+    tenant->memory_ns -= memory;
+    totals->leased_compute -= compute;
+    totals->leased_memory -= memory;
+    totals->unusable_compute += compute;
+    totals->unusable_memory += memory;
+    totals->causes_compute[BH_UNUSABLE_AWAY] += compute;
+    totals->causes_memory[BH_UNUSABLE_AWAY] += memory;
+}
+
 void
 bh_ledger_retire(struct bh_engine *engine, uint32_t slot)
 {

@@ -13,6 +13,11 @@ void bh_ledger_advance(struct bh_engine *engine, uint64_t now_ns);
 void bh_ledger_hold(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);
 void bh_ledger_yield(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);
 
+/* The tenant was charged for these parts in the last `span_ns`, and did not have them: they were
+ * nobody's, as those of a GPU that is away. */
+void bh_ledger_credit(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts,
+                      uint64_t span_ns);
+
 /* Keep the sums of a tenant that goes. */
 void bh_ledger_retire(struct bh_engine *engine, uint32_t tenant);
 

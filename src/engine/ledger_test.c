@@ -31,6 +31,71 @@ a_lease_is_metered_from_carved_to_ended(void **state)
     bh_story_close(story);
 }
 
+/* A lease whose start and end are told late is metered by when they were. */
+static void
+an_end_told_late_is_metered_by_its_time(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t told_late, claimed, metered;
+    } cases[] = {
+        { "at once", 0, 0, 10000 },
+        { "late, and not said", 4000, 0, 14000 },
+        { "late", 4000, 4000, 10000 },
+        { "before its start, which cannot be", 4000, 20000, 0 },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_story *story = bh_story_site(1);
+        struct bh_event ended = { .kind = BH_EV_ENDED };
+        struct bh_tenant_view view;
+        struct bh_ledger_view ledger;
+        uint64_t job;
+
+        story->now_ns += 1000000;
+        job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+        bh_story_settle(story);
+        story->now_ns += 10000 + cases[i].told_late;
+        ended.u.ended = (struct bh_ev_ended){
+            .lease = bh_story_job(story, job).lease, .cause = BH_END_EXITED, .unasked = true,
+            .at_ns = cases[i].claimed ? story->now_ns - cases[i].claimed : 0 };
+        bh_story_must(story, &ended);
+        assert_true(bh_view_tenant(story->engine, (bh_tenant_id){ 21 }, story->now_ns, &view));
+        BH_CHECK(cases[i].name, view.compute_ns == (bh_part_ns)600 * cases[i].metered);
+        BH_CHECK(cases[i].name, view.memory_ns == (bh_part_ns)525 * cases[i].metered);
+        bh_view_ledger(story->engine, story->now_ns, &ledger);
+        BH_CHECK(cases[i].name, ledger.tenants_compute + ledger.idle_compute
+                                    + ledger.unusable_compute == ledger.physical);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
+/* And its times are the node's. */
+static void
+times_told_late_are_the_nodes(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+    struct bh_event started = { .kind = BH_EV_STARTED }, ended = { .kind = BH_EV_ENDED };
+
+    bh_story_next(story, BH_OUTCOME_OK);
+    story->now_ns += 5000;
+    started.u.lease = (struct bh_ev_lease){ .lease = bh_story_job(story, job).lease,
+                                            .outcome = BH_OUTCOME_OK,
+                                            .at_ns = story->now_ns - 3000 };
+    bh_story_must(story, &started);
+    BH_CHECK_EQ("began", bh_story_job(story, job).started_ns, story->now_ns - 3000);
+    story->now_ns += 9000;
+    ended.u.ended = (struct bh_ev_ended){ .lease = bh_story_job(story, job).lease,
+                                          .cause = BH_END_EXITED, .unasked = true,
+                                          .at_ns = story->now_ns - 8000 };
+    bh_story_must(story, &ended);
+    BH_CHECK_EQ("ended", bh_story_job(story, job).ended_ns, story->now_ns - 8000);
+    BH_CHECK_DONE();
+    bh_story_close(story);
+}
+
 static void
 all_time_is_accounted_for(void **state)
 {
@@ -105,6 +170,8 @@ gpus_that_get_no_work_are_unusable(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_lease_is_metered_from_carved_to_ended),
+    cmocka_unit_test(an_end_told_late_is_metered_by_its_time),
+    cmocka_unit_test(times_told_late_are_the_nodes),
     cmocka_unit_test(all_time_is_accounted_for),
     cmocka_unit_test(layouts_leave_idle_and_unusable_parts),
     cmocka_unit_test(gpus_that_get_no_work_are_unusable),

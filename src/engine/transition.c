@@ -292,7 +292,9 @@ on_started(struct work *work, const struct bh_event *event)
 {
     bool well = event->u.lease.outcome == BH_OUTCOME_OK;
 
-    tell_lease(work, event->u.lease.lease, well ? LEASE_STARTED : LEASE_START_FAILED);
+    bh_lease_step(work, lease_find(work->engine, event->u.lease.lease.v),
+                  &(struct lease_news){ .event = well ? LEASE_STARTED : LEASE_START_FAILED,
+                                        .at_ns = event->u.lease.at_ns });
 }
 
 static void
@@ -316,7 +318,9 @@ on_ended(struct work *work, const struct bh_event *event)
 {
     struct lease_news news = { .event = LEASE_ENDED, .cause = event->u.ended.cause,
                                .exit_status = event->u.ended.exit_status,
-                               .unasked = event->u.ended.unasked };
+                               .unasked = event->u.ended.unasked,
+                               .completed = event->u.ended.completed,
+                               .at_ns = event->u.ended.at_ns };
 
     bh_lease_step(work, lease_find(work->engine, event->u.ended.lease.v), &news);
 }

@@ -456,6 +456,13 @@ bh_view_moves_left(const struct bh_engine *engine, uint64_t now_ns,
 }
 
 void
+bh_view_next_numbers(const struct bh_engine *engine, uint64_t *ret_lease, uint64_t *ret_partition)
+{
+    *ret_lease = engine->core.next_lease;
+    *ret_partition = engine->core.next_partition;
+}
+
+void
 bh_view_ledger(const struct bh_engine *engine, uint64_t now_ns, struct bh_ledger_view *ret_view)
 {
     const struct totals *totals = &engine->core.totals;

@@ -187,6 +187,11 @@ struct bh_move_left_view {
 };
 void bh_view_moves_left(const struct bh_engine *engine, uint64_t now_ns,
                         struct bh_move_left_view *ret_left);
+
+/* The numbers that the next lease and the next piece get. */
+void bh_view_next_numbers(const struct bh_engine *engine, uint64_t *ret_lease,
+                          uint64_t *ret_partition);
+
 void bh_view_ledger(const struct bh_engine *engine, uint64_t now_ns,
                     struct bh_ledger_view *ret_view);
 

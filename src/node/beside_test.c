@@ -283,6 +283,42 @@ test_reset_hangs(void **state)
     BH_CHECK_DONE();
 }
 
+/* XIDs of another GPU, before, while and after this one is reset: each is reported once. */
+static void
+test_reset_loses_no_event(void **state)
+{
+    enum { XIDS = 24, RESET_AT = 6, GO_AT = 16 };
+    struct bh_msg_gpu_order reset;
+    struct test_message message;
+    char go[TEST_PATH * 2];
+    int told = 0;
+
+    start_with_reset("health_interval_ms = 60000\n");
+    bh_test_simctl("xid", "1", "31");
+    while (!bh_test_take_within(BH_MSG_HEALTH, 0, 100, &message)
+           || message.health.fault != BH_FAULT_XID)
+        bh_test_simctl("xid", "1", "31"); /* until its child has registered */
+    while (bh_test_take_within(BH_MSG_HEALTH, 0, 200, &message))
+        ;
+    bh_path_format(go, sizeof go, "%s/go", the_node.folder);
+    reset = gpu_message(0);
+    for (int i = 0; i < XIDS; i++) {
+        if (i == RESET_AT)
+            bh_test_send(BH_MSG_RESET, &reset);
+        if (i == GO_AT)
+            bh_test_write(go, "");
+        bh_test_simctl("xid", "1", "43");
+        while (bh_test_take_within(BH_MSG_HEALTH, 0, 10, &message))
+            told += message.health.xid == 43;
+    }
+    BH_CHECK_EQ("reset", await_outcome(reset.order), 0);
+    while (told < XIDS && bh_test_take_within(BH_MSG_HEALTH, 0, bh_test_patience(2000), &message))
+        told += message.health.xid == 43;
+    BH_CHECK_EQ("each was told", told, XIDS);
+    BH_CHECK("once", !bh_test_take_within(BH_MSG_HEALTH, 0, 200, &message));
+    BH_CHECK_DONE();
+}
+
 static void
 test_reset_takes_too_long(void **state)
 {
@@ -310,7 +346,8 @@ main(int argc, char **argv)
     static const struct CMUnitTest tests[] = {
         BH_NODE_TEST(test_scrub_hangs),   BH_NODE_TEST(test_killed_in_two),
         BH_NODE_TEST(test_stopped_in_one), BH_NODE_TEST(test_verify_beside),
-        BH_NODE_TEST(test_reset_hangs),   BH_NODE_TEST(test_reset_takes_too_long),
+        BH_NODE_TEST(test_reset_hangs),   BH_NODE_TEST(test_reset_loses_no_event),
+        BH_NODE_TEST(test_reset_takes_too_long),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

@@ -13,28 +13,12 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/log.h"
+#include "node/gpu_internal.h"
 #include "node/gpu_message.h"
-#include "wire/frame_io.h"
 
 #define LAST_PATIENCE (500 * BH_NS_PER_MS)
 #define LAST_GLANCE (2 * BH_NS_PER_MS)
-
-struct child {
-    pid_t pid;               /* 0: none runs */
-    struct bh_link *link;
-};
-
-struct bh_gpu_client {
-    char *program, *library, *proc_root, **env;
-    bh_ns read_deadline, change_deadline;
-    struct child answering, watching;
-    pid_t abandoned[BH_GPU_ABANDONED_MAX + 2];
-    uint32_t abandoned_count;
-    uint64_t call;           /* number of the last request */
-    bh_ns watch_from;        /* not before: when the event child may start again */
-    char hidden[BH_GPU_HIDDEN_MAX][32]; /* "--hide=/dev/nvidia3": which the children do not see */
-    uint32_t hidden_count;
-};
 
 /* ---- the life of a child ---- */
 
@@ -74,9 +58,8 @@ bh_gpu_client_reap(struct bh_gpu_client *client)
     return left;
 }
 
-/* Kill a child and forget it, without waiting. */
-static void
-abandon(struct bh_gpu_client *client, struct child *child)
+void
+bh_gpu_abandon(struct bh_gpu_client *client, struct bh_gpu_child *child)
 {
     if (child->pid == 0)
         return;
@@ -98,22 +81,46 @@ room_for_child(struct bh_gpu_client *client)
     return client->abandoned_count < BH_GPU_ABANDONED_MAX;
 }
 
+/* The command line of a child, and its memory. */
+struct words {
+    const char *argv[BH_GPU_HIDDEN_MAX + 8];
+    char hide[BH_GPU_HIDDEN_MAX][32], only[32];
+};
+
+static void
+write_words(const struct bh_gpu_client *client, const struct bh_gpu_watcher *watcher, struct words *words)
+{
+    const char *const fixed[] = { client->program, "--library", client->library, "--proc-root",
+                                  client->proc_root };
+    uint32_t count = BH_COUNT(fixed);
+
+    memcpy(words->argv, fixed, sizeof fixed);
+    for (uint32_t i = 0; i < client->hidden_count && !watcher; i++) {
+        snprintf(words->hide[i], sizeof words->hide[i], "--hide=/dev/nvidia%u", client->hidden[i]);
+        words->argv[count++] = words->hide[i];
+    }
+    if (watcher) {
+        snprintf(words->only, sizeof words->only, "--only=/dev/nvidia%u", watcher->minor);
+        words->argv[count++] = words->only;
+        words->argv[count++] = "--events";
+        words->argv[count++] = watcher->gpu;
+    }
+    words->argv[count] = NULL;
+}
+
 /* Only the socket, as descriptor 3, and standard error reach the child; signals are as
  * in a fresh process, and the terminal's do not reach it. */
 static int
-spawn(const struct bh_gpu_client *client, int socket, bool events, pid_t *ret_pid)
+spawn(const struct bh_gpu_client *client, int socket, const struct bh_gpu_watcher *watcher,
+      pid_t *ret_pid)
 {
-    const char *argv[BH_GPU_HIDDEN_MAX + 8] = { client->program, "--library", client->library,
-                                                "--proc-root", client->proc_root };
-    uint32_t count = 5;
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
+    struct words words;
     sigset_t none, all;
     int error;
 
-    for (uint32_t i = 0; i < client->hidden_count; i++)
-        argv[count++] = client->hidden[i];
-    argv[count] = events ? "--events" : NULL;
+    write_words(client, watcher, &words);
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawn_file_actions_init(&files);
@@ -128,14 +135,15 @@ spawn(const struct bh_gpu_client *client, int socket, bool events, pid_t *ret_pi
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setpgroup(&attributes, 0);
     error = posix_spawn(ret_pid, client->program, &files, &attributes,
-                        (char *const *)(uintptr_t)argv, client->env);
+                        (char *const *)(uintptr_t)words.argv, client->env);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
     return error;
 }
 
-static bh_rc
-start(struct bh_gpu_client *client, struct child *child, bool events, struct bh_err *err)
+bh_rc
+bh_gpu_start(struct bh_gpu_client *client, struct bh_gpu_child *child, const struct bh_gpu_watcher *watcher,
+      struct bh_err *err)
 {
     int pair[2], error;
 
@@ -146,7 +154,7 @@ start(struct bh_gpu_client *client, struct child *child, bool events, struct bh_
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return bh_err_errno(err, "cannot make a socket pair for the gpu child");
-    error = spawn(client, pair[1], events, &child->pid);
+    error = spawn(client, pair[1], watcher, &child->pid);
     bh_fd_close(pair[1]);
     if (error) {
         bh_fd_close(pair[0]);
@@ -160,23 +168,22 @@ start(struct bh_gpu_client *client, struct child *child, bool events, struct bh_
 
 /* ---- requests ---- */
 
-static int
-ms_left(bh_ns deadline)
+int
+bh_gpu_ms_left(bh_ns deadline)
 {
     bh_ns now = bh_time_monotonic();
 
     return now >= deadline ? 0 : (int)((deadline - now + BH_NS_PER_MS - 1) / BH_NS_PER_MS);
 }
 
-/* Wait until a frame came.  BH_TIMEOUT, BH_UNAVAILABLE (closed), BH_INVALID, BH_IO. */
-static bh_rc
-await_frame(struct bh_link *link, bh_ns deadline, struct bh_frame *ret_frame,
+bh_rc
+bh_gpu_await_frame(struct bh_link *link, bh_ns deadline, struct bh_frame *ret_frame,
             struct bh_err *err)
 {
     for (;;) {
         struct pollfd ready = { .fd = bh_link_fd(link), .events = bh_link_interest(link) };
         bh_rc rc = bh_link_next(link, ret_frame, err);
-        int left = ms_left(deadline), n;
+        int left = bh_gpu_ms_left(deadline), n;
 
         if (rc != BH_NOT_FOUND)
             return rc;
@@ -193,19 +200,21 @@ await_frame(struct bh_link *link, bh_ns deadline, struct bh_frame *ret_frame,
     }
 }
 
+/* The answer to the call whose number stands in it already. */
 static bh_rc
-await_answer(struct bh_gpu_client *client, bh_ns deadline, struct bh_gpu_answer *ret_answer,
+await_answer(const struct bh_gpu_child *child, bh_ns deadline, struct bh_gpu_answer *answer,
              struct bh_arena *arena, struct bh_err *err)
 {
+    uint64_t call = answer->call;
     struct bh_frame frame;
-    bh_rc rc = await_frame(client->answering.link, deadline, &frame, err);
+    bh_rc rc = bh_gpu_await_frame(child->link, deadline, &frame, err);
 
     if (rc != BH_OK)
         return rc;
     if (frame.number != BH_GPU_MSG_ANSWER)
         return bh_err_set(err, BH_INVALID, "message %u is no answer", frame.number);
-    rc = bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), ret_answer, arena, err);
-    if (rc == BH_OK && ret_answer->call != client->call)
+    rc = bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), answer, arena, err);
+    if (rc == BH_OK && answer->call != call)
         return bh_err_set(err, BH_INVALID, "an answer to another request");
     return rc;
 }
@@ -232,7 +241,7 @@ check_idle(struct bh_gpu_client *client)
         return;
     ready.fd = bh_link_fd(client->answering.link);
     if (poll(&ready, 1, 0) != 0)
-        abandon(client, &client->answering);
+        bh_gpu_abandon(client, &client->answering);
 }
 
 /* A request on its way: what is asked, and where the answer goes. */
@@ -250,41 +259,77 @@ only_reads(const struct request *request)
            || request->kind == BH_GPU_MSG_BUSY || request->kind == BH_GPU_MSG_HEALTH;
 }
 
+/* What the error of a call says of its child: ETIMEDOUT it hangs, EAGAIN it had no CPU time, EPIPE
+ * it died.  `rc` is that of waiting for the answer. */
+static int
+number_of(bh_rc rc, bool starved)
+{
+    return rc != BH_TIMEOUT ? EPIPE : starved ? EAGAIN : ETIMEDOUT;
+}
+
+/* A question that a child has, and what it had of the CPU when it got it. */
+struct flight {
+    struct bh_gpu_child *child;
+    enum bh_gpu_message_kind kind;
+    const char *gpu;
+    struct bh_cpu_wait before;
+    bh_ns span;
+};
+
+/* There is no answer: the child is killed, and the error says what that shows. */
+static bh_rc
+give_up(struct bh_gpu_client *client, const struct flight *flight, bh_rc rc, struct bh_err *err)
+{
+    struct bh_cpu_wait after = bh_cpu_wait_read(flight->child->pid);
+    bool starved =
+        rc == BH_TIMEOUT && bh_cpu_wait_starved(&flight->before, &after, flight->span);
+
+    bh_gpu_abandon(client, flight->child);
+    bh_err_wrap(err, "the gpu child %s killed in %s%s%s",
+                starved ? "had no CPU time and was" : "was",
+                bh_gpu_message_fields(flight->kind)->name, flight->gpu[0] ? " on " : "",
+                flight->gpu);
+    if (starved)
+        bh_log(GPU_NO_ANSWER, BH_ERRLOG(err));
+    err->rc = BH_UNCERTAIN;
+    err->sys_kind = BH_SYS_ERRNO;
+    err->sys = number_of(rc, starved);
+    return BH_UNCERTAIN;
+}
+
 /* Ask the child and wait for its answer. */
 static bh_rc
 ask_child(struct bh_gpu_client *client, struct request *request, struct bh_err *err)
 {
-    enum bh_gpu_message_kind kind = request->kind;
     struct bh_gpu_ask *ask = &request->ask;
-    bh_ns span = only_reads(request) ? client->read_deadline : client->change_deadline;
-    const struct bh_fields *fields = bh_gpu_message_fields(kind);
+    struct flight flight = { .child = &client->answering, .kind = request->kind,
+                             .gpu = ask->gpu,
+                             .span = only_reads(request) ? client->read_deadline
+                                                         : client->change_deadline };
     bh_rc rc = BH_OK;
 
     check_idle(client);
     if (client->answering.pid == 0)
-        rc = start(client, &client->answering, false, err);
+        rc = bh_gpu_start(client, &client->answering, NULL, err);
     if (rc != BH_OK)
         return rc;
-    ask->call = ++client->call;
-    rc = bh_link_send(client->answering.link, kind, fields, ask, err);
+    flight.before = bh_cpu_wait_read(client->answering.pid);
+    ask->call = request->answer.call = ++client->call;
+    rc = bh_link_send(client->answering.link, request->kind, bh_gpu_message_fields(request->kind),
+                      ask, err);
     if (rc == BH_OK)
-        rc = await_answer(client, bh_time_monotonic() + span, &request->answer,
-                          request->arena, err);
+        rc = await_answer(&client->answering, bh_time_monotonic() + flight.span,
+                          &request->answer, request->arena, err);
     if (rc == BH_OK)
         return request->answer.rc == BH_OK ? BH_OK : take_error(&request->answer, err);
-    abandon(client, &client->answering);
-    bh_err_wrap(err, "the gpu child was killed in %s%s%s", fields->name,
-                ask->gpu[0] ? " on " : "", ask->gpu);
-    err->rc = BH_UNCERTAIN;
-    err->sys_kind = BH_SYS_ERRNO;
-    err->sys = rc == BH_TIMEOUT ? ETIMEDOUT : EPIPE;
-    return BH_UNCERTAIN;
+    return give_up(client, &flight, rc, err);
 }
 
 bool
 bh_gpu_child_died(const struct bh_err *err)
 {
-    return err->rc == BH_UNCERTAIN && err->sys_kind == BH_SYS_ERRNO && err->sys == EPIPE;
+    return err->rc == BH_UNCERTAIN && err->sys_kind == BH_SYS_ERRNO
+           && (err->sys == EPIPE || err->sys == EAGAIN);
 }
 
 /* To look again does no harm. */
@@ -312,7 +357,13 @@ prepare(struct request *ret_request, enum bh_gpu_message_kind kind, const char *
 
 /* ---- the port ---- */
 
-enum { ANSWER_MAX = 1 << 16 };
+static void
+watch_all(struct bh_gpu_client *client, const struct bh_inventory *inventory)
+{
+    for (uint32_t i = 0; i < inventory->gpu_count; i++)
+        if (*inventory->gpus[i].uuid)
+            bh_gpu_client_watch(client, inventory->gpus[i].uuid, inventory->gpus[i].minor);
+}
 
 static bh_rc
 client_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory,
@@ -330,31 +381,45 @@ client_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_invento
         .instance_count = request.answer.instances.count,
     };
     memcpy(ret_inventory->driver, request.answer.driver, sizeof ret_inventory->driver);
+    watch_all(self, ret_inventory);
     return BH_OK;
 }
 
-/* The event child has the GPU open, which can keep an Ampere board from changing its
- * mode: it goes first, and the loop starts it again. */
 static void
-stop_watching(struct bh_gpu_client *client)
+await_gone(struct bh_gpu_client *client)
 {
-    abandon(client, &client->watching);
     for (int turn = 0; turn < 20 && bh_gpu_client_reap(client) > 0; turn++)
         bh_time_sleep(5 * BH_NS_PER_MS);
-    client->watch_from = 0;
+}
+
+/* Its event child has the GPU open, which can keep an Ampere board from changing its
+ * mode: it goes first, and the loop starts it again. */
+static void
+stop_watching(struct bh_gpu_client *client, const char *gpu)
+{
+    for (uint32_t i = 0; i < client->watcher_count; i++) {
+        struct bh_gpu_watcher *watcher = &client->watchers[i];
+
+        if (strcmp(watcher->gpu, gpu) != 0)
+            continue;
+        bh_gpu_abandon(client, &watcher->child);
+        watcher->from = 0;
+    }
+    bh_gpu_abandon(client, &client->surveying);
+    await_gone(client);
 }
 
 static bh_rc
 client_set_mig(void *self, const char *gpu, bool enabled, struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_ANSWER_MAX);
     struct request request;
     bh_rc rc = prepare(&request, BH_GPU_MSG_SET_MIG, gpu, arena, err);
 
     if (rc != BH_OK)
         return rc;
     request.ask.enabled = enabled;
-    stop_watching(self);
+    stop_watching(self, gpu);
     return run_request(self, &request, err);
 }
 
@@ -362,7 +427,7 @@ static bh_rc
 client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
              struct bh_device_instance *ret_instance, struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_ANSWER_MAX);
     struct request request;
     bh_rc rc = prepare(&request, BH_GPU_MSG_CARVE, gpu, arena, err);
 
@@ -385,7 +450,7 @@ client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
 static bh_rc
 client_destroy(void *self, const char *gpu, uint32_t gi, struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_ANSWER_MAX);
     struct request request;
     bh_rc rc = prepare(&request, BH_GPU_MSG_DESTROY, gpu, arena, err);
 
@@ -431,7 +496,7 @@ static bh_rc
 client_health(void *self, const char *gpu, struct bh_device_health *ret_health,
               struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_ANSWER_MAX);
     struct request request;
     bh_rc rc = prepare(&request, BH_GPU_MSG_HEALTH, gpu, arena, err);
 
@@ -445,58 +510,105 @@ client_health(void *self, const char *gpu, struct bh_device_health *ret_health,
     return BH_OK;
 }
 
+bool
+bh_gpu_is_hidden(const struct bh_gpu_client *client, uint32_t minor)
+{
+    for (uint32_t i = 0; i < client->hidden_count; i++)
+        if (client->hidden[i] == minor)
+            return true;
+    return false;
+}
+
 void
 bh_gpu_client_hide(struct bh_gpu_client *client, const uint32_t *minors, uint32_t count)
 {
     BH_ASSERT(count <= BH_GPU_HIDDEN_MAX);
     for (uint32_t i = 0; i < count; i++)
-        snprintf(client->hidden[i], sizeof client->hidden[i], "--hide=/dev/nvidia%u", minors[i]);
+        client->hidden[i] = minors[i];
     client->hidden_count = count;
-    abandon(client, &client->answering);
-    stop_watching(client);
+    bh_gpu_abandon(client, &client->answering);
+    bh_gpu_abandon(client, &client->surveying);
+    for (uint32_t i = 0; i < client->watcher_count; i++) {
+        if (bh_gpu_is_hidden(client, client->watchers[i].minor))
+            bh_gpu_abandon(client, &client->watchers[i].child);
+        client->watchers[i].from = 0;
+    }
+    await_gone(client);
+}
+
+/* ---- questions without waiting ---- */
+
+bh_rc
+bh_gpu_client_ask(struct bh_gpu_client *client, const char *gpu, struct bh_err *err)
+{
+    enum bh_gpu_message_kind kind = *gpu ? BH_GPU_MSG_HEALTH : BH_GPU_MSG_SCAN;
+    struct request request;
+    bh_rc rc = prepare(&request, kind, gpu, NULL, err);
+
+    BH_ASSERT(!client->asked);
+    if (rc == BH_OK && client->surveying.pid == 0)
+        rc = bh_gpu_start(client, &client->surveying, NULL, err);
+    if (rc != BH_OK)
+        return rc;
+    memcpy(client->asked_gpu, request.ask.gpu, sizeof client->asked_gpu);
+    client->asked_wait = bh_cpu_wait_read(client->surveying.pid);
+    client->asked_until = bh_time_monotonic() + client->read_deadline;
+    client->asked_call = request.ask.call = ++client->call;
+    client->asked = true; /* a child that has gone shows when the answer is taken */
+    (void)!bh_link_send(client->surveying.link, kind, bh_gpu_message_fields(kind), &request.ask,
+                        err);
+    return BH_OK;
+}
+
+static void
+find_answer(struct bh_gpu_client *client, const struct bh_gpu_answer *answer,
+            struct bh_gpu_found *ret_found)
+{
+    *ret_found = (struct bh_gpu_found){
+        .inventory = { .gpus = answer->gpus.items, .gpu_count = answer->gpus.count,
+                       .instances = answer->instances.items,
+                       .instance_count = answer->instances.count },
+    };
+    memcpy(ret_found->inventory.driver, answer->driver, sizeof ret_found->inventory.driver);
+    if (answer->healths.count == 1)
+        memcpy(&ret_found->health, answer->healths.items, sizeof ret_found->health);
+    watch_all(client, &ret_found->inventory);
+}
+
+bh_rc
+bh_gpu_client_take(struct bh_gpu_client *client, struct bh_arena *arena,
+                   struct bh_gpu_found *ret_found, bool *ret_waits, struct bh_err *err)
+{
+    struct flight flight = { .child = &client->surveying, .gpu = client->asked_gpu,
+                             .kind = *client->asked_gpu ? BH_GPU_MSG_HEALTH : BH_GPU_MSG_SCAN,
+                             .before = client->asked_wait, .span = client->read_deadline };
+    struct bh_gpu_answer answer = { .call = client->asked_call };
+    bh_rc rc = client->surveying.pid
+                   ? await_answer(&client->surveying, bh_time_monotonic(), &answer, arena, err)
+                   : bh_err_set(err, BH_UNAVAILABLE, "the gpu child was ended");
+
+    *ret_waits = rc == BH_TIMEOUT && bh_time_monotonic() < client->asked_until;
+    if (*ret_waits)
+        return BH_OK;
+    client->asked = false;
+    if (rc != BH_OK)
+        return give_up(client, &flight, rc, err);
+    if (answer.rc != BH_OK)
+        return take_error(&answer, err);
+    find_answer(client, &answer, ret_found);
+    return BH_OK;
 }
 
 int
-bh_gpu_client_event_fd(struct bh_gpu_client *client)
+bh_gpu_client_answer_fd(const struct bh_gpu_client *client)
 {
-    bh_ns now = bh_time_monotonic();
-    struct bh_err err;
-
-    if (client->watching.pid == 0 && now >= client->watch_from) {
-        client->watch_from = now + BH_GPU_EVENTS_RESTART;
-        if (start(client, &client->watching, true, &err) != BH_OK)
-            return -1;
-    }
-    return client->watching.pid ? bh_link_fd(client->watching.link) : -1;
+    return client->asked && client->surveying.pid ? bh_link_fd(client->surveying.link) : -1;
 }
 
-static bh_rc
-client_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
-                  struct bh_err *err)
+bh_ns
+bh_gpu_client_answer_until(const struct bh_gpu_client *client)
 {
-    struct bh_gpu_client *client = self;
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ANSWER_MAX);
-    struct bh_device_event event;
-    struct bh_frame frame;
-    bh_rc rc;
-
-    if (bh_gpu_client_event_fd(client) < 0)
-        return bh_err_set(err, BH_UNAVAILABLE, "no gpu child waits for events");
-    rc = await_frame(client->watching.link, bh_time_monotonic() + wait, &frame, err);
-    if (rc == BH_TIMEOUT)
-        return rc;
-    if (rc == BH_OK && frame.number != BH_GPU_MSG_EVENT)
-        rc = bh_err_set(err, BH_INVALID, "message %u is no event", frame.number);
-    if (rc == BH_OK)
-        rc = bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), &event, arena, err);
-    if (rc == BH_OK) {
-        *ret_event = event;
-        return BH_OK;
-    }
-    abandon(client, &client->watching);
-    bh_err_wrap(err, "the gpu child that waits for events was killed");
-    err->rc = BH_UNAVAILABLE;
-    return err->rc;
+    return client->asked && client->surveying.pid ? client->asked_until : bh_time_monotonic();
 }
 
 static void
@@ -513,7 +625,7 @@ static const struct bh_device_ops client_ops = {
     .processes = client_processes,
     .busy = client_busy,
     .health = client_health,
-    .next_event = client_next_event,
+    .next_event = bh_gpu_next_event,
     .close = client_close,
 };
 
@@ -564,8 +676,10 @@ await_abandoned(struct bh_gpu_client *client)
 void
 bh_gpu_client_free(struct bh_gpu_client *client)
 {
-    abandon(client, &client->answering);
-    abandon(client, &client->watching);
+    bh_gpu_abandon(client, &client->answering);
+    bh_gpu_abandon(client, &client->surveying);
+    for (uint32_t i = 0; i < client->watcher_count; i++)
+        bh_gpu_abandon(client, &client->watchers[i].child);
     await_abandoned(client);
     free(client->program);
     free(client->library);

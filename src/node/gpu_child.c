@@ -1,5 +1,6 @@
 #include "node/gpu_child.h"
 
+#include <dirent.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
@@ -224,7 +225,8 @@ bh_gpu_child_answer(int fd, const struct bh_device_options *options, struct bh_e
 }
 
 bh_rc
-bh_gpu_child_watch(int fd, const struct bh_device_options *options, struct bh_err *err)
+bh_gpu_child_watch(int fd, const char *gpu, const struct bh_device_options *options,
+                   struct bh_err *err)
 {
     BH_AUTO(bh_link_free) struct bh_link *link = bh_link_new(fd);
     struct child child = { .options = options };
@@ -237,10 +239,10 @@ bh_gpu_child_watch(int fd, const struct bh_device_options *options, struct bh_er
 
         if (found == BH_OK)
             found = child.device.ops->next_event(child.device.self, WATCH_TURN, &event, &why);
-        if (found == BH_OK)
+        if (found == BH_OK && strcmp(event.gpu, gpu) == 0) /* without nodes it sees all GPUs */
             rc = bh_link_send(link, BH_GPU_MSG_EVENT, bh_gpu_message_fields(BH_GPU_MSG_EVENT),
                               &event, err);
-        else if (found != BH_TIMEOUT)
+        else if (found != BH_OK && found != BH_TIMEOUT)
             close_device(&child); /* a driver that was reset wants to be opened anew */
         if (rc == BH_OK)
             rc = turn(link, found == BH_OK || found == BH_TIMEOUT
@@ -250,15 +252,33 @@ bh_gpu_child_watch(int fd, const struct bh_device_options *options, struct bh_er
     return ended(rc);
 }
 
-/* ---- a GPU that is being reset ---- */
+/* ---- GPUs that a child must not open ---- */
+
+/* Mounts of its own, once. */
+static bh_rc
+stand_apart(struct bh_err *err)
+{
+    static bool apart;
+
+    if (apart)
+        return BH_OK;
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        return bh_err_errno(err, "make mounts of its own");
+    apart = true;
+    return BH_OK;
+}
 
 bh_rc
 bh_gpu_child_hide(const char *path, struct bh_err *err)
 {
+    bh_rc rc;
+
     if (access(path, F_OK) != 0)
         return BH_OK;
-    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
-        || mount(path, path, NULL, MS_BIND, NULL) != 0
+    rc = stand_apart(err);
+    if (rc != BH_OK)
+        return rc;
+    if (mount(path, path, NULL, MS_BIND, NULL) != 0
         || mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_NODEV | MS_NOSUID | MS_NOEXEC, NULL)
                != 0)
         return bh_err_errno(err, "hide %s", path);
@@ -279,4 +299,31 @@ bh_gpu_child_confine(struct bh_err *err)
         return bh_err_errno(err, "no new privileges");
     rc = bh_capability_bound(kept, BH_COUNT(kept), err);
     return rc == BH_OK ? bh_capability_keep(kept, BH_COUNT(kept), err) : rc;
+}
+
+static bool
+is_gpu(const char *name)
+{
+    static const char prefix[] = "nvidia";
+
+    return strncmp(name, prefix, sizeof prefix - 1) == 0 && name[sizeof prefix - 1]
+           && strspn(name + sizeof prefix - 1, "0123456789") == strlen(name + sizeof prefix - 1);
+}
+
+bh_rc
+bh_gpu_child_only(const char *path, struct bh_err *err)
+{
+    DIR *folder = opendir("/dev");
+    bh_rc rc = BH_OK;
+
+    for (const struct dirent *entry; folder && rc == BH_OK && (entry = readdir(folder));) {
+        char other[300];
+
+        snprintf(other, sizeof other, "/dev/%s", entry->d_name);
+        if (is_gpu(entry->d_name) && strcmp(other, path) != 0)
+            rc = bh_gpu_child_hide(other, err);
+    }
+    if (folder)
+        closedir(folder);
+    return rc;
 }

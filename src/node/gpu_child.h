@@ -14,9 +14,9 @@
 BH_MUST_USE bh_rc bh_gpu_child_answer(int fd, const struct bh_device_options *options,
                                       struct bh_err *err);
 
-/* Wait for events and send each on `fd` until the node closes it. */
-BH_MUST_USE bh_rc bh_gpu_child_watch(int fd, const struct bh_device_options *options,
-                                     struct bh_err *err);
+/* Wait for events of the GPU of that name and send each on `fd` until the node closes it. */
+BH_MUST_USE bh_rc bh_gpu_child_watch(int fd, const char *gpu,
+                                     const struct bh_device_options *options, struct bh_err *err);
 
 /* From now on this process cannot open the device node at that path (EACCES): a mount namespace
  * of its own shows it where devices do not count.  BH_OK, too, where there is no such node. */
@@ -25,5 +25,8 @@ BH_MUST_USE bh_rc bh_gpu_child_hide(const char *path, struct bh_err *err);
 /* Keep of root's rights only what the driver asks for, and have no network: a vendor's library runs
  * here.  After bh_gpu_child_hide.  BH_IO: the kernel refuses. */
 BH_MUST_USE bh_rc bh_gpu_child_confine(struct bh_err *err);
+
+/* The same of the device nodes of all GPUs but the one at that path. */
+BH_MUST_USE bh_rc bh_gpu_child_only(const char *path, struct bh_err *err);
 
 #endif

@@ -14,7 +14,8 @@ enum { SOCKET = 3 };
 static int
 usage(void)
 {
-    fputs("usage: bulkhead-gpu --library PATH [--proc-root DIR] [--hide NODE]... [--events]\n"
+    fputs("usage: bulkhead-gpu --library PATH [--proc-root DIR] [--hide NODE]...\n"
+          "       bulkhead-gpu --library PATH [--proc-root DIR] --only NODE --events GPU\n"
           "It is started by bulkhead-node and speaks on descriptor 3.\n", stderr);
     return 2;
 }
@@ -26,12 +27,13 @@ main(int argc, char **argv)
         { "library", required_argument, NULL, 'l' },
         { "proc-root", required_argument, NULL, 'p' },
         { "hide", required_argument, NULL, 'h' },
-        { "events", no_argument, NULL, 'e' },
+        { "only", required_argument, NULL, 'o' },
+        { "events", required_argument, NULL, 'e' },
         { NULL, 0, NULL, 0 },
     };
     struct bh_device_options options = { 0 };
     struct bh_err err = { 0 };
-    bool events = false;
+    const char *events = NULL;
     int option;
     bh_rc rc = BH_OK;
 
@@ -42,9 +44,11 @@ main(int argc, char **argv)
             options.proc_root = optarg;
         else if (option == 'h' && rc == BH_OK)
             rc = bh_gpu_child_hide(optarg, &err);
+        else if (option == 'o' && rc == BH_OK)
+            rc = bh_gpu_child_only(optarg, &err);
         else if (option == 'e')
-            events = true;
-        else if (option != 'h')
+            events = optarg;
+        else if (option == '?')
             return usage();
     }
     if (!options.library || optind != argc)
@@ -55,7 +59,7 @@ main(int argc, char **argv)
     if (rc == BH_OK && geteuid() == 0)
         rc = bh_gpu_child_confine(&err);
     if (rc == BH_OK)
-        rc = events ? bh_gpu_child_watch(SOCKET, &options, &err)
+        rc = events ? bh_gpu_child_watch(SOCKET, events, &options, &err)
                     : bh_gpu_child_answer(SOCKET, &options, &err);
     if (rc != BH_OK)
         fprintf(stderr, "bulkhead-gpu: %s\n", err.msg);

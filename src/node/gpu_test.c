@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -86,6 +87,28 @@ stick(const char *note)
         exit(1);
 }
 
+/* Beside a program that wants all of the only CPU that this one may use, and comes first: called
+ * in an answer, so that the answer never comes. */
+static _Noreturn void
+starve(void)
+{
+    cpu_set_t first;
+
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    if (sched_setaffinity(0, sizeof first, &first) != 0)
+        exit(1);
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(SOCKET);
+        for (volatile unsigned spins = 0;; spins++)
+            ;
+    }
+    sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){ 0 });
+    for (volatile unsigned spins = 0;; spins++)
+        ;
+}
+
 static int
 play(const char *part, const char *note)
 {
@@ -97,6 +120,8 @@ play(const char *part, const char *note)
     if (strcmp(part, "sticks") == 0)
         stick(note);
     call = await_ask(link);
+    if (strcmp(part, "starves") == 0)
+        starve();
     if (strcmp(part, "answers") == 0) {
         for (;; call = await_ask(link))
             send_answer(link, &(struct bh_gpu_answer){ .call = call, .driver = "fake" });
@@ -246,6 +271,29 @@ test_parts(void **state)
     BH_CHECK_DONE();
 }
 
+/* Of calls that got no answer in time, which are evidence that the GPU hangs. */
+static void
+test_findings(void **state)
+{
+    static const struct {
+        const char *part;
+        bool died;
+    } cases[] = { { "hangs", false }, { "starves", true }, { "dies at once", true } };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        BH_AUTO(bh_gpu_client_free) struct bh_gpu_client *client =
+            client_of(cases[i].part, NULL, SHORT);
+        struct bh_device device = bh_gpu_client_device(client);
+        struct bh_err err = { 0 };
+
+        BH_CHECK_EQ(cases[i].part, device.ops->destroy(device.self, "GPU-1", 1, &err),
+                    BH_UNCERTAIN);
+        BH_CHECK_EQ(cases[i].part, bh_gpu_child_died(&err), cases[i].died);
+    }
+    BH_CHECK_DONE();
+}
+
 static void
 test_no_program(void **state)
 {
@@ -253,13 +301,15 @@ test_no_program(void **state)
     BH_AUTO(bh_gpu_client_free) struct bh_gpu_client *client = bh_gpu_client_new(&options);
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA);
     struct bh_device device = bh_gpu_client_device(client);
+    int fds[BH_GPU_WATCHED_MAX];
     struct bh_inventory inventory;
     struct bh_err err = { 0 };
 
     (void)state;
     BH_CHECK_EQ("scan", device.ops->scan(device.self, arena, &inventory, &err), BH_UNAVAILABLE);
     BH_CHECK_STR("scan", err.msg, "cannot start /nonexistent/gpu: No such file or directory");
-    BH_CHECK_EQ("events", bh_gpu_client_event_fd(client), -1);
+    bh_gpu_client_watch(client, "GPU-1", 0);
+    BH_CHECK_EQ("events", bh_gpu_client_event_fds(client, fds), 0);
     BH_CHECK_DONE();
 }
 
@@ -396,6 +446,7 @@ test_abandoned(void **state)
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA);
     struct bh_gpu_client *client;
     struct bh_inventory inventory;
+    int fds[BH_GPU_WATCHED_MAX];
     struct bh_device device;
     struct bh_err err = { 0 };
 
@@ -414,7 +465,8 @@ test_abandoned(void **state)
                     BH_UNAVAILABLE);
         BH_CHECK_STR("no more", err.msg, "4 gpu children hang in the driver");
         BH_CHECK("soon", bh_time_monotonic() - before < BH_NS_PER_S);
-        BH_CHECK_EQ("nor events", bh_gpu_client_event_fd(client), -1);
+        bh_gpu_client_watch(client, "GPU-1", 0);
+        BH_CHECK_EQ("nor events", bh_gpu_client_event_fds(client, fds), 0);
         BH_CHECK_EQ("four wait", bh_gpu_client_reap(client), BH_GPU_ABANDONED_MAX);
     } else {
         printf("# tracing is not allowed here: %u of 4 children stuck\n", stuck.count);
@@ -443,19 +495,25 @@ test_events(void **state)
     struct bh_device device = bh_gpu_client_device(client);
     struct bh_device_event event;
     struct bh_err err = { 0 };
-    struct pollfd ready = { .fd = bh_gpu_client_event_fd(client), .events = POLLIN };
+    struct pollfd ready = { .events = POLLIN };
+    int fds[BH_GPU_WATCHED_MAX];
 
     (void)state;
-    BH_CHECK("started", ready.fd >= 0);
+    BH_CHECK_EQ("none is known", bh_gpu_client_event_fds(client, fds), 0);
+    bh_gpu_client_watch(client, "GPU-1", 0);
+    bh_gpu_client_watch(client, "GPU-1", 0);
+    BH_CHECK_EQ("started", bh_gpu_client_event_fds(client, fds), 1);
+    ready.fd = fds[0];
     BH_CHECK_EQ("the child's end wakes the loop", poll(&ready, 1, 10000), 1);
     BH_CHECK_EQ("gone", device.ops->next_event(device.self, 0, &event, &err), BH_UNAVAILABLE);
-    BH_CHECK_EQ("not again at once", bh_gpu_client_event_fd(client), -1);
+    BH_CHECK_EQ("not again at once", bh_gpu_client_event_fds(client, fds), 0);
     BH_CHECK_DONE();
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_messages),   cmocka_unit_test(test_read_deadline),
     cmocka_unit_test(test_parts),
+    cmocka_unit_test(test_findings),
     cmocka_unit_test(test_no_program), cmocka_unit_test(test_long_names),
     cmocka_unit_test(test_child),      cmocka_unit_test(test_abandoned),
     cmocka_unit_test(test_events),

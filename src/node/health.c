@@ -8,8 +8,10 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "node/piece.h"
+#include "node/report.h"
 #include "node/reset.h"
 #include "node/signs.h"
+#include "node/survey.h"
 #include "node/verify.h"
 
 enum { GPUS_MAX = 64, MISSED_MAX = 64 };
@@ -22,6 +24,7 @@ struct seen {
     struct bh_device_health health;
     bh_ns looked_at;                 /* monotonic; 0: never */
     bool away;                       /* hangs, or is lost */
+    bool announce;                   /* at the next look tell how it is */
     bh_ns again_at, pause;           /* of one that is away: when to ask it again */
 };
 
@@ -29,7 +32,6 @@ struct bh_health_watch {
     struct seen seen[GPUS_MAX];
     uint32_t count;
     bh_ns look_at;                   /* monotonic */
-    bool announce;                   /* at the next look tell how each is */
     struct bh_msg_health missed[MISSED_MAX];
     uint32_t missed_count;
 };
@@ -70,8 +72,10 @@ learn(struct bh_node *node)
         const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
         struct seen *seen = find(node, gpu->uuid);
 
-        if (!seen && watch->count < GPUS_MAX && *gpu->uuid)
+        if (!seen && watch->count < GPUS_MAX && *gpu->uuid) {
             seen = &watch->seen[watch->count++];
+            seen->announce = true;
+        }
         if (!seen || !*gpu->pci)
             continue;
         snprintf(seen->gpu, sizeof seen->gpu, "%s", gpu->uuid);
@@ -134,7 +138,8 @@ bh_health_greet(struct bh_node *node)
     for (uint32_t i = 0; i < watch->missed_count; i++)
         bh_node_send(node, BH_MSG_HEALTH, &watch->missed[i]);
     watch->missed_count = 0;
-    watch->announce = true;
+    for (uint32_t i = 0; i < watch->count; i++)
+        watch->seen[i].announce = true;
     watch->look_at = 0;
 }
 
@@ -153,12 +158,13 @@ is_away(struct bh_node *node, const char *gpu, enum bh_fault fault, const struct
         seen->pause = !seen->away ? first
                       : seen->pause > HUNG_AGAIN_MOST / 2 ? HUNG_AGAIN_MOST : 2 * seen->pause;
         seen->again_at = bh_time_monotonic() + seen->pause;
-        if (seen->away && !node->health->announce)
+        if (seen->away && !seen->announce)
             return;
         seen->away = true;
     }
     snprintf(health.why, sizeof health.why, "%.199s", err->msg);
     bh_utf8_scrub(health.why);
+    bh_report_ends(node, gpu);
     bh_log(GPU_FENCED, BH_STR("gpu", gpu), BH_ERRLOG(err));
     send(node, &health);
 }
@@ -178,16 +184,23 @@ bh_health_is_away(const struct bh_node *node, const char *gpu)
     return seen && seen->away;
 }
 
+static void
+take_error(struct bh_node *node, const char *gpu, const struct bh_err *err)
+{
+    if (err->rc == BH_UNCERTAIN)
+        bh_health_hung(node, gpu, err);
+    else if (err->rc == BH_NOT_FOUND)
+        is_away(node, gpu, BH_FAULT_LOST, err);
+}
+
 bh_rc
 bh_health_look(struct bh_node *node, const char *gpu, struct bh_device_health *ret_health,
                struct bh_err *err)
 {
     bh_rc rc = node->device.ops->health(node->device.self, gpu, ret_health, err);
 
-    if (rc == BH_UNCERTAIN)
-        bh_health_hung(node, gpu, err);
-    else if (rc == BH_NOT_FOUND)
-        is_away(node, gpu, BH_FAULT_LOST, err);
+    if (rc != BH_OK)
+        take_error(node, gpu, err);
     return rc;
 }
 
@@ -195,7 +208,7 @@ static void
 tell_signs(struct bh_node *node, struct seen *seen, const struct bh_device_health *now,
            bh_ns span)
 {
-    struct bh_device_health before = seen->looked_at && !node->health->announce
+    struct bh_device_health before = seen->looked_at && !seen->announce
                                          ? seen->health : bh_signs_none(now);
     enum bh_sign signs[BH_SIGNS];
     uint32_t count = bh_signs_compare(&before, now, span, signs);
@@ -217,7 +230,7 @@ tell_present(struct bh_node *node, struct seen *seen, const struct bh_device_hea
 {
     struct bh_msg_health health = message_on(seen->gpu, BH_FAULT_NONE);
 
-    if (!seen->away && !node->health->announce)
+    if (!seen->away && !seen->announce)
         return;
     if (seen->away)
         bh_log(GPU_ANSWERS, BH_STR("gpu", seen->gpu));
@@ -233,21 +246,24 @@ tell_present(struct bh_node *node, struct seen *seen, const struct bh_device_hea
     send(node, &health);
 }
 
-static void
-look(struct bh_node *node, struct seen *seen, bh_ns now)
+void
+bh_health_found(struct bh_node *node, const char *gpu, const struct bh_device_health *found,
+                const struct bh_err *err)
 {
-    struct bh_device_health health;
-    struct bh_err err;
+    struct seen *seen = find(node, gpu);
+    bh_ns now = bh_time_monotonic();
 
-    if (bh_reset_holds(node, seen->gpu)
-        || (seen->away && seen->again_at > now && !node->health->announce))
+    if (!seen || bh_reset_holds(node, gpu))
         return;
-    if (bh_health_look(node, seen->gpu, &health, &err) != BH_OK)
-        return;
-    tell_present(node, seen, &health);
-    tell_signs(node, seen, &health, seen->looked_at ? now - seen->looked_at : BH_NS_PER_S);
-    seen->health = health;
-    seen->looked_at = now;
+    if (found) {
+        tell_present(node, seen, found);
+        tell_signs(node, seen, found, seen->looked_at ? now - seen->looked_at : BH_NS_PER_S);
+        seen->health = *found;
+        seen->looked_at = now;
+    } else {
+        take_error(node, gpu, err);
+    }
+    seen->announce = seen->announce && !node->greeted;
 }
 
 bh_ns
@@ -260,11 +276,14 @@ bh_health_tick(struct bh_node *node, bh_ns now)
     if (watch->look_at > now)
         return watch->look_at;
     learn(node);
-    for (uint32_t i = 0; i < watch->count && node->greeted; i++)
-        look(node, &watch->seen[i], now);
-    if (node->greeted)
-        watch->announce = false;
-    watch->look_at = bh_time_monotonic() + node->conf.health_interval_ms * BH_NS_PER_MS;
+    for (uint32_t i = 0; i < watch->count; i++) {
+        const struct seen *seen = &watch->seen[i];
+
+        if (!bh_reset_holds(node, seen->gpu)
+            && (!seen->away || seen->again_at <= now || seen->announce))
+            bh_survey_health(node, seen->gpu);
+    }
+    watch->look_at = now + node->conf.health_interval_ms * BH_NS_PER_MS;
     return watch->look_at;
 }
 
@@ -309,6 +328,8 @@ bh_health_events(struct bh_node *node)
         if (xid->class != BH_FAULT_CLASS_APP)
             health.recovery = recovery_of(node, event.gpu);
         snprintf(health.why, sizeof health.why, "XID %u: %s", event.xid, xid->doc);
+        if (xid->class != BH_FAULT_CLASS_APP)
+            bh_report_ends(node, event.gpu);
         bh_log(XID, BH_STR("gpu", event.gpu), BH_U64("xid", event.xid));
         send(node, &health);
     }

@@ -25,8 +25,12 @@ void bh_health_hung(struct bh_node *node, const char *gpu, const struct bh_err *
 /* Whether it did not answer when it was asked last. */
 bool bh_health_is_away(const struct bh_node *node, const char *gpu);
 
-/* Look at the GPUs when it is time to; when it is next (monotonic). */
+/* Have the GPUs looked at when it is time to; when it is next (monotonic). */
 bh_ns bh_health_tick(struct bh_node *node, bh_ns now);
+
+/* What a look at that GPU found; NULL: nothing, for what `err` says. */
+void bh_health_found(struct bh_node *node, const char *gpu, const struct bh_device_health *found,
+                     const struct bh_err *err);
 
 /* Look at one GPU now.  Results of the device port's health. */
 BH_MUST_USE bh_rc bh_health_look(struct bh_node *node, const char *gpu,

@@ -9,12 +9,14 @@
  *   init [--tty] -- COMMAND [ARGUMENT...] */
 
 #include <errno.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "node/init_message.h"
 #include "node/init_stream.h"
 
 enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126 };
@@ -66,10 +68,12 @@ begin(int number)
 
 /* All walls stand by now: the node looks at them from outside before the job's command begins
  * (node/gate.h).  It sees by the handler that is set that this process waits, and ends the wait
- * with a signal that nobody inside can send before there is a command. */
+ * with a signal that nobody inside can send before there is a command.  Only the keeper reports
+ * how a job ended: without one there is nothing to wait for. */
 static void
 await_look(void)
 {
+    struct pollfd keeper = { .fd = BH_INIT_FD };
     sigset_t go, before;
 
     sigemptyset(&go);
@@ -78,7 +82,8 @@ await_look(void)
     signal(SIGUSR1, begin);
     sigdelset(&before, SIGUSR1);
     while (!may_begin)
-        sigsuspend(&before);
+        if (ppoll(&keeper, 1, NULL, &before) > 0)
+            bh_init_streams_orphaned();
     signal(SIGUSR1, SIG_DFL);
     sigprocmask(SIG_SETMASK, &before, NULL);
 }

@@ -65,6 +65,12 @@ bh_init_streams_open(void)
         keeper = BH_INIT_FD;
 }
 
+void
+bh_init_streams_orphaned(void)
+{
+    _exit(128 + SIGKILL);
+}
+
 int
 bh_init_status(int status)
 {
@@ -348,10 +354,8 @@ take_request(void)
                               .msg_controllen = sizeof control.bytes };
     ssize_t got = recvmsg(keeper, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
-    if (got == 0) { /* the keeper has gone, and the node will end the job */
-        close(keeper);
-        keeper = -1;
-    }
+    if (got == 0)
+        bh_init_streams_orphaned();
     if (got < (ssize_t)sizeof request.head)
         return;
     take_fds(&request, &message);

@@ -24,8 +24,11 @@ void bh_init_terminal_enter(int slave);
 _Noreturn void bh_init_become(char **command);
 
 /* Wait until a child may have ended, and do what is asked for meanwhile.  SIGCHLD is blocked
- * outside of it. */
+ * outside of it.  Does not return when the keeper is gone. */
 void bh_init_streams_wait(void);
+
+/* The keeper is gone: process 1 ends, and the kernel ends every process of the job with it. */
+_Noreturn void bh_init_streams_orphaned(void);
 
 /* A child that is not the job's command has ended with that wait status. */
 void bh_init_streams_reaped(pid_t pid, int status);

@@ -33,6 +33,7 @@
 #include "node/own_end.h"
 #include "node/path.h"
 #include "node/process.h"
+#include "node/report.h"
 #include "node/reset.h"
 #include "node/scrub.h"
 #include "node/share_lease.h"
@@ -51,10 +52,11 @@ report_end(struct bh_node *node, struct bh_job *job)
     bh_log(JOB_ENDED, BH_U64("lease", job->note.lease),
            BH_STR("cause", bh_end_cause_names[job->end.cause]),
            BH_U64("status", (uint64_t)job->end.exit_status));
-    bh_node_send(node, BH_MSG_ENDED, &job->end);
+    bh_report_end(node, job);
 }
 
-/* No keeper and no exit record: whatever runs on is ended, and that is written down. */
+/* No keeper and no exit record: whatever runs on is ended, and that is written down.  A job of
+ * before the machine's last boot had ended by then. */
 static void
 write_off(struct bh_node *node, struct bh_job *job, const char *folder)
 {
@@ -65,7 +67,8 @@ write_off(struct bh_node *node, struct bh_job *job, const char *folder)
         .lease = job->note.lease,
         .cause = rebooted ? BH_END_NODE_LOST : BH_END_KEEPER_LOST,
         .exit_status = 128 + SIGKILL,
-        .ended_ns = bh_time_now(),
+        .ended_ns = bh_time_now() - (rebooted ? bh_time_boot() : 0),
+        .boot_ns = rebooted ? 0 : bh_time_boot(),
     };
     snprintf(job->end.why, sizeof job->end.why, "%s",
              rebooted ? "the machine went down while the job ran"

@@ -26,13 +26,10 @@ bh_rc
 bh_job_log_open(const struct bh_node *node, const struct bh_msg_start *start, int *ret_fd,
                 struct bh_err *err)
 {
-    char path[BH_NODE_PATH_MAX];
+    char name[BH_LOG_NAME_MAX], path[BH_NODE_PATH_MAX];
 
-    if (start->member == 0)
-        bh_path_format(path, sizeof path, "%s/%" PRIu64 ".log", node->conf.log_dir, start->job);
-    else
-        bh_path_format(path, sizeof path, "%s/%" PRIu64 ".%" PRIu32 ".log", node->conf.log_dir,
-                       start->job, start->member);
+    bh_job_log_name(start->job, start->member, start->epoch, name);
+    bh_path_format(path, sizeof path, "%s/%s", node->conf.log_dir, name);
     *ret_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (*ret_fd < 0)
         return bh_err_errno(err, "create log %s", path);

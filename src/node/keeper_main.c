@@ -259,6 +259,7 @@ judge(struct keeper *keeper, int status)
     struct bh_err err;
 
     end->ended_ns = bh_time_now();
+    end->boot_ns = bh_time_boot();
     if (bh_cgroup_usage(&keeper->cgroups, keeper->cgroup, &usage, &err) == BH_OK) {
         end->cpu_ns = usage.cpu_ns;
         end->memory_peak_bytes = usage.peak_bytes;
@@ -373,6 +374,7 @@ main(int argc, char **argv)
     } else {
         keeper.end.cause = BH_END_START_FAILED;
         keeper.end.ended_ns = bh_time_now();
+        keeper.end.boot_ns = bh_time_boot();
         keeper.end.exit_status = EXIT_CANNOT_RUN;
         snprintf(keeper.end.why, sizeof keeper.end.why, "%.199s", err.msg);
         write_note(err.msg);

@@ -19,6 +19,7 @@ struct bh_checkpoints;
 struct bh_guests;
 struct bh_reset;
 struct bh_scrubs;
+struct bh_survey;
 struct bh_verify;
 
 /* All that bulkhead-node holds while it runs.  One thread owns it. */
@@ -46,6 +47,8 @@ struct bh_node {
     struct bh_arena *scan_arena;      /* of `inventory` */
     struct bh_inventory inventory;    /* as last scanned */
     bool inventory_known;
+    uint64_t scans;                   /* made by who waited for them */
+    struct bh_survey *survey;         /* node/survey.h */
 
     char name[64], boot[40], runtime_version[40];
     char libexec[BH_NODE_PATH_MAX];

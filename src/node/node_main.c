@@ -39,10 +39,12 @@
 #include "node/share_slot.h"
 #include "node/store.h"
 #include "node/stream.h"
+#include "node/survey.h"
 #include "node/verify.h"
 #include "runtime/crun.h"
 
-enum { FIXED_POLLS = 7 + BH_GUESTS_MAX, EXIT_USAGE = 2 };
+enum { GUESTS_AT = 7, EVENTS_AT = GUESTS_AT + BH_GUESTS_MAX,
+       FIXED_POLLS = EVENTS_AT + BH_GPU_WATCHED_MAX, EXIT_USAGE = 2 };
 #define COLLECT_AGAIN (200 * BH_NS_PER_MS)
 
 /* ---- the pieces of the program ---- */
@@ -108,6 +110,7 @@ open_gpus(struct bh_node *node, struct bh_err *err)
     node->gpus = bh_gpu_client_new(&options);
     node->device = bh_gpu_client_device(node->gpus);
     node->health = bh_health_watch_new();
+    node->survey = bh_survey_new();
     node->scan_arena = bh_arena_new(8 << 20);
     if (bh_piece_scan(node, err) != BH_OK) /* a server may wait for its driver */
         bh_log(EFFECT_FAILED, BH_STR("what", "scan"), BH_ERRLOG(err));
@@ -194,6 +197,7 @@ close_all(struct bh_node *node)
     if (node->runtime.ops)
         node->runtime.ops->close(node->runtime.self);
     bh_health_watch_free(node->health);
+    bh_survey_free(node->survey);
     bh_rootfs_close(node->rootfs);
     bh_networks_close(node->networks);
     if (node->scan_arena)
@@ -219,11 +223,26 @@ struct loop {
 };
 
 static void
+list_fds(struct pollfd *polls, uint32_t room, const int *fds, uint32_t count)
+{
+    for (uint32_t i = 0; i < room; i++)
+        polls[i] = (struct pollfd){ .fd = i < count ? fds[i] : -1, .events = POLLIN };
+}
+
+static bool
+has_events(const struct loop *loop)
+{
+    for (uint32_t i = EVENTS_AT; i < FIXED_POLLS; i++)
+        if (loop->polls[i].revents)
+            return true;
+    return false;
+}
+
+static void
 list_polls(struct loop *loop)
 {
     struct bh_node *node = loop->node;
-    int fds[BH_GUESTS_MAX];
-    uint32_t guests;
+    int guests[BH_GUESTS_MAX], events[BH_GPU_WATCHED_MAX];
 
     loop->polls[0] = (struct pollfd){ .fd = loop->signals, .events = POLLIN };
     loop->polls[1] = (struct pollfd){ .fd = node->listener, .events = POLLIN };
@@ -231,16 +250,14 @@ list_polls(struct loop *loop)
     if (node->link)
         loop->polls[2] = (struct pollfd){ .fd = bh_link_fd(node->link),
                                           .events = bh_link_interest(node->link) };
-    loop->polls[3] = (struct pollfd){ .fd = bh_gpu_client_event_fd(node->gpus),
+    loop->polls[3] = (struct pollfd){ .fd = bh_networks_watch(node), .events = POLLIN };
+    loop->polls[4] = (struct pollfd){ .fd = bh_node_streams_fd(loop->streams),
                                       .events = POLLIN };
-    loop->polls[4] = (struct pollfd){ .fd = bh_networks_watch(node), .events = POLLIN };
-    loop->polls[5] = (struct pollfd){ .fd = bh_node_streams_fd(loop->streams),
-                                      .events = POLLIN };
-    loop->polls[6] = (struct pollfd){ .fd = bh_reset_fd(node), .events = POLLIN };
-    guests = bh_guests_fds(node, fds);
-    for (uint32_t i = 0; i < BH_GUESTS_MAX; i++)
-        loop->polls[FIXED_POLLS - BH_GUESTS_MAX + i]
-            = (struct pollfd){ .fd = i < guests ? fds[i] : -1, .events = POLLIN };
+    loop->polls[5] = (struct pollfd){ .fd = bh_reset_fd(node), .events = POLLIN };
+    loop->polls[6] = (struct pollfd){ .fd = bh_gpu_client_answer_fd(node->gpus), .events = POLLIN };
+    list_fds(loop->polls + GUESTS_AT, BH_GUESTS_MAX, guests, bh_guests_fds(node, guests));
+    list_fds(loop->polls + EVENTS_AT, BH_GPU_WATCHED_MAX, events,
+             bh_gpu_client_event_fds(node->gpus, events));
     loop->watched = 0;
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
@@ -288,12 +305,13 @@ tick(struct loop *loop)
     if (node->doomed_count > 0)
         next = sooner(next, node->collect_at);
     if (node->greeted && node->sample_at <= now) {
-        bh_report_samples(node);
+        bh_survey_scan(node);
         node->sample_at = now + node->conf.sample_interval_ms * BH_NS_PER_MS;
     }
     if (node->greeted)
         next = sooner(next, node->sample_at);
     next = sooner(next, bh_health_tick(node, now));
+    next = sooner(next, bh_survey_tick(node, now));
     next = sooner(next, bh_node_shares_next(node));
     if (!next)
         return -1;
@@ -335,9 +353,9 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
     bh_gpu_client_reap(node->gpus);
     *ret_stop = loop->polls[0].revents != 0;
     look_at_keepers(loop);
-    if (loop->polls[3].revents)
+    if (has_events(loop))
         bh_health_events(node);
-    if (loop->polls[4].revents)
+    if (loop->polls[3].revents)
         bh_networks_repair(node);
     if (loop->polls[2].revents & POLLOUT)
         write_link(node);
@@ -345,7 +363,7 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
         bh_session_read(node, loop->orders);
     if (loop->polls[1].revents)
         bh_session_accept(node);
-    if (loop->polls[5].revents)
+    if (loop->polls[4].revents)
         bh_node_streams_turn(loop->streams);
     bh_node_shares_turn(node);
     if (bh_state_compact(&node->state, err) != BH_OK)

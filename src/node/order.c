@@ -360,6 +360,16 @@ static const struct {
 
 /* ---- taking ---- */
 
+static void
+send_outcome(struct bh_node *node, const struct bh_order *order)
+{
+    struct bh_msg_outcome outcome = order->outcome;
+    bh_ns now = bh_time_now();
+
+    outcome.late_ns = now > outcome.at_ns ? now - outcome.at_ns : 0;
+    bh_node_send(node, BH_MSG_OUTCOME, &outcome);
+}
+
 static void settle(struct bh_node *node, const struct bh_note *order);
 
 static bool
@@ -404,7 +414,7 @@ bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
     if (known && (known->done || is_in_batch(orders, note.order)
                   || bh_unpack_waits(node, known->note.lease))) {
         if (known->done)
-            bh_node_send(node, BH_MSG_OUTCOME, &known->outcome);
+            send_outcome(node, known);
         return BH_OK;
     }
     if (known) { /* noted, and the disk failed before it was performed */
@@ -453,7 +463,7 @@ answer(struct bh_node *node, const struct pending *pending, enum outcome outcome
     }
     order = bh_state_order(&node->state, pending->order);
     if (order && order->done)
-        bh_node_send(node, BH_MSG_OUTCOME, &order->outcome);
+        send_outcome(node, order);
 }
 
 static void
@@ -697,13 +707,31 @@ bh_orders_acknowledge(struct bh_orders *orders, uint64_t order)
 }
 
 void
+bh_orders_drop(struct bh_orders *orders, uint64_t from)
+{
+    struct bh_state *state = &orders->node->state;
+    struct bh_err err;
+
+    for (uint32_t i = orders->waiting.count; i-- > 0;)
+        if (orders->waiting.item[i].order >= from)
+            bh_waiting_remove(&orders->waiting, i);
+    for (uint32_t i = state->order_count; i-- > 0;) {
+        struct bh_note forget = { .kind = BH_NOTE_FORGET_ORDER,
+                                  .order = state->orders[i].note.order };
+
+        if (forget.order >= from && bh_state_note(state, &forget, &err) != BH_OK)
+            bh_log(EFFECT_FAILED, BH_U64("order", forget.order), BH_ERRLOG(&err));
+    }
+}
+
+void
 bh_orders_repeat(struct bh_orders *orders)
 {
     const struct bh_state *state = &orders->node->state;
 
     for (uint32_t i = 0; i < state->order_count; i++) {
         if (state->orders[i].done)
-            bh_node_send(orders->node, BH_MSG_OUTCOME, &state->orders[i].outcome);
+            send_outcome(orders->node, &state->orders[i]);
     }
 }
 

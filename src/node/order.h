@@ -37,6 +37,9 @@ void bh_orders_start_now(struct bh_node *node, const struct bh_msg_start *start,
 /* The daemon has the outcome. */
 void bh_orders_acknowledge(struct bh_orders *orders, uint64_t order);
 
+/* Forget all orders from that number on: they are of another course of things (node/epoch.h). */
+void bh_orders_drop(struct bh_orders *orders, uint64_t from);
+
 /* Send every outcome again that was not acknowledged. */
 void bh_orders_repeat(struct bh_orders *orders);
 

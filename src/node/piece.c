@@ -50,6 +50,7 @@ bh_piece_scan(struct bh_node *node, struct bh_err *err)
     bh_arena_reset(node->scan_arena);
     node->inventory = inventory;
     node->inventory_known = false;
+    node->scans++;
     rc = node->device.ops->scan(node->device.self, node->scan_arena, &inventory, err);
     if (rc != BH_OK)
         return rc;

@@ -218,13 +218,12 @@ sample_job(struct bh_node *node, const struct bh_job *job, struct bh_msg_sample 
 }
 
 void
-bh_report_samples(struct bh_node *node)
+bh_report_scanned(struct bh_node *node, bool well)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(REPORT_BYTES_MAX);
     struct bh_msg_samples samples = { .at_ns = bh_time_now() };
     struct bh_msg_sample *items
         = bh_arena_alloc(arena, (node->state.job_count + 1) * sizeof *items);
-    struct bh_err err;
     uint32_t count = 0;
 
     for (uint32_t i = 0; items && i < node->state.job_count; i++) {
@@ -235,7 +234,7 @@ bh_report_samples(struct bh_node *node)
     }
     samples.samples = (struct bh_list){ items, count };
     bh_host_read_majors(node); /* modules of the driver come one by one */
-    if (bh_piece_scan(node, &err) == BH_OK)
+    if (well)
         put_gpus(node, arena, &samples.gpus);
     if (node->gpus_untold && node->inventory_known)
         bh_report_inventory(node);
@@ -243,4 +242,38 @@ bh_report_samples(struct bh_node *node)
     bh_verify_walls(node, &samples.walls);
     bh_node_send(node, BH_MSG_SAMPLES, &samples);
     bh_networks_report(node);
+}
+
+/* By the machine's uptime, where it is still the same one: the wall clock may have stepped. */
+static uint64_t
+time_since_end(const struct bh_node *node, const struct bh_job *job)
+{
+    bool same_boot = strcmp(job->note.boot, node->boot) == 0;
+    bh_ns now = same_boot && job->end.boot_ns ? bh_time_boot() : bh_time_now();
+    bh_ns then = same_boot && job->end.boot_ns ? job->end.boot_ns : job->end.ended_ns;
+
+    return now > then ? now - then : 0;
+}
+
+void
+bh_report_end(struct bh_node *node, const struct bh_job *job)
+{
+    struct bh_msg_ended end = job->end;
+
+    end.late_ns = time_since_end(node, job);
+    bh_node_send(node, BH_MSG_ENDED, &end);
+}
+
+void
+bh_report_ends(struct bh_node *node, const char *gpu)
+{
+    struct bh_note_piece whole = { .gi = BH_WHOLE_GPU };
+
+    snprintf(whole.gpu, sizeof whole.gpu, "%s", gpu);
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        struct bh_job *job = &node->state.jobs[i];
+
+        if (!job->ended && !job->unwanted && !job->unpack && bh_job_overlaps(&job->note, &whole))
+            bh_job_look(node, job);
+    }
 }

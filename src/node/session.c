@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "node/epoch.h"
 #include "node/health.h"
 #include "node/job.h"
 #include "node/piece.h"
@@ -53,10 +54,14 @@ static bh_rc
 greet(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err)
 {
     const struct bh_msg_hello *hello = message;
+    bh_rc rc;
 
     if (hello->version != BH_WIRE_VERSION)
         return bh_err_set(err, BH_INVALID, "the daemon speaks version %u, this node %u",
                           hello->version, (unsigned)BH_WIRE_VERSION);
+    rc = bh_node_epochs_hear(node, orders, hello, err);
+    if (rc != BH_OK)
+        return rc;
     node->greeted = true;
     node->sample_at = bh_time_monotonic() + node->conf.sample_interval_ms * BH_NS_PER_MS;
     bh_log(NODE_CONNECTED, BH_STR("site", hello->site), BH_U64("boot", hello->boot));
@@ -69,7 +74,7 @@ greet(struct bh_node *node, struct bh_orders *orders, const void *message, struc
     bh_orders_repeat(orders);
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         if (node->state.jobs[i].ended)
-            bh_node_send(node, BH_MSG_ENDED, &node->state.jobs[i].end);
+            bh_report_end(node, &node->state.jobs[i]);
     }
     return BH_OK;
 }

@@ -25,6 +25,7 @@
 #include "node/job.h"
 #include "node/lease_check.h"
 #include "node/path.h"
+#include "node/report.h"
 #include "node/reset.h"
 
 enum { ASKED_MAX = 64, ARGS_MAX = 10, PROBE_PIDS = 64, GLANCE_MS = 2 };
@@ -48,6 +49,7 @@ struct bh_verify {
     uint64_t tries;
     uint32_t starts;                 /* of jobs, since the last sample */
     char driver[40];                 /* at the last try */
+    char held_driver[40];            /* at the last that held */
     int canary;                      /* abstract socket that nobody inside may reach */
     struct bh_report own, report;    /* of the probe and its sandbox; and all that is answered */
     struct bh_msg_verdict unheard;   /* checks are the report's */
@@ -146,9 +148,12 @@ close_all(struct bh_node *node, enum bh_walls walls, const char *why)
         verify->walls = walls;
         snprintf(verify->why, sizeof verify->why, "%s", why);
     }
-    for (uint32_t i = 0; i < node->inventory.gpu_count; i++)
-        if (answers(node, &node->inventory.gpus[i]))
-            say_health(node, node->inventory.gpus[i].uuid, BH_FAULT_ISOLATION, why);
+    for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
+        if (!answers(node, &node->inventory.gpus[i]))
+            continue;
+        bh_report_ends(node, node->inventory.gpus[i].uuid);
+        say_health(node, node->inventory.gpus[i].uuid, BH_FAULT_ISOLATION, why);
+    }
     for (uint32_t i = 0; walls == BH_WALLS_BROKEN && i < node->state.job_count; i++)
         bh_lease_check_soon(&node->state.jobs[i]);
 }
@@ -199,6 +204,7 @@ lift_fences(struct bh_node *node, bool asked)
             say_health(node, gpu->uuid, BH_FAULT_NONE, "the isolation checks passed");
     }
     verify->walls = BH_WALLS_HELD;
+    memcpy(verify->held_driver, verify->driver, sizeof verify->held_driver);
     verify->why[0] = '\0';
     verify->again = (struct bh_again){ 0 };
     if (!asked)
@@ -408,6 +414,14 @@ bh_verify_greet(struct bh_node *node)
     node->verify->has_unheard = false;
 }
 
+/* A try of this driver's sandbox passed: one that is inconclusive afterwards, on a machine without
+ * CPU time, say, does not change that.  It is made again. */
+static bool
+has_held(const struct bh_verify *verify)
+{
+    return verify->walls == BH_WALLS_HELD && strcmp(verify->driver, verify->held_driver) == 0;
+}
+
 /* What follows from a try of the node.  What failed is lifted by one that was asked for, and of
  * the whole node: a tenant may ask about a lease of its own. */
 static void
@@ -425,7 +439,8 @@ conclude(struct bh_node *node, const struct asked *asked)
         bh_log(WALLS_HELD, BH_STR("cause", asked->cause), BH_U64("tried", own->count));
     if (remedy->closes_node) {
         plan(node, !remedy->again, own->why);
-        close_all(node, remedy->again ? BH_WALLS_UNFINISHED : BH_WALLS_BROKEN, own->why);
+        if (!remedy->again || !has_held(verify))
+            close_all(node, remedy->again ? BH_WALLS_UNFINISHED : BH_WALLS_BROKEN, own->why);
     } else if (may_lift || !verify->proven) {
         lift_fences(node, may_lift);
     }

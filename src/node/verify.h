@@ -10,8 +10,9 @@
  * one in verify_sample starts of jobs; and when the daemon asks.  One try runs at a time, beside
  * the jobs; those asked for meanwhile wait.  When one fails, no GPU takes a new lease until a try
  * that was asked for passes; each lease that runs is checked for itself (node/lease_check.h), and
- * ends only by its own checks.  One that is inconclusive closes the GPUs, too, and is made again
- * without being asked for (node/again.h).  node/evidence.h has the rules. */
+ * ends only by its own checks.  One that is inconclusive is made again without being asked for
+ * (node/again.h), and closes the GPUs only where none has passed yet with this driver.
+ * node/evidence.h has the rules. */
 
 BH_MUST_USE struct bh_verify *bh_verify_new(void);
 void bh_verify_free(struct bh_verify *verify); /* NULL is fine */

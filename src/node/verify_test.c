@@ -99,6 +99,35 @@ test_tried_again(void **state)
     BH_CHECK_DONE();
 }
 
+/* Once a try has held, one without an answer is no finding: nothing is fenced, jobs start, and it
+ * is made again. */
+static void
+test_no_answer_after_held(void **state)
+{
+    struct bh_msg_verdict verdict;
+    struct test_message message;
+
+    start_with_probe("[ -e /run/bulkhead-sim/view/go ] && exec sleep 60\n" REAL,
+                     "verify_retry_ms = 100\nverify_retries = 1\n");
+    for (int tries = 0; tries < 10; tries++) { /* on a busy machine it takes more than one */
+        verdict = verify(5, 0);
+        if (verdict.result == BH_CHECK_PASS)
+            break;
+    }
+    BH_CHECK_EQ(verdict.why, verdict.result, BH_CHECK_PASS);
+    while (bh_test_take_within(BH_MSG_HEALTH, 0, 0, &message))
+        ;
+    bh_test_let_go(0);
+    verdict = verify(6, 0);
+    BH_CHECK("no answer", verdict.result == BH_CHECK_INCONCLUSIVE && verdict.again_ns > 0);
+    check_runs(80);
+    verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
+    BH_CHECK("again", verdict.result == BH_CHECK_INCONCLUSIVE && verdict.request == 0);
+    check_runs(81);
+    BH_CHECK("nothing was fenced", !bh_test_take_within(BH_MSG_HEALTH, 0, 0, &message));
+    BH_CHECK_DONE();
+}
+
 /* A few times, and no more; who connects then is told how it stands. */
 static void
 test_given_up(void **state)
@@ -265,6 +294,7 @@ main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         BH_NODE_TEST(test_tried_again),
+        BH_NODE_TEST(test_no_answer_after_held),
         BH_NODE_TEST(test_given_up),
         BH_NODE_TEST(test_broken_stays),
         BH_NODE_TEST(test_lease_broken),

@@ -173,6 +173,7 @@ static const struct knob swap_limit = { MEMORY, "memory.memsw.limit_in_bytes",
                                         "memory.swap.max" };
 static const struct knob pids_limit = { PIDS, "pids.max", "pids.max" };
 static const struct knob cpu_limit = { CPU, "cpu.cfs_quota_us", "cpu.max" };
+static const struct knob cpu_weight = { CPU, "cpu.shares", "cpu.weight" };
 static const struct knob freezer = { FREEZER, "freezer.state", "cgroup.freeze" };
 
 static bh_rc
@@ -240,6 +241,21 @@ set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
     if (rc == BH_OK && sandbox->io_bytes > 0)
         rc = limit_io(host, sandbox, err);
     return rc;
+}
+
+/* All jobs together weigh half of what one program beside them does: whoever steers them gets the
+ * CPU when all want it.  A machine that does not weigh goes without. */
+static void
+weigh_jobs(const struct bh_cgroup_host *host, const char *path)
+{
+    char parent[PATH_SIZE];
+    struct bh_err ignored;
+    const char *name = strrchr(path, '/');
+
+    if (!name || name == path)
+        return;
+    snprintf(parent, sizeof parent, "%.*s", (int)(name - path), path);
+    (void)!set(host, parent, &cpu_weight, host->unified ? "50" : "512", &ignored);
 }
 
 /* ---- devices ---- */
@@ -363,6 +379,7 @@ bh_cgroup_make(const struct bh_cgroup_host *host, const struct bh_sandbox *sandb
 
     for (uint32_t i = 0; i < hierarchy_count(host) && rc == BH_OK; i++)
         rc = make_folders(host, i, sandbox->cgroup, err);
+    weigh_jobs(host, sandbox->cgroup);
     if (rc == BH_OK)
         rc = set_limits(host, sandbox, err);
     if (rc == BH_OK)
@@ -393,12 +410,15 @@ bh_cgroup_step_aside(const struct bh_cgroup_host *host, const char *path, struct
 {
     const char *name = strrchr(path, '/');
     char folder[PATH_SIZE], procs[PATH_SIZE + 16];
+    struct bh_err ignored;
 
     if (!host->unified || !name)
         return BH_OK;
     keepers_of(host, path, (size_t)(name - path), folder);
     if (mkdir(folder, 0755) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make control group %s", folder);
+    snprintf(procs, sizeof procs, "%s/cpu.weight", folder);
+    (void)!write_file(procs, "10000", &ignored); /* above all the jobs' beside it; where there is one */
     snprintf(procs, sizeof procs, "%s/cgroup.procs", folder);
     return write_file(procs, "0", err);
 }

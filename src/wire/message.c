@@ -1,6 +1,8 @@
 #include "wire/message.h"
 
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/attr.h"
 #include "model/boundary.h"
@@ -76,8 +78,18 @@ static const char *const stream_names[BH_STREAM_WHATS] = { "exec", "attach", "fo
 
 /* ---- bulkheadd to bulkhead-node ---- */
 
+static const struct bh_field epoch_fields[] = {
+    BH_F(struct bh_msg_epoch, id, BH_FIELD_U32),
+    BH_F(struct bh_msg_epoch, job, BH_FIELD_U64),
+    BH_F(struct bh_msg_epoch, lease, BH_FIELD_U64),
+    BH_F(struct bh_msg_epoch, order, BH_FIELD_U64),
+    BH_F(struct bh_msg_epoch, partition, BH_FIELD_U64),
+};
+static const struct bh_fields epoch_of_store = BH_FIELDS("epoch", struct bh_msg_epoch, epoch_fields);
+
 static const struct bh_field hello_fields[] = {
     BH_F(struct bh_msg_hello, boot, BH_FIELD_U64),
+    BH_F(struct bh_msg_hello, epochs, BH_FIELD_LIST, .of = &epoch_of_store, .max = BH_WIRE_EPOCHS_MAX),
     BH_F(struct bh_msg_hello, site, BH_FIELD_STR),
     BH_F(struct bh_msg_hello, version, BH_FIELD_U32),
 };
@@ -134,6 +146,7 @@ static const struct bh_field start_fields[] = {
     BH_F(struct bh_msg_start, cpu_milli, BH_FIELD_U32),
     BH_F(struct bh_msg_start, cwd, BH_FIELD_TEXT),
     BH_F(struct bh_msg_start, env, BH_FIELD_TEXTS),
+    BH_F(struct bh_msg_start, epoch, BH_FIELD_U32),
     BH_F(struct bh_msg_start, gang, BH_FIELD_U32),
     BH_F(struct bh_msg_start, image, BH_FIELD_TEXT),
     BH_F(struct bh_msg_start, job, BH_FIELD_U64),
@@ -288,6 +301,7 @@ static const struct bh_field inventory_fields[] = {
 
 static const struct bh_field outcome_fields[] = {
     BH_F(struct bh_msg_outcome, at_ns, BH_FIELD_NS),
+    BH_F(struct bh_msg_outcome, late_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_outcome, order, BH_FIELD_U64),
     BH_F_ENUM(struct bh_msg_outcome, outcome, outcome_names),
     BH_F_ENUM(struct bh_msg_outcome, rc, rc_names),
@@ -307,11 +321,13 @@ const struct bh_fields bh_carried_fields =
     BH_FIELDS("carried", struct bh_msg_carried, carried_rows);
 
 static const struct bh_field ended_fields[] = {
+    BH_F(struct bh_msg_ended, boot_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_ended, carried, BH_FIELD_STRUCT, .of = &bh_carried_fields),
     BH_F_ENUM(struct bh_msg_ended, cause, bh_end_cause_names),
     BH_F(struct bh_msg_ended, cpu_ns, BH_FIELD_U64),
     BH_F(struct bh_msg_ended, ended_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_ended, exit_status, BH_FIELD_I32),
+    BH_F(struct bh_msg_ended, late_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_ended, lease, BH_FIELD_U64),
     BH_F(struct bh_msg_ended, memory_peak_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_ended, started_ns, BH_FIELD_NS),
@@ -504,4 +520,16 @@ bh_message_name(uint32_t number)
     const struct bh_fields *fields = bh_message_fields(number);
 
     return fields ? fields->name : "unknown message";
+}
+
+void
+bh_job_log_name(uint64_t job, uint32_t member, uint32_t epoch, char ret_name[BH_LOG_NAME_MAX])
+{
+    char of_epoch[16] = "", of_member[16] = "";
+
+    if (epoch)
+        snprintf(of_epoch, sizeof of_epoch, "-%08" PRIx32, epoch);
+    if (member)
+        snprintf(of_member, sizeof of_member, ".%" PRIu32, member);
+    snprintf(ret_name, BH_LOG_NAME_MAX, "%" PRIu64 "%s%s.log", job, of_epoch, of_member);
 }

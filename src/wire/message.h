@@ -28,13 +28,26 @@ enum bh_message_kind {
 
 /* ---- bulkheadd to bulkhead-node ---- */
 
+/* An epoch of the daemon's store (ADR 0060): the first numbers that it may give out. */
+enum { BH_WIRE_EPOCHS_MAX = 32 };
+struct bh_msg_epoch {
+    uint32_t id;
+    uint64_t job, order, lease, partition;
+};
+
 /* First on a connection.  The node answers with INVENTORY and then repeats every
  * ENDED and OUTCOME that was not acknowledged. */
 struct bh_msg_hello {
     uint32_t version;
     uint64_t boot;
+    struct bh_list epochs;     /* struct bh_msg_epoch: the last ones, the present one last */
     char site[64];             /* name of the site, for the node's log */
 };
+
+/* The file of a job's member in the log folder, which both sides must agree on: "12.log",
+ * "12.1.log"; with its epoch "12-0af31c55.log". */
+enum { BH_LOG_NAME_MAX = 64 };
+void bh_job_log_name(uint64_t job, uint32_t member, uint32_t epoch, char ret_name[BH_LOG_NAME_MAX]);
 
 /* Make one piece: a MIG instance with its compute instance, the GPU as a whole
  * (profile "whole"), or a share of it (model/share.h).  Switches the GPU's mode when it is
@@ -91,6 +104,7 @@ enum bh_stdio {
  * against its own node.conf and refuses what that does not allow (BH_DENIED). */
 struct bh_msg_start {
     uint64_t order, lease, job;
+    uint32_t epoch;            /* that the job was submitted in, for its log's name; 0: none */
     struct bh_texts args, env;
     struct bh_list mounts;     /* struct bh_msg_mount */
     struct bh_msg_piece_ref pieces[BH_WIRE_PIECES_MAX];

@@ -72,24 +72,24 @@ struct bh_msg_outcome {
     uint32_t outcome;              /* 0 done, 1 failed, 2 context held, 3 failed, and the
                                       piece stands with memory that is not clean */
     uint32_t rc;                   /* bh_rc when failed */
-    uint64_t at_ns;
+    uint64_t at_ns, late_ns;       /* late_ns: how long ago that was when this was sent */
     char why[BH_OUTCOME_WHY_MAX];  /* "cause; what to do" */
 };
 
-/* What a job sent and received, as it sees it, from its start to its end. */
+/* What a job sent and received, as it sees it; counted: it had a network, that was read. */
 struct bh_msg_carried {
     uint64_t denied_bytes, denied_packets, rx_bytes, rx_packets, tx_bytes, tx_packets;
-    bool counted; /* it had a network; false: nothing of it was read */
+    bool counted;
 };
 
-/* A job's process tree is gone.  Repeated until acknowledged.  A STOP for a lease that the
- * node does not know (its start was refused, or never came) brings one, too, with the cause
- * START_FAILED. */
+/* A job's process tree is gone.  Repeated until acknowledged.  A STOP for a lease that the node
+ * does not know (its start was refused, or never came) brings one with START_FAILED. */
 struct bh_msg_ended {
     uint64_t lease;
     uint32_t cause;                /* enum bh_end_cause */
     int32_t exit_status;
     uint64_t started_ns, ended_ns, cpu_ns, memory_peak_bytes;
+    uint64_t boot_ns, late_ns;     /* of the end: CLOCK_BOOTTIME, or 0; how long ago when sent */
     bool unasked;                  /* the node had sent it no signal: the end is its own */
     char why[200];
     struct bh_msg_carried carried;

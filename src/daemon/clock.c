@@ -1,0 +1,145 @@
+#include "daemon/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+
+enum { FILE_BYTES_MAX = 128, PATH_SIZE = 4096 };
+#define KEEP_EVERY ((int64_t)BH_NS_PER_S)
+#define LOG_PAUSE (10 * BH_NS_PER_S)
+
+static void
+read_boot_id(char ret_id[BH_CLOCK_BOOT_MAX])
+{
+    struct bh_buf text;
+    struct bh_err ignored;
+
+    bh_buf_init_fixed(&text, ret_id, BH_CLOCK_BOOT_MAX);
+    if (bh_file_read("/proc/sys/kernel/random/boot_id", BH_CLOCK_BOOT_MAX - 1, &text, &ignored)
+        == BH_OK)
+        ret_id[strcspn(bh_buf_text(&text), "\n")] = '\0';
+    else
+        ret_id[0] = '\0';
+}
+
+/* ---- the file: "BOOT_ID BASE\n" ---- */
+
+static void
+path_of(const struct bh_clock *clock, char ret_path[PATH_SIZE])
+{
+    snprintf(ret_path, PATH_SIZE, "%s/clock", clock->folder);
+}
+
+static bool
+load(struct bh_clock *clock)
+{
+    char path[PATH_SIZE], memory[FILE_BYTES_MAX], boot_id[BH_CLOCK_BOOT_MAX] = "";
+    struct bh_buf text;
+    struct bh_err ignored;
+    int64_t base;
+
+    path_of(clock, path);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    if (!*clock->source.boot_id
+        || bh_file_read(path, sizeof memory - 1, &text, &ignored) != BH_OK
+        || sscanf(bh_buf_text(&text), "%39s %" SCNd64, boot_id, &base) != 2
+        || strcmp(boot_id, clock->source.boot_id) != 0)
+        return false;
+    clock->base_ns = clock->kept_ns = base;
+    return true;
+}
+
+static void
+keep(struct bh_clock *clock)
+{
+    char path[PATH_SIZE], text[FILE_BYTES_MAX];
+    struct bh_err err;
+    int length = snprintf(text, sizeof text, "%s %" PRId64 "\n", clock->source.boot_id,
+                          clock->base_ns);
+
+    path_of(clock, path);
+    clock->kept_ns = clock->base_ns; /* also where the disk is full: again when it has moved */
+    if (bh_file_replace(path, text, (size_t)length, 0600, &err) != BH_OK)
+        bh_log(CLOCK_NOT_KEPT, BH_ERRLOG(&err));
+}
+
+/* ---- time ---- */
+
+static int64_t
+lead_of_wall(const struct bh_clock *clock, bh_ns boot)
+{
+    return (int64_t)clock->source.wall() - clock->base_ns - (int64_t)boot;
+}
+
+void
+bh_clock_open(struct bh_clock *clock, const char *folder)
+{
+    clock->folder = folder;
+    if (!clock->source.boot) {
+        clock->source.boot = bh_time_boot;
+        clock->source.wall = bh_time_now;
+        read_boot_id(clock->source.boot_id);
+    }
+    clock->turned = clock->source.boot();
+    clock->offset_ns = 0;
+    clock->log_from = 0;
+    if (load(clock))
+        return;
+    clock->base_ns = (int64_t)clock->source.wall() - (int64_t)clock->turned;
+    keep(clock);
+}
+
+bh_ns
+bh_clock_now(const struct bh_clock *clock)
+{
+    return (bh_ns)(clock->base_ns + (int64_t)clock->source.boot());
+}
+
+void
+bh_clock_raise(struct bh_clock *clock, bh_ns at)
+{
+    bh_ns now = bh_clock_now(clock);
+
+    if (now >= at)
+        return;
+    clock->base_ns += (int64_t)(at - now);
+    keep(clock);
+}
+
+static int64_t
+within(int64_t value, int64_t most)
+{
+    return value > most ? most : value < -most ? -most : value;
+}
+
+static void
+log_step(int64_t step, int64_t lead)
+{
+    char by[32], ahead[32];
+
+    snprintf(by, sizeof by, "%+" PRId64 " ms", step / (int64_t)BH_NS_PER_MS);
+    snprintf(ahead, sizeof ahead, "%+" PRId64 " ms", lead / (int64_t)BH_NS_PER_MS);
+    bh_log(CLOCK_STEPPED, BH_STR("by", by), BH_STR("ahead", ahead));
+}
+
+void
+bh_clock_turn(struct bh_clock *clock)
+{
+    bh_ns boot = clock->source.boot();
+    int64_t passed = (int64_t)(boot - clock->turned), lead = lead_of_wall(clock, boot);
+    int64_t step = lead - clock->offset_ns;
+
+    if (llabs(step) > (int64_t)BH_CLOCK_STEP && boot >= clock->log_from) {
+        log_step(step, lead);
+        clock->log_from = boot + LOG_PAUSE;
+    }
+    clock->base_ns += within(lead, passed / BH_CLOCK_SLEW);
+    clock->offset_ns = lead_of_wall(clock, boot);
+    clock->turned = boot;
+    if (llabs(clock->base_ns - clock->kept_ns) >= KEEP_EVERY)
+        keep(clock);
+}

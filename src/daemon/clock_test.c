@@ -1,0 +1,218 @@
+/* Engine time beside a wall clock that steps, on clocks that the test moves. */
+
+#include "daemon/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/test.h"
+
+#define S ((int64_t)BH_NS_PER_S)
+#define HOUR (3600 * S)
+#define EPOCH (INT64_C(1700000000) * S)
+
+static int64_t boot_ns, wall_ns;
+
+static bh_ns
+fake_boot(void)
+{
+    return (bh_ns)boot_ns;
+}
+
+static bh_ns
+fake_wall(void)
+{
+    return (bh_ns)wall_ns;
+}
+
+static char folder[40];
+
+static void
+begin(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/bh-clock-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    boot_ns = 100 * S;
+    wall_ns = EPOCH;
+}
+
+static void
+end(void)
+{
+    char path[60];
+
+    snprintf(path, sizeof path, "%s/clock", folder);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static struct bh_clock
+open_clock(const char *boot_id)
+{
+    struct bh_clock clock = { .source = { fake_boot, fake_wall, "" } };
+
+    snprintf(clock.source.boot_id, sizeof clock.source.boot_id, "%s", boot_id);
+    bh_clock_open(&clock, folder);
+    return clock;
+}
+
+/* Both clocks go on, with a turn each second. */
+static void
+pass(struct bh_clock *clock, int64_t span)
+{
+    for (; span > 0; span -= S) {
+        boot_ns += S;
+        wall_ns += S;
+        bh_clock_turn(clock);
+    }
+}
+
+static int64_t
+now(const struct bh_clock *clock)
+{
+    return (int64_t)bh_clock_now(clock) - EPOCH;
+}
+
+/* What a step of the wall clock does to an hour of engine time. */
+static void
+test_steps(void **state)
+{
+    static const struct {
+        const char *name;
+        int64_t step, back_after, least, most;
+    } cases[] = {
+        { "none", 0, 0, HOUR, HOUR },
+        { "2 h ahead for 5 s", 2 * HOUR, 5 * S, HOUR, HOUR + S / 10 },
+        { "2 h ahead and stays", 2 * HOUR, 0, HOUR, HOUR + HOUR / 100 },
+        { "2 h back and stays", -2 * HOUR, 0, HOUR - HOUR / 100, HOUR },
+        { "to 1970", -EPOCH, 0, HOUR - HOUR / 100, HOUR },
+        { "10 s ahead is caught up", 10 * S, 0, HOUR + 10 * S, HOUR + 10 * S },
+        { "10 s back is waited for", -10 * S, 0, HOUR - 10 * S, HOUR - 10 * S },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_clock clock;
+
+        begin();
+        clock = open_clock("one");
+        wall_ns += cases[i].step;
+        pass(&clock, cases[i].back_after);
+        if (cases[i].back_after)
+            wall_ns -= cases[i].step;
+        pass(&clock, HOUR - cases[i].back_after);
+        BH_CHECK(cases[i].name, now(&clock) >= cases[i].least && now(&clock) <= cases[i].most);
+        BH_CHECK_EQ(cases[i].name, clock.offset_ns, wall_ns - EPOCH - now(&clock));
+        end();
+    }
+    BH_CHECK_DONE();
+}
+
+/* It never goes back, however the wall clock jumps about. */
+static void
+test_never_back(void **state)
+{
+    struct bh_clock clock;
+    uint32_t random = 1;
+    int64_t before = 0;
+
+    (void)state;
+    begin();
+    clock = open_clock("one");
+    for (int turn = 0; turn < 20000; turn++) {
+        random = random * 1103515245 + 12345;
+        boot_ns += random >> 12;
+        wall_ns = EPOCH + (int64_t)(random % 100000) * S - 50000 * S;
+        BH_CHECK("before the turn", now(&clock) >= before);
+        bh_clock_turn(&clock);
+        BH_CHECK("after it", now(&clock) >= before);
+        before = now(&clock);
+    }
+    end();
+    BH_CHECK_DONE();
+}
+
+/* What counts when the daemon comes back. */
+static void
+test_restarts(void **state)
+{
+    static const struct {
+        const char *name, *boot_id;
+        int64_t away, step, boots_anew, last_record, expected;
+    } cases[] = {
+        { "an outage counts", "one", HOUR, 0, 0, 0, HOUR },
+        { "not a step in it", "one", HOUR, 2 * HOUR, 0, 0, HOUR },
+        { "nor one back", "one", HOUR, -2 * HOUR, 0, 0, HOUR },
+        { "another boot: the wall clock", "two", HOUR, 60 * S, 1, 0, HOUR + 60 * S },
+        { "never before the last record", "two", HOUR, -2 * HOUR, 1, S, S },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_clock clock;
+
+        begin();
+        clock = open_clock("one");
+        wall_ns += cases[i].away + cases[i].step;
+        boot_ns = cases[i].boots_anew ? 3 * S : boot_ns + cases[i].away;
+        clock = open_clock(cases[i].boot_id);
+        bh_clock_raise(&clock, (bh_ns)(EPOCH + cases[i].last_record));
+        BH_CHECK_EQ(cases[i].name, now(&clock), cases[i].expected);
+        boot_ns += S;
+        BH_CHECK_EQ("and goes on", now(&clock), cases[i].expected + S);
+        end();
+    }
+    BH_CHECK_DONE();
+}
+
+/* A machine that was suspended: CLOCK_BOOTTIME went on. */
+static void
+test_suspend(void **state)
+{
+    struct bh_clock clock;
+
+    (void)state;
+    begin();
+    clock = open_clock("one");
+    boot_ns += 8 * HOUR;
+    wall_ns += 8 * HOUR;
+    bh_clock_turn(&clock);
+    BH_CHECK_EQ("counts", now(&clock), 8 * HOUR);
+    BH_CHECK_EQ("is no step", clock.offset_ns, 0);
+    end();
+    BH_CHECK_DONE();
+}
+
+/* A file that is damaged is as none. */
+static void
+test_damaged(void **state)
+{
+    static const char *const texts[] = { "", "one", "one x", "\n", "two 5\n" };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(texts); i++) {
+        struct bh_clock clock;
+        char path[60];
+        FILE *file;
+
+        begin();
+        snprintf(path, sizeof path, "%s/clock", folder);
+        file = fopen(path, "w");
+        assert_non_null(file);
+        fputs(texts[i], file);
+        fclose(file);
+        clock = open_clock("one");
+        BH_CHECK_EQ(texts[i], now(&clock), 0);
+        end();
+    }
+    BH_CHECK_DONE();
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_steps),   cmocka_unit_test(test_never_back),
+    cmocka_unit_test(test_restarts), cmocka_unit_test(test_suspend),
+    cmocka_unit_test(test_damaged),
+};
+BH_TEST_MAIN(tests)

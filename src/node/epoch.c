@@ -1,0 +1,200 @@
+#include "node/epoch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "node/job.h"
+#include "node/path.h"
+#include "node/piece.h"
+#include "node/scrub.h"
+
+enum { FILE_BYTES_MAX = BH_WIRE_EPOCHS_MAX * 16 };
+#define END_PATIENCE (2 * BH_NS_PER_S)
+#define LOOK_AGAIN (10 * BH_NS_PER_MS)
+
+/* ---- which were heard of before ---- */
+
+struct ids {
+    uint32_t items[BH_WIRE_EPOCHS_MAX];
+    uint32_t count;
+};
+
+static void
+path_of(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX])
+{
+    bh_path_format(ret_path, BH_NODE_PATH_MAX, "%s/epochs", node->conf.state_dir);
+}
+
+/* Hexadecimal numbers, one a line; none where there is no file yet. */
+static bh_rc
+load(const struct bh_node *node, struct ids *ret_ids, struct bh_err *err)
+{
+    char path[BH_NODE_PATH_MAX], memory[FILE_BYTES_MAX];
+    struct bh_buf text;
+    bh_rc rc;
+
+    ret_ids->count = 0;
+    path_of(node, path);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    rc = bh_file_read(path, sizeof memory - 1, &text, err);
+    if (rc != BH_OK)
+        return rc == BH_NOT_FOUND ? BH_OK : rc;
+    for (const char *at = bh_buf_text(&text); ret_ids->count < BH_WIRE_EPOCHS_MAX;) {
+        char *end;
+        unsigned long id = strtoul(at, &end, 16);
+
+        if (end == at)
+            break;
+        ret_ids->items[ret_ids->count++] = (uint32_t)id;
+        at = end;
+    }
+    return BH_OK;
+}
+
+static bh_rc
+save(const struct bh_node *node, const struct bh_list *epochs, struct bh_err *err)
+{
+    const struct bh_msg_epoch *items = epochs->items;
+    char path[BH_NODE_PATH_MAX], memory[FILE_BYTES_MAX];
+    struct bh_buf text;
+
+    path_of(node, path);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    for (uint32_t i = 0; i < epochs->count; i++)
+        bh_buf_printf(&text, "%08" PRIx32 "\n", items[i].id);
+    return bh_file_replace(path, text.bytes, text.length, 0600, err);
+}
+
+static bool
+has(const struct ids *ids, uint32_t id)
+{
+    for (uint32_t i = 0; i < ids->count; i++)
+        if (ids->items[i] == id)
+            return true;
+    return false;
+}
+
+/* Whether the daemon is in an epoch that this node has not heard of, and where it goes on from:
+ * with the first epoch behind the last that both know.  Nothing here has a number from there on,
+ * unless the store was put back. */
+static bool
+is_new(const struct ids *heard, const struct bh_list *epochs, struct bh_msg_epoch *ret_from)
+{
+    const struct bh_msg_epoch *items = epochs->items;
+    uint32_t at = epochs->count;
+
+    while (at > 0 && !has(heard, items[at - 1].id))
+        at--;
+    if (heard->count == 0 || at == epochs->count)
+        return false;
+    *ret_from = items[at];
+    if (at == 0) /* none is known to both */
+        *ret_from = (struct bh_msg_epoch){ .id = items[0].id };
+    return true;
+}
+
+/* ---- undoing ---- */
+
+/* Kill it, and wait until its keeper has written that down. */
+static void
+end_job(struct bh_node *node, uint64_t lease)
+{
+    bh_ns until = bh_time_monotonic() + END_PATIENCE;
+    struct bh_job *job = bh_state_job(&node->state, lease);
+    struct bh_err err;
+
+    bh_log(JOB_COLLECTED, BH_U64("lease", lease), BH_STR("why", "of another epoch"));
+    job->unwanted = true;
+    if (job->ended) {
+        bh_job_forget(node, lease);
+        return;
+    }
+    if (bh_job_stop(node, &(struct bh_msg_stop){ .lease = lease }, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_U64("lease", lease), BH_ERRLOG(&err));
+    while ((job = bh_state_job(&node->state, lease)) && bh_time_monotonic() < until) {
+        bh_time_sleep(LOOK_AGAIN);
+        bh_job_tick(node, bh_time_monotonic());
+        job = bh_state_job(&node->state, lease);
+        if (job)
+            bh_job_look(node, job);
+    }
+}
+
+static void
+end_jobs(struct bh_node *node, uint64_t from)
+{
+    for (uint32_t i = node->state.job_count; i-- > 0;) {
+        if (i >= node->state.job_count) /* more than one was forgotten */
+            continue;
+        if (node->state.jobs[i].note.lease >= from)
+            end_job(node, node->state.jobs[i].note.lease);
+    }
+}
+
+static void
+destroy_pieces(struct bh_node *node, uint64_t from)
+{
+    struct bh_err err;
+
+    for (uint32_t i = node->state.piece_count; i-- > 0;) {
+        uint64_t partition = node->state.pieces[i].partition;
+
+        if (partition < from)
+            continue;
+        if (bh_piece_destroy(node, partition, 0, &err) == BH_OK)
+            bh_log(INSTANCE_COLLECTED, BH_U64("piece", partition));
+        else
+            bh_log(EFFECT_FAILED, BH_U64("piece", partition), BH_ERRLOG(&err));
+    }
+}
+
+static void
+forget_receipts(struct bh_node *node, uint64_t from)
+{
+    for (uint32_t i = node->state.receipt_count; i-- > 0;)
+        if (node->state.receipts[i].order >= from)
+            bh_scrub_acknowledge(node, node->state.receipts[i].order);
+}
+
+/* Whose bytes it holds is not known: numbers of tenants are given out again, too. */
+static bh_rc
+disown_memory(struct bh_node *node, uint64_t from_job, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < node->state.marks.count && rc == BH_OK; i++) {
+        const struct bh_marks *marks = &node->state.marks.items[i];
+        struct bh_note note = { .kind = BH_NOTE_MARK, .tenant = BH_MARK_UNKNOWN };
+
+        snprintf(note.piece.gpu, sizeof note.piece.gpu, "%s", marks->gpu);
+        for (uint32_t unit = 0; unit < BH_MARK_UNITS; unit++)
+            if (!marks->unit[unit].clean && marks->unit[unit].job >= from_job)
+                note.piece.units |= 1u << unit;
+        if (note.piece.units)
+            rc = bh_state_note(&node->state, &note, err);
+    }
+    return rc;
+}
+
+bh_rc
+bh_node_epochs_hear(struct bh_node *node, struct bh_orders *orders,
+                    const struct bh_msg_hello *hello, struct bh_err *err)
+{
+    struct bh_msg_epoch from;
+    struct ids heard;
+    bh_rc rc = load(node, &heard, err);
+
+    if (rc != BH_OK || hello->epochs.count == 0)
+        return rc;
+    if (is_new(&heard, &hello->epochs, &from)) {
+        bh_orders_drop(orders, from.order);
+        end_jobs(node, from.lease);
+        forget_receipts(node, from.order);
+        destroy_pieces(node, from.partition);
+        rc = disown_memory(node, from.job, err);
+    }
+    return rc == BH_OK ? save(node, &hello->epochs, err) : rc;
+}

@@ -1,0 +1,21 @@
+#ifndef BH_NODE_SURVEY_H
+#define BH_NODE_SURVEY_H
+
+#include "node/node.h"
+
+/* What the node reads of its GPUs every so often, beside its loop: a scan for the samples, and each
+ * GPU's health.  A gpu child of its own answers one question after the other; a driver that takes
+ * its time, or hangs, holds up nobody who waits for an order. */
+
+BH_MUST_USE struct bh_survey *bh_survey_new(void);
+void bh_survey_free(struct bh_survey *survey); /* NULL is fine */
+
+/* Ask when those before are answered; once, however often it is wanted.  The answers go to
+ * bh_report_scanned and bh_health_found. */
+void bh_survey_scan(struct bh_node *node);
+void bh_survey_health(struct bh_node *node, const char *gpu);
+
+/* Take what has come and ask the next; the monotonic time when an answer is given up, or 0. */
+bh_ns bh_survey_tick(struct bh_node *node, bh_ns now);
+
+#endif

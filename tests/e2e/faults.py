@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""What the machine and its people do to the system: a state that is put back, and no CPU time."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import tap
+from bulkhead import SLOW
+from tap import equal
+
+
+def put_back(site, backup):
+    """As docs/install.md says: with the daemon stopped, the folder as it was."""
+    site.stop(site.daemon)
+    shutil.rmtree(site.dir / "state")
+    subprocess.run(["cp", "-a", str(backup), str(site.dir / "state")], check=True)
+
+
+@tap.test()
+def restored(site):
+    "after a backup is put back, a number that is given out again shows nothing of who had it before"
+    equal("before", site.run("echo", "before")[1], "before\n")
+    site.stop(site.daemon)
+    backup = site.dir / "backup"
+    subprocess.run(["cp", "-a", str(site.dir / "state"), str(backup)], check=True)
+    for restart in range(2):  # the daemon may start again before the backup is put back, or not
+        site.start_daemon()
+        site.await_gpus()
+        alice, bob = site.client("alice"), site.client("bob")
+        lost = [site.submit("sh", "-c", "echo of alice; exec sleep 600", client=alice, sku=sku) for sku in ("small", "medium")]
+        lost.append(site.submit("echo", "of alice", client=alice))
+        for job in lost[:2]:
+            site.await_state(job, "running")
+            site.until(lambda: site.log(job), what="output")
+        site.await_state(lost[2], "completed")
+        put_back(site, backup)
+        if restart:
+            site.start_daemon()
+            site.stop(site.daemon)
+        site.start_daemon()
+        site.await_gpus()
+        held = site.submit("true", client=bob, tenant="acme/speech/asr", hold=True)
+        equal("the number again", held, lost[0])
+        equal("what has not begun", site.log(held), "")
+        again = [site.submit("sh", "-c", "echo of bob; sleep 1", client=bob, tenant="acme/speech/asr") for _ in lost[1:]]
+        equal("the numbers again", again, lost[1:])
+        for job in again:
+            done = site.await_state(job, "completed", "failed")
+            equal(f"job {job}", (done["state"], site.log(job)), ("completed", "of bob\n"))
+        equal("from before", site.log(1), "before\n")
+        equal("processes of the lost ones", [p for p in site.processes("sleep") if p], [])
+        site.stop(site.daemon)
+        put_back(site, backup)
+    site.start_daemon()
+
+
+HOGS, WATCHED_S = 8, int(os.environ.get("BULKHEAD_HOGS_S", "20"))
+HOG = "for i in 1 2 3 4; do while :; do :; done & done; wait"
+
+
+@tap.test(node_conf="offer_cpu_milli = 64000\nhealth_interval_ms = 200\nverify_at_start = 1\nverify_sample = 4\n")
+def starved(site):
+    "while tenants' jobs take all CPU time there is, nothing is fenced, nothing runs twice, and commands are answered"
+    alice, bob = site.client("alice"), site.client("bob")
+    site.apply(site.site_yaml.replace('cpu: "0.5"', 'cpu: "4"'))
+    mine = dict(tenant="acme/vision/batch", client=alice)
+    theirs = dict(tenant="acme/speech/asr", client=bob)
+    hogs = [site.submit("sh", "-c", HOG, **(theirs if i % 4 == 0 else mine)) for i in range(HOGS)]
+    for job in hogs:
+        site.await_state(job, "running", seconds=60)
+    slowest, done, until = 0, [], time.monotonic() + WATCHED_S
+    while time.monotonic() < until:
+        began = time.monotonic()
+        job = site.submit("sh", "-c", "echo ran", **mine)
+        slowest = max(slowest, time.monotonic() - began)
+        done.append(site.await_state(job, "completed", seconds=60))
+    print(f"# {len(done)} jobs beside {HOGS} hogs; the slowest command took {slowest * 1000:.0f} ms")
+    equal("answered within 2 s", slowest < 2 * SLOW, True)
+    for job in done:
+        equal(f"job {job['id']}", (job["restarts"], site.log(job["id"])), (0, "ran\n"))
+    equal("the hogs", [site.job(job)["state"] for job in hogs], ["running"] * HOGS)
+    equal("fenced", [g["uuid"] for g in site.client().get("/v1/gpus")["items"] if g.get("fenced")], [])
+    equal("a fence in the log", [r["verb"] for r in site.records() if r["verb"] == "node.health"], [])
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -92,8 +92,6 @@ struct bh_core {
     bool open;                       /* a transaction is open */
     bool catalog_changed;
     uint64_t snapshot_seq;           /* records that the last snapshot covers */
-    uint64_t digests_from;           /* the first record whose digest of the state is of this
-                                        build's layout; UINT64_MAX: none is yet */
     uint64_t stale_snapshot;         /* its file goes when the next one is durable */
     uint64_t next_job;               /* number of the next job */
     uint64_t steps;                  /* for sampling the invariants */

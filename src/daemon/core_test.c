@@ -126,64 +126,6 @@ test_snapshot_and_journal_lead_to_the_same_state(void **unused)
     teardown(&f);
 }
 
-/* The store's note of the snapshot is one of an earlier build. */
-static void
-age_note(struct fixture *f)
-{
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-    const struct bh_store *store = &f->core.store;
-    const char *note;
-    char *layout;
-
-    assert_int_equal(store->ops->get_meta(store->self, "snapshot", arena, &note, &f->err), BH_OK);
-    layout = strstr((char *)(uintptr_t)note, "\"layout\":");
-    assert_non_null(layout);
-    layout[strlen("\"layout\":")] ^= 8; /* another digit */
-    assert_int_equal(bh_core_begin(&f->core, &f->err), BH_OK);
-    assert_int_equal(store->ops->put_meta(store->self, "snapshot", note, &f->err), BH_OK);
-}
-
-/* After an upgrade that changed the layout: the note tells of another, and the digest in the
- * record is not that of the same state in this one. */
-static void
-test_a_snapshot_of_another_layout_is_replayed_past(void **unused)
-{
-    struct fixture f;
-    uint8_t before[32], after[32], *block;
-    struct bh_err err;
-    uint64_t records;
-
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
-    digest_of(&f, before);
-    block = f.core.state.block;
-    block[4096] ^= 1; /* laid out otherwise */
-    digest_of(&f, after);
-    assert_memory_not_equal(before, after, 32);
-    assert_int_equal(bh_snapshot_write(&f.core, &err), BH_OK);
-    block[4096] ^= 1;
-    records = f.core.snapshot_seq;
-    assert_int_equal(bh_core_commit(&f.core, &err), BH_OK);
-    age_note(&f);
-    assert_int_equal(bh_core_commit(&f.core, &err), BH_OK);
-    close_core(&f);
-
-    assert_int_equal(open_core(&f), BH_OK);
-    assert_true(f.core.snapshot_seq == 0 && f.core.digests_from == UINT64_MAX);
-    digest_of(&f, after);
-    assert_memory_equal(before, after, 32);
-
-    /* the next one is of this layout, and is held to again */
-    assert_int_equal(bh_snapshot_write(&f.core, &err), BH_OK);
-    assert_int_equal(bh_core_commit(&f.core, &err), BH_OK);
-    assert_true(f.core.digests_from > records && f.core.digests_from == f.core.snapshot_seq);
-    close_core(&f);
-    assert_int_equal(open_core(&f), BH_OK);
-    assert_true(f.core.snapshot_seq > records);
-    teardown(&f);
-}
-
 /* A tenant's keys, which its first submission would make. */
 static void
 make_keys(struct fixture *f, const char *tenant)
@@ -681,7 +623,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_clock_step_is_not_followed),
     cmocka_unit_test(test_state_survives_a_restart),
     cmocka_unit_test(test_snapshot_and_journal_lead_to_the_same_state),
-    cmocka_unit_test(test_a_snapshot_of_another_layout_is_replayed_past),
     cmocka_unit_test(test_refusals_change_nothing_and_are_recorded),
     cmocka_unit_test(test_a_repeated_key_is_one_job),
     cmocka_unit_test(test_scheduling_is_applied),

@@ -20,11 +20,9 @@ struct note {
     char file[64];          /* in the state folder */
     char frontier[BH_MERKLE_TEXT_MAX];
     uint64_t next_job;
-    uint64_t layout_from;   /* the first snapshot of that layout: its record's number */
     uint64_t seq;           /* records it covers */
     uint64_t ts_ns;         /* time of the last of them */
     uint32_t boot;
-    uint32_t layout;        /* of the block; 0: by a build that did not write it */
     uint8_t sha256[32];     /* of the file */
 };
 
@@ -32,8 +30,6 @@ static const struct bh_field note_fields[] = {
     BH_F(struct note, boot, BH_FIELD_U32),
     BH_F(struct note, file, BH_FIELD_STR),
     BH_F(struct note, frontier, BH_FIELD_STR),
-    BH_F(struct note, layout, BH_FIELD_U32),
-    BH_F(struct note, layout_from, BH_FIELD_U64),
     BH_F(struct note, next_job, BH_FIELD_U64),
     BH_F(struct note, seq, BH_FIELD_U64),
     BH_F(struct note, sha256, BH_FIELD_HEX),
@@ -77,8 +73,7 @@ static bh_rc
 write_snapshot(struct bh_core *core, struct bh_err *err)
 {
     struct note note = { .seq = core->journal.next_seq, .boot = core->journal.boot,
-                         .next_job = core->next_job, .ts_ns = core->journal.last_ts_ns,
-                         .layout = bh_engine_layout(), .layout_from = core->digests_from };
+                         .next_job = core->next_job, .ts_ns = core->journal.last_ts_ns };
     struct bh_entry entry = { .phase = BH_PHASE_EVENT, .verb = "snapshot",
                               .obj = { .type = "snapshot", .id = note.seq },
                               .dec = { .allow = true } };
@@ -87,8 +82,6 @@ write_snapshot(struct bh_core *core, struct bh_err *err)
     struct bh_buf frontier;
     bh_rc rc;
 
-    if (note.layout_from > note.seq)
-        note.layout_from = note.seq;
     snprintf(note.file, sizeof note.file, "snapshot-%" PRIu64 ".bin", note.seq);
     path_of(core, note.file, path);
     core->crypto->sha256(core->state.block, core->state.bytes, "", 0, note.sha256);
@@ -108,7 +101,6 @@ write_snapshot(struct bh_core *core, struct bh_err *err)
     if (core->snapshot_seq != note.seq)
         core->stale_snapshot = core->snapshot_seq;
     core->snapshot_seq = note.seq;
-    core->digests_from = note.layout_from;
     bh_log(SNAPSHOT_WRITTEN, BH_U64("records", note.seq), BH_U64("bytes", core->state.bytes));
     return BH_OK;
 }
@@ -186,8 +178,6 @@ adopt(struct bh_core *core, const struct note *note, struct bh_err *err)
     struct bh_buf bytes;
     bh_rc rc;
 
-    if (note->layout != bh_engine_layout())
-        return bh_err_set(err, BH_INVALID, "%s has the layout of another version", note->file);
     bh_buf_init(&bytes, SNAPSHOT_BYTES_MAX);
     rc = read_block(core, note, &bytes, err);
     if (rc == BH_OK)
@@ -210,10 +200,7 @@ bh_snapshot_load(struct bh_core *core, struct bh_err *err)
     journal->next_seq = journal->last_ts_ns = core->snapshot_seq = core->stale_snapshot = 0;
     journal->boot = 0;
     core->next_job = 1;
-    core->digests_from = 0;
     rc = read_note(core, note, err);
-    if (rc == BH_OK)
-        core->digests_from = note->layout == bh_engine_layout() ? note->layout_from : UINT64_MAX;
     if (rc == BH_OK)
         rc = adopt(core, note, err);
     if (rc == BH_OK) {

@@ -5,11 +5,7 @@
 
 /* Snapshots: the engine's block in a file, so that a start replays only what came
  * after.  The file is written first; then a record with the state's digest and the
- * store's note of it go into the open transaction together.
- *
- * The digest is of the engine's block as this build lays it out.  After an upgrade that changed
- * the layout the journal is replayed from its beginning; digests that an earlier build recorded
- * are then of another layout, and are not compared (`core.digests_from`). */
+ * store's note of it go into the open transaction together. */
 
 /* Write one when enough records have come since the last. */
 BH_MUST_USE bh_rc bh_snapshot_if_due(struct bh_core *core, struct bh_err *err);

@@ -119,12 +119,6 @@ is_laid_out(const struct bh_engine *engine)
            && want.hints.stock_offset == engine->hints.stock_offset;
 }
 
-uint32_t
-bh_engine_layout(void)
-{
-    return LAYOUT;
-}
-
 struct bh_engine *
 bh_engine_adopt(void *bytes, size_t length)
 {

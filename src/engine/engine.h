@@ -43,9 +43,6 @@ struct bh_engine *bh_engine_grow(const struct bh_engine *engine, void *memory,
  * length against the capacities in it) and return it; NULL otherwise. */
 struct bh_engine *bh_engine_adopt(void *bytes, size_t length);
 
-/* The layout version of this build's blocks.  Digests of blocks of other layouts differ. */
-uint32_t bh_engine_layout(void);
-
 struct bh_engine_caps bh_engine_caps(const struct bh_engine *engine);
 
 /* The present capacities with the table doubled that refused with BH_FULL last: what

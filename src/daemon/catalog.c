@@ -234,6 +234,14 @@ const char *
 bh_catalog_name_of(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id)
 {
     const struct names *names = &catalog->names[kind];
+uint32_t
+bh_catalog_known(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *text)
+{
+    uint32_t id;
+
+    return find_name(catalog, kind, text, &id) ? id : 0;
+}
+
 
     return id < names->count ? names->items[id].text : NULL;
 }

@@ -28,6 +28,10 @@ BH_MUST_USE bh_rc bh_catalog_name(struct bh_catalog *catalog, enum bh_name_kind 
 uint32_t bh_catalog_find(const struct bh_catalog *catalog, enum bh_name_kind kind,
                          const char *name);
 
+/* The id that a name has, or had; 0: it never had one. */
+uint32_t bh_catalog_known(const struct bh_catalog *catalog, enum bh_name_kind kind,
+                          const char *name);
+
 /* The name of an id, in use or not; NULL when it was never given. */
 const char *bh_catalog_name_of(const struct bh_catalog *catalog, enum bh_name_kind kind,
                                uint32_t id);

@@ -109,6 +109,31 @@ make_keys(struct fixture *f, const char *tenant)
     assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
 }
 
+/* What is left of a snapshot in a log that an older or newer build began: only a digest of the
+ * same layout says anything. */
+static void
+test_snapshots_of_other_layouts_are_passed_over(void **unused)
+{
+    static const uint8_t digest[32] = { 1 };
+    struct bh_entry entry = { .dec = { .allow = true }, .phase = BH_PHASE_EVENT,
+                              .verb = "snapshot", .obj = { "snapshot", 7 }, .text = digest };
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(bh_core_note(&f.core, &entry, BH_OK, &f.err), BH_OK);
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    close_core(&f);
+    BH_CHECK_EQ("from before layouts were named", open_core(&f), BH_OK);
+    bh_state_snapshot_type(entry.obj.type);
+    assert_int_equal(bh_core_note(&f.core, &entry, BH_OK, &f.err), BH_OK);
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    close_core(&f);
+    BH_CHECK_EQ("of this one", open_core(&f), BH_CONFLICT);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
 static void
 test_refusals_change_nothing_and_are_recorded(void **unused)
 {
@@ -591,6 +616,7 @@ test_a_site_file_is_applied_wholly_or_not_at_all(void **unused)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_state_survives_a_restart),
     cmocka_unit_test(test_snapshot_and_journal_lead_to_the_same_state),
+    cmocka_unit_test(test_snapshots_of_other_layouts_are_passed_over),
     cmocka_unit_test(test_refusals_change_nothing_and_are_recorded),
     cmocka_unit_test(test_a_repeated_key_is_one_job),
     cmocka_unit_test(test_scheduling_is_applied),

@@ -13,12 +13,20 @@ void bh_ledger_advance(struct bh_engine *engine, uint64_t now_ns);
 void bh_ledger_hold(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);
 void bh_ledger_yield(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);
 
-/* Keep the sums of a tenant that goes. */
-void bh_ledger_retire(struct bh_engine *engine, uint32_t tenant);
+/* Give a tenant that is declared its row: the one that it had before, else a new one, for
+ * which there must be room. */
+void bh_ledger_open(struct bh_engine *engine, uint32_t tenant);
 
-/* What a tenant has used up to `now_ns`. */
-void bh_ledger_usage(const struct bh_engine *engine, uint32_t tenant, uint64_t now_ns,
+/* The tenant goes, and holds nothing. Its row stays, unless it never used anything. */
+void bh_ledger_leave(struct bh_engine *engine, uint32_t tenant);
+
+/* What is on a row (a slot of TABLE_METERED) up to `now_ns`. */
+void bh_ledger_usage(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
                      bh_part_ns *ret_compute, bh_part_ns *ret_memory);
+
+/* What is wrong with the ledger: its rows, also of tenants that are gone, are what the GPUs
+ * were leased for. NULL: nothing. */
+const char *bh_ledger_broken(const struct bh_engine *engine);
 
 /* What becomes of a GPU's parts just now; the three sum to BH_GPU_PARTS each. */
 struct bh_split {

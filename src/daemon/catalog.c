@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/revision.h"
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/num.h"
@@ -31,6 +32,7 @@ struct bh_catalog {
     struct bh_arena *site_arena;
     struct bh_site site;
     char *site_text;
+    uint64_t revision;
     /* shared, under mutex */
     pthread_mutex_t mutex;
     struct bh_published *published;
@@ -183,6 +185,8 @@ bh_catalog_load(struct bh_catalog *catalog, struct bh_err *err)
     if (rc == BH_OK)
         rc = load_site(catalog, arena, err);
     if (rc == BH_OK)
+        rc = bh_revision_present(&catalog->store, arena, &catalog->revision, err);
+    if (rc == BH_OK)
         bh_catalog_publish(catalog);
     return rc;
 }
@@ -230,10 +234,6 @@ bh_catalog_find(const struct bh_catalog *catalog, enum bh_name_kind kind, const 
     return slot && !slot->gone ? id : 0;
 }
 
-const char *
-bh_catalog_name_of(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id)
-{
-    const struct names *names = &catalog->names[kind];
 uint32_t
 bh_catalog_known(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *text)
 {
@@ -242,6 +242,10 @@ bh_catalog_known(const struct bh_catalog *catalog, enum bh_name_kind kind, const
     return find_name(catalog, kind, text, &id) ? id : 0;
 }
 
+const char *
+bh_catalog_name_of(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id)
+{
+    const struct names *names = &catalog->names[kind];
 
     return id < names->count ? names->items[id].text : NULL;
 }
@@ -288,9 +292,25 @@ bh_catalog_site_text(const struct bh_catalog *catalog)
     return catalog->site_text;
 }
 
+uint64_t
+bh_catalog_revision(const struct bh_catalog *catalog)
+{
+    return catalog->revision;
+}
+
+static bh_rc
+put_revision(struct bh_catalog *catalog, uint64_t revision, struct bh_err *err)
+{
+    char text[24];
+
+    catalog->revision = revision;
+    snprintf(text, sizeof text, "%" PRIu64, revision);
+    return catalog->store.ops->put_meta(catalog->store.self, "site_revision", text, err);
+}
+
 bh_rc
 bh_catalog_set_site(struct bh_catalog *catalog, const char *text, const struct bh_digest *digest,
-                    struct bh_err *err)
+                    uint64_t revision, struct bh_err *err)
 {
     char hex[65];
     struct bh_buf buf;
@@ -300,6 +320,8 @@ bh_catalog_set_site(struct bh_catalog *catalog, const char *text, const struct b
     bh_buf_put_hex(&buf, digest->bytes, sizeof digest->bytes);
     if (rc == BH_OK)
         rc = catalog->store.ops->put_meta(catalog->store.self, "site", bh_buf_text(&buf), err);
+    if (rc == BH_OK)
+        rc = put_revision(catalog, revision, err);
     return rc == BH_OK ? parse_site(catalog, text, err) : rc;
 }
 

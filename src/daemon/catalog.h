@@ -48,9 +48,14 @@ BH_MUST_USE bh_rc bh_catalog_drop(struct bh_catalog *catalog, enum bh_name_kind 
 const struct bh_site *bh_catalog_site(const struct bh_catalog *catalog);
 const char *bh_catalog_site_text(const struct bh_catalog *catalog);
 
-/* Put a new site file into the open transaction; in force at once for the owner. */
+/* The revision that it is (api/revision.h); 0: none. */
+uint64_t bh_catalog_revision(const struct bh_catalog *catalog);
+
+/* Put a new site file into the open transaction, as that revision; in force at once for the
+ * owner. */
 BH_MUST_USE bh_rc bh_catalog_set_site(struct bh_catalog *catalog, const char *text,
-                                      const struct bh_digest *digest, struct bh_err *err);
+                                      const struct bh_digest *digest, uint64_t revision,
+                                      struct bh_err *err);
 
 /* Make the present names and site visible to workers. */
 void bh_catalog_publish(struct bh_catalog *catalog);

@@ -275,6 +275,7 @@ test_a_removed_tenant_leaves_no_role_behind(void **unused)
 
     setup(&f);
     assert_int_equal(apply(&f, site_yaml), BH_OK);
+    f.prune = true; /* acme/vision has another below */
     assert_int_equal(apply(&f, without), BH_OK);
     assert_int_equal(apply(&f, site_yaml), BH_OK);
     alice = caller_named(&f, "alice").subject;
@@ -597,11 +598,10 @@ test_a_site_file_is_applied_wholly_or_not_at_all(void **unused)
     assert_int_equal(submit(&f, alice_small), BH_OK);
     digest_of(&f, before);
     assert_int_equal(apply(&f, site_yaml), BH_OK);
-    BH_CHECK_STR("nothing to change", f.answer.changes, "");
+    BH_CHECK_EQ("nothing to change", f.answer.changes.count, 0);
     digest_of(&f, after);
     BH_CHECK_EQ("same state", memcmp(before, after, 32), 0);
 
-    f.answer.changes = NULL;
     /* small is still wanted by a pending job */
     BH_CHECK_EQ("refused", apply(&f, "tenants: [{name: acme}, {name: acme/new}]\nskus: []\n"),
                 BH_CONFLICT);

@@ -16,22 +16,20 @@ put_job(struct bh_json_writer *w, const struct bh_command *command,
     bh_json_str(w, "state", bh_job_state_names[answer->state]);
 }
 
-static void
-put_changes(struct bh_json_writer *w, const struct bh_command *command,
-            const struct bh_answer *answer)
+void
+bh_answer_put_site(struct bh_json_writer *w, const struct bh_answer *answer, bool dry_run)
 {
-    const char *line = answer->changes ? answer->changes : "";
+    const char *line = answer->removes ? answer->removes : "";
 
-    bh_json_open(w, "changes", '[');
-    while (*line) {
-        size_t length = strcspn(line, "\n");
-
-        if (length)
-            bh_json_strn(w, NULL, line, length);
-        line += length + (line[length] == '\n');
+    bh_site_changes_put(w, &answer->changes);
+    bh_json_bool(w, "dry_run", dry_run);
+    bh_json_open(w, "removes", '[');
+    for (size_t length; *line; line += length + 1) {
+        length = strcspn(line, "\n");
+        bh_json_strn(w, NULL, line, length);
     }
     bh_json_close(w, ']');
-    bh_json_bool(w, "dry_run", command->dry_run);
+    bh_json_u64(w, "revision", answer->revision);
 }
 
 static void
@@ -107,7 +105,7 @@ bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
 
     bh_json_open(&w, NULL, '{');
     if (command->op == BH_OP_SITE_APPLY)
-        put_changes(&w, command, answer);
+        bh_answer_put_site(&w, answer, command->dry_run);
     else if (command->op == BH_OP_DEFRAG_APPLY)
         put_moved(&w, command);
     else if (command->op == BH_OP_LAYOUT_APPLY || command->op == BH_OP_LAYOUT_ROLLBACK)

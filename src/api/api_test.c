@@ -92,7 +92,13 @@ static const struct {
       "\"lending\":\"all\",\"nodes\":[]" },
     { BH_OP_SITE_GET, { BH_GET, "/v1/site", .uid = CAROL }, 200, "{}" },
     { BH_OP_SITE_APPLY, { BH_PUT, "/v1/site", .body = "{}", .uid = CAROL }, 200,
-      "{\"changes\":[],\"dry_run\":false}" },
+      "\"changes\":[],\"dry_run\":false," },
+    { BH_OP_SITE_REVISIONS, { BH_GET, "/v1/site/revisions", .uid = CAROL }, 200,
+      "{\"items\":[],\"present\":0}" },
+    { BH_OP_SITE_REVISION, { BH_GET, "/v1/site/revisions/7", .uid = CAROL }, 404,
+      "no revision 7 of the site file is kept" },
+    { BH_OP_SITE_DIFF, { BH_GET, "/v1/site/diff", "from=7", .uid = CAROL }, 404,
+      "no revision 7 of the site file is kept" },
     { BH_OP_TOKEN_CREATE, { BH_POST, "/v1/tokens", .uid = ALICE }, 201, "\"id\"" },
     { BH_OP_TOKEN_LIST, { BH_GET, "/v1/tokens", .uid = ALICE }, 200, "{\"items\":[]}" },
     { BH_OP_TOKEN_REVOKE, { BH_DELETE, "/v1/tokens/abcdefghijkl", .uid = ALICE }, 404,
@@ -519,12 +525,12 @@ put_site(const char *text)
 static void
 a_site_is_applied_from_yaml(void **state)
 {
-    f->answer.changes = "tenant a: added\nsku small: changed\n";
+    f->answer.changes = (struct bh_site_changes){ "tenants[a]: added\n", 1, 1, { 0 } };
     SEND(BH_PUT, "/v1/site", .uid = CAROL, .type = "application/yaml",
          .body = "tenants: [{name: a, limit: \"4\"}]\n");
     BH_CHECK_EQ("status", got.status, 200);
-    BH_CHECK_STR("changes", got.text, "{\"changes\":[\"tenant a: added\",\"sku small: changed\"],"
-                                      "\"dry_run\":false}");
+    BH_CHECK_STR("changes", got.text, "{\"change_count\":1,\"changes\":[\"tenants[a]: added\"],"
+                                      "\"dry_run\":false,\"removes\":[],\"revision\":0}");
     BH_CHECK_STR("canonical", f->command_text,
                  "{\"tenants\":[{\"limit\":\"4\",\"name\":\"a\"}]}");
     put_site(f->command_text);

@@ -277,7 +277,7 @@ static void
 fixture_fill_engine(struct fixture *f)
 {
     struct bh_engine_caps caps = { .tenants = 16, .skus = 8, .nodes = 4, .gpus = 8, .jobs = 64,
-                                   .leases = 64, .partitions = 64, .classes = 32 };
+                                   .leases = 64, .partitions = 64, .classes = 32, .metered = 64 };
     size_t size = (bh_engine_size(&caps) + 15) & ~(size_t)15;
 
     f->engine = bh_engine_init(aligned_alloc(16, size), &caps);

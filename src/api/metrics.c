@@ -58,10 +58,22 @@ put_held(struct bh_exposition *x, const struct bh_scrape *s)
         bh_exposition_u64(x, (const char *[]){ path, "compute" }, tenant->compute);
         bh_exposition_u64(x, (const char *[]){ path, "memory" }, tenant->memory);
     }
+}
+
+/* Also of tenants that were removed: with them idle and unusable add up to physical time. */
+static void
+put_times(struct bh_exposition *x, const struct bh_scrape *s)
+{
+    const struct bh_directory *dir = s->call->dir;
+
     bh_exposition_family(x, BH_METRIC_TENANT_TIME);
-    for (uint32_t at = 0; (tenant = next_tenant(s, &at, &path));) {
-        bh_exposition_nano(x, (const char *[]){ path, "compute" }, tenant->compute_ns);
-        bh_exposition_nano(x, (const char *[]){ path, "memory" }, tenant->memory_ns);
+    for (uint32_t i = 0; i < dir->tenant_count; i++) {
+        const char *path = dir->tenants[i].path;
+
+        if (!s->tenants[i].metered)
+            continue;
+        bh_exposition_nano(x, (const char *[]){ path, "compute" }, s->tenants[i].compute_ns);
+        bh_exposition_nano(x, (const char *[]){ path, "memory" }, s->tenants[i].memory_ns);
     }
 }
 
@@ -213,6 +225,7 @@ bh_metrics_show(struct bh_call *call, struct bh_err *err)
     call->reply->content_type = bh_exposition_content_type(x.open_metrics);
     put_jobs(&x, &scrape);
     put_held(&x, &scrape);
+    put_times(&x, &scrape);
     put_tenant_networks(&x, &scrape);
     put_running(&x, &scrape);
     put_shares(&x, &scrape);

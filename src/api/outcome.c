@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "api/answer.h"
 #include "api/error.h"
 #include "api/visible.h"
 #include "base/assert.h"
@@ -137,6 +138,11 @@ put_all(struct writing *writing, const struct bh_difference *differences, uint32
         put_subject(writing);
     bh_json_ns(w, "now_ns", outcome->after.future->begin_ns);
     bh_json_ns(w, "played_until_ns", outcome->after.outlooks.until_ns);
+    if (outcome->site) {
+        bh_json_open(w, "site", '{');
+        bh_answer_put_site(w, outcome->site, true);
+        bh_json_close(w, '}');
+    }
     bh_json_close(w, '}');
 }
 

@@ -12,6 +12,7 @@ struct bh_outcome {
     struct bh_job_view view;         /* the subject as it stands right after the change */
     struct bh_reason reason;         /* and why */
     bh_tenant_id holder;             /* tenant of reason.job */
+    const struct bh_answer *site;    /* the dry run of the file asked about; NULL: none was */
 };
 
 /* Write it.  Jobs of tenants that the caller may not view are counted, not named.

@@ -1,6 +1,7 @@
 #ifndef BH_API_OWNER_H
 #define BH_API_OWNER_H
 
+#include "api/site_changes.h"
 #include "api/tally.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -116,6 +117,8 @@ struct bh_command {
     struct bh_job_numbers numbers;
     /* SITE_APPLY */
     const struct bh_site *site;
+    uint64_t revision;           /* the present one must be this, where `guarded` */
+    bool guarded, prune;         /* `prune`: also what has usage, jobs, tokens or accounts */
     const char *text;            /* canonical JSON of spec or site */
     size_t text_length;
     bh_job_id job;               /* JOB_CANCEL, JOB_RELEASE, JOB_VERIFY */
@@ -141,7 +144,9 @@ struct bh_answer {
     const char *secret;          /* TOKEN_CREATE: shown once */
     const char *token_id;
     uint32_t principal;          /* a change about people: whose it is */
-    const char *changes;         /* SITE_APPLY: one line a change */
+    struct bh_site_changes changes; /* SITE_APPLY */
+    const char *removes;         /* one line for each name that is removed and has something */
+    uint64_t revision;           /* the present one, after it */
     const struct bh_event *events; /* SITE_APPLY, a dry run: what the engine would be told */
     uint32_t event_count;
     uint32_t keys;               /* KEY_SHRED: destroyed, or to be; KEY_ROTATE: wrapped anew */

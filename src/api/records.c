@@ -5,6 +5,7 @@
 #include "api/minimum.h"
 #include "api/record_filter.h"
 #include "api/visible.h"
+#include "audit/sealed.h"
 #include "base/num.h"
 #include "base/slice.h"
 
@@ -80,7 +81,7 @@ put_part(struct bh_json_writer *w, struct bh_slice leaf, const char *key, const 
 
 /* ---- what was sealed ---- */
 
-enum { NOTE_BYTES = 8192 };
+enum { NOTE_BYTES_MAX = BH_SEALED_ITEMS_MAX * BH_SEALED_ITEM_BYTES_MAX };
 
 static void
 put_opened(struct records *r, struct bh_slice item, struct bh_buf *out)
@@ -104,25 +105,54 @@ speaks_of_others(struct bh_slice leaf)
     return bh_slice_get(leaf, "do", &decisions);
 }
 
-/* For who may see the record whole. */
+static bool
+names_verb(struct bh_slice leaf, const char *verb)
+{
+    struct bh_slice value;
+    char text[40];
+
+    return bh_slice_get(leaf, "verb", &value) && bh_slice_str(value, text, sizeof text)
+           && strcmp(text, verb) == 0;
+}
+
+/* Lines, one by one. */
 static void
-put_note(struct records *r, struct bh_slice leaf)
+put_changes(struct bh_json_writer *w, const struct bh_buf *note)
+{
+    bh_json_open(w, "changes", '[');
+    for (size_t at = 0, length; at < note->length; at += length + 1) {
+        const char *line = note->bytes + at, *end = memchr(line, '\n', note->length - at);
+
+        length = end ? (size_t)(end - line) : note->length - at;
+        bh_json_strn(w, NULL, line, length);
+    }
+    bh_json_close(w, ']');
+}
+
+/* For who may see the record whole; of a site file it is what it changed. */
+static void
+put_note(struct records *r, struct bh_slice leaf, bool changes)
 {
     struct bh_slice list, item;
-    char memory[NOTE_BYTES];
     struct bh_buf note;
     size_t cursor = 0;
 
-    if (!bh_slice_get(leaf, "sealed", &list) || (!r->visible.all && speaks_of_others(leaf)))
+    if (!bh_slice_get(leaf, "sealed", &list) || names_verb(leaf, "site.apply") != changes
+        || (!r->visible.all && speaks_of_others(leaf)))
         return;
-    bh_buf_init_fixed(&note, memory, sizeof memory);
+    bh_buf_init(&note, NOTE_BYTES_MAX);
     while (bh_slice_next_item(list, &cursor, &item)) {
-        if (note.length > 0)
+        if (note.length > 0 && !changes)
             bh_buf_puts(&note, "; ");
         put_opened(r, item, &note);
     }
-    bh_json_strn(&r->w, "note", note.bytes, note.length);
-    explicit_bzero(memory, sizeof memory);
+    if (changes)
+        put_changes(&r->w, &note);
+    else
+        bh_json_strn(&r->w, "note", note.bytes, note.length);
+    if (note.bytes)
+        explicit_bzero(note.bytes, note.size);
+    bh_buf_fini(&note);
 }
 
 static void
@@ -133,10 +163,11 @@ put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenan
 
     bh_json_open(&r->w, NULL, '{');
     put_actor(r, leaf);
+    put_note(r, leaf, true);
     if (number_in(leaf, "count"))
         bh_json_u64(&r->w, "count", number_in(leaf, "count"));
     put_part(&r->w, leaf, "dec", "decision");
-    put_note(r, leaf);
+    put_note(r, leaf, false);
     put_part(&r->w, leaf, "obj", "object");
     if (number_in(leaf, "order"))
         bh_json_u64(&r->w, "order", number_in(leaf, "order"));

@@ -102,7 +102,7 @@ ask_site(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
     struct bh_scrape *s = self;
     const struct bh_directory *dir = s->call->dir;
-    struct bh_tenant_view view;
+    struct bh_metered_view row = { .compute_ns = 0 };
 
     s->now_ns = now_ns;
     bh_view_ledger(engine, now_ns, &s->ledger);
@@ -110,9 +110,10 @@ ask_site(void *self, const struct bh_engine *engine, uint64_t now_ns)
         if (!bh_view_gpu(engine, dir->gpus[i].id, &s->gpus[i]))
             s->gpus[i].gpu.v = 0;
     for (uint32_t i = 0; i < dir->tenant_count; i++)
-        if (s->tenants[i].visible && bh_view_tenant(engine, dir->tenants[i].id, now_ns, &view)) {
-            s->tenants[i].compute_ns = view.compute_ns;
-            s->tenants[i].memory_ns = view.memory_ns;
+        if (s->tenants[i].metered) {
+            s->tenants[i].metered = bh_view_metered(engine, dir->tenants[i].id, now_ns, &row);
+            s->tenants[i].compute_ns = row.compute_ns;
+            s->tenants[i].memory_ns = row.memory_ns;
         }
     take_pieces(s, engine);
 }
@@ -286,9 +287,10 @@ bh_scrape_load(const struct bh_call *call, struct bh_scrape *ret_scrape, struct 
     s->tenants = calloc(dir->tenant_count + 1, sizeof *s->tenants);
     s->gpus = calloc(dir->gpu_count + 1, sizeof *s->gpus);
     BH_ASSERT(s->tenants && s->gpus);
-    for (uint32_t i = 0; i < dir->tenant_count; i++)
-        s->tenants[i].visible =
-            !dir->tenants[i].gone && bh_visible_has(&visible, dir->tenants[i].id.v);
+    for (uint32_t i = 0; i < dir->tenant_count; i++) {
+        s->tenants[i].metered = bh_visible_has(&visible, dir->tenants[i].id.v);
+        s->tenants[i].visible = !dir->tenants[i].gone && s->tenants[i].metered;
+    }
     rc = ask_owner(s, err);
     if (rc != BH_OK)
         return rc;

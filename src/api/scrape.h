@@ -11,6 +11,7 @@
 
 struct bh_scrape_tenant {
     bool visible;                /* to the caller, and not gone */
+    bool metered;                /* it has a row of the ledger that the caller may see */
     uint32_t jobs[BH_JOB_STATES];
     uint32_t leases[BH_GRADES];
     uint64_t compute, memory;    /* parts that its leases hold */

@@ -3,8 +3,11 @@
 
 #include "api/call.h"
 
-/* GET and PUT /v1/site; bh_resources. */
+/* GET and PUT /v1/site, and its revisions; bh_resources. */
 bh_rc bh_site_get(struct bh_call *call, struct bh_err *err);
 bh_rc bh_site_apply(struct bh_call *call, struct bh_err *err);
+bh_rc bh_site_revisions(struct bh_call *call, struct bh_err *err);
+bh_rc bh_site_revision(struct bh_call *call, struct bh_err *err);
+bh_rc bh_site_diff(struct bh_call *call, struct bh_err *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "api/state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,12 @@ void
 bh_state_copy(const struct bh_state *state, struct bh_state *ret_copy)
 {
     bh_state_take(state->engine, ret_copy);
+}
+
+void
+bh_state_snapshot_type(char ret_type[BH_SNAPSHOT_TYPE_SIZE])
+{
+    snprintf(ret_type, BH_SNAPSHOT_TYPE_SIZE, "snapshot.%d", BH_ENGINE_LAYOUT);
 }
 
 struct hashing {

@@ -41,6 +41,11 @@ void bh_state_take(const struct bh_engine *engine, struct bh_state *ret_copy);
 /* Into a bigger block, as the engine last wanted it. */
 void bh_state_grow(struct bh_state *state);
 
+/* What the record of a snapshot is about: its digest can be compared in the same layout alone.
+ * Records from before layouts were named say "snapshot". */
+enum { BH_SNAPSHOT_TYPE_SIZE = 16 };
+void bh_state_snapshot_type(char ret_type[BH_SNAPSHOT_TYPE_SIZE]);
+
 /* SHA-256 of the engine's digest bytes. */
 void bh_state_digest(const struct bh_state *state, const struct bh_crypto_ops *crypto,
                      uint8_t ret_digest[32]);

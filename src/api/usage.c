@@ -1,24 +1,62 @@
 #include "api/usage.h"
 
+#include <string.h>
+
 #include "api/visible.h"
+
+struct amounts {
+    bh_part_ns compute, memory;
+};
+
+/* What a tenant used by itself, and with all that is or was below it. */
+struct usage {
+    struct amounts own, all;
+    struct amounts dedicated;    /* of its own: what its dedicated nodes kept from others */
+    bool metered;                /* it, or something below it, has a row of the ledger */
+};
 
 struct usage_question {
     const struct bh_directory *dir;
-    struct bh_tenant_view *views; /* beside dir->tenants */
+    struct usage *usages;        /* beside dir->tenants */
     struct bh_ledger_view ledger;
     uint64_t now_ns;
 };
 
 static void
+take_own(struct usage *usage, const struct bh_metered_view *row)
+{
+    usage->own = (struct amounts){ row->compute_ns, row->memory_ns };
+    usage->dedicated = (struct amounts){ row->dedicated_compute_ns, row->dedicated_memory_ns };
+}
+
+/* Add a row to its tenant and to all above it. */
+static void
+add_row(struct usage_question *q, const struct bh_metered_view *row)
+{
+    const struct bh_dir_tenant *tenant = bh_directory_tenant(q->dir, row->tenant);
+
+    if (tenant)
+        take_own(&q->usages[tenant - q->dir->tenants], row);
+    for (; tenant; tenant = bh_directory_tenant(q->dir, tenant->parent)) {
+        struct usage *usage = &q->usages[tenant - q->dir->tenants];
+
+        usage->all.compute += row->compute_ns;
+        usage->all.memory += row->memory_ns;
+        usage->metered = true;
+    }
+}
+
+static void
 ask_usage(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
     struct usage_question *q = self;
+    struct bh_metered_view row;
+    uint32_t cursor = 0;
 
     q->now_ns = now_ns;
     bh_view_ledger(engine, now_ns, &q->ledger);
-    for (uint32_t i = 0; i < q->dir->tenant_count; i++)
-        if (!bh_view_tenant(engine, q->dir->tenants[i].id, now_ns, &q->views[i]))
-            q->views[i].settings.tenant.v = 0;
+    while (bh_view_next_metered(engine, &cursor, now_ns, &row))
+        add_row(q, &row);
 }
 
 static void
@@ -36,6 +74,22 @@ put_both(struct bh_json_writer *w, const char *key, bh_part_ns compute, bh_part_
     bh_json_open(w, key, '{');
     put_amount(w, "compute_part_ns", compute);
     put_amount(w, "memory_part_ns", memory);
+    bh_json_close(w, '}');
+}
+
+static void
+put_tenant(struct bh_json_writer *w, const struct bh_dir_tenant *tenant,
+           const struct usage *usage)
+{
+    bh_json_open(w, NULL, '{');
+    put_amount(w, "compute_part_ns", usage->own.compute);
+    put_amount(w, "dedicated_compute_part_ns", usage->dedicated.compute);
+    put_amount(w, "dedicated_memory_part_ns", usage->dedicated.memory);
+    put_amount(w, "memory_part_ns", usage->own.memory);
+    if (tenant->gone)
+        bh_json_bool(w, "removed", true);
+    bh_json_str(w, "tenant", tenant->path);
+    put_both(w, "with_below", usage->all.compute, usage->all.memory);
     bh_json_close(w, '}');
 }
 
@@ -67,27 +121,19 @@ bh_usage_show(struct bh_call *call, struct bh_err *err)
     bh_rc rc = bh_visible_find(call, "usage.view", &visible, err);
 
     if (rc == BH_OK)
-        rc = bh_call_alloc(call, call->dir->tenant_count * sizeof *q.views, &q.views, err);
-    if (rc == BH_OK)
-        rc = bh_call_ask(call, ask_usage, &q, err);
+        rc = bh_call_alloc(call, call->dir->tenant_count * sizeof *q.usages, &q.usages, err);
+    if (rc != BH_OK)
+        return rc;
+    memset(q.usages, 0, call->dir->tenant_count * sizeof *q.usages);
+    rc = bh_call_ask(call, ask_usage, &q, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
     bh_json_ns(&w, "at_ns", q.now_ns);
     bh_json_open(&w, "items", '[');
-    for (uint32_t i = 0; i < call->dir->tenant_count; i++) {
-        const struct bh_dir_tenant *named = &call->dir->tenants[i];
-
-        if (!q.views[i].settings.tenant.v || !bh_visible_has(&visible, named->id.v))
-            continue;
-        bh_json_open(&w, NULL, '{');
-        put_amount(&w, "compute_part_ns", q.views[i].compute_ns);
-        put_amount(&w, "dedicated_compute_part_ns", q.views[i].dedicated_compute_ns);
-        put_amount(&w, "dedicated_memory_part_ns", q.views[i].dedicated_memory_ns);
-        put_amount(&w, "memory_part_ns", q.views[i].memory_ns);
-        bh_json_str(&w, "tenant", named->path);
-        bh_json_close(&w, '}');
-    }
+    for (uint32_t i = 0; i < call->dir->tenant_count; i++)
+        if (q.usages[i].metered && bh_visible_has(&visible, call->dir->tenants[i].id.v))
+            put_tenant(&w, &call->dir->tenants[i], &q.usages[i]);
     bh_json_close(&w, ']');
     if (visible.all) {
         bh_json_open(&w, "sums", '{');

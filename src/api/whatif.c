@@ -102,8 +102,7 @@ bh_whatif_leave(struct bh_whatif_gate *gate)
 /* What is asked, in the engine's terms. */
 struct question {
     struct bh_whatif_request request;
-    const struct bh_event *events;   /* of a site file, in the arena */
-    uint32_t event_count;
+    struct bh_answer site;           /* of a site file's dry run */
     bool has_site;
     struct bh_ev_submit submit;      /* job 0: none */
     bh_job_id cancel;
@@ -292,7 +291,6 @@ read_site(struct bh_call *call, struct question *q, struct bh_err *err)
     const struct bh_owner *owner = &call->api->options.owner;
     struct bh_command command = { .op = BH_OP_SITE_APPLY, .caller = call->caller,
                                   .dry_run = true, .site = &q->request.site, .text = "" };
-    struct bh_answer answer = { 0 };
     bh_rc rc;
 
     if (q->request.site.tenants.count == 0)
@@ -301,9 +299,7 @@ read_site(struct bh_call *call, struct question *q, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_site_check(&q->request.site, err);
     if (rc == BH_OK)
-        rc = owner->ops->command(owner->self, &command, call->arena, &answer, err);
-    q->events = answer.events;
-    q->event_count = answer.events ? answer.event_count : 0;
+        rc = owner->ops->command(owner->self, &command, call->arena, &q->site, err);
     q->has_site = rc == BH_OK;
     return rc;
 }
@@ -385,8 +381,8 @@ send_all(struct bh_forecast *forecast, const struct question *q)
     struct bh_event submit = { .kind = BH_EV_SUBMIT, .u.submit = q->submit };
     bh_rc rc = BH_OK;
 
-    for (uint32_t i = 0; i < q->event_count && rc == BH_OK; i++)
-        rc = bh_forecast_send(forecast, &q->events[i]);
+    for (uint32_t i = 0; q->site.events && i < q->site.event_count && rc == BH_OK; i++)
+        rc = bh_forecast_send(forecast, &q->site.events[i]);
     if (rc == BH_OK && q->tenant.v)
         rc = send_quota(forecast, q);
     if (rc == BH_OK)
@@ -460,6 +456,7 @@ bh_whatif_ask(struct bh_call *call, struct bh_err *err)
         rc = bh_whatif_enter(call->api->gate, err);
     if (rc != BH_OK)
         return rc;
+    outcome.site = q.has_site ? &q.site : NULL;
     rc = play(call, &q, &outcome, err);
     bh_whatif_leave(call->api->gate);
     if (rc == BH_OK)

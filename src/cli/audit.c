@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/num.h"
 #include "cli/audit_rows.h"
 #include "cli/audit_verifier.h"
 #include "cli/output.h"
@@ -208,6 +209,37 @@ bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err)
         return rc;
     return raw ? print_raw(cli, path, err)
                : bh_cli_list(cli, path, true, &bh_view_records, err);
+}
+
+bh_rc
+bh_cli_audit_show(struct bh_cli *cli, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    const char *text = cli->args->arguments[0];
+    bh_json_value record;
+    uint64_t number;
+    struct bh_buf out;
+    char path[96];
+    bh_rc rc = bh_parse_u64(text, &number, err);
+
+    if (rc != BH_OK)
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" is no number of a record", text);
+    snprintf(path, sizeof path, "/v1/records?limit=1");
+    if (number > 0)
+        snprintf(path, sizeof path, "/v1/records?limit=1&after=%" PRIu64, number - 1);
+    rc = bh_cli_fetch(cli, path, &json, err);
+    if (rc != BH_OK)
+        return rc;
+    record = bh_json_at(bh_json_get(bh_json_root(json), "items"), 0);
+    if (bh_json_number(bh_json_get(record, "seq"), UINT64_MAX) != number)
+        return bh_err_set(err, BH_NOT_FOUND, "no record %" PRIu64 " that you may see", number);
+    if (bh_cli_print_document(cli, record, &rc, err))
+        return rc;
+    bh_buf_init(&out, BH_OUTPUT_MAX);
+    bh_view_describe(&out, record, 0);
+    rc = bh_output_write(&out, err);
+    bh_buf_fini(&out);
+    return rc;
 }
 
 bh_rc

@@ -22,6 +22,7 @@
 #include "cli/receipts.h"
 #include "cli/session.h"
 #include "cli/sessions.h"
+#include "cli/site.h"
 #include "cli/walls.h"
 #include "cli/whatif.h"
 
@@ -60,6 +61,9 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_WAIT_FOR] = bh_cli_wait_for,
     [BH_CMD_GET] = bh_cli_get,
     [BH_CMD_APPLY] = bh_cli_apply,
+    [BH_CMD_SITE_HISTORY] = bh_cli_site_history,
+    [BH_CMD_SITE_DIFF] = bh_cli_site_diff,
+    [BH_CMD_SITE_SHOW] = bh_cli_site_show,
     [BH_CMD_GPUS] = bh_cli_gpus,
     [BH_CMD_NODES] = bh_cli_nodes,
     [BH_CMD_TENANTS] = bh_cli_tenants,
@@ -67,6 +71,7 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_USAGE] = bh_cli_usage,
     [BH_CMD_FORECAST] = bh_cli_forecast,
     [BH_CMD_AUDIT_TAIL] = bh_cli_audit_tail,
+    [BH_CMD_AUDIT_SHOW] = bh_cli_audit_show,
     [BH_CMD_AUDIT_SIZE] = bh_cli_audit_size,
     [BH_CMD_AUDIT_SEARCH] = bh_cli_audit_search,
     [BH_CMD_AUDIT_VERIFY] = bh_cli_audit_verify,

@@ -244,7 +244,7 @@ test_habits(void **state)
         { "bulkhead delete 12", "bulkhead cancel JOB" },
         { "bulkhead undrain gpu-node-1", "bulkhead uncordon" },
         { "bulkhead whatif layout", "second word: submit, cancel, quota, drain, apply" },
-        { "bulkhead audit", "second word: tail, size, search, verify, prove, check, consistency, export" },
+        { "bulkhead audit", "second word: tail, show, size, search, verify, prove, check, consistency, export" },
         { "bulkhead passwd", "bulkhead account password" },
         { "bulkhead account", "second word: show, password, totp, recovery, passkey, list, enrol, reset" },
         { "bulkhead frobnicate", "bulkhead help lists the commands" },

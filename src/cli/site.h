@@ -3,8 +3,17 @@
 
 #include "cli/cli.h"
 
-/* Send a site file, YAML or JSON, as it is. */
-BH_MUST_USE bh_rc bh_site_send(const struct bh_cli *cli, const char *file, bool dry_run,
+/* Send a site file, YAML or JSON, as it is: `query` begins with ?, or is "". */
+BH_MUST_USE bh_rc bh_site_send(const struct bh_cli *cli, const char *file, const char *query,
                                struct bh_json **ret_json, struct bh_err *err);
+
+/* What an answer says that a site file changes, a line each; then what it removes that has
+ * something. */
+void bh_site_put_changes(struct bh_buf *out, bh_json_value answer);
+
+/* The site file's revisions. */
+bh_rc bh_cli_site_history(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_site_diff(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_site_show(struct bh_cli *cli, struct bh_err *err);
 
 #endif

@@ -41,10 +41,10 @@ apply_site(const struct bh_up *up, struct bh_err *err)
     if (!file)
         return BH_OK;
     make_inner(up, &inner);
-    rc = bh_site_send(&inner, file, false, &json, err);
+    rc = bh_site_send(&inner, file, "", &json, err);
     if (rc == BH_OK)
-        printf("bulkhead: %s is in force: %zu changes\n", file,
-               bh_json_count(bh_json_get(bh_json_root(json), "changes")));
+        printf("bulkhead: %s is in force: %" PRIu64 " changes\n", file,
+               bh_json_number(bh_json_get(bh_json_root(json), "change_count"), 0));
     return rc;
 }
 

@@ -134,10 +134,22 @@ static const struct bh_column datasets_columns[] = {
 };
 VIEW(datasets);
 
+static const struct bh_column revisions_columns[] = {
+    { "REVISION", "revision", BH_CELL_TEXT, false },
+    { "APPLIED", "at_ns", BH_CELL_TIME, false },
+    { "BY", "by", BH_CELL_TEXT, false },
+    { "CHANGES", "changes", BH_CELL_TEXT, false },
+    { "DIGEST", "digest", BH_CELL_TEXT, true },
+};
+VIEW(revisions);
+
 static const struct bh_column usage_columns[] = {
     { "TENANT", "tenant", BH_CELL_TEXT, false },
     { "COMPUTE GPU-HOURS", "compute_part_ns", BH_CELL_GPU_TIME, false },
     { "MEMORY GPU-HOURS", "memory_part_ns", BH_CELL_GPU_TIME, false },
+    { "COMPUTE WITH BELOW", "with_below.compute_part_ns", BH_CELL_GPU_TIME, false },
+    { "MEMORY WITH BELOW", "with_below.memory_part_ns", BH_CELL_GPU_TIME, false },
+    { "REMOVED", "removed", BH_CELL_TEXT, false },
     { "OF THAT DEDICATED", "dedicated_compute_part_ns", BH_CELL_GPU_TIME, true },
     { "COMPUTE PART-NS", "compute_part_ns", BH_CELL_TEXT, true },
     { "MEMORY PART-NS", "memory_part_ns", BH_CELL_TEXT, true },
@@ -153,6 +165,7 @@ static const struct bh_column tokens_columns[] = {
     { "LAST USED", "last_used_ns", BH_CELL_TIME, true },
     { "SCOPES", "scopes", BH_CELL_TEXT, false },
     { "NOTE", "note", BH_CELL_TEXT, false },
+    { "CHANGES", "changes", BH_CELL_COUNT, true },
 };
 VIEW(tokens);
 

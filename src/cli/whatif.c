@@ -8,6 +8,7 @@
 #include "base/yaml.h"
 #include "cli/jobspec.h"
 #include "cli/output.h"
+#include "cli/site.h"
 
 /* ---- the answer in words ---- */
 
@@ -131,11 +132,17 @@ bh_whatif_put(struct bh_buf *out, bh_json_value answer)
 {
     bh_json_value changes = bh_json_get(answer, "changes");
     bh_json_value hidden = bh_json_get(answer, "changes_of_other_tenants");
+    bh_json_value site = bh_json_get(answer, "site");
     uint64_t now_ns = number(answer, "now_ns");
     void *cursor = NULL;
     const char *kind;
     bh_json_value count;
 
+    if (site) {
+        bh_site_put_changes(out, site);
+        bh_buf_printf(out, "%" PRIu64 " changes of the site file\n",
+                      bh_json_number(bh_json_get(site, "change_count"), 0));
+    }
     if (bh_json_get(answer, "job"))
         put_job(out, bh_json_get(answer, "job"), now_ns);
     for (size_t i = 0; i < bh_json_count(changes); i++)

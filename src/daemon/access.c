@@ -411,6 +411,31 @@ is_running(const struct bh_job_view *view)
            && view->state != BH_JOB_STARTING && view->state != BH_JOB_STOPPING;
 }
 
+static bool
+mounts_dataset(const struct bh_job_spec *spec, const char *name)
+{
+    const struct bh_mount_spec *mounts = spec->mounts.items;
+
+    for (uint32_t i = 0; i < spec->mounts.count; i++)
+        if (mounts[i].dataset && strcmp(mounts[i].dataset, name) == 0)
+            return true;
+    return false;
+}
+
+uint32_t
+bh_access_readers(struct bh_core *core, const char *dataset)
+{
+    const struct bh_job_spec *spec;
+    struct bh_job_view view;
+    struct bh_err unused;
+    uint32_t count = 0;
+
+    for (uint32_t cursor = 0; bh_view_next_job(core->state.engine, &cursor, &view);)
+        count += is_running(&view) && find_spec(core, view.spec, &spec, &unused) == BH_OK
+                 && mounts_dataset(spec, dataset);
+    return count;
+}
+
 static bh_rc
 look_at(struct look *look, const struct bh_job_view *view, struct bh_err *err)
 {

@@ -55,6 +55,9 @@ BH_MUST_USE bh_rc bh_access_again(struct bh_core *core, const struct bh_effect *
  * the dataset's on_expiry says so. */
 BH_MUST_USE bh_rc bh_access_look(struct bh_core *core, struct bh_err *err);
 
+/* How many running jobs mount the dataset of that name. */
+uint32_t bh_access_readers(struct bh_core *core, const char *dataset);
+
 /* Part of every commit, before it: end the jobs that were refused. */
 BH_MUST_USE bh_rc bh_access_settle(struct bh_core *core, struct bh_err *err);
 

@@ -13,7 +13,7 @@
 #include "daemon/tokens.h"
 
 /* A fleet of 4096 nodes with 8 GPUs may change in every GPU. */
-enum { PLAN_MAX = 40960, PLAN_TEXT_MAX = 8 << 20 };
+enum { PLAN_MAX = 40960, PLAN_ARENA_MAX = 8 << 20 };
 
 /* One change: the event, and the name whose id it uses (made when it is run). */
 struct change {
@@ -30,7 +30,6 @@ struct bh_plan {
     const char *new_names[BH_NAME_KINDS][PLAN_MAX];
     uint32_t new_counts[BH_NAME_KINDS];
     struct bh_arena *arena;
-    struct bh_buf text;
 };
 
 void
@@ -39,28 +38,7 @@ bh_plan_free(struct bh_plan *plan)
     if (!plan)
         return;
     bh_arena_free(plan->arena);
-    bh_buf_fini(&plan->text);
     free(plan);
-}
-
-const char *
-bh_plan_text(struct bh_plan *plan)
-{
-    const char *text = bh_buf_text(&plan->text);
-
-    return text ? text : "";
-}
-
-/* The id that a name has or had; 0 when it never had one. */
-static uint32_t
-any_id(const struct bh_core *core, enum bh_name_kind kind, const char *name)
-{
-    const char *known;
-
-    for (uint32_t id = 1; (known = bh_catalog_name_of(core->catalog, kind, id)); id++)
-        if (strcmp(known, name) == 0)
-            return id;
-    return 0;
 }
 
 /* The id that `name` has now, had before, or will get from this plan. */
@@ -68,7 +46,7 @@ static uint32_t
 planned_id(struct bh_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
            const char *name, bool *ret_new)
 {
-    uint32_t id = any_id(core, kind, name);
+    uint32_t id = bh_catalog_known(core->catalog, kind, name);
 
     *ret_new = false;
     if (id)
@@ -85,17 +63,14 @@ planned_id(struct bh_plan *plan, const struct bh_core *core, enum bh_name_kind k
 }
 
 static struct change *
-add_change(struct bh_plan *plan, enum bh_name_kind kind, const char *name, const char *what)
+add_change(struct bh_plan *plan, enum bh_name_kind kind, const char *name)
 {
-    static const char *const nouns[BH_NAME_KINDS] = { "tenant", "sku", "principal", "node",
-                                                      "gpu", "group", "dataset" };
     struct change *change;
 
     if (plan->count == PLAN_MAX)
         return NULL;
     change = &plan->changes[plan->count++];
     *change = (struct change){ .kind = kind, .name = bh_arena_strdup(plan->arena, name) };
-    bh_buf_printf(&plan->text, "%s %s: %s\n", nouns[kind], name, what);
     return change;
 }
 
@@ -248,7 +223,7 @@ plan_tenants(struct bh_plan *plan, struct bh_core *core, const struct bh_site *s
                 && bh_view_tenant(core->state.engine, wanted.tenant, bh_core_now(core), &present);
         if (known && same_tenant(&wanted, &present.settings))
             continue;
-        change = add_change(plan, BH_NAME_TENANT, tenants[i].name, known ? "changed" : "created");
+        change = add_change(plan, BH_NAME_TENANT, tenants[i].name);
         if (!change)
             return plan_full(err);
         change->is_new = !known;
@@ -318,7 +293,6 @@ plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct b
     plan->changes[plan->count++] = (struct change){
         .name = "scheduling", .event = { .kind = BH_EV_SETTINGS, .u.settings = wanted }
     };
-    bh_buf_puts(&plan->text, "scheduling: changed\n");
     return BH_OK;
 }
 
@@ -359,7 +333,7 @@ plan_skus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
             && memcmp(present.models, wanted.models,
                       wanted.model_count * sizeof wanted.models[0]) == 0)
             continue;
-        change = add_change(plan, BH_NAME_SKU, skus[i].name, known ? "changed" : "created");
+        change = add_change(plan, BH_NAME_SKU, skus[i].name);
         if (!change)
             return plan_full(err);
         change->is_new = !known;
@@ -380,7 +354,7 @@ plan_principals(struct bh_plan *plan, const struct bh_core *core, const struct b
 
         if (bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, principals[i].name))
             continue;
-        change = add_change(plan, BH_NAME_PRINCIPAL, principals[i].name, "created");
+        change = add_change(plan, BH_NAME_PRINCIPAL, principals[i].name);
         if (!change)
             return plan_full(err);
         change->is_new = true;
@@ -388,35 +362,15 @@ plan_principals(struct bh_plan *plan, const struct bh_core *core, const struct b
     return BH_OK;
 }
 
-/* What it says, as one text. */
-static const char *
-dataset_text(struct bh_arena *arena, const struct bh_site_dataset *dataset)
-{
-    struct bh_buf text;
-    const char *copy;
-
-    bh_buf_init(&text, PLAN_TEXT_MAX);
-    bh_json_encode(&text, &bh_site_dataset_fields, dataset);
-    copy = bh_buf_text(&text) ? bh_arena_strdup(arena, bh_buf_text(&text)) : NULL;
-    bh_buf_fini(&text);
-    return copy ? copy : "";
-}
-
-static const struct bh_site_dataset *
-dataset_named(const struct bh_site *site, const char *name)
+static bool
+site_names_dataset(const struct bh_site *site, const char *name)
 {
     const struct bh_site_dataset *datasets = site->datasets.items;
 
     for (uint32_t i = 0; i < site->datasets.count; i++)
         if (strcmp(datasets[i].name, name) == 0)
-            return &datasets[i];
-    return NULL;
-}
-
-static bool
-site_names_dataset(const struct bh_site *site, const char *name)
-{
-    return dataset_named(site, name);
+            return true;
+    return false;
 }
 
 /* Datasets have no engine event either: their grants are read where they are asked about. */
@@ -424,20 +378,17 @@ static bh_rc
 plan_datasets(struct bh_plan *plan, const struct bh_core *core, const struct bh_site *site,
               struct bh_err *err)
 {
-    const struct bh_site_dataset *datasets = site->datasets.items, *present;
+    const struct bh_site_dataset *datasets = site->datasets.items;
 
     for (uint32_t i = 0; i < site->datasets.count; i++) {
         struct change *change;
 
-        present = dataset_named(bh_catalog_site(core->catalog), datasets[i].name);
-        if (present && strcmp(dataset_text(plan->arena, present),
-                              dataset_text(plan->arena, &datasets[i])) == 0)
+        if (bh_catalog_find(core->catalog, BH_NAME_DATASET, datasets[i].name))
             continue;
-        change = add_change(plan, BH_NAME_DATASET, datasets[i].name,
-                            present ? "changed" : "created");
+        change = add_change(plan, BH_NAME_DATASET, datasets[i].name);
         if (!change)
             return plan_full(err);
-        change->is_new = !present;
+        change->is_new = true;
     }
     return BH_OK;
 }
@@ -464,7 +415,7 @@ plan_groups(struct bh_plan *plan, const struct bh_core *core, const struct bh_si
         if (!bindings[i].group || bh_catalog_find(core->catalog, BH_NAME_GROUP, bindings[i].group)
             || planned(plan, BH_NAME_GROUP, bindings[i].group))
             continue;
-        change = add_change(plan, BH_NAME_GROUP, bindings[i].group, "created");
+        change = add_change(plan, BH_NAME_GROUP, bindings[i].group);
         if (!change)
             return plan_full(err);
         change->is_new = true;
@@ -529,7 +480,7 @@ plan_removals(struct bh_plan *plan, const struct bh_core *core, enum bh_name_kin
 
         if (named(site, name))
             continue;
-        change = add_change(plan, kind, name, "removed");
+        change = add_change(plan, kind, name);
         if (!change)
             return BH_FULL;
         change->drop = true;
@@ -556,7 +507,7 @@ bh_site_revives(const struct bh_core *core, const struct bh_site *site)
     struct bh_tenant_view view;
 
     for (uint32_t i = 0; i < site->tenants.count; i++) {
-        uint32_t id = any_id(core, BH_NAME_TENANT, tenants[i].name);
+        uint32_t id = bh_catalog_known(core->catalog, BH_NAME_TENANT, tenants[i].name);
 
         if (id && !bh_catalog_find(core->catalog, BH_NAME_TENANT, tenants[i].name)
             && bh_view_tenant(core->state.engine, (bh_tenant_id){ id }, bh_core_now(core), &view))
@@ -581,18 +532,6 @@ bh_site_gpu_flags(const struct bh_site *site, const char *uuid, const char *node
     return flags;
 }
 
-/* What becomes of it, as a plan says it. */
-static const char *
-fate_of(const struct bh_site_gpu_flags *flags, const struct bh_gpu_view *view)
-{
-    if (flags->managed == view->managed && flags->cordoned == view->cordoned
-        && flags->share_limit != view->share_limit)
-        return flags->share_limit ? "may be shared" : "not shared any more";
-    if (flags->managed == view->managed && flags->cordoned == view->cordoned)
-        return bh_layout_names[flags->layout];
-    return flags->managed ? "managed" : "left alone";
-}
-
 static bh_rc
 plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site,
           struct bh_err *err)
@@ -612,7 +551,7 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
         if (flags.managed == view.managed && flags.cordoned == view.cordoned
             && flags.layout == view.layout && flags.share_limit == view.share_limit)
             continue;
-        change = add_change(plan, BH_NAME_GPU, uuid, fate_of(&flags, &view));
+        change = add_change(plan, BH_NAME_GPU, uuid);
         if (!change)
             return plan_full(err);
         change->event = (struct bh_event){
@@ -664,8 +603,7 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_plan **
     bh_rc rc;
 
     BH_ASSERT(plan);
-    plan->arena = bh_arena_new(PLAN_TEXT_MAX);
-    bh_buf_init(&plan->text, PLAN_TEXT_MAX);
+    plan->arena = bh_arena_new(PLAN_ARENA_MAX);
     rc = bh_hold_check(core, site, err);
     if (rc == BH_OK)
         rc = plan_scheduling(plan, core, site, err);
@@ -733,23 +671,27 @@ run_change(const struct change *change, struct bh_core *core, const struct bh_en
 
 bh_rc
 bh_plan_run(struct bh_plan *plan, struct bh_core *core, const struct bh_entry *entry,
-            const char *text, struct bh_err *err)
+            struct bh_err *err)
 {
-    struct bh_digest digest;
-    struct bh_entry summary = *entry;
     bh_rc rc = BH_OK;
 
-    core->crypto->sha256(text, strlen(text), "", 0, digest.bytes);
-    summary.text = digest.bytes;
     for (uint32_t i = 0; i < plan->count && rc == BH_OK; i++)
         rc = run_change(&plan->changes[i], core, entry, err);
-    if (rc == BH_OK)
-        rc = bh_core_note(core, &summary, BH_OK, err);
-    if (rc == BH_OK)
-        rc = bh_catalog_set_site(core->catalog, text, &digest, err);
-    core->catalog_changed = core->access.site_changed = true;
-    if (rc != BH_OK && !bh_command_fatal(rc)) /* some of it is in the batch: all must go */
-        return bh_err_set(err, BH_IO, "the site file could not be applied whole: %.160s",
-                          err->msg);
     return rc;
+}
+
+bool
+bh_plan_next_removal(const struct bh_plan *plan, const struct bh_core *core, uint32_t *cursor,
+                     enum bh_name_kind *ret_kind, uint32_t *ret_id)
+{
+    while (*cursor < plan->count) {
+        const struct change *change = &plan->changes[(*cursor)++];
+
+        if (!change->drop)
+            continue;
+        *ret_kind = change->kind;
+        *ret_id = bh_catalog_find(core->catalog, change->kind, change->name);
+        return true;
+    }
+    return false;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/revision.h"
 #include "audit/binding.h"
 #include "base/assert.h"
 #include "base/json.h"
@@ -44,6 +45,7 @@ struct bh_catalog {
     struct bh_arena *site_arena;
     struct bh_site site;
     char *site_text;
+    uint64_t revision;
     /* shared, under mutex */
     pthread_mutex_t mutex;
     struct bh_published *published;
@@ -210,6 +212,8 @@ bh_catalog_load(struct bh_catalog *catalog, struct bh_err *err)
     if (rc == BH_OK)
         rc = load_site(catalog, arena, err);
     if (rc == BH_OK)
+        rc = bh_revision_present(&catalog->store, arena, &catalog->revision, err);
+    if (rc == BH_OK)
         bh_catalog_publish(catalog);
     return rc;
 }
@@ -293,6 +297,14 @@ bh_catalog_find(const struct bh_catalog *catalog, enum bh_name_kind kind, const 
     const struct name *slot = find_name(catalog, kind, text, &id);
 
     return slot && !slot->gone ? id : 0;
+}
+
+uint32_t
+bh_catalog_known(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *text)
+{
+    uint32_t id;
+
+    return find_name(catalog, kind, text, &id) ? id : 0;
 }
 
 const char *
@@ -420,9 +432,25 @@ bh_catalog_site_text(const struct bh_catalog *catalog)
     return catalog->site_text;
 }
 
+uint64_t
+bh_catalog_revision(const struct bh_catalog *catalog)
+{
+    return catalog->revision;
+}
+
+static bh_rc
+put_revision(struct bh_catalog *catalog, uint64_t revision, struct bh_err *err)
+{
+    char text[24];
+
+    catalog->revision = revision;
+    snprintf(text, sizeof text, "%" PRIu64, revision);
+    return catalog->store.ops->put_meta(catalog->store.self, "site_revision", text, err);
+}
+
 bh_rc
 bh_catalog_set_site(struct bh_catalog *catalog, const char *text, const struct bh_digest *digest,
-                    struct bh_err *err)
+                    uint64_t revision, struct bh_err *err)
 {
     char hex[65];
     struct bh_buf buf;
@@ -432,6 +460,8 @@ bh_catalog_set_site(struct bh_catalog *catalog, const char *text, const struct b
     bh_buf_put_hex(&buf, digest->bytes, sizeof digest->bytes);
     if (rc == BH_OK)
         rc = catalog->store.ops->put_meta(catalog->store.self, "site", bh_buf_text(&buf), err);
+    if (rc == BH_OK)
+        rc = put_revision(catalog, revision, err);
     return rc == BH_OK ? parse_site(catalog, text, err) : rc;
 }
 

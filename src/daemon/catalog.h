@@ -33,6 +33,10 @@ BH_MUST_USE bh_rc bh_catalog_name(struct bh_catalog *catalog, enum bh_name_kind 
 uint32_t bh_catalog_find(const struct bh_catalog *catalog, enum bh_name_kind kind,
                          const char *name);
 
+/* The id that a name has, or had; 0: it never had one. */
+uint32_t bh_catalog_known(const struct bh_catalog *catalog, enum bh_name_kind kind,
+                          const char *name);
+
 /* The name of an id, in use or not; NULL when it was never given. */
 const char *bh_catalog_name_of(const struct bh_catalog *catalog, enum bh_name_kind kind,
                                uint32_t id);
@@ -69,9 +73,14 @@ BH_MUST_USE bh_rc bh_catalog_erase(struct bh_catalog *catalog, enum bh_name_kind
 const struct bh_site *bh_catalog_site(const struct bh_catalog *catalog);
 const char *bh_catalog_site_text(const struct bh_catalog *catalog);
 
-/* Put a new site file into the open transaction; in force at once for the owner. */
+/* The revision that it is (api/revision.h); 0: none. */
+uint64_t bh_catalog_revision(const struct bh_catalog *catalog);
+
+/* Put a new site file into the open transaction, as that revision; in force at once for the
+ * owner. */
 BH_MUST_USE bh_rc bh_catalog_set_site(struct bh_catalog *catalog, const char *text,
-                                      const struct bh_digest *digest, struct bh_err *err);
+                                      const struct bh_digest *digest, uint64_t revision,
+                                      struct bh_err *err);
 
 /* Make the present names and site visible to workers. */
 void bh_catalog_publish(struct bh_catalog *catalog);

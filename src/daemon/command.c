@@ -6,14 +6,13 @@
 
 #include "api/answer.h"
 #include "base/assert.h"
-#include "daemon/apply.h"
 #include "daemon/cordon.h"
-#include "daemon/grants.h"
 #include "daemon/layout.h"
 #include "daemon/people.h"
 #include "daemon/retention.h"
 #include "daemon/rotate.h"
 #include "daemon/shred.h"
+#include "daemon/site_apply.h"
 #include "daemon/stream_record.h"
 #include "daemon/submit.h"
 #include "daemon/tokens.h"
@@ -176,53 +175,6 @@ move_jobs(struct bh_core *core, const struct bh_command *command, struct bh_aren
     return bh_command_refusal(core, &entry, rc, &core->step.verdict, err);
 }
 
-/* The engine keeps what has ended until its next step: a tenant that was removed and whose
- * last job is gone can be declared again only after it. */
-static bh_rc
-reap_ended(struct bh_core *core, struct bh_err *err)
-{
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = "tick" };
-    struct bh_event event = { .kind = BH_EV_TICK };
-
-    return bh_core_step(core, &entry, &event, err);
-}
-
-static bh_rc
-apply_site(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
-           struct bh_answer *ret_answer, struct bh_err *err)
-{
-    struct bh_verdict verdict =
-        bh_command_authz(core, command, "site.apply", (bh_tenant_id){ 0 });
-    BH_AUTO(bh_plan_free) struct bh_plan *plan = NULL;
-    struct bh_entry entry;
-    bh_rc rc;
-
-    if (!verdict.allow)
-        return bh_command_deny(core, command, (bh_tenant_id){ 0 },
-                               (struct bh_denial){ "site.apply", verdict }, err);
-    rc = bh_grants_check_site(core, command, err);
-    if (rc != BH_OK)
-        return rc;
-    entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
-    entry.obj = (struct bh_record_object){ .type = "site" };
-    rc = !command->dry_run && bh_site_revives(core, command->site) ? reap_ended(core, err)
-                                                                   : BH_OK;
-    if (rc == BH_OK)
-        rc = bh_plan_make(core, command->site, &plan, err);
-    if (rc != BH_OK)
-        return rc;
-    ret_answer->changes = bh_arena_strdup(arena, bh_plan_text(plan));
-    ret_answer->events = command->dry_run
-                             ? bh_plan_events(plan, arena, &ret_answer->event_count)
-                             : NULL;
-    if (command->dry_run)
-        return BH_OK;
-    return bh_plan_run(plan, core, &entry, command->text, err);
-}
-
 /* The operations that change something, and who carries them out. */
 static const struct {
     enum bh_operation op;
@@ -230,7 +182,7 @@ static const struct {
                  struct bh_answer *ret_answer, struct bh_err *err);
 } commands[] = {
     { BH_OP_JOB_SUBMIT, bh_submit_run },     { BH_OP_JOB_CANCEL, change_job },
-    { BH_OP_JOB_RELEASE, change_job },       { BH_OP_SITE_APPLY, apply_site },
+    { BH_OP_JOB_RELEASE, change_job },       { BH_OP_SITE_APPLY, bh_site_run },
     { BH_OP_DEFRAG_APPLY, move_jobs },
     { BH_OP_LAYOUT_APPLY, bh_layout_run },   { BH_OP_LAYOUT_ROLLBACK, bh_layout_run },
     { BH_OP_CORDON, bh_cordon_run },         { BH_OP_UNCORDON, bh_cordon_run },

@@ -125,19 +125,38 @@ bh_core_seal(struct bh_core *core, bh_tenant_id tenant, struct bh_slice plain,
     return rc == BH_OK ? bh_keys_seal(core->ring.keys, &use, plain, out, err) : rc;
 }
 
+/* How much of a note the next item holds: all, or as many whole lines as fit; 0: not even one. */
+static size_t
+piece_of(const char *note)
+{
+    size_t length = strnlen(note, BH_ENTRY_NOTE_ITEM_MAX + 1);
+
+    if (length <= BH_ENTRY_NOTE_ITEM_MAX)
+        return length;
+    for (length = BH_ENTRY_NOTE_ITEM_MAX; length > 0 && note[length - 1] != '\n';)
+        length--;
+    return length;
+}
+
 /* The note as the leaf's list of sealed texts. */
 static bh_rc
 seal_note(struct bh_core *core, const struct bh_entry *entry, struct bh_buf *list,
           struct bh_err *err)
 {
-    const struct bh_slice note = { entry->note, strlen(entry->note) };
-    bh_rc rc;
+    const char *note = entry->note;
+    bh_rc rc = BH_OK;
 
-    if (note.length > BH_ENTRY_NOTE_MAX)
-        return bh_err_set(err, BH_RANGE, "a text of %zu bytes is too long for a record",
-                          note.length);
     bh_buf_putc(list, '[');
-    rc = bh_core_seal(core, (bh_tenant_id){ entry->tenant }, note, list, err);
+    for (uint32_t items = 0; rc == BH_OK && *note; items++) {
+        const struct bh_slice piece = { note, piece_of(note) };
+
+        if (items == BH_SEALED_ITEMS_MAX || piece.length == 0)
+            return bh_err_set(err, BH_RANGE, "a text of %zu bytes is too long for a record",
+                              strlen(entry->note));
+        bh_buf_puts(list, items ? "," : "");
+        rc = bh_core_seal(core, (bh_tenant_id){ entry->tenant }, piece, list, err);
+        note += piece.length;
+    }
     bh_buf_putc(list, ']');
     return rc;
 }
@@ -146,7 +165,7 @@ static bh_rc
 append(struct bh_core *core, const struct bh_entry *entry, struct bh_record *record,
        struct bh_err *err)
 {
-    char memory[BH_SEALED_ITEM_BYTES_MAX], names_memory[BH_NAMES_BYTES_MAX];
+    char memory[BH_RECORD_BYTES_MAX], names_memory[BH_NAMES_BYTES_MAX];
     struct bh_buf sealed, names;
     bh_rc rc = bh_core_begin(core, err);
 
@@ -157,6 +176,7 @@ append(struct bh_core *core, const struct bh_entry *entry, struct bh_record *rec
     if (rc == BH_OK && entry->note && entry->note[0]) {
         rc = seal_note(core, entry, &sealed, err);
         record->sealed_json = bh_buf_text(&sealed);
+        BH_ASSERT(rc != BH_OK || record->sealed_json);
     }
     if (rc != BH_OK)
         return rc;

@@ -24,7 +24,8 @@
  * throws the whole batch away and rebuilds the state from snapshot and journal. */
 
 enum { BH_CORE_EFFECTS_MAX = 65536, BH_CORE_CHANGES_MAX = 8192,
-       BH_ENTRY_NOTE_MAX = 4096 /* bytes; longer is BH_RANGE */ };
+       BH_ENTRY_NOTE_ITEM_MAX = 4096, /* bytes of a note that one sealed item holds */
+       BH_ENTRY_NOTE_MAX = 8 * BH_ENTRY_NOTE_ITEM_MAX };
 
 /* How many records of a kind were made within an hour. */
 struct bh_fault_count {
@@ -158,7 +159,9 @@ struct bh_entry {
     const uint8_t *text;             /* 32 bytes, or NULL */
     const char *verb;
     const char *note;                /* personal text for the leaf, sealed there under the
-                                        tenant's key of the month; NULL: none */
+                                        tenant's key of the month; NULL: none.  Beyond
+                                        BH_ENTRY_NOTE_ITEM_MAX it is divided where lines end;
+                                        BH_RANGE when that takes over 8 items */
     /* for a SUBMIT event's row */
     const struct bh_caller *submitter;
     const char *job_name;

@@ -44,6 +44,8 @@ tenant_id(const struct bh_catalog *catalog, const char *path)
     return (bh_tenant_id){ id ? id : UINT32_MAX };
 }
 
+/* The tenant above, also one that was removed: what those below it used is still part of what
+ * all above it used. */
 static bh_tenant_id
 parent_id(const struct bh_catalog *catalog, const char *path)
 {
@@ -54,7 +56,7 @@ parent_id(const struct bh_catalog *catalog, const char *path)
         return (bh_tenant_id){ 0 };
     memcpy(parent, path, (size_t)(slash - path));
     parent[slash - path] = '\0';
-    return tenant_id(catalog, parent);
+    return (bh_tenant_id){ bh_catalog_known(catalog, BH_NAME_TENANT, parent) };
 }
 
 /* The same for a provider's group. */

@@ -37,6 +37,7 @@ struct fixture {
     struct bh_signer signer;     /* in this process: it answers at once */
     struct bh_signer_answer signed_answer;
     bool signer_answers, signer_gone;
+    bool prune;                  /* apply also removes what has something */
     struct bh_arena *arena;
     struct bh_answer answer;
     struct bh_err err;
@@ -178,7 +179,7 @@ apply_command(struct fixture *f, const char *yaml)
 {
     struct bh_site *site = bh_arena_alloc(f->arena, sizeof *site);
     struct bh_command command = { .op = BH_OP_SITE_APPLY, .caller = caller_named(f, "root"),
-                                  .site = site };
+                                  .site = site, .prune = f->prune };
     struct bh_buf json;
 
     bh_buf_init(&json, 1 << 20);

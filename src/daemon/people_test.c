@@ -660,6 +660,10 @@ who_leaves_takes_his_account_along(void **state)
     open_site(&s, people_site);
     secret = enrol_with_app(&s, "ada");
     session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    BH_CHECK_EQ("not by mistake", apply(&s.f, without_ada), BH_CONFLICT);
+    BH_CHECK_STR("he has an account", s.f.err.msg, "1 name would be removed that has "
+                 "something: principals[ada]: 1 account, 2 sessions");
+    s.f.prune = true;
     assert_int_equal(apply(&s.f, without_ada), BH_OK);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
     BH_CHECK_EQ("out at once", s.status, 401);

@@ -360,7 +360,7 @@ note(const struct shredding *s, const struct bh_entry *like, const char *verb,
 {
     const struct bh_shred_request *request = s->command->shred;
     struct bh_entry entry = *like;
-    char text[BH_ENTRY_NOTE_MAX];
+    char text[BH_ENTRY_NOTE_ITEM_MAX];
 
     snprintf(text, sizeof text, "%s, %s, %" PRIu32 " keys: %s", request->tenant,
              request->month, s->count, request->reason);

@@ -75,13 +75,14 @@ write_snapshot(struct bh_core *core, struct bh_err *err)
     struct note note = { .seq = core->journal.next_seq, .boot = core->journal.boot,
                          .next_job = core->next_job, .ts_ns = core->journal.last_ts_ns };
     struct bh_entry entry = { .phase = BH_PHASE_EVENT, .verb = "snapshot",
-                              .obj = { .type = "snapshot", .id = note.seq },
+                              .obj = { .id = note.seq },
                               .dec = { .allow = true } };
     uint8_t digest[32];
     char path[4096];
     struct bh_buf frontier;
     bh_rc rc;
 
+    bh_state_snapshot_type(entry.obj.type);
     snprintf(note.file, sizeof note.file, "snapshot-%" PRIu64 ".bin", note.seq);
     path_of(core, note.file, path);
     core->crypto->sha256(core->state.block, core->state.bytes, "", 0, note.sha256);

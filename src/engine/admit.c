@@ -44,6 +44,7 @@ has_room(struct bh_engine *engine, enum table_kind kind, uint32_t wanted,
         [TABLE_NODE] = &caps->nodes,      [TABLE_GPU] = &caps->gpus,
         [TABLE_JOB] = &caps->jobs,        [TABLE_LEASE] = &caps->leases,
         [TABLE_PART] = &caps->partitions, [TABLE_CLASS] = &caps->classes,
+        [TABLE_METERED] = &caps->metered,
     };
 
     if (bh_slots_free(engine, kind) >= wanted)
@@ -126,9 +127,12 @@ room_for(struct bh_engine *engine, enum table_kind kind, uint64_t id,
 static bh_rc
 admit_tenant(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
+    uint64_t id = event->u.tenant.tenant.v;
     bh_rc rc = bh_tenant_check(engine, &event->u.tenant, ret_why);
 
-    if (rc == BH_OK && !room_for(engine, TABLE_TENANT, event->u.tenant.tenant.v, ret_why))
+    if (rc == BH_OK
+        && (!room_for(engine, TABLE_TENANT, id, ret_why)
+            || !room_for(engine, TABLE_METERED, id, ret_why)))
         return BH_FULL;
     return rc;
 }

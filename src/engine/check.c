@@ -88,7 +88,7 @@ check_table(struct inspection *in, enum table_kind kind)
         [TABLE_TENANT] = "tenant", [TABLE_SKU] = "sku",     [TABLE_NODE] = "node",
         [TABLE_GPU] = "gpu",       [TABLE_JOB] = "job",     [TABLE_LEASE] = "lease",
         [TABLE_PART] = "piece",    [TABLE_CLASS] = "class",
-        [TABLE_ALIKE] = "group",
+        [TABLE_ALIKE] = "group",   [TABLE_METERED] = "ledger row",
     };
     const struct table *table = &in->engine->tables[kind];
     size_t head = offsetof(struct slot, next_free) + sizeof(uint32_t);
@@ -680,30 +680,23 @@ check_tenant(struct inspection *in, uint32_t slot)
 static bool
 check_tenants(struct inspection *in)
 {
-    const struct totals *totals = &in->engine->core.totals;
-    bh_part_ns compute = totals->retired_compute, memory = totals->retired_memory;
-    uint64_t rate_compute = 0, rate_memory = 0;
-
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_TENANT, &slot);) {
-        bh_part_ns own_compute, own_memory;
+        const struct tenant *tenant = tenant_at(in->engine, slot);
 
         if (!check_tenant(in, slot))
             return false;
-        bh_ledger_usage(in->engine, slot, in->engine->core.now_ns, &own_compute, &own_memory);
-        compute += own_compute;
-        memory += own_memory;
-        rate_compute += tenant_at(in->engine, slot)->rate_compute;
-        rate_memory += tenant_at(in->engine, slot)->rate_memory;
+        if (metered_at(in->engine, tenant->metered)->id != tenant->id)
+            return broken(in, "tenant", tenant->id, "its row of the ledger is another's");
     }
-    if (rate_compute != totals->rate_leased_compute
-        || rate_memory != totals->rate_leased_memory)
-        return broken(in, "ledger", 0, "tenants' rates are not those of the GPUs");
-    if (compute != totals->leased_compute || memory != totals->leased_memory)
-        return broken(in, "ledger", 0, "tenants' usage is not that of the GPUs");
-    if (totals->leased_compute + totals->unusable_compute > totals->physical
-        || totals->leased_memory + totals->unusable_memory > totals->physical)
-        return broken(in, "ledger", 0, "more was used than there is");
     return true;
+}
+
+static bool
+check_ledger(struct inspection *in)
+{
+    const char *why = bh_ledger_broken(in->engine);
+
+    return !why || broken(in, "ledger", 0, why);
 }
 
 /* ---- what was decided ---- */
@@ -795,6 +788,6 @@ bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
 
     return check_tables(&in) && check_demand(&in) && check_gpus(&in) && check_leases(&in)
            && check_jobs(&in) && check_claims(&in) && check_kept(&in) && check_tenants(&in)
-           && check_decided(&in) && check_hints(&in) && check_due(&in) && check_shapes(&in)
-           && check_expected(&in) && check_moves(&in) && check_derived(&in);
+           && check_ledger(&in) && check_decided(&in) && check_hints(&in) && check_due(&in)
+           && check_shapes(&in) && check_expected(&in) && check_moves(&in) && check_derived(&in);
 }

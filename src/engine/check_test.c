@@ -26,7 +26,13 @@ lost_usage(struct bh_engine *engine)
 static void
 lost_time(struct bh_engine *engine)
 {
-    tenant_at(engine, tenant_find(engine, 21))->compute_ns += 1;
+    metered_at(engine, metered_find(engine, 21))->compute_ns += 1;
+}
+
+static void
+other_row(struct bh_engine *engine)
+{
+    tenant_at(engine, tenant_find(engine, 21))->metered = metered_find(engine, 31);
 }
 
 static void
@@ -117,6 +123,7 @@ whatever_is_broken_is_found(void **state)
         { "usage", lost_usage, "tenant 2: its use is not that of its leases" },
         { "time", lost_time, "ledger 0: tenants' usage is not that of the GPUs" },
         { "rate", stale_rate, "gpu 1: its ledger rates are stale" },
+        { "another's row", other_row, "tenant 21: its row of the ledger is another's" },
         { "queue", broken_queue, "its list is broken" },
         { "no job", no_job, "lease 1: has no job of its own" },
         { "too close", too_close, "stands closer than a boundary allows" },

@@ -85,6 +85,7 @@ static bool
 tenant_is_right(const struct bh_engine *engine, uint32_t slot)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
+    const struct metered *metered = metered_at(engine, tenant->metered);
     uint64_t equivalents = 0, own = 0, compute = 0, memory = 0;
 
     for (uint32_t at = 0; bh_slot_next(engine, TABLE_GPU, &at);) {
@@ -100,8 +101,8 @@ tenant_is_right(const struct bh_engine *engine, uint32_t slot)
         memory += gpu->dedicated_memory;
     }
     return equivalents == tenant->dedicated_parts && own == tenant->dedicated_parts_own
-           && compute == tenant->rate_dedicated_compute
-           && memory == tenant->rate_dedicated_memory;
+           && compute == metered->rate_dedicated_compute
+           && memory == metered->rate_dedicated_memory;
 }
 
 const char *

@@ -12,8 +12,6 @@
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
 
-enum { LAYOUT = 12 };
-
 /* Where everything stands in a block of these capacities; returns its length. */
 static uint64_t
 lay_out(struct bh_engine *header, const struct bh_engine_caps *caps)
@@ -56,7 +54,7 @@ bh_engine_init(void *memory, const struct bh_engine_caps *caps)
     memset(memory, 0, bh_engine_size(caps));
     engine->length = lay_out(engine, caps);
     engine->magic = MAGIC;
-    engine->layout = LAYOUT;
+    engine->layout = BH_ENGINE_LAYOUT;
     engine->caps = engine->wanted = *caps;
     engine->core.next_lease = engine->core.next_partition = 1;
     engine->core.next_sequence = engine->core.generation = engine->core.window = 1;
@@ -126,7 +124,7 @@ bh_engine_adopt(void *bytes, size_t length)
 
     if (((uintptr_t)bytes & 15) != 0 || length < sizeof(*engine))
         return NULL;
-    if (engine->magic != MAGIC || engine->layout != LAYOUT || engine->length != length)
+    if (engine->magic != MAGIC || engine->layout != BH_ENGINE_LAYOUT || engine->length != length)
         return NULL;
     return is_laid_out(engine) ? engine : NULL;
 }

@@ -17,16 +17,20 @@
  * has no pointers in it, so its bytes are the snapshot. */
 struct bh_engine;
 
+/* Of the block: one more whenever its rows or tables change.  Digests of two layouts differ. */
+enum { BH_ENGINE_LAYOUT = 12 };
+
 /* Sizes of the slot tables, fixed when a block is made. */
 struct bh_engine_caps {
     uint32_t tenants, skus, nodes, gpus, jobs, leases, partitions, classes;
+    uint32_t metered; /* rows of the ledger: tenants, and removed ones that used something */
 };
 
 /* For a small site; grow by restoring into a bigger block. */
 #define BH_ENGINE_CAPS_DEFAULT                                                           \
     ((struct bh_engine_caps){ .tenants = 256, .skus = 64, .nodes = 16, .gpus = 256,      \
                               .jobs = 4096, .leases = 2048, .partitions = 4096,          \
-                              .classes = 1024 })
+                              .classes = 1024, .metered = 512 })
 
 /* Bytes a block of these capacities takes. */
 size_t bh_engine_size(const struct bh_engine_caps *caps);

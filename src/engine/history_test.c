@@ -8,6 +8,7 @@
 
 #include "base/attr.h"
 #include "engine/defrag.h"
+#include "engine/ledger_follow_test.h"
 #include "engine/slots.h"
 #include "engine/story_test.h"
 
@@ -22,6 +23,7 @@ struct history {
     struct bh_ev_gpu gpus[GPUS];
     uint64_t accepted, refused, kinds[BH_EVENT_KINDS], decisions[BH_DECISION_KINDS];
     uint64_t completed, moves, declared;
+    struct bh_ledger_follow ledger;
     uint32_t tenant_ids[TENANTS];
     uint32_t next_tenant;
 };
@@ -82,6 +84,7 @@ play(struct history *history, struct bh_event *event)
 
     history->story->now_ns += draw(history, 4) ? draw(history, 50000000) : 0;
     rc = bh_story_send(history->story, event);
+    bh_ledger_follow(&history->ledger, history->story);
     if (rc != BH_OK) {
         history->refused++;
         return rc;
@@ -367,12 +370,6 @@ cancel_some(struct history *history)
     play(history, &event);
 }
 
-static bool
-is_of_piece(const struct bh_effect *effect)
-{
-    return effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY;
-}
-
 /* The node answers one of its effects, mostly an old one, mostly well. */
 static void
 answer_some(struct history *history, uint32_t bad_percent)
@@ -386,7 +383,8 @@ answer_some(struct history *history, uint32_t bad_percent)
         return;
     if (chance(history, bad_percent))
         outcome = chance(history, 50) ? BH_OUTCOME_FAILED : BH_OUTCOME_CONTEXT_HELD;
-    if (outcome == BH_OUTCOME_CONTEXT_HELD && is_of_piece(&story->effects[at]))
+    if (outcome == BH_OUTCOME_CONTEXT_HELD
+        && (story->effects[at].kind == BH_FX_CARVE || story->effects[at].kind == BH_FX_DESTROY))
         outcome = BH_OUTCOME_UNCLEAN;
     event = bh_story_answer(&story->effects[at], outcome);
     story->effect_count--;
@@ -432,7 +430,8 @@ replace_tenant(struct history *history)
     event.u.tenant.tenant.v = history->tenant_ids[at];
     if (play(history, &event) != BH_OK)
         return;
-    history->tenant_ids[at] = history->next_tenant++;
+    if (chance(history, 50)) /* or it is declared again */
+        history->tenant_ids[at] = history->next_tenant++;
     set_tenant(history, at);
 }
 
@@ -579,8 +578,6 @@ happen(struct history *history)
         set_settings(history);
     else if (what < 997)
         declare(history);
-    else if (what < 994)
-        fall_ill(history);
     else if (what < 998)
         cordon_some(history);
     else

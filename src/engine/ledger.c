@@ -32,61 +32,85 @@ bh_ledger_advance(struct bh_engine *engine, uint64_t now_ns)
 /* ---- tenants ---- */
 
 void
-bh_ledger_usage(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
+bh_ledger_usage(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
                 bh_part_ns *ret_compute, bh_part_ns *ret_memory)
 {
-    const struct tenant *tenant = tenant_at(engine, slot);
-    bh_part_ns elapsed = now_ns > tenant->since_ns ? now_ns - tenant->since_ns : 0;
+    const struct metered *metered = metered_at(engine, row);
+    bh_part_ns elapsed = now_ns > metered->since_ns ? now_ns - metered->since_ns : 0;
 
-    *ret_compute = tenant->compute_ns + tenant->rate_compute * elapsed;
-    *ret_memory = tenant->memory_ns + tenant->rate_memory * elapsed;
+    *ret_compute = metered->compute_ns + metered->rate_compute * elapsed;
+    *ret_memory = metered->memory_ns + metered->rate_memory * elapsed;
 }
 
 void
-bh_ledger_dedicated(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
+bh_ledger_dedicated(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
                     bh_part_ns *ret_compute, bh_part_ns *ret_memory)
 {
-    const struct tenant *tenant = tenant_at(engine, slot);
-    bh_part_ns elapsed = now_ns > tenant->since_ns ? now_ns - tenant->since_ns : 0;
+    const struct metered *metered = metered_at(engine, row);
+    bh_part_ns elapsed = now_ns > metered->since_ns ? now_ns - metered->since_ns : 0;
 
-    *ret_compute = tenant->dedicated_compute_ns + tenant->rate_dedicated_compute * elapsed;
-    *ret_memory = tenant->dedicated_memory_ns + tenant->rate_dedicated_memory * elapsed;
+    *ret_compute = metered->dedicated_compute_ns + metered->rate_dedicated_compute * elapsed;
+    *ret_memory = metered->dedicated_memory_ns + metered->rate_dedicated_memory * elapsed;
 }
 
-static struct tenant *
+/* The tenant's row, brought up to now. */
+static struct metered *
 settle(struct bh_engine *engine, uint32_t slot)
 {
-    struct tenant *tenant = tenant_at(engine, slot);
+    uint32_t row = tenant_at(engine, slot)->metered;
+    struct metered *metered = metered_at(engine, row);
     bh_part_ns compute, memory;
 
     BH_ASSERT(slot != 0);
-    bh_ledger_dedicated(engine, slot, engine->core.now_ns, &tenant->dedicated_compute_ns,
-                        &tenant->dedicated_memory_ns);
-    bh_ledger_usage(engine, slot, engine->core.now_ns, &compute, &memory);
-    tenant->compute_ns = compute;
-    tenant->memory_ns = memory;
-    tenant->since_ns = engine->core.now_ns;
-    return tenant;
+    BH_ASSERT(row != 0);
+    bh_ledger_dedicated(engine, row, engine->core.now_ns, &metered->dedicated_compute_ns,
+                        &metered->dedicated_memory_ns);
+    bh_ledger_usage(engine, row, engine->core.now_ns, &compute, &memory);
+    metered->compute_ns = compute;
+    metered->memory_ns = memory;
+    metered->since_ns = engine->core.now_ns;
+    return metered;
+}
+
+void
+bh_ledger_open(struct bh_engine *engine, uint32_t slot)
+{
+    struct tenant *tenant = tenant_at(engine, slot);
+    uint32_t row = metered_find(engine, tenant->id);
+
+    BH_ASSERT(slot != 0);
+    tenant->metered = row ? row : bh_slot_add(engine, TABLE_METERED, tenant->id);
+    metered_at(engine, tenant->metered)->since_ns = engine->core.now_ns;
+}
+
+void
+bh_ledger_leave(struct bh_engine *engine, uint32_t slot)
+{
+    const struct metered *metered = settle(engine, slot);
+
+    BH_ASSERT(metered->rate_compute == 0 && metered->rate_memory == 0);
+    if (metered->compute_ns == 0 && metered->memory_ns == 0)
+        bh_slot_remove(engine, TABLE_METERED, tenant_at(engine, slot)->metered);
 }
 
 void
 bh_ledger_hold(struct bh_engine *engine, uint32_t slot, struct bh_parts parts)
 {
-    struct tenant *tenant = settle(engine, slot);
+    struct metered *metered = settle(engine, slot);
 
-    tenant->rate_compute += parts.compute;
-    tenant->rate_memory += parts.memory;
+    metered->rate_compute += parts.compute;
+    metered->rate_memory += parts.memory;
 }
 
 void
 bh_ledger_yield(struct bh_engine *engine, uint32_t slot, struct bh_parts parts)
 {
-    struct tenant *tenant = settle(engine, slot);
+    struct metered *metered = settle(engine, slot);
 
-    BH_ASSERT(tenant->rate_compute >= parts.compute);
-    BH_ASSERT(tenant->rate_memory >= parts.memory);
-    tenant->rate_compute -= parts.compute;
-    tenant->rate_memory -= parts.memory;
+    BH_ASSERT(metered->rate_compute >= parts.compute);
+    BH_ASSERT(metered->rate_memory >= parts.memory);
+    metered->rate_compute -= parts.compute;
+    metered->rate_memory -= parts.memory;
 }
 
 static bh_part_ns
@@ -99,13 +123,13 @@ void
 bh_ledger_credit(struct bh_engine *engine, uint32_t slot, struct bh_parts parts, uint64_t span_ns)
 {
     struct totals *totals = &engine->core.totals;
-    struct tenant *tenant = settle(engine, slot);
-    bh_part_ns compute = least_of((bh_part_ns)parts.compute * span_ns, tenant->compute_ns);
-    bh_part_ns memory = least_of((bh_part_ns)parts.memory * span_ns, tenant->memory_ns);
+    struct metered *metered = settle(engine, slot);
+    bh_part_ns compute = least_of((bh_part_ns)parts.compute * span_ns, metered->compute_ns);
+    bh_part_ns memory = least_of((bh_part_ns)parts.memory * span_ns, metered->memory_ns);
 
     BH_ASSERT(totals->leased_compute >= compute && totals->leased_memory >= memory);
-    tenant->compute_ns -= compute;
-    tenant->memory_ns -= memory;
+    metered->compute_ns -= compute;
+    metered->memory_ns -= memory;
     totals->leased_compute -= compute;
     totals->leased_memory -= memory;
     totals->unusable_compute += compute;
@@ -114,13 +138,28 @@ bh_ledger_credit(struct bh_engine *engine, uint32_t slot, struct bh_parts parts,
     totals->causes_memory[BH_UNUSABLE_AWAY] += memory;
 }
 
-void
-bh_ledger_retire(struct bh_engine *engine, uint32_t slot)
+const char *
+bh_ledger_broken(const struct bh_engine *engine)
 {
-    const struct tenant *tenant = settle(engine, slot);
+    const struct totals *totals = &engine->core.totals;
+    bh_part_ns compute = 0, memory = 0, row_compute, row_memory;
+    uint64_t rate_compute = 0, rate_memory = 0;
 
-    engine->core.totals.retired_compute += tenant->compute_ns;
-    engine->core.totals.retired_memory += tenant->memory_ns;
+    for (uint32_t row = 0; bh_slot_next(engine, TABLE_METERED, &row);) {
+        bh_ledger_usage(engine, row, engine->core.now_ns, &row_compute, &row_memory);
+        compute += row_compute;
+        memory += row_memory;
+        rate_compute += metered_at(engine, row)->rate_compute;
+        rate_memory += metered_at(engine, row)->rate_memory;
+    }
+    if (rate_compute != totals->rate_leased_compute || rate_memory != totals->rate_leased_memory)
+        return "tenants' rates are not those of the GPUs";
+    if (compute != totals->leased_compute || memory != totals->leased_memory)
+        return "tenants' usage is not that of the GPUs";
+    if (totals->leased_compute + totals->unusable_compute > totals->physical
+        || totals->leased_memory + totals->unusable_memory > totals->physical)
+        return "more was used than there is";
+    return NULL;
 }
 
 /* ---- GPUs ---- */
@@ -360,12 +399,14 @@ charge_dedicated(struct bh_engine *engine, const struct gpu *gpu, bool begins)
     struct bh_parts parts = { gpu->dedicated_compute, gpu->dedicated_memory };
     uint32_t at = gpu->dedicated_to;
     uint64_t sign = begins ? 1 : UINT64_MAX;
+    struct metered *metered;
 
     if (at == 0)
         return;
     (begins ? bh_ledger_hold : bh_ledger_yield)(engine, at, parts);
-    tenant_at(engine, at)->rate_dedicated_compute += sign * parts.compute;
-    tenant_at(engine, at)->rate_dedicated_memory += sign * parts.memory;
+    metered = metered_at(engine, tenant_at(engine, at)->metered);
+    metered->rate_dedicated_compute += sign * parts.compute;
+    metered->rate_dedicated_memory += sign * parts.memory;
     bh_usage_dedicate(engine, at, sign * gpu->dedicated_equivalent);
 }
 

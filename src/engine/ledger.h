@@ -18,12 +18,20 @@ void bh_ledger_yield(struct bh_engine *engine, uint32_t tenant, struct bh_parts 
 void bh_ledger_credit(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts,
                       uint64_t span_ns);
 
-/* Keep the sums of a tenant that goes. */
-void bh_ledger_retire(struct bh_engine *engine, uint32_t tenant);
+/* Give a tenant that is declared its row: the one that it had before, else a new one, for
+ * which there must be room. */
+void bh_ledger_open(struct bh_engine *engine, uint32_t tenant);
 
-/* What a tenant has used up to `now_ns`. */
-void bh_ledger_usage(const struct bh_engine *engine, uint32_t tenant, uint64_t now_ns,
+/* The tenant goes, and holds nothing. Its row stays, unless it never used anything. */
+void bh_ledger_leave(struct bh_engine *engine, uint32_t tenant);
+
+/* What is on a row (a slot of TABLE_METERED) up to `now_ns`. */
+void bh_ledger_usage(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
                      bh_part_ns *ret_compute, bh_part_ns *ret_memory);
+
+/* What is wrong with the ledger: its rows, also of tenants that are gone, are what the GPUs
+ * were leased for or dedicated to. NULL: nothing. */
+const char *bh_ledger_broken(const struct bh_engine *engine);
 
 /* What becomes of a GPU's parts just now; the four sum to BH_GPU_PARTS each.  On a node that is
  * dedicated (engine/dedication.h) nothing is idle: what is not leased and could be, but for
@@ -34,8 +42,8 @@ struct bh_split {
 };
 void bh_ledger_split(const struct bh_engine *engine, uint32_t gpu, struct bh_split *ret_split);
 
-/* Of what it has used up to `now_ns`, what its dedicated nodes kept from others. */
-void bh_ledger_dedicated(const struct bh_engine *engine, uint32_t tenant, uint64_t now_ns,
+/* Of what is on a row up to `now_ns`, what the tenant's dedicated nodes kept from others. */
+void bh_ledger_dedicated(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
                          bh_part_ns *ret_compute, bh_part_ns *ret_memory);
 
 /* A piece on the GPU, the GPU or its node changed: adjust the fleet's rates, and those of the

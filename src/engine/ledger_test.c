@@ -2,7 +2,7 @@
 
 #include "base/attr.h"
 #include "engine/room.h"
-#include "engine/story_test.h"
+#include "engine/ledger_follow_test.h"
 
 static struct bh_gpu_view
 gpu(const struct bh_story *story, uint32_t id)
@@ -168,6 +168,106 @@ gpus_that_get_no_work_are_unusable(void **state)
     bh_story_close(story);
 }
 
+static bh_rc
+remove_tenant(struct bh_story *story, uint32_t tenant)
+{
+    return bh_story_send(story, &(struct bh_event){ .kind = BH_EV_TENANT_REMOVE,
+                                                    .u.tenant.tenant = { tenant } });
+}
+
+static void
+declare_project(struct bh_story *story, uint32_t tenant)
+{
+    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { tenant }, .parent = { 2 },
+                                                  .kind = BH_TENANT_PROJECT });
+}
+
+/* Its parts in both dimensions of 10 us of a 1g.10gb. */
+static void
+use_some(struct bh_story *story, uint32_t tenant)
+{
+    uint64_t job = bh_story_run(story, bh_story_wants(tenant, 1, 1));
+
+    story->now_ns += 10000;
+    bh_story_exit(story, job, 0);
+    bh_story_tick(story, 0); /* lets go of what ended */
+}
+
+static bh_part_ns
+compute_of(const struct bh_story *story, uint32_t tenant)
+{
+    struct bh_metered_view row = { .compute_ns = 0 };
+
+    return bh_view_metered(story->engine, (bh_tenant_id){ tenant }, story->now_ns, &row)
+               ? row.compute_ns : 0;
+}
+
+static void
+a_row_outlives_its_tenant(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_tenant_view view;
+
+    use_some(story, 21);
+    assert_int_equal(remove_tenant(story, 21), BH_OK);
+    assert_false(bh_view_tenant(story->engine, (bh_tenant_id){ 21 }, story->now_ns, &view));
+    assert_true(compute_of(story, 21) == 600 * 10000);
+    story->now_ns += 5000; /* it does not grow meanwhile */
+    declare_project(story, 21);
+    assert_true(bh_view_tenant(story->engine, (bh_tenant_id){ 21 }, story->now_ns, &view));
+    assert_true(view.compute_ns == 600 * 10000 && view.memory_ns == 525 * 10000);
+    use_some(story, 21);
+    assert_true(compute_of(story, 21) == 2 * 600 * 10000);
+    bh_story_close(story);
+}
+
+/* Who declares and removes names all day does not fill the ledger. */
+static void
+a_tenant_that_used_nothing_leaves_no_row(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint32_t rows = story->engine->tables[TABLE_METERED].live;
+
+    for (uint32_t i = 0; i < 5000; i++) {
+        declare_project(story, 100 + i);
+        assert_int_equal(remove_tenant(story, 100 + i), BH_OK);
+    }
+    assert_int_equal(story->engine->tables[TABLE_METERED].live, rows);
+    bh_story_close(story);
+}
+
+/* Projects come, use something, go and come again, in random order. */
+static void
+rows_never_go_down(void **state)
+{
+    enum { PROJECTS = 6, ROUNDS = 400 };
+    struct bh_ledger_follow *follow = calloc(1, sizeof *follow);
+    uint64_t seed = 88172645463325252;
+    bool there[PROJECTS] = { false };
+
+    assert_non_null(follow);
+    for (uint32_t history = 0; history < 5; history++) {
+        struct bh_story *story = bh_story_site(1);
+
+        memset(follow, 0, sizeof *follow);
+        memset(there, 0, sizeof there);
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+            uint32_t at = (seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17) % PROJECTS;
+
+            if (!there[at])
+                declare_project(story, 40 + at);
+            else if (seed >> 40 & 1)
+                use_some(story, 40 + at);
+            if (there[at] && !(seed >> 41 & 1))
+                assert_int_equal(remove_tenant(story, 40 + at), BH_OK);
+            there[at] = !there[at] || (seed >> 41 & 1);
+            bh_ledger_follow(follow, story);
+        }
+        bh_story_close(story);
+    }
+    free(follow);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_lease_is_metered_from_carved_to_ended),
     cmocka_unit_test(an_end_told_late_is_metered_by_its_time),
@@ -175,5 +275,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(all_time_is_accounted_for),
     cmocka_unit_test(layouts_leave_idle_and_unusable_parts),
     cmocka_unit_test(gpus_that_get_no_work_are_unusable),
+    cmocka_unit_test(a_row_outlives_its_tenant),
+    cmocka_unit_test(a_tenant_that_used_nothing_leaves_no_row),
+    cmocka_unit_test(rows_never_go_down),
 };
 BH_TEST_MAIN(tests)

@@ -36,16 +36,25 @@ struct tenant {
     unsigned __int128 fair, fair_own, spent_gpu, spent_money;
     uint64_t budget_gpu_s, budget_money;
     uint32_t period, weight;
-    uint64_t rate_compute, rate_memory, since_ns;
-    bh_part_ns compute_ns, memory_ns; /* own, up to since_ns */
-    uint64_t rate_dedicated_compute, rate_dedicated_memory; /* part of those rates, and of those */
-    bh_part_ns dedicated_compute_ns, dedicated_memory_ns;   /* sums */
     struct quota quotas[BH_TENANT_QUOTAS_MAX];
     uint32_t quota_count, children;
     uint32_t jobs;             /* own jobs that hold this slot */
     uint32_t running, pending; /* with the subtree */
+    uint32_t metered;          /* slot of its row of the ledger */
     uint8_t kind, boundary_set, boundary, dedicated;
-    uint8_t removed, unused[7];
+    uint8_t removed, unused[3];
+};
+
+/* A row of the ledger: what a tenant used by itself, in parts * ns. It outlives the tenant,
+ * and a tenant that is declared again goes on with it. */
+struct metered {
+    uint64_t id; /* the tenant's */
+    uint32_t next_free, unused;
+    uint64_t rate_compute, rate_memory, since_ns;
+    uint64_t rate_dedicated_compute, rate_dedicated_memory; /* of those rates */
+    uint64_t unused_too;
+    bh_part_ns compute_ns, memory_ns; /* up to since_ns */
+    bh_part_ns dedicated_compute_ns, dedicated_memory_ns; /* of those */
 };
 
 struct sku {

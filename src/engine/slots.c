@@ -28,7 +28,7 @@ static const uint32_t slot_sizes[TABLES] = {
     [TABLE_NODE] = sizeof(struct node),     [TABLE_GPU] = sizeof(struct gpu),
     [TABLE_JOB] = sizeof(struct job),       [TABLE_LEASE] = sizeof(struct lease),
     [TABLE_PART] = sizeof(struct part),     [TABLE_CLASS] = sizeof(struct class),
-    [TABLE_ALIKE] = sizeof(struct alike),
+    [TABLE_ALIKE] = sizeof(struct alike),   [TABLE_METERED] = sizeof(struct metered),
 };
 
 _Static_assert(sizeof(struct job) <= 192, "10,000 pending jobs must stay below 3 MB");
@@ -41,7 +41,7 @@ bh_slots_layout(struct table tables[TABLES], const struct bh_engine_caps *caps, 
         [TABLE_NODE] = caps->nodes,     [TABLE_GPU] = caps->gpus,
         [TABLE_JOB] = caps->jobs,       [TABLE_LEASE] = caps->leases,
         [TABLE_PART] = caps->partitions, [TABLE_CLASS] = caps->classes,
-        [TABLE_ALIKE] = caps->gpus,
+        [TABLE_ALIKE] = caps->gpus,     [TABLE_METERED] = caps->metered,
     };
     uint64_t at = aligned(start);
 

@@ -60,6 +60,7 @@ BH_SLOT_ACCESSOR(lease, TABLE_LEASE)
 BH_SLOT_ACCESSOR(part, TABLE_PART)
 BH_SLOT_ACCESSOR(class, TABLE_CLASS)
 BH_SLOT_ACCESSOR(alike, TABLE_ALIKE)
+BH_SLOT_ACCESSOR(metered, TABLE_METERED)
 #undef BH_SLOT_ACCESSOR
 
 /* for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) */

@@ -25,6 +25,7 @@ enum table_kind {
     TABLE_PART,
     TABLE_CLASS,
     TABLE_ALIKE, /* as many as there may be GPUs */
+    TABLE_METERED,
     TABLES
 };
 
@@ -84,7 +85,6 @@ struct shapes {
 struct totals {
     bh_part_ns physical;
     bh_part_ns leased_compute, leased_memory, unusable_compute, unusable_memory;
-    bh_part_ns retired_compute, retired_memory; /* of tenants that are gone */
     uint64_t rate_physical;
     uint64_t rate_leased_compute, rate_leased_memory;
     uint64_t rate_unusable_compute, rate_unusable_memory;

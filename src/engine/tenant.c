@@ -256,8 +256,10 @@ bh_tenant_set(struct bh_engine *engine, const struct bh_ev_tenant *event)
     if (!known)
         slot = bh_slot_add(engine, TABLE_TENANT, event->tenant.v);
     tenant = tenant_at(engine, slot);
-    if (!known)
-        tenant->since_ns = tenant->usage_ns = engine->core.now_ns;
+    if (!known) {
+        tenant->usage_ns = engine->core.now_ns;
+        bh_ledger_open(engine, slot);
+    }
     bh_usage_settle_all(engine);
     bh_dedication_suspend(engine);
     attach(engine, tenant, tenant_find(engine, event->parent.v));
@@ -301,8 +303,7 @@ bh_tenant_reap(struct bh_engine *engine, uint32_t slot)
 
     if (!tenant->removed || tenant->jobs || tenant->children)
         return;
-    BH_ASSERT(tenant->rate_compute == 0 && tenant->rate_memory == 0);
-    bh_ledger_retire(engine, slot);
+    bh_ledger_leave(engine, slot);
     engine->core.dedicated -= tenant->dedicated;
     engine->core.withholders -= withholds(tenant);
     attach(engine, tenant, 0);

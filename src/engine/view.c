@@ -365,8 +365,8 @@ show_tenant(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
     }
     bh_usage_spent(engine, slot, now_ns, &ret_view->spent_gpu, &ret_view->spent_money);
     ret_view->fair = bh_usage_of(engine, slot);
-    bh_ledger_usage(engine, slot, now_ns, &ret_view->compute_ns, &ret_view->memory_ns);
-    bh_ledger_dedicated(engine, slot, now_ns, &ret_view->dedicated_compute_ns,
+    bh_ledger_usage(engine, tenant->metered, now_ns, &ret_view->compute_ns, &ret_view->memory_ns);
+    bh_ledger_dedicated(engine, tenant->metered, now_ns, &ret_view->dedicated_compute_ns,
                         &ret_view->dedicated_memory_ns);
 }
 
@@ -388,6 +388,37 @@ bh_view_next_tenant(const struct bh_engine *engine, uint32_t *cursor, uint64_t n
     if (!bh_slot_next(engine, TABLE_TENANT, cursor))
         return false;
     show_tenant(engine, *cursor, now_ns, ret_view);
+    return true;
+}
+
+static void
+show_metered(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
+             struct bh_metered_view *ret_view)
+{
+    ret_view->tenant.v = (uint32_t)metered_at(engine, row)->id;
+    bh_ledger_usage(engine, row, now_ns, &ret_view->compute_ns, &ret_view->memory_ns);
+    bh_ledger_dedicated(engine, row, now_ns, &ret_view->dedicated_compute_ns,
+                        &ret_view->dedicated_memory_ns);
+}
+
+bool
+bh_view_metered(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
+                struct bh_metered_view *ret_view)
+{
+    uint32_t row = metered_find(engine, tenant.v);
+
+    if (row)
+        show_metered(engine, row, now_ns, ret_view);
+    return row != 0;
+}
+
+bool
+bh_view_next_metered(const struct bh_engine *engine, uint32_t *cursor, uint64_t now_ns,
+                     struct bh_metered_view *ret_view)
+{
+    if (!bh_slot_next(engine, TABLE_METERED, cursor))
+        return false;
+    show_metered(engine, *cursor, now_ns, ret_view);
     return true;
 }
 

@@ -153,6 +153,14 @@ struct bh_tenant_view {
                                     others by nodes that are dedicated to it */
 };
 
+/* A row of the ledger: what a tenant used by itself. Rows outlive their tenants, and all of
+ * them together are `tenants` of bh_ledger_view. */
+struct bh_metered_view {
+    bh_tenant_id tenant;
+    bh_part_ns compute_ns, memory_ns;
+    bh_part_ns dedicated_compute_ns, dedicated_memory_ns; /* of that: kept from others */
+};
+
 /* Part-nanoseconds of all GPUs by what became of them; the sum of `tenants`, `idle`
  * and `unusable` is physical time. */
 struct bh_ledger_view {
@@ -177,6 +185,9 @@ bool bh_view_standing(const struct bh_engine *engine, bh_gpu_id gpu,
 uint32_t bh_view_applied(const struct bh_engine *engine);
 bool bh_view_tenant(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
                     struct bh_tenant_view *ret_view);
+/* Also of a tenant that was removed; false when it never used anything. */
+bool bh_view_metered(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
+                     struct bh_metered_view *ret_view);
 bool bh_view_sku(const struct bh_engine *engine, bh_sku_id sku, struct bh_ev_sku *ret_sku);
 void bh_view_settings(const struct bh_engine *engine, struct bh_ev_settings *ret_settings);
 /* What is left of this hour's budget for moves. */
@@ -218,6 +229,8 @@ bool bh_view_next_piece(const struct bh_engine *engine, uint32_t *cursor,
                         struct bh_piece_view *ret_view);
 bool bh_view_next_tenant(const struct bh_engine *engine, uint32_t *cursor, uint64_t now_ns,
                          struct bh_tenant_view *ret_view);
+bool bh_view_next_metered(const struct bh_engine *engine, uint32_t *cursor, uint64_t now_ns,
+                          struct bh_metered_view *ret_view);
 
 /* At most BH_KEPT_MAX. */
 enum { BH_KEPT_MAX = 32 };

@@ -102,6 +102,7 @@ enum bh_document_kind {
     BH_DOCUMENT_FAILURE,         /* to start, by the job's number in 20 digits */
     BH_DOCUMENT_IMAGE,           /* that a job has, by the same */
     BH_DOCUMENT_NOTICES,         /* of a job, by its number in 20 digits */
+    BH_DOCUMENT_REVISION,        /* of the site file, by its number in 20 digits */
     BH_DOCUMENT_KINDS
 };
 
@@ -174,6 +175,8 @@ struct bh_store_ops {
     /* Idempotent: the same digest is the same text. */
     bh_rc (*put_text)(void *self, const struct bh_digest *digest, const char *text,
                       size_t length, struct bh_err *err);
+    /* Forget a text, where there is one. */
+    bh_rc (*drop_text)(void *self, const struct bh_digest *digest, struct bh_err *err);
     bh_rc (*put_job)(void *self, const struct bh_job_row *row, struct bh_err *err);
     /* BH_NOT_FOUND when the job has no row. */
     bh_rc (*change_job)(void *self, const struct bh_job_change *change, struct bh_err *err);
@@ -196,7 +199,7 @@ struct bh_store_ops {
     /* Outside of a transaction: see to it that nothing that was overwritten or deleted
      * stays in the store's files.  BH_UNAVAILABLE: readers still look at it; come again. */
     bh_rc (*scrub)(void *self, struct bh_err *err);
-    /* Small named values: "site", "snapshot", "boot", "minimum", ... */
+    /* Small named values: "site", "site_revision", "snapshot", "boot", "minimum", ... */
     bh_rc (*put_meta)(void *self, const char *key, const char *value, struct bh_err *err);
 
     /* ---- any thread ---- */

@@ -149,7 +149,7 @@ static void
 test_grows_and_repeats(void **state)
 {
     struct bh_engine_caps caps = { .tenants = 4, .skus = 2, .nodes = 2, .gpus = 4, .jobs = 8,
-                                   .leases = 4, .partitions = 4, .classes = 4 };
+                                   .leases = 4, .partitions = 4, .classes = 4, .metered = 8 };
     struct bh_course course, again;
     struct bh_load load;
     struct bh_err err = { 0 };

@@ -59,8 +59,15 @@ put_digest(FILE *out, const char *before, const uint8_t digest[32])
 static void
 compare_snapshot(struct reader *reader, const struct bh_record *record)
 {
+    char type[BH_SNAPSHOT_TYPE_SIZE];
     uint8_t digest[32];
 
+    bh_state_snapshot_type(type);
+    if (strcmp(record->obj.type, type) != 0) {
+        fprintf(reader->out, "snapshot %" PRIu64 " is of another layout: not compared\n",
+                record->seq);
+        return;
+    }
     reader->snapshots++;
     bh_state_digest(&reader->state, &bh_crypto_openssl, digest);
     if (memcmp(digest, record->text, sizeof digest) == 0) {

@@ -94,8 +94,9 @@ put_event(struct writer *w, struct bh_event event, bool tamper)
 static void
 put_snapshot(struct writer *w, bool tamper)
 {
-    struct bh_record record = { .verb = "snapshot", .obj = { "snapshot", w->seq } };
+    struct bh_record record = { .verb = "snapshot", .obj = { .id = w->seq } };
 
+    bh_state_snapshot_type(record.obj.type);
     bh_state_digest(&w->state, &bh_crypto_openssl, record.text);
     record.text[0] ^= tamper;
     put_record(w, &record);

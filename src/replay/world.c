@@ -21,7 +21,6 @@ struct bh_world {
     bool away[BH_RIG_NODES_MAX + 1];  /* by node: out of reach */
     uint32_t cpu_milli[BH_RIG_NODES_MAX + 1], memory_mib[BH_RIG_NODES_MAX + 1];
     bool known[BH_RIG_NODES_MAX + 1]; /* by node: was up once */
-    bool removed;                     /* a tenant was: its usage is no tenant's any more */
     uint32_t gpu_count;
     bh_part_ns physical;              /* part-nanoseconds that the GPUs had */
     struct bh_told told[JOBS_MAX + 1];
@@ -91,7 +90,7 @@ static bh_rc
 check_ledger(const struct bh_world *world, struct bh_err *err)
 {
     struct bh_ledger_view ledger;
-    struct bh_tenant_view tenant;
+    struct bh_metered_view row;
     bh_part_ns sum = 0;
     uint32_t cursor = 0;
 
@@ -107,9 +106,9 @@ check_ledger(const struct bh_world *world, struct bh_err *err)
         ledger.unusable_compute -= ledger.causes_compute[i];
     if (ledger.unusable_compute != 0)
         return broken(world, "the causes of unusable time do not add up to it", err);
-    while (bh_view_next_tenant(world->state.engine, &cursor, world->now_ns, &tenant))
-        sum += tenant.compute_ns;
-    if (world->removed ? sum > ledger.tenants_compute : sum != ledger.tenants_compute)
+    while (bh_view_next_metered(world->state.engine, &cursor, world->now_ns, &row))
+        sum += row.compute_ns;
+    if (sum != ledger.tenants_compute)
         return broken(world, "the tenants' usage is not the sum that the ledger has", err);
     return BH_OK;
 }
@@ -199,13 +198,6 @@ release_effects(struct bh_world *world, struct bh_err *err)
     return rc;
 }
 
-static void
-note_site(struct bh_world *world, const struct bh_event *event, bool new_gpu)
-{
-    world->gpu_count += new_gpu;
-    world->removed = world->removed || event->kind == BH_EV_TENANT_REMOVE;
-}
-
 static bh_rc
 refuse(const struct bh_world *world, bh_rc rc, const uint8_t before[32], struct bh_err *err)
 {
@@ -239,7 +231,7 @@ bh_world_send(struct bh_world *world, struct bh_event *event, struct bh_reason *
         *ret_why = world->step.verdict;
     if (rc != BH_OK)
         return refuse(world, rc, before, err);
-    note_site(world, event, new_gpu);
+    world->gpu_count += new_gpu;
     rc = bh_history_add(world->history, event, &world->step, &world->state, err);
     if (rc == BH_OK)
         rc = release_effects(world, err);

@@ -152,6 +152,14 @@ memory_put_text(void *self, const struct bh_digest *digest, const char *text, si
 }
 
 static bh_rc
+memory_drop_text(void *self, const struct bh_digest *digest, struct bh_err *err)
+{
+    const struct bh_memory_text gone = { .digest = *digest, .text = "", .gone = true };
+
+    return bh_memory_put_row(self, BH_MEMORY_TEXTS, &gone, err);
+}
+
+static bh_rc
 memory_put_job(void *self, const struct bh_job_row *row, struct bh_err *err)
 {
     return bh_memory_put_row(self, BH_MEMORY_JOBS, row, err);
@@ -628,6 +636,7 @@ static const struct bh_store_ops memory_ops = {
     .put_record = memory_put_record,
     .prune_records = memory_prune_records,
     .put_text = memory_put_text,
+    .drop_text = memory_drop_text,
     .put_job = memory_put_job,
     .change_job = memory_change_job,
     .put_name = memory_put_name,

@@ -162,6 +162,7 @@ static const struct bh_store_ops sqlite_ops = {
     .put_record = bh_sqlite_put_record,
     .prune_records = bh_sqlite_prune_records,
     .put_text = bh_sqlite_put_text,
+    .drop_text = bh_sqlite_drop_text,
     .put_job = bh_sqlite_put_job,
     .change_job = bh_sqlite_change_job,
     .put_name = bh_sqlite_put_name,

@@ -50,6 +50,7 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
         "expires_ns, last_used_ns, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [BH_SQL_PUT_DOCUMENT] = "INSERT OR REPLACE INTO documents (kind, key, version, "
                             "principal_id, value) VALUES (?, ?, ?, ?, ?)",
+    [BH_SQL_DROP_TEXT] = "DELETE FROM texts WHERE digest = ?",
     [BH_SQL_DROP_DOCUMENT] = "DELETE FROM documents WHERE kind = ? AND key = ?",
     [BH_SQL_PUT_CHECKPOINT] =
         "INSERT OR REPLACE INTO checkpoints (size, note) VALUES (?, ?)",

@@ -30,6 +30,7 @@ enum bh_sql_statement {
     BH_SQL_PUT_TOKEN,
     BH_SQL_PUT_DOCUMENT,
     BH_SQL_DROP_DOCUMENT,
+    BH_SQL_DROP_TEXT,
     BH_SQL_PUT_CHECKPOINT,
     BH_SQL_PUT_REPLY,
     BH_SQL_DROP_REPLIES,
@@ -189,6 +190,7 @@ bh_rc bh_sqlite_put_record(void *self, uint64_t seq, const char *leaf, size_t le
 bh_rc bh_sqlite_prune_records(void *self, uint64_t first, uint64_t last, struct bh_err *err);
 bh_rc bh_sqlite_put_text(void *self, const struct bh_digest *digest, const char *text,
                          size_t length, struct bh_err *err);
+bh_rc bh_sqlite_drop_text(void *self, const struct bh_digest *digest, struct bh_err *err);
 bh_rc bh_sqlite_put_name(void *self, const struct bh_name_row *row, struct bh_err *err);
 bh_rc bh_sqlite_put_token(void *self, const struct bh_token_row *row, struct bh_err *err);
 bh_rc bh_sqlite_put_document(void *self, const struct bh_document_row *row, struct bh_err *err);

@@ -156,6 +156,19 @@ bh_sqlite_put_text(void *self, const struct bh_digest *digest, const char *text,
 }
 
 bh_rc
+bh_sqlite_drop_text(void *self, const struct bh_digest *digest, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bh_rc rc = bh_sqlite_write(store, BH_SQL_DROP_TEXT, &use, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_bytes(&use, digest->bytes, sizeof digest->bytes);
+    return bh_sqlite_written(store, &use, err);
+}
+
+bh_rc
 bh_sqlite_put_name(void *self, const struct bh_name_row *row, struct bh_err *err)
 {
     struct bh_sqlite *store = self;

@@ -316,6 +316,18 @@ keeps_texts(void **state)
     }
     MUST(f, get_text, &(struct bh_digest){ { 77 } }, f->arena, &text);
     BH_CHECK_EQ("large", strlen(text), sizeof large);
+    begin(f);
+    MUST(f, drop_text, &(struct bh_digest){ { 77 } });
+    MUST(f, drop_text, &unknown);
+    MUST(f, get_text, &(struct bh_digest){ { 77 } }, f->arena, &text); /* until the commit */
+    commit(f);
+    BH_CHECK_EQ("dropped", CALL(f, get_text, &(struct bh_digest){ { 77 } }, f->arena, &text),
+                BH_NOT_FOUND);
+    begin(f);
+    MUST(f, put_text, &(struct bh_digest){ { 77 } }, "again", 5);
+    commit(f);
+    MUST(f, get_text, &(struct bh_digest){ { 77 } }, f->arena, &text);
+    BH_CHECK_STR("again", text, "again");
     BH_CHECK_DONE();
 }
 

@@ -196,7 +196,7 @@ def wholly_or_not(site):
         .replace("  - {role: developer, principal: alice, tenant: acme/vision/batch}\n", "") \
         .replace("{name: bob, uid: 20002}", "{name: bob, uid: 20099}")
     try:
-        site.apply(text, site.client("erin"))
+        site.apply(text, site.client("erin"), "?prune=true")
     except Refused as error:
         equal("status", error.status, 409)
         equal("state", door.state()[0], 1)
@@ -217,7 +217,7 @@ def removed_and_back(site):
     "a tenant that is removed with its jobs can be declared again at once"
     site.submit("true", client=site.client("alice"), hold=True)
     without = "\n".join(line for line in tap.SITE.splitlines() if "vision/batch" not in line)
-    site.apply(without, site.client("erin"))
+    site.apply(without, site.client("erin"), "?prune=true")
     site.apply(tap.SITE, site.client("erin"))
     equal("work goes on", site.run("true", client=site.client("alice"))[0]["state"], "completed")
 

@@ -252,6 +252,9 @@ class Walk:
         for name in ("JOB_LIST", "JOB_WATCH", "GPU_LIST", "NODE_LIST", "TENANT_LIST", "SKU_LIST", "DATASET_LIST", "RECEIPT_LIST", "USAGE", "FORECAST",
                      "SITE_GET", "RECORD_LIST", "CHECKPOINT_LIST", "DEFRAG_SHOW", "LAYOUT_LIST", "KEY_LIST", "STATUS", "METRICS"):
             self.ask(name, by="erin")
+        revision = self.ask("SITE_REVISIONS", by="erin")["present"]
+        self.ask("SITE_REVISION", at=revision, by="erin")
+        self.ask("SITE_DIFF", query=f"from={revision}", by="erin")
         layout = {"layouts": [{"gpu": "all", "pieces": []}]}
         self.ask("LAYOUT_DIFF", layout, by="erin")
         self.ask("LAYOUT_APPLY", layout, by="erin")

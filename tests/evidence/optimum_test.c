@@ -562,7 +562,7 @@ try_case(struct small *small)
 {
     static const struct bh_engine_caps caps = {
         .tenants = 16, .skus = 8, .nodes = 4, .gpus = 12, .jobs = 128, .leases = 64,
-        .partitions = 256, .classes = 64 };
+        .partitions = 256, .classes = 64, .metered = 16 };
 
     memset(&small->site, 0, sizeof(small->site));
     small->story = bh_story_open_with(&caps);

@@ -40,9 +40,10 @@ mixed(uint64_t hash, uint64_t value)
 struct bh_engine_caps
 bh_play_caps(void)
 {
+    /* each tenant that used something keeps its row of the ledger: as many as ever come */
     return (struct bh_engine_caps){ .tenants = 48, .skus = 16, .nodes = 4, .gpus = 16,
                                     .jobs = 256, .leases = 128, .partitions = 512,
-                                    .classes = 128 };
+                                    .classes = 128, .metered = 8192 };
 }
 
 struct bh_engine *

@@ -16,7 +16,7 @@ enum { STEPS_MAX = 400, MEMORY = 9 << 17, OUTSTANDING = 64, SKUS = 4, TENANTS = 
 
 static const struct bh_engine_caps caps = { .tenants = 16, .skus = 8, .nodes = 3, .gpus = 6,
                                             .jobs = 48, .leases = 112, .partitions = 256,
-                                            .classes = 48 };
+                                            .classes = 48, .metered = 64 };
 
 struct tape {
     const uint8_t *at;

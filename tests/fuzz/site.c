@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/yaml.h"
 #include "model/site.h"
+#include "model/site_edits.h"
 #include "tests/fuzz/fuzz.h"
 
 static bh_rc
@@ -15,6 +16,26 @@ read_site(const char *json, size_t length, struct bh_arena *arena, struct bh_sit
     bh_rc rc = bh_json_decode(json, length, &bh_site_fields, ret_site, arena, err);
 
     return rc == BH_OK ? bh_site_check(ret_site, err) : rc;
+}
+
+static void
+take_line(void *self, const char *text, size_t length)
+{
+    BH_ASSERT(length <= BH_EDIT_LINE_MAX && !memchr(text, '\n', length));
+    ++*(uint32_t *)self;
+}
+
+/* What says the same is no change; each entry of a file beside an empty one is. */
+static void
+check_changes(const struct bh_site *site, const struct bh_site *again)
+{
+    static const struct bh_site empty;
+    uint32_t same = 0, all = 0;
+
+    bh_site_edits(site, again, take_line, &same);
+    bh_site_edits(&empty, site, take_line, &all);
+    BH_ASSERT(same == 0);
+    BH_ASSERT(all >= site->bindings.count + site->tenants.count + site->mounts.count);
 }
 
 static void
@@ -35,6 +56,7 @@ check_twice(const struct bh_site *site, struct bh_arena *arena)
             bh_json_encode(&second, &bh_site_fields, &again);
             BH_ASSERT(first.length == second.length);
             BH_ASSERT(memcmp(first.bytes, second.bytes, first.length) == 0);
+            check_changes(site, &again);
         }
     }
     bh_buf_fini(&first);

@@ -477,8 +477,9 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
             raise AssertionError(f"bulkhead {' '.join(args)}: status {done.returncode}: {done.stdout}{done.stderr}")
         return done
 
-    def apply(self, yaml_text, client=None):
-        return (client or self.client()).request("PUT", "/v1/site", yaml_text, {"Content-Type": "application/yaml"})
+    def apply(self, yaml_text, client=None, query=""):
+        """`query`, as in ?prune=true."""
+        return (client or self.client()).request("PUT", "/v1/site" + query, yaml_text, {"Content-Type": "application/yaml"})
 
     def submit(self, *args, client=None, **spec):
         spec = {"tenant": "acme/vision/batch", "sku": "small", "args": list(args), **spec}

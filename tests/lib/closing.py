@@ -36,6 +36,23 @@ def usage_adds_up(site):
         rows = sum(int(row[of]) for row in usage["items"])
         if rows != parts["tenants"]:
             wrong.append(f"usage: {of} of the rows is {rows}, not {parts['tenants']}")
+        for row in usage["items"]:
+            below = sum(int(other[of]) for other in usage["items"] if (other["tenant"] + "/").startswith(row["tenant"] + "/"))
+            if below != int(row["with_below"][of]):
+                wrong.append(f"usage: {of} of {row['tenant']} with all below it is {row['with_below'][of]}, not {below}")
+    return wrong
+
+
+def changes_are_told(site):
+    """Each site file that is another than the one before has its difference sealed in its record."""
+    wrong, last = [], None
+    for number, (leaf, _) in enumerate(read_store(site)[0]):
+        leaf = json.loads(leaf) if leaf else {}
+        if leaf.get("verb") != "site.apply" or leaf.get("res") != "ok" or "text" not in leaf:
+            continue
+        if last not in (None, leaf["text"]) and "sealed" not in leaf:
+            wrong.append(f"changes: record {number} does not say what its site file changed")
+        last = leaf["text"]
     return wrong
 
 
@@ -198,7 +215,7 @@ def no_error_is_logged(site):
 # ---- all of it ----
 
 ONLINE = {"usage": usage_adds_up, "orders": orders_are_answered}
-OFFLINE = {"log": log_is_whole, "log again": log_is_whole_again, "custody": memory_has_receipts}
+OFFLINE = {"log": log_is_whole, "changes": changes_are_told, "log again": log_is_whole_again, "custody": memory_has_receipts}
 ALWAYS = {"left": nothing_is_left, "logged": no_error_is_logged}
 
 

@@ -1,0 +1,20 @@
+#ifndef BH_DAEMON_REMOVALS_H
+#define BH_DAEMON_REMOVALS_H
+
+#include "daemon/core.h"
+
+/* What a name that a site file removes still has: a removal of anything on this list is asked
+ * for twice (`apply --prune`), and the list is in the record.
+ *
+ *   tenant     GPU-hours used, jobs, tenants below
+ *   principal  jobs, tokens that are valid, an account, passkeys, sessions
+ *   SKU        jobs that have not ended
+ *   dataset    running jobs that mount it */
+
+/* Append "tenants[acme/vision]: 1.500 GPU-hours used, 3 jobs (1 not ended)" and the line's end
+ * when the name of that id has anything. Nothing is appended for other kinds. Failures of the
+ * store. */
+BH_MUST_USE bh_rc bh_removal_put(struct bh_core *core, enum bh_name_kind kind, uint32_t id,
+                                 struct bh_buf *out, struct bh_err *err);
+
+#endif

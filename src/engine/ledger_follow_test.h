@@ -1,0 +1,40 @@
+#ifndef BH_ENGINE_LEDGER_FOLLOW_TEST_H
+#define BH_ENGINE_LEDGER_FOLLOW_TEST_H
+
+/* What an invoice relies on, from one look at the ledger to the next: no row goes down or is
+ * lost, also when its tenant is removed, and all rows with idle and unusable are physical time. */
+
+#include "engine/story_test.h"
+
+enum { BH_FOLLOWED_TENANTS = 1024 };
+
+struct bh_ledger_follow {
+    struct bh_metered_view rows[BH_FOLLOWED_TENANTS]; /* by tenant's id, as last seen */
+};
+
+static inline void
+bh_ledger_follow(struct bh_ledger_follow *follow, const struct bh_story *story)
+{
+    struct bh_ledger_view sums;
+    bh_part_ns compute = 0, memory = 0;
+    uint32_t cursor = 0;
+    struct bh_metered_view row;
+
+    while (bh_view_next_metered(story->engine, &cursor, story->now_ns, &row)) {
+        assert_true(row.tenant.v < BH_FOLLOWED_TENANTS);
+        assert_true(row.compute_ns >= follow->rows[row.tenant.v].compute_ns);
+        assert_true(row.memory_ns >= follow->rows[row.tenant.v].memory_ns);
+        follow->rows[row.tenant.v] = row;
+        compute += row.compute_ns;
+        memory += row.memory_ns;
+    }
+    for (uint32_t id = 1; id < BH_FOLLOWED_TENANTS; id++)
+        assert_true(follow->rows[id].compute_ns == 0
+                    || bh_view_metered(story->engine, (bh_tenant_id){ id }, story->now_ns, &row));
+    bh_view_ledger(story->engine, story->now_ns, &sums);
+    assert_true(compute == sums.tenants_compute && memory == sums.tenants_memory);
+    assert_true(compute + sums.idle_compute + sums.unusable_compute == sums.physical);
+    assert_true(memory + sums.idle_memory + sums.unusable_memory == sums.physical);
+}
+
+#endif

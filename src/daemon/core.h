@@ -55,7 +55,12 @@ struct bh_verify_order {
     uint32_t tenant;
     uint8_t req[16];                 /* request id of the wish, for the verdict's record */
 };
-enum { BH_CORE_VERIFIES_MAX = 256 };
+enum { BH_CORE_VERIFIES_MAX = 256, BH_CORE_CHECKS_MAX = 64 };
+
+struct bh_check {
+    bh_node_id node;         /* 0: none */
+    uint64_t again_at, pause; /* monotonic ns */
+};
 
 struct bh_core {
     const struct bh_daemon_config *config;
@@ -100,6 +105,7 @@ struct bh_core {
     uint32_t verify_count;
     struct bh_verify_order verifies_asked[BH_CORE_VERIFIES_MAX]; /* the last, in a ring */
     uint32_t verifies_next;
+    struct bh_check checks[BH_CORE_CHECKS_MAX]; /* of nodes that are put aside (daemon/checks.h) */
     struct bh_change *changes;       /* of the batch, for watchers */
     uint32_t change_count;
 };

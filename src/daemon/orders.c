@@ -320,6 +320,13 @@ bh_orders_find(const struct bh_core *core, bh_node_id node, uint64_t order,
     return false;
 }
 
+/* What the order asks for, this node does not allow or does not have. */
+static bool
+is_refusal(bh_rc rc)
+{
+    return rc == BH_DENIED || rc == BH_INVALID || rc == BH_RANGE || rc == BH_NOT_FOUND;
+}
+
 static struct bh_event
 answer_event(const struct bh_effect *effect, const struct bh_msg_outcome *outcome)
 {
@@ -328,13 +335,15 @@ answer_event(const struct bh_effect *effect, const struct bh_msg_outcome *outcom
     enum bh_outcome_kind kind = outcome->outcome <= most
                                     ? (enum bh_outcome_kind)outcome->outcome
                                     : BH_OUTCOME_FAILED;
+    bool failed = effect->kind == BH_FX_START && kind == BH_OUTCOME_FAILED;
 
     if (event.kind == BH_EV_SERVICED)
         event.u.serviced = (struct bh_ev_serviced){ effect->piece.gpu, kind, outcome->rc };
     else if (answers[effect->kind].piece)
         event.u.piece = (struct bh_ev_piece){ effect->piece.partition, kind, outcome->rc };
     else
-        event.u.lease = (struct bh_ev_lease){ effect->lease, kind, outcome->rc };
+        event.u.lease = (struct bh_ev_lease){ effect->lease, kind, outcome->rc, failed,
+                                              failed && is_refusal((bh_rc)outcome->rc) };
     return event;
 }
 
@@ -504,7 +513,8 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
         .u.ended = { { ended->lease },
                      ended->cause < BH_END_CAUSES ? (enum bh_end_cause)ended->cause
                                                   : BH_END_KEEPER_LOST,
-                     ended->exit_status, ended->ended_ns, ended->unasked },
+                     ended->exit_status, ended->ended_ns, ended->unasked,
+                     ended->cause == BH_END_START_FAILED },
     };
     struct bh_carried_note note;
     struct bh_job_view view;

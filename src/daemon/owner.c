@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "daemon/checks.h"
 #include "daemon/command.h"
 #include "daemon/links.h"
 #include "daemon/observer.h"
@@ -385,7 +386,7 @@ run_ticks(struct bh_owner_thread *owner, struct bh_err *err)
             break;
         rc = bh_core_step(owner->core, &entry, &event, err);
     }
-    return rc;
+    return rc == BH_OK ? bh_checks_ask(owner->core, err) : rc;
 }
 
 static void

@@ -12,7 +12,7 @@
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
 
-enum { LAYOUT = 11 };
+enum { LAYOUT = 12 };
 
 /* Where everything stands in a block of these capacities; returns its length. */
 static uint64_t

@@ -57,6 +57,8 @@ struct bh_ev_lease {
     bh_lease_id lease;
     enum bh_outcome_kind outcome;
     uint32_t rc;
+    bool elsewhere;      /* STARTED that failed: it is tried once more, elsewhere where it can be */
+    bool refused;        /* and that was for what the job asks for: it is tried on other nodes only */
 };
 
 /* A lease's process tree is gone for good. */
@@ -66,6 +68,7 @@ struct bh_ev_ended {
     int32_t exit_status; /* EXITED: 0..255; SIGNALLED: 128 + the signal */
     uint64_t ended_ns;
     bool unasked;        /* no stop had reached it: what ended it outranks why it was to end */
+    bool elsewhere;      /* START_FAILED: as in bh_ev_lease */
 };
 
 /* ---- commands ---- */
@@ -121,6 +124,7 @@ enum bh_event_kind {
     BH_EV_HEALTH,
     BH_EV_SERVICED,
     BH_EV_CORDON,
+    BH_EV_CHECKED,
     BH_EVENT_KINDS
 };
 
@@ -145,6 +149,7 @@ struct bh_event {
         struct bh_ev_health health;
         struct bh_ev_serviced serviced;
         struct bh_ev_cordon cordon;
+        struct bh_ev_checked checked;
     } u;
 };
 

@@ -389,6 +389,8 @@ answer_some(struct history *history, uint32_t bad_percent)
     if (outcome == BH_OUTCOME_CONTEXT_HELD && is_of_piece(&story->effects[at]))
         outcome = BH_OUTCOME_UNCLEAN;
     event = bh_story_answer(&story->effects[at], outcome);
+    if (event.kind == BH_EV_STARTED && outcome == BH_OUTCOME_FAILED)
+        event.u.lease.elsewhere = !(event.u.lease.refused = chance(history, 20)) || chance(history, 50);
     story->effect_count--;
     memmove(&story->effects[at], &story->effects[at + 1],
             (story->effect_count - at) * sizeof(story->effects[0]));
@@ -502,7 +504,7 @@ fall_ill(struct history *history)
     play(history, &event);
 }
 
-/* Operators hold GPUs and nodes back, and let them go again. */
+/* Operators hold GPUs and nodes back, and let them go again; or a node is checked. */
 static void
 cordon_some(struct history *history)
 {
@@ -514,6 +516,8 @@ cordon_some(struct history *history)
         event.u.cordon.node.v = 1 + draw(history, NODES);
     event.u.cordon.held = chance(history, 70) ? BH_HELD_NOT : (enum bh_held)draw(history, BH_HELDS);
     event.u.cordon.clear_fault = chance(history, 70);
+    if (chance(history, 30))
+        event = (struct bh_event){ .kind = BH_EV_CHECKED, .u.checked = { { 1 }, draw(history, 2) } };
     play(history, &event);
 }
 
@@ -537,9 +541,7 @@ send_nonsense(struct history *history)
 static void
 tick(struct history *history)
 {
-    struct bh_event event = { .kind = BH_EV_TICK };
-
-    play(history, &event);
+    play(history, &(struct bh_event){ .kind = BH_EV_TICK });
 }
 
 static void
@@ -579,8 +581,6 @@ happen(struct history *history)
         set_settings(history);
     else if (what < 997)
         declare(history);
-    else if (what < 994)
-        fall_ill(history);
     else if (what < 998)
         cordon_some(history);
     else

@@ -29,6 +29,7 @@ struct lease_news {
     bool unasked;              /* ENDED: by itself, before a stop reached it */
     uint64_t for_job;          /* SUSPEND, STOP: id of who needs the room, or 0 */
     uint32_t gpu;              /* CARVE_FAILED: id */
+    bool elsewhere, refused;   /* START_FAILED, ENDED by that: as in bh_ev_lease */
 };
 
 bool bh_lease_allows(const struct bh_engine *engine, uint32_t lease, enum lease_event event);

@@ -65,6 +65,11 @@ struct node {
     uint64_t cpu_used, memory_used;  /* by leases: engine/host.h */
     uint32_t lasting;     /* of the leases, those of services and interactive jobs */
     uint32_t reboots;     /* of its GPUs, those that need one */
+    /* engine/unchecked.h: ids of the last job whose start failed, with none that came well since,
+     * of its tenant, and of the job before; when the last check passed. */
+    uint64_t failed_job, failed_before, passed_ns;
+    uint32_t failed_tenant;
+    uint8_t unchecked, spare[3];
 };
 
 /* A GPU's health: engine/health.h. */
@@ -161,6 +166,7 @@ struct job {
     uint8_t count, kind, priority, contract;
     uint8_t state;
     uint8_t hold : 1, moved : 1; /* moved: it was last stopped for that */
+    uint8_t again : 1, retried : 1; /* its start failed and is tried again; was tried again */
     uint8_t cause, carve_failures;
     uint8_t gang;        /* members */
     uint8_t verdict;     /* why it will end or be requeued: its first member that failed */
@@ -227,6 +233,7 @@ struct class {
     uint8_t count, priority, hold, gang;
     uint8_t length, unused[3]; /* its time limit's power of two + 1; 0: none */
     uint32_t avoid_gpu;      /* id; where a carve failed */
+    uint32_t avoid_node;     /* id; where a start failed */
     uint64_t avoid_until_ns;
     uint64_t avoid_generation;
 };

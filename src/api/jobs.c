@@ -11,6 +11,7 @@
 #include "api/kept.h"
 #include "api/members.h"
 #include "api/receipts.h"
+#include "api/serves.h"
 #include "api/starts.h"
 #include "api/traffic.h"
 #include "api/visible.h"
@@ -698,6 +699,36 @@ read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command *com
     return rc;
 }
 
+/* No node gives what the job asks for: it is refused, but for a better reason first, if the owner has
+ * one (who may not submit it learns nothing of nodes, and the denial is recorded). */
+static bh_rc
+refuse_unserved(struct bh_call *call, struct bh_command *command, const struct bh_err *unserved,
+                struct bh_err *err)
+{
+    struct bh_answer answer;
+    bh_rc rc;
+
+    command->dry_run = true;
+    rc = bh_call_command(call, command, &answer, err);
+    if (rc == BH_OK && answer.replayed) {
+        bh_buf_puts(&call->reply->body, answer.replayed);
+        return BH_OK;
+    }
+    if (rc == BH_OK)
+        *err = *unserved;
+    return err->rc;
+}
+
+static bh_rc
+send_submission(struct bh_call *call, struct bh_command *command, struct bh_err *err)
+{
+    struct bh_err unserved;
+
+    if (bh_serves_check(call, command->spec, &command->numbers, &unserved) != BH_OK)
+        return refuse_unserved(call, command, &unserved, err);
+    return bh_call_send(call, command, err);
+}
+
 bh_rc
 bh_jobs_submit(struct bh_call *call, struct bh_err *err)
 {
@@ -712,7 +743,7 @@ bh_jobs_submit(struct bh_call *call, struct bh_err *err)
     bh_json_encode(&text, &bh_job_spec_fields, &spec);
     command.text = bh_buf_text(&text);
     command.text_length = text.length;
-    rc = command.text ? bh_call_send(call, &command, err)
+    rc = command.text ? send_submission(call, &command, err)
                       : bh_err_set(err, BH_FULL, "the job is too large");
     bh_buf_fini(&text);
     return rc;

@@ -130,6 +130,8 @@ put_node(struct node_list *list, const char *name, uint32_t id)
     if (from)
         bh_json_str(w, "runtime", bh_json_text(bh_json_get(from, "runtime"), ""));
     bh_json_str(w, "state", from ? "up" : "down");
+    if (host->unchecked)
+        bh_json_bool(w, "unchecked", true);
     if (host->up) {
         bh_json_u64(w, "used_cpu_milli", host->cpu_used);
         bh_json_u64(w, "used_memory_mib", host->memory_used);

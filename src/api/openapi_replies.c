@@ -146,13 +146,13 @@ static const struct member receipt_members[] = {
     { "receipt", "object", "as its digest was taken, for who may see the whole site", false },
     { "record", "integer", "of the audit log, that has its digest", true },
     { "residue", "integer", "samples that held something before", true },
-    { "result", "string", "clean, unsampled or failed", true },
+    { "result", "string", "clean, partial, unsampled, interrupted or failed", true },
     { "samples", "integer", "pages read back, each time", true },
     { "start", "integer", "the first memory slice", true },
     { "tenant", "string", "whose it was going to be", true },
     { "tries", "integer", "how often it was tried", true },
     { "unfilled", "integer", "samples that did not read back as they were filled", true },
-    { "why", "string", "of one that failed or was not sampled", false },
+    { "why", "string", "of one that is not clean", false },
 };
 
 static const struct member receipts_members[] = {

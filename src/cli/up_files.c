@@ -351,8 +351,9 @@ put_node_conf(struct bh_buf *out, const struct bh_up *up)
 
     }
     bh_buf_printf(out,
-                  "# the simulated driver, and the cores and memory of a server that would have it\n"
-                  "offer_cpu_milli = 256000\noffer_memory_mib = 2097152\n"
+                  "# the simulated driver, and the cores of a server that would have it: jobs share those of\n"
+                  "# this machine; memory cannot be shared so, and is what this machine has\n"
+                  "offer_cpu_milli = 256000\n"
                   "nvml_library = %s/libnvidia-ml.so.1\ndriver_lib_dir = %s\n"
                   "driver_env = BULKHEAD_SIM_STATE=%s\nproc_root = %s/proc\n"
                   "job_driver_mount = %s/view/{minor}-{gi}:/run/bulkhead-sim/view\n"

@@ -318,6 +318,8 @@ put_node_state(struct bh_buf *out, bh_json_value node)
     put_text(out, bh_json_get(node, "state"));
     if (is_held(node, "held"))
         bh_buf_puts(out, is_drained_by(node, "held") ? ", drained" : ", cordoned");
+    if (bh_json_truth(bh_json_get(node, "unchecked")))
+        bh_buf_puts(out, ", unchecked: jobs failed to start");
     if (bh_json_truth(bh_json_get(node, "needs_reboot")))
         bh_buf_puts(out, ", needs a reboot");
     if (strcmp(isolation, "broken") == 0 || strcmp(isolation, "unfinished") == 0)

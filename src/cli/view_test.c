@@ -119,6 +119,8 @@ static const struct {
       "{\"state\":\"up\",\"held\":\"no\",\"isolation\":\"verified\"}", "up" },
     { "node to reboot", BH_CELL_NODE_STATE, "",
       "{\"state\":\"up\",\"held\":\"drain\",\"needs_reboot\":true}", "up, drained, needs a reboot" },
+    { "node to check", BH_CELL_NODE_STATE, "",
+      "{\"state\":\"up\",\"held\":\"no\",\"unchecked\":true}", "up, unchecked: jobs failed to start" },
     { "unmanaged", BH_CELL_GPU_STATE, "", "{\"managed\":false}", "unmanaged" },
     { "assumed", BH_CELL_ASSUMED, "", "{\"assumed\":true}", "assumed" },
     { "quotas", BH_CELL_QUOTAS, "l", "{\"l\":[{\"sku\":\"small\",\"used\":1,\"limit\":2},"

@@ -61,7 +61,12 @@ struct bh_verify_order {
     uint32_t principal;              /* who asked first; 0: an administrator */
     uint64_t asked_ns;               /* 0: answered */
 };
-enum { BH_CORE_VERIFIES_MAX = 256 };
+enum { BH_CORE_VERIFIES_MAX = 256, BH_CORE_CHECKS_MAX = 64 };
+
+struct bh_check {
+    bh_node_id node;         /* 0: none */
+    uint64_t again_at, pause; /* monotonic ns */
+};
 
 /* Whether the disk of the state folder is nearly full, and when that was looked at. */
 struct bh_disk {
@@ -117,6 +122,7 @@ struct bh_core {
     uint32_t verify_count;
     struct bh_verify_order verifies_asked[BH_CORE_VERIFIES_MAX]; /* the last, in a ring */
     uint32_t verifies_next;
+    struct bh_check checks[BH_CORE_CHECKS_MAX]; /* of nodes that are put aside (daemon/checks.h) */
     struct bh_change *changes;       /* of the batch, for watchers */
     uint32_t change_count;
 };

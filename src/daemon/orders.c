@@ -332,6 +332,13 @@ time_of(const struct bh_core *core, uint64_t late_ns)
     return late_ns >= LATE_LEAST_NS && late_ns < now_ns ? now_ns - late_ns : 0;
 }
 
+/* What the order asks for, this node does not allow or does not have. */
+static bool
+is_refusal(bh_rc rc)
+{
+    return rc == BH_DENIED || rc == BH_INVALID || rc == BH_RANGE || rc == BH_NOT_FOUND;
+}
+
 static struct bh_event
 answer_event(const struct bh_core *core, const struct bh_effect *effect,
              const struct bh_msg_outcome *outcome)
@@ -341,6 +348,7 @@ answer_event(const struct bh_core *core, const struct bh_effect *effect,
     enum bh_outcome_kind kind = outcome->outcome <= most
                                     ? (enum bh_outcome_kind)outcome->outcome
                                     : BH_OUTCOME_FAILED;
+    bool failed = effect->kind == BH_FX_START && kind == BH_OUTCOME_FAILED;
 
     if (event.kind == BH_EV_SERVICED)
         event.u.serviced = (struct bh_ev_serviced){ effect->piece.gpu, kind, outcome->rc };
@@ -349,7 +357,9 @@ answer_event(const struct bh_core *core, const struct bh_effect *effect,
     else
         event.u.lease = (struct bh_ev_lease){ effect->lease, kind, outcome->rc,
                                               event.kind == BH_EV_STARTED
-                                                  ? time_of(core, outcome->late_ns) : 0 };
+                                                  ? time_of(core, outcome->late_ns) : 0,
+                                              failed,
+                                              failed && is_refusal((bh_rc)outcome->rc) };
     return event;
 }
 
@@ -521,7 +531,8 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
                                                   : BH_END_KEEPER_LOST,
                      ended->exit_status, ended->ended_ns, time_of(core, ended->late_ns),
                      ended->unasked,
-                     ended->unasked && ended->cause == BH_END_EXITED && ended->exit_status == 0 },
+                     ended->unasked && ended->cause == BH_END_EXITED && ended->exit_status == 0,
+                     ended->cause == BH_END_START_FAILED },
     };
     struct bh_carried_note note;
     struct bh_job_view view;

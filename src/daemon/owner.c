@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/allowance.h"
+#include "daemon/checks.h"
 #include "daemon/command.h"
 #include "daemon/links.h"
 #include "daemon/observer.h"
@@ -402,7 +403,7 @@ run_ticks(struct bh_owner_thread *owner, struct bh_err *err)
             break;
         rc = bh_core_step(owner->core, &entry, &event, err);
     }
-    return rc;
+    return rc == BH_OK ? bh_checks_ask(owner->core, err) : rc;
 }
 
 static void

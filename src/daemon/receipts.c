@@ -60,6 +60,14 @@ put(struct bh_core *core, const char *key, const struct bh_receipt_row *receipt,
 }
 
 static bh_rc
+rc_of(const struct bh_msg_receipt *receipt)
+{
+    if (receipt->result == BH_SCRUB_INTERRUPTED)
+        return BH_UNAVAILABLE;
+    return receipt->result == BH_SCRUB_FAILED ? BH_IO : BH_OK;
+}
+
+static bh_rc
 record(struct bh_core *core, const struct bh_receipt_row *row, struct bh_err *err)
 {
     const struct bh_msg_receipt *receipt = &row->receipt;
@@ -71,7 +79,7 @@ record(struct bh_core *core, const struct bh_receipt_row *row, struct bh_err *er
                                     .verb = "node.scrubbed",
                                     .obj = { "piece", receipt->partition } };
 
-    return bh_core_note(core, &entry, receipt->result == BH_SCRUB_FAILED ? BH_IO : BH_OK, err);
+    return bh_core_note(core, &entry, rc_of(receipt), err);
 }
 
 bh_rc

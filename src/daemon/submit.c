@@ -189,6 +189,7 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     struct bh_event event = { .kind = BH_EV_SUBMIT };
     struct bh_denial check;
     struct bh_entry entry;
+    struct bh_reason why;
     bh_rc rc = prepare(core, command, &event, err);
 
     if (rc != BH_OK)
@@ -209,6 +210,8 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     entry.job_name = command->spec->name;
     if (command->dry_run)
         return rehearse(core, &event, ret_answer, err);
+    if (!bh_engine_hosts_ever(core->state.engine, &event.u.submit, &why))
+        return bh_command_refusal(core, &entry, BH_RANGE, &why, err);
     rc = seal_and_record(core, command, &event, &entry, err);
     if (rc != BH_OK)
         return rc;

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/allowance.h"
+#include "daemon/checks.h"
 #include "daemon/command.h"
 #include "policy/operations.h"
 
@@ -214,6 +215,7 @@ bh_verify_take(struct bh_core *core, bh_node_id node, const struct bh_msg_verdic
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
                               .phase = BH_PHASE_EVENT, .verb = "isolation.verdict",
                               .obj = { .type = "node", .id = node.v } };
+    struct bh_event event;
 
     for (uint32_t i = 0; verdict->request && i < BH_CORE_VERIFIES_MAX; i++) {
         struct bh_verify_order *asked = &core->verifies_asked[i];
@@ -234,6 +236,11 @@ bh_verify_take(struct bh_core *core, bh_node_id node, const struct bh_msg_verdic
     else if (verdict->result == BH_CHECK_FAIL)
         bh_log(WALL_BROKEN, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
                BH_STR("why", verdict->why));
+    if (bh_checks_event(core, node, verdict, &event)) {
+        if (verdict->result == BH_CHECK_PASS)
+            bh_log(NODE_CHECKED, BH_U64("node", node.v));
+        return bh_core_step(core, &entry, &event, err);
+    }
     return bh_core_note(core, &entry, results[verdict->result], err);
 }
 

@@ -538,6 +538,15 @@ admit_cordon(struct bh_engine *engine, const struct bh_event *event, struct bh_r
                                                         : BH_REASON_WRONG_STATE, rc);
 }
 
+static bh_rc
+admit_checked(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+{
+    if (event->u.checked.outcome != BH_OUTCOME_OK && event->u.checked.outcome != BH_OUTCOME_FAILED)
+        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    return node_find(engine, event->u.checked.node.v)
+               ? BH_OK : refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+}
+
 bh_rc
 bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
@@ -555,6 +564,7 @@ bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reaso
         [BH_EV_MOVE] = admit_move,
         [BH_EV_STANDING] = admit_standing,           [BH_EV_HEALTH] = admit_health,
         [BH_EV_SERVICED] = admit_serviced,   [BH_EV_CORDON] = admit_cordon,
+        [BH_EV_CHECKED] = admit_checked,
     };
     bh_rc rc = BH_OK;
 

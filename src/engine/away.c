@@ -28,6 +28,8 @@ bh_away_of(const struct bh_engine *engine, const struct gpu *gpu)
         return BH_REASON_CORDONED_NODE;
     if (gpu->held)
         return BH_REASON_CORDONED;
+    if (node->unchecked)
+        return BH_REASON_UNCHECKED;
     if (gpu->health.state == BH_HEALTH_QUARANTINED)
         return BH_REASON_QUARANTINED;
     if (node->reboots)

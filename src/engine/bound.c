@@ -178,7 +178,8 @@ is_offered(const struct bh_bid *bid, uint32_t slot)
     const struct gpu *gpu = gpu_at(engine, slot);
 
     return gpu->model == sku_at(engine, bid->need->sku)->models[bid->row]
-           && gpu->id != bid->need->avoid_gpu && bh_room_offered(engine, gpu);
+           && gpu->id != bid->need->avoid_gpu
+           && gpu->node != bid->need->avoid_node && bh_room_offered(engine, gpu);
 }
 
 static bool

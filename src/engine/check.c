@@ -295,7 +295,7 @@ check_gpus(struct inspection *in)
 {
     const struct totals *totals = &in->engine->core.totals;
     uint64_t physical = 0, leased = 0, unusable = 0;
-    uint32_t crowded, astray;
+    uint32_t crowded, astray, unchecked = 0;
 
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_GPU, &slot);) {
         const struct gpu *gpu = gpu_at(in->engine, slot);
@@ -309,9 +309,13 @@ check_gpus(struct inspection *in)
                   + gpu->dedicated_memory;
         unusable += gpu->unusable_compute + gpu->unusable_memory;
     }
-    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_NODE, &slot);)
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_NODE, &slot);) {
         if (!check_counts(in, slot))
             return false;
+        unchecked += node_at(in->engine, slot)->unchecked;
+    }
+    if (unchecked != in->engine->core.unchecked)
+        return broken(in, "nodes", unchecked, "that are unchecked are miscounted");
     if (!bh_health_counted(in->engine))
         return broken(in, "gpus", 0, "that are reset or need a reboot are miscounted");
     if (!bh_alike_check(in->engine, &astray))

@@ -4,6 +4,7 @@
 #include "engine/ledger.h"
 #include "engine/order.h"
 #include "engine/slots.h"
+#include "engine/unchecked.h"
 
 bh_rc
 bh_cordon_check(const struct bh_engine *engine, const struct bh_ev_cordon *cordon)
@@ -36,6 +37,8 @@ bh_cordon_set(struct work *work, const struct bh_ev_cordon *cordon)
         gpu_at(engine, gpu)->held = (uint8_t)cordon->held;
     else
         node_at(engine, node)->held = (uint8_t)cordon->held;
+    if (node && cordon->held == BH_HELD_NOT)
+        bh_unchecked_clear(work, node);
     for (uint32_t at = gpu ? gpu : node_at(engine, node)->first_gpu; at;
          at = gpu ? 0 : gpu_at(engine, at)->next_on_node) {
         bh_ledger_refresh(engine, at);

@@ -27,6 +27,7 @@ const char *const bh_event_names[BH_EVENT_KINDS] = {
     [BH_EV_HEALTH] = "health",
     [BH_EV_SERVICED] = "serviced",
     [BH_EV_CORDON] = "cordon",
+    [BH_EV_CHECKED] = "checked",
 };
 
 const char *const bh_quota_scope_names[BH_QUOTA_SCOPES] = {
@@ -164,15 +165,18 @@ static const struct bh_field piece_rows[] = {
 
 static const struct bh_field lease_rows[] = {
     BH_F(struct bh_ev_lease, at_ns, BH_FIELD_NS),
+    BH_F(struct bh_ev_lease, elsewhere, BH_FIELD_BOOL),
     ID64(struct bh_ev_lease, lease),
     BH_F_ENUM(struct bh_ev_lease, outcome, outcome_names),
     BH_F(struct bh_ev_lease, rc, BH_FIELD_U32),
+    BH_F(struct bh_ev_lease, refused, BH_FIELD_BOOL),
 };
 
 static const struct bh_field ended_rows[] = {
     BH_F(struct bh_ev_ended, at_ns, BH_FIELD_NS),
     BH_F_ENUM(struct bh_ev_ended, cause, bh_end_cause_names),
     BH_F(struct bh_ev_ended, completed, BH_FIELD_BOOL),
+    BH_F(struct bh_ev_ended, elsewhere, BH_FIELD_BOOL),
     BH_F(struct bh_ev_ended, ended_ns, BH_FIELD_NS),
     BH_F(struct bh_ev_ended, exit_status, BH_FIELD_I32),
     ID64(struct bh_ev_ended, lease),
@@ -279,6 +283,11 @@ static const struct bh_field cordon_rows[] = {
     ID32(struct bh_ev_cordon, node),
 };
 
+static const struct bh_field checked_rows[] = {
+    ID32(struct bh_ev_checked, node),
+    BH_F_ENUM(struct bh_ev_checked, outcome, outcome_names),
+};
+
 static const struct bh_fields tenant_fields =
     BH_FIELDS("tenant", struct bh_ev_tenant, tenant_rows);
 static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_ev_sku, sku_rows);
@@ -306,6 +315,9 @@ static const struct bh_fields serviced_fields =
     BH_FIELDS("serviced", struct bh_ev_serviced, serviced_rows);
 static const struct bh_fields cordon_fields =
     BH_FIELDS("cordon", struct bh_ev_cordon, cordon_rows);
+
+static const struct bh_fields checked_fields =
+    BH_FIELDS("checked", struct bh_ev_checked, checked_rows);
 
 static const struct bh_fields outlook_fields =
     BH_FIELDS("outlook", struct bh_ev_outlook, outlook_rows);
@@ -337,6 +349,7 @@ bh_event_fields(enum bh_event_kind kind)
         [BH_EV_HEALTH] = &health_fields,
         [BH_EV_SERVICED] = &serviced_fields,
         [BH_EV_CORDON] = &cordon_fields,
+        [BH_EV_CHECKED] = &checked_fields,
     };
 
     return (uint32_t)kind < BH_EVENT_KINDS ? fields[kind] : NULL;

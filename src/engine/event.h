@@ -58,6 +58,8 @@ struct bh_ev_lease {
     enum bh_outcome_kind outcome;
     uint32_t rc;
     uint64_t at_ns;      /* engine time, STARTED: when it began; 0: now */
+    bool elsewhere;      /* STARTED that failed: it is tried once more, elsewhere where it can be */
+    bool refused;        /* and that was for what the job asks for: it is tried on other nodes only */
 };
 
 /* A lease's process tree is gone for good. */
@@ -70,6 +72,7 @@ struct bh_ev_ended {
     bool unasked;        /* no stop had reached it: what ended it outranks why it was to end */
     bool completed;      /* its command was done (status 0) before any stop reached it: that is its
                             end, whatever it was to be stopped for */
+    bool elsewhere;      /* START_FAILED: as in bh_ev_lease */
 };
 
 /* ---- commands ---- */
@@ -125,6 +128,7 @@ enum bh_event_kind {
     BH_EV_HEALTH,
     BH_EV_SERVICED,
     BH_EV_CORDON,
+    BH_EV_CHECKED,
     BH_EVENT_KINDS
 };
 
@@ -149,6 +153,7 @@ struct bh_event {
         struct bh_ev_health health;
         struct bh_ev_serviced serviced;
         struct bh_ev_cordon cordon;
+        struct bh_ev_checked checked;
     } u;
 };
 

@@ -43,6 +43,12 @@ enum bh_held {
 };
 extern const char *const bh_held_names[BH_HELDS];
 
+/* A node tried whether it can start a sandbox of its own whose walls hold. */
+struct bh_ev_checked {
+    bh_node_id node;
+    enum bh_outcome_kind outcome;
+};
+
 struct bh_ev_cordon {
     bh_gpu_id gpu;             /* one of the two; 0: not it */
     bh_node_id node;

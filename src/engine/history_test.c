@@ -387,6 +387,8 @@ answer_some(struct history *history, uint32_t bad_percent)
         && (story->effects[at].kind == BH_FX_CARVE || story->effects[at].kind == BH_FX_DESTROY))
         outcome = BH_OUTCOME_UNCLEAN;
     event = bh_story_answer(&story->effects[at], outcome);
+    if (event.kind == BH_EV_STARTED && outcome == BH_OUTCOME_FAILED)
+        event.u.lease.elsewhere = !(event.u.lease.refused = chance(history, 20)) || chance(history, 50);
     story->effect_count--;
     memmove(&story->effects[at], &story->effects[at + 1],
             (story->effect_count - at) * sizeof(story->effects[0]));
@@ -501,7 +503,7 @@ fall_ill(struct history *history)
     play(history, &event);
 }
 
-/* Operators hold GPUs and nodes back, and let them go again. */
+/* Operators hold GPUs and nodes back, and let them go again; or a node is checked. */
 static void
 cordon_some(struct history *history)
 {
@@ -513,6 +515,8 @@ cordon_some(struct history *history)
         event.u.cordon.node.v = 1 + draw(history, NODES);
     event.u.cordon.held = chance(history, 70) ? BH_HELD_NOT : (enum bh_held)draw(history, BH_HELDS);
     event.u.cordon.clear_fault = chance(history, 70);
+    if (chance(history, 30))
+        event = (struct bh_event){ .kind = BH_EV_CHECKED, .u.checked = { { 1 }, draw(history, 2) } };
     play(history, &event);
 }
 
@@ -536,9 +540,7 @@ send_nonsense(struct history *history)
 static void
 tick(struct history *history)
 {
-    struct bh_event event = { .kind = BH_EV_TICK };
-
-    play(history, &event);
+    play(history, &(struct bh_event){ .kind = BH_EV_TICK });
 }
 
 static void

@@ -197,6 +197,45 @@ bh_host_room_ever(const struct bh_engine *engine, uint32_t job, uint32_t slot)
     return members_in(node, &(struct amounts){ node->cpu_milli, node->memory_mib }, &each);
 }
 
+static bool
+has_model(const struct bh_engine *engine, const struct node *node, uint32_t sku)
+{
+    for (uint32_t row = 0; row < sku_at(engine, sku)->model_count; row++)
+        if (node->models >> sku_at(engine, sku)->models[row] & 1)
+            return true;
+    return false;
+}
+
+bool
+bh_engine_hosts_ever(const struct bh_engine *engine, const struct bh_ev_submit *submit,
+                     struct bh_reason *ret_why)
+{
+    struct amounts each = { submit->cpu_milli, submit->memory_mib }, most = { 0, 0 };
+    uint64_t members = 0, gang = submit->gang ? submit->gang : 1;
+    uint32_t sku = sku_find(engine, submit->sku.v);
+    bool cores = false;
+
+    for (uint32_t slot = 0; sku && members < gang && bh_slot_next(engine, TABLE_NODE, &slot);) {
+        const struct node *node = node_at(engine, slot);
+
+        if (!has_model(engine, node, sku))
+            continue;
+        members += members_in(node, &(struct amounts){ node->cpu_milli, node->memory_mib }, &each);
+        cores = cores || !node->cpu_milli || node->cpu_milli >= each.cpu_milli;
+        most.cpu_milli = node->cpu_milli > most.cpu_milli ? node->cpu_milli : most.cpu_milli;
+        most.memory_mib = node->memory_mib > most.memory_mib ? node->memory_mib : most.memory_mib;
+    }
+    if (members >= gang || (most.cpu_milli == 0 && most.memory_mib == 0))
+        return true;
+    if (cores)
+        *ret_why = (struct bh_reason){ .code = BH_REASON_NEVER_MEMORY, .wanted = each.memory_mib,
+                                       .limit = most.memory_mib };
+    else
+        *ret_why = (struct bh_reason){ .code = BH_REASON_NEVER_CORES, .wanted = each.cpu_milli,
+                                       .limit = most.cpu_milli };
+    return false;
+}
+
 static uint32_t
 rest_of(uint32_t has, uint64_t used)
 {

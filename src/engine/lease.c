@@ -13,6 +13,7 @@
 #include "engine/quota.h"
 #include "engine/room.h"
 #include "engine/slots.h"
+#include "engine/unchecked.h"
 #include "engine/way.h"
 
 enum { CARVE_FAILURES_MAX = 3 };
@@ -365,6 +366,8 @@ run(struct work *work, uint32_t slot, const struct lease_news *news)
     began_ns = time_of(work, news, lease->since_ns);
     lease->since_ns = work->now_ns; /* leases are in order of it */
     lease->ran_ns += work->now_ns - began_ns;
+    job->retried = 0;
+    bh_unchecked_forget(work->engine, lease->node);
     if (job->started_ns == 0)
         job->started_ns = began_ns;
     bh_order_stir(work->engine);
@@ -487,6 +490,8 @@ fate_of(const struct job *job, enum bh_end_cause cause, int32_t exit_status)
     BH_ASSERT((uint32_t)cause < BH_END_CAUSES);
     if (cause == BH_END_EXITED)
         return exit_status == 0 ? FATE_COMPLETED : FATE_FAILED;
+    if (cause == BH_END_START_FAILED) /* its command never began */
+        return job->again ? FATE_REQUEUED : FATE_FAILED;
     if (fates[cause] == FATE_REQUEUED && job->contract == BH_CONTRACT_NEVER)
         return FATE_FAILED;
     return (enum fate)fates[cause];
@@ -510,6 +515,8 @@ conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit
         return;
     }
     job->restarts++;
+    job->retried = job->retried || job->again;
+    job->again = 0;
     bh_job_requeue(work, slot, cause);
 }
 
@@ -589,6 +596,47 @@ credit(struct work *work, uint32_t slot, uint64_t ended_ns)
     }
 }
 
+/* Elsewhere first, where there is another place for it. */
+static void
+avoid(struct work *work, uint32_t job, uint32_t gpu, uint32_t node)
+{
+    struct bh_engine *engine = work->engine;
+    struct class *class = class_at(engine, job_at(engine, job)->class);
+
+    class->avoid_gpu = gpu;
+    class->avoid_node = node;
+    class->avoid_generation = engine->core.generation;
+    class->avoid_until_ns = work->now_ns + AVOID_NS;
+}
+
+/* Whether another node is up, with GPUs. */
+static bool
+has_another(const struct bh_engine *engine, uint32_t node)
+{
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_NODE, &slot);)
+        if (slot != node && node_at(engine, slot)->up && node_at(engine, slot)->gpu_count > 0)
+            return true;
+    return false;
+}
+
+/* The lease's job did not begin. */
+static void
+miss_start(struct work *work, uint32_t slot, const struct lease_news *news)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t at = lease_at(engine, slot)->job, node = lease_at(engine, slot)->node;
+    struct job *job = job_at(engine, at);
+
+    if (news->elsewhere && !news->refused)
+        bh_unchecked_note(work, node, at);
+    job->again = news->elsewhere && !job->retried && (!news->refused || has_another(engine, node));
+    retire(work, slot, BH_END_START_FAILED, news->exit_status);
+    if (!news->elsewhere || job->state != BH_JOB_PENDING)
+        return;
+    avoid(work, at, 0, (uint32_t)node_at(engine, node)->id);
+    bh_order_open_window(engine); /* what it avoided before may do now */
+}
+
 static void
 end(struct work *work, uint32_t slot, const struct lease_news *news)
 {
@@ -603,7 +651,10 @@ end(struct work *work, uint32_t slot, const struct lease_news *news)
     if (lease->stop_cause != BH_END_NONE && !ended_first(lease, news))
         cause = (enum bh_end_cause)lease->stop_cause;
     blame(work, lease->job, cause, lease->for_job);
-    retire(work, slot, cause, news->exit_status);
+    if (cause == BH_END_START_FAILED)
+        miss_start(work, slot, news);
+    else
+        retire(work, slot, cause, news->exit_status);
     work->ended_ns = 0;
 }
 
@@ -625,7 +676,10 @@ fail_start(struct work *work, uint32_t slot, const struct lease_news *news)
     for (uint32_t i = 0; i < lease->count; i++)
         closed |= gpu_at(work->engine, gpu_find(work->engine, lease->places[i].gpu))->fenced
                   == FENCE_KEEPS;
-    retire(work, slot, closed ? BH_END_GPU_LOST : BH_END_START_FAILED, 0);
+    if (closed)
+        retire(work, slot, BH_END_GPU_LOST, 0);
+    else
+        miss_start(work, slot, news);
 }
 
 static void
@@ -634,7 +688,6 @@ fail_carve(struct work *work, uint32_t slot, const struct lease_news *news)
     struct bh_engine *engine = work->engine;
     uint32_t job_slot = lease_at(engine, slot)->job;
     struct job *job = job_at(engine, job_slot);
-    struct class *class;
 
     disband(work, job_slot);
     job->carve_failures++;
@@ -644,8 +697,5 @@ fail_carve(struct work *work, uint32_t slot, const struct lease_news *news)
     }
     bh_order_open_window(engine);
     bh_job_requeue(work, job_slot, BH_END_CARVE_FAILED);
-    class = class_at(engine, job->class);
-    class->avoid_gpu = news->gpu;
-    class->avoid_generation = engine->core.generation;
-    class->avoid_until_ns = work->now_ns + AVOID_NS;
+    avoid(work, job_slot, news->gpu, 0);
 }

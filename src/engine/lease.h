@@ -31,6 +31,7 @@ struct lease_news {
     uint64_t at_ns;            /* STARTED, ENDED: when, where that was before now; 0: now */
     uint64_t for_job;          /* SUSPEND, STOP: id of who needs the room, or 0 */
     uint32_t gpu;              /* CARVE_FAILED: id */
+    bool elsewhere, refused;   /* START_FAILED, ENDED by that: as in bh_ev_lease */
 };
 
 bool bh_lease_allows(const struct bh_engine *engine, uint32_t lease, enum lease_event event);

@@ -237,6 +237,7 @@ bh_place_offers(struct bh_finder *finder, uint32_t slot)
             || (finder->claims_bind && gpu->claimed)))
         return false;
     return gpu->model == finder->model && gpu->id != finder->need->avoid_gpu
+           && gpu->node != finder->need->avoid_node
            && bh_room_takes(gpu, finder->profile)
            && bh_room_offered(finder->search->engine, gpu);
 }
@@ -525,12 +526,13 @@ struct bh_need
 bh_place_need(const struct bh_engine *engine, uint32_t slot)
 {
     const struct class *class = class_at(engine, slot);
-    bool avoid = class->avoid_generation == engine->core.generation
-                 && engine->core.now_ns < class->avoid_until_ns;
+    bool fresh = engine->core.now_ns < class->avoid_until_ns;
+    bool avoid = fresh && class->avoid_generation == engine->core.generation;
 
     return (struct bh_need){ .tenant = class->tenant, .sku = class->sku, .job = class->head,
                              .count = class->count, .gang = class->gang,
-                             .avoid_gpu = avoid ? class->avoid_gpu : 0 };
+                             .avoid_gpu = avoid ? class->avoid_gpu : 0,
+                             .avoid_node = fresh ? node_find(engine, class->avoid_node) : 0 };
 }
 
 bool

@@ -26,6 +26,7 @@ struct bh_need {
     uint32_t tenant, sku, job; /* slots */
     uint32_t count, gang;      /* pieces of each member, members */
     uint32_t avoid_gpu;        /* id, or 0 */
+    uint32_t avoid_node;       /* slot, or 0 */
 };
 
 /* The need of a class's head. */

@@ -471,6 +471,7 @@ bh_reserve_settle(struct work *work, struct bh_walk *walk, const struct bh_candi
         need = bh_place_need(engine, candidate->class);
         need.job = job;
         need.avoid_gpu = 0;
+        need.avoid_node = 0;
         if (bh_usage_exhausted(engine, need.tenant, &why)
             || !soonest_of_class(&search, &need, walk->headed, &offer))
             return false;

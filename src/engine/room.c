@@ -13,7 +13,7 @@ bh_room_offered(const struct bh_engine *engine, const struct gpu *gpu)
     const struct node *node = node_at(engine, gpu->node);
 
     return gpu->managed && !gpu->cordoned && !gpu->fenced && node->up && !gpu->held && !node->held
-           && node->reboots == 0 && bh_health_takes_work(gpu);
+           && node->reboots == 0 && !node->unchecked && bh_health_takes_work(gpu);
 }
 
 const struct claim *

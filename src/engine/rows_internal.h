@@ -83,6 +83,11 @@ struct node {
     uint32_t reboots;     /* of its GPUs, those that need one */
     uint32_t dedicated_to; /* tenant (slot) whose leases keep others off it, or 0 */
     uint32_t dedicating;   /* those leases: engine/dedication.h */
+    /* engine/unchecked.h: ids of the last job whose start failed, with none that came well since,
+     * of its tenant, and of the job before; when the last check passed. */
+    uint64_t failed_job, failed_before, passed_ns;
+    uint32_t failed_tenant;
+    uint8_t unchecked, spare[3];
 };
 
 /* A GPU's health: engine/health.h. */
@@ -181,6 +186,7 @@ struct job {
     uint8_t count, kind, priority, contract;
     uint8_t state;
     uint8_t hold : 1, moved : 1; /* moved: it was last stopped for that */
+    uint8_t again : 1, retried : 1; /* its start failed and is tried again; was tried again */
     uint8_t cause, carve_failures;
     uint8_t gang;        /* members */
     uint8_t verdict;     /* why it will end or be requeued: its first member that failed */
@@ -247,6 +253,7 @@ struct class {
     uint8_t count, priority, hold, gang;
     uint8_t length, unused[3]; /* its time limit's power of two + 1; 0: none */
     uint32_t avoid_gpu;      /* id; where a carve failed */
+    uint32_t avoid_node;     /* id; where a start failed */
     uint64_t avoid_until_ns;
     uint64_t avoid_generation;
 };

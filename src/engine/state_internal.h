@@ -118,6 +118,7 @@ struct core {
     uint64_t moves_lost_gpu_ms; /* by them, as engine/move.h reckons */
     uint32_t moves, moves_unused;
     uint32_t suspended;  /* leases */
+    uint32_t unchecked;  /* nodes */
     uint32_t leaving;    /* leases: the first of the list */
     uint32_t declared, applied; /* GPUs with something wanted; number of the last change */
     uint64_t health_moves; /* how often some GPU's health changed */

@@ -21,6 +21,7 @@
 #include "engine/standing.h"
 #include "engine/stock.h"
 #include "engine/tenant.h"
+#include "engine/unchecked.h"
 #include "engine/usage.h"
 
 enum { RETRIES_MAX = 64 }; /* pieces tried again in one step */
@@ -291,10 +292,12 @@ static void
 on_started(struct work *work, const struct bh_event *event)
 {
     bool well = event->u.lease.outcome == BH_OUTCOME_OK;
+    struct lease_news news = { .event = well ? LEASE_STARTED : LEASE_START_FAILED,
+                               .at_ns = event->u.lease.at_ns,
+                               .elsewhere = event->u.lease.elsewhere,
+                               .refused = event->u.lease.refused };
 
-    bh_lease_step(work, lease_find(work->engine, event->u.lease.lease.v),
-                  &(struct lease_news){ .event = well ? LEASE_STARTED : LEASE_START_FAILED,
-                                        .at_ns = event->u.lease.at_ns });
+    bh_lease_step(work, lease_find(work->engine, event->u.lease.lease.v), &news);
 }
 
 static void
@@ -320,7 +323,8 @@ on_ended(struct work *work, const struct bh_event *event)
                                .exit_status = event->u.ended.exit_status,
                                .unasked = event->u.ended.unasked,
                                .completed = event->u.ended.completed,
-                               .at_ns = event->u.ended.at_ns };
+                               .at_ns = event->u.ended.at_ns,
+                               .elsewhere = event->u.ended.elsewhere };
 
     bh_lease_step(work, lease_find(work->engine, event->u.ended.lease.v), &news);
 }
@@ -405,6 +409,12 @@ on_cordon(struct work *work, const struct bh_event *event)
 }
 
 static void
+on_checked(struct work *work, const struct bh_event *event)
+{
+    bh_unchecked_checked(work, &event->u.checked);
+}
+
+static void
 on_release(struct work *work, const struct bh_event *event)
 {
     bh_job_unhold(work, job_find(work->engine, event->u.job.job.v));
@@ -438,6 +448,7 @@ bh_transition(struct work *work, const struct bh_event *event)
         [BH_EV_HEALTH] = on_health,
         [BH_EV_SERVICED] = on_serviced,
         [BH_EV_CORDON] = on_cordon,
+        [BH_EV_CHECKED] = on_checked,
     };
 
     BH_ASSERT((uint32_t)event->kind < BH_EVENT_KINDS);

@@ -237,8 +237,23 @@ bh_view_host(const struct bh_engine *engine, bh_node_id id, struct bh_host_view 
                                        .cpu_used = node->cpu_used,
                                        .memory_used = node->memory_used,
                                        .held = (enum bh_held)node->held,
-                                       .reboots = node->reboots };
+                                       .reboots = node->reboots,
+                                       .unchecked = node->unchecked,
+                                       .failed = { { node->failed_job }, { node->failed_before } } };
     return true;
+}
+
+uint32_t
+bh_view_unchecked(const struct bh_engine *engine, bh_node_id *ret_nodes, uint32_t most)
+{
+    uint32_t count = 0;
+
+    if (engine->core.unchecked == 0)
+        return 0;
+    for (uint32_t slot = 0; count < most && bh_slot_next(engine, TABLE_NODE, &slot);)
+        if (node_at(engine, slot)->unchecked && node_at(engine, slot)->up)
+            ret_nodes[count++].v = (uint32_t)node_at(engine, slot)->id;
+    return count;
 }
 
 bool

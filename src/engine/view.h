@@ -52,6 +52,8 @@ struct bh_host_view {
     uint64_t cpu_used, memory_used; /* milli, MiB */
     enum bh_held held;
     uint32_t reboots;               /* of its GPUs, those that need one */
+    bool unchecked;                 /* jobs failed to start there: it gets no work until checked */
+    bh_job_id failed[2];            /* which, the last one first; 0: a check failed, or none */
 };
 
 /* Room that is kept for a job that waits: a claim, which is being made now, or a
@@ -178,6 +180,8 @@ bool bh_view_lease(const struct bh_engine *engine, bh_lease_id lease,
                    struct bh_job_view *ret_view);
 bool bh_view_host(const struct bh_engine *engine, bh_node_id node,
                   struct bh_host_view *ret_view);
+/* Nodes that are up and get no work until they are checked; how many there are room for. */
+uint32_t bh_view_unchecked(const struct bh_engine *engine, bh_node_id *ret_nodes, uint32_t most);
 bool bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_view *ret_view);
 bool bh_view_standing(const struct bh_engine *engine, bh_gpu_id gpu,
                       struct bh_standing_view *ret_view);
@@ -236,6 +240,12 @@ bool bh_view_next_metered(const struct bh_engine *engine, uint32_t *cursor, uint
 enum { BH_KEPT_MAX = 32 };
 bool bh_view_next_kept(const struct bh_engine *engine, uint32_t *cursor,
                        struct bh_kept_view *ret_view);
+
+/* Whether the nodes that have GPUs of the SKU's models, up or not, would have the cores and the memory
+ * for all members if nothing ran there; true while no node is known to have such a GPU.  False:
+ * `ret_why` says what the largest has (NEVER_CORES, NEVER_MEMORY). */
+bool bh_engine_hosts_ever(const struct bh_engine *engine, const struct bh_ev_submit *submit,
+                          struct bh_reason *ret_why);
 
 /* Why the job is not running, or what it has: never fails. */
 void bh_engine_why(const struct bh_engine *engine, bh_job_id job, uint64_t now_ns,

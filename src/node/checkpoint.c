@@ -590,9 +590,9 @@ bh_checkpoint_resume(struct bh_node *node, const struct bh_msg_lease *order, boo
     if (*ret_waits)
         return BH_OK;
     if (!course) {
-        rc = bh_job_resume(node, order->lease, err);
+        rc = bh_job_resume(node, order, ret_waits, err);
         job = bh_state_job(&node->state, order->lease);
-        return rc == BH_OK && job->aside ? begin_coming(node, order, ret_waits, err) : rc;
+        return rc == BH_OK && !*ret_waits && job->aside ? begin_coming(node, order, ret_waits, err) : rc;
     }
     rc = BH_OK;
     if (course->bad) {

@@ -92,6 +92,7 @@ inspect(struct bh_node *node, struct bh_job *job, int fd, pid_t init)
                    BH_STR("what", "let it begin"));
         return;
     }
+    job->unbuilt = false;
     answer_start(node, job);
     bh_verify_started(node);
 }
@@ -107,6 +108,7 @@ bh_gate_tick(struct bh_node *node, struct bh_job *job, bh_ns now)
         inspect(node, job, fd, init);
     } else if (state == BH_FIRST_BEGAN) {
         job->gate_at = 0;
+        job->unbuilt = false;
         answer_start(node, job);
     } else if (now >= job->gate_until) {
         refuse(node, job, "the sandbox was not ready in 30 s");
@@ -115,10 +117,22 @@ bh_gate_tick(struct bh_node *node, struct bh_job *job, bh_ns now)
     }
 }
 
+/* The runtime's status and not the job's: the command never began.  One that was asked to end did. */
+static bool
+never_came_up(const struct bh_job *job)
+{
+    return job->unbuilt && job->start_order && !*job->broken && !job->asked
+           && job->end.cause == BH_END_EXITED && job->end.exit_status != 0;
+}
+
 bool
 bh_gate_ended(struct bh_node *node, struct bh_job *job)
 {
     job->gate_at = 0;
+    if (never_came_up(job))
+        snprintf(job->broken, sizeof job->broken,
+                 "its sandbox did not come up: the runtime ended with status %d",
+                 job->end.exit_status);
     answer_start(node, job);
     if (!*job->broken)
         return false;

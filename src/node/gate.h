@@ -19,8 +19,8 @@ void bh_gate_shut(struct bh_job *job);
 /* job->gate_at passed: inspect, once process 1 waits. */
 void bh_gate_tick(struct bh_node *node, struct bh_job *job, bh_ns now);
 
-/* The job is gone before or after it was inspected: answer its start.  True when that failed
- * because of a check: job->end says so, then. */
+/* The job is gone before or after it was inspected: answer its start.  True when that failed because
+ * of a check, or because the runtime never brought it up: job->end says so, then. */
 bool bh_gate_ended(struct bh_node *node, struct bh_job *job);
 
 #endif

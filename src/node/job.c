@@ -458,8 +458,10 @@ bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held, struct bh_e
 }
 
 bh_rc
-bh_job_resume(struct bh_node *node, uint64_t lease, struct bh_err *err)
+bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
+              struct bh_err *err)
 {
+    uint64_t lease = order->lease;
     struct bh_job *job;
     bh_rc rc = find_running(node, lease, &job, err);
 
@@ -467,7 +469,9 @@ bh_job_resume(struct bh_node *node, uint64_t lease, struct bh_err *err)
         return rc;
     rc = bh_job_check_places(node, &job->note, err);
     if (rc == BH_OK)
-        rc = bh_scrub_check(node, &job->note, err);
+        rc = bh_scrub_settle(node, &job->note, order->order, ret_waits, err);
+    if (rc == BH_OK && *ret_waits)
+        return rc;
     for (uint32_t i = 0; i < job->note.lent_count && rc == BH_OK; i++) {
         const struct bh_note_piece *lent = &job->note.lent[i];
         const struct bh_note_piece *now = bh_state_piece_at(&node->state, lent->gpu, lent->gi);

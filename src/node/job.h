@@ -17,8 +17,10 @@ BH_MUST_USE bh_rc bh_job_start(struct bh_node *node, const struct bh_msg_start *
 BH_MUST_USE bh_rc bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held,
                                  struct bh_err *err);
 
-/* Thaw it, when its pieces stand on the device nodes they were lent with: else BH_CONFLICT. */
-BH_MUST_USE bh_rc bh_job_resume(struct bh_node *node, uint64_t lease, struct bh_err *err);
+/* Thaw it, when its pieces stand on the device nodes they were lent with: else BH_CONFLICT.
+ * `ret_waits`: not yet, memory is scrubbed first, as bh_scrub_settle. */
+BH_MUST_USE bh_rc bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order,
+                                bool *ret_waits, struct bh_err *err);
 
 /* The signal (SIGTERM when it says none) now, SIGKILL after the grace; without a grace at
  * once.  BH_OK when it has ended already.  The end of a lease that is not known here is

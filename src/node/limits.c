@@ -18,8 +18,8 @@ check_limit(const char *field, uint64_t asked, uint64_t most, const char *key,
     return key ? bh_err_hint(err, "the administrator can raise %s in node.conf", key) : err->rc;
 }
 
-static uint64_t
-memory_max(const struct bh_conf *conf)
+uint64_t
+bh_limits_memory_max(const struct bh_conf *conf)
 {
     uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
@@ -33,7 +33,7 @@ bh_limits_check(const struct bh_conf *conf, const struct bh_msg_start *start, st
     bh_rc rc = check_limit("pids", start->pids, conf->pids_max, "pids_max", err);
 
     if (rc == BH_OK)
-        rc = check_limit("memory_bytes", start->memory_bytes, memory_max(conf),
+        rc = check_limit("memory_bytes", start->memory_bytes, bh_limits_memory_max(conf),
                          "memory_max_mib", err);
     if (rc == BH_OK)
         rc = check_limit("cpu_milli", start->cpu_milli, CPU_MILLI_MAX, NULL, err);
@@ -70,8 +70,8 @@ bh_limits_put(const struct bh_conf *conf, const struct bh_msg_start *start,
         sandbox->pids = conf->pids_max;
     sandbox->memory_bytes = start->memory_bytes ? start->memory_bytes
                                                 : (uint64_t)conf->memory_default_mib << 20;
-    if (sandbox->memory_bytes > memory_max(conf))
-        sandbox->memory_bytes = memory_max(conf);
+    if (sandbox->memory_bytes > bh_limits_memory_max(conf))
+        sandbox->memory_bytes = bh_limits_memory_max(conf);
     sandbox->tmp_bytes = (uint64_t)conf->tmp_mib << 20;
     if (sandbox->tmp_bytes > sandbox->memory_bytes / 2)
         sandbox->tmp_bytes = sandbox->memory_bytes / 2;

@@ -21,4 +21,7 @@ BH_MUST_USE bh_rc bh_limits_io(const struct bh_conf *conf, struct bh_sandbox *sa
 void bh_limits_put(const struct bh_conf *conf, const struct bh_msg_start *start,
                    struct bh_sandbox *sandbox);
 
+/* The most bytes of memory that one job may ask for. */
+uint64_t bh_limits_memory_max(const struct bh_conf *conf);
+
 #endif

@@ -64,23 +64,86 @@ add(struct bh_mark_table *table, const char *gpu)
 
     BH_ASSERT(table->count < table->room);
     table->count++;
+    *marks = (struct bh_marks){ .sharer_count = 0 };
     snprintf(marks->gpu, sizeof marks->gpu, "%s", gpu);
     for (uint32_t u = 0; u < BH_MARK_UNITS; u++)
         marks->unit[u] = unknown;
     return marks;
 }
 
+const struct bh_marks *
+bh_mark_find(const struct bh_mark_table *table, const char *gpu)
+{
+    return find(table, gpu);
+}
+
+static struct bh_marks *
+find_or_add(struct bh_mark_table *table, const char *gpu)
+{
+    struct bh_marks *marks = find(table, gpu);
+
+    return marks ? marks : add(table, gpu);
+}
+
+static void
+forget_sharers(struct bh_marks *marks)
+{
+    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
+        if (marks->unit[u].several)
+            return;
+    }
+    marks->sharer_count = 0;
+}
+
+static void
+add_sharer(struct bh_marks *marks, uint32_t tenant, uint64_t job)
+{
+    struct bh_msg_receipt_from *sharer = marks->sharers;
+
+    while (sharer < marks->sharers + marks->sharer_count && sharer->tenant != tenant)
+        sharer++;
+    if (sharer == marks->sharers + BH_RECEIPT_FROM_MAX) {
+        marks->sharers[BH_RECEIPT_FROM_MAX - 1] =
+            (struct bh_msg_receipt_from){ .tenant = BH_MARK_UNKNOWN };
+        return;
+    }
+    if (sharer == marks->sharers + marks->sharer_count)
+        marks->sharer_count++;
+    *sharer = (struct bh_msg_receipt_from){ tenant, job };
+}
+
 void
 bh_mark_set(struct bh_mark_table *table, const char *gpu, uint32_t units,
             const struct bh_mark_unit *as)
 {
-    struct bh_marks *marks = find(table, gpu);
+    struct bh_marks *marks = find_or_add(table, gpu);
 
-    if (!marks)
-        marks = add(table, gpu);
     for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
         if (units >> u & 1)
             marks->unit[u] = *as;
+    }
+    forget_sharers(marks);
+}
+
+void
+bh_mark_add(struct bh_mark_table *table, const char *gpu, uint32_t units,
+            const struct bh_mark_unit *as)
+{
+    struct bh_marks *marks = find_or_add(table, gpu);
+
+    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
+        struct bh_mark_unit *unit = &marks->unit[u];
+
+        if ((units >> u & 1) == 0)
+            continue;
+        if (unit->clean || (!unit->several && unit->tenant == as->tenant)) {
+            *unit = *as;
+            continue;
+        }
+        if (!unit->several)
+            add_sharer(marks, unit->tenant, unit->job);
+        add_sharer(marks, as->tenant, as->job);
+        unit->several = true;
     }
 }
 
@@ -89,14 +152,15 @@ bh_mark_receipt(struct bh_mark_table *table, uint32_t units,
                 const struct bh_msg_receipt *receipt)
 {
     static const struct bh_mark_unit clean = { .clean = true };
-    struct bh_marks *marks = find(table, receipt->gpu);
+    bool bad = receipt->result == BH_SCRUB_FAILED
+               || (receipt->result == BH_SCRUB_INTERRUPTED && !receipt->beside);
+    struct bh_marks *marks;
 
-    if (receipt->result != BH_SCRUB_FAILED) {
+    if (!bad && !receipt->beside && receipt->result != BH_SCRUB_PARTIAL)
         bh_mark_set(table, receipt->gpu, units, &clean);
+    if (!bad)
         return;
-    }
-    if (!marks)
-        marks = add(table, receipt->gpu);
+    marks = find_or_add(table, receipt->gpu);
     for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
         if (units >> u & 1) {
             marks->unit[u].clean = false;
@@ -114,7 +178,7 @@ bh_mark_allows(const struct bh_mark_table *table, const struct bh_note_piece *pi
 
         if ((bh_mark_units(piece) >> u & 1) == 0 || unit->clean)
             continue;
-        if (unit->failed || unit->tenant != tenant)
+        if (unit->failed || unit->several || unit->tenant != tenant)
             return false;
     }
     return true;
@@ -131,7 +195,7 @@ bh_mark_is_unknown(const struct bh_mark_table *table, const struct bh_note_piece
 
         if ((bh_mark_units(piece) >> u & 1) == 0 || unit->clean)
             continue;
-        if (unit->failed || (unit->tenant != tenant && unit->tenant != BH_MARK_UNKNOWN))
+        if (unit->failed || unit->several || (unit->tenant != tenant && unit->tenant != BH_MARK_UNKNOWN))
             return false;
         nobodys = nobodys || unit->tenant == BH_MARK_UNKNOWN;
     }
@@ -148,22 +212,33 @@ bh_mark_failed(const struct bh_mark_table *table, const struct bh_note_piece *pi
     return false;
 }
 
+static void
+list_one(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
+{
+    for (uint32_t i = 0; i < receipt->from_count; i++) {
+        if (receipt->from[i].tenant == tenant && receipt->from[i].job == job)
+            return;
+    }
+    if (receipt->from_count < BH_RECEIPT_FROM_MAX)
+        receipt->from[receipt->from_count++] = (struct bh_msg_receipt_from){ tenant, job };
+}
+
 void
 bh_mark_list(const struct bh_mark_table *table, const struct bh_note_piece *piece,
              struct bh_msg_receipt *receipt)
 {
-    receipt->from_count = 0;
-    for (uint32_t u = 0; u < BH_MARK_UNITS && receipt->from_count < BH_RECEIPT_FROM_MAX;
-         u++) {
-        const struct bh_mark_unit *unit = unit_at(table, piece->gpu, u);
-        bool known = (bh_mark_units(piece) >> u & 1) == 0 || unit->clean;
+    const struct bh_marks *marks = find(table, piece->gpu);
 
-        for (uint32_t i = 0; i < receipt->from_count && !known; i++)
-            known = receipt->from[i].tenant == unit->tenant &&
-                    receipt->from[i].job == unit->job;
-        if (!known)
-            receipt->from[receipt->from_count++] =
-                (struct bh_msg_receipt_from){ unit->tenant, unit->job };
+    receipt->from_count = 0;
+    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
+        const struct bh_mark_unit *unit = unit_at(table, piece->gpu, u);
+
+        if ((bh_mark_units(piece) >> u & 1) == 0 || unit->clean)
+            continue;
+        for (uint32_t i = 0; unit->several && i < marks->sharer_count; i++)
+            list_one(receipt, marks->sharers[i].tenant, marks->sharers[i].job);
+        if (!unit->several)
+            list_one(receipt, unit->tenant, unit->job);
     }
 }
 
@@ -177,7 +252,7 @@ bh_mark_alike(const struct bh_marks *marks, uint32_t first)
         const struct bh_mark_unit *unit = &marks->unit[u];
 
         if (unit->clean == as->clean && unit->failed == as->failed &&
-            unit->tenant == as->tenant && unit->job == as->job)
+            unit->tenant == as->tenant && unit->job == as->job && unit->several == as->several)
             units |= 1u << u;
     }
     return units;

@@ -6,10 +6,11 @@
 
 #include "node/note.h"
 
-/* Whose bytes lie in which memory of which GPU: for each memory unit the tenant that was
- * last lent it, or that a scrub left it clean.  What nobody ever scrubbed is unknown, and
- * that is another's to everybody.  Kept in the node's journal, so that neither a crash nor
- * a reboot makes memory clean; a table without a clock or I/O. */
+/* The ownership map: whose bytes lie in which memory of which GPU.  For each memory unit it has
+ * the tenant that was last lent it, or that a scrub left it clean.  All shares of a GPU get their
+ * memory from the same units, so these may hold bytes of several tenants.  What nobody ever
+ * scrubbed is unknown, and that is another's to everybody.  Kept in the node's journal, so that
+ * neither a crash nor a reboot makes memory clean; a table without a clock or I/O. */
 
 enum { BH_MARK_UNITS = 16, BH_MARKS_MAX = 256 };
 
@@ -20,11 +21,15 @@ struct bh_mark_unit {
     bool clean, failed; /* failed: the last scrub of it did not come out well */
     uint32_t tenant;    /* when not clean, or BH_MARK_UNKNOWN */
     uint64_t job;
+    bool several;       /* the tenants are those of bh_marks.sharers */
 };
 
 struct bh_marks {
     char gpu[BH_UUID_MAX];
     struct bh_mark_unit unit[BH_MARK_UNITS];
+    /* Each tenant once, with its last job; when there are too many, the last one is unknown. */
+    struct bh_msg_receipt_from sharers[BH_RECEIPT_FROM_MAX];
+    uint32_t sharer_count; /* 0: no unit has several */
 };
 
 struct bh_mark_table {
@@ -43,7 +48,12 @@ void bh_mark_free(struct bh_mark_table *table);
 void bh_mark_set(struct bh_mark_table *table, const char *gpu, uint32_t units,
                  const struct bh_mark_unit *as);
 
-/* Take a receipt into account: its piece is clean now, or its scrub failed. */
+/* From now on the units may hold bytes of that tenant, too.  There is room likewise. */
+void bh_mark_add(struct bh_mark_table *table, const char *gpu, uint32_t units,
+                 const struct bh_mark_unit *as);
+
+/* Take a receipt into account: its piece is clean now, or its scrub failed.  Of a part of the
+ * memory: nothing changes, unless it failed. */
 void bh_mark_receipt(struct bh_mark_table *table, uint32_t units,
                      const struct bh_msg_receipt *receipt);
 
@@ -62,6 +72,9 @@ bool bh_mark_failed(const struct bh_mark_table *table, const struct bh_note_piec
 /* Write into the receipt who had the piece's memory since it was last clean, each once. */
 void bh_mark_list(const struct bh_mark_table *table, const struct bh_note_piece *piece,
                   struct bh_msg_receipt *receipt);
+
+/* The marks of that GPU, or NULL. */
+const struct bh_marks *bh_mark_find(const struct bh_mark_table *table, const char *gpu);
 
 /* Units of the GPU `at` that are as its unit `first`, from that on: for writing a table
  * down. */

@@ -19,7 +19,8 @@ piece_at(uint32_t units)
 }
 
 /* What happens to a GPU of four units, and who may have its pieces then.
- *   "+UT" tenant T is lent the units U, "*U" they are scrubbed, "!U" their scrub fails */
+ *   "+UT" tenant T is lent the units U, "&UT" has a share there, "*U" they are scrubbed, "!U" their
+ *   scrub fails, "?U" is interrupted, "~U" they are scrubbed in part beside others */
 static const struct {
     const char *name, *story;
     uint32_t units, tenant;
@@ -43,6 +44,17 @@ static const struct {
     { "nobody's, clean",              "*1",            0x1, 0, true,  false, false },
     { "nobody's, another's",          "*1 +1A",        0x1, 0, false, false, false },
     { "all units where not noted",    "*f +1A",        0x0, B, false, false, false },
+    { "shared by its own",            "*f &fA &fA",    0xf, A, true,  false, false },
+    { "shared with another",          "*f &fA &fB",    0xf, A, false, false, false },
+    { "shared with another: the last", "*f &fA &fB",   0xf, B, false, false, false },
+    { "shared, an instance of it",    "*f &fA &fB",    0x1, A, false, false, false },
+    { "shared, scrubbed",             "*f &fA &fB *f", 0xf, A, true,  false, false },
+    { "shared, an instance scrubbed", "*f &fA &fB *1", 0x1, A, true,  false, false },
+    { "shared, the others not",       "*f &fA &fB *1", 0x2, A, false, false, false },
+    { "shared, then its own whole",   "*f &fA &fB +fA", 0xf, A, true, false, false },
+    { "shared on unknown memory",     "&fA",           0xf, A, false, false, false },
+    { "scrubbed in part",             "*f &fA &fB ~f", 0xf, A, false, false, false },
+    { "interrupted",                  "*1 +1A ?1",     0x1, A, false, true,  false },
 };
 
 static void
@@ -51,17 +63,21 @@ tell(struct bh_mark_table *table, const char *story)
     for (const char *at = story; *at; at += *at != '\0') {
         char *end;
         uint32_t units = (uint32_t)strtoul(at + 1, &end, 16);
-        struct bh_msg_receipt receipt = { .result = *at == '!' ? BH_SCRUB_FAILED
-                                                               : BH_SCRUB_CLEAN };
+        struct bh_msg_receipt receipt = { .result = *at == '!'   ? BH_SCRUB_FAILED
+                                                    : *at == '?' ? BH_SCRUB_INTERRUPTED
+                                                    : *at == '~' ? BH_SCRUB_PARTIAL
+                                                                 : BH_SCRUB_CLEAN,
+                                          .beside = *at == '~' };
         struct bh_err err;
 
         snprintf(receipt.gpu, sizeof receipt.gpu, "%s", gpu);
         assert_int_equal(bh_mark_make_room(table, &err), BH_OK);
-        if (*at == '+') {
-            units = (uint32_t)(at[1] - '0');
-            bh_mark_set(
-                table, gpu, units,
-                &(struct bh_mark_unit){ .tenant = at[2] == 'A' ? A : B, .job = 1 });
+        if (*at == '+' || *at == '&') {
+            struct bh_mark_unit as = { .tenant = at[2] == 'A' ? A : B, .job = 1 };
+            char one[] = { at[1], '\0' };
+
+            units = (uint32_t)strtoul(one, NULL, 16);
+            (*at == '+' ? bh_mark_set : bh_mark_add)(table, gpu, units, &as);
             end = (char *)(uintptr_t)&at[3];
         } else {
             bh_mark_receipt(table, units, &receipt);
@@ -102,11 +118,38 @@ test_list(void **state)
     BH_CHECK_EQ("each once, the clean one not", receipt.from_count, 2);
     BH_CHECK_EQ("first", receipt.from[0].tenant, A);
     BH_CHECK_EQ("second", receipt.from[1].tenant, B);
+    tell(&table, "*f &fA &fB");
+    bh_mark_list(&table, &piece, &receipt);
+    BH_CHECK_EQ("all that share it", receipt.from_count, 2);
+    BH_CHECK_EQ("the last", receipt.from[1].tenant, B);
+    tell(&table, "+3A +cB");
     BH_CHECK_EQ("units alike", bh_mark_alike(&table.items[0], 0), 0x3);
     snprintf(piece.gpu, sizeof piece.gpu, "GPU-2");
     bh_mark_list(&table, &piece, &receipt);
     BH_CHECK_EQ("a GPU that nobody knows", receipt.from_count, 1);
     BH_CHECK_EQ("its tenant", receipt.from[0].tenant, BH_MARK_UNKNOWN);
+    bh_mark_free(&table);
+    BH_CHECK_DONE();
+}
+
+/* More tenants than there is room for: the last one stands for those that nobody knows any more. */
+static void
+test_too_many(void **state)
+{
+    struct bh_mark_table table = { 0 };
+    struct bh_note_piece piece = piece_at(0x1);
+    struct bh_msg_receipt receipt = { 0 };
+    struct bh_err err;
+
+    assert_int_equal(bh_mark_make_room(&table, &err), BH_OK);
+    bh_mark_set(&table, gpu, 0x1, &(struct bh_mark_unit){ .clean = true });
+    for (uint32_t i = 1; i <= BH_RECEIPT_FROM_MAX + 2; i++)
+        bh_mark_add(&table, gpu, 0x1, &(struct bh_mark_unit){ .tenant = i, .job = i });
+    bh_mark_list(&table, &piece, &receipt);
+    BH_CHECK_EQ("as many as fit", receipt.from_count, BH_RECEIPT_FROM_MAX);
+    BH_CHECK_EQ("the first", receipt.from[0].tenant, 1);
+    BH_CHECK_EQ("the rest", receipt.from[BH_RECEIPT_FROM_MAX - 1].tenant, BH_MARK_UNKNOWN);
+    BH_CHECK("nobody's", !bh_mark_allows(&table, &piece, 1));
     bh_mark_free(&table);
     BH_CHECK_DONE();
 }
@@ -117,6 +160,7 @@ main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stories),
         cmocka_unit_test(test_list),
+        cmocka_unit_test(test_too_many),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -45,6 +45,7 @@ static const struct bh_fields piece_fields
 static const struct bh_field note_rows[] = {
     BH_F(struct bh_note, at_ns, BH_FIELD_NS),
     BH_F(struct bh_note, begun, BH_FIELD_BOOL),
+    BH_F(struct bh_note, beside, BH_FIELD_BOOL),
     BH_F(struct bh_note, boot, BH_FIELD_STR),
     BH_F(struct bh_note, boundary, BH_FIELD_U32),
     BH_F(struct bh_note, clean, BH_FIELD_BOOL),

@@ -43,7 +43,8 @@ struct bh_note_piece {
     uint32_t units;                     /* of memory, bit u for unit u; 0: not noted */
     uint64_t cap_bytes, context_bytes;  /* of a share: bh_msg_carve */
     uint32_t share_weight, share_flags; /* likewise; node/share_slot.h */
-    uint32_t cleared_for;               /* of a share: the tenant that may use its memory */
+    uint32_t cleared_for;               /* of a share: the tenant that it was just scrubbed for, until
+                                           a lease has memory of the GPU */
 };
 
 #define BH_WHOLE_GPU UINT32_MAX
@@ -68,6 +69,7 @@ struct bh_note {
     uint32_t tenant;               /* LEASE, MARK; ORDER of a carve: whose it is to be */
     uint32_t boundary;             /* LEASE: enum bh_boundary, as ordered; UNSET of before there was one */
     bool clean, failed;            /* MARK */
+    bool beside;                   /* MARK: beside those whose they were already */
     struct bh_msg_receipt receipt; /* RECEIPT */
     struct bh_checkpoint_pid pids[BH_CHECKPOINT_PIDS_MAX]; /* ASIDE */
     uint32_t pid_count;

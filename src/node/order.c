@@ -479,8 +479,10 @@ answer_with(struct bh_node *node, const struct pending *pending, bh_rc rc, bool 
     }
     if (rc == BH_OK && pending->number == BH_MSG_START) {
         const struct bh_msg_start *start = pending->message;
+        struct bh_job *job = bh_state_job(&node->state, start->lease);
 
-        bh_state_job(&node->state, start->lease)->start_order = pending->order;
+        job->start_order = pending->order;
+        job->unbuilt = true;
         return; /* answered when its walls were looked at */
     }
     if (rc != BH_OK)

@@ -394,7 +394,7 @@ bh_piece_carve(struct bh_node *node, const struct bh_note *order, struct bh_err 
     if (rc != BH_OK)
         return rc;
     if (!makes_instance(wanted)) {
-        if (bh_share_slot_others(node, wanted->gpu, wanted->partition) == 0)
+        if (bh_share_slot_neighbours(node, wanted->gpu).leases == 0)
             rc = check_unused(node, wanted->gpu, err);
         return rc == BH_OK ? note_piece(node, wanted, NULL, err) : rc;
     }

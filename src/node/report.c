@@ -8,8 +8,10 @@
 #include "model/geometry.h"
 #include "node/checkpoint.h"
 #include "node/grades.h"
+#include "node/helper.h"
 #include "node/host.h"
 #include "node/job.h"
+#include "node/limits.h"
 #include "node/network.h"
 #include "node/numa.h"
 #include "node/piece.h"
@@ -129,6 +131,28 @@ put_offer(const struct bh_node *node, struct bh_msg_inventory *inventory)
         conf->offer_memory_mib ? conf->offer_memory_mib : inventory->memory_mib / 10 * 9;
 }
 
+static void
+put_texts(const struct bh_param_list *from, struct bh_texts *ret_texts)
+{
+    *ret_texts = (struct bh_texts){ (const char **)(uintptr_t)from->items, from->count };
+}
+
+/* What jobs may ask for beside GPUs. */
+static void
+put_services(const struct bh_node *node, struct bh_msg_inventory *inventory)
+{
+    const struct bh_conf *conf = &node->conf;
+    char path[BH_NODE_PATH_MAX];
+
+    put_texts(&conf->image_roots, &inventory->image_roots);
+    put_texts(&conf->mount_roots, &inventory->mount_roots);
+    put_texts(&conf->networks, &inventory->networks);
+    put_texts(&conf->registries, &inventory->registries);
+    inventory->unpacks = bh_helper_find(conf->umoci, path, sizeof path);
+    inventory->fetches = inventory->unpacks && bh_helper_find(conf->skopeo, path, sizeof path);
+    inventory->job_memory_mib = bh_limits_memory_max(conf) >> 20;
+}
+
 /* ---- messages ---- */
 
 void
@@ -142,6 +166,7 @@ bh_report_inventory(struct bh_node *node)
     struct bh_err err;
 
     put_offer(node, &inventory);
+    put_services(node, &inventory);
     inventory.driver_scrub = bh_scrub_driver(node);
     if (inventory.driver_scrub == BH_DRIVER_SCRUB_OFF)
         bh_log(DRIVER_SCRUB_OFF, BH_U64("allowed", node->conf.driver_scrub_off));

@@ -14,7 +14,14 @@
 #include "node/scrub_run.h"
 #include "node/share_slot.h"
 
-enum { TRIES_MAX = 2, LEAST_PERCENT = 80 };
+enum { LEAST_PERCENT = 80 };
+
+/* What did not end is done again after a pause that doubles.  A helper that takes too long has had
+ * its time, and is tried once more. */
+enum { INTERRUPTIONS_MAX = 4, TIMEOUTS_MAX = 2 };
+#define PAUSE_FIRST (100 * BH_NS_PER_MS)
+#define PAUSE_MOST (2 * BH_NS_PER_S)
+#define GONE_WITHIN (30 * BH_NS_PER_S) /* what is left of a helper that was killed */
 
 /* ---- what the driver itself does ---- */
 
@@ -77,21 +84,37 @@ bh_scrub_wish_of(const struct bh_note *order)
                                     .job = order->job };
 }
 
+/* A share was scrubbed for the tenant and no lease has had memory of its GPU since, or there is
+ * nobody else's in it. */
+static bool
+may_have(const struct bh_node *node, const struct bh_note_piece *piece, uint32_t tenant)
+{
+    return (bh_share_slot_is(piece) && piece->cleared_for == tenant)
+           || bh_mark_allows(&node->state.marks, piece, tenant);
+}
+
 bool
 bh_scrub_is_due(const struct bh_node *node, const struct bh_scrub_wish *wish)
 {
     const struct bh_note_piece *piece = bh_state_piece(&node->state, wish->partition);
 
-    return piece && !bh_mark_allows(&node->state.marks, piece, wish->tenant);
+    return piece && !may_have(node, piece, wish->tenant);
+}
+
+/* The piece that stands where the lease was lent one: a resumed lease may get another. */
+static const struct bh_note_piece *
+piece_of(const struct bh_node *node, const struct bh_note_piece *lent)
+{
+    const struct bh_note_piece *now = bh_state_piece_at(&node->state, lent->gpu, lent->gi);
+
+    return now ? now : lent;
 }
 
 bh_rc
 bh_scrub_check(const struct bh_node *node, const struct bh_note *lease, struct bh_err *err)
 {
     for (uint32_t i = 0; i < lease->lent_count; i++) {
-        if (bh_share_slot_is(&lease->lent[i]) ? lease->lent[i].cleared_for != lease->tenant
-                                         : !bh_mark_allows(&node->state.marks, &lease->lent[i],
-                                                           lease->tenant))
+        if (!may_have(node, piece_of(node, &lease->lent[i]), lease->tenant))
             return bh_err_set(err, BH_CONFLICT,
                               "memory of piece %" PRIu64
                               " was another tenant's and has no receipt",
@@ -107,7 +130,11 @@ struct scrub {
     struct bh_scrub_wish wish;
     struct bh_note note; /* the receipt, as far as it goes */
     struct bh_scrub_run run;
-    bh_ns look_at;       /* monotonic */
+    uint64_t most;       /* bytes that it may take; 0: all */
+    bh_ns look_at;       /* monotonic; while no run is under way, when the next one begins */
+    bh_ns pause, gone_by; /* between two runs; when the helper before must have gone */
+    uint32_t interruptions, timeouts;
+    bool was_bad;        /* a run has read back something else than it filled */
     struct bh_err err;   /* when over: what came of it */
 };
 
@@ -155,21 +182,31 @@ bh_scrub_runs(const struct bh_node *node, uint64_t order)
     return false;
 }
 
+static bool
+runs_on(const struct bh_node *node, const char *gpu)
+{
+    for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
+        const struct scrub *scrub = &node->scrubs->scrub[i];
+
+        if (scrub->state == RUNS && strcmp(scrub->note.piece.gpu, gpu) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* A place for a scrub of that GPU; NULL: it must wait for another. */
 static struct scrub *
 find_room(const struct bh_node *node, const char *gpu)
 {
     struct scrub *room = NULL;
 
-    for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
+    for (uint32_t i = 0; i < BH_SCRUBS_MAX && !room; i++) {
         struct scrub *scrub = &node->scrubs->scrub[i];
 
-        if (scrub->state == RUNS && strcmp(scrub->note.piece.gpu, gpu) == 0)
-            return NULL;
         if (scrub->state == FREE)
             room = scrub;
     }
-    return room;
+    return runs_on(node, gpu) ? NULL : room;
 }
 
 /* ---- what is made of an answer ---- */
@@ -183,7 +220,7 @@ accept_unsampled(const struct bh_node *node, struct bh_msg_receipt *receipt,
     bool whole = strcmp(receipt->profile, "whole") == 0;
 
     receipt->method = whole ? BH_SCRUB_NONE : BH_SCRUB_RECREATE;
-    receipt->result = BH_SCRUB_FAILED;
+    receipt->result = BH_SCRUB_INTERRUPTED;
     snprintf(receipt->why, sizeof receipt->why, "%.199s", why);
     if (node->conf.scrub_required)
         return bh_err_set(err, BH_UNAVAILABLE,
@@ -200,27 +237,30 @@ static bh_rc
 judge(const struct bh_note_piece *piece, const struct bh_scrub_report *report,
       struct bh_msg_receipt *receipt, struct bh_err *err)
 {
-    uint64_t least = ((uint64_t)piece->memory_mib << 20) / 100 * LEAST_PERCENT;
+    uint64_t least = receipt->beside ? 1 : ((uint64_t)piece->memory_mib << 20) / 100 * LEAST_PERCENT;
 
     receipt->method = BH_SCRUB_FILL;
     receipt->bytes = report->bytes;
     receipt->samples = report->samples;
     receipt->residue = report->residue;
     receipt->unfilled = report->unfilled;
+    receipt->result = BH_SCRUB_INTERRUPTED;
     if (report->end == BH_SCRUB_END_REFUSED)
         return bh_err_set(err, BH_IO, "%s", report->why);
-    if (report->end == BH_SCRUB_END_UNFILLED || report->unfilled > 0)
+    if (report->end == BH_SCRUB_END_UNFILLED || report->unfilled > 0) {
+        receipt->result = BH_SCRUB_FAILED;
         return bh_err_set(err, BH_IO,
                           "%" PRIu64 " of %" PRIu64 " samples do not read back as "
                           "they were filled",
                           report->unfilled, report->samples);
+    }
     if (strcmp(report->uuid, piece->uuid) != 0)
         return bh_err_set(err, BH_IO, "the helper filled %s and not %s", report->uuid,
                           piece->uuid);
     if (report->bytes < least || report->samples == 0)
         return bh_err_set(err, BH_IO, "the helper filled %" PRIu64 " bytes only",
                           report->bytes);
-    receipt->result = BH_SCRUB_CLEAN;
+    receipt->result = receipt->beside ? BH_SCRUB_PARTIAL : BH_SCRUB_CLEAN;
     return BH_OK;
 }
 
@@ -238,7 +278,7 @@ begin_receipt(const struct bh_node *node, const struct bh_scrub_wish *wish,
         .start = piece->start,
         .begun_ns = bh_time_now(),
         .driver = bh_scrub_driver(node),
-        .result = BH_SCRUB_FAILED,
+        .result = BH_SCRUB_INTERRUPTED,
         .memory_bytes = (uint64_t)piece->memory_mib << 20,
     };
     snprintf(receipt->gpu, sizeof receipt->gpu, "%s", piece->gpu);
@@ -247,12 +287,24 @@ begin_receipt(const struct bh_node *node, const struct bh_scrub_wish *wish,
     bh_mark_list(&node->state.marks, piece, receipt);
 }
 
+/* What was done, and nothing else. */
 static void
 log_receipt(const struct bh_msg_receipt *receipt)
 {
     if (receipt->result == BH_SCRUB_FAILED)
         bh_log(SCRUB_FAILED, BH_STR("gpu", receipt->gpu),
                BH_U64("piece", receipt->partition), BH_STR("why", receipt->why));
+    else if (receipt->result == BH_SCRUB_INTERRUPTED)
+        bh_log(SCRUB_INTERRUPTED, BH_STR("gpu", receipt->gpu),
+               BH_U64("piece", receipt->partition), BH_STR("why", receipt->why));
+    else if (receipt->result == BH_SCRUB_UNSAMPLED)
+        bh_log(NOT_SCRUBBED, BH_STR("gpu", receipt->gpu),
+               BH_U64("piece", receipt->partition), BH_STR("why", receipt->why));
+    else if (receipt->result == BH_SCRUB_PARTIAL)
+        bh_log(SCRUBBED_PARTLY, BH_STR("gpu", receipt->gpu),
+               BH_U64("piece", receipt->partition), BH_U64("bytes", receipt->bytes),
+               BH_U64("of", receipt->memory_bytes), BH_U64("residue", receipt->residue),
+               BH_STR("why", receipt->why));
     else
         bh_log(SCRUBBED, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
                BH_STR("method", bh_scrub_method_names[receipt->method]),
@@ -283,45 +335,137 @@ conclude(struct bh_node *node, struct scrub *scrub)
     scrub->state = OVER;
 }
 
-/* One more try, or the last one's failure. */
+/* Another run after a pause, or no more. */
+static void
+try_later(struct bh_node *node, struct scrub *scrub, bool more)
+{
+    scrub->note.receipt.result = scrub->was_bad ? BH_SCRUB_FAILED : BH_SCRUB_INTERRUPTED;
+    if (!more) {
+        conclude(node, scrub);
+        return;
+    }
+    scrub->pause = !scrub->pause                    ? PAUSE_FIRST
+                   : scrub->pause > PAUSE_MOST / 2 ? PAUSE_MOST
+                                                   : 2 * scrub->pause;
+    scrub->look_at = bh_time_monotonic() + scrub->pause;
+}
+
+/* One more run.  What is left of the last one, or of one of a node that was killed, must have gone
+ * before. */
 static void
 try_run(struct bh_node *node, struct scrub *scrub)
 {
-    struct bh_msg_receipt *receipt = &scrub->note.receipt;
-    bh_rc rc = BH_IO;
+    bh_ns now = bh_time_monotonic();
+    bool gone;
+    bh_rc rc;
 
-    receipt->method = BH_SCRUB_FILL;
-    receipt->result = BH_SCRUB_FAILED;
-    while (rc != BH_OK && receipt->tries < TRIES_MAX) {
-        receipt->tries++;
-        rc = bh_scrub_run_begin(node, &scrub->note.piece, &scrub->run, &scrub->err);
+    scrub->run = (struct bh_scrub_run){ 0 };
+    scrub->gone_by = scrub->gone_by ? scrub->gone_by : now + GONE_WITHIN;
+    rc = bh_scrub_run_begin(node, &scrub->note.piece, scrub->most, &scrub->run, &scrub->err);
+    gone = rc != BH_CONFLICT && rc != BH_FULL;
+    if (rc == BH_OK) {
+        scrub->note.receipt.tries++;
+        scrub->gone_by = 0;
+        scrub->look_at = now;
+        return;
     }
-    scrub->look_at = bh_time_monotonic();
-    if (rc != BH_OK)
+    scrub->interruptions += gone;
+    try_later(node, scrub, gone ? scrub->interruptions < INTERRUPTIONS_MAX : now < scrub->gone_by);
+}
+
+/* A run is over that does not end the scrub. */
+static void
+take_interruption(struct bh_node *node, struct scrub *scrub)
+{
+    bool late = scrub->err.rc == BH_TIMEOUT;
+
+    scrub->interruptions += !late;
+    scrub->timeouts += late;
+    try_later(node, scrub, scrub->interruptions < INTERRUPTIONS_MAX && scrub->timeouts < TIMEOUTS_MAX);
+}
+
+/* Bytes that do not read back are filled a second time before the memory is called bad. */
+static void
+take_bad(struct bh_node *node, struct scrub *scrub)
+{
+    bool again = scrub->was_bad;
+
+    scrub->was_bad = true;
+    if (again)
         conclude(node, scrub);
+    else
+        try_run(node, scrub);
+}
+
+static void
+explain_part(const struct bh_node *node, struct scrub *scrub)
+{
+    struct bh_msg_receipt *receipt = &scrub->note.receipt;
+    struct bh_share_neighbours beside = bh_share_slot_neighbours(node, receipt->gpu);
+
+    snprintf(receipt->why, sizeof receipt->why,
+             "%" PRIu64 " of %" PRIu64 " MiB: %u leases of tenants that may share the GPU run beside "
+             "it and use the rest, or were promised it", receipt->bytes >> 20,
+             receipt->memory_bytes >> 20, beside.leases);
+}
+
+/* Those that run beside it left no page free. */
+static bool
+has_none(const struct bh_msg_receipt *receipt, const struct bh_scrub_report *report)
+{
+    return receipt->beside && report->end == BH_SCRUB_END_CLEAN && report->bytes == 0;
 }
 
 static void
 take_report(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_report *report)
 {
     struct bh_msg_receipt *receipt = &scrub->note.receipt;
-    bh_rc rc = scrub->err.rc;
 
-    if (rc == BH_OK && report->end == BH_SCRUB_END_NO_LIBRARY)
-        scrub->err.rc = accept_unsampled(node, receipt, report->why, &scrub->err);
-    else if (rc == BH_OK)
-        rc = scrub->err.rc = judge(&scrub->note.piece, report, receipt, &scrub->err);
-    if (rc != BH_OK && rc != BH_TIMEOUT && receipt->tries < TRIES_MAX)
-        try_run(node, scrub);
-    else
+    scrub->run.guest = NULL;
+    if (scrub->err.rc != BH_OK) {
+        take_interruption(node, scrub);
+        return;
+    }
+    if (report->end == BH_SCRUB_END_NO_LIBRARY || has_none(receipt, report)) {
+        scrub->err.rc = accept_unsampled(node, receipt, *report->why ? report->why
+                                         : "others use all memory", &scrub->err);
         conclude(node, scrub);
+        return;
+    }
+    scrub->err.rc = judge(&scrub->note.piece, report, receipt, &scrub->err);
+    if (receipt->result == BH_SCRUB_PARTIAL)
+        explain_part(node, scrub);
+    if (scrub->err.rc == BH_OK)
+        conclude(node, scrub);
+    else if (receipt->result == BH_SCRUB_FAILED)
+        take_bad(node, scrub);
+    else
+        take_interruption(node, scrub);
 }
 
-/* A share on a GPU that others share: nothing can be filled there. */
 static bool
-comes_beside(const struct bh_node *node, const struct bh_note_piece *piece)
+is_beside(const struct bh_node *node, const struct bh_note_piece *piece)
 {
-    return bh_share_slot_is(piece) && bh_share_slot_others(node, piece->gpu, piece->partition) > 0;
+    return bh_share_slot_is(piece) && bh_share_slot_neighbours(node, piece->gpu).leases > 0;
+}
+
+/* Whether there is something to fill, and something to fill it with; else why not.  Beside others
+ * only what none of them was promised. */
+static bool
+can_fill(const struct bh_node *node, struct scrub *scrub, char *ret_why, size_t size)
+{
+    const struct bh_note_piece *piece = &scrub->note.piece;
+    struct bh_share_neighbours beside = bh_share_slot_neighbours(node, piece->gpu);
+
+    if (!bh_scrub_has_helper(node, ret_why, size))
+        return false;
+    if (!scrub->note.receipt.beside)
+        return true;
+    scrub->most = bh_share_slot_free_bytes(node, piece, &beside);
+    if (scrub->most == 0)
+        snprintf(ret_why, size, "%u leases that run beside it were promised all memory, and the "
+                 "driver clears what it gives out", beside.leases);
+    return scrub->most > 0;
 }
 
 static void
@@ -334,20 +478,28 @@ begin(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_wish *wis
     *scrub = (struct scrub){ .state = RUNS, .wish = *wish, .note.kind = BH_NOTE_RECEIPT };
     scrub->note.piece = *piece;
     begin_receipt(node, wish, &scrub->note.piece, &scrub->note.receipt);
-    if (comes_beside(node, &scrub->note.piece)) {
-        scrub->note.receipt.beside = true;
-        scrub->err.rc = accept_unsampled(node, &scrub->note.receipt, "others share the GPU: contexts "
-                                         "were destroyed, and the driver clears what it gives out",
-                                         &scrub->err);
-        conclude(node, scrub);
-        return;
-    }
-    if (bh_scrub_has_helper(node, why, sizeof why)) {
+    scrub->note.receipt.beside = is_beside(node, piece);
+    if (can_fill(node, scrub, why, sizeof why)) {
+        scrub->note.receipt.method = BH_SCRUB_FILL;
         try_run(node, scrub);
         return;
     }
     scrub->err.rc = accept_unsampled(node, &scrub->note.receipt, why, &scrub->err);
     conclude(node, scrub);
+}
+
+/* Take it on as far as it goes now. */
+static void
+go_on(struct bh_node *node, struct scrub *scrub, bh_ns now)
+{
+    struct bh_scrub_report report;
+
+    if (!scrub->run.guest && scrub->look_at <= now)
+        try_run(node, scrub);
+    else if (scrub->run.guest
+             && (scrub->look_at <= now || bh_guest_has_ended(scrub->run.guest))
+             && bh_scrub_run_go_on(node, &scrub->run, &scrub->look_at, &report, &scrub->err))
+        take_report(node, scrub, &report);
 }
 
 bh_ns
@@ -357,13 +509,9 @@ bh_scrubs_tick(struct bh_node *node, bh_ns now)
 
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         struct scrub *scrub = &node->scrubs->scrub[i];
-        struct bh_scrub_report report;
 
-        if (scrub->state != RUNS)
-            continue;
-        if ((scrub->look_at <= now || bh_guest_has_ended(scrub->run.guest))
-            && bh_scrub_run_go_on(node, &scrub->run, &scrub->look_at, &report, &scrub->err))
-            take_report(node, scrub, &report);
+        if (scrub->state == RUNS)
+            go_on(node, scrub, now);
         if (scrub->state == RUNS && (!next || scrub->look_at < next))
             next = scrub->look_at;
     }
@@ -410,8 +558,33 @@ bh_scrub_again(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret
     const struct bh_note_piece *piece = bh_state_piece(&node->state, wish->partition);
 
     return ask(node, wish,
-               piece && bh_mark_failed(&node->state.marks, piece) && !comes_beside(node, piece),
+               piece && bh_mark_failed(&node->state.marks, piece) && !is_beside(node, piece),
                ret_waits, err);
+}
+
+/* One of the lease's pieces.  Of memory that shares have together all that is not the tenant's is
+ * scrubbed, of others what nobody knows whose it was. */
+static bh_rc
+settle_piece(struct bh_node *node, const struct bh_scrub_wish *wish,
+             const struct bh_note_piece *piece, bool *ret_waits, struct bh_err *err)
+{
+    bool due = bh_scrub_is_due(node, wish);
+    bh_rc rc = BH_OK;
+
+    *ret_waits = false;
+    if (!bh_share_slot_is(piece))
+        return ask(node, wish, due && bh_mark_is_unknown(&node->state.marks, piece, wish->tenant),
+                   ret_waits, err);
+    if (runs_on(node, piece->gpu)) { /* it may take all that there is */
+        *ret_waits = true;
+        return BH_OK;
+    }
+    if (due && !find(node, wish->order, wish->partition))
+        rc = bh_share_slot_check_memory(node, piece, wish->tenant, err);
+    if (rc == BH_OK)
+        rc = ask(node, wish, due, ret_waits, err);
+    return rc == BH_OK && due && !*ret_waits
+               ? bh_share_slot_clear(node, wish->partition, wish->tenant, err) : rc;
 }
 
 bh_rc
@@ -422,12 +595,10 @@ bh_scrub_settle(struct bh_node *node, const struct bh_note *lease, uint64_t orde
 
     *ret_waits = false;
     for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK && !*ret_waits; i++) {
-        struct bh_scrub_wish wish = { order, lease->lent[i].partition, lease->tenant,
-                                      lease->job };
-        bool unknown = !bh_share_slot_is(&lease->lent[i])
-                       && bh_mark_is_unknown(&node->state.marks, &lease->lent[i], lease->tenant);
+        const struct bh_note_piece *piece = piece_of(node, &lease->lent[i]);
+        struct bh_scrub_wish wish = { order, piece->partition, lease->tenant, lease->job };
 
-        rc = ask(node, &wish, unknown && bh_scrub_is_due(node, &wish), ret_waits, err);
+        rc = settle_piece(node, &wish, piece, ret_waits, err);
     }
     return rc == BH_OK && !*ret_waits ? bh_scrub_check(node, lease, err) : rc;
 }

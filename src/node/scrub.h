@@ -10,9 +10,14 @@
  * and a receipt is noted and sent; only then is the memory clean.  Whatever dies on the
  * way: without the receipt in the journal the piece starts nobody's job.
  *
- * A scrub runs beside the node's loop, one on a GPU and BH_SCRUBS_MAX in all.  Whoever needs one
- * asks, is told to wait, and asks the same again until there is an answer.  Until then nobody
- * else gets the piece (bh_guest_holds). */
+ * A share's memory is the GPU's: while other leases run there, a scrub fills what none of them was
+ * promised, and the receipt says how much that was.
+ *
+ * A scrub runs beside the node's loop, one on a GPU and BH_SCRUBS_MAX in all.  One that did not end
+ * (the helper or the node was killed, the driver refused) is done again; memory is called bad only
+ * when it read back something else than was filled.  Whoever needs one asks, is told to wait, and
+ * asks the same again until there is an answer.  Until then nobody else gets the piece
+ * (bh_guest_holds). */
 
 enum { BH_SCRUBS_MAX = 4 };
 
@@ -44,7 +49,8 @@ BH_MUST_USE bh_rc bh_scrub_again(struct bh_node *node, const struct bh_scrub_wis
                                  bool *ret_waits, struct bh_err *err);
 
 /* Before the lease's tenant uses its pieces: what nobody knows whose it was is scrubbed, for
- * `order`, one piece after the other.  BH_CONFLICT: it is another's; else as bh_scrub_before. */
+ * `order`, one piece after the other, and of shares what others had since they were carved, too.
+ * BH_CONFLICT: it is another's; else as bh_scrub_before and bh_share_slot_check_memory. */
 BH_MUST_USE bh_rc bh_scrub_settle(struct bh_node *node, const struct bh_note *lease,
                                   uint64_t order, bool *ret_waits, struct bh_err *err);
 

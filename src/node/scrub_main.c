@@ -53,6 +53,7 @@ struct scrub {
     struct bh_scrub_report report;
     const char *wanted;   /* UUID of the piece, or NULL */
     uint64_t seed;        /* chooses the pages that are read whole */
+    uint64_t most;        /* bytes; 0: all.  Others use the device, and were promised the rest */
     uint64_t whole_every; /* one page in so many */
     struct chunk chunk[CHUNKS_MAX];
     size_t chunks;
@@ -158,6 +159,11 @@ take_all(struct scrub *scrub, CUdevice device)
     while (size >= PAGE_BYTES && scrub->chunks < CHUNKS_MAX) {
         struct chunk *chunk = &scrub->chunk[scrub->chunks];
 
+        if (scrub->most && size > scrub->most - scrub->report.bytes) {
+            size /= 2;
+            continue;
+        }
+
         rc = cuda.cuMemAlloc_v2(&chunk->address, size);
         if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
             size /= 2;
@@ -169,7 +175,7 @@ take_all(struct scrub *scrub, CUdevice device)
         scrub->chunks++;
         scrub->report.bytes += size;
     }
-    if (scrub->report.bytes / LEAST_PERCENT < total / 100)
+    if (!scrub->most && scrub->report.bytes / LEAST_PERCENT < total / 100)
         return say_no(scrub, BH_SCRUB_END_REFUSED, "most of the memory is in use");
     return true;
 }
@@ -322,6 +328,7 @@ main(int argc, char **argv)
     static const struct option names[] = {
         { "uuid", required_argument, NULL, 'u' },
         { "seed", required_argument, NULL, 's' },
+        { "most", required_argument, NULL, 'm' },
         { NULL, 0, NULL, 0 },
     };
     static struct scrub scrub;
@@ -330,8 +337,10 @@ main(int argc, char **argv)
     for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         if (option == 'u')
             scrub.wanted = optarg;
-        else if (option != 's' || bh_parse_u64(optarg, &scrub.seed, &err) != BH_OK) {
-            fputs("usage: bulkhead-scrub [--uuid UUID] [--seed N]\n"
+        else if ((option != 's' && option != 'm')
+                 || bh_parse_u64(optarg, option == 's' ? &scrub.seed : &scrub.most, &err)
+                        != BH_OK) {
+            fputs("usage: bulkhead-scrub [--uuid UUID] [--seed N] [--most BYTES]\n"
                   "It is started by bulkhead-node in a sandbox, on one piece.\n",
                   stderr);
             return 2;

@@ -45,13 +45,14 @@ time_left(const struct bh_node *node)
 }
 
 bh_rc
-bh_scrub_run_begin(struct bh_node *node, const struct bh_note_piece *piece,
+bh_scrub_run_begin(struct bh_node *node, const struct bh_note_piece *piece, uint64_t most,
                    struct bh_scrub_run *run, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     uint64_t seed = bh_time_monotonic();
     const char *args[] = { BH_ROOTFS_LIBEXEC "/scrub", "--uuid", piece->uuid, "--seed",
-                           bh_arena_printf(arena, "%" PRIu64, seed) };
+                           bh_arena_printf(arena, "%" PRIu64, seed), "--most",
+                           bh_arena_printf(arena, "%" PRIu64, most) };
     const char *env[] = { bh_arena_printf(arena, "CUDA_VISIBLE_DEVICES=%s", piece->uuid) };
     struct bh_msg_start start = {
         .lease = BH_SCRUB_LEASES + piece->partition,
@@ -65,7 +66,7 @@ bh_scrub_run_begin(struct bh_node *node, const struct bh_note_piece *piece,
     };
     struct bh_guest_request request = { .start = &start, .lent = piece, .alone = true };
 
-    BH_ASSERT(args[4] && env[0]);
+    BH_ASSERT(args[4] && args[6] && env[0]);
     *run = (struct bh_scrub_run){ .step = BH_SCRUB_RUN_BUILDS, .until = time_left(node) };
     return bh_guest_start(node, &request, &run->guest, err);
 }

@@ -18,9 +18,9 @@ struct bh_scrub_run {
  * `ret_why`. */
 bool bh_scrub_has_helper(const struct bh_node *node, char *ret_why, size_t size);
 
-/* Begin; as bh_guest_start. */
+/* Begin; as bh_guest_start.  It takes no more than `most` bytes, if that is not 0. */
 BH_MUST_USE bh_rc bh_scrub_run_begin(struct bh_node *node, const struct bh_note_piece *piece,
-                                     struct bh_scrub_run *run, struct bh_err *err);
+                                     uint64_t most, struct bh_scrub_run *run, struct bh_err *err);
 
 /* Take it on as far as it goes now.  False: it is not over; `ret_next` is when to come again, if
  * it does not end before.  True: it is, nothing of it is left, and the code in `ret_err` is

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "model/share.h"
+#include "node/job.h"
 #include "node/piece.h"
 #include "node/scrub.h"
 
@@ -41,6 +42,61 @@ bh_share_slot_others(const struct bh_node *node, const char *gpu, uint64_t but)
     return count;
 }
 
+struct bh_share_neighbours
+bh_share_slot_neighbours(const struct bh_node *node, const char *gpu)
+{
+    struct bh_share_neighbours found = { 0 };
+
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        const struct bh_job *job = &node->state.jobs[i];
+        bool here = false;
+
+        if (job->ended || bh_job_is_suspended(job))
+            continue;
+        for (uint32_t p = 0; p < job->note.lent_count; p++) {
+            const struct bh_note_piece *lent = &job->note.lent[p];
+
+            if (!bh_share_slot_is(lent) || strcmp(lent->gpu, gpu) != 0)
+                continue;
+            here = true;
+            found.promised_bytes += lent->cap_bytes + lent->context_bytes;
+        }
+        found.leases += here;
+    }
+    return found;
+}
+
+uint64_t
+bh_share_slot_free_bytes(const struct bh_node *node, const struct bh_note_piece *share,
+                         const struct bh_share_neighbours *neighbours)
+{
+    const struct bh_device_gpu *gpu = bh_piece_gpu(node, share->gpu);
+    enum bh_gpu_model model = gpu ? bh_model_by_product(gpu->product) : BH_GPU_MODEL_NONE;
+    uint64_t all = (uint64_t)share->memory_mib << 20;
+    uint64_t taken = neighbours->promised_bytes + share->context_bytes;
+
+    taken += all / BH_GPU_PARTS * (model ? bh_share_reserve_parts(model) : 0);
+    return taken < all ? (all - taken) / BH_SHARE_GRANULE_BYTES * BH_SHARE_GRANULE_BYTES : 0;
+}
+
+bh_rc
+bh_share_slot_check_memory(const struct bh_node *node, const struct bh_note_piece *share,
+                           uint32_t tenant, struct bh_err *err)
+{
+    if (bh_share_slot_neighbours(node, share->gpu).leases == 0
+        || bh_mark_allows(&node->state.marks, share, tenant))
+        return BH_OK;
+    if (node->conf.scrub_required)
+        return bh_err_set(err, BH_UNAVAILABLE,
+                          "memory of GPU %s cannot all be scrubbed while others share it, and "
+                          "scrub_required is set", share->gpu);
+    if (bh_scrub_driver(node) == BH_DRIVER_SCRUB_OFF)
+        return bh_err_set(err, BH_UNAVAILABLE,
+                          "memory of GPU %s cannot all be scrubbed while others share it, and the "
+                          "driver does not clear it", share->gpu);
+    return BH_OK;
+}
+
 static bh_rc
 check_size(const struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err *err)
 {
@@ -70,18 +126,7 @@ bh_share_slot_check(const struct bh_node *node, const struct bh_note_piece *want
         return bh_err_set(err, BH_CONFLICT, "slot %u of GPU %s is taken", wanted->start,
                           wanted->gpu);
     place.units = bh_piece_units(node, wanted);
-    if (rc != BH_OK || bh_share_slot_others(node, wanted->gpu, wanted->partition) == 0
-        || bh_mark_allows(&node->state.marks, &place, tenant))
-        return rc;
-    if (node->conf.scrub_required)
-        return bh_err_set(err, BH_UNAVAILABLE,
-                          "memory of GPU %s cannot be sampled while others share it, and "
-                          "scrub_required is set", wanted->gpu);
-    if (bh_scrub_driver(node) == BH_DRIVER_SCRUB_OFF)
-        return bh_err_set(err, BH_UNAVAILABLE,
-                          "memory of GPU %s cannot be sampled while others share it, and the "
-                          "driver does not clear it", wanted->gpu);
-    return BH_OK;
+    return rc == BH_OK ? bh_share_slot_check_memory(node, &place, tenant, err) : rc;
 }
 
 bh_rc

@@ -29,19 +29,38 @@ bool bh_share_slot_is_instance(const struct bh_note_piece *piece);
 /* The number that stands for the instance of a piece in that slot: of no instance. */
 uint32_t bh_share_slot_gi(uint32_t slot);
 
-/* Shares that were made on the GPU, but for that one. */
+/* Shares that were made on the GPU, but for that one, whether a lease has them or not. */
 uint32_t bh_share_slot_others(const struct bh_node *node, const char *gpu, uint64_t but);
+
+/* Who uses memory of a GPU that is shared now: leases, not slots.  A suspended one uses none. */
+struct bh_share_neighbours {
+    uint32_t leases;
+    uint64_t promised_bytes; /* their caps, and a context for each */
+};
+struct bh_share_neighbours bh_share_slot_neighbours(const struct bh_node *node, const char *gpu);
+
+/* What a scrub beside these may take: the rest, less what the driver keeps and the helper's own
+ * context; 0: nothing. */
+uint64_t bh_share_slot_free_bytes(const struct bh_node *node, const struct bh_note_piece *share,
+                                  const struct bh_share_neighbours *neighbours);
+
+/* Whether the tenant may have memory of the GPU while others run there.  BH_UNAVAILABLE: memory
+ * of other tenants cannot all be scrubbed then, and node.conf or the driver does not let that be
+ * enough. */
+BH_MUST_USE bh_rc bh_share_slot_check_memory(const struct bh_node *node,
+                                             const struct bh_note_piece *share, uint32_t tenant,
+                                             struct bh_err *err);
 
 /* Whether a share could be made for the tenant beside those that stand there.
  *   BH_INVALID      it has no cap, no weight, or a cap that is no whole number of granules
  *   BH_RANGE        its slot, or a cap above the GPU's memory
  *   BH_CONFLICT     another has its slot
- *   BH_UNAVAILABLE  other tenants used the memory, which cannot be filled while others run, and
- *                   node.conf or the driver does not let that be enough */
+ * else as bh_share_slot_check_memory */
 BH_MUST_USE bh_rc bh_share_slot_check(const struct bh_node *node, const struct bh_note_piece *wanted,
                                  uint32_t tenant, struct bh_err *err);
 
-/* Note that the share's memory may be used by the tenant: the last step of its carving. */
+/* Note that the share was scrubbed for the tenant, or needed no scrub: it may be lent to the
+ * tenant until another lease has memory of the GPU. */
 BH_MUST_USE bh_rc bh_share_slot_clear(struct bh_node *node, uint64_t partition, uint32_t tenant,
                                  struct bh_err *err);
 

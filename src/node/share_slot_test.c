@@ -132,8 +132,27 @@ test_sizes(void **state)
     BH_CHECK_DONE();
 }
 
-/* Nothing can be filled while others run: the receipt says so, and the memory counts as
- * nobody's from then on. */
+/* Before that, the receipts of orders that are over. */
+static struct bh_msg_receipt
+receipt_of(uint64_t order)
+{
+    struct bh_msg_ack ack = { .receipt = order };
+    struct bh_msg_receipt receipt = bh_test_take(BH_MSG_RECEIPT, order).receipt;
+
+    bh_test_send(BH_MSG_ACK, &ack);
+    return receipt;
+}
+
+static bool
+has_receipt(uint64_t order)
+{
+    struct test_message message;
+
+    return bh_test_take_within(BH_MSG_RECEIPT, order, 0, &message);
+}
+
+/* What none that run beside it was promised is filled, and the receipt says how much that was; the
+ * memory is all of theirs from then on. */
 static void
 test_another_tenant_beside(void **state)
 {
@@ -146,36 +165,110 @@ test_another_tenant_beside(void **state)
 
     start_with("");
     BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
-    bh_test_take(BH_MSG_RECEIPT, 0);
+    BH_CHECK_EQ("alone: all of it", receipt_of(the_node.order).result, BH_SCRUB_CLEAN);
     BH_CHECK_EQ("A runs", bh_test_start_job(&one).outcome, 0);
     BH_CHECK_EQ("for B beside it", carve_share(12, 0, 1, B).outcome, 0);
-    receipt = bh_test_take(BH_MSG_RECEIPT, 0).receipt;
-    BH_CHECK_EQ("not filled", receipt.method, BH_SCRUB_RECREATE);
-    BH_CHECK_EQ("not sampled", receipt.result, BH_SCRUB_UNSAMPLED);
-    BH_CHECK_EQ("and why", receipt.beside, true);
+    receipt = receipt_of(the_node.order);
+    BH_CHECK_EQ("filled", receipt.method, BH_SCRUB_FILL);
+    BH_CHECK_EQ("a part", receipt.result, BH_SCRUB_PARTIAL);
+    BH_CHECK_EQ("beside others", receipt.beside, true);
+    BH_CHECK("as much as A was not promised", receipt.bytes > 60 * GIB
+             && receipt.bytes + 10 * GIB + (UINT64_C(1200) << 20) < receipt.memory_bytes);
+    BH_CHECK("and why", strstr(receipt.why, "1 leases of tenants that may share") != NULL);
     BH_CHECK_EQ("whose it was", receipt.from[0].tenant, A);
-    BH_CHECK_EQ("not for A", bh_test_start_job(&thief).rc, BH_CONFLICT);
+    BH_CHECK_EQ("said so", logged("memory scrubbed in part"), 1);
     BH_CHECK_EQ("B runs", bh_test_run_job(&two).cause, BH_END_EXITED);
+    BH_CHECK_EQ("A in B's place", bh_test_run_job(&thief).cause, BH_END_EXITED);
+    receipt = receipt_of(the_node.order);
+    BH_CHECK_EQ("not without a scrub", receipt.result, BH_SCRUB_PARTIAL);
+    BH_CHECK_EQ("for A", receipt.tenant, A);
+    BH_CHECK_EQ("of both", receipt.from_count, 2);
     BH_CHECK_EQ("A ends", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
     bh_test_take(BH_MSG_ENDED, 1);
     BH_CHECK_EQ("A's goes", destroy(11).outcome, 0);
     BH_CHECK_EQ("B's goes", destroy(12).outcome, 0);
     BH_CHECK_EQ("the whole for B", bh_test_carve_for(B, &whole, 0).outcome, 0);
-    receipt = bh_test_take(BH_MSG_RECEIPT, 0).receipt;
-    BH_CHECK_EQ("is scrubbed", receipt.partition, 14);
-    BH_CHECK_EQ("as nobody's", receipt.from[0].tenant, UINT32_MAX);
+    receipt = receipt_of(the_node.order);
+    BH_CHECK_EQ("is scrubbed", receipt.result, BH_SCRUB_CLEAN);
+    BH_CHECK_EQ("A's", receipt.from[0].tenant, A);
+    BH_CHECK_EQ("and B's", receipt.from[1].tenant, B);
+    BH_CHECK_DONE();
+}
+
+/* Slots that no lease has hold back no scrub, and memory passes on in a slot that stood before, too. */
+static void
+test_idle_slots(void **state)
+{
+    struct test_job first = { .lease = 1, .partition = 11, .tenant = A, .script = "true" };
+    struct test_job other = { .lease = 2, .partition = 12, .tenant = B, .script = "true" };
+    struct test_job again = { .lease = 3, .partition = 11, .tenant = A, .script = "true" };
+    struct bh_msg_receipt receipt;
+
+    start_with("");
+    BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
+    BH_CHECK_EQ("clean", receipt_of(the_node.order).result, BH_SCRUB_CLEAN);
+    BH_CHECK_EQ("A runs", bh_test_run_job(&first).cause, BH_END_EXITED);
+    BH_CHECK_EQ("for B, A's slot is idle", carve_share(12, 0, 1, B).outcome, 0);
+    receipt = receipt_of(the_node.order);
+    BH_CHECK_EQ("all of it is scrubbed", receipt.result, BH_SCRUB_CLEAN);
+    BH_CHECK_EQ("beside nobody", receipt.beside, false);
+    BH_CHECK_EQ("it was A's", receipt.from[0].tenant, A);
+    BH_CHECK_EQ("B runs", bh_test_run_job(&other).cause, BH_END_EXITED);
+    BH_CHECK_EQ("A in the slot that it had", bh_test_run_job(&again).cause, BH_END_EXITED);
+    receipt = receipt_of(the_node.order);
+    BH_CHECK_EQ("has its receipt", receipt.tenant, A);
+    BH_CHECK_EQ("clean", receipt.result, BH_SCRUB_CLEAN);
+    BH_CHECK_EQ("it was B's", receipt.from[0].tenant, B);
+    again.lease++;
+    BH_CHECK_EQ("A once more", bh_test_run_job(&again).cause, BH_END_EXITED);
+    BH_CHECK("its own: no scrub", !has_receipt(the_node.order));
+    BH_CHECK_DONE();
+}
+
+/* Carved for B, and A has memory of the GPU before B starts: it is scrubbed for B again. */
+static void
+test_between_carve_and_start(void **state)
+{
+    struct test_job first = { .lease = 1, .partition = 11, .tenant = A, .script = "true" };
+    struct test_job other = { .lease = 2, .partition = 12, .tenant = B, .script = "true" };
+
+    start_with("");
+    BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
+    receipt_of(the_node.order);
+    BH_CHECK_EQ("for B", carve_share(12, 0, 1, B).outcome, 0);
+    BH_CHECK("nobody had it: no scrub", !has_receipt(the_node.order));
+    BH_CHECK_EQ("A runs", bh_test_run_job(&first).cause, BH_END_EXITED);
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK_EQ("B runs", bh_test_run_job(&other).cause, BH_END_EXITED);
+    BH_CHECK_EQ("on memory that was A's", receipt_of(the_node.order).from[0].tenant, A);
+    BH_CHECK_DONE();
+}
+
+/* Without a library nothing is filled, and nothing says that it was. */
+static void
+test_unscrubbed(void **state)
+{
+    struct bh_msg_receipt receipt;
+
+    bh_test_restart("");
+    BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
+    receipt = receipt_of(the_node.order);
+    BH_CHECK_EQ("not looked at", receipt.result, BH_SCRUB_UNSAMPLED);
+    BH_CHECK_EQ("the log says so", logged("memory not scrubbed before another tenant"), 1);
+    BH_CHECK_EQ("and nothing else", logged("memory scrubbed"), 0);
     BH_CHECK_DONE();
 }
 
 static void
 test_required(void **state)
 {
-    struct test_job job = { .lease = 1, .partition = 11, .tenant = A, .script = "true" };
+    struct test_job job = { .lease = 1, .partition = 11, .tenant = A, .script = "exec sleep 60" };
 
-    start_with("");
-    BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
-    BH_CHECK_EQ("A uses it", bh_test_run_job(&job).cause, BH_END_EXITED);
     start_with("scrub_required = 1\n");
+    BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
+    BH_CHECK_EQ("A runs", bh_test_start_job(&job).outcome, 0);
     BH_CHECK_EQ("its own beside it", carve_share(12, 0, 1, A).outcome, 0);
     BH_CHECK_EQ("not for B", carve_share(13, 0, 2, B).rc, BH_UNAVAILABLE);
     BH_CHECK_DONE();
@@ -252,6 +345,9 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_modes),
         BH_NODE_TEST(test_sizes),
         BH_NODE_TEST(test_another_tenant_beside),
+        BH_NODE_TEST(test_idle_slots),
+        BH_NODE_TEST(test_between_carve_and_start),
+        BH_NODE_TEST(test_unscrubbed),
         BH_NODE_TEST(test_required),
         BH_NODE_TEST(test_node_killed),
         BH_NODE_TEST(test_suspended),

@@ -178,16 +178,24 @@ apply_lease(struct bh_state *state, const struct bh_note *note)
 static void
 apply_mark(struct bh_state *state, const struct bh_note *note)
 {
-    const struct bh_mark_unit as = { note->clean, note->failed, note->tenant, note->job };
+    const struct bh_mark_unit as = { .clean = note->clean, .failed = note->failed,
+                                     .tenant = note->tenant, .job = note->job };
 
-    bh_mark_set(&state->marks, note->piece.gpu, bh_mark_units(&note->piece), &as);
+    if (!note->beside) {
+        bh_mark_set(&state->marks, note->piece.gpu, bh_mark_units(&note->piece), &as);
+        return;
+    }
+    bh_mark_add(&state->marks, note->piece.gpu, bh_mark_units(&note->piece), &as);
+    for (uint32_t i = 0; i < state->piece_count; i++) {
+        if (strcmp(state->pieces[i].gpu, note->piece.gpu) == 0)
+            state->pieces[i].cleared_for = 0;
+    }
 }
 
 static void
 apply_receipt(struct bh_state *state, const struct bh_note *note)
 {
-    if (!note->receipt.beside)
-        bh_mark_receipt(&state->marks, bh_mark_units(&note->piece), &note->receipt);
+    bh_mark_receipt(&state->marks, bh_mark_units(&note->piece), &note->receipt);
     state->receipts[state->receipt_count++] = note->receipt;
 }
 
@@ -301,11 +309,9 @@ bh_state_hold(struct bh_state *state, const struct bh_note *lease, struct bh_err
     for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK; i++) {
         struct bh_note mark = { .kind = BH_NOTE_MARK,
                                 .tenant = lease->tenant,
-                                .job = lease->job };
+                                .job = lease->job,
+                                .beside = lease->lent[i].share_weight != 0 };
 
-        if (lease->lent[i].share_weight
-            && !bh_mark_allows(&state->marks, &lease->lent[i], lease->tenant))
-            mark.tenant = BH_MARK_UNKNOWN; /* several had it: another's to everybody */
         memcpy(mark.piece.gpu, lease->lent[i].gpu, sizeof mark.piece.gpu);
         mark.piece.units = bh_mark_units(&lease->lent[i]);
         rc = bh_state_note(state, &mark, err);
@@ -417,6 +423,22 @@ put_job(struct bh_state *state, const struct bh_job *job, struct bh_err *err)
     return rc == BH_OK && job->aside ? put_aside(state, job, err) : rc;
 }
 
+/* The other tenants of units that have several. */
+static bh_rc
+put_sharers(struct bh_state *state, const struct bh_marks *marks, struct bh_note *mark,
+            struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    mark->beside = true;
+    for (uint32_t i = 1; i < marks->sharer_count && rc == BH_OK; i++) {
+        mark->tenant = marks->sharers[i].tenant;
+        mark->job = marks->sharers[i].job;
+        rc = bh_note_append(state->journal, mark, err);
+    }
+    return rc;
+}
+
 /* Behind everything that sets marks when it is read again. */
 static bh_rc
 put_marks(struct bh_state *state, const struct bh_marks *marks, struct bh_err *err)
@@ -429,8 +451,8 @@ put_marks(struct bh_state *state, const struct bh_marks *marks, struct bh_err *e
         struct bh_note note = { .kind = BH_NOTE_MARK,
                                 .clean = unit->clean,
                                 .failed = unit->failed,
-                                .tenant = unit->tenant,
-                                .job = unit->job };
+                                .tenant = unit->several ? marks->sharers[0].tenant : unit->tenant,
+                                .job = unit->several ? marks->sharers[0].job : unit->job };
 
         if (written >> u & 1)
             continue;
@@ -438,6 +460,8 @@ put_marks(struct bh_state *state, const struct bh_marks *marks, struct bh_err *e
         note.piece.units = bh_mark_alike(marks, u);
         written |= note.piece.units;
         rc = bh_note_append(state->journal, &note, err);
+        if (rc == BH_OK && unit->several)
+            rc = put_sharers(state, marks, &note, err);
     }
     return rc;
 }

@@ -63,6 +63,7 @@ struct bh_job {
     bh_ns gate_at;                   /* monotonic; its walls are still to be looked at, or 0 */
     bh_ns gate_until;                /* monotonic; not ready by then: it never will be */
     uint64_t start_order;            /* START that is answered after the look, or 0 */
+    bool unbuilt;                    /* this node started it, and its command was never let begin */
     char broken[200];                /* the wall that did not hold; "" is none */
     uint32_t gate_tries;             /* checks at the start barrier that were inconclusive */
     struct bh_lease_isolation isolation;

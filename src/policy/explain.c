@@ -729,6 +729,7 @@ static const struct {
     [BH_REASON_CORDONED] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_CORDONED_NODE] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_CORDONED_SITE] = { bh_explain_away, bh_explain_next_away },
+    [BH_REASON_UNCHECKED] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_QUARANTINED] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_FENCED] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_NEEDS_REBOOT] = { bh_explain_away, bh_explain_next_away },

@@ -22,6 +22,11 @@ static const struct {
                                   "`bulkhead get nodes` names", NULL },
     [BH_REASON_CORDONED_SITE] = { "", " could hold it and is cordoned in the site file",
                                   "an admin can take `cordoned` off it in the site file", NULL },
+    [BH_REASON_UNCHECKED] = { "jobs failed to start on the node of ", ", which could hold it: it gets "
+                              "no work until it passed a check",
+                              "wait: the check is made by itself, again and again; an operator can "
+                              "skip it with `bulkhead uncordon NODE`, which `bulkhead get nodes` "
+                              "names", NULL },
     [BH_REASON_QUARANTINED] = { "", " could hold it and is in quarantine after faults",
                                 "an operator can have it tested and given back with `bulkhead "
                                 "uncordon ", " --clear-fault`" },

@@ -58,6 +58,8 @@ const char *const bh_scrub_result_names[BH_SCRUB_RESULTS] = {
     [BH_SCRUB_CLEAN] = "clean",
     [BH_SCRUB_UNSAMPLED] = "unsampled",
     [BH_SCRUB_FAILED] = "failed",
+    [BH_SCRUB_PARTIAL] = "partial",
+    [BH_SCRUB_INTERRUPTED] = "interrupted",
 };
 
 const char *const bh_image_stage_names[BH_IMAGE_STAGES] = {
@@ -285,17 +287,24 @@ static const struct bh_field inventory_fields[] = {
     BH_F(struct bh_msg_inventory, cpus, BH_FIELD_U32),
     BH_F(struct bh_msg_inventory, driver, BH_FIELD_STR),
     BH_F_ENUM(struct bh_msg_inventory, driver_scrub, bh_driver_scrub_names),
+    BH_F(struct bh_msg_inventory, fetches, BH_FIELD_BOOL),
     BH_F(struct bh_msg_inventory, gpus, BH_FIELD_LIST, .of = &gpu),
     BH_F(struct bh_msg_inventory, grades, BH_FIELD_LIST, .of = &grade, .max = 8),
+    BH_F(struct bh_msg_inventory, image_roots, BH_FIELD_TEXTS),
+    BH_F(struct bh_msg_inventory, job_memory_mib, BH_FIELD_U64),
     BH_F(struct bh_msg_inventory, leases, BH_FIELD_LIST, .of = &lease_state,
          .max = BH_WIRE_KEEP_MAX),
     BH_F(struct bh_msg_inventory, memory_mib, BH_FIELD_U64),
+    BH_F(struct bh_msg_inventory, mount_roots, BH_FIELD_TEXTS),
+    BH_F(struct bh_msg_inventory, networks, BH_FIELD_TEXTS),
     BH_F(struct bh_msg_inventory, node, BH_FIELD_STR),
     BH_F(struct bh_msg_inventory, offer_cpu_milli, BH_FIELD_U64),
     BH_F(struct bh_msg_inventory, offer_memory_mib, BH_FIELD_U64),
     BH_F(struct bh_msg_inventory, pieces, BH_FIELD_LIST, .of = &piece,
          .max = BH_WIRE_KEEP_MAX),
+    BH_F(struct bh_msg_inventory, registries, BH_FIELD_TEXTS),
     BH_F(struct bh_msg_inventory, runtime, BH_FIELD_STR),
+    BH_F(struct bh_msg_inventory, unpacks, BH_FIELD_BOOL),
     BH_F(struct bh_msg_inventory, walls, BH_FIELD_STRUCT, .of = &walls),
 };
 

@@ -60,8 +60,10 @@ struct bh_msg_inventory {
     struct bh_list gpus, leases, pieces;
     struct bh_list grades;     /* bh_msg_grade: not offered, and why */
     struct bh_msg_walls walls;
-    char checkpoint[160];      /* "yes": a job that holds GPU memory can be suspended; else why
-                                  not; "": the node does not say */
+    struct bh_texts image_roots, mount_roots, networks, registries; /* of node.conf */
+    bool fetches, unpacks;     /* images of registries; any that are unpacked */
+    uint64_t job_memory_mib;   /* the most of one job */
+    char checkpoint[160];      /* "yes": jobs that hold GPU memory can be suspended; why not; or "" */
 };
 
 /* The answer to CARVE .. STOP (a STOP's outcome only says that it was begun; the end
@@ -143,20 +145,18 @@ extern const char *const bh_image_stage_names[BH_IMAGE_STAGES];
 
 /* Whether the driver clears memory that is freed, as its own parameters say. */
 enum bh_driver_scrub {
-    BH_DRIVER_SCRUB_UNKNOWN,
-    BH_DRIVER_SCRUB_ON,
-    BH_DRIVER_SCRUB_OFF,
-    BH_DRIVER_SCRUBS
+    BH_DRIVER_SCRUB_UNKNOWN, BH_DRIVER_SCRUB_ON, BH_DRIVER_SCRUB_OFF, BH_DRIVER_SCRUBS
 };
 
-/* What was done before a piece went to a tenant: its memory filled, read back and cleared;
- * or its instance made anew and no more, where no libcuda.so.1 is; or, on a whole GPU
- * without one, nothing. */
+/* What was done before a piece went to a tenant: its memory filled, read back and cleared; or its
+ * instance made anew and no more, where no libcuda.so.1 is; or, on a whole GPU, nothing. */
 enum bh_scrub_method { BH_SCRUB_NONE, BH_SCRUB_RECREATE, BH_SCRUB_FILL, BH_SCRUB_METHODS };
 enum bh_scrub_result {
     BH_SCRUB_CLEAN,     /* filled, and each sample read back as it was filled */
     BH_SCRUB_UNSAMPLED, /* nothing was looked at */
-    BH_SCRUB_FAILED,    /* what was filled read back otherwise, or the helper failed */
+    BH_SCRUB_FAILED,    /* what was filled read back otherwise */
+    BH_SCRUB_PARTIAL,   /* as clean, of `bytes`: others use the rest, or were promised it */
+    BH_SCRUB_INTERRUPTED, /* it did not end; nothing says that the memory is bad */
     BH_SCRUB_RESULTS
 };
 
@@ -185,8 +185,8 @@ struct bh_msg_receipt {
     uint64_t residue;                /* of these held something before */
     uint64_t unfilled;               /* or something else than the fill after it */
     uint32_t tries;                  /* runs of the helper */
-    bool beside;                     /* of a share that came beside others: nothing was filled */
-    char why[200];                   /* of one that failed or was not sampled */
+    bool beside;                     /* of a share beside which others run */
+    char why[200];                   /* of one that is not clean */
 };
 
 struct bh_msg_health {

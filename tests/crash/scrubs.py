@@ -55,6 +55,7 @@ def check(site, jobs, found):
     """Findings of all that was said above; returns how many receipts there are, and how many looks."""
     kept, leaves = receipts(site), site.leaves()
     check_receipts(kept, leaves, found)
+    check_memory(kept, found)
     check_said(site, kept, found)
     check_order(leaves, widths(kept, leaves), found)
     return len(kept), check_looks(site, jobs, found)
@@ -73,11 +74,17 @@ def check_receipts(kept, leaves, found):
     found.check("a record of a scrub has its receipt", not records, list(records))
 
 
+def check_memory(kept, found):
+    """No memory is bad here, so no receipt says so: a scrub whose helper or node was killed is repeated."""
+    for receipt in kept:
+        found.check("no receipt of bad memory", receipt["result"] != "failed", receipt["id"], receipt.get("why"))
+
+
 def check_said(site, kept, found):
     """The node says each scrub that it ended in its log, too: none of a piece is without a receipt."""
     said = []
     for line in (site.dir / "node.log").read_text(errors="replace").splitlines():
-        if " piece=" in line and ("memory scrubbed before" in line or "memory is not clean" in line):
+        if " piece=" in line and ("memory scrubbed before" in line or "memory is not clean" in line or "a scrub did not end" in line):
             said.append(int(line.split(" piece=")[1].split()[0]))
     found.check("the node says its scrubs", said)
     for piece in set(said):

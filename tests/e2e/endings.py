@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """How jobs end: by themselves, by a limit, by a person, with their node; and what is kept."""
+import atexit
 import http.client
 import json
 import os
@@ -8,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -300,4 +302,58 @@ def same_key(site):
 
 
 if __name__ == "__main__":
-    tap.main()
+    SHARED = pathlib.Path(tempfile.mkdtemp(prefix="bulkhead-endings-"))
+atexit.register(shutil.rmtree, SHARED, ignore_errors=True)
+
+
+def breakable():
+    """A crun that starts nothing while the file `broken` stands beside it."""
+    os.chmod(SHARED, 0o755)
+    script = SHARED / "crun"
+    script.write_text(f"""#!/bin/sh
+case " $* " in *" run "*) [ -e {SHARED}/broken ] && {{ echo no sandbox today >&2; exit 1; }} ;; esac
+exec {shutil.which("crun")} "$@"
+""")
+    script.chmod(0o755)
+    return str(script)
+
+
+def node_state(site):
+    return site.cli(None, "get", "nodes", check=0).stdout
+
+
+@tap.test(topology="2x H100-80GB", node_conf=f"runtime = {SHARED}/crun\nverify_at_start = 0\nverify_sample = 0\nverify_retry_ms = 1000\n")
+def unstarted(site):
+    """a node that starts nothing swallows no queue: two jobs that fail put it aside until its check passes"""
+    (SHARED / "broken").touch()
+    jobs = [site.submit("true", sku="large") for _ in range(5)]
+    site.until(lambda: "unchecked" in node_state(site), what="the node set aside")
+    site.until(lambda: "jobs failed to start on a node in a row" in (site.dir / "daemon.log").read_text(), what="the log's line")
+    site.until(lambda: {site.job(job)["state"] for job in jobs} in ({"pending"}, {"pending", "failed"}), what="the end of those that were starting")
+    equal("none is lost", [site.job(job)["state"] for job in jobs], ["pending"] * 5)
+    why = site.cli("alice", "why", str(jobs[-1]), check=0).stdout
+    assert "failed to start" in why or "fenced" in why or "waits" in why, why
+    leaf = [r for r in site.leaves() if r["verb"] == "node.check"]
+    assert leaf, "the check is no record"
+    (SHARED / "broken").unlink()
+    for job in jobs:
+        site.await_state(job, "completed", seconds=120)
+    equal("it is back", "unchecked" in node_state(site), False)
+
+
+@tap.test()
+def never(site):
+    """what no node can run is refused when it is submitted, with what there is"""
+    for spec, said in (({"memory": "4Ti"}, "no node that could hold it has more than"),
+                       ({"image": "docker://registry.example/a:1"}, "no node can run it: "),
+                       ({"network": "egress"}, "has no network egress (networks)")):
+        try:
+            site.submit("true", **spec)
+            raise AssertionError(f"{spec} was taken")
+        except Refused as refused:
+            equal(str(spec), refused.status, 400)
+            contains(str(spec), json.dumps(refused.body), said)
+
+
+breakable()
+tap.main()

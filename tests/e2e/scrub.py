@@ -129,4 +129,48 @@ def unclean(site):
     contains("its GPU", why, site.client().get("/v1/gpus")["items"][0]["uuid"])
 
 
+SHARES = tap.SITE.replace("managed: true}", "managed: true, shared: true}").replace("""skus:
+""", """skus:
+  - name: quarter
+    grade: F
+    models: [{model: H100-80GB, share: 25%, memory: 18Gi, rounding: up}]
+    cpu: "0.1"
+    memory: 256Mi
+""", 1)
+
+
+def results(site, job):
+    return [(r["result"], [f["tenant"] for f in r["from"]]) for r in receipts(site, "dave", job) if r["job"] == job]
+
+
+@tap.test(topology="1x H100-80GB", site=SHARES)
+def share(site):
+    """a share's memory passes on scrubbed: whole when nobody runs, whoever had the slot; in part beside others"""
+    with_cuda(site)
+    first, said = touch(site, A, "quarter", CANARY)
+    equal("the first", said, "found []")
+    other, said = touch(site, B, "quarter", "BOB")
+    equal("of a department that is kept apart", said, "found []")
+    equal("its receipt, beside an idle slot", results(site, other), [("clean", [A])])
+    again, said = touch(site, A, "quarter", CANARY)
+    equal("the first tenant, in the slot that it had", said, "found []")
+    equal("its receipt", results(site, again), [("clean", [B])])
+    running = site.submit("sh", "-c", "trap 'exit 0' TERM; sleep 100 & wait", tenant=A, sku="quarter")
+    site.await_state(running, "running")
+    beside, said = touch(site, "acme/vision/train", "quarter", "TRAIN")
+    equal("beside one of its department", said, "found []")
+    shown, = [r for r in receipts(site, "dave", beside) if r["job"] == beside]
+    equal("its receipt", (shown["result"], shown["method"]), ("partial", "fill"))
+    contains("what it covers", shown["why"], "1 leases of tenants that may share the GPU run beside it")
+    assert 50 << 30 < shown["bytes"] < 62 << 30, shown["bytes"]
+    waiting = site.submit("true", tenant=B, sku="quarter")
+    site.until(lambda: site.job(waiting)["reason"] == "boundary", what="the wait for an empty GPU")
+    site.client().post(f"/v1/jobs/{running}/cancel")
+    site.await_state(waiting, "completed", seconds=60)
+    equal("whole", results(site, waiting)[0][0], "clean")
+    log = (site.dir / "node.log").read_text()
+    contains("the log", log, "memory scrubbed in part before another tenant gets it")
+    equal("nothing is claimed that was not done", "not scrubbed" in log, False)
+
+
 tap.main()

@@ -135,13 +135,15 @@ class Custody:
         self.pieces = {}    # partition: (gpu, first unit, units)
         self.leases = {}    # lease: (tenant, partitions)
         self.jobs = {}      # job: tenant
-        self.owner = {}     # (gpu, unit): tenant
+        self.shares = set() # partitions that are shares: all of a GPU's have the same memory
+        self.running = {}   # lease: GPUs
+        self.owner = {}     # (gpu, unit): tenants; several have shares
         self.scrubbed = {}  # partition: number of the record of its last receipt
         self.used = {}      # (gpu, unit): number of the record of the last start
         self.wrong = []
 
     def span(self, piece):
-        units = self.units.get(piece["profile"])  # a whole GPU: all of it
+        units = self.units.get(piece["profile"])  # a whole GPU, and a share: all of it
         return (piece["gpu"], piece.get("start", 0), units) if units else (piece["gpu"], 0, UNITS)
 
     def place(self, decision):
@@ -150,21 +152,25 @@ class Custody:
             return
         self.leases[lease] = (tenant, [piece["partition"] for piece in decision["pieces"]])
         for piece in decision["pieces"]:
-            if piece.get("profile") == WHOLE or piece.get("profile") in self.units:  # shares: not yet
-                self.pieces[piece["partition"]] = self.span(piece)
+            self.pieces[piece["partition"]] = self.span(piece)
+            if piece.get("profile") != WHOLE and piece.get("profile") not in self.units:
+                self.shares.add(piece["partition"])
 
     def start(self, record, lease):
         tenant, pieces = self.leases.get(lease, (None, []))
         for piece in pieces:
             gpu, first, count = self.pieces.get(piece, (0, 0, 0))
             units = [(gpu, unit) for unit in range(first, first + count)]
-            others = {self.owner[u] for u in units if self.owner.get(u, tenant) != tenant}
-            last = max((self.used.get(u, -1) for u in units), default=-1)
+            owners = set().union(*(self.owner.get(u, set()) for u in units))
+            others = owners - {tenant}
+            last = max((self.used.get(u, -1) for u in units if self.used.get(u) != record["seq"]), default=-1)
             if others and self.scrubbed.get(piece, -1) < last:
                 self.wrong.append(f"custody: record {record['seq']} starts lease {lease} of tenant {tenant} in memory of "
                                   f"tenants {sorted(others)}, without a receipt since record {last}")
-            for unit in units:
-                self.owner[unit], self.used[unit] = tenant, record["seq"]
+            beside = piece in self.shares and any(gpu in gpus for other, gpus in self.running.items() if other != lease)
+            for unit in units:  # beside others only a part of it was scrubbed
+                self.owner[unit], self.used[unit] = owners | {tenant} if beside else {tenant}, record["seq"]
+        self.running[lease] = {self.pieces[piece][0] for piece in pieces if piece in self.pieces}
 
     def take(self, record):
         event = record.get("ev", {})
@@ -177,6 +183,9 @@ class Custody:
             self.scrubbed[record["obj"]["id"]] = record["seq"]
         if record["verb"] == "node.started" and record["res"] == "ok" and "started" in event:
             self.start(record, event["started"]["lease"])
+        for word in ("ended", "suspended"):
+            if word in event and event[word].get("outcome", "ok") == "ok":
+                self.running.pop(event[word].get("lease"), None)
 
 
 def memory_has_receipts(site):

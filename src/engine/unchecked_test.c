@@ -1,0 +1,258 @@
+#include "engine/unchecked.h"
+
+#include "engine/story_test.h"
+
+#define AVOIDED_NS UINT64_C(5000000000)
+
+/* Two nodes with a GPU each, and the departments 2 and 3 with a project of their own. */
+static struct bh_story *
+two_nodes(void)
+{
+    struct bh_story *story = bh_story_site(1);
+
+    bh_story_h100s(story, 2, 2, 1);
+    return story;
+}
+
+/* The oldest order that is not answered must be a START, and fails. */
+static void
+fail_start(struct bh_story *story, bool refused)
+{
+    struct bh_effect effect;
+    struct bh_event event;
+
+    do {
+        assert_true(bh_story_take(story, &effect));
+        event = bh_story_answer(&effect, effect.kind == BH_FX_START ? BH_OUTCOME_FAILED
+                                                                    : BH_OUTCOME_OK);
+        if (effect.kind == BH_FX_START) {
+            event.u.lease.elsewhere = true;
+            event.u.lease.refused = refused;
+        }
+        bh_story_must(story, &event);
+    } while (effect.kind != BH_FX_START);
+}
+
+static bool
+is_unchecked(const struct bh_story *story, uint32_t node)
+{
+    struct bh_host_view view;
+
+    assert_true(bh_view_host(story->engine, (bh_node_id){ node }, &view));
+    return view.unchecked;
+}
+
+static void
+check(struct bh_story *story, uint32_t node, enum bh_outcome_kind outcome)
+{
+    bh_story_must(story, &(struct bh_event){ .kind = BH_EV_CHECKED,
+                                             .u.checked = { { node }, outcome } });
+}
+
+static void
+a_failed_start_is_tried_elsewhere_once(void **state)
+{
+    struct bh_story *story = two_nodes();
+    uint64_t job = bh_story_submit(story, bh_story_wants(21, 3, 1));
+    uint32_t first = bh_story_where(story, job);
+
+    fail_start(story, false);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_STARTING);
+    assert_true(bh_story_where(story, job) != first);
+    fail_start(story, false);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_FAILED);
+    assert_int_equal(bh_story_job(story, job).cause, BH_END_START_FAILED);
+    bh_story_close(story);
+}
+
+/* What one node does not allow another may; it is never held against either. */
+static void
+what_is_refused_is_tried_on_other_nodes_only(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_submit(story, bh_story_wants(21, 3, 1));
+
+    fail_start(story, true);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_FAILED);
+    assert_int_equal(bh_story_job(story, job).cause, BH_END_START_FAILED);
+    bh_story_h100s(story, 2, 2, 1);
+    for (int i = 0; i < 3; i++) {
+        job = bh_story_submit(story, bh_story_wants(21, 3, 1));
+        fail_start(story, true);
+        assert_int_equal(bh_story_state(story, job), BH_JOB_STARTING);
+        fail_start(story, true);
+        assert_int_equal(bh_story_state(story, job), BH_JOB_FAILED);
+    }
+    assert_false(is_unchecked(story, 1) || is_unchecked(story, 2));
+    bh_story_close(story);
+}
+
+/* A record of before does not say that it is tried again: its job stays failed when it is replayed. */
+static void
+an_old_record_means_what_it_meant(void **state)
+{
+    struct bh_story *story = two_nodes();
+    uint64_t job = bh_story_submit(story, bh_story_wants(21, 3, 1));
+
+    bh_story_next(story, BH_OUTCOME_OK);
+    bh_story_next(story, BH_OUTCOME_FAILED);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_FAILED);
+    bh_story_close(story);
+}
+
+static void
+on_the_only_node_it_waits_a_while(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job = bh_story_submit(story, bh_story_wants(21, 3, 1)), other;
+
+    fail_start(story, false);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
+    other = bh_story_submit(story, bh_story_wants(21, 1, 1));
+    bh_story_settle(story);
+    bh_story_exit(story, other, 0); /* what frees up does not bring it back sooner */
+    assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
+    bh_story_tick(story, AVOIDED_NS);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_STARTING);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_RUNNING);
+    bh_story_close(story);
+}
+
+/* The queue of a site that one tenant uses is not swallowed by a node that starts nothing. */
+static void
+a_node_on_which_two_jobs_fail_gets_no_more(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t jobs[5];
+
+    for (int i = 0; i < 5; i++)
+        jobs[i] = bh_story_submit(story, bh_story_wants(21, 3, 1));
+    fail_start(story, false);
+    assert_false(is_unchecked(story, 1));
+    bh_story_tick(story, AVOIDED_NS);
+    fail_start(story, false); /* the same, again: one job proves nothing */
+    assert_int_equal(bh_story_state(story, jobs[0]), BH_JOB_FAILED);
+    assert_false(is_unchecked(story, 1));
+    fail_start(story, false);
+    assert_true(is_unchecked(story, 1));
+    bh_story_tick(story, 100 * AVOIDED_NS);
+    for (int i = 1; i < 5; i++) {
+        assert_int_equal(bh_story_state(story, jobs[i]), BH_JOB_PENDING);
+        assert_int_equal(bh_story_why(story, jobs[i]).code,
+                         i == 1 ? BH_REASON_UNCHECKED : bh_story_why(story, jobs[i]).code);
+    }
+    check(story, 1, BH_OUTCOME_FAILED);
+    assert_true(is_unchecked(story, 1));
+    check(story, 1, BH_OUTCOME_OK);
+    assert_false(is_unchecked(story, 1));
+    assert_int_equal(bh_story_state(story, jobs[1]), BH_JOB_STARTING);
+    bh_story_close(story);
+}
+
+/* What a tenant's own jobs do is not held against a node that others use. */
+static void
+one_tenant_alone_takes_no_node_from_others(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    uint64_t other = bh_story_run(story, bh_story_wants(31, 3, 1));
+
+    for (int i = 0; i < 6; i++) {
+        bh_story_submit(story, bh_story_wants(21, 3, 1));
+        fail_start(story, false);
+        bh_story_tick(story, AVOIDED_NS);
+        fail_start(story, false);
+        assert_false(is_unchecked(story, 1));
+    }
+    assert_int_equal(bh_story_state(story, other), BH_JOB_RUNNING);
+    bh_story_close(story);
+}
+
+static void
+two_tenants_have_it_checked_and_once_a_minute_at_most(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+
+    bh_story_submit(story, bh_story_wants(21, 3, 1));
+    fail_start(story, false);
+    bh_story_submit(story, bh_story_wants(31, 3, 1));
+    fail_start(story, false);
+    assert_true(is_unchecked(story, 1));
+    check(story, 1, BH_OUTCOME_OK);
+    for (int i = 0; i < 2; i++) { /* both once more */
+        bh_story_tick(story, AVOIDED_NS);
+        fail_start(story, false);
+        assert_false(is_unchecked(story, 1));
+    }
+    bh_story_tick(story, BH_UNCHECKED_REST_NS);
+    bh_story_submit(story, bh_story_wants(21, 3, 1));
+    fail_start(story, false);
+    assert_true(is_unchecked(story, 1)); /* no start came well since */
+    bh_story_close(story);
+}
+
+static void
+a_start_that_comes_well_begins_the_count_anew(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    uint64_t job;
+
+    bh_story_submit(story, bh_story_wants(21, 3, 1));
+    fail_start(story, false);
+    bh_story_tick(story, AVOIDED_NS);
+    fail_start(story, false);
+    job = bh_story_run(story, bh_story_wants(31, 3, 1));
+    bh_story_exit(story, job, 0);
+    bh_story_submit(story, bh_story_wants(31, 3, 1));
+    fail_start(story, false);
+    assert_false(is_unchecked(story, 1));
+    bh_story_close(story);
+}
+
+static void
+an_operator_may_skip_the_check(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+
+    check(story, 1, BH_OUTCOME_FAILED);
+    assert_true(is_unchecked(story, 1));
+    bh_story_must(story, &(struct bh_event){ .kind = BH_EV_CORDON,
+                                             .u.cordon = { .node = { 1 },
+                                                           .held = BH_HELD_NOT } });
+    assert_false(is_unchecked(story, 1));
+    bh_story_close(story);
+}
+
+static void
+a_node_that_is_not_there_cannot_be_checked(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+
+    assert_int_equal(bh_story_send(story, &(struct bh_event){ .kind = BH_EV_CHECKED,
+                                                              .u.checked = { { 9 }, 0 } }),
+                     BH_NOT_FOUND);
+    assert_int_equal(bh_story_send(story, &(struct bh_event){ .kind = BH_EV_CHECKED,
+                                                              .u.checked = { { 1 }, 2 } }),
+                     BH_RANGE);
+    bh_story_close(story);
+}
+
+int
+main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failed_start_is_tried_elsewhere_once),
+        cmocka_unit_test(what_is_refused_is_tried_on_other_nodes_only),
+        cmocka_unit_test(an_old_record_means_what_it_meant),
+        cmocka_unit_test(on_the_only_node_it_waits_a_while),
+        cmocka_unit_test(a_node_on_which_two_jobs_fail_gets_no_more),
+        cmocka_unit_test(one_tenant_alone_takes_no_node_from_others),
+        cmocka_unit_test(two_tenants_have_it_checked_and_once_a_minute_at_most),
+        cmocka_unit_test(a_start_that_comes_well_begins_the_count_anew),
+        cmocka_unit_test(an_operator_may_skip_the_check),
+        cmocka_unit_test(a_node_that_is_not_there_cannot_be_checked),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

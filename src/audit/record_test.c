@@ -114,79 +114,80 @@ reads_back(void **state)
     BH_CHECK_DONE();
 }
 
+#define TAIL "\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}"
+static const struct {
+    const char *name, *leaf;
+} refused[] = {
+    { "nothing", "" },
+    { "a count of its own", "{\"count\":1,\"phase\":\"event\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
+    { "a count before its time",
+      "{\"count\":2,\"phase\":\"event\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
+    { "no object", "[]" },
+    { "empty object", "{}" },
+    { "cut", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1" },
+    { "junk behind", EMPTY "x" },
+    { "blank", "{ " TAIL },
+    { "blank behind colon", "{\"phase\": \"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+    { "unknown key", "{\"aktor\":1," TAIL },
+    { "unknown last key",
+      "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1,\"x\":1}" },
+    { "unknown inner key", "{\"actor\":{\"id\":1,\"ip\":2,\"via\":\"system\"}," TAIL },
+    { "twice", "{\"boot\":1,\"boot\":1," TAIL },
+    { "wrong order", "{\"dec\":{\"allow\":true},\"boot\":1," TAIL },
+    { "wrong inner order", "{\"obj\":{\"type\":\"job\",\"id\":1}," TAIL },
+    { "zero written", "{\"boot\":0," TAIL },
+    { "empty text written",
+      "{\"phase\":\"intent\",\"res\":\"\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+    { "empty object written", "{\"obj\":{}," TAIL },
+    { "dec without allow", "{\"dec\":{\"rule\":1}," TAIL },
+    { "small number quoted", "{\"order\":\"5\"," TAIL },
+    { "large number bare", "{\"order\":1152921504606846977," TAIL },
+    { "time bare", "{\"phase\":\"intent\",\"seq\":0,\"ts\":0,\"v\":1}" },
+    { "version 0", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":0}" },
+    { "version 4", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":4}" },
+    { "jobs of version 2", "{\"jobs\":" JOBS ",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
+    { "names of version 2", "{\"names\":" NAMES ",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
+    { "names that are none", "{\"names\":[{}],\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
+    { "jobs that are none", "{\"jobs\":[7],\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
+    { "orders of version 1", "{\"orders\":\"-c\"," TAIL },
+    { "no version", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\"}" },
+    { "unknown phase", "{\"phase\":\"guess\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+    { "boot too large", "{\"boot\":4294967296," TAIL },
+    { "fraction", "{\"boot\":1.5," TAIL },
+    { "ev with blanks", "{\"ev\":{\"tick\": {}}," TAIL },
+    { "ev unsorted", "{\"ev\":{\"b\":1,\"a\":1}," TAIL },
+    { "ev unclosed", "{\"ev\":{\"b\":1," TAIL },
+    { "needless escape",
+      "{\"phase\":\"intent\",\"res\":\"\\u006fk\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+    { "upper case hex",
+      "{\"phase\":\"intent\",\"req\":\"AB000000000000000000000000000001\","
+      "\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+    { "sealed without items",
+      "{\"phase\":\"intent\",\"sealed\":[],\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+    { "sealed in plain",
+      "{\"phase\":\"intent\",\"sealed\":[\"why\"],\"seq\":0,\"ts\":\"0\",\"v\":1}" },
+    { "sealed behind seq",
+      "{\"phase\":\"intent\",\"seq\":0,\"sealed\":" SEALED ",\"ts\":\"0\",\"v\":1}" },
+    { "comma before end", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1,}" },
+    { "token too long",
+      "{\"actor\":{\"token\":\"0123456789abcdef\",\"via\":\"token\"}," TAIL },
+};
+
 static void
 refuses(void **state)
 {
-#define TAIL "\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}"
-    static const struct {
-        const char *name, *leaf;
-    } rows[] = {
-        { "nothing", "" },
-        { "a count of its own", "{\"count\":1,\"phase\":\"event\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
-        { "a count before its time",
-          "{\"count\":2,\"phase\":\"event\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
-        { "no object", "[]" },
-        { "empty object", "{}" },
-        { "cut", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1" },
-        { "junk behind", EMPTY "x" },
-        { "blank", "{ " TAIL },
-        { "blank behind colon", "{\"phase\": \"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
-        { "unknown key", "{\"aktor\":1," TAIL },
-        { "unknown last key",
-          "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1,\"x\":1}" },
-        { "unknown inner key", "{\"actor\":{\"id\":1,\"ip\":2,\"via\":\"system\"}," TAIL },
-        { "twice", "{\"boot\":1,\"boot\":1," TAIL },
-        { "wrong order", "{\"dec\":{\"allow\":true},\"boot\":1," TAIL },
-        { "wrong inner order", "{\"obj\":{\"type\":\"job\",\"id\":1}," TAIL },
-        { "zero written", "{\"boot\":0," TAIL },
-        { "empty text written",
-          "{\"phase\":\"intent\",\"res\":\"\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
-        { "empty object written", "{\"obj\":{}," TAIL },
-        { "dec without allow", "{\"dec\":{\"rule\":1}," TAIL },
-        { "small number quoted", "{\"order\":\"5\"," TAIL },
-        { "large number bare", "{\"order\":1152921504606846977," TAIL },
-        { "time bare", "{\"phase\":\"intent\",\"seq\":0,\"ts\":0,\"v\":1}" },
-        { "version 0", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":0}" },
-        { "version 4", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":4}" },
-        { "jobs of version 2", "{\"jobs\":" JOBS ",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
-        { "names of version 2", "{\"names\":" NAMES ",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
-        { "names that are none", "{\"names\":[{}],\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
-        { "jobs that are none", "{\"jobs\":[7],\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
-        { "orders of version 1", "{\"orders\":\"-c\"," TAIL },
-        { "no version", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\"}" },
-        { "unknown phase", "{\"phase\":\"guess\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
-        { "boot too large", "{\"boot\":4294967296," TAIL },
-        { "fraction", "{\"boot\":1.5," TAIL },
-        { "ev with blanks", "{\"ev\":{\"tick\": {}}," TAIL },
-        { "ev unsorted", "{\"ev\":{\"b\":1,\"a\":1}," TAIL },
-        { "ev unclosed", "{\"ev\":{\"b\":1," TAIL },
-        { "needless escape",
-          "{\"phase\":\"intent\",\"res\":\"\\u006fk\",\"seq\":0,\"ts\":\"0\",\"v\":1}" },
-        { "upper case hex",
-          "{\"phase\":\"intent\",\"req\":\"AB000000000000000000000000000001\","
-          "\"seq\":0,\"ts\":\"0\",\"v\":1}" },
-        { "sealed without items",
-          "{\"phase\":\"intent\",\"sealed\":[],\"seq\":0,\"ts\":\"0\",\"v\":1}" },
-        { "sealed in plain",
-          "{\"phase\":\"intent\",\"sealed\":[\"why\"],\"seq\":0,\"ts\":\"0\",\"v\":1}" },
-        { "sealed behind seq",
-          "{\"phase\":\"intent\",\"seq\":0,\"sealed\":" SEALED ",\"ts\":\"0\",\"v\":1}" },
-        { "comma before end", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1,}" },
-        { "token too long",
-          "{\"actor\":{\"token\":\"0123456789abcdef\",\"via\":\"token\"}," TAIL },
-    };
 
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof refused[0]; i++) {
         char scratch[512];
         struct bh_record record = { .boot = 77 };
         struct bh_err err;
 
         BH_CHECK_EQ(
-            rows[i].name,
-            bh_record_decode(rows[i].leaf, strlen(rows[i].leaf), scratch, &record, &err),
+            refused[i].name,
+            bh_record_decode(refused[i].leaf, strlen(refused[i].leaf), scratch, &record, &err),
             BH_INVALID);
-        BH_CHECK_EQ(rows[i].name, record.boot, 77);
+        BH_CHECK_EQ(refused[i].name, record.boot, 77);
     }
     BH_CHECK_DONE();
 }

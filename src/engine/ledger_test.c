@@ -261,7 +261,7 @@ rows_never_go_down(void **state)
             if (there[at] && !(seed >> 41 & 1))
                 assert_int_equal(remove_tenant(story, 40 + at), BH_OK);
             there[at] = !there[at] || (seed >> 41 & 1);
-            bh_ledger_follow(follow, story);
+            bh_ledger_follow(follow, story, false);
         }
         bh_story_close(story);
     }

@@ -4,8 +4,7 @@
 #include "engine/engine.h"
 #include "model/quantity.h"
 
-/* Reading the engine: values copied out, never references.  Only the owner thread
- * calls these. */
+/* Reading the engine: values copied out, never references.  Only the owner thread calls these. */
 
 struct bh_job_view {
     bh_job_id job;
@@ -56,8 +55,7 @@ struct bh_host_view {
     bh_job_id failed[2];            /* which, the last one first; 0: a check failed, or none */
 };
 
-/* Room that is kept for a job that waits: a claim, which is being made now, or a
- * reservation. */
+/* Room that is kept for a job that waits: a claim, which is being made now, or a reservation. */
 struct bh_kept_view {
     bh_job_id job;
     uint64_t at_ns;              /* of a reservation: from when on; 0: a claim */
@@ -178,8 +176,7 @@ uint64_t bh_view_health_moves(const struct bh_engine *engine);
 bool bh_view_job(const struct bh_engine *engine, bh_job_id job, struct bh_job_view *ret_view);
 bool bh_view_lease(const struct bh_engine *engine, bh_lease_id lease,
                    struct bh_job_view *ret_view);
-bool bh_view_host(const struct bh_engine *engine, bh_node_id node,
-                  struct bh_host_view *ret_view);
+bool bh_view_host(const struct bh_engine *engine, bh_node_id node, struct bh_host_view *ret_view);
 /* Nodes that are up and get no work until they are checked; how many there are room for. */
 uint32_t bh_view_unchecked(const struct bh_engine *engine, bh_node_id *ret_nodes, uint32_t most);
 bool bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_view *ret_view);
@@ -252,14 +249,12 @@ void bh_engine_why(const struct bh_engine *engine, bh_job_id job, uint64_t now_n
                    struct bh_reason *ret_reason);
 
 /* Whether `ancestor` is `tenant` or stands above it. */
-bool bh_view_within(const struct bh_engine *engine, bh_tenant_id ancestor,
-                    bh_tenant_id tenant);
+bool bh_view_within(const struct bh_engine *engine, bh_tenant_id ancestor, bh_tenant_id tenant);
 
 /* The strongest boundary that the tenant or one above it asks for; fortress when it is unknown. */
 enum bh_boundary bh_view_strongest(const struct bh_engine *engine, bh_tenant_id id);
 
 /* What must stand between two tenants; fortress when one is unknown. */
-enum bh_boundary bh_view_boundary(const struct bh_engine *engine, bh_tenant_id a,
-                                  bh_tenant_id b);
+enum bh_boundary bh_view_boundary(const struct bh_engine *engine, bh_tenant_id a, bh_tenant_id b);
 
 #endif

@@ -183,8 +183,7 @@ struct bh_store_ops {
     bh_rc (*put_name)(void *self, const struct bh_name_row *row, struct bh_err *err);
     bh_rc (*put_token)(void *self, const struct bh_token_row *row, struct bh_err *err);
     bh_rc (*put_document)(void *self, const struct bh_document_row *row, struct bh_err *err);
-    bh_rc (*put_checkpoint)(void *self, const struct bh_checkpoint_row *row,
-                            struct bh_err *err);
+    bh_rc (*put_checkpoint)(void *self, const struct bh_checkpoint_row *row, struct bh_err *err);
     /* Those a day older than this one may be forgotten. */
     bh_rc (*put_reply)(void *self, const struct bh_reply_row *row, struct bh_err *err);
     /* A key, or its present form in place of the old one, whose bytes are overwritten. */

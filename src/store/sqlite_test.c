@@ -237,7 +237,8 @@ an_older_store_is_brought_up_to_date(void **state)
     run_sql(f, "ALTER TABLE jobs DROP COLUMN deadline_ns;"
                "ALTER TABLE jobs DROP COLUMN checkpoint_signal;"
                "ALTER TABLE jobs DROP COLUMN gang; DROP TABLE documents; DROP TABLE keys;"
-               "DROP INDEX tokens_by_principal;"
+               "DROP INDEX tokens_by_principal; ALTER TABLE names DROP COLUMN key;"
+               "ALTER TABLE names DROP COLUMN record;"
                "PRAGMA user_version = 1");
     assert_int_equal(bh_store_sqlite_open(f->path, BH_STORE_READ, crypto, &f->store, &f->err),
                      BH_CONFLICT);

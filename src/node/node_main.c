@@ -50,12 +50,11 @@ enum { FIXED_POLLS = 7 + BH_GUESTS_MAX, EXIT_USAGE = 2 };
 static bh_rc
 make_folders(struct bh_node *node, struct bh_err *err)
 {
-    char jobs[BH_NODE_PATH_MAX], crun[BH_NODE_PATH_MAX];
+    char jobs[BH_NODE_PATH_MAX];
     const char *const own[] = { node->conf.state_dir, jobs, node->conf.log_dir,
-                                node->conf.run_dir, node->boxes, crun };
+                                node->conf.run_dir, node->boxes };
     bh_rc rc;
 
-    bh_path_format(crun, sizeof crun, "%s/crun", node->conf.run_dir);
     bh_path_format(jobs, sizeof jobs, "%s/jobs", node->conf.state_dir);
     bh_path_format(node->boxes, sizeof node->boxes, "%s/boxes", node->conf.run_dir);
     rc = bh_dir_make(jobs, 0700, err);
@@ -67,8 +66,6 @@ make_folders(struct bh_node *node, struct bh_err *err)
         rc = bh_dir_make(node->conf.run_dir, 0755, err);
     if (rc == BH_OK)
         rc = bh_dir_make(node->boxes, 0711, err);
-    if (rc == BH_OK)
-        rc = bh_dir_make(crun, 0700, err);
     for (size_t i = 0; i < BH_COUNT(own) && rc == BH_OK; i++)
         rc = bh_host_check_folder(own[i], err);
     return rc;
@@ -85,7 +82,7 @@ open_runtime(struct bh_node *node, struct bh_err *err)
     bh_rc rc = bh_crun_version(node->conf.runtime, node->runtime_version,
                                sizeof node->runtime_version, err);
 
-    bh_path_format(state, sizeof state, "%s/crun", node->conf.run_dir);
+    bh_path_format(state, sizeof state, "%s/crun", node->boxes);
     return rc == BH_OK ? bh_crun_open(&options, &node->runtime, err) : rc;
 }
 
@@ -193,6 +190,7 @@ close_all(struct bh_node *node)
         bh_gpu_client_free(node->gpus);
     if (node->runtime.ops)
         node->runtime.ops->close(node->runtime.self);
+    bh_sealed_close(&node->sealed_runtime);
     bh_health_watch_free(node->health);
     bh_rootfs_close(node->rootfs);
     bh_networks_close(node->networks);

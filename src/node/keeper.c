@@ -72,7 +72,7 @@ write_words(struct words *words, const struct bh_keeper_request *request)
     words->argv[count] = NULL;
 }
 
-/* The keeper's descriptors 3 to 5 are made from copies above them, so that none is
+/* The keeper's descriptors 3 to 6 are made from copies above them, so that none is
  * overwritten before it was copied. */
 static bh_rc
 spawn(struct words *words, int lock_fd, const struct bh_keeper_request *request, pid_t *ret_pid,
@@ -83,6 +83,7 @@ spawn(struct words *words, int lock_fd, const struct bh_keeper_request *request,
     BH_AUTO(bh_fd_close) int lock = fcntl(lock_fd, F_DUPFD_CLOEXEC, 10);
     BH_AUTO(bh_fd_close) int log = fcntl(request->log_fd, F_DUPFD_CLOEXEC, 10);
     BH_AUTO(bh_fd_close) int runtime = fcntl(request->runtime_fd, F_DUPFD_CLOEXEC, 10);
+    BH_AUTO(bh_fd_close) int gate = fcntl(request->gate_fd, F_DUPFD_CLOEXEC, 10);
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t none;
@@ -99,6 +100,7 @@ spawn(struct words *words, int lock_fd, const struct bh_keeper_request *request,
     posix_spawn_file_actions_adddup2(&actions, lock, BH_KEEPER_LOCK_FD);
     posix_spawn_file_actions_adddup2(&actions, log, BH_KEEPER_LOG_FD);
     posix_spawn_file_actions_adddup2(&actions, runtime, BH_KEEPER_RUNTIME_FD);
+    posix_spawn_file_actions_adddup2(&actions, gate, BH_KEEPER_GATE_FD);
     failed = posix_spawn(ret_pid, words->program, &actions, &attr, words->argv, env);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attr);

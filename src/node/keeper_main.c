@@ -342,7 +342,8 @@ guard_inherited(void)
     fcntl(BH_KEEPER_LOCK_FD, F_SETFD, FD_CLOEXEC);
     fcntl(BH_KEEPER_LOG_FD, F_SETFD, FD_CLOEXEC);
     fcntl(BH_KEEPER_RUNTIME_FD, F_SETFD, FD_CLOEXEC);
-    close_range(BH_KEEPER_RUNTIME_FD + 1, ~0U, 0);
+    fcntl(BH_KEEPER_GATE_FD, F_SETFD, FD_CLOEXEC);
+    close_range(BH_KEEPER_GATE_FD + 1, ~0U, 0);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     sigemptyset(&power);

@@ -47,7 +47,7 @@ bh_launch(struct bh_node *node, const struct bh_launch *launch, struct bh_err *e
                                          .lease = job->note.lease,
                                          .cgroup_mount = node->conf.cgroup_mount,
                                          .sandbox = &sandbox, .stdio = launch->start->stdio,
-                                         .log_fd = launch->log_fd,
+                                         .log_fd = launch->log_fd, .gate_fd = node->gate_fd,
                                          .log_cap_bytes = launch->log_cap_bytes };
     bh_rc rc = open_runtime(node, &request.runtime_fd, err);
 

@@ -39,6 +39,7 @@ struct bh_node {
     struct bh_state state;
     struct bh_runtime runtime;
     struct bh_sealed sealed_runtime;
+    int gate_fd;                      /* eventfd: keepers say that a process 1 waits (node/gate.h) */
     struct bh_device device;
     struct bh_gpu_client *gpus;
     char driver_folder[BH_NODE_PATH_MAX]; /* conf.driver_lib_dir, where it was gathered */

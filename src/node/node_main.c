@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "node/cdi.h"
 #include "node/checkpoint.h"
 #include "node/driver.h"
+#include "node/gate.h"
 #include "node/guest.h"
 #include "node/health.h"
 #include "node/host.h"
@@ -42,7 +44,7 @@
 #include "node/verify.h"
 #include "runtime/crun.h"
 
-enum { FIXED_POLLS = 7 + BH_GUESTS_MAX, EXIT_USAGE = 2 };
+enum { FIXED_POLLS = 8 + BH_GUESTS_MAX, EXIT_USAGE = 2 };
 #define COLLECT_AGAIN (200 * BH_NS_PER_MS)
 
 /* ---- the pieces of the program ---- */
@@ -69,6 +71,13 @@ make_folders(struct bh_node *node, struct bh_err *err)
     for (size_t i = 0; i < BH_COUNT(own) && rc == BH_OK; i++)
         rc = bh_host_check_folder(own[i], err);
     return rc;
+}
+
+static bh_rc
+open_gate(struct bh_node *node, struct bh_err *err)
+{
+    node->gate_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return node->gate_fd < 0 ? bh_err_errno(err, "make an event counter") : BH_OK;
 }
 
 static bh_rc
@@ -148,6 +157,8 @@ open_all(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_host_describe(node, err);
     if (rc == BH_OK)
+        rc = open_gate(node, err);
+    if (rc == BH_OK)
         rc = open_runtime(node, err);
     if (rc == BH_OK)
         rc = bh_networks_open(node, err);
@@ -191,6 +202,7 @@ close_all(struct bh_node *node)
     if (node->runtime.ops)
         node->runtime.ops->close(node->runtime.self);
     bh_sealed_close(&node->sealed_runtime);
+    bh_fd_close(node->gate_fd);
     bh_health_watch_free(node->health);
     bh_rootfs_close(node->rootfs);
     bh_networks_close(node->networks);
@@ -235,6 +247,7 @@ list_polls(struct loop *loop)
     loop->polls[5] = (struct pollfd){ .fd = bh_node_streams_fd(loop->streams),
                                       .events = POLLIN };
     loop->polls[6] = (struct pollfd){ .fd = bh_reset_fd(node), .events = POLLIN };
+    loop->polls[7] = (struct pollfd){ .fd = node->gate_fd, .events = POLLIN };
     guests = bh_guests_fds(node, fds);
     for (uint32_t i = 0; i < BH_GUESTS_MAX; i++)
         loop->polls[FIXED_POLLS - BH_GUESTS_MAX + i]
@@ -345,6 +358,8 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
         bh_session_accept(node);
     if (loop->polls[5].revents)
         bh_node_streams_turn(loop->streams);
+    if (loop->polls[7].revents)
+        bh_gate_called(node);
     bh_node_shares_turn(node);
     if (bh_state_compact(&node->state, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "rewrite of the journal"), BH_ERRLOG(err));
@@ -446,7 +461,7 @@ read_options(int argc, char **argv, struct options *options)
 int
 main(int argc, char **argv)
 {
-    static struct bh_node node = { .listener = -1 };
+    static struct bh_node node = { .listener = -1, .gate_fd = -1 };
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct options options = { 0 };
     int status = read_options(argc, argv, &options);

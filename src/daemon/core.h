@@ -10,6 +10,7 @@
 #include "daemon/journal.h"
 #include "daemon/keyring.h"
 #include "daemon/open_orders.h"
+#include "daemon/same_spec.h"
 #include "daemon/tally.h"
 
 /* The heart of the daemon: engine, journal, names and query tables, changed together.
@@ -73,6 +74,7 @@ struct bh_core {
     bool tokens_changed;             /* in the open batch */
     struct bh_access access;         /* of jobs to datasets */
     struct bh_open_orders open_orders; /* in the log without an outcome */
+    struct bh_same_specs same_specs; /* sealed of late */
     bool open;                       /* a transaction is open */
     bool catalog_changed;
     uint64_t snapshot_seq;           /* records that the last snapshot covers */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of tools/check-pure, tools/check-headers and tools/run-tests.
+"""Tests of tools/check-pure, tools/check-headers, tools/run-tests and tools/bench-against.
 
     tools/tools_test.py COMPILER
 """
@@ -23,7 +23,7 @@ def load(name):
     return module
 
 
-check_pure, run_tests = load("check-pure"), load("run-tests")
+check_pure, run_tests, bench_against = load("check-pure"), load("run-tests"), load("bench-against")
 
 # (what, C source of a pure archive, faults)
 PURE = [
@@ -81,6 +81,16 @@ PATIENCE = [
     ("never quicker", 0.1, 2.0, 2.0),
 ]
 
+# (what, unit, REV's runs, this tree's, REV's as shown, times, mark)
+AGAINST = [
+    ("less time", "ms", [20, 30, 22], [11, 10, 12], "22 (20 to 30)", "0.50", ""),
+    ("more time", "ms", [10], [10.6], "10 (10 to 10)", "1.06", "LOSS"),
+    ("five hundredths are none", "MB", [100], [105], "100 (100 to 100)", "1.05", ""),
+    ("less in a second", "/s", [100, 110, 90], [94, 94, 94], "100 (90 to 110)", "0.94", "LOSS"),
+    ("more in a second", "/s (7 us of the owner thread)", [100], [120], "100 (100 to 100)", "1.20", ""),
+    ("nothing before", "lost", [0], [0], "0 (0 to 0)", "-", ""),
+]
+
 
 def pure_faults(folder, source):
     archive = os.path.join(folder, "libpure.a")
@@ -122,6 +132,11 @@ def checks():
 
     for what, load, expected in BUSY:
         yield f"busy: {what}", run_tests.busy(load, 2), expected
+    for what, unit, theirs, ours, before, times, mark in AGAINST:
+        sides = [[{"it": (value, unit)} for value in values] for values in (theirs, ours)]
+        [(_, shown, _, *found)] = bench_against.compare(*sides)
+        yield f"against: {what}", (shown, *found), (before, times, mark)
+    yield "against: a figure that REV does not have", bench_against.compare([{}], [{"it": (1, "ms")}]), []
     for what, slower, others, expected in PATIENCE:
         yield f"patience: {what}", run_tests.patience(slower, others), expected
 

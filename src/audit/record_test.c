@@ -176,9 +176,8 @@ static const struct {
 static void
 refuses(void **state)
 {
-
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof refused[0]; i++) {
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         char scratch[512];
         struct bh_record record = { .boot = 77 };
         struct bh_err err;

@@ -497,6 +497,7 @@ bh_core_abort(struct bh_core *core)
     core->tokens_changed = false;
     bh_access_aborted(core);
     bh_refusals_aborted(&core->refusals);
+    bh_same_specs_forget(&core->same_specs);
     bh_tally_aborted(&core->tally);
     bh_state_fini(&core->state);
     bh_state_init(&core->state);

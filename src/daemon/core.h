@@ -13,6 +13,7 @@
 #include "daemon/keyring.h"
 #include "daemon/open_orders.h"
 #include "daemon/refusals.h"
+#include "daemon/same_spec.h"
 #include "daemon/tally.h"
 
 /* The heart of the daemon: engine, journal, names and query tables, changed together.
@@ -95,6 +96,7 @@ struct bh_core {
     struct bh_disk disk;
     struct bh_access access;         /* of jobs to datasets */
     struct bh_open_orders open_orders; /* in the log without an outcome */
+    struct bh_same_specs same_specs; /* sealed of late */
     bool open;                       /* a transaction is open */
     bool catalog_changed;
     uint64_t snapshot_seq;           /* records that the last snapshot covers */

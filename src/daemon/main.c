@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,10 @@ static const uint64_t people_tend_ns = 30 * BH_NS_PER_S;
 static const uint64_t streams_tend_ns = 5 * BH_NS_PER_S;
 
 enum { CONFIG_ARENA_MAX = 1 << 20, SOCKET_MODE = 0666 };
+
+/* The engine's block grows by copies.  What it leaves goes back to the system: without a size that
+ * is fixed the allocator would keep blocks as large as the first that was freed. */
+enum { LARGE_BYTES = 1 << 20 };
 #define SIGNER_PATIENCE (10 * BH_NS_PER_S)
 
 static const char usage[] =
@@ -485,6 +490,7 @@ main(int argc, char **argv)
         return status;
     }
     umask(0077);
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     program->arena = bh_arena_new(CONFIG_ARENA_MAX);
     bh_log_setup("bulkheadd", false, BH_LOG_INFO);
     if (load_config(program, &args, &err) != BH_OK)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -37,8 +38,7 @@ struct wish {
     /* the result */
     struct bh_err *err;
     bh_rc rc;
-    bool done; /* under the owner's mutex */
-    pthread_cond_t finished;
+    sem_t finished;
 };
 
 /* A record that nobody waits for: copied, since the worker goes on. */
@@ -92,11 +92,11 @@ wake(struct bh_owner_thread *owner)
 static bh_rc
 wait_for(struct bh_owner_thread *owner, struct wish *wish)
 {
-    pthread_cond_init(&wish->finished, NULL);
+    sem_init(&wish->finished, 0, 0);
     wish->rc = bh_err_set(wish->err, BH_UNAVAILABLE, "the daemon is stopping");
     pthread_mutex_lock(&owner->mutex);
     if (owner->stopping) {
-        wish->done = true;
+        sem_post(&wish->finished);
     } else {
         bool was_empty = !owner->first;
 
@@ -105,10 +105,10 @@ wait_for(struct bh_owner_thread *owner, struct wish *wish)
         if (was_empty)
             wake(owner);
     }
-    while (!wish->done)
-        pthread_cond_wait(&wish->finished, &owner->mutex);
     pthread_mutex_unlock(&owner->mutex);
-    pthread_cond_destroy(&wish->finished);
+    while (sem_wait(&wish->finished) != 0)
+        ;
+    sem_destroy(&wish->finished);
     return wish->rc;
 }
 
@@ -335,18 +335,16 @@ take_wishes(struct bh_owner_thread *owner, uint32_t *ret_refusals, bool *ret_sto
     return first;
 }
 
+/* Each has a semaphore of its own: those who wake want no lock that is held here. */
 static void
-finish_wishes(struct bh_owner_thread *owner, struct wish *wish)
+finish_wishes(struct wish *wish)
 {
-    pthread_mutex_lock(&owner->mutex);
     while (wish) {
-        struct wish *next = wish->next;
+        struct wish *next = wish->next; /* it is gone once its worker wakes */
 
-        wish->done = true;
-        pthread_cond_signal(&wish->finished);
+        sem_post(&wish->finished);
         wish = next;
     }
-    pthread_mutex_unlock(&owner->mutex);
 }
 
 /* False, with the reason in `ret_why`, when the batch must be aborted. */
@@ -497,7 +495,7 @@ run_batch(struct bh_owner_thread *owner, bool nodes_speak)
     } else {
         fail_batch(owner, wishes, &err);
     }
-    finish_wishes(owner, wishes);
+    finish_wishes(wishes);
     return !stopping && !atomic_load(&owner->failed);
 }
 
@@ -588,7 +586,7 @@ turn_away(struct bh_owner_thread *owner)
     owner->first = NULL;
     owner->last = &owner->first;
     pthread_mutex_unlock(&owner->mutex);
-    finish_wishes(owner, left);
+    finish_wishes(left);
 }
 
 static void *

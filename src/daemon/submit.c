@@ -56,18 +56,48 @@ sign(const struct bh_core *core, const struct bh_command *command,
     submit->principal = command->caller.subject.principal;
 }
 
+/* By the key that is there now; one that has to be made has sealed nothing yet. */
+static struct bh_same_spec
+same_spec(struct bh_core *core, const struct bh_command *command,
+          const struct bh_ev_submit *submit)
+{
+    const struct bh_key_use use = { BH_KEY_AUDIT, submit->tenant, bh_core_now(core) };
+    uint8_t plain[32];
+
+    core->crypto->sha256(command->text, command->text_length, "", 0, plain);
+    return bh_same_spec_of(bh_keys_number(core->ring.keys, &use), submit->tenant,
+                           submit->principal, plain);
+}
+
 /* What people wrote is sealed before anything names it: the digest of the item is what
- * stands in the log for ever. */
+ * stands in the log for ever.  `item` stays empty when the store has it. */
 static bh_rc
 seal_spec(struct bh_core *core, const struct bh_command *command, struct bh_ev_submit *submit,
           struct bh_buf *item, struct bh_err *err)
 {
     const struct bh_slice plain = { command->text, command->text_length };
-    bh_rc rc = bh_core_seal(core, submit->tenant, plain, item, err);
+    struct bh_same_spec spec = same_spec(core, command, submit);
+    bh_rc rc = BH_OK;
 
-    if (rc == BH_OK)
-        core->crypto->sha256(item->bytes, item->length, "", 0, submit->spec);
-    return rc;
+    if (!bh_same_specs_find(&core->same_specs, &spec)) {
+        rc = bh_core_seal(core, submit->tenant, plain, item, err);
+        if (rc != BH_OK)
+            return rc;
+        core->crypto->sha256(item->bytes, item->length, "", 0, spec.sealed);
+    }
+    memcpy(submit->spec, spec.sealed, sizeof submit->spec);
+    return BH_OK;
+}
+
+/* The store has the item, as soon as it has the record. */
+static void
+keep_spec(struct bh_core *core, const struct bh_command *command,
+          const struct bh_ev_submit *submit)
+{
+    struct bh_same_spec spec = same_spec(core, command, submit);
+
+    memcpy(spec.sealed, submit->spec, sizeof spec.sealed);
+    bh_same_specs_put(&core->same_specs, &spec);
 }
 
 static void
@@ -95,6 +125,8 @@ record_submit(struct bh_core *core, struct bh_event *event, const struct bh_buf 
         return rc;
     memcpy(digest.bytes, event->u.submit.spec, sizeof digest.bytes);
     core->next_job++;
+    if (item->length == 0)
+        return BH_OK;
     return core->store.ops->put_text(core->store.self, &digest, item->bytes, item->length, err);
 }
 
@@ -110,6 +142,8 @@ seal_and_record(struct bh_core *core, const struct bh_command *command, struct b
     if (rc == BH_OK) {
         bh_access_expect(core, event->u.submit.spec, command->spec);
         rc = record_submit(core, event, &item, entry, err);
+        if (rc == BH_OK && item.length > 0)
+            keep_spec(core, command, &event->u.submit);
     }
     bh_buf_fini(&item);
     return rc;

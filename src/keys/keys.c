@@ -321,29 +321,62 @@ need_key(struct bh_keys *keys, struct bh_key_row *want, struct bh_err *err)
     return BH_OK;
 }
 
+/* The key of the tenant, as one looks for it or makes it. */
+static struct bh_key_row
+tenant_key(const struct bh_keys *keys, const struct bh_key_use *use)
+{
+    return (struct bh_key_row){ .kind = BH_KEY_KIND_TENANT,
+                                .tenant_id = use->purpose == BH_KEY_AUDIT ? use->tenant.v : 0,
+                                .parent = keys->secrets->root.name,
+                                .created_ns = use->now_ns };
+}
+
+/* And the one below it that seals. */
+static struct bh_key_row
+sealing_key(const struct bh_key_row *tenant, const struct bh_key_use *use)
+{
+    bool audit = use->purpose == BH_KEY_AUDIT;
+
+    return (struct bh_key_row){ .kind = audit ? BH_KEY_KIND_AUDIT : BH_KEY_KIND_IDENTITY,
+                                .tenant_id = tenant->tenant_id,
+                                .month = audit ? bh_keys_month_of(use->now_ns) : 0,
+                                .parent = tenant->id,
+                                .created_ns = use->now_ns };
+}
+
 /* The key that seals for `use`, opened; made when there is none. */
 static bh_rc
 key_for(struct bh_keys *keys, const struct bh_key_use *use, struct opened *ret_opened,
         struct bh_err *err)
 {
-    bool audit = use->purpose == BH_KEY_AUDIT;
-    struct bh_key_row tenant = { .kind = BH_KEY_KIND_TENANT,
-                                 .tenant_id = audit ? use->tenant.v : 0,
-                                 .parent = keys->secrets->root.name,
-                                 .created_ns = use->now_ns };
-    struct bh_key_row key = { .kind = audit ? BH_KEY_KIND_AUDIT : BH_KEY_KIND_IDENTITY,
-                              .tenant_id = tenant.tenant_id,
-                              .month = audit ? bh_keys_month_of(use->now_ns) : 0,
-                              .created_ns = use->now_ns };
+    struct bh_key_row tenant = tenant_key(keys, use), key = { 0 };
     bh_rc rc;
 
     if (keys->broken)
         return bh_err_set(err, BH_UNAVAILABLE, "the keys could not be read");
     rc = need_key(keys, &tenant, err);
-    key.parent = tenant.id;
+    key = sealing_key(&tenant, use);
     if (rc == BH_OK)
         rc = need_key(keys, &key, err);
     return rc == BH_OK ? open_key(keys, &key, ret_opened, err) : rc;
+}
+
+uint64_t
+bh_keys_number(struct bh_keys *keys, const struct bh_key_use *use)
+{
+    const struct bh_key_row tenant = tenant_key(keys, use), *above, *found;
+    uint64_t number = 0;
+
+    pthread_mutex_lock(&keys->mutex);
+    above = keys->broken ? NULL : find_use(keys, &tenant);
+    if (above) {
+        const struct bh_key_row key = sealing_key(above, use);
+
+        found = find_use(keys, &key);
+        number = found ? found->id : 0;
+    }
+    pthread_mutex_unlock(&keys->mutex);
+    return number;
 }
 
 /* ---- sealing ---- */

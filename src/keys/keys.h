@@ -72,6 +72,9 @@ BH_MUST_USE bh_rc bh_keys_seal(struct bh_keys *keys, const struct bh_key_use *us
                                struct bh_slice plain, struct bh_buf *out,
                                struct bh_err *err);
 
+/* The number of the key that bh_keys_seal would use, 0: it would have to be made.  Owner thread. */
+uint64_t bh_keys_number(struct bh_keys *keys, const struct bh_key_use *use);
+
 /* Open `item` and append its plaintext to `ret_plain`, which the caller wipes when it held
  * a secret.  Any thread.
  *   BH_NOT_FOUND  the key was destroyed; the message is "erased"

@@ -355,7 +355,7 @@ test_folders(void **state)
         { "above", "chmod 777 .", "chmod 755 .", " can be written by others" },
         { "boxes", "mv run/boxes x; ln -s ../work run/boxes", "rm run/boxes; mv x run/boxes",
           "run/boxes is no folder, or a symbolic link" },
-        { "crun", "chown 4321 run/crun", "chown 0 run/crun", "run/crun belongs to user 4321" },
+        { "jobs", "chown 4321 state/jobs", "chown 0 state/jobs", "state/jobs belongs to user 4321" },
     };
 
     bh_test_node_end(&the_node, SIGTERM);

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -157,6 +158,28 @@ is_on(const struct bh_node *node)
     return node->conf.cdi_dir[0] == '/';
 }
 
+/* Whole or not at all for who reads it.  It is not brought to the disk: at its start the node
+ * writes those that hold anew and removes the others. */
+static bh_rc
+replace(const char *path, const struct bh_buf *text, struct bh_err *err)
+{
+    char temp[BH_NODE_PATH_MAX + 8];
+    BH_AUTO(bh_fd_close) int fd = -1;
+    bh_rc rc;
+
+    bh_path_format(temp, sizeof temp, "%s.new", path);
+    unlink(temp); /* left by a crash */
+    fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return bh_err_errno(err, "create %s", temp);
+    rc = bh_fd_write_all(fd, text->bytes, text->length, err);
+    if (rc == BH_OK && (fchmod(fd, 0644) != 0 || rename(temp, path) != 0))
+        rc = bh_err_errno(err, "replace %s", path);
+    if (rc != BH_OK)
+        unlink(temp);
+    return rc;
+}
+
 bh_rc
 bh_cdi_write(const struct bh_node *node, const struct bh_note *lease, struct bh_err *err)
 {
@@ -172,7 +195,7 @@ bh_cdi_write(const struct bh_node *node, const struct bh_note *lease, struct bh_
     if (mkdir(node->conf.cdi_dir, 0755) != 0 && errno != EEXIST)
         rc = bh_err_errno(err, "make folder %s", node->conf.cdi_dir);
     if (rc == BH_OK)
-        rc = bh_buf_text(&text) ? bh_file_replace(path, text.bytes, text.length, 0644, err)
+        rc = bh_buf_text(&text) ? replace(path, &text, err)
                                 : bh_err_set(err, BH_FULL, "too long");
     if (rc != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "cdi"), BH_U64("lease", lease->lease),

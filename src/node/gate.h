@@ -16,6 +16,9 @@
 /* A keeper was started, or found again: look when process 1 waits. */
 void bh_gate_shut(struct bh_job *job);
 
+/* node->gate_fd is readable: some process 1 waits, so those that were not inspected yet are. */
+void bh_gate_called(struct bh_node *node);
+
 /* job->gate_at passed: inspect, once process 1 waits. */
 void bh_gate_tick(struct bh_node *node, struct bh_job *job, bh_ns now);
 

@@ -67,9 +67,9 @@ begin(int number)
 }
 
 /* All walls stand by now: the node looks at them from outside before the job's command begins
- * (node/gate.h).  It sees by the handler that is set that this process waits, and ends the wait
- * with a signal that nobody inside can send before there is a command.  Only the keeper reports
- * how a job ended: without one there is nothing to wait for. */
+ * (node/gate.h).  It hears from the keeper, and sees by the handler that is set, that this process
+ * waits, and ends the wait with a signal that nobody inside can send before there is a command.
+ * Only the keeper reports how a job ended: without one there is nothing to wait for. */
 static void
 await_look(void)
 {
@@ -81,6 +81,7 @@ await_look(void)
     sigprocmask(SIG_BLOCK, &go, &before);
     signal(SIGUSR1, begin);
     sigdelset(&before, SIGUSR1);
+    bh_init_streams_say_waits();
     while (!may_begin)
         if (ppoll(&keeper, 1, NULL, &before) > 0)
             bh_init_streams_orphaned();

@@ -41,6 +41,7 @@ enum bh_init_said {
     BH_INIT_CONNECTED,               /* the connection comes with it */
     BH_INIT_ATTACHED,                /* value: BH_INIT_IS_*; the input comes with it, if it is
                                         this one's to write */
+    BH_INIT_WAITS,                   /* init to keeper: at the start barrier (node/gate.h) */
 };
 
 enum { BH_INIT_IS_TTY = 1, BH_INIT_IS_WRITER = 2 };

@@ -107,6 +107,12 @@ say(int to, uint32_t said, int32_t value, int fd)
 }
 
 void
+bh_init_streams_say_waits(void)
+{
+    say(BH_INIT_FD, BH_INIT_WAITS, 0, -1);
+}
+
+void
 bh_init_streams_give(int master)
 {
     say(keeper, BH_INIT_TERMINAL, 0, master);

@@ -72,15 +72,18 @@ write_words(struct words *words, const struct bh_keeper_request *request)
     words->argv[count] = NULL;
 }
 
-/* The keeper's descriptors 3 and 4 are made from copies above them, so that neither
- * is overwritten before it was copied. */
+/* The keeper's descriptors 3 to 6 are made from copies above them, so that none is
+ * overwritten before it was copied. */
 static bh_rc
-spawn(struct words *words, int lock_fd, int log_fd, pid_t *ret_pid, struct bh_err *err)
+spawn(struct words *words, int lock_fd, const struct bh_keeper_request *request, pid_t *ret_pid,
+      struct bh_err *err)
 {
     char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
     char *env[] = { path, NULL };
     BH_AUTO(bh_fd_close) int lock = fcntl(lock_fd, F_DUPFD_CLOEXEC, 10);
-    BH_AUTO(bh_fd_close) int log = fcntl(log_fd, F_DUPFD_CLOEXEC, 10);
+    BH_AUTO(bh_fd_close) int log = fcntl(request->log_fd, F_DUPFD_CLOEXEC, 10);
+    BH_AUTO(bh_fd_close) int runtime = fcntl(request->runtime_fd, F_DUPFD_CLOEXEC, 10);
+    BH_AUTO(bh_fd_close) int gate = fcntl(request->gate_fd, F_DUPFD_CLOEXEC, 10);
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t none;
@@ -96,6 +99,8 @@ spawn(struct words *words, int lock_fd, int log_fd, pid_t *ret_pid, struct bh_er
     posix_spawn_file_actions_adddup2(&actions, log, STDERR_FILENO);
     posix_spawn_file_actions_adddup2(&actions, lock, BH_KEEPER_LOCK_FD);
     posix_spawn_file_actions_adddup2(&actions, log, BH_KEEPER_LOG_FD);
+    posix_spawn_file_actions_adddup2(&actions, runtime, BH_KEEPER_RUNTIME_FD);
+    posix_spawn_file_actions_adddup2(&actions, gate, BH_KEEPER_GATE_FD);
     failed = posix_spawn(ret_pid, words->program, &actions, &attr, words->argv, env);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attr);
@@ -116,7 +121,7 @@ bh_keeper_start(const struct bh_keeper_request *request, int *ret_pidfd, struct 
     if (flock(lock_fd, LOCK_EX | LOCK_NB) != 0)
         return bh_err_set(err, BH_CONFLICT, "a keeper holds %s", request->folder);
     write_words(&words, request);
-    rc = spawn(&words, lock_fd, request->log_fd, &pid, err);
+    rc = spawn(&words, lock_fd, request, &pid, err);
     if (rc != BH_OK)
         return rc;
     *ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -18,7 +18,7 @@ struct bh_keeper_request {
     const struct bh_sandbox *sandbox;
     uint64_t lease, log_cap_bytes;
     uint32_t stdio;            /* enum bh_stdio */
-    int log_fd;
+    int log_fd, runtime_fd, gate_fd; /* runtime_fd: of the program that is command[0] */
     const char *command[16];   /* the runtime's, ends with NULL */
 };
 

@@ -107,7 +107,8 @@ become_sandbox(const struct keeper *keeper, const struct ends *ends)
     dup2(ends->output, STDERR_FILENO);
     dup2(ends->init, BH_INIT_FD); /* the lock's number, which only we need */
     if (bh_cgroup_enter(&keeper->cgroups, keeper->cgroup, &err) == BH_OK) {
-        execvp(keeper->command[0], keeper->command);
+        fexecve(BH_KEEPER_RUNTIME_FD, keeper->command, environ);
+        execvp(keeper->command[0], keeper->command); /* a script is read by its name */
         (void)!bh_err_errno(&err, "run %s", keeper->command[0]);
     }
     dprintf(STDERR_FILENO, "bulkhead: %s\n", err.msg);
@@ -341,7 +342,9 @@ guard_inherited(void)
 
     fcntl(BH_KEEPER_LOCK_FD, F_SETFD, FD_CLOEXEC);
     fcntl(BH_KEEPER_LOG_FD, F_SETFD, FD_CLOEXEC);
-    close_range(BH_KEEPER_LOG_FD + 1, ~0U, 0);
+    fcntl(BH_KEEPER_RUNTIME_FD, F_SETFD, FD_CLOEXEC);
+    fcntl(BH_KEEPER_GATE_FD, F_SETFD, FD_CLOEXEC);
+    close_range(BH_KEEPER_GATE_FD + 1, ~0U, 0);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     sigemptyset(&power);

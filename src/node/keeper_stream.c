@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "node/exit_record.h"
 #include "node/init_message.h"
 
 enum { PACKET_MAX = 16 << 10, SOCKET_BYTES = 256 << 10, BACKLOG = 64 };
@@ -28,6 +29,7 @@ struct reader {
 struct bh_keeper_streams {
     int listener, init, input, terminal;
     uint32_t stdio;
+    bool called;                 /* the node, to the start barrier */
     int asking[BH_KEEPER_READERS_MAX]; /* connections that have said nothing yet; -1: free */
     uint32_t next_asking;        /* the oldest makes room */
     struct reader readers[BH_KEEPER_READERS_MAX];
@@ -385,6 +387,17 @@ hear_reader(struct bh_keeper_streams *streams, struct reader *reader)
         cut_off(reader);
 }
 
+/* Once: behind the barrier these are words of the job. */
+static void
+call_node(struct bh_keeper_streams *streams)
+{
+    const uint64_t one = 1;
+
+    if (!streams->called)
+        (void)!write(BH_KEEPER_GATE_FD, &one, sizeof one);
+    streams->called = true;
+}
+
 /* Whatever it is, it is read without waiting and only then. */
 static void
 hear_init(struct bh_keeper_streams *streams)
@@ -402,6 +415,8 @@ hear_init(struct bh_keeper_streams *streams)
     message.msg_controllen = packet.control_length;
     head = CMSG_FIRSTHDR(&message);
     memcpy(&reply, packet.bytes, packet.length < sizeof reply ? packet.length : sizeof reply);
+    if (packet.length == sizeof reply && reply.said == BH_INIT_WAITS)
+        call_node(streams);
     if (packet.length == sizeof reply && reply.said == BH_INIT_TERMINAL && head
         && head->cmsg_len == CMSG_LEN(sizeof(int)) && streams->stdio == BH_STDIO_TERMINAL
         && streams->terminal < 0) {

@@ -23,12 +23,12 @@ bh_launch_folder(const struct bh_node *node, uint64_t lease, char ret_path[BH_NO
 
 /* It could be removed at any time, and the keeper that starts it is no place to say so. */
 static bh_rc
-check_runtime(const struct bh_node *node, struct bh_err *err)
+open_runtime(struct bh_node *node, int *ret_fd, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
 
     if (bh_helper_find(node->conf.runtime, path, sizeof path))
-        return BH_OK;
+        return bh_sealed_open(&node->sealed_runtime, path, ret_fd, err);
     bh_err_set(err, BH_UNAVAILABLE, "%.150s is not on this node, and jobs need it",
                node->conf.runtime);
     return bh_err_hint(err, "install crun (apt install crun), or set runtime in node.conf");
@@ -47,9 +47,9 @@ bh_launch(struct bh_node *node, const struct bh_launch *launch, struct bh_err *e
                                          .lease = job->note.lease,
                                          .cgroup_mount = node->conf.cgroup_mount,
                                          .sandbox = &sandbox, .stdio = launch->start->stdio,
-                                         .log_fd = launch->log_fd,
+                                         .log_fd = launch->log_fd, .gate_fd = node->gate_fd,
                                          .log_cap_bytes = launch->log_cap_bytes };
-    bh_rc rc = check_runtime(node, err);
+    bh_rc rc = open_runtime(node, &request.runtime_fd, err);
 
     bh_node_job_folder(node, job->note.lease, folder);
     if (rc == BH_OK)

@@ -12,6 +12,7 @@
 #include "node/state.h"
 #include "ports/device.h"
 #include "ports/runtime.h"
+#include "runtime/sealed.h"
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
@@ -38,6 +39,8 @@ struct bh_node {
     struct bh_conf conf;
     struct bh_state state;
     struct bh_runtime runtime;
+    struct bh_sealed sealed_runtime;
+    int gate_fd;                      /* eventfd: keepers say that a process 1 waits (node/gate.h) */
     struct bh_device device;
     struct bh_gpu_client *gpus;
     char driver_folder[BH_NODE_PATH_MAX]; /* conf.driver_lib_dir, where it was gathered */

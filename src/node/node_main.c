@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "node/cdi.h"
 #include "node/checkpoint.h"
 #include "node/driver.h"
+#include "node/gate.h"
 #include "node/guest.h"
 #include "node/health.h"
 #include "node/host.h"
@@ -43,7 +45,7 @@
 #include "node/verify.h"
 #include "runtime/crun.h"
 
-enum { GUESTS_AT = 7, EVENTS_AT = GUESTS_AT + BH_GUESTS_MAX,
+enum { GUESTS_AT = 8, EVENTS_AT = GUESTS_AT + BH_GUESTS_MAX,
        FIXED_POLLS = EVENTS_AT + BH_GPU_WATCHED_MAX, EXIT_USAGE = 2 };
 #define COLLECT_AGAIN (200 * BH_NS_PER_MS)
 
@@ -52,12 +54,11 @@ enum { GUESTS_AT = 7, EVENTS_AT = GUESTS_AT + BH_GUESTS_MAX,
 static bh_rc
 make_folders(struct bh_node *node, struct bh_err *err)
 {
-    char jobs[BH_NODE_PATH_MAX], crun[BH_NODE_PATH_MAX];
+    char jobs[BH_NODE_PATH_MAX];
     const char *const own[] = { node->conf.state_dir, jobs, node->conf.log_dir,
-                                node->conf.run_dir, node->boxes, crun };
+                                node->conf.run_dir, node->boxes };
     bh_rc rc;
 
-    bh_path_format(crun, sizeof crun, "%s/crun", node->conf.run_dir);
     bh_path_format(jobs, sizeof jobs, "%s/jobs", node->conf.state_dir);
     bh_path_format(node->boxes, sizeof node->boxes, "%s/boxes", node->conf.run_dir);
     rc = bh_dir_make(jobs, 0700, err);
@@ -69,11 +70,16 @@ make_folders(struct bh_node *node, struct bh_err *err)
         rc = bh_dir_make(node->conf.run_dir, 0755, err);
     if (rc == BH_OK)
         rc = bh_dir_make(node->boxes, 0711, err);
-    if (rc == BH_OK)
-        rc = bh_dir_make(crun, 0700, err);
     for (size_t i = 0; i < BH_COUNT(own) && rc == BH_OK; i++)
         rc = bh_host_check_folder(own[i], err);
     return rc;
+}
+
+static bh_rc
+open_gate(struct bh_node *node, struct bh_err *err)
+{
+    node->gate_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return node->gate_fd < 0 ? bh_err_errno(err, "make an event counter") : BH_OK;
 }
 
 static bh_rc
@@ -87,7 +93,7 @@ open_runtime(struct bh_node *node, struct bh_err *err)
     bh_rc rc = bh_crun_version(node->conf.runtime, node->runtime_version,
                                sizeof node->runtime_version, err);
 
-    bh_path_format(state, sizeof state, "%s/crun", node->conf.run_dir);
+    bh_path_format(state, sizeof state, "%s/crun", node->boxes);
     return rc == BH_OK ? bh_crun_open(&options, &node->runtime, err) : rc;
 }
 
@@ -154,6 +160,8 @@ open_all(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_host_describe(node, err);
     if (rc == BH_OK)
+        rc = open_gate(node, err);
+    if (rc == BH_OK)
         rc = open_runtime(node, err);
     if (rc == BH_OK)
         rc = bh_networks_open(node, err);
@@ -196,6 +204,8 @@ close_all(struct bh_node *node)
         bh_gpu_client_free(node->gpus);
     if (node->runtime.ops)
         node->runtime.ops->close(node->runtime.self);
+    bh_sealed_close(&node->sealed_runtime);
+    bh_fd_close(node->gate_fd);
     bh_health_watch_free(node->health);
     bh_survey_free(node->survey);
     bh_rootfs_close(node->rootfs);
@@ -255,6 +265,7 @@ list_polls(struct loop *loop)
                                       .events = POLLIN };
     loop->polls[5] = (struct pollfd){ .fd = bh_reset_fd(node), .events = POLLIN };
     loop->polls[6] = (struct pollfd){ .fd = bh_gpu_client_answer_fd(node->gpus), .events = POLLIN };
+    loop->polls[7] = (struct pollfd){ .fd = node->gate_fd, .events = POLLIN };
     list_fds(loop->polls + GUESTS_AT, BH_GUESTS_MAX, guests, bh_guests_fds(node, guests));
     list_fds(loop->polls + EVENTS_AT, BH_GPU_WATCHED_MAX, events,
              bh_gpu_client_event_fds(node->gpus, events));
@@ -365,6 +376,8 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
         bh_session_accept(node);
     if (loop->polls[4].revents)
         bh_node_streams_turn(loop->streams);
+    if (loop->polls[7].revents)
+        bh_gate_called(node);
     bh_node_shares_turn(node);
     if (bh_state_compact(&node->state, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "rewrite of the journal"), BH_ERRLOG(err));
@@ -466,7 +479,7 @@ read_options(int argc, char **argv, struct options *options)
 int
 main(int argc, char **argv)
 {
-    static struct bh_node node = { .listener = -1 };
+    static struct bh_node node = { .listener = -1, .gate_fd = -1 };
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct options options = { 0 };
     int status = read_options(argc, argv, &options);

@@ -337,6 +337,8 @@ remove_entries(struct removal *removal, int folder, uint32_t depth)
             unlinkat(dirfd(dir), entry->d_name, 0);
             continue;
         }
+        if (unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR) == 0)
+            continue; /* empty, as most of a job's root are */
         if (depth == DEPTH_MAX) {
             raise_folder(removal, dirfd(dir), entry->d_name);
             continue;

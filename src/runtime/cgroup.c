@@ -393,7 +393,7 @@ bh_cgroup_enter(const struct bh_cgroup_host *host, const char *path, struct bh_e
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < hierarchy_count(host) && rc == BH_OK; i++)
-        rc = set(host, path, &(struct knob){ i, "cgroup.procs", "cgroup.procs" }, "0", err);
+        rc = set(host, path, &(struct knob){ i, "tasks", "cgroup.procs" }, "0", err);
     return rc;
 }
 

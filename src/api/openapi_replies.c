@@ -188,6 +188,7 @@ static const struct member gpu_members[] = {
     { "assumed", "boolean", "its geometry is from documents, not from such a board", true },
     { "compute_slices", "integer", "of a model that is known", false },
     { "cordoned", "boolean", "gets nothing new", true },
+    { "dedicated", "gpu_parts", "in no lease, kept from others by a dedicated node", true },
     { "ecc_uncorrected", "integer", "errors since the driver was loaded", false },
     { "fault", "string", "what it had", false },
     { "fenced", "boolean", "nothing is placed on it: a wall or its driver failed", true },

@@ -369,7 +369,10 @@ on_outlook(struct work *work, const struct bh_event *event)
     struct bh_engine *engine = work->engine;
 
     if (outlook->of == BH_OUTLOOK_TENANT) {
-        bh_tenant_expect(engine, tenant_find(engine, outlook->tenant.v), outlook->expected);
+        uint32_t tenant = tenant_find(engine, outlook->tenant.v);
+
+        if (tenant) /* one that was leaving may be gone by this moment */
+            bh_tenant_expect(engine, tenant, outlook->expected);
         bh_order_stir(engine);
     } else if (outlook->of == BH_OUTLOOK_NODE) {
         node_at(engine, node_find(engine, outlook->node.v))->hot = outlook->hot;

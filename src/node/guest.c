@@ -79,6 +79,13 @@ bh_guest_holds(const struct bh_node *node, const struct bh_note_piece *place)
     return false;
 }
 
+const struct bh_note *
+bh_guest_note(const struct bh_node *node, uint32_t at)
+{
+    BH_ASSERT(at < BH_GUESTS_MAX);
+    return node->guests->guest[at].used ? &node->guests->guest[at].job.note : NULL;
+}
+
 uint32_t
 bh_guest_free_slot(const struct bh_node *node)
 {

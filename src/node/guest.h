@@ -61,6 +61,9 @@ uint32_t bh_guests_fds(const struct bh_node *node, int ret_fds[BH_GUESTS_MAX]);
 /* Whether a guest has that place, or a part of it, to itself. */
 bool bh_guest_holds(const struct bh_node *node, const struct bh_note_piece *place);
 
+/* What guest number `at` (below BH_GUESTS_MAX) was lent; NULL: there is none. */
+const struct bh_note *bh_guest_note(const struct bh_node *node, uint32_t at);
+
 /* The lowest range of user ids that neither a job nor a guest has, or uid_ranges of node.conf. */
 uint32_t bh_guest_free_slot(const struct bh_node *node);
 

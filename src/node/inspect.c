@@ -15,6 +15,7 @@
 #include "base/attr.h"
 #include "base/fd.h"
 #include "node/devices.h"
+#include "node/guest.h"
 #include "node/health.h"
 #include "node/path.h"
 #include "node/process.h"
@@ -457,17 +458,27 @@ look_inside(const struct bh_node *node, uint64_t lease, uint32_t pid, bool *ret_
     return node->runtime.ops->has(node->runtime.self, id, (pid_t)pid, ret_inside, &ignored);
 }
 
-/* In another job that shares the GPU. */
+static bool
+is_of_share(const struct bh_node *node, const struct bh_note *note, const char *gpu, uint32_t pid)
+{
+    bool shares = false, inside = false;
+
+    for (uint32_t k = 0; k < note->lent_count; k++)
+        shares |= bh_share_slot_is(&note->lent[k]) && strcmp(note->lent[k].gpu, gpu) == 0;
+    return shares && look_inside(node, note->lease, pid, &inside) == BH_OK && inside;
+}
+
+/* In another job that shares the GPU, or in a helper sandbox of the node that scrubs beside them. */
 static bool
 is_beside(const struct bh_node *node, const struct bh_note_piece *piece, uint32_t pid)
 {
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        const struct bh_note *note = &node->state.jobs[i].note;
-        bool shares = false, inside = false;
+    for (uint32_t i = 0; i < node->state.job_count; i++)
+        if (is_of_share(node, &node->state.jobs[i].note, piece->gpu, pid))
+            return true;
+    for (uint32_t i = 0; i < BH_GUESTS_MAX; i++) {
+        const struct bh_note *note = bh_guest_note(node, i);
 
-        for (uint32_t k = 0; k < note->lent_count; k++)
-            shares |= bh_share_slot_is(&note->lent[k]) && strcmp(note->lent[k].gpu, piece->gpu) == 0;
-        if (shares && look_inside(node, note->lease, pid, &inside) == BH_OK && inside)
+        if (note && is_of_share(node, note, piece->gpu, pid))
             return true;
     }
     return false;

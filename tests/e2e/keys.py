@@ -114,7 +114,7 @@ def name_erased(site):
     site.cli("erin", *asked, "--month", "all", check=3)
     less = TWO_ADMINS.replace("  - {name: alice, uid: 20001}\n", "")
     less = "".join(line for line in less.splitlines(keepends=True) if "principal: alice" not in line)
-    site.apply(less)
+    site.apply(less, query="?prune=true")
     site.cli("alice", *asked, check=4)
     contains("nobody", site.cli("erin", "key", "shred", "principal:mallory", "--reason", "left", check=5).stderr, "there is no")
     token = site.cli("erin", *asked, check=0).stdout.strip()

@@ -120,7 +120,7 @@ def enforced(site):
     equal("nothing of that was reserved", [numbers["share_charged_bytes"], measured(site, around, "notices")],
           [0, {f"notices_total {name}": told.get(name, 0) for name in
                ("forged", "full", "stranger", "stuck", "more", "round", "over_cap", "throttled", "released", "stopped", "outdated",
-                "uncounted", "out_of_turn", "stopped_out", "static")}])
+                "uncounted", "out_of_turn", "stopped_out", "static", "unverified", "verified", "not_isolated")}])
     equal("each is a record", sorted(r["verb"] for r in site.records() if r["verb"].startswith("share.")),
           ["share.more", "share.over_cap", "share.round"])
     site.client().post(f"/v1/jobs/{around}/cancel")

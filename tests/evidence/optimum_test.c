@@ -14,6 +14,7 @@
  *   optimum_test [cases [seed]] */
 
 #include "base/attr.h"
+#include "engine/gpu_form.h"
 #include "engine/slots.h"
 #include "engine/stock.h"
 #include "engine/story_test.h"
@@ -351,6 +352,17 @@ look(struct small *small)
     }
 }
 
+/* The search knows no boundaries' forms (tests/scenario/forms.bh is their specification): rows of
+ * the SKU that are not for this tenant are left out for it. */
+static bool
+is_form_allowed(const struct small *small, const struct bh_ev_submit *job, uint32_t row)
+{
+    const struct bh_engine *engine = small->story->engine;
+
+    return bh_gpu_form_allows(engine, tenant_find(engine, job->tenant.v),
+                              sku_at(engine, sku_find(engine, job->sku.v)), row);
+}
+
 static struct bh_opt_want
 want_of(const struct small *small, const struct bh_ev_submit *job)
 {
@@ -358,11 +370,13 @@ want_of(const struct small *small, const struct bh_ev_submit *job)
     struct bh_opt_want want = { .tenant = job->tenant.v - 1, .principal = job->principal.v,
                                 .sku = job->sku.v, .count = job->count, .grade = sku->grade,
                                 .gang = job->gang ? job->gang : 1, .priority = job->priority,
-                                .row_count = sku->model_count };
+                                .row_count = 0 };
 
     for (uint32_t i = 0; i < sku->model_count; i++) {
-        want.rows[i].model = (enum bh_gpu_model)sku->models[i].model;
-        want.rows[i].profile = sku->models[i].profile;
+        if (!is_form_allowed(small, job, i))
+            continue;
+        want.rows[want.row_count].model = (enum bh_gpu_model)sku->models[i].model;
+        want.rows[want.row_count++].profile = sku->models[i].profile;
     }
     return want;
 }

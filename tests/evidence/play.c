@@ -536,6 +536,15 @@ hold(struct bh_play *play, struct bh_event *event)
     event->u.cordon.clear_fault = chance(play, 80);
 }
 
+/* A node that jobs did not start on was checked. */
+static void
+check(struct bh_play *play, struct bh_event *event)
+{
+    event->kind = BH_EV_CHECKED;
+    event->u.checked.node.v = 1 + draw(play, NODES);
+    event->u.checked.outcome = chance(play, 70) ? BH_OUTCOME_OK : BH_OUTCOME_FAILED;
+}
+
 static void
 declare(struct bh_play *play, const struct bh_engine *engine, struct bh_event *event)
 {
@@ -588,8 +597,10 @@ happen(struct bh_play *play, const struct bh_engine *engine, struct bh_event *ev
         foresee(play, event);
     else if (what < 992)
         worsen(play, engine, event);
-    else if (what < 995)
+    else if (what < 994)
         hold(play, event);
+    else if (what < 995)
+        check(play, event);
     else if (what < 997)
         declare(play, engine, event);
     else

@@ -403,7 +403,7 @@ def main():
             if fault:
                 break
     print(f"# {time.monotonic() - began:.1f} s")
-    return 1 if failed or day.site.trouble else 0
+    return 1 if failed or day.site.findings else 0
 
 
 if __name__ == "__main__":

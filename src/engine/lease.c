@@ -366,7 +366,6 @@ run(struct work *work, uint32_t slot, const struct lease_news *news)
     began_ns = time_of(work, news, lease->since_ns);
     lease->since_ns = work->now_ns; /* leases are in order of it */
     lease->ran_ns += work->now_ns - began_ns;
-    job->retried = 0;
     bh_unchecked_forget(work->engine, lease->node);
     if (job->started_ns == 0)
         job->started_ns = began_ns;

@@ -249,8 +249,8 @@ open_namespace(const struct bh_checkpoint_request *request, int *ret_fd, struct 
     return bh_err_set(err, BH_NOT_FOUND, "its processes have ended");
 }
 
-/* Reading and writing another process and its files; giving away a file that it made. */
-static const int kept[] = { CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_CHOWN, CAP_KILL };
+/* Reading and writing another process and its files. */
+static const int kept[] = { CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_KILL };
 
 /* Nobody's: nothing can be lost with it, since it is asked for no process. */
 static bh_rc

@@ -288,6 +288,7 @@ bh_cli_up(struct bh_cli *cli, struct bh_err *err)
     rc = write_pid(up, err);
     if (rc == BH_OK)
         rc = bh_up_supervise(up, announce, stop_jobs, err);
+    bh_up_leave(up);
     if (rc != BH_OK && parent_fd >= 0)
         dprintf(parent_fd, "%s", err->msg);
     return rc;

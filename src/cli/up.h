@@ -31,9 +31,12 @@ struct bh_up {
 BH_MUST_USE bh_rc bh_up_locate(struct bh_up *up, struct bh_err *err);
 
 /* Make folders and, where they are missing, node.conf, bulkheadd.conf and the simulated
- * driver's state.  The audit key of a site that had no signer of its own moves to the
- * signer's folder.  BH_DENIED: the daemon's user could not reach a folder. */
+ * driver's state; mount its memory.  The audit key of a site that had no signer of its own moves
+ * to the signer's folder.  BH_DENIED: the daemon's user could not reach a folder. */
 BH_MUST_USE bh_rc bh_up_prepare(const struct bh_up *up, struct bh_err *err);
+
+/* Take off the file system of the simulated GPUs' memory, unless jobs go on with it. */
+void bh_up_leave(const struct bh_up *up);
 
 /* ---- up_programs.c: processes ---- */
 

@@ -393,18 +393,37 @@ write_missing(const struct bh_up *up, const char *name,
 }
 
 static bh_rc
+call_simctl(const struct bh_up *up, const char *command, const char *word, struct bh_err *err)
+{
+    char simctl[PATH_MAX];
+    const char *const argv[] = { simctl, "--state", up->sim, command, word, NULL };
+    bh_rc rc = find(simctl_places, simctl, err);
+
+    return rc == BH_OK ? bh_up_call(argv, err) : rc;
+}
+
+/* Its state stays over starts of the machine, the file system of its memory does not. */
+static bh_rc
 make_simulated_driver(const struct bh_up *up, struct bh_err *err)
 {
-    char path[PATH_MAX], simctl[PATH_MAX];
-    const char *const argv[] = { simctl, "--state", up->sim, "init", up->gpus, NULL };
+    char path[PATH_MAX];
     bh_rc rc = put_path(path, err, "%s/state", up->sim);
 
-    if (rc != BH_OK || access(path, F_OK) == 0)
-        return rc;
-    rc = find(simctl_places, simctl, err);
-    if (rc == BH_OK)
+    if (rc == BH_OK && access(path, F_OK) != 0) {
         rc = make_folder(&(struct folder){ up->sim, "", 0, 0, 0755 }, err);
-    return rc == BH_OK ? bh_up_call(argv, err) : rc;
+        if (rc == BH_OK)
+            rc = call_simctl(up, "init", up->gpus, err);
+    }
+    return rc == BH_OK ? call_simctl(up, "mount", NULL, err) : rc;
+}
+
+void
+bh_up_leave(const struct bh_up *up)
+{
+    struct bh_err ignored;
+
+    if (!up->real_driver)
+        (void)!call_simctl(up, "unmount", NULL, &ignored); /* jobs that go on keep it */
 }
 
 /* Before anything is made: without GPUs there is nothing to be ready for.  A node.conf that is

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -299,6 +300,90 @@ test_ends_meanwhile(void **state)
     BH_CHECK_DONE();
 }
 
+/* The process that waits for a lease's process 1: in its groups, but not in its namespaces. */
+static pid_t
+find_runtime(uint64_t lease)
+{
+    bool own = access("/sys/fs/cgroup/freezer", F_OK) == 0;
+    char path[TEST_PATH * 2], line[32], name[64], mine[64];
+    ssize_t length = readlink("/proc/self/ns/pid", mine, sizeof mine);
+    pid_t found = 0;
+    FILE *members;
+
+    bh_path_format(path, sizeof path, "/sys/fs/cgroup%s%s/bh-%u/cgroup.procs", own ? "/freezer" : "",
+                   the_node.cgroup, (unsigned)lease);
+    members = fopen(path, "re");
+    assert_non_null(members);
+    while (fgets(line, sizeof line, members)) {
+        pid_t pid = (pid_t)strtol(line, NULL, 10);
+
+        bh_path_format(path, sizeof path, "/proc/%d/ns/pid", (int)pid);
+        if (readlink(path, name, sizeof name) == length && memcmp(name, mine, (size_t)length) == 0)
+            found = pid;
+    }
+    fclose(members);
+    assert_true(found > 0);
+    return found;
+}
+
+/* Stop it for good: one that is continued is stopped anew. */
+static pid_t
+hold_stopped(pid_t runtime)
+{
+    pid_t meddler = fork();
+
+    if (meddler != 0)
+        return meddler;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (kill(runtime, SIGSTOP) == 0)
+        ;
+    _exit(0);
+}
+
+/* A runtime that is stopped passes on no end of the job: a stop of the job continues it, and then
+ * it says how the job ended; one that does not go on is killed. */
+static void
+test_runtime_stopped(void **state)
+{
+    static const struct {
+        const char *name;
+        bool held;
+        bh_ns grace;
+        int status;
+    } rows[] = {
+        { "asked",           false, 30 * BH_NS_PER_S,   3 },
+        { "killed",          false, 0,                  128 + SIGKILL },
+        { "asked, and held", true,  BH_NS_PER_S,        128 + SIGKILL },
+        { "killed, and held", true, 0,                  128 + SIGKILL },
+    };
+
+    start_neighbors("");
+    for (uint32_t i = 0; i < BH_COUNT(rows); i++) {
+        struct test_job job = { .lease = LEASE + 40 + i, .partition = 1,
+                                .script = "trap 'exit 3' TERM; " WAIT };
+        struct bh_msg_stop stop = { .lease = job.lease, .grace_ns = rows[i].grace };
+        pid_t runtime, meddler = 0;
+        struct test_message ended = { 0 };
+
+        BH_CHECK_EQ(rows[i].name, start_within(&job, BH_BOUNDARY_HARD, 0).outcome, 0);
+        BH_CHECK(rows[i].name, bh_test_wait_for_log(job.lease, "ready"));
+        runtime = find_runtime(job.lease);
+        if (rows[i].held)
+            meddler = hold_stopped(runtime);
+        else
+            assert_int_equal(kill(runtime, SIGSTOP), 0);
+        BH_CHECK_EQ(rows[i].name, bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
+        BH_CHECK(rows[i].name, bh_test_take_within(BH_MSG_ENDED, job.lease, 20000, &ended));
+        BH_CHECK_EQ(rows[i].name, ended.ended.exit_status, rows[i].status);
+        if (meddler > 0) {
+            kill(meddler, SIGKILL);
+            waitpid(meddler, NULL, 0);
+        }
+    }
+    BH_CHECK("the neighbor runs", runs(NEIGHBOR));
+    BH_CHECK_DONE();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -308,6 +393,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_inconclusive),
         BH_NODE_TEST(test_finding),
         BH_NODE_TEST(test_ends_meanwhile),
+        BH_NODE_TEST(test_runtime_stopped),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

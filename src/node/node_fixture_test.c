@@ -9,9 +9,11 @@
 #include <inttypes.h>
 #include <libgen.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -502,6 +504,7 @@ bh_test_set_up(void **state)
     }
     bh_path_format(path, sizeof path, "%s/sim", node->folder);
     bh_test_run((const char *const[]){ node->simctl, "--state", path, "init", "2x H100-80GB", NULL });
+    bh_test_run((const char *const[]){ node->simctl, "--state", path, "mount", NULL });
     node->arena = bh_arena_new(256 << 20);
     node->order = 0;
     bh_test_write_conf(node, "");
@@ -517,12 +520,11 @@ bh_test_tear_down(void **state)
 {
     struct test_node *node = &the_node;
     struct bh_msg_keep nothing = { 0 };
+    char path[TEST_PATH * 2];
 
     if (node->link && node->pid > 0) {
         bh_test_send(BH_MSG_KEEP, &nothing);
         for (int tries = 0; tries < 100; tries++) {
-            char path[TEST_PATH * 2];
-
             bh_path_format(path, sizeof path, "/sys/fs/cgroup/memory%s", node->cgroup);
             if (rmdir(path) == 0 || errno == ENOENT)
                 break;
@@ -533,6 +535,8 @@ bh_test_tear_down(void **state)
     assert_null(strstr(bh_test_read("node.log"), "runtime error:"));
     assert_null(strstr(bh_test_read("node.log"), "Sanitizer"));
     test_remove_groups(node);
+    bh_path_format(path, sizeof path, "%s/sim/vram", node->folder);
+    umount2(path, MNT_DETACH);
     bh_arena_free(node->arena);
     if (!getenv("BH_TEST_KEEP"))
         bh_path_remove_tree(node->folder);
@@ -555,6 +559,11 @@ bh_test_main(int argc, char **argv, const struct CMUnitTest *tests, size_t count
     the_node.library = realpath(argv[3], NULL);
     if (!the_node.program || !the_node.simctl || !the_node.library) {
         puts("Bail out! programs to test are missing");
+        return 1;
+    }
+    /* What is mounted here goes with this program, however it ends. */
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
+        puts("Bail out! no private mount namespace");
         return 1;
     }
     if (argc > 4)

@@ -23,10 +23,12 @@ enum { PATH_SIZE = 512 };
 #define KEEPERS "keepers"
 #define GLANCE (200 * UINT64_C(1000))
 
-/* The hierarchies used of version 1, blkio where there is one; on version 2 the one tree has index 0. */
-enum hierarchy { MEMORY, CPU, CPUACCT, PIDS, FREEZER, DEVICES, BLKIO, HIERARCHIES };
-static const char *const hierarchy_names[HIERARCHIES] = { "memory", "cpu", "cpuacct",
-                                                          "pids", "freezer", "devices", "blkio" };
+/* The hierarchies used of version 1, blkio where there is one; on version 2 the one tree has index 0.
+ * They are entered in this order: by the first the processes of a group are found and signalled, also
+ * one that stands still on its way in. */
+enum hierarchy { FREEZER, MEMORY, CPU, CPUACCT, PIDS, DEVICES, BLKIO, HIERARCHIES };
+static const char *const hierarchy_names[HIERARCHIES] = { "freezer", "memory", "cpu", "cpuacct",
+                                                          "pids", "devices", "blkio" };
 
 static uint32_t
 hierarchy_count(const struct bh_cgroup_host *host)
@@ -433,7 +435,7 @@ bh_cgroup_processes(const struct bh_cgroup_host *host, const char *path,
     FILE *file;
 
     ret_members->count = 0;
-    path_of(host, MEMORY, path, "cgroup.procs", name);
+    path_of(host, FREEZER, path, "cgroup.procs", name);
     file = fopen(name, "re");
     if (!file && errno == ENOENT)
         return BH_OK;

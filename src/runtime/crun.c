@@ -152,7 +152,7 @@ group_of(const struct crun *crun, const char *id, char *ret_path, size_t size)
     snprintf(ret_path, size, "%s/%s", crun->parent, id);
 }
 
-/* crun itself waits in the job's groups, but in our own process namespace. */
+/* crun itself waits in the job's groups, but in this process's namespace. */
 static bool
 is_inside(void *self, pid_t pid)
 {
@@ -166,6 +166,12 @@ is_inside(void *self, pid_t pid)
         return false;
     name[n] = '\0';
     return strcmp(name, crun->own_pid_namespace) != 0;
+}
+
+static bool
+is_runtime(void *self, pid_t pid)
+{
+    return !is_inside(self, pid);
 }
 
 static bh_rc
@@ -208,6 +214,17 @@ crun_freeze(void *self, const char *id, bool frozen, struct bh_err *err)
     return bh_cgroup_freeze(&crun->cgroups, path, frozen, err);
 }
 
+/* crun ends by itself and passes on the status, once what it waits for has ended: where it was
+ * stopped it is continued.  Only when nothing is left to wait for is it killed. */
+static bh_rc
+signal_runtime(struct crun *crun, const char *path, bool kills, struct bh_err *err)
+{
+    const struct bh_cgroup_call call = { kills ? SIGKILL : SIGCONT, is_runtime, crun };
+    uint32_t count;
+
+    return bh_cgroup_signal(&crun->cgroups, path, &call, &count, err);
+}
+
 /* The list may be stale when the signal is sent; the worst is a signal to a process
  * that took the number within the same microseconds, which every supervisor on cgroup
  * version 1 lives with. */
@@ -216,14 +233,16 @@ crun_signal(void *self, const char *id, int number, struct bh_err *err)
 {
     struct crun *crun = self;
     const struct bh_cgroup_call call = { number, is_inside, crun };
-    uint32_t passes = number == SIGKILL ? KILL_PASSES : 1, count = 1; /* one may just fork */
+    uint32_t passes = number == SIGKILL ? KILL_PASSES : 1, count = 0, more; /* one may just fork */
     char path[200];
-    bh_rc rc = BH_OK;
+    bh_rc rc;
 
     group_of(crun, id, path, sizeof path);
-    for (uint32_t i = 0; i < passes && count > 0 && rc == BH_OK; i++)
-        rc = bh_cgroup_signal(&crun->cgroups, path, &call, &count, err);
-    return rc;
+    rc = bh_cgroup_signal(&crun->cgroups, path, &call, &count, err);
+    more = count;
+    for (uint32_t i = 1; i < passes && more > 0 && rc == BH_OK; i++)
+        rc = bh_cgroup_signal(&crun->cgroups, path, &call, &more, err);
+    return rc == BH_OK ? signal_runtime(crun, path, number == SIGKILL && count == 0, err) : rc;
 }
 
 /* crun's folder for a container: a flat one. */

@@ -20,7 +20,7 @@
 
 #define CONTEXTS_MAX 4096
 #define POLL_NS 200000
-#define FILE_MODE 0600 /* the process itself reads it, and nobody else with that GPU */
+#define FILE_NAME "bulkhead-sim-aside"
 #define AUTO_FREE __attribute__((cleanup(free_saved)))
 
 static void
@@ -39,9 +39,8 @@ struct target {
     struct sim_vram *vram;
     struct sim_slot *record;
     uint32_t slot;
-    uid_t owner; /* the process's user */
+    uint32_t pid;
     bool always_busy; /* a fault that was injected */
-    char folder[SIM_PATH_MAX];
 };
 
 struct targets {
@@ -59,27 +58,19 @@ close_targets(struct targets *targets)
     targets->count = 0;
 }
 
-static uid_t
-owner_of(uint32_t pid)
-{
-    char path[SIM_PATH_MAX];
-    struct stat st;
-
-    return sim_path(path, "/proc/%u", pid) && stat(path, &st) == 0 ? st.st_uid : geteuid();
-}
-
 static bool
 open_target(const struct sim_cuda_device *device, const struct sim_context *context,
             struct target *target)
 {
     uint32_t slot = context->slot;
+    char folder[SIM_PATH_MAX];
 
     target->slot = slot;
+    target->pid = context->pid;
     target->always_busy = (device->gpu.memory_faults & SIM_FAULT_CUDA_BUSY) != 0;
-    target->owner = owner_of(context->pid);
-    if (!sim_session_vram_path(&device->gpu, device->gi, target->folder))
+    if (!sim_session_vram_path(&device->gpu, device->gi, folder))
         return false;
-    target->vram = sim_vram_open(target->folder, &device->gpu, sim_cuda_bytes(device));
+    target->vram = sim_vram_open(folder, &device->gpu, sim_cuda_bytes(device));
     if (target->vram == NULL)
         return false;
     target->record = sim_ledger_slot(target->vram, slot);
@@ -145,34 +136,26 @@ set_gates(struct targets *targets, CUprocessState state)
 
 /* ---- the file ---- */
 
-static bool
-file_path(const struct target *target, char path[SIM_PATH_MAX])
+int
+sim_checkpoint_file(void)
 {
-    return sim_path(path, "%s/checkpoint-%u", target->folder, target->slot);
+    return memfd_create(FILE_NAME, MFD_CLOEXEC);
 }
 
+/* The process says which descriptor it is; another file of its own would be opened with our
+ * rights. */
 static int
-open_file(const struct target *target, int flags)
+open_file(const struct target *target)
 {
-    char path[SIM_PATH_MAX];
+    uint32_t aside = __atomic_load_n(&target->record->aside, __ATOMIC_ACQUIRE);
+    char path[SIM_PATH_MAX], name[sizeof("/memfd:" FILE_NAME)] = "";
 
-    return file_path(target, path) ? open(path, flags | O_CLOEXEC | O_NOFOLLOW, FILE_MODE)
-                                   : -1;
-}
-
-/* One that is there already is the process's: in a folder where all may write, the kernel
- * opens that for nobody who says that he would make it. */
-static int
-make_file(const struct target *target)
-{
-    int fd = open_file(target, O_RDWR);
-
-    if (fd >= 0 || errno != ENOENT)
-        return fd;
-    fd = open_file(target, O_RDWR | O_CREAT | O_EXCL);
-    if (fd < 0 || fchown(fd, target->owner, (gid_t)-1) == 0)
-        return fd;
-    close(fd);
+    if (aside == 0 || !sim_path(path, "/proc/%u/fd/%u", target->pid, aside - 1) ||
+        readlink(path, name, sizeof(name) - 1) < 0)
+        return -1;
+    if (strcmp(name, "/memfd:" FILE_NAME) == 0)
+        return open(path, O_RDWR | O_CLOEXEC);
+    errno = EBADF;
     return -1;
 }
 
@@ -277,7 +260,7 @@ static bool
 save(struct target *target)
 {
     uint32_t count = (uint32_t)sim_slot_pages(target->record);
-    int fd = make_file(target);
+    int fd = open_file(target);
     struct sim_extents pages = { 0 };
     bool saved = fd >= 0 && sim_ledger_pages(target->vram, target->slot, &pages) &&
                  save_pages(target, &pages, count, fd);
@@ -321,7 +304,7 @@ load_pages(struct target *target, struct sim_extents *pages, uint32_t count, int
 static CUresult
 load(struct target *target)
 {
-    int fd = open_file(target, O_RDWR);
+    int fd = open_file(target);
     uint32_t count = fd < 0 ? 0 : count_saved(fd);
     struct sim_extents pages = { 0 };
     CUresult rc = CUDA_SUCCESS;
@@ -388,31 +371,20 @@ move_physical(struct sim_physical *physical, void *self)
 void
 sim_checkpoint_follow(struct sim_memory *memory)
 {
-    struct sim_cuda_device device;
-    struct target target = { .vram = memory->vram, .slot = memory->slot };
-    struct moves moves = { .memory = memory };
-    char path[SIM_PATH_MAX];
+    struct moves moves = { .memory = memory, .count = count_saved(memory->aside) };
     void *map = MAP_FAILED;
-    int fd = -1;
 
     memory->moves = __atomic_load_n(&sim_ledger_slot(memory->vram, memory->slot)->moves,
                                     __ATOMIC_ACQUIRE);
-    if (sim_cuda_device(memory->number, &device) == CUDA_SUCCESS &&
-        sim_session_vram_path(&device.gpu, device.gi, target.folder))
-        fd = open_file(&target, O_RDONLY);
-    if (fd < 0)
-        return;
-    moves.count = count_saved(fd);
     if (moves.count > 0)
-        map = mmap(NULL, moves.count * sizeof(struct saved), PROT_READ, MAP_SHARED, fd, 0);
-    close(fd);
+        map = mmap(NULL, moves.count * sizeof(struct saved), PROT_READ, MAP_SHARED,
+                   memory->aside, 0);
     if (map == MAP_FAILED)
         return;
     moves.saved = map;
     sim_physical_each(move_physical, &moves);
     munmap(map, moves.count * sizeof(struct saved));
-    if (file_path(&target, path))
-        unlink(path);
+    (void)!ftruncate(memory->aside, 0);
 }
 
 /* ---- the calls ---- */

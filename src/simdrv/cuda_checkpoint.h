@@ -2,13 +2,16 @@
  *
  * Whoever asks does it all, in the files of the memory; the process itself need do nothing.
  * A lock closes the gate of its slots (simdrv/vram.h), at which its calls wait, and waits
- * until none is under way.  A checkpoint copies its pages into a file beside the memory's
- * and gives them back.  A restore takes as many pages, writes the bytes to them, and leaves
- * in the file which page became which; the process reads that at its next call. */
+ * until none is under way.  A checkpoint copies its pages into a file in main memory, which the
+ * process opened for it, and gives them back.  A restore takes as many pages, writes the bytes to
+ * them, and leaves in the file which page became which; the process reads that at its next call. */
 #ifndef BH_SIMDRV_CUDA_CHECKPOINT_H
 #define BH_SIMDRV_CUDA_CHECKPOINT_H
 
 #include "simdrv/cuda_physical.h"
+
+/* The file that a process keeps open for that.  -1: errno. */
+int sim_checkpoint_file(void);
 
 /* After a restore, under the lock: use the pages that this process has now. */
 void sim_checkpoint_follow(struct sim_memory *memory);

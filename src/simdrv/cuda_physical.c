@@ -108,8 +108,10 @@ sim_memory_unlock(void)
 void
 sim_memory_forget(void)
 {
-    for (unsigned i = 0; i < process.count; i++)
+    for (unsigned i = 0; i < process.count; i++) {
         sim_ledger_abandon(process.opened[i]->vram);
+        close(process.opened[i]->aside);
+    }
     for (struct sim_physical *physical = process.first; physical != NULL;
          physical = physical->next)
         if (physical->fd >= 0)
@@ -160,12 +162,16 @@ open_memory(const struct sim_cuda_device *device, struct sim_memory *memory)
     memory->vram = sim_vram_open(folder, &device->gpu, sim_cuda_bytes(device));
     if (memory->vram == NULL)
         return CUDA_ERROR_OPERATING_SYSTEM;
-    if (!sim_ledger_join(memory->vram)) {
+    memory->aside = sim_checkpoint_file();
+    if (memory->aside < 0 || !sim_ledger_join(memory->vram)) {
+        if (memory->aside >= 0)
+            close(memory->aside);
         sim_vram_close(memory->vram);
         memory->vram = NULL;
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     memory->slot = sim_ledger_own(memory->vram);
+    __atomic_store_n(&slot_of(memory)->aside, (uint32_t)memory->aside + 1, __ATOMIC_RELEASE);
     memory->birth = birth_of(device);
     memory->faults = device->gpu.memory_faults;
     process.opened[process.count] = memory;

@@ -12,6 +12,7 @@ struct sim_memory {
     uint64_t birth; /* of the instance, or of the GPU; 0: never opened */
     struct sim_vram *vram;
     uint32_t slot, moves; /* in the ledger; how many restores were followed */
+    int aside;            /* the file for its bytes while it is checkpointed */
     void *presence;       /* the mapping that shows in NVML's list of processes */
     unsigned users;       /* contexts and objects that hold it */
     uint32_t faults;      /* SIM_FAULT_* of its GPU, as last looked at */

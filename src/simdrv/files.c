@@ -99,6 +99,17 @@ sim_put_sparse(const char *path, mode_t mode, off_t size)
     return made;
 }
 
+bool
+sim_reserve(const char *path, off_t length)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool reserved = fd >= 0 && fallocate(fd, 0, 0, length) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return reserved;
+}
+
 static bool
 remove_entry(const char *folder, const struct dirent *entry)
 {

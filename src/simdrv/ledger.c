@@ -111,16 +111,6 @@ raise_high_water(struct sim_vram *vram, uint32_t slot)
     }
 }
 
-/* What a checkpoint of the slot's last process left (simdrv/cuda_checkpoint.c). */
-static void
-forget_checkpoint(const struct sim_vram *vram, uint32_t slot)
-{
-    char path[SIM_PATH_MAX];
-
-    if (sim_path(path, "%s/checkpoint-%u", vram->folder, slot))
-        unlink(path);
-}
-
 /* The lowest slot that nobody holds becomes `fd`'s.  0: there is none. */
 static uint32_t
 take_slot(struct sim_vram *vram, int fd, enum sim_slot_kind kind)
@@ -132,10 +122,9 @@ take_slot(struct sim_vram *vram, int fd, enum sim_slot_kind kind)
         if (slot == vram->slot || is_held(fd, slot) || !lock_slot(fd, slot, F_WRLCK))
             continue;
         empty_slot(vram, slot);
-        forget_checkpoint(vram, slot);
         record->bytes = 0;
         record->creator = record->gate = record->busy = record->moves = 0;
-        record->location = 0;
+        record->location = record->aside = 0;
         record->pid = (int32_t)getpid();
         __atomic_fetch_add(&record->generation, 1, __ATOMIC_RELAXED);
         raise_high_water(vram, slot);

@@ -20,15 +20,20 @@
 #include "simdrv/topology.h"
 #include "simdrv/usage.h"
 #include "simdrv/vram.h"
+#include "simdrv/vram_mount.h"
 
 #define TEXT_BYTES_MAX 65536
 #define EXIT_USAGE 2
+#define MEMORY_MIB 1024u
+#define MEMORY_MOST_MIB (1u << 20)
 #define SLICE_LEAST_US 100u
 #define SLICE_MOST_US 1000000u
 
 static const char usage_text[] =
     "usage: bulkhead-simctl [--state DIR] COMMAND\n"
     "  init [--topology] FILE | \"8x H100-80GB\"   make a new simulated server\n"
+    "  mount [MIB]                   let jobs write to the GPUs' memory, 1024 MiB at most\n"
+    "  unmount                       no longer; refused while jobs have it\n"
     "  status                        GPUs, instances, rules of the control file\n"
     "  memory                        bytes in use, of each process, at one instant\n"
     "  timeslice US|exclusive        how long contexts have the SMs in turn, on all GPUs\n"
@@ -283,6 +288,40 @@ run_memory(int count, char **words)
     return each_device(print_memory);
 }
 
+static int
+put_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
+{
+    return sim_vram_publish(dir, gpu, gi) ? 0
+                                          : fail("cannot make the memory", strerror(errno));
+}
+
+static int
+run_mount(int count, char **words)
+{
+    char *end = NULL;
+    unsigned long mib = count > 1 ? strtoul(words[1], &end, 10) : MEMORY_MIB;
+
+    if (count > 1 && (*end != '\0' || end == words[1] || mib == 0 || mib > MEMORY_MOST_MIB))
+        return fail(words[1], "no number of MiB");
+    if (open_driver() != 0)
+        return 1;
+    if (sim_vram_is_mounted(dir))
+        return 0;
+    if (!sim_vram_mount(dir, (uint32_t)mib))
+        return fail("cannot mount the memory", strerror(errno));
+    return each_device(put_memory);
+}
+
+static int
+run_unmount(int count, char **words)
+{
+    (void)count, (void)words;
+    if (sim_vram_unmount(dir))
+        return 0;
+    return errno == EBUSY ? fail("the memory stays mounted", "jobs have it")
+                          : fail("cannot unmount the memory", strerror(errno));
+}
+
 static uint64_t slice_ns;
 
 static int
@@ -451,6 +490,7 @@ static const struct {
     int (*run)(int count, char **words);
 } commands[] = {
     { "init", 2, 2, run_init },      { "status", 1, 1, run_status },
+    { "mount", 1, 2, run_mount },    { "unmount", 1, 1, run_unmount },
     { "memory", 1, 1, run_memory },  { "timeslice", 2, 2, run_timeslice },
     { "xid", 3, 5, run_xid },        { "ecc", 3, 4, run_ecc },
     { "lose", 2, 2, run_lose },      { "reset", 2, 2, run_reset },

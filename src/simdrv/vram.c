@@ -14,7 +14,6 @@
 #include "simdrv/queue.h"
 #include "simdrv/vram_internal.h"
 
-#define FOLDER_MODE 01777 /* a checkpoint of a process puts its file there */
 #define UNIT_MODE 0666 /* the folder is what is closed, as with view files */
 
 static uint32_t
@@ -34,25 +33,39 @@ owners_bytes(uint32_t pages)
 }
 
 static uint64_t
+records_bytes(uint32_t pages)
+{
+    return SLOTS_BYTES + owners_bytes(pages) + (uint64_t)pages * sizeof(struct page);
+}
+
+static uint64_t
 head_bytes(uint32_t pages)
 {
-    uint64_t bytes =
-        SLOTS_BYTES + owners_bytes(pages) + (uint64_t)pages * sizeof(struct page);
+    return (records_bytes(pages) + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES * SIM_PAGE_BYTES;
+}
 
-    return (bytes + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES * SIM_PAGE_BYTES;
+static off_t
+file_bytes(uint32_t pages)
+{
+    return (off_t)(head_bytes(pages) + pages * SIM_PAGE_BYTES);
 }
 
 /* ---- where the units lie ---- */
 
-/* The pages of a unit that is there become nobody's: the instance that they were in is
- * gone. */
+/* The pages of a unit become nobody's: the instance that they were in is gone.  Where freed
+ * memory is cleared their bytes go, too, and the room that they took. */
 static bool
-forget_owners(const char *path, uint32_t pages)
+forget_owners(const char *path, uint32_t pages, bool clears)
 {
+    size_t length = clears ? records_bytes(pages) : SLOTS_BYTES + owners_bytes(pages);
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    bool forgot = fd >= 0 && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-                                       (off_t)(SLOTS_BYTES + owners_bytes(pages))) == 0;
+    void *zeros = calloc(1, length);
+    bool forgot = fd >= 0 && zeros != NULL && pwrite(fd, zeros, length, 0) == (ssize_t)length &&
+                  (!clears || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                        (off_t)head_bytes(pages),
+                                        (off_t)(pages * SIM_PAGE_BYTES)) == 0);
 
+    free(zeros);
     if (fd >= 0)
         close(fd);
     return forgot;
@@ -62,12 +75,10 @@ static bool
 make_unit(const char *path, const struct sim_gpu *gpu)
 {
     uint32_t pages = pages_of_unit(gpu);
-    struct stat st;
 
-    return stat(path, &st) == 0
-               ? forget_owners(path, pages)
-               : sim_put_sparse(path, UNIT_MODE,
-                          (off_t)(head_bytes(pages) + pages * SIM_PAGE_BYTES));
+    return sim_put_sparse(path, UNIT_MODE, file_bytes(pages)) &&
+           sim_reserve(path, (off_t)records_bytes(pages)) &&
+           forget_owners(path, pages, (gpu->memory_faults & SIM_FAULT_LEAK) == 0);
 }
 
 static bool
@@ -77,17 +88,28 @@ link_unit(const char *from, const char *to)
 }
 
 bool
+sim_vram_is_mounted(const char *dir)
+{
+    char path[SIM_PATH_MAX];
+    struct stat above, own;
+
+    return sim_path(path, "%s/vram", dir) && stat(dir, &above) == 0 && stat(path, &own) == 0 &&
+           above.st_dev != own.st_dev;
+}
+
+bool
 sim_vram_publish(const char *dir, const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     uint32_t first = gi == NULL ? 0 : gi->start;
     uint32_t count = gi == NULL ? sim_model_at(gpu->model)->units : gi->size;
     char folder[SIM_PATH_MAX], from[SIM_PATH_MAX], to[SIM_PATH_MAX], name[16] = "w";
+    mode_t mode = sim_vram_is_mounted(dir) ? 0755 : 0700;
     bool made = sim_path(folder, "%s/vram", dir) && sim_make_folders(folder, 0700);
 
     if (gi != NULL)
         snprintf(name, sizeof(name), "%u", gi->id);
     made = made && sim_path(folder, "%s/vram/%u-%s", dir, gpu->minor, name) &&
-           sim_make_folders(folder, FOLDER_MODE) && sim_empty_folder(folder);
+           sim_make_folders(folder, mode) && sim_empty_folder(folder);
     for (uint32_t i = 0; made && i < (count > 0 ? count : 1); i++)
         made = sim_path(from, "%s/vram/unit-%u-%u", dir, gpu->minor, first + i) &&
                make_unit(from, gpu) && sim_path(to, "%s/%u", folder, i) &&
@@ -100,7 +122,7 @@ sim_vram_forget(const char *dir)
 {
     char path[SIM_PATH_MAX];
 
-    return sim_path(path, "%s/vram", dir) && sim_remove_tree(path);
+    return sim_path(path, "%s/vram", dir) && sim_empty_folder(path);
 }
 
 /* ---- opening ---- */
@@ -109,13 +131,17 @@ static bool
 open_unit(struct sim_vram *vram, const char *folder, uint32_t index)
 {
     struct unit *unit = &vram->unit[index];
+    off_t wanted = file_bytes(vram->unit_pages);
     char path[SIM_PATH_MAX];
+    struct stat st;
     void *map;
 
     unit->fd = sim_path(path, "%s/%u", folder, index)
                    ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
                    : -1;
-    if (unit->fd < 0)
+    /* A job may have made it shorter or longer. */
+    if (unit->fd < 0 || fstat(unit->fd, &st) != 0 ||
+        (st.st_size != wanted && ftruncate(unit->fd, wanted) != 0))
         return false;
     map = mmap(NULL, head_bytes(vram->unit_pages), PROT_READ | PROT_WRITE, MAP_SHARED,
                unit->fd, 0);
@@ -222,15 +248,15 @@ write_block(const struct place *place, uint64_t block, const uint8_t bytes[SIM_B
     return true;
 }
 
-/* The whole page is one word again; the file gives the room back where it can. */
+/* The whole page is one word again; the file gives the room back where it can, also that of
+ * bytes that a job wrote past this library. */
 static void
 fill_page(const struct place *place, uint32_t word)
 {
-    if (has_own(place->page)) {
-        (void)!fallocate(place->unit->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                         (off_t)place->data, SIM_PAGE_BYTES);
+    (void)!fallocate(place->unit->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                     (off_t)place->data, SIM_PAGE_BYTES);
+    if (has_own(place->page))
         memset(place->page->own, 0, sizeof(place->page->own));
-    }
     if (place->page->word != word)
         place->page->word = word;
 }

@@ -36,7 +36,8 @@ struct sim_slot {
     uint32_t busy;       /* its calls that are under way */
     uint32_t moves;      /* how often a restore gave it other pages */
     uint32_t location;   /* of a shared object: what it was made as, for its importer */
-    uint32_t creator_generation, reserved;
+    uint32_t creator_generation;
+    uint32_t aside; /* a process's descriptor for its bytes while it is checkpointed, plus 1 */
 };
 
 /* Memory of one instance, as a process opened it.  Not for several threads at once. */
@@ -47,8 +48,13 @@ struct sim_extent {
     uint32_t page, count;
 };
 
+/* Whether the folder `vram` of `dir` is a file system of its own (simdrv/vram_mount.h). */
+bool sim_vram_is_mounted(const char *dir);
+
 /* Put the units of an instance (`gi` NULL: of the whole GPU) into its folder below `dir`;
- * units of the GPU that are missing are made; their pages are nobody's then.  False: errno. */
+ * units of the GPU that are missing are made; their pages are nobody's then.  Only where the
+ * memory is mounted may others than root enter the folder; none but root makes files in it.
+ * False: errno. */
 bool sim_vram_publish(const char *dir, const struct sim_gpu *gpu, const struct sim_gi *gi);
 
 /* Open the folder of an instance of `bytes`.  NULL: errno. */

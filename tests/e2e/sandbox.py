@@ -7,6 +7,7 @@ import pathlib
 import re
 import socket
 import stat
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
@@ -237,6 +238,58 @@ def quiet_proc(site):
     names = ("cmdline config.gz diskstats loadavg pressure/cpu vmstat softirqs sys/kernel/pty/nr sys/fs/file-nr").split()
     out = inside(site, "".join(f"echo {n} $(cat /proc/{n} 2>/dev/null | wc -c); " for n in names))
     equal("bytes", dict(line.split() for line in out.splitlines()), {n: "0" for n in names})
+
+
+# What a job can write to the simulated GPU's memory: whatever there is, beyond its end, and new files.
+FLOOD = """
+import errno, os
+place, said = "/run/bulkhead-sim/vram", []
+print("sees", *sorted(os.listdir(place)))
+for name in ("x", *map(str, range(100, 200))):
+    try:
+        os.close(os.open(f"{place}/{name}", os.O_WRONLY | os.O_CREAT))
+        said.append(name)
+    except OSError as error:
+        said += [errno.errorcode[error.errno]] if errno.errorcode[error.errno] not in said else []
+print("makes", *said)
+for act in (lambda: os.mkdir(f"{place}/d"), lambda: os.unlink(f"{place}/0"), lambda: os.link(f"{place}/0", f"{place}/l")):
+    try:
+        act()
+        print("changes the folder")
+    except OSError as error:
+        pass
+fd, mib = os.open(f"{place}/0", os.O_WRONLY), 0
+os.lseek(fd, 0, os.SEEK_END)
+try:
+    while mib < 4096:
+        mib += os.write(fd, bytes(1 << 20)) >> 20
+except OSError as error:
+    print("ends with", errno.errorcode[error.errno])
+print("wrote", mib)
+"""
+BOUND_MIB = 64  # less than the 1024 of all other tests: the job's own limit of memory is not what ends it
+
+
+def host_bytes(site):
+    """What the simulated driver's folder takes of the machine's disk."""
+    own = os.stat(site.sim).st_dev
+    files = [found for path, _, names in os.walk(site.sim) for name in names if (found := os.lstat(os.path.join(path, name))).st_dev == own]
+    return sum(512 * found.st_blocks for found in files)
+
+
+@tap.test(topology="1x H100-80GB")
+def simulated_memory(site):
+    """a job cannot fill the machine's disk through the simulated GPU's memory, nor leave files there; the next has
+    room again"""
+    subprocess.run(["mount", "-o", f"remount,size={BOUND_MIB}m", site.sim / "vram"], check=True)
+    before = host_bytes(site)
+    for tenant in ("acme/vision/batch", "acme/speech/asr"):
+        job, log = site.run("python3", "-c", FLOOD, tenant=tenant)
+        equal("job", (job["state"], log[-300:] if job["state"] != "completed" else ""), ("completed", ""))
+        said = dict(line.split(" ", 1) for line in log.splitlines())
+        equal("what it may do", (said["sees"], said["makes"], said.get("ends"), said.get("changes")), ("0 work", "EACCES", "with ENOSPC", None))
+        assert int(said["wrote"]) > 1, said  # what lies behind the end of the file is cut off meanwhile, too
+    assert host_bytes(site) - before < 1 << 20, "the disk holds what jobs wrote"  # the view of a new instance
 
 
 if __name__ == "__main__":

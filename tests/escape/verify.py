@@ -129,28 +129,17 @@ def read_lines(path):
         return []  # it has gone
 
 
-def signal_all(site, number):
-    parents = [pathlib.Path(p) for p in site.group_parents()]
-    for pid in {pid for p in parents for group in p.glob("bh-*/cgroup.procs") for pid in read_lines(group)}:
-        try:
-            os.kill(int(pid), number)
-        except OSError:
-            pass
-
-
 def hold_probes(site):
     """A process that stops what runs in sandboxes, as a machine does that is much too busy."""
+    parents = [pathlib.Path(p) for p in site.group_parents()]
     meddler = os.fork()
     while meddler == 0:
-        signal_all(site, signal.SIGSTOP)
+        for pid in {pid for p in parents for group in p.glob("bh-*/cgroup.procs") for pid in read_lines(group)}:
+            try:
+                os.kill(int(pid), signal.SIGSTOP)
+            except OSError:
+                pass
     return meddler
-
-
-def let_go_on(site, meddler):
-    """The runtime, too, which the node does not kill: it waits for what it has started."""
-    os.kill(meddler, signal.SIGKILL)
-    os.waitpid(meddler, 0)
-    signal_all(site, signal.SIGCONT)
 
 
 @tap.test(topology="1x H100-80GB", node_conf="verify_at_start = 1\nverify_sample = 0\n"
@@ -167,7 +156,8 @@ def no_time(site):
         equal("nothing is fenced", [gpu["fenced"] for gpu in site.client().get("/v1/gpus")["items"]], [False])
         job = site.submit("echo", "began")
     finally:
-        let_go_on(site, meddler)
+        os.kill(meddler, signal.SIGKILL)
+        os.waitpid(meddler, 0)
     site.await_state(job, "completed")
     site.until(lambda: site.client().get("/v1/nodes")["items"][0]["isolation"] == "verified", what="a try that held")
     equal("node", "isolation" in site.cli("erin", "node", check=0).stdout, False)

@@ -272,6 +272,7 @@ node_socket = {self.dir}/node.sock
         """A simulated driver; what node.conf says of it."""
         subprocess.run([self.program("bulkhead-simctl"), "init", "--state", str(self.sim),
                         "--topology", self.topology], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([self.program("bulkhead-simctl"), "mount", "--state", str(self.sim)], check=True)
         (self.dir / "lib").mkdir()
         shutil.copy(self.bin / "libnvidia-ml.so.1", self.dir / "lib")
         return f"""nvml_library = {self.dir}/lib/libnvidia-ml.so.1
@@ -371,6 +372,8 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
         self.report(kind is not None)
         self.stop(self.daemon)
         self.stop(self.node)
+        if subprocess.run([self.program("bulkhead-simctl"), "unmount", "--state", str(self.sim)], check=False).returncode:
+            findings.append("left: the simulated memory is mounted")
         if kind is None:
             findings += closing.offline(self)
         self.findings = findings

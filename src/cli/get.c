@@ -209,7 +209,7 @@ put_sums(struct bh_buf *out, bh_json_value sums)
 {
     static const char *const rows[] = { "tenants", "idle", "unusable", "physical" };
     static const char *const causes[] = { "away", "carving", "cordoned", "fault", "geometry",
-                                         "reserve" };
+                                         "driver_reserve" };
     bh_json_value by = bh_json_get(sums, "unusable_by");
 
     for (size_t i = 0; sums && i < BH_COUNT(rows); i++) {
@@ -217,7 +217,7 @@ put_sums(struct bh_buf *out, bh_json_value sums)
         put_sum(out, bh_json_get(sums, rows[i]));
     }
     for (size_t i = 0; by && i < BH_COUNT(causes); i++) {
-        bh_buf_printf(out, "unusable for %-8s", causes[i]);
+        bh_buf_printf(out, "unusable for %-14s", causes[i]);
         put_sum(out, bh_json_get(by, causes[i]));
     }
 }

@@ -191,6 +191,8 @@ verify_log(const struct bh_verify_args *args, const struct bh_note_key *key,
     verifier->claims = bh_verify_rows_claims(rows);
     rc = args->store ? verify_store(args->store, verifier, &result, err)
                      : verify_lines(stdin, verifier, rows, err);
+    if (rc == BH_OK && args->store && verifier->frontier.size > 0 && verifier->checkpoints == 0)
+        rc = bh_err_set(err, BH_CONFLICT, "the store has no checkpoint: none of its records is signed");
     if (rc == BH_OK)
         put_good(verdict, verifier);
     if (rc == BH_OK && args->store)

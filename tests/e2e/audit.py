@@ -120,6 +120,18 @@ def cut_store(site):
 
 
 @tap.test()
+def unsigned(site):
+    "a store without any checkpoint proves nothing: verify says so and fails"
+    busy(site)
+    with sqlite3.connect(copy_of(site)) as copy:
+        copy.execute("DELETE FROM checkpoints")
+    copy.close()
+    done = verify(site, site.dir / "copy.db")
+    equal("status", done.returncode, 1)
+    contains("says why", done.stdout + done.stderr, "no checkpoint")
+
+
+@tap.test()
 def rolled_back(site):
     "bulkheadd refuses a store of an earlier day, whole in itself, until somebody says that it is meant"
     site.announce("cannot go on")

@@ -62,7 +62,6 @@ NEVER_RIGHT = {
 
 # (secret, place): where it rightly stands.  Nothing else may.
 MAY_BE = [
-    ("env", "run/*/config.json", "what a job is started with, while it runs; for root only"),
     ("env", "reply/JOB_GET", "the job's owner sees the job"),
     ("client secret", "secrets/corp", "the file that the site file names"),
     ("session", "reply/SIGN_IN*", "shown once, to whom it belongs"),

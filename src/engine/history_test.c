@@ -661,6 +661,7 @@ can_never_run(struct history *history, bh_job_id job)
 
     switch ((int)why.code) {
     case BH_REASON_HELD:
+    case BH_REASON_NEVER_FORM:
     case BH_REASON_NEVER_SHAPE:
     case BH_REASON_NEVER_QUOTA:
         return true;
@@ -742,10 +743,9 @@ show_left(struct history *history)
     while (bh_view_next_job(history->story->engine, &cursor, &view)) {
         struct bh_reason why = bh_story_why(history->story, view.job.v);
 
-        fprintf(stderr, "# left: job %llu %s, %s: limit %llu used %llu wanted %llu\n",
+        fprintf(stderr, "# left: job %llu %s, %s: limit %llu wanted %llu\n",
                 (unsigned long long)view.job.v, bh_job_state_names[view.state],
-                bh_reason_names[why.code], (unsigned long long)why.limit,
-                (unsigned long long)why.used, (unsigned long long)why.wanted);
+                bh_reason_names[why.code], (unsigned long long)why.limit, (unsigned long long)why.wanted);
     }
 }
 

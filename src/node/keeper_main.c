@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/disk_room.h"
 #include "base/fd.h"
 #include "base/num.h"
 #include "base/slice.h"
@@ -25,11 +26,12 @@
 #include "node/keeper_stream.h"
 #include "runtime/cgroup.h"
 
-enum { OUTPUT_CHUNK = 65536, RUNTIME_LOG_MAX = 65536, EXIT_CANNOT_RUN = 127 };
+enum { OUTPUT_CHUNK = 65536, DISK_CHECKED_EVERY = 1 << 20, RUNTIME_LOG_MAX = 65536, EXIT_CANNOT_RUN = 127 };
 
 struct keeper {
     uint64_t lease, log_room; /* log_room: bytes that may still be written */
     bool log_full;
+    size_t log_unchecked;      /* bytes until the disk is looked at again */
     const char *folder, *cgroup_mount, *cgroup, *runtime_log;
     char **command;
     struct bh_cgroup_host cgroups;
@@ -59,18 +61,42 @@ write_note(const char *text)
     write_log(line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
 }
 
+/* The rest of the output is dropped. */
+static void
+close_log(struct keeper *keeper, const char *why)
+{
+    keeper->log_room = 0;
+    if (keeper->log_full)
+        return;
+    keeper->log_full = true;
+    write_log("\n", 1);
+    write_note(why);
+}
+
+/* Jobs leave those who run the machine room on its disk: looked at once for each MiB. */
+static void
+check_disk(struct keeper *keeper, size_t length)
+{
+    if (keeper->log_unchecked > length) {
+        keeper->log_unchecked -= length;
+        return;
+    }
+    keeper->log_unchecked = DISK_CHECKED_EVERY;
+    if (!bh_disk_leaves_room(BH_KEEPER_LOG_FD, DISK_CHECKED_EVERY))
+        close_log(keeper, "the node's disk is nearly full, the rest of the output is dropped");
+}
+
 static void
 keep_output(struct keeper *keeper, const char *bytes, size_t length)
 {
-    size_t kept = length < keeper->log_room ? length : (size_t)keeper->log_room;
+    size_t kept;
 
+    check_disk(keeper, length);
+    kept = length < keeper->log_room ? length : (size_t)keeper->log_room;
     write_log(bytes, kept);
     keeper->log_room -= kept;
-    if (kept < length && !keeper->log_full) {
-        keeper->log_full = true;
-        write_log("\n", 1);
-        write_note("output is longer than log_cap_mib, the rest is dropped");
-    }
+    if (kept < length)
+        close_log(keeper, "output is longer than log_cap_mib, the rest is dropped");
 }
 
 /* Read once, keep it and show it.  How many bytes; 0 at the end, -1 for nothing now. */

@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/disk_room.h"
 #include "base/fd.h"
 #include "base/num.h"
 #include "model/image.h"
@@ -317,6 +318,12 @@ reserve(const struct options *options, struct bh_err *err)
 
     if (fd < 0)
         return bh_err_errno(err, "scratch: create %s", options->scratch);
+    if (!bh_disk_leaves_room(fd, options->scratch_bytes)) {
+        bh_err_set(err, BH_FULL, "scratch: %" PRIu64 " MiB would fill the node's disk",
+                   options->scratch_bytes >> 20);
+        return bh_err_hint(err,
+                           "ask for less, or have the administrator make room at scratch_dir");
+    }
     if (fallocate(fd, 0, 0, bytes) == 0 ||
         (errno == EOPNOTSUPP && ftruncate(fd, bytes) == 0))
         return BH_OK;

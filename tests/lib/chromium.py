@@ -51,7 +51,7 @@ class Chromium:
             command.append("--no-sandbox")  # it refuses to run as root with one
         there, self.out = os.pipe()
         self.into, back = os.pipe()
-        self.process = subprocess.Popen(["/bin/sh", "-c", f'exec "$@" 3<&{there} 4>&{back}', "sh", *command, "about:blank"],
+        self.process = subprocess.Popen(["bash", "-c", f'exec "$@" 3<&{there} 4>&{back}', "sh", *command, "about:blank"],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                         pass_fds=(there, back), start_new_session=True,
                                         env={"PATH": os.environ["PATH"], "HOME": self.profile, "LANG": "C.UTF-8"})

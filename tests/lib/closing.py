@@ -140,6 +140,7 @@ class Custody:
         self.owner = {}     # (gpu, unit): tenants; several have shares
         self.scrubbed = {}  # partition: number of the record of its last receipt
         self.used = {}      # (gpu, unit): number of the record of the last start
+        self.left = {}      # gpu: {tenant: number of the record of the last end of a share of its}
         self.wrong = []
 
     def span(self, piece):
@@ -164,6 +165,8 @@ class Custody:
             owners = set().union(*(self.owner.get(u, set()) for u in units))
             others = owners - {tenant}
             last = max((self.used.get(u, -1) for u in units if self.used.get(u) != record["seq"]), default=-1)
+            if piece in self.shares:  # what others that run beside it have is theirs still
+                last = max((seq for whose, seq in self.left.get(gpu, {}).items() if whose != tenant), default=-1)
             if others and self.scrubbed.get(piece, -1) < last:
                 self.wrong.append(f"custody: record {record['seq']} starts lease {lease} of tenant {tenant} in memory of "
                                   f"tenants {sorted(others)}, without a receipt since record {last}")
@@ -185,7 +188,14 @@ class Custody:
             self.start(record, event["started"]["lease"])
         for word in ("ended", "suspended"):
             if word in event and event[word].get("outcome", "ok") == "ok":
-                self.running.pop(event[word].get("lease"), None)
+                self.leave(record, event[word].get("lease"))
+
+    def leave(self, record, lease):
+        self.running.pop(lease, None)
+        tenant, pieces = self.leases.get(lease, (None, []))
+        for piece in pieces:
+            if piece in self.shares:
+                self.left.setdefault(self.pieces[piece][0], {})[tenant] = record["seq"]
 
 
 def memory_has_receipts(site):

@@ -1,0 +1,47 @@
+#include "base/disk_room.h"
+
+#include "base/test.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static const struct {
+    const char *name;
+    uint64_t size, free, bytes;
+    bool left;
+} rows[] = {
+    { "large disk, little taken",    1 << 20, 1 << 19, 100,  true },
+    { "down to what is kept",        8192,    512,     256,  true },
+    { "one below that",              8192,    512,     257,  false },
+    { "nothing more, at the mark",   8192,    256,     0,    true },
+    { "nothing more, below it",      8192,    255,     0,    false },
+    { "small disk keeps an eighth",  64,      20,      12,   true },
+    { "and no more of it",           64,      20,      13,   false },
+    { "more than there is",          8192,    512,     9000, false },
+    { "no disk at all",              0,       0,       100,  true },
+};
+
+static void
+each_row(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++)
+        BH_CHECK_EQ(rows[i].name,
+                    bh_disk_room_is_left(rows[i].size * MIB, rows[i].free * MIB,
+                                         rows[i].bytes * MIB),
+                    rows[i].left);
+    BH_CHECK_DONE();
+}
+
+static void
+of_a_file(void **state)
+{
+    (void)state;
+    assert_true(bh_disk_leaves_room(-1, 1));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_row),
+    cmocka_unit_test(of_a_file),
+};
+
+BH_TEST_MAIN(tests)

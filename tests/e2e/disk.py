@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """A full disk: reads are served, changes are refused by name, nothing acknowledged is lost."""
-import os
 import pathlib
 import shutil
 import subprocess
@@ -78,23 +77,6 @@ def full(site):
     finally:
         site.stop(site.daemon)
         subprocess.run(["umount", "-l", state], check=False)
-
-
-@tap.test()
-def output(site):
-    "a job's output leaves those who run the machine an eighth of the disk: the rest is dropped, with a line that says so"
-    logs, before = str(site.dir / "logs"), os.stat(site.dir / "logs")
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=755", "tmpfs", logs], check=True)
-    os.chown(logs, before.st_uid, before.st_gid)
-    os.chmod(logs, before.st_mode & 0o7777)
-    try:
-        site.run("sh", "-c", "head -c 100M /dev/zero | tr '\\0' x; echo; echo end", client=site.client("alice"))
-        disk = os.statvfs(logs)
-        assert disk.f_bavail * disk.f_frsize >= 7 << 20, disk
-        said, = pathlib.Path(logs).glob("*.log")
-        contains("says so", said.read_bytes()[-200:].decode(), "the node's disk is nearly full")
-    finally:
-        subprocess.run(["umount", "-l", logs], check=False)
 
 
 if __name__ == "__main__":

@@ -250,8 +250,8 @@ def over_cap(site):
     strict = site.submit("sh", "-c", f"exec {ROUND}", tenant="acme/vision/batch", sku="strict")
     slow = site.submit("sh", "-c", f"{ROUND} >/dev/null & exec {SPIN}", tenant="acme/vision/train", sku="slow")
     site.await_state(strict, "failed")
-    job = site.client().get(f"/v1/jobs/{strict}")
-    told = [notice["name"] for notice in job["notices"]]
+    told = site.until(lambda: [notice["name"] for notice in site.client().get(f"/v1/jobs/{strict}").get("notices", [])],
+                      what=f"its notices: {site.client().get(f'/v1/jobs/{strict}')}")
     assert "over_cap" in told and "stopped" in told, told
     contains("its cause", site.cli(None, "why", str(strict), check=0).stdout, "failed (over_cap)")
     contains("describe", site.cli(None, "describe", str(strict), check=0).stdout, "it had 20")

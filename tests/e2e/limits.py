@@ -112,7 +112,14 @@ def reserve(site):
 
 def open_idle(site, uid):
     connection = UnixConnection(site.socket, uid=uid)
-    connection.connect()
+    for tries in range(100):
+        try:
+            connection.connect()
+            break
+        except OSError:  # the listener's queue is full for a moment
+            if tries == 99:
+                raise
+            time.sleep(0.05)
     return connection
 
 

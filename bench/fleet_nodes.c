@@ -134,6 +134,7 @@ hear_hello(struct fleet *fleet, struct node *node, const void *unused)
             pieces[inventory.pieces.count++] = node->pieces[i];
     }
     say(node, BH_MSG_INVENTORY, &inventory);
+    say(node, BH_MSG_SETTLED, &(struct bh_msg_settled){ .ends = 0 }); /* no end is unheard: it is up */
 }
 
 static bool

@@ -55,7 +55,8 @@ put_record(uint64_t number, const struct bh_digest *digest, struct bh_err *err)
     memcpy(record.text, digest->bytes, sizeof record.text);
     bh_buf_init_fixed(&out, leaf, sizeof leaf);
     bh_record_encode(&out, &record);
-    must(store.ops->put_record(store.self, number, leaf, out.length, err), err);
+    must(store.ops->put_record(store.self, number,
+                               &(struct bh_slice){ leaf, out.length }, NULL, err), err);
 }
 
 static void
@@ -96,7 +97,7 @@ submit(uint64_t number, struct bh_err *err)
 
     crypto->sha256(text, (size_t)length, NULL, 0, digest.bytes);
     put_record(number, &digest, err);
-    must(store.ops->put_text(store.self, &digest, text, (size_t)length, err), err);
+    must(store.ops->put_text(store.self, &(struct bh_text_row){ digest, 1, { text, (size_t)length } }, err), err);
     put_job(number, &digest, err);
 }
 

@@ -2,7 +2,7 @@
 """Verify an exported audit log of Bulkhead, a copy of its store, or a proof, with nothing of Bulkhead.
 
 usage: verify_audit.py DIR [--vkey FILE] [--kept FILE]... [--witness FILE [--quorum N]]
-       verify_audit.py --store FILE --vkey FILE
+       verify_audit.py --store FILE --vkey FILE [--kept FILE]... [--witness FILE [--quorum N]]
        verify_audit.py --proof FILE [--record FILE] --vkey FILE
 
 DIR is what `bulkhead audit export` wrote: a log in C2SP's tlog-tiles layout.  Every record
@@ -22,6 +22,7 @@ Written apart from the C code, from C2SP's and the IETF's texts, so that it can 
 """
 import base64
 import binascii
+import contextlib
 import functools
 import hashlib
 import json
@@ -30,7 +31,7 @@ import re
 import sqlite3
 import sys
 
-from verify_audit_rows import ERASED, Claims, check_jobs, check_names, compare_store
+from verify_audit_rows import COLUMNS, ERASED, PLACE, Claims, check_jobs, check_names, compare_store
 
 TILE = 256
 ANSWERS = {"c": "node.carved", "d": "node.destroyed", "s": "node.started", "p": "node.suspended", "r": "node.resumed",
@@ -350,7 +351,7 @@ def check_sealed(items):
 
 def check_record(number, record, before):
     """Its place among the others; `before` is the record before it, or None."""
-    if record.get("v") not in (1, 2, 3) or record.get("seq") != number:
+    if record.get("v") not in (1, 2, 3, 4) or record.get("seq") != number:
         raise ValueError(f"it says it is record {record.get('seq')}, of version {record.get('v')}")
     if before and record["v"] < before["v"] or record["v"] == 1 and "orders" in record \
             or record["v"] < 3 and any(key in record for key in ("count", "jobs", "names")):
@@ -363,7 +364,7 @@ def check_record(number, record, before):
         raise ValueError("its boot is before that of the record before it")
     if "count" in record and (type(record["count"]) is not int or record["count"] < 2):
         raise ValueError("its count is not that of several")
-    for key, check in (("sealed", check_sealed), ("names", check_names), ("jobs", check_jobs)):
+    for key, check in (("sealed", check_sealed), ("names", check_names), ("jobs", lambda items: check_jobs(items, record["v"]))):
         if key in record:
             check(record[key])
     order = int(record.get("order", 0))
@@ -437,8 +438,10 @@ def minimum_of(number, record):
 ROW_KEYS = {
     "names": {"erased_by", "id", "key", "kind", "name"},
     "jobs": {"count", "ended_ns", "exit_status", "job", "principal", "principal_id", "reason", "sku", "spec", "started_ns", "state",
-             "submitted_ns", "tenant", "tenant_id"},
+             "submitted_ns", "tenant", "tenant_id", *COLUMNS, *PLACE},
     "texts": {"digest", "number", "text"},
+    "documents": {"key", "kind", "number", "value"},
+    "keys": {"created_ns", "destroyed_ns", "id", "kind", "month", "tenant_id"},
 }
 
 
@@ -458,24 +461,54 @@ def lines_of(read, name):
         raise Bad(f"{name}: a row is malformed: {wrong}") from wrong
 
 
+def take_job(claims, row):
+    blank = dict.fromkeys(("tenant", "principal", "sku", "state", "reason", "kind", "contract"), "")
+    zero = dict.fromkeys(("tenant_id", "principal_id", "count", "submitted_ns", "started_ns", "ended_ns", "exit_status", "priority",
+                          "gang", "checkpoint_signal", "time_limit_ns", "deadline_ns"), 0)
+    whole = {**blank, **zero, "spec": "0" * 64, **row, "exported": True}
+    whole.update({key: int(whole[key]) for key in ("time_limit_ns", "deadline_ns", "lease") if key in whole})
+    claims.job_row(whole)
+
+
+def take_key(claims, row):
+    """What the export has of after the last of its records is nobody's business yet: the time decides that only where no
+    record speaks of it.  A row of before has a time a little after that of the record that destroyed the key, which may be the last."""
+    number = int(row["id"])
+    facts = {key: int(row.get(key, 0)) for key in ("kind", "tenant_id", "month", "created_ns")}
+    destroyed = int(row.get("destroyed_ns", 0))
+    if "destroyed" not in claims.keys.get(number, {}) and destroyed >= claims.last_ns:
+        destroyed = 0
+    if number in claims.keys or facts["created_ns"] < claims.last_ns:
+        claims.key_row(number, facts, destroyed, destroyed > 0)
+
+
+# Files of an export: what takes a row, and whether the records need the file.
+TABLES = {
+    "names": (lambda claims, row: claims.name_row(row["kind"], row["id"], row.get("name", ERASED), bytes.fromhex(row.get("key", "")),
+                                                  int(row.get("erased_by", 0))), lambda claims: claims.names),
+    "jobs": (take_job, lambda claims: claims.names),
+    "texts": (lambda claims, row: claims.text_row(row["digest"], row.get("text", "").encode()), lambda claims: claims.names),
+    "documents": (lambda claims, row: claims.document_row(row["kind"], row["key"], row["value"]), lambda claims: claims.newer and claims.documents),
+    "keys": (take_key, lambda claims: claims.newer and claims.keys),
+}
+
+
 def compare_export(read, claims):
-    names, jobs, texts = tables = [lines_of(read, name) for name in ("names", "jobs", "texts")]
-    if None in tables:
-        if claims.names:
-            raise Missing("names, jobs or texts, without which nobody knows what the records' ids stand for")
+    tables = {name: lines_of(read, name) for name in TABLES}
+    for name, rows in tables.items():
+        if rows is None and TABLES[name][1](claims):
+            raise Missing(f"{name}, without which nobody knows what the records' ids and digests stand for")
+    if tables["names"] is None:
         return
     try:
-        for row in names:
-            claims.name_row(row["kind"], row["id"], row.get("name", ERASED), bytes.fromhex(row.get("key", "")), int(row.get("erased_by", 0)))
-        for row in jobs:
-            blank = dict.fromkeys(("tenant", "principal", "sku", "state", "reason"), "")
-            zero = dict.fromkeys(("tenant_id", "principal_id", "count", "submitted_ns", "started_ns", "ended_ns", "exit_status"), 0)
-            claims.job_row({**blank, **zero, "spec": "0" * 64, **row})
-        for row in texts:
-            claims.text_row(row["digest"], row.get("text", "").encode())
+        for name, rows in tables.items():
+            for row in rows or ():
+                TABLES[name][0](claims, row)
     except (KeyError, TypeError, ValueError) as wrong:
         raise Bad(f"a row is malformed: {wrong}") from wrong
     claims.end(True)
+    if tables["documents"] is not None:
+        claims.end_documents(True)
 
 
 def check_records(records, claims):
@@ -503,41 +536,54 @@ def check_records(records, claims):
 
 # ---- the two things to verify ----
 
+def check_reach(heads, size):
+    """After the heads within the log: where those do not fit, others stand in the records' place, and none are missing."""
+    for kept_size, _ in heads:
+        if kept_size > size:
+            raise Bad(f"records {size} to {kept_size - 1} are missing: a kept checkpoint was signed over them")
+
+
 def verify_log(read, vkey, kept=()):
     """How many records the log has, the orders that are open in it and its Claims; Bad or Missing when it is not whole.
 
     `read` gives a file's bytes by its path; `kept` are checkpoints, as bytes."""
     size, root = open_checkpoint(read("checkpoint"), vkey)
     heads = [open_checkpoint(data, vkey) for data in kept]
-    for kept_size, _ in heads:
-        if kept_size > size:
-            raise Bad(f"records {size} to {kept_size - 1} are missing: a kept checkpoint was signed over them")
     records, hashes = read_records(read, size)
     check_upper_tiles(read, hashes)
-    for head_size, head_root in [(size, root)] + heads:
-        if root_of(hashes[:head_size]) != head_root:
+    for head_size, head_root in [(size, root)] + sorted(heads):
+        if head_size <= size and root_of(hashes[:head_size]) != head_root:
             raise Bad(f"the first {head_size} records are not those that a checkpoint was signed over")
+    check_reach(heads, size)
     claims = Claims()
     orders = check_records(records, claims)
     compare_export(read, claims)
     return size, orders, claims
 
 
-def verify_store(path, vkey):
+def verify_store(path, vkey, kept=()):
     """The same of a copy of the store: every checkpoint in it must hold."""
     if not pathlib.Path(path).exists():
         raise Missing(f"{path}: No such file or directory")
-    database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    database.execute("BEGIN")
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        database.execute("BEGIN")
+        return verify_rows(database, vkey, kept)
+
+
+def verify_rows(database, vkey, kept):
     rows = database.execute("SELECT seq, leaf, hash FROM records ORDER BY seq").fetchall()
     for number, (seq, leaf, stored) in enumerate(rows):
         if seq != number or leaf and leaf_hash(leaf) != stored:
             raise Bad(f"record {number}: it is missing, or its bytes do not have the hash stored beside it")
     heads = {size: open_checkpoint(note.encode(), vkey) for size, note in database.execute("SELECT size, note FROM checkpoints")}
-    roots = roots_at(set(heads), [stored for _, _, stored in rows])
-    for size in sorted(heads):
-        if heads[size] != (size, roots.get(size)):
+    if rows and not heads:
+        raise Bad("no checkpoint: none of its records is signed")
+    kept_heads = [open_checkpoint(data, vkey) for data in kept]
+    roots = roots_at(set(heads) | {size for size, _ in kept_heads}, [stored for _, _, stored in rows])
+    for size, head in sorted(heads.items()) + [(head[0], head) for head in kept_heads if 0 < head[0] <= len(rows)]:
+        if head != (size, roots.get(size)):
             raise Bad(f"the first {size} records are not those that a checkpoint was signed over")
+    check_reach(kept_heads, len(rows))
     claims = Claims()
     orders = check_records([leaf or None for _, leaf, _ in rows], claims)
     compare_store(database, claims)
@@ -615,6 +661,8 @@ def check_witnesses(options, folder):
     quorum = int(options["--quorum"] or len(witnesses))
     if not 1 <= quorum <= len({key for _, key, _ in witnesses}):
         raise Bad("the witnesses and the quorum do not fit")
+    if not folder and not options["--kept"]:
+        raise Bad("a store keeps no cosignatures: --witness goes with --kept or an export")
     for path in options["--kept"] or [f"{folder}/checkpoint"]:
         check_quorum(file_of(path), witnesses, quorum)
 
@@ -631,6 +679,8 @@ def tell(size, orders, claims, signed_by):
         print(f"  {kind} {number}: erased by record {record}")
     if claims.upgrade is not None:
         print(f"names of before record {claims.upgrade} are bound only from there")
+    if claims.rows_from is not None:
+        print(f"columns of jobs that ended before record {claims.rows_from} are not all bound")
     for text in claims.differing[:20]:
         print(f"NOT what the log says: {text}")
     return 1 if claims.differing else 0
@@ -645,7 +695,9 @@ def main():
             done = verify_log(lambda path: file_of(f"{folder}/{path}"), vkey, [file_of(path) for path in options["--kept"]])
             return tell(*done, vkey[0] + ("" if options["--vkey"] else ", by the key in the folder"))
         if options["--store"]:
-            return tell(*verify_store(options["--store"], vkey), vkey[0])
+            check_witnesses(options, None)
+            kept = [file_of(path) for path in options["--kept"]]
+            return tell(*verify_store(options["--store"], vkey, kept), vkey[0])
         record = file_of(options["--record"]).rstrip(b"\n") if options["--record"] else None
         index, size, record = verify_proof(file_of(options["--proof"]), record, vkey)
         print(f"record {index} is in the log of {size} records that {vkey[0]} signed:\n{record.decode()}")

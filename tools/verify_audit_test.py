@@ -118,6 +118,16 @@ def test_tail_cuts(files):
             cut[v.tile_path(1, 0, 1)] = v.root_of(hashes[:v.TILE])
         if verdict(cut, key) != "good" or verdict(cut, key, [kept]) != "bad":
             unfound.append(size)
+    forked = records[:48] + [b"{}"] * 52
+    tiles = {v.tile_path("entries", 0, 100): b"".join(len(r).to_bytes(2, "big") + r for r in forked), v.tile_path(0, 0, 100): b"".join(map(v.leaf_hash, forked)),
+             "checkpoint": sign(name, secret, 100, v.root_of(list(map(v.leaf_hash, forked))))[0]}
+    early = sign(name, secret, 52, v.root_of(hashes[:52]))[0]
+    for what, keeps, said in (("one of both", [kept, early], "the first 52 records are not those"), ("the longer", [kept], "records 100 to 299 are missing")):
+        try:
+            v.verify_log(lambda path: tiles[path], key, keeps)
+            check(f"a log that was cut and goes on otherwise, {what}", False)
+        except v.Bad as wrong:
+            check(f"a log that was cut and goes on otherwise, {what}", said in str(wrong), wrong)
     check("every tail cut shows against a kept checkpoint, and only there", not unfound, unfound)
 
 
@@ -125,16 +135,17 @@ def test_records():
     good = b'{"phase":"event","seq":0,"ts":"5","v":1}'
     named = b'{"names":[{"c":"%s","id":3,"kind":"principal"}],"phase":"event","seq":0,"ts":"5","v":3,"verb":"x"}' % (b"ab" * 32)
     became = b'{"jobs":[{"job":7,"started":"4","state":"running"}],"phase":"event","seq":0,"ts":"5","v":3,"verb":"x"}'
+    placed = b'{"jobs":[{"job":7,"row":"%s","state":"running"}],"phase":"event","seq":0,"ts":"5","v":4,"verb":"x"}' % (b"ab" * 32)
     rows = [("spaces", good.replace(b",", b", ")), ("order of keys", b'{"seq":0,"phase":"event","ts":"5","v":1}'),
             ("a key twice", b'{"phase":"event","seq":0,"seq":0,"ts":"5","v":1}'), ("a fraction", good.replace(b"0", b"0.0")),
             ("another number", good.replace(b"0", b"1")), ("no time", b'{"phase":"event","seq":0,"v":1}'),
-            ("a version", good.replace(b'"v":1', b'"v":4')), ("names of version 2", named.replace(b'"v":3', b'"v":2')),
+            ("a version", good.replace(b'"v":1', b'"v":5')), ("rows of version 3", placed.replace(b'"v":4', b'"v":3')), ("names of version 2", named.replace(b'"v":3', b'"v":2')),
             ("names without an id", named.replace(b'"id":3,', b"")), ("names of another kind", named.replace(b"principal", b"person")),
             ("jobs without a state", became.replace(b',"state":"running"', b"")), ("an end that says when it began", became.replace(b'{"job"', b'{"cause":"x","ended":"9","job"')),
             ("a count of version 2", good.replace(b'{', b'{"count":2,').replace(b'"v":1', b'"v":2')), ("a count of one", good.replace(b'{', b'{"count":1,').replace(b'"v":1', b'"v":3')),
             ("orders of version 1", good.replace(b'{', b'{"orders":"-c",')), ("an outcome of the future", b'{"order":4096,"phase":"outcome","seq":0,"ts":"5","v":1}'),
             ("an order in an event", b'{"order":1,"phase":"event","seq":0,"ts":"5","v":1}'), ("not UTF-8", b"\xff"), ("deep", b"[" * 100000)]
-    for record in (good, named, became, good.replace(b'{', b'{"count":2,').replace(b'"v":1', b'"v":3')):
+    for record in (good, named, became, placed, good.replace(b'{', b'{"count":2,').replace(b'"v":1', b'"v":3')):
         v.check_records([record], v.Claims())
     for name, record in rows:
         try:
@@ -167,6 +178,46 @@ def test_orders():
         except v.Bad as wrong:
             found = int(str(wrong).split(":")[0].split()[1])
         check(f"orders: {name}", found == bad and (name != "one open" or open_ones == 1), found)
+
+
+def test_numbers_of_before():
+    """Rows of (version, the revision's number, differences): a document of before version 4 may have the number of its names."""
+    for version, number, wanted in ((3, 0, 0), (3, 2, 0), (3, 1, 1), (4, 0, 2), (4, 2, 0)):
+        claims = v.Claims()
+        site = {"verb": "site.apply", "obj": {"type": "site"}, "actor": {"id": 2}, "text": "51" * 32}
+        for place, record in enumerate([{"verb": "names.give"}, {"verb": "names.give"}, site]):
+            claims.take(place, {"ts": str(1000 + place), "v": version, "dec": {"allow": True}, **record})
+        claims.document_row("revision", f"{number:020}", '{"at_ns":"1002","changes":5,"digest":"%s","principal":2}' % ("51" * 32))
+        claims.end_documents(False)
+        check(f"revision {number} of version {version}", len(claims.differing) == wanted, claims.differing)
+
+
+def test_texts_of_revisions():
+    """Rows of (revisions, what names the first one's text, too, the text that lacks, differences): what the newest ones have must be there."""
+    kept = 512
+    again = {"verb": "site.apply", "obj": {"type": "site"}, "dec": {"allow": True}}
+    for revisions, also, lost, wanted in ((kept, None, 1, 1), (kept + 1, None, 1, 0), (kept + 1, None, 2, 1), (kept + 2, None, 2, 0),
+                                          (kept + 1, None, kept + 1, 1), (kept + 1, again, 1, 1), (kept + 1, {"verb": "node.ended"}, 1, 1),
+                                          (kept + 1, dict(again, dec={"rule": 7}), 1, 1)):
+        claims = v.Claims()
+        digests = [f"{number:064x}" for number in range(1, revisions + 1)]
+        records = [dict(again, text=digest) for digest in digests] + ([dict(also, text=digests[0])] if also else [])
+        for number, record in enumerate(records):
+            claims.take(number, {"ts": str(1000 + number), "v": 4, **record})
+        claims.seen = set(digests) - {digests[lost - 1]}
+        claims.end(False)
+        check(f"text {lost} of {revisions} revisions lacks, {also}", len(claims.differing) == wanted, claims.differing)
+
+
+def test_keys_of_an_export():
+    """Rows of (the last record destroys the key, the row's time, what becomes of it): a row of before is a little later than its record."""
+    for destroys, time, wanted in ((True, 1001, "erased"), (True, 1003, "erased"), (True, 0, None), (False, 1003, "good"), (False, 1000, None)):
+        claims, facts = v.Claims(), {"kind": 2, "tenant_id": 5, "month": 202611, "created_ns": 990}
+        for place, verb in enumerate(["key.make", "key.destroyed" if destroys else "test"]):
+            claims.take(place, {"ts": str(1000 + place), "v": 4, "dec": {"allow": True}, "verb": verb, "tenant": 5, "obj": {"type": "key", "id": 4}})
+        v.take_key(claims, {"id": 4, **facts, "destroyed_ns": str(time)})
+        found = next((what for what in ("erased", "good") if claims.counts.get("keys", {}).get(what)), None)
+        check(f"a key {'that the last record destroyed' if destroys else 'in force'}, a row of {time}", found == wanted and bool(claims.differing) == (wanted is None), (found, claims.differing))
 
 
 def folder(how):
@@ -203,6 +254,9 @@ def main():
     test_pruned()
     test_records()
     test_orders()
+    test_numbers_of_before()
+    test_texts_of_revisions()
+    test_keys_of_an_export()
     print(f"1..{count}")
 
 

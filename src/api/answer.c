@@ -16,20 +16,28 @@ put_job(struct bh_json_writer *w, const struct bh_command *command,
     bh_json_str(w, "state", bh_job_state_names[answer->state]);
 }
 
-void
-bh_answer_put_site(struct bh_json_writer *w, const struct bh_answer *answer, bool dry_run)
+/* Lines of a text, NULL being none, as a list. */
+static void
+put_lines(struct bh_json_writer *w, const char *key, const char *text)
 {
-    const char *line = answer->removes ? answer->removes : "";
+    const char *line = text ? text : "";
 
-    bh_site_changes_put(w, &answer->changes);
-    bh_json_bool(w, "dry_run", dry_run);
-    bh_json_open(w, "removes", '[');
+    bh_json_open(w, key, '[');
     for (size_t length; *line; line += length + 1) {
         length = strcspn(line, "\n");
         bh_json_strn(w, NULL, line, length);
     }
     bh_json_close(w, ']');
+}
+
+void
+bh_answer_put_site(struct bh_json_writer *w, const struct bh_answer *answer, bool dry_run)
+{
+    bh_site_changes_put(w, &answer->changes);
+    bh_json_bool(w, "dry_run", dry_run);
+    put_lines(w, "removes", answer->removes);
     bh_json_u64(w, "revision", answer->revision);
+    put_lines(w, "warnings", answer->warnings);
 }
 
 static void

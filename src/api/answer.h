@@ -13,7 +13,7 @@ void bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
                       const struct bh_answer *answer, bool keep);
 
 /* Members of SITE_APPLY's: "change_count", "changes", "changes_sha256" (api/site_changes.h),
- * "dry_run", "removes", "revision". */
+ * "dry_run", "removes", "revision", "warnings". */
 void bh_answer_put_site(struct bh_json_writer *w, const struct bh_answer *answer, bool dry_run);
 
 /* The reply's HTTP status: 201 for what was made, 200 otherwise. */

@@ -25,15 +25,15 @@ static const struct {
     { "revoked", { .op = BH_OP_TOKEN_REVOKE, .token_id = "abc" }, { .secret = NULL }, false, 200,
       "{\"id\":\"abc\",\"revoked\":true}" },
     { "site", { .op = BH_OP_SITE_APPLY },
-      { .changes = { "a\nb\n", 2, 2, { 0 } }, .removes = "c\n", .revision = 9 }, false, 200,
+      { .changes = { "a\nb\n", 2, 2, { 0 } }, .removes = "c\n", .warnings = "d\n", .revision = 9 }, false, 200,
       "{\"change_count\":2,\"changes\":[\"a\",\"b\"],\"dry_run\":false,\"removes\":[\"c\"],"
-      "\"revision\":9}" },
+      "\"revision\":9,\"warnings\":[\"d\"]}" },
     { "site, more than is listed", { .op = BH_OP_SITE_APPLY },
       { .changes = { "a\n", 2, 1, { 0xab } } }, false, 200,
       "{\"change_count\":2,\"changes\":[\"a\"],\"changes_sha256\":\"ab000000000000000000000000"
-      "00000000000000000000000000000000000000\",\"dry_run\":false,\"removes\":[],\"revision\":0}" },
+      "00000000000000000000000000000000000000\",\"dry_run\":false,\"removes\":[],\"revision\":0,\"warnings\":[]}" },
     { "site unchanged", { .op = BH_OP_SITE_APPLY, .dry_run = true }, { .secret = NULL }, false, 200,
-      "{\"change_count\":0,\"changes\":[],\"dry_run\":true,\"removes\":[],\"revision\":0}" },
+      "{\"change_count\":0,\"changes\":[],\"dry_run\":true,\"removes\":[],\"revision\":0,\"warnings\":[]}" },
 };
 
 static void

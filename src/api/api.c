@@ -45,8 +45,8 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_JOB_GET] = bh_jobs_get,
     [BH_OP_JOB_WHY] = bh_jobs_why,
     [BH_OP_JOB_LOGS] = bh_stream_logs,
-    [BH_OP_JOB_CANCEL] = bh_jobs_cancel,
-    [BH_OP_JOB_RELEASE] = bh_jobs_release,
+    [BH_OP_JOB_CANCEL] = bh_jobs_command,
+    [BH_OP_JOB_RELEASE] = bh_jobs_command,
     [BH_OP_JOB_WATCH] = bh_stream_watch,
     [BH_OP_JOB_EXEC] = bh_streams_ask,
     [BH_OP_JOB_ATTACH] = bh_streams_ask,
@@ -266,6 +266,7 @@ check_parameter(void *self, const char *name, const char *value)
         check->rc = bh_err_set(check->err, BH_INVALID, "%s: has a control character", name);
     } else if (given_twice(check->call, name)) {
         check->rc = bh_err_set(check->err, BH_INVALID, "query parameter %s is given twice", name);
+        bh_err_hint(check->err, "give it once");
     }
 }
 
@@ -310,7 +311,7 @@ static void
 digest_request(struct bh_call *call)
 {
     const struct bh_crypto_ops *crypto = call->api->options.crypto;
-    const char *dry_run = bh_call_query(call, "dry_run");
+    static const char *const flags[] = { "dry_run", "now" };
     struct bh_sha256 hash;
 
     if (!call->caller.idempotency_key)
@@ -318,8 +319,12 @@ digest_request(struct bh_call *call)
     crypto->sha256_begin(&hash);
     crypto->sha256_put(&hash, call->op->name, strlen(call->op->name) + 1);
     crypto->sha256_put(&hash, call->request->path, strlen(call->request->path) + 1);
-    if (dry_run)
-        crypto->sha256_put(&hash, dry_run, strlen(dry_run));
+    for (size_t i = 0; i < BH_COUNT(flags); i++) {
+        const char *value = bh_call_query(call, flags[i]);
+
+        if (value)
+            crypto->sha256_put(&hash, value, strlen(value));
+    }
     crypto->sha256_put(&hash, "", 1);
     crypto->sha256_put(&hash, call->request->body, call->request->body_length);
     crypto->sha256_finish(&hash, call->caller.request.bytes);
@@ -331,15 +336,18 @@ static bh_rc
 authorise(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_subject *subject = &call->caller.subject;
+    enum bh_reach reach = BH_REACH_OBJECT;
     const char *verb = call->op->verb;
 
     switch (call->op->scope) {
     case BH_SCOPE_SELF:
     case BH_SCOPE_VISIBLE:
         call->verdict = bh_authz_check_anywhere(call->dir, subject, verb);
+        reach = BH_REACH_ANYWHERE;
         break;
     case BH_SCOPE_OWN:
         call->verdict = bh_authz_own(call->dir, subject, verb);
+        reach = BH_REACH_OWN;
         break;
     case BH_SCOPE_SITE:
         call->verdict = bh_authz_check(call->dir, subject, verb, (bh_tenant_id){ 0 });
@@ -352,7 +360,8 @@ authorise(struct bh_call *call, struct bh_err *err)
     }
     if (call->verdict.allow)
         return BH_OK;
-    return bh_call_deny(call, verb, (bh_tenant_id){ 0 }, call->verdict, err);
+    return bh_call_deny(call, (struct bh_denial){ verb, call->verdict, reach }, (bh_tenant_id){ 0 },
+                        err);
 }
 
 /* ---- answering ---- */
@@ -406,8 +415,12 @@ record_refusal(struct bh_call *call, const struct bh_err *err)
     bool worth = call->op->kind == BH_OPERATION_MUTATE || err->rc == BH_DENIED
                  || err->rc == BH_UNAUTHENTICATED || call->probed;
 
-    if (worth && !call->recorded && call->caller.via)
-        owner->ops->refused(owner->self, &call->caller, call->op->id, call->verdict, err);
+    if (worth && !call->recorded && call->caller.via) {
+        const struct bh_tried attempt = { call->op->id, call->verdict, call->job,
+                                            bh_cordon_target(call) };
+
+        owner->ops->refused(owner->self, &call->caller, &attempt, err);
+    }
 }
 
 void

@@ -76,7 +76,8 @@ static const struct {
       { BH_GET, "/v1/streams/" TICKET, .upgrade = "bulkhead-stream", .uid = ALICE }, 101, "" },
     { BH_OP_GPU_LIST, { BH_GET, "/v1/gpus", .uid = ALICE }, 200, "\"temperature_c\":41" },
     { BH_OP_NODE_LIST, { BH_GET, "/v1/nodes", .uid = ALICE }, 200,
-      "\"name\":\"n1\",\"runtime\":\"crun 1.8\",\"state\":\"up\"" },
+      "\"name\":\"n1\",\"offered_cpu_milli\":0,\"offered_memory_mib\":0,\"runtime\":\"crun 1.8\","
+      "\"state\":\"up\"" },
     { BH_OP_TENANT_LIST, { BH_GET, "/v1/tenants", .uid = ALICE }, 200,
       "\"limit\":\"1.5\",\"limit_parts\":6300" },
     { BH_OP_SKU_LIST, { BH_GET, "/v1/skus", .uid = ALICE }, 200,
@@ -126,7 +127,7 @@ static const struct {
     { BH_OP_LAYOUT_LIST, { BH_GET, "/v1/layouts", .uid = ALICE }, 200,
       "\"is_declared\":false" },
     { BH_OP_LAYOUT_DIFF,
-      { BH_POST, "/v1/layouts/diff", .uid = ALICE,
+      { BH_POST, "/v1/layouts/diff", .uid = CAROL,
         .body = "{\"layouts\":[{\"gpu\":\"GPU-a\",\"pieces\":[\"3g.40gb\"]}]}" },
       200, "\"create\":[\"3g.40gb@" },
     { BH_OP_LAYOUT_APPLY,
@@ -274,9 +275,15 @@ roles_decide(void **state)
     } cases[] = {
         { "viewer reads", { BH_GET, "/v1/jobs/1", .uid = DAVE }, 200, "\"id\":1" },
         { "viewer reads no logs", { BH_GET, "/v1/jobs/1/logs", .uid = DAVE }, 403,
-          "dave may not job.logs on acme/vision" },
+          "dave may not use job.logs on acme/vision" },
         { "viewer makes no tokens", { BH_POST, "/v1/tokens", .uid = DAVE }, 403,
-          "the role developer allows it" },
+          "the role developer allows it, bound at any tenant" },
+        { "nowhere, not on the site", { BH_POST, "/v1/tokens", .uid = DAVE }, 403,
+          "dave may not use token.create anywhere" },
+        { "developer of a tenant, on the site", { BH_POST, "/v1/verify", .uid = ALICE }, 403,
+          "the role developer allows it, bound on the whole site" },
+        { "viewer of a tenant, at it", { BH_GET, "/v1/jobs/1/logs", .uid = DAVE }, 403,
+          "the role developer allows it, bound at that tenant or above it" },
         { "developer applies no site", { BH_PUT, "/v1/site", .body = "{}", .uid = ALICE }, 403,
           "the role admin allows it" },
         { "developer reads no site", { BH_GET, "/v1/site", .uid = ALICE }, 403, "site.view" },
@@ -300,6 +307,20 @@ roles_decide(void **state)
 }
 
 /* ---- bad input ---- */
+
+/* The entry's name stands between its number and the field. */
+static void
+a_site_files_errors_say_what_next(void **state)
+{
+    SEND(BH_PUT, "/v1/site", .uid = CAROL,
+         .body = "{\"tenants\":[{\"name\":\"a\",\"limit\":\"-1\"}]}");
+    BH_CHECK("negative", strstr(got.text, "limit: \\\"-1\\\" is negative\",\"next\":\"man bulkhead-site"));
+    SEND(BH_PUT, "/v1/site", .uid = CAROL,
+         .body = "{\"skus\":[{\"name\":\"s\",\"grade\":\"F\",\"models\":[{\"model\":\"H100-80GB\","
+                 "\"share\":25}]}],\"tenants\":[{\"name\":\"a\"}]}");
+    BH_CHECK("a share", strstr(got.text, "\"next\":\"share: a share of a GPU's compute"));
+    BH_CHECK_DONE();
+}
 
 static void
 bad_input_changes_nothing(void **state)
@@ -333,6 +354,8 @@ bad_input_changes_nothing(void **state)
           "tenants[0] a: limit", BH_PUT, 400 },
         { "unknown SKU", "/v1/jobs", "{\"args\":[\"a\"],\"sku\":\"huge\"}", NULL,
           "sku: no SKU huge", BH_POST, 404 },
+        { "removed SKU", "/v1/jobs", "{\"args\":[\"a\"],\"sku\":\"tiny\"}", NULL,
+          "sku: no SKU tiny\",\"next\":\"`bulkhead get skus` lists", BH_POST, 404 },
         { "unknown tenant", "/v1/jobs",
           "{\"args\":[\"a\"],\"sku\":\"small\",\"tenant\":\"no/where\"}", NULL,
           "tenant: no no/where that you may see", BH_POST, 404 },
@@ -369,6 +392,31 @@ bad_input_changes_nothing(void **state)
 }
 
 static void
+a_refusal_says_what_a_field_takes(void **state)
+{
+    static const struct {
+        const char *name, *path, *body, *says;
+    } cases[] = {
+        { "the nearest scope", "/v1/tokens", "{\"scopes\":\"job.veiw\"}",
+          "did you mean job.view? a developer has job.view job.submit" },
+        { "what a number may be", "/v1/jobs", "{\"args\":[\"a\"],\"sku\":\"small\",\"count\":60}",
+          "\"next\":\"count: 1 to 16; pieces of the SKU for each member" },
+        { "what a field of an entry is", "/v1/jobs",
+          "{\"args\":[\"a\"],\"sku\":\"small\",\"mounts\":[{\"dataset\":\"../x\"}]}",
+          "\"next\":\"dataset: a dataset's or a model's name; this or source\"" },
+        { "what a token's note is", "/v1/tokens", "{\"note\":\"a\u202eb\"}",
+          "\"next\":\"note: what it is for, for people\"" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        SEND(BH_POST, cases[i].path, .body = cases[i].body, .uid = ALICE);
+        BH_CHECK_EQ(cases[i].name, got.status, 400);
+        BH_CHECK(cases[i].name, strstr(got.text, cases[i].says));
+    }
+    BH_CHECK_DONE();
+}
+
+static void
 bad_queries_are_refused(void **state)
 {
     static const struct {
@@ -389,6 +437,7 @@ bad_queries_are_refused(void **state)
         SEND(BH_GET, "/v1/jobs", .query = cases[i].query, .uid = ALICE);
         BH_CHECK_EQ(cases[i].query, got.status, cases[i].query[0] ? 400 : 200);
         BH_CHECK(cases[i].query, strstr(got.text, cases[i].says));
+        BH_CHECK(cases[i].query, !strstr(got.text, "/openapi.json"));
     }
     SEND(BH_GET, "/v1/jobs", .query = "mine=true", .uid = 0);
     BH_CHECK_EQ("root has no jobs of its own", got.status, 400);
@@ -450,6 +499,9 @@ a_refusal_by_quota_brings_operands(void **state)
 static void
 a_submission_reaches_the_owner_whole(void **state)
 {
+    struct bh_dir_principal principals[8];
+
+    assert_true(f->dir.principal_count <= BH_COUNT(principals));
     f->answer = (struct bh_answer){ .job = { 77 }, .state = BH_JOB_PENDING,
                                     .reason = { .code = BH_REASON_QUOTA_SKU } };
     SEND(BH_POST, "/v1/jobs", .type = "application/yaml; charset=utf-8", .uid = ALICE,
@@ -472,6 +524,12 @@ a_submission_reaches_the_owner_whole(void **state)
     SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = CAROL);
     BH_CHECK_EQ("several tenants", got.status, 400);
     BH_CHECK("several tenants", strstr(got.text, "tenant: is missing, and you may submit to 4"));
+    memcpy(principals, f->dir.principals, f->dir.principal_count * sizeof *principals);
+    principals[2].default_tenant = "acme/vision";
+    f->dir.principals = principals;
+    SEND(BH_POST, "/v1/jobs", .body = JOB, .uid = CAROL, .query = "dry_run=true");
+    BH_CHECK_EQ("a default", got.status, 200);
+    BH_CHECK_STR("the default tenant", f->command_tenant, "acme/vision");
     BH_CHECK_DONE();
 }
 
@@ -515,7 +573,7 @@ put_site(const char *text)
     bh_buf_init_fixed(&hex, memory, sizeof memory);
     bh_buf_put_hex(&hex, digest.bytes, sizeof digest.bytes);
     if (rc == BH_OK)
-        rc = f->store.ops->put_text(f->store.self, &digest, text, strlen(text), &err);
+        rc = f->store.ops->put_text(f->store.self, &(struct bh_text_row){ digest, 0, { text, strlen(text) } }, &err);
     if (rc == BH_OK)
         rc = f->store.ops->commit(f->store.self, &err);
     assert_int_equal(rc, BH_OK);
@@ -530,7 +588,8 @@ a_site_is_applied_from_yaml(void **state)
          .body = "tenants: [{name: a, limit: \"4\"}]\n");
     BH_CHECK_EQ("status", got.status, 200);
     BH_CHECK_STR("changes", got.text, "{\"change_count\":1,\"changes\":[\"tenants[a]: added\"],"
-                                      "\"dry_run\":false,\"removes\":[],\"revision\":0}");
+                                      "\"dry_run\":false,\"removes\":[],\"revision\":0,"
+                                      "\"warnings\":[]}");
     BH_CHECK_STR("canonical", f->command_text,
                  "{\"tenants\":[{\"limit\":\"4\",\"name\":\"a\"}]}");
     put_site(f->command_text);
@@ -549,6 +608,8 @@ main(void)
         TEST(other_tenants_do_not_exist),
         TEST(roles_decide),
         TEST(bad_input_changes_nothing),
+        TEST(a_site_files_errors_say_what_next),
+        TEST(a_refusal_says_what_a_field_takes),
         TEST(bad_queries_are_refused),
         TEST(paths_and_methods),
         TEST(every_result_has_its_status_and_shape),

@@ -158,6 +158,8 @@ tokens_are_made_listed_and_revoked(void **state)
     SEND(BH_POST, "/v1/tokens", .body = "{\"note\":\"ci\",\"lifetime\":\"30d\"}", .uid = ALICE);
     BH_CHECK_EQ("made", got.status, 201);
     BH_CHECK("shown once", strstr(got.text, token_text));
+    SEND(BH_POST, "/v1/tokens", .body = "{\"note\":\"ci\xe2\x80\xae\"}", .uid = ALICE);
+    BH_CHECK_EQ("a note that turns", got.status, 400);
     bh_fixture_put_token(f, &row);
     SEND(BH_GET, "/v1/tokens", .uid = ALICE);
     BH_CHECK("listed", strstr(got.text, token.id) && strstr(got.text, "\"state\":\"valid\""));

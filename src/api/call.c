@@ -156,20 +156,13 @@ bh_call_send(struct bh_call *call, struct bh_command *command, struct bh_err *er
 }
 
 bh_rc
-bh_call_deny(struct bh_call *call, const char *verb, bh_tenant_id tenant,
-             struct bh_verdict verdict, struct bh_err *err)
+bh_call_deny(struct bh_call *call, struct bh_denial denial, bh_tenant_id tenant, struct bh_err *err)
 {
     const struct bh_dir_tenant *where = bh_directory_tenant(call->dir, tenant);
 
-    call->verdict = verdict;
-    if (verdict.rule == BH_RULE_STEP_UP)
-        return bh_authz_ask_again(verb, err);
-    bh_err_set(err, BH_DENIED, "%s may not %s on %s", call->caller.name, verb,
-               where ? where->path : "the site");
-    if (verdict.rule == BH_RULE_TOKEN_SCOPE)
-        return bh_err_hint(err, "%s", bh_authz_scope_hint(&call->caller.subject));
-    return bh_err_hint(err, "the role %s allows it; an admin can bind it in the site file",
-                       bh_authz_role_for(verb));
+    call->verdict = denial.verdict;
+    return bh_authz_explain(&denial, call->caller.name, &call->caller.subject,
+                            where ? where->path : NULL, err);
 }
 
 bh_rc

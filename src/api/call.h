@@ -31,6 +31,7 @@ struct bh_call {
     struct bh_reason reason;         /* a refusal's reason with its operands */
     uint32_t status;                 /* of a reply that is no error; 0: 200 */
     uint32_t retry_after_s;          /* of a BH_TOO_MANY; 0: unknown */
+    bh_job_id job;                   /* that it names and there is; 0: none is known */
     bool recorded;                   /* the owner has seen it: it is in the journal */
     bool probed;                     /* it asked for what it may not see */
     bool identified;                 /* it is known who calls */
@@ -72,9 +73,9 @@ BH_MUST_USE bh_rc bh_call_command(struct bh_call *call, struct bh_command *comma
 BH_MUST_USE bh_rc bh_call_send(struct bh_call *call, struct bh_command *command,
                                struct bh_err *err);
 
-/* BH_DENIED with the role that would help. */
-bh_rc bh_call_deny(struct bh_call *call, const char *verb, bh_tenant_id tenant,
-                   struct bh_verdict verdict, struct bh_err *err);
+/* BH_DENIED with the role that would help, and where; `tenant` is the object's, 0 the site's. */
+bh_rc bh_call_deny(struct bh_call *call, struct bh_denial denial, bh_tenant_id tenant,
+                   struct bh_err *err);
 
 /* `bytes` of arena memory; BH_FULL is reported through `err`. */
 BH_MUST_USE bh_rc bh_call_alloc(const struct bh_call *call, size_t bytes, void *ret_pointer,

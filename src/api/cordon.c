@@ -31,15 +31,39 @@ const struct bh_fields bh_uncordon_request_fields =
 const struct bh_fields bh_drain_request_fields =
     BH_FIELDS("drain", struct bh_cordon_request, drain_fields);
 
+/* NULL: of another operation. */
+static const struct bh_fields *
+fields_of(const struct bh_call *call)
+{
+    switch ((int)call->op->id) {
+    case BH_OP_CORDON:
+        return &bh_cordon_request_fields;
+    case BH_OP_UNCORDON:
+        return &bh_uncordon_request_fields;
+    case BH_OP_DRAIN:
+        return &bh_drain_request_fields;
+    default:
+        return NULL;
+    }
+}
+
+const char *
+bh_cordon_target(struct bh_call *call)
+{
+    const struct bh_fields *fields = fields_of(call);
+    struct bh_cordon_request request = { 0 };
+    struct bh_err ignored;
+
+    return fields && bh_call_body(call, fields, &request, &ignored) == BH_OK ? request.target
+                                                                             : NULL;
+}
+
 bh_rc
 bh_cordon_post(struct bh_call *call, struct bh_err *err)
 {
-    const struct bh_fields *fields = call->op->id == BH_OP_UNCORDON ? &bh_uncordon_request_fields
-                                     : call->op->id == BH_OP_DRAIN  ? &bh_drain_request_fields
-                                                                    : &bh_cordon_request_fields;
     struct bh_cordon_request request = { 0 };
     struct bh_command command = { .cordon = &request };
-    bh_rc rc = bh_call_body(call, fields, &request, err);
+    bh_rc rc = bh_call_body(call, fields_of(call), &request, err);
 
     return rc == BH_OK ? bh_call_send(call, &command, err) : rc;
 }

@@ -69,7 +69,7 @@ static const struct reach {
     [BH_OP_DEFRAG_SHOW] = { DENIED, "/v1/defrag", NULL, NULL },
     [BH_OP_DEFRAG_APPLY] = { DENIED, "/v1/defrag", NULL, "{\"token\":\"1\"}" },
     [BH_OP_LAYOUT_LIST] = { CUT, "/v1/layouts", NULL, NULL },
-    [BH_OP_LAYOUT_DIFF] = { CUT, "/v1/layouts/diff", NULL,
+    [BH_OP_LAYOUT_DIFF] = { DENIED, "/v1/layouts/diff", NULL,
                            "{\"layouts\":[{\"gpu\":\"GPU-a\"}]}" },
     [BH_OP_LAYOUT_APPLY] = { DENIED, "/v1/layouts", NULL,
                             "{\"layouts\":[{\"gpu\":\"GPU-a\"}]}" },

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/serves.h"
 #include "api/visible.h"
 
 struct list {
@@ -181,7 +182,9 @@ bh_datasets_admit(const struct bh_call *call, const struct bh_job_spec *spec, st
                                              .labels = &spec->labels,
                                              .now_ns = bh_call_now(call) };
 
-    return judge(call, spec, &request, err);
+    bh_rc rc = judge(call, spec, &request, err);
+
+    return rc != BH_OK || bh_serves_image(call, spec) ? rc : bh_datasets_refuse_image(spec, err);
 }
 
 bool

@@ -3,17 +3,61 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/openapi.h"
 #include "api/visible.h"
 #include "base/time.h"
 
 static const char default_next[] = "correct the request; /openapi.json describes it";
 
-/* What to do, for errors that bring no hint of their own. */
-static const char *
-next_of(const struct bh_err *err)
+/* ---- what to do, for errors that bring no hint of their own ---- */
+
+/* The field that a message begins with: "mounts[0].target: ...", "mounts[0]: target: ...",
+ * "tenants[0] acme: limit: ...". */
+static const struct bh_field *
+field_named(const struct bh_fields *fields, const char *message)
 {
-    if (err->hint[0])
-        return err->hint;
+    size_t length = strcspn(message, ".[: ");
+    const struct bh_field *field = bh_fields_find(fields, message, length), *inner = NULL;
+    const char *rest = message + length;
+
+    if (!field)
+        return NULL;
+    if (*rest == '[')
+        rest += strcspn(rest, "]") + (strchr(rest, ']') != NULL);
+    if (*rest == ' ' && strstr(rest, ": ")) /* the entry's name */
+        rest = strstr(rest, ": ");
+    if (field->of && *rest == '.')
+        inner = field_named(field->of, rest + 1);
+    else if (field->of && strncmp(rest, ": ", 2) == 0)
+        inner = field_named(field->of, rest + 2);
+    if (inner)
+        return inner;
+    return *rest == ':' ? field : NULL;
+}
+
+/* What the field or the query parameter that the message begins with takes, in the call's arena;
+ * NULL: it names none. */
+static const char *
+next_of_field(const struct bh_call *call, const char *message)
+{
+    const struct bh_fields *body = call->op ? bh_openapi_body_of(call->op->id) : NULL;
+    const struct bh_field *field = body ? field_named(body, message) : NULL;
+    size_t length = strcspn(message, ": ");
+    char text[sizeof((struct bh_err *)0)->hint];
+    const char *doc;
+
+    if (field && field->doc) {
+        bh_field_describe(field, text, sizeof text);
+        return bh_arena_strdup(call->arena, text);
+    }
+    doc = call->op && message[length] == ':' ? bh_openapi_parameter_doc(message, length) : NULL;
+    return doc ? bh_arena_printf(call->arena, "%.*s: %s", (int)length, message, doc) : NULL;
+}
+
+/* What to do, by the kind of the error. */
+static const char *
+next_of_kind(const struct bh_err *err)
+{
     if (bh_rc_retryable(err->rc))
         return "try again in a moment";
     switch (err->rc) {
@@ -40,6 +84,18 @@ next_of(const struct bh_err *err)
         break;
     }
     return default_next;
+}
+
+static const char *
+next_of(const struct bh_call *call, const struct bh_err *err)
+{
+    const char *next = NULL;
+
+    if (err->hint[0])
+        return err->hint;
+    if (err->rc == BH_INVALID || err->rc == BH_RANGE)
+        next = next_of_field(call, err->msg);
+    return next ? next : next_of_kind(err);
 }
 
 static bool
@@ -74,6 +130,8 @@ bh_error_put_operands(struct bh_json_writer *w, const char *key, const struct bh
         bh_json_str(w, "also", bh_reason_names[reason->also]);
     if (also)
         bh_json_str(w, "also_gpu", also->uuid);
+    if (reason->frees_at_ns && reason->assumed)
+        bh_json_bool(w, "assumed", true);
     if (tenant && may_name(how, tenant->id.v))
         put_number(w, "expected_parts", reason->expected);
     if (reason->frees_at_ns)
@@ -81,6 +139,8 @@ bh_error_put_operands(struct bh_json_writer *w, const char *key, const struct bh
     put_number(w, "free_parts", reason->free_pieces);
     if (gpu && (holder || away || reason->code == BH_REASON_STARTING))
         bh_json_str(w, "gpu", gpu->uuid);
+    if (reason->guarantee.cause)
+        bh_json_str(w, "guarantee", bh_guarantee_cause_names[reason->guarantee.cause]);
     if (reason->job.v && holder)
         bh_json_u64(w, "job", reason->job.v);
     if (reason->limit || reason->wanted) {
@@ -171,7 +231,7 @@ bh_error_write(struct bh_call *call, const struct bh_err *err)
         bh_reply_header(call->reply, "WWW-Authenticate", challenge_of(call));
     if (call->retry_after_s)
         put_retry_after(call);
-    write_shape(call, bh_rc_name(err->rc), err->msg, next_of(err));
+    write_shape(call, bh_rc_name(err->rc), err->msg, next_of(call, err));
 }
 
 void

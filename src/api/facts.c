@@ -90,6 +90,12 @@ bh_facts_gpu(const struct bh_facts *facts, const char *uuid)
     return bsearch(&uuid, facts->gpus, facts->gpu_count, sizeof *facts->gpus, compare);
 }
 
+const char *
+bh_facts_fence_why(const struct bh_gpu_facts_of *gpu)
+{
+    return bh_json_text(bh_json_get(bh_facts_sample(gpu), "fence_why"), "");
+}
+
 bh_json_value
 bh_facts_sample(const struct bh_gpu_facts_of *gpu)
 {

@@ -16,7 +16,8 @@ static const struct bh_dir_tenant fixture_tenants[] = {
     { { 4 }, { 0 }, "other", BH_TENANT_ORGANIZATION, false },
 };
 static const struct bh_dir_sku fixture_skus[] = { { { 1 }, "small", "2", "8Gi", false },
-                                                  { { 2 }, "large", NULL, NULL, false } };
+                                                  { { 2 }, "large", NULL, NULL, false },
+                                                  { { 3 }, "tiny", NULL, NULL, .gone = true } };
 static const struct bh_dir_principal fixture_principals[] = {
     { { 1 }, "alice", ALICE, false, false },
     { { 2 }, "bob", BOB, false, false },
@@ -102,8 +103,8 @@ fixture_foresee(void *self, bh_foresight_question question, void *question_self,
 }
 
 static void
-fixture_refused(void *self, const struct bh_caller *caller, enum bh_operation op,
-                struct bh_verdict verdict, const struct bh_err *err)
+fixture_refused(void *self, const struct bh_caller *caller, const struct bh_tried *attempt,
+                const struct bh_err *err)
 {
     struct fixture *f = self;
 
@@ -365,7 +366,7 @@ bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t pr
     bh_crypto_openssl.sha256(item.bytes, item.length, "", 0, row.spec.bytes);
     rc = f->store.ops->begin(f->store.self, &err);
     if (rc == BH_OK)
-        rc = f->store.ops->put_text(f->store.self, &row.spec, item.bytes, item.length, &err);
+        rc = f->store.ops->put_text(f->store.self, &(struct bh_text_row){ row.spec, 0, { item.bytes, item.length } }, &err);
     if (rc == BH_OK)
         rc = f->store.ops->put_job(f->store.self, &row, &err);
     if (rc == BH_OK)
@@ -442,7 +443,22 @@ bh_fixture_put_record(struct fixture *f, uint64_t seq, const char *leaf)
     bh_rc rc = f->store.ops->begin(f->store.self, &err);
 
     if (rc == BH_OK)
-        rc = f->store.ops->put_record(f->store.self, seq, leaf, strlen(leaf), &err);
+        rc = f->store.ops->put_record(f->store.self, seq,
+                                      &(struct bh_slice){ leaf, strlen(leaf) }, NULL, &err);
+    if (rc == BH_OK)
+        rc = f->store.ops->commit(f->store.self, &err);
+    BH_ASSERT(rc == BH_OK);
+}
+
+void
+bh_fixture_put_node(struct fixture *f, uint32_t id, const char *name)
+{
+    const struct bh_name_row row = { .kind = BH_NAME_NODE, .id = id, .name = name };
+    struct bh_err err;
+    bh_rc rc = f->store.ops->begin(f->store.self, &err);
+
+    if (rc == BH_OK)
+        rc = f->store.ops->put_name(f->store.self, &row, &err);
     if (rc == BH_OK)
         rc = f->store.ops->commit(f->store.self, &err);
     BH_ASSERT(rc == BH_OK);
@@ -515,6 +531,7 @@ bh_fixture_open(void)
     f->inventory = fixture_inventory;
     fixture_fill_engine(f);
     bh_store_memory_open(&bh_crypto_openssl, &f->store);
+    bh_fixture_put_node(f, 1, "n1");
     fixture_open_keys(f);
     bh_fixture_limit(f, no_limits);
     return f;

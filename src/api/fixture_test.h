@@ -77,6 +77,7 @@ void bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant,
 /* The store has what is given, committed. */
 void bh_fixture_put_token(struct fixture *f, const struct bh_token_row *row);
 void bh_fixture_put_meta(struct fixture *f, const char *key, const char *value);
+void bh_fixture_put_node(struct fixture *f, uint32_t id, const char *name);
 void bh_fixture_put_record(struct fixture *f, uint64_t seq, const char *leaf);
 
 /* Seal a tenant's text and append the item to `out`; the first sealing makes key 1, which is

@@ -40,18 +40,24 @@ struct gpu_list {
     struct bh_facts facts;       /* of the connected nodes */
 };
 
-/* Whose piece it is: named to those who may see the tenant's jobs. */
+/* Whether others hold it, who stay unseen: of what they have the GPU's `used` tells. */
+static bool
+is_foreign(const struct gpu_list *list, const struct bh_piece_view *piece)
+{
+    return piece->state != BH_PIECE_IDLE && piece->tenant.v
+           && !bh_visible_has(&list->visible, piece->tenant.v);
+}
+
 static void
 put_holder(struct gpu_list *list, const struct bh_piece_view *piece)
 {
     const struct bh_dir_tenant *tenant = bh_directory_tenant(list->call->dir, piece->tenant);
-    bool named = piece->tenant.v && bh_visible_has(&list->visible, piece->tenant.v);
 
     if (piece->state == BH_PIECE_IDLE || !piece->tenant.v)
         return;
-    if (named && piece->job.v)
+    if (piece->job.v)
         bh_json_u64(&list->w, "job", piece->job.v);
-    bh_json_str(&list->w, "tenant", named && tenant ? tenant->path : "another tenant");
+    bh_json_str(&list->w, "tenant", tenant ? tenant->path : "");
 }
 
 /* What a share allows, and that it is no more than grade F. */
@@ -102,9 +108,20 @@ put_pieces(struct gpu_list *list, const struct bh_gpu_view *gpu)
 {
     bh_json_open(&list->w, "pieces", '[');
     for (uint32_t i = 0; i < list->q->piece_count; i++)
-        if (bh_same(list->q->pieces[i].piece.gpu, gpu->gpu))
+        if (bh_same(list->q->pieces[i].piece.gpu, gpu->gpu)
+            && !is_foreign(list, &list->q->pieces[i]))
             put_piece(list, gpu, &list->q->pieces[i]);
     bh_json_close(&list->w, ']');
+}
+
+static bool
+has_foreign(const struct gpu_list *list, const struct bh_gpu_view *gpu)
+{
+    for (uint32_t i = 0; i < list->q->piece_count; i++)
+        if (bh_same(list->q->pieces[i].piece.gpu, gpu->gpu)
+            && is_foreign(list, &list->q->pieces[i]))
+            return true;
+    return false;
 }
 
 /* ---- GPUs ---- */
@@ -165,22 +182,34 @@ put_parts(struct bh_json_writer *w, const char *key, struct bh_parts parts)
 
 /* What the node last said; a member that it did not send is 0 there. */
 static void
-put_facts(struct bh_json_writer *w, bh_json_value facts)
+put_numbers(struct bh_json_writer *w, bh_json_value facts, const char *const *names, size_t count)
 {
-    static const char *const numbers[] = { "ecc_uncorrected", "index",    "memory_mib",
-                                           "memory_used_mib", "power_mw", "temperature_c" };
+    for (size_t i = 0; i < count; i++)
+        bh_json_u64(w, names[i], bh_json_number(bh_json_get(facts, names[i]), 0));
+}
+
+/* What runs on the GPU at this moment, whoever it is. */
+static void
+put_activity(struct bh_json_writer *w, bh_json_value facts)
+{
+    static const char *const names[] = { "memory_used_mib", "power_mw", "temperature_c" };
     uint64_t utilisation = bh_json_number(bh_json_get(facts, "utilisation"), 0);
 
-    if (!facts)
-        return;
-    for (size_t i = 0; i < BH_COUNT(numbers); i++)
-        bh_json_u64(w, numbers[i], bh_json_number(bh_json_get(facts, numbers[i]), 0));
+    put_numbers(w, facts, names, BH_COUNT(names));
+    if (utilisation <= 100)
+        bh_json_u64(w, "utilisation", utilisation);
+}
+
+static void
+put_facts(struct bh_json_writer *w, bh_json_value facts)
+{
+    static const char *const names[] = { "ecc_uncorrected", "index", "memory_mib" };
+
+    put_numbers(w, facts, names, BH_COUNT(names));
     bh_json_str(w, "pci", bh_json_text(bh_json_get(facts, "pci"), ""));
     bh_json_str(w, "product", bh_json_text(bh_json_get(facts, "product"), ""));
     if (*bh_json_text(bh_json_get(facts, "trouble"), ""))
         bh_json_str(w, "trouble", bh_json_text(bh_json_get(facts, "trouble"), ""));
-    if (utilisation <= 100)
-        bh_json_u64(w, "utilisation", utilisation);
 }
 
 /* What it was: "XID 48, double-bit ECC error". */
@@ -198,10 +227,22 @@ put_fault(struct bh_json_writer *w, const struct bh_gpu_view *gpu)
     bh_json_str(w, "fault", bh_buf_text(&fault));
 }
 
+const char *
+bh_gpus_health(const struct bh_gpu_view *gpu)
+{
+    bool works = gpu->health == BH_HEALTH_OK || gpu->health == BH_HEALTH_WATCHED;
+
+    if (!gpu->fenced || !works)
+        return bh_gpu_health_names[gpu->health];
+    return gpu->keeps ? "unverified" : "lost";
+}
+
 static void
 put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_gpu_view *gpu)
 {
     const struct bh_gpu_facts_of *facts = bh_facts_gpu(&list->facts, named->uuid);
+    const char *fence_why = facts ? bh_facts_fence_why(facts) : "";
+    bh_json_value sample = facts ? bh_facts_sample(facts) : NULL;
     struct bh_json_writer *w = &list->w;
 
     bh_json_open(w, NULL, '{');
@@ -210,7 +251,9 @@ put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_g
     if (gpu->xid || gpu->sign)
         put_fault(w, gpu);
     bh_json_bool(w, "fenced", gpu->fenced);
-    bh_json_str(w, "health", bh_gpu_health_names[gpu->health]);
+    if (gpu->fenced && *fence_why)
+        bh_json_str(w, "fenced_why", fence_why);
+    bh_json_str(w, "health", bh_gpus_health(gpu));
     if (gpu->health != BH_HEALTH_OK)
         bh_json_ns(w, "health_since_ns", gpu->since_ns);
     if (gpu->until_ns)
@@ -232,8 +275,38 @@ put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_g
     put_parts(w, "used", gpu->used);
     bh_json_str(w, "uuid", named->uuid);
     put_geometry(w, (enum bh_gpu_model)gpu->model);
-    put_facts(w, facts ? bh_facts_sample(facts) : NULL);
+    if (sample)
+        put_facts(w, sample);
+    if (sample && !has_foreign(list, gpu))
+        put_activity(w, sample);
     bh_json_close(w, '}');
+}
+
+static bool
+is_known(const struct gpu_list *list, const char *uuid)
+{
+    const struct bh_directory *dir = list->call->dir;
+    const struct bh_dir_gpu *named = bh_directory_gpu_uuid(dir, uuid);
+
+    return named && list->q->gpus[named - dir->gpus].gpu.v;
+}
+
+/* GPUs that their nodes could not read yet: the engine takes them in when they can. */
+static uint64_t
+put_unread(struct gpu_list *list)
+{
+    const struct bh_gpu_view lost = { .fenced = true };
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < list->facts.gpu_count; i++) {
+        const struct bh_gpu_facts_of *facts = &list->facts.gpus[i];
+
+        if (!*bh_facts_fence_why(facts) || is_known(list, facts->uuid))
+            continue;
+        put_gpu(list, &(struct bh_dir_gpu){ .uuid = facts->uuid }, &lost);
+        count++;
+    }
+    return count;
 }
 
 static void
@@ -250,6 +323,7 @@ put_list(struct gpu_list *list)
         put_gpu(list, &dir->gpus[i], &list->q->gpus[i]);
         total++;
     }
+    total += put_unread(list);
     bh_json_close(&list->w, ']');
     bh_json_u64(&list->w, "total", total);
     bh_json_close(&list->w, '}');

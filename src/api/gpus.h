@@ -7,4 +7,7 @@
  * tenant". */
 bh_rc bh_gpus_list(struct bh_call *call, struct bh_err *err);
 
+/* How a GPU is, in a word of docs/health.md: "ok", "lost", "needs_reboot". */
+const char *bh_gpus_health(const struct bh_gpu_view *gpu);
+
 #endif

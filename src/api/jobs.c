@@ -15,6 +15,7 @@
 #include "api/starts.h"
 #include "api/traffic.h"
 #include "api/visible.h"
+#include "base/nearest.h"
 #include "base/num.h"
 
 enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000, NAME_ROOM = 512 };
@@ -102,6 +103,7 @@ bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *er
         return rc;
     if (!copy.found)
         return bh_err_set(err, BH_FULL, "the answer is too large");
+    call->job = (bh_job_id){ job };
     tenant = (bh_tenant_id){ copy.row.tenant_id };
     if (!may_see(call, tenant)) {
         call->probed = true;
@@ -119,7 +121,8 @@ bh_jobs_permit(struct bh_call *call, const struct bh_job_row *row, struct bh_err
     call->verdict = bh_authz_check(call->dir, &call->caller.subject, call->op->verb, tenant);
     if (call->verdict.allow)
         return BH_OK;
-    return bh_call_deny(call, call->op->verb, tenant, call->verdict, err);
+    return bh_call_deny(call, (struct bh_denial){ call->op->verb, call->verdict, BH_REACH_OBJECT },
+                        tenant, err);
 }
 
 /* ---- writing jobs ---- */
@@ -449,14 +452,26 @@ ended_by_node(const struct bh_job_row *row)
            || ended_for(row, BH_END_OVER_CAP) || ended_for(row, BH_END_OVER_TIME);
 }
 
+/* What to do about an end that the output says nothing of. */
+static const char *
+next_after(const struct bh_job_row *row)
+{
+    if (ended_for(row, BH_END_OUT_OF_MEMORY))
+        return "it used more main memory than it had: submit it with more, --memory 4Gi";
+    if (ended_for(row, BH_END_TIME_LIMIT))
+        return "it ran as long as it may: submit it with a longer --time-limit";
+    return "`bulkhead logs` shows what it wrote";
+}
+
 /* The engine forgets ended jobs: their row says how they ended. */
 static void
 put_ending(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row)
 {
     char sentence[1024], cause[BH_FAILURE_WHY_MAX], hint[BH_FAILURE_WHY_MAX] = "";
-    struct bh_err why = { .hint = "`bulkhead logs` shows what it wrote" };
+    struct bh_err why = { .rc = BH_OK };
     struct bh_buf text;
 
+    bh_err_hint(&why, "%s", next_after(row));
     bh_buf_init_fixed(&text, sentence, sizeof sentence);
     bh_buf_printf(&text, "it has ended: %s (%s)", row->state, row->reason);
     if (row->exit_status >= 0)
@@ -534,7 +549,7 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_traffic_put_job(call, &w, row.job, err);
     bh_image_put(call, &w, row.job, strcmp(row.state, "starting") == 0);
-    if (rc == BH_OK && (strcmp(row.state, "pending") == 0 || ended_by_node(&row))) {
+    if (rc == BH_OK && (!bh_jobs_ended(row.state) || ended_by_node(&row))) {
         bh_json_open(&w, "why", '{');
         rc = put_state_words(call, &w, &row, err);
         bh_json_close(&w, '}');
@@ -584,15 +599,19 @@ bh_jobs_why(struct bh_call *call, struct bh_err *err)
 
 /* ---- commands ---- */
 
-/* The one tenant that the caller may submit to, for specifications that name none. */
+/* For specifications that name no tenant: the caller's default, or the one that the caller may submit to. */
 static bh_rc
 choose_tenant(struct bh_call *call, struct bh_job_spec *spec, struct bh_err *err)
 {
     struct bh_visible visible;
     const struct bh_dir_tenant *only = NULL;
+    const struct bh_dir_principal *caller =
+        bh_directory_principal(call->dir, call->caller.subject.principal);
     uint32_t found = 0;
     bh_rc rc;
 
+    if (!spec->tenant && caller)
+        spec->tenant = caller->default_tenant;
     if (spec->tenant)
         return BH_OK;
     rc = bh_visible_find(call, "job.submit", &visible, err);
@@ -642,10 +661,16 @@ find_tenant(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id *
 static bh_rc
 check_sku(struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *err)
 {
+    struct bh_nearest nearest = { 0 };
+
     if (bh_directory_sku_named(call->dir, spec->sku))
         return BH_OK;
+    for (uint32_t i = 0; i < call->dir->sku_count; i++)
+        if (!call->dir->skus[i].gone)
+            bh_nearest_try(&nearest, spec->sku, call->dir->skus[i].name);
     bh_err_set(err, BH_NOT_FOUND, "sku: no SKU %.63s", spec->sku);
-    return bh_err_hint(err, "`bulkhead get skus` lists them");
+    return nearest.word ? bh_err_hint(err, "did you mean %s? `bulkhead get skus` lists them", nearest.word)
+                        : bh_err_hint(err, "`bulkhead get skus` lists them");
 }
 
 /* Only folders that the site file gives to the job's tenant; datasets are the owner's to judge. */
@@ -724,6 +749,7 @@ send_submission(struct bh_call *call, struct bh_command *command, struct bh_err 
 {
     struct bh_err unserved;
 
+    command->image_away = !bh_serves_image(call, command->spec);
     if (bh_serves_check(call, command->spec, &command->numbers, &unserved) != BH_OK)
         return refuse_unserved(call, command, &unserved, err);
     return bh_call_send(call, command, err);
@@ -750,27 +776,17 @@ bh_jobs_submit(struct bh_call *call, struct bh_err *err)
 }
 
 /* The owner decides: one's own with job.cancel, others' with job.cancel.any. */
-static bh_rc
-command_job(struct bh_call *call, struct bh_err *err)
+bh_rc
+bh_jobs_command(struct bh_call *call, struct bh_err *err)
 {
     struct bh_command command = { 0 };
     struct bh_job_row row;
     bh_rc rc = bh_jobs_find(call, &row, err);
 
+    if (rc == BH_OK)
+        rc = bh_call_flag(call, "now", &command.at_once, err);
     if (rc != BH_OK)
         return rc;
     command.job = (bh_job_id){ row.job };
     return bh_call_send(call, &command, err);
-}
-
-bh_rc
-bh_jobs_cancel(struct bh_call *call, struct bh_err *err)
-{
-    return command_job(call, err);
-}
-
-bh_rc
-bh_jobs_release(struct bh_call *call, struct bh_err *err)
-{
-    return command_job(call, err);
 }

@@ -8,8 +8,7 @@ bh_rc bh_jobs_submit(struct bh_call *call, struct bh_err *err);
 bh_rc bh_jobs_list(struct bh_call *call, struct bh_err *err);
 bh_rc bh_jobs_get(struct bh_call *call, struct bh_err *err);
 bh_rc bh_jobs_why(struct bh_call *call, struct bh_err *err);
-bh_rc bh_jobs_cancel(struct bh_call *call, struct bh_err *err);
-bh_rc bh_jobs_release(struct bh_call *call, struct bh_err *err);
+bh_rc bh_jobs_command(struct bh_call *call, struct bh_err *err); /* cancel, release */
 
 /* The job in the path, if the caller may see it, with its texts in the call's arena.
  *   BH_INVALID    no number

@@ -321,6 +321,15 @@ put_pieces(struct layouts *l, const char *key, const struct bh_standing_list *li
     bh_json_close(&l->w, ']');
 }
 
+/* Whether the piece is shown: those that others hold are not, to who may not see their jobs. */
+static bool
+is_shown(const struct layouts *l, const struct row *row, const struct bh_piece_view *piece)
+{
+    return bh_same(piece->piece.gpu, row->gpu.gpu)
+           && (piece->state == BH_PIECE_IDLE || !piece->tenant.v
+               || bh_visible_has(&l->visible, piece->tenant.v));
+}
+
 static void
 put_stands(struct layouts *l, const struct row *row)
 {
@@ -328,10 +337,10 @@ put_stands(struct layouts *l, const struct row *row)
     for (uint32_t i = 0; i < l->piece_count; i++) {
         const struct bh_piece_view *piece = &l->pieces[i];
 
-        if (!bh_same(piece->piece.gpu, row->gpu.gpu))
+        if (!is_shown(l, row, piece))
             continue;
         bh_json_open(&l->w, NULL, '{');
-        if (piece->job.v && bh_visible_has(&l->visible, piece->tenant.v))
+        if (piece->job.v)
             bh_json_u64(&l->w, "job", piece->job.v);
         put_place(&l->w, "piece", piece->piece.profile, piece->piece.start);
         bh_json_str(&l->w, "state", bh_piece_state_names[piece->state]);
@@ -346,7 +355,7 @@ put_standing(struct layouts *l, const struct row *row)
 {
     bh_json_open(&l->w, "standing", '[');
     for (uint32_t i = 0; i < l->piece_count; i++)
-        if (bh_same(l->pieces[i].piece.gpu, row->gpu.gpu))
+        if (is_shown(l, row, &l->pieces[i]))
             put_place(&l->w, NULL, l->pieces[i].piece.profile, l->pieces[i].piece.start);
     bh_json_close(&l->w, ']');
 }
@@ -448,7 +457,8 @@ bh_layouts_apply(struct bh_call *call, struct bh_err *err)
     bh_rc rc;
 
     if (!verdict.allow) /* before the document is looked at; the owner asks again */
-        return bh_call_deny(call, call->op->verb, (bh_tenant_id){ 0 }, verdict, err);
+        return bh_call_deny(call, (struct bh_denial){ call->op->verb, verdict, BH_REACH_OBJECT },
+                            (bh_tenant_id){ 0 }, err);
     rc = bh_call_body(call, &bh_layout_fields, &document, err);
     if (rc == BH_OK)
         rc = load(&l, err);

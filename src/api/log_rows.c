@@ -5,16 +5,18 @@
 #include <string.h>
 
 #include "audit/binding.h"
+#include "audit/claims.h"
 #include "audit/rows.h"
 #include "base/json.h"
 #include "base/slice.h"
 #include "ports/key_row.h"
 
-enum { PAGE_BYTES = 4 << 20, JOBS_AT_ONCE = 1000 };
+enum { PAGE_BYTES = 4 << 20, JOBS_AT_ONCE = 1000, DOCUMENTS_AT_ONCE = 1000 };
 
 struct page {
     struct bh_buf *out;
-    uint64_t size, before_ns;    /* of the records that count: how many, time of the last */
+    uint64_t size;               /* how many records count */
+    uint64_t before_ns;          /* what ended before it is in them, where no record is known */
     uint64_t after, last;        /* what comes next, and what was seen */
     uint32_t seen;
 };
@@ -45,6 +47,16 @@ put_name(void *self, const struct bh_name_row *row)
     return true;
 }
 
+/* Whether the records that count say that it ended.  An end may be told long after it was, so its
+ * time says nothing of that; rows of a store of before have nothing else. */
+static bool
+has_ended(const struct page *page, const struct bh_job_row *row)
+{
+    if (row->ended_by)
+        return row->ended_by < page->size;
+    return row->ended_ns > 0 && row->ended_ns < page->before_ns;
+}
+
 static bool
 put_job(void *self, const struct bh_job_row *row)
 {
@@ -55,11 +67,15 @@ put_job(void *self, const struct bh_job_row *row)
         .sku = row->sku, .state = row->state, .reason = row->reason,
         .submitted_ns = row->submitted_ns, .started_ns = row->started_ns,
         .ended_ns = row->ended_ns, .exit_status = row->exit_status,
+        .priority = row->priority, .gang = row->gang, .checkpoint_signal = row->checkpoint_signal,
+        .kind = row->kind, .contract = row->contract, .time_limit_ns = row->time_limit_ns,
+        .deadline_ns = row->deadline_ns, .lease = row->lease, .restarts = row->restarts,
+        .node = row->node, .pieces = row->pieces, .grade = row->grade,
     };
 
     page->last = row->job;
     page->seen++;
-    if (row->ended_ns == 0 || row->ended_ns >= page->before_ns)
+    if (!has_ended(page, row))
         return true;
     memcpy(job.spec, row->spec.bytes, sizeof job.spec);
     return put_line(page, &bh_row_job_fields, &job);
@@ -93,16 +109,189 @@ put_jobs(const struct bh_store *store, struct page *page, struct bh_err *err)
     return rc;
 }
 
+/* Of the last record that counts, and of the one behind it: what ended at the last one's time is in
+ * the records that count, unless the next one has the same time and may be what says so. */
 static bool
 see_time(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct page *page = self;
     struct bh_slice value;
+    uint64_t ts_ns = 0;
 
-    (void)seq;
     if (bh_slice_get((struct bh_slice){ leaf, length }, "ts", &value))
-        (void)bh_slice_u64(value, &page->before_ns);
+        (void)bh_slice_u64(value, &ts_ns);
+    if (seq < page->size)
+        page->before_ns = ts_ns + 1;
+    else if (ts_ns < page->before_ns)
+        page->before_ns = ts_ns;
+    return seq < page->size;
+}
+
+/* ---- documents ---- */
+
+enum number_of { OF_RECORD, OF_REVISION, OF_JOB };
+
+static const struct kind {
+    enum bh_document_kind kind;
+    enum bh_claimed_kind claimed;
+    enum number_of of;
+} kinds[] = {
+    { BH_DOCUMENT_RECEIPT, BH_CLAIMED_RECEIPT, OF_RECORD },
+    { BH_DOCUMENT_IMAGE, BH_CLAIMED_IMAGE, OF_JOB },
+    { BH_DOCUMENT_REVISION, BH_CLAIMED_REVISION, OF_REVISION },
+};
+
+/* Documents of a kind that the store gave, copied: it is asked about them when it has given them. */
+struct listed {
+    struct bh_arena *arena;
+    uint32_t count;
+    bool full;                   /* there may be more behind them */
+    struct bh_document_row rows[DOCUMENTS_AT_ONCE];
+};
+
+struct documents {
+    struct page *page;
+    const struct bh_store *store;
+    const struct kind *kind;
+    uint64_t passed;             /* documents of all kinds so far: their numbers */
+    bool full;
+    struct listed *listed;
+};
+
+static bool
+take_document(void *self, const struct bh_document_row *row)
+{
+    struct listed *listed = self;
+    struct bh_document_row *copy = &listed->rows[listed->count];
+
+    copy->key = bh_arena_strdup(listed->arena, row->key);
+    copy->value = copy->key ? bh_arena_strdup(listed->arena, row->value) : NULL;
+    listed->count += copy->value != NULL;
+    listed->full = !copy->value || listed->count == DOCUMENTS_AT_ONCE;
+    return !listed->full;
+}
+
+struct end {
+    const struct page *page;
+    bool seen;
+};
+
+static bool
+see_end(void *self, const struct bh_job_row *row)
+{
+    struct end *end = self;
+
+    end->seen = has_ended(end->page, row);
     return false;
+}
+
+/* A receipt says which record has its digest; the others' keys are numbers. */
+static uint64_t
+number_in(const struct documents *documents, const struct bh_document_row *row)
+{
+    struct bh_slice value = { row->key + strspn(row->key, "0"), 0 };
+    uint64_t number = 0;
+
+    value.length = strlen(value.text);
+    if (documents->kind->of == OF_RECORD
+        && !bh_slice_get((struct bh_slice){ row->value, strlen(row->value) }, "record", &value))
+        return UINT64_MAX;
+    return bh_slice_u64(value, &number) ? number : UINT64_MAX;
+}
+
+/* Whether the log's first records speak of it, and it will not change any more. */
+static bool
+is_settled(const struct documents *documents, uint64_t number)
+{
+    const struct bh_store *store = documents->store;
+    struct end end = { .page = documents->page };
+    struct bh_err unused;
+
+    if (documents->kind->of != OF_JOB)
+        return number < documents->page->size;
+    return store->ops->get_job(store->self, number, see_end, &end, &unused) == BH_OK && end.seen;
+}
+
+/* What goes on a page behind `after`: the older revisions may go between two pages, so each of these,
+ * which come last, counts by its own number. */
+static void
+put_document(struct documents *documents, const struct bh_document_row *row)
+{
+    struct bh_row_document document = { .key = row->key, .value = row->value };
+    uint64_t number = number_in(documents, row);
+
+    if (!is_settled(documents, number))
+        return;
+    document.number = documents->kind->of == OF_REVISION ? documents->passed + 1 + number
+                                                         : ++documents->passed;
+    if (document.number <= documents->page->after)
+        return;
+    snprintf(document.kind, sizeof document.kind, "%s", bh_claimed_kinds[documents->kind->claimed]);
+    documents->full = !put_line(documents->page, &bh_row_document_fields, &document);
+}
+
+/* Those behind the last of `listed`, which they take the place of; `after` has room for a key. */
+static bh_rc
+list_next(struct documents *documents, char *after, struct bh_err *err)
+{
+    const struct bh_document_filter filter = { .kind = documents->kind->kind, .after = after };
+    const struct bh_store *store = documents->store;
+    struct listed *listed = documents->listed;
+    bh_rc rc;
+
+    bh_arena_reset(listed->arena);
+    listed->count = 0;
+    listed->full = false;
+    rc = store->ops->list_documents(store->self, &filter, take_document, listed, err);
+    if (rc == BH_OK && listed->full && listed->count == 0)
+        return bh_err_set(err, BH_FULL, "a document is too large");
+    if (rc == BH_OK && listed->count > 0)
+        snprintf(after, BH_DOCUMENT_KEY_MAX + 1, "%s", listed->rows[listed->count - 1].key);
+    return rc;
+}
+
+static bh_rc
+put_kind(struct documents *documents, struct bh_err *err)
+{
+    char after[BH_DOCUMENT_KEY_MAX + 1] = "";
+    bh_rc rc;
+
+    do {
+        rc = list_next(documents, after, err);
+        for (uint32_t i = 0; rc == BH_OK && !documents->full && i < documents->listed->count; i++)
+            put_document(documents, &documents->listed->rows[i]);
+    } while (rc == BH_OK && !documents->full && documents->listed->full);
+    return rc;
+}
+
+/* What the first `size` records speak of: it stays the same, so the numbers of all pages do. */
+static bh_rc
+put_documents(const struct bh_call *call, struct page *page, struct bh_err *err)
+{
+    struct documents documents = { .page = page, .store = &call->api->options.store };
+    bh_rc rc = bh_call_alloc(call, sizeof *documents.listed, &documents.listed, err);
+
+    if (rc != BH_OK)
+        return rc;
+    documents.listed->arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    for (size_t i = 0; rc == BH_OK && !documents.full && i < BH_COUNT(kinds); i++) {
+        documents.kind = &kinds[i];
+        rc = put_kind(&documents, err);
+    }
+    bh_arena_free(documents.listed->arena);
+    return rc;
+}
+
+/* Keys come on one page, too: those that were made later than the records say so. */
+static bool
+put_key(void *self, const struct bh_key_row *row)
+{
+    const struct bh_row_key key = { .id = row->id, .kind = row->kind, .tenant_id = row->tenant_id,
+                                    .month = row->month, .created_ns = row->created_ns,
+                                    .destroyed_ns = row->shredded_ns };
+
+    (void)put_line(self, &bh_row_key_fields, &key);
+    return true;
 }
 
 static bh_rc
@@ -122,8 +311,7 @@ begin(const struct bh_call *call, struct page *page, struct bh_err *err)
         return bh_err_set(err, BH_RANGE, "size: there are no %" PRIu64 " records", page->size);
     if (page->size == 0)
         return BH_OK;
-    return store->ops->list_records(store->self, page->size - 1, page->size - 1, see_time, page,
-                                    err);
+    return store->ops->list_records(store->self, page->size - 1, page->size, see_time, page, err);
 }
 
 bh_rc
@@ -141,6 +329,10 @@ bh_log_rows(struct bh_call *call, struct bh_err *err)
         rc = put_jobs(store, &page, err);
     else if (strcmp(call->id, BH_ROWS_TEXTS) == 0)
         rc = store->ops->list_texts(store->self, page.after, put_text, &page, err);
+    else if (strcmp(call->id, BH_ROWS_DOCUMENTS) == 0)
+        rc = put_documents(call, &page, err);
+    else if (strcmp(call->id, BH_ROWS_KEYS) == 0)
+        rc = page.after ? BH_OK : store->ops->list_keys(store->self, put_key, &page, err);
     else
         return bh_err_set(err, BH_NOT_FOUND, "no rows of %.40s", call->id);
     call->reply->content_type = "application/x-ndjson";

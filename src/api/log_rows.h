@@ -7,7 +7,7 @@
  * bh_resources. */
 
 /* GET /v1/log/rows/names, .../jobs and .../texts: names that the first `size` records bind, jobs
- * that had ended before the last of them, and texts; those behind `after`, as many as a page
+ * whose end these tell, and texts; those behind `after`, as many as a page
  * holds.  None: that was all.  BH_NOT_FOUND: no such rows; BH_RANGE: there are not so many
  * records. */
 bh_rc bh_log_rows(struct bh_call *call, struct bh_err *err);

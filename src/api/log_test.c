@@ -222,6 +222,136 @@ files_say_what_the_log_says(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- rows ---- */
+
+static struct bh_job_row told;
+
+/* The job's row once more, ended at that time, which is said by that record. */
+static bool
+put_end(void *self, const struct bh_job_row *found)
+{
+    struct bh_job_row row = *found;
+
+    (void)self;
+    row.ended_ns = told.ended_ns;
+    row.ended_by = told.ended_by;
+    assert_int_equal(f->store.ops->put_job(f->store.self, &row, &err), BH_OK);
+    return false;
+}
+
+static void
+put_ended(uint64_t job, uint64_t ended_ns, uint64_t ended_by)
+{
+    told = (struct bh_job_row){ .ended_ns = ended_ns, .ended_by = ended_by };
+    bh_fixture_put_job(f, job, 2, 1, "completed");
+    assert_int_equal(f->store.ops->begin(f->store.self, &err), BH_OK);
+    assert_int_equal(f->store.ops->get_job(f->store.self, job, put_end, NULL, &err), BH_OK);
+    assert_int_equal(f->store.ops->commit(f->store.self, &err), BH_OK);
+}
+
+/* All records have the time 1000; the ends of 901 and 903 are told by what does not count. */
+static void
+rows_of_jobs_are_those_that_the_records_ended(void **state)
+{
+    static const struct {
+        uint64_t job, ended_ns, ended_by;
+        bool given;
+    } rows[] = {
+        { 901, 900, 550, false }, /* told late */
+        { 902, 900, 450, true },
+        { 903, 900, SIGNED, false },
+        { 904, 900, SIGNED - 1, true },
+        { 905, 2000, 450, true }, /* a node's clock is its own */
+        { 906, 900, 0, true },    /* of a store of before: by the time */
+        { 907, 1000, 0, false },
+    };
+    char query[40], wanted[40];
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++)
+        put_ended(rows[i].job, rows[i].ended_ns, rows[i].ended_by);
+    snprintf(query, sizeof query, "size=%d", SIGNED);
+    SEND(BH_GET, "/v1/log/rows/jobs", .query = query, .uid = CAROL);
+    BH_CHECK_EQ("status", got.status, 200);
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        snprintf(wanted, sizeof wanted, "\"job\":%u,", (unsigned)rows[i].job);
+        BH_CHECK_EQ(wanted, strstr(got.text, wanted) != NULL, rows[i].given);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+put_document(enum bh_document_kind kind, uint64_t number, const char *value)
+{
+    char digits[24];
+    const struct bh_document_row row = { .kind = kind, .key = digits, .version = 1, .value = value };
+
+    snprintf(digits, sizeof digits, "%020u", (unsigned)number);
+    assert_int_equal(f->store.ops->begin(f->store.self, &err), BH_OK);
+    assert_int_equal(f->store.ops->put_document(f->store.self, &row, &err), BH_OK);
+    assert_int_equal(f->store.ops->commit(f->store.self, &err), BH_OK);
+}
+
+/* Kind and key of each document behind `after`, and the number of the first of them. */
+static const char *
+documents_after(uint64_t after, uint64_t *ret_first)
+{
+    static char list[1000];
+    struct bh_buf out;
+    char query[60];
+
+    snprintf(query, sizeof query, "size=%d&after=%u", SIGNED, (unsigned)after);
+    SEND(BH_GET, "/v1/log/rows/documents", .query = query, .uid = CAROL);
+    BH_CHECK_EQ("status", got.status, 200);
+    bh_buf_init_fixed(&out, list, sizeof list);
+    bh_buf_puts(&out, "");
+    for (const char *at = got.text; *at; at += strcspn(at, "\n") + 1) {
+        struct bh_slice line = { at, strcspn(at, "\n") }, value;
+        uint64_t number = 0, of = 0;
+        char kind[16], digits[24];
+
+        assert_true(bh_slice_get(line, "number", &value) && bh_slice_u64(value, &number));
+        assert_true(bh_slice_get(line, "kind", &value) && bh_slice_str(value, kind, sizeof kind));
+        assert_true(bh_slice_get(line, "key", &value) && bh_slice_str(value, digits, sizeof digits));
+        assert_int_equal(bh_parse_u64(digits + strspn(digits, "0"), &of, &err), BH_OK);
+        if (out.length == 0)
+            *ret_first = number;
+        bh_buf_printf(&out, "%s %u;", kind, (unsigned)of);
+    }
+    return bh_buf_text(&out) ? list : "too many";
+}
+
+/* Images of jobs that the records ended, as with the jobs' rows.  This store has one lock: nobody may
+ * ask it for a job while it lists documents. */
+static void
+rows_of_documents_are_those_that_the_records_settled(void **state)
+{
+    uint64_t first = 0, next = 0;
+
+    (void)state;
+    put_ended(911, 900, 550);
+    put_ended(912, 900, 450);
+    put_ended(913, 900, SIGNED);
+    for (unsigned job = 911; job < 914; job++)
+        put_document(BH_DOCUMENT_IMAGE, job, "{}");
+    put_document(BH_DOCUMENT_REVISION, 100, "{}");
+    put_document(BH_DOCUMENT_REVISION, 200, "{}");
+    put_document(BH_DOCUMENT_REVISION, 300, "{}");
+    put_document(BH_DOCUMENT_REVISION, SIGNED, "{}");
+    put_document(BH_DOCUMENT_RECEIPT, 7, "{\"record\":5}");
+    put_document(BH_DOCUMENT_RECEIPT, 8, "{\"record\":505}");
+    BH_CHECK_STR("all", documents_after(0, &first),
+                 "receipt 7;image 912;revision 100;revision 200;revision 300;");
+    BH_CHECK_STR("behind the first", documents_after(first, &next),
+                 "image 912;revision 100;revision 200;revision 300;");
+    BH_CHECK_STR("behind the image", documents_after(next, &first),
+                 "revision 100;revision 200;revision 300;");
+    put_document(BH_DOCUMENT_REVISION, 100, NULL);
+    BH_CHECK_STR("behind one that went meanwhile", documents_after(first, &next),
+                 "revision 200;revision 300;");
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -231,6 +361,8 @@ main(void)
         cmocka_unit_test(one_log_begins_the_other),
         cmocka_unit_test(files_are_there_for_outsiders),
         cmocka_unit_test(files_say_what_the_log_says),
+        cmocka_unit_test(rows_of_jobs_are_those_that_the_records_ended),
+        cmocka_unit_test(rows_of_documents_are_those_that_the_records_settled),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

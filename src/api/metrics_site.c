@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/gpus.h"
+
 static const char *const dimensions[] = { "compute", "memory" };
 
 static uint64_t
@@ -66,10 +68,16 @@ put_time(struct bh_exposition *x, const struct bh_scrape *s)
         bh_exposition_nano(x, (const char *[]){ "idle", "", dimensions[d] },
                            d ? ledger->idle_memory : ledger->idle_compute);
         for (int cause = 0; cause < BH_UNUSABLES; cause++)
-            bh_exposition_nano(
-                x, (const char *[]){ "unusable", bh_unusable_names[cause], dimensions[d] },
-                d ? ledger->causes_memory[cause] : ledger->causes_compute[cause]);
+            if (cause != BH_UNUSABLE_UNHEARD) /* which falls */
+                bh_exposition_nano(
+                    x, (const char *[]){ "unusable", bh_unusable_names[cause], dimensions[d] },
+                    d ? ledger->causes_memory[cause] : ledger->causes_compute[cause]);
     }
+    bh_exposition_family(x, BH_METRIC_TIME_UNHEARD);
+    for (size_t d = 0; d < BH_COUNT(dimensions); d++)
+        bh_exposition_nano(x, (const char *[]){ dimensions[d] },
+                           d ? ledger->causes_memory[BH_UNUSABLE_UNHEARD]
+                             : ledger->causes_compute[BH_UNUSABLE_UNHEARD]);
 }
 
 /* ---- health, scrubs, walls ---- */
@@ -92,7 +100,7 @@ put_health(struct bh_exposition *x, const struct bh_scrape *s)
         if (s->gpus[i].gpu.v)
             bh_exposition_u64(x, (const char *[]){ dir->gpus[i].uuid,
                                                    hostname_of(&s->facts, dir->gpus[i].uuid),
-                                                   bh_gpu_health_names[s->gpus[i].health] }, 1);
+                                                   bh_gpus_health(&s->gpus[i]) }, 1);
     bh_exposition_family(x, BH_METRIC_GPU_FENCED);
     for (uint32_t i = 0; i < dir->gpu_count; i++)
         if (s->gpus[i].gpu.v)

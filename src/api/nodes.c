@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "api/facts.h"
+#include "api/visible.h"
 #include "base/assert.h"
 #include "model/driver.h"
 
@@ -14,6 +15,7 @@ struct host_question {
 
 struct node_list {
     struct bh_json_writer w;
+    struct bh_visible visible;
     struct bh_facts facts;
     bool *shown;                 /* beside facts.nodes */
     struct host_question hosts;
@@ -80,10 +82,11 @@ put_grades(struct bh_json_writer *w, bh_json_value grades)
     bh_json_close(w, ']');
 }
 
-/* What its isolation checks came to, as it last said. */
+/* What its isolation checks came to, as it last said.  Why names jobs: for who may see all. */
 static void
-put_walls(struct bh_json_writer *w, bh_json_value node)
+put_walls(struct node_list *list, bh_json_value node)
 {
+    struct bh_json_writer *w = &list->w;
     bh_json_value walls = bh_json_get(bh_json_get(node, "samples"), "walls");
     uint64_t again_ns;
 
@@ -94,7 +97,29 @@ put_walls(struct bh_json_writer *w, bh_json_value node)
     if (again_ns)
         bh_json_ns(w, "isolation_again_ns", again_ns);
     bh_json_u64(w, "isolation_gpus_fenced", bh_json_number(bh_json_get(walls, "gpus"), 0));
-    bh_json_str(w, "isolation_why", bh_json_text(bh_json_get(walls, "why"), ""));
+    if (list->visible.all)
+        bh_json_str(w, "isolation_why", bh_json_text(bh_json_get(walls, "why"), ""));
+}
+
+/* Its GPUs that take nothing new, each with why. */
+static void
+put_fenced(struct node_list *list, const struct bh_node_facts *node)
+{
+    struct bh_json_writer *w = &list->w;
+
+    bh_json_open(w, "fenced_gpus", '[');
+    for (uint32_t i = 0; i < list->facts.gpu_count; i++) {
+        const struct bh_gpu_facts_of *gpu = &list->facts.gpus[i];
+
+        if (gpu->node != node || !*bh_facts_fence_why(gpu))
+            continue;
+        bh_json_open(w, NULL, '{');
+        bh_json_u64(w, "gpu", bh_json_number(bh_json_get(gpu->gpu, "index"), 0));
+        bh_json_str(w, "uuid", gpu->uuid);
+        bh_json_str(w, "why", bh_facts_fence_why(gpu));
+        bh_json_close(w, '}');
+    }
+    bh_json_close(w, ']');
 }
 
 static void
@@ -114,12 +139,13 @@ put_node(struct node_list *list, const char *name, uint32_t id)
         bh_json_str(w, "driver_scrub",
                     bh_json_text(bh_json_get(from, "driver_scrub"), "unknown"));
         put_faults(w, bh_json_text(bh_json_get(from, "driver"), ""));
+        put_fenced(list, facts);
         bh_json_u64(w, "gpus", bh_json_count(bh_json_get(from, "gpus")));
         put_grades(w, bh_json_get(from, "grades"));
     }
     bh_json_str(w, "held", bh_held_names[host->held]);
     if (from)
-        put_walls(w, from);
+        put_walls(list, from);
     if (from)
         bh_json_u64(w, "memory_mib", bh_json_number(bh_json_get(from, "memory_mib"), 0));
     bh_json_str(w, "name", name);
@@ -129,7 +155,7 @@ put_node(struct node_list *list, const char *name, uint32_t id)
         put_host(w, host);
     if (from)
         bh_json_str(w, "runtime", bh_json_text(bh_json_get(from, "runtime"), ""));
-    bh_json_str(w, "state", from ? "up" : "down");
+    bh_json_str(w, "state", from && host->up ? "up" : "down"); /* connected, and settled */
     if (host->unchecked)
         bh_json_bool(w, "unchecked", true);
     if (host->up) {
@@ -162,6 +188,8 @@ bh_nodes_list(struct bh_call *call, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_call_alloc(call, (list.hosts.count + 1) * sizeof *list.hosts.hosts,
                            &list.hosts.hosts, err);
+    if (rc == BH_OK)
+        rc = bh_visible_find(call, "job.view", &list.visible, err);
     if (rc == BH_OK)
         rc = bh_call_ask(call, ask_hosts, &list.hosts, err);
     if (rc != BH_OK)

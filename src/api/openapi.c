@@ -75,6 +75,7 @@ static const struct parameter {
     { "offset", "integer", "begin at this byte" },
     { "port", "integer", "of a forward: a connection to this port of the job's loopback" },
     { "old", "integer", "records of the earlier checkpoint" },
+    { "now", "boolean", "without its grace: it is killed at once, also where it is stopping already" },
     { "prune", "boolean", "also remove what has usage, jobs, tokens or accounts" },
     { "raw", "boolean", "leaves as they are hashed; a hash where the caller may not see them" },
     { "revision", "integer", "refuse with 409 unless this is the revision in force" },
@@ -97,6 +98,20 @@ find_parameter(const char *name, size_t length)
             && memcmp(parameters[i].name, name, length) == 0)
             return &parameters[i];
     return NULL;
+}
+
+const char *
+bh_openapi_parameter_doc(const char *name, size_t length)
+{
+    const struct parameter *found = find_parameter(name, length);
+
+    return found ? found->doc : NULL;
+}
+
+const struct bh_fields *
+bh_openapi_body_of(enum bh_operation op)
+{
+    return bodies[op];
 }
 
 /* ---- schemas ---- */

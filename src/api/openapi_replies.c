@@ -51,8 +51,8 @@ static const struct member job_members[] = {
     { "time_limit_ns", "ns", "how long it may run; 0: no limit", true },
     { "traffic", "traffic", "what it sent and received, in GET of one job that has a network", false },
     { "user", "string", "who submitted it", true },
-    { "why", "reason", "of a job that is pending, could not be started or was ended by its node, in GET "
-      "of one job", false },
+    { "why", "reason", "of a job that has not ended (how it stands, and which form of a GPU it has and why), "
+      "could not be started or was ended by its node, in GET of one job", false },
 };
 
 static const struct member list_members[] = {
@@ -180,7 +180,7 @@ static const struct member piece_members[] = {
     { "slices", "integer", "of a MIG instance: compute slices", false },
     { "start", "integer", "the first memory slice; of a share, its place", true },
     { "state", "string", "its point of life", true },
-    { "tenant", "string", "of who holds it; another tenant: not for the caller", false },
+    { "tenant", "string", "of who holds it; pieces of others are not shown", false },
     { "units", "integer", "of a MIG instance: memory slices", false },
 };
 
@@ -192,6 +192,7 @@ static const struct member gpu_members[] = {
     { "ecc_uncorrected", "integer", "errors since the driver was loaded", false },
     { "fault", "string", "what it had", false },
     { "fenced", "boolean", "nothing is placed on it: a wall or its driver failed", true },
+    { "fenced_why", "string", "why, as its node says", false },
     { "health", "string", "as docs/health.md has it", true },
     { "health_since_ns", "ns", "when it came to that, unless it is ok", false },
     { "health_until_ns", "ns", "when that is over", false },
@@ -204,7 +205,7 @@ static const struct member gpu_members[] = {
     { "managed", "boolean", "Bulkhead may change it", true },
     { "memory_mib", "integer", "that it has", false },
     { "memory_units", "integer", "memory slices of a model that is known", false },
-    { "memory_used_mib", "integer", "as sampled last", false },
+    { "memory_used_mib", "integer", "as sampled last; as power and temperature, not where others hold a piece", false },
     { "mode", "string", "free, whole, mig, shared, unmanaged", true },
     { "model", "string", "by which SKUs name it", false },
     { "node", "string", "where it is, when that is connected", true },

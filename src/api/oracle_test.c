@@ -27,6 +27,7 @@ static const struct parameter {
     { "dry_run", NULL, NULL },  { "follow", NULL, NULL }, { "limit", NULL, NULL },
     { "member", NULL, NULL },   { "mine", NULL, NULL },   { "new", NULL, NULL },
     { "offset", NULL, NULL },   { "old", NULL, NULL },    { "port", NULL, NULL },
+    { "now", NULL, NULL },
     { "from", NULL, NULL },     { "prune", NULL, NULL },  { "revision", NULL, NULL },
     { "size", NULL, NULL },     { "to", NULL, NULL },
     { "raw", NULL, NULL },      { "since", NULL, NULL },  { "state", NULL, NULL },

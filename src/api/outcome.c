@@ -105,7 +105,7 @@ static void
 put_differences(struct writing *writing, const struct bh_difference *differences,
                 uint32_t count)
 {
-    uint64_t hidden[BH_DIFF_KINDS] = { 0 };
+    bool hidden[BH_DIFF_KINDS] = { false }; /* whether there are any, not how many */
     struct bh_json_writer *w = &writing->w;
 
     bh_json_open(w, "changes", '[');
@@ -113,13 +113,13 @@ put_differences(struct writing *writing, const struct bh_difference *differences
         if (may_name(writing, differences[i].tenant))
             put_difference(writing, &differences[i]);
         else
-            hidden[differences[i].kind]++;
+            hidden[differences[i].kind] = true;
     }
     bh_json_close(w, ']');
     bh_json_open(w, "changes_of_other_tenants", '{');
     for (int kind = 0; kind < BH_DIFF_KINDS; kind++)
         if (hidden[kind])
-            bh_json_u64(w, bh_difference_names[kind], hidden[kind]);
+            bh_json_bool(w, bh_difference_names[kind], true);
     bh_json_close(w, '}');
 }
 
@@ -137,7 +137,8 @@ put_all(struct writing *writing, const struct bh_difference *differences, uint32
     if (outcome->subject.v)
         put_subject(writing);
     bh_json_ns(w, "now_ns", outcome->after.future->begin_ns);
-    bh_json_ns(w, "played_until_ns", outcome->after.outlooks.until_ns);
+    if (writing->how.all) /* it tells how long others' queue is */
+        bh_json_ns(w, "played_until_ns", outcome->after.outlooks.until_ns);
     if (outcome->site) {
         bh_json_open(w, "site", '{');
         bh_answer_put_site(w, outcome->site, true);

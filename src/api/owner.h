@@ -115,6 +115,7 @@ struct bh_command {
     /* JOB_SUBMIT: parsed, checked, and its canonical text. */
     const struct bh_job_spec *spec;
     struct bh_job_numbers numbers;
+    bool image_away;             /* no node has images where it asks for one */
     /* SITE_APPLY */
     const struct bh_site *site;
     uint64_t revision;           /* the present one must be this, where `guarded` */
@@ -122,6 +123,7 @@ struct bh_command {
     const char *text;            /* canonical JSON of spec or site */
     size_t text_length;
     bh_job_id job;               /* JOB_CANCEL, JOB_RELEASE, JOB_VERIFY */
+    bool at_once;                /* JOB_CANCEL: without its grace */
     const struct bh_token_request *token;
     const char *token_id;        /* TOKEN_REVOKE */
     const struct bh_ev_move *move; /* DEFRAG_APPLY */
@@ -146,6 +148,7 @@ struct bh_answer {
     uint32_t principal;          /* a change about people: whose it is */
     struct bh_site_changes changes; /* SITE_APPLY */
     const char *removes;         /* one line for each name that is removed and has something */
+    const char *warnings;        /* one line for each thing that has no effect as things are */
     uint64_t revision;           /* the present one, after it */
     const struct bh_event *events; /* SITE_APPLY, a dry run: what the engine would be told */
     uint32_t event_count;
@@ -161,6 +164,14 @@ struct bh_answer {
     struct bh_stream_grant stream;
     const char *replayed;        /* the remembered body of an idempotent repeat, or NULL */
     uint32_t replayed_status;
+};
+
+/* What was tried and turned away.  Of what it names the record has the number, if there is one. */
+struct bh_tried {
+    enum bh_operation op;
+    struct bh_verdict verdict;
+    bh_job_id job;               /* 0: none */
+    const char *target;          /* as bh_cordon_request; NULL: none */
 };
 
 /* A question to the engine, run on the owner thread between batches. */
@@ -198,8 +209,8 @@ struct bh_owner_ops {
     /* Queue a record of a request that the API itself turned away: a denied read
      * (`err->rc` BH_DENIED, with the verdict's rule) or a body that could not be
      * understood, from a principal that is known.  Does not wait. */
-    void (*refused)(void *self, const struct bh_caller *caller, enum bh_operation op,
-                    struct bh_verdict verdict, const struct bh_err *err);
+    void (*refused)(void *self, const struct bh_caller *caller, const struct bh_tried *attempt,
+                    const struct bh_err *err);
     /* The present picture of the site; give each one back. */
     const struct bh_directory *(*directory_get)(void *self);
     void (*directory_put)(void *self, const struct bh_directory *dir);

@@ -35,13 +35,16 @@ static const enum bh_operation expensive[] = { BH_OP_JOB_VERIFY,  BH_OP_NODE_VER
                                                BH_OP_WHATIF,      BH_OP_POLICY_TEST,
                                                BH_OP_DEFRAG_SHOW, BH_OP_FORECAST };
 
-static enum bh_rate_class
-class_of(const struct bh_operation_row *op)
+/* What a change says is kept, so it counts by its length. */
+static struct bh_rate_draft
+draft_of(const struct bh_call *call)
 {
     for (size_t i = 0; i < BH_COUNT(expensive); i++)
-        if (op->id == expensive[i])
-            return BH_RATE_EXPENSIVE;
-    return op->kind == BH_OPERATION_MUTATE ? BH_RATE_CHANGE : BH_RATE_READ;
+        if (call->op->id == expensive[i])
+            return (struct bh_rate_draft){ BH_RATE_EXPENSIVE, 1 };
+    if (call->op->kind == BH_OPERATION_MUTATE)
+        return bh_rate_change(call->request->body_length);
+    return (struct bh_rate_draft){ BH_RATE_READ, 1 };
 }
 
 /* FNV-1a; the first bit tells addresses from users. */
@@ -83,12 +86,12 @@ bh_rate_gate_pass(struct bh_call *call, struct bh_err *err)
     key = key_of(call);
     pthread_mutex_lock(&gate->mutex);
     now = bh_time_monotonic() + 2 * BH_RATE_BURST * BH_NS_PER_S; /* also just after the boot */
-    may = bh_rate_draw(&gate->rates, &key, class_of(call->op), now, &wait);
+    may = bh_rate_draw(&gate->rates, &key, draft_of(call), now, &wait);
     pthread_mutex_unlock(&gate->mutex);
     if (may)
         return BH_OK;
     call->retry_after_s = (uint32_t)(wait / BH_NS_PER_S) + 1;
-    bh_err_set(err, BH_TOO_MANY, "%s too often in a short time",
+    bh_err_set(err, BH_TOO_MANY, "%s too often, or for too much, in a short time",
                call->identified ? "you have asked" : "strangers from there have asked");
     return bh_err_hint(err, "try again after %" PRIu32 " s", call->retry_after_s);
 }

@@ -84,14 +84,15 @@ put_from(const struct receipts *r, const struct bh_msg_receipt *receipt)
     bh_json_close(r->w, ']');
 }
 
-/* For who sees all of it: the receipt as its digest was taken. */
+/* For who sees all of it: the receipt as its digest was taken.  Beside a job it would say the same
+ * twice. */
 static void
 put_whole(const struct receipts *r, const struct bh_msg_receipt *receipt)
 {
     char memory[8 << 10];
     struct bh_buf json;
 
-    if (!r->visible.all)
+    if (!r->visible.all || r->of_one_job)
         return;
     bh_buf_init_fixed(&json, memory, sizeof memory);
     bh_json_encode(&json, &bh_receipt_fields, receipt);

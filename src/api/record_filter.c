@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/record_words.h"
 #include "base/num.h"
 
 enum { TEXT_LEAST = 4 };
@@ -76,11 +77,17 @@ static bh_rc
 read_object(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
 {
     const char *text = bh_call_query(call, "object"), *slash = text ? strchr(text, '/') : NULL;
+    bh_rc rc;
 
+    if (!text)
+        return BH_OK;
     filter->object_type = slash ? bh_arena_strndup(call->arena, text, (size_t)(slash - text)) : text;
     filter->has_object = slash;
-    if (slash && !filter->object_type)
+    if (!filter->object_type)
         return bh_err_set(err, BH_FULL, "the answer is too large");
+    rc = bh_record_words_check_object(filter->object_type, err);
+    if (rc != BH_OK)
+        return rc;
     if (!slash || read_id(call, filter->object_type, slash + 1, &filter->object))
         return BH_OK;
     return bh_err_set(err, BH_INVALID, "object: \"%.60s\" is not a type, or a type and a number",
@@ -106,8 +113,10 @@ bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_f
     struct bh_record_filter filter = { .verb = bh_call_query(call, "verb"),
                                        .text = bh_call_query(call, "text"),
                                        .until_ns = UINT64_MAX };
-    bh_rc rc = read_moment(call, "since", &filter.since_ns, err);
+    bh_rc rc = filter.verb ? bh_record_words_check_verb(filter.verb, err) : BH_OK;
 
+    if (rc == BH_OK)
+        rc = read_moment(call, "since", &filter.since_ns, err);
     if (rc == BH_OK)
         rc = read_moment(call, "until", &filter.until_ns, err);
     if (rc == BH_OK)
@@ -178,20 +187,25 @@ is_actor(const struct bh_record_filter *filter, struct bh_slice leaf)
            || (bh_slice_get(leaf, "actor", &actor) && number_in(actor, "id") == filter->actor);
 }
 
-/* A denial for want of any rule has no decision in its record, only the result. */
+bool
+bh_record_filter_is_refusal(struct bh_slice leaf)
+{
+    return text_is(leaf, "res", "denied") || text_is(leaf, "res", "unauthenticated");
+}
+
+/* What was denied is a refusal whatever its decision says: a denial for want of any rule has none in
+ * its record, and records of before may say that a rule allowed what was refused for another reason. */
 static bool
 is_decision(const struct bh_record_filter *filter, struct bh_slice leaf)
 {
     struct bh_slice decision, allow;
     bool told = bh_slice_get(leaf, "dec", &decision) && bh_slice_get(decision, "allow", &allow);
-    bool allowed = told && allow.length == 4;
+    bool refused = bh_record_filter_is_refusal(leaf);
+    bool allowed = told && allow.length == 4 && !refused;
 
     if (!filter->has_decision)
         return true;
-    if (filter->allow)
-        return allowed;
-    return told ? !allowed
-                : text_is(leaf, "res", "denied") || text_is(leaf, "res", "unauthenticated");
+    return filter->allow ? allowed : refused || (told && !allowed);
 }
 
 static bool

@@ -4,6 +4,7 @@
 
 #include "api/minimum.h"
 #include "api/record_filter.h"
+#include "api/record_outcome.h"
 #include "api/visible.h"
 #include "audit/sealed.h"
 #include "base/num.h"
@@ -68,15 +69,43 @@ static void
 put_part(struct bh_json_writer *w, struct bh_slice leaf, const char *key, const char *as)
 {
     struct bh_slice value;
-    char memory[512];
-    struct bh_buf copy;
 
-    if (!bh_slice_get(leaf, key, &value))
+    if (bh_slice_get(leaf, key, &value))
+        bh_json_rawn(w, as, value.text, value.length);
+}
+
+/* A record's decisions may be about other tenants' jobs: who does not see everything
+ * gets such a leaf by its hash only. */
+static bool
+speaks_of_others(struct bh_slice leaf)
+{
+    struct bh_slice decisions;
+
+    return bh_slice_get(leaf, "do", &decisions);
+}
+
+/* A denial for want of any rule: its result says so alone. */
+static void
+put_decision(struct records *r, struct bh_slice leaf)
+{
+    struct bh_slice unused;
+
+    if (bh_slice_get(leaf, "dec", &unused) || !bh_record_filter_is_refusal(leaf)) {
+        put_part(&r->w, leaf, "dec", "decision");
         return;
-    bh_buf_init_fixed(&copy, memory, sizeof memory);
-    bh_buf_put(&copy, value.text, value.length);
-    if (bh_buf_text(&copy))
-        bh_json_raw(w, as, bh_buf_text(&copy));
+    }
+    bh_json_open(&r->w, "decision", '{');
+    bh_json_bool(&r->w, "allow", false);
+    bh_json_close(&r->w, '}');
+}
+
+/* Who sees the leaf whole sees the event's own content: what the engine was told, or what a deed
+ * says besides (audit/token_facts.h). */
+static void
+put_event(struct records *r, struct bh_slice leaf)
+{
+    if (r->visible.all || !speaks_of_others(leaf))
+        put_part(&r->w, leaf, "ev", "event");
 }
 
 /* ---- what was sealed ---- */
@@ -93,16 +122,6 @@ put_opened(struct records *r, struct bh_slice item, struct bh_buf *out)
         bh_buf_puts(out, BH_ERASED);
     else if (rc != BH_OK)
         bh_buf_puts(out, "(unreadable)");
-}
-
-/* A record's decisions may be about other tenants' jobs: who does not see everything
- * gets such a leaf by its hash only. */
-static bool
-speaks_of_others(struct bh_slice leaf)
-{
-    struct bh_slice decisions;
-
-    return bh_slice_get(leaf, "do", &decisions);
 }
 
 static bool
@@ -166,16 +185,19 @@ put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenan
     put_note(r, leaf, true);
     if (number_in(leaf, "count"))
         bh_json_u64(&r->w, "count", number_in(leaf, "count"));
-    put_part(&r->w, leaf, "dec", "decision");
+    put_decision(r, leaf);
+    put_event(r, leaf);
     put_note(r, leaf, false);
     put_part(&r->w, leaf, "obj", "object");
     if (number_in(leaf, "order"))
         bh_json_u64(&r->w, "order", number_in(leaf, "order"));
+    bh_record_outcome_put(&r->w, leaf);
     copy_text(&r->w, leaf, "phase", "phase");
     copy_text(&r->w, leaf, "res", "result");
     bh_json_u64(&r->w, "seq", seq);
     if (tenant)
         bh_json_str(&r->w, "tenant", tenant->path);
+    copy_text(&r->w, leaf, "text", "text");
     bh_json_ns(&r->w, "ts_ns", number_in(leaf, "ts"));
     copy_text(&r->w, leaf, "verb", "verb");
     bh_json_close(&r->w, '}');
@@ -350,6 +372,14 @@ put_page(struct records *r, uint64_t first, struct bh_err *err)
     return rc;
 }
 
+/* Whether the pages come to every record: then the log's size is how many there are.  Of fewer
+ * nobody has counted them, and how much others do is not for those who see only their own. */
+static bool
+counts_all(const struct records *r)
+{
+    return !r->filter.any && (r->visible.all || r->raw);
+}
+
 /* A caller that sees little would have everything scanned for it: a page looks at
  * SCAN_MAX records at most, and may be empty with a `next`. */
 bh_rc
@@ -376,7 +406,8 @@ bh_records_list(struct bh_call *call, struct bh_err *err)
     bh_json_u64(&r.w, "minimum", r.minimum);
     if (r.any && r.last + 1 < total)
         bh_json_str(&r.w, "next", bh_arena_printf(call->arena, "%" PRIu64, r.last));
-    bh_json_u64(&r.w, "total", total);
+    if (counts_all(&r))
+        bh_json_u64(&r.w, "total", total);
     bh_json_close(&r.w, '}');
     return rc;
 }

@@ -12,7 +12,7 @@ static struct received got;
 #define LEAF(seq, tenant)                                                                \
     "{\"actor\":{\"id\":1,\"uid\":1001,\"via\":\"peer\"},\"dec\":{\"allow\":true,"       \
     "\"rule\":6},\"obj\":{\"id\":7,\"type\":\"job\"},\"phase\":\"intent\",\"res\":\"ok\","\
-    "\"seq\":" #seq ",\"tenant\":" #tenant ",\"ts\":\"1000\",\"v\":1,\"verb\":\"job_submit\"}"
+    "\"seq\":" #seq ",\"tenant\":" #tenant ",\"ts\":\"1000\",\"v\":1,\"verb\":\"job.submit\"}"
 
 static int
 open_records(void **state)
@@ -127,9 +127,13 @@ searches_find_what_they_ask_for(void **state)
         const char *query;
         uint32_t uid, status, count;
     } rows[] = {
-        { "verb=job_submit", CAROL, 200, 4 },
-        { "verb=job_submit", ALICE, 200, 2 },
-        { "verb=job", CAROL, 200, 0 },
+        { "verb=job.submit", CAROL, 200, 4 },
+        { "verb=job.submit", ALICE, 200, 2 },
+        { "verb=job", CAROL, 400, 0 },
+        { "verb=", CAROL, 400, 0 },
+        { "verb=job.sumbit", ALICE, 400, 0 },
+        { "verb=node.hello", CAROL, 200, 0 },
+        { "object=jobs/23", CAROL, 400, 0 },
         { "actor=alice", CAROL, 200, 4 },
         { "actor=1", CAROL, 200, 4 },
         { "actor=2", CAROL, 200, 0 },
@@ -151,8 +155,8 @@ searches_find_what_they_ask_for(void **state)
         { "since=yesterday", CAROL, 400, 0 },
         { "text=abc", CAROL, 400, 0 },
         { "text=abcd", CAROL, 200, 0 },
-        { "raw=true&verb=job_submit", ALICE, 200, 2 },
-        { "verb=job_submit&limit=1", ALICE, 200, 1 },
+        { "raw=true&verb=job.submit", ALICE, 200, 2 },
+        { "verb=job.submit&limit=1", ALICE, 200, 1 },
     };
 
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
@@ -160,6 +164,15 @@ searches_find_what_they_ask_for(void **state)
         BH_CHECK_EQ(rows[i].query, got.status, rows[i].status);
         BH_CHECK_EQ(rows[i].query, count_in(got.text, "\"seq\":"), rows[i].count);
     }
+    SEND(BH_GET, "/v1/records", .query = "verb=job.sumbit", .uid = CAROL);
+    BH_CHECK("a verb like it", strstr(got.text, "did you mean job.submit?"));
+    SEND(BH_GET, "/v1/records", .query = "object=jobs/23", .uid = CAROL);
+    BH_CHECK("a type like it", strstr(got.text, "did you mean job?"));
+    SEND(BH_GET, "/v1/records", .query = "verb=job.submit&limit=1", .uid = CAROL);
+    BH_CHECK("there is more", strstr(got.text, "\"next\""));
+    BH_CHECK("of which nobody knows how much", !strstr(got.text, "\"total\""));
+    SEND(BH_GET, "/v1/records", .query = "limit=1", .uid = ALICE);
+    BH_CHECK("nor of others'", strstr(got.text, "\"next\"") && !strstr(got.text, "\"total\""));
     BH_CHECK_DONE();
 }
 
@@ -170,6 +183,10 @@ searches_find_what_they_ask_for(void **state)
 #define NO_RULE                                                                          \
     "{\"actor\":{\"id\":1},\"phase\":\"intent\",\"res\":\"denied\",\"seq\":6,\"ts\":\"3000000000\"," \
     "\"v\":1,\"verb\":\"job.cancel\"}"
+/* As versions of before wrote it. */
+#define ALLOWED_AND_DENIED                                                               \
+    "{\"actor\":{\"id\":1},\"dec\":{\"allow\":true,\"rule\":41},\"phase\":\"event\",\"res\":"       \
+    "\"denied\",\"seq\":7,\"ts\":\"3000000000\",\"v\":4,\"verb\":\"key.shred\"}"
 #define DENIED                                                                           \
     "\"actor\":{\"token\":\"bhk12345\",\"via\":\"token\"},\"dec\":{\"allow\":false},"
 
@@ -191,8 +208,41 @@ searches_know_times_and_ids(void **state)
     bh_fixture_put_record(f, 6, NO_RULE);
     SEND(BH_GET, "/v1/records", .query = "decision=deny", .uid = CAROL);
     BH_CHECK_EQ("also for want of a rule", count_in(got.text, "\"seq\":"), 2);
+    BH_CHECK_EQ("which is said", count_in(got.text, "\"decision\":{\"allow\":false}"), 2);
+    bh_fixture_put_record(f, 7, ALLOWED_AND_DENIED);
+    SEND(BH_GET, "/v1/records", .query = "decision=deny", .uid = CAROL);
+    BH_CHECK_EQ("also one of before", count_in(got.text, "\"seq\":"), 3);
+    SEND(BH_GET, "/v1/records", .query = "verb=key.shred&decision=allow", .uid = CAROL);
+    BH_CHECK_EQ("which was not allowed", count_in(got.text, "\"seq\":"), 0);
     SEND(BH_GET, "/v1/records", .query = "text=c0ffee", .uid = ALICE);
     BH_CHECK_EQ("not a tenant's", count_in(got.text, "\"seq\":"), 0);
+    BH_CHECK_DONE();
+}
+
+#define HELD(seq, tenant, more)                                                          \
+    "{\"dec\":{\"allow\":true}," more "\"ev\":{\"cordon\":{\"gpu\":1,\"held\":\"drain\"}},"        \
+    "\"phase\":\"intent\",\"res\":\"ok\",\"seq\":" #seq ",\"tenant\":" #tenant ",\"text\":\""        \
+    "00000000000000000000000000000000000000000000000000000000000000ab\",\"ts\":\"2000\","   \
+    "\"v\":4,\"verb\":\"gpu.cordon\"}"
+
+/* What happened is told as the leaf has it to who sees that, and the digest of its text. */
+static void
+events_are_told(void **state)
+{
+    static const char event[] = "\"event\":{\"cordon\":{\"gpu\":1,\"held\":\"drain\"}},";
+    static const char text[] =
+        "\"text\":\"00000000000000000000000000000000000000000000000000000000000000ab\",";
+
+    bh_fixture_put_record(f, 4, HELD(4, 2, ""));
+    bh_fixture_put_record(f, 5, HELD(5, 2, "\"do\":[],"));
+    SEND(BH_GET, "/v1/records", .query = "verb=gpu.cordon", .uid = CAROL);
+    BH_CHECK_EQ("all of them", count_in(got.text, event), 2);
+    BH_CHECK_EQ("digests", count_in(got.text, text), 2);
+    SEND(BH_GET, "/v1/records", .query = "verb=gpu.cordon", .uid = ALICE);
+    BH_CHECK_EQ("both are hers", count_in(got.text, "\"seq\":"), 2);
+    BH_CHECK_EQ("of whole ones", count_in(got.text, event), 1);
+    SEND(BH_GET, "/v1/records", .query = "verb=gpu.cordon", .uid = BOB);
+    BH_CHECK_EQ("not another's", count_in(got.text, event), 0);
     BH_CHECK_DONE();
 }
 
@@ -223,6 +273,45 @@ searches_know_datasets_by_name(void **state)
     BH_CHECK_DONE();
 }
 
+#define ANSWER(seq, verb, ev)                                                            \
+    "{\"dec\":{\"allow\":true},\"ev\":" ev ",\"obj\":{\"id\":1,\"type\":\"lease\"}," \
+    "\"phase\":\"outcome\",\"res\":\"ok\",\"seq\":" #seq ",\"tenant\":2,\"ts\":\"2000\",\"v\":4," \
+    "\"verb\":\"" verb "\"}"
+
+/* The result says that the answer was taken, the outcome what it was. */
+static void
+outcomes_are_told(void **state)
+{
+    static const struct {
+        const char *leaf, *says;
+    } rows[] = {
+        { ANSWER(4, "node.started", "{\"started\":{\"lease\":1}}"), "\"outcome\":\"ok\"," },
+        { ANSWER(5, "node.started", "{\"started\":{\"lease\":1,\"outcome\":\"failed\",\"rc\":1}}"),
+          "\"outcome\":\"failed: " },
+        { ANSWER(6, "node.ended", "{\"ended\":{\"cause\":\"start_failed\",\"lease\":1}}"),
+          "\"outcome\":\"start_failed\"," },
+        { ANSWER(7, "node.ended",
+                 "{\"ended\":{\"cause\":\"exited\",\"exit_status\":127,\"lease\":1}}"),
+          "\"outcome\":\"exited, status 127\"," },
+        { ANSWER(8, "node.suspended", "{\"suspended\":{\"lease\":1,\"outcome\":\"context_held\"}}"),
+          "\"outcome\":\"context_held\"," },
+        { ANSWER(9, "job.cancel", "{\"cancel\":{\"cause\":\"drained\",\"job\":1}}"), NULL },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(rows); i++)
+        bh_fixture_put_record(f, 4 + i, rows[i].leaf);
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        char query[40];
+
+        snprintf(query, sizeof query, "limit=1&after=%zu", 3 + i);
+        SEND(BH_GET, "/v1/records", .query = query, .uid = ALICE);
+        BH_CHECK_EQ(rows[i].leaf, count_in(got.text, "\"seq\":"), 1);
+        BH_CHECK(rows[i].leaf, !!strstr(got.text, rows[i].says ? rows[i].says : "\"outcome\":")
+                                   == !!rows[i].says);
+    }
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -233,7 +322,9 @@ main(void)
                                         TEST(sealed_texts_are_opened),
                                         TEST(searches_find_what_they_ask_for),
                                         TEST(searches_know_times_and_ids),
-                                        TEST(searches_know_datasets_by_name) };
+                                        TEST(searches_know_datasets_by_name),
+                                        TEST(outcomes_are_told),
+                                        TEST(events_are_told) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ struct bh_revision {
 };
 extern const struct bh_fields bh_revision_fields;
 
-enum { BH_REVISION_KEY_SIZE = 21, BH_REVISIONS_MAX = 512 };
+enum { BH_REVISION_KEY_SIZE = 21, BH_REVISIONS_MAX = 640 };
 void bh_revision_key(uint64_t number, char ret_key[BH_REVISION_KEY_SIZE]);
 
 /* BH_NOT_FOUND: that revision is not kept, or never was; failures of the store. */

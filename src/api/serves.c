@@ -12,6 +12,7 @@ enum { WHY_MAX = 160 };
 
 struct wanted {
     const struct bh_job_spec *spec;
+    const struct bh_datasets *datasets;
     uint64_t memory_mib;
     struct bh_image image;
 };
@@ -82,18 +83,42 @@ gives_image(bh_json_value node, const struct bh_image *image, char ret_why[WHY_M
     return false;
 }
 
-static bool
-gives_folders(bh_json_value node, const struct bh_job_spec *spec, char ret_why[WHY_MAX])
+/* Where the mount's folder is on a node; NULL: a dataset that there is not, which is the owner's to
+ * say. */
+static const char *
+folder_of(const struct wanted *wanted, const struct bh_mount_spec *mount)
 {
-    const struct bh_mount_spec *mounts = spec->mounts.items;
-    const char *missing = spec->cwd && !has_root(node, "mount_roots", spec->cwd) ? spec->cwd : NULL;
+    const struct bh_dataset *dataset =
+        mount->dataset ? bh_datasets_find(wanted->datasets, mount->dataset) : NULL;
 
-    for (uint32_t i = 0; i < spec->mounts.count && !missing; i++)
-        if (!mounts[i].dataset && !has_root(node, "mount_roots", mounts[i].source))
-            missing = mounts[i].source;
-    if (missing)
-        snprintf(ret_why, WHY_MAX, "mounts nothing at %.100s (mount_roots)", missing);
-    return !missing;
+    if (mount->dataset)
+        return dataset ? dataset->text->path : NULL;
+    return mount->source;
+}
+
+/* A dataset's folder is not named: who mounts it by name need not know it. */
+static bool
+gives_folders(bh_json_value node, const struct wanted *wanted, char ret_why[WHY_MAX])
+{
+    const struct bh_job_spec *spec = wanted->spec;
+    const struct bh_mount_spec *mounts = spec->mounts.items;
+
+    for (uint32_t i = 0; i < spec->mounts.count; i++) {
+        const char *folder = folder_of(wanted, &mounts[i]);
+
+        if (!folder || has_root(node, "mount_roots", folder))
+            continue;
+        if (mounts[i].dataset)
+            snprintf(ret_why, WHY_MAX, "mounts nothing where dataset %.63s lies (mount_roots)",
+                     mounts[i].dataset);
+        else
+            snprintf(ret_why, WHY_MAX, "mounts nothing at %.100s (mount_roots)", folder);
+        return false;
+    }
+    if (!spec->cwd || has_root(node, "mount_roots", spec->cwd))
+        return true;
+    snprintf(ret_why, WHY_MAX, "mounts nothing at %.100s (mount_roots)", spec->cwd);
+    return false;
 }
 
 static bool
@@ -102,32 +127,38 @@ serves(bh_json_value node, const struct wanted *wanted, char ret_why[WHY_MAX])
     uint64_t most_mib = bh_json_number(bh_json_get(node, "job_memory_mib"), 0);
     enum bh_network_mode mode = wanted->spec->network;
 
-    if (most_mib && wanted->memory_mib > most_mib)
+    uint64_t has_mib = bh_json_number(bh_json_get(node, "memory_mib"), UINT64_MAX);
+
+    /* More than the machine has is the engine's to refuse: it knows what would fit where. */
+    if (most_mib && wanted->memory_mib > most_mib && wanted->memory_mib <= has_mib)
         snprintf(ret_why, WHY_MAX, "gives a job %" PRIu64 " MiB of memory at most (memory_max_mib)",
                  most_mib);
     else if (mode != BH_NETWORK_NONE && !lists(node, "networks", bh_network_mode_names[mode]))
         snprintf(ret_why, WHY_MAX, "has no network %s (networks)", bh_network_mode_names[mode]);
     else
         return gives_image(node, &wanted->image, ret_why)
-               && gives_folders(node, wanted->spec, ret_why);
+               && gives_folders(node, wanted, ret_why);
     return false;
 }
 
-/* Whether there is anything to ask nodes for. */
+/* Whether there is anything to ask nodes for.  Memory only where the job says it: a size's own would
+ * have nodes asked at each submission. */
 static bool
 reads(const struct bh_job_spec *spec, struct wanted *ret_wanted)
 {
     bool image = spec->image && strcmp(spec->image, "host") != 0
                  && !bh_image_parse(spec->image, &ret_wanted->image);
 
-    return image || spec->network != BH_NETWORK_NONE || spec->mounts.count > 0 || spec->cwd;
+    return image || spec->network != BH_NETWORK_NONE || spec->mounts.count > 0 || spec->cwd
+           || spec->memory;
 }
 
 bh_rc
 bh_serves_check(struct bh_call *call, const struct bh_job_spec *spec,
                 const struct bh_job_numbers *numbers, struct bh_err *err)
 {
-    struct wanted wanted = { .spec = spec, .memory_mib = numbers->memory_bytes >> 20 };
+    struct wanted wanted = { .spec = spec, .datasets = &call->dir->datasets,
+                             .memory_mib = numbers->memory_bytes >> 20 };
     BH_AUTO(bh_facts_fini) struct bh_facts facts = { 0 };
     char why[WHY_MAX] = "";
 
@@ -144,4 +175,19 @@ bh_serves_check(struct bh_call *call, const struct bh_job_spec *spec,
                facts.nodes[facts.node_count - 1].name, why);
     return bh_err_hint(err, "an administrator can change that in node.conf of a node; `bulkhead get "
                             "nodes` lists them");
+}
+
+bool
+bh_serves_image(const struct bh_call *call, const struct bh_job_spec *spec)
+{
+    BH_AUTO(bh_facts_fini) struct bh_facts facts = { 0 };
+    struct bh_image image;
+
+    if (!spec->image || bh_image_parse(spec->image, &image) || image.path[0] != '/')
+        return true;
+    bh_facts_load(&call->api->options.owner, &facts);
+    for (uint32_t i = 0; i < facts.node_count; i++)
+        if (has_root(facts.nodes[i].root, "image_roots", image.path))
+            return true;
+    return facts.node_count == 0;
 }

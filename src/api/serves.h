@@ -12,4 +12,8 @@
 BH_MUST_USE bh_rc bh_serves_check(struct bh_call *call, const struct bh_job_spec *spec,
                                   const struct bh_job_numbers *numbers, struct bh_err *err);
 
+/* Whether a node gives the folder that the job asks an image in; true, too, where it asks for none,
+ * and while no node is connected. */
+bool bh_serves_image(const struct bh_call *call, const struct bh_job_spec *spec);
+
 #endif

@@ -58,8 +58,8 @@ bh_site_apply(struct bh_call *call, struct bh_err *err)
 
 struct revisions {
     struct bh_call *call;
-    struct bh_revision rows[BH_REVISIONS_MAX + 1]; /* one goes only after the next came */
-    uint32_t count;
+    struct bh_revision rows[BH_REVISIONS_MAX]; /* the newest: before one goes there may be more */
+    uint32_t count;              /* of all; one stands at its number's remainder */
 };
 
 static bool
@@ -67,9 +67,9 @@ take_revision(void *self, const struct bh_document_row *row)
 {
     struct revisions *all = self;
 
-    if (bh_revision_decode(row, all->call->arena, &all->rows[all->count]))
+    if (bh_revision_decode(row, all->call->arena, &all->rows[all->count % BH_REVISIONS_MAX]))
         all->count++;
-    return all->count < BH_COUNT(all->rows);
+    return true;
 }
 
 static void
@@ -99,6 +99,7 @@ bh_site_revisions(struct bh_call *call, struct bh_err *err)
     struct bh_json_writer w = bh_call_writer(call);
     struct revisions *all;
     uint64_t present = 0;
+    uint32_t oldest;
     bh_rc rc = bh_call_alloc(call, sizeof *all, &all, err);
 
     if (rc != BH_OK)
@@ -112,9 +113,10 @@ bh_site_revisions(struct bh_call *call, struct bh_err *err)
         return rc;
     bh_json_open(&w, NULL, '{');
     bh_json_open(&w, "items", '[');
-    for (uint32_t i = all->count; i-- > 0;) {
+    oldest = all->count > BH_REVISIONS_MAX ? all->count - BH_REVISIONS_MAX : 0;
+    for (uint32_t i = all->count; i-- > oldest;) {
         bh_json_open(&w, NULL, '{');
-        put_revision(&w, call, &all->rows[i]);
+        put_revision(&w, call, &all->rows[i % BH_REVISIONS_MAX]);
         bh_json_close(&w, '}');
     }
     bh_json_close(&w, ']');

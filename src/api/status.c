@@ -1,8 +1,11 @@
 #include "api/status.h"
 
+#include "api/visible.h"
+
 enum { INVENTORY_JSON_MAX = 16 << 20 };
 
 struct status_question {
+    struct bh_visible visible;
     uint64_t now_ns;
     uint32_t running, pending, tenants, gpus, managed, fenced;
     struct bh_demand_view asked[BH_GPU_MODELS]; /* no shapes: not known */
@@ -18,8 +21,11 @@ ask_status(void *self, const struct bh_engine *engine, uint64_t now_ns)
 
     q->now_ns = now_ns;
     while (bh_view_next_tenant(engine, &cursor, now_ns, &tenant)) {
+        if (!bh_visible_has(&q->visible, tenant.settings.tenant.v))
+            continue;
         q->tenants++;
-        if (tenant.settings.parent.v) /* a root's counts hold its subtree's */
+        if (tenant.settings.parent.v /* whose counts hold its subtree's */
+            && bh_visible_has(&q->visible, tenant.settings.parent.v))
             continue;
         q->running += tenant.running;
         q->pending += tenant.pending;
@@ -143,6 +149,8 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
     uint64_t records = rc == BH_OK ? last + 1 : 0;
 
     if (rc == BH_OK || rc == BH_NOT_FOUND)
+        rc = bh_visible_find(call, "job.view", &q.visible, err);
+    if (rc == BH_OK)
         rc = bh_call_ask(call, ask_status, &q, err);
     if (rc != BH_OK)
         return rc;
@@ -151,10 +159,12 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
     bh_json_ns(&w, "at_ns", q.now_ns);
     put_checkpoint(&w, &options->owner, q.now_ns);
     put_clock(call, &w, q.now_ns);
-    bh_json_u64(&w, "commits", options->owner.ops->commits(options->owner.self));
+    if (q.visible.all) /* it counts what everybody does */
+        bh_json_u64(&w, "commits", options->owner.ops->commits(options->owner.self));
     put_counts(&w, &q);
     put_nodes(&w, &options->owner);
-    bh_json_u64(&w, "records", records);
+    if (q.visible.all)
+        bh_json_u64(&w, "records", records);
     bh_json_str(&w, "store", options->store.ops->name);
     bh_json_u64(&w, "tenants", q.tenants);
     bh_json_str(&w, "version", options->version);

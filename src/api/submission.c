@@ -2,8 +2,6 @@
 
 #include "base/num.h"
 
-static const uint64_t default_grace_ns = UINT64_C(10000000000);
-
 static uint32_t
 cores_of(const struct bh_job_numbers *numbers, const struct bh_dir_sku *sku)
 {
@@ -46,7 +44,7 @@ bh_submission_fill(const struct bh_job_spec *spec, const struct bh_job_numbers *
     ret_submit->priority = spec->priority ? spec->priority : BH_PRIORITY_NORMAL;
     ret_submit->contract = spec->on_preempt;
     ret_submit->time_limit_ns = numbers->time_limit_ns;
-    ret_submit->grace_ns = numbers->grace_ns ? numbers->grace_ns : default_grace_ns;
+    ret_submit->grace_ns = numbers->grace_ns;
     ret_submit->hold = spec->hold;
     ret_submit->checkpoint_signal = numbers->checkpoint_signal;
     ret_submit->deadline_ns = numbers->deadline_ns + (numbers->deadline_after ? now_ns : 0);

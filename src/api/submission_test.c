@@ -36,7 +36,7 @@ the_sku_says_what_the_job_does_not(void **state)
 static void
 what_is_not_said_takes_the_usual_value(void **state)
 {
-    struct bh_job_numbers numbers = { .count = 1, .gang = 1 };
+    struct bh_job_numbers numbers = { .count = 1, .gang = 1, .grace_ns = 0 };
     struct bh_job_spec spec = { .sku = "s" };
     struct bh_dir_sku sku = { .id = { 7 } };
     struct bh_ev_submit submit = { .job = { 1 } };
@@ -44,7 +44,7 @@ what_is_not_said_takes_the_usual_value(void **state)
     bh_submission_fill(&spec, &numbers, &sku, 50, &submit);
     assert_int_equal(submit.gang, 0);
     assert_int_equal(submit.priority, BH_PRIORITY_NORMAL);
-    assert_int_equal(submit.grace_ns, 10000000000);
+    assert_int_equal(submit.grace_ns, 0); /* "0s" kills at once */
     assert_int_equal(submit.deadline_ns, 0);
     numbers.deadline_ns = 100;
     bh_submission_fill(&spec, &numbers, &sku, 50, &submit);

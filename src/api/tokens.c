@@ -31,8 +31,8 @@ check_scopes(const char *scopes, struct bh_err *err)
             memcpy(verb, scopes, length);
         if (length && strcmp(bh_authz_role_for(verb), "root") == 0) {
             bh_err_set(err, BH_INVALID, "scopes: \"%.*s\" is no verb", (int)length, scopes);
-            return bh_err_hint(err, "verbs are such as job.view and job.submit; /openapi.json "
-                                    "names each operation's");
+            bh_authz_hint_verb(verb, err);
+            return BH_INVALID;
         }
         scopes += length + (scopes[length] == ' ');
     }

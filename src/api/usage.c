@@ -93,6 +93,7 @@ put_tenant(struct bh_json_writer *w, const struct bh_dir_tenant *tenant,
     bh_json_close(w, '}');
 }
 
+/* What is unheard stands by itself: it alone falls, when it is settled (ADR 0064). */
 static void
 put_sums(struct bh_json_writer *w, const struct bh_ledger_view *ledger)
 {
@@ -100,11 +101,14 @@ put_sums(struct bh_json_writer *w, const struct bh_ledger_view *ledger)
                                                 BH_UNUSABLE_CORDONED,
                                                 BH_UNUSABLE_RESERVE, BH_UNUSABLE_FAULT,
                                                 BH_UNUSABLE_GEOMETRY };
+    bh_part_ns compute = ledger->causes_compute[BH_UNUSABLE_UNHEARD];
+    bh_part_ns memory = ledger->causes_memory[BH_UNUSABLE_UNHEARD];
 
     put_both(w, "idle", ledger->idle_compute, ledger->idle_memory);
     put_both(w, "physical", ledger->physical, ledger->physical);
     put_both(w, "tenants", ledger->tenants_compute, ledger->tenants_memory);
-    put_both(w, "unusable", ledger->unusable_compute, ledger->unusable_memory);
+    put_both(w, "unheard", compute, memory);
+    put_both(w, "unusable", ledger->unusable_compute - compute, ledger->unusable_memory - memory);
     bh_json_open(w, "unusable_by", '{');
     for (size_t i = 0; i < BH_COUNT(by_name); i++)
         put_both(w, bh_unusable_names[by_name[i]], ledger->causes_compute[by_name[i]],

@@ -6,6 +6,8 @@
 
 enum { SPEECH = 3, JOB = 7, SECOND_NS = 1000000000 };
 
+static const uint64_t NOW_NS = NOW_S * UINT64_C(1000000000); /* when it is asked */
+
 static struct fixture *f;
 static struct received got;
 
@@ -130,8 +132,44 @@ a_removed_tenant_keeps_its_row(void **state)
     BH_CHECK_DONE();
 }
 
+/* What is unheard is settled later, and then nothing else has gone down. */
+static void
+a_silent_node_has_a_line_of_its_own(void **state)
+{
+    static const char *const parts[] = { "tenants", "idle", "unusable", "unheard" };
+    struct bh_event node = { .kind = BH_EV_NODE, .u.node = { .node = { 1 } } };
+    uint64_t unusable[2];
+
+    (void)state;
+    two_of_acme_use_something();
+    step_at(SECOND_NS, node);
+    for (uint64_t turn = 0; turn < 2; turn++) {
+        struct bh_json *json;
+        bh_json_value sums;
+        uint64_t sum = 0;
+
+        node.u.node.up = true; /* in the second turn it is back, and the job runs on */
+        if (turn == 1)
+            step_at(NOW_NS, node);
+        json = usage_of(CAROL);
+        sums = bh_json_get(bh_json_root(json), "sums");
+        for (size_t i = 0; i < BH_COUNT(parts); i++)
+            sum += number_at(bh_json_get(sums, parts[i]), "compute_part_ns");
+        BH_CHECK_EQ("physical", sum, number_at(bh_json_get(sums, "physical"), "compute_part_ns"));
+        BH_CHECK_EQ("unheard", number_at(bh_json_get(sums, "unheard"), "compute_part_ns"),
+                    turn == 0 ? UINT64_C(600) * (NOW_NS - SECOND_NS) : 0);
+        BH_CHECK("no cause of the rest",
+                 !bh_json_get(bh_json_get(sums, "unusable_by"), "unheard"));
+        unusable[turn] = number_at(bh_json_get(sums, "unusable"), "compute_part_ns");
+        bh_json_free(json);
+    }
+    BH_CHECK("never goes down", unusable[1] >= unusable[0]);
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(rows_add_up_and_roll_up, open_usage, close_usage),
+    cmocka_unit_test_setup_teardown(a_silent_node_has_a_line_of_its_own, open_usage, close_usage),
     cmocka_unit_test_setup_teardown(a_removed_tenant_keeps_its_row, open_usage, close_usage),
 };
 BH_TEST_MAIN(tests)

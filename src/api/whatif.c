@@ -36,6 +36,8 @@ static const struct bh_field request_fields[] = {
     BH_F(struct bh_whatif_request, cancel, BH_FIELD_U64, .doc = "cancel this job"),
     BH_F(struct bh_whatif_request, drain, BH_FIELD_TEXT, .max = 119,
          .doc = "a GPU's UUID or a node's name: it gets no new work"),
+    BH_F(struct bh_whatif_request, now, BH_FIELD_BOOL,
+         .doc = "with drain: what runs there ends or is queued again, by its contract"),
     BH_F(struct bh_whatif_request, quota, BH_FIELD_STRUCT, .of = &bh_whatif_quota_fields,
          .doc = "change a tenant's limit or guarantee"),
     BH_F(struct bh_whatif_request, site, BH_FIELD_STRUCT, .of = &bh_site_fields,
@@ -109,15 +111,18 @@ struct question {
     bh_tenant_id tenant;             /* whose quota; 0: nobody's */
     bool set_limit, set_guarantee;
     uint64_t limit, guarantee;
-    bh_gpu_id *drained;              /* in the arena */
-    uint32_t drained_count;
+    bh_gpu_id drained;               /* or one of the node's that is; 0: nothing is */
+    bool drain_node;
 };
 
 static bh_rc
 permit(struct bh_call *call, const char *verb, bh_tenant_id tenant, struct bh_err *err)
 {
     call->verdict = bh_authz_check(call->dir, &call->caller.subject, verb, tenant);
-    return call->verdict.allow ? BH_OK : bh_call_deny(call, verb, tenant, call->verdict, err);
+    if (call->verdict.allow)
+        return BH_OK;
+    return bh_call_deny(call, (struct bh_denial){ verb, call->verdict, BH_REACH_OBJECT }, tenant,
+                        err);
 }
 
 struct admitting {
@@ -242,24 +247,22 @@ read_quota(struct bh_call *call, struct question *q, struct bh_err *err)
     return BH_OK;
 }
 
-/* The GPUs that the node of that name last reported. */
-static void
-find_node(struct bh_call *call, struct question *q, const char *name)
+/* A GPU that the node of that name last reported. */
+static bh_gpu_id
+find_on_node(struct bh_call *call, const char *name)
 {
     BH_AUTO(bh_facts_fini) struct bh_facts facts;
+    const struct bh_dir_gpu *gpu = NULL;
     const struct bh_node_facts *node;
     bh_json_value gpus;
 
     bh_facts_load(&call->api->options.owner, &facts);
     node = bh_facts_node(&facts, name);
     gpus = node ? bh_json_get(node->root, "gpus") : NULL;
-    for (size_t i = 0; i < bh_json_count(gpus); i++) {
-        const char *uuid = bh_json_text(bh_json_get(bh_json_at(gpus, i), "uuid"), "");
-        const struct bh_dir_gpu *gpu = bh_directory_gpu_uuid(call->dir, uuid);
-
-        if (gpu && q->drained_count < call->dir->gpu_count)
-            q->drained[q->drained_count++] = gpu->id;
-    }
+    for (size_t i = 0; i < bh_json_count(gpus) && !gpu; i++)
+        gpu = bh_directory_gpu_uuid(call->dir,
+                                    bh_json_text(bh_json_get(bh_json_at(gpus, i), "uuid"), ""));
+    return gpu ? gpu->id : (bh_gpu_id){ 0 };
 }
 
 static bh_rc
@@ -269,15 +272,15 @@ read_drain(struct bh_call *call, struct question *q, struct bh_err *err)
     const struct bh_dir_gpu *gpu = name ? bh_directory_gpu_uuid(call->dir, name) : NULL;
     bh_rc rc = name ? permit(call, "site.view", (bh_tenant_id){ 0 }, err) : BH_OK;
 
-    if (rc == BH_OK && name)
-        rc = bh_call_alloc(call, call->dir->gpu_count * sizeof *q->drained, &q->drained, err);
-    if (rc != BH_OK || !name)
+    if (rc != BH_OK)
         return rc;
-    if (gpu)
-        q->drained[q->drained_count++] = gpu->id;
-    else
-        find_node(call, q, name);
-    if (q->drained_count > 0)
+    if (!name && q->request.now)
+        return bh_err_set(err, BH_INVALID, "now: only with drain");
+    if (!name)
+        return BH_OK;
+    q->drain_node = !gpu;
+    q->drained = gpu ? gpu->id : find_on_node(call, name);
+    if (q->drained.v)
         return BH_OK;
     bh_err_set(err, BH_NOT_FOUND, "drain: no GPU or node %.119s", name);
     return bh_err_hint(err, "`bulkhead gpu -o wide` and `bulkhead node` list them");
@@ -314,7 +317,7 @@ read_question(struct bh_call *call, struct question *q, struct bh_err *err)
 
     for (size_t i = 0; i < BH_COUNT(readers) && rc == BH_OK; i++)
         rc = readers[i](call, q, err);
-    if (rc == BH_OK && !q->submit.job.v && !q->cancel.v && !q->tenant.v && !q->drained_count
+    if (rc == BH_OK && !q->submit.job.v && !q->cancel.v && !q->tenant.v && !q->drained.v
         && !q->has_site) {
         bh_err_set(err, BH_INVALID, "nothing is asked");
         return bh_err_hint(err, "say site, quota, drain, cancel or submit; see /openapi.json");
@@ -360,18 +363,22 @@ send_quota(struct bh_forecast *forecast, const struct question *q)
     return bh_forecast_send(forecast, &event);
 }
 
+/* What `drain` tells the engine (daemon/cordon.c). */
 static bh_rc
-send_drains(struct bh_forecast *forecast, const struct question *q)
+send_drain(struct bh_forecast *forecast, const struct question *q)
 {
-    bh_rc rc = BH_OK;
+    struct bh_event event = { .kind = BH_EV_CORDON,
+                              .u.cordon.held = q->request.now ? BH_HELD_DRAIN_NOW
+                                                              : BH_HELD_DRAINING };
+    struct bh_gpu_view gpu;
 
-    for (uint32_t i = 0; i < q->drained_count && rc == BH_OK; i++) {
-        struct bh_event event;
-
-        if (bh_whatif_drain(forecast->state.engine, q->drained[i], &event))
-            rc = bh_forecast_send(forecast, &event);
-    }
-    return rc;
+    if (!bh_view_gpu(forecast->state.engine, q->drained, &gpu))
+        return BH_NOT_FOUND;
+    if (q->drain_node)
+        event.u.cordon.node = gpu.node;
+    else
+        event.u.cordon.gpu = gpu.gpu;
+    return bh_forecast_send(forecast, &event);
 }
 
 static bh_rc
@@ -385,8 +392,8 @@ send_all(struct bh_forecast *forecast, const struct question *q)
         rc = bh_forecast_send(forecast, &q->site.events[i]);
     if (rc == BH_OK && q->tenant.v)
         rc = send_quota(forecast, q);
-    if (rc == BH_OK)
-        rc = send_drains(forecast, q);
+    if (rc == BH_OK && q->drained.v)
+        rc = send_drain(forecast, q);
     if (rc == BH_OK && q->cancel.v)
         rc = bh_forecast_send(forecast, &cancel);
     if (rc == BH_OK && q->submit.job.v)

@@ -1,6 +1,8 @@
 #ifndef BH_API_WHATIF_H
 #define BH_API_WHATIF_H
 
+#include <stdbool.h>
+
 #include "api/call.h"
 #include "model/site.h"
 
@@ -17,6 +19,7 @@ struct bh_whatif_request {
     struct bh_site site;             /* the whole file in the place of the present one */
     struct bh_whatif_quota quota;
     const char *drain;               /* a GPU's UUID, or a node's name: no new work there */
+    bool now;                        /* what runs on what is drained ends or is queued again */
     uint64_t cancel;                 /* a job */
     struct bh_job_spec submit;
 };

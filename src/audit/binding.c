@@ -3,11 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "audit/items.h"
 #include "base/assert.h"
 #include "base/num.h"
 #include "ports/crypto.h"
-
-enum { ITEM_TEXT_MAX = 160 };
 
 const char *const bh_binding_kinds[BH_BINDING_KINDS] = { "tenant", "sku",   "principal", "node",
                                                          "gpu",    "group", "dataset" };
@@ -42,10 +41,9 @@ bh_binding_commit(const struct bh_crypto_ops *crypto, struct bh_binding *binding
 void
 bh_binding_put(struct bh_buf *list, const struct bh_binding *binding)
 {
-    bool first = list->length == 0 || list->bytes[list->length - 1] == '[';
-
     BH_ASSERT(binding->kind < BH_BINDING_KINDS && binding->id > 0);
-    bh_buf_puts(list, first ? "{\"c\":\"" : ",{\"c\":\"");
+    bh_item_begin(list);
+    bh_buf_puts(list, "{\"c\":\"");
     bh_buf_put_hex(list, binding->commitment, sizeof binding->commitment);
     bh_buf_puts(list, "\",\"id\":");
     bh_buf_put_u64(list, binding->id);
@@ -55,8 +53,9 @@ bh_binding_put(struct bh_buf *list, const struct bh_binding *binding)
 }
 
 static bool
-read_item(struct bh_slice item, struct bh_binding *ret)
+read_item(struct bh_slice item, void *self)
 {
+    struct bh_binding *ret = self;
     char digits[2 * BH_BINDING_BYTES + 1], kind[16];
     struct bh_slice value;
     uint64_t id;
@@ -74,36 +73,24 @@ read_item(struct bh_slice item, struct bh_binding *ret)
     return ret->kind < BH_BINDING_KINDS;
 }
 
-/* There is one way to write it. */
-static bool
-is_written_so(struct bh_slice item, const struct bh_binding *binding)
+static void
+put_item(struct bh_buf *list, const void *item)
 {
-    char memory[ITEM_TEXT_MAX];
-    struct bh_buf text;
-
-    bh_buf_init_fixed(&text, memory, sizeof memory);
-    bh_binding_put(&text, binding);
-    return !text.overflow && text.length == item.length
-           && memcmp(text.bytes, item.text, item.length) == 0;
+    bh_binding_put(list, item);
 }
+
+static const struct bh_item_kind binding_items = { read_item, put_item };
 
 bool
 bh_binding_next(struct bh_slice list, size_t *cursor, struct bh_binding *ret)
 {
-    struct bh_slice item;
-
-    return bh_slice_next_item(list, cursor, &item) && read_item(item, ret)
-           && is_written_so(item, ret);
+    return bh_items_next(&binding_items, list, cursor, ret);
 }
 
 bool
 bh_binding_is_list(struct bh_slice list)
 {
     struct bh_binding binding;
-    size_t cursor = 0;
-    uint32_t count = 0;
 
-    while (bh_binding_next(list, &cursor, &binding))
-        count++;
-    return count > 0 && cursor == BH_SLICE_END;
+    return bh_items_are_list(&binding_items, list, &binding);
 }

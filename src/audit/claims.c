@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/num.h"
+#include "model/job.h"
 
 /* ---- tables ---- */
 
@@ -76,8 +77,8 @@ bh_claim_add(struct bh_claims *claims, struct claim_table *table, const uint8_t 
     return *slot;
 }
 
-static bh_rc
-no_room(struct bh_err *err)
+bh_rc
+bh_claims_no_room(struct bh_err *err)
 {
     return bh_err_set(err, BH_FULL, "the log names more than there is memory for");
 }
@@ -90,7 +91,7 @@ bh_claims_new(struct bh_arena *arena, const struct bh_crypto_ops *crypto)
     BH_ASSERT(claims);
     claims->arena = arena;
     claims->crypto = crypto;
-    claims->first_job = claims->result.bound_from = UINT64_MAX;
+    claims->first_job = claims->result.bound_from = claims->result.rows_from = UINT64_MAX;
     bh_buf_init_fixed(&claims->differing, claims->differing_text, BH_CLAIMS_TOLD_BYTES);
     bh_buf_init_fixed(&claims->erased, claims->erased_text, BH_CLAIMS_TOLD_BYTES);
     return claims;
@@ -108,7 +109,7 @@ take_binding(struct bh_claims *claims, const struct bh_binding *binding, uint64_
     bh_claim_key(key, binding->kind, binding->id);
     name = bh_claim_add(claims, &claims->names, key, sizeof *name);
     if (!name)
-        return no_room(err);
+        return bh_claims_no_room(err);
     claims->bindings++;
     if (name->bound && memcmp(name->commitment, binding->commitment, BH_BINDING_BYTES) != 0)
         return bh_err_set(err, BH_CONFLICT,
@@ -152,7 +153,7 @@ take_erasure(struct bh_claims *claims, const struct bh_record *record, struct bh
     bh_claim_key(key, kind, record->obj.id);
     name = bh_claim_add(claims, &claims->names, key, sizeof *name);
     if (!name)
-        return no_room(err);
+        return bh_claims_no_room(err);
     name->erased = true;
     name->erased_by = record->seq;
     return BH_OK;
@@ -164,7 +165,8 @@ take_erasure(struct bh_claims *claims, const struct bh_record *record, struct bh
 static bool
 names_a_text(const char *verb)
 {
-    static const char *const others[] = { "job.image", "node.scrubbed", "snapshot" };
+    static const char *const others[] = { "job.image", "key.make", "node.scrubbed",
+                                         "snapshot" };
 
     for (size_t i = 0; i < BH_COUNT(others); i++)
         if (strcmp(others[i], verb) == 0)
@@ -172,8 +174,8 @@ names_a_text(const char *verb)
     return true;
 }
 
-static bool
-is_zero(const uint8_t bytes[32])
+bool
+bh_claim_is_zero(const uint8_t bytes[32])
 {
     static const uint8_t zero[32];
 
@@ -182,19 +184,20 @@ is_zero(const uint8_t bytes[32])
 
 static bh_rc
 take_text(struct bh_claims *claims, const struct bh_record *record, const uint8_t digest[32],
-          struct bh_err *err)
+          bool for_ever, struct bh_err *err)
 {
     struct text_claim *text;
 
-    if (is_zero(digest))
+    if (bh_claim_is_zero(digest))
         return BH_OK;
     text = bh_claim_add(claims, &claims->texts, digest, sizeof *text);
     if (!text)
-        return no_room(err);
+        return bh_claims_no_room(err);
     if (!text->claim.record) {
         text->claim.record = record->seq;
         text->tenant = record->tenant;
     }
+    text->for_ever = text->for_ever || for_ever;
     return BH_OK;
 }
 
@@ -207,7 +210,7 @@ take_shredding(struct bh_claims *claims, const struct bh_record *record, struct 
     bh_claim_key(key, record->obj.id, 0);
     shred = bh_claim_add(claims, &claims->shreds, key, sizeof *shred);
     if (!shred)
-        return no_room(err);
+        return bh_claims_no_room(err);
     shred->claim.record = record->seq;
     return BH_OK;
 }
@@ -223,8 +226,8 @@ job_of(struct bh_claims *claims, uint64_t job)
     return bh_claim_add(claims, &claims->jobs, key, sizeof(struct job_claim));
 }
 
-static uint64_t
-number_of(struct bh_slice object, const char *key)
+uint64_t
+bh_claim_number(struct bh_slice object, const char *key)
 {
     struct bh_slice value;
     uint64_t number = 0;
@@ -232,17 +235,62 @@ number_of(struct bh_slice object, const char *key)
     return bh_slice_get(object, key, &value) && bh_slice_u64(value, &number) ? number : 0;
 }
 
+/* Which of the names the member is; an event leaves the first one out. */
+static uint32_t
+word_of(struct bh_slice object, const char *key, const char *const *names, uint32_t count)
+{
+    struct bh_slice value;
+    char word[24];
+
+    if (!bh_slice_get(object, key, &value) || !bh_slice_str(value, word, sizeof word))
+        return 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (names[i] && strcmp(names[i], word) == 0)
+            return i;
+    return 0;
+}
+
+/* A checkpoint is asked for by a signal, which has a standard one. */
+static uint32_t
+signal_of(struct bh_slice submit, uint32_t contract)
+{
+    uint32_t given = (uint32_t)bh_claim_number(submit, "checkpoint_signal");
+
+    if (contract != BH_CONTRACT_CHECKPOINT)
+        return 0;
+    return given ? given : BH_CHECKPOINT_SIGNAL;
+}
+
+/* What the row has from the submission, and that the job is nowhere yet. */
+static void
+fill(const struct bh_claims *claims, struct job_claim *job, struct bh_slice submit, uint64_t seq)
+{
+    const struct bh_job_place nowhere = { .lease = 0 };
+    uint32_t contract = word_of(submit, "contract", bh_contract_names, BH_CONTRACTS);
+
+    job->filled = job->placed = true;
+    job->placed_by = seq;
+    job->kind = bh_job_kind_names[word_of(submit, "kind", bh_job_kind_names, BH_JOB_KINDS)];
+    job->contract = bh_contract_names[contract];
+    job->priority = word_of(submit, "priority", bh_priority_names, BH_PRIORITIES);
+    job->checkpoint_signal = signal_of(submit, contract);
+    job->gang = (uint32_t)bh_claim_number(submit, "gang");
+    job->time_limit_ns = bh_claim_number(submit, "time_limit_ns");
+    job->deadline_ns = bh_claim_number(submit, "deadline_ns");
+    bh_job_place_digest(claims->crypto, &nowhere, job->place);
+}
+
 static bh_rc
 take_submission(struct bh_claims *claims, const struct bh_record *record, struct bh_slice submit,
                 struct bh_err *err)
 {
-    uint64_t number = number_of(submit, "job");
+    uint64_t number = bh_claim_number(submit, "job");
     struct job_claim *job = job_of(claims, number);
     struct bh_slice value;
     char digits[65];
 
     if (!job)
-        return no_room(err);
+        return bh_claims_no_room(err);
     if (job->submitted)
         return bh_err_set(err, BH_CONFLICT,
                           "it submits job %" PRIu64 ", as record %" PRIu64 " did", number,
@@ -253,10 +301,10 @@ take_submission(struct bh_claims *claims, const struct bh_record *record, struct
     job->submitted = true;
     job->claim.record = record->seq;
     job->submitted_ns = record->ts_ns;
-    job->tenant = (uint32_t)number_of(submit, "tenant");
-    job->principal = (uint32_t)number_of(submit, "principal");
-    job->sku = (uint32_t)number_of(submit, "sku");
-    job->count = (uint32_t)number_of(submit, "count");
+    job->tenant = (uint32_t)bh_claim_number(submit, "tenant");
+    job->principal = (uint32_t)bh_claim_number(submit, "principal");
+    job->sku = (uint32_t)bh_claim_number(submit, "sku");
+    job->count = (uint32_t)bh_claim_number(submit, "count");
     if (number < claims->first_job)
         claims->first_job = number;
     if (record->version > 2) {
@@ -264,7 +312,9 @@ take_submission(struct bh_claims *claims, const struct bh_record *record, struct
         job->stated_by = record->seq;
         memcpy(job->state.state, "pending", sizeof "pending");
     }
-    return take_text(claims, record, job->spec, err);
+    if (record->version >= BH_CLAIMS_ROWS_VERSION)
+        fill(claims, job, submit, record->seq);
+    return take_text(claims, record, job->spec, true, err);
 }
 
 static bh_rc
@@ -278,11 +328,16 @@ take_states(struct bh_claims *claims, const struct bh_record *record, struct bh_
         struct job_claim *job = job_of(claims, state.job);
 
         if (!job)
-            return no_room(err);
+            return bh_claims_no_room(err);
         if (!state.ended_ns)
             job->started_ns = state.started_ns;
         else if (!job->stated)
             job->started_ns = UINT64_MAX; /* a record of before knew it */
+        if (record->version >= BH_CLAIMS_ROWS_VERSION && !state.ended_ns) {
+            job->placed = true;
+            job->placed_by = record->seq;
+            memcpy(job->place, state.row, sizeof job->place);
+        }
         job->state = state;
         job->stated = true;
         job->stated_by = record->seq;
@@ -301,6 +356,11 @@ bh_claims_take(struct bh_claims *claims, const struct bh_record *record, struct 
 
     claims->size = record->seq + 1;
     claims->last_ts_ns = record->ts_ns;
+    claims->newer = claims->newer || record->version >= BH_CLAIMS_ROWS_VERSION;
+    if (record->version < BH_CLAIMS_ROWS_VERSION)
+        claims->older = true;
+    else if (claims->older && claims->result.rows_from == UINT64_MAX)
+        claims->result.rows_from = record->seq;
     if (record->ev_json
         && bh_slice_get((struct bh_slice){ record->ev_json, strlen(record->ev_json) }, "submit",
                         &submit))
@@ -310,17 +370,24 @@ bh_claims_take(struct bh_claims *claims, const struct bh_record *record, struct 
     if (rc == BH_OK && record->names_json)
         rc = take_names(claims, record, err);
     if (rc == BH_OK && names_a_text(verb))
-        rc = take_text(claims, record, record->text, err);
+        rc = take_text(claims, record, record->text, !bh_claims_is_site(record), err);
     if (rc == BH_OK && record->dec.allow && strcmp(verb, BH_RECORD_NAME_ERASE) == 0)
         rc = take_erasure(claims, record, err);
     if (rc == BH_OK && record->dec.allow && strcmp(verb, "key.shred") == 0)
         rc = take_shredding(claims, record, err);
-    return rc;
+    if (rc == BH_OK)
+        rc = bh_claims_take_token(claims, record, err);
+    return rc == BH_OK ? bh_claims_take_documents(claims, record, err) : rc;
 }
 
+/* Before version 4 there were names, jobs and texts alone. */
 bool
-bh_claims_bound(const struct bh_claims *claims)
+bh_claims_need(const struct bh_claims *claims, enum bh_claims_table table)
 {
+    if (table == BH_CLAIMS_DOCUMENTS)
+        return claims->newer && claims->documents.count > 0;
+    if (table == BH_CLAIMS_KEYS)
+        return claims->newer && claims->keys.count > 0;
     return claims->bindings > 0;
 }
 

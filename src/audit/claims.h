@@ -4,7 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "audit/job_status.h"
 #include "audit/record.h"
+#include "audit/token_facts.h"
 #include "base/arena.h"
 #include "base/buf.h"
 
@@ -47,6 +49,12 @@ struct bh_claimed_job {
     uint64_t submitted_ns, started_ns, ended_ns;
     int32_t exit_status;
     const uint8_t *spec;         /* 32 bytes */
+    uint32_t priority, gang, checkpoint_signal;
+    const char *kind, *contract;
+    uint64_t time_limit_ns, deadline_ns;
+    uint64_t ended_by;           /* the record that ended it, as a store says; 0: it does not */
+    struct bh_job_place place;
+    bool exported;               /* names in the row may have been erased since the last record */
 };
 
 /* BH_FULL: the arena has no room. */
@@ -57,15 +65,70 @@ void bh_claims_job(struct bh_claims *claims, const struct bh_claimed_job *row);
 /* The text that stands under `digest` hashes to `found`. */
 void bh_claims_text(struct bh_claims *claims, const uint8_t digest[32], const uint8_t found[32]);
 
-/* Whether a record bound a name: the log is of a time in which all are. */
-bool bh_claims_bound(const struct bh_claims *claims);
+/* Documents that a record has the digest of, as the store keeps them: the rows of an export's file
+ * "documents", too. */
+enum bh_claimed_kind {
+    BH_CLAIMED_RECEIPT,          /* of a scrub: {"digest","receipt","record"} */
+    BH_CLAIMED_REVISION,         /* of the site file: {"at_ns","changes","digest","principal"} */
+    BH_CLAIMED_IMAGE,            /* of a job: {"digest"} */
+    BH_CLAIMED_KINDS
+};
+extern const char *const bh_claimed_kinds[BH_CLAIMED_KINDS]; /* "receipt", ... */
+
+struct bh_claimed_document {
+    enum bh_claimed_kind kind;
+    const char *key, *value;
+};
+void bh_claims_document(struct bh_claims *claims, const struct bh_claimed_document *row);
+
+/* The revisions of the site file that must be there, the newest ones: older ones may be missing, and
+ * texts that nothing but those names. */
+enum { BH_CLAIMS_REVISIONS_MAX = 512 };
+
+/* What a key is for; the record that made it has the digest, since version 4. */
+struct bh_key_facts {
+    uint32_t kind, tenant_id, month;
+    uint64_t created_ns;
+};
+void bh_key_facts_digest(const struct bh_crypto_ops *crypto, const struct bh_key_facts *facts,
+                         uint8_t ret_digest[32]);
+
+struct bh_claimed_key {
+    uint64_t id;
+    struct bh_key_facts facts;
+    uint64_t destroyed_ns;       /* 0: it was not */
+    bool empty;                  /* its bytes are zero */
+    bool exported;               /* the row may be younger than the last record */
+};
+void bh_claims_key(struct bh_claims *claims, const struct bh_claimed_key *row);
+
+/* An API token of a store, by the number that records have of it: 53 bits of its secret's digest. */
+struct bh_claimed_token {
+    const char *id;              /* as it is shown */
+    uint64_t number;
+    struct bh_token_facts facts;
+    bool revoked;
+};
+uint64_t bh_token_number(const uint8_t secret[32]);
+void bh_claims_token(struct bh_claims *claims, const struct bh_claimed_token *row);
+
+/* Which site file is in force: its digest in hexadecimal digits and its revision, as the store
+ * says; NULL or "": it does not. */
+void bh_claims_site(struct bh_claims *claims, const char *digest, const char *revision);
+
+/* A difference that the caller found; `what` is a sentence. */
+void bh_claims_differ(struct bh_claims *claims, const char *what);
 
 /* ---- the end ---- */
 
-/* ENDED: of the jobs, only those that had ended before the last record were given. */
+/* ENDED: of the jobs, only those were given whose end the records tell. */
 enum bh_claims_table {
-    BH_CLAIMS_NAMES = 1, BH_CLAIMS_JOBS = 2, BH_CLAIMS_TEXTS = 4, BH_CLAIMS_ENDED = 8
+    BH_CLAIMS_NAMES = 1, BH_CLAIMS_JOBS = 2, BH_CLAIMS_TEXTS = 4, BH_CLAIMS_ENDED = 8,
+    BH_CLAIMS_DOCUMENTS = 16, BH_CLAIMS_KEYS = 32
 };
+
+/* Whether an export of these records has that table: they bind rows of it. */
+bool bh_claims_need(const struct bh_claims *claims, enum bh_claims_table table);
 
 struct bh_claims_count {
     uint64_t good;               /* rows that are what the log says */
@@ -74,12 +137,14 @@ struct bh_claims_count {
 };
 
 struct bh_claims_result {
-    struct bh_claims_count names, jobs, texts;
+    struct bh_claims_count names, jobs, texts, documents, keys, tokens;
     uint64_t differences;
     const char *differing;       /* sentences, one a line, of the first of them; "" for none */
     const char *erased;          /* "principal 3: erased by record 12", likewise */
     uint64_t bound_from;         /* the record that an upgrade bound the names in; UINT64_MAX:
                                     there is none */
+    uint64_t rows_from;          /* the first record that binds all columns of jobs, in a log that
+                                    has older ones; UINT64_MAX: there is none */
 };
 
 /* All rows of the `tables` (enum bh_claims_table) were given: what is missing shows now. */

@@ -30,16 +30,63 @@ struct job_claim {
     uint64_t submitted_ns, started_ns, stated_by;
     uint8_t spec[32];
     struct bh_job_status state;
+    /* Since records of version 4: */
+    bool filled;                 /* the submission's other columns are known */
+    uint32_t priority, gang, checkpoint_signal;
+    const char *kind, *contract;
+    uint64_t time_limit_ns, deadline_ns;
+    bool placed;                 /* `place` is known */
+    uint64_t placed_by;
+    uint8_t place[32];           /* bh_job_place_digest */
 };
 
 struct text_claim {
     struct claim claim;
     uint32_t tenant;
+    bool for_ever;               /* another record than one of the site file names it */
+    uint64_t revision;           /* the newest that has it, by `nth`; 0: none */
 };
 
 /* A tenant whose keys were destroyed, the last time by `claim.record`. */
 struct shred_claim {
     struct claim claim;
+};
+
+struct document_claim {
+    struct claim claim;          /* by kind and number: of the record, or of the job */
+    enum bh_claimed_kind kind;
+    uint64_t number;
+    uint8_t digest[32];
+    uint64_t at_ns;              /* of a revision; 0: no record says */
+    uint32_t principal;
+    uint64_t nth;                /* of the revisions, from 1 */
+    bool optional;               /* it may be missing */
+};
+
+struct key_claim {
+    struct claim claim;
+    bool made, destroyed;        /* by claim.record; by destroyed_by */
+    uint64_t destroyed_by;
+    uint32_t tenant;
+    bool filled;                 /* `digest` is known */
+    uint8_t digest[32];          /* bh_key_facts_digest */
+};
+
+struct token_claim {
+    struct claim claim;
+    bool made, revoked;          /* by claim.record; by revoked_by */
+    uint64_t revoked_by;
+    bool filled;                 /* `digest` is known */
+    uint8_t digest[32];          /* of bh_token_facts_put */
+};
+
+/* The site file in force, as records say. */
+struct site_claim {
+    bool known;
+    bool sure;                   /* whether it was a new revision */
+    uint64_t record, revision;   /* that says so; that put it in force */
+    uint32_t version;            /* of that record */
+    uint8_t digest[32];
 };
 
 /* Open addressing; a slot is empty or points to what begins with a struct claim. */
@@ -48,20 +95,68 @@ struct claim_table {
     size_t room, count;          /* room: 0, or a power of two */
 };
 
+/* The first version of records that binds all columns of jobs. */
+enum { BH_CLAIMS_ROWS_VERSION = 4 };
+
 enum { BH_CLAIMS_TOLD_MAX = 20, BH_CLAIMS_TOLD_BYTES = 8192 };
 
 struct bh_claims {
     struct bh_arena *arena;
     const struct bh_crypto_ops *crypto;
-    struct claim_table names, jobs, texts, shreds;
+    struct claim_table names, jobs, texts, shreds, documents, keys, tokens;
+    struct site_claim site;
+    uint64_t revisions, last_key;
+    uint64_t gives;              /* records names.give right before this one */
     uint64_t size, last_ts_ns;   /* records so far, and the time of the last */
     uint64_t pruned_to;          /* records below it are hashes alone */
     uint64_t first_job;          /* the lowest that a record submitted; UINT64_MAX: none */
     uint64_t bindings;
+    bool older, newer;           /* there are records that do not bind all columns of jobs, that
+                                    do */
     struct bh_claims_result result;
     char differing_text[BH_CLAIMS_TOLD_BYTES], erased_text[BH_CLAIMS_TOLD_BYTES];
     struct bh_buf differing, erased;
 };
+
+/* Whether the record put a site file in force. */
+bool bh_claims_is_site(const struct bh_record *record);
+
+/* Whether the store may have dropped that revision (struct document_claim, `nth`): newer ones are as
+ * many as are kept. */
+bool bh_claims_is_behind(const struct bh_claims *claims, uint64_t nth);
+
+/* What a record says of documents, keys and the site file. */
+BH_MUST_USE bh_rc bh_claims_take_documents(struct bh_claims *claims,
+                                           const struct bh_record *record, struct bh_err *err);
+BH_MUST_USE bh_rc bh_claims_take_token(struct bh_claims *claims, const struct bh_record *record,
+                                       struct bh_err *err);
+void bh_claims_end_documents(struct bh_claims *claims, bool ended_alone);
+void bh_claims_end_keys(struct bh_claims *claims);
+
+/* Whether the job's row must have been given: of an export, if it had ended. */
+bool bh_claims_is_wanted(const struct bh_claims *claims, const struct job_claim *job,
+                         bool ended_alone);
+
+/* A line of the differences, if there is room for one more. */
+bool bh_claims_tells(struct bh_claims *claims);
+void bh_claims_end_line(struct bh_buf *lines, size_t from);
+#define bh_claims_tell(claims, ...)                                                        \
+    do {                                                                                   \
+        size_t from_ = (claims)->differing.length;                                         \
+                                                                                           \
+        if (!bh_claims_tells(claims))                                                      \
+            break;                                                                         \
+        bh_buf_printf(&(claims)->differing, __VA_ARGS__);                                  \
+        bh_claims_end_line(&(claims)->differing, from_);                                   \
+    } while (0)
+
+/* BH_FULL. */
+bh_rc bh_claims_no_room(struct bh_err *err);
+
+bool bh_claim_is_zero(const uint8_t bytes[32]);
+
+/* The object's member of that name; 0: it has none. */
+uint64_t bh_claim_number(struct bh_slice object, const char *key);
 
 /* A key from up to three numbers. */
 void bh_claim_key(uint8_t ret_key[32], uint64_t first, uint64_t second);

@@ -10,15 +10,15 @@ static const char erased_text[] = "(erased)";
 /* ---- what is told ---- */
 
 /* Count one more; false when enough were told: the first are enough to begin with. */
-static bool
-tells(struct bh_claims *claims)
+bool
+bh_claims_tells(struct bh_claims *claims)
 {
     return claims->result.differences++ < BH_CLAIMS_TOLD_MAX;
 }
 
 /* Names come from a table that anybody may have changed: a line stays a line. */
-static void
-end_line(struct bh_buf *lines, size_t from)
+void
+bh_claims_end_line(struct bh_buf *lines, size_t from)
 {
     for (size_t i = from; i < lines->length; i++)
         if ((unsigned char)lines->bytes[i] < ' ')
@@ -26,15 +26,11 @@ end_line(struct bh_buf *lines, size_t from)
     bh_buf_putc(lines, '\n');
 }
 
-#define tell(claims, ...)                                                                  \
-    do {                                                                                   \
-        size_t from_ = (claims)->differing.length;                                         \
-                                                                                           \
-        if (!tells(claims))                                                                \
-            break;                                                                         \
-        bh_buf_printf(&(claims)->differing, __VA_ARGS__);                                  \
-        end_line(&(claims)->differing, from_);                                             \
-    } while (0)
+void
+bh_claims_differ(struct bh_claims *claims, const char *what)
+{
+    bh_claims_tell(claims, "%s", what);
+}
 
 /* ---- names ---- */
 
@@ -62,7 +58,7 @@ take_erased(struct bh_claims *claims, struct name_claim *name, const struct bh_c
     const char *kind = bh_binding_kinds[row->kind];
 
     if (strcmp(row->name, erased_text) != 0 || has_key(row->key)) {
-        tell(claims, "%s %" PRIu32 " was erased by record %" PRIu64 ", but its row has a name",
+        bh_claims_tell(claims, "%s %" PRIu32 " was erased by record %" PRIu64 ", but its row has a name",
              kind, row->id, name->erased_by);
         return;
     }
@@ -82,7 +78,7 @@ take_unbound(struct bh_claims *claims, struct name_claim *name, const struct bh_
     if (claims->bindings == 0 || row->erased_by >= claims->size)
         claims->result.names.unbound++;
     else
-        tell(claims, "%s %" PRIu32 " is \"%.80s\" in the table, and no record binds it",
+        bh_claims_tell(claims, "%s %" PRIu32 " is \"%.80s\" in the table, and no record binds it",
              bh_binding_kinds[row->kind], row->id, row->name);
 }
 
@@ -93,14 +89,14 @@ take_bound(struct bh_claims *claims, struct name_claim *name, const struct bh_cl
     const char *kind = bh_binding_kinds[row->kind];
 
     if (!has_key(row->key)) {
-        tell(claims,
+        bh_claims_tell(claims,
              "%s %" PRIu32 ": the key of its name is gone, and no record erased it; record %" PRIu64
              " bound it", kind, row->id, name->claim.record);
         return false;
     }
     bh_binding_commit(claims->crypto, &binding, row->key, row->name);
     if (memcmp(binding.commitment, name->commitment, BH_BINDING_BYTES) != 0) {
-        tell(claims,
+        bh_claims_tell(claims,
              "%s %" PRIu32 " is \"%.80s\" in the table; record %" PRIu64 " bound it to another name",
              kind, row->id, row->name, name->claim.record);
         return false;
@@ -115,7 +111,7 @@ bh_claims_name(struct bh_claims *claims, const struct bh_claimed_name *row, stru
     struct name_claim *name;
 
     if (row->kind >= BH_BINDING_KINDS) {
-        tell(claims, "name %" PRIu32 " is of the kind %" PRIu32 ", which there is not", row->id,
+        bh_claims_tell(claims, "name %" PRIu32 " is of the kind %" PRIu32 ", which there is not", row->id,
              row->kind);
         return BH_OK;
     }
@@ -125,7 +121,7 @@ bh_claims_name(struct bh_claims *claims, const struct bh_claimed_name *row, stru
         return BH_OK;
     }
     if (name->claim.seen)
-        tell(claims, "%s %" PRIu32 " stands twice", bh_binding_kinds[row->kind], row->id);
+        bh_claims_tell(claims, "%s %" PRIu32 " stands twice", bh_binding_kinds[row->kind], row->id);
     name->claim.seen = true;
     if (name->erased) {
         take_erased(claims, name, row);
@@ -159,15 +155,26 @@ is_named(const struct bh_claims *claims, uint32_t kind, uint32_t id, const char 
     return !name || strcmp(name, text) == 0;
 }
 
+/* The same of a name that can be erased: an export may be made, and the API asked, while it is. */
+static bool
+is_named_or_erased(const struct bh_claims *claims, const struct bh_claimed_job *row, uint32_t kind,
+                   const char *text)
+{
+    uint32_t id = kind == TENANT ? row->tenant_id : row->principal_id;
+
+    return is_named(claims, kind, id, text)
+           || (row->exported && strcmp(text, erased_text) == 0);
+}
+
 /* What of the submission the row says otherwise; NULL: nothing. */
 static const char *
 differs_in_submission(const struct bh_claims *claims, const struct job_claim *job,
                       const struct bh_claimed_job *row)
 {
-    if (row->tenant_id != job->tenant || !is_named(claims, TENANT, job->tenant, row->tenant))
+    if (row->tenant_id != job->tenant || !is_named_or_erased(claims, row, TENANT, row->tenant))
         return "tenant";
     if (row->principal_id != job->principal
-        || !is_named(claims, PRINCIPAL, job->principal, row->principal))
+        || !is_named_or_erased(claims, row, PRINCIPAL, row->principal))
         return "principal";
     if (!is_named(claims, SKU, job->sku, row->sku))
         return "SKU";
@@ -176,6 +183,44 @@ differs_in_submission(const struct bh_claims *claims, const struct job_claim *jo
     if (row->submitted_ns != job->submitted_ns)
         return "time of submission";
     return memcmp(row->spec, job->spec, 32) == 0 ? NULL : "specification";
+}
+
+/* What of the submission's other columns. */
+static const char *
+differs_in_columns(const struct job_claim *job, const struct bh_claimed_job *row)
+{
+    const struct {
+        const char *name;
+        uint64_t found, claimed;
+    } columns[] = {
+        { "priority", row->priority, job->priority },
+        { "gang", row->gang, job->gang },
+        { "signal for checkpoints", row->checkpoint_signal, job->checkpoint_signal },
+        { "time limit", row->time_limit_ns, job->time_limit_ns },
+        { "deadline", row->deadline_ns, job->deadline_ns },
+    };
+
+    if (!job->filled)
+        return NULL;
+    for (size_t i = 0; i < BH_COUNT(columns); i++)
+        if (columns[i].found != columns[i].claimed)
+            return columns[i].name;
+    if (strcmp(row->kind, job->kind) != 0)
+        return "kind";
+    return strcmp(row->contract, job->contract) == 0 ? NULL : "contract";
+}
+
+static const char *
+differs_in_place(const struct bh_claims *claims, const struct job_claim *job,
+                 const struct bh_claimed_job *row)
+{
+    uint8_t digest[32];
+
+    if (!job->placed)
+        return NULL;
+    bh_job_place_digest(claims->crypto, &row->place, digest);
+    return memcmp(digest, job->place, sizeof digest) == 0
+               ? NULL : "node, pieces, grade, lease or number of restarts";
 }
 
 static int32_t
@@ -198,6 +243,8 @@ differs_in_state(const struct job_claim *job, const struct bh_claimed_job *row)
         return "end";
     if (job->state.ended_ns && strcmp(row->reason, job->state.cause) != 0)
         return "cause of the end";
+    if (row->ended_by && row->ended_by != (job->state.ended_ns ? job->stated_by : 0))
+        return "record of the end";
     return row->exit_status == status_of(&job->state) ? NULL : "exit status";
 }
 
@@ -207,14 +254,36 @@ take_unknown(struct bh_claims *claims, const struct bh_claimed_job *row)
     if (claims->pruned_to > 0 && row->job < claims->first_job)
         claims->result.jobs.unbound++;
     else
-        tell(claims, "job %" PRIu64 " is in the table, and no record submitted it", row->job);
+        bh_claims_tell(claims, "job %" PRIu64 " is in the table, and no record submitted it", row->job);
+}
+
+/* Whether the row is what records say; else the first difference is told. */
+static bool
+is_as_said(struct bh_claims *claims, const struct job_claim *job, const struct bh_claimed_job *row)
+{
+    const struct {
+        const char *what;
+        uint64_t record;
+    } parts[] = {
+        { job->submitted ? differs_in_submission(claims, job, row) : NULL, job->claim.record },
+        { differs_in_columns(job, row), job->claim.record },
+        { job->stated ? differs_in_state(job, row) : NULL, job->stated_by },
+        { differs_in_place(claims, job, row), job->placed_by },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(parts); i++)
+        if (parts[i].what) {
+            bh_claims_tell(claims, "job %" PRIu64 ": its %s is not what record %" PRIu64 " says", row->job,
+                 parts[i].what, parts[i].record);
+            return false;
+        }
+    return true;
 }
 
 void
 bh_claims_job(struct bh_claims *claims, const struct bh_claimed_job *row)
 {
     struct job_claim *job;
-    const char *what = NULL;
     uint8_t key[32];
 
     bh_claim_key(key, row->job, 0);
@@ -224,19 +293,9 @@ bh_claims_job(struct bh_claims *claims, const struct bh_claimed_job *row)
         return;
     }
     job->claim.seen = true;
-    if (job->submitted)
-        what = differs_in_submission(claims, job, row);
-    if (what) {
-        tell(claims, "job %" PRIu64 ": its %s is not what record %" PRIu64 " says", row->job, what,
-             job->claim.record);
+    if (!is_as_said(claims, job, row))
         return;
-    }
-    if (job->stated)
-        what = differs_in_state(job, row);
-    if (what)
-        tell(claims, "job %" PRIu64 ": its %s is not what record %" PRIu64 " says", row->job, what,
-             job->stated_by);
-    else if (job->stated && job->submitted)
+    if (job->stated && job->submitted)
         claims->result.jobs.good++;
     else
         claims->result.jobs.unbound++;
@@ -268,7 +327,7 @@ bh_claims_text(struct bh_claims *claims, const uint8_t digest[32], const uint8_t
         return;
     }
     put_digest(name, digest);
-    tell(claims, "text %s...: it does not have the digest that record %" PRIu64 " names", name,
+    bh_claims_tell(claims, "text %s...: it does not have the digest that record %" PRIu64 " names", name,
          text->claim.record);
 }
 
@@ -284,14 +343,15 @@ end_names(struct bh_claims *claims)
         if (!name || name->claim.seen)
             continue;
         memcpy(of, name->claim.key, sizeof of);
-        tell(claims, "%s %" PRIu64 " is missing in the table; record %" PRIu64 " bound it",
+        bh_claims_tell(claims, "%s %" PRIu64 " is missing in the table; record %" PRIu64 " bound it",
              bh_binding_kinds[of[0]], of[1], name->claim.record);
     }
 }
 
 /* Whether its row must have been given. */
-static bool
-is_wanted(const struct bh_claims *claims, const struct job_claim *job, bool ended_alone)
+bool
+bh_claims_is_wanted(const struct bh_claims *claims, const struct job_claim *job,
+                    bool ended_alone)
 {
     return !ended_alone
            || (job->stated && job->state.ended_ns && job->state.ended_ns < claims->last_ts_ns);
@@ -304,10 +364,10 @@ end_jobs(struct bh_claims *claims, bool ended_alone)
         const struct job_claim *job = claims->jobs.slots[i];
         uint64_t number;
 
-        if (!job || job->claim.seen || !is_wanted(claims, job, ended_alone))
+        if (!job || job->claim.seen || !bh_claims_is_wanted(claims, job, ended_alone))
             continue;
         memcpy(&number, job->claim.key, sizeof number);
-        tell(claims, "job %" PRIu64 " is missing in the table; record %" PRIu64 " speaks of it",
+        bh_claims_tell(claims, "job %" PRIu64 " is missing in the table; record %" PRIu64 " speaks of it",
              number, job->submitted ? job->claim.record : job->stated_by);
     }
 }
@@ -324,6 +384,13 @@ is_shredded(const struct bh_claims *claims, const struct text_claim *text)
     return shred && shred->claim.record > text->claim.record;
 }
 
+/* The store drops the oldest revisions with their texts. */
+static bool
+is_behind(const struct bh_claims *claims, const struct text_claim *text)
+{
+    return !text->for_ever && text->revision > 0 && bh_claims_is_behind(claims, text->revision);
+}
+
 static void
 end_texts(struct bh_claims *claims)
 {
@@ -331,14 +398,14 @@ end_texts(struct bh_claims *claims)
         const struct text_claim *text = claims->texts.slots[i];
         char name[17];
 
-        if (!text || text->claim.seen)
+        if (!text || text->claim.seen || is_behind(claims, text))
             continue;
         if (is_shredded(claims, text)) {
             claims->result.texts.erased++;
             continue;
         }
         put_digest(name, text->claim.key);
-        tell(claims, "text %s... of record %" PRIu64 " is missing, and no record erased it", name,
+        bh_claims_tell(claims, "text %s... of record %" PRIu64 " is missing, and no record erased it", name,
              text->claim.record);
     }
 }
@@ -352,6 +419,10 @@ bh_claims_end(struct bh_claims *claims, uint32_t tables, struct bh_claims_result
         end_jobs(claims, tables & BH_CLAIMS_ENDED);
     if (tables & BH_CLAIMS_TEXTS)
         end_texts(claims);
+    if (tables & BH_CLAIMS_DOCUMENTS)
+        bh_claims_end_documents(claims, tables & BH_CLAIMS_ENDED);
+    if (tables & BH_CLAIMS_KEYS)
+        bh_claims_end_keys(claims);
     claims->result.differing = bh_buf_text(&claims->differing);
     claims->result.erased = bh_buf_text(&claims->erased);
     *ret_result = claims->result;

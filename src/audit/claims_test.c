@@ -202,7 +202,9 @@ names_of_before(void **state)
 
 #define SPEC "5e00000000000000000000000000000000000000000000000000000000000000"
 #define SUBMIT                                                                             \
-    "{\"submit\":{\"count\":1,\"job\":7,\"principal\":1,\"sku\":3,\"spec\":\"" SPEC "\",\"tenant\":5}}"
+    "{\"submit\":{\"contract\":\"checkpoint\",\"count\":1,\"deadline_ns\":\"5000\",\"gang\":2,\"job\":7," \
+    "\"kind\":\"service\",\"principal\":1,\"priority\":\"high\",\"sku\":3,\"spec\":\"" SPEC "\",\"tenant\":5," \
+    "\"time_limit_ns\":\"900\"}}"
 
 static struct bh_claimed_job
 row_of_7(void)
@@ -210,7 +212,28 @@ row_of_7(void)
     return (struct bh_claimed_job){ .job = 7, .tenant_id = 5, .principal_id = 1, .count = 1,
                                     .tenant = "acme", .principal = "alice", .sku = "small",
                                     .state = "completed", .reason = "exited", .submitted_ns = 1001,
-                                    .started_ns = 1002, .ended_ns = 1003, .spec = spec };
+                                    .started_ns = 1002, .ended_ns = 1003, .spec = spec,
+                                    .kind = "service", .contract = "checkpoint", .priority = 3,
+                                    .gang = 2, .checkpoint_signal = 10, .time_limit_ns = 900,
+                                    .deadline_ns = 5000, .ended_by = 3,
+                                    .place = { 4, 1, "vm", "GPU-3f2a whole", "B" } };
+}
+
+/* Job 7 begins at 1002, where its row says. */
+static bh_rc
+begin_7(struct story *story)
+{
+    struct bh_job_status state = { .job = 7, .started_ns = 1002, .state = "running" };
+    const struct bh_claimed_job row = row_of_7();
+    char memory[BH_JOB_STATUS_ITEM_MAX + 3];
+    struct bh_buf list;
+
+    bh_job_place_digest(&bh_crypto_openssl, &row.place, state.row);
+    bh_buf_init_fixed(&list, memory, sizeof memory);
+    bh_buf_putc(&list, '[');
+    bh_job_status_put(&list, &state);
+    bh_buf_putc(&list, ']');
+    return take(story, (struct bh_record){ .verb = "node.started", .jobs_json = bh_buf_text(&list) });
 }
 
 static void
@@ -220,10 +243,7 @@ live_and_end(struct story *story)
     name(story, 1, "alice", keys[0]);
     name(story, 2, "root", keys[1]);
     assert_int_equal(take(story, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT }), BH_OK);
-    assert_int_equal(take(story, (struct bh_record){
-                                     .verb = "node.started",
-                                     .jobs_json = "[{\"job\":7,\"started\":\"1002\",\"state\":\"running\"}]" }),
-                     BH_OK);
+    assert_int_equal(begin_7(story), BH_OK);
     assert_int_equal(take(story, (struct bh_record){
                                      .verb = "node.ended",
                                      .jobs_json = "[{\"cause\":\"exited\",\"ended\":\"1003\",\"job\":7,"
@@ -244,6 +264,63 @@ jobs_that_are_what_is_said(void **state)
     BH_CHECK_DONE();
 }
 
+/* The records do not know of an erasure that came after them; a store is of one moment. */
+static void
+names_erased_since(void **state)
+{
+    struct story *story = *state;
+    struct bh_claimed_job row = row_of_7();
+
+    live_and_end(story);
+    row.principal = "(erased)";
+    row.exported = true;
+    bh_claims_job(story->claims, &row);
+    BH_CHECK_EQ("differences", differences(story, 0), 0);
+    BH_CHECK_EQ("good", story->result.jobs.good, 1);
+    row.exported = false;
+    bh_claims_job(story->claims, &row);
+    BH_CHECK_EQ("of a store", differences(story, 0), 1);
+    row.principal = "root";
+    row.exported = true;
+    bh_claims_job(story->claims, &row);
+    BH_CHECK_EQ("another name", differences(story, 0), 2);
+    BH_CHECK_DONE();
+}
+
+#define PLACE "node, pieces, grade, lease or number of restarts"
+
+/* What is not 0 or NULL in `change`. */
+static void
+change_row(struct bh_claimed_job *row, const struct bh_claimed_job *change)
+{
+#define TAKE(member) row->member = change->member ? change->member : row->member
+    TAKE(tenant_id);
+    TAKE(principal_id);
+    TAKE(principal);
+    TAKE(count);
+    TAKE(submitted_ns);
+    TAKE(spec);
+    TAKE(state);
+    TAKE(started_ns);
+    TAKE(ended_ns);
+    TAKE(reason);
+    TAKE(exit_status);
+    TAKE(priority);
+    TAKE(gang);
+    TAKE(checkpoint_signal);
+    TAKE(time_limit_ns);
+    TAKE(deadline_ns);
+    TAKE(ended_by);
+    TAKE(kind);
+    TAKE(contract);
+    TAKE(place.lease);
+    TAKE(place.restarts);
+    TAKE(place.node);
+    TAKE(place.pieces);
+    TAKE(place.grade);
+#undef TAKE
+}
+
 static void
 jobs_that_were_changed(void **state)
 {
@@ -259,10 +336,23 @@ jobs_that_were_changed(void **state)
         { "count", { .count = 2 }, 1 },
         { "time of submission", { .submitted_ns = 1 }, 1 },
         { "specification", { .spec = other }, 1 },
+        { "priority", { .priority = 1 }, 1 },
+        { "gang", { .gang = 3 }, 1 },
+        { "signal for checkpoints", { .checkpoint_signal = 9 }, 1 },
+        { "time limit", { .time_limit_ns = 1 }, 1 },
+        { "deadline", { .deadline_ns = 1 }, 1 },
+        { "kind", { .kind = "batch" }, 1 },
+        { "contract", { .contract = "never" }, 1 },
+        { PLACE, { .place = { .lease = 5 } }, 2 },
+        { PLACE, { .place = { .restarts = 2 } }, 2 },
+        { PLACE, { .place = { .node = "other" } }, 2 },
+        { PLACE, { .place = { .pieces = "GPU-3f2b whole" } }, 2 },
+        { PLACE, { .place = { .grade = "B unverified" } }, 2 },
         { "state", { .state = "failed" }, 3 },
         { "start", { .started_ns = 1 }, 3 },
         { "end", { .ended_ns = 1 }, 3 },
         { "cause of the end", { .reason = "signalled" }, 3 },
+        { "record of the end", { .ended_by = 2 }, 3 },
         { "exit status", { .exit_status = 1 }, 3 },
     };
 
@@ -270,23 +360,13 @@ jobs_that_were_changed(void **state)
         struct bh_claimed_job row = row_of_7();
         const struct bh_claimed_job *change = &rows[i].row;
         struct story *story;
-        char expected[100];
+        char expected[120];
 
         end(state);
         begin(state);
         story = *state;
         live_and_end(story);
-        row.tenant_id = change->tenant_id ? change->tenant_id : row.tenant_id;
-        row.principal_id = change->principal_id ? change->principal_id : row.principal_id;
-        row.principal = change->principal ? change->principal : row.principal;
-        row.count = change->count ? change->count : row.count;
-        row.submitted_ns = change->submitted_ns ? change->submitted_ns : row.submitted_ns;
-        row.spec = change->spec ? change->spec : row.spec;
-        row.state = change->state ? change->state : row.state;
-        row.started_ns = change->started_ns ? change->started_ns : row.started_ns;
-        row.ended_ns = change->ended_ns ? change->ended_ns : row.ended_ns;
-        row.reason = change->reason ? change->reason : row.reason;
-        row.exit_status = change->exit_status ? change->exit_status : row.exit_status;
+        change_row(&row, change);
         bh_claims_job(story->claims, &row);
         BH_CHECK_EQ(rows[i].what, differences(story, BH_CLAIMS_JOBS), 1);
         snprintf(expected, sizeof expected, "job 7: its %s is not what record %d says\n",
@@ -349,6 +429,276 @@ jobs_that_were_pruned(void **state)
     BH_CHECK_EQ("too late to be one of them", differences(story, 0), 1);
     BH_CHECK_EQ("submitted twice",
                 take(story, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT }), BH_CONFLICT);
+    BH_CHECK_DONE();
+}
+
+/* What version 4 added to rows is not looked at in older logs, and it says from when on it is. */
+static void
+columns_of_before(void **state)
+{
+    struct story *story = *state;
+    struct bh_claimed_job row = row_of_7();
+
+    story->seq = 1;
+    assert_int_equal(take(story, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT, .version = 3 }),
+                     BH_OK);
+    row.state = "pending";
+    row.started_ns = row.ended_ns = row.ended_by = 0;
+    row.exit_status = -1;
+    row.priority = 1;
+    row.place.node = "other";
+    bh_claims_job(story->claims, &row);
+    BH_CHECK_EQ("differences", differences(story, BH_CLAIMS_JOBS), 0);
+    BH_CHECK_EQ("good", story->result.jobs.good, 1);
+    BH_CHECK_EQ("all of version 3", story->result.rows_from, UINT64_MAX);
+    assert_int_equal(begin_7(story), BH_OK);
+    BH_CHECK_EQ("where it began is bound", differences(story, 0), 0);
+    row = row_of_7();
+    row.state = "running";
+    row.ended_ns = row.ended_by = 0;
+    row.exit_status = -1;
+    row.priority = 1;
+    bh_claims_job(story->claims, &row);
+    BH_CHECK_EQ("as it is", differences(story, 0), 0);
+    row.place.node = "other";
+    bh_claims_job(story->claims, &row);
+    BH_CHECK_EQ("elsewhere", differences(story, 0), 1);
+    BH_CHECK_EQ("from there", story->result.rows_from, 2);
+    BH_CHECK_DONE();
+}
+
+/* ---- documents, keys and the site file in force ---- */
+
+#define RECEIPT_KEY "00000000000000000009-00000000000000000005"
+#define RECEIPT "{\"begun_ns\":\"5\",\"order\":9,\"result\":\"scrubbed\"}"
+#define DIGITS_51 "5100000000000000000000000000000000000000000000000000000000000000"
+#define DIGITS_52 "5200000000000000000000000000000000000000000000000000000000000000"
+#define DIGITS_55 "5500000000000000000000000000000000000000000000000000000000000000"
+
+static const struct bh_key_facts facts = { 1, 5, 202611, 77 };
+
+/* Records 0 to 5: a receipt, two site files, of which the second twice, an image, a key. */
+static void
+keep(struct story *story)
+{
+    struct bh_record scrubbed = { .verb = "node.scrubbed", .obj = { "piece", 3 } };
+    struct bh_record made = { .verb = "key.make", .obj = { "key", 4 }, .tenant = 5 };
+
+    bh_crypto_openssl.sha256(RECEIPT, strlen(RECEIPT), "", 0, scrubbed.text);
+    bh_key_facts_digest(&bh_crypto_openssl, &facts, made.text);
+    assert_int_equal(take(story, scrubbed), BH_OK);
+    for (uint8_t i = 0; i < 3; i++)
+        assert_int_equal(take(story, (struct bh_record){ .verb = "site.apply", .obj = { "site", 0 },
+                                                         .actor = { .id = 2 },
+                                                         .text = { i ? 0x52 : 0x51 } }), BH_OK);
+    assert_int_equal(take(story, (struct bh_record){ .verb = "job.image", .obj = { "job", 7 },
+                                                     .text = { 0x55 } }), BH_OK);
+    assert_int_equal(take(story, made), BH_OK);
+}
+
+struct kept_rows {
+    const char *receipt_key, *receipt, *first, *second, *image, *site, *revision;
+    struct bh_claimed_key key;
+};
+
+static struct kept_rows
+good_rows(char receipt[300])
+{
+    uint8_t digest[32];
+    struct bh_buf text;
+
+    bh_crypto_openssl.sha256(RECEIPT, strlen(RECEIPT), "", 0, digest);
+    bh_buf_init_fixed(&text, receipt, 300);
+    bh_buf_puts(&text, "{\"digest\":\"");
+    bh_buf_put_hex(&text, digest, sizeof digest);
+    bh_buf_puts(&text, "\",\"receipt\":" RECEIPT ",\"record\":0}");
+    return (struct kept_rows){
+        RECEIPT_KEY, bh_buf_text(&text),
+        "{\"at_ns\":\"1001\",\"changes\":5,\"digest\":\"" DIGITS_51 "\",\"principal\":2}",
+        "{\"at_ns\":\"1002\",\"changes\":1,\"digest\":\"" DIGITS_52 "\",\"principal\":2}",
+        "{\"digest\":\"" DIGITS_55 "\"}", DIGITS_52, "2", { .id = 4, .facts = facts },
+    };
+}
+
+static void
+give(struct story *story, const struct kept_rows *rows)
+{
+    const struct {
+        enum bh_claimed_kind kind;
+        const char *key, *value;
+    } documents[] = {
+        { BH_CLAIMED_RECEIPT, rows->receipt_key, rows->receipt },
+        { BH_CLAIMED_REVISION, "00000000000000000001", rows->first },
+        { BH_CLAIMED_REVISION, "00000000000000000002", rows->second },
+        { BH_CLAIMED_IMAGE, "00000000000000000007", rows->image },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(documents); i++) {
+        const struct bh_claimed_document row = { documents[i].kind, documents[i].key,
+                                                 documents[i].value };
+
+        if (row.value)
+            bh_claims_document(story->claims, &row);
+    }
+    if (rows->key.id)
+        bh_claims_key(story->claims, &rows->key);
+    bh_claims_site(story->claims, rows->site, rows->revision);
+}
+
+static void
+kept_as_is_said(void **state)
+{
+    struct story *story = *state;
+    char receipt[300];
+    const struct kept_rows rows = good_rows(receipt);
+
+    keep(story);
+    give(story, &rows);
+    BH_CHECK_EQ("differences", differences(story, BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS), 0);
+    BH_CHECK_EQ("documents", story->result.documents.good, 4);
+    BH_CHECK_EQ("keys", story->result.keys.good, 1);
+    BH_CHECK("needed", bh_claims_need(story->claims, BH_CLAIMS_DOCUMENTS)
+                           && bh_claims_need(story->claims, BH_CLAIMS_KEYS));
+    BH_CHECK_DONE();
+}
+
+static void
+kept_otherwise(void **state)
+{
+    char receipt[300];
+    const struct kept_rows good = good_rows(receipt);
+    struct bh_claimed_key tenant = good.key, month = good.key, gone = good.key, unknown = good.key;
+    struct kept_rows rows[16];
+    const char *said[16];
+    size_t count = 0;
+
+    tenant.facts.tenant_id = 6;
+    month.facts.month = 202612;
+    gone.destroyed_ns = 9;
+    unknown.id = 5;
+#define ROW(member, value, text)                                                           \
+    do {                                                                                   \
+        rows[count] = good;                                                                \
+        rows[count].member = value;                                                        \
+        said[count++] = text;                                                              \
+    } while (0)
+    ROW(receipt_key, "00000000000000000008-00000000000000000005", "receipt 00000000000000000008");
+    ROW(receipt, "{\"digest\":\"" DIGITS_51 "\",\"receipt\":" RECEIPT ",\"record\":0}", "receipt 0");
+    ROW(receipt, NULL, "receipt of record 0 is missing in the table; record 0 speaks of it");
+    ROW(first, NULL, "site revision 1 is missing in the table; record 1 speaks of it");
+    ROW(first, good.second, "site revision 1: it is not what record 1 says");
+    ROW(second, "{\"at_ns\":\"1003\",\"digest\":\"" DIGITS_52 "\",\"principal\":2}", "site revision 2: it");
+    ROW(second, "{\"at_ns\":\"1002\",\"digest\":\"" DIGITS_52 "\",\"principal\":3}", "site revision 2: it");
+    ROW(image, "{\"digest\":\"" DIGITS_51 "\"}", "image of job 7: it is not what record 4 says");
+    ROW(site, DIGITS_51, "the site file in force is not the one that record 3 put in force");
+    ROW(site, NULL, "the site file in force is not the one that record 3 put in force");
+    ROW(revision, "1", "the site file in force has revision 1, as the store says; record 2 put");
+    ROW(key, tenant, "key 4: it is not the one that record 5 made");
+    ROW(key, month, "key 4: it is not the one that record 5 made");
+    ROW(key, gone, "key 4 is destroyed in the table, and no record says so");
+    ROW(key, unknown, "key 5 is in the table, and no record made it");
+    ROW(key, (struct bh_claimed_key){ 0 }, "key 4 is missing in the table; record 5 made it");
+#undef ROW
+    for (size_t i = 0; i < count; i++) {
+        struct story *story;
+
+        end(state);
+        begin(state);
+        story = *state;
+        keep(story);
+        give(story, &rows[i]);
+        BH_CHECK(said[i], differences(story, BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS) > 0);
+        BH_CHECK(story->result.differing, strncmp(story->result.differing, said[i], strlen(said[i])) == 0);
+    }
+    BH_CHECK_DONE();
+}
+
+/* A document of before version 4 may have the number of the names that came with its record. */
+static void
+numbers_of_before(void **state)
+{
+    static const struct {
+        uint32_t version;
+        uint64_t differences;
+        const char *key;
+    } rows[] = {
+        { 3, 0, "00000000000000000000" }, { 3, 0, "00000000000000000002" },
+        { 3, 1, "00000000000000000001" }, { 4, 2, "00000000000000000000" },
+        { 4, 0, "00000000000000000002" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        const struct bh_claimed_document row = {
+            BH_CLAIMED_REVISION, rows[i].key,
+            "{\"at_ns\":\"1002\",\"changes\":5,\"digest\":\"" DIGITS_51 "\",\"principal\":2}"
+        };
+        struct story *story;
+
+        end(state);
+        begin(state);
+        story = *state;
+        for (uint32_t give = 0; give < 2; give++)
+            assert_int_equal(take(story, (struct bh_record){ .verb = BH_RECORD_NAMES_GIVE,
+                                                             .version = rows[i].version }), BH_OK);
+        assert_int_equal(take(story, (struct bh_record){ .verb = "site.apply", .obj = { "site", 0 },
+                                                         .actor = { .id = 2 }, .text = { 0x51 },
+                                                         .version = rows[i].version }), BH_OK);
+        bh_claims_document(story->claims, &row);
+        BH_CHECK_EQ(rows[i].key, differences(story, BH_CLAIMS_DOCUMENTS), rows[i].differences);
+    }
+    BH_CHECK_DONE();
+}
+
+static void
+keys_that_were_destroyed(void **state)
+{
+    struct story *story = *state;
+    struct bh_claimed_key key = { .id = 4, .facts = facts };
+
+    keep(story);
+    assert_int_equal(take(story, (struct bh_record){ .verb = "key.destroyed", .obj = { "key", 4 } }), BH_OK);
+    bh_claims_key(story->claims, &key);
+    BH_CHECK_EQ("it is still there", differences(story, 0), 1);
+    key.destroyed_ns = 9;
+    key.empty = true;
+    bh_claims_key(story->claims, &key);
+    BH_CHECK_EQ("destroyed", differences(story, 0), 1);
+    BH_CHECK_EQ("erased", story->result.keys.erased, 1);
+    key.destroyed_ns = 1006; /* a row of before, a little later than its record, which is the last */
+    key.exported = true;
+    bh_claims_key(story->claims, &key);
+    BH_CHECK_EQ("of an export", differences(story, 0), 1);
+    BH_CHECK_EQ("erased, too", story->result.keys.erased, 2);
+    BH_CHECK_DONE();
+}
+
+/* Of an export, what came after its last record; and rows of records that were pruned. */
+static void
+kept_later_or_before(void **state)
+{
+    struct story *story = *state;
+    struct bh_claimed_key key = { .id = 5, .facts = { .created_ns = 1006 }, .exported = true };
+    const struct bh_claimed_document document = {
+        BH_CLAIMED_IMAGE, "00000000000000000008", "{\"digest\":\"" DIGITS_55 "\"}"
+    };
+
+    keep(story);
+    bh_claims_key(story->claims, &key);
+    BH_CHECK_EQ("made later", differences(story, 0), 0);
+    key = (struct bh_claimed_key){ .id = 4, .facts = facts, .destroyed_ns = 1006, .exported = true };
+    bh_claims_key(story->claims, &key);
+    BH_CHECK_EQ("destroyed later", differences(story, 0), 0);
+    bh_claims_document(story->claims, &document);
+    BH_CHECK_EQ("of no job", differences(story, 0), 1);
+    end(state);
+    begin(state);
+    story = *state;
+    bh_claims_skip(story->claims, 0);
+    bh_claims_document(story->claims, &document);
+    key.exported = false;
+    bh_claims_key(story->claims, &key);
+    BH_CHECK_EQ("pruned", differences(story, 0), 0);
+    BH_CHECK_EQ("not bound", story->result.documents.unbound + story->result.keys.unbound, 2);
     BH_CHECK_DONE();
 }
 
@@ -417,9 +767,13 @@ main(void)
         TEST(names_that_are_bound),       TEST(names_that_were_swapped),
         TEST(names_that_lack),            TEST(names_that_were_erased),
         TEST(names_bound_again),          TEST(names_of_before),
-        TEST(jobs_that_are_what_is_said), TEST(jobs_that_were_changed),
+        TEST(jobs_that_are_what_is_said), TEST(names_erased_since), TEST(jobs_that_were_changed),
         TEST(jobs_that_lack),             TEST(jobs_of_before),
-        TEST(jobs_that_were_pruned),      TEST(texts),
+        TEST(jobs_that_were_pruned),      TEST(columns_of_before),
+        TEST(kept_as_is_said),            TEST(kept_otherwise),
+        TEST(keys_that_were_destroyed),   TEST(kept_later_or_before),
+        TEST(numbers_of_before),
+        TEST(texts),
         TEST(texts_that_lack),            TEST(many),
     };
 

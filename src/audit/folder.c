@@ -6,7 +6,6 @@
 
 struct walk {
     const struct bh_folder *folder;
-    const struct bh_kept *kept;
     struct bh_folder_verifier *verifier;
     struct bh_err *err;
 };
@@ -55,49 +54,13 @@ compare_tile(void *self, const struct bh_tile *tile, const uint8_t (*hashes)[32]
     return BH_OK;
 }
 
-/* Kept checkpoints of the tree as it is now. */
-static bh_rc
-check_kept(const struct walk *walk)
-{
-    const struct bh_audit_verifier *records = &walk->verifier->records;
-    uint8_t root[32];
-
-    for (uint32_t i = 0; i < walk->kept->count; i++) {
-        const struct bh_checkpoint *kept = &walk->kept->checkpoints[i];
-
-        if (kept->size != records->frontier.size)
-            continue;
-        bh_merkle_frontier_root(&records->frontier, records->crypto, root);
-        if (memcmp(root, kept->root, sizeof root) != 0)
-            return bh_err_set(walk->err, BH_CONFLICT,
-                              "the first %" PRIu64
-                              " records are not those that a kept checkpoint was signed over",
-                              kept->size);
-    }
-    return BH_OK;
-}
-
-/* None of them speaks of more records than there are. */
-static bh_rc
-check_reach(const struct walk *walk, uint64_t size)
-{
-    for (uint32_t i = 0; i < walk->kept->count; i++)
-        if (walk->kept->checkpoints[i].size > size)
-            return bh_err_set(walk->err, BH_CONFLICT,
-                              "records %" PRIu64 " to %" PRIu64
-                              " are missing: a kept checkpoint was signed over them",
-                              size, walk->kept->checkpoints[i].size - 1);
-    return BH_OK;
-}
-
 static bh_rc
 take_hash(struct walk *walk, const uint8_t hash[32])
 {
     struct bh_folder_verifier *verifier = walk->verifier;
     const struct bh_tile_sink sink = { compare_tile, walk };
-    bh_rc rc = bh_tiler_add(&verifier->tiler, verifier->records.crypto, hash, &sink, walk->err);
 
-    return rc == BH_OK ? check_kept(walk) : rc;
+    return bh_tiler_add(&verifier->tiler, verifier->records.crypto, hash, &sink, walk->err);
 }
 
 static bh_rc
@@ -200,19 +163,17 @@ read_checkpoint(struct walk *walk, char note[BH_NOTE_BYTES_MAX + 1], uint64_t *r
 }
 
 bh_rc
-bh_folder_verify(const struct bh_folder *folder, const struct bh_kept *kept,
-                 struct bh_folder_verifier *verifier, struct bh_err *err)
+bh_folder_verify(const struct bh_folder *folder, struct bh_folder_verifier *verifier,
+                 struct bh_err *err)
 {
-    struct walk walk = { folder, kept, verifier, err };
+    struct walk walk = { folder, verifier, err };
     const struct bh_tile_sink sink = { compare_tile, &walk };
     char note[BH_NOTE_BYTES_MAX + 1];
     uint64_t size = 0;
     bh_rc rc = read_checkpoint(&walk, note, &size);
 
     if (rc == BH_OK)
-        rc = check_reach(&walk, size);
-    if (rc == BH_OK)
-        rc = check_kept(&walk);
+        rc = bh_audit_verifier_reaches(&verifier->records, size, err);
     for (uint64_t index = 0; rc == BH_OK && index * BH_TILE_WIDTH < size; index++) {
         const struct bh_tile tile = { .entries = true, .index = index,
                                       .width = bh_tile_width(0, index, size) };

@@ -20,15 +20,8 @@ struct bh_folder {
                                      and for any other file; the caller's */
 };
 
-/* Checkpoints of the same log that were kept elsewhere, opened with its key: the folder
- * must begin with the records that they were signed over. */
-struct bh_kept {
-    const struct bh_checkpoint *checkpoints;
-    uint32_t count;
-};
-
 struct bh_folder_verifier {
-    struct bh_audit_verifier records; /* from bh_audit_verifier_init */
+    struct bh_audit_verifier records; /* from bh_audit_verifier_init, with what was kept */
     struct bh_tiler tiler;            /* zero */
 };
 
@@ -36,7 +29,7 @@ struct bh_folder_verifier {
  *   BH_CONFLICT   something is not what was signed; the message names it
  *   BH_NOT_FOUND  a file is missing; the message names it
  *   failures of reading */
-BH_MUST_USE bh_rc bh_folder_verify(const struct bh_folder *folder, const struct bh_kept *kept,
+BH_MUST_USE bh_rc bh_folder_verify(const struct bh_folder *folder,
                                    struct bh_folder_verifier *verifier, struct bh_err *err);
 
 #endif

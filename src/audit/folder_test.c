@@ -184,13 +184,14 @@ verify(const struct bh_checkpoint *kept)
 {
     struct bh_buf bundle, tile;
     const struct bh_folder folder = { read_bytes, NULL, &bundle, &tile };
-    const struct bh_kept keeps = { kept, kept ? 1 : 0 };
+    const struct bh_kept_checkpoints keeps = { kept, kept ? 1 : 0 };
 
     bh_buf_init_fixed(&bundle, bundle_memory, sizeof bundle_memory);
     bh_buf_init_fixed(&tile, tile_memory, sizeof tile_memory);
     bh_audit_verifier_init(&verifier.records, crypto, &key);
+    verifier.records.kept = keeps;
     verifier.tiler.size = 0;
-    return bh_folder_verify(&folder, &keeps, &verifier, &err);
+    return bh_folder_verify(&folder, &verifier, &err);
 }
 
 static void

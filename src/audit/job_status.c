@@ -2,8 +2,47 @@
 
 #include <string.h>
 
+#include "audit/items.h"
 #include "base/assert.h"
 #include "base/json.h"
+#include "base/num.h"
+#include "ports/crypto.h"
+
+enum { PLACE_TEXT_MAX = 4096 };
+
+static const struct bh_field place_rows[] = {
+    BH_F(struct bh_job_place, grade, BH_FIELD_TEXT),
+    BH_F(struct bh_job_place, lease, BH_FIELD_U64),
+    BH_F(struct bh_job_place, node, BH_FIELD_TEXT),
+    BH_F(struct bh_job_place, pieces, BH_FIELD_TEXT),
+    BH_F(struct bh_job_place, restarts, BH_FIELD_U32),
+};
+static const struct bh_fields place_fields =
+    BH_FIELDS("place of a job", struct bh_job_place, place_rows);
+
+/* What is empty is left out. */
+static const char *
+or_none(const char *text)
+{
+    return text && *text ? text : NULL;
+}
+
+void
+bh_job_place_digest(const struct bh_crypto_ops *crypto, const struct bh_job_place *place,
+                    uint8_t ret_digest[32])
+{
+    const struct bh_job_place written = { place->lease, place->restarts, or_none(place->node),
+                                          or_none(place->pieces), or_none(place->grade) };
+    char memory[PLACE_TEXT_MAX];
+    struct bh_buf text;
+
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    bh_json_encode(&text, &place_fields, &written);
+    if (text.overflow)
+        memset(ret_digest, 0, 32); /* a row that somebody wrote: no record says that */
+    else
+        crypto->sha256(text.bytes, text.length, "", 0, ret_digest);
+}
 
 static void
 put_word(struct bh_buf *list, const char *opening, const char *word)
@@ -21,13 +60,20 @@ put_time(struct bh_buf *list, const char *opening, uint64_t time_ns)
     bh_buf_putc(list, '"');
 }
 
+static bool
+has_row(const struct bh_job_status *state)
+{
+    static const uint8_t none[sizeof state->row];
+
+    return memcmp(state->row, none, sizeof none) != 0;
+}
+
 void
 bh_job_status_put(struct bh_buf *list, const struct bh_job_status *state)
 {
-    bool first = list->length == 0 || list->bytes[list->length - 1] == '[';
-
     BH_ASSERT(state->state[0]);
-    bh_buf_puts(list, first ? "{" : ",{");
+    bh_item_begin(list);
+    bh_buf_putc(list, '{');
     if (state->ended_ns) {
         put_word(list, "\"cause\":\"", state->cause);
         put_time(list, ",\"ended\":\"", state->ended_ns);
@@ -35,6 +81,11 @@ bh_job_status_put(struct bh_buf *list, const struct bh_job_status *state)
     }
     bh_buf_puts(list, "\"job\":");
     bh_json_put_u64(list, state->job);
+    if (has_row(state)) {
+        bh_buf_puts(list, ",\"row\":\"");
+        bh_buf_put_hex(list, state->row, sizeof state->row);
+        bh_buf_putc(list, '"');
+    }
     if (state->started_ns && !state->ended_ns)
         put_time(list, ",\"started\":\"", state->started_ns);
     put_word(list, ",\"state\":\"", state->state);
@@ -76,8 +127,20 @@ read_status(struct bh_slice item, int32_t *ret)
 }
 
 static bool
-read_item(struct bh_slice item, struct bh_job_status *ret)
+read_row(struct bh_slice item, uint8_t ret[32])
 {
+    struct bh_slice value;
+    char digits[2 * 32 + 1];
+
+    memset(ret, 0, 32);
+    return !bh_slice_get(item, "row", &value)
+           || (bh_slice_str(value, digits, sizeof digits) && bh_parse_hex(digits, ret, 32));
+}
+
+static bool
+read_item(struct bh_slice item, void *self)
+{
+    struct bh_job_status *ret = self;
     struct bh_slice value;
 
     ret->started_ns = ret->ended_ns = 0;
@@ -88,39 +151,39 @@ read_item(struct bh_slice item, struct bh_job_status *ret)
     if (bh_slice_get(item, "ended", &value) && !bh_slice_u64(value, &ret->ended_ns))
         return false;
     return read_word(item, "cause", ret->cause) && read_word(item, "state", ret->state)
-           && ret->state[0] && read_status(item, &ret->exit_status);
+           && ret->state[0] && read_row(item, ret->row) && read_status(item, &ret->exit_status);
 }
 
-/* There is one way to write it. */
-static bool
-is_written_so(struct bh_slice item, const struct bh_job_status *state)
+static void
+put_item(struct bh_buf *list, const void *item)
 {
-    char memory[BH_JOB_STATUS_ITEM_MAX];
-    struct bh_buf text;
-
-    bh_buf_init_fixed(&text, memory, sizeof memory);
-    bh_job_status_put(&text, state);
-    return !text.overflow && text.length == item.length
-           && memcmp(text.bytes, item.text, item.length) == 0;
+    bh_job_status_put(list, item);
 }
+
+static const struct bh_item_kind status_items = { read_item, put_item };
 
 bool
 bh_job_status_next(struct bh_slice list, size_t *cursor, struct bh_job_status *ret)
 {
-    struct bh_slice item;
-
-    return bh_slice_next_item(list, cursor, &item) && read_item(item, ret)
-           && is_written_so(item, ret);
+    return bh_items_next(&status_items, list, cursor, ret);
 }
 
 bool
 bh_job_status_is_list(struct bh_slice list)
 {
     struct bh_job_status state;
+
+    return bh_items_are_list(&status_items, list, &state);
+}
+
+bool
+bh_job_status_has_row(struct bh_slice list)
+{
+    struct bh_job_status state;
     size_t cursor = 0;
-    uint32_t count = 0;
 
     while (bh_job_status_next(list, &cursor, &state))
-        count++;
-    return count > 0 && cursor == BH_SLICE_END;
+        if (has_row(&state))
+            return true;
+    return false;
 }

@@ -5,17 +5,30 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/fields.h"
 #include "base/slice.h"
 
 /* What became of jobs by a record (its member "jobs"): the state that each is in since, so
  * that a job's row can be held against the log without an engine.
  *
- *   [{"job":6,"started":"1795...","state":"running"},
+ *   [{"job":6,"row":"3f2a...","started":"1795...","state":"running"},
  *    {"cause":"exited","ended":"1795...","job":7,"state":"failed","status":3}]
  *
  * What is 0 or empty is left out. */
 
-enum { BH_JOB_STATUS_TEXT_MAX = 24, BH_JOB_STATUS_ITEM_MAX = 160 };
+struct bh_crypto_ops;
+
+enum { BH_JOB_STATUS_TEXT_MAX = 24, BH_JOB_STATUS_ITEM_MAX = 240 };
+
+/* Where a job is, as the columns of its row say.  Records have the digest of its canonical JSON,
+ * since it holds names. */
+struct bh_job_place {
+    uint64_t lease;
+    uint32_t restarts;
+    const char *node, *pieces, *grade;   /* NULL or "": none */
+};
+void bh_job_place_digest(const struct bh_crypto_ops *crypto, const struct bh_job_place *place,
+                         uint8_t ret_digest[32]);
 
 struct bh_job_status {
     uint64_t job;
@@ -23,6 +36,8 @@ struct bh_job_status {
                                             it has ended: it stays what it was */
     uint64_t ended_ns;                   /* 0: it has not */
     int32_t exit_status;
+    uint8_t row[32];                     /* bh_job_place_digest; zero when it has ended: it stays
+                                            what it was; or in a record before version 4 */
     char state[BH_JOB_STATUS_TEXT_MAX];   /* words of small letters and underscores */
     char cause[BH_JOB_STATUS_TEXT_MAX];   /* "" while it has not ended */
 };
@@ -37,5 +52,8 @@ bool bh_job_status_next(struct bh_slice list, size_t *cursor, struct bh_job_stat
 
 /* Whether it is a list of one or more, each written the one way. */
 bool bh_job_status_is_list(struct bh_slice list);
+
+/* Whether an item says "row". */
+bool bh_job_status_has_row(struct bh_slice list);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/test.h"
+#include "ports/crypto.h"
 
 static struct bh_slice
 slice_of(const char *text)
@@ -20,6 +21,9 @@ reads_what_it_writes(void **state)
         { { .job = 7, .state = "starting" }, "[{\"job\":7,\"state\":\"starting\"}]" },
         { { .job = 7, .started_ns = 5, .state = "running" },
           "[{\"job\":7,\"started\":\"5\",\"state\":\"running\"}]" },
+        { { .job = 7, .row = { 0x5e, [31] = 1 }, .state = "starting" },
+          "[{\"job\":7,\"row\":\"5e00000000000000000000000000000000000000000000000000000000000001\","
+          "\"state\":\"starting\"}]" },
         { { .job = UINT64_MAX, .ended_ns = 9, .exit_status = 3, .state = "failed", .cause = "exited" },
           "[{\"cause\":\"exited\",\"ended\":\"9\",\"job\":\"18446744073709551615\",\"state\":\"failed\","
           "\"status\":3}]" },
@@ -46,6 +50,9 @@ reads_what_it_writes(void **state)
         BH_CHECK_EQ("status", read.exit_status, rows[i].state.exit_status);
         BH_CHECK_STR("state", read.state, rows[i].state.state);
         BH_CHECK_STR("cause", read.cause, rows[i].state.cause);
+        BH_CHECK("row", memcmp(read.row, rows[i].state.row, sizeof read.row) == 0);
+        BH_CHECK_EQ("has a row", bh_job_status_has_row(slice_of(rows[i].text)),
+                    rows[i].state.row[0] != 0);
     }
     BH_CHECK_DONE();
 }
@@ -66,6 +73,7 @@ refuses(void **state)
         { "an end that says when it started",
           "[{\"cause\":\"x\",\"ended\":\"9\",\"job\":7,\"started\":\"5\",\"state\":\"a\"}]", false },
         { "too long a state", "[{\"job\":7,\"state\":\"aaaaaaaaaaaaaaaaaaaaaaaa\"}]", false },
+        { "a row that is no digest", "[{\"job\":7,\"row\":\"5e\",\"state\":\"a\"}]", false },
         { "no word", "[{\"job\":7,\"state\":\"a b\"}]", false },
         { "another order", "[{\"state\":\"a\",\"job\":7}]", false },
         { "too large a status", "[{\"job\":7,\"state\":\"a\",\"status\":2147483648}]", false },
@@ -77,12 +85,39 @@ refuses(void **state)
     BH_CHECK_DONE();
 }
 
+/* Computed with Python's hashlib and json, from the header's words. */
+static void
+digests_as_others_do(void **state)
+{
+    static const struct {
+        struct bh_job_place place;
+        const char *digest;
+    } rows[] = {
+        { { 0, 0, "", NULL, "" }, "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a" },
+        { { 7, 1, "vm", "GPU-3f2a 1g.10gb@6", "C" }, "6df99ca96604da6d171834dd9b0713919c233a31e7a62d6d805e456d45325ab5" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        uint8_t digest[32];
+        char digits[65];
+        struct bh_buf text;
+
+        bh_job_place_digest(&bh_crypto_openssl, &rows[i].place, digest);
+        bh_buf_init_fixed(&text, digits, sizeof digits);
+        bh_buf_put_hex(&text, digest, sizeof digest);
+        BH_CHECK_STR(rows[i].digest, bh_buf_text(&text), rows[i].digest);
+    }
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_it_writes),
         cmocka_unit_test(refuses),
+        cmocka_unit_test(digests_as_others_do),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

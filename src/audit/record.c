@@ -384,7 +384,12 @@ take_version(struct reader *r, struct bh_slice value)
     const struct bh_record *record = &r->record;
     uint32_t *version = &r->record.version;
 
-    return read_u32(value, version) && *version >= 1 && *version <= BH_RECORD_VERSION
+    if (!read_u32(value, version))
+        return false;
+    if (*version < 4 && record->jobs_json
+        && bh_job_status_has_row((struct bh_slice){ record->jobs_json, strlen(record->jobs_json) }))
+        return false;
+    return *version >= 1 && *version <= BH_RECORD_VERSION
            && (*version > 1 || !record->orders)
            && (*version > 2 || (!record->jobs_json && !record->names_json && !record->count));
 }

@@ -14,7 +14,7 @@
  * integers and digests only; texts stand in tables by their digest, or are sealed.  Field names
  * are short because there are many records; facts/security.md 2.2 is the source. */
 
-enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 3 };
+enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 4 };
 
 /* The verb of an outcome that says: after a start, nobody knows (yet) what has become of
  * this order. */
@@ -77,7 +77,8 @@ struct bh_record {
                                        more; 0: it is about itself alone */
     struct bh_record_decision dec;  /* "dec" */
     const char *do_json;            /* "do": decisions, canonical JSON, NULL for none */
-    const char *ev_json;            /* "ev": the engine event, {"submit":{...}}, or NULL */
+    const char *ev_json;            /* "ev": the engine event, {"submit":{...}}, or what the
+                                       deed says that is none (audit/token_facts.h), or NULL */
     const char *jobs_json;          /* "jobs": what became of jobs, as audit/job_status.h
                                        says, or NULL */
     const char *names_json;         /* "names": what ids were given to, as audit/binding.h
@@ -98,10 +99,9 @@ struct bh_record {
     uint32_t tenant;                /* "tenant": whose business it is; 0 the site's */
     uint8_t text[32];               /* "text": digest of the command's text, zero none */
     uint64_t ts_ns;                 /* "ts" */
-    uint32_t version;               /* "v": 3; 2 of a record without "count", "jobs" and
-                                       "names", 1 of one without "orders", too; 0 is written as
-                                       the present
-                                       one */
+    uint32_t version;               /* "v": 4; 3 of a record whose "jobs" have no "row", 2 of one
+                                       without "count", "jobs" and "names", 1 of one without
+                                       "orders", too; 0 is written as the present one */
     const char *verb;               /* "verb": operation or event name */
 };
 

@@ -41,8 +41,9 @@ static const struct bh_record full = {
     "\"req\":\"ab000000000000000000000000000001\",\"res\":\"ok\",\"sealed\":" SEALED        \
     ",\"seq\":9,\"tenant\":4,"                                                            \
     "\"text\":\"ff00000000000000000000000000000000000000000000000000000000000002\","       \
-    "\"ts\":\"1795170000000000001\",\"v\":3,\"verb\":\"job.submit\"}"
-#define EMPTY "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}"
+    "\"ts\":\"1795170000000000001\",\"v\":4,\"verb\":\"job.submit\"}"
+#define ROW "8b07a7df69a2d40e30b5a53cc1be4be01eac88c0a4bb87b3f0aeeb6f1c1aa31a"
+#define EMPTY "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":4}"
 #define COUNTED "{\"boot\":1,\"count\":12,\"phase\":\"event\",\"res\":\"denied\",\"seq\":0,\"ts\":\"0\",\"v\":3}"
 #define BEFORE "{\"orders\":\"c\",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}"
 #define OLD "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}"
@@ -92,7 +93,7 @@ reads_back(void **state)
     BH_CHECK_EQ("object", record.obj.id, 7);
     BH_CHECK("order", record.order == full.order);
     BH_CHECK_STR("orders", record.orders, "-c-s");
-    BH_CHECK_EQ("version", record.version, 3);
+    BH_CHECK_EQ("version", record.version, 4);
     BH_CHECK("no count", record.count == 0);
     BH_CHECK_EQ("phase", record.phase, BH_PHASE_OUTCOME);
     BH_CHECK("req", memcmp(record.req, full.req, sizeof full.req) == 0);
@@ -144,7 +145,9 @@ static const struct {
     { "large number bare", "{\"order\":1152921504606846977," TAIL },
     { "time bare", "{\"phase\":\"intent\",\"seq\":0,\"ts\":0,\"v\":1}" },
     { "version 0", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":0}" },
-    { "version 4", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":4}" },
+    { "version 5", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":5}" },
+    { "rows of version 3", "{\"jobs\":[{\"job\":7,\"row\":\"" ROW "\",\"state\":\"a\"}],\"phase\":\"intent\","
+                           "\"seq\":0,\"ts\":\"0\",\"v\":3}" },
     { "jobs of version 2", "{\"jobs\":" JOBS ",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
     { "names of version 2", "{\"names\":" NAMES ",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
     { "names that are none", "{\"names\":[{}],\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },

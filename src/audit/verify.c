@@ -75,6 +75,41 @@ refuse_after_fault(const struct bh_audit_verifier *verifier, struct bh_err *err)
                       verifier->bad_first);
 }
 
+/* Kept checkpoints of the records so far. */
+static bh_rc
+check_kept(struct bh_audit_verifier *verifier, struct bh_err *err)
+{
+    const struct bh_merkle_frontier *tree = &verifier->frontier;
+    uint8_t root[32];
+
+    for (uint32_t i = 0; i < verifier->kept.count; i++) {
+        const struct bh_checkpoint *kept = &verifier->kept.checkpoints[i];
+
+        if (kept->size != tree->size)
+            continue;
+        bh_merkle_frontier_root(tree, verifier->crypto, root);
+        if (memcmp(root, kept->root, sizeof root) == 0)
+            continue;
+        bh_err_set(err, BH_CONFLICT,
+                   "the first %" PRIu64
+                   " records are not those that a kept checkpoint was signed over", kept->size);
+        return fault(verifier, 0, kept->size ? kept->size - 1 : 0, err);
+    }
+    return BH_OK;
+}
+
+/* Another leaf, with what was kept of the tree before the first and behind each. */
+static bh_rc
+add(struct bh_audit_verifier *verifier, const uint8_t hash[32], struct bh_err *err)
+{
+    bh_rc rc = verifier->frontier.size == 0 ? check_kept(verifier, err) : BH_OK;
+
+    if (rc != BH_OK)
+        return rc;
+    bh_merkle_frontier_add(&verifier->frontier, verifier->crypto, hash);
+    return check_kept(verifier, err);
+}
+
 bh_rc
 bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf,
                          size_t length, const uint8_t *stored_hash, struct bh_err *err)
@@ -104,8 +139,7 @@ bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf,
     }
     verifier->last_ts_ns = record.ts_ns;
     verifier->last_boot = record.boot;
-    bh_merkle_frontier_add(&verifier->frontier, verifier->crypto, hash);
-    return BH_OK;
+    return add(verifier, hash, err);
 }
 
 bh_rc
@@ -117,9 +151,8 @@ bh_audit_verifier_hash(struct bh_audit_verifier *verifier, const uint8_t hash[32
     bh_audit_orders_skip(&verifier->orders, verifier->frontier.size);
     if (verifier->claims)
         bh_claims_skip(verifier->claims, verifier->frontier.size);
-    bh_merkle_frontier_add(&verifier->frontier, verifier->crypto, hash);
-    verifier->hashes_to = verifier->frontier.size;
-    return BH_OK;
+    verifier->hashes_to = verifier->frontier.size + 1;
+    return add(verifier, hash, err);
 }
 
 bool
@@ -169,6 +202,22 @@ bh_audit_verifier_checkpoint(struct bh_audit_verifier *verifier, const char *not
 }
 
 bh_rc
+bh_audit_verifier_reaches(struct bh_audit_verifier *verifier, uint64_t size, struct bh_err *err)
+{
+    for (uint32_t i = 0; i < verifier->kept.count; i++) {
+        uint64_t wanted = verifier->kept.checkpoints[i].size;
+
+        if (wanted <= size)
+            continue;
+        bh_err_set(err, BH_CONFLICT,
+                   "records %" PRIu64 " to %" PRIu64
+                   " are missing: a kept checkpoint was signed over them", size, wanted - 1);
+        return fault(verifier, size, wanted - 1, err);
+    }
+    return BH_OK;
+}
+
+bh_rc
 bh_audit_verifier_end(struct bh_audit_verifier *verifier, uint64_t expected,
                       struct bh_err *err)
 {
@@ -185,7 +234,7 @@ bh_audit_verifier_end(struct bh_audit_verifier *verifier, uint64_t expected,
         return fault(verifier, verifier->pruned_to, verifier->hashes_to - 1, err);
     }
     if (size >= expected)
-        return BH_OK;
+        return bh_audit_verifier_reaches(verifier, size, err);
     bh_err_set(err, BH_CONFLICT,
                "records %" PRIu64 " to %" PRIu64 " are missing at the end of the journal",
                size, expected - 1);

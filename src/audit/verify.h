@@ -21,6 +21,13 @@
  * earlier record gave and nobody answered before (audit/orders.h); each record has the hash stored beside it; each signed
  * checkpoint has the root of the records before it; where only a hash is left of a record, a
  * later one says that it was pruned. */
+/* Checkpoints of the same log that were kept elsewhere, opened with its key: it must begin with
+ * the records that they were signed over. */
+struct bh_kept_checkpoints {
+    const struct bh_checkpoint *checkpoints;
+    uint32_t count;
+};
+
 struct bh_audit_verifier {
     const struct bh_crypto_ops *crypto;
     struct bh_note_key key;
@@ -34,6 +41,7 @@ struct bh_audit_verifier {
     bool faulty;                  /* a fault was found; nothing more is accepted */
     uint64_t bad_first, bad_last; /* faulty: the record, or the range it lies in */
     struct bh_audit_orders orders; /* what is open, when the walk is over */
+    struct bh_kept_checkpoints kept;          /* the caller's; none to begin with */
     struct bh_claims *claims;     /* what the records say of rows; NULL: it is not gathered */
     char scratch[BH_RECORD_BYTES_MAX + 64];
 };
@@ -63,6 +71,10 @@ bool bh_audit_verifier_lacks(const struct bh_audit_verifier *verifier);
  *                message names the records among which the change lies */
 BH_MUST_USE bh_rc bh_audit_verifier_checkpoint(struct bh_audit_verifier *verifier,
                                                const char *note, struct bh_err *err);
+
+/* BH_CONFLICT when a kept checkpoint speaks of more than `size` records: all that there are. */
+BH_MUST_USE bh_rc bh_audit_verifier_reaches(struct bh_audit_verifier *verifier, uint64_t size,
+                                            struct bh_err *err);
 
 /* The walk is over.  BH_CONFLICT when records are missing at the end: the journal is
  * known to have held `expected` of them (0: nothing is known); or their bytes are, and no

@@ -4,12 +4,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the file system of `fd`, when `bytes` more are taken of it, keeps what those who run the
- * machine need: an eighth of it, at most 256 MiB.  True where that cannot be known. */
-bool bh_disk_leaves_room(int fd, uint64_t bytes);
+/* What a file system has, in bytes: free for users without rights of their own, quotas of folders
+ * included. */
+struct bh_disk_room {
+    uint64_t size, free;
+};
 
-/* The same of a file system of so many bytes, of which `free` are free; 0 bytes: it is none, as a
- * pipe. */
-bool bh_disk_room_is_left(uint64_t size, uint64_t free, uint64_t bytes);
+/* Of the file system of `fd`, or of the folder `path`.  Where that cannot be known, and of a pipe,
+ * the size is 0. */
+struct bh_disk_room bh_disk_room_of(int fd);
+struct bh_disk_room bh_disk_room_at(const char *path);
+
+/* What jobs leave to those who run the machine: an eighth of it, at most 256 MiB. */
+uint64_t bh_disk_room_kept(const struct bh_disk_room *room);
+
+/* Whether `kept` bytes are still free when `bytes` more are taken.  True of size 0: writing to it
+ * says what is wrong. */
+bool bh_disk_room_is_left(const struct bh_disk_room *room, uint64_t kept, uint64_t bytes);
+
+/* Whether a job may take `bytes` more of the file system of `fd`: bh_disk_room_kept is left. */
+bool bh_disk_leaves_room(int fd, uint64_t bytes);
 
 #endif

@@ -24,12 +24,27 @@ static void
 each_row(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < BH_COUNT(rows); i++)
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct bh_disk_room room = { rows[i].size * MIB, rows[i].free * MIB };
+
         BH_CHECK_EQ(rows[i].name,
-                    bh_disk_room_is_left(rows[i].size * MIB, rows[i].free * MIB,
-                                         rows[i].bytes * MIB),
+                    bh_disk_room_is_left(&room, bh_disk_room_kept(&room), rows[i].bytes * MIB),
                     rows[i].left);
+    }
     BH_CHECK_DONE();
+}
+
+/* What is kept may be said, as disk_reserve of bulkheadd.conf does. */
+static void
+with_an_amount_of_its_own(void **state)
+{
+    const struct bh_disk_room room = { 8192 * MIB, 512 * MIB };
+
+    (void)state;
+    assert_true(bh_disk_room_is_left(&room, 512 * MIB, 0));
+    assert_false(bh_disk_room_is_left(&room, 512 * MIB + 1, 0));
+    assert_false(bh_disk_room_is_left(&room, UINT64_MAX, 0));
+    assert_true(bh_disk_room_is_left(&room, 0, 512 * MIB));
 }
 
 static void
@@ -37,10 +52,13 @@ of_a_file(void **state)
 {
     (void)state;
     assert_true(bh_disk_leaves_room(-1, 1));
+    assert_true(bh_disk_room_at("/").size > 0);
+    assert_int_equal(bh_disk_room_at("/nowhere/at/all").size, 0);
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_row),
+    cmocka_unit_test(with_an_amount_of_its_own),
     cmocka_unit_test(of_a_file),
 };
 

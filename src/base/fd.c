@@ -123,6 +123,8 @@ bh_dir_make(const char *path, mode_t mode, struct bh_err *err)
         return bh_err_set(err, BH_INVALID, "the folder's path is empty");
     if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)
         return bh_err_set(err, BH_INVALID, "path is too long: %.60s", path);
+    if (make_one_folder(copy, mode))
+        return BH_OK; /* as a rule only the last is missing */
     for (char *slash = copy + 1;; slash++) {
         char kept = *slash;
 
@@ -186,7 +188,7 @@ bh_unix_listen(const char *path, mode_t mode, int *ret_fd, struct bh_err *err)
     if (fd < 0)
         return bh_err_errno(err, "socket");
     if (bind(fd, (const struct sockaddr *)&address, sizeof address) != 0
-        || chmod(path, mode) != 0 || listen(fd, 512) != 0)
+        || chmod(path, mode) != 0 || listen(fd, SOMAXCONN) != 0)
         return bh_err_errno(err, "listen on %s", path);
     *ret_fd = bh_fd_steal(&fd);
     return BH_OK;

@@ -48,7 +48,8 @@ BH_MUST_USE bh_rc bh_dir_make(const char *path, mode_t mode, struct bh_err *err)
 
 /* A listening unix stream socket at `path` with the given mode; close-on-exec.  What
  * a dead program left there is replaced; BH_CONFLICT when someone listens on it or
- * when it is no socket. */
+ * when it is no socket.  As many as the kernel lets (4096, less where net.core.somaxconn
+ * says so) may wait to be accepted: who comes beyond that waits in connect(). */
 BH_MUST_USE bh_rc bh_unix_listen(const char *path, mode_t mode, int *ret_fd,
                                  struct bh_err *err);
 

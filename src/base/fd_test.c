@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/test.h"
@@ -156,6 +157,30 @@ test_socket(void **state)
     BH_CHECK_DONE();
 }
 
+/* Strangers who connect faster than they are accepted leave room for others. */
+static void
+test_many_wait_to_be_accepted(void **state)
+{
+    enum { MANY = 700 };
+    BH_AUTO(bh_fd_close) int listener = -1;
+    static int clients[MANY];
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct bh_err err = { 0 };
+    uint32_t waiting = 0;
+
+    assert_int_equal(bh_unix_listen(in_folder("many"), 0600, &listener, &err), BH_OK);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", in_folder("many"));
+    for (uint32_t i = 0; i < MANY; i++) {
+        clients[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        waiting += clients[i] >= 0
+                   && connect(clients[i], (struct sockaddr *)&address, sizeof address) == 0;
+    }
+    for (uint32_t i = 0; i < MANY; i++)
+        bh_fd_close(clients[i]);
+    BH_CHECK_EQ("all wait", waiting, MANY);
+    BH_CHECK_DONE();
+}
+
 static void
 test_peer_groups(void **state)
 {
@@ -237,6 +262,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_failures_name_the_file),
     cmocka_unit_test(test_dir_make),
     cmocka_unit_test(test_socket),
+    cmocka_unit_test(test_many_wait_to_be_accepted),
     cmocka_unit_test(test_peer_groups),
     cmocka_unit_test(test_listen_replaces_only_the_dead),
     cmocka_unit_test(test_socket_path_length),

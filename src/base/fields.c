@@ -1,5 +1,7 @@
 #include "base/fields.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 const struct bh_field *
@@ -12,6 +14,25 @@ bh_fields_find(const struct bh_fields *fields, const char *name, size_t length)
             return field;
     }
     return NULL;
+}
+
+void
+bh_field_describe(const struct bh_field *field, char *ret_text, uint32_t size)
+{
+    bool ranged = field->kind == BH_FIELD_U32 && field->max > 0;
+    int length;
+
+    ret_text[0] = '\0';
+    if (!field->doc)
+        return;
+    if (ranged && field->flags & BH_FIELD_POSITIVE)
+        length = snprintf(ret_text, size, "%s: 1 to %" PRIu32 "; %s", field->name, field->max, field->doc);
+    else if (ranged)
+        length = snprintf(ret_text, size, "%s: at most %" PRIu32 "; %s", field->name, field->max, field->doc);
+    else
+        length = snprintf(ret_text, size, "%s: %s", field->name, field->doc);
+    if (length >= (int)size && size > 4)
+        memcpy(ret_text + size - 4, "...", 4);
 }
 
 static bool

@@ -30,6 +30,31 @@ test_find(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+test_describe(void **state)
+{
+    static const struct {
+        struct bh_field field;
+        const char *text;
+    } rows[] = {
+        { { .name = "a", .kind = BH_FIELD_TEXT, .doc = "what it is" }, "a: what it is" },
+        { { .name = "b", .kind = BH_FIELD_U32, .doc = "many", .max = 9 }, "b: at most 9; many" },
+        { { .name = "c", .kind = BH_FIELD_U32, .doc = "some", .max = 9, .flags = BH_FIELD_POSITIVE },
+          "c: 1 to 9; some" },
+        { { .name = "d", .kind = BH_FIELD_TEXT }, "" },
+        { { .name = "e", .kind = BH_FIELD_TEXT, .doc = "more than there is room for here" },
+          "e: more than there is..." },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        char text[25];
+
+        bh_field_describe(&rows[i].field, text, sizeof text);
+        BH_CHECK_STR(rows[i].field.name, text, rows[i].text);
+    }
+    BH_CHECK_DONE();
+}
+
 /* Each breaks one rule that a description must keep. */
 struct odd {
     uint32_t a, b;
@@ -85,6 +110,7 @@ test_ordered(void **state)
 }
 
 static const struct CMUnitTest tests[] = { cmocka_unit_test(test_find),
+    cmocka_unit_test(test_describe),
                                            cmocka_unit_test(test_ordered) };
 
 BH_TEST_MAIN(tests)

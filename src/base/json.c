@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/nearest.h"
 #include "base/num.h"
 
 /* jansson takes want of memory for a syntax error, and no one may call a good journal
@@ -28,7 +29,7 @@ use_malloc_or_abort(void)
 
 /* Where in the document decoding stands, for messages. */
 /* What a mistyped key is compared with, and how many letters it may be off. */
-enum { KEY_COMPARED_MAX = 48, KEY_EDITS_MAX = 3 };
+enum { KEY_SHOWN_MAX = 48 };
 
 struct place {
     const struct place *up;
@@ -111,9 +112,11 @@ refuse_syntax(const json_error_t *why, struct bh_err *err)
     enum json_error_code code = json_error_code(why);
     bool nul = code == json_error_null_character || code == json_error_null_byte_in_key;
 
-    return bh_err_set(err, code == json_error_numeric_overflow ? BH_RANGE : BH_INVALID,
-                      "not valid JSON at line %d, column %d: %s", why->line, why->column,
-                      nul ? "NUL characters are not accepted" : why->text);
+    bh_err_set(err, code == json_error_numeric_overflow ? BH_RANGE : BH_INVALID,
+               "not valid JSON at line %d, column %d: %s", why->line, why->column,
+               nul ? "NUL characters are not accepted" : why->text);
+    return bh_err_hint(err, "keys and texts stand in double quotes, entries have a comma between "
+                            "them and none after the last");
 }
 
 static bh_rc
@@ -397,57 +400,27 @@ decode_field(struct decoder *d, const json_t *json, const struct bh_field *field
 }
 
 static bh_rc
+hint_field(struct decoder *d, const struct bh_field *field)
+{
+    char text[sizeof d->err->hint];
+
+    bh_field_describe(field, text, sizeof text);
+    return bh_err_hint(d->err, "%s", text);
+}
+
+static bh_rc
 check_required(struct decoder *d, const json_t *json, const struct bh_fields *fields,
                const struct place *at)
 {
-    for (uint32_t i = 0; i < fields->count; i++)
-        if ((fields->fields[i].flags & BH_FIELD_REQUIRED)
-            && !json_object_get(json, fields->fields[i].name))
-            return fail(d, at, BH_INVALID, "\"%s\" is missing", fields->fields[i].name);
-    return BH_OK;
-}
-
-/* Insertions, deletions and replacements between two words (Wagner and Fischer 1974). */
-static uint32_t
-edit_distance(const char *a, const char *b)
-{
-    uint32_t row[KEY_COMPARED_MAX + 1], length = (uint32_t)strnlen(b, KEY_COMPARED_MAX);
-
-    for (uint32_t j = 0; j <= length; j++)
-        row[j] = j;
-    for (uint32_t i = 0; a[i]; i++) {
-        uint32_t diagonal = row[0];
-
-        row[0] = i + 1;
-        for (uint32_t j = 0; j < length; j++) {
-            uint32_t changed = diagonal + (a[i] != b[j]);
-            uint32_t least = row[j] < row[j + 1] ? row[j] + 1 : row[j + 1] + 1;
-
-            diagonal = row[j + 1];
-            row[j + 1] = changed < least ? changed : least;
-        }
-    }
-    return row[length];
-}
-
-/* The key that was probably meant; NULL: none is like it. */
-static const char *
-nearest_key(const struct bh_fields *fields, const char *key)
-{
-    uint32_t best = KEY_EDITS_MAX + 1;
-    const char *nearest = NULL;
-
-    if (strlen(key) > KEY_COMPARED_MAX)
-        return NULL;
     for (uint32_t i = 0; i < fields->count; i++) {
-        uint32_t edits = edit_distance(fields->fields[i].name, key);
+        const struct bh_field *field = &fields->fields[i];
 
-        if (edits < best && edits < strlen(key)) {
-            best = edits;
-            nearest = fields->fields[i].name;
-        }
+        if (!(field->flags & BH_FIELD_REQUIRED) || json_object_get(json, field->name))
+            continue;
+        (void)fail(d, at, BH_INVALID, "\"%s\" is missing", field->name);
+        return hint_field(d, field);
     }
-    return nearest;
+    return BH_OK;
 }
 
 static bh_rc
@@ -455,16 +428,18 @@ refuse_key(struct decoder *d, const char *key, const struct bh_fields *fields,
            const struct place *at)
 {
     char memory[sizeof d->err->hint] = "";
-    const char *nearest = nearest_key(fields, key);
+    struct bh_nearest nearest = { 0 };
     struct bh_buf hint;
     uint32_t i = 0;
 
     (void)fail(d, at, BH_INVALID, "unknown key \"%.60s\" in %s", key, fields->name);
+    for (uint32_t n = 0; n < fields->count; n++)
+        bh_nearest_try(&nearest, key, fields->fields[n].name);
     bh_buf_init_fixed(&hint, memory, sizeof memory);
-    if (nearest)
-        bh_buf_printf(&hint, "did you mean \"%s\"? ", nearest);
+    if (nearest.word)
+        bh_buf_printf(&hint, "did you mean \"%s\"? ", nearest.word);
     bh_buf_puts(&hint, "keys are");
-    for (; i < fields->count && hint.length + KEY_COMPARED_MAX < sizeof memory; i++)
+    for (; i < fields->count && hint.length + KEY_SHOWN_MAX < sizeof memory; i++)
         bh_buf_printf(&hint, "%s %.32s", i ? "," : "", fields->fields[i].name);
     if (i < fields->count)
         bh_buf_printf(&hint, " and %u more", fields->count - i);
@@ -490,8 +465,8 @@ decode_object(struct decoder *d, const json_t *json, const struct bh_fields *fie
             return refuse_key(d, key, fields, at);
         here.key = field->name;
         rc = decode_field(d, value, field, ret_struct, &here);
-        if (rc != BH_OK && !d->err->hint[0] && field->doc)
-            return bh_err_hint(d->err, "%s: %.140s", field->name, field->doc);
+        if (rc != BH_OK && !d->err->hint[0])
+            return hint_field(d, field);
         if (rc != BH_OK)
             return rc;
     }

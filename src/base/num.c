@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/buf.h"
+
 static bool
 is_digit(char c)
 {
@@ -19,6 +21,8 @@ read_digits(const char **at, uint64_t *ret_value, struct bh_err *err)
     for (; is_digit(*p); p++)
         if (!bh_mul_u64(value, 10, &value) || !bh_add_u64(value, (uint64_t)(*p - '0'), &value))
             return bh_err_set(err, BH_RANGE, "\"%.30s\" is too large", start);
+    if (p == start && *start == '-' && is_digit(start[1]))
+        return bh_err_set(err, BH_INVALID, "\"%.40s\" is negative", start);
     if (p == start)
         return bh_err_set(err, BH_INVALID, "\"%.40s\" is not a number", start);
     *at = p;
@@ -73,17 +77,44 @@ struct unit {
     uint64_t factor;
 };
 
-static const struct unit *
-find_unit(const struct unit *units, size_t count, const char *suffix)
+struct units {
+    const struct unit *all;
+    size_t count;
+    const char *rest; /* what else there is to know of them, for people */
+};
+
+/* "known units: Ki, Mi; bare digits are bytes" */
+static bh_rc
+refuse_unit(const char *text, const struct units *units, struct bh_err *err)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(units[i].suffix, suffix) == 0)
-            return &units[i];
+    char memory[sizeof err->hint];
+    struct bh_buf hint;
+
+    if (strchr(text, '.') || strchr(text, ','))
+        bh_err_set(err, BH_INVALID, "\"%.40s\" is no whole number with a unit", text);
+    else
+        bh_err_set(err, BH_INVALID, "\"%.40s\" has no known unit", text);
+    bh_buf_init_fixed(&hint, memory, sizeof memory);
+    bh_buf_puts(&hint, "known units:");
+    for (size_t i = 0; i < units->count; i++)
+        if (*units->all[i].suffix)
+            bh_buf_printf(&hint, "%s %s", hint.length > sizeof "known units:" ? "," : "",
+                          units->all[i].suffix);
+    bh_buf_printf(&hint, "; %s", units->rest);
+    return bh_err_hint(err, "%s", bh_buf_text(&hint));
+}
+
+static const struct unit *
+find_unit(const struct units *units, const char *suffix)
+{
+    for (size_t i = 0; i < units->count; i++)
+        if (strcmp(units->all[i].suffix, suffix) == 0)
+            return &units->all[i];
     return NULL;
 }
 
 static bh_rc
-parse_with_unit(const char *text, const struct unit *units, size_t count, uint64_t *ret_value,
+parse_with_unit(const char *text, const struct units *units, uint64_t *ret_value,
                 struct bh_err *err)
 {
     const char *at = text;
@@ -93,9 +124,9 @@ parse_with_unit(const char *text, const struct unit *units, size_t count, uint64
 
     if (rc != BH_OK)
         return rc;
-    unit = find_unit(units, count, at);
+    unit = find_unit(units, at);
     if (!unit)
-        return bh_err_set(err, BH_INVALID, "\"%.40s\" has no known unit", text);
+        return refuse_unit(text, units, err);
     if (!bh_mul_u64(value, unit->factor, &value))
         return bh_err_set(err, BH_RANGE, "\"%.40s\" is too large", text);
     *ret_value = value;
@@ -105,13 +136,14 @@ parse_with_unit(const char *text, const struct unit *units, size_t count, uint64
 bh_rc
 bh_parse_bytes(const char *text, uint64_t *ret_bytes, struct bh_err *err)
 {
-    static const struct unit units[] = {
+    static const struct unit all[] = {
         { "", 1 },          { "B", 1 },           { "k", 1000 },
         { "M", 1000000 },   { "G", 1000000000 },  { "T", 1000000000000 },
         { "Ki", 1ULL << 10 }, { "Mi", 1ULL << 20 }, { "Gi", 1ULL << 30 }, { "Ti", 1ULL << 40 },
     };
+    static const struct units units = { all, BH_COUNT(all), "bare digits are bytes" };
 
-    return parse_with_unit(text, units, BH_COUNT(units), ret_bytes, err);
+    return parse_with_unit(text, &units, ret_bytes, err);
 }
 
 /* "HH:MM:SS" or "D-HH:MM:SS", in seconds. */
@@ -144,15 +176,17 @@ parse_clock(const char *text, uint64_t *ret_seconds, struct bh_err *err)
 bh_rc
 bh_parse_span(const char *text, uint64_t *ret_ns, struct bh_err *err)
 {
-    static const struct unit units[] = {
+    static const struct unit all[] = {
         { "", 1000000000 },          { "ms", 1000000 },           { "s", 1000000000 },
         { "m", 60000000000 },        { "h", 3600000000000 },      { "d", 86400000000000 },
     };
+    static const struct units units = { all, BH_COUNT(all),
+                                        "bare digits are seconds, 1-02:30:00 is a day and more" };
     uint64_t seconds;
     bh_rc rc;
 
     if (!strchr(text, ':'))
-        return parse_with_unit(text, units, BH_COUNT(units), ret_ns, err);
+        return parse_with_unit(text, &units, ret_ns, err);
     rc = parse_clock(text, &seconds, err);
     if (rc == BH_OK)
         *ret_ns = seconds * 1000000000;

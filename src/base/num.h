@@ -19,6 +19,8 @@ BH_MUST_USE bh_rc bh_parse_u64(const char *text, uint64_t *ret_value, struct bh_
 BH_MUST_USE bh_rc bh_parse_u32(const char *text, uint32_t low, uint32_t high,
                                uint32_t *ret_value, struct bh_err *err);
 
+/* Of bytes and spans the hint lists the units that there are. */
+
 /* A byte count: digits with an optional B, Ki, Mi, Gi, Ti (powers of 1024) or k, M,
  * G, T (powers of 1000).  BH_INVALID: fractions and junk; BH_RANGE: overflow. */
 BH_MUST_USE bh_rc bh_parse_bytes(const char *text, uint64_t *ret_bytes, struct bh_err *err);

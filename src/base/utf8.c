@@ -96,6 +96,16 @@ is_unseen(const char *text, size_t bytes)
 }
 
 bool
+bh_utf8_is_valid(const char *text)
+{
+    size_t left = strlen(text), bytes;
+
+    for (; left > 0 && (bytes = bh_utf8_step(text, left)) > 0; left -= bytes)
+        text += bytes;
+    return left == 0;
+}
+
+bool
 bh_utf8_is_shown(const char *text)
 {
     size_t left = strlen(text);

@@ -14,6 +14,9 @@ size_t bh_utf8_step(const char *text, size_t length);
 /* Write the character `code` (a Unicode scalar value) to `ret_bytes`; its length. */
 size_t bh_utf8_encode(uint32_t code, char ret_bytes[4]);
 
+/* Whether all of it is UTF-8. */
+bool bh_utf8_is_valid(const char *text);
+
 /* Whether all of it is what it looks like: UTF-8 without control characters and without those
  * that are not seen but change what is: that turn the order of writing (Trojan Source), join,
  * divide or hide. */

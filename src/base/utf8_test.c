@@ -37,6 +37,17 @@ test_step(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+test_valid(void **state)
+{
+    (void)state;
+    BH_CHECK("nothing", bh_utf8_is_valid(""));
+    BH_CHECK("of all lengths", bh_utf8_is_valid("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80 z"));
+    BH_CHECK("Latin-1", !bh_utf8_is_valid("a\xe4" "b"));
+    BH_CHECK("cut off", !bh_utf8_is_valid("a\xe2\x82"));
+    BH_CHECK_DONE();
+}
+
 /* Every character there is comes back as the one sequence of its length. */
 static void
 test_encode(void **state)
@@ -87,7 +98,8 @@ test_scrub(void **state)
     BH_CHECK_DONE();
 }
 
-static const struct CMUnitTest tests[] = { cmocka_unit_test(test_step),
+static const struct CMUnitTest tests[] = { cmocka_unit_test(test_valid),
+    cmocka_unit_test(test_step),
                                            cmocka_unit_test(test_encode),
                                            cmocka_unit_test(test_scrub) };
 

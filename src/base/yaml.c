@@ -270,21 +270,37 @@ take_event(struct reader *r, const yaml_event_t *event)
     return takers[event->type](r, event);
 }
 
-/* The reader of bytes gives an offset, the scanner and the parser give a line. */
+/* The reader of bytes gives an offset, the scanner and the parser give line and column. */
+static yaml_mark_t
+place_of_problem(const yaml_parser_t *parser, const char *text)
+{
+    yaml_mark_t mark = { 0 };
+
+    if (parser->error != YAML_READER_ERROR)
+        return parser->problem_mark;
+    for (size_t i = 0; i < parser->problem_offset; i++) {
+        mark.column = text[i] == '\n' ? 0 : mark.column + 1;
+        mark.line += text[i] == '\n';
+    }
+    return mark;
+}
+
 static bh_rc
 refuse_syntax(struct reader *r, const char *text)
 {
     const yaml_parser_t *parser = &r->parser;
-    size_t line = parser->problem_mark.line + 1;
+    yaml_mark_t at = place_of_problem(parser, text);
 
     BH_ASSERT(parser->error != YAML_MEMORY_ERROR);
-    if (parser->error == YAML_READER_ERROR) {
-        line = 1;
-        for (size_t i = 0; i < parser->problem_offset; i++)
-            line += text[i] == '\n';
-    }
-    return bh_err_set(r->err, BH_INVALID, "line %zu: not valid YAML: %s", line,
-                      parser->problem ? parser->problem : "cannot be read");
+    bh_err_set(r->err, BH_INVALID, "line %zu, column %zu: not valid YAML: %s", at.line + 1,
+               at.column + 1, parser->problem ? parser->problem : "cannot be read");
+    if (parser->error == YAML_READER_ERROR)
+        return bh_err_hint(r->err, "write it as UTF-8 without control characters");
+    if (parser->context)
+        return bh_err_hint(r->err, "%s that begins at line %zu, column %zu; blanks indent, not tabs",
+                           parser->context, parser->context_mark.line + 1,
+                           parser->context_mark.column + 1);
+    return bh_err_hint(r->err, "blanks indent, not tabs; text with `: ` or ` #` in it is quoted");
 }
 
 static bh_rc

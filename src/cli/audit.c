@@ -159,12 +159,12 @@ print_raw(const struct bh_cli *cli, const char *path, struct bh_err *err)
     return rc;
 }
 
-/* The number of records so far. */
+/* The number of records so far: who asks for all, be it by their hashes, is told it. */
 static bh_rc
 count_records(const struct bh_cli *cli, uint64_t *ret_count, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    bh_rc rc = bh_cli_fetch(cli, "/v1/records?limit=1", &json, err);
+    bh_rc rc = bh_cli_fetch(cli, "/v1/records?raw=true&limit=1", &json, err);
 
     if (rc == BH_OK)
         *ret_count = bh_json_number(bh_json_get(bh_json_root(json), "total"), 0);
@@ -211,29 +211,51 @@ bh_cli_audit_tail(struct bh_cli *cli, struct bh_err *err)
                : bh_cli_list(cli, path, true, &bh_view_records, err);
 }
 
+static bh_rc
+refuse_record(uint64_t number, const char *folder, struct bh_err *err)
+{
+    bh_err_set(err, BH_NOT_FOUND, "no record %" PRIu64 " that you may see", number);
+    return folder ? err->rc
+                  : bh_err_hint(err, "bulkhead audit tail shows the newest, audit search --after "
+                                     "NUMBER those behind one");
+}
+
+/* The record of that number, with what the API says of it or as an export has it. */
+static bh_rc
+find_record(const struct bh_cli *cli, uint64_t number, struct bh_json **json,
+            bh_json_value *ret_record, struct bh_err *err)
+{
+    const char *folder = cli->args->options[BH_OPT_EXPORT].text;
+    char path[96];
+    bh_rc rc;
+
+    snprintf(path, sizeof path, "/v1/records?raw=true&limit=1");
+    if (number > 0)
+        snprintf(path, sizeof path, "/v1/records?limit=1&after=%" PRIu64, number - 1);
+    rc = folder ? bh_audit_exported(folder, number, json, err) : bh_cli_fetch(cli, path, json, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_record = folder ? bh_json_root(*json)
+                         : bh_json_at(bh_json_get(bh_json_root(*json), "items"), 0);
+    if (bh_json_number(bh_json_get(*ret_record, "seq"), UINT64_MAX) != number)
+        return refuse_record(number, folder, err);
+    return BH_OK;
+}
+
 bh_rc
 bh_cli_audit_show(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     const char *text = cli->args->arguments[0];
-    bh_json_value record;
+    bh_json_value record = NULL;
     uint64_t number;
     struct bh_buf out;
-    char path[96];
     bh_rc rc = bh_parse_u64(text, &number, err);
 
     if (rc != BH_OK)
         return bh_err_set(err, BH_INVALID, "\"%.40s\" is no number of a record", text);
-    snprintf(path, sizeof path, "/v1/records?limit=1");
-    if (number > 0)
-        snprintf(path, sizeof path, "/v1/records?limit=1&after=%" PRIu64, number - 1);
-    rc = bh_cli_fetch(cli, path, &json, err);
-    if (rc != BH_OK)
-        return rc;
-    record = bh_json_at(bh_json_get(bh_json_root(json), "items"), 0);
-    if (bh_json_number(bh_json_get(record, "seq"), UINT64_MAX) != number)
-        return bh_err_set(err, BH_NOT_FOUND, "no record %" PRIu64 " that you may see", number);
-    if (bh_cli_print_document(cli, record, &rc, err))
+    rc = find_record(cli, number, &json, &record, err);
+    if (rc != BH_OK || bh_cli_print_document(cli, record, &rc, err))
         return rc;
     bh_buf_init(&out, BH_OUTPUT_MAX);
     bh_view_describe(&out, record, 0);
@@ -292,10 +314,9 @@ read_source(const struct bh_cli *cli, char place[PATH_MAX], const char **ret_opt
     }
     if (given > 1)
         return bh_err_set(err, BH_INVALID, "audit verify: --store, --records or --export, only one");
-    if (options[BH_OPT_KEPT].given && !options[BH_OPT_EXPORT].given)
-        return bh_err_set(err, BH_INVALID, "audit verify: --kept goes with --export");
-    if (options[BH_OPT_WITNESS].given && !options[BH_OPT_EXPORT].given)
-        return bh_err_set(err, BH_INVALID, "audit verify: --witness goes with --export");
+    if (options[BH_OPT_WITNESS].given && !options[BH_OPT_EXPORT].given
+        && !options[BH_OPT_KEPT].given)
+        return bh_err_set(err, BH_INVALID, "audit verify: --witness goes with --kept or --export");
     if (options[BH_OPT_QUORUM].given && !options[BH_OPT_WITNESS].given)
         return bh_err_set(err, BH_INVALID, "audit verify: --quorum goes with --witness");
     if (store && stat(store, &status) == 0 && S_ISDIR(status.st_mode))

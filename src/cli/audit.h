@@ -15,4 +15,9 @@ bh_rc bh_cli_audit_consistency(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_audit_export(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_audit_prune(struct bh_cli *cli, struct bh_err *err);
 
+/* Record `number` of the exported log in the folder, as it is hashed; nothing is verified.
+ * BH_NOT_FOUND: there is none, or its bundle is missing. */
+BH_MUST_USE bh_rc bh_audit_exported(const char *folder, uint64_t number, struct bh_json **ret_json,
+                                    struct bh_err *err);
+
 #endif

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit/folder.h"
 #include "audit/note.h"
 #include "audit/tile.h"
 #include "base/fd.h"
@@ -299,4 +300,54 @@ bh_cli_audit_export(struct bh_cli *cli, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_verifier_start(cli, arguments, &verifier, err);
     return rc == BH_OK ? bh_verifier_end(cli, &verifier, BH_OK, err) : rc;
+}
+
+/* ---- one record of an export ---- */
+
+/* The bundle that has it. */
+static bh_rc
+read_bundle(const char *folder, uint64_t number, struct bh_buf *out, struct bh_err *err)
+{
+    struct bh_tile tile = { .entries = true, .index = number / BH_TILE_WIDTH };
+    char path[PATH_MAX], name[BH_TILE_PATH_MAX];
+    struct bh_buf text;
+    uint64_t size = 0;
+    bh_rc rc;
+
+    if ((size_t)snprintf(path, sizeof path, "%s/checkpoint", folder) >= sizeof path)
+        return bh_err_set(err, BH_INVALID, "%.60s...: the name is too long", folder);
+    rc = read_size(path, &size, err);
+    if (rc == BH_OK && number >= size)
+        rc = bh_err_set(err, BH_NOT_FOUND, "the exported log has %" PRIu64 " records, numbered from 0",
+                        size);
+    if (rc != BH_OK)
+        return rc;
+    tile.width = bh_tile_width(0, tile.index, size);
+    bh_buf_init_fixed(&text, name, sizeof name);
+    bh_tile_path_format(&text, &tile);
+    if (!bh_buf_text(&text)
+        || (size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
+        return bh_err_set(err, BH_INVALID, "%.60s...: the name is too long", folder);
+    return bh_file_read(path, BH_FOLDER_FILE_MAX, out, err);
+}
+
+bh_rc
+bh_audit_exported(const char *folder, uint64_t number, struct bh_json **ret_json,
+                  struct bh_err *err)
+{
+    struct bh_buf bundle;
+    size_t at = 0, length = 0;
+    bh_rc rc;
+
+    bh_buf_init(&bundle, BH_FOLDER_FILE_MAX + 1);
+    rc = read_bundle(folder, number, &bundle, err);
+    for (uint64_t i = 0; rc == BH_OK && i <= number % BH_TILE_WIDTH; i++) {
+        at += i ? 2 + length : 0;
+        if (!bh_bundle_step(bundle.bytes + at, bundle.length - at, &length))
+            rc = bh_err_set(err, BH_CONFLICT, "the bundle of record %" PRIu64 " ends before it", number);
+    }
+    if (rc == BH_OK)
+        rc = bh_json_parse(bundle.bytes + at + 2, length, ret_json, err);
+    bh_buf_fini(&bundle);
+    return rc;
 }

@@ -11,7 +11,8 @@
 #include "base/fd.h"
 #include "base/slice.h"
 
-const char *const bh_audit_tables[] = { BH_ROWS_NAMES, BH_ROWS_JOBS, BH_ROWS_TEXTS, NULL };
+const char *const bh_audit_tables[] = { BH_ROWS_NAMES, BH_ROWS_JOBS, BH_ROWS_TEXTS,
+                                           BH_ROWS_DOCUMENTS, BH_ROWS_KEYS, NULL };
 
 static bool
 take_bytes(void *self, const char *bytes, size_t length)

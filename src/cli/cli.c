@@ -193,8 +193,10 @@ say_rest(const struct listing *l)
         return;
     fprintf(stderr, "%" PRIu64, l->shown);
     if (l->total > 0)
-        fprintf(stderr, " of %" PRIu64, l->total);
-    fprintf(stderr, " shown; --all shows all, --after %s the next\n", l->cursor);
+        fprintf(stderr, " of %" PRIu64 " shown", l->total);
+    else
+        fputs(" shown, there may be more", stderr);
+    fprintf(stderr, "; --all shows all, --after %s the next\n", l->cursor);
 }
 
 static bh_rc

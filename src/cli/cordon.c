@@ -4,64 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/num.h"
 #include "base/time.h"
+#include "cli/output.h"
+#include "cli/pick.h"
 
-enum { NAME_MAX_BYTES = 128 };
 #define LOOK_AGAIN (200 * BH_NS_PER_MS)
 
 static const char *
 text(bh_json_value object, const char *key)
 {
     return bh_json_text(bh_json_get(object, key), "");
-}
-
-/* ---- which GPU ---- */
-
-/* "gpu0" and "gpu1/0": the number after the node's name, or after the word. */
-static bool
-parse_number(const char *target, char ret_node[NAME_MAX_BYTES], uint32_t *ret_index)
-{
-    const char *slash = strrchr(target, '/');
-    const char *number = slash ? slash + 1 : strncmp(target, "gpu", 3) == 0 ? target + 3 : "";
-    size_t length = slash ? (size_t)(slash - target) : 0;
-    struct bh_err ignored;
-
-    if (length >= NAME_MAX_BYTES)
-        return false;
-    memcpy(ret_node, target, length);
-    ret_node[length] = '\0';
-    return bh_parse_u32(number, 0, 1000, ret_index, &ignored) == BH_OK;
-}
-
-/* The UUID of the GPU that is meant by its number; what is meant otherwise stays as it is, for
- * the daemon to find.  BH_INVALID: several nodes have one. */
-static bh_rc
-resolve(bh_json_value gpus, const char *target, char ret_name[NAME_MAX_BYTES],
-        struct bh_err *err)
-{
-    bh_json_value items = bh_json_get(gpus, "items");
-    char node[NAME_MAX_BYTES];
-    uint32_t index, found = 0;
-
-    snprintf(ret_name, NAME_MAX_BYTES, "%s", target);
-    if (!parse_number(target, node, &index))
-        return BH_OK;
-    for (size_t i = 0; i < bh_json_count(items); i++) {
-        bh_json_value gpu = bh_json_at(items, i);
-
-        if (strcmp(text(gpu, "node"), target) == 0)
-            return BH_OK; /* a node of that name */
-        if (bh_json_number(bh_json_get(gpu, "index"), UINT64_MAX) != index
-            || (*node && strcmp(text(gpu, "node"), node) != 0))
-            continue;
-        found++;
-        snprintf(ret_name, NAME_MAX_BYTES, "%s", text(gpu, "uuid"));
-    }
-    if (found <= 1)
-        return BH_OK;
-    bh_err_set(err, BH_INVALID, "several nodes have a %s", target);
-    return bh_err_hint(err, "say NODE/%" PRIu32, index);
 }
 
 /* ---- saying it ---- */
@@ -82,15 +34,7 @@ put_body(const struct bh_cli *cli, const char *target, struct bh_buf *out)
     bh_json_close(&w, '}');
 }
 
-static bh_rc
-find_target(const struct bh_cli *cli, char ret_name[NAME_MAX_BYTES], struct bh_err *err)
-{
-    BH_AUTO(bh_json_free) struct bh_json *gpus = NULL;
-    bh_rc rc = bh_cli_fetch(cli, "/v1/gpus", &gpus, err);
-
-    return rc == BH_OK ? resolve(bh_json_root(gpus), cli->args->arguments[0], ret_name, err) : rc;
-}
-
+/* `done` NULL: the caller says what came of it. */
 static bh_rc
 say(struct bh_cli *cli, const char *what, const char *done, const char *target,
     struct bh_err *err)
@@ -105,7 +49,7 @@ say(struct bh_cli *cli, const char *what, const char *done, const char *target,
     bh_buf_fini(&body.text);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    if (!bh_cli_flag(cli, BH_OPT_QUIET))
+    if (done && !bh_cli_flag(cli, BH_OPT_QUIET))
         printf("%s %s\n", target, done);
     return BH_OK;
 }
@@ -113,8 +57,8 @@ say(struct bh_cli *cli, const char *what, const char *done, const char *target,
 static bh_rc
 say_of_argument(struct bh_cli *cli, const char *what, const char *done, struct bh_err *err)
 {
-    char target[NAME_MAX_BYTES];
-    bh_rc rc = find_target(cli, target, err);
+    char target[BH_PICK_NAME_MAX];
+    bh_rc rc = bh_pick_target(cli, target, err);
 
     return rc == BH_OK ? say(cli, what, done, target, err) : rc;
 }
@@ -125,14 +69,83 @@ bh_cli_cordon(struct bh_cli *cli, struct bh_err *err)
     return say_of_argument(cli, "POST /v1/cordon", "gets no new work", err);
 }
 
+/* ---- letting it go again ---- */
+
+static bool
+is_of_target(bh_json_value gpu, const char *target)
+{
+    return strncmp(text(gpu, "uuid"), target, strlen(target)) == 0
+           || strcmp(text(gpu, "node"), target) == 0;
+}
+
+/* What lets new work on a GPU that is kept from it by more than its own hold. */
+static void
+put_remedy(struct bh_buf *out, bh_json_value gpu)
+{
+    const char *node_held = text(gpu, "node_held");
+
+    if (strcmp(text(gpu, "health"), "quarantined") == 0)
+        bh_buf_printf(out, "; bulkhead uncordon %s --clear-fault ends that", text(gpu, "uuid"));
+    else if (*node_held && strcmp(node_held, "no") != 0)
+        bh_buf_printf(out, "; bulkhead uncordon %s lets its node go", text(gpu, "node"));
+    else if (bh_json_truth(bh_json_get(gpu, "cordoned")))
+        bh_buf_puts(out, "; the site file has it cordoned");
+}
+
+/* A line for each GPU of the target that gets no new work all the same. */
+static void
+put_kept_off(struct bh_buf *out, bh_json_value gpus, const char *target)
+{
+    static const struct bh_column state = { "STATE", "", BH_CELL_GPU_STATE, false };
+    bh_json_value items = bh_json_get(gpus, "items");
+
+    for (size_t i = 0; i < bh_json_count(items); i++) {
+        bh_json_value gpu = bh_json_at(items, i);
+
+        if (!is_of_target(gpu, target) || bh_view_gpu_is_open(gpu))
+            continue;
+        bh_buf_printf(out, "%s gets no new work still: ", text(gpu, "uuid"));
+        bh_view_cell(out, &state, gpu, 0);
+        put_remedy(out, gpu);
+        bh_buf_putc(out, '\n');
+    }
+}
+
+/* Its own hold is one of several things that keep work off a GPU: say those that stay.  A target
+ * that was named by the beginning of a UUID is found by it, too. */
+static bh_rc
+say_let_go(const struct bh_cli *cli, const char *target, struct bh_err *err)
+{
+    BH_AUTO(bh_json_free) struct bh_json *gpus = NULL;
+    bh_rc rc = bh_cli_fetch(cli, "/v1/gpus", &gpus, err);
+    struct bh_buf out;
+
+    if (rc != BH_OK)
+        return rc;
+    bh_buf_init(&out, BH_JSON_BYTES_MAX);
+    put_kept_off(&out, bh_json_root(gpus), target);
+    if (out.length == 0)
+        bh_buf_printf(&out, "%s may get new work\n", target);
+    rc = bh_output_write(&out, err);
+    bh_buf_fini(&out);
+    return rc;
+}
+
 bh_rc
 bh_cli_uncordon(struct bh_cli *cli, struct bh_err *err)
 {
-    return say_of_argument(cli, "POST /v1/uncordon",
-                           bh_cli_flag(cli, BH_OPT_CLEAR_FAULT)
-                               ? "is tested, and gets new work when it is well"
-                               : "may get new work",
-                           err);
+    static const char what[] = "POST /v1/uncordon";
+    char target[BH_PICK_NAME_MAX];
+    bh_rc rc = bh_pick_target(cli, target, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (bh_cli_flag(cli, BH_OPT_CLEAR_FAULT))
+        return say(cli, what, "is tested, and gets new work when it is well", target, err);
+    rc = say(cli, what, NULL, target, err);
+    if (rc != BH_OK || bh_cli_flag(cli, BH_OPT_QUIET) || bh_cli_output(cli) > BH_OUT_WIDE)
+        return rc;
+    return say_let_go(cli, target, err);
 }
 
 /* ---- waiting ---- */
@@ -147,8 +160,7 @@ in_use(bh_json_value gpus, const char *target)
     for (size_t i = 0; i < bh_json_count(items); i++) {
         bh_json_value gpu = bh_json_at(items, i), pieces = bh_json_get(gpu, "pieces");
 
-        if (strncmp(text(gpu, "uuid"), target, strlen(target)) != 0
-            && strcmp(text(gpu, "node"), target) != 0)
+        if (!is_of_target(gpu, target))
             continue;
         for (size_t k = 0; k < bh_json_count(pieces); k++) {
             const char *state = text(bh_json_at(pieces, k), "state");
@@ -187,8 +199,8 @@ wait_until_empty(struct bh_cli *cli, const char *target, struct bh_err *err)
 bh_rc
 bh_cli_drain(struct bh_cli *cli, struct bh_err *err)
 {
-    char target[NAME_MAX_BYTES];
-    bh_rc rc = find_target(cli, target, err);
+    char target[BH_PICK_NAME_MAX];
+    bh_rc rc = bh_pick_target(cli, target, err);
 
     if (rc == BH_OK)
         rc = say(cli, "POST /v1/drain",

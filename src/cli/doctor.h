@@ -22,8 +22,9 @@ struct bh_check {
 extern const struct bh_check bh_doctor_checks[];
 extern const size_t bh_doctor_check_count;
 
-/* Where the state of an installation lies: below --dir, or the standard place. */
-const char *bh_doctor_folder(const struct bh_cli *cli, const char *standard);
+/* The folder with the configuration of the site that is asked about: --dir, or that of `up --dir`
+ * whose socket is used, else /etc/bulkhead.  `size` PATH_MAX is enough. */
+void bh_doctor_folder(const struct bh_cli *cli, char *ret_folder, size_t size);
 
 /* Known holes of a crun version: NULL when there are none. */
 const char *bh_doctor_crun_holes(uint32_t major, uint32_t minor, uint32_t patch);

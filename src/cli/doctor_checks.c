@@ -23,6 +23,7 @@
 #include "base/time.h"
 #include "cli/doctor.h"
 #include "cli/driver_probe.h"
+#include "cli/setting.h"
 #include "device/holders.h"
 
 enum { CGROUP2_MAGIC = 0x63677270, NOFILE_WANTED = 8192, MEMLOCK_WANTED_KIB = 8192,
@@ -50,12 +51,43 @@ advise(struct bh_finding *finding, const char *format, ...)
     va_end(args);
 }
 
-const char *
-bh_doctor_folder(const struct bh_cli *cli, const char *standard)
+/* Whether the daemon of that folder's configuration serves on the socket that is used. */
+static bool
+is_of_socket(const struct bh_cli *cli, const char *folder)
 {
-    const char *dir = cli->args->options[BH_OPT_DIR].text;
+    char conf[PATH_MAX], socket[PATH_MAX];
 
-    return dir ? dir : standard;
+    if (snprintf(conf, sizeof conf, "%s/bulkheadd.conf", folder) >= (int)sizeof conf)
+        return false;
+    bh_setting_read(conf, "socket", "/run/bulkhead/bulkhead.sock", socket, sizeof socket);
+    return cli->client.socket && strcmp(socket, cli->client.socket) == 0;
+}
+
+void
+bh_doctor_folder(const struct bh_cli *cli, char *ret_folder, size_t size)
+{
+    static const char below[] = "/run/bulkhead.sock"; /* `up --dir` has it in its folder */
+    const char *dir = cli->args->options[BH_OPT_DIR].text, *socket = cli->client.socket;
+    size_t length = socket ? strlen(socket) : 0;
+
+    if (!dir && length > sizeof below && length < size
+        && strcmp(socket + length - (sizeof below - 1), below) == 0) {
+        snprintf(ret_folder, size, "%.*s", (int)(length - (sizeof below - 1)), socket);
+        if (is_of_socket(cli, ret_folder))
+            return;
+    }
+    snprintf(ret_folder, size, "%s", dir ? dir : "/etc/bulkhead");
+}
+
+/* A file of that folder. */
+static void
+put_file(const struct bh_cli *cli, const char *name, char ret_path[PATH_MAX])
+{
+    size_t length;
+
+    bh_doctor_folder(cli, ret_path, PATH_MAX);
+    length = strlen(ret_path);
+    snprintf(ret_path + length, PATH_MAX - length, "/%s", name);
 }
 
 /* The first bytes that a program prints, or -1: it cannot be run. */
@@ -226,17 +258,25 @@ put_client(const struct bh_cli *cli, struct bh_cli *ret_inner, char socket[PATH_
     ret_inner->client = (struct bh_client){ .socket = socket };
 }
 
+/* From the daemon of the site that is looked at. */
+static bh_rc
+fetch(const struct bh_cli *cli, const char *path, struct bh_json **ret_json, struct bh_err *err)
+{
+    char socket[PATH_MAX];
+    struct bh_cli inner;
+
+    put_client(cli, &inner, socket);
+    return bh_cli_fetch(&inner, path, ret_json, err);
+}
+
 /* How far the wall clock is ahead of engine time, in ms; 0 where no daemon answers. */
 static int64_t
 ask_clock_ahead(const struct bh_cli *cli)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    char socket[PATH_MAX];
-    struct bh_cli inner;
     struct bh_err ignored;
 
-    put_client(cli, &inner, socket);
-    if (bh_cli_fetch(&inner, "/v1/status", &json, &ignored) != BH_OK)
+    if (fetch(cli, "/v1/status", &json, &ignored) != BH_OK)
         return 0;
     return bh_json_integer(bh_json_get(bh_json_root(json), "clock_ahead_ms"), 0);
 }
@@ -327,32 +367,20 @@ check_images(const struct bh_cli *cli, struct bh_finding *f)
     }
 }
 
-/* A value of node.conf, or the standard. */
+/* Which site the rest is about.  A socket elsewhere is another's than the folder that is read. */
 static void
-read_setting(const char *conf, const char *name, const char *standard, char *ret_value,
-             size_t size)
+check_site(const struct bh_cli *cli, struct bh_finding *f)
 {
-    FILE *file = fopen(conf, "re");
-    char line[PATH_MAX + 64];
+    char folder[PATH_MAX];
 
-    snprintf(ret_value, size, "%s", standard);
-    while (file && fgets(line, sizeof line, file)) {
-        size_t length = strlen(name);
-        char *value = line + length + strspn(line + length, " \t=");
-
-        if (strncmp(line, name, length) != 0 || !strchr(" \t=", line[length]))
-            continue;
-        value[strcspn(value, "\n")] = '\0';
-        snprintf(ret_value, size, "%s", value);
+    bh_doctor_folder(cli, folder, sizeof folder);
+    if (bh_cli_flag(cli, BH_OPT_DIR) || cli->client.server || is_of_socket(cli, folder)) {
+        report(f, BH_CHECK_OK, "configured in %.160s", folder);
+        return;
     }
-    if (file)
-        fclose(file);
-}
-
-static void
-put_node_conf(const struct bh_cli *cli, char ret_path[PATH_MAX])
-{
-    snprintf(ret_path, PATH_MAX, "%s/node.conf", bh_doctor_folder(cli, "/etc/bulkhead"));
+    report(f, BH_CHECK_WARN, "%.60s is read, whose daemon is not on %.100s", folder,
+           cli->client.socket);
+    advise(f, "bulkhead doctor --dir DIR looks at the site whose configuration is in DIR");
 }
 
 static void
@@ -363,9 +391,9 @@ check_driver(const struct bh_cli *cli, struct bh_finding *f)
     uint32_t gpus;
     bh_rc rc;
 
-    put_node_conf(cli, conf);
-    read_setting(conf, "nvml_library", "libnvidia-ml.so.1", library, sizeof library);
-    read_setting(conf, "driver_env", "", environment, sizeof environment);
+    put_file(cli, "node.conf", conf);
+    bh_setting_read(conf, "nvml_library", "libnvidia-ml.so.1", library, sizeof library);
+    bh_setting_read(conf, "driver_env", "", environment, sizeof environment);
     rc = bh_driver_probe(library, environment, &gpus, &err);
     if (rc == BH_OK) {
         report(f, gpus ? BH_CHECK_OK : BH_CHECK_WARN, "%s lists %u GPUs", library, gpus);
@@ -405,8 +433,8 @@ check_disk(const struct bh_cli *cli, struct bh_finding *f)
     struct statvfs status;
     unsigned long long mib;
 
-    snprintf(conf, sizeof conf, "%s/bulkheadd.conf", bh_doctor_folder(cli, "/etc/bulkhead"));
-    read_setting(conf, "state_dir", "/var/lib/bulkhead/daemon", folder, sizeof folder);
+    put_file(cli, "bulkheadd.conf", conf);
+    bh_setting_read(conf, "state_dir", "/var/lib/bulkhead/daemon", folder, sizeof folder);
     while (access(folder, F_OK) != 0 && strrchr(folder, '/') > folder)
         *strrchr(folder, '/') = '\0'; /* it is made there */
     if (statvfs(folder, &status) != 0) {
@@ -427,7 +455,7 @@ check_node_conf(const struct bh_cli *cli, struct bh_finding *f)
     char path[PATH_MAX];
     struct stat status;
 
-    put_node_conf(cli, path);
+    put_file(cli, "node.conf", path);
     if (stat(path, &status) != 0) {
         report(f, errno == ENOENT ? BH_CHECK_WARN : BH_CHECK_FAIL, "%s: %s", path,
                strerror(errno));
@@ -464,13 +492,10 @@ static void
 check_node(const struct bh_cli *cli, struct bh_finding *f)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    char socket[PATH_MAX];
-    struct bh_cli inner;
     struct bh_err err;
     bh_json_value node;
 
-    put_client(cli, &inner, socket);
-    if (bh_cli_fetch(&inner, "/v1/status", &json, &err) != BH_OK) {
+    if (fetch(cli, "/v1/status", &json, &err) != BH_OK) {
         report(f, err.rc == BH_UNAVAILABLE ? BH_CHECK_FAIL : BH_CHECK_WARN, "%.180s", err.msg);
         return;
     }
@@ -485,6 +510,33 @@ check_node(const struct bh_cli *cli, struct bh_finding *f)
     advise(f, "start it: systemctl start bulkhead-node, or bulkhead up");
 }
 
+/* GPUs that get no work because their drivers do not answer for them. */
+static void
+check_lost(const struct bh_cli *cli, struct bh_finding *f)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct bh_err err;
+    bh_json_value items, first = NULL;
+    uint32_t lost = 0;
+
+    if (fetch(cli, "/v1/gpus", &json, &err) != BH_OK) {
+        report(f, BH_CHECK_WARN, "%.180s", err.msg);
+        return;
+    }
+    items = bh_json_get(bh_json_root(json), "items");
+    for (size_t i = 0; i < bh_json_count(items); i++)
+        if (strcmp(bh_json_text(bh_json_get(bh_json_at(items, i), "health"), ""), "lost") == 0)
+            first = lost++ ? first : bh_json_at(items, i);
+    if (!lost) {
+        report(f, BH_CHECK_OK, "none of %zu is lost", bh_json_count(items));
+        return;
+    }
+    report(f, BH_CHECK_WARN, "%u of %zu lost, the first: %.48s: %.100s", lost, bh_json_count(items),
+           bh_json_text(bh_json_get(first, "uuid"), "?"),
+           bh_json_text(bh_json_get(first, "fenced_why"), "its node does not have it"));
+    advise(f, "the kernel's log says why; reset it or reboot its node: it serves again when it answers");
+}
+
 const struct bh_check bh_doctor_checks[] = {
     { "root", check_root },
     { "kernel", check_kernel },
@@ -496,11 +548,13 @@ const struct bh_check bh_doctor_checks[] = {
     { "clock", check_clock },
     { "crun", check_crun },
     { "images", check_images },
+    { "site", check_site },
     { "driver", check_driver },
     { "GPU holders", check_holders },
     { "disk", check_disk },
     { "node.conf", check_node_conf },
     { "daemon", check_daemon },
     { "node", check_node },
+    { "GPUs", check_lost },
 };
 const size_t bh_doctor_check_count = BH_COUNT(bh_doctor_checks);

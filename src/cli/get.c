@@ -7,6 +7,7 @@
 #include "base/time.h"
 #include "cli/jobs.h"
 #include "cli/output.h"
+#include "cli/pick.h"
 #include "cli/views.h"
 
 enum { PATH_BYTES_MAX = 4096 };
@@ -38,6 +39,14 @@ find_kind(const char *name)
     return NULL;
 }
 
+const char *
+bh_get_kind(const char *word)
+{
+    const struct kind *kind = find_kind(word);
+
+    return kind ? kind->name : NULL;
+}
+
 static bh_rc
 print_description(const struct bh_cli *cli, bh_json_value value, struct bh_err *err)
 {
@@ -53,36 +62,23 @@ print_description(const struct bh_cli *cli, bh_json_value value, struct bh_err *
     return rc;
 }
 
-static bool
-is_named(bh_json_value object, const char *key, const char *name)
-{
-    bh_json_value value = bh_json_get(object, key);
-    char number[24];
-
-    if (bh_json_kind(value) != BH_JSON_INTEGER)
-        return strcmp(bh_json_text(value, ""), name) == 0;
-    snprintf(number, sizeof number, "%" PRId64, bh_json_integer(value, 0));
-    return strcmp(number, name) == 0;
-}
-
 /* One object of a list, by its name. */
 static bh_rc
 get_one(const struct bh_cli *cli, const struct kind *kind, const char *name, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_cli_fetch(cli, kind->path, &json, err);
-    bh_json_value items = json ? bh_json_get(bh_json_root(json), "items") : NULL;
+    const struct bh_pick_by by = { kind->one, kind->id, kind->also };
+    bh_json_value object = NULL;
 
     if (rc != BH_OK)
         return rc;
-    for (size_t i = 0; i < bh_json_count(items); i++) {
-        bh_json_value object = bh_json_at(items, i);
-
-        if (is_named(object, kind->id, name) || is_named(object, kind->also, name))
-            return print_description(cli, object, err);
-    }
-    bh_err_set(err, BH_NOT_FOUND, "no %s %.80s that you may see", kind->one, name);
-    return bh_err_hint(err, "bulkhead get %s lists them", kind->name);
+    rc = kind->view == &bh_view_gpus
+             ? bh_pick_gpu(bh_json_root(json), name, &object, err)
+             : bh_pick_named(bh_json_get(bh_json_root(json), "items"), &by, name, &object, err);
+    if (rc == BH_NOT_FOUND && !*err->hint)
+        return bh_err_hint(err, "bulkhead get %s lists them", kind->name);
+    return rc == BH_OK ? print_description(cli, object, err) : rc;
 }
 
 /* The site file in force: YAML unless JSON is asked for. */
@@ -207,7 +203,7 @@ put_sum(struct bh_buf *out, bh_json_value sum)
 static void
 put_sums(struct bh_buf *out, bh_json_value sums)
 {
-    static const char *const rows[] = { "tenants", "idle", "unusable", "physical" };
+    static const char *const rows[] = { "tenants", "idle", "unusable", "unheard", "physical" };
     static const char *const causes[] = { "away", "carving", "cordoned", "fault", "geometry",
                                          "driver_reserve" };
     bh_json_value by = bh_json_get(sums, "unusable_by");

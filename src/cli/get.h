@@ -14,4 +14,7 @@ bh_rc bh_cli_token_list(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_whoami(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_status(struct bh_cli *cli, struct bh_err *err);
 
+/* "nodes" for "node": what `get` calls all objects of that kind; NULL: it is none. */
+const char *bh_get_kind(const char *word);
+
 #endif

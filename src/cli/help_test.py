@@ -58,6 +58,12 @@ def main():
         manual = pathlib.Path(folder, "bulkhead.1").read_text()
         for name in names:
             check(f"{name}: has a section in the manual", f'.SS "bulkhead {name}' in manual)
+        which = run(bulkhead, "describe", "node")
+        check("describe of a kind asks which", which.returncode == 3 and "which one?" in which.stderr
+              and "bulkhead get nodes" in which.stderr, which.stderr)
+        site = pathlib.Path(folder, "bulkhead-site.5").read_text()
+        check("the manual of the site file says what a role allows",
+              re.search(r"fBauditor.*\n.*record\.view", site) is not None, site[-2000:])
         bad = [page.name for page in pathlib.Path(folder).glob("*.[158]")
                if not page.read_text().startswith(".\\\"") or ".SH NAME\n" not in page.read_text()]
         check("manual pages begin as such", not bad, bad)

@@ -152,7 +152,15 @@ bh_cli_describe(struct bh_cli *cli, struct bh_err *err)
 
     if (cli->args->count > 1)
         return bh_cli_get(cli, err);
+    if (bh_get_kind(cli->args->arguments[0])) {
+        bh_err_set(err, BH_INVALID, "describe %s: which one?", cli->args->arguments[0]);
+        return bh_err_hint(err, "bulkhead get %s lists them",
+                           bh_get_kind(cli->args->arguments[0]));
+    }
     rc = fetch_job(cli, cli->args->arguments[0], "", &json, err);
+    if (rc == BH_INVALID)
+        return bh_err_hint(err, "what is no job is named with what it is: bulkhead describe gpu "
+                                "gpu0, node NAME, tenant PATH");
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     bh_buf_init(&out, BH_OUTPUT_MAX);
@@ -261,6 +269,8 @@ change_jobs(struct bh_cli *cli, const char *rest, const char *done, struct bh_er
 bh_rc
 bh_cli_cancel(struct bh_cli *cli, struct bh_err *err)
 {
+    if (bh_cli_flag(cli, BH_OPT_NOW))
+        return change_jobs(cli, "/cancel?now=true", "is being killed", err);
     return change_jobs(cli, "/cancel", "is being cancelled", err);
 }
 

@@ -48,6 +48,8 @@ put_env(const struct writing *w, const char *text)
         text = bh_arena_printf(w->arena, "%s=%s", text, value);
     if (!text)
         return bh_err_set(w->err, BH_FULL, "--env: too large");
+    if (bh_word_check(text, w->err) != BH_OK)
+        return bh_err_wrap(w->err, "--env");
     bh_json_str(w->json, NULL, text);
     return BH_OK;
 }

@@ -6,10 +6,11 @@
 
 #include "base/err.h"
 #include "cli/options.h"
+#include "model/role.h"
 #include "model/site.h"
 #include "model/spec.h"
 
-enum { FIELD_DEPTH_MAX = 4 };
+enum { FIELD_DEPTH_MAX = 4, ROLE_VERBS_BYTES = 4096 };
 
 /* A parameter of either configuration file, as text. */
 struct parameter {
@@ -392,6 +393,34 @@ put_fields(struct bh_buf *out, const struct bh_fields *fields, const char *title
             put_fields(out, fields->fields[i].of, fields->fields[i].name, depth + 1);
 }
 
+/* Each role with the verbs that it allows, from the table that decides. */
+static void
+put_roles(struct bh_buf *out)
+{
+    static const struct {
+        enum bh_role role;
+        const char *verb;
+    } grants[] = {
+#define BH_GRANT(rule, role, verb) { BH_ROLE_##role, verb },
+#include "tables/roles.tbl"
+#undef BH_GRANT
+    };
+
+    put_section(out, "ROLES");
+    put_line(out, "What a binding allows, in its tenant and all below it. A principal with several "
+                  "bindings may do what any of them allows.");
+    for (uint32_t role = BH_ROLE_NONE + 1; role < BH_ROLES; role++) {
+        char memory[ROLE_VERBS_BYTES];
+        struct bh_buf verbs;
+
+        bh_buf_init_fixed(&verbs, memory, sizeof memory);
+        for (size_t i = 0; i < BH_COUNT(grants); i++)
+            if (grants[i].role == role)
+                bh_buf_printf(&verbs, "%s%s", verbs.length ? ", " : "", grants[i].verb);
+        put_term(out, bh_role_names[role], "", bh_buf_text(&verbs));
+    }
+}
+
 void
 bh_man_site(struct bh_buf *out)
 {
@@ -402,6 +431,7 @@ bh_man_site(struct bh_buf *out)
                   "Unknown keys, YAML aliases and tags are refused.");
     put_section(out, "KEYS");
     put_fields(out, &bh_site_fields, "at the top", 0);
+    put_roles(out);
     put_see_also(out, "bulkhead(1), bulkhead-job(5)");
 }
 

@@ -1,15 +1,20 @@
 #include "cli/options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/attr.h"
 #include "base/buf.h"
+#include "base/nearest.h"
 #include "base/num.h"
+#include "base/utf8.h"
 
 #define MANY BH_ARGUMENTS_MANY
 #define PROGRAM BH_ARGUMENTS_PROGRAM
+
+enum { OPTION_NAME_MAX = 32 };
 
 const struct bh_option bh_cli_options[BH_OPTIONS] = {
 #define BH_OPTION(id, name, letter, kind, value, key, doc)                               \
@@ -78,19 +83,26 @@ is_group(const char *word)
     return false;
 }
 
-/* What does here what the word does elsewhere, or NULL. */
-static const char *
-habit(const char *word)
-{
-    static const struct {
-        const char *words, *hint;
-    } habits[] = {
+struct habit {
+    const char *words, *hint;
+};
+
+static const struct habit command_habits[] = {
 #define BH_HABIT(words, hint) { words, hint },
 #include "tables/commands.tbl"
-    };
+};
 
-    for (size_t i = 0; i < BH_COUNT(habits); i++)
-        if (bh_words_have(habits[i].words, ' ', word, strlen(word)))
+static const struct habit option_habits[] = {
+#define BH_OPTION_HABIT(words, hint) { words, hint },
+#include "tables/commands.tbl"
+};
+
+/* What does here what the word does elsewhere, or NULL. */
+static const char *
+find_habit(const struct habit *habits, size_t count, const char *word, size_t length)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bh_words_have(habits[i].words, ' ', word, length))
             return habits[i].hint;
     return NULL;
 }
@@ -116,10 +128,21 @@ hint_second(const char *first, struct bh_err *err)
 static bh_rc
 unknown_command(const char *name, struct bh_err *err)
 {
+    const char *hint =
+        find_habit(command_habits, BH_COUNT(command_habits), name, strlen(name));
+    struct bh_nearest nearest = { 0 };
+
     bh_err_set(err, BH_INVALID, "no such command: %.80s", name);
     if (is_group(name))
         return hint_second(name, err);
-    return bh_err_hint(err, "%s", habit(name) ? habit(name) : "bulkhead help lists the commands");
+    if (hint)
+        return bh_err_hint(err, "%s", hint);
+    for (uint32_t i = 0; i < BH_COMMANDS; i++)
+        bh_nearest_try(&nearest, name, bh_cli_commands[i].name);
+    if (nearest.word)
+        return bh_err_hint(err, "did you mean bulkhead %s? bulkhead help lists the commands",
+                           nearest.word);
+    return bh_err_hint(err, "bulkhead help lists the commands");
 }
 
 /* Take a word that is no option while the command is not known yet. */
@@ -147,11 +170,19 @@ take_command(struct reader *r, const char *word)
 static bh_rc
 check_choice(const struct bh_option *option, const char *text, struct bh_err *err)
 {
+    char words[128], *left = words;
+    struct bh_nearest nearest = { 0 };
+    const char *word;
+
     if (bh_words_have(option->value, '|', text, strlen(text)))
         return BH_OK;
+    snprintf(words, sizeof words, "%s", option->value);
+    while ((word = strsep(&left, "|")))
+        bh_nearest_try(&nearest, text, word);
     bh_err_set(err, BH_INVALID, "--%s: \"%.80s\" is none of %s", option->name, text,
                option->value);
-    return BH_INVALID;
+    return nearest.word ? bh_err_hint(err, "did you mean --%s %s?", option->name, nearest.word)
+                        : bh_err_hint(err, "--%s: %s", option->name, option->doc);
 }
 
 static bh_rc
@@ -200,13 +231,48 @@ find_option(enum bh_command_id command, const char *name, size_t length, bool le
     return BH_OPTIONS;
 }
 
+/* The option of the command that begins so, if it is the only one; else the one that is spelled
+ * nearly so.  NULL: none. */
+static const char *
+nearest_option(enum bh_command_id command, const char *name, size_t length)
+{
+    char word[OPTION_NAME_MAX + 1];
+    struct bh_nearest nearest = { 0 };
+    const char *begins = NULL;
+    uint32_t count = 0;
+
+    if (length < 2 || length > OPTION_NAME_MAX)
+        return NULL;
+    memcpy(word, name, length);
+    word[length] = '\0';
+    for (uint32_t i = 0; i < BH_OPTIONS; i++) {
+        if (!bh_command_takes(command, (enum bh_option_id)i))
+            continue;
+        bh_nearest_try(&nearest, word, bh_cli_options[i].name);
+        if (strncmp(bh_cli_options[i].name, word, length) == 0) {
+            begins = bh_cli_options[i].name;
+            count++;
+        }
+    }
+    return count == 1 ? begins : nearest.word;
+}
+
 static bh_rc
 unknown_option(struct reader *r, const char *word)
 {
     const char *name = r->args->command < BH_COMMANDS ? bh_cli_commands[r->args->command].name
                                                       : "";
 
+    const char *meant, *option = word + (strncmp(word, "--", 2) == 0 ? 2 : 1);
+    size_t length = strcspn(option, "=");
+
     bh_err_set(r->err, BH_INVALID, "no such option: %.80s", word);
+    meant = find_habit(option_habits, BH_COUNT(option_habits), option, length);
+    if (meant)
+        return bh_err_hint(r->err, "%s", meant);
+    meant = nearest_option(r->args->command, option, length);
+    if (meant)
+        return bh_err_hint(r->err, "did you mean --%s?", meant);
     return bh_err_hint(r->err, "bulkhead %s%s--help lists the options", name, *name ? " " : "");
 }
 
@@ -286,6 +352,9 @@ take_word(struct reader *r)
     const char *word = r->argv[r->at++];
     bool known = r->args->command < BH_COMMANDS;
 
+    if (!known && (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0
+                   || (strcmp(word, "-v") == 0 && r->at == r->argc)))
+        word = bh_cli_commands[BH_CMD_VERSION].name; /* as of other programs */
     if (strcmp(word, "--") == 0) {
         r->args->program = true;
         take_rest(r);
@@ -305,10 +374,21 @@ take_word(struct reader *r)
     return BH_OK;
 }
 
+bh_rc
+bh_word_check(const char *word, struct bh_err *err)
+{
+    if (bh_utf8_is_valid(word))
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "\"%.80s\" is not UTF-8", word);
+    return bh_err_hint(err, "names, paths and arguments are kept as UTF-8, and other bytes would "
+                            "be lost: convert it with iconv, or rename the file");
+}
+
 static bh_rc
 check_count(const struct bh_args *args, struct bh_err *err)
 {
     const struct bh_cli_command *command = &bh_cli_commands[args->command];
+    bool file = bh_command_takes(args->command, BH_OPT_FILE) && !args->options[BH_OPT_FILE].given;
 
     if (args->count < command->least)
         bh_err_set(err, BH_INVALID, "%s: missing argument: %s", command->name,
@@ -318,6 +398,9 @@ check_count(const struct bh_args *args, struct bh_err *err)
                    args->arguments[command->most]);
     else
         return BH_OK;
+    if (file && args->count > command->most)
+        return bh_err_hint(err, "a file is named by -f: bulkhead %s -f %.80s", command->name,
+                           args->arguments[command->most]);
     return bh_err_hint(err, "usage: bulkhead %s [OPTION...] %s", command->name,
                        command->arguments);
 }
@@ -331,6 +414,8 @@ bh_args_parse(int argc, char **argv, struct bh_args *ret_args, struct bh_err *er
     *ret_args = (struct bh_args){ .command = BH_COMMANDS };
     ret_args->arguments = calloc((size_t)argc + 1, sizeof *ret_args->arguments);
     BH_ASSERT(ret_args->arguments);
+    for (int i = 1; i < argc && rc == BH_OK; i++)
+        rc = bh_word_check(argv[i], err);
     while (rc == BH_OK && r.at < argc)
         rc = take_word(&r);
     if (rc != BH_OK || ret_args->options[BH_OPT_HELP].given || ret_args->command == BH_CMD_HELP)

@@ -63,6 +63,10 @@ struct bh_args {
     bool program;           /* the arguments stood behind "--" */
 };
 
+/* A word of the command line or of the environment that goes into a request.  BH_INVALID: it is not
+ * UTF-8, and JSON could not say it. */
+BH_MUST_USE bh_rc bh_word_check(const char *word, struct bh_err *err);
+
 /* Read the command line; argv[0] is the program.  Release with bh_args_fini on every
  * outcome.  With --help, or for the command `help`, the number of arguments is not
  * judged.

@@ -54,6 +54,11 @@ static const struct {
     { "a choice is a whole word", "bulkhead ps -o js", BH_INVALID, BH_CMD_PS, NULL, false },
     { "no span", "bulkhead wait 1 --wait soon", BH_INVALID, BH_CMD_WAIT_FOR, NULL, false },
     { "missing argument", "bulkhead why", BH_INVALID, BH_CMD_WHY, NULL, false },
+    { "a name in Latin-1", "bulkhead submit --name a\xff" "b -s small true", BH_INVALID, BH_COMMANDS, NULL, false },
+    { "an argument in Latin-1", "bulkhead run -s small echo \xe4", BH_INVALID, BH_COMMANDS, NULL, false },
+    { "the version as elsewhere", "bulkhead --version", BH_OK, BH_CMD_VERSION, "", false },
+    { "and by letter", "bulkhead -V", BH_OK, BH_CMD_VERSION, "", false },
+    { "and by the small one", "bulkhead -v", BH_OK, BH_CMD_VERSION, "", false },
     { "superfluous argument", "bulkhead why 1 2", BH_INVALID, BH_CMD_WHY, NULL, false },
 };
 
@@ -248,6 +253,21 @@ test_habits(void **state)
         { "bulkhead passwd", "bulkhead account password" },
         { "bulkhead account", "second word: show, password, totp, recovery, passkey, list, enrol, reset" },
         { "bulkhead frobnicate", "bulkhead help lists the commands" },
+        { "bulkhead sumbit", "did you mean bulkhead submit?" },
+        { "bulkhead sku", "bulkhead get skus" },
+        { "bulkhead submit --time 5", "--time-limit SPAN" },
+        { "bulkhead submit --mem=512", "--memory BYTES" },
+        { "bulkhead submit -p hgih true", "did you mean --priority high?" },
+        { "bulkhead wait 3 --for runing", "--for: what to wait for; the end unless said" },
+        { "bulkhead submit --on-preempt kill true", "what may be done to it" },
+        { "bulkhead apply my.yaml", "bulkhead apply -f my.yaml" },
+        { "bulkhead submit --array 3", "submit in a loop" },
+        { "bulkhead submit --dependency 3", "bulkhead wait JOB" },
+        { "bulkhead submit --check USR1", "did you mean --checkpoint-signal?" },
+        { "bulkhead submit --meomry 1Gi", "did you mean --memory?" },
+        { "bulkhead ps -u root", "ps --mine" },
+        { "bulkhead ps --frobnicate", "bulkhead ps --help lists the options" },
+        { "bulkhead submit --name a\xff", "convert it with iconv" },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {

@@ -148,6 +148,20 @@ conclude(struct attended *job, struct bh_err *err)
     return BH_OK;
 }
 
+/* Of a gang one member's output is shown: say whose, and where the others' is. */
+static void
+say_member(const struct attended *job)
+{
+    const struct bh_option_value *gang = &job->cli->args->options[BH_OPT_GANG];
+    char text[160];
+
+    if (!gang->given || gang->number < 2)
+        return;
+    snprintf(text, sizeof text, "has %" PRIu64 " members: this was the first's output; bulkhead logs %s "
+             "--member 1%s", gang->number, job->id, gang->number > 2 ? ", 2, ..." : "");
+    say(job, text);
+}
+
 static void
 catch_interrupts(void)
 {
@@ -225,6 +239,7 @@ bh_cli_run(struct bh_cli *cli, struct bh_err *err)
     rc = bh_follow_output(&follow, err);
     if (rc != BH_OK)
         return rc;
+    say_member(&job);
     if (!follow.left)
         return conclude(&job, err);
     say(&job, "is left alone; bulkhead logs -f shows its output");

@@ -27,6 +27,7 @@ void
 bh_site_put_changes(struct bh_buf *out, bh_json_value answer)
 {
     bh_json_value changes = bh_json_get(answer, "changes"), removes = bh_json_get(answer, "removes");
+    bh_json_value warnings = bh_json_get(answer, "warnings");
     uint64_t count = bh_json_number(bh_json_get(answer, "change_count"), 0);
 
     for (size_t i = 0; i < bh_json_count(changes); i++)
@@ -35,6 +36,8 @@ bh_site_put_changes(struct bh_buf *out, bh_json_value answer)
         bh_buf_printf(out, "and %" PRIu64 " more\n", count - bh_json_count(changes));
     for (size_t i = 0; i < bh_json_count(removes); i++)
         bh_buf_printf(out, "removes %s\n", bh_json_text(bh_json_at(removes, i), ""));
+    for (size_t i = 0; i < bh_json_count(warnings); i++)
+        bh_buf_printf(out, "warning: %s\n", bh_json_text(bh_json_at(warnings, i), ""));
 }
 
 /* How many there are, and what became of them. */

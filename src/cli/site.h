@@ -8,7 +8,7 @@ BH_MUST_USE bh_rc bh_site_send(const struct bh_cli *cli, const char *file, const
                                struct bh_json **ret_json, struct bh_err *err);
 
 /* What an answer says that a site file changes, a line each; then what it removes that has
- * something. */
+ * something, and what has no effect as things are. */
 void bh_site_put_changes(struct bh_buf *out, bh_json_value answer);
 
 /* The site file's revisions. */

@@ -18,7 +18,7 @@
 #define PACKAGES_USER "bulkhead"
 #define JOBS_END_MAX_NS (60 * BH_NS_PER_S)
 
-enum { KEY_BYTES_MAX = 4096, REPORT_BYTES_MAX = 300 };
+enum { KEY_BYTES_MAX = 4096, REPORT_BYTES_MAX = 4096 };
 
 /* The write end that a detached supervisor says "ready" on, or -1. */
 static int parent_fd = -1;
@@ -95,16 +95,63 @@ publish_key(const struct bh_up *up, struct bh_err *err)
     return bh_file_replace(to, text, (size_t)length, 0644, err);
 }
 
+/* A line for each GPU that its driver has lost: the others serve without it. */
+static void
+put_lost(const struct bh_up *up, struct bh_buf *out)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct bh_cli inner;
+    struct bh_err unread;
+    bh_json_value items;
+
+    make_inner(up, &inner);
+    if (bh_cli_fetch(&inner, "/v1/gpus", &json, &unread) != BH_OK)
+        return;
+    items = bh_json_get(bh_json_root(json), "items");
+    for (size_t i = 0; i < bh_json_count(items); i++) {
+        bh_json_value gpu = bh_json_at(items, i), index = bh_json_get(gpu, "index");
+
+        if (strcmp(bh_json_text(bh_json_get(gpu, "health"), ""), "lost") != 0)
+            continue;
+        bh_buf_puts(out, "  missing         GPU ");
+        if (index)
+            bh_buf_printf(out, "%" PRIu64 ", ", bh_json_number(index, 0));
+        bh_buf_printf(out, "%s: %s; it serves again when its driver answers\n",
+                      bh_json_text(bh_json_get(gpu, "uuid"), ""),
+                      bh_json_text(bh_json_get(gpu, "fenced_why"), "its node does not have it"));
+    }
+}
+
+/* To the terminal that waits for a detached supervisor: "+", and what is missing. */
+static bh_rc
+release_parent(const char *missing, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    if (parent_fd < 0)
+        return rc;
+    rc = bh_fd_write_all(parent_fd, "+", 1, err);
+    if (rc == BH_OK)
+        rc = bh_fd_write_all(parent_fd, missing, strlen(missing), err);
+    bh_fd_close(parent_fd);
+    parent_fd = -1;
+    return rc;
+}
+
 /* Say that all serve, and how to go on. */
 static bh_rc
 announce(const struct bh_up *up, struct bh_err *err)
 {
+    char text[REPORT_BYTES_MAX - 2];
+    struct bh_buf missing;
     bh_rc rc = publish_key(up, err);
 
     if (rc == BH_OK)
         rc = apply_site(up, err);
     if (rc != BH_OK)
         return rc;
+    bh_buf_init_fixed(&missing, text, sizeof text);
+    put_lost(up, &missing);
     printf("bulkhead: ready\n"
            "  socket          %s\n"
            "  configuration   %s/node.conf, %s/bulkheadd.conf\n"
@@ -115,14 +162,11 @@ announce(const struct bh_up *up, struct bh_err *err)
                up->sim);
     if (up->cli->args->options[BH_OPT_DIR].given)
         printf("  export BULKHEAD_SOCKET=%s\n", up->socket);
+    printf("%s", bh_buf_text(&missing));
     printf("  bulkhead status; bulkhead gpu; bulkhead apply -f site.yaml\n"
            "  bulkhead run --sku small -- bulkhead-smi -L\n");
     fflush(stdout);
-    if (parent_fd >= 0)
-        rc = bh_fd_write_all(parent_fd, "+", 1, err);
-    bh_fd_close(parent_fd);
-    parent_fd = -1;
-    return rc;
+    return release_parent(bh_buf_text(&missing), err);
 }
 
 /* Cancel every job that has not ended; how many there were. */
@@ -166,8 +210,8 @@ stop_jobs(const struct bh_up *up)
 
 /* ---- detached ---- */
 
-/* In the parent: wait for the "+" of a supervisor that is ready, or for what it could
- * not do. */
+/* In the parent: wait for the "+" of a supervisor that is ready, with what is missing, or for what
+ * it could not do. */
 static bh_rc
 await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *err)
 {
@@ -186,6 +230,7 @@ await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *err)
     if (*said == '+') {
         printf("bulkhead: ready on %s; kill %d ends it; its output is in %s/up.log\n", up->socket,
                (int)pid, up->state);
+        fputs(said + 1, stdout);
         return BH_OK;
     }
     bh_err_set(err, BH_UNAVAILABLE, "Bulkhead did not start: %s", held ? said : "it died");

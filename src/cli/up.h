@@ -15,23 +15,24 @@ struct bh_up {
     struct bh_cli *cli;
     bool real_driver;
     uint32_t daemon_uid, signer_uid, https_port;
-    const char *gpus;                        /* topology of the simulated driver */
+    char gpus[128];                          /* topology of the simulated driver */
     char state[PATH_MAX], run[PATH_MAX], conf[PATH_MAX]; /* folders */
     char socket[PATH_MAX], node_socket[PATH_MAX], signer_socket[PATH_MAX];
     char sim[PATH_MAX];                      /* state of the simulated driver */
     char program[BH_UP_PROGRAMS][PATH_MAX];
-    char library_dir[PATH_MAX], tools_dir[PATH_MAX], libexec_dir[PATH_MAX];
+    char library_dir[PATH_MAX], tools_dir[PATH_MAX], libexec_dir[PATH_MAX], shim_dir[PATH_MAX];
     char cgroup[64];
 };
 
 /* ---- up_files.c: places and configuration ---- */
 
 /* Fill the paths from options and from where this program lies.
- * BH_NOT_FOUND: a program is missing; BH_INVALID, BH_RANGE: an option or a path. */
+ * BH_NOT_FOUND: a program is missing; BH_INVALID, BH_RANGE: an option or a path; BH_CONFLICT: an
+ * option that the site has otherwise, and that is settled when a site is made. */
 BH_MUST_USE bh_rc bh_up_locate(struct bh_up *up, struct bh_err *err);
 
 /* Make folders and, where they are missing, node.conf, bulkheadd.conf and the simulated
- * driver's state; mount its memory.  The audit key of a site that had no signer of its own moves
+ * driver's state; mount its memory.  A port that is given is set in a bulkheadd.conf that is there.  The audit key of a site that had no signer of its own moves
  * to the signer's folder.  BH_DENIED: the daemon's user could not reach a folder. */
 BH_MUST_USE bh_rc bh_up_prepare(const struct bh_up *up, struct bh_err *err);
 

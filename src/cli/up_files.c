@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/num.h"
 #include "cli/driver_probe.h"
+#include "cli/setting.h"
 #include "cli/up.h"
 
-enum { DAEMON_UID_STANDARD = 64101, CONF_BYTES_MAX = 16 << 10, KEPT_BYTES_MAX = 8192 };
+enum { DAEMON_UID_STANDARD = 64101, CONF_BYTES_MAX = 16 << 10, KEPT_BYTES_MAX = 8192, UIDS_END = 1000000 };
 
 /* Where a program may lie, seen from the folder of this one: an installed or staged
  * tree, then a build folder. */
@@ -25,6 +27,10 @@ static const char *const library_places[] = { "../lib/bulkhead/sim", "../lib64/b
                                               "../lib/x86_64-linux-gnu/bulkhead/sim",
                                               "../lib/aarch64-linux-gnu/bulkhead/sim",
                                               "../simdrv", NULL };
+static const char *const shim_places[] = { "../lib/bulkhead/shim", "../lib64/bulkhead/shim",
+                                           "../lib/x86_64-linux-gnu/bulkhead/shim",
+                                           "../lib/aarch64-linux-gnu/bulkhead/shim",
+                                           "../shim", NULL };
 static const char *const libexec_places[] = { "../libexec/bulkhead", "../node", NULL };
 static const char *const tools_places[] = { "../libexec/bulkhead/tools", "../smi", NULL };
 #define NVIDIA_SMI "/usr/bin/nvidia-smi"
@@ -77,6 +83,8 @@ locate_programs(struct bh_up *up, struct bh_err *err)
         return rc;
     if (find(tools_places, up->tools_dir, &unneeded) != BH_OK)
         *up->tools_dir = '\0';
+    if (find(shim_places, up->shim_dir, &unneeded) != BH_OK)
+        *up->shim_dir = '\0';
     return BH_OK;
 }
 
@@ -157,18 +165,124 @@ locate_folders(struct bh_up *up, struct bh_err *err)
     return rc;
 }
 
+/* ---- a site that is there already ---- */
+
+static const char *
+wanted_driver(const struct bh_up *up)
+{
+    const char *gpu = up->cli->args->options[BH_OPT_GPU].text;
+
+    gpu = gpu ? gpu : getenv("GPU");
+    return gpu && *gpu ? gpu : NULL;
+}
+
+static bh_rc
+refuse_otherwise(const struct bh_up *up, const char *option, const char *has, struct bh_err *err)
+{
+    bh_err_set(err, BH_CONFLICT, "--%s: the site in %s has %s", option, up->state, has);
+    return bh_err_hint(err, "that is settled when a site is made: leave the option out, or make another "
+                            "site with --dir");
+}
+
+/* The simulated driver is a library of ours in a folder sim or simdrv. */
+static bh_rc
+adopt_driver(struct bh_up *up, const char *conf, struct bh_err *err)
+{
+    char library[PATH_MAX];
+    bool simulated = bh_setting_read(conf, "nvml_library", "", library, sizeof library)
+                     && strstr(library, "/sim");
+
+    if (wanted_driver(up) && up->real_driver == simulated)
+        return refuse_otherwise(up, "gpu", simulated ? "simulated GPUs" : "the vendor's driver", err);
+    up->real_driver = !simulated;
+    return BH_OK;
+}
+
+/* Folders are the user's whose number node.conf has. */
+static bh_rc
+adopt_user(struct bh_up *up, const char *conf, struct bh_err *err)
+{
+    char text[32], has[48];
+    uint64_t uid;
+
+    if (!bh_setting_read(conf, "daemon_uid", "", text, sizeof text)
+        || bh_parse_u64(text, &uid, err) != BH_OK || uid == 0 || uid >= UIDS_END)
+        return BH_OK;
+    snprintf(has, sizeof has, "user id %s", text);
+    if (up->cli->args->options[BH_OPT_DAEMON_UID].given && up->daemon_uid != uid)
+        return refuse_otherwise(up, "daemon-uid", has, err);
+    up->daemon_uid = (uint32_t)uid;
+    up->signer_uid = (uint32_t)uid + 1;
+    return BH_OK;
+}
+
+static void
+put_topology_path(const struct bh_up *up, char ret_path[PATH_MAX])
+{
+    snprintf(ret_path, PATH_MAX, "%.4000s/topology", up->sim);
+}
+
+static bh_rc
+adopt_gpus(struct bh_up *up, struct bh_err *err)
+{
+    char path[PATH_MAX], memory[sizeof up->gpus] = "others";
+    struct bh_err unread;
+    struct bh_buf text;
+
+    snprintf(path, sizeof path, "%.4000s/state", up->sim);
+    if (access(path, F_OK) != 0)
+        return BH_OK;
+    put_topology_path(up, path);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    if (bh_file_read(path, sizeof memory - 1, &text, &unread) != BH_OK)
+        snprintf(memory, sizeof memory, "others"); /* made by a version that did not write it */
+    if (up->cli->args->options[BH_OPT_SIM].given && strcmp(memory, up->gpus) != 0)
+        return refuse_otherwise(up, "sim", memory, err);
+    snprintf(up->gpus, sizeof up->gpus, "%s", memory);
+    return BH_OK;
+}
+
+/* What its files say holds; options may only say the same. */
+static bh_rc
+adopt_site(struct bh_up *up, struct bh_err *err)
+{
+    char conf[PATH_MAX];
+    bh_rc rc = put_path(conf, err, "%s/node.conf", up->conf);
+
+    if (rc != BH_OK || access(conf, F_OK) != 0)
+        return rc;
+    rc = adopt_driver(up, conf, err);
+    if (rc == BH_OK)
+        rc = adopt_user(up, conf, err);
+    return rc == BH_OK && !up->real_driver ? adopt_gpus(up, err) : rc;
+}
+
+/* Not settled when it is made: the daemon reads it at its start. */
+static bh_rc
+set_port(const struct bh_up *up, struct bh_err *err)
+{
+    char conf[PATH_MAX], had[32], port[16];
+    bh_rc rc = put_path(conf, err, "%s/bulkheadd.conf", up->conf);
+
+    if (rc != BH_OK || !up->cli->args->options[BH_OPT_HTTPS_PORT].given)
+        return rc;
+    snprintf(port, sizeof port, "%u", up->https_port);
+    bh_setting_read(conf, "https_port", "", had, sizeof had);
+    return strcmp(had, port) == 0 ? BH_OK : bh_setting_write(conf, "https_port", port, err);
+}
+
 bh_rc
 bh_up_locate(struct bh_up *up, struct bh_err *err)
 {
     const struct bh_option_value *options = up->cli->args->options;
-    const char *gpu = options[BH_OPT_GPU].text ? options[BH_OPT_GPU].text : getenv("GPU");
+    const char *gpu = wanted_driver(up);
     uint64_t uid = options[BH_OPT_DAEMON_UID].given ? options[BH_OPT_DAEMON_UID].number
                                                     : DAEMON_UID_STANDARD;
     bh_rc rc;
 
-    if (gpu && *gpu && strcmp(gpu, "real") != 0 && strcmp(gpu, "sim") != 0)
+    if (gpu && strcmp(gpu, "real") != 0 && strcmp(gpu, "sim") != 0)
         return bh_err_set(err, BH_INVALID, "GPU: \"%.40s\" is neither real nor sim", gpu);
-    if (uid == 0 || uid >= 1000000)
+    if (uid == 0 || uid >= UIDS_END)
         return bh_err_set(err, BH_RANGE, "--daemon-uid: must lie between 1 and 999999");
     if (options[BH_OPT_HTTPS_PORT].number > 65535)
         return bh_err_set(err, BH_RANGE, "--https-port: must be at most 65535");
@@ -176,9 +290,14 @@ bh_up_locate(struct bh_up *up, struct bh_err *err)
     up->daemon_uid = (uint32_t)uid;
     up->signer_uid = (uint32_t)uid + 1;
     up->https_port = (uint32_t)options[BH_OPT_HTTPS_PORT].number;
-    up->gpus = options[BH_OPT_SIM].text ? options[BH_OPT_SIM].text : "8x H100-80GB";
-    rc = locate_programs(up, err);
-    return rc == BH_OK ? locate_folders(up, err) : rc;
+    if (options[BH_OPT_SIM].text && strlen(options[BH_OPT_SIM].text) >= sizeof up->gpus)
+        return bh_err_set(err, BH_RANGE, "--sim: longer than %zu bytes", sizeof up->gpus - 1);
+    snprintf(up->gpus, sizeof up->gpus, "%s",
+             options[BH_OPT_SIM].text ? options[BH_OPT_SIM].text : "8x H100-80GB");
+    rc = locate_folders(up, err);
+    if (rc == BH_OK)
+        rc = adopt_site(up, err);
+    return rc == BH_OK ? locate_programs(up, err) : rc;
 }
 
 /* ---- folders ---- */
@@ -239,7 +358,7 @@ make_folders(const struct bh_up *up, struct bh_err *err)
         /* Sticky: the daemon makes its socket there and can replace nothing of root's. */
         { up->run, "", 0, up->daemon_uid, 01775 },
         { up->run, "/node", 0, 0, 0711 },
-        { up->run, "/signer", up->signer_uid, up->signer_uid, 0711 },
+        { up->run, "/signer", up->signer_uid, up->daemon_uid, 0710 },
         { up->state, "/signer", up->signer_uid, up->signer_uid, 0700 },
         { up->state, "/daemon", up->daemon_uid, up->daemon_uid, 0700 },
         { up->state, "/node", 0, 0, 0700 },
@@ -344,6 +463,8 @@ put_node_conf(struct bh_buf *out, const struct bh_up *up)
                      "gpus = all\n");
     if (*up->tools_dir)
         bh_buf_printf(out, "tools_dir = %s\n", up->tools_dir);
+    if (*up->shim_dir)
+        bh_buf_printf(out, "shim_dir = %s\n", up->shim_dir);
     if (up->real_driver) {
         if (access(NVIDIA_SMI, X_OK) == 0)
             bh_buf_puts(out, "gpu_reset = " NVIDIA_SMI "\n");
@@ -413,6 +534,9 @@ make_simulated_driver(const struct bh_up *up, struct bh_err *err)
         rc = make_folder(&(struct folder){ up->sim, "", 0, 0, 0755 }, err);
         if (rc == BH_OK)
             rc = call_simctl(up, "init", up->gpus, err);
+        put_topology_path(up, path);
+        if (rc == BH_OK)
+            rc = bh_file_replace(path, up->gpus, strlen(up->gpus), 0644, err);
     }
     return rc == BH_OK ? call_simctl(up, "mount", NULL, err) : rc;
 }
@@ -465,6 +589,8 @@ bh_up_prepare(const struct bh_up *up, struct bh_err *err)
         rc = write_missing(up, "node.conf", put_node_conf, err);
     if (rc == BH_OK)
         rc = write_missing(up, "bulkheadd.conf", put_daemon_conf, err);
+    if (rc == BH_OK)
+        rc = set_port(up, err);
     if (rc == BH_OK && !up->real_driver)
         rc = make_simulated_driver(up, err);
     return rc;

@@ -271,18 +271,24 @@ turn(struct supervisor *s)
     return asked;
 }
 
-/* All serve: the daemon answers, and says that the node is connected. */
+/* All serve: the daemon answers, and places jobs on the node.  A node that is connected is not up
+ * before it has told what ended while it was away; until then its jobs wait for it. */
 static bool
 is_ready(const struct bh_up *up)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_cli inner = *up->cli;
     struct bh_err unread;
+    bh_json_value items;
 
     inner.client = (struct bh_client){ .socket = up->socket };
-    if (bh_cli_fetch(&inner, "/v1/status", &json, &unread) != BH_OK || !json)
+    if (bh_cli_fetch(&inner, "/v1/nodes", &json, &unread) != BH_OK || !json)
         return false;
-    return bh_json_truth(bh_json_get(bh_json_get(bh_json_root(json), "node"), "connected"));
+    items = bh_json_get(bh_json_root(json), "items");
+    for (size_t i = 0; i < bh_json_count(items); i++)
+        if (strcmp(bh_json_text(bh_json_get(bh_json_at(items, i), "state"), ""), "up") == 0)
+            return true;
+    return false;
 }
 
 /* Until ready (*ret_asked 0) or asked to end. */

@@ -6,6 +6,7 @@
 #include "audit/claims.h"
 #include "audit/note.h"
 #include "audit/orders.h"
+#include "audit/verify.h"
 #include "base/buf.h"
 
 /* The parts of bulkhead-audit, the program that verifies audit logs. */
@@ -57,6 +58,27 @@ void bh_verify_rows_put(struct bh_verdict_text *verdict, const struct bh_claims_
 /* Which orders are open at the end of a walk. */
 void bh_verify_put_orders(struct bh_verdict_text *verdict,
                           const struct bh_audit_orders *orders);
+
+/* ---- checkpoints that were kept elsewhere, with their witnesses ---- */
+
+struct bh_verify_kept;
+
+/* Open those of the command line; *ret_kept is always the caller's, to be freed.  BH_CONFLICT: one
+ * is not signed, or not cosigned by as many witnesses as it needs; failures of reading. */
+BH_MUST_USE bh_rc bh_verify_kept_open(const struct bh_verify_args *args,
+                                      const struct bh_note_key *key,
+                                      struct bh_verify_kept **ret_kept, struct bh_err *err);
+void bh_verify_kept_free(struct bh_verify_kept *kept);
+
+/* For bh_audit_verifier. */
+struct bh_kept_checkpoints bh_verify_kept_checkpoints(const struct bh_verify_kept *kept);
+
+/* Where none was kept, the checkpoint in that file needs the witnesses. */
+BH_MUST_USE bh_rc bh_verify_kept_own(const struct bh_verify_kept *kept, const char *path,
+                                     struct bh_err *err);
+
+/* That the log continues so many. */
+void bh_verify_put_kept(struct bh_verdict_text *verdict, uint32_t count);
 
 /* An exported log, with the checkpoints kept elsewhere.  BH_CONFLICT: it is not what was
  * signed; BH_NOT_FOUND: a file is missing; failures of reading. */

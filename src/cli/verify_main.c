@@ -22,14 +22,14 @@ enum { STATUS_BAD = 1, STATUS_USAGE = 2, KEY_FILE_MAX = 4096 };
 static const char usage[] =
     "usage: bulkhead-audit --vkey FILE [--json] [WHAT]\n"
     "  --store FILE             verify a store\n"
-    "  --export DIR [--kept FILE]... [--witness FILE [--quorum N]]\n"
-    "                           verify an exported log, that it continues checkpoints, and\n"
-    "                           that witnesses cosigned those, or else its own\n"
+    "  --export DIR             verify an exported log\n"
     "  --check PROOF [--record FILE]\n"
     "                           check a proof that a record is in the log\n"
     "  --consistency OLD NEW    check that one checkpoint continues another, by the hashes\n"
     "                           on standard input\n"
     "  (nothing)                verify lines as `bulkhead audit tail --raw --all` prints them\n"
+    "A log, whatever it comes from, with [--kept FILE]... [--witness FILE [--quorum N]]: that it\n"
+    "continues those checkpoints, and that witnesses cosigned them, or else an export's own.\n"
     "Status 0 when it is good, 1 when not; `bulkhead audit` calls it.\n";
 
 bh_rc
@@ -164,6 +164,7 @@ put_good(struct bh_verdict_text *verdict, const struct bh_audit_verifier *verifi
     bh_buf_printf(&verdict->sentence,
                   "audit log is whole: %" PRIu64 " records, %" PRIu64 " signed checkpoints by %s",
                   size, verifier->checkpoints, verifier->key.name);
+    bh_verify_put_kept(verdict, verifier->kept.count);
     if (verifier->hashes_to)
         bh_buf_printf(&verdict->sentence, "\npruned, with their hashes kept: those below %" PRIu64,
                       verifier->pruned_to);
@@ -184,21 +185,26 @@ verify_log(const struct bh_verify_args *args, const struct bh_note_key *key,
     struct bh_audit_verifier *verifier = malloc(sizeof *verifier);
     struct bh_verify_rows *rows = bh_verify_rows_new();
     struct bh_claims_result result;
+    struct bh_verify_kept *kept;
     bh_rc rc;
 
     BH_ASSERT(verifier);
     bh_audit_verifier_init(verifier, &bh_crypto_openssl, key);
     verifier->claims = bh_verify_rows_claims(rows);
-    rc = args->store ? verify_store(args->store, verifier, &result, err)
-                     : verify_lines(stdin, verifier, rows, err);
-    if (rc == BH_OK && args->store && verifier->frontier.size > 0 && verifier->checkpoints == 0)
-        rc = bh_err_set(err, BH_CONFLICT, "the store has no checkpoint: none of its records is signed");
+    rc = bh_verify_kept_open(args, key, &kept, err);
+    verifier->kept = bh_verify_kept_checkpoints(kept);
+    if (rc == BH_OK)
+        rc = args->store ? verify_store(args->store, verifier, &result, err)
+                         : verify_lines(stdin, verifier, rows, err);
+    if (rc == BH_OK && verifier->frontier.size > 0 && verifier->checkpoints == 0)
+        rc = bh_err_set(err, BH_CONFLICT, "no checkpoint: none of its records is signed");
     if (rc == BH_OK)
         put_good(verdict, verifier);
     if (rc == BH_OK && args->store)
         bh_verify_rows_put(verdict, &result);
     else if (rc == BH_OK)
         bh_verify_rows_end(rows, verdict);
+    bh_verify_kept_free(kept);
     bh_verify_rows_free(rows);
     free(verifier);
     return rc;

@@ -90,6 +90,11 @@ take_job(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
         .state = text_or_none(row.state), .reason = text_or_none(row.reason),
         .submitted_ns = row.submitted_ns, .started_ns = row.started_ns,
         .ended_ns = row.ended_ns, .exit_status = row.exit_status, .spec = row.spec,
+        .priority = row.priority, .gang = row.gang, .checkpoint_signal = row.checkpoint_signal,
+        .kind = text_or_none(row.kind), .contract = text_or_none(row.contract),
+        .time_limit_ns = row.time_limit_ns, .deadline_ns = row.deadline_ns,
+        .place = { row.lease, row.restarts, row.node, row.pieces, row.grade },
+        .exported = true,
     };
     bh_claims_job(rows->claims, &job);
     return BH_OK;
@@ -118,14 +123,56 @@ take_text(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
     return good ? BH_OK : bh_err_set(err, BH_INVALID, "no text with its digest");
 }
 
+static bh_rc
+take_document(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
+{
+    struct bh_row_document row = { 0 };
+    struct bh_claimed_document document = { .kind = BH_CLAIMED_KINDS };
+    bh_rc rc = bh_json_decode(line.text, line.length, &bh_row_document_fields, &row, rows->line,
+                              err);
+
+    if (rc != BH_OK)
+        return rc;
+    for (uint32_t kind = 0; kind < BH_CLAIMED_KINDS; kind++)
+        if (strcmp(bh_claimed_kinds[kind], row.kind) == 0)
+            document.kind = kind;
+    if (document.kind == BH_CLAIMED_KINDS)
+        return bh_err_set(err, BH_INVALID, "no documents of the kind %s are known", row.kind);
+    document.key = row.key;
+    document.value = row.value;
+    bh_claims_document(rows->claims, &document);
+    return BH_OK;
+}
+
+static bh_rc
+take_key(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
+{
+    struct bh_row_key row = { 0 };
+    struct bh_claimed_key key;
+    bh_rc rc = bh_json_decode(line.text, line.length, &bh_row_key_fields, &row, rows->line, err);
+
+    if (rc != BH_OK)
+        return rc;
+    key = (struct bh_claimed_key){ .id = row.id,
+                                   .facts = { row.kind, row.tenant_id, row.month, row.created_ns },
+                                   .destroyed_ns = row.destroyed_ns,
+                                   .empty = row.destroyed_ns > 0,
+                                   .exported = true };
+    bh_claims_key(rows->claims, &key);
+    return BH_OK;
+}
+
 static const struct table {
     const char *name;
-    uint32_t bits;
+    enum bh_claims_table table;
+    uint32_t how;                /* BH_CLAIMS_ENDED, or 0 */
     bh_rc (*take)(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err);
 } tables[] = {
-    { BH_ROWS_NAMES, BH_CLAIMS_NAMES, take_name },
-    { BH_ROWS_JOBS, BH_CLAIMS_JOBS | BH_CLAIMS_ENDED, take_job },
-    { BH_ROWS_TEXTS, BH_CLAIMS_TEXTS, take_text },
+    { BH_ROWS_NAMES, BH_CLAIMS_NAMES, 0, take_name },
+    { BH_ROWS_JOBS, BH_CLAIMS_JOBS, BH_CLAIMS_ENDED, take_job },
+    { BH_ROWS_TEXTS, BH_CLAIMS_TEXTS, 0, take_text },
+    { BH_ROWS_DOCUMENTS, BH_CLAIMS_DOCUMENTS, BH_CLAIMS_ENDED, take_document },
+    { BH_ROWS_KEYS, BH_CLAIMS_KEYS, 0, take_key },
 };
 
 bh_rc
@@ -137,7 +184,7 @@ bh_verify_rows_take(struct bh_verify_rows *rows, const char *table, const char *
     for (size_t i = 0; i < BH_COUNT(tables); i++)
         if (strcmp(tables[i].name, table) == 0) {
             bh_arena_reset(rows->line);
-            rows->tables |= tables[i].bits;
+            rows->tables |= tables[i].table | tables[i].how;
             rc = tables[i].take(rows, (struct bh_slice){ line, length }, err);
         }
     if (rc == BH_OK || rc == BH_FULL)
@@ -161,7 +208,7 @@ take_file(struct bh_verify_rows *rows, const char *path, const struct table *tab
 
     if (!in)
         return bh_err_errno(err, "%s", path);
-    rows->tables |= table->bits;
+    rows->tables |= table->table | table->how;
     while (rc == BH_OK && (length = getline(&line, &size, in)) > 0)
         rc = bh_verify_rows_take(rows, table->name, line,
                                  (size_t)length - (line[length - 1] == '\n'), err);
@@ -184,7 +231,7 @@ bh_verify_rows_folder(struct bh_verify_rows *rows, const char *folder,
         if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, tables[i].name) >= sizeof path)
             return bh_err_set(err, BH_INVALID, "the folder's name is too long");
         rc = take_file(rows, path, &tables[i], err);
-        if (rc != BH_OK && (rc != BH_NOT_FOUND || bh_claims_bound(rows->claims)))
+        if (rc != BH_OK && (rc != BH_NOT_FOUND || bh_claims_need(rows->claims, tables[i].table)))
             return rc;
     }
     bh_verify_rows_end(rows, verdict);
@@ -246,10 +293,17 @@ bh_verify_rows_put(struct bh_verdict_text *verdict, const struct bh_claims_resul
     put_count(verdict, BH_ROWS_NAMES, &result->names);
     put_lines(verdict, result->erased);
     put_count(verdict, BH_ROWS_TEXTS, &result->texts);
+    put_count(verdict, BH_ROWS_DOCUMENTS, &result->documents);
+    put_count(verdict, BH_ROWS_KEYS, &result->keys);
+    put_count(verdict, "tokens", &result->tokens);
     if (result->bound_from != UINT64_MAX)
         bh_buf_printf(&verdict->sentence,
                       "\nnames of before record %" PRIu64 " are bound only from there",
                       result->bound_from);
+    if (result->rows_from != UINT64_MAX)
+        bh_buf_printf(&verdict->sentence,
+                      "\ncolumns of jobs that ended before record %" PRIu64
+                      " are not all bound", result->rows_from);
     if (!verdict->differs)
         return;
     bh_buf_printf(&verdict->sentence, "\nNOT what the log says: %" PRIu64 " rows",

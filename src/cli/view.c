@@ -331,15 +331,42 @@ put_node_state(struct bh_buf *out, bh_json_value node)
 }
 
 static void
+put_fence(struct bh_buf *out, bh_json_value gpu)
+{
+    const char *why = bh_json_text(bh_json_get(gpu, "fenced_why"), "");
+
+    bh_buf_puts(out, "fenced");
+    if (!*why)
+        return;
+    bh_buf_puts(out, " (");
+    put_clean(out, why);
+    bh_buf_putc(out, ')');
+}
+
+static bool
+is_well(const char *health)
+{
+    return strcmp(health, "ok") == 0 || strcmp(health, "watched") == 0;
+}
+
+bool
+bh_view_gpu_is_open(bh_json_value gpu)
+{
+    return bh_json_truth(bh_json_get(gpu, "managed")) && !bh_json_truth(bh_json_get(gpu, "fenced"))
+           && is_well(bh_json_text(bh_json_get(gpu, "health"), "ok")) && !is_held(gpu, "held")
+           && !is_held(gpu, "node_held") && !bh_json_truth(bh_json_get(gpu, "cordoned"));
+}
+
+static void
 put_gpu_state(struct bh_buf *out, bh_json_value gpu)
 {
     const char *health = bh_json_text(bh_json_get(gpu, "health"), "ok");
 
     if (bh_json_truth(bh_json_get(gpu, "fenced")))
-        bh_buf_puts(out, "fenced");
+        put_fence(out, gpu);
     else if (!bh_json_truth(bh_json_get(gpu, "managed")))
         bh_buf_puts(out, "unmanaged");
-    else if (strcmp(health, "ok") != 0 && strcmp(health, "watched") != 0)
+    else if (!is_well(health))
         put_clean(out, health);
     else if (is_held(gpu, "held") || is_held(gpu, "node_held"))
         bh_buf_puts(out, held_word(gpu));

@@ -62,6 +62,9 @@ void bh_view_table(struct bh_buf *out, const struct bh_view *view,
 void bh_view_cell(struct bh_buf *out, const struct bh_column *column, bh_json_value object,
                   uint64_t now_ns);
 
+/* Whether nothing keeps new work off a GPU of the API: what BH_CELL_GPU_STATE says otherwise. */
+bool bh_view_gpu_is_open(bh_json_value gpu);
+
 /* Append everything in `value` as lines of "Key:  value", nested ones indented: the
  * description of an object.  Keys that end in _ns are shown as times. */
 void bh_view_describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns);

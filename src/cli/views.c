@@ -211,6 +211,7 @@ static const struct bh_column records_columns[] = {
     { "OBJECT", "object", BH_CELL_TEXT, false },
     { "PHASE", "phase", BH_CELL_TEXT, true },
     { "RESULT", "result", BH_CELL_TEXT, false },
+    { "OUTCOME", "outcome", BH_CELL_TEXT, false },
     { "DECISION", "decision", BH_CELL_TEXT, false },
     { "COUNT", "count", BH_CELL_TEXT, false },
     { "NOTE", "note", BH_CELL_TEXT, false },

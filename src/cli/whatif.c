@@ -8,6 +8,7 @@
 #include "base/yaml.h"
 #include "cli/jobspec.h"
 #include "cli/output.h"
+#include "cli/pick.h"
 #include "cli/site.h"
 
 /* ---- the answer in words ---- */
@@ -120,11 +121,10 @@ put_hidden(struct bh_buf *out, bh_json_value hidden)
 {
     void *cursor = NULL;
     const char *kind;
-    bh_json_value count;
+    bh_json_value unused;
 
-    while (bh_json_next(hidden, &cursor, &kind, &count))
-        bh_buf_printf(out, "%" PRIu64 " jobs of other tenants: %s\n", bh_json_number(count, 0),
-                      kind);
+    while (bh_json_next(hidden, &cursor, &kind, &unused))
+        bh_buf_printf(out, "jobs of other tenants: %s\n", kind);
 }
 
 void
@@ -288,14 +288,19 @@ bh_cli_whatif_quota(struct bh_cli *cli, struct bh_err *err)
 bh_rc
 bh_cli_whatif_drain(struct bh_cli *cli, struct bh_err *err)
 {
-    char memory[1024];
+    char memory[1024], target[BH_PICK_NAME_MAX];
     struct bh_buf body;
     struct bh_json_writer w;
+    bh_rc rc = bh_pick_target(cli, target, err);
 
+    if (rc != BH_OK)
+        return rc;
     bh_buf_init_fixed(&body, memory, sizeof memory);
     w = bh_json_begin(&body);
     bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "drain", cli->args->arguments[0]);
+    bh_json_str(&w, "drain", target);
+    if (bh_cli_flag(cli, BH_OPT_NOW))
+        bh_json_bool(&w, "now", true);
     bh_json_close(&w, '}');
     return ask(cli, &body, err);
 }

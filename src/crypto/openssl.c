@@ -6,11 +6,12 @@
 #include "crypto/openssl.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/rand.h>
 #include <openssl/sha.h>
 
 #include "crypto/openssl_internal.h"
@@ -110,16 +111,20 @@ public_of(const uint8_t private_key[32], uint8_t ret_public[32], struct bh_err *
     return BH_OK;
 }
 
+/* The kernel's own: each request draws its number, and OpenSSL's generator asks for the process
+ * id each time and keeps a state for each thread. */
 static bh_rc
 random_bytes(void *ret_bytes, size_t length, struct bh_err *err)
 {
     unsigned char *at = ret_bytes;
 
     while (length > 0) {
-        int count = length > 4096 ? 4096 : (int)length;
+        ssize_t count = getrandom(at, length, 0);
 
-        if (RAND_bytes(at, count) != 1)
-            return bh_openssl_err(err, BH_IO, "cannot draw random bytes");
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return bh_err_errno(err, "cannot draw random bytes");
         at += count;
         length -= (size_t)count;
     }

@@ -209,6 +209,9 @@ bh_access_submit(struct bh_core *core, const struct bh_command *command, bh_tena
         entry = denial_of(core, &j, &denial, tenant);
         if (!denial.dataset)
             entry.obj.id = 0; /* that there was one is no business of theirs */
+    } else if (command->image_away) { /* the same for who asks, here and in the log */
+        hidden = true;
+        rc = bh_datasets_refuse_image(j.spec, err);
     }
     bh_catalog_put(core->catalog, j.dir);
     if (rc == BH_OK || record_denial(core, command, tenant, &entry, hidden) == BH_OK)

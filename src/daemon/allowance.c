@@ -1,11 +1,11 @@
 #include "daemon/allowance.h"
 
 #include <inttypes.h>
-#include <sys/statvfs.h>
 
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/command.h"
+#include "daemon/texts.h"
 
 bool
 bh_allowance_is_free(struct bh_core *core, const struct bh_caller *caller)
@@ -50,6 +50,12 @@ void
 bh_allowance_took_token(struct bh_core *core, uint32_t principal)
 {
     took(core, TOKEN, principal);
+}
+
+bool
+bh_allowance_has_taken_token(const struct bh_core *core, uint32_t principal)
+{
+    return taken_by(core, TOKEN, principal) > 0;
 }
 
 /* ---- jobs ---- */
@@ -98,6 +104,28 @@ bh_allowance_check_job(struct bh_core *core, const struct bh_command *command,
     return rc;
 }
 
+/* ---- what people wrote ---- */
+
+bh_rc
+bh_allowance_check_text(struct bh_core *core, const struct bh_command *command,
+                        bh_tenant_id tenant, uint64_t bytes, struct bh_err *err)
+{
+    uint64_t most = core->config->tenant_texts_max, kept;
+    const char *name;
+    bh_rc rc;
+
+    if (most == 0 || bytes == 0 || bh_allowance_is_free(core, &command->caller))
+        return BH_OK;
+    rc = bh_texts_kept(core, tenant.v, &kept, err);
+    if (rc != BH_OK || (kept <= most && bytes <= most - kept))
+        return rc;
+    name = bh_catalog_name_of(core->catalog, BH_NAME_TENANT, tenant.v);
+    bh_err_set(err, BH_QUOTA, "%.80s keeps %" PRIu64 " KiB of its jobs' specifications, of %" PRIu64
+               " at most", name ? name : "the tenant", kept >> 10, most >> 10);
+    return bh_err_hint(err, "an administrator erases months that are over (`bulkhead key shred`), "
+                            "or raises tenant_texts_max in bulkheadd.conf");
+}
+
 /* ---- tokens ---- */
 
 struct tally {
@@ -136,37 +164,67 @@ bh_allowance_check_token(struct bh_core *core, const struct bh_command *command,
 
 #define LOOK_AGAIN BH_NS_PER_S
 
-/* What the daemon's user may still write; a quota of the folder shows there, too.  A disk that
- * does not answer is not low: writing to it says what is wrong. */
+/* A change's text is sealed, which makes it a third longer, and stands in the store's log before
+ * it is copied into its file; the rest is the record, the rows and what the store has beside them. */
+enum { TAKEN_OF_TEXT = 3, TAKEN_BESIDE = 16 << 10 };
+
+static uint64_t
+taken_of_disk(const struct bh_command *command)
+{
+    return TAKEN_BESIDE + TAKEN_OF_TEXT * (uint64_t)command->text_length;
+}
+
+/* What the daemon's user may still write.  Where jobs' output is on the same disk, it ends
+ * earlier unless the disk is small (bh_disk_leaves_room). */
 static void
 look_at_disk(struct bh_core *core)
 {
     struct bh_disk *disk = &core->disk;
     bh_ns now = bh_time_monotonic();
-    struct statvfs found;
-    uint64_t left;
     bool low;
 
-    if (disk->looked_ns && now - disk->looked_ns < LOOK_AGAIN)
+    if (disk->looked_ns && now < disk->looked_ns + LOOK_AGAIN)
         return;
     disk->looked_ns = now;
-    low = statvfs(core->config->state_dir, &found) == 0
-          && (left = (uint64_t)found.f_bavail * found.f_frsize, left < core->config->disk_reserve);
+    disk->room = bh_disk_room_at(core->config->state_dir);
+    disk->taken = 0;
+    low = !bh_disk_room_is_left(&disk->room, core->config->disk_reserve, 0);
     if (low && !disk->low)
-        bh_log(DISK_LOW, BH_U64("left_bytes", left), BH_U64("reserve", core->config->disk_reserve));
+        bh_log(DISK_LOW, BH_U64("left_bytes", disk->room.free),
+               BH_U64("reserve", core->config->disk_reserve));
     disk->low = low;
+}
+
+/* What ends something: refusing it would keep the disk full.  There are no more of them than there
+ * are jobs and tokens, and they keep no text. */
+static const enum bh_operation relieving[] = { BH_OP_JOB_CANCEL, BH_OP_JOB_RELEASE,
+                                               BH_OP_TOKEN_REVOKE };
+
+static bool
+relieves(const struct bh_command *command)
+{
+    for (size_t i = 0; i < BH_COUNT(relieving); i++)
+        if (relieving[i] == command->op)
+            return true;
+    return false;
 }
 
 bh_rc
 bh_allowance_check_disk(struct bh_core *core, const struct bh_command *command,
                         struct bh_err *err)
 {
-    if (core->config->disk_reserve == 0 || command->system || command->people || command->dry_run)
+    uint64_t reserve = core->config->disk_reserve, taken;
+
+    if (reserve == 0 || command->system || command->people || command->dry_run)
         return BH_OK;
     look_at_disk(core);
-    if (!core->disk.low || bh_allowance_is_free(core, &command->caller))
+    taken = core->disk.taken + taken_of_disk(command);
+    if (bh_disk_room_is_left(&core->disk.room, reserve, taken) || relieves(command)
+        || bh_allowance_is_free(core, &command->caller)) {
+        core->disk.taken = taken;
         return BH_OK;
+    }
     bh_err_set(err, BH_FULL, "the disk is nearly full: what is left is kept for administrators");
-    return bh_err_hint(err, "an administrator makes room on the daemon's disk, or lowers "
-                            "disk_reserve in bulkheadd.conf");
+    return bh_err_hint(err, "cancelling jobs and revoking tokens goes on; an administrator makes "
+                            "room on the daemon's disk, or lowers disk_reserve in bulkheadd.conf");
 }

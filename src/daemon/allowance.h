@@ -20,12 +20,24 @@ BH_MUST_USE bh_rc bh_allowance_check_token(struct bh_core *core,
                                            const struct bh_command *command,
                                            uint32_t principal, struct bh_err *err);
 
+/* Before `bytes` of what people wrote, sealed, are kept for the tenant (daemon/texts.h; 0: nothing
+ * is).
+ *   BH_QUOTA  it would keep more than tenant_texts_max; says what frees some */
+BH_MUST_USE bh_rc bh_allowance_check_text(struct bh_core *core, const struct bh_command *command,
+                                          bh_tenant_id tenant, uint64_t bytes,
+                                          struct bh_err *err);
+
 /* Before anything is changed: with less than disk_reserve left on the disk of the state folder,
- * others than administrators change nothing.  Signing in, what the daemon itself does and what
- * changes nothing goes on.
+ * others than administrators change nothing.  Cancelling and releasing jobs, revoking tokens,
+ * signing in, what the daemon itself does and what changes nothing goes on.  The disk is looked at
+ * once a second, and what is let through meanwhile counts as taken: commands of the open batch,
+ * too.
  *   BH_FULL  and the batch stays whole */
 BH_MUST_USE bh_rc bh_allowance_check_disk(struct bh_core *core, const struct bh_command *command,
                                           struct bh_err *err);
+
+/* Whether a token was made for the principal in the open batch. */
+bool bh_allowance_has_taken_token(const struct bh_core *core, uint32_t principal);
 
 /* One more was made in the open batch. */
 void bh_allowance_took_job(struct bh_core *core, uint32_t principal);

@@ -1,13 +1,16 @@
 #include "daemon/apply.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/binding.h"
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/num.h"
 #include "daemon/command.h"
+#include "daemon/inventory.h"
 #include "daemon/people.h"
 #include "daemon/shred.h"
 #include "daemon/tokens.h"
@@ -554,16 +557,11 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
         change = add_change(plan, BH_NAME_GPU, uuid);
         if (!change)
             return plan_full(err);
-        change->event = (struct bh_event){
-            .kind = BH_EV_GPU,
-            .u.gpu = { .gpu = view.gpu, .node = view.node, .model = view.model,
-                       .managed = flags.managed, .cordoned = flags.cordoned,
-                       .fenced = view.fenced, .keeps = view.keeps, .link = view.link, .numa = view.numa,
-                       .layout = flags.layout, .lone_carve = view.lone_carve,
-                       .share_limit = flags.share_limit,
-                       .mig_capable = facts->seen ? facts->mig_capable
-                                                  : view.model != BH_GPU_MODEL_NONE },
-        };
+        change->event = (struct bh_event){ .kind = BH_EV_GPU, .u.gpu = bh_inventory_known(&view) };
+        change->event.u.gpu.managed = flags.managed;
+        change->event.u.gpu.cordoned = flags.cordoned;
+        change->event.u.gpu.layout = flags.layout;
+        change->event.u.gpu.share_limit = flags.share_limit;
     }
     return BH_OK;
 }
@@ -586,9 +584,10 @@ rehearse(const struct bh_plan *plan, const struct bh_core *core, struct bh_err *
         event.now_ns = bh_core_now(core);
         event.seq = core->journal.next_seq + i;
         rc = bh_state_step(&copy, &event, step);
-        if (rc != BH_OK)
-            bh_err_set(err, rc, "%s: refused (%s)", plan->changes[i].name,
-                       bh_reason_names[step->verdict.code]);
+        if (rc == BH_OK)
+            continue;
+        bh_command_explain(core, rc, &step->verdict, err);
+        bh_err_wrap(err, "%s", plan->changes[i].name);
     }
     bh_state_fini(&copy);
     free(step);
@@ -645,18 +644,44 @@ bh_plan_events(const struct bh_plan *plan, struct bh_arena *arena, uint32_t *ret
     return events;
 }
 
+/* What one change is about: a tenant, a SKU or a GPU by its id, or the scheduling. */
+static struct bh_record_object
+object_of(const struct change *change, const struct bh_core *core)
+{
+    struct bh_record_object object = { .type = "scheduling" };
+
+    if (change->event.kind == BH_EV_SETTINGS)
+        return object;
+    snprintf(object.type, sizeof object.type, "%s", bh_binding_kinds[change->kind]);
+    object.id = bh_catalog_find(core->catalog, change->kind, change->name);
+    return object;
+}
+
+/* A start replays changes one by one, so each has a record of its own.  It says which it is; that
+ * of the deed, with the file's digest, comes behind them by the same request. */
+static bh_rc
+step_change(const struct change *change, struct bh_core *core, const struct bh_entry *deed,
+            struct bh_err *err)
+{
+    struct bh_event event = change->event;
+    struct bh_entry entry = *deed;
+
+    entry.verb = "site.change";
+    entry.obj = object_of(change, core);
+    return bh_core_step(core, &entry, &event, err);
+}
+
 static bh_rc
 run_change(const struct change *change, struct bh_core *core, const struct bh_entry *entry,
            struct bh_err *err)
 {
-    struct bh_event event = change->event;
     uint32_t id;
     bh_rc rc = bh_core_begin(core, err);
 
     if (rc == BH_OK && change->is_new)
         rc = bh_catalog_name(core->catalog, change->kind, change->name, &id, err);
-    if (rc == BH_OK && event.kind != BH_EV_TICK)
-        rc = bh_core_step(core, entry, &event, err);
+    if (rc == BH_OK && change->event.kind != BH_EV_TICK)
+        rc = step_change(change, core, entry, err);
     if (rc == BH_OK && change->drop && change->kind == BH_NAME_PRINCIPAL)
         rc = bh_tokens_revoke_all(
             core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);

@@ -81,8 +81,8 @@ bh_rc
 bh_carried_put(struct bh_core *core, const struct bh_carried_note *note, struct bh_err *err)
 {
     const struct bh_carried_end *end = &note->end;
-    bh_rc rc = core->store.ops->put_text(core->store.self, &note->digest, note->text,
-                                         note->length, err);
+    const struct bh_text_row text = { .digest = note->digest, .text = { note->text, note->length } };
+    bh_rc rc = core->store.ops->put_text(core->store.self, &text, err);
 
     if (rc == BH_OK)
         rc = add(core, BH_DOCUMENT_CARRIED, end->job, &end->carried, err);

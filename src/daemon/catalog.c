@@ -454,7 +454,8 @@ bh_catalog_set_site(struct bh_catalog *catalog, const char *text, const struct b
 {
     char hex[65];
     struct bh_buf buf;
-    bh_rc rc = catalog->store.ops->put_text(catalog->store.self, digest, text, strlen(text), err);
+    const struct bh_text_row row = { .digest = *digest, .text = { text, strlen(text) } };
+    bh_rc rc = catalog->store.ops->put_text(catalog->store.self, &row, err);
 
     bh_buf_init_fixed(&buf, hex, sizeof hex);
     bh_buf_put_hex(&buf, digest->bytes, sizeof digest->bytes);

@@ -34,6 +34,46 @@ append_record(void *self, uint64_t seq, const char *leaf, size_t length)
     return true;
 }
 
+static bool
+see_first(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    (void)leaf;
+    (void)length;
+    *(uint64_t *)self = seq;
+    return false;
+}
+
+struct pruned {
+    struct bh_range *range;
+    const struct bh_crypto_ops *crypto;
+    uint64_t end;                /* the first record that is left */
+};
+
+static bool
+append_hash(void *self, uint64_t seq, const struct bh_digest *hash)
+{
+    struct pruned *pruned = self;
+
+    if (seq >= pruned->end || seq != pruned->range->to)
+        return false;
+    bh_range_add(pruned->range, pruned->crypto, hash->bytes);
+    return true;
+}
+
+/* Of records that were pruned, from `from` on, the hashes that they left behind.  Those of the
+ * others are computed from their bytes. */
+static bh_rc
+read_pruned(struct bh_checkpoints *c, const struct bh_store *store, uint64_t from,
+            struct bh_err *err)
+{
+    struct pruned pruned = { &c->since_durable, c->crypto, from };
+    bh_rc rc = store->ops->list_records(store->self, from, INT64_MAX, see_first, &pruned.end, err);
+
+    if (rc != BH_OK || pruned.end == from)
+        return rc;
+    return store->ops->list_hashes(store->self, from, append_hash, &pruned, err);
+}
+
 /* The range from `from` to the end of the store, of committed records. */
 static bh_rc
 read_range(struct bh_checkpoints *c, const struct bh_store *store, uint64_t from,
@@ -43,7 +83,10 @@ read_range(struct bh_checkpoints *c, const struct bh_store *store, uint64_t from
     bh_rc rc;
 
     bh_range_begin(&c->since_durable, from);
-    rc = store->ops->list_records(store->self, from, INT64_MAX, append_record, &appended, err);
+    rc = read_pruned(c, store, from, err);
+    if (rc == BH_OK)
+        rc = store->ops->list_records(store->self, c->since_durable.to, INT64_MAX, append_record,
+                                      &appended, err);
     c->since = c->since_durable;
     return rc;
 }
@@ -296,10 +339,12 @@ bh_checkpoints_check(struct bh_checkpoints *c, const struct bh_store *store,
 {
     bh_rc rc;
 
-    if (c->mark_size > tree->size)
-        return bh_err_set(err, BH_CONFLICT,
-                          "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
-                          tree->size, c->mark_size);
+    if (c->mark_size > tree->size) {
+        bh_err_set(err, BH_CONFLICT,
+                   "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
+                   tree->size, c->mark_size);
+        return bh_err_hint(err, BH_SIGNER_GO_BACK);
+    }
     rc = read_range(c, store, c->mark_size, err);
     if (rc != BH_OK)
         return rc;

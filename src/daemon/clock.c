@@ -1,5 +1,6 @@
 #include "daemon/clock.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,42 @@ keep(struct bh_clock *clock)
         bh_log(CLOCK_NOT_KEPT, BH_ERRLOG(&err));
 }
 
+/* ---- the file `heard`: "ENGINE_TIME\n" ----
+ *
+ * Not synced: what ends the daemon alone leaves it, and where the machine went too it may be older
+ * or lost, which makes less of what was heard. */
+
+static void
+load_heard(struct bh_clock *clock)
+{
+    char path[PATH_SIZE], memory[FILE_BYTES_MAX];
+    struct bh_buf text;
+    struct bh_err ignored;
+
+    snprintf(path, sizeof path, "%s/heard", clock->folder);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    clock->heard_ns = 0;
+    if (bh_file_read(path, sizeof memory - 1, &text, &ignored) == BH_OK
+        && sscanf(bh_buf_text(&text), "%" SCNu64, &clock->heard_ns) != 1)
+        clock->heard_ns = 0;
+}
+
+/* Over what it was, which is as long. */
+static void
+mark(struct bh_clock *clock, bh_ns boot)
+{
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char path[PATH_SIZE], text[FILE_BYTES_MAX];
+    struct bh_err ignored; /* older, then */
+    int length = snprintf(text, sizeof text, "%020" PRIu64 "\n", bh_clock_now(clock));
+
+    clock->mark_from = boot + BH_CLOCK_MARK;
+    snprintf(path, sizeof path, "%s/heard", clock->folder);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        (void)!bh_fd_write_all(fd, text, (size_t)length, &ignored);
+}
+
 /* ---- time ---- */
 
 static int64_t
@@ -86,7 +123,8 @@ bh_clock_open(struct bh_clock *clock, const char *folder)
     }
     clock->turned = clock->source.boot();
     clock->offset_ns = 0;
-    clock->log_from = 0;
+    clock->log_from = clock->mark_from = 0;
+    load_heard(clock);
     if (load(clock))
         return;
     clock->base_ns = (int64_t)clock->source.wall() - (int64_t)clock->turned;
@@ -108,6 +146,14 @@ bh_clock_raise(struct bh_clock *clock, bh_ns at)
         return;
     clock->base_ns += (int64_t)(at - now);
     keep(clock);
+}
+
+bh_ns
+bh_clock_heard(const struct bh_clock *clock)
+{
+    bh_ns now = bh_clock_now(clock), heard = clock->heard_ns + BH_CLOCK_MARK;
+
+    return heard < now ? heard : now;
 }
 
 static int64_t
@@ -142,4 +188,6 @@ bh_clock_turn(struct bh_clock *clock)
     clock->turned = boot;
     if (llabs(clock->base_ns - clock->kept_ns) >= KEEP_EVERY)
         keep(clock);
+    if (boot >= clock->mark_from)
+        mark(clock, boot);
 }

@@ -15,6 +15,7 @@
  * Owner thread only. */
 
 enum { BH_CLOCK_SLEW = 100, BH_CLOCK_BOOT_MAX = 40 };
+#define BH_CLOCK_MARK (1000 * BH_NS_PER_MS) /* turns are noted no closer than that */
 #define BH_CLOCK_STEP (500 * BH_NS_PER_MS)  /* less between two turns is no step */
 
 struct bh_clock_source {
@@ -31,6 +32,8 @@ struct bh_clock {
     int64_t offset_ns;                      /* the wall clock's lead, at the last turn */
     bh_ns turned;                           /* CLOCK_BOOTTIME at the last turn */
     bh_ns log_from;                         /* no step is logged before */
+    bh_ns heard_ns;                         /* engine time of the last turn noted before it opened */
+    bh_ns mark_from;                        /* CLOCK_BOOTTIME: no turn is noted before */
 };
 
 /* Begin, with the file in that folder, which stays the caller's.  Without a file that fits, and
@@ -42,7 +45,11 @@ void bh_clock_raise(struct bh_clock *clock, bh_ns at);
 
 bh_ns bh_clock_now(const struct bh_clock *clock);
 
-/* Approach the wall clock, log a step of it (one in 10 s), keep the file.  Call it about once a
+/* Until when the daemon that had this folder before can have told anybody what its nodes do, by
+ * engine time: BH_CLOCK_MARK after the turn that it noted last, in the file `heard`. */
+bh_ns bh_clock_heard(const struct bh_clock *clock);
+
+/* Approach the wall clock, log a step of it (one in 10 s), keep the files.  Call it about once a
  * second. */
 void bh_clock_turn(struct bh_clock *clock);
 

@@ -45,6 +45,8 @@ end(void)
 
     snprintf(path, sizeof path, "%s/clock", folder);
     unlink(path);
+    snprintf(path, sizeof path, "%s/heard", folder);
+    unlink(path);
     assert_int_equal(rmdir(folder), 0);
 }
 
@@ -105,6 +107,83 @@ test_steps(void **state)
         pass(&clock, HOUR - cases[i].back_after);
         BH_CHECK(cases[i].name, now(&clock) >= cases[i].least && now(&clock) <= cases[i].most);
         BH_CHECK_EQ(cases[i].name, clock.offset_ns, wall_ns - EPOCH - now(&clock));
+        end();
+    }
+    BH_CHECK_DONE();
+}
+
+/* ---- what the log has of steps ---- */
+
+static int kept_stderr, log_fd;
+
+static void
+begin_log(void)
+{
+    log_fd = fileno(tmpfile());
+    kept_stderr = dup(STDERR_FILENO);
+    assert_int_equal(dup2(log_fd, STDERR_FILENO), STDERR_FILENO);
+}
+
+/* The lines since, up to a small file's worth. */
+static const char *
+end_log(void)
+{
+    static char text[4096];
+    ssize_t got = pread(log_fd, text, sizeof text - 1, 0);
+
+    dup2(kept_stderr, STDERR_FILENO);
+    close(kept_stderr);
+    close(log_fd);
+    assert_true(got >= 0);
+    text[got] = '\0';
+    return text;
+}
+
+static int
+count_lines(const char *text)
+{
+    int count = 0;
+
+    for (; *text; text++)
+        count += *text == '\n';
+    return count;
+}
+
+/* A step is a line with its size, at most one in 10 s; the lead that is made up is none. */
+static void
+test_log(void **state)
+{
+    static const struct {
+        const char *name;
+        int64_t step;
+        int times, apart_s, lines;
+        const char *said;
+    } cases[] = {
+        { "none", 0, 3, 1, 0, "" },
+        { "half a second is none", S / 2, 1, 1, 0, "" },
+        { "more than that", S / 2 + 1, 1, 1, 1, "by=\"+500 ms\" ahead=\"+500 ms\"\n" },
+        { "2 h ahead, then nothing more", 2 * HOUR, 1, 60, 1,
+          "by=\"+7200000 ms\" ahead=\"+7200000 ms\"\n" },
+        { "2 h back", -2 * HOUR, 1, 1, 1, "by=\"-7200000 ms\" ahead=\"-7200000 ms\"\n" },
+        { "one each second for a minute", HOUR, 60, 1, 6, "by=\"+3600000 ms\" ahead=\"+3600000 ms\"\n" },
+        { "one in 10 s", HOUR, 3, 10, 3, "by=\"+3600000 ms\" ahead=\"+7199900 ms\"\n" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_clock clock;
+        const char *text;
+
+        begin();
+        clock = open_clock("one");
+        begin_log();
+        for (int n = 0; n < cases[i].times; n++) {
+            wall_ns += cases[i].step;
+            pass(&clock, cases[i].apart_s * S);
+        }
+        text = end_log();
+        BH_CHECK_EQ(cases[i].name, count_lines(text), cases[i].lines);
+        BH_CHECK(cases[i].name, strstr(text, cases[i].said) != NULL);
         end();
     }
     BH_CHECK_DONE();
@@ -185,6 +264,39 @@ test_suspend(void **state)
     BH_CHECK_DONE();
 }
 
+/* What the daemon before can have told anybody. */
+static void
+test_heard(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *boot_id;
+        int64_t lived, away, heard; /* of when it ended */
+    } cases[] = {
+        { "a second more than its last turn", "one", 10 * S, HOUR, S },
+        { "not later than now", "one", 10 * S, S / 2, S / 2 },
+        { "over a boot, too", "two", 10 * S, HOUR, S },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_clock clock;
+        int64_t ended;
+
+        begin();
+        clock = open_clock("one");
+        BH_CHECK_EQ("nothing yet", bh_clock_heard(&clock), S);
+        pass(&clock, cases[i].lived);
+        ended = (int64_t)bh_clock_now(&clock);
+        boot_ns += cases[i].away;
+        wall_ns += cases[i].away;
+        clock = open_clock(cases[i].boot_id);
+        BH_CHECK_EQ(cases[i].name, (int64_t)bh_clock_heard(&clock) - ended, cases[i].heard);
+        end();
+    }
+    BH_CHECK_DONE();
+}
+
 /* A file that is damaged is as none. */
 static void
 test_damaged(void **state)
@@ -213,6 +325,7 @@ test_damaged(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_steps),   cmocka_unit_test(test_never_back),
     cmocka_unit_test(test_restarts), cmocka_unit_test(test_suspend),
-    cmocka_unit_test(test_damaged),
+    cmocka_unit_test(test_damaged), cmocka_unit_test(test_heard),
+    cmocka_unit_test(test_log),
 };
 BH_TEST_MAIN(tests)

@@ -44,45 +44,68 @@ bh_command_entry(const struct bh_caller *caller, enum bh_operation op, bh_tenant
     return entry;
 }
 
+/* What was named and there is, by its number; what was typed and there is not stays out. */
+static struct bh_record_object
+object_named(const struct bh_core *core, bh_job_id job, const char *target)
+{
+    if (target)
+        return bh_cordon_object(core, target);
+    if (job.v > 0 && job.v < core->next_job)
+        return (struct bh_record_object){ .type = "job", .id = job.v };
+    return (struct bh_record_object){ .id = 0 };
+}
+
+static const char *
+target_of(const struct bh_command *command)
+{
+    return command->cordon ? command->cordon->target : NULL;
+}
+
 bh_rc
 bh_command_deny(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
                 struct bh_denial denial, struct bh_err *err)
 {
     const char *path = bh_catalog_name_of(core->catalog, BH_NAME_TENANT, tenant.v);
-    const char *role = bh_authz_role_for(denial.verb);
     struct bh_entry entry =
         bh_command_entry(&command->caller, command->op, tenant, denial.verdict);
     struct bh_err ignored;
 
     entry.phase = BH_PHASE_EVENT;
     entry.verb = denial.verb;
+    entry.obj = command->people ? command->people->object
+                                : object_named(core, command->job, target_of(command));
     if (bh_core_note(core, &entry, BH_DENIED, &ignored) != BH_OK)
         return bh_err_set(err, ignored.rc, "the denial could not be recorded: %.160s",
                           ignored.msg);
-    if (denial.verdict.rule == BH_RULE_STEP_UP)
-        return bh_authz_ask_again(denial.verb, err);
-    bh_err_set(err, BH_DENIED, "%s may not use %s on %s",
-               command->caller.name ? command->caller.name : "the caller", denial.verb,
-               path ? path : "the site");
-    if (denial.verdict.rule == BH_RULE_TOKEN_SCOPE)
-        return bh_err_hint(err, "%s", bh_authz_scope_hint(&command->caller.subject));
-    return bh_err_hint(err, "it takes the role %s there, bound in the site file",
-                       role ? role : "admin");
+    return bh_authz_explain(&denial, command->caller.name ? command->caller.name : "the caller",
+                            &command->caller.subject, path, err);
 }
 
 bh_rc
 bh_command_refusal(struct bh_core *core, const struct bh_entry *entry, bh_rc rc,
                    const struct bh_reason *reason, struct bh_err *err)
 {
-    const struct bh_directory *dir = bh_catalog_get(core->catalog);
-    struct bh_explain how = { .dir = dir, .all = true, .now_ns = bh_core_now(core) };
     struct bh_entry event = *entry;
     struct bh_err ignored;
-    struct bh_buf text;
 
     event.phase = BH_PHASE_EVENT;
     if (event.job_name || event.submitter)
         event.obj.id = 0; /* the number was not given out */
+    bh_command_explain(core, rc, reason, err);
+    if (bh_core_note(core, &event, rc, &ignored) != BH_OK)
+        return bh_err_set(err, ignored.rc, "the refusal could not be recorded: %.160s",
+                          ignored.msg);
+    return rc;
+}
+
+void
+bh_command_explain(const struct bh_core *core, bh_rc rc, const struct bh_reason *reason,
+                   struct bh_err *err)
+{
+    const struct bh_directory *dir = bh_catalog_get(core->catalog);
+    struct bh_explain how = { .dir = dir, .all = true, .now_ns = bh_core_now(core) };
+    struct bh_buf text;
+
     bh_err_set(err, rc, "refused");
     bh_buf_init_fixed(&text, err->msg, sizeof err->msg);
     bh_explain_sentence(&text, &how, reason);
@@ -91,10 +114,6 @@ bh_command_refusal(struct bh_core *core, const struct bh_entry *entry, bh_rc rc,
     bh_explain_next(&text, &how, reason);
     bh_buf_text(&text);
     bh_catalog_put(core->catalog, dir);
-    if (bh_core_note(core, &event, rc, &ignored) != BH_OK)
-        return bh_err_set(err, ignored.rc, "the refusal could not be recorded: %.160s",
-                          ignored.msg);
-    return rc;
 }
 
 struct bh_verdict
@@ -108,12 +127,49 @@ bh_command_authz(struct bh_core *core, const struct bh_command *command, const c
     return verdict;
 }
 
+/* Why the job cannot be cancelled or released: what it is instead. */
+static bh_rc
+say_state(bh_job_id job, const char *state, bool ended, struct bh_err *err)
+{
+    if (ended) {
+        bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " has ended already: %.20s", job.v, state);
+        return bh_err_hint(err, "`bulkhead why %" PRIu64 "` says how", job.v);
+    }
+    bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " is %.20s, and not held", job.v, state);
+    return bh_err_hint(err, "only a job of `submit --hold` is released");
+}
+
+static bool
+say_ended(void *self, const struct bh_job_row *row)
+{
+    (void)say_state((bh_job_id){ row->job }, row->state, true, self);
+    return false;
+}
+
+/* The engine does not know it any more; the store does. */
 static bh_rc
 ended_or_unknown(struct bh_core *core, bh_job_id job, struct bh_err *err)
 {
+    struct bh_err unread;
+
     if (job.v == 0 || job.v >= core->next_job)
         return bh_err_set(err, BH_NOT_FOUND, "job %" PRIu64 " does not exist", job.v);
-    return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " has ended already", job.v);
+    bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " has ended already", job.v);
+    (void)!core->store.ops->get_job(core->store.self, job.v, say_ended, err, &unread);
+    return err->rc;
+}
+
+/* The refusal is recorded, and names the state. */
+static bh_rc
+refuse_state(struct bh_core *core, const struct bh_entry *entry, const struct bh_job_view *view,
+             struct bh_err *err)
+{
+    bh_rc rc = bh_command_refusal(core, entry, BH_CONFLICT, &core->step.verdict, err);
+
+    if (rc != BH_CONFLICT || core->step.verdict.code != BH_REASON_WRONG_STATE)
+        return rc;
+    return say_state(view->job, bh_job_state_names[view->state], view->state >= BH_JOB_COMPLETED,
+                     err);
 }
 
 /* CANCEL and RELEASE: one's own jobs, or anybody's with job.cancel.any. */
@@ -123,7 +179,7 @@ change_job(struct bh_core *core, const struct bh_command *command, struct bh_are
 {
     struct bh_event event = { .kind = command->op == BH_OP_JOB_CANCEL ? BH_EV_CANCEL
                                                                       : BH_EV_RELEASE,
-                              .u.job.job = command->job };
+                              .u.job = { .job = command->job, .at_once = command->at_once } };
     const char *verb = "job.cancel";
     struct bh_verdict verdict;
     struct bh_job_view view;
@@ -137,12 +193,14 @@ change_job(struct bh_core *core, const struct bh_command *command, struct bh_are
     verdict = bh_command_authz(core, command, verb, view.tenant);
     if (!verdict.allow)
         return bh_command_deny(core, command, view.tenant,
-                               (struct bh_denial){ verb, verdict }, err);
+                               (struct bh_denial){ verb, verdict, BH_REACH_OBJECT }, err);
     entry = bh_command_entry(&command->caller, command->op, view.tenant, verdict);
     entry.verb = command->op == BH_OP_JOB_CANCEL ? "job.cancel" : "job.release";
     entry.obj = (struct bh_record_object){ .type = "job", .id = command->job.v };
     rc = bh_core_step(core, &entry, &event, err);
-    if (rc == BH_CONFLICT || rc == BH_NOT_FOUND)
+    if (rc == BH_CONFLICT)
+        return refuse_state(core, &entry, &view, err);
+    if (rc == BH_NOT_FOUND)
         return bh_command_refusal(core, &entry, rc, &core->step.verdict, err);
     ret_answer->job = command->job;
     ret_answer->state = BH_JOB_CANCELLED;
@@ -165,7 +223,7 @@ move_jobs(struct bh_core *core, const struct bh_command *command, struct bh_aren
         verdict = bh_command_authz(core, command, "job.move", (bh_tenant_id){ 0 });
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
-                               (struct bh_denial){ "job.move", verdict }, err);
+                               (struct bh_denial){ "job.move", verdict, BH_REACH_OBJECT }, err);
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     entry.obj = (struct bh_record_object){ .type = "site" };
     rc = bh_core_step(core, &entry, &event, err);
@@ -287,7 +345,9 @@ remember_reply(struct bh_core *core, const struct bh_command *command,
 static bh_rc
 note_failure(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
 {
-    const struct bh_turned_away what = { command->op, { .allow = true }, err->rc, 1 };
+    const struct bh_tried attempt = { command->op, { .allow = true }, command->job,
+                                        target_of(command) };
+    const struct bh_turned_away what = { attempt, err->rc, 1 };
     bh_rc rc = bh_command_refused(core, &command->caller, &what);
 
     return rc == BH_OK ? err->rc : bh_err_set(err, rc, "the refusal could not be recorded");
@@ -329,9 +389,11 @@ bh_rc
 bh_command_refused(struct bh_core *core, const struct bh_caller *caller,
                    const struct bh_turned_away *what)
 {
-    struct bh_entry entry = bh_command_entry(caller, what->op, (bh_tenant_id){ 0 }, what->verdict);
+    struct bh_entry entry =
+        bh_command_entry(caller, what->what.op, (bh_tenant_id){ 0 }, what->what.verdict);
     struct bh_err err;
 
     entry.phase = BH_PHASE_EVENT;
+    entry.obj = object_named(core, what->what.job, what->what.target);
     return bh_core_note_times(core, &entry, what->res, what->times, &err);
 }

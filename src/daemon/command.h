@@ -13,10 +13,6 @@ BH_MUST_USE bh_rc bh_command_run(struct bh_core *core, const struct bh_command *
                                  struct bh_err *err);
 
 /* Parts that the files of single commands share. */
-struct bh_denial {
-    const char *verb;
-    struct bh_verdict verdict;
-};
 struct bh_entry bh_command_entry(const struct bh_caller *caller, enum bh_operation op,
                                  bh_tenant_id tenant, struct bh_verdict verdict);
 struct bh_verdict bh_command_authz(struct bh_core *core, const struct bh_command *command,
@@ -28,13 +24,16 @@ bh_rc bh_command_deny(struct bh_core *core, const struct bh_command *command,
 bh_rc bh_command_refusal(struct bh_core *core, const struct bh_entry *entry, bh_rc rc,
                          const struct bh_reason *reason, struct bh_err *err);
 
+/* Put the engine's reason in words, with what to do next as the hint. */
+void bh_command_explain(const struct bh_core *core, bh_rc rc, const struct bh_reason *reason,
+                        struct bh_err *err);
+
 /* Whether a result means that the batch must be aborted. */
 bool bh_command_fatal(bh_rc rc);
 
 /* A request that was turned away, or as many equal ones in a row. */
 struct bh_turned_away {
-    enum bh_operation op;
-    struct bh_verdict verdict;
+    struct bh_tried what;
     bh_rc res;
     uint64_t times;
 };

@@ -15,7 +15,7 @@ struct bh_daemon_config {
     uint64_t audit_retention, checkpoint_interval, forecast_slot, defrag_interval;
     uint32_t jobs_waiting_max, tenant_jobs_waiting_max, tokens_max;
     uint32_t rate_reads, rate_changes, rate_expensive;
-    uint64_t refusal_window, disk_reserve;
+    uint64_t refusal_window, disk_reserve, tenant_texts_max, grace_max;
     bool log_json;
     const char *root_key;
     const char *credentials;         /* no parameter: systemd's folder, from the environment */

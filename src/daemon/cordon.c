@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/nearest.h"
+
 enum { PREFIX_MIN = 8 }; /* "GPU-3f2a" */
 
 /* The GPU of that UUID, or the only one whose UUID begins so. */
@@ -24,6 +26,26 @@ find_gpu(const struct bh_core *core, const char *target, bh_gpu_id *ret_gpu, str
     return BH_OK;
 }
 
+/* With the name that was probably meant, where one is like it. */
+static bh_rc
+refuse_target(const struct bh_core *core, const char *target, struct bh_err *err)
+{
+    static const enum bh_name_kind kinds[] = { BH_NAME_NODE, BH_NAME_GPU };
+    struct bh_nearest nearest = { 0 };
+    const char *name;
+
+    for (size_t i = 0; i < BH_COUNT(kinds); i++) {
+        uint32_t cursor = 0, id;
+
+        while ((name = bh_catalog_next(core->catalog, kinds[i], &cursor, &id)))
+            bh_nearest_try(&nearest, target, name);
+    }
+    bh_err_set(err, BH_NOT_FOUND, "no GPU or node %.119s", target);
+    if (nearest.word)
+        return bh_err_hint(err, "did you mean %s?", nearest.word);
+    return bh_err_hint(err, "bulkhead node lists nodes, bulkhead gpu -o wide GPUs by UUID");
+}
+
 static bh_rc
 find_target(const struct bh_core *core, const char *target, struct bh_ev_cordon *ret_cordon,
             struct bh_err *err)
@@ -36,8 +58,7 @@ find_target(const struct bh_core *core, const char *target, struct bh_ev_cordon 
     rc = find_gpu(core, target, &ret_cordon->gpu, err);
     if (rc != BH_OK || ret_cordon->gpu.v)
         return rc;
-    bh_err_set(err, BH_NOT_FOUND, "no GPU or node %.119s", target);
-    return bh_err_hint(err, "bulkhead node lists nodes, bulkhead gpu -o wide GPUs by UUID");
+    return refuse_target(core, target, err);
 }
 
 static enum bh_held
@@ -58,6 +79,17 @@ object_of(const struct bh_ev_cordon *cordon)
     return (struct bh_record_object){ "gpu", cordon->gpu.v };
 }
 
+struct bh_record_object
+bh_cordon_object(const struct bh_core *core, const char *target)
+{
+    struct bh_ev_cordon cordon = { .gpu = { 0 } };
+    struct bh_err ignored;
+
+    if (find_target(core, target, &cordon, &ignored) != BH_OK)
+        return (struct bh_record_object){ .id = 0 };
+    return object_of(&cordon);
+}
+
 bh_rc
 bh_cordon_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
               struct bh_answer *ret_answer, struct bh_err *err)
@@ -71,7 +103,7 @@ bh_cordon_run(struct bh_core *core, const struct bh_command *command, struct bh_
 
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
-                               (struct bh_denial){ verb, verdict }, err);
+                               (struct bh_denial){ verb, verdict, BH_REACH_OBJECT }, err);
     rc = find_target(core, command->cordon->target, &event.u.cordon, err);
     if (rc != BH_OK)
         return rc;

@@ -6,6 +6,7 @@
 #include "api/codec.h"
 #include "audit/job_status.h"
 #include "audit/sealed.h"
+#include "audit/claims.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -15,6 +16,7 @@
 #include "daemon/replay.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
+#include "daemon/texts.h"
 #include "daemon/verify.h"
 
 enum { CORE_ARENA_MAX = 64 << 20, EVENT_JSON_MAX = 48 << 10, STATES_INLINE_MAX = 2 << 10 };
@@ -68,6 +70,7 @@ bh_core_close(struct bh_core *core)
     bh_keyring_close(&core->ring);
     bh_catalog_free(core->catalog);
     bh_access_close(core);
+    bh_texts_free(core);
     bh_open_orders_fini(&core->open_orders);
     bh_state_fini(&core->state);
     bh_arena_free(core->arena);
@@ -81,7 +84,7 @@ bh_core_close(struct bh_core *core)
 uint64_t
 bh_core_now(const struct bh_core *core)
 {
-    bh_ns now = bh_clock_now(&core->clock);
+    bh_ns now = core->as_of_ns ? core->as_of_ns : bh_clock_now(&core->clock);
 
     return now > core->journal.last_ts_ns ? now : core->journal.last_ts_ns;
 }
@@ -187,6 +190,10 @@ append(struct bh_core *core, const struct bh_entry *entry, struct bh_record *rec
     record->tenant = entry->tenant;
     record->order = entry->order;
     record->verb = entry->verb;
+    if (entry->ev_json)
+        record->ev_json = entry->ev_json;
+    if (entry->jobs_json)
+        record->jobs_json = entry->jobs_json;
     if (entry->text)
         memcpy(record->text, entry->text, sizeof record->text);
     if (entry->req)
@@ -237,7 +244,7 @@ take_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh
         if (effect->kind == BH_FX_JOB && is_new_and_waiting(event, effect))
             continue; /* its row says so already */
         if (effect->kind == BH_FX_JOB)
-            rc = bh_rows_change(core, effect, event->now_ns, err);
+            rc = bh_rows_change(core, effect, core->told_by[i], event->now_ns, err);
         else
             rc = take_order(core, effect, err);
         if (rc != BH_OK)
@@ -301,6 +308,14 @@ put_states(const struct bh_core *core, const struct bh_event *event, uint32_t *c
     bh_buf_putc(list, ']');
 }
 
+/* The effects first .. last - 1 stand in the record that was appended last. */
+static void
+note_told(struct bh_core *core, uint32_t first, uint32_t last)
+{
+    for (uint32_t i = first; i < last; i++)
+        core->told_by[i] = core->journal.next_seq - 1;
+}
+
 /* Those that found no room. */
 static bh_rc
 record_states(struct bh_core *core, const struct bh_event *event, uint32_t cursor,
@@ -313,6 +328,7 @@ record_states(struct bh_core *core, const struct bh_event *event, uint32_t curso
 
     while (rc == BH_OK && cursor < core->step.effect_count) {
         struct bh_record record = { .ts_ns = event->now_ns, .res = bh_rc_name(BH_OK) };
+        uint32_t first = cursor;
         struct bh_buf list;
 
         bh_buf_init_fixed(&list, memory, sizeof memory);
@@ -321,6 +337,7 @@ record_states(struct bh_core *core, const struct bh_event *event, uint32_t curso
             return BH_OK;
         record.jobs_json = bh_buf_text(&list);
         rc = append(core, &entry, &record, err);
+        note_told(core, first, cursor);
     }
     return rc;
 }
@@ -351,6 +368,7 @@ record_step(struct bh_core *core, const struct bh_entry *entry, const struct bh_
     put_states(core, event, &cursor, &states);
     record.jobs_json = states.length > 2 ? bh_buf_text(&states) : NULL;
     rc = append(core, entry, &record, err);
+    note_told(core, 0, cursor);
     return rc == BH_OK ? record_states(core, event, cursor, err) : rc;
 }
 
@@ -377,6 +395,12 @@ bh_core_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event
     return BH_OK;
 }
 
+static bool
+is_refused(bh_rc res)
+{
+    return res == BH_DENIED || res == BH_UNAUTHENTICATED;
+}
+
 bh_rc
 bh_core_note_counted(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
                      uint64_t count, struct bh_err *err)
@@ -384,6 +408,7 @@ bh_core_note_counted(struct bh_core *core, const struct bh_entry *entry, bh_rc r
     struct bh_record record = { .ts_ns = bh_core_now(core), .res = bh_rc_name(res),
                                 .count = count > 1 ? count : 0 };
 
+    BH_ASSERT(!is_refused(res) || !entry->dec.allow);
     return append(core, entry, &record, err);
 }
 
@@ -391,9 +416,15 @@ bh_rc
 bh_core_note_times(struct bh_core *core, const struct bh_entry *entry, bh_rc res, uint64_t times,
                    struct bh_err *err)
 {
-    uint64_t left = bh_refusals_take(core, entry, res, times);
+    struct bh_entry told = *entry;
+    uint64_t left;
 
-    return left ? bh_core_note_counted(core, entry, res, left, err) : BH_OK;
+    /* A rule that allowed it did not refuse it: who came with the right verb, and is refused all the
+     * same, is refused by no rule. */
+    if (is_refused(res) && told.dec.allow)
+        told.dec = (struct bh_record_decision){ .allow = false };
+    left = bh_refusals_take(core, &told, res, times);
+    return left ? bh_core_note_counted(core, &told, res, left, err) : BH_OK;
 }
 
 bh_rc
@@ -410,13 +441,17 @@ record_made_keys(struct bh_core *core, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     while (rc == BH_OK && bh_keys_made(core->ring.keys, &row)) {
+        const struct bh_key_facts facts = { row.kind, row.tenant_id, row.month, row.created_ns };
+        uint8_t digest[32];
         struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                                   .dec = { .allow = true },
                                   .phase = BH_PHASE_EVENT,
                                   .tenant = row.tenant_id,
+                                  .text = digest,
                                   .verb = "key.make",
                                   .obj = { "key", row.id } };
 
+        bh_key_facts_digest(core->crypto, &facts, digest);
         rc = bh_core_note(core, &entry, BH_OK, err);
     }
     return rc;
@@ -470,6 +505,8 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
         bh_catalog_publish(core->catalog);
     bh_access_committed(core);
     core->catalog_changed = false;
+    if (core->text_counts.dropped)
+        bh_texts_forget(core);
     bh_hub_put(core->hub, core->changes, core->change_count);
     core->change_count = 0;
     bh_arena_reset(core->arena);
@@ -498,6 +535,7 @@ bh_core_abort(struct bh_core *core)
     bh_access_aborted(core);
     bh_refusals_aborted(&core->refusals);
     bh_same_specs_forget(&core->same_specs);
+    bh_texts_forget(core);
     bh_tally_aborted(&core->tally);
     bh_state_fini(&core->state);
     bh_state_init(&core->state);

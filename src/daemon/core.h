@@ -3,6 +3,7 @@
 
 #include "api/owner.h"
 #include "api/state.h"
+#include "base/disk_room.h"
 #include "daemon/access.h"
 #include "daemon/catalog.h"
 #include "daemon/clock.h"
@@ -44,6 +45,7 @@ struct bh_tenant_faults {
 /* What a node last said of a GPU and the engine does not keep. */
 struct bh_gpu_facts {
     bool seen;
+    bool unread;                     /* its node could not read it in its last inventory */
     bool usable;                     /* node.conf allows it, and nobody else carved it */
     bool mig_capable;
     uint8_t told;                    /* enum bh_gpu_health, in the daemon's log */
@@ -69,10 +71,23 @@ struct bh_check {
     uint64_t again_at, pause; /* monotonic ns */
 };
 
-/* Whether the disk of the state folder is nearly full, and when that was looked at. */
+/* What the disk of the state folder had when it was looked at, and what commands since then take of
+ * it at most. */
 struct bh_disk {
     uint64_t looked_ns;              /* monotonic; 0: never */
-    bool low;
+    struct bh_disk_room room;
+    uint64_t taken;                  /* bytes */
+    bool low;                        /* it was nearly full then */
+};
+
+/* Bytes of texts that the store keeps for tenants (daemon/texts.h); by tenant's id. */
+struct bh_text_counts {
+    struct bh_text_count {
+        uint64_t bytes;
+        bool known;
+    } *items;
+    uint32_t room;
+    bool dropped;                    /* the open batch dropped some: forgotten with its end */
 };
 
 struct bh_core {
@@ -80,6 +95,7 @@ struct bh_core {
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
     struct bh_clock clock;
+    uint64_t as_of_ns;    /* engine time stands there, for what is known to have been; 0: it goes on */
     struct bh_epochs epochs;
     struct bh_journal journal;
     struct bh_keyring ring;
@@ -87,6 +103,7 @@ struct bh_core {
     struct bh_catalog *catalog;
     struct bh_hub *hub;
     struct bh_step step;             /* of the last event */
+    uint64_t told_by[BH_EFFECTS_MAX]; /* of its effects on jobs: the record that says so */
     struct bh_arena *arena;          /* reset at every commit */
     struct bh_kept_reply *replies;   /* of the open batch, in `arena` */
     struct bh_kept_document *documents; /* the same */
@@ -97,6 +114,7 @@ struct bh_core {
     struct bh_access access;         /* of jobs to datasets */
     struct bh_open_orders open_orders; /* in the log without an outcome */
     struct bh_same_specs same_specs; /* sealed of late */
+    struct bh_text_counts text_counts;
     bool open;                       /* a transaction is open */
     bool catalog_changed;
     uint64_t snapshot_seq;           /* records that the last snapshot covers */
@@ -170,6 +188,8 @@ struct bh_entry {
                                         tenant's key of the month; NULL: none.  Beyond
                                         BH_ENTRY_NOTE_ITEM_MAX it is divided where lines end;
                                         BH_RANGE when that takes over 8 items */
+    const char *ev_json;             /* the record's "ev"; NULL: the engine's event, or none */
+    const char *jobs_json;           /* the record's "jobs"; NULL: what the step says, or none */
     /* for a SUBMIT event's row */
     const struct bh_caller *submitter;
     const char *job_name;
@@ -192,7 +212,8 @@ BH_MUST_USE bh_rc bh_core_step(struct bh_core *core, const struct bh_entry *entr
                                struct bh_event *event, struct bh_err *err);
 
 /* Put a record without an engine event (a denial, a token) into the batch.  A refusal like one
- * before is counted instead (daemon/refusals.h). */
+ * before is counted instead (daemon/refusals.h).  A record of BH_DENIED or BH_UNAUTHENTICATED never
+ * says that it was allowed: a rule that `entry` says allowed it is left out. */
 BH_MUST_USE bh_rc bh_core_note(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
                                struct bh_err *err);
 /* The same for as many equal ones. */

@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 
+#include "daemon/orders.h"
 #include "daemon/snapshot.h"
 
 static void
@@ -140,6 +141,31 @@ make_keys(struct fixture *f, const char *tenant)
     assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
 }
 
+/* An order that the engine knows nothing of gets its outcome in the log once it is old enough, and
+ * only one. */
+static void
+test_what_nothing_waits_for_is_abandoned(void **unused)
+{
+    enum { ORDER = 4711, SINCE = 1000 };
+    static const struct { const char *name; uint64_t before_ns, records; } turns[] = {
+        { "too young", SINCE, 0 }, { "old enough", SINCE + 1, 1 }, { "and no more", SINCE + 1, 0 },
+    };
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    bh_open_orders_add(&f.core.open_orders, ORDER, SINCE);
+    for (size_t i = 0; i < BH_COUNT(turns); i++) {
+        uint64_t records = f.core.journal.next_seq;
+
+        assert_int_equal(bh_orders_abandon(&f.core, turns[i].before_ns, &f.err), BH_OK);
+        assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+        BH_CHECK_EQ(turns[i].name, f.core.journal.next_seq - records, turns[i].records);
+    }
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
 /* What is left of a snapshot in a log that an older or newer build began: only a digest of the
  * same layout says anything. */
 static void
@@ -196,6 +222,28 @@ test_refusals_change_nothing_and_are_recorded(void **unused)
         BH_CHECK_EQ(cases[i].name, memcmp(before, after, 32), 0);
     }
     BH_CHECK_EQ("rows", count_jobs(&f), 0);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+/* Who asks for a longer grace than the site allows is told the number; dry run or not. */
+static void
+test_a_grace_has_a_most(void **unused)
+{
+    struct bh_command command;
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    command = submit_command(&f, alice_small);
+    for (int dry = 0; dry < 2; dry++) {
+        command.dry_run = dry;
+        command.numbers.grace_ns = 601 * BH_NS_PER_S;
+        BH_CHECK_EQ("more", run(&f, &command), BH_RANGE);
+        BH_CHECK_STR("which", f.err.msg, "grace: 601 s is more than the 600 s that this site allows");
+        command.numbers.grace_ns = 600 * BH_NS_PER_S;
+        BH_CHECK_EQ("as much", run(&f, &command), BH_OK);
+    }
     BH_CHECK_DONE();
     teardown(&f);
 }
@@ -370,6 +418,38 @@ test_a_failed_commit_leaves_nothing(void **unused)
     teardown(&f);
 }
 
+/* Whoever repeats a command is told what the job is instead. */
+static void
+test_a_command_that_comes_too_late_names_the_state(void **unused)
+{
+    static const struct {
+        const char *name;
+        enum bh_operation op;
+        bh_rc rc;
+        const char *says;
+    } steps[] = {
+        { "release what waits", BH_OP_JOB_RELEASE, BH_CONFLICT, "job 1 is pending, and not held" },
+        { "cancel", BH_OP_JOB_CANCEL, BH_OK, NULL },
+        { "cancel again", BH_OP_JOB_CANCEL, BH_CONFLICT, "job 1 has ended already: cancelled" },
+        { "release", BH_OP_JOB_RELEASE, BH_CONFLICT, "job 1 has ended already: cancelled" },
+    };
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    for (size_t i = 0; i < BH_COUNT(steps); i++) {
+        struct bh_command command = { .op = steps[i].op, .job = { 1 } };
+
+        command.caller = caller_named(&f, "root");
+        BH_CHECK_EQ(steps[i].name, run(&f, &command), steps[i].rc);
+        if (steps[i].says)
+            BH_CHECK_STR(steps[i].name, f.err.msg, steps[i].says);
+    }
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
 static void
 drop_last_record(const struct fixture *f)
 {
@@ -474,6 +554,26 @@ test_another_log_of_the_same_length_is_refused(void **unused)
               "where seq = (select max(seq) from records)");
     BH_CHECK_EQ("open", open_core(&f), BH_CONFLICT);
     BH_CHECK("says so", strstr(f.err.msg, "does not begin with"));
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+/* The way on after a refusal does not lead past records that are at odds with the snapshot. */
+static void
+test_a_mark_of_nothing_passes_no_other_records(void **unused)
+{
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(bh_snapshot_write(&f.core, &f.err), BH_OK);
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    sign(&f);
+    close_core(&f);
+    alter(&f, "update records set leaf = x'', hash = zeroblob(32) where seq = 0");
+    write_mark(&f, "0\n");
+    BH_CHECK_EQ("open", open_core(&f), BH_CONFLICT);
+    BH_CHECK("says where to look", strstr(f.err.hint, "audit verify --store"));
     BH_CHECK_DONE();
     teardown(&f);
 }
@@ -648,16 +748,20 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_clock_step_is_not_followed),
     cmocka_unit_test(test_state_survives_a_restart),
     cmocka_unit_test(test_snapshot_and_journal_lead_to_the_same_state),
+    cmocka_unit_test(test_what_nothing_waits_for_is_abandoned),
     cmocka_unit_test(test_snapshots_of_other_layouts_are_passed_over),
     cmocka_unit_test(test_refusals_change_nothing_and_are_recorded),
-    cmocka_unit_test(test_a_repeated_key_is_one_job),
+    cmocka_unit_test(test_a_grace_has_a_most),
+        cmocka_unit_test(test_a_repeated_key_is_one_job),
     cmocka_unit_test(test_scheduling_is_applied),
     cmocka_unit_test(test_a_key_repeated_in_one_batch_is_one_job),
     cmocka_unit_test(test_a_removed_tenant_leaves_no_role_behind),
     cmocka_unit_test(test_a_failed_commit_leaves_nothing),
+        cmocka_unit_test(test_a_command_that_comes_too_late_names_the_state),
     cmocka_unit_test(test_a_log_shorter_than_signed_is_refused),
     cmocka_unit_test(test_a_store_put_back_to_an_earlier_day_is_refused),
     cmocka_unit_test(test_another_log_of_the_same_length_is_refused),
+    cmocka_unit_test(test_a_mark_of_nothing_passes_no_other_records),
     cmocka_unit_test(test_a_missing_or_damaged_watermark_is_refused),
     cmocka_unit_test(test_a_failed_commit_was_never_signed),
     cmocka_unit_test(test_records_go_on_without_a_signer),

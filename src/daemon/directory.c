@@ -191,6 +191,7 @@ add_principals(struct bh_published *p, const struct bh_catalog *catalog)
                     && !bh_principal_is_issuers(bh_catalog_site(catalog), name),
             .account = known && known->account,
             .break_glass = known && known->break_glass,
+            .default_tenant = known ? copy(p->arena, known->default_tenant) : NULL,
             .identity = known ? copy(p->arena, known->identity) : NULL,
         };
     }

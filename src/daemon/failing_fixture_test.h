@@ -21,9 +21,10 @@ fails_now(struct bh_err *err)
 }
 
 static inline bh_rc
-failing_record(void *self, uint64_t seq, const char *leaf, size_t length, struct bh_err *err)
+failing_record(void *self, uint64_t seq, const struct bh_slice *leaf, uint8_t ret_hash[32],
+               struct bh_err *err)
 {
-    return fails_now(err) ? BH_IO : failing.real->put_record(self, seq, leaf, length, err);
+    return fails_now(err) ? BH_IO : failing.real->put_record(self, seq, leaf, ret_hash, err);
 }
 
 static inline bh_rc

@@ -5,6 +5,7 @@
 #include "api/failure.h"
 #include "base/json.h"
 #include "base/slice.h"
+#include "daemon/texts.h"
 
 enum { SEALED_MAX = 2048, JSON_MAX = 256 };
 
@@ -42,7 +43,8 @@ bh_failures_keep(struct bh_core *core, uint64_t lease, const char *why,
     if (rc != BH_OK)
         return rc;
     core->crypto->sha256(item.bytes, item.length, "", 0, digest->bytes);
-    rc = core->store.ops->put_text(core->store.self, digest, item.bytes, item.length, err);
+    rc = bh_texts_put(core, &(struct bh_text_row){ *digest, view.tenant.v,
+                                                   { item.bytes, item.length } }, err);
     if (rc == BH_OK)
         rc = put(core, view.job.v, digest, err);
     ret_failure->kept = rc == BH_OK;

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "daemon/inventory.h"
 #include "model/health.h"
 
 #define HOUR_NS 3600000000000ull
@@ -44,17 +45,11 @@ set_fenced(struct bh_core *core, const struct report *report, bool fenced, struc
 
     if (fenced == view->fenced && keeps == view->keeps)
         return BH_OK;
-    event.u.gpu = (struct bh_ev_gpu){ .gpu = view->gpu, .node = view->node,
-                                      .model = view->model, .managed = view->managed,
-                                      .cordoned = view->cordoned, .fenced = fenced,
-                                      .keeps = keeps,
-                                      .link = view->link, .numa = view->numa,
-                                      .layout = view->layout,
-                                      .lone_carve = view->lone_carve,
-                                      .share_limit = view->share_limit,
-                                      .mig_capable = report->facts->seen
-                                                         ? report->facts->mig_capable
-                                                         : view->model != BH_GPU_MODEL_NONE };
+    if (!fenced && report->facts->unread) /* its inventory gives it back: what stands on it is unknown */
+        return BH_OK;
+    event.u.gpu = bh_inventory_known(view);
+    event.u.gpu.fenced = fenced;
+    event.u.gpu.keeps = keeps;
     if (fenced)
         bh_log(GPU_FENCED, BH_STR("gpu", report->health->gpu),
                BH_STR("why", report->health->why));

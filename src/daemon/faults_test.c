@@ -22,7 +22,7 @@ add_node(struct fixture *f)
     assert_int_equal(bh_catalog_name(f->core.catalog, BH_NAME_NODE, "n1", &node.v, &f->err), BH_OK);
     assert_int_equal(bh_inventory_node(&f->core, node, NULL, &f->err), BH_OK);
     assert_int_equal(bh_inventory_take(&f->core, node, &inventory, &f->err), BH_OK);
-    assert_int_equal(bh_inventory_node(&f->core, node, &inventory, &f->err), BH_OK);
+    assert_int_equal(bh_inventory_node(&f->core, node, &(struct bh_node_offer){ 0, 0 }, &f->err), BH_OK);
     assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
 }
 

@@ -96,6 +96,7 @@ prepare_core(struct fixture *f)
     static const struct bh_signing_ops local = { local_connected, local_ask, local_take,
                                                  local_drop, local_fd };
 
+    f->config.grace_max = 600 * BH_NS_PER_S;
     f->core = (struct bh_core){ .config = &f->config, .crypto = &bh_crypto_openssl };
     f->core.journal.checkpoints.signing = (struct bh_signing){ &local, f };
     f->signer_answers = false;
@@ -205,7 +206,7 @@ apply(struct fixture *f, const char *yaml)
 struct submission {
     const char *who, *tenant, *sku, *key;
     enum bh_priority priority;
-    uint32_t count;
+    uint32_t count, gang;
 };
 
 static inline struct bh_command
@@ -219,7 +220,7 @@ submit_command(struct fixture *f, struct submission s)
 
     args[0] = "true";
     *spec = (struct bh_job_spec){ .args = { args, 1 }, .tenant = s.tenant, .sku = s.sku,
-                                  .priority = s.priority, .count = s.count };
+                                  .priority = s.priority, .count = s.count, .gang = s.gang };
     assert_int_equal(bh_spec_check(spec, &command.numbers, &f->err), BH_OK);
     bh_buf_init(&text, 1 << 16);
     bh_json_encode(&text, &bh_job_spec_fields, spec);

@@ -92,7 +92,8 @@ static bh_rc
 deny(struct bh_core *core, const struct bh_command *command, const char *verb,
      bh_tenant_id tenant, struct bh_err *err)
 {
-    struct bh_denial denial = { verb, { .allow = false, .rule = BH_RULE_NOT_HELD } };
+    struct bh_denial denial = { verb, { .allow = false, .rule = BH_RULE_NOT_HELD },
+                                BH_REACH_OBJECT };
 
     return bh_command_deny(core, command, tenant, denial, err);
 }

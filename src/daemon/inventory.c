@@ -30,14 +30,114 @@ same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
            && view->managed == gpu->managed && view->cordoned == gpu->cordoned
            && view->fenced == gpu->fenced && view->keeps == gpu->keeps && view->numa == gpu->numa
            && view->layout == gpu->layout && view->lone_carve == gpu->lone_carve
-           && view->share_limit == gpu->share_limit;
+           && view->mig_capable == gpu->mig_capable && view->share_limit == gpu->share_limit;
 }
+
+struct bh_ev_gpu
+bh_inventory_known(const struct bh_gpu_view *view)
+{
+    return (struct bh_ev_gpu){ .gpu = view->gpu, .node = view->node, .model = view->model,
+                               .managed = view->managed, .cordoned = view->cordoned,
+                               .fenced = view->fenced, .keeps = view->keeps,
+                               .link = view->link, .numa = view->numa, .layout = view->layout,
+                               .mig_capable = view->mig_capable,
+                               .lone_carve = view->lone_carve,
+                               .share_limit = view->share_limit };
+}
+
+/* ---- GPUs that cannot be read ---- */
+
+/* It is what it was when it was read last, and gets no work: its pieces, its model and who may use
+ * it come with the inventory that its node sends when it can be read. */
+static bh_rc
+keep_unread(struct bh_core *core, const struct bh_gpu_view *view, const char *why,
+            struct bh_err *err)
+{
+    struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = bh_inventory_known(view) };
+    struct bh_entry entry = report("node.gpu", "gpu", view->gpu.v);
+    const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, view->gpu.v);
+
+    bh_core_gpu_facts(core, view->gpu)->unread = true;
+    event.u.gpu.fenced = true;
+    event.u.gpu.keeps = false;
+    if (same_gpu(view, &event.u.gpu))
+        return BH_OK;
+    bh_log(GPU_FENCED, BH_STR("gpu", uuid ? uuid : ""), BH_STR("why", why));
+    return bh_core_step(core, &entry, &event, err);
+}
+
+/* Why what is said of a GPU cannot be taken; NULL: it can.  `view` NULL: it was never read. */
+static const char *
+why_unread(const struct bh_gpu_view *view, const struct bh_msg_gpu *from)
+{
+    if (!*from->uuid)
+        return "the driver has lost it and does not say which GPU it is";
+    if (from->fault == BH_FAULT_LOST)
+        return *from->fence_why ? from->fence_why : "the driver has lost it";
+    if (view && view->model != (uint32_t)bh_model_find(from->model))
+        return "it was of another model when it was read before";
+    return NULL;
+}
+
+/* *ret_taken: it is one of those, and all is done for it. */
+static bh_rc
+take_unread(struct bh_core *core, const struct bh_msg_gpu *from, bool *ret_taken,
+            struct bh_err *err)
+{
+    uint32_t id = *from->uuid ? bh_catalog_find(core->catalog, BH_NAME_GPU, from->uuid) : 0;
+    struct bh_gpu_view view;
+    bool known = id && bh_view_gpu(core->state.engine, (bh_gpu_id){ id }, &view);
+    const char *why = why_unread(known ? &view : NULL, from);
+
+    *ret_taken = why != NULL;
+    if (!why)
+        return BH_OK;
+    if (known)
+        return keep_unread(core, &view, why, err);
+    bh_log(GPU_UNREAD, BH_STR("gpu", from->uuid), BH_U64("index", from->index),
+           BH_STR("why", why));
+    return BH_OK;
+}
+
+static bool
+names_gpu(const struct bh_msg_inventory *inventory, const char *uuid)
+{
+    const struct bh_msg_gpu *gpus = inventory->gpus.items;
+
+    for (uint32_t i = 0; i < inventory->gpus.count; i++)
+        if (strcmp(gpus[i].uuid, uuid) == 0)
+            return true;
+    return false;
+}
+
+/* A driver that finds a GPU no more when it starts does not name it at all.  A node whose driver
+ * did not answer names none, and has found nothing out. */
+static bh_rc
+find_gone_gpus(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
+               struct bh_err *err)
+{
+    struct bh_gpu_view view;
+    uint32_t cursor = 0;
+    bh_rc rc = BH_OK;
+
+    if (!*inventory->driver)
+        return BH_OK;
+    while (rc == BH_OK && bh_view_next_gpu(core->state.engine, &cursor, &view)) {
+        const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, view.gpu.v);
+
+        if (bh_same(view.node, node) && uuid && !names_gpu(inventory, uuid))
+            rc = keep_unread(core, &view, "the driver does not name it any more", err);
+    }
+    return rc;
+}
+
+/* ---- what can be read ---- */
 
 /* One GPU: managed only when the site says so and node.conf allows it, and never while
  * it holds instances that are not ours. */
 static bh_rc
-take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
-         const char *driver, struct bh_err *err)
+take_read(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
+          const char *driver, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_GPU };
     struct bh_ev_gpu *gpu = &event.u.gpu;
@@ -55,6 +155,7 @@ take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
     gpu->model = bh_model_find(from->model);
     facts = bh_core_gpu_facts(core, gpu->gpu);
     facts->seen = true;
+    facts->unread = false;
     facts->usable = from->allowed && !from->foreign;
     facts->mig_capable = from->mig_capable;
     gpu->managed = flags.managed && facts->usable;
@@ -72,6 +173,16 @@ take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
            BH_U64("managed", gpu->managed));
     entry = report("node.gpu", "gpu", gpu->gpu.v);
     return bh_core_step(core, &entry, &event, err);
+}
+
+static bh_rc
+take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
+         const char *driver, struct bh_err *err)
+{
+    bool taken;
+    bh_rc rc = take_unread(core, from, &taken, err);
+
+    return rc != BH_OK || taken ? rc : take_read(core, node, from, driver, err);
 }
 
 static bool
@@ -209,6 +320,8 @@ bh_inventory_take(struct bh_core *core, bh_node_id node,
     for (uint32_t i = 0; i < inventory->gpus.count && rc == BH_OK; i++)
         rc = take_gpu(core, node, &gpus[i], inventory->driver, err);
     if (rc == BH_OK)
+        rc = find_gone_gpus(core, node, inventory, err);
+    if (rc == BH_OK)
         rc = find_gone_pieces(core, node, inventory, err);
     if (rc == BH_OK)
         rc = find_lost_leases(core, node, inventory, err);
@@ -221,19 +334,41 @@ within_u32(uint64_t amount)
     return amount < UINT32_MAX ? (uint32_t)amount : UINT32_MAX;
 }
 
+struct bh_node_offer
+bh_inventory_offer(const struct bh_msg_inventory *inventory)
+{
+    return (struct bh_node_offer){ within_u32(inventory->offer_cpu_milli),
+                                   within_u32(inventory->offer_memory_mib) };
+}
+
 bh_rc
-bh_inventory_node(struct bh_core *core, bh_node_id node,
-                  const struct bh_msg_inventory *inventory, struct bh_err *err)
+bh_inventory_node(struct bh_core *core, bh_node_id node, const struct bh_node_offer *offer,
+                  struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_NODE, .u.node = { .node = node } };
-    struct bh_entry entry = report(inventory ? "node.up" : "node.down", "node", node.v);
+    struct bh_entry entry = report(offer ? "node.up" : "node.down", "node", node.v);
 
-    if (inventory) {
+    if (offer) {
         event.u.node.up = true;
-        event.u.node.cpu_milli = within_u32(inventory->offer_cpu_milli);
-        event.u.node.memory_mib = within_u32(inventory->offer_memory_mib);
+        event.u.node.cpu_milli = offer->cpu_milli;
+        event.u.node.memory_mib = offer->memory_mib;
     }
     return bh_core_step(core, &entry, &event, err);
+}
+
+bh_rc
+bh_inventory_lose_all(struct bh_core *core, bh_ns since_ns, struct bh_err *err)
+{
+    struct bh_host_view host;
+    uint32_t cursor = 0, id;
+    bh_rc rc = BH_OK;
+
+    core->as_of_ns = since_ns;
+    while (rc == BH_OK && bh_catalog_next(core->catalog, BH_NAME_NODE, &cursor, &id))
+        if (bh_view_host(core->state.engine, (bh_node_id){ id }, &host) && host.up)
+            rc = bh_inventory_node(core, (bh_node_id){ id }, NULL, err);
+    core->as_of_ns = 0;
+    return rc;
 }
 
 bh_rc

@@ -93,11 +93,10 @@ bh_journal_append(struct bh_journal *journal, struct bh_record *record, struct b
     bh_record_encode(&leaf, record);
     if (leaf.overflow || leaf.length > BH_RECORD_BYTES_MAX)
         return bh_err_set(err, BH_BUG, "record %" PRIu64 " is too long", record->seq);
-    rc = journal->store.ops->put_record(journal->store.self, record->seq, leaf.bytes,
-                                        leaf.length, err);
+    rc = journal->store.ops->put_record(journal->store.self, record->seq,
+                                        &(struct bh_slice){ leaf.bytes, leaf.length }, hash, err);
     if (rc != BH_OK)
         return rc;
-    bh_merkle_leaf(journal->crypto, leaf.bytes, leaf.length, hash);
     bh_merkle_frontier_add(&journal->frontier, journal->crypto, hash);
     bh_checkpoints_add(&journal->checkpoints, hash);
     journal->next_seq++;
@@ -254,7 +253,7 @@ check_mark(struct bh_journal *journal, uint64_t signed_size, struct bh_err *err)
                                     err);
     bh_err_set(err, BH_CONFLICT,
                "the signer's file audit.signed is missing although checkpoints were signed");
-    return bh_err_hint(err, "compare the log with a checkpoint kept elsewhere; then write 0 into it");
+    return bh_err_hint(err, BH_SIGNER_GO_BACK);
 }
 
 static bool

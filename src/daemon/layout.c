@@ -90,7 +90,7 @@ bh_layout_run(struct bh_core *core, const struct bh_command *command, struct bh_
 
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
-                               (struct bh_denial){ "layout.apply", verdict }, err);
+                               (struct bh_denial){ "layout.apply", verdict, BH_REACH_OBJECT }, err);
     change.entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     change.number = bh_view_applied(core->state.engine) + 1;
     rc = command->op == BH_OP_LAYOUT_APPLY ? apply(&change, command, err)

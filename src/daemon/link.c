@@ -30,6 +30,12 @@ static const bh_ns reconnect_first_ns = 20 * BH_NS_PER_MS;
 static const bh_ns reconnect_most_ns = 1000 * BH_NS_PER_MS;
 static const bh_ns refused_pause_ns = 10 * BH_NS_PER_S;
 
+/* An order that could not be put into words: the engine hears that it failed. */
+struct unsaid {
+    struct bh_effect effect;
+    struct bh_msg_outcome outcome;
+};
+
 struct bh_node_link {
     /* owner thread */
     struct bh_links_shared *shared;
@@ -38,6 +44,8 @@ struct bh_node_link {
     uint32_t watched;            /* events that epoll looks for */
     bh_node_id node;             /* 0 until its first inventory */
     bool greeted;                /* inventory seen on this connection */
+    bool settled;                /* and all that happened before: the node is up */
+    struct bh_node_offer offer;  /* by its last inventory */
     bool owes_down;              /* the connection went and the engine does not know */
     bool resend;                 /* outstanding effects and KEEP are due after commit */
     bool touched;
@@ -47,6 +55,8 @@ struct bh_node_link {
     uint32_t ack_count, ack_room;
     struct bh_effect *orders;    /* sent on this connection and not answered */
     uint32_t order_count, order_room;
+    struct unsaid *unsaid;
+    uint32_t unsaid_count;
     /* shared, under shared->mutex */
     char *inventory;
     char *samples;
@@ -137,7 +147,7 @@ disconnect(struct bh_node_link *link)
         shared->of_node[link->node.v] = NULL;
         link->owes_down = shared->unsettled = true;
     }
-    link->greeted = link->resend = false;
+    link->greeted = link->settled = link->resend = false;
     link->ack_count = link->order_count = 0;
     try_at(link, bh_time_monotonic() + link->backoff_ns);
     publish(link, &link->inventory, NULL, NULL);
@@ -156,6 +166,7 @@ bh_node_link_free(struct bh_node_link *link)
         free(link->verdicts[i].json);
     free(link->acks);
     free(link->orders);
+    free(link->unsaid);
     bh_traffic_fini(&link->traffic);
     bh_images_fini(&link->images);
     free(link->path);
@@ -235,13 +246,26 @@ bh_node_link_connect(struct bh_node_link *link)
     write_out(link);
 }
 
+static bh_rc
+answer_unsaid(struct bh_node_link *link, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK && link->unsaid_count > 0) {
+        const struct unsaid *unsaid = &link->unsaid[--link->unsaid_count];
+
+        rc = bh_orders_outcome(link->shared->core, &unsaid->effect, &unsaid->outcome, err);
+    }
+    return rc;
+}
+
 bh_rc
 bh_node_link_settle(struct bh_node_link *link, struct bh_err *err)
 {
-    bh_rc rc;
+    bh_rc rc = answer_unsaid(link, err);
 
-    if (!link->owes_down)
-        return BH_OK;
+    if (rc != BH_OK || !link->owes_down)
+        return rc;
     rc = bh_inventory_node(link->shared->core, link->node, NULL, err);
     if (rc == BH_OK)
         link->owes_down = false;
@@ -316,12 +340,13 @@ take_inventory(struct bh_node_link *link, const void *message, struct bh_err *er
     if (rc != BH_OK)
         return rc;
     link->node.v = id;
-    if (!known) /* a GPU's node must be known; it is up when all is taken in */
+    link->offer = bh_inventory_offer(inventory);
+    if (!known) /* a GPU's node must be known */
         rc = bh_inventory_node(link->shared->core, link->node, NULL, err);
     if (rc == BH_OK)
         rc = bh_inventory_take(link->shared->core, link->node, inventory, err);
-    if (rc == BH_OK)
-        rc = bh_inventory_node(link->shared->core, link->node, inventory, err);
+    if (rc == BH_OK && link->settled)
+        rc = bh_inventory_node(link->shared->core, link->node, &link->offer, err);
     if (rc != BH_OK)
         return rc;
     link->shared->core->catalog_changed = true;
@@ -331,6 +356,17 @@ take_inventory(struct bh_node_link *link, const void *message, struct bh_err *er
     speak_for(link, id);
     publish(link, &link->inventory, bh_message_fields(BH_MSG_INVENTORY), inventory);
     return BH_OK;
+}
+
+/* It has told what ended before: what its tenants' leases cost is known, and it may have more. */
+static bh_rc
+take_settled(struct bh_node_link *link, const void *message, struct bh_err *err)
+{
+    bh_rc rc = bh_inventory_node(link->shared->core, link->node, &link->offer, err);
+
+    (void)message;
+    link->settled = rc == BH_OK;
+    return rc;
 }
 
 /* What its answer will be about; more than fit are looked for in the engine. */
@@ -489,6 +525,7 @@ static const struct {
     { BH_MSG_INVENTORY, take_inventory, true },
     { BH_MSG_OUTCOME, take_outcome, false },
     { BH_MSG_ENDED, take_ended, false },
+    { BH_MSG_SETTLED, take_settled, false },
     { BH_MSG_RECEIPT, take_receipt, false },
     { BH_MSG_SAMPLES, take_samples, false },
     { BH_MSG_HEALTH, take_health, false },
@@ -580,6 +617,24 @@ bh_node_link_takes_orders(const struct bh_node_link *link)
     return link->greeted && !link->resend;
 }
 
+/* What lacks a grant is left to daemon/access.h, which ends its job with that cause. */
+static void
+keep_unsaid(struct bh_node_link *link, const struct bh_effect *effect, const struct bh_err *why)
+{
+    struct unsaid *unsaid;
+
+    bh_log(EFFECT_FAILED, BH_U64("order", effect->order), BH_ERRLOG(why));
+    if (why->rc == BH_DENIED || why->rc == BH_FULL)
+        return;
+    link->unsaid = realloc(link->unsaid, (link->unsaid_count + 1) * sizeof *link->unsaid);
+    BH_ASSERT(link->unsaid);
+    unsaid = &link->unsaid[link->unsaid_count++];
+    *unsaid = (struct unsaid){ *effect, { .order = effect->order, .outcome = BH_OUTCOME_FAILED,
+                                          .rc = (uint32_t)why->rc } };
+    snprintf(unsaid->outcome.why, sizeof unsaid->outcome.why, "%s", why->msg);
+    link->shared->unsettled = true;
+}
+
 void
 bh_node_link_order(struct bh_node_link *link, const struct bh_effect *effect)
 {
@@ -591,7 +646,7 @@ bh_node_link_order(struct bh_node_link *link, const struct bh_effect *effect)
     if (bh_orders_message(link->shared->core, effect, link->shared->arena, &order, &err) == BH_OK)
         put_message(link, order.number, order.message);
     else
-        bh_log(EFFECT_FAILED, BH_U64("order", effect->order), BH_ERRLOG(&err));
+        keep_unsaid(link, effect, &err);
     touch(link);
 }
 
@@ -652,6 +707,7 @@ bh_node_link_reset(struct bh_node_link *link)
 {
     if (link->io)
         disconnect(link);
+    link->unsaid_count = 0;
     link->owes_down = link->touched = false;
     link->next_touched = NULL;
 }

@@ -227,24 +227,12 @@ bh_node_links_receive(struct bh_node_links *links, struct bh_err *err)
     return rc;
 }
 
-static bh_rc
-settle_all(struct bh_node_links *links, struct bh_err *err)
-{
-    struct bh_core *core = links->shared.core;
-    uint32_t cursor = 0, id;
-    bh_rc rc = BH_OK;
-
-    while (rc == BH_OK && bh_catalog_next(core->catalog, BH_NAME_NODE, &cursor, &id))
-        rc = bh_inventory_node(core, (bh_node_id){ id }, NULL, err);
-    links->settled = rc == BH_OK;
-    return rc;
-}
-
 bh_rc
 bh_node_links_settle(struct bh_node_links *links, struct bh_err *err)
 {
-    bh_rc rc = links->settled ? BH_OK : settle_all(links, err);
+    bh_rc rc = links->settled ? BH_OK : bh_inventory_lose_all(links->shared.core, 0, err);
 
+    links->settled = rc == BH_OK;
     if (rc != BH_OK || !links->shared.unsettled)
         return rc;
     for (uint32_t i = 0; i < links->count && rc == BH_OK; i++)

@@ -1,19 +1,14 @@
 /* Two nodes and a core: each hears only what is its own, one that goes takes only its own
  * leases with it, and a name belongs to one socket. */
 
-#include "daemon/fixture_test.h"
-
-#include <poll.h>
-#include <sys/socket.h>
+#include "daemon/peer_fixture_test.h"
 
 #include "base/time.h"
 #include "audit/verify.h"
 #include "daemon/carried.h"
-#include "daemon/links.h"
+#include "daemon/inventory.h"
 #include "daemon/orders.h"
 #include "store/audit.h"
-#include "wire/frame_io.h"
-#include "wire/message.h"
 
 static const char whole_yaml[] =
     "tenants:\n"
@@ -26,161 +21,9 @@ static const char whole_yaml[] =
     "bindings: []\n"
     "gpus: [{uuid: all, managed: true}]\n";
 
+enum { LEAF_ROOM = 4096 };
+
 static const struct submission whole = { "root", "acme/vision/train", "large", NULL, 0, 1 };
-
-enum { NODES_MAX = 3, TURNS = 16 };
-
-/* A node with one GPU that does what it is told at once, unless it is mute. */
-struct peer {
-    const char *file, *name, *gpu; /* file NULL: no such node */
-    int listener;
-    struct bh_link *io;
-    bool mute;
-    bool slow;                   /* does not say that it started a job */
-    uint64_t start_order;
-    uint64_t piece, lease;       /* what it has */
-    uint32_t hellos, carves, starts, keeps;
-    uint64_t order;              /* of the last CARVE */
-    uint32_t kept_leases, kept_pieces; /* named by the last KEEP */
-    char carved_on[BH_UUID_MAX];
-};
-
-struct scene {
-    struct fixture f;
-    char folder[64];
-    struct bh_node_links *links;
-    struct peer peers[NODES_MAX];
-};
-
-/* ---- a node's side ---- */
-
-static void
-path_of(const struct scene *s, const struct peer *peer, char ret_path[108])
-{
-    snprintf(ret_path, 108, "%s/%s", s->folder, peer->file);
-}
-
-static void
-peer_open(struct scene *s, struct peer *peer)
-{
-    char path[108];
-
-    path_of(s, peer, path);
-    assert_int_equal(bh_unix_listen(path, 0600, &peer->listener, &s->f.err), BH_OK);
-}
-
-/* The program ends; what it has stays. */
-static void
-peer_close(struct scene *s, struct peer *peer)
-{
-    char path[108];
-
-    bh_link_free(peer->io);
-    peer->io = NULL;
-    close(peer->listener);
-    peer->listener = -1;
-    path_of(s, peer, path);
-    unlink(path);
-}
-
-static void
-say(struct peer *peer, uint32_t number, const void *message)
-{
-    struct bh_err err;
-
-    assert_int_equal(bh_link_send(peer->io, number, bh_message_fields(number), message, &err),
-                     BH_OK);
-}
-
-static void
-say_inventory(struct peer *peer)
-{
-    struct bh_msg_gpu gpu = { .model = "H100-80GB", .mig_capable = true, .allowed = true };
-    struct bh_msg_piece piece = { .partition = peer->piece, .profile = "whole" };
-    struct bh_msg_lease_state lease = { .lease = peer->lease };
-    struct bh_msg_inventory inventory = { .gpus = { &gpu, 1 },
-                                          .pieces = { &piece, peer->piece != 0 },
-                                          .leases = { &lease, peer->lease != 0 } };
-
-    snprintf(gpu.uuid, sizeof gpu.uuid, "%s", peer->gpu);
-    snprintf(piece.gpu, sizeof piece.gpu, "%s", peer->gpu);
-    snprintf(inventory.node, sizeof inventory.node, "%s", peer->name);
-    say(peer, BH_MSG_INVENTORY, &inventory);
-}
-
-static void
-say_done(struct peer *peer, uint64_t order)
-{
-    struct bh_msg_outcome outcome = { .order = order };
-
-    if (!peer->mute)
-        say(peer, BH_MSG_OUTCOME, &outcome);
-}
-
-static void
-hear(struct peer *peer, uint32_t number, const void *message)
-{
-    const struct bh_msg_carve *carve = message;
-    const struct bh_msg_start *start = message;
-    const struct bh_msg_keep *keep = message;
-
-    if (number == BH_MSG_HELLO) {
-        peer->hellos++;
-        say_inventory(peer);
-    }
-    if (number == BH_MSG_KEEP) {
-        peer->keeps++;
-        peer->kept_leases = keep->leases.count;
-        peer->kept_pieces = keep->pieces.count;
-    }
-    if (number == BH_MSG_CARVE) {
-        peer->carves++;
-        peer->order = carve->order;
-        memcpy(peer->carved_on, carve->gpu, sizeof peer->carved_on);
-        peer->piece = peer->mute ? 0 : carve->partition;
-        say_done(peer, carve->order);
-    }
-    if (number == BH_MSG_START) {
-        peer->starts++;
-        peer->lease = start->lease;
-        peer->start_order = start->order;
-        if (!peer->slow)
-            say_done(peer, start->order);
-    }
-}
-
-static void
-peer_read(struct peer *peer, struct bh_arena *arena)
-{
-    struct bh_frame frame;
-    struct bh_err err;
-    bh_rc rc = bh_link_readable(peer->io, &err);
-
-    while (rc == BH_OK && (rc = bh_link_next(peer->io, &frame, &err)) == BH_OK) {
-        const struct bh_fields *fields = bh_message_fields(frame.number);
-        void *message = bh_arena_alloc(arena, fields->size);
-
-        assert_int_equal(bh_frame_decode(&frame, fields, message, arena, &err), BH_OK);
-        hear(peer, frame.number, message);
-    }
-    if (rc == BH_NOT_FOUND)
-        return;
-    bh_link_free(peer->io);
-    peer->io = NULL;
-}
-
-static void
-peer_turn(struct scene *s, struct peer *peer)
-{
-    struct pollfd waiting = { .fd = peer->listener, .events = POLLIN };
-
-    if (peer->listener < 0)
-        return;
-    if (!peer->io && poll(&waiting, 1, 0) == 1)
-        peer->io = bh_link_new(accept4(peer->listener, NULL, NULL, SOCK_CLOEXEC));
-    if (peer->io)
-        peer_read(peer, s->f.arena);
-}
 
 /* ---- the owner's side ---- */
 
@@ -490,6 +333,19 @@ test_what_became_of_an_order_is_unknown_after_a_start_and_then_told(void **unuse
     close_scene(&s);
 }
 
+/* A scene of one node that was told to start a job, and has not said yet whether it did. */
+static void
+open_with_start_unanswered(struct scene *s)
+{
+    open_scene(s, 1);
+    s->peers[0].slow = true;
+    assert_int_equal(submit(&s->f, whole), BH_OK);
+    bh_node_links_release(s->links);
+    for (int n = 0; n < TURNS; n++)
+        turn(s);
+    BH_CHECK_EQ("ordered", s->peers[0].starts, 1);
+}
+
 /* A job is cancelled while it starts: that it did start is in the log all the same. */
 static void
 test_an_answer_that_comes_too_late_is_recorded(void **unused)
@@ -497,13 +353,7 @@ test_an_answer_that_comes_too_late_is_recorded(void **unused)
     struct bh_command cancel = { .op = BH_OP_JOB_CANCEL, .job = { 1 } };
     struct scene s;
 
-    open_scene(&s, 1);
-    s.peers[0].slow = true;
-    assert_int_equal(submit(&s.f, whole), BH_OK);
-    bh_node_links_release(s.links);
-    for (int n = 0; n < TURNS; n++)
-        turn(&s);
-    BH_CHECK_EQ("ordered", s.peers[0].starts, 1);
+    open_with_start_unanswered(&s);
     cancel.caller = caller_named(&s.f, "root");
     assert_int_equal(run(&s.f, &cancel), BH_OK);
     bh_node_links_release(s.links);
@@ -616,10 +466,53 @@ test_what_networks_carried_is_kept(void **unused)
 }
 
 static bool
-take_ended(void *self, const struct bh_job_row *row)
+take_row(void *self, const struct bh_job_row *row)
 {
-    *(uint64_t *)self = row->ended_ns;
+    *(struct bh_job_row *)self = *row;
     return true;
+}
+
+static uint64_t
+used_s(struct scene *s, bh_tenant_id tenant)
+{
+    struct bh_tenant_view view;
+
+    assert_true(bh_view_tenant(s->f.core.state.engine, tenant, bh_core_now(&s->f.core), &view));
+    return (uint64_t)(view.compute_ns / BH_GPU_PARTS / BH_NS_PER_S);
+}
+
+static uint64_t
+ended_of(struct scene *s, uint64_t job)
+{
+    struct bh_job_row row = { 0 };
+
+    assert_int_equal(s->f.core.store.ops->get_job(s->f.core.store.self, job, take_row, &row,
+                                                  &s->f.err), BH_OK);
+    return row.ended_ns;
+}
+
+static bool
+take_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    (void)seq;
+    snprintf(self, LEAF_ROOM, "%.*s", (int)length, leaf);
+    return true;
+}
+
+/* Whether the record that the job's row names says that it ended. */
+static bool
+is_ended_by_its_record(struct scene *s, uint64_t job)
+{
+    char leaf[LEAF_ROOM] = "", item[60];
+    struct bh_job_row row = { 0 };
+    const struct bh_store *store = &s->f.core.store;
+
+    assert_int_equal(store->ops->get_job(store->self, job, take_row, &row, &s->f.err), BH_OK);
+    assert_int_equal(store->ops->list_records(store->self, row.ended_by, row.ended_by, take_leaf,
+                                              leaf, &s->f.err), BH_OK);
+    snprintf(item, sizeof item, "\"ended\":\"%llu\",\"job\":%llu,",
+             (unsigned long long)row.ended_ns, (unsigned long long)job);
+    return strstr(leaf, item) != NULL;
 }
 
 /* The daemon was away for 2 hours, and half an hour after it went the job ended. */
@@ -629,9 +522,8 @@ test_an_end_told_late(void **unused)
     const uint64_t hour_ns = 3600 * BH_NS_PER_S;
     struct bh_msg_ended ended = { .cause = BH_END_EXITED, .unasked = true,
                                   .late_ns = hour_ns + hour_ns / 2 };
-    struct bh_tenant_view tenant;
     struct bh_job_view job = { 0 };
-    uint64_t ended_ns = 0, ran_s, used_s;
+    uint64_t ran_s;
     struct scene s;
 
     open_scene(&s, 1);
@@ -639,17 +531,48 @@ test_an_end_told_late(void **unused)
     bh_node_links_release(s.links);
     turns_until(&s, 1);
     assert_true(bh_view_job(s.f.core.state.engine, (bh_job_id){ 1 }, &job));
+    bh_clock_turn(&s.f.core.clock);
+    bh_node_links_free(s.links);
+    close_core(&s.f);
+    assert_int_equal(open_core(&s.f), BH_OK);
+    s.links = bh_node_links_new(&s.f.core);
     s.f.core.clock.base_ns += (int64_t)(2 * hour_ns);
+    assert_int_equal(bh_inventory_lose_all(&s.f.core, bh_clock_heard(&s.f.core.clock), &s.f.err),
+                     BH_OK);
+    assert_int_equal(bh_core_commit(&s.f.core, &s.f.err), BH_OK);
+    BH_CHECK("pays for nothing that nobody heard of", used_s(&s, job.tenant) <= 60);
     ended.lease = s.peers[0].lease;
-    say(&s.peers[0], BH_MSG_ENDED, &ended);
+    s.peers[0].untold = &ended;
     turns_until(&s, 1);
-    assert_int_equal(s.f.core.store.ops->get_job(s.f.core.store.self, 1, take_ended,
-                                                 &ended_ns, &s.f.err), BH_OK);
-    ran_s = (ended_ns - job.started_ns) / BH_NS_PER_S;
+    ran_s = (ended_of(&s, 1) - job.started_ns) / BH_NS_PER_S;
     BH_CHECK("ran for half an hour", ran_s >= 1800 && ran_s < 1900);
-    assert_true(bh_view_tenant(s.f.core.state.engine, job.tenant, bh_core_now(&s.f.core), &tenant));
-    used_s = (uint64_t)(tenant.compute_ns / BH_GPU_PARTS / BH_NS_PER_S);
-    BH_CHECK("and pays for that", used_s >= 1800 && used_s < 1900);
+    BH_CHECK("its row names the record that says so", is_ended_by_its_record(&s, 1));
+    BH_CHECK("and pays for that", used_s(&s, job.tenant) >= 1800 && used_s(&s, job.tenant) < 1900);
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
+/* The answer to a start comes two hours late, and says that the job began half an hour after the
+ * order. */
+static void
+test_a_start_told_late(void **unused)
+{
+    const uint64_t hour_ns = 3600 * BH_NS_PER_S;
+    struct bh_msg_outcome outcome = { .late_ns = hour_ns + hour_ns / 2 };
+    struct bh_job_view job = { 0 };
+    struct scene s;
+    uint64_t since_s;
+
+    open_with_start_unanswered(&s);
+    s.f.core.clock.base_ns += (int64_t)(2 * hour_ns);
+    outcome.order = s.peers[0].start_order;
+    say(&s.peers[0], BH_MSG_OUTCOME, &outcome);
+    turn(&s);
+    turn(&s);
+    assert_true(bh_view_job(s.f.core.state.engine, (bh_job_id){ 1 }, &job));
+    BH_CHECK("it runs", job.started_ns > 0);
+    since_s = (bh_core_now(&s.f.core) - job.started_ns) / BH_NS_PER_S;
+    BH_CHECK("since the node says", since_s >= 5400 && since_s < 5500);
     BH_CHECK_DONE();
     close_scene(&s);
 }
@@ -775,6 +698,31 @@ test_a_file_is_one_node(void **unused)
     close_scene(&s);
 }
 
+/* Its specification is gone: the start cannot be sent, and does not wait for an answer for ever. */
+static void
+test_an_order_that_cannot_be_said_has_failed(void **unused)
+{
+    struct bh_job_view view = { 0 };
+    struct bh_digest digest;
+    struct scene s;
+
+    open_scene(&s, 1);
+    assert_int_equal(submit(&s.f, whole), BH_OK);
+    assert_true(bh_view_job(s.f.core.state.engine, (bh_job_id){ 1 }, &view));
+    memcpy(digest.bytes, view.spec, sizeof digest.bytes);
+    assert_int_equal(bh_core_begin(&s.f.core, &s.f.err), BH_OK);
+    assert_int_equal(s.f.core.store.ops->drop_text(s.f.core.store.self, &digest, &s.f.err), BH_OK);
+    assert_int_equal(bh_core_commit(&s.f.core, &s.f.err), BH_OK);
+    bh_node_links_release(s.links);
+    for (int n = 0; n < TURNS; n++)
+        turn(&s);
+    BH_CHECK_EQ("carved for", s.peers[0].carves, 1);
+    BH_CHECK_EQ("never sent", s.peers[0].starts, 0);
+    BH_CHECK_EQ("the job has failed", state_of(&s, 1), BH_JOB_FAILED);
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_orders_go_to_their_node),
     cmocka_unit_test(test_one_that_goes_takes_only_its_own),
@@ -785,6 +733,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_what_became_of_an_order_is_unknown_after_a_start_and_then_told),
     cmocka_unit_test(test_an_answer_that_comes_too_late_is_recorded),
     cmocka_unit_test(test_an_end_told_late),
+    cmocka_unit_test(test_a_start_told_late),
+    cmocka_unit_test(test_an_order_that_cannot_be_said_has_failed),
     cmocka_unit_test(test_what_networks_carried_is_kept),
     cmocka_unit_test(test_how_far_an_image_is_is_memory_and_which_it_is_a_record),
     cmocka_unit_test(test_a_file_is_one_node),

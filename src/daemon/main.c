@@ -19,6 +19,7 @@
 #include "base/time.h"
 #include "daemon/certificate.h"
 #include "daemon/defragger.h"
+#include "daemon/inventory.h"
 #include "daemon/orders.h"
 #include "daemon/names.h"
 #include "daemon/owner.h"
@@ -185,7 +186,8 @@ open_core(struct program *program, struct bh_err *err)
     return rc == BH_OK ? bh_core_open(core, err) : rc;
 }
 
-/* Every start is a record: it keeps the boot count, and times of rest can be seen. */
+/* Every start is a record: it keeps the boot count, and times of rest can be seen.  What nodes did
+ * in such a time they say themselves. */
 static bh_rc
 record_start(struct bh_core *core, struct bh_err *err)
 {
@@ -195,8 +197,10 @@ record_start(struct bh_core *core, struct bh_err *err)
                               .verb = "daemon.start",
                               .obj = { .type = "daemon" } };
     uint32_t root;
-    bh_rc rc = bh_core_note(core, &entry, BH_OK, err);
+    bh_rc rc = bh_inventory_lose_all(core, bh_clock_heard(&core->clock), err);
 
+    if (rc == BH_OK)
+        rc = bh_core_note(core, &entry, BH_OK, err);
     if (rc == BH_OK)
         rc = bh_names_upgrade(core, err);
     if (rc == BH_OK)

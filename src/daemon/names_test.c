@@ -1,10 +1,6 @@
 #include "daemon/names.h"
 
-#include "audit/claims.h"
-#include "audit/verify.h"
-#include "daemon/fixture_test.h"
-#include "store/audit.h"
-#include "store/compare.h"
+#include "daemon/audited_test.h"
 
 /* No name without a record that binds it, whoever gave it and however many came at once; and
  * the rows that a core writes are what its records say. */
@@ -15,22 +11,6 @@ ok(struct fixture *f, bh_rc rc)
     if (rc != BH_OK)
         print_error("%s\n", f->err.msg);
     assert_int_equal(rc, BH_OK);
-}
-
-/* What the auditor says of the whole store; the texts live in the fixture's arena. */
-static struct bh_claims_result
-audit(struct fixture *f)
-{
-    struct bh_audit_verifier *verifier = calloc(1, sizeof *verifier);
-    struct bh_claims_result result;
-
-    assert_non_null(verifier);
-    bh_audit_verifier_init(verifier, f->core.crypto, &f->core.journal.key);
-    verifier->claims = bh_claims_new(f->arena, f->core.crypto);
-    ok(f, bh_store_audit(&f->core.store, verifier, &f->err));
-    ok(f, bh_store_compare(&f->core.store, f->core.crypto, verifier->claims, &result, &f->err));
-    free(verifier);
-    return result;
 }
 
 static bool

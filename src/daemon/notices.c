@@ -83,6 +83,26 @@ put(struct bh_core *core, uint64_t job, const struct bh_msg_notice *notice, stru
     return core->store.ops->put_document(core->store.self, &kept->row, err);
 }
 
+/* What it says of the job's grade: the record binds the row that is written with it. */
+static bh_rc
+take_standing(struct bh_core *core, struct bh_entry *entry, const struct bh_job_view *view,
+              bool verified, struct bh_err *err)
+{
+    char memory[BH_JOB_STATUS_ITEM_MAX + 3];
+    struct bh_job_status state;
+    struct bh_buf list;
+    bh_rc rc;
+
+    bh_rows_regraded(core, view, verified, &state);
+    bh_buf_init_fixed(&list, memory, sizeof memory);
+    bh_buf_putc(&list, '[');
+    bh_job_status_put(&list, &state);
+    bh_buf_putc(&list, ']');
+    entry->jobs_json = bh_buf_text(&list);
+    rc = bh_core_note(core, entry, BH_OK, err);
+    return rc == BH_OK ? bh_rows_regrade(core, view, verified, err) : rc;
+}
+
 bh_rc
 bh_notices_take(struct bh_core *core, bh_node_id node, const struct bh_msg_notice *notice,
                 struct bh_err *err)
@@ -99,9 +119,9 @@ bh_notices_take(struct bh_core *core, bh_node_id node, const struct bh_msg_notic
     entry.verb = verbs[notice->kind];
     entry.tenant = view.tenant.v;
     entry.obj.id = view.job.v;
-    rc = bh_core_note(core, &entry, BH_OK, err);
-    if (rc == BH_OK && (notice->kind == BH_JOB_NOTICE_UNVERIFIED
-                        || notice->kind == BH_JOB_NOTICE_VERIFIED))
-        rc = bh_rows_regrade(core, &view, notice->kind == BH_JOB_NOTICE_VERIFIED, err);
+    if (notice->kind == BH_JOB_NOTICE_UNVERIFIED || notice->kind == BH_JOB_NOTICE_VERIFIED)
+        rc = take_standing(core, &entry, &view, notice->kind == BH_JOB_NOTICE_VERIFIED, err);
+    else
+        rc = bh_core_note(core, &entry, BH_OK, err);
     return rc == BH_OK ? put(core, view.job.v, notice, err) : rc;
 }

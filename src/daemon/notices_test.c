@@ -18,7 +18,7 @@ add_node(struct fixture *f, const char *name, const char *uuid)
     assert_int_equal(bh_catalog_name(f->core.catalog, BH_NAME_NODE, name, &node.v, &f->err), BH_OK);
     assert_int_equal(bh_inventory_node(&f->core, node, NULL, &f->err), BH_OK);
     assert_int_equal(bh_inventory_take(&f->core, node, &inventory, &f->err), BH_OK);
-    assert_int_equal(bh_inventory_node(&f->core, node, &inventory, &f->err), BH_OK);
+    assert_int_equal(bh_inventory_node(&f->core, node, &(struct bh_node_offer){ 0, 0 }, &f->err), BH_OK);
     assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
     return node;
 }

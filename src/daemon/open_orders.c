@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/search.h"
 #include "engine/event.h"
 
 enum { ROOM_MIN = 64 };
@@ -12,17 +13,7 @@ enum { ROOM_MIN = 64 };
 static uint32_t
 position_of(const struct bh_open_orders *orders, uint64_t number)
 {
-    uint32_t low = 0, high = orders->count;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (orders->items[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return (uint32_t)bh_search(orders->items, orders->count, number, number);
 }
 
 static void

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/num.h"
+#include "base/search.h"
 #include "daemon/carried.h"
 #include "daemon/failures.h"
 #include "model/spec.h"
@@ -478,19 +479,9 @@ bh_orders_withhold(struct bh_core *core, const struct bh_effect *effect, struct 
 static bool
 is_awaited(const struct bh_effect *effects, uint32_t count, uint64_t order)
 {
-    uint32_t low = 0, high = count;
+    size_t at = bh_search(effects, count, order, order);
 
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (effects[middle].order == order)
-            return true;
-        if (effects[middle].order < order)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    return at < count && effects[at].order == order;
 }
 
 bh_rc
@@ -532,7 +523,7 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
                      ended->exit_status, ended->ended_ns, time_of(core, ended->late_ns),
                      ended->unasked,
                      ended->unasked && ended->cause == BH_END_EXITED && ended->exit_status == 0,
-                     ended->cause == BH_END_START_FAILED },
+                     ended->cause == BH_END_START_FAILED || ended->cause == BH_END_KEEPER_LOST },
     };
     struct bh_carried_note note;
     struct bh_job_view view;

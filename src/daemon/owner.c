@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -41,10 +42,12 @@ struct wish {
     sem_t finished;
 };
 
+enum { TARGET_SIZE = 120 };
+
 /* A record that nobody waits for: copied, since the worker goes on. */
 struct refusal {
     struct bh_caller caller;
-    char token[16];
+    char token[16], target[TARGET_SIZE];
     struct bh_turned_away what;
 };
 
@@ -157,9 +160,12 @@ static bool
 is_repeated(const struct refusal *refusal, const struct bh_caller *caller,
             const struct bh_turned_away *what)
 {
-    return refusal->what.op == what->op && refusal->what.res == what->res
-           && refusal->what.verdict.rule == what->verdict.rule
-           && refusal->what.verdict.allow == what->verdict.allow
+    const struct bh_tried *last = &refusal->what.what, *next = &what->what;
+
+    return last->op == next->op && refusal->what.res == what->res
+           && last->verdict.rule == next->verdict.rule
+           && last->verdict.allow == next->verdict.allow && bh_same(last->job, next->job)
+           && strcmp(refusal->target, next->target ? next->target : "") == 0
            && refusal->caller.via == caller->via
            && refusal->caller.uid == caller->uid
            && refusal->caller.subject.principal.v == caller->subject.principal.v
@@ -167,11 +173,11 @@ is_repeated(const struct refusal *refusal, const struct bh_caller *caller,
 }
 
 static void
-port_refused(void *self, const struct bh_caller *caller, enum bh_operation op,
-             struct bh_verdict verdict, const struct bh_err *err)
+port_refused(void *self, const struct bh_caller *caller, const struct bh_tried *attempt,
+             const struct bh_err *err)
 {
     struct bh_owner_thread *owner = self;
-    const struct bh_turned_away what = { op, verdict, err->rc, 1 };
+    const struct bh_turned_away what = { *attempt, err->rc, 1 };
     struct refusal *refusal, *last;
 
     if (caller->subject.principal.v == 0)
@@ -185,6 +191,9 @@ port_refused(void *self, const struct bh_caller *caller, enum bh_operation op,
         *refusal = (struct refusal){ .caller = *caller, .what = what };
         refusal->caller.subject.gids = NULL;
         refusal->caller.name = refusal->caller.idempotency_key = NULL;
+        refusal->what.what.target = NULL;
+        if (attempt->target)
+            snprintf(refusal->target, sizeof refusal->target, "%s", attempt->target);
         if (caller->token)
             memcpy(refusal->token, caller->token,
                    strnlen(caller->token, sizeof refusal->token - 1));
@@ -374,6 +383,7 @@ run_refusals(struct bh_owner_thread *owner, uint32_t count, struct bh_err *ret_w
         struct refusal *refusal = &owner->taken[i];
 
         refusal->caller.token = refusal->token[0] ? refusal->token : NULL;
+        refusal->what.what.target = refusal->target[0] ? refusal->target : NULL;
         ret_why->rc = bh_command_refused(owner->core, &refusal->caller, &refusal->what);
         if (ret_why->rc != BH_OK) {
             bh_err_set(ret_why, ret_why->rc, "a refusal could not be recorded");

@@ -197,6 +197,12 @@ authorise(struct bh_core *core, const struct bh_command *command, const char *ve
     return verdict;
 }
 
+static enum bh_reach
+reach_of(const struct bh_command *command)
+{
+    return bh_operation_get(command->op)->scope == BH_SCOPE_OWN ? BH_REACH_OWN : BH_REACH_OBJECT;
+}
+
 bh_rc
 bh_people_change(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
                  struct bh_answer *ret_answer, struct bh_err *err)
@@ -210,7 +216,7 @@ bh_people_change(struct bh_core *core, const struct bh_command *command, struct 
 
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
-                               (struct bh_denial){ verb, verdict }, err);
+                               (struct bh_denial){ verb, verdict, reach_of(command) }, err);
     rc = check_versions(core, change, err);
     if (rc == BH_OK)
         rc = find_person(core, change, &person, err);

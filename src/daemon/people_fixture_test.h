@@ -55,8 +55,8 @@ owner_command(void *self, const struct bh_command *command, struct bh_arena *are
 }
 
 static inline void
-owner_refused(void *self, const struct bh_caller *caller, enum bh_operation op,
-              struct bh_verdict verdict, const struct bh_err *err)
+owner_refused(void *self, const struct bh_caller *caller, const struct bh_tried *attempt,
+              const struct bh_err *err)
 {
 }
 

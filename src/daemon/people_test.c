@@ -615,6 +615,26 @@ broken_glass_lasts_an_hour(void **state)
     BH_CHECK_DONE();
 }
 
+/* Wrong passwords at his name and from his address do not hold up who has to break the glass. */
+static void
+guessers_hold_up_no_broken_glass(void **state)
+{
+    const char *secret, *session;
+
+    open_site(&s, people_site);
+    secret = enrol_with_app(&s, "bob");
+    session = sign_in(&s, "bob", PASSWORD, code_of(&s, secret, clock_ns));
+    for (size_t i = 0; i < 40; i++)
+        sign_in(&s, i % 2 ? "bob" : body_of(&s, "user%zu", i), "wrong wrong wrong", NULL);
+    BH_CHECK("the name and the address are locked", strstr(s.text, "too many attempts"));
+    SEND(&s, BH_POST, "/v1/break-glass", .bearer = session, .body = "{\"reason\":\"the cluster is on fire\"}");
+    BH_CHECK_EQ("broken", s.status, 200);
+    SEND(&s, BH_GET, "/v1/site", .bearer = session);
+    BH_CHECK_EQ("an admin", s.status, 200);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
 static void
 the_first_admin_comes_with_a_code_from_a_file(void **state)
 {
@@ -696,6 +716,7 @@ main(void)
         cmocka_unit_test(a_password_alone_sets_no_other),
         cmocka_unit_test(an_admin_resets_and_others_do_not),
         cmocka_unit_test(broken_glass_lasts_an_hour),
+        cmocka_unit_test(guessers_hold_up_no_broken_glass),
         cmocka_unit_test(the_first_admin_comes_with_a_code_from_a_file),
         cmocka_unit_test(who_leaves_takes_his_account_along),
     };

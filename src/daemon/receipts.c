@@ -98,8 +98,8 @@ bh_receipts_take(struct bh_core *core, const struct bh_msg_receipt *receipt, str
     if (json.overflow)
         return bh_err_set(err, BH_INVALID, "a receipt is too long");
     core->crypto->sha256("", 0, json.bytes, json.length, row.digest);
-    row.record = core->journal.next_seq;
     rc = record(core, &row, err);
+    row.record = core->journal.next_seq - 1; /* records of new names came before it */
     if (rc == BH_OK)
         rc = put(core, key, &row, err);
     if (rc == BH_OK)

@@ -1,5 +1,7 @@
 #include "daemon/receipts.h"
 
+#include "api/receipt.h"
+#include "base/json.h"
 #include "daemon/fixture_test.h"
 
 static bool
@@ -61,11 +63,59 @@ each_scrub_has_one(void **state)
     BH_CHECK_DONE();
 }
 
+static bool
+copy_value(void *self, const struct bh_document_row *row)
+{
+    snprintf(self, 4096, "%s", row->value);
+    return false;
+}
+
+/* What a reader with doubles would round is a text; what it reads back is the number again. */
+static void
+no_reader_rounds_a_number(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+        const char *written;
+    } cases[] = {
+        { "none", 0, NULL },
+        { "largest number", (UINT64_C(1) << 53) - 1, "\"memory_bytes\":9007199254740991," },
+        { "smallest text", UINT64_C(1) << 53, "\"memory_bytes\":\"9007199254740992\"," },
+        { "largest text", UINT64_MAX, "\"memory_bytes\":\"18446744073709551615\"," },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        const struct bh_document_filter filter = { .kind = BH_DOCUMENT_RECEIPT };
+        struct bh_msg_receipt receipt = { .order = 7, .partition = 3, .begun_ns = 100,
+                                          .memory_bytes = cases[i].bytes,
+                                          .method = BH_SCRUB_FILL, .result = BH_SCRUB_CLEAN };
+        struct bh_receipt_row row = { .record = 0 };
+        char value[4096] = "";
+        struct fixture f;
+
+        setup(&f);
+        assert_int_equal(bh_receipts_take(&f.core, &receipt, &f.err), BH_OK);
+        assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+        assert_int_equal(f.core.store.ops->list_documents(f.core.store.self, &filter, copy_value,
+                                                           value, &f.err), BH_OK);
+        BH_CHECK(cases[i].name, cases[i].written ? !!strstr(value, cases[i].written)
+                                                 : !strstr(value, "memory_bytes"));
+        BH_CHECK("a moment is a text", strstr(value, "\"begun_ns\":\"100\","));
+        BH_CHECK_EQ(cases[i].name, bh_json_decode(value, strlen(value), &bh_receipt_row_fields, &row,
+                                                  f.arena, &f.err), BH_OK);
+        BH_CHECK_EQ(cases[i].name, row.receipt.memory_bytes, cases[i].bytes);
+        teardown(&f);
+    }
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_scrub_has_one),
+        cmocka_unit_test(no_reader_rounds_a_number),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

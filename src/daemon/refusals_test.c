@@ -158,12 +158,76 @@ an_aborted_batch_loses_none(void **state)
     check_sum("denied", 2, 2);
 }
 
+/* Who holds the verb and is refused all the same was not allowed. */
+static void
+no_refusal_says_allowed(void **state)
+{
+    static const bh_rc refusals[] = { BH_DENIED, BH_UNAUTHENTICATED };
+    const struct bh_caller alice = caller_named(&f, "alice");
+
+    for (size_t i = 0; i < BH_COUNT(refusals); i++) {
+        const struct bh_turned_away what = { { BH_OP_KEY_SHRED, { true, 41 } }, refusals[i], 3 };
+
+        assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
+        write_all();
+        check_sum(bh_rc_name(refusals[i]), 2, 3);
+    }
+}
+
+static bool
+keep_object(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    static char scratch[BH_RECORD_BYTES_MAX + 64];
+    struct bh_record record;
+    struct bh_err err;
+
+    assert_int_equal(bh_record_decode(leaf, length, scratch, &record, &err), BH_OK);
+    *(struct bh_record_object *)self = record.obj;
+    return true;
+}
+
+/* A refused deed names what it was about where there is such a thing, and else nothing. */
+static void
+what_was_named_is_told(void **state)
+{
+    static const struct {
+        const char *name;
+        struct bh_tried tried;
+        struct bh_record_object obj;
+    } rows[] = {
+        { "a node", { BH_OP_CORDON, .target = "n1" }, { "node", 1 } },
+        { "a GPU", { BH_OP_DRAIN, .target = "GPU-1" }, { "gpu", 1 } },
+        { "no GPU", { BH_OP_UNCORDON, .target = "GPU-canary" }, { "", 0 } },
+        { "a job", { BH_OP_JOB_EXEC, .job = { 1 } }, { "job", 1 } },
+        { "no job", { BH_OP_JOB_ATTACH, .job = { 4711 } }, { "", 0 } },
+    };
+    const struct bh_caller alice = caller_named(&f, "alice");
+    uint32_t id;
+
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    assert_int_equal(bh_catalog_name(f.core.catalog, BH_NAME_NODE, "n1", &id, &f.err), BH_OK);
+    assert_int_equal(bh_catalog_name(f.core.catalog, BH_NAME_GPU, "GPU-1", &id, &f.err), BH_OK);
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        const struct bh_turned_away what = { rows[i].tried, BH_DENIED, 1 };
+        struct bh_record_object last = { .id = 0 };
+
+        assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
+        assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+        assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX,
+                                                        keep_object, &last, &f.err),
+                         BH_OK);
+        BH_CHECK_STR(rows[i].name, last.type, rows[i].obj.type);
+        BH_CHECK_EQ(rows[i].name, last.id, rows[i].obj.id);
+    }
+    BH_CHECK_DONE();
+}
+
 /* Many at once are one record with their number where the table has no place for them. */
 static void
 a_full_table_loses_none(void **state)
 {
     const struct bh_caller alice = caller_named(&f, "alice");
-    const struct bh_turned_away what = { BH_OP_CORDON, { false, 0 }, BH_DENIED, 7 };
+    const struct bh_turned_away what = { { BH_OP_CORDON, { false, 0 } }, BH_DENIED, 7 };
 
     for (uint32_t i = 0; i < BH_FOLDS_MAX; i++)
         f.core.refusals.folds[i].until_ns = UINT64_MAX;
@@ -180,6 +244,8 @@ main(void)
         cmocka_unit_test_setup_teardown(the_window_ends, begin, end),
         cmocka_unit_test_setup_teardown(others_are_records_of_their_own, begin, end),
         cmocka_unit_test_setup_teardown(numbers_do_not_tell_them_apart, begin, end),
+        cmocka_unit_test_setup_teardown(no_refusal_says_allowed, begin, end),
+        cmocka_unit_test_setup_teardown(what_was_named_is_told, begin, end),
         cmocka_unit_test_setup_teardown(a_full_table_loses_none, begin, end),
         cmocka_unit_test_setup_teardown(an_aborted_batch_loses_none, begin, end),
     };

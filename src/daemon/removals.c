@@ -28,40 +28,94 @@ put_count(struct line *line, uint64_t count, const char *one, const char *many)
         bh_buf_printf(next(line), "%" PRIu64 " %s", count, count == 1 ? one : many);
 }
 
+/* Jobs that have not ended, of whom a removal is about: those of tenants that go are cancelled. */
+struct alive {
+    uint64_t all, cancelled;
+};
+
+static bool
+goes(const struct bh_removal *removal, uint32_t tenant)
+{
+    for (uint32_t i = 0; i < removal->tenant_count; i++)
+        if (removal->tenants[i] == tenant)
+            return true;
+    return false;
+}
+
+static struct alive
+count_alive(const struct bh_core *core, const struct bh_removal *removal)
+{
+    struct bh_job_view view;
+    struct alive alive = { 0, 0 };
+
+    for (uint32_t cursor = 0; bh_view_next_job(core->state.engine, &cursor, &view);) {
+        uint32_t id = removal->kind == BH_NAME_SKU      ? view.sku.v
+                      : removal->kind == BH_NAME_TENANT ? view.tenant.v
+                                                        : view.principal.v;
+
+        if (view.cause != BH_END_NONE || id != removal->id)
+            continue;
+        alive.all++;
+        alive.cancelled += goes(removal, view.tenant.v);
+    }
+    return alive;
+}
+
+/* Raise *alive by what the store knows. */
+static bh_rc
+count_active(struct bh_core *core, struct bh_job_filter filter, uint64_t *alive,
+             struct bh_err *err)
+{
+    uint64_t active = 0;
+    bh_rc rc;
+
+    filter.active_only = true;
+    rc = core->store.ops->count_jobs(core->store.self, &filter, &active, err);
+    *alive = active > *alive ? active : *alive;
+    return rc;
+}
+
+static void
+put_fate(struct bh_buf *out, const struct alive *alive)
+{
+    uint64_t stay = alive->all - alive->cancelled;
+
+    bh_buf_printf(out, " (%" PRIu64 " not ended: ", alive->all);
+    if (alive->cancelled == 0)
+        bh_buf_puts(out, stay == 1 ? "it runs on)" : "they run on)");
+    else if (stay == 0)
+        bh_buf_puts(out, alive->cancelled == 1 ? "it is cancelled)" : "they are cancelled)");
+    else
+        bh_buf_printf(out, "%" PRIu64 " of them cancelled, the rest %s on)", alive->cancelled,
+                      stay == 1 ? "runs" : "run");
+}
+
 /* Jobs by the store, which knows those that ended, and by the engine, which knows those of the
  * open batch. */
 static bh_rc
-put_jobs(struct bh_core *core, struct line *line, const struct bh_job_filter *of,
-         uint64_t alive, struct bh_err *err)
+put_jobs(struct bh_core *core, struct line *line, const struct bh_removal *removal,
+         const struct bh_job_filter *of, struct bh_err *err)
 {
-    struct bh_job_filter filter = *of;
-    uint64_t all = 0, active = 0;
-    bh_rc rc = core->store.ops->count_jobs(core->store.self, &filter, &all, err);
+    struct bh_job_filter going = *of;
+    struct alive alive = count_alive(core, removal);
+    uint64_t all = 0;
+    bh_rc rc = core->store.ops->count_jobs(core->store.self, of, &all, err);
 
-    filter.active_only = true;
     if (rc == BH_OK)
-        rc = core->store.ops->count_jobs(core->store.self, &filter, &active, err);
+        rc = count_active(core, *of, &alive.all, err);
+    going.tenants = removal->tenants;
+    going.tenant_count = removal->tenant_count;
+    if (removal->kind == BH_NAME_TENANT)
+        alive.cancelled = alive.all;
+    else if (rc == BH_OK && going.tenant_count)
+        rc = count_active(core, going, &alive.cancelled, err);
     if (rc != BH_OK)
         return rc;
-    active = active > alive ? active : alive;
-    all = all > active ? all : active;
+    all = all > alive.all ? all : alive.all;
     put_count(line, all, "job", "jobs");
-    if (active)
-        bh_buf_printf(line->out, " (%" PRIu64 " not ended)", active);
+    if (alive.all)
+        put_fate(line->out, &alive);
     return BH_OK;
-}
-
-/* How many of the engine's jobs have not ended and are the principal's or of the SKU. */
-static uint64_t
-count_alive(const struct bh_core *core, enum bh_name_kind kind, uint32_t id)
-{
-    struct bh_job_view view;
-    uint64_t count = 0;
-
-    for (uint32_t cursor = 0; bh_view_next_job(core->state.engine, &cursor, &view);)
-        count += view.cause == BH_END_NONE
-                 && (kind == BH_NAME_SKU ? view.sku.v == id : view.principal.v == id);
-    return count;
 }
 
 /* ---- tenants ---- */
@@ -95,18 +149,15 @@ put_usage(struct bh_core *core, struct line *line, uint32_t id)
 }
 
 static bh_rc
-put_tenant(struct bh_core *core, struct line *line, uint32_t id, struct bh_err *err)
+put_tenant(struct bh_core *core, struct line *line, const struct bh_removal *removal,
+           struct bh_err *err)
 {
-    const struct bh_job_filter filter = { .tenants = &id, .tenant_count = 1 };
-    struct bh_tenant_view view = { .running = 0 };
+    const struct bh_job_filter filter = { .tenants = &removal->id, .tenant_count = 1 };
     uint64_t below = count_below(core, line->name);
     bh_rc rc;
 
-    put_usage(core, line, id);
-    /* those below are in the view's numbers, too */
-    if (!bh_view_tenant(core->state.engine, (bh_tenant_id){ id }, bh_core_now(core), &view) || below)
-        view.running = view.pending = 0;
-    rc = put_jobs(core, line, &filter, (uint64_t)view.running + view.pending, err);
+    put_usage(core, line, removal->id);
+    rc = put_jobs(core, line, removal, &filter, err);
     put_count(line, below, "tenant below", "tenants below");
     return rc;
 }
@@ -136,8 +187,10 @@ count_document(void *self, const struct bh_document_row *row)
 }
 
 static bh_rc
-put_principal(struct bh_core *core, struct line *line, uint32_t id, struct bh_err *err)
+put_principal(struct bh_core *core, struct line *line, const struct bh_removal *removal,
+              struct bh_err *err)
 {
+    uint32_t id = removal->id;
     static const struct {
         enum bh_document_kind kind;
         const char *one, *many;
@@ -147,7 +200,7 @@ put_principal(struct bh_core *core, struct line *line, uint32_t id, struct bh_er
     const struct bh_job_filter filter = { .principal_id = id };
     const struct bh_token_filter held = { .principal_id = id };
     struct tokens tokens = { id, bh_core_now(core), 0 };
-    bh_rc rc = put_jobs(core, line, &filter, count_alive(core, BH_NAME_PRINCIPAL, id), err);
+    bh_rc rc = put_jobs(core, line, removal, &filter, err);
 
     if (rc == BH_OK)
         rc = core->store.ops->list_tokens(core->store.self, &held, count_token, &tokens,
@@ -165,22 +218,24 @@ put_principal(struct bh_core *core, struct line *line, uint32_t id, struct bh_er
 }
 
 bh_rc
-bh_removal_put(struct bh_core *core, enum bh_name_kind kind, uint32_t id, struct bh_buf *out,
+bh_removal_put(struct bh_core *core, const struct bh_removal *removal, struct bh_buf *out,
                struct bh_err *err)
 {
+    enum bh_name_kind kind = removal->kind;
     static const char *const lists[BH_NAME_KINDS] = { [BH_NAME_TENANT] = "tenants",
                                                       [BH_NAME_PRINCIPAL] = "principals",
                                                       [BH_NAME_SKU] = "skus",
                                                       [BH_NAME_DATASET] = "datasets" };
-    struct line line = { out, lists[kind], bh_catalog_name_of(core->catalog, kind, id), false };
+    struct line line = { out, lists[kind], bh_catalog_name_of(core->catalog, kind, removal->id),
+                         false };
     bh_rc rc = BH_OK;
 
     if (kind == BH_NAME_TENANT)
-        rc = put_tenant(core, &line, id, err);
+        rc = put_tenant(core, &line, removal, err);
     else if (kind == BH_NAME_PRINCIPAL)
-        rc = put_principal(core, &line, id, err);
+        rc = put_principal(core, &line, removal, err);
     else if (kind == BH_NAME_SKU)
-        put_count(&line, count_alive(core, kind, id), "job not ended", "jobs not ended");
+        put_count(&line, count_alive(core, removal).all, "job not ended", "jobs not ended");
     else if (kind == BH_NAME_DATASET)
         put_count(&line, bh_access_readers(core, line.name), "running job", "running jobs");
     if (line.begun)

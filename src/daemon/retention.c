@@ -159,7 +159,7 @@ bh_retention_run(struct bh_core *core, const struct bh_command *command, struct 
     (void)arena;
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
-                               (struct bh_denial){ BH_RECORD_PRUNE, verdict }, err);
+                               (struct bh_denial){ BH_RECORD_PRUNE, verdict, BH_REACH_OBJECT }, err);
     rc = check_policy(core, err);
     if (rc == BH_OK)
         rc = find_bounds(core, command->checkpoint, range, err);

@@ -204,6 +204,33 @@ what_stands_against_it(void **state)
     BH_CHECK_DONE();
 }
 
+/* The store of an earlier day, put back on purpose: what was pruned counts by its hashes. */
+static void
+put_back_to_an_earlier_day(void **state)
+{
+    static const char zero[] = "0\n";
+    struct log log;
+    char path[160];
+
+    (void)state;
+    fill(&log, two_admins);
+    must(&log.f, prune_by(&log, "carol", false));
+    sign(&log);
+    close_core(&log.f);
+    snprintf(path, sizeof path, "%s/audit.signed", log.f.folder);
+    assert_int_equal(unlink(path), 0);
+    BH_CHECK_EQ("missing", open_core(&log.f), BH_CONFLICT);
+    BH_CHECK("says what to do", strstr(log.f.err.hint, "write 0 into audit.signed"));
+    close_core(&log.f);
+    must(&log.f, bh_file_replace(path, zero, strlen(zero), 0600, &log.f.err));
+    assert_int_equal(open_core(&log.f), BH_OK); /* as an administrator may decide */
+    cancel(&log.f, submit_canary(&log.f, "other"));
+    sign(&log);
+    BH_CHECK("goes on", is_whole(&log));
+    teardown(&log.f);
+    BH_CHECK_DONE();
+}
+
 /* Without its snapshot a pruned log cannot be started from, and says so. */
 static void
 a_lost_snapshot_is_no_silent_loss(void **state)
@@ -257,6 +284,7 @@ main(void)
         cmocka_unit_test(by_age),
         cmocka_unit_test(as_far_as_the_export),
         cmocka_unit_test(what_stands_against_it),
+        cmocka_unit_test(put_back_to_an_earlier_day),
         cmocka_unit_test(a_lost_snapshot_is_no_silent_loss),
         cmocka_unit_test(a_write_fails_anywhere),
     };

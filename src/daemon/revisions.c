@@ -3,8 +3,16 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "audit/claims.h"
 #include "base/json.h"
 #include "base/time.h"
+
+/* An auditor reads the records first and the revisions afterwards: what goes in between is none that
+ * it wants, unless as many come as are kept above those. */
+_Static_assert((int)BH_REVISIONS_MAX >= (int)BH_CLAIMS_REVISIONS_MAX + 128,
+               "an auditor misses what goes while it reads");
+
+enum { REVISIONS_BYTES_MAX = 16 << 20 };
 
 bh_rc
 bh_revision_guard(const struct bh_core *core, uint64_t wanted, struct bh_err *err)
@@ -33,57 +41,99 @@ bh_revision_guard(const struct bh_core *core, uint64_t wanted, struct bh_err *er
                        wanted, present, present);
 }
 
-/* What a walk over the revisions finds: the oldest, and whether another has its text. */
+/* ---- the bound ---- */
+
+/* What a walk over the revisions finds: all that are committed, the oldest first. */
 struct walk {
     struct bh_arena *arena;
-    struct bh_revision oldest;
-    uint32_t count;
-    bool shared;
+    struct bh_revision *rows;
+    size_t room, count;
+    bool full;
 };
+
+static bool
+grow(struct walk *walk)
+{
+    size_t room = walk->room ? 2 * walk->room : BH_REVISIONS_MAX + 1;
+    struct bh_revision *wider = bh_arena_alloc(walk->arena, room * sizeof *wider);
+
+    if (!wider)
+        return false;
+    if (walk->count > 0)
+        memcpy(wider, walk->rows, walk->count * sizeof *wider);
+    walk->rows = wider;
+    walk->room = room;
+    return true;
+}
 
 static bool
 see_revision(void *self, const struct bh_document_row *row)
 {
     struct walk *walk = self;
-    struct bh_revision revision;
 
-    if (!bh_revision_decode(row, walk->arena, &revision))
-        return true;
-    if (walk->count++ == 0)
-        walk->oldest = revision;
-    else if (memcmp(revision.digest, walk->oldest.digest, sizeof revision.digest) == 0)
-        walk->shared = true;
+    walk->full = walk->count == walk->room && !grow(walk);
+    if (walk->full)
+        return false;
+    if (bh_revision_decode(row, walk->arena, &walk->rows[walk->count]))
+        walk->count++;
     return true;
 }
 
+static bool
+is_same_text(const struct bh_revision *a, const struct bh_revision *b)
+{
+    return memcmp(a->digest, b->digest, sizeof a->digest) == 0;
+}
+
+/* Whether one that stays has the text of that one. */
+static bool
+is_shared(const struct walk *walk, size_t at, const struct bh_revision *newest)
+{
+    bool shared = is_same_text(&walk->rows[at], newest);
+
+    for (size_t i = at + 1; !shared && i < walk->count; i++)
+        shared = is_same_text(&walk->rows[at], &walk->rows[i]);
+    return shared;
+}
+
 static bh_rc
-drop_oldest(struct bh_core *core, const struct walk *walk, struct bh_err *err)
+drop(struct bh_core *core, const struct bh_revision *revision, bool with_text, struct bh_err *err)
 {
     char key[BH_REVISION_KEY_SIZE];
     const struct bh_document_row gone = { .kind = BH_DOCUMENT_REVISION, .key = key, .value = NULL };
     struct bh_digest digest;
     bh_rc rc;
 
-    bh_revision_key(walk->oldest.number, key);
+    bh_revision_key(revision->number, key);
     rc = core->store.ops->put_document(core->store.self, &gone, err);
-    memcpy(digest.bytes, walk->oldest.digest, sizeof digest.bytes);
-    if (rc == BH_OK && !walk->shared)
+    memcpy(digest.bytes, revision->digest, sizeof digest.bytes);
+    if (rc == BH_OK && with_text)
         rc = core->store.ops->drop_text(core->store.self, &digest, err);
     return rc;
 }
 
-/* The walk sees what is committed: within one batch there may be a few more than the bound. */
+/* Whether the open batch has a revision already, which the walk does not see. */
+static bool
+is_second(const struct bh_core *core, const struct walk *walk)
+{
+    return walk->count > 0
+           && bh_catalog_revision(core->catalog) > walk->rows[walk->count - 1].number;
+}
+
+/* The walk sees what is committed, so only the first of a batch drops: a later one could take the
+ * text of one before it.  What they leave above the bound goes with the next batch. */
 static bh_rc
 keep_bound(struct bh_core *core, const struct bh_revision *newest, struct bh_err *err)
 {
-    const struct bh_document_filter filter = { BH_DOCUMENT_REVISION, 0 };
-    struct walk walk = { .arena = bh_arena_new(BH_ARENA_DEFAULT_MAX) };
+    const struct bh_document_filter filter = { .kind = BH_DOCUMENT_REVISION };
+    struct walk walk = { .arena = bh_arena_new(REVISIONS_BYTES_MAX) };
     bh_rc rc = core->store.ops->list_documents(core->store.self, &filter, see_revision, &walk, err);
 
-    walk.shared = walk.shared
-                  || memcmp(newest->digest, walk.oldest.digest, sizeof newest->digest) == 0;
-    if (rc == BH_OK && walk.count >= BH_REVISIONS_MAX)
-        rc = drop_oldest(core, &walk, err);
+    if (rc == BH_OK && walk.full)
+        rc = bh_err_set(err, BH_FULL, "the store has more revisions than there is memory for");
+    if (!is_second(core, &walk))
+        for (size_t i = 0; rc == BH_OK && i + BH_REVISIONS_MAX <= walk.count; i++)
+            rc = drop(core, &walk.rows[i], !is_shared(&walk, i, newest), err);
     bh_arena_free(walk.arena);
     return rc;
 }

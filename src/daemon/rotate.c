@@ -33,7 +33,7 @@ bh_rotate_run(struct bh_core *core, const struct bh_command *command, struct bh_
     (void)arena;
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
-                               (struct bh_denial){ "key.rotate", verdict }, err);
+                               (struct bh_denial){ "key.rotate", verdict, BH_REACH_OBJECT }, err);
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     entry.obj = (struct bh_record_object){ .type = "site" };
     rc = rotate(core, &entry, NULL, &count, err);

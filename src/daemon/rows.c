@@ -95,23 +95,58 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
     return put_named(core, &row, err);
 }
 
-/* "GPU-3f2a.. 1g.10gb@2, ..." as people read it; at most the buffer's size. */
+/* "GPU-3f2a 1g.10gb@2", with "gpu7/" before it where it is on another node than the list's. */
+static void
+put_piece(const struct bh_core *core, const struct bh_piece *piece, bh_node_id listed,
+          struct bh_buf *out)
+{
+    char name[BH_PIECE_NAME_MAX];
+    struct bh_gpu_view gpu = { 0 };
+    const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, piece->gpu.v);
+
+    if (bh_view_gpu(core->state.engine, piece->gpu, &gpu) && !bh_same(gpu.node, listed))
+        bh_buf_printf(out, "%s/", name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_NODE,
+                                                                  gpu.node.v)));
+    bh_piece_name((enum bh_gpu_model)gpu.model, piece->profile, name);
+    bh_buf_printf(out, "%.12s %s", name_or_none(uuid), name);
+    if (piece->profile != BH_PROFILE_WHOLE.v)
+        bh_buf_printf(out, "@%" PRIu32, piece->start);
+}
+
+/* One more of the list; false: it is full, and says so. */
+static bool
+add_piece(const struct bh_core *core, const struct bh_piece *piece, bh_node_id listed,
+          struct bh_buf *out)
+{
+    static const char more[] = ", ...";
+    char text[160];
+    struct bh_buf one;
+
+    bh_buf_init_fixed(&one, text, sizeof text);
+    put_piece(core, piece, listed, &one);
+    if (out->length + one.length + 2 + sizeof more > out->size) {
+        bh_buf_puts(out, more);
+        return false;
+    }
+    if (out->length > 0)
+        bh_buf_puts(out, ", ");
+    bh_buf_put(out, text, one.length);
+    return true;
+}
+
+/* Those of every member of the job, in their order, as people read them; at most what the buffer
+ * holds. */
 static void
 put_pieces(const struct bh_core *core, const struct bh_job_view *view, struct bh_buf *out)
 {
-    for (uint32_t i = 0; i < view->piece_count; i++) {
-        const struct bh_piece *piece = &view->pieces[i];
-        char name[BH_PIECE_NAME_MAX];
-        struct bh_gpu_view gpu = { 0 };
-        const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, piece->gpu.v);
+    struct bh_member_view member;
+    bool fits = true;
 
-        if (i > 0)
-            bh_buf_puts(out, ", ");
-        (void)bh_view_gpu(core->state.engine, piece->gpu, &gpu);
-        bh_piece_name((enum bh_gpu_model)gpu.model, piece->profile, name);
-        bh_buf_printf(out, "%.12s %s", name_or_none(uuid), name);
-        if (piece->profile != BH_PROFILE_WHOLE.v)
-            bh_buf_printf(out, "@%" PRIu32, piece->start);
+    for (uint32_t at = 0; fits && at < view->gang; at++) {
+        if (!bh_view_member(core->state.engine, view->job, at, &member))
+            return;
+        for (uint32_t i = 0; fits && i < member.piece_count; i++)
+            fits = add_piece(core, &member.pieces[i], view->node, out);
     }
 }
 
@@ -133,31 +168,65 @@ waiting_reason(struct bh_core *core, const struct bh_job_view *view, uint64_t no
     return bh_reason_names[reason.code];
 }
 
+/* Where a living job is, in texts that the row has and a record a digest of. */
+struct place {
+    struct bh_job_place columns;
+    char grade[32], pieces[400];
+};
+
 /* `standing`: what is said of its grade beside it; "": nothing. */
+static void
+find_place(const struct bh_core *core, const struct bh_job_view *view, const char *standing,
+           struct place *ret)
+{
+    struct bh_buf pieces;
+
+    bh_buf_init_fixed(&pieces, ret->pieces, sizeof ret->pieces);
+    put_pieces(core, view, &pieces);
+    snprintf(ret->grade, sizeof ret->grade, "%s%s", view->lease.v ? bh_grade_names[view->grade] : "",
+             standing);
+    ret->columns = (struct bh_job_place){
+        .lease = view->lease.v,
+        .restarts = view->restarts,
+        .node = name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_NODE, view->node.v)),
+        .pieces = bh_buf_text(&pieces) ? bh_buf_text(&pieces) : "",
+        .grade = ret->grade,
+    };
+}
+
 static bh_rc
 change_living(struct bh_core *core, const struct bh_job_view *view, const char *standing,
               uint64_t now_ns, struct bh_err *err)
 {
-    char grade[32];
-    char memory[400];
-    struct bh_buf pieces;
+    struct place place;
     struct bh_job_change row = {
         .job = view->job.v,
-        .lease = view->lease.v,
-        .restarts = view->restarts,
         .state = bh_job_state_names[view->state],
         .reason = waiting_reason(core, view, now_ns),
-        .node = name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_NODE, view->node.v)),
-        .grade = view->lease.v ? bh_grade_names[view->grade] : "",
         .started_ns = view->started_ns,
         .exit_status = -1,
     };
 
-    bh_buf_init_fixed(&pieces, memory, sizeof memory);
-    put_pieces(core, view, &pieces);
-    snprintf(grade, sizeof grade, "%s%s", row.grade, standing);
-    row.grade = grade;
-    row.pieces = bh_buf_text(&pieces) ? bh_buf_text(&pieces) : "";
+    find_place(core, view, standing, &place);
+    row.lease = place.columns.lease;
+    row.restarts = place.columns.restarts;
+    row.node = place.columns.node;
+    row.pieces = place.columns.pieces;
+    row.grade = place.columns.grade;
+    note_change(core, &row, view->tenant.v, view->principal.v, now_ns);
+    return core->store.ops->change_job(core->store.self, &row, err);
+}
+
+/* No record says why a job waits, so nothing else of the row changes with it. */
+static bh_rc
+change_reason(struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns,
+              struct bh_err *err)
+{
+    const struct bh_job_change row = { .job = view->job.v,
+                                       .state = bh_job_state_names[view->state],
+                                       .reason = waiting_reason(core, view, now_ns),
+                                       .exit_status = -1 };
+
     note_change(core, &row, view->tenant.v, view->principal.v, now_ns);
     return core->store.ops->change_job(core->store.self, &row, err);
 }
@@ -192,7 +261,7 @@ bh_rows_refresh(struct bh_core *core, uint64_t now_ns, struct bh_err *err)
             continue;
         rc = bh_core_begin(core, err);
         if (rc == BH_OK)
-            rc = change_living(core, &view, "", now_ns, err);
+            rc = change_reason(core, &view, now_ns, err);
         if (rc != BH_OK)
             return rc;
     }
@@ -216,6 +285,19 @@ end_of(const struct bh_job_view *view, uint64_t now_ns)
     return view->ended_ns ? view->ended_ns : now_ns;
 }
 
+/* Of a job that has not ended. */
+static void
+put_living(const struct bh_core *core, const struct bh_job_view *view, const char *standing,
+           struct bh_job_status *state)
+{
+    struct place place;
+
+    find_place(core, view, standing, &place);
+    snprintf(state->state, sizeof state->state, "%s", bh_job_state_names[view->state]);
+    state->started_ns = view->started_ns;
+    bh_job_place_digest(core->crypto, &place.columns, state->row);
+}
+
 void
 bh_rows_status(const struct bh_core *core, const struct bh_effect *effect, uint64_t now_ns,
               struct bh_job_status *ret_state)
@@ -224,27 +306,40 @@ bh_rows_status(const struct bh_core *core, const struct bh_effect *effect, uint6
     bool ended = has_ended(core, effect, &view);
 
     *ret_state = (struct bh_job_status){ .job = effect->job.v };
-    snprintf(ret_state->state, sizeof ret_state->state, "%s",
-             bh_job_state_names[ended ? effect->state : view.state]);
     if (!ended) {
-        ret_state->started_ns = view.started_ns;
+        put_living(core, &view, "", ret_state);
         return;
     }
+    snprintf(ret_state->state, sizeof ret_state->state, "%s", bh_job_state_names[effect->state]);
     ret_state->ended_ns = end_of(&view, now_ns);
     ret_state->exit_status = effect->exit_status;
     snprintf(ret_state->cause, sizeof ret_state->cause, "%s", bh_end_cause_names[effect->cause]);
+}
+
+static const char *
+standing_of(bool verified)
+{
+    return verified ? "" : " unverified";
+}
+
+void
+bh_rows_regraded(const struct bh_core *core, const struct bh_job_view *view, bool verified,
+                 struct bh_job_status *ret_state)
+{
+    *ret_state = (struct bh_job_status){ .job = view->job.v };
+    put_living(core, view, standing_of(verified), ret_state);
 }
 
 bh_rc
 bh_rows_regrade(struct bh_core *core, const struct bh_job_view *view, bool verified,
                 struct bh_err *err)
 {
-    return change_living(core, view, verified ? "" : " unverified", bh_core_now(core), err);
+    return change_living(core, view, standing_of(verified), bh_core_now(core), err);
 }
 
 bh_rc
-bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t now_ns,
-               struct bh_err *err)
+bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t told_by,
+               uint64_t now_ns, struct bh_err *err)
 {
     struct bh_job_view view = { 0 };
     bool ended = has_ended(core, effect, &view);
@@ -254,6 +349,7 @@ bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t no
         .state = bh_job_state_names[effect->state],
         .reason = bh_end_cause_names[effect->cause],
         .ended_ns = end_of(&view, now_ns),
+        .ended_by = told_by,
         .exit_status = effect->cause == BH_END_EXITED || effect->cause == BH_END_SIGNALLED
                            ? effect->exit_status
                            : -1,

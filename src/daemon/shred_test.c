@@ -4,6 +4,7 @@
 #include "daemon/failing_fixture_test.h"
 #include "daemon/keys_fixture_test.h"
 #include "daemon/snapshot.h"
+#include "daemon/texts.h"
 #include "store/audit.h"
 
 /* Sealing what people write, and destroying what it is sealed with. */
@@ -204,12 +205,44 @@ a_legal_hold_keeps_keys(void **state)
     BH_CHECK_DONE();
 }
 
+/* Who is in a group is not known here: it may be somebody. */
+static void
+a_group_counts_as_another(void **state)
+{
+    static const struct {
+        const char *name, *binding;
+        bool at_once;
+    } rows[] = {
+        { "a group of admins", "  - {role: admin, gid: 27, tenant: '*'}\n", false },
+        { "of one tenant", "  - {role: admin, gid: 27, tenant: acme}\n", true },
+        { "of viewers", "  - {role: viewer, gid: 27, tenant: '*'}\n", true },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct bh_shred_request month = { "acme/vision", NULL, NULL, NULL };
+        struct fixture f;
+        char site[4096];
+        uint64_t job;
+
+        setup(&f);
+        snprintf(site, sizeof site, "%s%s", one_admin, rows[i].binding);
+        must(&f, apply(&f, site));
+        month.month = this_month(&f);
+        job = submit_canary(&f, "acme/vision");
+        cancel(&f, job);
+        BH_CHECK_EQ(rows[i].name, shred(&f, "carol", month), BH_OK);
+        BH_CHECK_EQ(rows[i].name, strstr(spec_of(&f, job), command_canary) == NULL, rows[i].at_once);
+        teardown(&f);
+    }
+    BH_CHECK_DONE();
+}
+
 /* Removing a tenant destroys nothing; that is asked for, under its old name. */
 static void
 a_removed_tenants_keys_are_destroyed_when_asked(void **state)
 {
     struct fixture f;
-    uint64_t job;
+    uint64_t job, kept = 0;
 
     setup(&f);
     must(&f, apply(&f, one_admin));
@@ -220,6 +253,8 @@ a_removed_tenants_keys_are_destroyed_when_asked(void **state)
                        "principals: [{name: carol, uid: 2003}]\n"
                        "bindings: [{role: admin, principal: carol, tenant: '*'}]\n"));
     BH_CHECK("not by itself", strstr(spec_of(&f, job), command_canary));
+    must(&f, bh_texts_kept(&f.core, 3, &kept, &f.err));
+    BH_CHECK("which counts against its tenant", kept > 0);
     BH_CHECK_EQ("never was", shred(&f, "carol",
                 (struct bh_shred_request){ "nobody", "all", NULL, NULL }), BH_NOT_FOUND);
     BH_CHECK_EQ("no such month", shred(&f, "carol",
@@ -229,6 +264,8 @@ a_removed_tenants_keys_are_destroyed_when_asked(void **state)
     BH_CHECK_EQ("all of it", shred(&f, "carol",
                 (struct bh_shred_request){ "other", "all", NULL, NULL }), BH_OK);
     BH_CHECK_STR("gone", spec_of(&f, job), "erased");
+    must(&f, bh_texts_kept(&f.core, 3, &kept, &f.err));
+    BH_CHECK_EQ("and counts no more", kept, 0);
     teardown(&f);
     BH_CHECK_DONE();
 }
@@ -250,7 +287,7 @@ texts_from_before_sealing_go_too(void **state)
     must(&f, apply(&f, one_admin));
     f.core.crypto->sha256(old, strlen(old), "", 0, row.spec.bytes);
     must(&f, bh_core_begin(&f.core, &f.err));
-    must(&f, f.core.store.ops->put_text(f.core.store.self, &row.spec, old, strlen(old), &f.err));
+    must(&f, f.core.store.ops->put_text(f.core.store.self, &(struct bh_text_row){ row.spec, 0, { old, strlen(old) } }, &f.err));
     must(&f, f.core.store.ops->put_job(f.core.store.self, &row, &f.err));
     must(&f, bh_core_commit(&f.core, &f.err));
     BH_CHECK_STR("read as it is", spec_of(&f, 900), old);
@@ -261,6 +298,55 @@ texts_from_before_sealing_go_too(void **state)
     BH_CHECK_STR("its name", row_of(&f, 900).name, BH_ERASED);
     BH_CHECK("from the files", !has_text(&f, "canary"));
     BH_CHECK_EQ("not again", shred(&f, "carol", january), BH_NOT_FOUND);
+    teardown(&f);
+    BH_CHECK_DONE();
+}
+
+struct destruction {
+    uint64_t record_ns, row_ns;
+};
+
+static bool
+see_destruction(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    struct destruction *seen = self;
+    struct bh_slice value;
+    char verb[40];
+
+    (void)seq;
+    return !bh_slice_get((struct bh_slice){ leaf, length }, "verb", &value)
+           || !bh_slice_str(value, verb, sizeof verb) || strcmp(verb, "key.destroyed") != 0
+           || (bh_slice_get((struct bh_slice){ leaf, length }, "ts", &value)
+               && bh_slice_u64(value, &seen->record_ns));
+}
+
+static bool
+see_destroyed_key(void *self, const struct bh_key_row *row)
+{
+    struct destruction *seen = self;
+
+    if (row->shredded_ns)
+        seen->row_ns = row->shredded_ns;
+    return true;
+}
+
+/* So an export that ends with the record does not take the row for a later one. */
+static void
+row_and_record_have_one_time(void **state)
+{
+    struct destruction seen = { 0 };
+    struct fixture f;
+
+    (void)state;
+    setup(&f);
+    must(&f, apply(&f, one_admin));
+    cancel(&f, submit_canary(&f, "acme/vision"));
+    must(&f, shred(&f, "carol", (struct bh_shred_request){ "acme/vision", this_month(&f), NULL, NULL }));
+    must(&f, f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, see_destruction, &seen,
+                                            &f.err));
+    bh_keys_each(f.core.ring.keys, see_destroyed_key, &seen);
+    BH_CHECK("destroyed", seen.record_ns > 0);
+    BH_CHECK_EQ("one time", seen.row_ns, seen.record_ns);
     teardown(&f);
     BH_CHECK_DONE();
 }
@@ -367,10 +453,12 @@ main(void)
         cmocka_unit_test(a_note_is_sealed_in_the_leaf),
         cmocka_unit_test(an_aborted_batch_made_no_keys),
         cmocka_unit_test(it_takes_two_persons),
+    cmocka_unit_test(a_group_counts_as_another),
         cmocka_unit_test(nothing_stays_behind),
         cmocka_unit_test(a_legal_hold_keeps_keys),
         cmocka_unit_test(a_removed_tenants_keys_are_destroyed_when_asked),
         cmocka_unit_test(texts_from_before_sealing_go_too),
+        cmocka_unit_test(row_and_record_have_one_time),
         cmocka_unit_test(a_proposal_grows_old),
         cmocka_unit_test(the_sites_present_month_stays),
         cmocka_unit_test(a_failed_write_destroys_nothing),

@@ -7,6 +7,7 @@
 #include "daemon/grants.h"
 #include "daemon/removals.h"
 #include "daemon/revisions.h"
+#include "daemon/site_warnings.h"
 
 enum { REMOVALS_BYTES_MAX = 256 << 10,
        NOTE_LINE_MAX = 1000,       /* bytes of a line in the record; longer ones are cut */
@@ -30,18 +31,40 @@ reap_ended(struct bh_core *core, struct bh_err *err)
 
 /* ---- what is removed ---- */
 
+/* The tenants that go, in the arena. */
+static bh_rc
+find_tenants(struct bh_core *core, const struct bh_plan *plan, struct bh_arena *arena,
+             struct bh_removal *ret_removal, struct bh_err *err)
+{
+    uint32_t cursor = 0, count = 0, id;
+    enum bh_name_kind kind;
+    uint32_t *tenants;
+
+    while (bh_plan_next_removal(plan, core, &cursor, &kind, &id))
+        count += kind == BH_NAME_TENANT;
+    tenants = bh_arena_alloc(arena, (count + 1) * sizeof *tenants);
+    if (!tenants)
+        return bh_err_set(err, BH_FULL, "the file removes more tenants at once than can be listed");
+    *ret_removal = (struct bh_removal){ .tenants = tenants };
+    for (cursor = 0; bh_plan_next_removal(plan, core, &cursor, &kind, &id);)
+        if (kind == BH_NAME_TENANT)
+            tenants[ret_removal->tenant_count++] = id;
+    return BH_OK;
+}
+
 static bh_rc
 find_removals(struct bh_core *core, const struct bh_plan *plan, struct bh_arena *arena,
             const char **ret_removals, struct bh_err *err)
 {
-    enum bh_name_kind kind;
-    uint32_t cursor = 0, id;
+    struct bh_removal removal;
+    uint32_t cursor = 0;
     struct bh_buf text;
-    bh_rc rc = BH_OK;
+    bh_rc rc = find_tenants(core, plan, arena, &removal, err);
 
     bh_buf_init(&text, REMOVALS_BYTES_MAX);
-    while (rc == BH_OK && bh_plan_next_removal(plan, core, &cursor, &kind, &id))
-        rc = bh_removal_put(core, kind, id, &text, err);
+    while (rc == BH_OK
+           && bh_plan_next_removal(plan, core, &cursor, &removal.kind, &removal.id))
+        rc = bh_removal_put(core, &removal, &text, err);
     *ret_removals = "";
     if (rc == BH_OK && text.length > 0)
         *ret_removals = bh_buf_text(&text) ? bh_arena_strdup(arena, bh_buf_text(&text)) : NULL;
@@ -115,7 +138,9 @@ note_of(const struct bh_answer *answer, struct bh_arena *arena)
     left = put_lines(&note, "removed ", answer->removes, NOTE_LINES_BYTES);
     if (left > 0)
         bh_buf_printf(&note, "removed %u more that had something\n", left);
-    copy = note.length && bh_buf_text(&note) ? bh_arena_strdup(arena, bh_buf_text(&note)) : NULL;
+    if (note.length == 0)
+        bh_buf_puts(&note, "no change\n");
+    copy = bh_buf_text(&note) ? bh_arena_strdup(arena, bh_buf_text(&note)) : NULL;
     bh_buf_fini(&note);
     return copy;
 }
@@ -134,8 +159,7 @@ put_site(struct applying *a, struct bh_err *err)
 {
     struct bh_core *core = a->core;
     const char *text = a->command->text;
-    struct bh_revision revision = { .number = core->journal.next_seq, .at_ns = bh_core_now(core),
-                                    .changes = a->answer->changes.count,
+    struct bh_revision revision = { .changes = a->answer->changes.count,
                                     .principal = a->command->caller.subject.principal.v };
     struct bh_digest digest;
     bh_rc rc;
@@ -147,6 +171,8 @@ put_site(struct applying *a, struct bh_err *err)
     rc = bh_core_note(core, &a->entry, BH_OK, err);
     if (rc != BH_OK || strcmp(text, bh_catalog_site_text(core->catalog)) == 0)
         return rc;
+    revision.number = core->journal.next_seq - 1; /* records of new names came before it */
+    revision.at_ns = core->journal.last_ts_ns;
     rc = bh_revision_put(core, &revision, err);
     if (rc == BH_OK)
         rc = bh_catalog_set_site(core->catalog, text, &digest, revision.number, err);
@@ -180,7 +206,7 @@ bh_site_run(struct bh_core *core, const struct bh_command *command, struct bh_ar
 
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
-                               (struct bh_denial){ "site.apply", verdict }, err);
+                               (struct bh_denial){ "site.apply", verdict, BH_REACH_OBJECT }, err);
     rc = bh_grants_check_site(core, command, err);
     if (rc == BH_OK && command->guarded)
         rc = bh_revision_guard(core, command->revision, err);
@@ -195,6 +221,9 @@ bh_site_run(struct bh_core *core, const struct bh_command *command, struct bh_ar
     bh_site_changes_find(core->crypto, bh_catalog_site(core->catalog), command->site, arena,
                          &ret_answer->changes);
     ret_answer->revision = bh_catalog_revision(core->catalog);
+    ret_answer->warnings = bh_site_warnings(core, command->site, arena);
+    if (!ret_answer->warnings)
+        return bh_err_set(err, BH_FULL, "the file's warnings are too long");
     if (command->dry_run) {
         ret_answer->events = bh_plan_events(plan, arena, &ret_answer->event_count);
         return BH_OK;

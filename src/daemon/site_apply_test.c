@@ -2,7 +2,7 @@
 
 #include "api/revision.h"
 #include "base/slice.h"
-#include "daemon/fixture_test.h"
+#include "daemon/audited_test.h"
 
 /* `site_yaml` with something more under one of its lists; a list of the same name later in a
  * YAML text would be a second key. */
@@ -119,8 +119,60 @@ what_a_file_changes_is_shown_and_recorded(void **state)
                                      && !strstr(leaf->text, "20Gi"));
         BH_CHECK_EQ("and nothing is left to do", apply_as(&f, cases[i].site, dry), BH_OK);
         BH_CHECK_EQ("and nothing is left to do", f.answer.changes.count, 0);
+        BH_CHECK_EQ("the file in force", apply_as(&f, cases[i].site, wet), BH_OK);
+        BH_CHECK_STR("says so", note_of(&f, last_leaf(&f)), "no change\n");
         teardown(&f);
     }
+    BH_CHECK_DONE();
+}
+
+struct deeds {
+    uint32_t applies, changes, of_another_request;
+    char objects[400], request[33];
+};
+
+static bool
+count_deed(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    struct deeds *deeds = self;
+    struct bh_slice whole = { leaf, length }, object, value;
+    char verb[40] = "", type[20] = "", request[33] = "";
+    size_t used = strlen(deeds->objects);
+
+    (void)seq;
+    if (!bh_slice_get(whole, "verb", &value) || !bh_slice_str(value, verb, sizeof verb)
+        || strncmp(verb, "site.", 5) != 0)
+        return true;
+    if (bh_slice_get(whole, "req", &value) && bh_slice_str(value, request, sizeof request)
+        && !deeds->request[0])
+        memcpy(deeds->request, request, sizeof request);
+    deeds->of_another_request += strcmp(request, deeds->request) != 0;
+    if (strcmp(verb, "site.apply") == 0) {
+        deeds->applies++;
+        return true;
+    }
+    deeds->changes++;
+    if (bh_slice_get(whole, "obj", &object) && bh_slice_get(object, "type", &value)
+        && bh_slice_str(value, type, sizeof type))
+        snprintf(deeds->objects + used, sizeof deeds->objects - used, "%s ", type);
+    return true;
+}
+
+/* One file is one site.apply; what it changes says what it is. */
+static void
+one_deed_is_one_record(void **state)
+{
+    struct deeds deeds = { 0 };
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, plain_site), BH_OK);
+    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, count_deed,
+                                                    &deeds, &f.err), BH_OK);
+    BH_CHECK_EQ("one deed", deeds.applies, 1);
+    BH_CHECK_STR("its changes", deeds.objects, "scheduling sku tenant tenant ");
+    BH_CHECK_EQ("by one request", deeds.of_another_request, 0);
+    teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -225,35 +277,158 @@ the_slower_of_two_editors_is_told(void **state)
     BH_CHECK_DONE();
 }
 
-/* The oldest go with their texts, but not a text that a later revision has, too. */
+/* So many may come while an auditor reads. */
+enum { GOING = BH_REVISIONS_MAX - BH_CLAIMS_REVISIONS_MAX };
+
+/* A revision of its own for each number. */
+static struct bh_command
+numbered(struct fixture *f, uint32_t number)
+{
+    char yaml[64];
+
+    snprintf(yaml, sizeof yaml, "principals: [{name: a, uid: %u}]\n", number);
+    return apply_command(f, yaml);
+}
+
+/* The fixture's own arena, which its settings live in too, is too small for all of them. */
+static void
+apply_numbers(struct fixture *f, uint32_t first, uint32_t count)
+{
+    struct bh_arena *own = f->arena;
+
+    f->arena = bh_arena_new(8 << 20);
+    for (uint32_t number = first; number < first + count; number++) {
+        struct bh_command command = numbered(f, number);
+
+        assert_int_equal(run(f, &command), BH_OK);
+        bh_arena_reset(f->arena);
+    }
+    bh_arena_free(f->arena);
+    f->arena = own;
+}
+
+/* Nothing is missing, as the records say. */
+static void
+check_audit(struct fixture *f, const char *when)
+{
+    struct bh_arena *own = f->arena;
+
+    f->arena = bh_arena_new(8 << 20);
+    BH_CHECK_STR(when, audit(f).differing, "");
+    bh_arena_free(f->arena);
+    f->arena = own;
+}
+
+/* ---- rows that are read after the records ---- */
+
+struct late {
+    struct bh_claims *claims;
+    uint64_t size;               /* records that were read */
+};
+
+static bool
+take_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    static char scratch[BH_RECORD_BYTES_MAX + 64];
+    struct late *late = self;
+    struct bh_record record;
+    struct bh_err err;
+
+    assert_int_equal(bh_record_decode(leaf, length, scratch, &record, &err), BH_OK);
+    assert_int_equal(bh_claims_take(late->claims, &record, &err), BH_OK);
+    late->size = seq + 1;
+    return true;
+}
+
+static bool
+take_late_revision(void *self, const struct bh_document_row *row)
+{
+    const struct bh_claimed_document claimed = { BH_CLAIMED_REVISION, row->key, row->value };
+    struct late *late = self;
+
+    if (strtoull(row->key, NULL, 10) < late->size)
+        bh_claims_document(late->claims, &claimed);
+    return true;
+}
+
+static bool
+take_late_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
+               size_t length)
+{
+    struct late *late = self;
+
+    (void)number;
+    (void)text;
+    (void)length;
+    bh_claims_text(late->claims, digest->bytes, digest->bytes);
+    return true;
+}
+
+/* What goes while somebody reads is none of what he wants. */
+static void
+go_between_records_and_rows(struct fixture *f)
+{
+    const struct bh_document_filter filter = { .kind = BH_DOCUMENT_REVISION };
+    const struct bh_store *store = &f->core.store;
+    struct bh_arena *arena = bh_arena_new(8 << 20);
+    struct late late = { .claims = bh_claims_new(arena, f->core.crypto) };
+    struct bh_claims_result result;
+
+    assert_int_equal(store->ops->list_records(store->self, 0, INT64_MAX, take_leaf, &late, &f->err),
+                     BH_OK);
+    apply_numbers(f, 2000, GOING);
+    assert_int_equal(store->ops->list_documents(store->self, &filter, take_late_revision, &late,
+                                                &f->err), BH_OK);
+    assert_int_equal(store->ops->list_texts(store->self, 0, take_late_text, &late, &f->err), BH_OK);
+    bh_claims_end(late.claims, BH_CLAIMS_TEXTS | BH_CLAIMS_DOCUMENTS | BH_CLAIMS_ENDED, &result);
+    BH_CHECK_STR("nothing is missing", result.differing, "");
+    BH_CHECK_EQ("those that are wanted", result.documents.good, BH_CLAIMS_REVISIONS_MAX);
+    bh_arena_free(arena);
+}
+
+/* The second of one batch does not see the first, whose text is that of the oldest. */
+static void
+come_in_one_batch(struct fixture *f)
+{
+    struct bh_command again = numbered(f, GOING + 1), other = numbered(f, 3000);
+
+    assert_int_equal(bh_command_run(&f->core, &again, f->arena, &f->answer, &f->err), BH_OK);
+    assert_int_equal(bh_command_run(&f->core, &other, f->arena, &f->answer, &f->err), BH_OK);
+    assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
+    BH_CHECK_EQ("one above the bound", revisions(f), BH_REVISIONS_MAX + 1);
+    check_audit(f, "nothing that is wanted went");
+    apply_numbers(f, 4000, 1);
+    BH_CHECK_EQ("it goes with the next", revisions(f), BH_REVISIONS_MAX);
+    check_audit(f, "nor then");
+}
+
+/* The oldest go with their texts, but not a text that a later revision has, too; and the auditor
+ * wants none of what went. */
 static void
 revisions_are_bounded(void **state)
 {
-    struct bh_revision revision;
-    uint64_t first, second;
+    struct bh_revision first, shared;
     struct fixture f;
+    uint64_t number;
     const char *text;
 
     setup(&f);
-    assert_int_equal(apply(&f, "principals: [{name: a, uid: 1}]\n"), BH_OK);
-    first = f.answer.revision;
-    assert_int_equal(apply(&f, "principals: [{name: a, uid: 2}]\n"), BH_OK);
-    second = f.answer.revision;
-    assert_int_equal(bh_revision_read(&f.core.store, first, f.arena, &revision, &f.err), BH_OK);
-    for (uint32_t i = 0; i < BH_REVISIONS_MAX; i++) {
-        char yaml[64];
-
-        snprintf(yaml, sizeof yaml, "principals: [{name: a, uid: %u}]\n", i == 7 ? 1 : 100 + i);
-        assert_int_equal(apply(&f, yaml), BH_OK);
-        bh_arena_reset(f.arena);
-    }
-    BH_CHECK_EQ("so many", revisions(&f), BH_REVISIONS_MAX);
-    BH_CHECK_EQ("its text is a later one's, too",
-                bh_revision_text(&f.core.store, &revision, f.arena, &text, &f.err), BH_OK);
-    BH_CHECK_EQ("the first went", bh_revision_read(&f.core.store, first, f.arena, &revision, &f.err),
+    apply_numbers(&f, 1, 1);
+    assert_int_equal(bh_revision_read(&f.core.store, f.answer.revision, f.arena, &first, &f.err), BH_OK);
+    apply_numbers(&f, 2, GOING);
+    number = f.answer.revision;
+    assert_int_equal(bh_revision_read(&f.core.store, number, f.arena, &shared, &f.err), BH_OK);
+    apply_numbers(&f, GOING + 2, BH_REVISIONS_MAX - GOING - 1);
+    check_audit(&f, "all are there");
+    go_between_records_and_rows(&f);
+    check_audit(&f, "the oldest went");
+    BH_CHECK_EQ("with their texts", bh_revision_text(&f.core.store, &first, f.arena, &text, &f.err),
                 BH_NOT_FOUND);
-    BH_CHECK_EQ("and the second",
-                bh_revision_read(&f.core.store, second, f.arena, &revision, &f.err), BH_NOT_FOUND);
+    come_in_one_batch(&f);
+    BH_CHECK_EQ("this went, too",
+                bh_revision_read(&f.core.store, number, f.arena, &first, &f.err), BH_NOT_FOUND);
+    BH_CHECK_EQ("its text is a later one's, too",
+                bh_revision_text(&f.core.store, &shared, f.arena, &text, &f.err), BH_OK);
     teardown(&f);
     BH_CHECK_DONE();
 }
@@ -279,7 +454,8 @@ what_has_something_is_removed_on_demand_alone(void **state)
     assert_int_equal(submit(&f, alice_small), BH_OK);
     cancel.job = f.answer.job;
     BH_CHECK_EQ("a tenant, a SKU, a principal", apply_as(&f, without, dry), BH_CONFLICT);
-    BH_CHECK_STR("not while the engine needs them", f.err.msg, "acme/vision: refused (tenant_busy)");
+    BH_CHECK_STR("not while the engine needs them", f.err.msg, "acme/vision: acme/vision still has tenants below it");
+    BH_CHECK("and what to do", strstr(f.err.hint, "wait until their jobs have ended"));
     cancel.caller = caller_named(&f, "alice");
     assert_int_equal(run(&f, &cancel), BH_OK);
     seq = f.core.journal.next_seq;
@@ -302,6 +478,92 @@ what_has_something_is_removed_on_demand_alone(void **state)
     BH_CHECK_DONE();
 }
 
+#define SMALL "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
+
+/* A leaf goes with its jobs, and the list says so; a SKU never goes from under a job. */
+static void
+what_happens_to_jobs_is_said_before(void **state)
+{
+    static const char without_sku[] = "tenants: [{name: acme, kind: organization}, {name: "
+                                      "acme/vision, kind: department}, {name: acme/vision/train}]\n"
+                                      "principals: [{name: alice, uid: 2001}]\n"
+                                      "gpus: [{uuid: all, managed: true}]\n";
+    static const char without_train[] = SITE("", "", "", "", "");
+    static const char without_both[] =
+        "tenants: [{name: acme, kind: organization}, {name: acme/vision, kind: department}]\n"
+        SMALL "gpus: [{uuid: all, managed: true}]\n";
+    static const char without_alice[] =
+        "tenants: [{name: acme, kind: organization}, {name: acme/vision, kind: department}, {name: "
+        "acme/vision/train}]\n" SMALL "gpus: [{uuid: all, managed: true}]\n";
+    struct bh_command dry = { .dry_run = true }, prune = { .prune = true };
+    struct bh_job_view view;
+    struct fixture f;
+
+    setup(&f);
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    view.job = f.answer.job;
+    BH_CHECK_EQ("the SKU, tried", apply_as(&f, without_sku, dry), BH_CONFLICT);
+    BH_CHECK_STR("why", f.err.msg, "small: 1 job still wants small");
+    BH_CHECK("what to do", strstr(f.err.hint, "wait, or cancel them"));
+    BH_CHECK_EQ("with --prune too", apply_as(&f, without_sku, prune), BH_CONFLICT);
+    BH_CHECK_EQ("the tenant, tried", apply_as(&f, without_train, dry), BH_OK);
+    BH_CHECK_STR("says what becomes of its job", f.answer.removes,
+                 "tenants[acme/vision/train]: 1 job (1 not ended: it is cancelled)\n");
+    BH_CHECK_EQ("and its person, tried", apply_as(&f, without_both, dry), BH_OK);
+    BH_CHECK_STR("the same of both", f.answer.removes,
+                 "tenants[acme/vision/train]: 1 job (1 not ended: it is cancelled)\n"
+                 "principals[alice]: 1 job (1 not ended: it is cancelled)\n");
+    BH_CHECK_EQ("the person alone, tried", apply_as(&f, without_alice, dry), BH_OK);
+    BH_CHECK_STR("whose job stays", f.answer.removes,
+                 "principals[alice]: 1 job (1 not ended: it runs on)\n");
+    BH_CHECK_EQ("pruned", apply_as(&f, without_train, prune), BH_OK);
+    BH_CHECK("in the record", strstr(note_of(&f, last_leaf(&f)), "(1 not ended: it is cancelled)\n"));
+    BH_CHECK("and it is", !bh_view_job(f.core.state.engine, view.job, &view)
+                              || view.cause == BH_END_TENANT_REMOVED);
+    teardown(&f);
+    BH_CHECK_DONE();
+}
+
+/* ---- warnings ---- */
+
+/* The same in a dry run and when it is applied: such a file is put in force. */
+static void
+what_has_no_effect_is_warned_of(void **state)
+{
+    static const struct {
+        const char *name, *site, *warnings;
+    } cases[] = {
+        { "nothing odd", SITE("", "", "", "", ""), "" },
+        { "a GPU that there is not",
+          "gpus: [{uuid: all, managed: true}, {uuid: GPU-1234, cordoned: true}]\n",
+          "gpus[GPU-1234]: no node has shown such a GPU so far\n" },
+        { "a node that there is not", "pools: [{name: dev, nodes: [n7, all], layout: development}]\n",
+          "pools[dev].nodes[n7]: no node of that name has connected so far\n" },
+        { "grade A without a dedicated node",
+          "tenants: [{name: acme, kind: organization}]\n"
+          "skus: [{name: mine, grade: A, models: [{model: H100-80GB, profile: whole}]}]\n",
+          "skus[mine]: grade A is a node without other tenants, and no tenant has "
+          "dedicated_nodes: its jobs never start\n" },
+        { "grade A with one",
+          "tenants: [{name: acme, kind: organization, dedicated_nodes: true}]\n"
+          "skus: [{name: mine, grade: A, models: [{model: H100-80GB, profile: whole}]}]\n", "" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_command dry = { .dry_run = true }, wet = { .prune = false };
+        struct fixture f;
+
+        setup(&f);
+        BH_CHECK_EQ(cases[i].name, apply_as(&f, cases[i].site, dry), BH_OK);
+        BH_CHECK_STR(cases[i].name, f.answer.warnings, cases[i].warnings);
+        BH_CHECK_EQ(cases[i].name, apply_as(&f, cases[i].site, wet), BH_OK);
+        BH_CHECK_STR(cases[i].name, f.answer.warnings, cases[i].warnings);
+        teardown(&f);
+    }
+    BH_CHECK_DONE();
+}
+
 static void
 what_has_nothing_is_just_removed(void **state)
 {
@@ -320,11 +582,14 @@ what_has_nothing_is_just_removed(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_a_file_changes_is_shown_and_recorded),
+    cmocka_unit_test(one_deed_is_one_record),
     cmocka_unit_test(a_long_difference_is_cut_in_the_record_alone),
     cmocka_unit_test(a_revision_is_the_record_that_applied_it),
     cmocka_unit_test(the_slower_of_two_editors_is_told),
     cmocka_unit_test(revisions_are_bounded),
     cmocka_unit_test(what_has_something_is_removed_on_demand_alone),
+    cmocka_unit_test(what_happens_to_jobs_is_said_before),
+    cmocka_unit_test(what_has_no_effect_is_warned_of),
     cmocka_unit_test(what_has_nothing_is_just_removed),
 };
 BH_TEST_MAIN(tests)

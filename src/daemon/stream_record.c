@@ -7,7 +7,9 @@
 
 #include "base/json.h"
 #include "base/slice.h"
+#include "daemon/allowance.h"
 #include "daemon/command.h"
+#include "daemon/texts.h"
 
 /* The record of an end; its object is the stream, whose number is that of the record that it
  * began with.  It is no outcome: those answer orders of the engine. */
@@ -69,9 +71,12 @@ seal_command(struct bh_core *core, const struct bh_command *command, bh_tenant_i
     rc = plain.overflow ? bh_err_set(err, BH_RANGE, "args: too long")
                         : bh_core_seal(core, tenant,
                                        (struct bh_slice){ plain.bytes, plain.length }, &item, err);
+    if (rc == BH_OK)
+        rc = bh_allowance_check_text(core, command, tenant, item.length, err);
     if (rc == BH_OK) {
         core->crypto->sha256(item.bytes, item.length, "", 0, ret_digest->bytes);
-        rc = core->store.ops->put_text(core->store.self, ret_digest, item.bytes, item.length, err);
+        rc = bh_texts_put(core, &(struct bh_text_row){ *ret_digest, tenant.v,
+                                                       { item.bytes, item.length } }, err);
     }
     bh_buf_fini(&plain);
     bh_buf_fini(&item);
@@ -133,7 +138,7 @@ begin(struct bh_core *core, const struct bh_command *command, struct bh_arena *a
     verdict = bh_command_authz(core, command, grant->verb, view.tenant);
     if (!verdict.allow)
         return bh_command_deny(core, command, view.tenant,
-                               (struct bh_denial){ grant->verb, verdict }, err);
+                               (struct bh_denial){ grant->verb, verdict, BH_REACH_OBJECT }, err);
     rc = find_member(core, command, &view, &member, err);
     if (rc != BH_OK)
         return rc;

@@ -1,5 +1,6 @@
 #include "daemon/submit.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "api/admit.h"
@@ -7,6 +8,7 @@
 #include "base/assert.h"
 #include "daemon/allowance.h"
 #include "daemon/command.h"
+#include "daemon/texts.h"
 
 static bh_rc
 read_spec(const struct bh_directory *dir, const struct bh_command *command, uint64_t now_ns,
@@ -31,16 +33,31 @@ read_spec(const struct bh_directory *dir, const struct bh_command *command, uint
     return BH_OK;
 }
 
+/* So long a job that ignores SIGTERM keeps what is another's guarantee. */
+static bh_rc
+check_grace(const struct bh_core *core, const struct bh_ev_submit *submit, struct bh_err *err)
+{
+    uint64_t most_ns = core->config->grace_max;
+
+    if (submit->grace_ns <= most_ns)
+        return BH_OK;
+    bh_err_set(err, BH_RANGE, "grace: %" PRIu64 " s is more than the %" PRIu64
+               " s that this site allows", submit->grace_ns / BH_NS_PER_S,
+               most_ns / BH_NS_PER_S);
+    return bh_err_hint(err, "grace_max in bulkheadd.conf sets it");
+}
+
 /* The permissions a submission needs; the message of a denial is the caller's. */
 static bool
 permitted(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
           struct bh_denial *ret_check)
 {
     ret_check->verb = "job.submit";
+    ret_check->reach = BH_REACH_OBJECT;
     ret_check->verdict = bh_command_authz(core, command, ret_check->verb, tenant);
     if (!ret_check->verdict.allow || command->spec->priority < BH_PRIORITY_HIGH)
         return ret_check->verdict.allow;
-    struct bh_denial high = { "priority.high", { 0 } };
+    struct bh_denial high = { "priority.high", { 0 }, BH_REACH_OBJECT };
 
     high.verdict = bh_command_authz(core, command, high.verb, tenant);
     if (!high.verdict.allow)
@@ -115,7 +132,8 @@ static bh_rc
 record_submit(struct bh_core *core, struct bh_event *event, const struct bh_buf *item,
               struct bh_entry *entry, struct bh_err *err)
 {
-    struct bh_digest digest;
+    struct bh_text_row text = { .tenant_id = event->u.submit.tenant.v,
+                                .text = { item->bytes, item->length } };
     bh_rc rc;
 
     rc = bh_core_step(core, entry, event, err);
@@ -123,11 +141,11 @@ record_submit(struct bh_core *core, struct bh_event *event, const struct bh_buf 
         return bh_command_refusal(core, entry, rc, &core->step.verdict, err);
     if (rc != BH_OK)
         return rc;
-    memcpy(digest.bytes, event->u.submit.spec, sizeof digest.bytes);
     core->next_job++;
     if (item->length == 0)
         return BH_OK;
-    return core->store.ops->put_text(core->store.self, &digest, item->bytes, item->length, err);
+    memcpy(text.digest.bytes, event->u.submit.spec, sizeof text.digest.bytes);
+    return bh_texts_put(core, &text, err);
 }
 
 static bh_rc
@@ -139,6 +157,8 @@ seal_and_record(struct bh_core *core, const struct bh_command *command, struct b
 
     bh_buf_init(&item, 2 * (size_t)BH_SEALED_PLAIN_MAX);
     rc = seal_spec(core, command, &event->u.submit, &item, err);
+    if (rc == BH_OK)
+        rc = bh_allowance_check_text(core, command, event->u.submit.tenant, item.length, err);
     if (rc == BH_OK) {
         bh_access_expect(core, event->u.submit.spec, command->spec);
         rc = record_submit(core, event, &item, entry, err);
@@ -147,6 +167,24 @@ seal_and_record(struct bh_core *core, const struct bh_command *command, struct b
     }
     bh_buf_fini(&item);
     return rc;
+}
+
+/* Whether the site's nodes could ever run it, as far as they are known: a job that waits for ever
+ * is refused. */
+static bh_rc
+check_ever(struct bh_core *core, const struct bh_command *command, const struct bh_event *event,
+           const struct bh_entry *entry, struct bh_err *err)
+{
+    const struct bh_engine *engine = core->state.engine;
+    struct bh_reason why;
+
+    if (bh_engine_hosts_ever(engine, &event->u.submit, &why)
+        && bh_engine_shapes_ever(engine, &event->u.submit, &why))
+        return BH_OK;
+    if (!command->dry_run)
+        return bh_command_refusal(core, entry, BH_RANGE, &why, err);
+    bh_command_explain(core, BH_RANGE, &why, err);
+    return BH_RANGE;
 }
 
 /* What would happen, on a copy: nothing is recorded. */
@@ -169,7 +207,7 @@ rehearse(struct bh_core *core, struct bh_event *event, struct bh_answer *ret_ans
         core->state = kept;
         ret_answer->job.v = 0;
     } else {
-        bh_err_set(err, rc, "%s", bh_reason_names[core->step.verdict.code]);
+        bh_command_explain(core, rc, &core->step.verdict, err);
         ret_answer->reason = core->step.verdict;
     }
     bh_state_fini(&copy);
@@ -184,6 +222,8 @@ prepare(struct bh_core *core, const struct bh_command *command, struct bh_event 
     bh_rc rc = read_spec(dir, command, bh_core_now(core), &event->u.submit, err);
 
     bh_catalog_put(core->catalog, dir);
+    if (rc == BH_OK)
+        rc = check_grace(core, &event->u.submit, err);
     sign(core, command, &event->u.submit);
     return rc;
 }
@@ -223,7 +263,6 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     struct bh_event event = { .kind = BH_EV_SUBMIT };
     struct bh_denial check;
     struct bh_entry entry;
-    struct bh_reason why;
     bh_rc rc = prepare(core, command, &event, err);
 
     if (rc != BH_OK)
@@ -242,10 +281,11 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     entry.obj = (struct bh_record_object){ .type = "job", .id = event.u.submit.job.v };
     entry.submitter = &command->caller;
     entry.job_name = command->spec->name;
+    rc = check_ever(core, command, &event, &entry, err);
+    if (rc != BH_OK)
+        return rc;
     if (command->dry_run)
         return rehearse(core, &event, ret_answer, err);
-    if (!bh_engine_hosts_ever(core->state.engine, &event.u.submit, &why))
-        return bh_command_refusal(core, &entry, BH_RANGE, &why, err);
     rc = seal_and_record(core, command, &event, &entry, err);
     if (rc != BH_OK)
         return rc;

@@ -5,10 +5,15 @@
 #include <string.h>
 
 #include "api/token.h"
+#include "audit/claims.h"
+#include "audit/token_facts.h"
 #include "base/num.h"
 #include "daemon/allowance.h"
 #include "daemon/command.h"
 #include "daemon/grants.h"
+#include "daemon/token_retention.h"
+
+enum { FACTS_BYTES_MAX = 2048 }; /* the API takes 1000 bytes of scopes */
 
 static const uint64_t lifetime_most_ns = UINT64_C(90) * 86400 * 1000000000;
 
@@ -38,7 +43,7 @@ find_owner(struct bh_core *core, const struct bh_command *command, uint32_t *ret
     any = bh_command_authz(core, command, "token.any", (bh_tenant_id){ 0 });
     if (!any.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
-                               (struct bh_denial){ "token.any", any }, err);
+                               (struct bh_denial){ "token.any", any, BH_REACH_OBJECT }, err);
     *ret_principal = bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, name);
     if (!*ret_principal)
         return bh_err_set(err, BH_NOT_FOUND, "principal: there is no \"%.60s\"", name);
@@ -89,7 +94,7 @@ check_presence(struct bh_core *core, const struct bh_command *command, struct bh
 
         if (verdict.rule == BH_RULE_STEP_UP)
             return bh_command_deny(core, command, (bh_tenant_id){ 0 },
-                                   (struct bh_denial){ word, verdict }, err);
+                                   (struct bh_denial){ word, verdict, BH_REACH_ANYWHERE }, err);
     }
     return BH_OK;
 }
@@ -151,17 +156,6 @@ make_row(struct bh_core *core, const struct bh_command *command, struct bh_token
     return cap_lifetime(core, command, &ret_row->expires_ns, err);
 }
 
-/* The record names the token by its id in the actor's place only when it acts; here it
- * is the object, whose id is a number: the first 8 bytes of the secret's digest. */
-static uint64_t
-object_id(const struct bh_token_row *row)
-{
-    uint64_t id;
-
-    memcpy(&id, row->secret.bytes, sizeof id);
-    return id >> 11; /* fits a JSON integer */
-}
-
 static bh_rc
 put_row(struct bh_core *core, const struct bh_entry *entry, const struct bh_token_row *row,
         struct bh_err *err)
@@ -170,9 +164,30 @@ put_row(struct bh_core *core, const struct bh_entry *entry, const struct bh_toke
     bh_rc rc;
 
     core->tokens_changed = true;
-    with_object.obj = (struct bh_record_object){ .type = "token", .id = object_id(row) };
+    /* The record names the token by its id in the actor's place only when it acts; here it is the
+     * object, whose id is a number. */
+    with_object.obj = (struct bh_record_object){ "token", bh_token_number(row->secret.bytes) };
     rc = bh_core_note(core, &with_object, BH_OK, err);
     return rc == BH_OK ? core->store.ops->put_token(core->store.self, row, err) : rc;
+}
+
+/* The record says whose it is, what it may do and how long; what it is for is a personal text, which
+ * is sealed there. */
+static bh_rc
+put_new_row(struct bh_core *core, struct bh_entry *entry, const struct bh_token_row *row,
+            struct bh_err *err)
+{
+    const struct bh_token_facts facts = { row->expires_ns, row->principal_id, row->scopes };
+    char memory[FACTS_BYTES_MAX];
+    struct bh_buf text;
+
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    bh_token_facts_put(&text, &facts);
+    entry->ev_json = bh_buf_text(&text);
+    if (!entry->ev_json)
+        return bh_err_set(err, BH_RANGE, "scopes: too long");
+    entry->note = row->note;
+    return put_row(core, entry, row, err);
 }
 
 bh_rc
@@ -187,12 +202,15 @@ bh_token_create(struct bh_core *core, const struct bh_command *command, struct b
 
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
-                               (struct bh_denial){ "token.create", verdict }, err);
+                               (struct bh_denial){ "token.create", verdict, BH_REACH_ANYWHERE }, err);
     rc = make_row(core, command, &row, text, err);
+    /* the store shows what is committed: once in a batch, or they would be counted twice */
+    if (rc == BH_OK && !bh_allowance_has_taken_token(core, row.principal_id))
+        rc = bh_tokens_forget(core, row.principal_id, err);
     if (rc != BH_OK)
         return rc;
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
-    rc = put_row(core, &entry, &row, err);
+    rc = put_new_row(core, &entry, &row, err);
     if (rc != BH_OK)
         return rc;
     bh_allowance_took_token(core, row.principal_id);
@@ -248,7 +266,7 @@ bh_token_revoke(struct bh_core *core, const struct bh_command *command,
                           command->token_id);
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
-                               (struct bh_denial){ "token.revoke", verdict }, err);
+                               (struct bh_denial){ "token.revoke", verdict, BH_REACH_ANYWHERE }, err);
     search.row.revoked = true;
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     rc = put_row(core, &entry, &search.row, err);

@@ -116,7 +116,7 @@ verify_job(struct bh_core *core, const struct bh_command *command, struct bh_ans
     verdict = bh_command_authz(core, command, "isolation.verify", view.tenant);
     if (!verdict.allow)
         return bh_command_deny(core, command, view.tenant,
-                               (struct bh_denial){ "isolation.verify", verdict }, err);
+                               (struct bh_denial){ "isolation.verify", verdict, BH_REACH_OBJECT }, err);
     if (view.state != BH_JOB_RUNNING)
         return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run", command->job.v);
     entry = bh_command_entry(&command->caller, command->op, view.tenant, verdict);
@@ -170,7 +170,7 @@ verify_nodes(struct bh_core *core, const struct bh_command *command,
 
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
-                               (struct bh_denial){ "isolation.verify", verdict }, err);
+                               (struct bh_denial){ "isolation.verify", verdict, BH_REACH_OBJECT }, err);
     if (!all)
         id = bh_catalog_find(core->catalog, BH_NAME_NODE, command->text);
     if (!all && !id)

@@ -30,10 +30,10 @@ bh_away_of(const struct bh_engine *engine, const struct gpu *gpu)
         return BH_REASON_CORDONED;
     if (node->unchecked)
         return BH_REASON_UNCHECKED;
+    if (node->reboots) /* a GPU that is cleared would wait for it, too */
+        return BH_REASON_NEEDS_REBOOT;
     if (gpu->health.state == BH_HEALTH_QUARANTINED)
         return BH_REASON_QUARANTINED;
-    if (node->reboots)
-        return BH_REASON_NEEDS_REBOOT;
     if (gpu->fenced)
         return BH_REASON_FENCED;
     if (!bh_health_takes_work(gpu))

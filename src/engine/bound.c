@@ -76,7 +76,8 @@ clear_whole(const struct bh_bid *bid, uint32_t gpu, struct figure *ret_figure)
 
         if (!lease || bh_room_is_gone(bid->search, lease))
             continue;
-        if (!bh_victim_eligible(bid->asker, bid->search, job))
+        if (bh_room_is_vain(engine, gpu)
+            || !bh_victim_eligible(bid->asker, bid->search, job))
             return false;
         one = bh_victim_cost(bid->asker, bid->search, job);
         sum->owed = lower(sum->owed, one.owed);
@@ -106,7 +107,7 @@ clear_some(const struct bh_bid *bid, uint32_t gpu, uint32_t profile,
         uint32_t lease = part_at(engine, at)->lease, job = lease_at(engine, lease)->job;
         struct bh_cost one;
 
-        if (!lease || bh_room_is_gone(bid->search, lease)
+        if (!lease || bh_room_is_gone(bid->search, lease) || bh_room_is_vain(engine, gpu)
             || !bh_victim_eligible(bid->asker, bid->search, job))
             continue;
         one = bh_victim_cost(bid->asker, bid->search, job);

@@ -207,6 +207,9 @@ check_pieces(struct inspection *in, const struct gpu *gpu, uint32_t slot)
             return broken(in, "piece", part->id, "the geometry forbids it there");
         if (part->state == BH_PIECE_LEASED && !part->lease)
             return broken(in, "piece", part->id, "leased to nobody");
+        if (part->unheard
+            != (part->state == BH_PIECE_LEASED && !node_at(in->engine, gpu->node)->up))
+            return broken(in, "piece", part->id, "its tenant is charged, or not, against its node");
         if (part->unclean && part->state != BH_PIECE_CLEARING
             && !(part->state == BH_PIECE_CARVING && part->gone))
             return broken(in, "piece", part->id, "in use, and not clean");

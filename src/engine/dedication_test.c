@@ -58,7 +58,7 @@ what_others_cannot_use_is_dedicated(void **state)
         { "what geometry wastes",    NOTHING,  2, 8400, 6600, 0 },
         { "a whole GPU",             NOTHING,  3, 8400, 4200, 0 },
         { "a GPU that is cordoned",  CORDONED, 1, 4200, 3600, 4200 },
-        { "a node out of reach",     DOWN,     1, 600, 0, 7800 },
+        { "a node out of reach",     DOWN,     1, 0, 0, 8400 },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -81,6 +81,36 @@ what_others_cannot_use_is_dedicated(void **state)
                     cases[i].unusable);
         BH_CHECK_EQ(cases[i].name, one.idle.memory + other.idle.memory, 0);
         BH_CHECK_EQ(cases[i].name, gpu(story, 11).idle.compute, BH_GPU_PARTS);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Whoever is on the node keeps it, not only who is on the GPU that is meant; what has no limit
+ * leaves when it will. */
+static void
+waiting_for_a_node_is_a_guess_without_limits(void **state)
+{
+    static const uint64_t limits_ns[] = { 0, 3600 * SECOND_NS };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(limits_ns); i++) {
+        struct bh_story *story = site_of_two_nodes();
+        struct bh_ev_submit submit = bh_story_wants(21, 3, 1);
+        struct bh_reason why;
+
+        submit.time_limit_ns = limits_ns[i];
+        for (int gpu = 0; gpu < 4; gpu++)
+            bh_story_run(story, submit);
+        for (int gpu = 0; gpu < 2; gpu++) {
+            /* a GPU of each node is free again, and it is beside another tenant's */
+            bh_story_exit(story, (uint64_t)(1 + 2 * gpu), 0);
+            bh_story_settle(story);
+        }
+        why = bh_story_why(story, bh_story_submit(story, bh_story_wants(31, 1, 1)));
+        BH_CHECK_EQ("who is on the node", why.code, BH_REASON_BOUNDARY);
+        BH_CHECK("expected", why.frees_at_ns > 0);
+        BH_CHECK_EQ("a guess", why.assumed, limits_ns[i] == 0);
         bh_story_close(story);
     }
     BH_CHECK_DONE();
@@ -185,7 +215,8 @@ a_budget_counts_what_is_dedicated(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_others_cannot_use_is_dedicated),
-    cmocka_unit_test(the_whole_node_is_metered_from_first_to_last),
+    cmocka_unit_test(waiting_for_a_node_is_a_guess_without_limits),
+        cmocka_unit_test(the_whole_node_is_metered_from_first_to_last),
     cmocka_unit_test(a_suspended_lease_still_dedicates),
     cmocka_unit_test(the_tree_may_change_under_it),
     cmocka_unit_test(a_budget_counts_what_is_dedicated),

@@ -214,6 +214,7 @@ static const struct bh_field outlook_rows[] = {
 };
 
 static const struct bh_field job_rows[] = {
+    BH_F(struct bh_ev_job, at_once, BH_FIELD_BOOL),
     BH_F_ENUM(struct bh_ev_job, cause, bh_end_cause_names),
     ID64(struct bh_ev_job, job),
 };

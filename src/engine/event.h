@@ -72,7 +72,7 @@ struct bh_ev_ended {
     bool unasked;        /* no stop had reached it: what ended it outranks why it was to end */
     bool completed;      /* its command was done (status 0) before any stop reached it: that is its
                             end, whatever it was to be stopped for */
-    bool elsewhere;      /* START_FAILED: as in bh_ev_lease */
+    bool elsewhere;      /* START_FAILED: as in bh_ev_lease; KEEPER_LOST: it begins again, if it may */
 };
 
 /* ---- commands ---- */
@@ -101,6 +101,7 @@ struct bh_ev_submit {
 struct bh_ev_job {
     bh_job_id job;
     enum bh_end_cause cause;     /* CANCEL: CANCELLED, which NONE stands for, or DATASET */
+    bool at_once;                /* CANCEL: without its grace, also where it stops already */
 };
 
 enum bh_event_kind {

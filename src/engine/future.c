@@ -131,10 +131,19 @@ node_answers(const struct bh_engine *engine, uint32_t node)
     return node_at(engine, node)->up;
 }
 
-/* Whether the order still waits for its answer, and will get one. */
+/* Told to end before the future begins, and it may use its grace to the end. */
 static bool
-is_due(const struct bh_engine *engine, const struct bh_future_order *order)
+has_grace(const struct bh_future *future, const struct lease *lease)
 {
+    return lease->state == LEASE_STOPPING && lease->order >> BH_ORDER_BITS < FIRST_SEQ
+           && lease->kill_ns > future->now_ns;
+}
+
+/* Whether the order still waits for its answer, and will get one now. */
+static bool
+is_due(const struct bh_future *future, const struct bh_future_order *order)
+{
+    const struct bh_engine *engine = future->engine;
     uint32_t slot = of_piece(order->kind) ? part_find(engine, order->id)
                                           : lease_find(engine, order->id);
 
@@ -152,7 +161,8 @@ is_due(const struct bh_engine *engine, const struct bh_future_order *order)
     }
     return slot && lease_at(engine, slot)->waiting == order->kind + 1
            && lease_at(engine, slot)->order == order->order
-           && node_answers(engine, lease_at(engine, slot)->node);
+           && node_answers(engine, lease_at(engine, slot)->node)
+           && !has_grace(future, lease_at(engine, slot));
 }
 
 /* Collect what waits for an answer from the tables: destructions before what relies on
@@ -169,7 +179,7 @@ look_through(struct bh_future *future)
             const struct part *part = part_at(engine, slot);
             struct bh_future_order order = { (enum bh_effect_kind)pass, part->order, part->id };
 
-            if (is_due(engine, &order))
+            if (is_due(future, &order))
                 enqueue(future, &order);
         }
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
@@ -177,7 +187,7 @@ look_through(struct bh_future *future)
         struct bh_future_order order = { (enum bh_effect_kind)(lease->waiting - 1),
                                          lease->order, lease->id };
 
-        if (lease->waiting && is_due(engine, &order))
+        if (lease->waiting && is_due(future, &order))
             enqueue(future, &order);
     }
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
@@ -185,7 +195,7 @@ look_through(struct bh_future *future)
         struct bh_future_order order = { (enum bh_effect_kind)(gpu->health.waiting - 1),
                                          gpu->health.order, gpu->id };
 
-        if (gpu->health.waiting && is_due(engine, &order))
+        if (gpu->health.waiting && is_due(future, &order))
             enqueue(future, &order);
     }
 }
@@ -255,7 +265,7 @@ answer_first(struct bh_future *future)
     struct bh_event event = answer(future, &order);
     bh_rc rc = BH_OK;
 
-    if (is_due(future->engine, &order))
+    if (is_due(future, &order))
         rc = happen(future, &event, false);
     if (rc == BH_FULL)
         return rc;
@@ -272,7 +282,8 @@ later(uint64_t at_ns, uint64_t span_ns)
     return span_ns > UINT64_MAX - at_ns ? UINT64_MAX : at_ns + span_ns;
 }
 
-/* When a lease without a time limit is assumed to end, or UINT64_MAX. */
+/* When a lease without a time limit is assumed to end, or one that was told to end is killed;
+ * or UINT64_MAX. */
 static uint64_t
 assumed_end_ns(const struct bh_future *future, uint32_t slot)
 {
@@ -280,6 +291,8 @@ assumed_end_ns(const struct bh_future *future, uint32_t slot)
     const struct job *job = job_at(future->engine, lease->job);
     uint64_t runs_ns = future->options.assumed_ns;
 
+    if (has_grace(future, lease) && node_answers(future->engine, lease->node))
+        return lease->kill_ns;
     if (job->time_limit_ns || job->kind != BH_JOB_BATCH || lease->state != LEASE_RUNNING
         || !node_answers(future->engine, lease->node))
         return UINT64_MAX;
@@ -311,6 +324,9 @@ ending(const struct bh_future *future, uint32_t lease)
 {
     struct bh_event event = { .kind = BH_EV_ENDED };
 
+    if (lease_at(future->engine, lease)->state == LEASE_STOPPING)
+        return answer(future, &(struct bh_future_order){
+                                  BH_FX_STOP, 0, lease_at(future->engine, lease)->id });
     event.u.ended = (struct bh_ev_ended){ .lease = { lease_at(future->engine, lease)->id },
                                           .cause = BH_END_EXITED,
                                           .ended_ns = future->now_ns,

@@ -262,6 +262,39 @@ a_flood_is_played_whole(void **state)
     bh_story_close(story);
 }
 
+/* What stops may use its grace to the end, and says so; without the grace it is told again. */
+static void
+a_grace_is_waited_for(void **state)
+{
+    static const uint64_t grace_ns = UINT64_C(600) * 1000000000;
+    struct bh_event at_once = { .kind = BH_EV_CANCEL, .u.job.at_once = true };
+    struct bh_story *story = bh_story_site(1);
+    struct bh_ev_submit stubborn = whole(BH_PRIORITY_NORMAL, 0);
+    struct bh_reason why;
+    uint64_t second;
+
+    stubborn.grace_ns = grace_ns;
+    at_once.u.job.job.v = bh_story_run(story, stubborn);
+    second = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, HOUR));
+    BH_CHECK_EQ("cancelled", bh_story_cancel(story, at_once.u.job.job.v), BH_OK);
+    why = bh_story_why(story, at_once.u.job.job.v);
+    BH_CHECK_EQ("why", why.code, BH_REASON_STOPPING);
+    BH_CHECK_EQ("until", why.frees_at_ns, story->now_ns + grace_ns);
+    bh_story_tick(story, grace_ns / 4);
+    BH_CHECK_EQ("done", play(story, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
+    BH_CHECK_EQ("it may keep the room to the end of its grace",
+                when(story, BH_NEWS_STARTS, second), grace_ns / 4 * 3);
+    BH_CHECK_EQ("again", bh_story_cancel(story, at_once.u.job.job.v), BH_OK);
+    BH_CHECK_EQ("no second order", bh_story_effects(story, BH_FX_STOP), 0);
+    BH_CHECK_EQ("at once", bh_story_send(story, &at_once), BH_OK);
+    BH_CHECK_EQ("a second order", bh_story_effects(story, BH_FX_STOP), 1);
+    BH_CHECK_EQ("has no grace", story->step.effects[0].grace_ns, 0);
+    BH_CHECK_EQ("done", play(story, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
+    BH_CHECK_EQ("at once", when(story, BH_NEWS_STARTS, second), 0);
+    BH_CHECK_DONE();
+    bh_story_close(story);
+}
+
 int
 main(void)
 {
@@ -273,6 +306,7 @@ main(void)
         cmocka_unit_test(it_stops_where_it_is_told),
         cmocka_unit_test(a_node_that_is_down_stays_down),
         cmocka_unit_test(a_flood_is_played_whole),
+        cmocka_unit_test(a_grace_is_waited_for),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

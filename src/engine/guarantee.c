@@ -117,8 +117,10 @@ bool
 bh_guarantee_lends(const struct bh_search *search, const struct bh_wanted *wanted,
         struct bh_reason *ret_why)
 {
+    uint32_t within;
+
     if (search->engine->core.withholders == 0 || wanted->equivalent == 0
-        || bh_quota_guaranteed(search->engine, wanted))
+        || bh_guarantee_cover(search->engine, wanted, &within) == BH_COVER_ALL)
         return true;
     return leaves_enough(search, wanted, 0, ret_why)
            && leaves_enough(search, wanted, wanted->model, ret_why);
@@ -126,15 +128,15 @@ bh_guarantee_lends(const struct bh_search *search, const struct bh_wanted *wante
 
 /* ---- guarantees ---- */
 
-enum cover { COVER_NONE, COVER_WHOLE, COVER_EXCEEDED };
+enum word { SAYS_NOTHING, COVERS_IT, IS_EXCEEDED };
 
 /* What one guarantee says. */
-static enum cover
+static enum word
 covers(uint64_t guarantee, uint64_t used, uint64_t more)
 {
     if (guarantee == 0 || more == 0)
-        return COVER_NONE;
-    return used + more <= guarantee ? COVER_WHOLE : COVER_EXCEEDED;
+        return SAYS_NOTHING;
+    return used + more <= guarantee ? COVERS_IT : IS_EXCEEDED;
 }
 
 /* What is being made room for, within a tenant: for all but one job (slot); in the unit of a
@@ -178,49 +180,54 @@ used_with(const struct bh_engine *engine, uint32_t tenant, const struct quota *q
 }
 
 /* What a tenant's guarantees say together: one that covers it will do. */
-static enum cover
+static enum word
 covered_by(const struct bh_engine *engine, uint32_t slot, const struct question *question)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
-    enum cover cover = covers(tenant->guarantee, used_with(engine, slot, NULL, question),
-                              question->wanted->equivalent);
+    enum word word = covers(tenant->guarantee, used_with(engine, slot, NULL, question),
+                            question->wanted->equivalent);
 
-    for (uint32_t i = 0; i < tenant->quota_count && cover != COVER_WHOLE; i++) {
+    for (uint32_t i = 0; i < tenant->quota_count && word != COVERS_IT; i++) {
         const struct quota *quota = &tenant->quotas[i];
-        enum cover by = covers(quota->guarantee, used_with(engine, slot, quota, question),
-                               bh_quota_counted(engine, quota, question->wanted));
+        enum word by = covers(quota->guarantee, used_with(engine, slot, quota, question),
+                              bh_quota_counted(engine, quota, question->wanted));
 
-        cover = by != COVER_NONE ? by : cover;
+        word = by != SAYS_NOTHING ? by : word;
     }
-    return cover;
+    return word;
 }
 
-static bool
-covers_all(const struct bh_engine *engine, const struct question *question)
+/* Up from the one who asks: what lies above a guarantee that is exceeded says nothing more. */
+static enum bh_cover
+cover_of(const struct bh_engine *engine, const struct question *question, uint32_t *ret_within)
 {
     bool covered = false;
 
+    *ret_within = 0;
     for (uint32_t at = question->wanted->tenant; at; at = tenant_at(engine, at)->parent) {
-        enum cover cover = covered_by(engine, at, question);
+        enum word word = covered_by(engine, at, question);
 
-        if (cover == COVER_EXCEEDED)
-            return false;
-        covered = covered || cover == COVER_WHOLE;
+        if (word == IS_EXCEEDED) {
+            *ret_within = covered ? at : 0;
+            return covered ? BH_COVER_WITHIN : BH_COVER_NONE;
+        }
+        covered = covered || word == COVERS_IT;
     }
-    return covered;
+    return covered ? BH_COVER_ALL : BH_COVER_NONE;
 }
 
-bool
-bh_quota_guaranteed(const struct bh_engine *engine, const struct bh_wanted *wanted)
+enum bh_cover
+bh_guarantee_cover(const struct bh_engine *engine, const struct bh_wanted *wanted,
+                   uint32_t *ret_within)
 {
-    return covers_all(engine, &(struct question){ .wanted = wanted });
+    return cover_of(engine, &(struct question){ .wanted = wanted }, ret_within);
 }
 
-bool
-bh_quota_guaranteed_with_claims(const struct bh_engine *engine, const struct bh_wanted *wanted,
-                                uint32_t job)
+enum bh_cover
+bh_guarantee_cover_with_claims(const struct bh_engine *engine, const struct bh_wanted *wanted,
+                               uint32_t job, uint32_t *ret_within)
 {
-    return covers_all(engine, &(struct question){ wanted, true, job });
+    return cover_of(engine, &(struct question){ wanted, true, job }, ret_within);
 }
 
 bool

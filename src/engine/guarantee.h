@@ -5,14 +5,24 @@
 
 /* What tenants are guaranteed, whom that protects, and what of it is lent. */
 
-/* Whether some guarantee covers it and none above is exceeded by it.  A tenant's guarantee
- * of the SKU or of the GPU model covers it as well as that of all GPU-equivalents. */
-bool bh_quota_guaranteed(const struct bh_engine *engine, const struct bh_wanted *wanted);
+/* Against whom guarantees cover what is wanted; more is better. */
+enum bh_cover {
+    BH_COVER_NONE,   /* nobody: none does, or one below those that do would be exceeded */
+    BH_COVER_WITHIN, /* others within the lowest tenant whose guarantee would be exceeded: it is
+                        they who use what the one below was promised */
+    BH_COVER_ALL,    /* everybody: none above would be exceeded either */
+};
+
+/* A tenant's guarantee of the SKU or of the GPU model covers it as well as that of all
+ * GPU-equivalents.  `ret_within` is the tenant (slot) of BH_COVER_WITHIN, else 0. */
+enum bh_cover bh_guarantee_cover(const struct bh_engine *engine,
+                                 const struct bh_wanted *wanted, uint32_t *ret_within);
 
 /* The same, what is being made room for others of those tenants (but not for this job, by
  * slot) counted as used. */
-bool bh_quota_guaranteed_with_claims(const struct bh_engine *engine,
-                                     const struct bh_wanted *wanted, uint32_t job);
+enum bh_cover bh_guarantee_cover_with_claims(const struct bh_engine *engine,
+                                             const struct bh_wanted *wanted, uint32_t job,
+                                             uint32_t *ret_within);
 
 /* Whether the tenant (slot) itself is guaranteed anything that counts what is wanted. */
 bool bh_guarantee_concerns(const struct bh_engine *engine, uint32_t tenant,

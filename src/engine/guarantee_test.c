@@ -15,27 +15,29 @@ guarantees_cover_what_they_name(void **state)
         const char *name;
         struct bh_ev_tenant department, project;
         uint32_t used;
-        bool covered;
+        enum bh_cover cover;
     } cases[] = {
-        { "no guarantee at all", NOTHING, NOTHING, 0, false },
-        { "its own", NOTHING, { .guarantee = 4200 }, 0, true },
-        { "its own, used up", NOTHING, { .guarantee = 4200 }, 1, false },
-        { "that of the department", { .guarantee = 8400 }, NOTHING, 1, true },
+        { "no guarantee at all", NOTHING, NOTHING, 0, BH_COVER_NONE },
+        { "its own", NOTHING, { .guarantee = 4200 }, 0, BH_COVER_ALL },
+        { "its own, used up", NOTHING, { .guarantee = 4200 }, 1, BH_COVER_NONE },
+        { "that of the department", { .guarantee = 8400 }, NOTHING, 1, BH_COVER_ALL },
         { "its own, but the department's is used up",
-          { .guarantee = 4200 }, { .guarantee = 8400 }, 1, false },
+          { .guarantee = 4200 }, { .guarantee = 8400 }, 1, BH_COVER_WITHIN },
+        { "that of the department is used up, and its own", { .guarantee = 4200 },
+          { .guarantee = 4200 }, 1, BH_COVER_NONE },
         { "of the model", NOTHING,
           { .quota_count = 1,
-            .quotas = { { BH_QUOTA_MODEL, BH_GPU_H100_80GB, BH_UNLIMITED, 4200 } } }, 0, true },
+            .quotas = { { BH_QUOTA_MODEL, BH_GPU_H100_80GB, BH_UNLIMITED, 4200 } } }, 0, BH_COVER_ALL },
         { "of another model", NOTHING,
           { .quota_count = 1,
-            .quotas = { { BH_QUOTA_MODEL, BH_GPU_A30_24GB, BH_UNLIMITED, 4200 } } }, 0, false },
+            .quotas = { { BH_QUOTA_MODEL, BH_GPU_A30_24GB, BH_UNLIMITED, 4200 } } }, 0, BH_COVER_NONE },
         { "of the SKU, in pieces", NOTHING,
-          { .quota_count = 1, .quotas = { { BH_QUOTA_SKU, 3, BH_UNLIMITED, 2 } } }, 1, true },
+          { .quota_count = 1, .quotas = { { BH_QUOTA_SKU, 3, BH_UNLIMITED, 2 } } }, 1, BH_COVER_ALL },
         { "of the SKU, used up", NOTHING,
-          { .quota_count = 1, .quotas = { { BH_QUOTA_SKU, 3, BH_UNLIMITED, 1 } } }, 1, false },
+          { .quota_count = 1, .quotas = { { BH_QUOTA_SKU, 3, BH_UNLIMITED, 1 } } }, 1, BH_COVER_NONE },
         { "of the SKU, though that of all GPUs is used up", NOTHING,
           { .guarantee = 4200, .quota_count = 1,
-            .quotas = { { BH_QUOTA_SKU, 3, BH_UNLIMITED, 2 } } }, 1, true },
+            .quotas = { { BH_QUOTA_SKU, 3, BH_UNLIMITED, 2 } } }, 1, BH_COVER_ALL },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -44,6 +46,7 @@ guarantees_cover_what_they_name(void **state)
         struct bh_wanted wanted = { .tenant = tenant_find(story->engine, 21),
                                     .sku = sku_find(story->engine, 3), .count = 1,
                                     .equivalent = 4200, .model = BH_GPU_H100_80GB };
+        uint32_t within;
 
         department.tenant.v = 2;
         department.parent.v = 1;
@@ -55,8 +58,10 @@ guarantees_cover_what_they_name(void **state)
         bh_story_tenant(story, project);
         for (uint32_t k = 0; k < cases[i].used; k++)
             bh_story_run(story, bh_story_wants(21, 3, 1));
-        BH_CHECK_EQ(cases[i].name, bh_quota_guaranteed(story->engine, &wanted),
-                    cases[i].covered);
+        BH_CHECK_EQ(cases[i].name, bh_guarantee_cover(story->engine, &wanted, &within),
+                    cases[i].cover);
+        BH_CHECK_EQ(cases[i].name, within,
+                    cases[i].cover == BH_COVER_WITHIN ? tenant_find(story->engine, 2) : 0);
         bh_story_close(story);
     }
     BH_CHECK_DONE();

@@ -84,8 +84,7 @@ play(struct history *history, struct bh_event *event)
 
     history->story->now_ns += draw(history, 4) ? draw(history, 50000000) : 0;
     rc = bh_story_send(history->story, event);
-    bh_ledger_follow(&history->ledger, history->story,
-                     event->kind == BH_EV_ENDED && event->u.ended.at_ns != 0);
+    bh_ledger_follow(&history->ledger, history->story);
     if (rc != BH_OK) {
         history->refused++;
         return rc;

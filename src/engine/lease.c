@@ -7,7 +7,6 @@
 #include "engine/gang.h"
 #include "engine/host.h"
 #include "engine/jobs.h"
-#include "engine/ledger.h"
 #include "engine/order.h"
 #include "engine/part.h"
 #include "engine/quota.h"
@@ -23,7 +22,7 @@ typedef void lease_act(struct work *work, uint32_t lease, const struct lease_new
 
 static lease_act start, resume, run, freeze, put_aside, take_up, stop, stop_suspended;
 static lease_act end, abandon, fail_carve, fail_start, fail_suspend, fail_resume, ignore;
-static lease_act replace_cause;
+static lease_act stop_again;
 
 static const struct rule {
     lease_act *act; /* NULL: refused */
@@ -77,7 +76,7 @@ static const struct rule {
         [LEASE_SUSPEND_FAILED] = { ignore, LEASE_STOPPING },
         [LEASE_RESUMED]        = { ignore, LEASE_STOPPING },
         [LEASE_RESUME_FAILED]  = { ignore, LEASE_STOPPING },
-        [LEASE_STOP]           = { replace_cause, LEASE_STOPPING },
+        [LEASE_STOP]           = { stop_again, LEASE_STOPPING },
         [LEASE_ENDED]          = { end, LEASE_DONE },
     },
 };
@@ -251,6 +250,7 @@ let_go(struct work *work, uint32_t slot)
         if (lease->parts[i])
             bh_part_return(work, lease->parts[i]);
     memset(lease->parts, 0, sizeof(lease->parts));
+    bh_node_hint(work->engine, lease->node)->end_ns = 0; /* a piece on its way changes no ledger */
     bh_order_stir(work->engine);
 }
 
@@ -414,6 +414,16 @@ take_up(struct work *work, uint32_t slot, const struct lease_news *news)
 }
 
 static void
+order_stop(struct work *work, uint32_t slot)
+{
+    struct lease *lease = lease_at(work->engine, slot);
+    uint64_t grace_ns = job_at(work->engine, lease->job)->grace_ns;
+
+    lease->kill_ns = grace_ns > UINT64_MAX - work->now_ns ? UINT64_MAX : work->now_ns + grace_ns;
+    bh_effect_lease(work, BH_FX_STOP, slot);
+}
+
+static void
 stop(struct work *work, uint32_t slot, const struct lease_news *news)
 {
     struct lease *lease = lease_at(work->engine, slot);
@@ -421,7 +431,7 @@ stop(struct work *work, uint32_t slot, const struct lease_news *news)
     lease->stop_cause = (uint8_t)news->cause;
     if (news->for_job)
         lease->for_job = news->for_job;
-    bh_effect_lease(work, BH_FX_STOP, slot);
+    order_stop(work, slot);
     bh_order_stir(work->engine);
 }
 
@@ -439,7 +449,7 @@ ignore(struct work *work, uint32_t slot, const struct lease_news *news)
 
 /* Causes that end the job outrank those that would queue it again. */
 static void
-replace_cause(struct work *work, uint32_t slot, const struct lease_news *news)
+stop_again(struct work *work, uint32_t slot, const struct lease_news *news)
 {
     struct lease *lease = lease_at(work->engine, slot);
 
@@ -447,6 +457,8 @@ replace_cause(struct work *work, uint32_t slot, const struct lease_news *news)
         || (news->cause == BH_END_DATASET && lease->stop_cause != BH_END_CANCELLED
             && lease->stop_cause != BH_END_TENANT_REMOVED))
         lease->stop_cause = (uint8_t)news->cause;
+    if (news->at_once && lease->kill_ns > work->now_ns)
+        order_stop(work, slot);
 }
 
 /* The lease stops, and with it all others of its gang. */
@@ -483,7 +495,7 @@ fate_of(const struct job *job, enum bh_end_cause cause, int32_t exit_status)
         [BH_END_PREEMPTED] = FATE_REQUEUED,   [BH_END_NODE_LOST] = FATE_REQUEUED,
         [BH_END_GPU_LOST] = FATE_REQUEUED,    [BH_END_RESUME_FAILED] = FATE_REQUEUED,
         [BH_END_MOVED] = FATE_REQUEUED,       [BH_END_GPU_FAULT] = FATE_REQUEUED,
-        [BH_END_DRAINED] = FATE_REQUEUED,
+        [BH_END_DRAINED] = FATE_REQUEUED,     [BH_END_KEEPER_LOST] = FATE_REQUEUED,
     };
 
     BH_ASSERT((uint32_t)cause < BH_END_CAUSES);
@@ -491,6 +503,8 @@ fate_of(const struct job *job, enum bh_end_cause cause, int32_t exit_status)
         return exit_status == 0 ? FATE_COMPLETED : FATE_FAILED;
     if (cause == BH_END_START_FAILED) /* its command never began */
         return job->again ? FATE_REQUEUED : FATE_FAILED;
+    if (cause == BH_END_KEEPER_LOST && !job->again)
+        return FATE_FAILED;
     if (fates[cause] == FATE_REQUEUED && job->contract == BH_CONTRACT_NEVER)
         return FATE_FAILED;
     return (enum fate)fates[cause];
@@ -514,7 +528,7 @@ conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit
         return;
     }
     job->restarts++;
-    job->retried = job->retried || job->again;
+    job->retried = job->retried || (job->again && cause == BH_END_START_FAILED);
     job->again = 0;
     bh_job_requeue(work, slot, cause);
 }
@@ -578,23 +592,6 @@ blame(const struct work *work, uint32_t slot, enum bh_end_cause cause, uint64_t 
     job->preempted_for = job->moved || cause == BH_END_PREEMPTED ? for_job : 0;
 }
 
-/* It ended a while ago, and its node could not say so: its tenant has not had the pieces since. */
-static void
-credit(struct work *work, uint32_t slot, uint64_t ended_ns)
-{
-    struct bh_engine *engine = work->engine;
-    const struct lease *lease = lease_at(engine, slot);
-
-    for (uint32_t i = 0; i < lease->count; i++) {
-        const struct part *part = lease->parts[i] ? part_at(engine, lease->parts[i]) : NULL;
-
-        if (part && part->state == BH_PIECE_LEASED)
-            bh_ledger_credit(engine, lease->tenant,
-                             bh_part_charge(gpu_at(engine, part->gpu), part->profile),
-                             work->now_ns - ended_ns);
-    }
-}
-
 /* Elsewhere first, where there is another place for it. */
 static void
 avoid(struct work *work, uint32_t job, uint32_t gpu, uint32_t node)
@@ -643,18 +640,20 @@ end(struct work *work, uint32_t slot, const struct lease_news *news)
     uint64_t began_ns = job_at(work->engine, lease->job)->started_ns;
     enum bh_end_cause cause = news->cause;
 
-    if (began_ns && lease->since_ns >= began_ns) { /* it has run */
+    if (began_ns && lease->since_ns >= began_ns) /* it has run */
         work->ended_ns = time_of(work, news, began_ns);
-        credit(work, slot, work->ended_ns);
-    }
+    work->lost = news->cause == BH_END_NODE_LOST && news->at_ns == 0;
     if (lease->stop_cause != BH_END_NONE && !ended_first(lease, news))
         cause = (enum bh_end_cause)lease->stop_cause;
     blame(work, lease->job, cause, lease->for_job);
+    if (cause == BH_END_KEEPER_LOST && !job_at(work->engine, lease->job)->verdict)
+        job_at(work->engine, lease->job)->again = news->elsewhere;
     if (cause == BH_END_START_FAILED)
         miss_start(work, slot, news);
     else
         retire(work, slot, cause, news->exit_status);
     work->ended_ns = 0;
+    work->lost = false;
 }
 
 static void

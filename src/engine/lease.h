@@ -30,8 +30,10 @@ struct lease_news {
     bool completed;            /* ENDED: and its command was done */
     uint64_t at_ns;            /* STARTED, ENDED: when, where that was before now; 0: now */
     uint64_t for_job;          /* SUSPEND, STOP: id of who needs the room, or 0 */
+    bool at_once;              /* STOP: one that stops already is told again, for its job has no
+                                  grace any more */
     uint32_t gpu;              /* CARVE_FAILED: id */
-    bool elsewhere, refused;   /* START_FAILED, ENDED by that: as in bh_ev_lease */
+    bool elsewhere, refused;   /* START_FAILED, ENDED: as in their events */
 };
 
 bool bh_lease_allows(const struct bh_engine *engine, uint32_t lease, enum lease_event event);

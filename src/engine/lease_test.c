@@ -54,6 +54,7 @@ ends_have_their_consequences(void **state)
         int32_t status;
         enum bh_contract contract;
         enum bh_job_state becomes;
+        bool elsewhere;
     } cases[] = {
         { "exit 0", BH_END_EXITED, 0, BH_CONTRACT_REQUEUE, BH_JOB_COMPLETED },
         { "exit 1", BH_END_EXITED, 1, BH_CONTRACT_REQUEUE, BH_JOB_FAILED },
@@ -62,7 +63,11 @@ ends_have_their_consequences(void **state)
         { "node lost", BH_END_NODE_LOST, 0, BH_CONTRACT_REQUEUE, BH_JOB_STARTING },
         { "node lost, never again", BH_END_NODE_LOST, 0, BH_CONTRACT_NEVER, BH_JOB_FAILED },
         { "GPU lost", BH_END_GPU_LOST, 0, BH_CONTRACT_SUSPEND, BH_JOB_STARTING },
-        { "keeper lost", BH_END_KEEPER_LOST, 0, BH_CONTRACT_REQUEUE, BH_JOB_FAILED },
+        { "keeper lost", BH_END_KEEPER_LOST, 0, BH_CONTRACT_REQUEUE, BH_JOB_STARTING, true },
+        { "keeper lost, never again", BH_END_KEEPER_LOST, 0, BH_CONTRACT_NEVER, BH_JOB_FAILED,
+          true },
+        { "keeper lost, by a record of before", BH_END_KEEPER_LOST, 0, BH_CONTRACT_REQUEUE,
+          BH_JOB_FAILED },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -75,7 +80,8 @@ ends_have_their_consequences(void **state)
         job = bh_story_run(story, submit);
         ended.u.ended = (struct bh_ev_ended){ .lease = bh_story_job(story, job).lease,
                                               .cause = cases[i].cause,
-                                              .exit_status = cases[i].status };
+                                              .exit_status = cases[i].status,
+                                              .elsewhere = cases[i].elsewhere };
         bh_story_must(story, &ended);
         BH_CHECK_EQ(cases[i].name, bh_story_state(story, job), cases[i].becomes);
         bh_story_close(story);

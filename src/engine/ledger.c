@@ -113,29 +113,46 @@ bh_ledger_yield(struct bh_engine *engine, uint32_t slot, struct bh_parts parts)
     metered->rate_memory -= parts.memory;
 }
 
-static bh_part_ns
-least_of(bh_part_ns a, bh_part_ns b)
-{
-    return a < b ? a : b;
-}
-
 void
-bh_ledger_credit(struct bh_engine *engine, uint32_t slot, struct bh_parts parts, uint64_t span_ns)
+bh_ledger_debit(struct bh_engine *engine, uint32_t slot, struct bh_parts parts, uint64_t span_ns,
+                uint64_t had_ns)
 {
     struct totals *totals = &engine->core.totals;
     struct metered *metered = settle(engine, slot);
-    bh_part_ns compute = least_of((bh_part_ns)parts.compute * span_ns, metered->compute_ns);
-    bh_part_ns memory = least_of((bh_part_ns)parts.memory * span_ns, metered->memory_ns);
+    bh_part_ns compute = (bh_part_ns)parts.compute * had_ns;
+    bh_part_ns memory = (bh_part_ns)parts.memory * had_ns;
 
-    BH_ASSERT(totals->leased_compute >= compute && totals->leased_memory >= memory);
-    metered->compute_ns -= compute;
-    metered->memory_ns -= memory;
-    totals->leased_compute -= compute;
-    totals->leased_memory -= memory;
-    totals->unusable_compute += compute;
-    totals->unusable_memory += memory;
-    totals->causes_compute[BH_UNUSABLE_AWAY] += compute;
-    totals->causes_memory[BH_UNUSABLE_AWAY] += memory;
+    BH_ASSERT(had_ns <= span_ns);
+    metered->compute_ns += compute;
+    metered->memory_ns += memory;
+    totals->leased_compute += compute;
+    totals->leased_memory += memory;
+    totals->unusable_compute -= compute;
+    totals->unusable_memory -= memory;
+    totals->causes_compute[BH_UNUSABLE_UNHEARD] -= (bh_part_ns)parts.compute * span_ns;
+    totals->causes_memory[BH_UNUSABLE_UNHEARD] -= (bh_part_ns)parts.memory * span_ns;
+    totals->causes_compute[BH_UNUSABLE_AWAY] += (bh_part_ns)parts.compute * (span_ns - had_ns);
+    totals->causes_memory[BH_UNUSABLE_AWAY] += (bh_part_ns)parts.memory * (span_ns - had_ns);
+}
+
+/* Whether what is kept aside is what the pieces say that nothing is heard of. */
+static bool
+is_unheard_whole(const struct bh_engine *engine)
+{
+    const struct totals *totals = &engine->core.totals;
+    bh_part_ns compute = 0, memory = 0;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PART, &slot);) {
+        const struct part *part = part_at(engine, slot);
+        struct bh_parts parts = bh_part_charge(gpu_at(engine, part->gpu), part->profile);
+
+        if (!part->unheard)
+            continue;
+        compute += (bh_part_ns)parts.compute * (engine->core.now_ns - part->unheard_ns);
+        memory += (bh_part_ns)parts.memory * (engine->core.now_ns - part->unheard_ns);
+    }
+    return compute == totals->causes_compute[BH_UNUSABLE_UNHEARD]
+           && memory == totals->causes_memory[BH_UNUSABLE_UNHEARD];
 }
 
 const char *
@@ -159,6 +176,8 @@ bh_ledger_broken(const struct bh_engine *engine)
     if (totals->leased_compute + totals->unusable_compute > totals->physical
         || totals->leased_memory + totals->unusable_memory > totals->physical)
         return "more was used than there is";
+    if (!is_unheard_whole(engine))
+        return "what nothing is heard of is not that of the pieces";
     return NULL;
 }
 
@@ -289,6 +308,14 @@ rest_of_shared(const struct bh_engine *engine, const struct gpu *gpu)
                               BH_GPU_PARTS - least(BH_GPU_PARTS, taken.memory) };
 }
 
+/* What is leased while nobody can say whether it still is: all of it, or nothing. */
+static struct bh_parts
+unheard_of(const struct bh_engine *engine, const struct gpu *gpu)
+{
+    return node_at(engine, gpu->node)->up ? (struct bh_parts){ 0, 0 }
+                                          : in_state(engine, gpu, BH_PIECE_LEASED);
+}
+
 static void
 tell_causes(const struct bh_engine *engine, const struct gpu *gpu, struct bh_split *split)
 {
@@ -297,7 +324,9 @@ tell_causes(const struct bh_engine *engine, const struct gpu *gpu, struct bh_spl
     for (int i = 0; i < BH_UNUSABLES; i++)
         split->causes[i] = (struct bh_parts){ 0, 0 };
     if (!bh_room_offered(engine, gpu)) {
-        split->causes[cause_of(engine, gpu)] = split->unusable;
+        split->causes[BH_UNUSABLE_UNHEARD] = unheard_of(engine, gpu);
+        split->causes[cause_of(engine, gpu)] =
+            bh_parts_sub(split->unusable, split->causes[BH_UNUSABLE_UNHEARD]);
         return;
     }
     changing = bh_parts_add(in_state(engine, gpu, BH_PIECE_CARVING),
@@ -341,6 +370,7 @@ bh_ledger_split(const struct bh_engine *engine, uint32_t slot, struct bh_split *
         idle.compute -= least(idle.compute, clearing.compute);
         idle.memory -= least(idle.memory, clearing.memory);
     }
+    leased = bh_parts_sub(leased, unheard_of(engine, gpu));
     ret_split->leased = leased;
     ret_split->dedicated = (struct bh_parts){ 0, 0 };
     ret_split->idle = idle;

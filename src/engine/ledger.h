@@ -13,10 +13,10 @@ void bh_ledger_advance(struct bh_engine *engine, uint64_t now_ns);
 void bh_ledger_hold(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);
 void bh_ledger_yield(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);
 
-/* The tenant was charged for these parts in the last `span_ns`, and did not have them: they were
- * nobody's, as those of a GPU that is away. */
-void bh_ledger_credit(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts,
-                      uint64_t span_ns);
+/* What became of these parts in the last `span_ns`, in which nothing was heard of them, is known
+ * now: the tenant had them for the first `had_ns`, then they were nobody's. */
+void bh_ledger_debit(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts,
+                     uint64_t span_ns, uint64_t had_ns);
 
 /* Give a tenant that is declared its row: the one that it had before, else a new one, for
  * which there must be room. */

@@ -3,7 +3,7 @@
 
 /* What an invoice relies on, from one look at the ledger to the next: no row goes down or is
  * lost, also when its tenant is removed, and all rows with idle and unusable are physical time.
- * Only what was charged while a node could not say that a lease had ended is taken back. */
+ * Of the causes of unusable time one alone goes down: what nothing was heard of (ADR 0064). */
 
 #include "engine/story_test.h"
 
@@ -11,10 +11,11 @@ enum { BH_FOLLOWED_TENANTS = 1024 };
 
 struct bh_ledger_follow {
     struct bh_metered_view rows[BH_FOLLOWED_TENANTS]; /* by tenant's id, as last seen */
+    struct bh_ledger_view sums;
 };
 
 static inline void
-bh_ledger_follow(struct bh_ledger_follow *follow, const struct bh_story *story, bool late_end)
+bh_ledger_follow(struct bh_ledger_follow *follow, const struct bh_story *story)
 {
     struct bh_ledger_view sums;
     bh_part_ns compute = 0, memory = 0;
@@ -23,8 +24,8 @@ bh_ledger_follow(struct bh_ledger_follow *follow, const struct bh_story *story, 
 
     while (bh_view_next_metered(story->engine, &cursor, story->now_ns, &row)) {
         assert_true(row.tenant.v < BH_FOLLOWED_TENANTS);
-        assert_true(late_end || row.compute_ns >= follow->rows[row.tenant.v].compute_ns);
-        assert_true(late_end || row.memory_ns >= follow->rows[row.tenant.v].memory_ns);
+        assert_true(row.compute_ns >= follow->rows[row.tenant.v].compute_ns);
+        assert_true(row.memory_ns >= follow->rows[row.tenant.v].memory_ns);
         follow->rows[row.tenant.v] = row;
         compute += row.compute_ns;
         memory += row.memory_ns;
@@ -36,6 +37,13 @@ bh_ledger_follow(struct bh_ledger_follow *follow, const struct bh_story *story, 
     assert_true(compute == sums.tenants_compute && memory == sums.tenants_memory);
     assert_true(compute + sums.idle_compute + sums.unusable_compute == sums.physical);
     assert_true(memory + sums.idle_memory + sums.unusable_memory == sums.physical);
+    assert_true(sums.idle_compute >= follow->sums.idle_compute
+                && sums.idle_memory >= follow->sums.idle_memory);
+    for (int i = 0; i < BH_UNUSABLES; i++)
+        assert_true(i == BH_UNUSABLE_UNHEARD
+                    || (sums.causes_compute[i] >= follow->sums.causes_compute[i]
+                        && sums.causes_memory[i] >= follow->sums.causes_memory[i]));
+    follow->sums = sums;
 }
 
 #endif

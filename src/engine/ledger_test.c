@@ -31,41 +31,109 @@ a_lease_is_metered_from_carved_to_ended(void **state)
     bh_story_close(story);
 }
 
-/* A lease whose start and end are told late is metered by when they were. */
+static struct bh_tenant_view
+tenant(const struct bh_story *story, uint32_t id)
+{
+    struct bh_tenant_view view = { 0 };
+
+    assert_true(bh_view_tenant(story->engine, (bh_tenant_id){ id }, story->now_ns, &view));
+    return view;
+}
+
+static struct bh_ledger_view
+sums(const struct bh_story *story)
+{
+    struct bh_ledger_view view;
+
+    bh_view_ledger(story->engine, story->now_ns, &view);
+    assert_true(view.tenants_compute + view.idle_compute + view.unusable_compute
+                == view.physical);
+    assert_true(view.tenants_memory + view.idle_memory + view.unusable_memory == view.physical);
+    return view;
+}
+
 static void
-an_end_told_late_is_metered_by_its_time(void **state)
+end_told(struct bh_story *story, uint64_t job, enum bh_end_cause cause, uint64_t late_ns)
+{
+    struct bh_event ended = { .kind = BH_EV_ENDED };
+
+    ended.u.ended = (struct bh_ev_ended){ .lease = bh_story_job(story, job).lease,
+                                          .cause = cause, .unasked = true,
+                                          .at_ns = late_ns ? story->now_ns - late_ns : 0 };
+    bh_story_must(story, &ended);
+}
+
+/* What was shown as used while its node was there is used, whatever the node says later. */
+static void
+an_end_told_late_takes_nothing_back(void **state)
+{
+    static const uint64_t late_ns[] = { 0, 4000, 20000 };
+
+    for (size_t i = 0; i < BH_COUNT(late_ns); i++) {
+        struct bh_story *story = bh_story_site(1);
+        uint64_t job;
+
+        story->now_ns += 1000000;
+        job = bh_story_run(story, bh_story_wants(21, 1, 1));
+        story->now_ns += 14000;
+        end_told(story, job, BH_END_EXITED, late_ns[i]);
+        BH_CHECK_EQ("compute", tenant(story, 21).compute_ns, 600 * 14000);
+        BH_CHECK_EQ("memory", tenant(story, 21).memory_ns, 525 * 14000);
+        sums(story);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
+/* While its node is away a lease is nobody's; its tenant had it until the end that the node then
+ * says, or has it still.  It ran for 10 us before and the node was away for 4 us. */
+static void
+a_lease_that_nothing_is_heard_of_is_metered_when_its_node_says(void **state)
 {
     static const struct {
         const char *name;
-        uint64_t told_late, claimed, metered;
+        enum bh_end_cause cause; /* NONE: it runs on */
+        uint64_t late, metered, away;
+        bool goes_on; /* or begins again */
     } cases[] = {
-        { "at once", 0, 0, 10000 },
-        { "late, and not said", 4000, 0, 14000 },
-        { "late", 4000, 4000, 10000 },
-        { "before its start, which cannot be", 4000, 20000, 0 },
+        { "ended as the node went", BH_END_EXITED, 4000, 10000, 4000 },
+        { "ended in between", BH_END_EXITED, 1000, 13000, 1000 },
+        { "ended before, which was shown as used", BH_END_EXITED, 9000, 10000, 4000 },
+        { "ended just now", BH_END_EXITED, 0, 14000, 0 },
+        { "its node does not know it", BH_END_NODE_LOST, 0, 10000, 4000, true },
+        { "runs on", BH_END_NONE, 0, 14000, 0, true },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_story *story = bh_story_site(1);
-        struct bh_event ended = { .kind = BH_EV_ENDED };
-        struct bh_tenant_view view;
-        struct bh_ledger_view ledger;
+        struct bh_ledger_view before, after;
         uint64_t job;
 
         story->now_ns += 1000000;
-        job = bh_story_submit(story, bh_story_wants(21, 1, 1));
-        bh_story_settle(story);
-        story->now_ns += 10000 + cases[i].told_late;
-        ended.u.ended = (struct bh_ev_ended){
-            .lease = bh_story_job(story, job).lease, .cause = BH_END_EXITED, .unasked = true,
-            .at_ns = cases[i].claimed ? story->now_ns - cases[i].claimed : 0 };
-        bh_story_must(story, &ended);
-        assert_true(bh_view_tenant(story->engine, (bh_tenant_id){ 21 }, story->now_ns, &view));
-        BH_CHECK(cases[i].name, view.compute_ns == (bh_part_ns)600 * cases[i].metered);
-        BH_CHECK(cases[i].name, view.memory_ns == (bh_part_ns)525 * cases[i].metered);
-        bh_view_ledger(story->engine, story->now_ns, &ledger);
-        BH_CHECK(cases[i].name, ledger.tenants_compute + ledger.idle_compute
-                                    + ledger.unusable_compute == ledger.physical);
+        job = bh_story_run(story, bh_story_wants(21, 1, 1));
+        story->now_ns += 10000;
+        bh_story_node(story, 1, false);
+        before = sums(story);
+        story->now_ns += 4000;
+        after = sums(story);
+        BH_CHECK_EQ(cases[i].name, tenant(story, 21).compute_ns, 600 * 10000);
+        BH_CHECK_EQ(cases[i].name, after.causes_compute[BH_UNUSABLE_UNHEARD], 600 * 4000);
+        BH_CHECK_EQ(cases[i].name, after.causes_memory[BH_UNUSABLE_UNHEARD], 525 * 4000);
+        BH_CHECK_EQ(cases[i].name, gpu(story, 1).causes[BH_UNUSABLE_UNHEARD].compute, 600);
+        bh_story_node(story, 1, false); /* said again is said once */
+        if (cases[i].cause != BH_END_NONE)
+            end_told(story, job, cases[i].cause, cases[i].late);
+        bh_story_node(story, 1, true);
+        after = sums(story);
+        BH_CHECK_EQ(cases[i].name, tenant(story, 21).compute_ns, 600 * cases[i].metered);
+        BH_CHECK_EQ(cases[i].name, tenant(story, 21).memory_ns, 525 * cases[i].metered);
+        BH_CHECK_EQ(cases[i].name, after.causes_compute[BH_UNUSABLE_UNHEARD], 0);
+        BH_CHECK_EQ(cases[i].name,
+                    after.causes_compute[BH_UNUSABLE_AWAY] - before.causes_compute[BH_UNUSABLE_AWAY],
+                    (BH_GPU_PARTS - 600) * 4000 + 600 * cases[i].away);
+        story->now_ns += 1000;
+        BH_CHECK_EQ(cases[i].name, tenant(story, 21).compute_ns,
+                    600 * (cases[i].metered + (cases[i].goes_on ? 1000 : 0)));
         bh_story_close(story);
     }
     BH_CHECK_DONE();
@@ -261,7 +329,7 @@ rows_never_go_down(void **state)
             if (there[at] && !(seed >> 41 & 1))
                 assert_int_equal(remove_tenant(story, 40 + at), BH_OK);
             there[at] = !there[at] || (seed >> 41 & 1);
-            bh_ledger_follow(follow, story, false);
+            bh_ledger_follow(follow, story);
         }
         bh_story_close(story);
     }
@@ -270,7 +338,8 @@ rows_never_go_down(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_lease_is_metered_from_carved_to_ended),
-    cmocka_unit_test(an_end_told_late_is_metered_by_its_time),
+    cmocka_unit_test(an_end_told_late_takes_nothing_back),
+    cmocka_unit_test(a_lease_that_nothing_is_heard_of_is_metered_when_its_node_says),
     cmocka_unit_test(times_told_late_are_the_nodes),
     cmocka_unit_test(all_time_is_accounted_for),
     cmocka_unit_test(layouts_leave_idle_and_unusable_parts),

@@ -219,8 +219,8 @@ bh_order_before(const struct bh_engine *engine, const struct bh_candidate *a,
 {
     int turn;
 
-    if (a->guaranteed != b->guaranteed)
-        return a->guaranteed;
+    if (a->cover != b->cover)
+        return a->cover > b->cover;
     if (a->priority != b->priority)
         return a->priority > b->priority;
     turn = bh_usage_compare(engine, a->tenant, b->tenant);
@@ -261,7 +261,7 @@ bh_order_of_class(const struct bh_engine *engine, uint32_t slot,
     *ret_candidate = (struct bh_candidate){ .class = slot, .priority = class->priority,
                                             .sequence = head->sequence, .id = head->id,
                                             .tenant = class->tenant,
-                                            .guaranteed = bh_place_guaranteed(engine, &need) };
+                                            .cover = (uint8_t)bh_place_cover(engine, &need) };
 }
 
 void
@@ -271,12 +271,11 @@ bh_order_of_lease(const struct bh_engine *engine, uint32_t slot,
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
     struct bh_wanted wanted = bh_gang_to_resume(engine, lease->job);
+    uint32_t within;
 
-    *ret_candidate = (struct bh_candidate){ .lease = slot, .priority = job->priority,
-                                            .sequence = job->sequence, .id = job->id,
-                                            .tenant = job->tenant,
-                                            .guaranteed =
-                                                bh_quota_guaranteed(engine, &wanted) };
+    *ret_candidate = (struct bh_candidate){
+        .lease = slot, .priority = job->priority, .sequence = job->sequence, .id = job->id,
+        .tenant = job->tenant, .cover = (uint8_t)bh_guarantee_cover(engine, &wanted, &within) };
 }
 
 void

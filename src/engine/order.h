@@ -34,14 +34,15 @@ void bh_order_open_window(struct bh_engine *engine);
 /* A candidate for room: the head of a class, or a suspended gang, by its first lease. */
 struct bh_candidate {
     uint32_t class, lease; /* slots; one is 0 */
-    bool guaranteed;
+    uint8_t cover;  /* enum bh_cover of engine/guarantee.h */
     bool parked;    /* it could not be helped before, and nothing has changed for it */
     uint8_t priority;
     uint32_t tenant; /* slot */
     uint64_t sequence, id;
 };
 
-/* Whether `a` comes before `b`: those within a guarantee, then the higher priority, then
+/* Whether `a` comes before `b`: those whom guarantees cover against more, then the higher
+ * priority, then
  * whose tenant's turn it is (engine/usage.h), then the earlier, then the lower id.  Changes
  * with stirs only: turns are told as of the last one. */
 bool bh_order_before(const struct bh_engine *engine, const struct bh_candidate *a,

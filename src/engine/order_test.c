@@ -1,6 +1,7 @@
 #include "engine/order.h"
 
 #include "base/attr.h"
+#include "engine/guarantee.h"
 #include "engine/story_test.h"
 
 static void
@@ -10,7 +11,9 @@ candidates_stand_in_order(void **state)
         const char *name;
         struct bh_candidate a, b;
     } cases[] = {
-        { "guaranteed before priority", { .guaranteed = true, .priority = 1 }, { .priority = 4 } },
+        { "against all before against siblings", { .cover = BH_COVER_ALL, .priority = 1 },
+          { .cover = BH_COVER_WITHIN, .priority = 4 } },
+        { "guaranteed before priority", { .cover = BH_COVER_WITHIN, .priority = 1 }, { .priority = 4 } },
         { "priority before age", { .priority = 3, .sequence = 9 }, { .priority = 2, .sequence = 1 } },
         { "age before id", { .sequence = 1, .id = 9 }, { .sequence = 2, .id = 1 } },
         { "then the id", { .sequence = 1, .id = 1 }, { .sequence = 1, .id = 2 } },

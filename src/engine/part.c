@@ -119,14 +119,66 @@ bh_part_carve(struct work *work, const struct bh_piece *piece, uint32_t lease)
     return slot;
 }
 
+/* ---- who pays for it ---- */
+
+/* From now on its tenant; where its node cannot be heard, nobody yet. */
 static void
-become_leased(struct work *work, struct part *part)
+begin_charge(struct work *work, struct part *part)
 {
     struct bh_engine *engine = work->engine;
 
+    BH_ASSERT(part->state == BH_PIECE_LEASED && !part->unheard);
+    if (node_at(engine, gpu_at(engine, part->gpu)->node)->up) {
+        bh_ledger_hold(engine, lease_at(engine, part->lease)->tenant, charge_of(engine, part));
+        return;
+    }
+    part->unheard = 1;
+    part->unheard_ns = work->now_ns;
+}
+
+/* Its tenant had it until then, as far as nobody was charged yet. */
+static void
+end_charge(struct work *work, struct part *part, uint64_t until_ns)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t tenant = lease_at(engine, part->lease)->tenant;
+    uint64_t had_ns = until_ns > part->unheard_ns ? until_ns - part->unheard_ns : 0;
+
+    BH_ASSERT(part->state == BH_PIECE_LEASED && until_ns <= work->now_ns);
+    if (part->unheard)
+        bh_ledger_debit(engine, tenant, charge_of(engine, part),
+                        work->now_ns - part->unheard_ns, had_ns);
+    else
+        bh_ledger_yield(engine, tenant, charge_of(engine, part));
+    part->unheard = 0;
+    part->unheard_ns = 0;
+}
+
+void
+bh_part_node_turned(struct work *work, uint32_t gpu)
+{
+    struct bh_engine *engine = work->engine;
+    bool up = node_at(engine, gpu_at(engine, gpu)->node)->up;
+
+    for (uint32_t at = gpu_at(engine, gpu)->first_part; at; at = part_at(engine, at)->next_on_gpu) {
+        struct part *part = part_at(engine, at);
+
+        if (part->state != BH_PIECE_LEASED || part->unheard != up)
+            continue;
+        end_charge(work, part, work->now_ns);
+        begin_charge(work, part);
+    }
+    bh_ledger_refresh(engine, gpu);
+}
+
+/* ---- its states ---- */
+
+static void
+become_leased(struct work *work, struct part *part)
+{
     part->state = BH_PIECE_LEASED;
-    gpu_at(engine, part->gpu)->leased++;
-    bh_ledger_hold(engine, lease_at(engine, part->lease)->tenant, charge_of(engine, part));
+    gpu_at(work->engine, part->gpu)->leased++;
+    begin_charge(work, part);
 }
 
 static void
@@ -195,7 +247,8 @@ bh_part_return(struct work *work, uint32_t slot)
         return;
     }
     BH_ASSERT(part->state == BH_PIECE_LEASED);
-    bh_ledger_yield(engine, lease_at(engine, part->lease)->tenant, charge_of(engine, part));
+    end_charge(work, part, work->lost       ? part->unheard_ns
+                           : work->ended_ns ? work->ended_ns : work->now_ns);
     gpu_at(engine, gpu)->leased--;
     become_idle(work, part);
     if (part->gone)

@@ -30,6 +30,10 @@ void bh_part_clear(struct work *work, uint32_t part, uint32_t tenant);
  * by while there are any. */
 void bh_part_limit_shares(struct gpu *gpu);
 
+/* The GPU's node went or came back: what its leases cost is kept aside, or charged to whose they
+ * are.  ADR 0064. */
+void bh_part_node_turned(struct work *work, uint32_t gpu);
+
 /* The parts that a piece of this profile is charged with on the GPU: of a share on one that is
  * oversubscribed, the compute that it has left when all want theirs, rounded down. */
 struct bh_parts bh_part_charge(const struct gpu *gpu, uint32_t profile);

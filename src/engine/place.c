@@ -562,16 +562,22 @@ bh_place_wanted(const struct bh_engine *engine, const struct bh_need *need, uint
                                .equivalent = (uint64_t)sku->equivalents[row] * pieces };
 }
 
-bool
-bh_place_guaranteed(const struct bh_engine *engine, const struct bh_need *need)
+enum bh_cover
+bh_place_cover(const struct bh_engine *engine, const struct bh_need *need)
 {
-    for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++) {
-        struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+    enum bh_cover best = BH_COVER_NONE;
 
-        if (bh_place_by(engine, need, row) && bh_quota_guaranteed(engine, &wanted))
-            return true;
+    for (uint32_t row = 0;
+         row < sku_at(engine, need->sku)->model_count && best < BH_COVER_ALL; row++) {
+        struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+        uint32_t within;
+        enum bh_cover cover = bh_place_by(engine, need, row)
+                                  ? bh_guarantee_cover(engine, &wanted, &within)
+                                  : BH_COVER_NONE;
+
+        best = cover > best ? cover : best;
     }
-    return false;
+    return best;
 }
 
 bool

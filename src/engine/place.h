@@ -39,8 +39,8 @@ bool bh_place_by(const struct bh_engine *engine, const struct bh_need *need, uin
 struct bh_wanted bh_place_wanted(const struct bh_engine *engine, const struct bh_need *need,
                                  uint32_t row);
 
-/* Whether a guarantee covers it on some row. */
-bool bh_place_guaranteed(const struct bh_engine *engine, const struct bh_need *need);
+/* Against whom guarantees cover it, on the row that they cover best. */
+enum bh_cover bh_place_cover(const struct bh_engine *engine, const struct bh_need *need);
 
 /* The best plan for the need in the room that `search` sees.  False: there is none;
  * `ret_why`, where not NULL, says the nearest cause. */

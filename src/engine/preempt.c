@@ -113,11 +113,12 @@ clear_place(struct scheme *scheme, const struct target *target)
         if (!part->lease || bh_room_is_gone(&scheme->search, part->lease)
             || !bh_room_overlaps(part, target->profile, target->start))
             continue;
-        if (!add_victim(scheme, lease_at(engine, part->lease)->job))
+        if (bh_room_is_vain(engine, target->gpu)
+            || !add_victim(scheme, lease_at(engine, part->lease)->job))
             return false;
     }
     while (!bh_room_beside(&scheme->search, target->gpu, target->profile, &beside))
-        if (!send_away(scheme, beside))
+        if (bh_room_is_vain(engine, target->gpu) || !send_away(scheme, beside))
             return false;
     while (!bh_room_on_node(&scheme->search, node, &beside))
         if (!send_away(scheme, beside))
@@ -660,15 +661,21 @@ bh_preempt_in_vain(struct work *work, const struct bh_need *need, uint32_t *ret_
     return *ret_within != 0;
 }
 
-/* Whether the job may make others leave at all, now. */
-static bool
-may_preempt(const struct work *work, const struct job *job)
+bool
+bh_preempt_spent(const struct bh_engine *engine, uint32_t slot)
 {
-    const struct core *core = &work->engine->core;
+    const struct job *job = job_at(engine, slot);
 
-    if (core->claim_count == CLAIMS_MAX || job->preempt_after_ns > work->now_ns)
-        return false;
-    return job->claims_window != core->window || job->claims < CLAIMS_A_WINDOW;
+    return job->claims_window == engine->core.window && job->claims >= CLAIMS_A_WINDOW;
+}
+
+/* Whether the job (slot) may make others leave at all, now. */
+static bool
+may_preempt(const struct work *work, uint32_t job)
+{
+    return work->engine->core.claim_count < CLAIMS_MAX
+           && job_at(work->engine, job)->preempt_after_ns <= work->now_ns
+           && !bh_preempt_spent(work->engine, job);
 }
 
 /* The claim as decisions; those on who leaves follow from the work. */
@@ -695,7 +702,7 @@ bh_preempt(struct work *work, const struct bh_search *base, const struct bh_need
     struct bh_plan plan;
 
     search.past_leaving = true;
-    if (!may_preempt(work, job_at(work->engine, need->job))
+    if (!may_preempt(work, need->job)
         || (work->engine->core.leaving
             && (!find_scheme(work, &search, need, NULL)
                 || bh_place_find(&search, need, &plan, NULL)))
@@ -740,7 +747,7 @@ bh_preempt_to_resume(struct work *work, const struct bh_search *base,
 
     search.past_leaving = true;
     bh_asker_init(&asker, &search, base->job, &wanted);
-    if (!may_preempt(work, job_at(engine, base->job)) || !bh_asker_may(&asker, engine))
+    if (!may_preempt(work, base->job) || !bh_asker_may(&asker, engine))
         return false;
     asker.timeless = true;
     found = plan_to_resume(&asker, &search, &scheme);

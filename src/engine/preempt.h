@@ -27,6 +27,10 @@ bool bh_preempt(struct work *work, const struct bh_search *search, const struct 
 bool bh_preempt_to_resume(struct work *work, const struct bh_search *search,
                           struct bh_decision *ret_decision);
 
+/* Whether the job (slot) had others leave as often as it may before a job ends, or something
+ * comes from outside. */
+bool bh_preempt_spent(const struct bh_engine *engine, uint32_t job);
+
 /* The decision on the next of those who leave: suspended where bh_victim_suspends and all of
  * it runs, else stopped. */
 bool bh_preempt_next(struct work *work, struct bh_decision *ret_decision);

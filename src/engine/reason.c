@@ -5,3 +5,13 @@ const char *const bh_reason_names[BH_REASONS] = {
 #include "tables/reasons.tbl"
 #undef BH_REASON
 };
+
+const char *const bh_guarantee_cause_names[BH_GUARANTEE_CAUSES] = {
+    [BH_GUARANTEE_UNTOLD] = "untold",
+    [BH_GUARANTEE_USED] = "used",
+    [BH_GUARANTEE_NOBODY] = "nobody_borrows",
+    [BH_GUARANTEE_NEVER] = "never_preempted",
+    [BH_GUARANTEE_YOUNG] = "min_runtime",
+    [BH_GUARANTEE_TOO_LITTLE] = "too_little",
+    [BH_GUARANTEE_SPENT] = "spent",
+};

@@ -36,6 +36,29 @@ struct bh_gpu_form_reason {
     uint32_t model;            /* enum bh_gpu_model */
 };
 
+/* Why a job that waits for room that others hold takes none of it back, though a guarantee
+ * says something of it. */
+enum bh_guarantee_cause {
+    BH_GUARANTEE_UNTOLD,     /* none does, or it waits for something else */
+    BH_GUARANTEE_USED,       /* it has no room for the job */
+    BH_GUARANTEE_NOBODY,     /* nobody who does not share it uses more than he is guaranteed */
+    BH_GUARANTEE_NEVER,      /* those who do run with the contract never */
+    BH_GUARANTEE_YOUNG,      /* they have not run for the time that they were promised */
+    BH_GUARANTEE_TOO_LITTLE, /* they would not make room enough */
+    BH_GUARANTEE_SPENT,      /* it had others leave as often as a job may */
+    BH_GUARANTEE_CAUSES
+};
+
+extern const char *const bh_guarantee_cause_names[BH_GUARANTEE_CAUSES];
+
+struct bh_guarantee_reason {
+    enum bh_guarantee_cause cause;
+    bh_tenant_id tenant; /* whose guarantee: the lowest that says something of it */
+    bool shared;         /* not its own tenant's: it holds for others below that as well */
+    uint64_t limit, used, wanted; /* parts; limit 0: it is one of a model or of a SKU */
+    uint64_t until_ns;   /* YOUNG: when the first is old enough; else 0 */
+};
+
 /* Which operands a code uses is said in tables/reasons.tbl; others are 0. */
 struct bh_reason {
     enum bh_reason_code code;
@@ -54,6 +77,7 @@ struct bh_reason {
     bh_job_id moved_for;     /* whom, 0: to join free room, or to leave a GPU */
     enum bh_reason_code also; /* NO_CAPACITY, NO_SHAPE: why another GPU, which could hold it, */
     bh_gpu_id also_gpu;       /* gets no work; NONE: there is none such */
+    struct bh_guarantee_reason guarantee; /* of jobs that wait for room that others hold */
     struct bh_gpu_form_reason form; /* of RUNNING, and of jobs that wait for room */
 };
 

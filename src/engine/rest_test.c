@@ -6,7 +6,10 @@
  *     for each job, and 32 victims for each claim (docs/adr/0011-time-and-preemption.md);
  *   - every victim is needed: with any one of them left, the claimed room is not free;
  *   - a claim comes true: its job begins in exactly that room, none is given up;
- *   - in the end no effect is unanswered and no decision is left.
+ *   - nobody leaves for a job of no higher class but for a guarantee that he does not share,
+ *     that has room for it, and while his own side uses more than it is guaranteed;
+ *   - in the end no effect is unanswered, no decision is left, and nobody waits who could
+ *     take back just the room that he wants.
  *
  *   rest_test [windows [seed]] */
 
@@ -16,6 +19,7 @@
 #include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/story_test.h"
+#include "engine/tenant.h"
 
 enum { CLAIMS_MOST = 3, GPUS = 6, JOBS = 24, TICKS = 40, VICTIMS_MOST = 32, ANSWERS_MOST = 4000 };
 
@@ -25,6 +29,7 @@ struct course {
     struct bh_story *story;
     uint64_t random;
     uint32_t claims, victims, checked, places, most_claims;
+    uint32_t reclaims, reclaims_within; /* the latter below a guarantee that is used up */
 };
 
 static uint32_t
@@ -101,6 +106,106 @@ went_on(const struct bh_step *step)
     return claims > 1;
 }
 
+/* ---- guarantees, worked out anew ---- */
+
+/* What room is being made for, within the tenant. */
+static uint64_t
+claimed_within(const struct bh_engine *engine, uint32_t tenant)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &engine->core.claims[i];
+
+        if (claim->job && !claim->at_ns
+            && bh_tenant_within(engine, tenant, job_at(engine, claim->job)->tenant))
+            sum += claim->equivalent;
+    }
+    return sum;
+}
+
+/* Whether guarantees on the tenant's side, below what it has in common with the other, have
+ * room for so much more; one of them at least. */
+static bool
+is_promised(const struct bh_engine *engine, uint32_t tenant, uint32_t other, uint64_t more)
+{
+    bool promised = false;
+
+    for (uint32_t at = tenant; at && !bh_tenant_within(engine, at, other);
+         at = tenant_at(engine, at)->parent) {
+        uint64_t guarantee = tenant_at(engine, at)->guarantee;
+
+        if (guarantee
+            && tenant_at(engine, at)->used + claimed_within(engine, at) + more > guarantee)
+            return false;
+        promised = promised || guarantee;
+    }
+    return promised;
+}
+
+/* Whether all guarantees of the tenant's side are exceeded. */
+static bool
+borrows(const struct bh_engine *engine, uint32_t tenant, uint32_t other)
+{
+    for (uint32_t at = tenant; at && !bh_tenant_within(engine, at, other);
+         at = tenant_at(engine, at)->parent)
+        if (tenant_at(engine, at)->guarantee
+            && tenant_at(engine, at)->used <= tenant_at(engine, at)->guarantee)
+            return false;
+    return true;
+}
+
+/* Whether a guarantee is used up that the two share. */
+static bool
+used_up_above(const struct bh_engine *engine, uint32_t tenant, uint32_t other)
+{
+    for (uint32_t at = tenant; at; at = tenant_at(engine, at)->parent) {
+        const struct tenant *above = tenant_at(engine, at);
+
+        if (above->guarantee && bh_tenant_within(engine, at, other)
+            && above->used >= above->guarantee)
+            return true;
+    }
+    return false;
+}
+
+static void
+check_reclaim(struct course *course, uint32_t victim, uint32_t asker)
+{
+    const struct bh_engine *engine = course->story->engine;
+    uint32_t tenant = job_at(engine, asker)->tenant, other = job_at(engine, victim)->tenant;
+
+    if (job_at(engine, victim)->priority < job_at(engine, asker)->priority)
+        return;
+    assert_true(is_promised(engine, tenant, other, 0));
+    assert_true(borrows(engine, other, tenant));
+    course->reclaims++;
+    course->reclaims_within += used_up_above(engine, tenant, other);
+}
+
+/* Whether the job, which waits, could have just the room of the other. */
+static bool
+could_take_back(const struct bh_engine *engine, uint32_t asker, uint32_t victim)
+{
+    const struct job *wants = job_at(engine, asker), *has = job_at(engine, victim);
+    uint64_t more = (uint64_t)sku_at(engine, wants->sku)->equivalents[0] * wants->count;
+
+    return wants->state == BH_JOB_PENDING && has->state == BH_JOB_RUNNING
+           && wants->sku == has->sku && wants->count == has->count
+           && has->contract != BH_CONTRACT_NEVER
+           && (wants->claims_window != engine->core.window || wants->claims < CLAIMS_MOST)
+           && is_promised(engine, wants->tenant, has->tenant, more)
+           && borrows(engine, has->tenant, wants->tenant);
+}
+
+static void
+check_nobody_waits(const struct bh_engine *engine)
+{
+    for (uint32_t asker = 0; bh_slot_next(engine, TABLE_JOB, &asker);)
+        for (uint32_t victim = 0; bh_slot_next(engine, TABLE_JOB, &victim);)
+            assert_false(could_take_back(engine, asker, victim));
+}
+
 /* The victims that the last step named. */
 static void
 check_victims(struct course *course)
@@ -119,6 +224,7 @@ check_victims(struct course *course)
         if (!claim || went_on(step) || !bh_room_is_leaving(engine, lease) || leaving_count(engine) > BH_VICTIMS_MAX)
             continue;
         course->checked++;
+        check_reclaim(course, lease_at(engine, lease)->job, claim->job);
         assert_true(is_free_but(engine, claim, 0));
         assert_false(is_free_but(engine, claim, lease_at(engine, lease)->job));
     }
@@ -208,6 +314,7 @@ rest(struct course *course, struct window *window)
     answer_all(course, window);
     for (uint64_t job = 0; job < BH_COUNT(window->rooms); job++)
         assert_int_equal(window->rooms[job].piece_count, 0);
+    check_nobody_waits(course->story->engine);
 }
 
 static void
@@ -286,9 +393,11 @@ every_window_comes_to_rest(void **state)
         free(window);
     }
     fprintf(stderr, "# %u claims, %u victims (%u checked), %u placements; most claims of a job: "
-                    "%u\n",
-            course.claims, course.victims, course.checked, course.places, course.most_claims);
+                    "%u; %u reclaims, %u of them below a guarantee that is used up\n",
+            course.claims, course.victims, course.checked, course.places, course.most_claims,
+            course.reclaims, course.reclaims_within);
     assert_true(course.claims > 0);
+    assert_true(course.reclaims_within > 0);
     bh_story_close(course.story);
 }
 

@@ -48,13 +48,22 @@ bh_room_is_leaving(const struct bh_engine *engine, uint32_t slot)
     return state == LEASE_SUSPENDING || state == LEASE_STOPPING;
 }
 
-bool
-bh_room_is_gone(const struct bh_search *search, uint32_t slot)
+/* Whether it leaves or ends by itself. */
+static bool
+goes_anyway(const struct bh_search *search, uint32_t slot)
 {
     if ((search->past_leaving || search->by_ns) && bh_room_is_leaving(search->engine, slot))
         return true;
     if (search->by_ns && lease_at(search->engine, slot)->state != LEASE_SUSPENDED
         && bh_lease_ends_ns(search->engine, slot) <= search->by_ns)
+        return true;
+    return false;
+}
+
+bool
+bh_room_is_gone(const struct bh_search *search, uint32_t slot)
+{
+    if (goes_anyway(search, slot))
         return true;
     for (uint32_t i = 0; i < search->gone_count; i++)
         if (search->gone[i] == lease_at(search->engine, slot)->job)
@@ -131,11 +140,20 @@ bh_room_overlaps(const struct part *part, uint32_t profile, uint32_t start)
     return bh_piece_overlaps(part->profile, part->start, profile, start);
 }
 
+bool
+bh_room_is_vain(const struct bh_engine *engine, uint32_t gpu)
+{
+    return gpu_at(engine, gpu)->health.reset_due;
+}
+
 /* Whether the piece no longer counts in what is imagined. */
 static bool
-is_past(const struct bh_search *search, const struct part *part)
+is_past(const struct bh_search *search, const struct gpu *gpu, const struct part *part)
 {
-    return part->lease != 0 && bh_room_is_gone(search, part->lease);
+    if (!part->lease)
+        return false;
+    return gpu->health.reset_due ? goes_anyway(search, part->lease)
+                                 : bh_room_is_gone(search, part->lease);
 }
 
 static bool
@@ -156,7 +174,7 @@ rebuild(const struct bh_search *search, const struct gpu *gpu,
         const struct part *part = part_at(search->engine, at);
 
         at = part->next_on_gpu;
-        if (!part->stuck && (!counts(part) || is_past(search, part)))
+        if (!part->stuck && (!counts(part) || is_past(search, gpu, part)))
             continue;
         if (!part->stuck && bh_piece_fits(ret_occupancy, model, part->profile, part->start))
             bh_piece_add(ret_occupancy, model, part->profile, part->start);
@@ -364,7 +382,7 @@ bh_room_beside(const struct bh_search *search, uint32_t slot, uint32_t profile,
         const struct lease *lease = lease_at(engine, part->lease);
 
         at = part->next_on_gpu;
-        if (!part->lease || is_past(search, part)
+        if (!part->lease || is_past(search, gpu, part)
             || (lease->tenant == known
                 && !bh_share_is_multiplexed((bh_profile_id){ part->profile })))
             continue;

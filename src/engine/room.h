@@ -46,6 +46,10 @@ bool bh_room_is_leaving(const struct bh_engine *engine, uint32_t lease);
 /* Whether the lease is imagined gone. */
 bool bh_room_is_gone(const struct bh_search *search, uint32_t lease);
 
+/* Whether nobody need be asked to leave the GPU: it is reset once nobody uses it, before it gives
+ * anybody room. */
+bool bh_room_is_vain(const struct bh_engine *engine, uint32_t gpu);
+
 /* What stands on the GPU.  Taken room may overlap where claims do. */
 void bh_room_occupancy(const struct bh_search *search, uint32_t gpu,
                        struct bh_occupancy *ret_occupancy);

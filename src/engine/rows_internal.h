@@ -218,6 +218,7 @@ struct lease {
     uint64_t for_job;  /* id: who the room is for */
     uint64_t since_ns; /* when it last began to run; before that, when it was placed */
     uint64_t ran_ns;   /* before that */
+    uint64_t kill_ns;  /* STOPPING: when its grace is over, by the order */
     struct place places[BH_JOB_COUNT_MAX];
     uint32_t parts[BH_JOB_COUNT_MAX]; /* slots; 0 while suspended, and once done */
     uint8_t count, state, grade, waiting; /* waiting: an effect kind + 1, or 0 */
@@ -239,7 +240,9 @@ struct part {
     uint8_t unclean; /* scrubs of it that failed, counted no further than is of use */
     uint8_t evict;   /* why its lease must end (enum bh_end_cause), or 0 */
     uint16_t start;
-    uint8_t unused[4];
+    uint8_t unheard; /* LEASED, and its node is down: nobody is charged yet (ADR 0064) */
+    uint8_t unused[3];
+    uint64_t unheard_ns; /* since when */
 };
 
 /* Pending jobs with the same needs and of about the same length, first come first served.  The id is a hash of the

@@ -144,7 +144,7 @@ on_node(struct work *work, const struct bh_event *event)
     }
     engine->hints.due_known = false;
     for (uint32_t gpu = node->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
-        bh_ledger_refresh(engine, gpu);
+        bh_part_node_turned(work, gpu);
         if (node->up)
             retry_stuck(work, gpu, &retries);
     }
@@ -343,8 +343,11 @@ on_cancel(struct work *work, const struct bh_event *event)
     uint32_t slot = job_find(work->engine, event->u.job.job.v);
     bool dataset = event->u.job.cause == BH_END_DATASET;
     struct lease_news news = { .event = LEASE_STOP,
-                               .cause = dataset ? BH_END_DATASET : BH_END_CANCELLED };
+                               .cause = dataset ? BH_END_DATASET : BH_END_CANCELLED,
+                               .at_once = event->u.job.at_once };
 
+    if (news.at_once) /* it does not run again: no later stop needs the grace */
+        job_at(work->engine, slot)->grace_ns = 0;
     if (job_at(work->engine, slot)->lease)
         bh_gang_tell(work, slot, &news);
     else

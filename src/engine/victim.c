@@ -16,8 +16,8 @@ bh_asker_init(struct bh_asker *asker, const struct bh_search *search, uint32_t j
 
     *asker = (struct bh_asker){
         .wanted = *wanted, .job = job, .priority = job_at(engine, job)->priority,
-        .guaranteed = bh_quota_guaranteed_with_claims(engine, wanted, job)
     };
+    asker->cover = bh_guarantee_cover_with_claims(engine, wanted, job, &asker->within);
     BH_ASSERT(search->gone_count == 0);
 }
 
@@ -41,7 +41,7 @@ bh_asker_anybody(const struct bh_engine *engine)
 bool
 bh_asker_may(const struct bh_asker *asker, const struct bh_engine *engine)
 {
-    return anybody_below(engine, asker->guaranteed ? BH_PRIORITIES : asker->priority);
+    return anybody_below(engine, asker->cover ? BH_PRIORITIES : asker->priority);
 }
 
 /* ---- sides of the tree ---- */
@@ -55,17 +55,33 @@ used_within(const struct bh_search *search, uint32_t tenant)
     return tenant_at(search->engine, tenant)->used - bh_filter_freed(search, &filter);
 }
 
-/* Whether the asker has a guarantee that it does not share with the tenant. */
+/* Whether a guarantee covers the asker that it does not share with the tenant. */
 static bool
-has_own_guarantee(const struct bh_asker *asker, const struct bh_search *search, uint32_t tenant)
+is_owed(const struct bh_asker *asker, const struct bh_search *search, uint32_t tenant)
 {
     const struct bh_engine *engine = search->engine;
 
+    if (asker->cover == BH_COVER_NONE
+        || (asker->within && !bh_tenant_within(engine, asker->within, tenant)))
+        return false;
     for (uint32_t at = search->tenant; at; at = tenant_at(engine, at)->parent)
         if (!bh_tenant_within(engine, at, tenant)
             && bh_guarantee_concerns(engine, at, &asker->wanted))
             return true;
     return false;
+}
+
+/* What the tenant's own jobs use, without those below it. */
+static uint64_t
+used_by_itself(const struct bh_search *search, uint32_t tenant)
+{
+    const struct bh_engine *engine = search->engine;
+    uint64_t used = used_within(search, tenant);
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);)
+        if (tenant_at(engine, slot)->parent == tenant)
+            used -= used_within(search, slot);
+    return used;
 }
 
 /* How far the tenant's side, below what it has in common with the asker, is beyond what it
@@ -76,6 +92,8 @@ owed_by(const struct bh_search *search, uint32_t tenant)
     const struct bh_engine *engine = search->engine;
     uint64_t most = 0;
 
+    if (tenant != search->tenant && bh_tenant_within(engine, tenant, search->tenant))
+        return used_by_itself(search, tenant);
     for (uint32_t at = tenant; at; at = tenant_at(engine, at)->parent) {
         uint64_t used, guarantee = tenant_at(engine, at)->guarantee;
 
@@ -142,7 +160,7 @@ judge_side(struct bh_asker *asker, const struct bh_search *search, uint32_t slot
     base = *search;
     base.gone_count = 0;
     side->guarded = bh_quota_protects(&base, slot);
-    if (asker->guaranteed && has_own_guarantee(asker, &base, side->tenant))
+    if (is_owed(asker, &base, side->tenant))
         side->owed = owed_by(&base, side->tenant);
     side->judged = true;
     return side;
@@ -171,6 +189,14 @@ is_there(const struct bh_engine *engine, uint32_t job, bool *ret_running, uint64
 }
 
 bool
+bh_victim_borrows(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
+{
+    const struct bh_side *side = judge_side(asker, search, slot);
+
+    return !side->guarded && side->owed > 0;
+}
+
+bool
 bh_victim_eligible(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
@@ -180,7 +206,7 @@ bh_victim_eligible(struct bh_asker *asker, const struct bh_search *search, uint3
     bool running;
 
     if (job->contract == BH_CONTRACT_NEVER
-        || (job->priority >= asker->priority && !asker->guaranteed)
+        || (job->priority >= asker->priority && !asker->cover)
         || !is_there(engine, slot, &running, &since_ns))
         return false;
     side = judge_side(asker, search, slot);
@@ -303,7 +329,7 @@ struct bh_cost
 bh_victim_cost(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
-    uint64_t owed = asker->guaranteed ? judge_side(asker, search, slot)->owed : UINT64_MAX;
+    uint64_t owed = asker->cover ? judge_side(asker, search, slot)->owed : UINT64_MAX;
     struct bh_cost cost = {
         .owed = asker->timeless ? owed > 0 : owed,
         .priority = job_at(engine, slot)->priority,

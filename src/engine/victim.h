@@ -10,8 +10,13 @@
  * A job may be asked when all of it starts or runs, its contract is not never, no guarantee
  * protects it, and it has run for the least time it was promised; and when either
  *   - its class is strictly lower (preemption), or
- *   - the job is within a guarantee that does not cover the victim, and the victim's side of
+ *   - a guarantee covers the job that the victim does not share, and the victim's side of
  *     the tree uses more than it is guaranteed (reclaim, whatever the classes).
+ *
+ * What is above both does not matter for that: one leaves where the other comes.  So a
+ * guarantee of the job's side holds against others within a tenant though that tenant's own is
+ * used up, by them.  A tenant's own jobs, beside those below it, have no side of their own:
+ * all that they use is borrowed from those below who are guaranteed something.
  *
  * A guarantee protects what a tenant uses up to it against everybody outside the tenant.
  *
@@ -54,7 +59,8 @@ struct bh_asker {
     struct bh_wanted wanted;
     uint32_t job;        /* slot */
     uint8_t priority;
-    bool guaranteed;
+    enum bh_cover cover; /* against whom guarantees cover it: */
+    uint32_t within;     /* only those within this tenant (slot), where it is not 0 */
     bool timeless;       /* costs say nothing of what changes all the time: lost work, and how
                             much is borrowed */
     uint64_t of_age_ns;  /* when the first may leave who is only too young; 0: none is */
@@ -71,6 +77,10 @@ bool bh_asker_may(const struct bh_asker *asker, const struct bh_engine *engine);
 
 /* Whether the job (slot) may be asked, with nobody gone yet; notes `of_age_ns`. */
 bool bh_victim_eligible(struct bh_asker *asker, const struct bh_search *search, uint32_t job);
+
+/* Whether the asker's guarantee holds against the job (slot), with nobody gone yet: no
+ * guarantee protects it, and its side uses more than it is guaranteed. */
+bool bh_victim_borrows(struct bh_asker *asker, const struct bh_search *search, uint32_t job);
 
 /* Whether it may be asked with all that are imagined gone. */
 bool bh_victim_may_leave(struct bh_asker *asker, const struct bh_search *search, uint32_t job);

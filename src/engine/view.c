@@ -19,6 +19,14 @@ const char *const bh_piece_state_names[BH_PIECE_STATES] = {
     [BH_PIECE_QUARANTINED] = "quarantined",
 };
 
+/* One shape for all: show_X copies out the X in a slot and says whether there is one.  The slot is
+ * the one that was looked for, or the next one: 0 is none. */
+static uint32_t
+next_slot(const struct bh_engine *engine, enum table_kind kind, uint32_t *cursor)
+{
+    return bh_slot_next(engine, kind, cursor) ? *cursor : 0;
+}
+
 /* ---- jobs ---- */
 
 /* The pieces of a lease; returns how many. */
@@ -57,11 +65,13 @@ reserved_ns(const struct bh_engine *engine, uint32_t job)
     return 0;
 }
 
-static void
+static bool
 show_job(const struct bh_engine *engine, uint32_t slot, struct bh_job_view *ret_view)
 {
     const struct job *job = job_at(engine, slot);
 
+    if (!slot)
+        return false;
     *ret_view = (struct bh_job_view){
         .job = { job->id },
         .tenant = { (uint32_t)tenant_at(engine, job->tenant)->id },
@@ -89,16 +99,13 @@ show_job(const struct bh_engine *engine, uint32_t slot, struct bh_job_view *ret_
     memcpy(ret_view->spec, job->spec, sizeof(ret_view->spec));
     if (job->lease)
         show_lease(engine, lease_at(engine, job->lease), ret_view);
+    return true;
 }
 
 bool
 bh_view_job(const struct bh_engine *engine, bh_job_id job, struct bh_job_view *ret_view)
 {
-    uint32_t slot = job_find(engine, job.v);
-
-    if (slot)
-        show_job(engine, slot, ret_view);
-    return slot != 0;
+    return show_job(engine, job_find(engine, job.v), ret_view);
 }
 
 bool
@@ -108,7 +115,7 @@ bh_view_lease(const struct bh_engine *engine, bh_lease_id lease, struct bh_job_v
 
     if (!slot)
         return false;
-    show_job(engine, lease_at(engine, slot)->job, ret_view);
+    (void)show_job(engine, lease_at(engine, slot)->job, ret_view);
     show_lease(engine, lease_at(engine, slot), ret_view);
     return true;
 }
@@ -140,10 +147,7 @@ bool
 bh_view_next_job(const struct bh_engine *engine, uint32_t *cursor,
                  struct bh_job_view *ret_view)
 {
-    if (!bh_slot_next(engine, TABLE_JOB, cursor))
-        return false;
-    show_job(engine, *cursor, ret_view);
-    return true;
+    return show_job(engine, next_slot(engine, TABLE_JOB, cursor), ret_view);
 }
 
 _Static_assert((int)BH_KEPT_MAX == (int)CLAIMS_MAX, "one for each claim");
@@ -173,16 +177,19 @@ const char *const bh_unusable_names[BH_UNUSABLES] = {
     [BH_UNUSABLE_GEOMETRY] = "geometry", [BH_UNUSABLE_CARVING] = "carving",
     [BH_UNUSABLE_FAULT] = "fault",       [BH_UNUSABLE_CORDONED] = "cordoned",
     [BH_UNUSABLE_AWAY] = "away",         [BH_UNUSABLE_RESERVE] = "driver_reserve",
+    [BH_UNUSABLE_UNHEARD] = "unheard",
 };
 
 /* ---- GPUs and pieces ---- */
 
-static void
+static bool
 show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_view)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
     struct bh_split split;
 
+    if (!slot)
+        return false;
     bh_ledger_split(engine, slot, &split);
     *ret_view = (struct bh_gpu_view){
         .gpu = { (uint32_t)gpu->id },
@@ -215,6 +222,7 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .unusable = split.unusable,
     };
     memcpy(ret_view->causes, split.causes, sizeof split.causes);
+    return true;
 }
 
 uint64_t
@@ -259,11 +267,7 @@ bh_view_unchecked(const struct bh_engine *engine, bh_node_id *ret_nodes, uint32_
 bool
 bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_view *ret_view)
 {
-    uint32_t slot = gpu_find(engine, gpu.v);
-
-    if (slot)
-        show_gpu(engine, slot, ret_view);
-    return slot != 0;
+    return show_gpu(engine, gpu_find(engine, gpu.v), ret_view);
 }
 
 const char *const bh_standing_state_names[BH_STANDING_STATES] = {
@@ -309,10 +313,7 @@ bool
 bh_view_next_gpu(const struct bh_engine *engine, uint32_t *cursor,
                  struct bh_gpu_view *ret_view)
 {
-    if (!bh_slot_next(engine, TABLE_GPU, cursor))
-        return false;
-    show_gpu(engine, *cursor, ret_view);
-    return true;
+    return show_gpu(engine, next_slot(engine, TABLE_GPU, cursor), ret_view);
 }
 
 bool
@@ -344,13 +345,15 @@ bh_view_next_piece(const struct bh_engine *engine, uint32_t *cursor,
 
 /* ---- tenants ---- */
 
-static void
+static bool
 show_tenant(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
             struct bh_tenant_view *ret_view)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
     struct bh_ev_tenant *settings = &ret_view->settings;
 
+    if (!slot)
+        return false;
     *ret_view = (struct bh_tenant_view){ .used = tenant->used, .expected = tenant->expected,
                                          .running = tenant->running,
                                          .pending = tenant->pending };
@@ -383,58 +386,48 @@ show_tenant(const struct bh_engine *engine, uint32_t slot, uint64_t now_ns,
     bh_ledger_usage(engine, tenant->metered, now_ns, &ret_view->compute_ns, &ret_view->memory_ns);
     bh_ledger_dedicated(engine, tenant->metered, now_ns, &ret_view->dedicated_compute_ns,
                         &ret_view->dedicated_memory_ns);
+    return true;
 }
 
 bool
 bh_view_tenant(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
                struct bh_tenant_view *ret_view)
 {
-    uint32_t slot = tenant_find(engine, tenant.v);
-
-    if (slot)
-        show_tenant(engine, slot, now_ns, ret_view);
-    return slot != 0;
+    return show_tenant(engine, tenant_find(engine, tenant.v), now_ns, ret_view);
 }
 
 bool
 bh_view_next_tenant(const struct bh_engine *engine, uint32_t *cursor, uint64_t now_ns,
                     struct bh_tenant_view *ret_view)
 {
-    if (!bh_slot_next(engine, TABLE_TENANT, cursor))
-        return false;
-    show_tenant(engine, *cursor, now_ns, ret_view);
-    return true;
+    return show_tenant(engine, next_slot(engine, TABLE_TENANT, cursor), now_ns, ret_view);
 }
 
-static void
+static bool
 show_metered(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
              struct bh_metered_view *ret_view)
 {
+    if (!row)
+        return false;
     ret_view->tenant.v = (uint32_t)metered_at(engine, row)->id;
     bh_ledger_usage(engine, row, now_ns, &ret_view->compute_ns, &ret_view->memory_ns);
     bh_ledger_dedicated(engine, row, now_ns, &ret_view->dedicated_compute_ns,
                         &ret_view->dedicated_memory_ns);
+    return true;
 }
 
 bool
 bh_view_metered(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
                 struct bh_metered_view *ret_view)
 {
-    uint32_t row = metered_find(engine, tenant.v);
-
-    if (row)
-        show_metered(engine, row, now_ns, ret_view);
-    return row != 0;
+    return show_metered(engine, metered_find(engine, tenant.v), now_ns, ret_view);
 }
 
 bool
 bh_view_next_metered(const struct bh_engine *engine, uint32_t *cursor, uint64_t now_ns,
                      struct bh_metered_view *ret_view)
 {
-    if (!bh_slot_next(engine, TABLE_METERED, cursor))
-        return false;
-    show_metered(engine, *cursor, now_ns, ret_view);
-    return true;
+    return show_metered(engine, next_slot(engine, TABLE_METERED, cursor), now_ns, ret_view);
 }
 
 bool

@@ -71,6 +71,8 @@ enum bh_unusable {
     BH_UNUSABLE_CORDONED, /* by the site file, or by an operator */
     BH_UNUSABLE_AWAY,     /* its node is down, or needs a reboot; or it is not managed */
     BH_UNUSABLE_RESERVE,  /* of a shared GPU: the driver's, and the contexts' of its slots */
+    BH_UNUSABLE_UNHEARD,  /* leased, on a node that is down: whose it was is known when that node
+                             says so.  The only sum that falls */
     BH_UNUSABLES
 };
 extern const char *const bh_unusable_names[BH_UNUSABLES];
@@ -243,6 +245,12 @@ bool bh_view_next_kept(const struct bh_engine *engine, uint32_t *cursor,
  * `ret_why` says what the largest has (NEVER_CORES, NEVER_MEMORY). */
 bool bh_engine_hosts_ever(const struct bh_engine *engine, const struct bh_ev_submit *submit,
                           struct bh_reason *ret_why);
+
+/* Whether the managed GPUs of the nodes, up or not, could hold all members if nothing ran there; true
+ * while they could not hold even one piece of the SKU.  False: `ret_why` says how many one node could
+ * (NEVER_SHAPE). */
+bool bh_engine_shapes_ever(const struct bh_engine *engine, const struct bh_ev_submit *submit,
+                           struct bh_reason *ret_why);
 
 /* Why the job is not running, or what it has: never fails. */
 void bh_engine_why(const struct bh_engine *engine, bh_job_id job, uint64_t now_ns,

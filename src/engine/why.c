@@ -15,6 +15,7 @@
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
+#include "engine/why_guarantee.h"
 #include "engine/why_share.h"
 
 static bh_sku_id
@@ -63,19 +64,32 @@ why_suspended(const struct bh_engine *engine, const struct lease *lease,
     }
 }
 
+/* When the grace of a lease that stops is over. */
+static void
+tell_kill(const struct bh_engine *engine, uint32_t slot, struct bh_reason *reason)
+{
+    const struct lease *lease = lease_at(engine, slot);
+
+    if (lease->state == LEASE_STOPPING && lease->kill_ns > reason->frees_at_ns)
+        reason->frees_at_ns = lease->kill_ns;
+}
+
 static void
 why_leased(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
 {
     static const uint8_t codes[BH_JOB_STATES] = {
         [BH_JOB_STARTING] = BH_REASON_STARTING,    [BH_JOB_RUNNING] = BH_REASON_RUNNING,
         [BH_JOB_SUSPENDING] = BH_REASON_SUSPENDED, [BH_JOB_SUSPENDED] = BH_REASON_SUSPENDED,
-        [BH_JOB_RESUMING] = BH_REASON_STARTING,    [BH_JOB_STOPPING] = BH_REASON_RUNNING,
+        [BH_JOB_RESUMING] = BH_REASON_STARTING,    [BH_JOB_STOPPING] = BH_REASON_STOPPING,
     };
     uint32_t first = bh_gang_next(engine, job, 0);
 
     reason->code = (enum bh_reason_code)codes[job_at(engine, job)->state];
     if (reason->code == BH_REASON_STARTING)
         reason->gpu.v = lease_at(engine, first)->places[0].gpu;
+    for (uint32_t at = first; reason->code == BH_REASON_STOPPING && at;
+         at = bh_gang_next(engine, job, at))
+        tell_kill(engine, at, reason);
     for (uint32_t at = first; reason->code == BH_REASON_SUSPENDED && at;
          at = bh_gang_next(engine, job, at))
         why_suspended(engine, lease_at(engine, at), reason);
@@ -95,6 +109,7 @@ struct field {
     uint64_t wanted_parts;  /* of the smallest way to keep the SKU */
     enum bh_reason_code away; /* why one of them gets no work, or not all that it has; NONE */
     bh_gpu_id away_gpu;
+    bool away_room;         /* that one has room beside its leases */
 };
 
 /* How many pieces a node could hold if it were empty. */
@@ -117,25 +132,63 @@ room_when_empty(const struct bh_engine *engine, const struct bh_need *need, uint
     return room;
 }
 
+static bool
+is_leased(const struct part *part)
+{
+    return part->state == BH_PIECE_CARVING || part->state == BH_PIECE_LEASED;
+}
+
+/* Whether a piece of the profile would stand beside what is leased. */
+static bool
+has_room_beside(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile)
+{
+    struct bh_occupancy leased = { .share_limit = gpu->share_limit };
+    enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
+
+    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
+        const struct part *part = part_at(engine, at);
+
+        if (is_leased(part))
+            bh_piece_block(&leased, model, part->profile, part->start);
+    }
+    return bh_piece_room(&leased, model, profile) > 0;
+}
+
+/* Why the GPU gets no work.  One that others have all of is no reason while another has room; a
+ * node that is down may never come back. */
 static void
-survey_gpu(const struct bh_engine *engine, uint32_t slot, struct field *field)
+survey_away(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile,
+            struct field *field)
+{
+    enum bh_reason_code away = bh_away_of(engine, gpu);
+    bool room, first;
+
+    if (away == BH_REASON_NONE)
+        return;
+    room = away != BH_REASON_NODE_DOWN && has_room_beside(engine, gpu, profile);
+    first = away != field->away && bh_away_first(away, field->away) == away;
+    if (room == field->away_room ? !first : !room)
+        return;
+    field->away = away;
+    field->away_gpu.v = (uint32_t)gpu->id;
+    field->away_room = room;
+}
+
+static void
+survey_gpu(const struct bh_engine *engine, uint32_t slot, uint32_t profile, struct field *field)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
-    enum bh_reason_code away = bh_away_of(engine, gpu);
     struct bh_parts used = { 0, 0 };
 
     field->serving++;
-    if (away != field->away && bh_away_first(away, field->away) == away) {
-        field->away = away;
-        field->away_gpu.v = (uint32_t)gpu->id;
-    }
+    survey_away(engine, gpu, profile, field);
     if (!bh_room_offered(engine, gpu))
         return;
     field->up++;
     for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
         const struct part *part = part_at(engine, at);
 
-        if (part->state != BH_PIECE_CARVING && part->state != BH_PIECE_LEASED)
+        if (!is_leased(part))
             continue;
         used = bh_parts_add(used, bh_part_charge(gpu, part->profile));
         field->used++;
@@ -165,6 +218,57 @@ ever_held(const struct bh_engine *engine, const struct bh_need *need, uint32_t r
     }
     *ret_shaped = *ret_shaped || shaped >= need->gang;
     return members >= need->gang;
+}
+
+/* The most pieces of the SKU, by any of its rows, that one node could hold if it were empty. */
+static uint32_t
+most_pieces(const struct bh_engine *engine, const struct bh_need *need)
+{
+    uint32_t most = 0;
+
+    for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++)
+        for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);) {
+            uint32_t room = room_when_empty(engine, need, node, row);
+
+            most = room > most ? room : most;
+        }
+    return most;
+}
+
+static struct bh_reason
+never_shape(const struct bh_engine *engine, const struct bh_need *need)
+{
+    return (struct bh_reason){ .code = BH_REASON_NEVER_SHAPE, .sku = sku_of(engine, need->sku),
+                               .wanted = need->count * need->gang,
+                               .limit = most_pieces(engine, need) };
+}
+
+/* Whether the nodes' GPUs could hold all members by the row if they were empty. */
+static bool
+shaped_by(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
+{
+    uint64_t members = 0;
+
+    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);)
+        members += room_when_empty(engine, need, node, row) / need->count;
+    return members >= need->gang;
+}
+
+bool
+bh_engine_shapes_ever(const struct bh_engine *engine, const struct bh_ev_submit *submit,
+                      struct bh_reason *ret_why)
+{
+    struct bh_need need = { .tenant = tenant_find(engine, submit->tenant.v),
+                            .sku = sku_find(engine, submit->sku.v), .count = submit->count,
+                            .gang = submit->gang ? submit->gang : 1 };
+
+    if (!need.tenant || !need.sku || need.count == 0)
+        return true;
+    for (uint32_t row = 0; row < sku_at(engine, need.sku)->model_count; row++)
+        if (shaped_by(engine, &need, row))
+            return true;
+    *ret_why = never_shape(engine, &need);
+    return ret_why->limit == 0; /* no GPU here holds even one: one may come */
 }
 
 static bool
@@ -210,7 +314,7 @@ survey(const struct bh_engine *engine, const struct bh_need *need)
         for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
             if (gpu_at(engine, gpu)->managed
                 && bh_place_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
-                survey_gpu(engine, gpu, &field);
+                survey_gpu(engine, gpu, sku->profiles[row], &field);
     }
     return field;
 }
@@ -283,7 +387,8 @@ holds_at(const struct bh_engine *engine, uint32_t slot, const struct place *plac
     return false;
 }
 
-/* When the room that is reserved for the job comes free, and who leaves it last. */
+/* When the room that is reserved for the job comes free, and who leaves it last.  It is no promise
+ * where any of those that must leave has no time limit. */
 static void
 tell_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
 {
@@ -298,19 +403,23 @@ tell_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *re
     reason->frees_at_ns = claim->at_ns;
     if (reason->code != BH_REASON_BOUNDARY) /* whose neighbor it must not be is known */
         reason->job.v = 0;
-    reason->assumed = false;
     for (uint32_t i = 0; i < claim->count; i++)
         for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
             uint64_t ends_ns = bh_lease_ends_ns(engine, slot);
 
             if (!holds_at(engine, slot, &claim->places[i], job_at(engine, job)->tenant)
-                || ends_ns > claim->at_ns
-                || ends_ns <= last_ns)
+                || ends_ns > claim->at_ns)
+                continue;
+            if (bh_lease_deadline_ns(engine, slot) == UINT64_MAX)
+                reason->assumed = true;
+            if (ends_ns <= last_ns)
                 continue;
             last_ns = ends_ns;
             reason->job = job_of_lease(engine, slot);
-            reason->assumed = bh_lease_deadline_ns(engine, slot) == UINT64_MAX;
         }
+    /* whom it waited for has held on for longer than was assumed */
+    if (last_ns == 0)
+        reason->assumed = true;
 }
 
 /* By when it would have to end to use what is reserved meanwhile; 0 where that would not do. */
@@ -521,6 +630,22 @@ why_no_room(const struct bh_search *search, const struct bh_need *need,
     }
 }
 
+/* Whether it waits for room that others hold: of its own tenant's limit (`whose`) nobody else
+ * has any. */
+static bool
+waits_for_others(const struct bh_reason *reason, uint32_t tenant, uint32_t whose)
+{
+    static const bool by_others[BH_REASONS] = {
+        [BH_REASON_QUOTA_GPU] = true,  [BH_REASON_QUOTA_SKU] = true,
+        [BH_REASON_QUOTA_MODEL] = true, [BH_REASON_NO_CAPACITY] = true,
+        [BH_REASON_NO_SHAPE] = true,   [BH_REASON_CORES] = true,
+        [BH_REASON_MEMORY] = true,     [BH_REASON_SHARE_MODE] = true,
+        [BH_REASON_SHARE_MEMORY] = true, [BH_REASON_BEHIND] = true,
+    };
+
+    return by_others[reason->code] && whose != tenant;
+}
+
 static void
 why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *reason)
 {
@@ -549,9 +674,7 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
     } else if (!field.ever && field.shaped) {
         tell_never_hosted(engine, job, reason);
     } else if (!field.ever) {
-        *reason = (struct bh_reason){ .code = BH_REASON_NEVER_SHAPE,
-                                      .sku = sku_of(engine, job->sku),
-                                      .wanted = need.count * need.gang };
+        *reason = never_shape(engine, &need);
     } else if (field.up == 0) {
         tell_away(&field, reason);
     } else if (over_quota(&search, &need, reason, &whose)) {
@@ -559,6 +682,8 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
     } else {
         why_no_room(&search, &need, &field, reason);
     }
+    if (waits_for_others(reason, job->tenant, whose))
+        bh_why_guarantee(&search, &need, &reason->guarantee);
 }
 
 /* One of those who leave for the job. */
@@ -573,10 +698,13 @@ is_making_room(const struct bh_engine *engine, uint32_t job_slot, struct bh_reas
     if (!claimed)
         return false;
     reason->code = BH_REASON_MAKING_ROOM;
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);)
-        if (lease_at(engine, slot)->for_job == job_at(engine, job_slot)->id
-            && !reason->job.v)
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
+        if (lease_at(engine, slot)->for_job != job_at(engine, job_slot)->id)
+            continue;
+        tell_kill(engine, slot, reason);
+        if (!reason->job.v)
             reason->job = job_of_lease(engine, slot);
+    }
     return true;
 }
 

@@ -115,6 +115,46 @@ a_boundary_is_named_with_the_neighbour(void **state)
     bh_story_close(story);
 }
 
+/* What is expected is a promise only where all who must leave have a time limit. */
+static void
+what_is_kept_is_a_guess_where_anybody_has_no_limit(void **state)
+{
+    static const uint64_t hour_ns = UINT64_C(3600000000000);
+    static const struct {
+        const char *name;
+        uint64_t first_ns, second_ns; /* limits; 0: none */
+        bool fortress, assumed;
+    } rows[] = {
+        { "both limited",         1, 2, false, false },
+        { "neither",              0, 0, false, true },
+        { "the first to leave",   0, 48, false, true },
+        { "the last to leave",    1, 0, false, true },
+        { "neighbours, limited",  1, 2, true, false },
+        { "neighbours without",   0, 0, true, true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct bh_story *story = bh_story_site(1);
+        struct bh_reason why;
+        uint64_t job;
+
+        bh_story_tenant(story, (struct bh_ev_tenant){
+                            .tenant = { 3 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT,
+                            .boundary = rows[i].fortress ? BH_BOUNDARY_FORTRESS : BH_BOUNDARY_NONE });
+        bh_story_run(story, limited(31, 1, rows[i].first_ns * hour_ns));
+        bh_story_run(story, limited(31, 1, rows[i].second_ns * hour_ns));
+        job = bh_story_submit(story, bh_story_wants(21, rows[i].fortress ? 1 : 3, 1));
+        why = bh_story_why(story, job);
+        BH_CHECK_EQ(rows[i].name, why.code,
+                    rows[i].fortress ? BH_REASON_BOUNDARY : BH_REASON_NO_CAPACITY);
+        BH_CHECK(rows[i].name, why.frees_at_ns > 0);
+        BH_CHECK_EQ(rows[i].name, why.assumed, rows[i].assumed);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
 static void
 the_plain_reasons(void **state)
 {
@@ -128,6 +168,51 @@ the_plain_reasons(void **state)
     assert_int_equal(bh_story_why(story, job).code, BH_REASON_RUNNING);
     never = bh_story_submit(story, bh_story_wants(21, 3, 2)); /* there is one GPU */
     assert_int_equal(bh_story_why(story, never).code, BH_REASON_NEVER_SHAPE);
+    bh_story_close(story);
+}
+
+/* Asked when a job comes, before it is taken.  Tenant 21's SKU 3 is a whole GPU. */
+static void
+what_no_node_can_ever_hold_is_known_at_once(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t sku, count, gang;
+        uint64_t limit; /* 0: it could be held */
+    } cases[] = {
+        { "all GPUs", 3, 2, 0, 0 },
+        { "one more", 3, 3, 0, 2 },
+        { "a gang on them", 3, 1, 2, 0 },
+        { "a gang of one more", 3, 1, 3, 2 },
+        { "members of two, for which there is one node", 3, 2, 2, 2 },
+        { "all small pieces", 1, 14, 0, 0 },
+        { "one small piece more", 1, 15, 0, 14 },
+    };
+    struct bh_story *story = bh_story_site(2);
+
+    bh_story_run(story, bh_story_wants(21, 3, 1)); /* what is in use now does not count */
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_ev_submit submit = bh_story_wants(21, cases[i].sku, cases[i].count);
+        struct bh_reason why = { 0 };
+
+        submit.gang = cases[i].gang;
+        BH_CHECK_EQ(cases[i].name, bh_engine_shapes_ever(story->engine, &submit, &why),
+                    cases[i].limit == 0);
+        BH_CHECK_EQ(cases[i].name, why.limit, cases[i].limit);
+    }
+    bh_story_close(story);
+    BH_CHECK_DONE();
+}
+
+/* The GPUs may come later: such a job waits for them. */
+static void
+without_a_gpu_every_number_may_come(void **state)
+{
+    struct bh_story *story = bh_story_site(0);
+    struct bh_ev_submit submit = bh_story_wants(21, 3, 16);
+    struct bh_reason why = { 0 };
+
+    assert_true(bh_engine_shapes_ever(story->engine, &submit, &why));
     bh_story_close(story);
 }
 
@@ -155,7 +240,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(free_parts_in_the_wrong_shape_are_counted),
     cmocka_unit_test(scattered_room_is_no_shape),
     cmocka_unit_test(a_boundary_is_named_with_the_neighbour),
-    cmocka_unit_test(the_plain_reasons),
+    cmocka_unit_test(what_is_kept_is_a_guess_where_anybody_has_no_limit),
+        cmocka_unit_test(the_plain_reasons),
+    cmocka_unit_test(what_no_node_can_ever_hold_is_known_at_once),
+    cmocka_unit_test(without_a_gpu_every_number_may_come),
     cmocka_unit_test(room_kept_for_another_is_said),
 };
 BH_TEST_MAIN(tests)

@@ -115,6 +115,9 @@ names(void **state)
         { "a\x7f", false },
         { "a\xff", false },
         { "cut off \xc3", false },
+        { "turned \xe2\x80\xae", false },
+        { "isolated \xe2\x81\xa6", false },
+        { "hidden \xe2\x80\x8b", false },
     };
 
     (void)state;

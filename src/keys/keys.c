@@ -10,6 +10,7 @@
 #include "audit/sealed.h"
 #include "base/assert.h"
 #include "base/base64.h"
+#include "base/search.h"
 #include "base/time.h"
 #include "keys/wrap.h"
 
@@ -67,17 +68,9 @@ bh_keys_month_of(uint64_t now_ns)
 static struct bh_key_row *
 find_row(const struct bh_keys *keys, uint64_t id)
 {
-    size_t low = 0, high = keys->count;
+    size_t at = bh_search(keys->rows, keys->count, id, id);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (keys->rows[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < keys->count && keys->rows[low].id == id ? &keys->rows[low] : NULL;
+    return at < keys->count && keys->rows[at].id == id ? &keys->rows[at] : NULL;
 }
 
 static void

@@ -346,10 +346,10 @@ keeps_texts(void **state)
 
     crypto->sha256(old, strlen(old), "", 0, plain.bytes);
     begin(f);
-    assert_int_equal(f->store.ops->put_text(f->store.self, &plain, old, strlen(old), &f->err),
+    assert_int_equal(f->store.ops->put_text(f->store.self, &(struct bh_text_row){ plain, 0, { old, strlen(old) } }, &f->err),
                      BH_OK);
     crypto->sha256(item, strlen(item), "", 0, sealed.bytes);
-    assert_int_equal(f->store.ops->put_text(f->store.self, &sealed, item, strlen(item), &f->err),
+    assert_int_equal(f->store.ops->put_text(f->store.self, &(struct bh_text_row){ sealed, 0, { item, strlen(item) } }, &f->err),
                      BH_OK);
     commit(f);
     BH_CHECK_STR("sealed", text_of(f, &sealed), old);

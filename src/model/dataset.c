@@ -166,8 +166,8 @@ bh_dataset_read(const struct bh_site_dataset *text, struct bh_dataset *ret_datas
     struct bh_dataset dataset = { .text = text };
     bh_rc rc;
 
-    if (!bh_name_valid(text->name))
-        return bh_err_set(err, BH_INVALID, "not a valid name");
+    if (bh_name_check(text->name, err) != BH_OK)
+        return err->rc;
     if (text->grants.count > BH_DATASET_GRANTS_MAX)
         return bh_err_set(err, BH_RANGE, "more than %d grants", BH_DATASET_GRANTS_MAX);
     rc = check_path(text->path, err);

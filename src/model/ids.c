@@ -21,3 +21,13 @@ bh_name_valid(const char *name)
     }
     return length > 0 && is_alphanumeric(name[0]) && is_alphanumeric(name[length - 1]);
 }
+
+bh_rc
+bh_name_check(const char *name, struct bh_err *err)
+{
+    if (bh_name_valid(name))
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "not a valid name");
+    return bh_err_hint(err, "1 to %d of a-z 0-9 - _ . beginning and ending with a letter or digit",
+                       BH_NAME_MAX);
+}

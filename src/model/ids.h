@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
+
 /* Identities are one-member structs, so that mixing them does not compile.  Zero
  * is nobody: no object ever has the id 0.  Ids are given out by the owner thread
  * and never used again. */
@@ -25,5 +27,8 @@ enum { BH_NAME_MAX = 63 };
 /* Whether `name` may name a tenant, SKU or principal: 1 to 63 of a-z 0-9 - _ .
  * beginning and ending with a letter or digit. */
 bool bh_name_valid(const char *name);
+
+/* The same; BH_INVALID, and the hint has the rule. */
+BH_MUST_USE bh_rc bh_name_check(const char *name, struct bh_err *err);
 
 #endif

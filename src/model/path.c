@@ -4,6 +4,8 @@
 
 #include "model/ids.h"
 
+enum { PART_MAX = 255 }; /* NAME_MAX of every file system */
+
 bool
 bh_tenant_path_valid(const char *path)
 {
@@ -80,6 +82,45 @@ bh_file_path_fault(const char *path)
             return "has an empty part or \".\"";
     }
     return NULL;
+}
+
+/* The folders that the sandbox itself fills, with what is said of them. */
+#define RESERVED(name) { name, "is below /" name ", which belongs to the sandbox" }
+
+static const char *
+reserved_fault(const char *path)
+{
+    static const struct {
+        const char *name, *fault;
+    } rows[] = {
+        RESERVED("bin"), RESERVED("boot"), RESERVED("dev"), RESERVED("etc"), RESERVED("lib"),
+        RESERVED("lib32"), RESERVED("lib64"), RESERVED("libx32"), RESERVED("proc"),
+        RESERVED("run"), RESERVED("sbin"), RESERVED("sys"), RESERVED("usr"),
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (is_part(path + 1, rows[i].name))
+            return rows[i].fault;
+    return NULL;
+}
+
+const char *
+bh_sandbox_place_fault(const char *path)
+{
+    _Static_assert(BH_SANDBOX_PLACE_MAX == 1000 && PART_MAX == 255, "the texts say so");
+
+    if (path[1] == '\0')
+        return "is the root itself";
+    if (strlen(path) > BH_SANDBOX_PLACE_MAX)
+        return "is longer than 1000 bytes, the most of a place inside a job";
+    if (path[strlen(path) - 1] == '/')
+        return "ends with a slash";
+    for (const char *at = path; *at; at += strcspn(at, "/")) {
+        at++;
+        if (strcspn(at, "/") > PART_MAX)
+            return "has a part longer than 255 bytes";
+    }
+    return reserved_fault(path);
 }
 
 bool

@@ -202,8 +202,8 @@ check_issuer(const struct bh_site_sign_in *sign_in, uint32_t at, struct bh_err *
     const struct bh_site_issuer *own = (const struct bh_site_issuer *)sign_in->issuers.items + at;
     bool local = own->loopback && strncmp(own->url, "http://127.0.0.1", 16) == 0;
 
-    if (!bh_name_valid(own->name))
-        return bh_err_set(err, BH_INVALID, "not a valid name");
+    if (bh_name_check(own->name, err) != BH_OK)
+        return err->rc;
     if (bh_sign_in_issuer(sign_in, own->name, strlen(own->name)) != own)
         return bh_err_set(err, BH_INVALID, "declared twice");
     if (!local && strncmp(own->url, "https://", 8) != 0)
@@ -219,8 +219,10 @@ check_step_up(const struct bh_site_sign_in *sign_in, uint32_t at, struct bh_err 
     static const uint64_t bounds_ns[2] = { UINT64_C(1000000000), DAY_NS };
     const struct bh_site_step_up *rows = sign_in->step_up.items;
 
-    if (!is_verb(rows[at].verb))
-        return bh_err_set(err, BH_INVALID, "is no verb of tables/roles.tbl");
+    if (!is_verb(rows[at].verb)) {
+        bh_err_set(err, BH_INVALID, "is no verb that a role allows");
+        return bh_err_hint(err, "man bulkhead-site lists them under ROLES");
+    }
     for (uint32_t i = 0; i < at; i++)
         if (strcmp(rows[i].verb, rows[at].verb) == 0)
             return bh_err_set(err, BH_INVALID, "declared twice");

@@ -143,6 +143,9 @@ static const struct bh_field principal_rows[] = {
          .doc = "may have a password and a second factor here"),
     BH_F(struct bh_site_principal, break_glass, BH_FIELD_BOOL,
          .doc = "may be an admin of the site for an hour, when need be; everybody is told"),
+    BH_F(struct bh_site_principal, default_tenant, BH_FIELD_TEXT, .max = BH_TENANT_PATH_MAX,
+         .doc = "tenant of its jobs that name none; without it the one that it may submit to, if there "
+                "is only one"),
     BH_F(struct bh_site_principal, identity, BH_FIELD_TEXT, .max = BH_NAME_MAX + 1 + BH_GROUP_MAX,
          .doc = "who it is at an issuer: \"corp/SUBJECT\""),
     BH_F(struct bh_site_principal, name, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
@@ -162,7 +165,7 @@ static const struct bh_field binding_rows[] = {
     BH_F(struct bh_site_binding, principal, BH_FIELD_TEXT, .max = BH_NAME_MAX,
          .doc = "who holds the role"),
     BH_F_ENUM(struct bh_site_binding, role, role_names, .flags = BH_FIELD_REQUIRED,
-              .doc = "what it allows is in tables/roles.tbl"),
+              .doc = "what each allows: man bulkhead-site, ROLES"),
     BH_F(struct bh_site_binding, tenant, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = BH_TENANT_PATH_MAX,
          .doc = "where, with everything below; \"*\" is the whole site"),

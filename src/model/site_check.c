@@ -3,18 +3,20 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/num.h"
 #include "model/datasets.h"
 #include "model/geometry.h"
 #include "model/path.h"
 #include "model/policies.h"
 #include "model/quantity.h"
+#include "model/spec.h"
 
 #define SPAN_MAX_NS (366 * UINT64_C(86400) * 1000000000)
 
 #define DEFRAG_GPU_S_MAX (UINT64_C(1000000) * 3600)
 
-enum { UID_NOBODY = 65534, DEFRAG_PERCENT_MAX = 1000000 };
+enum { UID_NOBODY = 65534, DEFRAG_PERCENT_MAX = 1000000, PROFILE_SHOWN_MAX = 24 };
 
 /* ---- lookups within the file ---- */
 
@@ -319,6 +321,22 @@ check_share(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry
 }
 
 static bh_rc
+refuse_profile(enum bh_gpu_model model, const struct bh_site_sku_model *entry, struct bh_err *err)
+{
+    char memory[sizeof err->hint];
+    uint32_t count;
+    const struct bh_profile *profile = bh_profile_first(model, &count);
+    struct bh_buf hint;
+
+    bh_err_set(err, BH_INVALID, "%s has no profile \"%.24s\"", entry->model, entry->profile);
+    bh_buf_init_fixed(&hint, memory, sizeof memory);
+    bh_buf_puts(&hint, "whole");
+    for (uint32_t i = 0; i < count && hint.length + PROFILE_SHOWN_MAX < sizeof memory; i++)
+        bh_buf_printf(&hint, ", %s", profile[i].name);
+    return bh_err_hint(err, "%s", bh_buf_text(&hint));
+}
+
+static bh_rc
 check_model(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry,
             struct bh_err *err)
 {
@@ -335,8 +353,7 @@ check_model(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry
         return bh_err_set(err, BH_INVALID, "memory, mode and rounding are a share's, and this is a "
                                            "profile");
     if (!whole && !bh_profile_find(model, entry->profile))
-        return bh_err_set(err, BH_INVALID, "%s has no profile \"%.24s\"", entry->model,
-                          entry->profile);
+        return refuse_profile(model, entry, err);
     if (!whole && bh_grade_keeps(sku->grade, BH_GRADE_B)) {
         bh_err_set(err, BH_INVALID, "a MIG instance (%s) cannot keep grade %s", entry->profile,
                    bh_grade_names[sku->grade]);
@@ -378,11 +395,12 @@ static bh_rc
 check_sku(const struct bh_site *site, uint32_t at, struct bh_err *err)
 {
     const struct bh_site_sku *sku = (const struct bh_site_sku *)site->skus.items + at;
-    uint64_t amount = 1;
+    uint64_t amount;
+    uint32_t milli;
     bh_rc rc;
 
-    if (!bh_name_valid(sku->name))
-        return bh_err_set(err, BH_INVALID, "not a valid name");
+    if (bh_name_check(sku->name, err) != BH_OK)
+        return err->rc;
     if (sku_named(site, sku->name, at))
         return bh_err_set(err, BH_INVALID, "declared twice");
     if (sku->grade == BH_GRADE_NONE)
@@ -393,17 +411,11 @@ check_sku(const struct bh_site *site, uint32_t at, struct bh_err *err)
                    sku->grade == BH_GRADE_D ? "memory limited by the driver" : "MPS");
         return bh_err_hint(err, "promise grade C (a MIG instance) or B (a whole GPU)");
     }
-    rc = sku->cpu ? bh_parse_parts(sku->cpu, 1000, &amount, err) : BH_OK;
-    if (rc != BH_OK)
-        return bh_err_wrap(err, "cpu");
-    if (amount == 0 || amount > 1000000)
-        return bh_err_set(err, BH_RANGE, "cpu: not within 0.001 and 1000");
-    rc = sku->memory ? bh_parse_bytes(sku->memory, &amount, err) : BH_OK;
-    if (rc != BH_OK)
-        return bh_err_wrap(err, "memory");
-    if (amount == 0)
-        return bh_err_set(err, BH_RANGE, "memory: must be more than nothing");
-    rc = read_amount("price", sku->price, BH_MONEY_UNIT, &amount, err);
+    rc = sku->cpu ? bh_spec_parse_cpu(sku->cpu, &milli, err) : BH_OK;
+    if (rc == BH_OK && sku->memory)
+        rc = bh_spec_parse_memory(sku->memory, &amount, err);
+    if (rc == BH_OK)
+        rc = read_amount("price", sku->price, BH_MONEY_UNIT, &amount, err);
     return rc == BH_OK ? check_models(sku, err) : rc;
 }
 
@@ -415,8 +427,8 @@ check_principal(const struct bh_site *site, uint32_t at, struct bh_err *err)
     const struct bh_site_principal *principals = site->principals.items;
     const struct bh_site_principal *own = &principals[at];
 
-    if (!bh_name_valid(own->name))
-        return bh_err_set(err, BH_INVALID, "not a valid name");
+    if (bh_name_check(own->name, err) != BH_OK)
+        return err->rc;
     if (principal_named(site, own->name, at))
         return bh_err_set(err, BH_INVALID, "declared twice");
     if (own->uid == UID_NOBODY || own->uid == UINT32_MAX)
@@ -428,6 +440,9 @@ check_principal(const struct bh_site *site, uint32_t at, struct bh_err *err)
     }
     if (own->service && (own->account || own->identity))
         return bh_err_set(err, BH_INVALID, "a service signs in with tokens: no account or identity");
+    if (own->default_tenant && !tenant_named(site, own->default_tenant, site->tenants.count))
+        return bh_err_set(err, BH_INVALID, "default_tenant: no tenant %.130s in this file",
+                          own->default_tenant);
     if (own->identity && !bh_sign_in_names(&site->sign_in, own->identity))
         return bh_err_set(err, BH_INVALID, "identity: is no ISSUER/SUBJECT of sign_in.issuers");
     for (uint32_t i = 0; i < at; i++)

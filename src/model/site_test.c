@@ -81,7 +81,8 @@ static const struct {
     { "control", "tenants: [{name: \"a\\x07\"}]", BH_INVALID, NULL },
     { "empty name", "tenants: [{name: \"\"}]", BH_INVALID, "tenants[0]: has no name" },
     { "fraction", "tenants: [{name: acme, limit: \"0.33333\"}]", BH_INVALID, NULL },
-    { "negative", "tenants: [{name: acme, limit: \"-1\"}]", BH_INVALID, NULL },
+    { "negative", "tenants: [{name: acme, limit: \"-1\"}]", BH_INVALID,
+      "tenants[0] acme: limit: \"-1\" is negative" },
     { "overflow", "tenants: [{name: acme, limit: \"99999999999999999999\"}]", BH_RANGE, NULL },
     { "guarantee over limit", "tenants: [{name: acme, limit: \"1\", guarantee: \"2\"}]",
       BH_INVALID, "tenants[0] acme: guarantee 2 is over the limit 1" },
@@ -120,6 +121,10 @@ static const struct {
     { "grade", "skus: [{name: s, grade: B, models: [{model: H100-80GB, profile: 1g.10gb}]}]",
       BH_INVALID, "skus[0] s: models[0]: a MIG instance (1g.10gb) cannot keep grade B" },
     { "no grade", "skus: [{name: s, models: []}]", BH_INVALID, NULL },
+    { "too few cores", "skus: [{name: s, grade: C, cpu: 0.001, models: [{model: H100-80GB, profile: "
+      "1g.10gb}]}]", BH_RANGE, "skus[0] s: cpu: 0.001 cores are too few to start a job" },
+    { "too little memory", "skus: [{name: s, grade: C, memory: 4Ki, models: [{model: H100-80GB, "
+      "profile: 1g.10gb}]}]", BH_RANGE, "skus[0] s: memory: 4096 bytes are too few to start a job" },
     { "no model", "skus: [{name: s, grade: C, models: []}]", BH_INVALID,
       "skus[0] s: names no GPU model" },
     { "model twice", "skus: [{name: s, grade: C, models: [{model: H100-80GB, profile: "
@@ -189,6 +194,9 @@ static const struct {
     { "a service's account", "principals: [{name: a, service: true, account: true}]", BH_INVALID,
       "principals[0] a: a service signs in with tokens: no account or identity" },
     { "an account", "principals: [{name: a, account: true}]", BH_OK, NULL },
+    { "default tenant", ACME "principals: [{name: a, uid: 7, default_tenant: acme}]", BH_OK, NULL },
+    { "default tenant elsewhere", ACME "principals: [{name: a, uid: 7, default_tenant: acme/x}]",
+      BH_INVALID, "principals[0] a: default_tenant: no tenant acme/x in this file" },
     { "identity", "principals: [{name: a, identity: corp/x}]", BH_INVALID,
       "principals[0] a: identity: is no ISSUER/SUBJECT of sign_in.issuers" },
     { "identity twice", CORP "principals: [{name: a, identity: corp/x}, {name: b, identity: corp/x}]",

@@ -21,11 +21,11 @@ enum { NAME_BYTES_MAX = 120, MOUNTS_MAX = 64, ARGS_MAX = 1024, ENV_MAX = 512, LA
 
 static const struct bh_field mount_fields[] = {
     BH_F(struct bh_mount_spec, dataset, BH_FIELD_TEXT, .max = BH_NAME_MAX,
-         .doc = "a dataset's or a model's name; or"),
+         .doc = "a dataset's or a model's name; this or source"),
     BH_F(struct bh_mount_spec, source, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
          .doc = "absolute path on the node"),
     BH_F(struct bh_mount_spec, target, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
-         .doc = "absolute path inside the job; when absent the source's, or /datasets/NAME"),
+         .doc = "absolute path inside the job, at most 1000 bytes; when absent the source's, or /datasets/NAME"),
     BH_F(struct bh_mount_spec, write, BH_FIELD_BOOL, .doc = "writable; read-only otherwise"),
 };
 const struct bh_fields bh_mount_spec_fields =
@@ -43,7 +43,7 @@ static const struct bh_field job_fields[] = {
          .max = BH_JOB_COUNT_MAX,
          .doc = "pieces of the SKU for each member, all on one node; 1 when absent"),
     BH_F(struct bh_job_spec, cpu, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "cores: \"2\", \"0.5\"; the SKU's share when absent"),
+         .doc = "cores: \"2\", \"0.5\", at least \"0.01\"; the SKU's share when absent"),
     BH_F(struct bh_job_spec, cwd, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
          .doc = "working directory of the submitter; /tmp when absent"),
     BH_F(struct bh_job_spec, deadline, BH_FIELD_TEXT, .max = 32,
@@ -66,7 +66,7 @@ static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, labels, BH_FIELD_TEXTS, .max = LABELS_MAX,
          .doc = "\"NAME=value\", for people and for the site's policy; each name once"),
     BH_F(struct bh_job_spec, memory, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
-         .doc = "main memory: \"8Gi\"; the SKU's share when absent"),
+         .doc = "main memory: \"8Gi\", at least \"8Mi\"; the SKU's share when absent"),
     BH_F(struct bh_job_spec, mounts, BH_FIELD_LIST, .of = &bh_mount_spec_fields,
          .max = MOUNTS_MAX, .doc = "folders of the node and datasets, where the site file allows them"),
     BH_F(struct bh_job_spec, name, BH_FIELD_TEXT, .max = NAME_BYTES_MAX,
@@ -107,12 +107,15 @@ check_path(const char *field, const char *path, struct bh_err *err)
 static bh_rc
 check_names(const struct bh_job_spec *spec, struct bh_err *err)
 {
-    if (!spec->sku || !bh_name_valid(spec->sku))
-        return bh_err_set(err, BH_INVALID, "sku: \"%.70s\" is not a SKU's name",
-                          spec->sku ? spec->sku : "");
-    if (spec->tenant && !bh_tenant_path_valid(spec->tenant))
-        return bh_err_set(err, BH_INVALID, "tenant: \"%.130s\" is not a tenant's path",
-                          spec->tenant);
+    if (!spec->sku || !bh_name_valid(spec->sku)) {
+        bh_err_set(err, BH_INVALID, "sku: \"%.70s\" is not a SKU's name",
+                   spec->sku ? spec->sku : "");
+        return bh_err_hint(err, "`bulkhead get skus` lists them");
+    }
+    if (spec->tenant && !bh_tenant_path_valid(spec->tenant)) {
+        bh_err_set(err, BH_INVALID, "tenant: \"%.130s\" is not a tenant's path", spec->tenant);
+        return bh_err_hint(err, "`bulkhead tenant` lists those you may see, as acme/vision");
+    }
     if (spec->name && strlen(spec->name) > NAME_BYTES_MAX)
         return bh_err_set(err, BH_RANGE, "name: longer than %d bytes", NAME_BYTES_MAX);
     if (spec->name && !bh_utf8_is_shown(spec->name))
@@ -225,20 +228,95 @@ bh_mount_target(const struct bh_mount_spec *mount, char memory[BH_MOUNT_TARGET_M
     return bh_buf_text(&text) ? memory : "";
 }
 
+/* The node would refuse the place when the job starts. */
+static bh_rc
+check_place(const char *field, const char *path, struct bh_err *err)
+{
+    const char *fault = bh_sandbox_place_fault(path);
+
+    if (!fault)
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "%s: \"%.80s\" %s", field, path, fault);
+    return bh_err_hint(err, "choose a place of at most %d bytes outside what the sandbox fills, as "
+                            "/work/data", BH_SANDBOX_PLACE_MAX);
+}
+
+static bh_rc
+check_target(const struct bh_mount_spec *mount, struct bh_err *err)
+{
+    char memory[BH_MOUNT_TARGET_MAX];
+    bh_rc rc = mount->target && mount->target[0] ? check_path("target", mount->target, err) : BH_OK;
+
+    return rc == BH_OK ? check_place("target", bh_mount_target(mount, memory), err) : rc;
+}
+
+/* A place in another mount would be made among somebody else's files. */
+static bh_rc
+check_apart(const struct bh_mount_spec *mounts, uint32_t count, const char *path,
+            struct bh_err *err)
+{
+    char memory[BH_MOUNT_TARGET_MAX];
+
+    for (uint32_t i = 0; i < count; i++) {
+        const char *other = bh_mount_target(&mounts[i], memory);
+
+        if (!bh_file_path_within(path, other) && !bh_file_path_within(other, path))
+            continue;
+        bh_err_set(err, BH_INVALID, "\"%.80s\" and mounts[%" PRIu32 "] at \"%.80s\" lie in one "
+                   "another", path, i, other);
+        return bh_err_hint(err, "give one of them a target beside the other");
+    }
+    return BH_OK;
+}
+
 static bh_rc
 check_mounts(const struct bh_list *mounts, struct bh_err *err)
 {
-    const struct bh_mount_spec *mount = mounts->items;
+    const struct bh_mount_spec *items = mounts->items;
+    char memory[BH_MOUNT_TARGET_MAX];
 
-    for (uint32_t i = 0; i < mounts->count; i++, mount++) {
-        bh_rc rc = check_source(mount, err);
+    for (uint32_t i = 0; i < mounts->count; i++) {
+        bh_rc rc = check_source(&items[i], err);
 
-        if (rc == BH_OK && mount->target && mount->target[0])
-            rc = check_path("target", mount->target, err);
+        if (rc == BH_OK)
+            rc = check_target(&items[i], err);
+        if (rc == BH_OK)
+            rc = check_apart(items, i, bh_mount_target(&items[i], memory), err);
         if (rc != BH_OK)
             return bh_err_wrap(err, "mounts[%" PRIu32 "]", i);
     }
     return BH_OK;
+}
+
+/* Whether a mount shows the folder where it is on the node. */
+static bool
+is_shown(const struct bh_list *mounts, const char *path)
+{
+    const struct bh_mount_spec *items = mounts->items;
+    char memory[BH_MOUNT_TARGET_MAX];
+
+    for (uint32_t i = 0; i < mounts->count; i++) {
+        const char *target = bh_mount_target(&items[i], memory);
+
+        if (items[i].source && strcmp(items[i].source, target) == 0
+            && bh_file_path_within(target, path))
+            return true;
+    }
+    return false;
+}
+
+static bh_rc
+check_cwd(const struct bh_job_spec *spec, struct bh_err *err)
+{
+    bh_rc rc = check_path("cwd", spec->cwd, err);
+
+    if (rc != BH_OK || strcmp(spec->cwd, "/tmp") == 0 || strcmp(spec->cwd, "/") == 0)
+        return rc;
+    rc = check_place("cwd", spec->cwd, err);
+    if (rc != BH_OK || is_shown(&spec->mounts, spec->cwd))
+        return rc;
+    rc = check_apart(spec->mounts.items, spec->mounts.count, spec->cwd, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "cwd");
 }
 
 static bh_rc
@@ -260,7 +338,7 @@ check_places(const struct bh_job_spec *spec, struct bh_err *err)
     bh_rc rc = check_mounts(&spec->mounts, err);
 
     if (rc == BH_OK && spec->cwd)
-        rc = check_path("cwd", spec->cwd, err);
+        rc = check_cwd(spec, err);
     return rc == BH_OK && spec->image ? check_image(spec->image, err) : rc;
 }
 
@@ -333,27 +411,52 @@ read_times(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struc
                        : rc;
 }
 
+bh_rc
+bh_spec_parse_cpu(const char *text, uint32_t *ret_milli, struct bh_err *err)
+{
+    uint64_t milli;
+    bh_rc rc = bh_parse_parts(text, 1000, &milli, err);
+
+    if (rc != BH_OK) {
+        bh_err_wrap(err, "cpu");
+        return *err->hint ? rc : bh_err_hint(err, "cores: 2, 0.5 or 1/2; what Kubernetes calls 500m is 0.5");
+    }
+    if (milli > BH_JOB_CPU_MILLI_MAX)
+        return bh_err_set(err, BH_RANGE, "cpu: %.32s cores are more than %d", text,
+                          BH_JOB_CPU_MILLI_MAX / 1000);
+    if (milli < BH_JOB_CPU_MILLI_MIN) {
+        bh_err_set(err, BH_RANGE, "cpu: %.32s cores are too few to start a job", text);
+        return bh_err_hint(err, "0.01 is the least: 1 ms of each 100 ms, the kernel's least quota");
+    }
+    *ret_milli = (uint32_t)milli;
+    return BH_OK;
+}
+
+bh_rc
+bh_spec_parse_memory(const char *text, uint64_t *ret_bytes, struct bh_err *err)
+{
+    uint64_t bytes;
+    bh_rc rc = bh_parse_bytes(text, &bytes, err);
+
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "memory");
+    if (bytes < BH_JOB_MEMORY_MIN_BYTES) {
+        bh_err_set(err, BH_RANGE, "memory: %" PRIu64 " bytes are too few to start a job", bytes);
+        return bh_err_hint(err, "8Mi is the least: its sandbox, a shell and one program; bare "
+                                "digits are bytes, so write 512Mi, 8Gi");
+    }
+    *ret_bytes = bytes;
+    return BH_OK;
+}
+
 static bh_rc
 read_amounts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers,
              struct bh_err *err)
 {
-    uint64_t milli = 0;
-    bh_rc rc = spec->cpu ? bh_parse_parts(spec->cpu, 1000, &milli, err) : BH_OK;
+    bh_rc rc = spec->cpu ? bh_spec_parse_cpu(spec->cpu, &numbers->cpu_milli, err) : BH_OK;
 
-    if (rc != BH_OK)
-        return bh_err_wrap(err, "cpu");
-    if (spec->cpu && (milli == 0 || milli > 1000000))
-        return bh_err_set(err, BH_RANGE, "cpu: \"%.32s\" is not within 0.001 and 1000",
-                          spec->cpu);
-    numbers->cpu_milli = (uint32_t)milli;
-    if (!spec->memory)
-        return BH_OK;
-    rc = bh_parse_bytes(spec->memory, &numbers->memory_bytes, err);
-    if (rc != BH_OK)
-        return bh_err_wrap(err, "memory");
-    if (numbers->memory_bytes == 0)
-        return bh_err_set(err, BH_RANGE, "memory: must be more than nothing");
-    return BH_OK;
+    return rc == BH_OK && spec->memory
+               ? bh_spec_parse_memory(spec->memory, &numbers->memory_bytes, err) : rc;
 }
 
 static bh_rc

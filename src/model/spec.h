@@ -47,6 +47,17 @@ struct bh_job_spec {
     bool tty;                    /* it runs in a terminal, and that is its input and output */
 };
 
+/* The least that starts: 1 ms of CPU time in each period of 100, the least quota that the kernel
+ * takes; and the memory of process 1, a bash and a program beside it with what the kernel counts
+ * for them, which is 1.5 to 2 MiB, with room (what Docker takes at least is 6 MB). */
+enum { BH_JOB_CPU_MILLI_MIN = 10, BH_JOB_CPU_MILLI_MAX = 1000000,
+       BH_JOB_MEMORY_MIN_BYTES = 8 << 20 };
+
+/* Cores and main memory of a job, as a job or a SKU says them; the messages begin with "cpu: " and
+ * "memory: ".  BH_RANGE: no job could start with so little, or have so much. */
+BH_MUST_USE bh_rc bh_spec_parse_cpu(const char *text, uint32_t *ret_milli, struct bh_err *err);
+BH_MUST_USE bh_rc bh_spec_parse_memory(const char *text, uint64_t *ret_bytes, struct bh_err *err);
+
 extern const struct bh_fields bh_job_spec_fields;
 extern const struct bh_fields bh_mount_spec_fields;
 

@@ -17,6 +17,9 @@ check(const char *json, struct bh_job_numbers *ret_numbers, struct bh_err *err)
     return rc;
 }
 
+#define TEXT_60 "123456789012345678901234567890123456789012345678901234567890"
+#define PART_102 "/" TEXT_60 "12345678901234567890123456789012345678901"
+#define PATH_1020 PART_102 PART_102 PART_102 PART_102 PART_102 PART_102 PART_102 PART_102 PART_102 PART_102
 #define JOB(more) "{\"args\":[\"sh\"],\"sku\":\"small\"" more "}"
 
 static const struct {
@@ -53,6 +56,25 @@ static const struct {
       "name: has a control or another invisible character" },
     { "escape in name", JOB(",\"name\":\"a\\u001b[2J\""), BH_INVALID,
       "name: control character 0x1b" },
+    { "the longest name", JOB(",\"name\":\"" TEXT_60 TEXT_60 "\""), BH_OK, NULL },
+    { "a name too long", JOB(",\"name\":\"" TEXT_60 TEXT_60 "1\""), BH_RANGE,
+      "name: longer than 120 bytes" },
+    { "labels", JOB(",\"labels\":[\"a/b.c-d_e=f g=h\",\"A=\xc3\xbc\"]"), BH_OK, NULL },
+    { "the longest label", JOB(",\"labels\":[\"" TEXT_60 "123=" TEXT_60 "123\"]"), BH_OK, NULL },
+    { "a label's name too long", JOB(",\"labels\":[\"" TEXT_60 "1234=a\"]"), BH_INVALID,
+      "labels[0]: \"" TEXT_60 "\" is not NAME=value" },
+    { "a label's value too long", JOB(",\"labels\":[\"a=b\",\"a2=" TEXT_60 "1234\"]"), BH_INVALID,
+      "labels[1]: \"a2=123456789012345678901234567890123456789012345678901234567\" is not NAME=value" },
+    { "a label's value that turns", JOB(",\"labels\":[\"a=\xe2\x80\xae\"]"), BH_INVALID,
+      "labels[0]: \"a=???\" is not NAME=value" },
+    { "a label's name that turns", JOB(",\"labels\":[\"a\xe2\x81\xa6=b\"]"), BH_INVALID,
+      "labels[0]: \"a?\?\?=b\" is not NAME=value" },
+    { "a label of two lines", JOB(",\"labels\":[\"a=b\\nc\"]"), BH_INVALID, NULL },
+    { "a label without a value", JOB(",\"labels\":[\"a=\"]"), BH_INVALID, NULL },
+    { "a label twice", JOB(",\"labels\":[\"a=b\",\"a=c\"]"), BH_INVALID,
+      "labels[1]: a is given twice" },
+    { "env's name that turns", JOB(",\"env\":[\"A\xe2\x80\xae=1\"]"), BH_INVALID,
+      "env[0]: \"A?\?\?=1\" is not NAME=value" },
     { "env without =", JOB(",\"env\":[\"A=1\",\"B\"]"), BH_INVALID,
       "env[1]: \"B\" is not NAME=value" },
     { "env without name", JOB(",\"env\":[\"=1\"]"), BH_INVALID,
@@ -68,6 +90,23 @@ static const struct {
     { "dataset at", JOB(",\"mounts\":[{\"dataset\":\"imagenet\",\"target\":\"/d\"}]"), BH_OK, NULL },
     { "odd dataset", JOB(",\"mounts\":[{\"dataset\":\"../x\"}]"), BH_INVALID,
       "mounts[0]: dataset: \"../x\" is not a dataset's name" },
+    { "a target too long", JOB(",\"mounts\":[{\"dataset\":\"a\",\"target\":\"" PATH_1020 "\"}]"), BH_INVALID,
+      "mounts[0]: target: \"/" TEXT_60 "1234567890123456789\" is longer than 1000 bytes, the most of a place inside a job" },
+    { "a source too long for a target", JOB(",\"mounts\":[{\"source\":\"" PATH_1020 "\"}]"), BH_INVALID,
+      "mounts[0]: target: \"/" TEXT_60 "1234567890123456789\" is longer than 1000 bytes, the most of a place inside a job" },
+    { "a long source elsewhere",
+      JOB(",\"mounts\":[{\"source\":\"" PATH_1020 "\",\"target\":\"/d\"}]"), BH_OK, NULL },
+    { "in the sandbox's folder", JOB(",\"mounts\":[{\"source\":\"/a\",\"target\":\"/usr/a\"}]"), BH_INVALID,
+      "mounts[0]: target: \"/usr/a\" is below /usr, which belongs to the sandbox" },
+    { "in one another", JOB(",\"mounts\":[{\"source\":\"/a\"},{\"source\":\"/b\",\"target\":\"/a/b\"}]"),
+      BH_INVALID, "mounts[1]: \"/a/b\" and mounts[0] at \"/a\" lie in one another" },
+    { "side by side", JOB(",\"mounts\":[{\"source\":\"/a\"},{\"source\":\"/b\",\"target\":\"/ab\"}]"),
+      BH_OK, NULL },
+    { "cwd in a mount of itself", JOB(",\"cwd\":\"/a/b\",\"mounts\":[{\"source\":\"/a\"}]"), BH_OK, NULL },
+    { "cwd in a mount of another", JOB(",\"cwd\":\"/a/b\",\"mounts\":[{\"source\":\"/c\",\"target\":\"/a\"}]"),
+      BH_INVALID, "cwd: \"/a/b\" and mounts[0] at \"/a\" lie in one another" },
+    { "cwd in the sandbox's folder", JOB(",\"cwd\":\"/etc/ssl\""), BH_INVALID,
+      "cwd: \"/etc/ssl\" is below /etc, which belongs to the sandbox" },
     { "empty mount", JOB(",\"mounts\":[{\"write\":true}]"), BH_INVALID,
       "mounts[0]: neither a source nor a dataset" },
     { "mount of both", JOB(",\"mounts\":[{\"dataset\":\"a\",\"source\":\"/a\"}]"), BH_INVALID,
@@ -99,9 +138,19 @@ static const struct {
       "gang: 64 members of 5 pieces are over 256 pieces" },
     { "the largest gang", JOB(",\"count\":4,\"gang\":64"), BH_OK, NULL },
     { "cpu nothing", JOB(",\"cpu\":\"0\""), BH_RANGE,
-      "cpu: \"0\" is not within 0.001 and 1000" },
+      "cpu: 0 cores are too few to start a job" },
+    { "cpu below what starts", JOB(",\"cpu\":\"0.001\""), BH_RANGE,
+      "cpu: 0.001 cores are too few to start a job" },
+    { "the least cpu", JOB(",\"cpu\":\"0.01\""), BH_OK, NULL },
+    { "too many cores", JOB(",\"cpu\":\"1001\""), BH_RANGE, "cpu: 1001 cores are more than 1000" },
+    { "cpu of Kubernetes", JOB(",\"cpu\":\"500m\""), BH_INVALID, NULL },
+    { "memory below what starts", JOB(",\"memory\":\"4Ki\""), BH_RANGE,
+      "memory: 4096 bytes are too few to start a job" },
+    { "memory in MiB, as Slurm has it", JOB(",\"memory\":\"512\""), BH_RANGE,
+      "memory: 512 bytes are too few to start a job" },
+    { "the least memory", JOB(",\"memory\":\"8Mi\""), BH_OK, NULL },
     { "memory nothing", JOB(",\"memory\":\"0\""), BH_RANGE,
-      "memory: must be more than nothing" },
+      "memory: 0 bytes are too few to start a job" },
     { "memory overflow", JOB(",\"memory\":\"99999999999999999999\""), BH_RANGE, NULL },
     { "time nothing", JOB(",\"time_limit\":\"0s\""), BH_RANGE,
       "time_limit: must be more than nothing" },
@@ -127,6 +176,40 @@ specifications_are_checked(void **state)
             BH_CHECK_STR(specs[i].name, err.msg, specs[i].says);
         if (rc != BH_OK)
             BH_CHECK_EQ(specs[i].name, numbers.count, 99); /* untouched */
+    }
+    BH_CHECK_DONE();
+}
+
+/* What no command line could hand on is refused before a node tries. */
+static void
+texts_have_a_longest(void **state)
+{
+    static const struct {
+        const char *name, *before;
+        int bytes;
+        const char *after, *says; /* NULL: it is good */
+    } rows[] = {
+        { "env", "{\"sku\":\"a\",\"args\":[\"a\"],\"env\":[\"A=", 65534, "\"]}", NULL },
+        { "env too long", "{\"sku\":\"a\",\"args\":[\"a\"],\"env\":[\"A=", 65535, "\"]}",
+          "env[0]: longer than 65536 bytes" },
+        { "an argument", "{\"sku\":\"a\",\"args\":[\"a\",\"", 65536, "\"]}", NULL },
+        { "an argument too long", "{\"sku\":\"a\",\"args\":[\"a\",\"", 65537, "\"]}",
+          "args[1]: longer than 65536 bytes" },
+        { "a label too long", "{\"sku\":\"a\",\"args\":[\"a\"],\"labels\":[\"a=", 65535, "\"]}",
+          "labels[0]: longer than 65536 bytes" },
+    };
+    static char json[70000];
+
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct bh_job_numbers numbers;
+        struct bh_err err = { 0 };
+        bh_rc rc;
+
+        snprintf(json, sizeof json, "%s%0*d%s", rows[i].before, rows[i].bytes, 0, rows[i].after);
+        rc = check(json, &numbers, &err);
+        BH_CHECK_EQ(rows[i].name, rc, rows[i].says ? BH_RANGE : BH_OK);
+        if (rows[i].says)
+            BH_CHECK_STR(rows[i].name, err.msg, rows[i].says);
     }
     BH_CHECK_DONE();
 }
@@ -185,6 +268,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(specifications_are_checked),
+                                        cmocka_unit_test(texts_have_a_longest),
                                         cmocka_unit_test(numbers_are_read),
                                         cmocka_unit_test(a_mount_has_its_place),
                                         cmocka_unit_test(descriptions_are_in_order) };

@@ -275,6 +275,16 @@ take_part(struct exchange *x, const char *part, size_t *part_length)
     return MHD_YES;
 }
 
+void *
+bh_exchange_target(void *self, const char *target, struct MHD_Connection *mhd)
+{
+    struct bh_connection *connection = connection_of(mhd);
+
+    connection->target = target;
+    connection->target_end = target + strlen(target);
+    return NULL;
+}
+
 bh_mhd_result
 bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const char *method,
                  const char *version, const char *part, size_t *part_length, void **context)
@@ -285,7 +295,8 @@ bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const 
     if (x)
         return *part_length > 0 ? take_part(x, part, part_length) : answer(x);
     bh_peers_spoke(connection_of(mhd));
-    if (!bh_head_is_strict(mhd, version))
+    if (!bh_head_is_strict(mhd, &(struct bh_head_line){ method, connection_of(mhd)->target,
+                                                        connection_of(mhd)->target_end, version }))
         return refuse(mhd, MHD_HTTP_BAD_REQUEST, bad_head);
     if (!find_method(method, &known))
         return refuse(mhd, MHD_HTTP_METHOD_NOT_ALLOWED, bad_method);

@@ -23,6 +23,10 @@ typedef enum MHD_Result bh_mhd_result;
 typedef int bh_mhd_result;
 #endif
 
+/* For MHD_OPTION_URI_LOG_CALLBACK: remembers where the request's target lies, whole, for the access
+ * handler.  NULL, which that begins with. */
+void *bh_exchange_target(void *self, const char *target, struct MHD_Connection *mhd);
+
 /* MHD_AccessHandlerCallback: called with the head, then for each part of the body, then
  * once more for the answer.  `self` is a bh_exchange_owner. */
 bh_mhd_result bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url,

@@ -73,12 +73,23 @@ take(void *self, enum MHD_ValueKind kind, const char *name, const char *value)
     return MHD_YES;
 }
 
-bool
-bh_head_is_strict(struct MHD_Connection *mhd, const char *version)
+/* One blank between the parts: where there is more, a NUL has cut one of them short. */
+static bool
+line_is_whole(const struct bh_head_line *line)
 {
+    return line->target == line->method + strlen(line->method) + 1
+           && line->version == line->target_end + 1;
+}
+
+bool
+bh_head_is_strict(struct MHD_Connection *mhd, const struct bh_head_line *line)
+{
+    const char *version = line->version;
     struct head head = { .next = version + strlen(version) + 2, .strict = true };
 
     if (strncmp(version, "HTTP/1.", 7) != 0) /* nor does it lie anywhere */
+        return false;
+    if (LINES_STAND_AS_RECEIVED && !line_is_whole(line))
         return false;
     (void)MHD_get_connection_values(mhd, MHD_HEADER_KIND, take, &head);
     if (!head.strict || head.hosts > 1 || head.lengths > 1)

@@ -10,7 +10,14 @@
  * holds a NUL or another control character, there is one Host, and one thing that says how long
  * the body is.  Where two readers of a connection could differ, one of them can be deceived.
  *
- * `version` is what the access handler was given: it lies where the request line was. */
-bool bh_head_is_strict(struct MHD_Connection *mhd, const char *version);
+ * `method` and `version` are what the access handler was given: they lie where the request line
+ * was. */
+struct bh_head_line {
+    const char *method;          /* likewise */
+    const char *target, *target_end; /* where the target was before it was taken apart: its first
+                                    byte, and the zero behind it */
+    const char *version;
+};
+bool bh_head_is_strict(struct MHD_Connection *mhd, const struct bh_head_line *line);
 
 #endif

@@ -1,5 +1,8 @@
 #include "net/peers.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,6 +19,44 @@ struct bh_peers {
     struct bh_connection *first;
     bool stopping;
 };
+
+/* ---- who is at the other end ---- */
+
+/* Whoever has an address of IPv6 has a block of 2^64, and is counted as one.  An address of IPv4
+ * that comes to a socket of IPv6 is counted as itself. */
+static void
+name_block(const struct in6_addr *from, struct bh_transport *transport)
+{
+    struct in6_addr block = *from;
+    char text[INET6_ADDRSTRLEN] = "";
+
+    if (IN6_IS_ADDR_V4MAPPED(from)) {
+        (void)inet_ntop(AF_INET, &from->s6_addr[12], transport->block, sizeof transport->block);
+        return;
+    }
+    memset(&block.s6_addr[8], 0, 8);
+    (void)inet_ntop(AF_INET6, &block, text, sizeof text);
+    snprintf(transport->block, sizeof transport->block, "%s/64", text);
+}
+
+void
+bh_peers_read_address(const struct sockaddr *from, struct bh_transport *transport)
+{
+    const struct sockaddr_in *v4 = (const void *)from;
+    const struct sockaddr_in6 *v6 = (const void *)from;
+    char *text = transport->address;
+
+    transport->uid = transport->gid = UINT32_MAX;
+    if (from->sa_family == AF_INET) {
+        (void)inet_ntop(AF_INET, &v4->sin_addr, text, sizeof transport->address);
+        memcpy(transport->block, text, sizeof transport->block);
+        return;
+    }
+    (void)inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof transport->address);
+    name_block(&v6->sin6_addr, transport);
+}
+
+/* ---- places ---- */
 
 static bool
 flag(const bool *place)

@@ -16,6 +16,7 @@
  * head, and one for its whole request.  A thread looks every few seconds and shuts late
  * connections down; libmicrohttpd then ends them as it ends any that broke. */
 struct bh_peers;
+struct sockaddr;
 
 /* What lives as long as a connection; its requests follow one another. */
 struct bh_connection {
@@ -25,6 +26,7 @@ struct bh_connection {
     int fd;
     bh_ns waiting_since;         /* monotonic; 0 while the request is being answered */
     bool spoke;                  /* a head has come since then */
+    const char *target, *target_end; /* of the request, where it was received; only to be compared */
     bool known;
     bool leaving;                /* told to end; it counts no more.  Under the peers' mutex, as: */
     struct bh_connection *next, **place;
@@ -37,6 +39,10 @@ struct bh_peers_limits {
     bh_ns head;                  /* from the end of a reply to the end of a stranger's next head */
     bh_ns request;               /* and to the end of anybody's next request */
 };
+
+/* Who has this address, of IPv4 or IPv6: no Unix user, the address as text, and the block that it
+ * is counted with.  The rest of the zeroed transport is left alone. */
+void bh_peers_read_address(const struct sockaddr *from, struct bh_transport *transport);
 
 BH_MUST_USE struct bh_peers *bh_peers_new(const struct bh_peers_limits *limits);
 

@@ -1,7 +1,9 @@
 /* Who gets a place, and which heads are read, over raw sockets. */
 #include "net/server.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,6 +14,7 @@
 #include "base/fd.h"
 #include "base/test.h"
 #include "base/time.h"
+#include "net/peers.h"
 
 enum { SOMEBODY = 12345, OTHER, THIRD }; /* uids that need not exist */
 
@@ -178,6 +181,63 @@ strangers_lock_nobody_out(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- addresses ---- */
+
+static struct bh_transport
+coming_from(const char *address)
+{
+    struct sockaddr_in v4 = { .sin_family = AF_INET };
+    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+    bool is_v4 = inet_pton(AF_INET, address, &v4.sin_addr) == 1;
+    struct bh_transport transport = { 0 };
+
+    assert_true(is_v4 || inet_pton(AF_INET6, address, &v6.sin6_addr) == 1);
+    bh_peers_read_address(is_v4 ? (const void *)&v4 : (const void *)&v6, &transport);
+    return transport;
+}
+
+/* Whoever has one address of IPv6 has 2^64, and is counted once for all of them. */
+static void
+addresses_are_counted_by_block(void **state)
+{
+    static const struct {
+        const char *name, *address, *block;
+        bool made_room;          /* by the row's end: told to end for one of its own block */
+    } rows[] = {
+        { "one of a block", "2001:db8:1:2::1", "2001:db8:1:2::/64", true },
+        { "the next block", "2001:db8:1:3::1", "2001:db8:1:3::/64", false },
+        { "IPv4", "192.0.2.1", "192.0.2.1", true },
+        { "its neighbor", "192.0.2.2", "192.0.2.2", false },
+        { "another of the block", "2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64",
+          false },
+        { "IPv4 on a socket of IPv6", "::ffff:192.0.2.1", "192.0.2.1", false },
+        { "a third of the block", "2001:db8:1:2::5", "2001:db8:1:2::/64", false },
+        { "IPv4 again", "192.0.2.1", "192.0.2.1", false },
+    };
+    struct bh_connection connections[BH_COUNT(rows)];
+    struct bh_peers *peers = bh_peers_new(&(struct bh_peers_limits){
+        .most = 100, .most_strangers = 100, .most_each = 2, .head = 60 * BH_NS_PER_S,
+        .request = 60 * BH_NS_PER_S });
+    int ends[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        connections[i] = (struct bh_connection){ .transport = coming_from(rows[i].address),
+                                                 .fd = ends[0] };
+        BH_CHECK_STR(rows[i].name, connections[i].transport.address, rows[i].address);
+        BH_CHECK_STR(rows[i].name, connections[i].transport.block, rows[i].block);
+        bh_peers_enter(peers, &connections[i]);
+    }
+    for (size_t i = 0; i < BH_COUNT(rows); i++)
+        BH_CHECK_EQ(rows[i].name, connections[i].leaving, rows[i].made_room);
+    for (size_t i = 0; i < BH_COUNT(rows); i++)
+        bh_peers_leave(&connections[i]);
+    bh_peers_free(peers);
+    bh_fd_close(ends[0]);
+    bh_fd_close(ends[1]);
+    BH_CHECK_DONE();
+}
+
 /* ---- heads ---- */
 
 /* What two readers could read in two ways is refused, and nothing behind it is answered. */
@@ -211,6 +271,12 @@ lax_heads_are_refused(void **state)
         { "NUL in a value", FIRST "Host: x\r\nX: a?b" BEHIND, sizeof FIRST "Host: x\r\nX: a" - 1 },
         { "NUL behind a value", FIRST "X: a?\r\nHost: x" BEHIND, sizeof FIRST "X: a" - 1 },
         { "NUL in a name", FIRST "Host: x\r\nX?Y: a" BEHIND, sizeof FIRST "Host: x\r\nX" - 1 },
+        { "NUL in the target", "GET /x?y HTTP/1.1\r\nHost: x" BEHIND, sizeof "GET /x" - 1 },
+        { "NUL behind the target", "GET /x? HTTP/1.1\r\nHost: x" BEHIND, sizeof "GET /x" - 1 },
+        { "NUL in the query", "GET /x?a?b HTTP/1.1\r\nHost: x" BEHIND, sizeof "GET /x?a" - 1 },
+        { "NUL in the method", "GET?X /x HTTP/1.1\r\nHost: x" BEHIND, sizeof "GET" - 1 },
+        { "NUL in the version", "GET /x HTTP/1.1?x\r\nHost: x" BEHIND, sizeof "GET /x HTTP/1.1" - 1 },
+        { "two blanks", "GET /x  HTTP/1.1\r\nHost: x" BEHIND, 0 },
         { "no version", "GET /x\r\nHost: x" BEHIND, 0 },
         { "control character", FIRST "Host: x\r\nX: \x01" BEHIND, 0 },
     };
@@ -244,6 +310,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nobody_takes_all_connections, open_place, close_place),
         cmocka_unit_test_setup_teardown(strangers_lock_nobody_out, open_place, close_place),
+        cmocka_unit_test(addresses_are_counted_by_block),
         cmocka_unit_test_setup_teardown(lax_heads_are_refused, open_place, close_place),
     };
 

@@ -1,8 +1,6 @@
 #include "net/server.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,40 +57,6 @@ read_unix_peer(int fd, struct bh_transport *transport)
             transport->gids[transport->gid_count++] = groups[i];
 }
 
-/* Whoever has an address of IPv6 has a block of 2^64, and is counted as one.  An address of IPv4
- * that comes to a socket of IPv6 is counted as itself. */
-static void
-name_block(const struct in6_addr *from, struct bh_transport *transport)
-{
-    struct in6_addr block = *from;
-    char text[INET6_ADDRSTRLEN] = "";
-
-    if (IN6_IS_ADDR_V4MAPPED(from)) {
-        (void)inet_ntop(AF_INET, &from->s6_addr[12], transport->block, sizeof transport->block);
-        return;
-    }
-    memset(&block.s6_addr[8], 0, 8);
-    (void)inet_ntop(AF_INET6, &block, text, sizeof text);
-    snprintf(transport->block, sizeof transport->block, "%s/64", text);
-}
-
-static void
-read_address(const struct sockaddr *from, struct bh_transport *transport)
-{
-    const struct sockaddr_in *v4 = (const void *)from;
-    const struct sockaddr_in6 *v6 = (const void *)from;
-    char *text = transport->address;
-
-    transport->uid = transport->gid = UINT32_MAX;
-    if (from->sa_family == AF_INET) {
-        (void)inet_ntop(AF_INET, &v4->sin_addr, text, sizeof transport->address);
-        memcpy(transport->block, text, sizeof transport->block);
-        return;
-    }
-    (void)inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof transport->address);
-    name_block(&v6->sin6_addr, transport);
-}
-
 /* Copied at once: since libmicrohttpd 1.0 all answers of a connection share one place, and
  * the next question writes over it. */
 static int
@@ -116,7 +80,7 @@ connection_new(struct MHD_Connection *mhd)
     from = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     if (from && from->client_addr
         && (from->client_addr->sa_family == AF_INET || from->client_addr->sa_family == AF_INET6))
-        read_address(from->client_addr, &connection->transport);
+        bh_peers_read_address(from->client_addr, &connection->transport);
     else
         read_unix_peer(connection->fd, &connection->transport);
     return connection;
@@ -227,6 +191,7 @@ start_daemon(struct bh_server *server, const struct bh_server_options *options)
     add(&list, MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)(void *)on_connection, server);
     add(&list, MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)(void *)bh_exchange_completed, NULL);
     add(&list, STRICTNESS, 1, NULL);
+    add(&list, MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)(void *)bh_exchange_target, NULL);
     add(&list, MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)(void *)unescape, NULL);
     if (options->certificate) {
         flags |= MHD_USE_TLS;

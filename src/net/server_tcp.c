@@ -50,7 +50,7 @@ bh_tcp_listen(const char *address, uint16_t port, int *ret_fd, struct bh_err *er
         return bh_err_errno(err, "socket");
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* inherited */
-    if (bind(fd, &where.any, size) != 0 || listen(fd, 512) != 0) {
+    if (bind(fd, &where.any, size) != 0 || listen(fd, SOMAXCONN) != 0) {
         bool taken = errno == EADDRINUSE;
 
         rc = bh_err_errno(err, "listen on %s port %u", address, port);

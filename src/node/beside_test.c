@@ -283,6 +283,20 @@ test_reset_hangs(void **state)
     BH_CHECK_DONE();
 }
 
+/* Until the child that waits for events of GPU 1 has registered, and nothing is told for so long. */
+static void
+await_events(int quiet_ms)
+{
+    struct test_message message;
+
+    bh_test_simctl("xid", "1", "31");
+    while (!bh_test_take_within(BH_MSG_HEALTH, 0, 100, &message)
+           || message.health.fault != BH_FAULT_XID)
+        bh_test_simctl("xid", "1", "31");
+    while (bh_test_take_within(BH_MSG_HEALTH, 0, quiet_ms, &message))
+        ;
+}
+
 /* XIDs of another GPU, before, while and after this one is reset: each is reported once. */
 static void
 test_reset_loses_no_event(void **state)
@@ -294,12 +308,7 @@ test_reset_loses_no_event(void **state)
     int told = 0;
 
     start_with_reset("health_interval_ms = 60000\n");
-    bh_test_simctl("xid", "1", "31");
-    while (!bh_test_take_within(BH_MSG_HEALTH, 0, 100, &message)
-           || message.health.fault != BH_FAULT_XID)
-        bh_test_simctl("xid", "1", "31"); /* until its child has registered */
-    while (bh_test_take_within(BH_MSG_HEALTH, 0, 200, &message))
-        ;
+    await_events(200);
     bh_path_format(go, sizeof go, "%s/go", the_node.folder);
     reset = gpu_message(0);
     for (int i = 0; i < XIDS; i++) {
@@ -316,6 +325,24 @@ test_reset_loses_no_event(void **state)
         told += message.health.xid == 43;
     BH_CHECK_EQ("each was told", told, XIDS);
     BH_CHECK("once", !bh_test_take_within(BH_MSG_HEALTH, 0, 200, &message));
+    BH_CHECK_DONE();
+}
+
+/* An XID 79 of a GPU that answers again before anybody looked: that it does is told, else its node
+ * would get no new work for ever. */
+static void
+test_back_before_it_was_missed(void **state)
+{
+    struct test_message message;
+    uint32_t before;
+
+    start_with_reset("health_interval_ms = 200\n");
+    await_events(500);
+    before = the_node.well;
+    bh_test_simctl("xid", "1", "79");
+    while (bh_test_take_within(BH_MSG_HEALTH, 0, bh_test_patience(1000), &message))
+        BH_CHECK_EQ("the XID", message.health.xid, 79);
+    BH_CHECK_EQ("and that it answers, once", the_node.well - before, 1);
     BH_CHECK_DONE();
 }
 
@@ -347,7 +374,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_scrub_hangs),   BH_NODE_TEST(test_killed_in_two),
         BH_NODE_TEST(test_stopped_in_one), BH_NODE_TEST(test_verify_beside),
         BH_NODE_TEST(test_reset_hangs),   BH_NODE_TEST(test_reset_loses_no_event),
-        BH_NODE_TEST(test_reset_takes_too_long),
+        BH_NODE_TEST(test_reset_takes_too_long), BH_NODE_TEST(test_back_before_it_was_missed),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

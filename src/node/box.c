@@ -187,7 +187,8 @@ clone_mount(struct box *box, const struct bh_msg_mount *wanted, bool may_fall_ba
 {
     const struct bh_msg_start *start = box->start;
     struct bh_path_owner owner = { start->submitter_uid, box->sandbox->uid_base + box->sandbox->uid,
-                                   start->submitter_gid, box->sandbox->uid_base + box->sandbox->gid, 1 };
+                                   start->submitter_gid, box->sandbox->uid_base + box->sandbox->gid, 1,
+                                   .same_below = box->sandbox->uid_base };
     struct bh_path_request request = { wanted->source, "mount_roots",
                                        &box->node->conf.mount_roots, start->submitter_uid,
                                        start->submitter_gid, wanted->write };
@@ -613,7 +614,9 @@ put_names(struct box *box, struct bh_err *err)
     if (!sandbox->id || !sandbox->bundle || !sandbox->rootfs || !sandbox->cgroup
         || !sandbox->hostname || !box->mounts || !box->devices || !sandbox->env.items)
         return out_of_room(err);
-    return bh_dir_make(bundle, 0711, err);
+    /* A file system of its own: how much is free on one that jobs share tells each of them when
+     * others start (statvfs). */
+    return bh_path_mount_tmpfs("bulkhead-box", bundle, 0711, err);
 }
 
 static bh_rc
@@ -749,6 +752,7 @@ bh_box_remove(const struct bh_node *node, uint64_t lease)
     bh_networks_unmount(bundle);
     bh_path_format(path, sizeof path, "%s/root", bundle);
     umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
+    umount2(bundle, MNT_DETACH | UMOUNT_NOFOLLOW);
     bh_path_remove_tree(bundle);
     bh_scratch_remove(node, lease);
 }

@@ -158,7 +158,8 @@ is_on(const struct bh_node *node)
     return node->conf.cdi_dir[0] == '/';
 }
 
-/* Whole or not at all for who reads it.  It is not brought to the disk: at its start the node
+/* Root's alone: which tenant's pieces lie where is nobody else's to read, and the runtimes that
+ * read it are root's programs.  Whole or not at all for who reads it.  It is not brought to the disk: at its start the node
  * writes those that hold anew and removes the others. */
 static bh_rc
 replace(const char *path, const struct bh_buf *text, struct bh_err *err)
@@ -169,11 +170,11 @@ replace(const char *path, const struct bh_buf *text, struct bh_err *err)
 
     bh_path_format(temp, sizeof temp, "%s.new", path);
     unlink(temp); /* left by a crash */
-    fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return bh_err_errno(err, "create %s", temp);
     rc = bh_fd_write_all(fd, text->bytes, text->length, err);
-    if (rc == BH_OK && (fchmod(fd, 0644) != 0 || rename(temp, path) != 0))
+    if (rc == BH_OK && (fchmod(fd, 0600) != 0 || rename(temp, path) != 0))
         rc = bh_err_errno(err, "replace %s", path);
     if (rc != BH_OK)
         unlink(temp);
@@ -192,7 +193,7 @@ bh_cdi_write(const struct bh_node *node, const struct bh_note *lease, struct bh_
     path_of(node, lease->lease, path);
     bh_buf_init(&text, SPEC_BYTES_MAX);
     bh_cdi_put(&text, node, lease);
-    if (mkdir(node->conf.cdi_dir, 0755) != 0 && errno != EEXIST)
+    if (mkdir(node->conf.cdi_dir, 0700) != 0 && errno != EEXIST)
         rc = bh_err_errno(err, "make folder %s", node->conf.cdi_dir);
     if (rc == BH_OK)
         rc = bh_buf_text(&text) ? replace(path, &text, err)

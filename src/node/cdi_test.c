@@ -93,10 +93,34 @@ for_as_long_as_it_is_lent(void **state)
 
     assert_int_equal(bh_cdi_write(node, &lease, &err), BH_OK);
     assert_int_equal(stat(path_of(12), &found), 0);
-    BH_CHECK_EQ("readable by all, written by root", found.st_mode & 07777, 0644);
+    BH_CHECK_EQ("root's alone", found.st_mode & 07777, 0600);
     bh_cdi_remove(node, 12);
     BH_CHECK("gone", access(path_of(12), F_OK) != 0);
     bh_cdi_remove(node, 12);
+    BH_CHECK_DONE();
+}
+
+/* A folder of ours is root's alone, too; one of the machine keeps its mode. */
+static void
+the_folder(void **state)
+{
+    static const mode_t machine = 0755;
+    struct bh_err err;
+    struct stat found;
+    char own[80];
+
+    snprintf(own, sizeof own, "%s/own", root);
+    node->conf.cdi_dir = own;
+    for (int there = 0; there < 2; there++) {
+        if (there)
+            assert_int_equal(chmod(own, machine), 0);
+        assert_int_equal(bh_cdi_write(node, &lease, &err), BH_OK);
+        assert_int_equal(stat(own, &found), 0);
+        BH_CHECK_EQ("mode", found.st_mode & 07777, there ? machine : 0700);
+    }
+    bh_cdi_remove(node, 12);
+    assert_int_equal(rmdir(own), 0);
+    node->conf.cdi_dir = root;
     BH_CHECK_DONE();
 }
 
@@ -146,6 +170,7 @@ where_it_cannot_be(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_written),
     cmocka_unit_test(for_as_long_as_it_is_lent),
+    cmocka_unit_test(the_folder),
     cmocka_unit_test(after_a_start),
     cmocka_unit_test(where_it_cannot_be),
 };

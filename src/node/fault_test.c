@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/time.h"
 #include "node/node_fixture_test.h"
 #include "node/path.h"
+#include "node/process.h"
 
 enum { LEASE = 90 };
 
@@ -32,17 +34,47 @@ is_in_lease(const char *pid)
     return strstr(text, group) != NULL;
 }
 
+/* How many processes the lease has; the furthest that one of them is as process 1.  Each gets
+ * the signal, where that is not 0. */
 static int
-count_processes(void)
+look(int number, enum bh_first_state *ret_first)
 {
     DIR *processes = opendir("/proc");
     int count = 0;
 
+    *ret_first = BH_FIRST_SETUP;
     assert_non_null(processes);
-    for (const struct dirent *entry; (entry = readdir(processes));)
-        count += entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && is_in_lease(entry->d_name);
+    for (const struct dirent *entry; (entry = readdir(processes));) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        enum bh_first_state first;
+
+        if (pid <= 0 || !is_in_lease(entry->d_name))
+            continue;
+        count++;
+        first = bh_process_first_state(pid);
+        if (first > *ret_first)
+            *ret_first = first;
+        if (number)
+            kill(pid, number);
+    }
     closedir(processes);
     return count;
+}
+
+static int
+count_processes(void)
+{
+    enum bh_first_state ignored;
+
+    return look(0, &ignored);
+}
+
+static bool
+await_none(void)
+{
+    for (int tries = 0; tries < bh_test_patience(500) && count_processes() > 0; tries++)
+        bh_time_sleep(10 * BH_NS_PER_MS);
+    return count_processes() == 0;
 }
 
 /* The keeper's pid, as soon as it has written it. */
@@ -71,35 +103,116 @@ send_start(const struct test_job *job)
     bh_test_send(BH_MSG_START, &start);
 }
 
+/* The node stops while its job's sandbox is built, so that nobody lets the command begin; then
+ * process 1 comes to the barrier.  False: the node was faster, and may have let it begin. */
+static bool
+is_stopped_at_the_barrier(void)
+{
+    enum bh_first_state first;
+
+    kill(the_node.pid, SIGSTOP);
+    assert_int_equal(waitpid(the_node.pid, NULL, WUNTRACED), the_node.pid);
+    look(0, &first);
+    if (first != BH_FIRST_SETUP)
+        return false;
+    for (int tries = 0; tries < bh_test_patience(10000) && first == BH_FIRST_SETUP; tries++) {
+        bh_time_sleep(BH_NS_PER_MS);
+        look(0, &first);
+    }
+    BH_CHECK_EQ("it waits", first, BH_FIRST_WAITS);
+    return true;
+}
+
 /* With node and keeper killed, nobody is left who would end the job: it ends itself, whether its
  * command runs or it waits at the start barrier. */
 static void
 test_keeper_and_node_killed(void **state)
 {
-    for (int begun = 0; begun < 2; begun++) {
+    static const char *const names[] = { "running", "at the barrier" };
+    int tries = 0;
+
+    for (size_t i = 0; i < BH_COUNT(names);) {
         struct test_job job = { .lease = LEASE, .script = "echo up; sleep 60 & sleep 60" };
         pid_t keeper;
 
         send_start(&job);
         keeper = await_keeper();
-        if (begun)
-            assert_true(bh_test_wait_for_log(LEASE, "up"));
-        else
-            kill(the_node.pid, SIGSTOP); /* nobody looks at the sandbox, and lets it begin */
-        for (int tries = 0; tries < bh_test_patience(5000) && count_processes() < 1; tries++)
-            bh_time_sleep(BH_NS_PER_MS);
-        if (!begun)
-            bh_time_sleep(200 * BH_NS_PER_MS); /* most likely at the barrier by then */
+        if (i == 0 ? bh_test_wait_for_log(LEASE, "up") : is_stopped_at_the_barrier())
+            i++;
+        assert_true(++tries < 20);
         bh_test_node_end(&the_node, SIGKILL);
         kill(keeper, SIGKILL);
-        for (int tries = 0; tries < bh_test_patience(500) && count_processes() > 0; tries++)
-            bh_time_sleep(10 * BH_NS_PER_MS);
-        BH_CHECK_EQ(begun ? "running" : "at the barrier", count_processes(), 0);
+        BH_CHECK(names[i ? i - 1 : 0], await_none());
         bh_test_node_start(&the_node);
         bh_test_greet(&the_node);
         BH_CHECK_EQ("its end", bh_test_take(BH_MSG_ENDED, LEASE).ended.lease, LEASE);
         bh_test_acknowledge(&(struct bh_msg_ack){ .lease = LEASE });
     }
+    BH_CHECK_DONE();
+}
+
+/* How many control groups of the lease there are, and mounts that name it where the node has its
+ * own. */
+static uint32_t
+count_places(void)
+{
+    static const char *const hierarchies[] = { "", "/memory", "/cpu", "/pids", "/freezer",
+                                               "/devices" };
+    char path[TEST_PATH * 2], text[64 << 10] = "", name[32];
+    BH_AUTO(bh_fd_close) int fd = -1;
+    size_t length = 0;
+    ssize_t n;
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < BH_COUNT(hierarchies); i++) {
+        bh_path_format(path, sizeof path, "/sys/fs/cgroup%s%s/bh-%d", hierarchies[i],
+                       the_node.cgroup, LEASE);
+        count += access(path, F_OK) == 0;
+    }
+    bh_path_format(path, sizeof path, "/proc/%d/mountinfo", (int)the_node.pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    while ((n = read(fd, text + length, sizeof text - 1 - length)) > 0)
+        length += (size_t)n;
+    snprintf(name, sizeof name, "/bh-%d/", LEASE);
+    for (const char *at = text; (at = strstr(at, name)); at++)
+        count++;
+    return count;
+}
+
+/* A job that stands still does not see its keeper go.  When journal and folder are gone, too, the
+ * names of its control groups are all that tells the next node of it. */
+static void
+test_left_alone(void **state)
+{
+    struct test_job job = { .lease = LEASE, .script = "echo up; sleep 60 & sleep 60" };
+    enum bh_first_state first;
+    char path[TEST_PATH * 2];
+    pid_t keeper;
+
+    assert_int_equal(bh_test_start_job(&job).outcome, 0);
+    assert_true(bh_test_wait_for_log(LEASE, "up"));
+    keeper = await_keeper();
+    BH_CHECK("it has places", count_places() > 0);
+    look(SIGSTOP, &first);
+    BH_CHECK_EQ("process 1 is one of them", first, BH_FIRST_BEGAN);
+    bh_test_node_end(&the_node, SIGKILL);
+    kill(keeper, SIGKILL);
+    while (kill(keeper, 0) == 0)
+        bh_time_sleep(BH_NS_PER_MS);
+    BH_CHECK("it is left", count_processes() > 0);
+    bh_path_format(path, sizeof path, "%s/state/journal", the_node.folder);
+    assert_int_equal(unlink(path), 0);
+    bh_path_format(path, sizeof path, "%s/state/jobs", the_node.folder);
+    bh_path_remove_tree(path);
+    BH_CHECK_STR("its folder is gone", bh_test_read("state/jobs/90/keeper"), "");
+    bh_test_node_start(&the_node);
+    BH_CHECK_EQ("not reported", bh_test_greet(&the_node).leases.count, 0);
+    BH_CHECK("its processes are gone", await_none());
+    BH_CHECK_EQ("and all its places", count_places(), 0);
+    BH_CHECK("the log tells", strstr(bh_test_read("node.log"), "bh-90"));
+    job.script = "exit 4";
+    BH_CHECK_EQ("its number is free", bh_test_run_job(&job).exit_status, 4);
     BH_CHECK_DONE();
 }
 
@@ -114,6 +227,17 @@ count_inbox(uint32_t number)
     return count;
 }
 
+/* A look at the first GPU hangs from now on, and one has begun. */
+static void
+let_a_look_hang(void)
+{
+    char path[TEST_PATH * 2];
+
+    bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
+    bh_test_write(path, "nvmlDeviceGetFieldValues gpu=0 hang count=1000\n");
+    bh_test_simctl("await", "1", NULL);
+}
+
 /* A job ends while a call about its GPU hangs.  When that is given up and the GPU fenced, the end
  * has been reported. */
 static void
@@ -124,14 +248,11 @@ test_end_before_the_fence(void **state)
         .script = "until [ -e /run/bulkhead-sim/view/go ]; do sleep 0.02; done; exit 3"
     };
     struct test_message message;
-    char path[TEST_PATH * 2];
 
-    bh_test_restart("health_interval_ms = 200\ncall_timeout_ms = 100\n");
+    bh_test_restart("health_interval_ms = 200\n");
     assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
     assert_int_equal(bh_test_start_job(&job).outcome, 0);
-    bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
-    bh_test_write(path, "nvmlDeviceGetFieldValues gpu=0 hang\n");
-    bh_time_sleep(500 * BH_NS_PER_MS); /* a look at the GPUs has begun */
+    let_a_look_hang();
     bh_test_let_go(0);
     do
         message = bh_test_take(BH_MSG_HEALTH, 0);
@@ -147,12 +268,9 @@ test_orders_beside_a_hang(void **state)
 {
     struct test_job job = { .lease = LEASE, .script = "exit 0" };
     struct test_message message;
-    char path[TEST_PATH * 2];
 
-    bh_test_restart("health_interval_ms = 200\ncall_timeout_ms = 100\n");
-    bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
-    bh_test_write(path, "nvmlDeviceGetFieldValues gpu=0 hang\n");
-    bh_time_sleep(500 * BH_NS_PER_MS); /* a look at the GPUs has begun */
+    bh_test_restart("health_interval_ms = 200\n");
+    let_a_look_hang();
     BH_CHECK_EQ("runs", bh_test_run_job(&job).exit_status, 0);
     for (uint32_t i = 0; i < the_node.inbox_count; i++)
         BH_CHECK("before the look is given up",
@@ -170,6 +288,7 @@ main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         BH_NODE_TEST(test_keeper_and_node_killed),
+        BH_NODE_TEST(test_left_alone),
         BH_NODE_TEST(test_end_before_the_fence),
         BH_NODE_TEST(test_orders_beside_a_hang),
     };

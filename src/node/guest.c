@@ -17,6 +17,7 @@
 #include "node/process.h"
 #include "node/ranges.h"
 
+#define LOOK_FIRST (10 * BH_NS_PER_MS) /* what was killed is mostly gone by then */
 #define LOOK_AGAIN (500 * BH_NS_PER_MS)
 #define LAST_PATIENCE (2 * BH_NS_PER_S)
 #define LAST_GLANCE (5 * BH_NS_PER_MS)
@@ -29,6 +30,7 @@ struct bh_guest {
     int init_fd;       /* its process 1 (pidfd), once it was inspected; else -1 */
     int output_fd;
     bh_ns again_at;    /* monotonic; when to look whether it has gone, when stuck */
+    bh_ns pause;       /* until then; doubles */
 };
 
 struct bh_guests {
@@ -245,11 +247,16 @@ has_gone(struct bh_node *node, const struct bh_guest *guest)
 static void
 keep_back(struct bh_guest *guest)
 {
-    if (!guest->stuck)
+    bool slow = guest->pause == LOOK_AGAIN;
+
+    guest->pause = !guest->stuck                     ? LOOK_FIRST
+                   : guest->pause > LOOK_AGAIN / 2 ? LOOK_AGAIN
+                                                    : 2 * guest->pause;
+    if (!slow && guest->pause == LOOK_AGAIN)
         bh_log(EFFECT_FAILED, BH_STR("what", "a process does not end"),
                BH_U64("lease", guest->job.note.lease));
     guest->stuck = true;
-    guest->again_at = bh_time_monotonic() + LOOK_AGAIN;
+    guest->again_at = bh_time_monotonic() + guest->pause;
 }
 
 void

@@ -24,7 +24,10 @@ struct seen {
     struct bh_device_health health;
     bh_ns looked_at;                 /* monotonic; 0: never */
     bool away;                       /* hangs, or is lost */
+    char why[200];                   /* of one that is away */
     bool announce;                   /* at the next look tell how it is */
+    enum { NOT_GIVEN_UP, GIVEN_UP, ASKED_SINCE } given_up; /* by an XID that wants a reboot: */
+                                     /* that it answers to a look that began after it is told */
     bh_ns again_at, pause;           /* of one that is away: when to ask it again */
 };
 
@@ -152,6 +155,8 @@ is_away(struct bh_node *node, const char *gpu, enum bh_fault fault, const struct
     struct seen *seen = find(node, gpu);
     struct bh_msg_health health = message_on(gpu, fault);
 
+    snprintf(health.why, sizeof health.why, "%.199s", err->msg);
+    bh_utf8_scrub(health.why);
     if (seen) {
         bh_ns first = node->conf.health_interval_ms * BH_NS_PER_MS;
 
@@ -161,9 +166,9 @@ is_away(struct bh_node *node, const char *gpu, enum bh_fault fault, const struct
         if (seen->away && !seen->announce)
             return;
         seen->away = true;
+        memcpy(seen->why, health.why, sizeof seen->why);
     }
-    snprintf(health.why, sizeof health.why, "%.199s", err->msg);
-    bh_utf8_scrub(health.why);
+    node->sample_at = 0; /* the samples tell why */
     bh_report_ends(node, gpu);
     bh_log(GPU_FENCED, BH_STR("gpu", gpu), BH_ERRLOG(err));
     send(node, &health);
@@ -182,6 +187,14 @@ bh_health_is_away(const struct bh_node *node, const char *gpu)
     const struct seen *seen = find(node, gpu);
 
     return seen && seen->away;
+}
+
+const char *
+bh_health_why(const struct bh_node *node, const char *gpu)
+{
+    const struct seen *seen = find(node, gpu);
+
+    return seen && seen->away ? seen->why : NULL;
 }
 
 static void
@@ -229,19 +242,19 @@ static void
 tell_present(struct bh_node *node, struct seen *seen, const struct bh_device_health *now)
 {
     struct bh_msg_health health = message_on(seen->gpu, BH_FAULT_NONE);
+    const char *walls = bh_verify_why(node, seen->gpu);
 
-    if (!seen->away && !seen->announce)
+    if (!seen->away && !seen->announce && seen->given_up != ASKED_SINCE)
         return;
     if (seen->away)
         bh_log(GPU_ANSWERS, BH_STR("gpu", seen->gpu));
     seen->away = false;
+    if (seen->given_up == ASKED_SINCE)
+        seen->given_up = NOT_GIVEN_UP;
     health.recovery = now->recovery;
-    if (bh_verify_is_fenced(node, seen->gpu)) {
-        struct bh_msg_walls walls;
-
-        bh_verify_walls(node, &walls);
+    if (walls) {
         health.fault = BH_FAULT_ISOLATION;
-        snprintf(health.why, sizeof health.why, "%s", walls.why);
+        snprintf(health.why, sizeof health.why, "%s", walls);
     }
     send(node, &health);
 }
@@ -277,11 +290,14 @@ bh_health_tick(struct bh_node *node, bh_ns now)
         return watch->look_at;
     learn(node);
     for (uint32_t i = 0; i < watch->count; i++) {
-        const struct seen *seen = &watch->seen[i];
+        struct seen *seen = &watch->seen[i];
 
-        if (!bh_reset_holds(node, seen->gpu)
-            && (!seen->away || seen->again_at <= now || seen->announce))
-            bh_survey_health(node, seen->gpu);
+        if (bh_reset_holds(node, seen->gpu)
+            || (seen->away && seen->again_at > now && !seen->announce))
+            continue;
+        bh_survey_health(node, seen->gpu);
+        if (seen->given_up == GIVEN_UP)
+            seen->given_up = ASKED_SINCE;
     }
     watch->look_at = now + node->conf.health_interval_ms * BH_NS_PER_MS;
     return watch->look_at;
@@ -327,6 +343,8 @@ bh_health_events(struct bh_node *node)
         health.partition = piece ? piece->partition : 0;
         if (xid->class != BH_FAULT_CLASS_APP)
             health.recovery = recovery_of(node, event.gpu);
+        if (xid->class == BH_FAULT_CLASS_REBOOT && find(node, event.gpu))
+            find(node, event.gpu)->given_up = GIVEN_UP;
         snprintf(health.why, sizeof health.why, "XID %u: %s", event.xid, xid->doc);
         if (xid->class != BH_FAULT_CLASS_APP)
             bh_report_ends(node, event.gpu);

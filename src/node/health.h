@@ -25,6 +25,9 @@ void bh_health_hung(struct bh_node *node, const char *gpu, const struct bh_err *
 /* Whether it did not answer when it was asked last. */
 bool bh_health_is_away(const struct bh_node *node, const char *gpu);
 
+/* What its driver said then; NULL: it is not away. */
+const char *bh_health_why(const struct bh_node *node, const char *gpu);
+
 /* Have the GPUs looked at when it is time to; when it is next (monotonic). */
 bh_ns bh_health_tick(struct bh_node *node, bh_ns now);
 

@@ -62,10 +62,20 @@ bh_node_send(struct bh_node *node, uint32_t number, const void *message)
 
 /* ---- the machine ---- */
 
+/* A child of a node that was just killed may hold it until it executes its program. */
+bool
+bh_host_lock_file(int fd)
+{
+    bh_ns deadline = bh_time_monotonic() + LOCK_PATIENCE;
+
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0 && bh_time_monotonic() < deadline)
+        bh_time_sleep(LOCK_GLANCE);
+    return flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
 bh_rc
 bh_host_lock(struct bh_node *node, struct bh_err *err)
 {
-    bh_ns deadline = bh_time_monotonic() + LOCK_PATIENCE;
     char path[BH_NODE_PATH_MAX];
     int fd;
 
@@ -73,10 +83,7 @@ bh_host_lock(struct bh_node *node, struct bh_err *err)
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); /* held until the end */
     if (fd < 0)
         return bh_err_errno(err, "open %s", path);
-    /* a child of a node that was just killed may hold it until it executes its program */
-    while (flock(fd, LOCK_EX | LOCK_NB) != 0 && bh_time_monotonic() < deadline)
-        bh_time_sleep(LOCK_GLANCE);
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+    if (!bh_host_lock_file(fd))
         return bh_err_set(err, BH_CONFLICT, "another bulkhead-node runs on %s",
                           node->conf.state_dir);
     return BH_OK;
@@ -145,9 +152,7 @@ bh_host_isolate(struct bh_node *node, struct bh_err *err)
     bh_path_format(unified, sizeof unified, "%s/unified", node->conf.cgroup_mount);
     if (umount2(unified, MNT_DETACH) != 0 && errno != EINVAL && errno != ENOENT)
         return bh_err_errno(err, "take off %s", unified);
-    if (mount("bulkhead-boxes", node->boxes, "tmpfs", MS_NOSUID, "mode=711") != 0)
-        return bh_err_errno(err, "mount a tmpfs on %s", node->boxes);
-    return BH_OK;
+    return bh_path_mount_tmpfs("bulkhead-boxes", node->boxes, 0711, err);
 }
 
 /* "195 nvidia-caps": the number before the name, or 0. */

@@ -9,6 +9,10 @@ BH_MUST_USE bh_rc bh_host_check_folder(const char *path, struct bh_err *err);
 
 /* The machine that the node runs on. */
 
+/* Whether the calling program has the lock (flock) of `fd` now; waits a moment for one that is just
+ * ending. */
+bool bh_host_lock_file(int fd);
+
 /* Make this the only node on state_dir: BH_CONFLICT when another one runs. */
 BH_MUST_USE bh_rc bh_host_lock(struct bh_node *node, struct bh_err *err);
 

@@ -3,10 +3,11 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "model/spec.h"
 #include "node/disk.h"
 
 /* What version 1 takes for a CPU quota is 1 ms of 100 at least. */
-enum { CPU_MILLI_MIN = 10, CPU_MILLI_MAX = 4194303 };
+enum { CPU_MILLI_MIN = BH_JOB_CPU_MILLI_MIN, CPU_MILLI_MAX = 4194303 };
 
 static bh_rc
 check_limit(const char *field, uint64_t asked, uint64_t most, const char *key,

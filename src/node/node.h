@@ -25,7 +25,7 @@ struct bh_verify;
 
 /* All that bulkhead-node holds while it runs.  One thread owns it. */
 
-enum { BH_NODE_PATH_MAX = 512 };
+enum { BH_NODE_PATH_MAX = 512, BH_NODE_TOLD_MAX = 64 };
 
 struct bh_trouble {
     char gpu[BH_UUID_MAX];            /* "": free */
@@ -40,6 +40,7 @@ struct bh_node {
     struct bh_state state;
     struct bh_runtime runtime;
     struct bh_sealed sealed_runtime;
+    int claim_fd;                     /* our control group (node/claim.h); -1: not ours */
     int gate_fd;                      /* eventfd: keepers say that a process 1 waits (node/gate.h) */
     struct bh_device device;
     struct bh_gpu_client *gpus;
@@ -62,6 +63,7 @@ struct bh_node {
     struct bh_link *link;             /* the daemon's connection, or NULL */
     bool greeted;                     /* HELLO was said on it */
     bool gpus_untold;                 /* the inventory went without them: no answer from the driver */
+    char told[BH_NODE_TOLD_MAX][BH_UUID_MAX]; /* the GPUs that it had whole; "" where it had not */
     bh_ns sample_at;                  /* monotonic */
     struct bh_trouble troubles[32];   /* node/trouble.h */
     struct bh_health_watch *health;

@@ -216,8 +216,10 @@ test_read_frames(struct test_node *node)
         assert_int_equal(bh_frame_decode(&frame, bh_message_fields(frame.number),
                                          &message->outcome, node->arena, &err),
                          BH_OK);
-        if (frame.number == BH_MSG_HEALTH && message->health.fault == BH_FAULT_NONE)
+        if (frame.number == BH_MSG_HEALTH && message->health.fault == BH_FAULT_NONE) {
             node->inbox_count--; /* that all is well is said after each greeting */
+            node->well++;
+        }
     }
 }
 

@@ -39,6 +39,7 @@ struct test_node {
     struct bh_arena *arena;
     struct test_message inbox[TEST_INBOX_MAX]; /* read and not yet taken */
     uint32_t inbox_count;
+    uint32_t well;                             /* so often a GPU was said to answer, wanting nothing */
     uint64_t order;                            /* last one used */
 };
 

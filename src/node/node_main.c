@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "node/cdi.h"
 #include "node/checkpoint.h"
+#include "node/claim.h"
 #include "node/driver.h"
 #include "node/gate.h"
 #include "node/guest.h"
@@ -164,6 +165,8 @@ open_all(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         rc = open_runtime(node, err);
     if (rc == BH_OK)
+        rc = bh_claim_groups(node, err);
+    if (rc == BH_OK)
         rc = bh_networks_open(node, err);
     bh_driver_settle(node);
     if (rc == BH_OK)
@@ -181,23 +184,11 @@ open_all(struct bh_node *node, struct bh_err *err)
     return rc;
 }
 
-/* Without jobs nothing of ours stays behind; with jobs their groups keep it. */
-static void
-leave_groups(const struct bh_node *node)
-{
-    struct bh_cgroup_host cgroups;
-    struct bh_err ignored;
-
-    if (node->runtime.ops
-        && bh_cgroup_probe(node->conf.cgroup_mount, &cgroups, &ignored) == BH_OK)
-        bh_cgroup_remove_empty(&cgroups, node->conf.cgroup_parent);
-}
-
 static void
 close_all(struct bh_node *node)
 {
     bh_guests_free(node);
-    leave_groups(node);
+    bh_claim_leave(node); /* without jobs nothing of ours stays behind */
     bh_node_hang_up(node);
     bh_fd_close(node->listener);
     if (node->gpus)
@@ -479,7 +470,7 @@ read_options(int argc, char **argv, struct options *options)
 int
 main(int argc, char **argv)
 {
-    static struct bh_node node = { .listener = -1, .gate_fd = -1 };
+    static struct bh_node node = { .listener = -1, .claim_fd = -1, .gate_fd = -1 };
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct options options = { 0 };
     int status = read_options(argc, argv, &options);

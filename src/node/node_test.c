@@ -152,6 +152,45 @@ test_working_directory(void **state)
     BH_CHECK_DONE();
 }
 
+/* What others own is as it is outside the job: theirs, and written where its mode lets the
+ * submitter's group, or everybody. */
+static void
+test_folder_of_a_group(void **state)
+{
+    char path[TEST_PATH], file[TEST_PATH * 2];
+    struct test_job job = { .lease = 7, .uid = 4321, .cwd = path,
+                       .script = "echo out > result; echo more >> shared; ls -ln . | grep -c 65534; "
+                                 "for f in closed roots; do echo x 2>/dev/null >> $f || echo $f; done; "
+                                 "chmod 777 shared 2>/dev/null || echo theirs" };
+    static const struct {
+        const char *name;
+        uid_t uid;
+        gid_t gid;
+        mode_t mode;
+    } files[] = { { "shared", 1234, 4321, 0660 }, { "closed", 1234, 4321, 0640 },
+                  { "roots", 0, 0, 0644 } };
+    struct stat st = { 0 };
+
+    make_work("group", 0, 0770, path);
+    assert_int_equal(chown(path, 0, 4321), 0);
+    assert_int_equal(chmod(path, 0770), 0); /* whatever the umask is */
+    for (size_t i = 0; i < BH_COUNT(files); i++) {
+        bh_path_format(file, sizeof file, "%s/%s", path, files[i].name);
+        assert_int_equal(close(open(file, O_CREAT | O_WRONLY, 0600)), 0);
+        assert_int_equal(chown(file, files[i].uid, files[i].gid), 0);
+        assert_int_equal(chmod(file, files[i].mode), 0);
+    }
+    bh_test_run_job(&job);
+    BH_CHECK_STR("log", bh_test_log(7), "3\nclosed\nroots\ntheirs\n");
+    bh_path_format(file, sizeof file, "%s/result", path);
+    BH_CHECK_EQ("made", stat(file, &st), 0);
+    BH_CHECK_EQ("belongs to the submitter", st.st_uid, 4321);
+    bh_path_format(file, sizeof file, "%s/shared", path);
+    BH_CHECK_EQ("the group's file", stat(file, &st), 0);
+    BH_CHECK("was written, and is still its owner's", st.st_uid == 1234 && st.st_size == 5);
+    BH_CHECK_DONE();
+}
+
 static void
 test_refused_folders(void **state)
 {
@@ -307,8 +346,9 @@ static void
 test_suspend_with_context(void **state)
 {
     struct test_job job = { .lease = 41, .partition = 5,
-                       .script = "exec python3 -c '\nimport mmap,os,time\n"
+                       .script = "exec python3 -c '\nimport fcntl,mmap,os,time\n"
                                  "f=os.open(\"/run/bulkhead-sim/view/memory\",os.O_RDONLY)\n"
+                                 "fcntl.lockf(f,fcntl.LOCK_SH)\n"
                                  "m=mmap.mmap(f,64<<20,mmap.MAP_SHARED,mmap.PROT_READ)\n"
                                  "print(\"mapped\",flush=True)\ntime.sleep(60)'" };
     struct bh_msg_lease lease = { .lease = 41 };
@@ -723,7 +763,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_confinement),
         BH_NODE_TEST(test_environment),
         BH_NODE_TEST(test_working_directory),
-        BH_NODE_TEST(test_refused_folders),
+        BH_NODE_TEST(test_folder_of_a_group), BH_NODE_TEST(test_refused_folders),
         BH_NODE_TEST(test_image),
         BH_NODE_TEST(test_out_of_memory),
         BH_NODE_TEST(test_small_machine),

@@ -131,18 +131,6 @@ note_destroy(struct bh_node *node, const void *message, struct bh_note *note, st
     return BH_OK;
 }
 
-static void
-lend_share(const struct bh_msg_start *start, struct bh_note_piece *lent)
-{
-    lent->share_flags |= start->over_time == BH_OVER_TIME_STOP ? BH_SHARE_IS_STOPPED_OUT : 0;
-    lent->share_flags |= start->managed == BH_MANAGED_HOST     ? BH_SHARE_HAS_MANAGED_FREE
-                         : start->managed == BH_MANAGED_REFUSE ? BH_SHARE_HAS_NO_MANAGED
-                                                               : 0;
-    lent->share_flags |= start->over_cap == BH_OVER_CAP_THROTTLE ? BH_SHARE_IS_THROTTLED
-                         : start->over_cap == BH_OVER_CAP_STOP   ? BH_SHARE_IS_STOPPED
-                                                                 : 0;
-}
-
 static bh_rc
 lend_pieces(const struct bh_node *node, const struct bh_msg_start *start, struct bh_note *lease,
             struct bh_err *err)
@@ -156,7 +144,7 @@ lend_pieces(const struct bh_node *node, const struct bh_msg_start *start, struct
                               " on this node", i, start->pieces[i].partition);
         lease->lent[lease->lent_count] = *piece;
         if (bh_share_slot_is(piece))
-            lend_share(start, &lease->lent[lease->lent_count]);
+            bh_share_slot_lend(start, &lease->lent[lease->lent_count]);
         lease->lent_count++;
     }
     return BH_OK;
@@ -570,6 +558,22 @@ note_late(struct bh_node *node, const struct bh_msg_start *start, bool *ret_wait
     return rc == BH_OK && !*ret_waits ? bh_state_sync(&node->state, err) : rc;
 }
 
+/* A start that still waits is not to begin once its lease is stopped. */
+static void
+withdraw_start(struct bh_orders *orders, uint64_t lease)
+{
+    uint32_t at = bh_waiting_find_start(&orders->waiting, lease);
+    struct pending pending = { .number = BH_MSG_START };
+
+    if (at == orders->waiting.count)
+        return;
+    pending.order = orders->waiting.item[at].order;
+    bh_err_set(&pending.err, BH_CONFLICT, "it was stopped before it began");
+    bh_waiting_remove(&orders->waiting, at);
+    bh_scrub_leave(orders->node, pending.order);
+    answer_with(orders->node, &pending, BH_CONFLICT, false);
+}
+
 /* Perform the order, unless it comes behind others on its GPU: then it `waits`. */
 static bh_rc
 carry_out(struct bh_orders *orders, struct pending *pending, bool waited,
@@ -579,6 +583,8 @@ carry_out(struct bh_orders *orders, struct pending *pending, bool waited,
     char gpu[BH_UUID_MAX];
     bh_rc rc = pending->refused;
 
+    if (pending->number == BH_MSG_STOP)
+        withdraw_start(orders, ((const struct bh_msg_stop *)pending->message)->lease);
     gpu_of(node, pending, gpu);
     ret_effect->waits = pending->waits
                         || (!waited && pending->number != BH_MSG_START
@@ -611,6 +617,7 @@ perform(struct bh_orders *orders, struct pending *pending, struct bh_waiting *wa
     }
     if (rc != BH_OK && is_held_up(pending) && hold_off(orders, pending, waiting))
         return false;
+    bh_scrub_leave(node, pending->order);
     if (rc != BH_OK || pending->number != BH_MSG_START
         || !bh_unpack_waits(node, ((const struct bh_msg_start *)pending->message)->lease))
         answer_with(node, pending, rc, effect.held); /* else bh_orders_start_now does */
@@ -715,8 +722,10 @@ bh_orders_drop(struct bh_orders *orders, uint64_t from)
     struct bh_err err;
 
     for (uint32_t i = orders->waiting.count; i-- > 0;)
-        if (orders->waiting.item[i].order >= from)
+        if (orders->waiting.item[i].order >= from) {
+            bh_scrub_leave(orders->node, orders->waiting.item[i].order);
             bh_waiting_remove(&orders->waiting, i);
+        }
     for (uint32_t i = state->order_count; i-- > 0;) {
         struct bh_note forget = { .kind = BH_NOTE_FORGET_ORDER,
                                   .order = state->orders[i].note.order };

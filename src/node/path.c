@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/buf.h"
 #include "base/fd.h"
+#include "model/path.h"
 
 void
 bh_path_format(char *ret_path, size_t size, const char *format, ...)
@@ -155,24 +157,24 @@ bh_path_open(const struct bh_path_request *request, int *ret_fd, struct bh_err *
 bh_rc
 bh_path_target_check(const char *target, struct bh_err *err)
 {
-    static const char *const reserved[] = { "proc", "sys", "dev", "usr", "etc", "bin", "sbin",
-                                            "lib", "lib32", "lib64", "libx32", "run", "boot" };
-    size_t first = target[0] == '/' ? strcspn(target + 1, "/") : 0;
+    const char *fault = bh_file_path_fault(target);
 
-    if (first == 0 || strlen(target) > 1000 || strstr(target, "//")
-        || target[strlen(target) - 1] == '/')
-        return bh_err_set(err, BH_INVALID, "%.80s is no plain absolute path", target);
-    for (const char *at = target; at; at = strchr(at + 1, '/')) {
-        if (strncmp(at, "/./", 3) == 0 || strncmp(at, "/../", 4) == 0 || strcmp(at, "/.") == 0
-            || strcmp(at, "/..") == 0)
-            return bh_err_set(err, BH_INVALID, "%.80s is no plain absolute path", target);
-    }
-    for (size_t i = 0; i < BH_COUNT(reserved); i++) {
-        if (strlen(reserved[i]) == first && strncmp(target + 1, reserved[i], first) == 0)
-            return bh_err_set(err, BH_DENIED, "%.80s: /%s belongs to the sandbox", target,
-                              reserved[i]);
-    }
-    return BH_OK;
+    if (!fault)
+        fault = bh_sandbox_place_fault(target);
+    return fault ? bh_err_set(err, BH_INVALID, "%.80s %s", target, fault) : BH_OK;
+}
+
+/* As a rule it is there: most targets share their first folders. */
+static int
+make_one_below(int folder, const char *name)
+{
+    int fd = open_below(folder, name, O_PATH | O_DIRECTORY, RESOLVE_BENEATH);
+
+    if (fd >= 0 || errno != ENOENT)
+        return fd;
+    if (mkdirat(folder, name, 0755) != 0 && errno != EEXIST)
+        return -1;
+    return open_below(folder, name, O_PATH | O_DIRECTORY, RESOLVE_BENEATH);
 }
 
 bh_rc
@@ -192,9 +194,7 @@ bh_path_make_below(const char *root, const char *target, struct bh_err *err)
         if (length >= sizeof name)
             return bh_err_set(err, BH_INVALID, "%.60s is too long", target);
         snprintf(name, sizeof name, "%.*s", (int)length, at);
-        if (mkdirat(folder, name, 0755) != 0 && errno != EEXIST)
-            break;
-        next = open_below(folder, name, O_PATH | O_DIRECTORY, RESOLVE_BENEATH);
+        next = make_one_below(folder, name);
         bh_fd_close(folder);
         folder = next;
         at += length;
@@ -219,18 +219,41 @@ write_map(pid_t pid, const char *file, const char *text, struct bh_err *err)
     return BH_OK;
 }
 
+/* The ids from `first` up to `end` as they are. */
+static void
+put_same(struct bh_buf *map, uint32_t first, uint32_t end)
+{
+    if (first < end)
+        bh_buf_printf(map, "%u %u %u\n", first, first, end - first);
+}
+
+/* One of `ids` becomes the other.  Ids below `same_below` stay: the kernel writes to no inode whose
+ * owner or group a mount does not know, whatever its mode allows. */
+static bh_rc
+write_one_map(pid_t pid, const char *file, const uint32_t ids[2], const struct bh_path_owner *owner,
+              struct bh_err *err)
+{
+    uint32_t from = ids[0], same = owner->same_below;
+    char memory[160];
+    struct bh_buf map;
+
+    bh_buf_init_fixed(&map, memory, sizeof memory);
+    bh_buf_printf(&map, "%u %u %u\n", from, ids[1], owner->count ? owner->count : 1);
+    put_same(&map, 0, from < same ? from : same);
+    put_same(&map, from < same ? from + 1 : same, same);
+    return write_map(pid, file, bh_buf_text(&map), err);
+}
+
 static bh_rc
 write_maps(pid_t pid, const struct bh_path_owner *owner, int *ret_fd, struct bh_err *err)
 {
-    char uids[64], gids[64], path[64];
-    uint32_t count = owner->count ? owner->count : 1;
-    bh_rc rc;
+    char path[64];
+    bh_rc rc = write_one_map(pid, "uid_map", (uint32_t[]){ owner->from_uid, owner->to_uid }, owner,
+                             err);
 
-    snprintf(uids, sizeof uids, "%u %u %u\n", owner->from_uid, owner->to_uid, count);
-    snprintf(gids, sizeof gids, "%u %u %u\n", owner->from_gid, owner->to_gid, count);
-    rc = write_map(pid, "uid_map", uids, err);
     if (rc == BH_OK)
-        rc = write_map(pid, "gid_map", gids, err);
+        rc = write_one_map(pid, "gid_map", (uint32_t[]){ owner->from_gid, owner->to_gid }, owner,
+                           err);
     if (rc != BH_OK)
         return rc;
     snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
@@ -293,6 +316,18 @@ bh_path_clone(int fd, const char *place, bool write, const struct bh_path_owner 
     if (move_mount(tree, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH) != 0)
         return bh_err_errno(err, "place the mount %s", place);
     return BH_OK;
+}
+
+bh_rc
+bh_path_mount_tmpfs(const char *name, const char *place, mode_t mode, struct bh_err *err)
+{
+    char options[32];
+    bh_rc rc = bh_dir_make(place, mode, err);
+
+    bh_path_format(options, sizeof options, "mode=%o", (unsigned)mode);
+    if (rc == BH_OK && mount(name, place, "tmpfs", MS_NOSUID, options) != 0)
+        rc = bh_err_errno(err, "mount a tmpfs on %s", place);
+    return rc;
 }
 
 /* ---- removing ---- */

@@ -8,6 +8,7 @@
 #include "model/geometry.h"
 #include "node/checkpoint.h"
 #include "node/grades.h"
+#include "node/health.h"
 #include "node/helper.h"
 #include "node/host.h"
 #include "node/job.h"
@@ -24,6 +25,18 @@
 enum { REPORT_BYTES_MAX = 8 << 20, UTILISATION_UNKNOWN = 255 };
 
 /* ---- lists ---- */
+
+/* That it does not answer comes before what was found at its walls. */
+static void
+put_fence(const struct bh_node *node, const struct bh_device_gpu *from, struct bh_msg_gpu *gpu)
+{
+    const char *away = bh_health_why(node, from->uuid), *walls = bh_verify_why(node, from->uuid);
+
+    gpu->fault = from->lost ? BH_FAULT_LOST : walls ? BH_FAULT_ISOLATION : BH_FAULT_NONE;
+    if (from->lost && !away)
+        away = "the driver has lost it";
+    snprintf(gpu->fence_why, sizeof gpu->fence_why, "%s", away ? away : walls ? walls : "");
+}
 
 static uint32_t
 put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
@@ -43,9 +56,6 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
             .mig_capable = gpu->mig_capable, .mig_enabled = gpu->mig_enabled,
             .foreign = bh_piece_has_foreign(node, gpu->uuid),
             .allowed = may && bh_conf_gpu_allowed(&node->conf, gpu->uuid),
-            .fault = gpu->lost ? BH_FAULT_LOST
-                     : bh_verify_is_fenced(node, gpu->uuid) ? BH_FAULT_ISOLATION
-                                                            : BH_FAULT_NONE,
             .temperature_c = gpu->temperature_c, .power_mw = gpu->power_mw,
             .utilisation = gpu->utilisation, .memory_used_mib = gpu->memory_used_mib,
             .ecc_uncorrected = gpu->ecc_uncorrected,
@@ -57,6 +67,7 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
         snprintf(gpus[i].pci, sizeof gpus[i].pci, "%s", gpu->pci);
         snprintf(gpus[i].product, sizeof gpus[i].product, "%s", gpu->product);
         snprintf(gpus[i].trouble, sizeof gpus[i].trouble, "%s", bh_trouble_of(node, gpu->uuid));
+        put_fence(node, gpu, &gpus[i]);
         if (model != BH_GPU_MODEL_NONE)
             snprintf(gpus[i].model, sizeof gpus[i].model, "%s", bh_model_facts(model)->name);
     }
@@ -155,6 +166,35 @@ put_services(const struct bh_node *node, struct bh_msg_inventory *inventory)
 
 /* ---- messages ---- */
 
+/* Which GPUs this inventory has whole: bulkheadd waits for the others. */
+static void
+note_told(struct bh_node *node)
+{
+    memset(node->told, 0, sizeof node->told);
+    for (uint32_t i = 0; i < node->inventory.gpu_count && i < BH_NODE_TOLD_MAX; i++)
+        if (!node->inventory.gpus[i].lost)
+            snprintf(node->told[i], sizeof node->told[i], "%s", node->inventory.gpus[i].uuid);
+}
+
+static bool
+was_told(const struct bh_node *node, const char *gpu)
+{
+    for (uint32_t i = 0; i < BH_NODE_TOLD_MAX; i++)
+        if (strcmp(node->told[i], gpu) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a GPU can be read that the last inventory did not have whole. */
+static bool
+has_untold(const struct bh_node *node)
+{
+    for (uint32_t i = 0; i < node->inventory.gpu_count; i++)
+        if (!node->inventory.gpus[i].lost && !was_told(node, node->inventory.gpus[i].uuid))
+            return true;
+    return node->gpus_untold;
+}
+
 void
 bh_report_inventory(struct bh_node *node)
 {
@@ -178,6 +218,7 @@ bh_report_inventory(struct bh_node *node)
     snprintf(inventory.runtime, sizeof inventory.runtime, "%s", node->runtime_version);
     bh_checkpoint_describe(node, inventory.checkpoint, sizeof inventory.checkpoint);
     put_gpus(node, arena, &inventory.gpus);
+    note_told(node);
     put_pieces(node, arena, &inventory.pieces);
     put_leases(node, arena, &inventory.leases);
     bh_grades_probe(node, arena, &inventory.grades);
@@ -261,7 +302,7 @@ bh_report_scanned(struct bh_node *node, bool well)
     bh_host_read_majors(node); /* modules of the driver come one by one */
     if (well)
         put_gpus(node, arena, &samples.gpus);
-    if (node->gpus_untold && node->inventory_known)
+    if (node->inventory_known && has_untold(node))
         bh_report_inventory(node);
     bh_verify_scanned(node);
     bh_verify_walls(node, &samples.walls);

@@ -290,7 +290,9 @@ bh_rootfs_open(const struct bh_conf *conf, const char *boxes, const char *libexe
     if (!rootfs)
         return bh_err_set(err, BH_FULL, "out of memory");
     snprintf(rootfs->folder, sizeof rootfs->folder, "%.480s/host", boxes);
-    rc = build_usr(rootfs, conf, libexec, err);
+    rc = bh_path_mount_tmpfs("bulkhead-host", rootfs->folder, 0755, err); /* what jobs see of it never changes */
+    if (rc == BH_OK)
+        rc = build_usr(rootfs, conf, libexec, err);
     if (rc == BH_OK)
         rc = build_etc(rootfs, err);
     if (rc == BH_OK)

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "node/guest.h"
 #include "node/path.h"
 #include "node/scrub_run.h"
 #include "node/share_slot.h"
@@ -22,6 +23,7 @@ enum { INTERRUPTIONS_MAX = 4, TIMEOUTS_MAX = 2 };
 #define PAUSE_FIRST (100 * BH_NS_PER_MS)
 #define PAUSE_MOST (2 * BH_NS_PER_S)
 #define GONE_WITHIN (30 * BH_NS_PER_S) /* what is left of a helper that was killed */
+#define GONE_GLANCE (10 * BH_NS_PER_MS)
 
 /* ---- what the driver itself does ---- */
 
@@ -130,10 +132,13 @@ struct scrub {
     struct bh_scrub_wish wish;
     struct bh_note note; /* the receipt, as far as it goes */
     struct bh_scrub_run run;
+    uint32_t beside;     /* leases on its GPU, when it began: they may be gone when it is over */
     uint64_t most;       /* bytes that it may take; 0: all */
     bh_ns look_at;       /* monotonic; while no run is under way, when the next one begins */
     bh_ns pause, gone_by; /* between two runs; when the helper before must have gone */
     uint32_t interruptions, timeouts;
+    bool told;           /* its receipt is written, and its last helper has not gone yet */
+    bool left;           /* nobody waits for it any more */
     bool was_bad;        /* a run has read back something else than it filled */
     struct bh_err err;   /* when over: what came of it */
 };
@@ -163,7 +168,7 @@ find(const struct bh_node *node, uint64_t order, uint64_t partition)
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         struct scrub *scrub = &node->scrubs->scrub[i];
 
-        if (scrub->state != FREE && scrub->wish.order == order
+        if (scrub->state != FREE && !scrub->left && scrub->wish.order == order
             && scrub->wish.partition == partition)
             return scrub;
     }
@@ -311,6 +316,24 @@ log_receipt(const struct bh_msg_receipt *receipt)
                BH_U64("bytes", receipt->bytes), BH_U64("residue", receipt->residue));
 }
 
+/* Over is over when nothing of its helper stands on the piece any more: whoever asked may use it
+ * at once.  What does not go keeps the piece from everybody. */
+static void
+finish(struct bh_node *node, struct scrub *scrub)
+{
+    bh_ns now = bh_time_monotonic();
+
+    scrub->gone_by = scrub->told ? scrub->gone_by : now + GONE_WITHIN;
+    scrub->told = bh_guest_holds(node, &scrub->note.piece) && now < scrub->gone_by;
+    scrub->look_at = now + GONE_GLANCE;
+    if (scrub->told)
+        return;
+    if (bh_guest_holds(node, &scrub->note.piece) && scrub->err.rc == BH_OK)
+        bh_err_set(&scrub->err, BH_UNAVAILABLE, "what scrubbed piece %" PRIu64 " does not end",
+                   scrub->wish.partition);
+    scrub->state = scrub->left ? FREE : OVER;
+}
+
 /* The receipt is noted and sent, and the scrub waits for whoever asked for it. */
 static void
 conclude(struct bh_node *node, struct scrub *scrub)
@@ -332,15 +355,29 @@ conclude(struct bh_node *node, struct scrub *scrub)
     if (scrub->err.rc != BH_OK)
         bh_err_wrap(&scrub->err, "scrub of piece %" PRIu64 " on GPU %s", scrub->wish.partition,
                     scrub->note.piece.gpu);
-    scrub->state = OVER;
+    finish(node, scrub);
+}
+
+void
+bh_scrub_leave(struct bh_node *node, uint64_t order)
+{
+    for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
+        struct scrub *scrub = &node->scrubs->scrub[i];
+
+        if (scrub->state == FREE || scrub->wish.order != order)
+            continue;
+        scrub->left = true;
+        if (scrub->state == OVER)
+            scrub->state = FREE;
+    }
 }
 
 /* Another run after a pause, or no more. */
 static void
 try_later(struct bh_node *node, struct scrub *scrub, bool more)
 {
-    scrub->note.receipt.result = scrub->was_bad ? BH_SCRUB_FAILED : BH_SCRUB_INTERRUPTED;
-    if (!more) {
+    scrub->note.receipt.result = BH_SCRUB_INTERRUPTED; /* bad memory is bad twice */
+    if (!more || scrub->left) {
         conclude(node, scrub);
         return;
     }
@@ -397,16 +434,24 @@ take_bad(struct bh_node *node, struct scrub *scrub)
         try_run(node, scrub);
 }
 
+/* "1 lease" or "3 leases", of those that ran beside it when it began. */
 static void
-explain_part(const struct bh_node *node, struct scrub *scrub)
+put_beside(const struct scrub *scrub, char ret_text[24])
+{
+    snprintf(ret_text, 24, "%" PRIu32 " lease%s", scrub->beside, scrub->beside == 1 ? "" : "s");
+}
+
+static void
+explain_part(struct scrub *scrub)
 {
     struct bh_msg_receipt *receipt = &scrub->note.receipt;
-    struct bh_share_neighbours beside = bh_share_slot_neighbours(node, receipt->gpu);
+    char beside[24];
 
+    put_beside(scrub, beside);
     snprintf(receipt->why, sizeof receipt->why,
-             "%" PRIu64 " of %" PRIu64 " MiB: %u leases of tenants that may share the GPU run beside "
-             "it and use the rest, or were promised it", receipt->bytes >> 20,
-             receipt->memory_bytes >> 20, beside.leases);
+             "%" PRIu64 " of %" PRIu64 " MiB: %s that may share the GPU ran beside it and used the "
+             "rest, or %s promised it", receipt->bytes >> 20, receipt->memory_bytes >> 20, beside,
+             scrub->beside == 1 ? "was" : "were");
 }
 
 /* Those that run beside it left no page free. */
@@ -434,7 +479,7 @@ take_report(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_rep
     }
     scrub->err.rc = judge(&scrub->note.piece, report, receipt, &scrub->err);
     if (receipt->result == BH_SCRUB_PARTIAL)
-        explain_part(node, scrub);
+        explain_part(scrub);
     if (scrub->err.rc == BH_OK)
         conclude(node, scrub);
     else if (receipt->result == BH_SCRUB_FAILED)
@@ -456,15 +501,18 @@ can_fill(const struct bh_node *node, struct scrub *scrub, char *ret_why, size_t 
 {
     const struct bh_note_piece *piece = &scrub->note.piece;
     struct bh_share_neighbours beside = bh_share_slot_neighbours(node, piece->gpu);
+    char leases[24];
 
     if (!bh_scrub_has_helper(node, ret_why, size))
         return false;
     if (!scrub->note.receipt.beside)
         return true;
     scrub->most = bh_share_slot_free_bytes(node, piece, &beside);
-    if (scrub->most == 0)
-        snprintf(ret_why, size, "%u leases that run beside it were promised all memory, and the "
-                 "driver clears what it gives out", beside.leases);
+    if (scrub->most == 0) {
+        put_beside(scrub, leases);
+        snprintf(ret_why, size, "%s beside it %s promised all memory, and the driver clears what it "
+                 "gives out", leases, scrub->beside == 1 ? "was" : "were");
+    }
     return scrub->most > 0;
 }
 
@@ -478,7 +526,8 @@ begin(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_wish *wis
     *scrub = (struct scrub){ .state = RUNS, .wish = *wish, .note.kind = BH_NOTE_RECEIPT };
     scrub->note.piece = *piece;
     begin_receipt(node, wish, &scrub->note.piece, &scrub->note.receipt);
-    scrub->note.receipt.beside = is_beside(node, piece);
+    scrub->beside = bh_share_slot_is(piece) ? bh_share_slot_neighbours(node, piece->gpu).leases : 0;
+    scrub->note.receipt.beside = scrub->beside > 0;
     if (can_fill(node, scrub, why, sizeof why)) {
         scrub->note.receipt.method = BH_SCRUB_FILL;
         try_run(node, scrub);
@@ -494,7 +543,9 @@ go_on(struct bh_node *node, struct scrub *scrub, bh_ns now)
 {
     struct bh_scrub_report report;
 
-    if (!scrub->run.guest && scrub->look_at <= now)
+    if (scrub->told)
+        finish(node, scrub);
+    else if (!scrub->run.guest && scrub->look_at <= now)
         try_run(node, scrub);
     else if (scrub->run.guest
              && (scrub->look_at <= now || bh_guest_has_ended(scrub->run.guest))

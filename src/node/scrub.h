@@ -57,6 +57,10 @@ BH_MUST_USE bh_rc bh_scrub_settle(struct bh_node *node, const struct bh_note *le
 /* Take all scrubs on as far as they go now; the monotonic time of the next thing to do, or 0. */
 bh_ns bh_scrubs_tick(struct bh_node *node, bh_ns now);
 
+/* The order has its outcome, or is not to have one: nobody asks for its scrubs any more.  One that
+ * is under way ends its run, and its place is free then. */
+void bh_scrub_leave(struct bh_node *node, uint64_t order);
+
 /* Whether a scrub for that order is under way. */
 bool bh_scrub_runs(const struct bh_node *node, uint64_t order);
 

@@ -50,6 +50,20 @@ bh_session_accept(struct bh_node *node)
 
 /* ---- what each message does ---- */
 
+static void
+repeat_ends(struct bh_node *node)
+{
+    struct bh_msg_settled settled = { .ends = 0 };
+
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        if (!node->state.jobs[i].ended)
+            continue;
+        bh_report_end(node, &node->state.jobs[i]);
+        settled.ends++;
+    }
+    bh_node_send(node, BH_MSG_SETTLED, &settled);
+}
+
 static bh_rc
 greet(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err)
 {
@@ -72,10 +86,7 @@ greet(struct bh_node *node, struct bh_orders *orders, const void *message, struc
     bh_verify_greet(node);
     bh_unpack_greet(node);
     bh_orders_repeat(orders);
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        if (node->state.jobs[i].ended)
-            bh_report_end(node, &node->state.jobs[i]);
-    }
+    repeat_ends(node);
     return BH_OK;
 }
 

@@ -95,7 +95,8 @@ check_libraries(const struct bh_node *node, struct bh_err *err)
     bh_path_format(path, sizeof path, "%.480s/libcuda.so.1", bh_node_share_shim(node));
     if (access(path, R_OK) != 0)
         return bh_err_set(err, BH_UNAVAILABLE,
-                          "a share of a GPU cannot be enforced here: there is no %s", path);
+                          "a share of a GPU cannot be enforced here: there is no %s; shim_dir in "
+                          "node.conf says where the shim is", path);
     if (node->conf.driver_lib_dir[0] == '\0')
         return bh_err_set(err, BH_UNAVAILABLE, "a share of a GPU cannot be enforced here: "
                                                "the driver's libraries were not found; "

@@ -142,3 +142,15 @@ bh_share_slot_clear(struct bh_node *node, uint64_t partition, uint32_t tenant, s
     note.piece.cleared_for = tenant;
     return bh_state_note(&node->state, &note, err);
 }
+
+void
+bh_share_slot_lend(const struct bh_msg_start *start, struct bh_note_piece *lent)
+{
+    lent->share_flags |= start->over_time == BH_OVER_TIME_STOP ? BH_SHARE_IS_STOPPED_OUT : 0;
+    lent->share_flags |= start->managed == BH_MANAGED_HOST     ? BH_SHARE_HAS_MANAGED_FREE
+                         : start->managed == BH_MANAGED_REFUSE ? BH_SHARE_HAS_NO_MANAGED
+                                                               : 0;
+    lent->share_flags |= start->over_cap == BH_OVER_CAP_THROTTLE ? BH_SHARE_IS_THROTTLED
+                         : start->over_cap == BH_OVER_CAP_STOP   ? BH_SHARE_IS_STOPPED
+                                                                 : 0;
+}

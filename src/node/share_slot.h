@@ -64,4 +64,8 @@ BH_MUST_USE bh_rc bh_share_slot_check(const struct bh_node *node, const struct b
 BH_MUST_USE bh_rc bh_share_slot_clear(struct bh_node *node, uint64_t partition, uint32_t tenant,
                                  struct bh_err *err);
 
+/* What the start says beside the piece's own of how the share is kept to, into the lease's copy of
+ * the piece. */
+void bh_share_slot_lend(const struct bh_msg_start *start, struct bh_note_piece *lent);
+
 #endif

@@ -174,7 +174,7 @@ test_another_tenant_beside(void **state)
     BH_CHECK_EQ("beside others", receipt.beside, true);
     BH_CHECK("as much as A was not promised", receipt.bytes > 60 * GIB
              && receipt.bytes + 10 * GIB + (UINT64_C(1200) << 20) < receipt.memory_bytes);
-    BH_CHECK("and why", strstr(receipt.why, "1 leases of tenants that may share") != NULL);
+    BH_CHECK("and why", strstr(receipt.why, "1 lease that may share the GPU ran beside it") != NULL);
     BH_CHECK_EQ("whose it was", receipt.from[0].tenant, A);
     BH_CHECK_EQ("said so", logged("memory scrubbed in part"), 1);
     BH_CHECK_EQ("B runs", bh_test_run_job(&two).cause, BH_END_EXITED);
@@ -192,6 +192,30 @@ test_another_tenant_beside(void **state)
     BH_CHECK_EQ("is scrubbed", receipt.result, BH_SCRUB_CLEAN);
     BH_CHECK_EQ("A's", receipt.from[0].tenant, A);
     BH_CHECK_EQ("and B's", receipt.from[1].tenant, B);
+    BH_CHECK_DONE();
+}
+
+/* A receipt tells of those that ran beside a scrub when it was decided what it may fill, also when
+ * they have ended by its end. */
+static void
+test_neighbor_leaves(void **state)
+{
+    struct test_job one = { .lease = 1, .partition = 11, .tenant = A, .script = "exec sleep 60" };
+    struct bh_msg_carve second = share(12, 1);
+    struct bh_msg_stop stop = { .lease = 1 };
+    uint64_t carved;
+
+    start_with("");
+    BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
+    BH_CHECK_EQ("alone", receipt_of(the_node.order).result, BH_SCRUB_CLEAN);
+    BH_CHECK_EQ("A runs", bh_test_start_job(&one).outcome, 0);
+    snprintf(second.gpu, sizeof second.gpu, "%s", the_node.gpus[0]);
+    second.tenant = B;
+    second.order = carved = ++the_node.order;
+    bh_test_send(BH_MSG_CARVE, &second);
+    BH_CHECK_EQ("A ends", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
+    BH_CHECK_EQ("for B", bh_test_take(BH_MSG_OUTCOME, carved).outcome.outcome, 0);
+    BH_CHECK("why a part", strstr(receipt_of(carved).why, "1 lease that may share") != NULL);
     BH_CHECK_DONE();
 }
 
@@ -243,6 +267,43 @@ test_between_carve_and_start(void **state)
     bh_test_greet(&the_node);
     BH_CHECK_EQ("B runs", bh_test_run_job(&other).cause, BH_END_EXITED);
     BH_CHECK_EQ("on memory that was A's", receipt_of(the_node.order).from[0].tenant, A);
+    BH_CHECK_DONE();
+}
+
+/* One that is stopped while its memory is scrubbed never begins, and is no hindrance to those that
+ * come after it: more of them than there is room for scrubs. */
+static void
+test_stopped_before_it_began(void **state)
+{
+    enum { TIMES = 6 };
+    struct test_job first = { .lease = 1, .partition = 11, .tenant = A, .script = "true" };
+    struct test_job other = { .lease = 20, .partition = 12, .tenant = B, .script = "true" };
+    const char *args[3];
+    uint64_t order;
+
+    start_with("");
+    BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
+    BH_CHECK_EQ("for B", carve_share(12, 0, 1, B).outcome, 0);
+    BH_CHECK_EQ("A runs", bh_test_run_job(&first).cause, BH_END_EXITED);
+    bh_test_simctl("inject", "gpu=0", "cuda-fail");
+    for (uint32_t i = 0; i < TIMES; i++, other.lease++) {
+        struct bh_msg_start start = bh_test_start_message(&other, args, NULL);
+        struct bh_msg_stop stop = { .lease = other.lease };
+        struct bh_msg_outcome outcome;
+
+        order = start.order = ++the_node.order;
+        bh_test_send(BH_MSG_START, &start);
+        stop.order = ++the_node.order;
+        bh_test_send(BH_MSG_STOP, &stop);
+        outcome = bh_test_take(BH_MSG_OUTCOME, order).outcome;
+        BH_CHECK_EQ("does not begin", outcome.outcome, 1);
+        BH_CHECK("and why", strstr(outcome.why, "stopped before it began") != NULL);
+        bh_test_take(BH_MSG_ENDED, other.lease);
+        receipt_of(order);
+    }
+    bh_test_simctl("clear", NULL, NULL);
+    BH_CHECK_EQ("the next one runs", bh_test_run_job(&other).cause, BH_END_EXITED);
+    BH_CHECK_EQ("on clean memory", receipt_of(the_node.order).result, BH_SCRUB_CLEAN);
     BH_CHECK_DONE();
 }
 
@@ -345,9 +406,10 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_modes),
         BH_NODE_TEST(test_sizes),
         BH_NODE_TEST(test_another_tenant_beside),
+        BH_NODE_TEST(test_neighbor_leaves),
         BH_NODE_TEST(test_idle_slots),
         BH_NODE_TEST(test_between_carve_and_start),
-        BH_NODE_TEST(test_unscrubbed),
+        BH_NODE_TEST(test_stopped_before_it_began), BH_NODE_TEST(test_unscrubbed),
         BH_NODE_TEST(test_required),
         BH_NODE_TEST(test_node_killed),
         BH_NODE_TEST(test_suspended),

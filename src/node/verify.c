@@ -28,7 +28,7 @@
 #include "node/report.h"
 #include "node/reset.h"
 
-enum { ASKED_MAX = 64, ARGS_MAX = 10, PROBE_PIDS = 64, GLANCE_MS = 2 };
+enum { ASKED_MAX = 64, ARGS_MAX = 12, PROBE_PIDS = 64, GLANCE_MS = 2 };
 #define PROBE_MEMORY (UINT64_C(64) << 20)
 #define KILL_PATIENCE (5 * BH_NS_PER_S)
 #define KILL_AGAIN (50 * BH_NS_PER_MS)
@@ -88,10 +88,12 @@ fences_all(const struct bh_verify *verify)
     return verify->walls == BH_WALLS_UNFINISHED || verify->walls == BH_WALLS_BROKEN;
 }
 
-bool
-bh_verify_is_fenced(const struct bh_node *node, const char *gpu)
+const char *
+bh_verify_why(const struct bh_node *node, const char *gpu)
 {
-    return node->verify && (fences_all(node->verify) || bh_fence_find(&node->verify->fences, gpu));
+    if (!node->verify)
+        return NULL;
+    return fences_all(node->verify) ? node->verify->why : bh_fence_find(&node->verify->fences, gpu);
 }
 
 /* The wall clock's time of the next try by itself. */
@@ -128,6 +130,7 @@ say_health(struct bh_node *node, const char *gpu, uint32_t fault, const char *wh
     snprintf(health.gpu, sizeof health.gpu, "%s", gpu);
     snprintf(health.why, sizeof health.why, "%s", why);
     bh_node_send(node, BH_MSG_HEALTH, &health);
+    node->sample_at = 0; /* the samples tell why */
 }
 
 /* Those that do not answer are told of when they do again (node/health.h). */
@@ -227,7 +230,7 @@ bh_verify_check_start(const struct bh_node *node, const struct bh_msg_start *sta
         const struct bh_note_piece *piece
             = bh_state_piece(&node->state, start->pieces[i].partition);
 
-        if (piece && bh_verify_is_fenced(node, piece->gpu))
+        if (piece && bh_verify_why(node, piece->gpu))
             return bh_err_set(err, BH_UNAVAILABLE, "isolation on %s was not verified", piece->gpu);
     }
     return BH_OK;
@@ -297,6 +300,15 @@ name_inode(struct bh_arena *arena)
                            (uint64_t)st.st_ino);
 }
 
+static const char *
+name_device(struct bh_arena *arena)
+{
+    struct stat st = { 0 };
+
+    (void)stat("/dev/null", &st);
+    return bh_arena_printf(arena, "--device=%" PRIu64, (uint64_t)st.st_dev);
+}
+
 /* The order that a job's START would be, of a tenant that trusts nobody. */
 static bh_rc
 make_start(struct bh_node *node, const struct bh_note_piece *lent, struct bh_arena *arena,
@@ -317,6 +329,7 @@ make_start(struct bh_node *node, const struct bh_note_piece *lent, struct bh_are
     args[count++] = bh_arena_printf(arena, "--socket=%s", conf->socket);
     args[count++] = bh_arena_printf(arena, "--abstract=bulkhead-canary-%d", (int)getpid());
     args[count++] = name_inode(arena);
+    args[count++] = name_device(arena);
     args[count++] = list_lent(node, lent, arena);
     *ret_start = (struct bh_msg_start){ .lease = BH_PROBE_LEASES + ++node->verify->tries,
                                         .args = { args, count }, .image = "host", .cwd = "",
@@ -582,6 +595,35 @@ ask(struct bh_node *node, uint64_t request, uint64_t lease, const char *cause)
     snprintf(asked->cause, sizeof asked->cause, "%s", cause);
 }
 
+/* Behind its start barrier: whether it runs is not known yet.  After a start of the node that is
+ * every lease, until its process 1 was found again. */
+static bool
+is_undecided(const struct bh_node *node, uint64_t lease)
+{
+    const struct bh_job *job = lease ? bh_state_job(&node->state, lease) : NULL;
+
+    return job && job->gate_at && !job->frozen && !job->ended;
+}
+
+/* The first that can be answered now comes to the front.  False: there is none; a barrier that
+ * opens is a turn of the loop. */
+static bool
+bring_forward(struct bh_node *node)
+{
+    struct bh_verify *verify = node->verify;
+
+    for (uint32_t i = 0; i < verify->asked_count; i++) {
+        struct asked asked = verify->asked[i];
+
+        if (is_undecided(node, asked.lease))
+            continue;
+        memmove(verify->asked + 1, verify->asked, i * sizeof asked);
+        verify->asked[0] = asked;
+        return true;
+    }
+    return false;
+}
+
 bh_ns
 bh_verify_tick(struct bh_node *node, bh_ns now)
 {
@@ -591,8 +633,10 @@ bh_verify_tick(struct bh_node *node, bh_ns now)
         ask(node, 0, 0, "again");
     if (verify->probe)
         go_on(node, now);
-    else if (verify->asked_count > 0)
+    else if (bring_forward(node))
         begin(node);
+    else
+        return verify->again.at;
     if (!verify->probe)
         return verify->asked_count > 0 ? now : verify->again.at;
     if (verify->killed)

@@ -20,7 +20,8 @@ void bh_verify_free(struct bh_verify *verify); /* NULL is fine */
 /* At the start of the node: try now, and return when it is over. */
 void bh_verify_begin(struct bh_node *node);
 
-/* The daemon asks.  It hears BH_MSG_VERDICT. */
+/* The daemon asks.  It hears BH_MSG_VERDICT; about a lease that is behind its start barrier when
+ * that is over (node/gate.h: 30 s at most), so also when this node has just been started. */
 void bh_verify_ask(struct bh_node *node, const struct bh_msg_verify *asked);
 
 /* The daemon is there: say what it has not heard. */
@@ -46,6 +47,7 @@ void bh_verify_close_gpu(struct bh_node *node, const struct bh_job *job, const c
 /* How it stands. */
 void bh_verify_walls(const struct bh_node *node, struct bh_msg_walls *ret_walls);
 
-bool bh_verify_is_fenced(const struct bh_node *node, const char *gpu);
+/* Why no new lease may stand on the GPU: what failed, or could not be told; NULL: it may. */
+const char *bh_verify_why(const struct bh_node *node, const char *gpu);
 
 #endif

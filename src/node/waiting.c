@@ -14,6 +14,8 @@ bh_waiting_add(struct bh_waiting_list *list, uint32_t number, const void *messag
         return NULL;
     *waiting = (struct bh_waiting){ .order = 0 };
     memcpy(&waiting->order, message, sizeof waiting->order); /* every order begins with it */
+    if (number == BH_MSG_START)
+        waiting->start_of = ((const struct bh_msg_start *)message)->lease;
     snprintf(waiting->gpu, sizeof waiting->gpu, "%s", gpu);
     if (bh_kept_init(&waiting->kept, number, message, &ignored) != BH_OK) {
         bh_kept_fini(&waiting->kept);
@@ -45,6 +47,16 @@ bh_waiting_has(const struct bh_waiting_list *list, uint64_t order)
         if (list->item[i].order == order)
             return true;
     return false;
+}
+
+uint32_t
+bh_waiting_find_start(const struct bh_waiting_list *list, uint64_t lease)
+{
+    uint32_t at = 0;
+
+    while (at < list->count && list->item[at].start_of != lease)
+        at++;
+    return at;
 }
 
 bool

@@ -11,6 +11,7 @@ struct bh_waiting {
     uint64_t order;
     struct bh_kept kept;
     char gpu[BH_UUID_MAX];  /* that it changes; "": none is known */
+    uint64_t start_of;      /* lease; 0: it is no START */
     bh_ns at;               /* monotonic; not to be tried before, unless what it waits for ends */
     bh_ns pause, until;     /* of one that the driver holds up: grows; when to give up, or 0 */
 };
@@ -27,6 +28,9 @@ struct bh_waiting *bh_waiting_add(struct bh_waiting_list *list, uint32_t number,
                                   const void *message, const char *gpu);
 void bh_waiting_remove(struct bh_waiting_list *list, uint32_t at);
 void bh_waiting_clear(struct bh_waiting_list *list);
+
+/* The place of the lease's START, or `count`. */
+uint32_t bh_waiting_find_start(const struct bh_waiting_list *list, uint64_t lease);
 
 bool bh_waiting_has(const struct bh_waiting_list *list, uint64_t order);
 

@@ -241,10 +241,17 @@ bh_serve_password(struct bh_people *people, struct bh_call *call, struct bh_err 
 
 /* ---- an admin's ---- */
 
+struct listed_account {
+    struct listed_account *next;
+    const char *name;
+    struct bh_account account;
+};
+
 struct account_list {
     struct bh_people *people;
     struct bh_call *call;
-    struct bh_json_writer w;
+    struct listed_account *first, **last; /* in the call's arena */
+    bool full;                   /* it has no room for one more */
 };
 
 static bool
@@ -267,25 +274,38 @@ count_of(const struct bh_people *people, enum bh_document_kind kind, uint32_t pr
 }
 
 static bool
-list_account(void *self, const struct bh_document_row *row)
+take_account(void *self, const struct bh_document_row *row)
 {
     struct account_list *list = self;
     const struct bh_dir_principal *principal =
         bh_directory_principal(list->call->dir, (bh_principal_id){ row->principal_id });
+    struct listed_account *listed;
     struct bh_account account;
     struct bh_err err;
 
     if (!principal || bh_account_of(&list->people->documents, row, list->call->arena, &account, &err) != BH_OK)
         return true;
-    bh_json_open(&list->w, NULL, '{');
-    bh_json_str(&list->w, "name", principal->name);
-    bh_json_u64(&list->w, "passkeys",
-                count_of(list->people, BH_DOCUMENT_PASSKEY, row->principal_id));
-    put_account(&list->w, &account);
-    bh_json_u64(&list->w, "sessions",
-                count_of(list->people, BH_DOCUMENT_SESSION, row->principal_id));
-    bh_json_close(&list->w, '}');
-    return !list->w.out->overflow;
+    listed = bh_arena_alloc(list->call->arena, sizeof *listed);
+    list->full = !listed;
+    if (!listed)
+        return false;
+    *listed = (struct listed_account){ .name = principal->name, .account = account };
+    *list->last = listed;
+    list->last = &listed->next;
+    return true;
+}
+
+/* The store is asked for what each has when it has listed all: no sink asks it. */
+static void
+put_listed(struct bh_json_writer *w, const struct bh_people *people,
+           const struct listed_account *listed)
+{
+    bh_json_open(w, NULL, '{');
+    bh_json_str(w, "name", listed->name);
+    bh_json_u64(w, "passkeys", count_of(people, BH_DOCUMENT_PASSKEY, listed->account.principal));
+    put_account(w, &listed->account);
+    bh_json_u64(w, "sessions", count_of(people, BH_DOCUMENT_SESSION, listed->account.principal));
+    bh_json_close(w, '}');
 }
 
 bh_rc
@@ -293,15 +313,21 @@ bh_serve_accounts(struct bh_people *people, struct bh_call *call, struct bh_err 
 {
     const struct bh_store *store = &people->options.store;
     struct bh_document_filter filter = { BH_DOCUMENT_ACCOUNT, 0 };
-    struct account_list list = { people, call, bh_call_writer(call) };
-    bh_rc rc;
+    struct account_list list = { .people = people, .call = call, .last = &list.first };
+    struct bh_json_writer w = bh_call_writer(call);
+    bh_rc rc = store->ops->list_documents(store->self, &filter, take_account, &list, err);
 
-    bh_json_open(&list.w, NULL, '{');
-    bh_json_open(&list.w, "items", '[');
-    rc = store->ops->list_documents(store->self, &filter, list_account, &list, err);
-    bh_json_close(&list.w, ']');
-    bh_json_close(&list.w, '}');
-    return rc;
+    if (rc == BH_OK && list.full)
+        rc = bh_err_set(err, BH_FULL, "there are more accounts than an answer has room for");
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    bh_json_open(&w, "items", '[');
+    for (const struct listed_account *listed = list.first; listed; listed = listed->next)
+        put_listed(&w, people, listed);
+    bh_json_close(&w, ']');
+    bh_json_close(&w, '}');
+    return BH_OK;
 }
 
 /* A new one-time code: the digest goes into the account, the text to whom it is for. */

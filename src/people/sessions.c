@@ -293,6 +293,17 @@ bh_serve_prove(struct bh_people *people, struct bh_call *call, struct bh_err *er
     return BH_OK;
 }
 
+/* No role allows it, and whose it is stands with his name. */
+static bh_rc
+deny_glass(struct bh_call *call, struct bh_err *err)
+{
+    static const struct bh_denial denial = { "glass.break", { false, BH_RULE_DEFAULT_DENY },
+                                             BH_REACH_OBJECT };
+
+    (void)bh_call_deny(call, denial, (bh_tenant_id){ 0 }, err);
+    return bh_err_hint(err, "break_glass of a principal in the site file allows it");
+}
+
 bh_rc
 bh_serve_glass(struct bh_people *people, struct bh_call *call, struct bh_err *err)
 {
@@ -307,8 +318,7 @@ bh_serve_glass(struct bh_people *people, struct bh_call *call, struct bh_err *er
     bh_rc rc = bh_call_body(call, &bh_reason_request_fields, &request, err);
 
     if (rc == BH_OK && (!principal || !principal->break_glass))
-        rc = bh_call_deny(call, "glass.break", (bh_tenant_id){ 0 },
-                          (struct bh_verdict){ false, BH_RULE_DEFAULT_DENY }, err);
+        rc = deny_glass(call, err);
     if (rc == BH_OK)
         rc = own_session(people, call, &session, err);
     if (rc != BH_OK)

@@ -4,11 +4,13 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
+#include "base/buf.h"
+#include "base/nearest.h"
 #include "model/path.h"
 #include "policy/operations.h"
 
 /* No tree that a path can name is deeper: a name and a slash are two bytes. */
-enum { ABOVE_MAX = BH_TENANT_PATH_MAX / 2 + 1 };
+enum { ABOVE_MAX = BH_TENANT_PATH_MAX / 2 + 1, VERB_SHOWN_MAX = 32 };
 
 static const struct grant {
     uint32_t rule;
@@ -292,6 +294,39 @@ bh_authz_role_for(const char *verb)
     return "root";
 }
 
+void
+bh_authz_hint_verb(const char *verb, struct bh_err *err)
+{
+    char memory[sizeof err->hint] = "";
+    struct bh_nearest nearest = { 0 };
+    struct bh_buf hint;
+    const char *between = "";
+
+    bh_buf_init_fixed(&hint, memory, sizeof memory);
+    for (size_t i = 0; i < BH_COUNT(grants); i++)
+        bh_nearest_try(&nearest, verb, grants[i].verb);
+    if (nearest.word)
+        bh_buf_printf(&hint, "did you mean %s? ", nearest.word);
+    bh_buf_puts(&hint, "a developer has ");
+    for (size_t i = 0; i < BH_COUNT(grants); i++) {
+        if (grants[i].role != BH_ROLE_DEVELOPER)
+            continue;
+        if (hint.length + VERB_SHOWN_MAX > sizeof memory) {
+            bh_buf_puts(&hint, " ...");
+            break;
+        }
+        bh_buf_printf(&hint, "%s%s", between, grants[i].verb);
+        between = " ";
+    }
+    (void)bh_err_hint(err, "%s", bh_buf_text(&hint) ? bh_buf_text(&hint) : "");
+}
+
+bool
+bh_authz_role_grants(enum bh_role role, const char *verb)
+{
+    return rule_of(role, verb) != BH_RULE_DEFAULT_DENY;
+}
+
 bh_rc
 bh_authz_ask_again(const char *verb, struct bh_err *err)
 {
@@ -307,4 +342,43 @@ bh_authz_scope_hint(const struct bh_subject *subject)
         return "this session has shown no second factor yet: add one with `bulkhead account totp` "
                "or on the account page, or show it with `bulkhead login --again`";
     return "the token's scopes do not include it; make one that does";
+}
+
+/* Which role, and where: one that is bound elsewhere does not help. */
+static bh_rc
+hint_role(const struct bh_denial *denial, const char *path, struct bh_err *err)
+{
+    const char *role = bh_authz_role_for(denial->verb);
+
+    if (denial->reach == BH_REACH_OWN)
+        return bh_err_hint(err, "one's own is for those whom the site file names; another's takes "
+                                "the role admin on the whole site");
+    if (strcmp(role, "root") == 0)
+        return bh_err_hint(err, "no role allows it");
+    if (denial->reach == BH_REACH_ANYWHERE)
+        return bh_err_hint(err, "the role %s allows it, bound at any tenant; an admin can bind it "
+                                "in the site file", role);
+    if (!path)
+        return bh_err_hint(err, "the role %s allows it, bound on the whole site (tenant \"*\"); an "
+                                "admin can bind it in the site file", role);
+    return bh_err_hint(err, "the role %s allows it, bound at that tenant or above it; an admin can "
+                            "bind it in the site file", role);
+}
+
+bh_rc
+bh_authz_explain(const struct bh_denial *denial, const char *caller,
+                 const struct bh_subject *subject, const char *path, struct bh_err *err)
+{
+    if (denial->verdict.rule == BH_RULE_STEP_UP)
+        return bh_authz_ask_again(denial->verb, err);
+    if (denial->reach == BH_REACH_ANYWHERE)
+        bh_err_set(err, BH_DENIED, "%s may not use %s anywhere", caller, denial->verb);
+    else if (denial->reach == BH_REACH_OWN)
+        bh_err_set(err, BH_DENIED, "%s may not use %s on this", caller, denial->verb);
+    else
+        bh_err_set(err, BH_DENIED, "%s may not use %s on %s", caller, denial->verb,
+                   path ? path : "the site");
+    if (denial->verdict.rule == BH_RULE_TOKEN_SCOPE)
+        return bh_err_hint(err, "%s", bh_authz_scope_hint(subject));
+    return hint_role(denial, path, err);
 }

@@ -88,6 +88,24 @@ const struct bh_dir_binding *bh_authz_next_binding(const struct bh_directory *di
                                                    const struct bh_subject *subject,
                                                    uint32_t *cursor);
 
+/* Where a verb was asked for: at an object, of a tenant or the site's; at any object there may
+ * be; or at the caller's own account and sessions. */
+enum bh_reach { BH_REACH_OBJECT, BH_REACH_ANYWHERE, BH_REACH_OWN };
+
+/* What was denied. */
+struct bh_denial {
+    const char *verb;
+    struct bh_verdict verdict;
+    enum bh_reach reach;
+};
+
+/* Fill `err` for a denial to `caller`, who is `subject`: what he may not, and the role that would
+ * allow it with the place where it would have to be bound.  `path` is the object's tenant; NULL: it
+ * is the site's; looked at only where the reach is an object.  Returns BH_DENIED, or
+ * BH_UNAUTHENTICATED of BH_RULE_STEP_UP. */
+bh_rc bh_authz_explain(const struct bh_denial *denial, const char *caller,
+                       const struct bh_subject *subject, const char *path, struct bh_err *err);
+
 /* Fill `err` for a denial by BH_RULE_STEP_UP; returns BH_UNAUTHENTICATED. */
 bh_rc bh_authz_ask_again(const char *verb, struct bh_err *err);
 
@@ -97,5 +115,12 @@ const char *bh_authz_scope_hint(const struct bh_subject *subject);
 
 /* The lowest role that would grant the verb, for the denial's hint: "operator". */
 const char *bh_authz_role_for(const char *verb);
+
+/* A hint for a verb that no role allows: the nearest one that some role does, where there is one, and
+ * those of a developer. */
+void bh_authz_hint_verb(const char *verb, struct bh_err *err);
+
+/* Whether who holds the role where the verb is asked for has the verb. */
+bool bh_authz_role_grants(enum bh_role role, const char *verb);
 
 #endif

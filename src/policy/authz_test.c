@@ -349,6 +349,44 @@ a_hint_names_the_lowest_role(void **state)
     BH_CHECK_DONE();
 }
 
+static void
+a_denial_says_which_role_and_where(void **state)
+{
+    static const struct {
+        const char *name, *path, *message, *hint;
+        struct bh_denial denial;
+    } cases[] = {
+        { "at a tenant", "acme", "eve may not use job.submit on acme",
+          "the role developer allows it, bound at that tenant or above it; an admin can bind it in "
+          "the site file", { "job.submit", { false, 0 }, BH_REACH_OBJECT } },
+        { "on the site", NULL, "eve may not use isolation.verify on the site",
+          "the role developer allows it, bound on the whole site (tenant \"*\"); an admin can bind it "
+          "in the site file", { "isolation.verify", { false, 0 }, BH_REACH_OBJECT } },
+        { "anywhere", NULL, "eve may not use token.create anywhere",
+          "the role developer allows it, bound at any tenant; an admin can bind it in the site file",
+          { "token.create", { false, 0 }, BH_REACH_ANYWHERE } },
+        { "another's", NULL, "eve may not use session.own on this",
+          "one's own is for those whom the site file names; another's takes the role admin on the "
+          "whole site", { "session.own", { false, 0 }, BH_REACH_OWN } },
+        { "nobody's", NULL, "eve may not use no.such.verb on the site", "no role allows it",
+          { "no.such.verb", { false, 0 }, BH_REACH_OBJECT } },
+        { "a token", "acme", "eve may not use job.submit on acme",
+          "the token's scopes do not include it; make one that does",
+          { "job.submit", { false, BH_RULE_TOKEN_SCOPE }, BH_REACH_OBJECT } },
+    };
+    const struct bh_subject eve = { .presence.kind = BH_PRESENCE_TOKEN };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_err err = { .rc = BH_OK };
+
+        BH_CHECK_EQ(cases[i].name,
+                    bh_authz_explain(&cases[i].denial, "eve", &eve, cases[i].path, &err), BH_DENIED);
+        BH_CHECK_STR(cases[i].name, err.msg, cases[i].message);
+        BH_CHECK_STR(cases[i].name, err.hint, cases[i].hint);
+    }
+    BH_CHECK_DONE();
+}
+
 /* What is asked of a person beside his role. */
 static void
 verbs_ask_for_somebody_who_is_there(void **state)
@@ -473,6 +511,7 @@ main(void)
         cmocka_unit_test(tokens_root_and_open_verbs),
         cmocka_unit_test(visible_tenants_are_those_where_the_verb_is_held),
         cmocka_unit_test(a_hint_names_the_lowest_role),
+        cmocka_unit_test(a_denial_says_which_role_and_where),
         cmocka_unit_test(verbs_ask_for_somebody_who_is_there),
         cmocka_unit_test(what_is_ones_own_takes_no_role),
         cmocka_unit_test(broken_glass_is_an_admins_role_for_a_while),

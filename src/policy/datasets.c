@@ -393,6 +393,24 @@ put_next(const struct bh_data_request *request, const struct bh_data_denial *den
                           request->tenant, bh_data_rights_text(denial->rights));
 }
 
+static bh_rc
+refuse_image(const char *path, struct bh_err *err)
+{
+    bh_err_set(err, BH_DENIED, "%.80s may not be used", path);
+    return bh_err_hint(err, "images lie below image_roots in node.conf, which an administrator "
+                            "can change");
+}
+
+bh_rc
+bh_datasets_refuse_image(const struct bh_job_spec *spec, struct bh_err *err)
+{
+    struct bh_image image;
+    const char *path = image_of(spec, &image);
+
+    refuse_image(path ? path : spec->image, err);
+    return bh_err_wrap(err, "image");
+}
+
 /* A folder of a dataset was asked for by its path. */
 static bh_rc
 explain_door(const struct bh_job_spec *spec, const struct bh_data_denial *denial, bool hidden,
@@ -405,6 +423,8 @@ explain_door(const struct bh_job_spec *spec, const struct bh_data_denial *denial
                                                             : mounts[denial->mount].source;
 
     err->hint[0] = '\0';
+    if (hidden && denial->where == BH_DATA_IN_IMAGE)
+        return refuse_image(path, err);
     if (hidden)
         return bh_err_set(err, BH_DENIED, "%.80s may not be used", path);
     bh_err_set(err, BH_DENIED, "%.80s and the folder of dataset %.63s lie in one another", path,

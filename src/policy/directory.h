@@ -42,6 +42,7 @@ struct bh_dir_principal {
     bool service, gone;
     bool account;                /* may have a password here */
     bool break_glass;
+    const char *default_tenant;  /* of jobs that name none; NULL: none */
     const char *identity;        /* "corp/SUBJECT"; NULL: not known by one in the site file */
 };
 

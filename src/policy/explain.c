@@ -73,8 +73,8 @@ bh_explain_gpu(const struct phrase *p)
         bh_buf_puts(p->out, "a GPU");
 }
 
-static void
-put_pieces(const struct phrase *p, uint64_t count)
+void
+bh_explain_pieces(const struct phrase *p, uint64_t count)
 {
     bh_buf_put_u64(p->out, count);
     bh_buf_putc(p->out, ' ');
@@ -106,6 +106,14 @@ say_running(const struct phrase *p)
 }
 
 static void
+say_stopping(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "it was told to end, and is killed in ");
+    put_wait(p);
+    bh_buf_puts(p->out, " if it has not ended by then");
+}
+
+static void
 say_held(const struct phrase *p)
 {
     bh_buf_puts(p->out, "held by its submitter until it is released");
@@ -123,12 +131,12 @@ say_limit(const struct phrase *p, void (*amount)(const struct phrase *, uint64_t
                                                       : " would go over its limit of ");
     amount(p, reason->limit);
     bh_buf_puts(p->out, ": ");
-    if (amount == put_pieces)
+    if (amount == bh_explain_pieces)
         bh_buf_put_u64(p->out, reason->used);
     else
         amount(p, reason->used);
     bh_buf_puts(p->out, " in use, this job wants ");
-    if (amount == put_pieces)
+    if (amount == bh_explain_pieces)
         bh_buf_put_u64(p->out, reason->wanted);
     else
         amount(p, reason->wanted);
@@ -150,7 +158,7 @@ say_quota_gpu(const struct phrase *p)
 static void
 say_quota_sku(const struct phrase *p)
 {
-    say_limit(p, put_pieces);
+    say_limit(p, bh_explain_pieces);
 }
 
 /* "acme is at its limit of 2 GPUs on H100-80GB: ..." */
@@ -180,14 +188,6 @@ say_quota_user(const struct phrase *p)
     put_tenant(p);
     bh_buf_puts(p->out, " allows each user ");
     bh_gpus_put(p->out, p->reason->limit);
-}
-
-static void
-say_kept(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "what is free is kept for ");
-    put_tenant(p);
-    bh_buf_puts(p->out, ", which does not lend all that it is guaranteed");
 }
 
 /* "what is free is kept for acme/vision, which is expected to want 1.5 GPUs of its guarantee
@@ -230,7 +230,7 @@ say_budget(const struct phrase *p)
 static void
 say_never_quota(const struct phrase *p)
 {
-    void (*amount)(const struct phrase *, uint64_t) = p->reason->sku.v ? put_pieces : put_parts;
+    void (*amount)(const struct phrase *, uint64_t) = p->reason->sku.v ? bh_explain_pieces : put_parts;
 
     bh_buf_puts(p->out, "this job wants ");
     amount(p, p->reason->wanted);
@@ -241,17 +241,10 @@ say_never_quota(const struct phrase *p)
 }
 
 static void
-say_never_shape(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "no managed GPU here can ever hold ");
-    put_pieces(p, p->reason->wanted);
-}
-
-static void
 say_no_capacity(const struct phrase *p)
 {
     bh_buf_puts(p->out, "all GPUs that could hold ");
-    put_pieces(p, p->reason->wanted);
+    bh_explain_pieces(p, p->reason->wanted);
     bh_buf_puts(p->out, " are in use");
 }
 
@@ -261,7 +254,7 @@ say_no_shape(const struct phrase *p)
     bh_gpus_put(p->out, p->reason->free_pieces);
     bh_buf_puts(p->out, p->reason->free_pieces > BH_GPU_PARTS ? " are" : " is");
     bh_buf_puts(p->out, " free, but not in one piece that can hold ");
-    put_pieces(p, p->reason->wanted);
+    bh_explain_pieces(p, p->reason->wanted);
 }
 
 static void
@@ -296,6 +289,10 @@ say_making_room(const struct phrase *p)
 {
     put_job(p, "a lower job");
     bh_buf_puts(p->out, " is being suspended or stopped to make room");
+    if (p->reason->frees_at_ns <= p->how->now_ns)
+        return;
+    bh_buf_puts(p->out, ", and is killed at the latest in ");
+    put_wait(p);
 }
 
 static void
@@ -491,6 +488,17 @@ next_unknown(const struct phrase *p)
     bh_buf_puts(p->out, "` frees it");
 }
 
+/* How long another tenant's job may run is no business of the reader's; that nothing is promised is. */
+static void
+next_expected(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "room is kept for it, and expected to be free in ");
+    put_wait(p);
+    bh_buf_puts(p->out, holder_named(p)
+                            ? ": jobs without a time limit hold it, so this is a guess"
+                            : ": this is a guess, for jobs may hold it longer");
+}
+
 /* "frees in 4m10s at the latest, when job 12 reaches its time limit" */
 static void
 next_frees(const struct phrase *p)
@@ -500,9 +508,7 @@ next_frees(const struct phrase *p)
         return;
     }
     if (p->reason->assumed) {
-        bh_buf_puts(p->out, "room is kept for it, and expected to be free in ");
-        put_wait(p);
-        bh_buf_puts(p->out, ": jobs without a time limit hold it, so this is a guess");
+        next_expected(p);
         return;
     }
     bh_buf_puts(p->out, "frees in ");
@@ -512,11 +518,11 @@ next_frees(const struct phrase *p)
     bh_buf_puts(p->out, " reaches its time limit");
 }
 
-/* Another tenant's job is no business of the reader's: only the time is said. */
+/* Another tenant's job is no business of the reader's: only the time is said, and whether it is sure. */
 static void
 next_room(const struct phrase *p)
 {
-    if (p->reason->frees_at_ns == 0 || holder_named(p)) {
+    if (p->reason->frees_at_ns == 0 || p->reason->assumed || holder_named(p)) {
         next_frees(p);
         return;
     }
@@ -550,14 +556,6 @@ next_host(const struct phrase *p)
 }
 
 static void
-next_kept(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "ask for less than your own guarantee covers, wait until borrowers end, "
-                        "or have an admin raise the lending limit of ");
-    put_tenant(p);
-}
-
-static void
 next_kept_forecast(const struct phrase *p)
 {
     bh_buf_puts(p->out, "ask for less than your own guarantee covers, wait until borrowers end or "
@@ -587,6 +585,12 @@ next_wait(const struct phrase *p)
 }
 
 static void
+next_stopping(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "wait, or have it killed at once with `bulkhead cancel --now`");
+}
+
+static void
 next_release(const struct phrase *p)
 {
     bh_buf_puts(p->out, "let it run with `bulkhead release`");
@@ -597,13 +601,6 @@ next_never_quota(const struct phrase *p)
 {
     bh_buf_puts(p->out, "ask for fewer or smaller pieces, or have an admin raise the limit of ");
     put_tenant(p);
-}
-
-static void
-next_never_shape(const struct phrase *p)
-{
-    bh_buf_puts(p->out, "choose another SKU (`bulkhead get skus`) or fewer pieces, or have an "
-                        "admin give Bulkhead a GPU that fits");
 }
 
 static void
@@ -655,6 +652,13 @@ next_tree(const struct phrase *p)
 }
 
 static void
+next_busy(const struct phrase *p)
+{
+    bh_buf_puts(p->out, p->reason->code == BH_REASON_SKU_BUSY ? "wait, or cancel them (`bulkhead ps`)" :
+                        "remove those below it first, and wait until their jobs have ended");
+}
+
+static void
 next_deadline(const struct phrase *p)
 {
     bh_buf_puts(p->out, "set a later deadline or a shorter time_limit");
@@ -696,17 +700,18 @@ static const struct {
 } sayings[BH_REASONS] = {
     [BH_REASON_NONE] = { say_none, next_nothing },
     [BH_REASON_RUNNING] = { say_running, next_nothing },
+    [BH_REASON_STOPPING] = { say_stopping, next_stopping },
     [BH_REASON_HELD] = { say_held, next_release },
     [BH_REASON_QUOTA_GPU] = { say_quota_gpu, next_quota },
     [BH_REASON_QUOTA_SKU] = { say_quota_sku, next_quota },
     [BH_REASON_QUOTA_MODEL] = { say_quota_model, next_quota },
     [BH_REASON_QUOTA_USER] = { say_quota_user, next_quota },
-    [BH_REASON_KEPT] = { say_kept, next_kept },
+    [BH_REASON_KEPT] = { bh_explain_kept, bh_explain_next_kept },
     [BH_REASON_KEPT_FORECAST] = { say_kept_forecast, next_kept_forecast },
     [BH_REASON_BUDGET] = { say_budget, next_budget },
     [BH_REASON_BUDGET_MONEY] = { say_budget, next_budget },
     [BH_REASON_NEVER_QUOTA] = { say_never_quota, next_never_quota },
-    [BH_REASON_NEVER_SHAPE] = { say_never_shape, next_never_shape },
+    [BH_REASON_NEVER_SHAPE] = { bh_explain_never_shape, bh_explain_next_never_shape },
     [BH_REASON_NEVER_FORM] = { bh_explain_never_form, bh_explain_next_never_form },
     [BH_REASON_NO_CAPACITY] = { say_no_capacity, next_room },
     [BH_REASON_NO_SHAPE] = { say_no_shape, next_shape },
@@ -739,8 +744,8 @@ static const struct {
     [BH_REASON_WRONG_STATE] = { say_wrong_state, next_state },
     [BH_REASON_TABLE_FULL] = { say_table_full, next_again },
     [BH_REASON_TENANT_CYCLE] = { say_tenant_cycle, next_tree },
-    [BH_REASON_TENANT_BUSY] = { say_tenant_busy, next_tree },
-    [BH_REASON_SKU_BUSY] = { say_sku_busy, next_wait },
+    [BH_REASON_TENANT_BUSY] = { say_tenant_busy, next_busy },
+    [BH_REASON_SKU_BUSY] = { say_sku_busy, next_busy },
     [BH_REASON_DEADLINE] = { say_deadline, next_deadline },
     [BH_REASON_OUT_OF_RANGE] = { say_out_of_range, next_range },
     [BH_REASON_MOVING] = { say_moving, next_wait },
@@ -772,6 +777,7 @@ bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how,
     BH_ASSERT((unsigned)reason->code < BH_REASONS);
     BH_ASSERT(sayings[reason->code].sentence);
     sayings[reason->code].sentence(&p);
+    bh_explain_guarantee(&p);
     bh_explain_form(&p);
     say_also(&p, "; and ", true);
     if (reason->moved_ns && reason->code != BH_REASON_MOVING)
@@ -789,5 +795,6 @@ bh_explain_next(struct bh_buf *out, const struct bh_explain *how,
     BH_ASSERT((unsigned)reason->code < BH_REASONS);
     BH_ASSERT(sayings[reason->code].next);
     sayings[reason->code].next(&p);
+    bh_explain_next_guarantee(&p);
     say_also(&p, "; or ", false);
 }

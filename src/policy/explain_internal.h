@@ -20,7 +20,12 @@ void bh_explain_gpu(const struct phrase *p);
 void bh_explain_away(const struct phrase *p);
 void bh_explain_next_away(const struct phrase *p);
 
-/* explain_host.c: cores and memory beside GPUs. */
+/* "3 small": so many of the reason's SKU. */
+void bh_explain_pieces(const struct phrase *p, uint64_t count);
+
+/* explain_host.c: what nodes hold, and can never hold: GPUs, cores and memory beside them. */
+void bh_explain_never_shape(const struct phrase *p);
+void bh_explain_next_never_shape(const struct phrase *p);
 void bh_explain_unhosted(const struct phrase *p);
 void bh_explain_never_hosted(const struct phrase *p);
 void bh_explain_next_never_host(const struct phrase *p);
@@ -39,5 +44,12 @@ void bh_explain_share_memory(const struct phrase *p);
 void bh_explain_form(const struct phrase *p);
 void bh_explain_never_form(const struct phrase *p);
 void bh_explain_next_never_form(const struct phrase *p);
+
+/* explain_guarantee.c: what a guarantee keeps, and why one takes nothing back, where the reason
+ * says that. */
+void bh_explain_kept(const struct phrase *p);
+void bh_explain_next_kept(const struct phrase *p);
+void bh_explain_guarantee(const struct phrase *p);
+void bh_explain_next_guarantee(const struct phrase *p);
 
 #endif

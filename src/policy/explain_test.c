@@ -52,6 +52,30 @@ static const struct {
       "all GPUs that could hold 1 small are in use",
       "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
       "cancel 12` frees it" },
+    { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 1, .job = { 12 },
+        .guarantee = { BH_GUARANTEE_USED, { 2 }, false, 16800, 4200, 16800, 0 } }, 2,
+      "all GPUs that could hold 1 small are in use; of the 4 GPUs that acme/vision is "
+      "guaranteed 1 GPU is in use, and this job wants 4 GPUs more",
+      "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
+      "cancel 12` frees it; or have an admin raise the guarantee of acme/vision" },
+    { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 1, .job = { 12 },
+        .guarantee = { BH_GUARANTEE_USED, { 2 }, true, 0, 0, 4200, 0 } }, 2,
+      "all GPUs that could hold 1 small are in use; its tenant has no guarantee of its own: "
+      "that of acme/vision holds for all below it, who take nothing back from each other by "
+      "it; the guarantee of acme/vision has no room for this job",
+      "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
+      "cancel 12` frees it; or have an admin give its tenant a guarantee of its own" },
+    { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 1, .job = { 12 },
+        .guarantee = { BH_GUARANTEE_YOUNG, { 2 }, false, 16800, 4200, 4200, IN_4M10S } }, 2,
+      "all GPUs that could hold 1 small are in use; the guarantee of acme/vision covers it, "
+      "but the jobs by which others use more than theirs have not run for their least run "
+      "time yet",
+      "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
+      "cancel 12` frees it; what is borrowed can be taken back in 4m10s" },
+    { { .code = BH_REASON_BEHIND, .job = { 5 },
+        .guarantee = { BH_GUARANTEE_SPENT, { 3 }, false, 16800, 4200, 4200, 0 } }, 1,
+      "job 5 comes first and waits for the same room; the guarantee of a tenant above covers "
+      "it, but it has had others leave as often as a job may, until another job ends", NULL },
     { { .code = BH_REASON_CORDONED, .gpu = { 1 } }, 2,
       "GPU-1234 could hold it and is cordoned by an operator",
       "an operator can let it go with `bulkhead uncordon GPU-1234`" },
@@ -70,12 +94,29 @@ static const struct {
     { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 2, .job = { 77 },
         .frees_at_ns = IN_4M10S }, 3,
       "all GPUs that could hold 2 small are in use", "room frees in 4m10s at the latest" },
+    { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 2, .job = { 77 },
+        .frees_at_ns = IN_4M10S, .assumed = true }, 3,
+      "all GPUs that could hold 2 small are in use",
+      "room is kept for it, and expected to be free in 4m10s: this is a guess, for jobs may hold "
+      "it longer" },
+    { { .code = BH_REASON_BOUNDARY, .sku = { 1 }, .job = { 5 }, .frees_at_ns = IN_4M10S,
+        .assumed = true }, 1,
+      "the free room for small is on the node of job 5, and a tenant whose nodes are dedicated "
+      "shares them with no other",
+      "room is kept for it, and expected to be free in 4m10s: jobs without a time limit hold it, "
+      "so this is a guess" },
     { { .code = BH_REASON_BOUNDARY, .sku = { 1 }, .gpu = { 1 }, .job = { 77 } }, 3,
       "the free room for small lies beside a job of another tenant, which the boundary "
       "between the tenants keeps apart", NULL },
     { { .code = BH_REASON_BOUNDARY, .sku = { 1 }, .job = { 5 } }, 1,
       "the free room for small is on the node of job 5, and a tenant whose nodes are dedicated "
       "shares them with no other", NULL },
+    { { .code = BH_REASON_STOPPING, .frees_at_ns = IN_4M10S }, 0,
+      "it was told to end, and is killed in 4m10s if it has not ended by then",
+      "wait, or have it killed at once with `bulkhead cancel --now`" },
+    { { .code = BH_REASON_MAKING_ROOM, .job = { 5 }, .frees_at_ns = IN_4M10S }, 1,
+      "job 5 is being suspended or stopped to make room, and is killed at the latest in 4m10s",
+      "wait: it goes on by itself" },
     { { .code = BH_REASON_RUNNING, .form = { BH_GPU_FORM_CALLED, BH_GPU_FORM_MIG,
         BH_GPU_FORM_MIG, BH_BOUNDARY_HARD, { 2 } } }, 0,
       "it has what it asked for; it has a MIG instance: the boundary hard of acme/vision calls "

@@ -44,27 +44,37 @@ find(struct bh_rate_table *table, uint64_t id, bh_ns now)
     return free_one;
 }
 
+struct bh_rate_draft
+bh_rate_change(size_t bytes)
+{
+    size_t begun = bytes / BH_RATE_BYTES + (bytes % BH_RATE_BYTES > 0);
+
+    return (struct bh_rate_draft){ BH_RATE_CHANGE, begun > 1 ? (uint32_t)begun : 1 };
+}
+
 bool
-bh_rate_draw(struct bh_rates *rates, const struct bh_rate_key *key, enum bh_rate_class class,
+bh_rate_draw(struct bh_rates *rates, const struct bh_rate_key *key, struct bh_rate_draft draft,
              bh_ns now, bh_ns *ret_wait_ns)
 {
-    uint64_t per_second = (uint64_t)rates->per_second[class] * key->times;
-    struct bh_rate_bucket *bucket;
-    bh_ns one, *empty;
+    uint64_t per_second = (uint64_t)rates->per_second[draft.class] * key->times;
+    bh_ns one, price, wanted, *empty;
 
     BH_ASSERT(key->times > 0);
+    BH_ASSERT(draft.count > 0);
     BH_ASSERT(now > BURST_NS);
     if (per_second == 0)
         return true;
     one = BH_NS_PER_S / per_second;
-    bucket = find(key->known ? &rates->known : &rates->strangers, key->id, now);
-    empty = &bucket->empty_ns[class];
+    price = draft.count * one;
+    wanted = price < BURST_NS ? price : BURST_NS;
+    empty = &find(key->known ? &rates->known : &rates->strangers, key->id, now)
+                 ->empty_ns[draft.class];
     if (*empty + BURST_NS < now)
         *empty = now - BURST_NS;
-    if (*empty + one > now) {
-        *ret_wait_ns = *empty + one - now;
+    if (*empty + wanted > now) {
+        *ret_wait_ns = *empty + wanted - now;
         return false;
     }
-    *empty += one;
+    *empty += price;
     return true;
 }

@@ -2,6 +2,7 @@
 #define BH_POLICY_RATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/time.h"
@@ -13,13 +14,18 @@
  * and a bucket is forgotten only when it is full again, so that nobody is given a fresh one for
  * coming under many names: where a place is wanted and no bucket is full, the newcomer draws from
  * one that all such newcomers share.  Principals and strangers have tables of their own, so that
- * strangers cannot crowd out who is known. */
+ * strangers cannot crowd out who is known.
+ *
+ * What is kept draws by its size: a change counts once for each BH_RATE_BYTES of it that are
+ * begun.  One that is larger than a full bucket waits for a full one, and the bucket is in debt
+ * afterwards. */
 
 enum bh_rate_class { BH_RATE_READ, BH_RATE_CHANGE, BH_RATE_EXPENSIVE, BH_RATE_CLASSES };
 
 enum {
     BH_RATE_BURST = 10,          /* seconds */
     BH_RATE_ADMIN = 10,          /* whoever administers the site may so many times as much */
+    BH_RATE_BYTES = 4096,        /* of a change that count as one: most jobs' are fewer */
     BH_RATE_WAYS = 8,            /* places that a key may stand at */
     BH_RATE_PLACES = 4096
 };
@@ -48,9 +54,18 @@ struct bh_rates {
     struct bh_rate_table known, strangers;
 };
 
-/* Draw one.  False: the bucket is empty; *ret_wait_ns says when there is one again, and nothing
- * was drawn. */
+/* What is asked for. */
+struct bh_rate_draft {
+    enum bh_rate_class class;
+    uint32_t count;              /* how often it counts, at least 1 */
+};
+
+/* A change whose request is so long, in bytes. */
+struct bh_rate_draft bh_rate_change(size_t bytes);
+
+/* Draw as many as the draft counts.  False: the bucket holds fewer; *ret_wait_ns says when it holds
+ * them, and nothing was drawn. */
 bool bh_rate_draw(struct bh_rates *rates, const struct bh_rate_key *key,
-                  enum bh_rate_class class, bh_ns now, bh_ns *ret_wait_ns);
+                  struct bh_rate_draft draft, bh_ns now, bh_ns *ret_wait_ns);
 
 #endif

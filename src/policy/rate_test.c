@@ -20,10 +20,11 @@ begin(void **state)
 static uint32_t
 draw_all(struct bh_rate_key key, enum bh_rate_class class, bh_ns now)
 {
+    const struct bh_rate_draft one = { class, 1 };
     uint32_t count = 0;
     bh_ns wait;
 
-    while (count < 1000 && bh_rate_draw(&rates, &key, class, now, &wait))
+    while (count < 1000 && bh_rate_draw(&rates, &key, one, now, &wait))
         count++;
     return count;
 }
@@ -63,13 +64,47 @@ static void
 says_how_long_to_wait(void **state)
 {
     const struct bh_rate_key alice = { true, 7, 1 };
+    const struct bh_rate_draft one = { BH_RATE_CHANGE, 1 };
     bh_ns wait = 0;
 
     draw_all(alice, BH_RATE_CHANGE, START);
-    BH_CHECK("none left", !bh_rate_draw(&rates, &alice, BH_RATE_CHANGE, START, &wait));
+    BH_CHECK("none left", !bh_rate_draw(&rates, &alice, one, START, &wait));
     BH_CHECK_EQ("a fifth of a second", wait, BH_NS_PER_S / 5);
-    BH_CHECK("not before", !bh_rate_draw(&rates, &alice, BH_RATE_CHANGE, START + wait - 1, &wait));
-    BH_CHECK("then", bh_rate_draw(&rates, &alice, BH_RATE_CHANGE, START + BH_NS_PER_S / 5, &wait));
+    BH_CHECK("not before", !bh_rate_draw(&rates, &alice, one, START + wait - 1, &wait));
+    BH_CHECK("then", bh_rate_draw(&rates, &alice, one, START + BH_NS_PER_S / 5, &wait));
+    BH_CHECK_DONE();
+}
+
+/* Five a second, fifty at once: of 4 KiB each, so 20 KiB a second and 200 KiB at once. */
+static void
+what_is_long_draws_more(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t bytes;
+        bh_ns at_s, wait_ms; /* 0: it is taken */
+    } steps[] = {
+        { "nothing",                             0,           0,   0 },
+        { "an ordinary job",                     BH_RATE_BYTES, 0, 0 },
+        { "one byte more counts twice",          BH_RATE_BYTES + 1, 0, 0 },
+        { "46 of the 46 that are left",          46 * BH_RATE_BYTES, 0, 0 },
+        { "then the smallest waits",             0,           0,   200 },
+        { "the longest waits for a full bucket", 1 << 20,     9,   1000 },
+        { "and gets it",                         1 << 20,     10,  0 },
+        { "which is 256 for 50",                 0,           10,  41400 },
+        { "not before that is paid off",         0,           51,  400 },
+        { "then",                                0,           52,  0 },
+    };
+    const struct bh_rate_key alice = { true, 7, 1 };
+
+    for (size_t i = 0; i < BH_COUNT(steps); i++) {
+        bh_ns wait = 0;
+        bool may = bh_rate_draw(&rates, &alice, bh_rate_change(steps[i].bytes),
+                                START + steps[i].at_s * BH_NS_PER_S, &wait);
+
+        BH_CHECK_EQ(steps[i].name, may, steps[i].wait_ms == 0);
+        BH_CHECK_EQ(steps[i].name, wait, steps[i].wait_ms * BH_NS_PER_MS);
+    }
     BH_CHECK_DONE();
 }
 
@@ -99,6 +134,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(what_is_drawn, begin),
         cmocka_unit_test_setup(says_how_long_to_wait, begin),
+        cmocka_unit_test_setup(what_is_long_draws_more, begin),
         cmocka_unit_test_setup(many_names_bring_no_fresh_buckets, begin),
     };
 

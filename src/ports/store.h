@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/slice.h"
 #include "ports/key_row.h"
 
 /* The embedded store: the journal (the truth) and the query tables made from it,
@@ -19,6 +20,13 @@ struct bh_digest {
     uint8_t bytes[32];
 };
 
+/* A text to be kept under its digest. */
+struct bh_text_row {
+    struct bh_digest digest;
+    uint32_t tenant_id;          /* whom it counts against (count_texts); 0: nobody */
+    struct bh_slice text;
+};
+
 /* A job as people look it up.  Texts are never NULL when read; "" means none. */
 struct bh_job_row {
     uint64_t job, lease;
@@ -28,10 +36,14 @@ struct bh_job_row {
     const char *node, *pieces, *grade;
     uint64_t submitted_ns, started_ns, ended_ns, time_limit_ns; /* 0: not yet, none */
     uint64_t deadline_ns;        /* 0: none */
+    uint64_t ended_by;           /* the record that says that it ended, which may be long after
+                                    ended_ns; 0: it has not, or did in a store of before */
     uint32_t checkpoint_signal;  /* 0: it is told to write none */
     uint32_t gang;               /* members; 0 is 1 */
     int32_t exit_status;         /* -1 while it has none */
     struct bh_digest spec;
+    bool misfiled;               /* read: lists take it for one that has ended, or has not, against
+                                    ended_ns: somebody changed the store */
 };
 
 /* What changes in a job's row after its submission. */
@@ -42,6 +54,7 @@ struct bh_job_change {
     const char *node, *pieces, *grade; /* NULL keeps what the row has, as do the zeros
                                     of lease, restarts and started_ns then */
     uint64_t started_ns, ended_ns;
+    uint64_t ended_by;           /* as in the row */
     int32_t exit_status;         /* -1 while it has none */
 };
 
@@ -123,6 +136,7 @@ struct bh_document_row {
 struct bh_document_filter {
     enum bh_document_kind kind;
     uint32_t principal_id;       /* 0: all */
+    const char *after;           /* only keys behind this one; NULL: all */
 };
 
 struct bh_checkpoint_row {
@@ -140,7 +154,8 @@ struct bh_reply_row {
     uint64_t at_ns;
 };
 
-/* Called once for each row, in order; false stops the walk. */
+/* Called once for each row, in order; false stops the walk.  A sink calls nothing of the store: a back
+ * end may hold a lock, or a connection, until the walk is over. */
 typedef bool (*bh_job_sink)(void *self, const struct bh_job_row *row);
 typedef bool (*bh_record_sink)(void *self, uint64_t seq, const char *leaf, size_t length);
 typedef bool (*bh_hash_sink)(void *self, uint64_t seq, const struct bh_digest *hash);
@@ -168,13 +183,13 @@ struct bh_store_ops {
      * BH_UNCERTAIN: what was kept is known only after the store was opened again. */
     bh_rc (*commit)(void *self, struct bh_err *err);
     void (*rollback)(void *self);
-    bh_rc (*put_record)(void *self, uint64_t seq, const char *leaf, size_t length,
-                        struct bh_err *err);
+    /* `ret_hash`, where not NULL, becomes the leaf's hash (audit/merkle.h), as the row has it. */
+    bh_rc (*put_record)(void *self, uint64_t seq, const struct bh_slice *leaf,
+                        uint8_t ret_hash[32], struct bh_err *err);
     /* Drop the leaves of records first .. last inclusive; their hashes stay. */
     bh_rc (*prune_records)(void *self, uint64_t first, uint64_t last, struct bh_err *err);
     /* Idempotent: the same digest is the same text. */
-    bh_rc (*put_text)(void *self, const struct bh_digest *digest, const char *text,
-                      size_t length, struct bh_err *err);
+    bh_rc (*put_text)(void *self, const struct bh_text_row *row, struct bh_err *err);
     /* Forget a text, where there is one. */
     bh_rc (*drop_text)(void *self, const struct bh_digest *digest, struct bh_err *err);
     bh_rc (*put_job)(void *self, const struct bh_job_row *row, struct bh_err *err);
@@ -182,15 +197,16 @@ struct bh_store_ops {
     bh_rc (*change_job)(void *self, const struct bh_job_change *change, struct bh_err *err);
     bh_rc (*put_name)(void *self, const struct bh_name_row *row, struct bh_err *err);
     bh_rc (*put_token)(void *self, const struct bh_token_row *row, struct bh_err *err);
+    /* Forget a token, where there is one. */
+    bh_rc (*drop_token)(void *self, const char *id, struct bh_err *err);
     bh_rc (*put_document)(void *self, const struct bh_document_row *row, struct bh_err *err);
     bh_rc (*put_checkpoint)(void *self, const struct bh_checkpoint_row *row, struct bh_err *err);
     /* Those a day older than this one may be forgotten. */
     bh_rc (*put_reply)(void *self, const struct bh_reply_row *row, struct bh_err *err);
     /* A key, or its present form in place of the old one, whose bytes are overwritten. */
     bh_rc (*put_key)(void *self, const struct bh_key_row *row, struct bh_err *err);
-    /* Overwrite what is kept in plain of a tenant's jobs: their names, which become
-     * BH_ERASED, those of their texts that are not sealed and no other job has, and all
-     * remembered replies. */
+    /* Overwrite what is kept of a tenant's jobs: their names, which become BH_ERASED, those of
+     * their texts that no other job has, and all remembered replies. */
     bh_rc (*erase_jobs)(void *self, const struct bh_erasure *which, struct bh_err *err);
     /* Overwrite a tenant's or a principal's name in the rows of jobs with BH_ERASED, and drop all
      * remembered replies. */
@@ -206,6 +222,8 @@ struct bh_store_ops {
                       const char **ret_value, struct bh_err *err);
     bh_rc (*get_text)(void *self, const struct bh_digest *digest, struct bh_arena *arena,
                       const char **ret_text, struct bh_err *err);
+    /* How many bytes of texts are kept that count against the tenant. */
+    bh_rc (*count_texts)(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struct bh_err *err);
     /* All texts behind number `after`, ascending by numbers, which a text keeps. */
     bh_rc (*list_texts)(void *self, uint64_t after, bh_text_sink sink, void *sink_self,
                         struct bh_err *err);

@@ -15,6 +15,7 @@ struct bh_targets {
     const char *memory;    /* bytes that the sandbox may have */
     const char *pids;      /* processes that it may have */
     const char *inode;     /* of the machine's /usr/bin: "DEVICE:INODE", as numbers */
+    const char *device;    /* number of the device that the machine's /dev/null lies on */
     const char *lent;      /* device nodes that were lent: "/dev/nvidia0,/dev/nvidiactl" */
 };
 

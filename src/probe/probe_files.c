@@ -1,6 +1,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -337,6 +338,73 @@ READS(memory_activity, "/proc/vmstat")
 READS(interrupt_activity, "/proc/softirqs")
 READS(terminal_count, "/proc/sys/kernel/pty/nr")
 READS(file_count, "/proc/sys/fs/file-nr")
+READS(interrupt_counts, "/proc/interrupts")
+READS(zone_activity, "/proc/zoneinfo")
+READS(free_pages, "/proc/buddyinfo")
+READS(group_count, "/proc/cgroups")
+READS(lock_list, "/proc/locks")
+READS(swap_use, "/proc/swaps")
+READS(disk_list, "/proc/partitions")
+READS(inode_count, "/proc/sys/fs/inode-nr")
+
+/* 0 when one of the files or folders that the pattern names has something in it, else ENODATA. */
+static int
+find_any(const char *pattern)
+{
+    glob_t found;
+    int answer = ENODATA;
+    char text[64];
+
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+        return ENODATA;
+    for (size_t i = 0; i < found.gl_pathc && answer != 0; i++)
+        if (find_entry(found.gl_pathv[i]) == 0 || read_text(found.gl_pathv[i], text, sizeof text) == 0)
+            answer = 0;
+    globfree(&found);
+    return answer;
+}
+
+/* Where disks of the usual kinds have their folders, whether or not anything leads there. */
+int
+bh_try_disk_statistics(const struct bh_targets *targets)
+{
+    static const char *const patterns[] = {
+        "/sys/block/*/stat",
+        "/sys/dev/block/*/stat",
+        "/sys/devices/virtual/block/*/stat",
+        "/sys/devices/pci*/*/virtio*/block/*/stat",
+        "/sys/devices/pci*/*/*/virtio*/block/*/stat",
+        "/sys/devices/pci*/*/nvme/nvme*/nvme*/stat",
+        "/sys/devices/pci*/*/*/nvme/nvme*/nvme*/stat",
+        "/sys/devices/pci*/*/*/host*/target*/*/block/*/stat",
+    };
+    int answer = ENODATA;
+
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && answer != 0; i++)
+        answer = find_any(patterns[i]);
+    return answer;
+}
+
+int
+bh_try_volume_statistics(const struct bh_targets *targets)
+{
+    return find_entry("/sys/fs") == 0 ? 0 : find_entry("/proc/fs");
+}
+
+int
+bh_try_masked_paths(const struct bh_targets *targets)
+{
+    static const char *const paths[] = {
+#define BH_MASKED(path) path,
+#include "tables/masked.tbl"
+#undef BH_MASKED
+    };
+    int answer = ENODATA;
+
+    for (size_t i = 0; i < sizeof paths / sizeof *paths && answer != 0; i++)
+        answer = find_any(paths[i]);
+    return answer;
+}
 
 /* ---- inodes and page cache that are shared ---- */
 
@@ -382,6 +450,47 @@ bh_try_sync_shared(const struct bh_targets *targets)
     int fd = open_shared(targets);
 
     return fd < 0 ? ENODATA : bh_probe_result(syncfs(fd));
+}
+
+/* A node or a masked file whose inode is of the machine's /dev; NULL: each is the sandbox's own. */
+static const char *
+find_machines_node(const struct bh_targets *targets)
+{
+    static const char *const paths[] = {
+        "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
+#define BH_MASKED(path) path,
+#include "tables/masked.tbl"
+#undef BH_MASKED
+    };
+    struct stat st;
+    char own[32];
+
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (lstat(paths[i], &st) != 0)
+            continue;
+        snprintf(own, sizeof own, "%llu", (unsigned long long)st.st_dev);
+        if (strcmp(own, targets->device) == 0)
+            return paths[i];
+    }
+    return NULL;
+}
+
+int
+bh_try_watch_device(const struct bh_targets *targets)
+{
+    const char *path = find_machines_node(targets);
+    int watches = inotify_init1(IN_CLOEXEC);
+
+    return path ? bh_probe_result(inotify_add_watch(watches, path, IN_OPEN)) : ENODATA;
+}
+
+int
+bh_try_lock_device(const struct bh_targets *targets)
+{
+    const char *path = find_machines_node(targets);
+    int fd = path ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+
+    return path ? bh_probe_result(flock(fd, LOCK_SH | LOCK_NB)) : ENODATA;
 }
 
 /* A file that stands in the machine's root and in most images. */

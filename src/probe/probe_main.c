@@ -201,7 +201,7 @@ judge(const struct attempt *attempt, const char *answer)
 
 /* ---- all of them ---- */
 
-#define TARGETS(X) X(pid) X(file) X(tmp) X(socket) X(port) X(abstract) X(address) X(memory) X(pids) X(inode) X(lent)
+#define TARGETS(X) X(pid) X(file) X(tmp) X(socket) X(port) X(abstract) X(address) X(memory) X(pids) X(inode) X(device) X(lent)
 
 static const char *
 target_named(const struct bh_targets *targets, const char *name)
@@ -289,7 +289,8 @@ static const char usage[] =
     "  --bare   only what does no harm without a sandbox\n"
     "  --patience  an attempt that takes longer than that many milliseconds hangs (5000)\n"
     "  --list   the attempts with what the walls are expected to answer\n"
-    "  targets  pid file tmp socket port abstract address memory pids inode lent\n";
+    "  targets  pid file tmp socket port abstract address memory pids inode device\n"
+    "           lent\n";
 
 int
 main(int argc, char **argv)

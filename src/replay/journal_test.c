@@ -64,8 +64,9 @@ put_record(struct writer *w, struct bh_record *record)
     bh_record_encode(&leaf, record);
     assert_false(leaf.overflow);
     assert_int_equal(w->store.ops->begin(w->store.self, &w->err), BH_OK);
-    assert_int_equal(w->store.ops->put_record(w->store.self, record->seq, leaf.bytes,
-                                              leaf.length, &w->err), BH_OK);
+    assert_int_equal(w->store.ops->put_record(w->store.self, record->seq,
+                                              &(struct bh_slice){ leaf.bytes, leaf.length },
+                                              NULL, &w->err), BH_OK);
     assert_int_equal(w->store.ops->commit(w->store.self, &w->err), BH_OK);
     bh_buf_fini(&leaf);
 }

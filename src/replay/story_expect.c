@@ -90,26 +90,27 @@ explain(struct bh_story *story, const char *name, struct bh_buf *out, struct bh_
     return BH_OK;
 }
 
-/* why c contains "text" */
+/* why c contains "text", why c lacks "text" */
 static bh_rc
 play_why(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
+    bool wanted = strcmp(words->at[2], "contains") == 0;
     char text[1024];
     struct bh_buf buf;
     bh_rc rc;
 
     bh_buf_init_fixed(&buf, text, sizeof text);
-    if (strcmp(words->at[2], "contains") != 0)
-        return bh_err_set(err, BH_INVALID, "expected: why JOB contains TEXT");
+    if (!wanted && strcmp(words->at[2], "lacks") != 0)
+        return bh_err_set(err, BH_INVALID, "expected: why JOB contains TEXT, or lacks");
     rc = explain(story, words->at[1], &buf, err);
     if (rc != BH_OK)
         return rc;
     if (!bh_buf_text(&buf))
         return bh_err_set(err, BH_FULL, "the explanation is too long");
     for (uint32_t at = 3; at < words->count; at++)
-        if (!strstr(text, words->at[at]))
-            return bh_err_set(err, BH_CONFLICT, "why %s says \"%s\", without \"%s\"",
-                              words->at[1], text, words->at[at]);
+        if ((strstr(text, words->at[at]) != NULL) != wanted)
+            return bh_err_set(err, BH_CONFLICT, "why %s says \"%s\", %s \"%s\"", words->at[1],
+                              text, wanted ? "without" : "with", words->at[at]);
     return BH_OK;
 }
 
@@ -465,7 +466,7 @@ play_expect_metered(struct bh_story *story, const struct bh_words *words, struct
 const struct bh_statement bh_expect_statements[] = {
     { "expect", 2, 3, "JOB STATE [REASON]", play_expect },
     { "expect-refused", 1, 1, "REASON (of the next statement)", play_expect_refused },
-    { "why", 3, 8, "JOB contains TEXT...", play_why },
+    { "why", 3, 8, "JOB contains|lacks TEXT...", play_why },
     { "expect-restarts", 2, 2, "JOB N", play_expect_restarts },
     { "expect-suspensions", 2, 2, "JOB N", play_expect_suspensions },
     { "expect-grade", 2, 2, "JOB A..G", play_expect_grade },

@@ -17,6 +17,8 @@ struct bh_world {
     struct bh_history *history;
     struct bh_rig *rig;
     uint64_t now_ns;
+    uint64_t as_of_ns;                /* events are dated by it; 0: by now_ns */
+    uint64_t stopped_ns;              /* when the daemon was heard last, while it is down */
     bool down;                        /* the daemon does not run */
     bool away[BH_RIG_NODES_MAX + 1];  /* by node: out of reach */
     uint32_t cpu_milli[BH_RIG_NODES_MAX + 1], memory_mib[BH_RIG_NODES_MAX + 1];
@@ -223,7 +225,7 @@ bh_world_send(struct bh_world *world, struct bh_event *event, struct bh_reason *
         return bh_err_set(err, BH_UNAVAILABLE, "the daemon is down");
     new_gpu = event->kind == BH_EV_GPU
               && !bh_view_gpu(world->state.engine, event->u.gpu.gpu, &view);
-    event->now_ns = world->now_ns;
+    event->now_ns = world->as_of_ns ? world->as_of_ns : world->now_ns;
     event->seq = bh_history_count(world->history) + 1;
     bh_state_digest(&world->state, &bh_crypto_openssl, before);
     rc = bh_state_step(&world->state, event, &world->step);
@@ -265,8 +267,10 @@ tell(struct bh_world *world, struct bh_rig_answer *answer, struct bh_err *err)
         answer->event.u.ended.ended_ns = world->now_ns;
     if (is_heard(world, answer->node))
         return hear(world, &answer->event, err);
-    if (answer->event.kind == BH_EV_ENDED)
+    if (answer->event.kind == BH_EV_ENDED) {
+        answer->event.u.ended.at_ns = world->now_ns;
         bh_rig_keep_end(world->rig, answer);
+    }
     return BH_OK; /* outcomes are asked for again */
 }
 
@@ -433,9 +437,25 @@ bh_world_greet_node(struct bh_world *world, bh_node_id node, struct bh_err *err)
 void
 bh_world_stop_daemon(struct bh_world *world)
 {
+    if (!world->down)
+        world->stopped_ns = world->now_ns;
     world->down = true; /* twice is no harm */
     bh_state_fini(&world->state);
     bh_state_init(&world->state);
+}
+
+/* Since the daemon stopped nothing was heard of any node. */
+static bh_rc
+lose_nodes(struct bh_world *world, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    world->as_of_ns = world->stopped_ns;
+    for (uint32_t node = 1; node <= BH_RIG_NODES_MAX && rc == BH_OK; node++)
+        if (world->known[node])
+            rc = send_node(world, (bh_node_id){ node }, false, err);
+    world->as_of_ns = 0;
+    return rc;
 }
 
 bh_rc
@@ -448,12 +468,11 @@ bh_world_start_daemon(struct bh_world *world, struct bh_err *err)
     rc = bh_history_replay(world->history, &world->state, err);
     world->down = false;
     world->step = (struct bh_step){ 0 };
-    for (uint32_t node = 1; node <= BH_RIG_NODES_MAX && rc == BH_OK; node++) {
-        if (!world->known[node])
-            continue;
-        rc = world->away[node] ? send_node(world, (bh_node_id){ node }, false, err)
-                               : bh_world_greet_node(world, (bh_node_id){ node }, err);
-    }
+    if (rc == BH_OK)
+        rc = lose_nodes(world, err);
+    for (uint32_t node = 1; node <= BH_RIG_NODES_MAX && rc == BH_OK; node++)
+        if (world->known[node] && !world->away[node])
+            rc = bh_world_greet_node(world, (bh_node_id){ node }, err);
     return rc;
 }
 

@@ -390,6 +390,19 @@ bh_cgroup_make(const struct bh_cgroup_host *host, const struct bh_sandbox *sandb
 }
 
 bh_rc
+bh_cgroup_make_parent(const struct bh_cgroup_host *host, const char *path, char *ret_folder,
+                      size_t size, struct bh_err *err)
+{
+    char folder[PATH_SIZE];
+    bh_rc rc = make_folders(host, MEMORY, path, err);
+
+    path_of(host, MEMORY, path, "", folder);
+    if (rc == BH_OK && snprintf(ret_folder, size, "%s", folder) >= (int)size)
+        return bh_err_set(err, BH_FULL, "the path of control group %.80s is too long", path);
+    return rc;
+}
+
+bh_rc
 bh_cgroup_enter(const struct bh_cgroup_host *host, const char *path, struct bh_err *err)
 {
     bh_rc rc = BH_OK;

@@ -33,6 +33,11 @@ BH_MUST_USE bh_rc bh_cgroup_probe(const char *mount, struct bh_cgroup_host *ret_
 BH_MUST_USE bh_rc bh_cgroup_make(const struct bh_cgroup_host *host,
                                  const struct bh_sandbox *sandbox, struct bh_err *err);
 
+/* Make the group at `path` in the hierarchy that bh_cgroup_list reads, with missing parents, and tell
+ * where it is. */
+BH_MUST_USE bh_rc bh_cgroup_make_parent(const struct bh_cgroup_host *host, const char *path,
+                                        char *ret_folder, size_t size, struct bh_err *err);
+
 /* The devices that every sandbox may open: null, zero, full, random, urandom, tty, ptmx, pts. */
 const struct bh_sandbox_device *bh_cgroup_standard_devices(uint32_t *ret_count);
 

@@ -9,16 +9,21 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/time.h"
 #include "runtime/oci.h"
+#include "runtime/own_files.h"
 #include "runtime/seccomp.h"
 
 enum { PATH_SIZE = 512, CONFIG_MAX = 4 << 20, FILES_WANTED = 65536,
        LOCKED_MOST = 8 << 20, OOM_SCORE = 500, KILL_PASSES = 8 };
+
+/* How long a look at what is to be masked serves.  It costs a job's start a millisecond, and what
+ * the machine gets a moment later is seen by the jobs that run already as well. */
+static const bh_ns MASKED_LIFE = BH_NS_PER_S;
 
 struct crun {
     char program[PATH_SIZE], state[PATH_SIZE], parent[100];
@@ -27,6 +32,8 @@ struct crun {
     struct bh_cgroup_host cgroups;
     struct bh_buf oci, bpf;
     struct bh_oci_host host;
+    struct bh_masked_list masked;
+    bh_ns masked_at; /* monotonic; 0: never */
 };
 
 /* ---- the program ---- */
@@ -74,20 +81,6 @@ bh_crun_version(const char *program, char *ret_text, size_t size, struct bh_err 
 /* ---- preparing ---- */
 
 static bh_rc
-make_device(const struct bh_sandbox *sandbox, uint32_t index, struct bh_err *err)
-{
-    const struct bh_sandbox_device *device = &sandbox->devices[index];
-    char path[PATH_SIZE];
-
-    snprintf(path, sizeof path, "%s/dev/%u", sandbox->bundle, index);
-    unlink(path);
-    if (mknod(path, S_IFCHR, makedev(device->major, device->minor)) != 0
-        || chmod(path, device->write ? 0666 : 0444) != 0)
-        return bh_err_errno(err, "make device node %s", path);
-    return BH_OK;
-}
-
-static bh_rc
 write_config(struct crun *crun, const struct bh_sandbox *sandbox, struct bh_err *err)
 {
     char path[PATH_SIZE];
@@ -107,18 +100,24 @@ write_config(struct crun *crun, const struct bh_sandbox *sandbox, struct bh_err 
     return rc;
 }
 
+static void
+look_at_masked(struct crun *crun)
+{
+    bh_ns now = bh_time_monotonic();
+
+    if (crun->masked_at != 0 && now - crun->masked_at < MASKED_LIFE)
+        return;
+    bh_masked_look(&crun->masked);
+    crun->masked_at = now;
+}
+
 static bh_rc
 crun_prepare(void *self, const struct bh_sandbox *sandbox, struct bh_err *err)
 {
     struct crun *crun = self;
-    char path[PATH_SIZE];
-    bh_rc rc = BH_OK;
+    bh_rc rc = bh_own_files_make(sandbox, err);
 
-    snprintf(path, sizeof path, "%s/dev", sandbox->bundle);
-    if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return bh_err_errno(err, "make folder %s", path);
-    for (uint32_t i = 0; i < sandbox->device_count && rc == BH_OK; i++)
-        rc = make_device(sandbox, i, err);
+    look_at_masked(crun);
     if (rc == BH_OK)
         rc = write_config(crun, sandbox, err);
     if (rc == BH_OK)
@@ -350,7 +349,8 @@ describe_host(struct crun *crun, enum bh_seccomp_profile profile)
                                        .files_max = at_most(RLIMIT_NOFILE, FILES_WANTED),
                                        .oom_score = oom_score(),
                                        .core_max = at_most(RLIMIT_CORE, 1),
-                                       .locked_max = at_most(RLIMIT_MEMLOCK, LOCKED_MOST) };
+                                       .locked_max = at_most(RLIMIT_MEMLOCK, LOCKED_MOST),
+                                       .masked = &crun->masked };
 }
 
 bh_rc

@@ -4,6 +4,8 @@
 
 #include "base/json.h"
 
+enum { PATH_SIZE = 4096 };
+
 static void
 put_texts(struct bh_json_writer *w, const char *key, const struct bh_texts *texts)
 {
@@ -95,11 +97,11 @@ put_mount(struct bh_json_writer *w, const struct mount_row *row, const char *ext
 static void
 put_own_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
 {
-    static const struct mount_row rows[] = {
-        { "/proc", "proc", "proc", { "nosuid", "noexec", "nodev", "hidepid=2" } },
-        { "/dev", "tmpfs", "tmpfs", { "nosuid", "noexec", "mode=755", "size=65536" } },
-        { "/dev/pts", "devpts", "devpts",
-          { "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "max=64" } },
+    static const struct mount_row proc = { "/proc", "proc", "proc",
+                                           { "nosuid", "noexec", "nodev", "hidepid=2" } };
+    static const struct mount_row terminals = {
+        "/dev/pts", "devpts", "devpts",
+        { "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "max=64" }
     };
     /* of a namespace that is root's, nobody in a user namespace may mount /sys */
     const struct mount_row sys = sandbox->sys
@@ -110,23 +112,46 @@ put_own_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
         { "/dev/shm", "tmpfs", "tmpfs", { "nosuid", "noexec", "nodev", "mode=1777" } },
         { "/tmp", "tmpfs", "tmpfs", { "nosuid", "nodev", "mode=1777" } },
     };
-    char size[32];
+    char size[32], dev[PATH_SIZE];
 
     snprintf(size, sizeof size, "size=%llu", (unsigned long long)sandbox->tmp_bytes);
-    for (size_t i = 0; i < BH_COUNT(rows); i++)
-        put_mount(w, &rows[i], NULL);
+    snprintf(dev, sizeof dev, "%s/" BH_OWN_DEV, sandbox->bundle);
+    put_mount(w, &proc, NULL);
+    /* a bind: the runtime adds none of the machine's nodes to it */
+    put_mount(w, &(struct mount_row){ "/dev", "bind", dev, { "bind", "ro", "nosuid", "noexec" } }, NULL);
+    put_mount(w, &terminals, NULL);
     put_mount(w, &sys, NULL);
     for (size_t i = 0; i < BH_COUNT(scratch); i++)
         put_mount(w, &scratch[i], size);
 }
 
+/* Files and folders of the sandbox's own, empty: the runtime would put the machine's null device
+ * over a file. */
 static void
-put_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
+put_masks(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
+          const struct bh_masked_list *masked)
 {
-    char node[4096];
+    char source[PATH_SIZE];
 
+    for (size_t i = 0; i < masked->count; i++) {
+        if (masked->items[i].kind == BH_MASKED_ABSENT)
+            continue;
+        snprintf(source, sizeof source, "%s/%s", sandbox->bundle,
+                 masked->items[i].kind == BH_MASKED_FOLDER ? BH_OWN_NO_FOLDER : BH_OWN_NO_FILE);
+        put_mount(w,
+                  &(struct mount_row){ masked->items[i].path, "bind", source,
+                                       { "bind", "ro", "nosuid", "noexec", "nodev" } },
+                  NULL);
+    }
+}
+
+static void
+put_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
+           const struct bh_masked_list *masked)
+{
     bh_json_open(w, "mounts", '[');
     put_own_mounts(w, sandbox);
+    put_masks(w, sandbox, masked);
     for (uint32_t i = 0; i < sandbox->mount_count; i++) {
         const struct bh_sandbox_mount *mount = &sandbox->mounts[i];
 
@@ -135,13 +160,6 @@ put_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
                   &(struct mount_row){ mount->target, "bind", mount->source,
                                        { "bind", "nosuid", "nodev",
                                          mount->write ? "rw" : "ro" } },
-                  NULL);
-    }
-    for (uint32_t i = 0; i < sandbox->device_count; i++) {
-        snprintf(node, sizeof node, "%s/dev/%u", sandbox->bundle, i);
-        put_mount(w,
-                  &(struct mount_row){ sandbox->devices[i].path, "bind", node,
-                                       { "bind", "rprivate", "nosuid", "noexec" } },
                   NULL);
     }
     bh_json_close(w, ']');
@@ -180,18 +198,22 @@ put_namespaces(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
     bh_json_close(w, ']');
 }
 
+/* What the machine did not have a moment ago is left to the runtime, which passes over what it does
+ * not find. */
+static void
+put_absent(struct bh_json_writer *w, const struct bh_masked_list *masked)
+{
+    bh_json_open(w, "maskedPaths", '[');
+    for (size_t i = 0; i < masked->count; i++)
+        if (masked->items[i].kind == BH_MASKED_ABSENT)
+            bh_json_str(w, NULL, masked->items[i].path);
+    bh_json_close(w, ']');
+}
+
 static void
 put_linux(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
           const struct bh_oci_host *host)
 {
-    static const char *const masked[] = {
-        "/proc/acpi", "/proc/asound", "/proc/cmdline", "/proc/config.gz", "/proc/diskstats",
-        "/proc/driver/nvidia/gpus", "/proc/interrupts", "/proc/kcore", "/proc/keys",
-        "/proc/latency_stats", "/proc/loadavg", "/proc/pressure", "/proc/sched_debug",
-        "/proc/scsi", "/proc/softirqs", "/proc/sys/fs/file-nr", "/proc/sys/kernel/pty/nr",
-        "/proc/timer_list", "/proc/timer_stats", "/proc/vmstat", "/sys/devices/virtual/powercap", "/sys/firmware",
-        "/sys/fs/cgroup", "/sys/kernel", NULL
-    };
     static const char *const readonly[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
                                             "/proc/sysrq-trigger", NULL };
 
@@ -199,7 +221,7 @@ put_linux(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
     put_namespaces(w, sandbox);
     put_mapping(w, "uidMappings", sandbox->uid_base);
     put_mapping(w, "gidMappings", sandbox->uid_base);
-    put_list(w, "maskedPaths", masked);
+    put_absent(w, host->masked);
     put_list(w, "readonlyPaths", readonly);
     bh_json_raw(w, "seccomp", host->seccomp_oci);
     bh_json_close(w, '}');
@@ -218,7 +240,7 @@ bh_oci_put(struct bh_buf *out, const struct bh_sandbox *sandbox, const struct bh
     bh_json_bool(&w, "readonly", true);
     bh_json_close(&w, '}');
     bh_json_str(&w, "hostname", sandbox->hostname);
-    put_mounts(&w, sandbox);
+    put_mounts(&w, sandbox, host->masked);
     bh_json_open(&w, "annotations", '{');
     bh_json_str(&w, "run.oci.seccomp_bpf_data", host->seccomp_bpf);
     bh_json_close(&w, '}');

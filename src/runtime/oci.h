@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "ports/runtime.h"
+#include "runtime/own_files.h"
 
 /* The OCI document (config.json) of a sandbox. */
 
@@ -18,11 +19,12 @@ struct bh_oci_host {
     uint32_t oom_score;  /* never below the node's own */
     uint64_t core_max;   /* RLIMIT_CORE: 0 or 1, no core files either way */
     uint64_t locked_max; /* RLIMIT_MEMLOCK: a unit may give the node itself more than a job may have */
+    const struct bh_masked_list *masked;
 };
 
-/* Append the document.  Device nodes are bound from `<bundle>/dev/<number>`, in the
- * order of sandbox->devices.  Limits of CPU, memory and processes are not in it: the
- * sandbox's control groups hold them (runtime/cgroup.h).  Check out->overflow. */
+/* Append the document.  /dev and what is masked are shown from the bundle (runtime/own_files.h).
+ * Limits of CPU, memory and processes are not in it: the sandbox's control groups hold them
+ * (runtime/cgroup.h).  Check out->overflow. */
 void bh_oci_put(struct bh_buf *out, const struct bh_sandbox *sandbox,
                 const struct bh_oci_host *host);
 

@@ -3,7 +3,11 @@
 #include "base/json.h"
 #include "base/test.h"
 
-static const struct bh_oci_host host = { "{}", "QUJD", 20000, 500, .locked_max = 8 << 20 };
+static const struct bh_masked_list masked = {
+    { { "/proc/a", BH_MASKED_FILE }, { "/proc/b", BH_MASKED_FOLDER }, { "/proc/c", BH_MASKED_ABSENT } }, 3
+};
+static const struct bh_oci_host host = { "{}", "QUJD", 20000, 500, .locked_max = 8 << 20,
+                                         .masked = &masked };
 
 /* The document for a sandbox, parsed. */
 static struct bh_json *
@@ -77,7 +81,7 @@ test_promises(void **state)
         { "linux.uidMappings.0.size", NULL, 65536 },
         { "linux.gidMappings.0.hostID", NULL, 1065536 },
         { "mounts.2.options.5", "max=64", 0 },
-        { "linux.maskedPaths.5", "/proc/driver/nvidia/gpus", 0 },
+        { "linux.maskedPaths.0", "/proc/c", 0 }, /* the runtime masks only what is shown by none of ours */
         { "annotations.run.oci.seccomp_bpf_data", NULL, 0 },
     };
     struct bh_sandbox sandbox = plain();
@@ -167,15 +171,15 @@ test_mounts(void **state)
 {
     static const struct bh_sandbox_mount mounts[] = { { "/data", "/data", false },
                                                       { "/work", "/work", true } };
-    static const struct bh_sandbox_device devices[] = { { "/dev/nvidia0", 195, 0, true } };
     static const struct {
         const char *target, *source, *has, *has_not;
     } rows[] = {
-        { "/dev", "tmpfs", "nosuid", "ro" },      { "/sys", "sysfs", "ro", "rw" },
+        { "/dev", "/run/b/dev", "bind", "nodev" }, { "/sys", "sysfs", "ro", "rw" },
+        { "/proc/a", "/run/b/hidden-file", "ro", "rw" },
+        { "/proc/b", "/run/b/hidden", "ro", "rw" },
         { "/tmp", "tmpfs", "size=1048576", "ro" }, { "/proc", "proc", "nodev", "rw" },
         { "/data", "/data", "ro", "rw" },          { "/data", "/data", "nosuid", "suid" },
         { "/work", "/work", "rw", "ro" },          { "/work", "/work", "nodev", "dev" },
-        { "/dev/nvidia0", "/run/b/dev/0", "nosuid", "nodev" },
         { "/data", "/data", "bind", "rbind" }, /* what is below it would be writable */
     };
     struct bh_sandbox sandbox = plain();
@@ -183,8 +187,6 @@ test_mounts(void **state)
 
     sandbox.mounts = mounts;
     sandbox.mount_count = 2;
-    sandbox.devices = devices;
-    sandbox.device_count = 1;
     json = document(&sandbox);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         bh_json_value mount = mount_at(json, rows[i].target);

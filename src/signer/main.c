@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "base/time.h"
 #include "ports/crypto.h"
 #include "signer/filter.h"
 #include "signer/signer.h"
@@ -31,7 +32,10 @@ static const char usage[] =
     "--rotate makes another key, and the present one signs beside it until --retire; for\n"
     "either the signer must be stopped, and started again.\n";
 
+/* Its folder lets in nobody but us and the daemon's group: we may not give the socket away. */
 enum { CHANNEL = 3, SOCKET_MODE = 0666 };
+
+#define STRANGERS_FOLDED_NS (60 * BH_NS_PER_S)
 
 struct arguments {
     const char *folder, *socket;
@@ -123,6 +127,23 @@ serve(struct bh_signer *signer, int fd)
     }
 }
 
+/* A line for the first, and at most one a minute for those after him. */
+static void
+tell_stranger(uint32_t uid)
+{
+    static bh_ns told_at;
+    static uint64_t untold;
+    bh_ns now = bh_time_monotonic();
+
+    if (told_at && now - told_at < STRANGERS_FOLDED_NS) {
+        untold++;
+        return;
+    }
+    bh_log(SIGNER_STRANGER, BH_U64("uid", uid), BH_U64("untold", untold));
+    told_at = now;
+    untold = 0;
+}
+
 /* One connection after the other: there is one daemon. */
 static bh_rc
 serve_socket(struct bh_signer *signer, int listener, uint32_t peer_uid, struct bh_err *err)
@@ -138,7 +159,7 @@ serve_socket(struct bh_signer *signer, int listener, uint32_t peer_uid, struct b
         if (peer.uid == peer_uid)
             serve(signer, fd);
         else
-            bh_log(SIGNER_STRANGER, BH_U64("uid", peer.uid));
+            tell_stranger(peer.uid);
     }
 }
 

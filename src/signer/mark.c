@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "signer/message.h"
 
 static const char file[] = "audit.signed";
 
@@ -28,7 +29,10 @@ bh_mark_load(const char *folder, struct bh_merkle_frontier *ret_mark, bool *ret_
         text.length--;
     bh_buf_putc(&text, '\0');
     rc = bh_merkle_frontier_parse(memory, ret_mark, err);
-    return rc == BH_OK ? BH_OK : bh_err_wrap(err, "%s", path);
+    if (rc == BH_OK)
+        return rc;
+    bh_err_wrap(err, "%s", path);
+    return bh_err_hint(err, BH_SIGNER_GO_BACK);
 }
 
 bh_rc

@@ -16,6 +16,10 @@ enum {
     BH_SIGNER_VKEYS_MAX = 512,
 };
 
+/* The way on after a refusal: root alone writes that file (docs/audit.md). */
+#define BH_SIGNER_GO_BACK "compare the log with a checkpoint kept elsewhere; if it is to be the " \
+                          "log from now on, write 0 into audit.signed and start again"
+
 enum bh_signer_verb {
     BH_SIGNER_HELLO, /* who are you, and how far did you sign? */
     BH_SIGNER_CHECK, /* does this tree continue what you signed?  BH_CONFLICT: it does not */

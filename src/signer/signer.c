@@ -1,5 +1,6 @@
 #include "signer/signer.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +36,26 @@ load_old(struct bh_signer *signer, struct bh_err *err)
     return rc;
 }
 
+/* A key is made where nothing was signed yet.  Otherwise it was lost, and another in its place would
+ * vouch for a log that it never saw. */
+static bh_rc
+check_lost(const char *folder, const char *path, struct bh_err *err)
+{
+    struct bh_merkle_frontier mark;
+    bool found;
+    bh_rc rc;
+
+    if (access(path, F_OK) == 0 || errno != ENOENT)
+        return BH_OK;
+    rc = bh_mark_load(folder, &mark, &found, err);
+    if (rc != BH_OK || mark.size == 0)
+        return rc;
+    bh_err_set(err, BH_INVALID, "%s is missing, although %" PRIu64 " records were signed with it",
+               path, mark.size);
+    return bh_err_hint(err, "put it back from a backup; if it is lost, write 0 into audit.signed beside "
+                            "it: another is made, and who has the old audit.vkey sees that");
+}
+
 bh_rc
 bh_signer_open(struct bh_signer *signer, const struct bh_crypto_ops *crypto, const char *folder,
                struct bh_err *err)
@@ -47,7 +68,9 @@ bh_signer_open(struct bh_signer *signer, const struct bh_crypto_ops *crypto, con
         >= sizeof signer->folder)
         return bh_err_set(err, BH_INVALID, "the folder's name is too long: %.100s", folder);
     path_of(signer, "audit.key", path);
-    rc = bh_crypto_key_load_or_make(crypto, path, signer->private_key, &signer->made, err);
+    rc = check_lost(folder, path, err);
+    if (rc == BH_OK)
+        rc = bh_crypto_key_load_or_make(crypto, path, signer->private_key, &signer->made, err);
     if (rc == BH_OK)
         rc = crypto->public_of(signer->private_key, signer->public_key, err);
     if (rc == BH_OK)
@@ -128,6 +151,20 @@ put_keys(const struct bh_signer *signer, const char *name, struct bh_signer_answ
     return bh_buf_text(&text) ? BH_OK : bh_err_set(err, BH_BUG, "the public key is too long");
 }
 
+/* Nothing was signed, as the mark says: then the daemon's count and its records are at odds. */
+static bh_rc
+refuse_root(uint64_t marked, struct bh_err *err)
+{
+    if (marked == 0) {
+        bh_err_set(err, BH_CONFLICT, "the log's records are not those that bulkheadd counted");
+        return bh_err_hint(err, "`bulkhead audit verify --store` tells what is wrong; restore a "
+                                "backup of the whole state folder");
+    }
+    bh_err_set(err, BH_CONFLICT,
+               "the log does not begin with the %" PRIu64 " records that were signed", marked);
+    return bh_err_hint(err, BH_SIGNER_GO_BACK);
+}
+
 /* `tree` is the mark, and then the tree in question when that continues it. */
 static bh_rc
 extend(const struct bh_signer *signer, const struct bh_signer_question *question,
@@ -136,10 +173,12 @@ extend(const struct bh_signer *signer, const struct bh_signer_question *question
     uint64_t marked = tree->size;
     uint8_t root[BH_MERKLE_HASH_BYTES];
 
-    if (question->range.to < marked)
-        return bh_err_set(err, BH_CONFLICT,
-                          "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
-                          question->range.to, marked);
+    if (question->range.to < marked) {
+        bh_err_set(err, BH_CONFLICT,
+                   "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
+                   question->range.to, marked);
+        return bh_err_hint(err, BH_SIGNER_GO_BACK);
+    }
     if (!bh_merkle_frontier_extend(tree, signer->crypto, &question->range))
         return bh_err_set(err, BH_INVALID,
                           "what is appended does not begin behind the %" PRIu64 " records that "
@@ -147,9 +186,7 @@ extend(const struct bh_signer *signer, const struct bh_signer_question *question
     bh_merkle_frontier_root(tree, signer->crypto, root);
     if (memcmp(root, question->root, sizeof root) == 0)
         return BH_OK;
-    return bh_err_set(err, BH_CONFLICT,
-                      "the log does not begin with the %" PRIu64 " records that were signed",
-                      marked);
+    return refuse_root(marked, err);
 }
 
 /* The mark first: what was signed is never larger. */

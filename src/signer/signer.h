@@ -24,8 +24,9 @@ struct bh_signer {
     uint8_t old_public_key[32];
 };
 
-/* Load the key from `folder`, or make it, and the one before, if that still signs.  As bh_crypto_key_load_or_make; BH_INVALID also
- * when the folder's name is too long. */
+/* Load the key from `folder`, or make it, and the one before, if that still signs.  As
+ * bh_crypto_key_load_or_make; BH_INVALID also when the folder's name is too long, and where there
+ * is no key although audit.signed tells of records that were signed. */
 BH_MUST_USE bh_rc bh_signer_open(struct bh_signer *signer, const struct bh_crypto_ops *crypto,
                                  const char *folder, struct bh_err *err);
 void bh_signer_close(struct bh_signer *signer); /* wipes the key */

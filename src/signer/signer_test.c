@@ -257,6 +257,39 @@ a_missing_or_damaged_mark(void **state)
 }
 
 /* Whatever comes over the socket: an answer, and no signature. */
+/* Another key in its place would be taken for the same signer's. */
+static void
+a_lost_key(void **state)
+{
+    static const struct {
+        const char *name, *mark; /* what audit.signed says; NULL: what it said */
+        bh_rc rc;
+    } rows[] = {
+        { "records were signed with it", NULL, BH_INVALID },
+        { "nobody knows", "rubbish", BH_INVALID },
+        { "begun anew, on purpose", "0\n", BH_OK },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct fixture f;
+        char path[64];
+
+        setup(&f);
+        bh_signer_close(&f.signer);
+        snprintf(path, sizeof path, "%s/audit.key", f.folder);
+        assert_int_equal(unlink(path), 0);
+        snprintf(path, sizeof path, "%s/audit.signed", f.folder);
+        if (rows[i].mark)
+            assert_int_equal(bh_file_replace(path, rows[i].mark, strlen(rows[i].mark), 0600, &f.err),
+                             BH_OK);
+        BH_CHECK_EQ(rows[i].name, bh_signer_open(&f.signer, crypto, f.folder, &f.err), rows[i].rc);
+        BH_CHECK_EQ("a key was made", f.signer.made, rows[i].rc == BH_OK);
+        teardown(&f);
+    }
+    BH_CHECK_DONE();
+}
+
 static void
 malformed_questions(void **state)
 {
@@ -288,6 +321,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(checking_signs_nothing),
     cmocka_unit_test(another_key),
     cmocka_unit_test(a_missing_or_damaged_mark),
+    cmocka_unit_test(a_lost_key),
     cmocka_unit_test(malformed_questions),
 };
 

@@ -157,6 +157,30 @@ sim_mapping_find(const char *path, struct sim_mapping *ret_mapping)
     return search.found;
 }
 
+/* Of the open file, which the mapping holds open: closing the descriptor does not end it. */
+void *
+sim_context_map(int fd, uint64_t bytes, uint64_t offset)
+{
+    struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+
+    return fcntl(fd, F_OFD_SETLK, &lock) == 0
+               ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)offset)
+               : MAP_FAILED;
+}
+
+bool
+sim_contexts_any(const char *path)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc;
+
+    if (fd < 0)
+        return errno != ENOENT;
+    rc = fcntl(fd, F_OFD_GETLK, &lock);
+    close(fd);
+    return rc != 0 || lock.l_type != F_UNLCK;
+}
+
 struct collection {
     struct sim_context *contexts;
     size_t count, most;
@@ -266,7 +290,7 @@ sim_contexts_used(const char *path, struct sim_context *room, size_t most)
     uint64_t used = 0;
     size_t count;
 
-    if (!sim_mapping_find(path, &file))
+    if (!sim_contexts_any(path) || !sim_mapping_find(path, &file))
         return 0;
     count = sim_contexts_scan(room, most);
     for (size_t i = 0; i < count; i++)

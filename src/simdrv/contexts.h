@@ -4,7 +4,11 @@
  * the instance's view.  One that maps it from its beginning uses as many bytes as it mapped;
  * one that maps the page whose number is a slot of the ledger (simdrv/ledger.h), what that
  * slot has.  This is read from /proc as the caller sees it: nothing is registered, so nothing can be left
- * behind, and a process that dies gives its memory back by dying. */
+ * behind, and a process that dies gives its memory back by dying.
+ *
+ * Reading all of /proc costs milliseconds, several times for each job.  So who maps such a file
+ * has a lock on it as well, which lives and dies with the mapping: only a file that is locked
+ * is looked for. */
 #ifndef BH_SIMDRV_CONTEXTS_H
 #define BH_SIMDRV_CONTEXTS_H
 
@@ -27,6 +31,13 @@ struct sim_context {
 
 /* How the file at `path` shows in maps; false when it cannot be mapped. */
 bool sim_mapping_find(const char *path, struct sim_mapping *ret_mapping);
+
+/* Map part of a memory file, by a descriptor that can be read and may be closed afterwards: this
+ * is a context.  MAP_FAILED as mmap, or where the file cannot be locked. */
+void *sim_context_map(int fd, uint64_t bytes, uint64_t offset);
+
+/* May a process have a context on the file at `path`?  False is certain. */
+bool sim_contexts_any(const char *path);
 
 /* All contexts of this machine, one entry per process and file.  Returns how
  * many there are, at most `most`. */

@@ -114,6 +114,7 @@ between(CUevent start, CUevent end)
 /* What the processes of a test share: whether all may begin, and what each measured. */
 static struct {
     volatile unsigned ready, go;
+    uint64_t began_ns, given_ns, taken_ns; /* around a process's start and its launch */
     double us[8];
 } * board;
 

@@ -70,6 +70,12 @@ sim_gauge_close(struct sim_gauge *gauge)
     free(gauge);
 }
 
+uint64_t
+sim_gauge_at(const struct sim_gauge *gauge)
+{
+    return gauge->device.now_ns;
+}
+
 bool
 sim_gauge_busy(const struct sim_gauge *gauge, uint32_t user, uint64_t *ret_busy_ns)
 {

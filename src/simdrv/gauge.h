@@ -12,6 +12,9 @@ struct sim_gauge;
 struct sim_gauge *sim_gauge_open(const char *folder);
 void sim_gauge_close(struct sim_gauge *gauge);
 
+/* The moment that it tells of, by sim_queue_now(). */
+uint64_t sim_gauge_at(const struct sim_gauge *gauge);
+
 /* How long the SMs have worked for the process with this slot of the ledger, in ns.  False
  * and unchanged: it never submitted any. */
 bool sim_gauge_busy(const struct sim_gauge *gauge, uint32_t user, uint64_t *ret_busy_ns);

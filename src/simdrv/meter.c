@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bulkhead/cuda_codes.h"
+#include "simdrv/guard.h"
 
 struct sim_meter {
     struct sim_vram *vram;
@@ -37,7 +38,12 @@ sim_meter_close(struct sim_meter *meter)
 uint64_t
 sim_meter_used(struct sim_meter *meter)
 {
-    return sim_ledger_snapshot(meter->vram, NULL) * SIM_PAGE_BYTES;
+    uint64_t used;
+
+    sim_guard(meter->vram);
+    used = sim_ledger_snapshot(meter->vram, NULL) * SIM_PAGE_BYTES;
+    sim_guard(NULL);
+    return used;
 }
 
 /* The process that a slot's pages count for: of a shared object its maker, while it lives.
@@ -57,8 +63,8 @@ payer_of(struct sim_meter *meter, uint32_t slot)
                : slot;
 }
 
-void
-sim_meter_read(struct sim_meter *meter, struct sim_meter_reading *ret_reading)
+static void
+take_reading(struct sim_meter *meter, struct sim_meter_reading *ret_reading)
 {
     uint32_t pages[SIM_SLOTS_MAX], sums[SIM_SLOTS_MAX] = { 0 };
 
@@ -80,12 +86,25 @@ sim_meter_read(struct sim_meter *meter, struct sim_meter_reading *ret_reading)
     }
 }
 
+void
+sim_meter_read(struct sim_meter *meter, struct sim_meter_reading *ret_reading)
+{
+    sim_guard(meter->vram);
+    take_reading(meter, ret_reading);
+    sim_guard(NULL);
+}
+
 bool
 sim_meter_is_away(struct sim_meter *meter, uint32_t slot)
 {
-    return slot < SIM_SLOTS_MAX &&
+    bool away;
+
+    sim_guard(meter->vram);
+    away = slot < SIM_SLOTS_MAX &&
            __atomic_load_n(&sim_ledger_slot(meter->vram, slot)->gate, __ATOMIC_SEQ_CST) ==
                CU_PROCESS_STATE_CHECKPOINTED;
+    sim_guard(NULL);
+    return away;
 }
 
 uint64_t

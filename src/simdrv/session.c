@@ -248,6 +248,27 @@ sim_session_refresh(void)
     pthread_mutex_unlock(&session.lock);
 }
 
+bool
+sim_session_rule(unsigned index, struct sim_rule *ret_rule)
+{
+    if (index >= session.rules.count)
+        return false;
+    *ret_rule = session.rules.rule[index];
+    return true;
+}
+
+uint64_t
+sim_session_uses(const struct sim_rule *rule)
+{
+    struct sim_rule_use uses[SIM_RULES_MAX];
+
+    sim_store_read(session.store, offsetof(struct sim_state, rule), sizeof(uses), uses);
+    for (unsigned i = 0; i < SIM_RULES_MAX; i++)
+        if (uses[i].key == rule->key)
+            return uses[i].uses;
+    return 0;
+}
+
 /* Find the fault for this call and, for a rule with a count, use one up. */
 static bool
 find_fault(const char *function, uint32_t gpu, struct sim_rule *ret_rule)

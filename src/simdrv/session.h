@@ -11,6 +11,8 @@
 #include "simdrv/geometry.h"
 #include "simdrv/sim.h"
 
+struct sim_rule;
+
 /* What a call asks of its handle.  At least one of the first four. */
 enum sim_wants {
     SIM_GPU = 1u << 0, /* a GPU's handle will do */
@@ -63,6 +65,12 @@ uint64_t sim_session_event_seq(void);
 
 /* Re-read the control file if it changed. */
 void sim_session_refresh(void);
+
+/* A rule of the control file, from 0.  False: there are not so many. */
+bool sim_session_rule(unsigned index, struct sim_rule *ret_rule);
+
+/* How many calls, of any process, met a rule that has a count. */
+uint64_t sim_session_uses(const struct sim_rule *rule);
 
 /* Path of the memory file of an instance (`gi` NULL: of the whole GPU), in at
  * most SIM_PATH_MAX bytes. */

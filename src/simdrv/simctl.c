@@ -45,6 +45,7 @@ static const char usage_text[] =
     "  hang FUNCTION [GPU]           calls of FUNCTION never return\n"
     "  fail FUNCTION CODE [COUNT]    they answer CODE (\"IN_USE\")\n"
     "  inject RULE                   any line of the control file\n"
+    "  await NUMBER                  until a call has met that rule, which has a count\n"
     "  clear                         forget all rules\n"
     "DIR is $BULKHEAD_SIM_STATE, or /run/bulkhead-sim.\n";
 
@@ -83,6 +84,34 @@ get_control(void)
     return text != NULL ? text : strdup("");
 }
 
+static int
+open_driver(void)
+{
+    nvmlReturn_t rc = sim_session_open(0);
+
+    if (rc != NVML_SUCCESS)
+        return fail_rc(dir, rc);
+    sim_session_refresh();
+    return 0;
+}
+
+/* A rule about a GPU that is not there would never be met. */
+static int
+check_gpu(const struct sim_rule *rule)
+{
+    char what[32], cause[64];
+
+    if (rule->gpu == SIM_NO_ID)
+        return 0;
+    if (open_driver() != 0)
+        return 1;
+    if (rule->gpu < sim_session_gpus())
+        return 0;
+    snprintf(what, sizeof(what), "no GPU %u", rule->gpu);
+    snprintf(cause, sizeof(cause), "there are %u, counted from 0", sim_session_gpus());
+    return fail(what, cause);
+}
+
 /* Append one rule.  `id=` makes a line that was written before a new one. */
 static int
 add_rule(const char *rule)
@@ -97,6 +126,8 @@ add_rule(const char *rule)
     sim_control_parse(rule, &rules);
     if (rules.count != 1 || rules.bad_line != 0)
         rc = fail(rule, "this is no rule of a control file");
+    else if (check_gpu(&rules.rule[0]) != 0)
+        rc = 1;
     else if (old == NULL ||
              asprintf(&text, "%s%s%s id=%llx%lx\n", old,
                       *old != '\0' && old[strlen(old) - 1] != '\n' ? "\n" : "", rule,
@@ -141,17 +172,6 @@ drop_levels(uint32_t gpu)
         fclose(kept);
     free(old);
     return written;
-}
-
-static int
-open_driver(void)
-{
-    nvmlReturn_t rc = sim_session_open(0);
-
-    if (rc != NVML_SUCCESS)
-        return fail_rc(dir, rc);
-    sim_session_refresh();
-    return 0;
 }
 
 /* The text of a topology: a file's, or "8x H100-80GB" as its only line. */
@@ -351,11 +371,47 @@ run_timeslice(int count, char **words)
     return each_device(set_slice);
 }
 
+/* XIDs that mean something: runs of them. */
+static const struct {
+    unsigned first, last;
+} xids[] = {
+#define BH_XID(first, last, name, class, scope, doc) { first, last },
+#include "tables/xid.tbl"
+#undef BH_XID
+};
+
+static bool
+is_known_xid(const char *word)
+{
+    char *end = NULL;
+    unsigned long number = strtoul(word, &end, 10);
+
+    for (size_t i = 0; *end == '\0' && i < sizeof(xids) / sizeof(xids[0]); i++)
+        if (number >= xids[i].first && number <= xids[i].last)
+            return true;
+    return false;
+}
+
+static int
+fail_xid(const char *word)
+{
+    fprintf(stderr, "bulkhead-simctl: no XID %s: there are", word);
+    for (size_t i = 0; i < sizeof(xids) / sizeof(xids[0]); i++) {
+        fprintf(stderr, "%s %u", i > 0 ? "," : "", xids[i].first);
+        if (xids[i].last != xids[i].first)
+            fprintf(stderr, "-%u", xids[i].last);
+    }
+    fputs("; inject gpu=GPU xid=NUMBER reports any\n", stderr);
+    return 1;
+}
+
 static int
 run_xid(int count, char **words)
 {
     char rule[256];
 
+    if (!is_known_xid(words[2]))
+        return fail_xid(words[2]);
     snprintf(rule, sizeof(rule), "gpu=%s xid=%s %s%s %s%s", words[1], words[2],
              count > 3 ? "gi=" : "", count > 3 ? words[3] : "", count > 4 ? "ci=" : "",
              count > 4 ? words[4] : "");
@@ -411,6 +467,26 @@ run_inject(int count, char **words)
     for (int i = 1; i < count && used < sizeof(rule); i++)
         used += (size_t)snprintf(rule + used, sizeof(rule) - used, "%s ", words[i]);
     return add_rule(rule);
+}
+
+/* Calls that met a rule with a count are counted before they suffer from it. */
+static int
+run_await(int count, char **words)
+{
+    const struct timespec pause = { 0, 1000000 };
+    struct sim_rule rule;
+    char *end = NULL;
+    unsigned long number = strtoul(words[1], &end, 10);
+
+    (void)count;
+    if (open_driver() != 0)
+        return 1;
+    if (*end != '\0' || number == 0 || !sim_session_rule((unsigned)number - 1, &rule)
+        || rule.count == 0)
+        return fail(words[1], "no number of a rule with a count");
+    while (sim_session_uses(&rule) == 0)
+        nanosleep(&pause, NULL);
+    return 0;
 }
 
 static int
@@ -496,6 +572,7 @@ static const struct {
     { "lose", 2, 2, run_lose },      { "reset", 2, 2, run_reset },
     { "hang", 2, 3, run_hang },      { "fail", 3, 4, run_fail },
     { "inject", 2, 32, run_inject }, { "clear", 1, 1, run_clear },
+    { "await", 2, 2, run_await },
 };
 
 static int

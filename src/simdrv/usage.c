@@ -9,6 +9,7 @@
 #include "simdrv/geometry.h"
 #include "simdrv/meter.h"
 #include "simdrv/publish.h"
+#include "simdrv/queue.h"
 #include "simdrv/session.h"
 
 #define SCAN_LIFE_NS 50000000u
@@ -141,15 +142,22 @@ open_gauge(const struct sim_gpu *gpu, const struct sim_gi *gi)
     return sim_session_vram_path(gpu, gi, folder) ? sim_gauge_open(folder) : NULL;
 }
 
+/* A moment that a gauge tells of, on the clock of scans. */
+static uint64_t
+boot_ns_of(const struct sim_gauge *gauge)
+{
+    return sim_boot_ns() - (sim_queue_now() - sim_gauge_at(gauge));
+}
+
 /* What stands in the ledger and in the record of work for the process: instead of CPU time,
- * how long the GPU worked for it, if ever. */
+ * how long the GPU worked for it, if ever, and up to when. */
 static void
 measure(struct sim_user *user, struct sim_meter *meter, const struct sim_gauge *gauge)
 {
     if (meter != NULL)
         user->context.bytes += sim_meter_slot(meter, user->context.slot);
-    if (gauge != NULL)
-        (void)sim_gauge_busy(gauge, user->context.slot, &user->context.cpu_ns);
+    if (gauge != NULL && sim_gauge_busy(gauge, user->context.slot, &user->context.cpu_ns))
+        user->at_ns = boot_ns_of(gauge);
 }
 
 static void
@@ -162,7 +170,8 @@ visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
 
     for (size_t i = 0; place != NULL && i < usage.count; i++) {
         const struct sim_context *context = &usage.context[i];
-        struct sim_user user = { *context, gi == NULL ? SIM_NO_ID : gi->id, first_ci(gi), NULL };
+        struct sim_user user = { *context, gi == NULL ? SIM_NO_ID : gi->id, first_ci(gi),
+                                 usage.scanned_ns, NULL };
 
         if (context->file.device != place->file.device ||
             context->file.inode != place->file.inode)
@@ -182,6 +191,25 @@ visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
     sim_meter_close(meter);
 }
 
+static bool
+may_have_users(const struct sim_gpu *gpu, const struct sim_gi *gi)
+{
+    char path[SIM_PATH_MAX];
+
+    return sim_session_memory_path(gpu, gi, path) && sim_contexts_any(path);
+}
+
+static bool
+may_have_any(const struct sim_gpu *gpu, const struct sim_gi *gi)
+{
+    if ((gi != NULL || gpu->mig_current == 0) && may_have_users(gpu, gi))
+        return true;
+    for (unsigned i = 0; gi == NULL && i < SIM_GIS_MAX; i++)
+        if (gpu->gi[i].birth != 0 && may_have_users(gpu, &gpu->gi[i]))
+            return true;
+    return false;
+}
+
 uint64_t
 sim_users_each(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh,
                void (*visit)(void *self, const struct sim_user *user), void *self)
@@ -189,6 +217,8 @@ sim_users_each(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh,
     const struct visitor visitor = { visit, self };
     uint64_t scanned_ns;
 
+    if (!may_have_any(gpu, gi))
+        return sim_boot_ns();
     pthread_mutex_lock(&usage.lock);
     scan(fresh);
     if (gi != NULL || gpu->mig_current == 0)
@@ -203,7 +233,7 @@ sim_users_each(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh,
 
 /* What a device's users amount to. */
 struct total {
-    uint64_t users, bytes, cpu_ns, oldest_ns, scanned_ns;
+    uint64_t users, bytes, cpu_ns, oldest_ns, at_ns; /* at: when cpu_ns was so much */
 };
 
 static void
@@ -215,14 +245,18 @@ add_user(void *self, const struct sim_user *user)
         total->oldest_ns = user->context.started_ns;
     total->bytes += user->context.bytes;
     total->cpu_ns += user->context.cpu_ns;
+    if (user->at_ns > total->at_ns)
+        total->at_ns = user->at_ns;
 }
 
 static struct total
 sum_users(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh)
 {
     struct total total = { 0 };
+    uint64_t scanned_ns = sim_users_each(gpu, gi, fresh, add_user, &total);
 
-    total.scanned_ns = sim_users_each(gpu, gi, fresh, add_user, &total);
+    if (total.users == 0)
+        total.at_ns = scanned_ns;
     return total;
 }
 
@@ -270,7 +304,7 @@ sim_cpu_ns(const struct sim_gpu *gpu, const struct sim_gi *gi, uint64_t *ret_now
 {
     struct total total = sum_users(gpu, gi, true);
 
-    *ret_now_ns = total.scanned_ns;
+    *ret_now_ns = total.at_ns;
     return total.cpu_ns;
 }
 
@@ -286,10 +320,10 @@ share(uint64_t cpu_ns, uint64_t span_ns)
 static void
 update(struct place *place, const struct total *total)
 {
-    uint64_t now = total->scanned_ns;
+    uint64_t now = total->at_ns;
     uint64_t grown = total->cpu_ns > place->cpu_ns ? total->cpu_ns - place->cpu_ns : 0;
 
-    if (place->asked_ns != 0 && now - place->asked_ns < INTERVAL_LEAST_NS)
+    if (place->asked_ns != 0 && now < place->asked_ns + INTERVAL_LEAST_NS)
         return;
     if (place->asked_ns != 0)
         place->percent = share(grown, now - place->asked_ns);

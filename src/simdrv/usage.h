@@ -11,12 +11,13 @@ struct sim_gauge;
 struct sim_user {
     struct sim_context context;
     uint32_t gi, ci; /* SIM_NO_ID where the GPU is whole */
+    uint64_t at_ns; /* when context.cpu_ns was read, by sim_boot_ns() */
     const struct sim_gauge *gauge; /* of the work of its device; NULL: there is none.  Valid in a visit */
 };
 
 /* Call `visit` for each process with a context on an instance, or with `gi`
  * NULL anywhere on the GPU; it must not call back into this file.  `fresh`: do
- * not answer from a scan of a moment ago.  Returns when the scan was made, by
+ * not answer from a scan of a moment ago.  Returns of when the answer is, by
  * sim_boot_ns(). */
 uint64_t sim_users_each(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh,
                         void (*visit)(void *self, const struct sim_user *user), void *self);

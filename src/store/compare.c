@@ -7,11 +7,15 @@
 
 enum { PAGE = 10000 };
 
+static const uint32_t every_table = BH_CLAIMS_NAMES | BH_CLAIMS_JOBS | BH_CLAIMS_TEXTS
+                                    | BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS;
+
 struct walk {
     const struct bh_crypto_ops *crypto;
     struct bh_claims *claims;
     uint64_t last_job;
     uint32_t count;              /* jobs of the present page */
+    enum bh_claimed_kind claimed; /* of the documents that are listed */
     bh_rc rc;
     struct bh_err *err;
 };
@@ -37,11 +41,17 @@ see_job(void *self, const struct bh_job_row *row)
         .sku = row->sku, .state = row->state, .reason = row->reason,
         .submitted_ns = row->submitted_ns, .started_ns = row->started_ns,
         .ended_ns = row->ended_ns, .exit_status = row->exit_status, .spec = row->spec.bytes,
+        .priority = row->priority, .gang = row->gang, .checkpoint_signal = row->checkpoint_signal,
+        .kind = row->kind, .contract = row->contract, .time_limit_ns = row->time_limit_ns,
+        .deadline_ns = row->deadline_ns, .ended_by = row->ended_by,
+        .place = { row->lease, row->restarts, row->node, row->pieces, row->grade },
     };
 
     bh_claims_job(walk->claims, &claimed);
     walk->last_job = row->job;
     walk->count++;
+    if (row->misfiled)
+        bh_claims_differ(walk->claims, "a job is listed among those that ended, or have not, wrongly");
     return true;
 }
 
@@ -55,6 +65,100 @@ see_text(void *self, uint64_t number, const struct bh_digest *digest, const char
     walk->crypto->sha256(text, length, "", 0, found);
     bh_claims_text(walk->claims, digest->bytes, found);
     return true;
+}
+
+/* A document of a kind that records have digests of. */
+static bool
+see_document(void *self, const struct bh_document_row *row)
+{
+    struct walk *walk = self;
+    const struct bh_claimed_document claimed = { walk->claimed, row->key, row->value };
+
+    if (row->version != 1 || row->principal_id != 0)
+        bh_claims_differ(walk->claims, "a document that nobody changes was changed, or is somebody's");
+    bh_claims_document(walk->claims, &claimed);
+    return true;
+}
+
+static bool
+see_key(void *self, const struct bh_key_row *row)
+{
+    static const uint8_t none[BH_KEY_WRAPPED_BYTES];
+    struct walk *walk = self;
+    const struct bh_claimed_key claimed = {
+        .id = row->id,
+        .facts = { row->kind, row->tenant_id, row->month, row->created_ns },
+        .destroyed_ns = row->shredded_ns,
+        .empty = memcmp(row->wrapped, none, sizeof none) == 0,
+    };
+
+    bh_claims_key(walk->claims, &claimed);
+    return true;
+}
+
+static bool
+see_token(void *self, const struct bh_token_row *row)
+{
+    struct walk *walk = self;
+    const struct bh_claimed_token claimed = {
+        .id = row->id,
+        .number = bh_token_number(row->secret.bytes),
+        .facts = { row->expires_ns, row->principal_id, row->scopes },
+        .revoked = row->revoked,
+    };
+
+    bh_claims_token(walk->claims, &claimed);
+    return true;
+}
+
+static bh_rc
+see_documents(const struct bh_store *store, struct walk *walk)
+{
+    static const struct {
+        enum bh_document_kind kind;
+        enum bh_claimed_kind claimed;
+    } kinds[] = {
+        { BH_DOCUMENT_RECEIPT, BH_CLAIMED_RECEIPT },
+        { BH_DOCUMENT_REVISION, BH_CLAIMED_REVISION },
+        { BH_DOCUMENT_IMAGE, BH_CLAIMED_IMAGE },
+    };
+    bh_rc rc = BH_OK;
+
+    for (size_t i = 0; rc == BH_OK && i < BH_COUNT(kinds); i++) {
+        const struct bh_document_filter filter = { kinds[i].kind, 0 };
+
+        walk->claimed = kinds[i].claimed;
+        rc = store->ops->list_documents(store->self, &filter, see_document, walk, walk->err);
+    }
+    return rc;
+}
+
+/* BH_OK with *ret_value NULL: there is none. */
+static bh_rc
+read_meta(const struct bh_store *store, const char *key, struct bh_arena *arena,
+          const char **ret_value, struct bh_err *err)
+{
+    bh_rc rc = store->ops->get_meta(store->self, key, arena, ret_value, err);
+
+    if (rc != BH_NOT_FOUND)
+        return rc;
+    *ret_value = NULL;
+    return BH_OK;
+}
+
+static bh_rc
+see_site(const struct bh_store *store, struct walk *walk)
+{
+    struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    const char *digest, *revision;
+    bh_rc rc = read_meta(store, "site", arena, &digest, walk->err);
+
+    if (rc == BH_OK)
+        rc = read_meta(store, "site_revision", arena, &revision, walk->err);
+    if (rc == BH_OK)
+        bh_claims_site(walk->claims, digest, revision);
+    bh_arena_free(arena);
+    return rc;
 }
 
 static bh_rc
@@ -86,6 +190,15 @@ bh_store_compare(const struct bh_store *store, const struct bh_crypto_ops *crypt
     if (rc == BH_OK)
         rc = store->ops->list_texts(store->self, 0, see_text, &walk, err);
     if (rc == BH_OK)
-        bh_claims_end(claims, BH_CLAIMS_NAMES | BH_CLAIMS_JOBS | BH_CLAIMS_TEXTS, ret_result);
+        rc = see_documents(store, &walk);
+    if (rc == BH_OK)
+        rc = store->ops->list_keys(store->self, see_key, &walk, err);
+    if (rc == BH_OK)
+        rc = store->ops->list_tokens(store->self, &(struct bh_token_filter){ .id = NULL }, see_token,
+                                     &walk, err);
+    if (rc == BH_OK)
+        rc = see_site(store, &walk);
+    if (rc == BH_OK)
+        bh_claims_end(claims, every_table, ret_result);
     return rc;
 }

@@ -1,6 +1,7 @@
 #include "store/memory.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,7 +86,7 @@ new_row(size_t size, const char *bytes, size_t length, char **ret_bytes)
 }
 
 static bh_rc
-memory_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
+memory_put_record(void *self, uint64_t seq, const struct bh_slice *leaf, uint8_t ret_hash[32],
                   struct bh_err *err)
 {
     struct bh_memory *memory = self;
@@ -95,11 +96,11 @@ memory_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
 
     if (rc != BH_OK)
         return rc;
-    row = new_row(sizeof *row, leaf, length, &bytes);
+    row = new_row(sizeof *row, leaf->text, leaf->length, &bytes);
     row->seq = seq;
     row->leaf = bytes;
-    row->length = length;
-    bh_merkle_leaf(memory->crypto, leaf, length, row->hash.bytes);
+    row->length = leaf->length;
+    bh_merkle_leaf(memory->crypto, leaf->text, leaf->length, row->hash.bytes);
     if (bh_memory_find(&memory->put[BH_MEMORY_RECORDS], BH_MEMORY_RECORDS, row)
         || bh_memory_find(&memory->kept[BH_MEMORY_RECORDS], BH_MEMORY_RECORDS, row)) {
         free(row);
@@ -107,6 +108,8 @@ memory_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
         return bh_err_set(err, BH_IO, "record %llu: there is one already",
                           (unsigned long long)seq);
     }
+    if (ret_hash)
+        memcpy(ret_hash, row->hash.bytes, sizeof row->hash.bytes);
     bh_memory_insert(&memory->put[BH_MEMORY_RECORDS], BH_MEMORY_RECORDS, row);
     return BH_OK;
 }
@@ -134,8 +137,7 @@ memory_prune_records(void *self, uint64_t first, uint64_t last, struct bh_err *e
 }
 
 static bh_rc
-memory_put_text(void *self, const struct bh_digest *digest, const char *text, size_t length,
-                struct bh_err *err)
+memory_put_text(void *self, const struct bh_text_row *text, struct bh_err *err)
 {
     struct bh_memory *memory = self;
     struct bh_memory_text *row;
@@ -144,8 +146,9 @@ memory_put_text(void *self, const struct bh_digest *digest, const char *text, si
 
     if (rc != BH_OK)
         return rc;
-    row = new_row(sizeof *row, text, length, &bytes);
-    row->digest = *digest;
+    row = new_row(sizeof *row, text->text.text, text->text.length, &bytes);
+    row->digest = text->digest;
+    row->tenant_id = text->tenant_id;
     row->text = bytes;
     bh_memory_insert(&memory->put[BH_MEMORY_TEXTS], BH_MEMORY_TEXTS, row);
     return BH_OK;
@@ -181,6 +184,7 @@ memory_change_job(void *self, const struct bh_job_change *change, struct bh_err 
     row.state = change->state;
     row.reason = change->reason;
     row.ended_ns = change->ended_ns;
+    row.ended_by = change->ended_by;
     row.exit_status = change->exit_status;
     if (change->node) {
         row.lease = change->lease;
@@ -203,6 +207,16 @@ static bh_rc
 memory_put_token(void *self, const struct bh_token_row *row, struct bh_err *err)
 {
     return bh_memory_put_row(self, BH_MEMORY_TOKENS, row, err);
+}
+
+/* Principal 0, whom there is not, has those that are gone. */
+static bh_rc
+memory_drop_token(void *self, const char *id, struct bh_err *err)
+{
+    struct bh_token_row gone = { .principal_id = 0 };
+
+    snprintf(gone.id, sizeof gone.id, "%s", id);
+    return bh_memory_put_row(self, BH_MEMORY_TOKENS, &gone, err);
 }
 
 static bh_rc
@@ -455,6 +469,33 @@ memory_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
     return row ? BH_OK : bh_err_set(err, BH_NOT_FOUND, "the store has no such record");
 }
 
+struct text_sum {
+    uint32_t tenant_id;
+    uint64_t bytes;
+};
+
+static bool
+add_text(const void *row, void *context)
+{
+    const struct bh_memory_text *text = row;
+    struct text_sum *sum = context;
+
+    if (text->tenant_id == sum->tenant_id && sum->tenant_id > 0 && !text->gone)
+        sum->bytes += strlen(text->text);
+    return true;
+}
+
+static bh_rc
+memory_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struct bh_err *err)
+{
+    struct text_sum sum = { tenant_id, 0 };
+
+    (void)err;
+    bh_memory_each_row(self, BH_MEMORY_TEXTS, NULL, add_text, &sum);
+    *ret_bytes = sum.bytes;
+    return BH_OK;
+}
+
 struct text_walk {
     bh_text_sink sink;
     void *self;
@@ -517,7 +558,7 @@ emit_token(const void *row, void *context)
     const struct token_walk *walk = context;
     const struct bh_token_row *token = row;
 
-    if ((walk->filter->id && strcmp(token->id, walk->filter->id) != 0)
+    if (!token->principal_id || (walk->filter->id && strcmp(token->id, walk->filter->id) != 0)
         || (walk->filter->principal_id && token->principal_id != walk->filter->principal_id))
         return true;
     return walk->sink(walk->self, token);
@@ -559,6 +600,7 @@ memory_get_document(void *self, const struct bh_document_key *key, struct bh_are
 
 struct document_walk {
     const struct bh_document_filter *filter;
+    const char *from;            /* only keys behind it */
     bh_document_sink sink;
     void *self;
 };
@@ -569,7 +611,9 @@ emit_document(const void *row, void *context)
     const struct document_walk *walk = context;
     const struct bh_document_row *document = row;
 
-    if (document->kind != walk->filter->kind || !document->value[0]
+    if (document->kind != walk->filter->kind)
+        return false; /* they are in the order of kinds */
+    if (!document->value[0] || strcmp(document->key, walk->from) <= 0
         || (walk->filter->principal_id && document->principal_id != walk->filter->principal_id))
         return true;
     return walk->sink(walk->self, document);
@@ -579,10 +623,11 @@ static bh_rc
 memory_list_documents(void *self, const struct bh_document_filter *filter,
                       bh_document_sink sink, void *sink_self, struct bh_err *err)
 {
-    struct document_walk walk = { filter, sink, sink_self };
+    struct document_walk walk = { filter, filter->after ? filter->after : "", sink, sink_self };
+    const struct bh_document_row from = { .kind = filter->kind, .key = walk.from };
 
     (void)err;
-    bh_memory_each_row(self, BH_MEMORY_DOCUMENTS, NULL, emit_document, &walk);
+    bh_memory_each_row(self, BH_MEMORY_DOCUMENTS, &from, emit_document, &walk);
     return BH_OK;
 }
 
@@ -641,6 +686,7 @@ static const struct bh_store_ops memory_ops = {
     .change_job = memory_change_job,
     .put_name = memory_put_name,
     .put_token = memory_put_token,
+    .drop_token = memory_drop_token,
     .put_document = memory_put_document,
     .put_checkpoint = memory_put_checkpoint,
     .put_reply = memory_put_reply,
@@ -657,6 +703,7 @@ static const struct bh_store_ops memory_ops = {
     .list_records = memory_list_records,
     .list_hashes = memory_list_hashes,
     .last_record = memory_last_record,
+    .count_texts = memory_count_texts,
     .list_texts = memory_list_texts,
     .list_names = memory_list_names,
     .list_tokens = memory_list_tokens,

@@ -20,6 +20,7 @@ struct bh_memory_record {
 
 struct bh_memory_text {
     struct bh_digest digest;
+    uint32_t tenant_id;
     const char *text;
     bool gone;                   /* erased */
 };

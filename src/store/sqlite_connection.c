@@ -31,16 +31,16 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_PUT_RECORD] = "INSERT INTO records (seq, leaf, hash) VALUES (?, ?, ?)",
     [BH_SQL_PRUNE_RECORDS] = "UPDATE records SET leaf = x'' WHERE seq BETWEEN ? AND ?",
     [BH_SQL_PUT_TEXT] =
-        "INSERT INTO texts (digest, text) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        "INSERT INTO texts (digest, tenant_id, bytes, text) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
     [BH_SQL_PUT_JOB] =
         "INSERT OR REPLACE INTO jobs (" BH_SQLITE_JOB_COLUMNS ", ended) VALUES "
-        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [BH_SQL_CHANGE_JOB] =
-        "UPDATE jobs SET state = ?, reason = ?, ended_ns = ?, exit_status = ?, ended = ?, "
-        "lease = ?, restarts = ?, node = ?, pieces = ?, grade = ?, started_ns = ? WHERE "
+        "UPDATE jobs SET state = ?, reason = ?, ended_ns = ?, ended_by = ?, exit_status = ?, "
+        "ended = ?, lease = ?, restarts = ?, node = ?, pieces = ?, grade = ?, started_ns = ? WHERE "
         "job = ?",
     [BH_SQL_END_JOB] =
-        "UPDATE jobs SET state = ?, reason = ?, ended_ns = ?, exit_status = ?, "
+        "UPDATE jobs SET state = ?, reason = ?, ended_ns = ?, ended_by = ?, exit_status = ?, "
         "ended = ? WHERE job = ?",
     [BH_SQL_PUT_NAME] =
         "INSERT OR REPLACE INTO names (kind, id, name, gone, key, record) VALUES (?, ?, ?, ?, ?, ?)",
@@ -50,6 +50,7 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
         "expires_ns, last_used_ns, revoked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [BH_SQL_PUT_DOCUMENT] = "INSERT OR REPLACE INTO documents (kind, key, version, "
                             "principal_id, value) VALUES (?, ?, ?, ?, ?)",
+    [BH_SQL_DROP_TOKEN] = "DELETE FROM tokens WHERE id = ?",
     [BH_SQL_DROP_TEXT] = "DELETE FROM texts WHERE digest = ?",
     [BH_SQL_DROP_DOCUMENT] = "DELETE FROM documents WHERE kind = ? AND key = ?",
     [BH_SQL_PUT_CHECKPOINT] =
@@ -61,8 +62,10 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_PUT_META] = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
     [BH_SQL_GET_META] = "SELECT value FROM meta WHERE key = ?",
     [BH_SQL_GET_TEXT] = "SELECT text FROM texts WHERE digest = ?",
+    [BH_SQL_COUNT_TEXTS] =
+        "SELECT coalesce(sum(bytes), 0) FROM texts WHERE tenant_id = ? AND tenant_id > 0",
     [BH_SQL_LIST_TEXTS] = "SELECT id, digest, text FROM texts WHERE id > ? ORDER BY id",
-    [BH_SQL_GET_JOB] = "SELECT " BH_SQLITE_JOB_COLUMNS " FROM jobs WHERE job = ?",
+    [BH_SQL_GET_JOB] = "SELECT " BH_SQLITE_JOB_COLUMNS ", ended FROM jobs WHERE job = ?",
     [BH_SQL_GET_REPLY] = "SELECT request, status, body, at_ns FROM replies "
                          "WHERE principal_id = ? AND key = ?",
     [BH_SQL_LIST_RECORDS] =
@@ -78,7 +81,8 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
     [BH_SQL_GET_DOCUMENT] = "SELECT kind, key, version, principal_id, value FROM documents "
                             "WHERE kind = ? AND key = ?",
     [BH_SQL_LIST_DOCUMENTS] = "SELECT kind, key, version, principal_id, value FROM documents "
-                              "WHERE kind = ?1 AND (?2 = 0 OR principal_id = ?2) ORDER BY key",
+                              "WHERE kind = ?1 AND (?2 = 0 OR principal_id = ?2) AND key > ?3 "
+                              "ORDER BY key",
     [BH_SQL_LIST_CHECKPOINTS] =
         "SELECT size, note FROM checkpoints WHERE size >= ? ORDER BY size",
     [BH_SQL_PUT_KEY] =
@@ -88,7 +92,6 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
                          "shredded_ns, wrapped FROM keys ORDER BY id",
     [BH_SQL_ERASE_TEXTS] =
         "DELETE FROM texts WHERE digest IN (SELECT spec FROM jobs WHERE " ERASED ") "
-        "AND substr(text, 1, 6) <> '{\"c\":\"' "
         "AND digest NOT IN (SELECT spec FROM jobs WHERE NOT (" ERASED "))",
     [BH_SQL_ERASE_NAMES] = "UPDATE jobs SET name = '" BH_ERASED "' WHERE name <> '' AND " ERASED,
     [BH_SQL_ERASE_REPLIES] = "DELETE FROM replies",

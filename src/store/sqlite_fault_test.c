@@ -89,7 +89,7 @@ put_one(struct fixture *f, uint64_t seq)
 
     if (rc != BH_OK)
         return rc;
-    rc = store->ops->put_record(store->self, seq, "{}", 2, &f->err);
+    rc = store->ops->put_record(store->self, seq, &(struct bh_slice){ "{}", 2 }, NULL, &f->err);
     if (rc == BH_OK)
         return store->ops->commit(store->self, &f->err);
     store->ops->rollback(store->self);

@@ -28,6 +28,7 @@ enum bh_sql_statement {
     BH_SQL_END_JOB,
     BH_SQL_PUT_NAME,
     BH_SQL_PUT_TOKEN,
+    BH_SQL_DROP_TOKEN,
     BH_SQL_PUT_DOCUMENT,
     BH_SQL_DROP_DOCUMENT,
     BH_SQL_DROP_TEXT,
@@ -36,7 +37,7 @@ enum bh_sql_statement {
     BH_SQL_DROP_REPLIES,
     BH_SQL_PUT_META,
     BH_SQL_GET_META,
-    BH_SQL_GET_TEXT, BH_SQL_LIST_TEXTS,
+    BH_SQL_GET_TEXT, BH_SQL_COUNT_TEXTS, BH_SQL_LIST_TEXTS,
     BH_SQL_GET_JOB,
     BH_SQL_GET_REPLY,
     BH_SQL_LIST_RECORDS,
@@ -185,14 +186,14 @@ BH_MUST_USE bh_rc bh_sqlite_written(struct bh_sqlite *store, struct bh_sql_use *
 bh_rc bh_sqlite_begin(void *self, struct bh_err *err);
 bh_rc bh_sqlite_commit(void *self, struct bh_err *err);
 void bh_sqlite_rollback(void *self);
-bh_rc bh_sqlite_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
-                           struct bh_err *err);
+bh_rc bh_sqlite_put_record(void *self, uint64_t seq, const struct bh_slice *leaf,
+                           uint8_t ret_hash[32], struct bh_err *err);
 bh_rc bh_sqlite_prune_records(void *self, uint64_t first, uint64_t last, struct bh_err *err);
-bh_rc bh_sqlite_put_text(void *self, const struct bh_digest *digest, const char *text,
-                         size_t length, struct bh_err *err);
+bh_rc bh_sqlite_put_text(void *self, const struct bh_text_row *row, struct bh_err *err);
 bh_rc bh_sqlite_drop_text(void *self, const struct bh_digest *digest, struct bh_err *err);
 bh_rc bh_sqlite_put_name(void *self, const struct bh_name_row *row, struct bh_err *err);
 bh_rc bh_sqlite_put_token(void *self, const struct bh_token_row *row, struct bh_err *err);
+bh_rc bh_sqlite_drop_token(void *self, const char *id, struct bh_err *err);
 bh_rc bh_sqlite_put_document(void *self, const struct bh_document_row *row, struct bh_err *err);
 bh_rc bh_sqlite_put_checkpoint(void *self, const struct bh_checkpoint_row *row, struct bh_err *err);
 bh_rc bh_sqlite_put_reply(void *self, const struct bh_reply_row *row, struct bh_err *err);
@@ -208,6 +209,8 @@ bh_rc bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_recor
 bh_rc bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
                             struct bh_err *err);
 bh_rc bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err);
+bh_rc bh_sqlite_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes,
+                            struct bh_err *err);
 bh_rc bh_sqlite_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self,
                            struct bh_err *err);
 bh_rc bh_sqlite_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err);
@@ -238,7 +241,7 @@ bh_rc bh_sqlite_scrub(void *self, struct bh_err *err);
     "job, lease, tenant_id, principal_id, count, priority, restarts, name, tenant, "       \
     "principal, sku, kind, state, contract, reason, node, pieces, grade, submitted_ns, "   \
     "started_ns, ended_ns, time_limit_ns, exit_status, spec, deadline_ns, "                \
-    "checkpoint_signal, gang"
+    "checkpoint_signal, gang, ended_by"
 
 bh_rc bh_sqlite_put_job(void *self, const struct bh_job_row *row, struct bh_err *err);
 bh_rc bh_sqlite_change_job(void *self, const struct bh_job_change *change, struct bh_err *err);

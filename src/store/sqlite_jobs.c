@@ -54,6 +54,7 @@ put_columns(struct bh_sql_use *use, const struct bh_job_row *row)
     bh_sql_put_u64(use, row->deadline_ns);
     bh_sql_put_u64(use, row->checkpoint_signal);
     bh_sql_put_u64(use, row->gang);
+    bh_sql_put_u64(use, row->ended_by);
     bh_sql_put_u64(use, row->ended_ns != 0);
 }
 
@@ -87,6 +88,7 @@ bh_sqlite_change_job(void *self, const struct bh_job_change *change, struct bh_e
     bh_sql_put_text(&use, change->state);
     bh_sql_put_text(&use, change->reason);
     bh_sql_put_u64(&use, change->ended_ns);
+    bh_sql_put_u64(&use, change->ended_by);
     bh_sql_put_u64(&use, (uint64_t)(int64_t)change->exit_status);
     bh_sql_put_u64(&use, change->ended_ns != 0);
     if (whole) {
@@ -135,6 +137,8 @@ read_columns(const struct bh_sql_use *use, struct bh_job_row *ret_row)
         .deadline_ns = bh_sql_u64(use, 24),
         .checkpoint_signal = (uint32_t)bh_sql_u64(use, 25),
         .gang = (uint32_t)bh_sql_u64(use, 26),
+        .ended_by = bh_sql_u64(use, 27),
+        .misfiled = bh_sql_u64(use, 28) != (bh_sql_u64(use, 20) != 0),
     };
     bh_sql_digest(use, 23, &ret_row->spec);
 }

@@ -208,6 +208,21 @@ bh_sqlite_last_record(void *self, uint64_t *ret_seq, struct bh_err *err)
     return rc;
 }
 
+bh_rc
+bh_sqlite_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struct bh_err *err)
+{
+    BH_AUTO(query_end) struct query query = { 0 };
+    bh_rc rc = query_begin(&query, self, BH_SQL_COUNT_TEXTS, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_u64(&query.use, tenant_id);
+    rc = query_row(&query, "sum of texts", err);
+    if (rc == BH_OK)
+        *ret_bytes = bh_sql_u64(&query.use, 0);
+    return rc;
+}
+
 struct text_walk {
     bh_text_sink sink;
     void *self;
@@ -370,6 +385,7 @@ bh_sqlite_list_documents(void *self, const struct bh_document_filter *filter,
         return rc;
     bh_sql_put_u64(&query.use, filter->kind);
     bh_sql_put_u64(&query.use, filter->principal_id);
+    bh_sql_put_text(&query.use, filter->after ? filter->after : "");
     return query_each(&query, emit_document, &walk, err);
 }
 

@@ -75,6 +75,12 @@ static const char *const migrations[] = {
     "ALTER TABLE names ADD COLUMN key BLOB NOT NULL DEFAULT x'';"
     "ALTER TABLE names ADD COLUMN record INTEGER NOT NULL DEFAULT 0;",
     "CREATE INDEX tokens_by_principal ON tokens (principal_id);",
+    "ALTER TABLE jobs ADD COLUMN ended_by INTEGER NOT NULL DEFAULT 0;",
+    "ALTER TABLE texts ADD COLUMN tenant_id INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE texts ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE texts SET tenant_id = jobs.tenant_id, bytes = length(CAST(texts.text AS BLOB)) "
+    "FROM jobs WHERE texts.digest = jobs.spec;"
+    "CREATE INDEX texts_by_tenant ON texts (tenant_id, bytes) WHERE tenant_id > 0;",
 };
 
 enum { VERSION = BH_COUNT(migrations) };

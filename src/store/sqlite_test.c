@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "ports/crypto.h"
 #include "store/audit.h"
+#include "store/sqlite_internal.h"
 
 /* What is SQLite's own: files that outlive the program, crashes, full disks, locks.
  * What every store does is in tests/contract/store_contract.c. */
@@ -100,9 +101,10 @@ put_one(struct bh_store *store, uint64_t seq, const char *text, struct bh_err *e
         return rc;
     bh_buf_init_fixed(&out, leaf, sizeof leaf);
     bh_record_encode(&out, &record);
-    rc = store->ops->put_record(store->self, seq, leaf, out.length, err);
+    rc = store->ops->put_record(store->self, seq, &(struct bh_slice){ leaf, out.length }, NULL,
+                                err);
     if (rc == BH_OK)
-        rc = store->ops->put_text(store->self, &digest, text, strlen(text), err);
+        rc = store->ops->put_text(store->self, &(struct bh_text_row){ digest, 0, { text, strlen(text) } }, err);
     if (rc == BH_OK)
         return store->ops->commit(store->self, err);
     store->ops->rollback(store->self);
@@ -128,12 +130,13 @@ last_record(struct fixture *f)
 static void
 outlives_the_program(void **state)
 {
+    static const struct bh_slice empty = { "{}", 2 };
     struct fixture *f = *state;
 
     open_store(f, BH_STORE_WRITE);
     put_some(f, 0, 5);
     must(f, f->store.ops->begin(f->store.self, &f->err));
-    must(f, f->store.ops->put_record(f->store.self, 5, "{}", 2, &f->err));
+    must(f, f->store.ops->put_record(f->store.self, 5, &empty, NULL, &f->err));
     close_store(f); /* with a transaction open */
     open_store(f, BH_STORE_WRITE);
     assert_int_equal(last_record(f), 4);
@@ -142,7 +145,7 @@ outlives_the_program(void **state)
     open_store(f, BH_STORE_READ);
     assert_int_equal(last_record(f), 5);
     assert_int_equal(f->store.ops->begin(f->store.self, &f->err), BH_UNAVAILABLE);
-    assert_int_equal(f->store.ops->put_record(f->store.self, 6, "{}", 2, &f->err),
+    assert_int_equal(f->store.ops->put_record(f->store.self, 6, &empty, NULL, &f->err),
                      BH_UNAVAILABLE);
     f->store.ops->rollback(f->store.self);
     close_store(f);
@@ -214,6 +217,7 @@ is_without_deadline(void *self, const struct bh_job_row *row)
 {
     assert_int_equal(row->job, 7);
     assert_true(row->deadline_ns == 0 && row->checkpoint_signal == 0 && row->gang == 0);
+    assert_true(row->ended_by == 0);
     assert_string_equal(row->sku, "small");
     return true;
 }
@@ -224,27 +228,34 @@ an_older_store_is_brought_up_to_date(void **state)
 {
     struct fixture *f = *state;
     struct bh_job_row row = {
-        .job = 7, .name = "", .tenant = "acme", .principal = "ada", .sku = "small",
+        .job = 7, .tenant_id = 6, .name = "", .tenant = "acme", .principal = "ada", .sku = "small",
         .kind = "batch", .state = "running", .contract = "never", .reason = "", .node = "",
         .pieces = "", .grade = "", .deadline_ns = 5, .checkpoint_signal = 10, .gang = 3,
+        .ended_by = 4,
     };
+    const struct bh_text_row text = { row.spec, 0, { "spec", 4 } };
+    uint64_t bytes = 0;
 
     open_store(f, BH_STORE_WRITE);
     must(f, f->store.ops->begin(f->store.self, &f->err));
     must(f, f->store.ops->put_job(f->store.self, &row, &f->err));
+    must(f, f->store.ops->put_text(f->store.self, &text, &f->err));
     must(f, f->store.ops->commit(f->store.self, &f->err));
     close_store(f);
-    run_sql(f, "ALTER TABLE jobs DROP COLUMN deadline_ns;"
+    run_sql(f, "ALTER TABLE jobs DROP COLUMN deadline_ns; DROP INDEX texts_by_tenant;"
+               "ALTER TABLE texts DROP COLUMN tenant_id; ALTER TABLE texts DROP COLUMN bytes;"
                "ALTER TABLE jobs DROP COLUMN checkpoint_signal;"
                "ALTER TABLE jobs DROP COLUMN gang; DROP TABLE documents; DROP TABLE keys;"
                "DROP INDEX tokens_by_principal; ALTER TABLE names DROP COLUMN key;"
-               "ALTER TABLE names DROP COLUMN record;"
+               "ALTER TABLE names DROP COLUMN record; ALTER TABLE jobs DROP COLUMN ended_by;"
                "PRAGMA user_version = 1");
     assert_int_equal(bh_store_sqlite_open(f->path, BH_STORE_READ, crypto, &f->store, &f->err),
                      BH_CONFLICT);
     assert_non_null(strstr(f->err.hint, "start bulkheadd on it once"));
     open_store(f, BH_STORE_WRITE);
     must(f, f->store.ops->get_job(f->store.self, row.job, is_without_deadline, f, &f->err));
+    must(f, f->store.ops->count_texts(f->store.self, row.tenant_id, &bytes, &f->err));
+    assert_int_equal(bytes, 4); /* of the tenant whose job has it */
     close_store(f);
 }
 
@@ -393,6 +404,57 @@ fills_the_disk(void **state)
     BH_CHECK_EQ("all there", last_record(f), next + 2);
     close_store(f);
     BH_CHECK_EQ("unmount", umount(f->folder), 0);
+    BH_CHECK_DONE();
+}
+
+/* ---- look-ups ---- */
+
+/* How SQLite would run a statement of the store's own: the first step of its plan. */
+static void
+plan_of(struct fixture *f, struct bh_sql *sql, enum bh_sql_statement which, struct bh_buf *plan)
+{
+    struct bh_sql_use use;
+    sqlite3_stmt *explained;
+    char text[2048];
+
+    must(f, bh_sql_use(sql, which, &use, &f->err));
+    snprintf(text, sizeof text, "EXPLAIN QUERY PLAN %s", sqlite3_sql(use.statement));
+    bh_sql_done(&use);
+    assert_int_equal(sqlite3_prepare_v2(sql->db, text, -1, &explained, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(explained), SQLITE_ROW);
+    bh_buf_printf(plan, "%s", (const char *)sqlite3_column_text(explained, 3));
+    sqlite3_finalize(explained);
+}
+
+/* Every request with a token looks for it, and each new one counts its owner's: thousands of
+ * others must not make that longer. */
+static void
+tokens_are_found_by_an_index(void **state)
+{
+    static const struct {
+        const char *name, *plan;
+        enum bh_sql_statement which;
+    } rows[] = {
+        { "by id", "SEARCH tokens USING PRIMARY KEY (id=?)", BH_SQL_GET_TOKEN },
+        { "by owner", "SEARCH tokens USING INDEX tokens_by_principal (principal_id=?)",
+          BH_SQL_LIST_TOKENS_OF },
+    };
+    struct fixture *f = *state;
+    const struct bh_sql_options options = { SQLITE_OPEN_READONLY, 100 };
+    struct bh_sql *sql;
+
+    open_store(f, BH_STORE_WRITE);
+    close_store(f);
+    must(f, bh_sql_open(f->path, &options, &sql, &f->err));
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        char memory[256];
+        struct bh_buf plan;
+
+        bh_buf_init_fixed(&plan, memory, sizeof memory);
+        plan_of(f, sql, rows[i].which, &plan);
+        BH_CHECK_STR(rows[i].name, bh_buf_text(&plan), rows[i].plan);
+    }
+    bh_sql_close(sql);
     BH_CHECK_DONE();
 }
 
@@ -562,7 +624,7 @@ erased_bytes_are_nowhere(void **state)
     for (uint8_t pass = 0; pass < 2; pass++) { /* erased from the log and from the database */
         must(f, f->store.ops->begin(f->store.self, &f->err));
         must(f, f->store.ops->put_job(f->store.self, &job, &f->err));
-        must(f, f->store.ops->put_text(f->store.self, &job.spec, text, strlen(text), &f->err));
+        must(f, f->store.ops->put_text(f->store.self, &(struct bh_text_row){ job.spec, 0, { text, strlen(text) } }, &f->err));
         memcpy(key.wrapped, "canary-key", 10);
         must(f, f->store.ops->put_key(f->store.self, &key, &f->err));
         must(f, f->store.ops->commit(f->store.self, &f->err));
@@ -595,6 +657,7 @@ main(void)
         TEST(one_program_writes),
         TEST(refuses_what_it_does_not_know),
         TEST(an_older_store_is_brought_up_to_date),
+        TEST(tokens_are_found_by_an_index),
         TEST(survives_kills),
         TEST(limits_the_size_of_files),
         TEST(fills_the_disk),

@@ -1,5 +1,7 @@
 #include "store/sqlite.h"
 
+#include <string.h>
+
 #include "audit/merkle.h"
 #include "base/assert.h"
 #include "store/sqlite_internal.h"
@@ -107,8 +109,8 @@ bh_sqlite_written(struct bh_sqlite *store, struct bh_sql_use *use, struct bh_err
 }
 
 bh_rc
-bh_sqlite_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
-                     struct bh_err *err)
+bh_sqlite_put_record(void *self, uint64_t seq, const struct bh_slice *leaf,
+                     uint8_t ret_hash[32], struct bh_err *err)
 {
     struct bh_sqlite *store = self;
     struct bh_sql_use use;
@@ -117,11 +119,13 @@ bh_sqlite_put_record(void *self, uint64_t seq, const char *leaf, size_t length,
 
     if (rc != BH_OK)
         return rc;
-    bh_merkle_leaf(store->crypto, leaf, length, hash);
+    bh_merkle_leaf(store->crypto, leaf->text, leaf->length, hash);
     bh_sql_put_u64(&use, seq);
-    bh_sql_put_bytes(&use, leaf, length);
+    bh_sql_put_bytes(&use, leaf->text, leaf->length);
     bh_sql_put_bytes(&use, hash, sizeof hash);
     rc = bh_sqlite_written(store, &use, err);
+    if (rc == BH_OK && ret_hash)
+        memcpy(ret_hash, hash, sizeof hash);
     return rc == BH_OK ? rc : bh_err_wrap(err, "record %llu", (unsigned long long)seq);
 }
 
@@ -141,8 +145,7 @@ bh_sqlite_prune_records(void *self, uint64_t first, uint64_t last, struct bh_err
 }
 
 bh_rc
-bh_sqlite_put_text(void *self, const struct bh_digest *digest, const char *text,
-                   size_t length, struct bh_err *err)
+bh_sqlite_put_text(void *self, const struct bh_text_row *row, struct bh_err *err)
 {
     struct bh_sqlite *store = self;
     struct bh_sql_use use;
@@ -150,8 +153,10 @@ bh_sqlite_put_text(void *self, const struct bh_digest *digest, const char *text,
 
     if (rc != BH_OK)
         return rc;
-    bh_sql_put_bytes(&use, digest->bytes, sizeof digest->bytes);
-    bh_sql_put_text_n(&use, text, length);
+    bh_sql_put_bytes(&use, row->digest.bytes, sizeof row->digest.bytes);
+    bh_sql_put_u64(&use, row->tenant_id);
+    bh_sql_put_u64(&use, row->text.length);
+    bh_sql_put_text_n(&use, row->text.text, row->text.length);
     return bh_sqlite_written(store, &use, err);
 }
 
@@ -204,6 +209,19 @@ bh_sqlite_put_token(void *self, const struct bh_token_row *row, struct bh_err *e
     bh_sql_put_u64(&use, row->expires_ns);
     bh_sql_put_u64(&use, row->last_used_ns);
     bh_sql_put_u64(&use, row->revoked);
+    return bh_sqlite_written(store, &use, err);
+}
+
+bh_rc
+bh_sqlite_drop_token(void *self, const char *id, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bh_rc rc = bh_sqlite_write(store, BH_SQL_DROP_TOKEN, &use, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_text(&use, id);
     return bh_sqlite_written(store, &use, err);
 }
 

@@ -165,7 +165,7 @@ static const struct {
     { "longest",         { 0xfc, 0xff, 0x3f, 0, 1, 0, BH_WIRE_VERSION }, 8, BH_NOT_FOUND },
     { "one too long",    { 0xfd, 0xff, 0x3f, 0, 1, 0, BH_WIRE_VERSION }, 8, BH_INVALID },
     { "hostile length",  { 0xff, 0xff, 0xff, 0xff },                     4, BH_INVALID },
-    { "other version",   { 4, 0, 0, 0, 1, 0, 9, 0 },                     8, BH_INVALID },
+    { "other version",   { 4, 0, 0, 0, 1, 0, BH_WIRE_VERSION + 1, 0 },   8, BH_INVALID },
     { "empty payload",   { 4, 0, 0, 0, 1, 0, BH_WIRE_VERSION, 0 },       8, BH_OK },
 };
 

@@ -226,6 +226,7 @@ static const struct bh_field gpu_fields[] = {
     BH_F(struct bh_msg_gpu, dram_bp, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, ecc_uncorrected, BH_FIELD_U64),
     BH_F_ENUM(struct bh_msg_gpu, fault, fault_names),
+    BH_F(struct bh_msg_gpu, fence_why, BH_FIELD_STR),
     BH_F(struct bh_msg_gpu, foreign, BH_FIELD_BOOL),
     BH_F(struct bh_msg_gpu, index, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, memory_mib, BH_FIELD_U32),
@@ -458,6 +459,10 @@ static const struct bh_field check_fields[] = {
 };
 static const struct bh_fields check = BH_FIELDS("check", struct bh_msg_check, check_fields);
 
+static const struct bh_field settled_fields[] = {
+    BH_F(struct bh_msg_settled, ends, BH_FIELD_U32),
+};
+
 static const struct bh_field notice_fields[] = {
     BH_F(struct bh_msg_notice, at_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_notice, count, BH_FIELD_U32),
@@ -507,6 +512,7 @@ static const struct bh_fields messages[] = {
     [BH_MSG_VERIFY] = ROW("verify", verify),
     [BH_MSG_VERDICT] = ROW("verdict", verdict),
     [BH_MSG_NOTICE] = ROW("notice", notice),
+    [BH_MSG_SETTLED] = ROW("settled", settled),
 };
 
 /* A row for every message of the table, with the struct that the table names. */

@@ -11,7 +11,7 @@
  * are built from one tree, and builds that differ say so. */
 
 enum {
-    BH_WIRE_VERSION = 8,
+    BH_WIRE_VERSION = 9,
     BH_UUID_MAX = 48,
     BH_PROFILE_NAME_MAX = 24,
     BH_WIRE_PIECES_MAX = 16,
@@ -35,8 +35,8 @@ struct bh_msg_epoch {
     uint64_t job, order, lease, partition;
 };
 
-/* First on a connection.  The node answers with INVENTORY and then repeats every
- * ENDED and OUTCOME that was not acknowledged. */
+/* First on a connection.  The node answers with INVENTORY, then repeats every OUTCOME and
+ * ENDED that was not acknowledged, and then says SETTLED: it is up from there on. */
 struct bh_msg_hello {
     uint32_t version;
     uint64_t boot;

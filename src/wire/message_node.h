@@ -23,6 +23,7 @@ struct bh_msg_gpu {
     bool mig_capable, mig_enabled, foreign; /* foreign: instances that are not ours */
     bool allowed;                  /* node.conf lets Bulkhead change it */
     uint32_t fault;                /* enum bh_fault */
+    char fence_why[200];           /* why nothing new may be placed on it; "": nothing the node knows */
     uint32_t temperature_c, power_mw, utilisation; /* utilisation % or 255 unknown */
     uint32_t busy_bp, sm_bp, tensor_bp, dram_bp; /* of 10,000, by GPM; more: unknown */
     uint64_t memory_used_mib, ecc_uncorrected;
@@ -226,6 +227,7 @@ enum bh_job_notice {
     BH_JOB_NOTICES
 };
 
+struct bh_msg_settled { uint32_t ends; }; /* told before it; what else is known runs on */
 struct bh_msg_notice {
     uint64_t lease, at_ns;
     uint32_t kind, count;          /* enum bh_job_notice; how often since it was said last */

@@ -381,6 +381,8 @@ obstacle(void)
         return why;
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return "no mount namespaces";
+    if (mount("contract", "/tmp", "tmpfs", MS_NOSUID, "mode=1777") != 0)
+        return "no tmpfs with device nodes";
     umount2("/sys/fs/cgroup/unified", MNT_DETACH);
     return NULL;
 }

@@ -128,18 +128,18 @@ keeps_all_or_nothing(void **state)
     uint64_t seq;
 
     begin(f);
-    MUST(f, put_record, 0, "{}", 2);
+    MUST(f, put_record, 0, &(struct bh_slice){ "{}", 2 }, NULL);
     commit(f);
     begin(f);
     MUST(f, put_meta, "a", "1");
-    BH_CHECK_EQ("same number", CALL(f, put_record, 0, "[]", 2), BH_IO);
+    BH_CHECK_EQ("same number", CALL(f, put_record, 0, &(struct bh_slice){ "[]", 2 }, NULL), BH_IO);
     BH_CHECK_EQ("later write", CALL(f, put_meta, "b", "1"), BH_IO);
     BH_CHECK_EQ("commit", f->store.ops->commit(f->store.self, &f->err), BH_IO);
     BH_CHECK_STR("before the failure", meta(f, "a"), "(none)");
     BH_CHECK_STR("after the failure", meta(f, "b"), "(none)");
     begin(f);
-    MUST(f, put_record, 1, "{}", 2);
-    BH_CHECK_EQ("twice in one", CALL(f, put_record, 1, "{}", 2), BH_IO);
+    MUST(f, put_record, 1, &(struct bh_slice){ "{}", 2 }, NULL);
+    BH_CHECK_EQ("twice in one", CALL(f, put_record, 1, &(struct bh_slice){ "{}", 2 }, NULL), BH_IO);
     f->store.ops->rollback(f->store.self);
     MUST(f, last_record, &seq);
     BH_CHECK_EQ("last", seq, 0);
@@ -205,6 +205,7 @@ lists_records(void **state)
         { "far away", UINT64_MAX, UINT64_MAX, UINT64_MAX, 0 },
     };
     struct fixture *f = *state;
+    uint8_t hash[32], want[32];
     char leaf[64];
     uint64_t seq = 99;
 
@@ -213,7 +214,9 @@ lists_records(void **state)
     for (uint64_t i = 0; i < 300; i++) {
         if (i % 100 == 0)
             begin(f);
-        MUST(f, put_record, i, leaf, make_leaf(i, leaf));
+        MUST(f, put_record, i, &(struct bh_slice){ leaf, make_leaf(i, leaf) }, hash);
+        bh_merkle_leaf(crypto, leaf, strlen(leaf), want);
+        BH_CHECK("hash", memcmp(hash, want, sizeof hash) == 0);
         if (i % 100 == 99)
             commit(f);
     }
@@ -252,7 +255,7 @@ prunes_records(void **state)
 
     begin(f);
     for (uint64_t i = 0; i < 10; i++)
-        MUST(f, put_record, i, leaf, make_leaf(i, leaf));
+        MUST(f, put_record, i, &(struct bh_slice){ leaf, make_leaf(i, leaf) }, NULL);
     commit(f);
     begin(f);
     MUST(f, prune_records, 0, 8);
@@ -294,14 +297,14 @@ keeps_texts(void **state)
     for (uint8_t i = 0; i < BH_COUNT(texts); i++) {
         struct bh_digest digest = { { i, 0, 1 } };
 
-        MUST(f, put_text, &digest, texts[i], strlen(texts[i]));
-        MUST(f, put_text, &digest, texts[i], strlen(texts[i]));
+        MUST(f, put_text, &(struct bh_text_row){ digest, 0, { texts[i], strlen(texts[i]) } });
+        MUST(f, put_text, &(struct bh_text_row){ digest, 0, { texts[i], strlen(texts[i]) } });
         MUST(f, put_meta, texts[i], texts[i]);
     }
-    MUST(f, put_text, &(struct bh_digest){ { 77 } }, large, sizeof large);
+    MUST(f, put_text, &(struct bh_text_row){ { { 77 } }, 0, { large, sizeof large } });
     commit(f);
     begin(f);
-    MUST(f, put_text, &(struct bh_digest){ { 0, 0, 1 } }, "", 0); /* known already */
+    MUST(f, put_text, &(struct bh_text_row){ { { 0, 0, 1 } }, 0, { "", 0 } }); /* known already */
     commit(f);
     BH_CHECK_EQ("unknown", CALL(f, get_text, &unknown, f->arena, &text), BH_NOT_FOUND);
     BH_CHECK_EQ("no room", CALL(f, get_text, &(struct bh_digest){ { 77 } }, small, &text),
@@ -324,7 +327,7 @@ keeps_texts(void **state)
     BH_CHECK_EQ("dropped", CALL(f, get_text, &(struct bh_digest){ { 77 } }, f->arena, &text),
                 BH_NOT_FOUND);
     begin(f);
-    MUST(f, put_text, &(struct bh_digest){ { 77 } }, "again", 5);
+    MUST(f, put_text, &(struct bh_text_row){ { { 77 } }, 0, { "again", 5 } });
     commit(f);
     MUST(f, get_text, &(struct bh_digest){ { 77 } }, f->arena, &text);
     BH_CHECK_STR("again", text, "again");
@@ -349,9 +352,9 @@ lists_texts(void **state)
     struct bh_buf out;
 
     begin(f);
-    MUST(f, put_text, &first, "a", 1);
-    MUST(f, put_text, &second, "bb", 2);
-    MUST(f, put_text, &third, "ccc", 3);
+    MUST(f, put_text, &(struct bh_text_row){ first, 0, { "a", 1 } });
+    MUST(f, put_text, &(struct bh_text_row){ second, 0, { "bb", 2 } });
+    MUST(f, put_text, &(struct bh_text_row){ third, 0, { "ccc", 3 } });
     commit(f);
     bh_buf_init_fixed(&out, text, sizeof text);
     MUST(f, list_texts, 0, print_text, &out);
@@ -485,6 +488,13 @@ keeps_tokens(void **state)
         "tok-a abcd 3 \"\" \"\" 1 1795170000000000001 5 revoked;"
         "tok-b abcd 3 \"jobs:read\" \"ci \"x\"\" 1 1795170000000000001 5 revoked;");
     finds_tokens(f);
+    begin(f);
+    MUST(f, drop_token, "tok-a");
+    MUST(f, drop_token, "tok-none");
+    commit(f);
+    bh_buf_init_fixed(&out, text, sizeof text);
+    MUST(f, list_tokens, &(struct bh_token_filter){ 0 }, print_token_id, &out);
+    BH_CHECK("one is forgotten", !strstr(bh_buf_text(&out), "tok-a") && strstr(bh_buf_text(&out), "tok-b"));
     BH_CHECK_DONE();
 }
 
@@ -522,6 +532,10 @@ keeps_documents(void **state)
     MUST(f, list_documents, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 7 },
          print_document, &out);
     BH_CHECK_STR("whose", bh_buf_text(&out), "2 s2 v1 of 7 {};");
+    bh_buf_clear(&out);
+    MUST(f, list_documents, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0, "s1" },
+         print_document, &out);
+    BH_CHECK_STR("behind one", bh_buf_text(&out), "2 s2 v1 of 7 {};");
     MUST(f, get_document, &(struct bh_document_key){ BH_DOCUMENT_ACCOUNT, "s1" }, f->arena, &row);
     BH_CHECK_STR("one", row.value, "x");
     BH_CHECK_EQ("removed", f->store.ops->get_document(f->store.self,
@@ -627,7 +641,7 @@ put_pair(struct fixture *f, uint64_t seq)
     left.count = (uint32_t)(seq % 1000);
     right.count = 1000 - left.count;
     begin(f);
-    MUST(f, put_record, seq, leaf, make_leaf(seq, leaf));
+    MUST(f, put_record, seq, &(struct bh_slice){ leaf, make_leaf(seq, leaf) }, NULL);
     MUST(f, put_job, &left);
     MUST(f, put_job, &right);
     commit(f);

@@ -151,7 +151,8 @@ add_node(void)
     assert_int_equal(bh_core_begin(&f.core, &f.err), BH_OK);
     assert_int_equal(bh_catalog_name(f.core.catalog, BH_NAME_NODE, "n1", &node, &f.err), BH_OK);
     f.core.catalog_changed = true;
-    assert_int_equal(bh_inventory_node(&f.core, (bh_node_id){ node }, &inventory, &f.err), BH_OK);
+    assert_int_equal(bh_inventory_node(&f.core, (bh_node_id){ node },
+                                       &(struct bh_node_offer){ 0, 0 }, &f.err), BH_OK);
     assert_int_equal(bh_inventory_take(&f.core, (bh_node_id){ node }, &inventory, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     bh_core_released(&f.core);

@@ -125,7 +125,7 @@ def check_order(leaves, width_of, found):
             owner = tenants.get(decision.get("job"), leases.get(decision["lease"], (None,))[0])
             leases[decision["lease"]] = (owner, [p["partition"] for p in decision["pieces"]])
         for word in ("started", "resumed"):
-            if word in event:
+            if word in event and event[word].get("outcome", "ok") == "ok":
                 tenant, pieces = leases[event[word]["lease"]]
                 for unit in (u for p in pieces for u in places[p]):
                     found.check("a scrub before another tenant", holder.get(unit) in (None, tenant),

@@ -35,7 +35,8 @@ def busy(site):
 def copy_of(site):
     source = sqlite3.connect(f"file:{site.dir}/state/bulkhead.db?mode=ro", uri=True)
     place = site.dir / "copy.db"
-    place.unlink(missing_ok=True)
+    for old in site.dir.glob("copy.db*"):  # with the log of a copy that was changed
+        old.unlink()
     with sqlite3.connect(place) as target:
         source.backup(target)
     return place
@@ -56,6 +57,19 @@ def verified(site):
     equal("through the API", (done.returncode, done.stderr), (0, ""))
     equal("size", int(site.cli("dave", "audit", "size", check=0).stdout), site.record_count())
     contains("tail", site.cli("dave", "audit", "tail", check=0).stdout, "job.submit")
+
+
+@tap.test()
+def ended_last(site):
+    "a job whose end is the last record is compared like the others, through the API as by the store's file"
+    for _ in range(2):
+        site.run("true")
+    last = site.leaves()[-1]
+    equal("the last record", (last["verb"], last["jobs"][0]["state"]), ("node.ended", "completed"))
+    said = site.cli("erin", "audit", "verify", "--vkey", str(site.dir / "state/audit.vkey"), check=0).stdout
+    contains("through the API", said, f"whole: {last['seq'] + 1} records")
+    contains("through the API", said, "jobs: 2 as the log says")
+    contains("by the store's file", verify(site, copy_of(site)).stdout, "jobs: 2 as the log says")
 
 
 @tap.test()
@@ -105,8 +119,8 @@ def cut_store(site):
     site.stop(site.daemon)
     kept = site.dir / "kept.db"
     shutil.copy(site.dir / "state/bulkhead.db", kept)
-    with sqlite3.connect(site.dir / "state/bulkhead.db") as db:
-        db.execute("delete from records where seq >= ?", (count - 3,))
+    with contextlib.closing(sqlite3.connect(site.dir / "state/bulkhead.db")) as db, db:
+        db.execute("delete from records where seq >= ?", (count - 3,))  # closed: it would write into the one put back
     site.start_daemon(wait=False)
     site.until(lambda: site.daemon.poll() is not None, what="the end of bulkheadd")
     assert site.daemon.poll() != 0
@@ -121,14 +135,50 @@ def cut_store(site):
 
 @tap.test()
 def unsigned(site):
-    "a store without any checkpoint proves nothing: verify says so and fails"
+    "a log without any checkpoint proves nothing: both verifiers say so of a store, and verify of saved lines and through the API"
     busy(site)
-    with sqlite3.connect(copy_of(site)) as copy:
-        copy.execute("DELETE FROM checkpoints")
-    copy.close()
-    done = verify(site, site.dir / "copy.db")
-    equal("status", done.returncode, 1)
-    contains("says why", done.stdout + done.stderr, "no checkpoint")
+    key = ("--vkey", key_of(site))
+    lines = site.cli("erin", "audit", "tail", "--raw", "--all", check=0).stdout.splitlines(keepends=True)
+    saved = site.dir / "records"
+    saved.write_text("".join(line for line in lines if not line.startswith('"')))
+    store = copy_of(site)
+    signer, = site.processes("bulkhead-signer")
+    os.kill(signer, signal.SIGSTOP)  # nothing is signed anew meanwhile
+    try:
+        for place in (store, site.dir / "state/bulkhead.db"):
+            with contextlib.closing(sqlite3.connect(place, isolation_level=None)) as db:
+                db.execute("DELETE FROM checkpoints")
+        for what, done in (("a store", verify(site, store)), ("a store, the second verifier", second("--store", store, *key)),
+                           ("lines", site.cli(None, "audit", "verify", "--records", str(saved), *key)),
+                           ("the API", site.cli("erin", "audit", "verify", *key))):
+            equal(f"{what}: {done.stdout}{done.stderr}", done.returncode, 1)
+            contains(f"{what} says why", done.stdout, "no checkpoint: none of its records is signed")
+    finally:
+        os.kill(signer, signal.SIGCONT)
+
+
+@tap.test()
+def kept_elsewhere(site):
+    "a kept checkpoint shows what was cut, of a store by both verifiers, of saved lines and through the API; witnesses need one"
+    busy(site)
+    key, lines, kept, other = ("--vkey", key_of(site)), site.dir / "records", site.dir / "kept", site.dir / "other"
+    lines.write_text(site.cli("erin", "audit", "tail", "--raw", "--all", check=0).stdout)
+    store, early = copy_of(site), site.client("erin").get("/v1/log/checkpoint")
+    kept.write_text(early)
+    for path, status, said in ((kept, 0, "it continues 1 kept checkpoint"), (other, 1, "are missing: a kept checkpoint was signed over them")):
+        if path == other:
+            busy(site)
+            other.write_text(site.client("erin").get("/v1/log/checkpoint"))
+        for what, done in (("a store", verify(site, store, "--kept", str(path))), ("lines", site.cli(None, "audit", "verify", "--records", str(lines), "--kept", str(path), *key))):
+            equal(f"{what}: {done.stdout}{done.stderr}", done.returncode, status)
+            contains(what, done.stdout, said)
+        done = second("--store", store, "--kept", path, *key)
+        equal(f"the second verifier: {done.stdout}{done.stderr}", done.returncode, status)
+        contains("the second verifier", done.stdout, said if status else "whole")
+        done = site.cli("erin", "audit", "verify", "--kept", str(path), *key)
+        equal(f"the API: {done.stdout}{done.stderr}", (done.returncode, "it continues 1 kept checkpoint" in done.stdout), (0, True))
+    done = verify(site, store, "--witness", str(kept))
+    equal("no checkpoint that witnesses saw", (done.returncode, "--witness goes with --kept or --export" in done.stderr), (3, True))
 
 
 @tap.test()
@@ -397,6 +447,8 @@ def pruned(site):
         for program in ([sys.executable, ROOT / "tools/verify_audit.py", place], [site.program("bulkhead"), "audit", "verify", "--export", place]):
             done = subprocess.run([*program, "--vkey", key_of(site), "--kept", kept], capture_output=True, text=True)
             equal(f"{place.name} by {program[0]}: {done.stdout}{done.stderr}", done.returncode, status)
+            contains(f"who acted, in {place.name}", done.stdout, "names: ")
+        contains("its names", (place / "names").read_text(), '"erin"')
     assert (folder / "tile/entries/000").exists() and not (later / "tile/entries/000").exists()
     site.stop(site.daemon)
     site.start_daemon()
@@ -407,6 +459,33 @@ def pruned(site):
     done = verify(site, site.dir / "copy.db")
     equal("found", done.returncode, 1)
     contains("says what", done.stdout, "does not say that they were pruned")
+    put_back_pruned(site)
+
+
+def put_back_pruned(site):
+    """Store and snapshots of an earlier day, pruned: refused with the way on, and that way works."""
+    site.announce("cannot go on")
+    state, earlier = site.dir / "state", site.dir / "earlier"
+    kept = ("bulkhead.db*", "snapshot-*.bin")
+    earlier.mkdir()
+    site.stop(site.daemon)
+    for path in (path for name in kept for path in state.glob(name)):
+        subprocess.run(["cp", "-a", path, earlier], check=True)
+    site.start_daemon()
+    busy(site)
+    site.stop(site.daemon)
+    for path in [path for name in kept for path in state.glob(name)]:
+        path.unlink()
+    subprocess.run(["cp", "-a", *earlier.iterdir(), state], check=True)
+    site.start_daemon(wait=False)
+    site.until(lambda: site.daemon.poll() is not None, what="the end of bulkheadd")
+    contains("the way on", (site.dir / "daemon.log").read_text().splitlines()[-1], "write 0 into audit.signed")
+    (state / "audit.signed").write_text("0\n")
+    site.start_daemon()
+    busy(site)
+    done = verify(site, copy_of(site))
+    equal(f"whole: {done.stdout}{done.stderr}", done.returncode, 0)
+    equal("still pruned", site.client("alice").get("/v1/log/minimum"), "256\n")
 
 
 # What is done to a copy of the store, and what both verifiers say of it.
@@ -430,7 +509,7 @@ TAMPERED = [
     ("a job that exited otherwise", "UPDATE jobs SET exit_status = 1 WHERE job = 3", "job 3: its exit status"),
     ("a job that nobody submitted", "INSERT INTO jobs SELECT 99, lease, tenant_id, principal_id, count, priority, restarts, name, tenant, principal, sku, kind, "
      "state, contract, reason, node, pieces, grade, submitted_ns, started_ns, ended_ns, time_limit_ns, exit_status, spec, ended, deadline_ns, "
-     "checkpoint_signal, gang FROM jobs WHERE job = 1", "job 99 is in the table"),
+     "checkpoint_signal, gang, ended_by FROM jobs WHERE job = 1", "job 99 is in the table"),
     ("a job that is gone", "DELETE FROM jobs WHERE job = 2", "job 2 is missing"),
     ("a text changed", "UPDATE texts SET text = text || ' ' WHERE digest = (SELECT spec FROM jobs WHERE job = 1)", "does not have the digest"),
     ("a text that is gone", "DELETE FROM texts WHERE digest = (SELECT spec FROM jobs WHERE job = 1)", "is missing, and no record erased it"),
@@ -462,6 +541,107 @@ def rows_changed(site):
         check_both(what, site, ("--store", str(store)), 1, said)
 
 
+# Rows of documents by their kind, in the order of enum bh_document_kind of src/ports/store.h.
+DOCUMENT_KINDS = ("account", "passkey", "session", "lockout", "stream", "receipt", "carried", "carried_tenant", "failure", "image", "notices", "revision")
+BOUND_DOCUMENTS = {"receipt": 5, "image": 9, "revision": 11}
+BOUND_META = ("site", "site_revision")
+OTHER = {"INTEGER": "{0} + 1000", "TEXT": "CASE WHEN {0} GLOB '[0-9]*' THEN '9' || substr({0}, 2) ELSE {0} || 'x' END", "BLOB": "CAST(x'5e' || substr({0}, 2) AS BLOB)"}
+
+
+def not_compared():
+    """The columns that docs/audit.md lists, each with a reason."""
+    rows = re.findall(r"^\| (`.+?`) \| (.+) \|$", (ROOT / "docs/audit.md").read_text().split("| column | why it is not compared |")[1], re.M)
+    assert all(len(reason) > 15 for _, reason in rows), rows
+    return {name for names, _ in rows for name in re.findall(r"`([a-z_]+\.[a-z_]+)`", names)}
+
+
+def edits(database, listed):
+    """(what, the statement) for each column of the store that is not listed; a part of it where rows are of kinds."""
+    for table, in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall():
+        columns = database.execute(f"PRAGMA table_info({table})").fetchall()
+        pk = ", ".join(name for _, name, *_, place in columns if place)
+        key = f"({pk}) = (SELECT {pk} FROM {table} {{0}} ORDER BY {pk} LIMIT 1)"
+        parts = {"": ""}
+        if table == "documents":
+            parts = {f" of a {kind}": f"WHERE kind = {number}" for kind, number in BOUND_DOCUMENTS.items() if kind != "image"}
+        elif table == "meta":
+            parts = {f" of {name}": f"WHERE key = '{name}'" for name in BOUND_META}
+        for part, where in parts.items():
+            for _, name, kind, *_ in columns:
+                if f"{table}.{name}" not in listed:
+                    change = OTHER[kind].format(name) if (table, name) != ("documents", "value") else "replace(value, '\"digest\":\"', '\"digest\":\"0')"
+                    yield f"{table}.{name}{part}", f"UPDATE {table} SET {name} = {change} WHERE " + key.format(where)
+
+
+def second_finds(store, keys):
+    try:
+        return v.verify_store(store, keys)[2].differing
+    except v.Bad as bad:
+        return str(bad)
+
+
+@tap.test()
+def every_column(site):
+    "an edit of any column of the store is found by both verifiers, or docs/audit.md says why not; a new column must be decided"
+    busy(site)
+    site.client("alice").post("/v1/tokens", {"scopes": "job.view", "note": "a note"})
+    listed = not_compared()
+    header = (ROOT / "src/ports/store.h").read_text().split("enum bh_document_kind {")[1].split("BH_DOCUMENT_KINDS")[0]
+    equal("kinds of documents", tuple(re.findall(r"BH_DOCUMENT_(\w+)", header.lower().replace("bh_document_", "BH_DOCUMENT_"))), DOCUMENT_KINDS)
+    equal("listed kinds", {name for name in listed if name.startswith("documents.")}, {f"documents.{kind}" for kind in DOCUMENT_KINDS if kind not in BOUND_DOCUMENTS})
+    store = copy_of(site)
+    with contextlib.closing(sqlite3.connect(store)) as db:
+        columns = {f"{table}.{row[1]}" for table, in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'") for row in db.execute(f"PRAGMA table_info({table})")}
+        known = {f"meta.{key.split('.')[0]}" for key, in db.execute("SELECT key FROM meta")} - {f"meta.{key}" for key in BOUND_META}
+        wanted = list(edits(db, listed))
+    assert known <= listed, known - listed
+    stale = {name for name in listed if not name.startswith(("documents.", "meta."))} - columns
+    equal("listed, and no column any more", stale, set())
+    keys, changed = v.parse_vkeys((site.dir / "state/audit.vkey").read_text()), site.dir / "changed.db"
+    for what, change in wanted:
+        for beside in ("", "-wal", "-shm"):
+            pathlib.Path(f"{changed}{beside}").unlink(missing_ok=True)
+        shutil.copy(store, changed)
+        with contextlib.closing(sqlite3.connect(changed, isolation_level=None)) as db:
+            equal(f"{what}: {change}", db.execute(change).rowcount, 1)
+        done = verify(site, changed)
+        equal(f"{what}, after {change}: {done.stdout}{done.stderr}", done.returncode, 1)
+        assert second_finds(changed, keys), f"{what}, the second verifier, after {change}"
+
+
+@tap.test()
+def tokens_bound(site):
+    "the record of a token says whose it is, what it may do and until when; another row of it is named by both verifiers"
+    made = site.client().post("/v1/tokens", {"principal": "alice", "scopes": "job.view job.submit", "lifetime": "1h", "note": "for-the-nightly"})
+    gone = site.client("alice").post("/v1/tokens", {})
+    site.cli("alice", "token", "revoke", gone["id"], check=0)
+    record = json.loads(site.cli("dave", "audit", "search", "--verb", "token.create", "--all", "-o", "json", check=0).stdout)["items"][0]
+    alice = next(r["actor"]["id"] for r in site.leaves() if r["verb"] == "token.revoke")
+    equal("record", {key: record["event"]["token"][key] for key in ("principal", "scopes")}, {"principal": alice, "scopes": "job.view job.submit"})
+    equal("what for", record["note"], "for-the-nightly")
+    assert "for-the-nightly" not in str(site.leaves()), "which is sealed"
+    check_both("untouched", site, ("--store", str(copy_of(site))), 0, "tokens: 2")
+    for change, said in (("principal_id = principal_id + 1", "its owner, scopes or end"), ("scopes = ''", "its owner, scopes or end"),
+                         ("expires_ns = expires_ns + 1", "its owner, scopes or end"), ("revoked = 1", "revoked in the table"),
+                         ("revoked = 0", "its row does not say so"), ("secret = zeroblob(32)", "no record made it")):
+        store = copy_of(site)
+        with contextlib.closing(sqlite3.connect(store, isolation_level=None)) as db:
+            equal(change, db.execute(f"UPDATE tokens SET {change} WHERE id = ?", ((gone if change == "revoked = 0" else made)["id"],)).rowcount, 1)
+        check_both(change, site, ("--store", str(store)), 1, said)
+
+
+@tap.test()
+def many_names(site):
+    "a site file that brings more names than one record takes is a revision by the number of its own record"
+    line = "  - {name: erin, uid: 20005}\n"
+    site.apply(tap.SITE.replace(line, line + "".join(f"  - {{name: guest{number}, uid: {21000 + number}}}\n" for number in range(12))))
+    last = [r["seq"] for r in site.leaves() if r["verb"] == "site.apply"][-1]
+    assert any(r["verb"] == "names.give" for r in site.leaves(last - 3)), "they have records of their own"
+    with contextlib.closing(sqlite3.connect(copy_of(site))) as db:
+        equal("revision", db.execute("SELECT value FROM meta WHERE key = 'site_revision'").fetchone()[0], str(last))
+    check_both("a site of many names", site, ("--store", str(copy_of(site))), 0, "documents: 2")
+
+
 def put_back(state, kept):
     for name in ("bulkhead.db-wal", "bulkhead.db-shm"):
         (state / name).unlink(missing_ok=True)
@@ -479,6 +659,10 @@ def rows_exported(site):
     names = [json.loads(line) for line in (place / "good/names").read_text().splitlines()]
     assert {"alice", "root"} <= {row["name"] for row in names if row["kind"] == "principal"}, names
     check_both("good", site, ("--export", str(place / "good")), 0, "names: ")
+    shown = json.loads(site.cli(None, "audit", "show", "3", "--export", str(place / "good"), "-o", "json", check=0).stdout)
+    equal("a record of it", shown, site.leaves(2)[0])
+    contains("in words", site.cli(None, "audit", "show", "3", "--export", str(place / "good"), check=0).stdout.lower(), shown["verb"])
+    site.cli(None, "audit", "show", "99999", "--export", str(place / "good"), check=5)
     (place / "good/names").rename(place / "names")
     check_missing = [site.cli(None, "audit", "verify", "--export", str(place / "good"), "--vkey", key_of(site)), second(place / "good", "--vkey", key_of(site))]
     equal("without names", [done.returncode for done in check_missing], [5, 5])
@@ -515,6 +699,24 @@ def searched(site):
     mine = json.loads(site.cli("alice", "audit", "search", "--actor", "alice", "--since", "1h", "--all", "-o", "json", check=0).stdout)["items"]
     assert mine and all(r["tenant"].startswith("acme") for r in mine), mine
     equal("none yet to come", json.loads(site.cli("dave", "audit", "search", "--since", "2399-01-01T00:00:00Z", "-o", "json", check=0).stdout)["items"], [])
+    every = [leaf["seq"] for leaf in site.leaves()]
+    for verb in sorted({leaf["verb"] for leaf in site.leaves()}):
+        assert json.loads(site.cli("dave", "audit", "search", "--verb", verb, "-o", "json", check=0).stdout)["items"], verb
+    for kind in sorted({leaf["obj"]["type"] for leaf in site.leaves() if "obj" in leaf}):
+        assert json.loads(site.cli("dave", "audit", "search", "--object", kind, "-o", "json", check=0).stdout)["items"], kind
+    contains("a number that none has", site.cli("dave", "audit", "show", "99999", check=5).stderr, "audit tail shows the newest")
+    contains("a verb that none has", site.cli("dave", "audit", "search", "--verb", "job.sumbit", check=3).stderr, "did you mean job.submit?")
+    part = site.cli("alice", "audit", "search", "--verb", "job.submit", "-n", "1", check=0).stderr
+    contains("a part", part, "1 shown, there may be more; --all shows all")
+    for what, words in (("search", ("search", "--all")), ("search since", ("search", "--since", "1h", "--all")), ("tail", ("tail",)), ("tail --all", ("tail", "--all"))):
+        shown = [r["seq"] for r in json.loads(site.cli("dave", "audit", *words, "-o", "json", check=0).stdout)["items"]]
+        equal(f"{what}: oldest first", shown, sorted(shown))
+        assert shown[-1] >= every[-1] and (words == ("tail",) or shown[:5] == every[:5]), (what, shown, every)
+    pages, after = [], None
+    while after or not pages:
+        page = json.loads(site.cli("dave", "audit", "search", "--verb", "job.submit", "--limit", "2", *(("--after", str(after)) if after else ()), "-o", "json", check=0).stdout)
+        pages, after = pages + [r["seq"] for r in page["items"]], page.get("next")
+    equal("page by page", pages, [r["seq"] for r in found])
     site.cli("alice", "audit", "search", "--tenant", "nobody/here", check=5)
     site.cli("dave", "audit", "search", "--since", "tomorrow", check=3)
 

@@ -342,12 +342,21 @@ def cli(site):
                          (["submit", "--tenant", "acme/vision/batch", "--sku", "tiny", "--", "true"], 5),
                          (["submit", "--tenant", "acme/vision/batch", "--sku", "small", "--memory", "-1", "--", "true"], 3),
                          (["submit", "--tenant", "acme/vision/train", "--sku", "small", "--count", "3", "--", "true"], 6),
+                         (["submit", "--tenant", "acme/vision/batch", "--sku", "small", "-n", "0", "--", "true"], 3),
+                         (["submit", "--tenant", "acme/vision/batch", "--sku", "small", "--name", "x" * 300, "--", "true"], 3),
+                         (["submit", "--tenant", "acme/vision/batch", "--sku", "small", "-e", "A=" + "x" * 100000, "--", "true"], None),
                          (["apply", "-f", "/nonexistent"], None), (["apply", "-f", "/etc/hostname"], None)):
         done = site.cli("alice", *args)
         assert done.returncode != 0 and done.stderr, (args, done)
         assert status is None or done.returncode == status, f"{args}: status {done.returncode}, not {status}: {done.stderr}"
         assert len(done.stderr.splitlines()) <= 3, (args, done.stderr)
+    contains("a GPU is no job", site.cli("alice", "describe", "gpu3", check=3).stderr, "bulkhead describe gpu gpu0")
     equal("jobs", site.client().get("/v1/jobs")["total"], 0)
+    script = site.dir / "script.sh"
+    script.write_text("echo never\n")
+    with script.open() as given:
+        done = site.cli("alice", "submit", "--hold", "--tenant", "acme/vision/batch", "--sku", "small", "--", "sh", stdin=given, check=0)
+    contains("a file as input", done.stderr, "a submitted job does not read this command's input")
     down = site.dir / "down.sock"
     equal("no daemon", site.cli("alice", "ps", "--socket", str(down)).returncode, 8)
     home = site.dir / "roots-home"

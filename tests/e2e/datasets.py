@@ -64,6 +64,21 @@ def mounted(site):
 
 
 @tap.test(**NODE)
+def unseen(site):
+    "an image's path does not tell where another tenant's dataset lies: one answer for it, what is above it, and any other"
+    datasets(site)
+    for command in (("submit", "--dry-run"), ("submit",), ("submit", "--grace", "11m"), ("submit", "--cpu", "100000"),
+                    ("whatif", "submit")):
+        heard = set()
+        for path in (site.dir / "imagenet", site.dir / "imagenet/note", site.dir, site.dir / "imagenot", "/etc"):
+            done = site.cli("bob", *command, "--tenant", ASR, "--sku", "small", "--image", f"dir:{path}", "--", "true")
+            heard.add((done.returncode, done.stderr.replace(str(path), "PATH")))
+        equal(f"{command}: {heard}", len(heard), 1)
+        if command[-1] in ("--dry-run", "submit"):
+            contains("says", heard.pop()[1], "image: PATH may not be used")
+
+
+@tap.test(**NODE)
 def shown(site):
     "get datasets shows what one may do and until when, and nothing of what one may not see"
     datasets(site, imagenet=READERS + ", {principal: bob, tenant: acme/speech, may: [mount, read], until: '2100-01-01T00:00:00Z'}")

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """A full disk: reads are served, changes are refused by name, nothing acknowledged is lost."""
+import contextlib
+import os
 import pathlib
 import shutil
 import subprocess
@@ -8,22 +10,45 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
-from bulkhead import DAEMON_UID, Refused
+from bulkhead import Refused
 from tap import contains, equal
 
 STATE_MIB = 8
 
 
-def onto_small_disk(site):
-    state, kept = site.dir / "state", site.dir / "kept"
+@contextlib.contextmanager
+def on_small_disk(site, mib, *names):
+    """These folders of the site lie on one small disk; afterwards what is on it lies where it was."""
+    disk = site.dir / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m", "tmpfs", str(disk)], check=True)
+    stop(site)
+    for name in names:
+        subprocess.run(["cp", "-a", str(site.dir / name), str(disk)], check=True)
+        subprocess.run(["mount", "--bind", str(disk / name), str(site.dir / name)], check=True)
+    try:
+        start(site)
+        yield disk
+    finally:
+        stop(site)
+        for name in names:
+            subprocess.run(["umount", "-l", str(site.dir / name)], check=True)
+            shutil.rmtree(site.dir / name)
+            subprocess.run(["cp", "-a", str(disk / name), str(site.dir)], check=True)
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+        disk.rmdir()
+    start(site)
+
+
+def stop(site):
     site.stop(site.daemon)
-    state.rename(kept)
-    state.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={STATE_MIB}m,mode=700,uid={DAEMON_UID},gid={DAEMON_UID}",
-                    "tmpfs", str(state)], check=True)
-    subprocess.run(["cp", "-a", f"{kept}/.", str(state)], check=True)
-    shutil.rmtree(kept)
+    site.stop(site.node)
+
+
+def start(site):
+    site.start_node()
     site.start_daemon()
+    site.await_gpus()
 
 
 def fill(site, hold):
@@ -40,9 +65,7 @@ def fill(site, hold):
 def full(site):
     "a full disk refuses changes with 507 and serves reads; with room again all goes on and nothing is lost"
     site.announce("disk full", "No space left on device")
-    onto_small_disk(site)
-    state = str(site.dir / "state")
-    try:
+    with on_small_disk(site, STATE_MIB, "state") as disk:
         accepted, refused = fill(site, True)
         equal("status", refused.status, 507)
         equal("code", refused.code, "full")
@@ -61,7 +84,7 @@ def full(site):
         assert refusals > 10, f"{refusals} refusals in 3 s on a full disk"
         tried = (site.dir / "daemon.log").read_text().count("journal replayed") - replays
         assert tried <= 4, f"the state was rebuilt {tried} times in 3 s"
-        subprocess.run(["mount", "-o", "remount,size=64m", state], check=True)
+        subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
         time.sleep(1.2)
         accepted.append(site.submit("true", hold=True))
         site.daemon.kill()
@@ -74,10 +97,98 @@ def full(site):
         equal("lost", sorted(set(accepted) - present), [])
         equal("never acknowledged", sorted(present - set(accepted)), [])
         contains("log", (site.dir / "daemon.log").read_text(), "disk full")
-    finally:
-        site.stop(site.daemon)
-        subprocess.run(["umount", "-l", state], check=False)
+
+
+# ---- what jobs take of it ----
+
+DISK_MIB, KEPT_MIB = 64, 8  # an eighth: base/disk_room.h
+HELD = {"tenant": "acme/vision/batch", "sku": "small", "args": ["true"], "hold": True}
+CHATTY = ("sh", "-c", "head -c 100M /dev/zero | tr '\\0' x; echo; echo end")
+
+
+def free_mib(disk):
+    found = os.statvfs(disk)
+    return found.f_bavail * found.f_frsize / (1 << 20)
+
+
+def log_of(site, job):
+    log, = (site.dir / "logs").glob(f"{job}[-.]*log")
+    return log
+
+
+def last_words(site, job):
+    return log_of(site, job).read_bytes()[-200:].decode()
+
+
+def wants_scratch(site, person, size, says):
+    done = site.cli(person, "run", "--tenant", "acme/vision/batch", "--sku", "small", "--scratch", size, "--", "df", "/scratch")
+    contains(f"scratch of {size} for {person}", done.stdout + done.stderr, says)
+
+
+def refusal_of(client):
+    """Of a held job, which is taken away again; None."""
+    try:
+        client.post(f"/v1/jobs/{client.post('/v1/jobs', HELD)['id']}/cancel")
+    except Refused as refused:
+        return refused
+
+
+@tap.test(topology="1x H100-80GB", daemon_conf="disk_reserve = 4Mi")
+def jobs(site):
+    "output and scratch of jobs leave an eighth of the disk, and nobody is refused for them; below disk_reserve administrators go on"
+    with on_small_disk(site, DISK_MIB, "state", "logs", "node") as disk:
+        alice, erin = site.client("alice"), site.client("erin")
+        given = "/scratch" if os.path.exists("/dev/loop-control") else "open /dev/loop-control"
+        wants_scratch(site, "alice", "20Mi", given)
+        chatty, beside = (site.submit(*CHATTY, client=alice) for _ in range(2))
+        for job in (chatty, beside):
+            equal("its end", site.await_state(job, "completed", seconds=60)["exit_status"], 0)
+            contains("it is told", last_words(site, job), "the node's disk is nearly full, the rest of the output is dropped")
+        assert free_mib(disk) > KEPT_MIB - 3, f"{free_mib(disk)} MiB are left"  # each MiB, of two, and the daemon's own
+        wants_scratch(site, "alice", "16Mi", "16 MiB would fill the node's disk")
+        equal("who is refused for that", refusal_of(alice), None)
+
+        filler = disk / "of somebody else"
+        filler.write_bytes(bytes(int((free_mib(disk) - 3) * (1 << 20))))
+        refused = site.until(lambda: refusal_of(alice), what="a refusal: the daemon looks once a second")
+        equal("status", refused.status, 507)
+        contains("by name", refused.error["message"], "kept for administrators")
+        site.apply(site.site_yaml, client=erin)
+        job = site.submit("echo", "of an administrator", client=erin)
+        equal("an administrator's job", site.await_state(job, "completed")["exit_status"], 0)
+        for unwanted in (filler, log_of(site, chatty), log_of(site, beside)):
+            unwanted.unlink()
+        site.until(lambda: not refusal_of(alice), what="no refusal")
+        equal("with room again", site.run("echo", "said", client=alice)[1], "said\n")
+        wants_scratch(site, "alice", "16Mi", given)
+
+
+RESERVE_MIB = 24
+LONG = {**HELD, "args": ["true", *["x" * 30000] * 30]}
+BOBS = {"tenant": "acme/speech/asr", "sku": "small"}
+
+
+@tap.test(topology="1x H100-80GB", daemon_conf=f"disk_reserve = {RESERVE_MIB}Mi\nrate_changes = 0\ntenant_texts_max = 0")
+def reserve(site):
+    "who fills the disk with long jobs as fast as he can leaves the reserve whole, and others cancel their jobs"
+    with on_small_disk(site, 128, "state") as disk:
+        alice, bob = site.client("alice"), site.client("bob")
+        running = bob.post("/v1/jobs", {**BOBS, "args": ["sleep", "600"]})["id"]
+        site.await_state(running, "running")
+        held = [bob.post("/v1/jobs", {**BOBS, "args": ["true"], "hold": True})["id"] for _ in range(2)]
+        for taken in range(300):
+            status, _, text = alice.exchange("POST", "/v1/jobs", LONG | {"name": f"n{taken}"})
+            if status != 201:
+                break
+        equal("alice is refused", (status, "nearly full" in text), (507, True))
+        assert free_mib(disk) > RESERVE_MIB - 4, f"{free_mib(disk)} MiB are left"  # of which the store's file takes the last of its log
+        for job in (running, held[0]):
+            equal("bob cancels", bob.exchange("POST", f"/v1/jobs/{job}/cancel")[0], 200)
+        equal("and releases", bob.exchange("POST", f"/v1/jobs/{held[1]}/release")[0], 200)
+        equal("and asks who he is", bob.exchange("GET", "/v1/whoami")[0], 200)
+        site.await_state(running, "cancelled")
 
 
 if __name__ == "__main__":
+    tap.in_own_mounts()
     tap.main()

@@ -58,6 +58,18 @@ def restored(site):
     site.start_daemon()
 
 
+def top_weight(pid):
+    """Of the process's topmost control group, against one that is not weighed."""
+    for line in pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        number, controllers, path = line.split(":", 2)
+        top = path.strip("/").split("/")[0]
+        if "cpu" in controllers.split(",") and top:
+            return int(pathlib.Path("/sys/fs/cgroup/cpu", top, "cpu.shares").read_text()) / 1024
+        if number == "0" and top and pathlib.Path("/sys/fs/cgroup", top, "cpu.weight").exists():
+            return int(pathlib.Path("/sys/fs/cgroup", top, "cpu.weight").read_text()) / 100
+    return 1
+
+
 HOGS, WATCHED_S = 8, int(os.environ.get("BULKHEAD_HOGS_S", "20"))
 HOG = "for i in 1 2 3 4; do while :; do :; done & done; wait"
 
@@ -72,6 +84,10 @@ def starved(site):
     hogs = [site.submit("sh", "-c", HOG, **(theirs if i % 4 == 0 else mine)) for i in range(HOGS)]
     for job in hogs:
         site.await_state(job, "running", seconds=60)
+    steering = site.processes("bin/bulkhead-node") + site.processes("bin/bulkhead-gpu")
+    jobs = [pid for pid in site.processes("while :") if "/bh-" in pathlib.Path(f"/proc/{pid}/cgroup").read_text()]
+    equal("the programs weigh", {top_weight(pid) >= 1 for pid in steering}, {True})
+    equal("all jobs together weigh half of one", {top_weight(pid) for pid in jobs}, {0.5})
     slowest, done, until = 0, [], time.monotonic() + WATCHED_S
     while time.monotonic() < until:
         began = time.monotonic()

@@ -37,6 +37,13 @@ def await_health(site, index, *wanted, seconds=20):
     site.until(lambda: health(site, index) in wanted, seconds, what=f"health {wanted} of GPU {index}")
 
 
+def restart_node(site):
+    site.stop(site.node)
+    site.until(lambda: not site.client().get("/v1/status")["node"]["connected"], what="the loss of the node")
+    site.start_node()
+    site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
+
+
 def place(site, job):
     """(GPU index, place) of a job's first piece."""
     for one in gpus(site):
@@ -53,6 +60,36 @@ def gi_at(site, index, start):
 
 def verbs(site):
     return [leaf.get("verb") for leaf in site.leaves()]
+
+
+@tap.test(site=SITE, node_conf=CONF)
+def two_at_once(site):
+    "an XID of one GPU is not lost while another GPU is being reset"
+    simctl(site, "xid", "1", "94")
+    site.until(lambda: "node.reset" in verbs(site) or health(site, 1) != "ok", what="what the first XID leads to")
+    simctl(site, "xid", "6", "48")
+    for index, xid in ((1, 94), (6, 48)):
+        site.until(lambda i=index, x=xid: f"XID {x}" in gpu(site, i).get("fault", ""), what=f"XID {xid} of GPU {index}")
+        await_health(site, index, "burn_in", "ok", seconds=40)
+
+
+@tap.test(topology="4x H100-80GB", site=SITE, node_conf=CONF)
+def lost_at_start(site):
+    "a GPU that is lost when its node starts stays what it was; the others serve, and it is back when its driver answers"
+    simctl(site, "lose", "3")
+    await_health(site, 3, "lost")
+    restart_node(site)
+    lost = gpu(site, 3)
+    equal("what it is", (lost["health"], lost["fenced"], lost["managed"], lost["model"]), ("lost", True, True, "H100-80GB"))
+    equal("the others", [health(site, index) for index in range(3)], ["ok"] * 3)
+    metrics = site.cli(None, "metrics", check=0).stdout
+    contains("its metric", metrics, f'bulkhead_gpu_health{{UUID="{lost["uuid"]}",hostname="{lost["node"]}",health="lost"}} 1')
+    site.await_state(site.submit("true"), "completed")
+    simctl(site, "clear")
+    await_health(site, 3, "ok")
+    for index in range(3):
+        site.cli(None, "cordon", f"gpu{index}", "--reason", "the test's", check=0)
+    site.await_state(site.submit("true"), "completed")
 
 
 @tap.test(topology="1x H100-80GB mig=on", site=SITE, node_conf=CONF)
@@ -124,6 +161,9 @@ def quarantine(site):
     site.start_daemon()
     site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
     equal("it persists", health(site, 0), "quarantined")
+    still = site.cli("erin", "uncordon", "gpu0", check=0).stdout
+    contains("a hold that ended is not all", still, "gets no new work still: quarantined (XID 95")
+    contains("what ends it", still, "--clear-fault")
     denied = site.cli("alice", "uncordon", "gpu0", "--clear-fault", check=4)
     contains("who may", denied.stderr, "gpu.cordon")
     site.cli("erin", "uncordon", "gpu0", "--clear-fault", "--reason", "cable changed", check=0)
@@ -186,6 +226,9 @@ def cordon_and_drain(site):
     for job in jobs:
         site.await_state(job, "running")
     site.cli("alice", "cordon", "gpu0", check=4)
+    site.until(lambda: any(leaf["verb"] == "gpu.cordon" for leaf in site.leaves()), what="the refusal's record")
+    refused = next(leaf for leaf in site.leaves() if leaf["verb"] == "gpu.cordon")
+    equal("the refusal names the GPU", (refused["res"], refused.get("dec", {}).get("allow", False), refused["obj"]["type"]), ("denied", False, "gpu"))
     site.cli("erin", "cordon", f"{node}/0", "--reason", "fan replaced", check=0)
     equal("held", (gpu(site, 0)["held"], gpu(site, 1)["held"]), ("cordon", "no"))
     contains("table", site.cli("erin", "gpu", check=0).stdout, "cordoned")
@@ -201,14 +244,20 @@ def cordon_and_drain(site):
     site.start_daemon()
     site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
     equal("it persists", gpu(site, 0)["held"], "drain_now")
-    site.cli("erin", "uncordon", gpu(site, 0)["uuid"], check=0)
+    said = site.cli("erin", "uncordon", gpu(site, 0)["uuid"], check=0).stdout
+    contains("let go", said, "may get new work")
     site.await_state(moved, "running")
     site.cli("erin", "cordon", node, check=0)
+    contains("its node is held", site.cli("erin", "uncordon", "gpu0", check=0).stdout, f"gets no new work still: cordoned; bulkhead uncordon {node} lets")
     equal("node", site.client().get("/v1/nodes")["items"][0]["held"], "cordon")
     contains("node list", site.cli("erin", "node", check=0).stdout, "cordon")
     site.cli("erin", "uncordon", node, check=0)
     seen = [leaf for leaf in site.leaves() if leaf.get("verb") == "gpu.cordon" and leaf.get("ev")]
-    equal("records", len(seen), 6)
+    equal("records", len(seen), 7)
+    shown = json.loads(site.cli("dave", "audit", "search", "--verb", "gpu.cordon", "--decision", "allow", "--all", "-o", "json", check=0).stdout)["items"]
+    equal("each says what it did", [r["event"] for r in shown], [leaf["ev"] for leaf in seen])
+    emptied = next(leaf["seq"] for leaf in seen if leaf["ev"]["cordon"].get("held") == "drain_now")
+    contains("one in full", site.cli("dave", "audit", "show", str(emptied), check=0).stdout.lower(), "drain_now")
     equal("unknown", site.cli("erin", "cordon", "gpu7", check=5).returncode, 5)
 
 

@@ -55,7 +55,7 @@ class Terminal:
         self.before = termios.tcgetattr(slave)
         self.slave, self.seen = slave, ""
         ids = {"user": PEOPLE[person], "group": PEOPLE[person], "extra_groups": []}
-        env = {"PATH": os.environ["PATH"], "BULKHEAD_SOCKET": site.socket, "HOME": "/nonexistent"}
+        env = {"PATH": os.environ["PATH"], "BULKHEAD_SOCKET": site.socket, "HOME": "/nonexistent", "TERM": "vt220"}
         self.process = subprocess.Popen([site.program("bulkhead"), *args], stdin=slave, stdout=slave, stderr=slave, env=env, cwd="/",
                                         start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), **ids)
 
@@ -140,7 +140,7 @@ def exec_terminal(site):
     "exec -it: a terminal with its size, keys and Ctrl-C, and ours as it was, however it ends"
     job = str(started(site))
     with Terminal(site, "alice", "exec", "-it", job, "sh") as terminal:
-        terminal.type("stty size; tty\n").expect("30 100").expect("/dev/pts/")
+        terminal.type("stty size; tty; echo term=$TERM\n").expect("30 100").expect("/dev/pts/").expect("term=xterm")
         terminal.resize(44, 123)
         terminal.forget().type("sleep 0.2; stty size\n").expect("44 123")
         terminal.type("sleep 100\n").expect("sleep 100")
@@ -255,6 +255,9 @@ def others(site):
                 raise AssertionError(f"{person} may {what}")
             except Refused as refused:
                 assert refused.status in (403, 404), (person, what, refused)
+    told = lambda: [leaf for leaf in site.leaves() if leaf.get("obj") == {"id": int(job), "type": "job"} and leaf["res"] in ("denied", "not_found")]
+    site.until(lambda: len({leaf["actor"]["id"] for leaf in told()}) == 3, what="refusals that name the job")
+    assert not any(leaf.get("dec", {}).get("allow") for leaf in told() if leaf["res"] == "denied"), told()
     ticket = site.client("alice").post(f"/v1/jobs/{job}/exec", {"args": ["id"]})["ticket"]
     upgrade = {"Connection": "Upgrade", "Upgrade": "bulkhead-stream"}
     for client, path, headers, status in (("bob", f"/v1/streams/{ticket}", upgrade, (403, 404)), ("alice", f"/v1/streams/{'0' * 32}", upgrade, (404,)),

@@ -68,6 +68,8 @@ def erased(site):
     contains("a developer", shred(site, "alice", check=4).stderr, "key.shred")
     token = shred(site, "erin").stdout.strip()
     contains("not oneself", shred(site, "erin", "--confirm", token, check=4).stderr, "who asked does not confirm")
+    denied = json.loads(site.cli("erin", "audit", "search", "--decision", "deny", "--verb", "key.shred", "-o", "json", check=0).stdout)["items"]
+    equal("a refusal", [(r["actor"]["name"], r["result"], r["decision"]["allow"]) for r in denied][-1], ("erin", "denied", False))
     equal("still there", site.job(job["id"])["spec"]["env"][0], f"A={CANARY}-env")
     contains("done", shred(site, "dave", "--confirm", token).stdout, "1 keys of acme/vision/batch")
     shown = site.job(job["id"])

@@ -80,6 +80,48 @@ def flood(site):
     site.cli("dave", "audit", "verify")
 
 
+LONG = {**HELD, "args": ["true", *["x" * 30000] * 30]}
+UNIT, RATE, BURST = 4096, 50, 500  # docs/limits.md: a change counts once for each 4 KiB
+
+
+def stored(site):
+    return sum(f.stat().st_size for f in (site.dir / "state").glob("bulkhead.db*"))
+
+
+@tap.test()
+def long(site):
+    "who submits long jobs draws by their length, and the store grows no faster than that"
+    alice, begun, before = site.client("alice"), time.monotonic(), stored(site)
+    jobs = statuses(alice, "POST", "/v1/jobs", LONG, 100)
+    allowed = (BURST + RATE * (time.monotonic() - begun) + 220) * UNIT
+    assert set(jobs) == {201, 429}, f"{jobs}"
+    assert jobs[201] * 900000 <= allowed, f"{jobs[201]} were taken"
+    assert stored(site) - before < 3 * allowed + (4 << 20), f"{stored(site) - before} bytes more"
+    status, head, _ = alice.exchange("POST", "/v1/jobs", LONG)
+    equal("status", status, 429)
+    assert 1 <= int(head["Retry-After"]) <= 6, head["Retry-After"]  # 220 at 50 a second
+    equal("bob is served", site.client("bob").exchange("GET", "/v1/jobs?limit=1")[0], 200)
+
+
+@tap.test(daemon_conf="tenant_texts_max = 2Mi\njobs_waiting_max = 0")
+def hoard(site):
+    "a tenant's jobs keep so much text and no more, cancelled ones too; another tenant submits and cancels meanwhile"
+    alice, bob, heard = site.client("alice"), site.client("bob"), []
+    bobs = {"tenant": "acme/speech/asr", "sku": "small", "args": ["true"], "hold": True}
+    for number in range(200):
+        status, _, text = alice.exchange("POST", "/v1/jobs", {**HELD, "args": ["true", "x" * 30000], "name": f"n{number}"})
+        if status != 201:
+            break
+        heard.append(alice.exchange("POST", f"/v1/jobs/{json.loads(text)['id']}/cancel")[0])
+        heard.append(bob.exchange("POST", f"/v1/jobs/{bob.post('/v1/jobs', bobs)['id']}/cancel")[0])
+    equal("alice is refused", status, 422)
+    contains("by name", text, "acme/vision/batch keeps")
+    contains("what frees it", text, "key shred")
+    assert 40 <= number <= 60, f"{number} of 40 KiB in 2 MiB"
+    equal("what was cancelled", set(heard), {200})
+    equal("her other tenant", alice.exchange("POST", "/v1/jobs", {**HELD, "tenant": "acme/vision/train"})[0], 201)
+
+
 @tap.test(daemon_conf="rate_changes = 5")
 def patience(site):
     "429 says when to come again, and the command line does"
@@ -112,14 +154,7 @@ def reserve(site):
 
 def open_idle(site, uid):
     connection = UnixConnection(site.socket, uid=uid)
-    for tries in range(100):
-        try:
-            connection.connect()
-            break
-        except OSError:  # the listener's queue is full for a moment
-            if tries == 99:
-                raise
-            time.sleep(0.05)
+    connection.connect()  # at once: there is room for more than all of these to wait (base/fd.h)
     return connection
 
 
@@ -162,11 +197,22 @@ LAX = [
     ("bare LF", b"GET /healthz HTTP/1.1\r\nHost: x\nX: y" + BEHIND),
     ("bare LF behind the request line", b"GET /healthz HTTP/1.1\nHost: x" + BEHIND),
     ("bare LFs at the end", b"GET /healthz HTTP/1.1\r\nHost: x\n\nGET /behind HTTP/1.1\r\nHost: x" + BEHIND),
+    ("NUL in the target", b"GET /healthz\0/x HTTP/1.1\r\nHost: x" + BEHIND),
+    ("NUL in the method", b"GET\0X /healthz HTTP/1.1\r\nHost: x" + BEHIND),
     ("NUL in a value", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: a\0b" + BEHIND),
     ("NUL in a name", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX\0Y: a" + BEHIND),
     ("space before the colon", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX : a" + BEHIND),
     ("a line that goes on", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: a\r\n b" + BEHIND),
     ("a length and chunks", b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0" + BEHIND),
+]
+# The library answers some of these by itself, before it asks us, and 0.9.75 with its head twice.
+OWN = [
+    ("a length below nothing", b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: -1" + BEHIND),
+    ("a length beyond all", b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999" + BEHIND),
+    ("a length of all bits", b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551615" + BEHIND),
+    ("no host", b"GET /healthz HTTP/1.1\r\nX: y" + BEHIND),
+    ("an empty length", b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length:" + BEHIND),
+    ("more than a body may have", b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999" + BEHIND),
 ]
 GOOD = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Y: z\r\nConnection: close\r\n\r\n"
 
@@ -204,6 +250,9 @@ def lax(site):
         for name, data in LAX:
             heard = answer(dial(site), data)
             equal(f"{kind}: {name}: answers", heard.count(b"HTTP/1.1 "), heard.startswith(b"HTTP/1.1 400"))
+        for name, data in OWN:
+            heard = answer(dial(site), data)
+            assert heard.startswith(b"HTTP/1.1 4") and b'"not_found"' not in heard, f"{kind}: {name}: {heard}"
 
 
 # ---- tries of walls ----

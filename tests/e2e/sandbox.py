@@ -2,6 +2,7 @@
 """What stands between a job and everything else, tried from inside and from outside."""
 import errno
 import fcntl
+import glob
 import os
 import pathlib
 import re
@@ -232,12 +233,133 @@ def own_inodes(site):
     contains("events", site.log(job), "others 0")
 
 
+# Watches and locks what every job has, and says on SIGTERM which of it others opened since it was ready.
+KEEPER = """
+import ctypes, fcntl, os, select, signal, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+names = {}
+watch = libc.inotify_init1(0)
+for path in sys.argv[1:]:
+    names[libc.inotify_add_watch(watch, path.encode(), 0x23)] = path  # accesses, changes, opens
+def events():
+    found = set()
+    while select.select([watch], [], [], 0)[0]:
+        data, at = os.read(watch, 65536), 0
+        while at < len(data):
+            number, _, _, length = struct.unpack_from("iIII", data, at)
+            found.add(names[number])
+            at += 16 + length
+    return found
+held = {}
+for path in set(names.values()) - {"/dev/tty"}:
+    held[path] = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.flock(held[path], fcntl.LOCK_EX | fcntl.LOCK_NB)
+print("own", *sorted(events()), flush=True)
+def end(*_):
+    print("others", *sorted(events()), flush=True)
+    os._exit(0)
+signal.signal(signal.SIGTERM, end)
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+# Every one is opened, read, and locked; those who cannot be are named.
+USER = """
+import fcntl, os, sys
+for path in sys.argv[1:]:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        if path != "/sys/firmware":
+            os.read(fd, 1)
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if path != "/dev/tty":
+            print("held up:", path, error)
+print("done")
+"""
+EVERY_JOBS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/proc/cmdline",
+              "/sys/firmware")
+
+
+@tap.test(topology="2x H100-80GB")
+def own_nodes(site):
+    """whatever the boundary, a job learns nothing by inotify of who uses /dev/null and its like, or looks at what is
+    masked, and its locks there hold nobody up"""
+    paths = [path for path in EVERY_JOBS if pathlib.Path(path).exists()]
+    job = site.submit("/usr/bin/python3", "-c", KEEPER, *paths, client=site.client("alice"), grace="20s")
+    site.await_state(job, "running")
+    site.until(lambda: "ready" in site.log(job), what="the watch")
+    contains("a watch of its own works", site.log(job), "/dev/urandom /dev/zero")
+    out, log = site.run("/usr/bin/python3", "-c", USER, *paths, client=site.client("bob"), tenant="acme/speech/asr")
+    equal("the other tenant", (out["exit_status"], log.strip()), (0, "done"))
+    done = subprocess.run([sys.executable, "-c", USER, "/dev/null", "/dev/zero", "/dev/urandom"], capture_output=True, text=True)
+    equal("the machine", done.stdout.strip(), "done")
+    site.client("alice").post(f"/v1/jobs/{job}/cancel")
+    site.until(lambda: "others" in site.log(job), what="its count")
+    contains("events", site.log(job) + "\n", "others\n")
+
+
+# What of its own file systems, as statvfs tells, is not as it was at its start.
+SPACE = """
+import os, time
+own = [m.split()[4] for m in open("/proc/self/mountinfo") if " - tmpfs " in m and "/run/bulkhead-sim" not in m]
+look = lambda: {m: (s.f_blocks, s.f_bfree, s.f_files, s.f_ffree) for m in own for s in [os.statvfs(m)]}
+before = look()
+print("ready", len(own), flush=True)
+while os.path.exists("/tmp/stay"):
+    time.sleep(0.02)
+after = look()
+print([(m, before[m], after[m]) for m in own if after[m] != before[m] and not m.startswith("/tmp")])
+"""
+
+
+@tap.test(topology="2x H100-80GB")
+def own_space(site):
+    "how much is free on what a job sees does not change when others start"
+    job = site.submit("sh", "-c", f"touch /tmp/stay; exec python3 -c '{SPACE}'", client=site.client("alice"))
+    site.until(lambda: "ready" in site.log(job), what="its first look")
+    assert "ready 0" not in site.log(job), site.log(job)
+    others = [site.submit("sleep", "60", client=site.client("bob"), tenant="acme/speech/asr") for _ in range(2)]
+    for other in others:
+        site.await_state(other, "running")
+    site.let_go(job)
+    site.await_state(job, "completed", "failed")
+    equal("what changed", site.log(job).splitlines()[-1], "[]")
+
+
+# Names the paths at which there is something, with how many bytes or entries.
+COUNTER = """
+import os, sys
+for path in sys.argv[1:]:
+    try:
+        found = len(os.listdir(path)) if os.path.isdir(path) else len(open(path, "rb").read(100))
+    except OSError:
+        found = 0
+    if found:
+        print(path, found)
+print("counted", len(sys.argv) - 1)
+"""
+
+
 @tap.test()
-def quiet_proc(site):
-    "what /proc tells of everybody on the machine is empty in a job"
-    names = ("cmdline config.gz diskstats loadavg pressure/cpu vmstat softirqs sys/kernel/pty/nr sys/fs/file-nr").split()
-    out = inside(site, "".join(f"echo {n} $(cat /proc/{n} 2>/dev/null | wc -c); " for n in names))
-    equal("bytes", dict(line.split() for line in out.splitlines()), {n: "0" for n in names})
+def quiet_machine(site):
+    "what /proc and /sys tell of everybody on the machine is empty in a job, each disk's folder with it"
+    table = (pathlib.Path(__file__).resolve().parents[2] / "tables/masked.tbl").read_text()
+    paths = {found for row in re.findall(r'^BH_MASKED\("(.*)"\)', table, re.M) for found in glob.glob(row)}
+    paths |= {os.path.realpath(path) for path in paths} | {os.path.realpath(path) + "/stat" for path in glob.glob("/sys/block/*")}
+    assert len(paths) > 30, paths
+    equal("in a job", inside(site, f"python3 -c '{COUNTER}' " + " ".join(sorted(paths))), f"counted {len(paths)}\n")
+
+
+@tap.test()
+def busy_machine(site):
+    "what programs need of the machine's /proc and /sys is there in a job"
+    kept = ("/proc/meminfo /proc/stat /proc/uptime /proc/cpuinfo /proc/modules /proc/devices /proc/filesystems /proc/version "
+            "/sys/devices/system/cpu/online /sys/devices/system/node/online /sys/devices/system/node/node0/meminfo /sys/bus/pci/devices").split()
+    kept = [path for path in kept if os.path.exists(path)]
+    out = inside(site, f"python3 -c '{COUNTER}' " + " ".join(kept))
+    equal("in a job", {line.split()[0] for line in out.splitlines()} - {"counted"}, set(kept))
+    contains("what they make of it", inside(site, "nproc; free -m; python3 -c 'import os; print(os.cpu_count(), os.sysconf(\"SC_PHYS_PAGES\") > 0)'"), "Mem:")
 
 
 # What a job can write to the simulated GPU's memory: whatever there is, beyond its end, and new files.

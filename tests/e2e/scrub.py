@@ -84,6 +84,8 @@ def instance(site):
     equal("alice's", (after["id"], after["digest"]), (before["id"], before["digest"]))
     equal("who has it now", (after["tenant"], "job" in after), ("another tenant", False))
     assert CANARY not in json.dumps(after)
+    told = site.cli("dave", "describe", str(got), check=0).stdout
+    equal("once, also for who sees the whole site", told.count(before["gpu"]), 1)
     told = site.cli("bob", "describe", str(got), check=0).stdout
     for part in ("clean", before["digest"], "fill"):
         contains("described", told, part)
@@ -161,7 +163,7 @@ def share(site):
     equal("beside one of its department", said, "found []")
     shown, = [r for r in receipts(site, "dave", beside) if r["job"] == beside]
     equal("its receipt", (shown["result"], shown["method"]), ("partial", "fill"))
-    contains("what it covers", shown["why"], "1 leases of tenants that may share the GPU run beside it")
+    contains("what it covers", shown["why"], "1 lease that may share the GPU ran beside it")
     assert 50 << 30 < shown["bytes"] < 62 << 30, shown["bytes"]
     waiting = site.submit("true", tenant=B, sku="quarter")
     site.until(lambda: site.job(waiting)["reason"] == "boundary", what="the wait for an empty GPU")

@@ -93,7 +93,7 @@ def usage(site):
     for k, key in enumerate(keys):
         equal(f"rows add up: {key}", sum(own[k] for own, _ in rows.values()), int(sums["tenants"][key]))
         equal(f"and with idle and unusable: {key}",
-              sum(int(sums[s][key]) for s in ("tenants", "idle", "unusable")), int(sums["physical"][key]))
+              sum(int(sums[s][key]) for s in ("tenants", "idle", "unusable", "unheard")), int(sums["physical"][key]))
     return rows
 
 

@@ -7,7 +7,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
-from bulkhead import Refused
+from bulkhead import UNTIL_GO, Refused
 from tap import contains, equal
 
 ONE = "1x H100-80GB"
@@ -38,6 +38,8 @@ def two_tenants(site):
     for job in jobs:
         site.await_state(job, "running")
         site.until(lambda j=job: "seen" in site.log(j), what="output")
+        shown = site.cli("alice" if job == jobs[0] else "bob", "describe", str(job), check=0).stdout
+        contains("describe says the form and why", " ".join(shown.split()), "it has a MIG instance: the boundary hard of")
     rows = [site.job(j) for j in jobs]
     equal("states", [r["state"] for r in rows], ["running", "running"])
     equal("GPUs in use", len({r["pieces"].split()[0] for r in rows}), 1)
@@ -124,21 +126,25 @@ def strangers(site):
 def suspended(site):
     """a high-priority job suspends a low one, which writes nothing meanwhile, resumes and
     finishes with its output intact"""
-    count = "i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.02; done"
+    count = "touch /tmp/stay; i=0; while [ -e /tmp/stay ]; do i=$((i+1)); echo line $i; sleep 0.02; done"
     low = site.submit("sh", "-c", count, sku="large", priority="low", on_preempt="suspend", client=site.client("alice"))
     site.await_state(low, "running")
     site.until(lambda: "line 3" in site.log(low), what="output")
-    high = site.submit("sh", "-c", "bulkhead-smi -L; sleep 0.3", sku="large", priority="high", tenant=ASR,
+    high = site.submit("sh", "-c", f"bulkhead-smi -L; {UNTIL_GO}", sku="large", priority="high", tenant=ASR,
                        client=site.client("carol"))
     site.await_state(high, "running")
     equal("state of the low one", site.job(low)["state"], "suspended")
     frozen = site.log(low)
     contains("why", site.cli("alice", "why", str(low), check=0).stdout, "suspended")
+    site.let_go(high)
     site.await_state(high, "completed")
     assert frozen == site.log(low) or site.job(low)["state"] != "suspended", "it wrote while it was suspended"
+    site.until(lambda: len(site.log(low)) > len(frozen), what="output after it resumed")
+    site.let_go(low)
     done = site.await_state(low, "completed")
     equal("restarts", done["restarts"], 0)
-    equal("output", site.log(low), "".join(f"line {i}\n" for i in range(1, 61)))
+    lines = site.log(low).splitlines()
+    equal("output", lines, [f"line {i}" for i in range(1, len(lines) + 1)])
     assert "GPU-" in site.log(high)
 
 
@@ -205,8 +211,7 @@ def holds_context(site):
 def killed_daemon(site):
     "bulkheadd killed with -9 comes back with everything, and running jobs go on untouched"
     bob, alice = site.client("bob"), site.client("alice")
-    ticks = "for i in 1 2 3 4 5 6 7 8; do echo tick $i; sleep 0.1; done"
-    alive = site.submit("sh", "-c", ticks, tenant=ASR, client=bob)
+    alive = site.submit("sh", "-c", f"echo before; {UNTIL_GO}; echo after", tenant=ASR, client=bob)
     held = site.submit("true", tenant=ASR, client=bob, hold=True, name="held")
     full = [site.submit(*HOLD_ON, tenant=TRAIN, client=alice) for _ in range(2)]
     waiting = site.submit("true", tenant=TRAIN, client=alice)
@@ -222,9 +227,10 @@ def killed_daemon(site):
         now = site.job(job)
         for key in ("state", "pieces", "restarts", "started_ns", "tenant", "name"):
             equal(f"job {job}'s {key}", now[key], row[key])
+    site.let_go(alive)
     done = site.await_state(alive, "completed")
     equal("restarts", done["restarts"], 0)
-    equal("output", site.log(alive), "".join(f"tick {i}\n" for i in range(1, 9)))
+    equal("output", site.log(alive), "before\nafter\n")
     assert processes >= set(site.processes("bulkhead-keeper")), "a job was started again"
     site.client("bob").post(f"/v1/jobs/{held}/release")
     site.await_state(held, "completed")
@@ -234,17 +240,19 @@ def killed_daemon(site):
 @tap.test()
 def killed_node(site):
     "bulkhead-node killed with -9 comes back to its jobs, also to one that ended meanwhile"
-    long = site.submit("sh", "-c", "echo a; sleep 1.2; echo b", tenant=BATCH)
-    short = site.submit("sh", "-c", "echo a; sleep 0.4; echo b; exit 7", tenant=BATCH)
+    long = site.submit("sh", "-c", f"echo a; {UNTIL_GO}; echo b", tenant=BATCH)
+    short = site.submit("sh", "-c", f"echo a; {UNTIL_GO}; echo b; exit 7", tenant=BATCH)
     for job in (long, short):
         site.await_state(job, "running")
         site.until(lambda j=job: site.log(j), what="output")
     site.kill(site.node)
     site.until(lambda: not site.client().get("/v1/status")["node"]["connected"], what="the loss")
+    site.let_go(short)
     site.until(lambda: len(site.processes("bulkhead-keeper")) == 1, what="the end of the short job")
     site.start_node()
     done = site.await_state(short, "failed")
     equal("exit status", (done["exit_status"], done["restarts"]), (7, 0))
+    site.let_go(long)
     done = site.await_state(long, "completed")
     equal("restarts", done["restarts"], 0)
     equal("output", [site.log(j) for j in (long, short)], ["a\nb\n"] * 2)
@@ -262,28 +270,35 @@ def gang_of_three(site, *command):
 @tap.test()
 def gang_ranks(site):
     "a gang of three starts together, each member knows its rank and has a piece and a log of its own"
-    gang = site.submit("sh", "-c", "echo rank $BULKHEAD_GANG_RANK of $BULKHEAD_GANG_SIZE; sleep 0.5", gang=3,
+    gang = site.submit("sh", "-c", f"echo rank $BULKHEAD_GANG_RANK of $BULKHEAD_GANG_SIZE; {UNTIL_GO}", gang=3,
                        tenant=BATCH, client=site.client("alice"))
     row = site.await_state(gang, "running")
     equal("members", [(m["member"], m["state"]) for m in row["members"]], [(i, "running") for i in range(3)])
     equal("pieces", len({str(m["pieces"]) for m in row["members"]}), 3)
     equal("nodes", len({m["node"] for m in row["members"]}), 1)
+    pieces = [piece for member in row["members"] for piece in member["pieces"]]
+    equal("all in its row", row["pieces"], ", ".join(f"{p['gpu'][:12]} {p['profile']}@{p['start']}" for p in pieces))
+    for rank in range(3):
+        site.let_go(gang, rank)
     done = site.await_state(gang, "completed")
     equal("exit status", done["exit_status"], 0)
     for rank in range(3):
         equal(f"output of {rank}", site.log(gang, rank), f"rank {rank} of 3\n")
         shown = site.cli("alice", "logs", "--member", str(rank), str(gang)).stdout
         equal(f"what logs shows of {rank}", shown, f"rank {rank} of 3\n")
-    shown = site.cli("alice", "run", "--tenant", BATCH, "--sku", "small", "--gang", "2", "--", "sh", "-c",
-                     "echo $BULKHEAD_GANG_RANK").stdout
-    equal("what run shows", shown, "0\n")
+    ran = site.cli("alice", "run", "--tenant", BATCH, "--sku", "small", "--gang", "2", "--", "sh", "-c",
+                   "echo $BULKHEAD_GANG_RANK")
+    equal("what run shows", ran.stdout, "0\n")
+    contains("whose that is", ran.stderr, "has 2 members: this was the first's output; bulkhead logs ")
 
 
 @tap.test()
 def gang_fails(site):
     "the first member of a gang that fails ends the others, and its status is the job's"
-    gang = gang_of_three(site, "sh", "-c", "echo begun; trap 'echo told; exit 0' TERM; "
-                                           "if [ $BULKHEAD_GANG_RANK = 1 ]; then sleep 0.5; exit 7; fi; sleep 60 & wait")
+    gang = gang_of_three(site, "sh", "-c", "trap 'echo told; exit 0' TERM; echo begun; "
+                                           f"if [ $BULKHEAD_GANG_RANK = 1 ]; then {UNTIL_GO}; exit 7; fi; sleep 60 & wait")
+    site.until(lambda: all(site.log(gang, rank) for rank in range(3)), what="output")
+    site.let_go(gang, 1)
     done = site.await_state(gang, "failed")
     equal("how", (done["cause"], done["exit_status"], done["restarts"]), ("exited", 7, 0))
     for rank in (0, 2):
@@ -305,11 +320,15 @@ def gang_cancelled(site):
 @tap.test()
 def gang_survives(site):
     "a gang lives through the end of both programs, and a member that ended meanwhile is heard of"
-    gang = gang_of_three(site, "sh", "-c", "[ $BULKHEAD_GANG_RANK = 2 ] || sleep 2; echo end")
+    gang = gang_of_three(site, "sh", "-c", f"{UNTIL_GO}; echo end")
     site.kill(site.daemon)
     site.kill(site.node)
+    site.let_go(gang, 2)
+    site.until(lambda: len(site.processes("bulkhead-keeper")) == 2, what="the end of a member")
     site.start_node()
     site.start_daemon()
+    for rank in range(2):
+        site.let_go(gang, rank)
     done = site.await_state(gang, "completed")
     equal("restarts", done["restarts"], 0)
     equal("output", [site.log(gang, i) for i in range(3)], ["end\n"] * 3)

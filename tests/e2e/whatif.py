@@ -85,8 +85,8 @@ def submit(site):
     contains("for people", text, f"job {second} ({BATCH}) would start 30m")
     text, answer = asks(site, "bob", "submit", "--tenant", ASR, "--sku", "large", "--time-limit", "30m", "--", "true")
     assert str(BATCH) not in json.dumps(answer) and answer["changes"] == [], answer
-    equal("only counted", answer["changes_of_other_tenants"], {"suspended": 1, "later": 1})
-    contains("for people", text, "1 jobs of other tenants: suspended")
+    equal("not named, not counted", answer["changes_of_other_tenants"], {"suspended": True, "later": True})
+    contains("for people", text, "jobs of other tenants: suspended")
     job = site.dir / "job.yaml"
     job.write_text(f"sku: large\ntenant: {ASR}\nargs: [\"true\"]\n")
     job.chmod(0o644)
@@ -115,6 +115,8 @@ def others(site):
         text, answer = asks(site, None, "drain", what)
         equal("drain", {c["job"]: c["kind"] for c in answer["changes"]}, {second: "never"})
         contains("for people", text, f"job {second} ({BATCH}) would not start any more")
+        _, answer = asks(site, None, "drain", what, "--now")
+        equal("drain --now", {c["job"]: c["kind"] for c in answer["changes"]}[first], "requeued")
     asks(site, "alice", "drain", gpu["uuid"], check=4)
     asks(site, None, "drain", "nowhere", check=5)
     file = site.dir / "other.yaml"

@@ -16,6 +16,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import closing
 import tap
 from bulkhead import Site
 
@@ -70,10 +71,10 @@ def await_end(client, job, seconds=60):
     raise RuntimeError(f"job {job} is {seen['state']}")
 
 
-def latency(build, starts):
+def latency(build, starts, audits):
     """ms from a submission to the job's first instruction; every piece is another tenant's and carved anew."""
     found = []
-    with Site(build, "1x H100-80GB", site_file(TENANTS), node_conf=CONF) as site:
+    with closing.kept(audits), Site(build, "1x H100-80GB", site_file(TENANTS), node_conf=CONF) as site:
         client = site.client()
         for i in range(starts + TENANTS):
             before = time.time()
@@ -85,10 +86,10 @@ def latency(build, starts):
     return statistics.median(found), found[min(len(found) - 1, len(found) * 99 // 100)]
 
 
-def neighbours(build, seconds):
+def neighbours(build, seconds, audits):
     """(work done by each of 3 neighbours, longest stall in ms, carvings beside them)"""
     carved = 0
-    with Site(build, "1x H100-80GB", site_file(TENANTS), node_conf=CONF) as site:
+    with closing.kept(audits), Site(build, "1x H100-80GB", site_file(TENANTS), node_conf=CONF) as site:
         client = site.client()
         workers = [start(client, t, "python3", "-c", WORK, grace="5s") for t in range(3)]
         for job in workers:
@@ -114,17 +115,19 @@ def main():
     if lack:
         print(f"1..0 # SKIP {lack}")
         return 0
-    results = []
+    results, audits = [], []
     if what in ("latency", "all"):
-        p50, p99 = latency(build, int(amount or 20))
+        p50, p99 = latency(build, int(amount or 20), audits)
         load = os.getloadavg()[0]
         print(f"# carve, start, look, first instruction: p50 {p50:.1f} ms, p99 {p99:.1f} ms (load {load:.1f})")
         if what == "latency" or load < 3:
             results.append((f"a start with its look takes {P50_MS} ms at the median, {P99_MS} at the 99th percentile", p50 < P50_MS and p99 < P99_MS))
     if what in ("neighbours", "all"):
-        work, stall, carved = neighbours(build, amount or 2)
+        work, stall, carved = neighbours(build, amount or 2, audits)
         print(f"# {carved} carvings beside 3 neighbours, who went on {work} times; longest stall {stall:.1f} ms")
         results.append((f"neighbours of a repartitioned GPU never stall for {STALL_MS} ms", stall < STALL_MS and min(work) > 100 and carved > 0))
+    results.append(("the closing audits hold", not audits))
+    print(*(f"# {line}" for line in audits), sep="\n")
     print(f"1..{len(results)}")
     for number, (sentence, good) in enumerate(results, 1):
         print(f"{'ok' if good else 'not ok'} {number} - {sentence}")

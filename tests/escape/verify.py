@@ -94,6 +94,8 @@ def neighbors(site):
     contains("the node", wide, "isolation partly (fenced GPUs: 1)")
     contains("whose", wide, f"job {jobs[0]}: device-fence")
     equal("the GPU", [g["fenced"] for g in site.client().get("/v1/gpus")["items"]], [True])
+    for what in (("gpu",), ("describe", "gpu", "gpu0"), ("describe", "node", site.client().get("/v1/nodes")["items"][0]["name"])):
+        contains(" ".join(what), site.cli("erin", *what, check=0).stdout, f"job {jobs[0]}: device-fence")
     equal("the neighbor", site.job(jobs[1])["state"], "running")
     equal("a new one", site.job(later)["state"], "pending")
     site.cli("erin", "verify", check=0)
@@ -131,9 +133,9 @@ def read_lines(path):
 
 def hold_probes(site):
     """A process that stops what runs in sandboxes, as a machine does that is much too busy."""
-    parents = [pathlib.Path(p) for p in site.group_parents()]
     meddler = os.fork()
     while meddler == 0:
+        parents = [pathlib.Path(p) for p in site.group_parents()]  # made with the first sandbox
         for pid in {pid for p in parents for group in p.glob("bh-*/cgroup.procs") for pid in read_lines(group)}:
             try:
                 os.kill(int(pid), signal.SIGSTOP)
@@ -142,27 +144,60 @@ def hold_probes(site):
     return meddler
 
 
-@tap.test(topology="1x H100-80GB", node_conf="verify_at_start = 1\nverify_sample = 0\n"
-          f"verify_timeout_ms = {round(1500 * SLOW)}\nverify_retry_ms = 500\nverify_retries = 100\n")
-def no_time(site):
-    """a try for which there was no time is inconclusive: it says so and when the next is, fences nothing where one has
-    passed, and is made again by the node itself"""
-    meddler = hold_probes(site)
-    try:
-        whole = site.cli("erin", "verify", check=8)
-        contains("said", whole.stdout, "an isolation check is inconclusive")
-        contains("and when", whole.stdout, "tries again by itself in ")
-        contains("no wall is blamed", whole.stderr, "an isolation check is inconclusive")
-        equal("nothing is fenced", [gpu["fenced"] for gpu in site.client().get("/v1/gpus")["items"]], [False])
-        job = site.submit("echo", "began")
-    finally:
-        os.kill(meddler, signal.SIGKILL)
-        os.waitpid(meddler, 0)
+HURRIED = f"verify_sample = 0\nverify_timeout_ms = {round(1500 * SLOW)}\nverify_retry_ms = 500\nverify_retries = 100\n"
+
+
+def inconclusive(site):
+    "What an operator reads of a try for which there was no time."
+    whole = site.cli("erin", "verify", check=8)
+    contains("said", whole.stdout, "an isolation check is inconclusive")
+    contains("and when", whole.stdout, "tries again by itself in ")
+    contains("no wall is blamed", whole.stderr, "an isolation check is inconclusive")
+
+
+def holds_again(site, job):
+    "The node made another try unasked, and it held."
     site.await_state(job, "completed")
     site.until(lambda: site.client().get("/v1/nodes")["items"][0]["isolation"] == "verified", what="a try that held")
     equal("node", "isolation" in site.cli("erin", "node", check=0).stdout, False)
     equal("blamed", site.bad_lines("an isolation check failed"), [])
     assert site.bad_lines("were inconclusive"), "the log does not tell"
+
+
+def fenced(site):
+    return [gpu["fenced"] for gpu in site.client().get("/v1/gpus")["items"]]
+
+
+@tap.test(topology="1x H100-80GB", node_conf="verify_at_start = 0\n" + HURRIED)
+def no_time(site):
+    """where no try has passed yet, one for which there was no time fences the node, says so and when the next is; the node
+    tries again by itself, and jobs run when that held"""
+    meddler = hold_probes(site)
+    try:
+        inconclusive(site)
+        site.until(lambda: "isolation unfinished" in site.cli("erin", "node", check=0).stdout, what="the node's state")
+        site.until(lambda: fenced(site) == [True], what="the fence")
+        job = site.submit("echo", "began")
+        site.until(lambda: site.job(job)["reason"] != "none", what="why it waits")
+        equal("it waits", site.job(job)["state"], "pending")
+    finally:
+        os.kill(meddler, signal.SIGKILL)
+        os.waitpid(meddler, 0)
+    holds_again(site, job)
+
+
+@tap.test(topology="1x H100-80GB", node_conf="verify_at_start = 1\n" + HURRIED)
+def no_time_later(site):
+    "where a try has passed, one for which there was no time fences nothing; it says when the next is, and that holds"
+    meddler = hold_probes(site)
+    try:
+        inconclusive(site)
+        equal("nothing is fenced", fenced(site), [False])
+        job = site.submit("echo", "began")
+    finally:
+        os.kill(meddler, signal.SIGKILL)
+        os.waitpid(meddler, 0)
+    holds_again(site, job)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 """A hostile tenant as a fixture: with a developer's rights and one small slice it does random things for
 a while, and two honest tenants beside it must not notice.
 
-usage: hostile.py BUILD [--seconds N] [--seed N] [--only ACT]...
+usage: hostile.py BUILD [--seconds N] [--seed N] [--only ACT]... [--node PROGRAM]
 
 Mallory is a developer of a department of his own, behind a hard boundary, whose limit is one small
 partition.  He mounts, names, executes, verifies, cancels, forks, fills, watches, signs in wrongly, opens
@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import socket
 import sys
@@ -24,13 +25,16 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lib"))
+import closing  # noqa: E402
 import tap  # noqa: E402
-from bulkhead import ENDED, PEOPLE, SLOW, Client, Refused, Site, UnixConnection  # noqa: E402
+from bulkhead import ENDED, PEOPLE, SLOW, Client, Refused, Site, UnixConnection, stage  # noqa: E402
 
 TENANT = "acme/evil/lab"
 ANSWER_S = 2.0      # what an honest question may take
 RESULT_S = 30.0     # what an honest job may take, from submission to its end
 CONNECTIONS = 200
+NUMBERS = pathlib.Path("/proc/sys/kernel/ns_last_pid")  # of the test's own namespace
+HIGH, LOW = "30000", "300"
 PEOPLE["mallory"] = 20066
 
 SITE = (pathlib.Path(__file__).resolve().parents[1] / "lib/site.yaml").read_text()
@@ -48,26 +52,52 @@ mounts: [{path: %(dir)s/mallory, tenant: acme/evil, write: true}]
 # ---- what Mallory does ----
 
 class Mallory:
-    """His acts are methods named act_*; each may fail, as long as it fails for him alone."""
+    """His acts are methods named act_*; each may fail, as long as it fails for him alone.  They come in
+    random order, and each before any comes again."""
 
-    def __init__(self, site, seed):
+    def __init__(self, site, seed, only):
         self.site, self.random = site, random.Random(seed)
+        self.names, self.deck = only or sorted(name[4:] for name in dir(self) if name.startswith("act_")), []
         self.sockets, self.done = [], {}
 
     def client(self):
         return self.site.client("mallory")
 
-    def act(self, only):
-        names = only or sorted(name[4:] for name in dir(self) if name.startswith("act_"))
-        name = self.random.choice(names)
+    def act(self):
+        if not self.deck:
+            self.deck = self.random.sample(self.names, len(self.names))
+        name = self.deck.pop()
         self.done[name] = self.done.get(name, 0) + 1
         try:
             getattr(self, "act_" + name)()
         except (Refused, OSError, http.client.HTTPException, RuntimeError):
             pass
 
+    def insist(self, ask):
+        """Ask again for as long as he is told that he asks too often."""
+        deadline = time.monotonic() + 5 * SLOW
+        while True:
+            try:
+                return ask()
+            except Refused as refused:
+                if refused.status != 429 or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.1)
+
     def submit(self, script, **spec):
-        return self.site.submit("sh", "-c", script, client=self.client(), tenant=TENANT, **spec)
+        return self.site.submit("sh", "-c", script, client=self.client(), tenant=TENANT, **{"grace": "0s", **spec})
+
+    def run_alone(self, script, **spec):
+        """A job of his that runs, for which the ones before make room."""
+        for job in self.active():
+            self.quietly(lambda: self.insist(lambda: self.client().post(f"/v1/jobs/{job['id']}/cancel")))
+        self.site.until(lambda: not self.active(), 10)
+        job = self.insist(lambda: self.submit(script, **spec))
+        self.site.until(lambda: self.insist(lambda: self.client().get(f"/v1/jobs/{job}"))["state"] in ("running", *ENDED), 5)
+        return job
+
+    def active(self):
+        return self.insist(lambda: self.client().get("/v1/jobs?active=true&limit=1000"))["items"]
 
     def some_job(self):
         """A number that may be anyone's."""
@@ -77,21 +107,26 @@ class Mallory:
 
     def act_mount_deep(self):
         "targets that are longer than a reader's buffer, and more of them than it holds"
-        deep = "/".join(["t" * self.random.randrange(100, 250)] * self.random.randrange(2, 14))
+        deep = "/".join(["t" * self.random.randrange(100, 250)] * 20)[:self.random.choice([260, 600, 980, 3900])]
         source = f"{self.site.dir}/mallory"
-        mounts = [{"source": source, "target": f"/{deep[:3900]}/{n}"} for n in range(self.random.randrange(1, 16))]
-        self.submit("sleep 0.2", mounts=mounts)
+        mounts = [{"source": source, "target": f"/{deep}/{n}"} for n in range(self.random.randrange(1, 60))]
+        self.run_alone("sleep 0.2", mounts=mounts)
 
     def act_named_init(self):
         "a child with the name of process 1 and a lower number than that, and questions about it"
-        job = self.submit("cp /bin/sleep /tmp/init; echo up; sleep 0.3; for i in 1 2 3 4 5 6 7 8 9; do "
-                          "(trap '' USR1; exec /tmp/init 3 5</etc/passwd) & done; echo named; wait")
+        NUMBERS.write_text(HIGH)
+        mine = pathlib.Path(self.site.dir, "mallory")
+        job = self.run_alone("cp /bin/sleep /tmp/init; echo up; until [ -e /mnt/go ]; do :; done; for i in 1 2 3 4 5 6 7 8 9; do "
+                             "(trap '' USR1; exec /tmp/init 3 5</etc/passwd) & done; echo named; wait",
+                             mounts=[{"source": str(mine), "target": "/mnt", "write": True}], time_limit="9s")
         self.site.until(lambda: "up" in self.site.log(job), 5)
+        (mine / "go").touch()
         deadline = time.monotonic() + 5 * SLOW
         while "named" not in self.site.log(job) and time.monotonic() < deadline:
             for _ in range(200):  # as after 4 million processes
-                pathlib.Path("/proc/sys/kernel/ns_last_pid").write_text("300")
-        self.client().post(f"/v1/jobs/{job}/verify")
+                NUMBERS.write_text(LOW)
+        (mine / "go").unlink()
+        self.insist(lambda: self.client().post(f"/v1/jobs/{job}/verify"))
 
     def act_odd_names(self):
         name = self.random.choice(["\u202e" + "x" * 8, "a" * 300, "-rf", "../../etc", "%s%n", "\u0000"])
@@ -120,13 +155,9 @@ class Mallory:
             self.submit("true", hold=True)
 
     def act_execs(self):
-        job = self.submit("sleep 2")
-        self.until_runs(job)
+        job = self.run_alone("sleep 2")
         for _ in range(4):
             self.client().post(f"/v1/jobs/{job}/exec", {"args": ["sh", "-c", "mount -t tmpfs x /mnt; kill -9 1; cat /proc/1/environ"]})
-
-    def until_runs(self, job):
-        self.site.until(lambda: self.client().get(f"/v1/jobs/{job}")["state"] in ("running", *ENDED), 5)
 
     # the API
 
@@ -273,11 +304,11 @@ def play(site, options):
     site.apply(SITE % {"dir": site.dir})
     until = time.monotonic() + options.seconds
     honest = [Honest(site, "alice", "acme/vision/batch", until), Honest(site, "bob", "acme/speech/asr", until)]
-    mallory, wrong = Mallory(site, options.seed), []
+    mallory, wrong = Mallory(site, options.seed, options.only), []
     for one in honest:
         one.start()
     while time.monotonic() < until:
-        mallory.act(options.only)
+        mallory.act()
         root_asks(site, wrong)
     for one in honest:
         one.join(RESULT_S * SLOW + 10)
@@ -299,6 +330,7 @@ def main():
     options.add_argument("--seconds", type=float, default=20)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--only", action="append", help="acts")
+    options.add_argument("--node", help="a bulkhead-node in place of the build's, with a fault in it")
     options = options.parse_args()
     lack = tap.missing()
     if lack:
@@ -306,14 +338,19 @@ def main():
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     socket.setdefaulttimeout(30 * SLOW)
+    audit = []
+    if options.node:
+        shutil.copy(options.node, stage(options.build) / "bin/bulkhead-node")
     print("1..3", flush=True)
-    with Site(options.build, topology="3x H100-80GB", site=SITE.replace("%(dir)s/mallory", "/tmp"), node_conf="mount_roots = /tmp") as site:
+    with closing.kept(audit), \
+            Site(options.build, topology="3x H100-80GB", site=SITE.replace("%(dir)s/mallory", "/tmp"), node_conf="mount_roots = /tmp") as site:
         wrong, unwell = play(site, options)
     say(1, not wrong, "honest tenants and root do not notice a hostile one", wrong)
     say(2, not unwell, "no GPU and no node is worse for what he did", unwell)
-    say(3, not site.findings, "the closing audit holds", site.findings)
-    return 1 if wrong or unwell or site.findings else 0
+    say(3, not audit, "the closing audit holds", audit)
+    return 1 if wrong or unwell or audit else 0
 
 
 if __name__ == "__main__":
+    tap.in_own_numbers()
     sys.exit(main())

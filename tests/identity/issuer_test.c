@@ -301,6 +301,32 @@ the_provider_says_what_was_shown(void **state)
     BH_CHECK_DONE();
 }
 
+/* Nobody guesses a signature: wrong passwords at the issuer's people, from where they are, hold
+ * up none of them. */
+static void
+guessers_hold_up_nobody_of_the_issuer(void **state)
+{
+    static const char *const names[] = { "corp:me", "me", "corp", "zoe" };
+    const char *session, *query = "", *id;
+
+    begin();
+    for (size_t i = 0; i < 40; i++)
+        SEND(&s, BH_POST, "/v1/sign-in", .body = body_of(&s,
+             "{\"account\":\"%s\",\"password\":\"guess %zu\"}", names[i % BH_COUNT(names)], i));
+    BH_CHECK_EQ("wrong", s.status, 401);
+    BH_CHECK("the names and the address are locked", strstr(s.text, "too many attempts"));
+    session = sign_in();
+    BH_CHECK_EQ("in", s.status, 201);
+    id = go(session, &query);
+    come_back(id, query);
+    BH_CHECK_EQ("shown again", s.status, 200);
+    mock.subject = "zoe-1";
+    sign_in();
+    BH_CHECK_EQ("whom the site file names", s.status, 201);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
 static void
 the_provider_signs_people_out(void **state)
 {
@@ -380,6 +406,7 @@ main(void)
         cmocka_unit_test(who_loses_a_group_is_out),
         cmocka_unit_test(no_second_factor_opens_nothing),
         cmocka_unit_test(the_provider_says_what_was_shown),
+        cmocka_unit_test(guessers_hold_up_nobody_of_the_issuer),
         cmocka_unit_test(the_provider_signs_people_out),
         cmocka_unit_test(a_command_line_comes_in_through_a_browser),
     };

@@ -4,6 +4,8 @@ bulkhead-node and bulkheadd, and a small HTTP client on the unix socket.
 Needs root (sandboxes).  Everything stops with the Site, by its own pids."""
 import atexit
 import ctypes
+import errno
+import functools
 import http.client
 import json
 import os
@@ -25,6 +27,7 @@ SLOW = float(os.environ.get("BULKHEAD_TEST_SLOW", "1"))  # so many times more pa
 SKIP = 77
 PEOPLE = {"alice": 20001, "bob": 20002, "carol": 20003, "dave": 20004, "erin": 20005}
 ENDED = ("completed", "failed", "cancelled")
+UNTIL_GO = "touch /tmp/stay; while [ -e /tmp/stay ]; do sleep 0.02; done"  # in a job's script, until let_go()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Where a build tree (first) or an installed one has what; the copies stand in one folder.
@@ -156,14 +159,51 @@ class Client:
 
 # ---- the programs, where everybody may run them ----
 
+# ProtectSystem=full, ProtectKernelModules, ProtectProc=invisible; not PrivateTmp, where tests have their folders.
+UNIT_MOUNTS = """for folder in /usr /boot /etc; do
+    if [ -d $folder ]; then mount --rbind $folder $folder && mount -o remount,bind,ro $folder || exit 1; fi
+done
+if [ -d /usr/lib/modules ]; then mount -t tmpfs -o ro,mode=0 none /usr/lib/modules || exit 1; fi
+mount -t proc -o nosuid,nodev,noexec,hidepid=2 proc /proc || exit 1
+exec "$@"
+"""
+
+
+@functools.lru_cache
+def unit_filter():
+    """The unit's SystemCallFilter as a program for the kernel: (bytes, length); None where it cannot be known,
+    and for programs that look for their leaks at the end: they do it by ptrace."""
+    if "ASAN_OPTIONS" in os.environ or not shutil.which("systemd-analyze") or os.uname().machine != "x86_64":
+        return None
+    unit = (ROOT / "packaging/systemd/bulkhead-node.service.in").read_text()
+    groups = subprocess.run(["systemd-analyze", "syscall-filter", *re.search(r"^SystemCallFilter=~(.*)$", unit, re.M)[1].split()],
+                            capture_output=True, text=True, check=True).stdout
+    numbers = dict(re.findall(r"#define __NR_(\w+) (\d+)", pathlib.Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h").read_text()))
+    denied = sorted({int(numbers[name]) for name in re.findall(r"^    (\w+)$", groups, re.M) if name in numbers})
+    answer = 0x50000 | errno.EPERM if re.search(r"^SystemCallErrorNumber=EPERM$", unit, re.M) else 0x80000000
+    rows = [(0x20, 0, 0, 0)] + [(0x15, len(denied) - i, 0, n) for i, n in enumerate(denied)] + [(0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, answer)]
+    return b"".join(struct.pack("HBBI", *row) for row in rows), len(rows)
+
+
+def be_filtered():
+    """In a child that is about to become a node: load the unit's filter, as systemd does."""
+    found = unit_filter()
+    if not found:
+        return
+    libc, program = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(*found[:1], len(found[0]))
+    filter_ = struct.pack("HxxxxxxQ", found[1], ctypes.addressof(program))
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, filter_, 0, 0):  # no_new_privs, seccomp
+        os._exit(125)
+
+
 def bounded():
-    """The beginning of a command for what systemd does for bulkhead-node: its unit's bounding set and
-    no_new_privs."""
+    """The beginning of a command for what systemd does for bulkhead-node: its unit's mounts, bounding set and
+    no_new_privs; with be_filtered its call filter."""
     unit = (ROOT / "packaging/systemd/bulkhead-node.service.in").read_text()
     kept = {name.removeprefix("CAP_").lower() for name in re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.M)[1].split()}
     known = subprocess.run(["setpriv", "--list-caps"], capture_output=True, text=True, check=True).stdout.split()
     gone = ",".join(f"-{name}" for name in known if name not in kept)
-    return ["setpriv", "--no-new-privs", f"--bounding-set={gone}", f"--inh-caps={gone}"]
+    return ["unshare", "--mount", "--propagation", "slave", "sh", "-c", UNIT_MOUNTS, "sh", "setpriv", "--no-new-privs", f"--bounding-set={gone}", f"--inh-caps={gone}"]
 
 
 
@@ -201,17 +241,22 @@ def find_program(build, parts):
 
 
 class Site:
-    """with Site(build) as site: ..."""
+    """with Site(build) as site: ...
+
+    What the closing audit finds after a block that succeeded is raised as closing.Found."""
+    audited = True
 
     def __init__(self, build, topology="8x H100-80GB", site=None, node_conf="", daemon_conf=""):
         self.bin = stage(build) / "bin"
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="bulkhead-test-"))
         os.chmod(self.dir, 0o755)
-        self.sim = self.dir / "sim"
+        self.sim, self.state, self.runs = self.dir / "sim", self.dir / "state", self.dir / "run"
+        self.group, self.logs = self.dir.name, [self.dir / "daemon.log", self.dir / "node.log"]
         self.socket = str(self.dir / "bulkhead.sock")
         self.daemon = self.node = None
-        self.findings = []  # of the closing audit (closing.py), once it has ended
         self.announced, self.excused = [], {}
+        self.env = {}  # more for the environment of the programs that are started from now on
+        self.namespaces = closing.named_namespaces()
         self.daemon_log = open(self.dir / "daemon.log", "ab")
         self.node_log = open(self.dir / "node.log", "ab")
         self.topology, self.node_extra, self.daemon_extra = topology, node_conf, daemon_conf
@@ -250,7 +295,7 @@ cdi_dir = {self.dir}/cdi
 {driver}
 tools_dir = {self.bin.parent}/tools
 shim_dir = {self.bin.parent}/shim
-cgroup_parent = /{self.dir.name}
+cgroup_parent = /{self.group}
 sample_interval_ms = 500
 {"" if "verify_at" in self.node_extra or "verify_sample" in self.node_extra else "verify_at_start = 0" + chr(10) + "verify_sample = 0"}
 {self.patience()}
@@ -290,8 +335,10 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
         return "\n".join(f"{key} = {int(ms * SLOW)}" for key, ms in times.items() if key not in self.node_extra)
 
     def start_node(self):
+        unit_filter()
         self.node = subprocess.Popen([*bounded(), self.program("bulkhead-node"), "--config", str(self.dir / "node.conf")],
-                                     stdout=self.node_log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+                                     preexec_fn=be_filtered, stdout=self.node_log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                     env={**os.environ, **self.env})
 
     def age_boot(self):
         """The node's journal as if it was written before the machine started: another boot id."""
@@ -308,7 +355,7 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
 
     def start_daemon(self, wait=True):
         """Without `wait` it is expected to refuse, and need not free what it had."""
-        env = dict(os.environ)
+        env = {**os.environ, **self.env}
         if not wait and "ASAN_OPTIONS" in env:
             env["ASAN_OPTIONS"] += ":detect_leaks=0"
         self.daemon = subprocess.Popen([self.program("bulkheadd"), "--config", str(self.dir / "bulkheadd.conf")],
@@ -334,7 +381,10 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
         process.wait()
 
     def tail(self):
-        return "\n".join(p.read_text(errors="replace")[-2000:] for p in (self.dir / "daemon.log", self.dir / "node.log"))
+        return "\n".join(p.read_text(errors="replace")[-2000:] for p in self.logs)
+
+    def node_runs(self):
+        return self.node is not None and self.node.poll() is None
 
     def await_gpus(self, seconds=30):
         client = self.client()
@@ -362,21 +412,25 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
         self.excused[check] = why
 
     def __exit__(self, kind, *_):
-        findings = []
+        findings = self.end(kind is None)
+        if findings and kind is None and self.audited:
+            raise closing.Found(findings)
+
+    def end(self, succeeded):
+        """End the programs and take all away; what the closing audit found, where the test succeeded."""
+        audit, findings = succeeded and self.audited, []
         try:
-            if self.daemon and self.daemon.poll() is None and kind is None:
+            if self.daemon and self.daemon.poll() is None and succeeded:
                 self.end_jobs()
-                findings += closing.online(self)
+                findings += closing.online(self) if audit else []
         except (OSError, Refused, http.client.HTTPException, RuntimeError) as fault:
             findings.append(f"the site could not be asked: {fault}")
-        self.report(kind is not None)
+        self.report(not succeeded)
         self.stop(self.daemon)
         self.stop(self.node)
         if subprocess.run([self.program("bulkhead-simctl"), "unmount", "--state", str(self.sim)], check=False).returncode:
             findings.append("left: the simulated memory is mounted")
-        if kind is None:
-            findings += closing.offline(self)
-        self.findings = findings
+        findings += closing.offline(self) if audit else []
         self.kill_leftovers()
         self.daemon_log.close()
         self.node_log.close()
@@ -384,6 +438,7 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
             print("# kept:", self.dir, flush=True)
         else:
             shutil.rmtree(self.dir, ignore_errors=True)
+        return findings
 
     def report(self, failed):
         """What the programs said, when something went wrong."""
@@ -394,7 +449,7 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
 
     def bad_lines(self, *words):
         """Lines of the programs' logs that hold one of the words."""
-        lines = [line for name in ("daemon.log", "node.log") for line in (self.dir / name).read_text(errors="replace").splitlines()]
+        lines = [line for log in self.logs for line in log.read_text(errors="replace").splitlines()]
         return [line for line in lines if any(word in line for word in words)]
 
     def end_jobs(self):
@@ -445,7 +500,7 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
 
     def group_parents(self):
         root = pathlib.Path("/sys/fs/cgroup")
-        found = [root / self.dir.name] + [h / self.dir.name for h in root.iterdir() if h.is_dir()]
+        found = [root / self.group] + [h / self.group for h in root.iterdir() if h.is_dir()]
         return [str(p) for p in found if p.is_dir()]
 
     def processes(self, name=""):
@@ -462,9 +517,13 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
                     line += pathlib.Path(f"/proc/{entry}/environ").read_bytes().decode(errors="replace")
             except OSError:
                 continue
-            if state != "Z" and name in line and (str(self.dir) in line or f"/{self.dir.name}/" in groups):
+            if state != "Z" and name in line and (self.is_named_in(line, entry) or f"/{self.group}/" in groups):
                 found.append(int(entry))
         return found
+
+    def is_named_in(self, line, _pid):
+        """Whether the process with that command line is this site's."""
+        return str(self.dir) in line
 
     # ---- what tests say ----
     def client(self, person=None):
@@ -508,6 +567,22 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
 
     def record_count(self):
         return self.client().get("/v1/status")["records"]
+
+    def let_go(self, job, member=0):
+        """End UNTIL_GO in a job's member, whether or not its node runs."""
+        self.until(lambda: any(self.remove_stay(pid, job, member) for pid in self.processes()), what=f"job {job} waiting")
+
+    def remove_stay(self, pid, job, member):
+        """Taken away, not put there: a tmpfs of the job's user namespace has no place for a file of ours."""
+        try:
+            pairs = (e.partition("=") for e in pathlib.Path(f"/proc/{pid}/environ").read_text(errors="replace").split("\0"))
+            named = {name: value for name, _, value in pairs}
+            if named.get("BULKHEAD_JOB") != str(job) or named.get("BULKHEAD_GANG_RANK", "0") != str(member):
+                return False
+            os.unlink(f"/proc/{pid}/root/tmp/stay")
+            return True
+        except OSError:
+            return False  # it has ended, or does not wait yet
 
     def until(self, condition, seconds=20, step=0.02, what="what was awaited"):
         deadline = time.monotonic() + seconds * SLOW

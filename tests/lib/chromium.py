@@ -156,10 +156,14 @@ class Page:
         self.until(f"document.readyState === 'complete' && location.href === {json.dumps(address)}")
 
     def press(self, selector):
-        """Press a button as a person does, and not a script: with the mouse."""
-        x, y = self.run(f"""(() => {{ const e = document.querySelector({json.dumps(selector)});
-            e.scrollIntoView(); const r = e.getBoundingClientRect();
-            return [r.x + r.width / 2, r.y + r.height / 2]; }})()""")
+        """Press a button as a person does, and not a script: with the mouse, where it stands when the page is all there."""
+        before, place = (), None
+        while place != before:  # what a script shows moves what is below it
+            before, place = place, self.until(f"""(() => {{ const e = document.querySelector({json.dumps(selector)});
+                if (!e || document.readyState !== 'complete') return null;
+                e.scrollIntoView(); const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2;
+                return e.contains(document.elementFromPoint(x, y)) && [x, y]; }})()""")
+        x, y = place
         for what in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=what, x=x, y=y, button="left", clickCount=1)
 

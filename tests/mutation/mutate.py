@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Faults planted on purpose must be caught: mutate.py [--each N] CC ARCHIVE... [-- WORD...]
 
-mutants.txt says which text of which source is replaced by what, and which tests must then
-fail.  Only that source is compiled anew, in a folder of its own, and linked before the
-archives of the build, so that it stands in for the right one; the tree is not touched.
+mutants.txt says which text of which source is replaced by what (`in` again: and of another), and which
+tests must then fail.  Only those sources are compiled anew, in a folder of their own, and linked before the
+archives of the build, so that they stand in for the right ones; the tree is not touched.
 First each test must pass with nothing planted.  With WORDs only mutants whose names
 contain one are tried, with --each N every Nth, those that `make test` has time for.
 """
@@ -36,6 +36,8 @@ BOXED = {"shim/cap": ["tests/shim/ways.c"], "shim/gate": [], "shim/managed": [],
 # own, beside the build's other programs.  With what the node is linked, and which of its tests.
 NODE = ["src/node/node_main.c"]
 NODED = {"node/hostile": ["src/node/node_fixture_test.c"]}
+# The same of programs that play a whole site; each takes too long for --each.
+PLAYED = {"e2e/hostile": ["tests/hostile/hostile.py", "--seconds", "20", "--seed", "1"]}
 BESIDE = ("keeper", "gpu", "init", "probe", "scrub", "share", "stream", "unpack", "checkpoint")
 # scenario/NAME is played by bulkhead-replay, which is linked for the purpose.
 REPLAY = "src/replay/main.c"
@@ -43,17 +45,20 @@ REPLAY = "src/replay/main.c"
 
 class Mutant:
     def __init__(self, name):
-        self.name, self.path, self.tests = name, "", []
-        self.old, self.new, self.only = "", "", ""
+        self.name, self.tests, self.only = name, [], ""
+        self.edits = []  # [source, text, its replacement]
 
     def planted(self):
-        """The source with the fault in it, and what is wrong with the table, or ""."""
-        with open(os.path.join(ROOT, self.path), encoding="utf-8") as source:
-            text = source.read()
-        if text.count(self.old) != 1:
-            return "", (f"the text to replace is {text.count(self.old)} times in {self.path}: "
-                        "bring tests/mutation/mutants.txt up to date")
-        return text.replace(self.old, self.new), ""
+        """The sources with the fault in them, and what is wrong with the table, or ""."""
+        texts = []
+        for path, old, new in self.edits:
+            with open(os.path.join(ROOT, path), encoding="utf-8") as source:
+                text = source.read()
+            if text.count(old) != 1:
+                return [], (f"the text to replace is {text.count(old)} times in {path}: "
+                            "bring tests/mutation/mutants.txt up to date")
+            texts.append(text.replace(old, new))
+        return texts, ""
 
 
 def read_mutants():
@@ -62,13 +67,13 @@ def read_mutants():
         for line in lines:
             word, _, rest = line.strip().partition(" ")
             if line.startswith("-"):
-                mutants[-1].old += line[1:]
+                mutants[-1].edits[-1][1] += line[1:]
             elif line.startswith("+"):
-                mutants[-1].new += line[1:]
+                mutants[-1].edits[-1][2] += line[1:]
             elif word == "mutant":
                 mutants.append(Mutant(rest.strip()))
             elif word == "in":
-                mutants[-1].path = rest.strip()
+                mutants[-1].edits.append([rest.strip(), "", ""])
             elif word == "caught-by":
                 mutants[-1].tests = rest.split()
             elif word == "only":
@@ -103,7 +108,7 @@ class Workshop:
         return made
 
     def compile_test(self, test):
-        return [self.compile(os.path.join(ROOT, path), path.replace("/", "_"))
+        return [] if test in PLAYED else [self.compile(os.path.join(ROOT, path), path.replace("/", "_"))
                 for path in [source_of(test), *ALSO.get(test, []), *NODED.get(test, []), *(BOXED[test] + ["tests/shim/box.c"] if test in BOXED else [])]]
 
     def shim(self):
@@ -138,12 +143,26 @@ class Workshop:
         program: that is not how a fault is caught."""
         program = os.path.join(self.folder, f"{name}_{test.replace('/', '_')}")
         words, given = self.words(test)
+        if test in PLAYED:
+            return self.ends_ill(self.played(test, name, planted))
         if test in NODED:
             given = [*self.make_node(name, planted), only]
         else:
             objects = [*planted, *objects]
         self.link(objects, program, words)
-        run = subprocess.Popen([program, *given], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        try:
+            return self.ends_ill([program, *given])
+        finally:
+            os.unlink(program)
+
+    def played(self, test, name, planted):
+        """The command of a program that plays a site of the build, with this node."""
+        node = self.make_node(name, planted)[0]
+        build = os.path.dirname(os.path.dirname(os.path.dirname(next(a for a in self.archives if a.endswith("/libbh_node.a")))))
+        return [sys.executable, os.path.join(ROOT, PLAYED[test][0]), build, *PLAYED[test][1:], "--node", node]
+
+    def ends_ill(self, command):
+        run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, start_new_session=True)
         try:
             run.wait(SECONDS)
@@ -153,7 +172,6 @@ class Workshop:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(run.pid, signal.SIGKILL)  # what it started, too
             run.wait()
-            os.unlink(program)
         return f"status {run.returncode}" if run.returncode else ""
 
     def is_sound(self, test, objects):
@@ -165,16 +183,18 @@ class Workshop:
 
     def attempt(self, mutant, tests):
         """What is wrong, or "": every test of the mutant failed."""
-        text, trouble = mutant.planted()
+        texts, trouble = mutant.planted()
         if trouble:
             return trouble
-        path = os.path.join(self.folder, f"{mutant.name}.c")
-        with open(path, "w", encoding="utf-8") as source:
-            source.write(text)
+        planted = []
         try:
-            planted = self.compile(path, mutant.name)
+            for number, text in enumerate(texts):
+                path = os.path.join(self.folder, f"{mutant.name}_{number}.c")
+                with open(path, "w", encoding="utf-8") as source:
+                    source.write(text)
+                planted.append(self.compile(path, f"{mutant.name}_{number}"))
             blind = [test for test in mutant.tests
-                     if not self.fails(test, tests[test], mutant.name, [planted], mutant.only)]
+                     if not self.fails(test, tests[test], mutant.name, planted, mutant.only)]
         except subprocess.CalledProcessError:
             return "it cannot be compiled and linked"
         return f"it lives: {', '.join(blind)} passed" if blind else ""
@@ -193,9 +213,10 @@ def main():
     each = int(arguments.pop(1)) if arguments[0] == "--each" else 1
     cc = [word for word in arguments if not word.endswith(".a") and word != "--each"]
     mutants = [m for m in read_mutants()
-               if not words or any(word in m.name for word in words.split())][::each]
+               if (not words or any(word in m.name for word in words.split()))
+               and (each == 1 or not PLAYED.keys() & set(m.tests))][::each]
     if os.geteuid() != 0:
-        mutants = [m for m in mutants if not (BOXED.keys() | NODED.keys()) & set(m.tests)]
+        mutants = [m for m in mutants if not (BOXED.keys() | NODED.keys() | PLAYED.keys()) & set(m.tests)]
     names = sorted({test for mutant in mutants for test in mutant.tests})
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bh-mutation-") as folder, \

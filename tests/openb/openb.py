@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 VARIANTS, POLICIES, POINTS = 17, 3, 131
 # Of policy bulkhead at 100 % load: the least mean over the variants, and by how much the
 # mean of any one may lie below FGD's.  It had 95.02 and was above in every one.
-MEAN_LEAST, BELOW_MOST = 94.30, 0.3
+MEAN_LEAST, BELOW_MOST = 94.82, 0.3
 
 
 def find_data():

@@ -180,6 +180,7 @@ welcome_new(void)
     peers[peer_count].fd = fd;
     peers[peer_count++].slot = -1;
     atomic_fetch_add(&bh_box.connections, 1);
+    atomic_fetch_add(&bh_box.joins, 1);
 }
 
 static void
@@ -203,6 +204,7 @@ look_around(void)
             while (peer_count > 0) {
                 close(peers[--peer_count].fd);
                 atomic_fetch_sub(&bh_box.connections, 1);
+                atomic_fetch_add(&bh_box.hang_ups, 1);
             }
             close(listening);
             open_door();

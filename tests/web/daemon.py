@@ -26,6 +26,7 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import bulkhead  # noqa: E402
 import chromium  # noqa: E402
+import closing  # noqa: E402
 import tap  # noqa: E402
 from tap import contains, equal  # noqa: E402
 
@@ -387,9 +388,10 @@ def main():
         print(f"1..0 # SKIP {lack}")
         return 0
     failed = 0
-    print(f"1..{len(tests)}", flush=True)
+    audit = []
+    print(f"1..{len(tests) + 1}", flush=True)
     began = time.monotonic()
-    with Day(sys.argv[1]) as day:
+    with closing.kept(audit), Day(sys.argv[1]) as day:
         for number, function in enumerate(tests, 1):
             try:
                 function(day)
@@ -403,7 +405,9 @@ def main():
             if fault:
                 break
     print(f"# {time.monotonic() - began:.1f} s")
-    return 1 if failed or day.site.findings else 0
+    print(f"{'not ok' if audit else 'ok'} {len(tests) + 1} - the closing audit holds")
+    print(*(f"# {line}" for line in audit), sep="\n")
+    return 1 if failed or audit else 0
 
 
 if __name__ == "__main__":

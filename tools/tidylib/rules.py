@@ -197,7 +197,7 @@ def is_listed(tree, path):
             name = os.path.relpath(path, folder or ".")
             if name in meson:
                 return True
-            endings = {s.split("@")[-1] for s in meson if s.endswith(".c")}
+            endings = {s.split("@")[-1] for s in meson if s.endswith(os.path.splitext(path)[1])}
             if any(name.endswith(end) and name[:-len(end)] in meson for end in endings if end):
                 return True
         if not folder:
@@ -206,9 +206,10 @@ def is_listed(tree, path):
 
 
 def listed(tree):
-    for source in tree.sources:
-        if source.path.endswith(".c") and not is_listed(tree, source.path):
-            yield Finding(source.path, 1, "meson", "meson", "not listed in any meson.build")
+    """A test that nothing runs is worse than none: scripts of tests count like C."""
+    for path in [s.path for s in tree.sources if s.path.endswith(".c")] + sorted(tree.scripts):
+        if not is_listed(tree, path):
+            yield Finding(path, 1, "meson", "meson", "not listed in any meson.build")
 
 
 def documents(tree):

@@ -12,6 +12,7 @@ class Tree:
     def __init__(self, root):
         self.root = root
         self.sources, self.mesons, self.documents = [], {}, {}
+        self.scripts = set()  # of tests/, those that can be run
         self._visit("", recurse=False)
         for folder in SOURCE_FOLDERS + ["docs"]:
             for where, _, _ in sorted(os.walk(os.path.join(root, folder))):
@@ -25,6 +26,9 @@ class Tree:
                 self.sources.append(csource.read(path, self._text(path)))
             elif name == "meson.build":
                 self.mesons[path] = set(QUOTED.findall(self._text(path)))
+            elif path.startswith("tests/") and name.endswith(".py"):
+                if '__name__ == "__main__"' in self._text(path):
+                    self.scripts.add(path)
             elif self._is_limited(path):
                 self.documents[path] = self._text(path).count("\n")
 

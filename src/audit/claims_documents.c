@@ -1,0 +1,512 @@
+#include "audit/claims.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "audit/claims_internal.h"
+#include "base/assert.h"
+#include "base/json.h"
+#include "base/num.h"
+#include "ports/crypto.h"
+
+const char *const bh_claimed_kinds[BH_CLAIMED_KINDS] = {
+    [BH_CLAIMED_RECEIPT] = "receipt",
+    [BH_CLAIMED_REVISION] = "revision",
+    [BH_CLAIMED_IMAGE] = "image",
+};
+
+/* What the number of each kind is the number of. */
+static const char *const called[BH_CLAIMED_KINDS] = {
+    [BH_CLAIMED_RECEIPT] = "receipt of record",
+    [BH_CLAIMED_REVISION] = "site revision",
+    [BH_CLAIMED_IMAGE] = "image of job",
+};
+
+enum { FACTS_TEXT_MAX = 256 };
+
+/* ---- keys ---- */
+
+static const struct bh_field key_rows[] = {
+    BH_F(struct bh_key_facts, created_ns, BH_FIELD_NS),
+    BH_F(struct bh_key_facts, kind, BH_FIELD_U32),
+    BH_F(struct bh_key_facts, month, BH_FIELD_U32),
+    BH_F(struct bh_key_facts, tenant_id, BH_FIELD_U32),
+};
+static const struct bh_fields key_fields = BH_FIELDS("key", struct bh_key_facts, key_rows);
+
+void
+bh_key_facts_digest(const struct bh_crypto_ops *crypto, const struct bh_key_facts *facts,
+                    uint8_t ret_digest[32])
+{
+    char memory[FACTS_TEXT_MAX];
+    struct bh_buf text;
+
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    bh_json_encode(&text, &key_fields, facts);
+    crypto->sha256(text.bytes, text.length, "", 0, ret_digest);
+}
+
+/* ---- the records ---- */
+
+static struct document_claim *
+add_document(struct bh_claims *claims, enum bh_claimed_kind kind, uint64_t number,
+             const struct bh_record *record)
+{
+    struct document_claim *document;
+    uint8_t key[32];
+
+    bh_claim_key(key, kind, number);
+    document = bh_claim_add(claims, &claims->documents, key, sizeof *document);
+    if (!document)
+        return NULL;
+    document->claim.record = record->seq;
+    document->kind = kind;
+    document->number = number;
+    memcpy(document->digest, record->text, sizeof document->digest);
+    return document;
+}
+
+/* Before version 4 a document named the first of the records names.give that its own took along,
+ * instead of that: then it stands under either number. */
+static bh_rc
+add_other_number(struct bh_claims *claims, struct document_claim *document,
+                 const struct bh_record *record, struct bh_err *err)
+{
+    struct document_claim *other;
+
+    if (record->version >= BH_CLAIMS_ROWS_VERSION || claims->gives == 0)
+        return BH_OK;
+    other = add_document(claims, document->kind, record->seq - claims->gives, record);
+    if (!other)
+        return bh_claims_no_room(err);
+    other->principal = document->principal;
+    other->nth = document->nth;
+    other->optional = document->optional = true;
+    return BH_OK;
+}
+
+static bh_rc
+take_receipt(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+{
+    struct document_claim *receipt = add_document(claims, BH_CLAIMED_RECEIPT, record->seq, record);
+
+    return receipt ? add_other_number(claims, receipt, record, err) : bh_claims_no_room(err);
+}
+
+static bh_rc
+take_image(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+{
+    return add_document(claims, BH_CLAIMED_IMAGE, record->obj.id, record) ? BH_OK : bh_claims_no_room(err);
+}
+
+static const char site_verb[] = "site.apply", site_type[] = "site";
+
+bool
+bh_claims_is_site(const struct bh_record *record)
+{
+    return record->dec.allow && record->verb && strcmp(record->verb, site_verb) == 0
+           && strcmp(record->obj.type, site_type) == 0;
+}
+
+bool
+bh_claims_is_behind(const struct bh_claims *claims, uint64_t nth)
+{
+    return claims->revisions - nth >= BH_CLAIMS_REVISIONS_MAX;
+}
+
+/* The text of the revision in force goes with the last revision that has it. */
+static void
+take_site_text(struct bh_claims *claims, const struct bh_record *record)
+{
+    struct text_claim *text = bh_claim_find(&claims->texts, record->text);
+
+    BH_ASSERT(text);
+    text->revision = claims->revisions;
+}
+
+/* A file that says what the one in force says is no new revision; before the first record that is
+ * left nobody knows what was in force. */
+static bh_rc
+take_site(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+{
+    struct site_claim *site = &claims->site;
+    bool same = site->known && memcmp(site->digest, record->text, sizeof site->digest) == 0;
+    bool unsure = !site->known && claims->pruned_to > 0;
+    struct document_claim *revision;
+
+    site->record = record->seq;
+    if (same)
+        return BH_OK;
+    revision = add_document(claims, BH_CLAIMED_REVISION, record->seq, record);
+    if (!revision)
+        return bh_claims_no_room(err);
+    revision->principal = record->actor.id;
+    revision->nth = ++claims->revisions;
+    take_site_text(claims, record);
+    /* The store keeps revisions since shortly before version 4. */
+    revision->optional = unsure || record->version < BH_CLAIMS_ROWS_VERSION;
+    revision->at_ns = record->version < BH_CLAIMS_ROWS_VERSION ? 0 : record->ts_ns;
+    site->known = true;
+    site->sure = !unsure;
+    site->revision = record->seq;
+    site->version = record->version;
+    memcpy(site->digest, record->text, sizeof site->digest);
+    return add_other_number(claims, revision, record, err);
+}
+
+static struct key_claim *
+add_key(struct bh_claims *claims, uint64_t id)
+{
+    uint8_t key[32];
+
+    bh_claim_key(key, id, 0);
+    if (id > claims->last_key)
+        claims->last_key = id;
+    return bh_claim_add(claims, &claims->keys, key, sizeof(struct key_claim));
+}
+
+static bh_rc
+take_key(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+{
+    struct key_claim *key = add_key(claims, record->obj.id);
+
+    if (!key)
+        return bh_claims_no_room(err);
+    key->made = true;
+    key->claim.record = record->seq;
+    key->tenant = record->tenant;
+    key->filled = !bh_claim_is_zero(record->text);
+    memcpy(key->digest, record->text, sizeof key->digest);
+    return BH_OK;
+}
+
+static bh_rc
+take_destruction(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+{
+    struct key_claim *key = add_key(claims, record->obj.id);
+
+    if (!key)
+        return bh_claims_no_room(err);
+    key->destroyed = true;
+    key->destroyed_by = record->seq;
+    return BH_OK;
+}
+
+static bh_rc
+take_by_verb(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+{
+    static const struct {
+        const char *verb, *type;
+        bool text;               /* the record has the digest of a text */
+        bh_rc (*take)(struct bh_claims *claims, const struct bh_record *record,
+                      struct bh_err *err);
+    } verbs[] = {
+        { "node.scrubbed", "piece", true, take_receipt },
+        { "job.image", "job", true, take_image },
+        { site_verb, site_type, true, take_site },
+        { "key.make", "key", false, take_key },
+        { "key.destroyed", "key", false, take_destruction },
+    };
+
+    if (!record->dec.allow || !record->verb)
+        return BH_OK;
+    for (size_t i = 0; i < BH_COUNT(verbs); i++)
+        if (strcmp(verbs[i].verb, record->verb) == 0 && strcmp(verbs[i].type, record->obj.type) == 0
+            && (!verbs[i].text || !bh_claim_is_zero(record->text)))
+            return verbs[i].take(claims, record, err);
+    return BH_OK;
+}
+
+bh_rc
+bh_claims_take_documents(struct bh_claims *claims, const struct bh_record *record,
+                         struct bh_err *err)
+{
+    bool gives = record->verb && strcmp(record->verb, BH_RECORD_NAMES_GIVE) == 0;
+    bh_rc rc = take_by_verb(claims, record, err);
+
+    claims->gives = gives ? claims->gives + 1 : 0;
+    return rc;
+}
+
+/* ---- the rows ---- */
+
+/* What a document says, as far as records say it. */
+struct said {
+    uint64_t number;
+    uint8_t digest[32];
+    uint64_t at_ns;
+    uint32_t principal;
+};
+
+static bool
+read_digest(struct bh_slice object, const char *key, uint8_t ret[32])
+{
+    struct bh_slice value;
+    char digits[65];
+
+    return bh_slice_get(object, key, &value) && bh_slice_str(value, digits, sizeof digits)
+           && bh_parse_hex(digits, ret, 32);
+}
+
+/* A key of 20 digits. */
+static bool
+read_number(const char *key, uint64_t *ret)
+{
+    struct bh_err unused;
+    size_t zeros = strspn(key, "0");
+
+    if (strlen(key) != 20)
+        return false;
+    return bh_parse_u64(zeros == 20 ? "0" : key + zeros, ret, &unused) == BH_OK;
+}
+
+/* What was written, once more: whether the document says it and nothing else. */
+static bool
+is_written(struct bh_buf *wanted, const char *value)
+{
+    const char *text = bh_buf_text(wanted);
+
+    return text && strcmp(text, value) == 0;
+}
+
+/* The same of a beginning, which ends where `end` is. */
+static bool
+is_written_before(struct bh_buf *wanted, const char *value, const char *end)
+{
+    const char *text = bh_buf_text(wanted);
+
+    return text && (size_t)(end - value) == strlen(text) && memcmp(value, text, strlen(text)) == 0;
+}
+
+static bool
+read_receipt(const struct bh_claims *claims, const struct bh_claimed_document *row,
+             struct said *ret)
+{
+    struct bh_slice whole = { row->value, strlen(row->value) }, receipt;
+    char key[48], head[128], tail[48];
+    struct bh_buf wanted;
+
+    if (!bh_slice_get(whole, "receipt", &receipt))
+        return false;
+    claims->crypto->sha256(receipt.text, receipt.length, "", 0, ret->digest);
+    ret->number = bh_claim_number(whole, "record");
+    bh_buf_init_fixed(&wanted, key, sizeof key);
+    bh_buf_printf(&wanted, "%020" PRIu64 "-%020" PRIu64, bh_claim_number(receipt, "order"),
+                  bh_claim_number(receipt, "begun_ns"));
+    if (!is_written(&wanted, row->key))
+        return false;
+    bh_buf_init_fixed(&wanted, head, sizeof head);
+    bh_buf_puts(&wanted, "{\"digest\":\"");
+    bh_buf_put_hex(&wanted, ret->digest, sizeof ret->digest);
+    bh_buf_puts(&wanted, "\",\"receipt\":");
+    if (!is_written_before(&wanted, whole.text, receipt.text))
+        return false;
+    bh_buf_init_fixed(&wanted, tail, sizeof tail);
+    bh_buf_puts(&wanted, ",\"record\":");
+    bh_json_put_u64(&wanted, ret->number);
+    bh_buf_putc(&wanted, '}');
+    return is_written(&wanted, receipt.text + receipt.length);
+}
+
+static bool
+read_revision(const struct bh_claims *claims, const struct bh_claimed_document *row,
+              struct said *ret)
+{
+    struct bh_slice whole = { row->value, strlen(row->value) };
+
+    (void)claims;
+    ret->at_ns = bh_claim_number(whole, "at_ns");
+    ret->principal = (uint32_t)bh_claim_number(whole, "principal");
+    return read_number(row->key, &ret->number) && read_digest(whole, "digest", ret->digest);
+}
+
+static bool
+read_image(const struct bh_claims *claims, const struct bh_claimed_document *row, struct said *ret)
+{
+    struct bh_slice whole = { row->value, strlen(row->value) };
+
+    (void)claims;
+    return read_number(row->key, &ret->number) && read_digest(whole, "digest", ret->digest);
+}
+
+static bool (*const readers[BH_CLAIMED_KINDS])(const struct bh_claims *claims,
+                                               const struct bh_claimed_document *row,
+                                               struct said *ret) = {
+    [BH_CLAIMED_RECEIPT] = read_receipt,
+    [BH_CLAIMED_REVISION] = read_revision,
+    [BH_CLAIMED_IMAGE] = read_image,
+};
+
+void
+bh_claims_document(struct bh_claims *claims, const struct bh_claimed_document *row)
+{
+    struct document_claim *document;
+    struct said said = { .number = 0 };
+    uint8_t key[32];
+
+    if (!readers[row->kind](claims, row, &said)) {
+        bh_claims_tell(claims, "%s %.60s: it does not have the form of one",
+                       bh_claimed_kinds[row->kind], row->key);
+        return;
+    }
+    bh_claim_key(key, row->kind, said.number);
+    document = bh_claim_find(&claims->documents, key);
+    if (!document && claims->pruned_to > 0) {
+        claims->result.documents.unbound++;
+        return;
+    }
+    if (!document) {
+        bh_claims_tell(claims, "%s %" PRIu64 " is in the table, and no record speaks of it",
+                       called[row->kind], said.number);
+        return;
+    }
+    if (document->claim.seen)
+        bh_claims_tell(claims, "%s %" PRIu64 " stands twice", called[row->kind], said.number);
+    document->claim.seen = true;
+    if (memcmp(said.digest, document->digest, sizeof said.digest) != 0
+        || said.principal != document->principal
+        || (document->at_ns && said.at_ns != document->at_ns))
+        bh_claims_tell(claims, "%s %" PRIu64 ": it is not what record %" PRIu64 " says",
+                       called[row->kind], said.number, document->claim.record);
+    else
+        claims->result.documents.good++;
+}
+
+/* A record that says another tenant, or other facts. */
+static bool
+is_made_so(const struct bh_claims *claims, const struct key_claim *key,
+           const struct bh_claimed_key *row)
+{
+    uint8_t digest[32];
+
+    if (row->facts.tenant_id != key->tenant)
+        return false;
+    if (!key->filled)
+        return true;
+    bh_key_facts_digest(claims->crypto, &row->facts, digest);
+    return memcmp(digest, key->digest, sizeof digest) == 0;
+}
+
+/* What an export has of after the last of its records is nobody's business yet: the time decides
+ * that only where no record speaks of it. */
+static bool
+is_later(const struct bh_claims *claims, const struct bh_claimed_key *row, uint64_t time_ns)
+{
+    return row->exported && time_ns >= claims->last_ts_ns;
+}
+
+/* Rows of before have a time a little after that of the record that destroyed the key, which may be
+ * the last. */
+static bool
+is_destroyed(const struct bh_claims *claims, const struct key_claim *key,
+             const struct bh_claimed_key *row)
+{
+    if ((key && key->destroyed) || row->destroyed_ns == 0)
+        return row->destroyed_ns || row->empty;
+    return !is_later(claims, row, row->destroyed_ns);
+}
+
+void
+bh_claims_key(struct bh_claims *claims, const struct bh_claimed_key *row)
+{
+    struct key_claim *key;
+    uint8_t of[32];
+    bool destroyed;
+
+    bh_claim_key(of, row->id, 0);
+    key = bh_claim_find(&claims->keys, of);
+    destroyed = is_destroyed(claims, key, row);
+    if (key)
+        key->claim.seen = true;
+    if (!key && is_later(claims, row, row->facts.created_ns))
+        return;
+    if ((!key || !key->made) && claims->pruned_to > 0)
+        claims->result.keys.unbound++;
+    else if (!key || !key->made)
+        bh_claims_tell(claims, "key %" PRIu64 " is in the table, and no record made it", row->id);
+    else if (!is_made_so(claims, key, row))
+        bh_claims_tell(claims, "key %" PRIu64 ": it is not the one that record %" PRIu64 " made",
+                       row->id, key->claim.record);
+    else if (key->destroyed && !(row->destroyed_ns && row->empty))
+        bh_claims_tell(claims, "key %" PRIu64 " was destroyed by record %" PRIu64
+                       ", but its row does not say so", row->id, key->destroyed_by);
+    else if (!key->destroyed && destroyed)
+        bh_claims_tell(claims, "key %" PRIu64 " is destroyed in the table, and no record says so",
+                       row->id);
+    else if (destroyed)
+        claims->result.keys.erased++;
+    else
+        claims->result.keys.good++;
+}
+
+void
+bh_claims_site(struct bh_claims *claims, const char *digest, const char *revision)
+{
+    const struct site_claim *site = &claims->site;
+    uint8_t found[32] = { 0 };
+    uint64_t number = 0;
+    struct bh_err unused;
+
+    if (!site->known && claims->pruned_to > 0)
+        return;
+    if (digest && *digest && !bh_parse_hex(digest, found, sizeof found))
+        memset(found, 0xff, sizeof found);
+    if (memcmp(found, site->digest, sizeof found) != 0)
+        bh_claims_tell(claims, "the site file in force is not the one that record %" PRIu64
+                       " put in force", site->record);
+    if (revision && *revision && bh_parse_u64(revision, &number, &unused) != BH_OK)
+        number = UINT64_MAX;
+    if (site->sure && site->version >= BH_CLAIMS_ROWS_VERSION && number != site->revision)
+        bh_claims_tell(claims, "the site file in force has revision %" PRIu64
+                       ", as the store says; record %" PRIu64 " put it in force", number,
+                       site->revision);
+}
+
+/* ---- what is missing ---- */
+
+/* Only as many revisions are kept; the image of a job that runs is not exported yet. */
+static bool
+is_wanted(const struct bh_claims *claims, const struct document_claim *document, bool ended_alone)
+{
+    const struct job_claim *job;
+    uint8_t key[32];
+
+    if (document->optional)
+        return false;
+    if (document->kind == BH_CLAIMED_REVISION)
+        return !bh_claims_is_behind(claims, document->nth);
+    if (document->kind != BH_CLAIMED_IMAGE)
+        return true;
+    bh_claim_key(key, document->number, 0);
+    job = bh_claim_find(&claims->jobs, key);
+    return job && bh_claims_is_wanted(claims, job, ended_alone);
+}
+
+void
+bh_claims_end_documents(struct bh_claims *claims, bool ended_alone)
+{
+    for (size_t i = 0; i < claims->documents.room; i++) {
+        const struct document_claim *document = claims->documents.slots[i];
+
+        if (!document || document->claim.seen || !is_wanted(claims, document, ended_alone))
+            continue;
+        bh_claims_tell(claims, "%s %" PRIu64 " is missing in the table; record %" PRIu64
+                       " speaks of it", called[document->kind], document->number,
+                       document->claim.record);
+    }
+}
+
+void
+bh_claims_end_keys(struct bh_claims *claims)
+{
+    for (size_t i = 0; i < claims->keys.room; i++) {
+        const struct key_claim *key = claims->keys.slots[i];
+        uint64_t id;
+
+        if (!key || key->claim.seen || !key->made)
+            continue;
+        memcpy(&id, key->claim.key, sizeof id);
+        bh_claims_tell(claims, "key %" PRIu64 " is missing in the table; record %" PRIu64 " made it",
+                       id, key->claim.record);
+    }
+}

@@ -1,0 +1,98 @@
+#include "audit/claims.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "audit/claims_internal.h"
+#include "ports/crypto.h"
+
+enum { FACTS_BYTES_MAX = 4096, NUMBER_SHIFT = 11 };
+
+uint64_t
+bh_token_number(const uint8_t secret[32])
+{
+    uint64_t number;
+
+    memcpy(&number, secret, sizeof number);
+    return number >> NUMBER_SHIFT;
+}
+
+/* ---- the records ---- */
+
+static bool
+speaks_of(const struct bh_record *record, const char *verb)
+{
+    return record->dec.allow && record->verb && strcmp(record->verb, verb) == 0
+           && strcmp(record->obj.type, "token") == 0;
+}
+
+bh_rc
+bh_claims_take_token(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+{
+    bool makes = speaks_of(record, "token.create");
+    struct token_claim *token;
+    uint8_t key[32];
+
+    if (!makes && !speaks_of(record, "token.revoke"))
+        return BH_OK;
+    bh_claim_key(key, record->obj.id, 0);
+    token = bh_claim_add(claims, &claims->tokens, key, sizeof *token);
+    if (!token)
+        return bh_claims_no_room(err);
+    if (!makes) {
+        token->revoked = true;
+        token->revoked_by = record->seq;
+        return BH_OK;
+    }
+    token->made = true;
+    token->claim.record = record->seq;
+    token->filled = bh_token_facts_is(record->ev_json);
+    if (token->filled)
+        claims->crypto->sha256(record->ev_json, strlen(record->ev_json), "", 0, token->digest);
+    return BH_OK;
+}
+
+/* ---- the rows ---- */
+
+/* Records of before did not say what it may. */
+static bool
+is_made_so(const struct bh_claims *claims, const struct token_claim *token,
+           const struct bh_claimed_token *row)
+{
+    char memory[FACTS_BYTES_MAX];
+    uint8_t digest[32];
+    struct bh_buf text;
+
+    if (!token->filled)
+        return true;
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    bh_token_facts_put(&text, &row->facts);
+    claims->crypto->sha256(text.bytes, text.length, "", 0, digest);
+    return !text.overflow && memcmp(digest, token->digest, sizeof digest) == 0;
+}
+
+void
+bh_claims_token(struct bh_claims *claims, const struct bh_claimed_token *row)
+{
+    const struct token_claim *token;
+    uint8_t key[32];
+
+    bh_claim_key(key, row->number, 0);
+    token = bh_claim_find(&claims->tokens, key);
+    if ((!token || !token->made) && (claims->pruned_to > 0 || claims->older))
+        claims->result.tokens.unbound++;
+    else if (!token || !token->made)
+        bh_claims_tell(claims, "token %s is in the table, and no record made it", row->id);
+    else if (!is_made_so(claims, token, row))
+        bh_claims_tell(claims, "token %s: its owner, scopes or end are not those of record %" PRIu64,
+                       row->id, token->claim.record);
+    else if (token->revoked && !row->revoked)
+        bh_claims_tell(claims, "token %s was revoked by record %" PRIu64
+                       ", but its row does not say so", row->id, token->revoked_by);
+    else if (!token->revoked && row->revoked)
+        bh_claims_tell(claims, "token %s is revoked in the table, and no record says so", row->id);
+    else if (!token->filled)
+        claims->result.tokens.unbound++;
+    else
+        claims->result.tokens.good++;
+}

@@ -1,0 +1,101 @@
+#include "engine/why_guarantee.h"
+
+#include "engine/preempt.h"
+#include "engine/slots.h"
+#include "engine/tenant.h"
+#include "engine/victim.h"
+
+/* The lowest tenant from `at` up whose guarantees say something of what is wanted, or 0. */
+static uint32_t
+guaranteed_from(const struct bh_engine *engine, uint32_t at, const struct bh_wanted *wanted)
+{
+    while (at && !bh_guarantee_concerns(engine, at, wanted))
+        at = tenant_at(engine, at)->parent;
+    return at;
+}
+
+/* The row that guarantees cover best: what they say of it. */
+static struct bh_wanted
+best_wanted(const struct bh_engine *engine, const struct bh_need *need)
+{
+    const struct sku *sku = sku_at(engine, need->sku);
+    enum bh_cover best = BH_COVER_NONE;
+    struct bh_wanted ret = { 0 };
+
+    for (uint32_t row = 0; row < sku->model_count; row++) {
+        struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+        enum bh_cover cover;
+        uint32_t within;
+
+        if (!bh_place_by(engine, need, row))
+            continue;
+        cover = bh_guarantee_cover(engine, &wanted, &within);
+        if (ret.tenant && cover <= best)
+            continue;
+        ret = wanted;
+        best = cover;
+    }
+    return ret;
+}
+
+/* Whether somebody borrows who can never be asked, whatever time passes. */
+static bool
+borrowed_for_good(struct bh_asker *asker, const struct bh_search *search)
+{
+    const struct bh_engine *engine = search->engine;
+
+    for (uint32_t job = 0; bh_slot_next(engine, TABLE_JOB, &job);)
+        if (job_at(engine, job)->lease && job_at(engine, job)->contract == BH_CONTRACT_NEVER
+            && bh_victim_borrows(asker, search, job))
+            return true;
+    return false;
+}
+
+/* A guarantee covers it: who borrows, and why that one does not leave. */
+static enum bh_guarantee_cause
+why_kept_by_others(const struct bh_search *search, const struct bh_wanted *wanted,
+                   uint64_t *ret_until_ns)
+{
+    const struct bh_engine *engine = search->engine;
+    struct bh_asker asker;
+    struct bh_crowd crowd = { .within = 0 };
+    bool any = false;
+
+    bh_asker_init(&asker, search, search->job, wanted);
+    while (!any && bh_crowd_next(&asker, search, &crowd))
+        any = bh_victim_borrows(&asker, search, crowd.job)
+              && bh_victim_eligible(&asker, search, crowd.job);
+    if (any)
+        return bh_preempt_spent(engine, search->job) ? BH_GUARANTEE_SPENT
+                                                     : BH_GUARANTEE_TOO_LITTLE;
+    *ret_until_ns = asker.of_age_ns;
+    if (asker.of_age_ns)
+        return BH_GUARANTEE_YOUNG;
+    return borrowed_for_good(&asker, search) ? BH_GUARANTEE_NEVER : BH_GUARANTEE_NOBODY;
+}
+
+void
+bh_why_guarantee(const struct bh_search *base, const struct bh_need *need,
+                 struct bh_guarantee_reason *ret_reason)
+{
+    const struct bh_engine *engine = base->engine;
+    struct bh_wanted wanted = best_wanted(engine, need);
+    struct bh_guarantee_reason reason = { .cause = BH_GUARANTEE_UNTOLD };
+    struct bh_search search = *base;
+    uint32_t within, at = guaranteed_from(engine, wanted.tenant, &wanted);
+
+    if (at == 0)
+        return;
+    reason.shared = at != need->tenant;
+    if (bh_guarantee_cover(engine, &wanted, &within) == BH_COVER_NONE) {
+        reason.cause = BH_GUARANTEE_USED;
+    } else {
+        search.past_leaving = true;
+        reason.cause = why_kept_by_others(&search, &wanted, &reason.until_ns);
+    }
+    reason.tenant.v = (uint32_t)tenant_at(engine, at)->id;
+    reason.limit = tenant_at(engine, at)->guarantee;
+    reason.used = tenant_at(engine, at)->used;
+    reason.wanted = wanted.equivalent;
+    *ret_reason = reason;
+}

@@ -1,0 +1,104 @@
+#include "base/assert.h"
+#include "base/time.h"
+#include "policy/explain_internal.h"
+#include "policy/gpus.h"
+
+/* What guarantees keep from a job, and why one does not help it. */
+
+void
+bh_explain_kept(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "what is free is kept for ");
+    bh_explain_tenant(p, p->reason->tenant);
+    bh_buf_puts(p->out, ", which does not lend all that it is guaranteed");
+}
+
+void
+bh_explain_next_kept(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "ask for less than your own guarantee covers, wait until borrowers end, "
+                        "or have an admin raise the lending limit of ");
+    bh_explain_tenant(p, p->reason->tenant);
+}
+
+/* "of the 4 GPUs that acme/vision is guaranteed 4 GPUs are in use, and this job wants 1 GPU
+ * more" */
+static void
+put_used(const struct phrase *p)
+{
+    const struct bh_guarantee_reason *guarantee = &p->reason->guarantee;
+
+    if (guarantee->limit == 0) {
+        bh_buf_puts(p->out, "the guarantee of ");
+        bh_explain_tenant(p, guarantee->tenant);
+        bh_buf_puts(p->out, " has no room for this job");
+        return;
+    }
+    bh_buf_puts(p->out, "of the ");
+    bh_gpus_put(p->out, guarantee->limit);
+    bh_buf_puts(p->out, " that ");
+    bh_explain_tenant(p, guarantee->tenant);
+    bh_buf_puts(p->out, " is guaranteed ");
+    bh_gpus_put(p->out, guarantee->used);
+    bh_buf_puts(p->out, guarantee->used > BH_GPU_PARTS ? " are" : " is");
+    bh_buf_puts(p->out, " in use, and this job wants ");
+    bh_gpus_put(p->out, guarantee->wanted);
+    bh_buf_puts(p->out, " more");
+}
+
+/* Whose guarantee it would be, where that is not its own tenant's. */
+static void
+put_shared(const struct phrase *p)
+{
+    bh_buf_puts(p->out, "its tenant has no guarantee of its own: that of ");
+    bh_explain_tenant(p, p->reason->guarantee.tenant);
+    bh_buf_puts(p->out, " holds for all below it, who take nothing back from each other by it; ");
+}
+
+void
+bh_explain_guarantee(const struct phrase *p)
+{
+    static const char *const but[BH_GUARANTEE_CAUSES] = {
+        [BH_GUARANTEE_NOBODY] = "nobody of whom it could take room back uses more than he is "
+                                "guaranteed",
+        [BH_GUARANTEE_NEVER] = "what others use beyond theirs is held by jobs that run with "
+                               "on_preempt never",
+        [BH_GUARANTEE_YOUNG] = "the jobs by which others use more than theirs have not run for "
+                               "their least run time yet",
+        [BH_GUARANTEE_TOO_LITTLE] = "those who use more than theirs cannot make room enough for it",
+        [BH_GUARANTEE_SPENT] = "it has had others leave as often as a job may, until another "
+                               "job ends",
+    };
+    const struct bh_guarantee_reason *guarantee = &p->reason->guarantee;
+
+    BH_ASSERT((uint32_t)guarantee->cause < BH_GUARANTEE_CAUSES);
+    if (guarantee->cause == BH_GUARANTEE_UNTOLD)
+        return;
+    bh_buf_puts(p->out, "; ");
+    if (guarantee->shared)
+        put_shared(p);
+    if (guarantee->cause == BH_GUARANTEE_USED) {
+        put_used(p);
+        return;
+    }
+    bh_buf_puts(p->out, "the guarantee of ");
+    bh_explain_tenant(p, guarantee->tenant);
+    bh_buf_puts(p->out, " covers it, but ");
+    bh_buf_puts(p->out, but[guarantee->cause]);
+}
+
+void
+bh_explain_next_guarantee(const struct phrase *p)
+{
+    const struct bh_guarantee_reason *guarantee = &p->reason->guarantee;
+
+    if (guarantee->until_ns > p->how->now_ns) {
+        bh_buf_puts(p->out, "; what is borrowed can be taken back in ");
+        bh_time_put_span(p->out, guarantee->until_ns - p->how->now_ns);
+    } else if (guarantee->shared) {
+        bh_buf_puts(p->out, "; or have an admin give its tenant a guarantee of its own");
+    } else if (guarantee->cause == BH_GUARANTEE_USED) {
+        bh_buf_puts(p->out, "; or have an admin raise the guarantee of ");
+        bh_explain_tenant(p, guarantee->tenant);
+    }
+}

@@ -1,0 +1,36 @@
+#ifndef BH_RUNTIME_OWN_FILES_H
+#define BH_RUNTIME_OWN_FILES_H
+
+#include "ports/runtime.h"
+
+/* Inodes that are one sandbox's alone, where a runtime would show the machine's: its /dev, and what
+ * stands in the place of what is masked in /proc and /sys (docs/adr/0067).  All lie in the bundle,
+ * which must be on a file system that was mounted without nodev. */
+
+/* Names in the bundle. */
+#define BH_OWN_DEV "dev"            /* the whole of /dev, but what is mounted on pts and shm */
+#define BH_OWN_NO_FILE "hidden-file"
+#define BH_OWN_NO_FOLDER "hidden"
+
+/* Make them: every standard node and those of sandbox->devices, owned by the sandbox's root.
+ * BH_INVALID: a device's path is not below /dev; BH_IO. */
+BH_MUST_USE bh_rc bh_own_files_make(const struct bh_sandbox *sandbox, struct bh_err *err);
+
+enum bh_masked_kind { BH_MASKED_FILE, BH_MASKED_FOLDER, BH_MASKED_ABSENT };
+enum { BH_MASKED_MAX = 600 }; /* a machine's disks are many */
+
+struct bh_masked {
+    char path[256];
+    enum bh_masked_kind kind;
+};
+
+struct bh_masked_list {
+    struct bh_masked items[BH_MASKED_MAX];
+    uint32_t count;
+};
+
+/* The rows of tables/masked.tbl, in their order, as they are on this machine now; of disks and
+ * sensors beyond the list's end none. */
+void bh_masked_look(struct bh_masked_list *ret_masked);
+
+#endif

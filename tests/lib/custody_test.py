@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""What the closing audit says of memory that changes tenants, from records alone, pruned ones too. Prints TAP."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import closing
+
+GPU = {"verb": "node.gpu", "ev": {"gpu": {"gpu": 1, "model": 1}}}
+
+
+def submitted(job, tenant):
+    return {"verb": "job.submit", "ev": {"submit": {"job": job, "tenant": tenant}}}
+
+
+def ran(job):
+    """The job's lease, which has its number, gets the whole GPU, starts and ends."""
+    return [{"verb": "node.carved", "do": [{"lease": job, "job": job, "pieces": [{"partition": 9, "gpu": 1, "profile": closing.WHOLE}]}]},
+            {"verb": "node.started", "res": "ok", "obj": {"id": job}}, {"verb": "node.ended", "ev": {"ended": {"lease": job}}}]
+
+
+RECEIPT = {"verb": "node.scrubbed", "res": "ok", "obj": {"id": 9}}
+CASES = [
+    ("one tenant", [GPU, submitted(1, 3), submitted(2, 3), *ran(1), *ran(2)], 0),
+    ("another without a receipt", [GPU, submitted(1, 3), submitted(2, 4), *ran(1), *ran(2)], 1),
+    ("another with one", [GPU, submitted(1, 3), submitted(2, 4), *ran(1), RECEIPT, *ran(2)], 0),
+    ("the GPU's record is pruned", [submitted(1, 3), submitted(2, 4), *ran(1), *ran(2)], 1),
+    ("a submission is pruned", [GPU, submitted(1, 3), *ran(1), *ran(2)], 0),
+    ("the next one's is not", [GPU, submitted(1, 3), submitted(4, 4), *ran(1), *ran(2), *ran(4)], 1),
+    ("and has a receipt", [GPU, submitted(1, 3), submitted(4, 4), *ran(1), RECEIPT, *ran(2), *ran(4)], 0),
+]
+
+
+def main():
+    failed = 0
+    print(f"1..{len(CASES)}")
+    for number, (what, records, wanted) in enumerate(CASES, 1):
+        custody = closing.Custody()
+        for seq, record in enumerate(records):
+            custody.take({"seq": seq, "res": "ok", **record})
+        good = len(custody.wrong) == wanted
+        failed += not good
+        print(f"{'ok' if good else 'not ok'} {number} - {what}" + ("" if good else f"\n#   {custody.wrong}"))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""What systemd finds open in the node's unit is what docs/install.md says, each with its reason: unit_score.py"""
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+MOST = 6.0  # weights differ a little from one systemd to the next
+
+
+def analyze():
+    """(score, names of what is open) of the unit as it would be installed."""
+    unit = (ROOT / "packaging/systemd/bulkhead-node.service.in").read_text()
+    with tempfile.TemporaryDirectory() as place:
+        path = pathlib.Path(place, "bulkhead-node.service")
+        path.write_text(unit.replace("@sbindir@", "/usr/sbin").replace("@sysconfdir@", "/etc"))
+        said = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager", path], capture_output=True, text=True)
+    return float(re.search(r"exposure level for \S+ ([0-9.]+)", said.stdout)[1]), re.findall(r"^✗ (\S+)", said.stdout, re.M)
+
+
+def main():
+    if not shutil.which("systemd-analyze"):
+        print("1..0 # SKIP no systemd-analyze")
+        return 0
+    version = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    page = (ROOT / "docs/install.md").read_text()
+    told = {name.replace("\\|", "|") for name in re.findall(r"`([^`]+)`", page[page.index("| open | because |"):])}
+    said, (score, found) = float(re.search(r"bulkhead-node` says ([0-9.]+)", page)[1]), analyze()
+    checks = (("a score below " + str(MOST), score < MOST, score), ("the page's score", version != "252" or score == said, score),
+              ("what is open has its reason in the page", version != "252" or set(found) <= told, sorted(set(found) - told)))
+    print(f"1..{len(checks)}")
+    for number, (name, good, what) in enumerate(checks, 1):
+        print(f"{'ok' if good else 'not ok'} {number} - {name}: {what}")
+    return 0 if all(good for _, good, _ in checks) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -45,6 +45,7 @@ struct bh_node_link {
     bh_node_id node;             /* 0 until its first inventory */
     bool greeted;                /* inventory seen on this connection */
     bool settled;                /* and all that happened before: the node is up */
+    uint64_t since_seq;          /* the log's next record when it connected */
     struct bh_node_offer offer;  /* by its last inventory */
     bool owes_down;              /* the connection went and the engine does not know */
     bool resend;                 /* outstanding effects and KEEP are due after commit */
@@ -241,6 +242,7 @@ bh_node_link_connect(struct bh_node_link *link)
     }
     link->io = bh_link_new(fd);
     link->watched = 0;
+    link->since_seq = core->journal.next_seq;
     snprintf(hello.site, sizeof hello.site, "%s", core->config->site_name);
     put_message(link, BH_MSG_HELLO, &hello);
     write_out(link);
@@ -358,7 +360,24 @@ take_inventory(struct bh_node_link *link, const void *message, struct bh_err *er
     return BH_OK;
 }
 
-/* It has told what ended before: what its tenants' leases cost is known, and it may have more. */
+/* Whether the answer to an order would be taken though the engine does not wait for it. */
+static bool
+is_sent(const void *self, uint64_t order)
+{
+    const struct bh_links_shared *shared = self;
+
+    for (uint32_t node = 0; node < shared->of_node_count; node++) {
+        const struct bh_node_link *link = shared->of_node[node];
+
+        for (uint32_t i = 0; link && i < link->order_count; i++)
+            if (link->orders[i].order == order)
+                return true;
+    }
+    return false;
+}
+
+/* It has told what ended before: what its tenants' leases cost is known, and it may have more.  An
+ * order of an earlier connection whose lease has ended is not sent again, so it has no answer. */
 static bh_rc
 take_settled(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
@@ -366,7 +385,9 @@ take_settled(struct bh_node_link *link, const void *message, struct bh_err *err)
 
     (void)message;
     link->settled = rc == BH_OK;
-    return rc;
+    return rc == BH_OK ? bh_orders_abandon_unsent(link->shared->core, link->since_seq, is_sent,
+                                                  link->shared, err)
+                       : rc;
 }
 
 /* What its answer will be about; more than fit are looked for in the engine. */

@@ -369,6 +369,68 @@ test_an_answer_that_comes_too_late_is_recorded(void **unused)
     close_scene(&s);
 }
 
+/* The job began and ended while nobody heard its node: START is not sent again, so it has no answer. */
+static void
+test_a_start_that_nobody_heard_of_is_closed_with_its_job(void **unused)
+{
+    for (int restart = 0; restart < 2; restart++) {
+        struct bh_msg_ended ended = { .cause = BH_END_EXITED, .unasked = true };
+        struct bh_job_view view;
+        struct scene s;
+
+        open_with_start_unanswered(&s);
+        ended.lease = s.peers[0].lease;
+        s.peers[0].untold = &ended;
+        s.peers[0].lease = 0;
+        if (restart) {
+            bh_node_links_free(s.links);
+            close_core(&s.f);
+            assert_int_equal(open_core(&s.f), BH_OK);
+            s.links = bh_node_links_new(&s.f.core);
+        } else {
+            bh_node_links_reset(s.links);
+        }
+        turns_until(&s, 1);
+        BH_CHECK("the job has ended", !bh_view_job(s.f.core.state.engine, (bh_job_id){ 1 }, &view));
+        BH_CHECK_EQ("not ordered again", s.peers[0].starts, 1);
+        check_orders(&s, restart ? "the daemon was away" : "the connection broke", 0, 0);
+        BH_CHECK_DONE();
+        close_scene(&s);
+    }
+}
+
+/* What another node was told on a connection that stands, it may still answer. */
+static void
+test_a_node_that_comes_closes_no_order_of_another(void **unused)
+{
+    struct bh_command cancel = { .op = BH_OP_JOB_CANCEL, .job = { 1 } };
+    struct peer *slow, *other;
+    struct scene s;
+
+    open_scene(&s, 2);
+    s.peers[0].slow = s.peers[1].slow = true;
+    assert_int_equal(submit(&s.f, whole), BH_OK);
+    bh_node_links_release(s.links);
+    for (int n = 0; n < TURNS; n++)
+        turn(&s);
+    slow = peer_of_job(&s, 1);
+    other = slow == &s.peers[0] ? &s.peers[1] : &s.peers[0];
+    cancel.caller = caller_named(&s.f, "root");
+    assert_int_equal(run(&s.f, &cancel), BH_OK);
+    bh_node_links_release(s.links);
+    peer_close(&s, other);
+    turns_until(&s, 1);
+    peer_open(&s, other);
+    turns_until(&s, 2);
+    check_orders(&s, "not answered", 1, 0);
+    say_done(slow, slow->start_order);
+    turn(&s);
+    turn(&s);
+    check_orders(&s, "answered", 0, 0);
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
 static void
 say_ended(struct peer *peer, enum bh_end_cause cause, uint64_t rx_bytes)
 {
@@ -732,6 +794,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_reset_loses_nothing),
     cmocka_unit_test(test_what_became_of_an_order_is_unknown_after_a_start_and_then_told),
     cmocka_unit_test(test_an_answer_that_comes_too_late_is_recorded),
+    cmocka_unit_test(test_a_start_that_nobody_heard_of_is_closed_with_its_job),
+    cmocka_unit_test(test_a_node_that_comes_closes_no_order_of_another),
     cmocka_unit_test(test_an_end_told_late),
     cmocka_unit_test(test_a_start_told_late),
     cmocka_unit_test(test_an_order_that_cannot_be_said_has_failed),

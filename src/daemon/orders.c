@@ -484,8 +484,23 @@ is_awaited(const struct bh_effect *effects, uint32_t count, uint64_t order)
     return at < count && effects[at].order == order;
 }
 
-bh_rc
-bh_orders_abandon(struct bh_core *core, uint64_t before_ns, struct bh_err *err)
+/* Which of the open orders that the engine does not wait for are meant. */
+struct meant {
+    uint64_t before_ns, before_number;
+    bool (*is_sent)(const void *self, uint64_t order); /* NULL: sent or not */
+    const void *self;
+};
+
+static bool
+is_meant(const struct meant *meant, const struct bh_open_order *order)
+{
+    return !order->done && order->since_ns < meant->before_ns
+           && order->number < meant->before_number
+           && !(meant->is_sent && meant->is_sent(meant->self, order->number));
+}
+
+static bh_rc
+abandon(struct bh_core *core, const struct meant *meant, struct bh_err *err)
 {
     struct bh_open_orders *open = &core->open_orders;
     uint32_t count = bh_engine_outstanding(core->state.engine, (bh_node_id){ 0 }, core->scratch,
@@ -497,13 +512,30 @@ bh_orders_abandon(struct bh_core *core, uint64_t before_ns, struct bh_err *err)
     for (uint32_t i = 0; i < open->count && rc == BH_OK; i++) {
         struct bh_open_order order = open->items[i];
 
-        if (order.done || order.since_ns >= before_ns
-            || is_awaited(core->scratch, count, order.number))
-            continue;
-        rc = note_abandoned(core, (struct bh_record_object){ .type = "order" }, order.number,
-                            BH_UNAVAILABLE, err);
+        if (is_meant(meant, &order) && !is_awaited(core->scratch, count, order.number))
+            rc = note_abandoned(core, (struct bh_record_object){ .type = "order" }, order.number,
+                                BH_UNAVAILABLE, err);
     }
     return rc;
+}
+
+bh_rc
+bh_orders_abandon(struct bh_core *core, uint64_t before_ns, struct bh_err *err)
+{
+    return abandon(core, &(struct meant){ .before_ns = before_ns, .before_number = UINT64_MAX },
+                   err);
+}
+
+bh_rc
+bh_orders_abandon_unsent(struct bh_core *core, uint64_t before_seq,
+                         bool (*is_sent)(const void *self, uint64_t order), const void *self,
+                         struct bh_err *err)
+{
+    const struct meant meant = { .before_ns = UINT64_MAX,
+                                 .before_number = before_seq << BH_ORDER_BITS,
+                                 .is_sent = is_sent, .self = self };
+
+    return abandon(core, &meant, err);
 }
 
 bh_rc

@@ -43,6 +43,12 @@ BH_MUST_USE bh_rc bh_orders_unknown(struct bh_core *core, struct bh_err *err);
 BH_MUST_USE bh_rc bh_orders_abandon(struct bh_core *core, uint64_t before_ns,
                                     struct bh_err *err);
 
+/* The same for orders of a record before `before_seq` whose answer would not be taken: none for
+ * which `is_sent` holds.  When a node has said what it did while nobody heard it. */
+BH_MUST_USE bh_rc bh_orders_abandon_unsent(struct bh_core *core, uint64_t before_seq,
+                                           bool (*is_sent)(const void *self, uint64_t order),
+                                           const void *self, struct bh_err *err);
+
 /* The same for one order, which was not sent: a start without access to its datasets. */
 BH_MUST_USE bh_rc bh_orders_withhold(struct bh_core *core, const struct bh_effect *effect,
                                      struct bh_err *err);

@@ -67,7 +67,8 @@ static const struct request {
 /* ---- the site ---- */
 
 static const char inventory[] =
-    "{\"cpus\":8,\"driver\":\"580.159.03\",\"gpus\":[{\"index\":0,\"memory_mib\":81559,"
+    "{\"cpus\":8,\"driver\":\"580.159.03\",\"gpus\":[{\"fault\":5,"
+    "\"fence_why\":\"job 770001: seccomp\",\"index\":0,\"memory_mib\":81559,"
     "\"power_mw\":70000,\"product\":\"NVIDIA H100 80GB HBM3\",\"temperature_c\":41,"
     "\"utilisation\":255,\"uuid\":\"GPU-a\"}],\"memory_mib\":64000,\"node\":\"n1\","
     "\"runtime\":\"crun 1.8\",\"walls\":{\"gpus\":1,\"state\":\"partly\",\"why\":\"job 770001\"}}";

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "wire/message_node.h"
 
 enum { INVENTORY_JSON_MAX = 16 << 20 };
 
@@ -91,9 +92,15 @@ bh_facts_gpu(const struct bh_facts *facts, const char *uuid)
 }
 
 const char *
-bh_facts_fence_why(const struct bh_gpu_facts_of *gpu)
+bh_facts_fence_why(const struct bh_gpu_facts_of *gpu, bool sees_all)
 {
-    return bh_json_text(bh_json_get(bh_facts_sample(gpu), "fence_why"), "");
+    bh_json_value sample = bh_facts_sample(gpu);
+    const char *why = bh_json_text(bh_json_get(sample, "fence_why"), "");
+
+    if (sees_all || !*why)
+        return why;
+    return bh_json_number(bh_json_get(sample, "fault"), 0) == BH_FAULT_ISOLATION
+               ? "an isolation check failed" : "its driver does not answer for it";
 }
 
 bh_json_value

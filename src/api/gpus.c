@@ -241,7 +241,7 @@ static void
 put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_gpu_view *gpu)
 {
     const struct bh_gpu_facts_of *facts = bh_facts_gpu(&list->facts, named->uuid);
-    const char *fence_why = facts ? bh_facts_fence_why(facts) : "";
+    const char *fence_why = facts ? bh_facts_fence_why(facts, list->visible.all) : "";
     bh_json_value sample = facts ? bh_facts_sample(facts) : NULL;
     struct bh_json_writer *w = &list->w;
 
@@ -301,7 +301,7 @@ put_unread(struct gpu_list *list)
     for (uint32_t i = 0; i < list->facts.gpu_count; i++) {
         const struct bh_gpu_facts_of *facts = &list->facts.gpus[i];
 
-        if (!*bh_facts_fence_why(facts) || is_known(list, facts->uuid))
+        if (!*bh_facts_fence_why(facts, true) || is_known(list, facts->uuid))
             continue;
         put_gpu(list, &(struct bh_dir_gpu){ .uuid = facts->uuid }, &lost);
         count++;

@@ -75,14 +75,15 @@ sensors_are_those_sampled_last(void **state)
     BH_CHECK_DONE();
 }
 
-/* `gpu`, `describe gpu` and `describe node` have it from the node's sample. */
+/* `gpu`, `describe gpu` and `describe node` have it from the node's sample; whose job it was is for
+ * who sees all. */
 static void
 why_a_gpu_is_fenced_is_with_it_and_its_node(void **state)
 {
     static const char fenced[] =
         "{\"gpus\":[{\"index\":0,\"uuid\":\"GPU-a\"},{\"index\":1,\"uuid\":\"GPU-b\"}],\"node\":\"n1\","
         "\"samples\":{\"gpus\":[{\"fence_why\":\"\",\"uuid\":\"GPU-a\"},"
-        "{\"fence_why\":\"job 7: seccomp\",\"uuid\":\"GPU-b\"}]}}";
+        "{\"fault\":5,\"fence_why\":\"job 7: seccomp\",\"uuid\":\"GPU-b\"}]}}";
     const struct bh_ev_gpu gpu = { .gpu = { 2 }, .node = { 1 }, .model = BH_GPU_H100_80GB,
                                    .managed = true, .mig_capable = true, .fenced = true,
                                    .keeps = true };
@@ -91,11 +92,15 @@ why_a_gpu_is_fenced_is_with_it_and_its_node(void **state)
     SEND(BH_GET, "/v1/gpus", .uid = ALICE);
     BH_CHECK("not before the daemon knows", !strstr(got.text, "fenced_why"));
     bh_fixture_step(f, (struct bh_event){ .kind = BH_EV_GPU, .u.gpu = gpu });
-    SEND(BH_GET, "/v1/gpus", .uid = ALICE);
+    SEND(BH_GET, "/v1/gpus", .uid = CAROL);
     BH_CHECK("the GPU", strstr(got.text, "\"fenced\":true,\"fenced_why\":\"job 7: seccomp\""));
-    SEND(BH_GET, "/v1/nodes", .uid = ALICE);
+    SEND(BH_GET, "/v1/nodes", .uid = CAROL);
     BH_CHECK("its node", strstr(got.text, "\"fenced_gpus\":[{\"gpu\":1,\"uuid\":\"GPU-b\","
                                           "\"why\":\"job 7: seccomp\"}]"));
+    SEND(BH_GET, "/v1/gpus", .uid = ALICE);
+    BH_CHECK("of what kind", strstr(got.text, "\"fenced_why\":\"an isolation check failed\""));
+    SEND(BH_GET, "/v1/nodes", .uid = ALICE);
+    BH_CHECK("there too", strstr(got.text, "\"why\":\"an isolation check failed\"}]"));
     BH_CHECK_DONE();
 }
 

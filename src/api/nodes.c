@@ -110,13 +110,14 @@ put_fenced(struct node_list *list, const struct bh_node_facts *node)
     bh_json_open(w, "fenced_gpus", '[');
     for (uint32_t i = 0; i < list->facts.gpu_count; i++) {
         const struct bh_gpu_facts_of *gpu = &list->facts.gpus[i];
+        const char *why = bh_facts_fence_why(gpu, list->visible.all);
 
-        if (gpu->node != node || !*bh_facts_fence_why(gpu))
+        if (gpu->node != node || !*why)
             continue;
         bh_json_open(w, NULL, '{');
         bh_json_u64(w, "gpu", bh_json_number(bh_json_get(gpu->gpu, "index"), 0));
         bh_json_str(w, "uuid", gpu->uuid);
-        bh_json_str(w, "why", bh_facts_fence_why(gpu));
+        bh_json_str(w, "why", why);
         bh_json_close(w, '}');
     }
     bh_json_close(w, ']');

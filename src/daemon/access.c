@@ -344,7 +344,7 @@ bh_access_again(struct bh_core *core, const struct bh_effect *effect,
         (void)bh_datasets_explain(spec, &j.request, &denial, false, err);
         rc = err->rc = BH_DENIED;
         if (!refuse(core, view->job, bh_data_rule_number(&denial.verdict)))
-            rc = err->rc = BH_FULL;
+            rc = err->rc = BH_UNAVAILABLE;
     }
     bh_catalog_put(core->catalog, j.dir);
     return rc;

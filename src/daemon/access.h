@@ -45,8 +45,9 @@ void bh_access_expect(struct bh_core *core, const uint8_t digest[32],
 BH_MUST_USE bh_rc bh_access_start(struct bh_core *core, const struct bh_effect *effect,
                                   bool *ret_allowed, struct bh_err *err);
 
-/* The same start said again to a node, some time after: BH_DENIED when it may not have its
- * datasets any more; the job ends at the next commit. */
+/* The same start said again to a node, some time after.
+ *   BH_DENIED       it may not have its datasets any more; the job ends at the next commit
+ *   BH_UNAVAILABLE  nor that, and too many end so already: the start has failed */
 BH_MUST_USE bh_rc bh_access_again(struct bh_core *core, const struct bh_effect *effect,
                                   const struct bh_job_view *view, const struct bh_job_spec *spec,
                                   struct bh_err *err);

@@ -645,7 +645,7 @@ keep_unsaid(struct bh_node_link *link, const struct bh_effect *effect, const str
     struct unsaid *unsaid;
 
     bh_log(EFFECT_FAILED, BH_U64("order", effect->order), BH_ERRLOG(why));
-    if (why->rc == BH_DENIED || why->rc == BH_FULL)
+    if (why->rc == BH_DENIED)
         return;
     link->unsaid = realloc(link->unsaid, (link->unsaid_count + 1) * sizeof *link->unsaid);
     BH_ASSERT(link->unsaid);

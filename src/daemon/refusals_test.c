@@ -144,6 +144,29 @@ numbers_do_not_tell_them_apart(void **state)
     assert_int_equal(sum.refusals, 100);
 }
 
+/* Nor do GPUs and nodes: a site has many, and the folds are of all its users. */
+static void
+nor_do_targets(void **state)
+{
+    const struct bh_caller alice = caller_named(&f, "alice");
+    struct sum sum;
+
+    for (uint32_t gpu = 0; gpu < 100; gpu++) {
+        char name[40];
+        const struct bh_turned_away what = { { BH_OP_CORDON, .target = name }, BH_DENIED, 1 };
+        uint32_t id;
+
+        snprintf(name, sizeof name, "GPU-%u", gpu);
+        assert_int_equal(bh_catalog_name(f.core.catalog, BH_NAME_GPU, name, &id, &f.err), BH_OK);
+        assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
+        assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    }
+    write_all();
+    sum = sum_up("denied");
+    assert_int_equal(sum.records, 2);
+    assert_int_equal(sum.refusals, 100);
+}
+
 static void
 an_aborted_batch_loses_none(void **state)
 {
@@ -244,6 +267,7 @@ main(void)
         cmocka_unit_test_setup_teardown(the_window_ends, begin, end),
         cmocka_unit_test_setup_teardown(others_are_records_of_their_own, begin, end),
         cmocka_unit_test_setup_teardown(numbers_do_not_tell_them_apart, begin, end),
+        cmocka_unit_test_setup_teardown(nor_do_targets, begin, end),
         cmocka_unit_test_setup_teardown(no_refusal_says_allowed, begin, end),
         cmocka_unit_test_setup_teardown(what_was_named_is_told, begin, end),
         cmocka_unit_test_setup_teardown(a_full_table_loses_none, begin, end),

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "model/network.h"
 #include "model/path.h"
 
 /* Whether what `owner` says holds for `tenant`. */
@@ -106,6 +107,23 @@ check_above(const struct bh_site *site, const struct bh_policy_rules *rules, con
     return rc;
 }
 
+/* Those of all policies above a job add up (policy/egress.h), and its node takes so many. */
+static bh_rc
+check_egress_deny(const struct bh_site *site, const char *owner, struct bh_err *err)
+{
+    const struct bh_site_policy *policy;
+    uint32_t cursor = 0, count = 0;
+    const char *name;
+
+    while ((policy = bh_policies_next(site, owner, &cursor, &name)))
+        if (*owner || !*name)
+            count += policy->egress_deny.count;
+    if (count <= BH_NET_RULES_MAX)
+        return BH_OK;
+    return bh_err_set(err, BH_INVALID, "egress_deny: %" PRIu32 " entries with those of the policies "
+                                       "above, %d at most", count, BH_NET_RULES_MAX);
+}
+
 bh_rc
 bh_policies_check(const struct bh_site *site, struct bh_err *err)
 {
@@ -123,6 +141,8 @@ bh_policies_check(const struct bh_site *site, struct bh_err *err)
             rc = check_datasets(site, &policy->datasets, err);
         if (rc == BH_OK)
             rc = check_above(site, &rules, owner, err);
+        if (rc == BH_OK)
+            rc = check_egress_deny(site, owner, err);
         if (rc != BH_OK)
             return *owner ? bh_err_wrap(err, "tenants %.119s policy", owner)
                           : bh_err_wrap(err, "policy");

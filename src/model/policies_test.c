@@ -101,12 +101,50 @@ a_site_file_with_a_policy_that_widens_is_refused(void **state)
     BH_CHECK_DONE();
 }
 
+/* Each is a list that may stand alone; a job's node takes all of them together. */
+static void
+denied_prefixes_of_a_branch_are_counted_together(void **state)
+{
+    static const struct {
+        const char *name, *child;
+        uint32_t above, below;
+        bh_rc rc;
+        const char *says;
+    } cases[] = {
+        { "as many as a node takes", "a/b", 40, 24, BH_OK, "" },
+        { "one more", "a/b", 40, 25, BH_INVALID,
+          "tenants a/b policy: egress_deny: 65 entries with those of the policies above, 64 at most" },
+        { "on another branch", "c", 40, 40, BH_OK, "" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_arena *arena = bh_arena_new(1 << 20);
+        struct bh_err err = { 0 };
+        struct bh_buf yaml;
+
+        bh_buf_init(&yaml, 1 << 20);
+        bh_buf_puts(&yaml, "tenants: [{name: a, policy: {egress_deny: [");
+        for (uint32_t n = 0; n < cases[i].above; n++)
+            bh_buf_printf(&yaml, "10.1.%u.0/24, ", n);
+        bh_buf_printf(&yaml, "]}}, {name: %s, policy: {egress_deny: [", cases[i].child);
+        for (uint32_t n = 0; n < cases[i].below; n++)
+            bh_buf_printf(&yaml, "10.2.%u.0/24, ", n);
+        bh_buf_puts(&yaml, "]}}]\n");
+        BH_CHECK_EQ(cases[i].name, bh_site_check(site_of(arena, bh_buf_text(&yaml)), &err), cases[i].rc);
+        BH_CHECK_STR(cases[i].name, err.msg, cases[i].says);
+        bh_buf_fini(&yaml);
+        bh_arena_free(arena);
+    }
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(those_above_a_tenant_hold_for_it),
         cmocka_unit_test(a_site_file_with_a_policy_that_widens_is_refused),
+        cmocka_unit_test(denied_prefixes_of_a_branch_are_counted_together),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -21,6 +21,15 @@ value_in(const char *line, const char *name)
     return *line == '=' ? line + 1 + strspn(line + 1, " \t") : NULL;
 }
 
+/* Without the blanks at its end, as base/params reads it. */
+static size_t
+trimmed(const char *value, size_t length)
+{
+    while (length > 0 && strchr(" \t\r", value[length - 1]))
+        length--;
+    return length;
+}
+
 bool
 bh_setting_read(const char *file, const char *name, const char *standard, char *ret_value,
                 size_t size)
@@ -35,7 +44,7 @@ bh_setting_read(const char *file, const char *name, const char *standard, char *
 
         if (!value)
             continue;
-        snprintf(ret_value, size, "%.*s", (int)strcspn(value, "\n"), value);
+        snprintf(ret_value, size, "%.*s", (int)trimmed(value, strcspn(value, "\n")), value);
         found = true;
     }
     if (stream)

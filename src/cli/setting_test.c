@@ -12,6 +12,7 @@ static const struct {
 } rows[] = {
     { "in its place", "# a\nhttps_port = 0\nsocket = /s\n", "0", "# a\nhttps_port = 9\nsocket = /s\n" },
     { "without blanks", "https_port=80\n", "80", "https_port = 9\n" },
+    { "blanks behind", "https_port = 80 \t\r\na = b\n", "80", "https_port = 9\na = b\n" },
     { "not there", "socket = /s\n", NULL, "socket = /s\nhttps_port = 9\n" },
     { "without a line end", "socket = /s", NULL, "socket = /s\nhttps_port = 9\n" },
     { "a comment", "# https_port = 1\n", NULL, "# https_port = 1\nhttps_port = 9\n" },

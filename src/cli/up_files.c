@@ -205,9 +205,13 @@ adopt_user(struct bh_up *up, const char *conf, struct bh_err *err)
     char text[32], has[48];
     uint64_t uid;
 
-    if (!bh_setting_read(conf, "daemon_uid", "", text, sizeof text)
-        || bh_parse_u64(text, &uid, err) != BH_OK || uid == 0 || uid >= UIDS_END)
+    if (!bh_setting_read(conf, "daemon_uid", "", text, sizeof text))
         return BH_OK;
+    if (bh_parse_u64(text, &uid, err) != BH_OK)
+        return bh_err_wrap(err, "%s: daemon_uid", conf);
+    if (uid == 0 || uid >= UIDS_END)
+        return bh_err_set(err, BH_RANGE, "%s: daemon_uid: %s is not of 1 to %d", conf, text,
+                          UIDS_END - 1);
     snprintf(has, sizeof has, "user id %s", text);
     if (up->cli->args->options[BH_OPT_DAEMON_UID].given && up->daemon_uid != uid)
         return refuse_otherwise(up, "daemon-uid", has, err);

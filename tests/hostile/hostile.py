@@ -58,7 +58,7 @@ class Mallory:
     def __init__(self, site, seed, only):
         self.site, self.random = site, random.Random(seed)
         self.names, self.deck = only or sorted(name[4:] for name in dir(self) if name.startswith("act_")), []
-        self.sockets, self.done = [], {}
+        self.sockets, self.done, self.wrong = [], {}, []
 
     def client(self):
         return self.site.client("mallory")
@@ -180,9 +180,18 @@ class Mallory:
 
     def act_signs_in(self):
         for _ in range(20):
-            wrong = {"Authorization": "Bearer bt_" + "0" * self.random.randrange(10, 60)}
-            self.quietly(lambda: self.client().request("GET", "/v1/whoami", None, wrong))
-            self.quietly(lambda: self.client().post("/v1/login", {"account": "root", "password": "guess"}))
+            wrong = {"Authorization": f"Bearer {self.random.choice(('bh_', 'bs_'))}" + "0" * self.random.randrange(10, 60)}
+            guess = {"account": self.random.choice(("root", "alice", "mallory")), "password": "guess"}
+            for status in (self.status_of("GET", "/v1/whoami", None, wrong), self.status_of("POST", "/v1/sign-in", guess)):
+                if status not in (401, 429):
+                    self.wrong.append(f"a wrong sign-in was answered with {status}")
+
+    def status_of(self, *request):
+        try:
+            self.client().request(*request)
+            return 200
+        except Refused as refused:
+            return refused.status
 
     def quietly(self, ask):
         try:
@@ -314,6 +323,7 @@ def play(site, options):
         one.join(RESULT_S * SLOW + 10)
         wrong += one.wrong + ([] if one.jobs else [f"{one.person}: no job ended"])
     mallory.close()
+    wrong += mallory.wrong[:5]
     print(f"# seed {options.seed}: {sum(mallory.done.values())} acts {dict(sorted(mallory.done.items()))}; "
           + ", ".join(f"{one.person} {one.jobs} jobs, slowest answer {one.slowest:.2f} s" for one in honest), flush=True)
     return wrong, site_is_well(site)

@@ -93,7 +93,7 @@ static bool
 is_meant(const struct shredding *s, const struct bh_key_row *row)
 {
     if (row->tenant_id != s->tenant || row->shredded_ns > 0
-        || (s->tenant == 0 && row->month == bh_keys_month_of(bh_core_now(s->core))))
+        || (s->tenant == 0 && row->month == bh_time_month(bh_core_now(s->core))))
         return false;
     if (row->kind == BH_KEY_KIND_TENANT)
         return s->month == 0 && s->tenant != 0;

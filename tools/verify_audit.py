@@ -476,10 +476,12 @@ def take_key(claims, row):
     number = int(row["id"])
     facts = {key: int(row.get(key, 0)) for key in ("kind", "tenant_id", "month", "created_ns")}
     destroyed = int(row.get("destroyed_ns", 0))
-    if "destroyed" not in claims.keys.get(number, {}) and destroyed >= claims.last_ns:
+    since = claims.is_later(number, destroyed)
+    if since:
         destroyed = 0
     if number in claims.keys or facts["created_ns"] < claims.last_ns:
         claims.key_row(number, facts, destroyed, destroyed > 0)
+    claims.date_key(number, facts, since)
 
 
 # Files of an export: what takes a row, and whether the records need the file.

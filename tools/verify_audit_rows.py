@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import re
+import time
 
 KINDS = ("tenant", "sku", "principal", "node", "gpu", "group", "dataset")
 WORD = "[a-z_]{1,23}"
@@ -73,6 +74,18 @@ NOT_TEXTS = ("job.image", "key.make", "node.scrubbed", "snapshot")  # what "text
 DOCUMENTS = {"receipt": ("receipt of record", "node.scrubbed", "piece"), "revision": ("site revision", "site.apply", "site"),
              "image": ("image of job", "job.image", "job")}
 REVISIONS_MAX = 512  # the store keeps these at least
+MOMENT_NS = 60 * 10**9  # a text is sealed, and its key made, at most so long before the record that says so
+
+
+def month_of(ns):
+    """Year and month, UTC, as 202611."""
+    at = time.gmtime(max(ns, 0) // 10**9)
+    return at.tm_year * 100 + at.tm_mon
+
+
+def months_of(ns):
+    """The first and the last in which the text of a record of that time was sealed, or the key made that it tells of."""
+    return month_of(ns - MOMENT_NS), month_of(ns)
 
 
 def read_document(kind, key, value):
@@ -99,8 +112,9 @@ class Claims:
 
     def __init__(self):
         self.names, self.jobs, self.texts, self.shreds = {}, {}, {}, {}  # by what they are of
+        self.keys_of = {}  # the numbers of a tenant's keys
         self.erased, self.found, self.seen = {}, {}, set()
-        self.upgrade, self.pruned, self.size, self.last_ns = None, False, 0, 0
+        self.upgrade, self.pruned, self.size, self.first_ns, self.last_ns = None, False, 0, 0, 0
         self.older, self.newer, self.rows_from = False, False, None
         self.documents, self.revisions, self.keys, self.site = {}, [], {}, None
         self.for_ever, self.revision_of = set(), {}  # texts that more than the site file names; the newest revision of a text
@@ -114,6 +128,7 @@ class Claims:
 
     def take(self, number, record):
         self.size, self.last_ns = number + 1, int(record["ts"])
+        self.first_ns = self.first_ns or self.last_ns
         self.older, self.newer = self.older or record["v"] < 4, self.newer or record["v"] > 3
         if self.older and record["v"] > 3 and self.rows_from is None:
             self.rows_from = number
@@ -130,7 +145,7 @@ class Claims:
         if "names" in record and verb == "names.bind" and about.get("type") == "upgrade" and self.upgrade is None:
             self.upgrade = number
         if "text" in record and verb not in NOT_TEXTS:
-            self.texts.setdefault(record["text"], (number, record.get("tenant", 0)))
+            self.name_text(record["text"], number, record)
             if not (allowed and verb == "site.apply" and about.get("type") == "site"):
                 self.for_ever.add(record["text"])
         if verb == "name.erase" and allowed:
@@ -143,6 +158,19 @@ class Claims:
         self.take_documents(number, record, verb, about, allowed)
         self.gives = self.gives + 1 if verb == "names.give" else 0
 
+    def name_text(self, digest, number, record):
+        """A record about a dataset names what a job was submitted as, in a record before: of a pruned log it may be gone."""
+        if digest not in self.texts:
+            elsewhere = self.pruned and record.get("obj", {}).get("type") == "dataset"
+            self.texts[digest] = {"record": number, "at": int(record["ts"]), "tenant": record.get("tenant", 0), "older": record["v"] < 2,
+                                  "elsewhere": elsewhere}
+
+    def key_of(self, number, tenant):
+        if number not in self.keys:
+            self.keys[number] = {}
+            self.keys_of.setdefault(tenant, []).append(number)
+        return self.keys[number]
+
     def take_documents(self, number, record, verb, about, allowed):
         if not allowed:
             return
@@ -153,8 +181,9 @@ class Claims:
             self.documents[kind, number if kind == "receipt" else int(about.get("id", 0))] = (number, record["text"], None, 0)
             self.take_other_number(kind, number, record)
         if about.get("type") == "key" and verb in ("key.make", "key.destroyed"):
-            key = self.keys.setdefault(int(about.get("id", 0)), {})
-            key.update({"made": number, "tenant": record.get("tenant", 0), "digest": record.get("text")} if verb == "key.make" else {"destroyed": number})
+            key = self.key_of(int(about.get("id", 0)), record.get("tenant", 0))
+            key.update({"made": number, "made_ns": int(record["ts"]), "tenant": record.get("tenant", 0), "digest": record.get("text")}
+                       if verb == "key.make" else {"destroyed": number})
 
         if about.get("type") == "token" and verb in ("token.create", "token.revoke"):
             token = self.tokens.setdefault(int(about.get("id", 0)), {})
@@ -191,7 +220,7 @@ class Claims:
         if record["v"] > 3:
             job.update(columns=columns_of(submit), place=place_digest({}), placed=number)
         if "spec" in submit:
-            self.texts.setdefault(submit["spec"], (number, record.get("tenant", 0)))
+            self.name_text(submit["spec"], number, record)
             self.for_ever.add(submit["spec"])
 
     def state(self, number, item, version):
@@ -284,7 +313,7 @@ class Claims:
             return
         self.seen.add(digest)
         if hashlib.sha256(text).hexdigest() != digest:
-            return self.differ(f"text {digest[:16]}...: it does not have the digest that record {self.texts[digest][0]} names")
+            return self.differ(f"text {digest[:16]}...: it does not have the digest that record {self.texts[digest]['record']} names")
         self.count("texts", "good")
 
     def document_row(self, kind, key, value):
@@ -306,6 +335,22 @@ class Claims:
         if said != claimed:
             return self.differ(f"{called} {number}: it is not what record {record} says")
         return self.count("documents", "good")
+
+    def is_later(self, number, destroyed_ns):
+        """Of an export's row: the key was destroyed after the last record."""
+        return 0 < destroyed_ns >= self.last_ns and "destroyed" not in self.keys.get(number, {})
+
+    def date_key(self, number, facts, since):
+        """Which month's texts the key sealed, and whether it was destroyed `since` the last record.  Of one whose record was
+        pruned the row alone says it; it was made before the first that is left."""
+        if since and self.pruned:
+            self.key_of(number, facts["tenant_id"])
+        key = self.keys.get(number)
+        if key is None:
+            return
+        key["since"] = since
+        if key["digest"] == key_digest(facts) if "made" in key else facts["month"] <= month_of(self.first_ns):
+            key["month"] = facts["month"]
 
     def key_row(self, number, facts, destroyed_ns, empty):
         """`facts`: kind, tenant_id, month and created_ns."""
@@ -369,6 +414,27 @@ class Claims:
         newest = self.revision_of.get(digest)
         return newest is not None and digest not in self.for_ever and len(self.revisions) - newest >= REVISIONS_MAX
 
+    def months_of_key(self, key):
+        """Where no bound row says it, the time of its record does: a key is made when it is first needed."""
+        if "month" in key:
+            return key["month"], key["month"]  # 0: it seals no texts
+        return months_of(key["made_ns"]) if "made" in key else (0, month_of(self.first_ns))
+
+    def is_erased(self, digest):
+        """Of a text: the key that sealed it was destroyed.  The site's own texts are its files, which nothing seals; those of
+        records of version 1 may be from before sealing, and went with any month of their tenant as far as records say."""
+        text = self.texts[digest]
+        if text["tenant"] == 0:
+            return False
+        if text["older"] and self.shreds.get(text["tenant"], -1) > text["record"]:
+            return True
+        first, last = months_of(text["at"])
+        for key in (self.keys[number] for number in self.keys_of.get(text["tenant"], ())):
+            key_first, key_last = self.months_of_key(key)
+            if (key.get("since") or key.get("destroyed", -1) > text["record"]) and (text["older"] or key_first <= last and first <= key_last):
+                return True
+        return False
+
     def end(self, ended_alone):
         """What is missing; `ended_alone`: only jobs were given whose end the records tell."""
         for kind, number in sorted(set(self.names) - self.seen):
@@ -376,13 +442,15 @@ class Claims:
         for number, job in sorted(self.jobs.items()):
             if "seen" not in job and self.is_wanted(job, ended_alone):
                 self.differ(f"job {number} is missing in the table; record {job.get('record', job.get('stated'))} speaks of it")
-        for digest, (record, tenant) in self.texts.items():
+        for digest, text in self.texts.items():
             if digest in self.seen or self.is_behind(digest):
                 continue
-            if self.shreds.get(tenant, -1) > record:
+            if text["elsewhere"]:
+                self.count("texts", "not bound")
+            elif self.is_erased(digest):
                 self.count("texts", "erased")
             else:
-                self.differ(f"text {digest[:16]}... of record {record} is missing, and no record erased it")
+                self.differ(f"text {digest[:16]}... of record {text['record']} is missing, and no record erased it")
 
 
 def columns_differ(job, row):
@@ -411,7 +479,9 @@ def compare_store(database, claims):
         claims.document_row({5: "receipt", 9: "image", 11: "revision"}[kind], key, value)
     for number, kind, tenant, month, created, destroyed, wrapped in database.execute(
             "SELECT id, kind, tenant_id, month, created_ns, shredded_ns, wrapped FROM keys"):
-        claims.key_row(number, {"kind": kind, "tenant_id": tenant, "month": month, "created_ns": created}, destroyed, not wrapped.strip(b"\0"))
+        facts = {"kind": kind, "tenant_id": tenant, "month": month, "created_ns": created}
+        claims.key_row(number, facts, destroyed, not wrapped.strip(b"\0"))
+        claims.date_key(number, facts, False)
     for name, secret, owner, scopes, expires, revoked in database.execute("SELECT id, secret, principal_id, scopes, expires_ns, revoked FROM tokens"):
         facts = {"expires_ns": str(expires), "principal": owner, "scopes": scopes}
         claims.token_row(name, int.from_bytes(secret[:8], "little") >> 11, {key: value for key, value in facts.items() if value}, revoked)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import verify_audit as v
+from verify_audit_rows import key_digest
 
 count = 0
 
@@ -220,6 +221,83 @@ def test_keys_of_an_export():
         check(f"a key {'that the last record destroyed' if destroys else 'in force'}, a row of {time}", found == wanted and bool(claims.differing) == (wanted is None), (found, claims.differing))
 
 
+OCTOBER, BORDER, NOVEMBER, LAST = (seconds * 10**9 for seconds in (1792065600, 1793491200, 1794484800, 1797768000))
+MINUTE = 60 * 10**9
+# What is not said of a row below: the text's record is of the present version, tenant 5 and October, key.make of October and
+# version 4 with its month, the key's row the same, destroyed by a record of a second before the last; nothing is pruned.
+TEXTS = [
+    # what, what is otherwise, (differences, erased, not bound)
+    ("its month", {}, (0, 1, 0)),
+    ("nothing was destroyed", {"by": False, "destroyed_ns": 0}, (1, 0, 0)),
+    ("the month before", {"at": NOVEMBER}, (1, 0, 0)),
+    ("the month after", {"made": NOVEMBER, "month": 202611}, (1, 0, 0)),
+    ("another tenant's", {"tenant": 6}, (1, 0, 0)),
+    ("it came after", {"late": True}, (1, 0, 0)),
+    ("a moment after the month", {"at": BORDER + MINUTE - 1}, (0, 1, 0)),
+    ("a minute after the month", {"at": BORDER + MINUTE}, (1, 0, 0)),
+    ("a moment before the month", {"at": BORDER - 1, "made": BORDER, "month": 202611}, (1, 0, 0)),
+    ("the tenant's own key", {"month": 0}, (1, 0, 0)),
+    ("the site's own text", {"tenant": 0, "of": 0}, (1, 0, 0)),
+    ("the row says another month", {"at": NOVEMBER, "row": 202611}, (2, 0, 0)),
+    ("since the last record", {"by": False, "destroyed_ns": LAST}, (0, 1, 0)),
+    ("since, another month", {"by": False, "destroyed_ns": LAST, "at": NOVEMBER}, (1, 0, 0)),
+    ("since, of a store", {"by": False, "destroyed_ns": LAST, "store": True}, (2, 0, 0)),
+    ("before, and no record says so", {"by": False}, (2, 0, 0)),
+    ("a key of version 3", {"made_v": 3}, (0, 1, 0)),
+    ("its row is not asked", {"made_v": 3, "at": NOVEMBER, "row": 202611}, (1, 0, 0)),
+    ("made a moment after the month", {"made_v": 3, "made": BORDER + 10**9}, (0, 1, 0)),
+    ("no rows of keys", {"row": None}, (0, 1, 0)),
+    ("no rows of keys, another month", {"row": None, "at": NOVEMBER}, (1, 0, 0)),
+    ("a text of version 1, any month", {"v": 1, "at": NOVEMBER}, (0, 1, 0)),
+    ("of version 1, without a key", {"v": 1, "made": None, "row": None}, (0, 1, 0)),
+    ("of version 2, without a key", {"v": 2, "made": None, "row": None}, (1, 0, 0)),
+    ("of version 1, and it came after", {"v": 1, "late": True}, (1, 0, 0)),
+    ("of version 1, since the last record", {"v": 1, "at": NOVEMBER, "by": False, "destroyed_ns": LAST}, (0, 1, 0)),
+    ("pruned", {"pruned": True}, (0, 1, 0)),
+    ("pruned, another month", {"pruned": True, "row": 202609}, (1, 0, 0)),
+    ("pruned, since the last record", {"pruned": True, "by": False, "destroyed_ns": LAST}, (0, 1, 0)),
+    ("pruned, no rows of keys", {"pruned": True, "row": None}, (0, 1, 0)),
+    ("pruned, and so is whose text it is", {"pruned": True, "row": 202609, "type": "dataset"}, (0, 0, 1)),
+]
+
+
+def records_of_text(case, facts):
+    """A text, and the key that sealed it or another, as records say, each with its time."""
+    text = {"verb": "job.exec", "text": "52" * 32, "tenant": case["tenant"], "obj": {"type": case["type"], "id": 7}, "v": case["v"]}
+    key = {"verb": "key.make", "tenant": case["of"], "obj": {"type": "key", "id": 4}, "v": case["made_v"]}
+    if case["made_v"] > 3:
+        key["text"] = key_digest(facts)
+    made = [(case["made"], key)] if case["made"] and not case["pruned"] else []
+    gone = [(LAST - 1, {"verb": "key.shred", "obj": {"type": "tenant", "id": case["of"]}})] if case["by"] else []
+    if case["by"] and case["made"]:
+        gone.append((LAST - 1, {"verb": "key.destroyed", "tenant": case["of"], "obj": {"type": "key", "id": 4}}))
+    texts = [(case["at"], text)]
+    return ([] if case["late"] else texts) + made + gone + (texts if case["late"] else []) + [(LAST, {"verb": "daemon.start"})]
+
+
+def test_texts_of_keys():
+    """A text is missing: rightly when the key that sealed it was destroyed."""
+    for what, otherwise, wanted in TEXTS:
+        case = {"at": OCTOBER, "tenant": 5, "of": 5, "v": 4, "type": "job", "late": False, "made": OCTOBER, "made_v": 4, "month": 202610,
+                "by": True, "destroyed_ns": LAST - 1, "store": False, "pruned": False, **otherwise}
+        facts = {"kind": 2, "tenant_id": case["of"], "month": case["month"], "created_ns": 77}
+        claims, row = v.Claims(), case.get("row", case["month"])
+        if case["pruned"]:
+            claims.skip(0)
+        for number, (ts, record) in enumerate(records_of_text(case, facts), 1 if case["pruned"] else 0):
+            claims.take(number, {"ts": str(ts), "v": 4, "dec": {"allow": True}, **record})
+        facts["month"] = row
+        if row is not None and case["store"]:
+            claims.key_row(4, facts, case["destroyed_ns"], case["destroyed_ns"] > 0)
+            claims.date_key(4, facts, False)
+        elif row is not None:
+            v.take_key(claims, {"id": 4, **facts, "destroyed_ns": str(case["destroyed_ns"])})
+        claims.end(True)
+        counts = claims.counts.get("texts", {"erased": 0, "not bound": 0})
+        got = len(claims.differing), counts["erased"], counts["not bound"]
+        check(f"a missing text, {what}", got == wanted, (got, claims.differing))
+
+
 def folder(how):
     """The key and the files that the C test prints."""
     lines = subprocess.run([sys.argv[1], how], check=True, capture_output=True, text=True).stdout.splitlines()
@@ -257,6 +335,7 @@ def main():
     test_numbers_of_before()
     test_texts_of_revisions()
     test_keys_of_an_export()
+    test_texts_of_keys()
     print(f"1..{count}")
 
 

@@ -159,60 +159,12 @@ take_erasure(struct bh_claims *claims, const struct bh_record *record, struct bh
     return BH_OK;
 }
 
-/* ---- texts ---- */
-
-/* What "text" of these verbs is the digest of does not stand in the table of texts. */
-static bool
-names_a_text(const char *verb)
-{
-    static const char *const others[] = { "job.image", "key.make", "node.scrubbed",
-                                         "snapshot" };
-
-    for (size_t i = 0; i < BH_COUNT(others); i++)
-        if (strcmp(others[i], verb) == 0)
-            return false;
-    return true;
-}
-
 bool
 bh_claim_is_zero(const uint8_t bytes[32])
 {
     static const uint8_t zero[32];
 
     return memcmp(bytes, zero, sizeof zero) == 0;
-}
-
-static bh_rc
-take_text(struct bh_claims *claims, const struct bh_record *record, const uint8_t digest[32],
-          bool for_ever, struct bh_err *err)
-{
-    struct text_claim *text;
-
-    if (bh_claim_is_zero(digest))
-        return BH_OK;
-    text = bh_claim_add(claims, &claims->texts, digest, sizeof *text);
-    if (!text)
-        return bh_claims_no_room(err);
-    if (!text->claim.record) {
-        text->claim.record = record->seq;
-        text->tenant = record->tenant;
-    }
-    text->for_ever = text->for_ever || for_ever;
-    return BH_OK;
-}
-
-static bh_rc
-take_shredding(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
-{
-    struct shred_claim *shred;
-    uint8_t key[32];
-
-    bh_claim_key(key, record->obj.id, 0);
-    shred = bh_claim_add(claims, &claims->shreds, key, sizeof *shred);
-    if (!shred)
-        return bh_claims_no_room(err);
-    shred->claim.record = record->seq;
-    return BH_OK;
 }
 
 /* ---- jobs ---- */
@@ -314,7 +266,7 @@ take_submission(struct bh_claims *claims, const struct bh_record *record, struct
     }
     if (record->version >= BH_CLAIMS_ROWS_VERSION)
         fill(claims, job, submit, record->seq);
-    return take_text(claims, record, job->spec, true, err);
+    return bh_claims_take_text(claims, record, job->spec, true, err);
 }
 
 static bh_rc
@@ -356,6 +308,7 @@ bh_claims_take(struct bh_claims *claims, const struct bh_record *record, struct 
 
     claims->size = record->seq + 1;
     claims->last_ts_ns = record->ts_ns;
+    claims->first_ts_ns = claims->first_ts_ns ? claims->first_ts_ns : record->ts_ns;
     claims->newer = claims->newer || record->version >= BH_CLAIMS_ROWS_VERSION;
     if (record->version < BH_CLAIMS_ROWS_VERSION)
         claims->older = true;
@@ -369,12 +322,10 @@ bh_claims_take(struct bh_claims *claims, const struct bh_record *record, struct 
         rc = take_states(claims, record, err);
     if (rc == BH_OK && record->names_json)
         rc = take_names(claims, record, err);
-    if (rc == BH_OK && names_a_text(verb))
-        rc = take_text(claims, record, record->text, !bh_claims_is_site(record), err);
     if (rc == BH_OK && record->dec.allow && strcmp(verb, BH_RECORD_NAME_ERASE) == 0)
         rc = take_erasure(claims, record, err);
-    if (rc == BH_OK && record->dec.allow && strcmp(verb, "key.shred") == 0)
-        rc = take_shredding(claims, record, err);
+    if (rc == BH_OK)
+        rc = bh_claims_take_texts(claims, record, err);
     if (rc == BH_OK)
         rc = bh_claims_take_token(claims, record, err);
     return rc == BH_OK ? bh_claims_take_documents(claims, record, err) : rc;

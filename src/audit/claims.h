@@ -9,6 +9,7 @@
 #include "audit/token_facts.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/time.h"
 
 /* What the records say of names, jobs and texts, gathered during a walk over the log; and the
  * rows of the tables held against it afterwards.
@@ -62,6 +63,10 @@ BH_MUST_USE bh_rc bh_claims_name(struct bh_claims *claims, const struct bh_claim
                                  struct bh_err *err);
 void bh_claims_job(struct bh_claims *claims, const struct bh_claimed_job *row);
 
+/* A text is sealed, and its key made, at most so long before the record that says so: at the end of
+ * a month the record may be of the next. */
+#define BH_CLAIMS_MOMENT_NS (60 * BH_NS_PER_S)
+
 /* The text that stands under `digest` hashes to `found`. */
 void bh_claims_text(struct bh_claims *claims, const uint8_t digest[32], const uint8_t found[32]);
 
@@ -100,7 +105,9 @@ struct bh_claimed_key {
     bool empty;                  /* its bytes are zero */
     bool exported;               /* the row may be younger than the last record */
 };
-void bh_claims_key(struct bh_claims *claims, const struct bh_claimed_key *row);
+/* BH_FULL: the arena has no room. */
+BH_MUST_USE bh_rc bh_claims_key(struct bh_claims *claims, const struct bh_claimed_key *row,
+                                struct bh_err *err);
 
 /* An API token of a store, by the number that records have of it: 53 bits of its secret's digest. */
 struct bh_claimed_token {
@@ -132,7 +139,7 @@ bool bh_claims_need(const struct bh_claims *claims, enum bh_claims_table table);
 
 struct bh_claims_count {
     uint64_t good;               /* rows that are what the log says */
-    uint64_t erased;             /* by a record */
+    uint64_t erased;             /* by a record; in an export, since the last of its records, too */
     uint64_t unbound;            /* the log does not say what they should be */
 };
 
@@ -147,7 +154,8 @@ struct bh_claims_result {
                                     has older ones; UINT64_MAX: there is none */
 };
 
-/* All rows of the `tables` (enum bh_claims_table) were given: what is missing shows now. */
+/* All rows of the `tables` (enum bh_claims_table) were given: what is missing shows now.  A text
+ * may be missing when the key that sealed it was destroyed: one of its tenant and month. */
 void bh_claims_end(struct bh_claims *claims, uint32_t tables, struct bh_claims_result *ret_result);
 
 /* The name that the row gave and the log binds; NULL: there is none. */

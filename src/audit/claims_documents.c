@@ -154,26 +154,30 @@ take_site(struct bh_claims *claims, const struct bh_record *record, struct bh_er
     return add_other_number(claims, revision, record, err);
 }
 
-static struct key_claim *
-add_key(struct bh_claims *claims, uint64_t id)
+static bh_rc
+add_key(struct bh_claims *claims, uint64_t id, uint32_t tenant, struct key_claim **ret_key,
+        struct bh_err *err)
 {
-    uint8_t key[32];
+    uint8_t of[32];
 
-    bh_claim_key(key, id, 0);
+    bh_claim_key(of, id, 0);
     if (id > claims->last_key)
         claims->last_key = id;
-    return bh_claim_add(claims, &claims->keys, key, sizeof(struct key_claim));
+    *ret_key = bh_claim_add(claims, &claims->keys, of, sizeof(struct key_claim));
+    return *ret_key ? bh_claims_link_key(claims, *ret_key, tenant, err) : bh_claims_no_room(err);
 }
 
 static bh_rc
 take_key(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
-    struct key_claim *key = add_key(claims, record->obj.id);
+    struct key_claim *key;
+    bh_rc rc = add_key(claims, record->obj.id, record->tenant, &key, err);
 
-    if (!key)
-        return bh_claims_no_room(err);
+    if (rc != BH_OK)
+        return rc;
     key->made = true;
     key->claim.record = record->seq;
+    key->made_ns = record->ts_ns;
     key->tenant = record->tenant;
     key->filled = !bh_claim_is_zero(record->text);
     memcpy(key->digest, record->text, sizeof key->digest);
@@ -183,10 +187,11 @@ take_key(struct bh_claims *claims, const struct bh_record *record, struct bh_err
 static bh_rc
 take_destruction(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
-    struct key_claim *key = add_key(claims, record->obj.id);
+    struct key_claim *key;
+    bh_rc rc = add_key(claims, record->obj.id, record->tenant, &key, err);
 
-    if (!key)
-        return bh_claims_no_room(err);
+    if (rc != BH_OK)
+        return rc;
     key->destroyed = true;
     key->destroyed_by = record->seq;
     return BH_OK;
@@ -406,18 +411,32 @@ is_destroyed(const struct bh_claims *claims, const struct key_claim *key,
     return !is_later(claims, row, row->destroyed_ns);
 }
 
-void
-bh_claims_key(struct bh_claims *claims, const struct bh_claimed_key *row)
+/* What the key's texts go by: its month, and whether it was destroyed after the last record.  Of a
+ * key whose record was pruned the row alone says it; it was made before the first that is left. */
+static bh_rc
+date_key(struct bh_claims *claims, struct key_claim *key, const struct bh_claimed_key *row,
+         struct bh_err *err)
 {
-    struct key_claim *key;
-    uint8_t of[32];
-    bool destroyed;
+    bool since = row->destroyed_ns && !(key && key->destroyed)
+                 && is_later(claims, row, row->destroyed_ns);
+    bh_rc rc = BH_OK;
 
-    bh_claim_key(of, row->id, 0);
-    key = bh_claim_find(&claims->keys, of);
-    destroyed = is_destroyed(claims, key, row);
-    if (key)
-        key->claim.seen = true;
+    if (!key && since && claims->pruned_to > 0)
+        rc = add_key(claims, row->id, row->facts.tenant_id, &key, err);
+    if (rc != BH_OK || !key)
+        return rc;
+    key->destroyed_since = since;
+    key->month = row->facts.month;
+    key->dated = key->made ? key->filled && is_made_so(claims, key, row)
+                           : key->month <= bh_time_month(claims->first_ts_ns);
+    return BH_OK;
+}
+
+static void
+judge_key(struct bh_claims *claims, const struct key_claim *key, const struct bh_claimed_key *row)
+{
+    bool destroyed = is_destroyed(claims, key, row);
+
     if (!key && is_later(claims, row, row->facts.created_ns))
         return;
     if ((!key || !key->made) && claims->pruned_to > 0)
@@ -437,6 +456,20 @@ bh_claims_key(struct bh_claims *claims, const struct bh_claimed_key *row)
         claims->result.keys.erased++;
     else
         claims->result.keys.good++;
+}
+
+bh_rc
+bh_claims_key(struct bh_claims *claims, const struct bh_claimed_key *row, struct bh_err *err)
+{
+    struct key_claim *key;
+    uint8_t of[32];
+
+    bh_claim_key(of, row->id, 0);
+    key = bh_claim_find(&claims->keys, of);
+    if (key)
+        key->claim.seen = true;
+    judge_key(claims, key, row);
+    return date_key(claims, key, row, err);
 }
 
 void

@@ -42,14 +42,20 @@ struct job_claim {
 
 struct text_claim {
     struct claim claim;
+    bool named;                  /* by claim.record, at that time, first */
+    uint64_t at_ns;
     uint32_t tenant;
+    bool older;                  /* it may be from before texts were sealed */
+    bool elsewhere;              /* the record whose it is was pruned */
     bool for_ever;               /* another record than one of the site file names it */
     uint64_t revision;           /* the newest that has it, by `nth`; 0: none */
 };
 
-/* A tenant whose keys were destroyed, the last time by `claim.record`. */
-struct shred_claim {
+/* A tenant: its keys, and the last record that destroyed any, or texts that had none. */
+struct tenant_claim {
     struct claim claim;
+    bool shredded;
+    struct key_claim *keys;
 };
 
 struct document_claim {
@@ -66,10 +72,15 @@ struct document_claim {
 struct key_claim {
     struct claim claim;
     bool made, destroyed;        /* by claim.record; by destroyed_by */
-    uint64_t destroyed_by;
+    uint64_t made_ns, destroyed_by;
+    bool destroyed_since;        /* the last record, as an export's row says */
     uint32_t tenant;
     bool filled;                 /* `digest` is known */
     uint8_t digest[32];          /* bh_key_facts_digest */
+    bool dated;                  /* `month` is known, from the row; 0: it seals no texts */
+    uint32_t month;
+    bool linked;
+    struct key_claim *next;      /* of the same tenant */
 };
 
 struct token_claim {
@@ -103,11 +114,12 @@ enum { BH_CLAIMS_TOLD_MAX = 20, BH_CLAIMS_TOLD_BYTES = 8192 };
 struct bh_claims {
     struct bh_arena *arena;
     const struct bh_crypto_ops *crypto;
-    struct claim_table names, jobs, texts, shreds, documents, keys, tokens;
+    struct claim_table names, jobs, texts, tenants, documents, keys, tokens;
     struct site_claim site;
     uint64_t revisions, last_key;
     uint64_t gives;              /* records names.give right before this one */
     uint64_t size, last_ts_ns;   /* records so far, and the time of the last */
+    uint64_t first_ts_ns;        /* of the first that is left */
     uint64_t pruned_to;          /* records below it are hashes alone */
     uint64_t first_job;          /* the lowest that a record submitted; UINT64_MAX: none */
     uint64_t bindings;
@@ -124,6 +136,20 @@ bool bh_claims_is_site(const struct bh_record *record);
 /* Whether the store may have dropped that revision (struct document_claim, `nth`): newer ones are as
  * many as are kept. */
 bool bh_claims_is_behind(const struct bh_claims *claims, uint64_t nth);
+
+/* The record names that text; `for_ever`: another record than one of the site file does. */
+BH_MUST_USE bh_rc bh_claims_take_text(struct bh_claims *claims, const struct bh_record *record,
+                                      const uint8_t digest[32], bool for_ever,
+                                      struct bh_err *err);
+
+/* What a record says of texts besides its submission's. */
+BH_MUST_USE bh_rc bh_claims_take_texts(struct bh_claims *claims, const struct bh_record *record,
+                                       struct bh_err *err);
+void bh_claims_end_texts(struct bh_claims *claims);
+
+/* The key is that tenant's; a second time it is nothing new. */
+BH_MUST_USE bh_rc bh_claims_link_key(struct bh_claims *claims, struct key_claim *key,
+                                     uint32_t tenant, struct bh_err *err);
 
 /* What a record says of documents, keys and the site file. */
 BH_MUST_USE bh_rc bh_claims_take_documents(struct bh_claims *claims,

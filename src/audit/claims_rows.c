@@ -301,36 +301,6 @@ bh_claims_job(struct bh_claims *claims, const struct bh_claimed_job *row)
         claims->result.jobs.unbound++;
 }
 
-/* ---- texts ---- */
-
-static void
-put_digest(char ret_text[17], const uint8_t digest[32])
-{
-    struct bh_buf text;
-
-    bh_buf_init_fixed(&text, ret_text, 17);
-    bh_buf_put_hex(&text, digest, 8);
-    ret_text[16] = '\0';
-}
-
-void
-bh_claims_text(struct bh_claims *claims, const uint8_t digest[32], const uint8_t found[32])
-{
-    struct text_claim *text = bh_claim_find(&claims->texts, digest);
-    char name[17];
-
-    if (!text)
-        return; /* nobody claims anything of it */
-    text->claim.seen = true;
-    if (memcmp(digest, found, 32) == 0) {
-        claims->result.texts.good++;
-        return;
-    }
-    put_digest(name, digest);
-    bh_claims_tell(claims, "text %s...: it does not have the digest that record %" PRIu64 " names", name,
-         text->claim.record);
-}
-
 /* ---- what is missing ---- */
 
 static void
@@ -372,44 +342,6 @@ end_jobs(struct bh_claims *claims, bool ended_alone)
     }
 }
 
-/* Destroying a tenant's keys takes its texts of before sealing away, too. */
-static bool
-is_shredded(const struct bh_claims *claims, const struct text_claim *text)
-{
-    const struct shred_claim *shred;
-    uint8_t key[32];
-
-    bh_claim_key(key, text->tenant, 0);
-    shred = bh_claim_find(&claims->shreds, key);
-    return shred && shred->claim.record > text->claim.record;
-}
-
-/* The store drops the oldest revisions with their texts. */
-static bool
-is_behind(const struct bh_claims *claims, const struct text_claim *text)
-{
-    return !text->for_ever && text->revision > 0 && bh_claims_is_behind(claims, text->revision);
-}
-
-static void
-end_texts(struct bh_claims *claims)
-{
-    for (size_t i = 0; i < claims->texts.room; i++) {
-        const struct text_claim *text = claims->texts.slots[i];
-        char name[17];
-
-        if (!text || text->claim.seen || is_behind(claims, text))
-            continue;
-        if (is_shredded(claims, text)) {
-            claims->result.texts.erased++;
-            continue;
-        }
-        put_digest(name, text->claim.key);
-        bh_claims_tell(claims, "text %s... of record %" PRIu64 " is missing, and no record erased it", name,
-             text->claim.record);
-    }
-}
-
 void
 bh_claims_end(struct bh_claims *claims, uint32_t tables, struct bh_claims_result *ret_result)
 {
@@ -418,7 +350,7 @@ bh_claims_end(struct bh_claims *claims, uint32_t tables, struct bh_claims_result
     if (tables & BH_CLAIMS_JOBS)
         end_jobs(claims, tables & BH_CLAIMS_ENDED);
     if (tables & BH_CLAIMS_TEXTS)
-        end_texts(claims);
+        bh_claims_end_texts(claims);
     if (tables & BH_CLAIMS_DOCUMENTS)
         bh_claims_end_documents(claims, tables & BH_CLAIMS_ENDED);
     if (tables & BH_CLAIMS_KEYS)

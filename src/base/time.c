@@ -40,6 +40,16 @@ bh_time_sleep(bh_ns span)
         ;
 }
 
+uint32_t
+bh_time_month(bh_ns at)
+{
+    time_t seconds = (time_t)(at / BH_NS_PER_S);
+    struct tm utc = { .tm_year = 70 };
+
+    (void)!gmtime_r(&seconds, &utc);
+    return (uint32_t)((utc.tm_year + 1900) * 100 + utc.tm_mon + 1);
+}
+
 void
 bh_time_put_utc(struct bh_buf *out, bh_ns at)
 {

@@ -18,6 +18,9 @@ bh_ns bh_time_monotonic(void); /* never goes back, meaningless between boots */
 bh_ns bh_time_boot(void);      /* the same, and goes on while the machine is suspended */
 void bh_time_sleep(bh_ns span);
 
+/* Year and month of a moment, UTC, as 202611. */
+uint32_t bh_time_month(bh_ns at);
+
 /* "2026-11-20T09:27:00Z" */
 void bh_time_put_utc(struct bh_buf *out, bh_ns at);
 

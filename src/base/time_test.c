@@ -10,13 +10,16 @@ static const struct {
     const char *name;
     bh_ns at;
     const char *text;
+    uint32_t month;
 } instants[] = {
-    { "the epoch", 0, "1970-01-01T00:00:00Z" },
-    { "just before a second", 999999999, "1970-01-01T00:00:00Z" },
-    { "leap day", 1709164800 * BH_NS_PER_S, "2024-02-29T00:00:00Z" },
-    { "a day in November", 1795166820 * BH_NS_PER_S, "2026-11-20T09:27:00Z" },
-    { "past 2038", 2147483648 * BH_NS_PER_S, "2038-01-19T03:14:08Z" },
-    { "last", UINT64_MAX, "2554-07-21T23:34:33Z" },
+    { "the epoch", 0, "1970-01-01T00:00:00Z", 197001 },
+    { "just before a second", 999999999, "1970-01-01T00:00:00Z", 197001 },
+    { "leap day", 1709164800 * BH_NS_PER_S, "2024-02-29T00:00:00Z", 202402 },
+    { "just before a month", 1793491200 * BH_NS_PER_S - 1, "2026-10-31T23:59:59Z", 202610 },
+    { "a month begins", 1793491200 * BH_NS_PER_S, "2026-11-01T00:00:00Z", 202611 },
+    { "a day in November", 1795166820 * BH_NS_PER_S, "2026-11-20T09:27:00Z", 202611 },
+    { "past 2038", 2147483648 * BH_NS_PER_S, "2038-01-19T03:14:08Z", 203801 },
+    { "last", UINT64_MAX, "2554-07-21T23:34:33Z", 255407 },
 };
 
 static void
@@ -29,6 +32,7 @@ test_utc(void **state)
         bh_buf_init_fixed(&out, memory, sizeof memory);
         bh_time_put_utc(&out, instants[i].at);
         BH_CHECK_STR(instants[i].name, bh_buf_text(&out), instants[i].text);
+        BH_CHECK_EQ(instants[i].name, bh_time_month(instants[i].at), instants[i].month);
     }
     BH_CHECK_DONE();
 }

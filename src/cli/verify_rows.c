@@ -158,8 +158,7 @@ take_key(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
                                    .destroyed_ns = row.destroyed_ns,
                                    .empty = row.destroyed_ns > 0,
                                    .exported = true };
-    bh_claims_key(rows->claims, &key);
-    return BH_OK;
+    return bh_claims_key(rows->claims, &key, err);
 }
 
 static const struct table {

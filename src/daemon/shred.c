@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "audit/binding.h"
+#include "audit/claims.h"
 #include "base/assert.h"
 #include "base/time.h"
 #include "daemon/command.h"
@@ -13,7 +14,6 @@
 enum { TOKEN_BYTES = 8, TOKEN_TEXT = 2 * TOKEN_BYTES + 1, META_KEY = 32,
        TEXT_BYTES_MAX = 8 << 20 };
 
-static const uint64_t moment_ns = 60 * BH_NS_PER_S;
 static const uint64_t lifetime_ns = UINT64_C(24) * 3600 * BH_NS_PER_S;
 
 /* What is to be destroyed. */
@@ -93,7 +93,7 @@ static bool
 is_meant(const struct shredding *s, const struct bh_key_row *row)
 {
     if (row->tenant_id != s->tenant || row->shredded_ns > 0
-        || (s->tenant == 0 && row->month == bh_keys_month_of(bh_core_now(s->core))))
+        || (s->tenant == 0 && row->month == bh_time_month(bh_core_now(s->core))))
         return false;
     if (row->kind == BH_KEY_KIND_TENANT)
         return s->month == 0 && s->tenant != 0;
@@ -289,7 +289,7 @@ check_jobs(const struct shredding *s, struct bh_err *err)
         count += is_of(s, &view) && view.state < BH_JOB_COMPLETED
                  && view.submitted_ns >= s->erasure.from_ns
                  && (view.submitted_ns < s->erasure.before_ns
-                     || view.submitted_ns - s->erasure.before_ns < moment_ns);
+                     || view.submitted_ns - s->erasure.before_ns < BH_CLAIMS_MOMENT_NS);
     if (count == 0)
         return BH_OK;
     bh_err_set(err, BH_CONFLICT, "%" PRIu32 " jobs of that time have not ended", count);

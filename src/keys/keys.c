@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "audit/sealed.h"
 #include "base/assert.h"
@@ -50,18 +49,6 @@ struct bh_keys {
     size_t told;                 /* rows that have a record, or need none */
     size_t found[FOUND_MAX];     /* places in rows, hints only */
 };
-
-/* ---- the calendar ---- */
-
-uint32_t
-bh_keys_month_of(uint64_t now_ns)
-{
-    time_t seconds = (time_t)(now_ns / BH_NS_PER_S);
-    struct tm date = { .tm_year = 70 };
-
-    (void)!gmtime_r(&seconds, &date);
-    return (uint32_t)((date.tm_year + 1900) * 100 + date.tm_mon + 1);
-}
 
 /* ---- rows ---- */
 
@@ -332,7 +319,7 @@ sealing_key(const struct bh_key_row *tenant, const struct bh_key_use *use)
 
     return (struct bh_key_row){ .kind = audit ? BH_KEY_KIND_AUDIT : BH_KEY_KIND_IDENTITY,
                                 .tenant_id = tenant->tenant_id,
-                                .month = audit ? bh_keys_month_of(use->now_ns) : 0,
+                                .month = audit ? bh_time_month(use->now_ns) : 0,
                                 .parent = tenant->id,
                                 .created_ns = use->now_ns };
 }

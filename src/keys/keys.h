@@ -46,9 +46,6 @@ struct bh_key_use {
     uint64_t now_ns;                 /* decides the month.  Unused for IDENTITY */
 };
 
-/* Year and month of a moment, UTC, as 202611. */
-uint32_t bh_keys_month_of(uint64_t now_ns);
-
 struct bh_keys_options {
     struct bh_store store;
     const struct bh_crypto_ops *crypto;

@@ -92,8 +92,8 @@ see_key(void *self, const struct bh_key_row *row)
         .empty = memcmp(row->wrapped, none, sizeof none) == 0,
     };
 
-    bh_claims_key(walk->claims, &claimed);
-    return true;
+    walk->rc = bh_claims_key(walk->claims, &claimed, walk->err);
+    return walk->rc == BH_OK;
 }
 
 static bool
@@ -193,6 +193,8 @@ bh_store_compare(const struct bh_store *store, const struct bh_crypto_ops *crypt
         rc = see_documents(store, &walk);
     if (rc == BH_OK)
         rc = store->ops->list_keys(store->self, see_key, &walk, err);
+    if (rc == BH_OK)
+        rc = walk.rc;
     if (rc == BH_OK)
         rc = store->ops->list_tokens(store->self, &(struct bh_token_filter){ .id = NULL }, see_token,
                                      &walk, err);

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 """Sealed texts, destroying their keys, and new root keys, on a running site."""
+import calendar
+import contextlib
 import json
 import os
 import pathlib
+import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -102,6 +106,92 @@ def verdicts(site, *where):
     other = subprocess.run([sys.executable, str(ROOT / "tools/verify_audit.py"), *(where if where[0] == "--store" else where[1:]), "--vkey", key],
                            capture_output=True, text=True)
     return [(done.returncode, done.stdout + done.stderr) for done in (ours, other)]
+
+
+def signed(site):
+    """All records of now are."""
+    size = site.record_count()
+    site.until(lambda: site.client("dave").get("/v1/checkpoints")["items"][-1]["size"] >= size, what="a checkpoint")
+
+
+def folder_in(site, name):
+    """Where everybody may write."""
+    place = site.dir / name
+    place.mkdir()
+    place.chmod(0o777)
+    return place
+
+
+def export(site, place):
+    done = site.cli("erin", "audit", "export", str(place), "--vkey", str(site.dir / "state/audit.vkey"))
+    equal(f"the export's own verdict: {done.stdout}{done.stderr}", done.returncode, 0)
+
+
+@tap.test(topology=ONE)
+def erased_behind_the_checkpoint(site):
+    "a month that is destroyed between the checkpoint and the rows is no finding: of an export, now and for ever, nor through the API"
+    told(site)
+    signed(site)
+    place, (signer, *_) = folder_in(site, "out"), site.processes("bulkhead-signer")
+    os.kill(signer, signal.SIGSTOP)  # so that the newest checkpoint is of before
+    try:
+        contains("done", shred(site, "erin").stdout, "1 keys of acme/vision/batch")
+        export(site, place / "early")
+        done = site.cli("erin", "audit", "verify", "--vkey", str(site.dir / "state/audit.vkey"))
+        equal(f"through the API: {done.stdout}{done.stderr}", done.returncode, 0)
+    finally:
+        os.kill(signer, signal.SIGCONT)
+    size = int((place / "early/checkpoint").read_text().splitlines()[1])
+    destroyed = next(r["seq"] for r in site.records() if r["verb"] == "key.destroyed")
+    assert size <= destroyed, (size, destroyed)
+    for status, text in verdicts(site, "--export", str(place / "early")):
+        equal(text, status, 0)
+        contains("counted", text, "1 erased")
+    told(site)
+    signed(site)
+    export(site, place / "late")
+    for where in (("--export", str(place / "late")), ("--store", str(site.dir / "state/bulkhead.db"))):
+        for status, text in verdicts(site, *where):
+            equal(text, status, 0)
+            contains("counted", text, "1 erased")
+
+
+def next_month(site):
+    """The daemon begins anew, and by its time it is the month after this one: its file says how far that is ahead."""
+    now, clock = time.gmtime(), site.dir / "state/clock"
+    noon = calendar.timegm((now.tm_year + now.tm_mon // 12, now.tm_mon % 12 + 1, 1, 12, 0, 0))
+    site.stop(site.daemon)
+    boot, base = clock.read_text().split()
+    clock.write_text(f"{boot} {int(base) + (noon - int(time.time())) * 10**9}\n")
+    site.start_daemon()
+
+
+@tap.test(topology=ONE)
+def another_month(site):
+    "a destroyed month excuses what it sealed, and nothing of another: both verifiers name what was deleted of that"
+    first, this = told(site), month()
+    next_month(site)
+    second = told(site)
+    contains("done", site.cli("erin", "key", "shred", "acme/vision/batch", "--month", this, "--reason", "old", check=0).stdout, "1 keys of")
+    equal("erased", [site.job(job["id"]).get("erased", False) for job in (first, second)], [True, False])
+    signed(site)
+    place, copy = folder_in(site, "out"), site.dir / "copy.db"
+    export(site, place / "log")
+    for where in (("--export", str(place / "log")), ("--store", str(site.dir / "state/bulkhead.db"))):
+        for status, text in verdicts(site, *where):
+            equal(text, status, 0)
+            contains("counted", text, "1 erased")
+    with contextlib.closing(sqlite3.connect(f"file:{site.dir}/state/bulkhead.db?mode=ro", uri=True)) as source, contextlib.closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+        gone = target.execute("DELETE FROM texts WHERE digest = (SELECT spec FROM jobs WHERE job = ?) RETURNING lower(hex(digest))", (second["id"],)).fetchone()[0]
+        target.commit()
+    texts = place / "log/texts"
+    texts.write_text("".join(line for line in texts.read_text().splitlines(keepends=True) if gone not in line))
+    for where in (("--export", str(place / "log")), ("--store", str(copy))):
+        for status, text in verdicts(site, *where):
+            equal(text, status, 1)
+            contains("named", text, f"text {gone[:16]}... of record")
+            contains("named", text, "is missing, and no record erased it")
 
 
 @tap.test(topology=ONE, site=TWO_ADMINS)

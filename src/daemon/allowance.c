@@ -120,8 +120,8 @@ bh_allowance_check_text(struct bh_core *core, const struct bh_command *command,
     if (rc != BH_OK || (kept <= most && bytes <= most - kept))
         return rc;
     name = bh_catalog_name_of(core->catalog, BH_NAME_TENANT, tenant.v);
-    bh_err_set(err, BH_QUOTA, "%.80s keeps %" PRIu64 " KiB of its jobs' specifications, of %" PRIu64
-               " at most", name ? name : "the tenant", kept >> 10, most >> 10);
+    bh_err_set(err, BH_QUOTA, "%.80s keeps %" PRIu64 " KiB of its jobs' specifications, commands "
+               "and messages, of %" PRIu64 " at most", name ? name : "the tenant", kept >> 10, most >> 10);
     return bh_err_hint(err, "an administrator erases months that are over (`bulkhead key shred`), "
                             "or raises tenant_texts_max in bulkheadd.conf");
 }

@@ -235,7 +235,7 @@ a_tenants_texts_are_bounded(void **state)
     BH_CHECK_EQ("as many as fit", submit_until_refused(), 11);
     BH_CHECK_EQ("as a limit", f.err.rc, BH_QUOTA);
     BH_CHECK("which says whose and how much",
-             strstr(f.err.msg, "acme/vision/train keeps 15 KiB of its jobs' specifications, of 16"));
+             strstr(f.err.msg, "acme/vision/train keeps 15 KiB of its jobs' specifications, commands and messages, of 16"));
     BH_CHECK_EQ("an administrator's", submit_long("root"), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     cancel.caller = caller_named(&f, "alice");

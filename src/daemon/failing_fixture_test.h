@@ -40,6 +40,12 @@ failing_erase(void *self, const struct bh_erasure *which, struct bh_err *err)
 }
 
 static inline bh_rc
+failing_sealed(void *self, uint64_t key, struct bh_err *err)
+{
+    return fails_now(err) ? BH_IO : failing.real->erase_sealed(self, key, err);
+}
+
+static inline bh_rc
 failing_prune(void *self, uint64_t first, uint64_t last, struct bh_err *err)
 {
     return fails_now(err) ? BH_IO : failing.real->prune_records(self, first, last, err);
@@ -77,6 +83,7 @@ open_failing(struct fixture *f)
     failing.ops.put_record = failing_record;
     failing.ops.put_key = failing_key;
     failing.ops.erase_jobs = failing_erase;
+    failing.ops.erase_sealed = failing_sealed;
     failing.ops.prune_records = failing_prune;
     failing.ops.put_meta = failing_meta;
     failing.ops.commit = failing_commit;

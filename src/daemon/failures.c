@@ -38,6 +38,7 @@ bh_failures_keep(struct bh_core *core, uint64_t lease, const char *why,
     ret_failure->kept = false;
     if (!*why || !bh_view_lease(core->state.engine, (bh_lease_id){ lease }, &view))
         return BH_OK;
+    ret_failure->tenant = view.tenant;
     bh_buf_init_fixed(&item, memory, sizeof memory);
     rc = bh_core_seal(core, view.tenant, (struct bh_slice){ why, strlen(why) }, &item, err);
     if (rc != BH_OK)

@@ -418,7 +418,10 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
     if (awaited && says_why(effect, outcome)
         && bh_failures_keep(core, effect->lease.v, outcome->why, &failure, err) != BH_OK)
         return err->rc;
-    entry.text = failure.kept ? failure.digest.bytes : NULL;
+    if (failure.kept) {
+        entry.tenant = failure.tenant.v;
+        entry.text = failure.digest.bytes;
+    }
     if (awaited)
         rc = bh_core_step(core, &entry, &event, err);
     if (rc != BH_CONFLICT && rc != BH_NOT_FOUND)

@@ -14,8 +14,8 @@
  * With a name instead of a tenant, that name alone is erased, with what opens the commitment
  * that binds it; it is not in use, and no tenant is under a legal hold.  The id stays.
  *
- * The destroyed keys are recorded one by one, names and plain texts of the jobs go with
- * them, and the store is scrubbed after the commit. */
+ * The destroyed keys are recorded one by one, all texts that they sealed, names and plain
+ * texts of the jobs go with them, and the store is scrubbed after the commit. */
 BH_MUST_USE bh_rc bh_shred_run(struct bh_core *core, const struct bh_command *command,
                                struct bh_arena *arena, struct bh_answer *ret_answer,
                                struct bh_err *err);

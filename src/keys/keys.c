@@ -607,6 +607,7 @@ shred(struct bh_keys *keys, uint64_t id, uint64_t now_ns, struct bh_err *err)
 {
     struct bh_key_row *row = find_row(keys, id);
     struct opened *slot = &keys->secrets->opened[id % OPENED_MAX];
+    bh_rc rc;
 
     if (!row || row->shredded_ns > 0)
         return bh_err_set(err, BH_NOT_FOUND, "there is no key %" PRIu64 " to destroy", id);
@@ -614,7 +615,8 @@ shred(struct bh_keys *keys, uint64_t id, uint64_t now_ns, struct bh_err *err)
     row->shredded_ns = now_ns;
     if (slot->id == id)
         explicit_bzero(slot, sizeof *slot);
-    return keys->store.ops->put_key(keys->store.self, row, err);
+    rc = keys->store.ops->put_key(keys->store.self, row, err);
+    return rc == BH_OK ? keys->store.ops->erase_sealed(keys->store.self, id, err) : rc;
 }
 
 bh_rc

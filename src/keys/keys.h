@@ -101,9 +101,9 @@ bool bh_keys_made(struct bh_keys *keys, struct bh_key_row *ret_row);
 void bh_keys_each(struct bh_keys *keys, bh_key_sink sink, void *sink_self);
 
 /* Destroy a key within the open transaction: its wrapped form is overwritten, what it
- * sealed, or what the keys that it wraps sealed, cannot be opened from now on.  The caller
- * has it recorded, destroys the keys below a tenant's one by one, and has the store scrubbed
- * after the commit.
+ * sealed, or what the keys that it wraps sealed, cannot be opened from now on, and the
+ * store's texts of tenants that it sealed itself are erased.  The caller has it recorded,
+ * destroys the keys below a tenant's one by one, and has the store scrubbed after the commit.
  *   BH_NOT_FOUND  no such key, or it was destroyed before; failures of the store */
 BH_MUST_USE bh_rc bh_keys_shred(struct bh_keys *keys, uint64_t id, uint64_t now_ns,
                                 struct bh_err *err);

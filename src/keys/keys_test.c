@@ -349,7 +349,7 @@ keeps_texts(void **state)
     assert_int_equal(f->store.ops->put_text(f->store.self, &(struct bh_text_row){ plain, 0, { old, strlen(old) } }, &f->err),
                      BH_OK);
     crypto->sha256(item, strlen(item), "", 0, sealed.bytes);
-    assert_int_equal(f->store.ops->put_text(f->store.self, &(struct bh_text_row){ sealed, 0, { item, strlen(item) } }, &f->err),
+    assert_int_equal(f->store.ops->put_text(f->store.self, &(struct bh_text_row){ sealed, 3, { item, strlen(item) } }, &f->err),
                      BH_OK);
     commit(f);
     BH_CHECK_STR("sealed", text_of(f, &sealed), old);
@@ -358,7 +358,10 @@ keeps_texts(void **state)
     begin(f);
     assert_int_equal(bh_keys_shred(f->keys, 2, DEC, &f->err), BH_OK);
     commit(f);
+    BH_CHECK_EQ("it goes with its key", f->store.ops->get_text(f->store.self, &sealed, f->arena,
+                                                               &(const char *){ 0 }, &f->err), BH_NOT_FOUND);
     BH_CHECK_STR("destroyed", text_of(f, &sealed), "erased");
+    BH_CHECK_STR("of before", text_of(f, &plain), old);
     BH_CHECK_EQ("and says so", bh_keys_get_text(f->keys, &sealed, f->arena, &(const char *){ 0 },
                                                 &f->err), BH_NOT_FOUND);
     BH_CHECK_DONE();

@@ -20,7 +20,8 @@ struct bh_digest {
     uint8_t bytes[32];
 };
 
-/* A text to be kept under its digest. */
+/* A text to be kept under its digest.  Where it is a tenant's and sealed, it names the key that
+ * sealed it (audit/sealed.h), and goes with that (erase_sealed). */
 struct bh_text_row {
     struct bh_digest digest;
     uint32_t tenant_id;          /* whom it counts against (count_texts); 0: nobody */
@@ -205,8 +206,10 @@ struct bh_store_ops {
     bh_rc (*put_reply)(void *self, const struct bh_reply_row *row, struct bh_err *err);
     /* A key, or its present form in place of the old one, whose bytes are overwritten. */
     bh_rc (*put_key)(void *self, const struct bh_key_row *row, struct bh_err *err);
+    /* Overwrite all texts of tenants that the key sealed, the open transaction's included. */
+    bh_rc (*erase_sealed)(void *self, uint64_t key, struct bh_err *err);
     /* Overwrite what is kept of a tenant's jobs: their names, which become BH_ERASED, those of
-     * their texts that no other job has, and all remembered replies. */
+     * their texts that no key sealed and no other job has, and all remembered replies. */
     bh_rc (*erase_jobs)(void *self, const struct bh_erasure *which, struct bh_err *err);
     /* Overwrite a tenant's or a principal's name in the rows of jobs with BH_ERASED, and drop all
      * remembered replies. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "audit/merkle.h"
+#include "audit/sealed.h"
 #include "base/assert.h"
 #include "store/memory_internal.h"
 
@@ -141,6 +142,7 @@ memory_put_text(void *self, const struct bh_text_row *text, struct bh_err *err)
 {
     struct bh_memory *memory = self;
     struct bh_memory_text *row;
+    struct bh_sealed sealed;
     char *bytes;
     bh_rc rc = check_open(memory, err);
 
@@ -149,6 +151,8 @@ memory_put_text(void *self, const struct bh_text_row *text, struct bh_err *err)
     row = new_row(sizeof *row, text->text.text, text->text.length, &bytes);
     row->digest = text->digest;
     row->tenant_id = text->tenant_id;
+    if (text->tenant_id > 0 && bh_sealed_read(text->text, &sealed))
+        row->key = sealed.key;
     row->text = bytes;
     bh_memory_insert(&memory->put[BH_MEMORY_TEXTS], BH_MEMORY_TEXTS, row);
     return BH_OK;
@@ -692,6 +696,7 @@ static const struct bh_store_ops memory_ops = {
     .put_reply = memory_put_reply,
     .put_meta = memory_put_meta,
     .put_key = bh_memory_put_key,
+    .erase_sealed = bh_memory_erase_sealed,
     .erase_jobs = bh_memory_erase_jobs,
     .erase_name = bh_memory_erase_name,
     .scrub = bh_memory_scrub,

@@ -21,6 +21,7 @@ struct bh_memory_record {
 struct bh_memory_text {
     struct bh_digest digest;
     uint32_t tenant_id;
+    uint64_t key;                /* that sealed it; 0: none did, or it is no tenant's */
     const char *text;
     bool gone;                   /* erased */
 };
@@ -70,6 +71,7 @@ void bh_memory_each_row(struct bh_memory *memory, enum bh_memory_kind kind, cons
 /* ---- memory_keys.c ---- */
 bh_rc bh_memory_put_key(void *self, const struct bh_key_row *row, struct bh_err *err);
 bh_rc bh_memory_erase_name(void *self, enum bh_name_kind kind, uint32_t id, struct bh_err *err);
+bh_rc bh_memory_erase_sealed(void *self, uint64_t key, struct bh_err *err);
 bh_rc bh_memory_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err);
 bh_rc bh_memory_scrub(void *self, struct bh_err *err);
 bh_rc bh_memory_list_keys(void *self, bh_key_sink sink, void *sink_self,

@@ -36,6 +36,32 @@ bh_memory_list_keys(void *self, bh_key_sink sink, void *sink_self, struct bh_err
     return BH_OK;
 }
 
+static bh_rc
+erase_of_key(struct bh_memory *memory, uint64_t key, const struct bh_memory_text *text,
+             struct bh_err *err)
+{
+    const struct bh_memory_text row = { .digest = text->digest, .text = "", .gone = true };
+
+    return key > 0 && text->key == key ? bh_memory_put_row(memory, BH_MEMORY_TEXTS, &row, err)
+                                       : BH_OK;
+}
+
+bh_rc
+bh_memory_erase_sealed(void *self, uint64_t key, struct bh_err *err)
+{
+    struct bh_memory *memory = self;
+    const struct bh_memory_rows *put = &memory->put[BH_MEMORY_TEXTS], *kept = &memory->kept[BH_MEMORY_TEXTS];
+    bh_rc rc = BH_OK;
+
+    /* a put row is replaced in its place, so the positions stand */
+    for (size_t i = 0; rc == BH_OK && i < put->count; i++)
+        rc = erase_of_key(memory, key, put->at[i], err);
+    for (size_t i = 0; rc == BH_OK && i < kept->count; i++)
+        if (!bh_memory_find(put, BH_MEMORY_TEXTS, kept->at[i]))
+            rc = erase_of_key(memory, key, kept->at[i], err);
+    return rc;
+}
+
 static bool
 is_meant(const struct bh_erasure *which, const struct bh_job_row *job)
 {
@@ -66,7 +92,7 @@ erase_text(struct bh_memory *memory, const struct bh_erasure *which,
 
     if (!found)
         found = bh_memory_find(&memory->kept[BH_MEMORY_TEXTS], BH_MEMORY_TEXTS, &row);
-    if (!found || found->gone
+    if (!found || found->gone || found->key > 0
         || is_needed(&memory->kept[BH_MEMORY_JOBS], which, digest)
         || is_needed(&memory->put[BH_MEMORY_JOBS], which, digest))
         return BH_OK;

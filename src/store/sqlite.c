@@ -173,6 +173,7 @@ static const struct bh_store_ops sqlite_ops = {
     .put_reply = bh_sqlite_put_reply,
     .put_meta = bh_sqlite_put_meta,
     .put_key = bh_sqlite_put_key,
+    .erase_sealed = bh_sqlite_erase_sealed,
     .erase_jobs = bh_sqlite_erase_jobs,
     .erase_name = bh_sqlite_erase_name,
     .scrub = bh_sqlite_scrub,

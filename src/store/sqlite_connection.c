@@ -90,8 +90,9 @@ static const char *const texts[BH_SQL_STATEMENTS] = {
         "shredded_ns, wrapped) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     [BH_SQL_LIST_KEYS] = "SELECT id, kind, tenant_id, month, parent, created_ns, "
                          "shredded_ns, wrapped FROM keys ORDER BY id",
+    [BH_SQL_ERASE_SEALED] = "DELETE FROM texts WHERE key = ? AND key > 0",
     [BH_SQL_ERASE_TEXTS] =
-        "DELETE FROM texts WHERE digest IN (SELECT spec FROM jobs WHERE " ERASED ") "
+        "DELETE FROM texts WHERE key = 0 AND digest IN (SELECT spec FROM jobs WHERE " ERASED ") "
         "AND digest NOT IN (SELECT spec FROM jobs WHERE NOT (" ERASED "))",
     [BH_SQL_ERASE_NAMES] = "UPDATE jobs SET name = '" BH_ERASED "' WHERE name <> '' AND " ERASED,
     [BH_SQL_ERASE_REPLIES] = "DELETE FROM replies",

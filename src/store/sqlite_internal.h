@@ -49,7 +49,7 @@ enum bh_sql_statement {
     BH_SQL_LIST_CHECKPOINTS,
     BH_SQL_PUT_KEY,
     BH_SQL_LIST_KEYS,
-    BH_SQL_ERASE_TEXTS,
+    BH_SQL_ERASE_SEALED, BH_SQL_ERASE_TEXTS,
     BH_SQL_ERASE_NAMES,
     BH_SQL_ERASE_REPLIES, BH_SQL_ERASE_TENANT, BH_SQL_ERASE_PRINCIPAL,
     /* sqlite_jobs.c */
@@ -231,6 +231,7 @@ bh_rc bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
 bh_rc bh_sqlite_put_key(void *self, const struct bh_key_row *row, struct bh_err *err);
 bh_rc bh_sqlite_list_keys(void *self, bh_key_sink sink, void *sink_self, struct bh_err *err);
 bh_rc bh_sqlite_erase_name(void *self, enum bh_name_kind kind, uint32_t id, struct bh_err *err);
+bh_rc bh_sqlite_erase_sealed(void *self, uint64_t key, struct bh_err *err);
 bh_rc bh_sqlite_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err);
 bh_rc bh_sqlite_scrub(void *self, struct bh_err *err);
 

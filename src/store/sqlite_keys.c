@@ -76,6 +76,19 @@ bh_sqlite_list_keys(void *self, bh_key_sink sink, void *sink_self, struct bh_err
     return rc;
 }
 
+bh_rc
+bh_sqlite_erase_sealed(void *self, uint64_t key, struct bh_err *err)
+{
+    struct bh_sqlite *store = self;
+    struct bh_sql_use use;
+    bh_rc rc = bh_sqlite_write(store, BH_SQL_ERASE_SEALED, &use, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_sql_put_u64(&use, key);
+    return bh_sqlite_written(store, &use, err);
+}
+
 static bh_rc
 erase(struct bh_sqlite *store, enum bh_sql_statement which, const struct bh_erasure *erasure,
       struct bh_err *err)

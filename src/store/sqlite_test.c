@@ -222,6 +222,9 @@ is_without_deadline(void *self, const struct bh_job_row *row)
     return true;
 }
 
+/* What version 9 added to texts. */
+#define FORGET_KEYS "DROP INDEX texts_by_key; ALTER TABLE texts DROP COLUMN key;"
+
 /* As the first version wrote it: a store without what was added to jobs since. */
 static void
 an_older_store_is_brought_up_to_date(void **state)
@@ -242,7 +245,8 @@ an_older_store_is_brought_up_to_date(void **state)
     must(f, f->store.ops->put_text(f->store.self, &text, &f->err));
     must(f, f->store.ops->commit(f->store.self, &f->err));
     close_store(f);
-    run_sql(f, "ALTER TABLE jobs DROP COLUMN deadline_ns; DROP INDEX texts_by_tenant;"
+    run_sql(f, FORGET_KEYS
+               "ALTER TABLE jobs DROP COLUMN deadline_ns; DROP INDEX texts_by_tenant;"
                "ALTER TABLE texts DROP COLUMN tenant_id; ALTER TABLE texts DROP COLUMN bytes;"
                "ALTER TABLE jobs DROP COLUMN checkpoint_signal;"
                "ALTER TABLE jobs DROP COLUMN gang; DROP TABLE documents; DROP TABLE keys;"
@@ -257,6 +261,107 @@ an_older_store_is_brought_up_to_date(void **state)
     must(f, f->store.ops->count_texts(f->store.self, row.tenant_id, &bytes, &f->err));
     assert_int_equal(bytes, 4); /* of the tenant whose job has it */
     close_store(f);
+}
+
+static void
+put_sealed(struct fixture *f, uint32_t tenant, const char *key, bool job)
+{
+    struct bh_job_row row = { .job = strtoull(key, NULL, 10), .tenant_id = tenant, .tenant = "acme",
+                              .principal = "ada", .sku = "small", .kind = "batch",
+                              .state = "completed", .spec = { { (uint8_t)*key, (uint8_t)tenant } } };
+    char text[160];
+    struct bh_buf item;
+
+    bh_buf_init_fixed(&item, text, sizeof text);
+    bh_buf_printf(&item, "{\"c\":\"AAAA\",\"h\":\"%s=\",\"k\":\"%s\",\"n\":\"%s\"}",
+                  "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", key, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+    if (job)
+        must(f, f->store.ops->put_job(f->store.self, &row, &f->err));
+    must(f, f->store.ops->put_text(f->store.self,
+                                   &(struct bh_text_row){ row.spec, tenant, { item.bytes, item.length } },
+                                   &f->err));
+}
+
+/* Keys 2 and 3 of tenant 6, of which 2 was destroyed, each with a job's specification; and what it
+ * sealed that is counted against nobody. */
+static void
+put_keys_and_texts(struct fixture *f)
+{
+    const struct bh_key_row keys[] = {
+        { .id = 2, .kind = BH_KEY_KIND_AUDIT, .tenant_id = 6, .shredded_ns = 5 },
+        { .id = 3, .kind = BH_KEY_KIND_AUDIT, .tenant_id = 6, .wrapped = { 1 } },
+    };
+
+    open_store(f, BH_STORE_WRITE);
+    must(f, f->store.ops->begin(f->store.self, &f->err));
+    for (size_t i = 0; i < BH_COUNT(keys); i++)
+        must(f, f->store.ops->put_key(f->store.self, &keys[i], &f->err));
+    put_sealed(f, 6, "2", true);
+    put_sealed(f, 6, "3", true);
+    put_sealed(f, 0, "2", false);
+    must(f, f->store.ops->commit(f->store.self, &f->err));
+    close_store(f);
+}
+
+static uint64_t
+kept_of(struct fixture *f, uint32_t tenant)
+{
+    uint64_t bytes = 0;
+
+    must(f, f->store.ops->count_texts(f->store.self, tenant, &bytes, &f->err));
+    return bytes;
+}
+
+static bool
+count_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
+           size_t length)
+{
+    ++*(uint32_t *)self;
+    return true;
+}
+
+static uint32_t
+texts_of(struct fixture *f)
+{
+    uint32_t count = 0;
+
+    must(f, f->store.ops->list_texts(f->store.self, 0, count_text, &count, &f->err));
+    return count;
+}
+
+/* What destroyed keys left behind goes, of stores that counted it and of those from before; and what
+ * other keys sealed goes with them later. */
+static void
+an_older_store_loses_what_cannot_be_read(void **state)
+{
+    static const char *const olds[] = {
+        FORGET_KEYS "PRAGMA user_version = 8",
+        FORGET_KEYS "DROP INDEX texts_by_tenant; ALTER TABLE texts DROP COLUMN tenant_id;"
+                    "ALTER TABLE texts DROP COLUMN bytes; PRAGMA user_version = 7",
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < BH_COUNT(olds); i++) {
+        uint64_t before;
+
+        put_keys_and_texts(f);
+        open_store(f, BH_STORE_WRITE);
+        before = kept_of(f, 6);
+        BH_CHECK_EQ("before", texts_of(f), 3);
+        close_store(f);
+        run_sql(f, olds[i]);
+        open_store(f, BH_STORE_WRITE);
+        BH_CHECK_EQ("counted", kept_of(f, 6), before / 2);
+        BH_CHECK_EQ("kept", texts_of(f), 2);
+        must(f, f->store.ops->begin(f->store.self, &f->err));
+        must(f, f->store.ops->erase_sealed(f->store.self, 3, &f->err));
+        must(f, f->store.ops->commit(f->store.self, &f->err));
+        BH_CHECK_EQ("nothing is counted", kept_of(f, 6), 0);
+        BH_CHECK_EQ("what is nobody's stays", texts_of(f), 1);
+        close_store(f);
+        remove_files(f->path);
+    }
+    BH_CHECK_DONE();
 }
 
 /* ---- crashes ---- */
@@ -426,10 +531,10 @@ plan_of(struct fixture *f, struct bh_sql *sql, enum bh_sql_statement which, stru
     sqlite3_finalize(explained);
 }
 
-/* Every request with a token looks for it, and each new one counts its owner's: thousands of
- * others must not make that longer. */
+/* Every request with a token looks for it, each new one counts its owner's, and a destroyed key's
+ * texts are looked for between requests: thousands of others must not make that longer. */
 static void
-tokens_are_found_by_an_index(void **state)
+rows_are_found_by_an_index(void **state)
 {
     static const struct {
         const char *name, *plan;
@@ -438,6 +543,7 @@ tokens_are_found_by_an_index(void **state)
         { "by id", "SEARCH tokens USING PRIMARY KEY (id=?)", BH_SQL_GET_TOKEN },
         { "by owner", "SEARCH tokens USING INDEX tokens_by_principal (principal_id=?)",
           BH_SQL_LIST_TOKENS_OF },
+        { "by key", "SEARCH texts USING INDEX texts_by_key (key=?)", BH_SQL_ERASE_SEALED },
     };
     struct fixture *f = *state;
     const struct bh_sql_options options = { SQLITE_OPEN_READONLY, 100 };
@@ -657,7 +763,8 @@ main(void)
         TEST(one_program_writes),
         TEST(refuses_what_it_does_not_know),
         TEST(an_older_store_is_brought_up_to_date),
-        TEST(tokens_are_found_by_an_index),
+        TEST(an_older_store_loses_what_cannot_be_read),
+        TEST(rows_are_found_by_an_index),
         TEST(survives_kills),
         TEST(limits_the_size_of_files),
         TEST(fills_the_disk),

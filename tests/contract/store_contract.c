@@ -698,6 +698,7 @@ main(int argc, char **argv)
         TEST(bh_contract_pages_of_100_unless_told),
         TEST(bh_contract_keeps_keys),
         TEST(bh_contract_erases_jobs),
+        TEST(bh_contract_erases_sealed_texts),
         TEST(bh_contract_erases_names),
         TEST(reads_beside_the_writer),
     };

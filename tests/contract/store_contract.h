@@ -49,6 +49,7 @@ void bh_contract_pages_of_100_unless_told(void **state);
 /* The tests about keys. */
 void bh_contract_keeps_keys(void **state);
 void bh_contract_erases_jobs(void **state);
+void bh_contract_erases_sealed_texts(void **state);
 void bh_contract_erases_names(void **state);
 
 #endif

@@ -79,11 +79,30 @@ kept_of(struct fixture *f, uint32_t tenant)
 }
 
 static void
-put_text(struct fixture *f, uint8_t first, const char *text)
+put_text_of(struct fixture *f, uint32_t tenant, uint8_t first, const char *text)
 {
     const struct bh_digest digest = { { first } };
 
-    MUST(f, put_text, &(struct bh_text_row){ digest, TEXTS_TENANT, { text, strlen(text) } });
+    MUST(f, put_text, &(struct bh_text_row){ digest, tenant, { text, strlen(text) } });
+}
+
+static void
+put_text(struct fixture *f, uint8_t first, const char *text)
+{
+    put_text_of(f, TEXTS_TENANT, first, text);
+}
+
+/* The form of a text that the key sealed. */
+static const char *
+sealed_by(uint64_t key)
+{
+    static char text[160];
+
+    snprintf(text, sizeof text,
+             "{\"c\":\"AAAA\",\"h\":\"%.43s=\",\"k\":\"%llu\",\"n\":\"%.32s\"}",
+             "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", (unsigned long long)key,
+             "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+    return text;
 }
 
 static bool
@@ -175,12 +194,12 @@ bh_contract_erases_jobs(void **state)
     put_text(f, 'a', "{\"plain\":1}");
     put_text(f, 'b', "{\"plain\":2}");
     put_text(f, 'c', "{\"shared\":3}");
-    put_text(f, 'd', "{\"c\":\"sealed\"}");
+    put_text(f, 'd', sealed_by(7));
     put_text(f, 'e', "{\"plain\":5}");
     MUST(f, put_reply, &reply);
     commit(f);
 
-    BH_CHECK_EQ("bytes that are kept", kept_of(f, TEXTS_TENANT), 11 + 11 + 12 + 14 + 11);
+    BH_CHECK_EQ("bytes that are kept", kept_of(f, TEXTS_TENANT), 11 + 11 + 12 + strlen(sealed_by(7)) + 11);
     BH_CHECK_EQ("of another tenant", kept_of(f, 2), 0);
     BH_CHECK_EQ("what counts against nobody", kept_of(f, 0), 0);
     begin(f);
@@ -202,13 +221,61 @@ bh_contract_erases_jobs(void **state)
     BH_CHECK_EQ("needed by one before", find_text(f, 'a'), BH_OK);
     BH_CHECK_EQ("plain", find_text(f, 'b'), BH_NOT_FOUND);
     BH_CHECK_EQ("needed by another tenant", find_text(f, 'c'), BH_OK);
-    BH_CHECK_EQ("sealed", find_text(f, 'd'), BH_NOT_FOUND);
+    BH_CHECK_EQ("sealed: it goes with its key", find_text(f, 'd'), BH_OK);
     BH_CHECK_EQ("needed by one after", find_text(f, 'e'), BH_OK);
-    BH_CHECK_EQ("bytes that are left", kept_of(f, TEXTS_TENANT), 11 + 12 + 11);
+    BH_CHECK_EQ("bytes that are left", kept_of(f, TEXTS_TENANT), 11 + 12 + strlen(sealed_by(7)) + 11);
     BH_CHECK_EQ("reply", CALL(f, get_reply, 3, "key", f->arena, &read), BH_NOT_FOUND);
     begin(f);
     put_text(f, 'b', "{\"plain\":2}");
     commit(f);
     BH_CHECK_EQ("put again", find_text(f, 'b'), BH_OK);
+    BH_CHECK_DONE();
+}
+
+/* All that a key sealed goes, whatever it is, of this transaction and of those before; what others
+ * sealed, what nobody did and what is no tenant's stays. */
+void
+bh_contract_erases_sealed_texts(void **state)
+{
+    const uint64_t large = 9007199254740991; /* the last number that there can be */
+    struct fixture *f = *state;
+    uint64_t most;
+
+    begin(f);
+    put_text(f, 'a', sealed_by(7));
+    put_text(f, 'b', sealed_by(77));
+    put_text(f, 'c', sealed_by(large));
+    put_text(f, 'd', "{\"args\":[\"true\"]}");
+    put_text(f, 'e', "{\"c\":\"k\"}");
+    put_text_of(f, 0, 'f', sealed_by(7));
+    put_text_of(f, 2, 'g', sealed_by(7));
+    commit(f);
+    most = kept_of(f, TEXTS_TENANT);
+    begin(f);
+    put_text(f, 'h', sealed_by(7));
+    MUST(f, erase_sealed, 7);
+    f->store.ops->rollback(f->store.self);
+    BH_CHECK_EQ("rolled back", kept_of(f, TEXTS_TENANT), most);
+    begin(f);
+    put_text(f, 'h', sealed_by(7));
+    MUST(f, erase_sealed, 7);
+    MUST(f, erase_sealed, 99);
+    MUST(f, erase_sealed, 0);
+    BH_CHECK_EQ("not yet", find_text(f, 'a'), BH_OK);
+    commit(f);
+    BH_CHECK_EQ("its own", find_text(f, 'a'), BH_NOT_FOUND);
+    BH_CHECK_EQ("just put", find_text(f, 'h'), BH_NOT_FOUND);
+    BH_CHECK_EQ("another tenant's", find_text(f, 'g'), BH_NOT_FOUND);
+    BH_CHECK_EQ("another key's", find_text(f, 'b'), BH_OK);
+    BH_CHECK_EQ("plain", find_text(f, 'd'), BH_OK);
+    BH_CHECK_EQ("nearly sealed", find_text(f, 'e'), BH_OK);
+    BH_CHECK_EQ("nobody's", find_text(f, 'f'), BH_OK);
+    BH_CHECK_EQ("bytes", kept_of(f, TEXTS_TENANT), most - strlen(sealed_by(7)));
+    begin(f);
+    MUST(f, erase_sealed, large);
+    put_text(f, 'a', sealed_by(8));
+    commit(f);
+    BH_CHECK_EQ("of a large number", find_text(f, 'c'), BH_NOT_FOUND);
+    BH_CHECK_EQ("put again, by another key", find_text(f, 'a'), BH_OK);
     BH_CHECK_DONE();
 }

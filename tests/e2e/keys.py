@@ -32,6 +32,27 @@ def told(site):
     return site.await_state(number, *ENDED)
 
 
+def refused(site):
+    """A job that its node cannot start: why not is kept, too."""
+    job = site.await_state(site.submit("true", image=f"oci:{site.dir}/{CANARY}-image:x"), *ENDED)
+    equal("cause", job["cause"], "start_failed")
+
+
+def entered(site):
+    """A job that runs, gets another command, and is cancelled."""
+    job = site.submit("sleep", "600", client=site.client("alice"))
+    site.await_state(job, "running")
+    site.cli("alice", "exec", str(job), "--", "true", f"{CANARY}-added", check=0)
+    site.cli("alice", "cancel", str(job), check=0)
+    site.await_state(job, *ENDED)
+
+
+def sealed_texts(site):
+    """Of tenants: how many the store keeps, and those that count against one."""
+    with contextlib.closing(sqlite3.connect(f"file:{site.dir}/state/bulkhead.db?mode=ro", uri=True)) as db:
+        return db.execute("""SELECT count(*), sum(tenant_id > 0) FROM texts WHERE text GLOB '{"c":"*'""").fetchone()
+
+
 def files(site):
     return b"".join(p.read_bytes() for p in sorted((site.dir / "state").glob("bulkhead.db*")))
 
@@ -64,11 +85,14 @@ def sealed(site):
         assert root not in text and root.hex().encode() not in text, f"the root key in {log}"
 
 
-@tap.test(topology=ONE, site=TWO_ADMINS)
+@tap.test(topology=ONE, site=TWO_ADMINS, node_conf="image_roots = /tmp")
 def erased(site):
     "two administrators erase a month: nobody reads it, no file holds it, and the log verifies as before"
     job = told(site)
     told(site)
+    refused(site)
+    entered(site)
+    equal("specifications of three kinds, a message, a command", sealed_texts(site), (5, 5))
     contains("a developer", shred(site, "alice", check=4).stderr, "key.shred")
     token = shred(site, "erin").stdout.strip()
     contains("not oneself", shred(site, "erin", "--confirm", token, check=4).stderr, "who asked does not confirm")
@@ -76,6 +100,7 @@ def erased(site):
     equal("a refusal", [(r["actor"]["name"], r["result"], r["decision"]["allow"]) for r in denied][-1], ("erin", "denied", False))
     equal("still there", site.job(job["id"])["spec"]["env"][0], f"A={CANARY}-env")
     contains("done", shred(site, "dave", "--confirm", token).stdout, "1 keys of acme/vision/batch")
+    equal("they are gone", sealed_texts(site)[0], 0)
     shown = site.job(job["id"])
     equal("erased", (shown["erased"], "spec" in shown, shown["name"]), (True, False, "(erased)"))
     site.until(lambda: CANARY.encode() not in files(site), what="the last canary to leave the files")
@@ -83,7 +108,7 @@ def erased(site):
     contains("the reason, to who may see it", found, f"{CANARY}-reason")
     assert f"{CANARY}-reason" not in json.dumps(site.leaves()), "the reason in a leaf"
     equal("policy test", site.cli("erin", "policy", "test", check=0).stdout,
-          "0 of 0 submissions would be denied; 2 more were erased\n")
+          "0 of 0 submissions would be denied; 4 more were erased\n")
     place = site.dir / "out"
     place.mkdir()
     os.chmod(place, 0o777)
@@ -94,6 +119,9 @@ def erased(site):
                           capture_output=True, text=True)
     equal("the second verifier", (done.returncode, done.stderr), (0, ""))
     site.kill(site.daemon)
+    for status, words in verdicts(site, "--store", str(site.dir / "state/bulkhead.db")):
+        equal(words, status, 0)
+        contains("of the store", words, "5 erased")
     site.start_daemon()
     equal("for ever", site.job(job["id"])["erased"], True)
     equal("new jobs go on", told(site)["spec"]["env"][0], f"A={CANARY}-env")
@@ -233,7 +261,7 @@ def name_erased(site):
 def held(site):
     "a legal hold and jobs that have not ended keep keys; one administrator alone is enough where there is one"
     told(site)
-    number = site.submit("sleep", "600")
+    number = site.submit("sleep", "600", client=site.client("alice"))
     site.await_state(number, "running")
     contains("running", shred(site, "erin", check=3).stderr, "1 jobs of that time have not ended")
     site.cli("erin", "cancel", str(number), check=0)

@@ -19,14 +19,6 @@ tell(struct bh_future *future, struct bh_news news)
         future->options.hear(future->options.self, future->engine, &news);
 }
 
-static bool
-queues_again(enum bh_end_cause cause)
-{
-    return cause == BH_END_PREEMPTED || cause == BH_END_MOVED || cause == BH_END_GPU_LOST || cause == BH_END_NODE_LOST
-           || cause == BH_END_RESUME_FAILED || cause == BH_END_GPU_FAULT
-           || cause == BH_END_DRAINED;
-}
-
 static void
 tell_decision(struct bh_future *future, const struct bh_decision *decision)
 {
@@ -44,7 +36,10 @@ tell_decision(struct bh_future *future, const struct bh_decision *decision)
         news.kind = BH_NEWS_SUSPENDED;
         break;
     case BH_DO_STOP:
-        if (!decision->lease.v || !queues_again(decision->cause))
+        if (!decision->lease.v
+            || !bh_lease_queues_again(
+                job_at(future->engine, job_find(future->engine, decision->job.v)),
+                decision->cause))
             return; /* its end is told when it comes */
         news.kind = BH_NEWS_REQUEUED;
         break;

@@ -484,30 +484,35 @@ fail_resume(struct work *work, uint32_t slot, const struct lease_news *news)
     stop_all(work, slot, BH_END_RESUME_FAILED);
 }
 
+bool
+bh_lease_queues_again(const struct job *job, enum bh_end_cause cause)
+{
+    static const bool again[BH_END_CAUSES] = {
+        [BH_END_PREEMPTED] = true, [BH_END_NODE_LOST] = true,     [BH_END_GPU_LOST] = true,
+        [BH_END_MOVED] = true,     [BH_END_RESUME_FAILED] = true, [BH_END_GPU_FAULT] = true,
+        [BH_END_DRAINED] = true,
+    };
+
+    BH_ASSERT((uint32_t)cause < BH_END_CAUSES);
+    if (cause == BH_END_START_FAILED || cause == BH_END_KEEPER_LOST)
+        return job->again;
+    return again[cause];
+}
+
 /* What becomes of the job when its lease ended for that cause. */
 enum fate { FATE_FAILED, FATE_COMPLETED, FATE_CANCELLED, FATE_REQUEUED };
 
 static enum fate
 fate_of(const struct job *job, enum bh_end_cause cause, int32_t exit_status)
 {
-    static const uint8_t fates[BH_END_CAUSES] = {
-        [BH_END_CANCELLED] = FATE_CANCELLED,  [BH_END_TENANT_REMOVED] = FATE_CANCELLED,
-        [BH_END_PREEMPTED] = FATE_REQUEUED,   [BH_END_NODE_LOST] = FATE_REQUEUED,
-        [BH_END_GPU_LOST] = FATE_REQUEUED,    [BH_END_RESUME_FAILED] = FATE_REQUEUED,
-        [BH_END_MOVED] = FATE_REQUEUED,       [BH_END_GPU_FAULT] = FATE_REQUEUED,
-        [BH_END_DRAINED] = FATE_REQUEUED,     [BH_END_KEEPER_LOST] = FATE_REQUEUED,
-    };
+    bool begun = cause != BH_END_START_FAILED; /* else its command never was: that is no second time */
 
-    BH_ASSERT((uint32_t)cause < BH_END_CAUSES);
-    if (cause == BH_END_EXITED)
-        return exit_status == 0 ? FATE_COMPLETED : FATE_FAILED;
-    if (cause == BH_END_START_FAILED) /* its command never began */
-        return job->again ? FATE_REQUEUED : FATE_FAILED;
-    if (cause == BH_END_KEEPER_LOST && !job->again)
-        return FATE_FAILED;
-    if (fates[cause] == FATE_REQUEUED && job->contract == BH_CONTRACT_NEVER)
-        return FATE_FAILED;
-    return (enum fate)fates[cause];
+    if (cause == BH_END_CANCELLED || cause == BH_END_TENANT_REMOVED)
+        return FATE_CANCELLED;
+    if (cause == BH_END_EXITED && exit_status == 0)
+        return FATE_COMPLETED;
+    return bh_lease_queues_again(job, cause) && !(begun && job->contract == BH_CONTRACT_NEVER)
+               ? FATE_REQUEUED : FATE_FAILED;
 }
 
 /* No lease is left: the job ends or is queued again. */

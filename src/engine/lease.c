@@ -638,15 +638,23 @@ miss_start(struct work *work, uint32_t slot, const struct lease_news *news)
     bh_order_open_window(engine); /* what it avoided before may do now */
 }
 
+/* When the node says that the lease ended: not before it began, or, where it did not, was placed. */
+static uint64_t
+end_of(const struct work *work, const struct lease *lease, const struct lease_news *news)
+{
+    uint64_t began_ns = job_at(work->engine, lease->job)->started_ns;
+    bool has_run = began_ns && lease->since_ns >= began_ns;
+
+    return time_of(work, news, has_run ? began_ns : lease->since_ns);
+}
+
 static void
 end(struct work *work, uint32_t slot, const struct lease_news *news)
 {
     const struct lease *lease = lease_at(work->engine, slot);
-    uint64_t began_ns = job_at(work->engine, lease->job)->started_ns;
     enum bh_end_cause cause = news->cause;
 
-    if (began_ns && lease->since_ns >= began_ns) /* it has run */
-        work->ended_ns = time_of(work, news, began_ns);
+    work->ended_ns = end_of(work, lease, news);
     work->lost = news->cause == BH_END_NODE_LOST && news->at_ns == 0;
     if (lease->stop_cause != BH_END_NONE && !ended_first(lease, news))
         cause = (enum bh_end_cause)lease->stop_cause;
@@ -679,10 +687,12 @@ fail_start(struct work *work, uint32_t slot, const struct lease_news *news)
     for (uint32_t i = 0; i < lease->count; i++)
         closed |= gpu_at(work->engine, gpu_find(work->engine, lease->places[i].gpu))->fenced
                   == FENCE_KEEPS;
+    work->ended_ns = end_of(work, lease, news);
     if (closed)
         retire(work, slot, BH_END_GPU_LOST, 0);
     else
         miss_start(work, slot, news);
+    work->ended_ns = 0;
 }
 
 static void

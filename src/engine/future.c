@@ -126,12 +126,13 @@ node_answers(const struct bh_engine *engine, uint32_t node)
     return node_at(engine, node)->up;
 }
 
-/* Told to end before the future begins, and it may use its grace to the end. */
+/* Told to end before the future begins, and it may use its grace to the end: such a lease ends
+ * by the clock alone, also as one of several at that moment. */
 static bool
 has_grace(const struct bh_future *future, const struct lease *lease)
 {
     return lease->state == LEASE_STOPPING && lease->order >> BH_ORDER_BITS < FIRST_SEQ
-           && lease->kill_ns > future->now_ns;
+           && lease->kill_ns > future->begin_ns;
 }
 
 /* Whether the order still waits for its answer, and will get one now. */

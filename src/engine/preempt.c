@@ -113,12 +113,11 @@ clear_place(struct scheme *scheme, const struct target *target)
         if (!part->lease || bh_room_is_gone(&scheme->search, part->lease)
             || !bh_room_overlaps(part, target->profile, target->start))
             continue;
-        if (bh_room_is_vain(engine, target->gpu)
-            || !add_victim(scheme, lease_at(engine, part->lease)->job))
+        if (!add_victim(scheme, lease_at(engine, part->lease)->job))
             return false;
     }
     while (!bh_room_beside(&scheme->search, target->gpu, target->profile, &beside))
-        if (bh_room_is_vain(engine, target->gpu) || !send_away(scheme, beside))
+        if (!send_away(scheme, beside))
             return false;
     while (!bh_room_on_node(&scheme->search, node, &beside))
         if (!send_away(scheme, beside))
@@ -202,13 +201,14 @@ next_to_leave(const struct scheme *scheme, const struct target *target)
     return cheapest_near(scheme, gpu_at(scheme->search.engine, target->gpu)->node);
 }
 
-/* Extend the scheme so that the place is free. */
+/* Extend the scheme so that the place is free.  For one on a GPU that is reset before it gives
+ * room nobody leaves, whatever is missing: cores, too, would come too late. */
 static bool
 make_free(struct scheme *scheme, const struct target *target)
 {
     if (is_free(scheme, target))
         return true;
-    if (!clear_place(scheme, target))
+    if (bh_room_is_vain(scheme->search.engine, target->gpu) || !clear_place(scheme, target))
         return false;
     while (!is_free(scheme, target)) {
         uint32_t job = next_to_leave(scheme, target);

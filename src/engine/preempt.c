@@ -669,13 +669,18 @@ bh_preempt_spent(const struct bh_engine *engine, uint32_t slot)
     return job->claims_window == engine->core.window && job->claims >= CLAIMS_A_WINDOW;
 }
 
+bool
+bh_preempt_pauses(const struct bh_engine *engine, uint32_t slot)
+{
+    return engine->core.claim_count == CLAIMS_MAX
+           || job_at(engine, slot)->preempt_after_ns > engine->core.now_ns;
+}
+
 /* Whether the job (slot) may make others leave at all, now. */
 static bool
 may_preempt(const struct work *work, uint32_t job)
 {
-    return work->engine->core.claim_count < CLAIMS_MAX
-           && job_at(work->engine, job)->preempt_after_ns <= work->now_ns
-           && !bh_preempt_spent(work->engine, job);
+    return !bh_preempt_pauses(work->engine, job) && !bh_preempt_spent(work->engine, job);
 }
 
 /* The claim as decisions; those on who leaves follow from the work. */

@@ -44,6 +44,7 @@ enum bh_guarantee_cause {
     BH_GUARANTEE_NOBODY,     /* nobody who does not share it uses more than he is guaranteed */
     BH_GUARANTEE_NEVER,      /* those who do run with the contract never */
     BH_GUARANTEE_YOUNG,      /* they have not run for the time that they were promised */
+    BH_GUARANTEE_RESET,      /* they stand on GPUs that are reset before they give room */
     BH_GUARANTEE_TOO_LITTLE, /* they would not make room enough */
     BH_GUARANTEE_SPENT,      /* it had others leave as often as a job may */
     BH_GUARANTEE_CAUSES
@@ -57,6 +58,7 @@ struct bh_guarantee_reason {
     bool shared;         /* not its own tenant's: it holds for others below that as well */
     uint64_t limit, used, wanted; /* parts; limit 0: it is one of a model or of a SKU */
     uint64_t until_ns;   /* YOUNG: when the first is old enough; else 0 */
+    uint64_t coming;     /* of `used`: not yet, but room is being made for it */
 };
 
 /* Which operands a code uses is said in tables/reasons.tbl; others are 0. */

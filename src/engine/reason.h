@@ -73,6 +73,7 @@ struct bh_reason {
     uint64_t free_pieces;   /* NO_SHAPE: parts that are free but in other shapes */
     uint64_t expected;      /* KEPT_FORECAST: parts that the tenant may want of its guarantee */
     uint64_t frees_at_ns;   /* by time limits, at the latest; 0 is unknown */
+    bool leaving;           /* then the grace of `job` is over, which is told to end already */
     bool assumed;           /* frees_at_ns counts on an assumed run time: it may be later */
     bh_job_id preempted_for; /* whatever the code: who a job that waits was stopped for */
     uint64_t moved_ns;       /* whatever the code: when it was last moved, 0 never; and for */

@@ -48,6 +48,10 @@ static const struct {
       "3/7 GPU more",
       "it is not known when room frees: jobs without a time limit hold it; cancel one, or "
       "set time_limit when submitting; or have an admin raise the limit of acme/vision" },
+    { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 1, .job = { 12 },
+        .frees_at_ns = IN_4M10S, .leaving = true }, 2,
+      "all GPUs that could hold 1 small are in use",
+      "frees in 4m10s at the latest, when the grace of job 12 is over" },
     { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 1, .job = { 12 } }, 2,
       "all GPUs that could hold 1 small are in use",
       "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "

@@ -71,6 +71,7 @@ add_victim(struct scheme *scheme, uint32_t job)
     uint32_t gang = job_at(search->engine, job)->gang;
 
     if (search->gone_count == BH_VICTIMS_MAX || scheme->leases + gang > VICTIM_LEASES_MAX
+        || bh_room_empties(search, scheme->places, scheme->count, job)
         || !bh_victim_may_leave(scheme->asker, search, job))
         return false;
     search->gone[search->gone_count++] = job;
@@ -148,6 +149,7 @@ keep_cheaper(const struct scheme *scheme, uint32_t job, struct cheapest *best)
     struct bh_cost cost;
 
     if (job == best->job || is_gone(&scheme->search, job)
+        || bh_room_empties(&scheme->search, scheme->places, scheme->count, job)
         || !bh_victim_eligible(scheme->asker, &scheme->search, job))
         return;
     cost = bh_victim_cost(scheme->asker, &scheme->search, job);
@@ -202,12 +204,13 @@ next_to_leave(const struct scheme *scheme, const struct target *target)
 }
 
 /* Extend the scheme so that the place is free.  For one on a GPU that is reset before it gives
- * room nobody leaves, whatever is missing: cores, too, would come too late. */
+ * room nobody leaves, whatever is missing: cores, too, would come too late.  Nor is it a place
+ * when those who leave are the last on it. */
 static bool
 make_free(struct scheme *scheme, const struct target *target)
 {
     if (is_free(scheme, target))
-        return true;
+        return !bh_room_empties(&scheme->search, &scheme->places[scheme->count], 1, 0);
     if (bh_room_is_vain(scheme->search.engine, target->gpu) || !clear_place(scheme, target))
         return false;
     while (!is_free(scheme, target)) {

@@ -17,8 +17,9 @@
  * has no pointers in it, so its bytes are the snapshot. */
 struct bh_engine;
 
-/* Of the block: one more whenever its rows or tables change.  Digests of two layouts differ. */
-enum { BH_ENGINE_LAYOUT = 14 };
+/* Of the block: one more whenever its rows or tables change, or what events make of them.
+ * Digests of two layouts differ. */
+enum { BH_ENGINE_LAYOUT = 15 };
 
 /* Sizes of the slot tables, fixed when a block is made. */
 struct bh_engine_caps {

@@ -19,14 +19,6 @@ tell(struct bh_future *future, struct bh_news news)
         future->options.hear(future->options.self, future->engine, &news);
 }
 
-static bool
-queues_again(enum bh_end_cause cause)
-{
-    return cause == BH_END_PREEMPTED || cause == BH_END_MOVED || cause == BH_END_GPU_LOST || cause == BH_END_NODE_LOST
-           || cause == BH_END_RESUME_FAILED || cause == BH_END_GPU_FAULT
-           || cause == BH_END_DRAINED;
-}
-
 static void
 tell_decision(struct bh_future *future, const struct bh_decision *decision)
 {
@@ -44,7 +36,10 @@ tell_decision(struct bh_future *future, const struct bh_decision *decision)
         news.kind = BH_NEWS_SUSPENDED;
         break;
     case BH_DO_STOP:
-        if (!decision->lease.v || !queues_again(decision->cause))
+        if (!decision->lease.v
+            || !bh_lease_queues_again(
+                job_at(future->engine, job_find(future->engine, decision->job.v)),
+                decision->cause))
             return; /* its end is told when it comes */
         news.kind = BH_NEWS_REQUEUED;
         break;
@@ -131,12 +126,13 @@ node_answers(const struct bh_engine *engine, uint32_t node)
     return node_at(engine, node)->up;
 }
 
-/* Told to end before the future begins, and it may use its grace to the end. */
+/* Told to end before the future begins, and it may use its grace to the end: such a lease ends
+ * by the clock alone, also as one of several at that moment. */
 static bool
 has_grace(const struct bh_future *future, const struct lease *lease)
 {
     return lease->state == LEASE_STOPPING && lease->order >> BH_ORDER_BITS < FIRST_SEQ
-           && lease->kill_ns > future->now_ns;
+           && lease->kill_ns > future->begin_ns;
 }
 
 /* Whether the order still waits for its answer, and will get one now. */

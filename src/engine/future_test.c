@@ -295,6 +295,40 @@ a_grace_is_waited_for(void **state)
     bh_story_close(story);
 }
 
+/* Several that were told at one moment end at one moment: two jobs, or the members of one. */
+static void
+one_grace_ends_for_all(void **state)
+{
+    static const uint64_t grace_ns = UINT64_C(600) * 1000000000;
+    static const struct {
+        const char *name;
+        uint32_t jobs, members;
+    } cases[] = { { "two jobs", 2, 1 }, { "a gang", 1, 2 }, { "two gangs", 2, 2 } };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        uint32_t rooms = cases[i].jobs * cases[i].members;
+        struct bh_story *story = bh_story_site(rooms);
+        struct bh_ev_submit stubborn = whole(BH_PRIORITY_NORMAL, 0);
+        struct bh_ev_submit all = bh_story_wants(21, 3, rooms);
+        uint64_t jobs[2], next;
+
+        stubborn.gang = cases[i].members;
+        stubborn.grace_ns = grace_ns;
+        for (uint32_t k = 0; k < cases[i].jobs; k++)
+            jobs[k] = bh_story_run(story, stubborn);
+        next = bh_story_submit(story, all);
+        for (uint32_t k = 0; k < cases[i].jobs; k++)
+            BH_CHECK_EQ(cases[i].name, bh_story_cancel(story, jobs[k]), BH_OK);
+        BH_CHECK_EQ(cases[i].name, play(story, (struct bh_future_options){ 0 }, 1000),
+                    BH_FUTURE_DONE);
+        BH_CHECK_EQ(cases[i].name, when(story, BH_NEWS_STARTS, next), grace_ns);
+        for (uint32_t k = 0; k < cases[i].jobs; k++)
+            BH_CHECK_EQ(cases[i].name, when(story, BH_NEWS_ENDS, jobs[k]), grace_ns);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
@@ -307,6 +341,7 @@ main(void)
         cmocka_unit_test(a_node_that_is_down_stays_down),
         cmocka_unit_test(a_flood_is_played_whole),
         cmocka_unit_test(a_grace_is_waited_for),
+        cmocka_unit_test(one_grace_ends_for_all),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -59,22 +59,17 @@ bh_gang_allows(const struct bh_engine *engine, uint32_t job, enum lease_event ev
     return true;
 }
 
-/* A cancel outranks what would queue the job again, also when some members have ended. */
+/* A cancel outranks what would queue the job again, and a time that was over, also when some
+ * members have ended. */
 static void
 outrank(struct job *job, const struct lease_news *news)
 {
-    static const bool outranked[BH_END_CAUSES] = {
-        [BH_END_PREEMPTED] = true,  [BH_END_RESUME_FAILED] = true,
-        [BH_END_TIME_LIMIT] = true, [BH_END_NODE_LOST] = true,
-        [BH_END_GPU_LOST] = true,   [BH_END_DEADLINE] = true,
-        [BH_END_MOVED] = true,      [BH_END_GPU_FAULT] = true,
-        [BH_END_DRAINED] = true,
-    };
-
-    if (!outranked[job->verdict] || news->event != LEASE_STOP)
+    if (!bh_lease_queues_again(job, (enum bh_end_cause)job->verdict)
+        && job->verdict != BH_END_TIME_LIMIT && job->verdict != BH_END_DEADLINE)
         return;
-    if (news->cause == BH_END_CANCELLED || news->cause == BH_END_TENANT_REMOVED
-        || news->cause == BH_END_DATASET)
+    if (news->event == LEASE_STOP
+        && (news->cause == BH_END_CANCELLED || news->cause == BH_END_TENANT_REMOVED
+            || news->cause == BH_END_DATASET))
         job->verdict = (uint8_t)news->cause;
 }
 

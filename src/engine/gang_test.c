@@ -131,20 +131,44 @@ a_lost_node_queues_the_gang_again_once(void **state)
     bh_story_close(story);
 }
 
+/* One member is lost, the job is cancelled while the other has its grace, and that one ends. */
 static void
 a_cancel_outranks_what_would_queue_it_again(void **state)
 {
-    struct bh_story *story = two_nodes(1);
-    uint64_t job = bh_story_run(story, gang_of(2, 3, 1));
-    struct bh_event event = { .kind = BH_EV_ENDED };
+    static const struct {
+        const char *name;
+        enum bh_end_cause lost, cancel;
+        bool elsewhere;
+        enum bh_job_state becomes;
+    } cases[] = {
+        { "node", BH_END_NODE_LOST, BH_END_CANCELLED, false, BH_JOB_CANCELLED },
+        { "keeper", BH_END_KEEPER_LOST, BH_END_CANCELLED, true, BH_JOB_CANCELLED },
+        { "start", BH_END_START_FAILED, BH_END_CANCELLED, true, BH_JOB_CANCELLED },
+        { "keeper, its grant", BH_END_KEEPER_LOST, BH_END_DATASET, true, BH_JOB_FAILED },
+        { "keeper, by a record of before", BH_END_KEEPER_LOST, BH_END_CANCELLED, false,
+          BH_JOB_FAILED },
+        { "start, for good", BH_END_START_FAILED, BH_END_CANCELLED, false, BH_JOB_FAILED },
+        { "a fault of its own", BH_END_SIGNALLED, BH_END_CANCELLED, false, BH_JOB_FAILED },
+    };
 
-    event.u.ended = (struct bh_ev_ended){ .lease = member(story, job, 1).lease,
-                                          .cause = BH_END_NODE_LOST };
-    bh_story_must(story, &event);
-    assert_int_equal(bh_story_cancel(story, job), BH_OK);
-    bh_story_settle(story);
-    assert_int_equal(bh_story_state(story, job), BH_JOB_CANCELLED);
-    bh_story_close(story);
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_story *story = two_nodes(1);
+        uint64_t job = bh_story_run(story, gang_of(2, 3, 1));
+        struct bh_event event = { .kind = BH_EV_ENDED };
+        struct bh_event cancel = { .kind = BH_EV_CANCEL };
+
+        event.u.ended = (struct bh_ev_ended){ .lease = member(story, job, 1).lease,
+                                              .cause = cases[i].lost,
+                                              .elsewhere = cases[i].elsewhere };
+        cancel.u.job = (struct bh_ev_job){ .job = { job }, .cause = cases[i].cancel };
+        bh_story_must(story, &event);
+        BH_CHECK_EQ(cases[i].name, bh_story_state(story, job), BH_JOB_STOPPING);
+        BH_CHECK_EQ(cases[i].name, bh_story_send(story, &cancel), BH_OK);
+        bh_story_settle(story);
+        BH_CHECK_EQ(cases[i].name, bh_story_state(story, job), cases[i].becomes);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
 }
 
 static void

@@ -230,6 +230,12 @@ bh_guarantee_cover_with_claims(const struct bh_engine *engine, const struct bh_w
     return cover_of(engine, &(struct question){ wanted, true, job }, ret_within);
 }
 
+uint64_t
+bh_guarantee_claimed(const struct bh_engine *engine, uint32_t tenant, uint32_t but_job)
+{
+    return claimed_within(engine, tenant, NULL, but_job);
+}
+
 bool
 bh_guarantee_concerns(const struct bh_engine *engine, uint32_t slot,
                       const struct bh_wanted *wanted)

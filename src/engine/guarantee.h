@@ -24,6 +24,9 @@ enum bh_cover bh_guarantee_cover_with_claims(const struct bh_engine *engine,
                                              const struct bh_wanted *wanted, uint32_t job,
                                              uint32_t *ret_within);
 
+/* What room is being made for within the tenant (slot), in parts: for all but that job. */
+uint64_t bh_guarantee_claimed(const struct bh_engine *engine, uint32_t tenant, uint32_t but_job);
+
 /* Whether the tenant (slot) itself is guaranteed anything that counts what is wanted. */
 bool bh_guarantee_concerns(const struct bh_engine *engine, uint32_t tenant,
                            const struct bh_wanted *wanted);

@@ -114,7 +114,9 @@ enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
     health->since_ns = work->now_ns;
     health->until_ns = until_ns(work, next, health);
     if (next == BH_HEALTH_OK)
-        health->xid = health->sign = health->attempts = health->reset_due = 0;
+        health->xid = health->sign = health->attempts = 0;
+    if (next == BH_HEALTH_OK || next == BH_HEALTH_TESTING) /* reset, rebooted, or people say so */
+        health->reset_due = 0;
     count(engine, health);
     node->reboots += (uint32_t)(next == BH_HEALTH_NEEDS_REBOOT) - (uint32_t)before;
     if (before != (next == BH_HEALTH_NEEDS_REBOOT))
@@ -383,7 +385,6 @@ after_reset(struct work *work, uint32_t slot, const struct bh_ev_serviced *answe
                 (HEALTH_RESETS - 1) * sizeof health->resets_ns[0]);
         health->resets_ns[0] = work->now_ns;
         health->attempts = 0;
-        health->reset_due = 0;
         enter(work, slot, BH_HEALTH_TESTING);
         return;
     }
@@ -455,6 +456,9 @@ bh_health_broken(const struct bh_engine *engine, uint32_t slot)
     if ((health->state == BH_HEALTH_WAITING || health->state == BH_HEALTH_BURN_IN)
         && health->until_ns == 0)
         return "waits for ever";
+    if (health->reset_due
+        && (health->state == BH_HEALTH_TESTING || health->state == BH_HEALTH_BURN_IN))
+        return "is due for the reset that it had";
     for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu)
         if (part_at(engine, at)->evict && !part_at(engine, at)->lease)
             return "evicts nobody from a piece";

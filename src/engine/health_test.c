@@ -341,6 +341,28 @@ a_reboot_closes_the_node_until_it_is_over(void **state)
     bh_story_close(story);
 }
 
+/* A machine that was rebooted has reset its GPUs: nothing is due any more. */
+static void
+a_reboot_is_a_reset_that_was_due(void **state)
+{
+    struct bh_story *story = open_site(1);
+    uint64_t job = bh_story_run(story, bh_story_wants(21, 3, 1));
+
+    fault(story, 1, BH_ENDS_NOBODY, BH_THEN_RESET_IDLE);
+    fault(story, 1, BH_ENDS_GPU, BH_THEN_REBOOT);
+    bh_story_settle(story);
+    assert_int_equal(health(story, 1), BH_HEALTH_NEEDS_REBOOT);
+    fault(story, 1, BH_ENDS_NOBODY, BH_THEN_MENDED);
+    bh_story_settle(story);
+    assert_int_equal(health(story, 1), BH_HEALTH_BURN_IN);
+    assert_false(look(story, 1).reset_due);
+    bh_story_tick(story, burn_in_ns);
+    assert_int_equal(health(story, 1), BH_HEALTH_OK);
+    bh_story_settle(story);
+    assert_int_equal(bh_story_state(story, job), BH_JOB_RUNNING);
+    bh_story_close(story);
+}
+
 /* The ledger has all time that a GPU was no use for anybody as unusable. */
 static void
 time_under_repair_is_unusable(void **state)
@@ -415,6 +437,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(three_jobs_make_an_applications_fault_the_gpus),
     cmocka_unit_test(a_reset_that_can_wait_comes_when_the_gpu_is_idle),
     cmocka_unit_test(a_reboot_closes_the_node_until_it_is_over),
+    cmocka_unit_test(a_reboot_is_a_reset_that_was_due),
     cmocka_unit_test(time_under_repair_is_unusable),
     cmocka_unit_test(faults_of_nobody_are_refused),
     cmocka_unit_test(no_fault_makes_a_gpu_better),

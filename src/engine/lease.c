@@ -484,30 +484,35 @@ fail_resume(struct work *work, uint32_t slot, const struct lease_news *news)
     stop_all(work, slot, BH_END_RESUME_FAILED);
 }
 
+bool
+bh_lease_queues_again(const struct job *job, enum bh_end_cause cause)
+{
+    static const bool again[BH_END_CAUSES] = {
+        [BH_END_PREEMPTED] = true, [BH_END_NODE_LOST] = true,     [BH_END_GPU_LOST] = true,
+        [BH_END_MOVED] = true,     [BH_END_RESUME_FAILED] = true, [BH_END_GPU_FAULT] = true,
+        [BH_END_DRAINED] = true,
+    };
+
+    BH_ASSERT((uint32_t)cause < BH_END_CAUSES);
+    if (cause == BH_END_START_FAILED || cause == BH_END_KEEPER_LOST)
+        return job->again;
+    return again[cause];
+}
+
 /* What becomes of the job when its lease ended for that cause. */
 enum fate { FATE_FAILED, FATE_COMPLETED, FATE_CANCELLED, FATE_REQUEUED };
 
 static enum fate
 fate_of(const struct job *job, enum bh_end_cause cause, int32_t exit_status)
 {
-    static const uint8_t fates[BH_END_CAUSES] = {
-        [BH_END_CANCELLED] = FATE_CANCELLED,  [BH_END_TENANT_REMOVED] = FATE_CANCELLED,
-        [BH_END_PREEMPTED] = FATE_REQUEUED,   [BH_END_NODE_LOST] = FATE_REQUEUED,
-        [BH_END_GPU_LOST] = FATE_REQUEUED,    [BH_END_RESUME_FAILED] = FATE_REQUEUED,
-        [BH_END_MOVED] = FATE_REQUEUED,       [BH_END_GPU_FAULT] = FATE_REQUEUED,
-        [BH_END_DRAINED] = FATE_REQUEUED,     [BH_END_KEEPER_LOST] = FATE_REQUEUED,
-    };
+    bool begun = cause != BH_END_START_FAILED; /* else its command never was: that is no second time */
 
-    BH_ASSERT((uint32_t)cause < BH_END_CAUSES);
-    if (cause == BH_END_EXITED)
-        return exit_status == 0 ? FATE_COMPLETED : FATE_FAILED;
-    if (cause == BH_END_START_FAILED) /* its command never began */
-        return job->again ? FATE_REQUEUED : FATE_FAILED;
-    if (cause == BH_END_KEEPER_LOST && !job->again)
-        return FATE_FAILED;
-    if (fates[cause] == FATE_REQUEUED && job->contract == BH_CONTRACT_NEVER)
-        return FATE_FAILED;
-    return (enum fate)fates[cause];
+    if (cause == BH_END_CANCELLED || cause == BH_END_TENANT_REMOVED)
+        return FATE_CANCELLED;
+    if (cause == BH_END_EXITED && exit_status == 0)
+        return FATE_COMPLETED;
+    return bh_lease_queues_again(job, cause) && !(begun && job->contract == BH_CONTRACT_NEVER)
+               ? FATE_REQUEUED : FATE_FAILED;
 }
 
 /* No lease is left: the job ends or is queued again. */
@@ -633,15 +638,23 @@ miss_start(struct work *work, uint32_t slot, const struct lease_news *news)
     bh_order_open_window(engine); /* what it avoided before may do now */
 }
 
+/* When the node says that the lease ended: not before it began, or, where it did not, was placed. */
+static uint64_t
+end_of(const struct work *work, const struct lease *lease, const struct lease_news *news)
+{
+    uint64_t began_ns = job_at(work->engine, lease->job)->started_ns;
+    bool has_run = began_ns && lease->since_ns >= began_ns;
+
+    return time_of(work, news, has_run ? began_ns : lease->since_ns);
+}
+
 static void
 end(struct work *work, uint32_t slot, const struct lease_news *news)
 {
     const struct lease *lease = lease_at(work->engine, slot);
-    uint64_t began_ns = job_at(work->engine, lease->job)->started_ns;
     enum bh_end_cause cause = news->cause;
 
-    if (began_ns && lease->since_ns >= began_ns) /* it has run */
-        work->ended_ns = time_of(work, news, began_ns);
+    work->ended_ns = end_of(work, lease, news);
     work->lost = news->cause == BH_END_NODE_LOST && news->at_ns == 0;
     if (lease->stop_cause != BH_END_NONE && !ended_first(lease, news))
         cause = (enum bh_end_cause)lease->stop_cause;
@@ -674,10 +687,12 @@ fail_start(struct work *work, uint32_t slot, const struct lease_news *news)
     for (uint32_t i = 0; i < lease->count; i++)
         closed |= gpu_at(work->engine, gpu_find(work->engine, lease->places[i].gpu))->fenced
                   == FENCE_KEEPS;
+    work->ended_ns = end_of(work, lease, news);
     if (closed)
         retire(work, slot, BH_END_GPU_LOST, 0);
     else
         miss_start(work, slot, news);
+    work->ended_ns = 0;
 }
 
 static void

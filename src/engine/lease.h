@@ -41,6 +41,10 @@ bool bh_lease_allows(const struct bh_engine *engine, uint32_t lease, enum lease_
 /* Take a pair that is allowed. */
 void bh_lease_step(struct work *work, uint32_t lease, const struct lease_news *news);
 
+/* Whether that cause queues the job again when no lease of it is left, unless its contract is
+ * NEVER. */
+bool bh_lease_queues_again(const struct job *job, enum bh_end_cause cause);
+
 /* A member's lease, in CARVING, for a job (slot) on a node (slot); pieces follow. */
 uint32_t bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t job,
                          uint32_t node);

@@ -139,6 +139,53 @@ a_lease_that_nothing_is_heard_of_is_metered_when_its_node_says(void **state)
     BH_CHECK_DONE();
 }
 
+/* A START that was ordered, and the node went for 4 us: it failed, or its job ended before its
+ * start was told.  Carved, and charged, 10 us before the node went. */
+static void
+what_never_began_is_metered_as_long_as_the_node_says(void **state)
+{
+    static const struct {
+        const char *name;
+        bool ended; /* else its start failed */
+        enum bh_end_cause cause;
+        uint64_t late, metered;
+    } cases[] = {
+        { "could not be started", false, BH_END_NONE, 3000, 11000 },
+        { "could not be started, as the node went", false, BH_END_NONE, 9000, 10000 },
+        { "could not be started, just now", false, BH_END_NONE, 0, 14000 },
+        { "ended before its start was told", true, BH_END_EXITED, 1000, 13000 },
+        { "failed to start, by its end", true, BH_END_START_FAILED, 3000, 11000 },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_story *story = bh_story_site(1);
+        struct bh_event failed = { .kind = BH_EV_STARTED };
+        uint64_t job;
+
+        story->now_ns += 1000000;
+        job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+        bh_story_next(story, BH_OUTCOME_OK); /* carved */
+        story->now_ns += 10000;
+        bh_story_node(story, 1, false);
+        story->now_ns += 4000;
+        failed.u.lease = (struct bh_ev_lease){
+            .lease = bh_story_job(story, job).lease, .outcome = BH_OUTCOME_FAILED,
+            .at_ns = cases[i].late ? story->now_ns - cases[i].late : 0 };
+        if (cases[i].ended)
+            end_told(story, job, cases[i].cause, cases[i].late);
+        else
+            bh_story_must(story, &failed);
+        BH_CHECK_EQ(cases[i].name, bh_story_job(story, job).ended_ns,
+                    story->now_ns - cases[i].late);
+        bh_story_node(story, 1, true);
+        BH_CHECK_EQ(cases[i].name, tenant(story, 21).compute_ns, 600 * cases[i].metered);
+        BH_CHECK_EQ(cases[i].name, tenant(story, 21).memory_ns, 525 * cases[i].metered);
+        sums(story);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
 /* And its times are the node's. */
 static void
 times_told_late_are_the_nodes(void **state)
@@ -340,6 +387,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_lease_is_metered_from_carved_to_ended),
     cmocka_unit_test(an_end_told_late_takes_nothing_back),
     cmocka_unit_test(a_lease_that_nothing_is_heard_of_is_metered_when_its_node_says),
+    cmocka_unit_test(what_never_began_is_metered_as_long_as_the_node_says),
     cmocka_unit_test(times_told_late_are_the_nodes),
     cmocka_unit_test(all_time_is_accounted_for),
     cmocka_unit_test(layouts_leave_idle_and_unusable_parts),

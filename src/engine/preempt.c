@@ -71,6 +71,7 @@ add_victim(struct scheme *scheme, uint32_t job)
     uint32_t gang = job_at(search->engine, job)->gang;
 
     if (search->gone_count == BH_VICTIMS_MAX || scheme->leases + gang > VICTIM_LEASES_MAX
+        || bh_room_empties(search, scheme->places, scheme->count, job)
         || !bh_victim_may_leave(scheme->asker, search, job))
         return false;
     search->gone[search->gone_count++] = job;
@@ -113,12 +114,11 @@ clear_place(struct scheme *scheme, const struct target *target)
         if (!part->lease || bh_room_is_gone(&scheme->search, part->lease)
             || !bh_room_overlaps(part, target->profile, target->start))
             continue;
-        if (bh_room_is_vain(engine, target->gpu)
-            || !add_victim(scheme, lease_at(engine, part->lease)->job))
+        if (!add_victim(scheme, lease_at(engine, part->lease)->job))
             return false;
     }
     while (!bh_room_beside(&scheme->search, target->gpu, target->profile, &beside))
-        if (bh_room_is_vain(engine, target->gpu) || !send_away(scheme, beside))
+        if (!send_away(scheme, beside))
             return false;
     while (!bh_room_on_node(&scheme->search, node, &beside))
         if (!send_away(scheme, beside))
@@ -149,6 +149,7 @@ keep_cheaper(const struct scheme *scheme, uint32_t job, struct cheapest *best)
     struct bh_cost cost;
 
     if (job == best->job || is_gone(&scheme->search, job)
+        || bh_room_empties(&scheme->search, scheme->places, scheme->count, job)
         || !bh_victim_eligible(scheme->asker, &scheme->search, job))
         return;
     cost = bh_victim_cost(scheme->asker, &scheme->search, job);
@@ -202,13 +203,15 @@ next_to_leave(const struct scheme *scheme, const struct target *target)
     return cheapest_near(scheme, gpu_at(scheme->search.engine, target->gpu)->node);
 }
 
-/* Extend the scheme so that the place is free. */
+/* Extend the scheme so that the place is free.  For one on a GPU that is reset before it gives
+ * room nobody leaves, whatever is missing: cores, too, would come too late.  Nor is it a place
+ * when those who leave are the last on it. */
 static bool
 make_free(struct scheme *scheme, const struct target *target)
 {
     if (is_free(scheme, target))
-        return true;
-    if (!clear_place(scheme, target))
+        return !bh_room_empties(&scheme->search, &scheme->places[scheme->count], 1, 0);
+    if (bh_room_is_vain(scheme->search.engine, target->gpu) || !clear_place(scheme, target))
         return false;
     while (!is_free(scheme, target)) {
         uint32_t job = next_to_leave(scheme, target);
@@ -669,13 +672,18 @@ bh_preempt_spent(const struct bh_engine *engine, uint32_t slot)
     return job->claims_window == engine->core.window && job->claims >= CLAIMS_A_WINDOW;
 }
 
+bool
+bh_preempt_pauses(const struct bh_engine *engine, uint32_t slot)
+{
+    return engine->core.claim_count == CLAIMS_MAX
+           || job_at(engine, slot)->preempt_after_ns > engine->core.now_ns;
+}
+
 /* Whether the job (slot) may make others leave at all, now. */
 static bool
 may_preempt(const struct work *work, uint32_t job)
 {
-    return work->engine->core.claim_count < CLAIMS_MAX
-           && job_at(work->engine, job)->preempt_after_ns <= work->now_ns
-           && !bh_preempt_spent(work->engine, job);
+    return !bh_preempt_pauses(work->engine, job) && !bh_preempt_spent(work->engine, job);
 }
 
 /* The claim as decisions; those on who leaves follow from the work. */

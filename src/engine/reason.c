@@ -12,6 +12,7 @@ const char *const bh_guarantee_cause_names[BH_GUARANTEE_CAUSES] = {
     [BH_GUARANTEE_NOBODY] = "nobody_borrows",
     [BH_GUARANTEE_NEVER] = "never_preempted",
     [BH_GUARANTEE_YOUNG] = "min_runtime",
+    [BH_GUARANTEE_RESET] = "gpu_reset",
     [BH_GUARANTEE_TOO_LITTLE] = "too_little",
     [BH_GUARANTEE_SPENT] = "spent",
 };

@@ -44,6 +44,7 @@ enum bh_guarantee_cause {
     BH_GUARANTEE_NOBODY,     /* nobody who does not share it uses more than he is guaranteed */
     BH_GUARANTEE_NEVER,      /* those who do run with the contract never */
     BH_GUARANTEE_YOUNG,      /* they have not run for the time that they were promised */
+    BH_GUARANTEE_RESET,      /* they stand on GPUs that are reset before they give room */
     BH_GUARANTEE_TOO_LITTLE, /* they would not make room enough */
     BH_GUARANTEE_SPENT,      /* it had others leave as often as a job may */
     BH_GUARANTEE_CAUSES
@@ -57,6 +58,7 @@ struct bh_guarantee_reason {
     bool shared;         /* not its own tenant's: it holds for others below that as well */
     uint64_t limit, used, wanted; /* parts; limit 0: it is one of a model or of a SKU */
     uint64_t until_ns;   /* YOUNG: when the first is old enough; else 0 */
+    uint64_t coming;     /* of `used`: not yet, but room is being made for it */
 };
 
 /* Which operands a code uses is said in tables/reasons.tbl; others are 0. */
@@ -71,6 +73,7 @@ struct bh_reason {
     uint64_t free_pieces;   /* NO_SHAPE: parts that are free but in other shapes */
     uint64_t expected;      /* KEPT_FORECAST: parts that the tenant may want of its guarantee */
     uint64_t frees_at_ns;   /* by time limits, at the latest; 0 is unknown */
+    bool leaving;           /* then the grace of `job` is over, which is told to end already */
     bool assumed;           /* frees_at_ns counts on an assumed run time: it may be later */
     bh_job_id preempted_for; /* whatever the code: who a job that waits was stopped for */
     uint64_t moved_ns;       /* whatever the code: when it was last moved, 0 never; and for */

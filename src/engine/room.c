@@ -146,6 +146,35 @@ bh_room_is_vain(const struct bh_engine *engine, uint32_t gpu)
     return gpu_at(engine, gpu)->health.reset_due;
 }
 
+static bool
+is_emptied(const struct bh_search *search, uint32_t gpu, uint32_t job)
+{
+    const struct bh_engine *engine = search->engine;
+
+    for (uint32_t at = gpu_at(engine, gpu)->first_part; at; at = part_at(engine, at)->next_on_gpu) {
+        uint32_t lease = part_at(engine, at)->lease;
+
+        if (lease && lease_at(engine, lease)->job != job && !bh_room_is_gone(search, lease))
+            return false;
+    }
+    return true;
+}
+
+bool
+bh_room_empties(const struct bh_search *search, const struct place *places, uint32_t count,
+                uint32_t job)
+{
+    if (search->engine->core.to_service == 0) /* it counts those that are due */
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t gpu = gpu_find(search->engine, places[i].gpu);
+
+        if (bh_room_is_vain(search->engine, gpu) && is_emptied(search, gpu, job))
+            return true;
+    }
+    return false;
+}
+
 /* Whether the piece no longer counts in what is imagined. */
 static bool
 is_past(const struct bh_search *search, const struct gpu *gpu, const struct part *part)

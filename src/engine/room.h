@@ -50,6 +50,11 @@ bool bh_room_is_gone(const struct bh_search *search, uint32_t lease);
  * anybody room. */
 bool bh_room_is_vain(const struct bh_engine *engine, uint32_t gpu);
 
+/* Whether one of these places is on such a GPU, and those imagined gone and that job (slot; 0:
+ * nobody more) are all that holds it: it would be reset when they have left. */
+bool bh_room_empties(const struct bh_search *search, const struct place *places, uint32_t count,
+                     uint32_t job);
+
 /* What stands on the GPU.  Taken room may overlap where claims do. */
 void bh_room_occupancy(const struct bh_search *search, uint32_t gpu,
                        struct bh_occupancy *ret_occupancy);

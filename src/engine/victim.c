@@ -106,6 +106,25 @@ owed_by(const struct bh_search *search, uint32_t tenant)
     return most;
 }
 
+/* Of what is owed, what is taken first: a tenant above the asker may be guaranteed more than all
+ * below it together, and what its own jobs use of that they would take back from others. */
+static uint64_t
+first_of(const struct bh_search *search, uint32_t tenant, uint64_t owed)
+{
+    const struct bh_engine *engine = search->engine;
+    uint64_t left = tenant_at(engine, tenant)->guarantee;
+
+    if (tenant == search->tenant || !bh_tenant_within(engine, tenant, search->tenant))
+        return owed;
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
+        uint64_t guarantee = tenant_at(engine, slot)->guarantee;
+
+        if (tenant_at(engine, slot)->parent == tenant)
+            left -= guarantee < left ? guarantee : left;
+    }
+    return owed > left ? owed - left : 0;
+}
+
 static uint64_t
 min_runtime_ns(const struct bh_search *search, uint32_t tenant)
 {
@@ -162,6 +181,7 @@ judge_side(struct bh_asker *asker, const struct bh_search *search, uint32_t slot
     side->guarded = bh_quota_protects(&base, slot);
     if (is_owed(asker, &base, side->tenant))
         side->owed = owed_by(&base, side->tenant);
+    side->first = first_of(&base, side->tenant, side->owed);
     side->judged = true;
     return side;
 }
@@ -329,7 +349,7 @@ struct bh_cost
 bh_victim_cost(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
-    uint64_t owed = asker->cover ? judge_side(asker, search, slot)->owed : UINT64_MAX;
+    uint64_t owed = asker->cover ? judge_side(asker, search, slot)->first : UINT64_MAX;
     struct bh_cost cost = {
         .owed = asker->timeless ? owed > 0 : owed,
         .priority = job_at(engine, slot)->priority,

@@ -31,7 +31,9 @@
 /* What it costs to have jobs leave, most important first. */
 struct bh_cost {
     uint64_t owed;       /* reclaim: what the victim's side uses beyond its guarantees, in parts,
-                            the least of the victims'; more is cheaper */
+                            the least of the victims'; more is cheaper.  Of a tenant's own jobs
+                            what is beyond its guarantee without those of its children: to take
+                            from them what lies within only has them take it from others */
     uint32_t priority;   /* the highest class among them */
     bh_part_ns lost;     /* their parts times the time that each would lose: none when it is
                             suspended, its grace when it writes a checkpoint, else all since
@@ -48,9 +50,9 @@ enum { BH_SIDES = 64 };
 struct bh_side {
     uint32_t tenant, sku; /* slots; 0: not known yet */
     uint32_t model;
-    bool judged;  /* these two are known: */
+    bool judged;  /* these three are known: */
     bool guarded;
-    uint64_t owed;
+    uint64_t owed, first; /* first: of that, what is taken before anything else is */
     uint64_t min_runtime_ns;
 };
 

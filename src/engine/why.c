@@ -30,17 +30,38 @@ job_of_lease(const struct bh_engine *engine, uint32_t lease)
     return (bh_job_id){ job_at(engine, lease_at(engine, lease)->job)->id };
 }
 
-/* Name the lease that frees up first; one without a time limit counts as never. */
+static bool
+is_stopping(const struct bh_engine *engine, uint32_t lease)
+{
+    return lease_at(engine, lease)->state == LEASE_STOPPING;
+}
+
+/* By when the lease has left at the latest: a limit strikes, whether it counts already or not, or
+ * the grace is over of one that was told to end.  UINT64_MAX: nobody knows. */
+static uint64_t
+leaves_by_ns(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct job *job = job_at(engine, lease_at(engine, slot)->job);
+
+    if (is_stopping(engine, slot))
+        return lease_at(engine, slot)->kill_ns;
+    if (job->time_limit_ns)
+        return bh_lease_ends_ns(engine, slot);
+    return job->deadline_ns ? job->deadline_ns : UINT64_MAX;
+}
+
+/* Name the lease that frees up first; one of which nobody knows counts as never. */
 static void
 name_holder(const struct bh_engine *engine, uint32_t lease, struct bh_reason *reason)
 {
-    uint64_t deadline_ns = bh_lease_deadline_ns(engine, lease);
+    uint64_t by_ns = leaves_by_ns(engine, lease);
     uint64_t known_ns = reason->frees_at_ns ? reason->frees_at_ns : UINT64_MAX;
 
-    if (reason->job.v && deadline_ns >= known_ns)
+    if (reason->job.v && by_ns >= known_ns)
         return;
     reason->job = job_of_lease(engine, lease);
-    reason->frees_at_ns = deadline_ns == UINT64_MAX ? 0 : deadline_ns;
+    reason->leaving = is_stopping(engine, lease);
+    reason->frees_at_ns = by_ns == UINT64_MAX ? 0 : by_ns;
 }
 
 /* ---- jobs that have a lease ---- */
@@ -387,8 +408,9 @@ holds_at(const struct bh_engine *engine, uint32_t slot, const struct place *plac
     return false;
 }
 
-/* When the room that is reserved for the job comes free, and who leaves it last.  It is no promise
- * where any of those that must leave has no time limit. */
+/* When the room that is reserved for the job comes free, and who leaves it last.  Those who were
+ * told to end count to the end of their grace.  It is no promise where any other that must leave
+ * has no limit that ends it by then. */
 static void
 tell_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
 {
@@ -401,22 +423,28 @@ tell_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *re
     if (!claim)
         return;
     reason->frees_at_ns = claim->at_ns;
+    reason->leaving = false;
     if (reason->code != BH_REASON_BOUNDARY) /* whose neighbor it must not be is known */
         reason->job.v = 0;
     for (uint32_t i = 0; i < claim->count; i++)
         for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-            uint64_t ends_ns = bh_lease_ends_ns(engine, slot);
+            bool leaving = is_stopping(engine, slot);
+            uint64_t by_ns = leaves_by_ns(engine, slot);
+            uint64_t ends_ns = leaving ? by_ns : bh_lease_ends_ns(engine, slot);
 
             if (!holds_at(engine, slot, &claim->places[i], job_at(engine, job)->tenant)
-                || ends_ns > claim->at_ns)
+                || (!leaving && ends_ns > claim->at_ns))
                 continue;
-            if (bh_lease_deadline_ns(engine, slot) == UINT64_MAX)
+            if (!leaving && by_ns > claim->at_ns)
                 reason->assumed = true;
             if (ends_ns <= last_ns)
                 continue;
             last_ns = ends_ns;
             reason->job = job_of_lease(engine, slot);
+            reason->leaving = leaving;
         }
+    if (last_ns > claim->at_ns)
+        reason->frees_at_ns = last_ns;
     /* whom it waited for has held on for longer than was assumed */
     if (last_ns == 0)
         reason->assumed = true;
@@ -577,10 +605,12 @@ tell_when_apart(const struct bh_engine *engine, uint32_t job, struct bh_reason *
     uint32_t beside = job_find(engine, reason->job.v);
 
     for (uint32_t at = 0; (at = bh_gang_next(engine, beside, at)) != 0;) {
-        uint64_t ends_ns = bh_lease_deadline_ns(engine, at);
+        uint64_t by_ns = leaves_by_ns(engine, at);
 
-        if (ends_ns != UINT64_MAX && ends_ns > reason->frees_at_ns)
-            reason->frees_at_ns = ends_ns;
+        if (by_ns == UINT64_MAX || by_ns <= reason->frees_at_ns)
+            continue;
+        reason->frees_at_ns = by_ns;
+        reason->leaving = is_stopping(engine, at);
     }
     tell_reserved(engine, job, reason);
 }

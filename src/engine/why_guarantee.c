@@ -1,6 +1,8 @@
 #include "engine/why_guarantee.h"
 
+#include "engine/gang.h"
 #include "engine/preempt.h"
+#include "engine/room.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/victim.h"
@@ -14,14 +16,15 @@ guaranteed_from(const struct bh_engine *engine, uint32_t at, const struct bh_wan
     return at;
 }
 
-/* The row that guarantees cover best: what they say of it. */
+/* The row that guarantees cover best, as the job that would take room back counts: what they say
+ * of it. */
 static struct bh_wanted
-best_wanted(const struct bh_engine *engine, const struct bh_need *need)
+best_wanted(const struct bh_engine *engine, const struct bh_need *need, enum bh_cover *ret_cover)
 {
     const struct sku *sku = sku_at(engine, need->sku);
-    enum bh_cover best = BH_COVER_NONE;
     struct bh_wanted ret = { 0 };
 
+    *ret_cover = BH_COVER_NONE;
     for (uint32_t row = 0; row < sku->model_count; row++) {
         struct bh_wanted wanted = bh_place_wanted(engine, need, row);
         enum bh_cover cover;
@@ -29,11 +32,11 @@ best_wanted(const struct bh_engine *engine, const struct bh_need *need)
 
         if (!bh_place_by(engine, need, row))
             continue;
-        cover = bh_guarantee_cover(engine, &wanted, &within);
-        if (ret.tenant && cover <= best)
+        cover = bh_guarantee_cover_with_claims(engine, &wanted, need->job, &within);
+        if (ret.tenant && cover <= *ret_cover)
             continue;
         ret = wanted;
-        best = cover;
+        *ret_cover = cover;
     }
     return ret;
 }
@@ -51,6 +54,28 @@ borrowed_for_good(struct bh_asker *asker, const struct bh_search *search)
     return false;
 }
 
+/* Whether the job holds anything whose GPU gives room before it is reset. */
+static bool
+holds_room(const struct bh_engine *engine, uint32_t job)
+{
+    for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0;)
+        for (uint32_t i = 0; i < lease_at(engine, at)->count; i++)
+            if (!bh_room_is_vain(engine, gpu_find(engine, lease_at(engine, at)->places[i].gpu)))
+                return true;
+    return false;
+}
+
+/* Some borrow and may be asked; `room`: where that would be of use. */
+static enum bh_guarantee_cause
+why_not_asked(const struct bh_engine *engine, uint32_t job, bool room)
+{
+    if (!room)
+        return BH_GUARANTEE_RESET;
+    if (bh_preempt_spent(engine, job))
+        return BH_GUARANTEE_SPENT;
+    return bh_preempt_pauses(engine, job) ? BH_GUARANTEE_UNTOLD : BH_GUARANTEE_TOO_LITTLE;
+}
+
 /* A guarantee covers it: who borrows, and why that one does not leave. */
 static enum bh_guarantee_cause
 why_kept_by_others(const struct bh_search *search, const struct bh_wanted *wanted,
@@ -59,15 +84,18 @@ why_kept_by_others(const struct bh_search *search, const struct bh_wanted *wante
     const struct bh_engine *engine = search->engine;
     struct bh_asker asker;
     struct bh_crowd crowd = { .within = 0 };
-    bool any = false;
+    bool any = false, room = false;
 
     bh_asker_init(&asker, search, search->job, wanted);
-    while (!any && bh_crowd_next(&asker, search, &crowd))
-        any = bh_victim_borrows(&asker, search, crowd.job)
-              && bh_victim_eligible(&asker, search, crowd.job);
+    while (!room && bh_crowd_next(&asker, search, &crowd)) {
+        if (!bh_victim_borrows(&asker, search, crowd.job)
+            || !bh_victim_eligible(&asker, search, crowd.job))
+            continue;
+        any = true;
+        room = holds_room(engine, crowd.job);
+    }
     if (any)
-        return bh_preempt_spent(engine, search->job) ? BH_GUARANTEE_SPENT
-                                                     : BH_GUARANTEE_TOO_LITTLE;
+        return why_not_asked(engine, search->job, room);
     *ret_until_ns = asker.of_age_ns;
     if (asker.of_age_ns)
         return BH_GUARANTEE_YOUNG;
@@ -79,23 +107,24 @@ bh_why_guarantee(const struct bh_search *base, const struct bh_need *need,
                  struct bh_guarantee_reason *ret_reason)
 {
     const struct bh_engine *engine = base->engine;
-    struct bh_wanted wanted = best_wanted(engine, need);
-    struct bh_guarantee_reason reason = { .cause = BH_GUARANTEE_UNTOLD };
+    enum bh_cover cover;
+    struct bh_wanted wanted = best_wanted(engine, need, &cover);
+    struct bh_guarantee_reason reason = { .cause = BH_GUARANTEE_USED };
     struct bh_search search = *base;
-    uint32_t within, at = guaranteed_from(engine, wanted.tenant, &wanted);
+    uint32_t at = guaranteed_from(engine, wanted.tenant, &wanted);
 
     if (at == 0)
         return;
-    reason.shared = at != need->tenant;
-    if (bh_guarantee_cover(engine, &wanted, &within) == BH_COVER_NONE) {
-        reason.cause = BH_GUARANTEE_USED;
-    } else {
-        search.past_leaving = true;
+    search.past_leaving = true;
+    if (cover != BH_COVER_NONE)
         reason.cause = why_kept_by_others(&search, &wanted, &reason.until_ns);
-    }
+    if (reason.cause == BH_GUARANTEE_UNTOLD)
+        return;
+    reason.shared = at != need->tenant;
     reason.tenant.v = (uint32_t)tenant_at(engine, at)->id;
     reason.limit = tenant_at(engine, at)->guarantee;
-    reason.used = tenant_at(engine, at)->used;
+    reason.coming = bh_guarantee_claimed(engine, at, need->job);
+    reason.used = tenant_at(engine, at)->used + reason.coming;
     reason.wanted = wanted.equivalent;
     *ret_reason = reason;
 }

@@ -106,6 +106,78 @@ what_would_not_be_enough_is_told(void **state)
     bh_story_close(story);
 }
 
+/* One GPU, held by the sibling, that is reset once he has left it. */
+static void
+what_waits_for_a_reset_is_told(void **state)
+{
+    struct bh_story *story = bh_story_site(1);
+    struct bh_ev_tenant own = { .guarantee = 4200 }, none = { .guarantee = 0 };
+    uint64_t job;
+
+    put_tenants(story, &own, &none, 0);
+    fill(story, SIBLING, 1, BH_CONTRACT_REQUEUE);
+    bh_story_must(story, &(struct bh_event){ .kind = BH_EV_HEALTH,
+                                             .u.health = { .gpu = { 1 },
+                                                           .ends = BH_ENDS_NOBODY,
+                                                           .then = BH_THEN_RESET_IDLE,
+                                                           .xid = 63 } });
+    job = bh_story_submit(story, bh_story_wants(OWN, WHOLE, 1));
+    assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
+    assert_int_equal(bh_story_why(story, job).guarantee.cause, BH_GUARANTEE_RESET);
+    bh_story_close(story);
+}
+
+/* Another job of the tenant is having room made: that is used for whoever asks next. */
+static void
+what_is_being_freed_is_used(void **state)
+{
+    struct bh_story *story = bh_story_site(4);
+    struct bh_ev_tenant own = { .guarantee = 4200 }, none = { .guarantee = 0 };
+    struct bh_guarantee_reason why;
+    uint64_t first, second;
+
+    put_tenants(story, &own, &none, 0);
+    fill(story, SIBLING, 4, BH_CONTRACT_REQUEUE);
+    first = bh_story_submit(story, bh_story_wants(OWN, WHOLE, 1));
+    assert_int_equal(bh_story_why(story, first).code, BH_REASON_MAKING_ROOM);
+    second = bh_story_submit(story, bh_story_wants(OWN, WHOLE, 1));
+    why = bh_story_why(story, second).guarantee;
+    assert_int_equal(why.cause, BH_GUARANTEE_USED);
+    assert_int_equal(why.limit, 4200);
+    assert_int_equal(why.used, 4200);
+    assert_int_equal(why.coming, 4200);
+    bh_story_settle(story);
+    why = bh_story_why(story, second).guarantee;
+    assert_int_equal(why.cause, BH_GUARANTEE_USED);
+    assert_int_equal(why.used, 4200);
+    assert_int_equal(why.coming, 0);
+    bh_story_close(story);
+}
+
+/* Its claim was taken from it, for the GPU gets no more work: it claims again a little later. */
+static void
+a_pause_is_no_cause(void **state)
+{
+    struct bh_story *story = bh_story_site(2);
+    struct bh_ev_tenant own = { .guarantee = 4200 }, none = { .guarantee = 0 };
+    struct bh_event cordon = { .kind = BH_EV_CORDON };
+    uint64_t job;
+
+    put_tenants(story, &own, &none, 0);
+    fill(story, SIBLING, 2, BH_CONTRACT_REQUEUE);
+    job = bh_story_submit(story, bh_story_wants(OWN, WHOLE, 1));
+    assert_int_equal(story->step.decisions[0].kind, BH_DO_CLAIM);
+    cordon.u.cordon = (struct bh_ev_cordon){ .gpu = story->step.decisions[0].pieces[0].gpu,
+                                             .held = BH_HELD_CORDONED };
+    bh_story_must(story, &cordon);
+    assert_int_equal(story->step.decisions[0].kind, BH_DO_UNCLAIM);
+    assert_int_equal(bh_story_why(story, job).code, BH_REASON_NO_CAPACITY);
+    assert_int_equal(bh_story_why(story, job).guarantee.cause, BH_GUARANTEE_UNTOLD);
+    bh_story_tick(story, UINT64_C(10000000000));
+    assert_int_equal(bh_story_why(story, job).code, BH_REASON_MAKING_ROOM);
+    bh_story_close(story);
+}
+
 /* Of its own limit nobody else has any: no guarantee helps. */
 static void
 its_own_limit_is_no_matter_of_guarantees(void **state)
@@ -125,6 +197,9 @@ its_own_limit_is_no_matter_of_guarantees(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_cause_is_told),
     cmocka_unit_test(what_would_not_be_enough_is_told),
+    cmocka_unit_test(what_waits_for_a_reset_is_told),
+    cmocka_unit_test(what_is_being_freed_is_used),
+    cmocka_unit_test(a_pause_is_no_cause),
     cmocka_unit_test(its_own_limit_is_no_matter_of_guarantees),
 };
 BH_TEST_MAIN(tests)

@@ -155,6 +155,84 @@ what_is_kept_is_a_guess_where_anybody_has_no_limit(void **state)
     BH_CHECK_DONE();
 }
 
+/* A time limit is one before it counts, and who was told to end has his grace, however long he was to
+ * run.  Two hold one GPU that is wanted whole. */
+static void
+who_starts_or_stops_is_known_to_leave(void **state)
+{
+    static const uint64_t minute_ns = UINT64_C(60000000000);
+    static const struct {
+        const char *name;
+        uint64_t limit, deadline, grace; /* minutes, of the second */
+        bool starts, cancelled, assumed, leaving;
+        uint64_t frees; /* minutes; 0: not told here */
+    } rows[] = {
+        { "runs", .limit = 120, .frees = 120 },
+        { "starts", .limit = 120, .starts = true, .frees = 120 },
+        { "stops, with a limit", .limit = 120, .grace = 90, .cancelled = true, .leaving = true,
+          .frees = 90 },
+        { "stops, without", .grace = 90, .cancelled = true, .leaving = true, .frees = 90 },
+        { "stops, before the other", .grace = 5, .cancelled = true, .frees = 60 },
+        { "has a deadline, later than is assumed", .deadline = 48 * 60, .assumed = true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct bh_story *story = bh_story_site(1);
+        struct bh_ev_submit second = limited(31, 1, rows[i].limit * minute_ns);
+        uint64_t began_ns, holder, job;
+        struct bh_reason why;
+
+        second.grace_ns = rows[i].grace * minute_ns;
+        bh_story_run(story, limited(31, 1, 60 * minute_ns));
+        began_ns = story->now_ns;
+        second.deadline_ns = rows[i].deadline ? began_ns + rows[i].deadline * minute_ns : 0;
+        holder = bh_story_submit(story, second);
+        if (!rows[i].starts)
+            bh_story_settle(story);
+        if (rows[i].cancelled)
+            BH_CHECK_EQ(rows[i].name, bh_story_cancel(story, holder), BH_OK);
+        job = bh_story_submit(story, bh_story_wants(21, 3, 1));
+        why = bh_story_why(story, job);
+        BH_CHECK_EQ(rows[i].name, why.code, BH_REASON_NO_CAPACITY);
+        BH_CHECK_EQ(rows[i].name, why.assumed, rows[i].assumed);
+        BH_CHECK_EQ(rows[i].name, why.leaving, rows[i].leaving);
+        if (rows[i].frees)
+            BH_CHECK_EQ(rows[i].name, (why.frees_at_ns - began_ns) / minute_ns, rows[i].frees);
+        bh_story_close(story);
+    }
+    BH_CHECK_DONE();
+}
+
+/* The same of a quota that one job holds. */
+static void
+a_quotas_holder_starts_or_stops(void **state)
+{
+    static const uint64_t minute_ns = UINT64_C(60000000000);
+
+    for (int stops = 0; stops < 2; stops++) {
+        struct bh_story *story = bh_story_site(2);
+        struct bh_ev_submit first = limited(21, 1, stops ? 0 : 9 * minute_ns);
+        struct bh_reason why;
+        uint64_t holder, job;
+
+        first.grace_ns = 9 * minute_ns;
+        bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
+                                                      .kind = BH_TENANT_DEPARTMENT,
+                                                      .limit = 600 });
+        holder = stops ? bh_story_run(story, first) : bh_story_submit(story, first);
+        if (stops)
+            assert_int_equal(bh_story_cancel(story, holder), BH_OK);
+        job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+        why = bh_story_why(story, job);
+        assert_int_equal(why.code, BH_REASON_QUOTA_GPU);
+        assert_int_equal(why.job.v, holder);
+        assert_int_equal(why.leaving, stops);
+        assert_int_equal((why.frees_at_ns - story->now_ns) / minute_ns, 9);
+        bh_story_close(story);
+    }
+}
+
 static void
 the_plain_reasons(void **state)
 {
@@ -241,7 +319,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(scattered_room_is_no_shape),
     cmocka_unit_test(a_boundary_is_named_with_the_neighbour),
     cmocka_unit_test(what_is_kept_is_a_guess_where_anybody_has_no_limit),
-        cmocka_unit_test(the_plain_reasons),
+    cmocka_unit_test(who_starts_or_stops_is_known_to_leave),
+    cmocka_unit_test(a_quotas_holder_starts_or_stops),
+    cmocka_unit_test(the_plain_reasons),
     cmocka_unit_test(what_no_node_can_ever_hold_is_known_at_once),
     cmocka_unit_test(without_a_gpu_every_number_may_come),
     cmocka_unit_test(room_kept_for_another_is_said),

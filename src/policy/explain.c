@@ -499,23 +499,20 @@ next_expected(const struct phrase *p)
                             : ": this is a guess, for jobs may hold it longer");
 }
 
-/* "frees in 4m10s at the latest, when job 12 reaches its time limit" */
+/* "frees in 4m10s at the latest, when job 12 reaches its time limit", or when its grace is over */
 static void
 next_frees(const struct phrase *p)
 {
-    if (p->reason->frees_at_ns == 0) {
-        next_unknown(p);
-        return;
-    }
-    if (p->reason->assumed) {
-        next_expected(p);
+    if (p->reason->frees_at_ns == 0 || p->reason->assumed) {
+        (p->reason->frees_at_ns == 0 ? next_unknown : next_expected)(p);
         return;
     }
     bh_buf_puts(p->out, "frees in ");
     put_wait(p);
     bh_buf_puts(p->out, " at the latest, when ");
+    bh_buf_puts(p->out, p->reason->leaving ? "the grace of " : "");
     put_job(p, "the job that holds it");
-    bh_buf_puts(p->out, " reaches its time limit");
+    bh_buf_puts(p->out, p->reason->leaving ? " is over" : " reaches its time limit");
 }
 
 /* Another tenant's job is no business of the reader's: only the time is said, and whether it is sure. */

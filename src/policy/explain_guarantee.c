@@ -41,7 +41,8 @@ put_used(const struct phrase *p)
     bh_buf_puts(p->out, " is guaranteed ");
     bh_gpus_put(p->out, guarantee->used);
     bh_buf_puts(p->out, guarantee->used > BH_GPU_PARTS ? " are" : " is");
-    bh_buf_puts(p->out, " in use, and this job wants ");
+    bh_buf_puts(p->out, guarantee->coming ? " in use or being freed for jobs of it" : " in use");
+    bh_buf_puts(p->out, ", and this job wants ");
     bh_gpus_put(p->out, guarantee->wanted);
     bh_buf_puts(p->out, " more");
 }
@@ -65,6 +66,8 @@ bh_explain_guarantee(const struct phrase *p)
                                "on_preempt never",
         [BH_GUARANTEE_YOUNG] = "the jobs by which others use more than theirs have not run for "
                                "their least run time yet",
+        [BH_GUARANTEE_RESET] = "what others use beyond theirs is on GPUs that are reset before "
+                               "they give anybody room",
         [BH_GUARANTEE_TOO_LITTLE] = "those who use more than theirs cannot make room enough for it",
         [BH_GUARANTEE_SPENT] = "it has had others leave as often as a job may, until another "
                                "job ends",

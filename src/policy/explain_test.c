@@ -48,6 +48,10 @@ static const struct {
       "3/7 GPU more",
       "it is not known when room frees: jobs without a time limit hold it; cancel one, or "
       "set time_limit when submitting; or have an admin raise the limit of acme/vision" },
+    { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 1, .job = { 12 },
+        .frees_at_ns = IN_4M10S, .leaving = true }, 2,
+      "all GPUs that could hold 1 small are in use",
+      "frees in 4m10s at the latest, when the grace of job 12 is over" },
     { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 1, .job = { 12 } }, 2,
       "all GPUs that could hold 1 small are in use",
       "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
@@ -58,6 +62,18 @@ static const struct {
       "guaranteed 1 GPU is in use, and this job wants 4 GPUs more",
       "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
       "cancel 12` frees it; or have an admin raise the guarantee of acme/vision" },
+    { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 1, .job = { 12 },
+        .guarantee = { BH_GUARANTEE_USED, { 2 }, false, 4200, 4200, 4200, 0, 4200 } }, 2,
+      "all GPUs that could hold 1 small are in use; of the 1 GPU that acme/vision is guaranteed "
+      "1 GPU is in use or being freed for jobs of it, and this job wants 1 GPU more",
+      "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
+      "cancel 12` frees it; or have an admin raise the guarantee of acme/vision" },
+    { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 1, .job = { 12 },
+        .guarantee = { BH_GUARANTEE_RESET, { 2 }, false, 16800, 4200, 4200, 0 } }, 2,
+      "all GPUs that could hold 1 small are in use; the guarantee of acme/vision covers it, but "
+      "what others use beyond theirs is on GPUs that are reset before they give anybody room",
+      "it is not known when room frees: job 12 holds it without a time limit; `bulkhead "
+      "cancel 12` frees it" },
     { { .code = BH_REASON_NO_CAPACITY, .sku = { 1 }, .wanted = 1, .job = { 12 },
         .guarantee = { BH_GUARANTEE_USED, { 2 }, true, 0, 0, 4200, 0 } }, 2,
       "all GPUs that could hold 1 small are in use; its tenant has no guarantee of its own: "

@@ -159,9 +159,11 @@ class Client:
 
 # ---- the programs, where everybody may run them ----
 
-# ProtectSystem=full, ProtectKernelModules, ProtectProc=invisible; not PrivateTmp, where tests have their folders.
+# ProtectSystem=full with /etc/cdi left open, ProtectKernelModules, ProtectProc=invisible; not PrivateTmp, where tests have their folders.
 UNIT_MOUNTS = """for folder in /usr /boot /etc; do
-    if [ -d $folder ]; then mount --rbind $folder $folder && mount -o remount,bind,ro $folder || exit 1; fi
+    if [ -d $folder ]; then mount --rbind $folder $folder || exit 1; fi
+    if [ -d $folder/cdi ]; then mount --bind $folder/cdi $folder/cdi || exit 1; fi
+    if [ -d $folder ]; then mount -o remount,bind,ro $folder || exit 1; fi
 done
 if [ -d /usr/lib/modules ]; then mount -t tmpfs -o ro,mode=0 none /usr/lib/modules || exit 1; fi
 mount -t proc -o nosuid,nodev,noexec,hidepid=2 proc /proc || exit 1

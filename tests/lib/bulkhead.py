@@ -171,6 +171,19 @@ exec "$@"
 """
 
 
+def unit_refuses():
+    """Names of the calls that the unit's SystemCallFilter refuses: lines with ~ add to them, others take from them."""
+    unit, refused = (ROOT / "packaging/systemd/bulkhead-node.service.in").read_text(), set()
+    for adds, words in re.findall(r"^SystemCallFilter=(~?)(.*)$", unit, re.M):
+        groups = [word for word in words.split() if word.startswith("@")]
+        names = set(words.split()) - set(groups)
+        for group in groups:
+            said = subprocess.run(["systemd-analyze", "syscall-filter", group], capture_output=True, text=True, check=True).stdout
+            names |= set(re.findall(r"^    (\w+)$", said, re.M))
+        refused = refused | names if adds else refused - names
+    return refused
+
+
 @functools.lru_cache
 def unit_filter():
     """The unit's SystemCallFilter as a program for the kernel: (bytes, length); None where it cannot be known,
@@ -178,10 +191,8 @@ def unit_filter():
     if "ASAN_OPTIONS" in os.environ or not shutil.which("systemd-analyze") or os.uname().machine != "x86_64":
         return None
     unit = (ROOT / "packaging/systemd/bulkhead-node.service.in").read_text()
-    groups = subprocess.run(["systemd-analyze", "syscall-filter", *re.search(r"^SystemCallFilter=~(.*)$", unit, re.M)[1].split()],
-                            capture_output=True, text=True, check=True).stdout
     numbers = dict(re.findall(r"#define __NR_(\w+) (\d+)", pathlib.Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h").read_text()))
-    denied = sorted({int(numbers[name]) for name in re.findall(r"^    (\w+)$", groups, re.M) if name in numbers})
+    denied = sorted({int(numbers[name]) for name in unit_refuses() if name in numbers})
     answer = 0x50000 | errno.EPERM if re.search(r"^SystemCallErrorNumber=EPERM$", unit, re.M) else 0x80000000
     rows = [(0x20, 0, 0, 0)] + [(0x15, len(denied) - i, 0, n) for i, n in enumerate(denied)] + [(0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, answer)]
     return b"".join(struct.pack("HBBI", *row) for row in rows), len(rows)

@@ -205,6 +205,21 @@ bh_cdi_write(const struct bh_node *node, const struct bh_note *lease, struct bh_
     return rc;
 }
 
+/* One that stays gives another tenant's nodes to who asks for the lease's: that is said.  In a folder
+ * that is mounted read-only the kernel refuses before it looks whether there is one. */
+static void
+take_away(int folder, const char *name, uint64_t lease)
+{
+    struct stat found;
+    struct bh_err err;
+
+    if (unlinkat(folder, name, 0) == 0)
+        return;
+    bh_err_errno(&err, "remove %s", name);
+    if (fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) == 0)
+        bh_log(EFFECT_FAILED, BH_STR("what", "cdi"), BH_U64("lease", lease), BH_ERRLOG(&err));
+}
+
 void
 bh_cdi_remove(const struct bh_node *node, uint64_t lease)
 {
@@ -213,7 +228,7 @@ bh_cdi_remove(const struct bh_node *node, uint64_t lease)
     if (!is_on(node))
         return;
     path_of(node, lease, path);
-    unlink(path);
+    take_away(AT_FDCWD, path, lease);
 }
 
 /* The lease in "bulkhead-lease-12.json", or 0. */
@@ -255,7 +270,7 @@ bh_cdi_reconcile(const struct bh_node *node)
         uint64_t lease = lease_in(entry->d_name);
 
         if (lease && !is_lent(node, lease))
-            unlinkat(dirfd(dir), entry->d_name, 0);
+            take_away(dirfd(dir), entry->d_name, lease);
     }
     if (dir)
         closedir(dir);

@@ -17,7 +17,7 @@ void bh_cdi_put(struct bh_buf *out, const struct bh_node *node, const struct bh_
  * logged, too. */
 bh_rc bh_cdi_write(const struct bh_node *node, const struct bh_note *lease, struct bh_err *err);
 
-/* Take it away; none is fine. */
+/* Take it away; none is fine.  One that cannot be is logged. */
 void bh_cdi_remove(const struct bh_node *node, uint64_t lease);
 
 /* After a start: those of leases that do not run are taken away, missing ones written. */

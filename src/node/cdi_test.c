@@ -1,6 +1,8 @@
 #include "node/cdi.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -167,12 +169,57 @@ where_it_cannot_be(void **state)
     assert_true(access(path_of(12), F_OK) != 0);
 }
 
+/* What the log says meanwhile. */
+static const char *
+logged(void (*act)(const struct bh_node *))
+{
+    static char text[2048];
+    FILE *file = tmpfile();
+    int kept = dup(STDERR_FILENO);
+    size_t length;
+
+    assert_true(file && kept >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    act(node);
+    assert_true(dup2(kept, STDERR_FILENO) >= 0);
+    close(kept);
+    rewind(file);
+    length = fread(text, 1, sizeof text - 1, file);
+    text[length] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void
+remove_12(const struct bh_node *of)
+{
+    bh_cdi_remove(of, 12);
+}
+
+/* One that stays is said: when its lease ends, and at each start.  One that is not there is not. */
+static void
+what_stays(void **state)
+{
+    char inside[100];
+
+    node->state.job_count = 0;
+    BH_CHECK_STR("none", logged(remove_12), "");
+    snprintf(inside, sizeof inside, "%s/x", path_of(12));
+    assert_int_equal(mkdir(path_of(12), 0700), 0); /* unlink does not take it */
+    assert_int_equal(mkdir(inside, 0700), 0);
+    BH_CHECK("its end", strstr(logged(remove_12), "what=\"cdi\" lease=12 why=\"remove /tmp/") != NULL);
+    BH_CHECK("a start", strstr(logged(bh_cdi_reconcile), "lease=12 why=\"remove bulkhead-lease-12") != NULL);
+    assert_int_equal(rmdir(inside), 0);
+    assert_int_equal(rmdir(path_of(12)), 0);
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_written),
     cmocka_unit_test(for_as_long_as_it_is_lent),
     cmocka_unit_test(the_folder),
     cmocka_unit_test(after_a_start),
     cmocka_unit_test(where_it_cannot_be),
+    cmocka_unit_test(what_stays),
 };
 
 int

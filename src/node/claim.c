@@ -41,19 +41,20 @@ read_mark(int fd, char ret_site[SITE_MAX])
     ret_site[n > 0 ? n : 0] = '\0';
 }
 
+/* What cannot be read may be a job of the other site: who takes the group over ends them all. */
 static bool
 has_jobs(const struct bh_node *node, const struct bh_cgroup_host *cgroups)
 {
     static struct bh_cgroup_names found;
     static struct bh_cgroup_members members;
-    char path[200];
+    char path[BH_NODE_PATH_MAX];
     struct bh_err ignored;
 
     if (bh_cgroup_list(cgroups, node->conf.cgroup_parent, &found, &ignored) != BH_OK)
-        return false;
+        return true;
     for (uint32_t i = 0; i < found.count; i++) {
-        snprintf(path, sizeof path, "%.100s/%.64s", node->conf.cgroup_parent, found.names[i]);
-        if (bh_cgroup_processes(cgroups, path, &members, &ignored) == BH_OK && members.count)
+        bh_path_format(path, sizeof path, "%s/%s", node->conf.cgroup_parent, found.names[i]);
+        if (bh_cgroup_processes(cgroups, path, &members, &ignored) != BH_OK || members.count)
             return true;
     }
     return false;
@@ -71,8 +72,31 @@ is_taken(const struct bh_node *node, const char *site, const char *by, struct bh
                        node->conf.cgroup_parent);
 }
 
+/* A file of the group that root alone can open, for the lock: one that others may open they may
+ * lock, too.  The kernel makes the first two so (version 2 since Linux 5.14, version 1), and neither
+ * is written to; where there is none the list of processes is made so. */
 static bh_rc
-open_group(const struct bh_node *node, const struct bh_cgroup_host *cgroups, int *ret_fd,
+open_lock(int folder, int *ret_fd, struct bh_err *err)
+{
+    static const char *const names[] = { "cgroup.kill", "memory.force_empty", "cgroup.procs" };
+    BH_AUTO(bh_fd_close) int fd = -1;
+    struct stat st;
+
+    for (size_t i = 0; i < BH_COUNT(names) && fd < 0; i++)
+        fd = openat(folder, names[i], O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0
+        || ((st.st_mode & 077) && fchmod(fd, st.st_mode & 0700) != 0))
+        return bh_err_errno(err, "open a file to lock");
+    *ret_fd = bh_fd_steal(&fd);
+    return BH_OK;
+}
+
+struct group {
+    int folder, lock;
+};
+
+static bh_rc
+open_group(const struct bh_node *node, const struct bh_cgroup_host *cgroups, struct group *group,
            struct bh_err *err)
 {
     char folder[BH_NODE_PATH_MAX];
@@ -80,26 +104,30 @@ open_group(const struct bh_node *node, const struct bh_cgroup_host *cgroups, int
 
     if (rc != BH_OK)
         return rc;
-    *ret_fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return *ret_fd < 0 ? bh_err_errno(err, "open %s", folder) : BH_OK;
+    group->folder = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (group->folder < 0)
+        return bh_err_errno(err, "open %s", folder);
+    rc = open_lock(group->folder, &group->lock, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "%s", folder);
 }
 
 /* The lock first: whoever has it alone may look at the mark and change it. */
 static bh_rc
-claim(struct bh_node *node, const struct bh_cgroup_host *cgroups, int fd, struct bh_err *err)
+claim(struct bh_node *node, const struct bh_cgroup_host *cgroups, const struct group *group,
+      struct bh_err *err)
 {
     char own[SITE_MAX], site[SITE_MAX];
-    bool locked = bh_host_lock_file(fd);
+    bool locked = bh_host_lock_file(group->lock);
     bh_rc rc = own_site(node, own, err);
 
     if (rc != BH_OK)
         return rc;
-    read_mark(fd, site);
+    read_mark(group->folder, site);
     if (!locked)
         return is_taken(node, site, "node runs", err);
     if (*site && strcmp(site, own) != 0 && has_jobs(node, cgroups))
         return is_taken(node, site, "jobs run there", err);
-    if (fsetxattr(fd, MARK, own, strlen(own), 0) != 0)
+    if (fsetxattr(group->folder, MARK, own, strlen(own), 0) != 0)
         return bh_err_errno(err, "mark control group %s", node->conf.cgroup_parent);
     return BH_OK;
 }
@@ -107,16 +135,19 @@ claim(struct bh_node *node, const struct bh_cgroup_host *cgroups, int fd, struct
 bh_rc
 bh_claim_groups(struct bh_node *node, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int fd = -1;
+    struct group group = { .folder = -1, .lock = -1 };
     struct bh_cgroup_host cgroups;
     bh_rc rc = bh_cgroup_probe(node->conf.cgroup_mount, &cgroups, err);
 
     if (rc == BH_OK)
-        rc = open_group(node, &cgroups, &fd, err);
+        rc = open_group(node, &cgroups, &group, err);
     if (rc == BH_OK)
-        rc = claim(node, &cgroups, fd, err);
+        rc = claim(node, &cgroups, &group, err);
+    bh_fd_close(group.folder);
     if (rc == BH_OK)
-        node->claim_fd = bh_fd_steal(&fd);
+        node->claim_fd = group.lock;
+    else
+        bh_fd_close(group.lock);
     return rc;
 }
 

@@ -467,9 +467,7 @@ bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_
 
     if (rc != BH_OK)
         return rc;
-    rc = bh_job_check_places(node, &job->note, err);
-    if (rc == BH_OK)
-        rc = bh_scrub_settle(node, &job->note, order->order, ret_waits, err);
+    rc = bh_scrub_settle(node, &job->note, order->order, ret_waits, err);
     if (rc == BH_OK && *ret_waits)
         return rc;
     for (uint32_t i = 0; i < job->note.lent_count && rc == BH_OK; i++) {

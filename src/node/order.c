@@ -172,8 +172,6 @@ note_new_lease(struct bh_node *node, const struct bh_msg_start *start, bool *ret
     bh_rc rc = lend_pieces(node, start, &lease, err);
 
     if (rc == BH_OK)
-        rc = bh_job_check_places(node, &lease, err);
-    if (rc == BH_OK)
         rc = bh_scrub_settle(node, &lease, start->order, ret_waits, err);
     if (rc != BH_OK || *ret_waits)
         return rc;
@@ -574,7 +572,8 @@ withdraw_start(struct bh_orders *orders, uint64_t lease)
     answer_with(orders->node, &pending, BH_CONFLICT, false);
 }
 
-/* Perform the order, unless it comes behind others on its GPU: then it `waits`. */
+/* Perform the order, unless it comes behind others on its GPU, or behind a scrub of one that was
+ * taken back: then it `waits`. */
 static bh_rc
 carry_out(struct bh_orders *orders, struct pending *pending, bool waited,
           struct effect *ret_effect)
@@ -588,7 +587,8 @@ carry_out(struct bh_orders *orders, struct pending *pending, bool waited,
     gpu_of(node, pending, gpu);
     ret_effect->waits = pending->waits
                         || (!waited && pending->number != BH_MSG_START
-                            && bh_waiting_is_behind(&orders->waiting, orders->waiting.count, gpu));
+                            && (bh_waiting_is_behind(&orders->waiting, orders->waiting.count, gpu)
+                                || bh_scrub_runs_on(node, gpu)));
     if (rc == BH_OK && !waited && orders->waiting.count == BH_WAITING_MAX
         && (*gpu || ret_effect->waits))
         rc = bh_err_set(&pending->err, BH_FULL, "%d orders wait already", BH_WAITING_MAX);
@@ -658,7 +658,8 @@ bh_orders_perform(struct bh_orders *orders, struct bh_err *err)
     return rc;
 }
 
-/* Orders before it must end, or what runs for it: nothing is to be done until then. */
+/* Orders before it must end, or what runs for it, or a scrub there: nothing is to be done until
+ * then.  A start comes beside the scrubs of other pieces of its GPU. */
 static bool
 is_blocked(const struct bh_orders *orders, uint32_t at)
 {
@@ -666,6 +667,7 @@ is_blocked(const struct bh_orders *orders, uint32_t at)
 
     return bh_waiting_is_behind(&orders->waiting, at, waiting->gpu)
            || bh_scrub_runs(orders->node, waiting->order)
+           || (!waiting->start_of && bh_scrub_runs_on(orders->node, waiting->gpu))
            || bh_checkpoint_runs(orders->node, waiting->order)
            || bh_reset_runs(orders->node, waiting->order);
 }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "node/guest.h"
+#include "node/job.h"
 #include "node/path.h"
 #include "node/scrub_run.h"
 #include "node/share_slot.h"
@@ -187,13 +188,26 @@ bh_scrub_runs(const struct bh_node *node, uint64_t order)
     return false;
 }
 
-static bool
-runs_on(const struct bh_node *node, const char *gpu)
+bool
+bh_scrub_runs_on(const struct bh_node *node, const char *gpu)
 {
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         const struct scrub *scrub = &node->scrubs->scrub[i];
 
         if (scrub->state == RUNS && strcmp(scrub->note.piece.gpu, gpu) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* One that is under way where the lease has its places, whoever it is done for. */
+static bool
+runs_at(const struct bh_node *node, const struct bh_note *lease)
+{
+    for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
+        const struct scrub *scrub = &node->scrubs->scrub[i];
+
+        if (scrub->state == RUNS && bh_job_overlaps(lease, &scrub->note.piece))
             return true;
     }
     return false;
@@ -211,7 +225,7 @@ find_room(const struct bh_node *node, const char *gpu)
         if (scrub->state == FREE)
             room = scrub;
     }
-    return runs_on(node, gpu) ? NULL : room;
+    return bh_scrub_runs_on(node, gpu) ? NULL : room;
 }
 
 /* ---- what is made of an answer ---- */
@@ -358,20 +372,6 @@ conclude(struct bh_node *node, struct scrub *scrub)
     finish(node, scrub);
 }
 
-void
-bh_scrub_leave(struct bh_node *node, uint64_t order)
-{
-    for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
-        struct scrub *scrub = &node->scrubs->scrub[i];
-
-        if (scrub->state == FREE || scrub->wish.order != order)
-            continue;
-        scrub->left = true;
-        if (scrub->state == OVER)
-            scrub->state = FREE;
-    }
-}
-
 /* Another run after a pause, or no more. */
 static void
 try_later(struct bh_node *node, struct scrub *scrub, bool more)
@@ -385,6 +385,22 @@ try_later(struct bh_node *node, struct scrub *scrub, bool more)
                    : scrub->pause > PAUSE_MOST / 2 ? PAUSE_MOST
                                                    : 2 * scrub->pause;
     scrub->look_at = bh_time_monotonic() + scrub->pause;
+}
+
+void
+bh_scrub_leave(struct bh_node *node, uint64_t order)
+{
+    for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
+        struct scrub *scrub = &node->scrubs->scrub[i];
+
+        if (scrub->state == FREE || scrub->wish.order != order)
+            continue;
+        scrub->left = true;
+        if (scrub->state == OVER)
+            scrub->state = FREE;
+        else if (!scrub->told && !scrub->run.guest) /* in a pause: there is no other run */
+            try_later(node, scrub, false);
+    }
 }
 
 /* One more run.  What is left of the last one, or of one of a node that was killed, must have gone
@@ -430,6 +446,8 @@ take_bad(struct bh_node *node, struct scrub *scrub)
     scrub->was_bad = true;
     if (again)
         conclude(node, scrub);
+    else if (scrub->left)
+        try_later(node, scrub, false);
     else
         try_run(node, scrub);
 }
@@ -626,7 +644,7 @@ settle_piece(struct bh_node *node, const struct bh_scrub_wish *wish,
     if (!bh_share_slot_is(piece))
         return ask(node, wish, due && bh_mark_is_unknown(&node->state.marks, piece, wish->tenant),
                    ret_waits, err);
-    if (runs_on(node, piece->gpu)) { /* it may take all that there is */
+    if (bh_scrub_runs_on(node, piece->gpu)) { /* it may take all that there is */
         *ret_waits = true;
         return BH_OK;
     }
@@ -644,7 +662,9 @@ bh_scrub_settle(struct bh_node *node, const struct bh_note *lease, uint64_t orde
 {
     bh_rc rc = BH_OK;
 
-    *ret_waits = false;
+    *ret_waits = runs_at(node, lease);
+    if (!*ret_waits)
+        rc = bh_job_check_places(node, lease, err);
     for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK && !*ret_waits; i++) {
         const struct bh_note_piece *piece = piece_of(node, &lease->lent[i]);
         struct bh_scrub_wish wish = { order, piece->partition, lease->tenant, lease->job };

@@ -17,7 +17,7 @@
  * (the helper or the node was killed, the driver refused) is done again; memory is called bad only
  * when it read back something else than was filled.  Whoever needs one asks, is told to wait, and
  * asks the same again until there is an answer.  Until then nobody else gets the piece
- * (bh_guest_holds). */
+ * (bh_guest_holds): whoever comes for it waits, also when nobody asks for the scrub any more. */
 
 enum { BH_SCRUBS_MAX = 4 };
 
@@ -48,7 +48,8 @@ BH_MUST_USE bh_rc bh_scrub_before(struct bh_node *node, const struct bh_scrub_wi
 BH_MUST_USE bh_rc bh_scrub_again(struct bh_node *node, const struct bh_scrub_wish *wish,
                                  bool *ret_waits, struct bh_err *err);
 
-/* Before the lease's tenant uses its pieces: what nobody knows whose it was is scrubbed, for
+/* Before the lease's tenant uses its pieces: a scrub that runs there still, for whomever, is waited
+ * for, and the places are looked at (bh_job_check_places).  Then what nobody knows whose it was is scrubbed, for
  * `order`, one piece after the other, and of shares what others had since they were carved, too.
  * BH_CONFLICT: it is another's; else as bh_scrub_before and bh_share_slot_check_memory. */
 BH_MUST_USE bh_rc bh_scrub_settle(struct bh_node *node, const struct bh_note *lease,
@@ -58,11 +59,14 @@ BH_MUST_USE bh_rc bh_scrub_settle(struct bh_node *node, const struct bh_note *le
 bh_ns bh_scrubs_tick(struct bh_node *node, bh_ns now);
 
 /* The order has its outcome, or is not to have one: nobody asks for its scrubs any more.  One that
- * is under way ends its run, and its place is free then. */
+ * is under way ends its run, has no other, and its place is free then. */
 void bh_scrub_leave(struct bh_node *node, uint64_t order);
 
 /* Whether a scrub for that order is under way. */
 bool bh_scrub_runs(const struct bh_node *node, uint64_t order);
+
+/* Whether one is under way on that GPU, for whatever order. */
+bool bh_scrub_runs_on(const struct bh_node *node, const char *gpu);
 
 /* BH_CONFLICT: memory of a piece that the lease was lent is another's, or unknown. */
 BH_MUST_USE bh_rc bh_scrub_check(const struct bh_node *node, const struct bh_note *lease,

@@ -628,15 +628,19 @@ bh_ns
 bh_verify_tick(struct bh_node *node, bh_ns now)
 {
     struct bh_verify *verify = node->verify;
+    bool found = !verify->probe && bring_forward(node);
 
-    if (!verify->probe && verify->asked_count == 0 && bh_again_take(&verify->again, now))
+    if (!verify->probe && !found && verify->asked_count < ASKED_MAX
+        && bh_again_take(&verify->again, now)) {
         ask(node, 0, 0, "again");
+        found = bring_forward(node);
+    }
     if (verify->probe)
         go_on(node, now);
-    else if (bring_forward(node))
+    else if (found)
         begin(node);
     else
-        return verify->again.at;
+        return verify->again.at > now ? verify->again.at : 0;
     if (!verify->probe)
         return verify->asked_count > 0 ? now : verify->again.at;
     if (verify->killed)

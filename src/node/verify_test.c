@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,6 +123,79 @@ test_no_answer_after_held(void **state)
     BH_CHECK("again", verdict.result == BH_CHECK_INCONCLUSIVE && verdict.request == 0);
     check_runs(81);
     BH_CHECK("nothing was fenced", !bh_test_take_within(BH_MSG_HEALTH, 0, 0, &message));
+    BH_CHECK_DONE();
+}
+
+/* Processor time that the node has used, in ticks of 10 ms. */
+static unsigned long
+used_ticks(void)
+{
+    char path[TEST_PATH], text[1024] = "", *rest;
+    unsigned long user, system;
+    FILE *file;
+
+    bh_path_format(path, sizeof path, "/proc/%d/stat", (int)the_node.pid);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    rest = strrchr(text, ')');
+    assert_int_equal(sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+                            &system), 2);
+    return user + system;
+}
+
+/* A runtime that makes no sandbox of lease 82 while there is a file `hold` in the test's folder. */
+static void
+put_slow_runtime(char ret_conf[TEST_PATH * 3])
+{
+    char path[TEST_PATH * 2], script[TEST_PATH * 4];
+
+    bh_path_format(path, sizeof path, "%s/hold", the_node.folder);
+    bh_test_write(path, "");
+    snprintf(script, sizeof script,
+             "#!/bin/sh\ncase \"$*\" in *bh-82*) while [ -e %s ]; do sleep 0.05; done;; esac\n"
+             "PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
+             "exec crun \"$@\"\n", path);
+    bh_path_format(path, sizeof path, "%s/crun", the_node.folder);
+    bh_test_write(path, script);
+    assert_int_equal(chmod(path, 0755), 0);
+    snprintf(ret_conf, TEST_PATH * 3, "runtime = %s\nverify_retry_ms = 300\nverify_retries = 1\n",
+             path);
+}
+
+/* Somebody asks for a lease that is behind its start barrier: what is due is tried before it is
+ * answered, and nothing spins until then. */
+static void
+test_behind_its_barrier(void **state)
+{
+    struct test_job job = { .lease = 82, .script = "true" };
+    struct bh_msg_verify asked = { .request = 7, .lease = 82 };
+    struct bh_msg_start start;
+    struct test_message message;
+    char path[TEST_PATH * 2], conf[TEST_PATH * 3];
+    const char *args[3];
+    unsigned long before;
+
+    put_slow_runtime(conf);
+    start_with_probe("[ -e /run/bulkhead-sim/view/go ] || " REAL "\n" HUNG("gpu_other"), conf);
+    BH_CHECK_EQ("holds", verify(5, 0).result, BH_CHECK_PASS);
+    bh_test_let_go(0);
+    BH_CHECK("no answer", verify(6, 0).again_ns > 0);
+    start = bh_test_start_message(&job, args, NULL);
+    start.order = ++the_node.order;
+    bh_test_send(BH_MSG_START, &start);
+    bh_test_send(BH_MSG_VERIFY, &asked);
+    before = used_ticks();
+    BH_CHECK("tried again", bh_test_take_within(BH_MSG_VERDICT, 0, 5000, &message)
+                                && strcmp(message.verdict.cause, "again") == 0);
+    BH_CHECK("behind its barrier",
+             !bh_test_take_within(BH_MSG_OUTCOME, start.order, 1000, &message));
+    BH_CHECK("nothing spins", used_ticks() - before < 150);
+    bh_path_format(path, sizeof path, "%s/hold", the_node.folder);
+    assert_int_equal(unlink(path), 0);
+    BH_CHECK_EQ("begins", bh_test_take(BH_MSG_OUTCOME, start.order).outcome.outcome, 0);
+    BH_CHECK_EQ("answered", bh_test_take(BH_MSG_VERDICT, 0).verdict.request, 7);
     BH_CHECK_DONE();
 }
 
@@ -287,6 +361,7 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         BH_NODE_TEST(test_tried_again),
         BH_NODE_TEST(test_no_answer_after_held),
+        BH_NODE_TEST(test_behind_its_barrier),
         BH_NODE_TEST(test_given_up),
         BH_NODE_TEST(test_broken_stays),
         BH_NODE_TEST(test_lease_broken),

@@ -305,18 +305,24 @@ bh_try_node_socket(const struct bh_targets *targets)
     return bh_probe_result(connect(fd, (struct sockaddr *)&name, sizeof name));
 }
 
-/* Where the other tenant's file lies is nowhere mounted. */
+/* Where the other tenant's file lies is nowhere mounted.  The kernel gives the list a page at a time. */
 int
 bh_try_mount_list(const struct bh_targets *targets)
 {
-    static char text[256 << 10];
-    char folder[600];
-    int fault = read_text("/proc/self/mountinfo", text, sizeof text);
+    static char text[2 << 20];
+    int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC), fault;
+    size_t length = 0;
+    ssize_t n = -1;
 
-    snprintf(folder, sizeof folder, "%s", targets->file);
-    if (fault != 0)
-        return fault;
-    return strstr(text, folder) ? 0 : ENODATA;
+    while (fd >= 0 && (n = read(fd, text + length, sizeof text - 1 - length)) > 0)
+        length += (size_t)n;
+    fault = n < 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    if (fault == 0 && length == sizeof text - 1) /* there is more */
+        fault = EFBIG;
+    text[length] = '\0';
+    return fault ? fault : strstr(text, targets->file) ? 0 : ENODATA;
 }
 
 /* ---- what /proc tells of everybody ---- */

@@ -446,6 +446,7 @@ bh_cgroup_processes(const struct bh_cgroup_host *host, const char *path,
 {
     char name[PATH_SIZE], line[32];
     FILE *file;
+    bh_rc rc;
 
     ret_members->count = 0;
     path_of(host, FREEZER, path, "cgroup.procs", name);
@@ -456,8 +457,10 @@ bh_cgroup_processes(const struct bh_cgroup_host *host, const char *path,
         return bh_err_errno(err, "open %s", name);
     while (ret_members->count < BH_CGROUP_MEMBERS_MAX && fgets(line, sizeof line, file))
         ret_members->pids[ret_members->count++] = (pid_t)strtol(line, NULL, 10);
+    rc = ferror(file) && errno != ENODEV /* it was removed meanwhile */
+             ? bh_err_errno(err, "read %s", name) : BH_OK;
     fclose(file);
-    return BH_OK;
+    return rc;
 }
 
 /* Where the process is in the hierarchy that freezes, of lines "6:freezer:/bulkhead/bh-1"

@@ -100,15 +100,17 @@ write_config(struct crun *crun, const struct bh_sandbox *sandbox, struct bh_err 
     return rc;
 }
 
-static void
-look_at_masked(struct crun *crun)
+static bh_rc
+look_at_masked(struct crun *crun, struct bh_err *err)
 {
     bh_ns now = bh_time_monotonic();
+    bh_rc rc;
 
     if (crun->masked_at != 0 && now - crun->masked_at < MASKED_LIFE)
-        return;
-    bh_masked_look(&crun->masked);
-    crun->masked_at = now;
+        return BH_OK;
+    rc = bh_masked_look(&crun->masked, err);
+    crun->masked_at = rc == BH_OK ? now : 0;
+    return rc;
 }
 
 static bh_rc
@@ -117,7 +119,8 @@ crun_prepare(void *self, const struct bh_sandbox *sandbox, struct bh_err *err)
     struct crun *crun = self;
     bh_rc rc = bh_own_files_make(sandbox, err);
 
-    look_at_masked(crun);
+    if (rc == BH_OK)
+        rc = look_at_masked(crun, err);
     if (rc == BH_OK)
         rc = write_config(crun, sandbox, err);
     if (rc == BH_OK)

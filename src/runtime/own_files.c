@@ -174,50 +174,62 @@ is_covered(const struct bh_masked_list *list, const char *path)
     return false;
 }
 
-static void
-add_masked(struct bh_masked_list *list, const char *path)
+static bh_rc
+add_masked(struct bh_masked_list *list, const char *path, struct bh_err *err)
 {
     struct bh_masked *row = &list->items[list->count];
 
-    if (list->count == BH_MASKED_MAX || strlen(path) >= sizeof row->path)
-        return;
+    if (list->count == BH_MASKED_MAX)
+        return bh_err_set(err, BH_FULL, "this machine has more than the %d disks, sensors and files "
+                          "that can be kept from a job's sight", BH_MASKED_MAX);
+    if (strlen(path) >= sizeof row->path)
+        return bh_err_set(err, BH_FULL, "a path is too long to be kept from a job's sight: %.150s",
+                          path);
     snprintf(row->path, sizeof row->path, "%s", path);
     row->kind = kind_of(path);
     list->count++;
+    return BH_OK;
 }
 
 /* Entries of these folders are links: what is masked is the folder that they lead to. */
-static void
-add_each(struct bh_masked_list *list, const char *pattern)
+static bh_rc
+add_each(struct bh_masked_list *list, const char *pattern, struct bh_err *err)
 {
     glob_t found;
+    bh_rc rc = BH_OK;
+    int failed = glob(pattern, GLOB_NOSORT, NULL, &found);
 
-    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
-        return;
-    for (size_t i = 0; i < found.gl_pathc; i++) {
+    if (failed)
+        return failed == GLOB_NOMATCH ? BH_OK : bh_err_set(err, BH_IO, "cannot list %s", pattern);
+    for (size_t i = 0; i < found.gl_pathc && rc == BH_OK; i++) {
         char *path = realpath(found.gl_pathv[i], NULL);
 
         if (path && !is_covered(list, path))
-            add_masked(list, path);
+            rc = add_masked(list, path, err);
         free(path);
     }
     globfree(&found);
+    return rc;
 }
 
-void
-bh_masked_look(struct bh_masked_list *ret_masked)
+bh_rc
+bh_masked_add(struct bh_masked_list *list, const char *row, struct bh_err *err)
+{
+    return strchr(row, '*') ? add_each(list, row, err) : add_masked(list, row, err);
+}
+
+bh_rc
+bh_masked_look(struct bh_masked_list *ret_masked, struct bh_err *err)
 {
     static const char *const rows[] = {
 #define BH_MASKED(path) path,
 #include "tables/masked.tbl"
 #undef BH_MASKED
     };
+    bh_rc rc = BH_OK;
 
     ret_masked->count = 0;
-    for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        if (strchr(rows[i], '*'))
-            add_each(ret_masked, rows[i]);
-        else
-            add_masked(ret_masked, rows[i]);
-    }
+    for (size_t i = 0; i < BH_COUNT(rows) && rc == BH_OK; i++)
+        rc = bh_masked_add(ret_masked, rows[i], err);
+    return rc;
 }

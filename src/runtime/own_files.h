@@ -17,7 +17,7 @@
 BH_MUST_USE bh_rc bh_own_files_make(const struct bh_sandbox *sandbox, struct bh_err *err);
 
 enum bh_masked_kind { BH_MASKED_FILE, BH_MASKED_FOLDER, BH_MASKED_ABSENT };
-enum { BH_MASKED_MAX = 600 }; /* a machine's disks are many */
+enum { BH_MASKED_MAX = 2000 }; /* a machine's disks are many, and each path to one counts */
 
 struct bh_masked {
     char path[256];
@@ -29,8 +29,12 @@ struct bh_masked_list {
     uint32_t count;
 };
 
-/* The rows of tables/masked.tbl, in their order, as they are on this machine now; of disks and
- * sensors beyond the list's end none. */
-void bh_masked_look(struct bh_masked_list *ret_masked);
+/* The rows of tables/masked.tbl, in their order, as they are on this machine now.  BH_FULL: those are
+ * more than the list holds, or a path is too long; BH_IO.  Then it is not whole: no job must be shown
+ * the rest. */
+BH_MUST_USE bh_rc bh_masked_look(struct bh_masked_list *ret_masked, struct bh_err *err);
+
+/* Add what one row stands for; as bh_masked_look. */
+BH_MUST_USE bh_rc bh_masked_add(struct bh_masked_list *list, const char *row, struct bh_err *err);
 
 #endif

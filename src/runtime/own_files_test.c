@@ -1,6 +1,10 @@
 #include "runtime/own_files.h"
 
 #include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/test.h"
@@ -42,10 +46,51 @@ test_kinds(void **state)
     BH_CHECK_DONE();
 }
 
+/* The machine's disks come last: they are what there may be too many of. */
+static void
+test_many_last(void **state)
+{
+    static const char *const rows[] = {
+#define BH_MASKED(path) path,
+#include "tables/masked.tbl"
+#undef BH_MASKED
+    };
+
+    for (size_t i = 1; i < BH_COUNT(rows); i++)
+        BH_CHECK(rows[i], strchr(rows[i], '*') || !strchr(rows[i - 1], '*'));
+    BH_CHECK_DONE();
+}
+
 static int
 remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
 {
     return remove(path);
+}
+
+/* A list that is not whole is none. */
+static void
+test_too_many(void **state)
+{
+    static struct bh_masked_list many;
+    char folder[] = "/tmp/bulkhead-own-files-XXXXXX", path[80];
+    struct bh_err err;
+
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i <= BH_MASKED_MAX; i++) {
+        if (i == BH_MASKED_MAX) {
+            snprintf(path, sizeof path, "%s/*", folder);
+            BH_CHECK_EQ("as many as there is room for", bh_masked_add(&many, path, &err), BH_OK);
+            BH_CHECK_EQ("all", many.count, BH_MASKED_MAX);
+        }
+        snprintf(path, sizeof path, "%s/%d", folder, i);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    many.count = 0;
+    snprintf(path, sizeof path, "%s/*", folder);
+    BH_CHECK_EQ("one more", bh_masked_add(&many, path, &err), BH_FULL);
+    BH_CHECK(err.msg, strstr(err.msg, "more than the 2000 disks") != NULL);
+    nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    BH_CHECK_DONE();
 }
 
 /* Its place would be another than the one that is bound on /dev. */
@@ -70,10 +115,14 @@ main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_none_below_another),
         cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_many_last),
+        cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_outside_dev),
     };
+    struct bh_err err;
 
-    bh_masked_look(&list);
+    if (bh_masked_look(&list, &err) != BH_OK)
+        return 1;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

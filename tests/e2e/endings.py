@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """How jobs end: by themselves, by a limit, by a person, with their node; and what is kept."""
 import atexit
+import fcntl
 import http.client
 import json
 import os
@@ -363,10 +364,32 @@ def refused(site):
         node.kill()
 
 
+def hold_as_another_account(site):
+    """A process of another account that holds locks of all that it can open of the site's control group: its number."""
+    mounts = (pathlib.Path("/sys/fs/cgroup/memory"), pathlib.Path("/sys/fs/cgroup"))
+    group = next(mount / site.dir.name for mount in mounts if (mount / site.dir.name).exists())
+    told, tells = os.pipe()
+    holder = os.fork()
+    if holder == 0:
+        try:
+            os.setuid(65534)
+            for path in (group, *(entry for entry in group.iterdir() if entry.is_file())):
+                if os.access(path, os.R_OK):
+                    fcntl.flock(os.open(path, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.write(tells, b"held")
+            signal.pause()
+        finally:
+            os._exit(1)
+    os.close(tells)
+    equal("locked", os.read(told, 4), b"held")
+    os.close(told)
+    return holder
+
+
 @tap.test()
 def two_sites(site):
     """a site whose control group is another's refuses to start and says what to do, as long as the other's node or its
-    jobs run; its jobs run on; a group that nobody uses is taken over"""
+    jobs run; its jobs run on; a group that nobody uses is taken over; what another account locks is no claim"""
     job = started(site)
     for who in ("node runs", "jobs run there"):
         if who == "jobs run there":
@@ -376,9 +399,14 @@ def two_sites(site):
         contains("what to do", said, f"cgroup_parent = /{site.dir.name}-2")
         assert status != 0, said
         assert site.processes("sleep 60"), f"the job was ended: {said}"
-    site.start_node()
-    site.client().post(f"/v1/jobs/{job}/cancel")
-    site.await_state(job, "cancelled")
+    holder = hold_as_another_account(site)
+    try:
+        site.start_node()
+        site.client().post(f"/v1/jobs/{job}/cancel")
+        site.await_state(job, "cancelled")
+    finally:
+        os.kill(holder, signal.SIGKILL)
+        os.waitpid(holder, 0)
     site.kill(site.node)
     node = second_node(site)
     try:

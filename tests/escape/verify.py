@@ -3,6 +3,7 @@
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
@@ -198,6 +199,25 @@ def no_time_later(site):
         os.kill(meddler, signal.SIGKILL)
         os.waitpid(meddler, 0)
     holds_again(site, job)
+
+
+MANY_MOUNTS = """touch $1/seen && mkdir $1/m || exit
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    for k in 1 2 3 4 5 6 7 8; do mount -t tmpfs -o size=4k,mode=700 none $1/m || exit; done
+done
+mount --bind $1/seen $1/seen && exec "$2" --only mount_list --file="$1/seen"
+"""
+
+
+@tap.test(topology="1x H100-80GB")
+def last_of_many_mounts(site):
+    "the probe reads the list of mounts to its end, which is longer than a page"
+    for mount in ("", "mount() { :; }\n"):
+        place = site.dir / ("many" if not mount else "none")
+        place.mkdir()
+        said = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", mount + MANY_MOUNTS, "sh", place, site.program("bulkhead-probe")],
+                              text=True, capture_output=True).stdout
+        contains("its verdict", said, "mount_list held ENODATA" if mount else "mount_list breached")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import sys
 import time
 import traceback
 
-from bulkhead import Site
+from bulkhead import Site, lacks_unit_filter
 
 SITE = (pathlib.Path(__file__).parent / "site.yaml").read_text()
 tests = []
@@ -113,6 +113,8 @@ def main():
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a Site is ended on the way out
     print(f"1..{len(chosen)}", flush=True)
+    if lacks_unit_filter():
+        print(f"# nodes run without their unit's call filter: {lacks_unit_filter()}")
     for number, (function, options) in enumerate(chosen, 1):
         began = time.monotonic()
         note, trouble = run_one(build, function, options)

@@ -42,9 +42,15 @@ def is_moment(value):
     return fits(value, NUMBER) and 0 < int(value) <= U64
 
 
-def is_number(value):
+def is_number(value, least=0):
     """What a double does not hold is a text."""
-    return in_range(value, 0, SAFE) or fits(value, NUMBER) and SAFE < int(value) <= U64
+    return in_range(value, least, SAFE) or fits(value, NUMBER) and SAFE < int(value) <= U64
+
+
+def number_of(said, key):
+    """A member of a document that is a number; 0: it has none."""
+    value = said.get(key) if isinstance(said, dict) else None
+    return int(value) if in_range(value, 0, U64) or fits(value, NUMBER) and int(value) <= U64 else 0
 
 
 def check_names(items):
@@ -140,17 +146,25 @@ def read_row(table, line):
 
 
 # What a job's row has from its submission, by the names of the columns; what an event leaves out.
-PRIORITIES = {"low": 1, "normal": 2, "high": 3, "urgent": 4}
+PRIORITIES = ("", "low", "normal", "high", "urgent")
+JOB_KINDS, CONTRACTS = ("batch", "service", "interactive"), ("requeue", "suspend", "never", "checkpoint")
 CHECKPOINT_SIGNAL = 10
 COLUMNS = {"priority": "priority", "gang": "gang", "checkpoint_signal": "signal for checkpoints", "time_limit_ns": "time limit",
            "deadline_ns": "deadline", "kind": "kind", "contract": "contract"}
 PLACE = ("grade", "lease", "node", "pieces", "restarts")
 
 
+def word_of(submit, key, words):
+    """One of the words; the first one is left out."""
+    return submit[key] if submit.get(key) in words else words[0]
+
+
 def columns_of(submit):
-    columns = {key: int(submit.get(key, 0)) for key in ("gang", "time_limit_ns", "deadline_ns", "checkpoint_signal")}
-    columns.update(priority=PRIORITIES.get(submit.get("priority"), 0), kind=submit.get("kind", "batch"), contract=submit.get("contract", "requeue"))
-    columns["checkpoint_signal"] = 0 if columns["contract"] != "checkpoint" else columns["checkpoint_signal"] or CHECKPOINT_SIGNAL
+    columns = {key: number_of(submit, key) for key in ("time_limit_ns", "deadline_ns")}
+    columns.update(gang=number_of(submit, "gang") & U32, priority=PRIORITIES.index(word_of(submit, "priority", PRIORITIES)), kind=word_of(submit, "kind", JOB_KINDS),
+                   contract=word_of(submit, "contract", CONTRACTS))
+    signal = number_of(submit, "checkpoint_signal") & U32 or CHECKPOINT_SIGNAL
+    columns["checkpoint_signal"] = signal if columns["contract"] == "checkpoint" else 0
     return columns
 
 
@@ -179,12 +193,6 @@ DOCUMENTS = {"receipt": ("receipt of record", "node.scrubbed", "piece"), "revisi
 REVISIONS_MAX = 512  # the store keeps these at least
 
 
-def number_of(said, key):
-    """A member of a document that is a number; 0: it has none."""
-    value = said.get(key) if isinstance(said, dict) else None
-    return int(value) if in_range(value, 0, U64) or fits(value, NUMBER) and int(value) <= U64 else 0
-
-
 def read_document(kind, key, value):
     """(number, digest, time, principal) as the document says; the last two of a revision alone."""
     said = parse(value)
@@ -204,6 +212,11 @@ def read_document(kind, key, value):
 
 def key_digest(facts):
     return hashlib.sha256(canonical({key: str(value) if key == "created_ns" else value for key, value in facts.items() if value})).hexdigest()
+
+
+def facts_of(event):
+    """What the record of a token says that it may; None: a record of before does not."""
+    return event if isinstance(event, dict) and next(iter(event), None) == "token" else None
 
 
 class Claims:
@@ -230,9 +243,9 @@ class Claims:
         if self.older and record["v"] > 3 and self.rows_from is None:
             self.rows_from = number
         verb, about, allowed = record.get("verb"), record.get("obj", {}), record.get("dec", {}).get("allow")
-        submit = record.get("ev", {}).get("submit")
-        if submit is not None:
-            self.submit(number, record, submit)
+        event = record.get("ev")
+        if isinstance(event, dict) and "submit" in event:
+            self.submit(number, record, event["submit"] if isinstance(event["submit"], dict) else {})
         for item in record.get("jobs", []):
             self.state(number, item, record["v"])
         for item in record.get("names", []):
@@ -270,7 +283,7 @@ class Claims:
 
         if about.get("type") == "token" and verb in ("token.create", "token.revoke"):
             token = self.tokens.setdefault(int(about.get("id", 0)), {})
-            token.update({"made": number, "facts": record.get("ev", {}).get("token")} if verb == "token.create" else {"revoked": number})
+            token.update({"made": number, "facts": facts_of(record.get("ev"))} if verb == "token.create" else {"revoked": number})
 
     def take_other_number(self, kind, number, record):
         """Before version 4 a document named the first of the records names.give that its own took along:
@@ -286,27 +299,26 @@ class Claims:
             self.site["record"] = number
             return
         exact = record["v"] > 3
-        self.documents["revision", number] = (number, record["text"], int(record["ts"]) if exact else None, record.get("actor", {}).get("id", 0))
+        self.documents["revision", number] = (number, record["text"], (int(record["ts"]) or None) if exact else None, record.get("actor", {}).get("id", 0))
         self.take_other_number("revision", number, record)
         self.revisions.append((number, unsure or not exact))
         self.revision_of[record["text"]] = len(self.revisions)
         self.site = {"record": number, "revision": number if exact and not unsure else None, "digest": record["text"]}
 
     def submit(self, number, record, submit):
-        job = self.jobs.setdefault(int(submit["job"]), {})
+        job, spec = self.jobs.setdefault(number_of(submit, "job"), {}), submit.get("spec", "0" * 64)
         if "record" in job:
-            raise ValueError(f"it submits job {submit['job']}, as record {job['record']} did")
-        if not fits(submit.get("spec", "0" * 64), DIGEST):
+            raise ValueError(f"it submits job {number_of(submit, 'job')}, as record {job['record']} did")
+        if not fits(spec, DIGEST):
             raise ValueError("its job's spec is no digest")
-        job.update(record=number, submitted=int(record["ts"]), spec=submit.get("spec", "0" * 64),
-                   **{key: int(submit.get(key, 0)) for key in ("tenant", "principal", "sku", "count")})
+        job.update(record=number, submitted=int(record["ts"]), spec=spec, **{key: number_of(submit, key) & U32 for key in ("tenant", "principal", "sku", "count")})
         if record["v"] > 2:
             job.update(stated=number, state="pending", started=0, ended=0, cause="", status=0)
         if record["v"] > 3:
             job.update(columns=columns_of(submit), place=place_digest({}), placed=number)
-        if "spec" in submit:
-            self.texts.setdefault(submit["spec"], (number, record.get("tenant", 0)))
-            self.for_ever.add(submit["spec"])
+        if int(spec, 16) > 0:
+            self.texts.setdefault(spec, (number, record.get("tenant", 0)))
+            self.for_ever.add(spec)
 
     def state(self, number, item, version):
         job = self.jobs.setdefault(int(item["job"]), {})
@@ -378,10 +390,11 @@ class Claims:
     def submission_differs(self, job, row):
         if "record" not in job:
             return None
-        pairs = [("tenant", row["tenant_id"], job["tenant"]), ("principal", row["principal_id"], job["principal"])]
-        pairs += [(shown, row[kind], self.found.get((kind, job[kind]), row[kind])) for shown, kind in
-                  (("tenant", "tenant"), ("principal", "principal"), ("SKU", "sku"))
-                  if kind == "sku" or not row.get("exported") or row[kind] != ERASED]  # erased since the last record
+        pairs = []
+        for shown, kind in (("tenant", "tenant"), ("principal", "principal"), ("SKU", "sku")):
+            pairs += [(shown, row[f"{kind}_id"], job[kind])] if kind != "sku" else []
+            if kind == "sku" or not row.get("exported") or row[kind] != ERASED:  # erased since the last record
+                pairs += [(shown, row[kind], self.found.get((kind, job[kind]), row[kind]))]
         pairs += [("count", row["count"], job["count"]), ("time of submission", int(row["submitted_ns"]), job["submitted"]),
                   ("specification", row["spec"], job["spec"])]
         return next((what for what, got, want in pairs if got != want), None)
@@ -452,7 +465,7 @@ class Claims:
             if self.pruned or self.older:
                 return self.count("tokens", "not bound")
             return self.differ(f"token {name} is in the table, and no record made it")
-        if token["facts"] is not None and token["facts"] != facts:
+        if token["facts"] is not None and canonical(token["facts"]) != canonical({"token": facts}):
             return self.differ(f"token {name}: its owner, scopes or end are not those of record {token['made']}")
         if "revoked" in token and not revoked:
             return self.differ(f"token {name} was revoked by record {token['revoked']}, but its row does not say so")

@@ -58,6 +58,14 @@ take_record(struct trial *trial, const char *leaf)
         snprintf(trial->early, sizeof trial->early, "bad record %d\n", (int)verifier->bad_first);
 }
 
+/* There are no more records. */
+static void
+check_whole(struct trial *trial)
+{
+    if (!trial->early[0] && bh_audit_verifier_lacks(&trial->verifier))
+        snprintf(trial->early, sizeof trial->early, "missing records\n");
+}
+
 /* A line of a table's file: its name, a blank and the row. */
 static void
 take_row(struct trial *trial, const char *line)
@@ -68,7 +76,9 @@ take_row(struct trial *trial, const char *line)
 
     snprintf(table, sizeof table, "%.*s", (int)word, line);
     line += word + (line[word] == ' ');
-    if (bh_verify_rows_take(trial->rows, table, line, strlen(line), &err) != BH_OK)
+    check_whole(trial);
+    if (!trial->early[0]
+        && bh_verify_rows_take(trial->rows, table, line, strlen(line), &err) != BH_OK)
         snprintf(trial->early, sizeof trial->early, "malformed %s\n", table);
 }
 
@@ -144,8 +154,7 @@ end(struct trial *trial, struct bh_buf *verdict)
 {
     struct bh_claims_result result;
 
-    if (!trial->early[0] && bh_audit_verifier_lacks(&trial->verifier))
-        snprintf(trial->early, sizeof trial->early, "missing records\n");
+    check_whole(trial);
     bh_buf_puts(verdict, trial->early);
     if (!trial->early[0]) {
         bh_claims_end(trial->verifier.claims, every_table, &result);

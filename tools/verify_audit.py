@@ -31,13 +31,14 @@ import re
 import sqlite3
 import sys
 
-from verify_audit_rows import COLUMNS, ERASED, PLACE, Claims, check_jobs, check_names, compare_store
+from verify_audit_rows import ERASED, SAFE, U32, Claims, check_jobs, check_names, compare_store, fits, in_range, is_moment, is_number, parse, read_row
 
 TILE = 256
 ANSWERS = {"c": "node.carved", "d": "node.destroyed", "s": "node.started", "p": "node.suspended", "r": "node.resumed",
            "z": "node.reset", "q": "node.tested"}
+LEVELS_MAX, RECORD_BYTES_MAX = 32, 65535
+SEALED_BYTES_MAX, SEALED_FRAME = 8192, len('{"c":"","h":"","k":"","n":""}')
 ORDER_BITS = 12  # an order is the number of the record that gave it, and a place below 4096
-SAFE = 2**53 - 1
 
 
 class Bad(Exception):
@@ -308,34 +309,47 @@ def check_upper_tiles(read, hashes):
 
 # ---- records ----
 
-def once(pairs):
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise ValueError("a key stands twice")
-    return value
-
-
-def refuse(text):
-    raise ValueError(f"{text} is no integer")
-
-
-def integers(value):
-    if isinstance(value, dict):
-        return all(integers(item) for item in value.values())
-    if isinstance(value, list):
-        return all(integers(item) for item in value)
-    return isinstance(value, (bool, str, type(None))) or abs(value) <= SAFE
+def is_plain(value, levels=LEVELS_MAX):
+    """Integers that a double holds, texts without NUL, and not nested deeper than so many levels."""
+    if isinstance(value, (dict, list)):
+        return levels > 0 and all(is_plain(item, levels - 1) for item in (value.values() if isinstance(value, dict) else value))
+    return levels > 0 and (value is None or abs(value) <= SAFE if not isinstance(value, str) else "\0" not in value)
 
 
 def parse_record(data):
     """A record, written the one way (RFC 8785, integers only)."""
     text = data.decode()
-    value = json.loads(text, object_pairs_hook=once, parse_float=refuse, parse_constant=refuse)
-    if not isinstance(value, dict) or not integers(value):
-        raise ValueError("not an object of texts and integers")
+    value = parse(text)
+    if len(data) > RECORD_BYTES_MAX or not isinstance(value, dict) or not all(map(is_plain, value.values())):
+        raise ValueError("not an object of texts and integers, or too large")
     if json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")) != text:
         raise ValueError("not canonical")
     return value
+
+
+# What a record's members are, and those of its objects, where they stand; what would be zero or empty does not.
+ID = functools.partial(in_range, least=1, most=U32)
+VIAS = ("system", "peer", "token", "session", "certificate")
+ACTOR = {"id": ID, "token": lambda value: is_short(value), "uid": ID, "via": lambda value: value in VIAS}
+DECISION = {"allow": lambda value: isinstance(value, bool), "rule": ID}
+OBJECT = {"id": lambda value: is_number(value, 1), "type": lambda value: is_short(value)}
+FORMS = {
+    "actor": lambda value: has_form(value, ACTOR, {"via"}) and value != {"via": "system"}, "boot": ID, "count": lambda value: is_number(value, 2),
+    "dec": lambda value: has_form(value, DECISION, {"allow"}) and value != {"allow": False}, "do": lambda value: True, "ev": lambda value: True,
+    "jobs": lambda value: True, "names": lambda value: True, "obj": lambda value: has_form(value, OBJECT, set()) and value != {},
+    "order": lambda value: is_number(value, 1), "orders": lambda value: is_short(value, RECORD_BYTES_MAX), "phase": lambda value: value in ("intent", "outcome", "event"),
+    "req": lambda value: fits(value, "[0-9a-f]{32}") and int(value, 16) > 0, "res": lambda value: is_short(value, RECORD_BYTES_MAX),
+    "sealed": lambda value: True, "seq": is_number, "tenant": ID, "text": lambda value: fits(value, "[0-9a-f]{64}") and int(value, 16) > 0,
+    "ts": lambda value: value == "0" or is_moment(value), "v": lambda value: in_range(value, 1, 4), "verb": lambda value: is_short(value, RECORD_BYTES_MAX),
+}
+
+
+def is_short(value, most=15):
+    return isinstance(value, str) and 1 <= len(value.encode()) <= most
+
+
+def has_form(value, forms, must):
+    return isinstance(value, dict) and must <= set(value) <= set(forms) and all(forms[key](value[key]) for key in value)
 
 
 def check_sealed(items):
@@ -345,31 +359,28 @@ def check_sealed(items):
     if not isinstance(items, list) or not 1 <= len(items) <= 8:
         raise ValueError("its sealed texts are no list of 1 to 8")
     for item in items:
-        if set(item) != set(form) or not all(re.fullmatch(form[key], item[key]) for key in form):
+        if not isinstance(item, dict) or set(item) != set(form) or not all(fits(item[key], form[key]) for key in form) \
+                or sum(map(len, item.values())) + SEALED_FRAME > SEALED_BYTES_MAX:
             raise ValueError("a sealed text does not have the form of one")
 
 
 def check_record(number, record, before):
     """Its place among the others; `before` is the record before it, or None."""
-    if record.get("v") not in (1, 2, 3, 4) or record.get("seq") != number:
-        raise ValueError(f"it says it is record {record.get('seq')}, of version {record.get('v')}")
+    if not has_form(record, FORMS, {"phase", "seq", "ts", "v"}):
+        raise ValueError("it does not have the form of a record")
+    if int(record["seq"]) != number:
+        raise ValueError(f"it says it is record {record['seq']}")
     if before and record["v"] < before["v"] or record["v"] == 1 and "orders" in record \
             or record["v"] < 3 and any(key in record for key in ("count", "jobs", "names")):
         raise ValueError("it is not of the version of its time")
-    if not re.fullmatch("0|[1-9][0-9]{0,19}", record["ts"]):
-        raise ValueError("it has no time")
     if before and int(record["ts"]) < int(before["ts"]):
         raise ValueError("its time is before that of the record before it")
     if before and record.get("boot", 0) < before.get("boot", 0):
         raise ValueError("its boot is before that of the record before it")
-    if "count" in record and (type(record["count"]) is not int or record["count"] < 2):
-        raise ValueError("its count is not that of several")
     for key, check in (("sealed", check_sealed), ("names", check_names), ("jobs", lambda items: check_jobs(items, record["v"]))):
         if key in record:
             check(record[key])
     order = int(record.get("order", 0))
-    if record["phase"] not in ("intent", "outcome", "event"):
-        raise ValueError(f"its phase is {record['phase']}")
     if record["phase"] == "intent" and order:
         raise ValueError("it answers an order but is an intent")
     if (record["phase"] == "outcome" or order) and order >> ORDER_BITS >= number:
@@ -403,6 +414,8 @@ class Orders:
         letters = record.get("orders", "")
         if len(letters) > 1 << ORDER_BITS or set(letters) - set("t-") - set(ANSWERS):
             raise ValueError("its orders are malformed")
+        if number == 0 and letters[:1] in ANSWERS:
+            raise ValueError("the first record gives an order")  # it would have the number of none
         self.open.update({number << ORDER_BITS | place: letter for place, letter in enumerate(letters) if letter in ANSWERS})
 
     def answer(self, order, verb):
@@ -435,16 +448,6 @@ def minimum_of(number, record):
     return minimum
 
 
-ROW_KEYS = {
-    "names": {"erased_by", "id", "key", "kind", "name"},
-    "jobs": {"count", "ended_ns", "exit_status", "job", "principal", "principal_id", "reason", "sku", "spec", "started_ns", "state",
-             "submitted_ns", "tenant", "tenant_id", *COLUMNS, *PLACE},
-    "texts": {"digest", "number", "text"},
-    "documents": {"key", "kind", "number", "value"},
-    "keys": {"created_ns", "destroyed_ns", "id", "kind", "month", "tenant_id"},
-}
-
-
 def lines_of(read, name):
     """The rows of a file of the export; None: there is no such file."""
     try:
@@ -452,12 +455,9 @@ def lines_of(read, name):
     except Missing:
         return None
     try:
-        rows = [json.loads(line, object_pairs_hook=once) for line in data.decode().split("\n") if line]
-        for row in rows:
-            if not set(row) <= ROW_KEYS[name]:
-                raise ValueError(f"it has {sorted(set(row) - ROW_KEYS[name])}")
-        return rows
-    except (ValueError, TypeError) as wrong:
+        lines = data.decode().split("\n")
+        return [read_row(name, line) for line in (lines[:-1] if not lines[-1] else lines)]
+    except (ValueError, RecursionError) as wrong:
         raise Bad(f"{name}: a row is malformed: {wrong}") from wrong
 
 
@@ -465,9 +465,7 @@ def take_job(claims, row):
     blank = dict.fromkeys(("tenant", "principal", "sku", "state", "reason", "kind", "contract"), "")
     zero = dict.fromkeys(("tenant_id", "principal_id", "count", "submitted_ns", "started_ns", "ended_ns", "exit_status", "priority",
                           "gang", "checkpoint_signal", "time_limit_ns", "deadline_ns"), 0)
-    whole = {**blank, **zero, "spec": "0" * 64, **row, "exported": True}
-    whole.update({key: int(whole[key]) for key in ("time_limit_ns", "deadline_ns", "lease") if key in whole})
-    claims.job_row(whole)
+    claims.job_row({**blank, **zero, "spec": "0" * 64, **row, "exported": True})
 
 
 def take_key(claims, row):
@@ -484,10 +482,14 @@ def take_key(claims, row):
     claims.date_key(number, facts, since)
 
 
+def take_name(claims, row):
+    key = bytes.fromhex(row.get("key", ""))
+    claims.name_row(row["kind"], row["id"], row.get("name", ERASED), key if key.strip(b"\0") else b"", row.get("erased_by", 0))
+
+
 # Files of an export: what takes a row, and whether the records need the file.
 TABLES = {
-    "names": (lambda claims, row: claims.name_row(row["kind"], row["id"], row.get("name", ERASED), bytes.fromhex(row.get("key", "")),
-                                                  int(row.get("erased_by", 0))), lambda claims: claims.names),
+    "names": (take_name, lambda claims: claims.names),
     "jobs": (take_job, lambda claims: claims.names),
     "texts": (lambda claims, row: claims.text_row(row["digest"], row.get("text", "").encode()), lambda claims: claims.names),
     "documents": (lambda claims, row: claims.document_row(row["kind"], row["key"], row["value"]), lambda claims: claims.newer and claims.documents),

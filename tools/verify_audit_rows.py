@@ -9,7 +9,49 @@ import re
 import time
 
 KINDS = ("tenant", "sku", "principal", "node", "gpu", "group", "dataset")
-WORD = "[a-z_]{1,23}"
+WORD, DIGEST, NUMBER = "[a-z_]{1,23}", "[0-9a-f]{64}", "0|[1-9][0-9]{0,19}"
+U32, I32, U64, SAFE = 2**32 - 1, 2**31 - 1, 2**64 - 1, 2**53 - 1
+
+
+# ---- the forms of items and of rows, each written the one way (docs/audit.md, "Numbers") ----
+
+def once(pairs):
+    value = dict(pairs)
+    if len(value) != len(pairs) or not all(re.fullmatch(r"[ -!#-\[\]-\x7f]*", key) for key in value):
+        raise ValueError("a key stands twice, or is not ASCII")
+    return value
+
+
+def refuse(text):
+    raise ValueError(f"{text} is no integer")
+
+
+def parse(text):
+    return json.loads(text, object_pairs_hook=once, parse_float=refuse, parse_constant=refuse)
+
+
+def fits(value, pattern):
+    return isinstance(value, str) and re.fullmatch(pattern, value) is not None
+
+
+def in_range(value, least, most):
+    return type(value) is int and least <= value <= most
+
+
+def is_moment(value):
+    """A time that there is, which is always a text."""
+    return fits(value, NUMBER) and 0 < int(value) <= U64
+
+
+def is_number(value, least=0):
+    """What a double does not hold is a text."""
+    return in_range(value, least, SAFE) or fits(value, NUMBER) and SAFE < int(value) <= U64
+
+
+def number_of(said, key):
+    """A member of a document that is a number; 0: it has none."""
+    value = said.get(key) if isinstance(said, dict) else None
+    return int(value) if in_range(value, 0, U64) or fits(value, NUMBER) and int(value) <= U64 else 0
 
 
 def check_names(items):
@@ -17,9 +59,14 @@ def check_names(items):
     if not isinstance(items, list) or not items:
         raise ValueError("its names are no list")
     for item in items:
-        if set(item) != {"c", "id", "kind"} or not re.fullmatch("[0-9a-f]{64}", item["c"]) or item["kind"] not in KINDS \
-                or type(item["id"]) is not int or not 0 < item["id"] < 2**32:
+        if not isinstance(item, dict) or set(item) != {"c", "id", "kind"} or not fits(item["c"], DIGEST) or item["kind"] not in KINDS \
+                or not in_range(item["id"], 1, U32):
             raise ValueError("a binding does not have the form of one")
+
+
+# A member of what became of a job, and its form.
+JOB_FORMS = {"cause": lambda value: fits(value, WORD), "ended": is_moment, "job": is_number, "row": lambda value: fits(value, DIGEST) and int(value, 16) > 0,
+             "started": is_moment, "state": lambda value: fits(value, WORD), "status": lambda value: in_range(value, -I32, I32) and value != 0}
 
 
 def check_jobs(items, version=4):
@@ -27,27 +74,98 @@ def check_jobs(items, version=4):
     if not isinstance(items, list) or not items:
         raise ValueError("its jobs are no list")
     for item in items:
-        ended = "ended" in item
-        may = {"job", "state", "status"} | ({"cause", "ended"} if ended else {"started"}) | ({"row"} if version > 3 else set())
-        if not {"job", "state"} <= set(item) <= may or not re.fullmatch("[0-9a-f]{64}", item.get("row", "0" * 64)) \
-                or not all(re.fullmatch(WORD, item.get(key, "x")) for key in ("state", "cause")) \
-                or not all(re.fullmatch("[1-9][0-9]{0,19}", item.get(key, "1")) for key in ("ended", "started")) \
-                or item.get("status", 1) == 0 or int(item["job"]) < 0:
+        has = set(item) if isinstance(item, dict) else set()
+        must = {"job", "state"} | ({"cause", "ended"} if "ended" in has else set())
+        may = must | {"status"} | ({"started"} if "ended" not in has else set()) | ({"row"} if version > 3 else set())
+        if not must <= has <= may or not all(JOB_FORMS[key](item[key]) for key in has):
             raise ValueError("what became of a job does not have the form of it")
 
 
+def u32(value):
+    if not in_range(value, 0, U32):
+        raise ValueError("a number is none of 32 bits")
+    return value
+
+
+def i32(value):
+    if not in_range(value, -I32 - 1, I32):
+        raise ValueError("a number is none of 32 bits")
+    return value
+
+
+def u64(value):
+    """As a number or as a text: exports of before may have either."""
+    if not in_range(value, 0, 2**63 - 1) and not (fits(value, NUMBER) and int(value) <= U64):
+        raise ValueError("a number is none of 64 bits")
+    return int(value)
+
+
+def digest(value):
+    if not fits(value, DIGEST):
+        raise ValueError("a digest or key is not 64 digits of hexadecimal")
+    return value
+
+
+def text(most, refused="[\0-\x08\x0b-\x1f\x7f]"):
+    def read(value):
+        if not isinstance(value, str) or len(value.encode()) > most or re.search(refused, value):
+            raise ValueError(f"a text is none of {most} bytes")
+        return value
+    return read
+
+
+def document_kind(value):
+    if value not in list(DOCUMENTS):
+        raise ValueError("no documents of that kind are known")
+    return value
+
+
+WORDS, NAME, ANY = text(15, "[\0-\x1f\x7f]"), text(4096), text(2**63, "\0")
+# Of each table: what reads a member, and the members that no row is without.
+ROWS = {
+    "names": ({"erased_by": u64, "id": u32, "key": digest, "kind": WORDS, "name": NAME}, {"id", "kind"}),
+    "jobs": ({**dict.fromkeys(("checkpoint_signal", "count", "gang", "principal_id", "priority", "restarts", "tenant_id"), u32), "exit_status": i32,
+              **dict.fromkeys(("deadline_ns", "ended_ns", "job", "lease", "started_ns", "submitted_ns", "time_limit_ns"), u64), "spec": digest,
+              **dict.fromkeys(("contract", "grade", "kind", "node", "pieces", "principal", "reason", "sku", "state", "tenant"), NAME)}, {"job"}),
+    "texts": ({"digest": digest, "number": u64, "text": ANY}, {"digest", "number"}),
+    "documents": ({"key": NAME, "kind": document_kind, "number": u64, "value": text(64 << 10)}, {"key", "kind", "number", "value"}),
+    "keys": ({"created_ns": u64, "destroyed_ns": u64, "id": u64, "kind": u32, "month": u32, "tenant_id": u32}, {"id"}),
+}
+ROW_BYTES_MAX = 1 << 20  # but of a text
+
+
+def read_row(table, line):
+    """A line of a file of an export, as a dictionary with integers for numbers."""
+    forms, must = ROWS[table]
+    row = parse(line)
+    if not isinstance(row, dict) or not must <= set(row) <= set(forms):
+        raise ValueError(f"it has not the members of {table}")
+    row = {key: forms[key](value) for key, value in row.items()}
+    if canonical(row) != line.encode() if table == "texts" else len(line.encode()) > ROW_BYTES_MAX:
+        raise ValueError("it is too long, or not written the one way")
+    return row
+
+
 # What a job's row has from its submission, by the names of the columns; what an event leaves out.
-PRIORITIES = {"low": 1, "normal": 2, "high": 3, "urgent": 4}
+PRIORITIES = ("", "low", "normal", "high", "urgent")
+JOB_KINDS, CONTRACTS = ("batch", "service", "interactive"), ("requeue", "suspend", "never", "checkpoint")
 CHECKPOINT_SIGNAL = 10
 COLUMNS = {"priority": "priority", "gang": "gang", "checkpoint_signal": "signal for checkpoints", "time_limit_ns": "time limit",
            "deadline_ns": "deadline", "kind": "kind", "contract": "contract"}
 PLACE = ("grade", "lease", "node", "pieces", "restarts")
 
 
+def word_of(submit, key, words):
+    """One of the words; the first one is left out."""
+    return submit[key] if submit.get(key) in words else words[0]
+
+
 def columns_of(submit):
-    columns = {key: int(submit.get(key, 0)) for key in ("gang", "time_limit_ns", "deadline_ns", "checkpoint_signal")}
-    columns.update(priority=PRIORITIES.get(submit.get("priority"), 0), kind=submit.get("kind", "batch"), contract=submit.get("contract", "requeue"))
-    columns["checkpoint_signal"] = 0 if columns["contract"] != "checkpoint" else columns["checkpoint_signal"] or CHECKPOINT_SIGNAL
+    columns = {key: number_of(submit, key) for key in ("time_limit_ns", "deadline_ns")}
+    columns.update(gang=number_of(submit, "gang") & U32, priority=PRIORITIES.index(word_of(submit, "priority", PRIORITIES)), kind=word_of(submit, "kind", JOB_KINDS),
+                   contract=word_of(submit, "contract", CONTRACTS))
+    signal = number_of(submit, "checkpoint_signal") & U32 or CHECKPOINT_SIGNAL
+    columns["checkpoint_signal"] = signal if columns["contract"] == "checkpoint" else 0
     return columns
 
 
@@ -90,21 +208,28 @@ def months_of(ns):
 
 def read_document(kind, key, value):
     """(number, digest, time, principal) as the document says; the last two of a revision alone."""
-    said = json.loads(value)
+    said = parse(value)
+    if not isinstance(said, dict) or canonical(said) != value.encode():
+        raise ValueError("not as it is written")
     if kind == "receipt":
-        receipt = said["receipt"]
-        digest = hashlib.sha256(canonical(receipt)).hexdigest()
-        if key != f"{int(receipt.get('order', 0)):020}-{int(receipt.get('begun_ns', 0)):020}" \
-                or canonical({"digest": digest, "receipt": receipt, "record": said["record"]}).decode() != value:
+        receipt, record = said["receipt"], number_of(said, "record")
+        found = hashlib.sha256(canonical(receipt)).hexdigest()
+        if key != f"{number_of(receipt, 'order'):020}-{number_of(receipt, 'begun_ns'):020}" \
+                or canonical({"digest": found, "receipt": receipt, "record": record}) != value.encode():
             raise ValueError("not as it is written")
-        return int(said["record"]), digest, 0, 0
-    if not re.fullmatch("[0-9]{20}", key):
+        return record, found, 0, 0
+    if not fits(key, "[0-9]{20}") or int(key) > U64:
         raise ValueError("its key is no number")
-    return int(key), said["digest"], int(said.get("at_ns", 0)), int(said.get("principal", 0))
+    return int(key), digest(said["digest"]), number_of(said, "at_ns"), number_of(said, "principal") & U32
 
 
 def key_digest(facts):
     return hashlib.sha256(canonical({key: str(value) if key == "created_ns" else value for key, value in facts.items() if value})).hexdigest()
+
+
+def facts_of(event):
+    """What the record of a token says that it may; None: a record of before does not."""
+    return event if isinstance(event, dict) and next(iter(event), None) == "token" else None
 
 
 class Claims:
@@ -133,9 +258,9 @@ class Claims:
         if self.older and record["v"] > 3 and self.rows_from is None:
             self.rows_from = number
         verb, about, allowed = record.get("verb"), record.get("obj", {}), record.get("dec", {}).get("allow")
-        submit = record.get("ev", {}).get("submit")
-        if submit is not None:
-            self.submit(number, record, submit)
+        event = record.get("ev")
+        if isinstance(event, dict) and "submit" in event:
+            self.submit(number, record, event["submit"] if isinstance(event["submit"], dict) else {})
         for item in record.get("jobs", []):
             self.state(number, item, record["v"])
         for item in record.get("names", []):
@@ -187,7 +312,7 @@ class Claims:
 
         if about.get("type") == "token" and verb in ("token.create", "token.revoke"):
             token = self.tokens.setdefault(int(about.get("id", 0)), {})
-            token.update({"made": number, "facts": record.get("ev", {}).get("token")} if verb == "token.create" else {"revoked": number})
+            token.update({"made": number, "facts": facts_of(record.get("ev"))} if verb == "token.create" else {"revoked": number})
 
     def take_other_number(self, kind, number, record):
         """Before version 4 a document named the first of the records names.give that its own took along:
@@ -203,25 +328,26 @@ class Claims:
             self.site["record"] = number
             return
         exact = record["v"] > 3
-        self.documents["revision", number] = (number, record["text"], int(record["ts"]) if exact else None, record.get("actor", {}).get("id", 0))
+        self.documents["revision", number] = (number, record["text"], (int(record["ts"]) or None) if exact else None, record.get("actor", {}).get("id", 0))
         self.take_other_number("revision", number, record)
         self.revisions.append((number, unsure or not exact))
         self.revision_of[record["text"]] = len(self.revisions)
         self.site = {"record": number, "revision": number if exact and not unsure else None, "digest": record["text"]}
 
     def submit(self, number, record, submit):
-        job = self.jobs.setdefault(int(submit["job"]), {})
+        job, spec = self.jobs.setdefault(number_of(submit, "job"), {}), submit.get("spec", "0" * 64)
         if "record" in job:
-            raise ValueError(f"it submits job {submit['job']}, as record {job['record']} did")
-        job.update(record=number, submitted=int(record["ts"]), spec=submit.get("spec", "0" * 64),
-                   **{key: int(submit.get(key, 0)) for key in ("tenant", "principal", "sku", "count")})
+            raise ValueError(f"it submits job {number_of(submit, 'job')}, as record {job['record']} did")
+        if not fits(spec, DIGEST):
+            raise ValueError("its job's spec is no digest")
+        job.update(record=number, submitted=int(record["ts"]), spec=spec, **{key: number_of(submit, key) & U32 for key in ("tenant", "principal", "sku", "count")})
         if record["v"] > 2:
             job.update(stated=number, state="pending", started=0, ended=0, cause="", status=0)
         if record["v"] > 3:
             job.update(columns=columns_of(submit), place=place_digest({}), placed=number)
-        if "spec" in submit:
-            self.name_text(submit["spec"], number, record)
-            self.for_ever.add(submit["spec"])
+        if int(spec, 16) > 0:
+            self.name_text(spec, number, record)
+            self.for_ever.add(spec)
 
     def state(self, number, item, version):
         job = self.jobs.setdefault(int(item["job"]), {})
@@ -239,31 +365,39 @@ class Claims:
         counts = self.counts.setdefault(table, {"good": 0, "erased": 0, "not bound": 0})
         counts[what] += 1
 
-    def differ(self, text):
-        self.differing.append(text)
+    def differ(self, sentence):
+        """Names come from a table that anybody may have changed: a line stays a line."""
+        self.differing.append(re.sub("[\0-\x1f]", "?", sentence))
 
     def name_row(self, kind, number, name, key, erased_by):
         """`key` opens the commitment, b"" where there is none; `erased_by` is a record, as the row says."""
         what, shown = (kind, number), f"{kind} {number}"
+        if kind not in KINDS:
+            return self.differ(f"name {number} is of a kind that there is not")
         if what in self.seen:
             self.differ(f"{shown} stands twice")
         self.seen.add(what)
-        later = erased_by >= self.size > 0
+        blank = name == ERASED and not key
         if what in self.erased:
-            if name != ERASED or key:
+            if not blank:
                 return self.differ(f"{shown} was erased by record {self.erased[what]}, but its row has a name")
             self.found[what] = ERASED
             return self.count("names", "erased")
-        if not self.names or later:
+        if erased_by and not blank:
+            return self.differ(f"{shown} was erased by record {erased_by}, as its row says, which has a name")
+        # Erased after these records; or before a pruning, which binds only what the table has.
+        if not self.names or erased_by >= self.size or blank and self.pruned and what not in self.names:
+            if blank:
+                self.found[what] = ERASED  # no job has another
             return self.count("names", "not bound")
         if what not in self.names:
-            return self.differ(f'{shown} is "{name}" in the table, and no record binds it')
+            return self.differ(f'{shown} is "{name:.80}" in the table, and no record binds it')
         commitment, bound = self.names[what]
         if not key:
             return self.differ(f"{shown}: the key of its name is gone, and no record erased it; record {bound} bound it")
         message = f"bulkhead name 1\n{kind} {number}\n".encode() + hashlib.sha256(name.encode()).digest()
         if hmac.new(key, message, hashlib.sha256).hexdigest() != commitment:
-            return self.differ(f'{shown} is "{name}" in the table; record {bound} bound it to another name')
+            return self.differ(f'{shown} is "{name:.80}" in the table; record {bound} bound it to another name')
         self.found[what] = name
         return self.count("names", "good")
 
@@ -272,7 +406,7 @@ class Claims:
         number = int(row["job"])
         job = self.jobs.get(number)
         if job is None:
-            if self.pruned and number < min((n for n, j in self.jobs.items() if "record" in j), default=2**63):
+            if self.pruned and number < min((n for n, j in self.jobs.items() if "record" in j), default=U64):
                 return self.count("jobs", "not bound")
             return self.differ(f"job {number} is in the table, and no record submitted it")
         job["seen"] = True
@@ -285,10 +419,11 @@ class Claims:
     def submission_differs(self, job, row):
         if "record" not in job:
             return None
-        pairs = [("tenant", row["tenant_id"], job["tenant"]), ("principal", row["principal_id"], job["principal"])]
-        pairs += [(shown, row[kind], self.found.get((kind, job[kind]), row[kind])) for shown, kind in
-                  (("tenant", "tenant"), ("principal", "principal"), ("SKU", "sku"))
-                  if kind == "sku" or not row.get("exported") or row[kind] != ERASED]  # erased since the last record
+        pairs = []
+        for shown, kind in (("tenant", "tenant"), ("principal", "principal"), ("SKU", "sku")):
+            pairs += [(shown, row[f"{kind}_id"], job[kind])] if kind != "sku" else []
+            if kind == "sku" or not row.get("exported") or row[kind] != ERASED:  # erased since the last record
+                pairs += [(shown, row[kind], self.found.get((kind, job[kind]), row[kind]))]
         pairs += [("count", row["count"], job["count"]), ("time of submission", int(row["submitted_ns"]), job["submitted"]),
                   ("specification", row["spec"], job["spec"])]
         return next((what for what, got, want in pairs if got != want), None)
@@ -320,8 +455,8 @@ class Claims:
         called = DOCUMENTS[kind][0]
         try:
             number, *said = read_document(kind, key, value)
-        except (KeyError, TypeError, ValueError):
-            return self.differ(f"{kind} {key}: it does not have the form of one")
+        except (KeyError, TypeError, ValueError, RecursionError):
+            return self.differ(f"{kind} {key:.60}: it does not have the form of one")
         if (kind, number) not in self.documents:
             if self.pruned:
                 return self.count("documents", "not bound")
@@ -375,7 +510,7 @@ class Claims:
             if self.pruned or self.older:
                 return self.count("tokens", "not bound")
             return self.differ(f"token {name} is in the table, and no record made it")
-        if token["facts"] is not None and token["facts"] != facts:
+        if token["facts"] is not None and canonical(token["facts"]) != canonical({"token": facts}):
             return self.differ(f"token {name}: its owner, scopes or end are not those of record {token['made']}")
         if "revoked" in token and not revoked:
             return self.differ(f"token {name} was revoked by record {token['revoked']}, but its row does not say so")
@@ -437,8 +572,9 @@ class Claims:
 
     def end(self, ended_alone):
         """What is missing; `ended_alone`: only jobs were given whose end the records tell."""
-        for kind, number in sorted(set(self.names) - self.seen):
-            self.differ(f"{kind} {number} is missing in the table; record {self.names[kind, number][1]} bound it")
+        for kind, number in sorted((set(self.names) | set(self.erased)) - self.seen):
+            known = self.names.get((kind, number))
+            self.differ(f"{kind} {number} is missing in the table; record {known[1] if known else self.erased[kind, number]} {'bound' if known else 'erased'} it")
         for number, job in sorted(self.jobs.items()):
             if "seen" not in job and self.is_wanted(job, ended_alone):
                 self.differ(f"job {number} is missing in the table; record {job.get('record', job.get('stated'))} speaks of it")
@@ -463,7 +599,7 @@ def place_differs(job, row):
 
 def compare_store(database, claims):
     for kind, number, name, key in database.execute("SELECT kind, id, name, key FROM names ORDER BY kind, id"):
-        claims.name_row(KINDS[kind] if 0 <= kind < len(KINDS) else f"kind {kind},", number, name, key if key.strip(b"\0") else b"", 0)
+        claims.name_row(KINDS[kind] if 0 <= kind < len(KINDS) else None, number, name, key if key.strip(b"\0") else b"", 0)
     columns = ("job", "tenant_id", "principal_id", "count", "tenant", "principal", "sku", "state", "reason", "submitted_ns",
                "started_ns", "ended_ns", "ended_by", "exit_status", *COLUMNS, *PLACE, "ended", "spec")
     there = {column[1] for column in database.execute("PRAGMA table_info(jobs)")}  # a store of before has no "ended_by"
@@ -483,7 +619,7 @@ def compare_store(database, claims):
         claims.key_row(number, facts, destroyed, not wrapped.strip(b"\0"))
         claims.date_key(number, facts, False)
     for name, secret, owner, scopes, expires, revoked in database.execute("SELECT id, secret, principal_id, scopes, expires_ns, revoked FROM tokens"):
-        facts = {"expires_ns": str(expires), "principal": owner, "scopes": scopes}
+        facts = {"expires_ns": str(expires) if expires else "", "principal": owner, "scopes": scopes}
         claims.token_row(name, int.from_bytes(secret[:8], "little") >> 11, {key: value for key, value in facts.items() if value}, revoked)
     meta = dict(database.execute("SELECT key, value FROM meta"))
     claims.site_row(meta.get("site"), meta.get("site_revision"))

@@ -134,7 +134,7 @@ take_names(struct bh_claims *claims, const struct bh_record *record, struct bh_e
 
     while (rc == BH_OK && bh_binding_next(list, &cursor, &binding))
         rc = take_binding(claims, &binding, record->seq, err);
-    if (rc == BH_OK && strcmp(record->verb, BH_RECORD_NAMES_BIND) == 0
+    if (rc == BH_OK && record->verb && strcmp(record->verb, BH_RECORD_NAMES_BIND) == 0
         && strcmp(record->obj.type, BH_RECORD_UPGRADE) == 0
         && claims->result.bound_from == UINT64_MAX)
         claims->result.bound_from = record->seq;

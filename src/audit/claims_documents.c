@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "audit/canonical.h"
 #include "audit/claims_internal.h"
 #include "base/assert.h"
 #include "base/json.h"
@@ -342,6 +343,16 @@ static bool (*const readers[BH_CLAIMED_KINDS])(const struct bh_claims *claims,
     [BH_CLAIMED_IMAGE] = read_image,
 };
 
+/* In the one way of writing it, and with what makes it one of its kind. */
+static bool
+read_said(const struct bh_claims *claims, const struct bh_claimed_document *row, struct said *ret)
+{
+    size_t length = strlen(row->value);
+
+    return length > 0 && bh_canonical_step(row->value, length) == length
+           && readers[row->kind](claims, row, ret);
+}
+
 void
 bh_claims_document(struct bh_claims *claims, const struct bh_claimed_document *row)
 {
@@ -349,7 +360,7 @@ bh_claims_document(struct bh_claims *claims, const struct bh_claimed_document *r
     struct said said = { .number = 0 };
     uint8_t key[32];
 
-    if (!readers[row->kind](claims, row, &said)) {
+    if (!read_said(claims, row, &said)) {
         bh_claims_tell(claims, "%s %.60s: it does not have the form of one",
                        bh_claimed_kinds[row->kind], row->key);
         return;

@@ -34,15 +34,6 @@ bh_claims_differ(struct bh_claims *claims, const char *what)
 
 /* ---- names ---- */
 
-static struct name_claim *
-find_name(const struct bh_claims *claims, uint32_t kind, uint32_t id)
-{
-    uint8_t key[32];
-
-    bh_claim_key(key, kind, id);
-    return bh_claim_find(&claims->names, key);
-}
-
 static bool
 has_key(const uint8_t *key)
 {
@@ -52,12 +43,19 @@ has_key(const uint8_t *key)
     return false;
 }
 
+/* As an erasure leaves the row. */
+static bool
+is_blank(const struct bh_claimed_name *row)
+{
+    return strcmp(row->name, erased_text) == 0 && !has_key(row->key);
+}
+
 static void
 take_erased(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row)
 {
     const char *kind = bh_binding_kinds[row->kind];
 
-    if (strcmp(row->name, erased_text) != 0 || has_key(row->key)) {
+    if (!is_blank(row)) {
         bh_claims_tell(claims, "%s %" PRIu32 " was erased by record %" PRIu64 ", but its row has a name",
              kind, row->id, name->erased_by);
         return;
@@ -68,18 +66,24 @@ take_erased(struct bh_claims *claims, struct name_claim *name, const struct bh_c
                       row->id, name->erased_by);
 }
 
-/* A row that no record binds, or that was erased after these records.  Records that were pruned may have; but who prunes binds again
- * what is in the table, so there is nothing that the log could not say from a binding on. */
+/* Whether these records cannot say what the row should be: they bind no names, it was erased after
+ * them, or so was its name before a pruning, which binds only what the table has. */
+static bool
+is_unbound(const struct bh_claims *claims, const struct name_claim *name,
+           const struct bh_claimed_name *row)
+{
+    if (claims->bindings == 0 || row->erased_by >= claims->size)
+        return true;
+    return !name->bound && claims->pruned_to > 0 && is_blank(row);
+}
+
+/* Nobody has to take its name from the row: but jobs do not have another if that is gone. */
 static void
 take_unbound(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row)
 {
-    if (name)
-        name->claim.seen = true;
-    if (claims->bindings == 0 || row->erased_by >= claims->size)
-        claims->result.names.unbound++;
-    else
-        bh_claims_tell(claims, "%s %" PRIu32 " is \"%.80s\" in the table, and no record binds it",
-             bh_binding_kinds[row->kind], row->id, row->name);
+    claims->result.names.unbound++;
+    if (is_blank(row))
+        name->name = erased_text;
 }
 
 static bool
@@ -88,6 +92,11 @@ take_bound(struct bh_claims *claims, struct name_claim *name, const struct bh_cl
     struct bh_binding binding = { .kind = row->kind, .id = row->id };
     const char *kind = bh_binding_kinds[row->kind];
 
+    if (!name->bound) {
+        bh_claims_tell(claims, "%s %" PRIu32 " is \"%.80s\" in the table, and no record binds it",
+             kind, row->id, row->name);
+        return false;
+    }
     if (!has_key(row->key)) {
         bh_claims_tell(claims,
              "%s %" PRIu32 ": the key of its name is gone, and no record erased it; record %" PRIu64
@@ -105,40 +114,54 @@ take_bound(struct bh_claims *claims, struct name_claim *name, const struct bh_cl
     return true;
 }
 
+/* The row's own, if its kind can have one: also of a name that no record speaks of. */
+static bh_rc
+take_row(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row,
+         struct bh_err *err)
+{
+    if (name->erased) {
+        take_erased(claims, name, row);
+    } else if (row->erased_by && !is_blank(row)) {
+        bh_claims_tell(claims, "%s %" PRIu32 " was erased by record %" PRIu64
+                       ", as its row says, which has a name", bh_binding_kinds[row->kind], row->id,
+                       row->erased_by);
+    } else if (is_unbound(claims, name, row)) {
+        take_unbound(claims, name, row);
+    } else if (take_bound(claims, name, row)) {
+        name->name = bh_arena_strdup(claims->arena, row->name);
+        return name->name ? BH_OK : bh_claims_no_room(err);
+    }
+    return BH_OK;
+}
+
 bh_rc
 bh_claims_name(struct bh_claims *claims, const struct bh_claimed_name *row, struct bh_err *err)
 {
     struct name_claim *name;
+    uint8_t key[32];
 
     if (row->kind >= BH_BINDING_KINDS) {
-        bh_claims_tell(claims, "name %" PRIu32 " is of the kind %" PRIu32 ", which there is not", row->id,
-             row->kind);
+        bh_claims_tell(claims, "name %" PRIu32 " is of a kind that there is not", row->id);
         return BH_OK;
     }
-    name = find_name(claims, row->kind, row->id);
-    if (!name || (!name->erased && row->erased_by >= claims->size)) {
-        take_unbound(claims, name, row);
-        return BH_OK;
-    }
+    bh_claim_key(key, row->kind, row->id);
+    name = bh_claim_add(claims, &claims->names, key, sizeof *name);
+    if (!name)
+        return bh_claims_no_room(err);
     if (name->claim.seen)
         bh_claims_tell(claims, "%s %" PRIu32 " stands twice", bh_binding_kinds[row->kind], row->id);
     name->claim.seen = true;
-    if (name->erased) {
-        take_erased(claims, name, row);
-        return BH_OK;
-    }
-    if (!take_bound(claims, name, row))
-        return BH_OK;
-    name->name = bh_arena_strdup(claims->arena, row->name);
-    return name->name ? BH_OK
-                      : bh_err_set(err, BH_FULL, "the names are more than there is memory for");
+    return take_row(claims, name, row, err);
 }
 
 const char *
 bh_claims_name_of(const struct bh_claims *claims, uint32_t kind, uint32_t id)
 {
-    const struct name_claim *name = find_name(claims, kind, id);
+    const struct name_claim *name;
+    uint8_t key[32];
 
+    bh_claim_key(key, kind, id);
+    name = bh_claim_find(&claims->names, key);
     return name ? name->name : NULL;
 }
 
@@ -313,8 +336,9 @@ end_names(struct bh_claims *claims)
         if (!name || name->claim.seen)
             continue;
         memcpy(of, name->claim.key, sizeof of);
-        bh_claims_tell(claims, "%s %" PRIu64 " is missing in the table; record %" PRIu64 " bound it",
-             bh_binding_kinds[of[0]], of[1], name->claim.record);
+        bh_claims_tell(claims, "%s %" PRIu64 " is missing in the table; record %" PRIu64 " %s it",
+             bh_binding_kinds[of[0]], of[1], name->bound ? name->claim.record : name->erased_by,
+             name->bound ? "bound" : "erased");
     }
 }
 

@@ -151,7 +151,7 @@ read_item(struct bh_slice item, void *self)
     if (bh_slice_get(item, "ended", &value) && !bh_slice_u64(value, &ret->ended_ns))
         return false;
     return read_word(item, "cause", ret->cause) && read_word(item, "state", ret->state)
-           && ret->state[0] && read_row(item, ret->row) && read_status(item, &ret->exit_status);
+           && ret->state[0] && (ret->cause[0] || !ret->ended_ns) && read_row(item, ret->row) && read_status(item, &ret->exit_status);
 }
 
 static void

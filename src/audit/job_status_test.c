@@ -70,6 +70,7 @@ refuses(void **state)
         { "no job", "[{\"state\":\"a\"}]", false },
         { "a status of 0", "[{\"job\":7,\"state\":\"a\",\"status\":0}]", false },
         { "a cause without an end", "[{\"cause\":\"exited\",\"job\":7,\"state\":\"a\"}]", false },
+        { "an end without a cause", "[{\"cause\":\"\",\"ended\":\"9\",\"job\":7,\"state\":\"a\"}]", false },
         { "an end that says when it started",
           "[{\"cause\":\"x\",\"ended\":\"9\",\"job\":7,\"started\":\"5\",\"state\":\"a\"}]", false },
         { "too long a state", "[{\"job\":7,\"state\":\"aaaaaaaaaaaaaaaaaaaaaaaa\"}]", false },

@@ -49,6 +49,9 @@ check_place(struct bh_audit_verifier *verifier, const struct bh_record *record,
         return bh_err_set(err, BH_CONFLICT,
                           "its boot %" PRIu32 " comes after boot %" PRIu32, record->boot,
                           verifier->last_boot);
+    if (record->version < verifier->last_version)
+        return bh_err_set(err, BH_CONFLICT, "its version %" PRIu32 " comes after version %" PRIu32,
+                          record->version, verifier->last_version);
     return bh_audit_orders_take(&verifier->orders, record, err);
 }
 
@@ -139,6 +142,7 @@ bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf,
     }
     verifier->last_ts_ns = record.ts_ns;
     verifier->last_boot = record.boot;
+    verifier->last_version = record.version;
     return add(verifier, hash, err);
 }
 

@@ -16,8 +16,8 @@
 /* The auditor: a walk over the journal, record by record and checkpoint by
  * checkpoint, that finds the first thing wrong with it.
  *
- * Checked are: records are numbered from 0 without gaps; each is canonical; times
- * and boots never go back; outcomes, and nothing else, answer an order, one that an
+ * Checked are: records are numbered from 0 without gaps; each is canonical; times,
+ * boots and versions never go back; outcomes, and nothing else, answer an order, one that an
  * earlier record gave and nobody answered before (audit/orders.h); each record has the hash stored beside it; each signed
  * checkpoint has the root of the records before it; where only a hash is left of a record, a
  * later one says that it was pruned. */
@@ -35,7 +35,7 @@ struct bh_audit_verifier {
     uint64_t sealed;                    /* records that the last good checkpoint covers */
     uint64_t checkpoints;               /* good ones so far */
     uint64_t last_ts_ns;
-    uint32_t last_boot;
+    uint32_t last_boot, last_version;
     uint64_t hashes_to;           /* behind the last record that was a hash alone; 0: none was */
     uint64_t pruned_to;           /* records below it were pruned, as records say */
     bool faulty;                  /* a fault was found; nothing more is accepted */

@@ -100,26 +100,59 @@ take_job(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
     return BH_OK;
 }
 
+/* Whether the row is written as an export writes it, and nothing else. */
+static bool
+is_written_so(struct bh_slice line, const struct bh_row_text *row)
+{
+    struct bh_buf text;
+    bool same;
+
+    bh_buf_init(&text, line.length + 1);
+    bh_json_encode(&text, &bh_row_text_fields, row);
+    same = !text.overflow && text.length == line.length
+           && memcmp(text.bytes, line.text, line.length) == 0;
+    bh_buf_fini(&text);
+    return same;
+}
+
+/* `memory` has room for the line. */
+static bool
+read_text(struct bh_slice line, char *memory, struct bh_row_text *ret)
+{
+    char digits[65];
+    struct bh_slice value;
+
+    if (!bh_slice_get(line, "digest", &value) || !bh_slice_str(value, digits, sizeof digits)
+        || !bh_parse_hex(digits, ret->digest, sizeof ret->digest))
+        return false;
+    if (!bh_slice_get(line, "number", &value) || !bh_slice_u64(value, &ret->number))
+        return false;
+    if (bh_slice_get(line, "text", &value)) {
+        if (!bh_slice_str(value, memory, line.length + 1))
+            return false;
+        ret->text = memory;
+    }
+    return is_written_so(line, ret);
+}
+
 /* A text may be longer than any other document, so it is not decoded as one. */
 static bh_rc
 take_text(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 {
-    char digits[65], *text = malloc(line.length + 1);
-    uint8_t digest[32], found[32];
-    struct bh_slice value;
+    char *memory = malloc(line.length + 1);
+    struct bh_row_text row = { .text = NULL };
+    uint8_t found[32];
     bool good;
 
-    BH_ASSERT(text);
-    good = bh_slice_get(line, "digest", &value) && bh_slice_str(value, digits, sizeof digits)
-           && bh_parse_hex(digits, digest, sizeof digest);
-    text[0] = '\0';
-    if (good && bh_slice_get(line, "text", &value))
-        good = bh_slice_str(value, text, line.length + 1);
+    BH_ASSERT(memory);
+    good = read_text(line, memory, &row);
     if (good) {
+        const char *text = text_or_none(row.text);
+
         bh_crypto_openssl.sha256(text, strlen(text), "", 0, found);
-        bh_claims_text(rows->claims, digest, found);
+        bh_claims_text(rows->claims, row.digest, found);
     }
-    free(text);
+    free(memory);
     return good ? BH_OK : bh_err_set(err, BH_INVALID, "no text with its digest");
 }
 

@@ -663,6 +663,10 @@ def rows_exported(site):
     equal("a record of it", shown, site.leaves(2)[0])
     contains("in words", site.cli(None, "audit", "show", "3", "--export", str(place / "good"), check=0).stdout.lower(), shown["verb"])
     site.cli(None, "audit", "show", "99999", "--export", str(place / "good"), check=5)
+    whole = (place / "good/names").read_text()
+    (place / "good/names").write_text("".join(json.dumps({"erased_by": 1000000, "id": row["id"], "kind": row["kind"], "name": "mallory"} if row["name"] == "alice" else row) + "\n" for row in names))
+    check_both("erased later, as its row says, with a name", site, ("--export", str(place / "good")), 1, "as its row says, which has a name")
+    (place / "good/names").write_text(whole)
     (place / "good/names").rename(place / "names")
     check_missing = [site.cli(None, "audit", "verify", "--export", str(place / "good"), "--vkey", key_of(site)), second(place / "good", "--vkey", key_of(site))]
     equal("without names", [done.returncode for done in check_missing], [5, 5])

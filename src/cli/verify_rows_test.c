@@ -1,0 +1,260 @@
+/* The verdicts of audit/verdicts.txt, which says how it is written.  tools/verify_audit_verdicts_test.py
+ * judges the same cases with the second verifier. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/rows.h"
+#include "audit/verify.h"
+#include "base/test.h"
+#include "cli/verify.h"
+#include "ports/crypto.h"
+
+enum { LINES_MAX = 20000, VERDICT_MAX = 16384, CASES_AT_LEAST = 150 };
+
+static const uint32_t every_table = BH_CLAIMS_NAMES | BH_CLAIMS_JOBS | BH_CLAIMS_ENDED | BH_CLAIMS_TEXTS
+                                    | BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS;
+
+static const char *path;
+static char *lines[LINES_MAX];
+static size_t line_count;
+
+struct trial {
+    struct bh_audit_verifier verifier;
+    struct bh_verify_rows *rows;
+    char early[80];              /* the verdict before the end; "": none yet */
+};
+
+static void
+begin(struct trial *trial)
+{
+    static const struct bh_note_key nobody;
+
+    bh_audit_verifier_init(&trial->verifier, &bh_crypto_openssl, &nobody);
+    trial->rows = bh_verify_rows_new();
+    trial->verifier.claims = bh_verify_rows_claims(trial->rows);
+    trial->early[0] = '\0';
+}
+
+/* What stands behind the word, or NULL. */
+static const char *
+behind(const char *line, const char *word)
+{
+    size_t length = strlen(word);
+
+    return strncmp(line, word, length) == 0 && line[length] == ' ' ? line + length + 1 : NULL;
+}
+
+static void
+take_record(struct trial *trial, const char *leaf)
+{
+    struct bh_audit_verifier *verifier = &trial->verifier;
+    static const uint8_t hash[32];
+    struct bh_err err = { 0 };
+    bh_rc rc = leaf ? bh_audit_verifier_record(verifier, leaf, strlen(leaf), NULL, &err)
+                    : bh_audit_verifier_hash(verifier, hash, &err);
+
+    if (rc != BH_OK)
+        snprintf(trial->early, sizeof trial->early, "bad record %d\n", (int)verifier->bad_first);
+}
+
+/* There are no more records. */
+static void
+check_whole(struct trial *trial)
+{
+    if (!trial->early[0] && bh_audit_verifier_lacks(&trial->verifier))
+        snprintf(trial->early, sizeof trial->early, "missing records\n");
+}
+
+/* A line of a table's file: its name, a blank and the row. */
+static void
+take_row(struct trial *trial, const char *line)
+{
+    size_t word = strcspn(line, " ");
+    struct bh_err err = { 0 };
+    char table[16];
+
+    snprintf(table, sizeof table, "%.*s", (int)word, line);
+    line += word + (line[word] == ' ');
+    check_whole(trial);
+    if (!trial->early[0]
+        && bh_verify_rows_take(trial->rows, table, line, strlen(line), &err) != BH_OK)
+        snprintf(trial->early, sizeof trial->early, "malformed %s\n", table);
+}
+
+/* A line of a case; after the first fault none matters. */
+static void
+take_line(struct trial *trial, const char *line)
+{
+    const char *log = behind(line, "with");
+
+    if (trial->early[0])
+        return;
+    if (!log && strcmp(line, "pruned") == 0)
+        take_record(trial, NULL);
+    else if (!log && behind(line, "record"))
+        take_record(trial, behind(line, "record"));
+    else if (!log)
+        take_row(trial, line);
+    for (size_t i = 0; log && i < line_count; i++) {
+        const char *name = behind(lines[i], "log");
+
+        if (!name || strcmp(name, log) != 0)
+            continue;
+        while (++i < line_count && *lines[i])
+            take_line(trial, lines[i]);
+        return;
+    }
+    BH_CHECK(line, !log);
+}
+
+static int
+by_text(const void *one, const void *other)
+{
+    return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+static void
+put_sorted(struct bh_buf *verdict, const char *differing)
+{
+    char *copy = strdup(differing), *rest = copy, *line, *sentences[100];
+    size_t count = 0;
+
+    while ((line = strsep(&rest, "\n")) && count < BH_COUNT(sentences))
+        if (*line)
+            sentences[count++] = line;
+    qsort(sentences, count, sizeof *sentences, by_text);
+    for (size_t i = 0; i < count; i++)
+        bh_buf_printf(verdict, "%s\n", sentences[i]);
+    free(copy);
+}
+
+static void
+put_count(struct bh_buf *verdict, const char *table, const struct bh_claims_count *count)
+{
+    const struct {
+        const char *what;
+        uint64_t number;
+    } parts[] = { { "good", count->good }, { "erased", count->erased }, { "not bound", count->unbound } };
+    const char *before = table, *between = ": ";
+
+    for (size_t i = 0; i < BH_COUNT(parts); i++)
+        if (parts[i].number) {
+            bh_buf_printf(verdict, "%s%s%d %s", before, between, (int)parts[i].number, parts[i].what);
+            before = "";
+            between = ", ";
+        }
+    if (before != table)
+        bh_buf_putc(verdict, '\n');
+}
+
+/* In the words of audit/verdicts.txt. */
+static void
+end(struct trial *trial, struct bh_buf *verdict)
+{
+    struct bh_claims_result result;
+
+    check_whole(trial);
+    bh_buf_puts(verdict, trial->early);
+    if (!trial->early[0]) {
+        bh_claims_end(trial->verifier.claims, every_table, &result);
+        put_sorted(verdict, result.differing);
+        put_count(verdict, BH_ROWS_NAMES, &result.names);
+        put_count(verdict, BH_ROWS_JOBS, &result.jobs);
+        put_count(verdict, BH_ROWS_TEXTS, &result.texts);
+        put_count(verdict, BH_ROWS_DOCUMENTS, &result.documents);
+        put_count(verdict, BH_ROWS_KEYS, &result.keys);
+    }
+    bh_verify_rows_free(trial->rows);
+}
+
+/* The case whose first line is `at`; the line behind its last. */
+static size_t
+judge_case(size_t at)
+{
+    char memory[VERDICT_MAX], wanted_memory[VERDICT_MAX];
+    const char *what = lines[at];
+    struct bh_buf verdict, wanted;
+    static struct trial trial;
+
+    bh_buf_init_fixed(&verdict, memory, sizeof memory);
+    bh_buf_init_fixed(&wanted, wanted_memory, sizeof wanted_memory);
+    begin(&trial);
+    for (at++; at < line_count && *lines[at]; at++)
+        if (behind(lines[at], ">"))
+            bh_buf_printf(&wanted, "%s\n", behind(lines[at], ">"));
+        else
+            take_line(&trial, lines[at]);
+    end(&trial, &verdict);
+    BH_CHECK_STR(what, bh_buf_text(&verdict), bh_buf_text(&wanted));
+    return at;
+}
+
+/* A line alone, of a log of its own: whether it has its form. */
+static void
+judge_line(const char *what, const char *line, bool good)
+{
+    static struct trial trial;
+
+    begin(&trial);
+    take_line(&trial, line);
+    BH_CHECK_EQ(what, !trial.early[0], good);
+    bh_verify_rows_free(trial.rows);
+}
+
+static void
+verdicts(void **state)
+{
+    int cases = 0;
+
+    (void)state;
+    for (size_t i = 0; i < line_count; i++) {
+        const char *good = behind(lines[i], "good"), *bad = behind(lines[i], "bad");
+
+        cases += good || bad || behind(lines[i], "case");
+        if (behind(lines[i], "case"))
+            i = judge_case(i);
+        else if (good || bad)
+            judge_line(lines[i], good ? good : bad, good);
+        else
+            BH_CHECK(lines[i], !*lines[i] || *lines[i] == '#' || behind(lines[i], "log")
+                                   || behind(lines[i], "record") || strcmp(lines[i], "pruned") == 0);
+    }
+    printf("# %d cases\n", cases);
+    BH_CHECK("all of them", cases >= CASES_AT_LEAST);
+    BH_CHECK_DONE();
+}
+
+static void
+read_lines(void)
+{
+    FILE *in = fopen(path, "re");
+    size_t size = 0;
+    ssize_t length;
+
+    assert_non_null(in);
+    while (line_count < LINES_MAX && (length = getline(&lines[line_count], &size, in)) > 0) {
+        lines[line_count][strcspn(lines[line_count], "\n")] = '\0';
+        line_count++;
+        size = 0;
+    }
+    assert_true(line_count < LINES_MAX);
+    free(lines[line_count]);
+    fclose(in);
+}
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(verdicts) };
+    int failed;
+
+    assert_int_equal(argc, 2);
+    path = argv[1];
+    read_lines();
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    while (line_count > 0)
+        free(lines[--line_count]);
+    return failed;
+}

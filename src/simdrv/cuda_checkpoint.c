@@ -259,7 +259,7 @@ save_pages(struct target *target, struct sim_extents *pages, uint32_t count, int
 static bool
 save(struct target *target)
 {
-    uint32_t count = (uint32_t)sim_slot_pages(target->record);
+    uint32_t count = sim_ledger_held(target->vram, target->slot);
     int fd = open_file(target);
     struct sim_extents pages = { 0 };
     bool saved = fd >= 0 && sim_ledger_pages(target->vram, target->slot, &pages) &&
@@ -434,19 +434,26 @@ cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
     return rc;
 }
 
+/* Is it an object of the target's that has memory? */
+static bool
+is_shared_by(const struct target *target, uint32_t slot)
+{
+    const struct sim_slot *record = sim_ledger_slot(target->vram, slot);
+
+    return SIM_READ(record->kind) == SIM_SLOT_SHARED &&
+           sim_ledger_held(target->vram, slot) > 0 &&
+           SIM_READ(record->creator) == target->slot &&
+           SIM_READ(record->creator_generation) == SIM_READ(target->record->generation);
+}
+
 /* Does the process share memory with others?  That cannot leave. */
 static bool
 is_sharing(const struct targets *targets)
 {
     for (unsigned i = 0; i < targets->count; i++)
-        for (uint32_t slot = 1; slot < SIM_SLOTS_MAX; slot++) {
-            const struct sim_slot *record = sim_ledger_slot(targets->target[i].vram, slot);
-
-            if (record->kind == SIM_SLOT_SHARED && sim_slot_pages(record) > 0 &&
-                record->creator == targets->target[i].slot &&
-                record->creator_generation == targets->target[i].record->generation)
+        for (uint32_t slot = 1; slot < SIM_SLOTS_MAX; slot++)
+            if (is_shared_by(&targets->target[i], slot))
                 return true;
-        }
     return false;
 }
 

@@ -168,7 +168,7 @@ lock_device(struct sim_device *device)
 {
     if (pthread_mutex_lock(&device->lock) != EOWNERDEAD)
         return;
-    sim_task_repair(device);
+    sim_task_repair(device, sim_queue_now());
     pthread_mutex_consistent(&device->lock);
 }
 
@@ -177,6 +177,7 @@ catch_up(struct sim_queue *queue)
 {
     uint64_t now = sim_queue_now();
 
+    sim_task_catch(queue->device, now);
     sim_task_advance(queue->device, now);
     if (now - queue->device->reaped_ns > REAP_NS) {
         queue->device->reaped_ns = now;
@@ -279,12 +280,15 @@ static bool
 enter_device(struct sim_queue *queue, uint32_t user)
 {
     struct flock life;
+    uint64_t now;
 
     lock_device(queue->device);
     queue->slot = SIM_TASK_SLOTS;
     reap(queue);
     renew(queue->device);
-    sim_task_advance(queue->device, sim_queue_now());
+    now = sim_queue_now();
+    sim_task_catch(queue->device, now);
+    sim_task_advance(queue->device, now);
     queue->slot = sim_task_enter(queue->device, user);
     life = life_of(queue->slot, F_WRLCK);
     if (queue->slot < SIM_TASK_SLOTS && fcntl(queue->fd, F_OFD_SETLK, &life) != 0) {

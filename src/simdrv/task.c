@@ -418,11 +418,20 @@ repair_slot(struct sim_task_slot *slot)
 }
 
 void
-sim_task_repair(struct sim_device *device)
+sim_task_catch(struct sim_device *device, uint64_t now_ns)
 {
+    device->now_ns = least(device->now_ns, now_ns);
+}
+
+void
+sim_task_repair(struct sim_device *device, uint64_t now_ns)
+{
+    sim_task_catch(device, now_ns);
+    device->busy_ns = least(device->busy_ns, device->now_ns);
     for (uint32_t i = 0; i < SIM_TASK_SLOTS; i++) {
         if (device->slot[i].birth != 0)
             repair_slot(&device->slot[i]);
+        device->slot[i].busy_ns = least(device->slot[i].busy_ns, device->now_ns);
         set_active(device, i,
                    device->slot[i].birth != 0 &&
                        device->slot[i].first < device->slot[i].next);

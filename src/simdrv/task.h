@@ -117,9 +117,13 @@ struct sim_device {
 /* Make it a device without work; `device` is zeros.  The lock is left alone. */
 void sim_task_init(struct sim_device *device);
 
-/* Whatever stands there becomes consistent: after an owner of the lock has died, or in a
- * copy that was taken without it. */
-void sim_task_repair(struct sim_device *device);
+/* Whatever stands there becomes consistent, and no moment of its past is later than now: after
+ * an owner of the lock has died, or in a copy that was taken without it. */
+void sim_task_repair(struct sim_device *device, uint64_t now_ns);
+
+/* A record that is ahead of the clock is set back to it: a job wrote that, and it would stand
+ * still until then. */
+void sim_task_catch(struct sim_device *device, uint64_t now_ns);
 
 /* Bring it up to `now_ns`; earlier than before is nothing. */
 void sim_task_advance(struct sim_device *device, uint64_t now_ns);

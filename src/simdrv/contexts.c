@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,28 +158,22 @@ sim_mapping_find(const char *path, struct sim_mapping *ret_mapping)
     return search.found;
 }
 
-/* Of the open file, which the mapping holds open: closing the descriptor does not end it. */
-void *
-sim_context_map(int fd, uint64_t bytes, uint64_t offset)
-{
-    struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
-
-    return fcntl(fd, F_OFD_SETLK, &lock) == 0
-               ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)offset)
-               : MAP_FAILED;
-}
-
+/* A lease for writing is given where nobody else has the file open, and who maps it has it open.
+ * Who opens it in the microsecond between waits for us, and we hear of that by a signal, which
+ * shall be one that does nothing. */
 bool
 sim_contexts_any(const char *path)
 {
-    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool any;
 
     if (fd < 0)
         return errno != ENOENT;
-    rc = fcntl(fd, F_OFD_GETLK, &lock);
+    any = fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_WRLCK) != 0;
+    if (!any)
+        (void)fcntl(fd, F_SETLEASE, F_UNLCK);
     close(fd);
-    return rc != 0 || lock.l_type != F_UNLCK;
+    return any;
 }
 
 struct collection {

@@ -11,7 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "simdrv/contexts.h"
 #include "simdrv/cuda_checkpoint.h"
 #include "simdrv/session.h"
 
@@ -138,7 +137,7 @@ map_presence(const struct sim_cuda_device *device, uint32_t slot)
 
     if (fd < 0)
         return NULL;
-    map = sim_context_map(fd, SIM_BLOCK_BYTES, (uint64_t)slot * SIM_BLOCK_BYTES);
+    map = mmap(NULL, SIM_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd, (off_t)slot * SIM_BLOCK_BYTES);
     close(fd);
     if (map == MAP_FAILED)
         return NULL;

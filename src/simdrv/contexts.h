@@ -30,7 +30,7 @@ struct sim_context {
     struct sim_mapping file;
     uint64_t bytes, cpu_ns, started_ns; /* CPU time used; start, by CLOCK_BOOTTIME */
     uint32_t pid;
-    uint32_t slot; /* in the ledger, whose pages come to `bytes`; 0: none */
+    uint32_t slot; /* in the ledger, below SIM_SLOTS_MAX; its pages come to `bytes`; 0: none */
 };
 
 /* How the file at `path` shows in maps; false when it cannot be mapped. */
@@ -39,9 +39,10 @@ bool sim_mapping_find(const char *path, struct sim_mapping *ret_mapping);
 /* May a process have a context on the file at `path`?  False is certain: none maps it. */
 bool sim_contexts_any(const char *path);
 
-/* All contexts of this machine, one entry per process and file.  Returns how
- * many there are, at most `most`. */
-size_t sim_contexts_scan(struct sim_context *contexts, size_t most);
+/* All contexts on these files, one entry per process and file, whatever else and however often
+ * it maps.  Returns how many there are, at most `most`. */
+size_t sim_contexts_scan(const struct sim_mapping *files, size_t file_count,
+                         struct sim_context *contexts, size_t most);
 
 /* Bytes that all contexts of the file at `path` use; `room` for `most` of them is the caller's. */
 uint64_t sim_contexts_used(const char *path, struct sim_context *room, size_t most);

@@ -2,6 +2,9 @@
  * they are put aside, and what NVML says of them. */
 #include "simdrv/cuda_test.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 static CUdeviceptr a, b;
@@ -388,6 +391,52 @@ test_nvml(void **state)
     in_process(show_to_nvml);
 }
 
+/* A process that says that it has very many slots has one: who puts it aside goes by that. */
+static void
+map_many_slots(void)
+{
+    char path[SIM_PATH_MAX];
+    int fd;
+
+    MUST(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+    open_device();
+    MUST(sim_path(path, "%s/view/0-w/memory", server_dir));
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (off_t page = 0; page < 3000; page += 2)
+        MUST(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, page * 4096) != MAP_FAILED);
+    send_fd(fd);
+    pause();
+}
+
+static void
+put_aside_many_slots(void)
+{
+    nvmlProcessInfo_t list[4];
+    CUprocessState process;
+    unsigned count = 4;
+    int status;
+    pid_t pid;
+
+    MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, channel) == 0);
+    pid = fork();
+    if (pid == 0)
+        map_many_slots();
+    close(receive_fd());
+    OK(cuInit(0));
+    OK(cuCheckpointProcessGetState(pid, &process));
+    MUST(nvmlInit_v2() == NVML_SUCCESS);
+    MUST(nvmlDeviceGetComputeRunningProcesses_v3(gpu_at(0), &count, list) == NVML_SUCCESS);
+    MUST(count == 1 && list[0].pid == (unsigned)pid);
+    MUST(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
+}
+
+static void
+test_many_slots(void **state)
+{
+    (void)state;
+    in_process(put_aside_many_slots);
+}
+
 int
 main(void)
 {
@@ -396,6 +445,7 @@ main(void)
         TEST(test_storm),
         TEST(test_checkpoints),
         TEST(test_nvml),
+        TEST(test_many_slots),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

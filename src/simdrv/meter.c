@@ -114,13 +114,10 @@ sim_meter_is_away(struct sim_meter *meter, uint32_t slot)
 }
 
 uint64_t
-sim_meter_slot(struct sim_meter *meter, uint32_t slot)
+sim_meter_slot(const struct sim_meter_reading *reading, uint32_t slot)
 {
-    static __thread struct sim_meter_reading reading;
-
-    sim_meter_read(meter, &reading);
-    for (size_t i = 0; i < reading.users; i++)
-        if (reading.user[i].slot == slot)
-            return reading.user[i].bytes;
+    for (size_t i = 0; i < reading->users; i++)
+        if (reading->user[i].slot == slot)
+            return reading->user[i].bytes;
     return 0;
 }

@@ -39,7 +39,7 @@ uint64_t sim_meter_used(struct sim_meter *meter);
 /* Whether the slot's process was checkpointed: it has nothing of the GPU. */
 bool sim_meter_is_away(struct sim_meter *meter, uint32_t slot);
 
-/* Bytes of one slot's process, with what it shares. */
-uint64_t sim_meter_slot(struct sim_meter *meter, uint32_t slot);
+/* Bytes of one slot's process, with what it shares, as they were read. */
+uint64_t sim_meter_slot(const struct sim_meter_reading *reading, uint32_t slot);
 
 #endif

@@ -282,11 +282,10 @@ save_pages(struct target *target, struct sim_extents *pages, uint32_t count, int
 static bool
 save(struct target *target)
 {
-    uint32_t count = sim_ledger_held(target->vram, target->slot);
     int fd = open_file(target);
     struct sim_extents pages = { 0 };
     bool saved = fd >= 0 && sim_ledger_pages(target->vram, target->slot, &pages) &&
-                 save_pages(target, &pages, count, fd);
+                 save_pages(target, &pages, sim_extents_pages(&pages), fd);
 
     if (saved)
         sim_ledger_release(target->vram, target->slot, &pages);

@@ -353,13 +353,19 @@ static CUresult
 join_shared(struct sim_memory *memory, uint32_t slot, int fd,
             struct sim_physical **ret_physical)
 {
-    size_t bytes = (size_t)sim_ledger_slot(memory->vram, slot)->bytes;
+    size_t bytes = (size_t)SIM_READ(sim_ledger_slot(memory->vram, slot)->bytes);
     struct sim_physical *physical = make(memory, bytes);
     CUresult rc = physical == NULL ? CUDA_ERROR_OUT_OF_MEMORY : sim_memory_use(memory);
 
     if (rc == CUDA_SUCCESS && !sim_ledger_pages(memory->vram, slot, &physical->pages)) {
         sim_memory_leave(memory);
         rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (rc == CUDA_SUCCESS &&
+        bytes > sim_extents_pages(&physical->pages) * SIM_PAGE_BYTES) {
+        free(physical->pages.more); /* others wrote what it says, or whose its pages are */
+        sim_memory_leave(memory);
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc != CUDA_SUCCESS) {
         if (physical != NULL)

@@ -379,8 +379,8 @@ sim_ledger_take(struct sim_vram *vram, uint32_t count, unsigned how,
     return true;
 }
 
-static uint32_t
-count_pages(struct sim_extents *list)
+uint32_t
+sim_extents_pages(struct sim_extents *list)
 {
     uint32_t count = 0;
 
@@ -394,7 +394,7 @@ count_pages(struct sim_extents *list)
 void
 sim_ledger_release(struct sim_vram *vram, uint32_t slot, struct sim_extents *extents)
 {
-    uint32_t count = count_pages(extents);
+    uint32_t count = sim_extents_pages(extents);
 
     if (count > 0)
         __atomic_fetch_add(&sim_ledger_slot(vram, slot)->held, CHANGE - count,
@@ -406,7 +406,7 @@ sim_ledger_release(struct sim_vram *vram, uint32_t slot, struct sim_extents *ext
 void
 sim_ledger_give(struct sim_vram *vram, uint32_t slot, struct sim_extents *extents)
 {
-    uint32_t count = count_pages(extents);
+    uint32_t count = sim_extents_pages(extents);
 
     __atomic_fetch_add(&sim_ledger_slot(vram, vram->slot)->held, CHANGE - count,
                        __ATOMIC_ACQ_REL);
@@ -445,7 +445,7 @@ sim_ledger_share(struct sim_vram *vram, struct sim_extents *extents, uint64_t by
 {
     int fd = open_again(vram);
     uint32_t slot = fd < 0 ? 0 : take_slot(vram, fd, SIM_SLOT_SHARED);
-    uint32_t count = count_pages(extents);
+    uint32_t count = sim_extents_pages(extents);
     struct sim_slot *record;
 
     if (slot == 0 || lseek(fd, (off_t)(slot * sizeof(*record)), SEEK_SET) < 0) {
@@ -477,7 +477,7 @@ sim_ledger_shared_slot(struct sim_vram *vram, int fd)
         fstat(fd, &theirs) != 0 || fstat(vram->unit[0].fd, &ours) != 0 ||
         ours.st_ino != theirs.st_ino || ours.st_dev != theirs.st_dev)
         return 0;
-    return sim_ledger_slot(vram, slot)->kind == SIM_SLOT_SHARED ? slot : 0;
+    return SIM_READ(sim_ledger_slot(vram, slot)->kind) == SIM_SLOT_SHARED ? slot : 0;
 }
 
 int
@@ -490,8 +490,8 @@ sim_ledger_reopen(struct sim_vram *vram, uint32_t slot, uint32_t generation)
 
     if (fd < 0)
         return -1;
-    if (lock_slot(fd, slot, F_RDLCK) && record->kind == SIM_SLOT_SHARED &&
-        record->generation == generation)
+    if (lock_slot(fd, slot, F_RDLCK) && SIM_READ(record->kind) == SIM_SLOT_SHARED &&
+        SIM_READ(record->generation) == generation)
         return fd;
     close(fd);
     errno = ESTALE;

@@ -55,6 +55,9 @@ void sim_ledger_release(struct sim_vram *vram, uint32_t slot, struct sim_extents
 /* Make pages of this process another slot's, and empty the list. */
 void sim_ledger_give(struct sim_vram *vram, uint32_t slot, struct sim_extents *extents);
 
+/* How many pages a list has. */
+uint32_t sim_extents_pages(struct sim_extents *extents);
+
 /* Add one page to a list, as the next.  False: out of memory. */
 bool sim_extents_add(const struct sim_vram *vram, struct sim_extents *extents,
                      uint32_t page);

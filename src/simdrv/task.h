@@ -4,8 +4,8 @@
  * contend as they would for the real one.  It is a discrete-event simulation in the time of
  * CLOCK_MONOTONIC: whoever looks brings it up to the moment, under the record's lock, and
  * what has ended since then ended at its exact time.  Everything here is pure: the time is
- * an argument, and any content of the record ends in a bounded number of steps, because
- * tenants can write to it.
+ * an argument, and any content of the record ends in a bounded number of steps and touches
+ * nothing outside it, because tenants can write to it.
  *
  * The cost model, with its sources, is in docs/simdrv.md; its numbers are these. */
 #ifndef BH_SIMDRV_TASK_H
@@ -140,6 +140,9 @@ uint64_t sim_task_submit(struct sim_device *device, uint32_t slot,
 
 /* Has it ended?  Also true of what is so old that its record was used again. */
 bool sim_task_ended(const struct sim_task_slot *slot, uint64_t number);
+
+/* Behind the last work that was submitted, from `first` on; `first` where there can be none. */
+uint64_t sim_task_end(const struct sim_task_slot *slot, uint64_t first);
 
 /* A HOST work whose turn had come has been carried out. */
 void sim_task_finish(struct sim_device *device, uint32_t slot, uint64_t number);

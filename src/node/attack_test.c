@@ -20,9 +20,8 @@
 #include "node/path.h"
 
 #define MAP_THE_GPU                                                                      \
-    "exec python3 -c '\nimport fcntl,mmap,os,time\n"                                     \
+    "exec python3 -c '\nimport mmap,os,time\n"                                           \
     "f=os.open(\"/run/bulkhead-sim/view/memory\",os.O_RDONLY)\n"                         \
-    "fcntl.lockf(f,fcntl.LOCK_SH)\n"                                                    \
     "m=mmap.mmap(f,64<<20,mmap.MAP_SHARED,mmap.PROT_READ)\n"                             \
     "print(\"mapped\",flush=True)\ntime.sleep(60)'"
 
@@ -217,7 +216,6 @@ static void
 test_used_whole(void **state)
 {
     struct bh_msg_destroy destroy = { .partition = 5 };
-    struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET }; /* simdrv/contexts.h */
     char path[TEST_PATH * 2];
     void *memory;
     int fd;
@@ -225,7 +223,7 @@ test_used_whole(void **state)
     assert_int_equal(bh_test_carve(5, 0, "whole", 0).outcome, 0);
     bh_path_format(path, sizeof path, "%s/sim/view/0-w/memory", the_node.folder);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
+    assert_true(fd >= 0);
     memory = mmap(NULL, 64 << 20, PROT_READ, MAP_SHARED, fd, 0);
     assert_ptr_not_equal(memory, MAP_FAILED);
     BH_CHECK_EQ("not given back", bh_test_order(BH_MSG_DESTROY, &destroy).rc, BH_CONFLICT);

@@ -11,10 +11,8 @@ static void
 use_gpu(void)
 {
     int fd = open("/run/bulkhead-sim/view/memory", O_RDONLY | O_CLOEXEC);
-    struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET }; /* simdrv/contexts.h */
 
-    if (fcntl(fd, F_OFD_SETLK, &lock) == 0
-        && mmap(NULL, 64 << 20, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED)
+    if (fd >= 0 && mmap(NULL, 64 << 20, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED)
         puts("mapped");
     fflush(stdout);
     pause();

@@ -191,7 +191,8 @@ add_sampled(void *self, const struct sim_user *user)
     if (user->gauge != NULL &&
         sim_gauge_share_of(user->gauge, user->context.slot, list->since_ns, &share)) {
         sample.smUtil = share.percent;
-        sample.timeStamp -= (list->now_ns - share.last_ns) / 1000;
+        if (share.last_ns < list->now_ns) /* it may have ended since the call began */
+            sample.timeStamp -= (list->now_ns - share.last_ns) / 1000;
     } else if (user->context.slot == 0) {
         sample.smUtil = life_percent(&user->context);
     }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,79 +158,76 @@ sim_mapping_find(const char *path, struct sim_mapping *ret_mapping)
     return search.found;
 }
 
-/* Of the open file, which the mapping holds open: closing the descriptor does not end it. */
-void *
-sim_context_map(int fd, uint64_t bytes, uint64_t offset)
-{
-    struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
-
-    return fcntl(fd, F_OFD_SETLK, &lock) == 0
-               ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)offset)
-               : MAP_FAILED;
-}
-
+/* A lease for writing is given where nobody else has the file open, and who maps it has it open.
+ * Who opens it in the microsecond between waits for us, and we hear of that by a signal, which
+ * shall be one that does nothing. */
 bool
 sim_contexts_any(const char *path)
 {
-    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool any;
 
     if (fd < 0)
         return errno != ENOENT;
-    rc = fcntl(fd, F_OFD_GETLK, &lock);
+    any = fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_WRLCK) != 0;
+    if (!any)
+        (void)fcntl(fd, F_SETLEASE, F_UNLCK);
     close(fd);
-    return rc != 0 || lock.l_type != F_UNLCK;
+    return any;
 }
 
 struct collection {
+    const struct sim_mapping *files;
+    size_t file_count;
     struct sim_context *contexts;
     size_t count, most;
     uint32_t pid;
 };
 
-/* A page whose number is a slot's: what the process has stands in the ledger. */
-static void
-add_slot(struct collection *all, const struct area *area)
+static bool
+is_same_file(const struct sim_mapping *one, const struct sim_mapping *other)
 {
-    uint32_t slot = (uint32_t)(area->offset / SIM_BLOCK_BYTES);
-
-    for (size_t i = all->count; i-- > 0 && all->contexts[i].pid == all->pid;)
-        if (all->contexts[i].file.device == area->file.device &&
-            all->contexts[i].file.inode == area->file.inode &&
-            (all->contexts[i].slot == 0 || all->contexts[i].slot == slot)) {
-            all->contexts[i].slot = slot;
-            return;
-        }
-    if (all->count < all->most)
-        all->contexts[all->count++] =
-            (struct sim_context) { .file = area->file, .slot = slot, .pid = all->pid };
+    return one->inode == other->inode && one->device == other->device;
 }
 
+static bool
+is_wanted(const struct collection *all, const struct sim_mapping *file)
+{
+    for (size_t i = 0; i < all->file_count; i++)
+        if (is_same_file(&all->files[i], file))
+            return true;
+    return false;
+}
+
+/* The entry of the process that is looked at now; NULL: there is no room for it. */
+static struct sim_context *
+entry_for(struct collection *all, const struct sim_mapping *file)
+{
+    for (size_t i = all->count; i-- > 0 && all->contexts[i].pid == all->pid;)
+        if (is_same_file(&all->contexts[i].file, file))
+            return &all->contexts[i];
+    if (all->count == all->most)
+        return NULL;
+    all->contexts[all->count] = (struct sim_context) { .file = *file, .pid = all->pid };
+    return &all->contexts[all->count++];
+}
+
+/* A page whose number is a slot's: what the process has stands in the ledger.  A process has one
+ * slot: of several pages the first says which, and one beyond the table none. */
 static void
 collect(void *self, const struct area *area)
 {
     struct collection *all = self;
+    uint64_t slot = area->offset / SIM_BLOCK_BYTES;
+    struct sim_context *context =
+        area->context && is_wanted(all, &area->file) ? entry_for(all, &area->file) : NULL;
 
-    if (!area->context)
+    if (context == NULL)
         return;
-    if (area->offset != 0) {
-        add_slot(all, area);
-        return;
-    }
-    for (size_t i = all->count; i-- > 0 && all->contexts[i].pid == all->pid;) {
-        struct sim_context *context = &all->contexts[i];
-
-        if (context->file.device == area->file.device &&
-            context->file.inode == area->file.inode) {
-            context->bytes += area->end - area->start;
-            return;
-        }
-    }
-    if (all->count == all->most)
-        return;
-    all->contexts[all->count++] = (struct sim_context) { .file = area->file,
-                                                         .bytes = area->end - area->start,
-                                                         .pid = all->pid };
+    if (slot == 0)
+        context->bytes += area->end - area->start;
+    else if (context->slot == 0 && slot < SIM_SLOTS_MAX)
+        context->slot = (uint32_t)slot;
 }
 
 /* CPU time and start of a process, from the 14th, 15th and 22nd field of its
@@ -261,9 +259,12 @@ read_cpu(struct sim_context *context)
 }
 
 size_t
-sim_contexts_scan(struct sim_context *contexts, size_t most)
+sim_contexts_scan(const struct sim_mapping *files, size_t file_count,
+                  struct sim_context *contexts, size_t most)
 {
-    struct collection all = { .contexts = contexts, .most = most };
+    struct collection all = {
+        .files = files, .file_count = file_count, .contexts = contexts, .most = most
+    };
     DIR *folder = opendir("/proc");
     const struct dirent *entry;
     char path[300];
@@ -292,9 +293,8 @@ sim_contexts_used(const char *path, struct sim_context *room, size_t most)
 
     if (!sim_contexts_any(path) || !sim_mapping_find(path, &file))
         return 0;
-    count = sim_contexts_scan(room, most);
+    count = sim_contexts_scan(&file, 1, room, most);
     for (size_t i = 0; i < count; i++)
-        if (room[i].file.device == file.device && room[i].file.inode == file.inode)
-            used += room[i].bytes;
+        used += room[i].bytes;
     return used;
 }

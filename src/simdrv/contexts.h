@@ -6,9 +6,13 @@
  * slot has.  This is read from /proc as the caller sees it: nothing is registered, so nothing can be left
  * behind, and a process that dies gives its memory back by dying.
  *
- * Reading all of /proc costs milliseconds, several times for each job.  So who maps such a file
- * has a lock on it as well, which lives and dies with the mapping: only a file that is locked
- * is looked for. */
+ * Reading all of /proc costs milliseconds, several times for each job.  So a file that nobody has
+ * open is not looked for.  That is the kernel's word (fcntl_locking(2), leases) and not the
+ * process's: no mapping of it escapes.  It is given to the owner of the file, root; where it is
+ * not given, as in a job, all of /proc is read.
+ *
+ * What a mapping means is the job's word: a process can use the memory of its instance, whose
+ * files it may write, and map no page here, or a slot's that says that it was checkpointed. */
 #ifndef BH_SIMDRV_CONTEXTS_H
 #define BH_SIMDRV_CONTEXTS_H
 
@@ -26,22 +30,19 @@ struct sim_context {
     struct sim_mapping file;
     uint64_t bytes, cpu_ns, started_ns; /* CPU time used; start, by CLOCK_BOOTTIME */
     uint32_t pid;
-    uint32_t slot; /* in the ledger, whose pages come to `bytes`; 0: none */
+    uint32_t slot; /* in the ledger, below SIM_SLOTS_MAX; its pages come to `bytes`; 0: none */
 };
 
 /* How the file at `path` shows in maps; false when it cannot be mapped. */
 bool sim_mapping_find(const char *path, struct sim_mapping *ret_mapping);
 
-/* Map part of a memory file, by a descriptor that can be read and may be closed afterwards: this
- * is a context.  MAP_FAILED as mmap, or where the file cannot be locked. */
-void *sim_context_map(int fd, uint64_t bytes, uint64_t offset);
-
-/* May a process have a context on the file at `path`?  False is certain. */
+/* May a process have a context on the file at `path`?  False is certain: none maps it. */
 bool sim_contexts_any(const char *path);
 
-/* All contexts of this machine, one entry per process and file.  Returns how
- * many there are, at most `most`. */
-size_t sim_contexts_scan(struct sim_context *contexts, size_t most);
+/* All contexts on these files, one entry per process and file, whatever else and however often
+ * it maps.  Returns how many there are, at most `most`. */
+size_t sim_contexts_scan(const struct sim_mapping *files, size_t file_count,
+                         struct sim_context *contexts, size_t most);
 
 /* Bytes that all contexts of the file at `path` use; `room` for `most` of them is the caller's. */
 uint64_t sim_contexts_used(const char *path, struct sim_context *room, size_t most);

@@ -77,31 +77,54 @@ open_target(const struct sim_cuda_device *device, const struct sim_context *cont
     return true;
 }
 
-/* The slots of a process on the devices that are visible here, by what it maps. */
+/* The devices that are visible here, each with its memory file. */
+static size_t
+list_devices(struct sim_cuda_device devices[SIM_CUDA_DEVICES_MAX],
+             struct sim_mapping files[SIM_CUDA_DEVICES_MAX])
+{
+    char path[SIM_PATH_MAX];
+    size_t found = 0;
+    int count = 0;
+
+    (void)cuDeviceGetCount(&count);
+    for (CUdevice number = 0; number < count && found < SIM_CUDA_DEVICES_MAX; number++)
+        found += sim_cuda_device(number, &devices[found]) == CUDA_SUCCESS &&
+                 sim_session_memory_path(&devices[found].gpu, devices[found].gi, path) &&
+                 sim_mapping_find(path, &files[found]);
+    return found;
+}
+
+static const struct sim_context *
+find_context(const struct sim_context *contexts, size_t count, int pid,
+             const struct sim_mapping *file)
+{
+    for (size_t i = 0; i < count; i++)
+        if (contexts[i].pid == (uint32_t)pid && contexts[i].slot != 0 &&
+            contexts[i].file.device == file->device && contexts[i].file.inode == file->inode)
+            return &contexts[i];
+    return NULL;
+}
+
+/* The slots of a process on the devices that are visible here, by what it maps: one on each. */
 static CUresult
 open_targets(int pid, struct targets *ret_targets)
 {
     struct sim_context *contexts = calloc(CONTEXTS_MAX, sizeof(*contexts));
-    size_t found = contexts == NULL ? 0 : sim_contexts_scan(contexts, CONTEXTS_MAX);
-    struct sim_cuda_device device;
-    char path[SIM_PATH_MAX];
-    struct sim_mapping file;
-    int count = 0;
+    struct sim_cuda_device *devices = calloc(SIM_CUDA_DEVICES_MAX, sizeof(*devices));
+    struct sim_mapping files[SIM_CUDA_DEVICES_MAX];
+    bool has_room = contexts != NULL && devices != NULL;
+    size_t count = has_room ? list_devices(devices, files) : 0;
+    size_t found = has_room ? sim_contexts_scan(files, count, contexts, CONTEXTS_MAX) : 0;
 
     ret_targets->count = 0;
-    (void)cuDeviceGetCount(&count);
-    for (CUdevice number = 0; number < count; number++) {
-        if (sim_cuda_device(number, &device) != CUDA_SUCCESS ||
-            !sim_session_memory_path(&device.gpu, device.gi, path) ||
-            !sim_mapping_find(path, &file))
-            continue;
-        for (size_t i = 0; i < found; i++)
-            if (contexts[i].pid == (uint32_t)pid && contexts[i].slot != 0 &&
-                contexts[i].file.device == file.device &&
-                contexts[i].file.inode == file.inode &&
-                open_target(&device, &contexts[i], &ret_targets->target[ret_targets->count]))
-                ret_targets->count++;
+    for (size_t i = 0; i < count; i++) {
+        const struct sim_context *context = find_context(contexts, found, pid, &files[i]);
+
+        if (context != NULL &&
+            open_target(&devices[i], context, &ret_targets->target[ret_targets->count]))
+            ret_targets->count++;
     }
+    free(devices);
     free(contexts);
     return ret_targets->count > 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -259,11 +282,10 @@ save_pages(struct target *target, struct sim_extents *pages, uint32_t count, int
 static bool
 save(struct target *target)
 {
-    uint32_t count = (uint32_t)sim_slot_pages(target->record);
     int fd = open_file(target);
     struct sim_extents pages = { 0 };
     bool saved = fd >= 0 && sim_ledger_pages(target->vram, target->slot, &pages) &&
-                 save_pages(target, &pages, count, fd);
+                 save_pages(target, &pages, sim_extents_pages(&pages), fd);
 
     if (saved)
         sim_ledger_release(target->vram, target->slot, &pages);
@@ -434,19 +456,26 @@ cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
     return rc;
 }
 
+/* Is it an object of the target's that has memory? */
+static bool
+is_shared_by(const struct target *target, uint32_t slot)
+{
+    const struct sim_slot *record = sim_ledger_slot(target->vram, slot);
+
+    return SIM_READ(record->kind) == SIM_SLOT_SHARED &&
+           sim_ledger_held(target->vram, slot) > 0 &&
+           SIM_READ(record->creator) == target->slot &&
+           SIM_READ(record->creator_generation) == SIM_READ(target->record->generation);
+}
+
 /* Does the process share memory with others?  That cannot leave. */
 static bool
 is_sharing(const struct targets *targets)
 {
     for (unsigned i = 0; i < targets->count; i++)
-        for (uint32_t slot = 1; slot < SIM_SLOTS_MAX; slot++) {
-            const struct sim_slot *record = sim_ledger_slot(targets->target[i].vram, slot);
-
-            if (record->kind == SIM_SLOT_SHARED && sim_slot_pages(record) > 0 &&
-                record->creator == targets->target[i].slot &&
-                record->creator_generation == targets->target[i].record->generation)
+        for (uint32_t slot = 1; slot < SIM_SLOTS_MAX; slot++)
+            if (is_shared_by(&targets->target[i], slot))
                 return true;
-        }
     return false;
 }
 

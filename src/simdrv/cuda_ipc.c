@@ -299,7 +299,8 @@ cuMemPoolImportPointer(CUdeviceptr *address, CUmemoryPool pool,
     if (address == NULL || share_data == NULL)
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(&note, share_data, sizeof(note));
-    if (note.magic != IPC_MAGIC || note.offset >= note.bytes)
+    if (note.magic != IPC_MAGIC || note.offset >= note.bytes ||
+        note.part > note.bytes - note.offset)
         return CUDA_ERROR_INVALID_VALUE;
     sim_memory_lock();
     if (sim_pool_is_imported(pool))

@@ -11,7 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "simdrv/contexts.h"
 #include "simdrv/cuda_checkpoint.h"
 #include "simdrv/session.h"
 
@@ -138,7 +137,7 @@ map_presence(const struct sim_cuda_device *device, uint32_t slot)
 
     if (fd < 0)
         return NULL;
-    map = sim_context_map(fd, SIM_BLOCK_BYTES, (uint64_t)slot * SIM_BLOCK_BYTES);
+    map = mmap(NULL, SIM_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd, (off_t)slot * SIM_BLOCK_BYTES);
     close(fd);
     if (map == MAP_FAILED)
         return NULL;
@@ -354,13 +353,19 @@ static CUresult
 join_shared(struct sim_memory *memory, uint32_t slot, int fd,
             struct sim_physical **ret_physical)
 {
-    size_t bytes = (size_t)sim_ledger_slot(memory->vram, slot)->bytes;
+    size_t bytes = (size_t)SIM_READ(sim_ledger_slot(memory->vram, slot)->bytes);
     struct sim_physical *physical = make(memory, bytes);
     CUresult rc = physical == NULL ? CUDA_ERROR_OUT_OF_MEMORY : sim_memory_use(memory);
 
     if (rc == CUDA_SUCCESS && !sim_ledger_pages(memory->vram, slot, &physical->pages)) {
         sim_memory_leave(memory);
         rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (rc == CUDA_SUCCESS &&
+        bytes > sim_extents_pages(&physical->pages) * SIM_PAGE_BYTES) {
+        free(physical->pages.more); /* others wrote what it says, or whose its pages are */
+        sim_memory_leave(memory);
+        rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc != CUDA_SUCCESS) {
         if (physical != NULL)

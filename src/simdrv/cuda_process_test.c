@@ -2,6 +2,9 @@
  * they are put aside, and what NVML says of them. */
 #include "simdrv/cuda_test.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 static CUdeviceptr a, b;
@@ -62,6 +65,40 @@ export_and_die(void)
     pause();
 }
 
+/* The slots as a job can write them. */
+static struct sim_slot *
+map_slots(void)
+{
+    char path[SIM_PATH_MAX];
+    void *map;
+    int fd;
+
+    MUST(sim_path(path, "%s/vram/0-w/0", server_dir));
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    map = mmap(NULL, SIM_SLOTS_MAX * sizeof(struct sim_slot), PROT_READ | PROT_WRITE,
+               MAP_SHARED, fd, 0);
+    MUST(map != MAP_FAILED);
+    close(fd);
+    return map;
+}
+
+/* An object that says that it is larger than its pages is none. */
+static void
+import_forged(int fd)
+{
+    struct sim_slot *slots = map_slots();
+    struct sim_slot *object = &slots[lseek(fd, 0, SEEK_CUR) / (off_t)sizeof(*object)];
+    uint64_t bytes = object->bytes;
+
+    MUST(object->kind == SIM_SLOT_SHARED && bytes == 4 * MIB);
+    object->bytes = 64 * MIB;
+    MUST(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)fd,
+                                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) ==
+         CUDA_ERROR_INVALID_VALUE);
+    object->bytes = bytes;
+    munmap(slots, SIM_SLOTS_MAX * sizeof(*slots));
+}
+
 /* What was exported lives in a descriptor, in an importer, and not a moment longer. */
 static void
 import_object(void)
@@ -80,6 +117,7 @@ import_object(void)
     MUST(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
     MUST(pages_used() == 2);
     open_device();
+    import_forged(fd);
     OK(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)fd,
                                       CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
     close(fd);
@@ -126,7 +164,7 @@ offer_handles(void)
 static void
 open_handles(void)
 {
-    CUmemPoolPtrExportData place;
+    CUmemPoolPtrExportData place, forged;
     CUipcMemHandle ipc;
     CUmemoryPool pool;
     CUdeviceptr again;
@@ -150,6 +188,9 @@ open_handles(void)
     MUST(letter == 'i');
     OK(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd,
                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    forged = place;
+    memset((char *)&forged + 40, 0x7f, 8); /* as many bytes of it as nobody has */
+    MUST(cuMemPoolImportPointer(&b, pool, &forged) == CUDA_ERROR_INVALID_VALUE);
     OK(cuMemPoolImportPointer(&b, pool, &place));
     OK(cuMemcpyDtoH_v2(&letter, b, 1));
     MUST(letter == 'p');
@@ -388,6 +429,108 @@ test_nvml(void **state)
     in_process(show_to_nvml);
 }
 
+/* A process that says that it has very many slots has one: who puts it aside goes by that. */
+static void
+map_many_slots(void)
+{
+    char path[SIM_PATH_MAX];
+    int fd;
+
+    MUST(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+    open_device();
+    MUST(sim_path(path, "%s/view/0-w/memory", server_dir));
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (off_t page = 0; page < 3000; page += 2)
+        MUST(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, page * 4096) != MAP_FAILED);
+    send_fd(fd);
+    pause();
+}
+
+static void
+put_aside_many_slots(void)
+{
+    nvmlProcessInfo_t list[4];
+    CUprocessState process;
+    unsigned count = 4;
+    int status;
+    pid_t pid;
+
+    MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, channel) == 0);
+    pid = fork();
+    if (pid == 0)
+        map_many_slots();
+    close(channel[1]);
+    close(receive_fd());
+    OK(cuInit(0));
+    OK(cuCheckpointProcessGetState(pid, &process));
+    MUST(nvmlInit_v2() == NVML_SUCCESS);
+    MUST(nvmlDeviceGetComputeRunningProcesses_v3(gpu_at(0), &count, list) == NVML_SUCCESS);
+    MUST(count == 1 && list[0].pid == (unsigned)pid);
+    MUST(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
+}
+
+static void
+test_many_slots(void **state)
+{
+    (void)state;
+    in_process(put_aside_many_slots);
+}
+
+/* One that says that it has one page, and that a restore moved it: the file of what is put aside
+ * goes by the pages that are its own. */
+static void
+say_one_page(void)
+{
+    char path[SIM_PATH_MAX], name[64] = "";
+    struct sim_slot *slots;
+    int aside = 3;
+
+    MUST(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+    open_device();
+    slots = map_slots();
+    for (; strncmp(name, "/memfd:bulkhead-sim-aside", 25) != 0; aside++) {
+        MUST(aside < 64 && sim_path(path, "/proc/self/fd/%u", (unsigned)aside));
+        (void)!readlink(path, name, sizeof(name) - 1);
+    }
+    aside--;
+    MUST(ftruncate(aside, 4096 + (off_t)PAGE) == 0 && slots[1].held % 4096 == CONTEXT_PAGES);
+    slots[1].held += 1 - CONTEXT_PAGES;
+    send_fd(aside);
+    pause();
+}
+
+static void
+put_aside_more(void)
+{
+    uint32_t saved[2 * CONTEXT_PAGES], before = 0;
+    int fd, status;
+    pid_t pid;
+
+    MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, channel) == 0);
+    pid = fork();
+    if (pid == 0)
+        say_one_page();
+    close(channel[1]);
+    fd = receive_fd();
+    OK(cuInit(0));
+    OK(cuCheckpointProcessLock(pid, NULL));
+    OK(cuCheckpointProcessCheckpoint(pid, NULL));
+    MUST(pread(fd, saved, sizeof(saved), 0) == (ssize_t)sizeof(saved));
+    for (unsigned i = 0; i < CONTEXT_PAGES; i++) {
+        MUST(i == 0 || saved[2 * i] == before + 1);
+        before = saved[2 * i];
+    }
+    MUST(lseek(fd, 0, SEEK_END) == 4096 + CONTEXT_PAGES * (off_t)PAGE);
+    MUST(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
+}
+
+static void
+test_one_page(void **state)
+{
+    (void)state;
+    in_process(put_aside_more);
+}
+
 int
 main(void)
 {
@@ -396,6 +539,8 @@ main(void)
         TEST(test_storm),
         TEST(test_checkpoints),
         TEST(test_nvml),
+        TEST(test_many_slots),
+        TEST(test_one_page),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

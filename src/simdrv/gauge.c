@@ -13,6 +13,12 @@ struct sim_gauge {
     struct sim_device device; /* of which little is touched */
 };
 
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static bool
 read_part(int fd, struct sim_device *device, void *part, size_t length)
 {
@@ -52,6 +58,7 @@ sim_gauge_open(const char *folder)
                  ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
                  : -1;
     bool got = fd >= 0 && read_device(fd, &gauge->device);
+    uint64_t now_ns;
 
     if (fd >= 0)
         close(fd);
@@ -59,8 +66,9 @@ sim_gauge_open(const char *folder)
         free(gauge);
         return NULL;
     }
-    sim_task_repair(&gauge->device);
-    sim_task_advance(&gauge->device, sim_queue_now());
+    now_ns = sim_queue_now();
+    sim_task_repair(&gauge->device, now_ns);
+    sim_task_advance(&gauge->device, now_ns);
     return gauge;
 }
 
@@ -90,7 +98,7 @@ sim_gauge_busy(const struct sim_gauge *gauge, uint32_t user, uint64_t *ret_busy_
         submitted += slot->submitted;
     }
     if (submitted > 0)
-        *ret_busy_ns = busy_ns;
+        *ret_busy_ns = least(busy_ns, gauge->device.now_ns);
     return submitted > 0;
 }
 
@@ -118,7 +126,7 @@ sim_gauge_share_of(const struct sim_gauge *gauge, uint32_t user, uint64_t since_
         all_ns += SIM_TASK_SAMPLE_NS;
         if (!is_users(device, user, sample->birth))
             continue;
-        busy_ns += sample->busy_ns;
+        busy_ns += least(sample->busy_ns, SIM_TASK_SAMPLE_NS);
         last_ns = sample->end_ns > last_ns ? sample->end_ns : last_ns;
     }
     percent = all_ns == 0 ? 0 : (busy_ns * 100 + all_ns / 2) / all_ns;

@@ -1,5 +1,6 @@
 /* How busy processes keep a simulated GPU: for NVML, which must not wait for what tenants
- * can write to.  A copy of the record is taken without its lock and brought up to now. */
+ * can write to.  A copy of the record is taken without its lock and brought up to now: nothing in
+ * it is later than that, and nothing took longer. */
 #ifndef BH_SIMDRV_GAUGE_H
 #define BH_SIMDRV_GAUGE_H
 
@@ -12,7 +13,7 @@ struct sim_gauge;
 struct sim_gauge *sim_gauge_open(const char *folder);
 void sim_gauge_close(struct sim_gauge *gauge);
 
-/* The moment that it tells of, by sim_queue_now(). */
+/* The moment that it tells of, by sim_queue_now(): when it was opened. */
 uint64_t sim_gauge_at(const struct sim_gauge *gauge);
 
 /* How long the SMs have worked for the process with this slot of the ledger, in ns.  False

@@ -25,6 +25,28 @@ sim_ledger_slot(struct sim_vram *vram, uint32_t slot)
     return &vram->unit[0].slots[slot % SIM_SLOTS_MAX];
 }
 
+static uint32_t
+last_used(const struct sim_vram *vram)
+{
+    uint32_t high = SIM_READ(HIGH_WATER(vram));
+
+    return high < SIM_SLOTS_MAX ? high : SIM_SLOTS_MAX - 1;
+}
+
+static uint32_t
+pages_in(const struct sim_vram *vram, uint64_t held)
+{
+    uint32_t pages = (uint32_t)held;
+
+    return pages < vram->pages ? pages : vram->pages;
+}
+
+uint32_t
+sim_ledger_held(struct sim_vram *vram, uint32_t slot)
+{
+    return pages_in(vram, SIM_READ(sim_ledger_slot(vram, slot)->held));
+}
+
 /* ---- who lives ---- */
 
 static bool
@@ -84,13 +106,12 @@ empty_slot(struct sim_vram *vram, uint32_t slot)
 void
 sim_ledger_reap(struct sim_vram *vram)
 {
-    uint32_t high = __atomic_load_n(&HIGH_WATER(vram), __ATOMIC_ACQUIRE);
+    uint32_t high = last_used(vram);
     int fd = vram->unit[0].fd;
 
-    for (uint32_t slot = 1; slot <= high && slot < SIM_SLOTS_MAX; slot++) {
+    for (uint32_t slot = 1; slot <= high; slot++) {
         if (slot == vram->slot ||
-            __atomic_load_n(&sim_ledger_slot(vram, slot)->kind, __ATOMIC_ACQUIRE) ==
-                SIM_SLOT_FREE ||
+            SIM_READ(sim_ledger_slot(vram, slot)->kind) == SIM_SLOT_FREE ||
             is_held(fd, slot) || !lock_slot(fd, slot, F_WRLCK))
             continue;
         empty_slot(vram, slot);
@@ -358,8 +379,8 @@ sim_ledger_take(struct sim_vram *vram, uint32_t count, unsigned how,
     return true;
 }
 
-static uint32_t
-count_pages(struct sim_extents *list)
+uint32_t
+sim_extents_pages(struct sim_extents *list)
 {
     uint32_t count = 0;
 
@@ -373,7 +394,7 @@ count_pages(struct sim_extents *list)
 void
 sim_ledger_release(struct sim_vram *vram, uint32_t slot, struct sim_extents *extents)
 {
-    uint32_t count = count_pages(extents);
+    uint32_t count = sim_extents_pages(extents);
 
     if (count > 0)
         __atomic_fetch_add(&sim_ledger_slot(vram, slot)->held, CHANGE - count,
@@ -385,7 +406,7 @@ sim_ledger_release(struct sim_vram *vram, uint32_t slot, struct sim_extents *ext
 void
 sim_ledger_give(struct sim_vram *vram, uint32_t slot, struct sim_extents *extents)
 {
-    uint32_t count = count_pages(extents);
+    uint32_t count = sim_extents_pages(extents);
 
     __atomic_fetch_add(&sim_ledger_slot(vram, vram->slot)->held, CHANGE - count,
                        __ATOMIC_ACQ_REL);
@@ -424,7 +445,7 @@ sim_ledger_share(struct sim_vram *vram, struct sim_extents *extents, uint64_t by
 {
     int fd = open_again(vram);
     uint32_t slot = fd < 0 ? 0 : take_slot(vram, fd, SIM_SLOT_SHARED);
-    uint32_t count = count_pages(extents);
+    uint32_t count = sim_extents_pages(extents);
     struct sim_slot *record;
 
     if (slot == 0 || lseek(fd, (off_t)(slot * sizeof(*record)), SEEK_SET) < 0) {
@@ -456,7 +477,7 @@ sim_ledger_shared_slot(struct sim_vram *vram, int fd)
         fstat(fd, &theirs) != 0 || fstat(vram->unit[0].fd, &ours) != 0 ||
         ours.st_ino != theirs.st_ino || ours.st_dev != theirs.st_dev)
         return 0;
-    return sim_ledger_slot(vram, slot)->kind == SIM_SLOT_SHARED ? slot : 0;
+    return SIM_READ(sim_ledger_slot(vram, slot)->kind) == SIM_SLOT_SHARED ? slot : 0;
 }
 
 int
@@ -469,8 +490,8 @@ sim_ledger_reopen(struct sim_vram *vram, uint32_t slot, uint32_t generation)
 
     if (fd < 0)
         return -1;
-    if (lock_slot(fd, slot, F_RDLCK) && record->kind == SIM_SLOT_SHARED &&
-        record->generation == generation)
+    if (lock_slot(fd, slot, F_RDLCK) && SIM_READ(record->kind) == SIM_SLOT_SHARED &&
+        SIM_READ(record->generation) == generation)
         return fd;
     close(fd);
     errno = ESTALE;
@@ -488,7 +509,7 @@ sim_ledger_snapshot(struct sim_vram *vram, uint32_t *ret_pages)
     bool same = false;
 
     sim_ledger_reap(vram);
-    high = __atomic_load_n(&HIGH_WATER(vram), __ATOMIC_ACQUIRE);
+    high = last_used(vram);
     for (uint32_t slot = 1; slot <= high; slot++)
         seen[slot] = __atomic_load_n(&sim_ledger_slot(vram, slot)->held, __ATOMIC_SEQ_CST);
     for (unsigned tries = 0; !same && tries < SNAPSHOT_TRIES; tries++) {
@@ -504,9 +525,9 @@ sim_ledger_snapshot(struct sim_vram *vram, uint32_t *ret_pages)
     if (ret_pages != NULL)
         memset(ret_pages, 0, SIM_SLOTS_MAX * sizeof(*ret_pages));
     for (uint32_t slot = 1; slot <= high; slot++) {
-        pages += seen[slot] & 0xFFFFFFFFu;
+        pages += pages_in(vram, seen[slot]);
         if (ret_pages != NULL)
-            ret_pages[slot] = (uint32_t)seen[slot];
+            ret_pages[slot] = pages_in(vram, seen[slot]);
     }
-    return pages;
+    return pages < vram->pages ? pages : vram->pages;
 }

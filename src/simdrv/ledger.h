@@ -14,6 +14,10 @@
 
 #include "simdrv/vram.h"
 
+/* A word of a file that jobs write, as it is now.  It is read once, and what was read is bounded
+ * before it is a place, a count or a time: the next look may find another there. */
+#define SIM_READ(word) __atomic_load_n(&(word), __ATOMIC_ACQUIRE)
+
 enum sim_slot_kind { SIM_SLOT_FREE, SIM_SLOT_PROCESS, SIM_SLOT_SHARED };
 
 /* Runs of pages; zeros: none. */
@@ -51,6 +55,9 @@ void sim_ledger_release(struct sim_vram *vram, uint32_t slot, struct sim_extents
 /* Make pages of this process another slot's, and empty the list. */
 void sim_ledger_give(struct sim_vram *vram, uint32_t slot, struct sim_extents *extents);
 
+/* How many pages a list has. */
+uint32_t sim_extents_pages(struct sim_extents *extents);
+
 /* Add one page to a list, as the next.  False: out of memory. */
 bool sim_extents_add(const struct sim_vram *vram, struct sim_extents *extents,
                      uint32_t page);
@@ -74,16 +81,15 @@ bool sim_ledger_pages(struct sim_vram *vram, uint32_t slot,
 /* Free what the dead had. */
 void sim_ledger_reap(struct sim_vram *vram);
 
-/* A slot's record: shared by all processes, so read and written by atomic accesses. */
+/* A slot's record: shared by all processes, so read (SIM_READ) and written by atomic accesses. */
 struct sim_slot *sim_ledger_slot(struct sim_vram *vram, uint32_t slot);
-static inline uint64_t
-sim_slot_pages(const struct sim_slot *slot)
-{
-    return __atomic_load_n(&slot->held, __ATOMIC_ACQUIRE) & 0xFFFFFFFFu;
-}
 
-/* Pages that all slots had at one instant, after the dead were reaped; by slot in
- * `ret_pages`, which has room for SIM_SLOTS_MAX, or is NULL. */
+/* How many pages it says that it has: never more than the memory. */
+uint32_t sim_ledger_held(struct sim_vram *vram, uint32_t slot);
+
+/* Pages that all slots had at one instant, after the dead were reaped, and never more than
+ * there are; by slot in `ret_pages`, which has room for SIM_SLOTS_MAX, or is NULL.  Each of
+ * these is bounded so, and not their sum. */
 uint64_t sim_ledger_snapshot(struct sim_vram *vram, uint32_t *ret_pages);
 
 /* In a child of fork: what the parent had open is not the child's to hold. */

@@ -51,22 +51,36 @@ sim_meter_used(struct sim_meter *meter)
 static uint32_t
 payer_of(struct sim_meter *meter, uint32_t slot)
 {
-    const struct sim_slot *record = sim_ledger_slot(meter->vram, slot);
-    const struct sim_slot *creator;
+    const struct sim_slot *record = sim_ledger_slot(meter->vram, slot), *creator;
+    uint32_t maker = SIM_READ(record->creator);
 
-    if (record->kind != SIM_SLOT_SHARED)
+    if (SIM_READ(record->kind) != SIM_SLOT_SHARED || maker == 0 || maker >= SIM_SLOTS_MAX)
         return slot;
-    creator = sim_ledger_slot(meter->vram, record->creator);
-    return creator->kind == SIM_SLOT_PROCESS &&
-                   creator->generation == record->creator_generation
-               ? record->creator
+    creator = sim_ledger_slot(meter->vram, maker);
+    return SIM_READ(creator->kind) == SIM_SLOT_PROCESS &&
+                   SIM_READ(creator->generation) == SIM_READ(record->creator_generation)
+               ? maker
                : slot;
+}
+
+static struct sim_meter_user
+user_of(struct sim_meter *meter, uint32_t slot, uint64_t pages)
+{
+    const struct sim_slot *record = sim_ledger_slot(meter->vram, slot);
+    uint64_t bytes = pages * SIM_PAGE_BYTES;
+
+    return (struct sim_meter_user) {
+        .slot = slot,
+        .pid = SIM_READ(record->kind) == SIM_SLOT_PROCESS ? SIM_READ(record->pid) : 0,
+        .bytes = bytes < meter->bytes ? bytes : meter->bytes
+    };
 }
 
 static void
 take_reading(struct sim_meter *meter, struct sim_meter_reading *ret_reading)
 {
-    uint32_t pages[SIM_SLOTS_MAX], sums[SIM_SLOTS_MAX] = { 0 };
+    uint32_t pages[SIM_SLOTS_MAX];
+    uint64_t sums[SIM_SLOTS_MAX] = { 0 };
 
     ret_reading->total_bytes = meter->bytes;
     ret_reading->used_bytes = sim_ledger_snapshot(meter->vram, pages) * SIM_PAGE_BYTES;
@@ -74,16 +88,9 @@ take_reading(struct sim_meter *meter, struct sim_meter_reading *ret_reading)
     for (uint32_t slot = 1; slot < SIM_SLOTS_MAX; slot++)
         if (pages[slot] > 0)
             sums[payer_of(meter, slot)] += pages[slot];
-    for (uint32_t slot = 1; slot < SIM_SLOTS_MAX; slot++) {
-        const struct sim_slot *record = sim_ledger_slot(meter->vram, slot);
-
+    for (uint32_t slot = 1; slot < SIM_SLOTS_MAX; slot++)
         if (sums[slot] > 0)
-            ret_reading->user[ret_reading->users++] = (struct sim_meter_user) {
-                .slot = slot,
-                .pid = record->kind == SIM_SLOT_PROCESS ? record->pid : 0,
-                .bytes = sums[slot] * SIM_PAGE_BYTES
-            };
-    }
+            ret_reading->user[ret_reading->users++] = user_of(meter, slot, sums[slot]);
 }
 
 void
@@ -100,21 +107,17 @@ sim_meter_is_away(struct sim_meter *meter, uint32_t slot)
     bool away;
 
     sim_guard(meter->vram);
-    away = slot < SIM_SLOTS_MAX &&
-           __atomic_load_n(&sim_ledger_slot(meter->vram, slot)->gate, __ATOMIC_SEQ_CST) ==
-               CU_PROCESS_STATE_CHECKPOINTED;
+    away = slot < SIM_SLOTS_MAX && SIM_READ(sim_ledger_slot(meter->vram, slot)->gate) ==
+                                       CU_PROCESS_STATE_CHECKPOINTED;
     sim_guard(NULL);
     return away;
 }
 
 uint64_t
-sim_meter_slot(struct sim_meter *meter, uint32_t slot)
+sim_meter_slot(const struct sim_meter_reading *reading, uint32_t slot)
 {
-    static __thread struct sim_meter_reading reading;
-
-    sim_meter_read(meter, &reading);
-    for (size_t i = 0; i < reading.users; i++)
-        if (reading.user[i].slot == slot)
-            return reading.user[i].bytes;
+    for (size_t i = 0; i < reading->users; i++)
+        if (reading->user[i].slot == slot)
+            return reading->user[i].bytes;
     return 0;
 }

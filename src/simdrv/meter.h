@@ -1,5 +1,8 @@
 /* How much memory is in use on an instance, exactly, at one instant: for NVML, for
- * bulkhead-simctl, and for tests that look thousands of times a second. */
+ * bulkhead-simctl, and for tests that look thousands of times a second.
+ *
+ * The files are jobs' to write, and the one who looks may be root: a job chooses what is told of
+ * its own instance, between nothing and all of the memory, and nothing else. */
 #ifndef BH_SIMDRV_METER_H
 #define BH_SIMDRV_METER_H
 
@@ -11,7 +14,7 @@ struct sim_meter;
 struct sim_meter_user {
     uint32_t slot;
     int32_t pid;    /* as its own name space numbers it; 0: a shared object's */
-    uint64_t bytes; /* with what it shares */
+    uint64_t bytes; /* with what it shares; at most total_bytes */
 };
 
 struct sim_meter_reading {
@@ -36,7 +39,7 @@ uint64_t sim_meter_used(struct sim_meter *meter);
 /* Whether the slot's process was checkpointed: it has nothing of the GPU. */
 bool sim_meter_is_away(struct sim_meter *meter, uint32_t slot);
 
-/* Bytes of one slot's process, with what it shares. */
-uint64_t sim_meter_slot(struct sim_meter *meter, uint32_t slot);
+/* Bytes of one slot's process, with what it shares, as they were read. */
+uint64_t sim_meter_slot(const struct sim_meter_reading *reading, uint32_t slot);
 
 #endif

@@ -153,8 +153,11 @@ static void
 tell(struct sim_queue *queue)
 {
     struct sim_task_slot *slot = slot_of(queue);
+    uint64_t first = __atomic_load_n(&slot->first, __ATOMIC_RELAXED);
 
-    for (; queue->told < slot->first; queue->told++) {
+    if (first > queue->told && first - queue->told > SIM_TASK_DEPTH) /* there are no more notes */
+        queue->told = first - SIM_TASK_DEPTH;
+    for (; queue->told < first; queue->told++) {
         struct note *note = &queue->note[queue->told % SIM_TASK_DEPTH];
 
         if (note->ended != NULL)
@@ -168,7 +171,7 @@ lock_device(struct sim_device *device)
 {
     if (pthread_mutex_lock(&device->lock) != EOWNERDEAD)
         return;
-    sim_task_repair(device);
+    sim_task_repair(device, sim_queue_now());
     pthread_mutex_consistent(&device->lock);
 }
 
@@ -177,6 +180,7 @@ catch_up(struct sim_queue *queue)
 {
     uint64_t now = sim_queue_now();
 
+    sim_task_catch(queue->device, now);
     sim_task_advance(queue->device, now);
     if (now - queue->device->reaped_ns > REAP_NS) {
         queue->device->reaped_ns = now;
@@ -279,12 +283,15 @@ static bool
 enter_device(struct sim_queue *queue, uint32_t user)
 {
     struct flock life;
+    uint64_t now;
 
     lock_device(queue->device);
     queue->slot = SIM_TASK_SLOTS;
     reap(queue);
     renew(queue->device);
-    sim_task_advance(queue->device, sim_queue_now());
+    now = sim_queue_now();
+    sim_task_catch(queue->device, now);
+    sim_task_advance(queue->device, now);
     queue->slot = sim_task_enter(queue->device, user);
     life = life_of(queue->slot, F_WRLCK);
     if (queue->slot < SIM_TASK_SLOTS && fcntl(queue->fd, F_OFD_SETLK, &life) != 0) {
@@ -371,6 +378,7 @@ void
 sim_queue_close(struct sim_queue *queue)
 {
     struct sim_task_slot *slot;
+    uint64_t first, end;
     bool joins;
 
     if (queue == NULL)
@@ -389,7 +397,9 @@ sim_queue_close(struct sim_queue *queue)
         pthread_join(queue->thread, NULL);
     sim_queue_lock(queue);
     slot = slot_of(queue);
-    for (uint64_t n = slot->first; n < slot->next; n++)
+    first = __atomic_load_n(&slot->first, __ATOMIC_RELAXED);
+    end = sim_task_end(slot, first);
+    for (uint64_t n = first; n < end; n++)
         if (sim_task_at(slot, n)->state != SIM_TASK_DONE)
             sim_task_at(slot, n)->ended_ns = queue->device->now_ns;
     sim_task_leave(queue->device, queue->slot);
@@ -424,11 +434,11 @@ static uint64_t
 next_host_work_ns(struct sim_queue *queue)
 {
     const struct sim_task_slot *slot = slot_of(queue);
-    uint64_t when = UINT64_MAX;
+    uint64_t first = __atomic_load_n(&slot->first, __ATOMIC_RELAXED);
+    uint64_t end = sim_task_end(slot, first), when = UINT64_MAX;
     unsigned looked_at = 0;
 
-    for (uint64_t n = slot->first; n < slot->next && looked_at < HOST_WORKS_LOOKED_AT;
-         n++) {
+    for (uint64_t n = first; n < end && looked_at < HOST_WORKS_LOOKED_AT; n++) {
         const struct sim_task *work = &slot->work[n % SIM_TASK_DEPTH];
         uint64_t earliest;
 

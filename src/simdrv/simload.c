@@ -96,7 +96,8 @@ take_pages(const struct wish *wish, const char *path, int fd, int *ret_status)
         sim_vram_close(vram);
         return NULL;
     }
-    map = sim_context_map(fd, SIM_BLOCK_BYTES, (uint64_t)sim_ledger_own(vram) * SIM_BLOCK_BYTES);
+    map = mmap(NULL, SIM_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd,
+               (off_t)sim_ledger_own(vram) * SIM_BLOCK_BYTES);
     *ret_status = 0;
     if (map == MAP_FAILED ||
         !sim_ledger_take(vram, (uint32_t)((wish->mib + 1) / 2), 0, &pages))
@@ -115,7 +116,7 @@ map_bytes(const char *path, int fd, uint64_t bytes)
 
     if (fstat(fd, &st) == 0 &&
         sim_contexts_used(path, others, CONTEXTS_MAX) + bytes <= (uint64_t)st.st_size)
-        map = sim_context_map(fd, bytes, 0);
+        map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
     else
         errno = ENOMEM;
     return map == MAP_FAILED ? fail("out of device memory", strerror(errno)) : 0;

@@ -6,6 +6,10 @@
 #define NOBODY SIM_TASK_SLOTS
 #define STEPS_MAX (1u << 18) /* of one look: more only with nonsense in the record */
 
+/* Of a record that others write, with the lock or without: what is a place or a count is what was
+ * looked at. */
+#define READ_ONCE(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
+
 static uint64_t
 least(uint64_t a, uint64_t b)
 {
@@ -51,21 +55,33 @@ end_work(struct sim_task_slot *slot, struct sim_task *work, uint64_t now_ns)
         slot->streams--;
 }
 
+uint64_t
+sim_task_end(const struct sim_task_slot *slot, uint64_t first)
+{
+    uint64_t next = READ_ONCE(slot->next);
+
+    return next > first && next - first <= SIM_TASK_DEPTH ? next : first;
+}
+
 /* By priority, and then by age: what does not fit in is the last. */
 static void
 add_ready(struct sim_task_slot *slot, uint64_t number)
 {
     const struct sim_task *work = sim_task_at(slot, number);
-    uint32_t engine = work->engine % SIM_ENGINES, at = slot->ready[engine];
+    uint32_t engine = READ_ONCE(work->engine) % SIM_ENGINES;
+    uint32_t count = READ_ONCE(slot->ready[engine]), at;
     uint16_t *ready = slot->ready_at[engine];
 
-    if (at == SIM_TASK_READY && slot->work[ready[--at]].priority <= work->priority)
+    count = count < SIM_TASK_READY ? count : SIM_TASK_READY;
+    at = count;
+    if (at == SIM_TASK_READY &&
+        sim_task_at(slot, READ_ONCE(ready[--at]))->priority <= work->priority)
         return;
-    for (; at > 0 && slot->work[ready[at - 1]].priority > work->priority; at--)
+    for (; at > 0 && sim_task_at(slot, READ_ONCE(ready[at - 1]))->priority > work->priority;
+         at--)
         ready[at] = ready[at - 1];
     ready[at] = (uint16_t)(number % SIM_TASK_DEPTH);
-    if (slot->ready[engine] < SIM_TASK_READY)
-        slot->ready[engine]++;
+    slot->ready[engine] = count < SIM_TASK_READY ? count + 1 : count;
 }
 
 /* Nothing holds the work back.  True when it ended at once. */
@@ -130,11 +146,12 @@ hold(struct held *held, const struct sim_task *work)
 static void
 look(struct sim_task_slot *slot, uint64_t now_ns)
 {
+    uint64_t first = READ_ONCE(slot->first), end = sim_task_end(slot, first);
     struct held held = { 0 };
 
     slot->changed = 0;
     memset(slot->ready, 0, sizeof(slot->ready));
-    for (uint64_t number = slot->first; number < slot->next; number++) {
+    for (uint64_t number = first; number < end; number++) {
         struct sim_task *work = sim_task_at(slot, number);
 
         if (work->state == SIM_TASK_DONE ||
@@ -186,12 +203,11 @@ give_engine(struct sim_device *device, uint32_t engine, uint32_t slot, uint64_t 
 static void
 contend(struct sim_device *device, struct sim_task_engine *engine)
 {
+    uint64_t slice_ns = READ_ONCE(device->slice_ns);
     uint64_t late = device->now_ns - engine->slice_end_ns;
 
-    if (engine->contended == 0 && device->now_ns > engine->slice_end_ns &&
-        device->slice_ns > 0)
-        engine->slice_end_ns +=
-            (late + device->slice_ns - 1) / device->slice_ns * device->slice_ns;
+    if (engine->contended == 0 && device->now_ns > engine->slice_end_ns && slice_ns > 0)
+        engine->slice_end_ns += (late + slice_ns - 1) / slice_ns * slice_ns;
     engine->contended = 1;
 }
 
@@ -199,7 +215,8 @@ static void
 choose(struct sim_device *device, uint32_t engine)
 {
     struct sim_task_engine *e = &device->engine[engine];
-    uint32_t current = e->slot == 0 ? NOBODY : (e->slot - 1) % SIM_TASK_SLOTS, other;
+    uint32_t holder = READ_ONCE(e->slot), other;
+    uint32_t current = holder == 0 ? NOBODY : (holder - 1) % SIM_TASK_SLOTS;
     bool has_work = current != NOBODY && is_active(device, current) &&
                     device->slot[current].ready[engine] > 0;
 
@@ -223,9 +240,9 @@ static struct sim_task_slot *
 runs_on(struct sim_device *device, uint32_t engine)
 {
     const struct sim_task_engine *e = &device->engine[engine];
-    uint32_t slot = (e->slot - 1) % SIM_TASK_SLOTS;
+    uint32_t holder = READ_ONCE(e->slot), slot = (holder - 1) % SIM_TASK_SLOTS;
 
-    if (e->slot == 0 || e->switched_ns > device->now_ns || !is_active(device, slot) ||
+    if (holder == 0 || e->switched_ns > device->now_ns || !is_active(device, slot) ||
         device->slot[slot].ready[engine] == 0)
         return NULL;
     return &device->slot[slot];
@@ -418,11 +435,20 @@ repair_slot(struct sim_task_slot *slot)
 }
 
 void
-sim_task_repair(struct sim_device *device)
+sim_task_catch(struct sim_device *device, uint64_t now_ns)
 {
+    device->now_ns = least(device->now_ns, now_ns);
+}
+
+void
+sim_task_repair(struct sim_device *device, uint64_t now_ns)
+{
+    sim_task_catch(device, now_ns);
+    device->busy_ns = least(device->busy_ns, device->now_ns);
     for (uint32_t i = 0; i < SIM_TASK_SLOTS; i++) {
         if (device->slot[i].birth != 0)
             repair_slot(&device->slot[i]);
+        device->slot[i].busy_ns = least(device->slot[i].busy_ns, device->now_ns);
         set_active(device, i,
                    device->slot[i].birth != 0 &&
                        device->slot[i].first < device->slot[i].next);
@@ -490,8 +516,9 @@ sim_task_finish(struct sim_device *device, uint32_t at, uint64_t number)
 uint64_t
 sim_task_turn(const struct sim_task_slot *slot, uint64_t number)
 {
-    for (number = number < slot->first ? slot->first : number; number < slot->next;
-         number++)
+    uint64_t first = READ_ONCE(slot->first), end = sim_task_end(slot, first);
+
+    for (number = number < first ? first : number; number < end; number++)
         if (slot->work[number % SIM_TASK_DEPTH].state == SIM_TASK_TURN)
             return number;
     return 0;
@@ -510,9 +537,10 @@ static struct ahead
 look_ahead(const struct sim_task_slot *slot, uint64_t number)
 {
     const struct sim_task *wanted = &slot->work[number % SIM_TASK_DEPTH];
+    uint64_t first = READ_ONCE(slot->first), end = sim_task_end(slot, first);
     struct ahead ahead = { 0 };
 
-    for (uint64_t n = slot->first; n <= number && n < slot->next; n++) {
+    for (uint64_t n = first; n <= number && n < end; n++) {
         const struct sim_task *work = &slot->work[n % SIM_TASK_DEPTH];
 
         if (work->state == SIM_TASK_DONE || work->stream != wanted->stream)

@@ -4,8 +4,8 @@
  * contend as they would for the real one.  It is a discrete-event simulation in the time of
  * CLOCK_MONOTONIC: whoever looks brings it up to the moment, under the record's lock, and
  * what has ended since then ended at its exact time.  Everything here is pure: the time is
- * an argument, and any content of the record ends in a bounded number of steps, because
- * tenants can write to it.
+ * an argument, and any content of the record ends in a bounded number of steps and touches
+ * nothing outside it, because tenants can write to it.
  *
  * The cost model, with its sources, is in docs/simdrv.md; its numbers are these. */
 #ifndef BH_SIMDRV_TASK_H
@@ -117,9 +117,13 @@ struct sim_device {
 /* Make it a device without work; `device` is zeros.  The lock is left alone. */
 void sim_task_init(struct sim_device *device);
 
-/* Whatever stands there becomes consistent: after an owner of the lock has died, or in a
- * copy that was taken without it. */
-void sim_task_repair(struct sim_device *device);
+/* Whatever stands there becomes consistent, and no moment of its past is later than now: after
+ * an owner of the lock has died, or in a copy that was taken without it. */
+void sim_task_repair(struct sim_device *device, uint64_t now_ns);
+
+/* A record that is ahead of the clock is set back to it: a job wrote that, and it would stand
+ * still until then. */
+void sim_task_catch(struct sim_device *device, uint64_t now_ns);
 
 /* Bring it up to `now_ns`; earlier than before is nothing. */
 void sim_task_advance(struct sim_device *device, uint64_t now_ns);
@@ -136,6 +140,9 @@ uint64_t sim_task_submit(struct sim_device *device, uint32_t slot,
 
 /* Has it ended?  Also true of what is so old that its record was used again. */
 bool sim_task_ended(const struct sim_task_slot *slot, uint64_t number);
+
+/* Behind the last work that was submitted, from `first` on; `first` where there can be none. */
+uint64_t sim_task_end(const struct sim_task_slot *slot, uint64_t first);
 
 /* A HOST work whose turn had come has been carried out. */
 void sim_task_finish(struct sim_device *device, uint32_t slot, uint64_t number);

@@ -313,7 +313,7 @@ test_nonsense(void **state)
             seed ^= seed << 17;
             bytes[at] = (uint8_t)(seed >> 32 & (turn % 2 == 0 ? 255 : 3));
         }
-        sim_task_repair(device);
+        sim_task_repair(device, device->now_ns);
         sim_task_advance(device, 1 * MS);
         for (uint32_t i = 0; i < 4; i++)
             if (device->slot[i].birth != 0)

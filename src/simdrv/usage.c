@@ -32,6 +32,7 @@ static struct {
     uint64_t scanned_ns;
     size_t count, room;
     struct sim_context *context;
+    struct sim_meter_reading reading; /* of the instance that is visited */
     struct place place[SIM_GPUS_MAX][WHOLE + 1];
 } usage = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -73,11 +74,26 @@ grow(void)
     return true;
 }
 
+/* The memory files that are known. */
+static size_t
+list_files(struct sim_mapping files[SIM_GPUS_MAX * (WHOLE + 1)])
+{
+    size_t count = 0;
+
+    for (unsigned gpu = 0; gpu < SIM_GPUS_MAX; gpu++)
+        for (unsigned at = 0; at <= WHOLE; at++)
+            if (usage.place[gpu][at].known)
+                files[count++] = usage.place[gpu][at].file;
+    return count;
+}
+
 /* A full table may have left some out: a tenant with many processes must not
  * hide those of another. */
 static void
 scan(bool fresh)
 {
+    struct sim_mapping files[SIM_GPUS_MAX * (WHOLE + 1)];
+    size_t file_count = list_files(files);
     uint64_t now = sim_boot_ns();
 
     if (!fresh && usage.scanned_ns != 0 && now - usage.scanned_ns < SCAN_LIFE_NS)
@@ -85,12 +101,13 @@ scan(bool fresh)
     if (usage.room == 0 && !grow())
         return;
     do
-        usage.count = sim_contexts_scan(usage.context, usage.room);
+        usage.count = sim_contexts_scan(files, file_count, usage.context, usage.room);
     while (usage.count == usage.room && grow());
     usage.scanned_ns = sim_boot_ns();
 }
 
-/* The place of an instance; NULL when its memory file is not there. */
+/* The place of an instance; NULL when its memory file is not there.  What was scanned before it
+ * was known tells nothing of it. */
 static struct place *
 find_place(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
@@ -105,6 +122,8 @@ find_place(const struct sim_gpu *gpu, const struct sim_gi *gi)
     place->birth = birth;
     place->known =
         sim_session_memory_path(gpu, gi, path) && sim_mapping_find(path, &place->file);
+    if (place->known)
+        usage.scanned_ns = 0;
     return place->known ? place : NULL;
 }
 
@@ -134,6 +153,18 @@ open_meter(const struct sim_gpu *gpu, const struct sim_gi *gi)
                : NULL;
 }
 
+/* Once for all users of an instance: a job has as many processes as it likes. */
+static struct sim_meter *
+look(const struct sim_gpu *gpu, const struct sim_gi *gi)
+{
+    struct sim_meter *meter = open_meter(gpu, gi);
+
+    usage.reading.users = 0;
+    if (meter != NULL)
+        sim_meter_read(meter, &usage.reading);
+    return meter;
+}
+
 static struct sim_gauge *
 open_gauge(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
@@ -152,10 +183,9 @@ boot_ns_of(const struct sim_gauge *gauge)
 /* What stands in the ledger and in the record of work for the process: instead of CPU time,
  * how long the GPU worked for it, if ever, and up to when. */
 static void
-measure(struct sim_user *user, struct sim_meter *meter, const struct sim_gauge *gauge)
+measure(struct sim_user *user, const struct sim_gauge *gauge)
 {
-    if (meter != NULL)
-        user->context.bytes += sim_meter_slot(meter, user->context.slot);
+    user->context.bytes += sim_meter_slot(&usage.reading, user->context.slot);
     if (gauge != NULL && sim_gauge_busy(gauge, user->context.slot, &user->context.cpu_ns))
         user->at_ns = boot_ns_of(gauge);
 }
@@ -167,6 +197,7 @@ visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
     const struct place *place = find_place(gpu, gi);
     struct sim_meter *meter = NULL;
     struct sim_gauge *gauge = NULL;
+    bool looked = false;
 
     for (size_t i = 0; place != NULL && i < usage.count; i++) {
         const struct sim_context *context = &usage.context[i];
@@ -176,14 +207,15 @@ visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
         if (context->file.device != place->file.device ||
             context->file.inode != place->file.inode)
             continue;
-        if (context->slot != 0 && meter == NULL) {
-            meter = open_meter(gpu, gi);
+        if (context->slot != 0 && !looked) {
+            looked = true;
+            meter = look(gpu, gi);
             gauge = open_gauge(gpu, gi);
         }
         if (context->slot != 0 && meter != NULL && sim_meter_is_away(meter, context->slot))
             continue; /* the driver lists it no more */
         if (context->slot != 0)
-            measure(&user, meter, gauge);
+            measure(&user, gauge);
         user.gauge = context->slot != 0 ? gauge : NULL;
         visitor->visit(visitor->self, &user);
     }
@@ -199,33 +231,41 @@ may_have_users(const struct sim_gpu *gpu, const struct sim_gi *gi)
     return sim_session_memory_path(gpu, gi, path) && sim_contexts_any(path);
 }
 
-static bool
-may_have_any(const struct sim_gpu *gpu, const struct sim_gi *gi)
+/* What is meant: an instance, or with `gi` NULL all on the GPU, of which NULL is the whole. */
+static unsigned
+list_instances(const struct sim_gpu *gpu, const struct sim_gi *gi,
+               const struct sim_gi *ret_instances[SIM_GIS_MAX + 1])
 {
-    if ((gi != NULL || gpu->mig_current == 0) && may_have_users(gpu, gi))
-        return true;
+    unsigned count = 0;
+
+    if (gi != NULL || gpu->mig_current == 0)
+        ret_instances[count++] = gi;
     for (unsigned i = 0; gi == NULL && i < SIM_GIS_MAX; i++)
-        if (gpu->gi[i].birth != 0 && may_have_users(gpu, &gpu->gi[i]))
-            return true;
-    return false;
+        if (gpu->gi[i].birth != 0)
+            ret_instances[count++] = &gpu->gi[i];
+    return count;
 }
 
 uint64_t
 sim_users_each(const struct sim_gpu *gpu, const struct sim_gi *gi, bool fresh,
                void (*visit)(void *self, const struct sim_user *user), void *self)
 {
+    const struct sim_gi *instances[SIM_GIS_MAX + 1];
+    unsigned count = list_instances(gpu, gi, instances);
     const struct visitor visitor = { visit, self };
     uint64_t scanned_ns;
+    bool any = false;
 
-    if (!may_have_any(gpu, gi))
+    for (unsigned i = 0; i < count && !any; i++)
+        any = may_have_users(gpu, instances[i]);
+    if (!any)
         return sim_boot_ns();
     pthread_mutex_lock(&usage.lock);
+    for (unsigned i = 0; i < count; i++)
+        (void)find_place(gpu, instances[i]);
     scan(fresh);
-    if (gi != NULL || gpu->mig_current == 0)
-        visit_instance(gpu, gi, &visitor);
-    for (unsigned i = 0; gi == NULL && i < SIM_GIS_MAX; i++)
-        if (gpu->gi[i].birth != 0)
-            visit_instance(gpu, &gpu->gi[i], &visitor);
+    for (unsigned i = 0; i < count; i++)
+        visit_instance(gpu, instances[i], &visitor);
     scanned_ns = usage.scanned_ns;
     pthread_mutex_unlock(&usage.lock);
     return scanned_ns;
@@ -287,15 +327,13 @@ add_mapped(void *self, const struct sim_user *user)
 uint64_t
 sim_used_bytes(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
+    const struct sim_gi *instances[SIM_GIS_MAX + 1];
+    unsigned count = list_instances(gpu, gi, instances);
     uint64_t used = 0, total = sim_memory_bytes(gpu, gi);
 
     sim_users_each(gpu, gi, false, add_mapped, &used);
-    if (gi != NULL || gpu->mig_current == 0)
-        used += used_on(gpu, gi);
-    for (unsigned i = 0; gi == NULL && i < SIM_GIS_MAX; i++)
-        if (gpu->gi[i].birth != 0)
-            used += used_on(gpu, &gpu->gi[i]);
-
+    for (unsigned i = 0; i < count; i++)
+        used += used_on(gpu, instances[i]);
     return used < total ? used : total;
 }
 

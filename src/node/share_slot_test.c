@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "model/job.h"
 #include "node/node_fixture_test.h"
+#include "node/path.h"
 #include "node/share_slot.h"
 
 enum { A = 7, B = 8, LAST_SLOT = 31 };
@@ -270,6 +271,39 @@ test_between_carve_and_start(void **state)
     BH_CHECK_DONE();
 }
 
+/* What the helper of start_with_scrubs does: HANG, and then FAIL; anything else: scrubs. */
+static void
+scrubs(const char *how)
+{
+    char path[TEST_PATH * 2];
+
+    bh_path_format(path, sizeof path, "%s/sim/view/0-w/scrubs", the_node.folder);
+    bh_test_write(path, how);
+}
+
+/* A node whose helper does what it is told; the real one stands where the probe does. */
+static void
+start_with_scrubs(void)
+{
+    char program[TEST_PATH], from[TEST_PATH * 2], to[TEST_PATH * 2], more[TEST_PATH * 2];
+    const char *folder;
+
+    snprintf(program, sizeof program, "%s", the_node.program);
+    folder = dirname(program);
+    bh_path_format(from, sizeof from, "%s/bulkhead-scrub", folder);
+    bh_test_put_helper("how() { grep -qs $1 /run/bulkhead-sim/view/scrubs; }\n"
+                       "how 'HANG\\|FAIL' || exec /usr/local/bulkhead/libexec/probe \"$@\"\n"
+                       "while how HANG; do sleep 0.02; done; exit 1");
+    bh_path_format(to, sizeof to, "%s/libexec/bulkhead-probe", the_node.folder);
+    assert_int_equal(unlink(to), 0);
+    assert_int_equal(symlink(from, to), 0);
+    bh_path_format(to, sizeof to, "%s/libexec/bulkhead-share", the_node.folder);
+    bh_path_format(from, sizeof from, "%s/bulkhead-share", folder);
+    assert_int_equal(symlink(from, to), 0);
+    bh_path_format(more, sizeof more, "libexec_dir = %s/libexec\n", the_node.folder);
+    start_with(more);
+}
+
 /* One that is stopped while its memory is scrubbed never begins, and is no hindrance to those that
  * come after it: more of them than there is room for scrubs. */
 static void
@@ -281,27 +315,28 @@ test_stopped_before_it_began(void **state)
     const char *args[3];
     uint64_t order;
 
-    start_with("");
+    start_with_scrubs();
     BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
     BH_CHECK_EQ("for B", carve_share(12, 0, 1, B).outcome, 0);
     BH_CHECK_EQ("A runs", bh_test_run_job(&first).cause, BH_END_EXITED);
-    bh_test_simctl("inject", "gpu=0", "cuda-fail");
     for (uint32_t i = 0; i < TIMES; i++, other.lease++) {
         struct bh_msg_start start = bh_test_start_message(&other, args, NULL);
         struct bh_msg_stop stop = { .lease = other.lease };
         struct bh_msg_outcome outcome;
 
         order = start.order = ++the_node.order;
+        scrubs("HANG");
         bh_test_send(BH_MSG_START, &start);
         stop.order = ++the_node.order;
         bh_test_send(BH_MSG_STOP, &stop);
         outcome = bh_test_take(BH_MSG_OUTCOME, order).outcome;
         BH_CHECK_EQ("does not begin", outcome.outcome, 1);
         BH_CHECK("and why", strstr(outcome.why, "stopped before it began") != NULL);
+        scrubs("FAIL");
         bh_test_take(BH_MSG_ENDED, other.lease);
         receipt_of(order);
     }
-    bh_test_simctl("clear", NULL, NULL);
+    scrubs("");
     BH_CHECK_EQ("the next one runs", bh_test_run_job(&other).cause, BH_END_EXITED);
     BH_CHECK_EQ("on clean memory", receipt_of(the_node.order).result, BH_SCRUB_CLEAN);
     BH_CHECK_DONE();

@@ -179,7 +179,7 @@ test_lock_holder(void **unused)
     BH_CHECK_EQ("mode", nvmlDeviceGetMigMode(gpu_at(0), &current, &pending), NVML_SUCCESS);
     BH_CHECK_EQ("mode", current, 1);
     BH_CHECK_EQ("memory", nvmlDeviceGetMemoryInfo(gpu_at(0), &memory), NVML_SUCCESS);
-    BH_CHECK("at once", now_ms() - start < 2000);
+    BH_CHECK("not after the 30 s that one waits for the lock", now_ms() - start < 25000);
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     BH_CHECK_EQ("writer", nvmlDeviceCreateGpuInstance(gpu_at(0), 0, &gi), NVML_SUCCESS);

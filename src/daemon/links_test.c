@@ -84,7 +84,7 @@ test_a_name_belongs_to_one_socket(void **unused)
     open_scene(&s, 2);
     submit_two(&s);
     peer_open(&s, &s.peers[2]); /* calls itself node-a, too */
-    for (int n = 0; n < 3000 && (!s.peers[2].hellos || s.peers[2].io); n++) {
+    for (int n = 0; n < 30000 && (!s.peers[2].hellos || s.peers[2].io); n++) {
         turn(&s);
         bh_time_sleep(BH_NS_PER_MS);
     }

@@ -83,7 +83,7 @@ usual(void)
     return (struct bh_fetch_options) { .program = site.program,
                                        .ca = site.ca,
                                        .allow = { site.loopback, 1 },
-                                       .timeout_ms = 5000 };
+                                       .timeout_ms = 30000 };
 }
 
 static struct bh_fetch *
@@ -443,7 +443,7 @@ slow(void **state)
     struct bh_fetch *fetch;
 
     (void)state;
-    options.timeout_ms = 1000;
+    options.timeout_ms = 3000;
     fetch = start(&options);
     for (size_t i = 0; i < BH_COUNT(paths); i++)
         BH_CHECK_EQ(paths[i], get_path(fetch, paths[i]).cause, BH_HTTPS_TIMEOUT);
@@ -559,7 +559,7 @@ hangs(void **state)
     pid_t first;
 
     (void)state;
-    options.timeout_ms = 1000;
+    options.timeout_ms = 3000;
     fetch = start(&options);
     first = bh_fetch_process(fetch);
     BH_CHECK_EQ("before", get_path(fetch, "/ok").status, 200);
@@ -678,7 +678,7 @@ silent_resolver(void **state)
         return;
     }
     put_file_over("/etc/resolv.conf", "nameserver 127.0.0.1\n", conf, sizeof conf);
-    options.timeout_ms = 1000;
+    options.timeout_ms = 3000;
     fetch = start(&options);
     first = bh_fetch_process(fetch);
     for (int i = 0; i < 2; i++)

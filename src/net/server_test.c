@@ -132,7 +132,7 @@ say(int fd, const void *bytes, size_t length)
     }
 }
 
-/* What comes until the server closes, `until` was seen or two seconds are over. */
+/* What comes until the server closes, `until` was seen or nothing comes for ten seconds. */
 static const char *
 hear(int fd, const char *until)
 {
@@ -144,7 +144,7 @@ hear(int fd, const char *until)
         struct pollfd wait = { fd, POLLIN, 0 };
         ssize_t got;
 
-        if (poll(&wait, 1, 2000) <= 0)
+        if (poll(&wait, 1, 10000) <= 0)
             break;
         got = recv(fd, text + length, sizeof text - 1 - length, 0);
         if (got <= 0)
@@ -337,7 +337,7 @@ half_requests_hold_nobody_up(void **state)
 static bool
 all_closed(void)
 {
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 1500; i++) {
         if (__atomic_load_n(&streams_closed, __ATOMIC_SEQ_CST) == streams_open)
             return true;
         bh_time_sleep(20 * BH_NS_PER_MS);
@@ -384,11 +384,38 @@ a_stop_ends_open_streams(void **state)
     BH_CHECK_EQ("connections", bh_server_connections(other), 1);
     began = bh_time_monotonic();
     bh_server_stop(other);
-    BH_CHECK("soon", bh_time_monotonic() - began < 3 * BH_NS_PER_S);
+    BH_CHECK("soon", bh_time_monotonic() - began < 30 * BH_NS_PER_S);
     BH_CHECK("closed", all_closed());
     bh_fd_close(client);
     unlink(path);
     BH_CHECK_DONE();
+}
+
+/* How long a connection stays open on which a byte comes every 0.1 s; 0: this program was away for
+ * so long once that it fell idle. */
+static uint64_t
+drip(const char *path)
+{
+    uint64_t began = bh_time_monotonic(), last = began, now = began, gap = 0;
+    struct bh_err err;
+    bool open = true;
+    int client;
+
+    assert_int_equal(bh_unix_connect(path, &client, &err), BH_OK);
+    say(client, "GET / HTTP/1.1\r\nX: ", 19);
+    while (open && now - began < 30 * BH_NS_PER_S) {
+        char byte;
+
+        open = send(client, "a", 1, MSG_NOSIGNAL) == 1
+               && recv(client, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+        now = bh_time_monotonic();
+        gap = now - last > gap ? now - last : gap;
+        last = now;
+        bh_time_sleep(100 * BH_NS_PER_MS);
+    }
+    BH_CHECK("ended", !open);
+    bh_fd_close(client);
+    return gap < BH_NS_PER_S / 2 ? now - began : 0;
 }
 
 /* Bytes that drip never let a connection fall idle: the deadline of a request ends it. */
@@ -399,25 +426,14 @@ dripping_requests_have_a_deadline(void **state)
     BH_AUTO(bh_server_stop) struct bh_server *other = NULL;
     struct bh_err err;
     char path[80];
-    int client;
-    uint64_t began = bh_time_monotonic();
-    bool open = true;
+    uint64_t took = 0;
 
     snprintf(path, sizeof path, "%s/drip", folder);
     assert_int_equal(bh_unix_listen(path, 0600, &options.fd, &err), BH_OK);
     assert_int_equal(bh_server_start(&options, &other, &err), BH_OK);
-    assert_int_equal(bh_unix_connect(path, &client, &err), BH_OK);
-    say(client, "GET / HTTP/1.1\r\nX: ", 19);
-    while (open && bh_time_monotonic() - began < 8 * BH_NS_PER_S) {
-        char byte;
-
-        open = send(client, "a", 1, MSG_NOSIGNAL) == 1
-               && recv(client, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
-        bh_time_sleep(200 * BH_NS_PER_MS);
-    }
-    BH_CHECK("ended", !open);
-    BH_CHECK("not before its time", bh_time_monotonic() - began > 2 * BH_NS_PER_S);
-    bh_fd_close(client);
+    for (int i = 0; i < 10 && took == 0; i++)
+        took = drip(path);
+    BH_CHECK("not before its time", took > 2 * BH_NS_PER_S);
     unlink(path);
     BH_CHECK_DONE();
 }

@@ -60,9 +60,17 @@ delay_list_of_processes(void)
 {
     char rule[96];
 
-    bh_path_format(rule, sizeof rule, "nvmlDeviceGetComputeRunningProcesses_v3 delay-ms=%d\n",
-                   bh_test_patience(2000));
+    bh_path_format(rule, sizeof rule,
+                   "nvmlDeviceGetComputeRunningProcesses_v3 delay-ms=%d count=1000\n",
+                   bh_test_patience(TEST_PATIENCE_MS));
     control_driver(rule);
+}
+
+/* Until the node's child is in that call. */
+static void
+await_list_of_processes(void)
+{
+    bh_test_simctl("await", "1", NULL);
 }
 
 static pid_t
@@ -120,7 +128,7 @@ test_killed_while_suspending(void **state)
     assert_true(bh_test_wait_for_log(2, "mapped"));
     delay_list_of_processes();
     bh_test_send(BH_MSG_SUSPEND, &suspend);
-    bh_time_sleep(bh_test_patience(400) * BH_NS_PER_MS);
+    await_list_of_processes();
     bh_test_node_end(&the_node, SIGKILL);
     control_driver("");
     bh_test_node_start(&the_node);
@@ -312,7 +320,7 @@ test_foreign_stays(void **state)
     bh_test_send(BH_MSG_SUSPEND, &suspend);
     bh_test_send(BH_MSG_CARVE, &cut);
     kill(the_node.pid, SIGCONT);
-    bh_time_sleep(bh_test_patience(500) * BH_NS_PER_MS);
+    await_list_of_processes();
     bh_test_node_end(&the_node, SIGKILL);
     control_driver("");
     bh_test_node_start(&the_node);
@@ -325,17 +333,14 @@ test_foreign_stays(void **state)
 
 /* ---- folders of the node ---- */
 
-/* Whether the node ends by itself within two seconds (of patience), after it has said `text`. */
+/* Whether the node ends by itself, after it has said `text`. */
 static bool
 refuses_to_start(const char *text)
 {
-    bool ended = false;
+    bool ended;
 
     bh_test_node_start(&the_node);
-    for (int tries = 0; tries < bh_test_patience(200) && !ended; tries++) {
-        ended = waitpid(the_node.pid, NULL, WNOHANG) == the_node.pid;
-        bh_time_sleep(10 * BH_NS_PER_MS);
-    }
+    ended = bh_test_await(waitpid(the_node.pid, NULL, WNOHANG) == the_node.pid);
     if (ended)
         the_node.pid = 0;
     else

@@ -120,9 +120,9 @@ test_scrub_hangs(void **state)
     bh_test_let_go(0);
     BH_CHECK_EQ("it failed", await_outcome(hangs.order), UNCLEAN);
     BH_CHECK("one outcome", !has_outcome(hangs.order));
-    for (int turn = 0; turn < 200 && !is_scrubbed_now(2); turn++)
-        bh_time_sleep(5 * BH_NS_PER_MS);
-    BH_CHECK("then the next", is_scrubbed_now(2) || has_outcome(behind.order));
+    BH_CHECK("then the next", bh_test_await(is_scrubbed_now(2)));
+    bh_test_let_go(0);
+    BH_CHECK_EQ("which fails, too", await_outcome(behind.order), UNCLEAN);
     BH_CHECK_DONE();
 }
 
@@ -137,9 +137,7 @@ test_killed_in_two(void **state)
         carve[i] = carve_message(i + 1, i, 0);
         bh_test_send(BH_MSG_CARVE, &carve[i]);
     }
-    for (int turn = 0; turn < 400 && !(is_scrubbed_now(1) && is_scrubbed_now(2)); turn++)
-        bh_time_sleep(5 * BH_NS_PER_MS);
-    BH_CHECK("both at once", is_scrubbed_now(1) && is_scrubbed_now(2));
+    BH_CHECK("both at once", bh_test_await(is_scrubbed_now(1) && is_scrubbed_now(2)));
     bh_test_node_end(&the_node, SIGKILL);
     start_with_helper(CLEAN, "");
     BH_CHECK("nothing was left", !is_scrubbed_now(1) && !is_scrubbed_now(2));
@@ -161,8 +159,7 @@ test_stopped_in_one(void **state)
     start_with_helper("sleep 1000", "");
     carve = carve_message(1, 0, 0);
     bh_test_send(BH_MSG_CARVE, &carve);
-    for (int turn = 0; turn < 400 && !is_scrubbed_now(1); turn++)
-        bh_time_sleep(5 * BH_NS_PER_MS);
+    BH_CHECK("in the middle", bh_test_await(is_scrubbed_now(1)));
     bh_test_node_end(&the_node, SIGTERM);
     bh_path_format(group, sizeof group, "/sys/fs/cgroup/memory%s/bh-%llu", the_node.cgroup,
                    (unsigned long long)(BH_SCRUB_LEASES + 1));
@@ -280,18 +277,22 @@ test_reset_hangs(void **state)
     BH_CHECK_DONE();
 }
 
-/* Until the child that waits for events of GPU 1 has registered, and nothing is told for so long. */
+/* Until the child that waits for events of GPU 1 has registered, and all that it had seen by then
+ * is told: a GPU's XIDs are told in their order, so the last one was the last. */
 static void
-await_events(int quiet_ms)
+await_events(uint32_t well_before)
 {
     struct test_message message;
 
-    bh_test_simctl("xid", "1", "31");
-    while (!bh_test_take_within(BH_MSG_HEALTH, 0, 100, &message)
-           || message.health.fault != BH_FAULT_XID)
+    while (the_node.well < well_before + 2) /* of both GPUs, after the greeting */
+        BH_CHECK("only that", !bh_test_take_within(BH_MSG_HEALTH, 0, 10, &message));
+    do
         bh_test_simctl("xid", "1", "31");
-    while (bh_test_take_within(BH_MSG_HEALTH, 0, quiet_ms, &message))
-        ;
+    while (!bh_test_take_within(BH_MSG_HEALTH, 0, 100, &message)
+           || message.health.fault != BH_FAULT_XID);
+    bh_test_simctl("xid", "1", "32");
+    while (message.health.xid != 32)
+        message = bh_test_take(BH_MSG_HEALTH, 0);
 }
 
 /* XIDs of another GPU, before, while and after this one is reset: each is reported once. */
@@ -302,10 +303,12 @@ test_reset_loses_no_event(void **state)
     struct bh_msg_gpu_order reset;
     struct test_message message;
     char go[TEST_PATH * 2];
+    uint32_t before;
     int told = 0;
 
+    before = the_node.well;
     start_with_reset("health_interval_ms = 60000\n");
-    await_events(200);
+    await_events(before);
     bh_path_format(go, sizeof go, "%s/go", the_node.folder);
     reset = gpu_message(0);
     for (int i = 0; i < XIDS; i++) {
@@ -318,7 +321,7 @@ test_reset_loses_no_event(void **state)
             told += message.health.xid == 43;
     }
     BH_CHECK_EQ("reset", await_outcome(reset.order), 0);
-    while (told < XIDS && bh_test_take_within(BH_MSG_HEALTH, 0, bh_test_patience(2000), &message))
+    while (told < XIDS && bh_test_take_within(BH_MSG_HEALTH, 0, bh_test_patience(TEST_PATIENCE_MS), &message))
         told += message.health.xid == 43;
     BH_CHECK_EQ("each was told", told, XIDS);
     BH_CHECK("once", !bh_test_take_within(BH_MSG_HEALTH, 0, 200, &message));
@@ -333,13 +336,16 @@ test_back_before_it_was_missed(void **state)
     struct test_message message;
     uint32_t before;
 
+    before = the_node.well;
     start_with_reset("health_interval_ms = 200\n");
-    await_events(500);
+    await_events(before);
     before = the_node.well;
     bh_test_simctl("xid", "1", "79");
-    while (bh_test_take_within(BH_MSG_HEALTH, 0, bh_test_patience(1000), &message))
-        BH_CHECK_EQ("the XID", message.health.xid, 79);
-    BH_CHECK_EQ("and that it answers, once", the_node.well - before, 1);
+    BH_CHECK_EQ("the XID", bh_test_take(BH_MSG_HEALTH, 0).health.xid, 79);
+    BH_CHECK("and that it answers", bh_test_await(bh_test_take_within(BH_MSG_HEALTH, 0, 1, &message)
+                                                  || the_node.well > before));
+    BH_CHECK("no more", !bh_test_take_within(BH_MSG_HEALTH, 0, 1000, &message));
+    BH_CHECK_EQ("once", the_node.well - before, 1);
     BH_CHECK_DONE();
 }
 

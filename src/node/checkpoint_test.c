@@ -264,41 +264,6 @@ kill_node(void)
     bh_test_greet(&the_node);
 }
 
-/* Give the order and kill the node in the middle of it, and once more when it was told to go on. */
-static void
-kill_within(uint32_t number, uint64_t order)
-{
-    struct bh_msg_lease lease = { .lease = lease_now, .order = order };
-
-    hang(true);
-    bh_test_send(number, &lease);
-    bh_time_sleep(bh_test_patience(200) * BH_NS_PER_MS);
-    kill_node();
-    bh_test_send(number, &lease);
-    BH_CHECK_EQ("done by the next node", bh_test_take(BH_MSG_OUTCOME, order).outcome.outcome, 0);
-}
-
-/* What the helper itself answers when it is asked for a process that is not of the job with these
- * ids: a test's own, of the machine's namespace. */
-static void
-test_stranger(void **state)
-{
-    char program[TEST_PATH], command[TEST_PATH * 4], path[TEST_PATH * 2];
-
-    snprintf(program, sizeof program, "%s", the_node.program);
-    bh_path_format(path, sizeof path, "%s/answer", the_node.folder);
-    bh_path_format(command, sizeof command,
-                   "echo '{\"action\":\"take\",\"id_base\":3000000000,\"pids\":[{\"pid\":%d}]}' | "
-                   "%s/bulkhead-checkpoint > %s",
-                   (int)getpid(), dirname(program), path);
-    bh_test_run((const char *const[]){ "/bin/sh", "-c", command, NULL });
-    BH_CHECK("refused", strstr(bh_test_read("answer"), "\"end\":\"refused\"") != NULL);
-    BH_CHECK(bh_test_read("answer"), strstr(bh_test_read("answer"), "is not of this job") != NULL);
-    BH_CHECK_DONE();
-}
-
-/* ---- a helper that ends or hangs ---- */
-
 /* The first line of a file of /proc. */
 static void
 read_line(char *line, int size, const char *path)
@@ -330,6 +295,49 @@ find_helper(void)
     return 0;
 }
 
+/* Give the order to a driver that hangs, until a helper does it. */
+static void
+begin(uint32_t number, const struct bh_msg_lease *lease)
+{
+    hang(true);
+    bh_test_send(number, lease);
+    BH_CHECK("a helper", bh_test_await(find_helper() > 0));
+    bh_time_sleep(200 * BH_NS_PER_MS); /* it comes to sit in the driver; wherever it is will do */
+}
+
+/* Give the order and kill the node in the middle of it, and once more when it was told to go on. */
+static void
+kill_within(uint32_t number, uint64_t order)
+{
+    struct bh_msg_lease lease = { .lease = lease_now, .order = order };
+
+    begin(number, &lease);
+    kill_node();
+    bh_test_send(number, &lease);
+    BH_CHECK_EQ("done by the next node", bh_test_take(BH_MSG_OUTCOME, order).outcome.outcome, 0);
+}
+
+/* What the helper itself answers when it is asked for a process that is not of the job with these
+ * ids: a test's own, of the machine's namespace. */
+static void
+test_stranger(void **state)
+{
+    char program[TEST_PATH], command[TEST_PATH * 4], path[TEST_PATH * 2];
+
+    snprintf(program, sizeof program, "%s", the_node.program);
+    bh_path_format(path, sizeof path, "%s/answer", the_node.folder);
+    bh_path_format(command, sizeof command,
+                   "echo '{\"action\":\"take\",\"id_base\":3000000000,\"pids\":[{\"pid\":%d}]}' | "
+                   "%s/bulkhead-checkpoint > %s",
+                   (int)getpid(), dirname(program), path);
+    bh_test_run((const char *const[]){ "/bin/sh", "-c", command, NULL });
+    BH_CHECK("refused", strstr(bh_test_read("answer"), "\"end\":\"refused\"") != NULL);
+    BH_CHECK(bh_test_read("answer"), strstr(bh_test_read("answer"), "is not of this job") != NULL);
+    BH_CHECK_DONE();
+}
+
+/* ---- a helper that ends or hangs ---- */
+
 /* Give the order, and kill the helper that sits in the driver then. */
 static struct bh_msg_outcome
 kill_helper_of(uint32_t number, uint64_t order)
@@ -339,11 +347,7 @@ kill_helper_of(uint32_t number, uint64_t order)
 
     hang(true);
     bh_test_send(number, &lease);
-    for (int tries = bh_test_patience(300); helper == 0 && tries > 0; tries--) {
-        bh_time_sleep(BH_NS_PER_MS);
-        helper = find_helper();
-    }
-    assert_true(helper > 0);
+    assert_true(bh_test_await((helper = find_helper()) > 0));
     kill(helper, SIGSTOP); /* wherever it has come to */
     hang(false);
     kill(helper, SIGKILL);
@@ -370,7 +374,7 @@ test_helpers(void **state)
 {
     struct bh_msg_outcome outcome;
 
-    bh_test_restart_with_cuda("checkpoint_timeout_ms = 1500\ncheckpoint_lock_ms = 100\n");
+    bh_test_restart_with_cuda("checkpoint_timeout_ms = 5000\ncheckpoint_lock_ms = 1000\n");
     BH_CHECK_EQ("carved", carve(A, 1, 0, "whole"), 0);
     hold(&(struct holder){ 1, "1", "4", "alone", 0 });
 
@@ -394,7 +398,7 @@ test_helpers(void **state)
     BH_CHECK_EQ("suspended", suspend().outcome, 0);
     hang(true);
     outcome = resume();
-    check_lost(&outcome, "did not answer within 1500 ms");
+    check_lost(&outcome, "did not answer within 5000 ms");
     hang(false);
     BH_CHECK_EQ("nothing is left behind: its piece can go", destroy(1), 0);
     BH_CHECK_DONE();
@@ -412,7 +416,7 @@ test_turns(void **state)
     int fd;
 
     snprintf(library, sizeof library, "%s", the_node.library);
-    snprintf(conf, sizeof conf, "shim_dir = %s/../shim\ncheckpoint_lock_ms = 500\n",
+    snprintf(conf, sizeof conf, "shim_dir = %s/../shim\ncheckpoint_lock_ms = 5000\n",
              dirname(library));
     bh_test_restart_with_cuda(conf);
     BH_CHECK_EQ("a share", bh_test_carve_for(A, &share, 0).outcome, 0);
@@ -465,10 +469,8 @@ test_troubles(void **state)
 
     the_node.order = 1000;
     BH_CHECK_EQ("suspended", suspend().outcome, 0);
-    hang(true);
     lease.lease = lease_now;
-    bh_test_send(BH_MSG_RESUME, &lease);
-    bh_time_sleep(bh_test_patience(200) * BH_NS_PER_MS);
+    begin(BH_MSG_RESUME, &lease);
     kill_node();
     check_same("nobody asks again: it is given back by itself", 0, "same 1");
     BH_CHECK_DONE();

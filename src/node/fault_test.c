@@ -72,9 +72,7 @@ count_processes(void)
 static bool
 await_none(void)
 {
-    for (int tries = 0; tries < bh_test_patience(500) && count_processes() > 0; tries++)
-        bh_time_sleep(10 * BH_NS_PER_MS);
-    return count_processes() == 0;
+    return bh_test_await(count_processes() == 0);
 }
 
 /* The keeper's pid, as soon as it has written it. */
@@ -83,7 +81,7 @@ await_keeper(void)
 {
     pid_t keeper = 0;
 
-    for (int tries = 0; tries < bh_test_patience(5000) && keeper == 0; tries++) {
+    for (int tries = 0; tries < bh_test_patience(TEST_PATIENCE_MS) && keeper == 0; tries++) {
         keeper = (pid_t)strtol(bh_test_read("state/jobs/90/keeper"), NULL, 10);
         if (keeper == 0)
             bh_time_sleep(BH_NS_PER_MS);

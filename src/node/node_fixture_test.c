@@ -300,7 +300,7 @@ bh_test_greet(struct test_node *node)
     int fd = -1;
 
     for (int tries = 0; bh_unix_connect(node->socket, &fd, &err) != BH_OK; tries++) {
-        if (tries == bh_test_patience(500)) {
+        if (tries == bh_test_patience(TEST_PATIENCE_MS / 10)) {
             fprintf(stderr, "%s\n%s", err.msg, bh_test_read("node.log"));
             fail();
         }
@@ -526,7 +526,7 @@ bh_test_tear_down(void **state)
 
     if (node->link && node->pid > 0) {
         bh_test_send(BH_MSG_KEEP, &nothing);
-        for (int tries = 0; tries < 100; tries++) {
+        for (int tries = bh_test_patience(TEST_PATIENCE_MS / 20); tries > 0; tries--) {
             bh_path_format(path, sizeof path, "/sys/fs/cgroup/memory%s", node->cgroup);
             if (rmdir(path) == 0 || errno == ENOENT)
                 break;
@@ -605,7 +605,7 @@ bh_test_share_turn_is(int connection, uint64_t lease, bool shut)
 
     snprintf(path, sizeof path, "%s/run/shares/%d/limits", the_node.folder, (int)lease);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    for (int tries = bh_test_patience(2000); tries > 0 && !is; tries--) {
+    for (int tries = bh_test_patience(TEST_PATIENCE_MS); tries > 0 && !is; tries--) {
         bh_time_sleep(BH_NS_PER_MS);
         is = pread(fd, &drained.turn, sizeof drained.turn, at) == sizeof drained.turn
              && ((drained.turn & BH_SHARE_SHUT) != 0) == shut;

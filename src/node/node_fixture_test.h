@@ -13,7 +13,7 @@
 /* A bulkhead-node of its own for a test: in a temporary folder, on the simulated driver,
  * driven over its socket.  Tests only: what does not work fails the running test. */
 
-enum { TEST_PATH = 256, TEST_INBOX_MAX = 64, TEST_PATIENCE_MS = 10000 };
+enum { TEST_PATH = 256, TEST_INBOX_MAX = 64, TEST_PATIENCE_MS = 30000 };
 
 struct test_message {
     uint32_t number;
@@ -147,7 +147,20 @@ void bh_test_acknowledge(const struct bh_msg_ack *ack);
 /* Run to the end; the log is bh_test_log(lease). */
 struct bh_msg_ended bh_test_run_job(const struct test_job *job);
 
-/* Whether the job's log holds that text, within five seconds. */
+/* Whether the job's log comes to hold that text. */
 bool bh_test_wait_for_log(uint64_t lease, const char *text);
+
+/* Wait until a condition holds, for what must come: false when it does not in half a minute (of
+ * patience). */
+#define bh_test_await(condition)                                                         \
+    ({                                                                                   \
+        int tries_ = bh_test_patience(TEST_PATIENCE_MS / 5);                             \
+                                                                                         \
+        while (tries_ > 0 && !(condition)) {                                             \
+            tries_--;                                                                    \
+            bh_time_sleep(5 * BH_NS_PER_MS);                                             \
+        }                                                                                \
+        tries_ > 0;                                                                      \
+    })
 
 #endif

@@ -15,6 +15,11 @@
 #include "node/node_fixture_test.h"
 #include "node/path.h"
 
+/* In a job's script, until bh_test_let_go() of its GPU. */
+#define UNTIL_GO "until [ -e /run/bulkhead-sim/view/go ]; do sleep 0.02; done; "
+
+enum { LONG_MS = 60000 }; /* a grace that is not used up */
+
 static void
 test_first_job(void **state)
 {
@@ -372,13 +377,13 @@ test_stop(void **state)
         int32_t status;
         const char *log;
     } cases[] = {
-        { "dies of SIGTERM", "echo up; sleep 60", false, 5000, 143, "up\n" },
-        { "cleans up", "trap 'echo bye; exit 3' TERM; echo up; sleep 60 & wait", false, 5000, 3,
+        { "dies of SIGTERM", "echo up; sleep 60", false, LONG_MS, 143, "up\n" },
+        { "cleans up", "trap 'echo bye; exit 3' TERM; echo up; sleep 60 & wait", false, LONG_MS, 3,
           "up\nbye\n" },
         { "ignores SIGTERM", "trap '' TERM; echo up; while :; do sleep 1; done", false, 200, 137,
           "up\n" },
         { "at once", "echo up; sleep 60", false, 0, 137, "up\n" },
-        { "frozen", "trap 'echo bye; exit 3' TERM; echo up; sleep 60 & wait", true, 5000, 3,
+        { "frozen", "trap 'echo bye; exit 3' TERM; echo up; sleep 60 & wait", true, LONG_MS, 3,
           "up\nbye\n" },
     };
 
@@ -397,7 +402,7 @@ test_stop(void **state)
         BH_CHECK_EQ(cases[i].name, bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
         BH_CHECK_EQ(cases[i].name, bh_test_take(BH_MSG_ENDED, job.lease).ended.exit_status,
                     cases[i].status);
-        BH_CHECK(cases[i].name, bh_time_monotonic() - begun < bh_test_patience(3) * BH_NS_PER_S);
+        BH_CHECK(cases[i].name, bh_time_monotonic() - begun < LONG_MS * BH_NS_PER_MS);
         BH_CHECK_STR(cases[i].name, bh_test_log(job.lease), cases[i].log);
     }
     BH_CHECK_DONE();
@@ -589,9 +594,7 @@ test_orphans(void **state)
     assert_int_equal(unlink(path), 0);
     bh_test_node_start(&the_node);
     BH_CHECK_EQ("not reported", bh_test_greet(&the_node).leases.count, 0);
-    for (int tries = 0; tries < bh_test_patience(200) && kill(keeper, 0) == 0; tries++)
-        bh_time_sleep(10 * BH_NS_PER_MS);
-    BH_CHECK("its keeper is gone", kill(keeper, 0) != 0);
+    BH_CHECK("its keeper is gone", bh_test_await(kill(keeper, 0) != 0));
     BH_CHECK_STR("its folder is gone", bh_test_read("state/jobs/95/keeper"), "");
     BH_CHECK_DONE();
 }
@@ -609,9 +612,8 @@ test_journal_damaged(void **state)
     assert_int_equal(pwrite(fd, "X", 1, 20), 1);
     close(fd);
     bh_test_node_start(&the_node);
-    for (int tries = 0; tries < bh_test_patience(200) && !strstr(bh_test_read("node.log"), "is damaged at"); tries++)
-        bh_time_sleep(10 * BH_NS_PER_MS);
-    BH_CHECK("refuses and says where", strstr(bh_test_read("node.log"), "journal is damaged at byte"));
+    BH_CHECK("refuses and says where",
+             bh_test_await(strstr(bh_test_read("node.log"), "journal is damaged at byte")));
     bh_test_node_end(&the_node, SIGKILL);
     assert_int_equal(unlink(path), 0);
     bh_test_node_start(&the_node);
@@ -633,7 +635,7 @@ test_driver_hangs(void **state)
     char path[TEST_PATH * 2], conf[64];
 
     bh_test_node_end(&the_node, SIGTERM);
-    bh_path_format(conf, sizeof conf, "call_timeout_ms = %d\n", bh_test_patience(300));
+    bh_path_format(conf, sizeof conf, "call_timeout_ms = %d\n", bh_test_patience(3000));
     bh_test_write_conf(&the_node, conf);
     bh_test_node_start(&the_node);
     bh_test_greet(&the_node);
@@ -672,18 +674,20 @@ test_machine_stops(void **state)
     static const struct {
         const char *name, *script;
         uint32_t status;
-    } cases[] = { { "saves and goes", "echo up; sleep 0.3; exit 0", 0 },
-                  { "dies of it", "echo up; sleep 0.3; kill -TERM $$", 143 } };
+    } cases[] = { { "saves and goes", "echo up; " UNTIL_GO "exit 0", 0 },
+                  { "dies of it", "echo up; " UNTIL_GO "kill -TERM $$", 143 } };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct test_job job = { .lease = 92 + i, .script = cases[i].script };
+        struct test_job job = { .lease = 92 + i, .partition = 5 + i, .script = cases[i].script };
         struct bh_msg_ended ended;
         char name[40];
 
+        assert_int_equal(bh_test_carve(job.partition, (uint32_t)i, "1g.10gb", 0).outcome, 0);
         assert_int_equal(bh_test_start_job(&job).outcome, 0);
         assert_true(bh_test_wait_for_log(job.lease, "up"));
         bh_path_format(name, sizeof name, "state/jobs/%d/keeper", (int)job.lease);
         assert_int_equal(kill((pid_t)strtol(bh_test_read(name), NULL, 10), SIGPWR), 0);
+        bh_test_let_go((uint32_t)i);
         ended = bh_test_take(BH_MSG_ENDED, job.lease).ended;
         BH_CHECK_EQ(cases[i].name, ended.cause, BH_END_NODE_LOST);
         BH_CHECK_EQ(cases[i].name, ended.exit_status, cases[i].status);
@@ -704,9 +708,7 @@ test_keep_collects(void **state)
     assert_true(bh_test_wait_for_log(91, "up"));
     bh_test_send(BH_MSG_KEEP, &keep);
     bh_test_take(BH_MSG_ENDED, 91);
-    for (int tries = 0; tries < bh_test_patience(100) && pieces_now() != 1; tries++)
-        bh_time_sleep(50 * BH_NS_PER_MS);
-    BH_CHECK_EQ("one piece is left", pieces_now(), 1);
+    BH_CHECK("one piece is left", bh_test_await(pieces_now() == 1));
     BH_CHECK_DONE();
 }
 

@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "model/job.h"
 #include "node/node_fixture_test.h"
+#include "node/path.h"
 #include "node/share_slot.h"
 
 enum { A = 7, B = 8, LAST_SLOT = 31 };
@@ -270,6 +271,39 @@ test_between_carve_and_start(void **state)
     BH_CHECK_DONE();
 }
 
+/* What the helper of start_with_scrubs does: HANG, and then FAIL; anything else: scrubs. */
+static void
+scrubs(const char *how)
+{
+    char path[TEST_PATH * 2];
+
+    bh_path_format(path, sizeof path, "%s/sim/view/0-w/scrubs", the_node.folder);
+    bh_test_write(path, how);
+}
+
+/* A node whose helper does what it is told; the real one stands where the probe does. */
+static void
+start_with_scrubs(void)
+{
+    char program[TEST_PATH], from[TEST_PATH * 2], to[TEST_PATH * 2], more[TEST_PATH * 2];
+    const char *folder;
+
+    snprintf(program, sizeof program, "%s", the_node.program);
+    folder = dirname(program);
+    bh_path_format(from, sizeof from, "%s/bulkhead-scrub", folder);
+    bh_test_put_helper("how() { grep -qs $1 /run/bulkhead-sim/view/scrubs; }\n"
+                       "how 'HANG\\|FAIL' || exec /usr/local/bulkhead/libexec/probe \"$@\"\n"
+                       "while how HANG; do sleep 0.02; done; exit 1");
+    bh_path_format(to, sizeof to, "%s/libexec/bulkhead-probe", the_node.folder);
+    assert_int_equal(unlink(to), 0);
+    assert_int_equal(symlink(from, to), 0);
+    bh_path_format(to, sizeof to, "%s/libexec/bulkhead-share", the_node.folder);
+    bh_path_format(from, sizeof from, "%s/bulkhead-share", folder);
+    assert_int_equal(symlink(from, to), 0);
+    bh_path_format(more, sizeof more, "libexec_dir = %s/libexec\n", the_node.folder);
+    start_with(more);
+}
+
 /* Send the job's START, and stop it before it began: while its memory is scrubbed, or before. */
 static void
 take_back(const struct test_job *job)
@@ -291,11 +325,11 @@ take_back(const struct test_job *job)
 
 /* Two slots of GPU 0, and A has had its memory since the second was carved for B. */
 static void
-make_due_for_b(const char *more)
+make_due_for_b(void)
 {
     struct test_job first = { .lease = 1, .partition = 11, .tenant = A, .script = "true" };
 
-    start_with(more);
+    start_with_scrubs();
     BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
     BH_CHECK_EQ("for B", carve_share(12, 0, 1, B).outcome, 0);
     BH_CHECK_EQ("A runs", bh_test_run_job(&first).cause, BH_END_EXITED);
@@ -310,11 +344,11 @@ test_stopped_before_it_began(void **state)
     struct test_job other = { .lease = 20, .partition = 12, .tenant = B, .script = "true" };
     struct test_message last = { 0 };
 
-    make_due_for_b("");
-    bh_test_simctl("inject", "gpu=0", "cuda-fail");
+    make_due_for_b();
+    scrubs("HANG");
     for (uint32_t i = 0; i < TIMES; i++, other.lease++)
         take_back(&other);
-    bh_test_simctl("clear", NULL, NULL);
+    scrubs("");
     BH_CHECK_EQ("the next one runs", bh_test_run_job(&other).cause, BH_END_EXITED);
     while (bh_test_take_within(BH_MSG_RECEIPT, 0, 0, &last))
         ; /* the last run of those before it may have done, too: they were B's */
@@ -332,7 +366,7 @@ check_next_waits(const char *name, uint32_t number, const void *message, uint64_
 
     bh_test_send(number, message);
     BH_CHECK(name, !bh_test_take_within(BH_MSG_OUTCOME, order, 500, &ignored));
-    bh_test_simctl("clear", NULL, NULL);
+    scrubs("");
     BH_CHECK_EQ(name, bh_test_take(BH_MSG_OUTCOME, order).outcome.outcome, 0);
 }
 
@@ -345,8 +379,8 @@ test_next_waits_for_it(void **state)
     const char *args[3];
     uint64_t taken_back;
 
-    make_due_for_b("scrub_timeout_ms = 1500\n");
-    bh_test_simctl("inject", "gpu=0", "cuda-hang");
+    make_due_for_b();
+    scrubs("HANG");
     taken_back = the_node.order + 1;
     take_back(&other);
     other.lease++;
@@ -357,7 +391,7 @@ test_next_waits_for_it(void **state)
     bh_test_take(BH_MSG_ENDED, other.lease);
     other.lease++;
     other.tenant = A;
-    bh_test_simctl("inject", "gpu=0", "cuda-hang");
+    scrubs("HANG");
     take_back(&other);
     end.order = ++the_node.order;
     check_next_waits("the slot's end", BH_MSG_DESTROY, &end, end.order);

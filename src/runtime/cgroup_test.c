@@ -94,8 +94,39 @@ test_step_aside(void **state)
     make_folder("jobs");
     make_folder("jobs/keepers");
     put("jobs/keepers/cgroup.procs", "");
-    BH_CHECK_EQ("moved", bh_cgroup_step_aside(&host, "/jobs/bh-1", &err), BH_OK);
+    BH_CHECK_EQ("moved where nothing is weighed", bh_cgroup_step_aside(&host, "/jobs/bh-1", &err), BH_OK);
     BH_CHECK_STR("itself", get("jobs/keepers/cgroup.procs"), "0");
+    put("jobs/keepers/cpu.weight", "100");
+    put("jobs/keepers/cgroup.procs", "");
+    BH_CHECK_EQ("moved", bh_cgroup_step_aside(&host, "/jobs/bh-1", &err), BH_OK);
+    BH_CHECK_STR("above the jobs beside it", get("jobs/keepers/cpu.weight"), "10000");
+    BH_CHECK_STR("itself, too", get("jobs/keepers/cgroup.procs"), "0");
+    BH_CHECK_DONE();
+}
+
+/* All jobs together weigh half of what one program beside them does. */
+static void
+test_weight_of_jobs(void **state)
+{
+    static const struct {
+        const char *file, *had, *then; /* a write goes over what stood there */
+    } cases[] = {
+        { "all/cpu.weight", "100\n", "500\n" },
+        { "all/bh-2/cpu.weight", "100\n", "100\n" },
+    };
+    const struct bh_cgroup_host host = version_2();
+    struct bh_sandbox sandbox = { .cgroup = "/all/bh-2" };
+    struct bh_err err;
+
+    put("cgroup.subtree_control", "cpu io memory pids");
+    make_folder("all");
+    make_folder("all/bh-2");
+    put("all/cgroup.subtree_control", "cpu io memory pids");
+    for (size_t i = 0; i < BH_COUNT(cases); i++)
+        put(cases[i].file, cases[i].had);
+    (void)!bh_cgroup_make(&host, &sandbox, &err); /* no limits and no filter here */
+    for (size_t i = 0; i < BH_COUNT(cases); i++)
+        BH_CHECK_STR(cases[i].file, get(cases[i].file), cases[i].then);
     BH_CHECK_DONE();
 }
 
@@ -119,8 +150,10 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-    static const char *const names[] = { "jobs/keepers/cgroup.procs", "jobs/keepers", "jobs",
-                                         "cgroup.subtree_control", "" };
+    static const char *const names[] = {
+        "jobs/keepers/cgroup.procs", "jobs/keepers/cpu.weight", "jobs/keepers", "jobs",
+        "all/bh-2/cpu.weight", "all/bh-2", "all/cpu.weight", "all/cgroup.subtree_control", "all",
+        "cgroup.subtree_control", "" };
     char path[128];
 
     for (size_t i = 0; i < BH_COUNT(names); i++) {
@@ -136,6 +169,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_handed_down),
         cmocka_unit_test(test_step_aside),
+        cmocka_unit_test(test_weight_of_jobs),
         cmocka_unit_test(test_probe),
     };
 

@@ -105,7 +105,7 @@ comes(const struct guest *guest, uint32_t flags, uint64_t within_ms)
 static inline bool
 falls_to(const struct guest *guest, uint32_t units)
 {
-    uint64_t until = bh_time_monotonic() + 5 * BH_NS_PER_S;
+    uint64_t until = bh_time_monotonic() + 30 * BH_NS_PER_S;
 
     while (bh_share_used(guest->usage, 0) != units)
         if (bh_time_monotonic() > until)

@@ -10,7 +10,7 @@ a_process_comes_and_dies(void **state)
     struct bh_share_open open = lease_of(fixture, 7, 1024);
     struct guest me;
     pid_t other;
-    int pipe_fds[2], tries = 5000;
+    int pipe_fds[2], tries = 30000;
     char byte;
 
     assert_int_equal(ask(fixture, &open), BH_OK);
@@ -105,7 +105,7 @@ one_looks(void **state)
     BH_CHECK_EQ("again", next.answer, BH_SHARE_WELCOME);
     BH_CHECK_EQ("still mine", bh_share_used(me.usage, 0), 10);
     say(&me, BH_SHARE_WANT);
-    BH_CHECK("and heard", comes(&me, 0, 5000));
+    BH_CHECK("and heard", comes(&me, 0, 30000));
     close(next.fd);
     close(me.fd);
     close_lease(fixture, 6);
@@ -126,7 +126,7 @@ two_copies(const struct fixture *fixture)
         !bh_share_change(second.usage, 0, (uint32_t)second.slot, 20, 512))
         return 2;
     say(&first, BH_SHARE_WANT);
-    if (!comes(&first, 0, 5000) || bh_share_used(first.usage, 0) != 30)
+    if (!comes(&first, 0, 30000) || bh_share_used(first.usage, 0) != 30)
         return 3;
     /* As exec does it: mappings and connections go, the process stays. */
     close(first.fd);
@@ -224,7 +224,7 @@ started_anew(void **state)
     BH_CHECK_EQ("its slot", again.slot, me.slot);
     BH_CHECK_EQ("the same page", bh_share_used(again.usage, 0), 5);
     say(&again, BH_SHARE_WANT);
-    BH_CHECK("and turns", comes(&me, 0, 5000));
+    BH_CHECK("and turns", comes(&me, 0, 30000));
     close(me.fd);
     close(again.fd);
     close_lease(fixture, 3);
@@ -310,7 +310,7 @@ outdated(void **state)
     struct bh_share_open open = lease_of(fixture, 11, 1024);
     struct bh_share_overhead driver = { .lease = 11, .bytes = 900 * MIB };
     struct guest it;
-    int pipe_fds[2], tries = 5000;
+    int pipe_fds[2], tries = 30000;
     pid_t old;
     char byte;
 

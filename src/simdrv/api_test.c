@@ -376,7 +376,7 @@ wait_busy(nvmlDevice_t device)
 {
     nvmlUtilization_t utilization = { 0 };
 
-    for (unsigned i = 0; i < 50 && utilization.gpu == 0; i++) {
+    for (unsigned i = 0; i < 300 && utilization.gpu == 0; i++) {
         usleep(110000);
         assert_int_equal(nvmlDeviceGetUtilizationRates(device, &utilization), NVML_SUCCESS);
     }

@@ -213,7 +213,9 @@ sim_session_close(void)
     return rc;
 }
 
-/* Take up a changed control file: its rules, and what they do to GPUs. */
+/* Take up a changed control file: its rules, and what they do to GPUs.  It is read when nobody else
+ * may change the state: one that read an older file and comes later would undo what the newer one
+ * did, and have what happens once happen again. */
 static void
 refresh(void)
 {
@@ -221,6 +223,7 @@ refresh(void)
     struct stamp stamp = { 0 };
     struct sim_state *draft;
     char path[SIM_PATH_MAX];
+    nvmlReturn_t rc;
     char *text;
 
     if (session.view || !sim_path(path, "%s/control", session.dir))
@@ -230,13 +233,13 @@ refresh(void)
     if (memcmp(&stamp, &session.stamp, sizeof(stamp)) == 0)
         return;
     session.stamp = stamp;
+    rc = sim_store_begin(session.store, &draft);
     text = sim_read_text(path, CONTROL_BYTES_MAX);
     sim_control_parse(text == NULL ? "" : text, &session.rules);
     free(text);
-    if (sim_store_begin(session.store, &draft) != NVML_SUCCESS)
-        return;
-    end_change(sim_control_apply(&session.rules, draft) ? NVML_SUCCESS
-                                                        : NVML_ERROR_NO_DATA);
+    if (rc == NVML_SUCCESS)
+        end_change(sim_control_apply(&session.rules, draft) ? NVML_SUCCESS
+                                                            : NVML_ERROR_NO_DATA);
 }
 
 void

@@ -182,7 +182,7 @@ def leftovers(site):
 def check_rest(site, found):
     """Nothing of any job is left on the machine."""
     for what, look in (("no process is left", lambda: leftovers(site)), ("no control group is left", site.groups),
-                       ("no mount is left", lambda: [m for m in open("/proc/mounts") if f"{site.dir}/run/boxes" in m]),
+                       ("no mount is left", lambda: closing.mounts_of_jobs(site)),
                        ("no folder is left", lambda: sorted(p.name for p in (site.dir / "node/jobs").iterdir()))):
         try:
             site.until(lambda: not look(), 10)

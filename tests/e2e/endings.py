@@ -16,6 +16,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import closing
 import tap
 from bulkhead import SLOW, UNTIL_GO, Refused, be_filtered, bounded
 from tap import contains, equal
@@ -208,8 +209,7 @@ def nothing_left(site):
                             and not any(name in pathlib.Path(f"/proc/{p}/cmdline").read_text() for name in ("bulkhead-gpu", "bulkhead-signer"))],
                what="no process")
     site.until(lambda: not site.groups(), what="no control group")
-    mounts = [m for m in open("/proc/mounts") if "/boxes/" in m and site.dir.name in m]
-    equal("mounts", mounts, [])
+    site.until(lambda: not closing.mounts_of_jobs(site), what="no mount")
     equal("folders", [p.name for p in (site.dir / "node/jobs").iterdir()], [])
 
 

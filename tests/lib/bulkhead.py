@@ -271,6 +271,7 @@ class Site:
         os.chmod(self.dir, 0o755)
         self.sim, self.state, self.runs = self.dir / "sim", self.dir / "state", self.dir / "run"
         self.group, self.logs = self.dir.name, [self.dir / "daemon.log", self.dir / "node.log"]
+        self.places, self.folders = [str(self.dir)], {name: self.dir / name for name in ("state", "node", "logs")}  # for closing.py
         self.socket = str(self.dir / "bulkhead.sock")
         self.daemon = self.node = None
         self.announced, self.excused = [], {}

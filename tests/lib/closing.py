@@ -20,6 +20,8 @@ import verify_audit  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WHOLE, FIRST_PROFILE, FIRST_MODEL = 1, 2, 1  # numbers of profiles and models, as model/geometry.h has them
+# How long what must come to its end may take to, in seconds (of patience).
+PATIENCE = {"order": 30, "mount": 30, "process": 10, "control group": 10, "loop device": 10}
 
 
 class Found(Exception):
@@ -88,7 +90,7 @@ def orders_are_answered(site):
     what is open, so that is to be asked before."""
     try:
         if site.node_runs():
-            site.until(lambda: not open_orders(site), 10)
+            site.until(lambda: not open_orders(site), PATIENCE["order"])
     except RuntimeError:
         return [f"orders: {verify_audit.ANSWERS[letter]} of record {order >> verify_audit.ORDER_BITS} has not come"
                 for order, letter in open_orders(site).items()]
@@ -103,6 +105,46 @@ def open_orders(site):
         else:
             orders.skip(number)
     return orders.open
+
+
+# What stands in the node's mount namespace, below the folders of its site, while no job is there.
+STANDING = re.compile(r"boxes(/host)?|sim/vram")
+
+
+def mounts_of(pid):
+    """[(where, type of the file system)] in the mount namespace of that process."""
+    halves = [line.split(" - ") for line in open(f"/proc/{pid}/mountinfo")]
+    return [(first.split()[4], second.split()[0]) for first, second in halves]
+
+
+def below(site, path):
+    return any(path.startswith(f"{place}/") for place in site.places)
+
+
+def is_standing(site, path):
+    return any(path.startswith(f"{place}/") and STANDING.fullmatch(path.removeprefix(f"{place}/"))
+               for place in [*site.places, str(site.runs)])
+
+
+def mounts_of_jobs(site):
+    """What the node or a keeper mounted for a job, or left: only their own mount namespace has it."""
+    return [where for where, kind in mounts_of(site.node.pid)
+            if (below(site, where) and not is_standing(site, where))
+            or (kind == "nsfs" and where not in site.namespaces and not is_of_another(where, site))]
+
+
+def mounts_are_undone(site):
+    """Once nothing runs, nothing of a job is mounted where its node did it."""
+    if not site.node_runs():
+        return []  # they went with the namespace
+    return [f"left: mount {where} of the node" for where in left(site, "mount", lambda: mounts_of_jobs(site))]
+
+
+def left(site, what, look):
+    """What is seen when it does not go by itself."""
+    with contextlib.suppress(RuntimeError):
+        site.until(lambda: not look(), PATIENCE[what])
+    return look()
 
 
 # ---- the log ----
@@ -148,7 +190,7 @@ def log_is_whole_again(site):
             shutil.copy(path, place)
         leaves, note = read_store(site)
         if not leaves:
-            return []
+            return ["log: the store has no record"]
         if not note or note[0] != len(leaves):
             return [f"log: {len(leaves)} records, {note[0] if note else 0} of them signed after a clean stop"]
         try:
@@ -271,12 +313,22 @@ KEPT = {
              r"|forecast\.bin|heard|root\.key|snapshot-\d+\.bin|tls\.(crt|key)|https\.\w+",
     "node": r"epochs|images|jobs|journal|lock|scratch",
     "logs": r"\d+(-[0-9a-f]+)?(\.\d+)*(-[0-9a-f]+)?\.log",
+    "signer": r"audit\.(key|signed)",
 }
+
+
+def forgotten_files(site):
+    """A folder that is not where it is looked for would hide all that is in it."""
+    found = []
+    for folder, place in site.folders.items():
+        found += [f"left: file {path}" for path in place.glob("*") if not re.fullmatch(KEPT[folder], path.name)]
+        found += [] if place.is_dir() else [f"left: nothing is known of {place}: it is not there"]
+    return found
 
 
 def named_namespaces():
     """Namespaces that outlive their processes by a name, as `ip netns` gives them."""
-    mounts = {line.split()[1] for line in open("/proc/self/mounts") if line.split()[2] == "nsfs"}
+    mounts = {where for where, kind in mounts_of("self") if kind == "nsfs"}
     return mounts | {str(path) for path in pathlib.Path("/run/netns").glob("*")}
 
 
@@ -287,27 +339,19 @@ def is_of_another(name, site):
 
 def nothing_is_left(site):
     """A namespace lives as long as a process, a mount or a descriptor of a program: all three are looked at, or ended."""
-    left = [f"left: process {pid}: {command_of(pid)}" for pid in site.processes()]
-    left += [f"left: control group {group}" for group in site.groups()]
-    left += [f"left: mount {line.split()[1]}" for line in open("/proc/self/mounts") if line.split()[1].startswith(f"{site.dir}/")]
-    left += [f"left: loop device {name} on {path}" for name, path in loops_of(site)]
-    left += [f"left: named namespace {name}" for name in sorted(named_namespaces() - site.namespaces) if not is_of_another(name, site)]
-    left += [f"left: file {path}" for path in site.runs.glob("*/*")]
-    left += [f"left: file {path}" for folder, known in KEPT.items() for path in (site.dir / folder).glob("*")
-             if not re.fullmatch(known, path.name)]
-    return left
+    found = [f"left: process {pid}: {command_of(pid)}" for pid in left(site, "process", site.processes)]
+    found += [f"left: control group {group}" for group in left(site, "control group", site.groups)]
+    found += [f"left: mount {where}" for where, _ in mounts_of("self") if below(site, where)]
+    found += [f"left: loop device {name} on {path}" for name, path in left(site, "loop device", lambda: loops_of(site))]
+    found += [f"left: named namespace {name}" for name in sorted(named_namespaces() - site.namespaces) if not is_of_another(name, site)]
+    found += [f"left: file {path}" for path in site.runs.glob("*/*")]
+    return found + forgotten_files(site)
 
 
 def loops_of(site):
     """Loop devices on files of the site; the kernel lets go of one a little after its last user."""
-    def of_site():
-        files = ((path.parts[3], path) for path in pathlib.Path("/sys/block").glob("loop*/loop/backing_file"))
-        return [(name, text) for name, text in ((name, text_of(path)) for name, path in files) if text.startswith(f"{site.dir}/")]
-    try:
-        site.until(lambda: not of_site(), 3)
-    except RuntimeError:
-        pass
-    return of_site()
+    files = ((path.parts[3], text_of(path)) for path in pathlib.Path("/sys/block").glob("loop*/loop/backing_file"))
+    return [(name, path) for name, path in files if below(site, path)]
 
 
 def text_of(path):
@@ -338,7 +382,7 @@ def no_error_is_logged(site):
 
 # ---- all of it ----
 
-ONLINE = {"usage": usage_adds_up, "orders": orders_are_answered}
+ONLINE = {"usage": usage_adds_up, "orders": orders_are_answered, "mounts": mounts_are_undone}
 OFFLINE = {"log": log_is_whole, "changes": changes_are_told, "refusals": refusals_are_not_allowed, "deeds": deeds_have_records, "log again": log_is_whole_again, "custody": memory_has_receipts}
 ALWAYS = {"left": nothing_is_left, "logged": no_error_is_logged}
 
@@ -357,4 +401,5 @@ def online(site):
 
 def offline(site):
     store = (site.state / "bulkhead.db").exists()
-    return run(site, {**(OFFLINE if store else {}), **ALWAYS})
+    lack = [] if store or not site.daemon else [f"log: there is no store in {site.state}"]
+    return lack + run(site, {**(OFFLINE if store else {}), **ALWAYS})

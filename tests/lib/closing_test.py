@@ -107,7 +107,6 @@ def unanswered(site):
         shutil.rmtree(other)
         report(failed)
     site.state, site.report = other, put_back
-    site.until = lambda condition, *_, **__: Site.until(site, condition, 0.2)
 
 
 def excess_token(site):
@@ -141,6 +140,21 @@ def other_rows(site):
     change_store(site, "UPDATE names SET name = name || 'x' WHERE name = 'alice'")
 
 
+def at_once(what, plant):
+    """What is planted does not go by itself: it need not be waited for."""
+    def planted(site):
+        patience = closing.PATIENCE[what]
+        closing.PATIENCE[what] = 0.2
+        plant(site)
+        undo = getattr(site, "undo", lambda: None)
+
+        def put_back():
+            closing.PATIENCE[what] = patience
+            undo()
+        site.undo = put_back
+    return planted
+
+
 def process(site):
     site.planted = subprocess.Popen(["tail", "-f", site.dir / "node.log"], stdout=subprocess.DEVNULL)
 
@@ -152,6 +166,35 @@ def group(site):
 def mount(site):
     (site.dir / "mounted").mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", site.dir / "mounted"], check=True)
+
+
+def in_node(site, script, *words):
+    """In the node's mount namespace, which has what it and its keepers mount."""
+    subprocess.run(["nsenter", f"--mount=/proc/{site.node.pid}/ns/mnt", "sh", "-ec", script, "sh", *words], check=True)
+
+
+def mount_of_node(site):
+    in_node(site, 'mkdir "$1"; mount -t tmpfs tmpfs "$1"', site.dir / "run/boxes/bh-4242")
+
+
+def namespace_of_node(site):
+    place = site.dir.with_name(f"{site.dir.name}-planted")
+    in_node(site, ': > "$1"; mount --bind /proc/self/ns/net "$1"', place)
+    site.undo = place.unlink
+
+
+def no_store(site):
+    site.stop(site.daemon)
+    for path in site.state.glob("bulkhead.db*"):
+        path.unlink()
+
+
+def no_records(site):
+    change_store(site, "DELETE FROM records")
+
+
+def folder_elsewhere(site):
+    site.folders["logs"] = site.dir / "elsewhere"
 
 
 def loop(site):
@@ -190,7 +233,7 @@ ROWS = [
     ("memory that is not the physical", ("usage: memory_part_ns of tenants",), usage_is(lambda u: add_to(u, "sums", "idle", "memory_part_ns"))),
     ("a row of usage more", ("usage: ",), usage_is(lambda u: add_to(u, "items", 0, "compute_part_ns"))),
     ("a parent without its children", ("usage: ",), usage_is(lambda u: add_to(u, "items", 0, "with_below", "memory_part_ns"))),
-    ("an order without an outcome", ("orders: node.started of record",), unanswered),
+    ("an order without an outcome", ("orders: node.started of record",), at_once("order", unanswered)),
     ("a site file whose change nobody tells", ("changes: ", "log: ", "log, "), change_records("site.apply", tell_nothing)),
     ("a tenant's memory without a receipt", ("custody: ", "log: ", "log, "), change_records("node.scrubbed", another_verb)),
     ("records that are not signed", ("log: ",), unsigned),
@@ -205,10 +248,15 @@ ROWS = [
     ("keys that nobody asked to destroy", ("deeds: principal 4 asks to destroy keys",), excess_request),
     ("a GPU that somebody cordoned unseen", ("deeds: record ", "log: ", "log, "), change_records("gpu.cordon", another_verb)),
     ("a deed whose trace nobody looks at", ("deeds: nothing looks at what gpu.cordon",), new_operation),
-    ("a process", ("left: process ",), process),
-    ("a control group", ("left: control group ",), group),
+    ("a store that is gone", ("log: there is no store in ",), no_store),
+    ("a store without records", ("log: the store has no record", "log: {", "deeds: no record makes the token "), no_records),
+    ("a process", ("left: process ",), at_once("process", process)),
+    ("a control group", ("left: control group ",), at_once("control group", group)),
     ("a mount", ("left: mount ",), mount),
-    ("a loop device", ("left: loop device ",), loop),
+    ("a mount in the node's namespace", ("left: mount ",), at_once("mount", mount_of_node)),
+    ("a network namespace in the node's", ("left: mount ",), at_once("mount", namespace_of_node)),
+    ("a folder that is elsewhere", ("left: nothing is known of ",), folder_elsewhere),
+    ("a loop device", ("left: loop device ",), at_once("loop device", loop)),
     ("a file", ("left: file ",), file),
     ("a named namespace", ("left: named namespace ",), namespace),
     ("a line at level error", ("logged: ",), line("error bulkhead-node: planted")),

@@ -21,7 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PEERS_MAX = BH_SHARE_SLOTS_MAX };
+enum { PEERS_MAX = BH_SHARE_SLOTS_MAX, TRIES = 5 };
+
+/* For what must come: long, since a busy machine may keep anybody waiting. */
+#define PATIENCE_NS UINT64_C(30000000000)
 
 struct box bh_box;
 static int limits_fd, usage_fd, listening = -1, stirred[2];
@@ -29,6 +32,7 @@ static struct {
     int fd, slot; /* slot -1: no hello yet */
 } peers[PEERS_MAX];
 static unsigned peer_count;
+static _Atomic uint32_t stirs_done;
 static bool slot_taken[BH_SHARE_SLOTS_MAX];
 
 static void
@@ -143,6 +147,7 @@ listen_to(unsigned at)
         if (peers[at].slot >= 0)
             slot_taken[peers[at].slot] = true;
         answer(peers[at].fd, peers[at].slot, peers[at].slot < 0);
+        atomic_fetch_add(&bh_box.joins, 1); /* not before: who leaves then is known by its slot */
     } else if (message.say.word > 0 && message.say.word < BH_SHARE_WORDS) {
         bh_box.said_turn[message.say.word] = message.say.turn;
         bh_box.said_ns[message.say.word] = bh_box_now_ns();
@@ -180,7 +185,19 @@ welcome_new(void)
     peers[peer_count].fd = fd;
     peers[peer_count++].slot = -1;
     atomic_fetch_add(&bh_box.connections, 1);
-    atomic_fetch_add(&bh_box.joins, 1);
+}
+
+static void
+close_door(void)
+{
+    while (peer_count > 0) {
+        close(peers[--peer_count].fd);
+        atomic_fetch_sub(&bh_box.connections, 1);
+        atomic_fetch_add(&bh_box.hang_ups, 1);
+    }
+    close(listening);
+    listening = -1;
+    unlink(BH_SHARE_DOOR);
 }
 
 static void
@@ -200,22 +217,11 @@ look_around(void)
         if (look[i + 2].revents != 0 && !listen_to(i))
             reap(i);
     if (look[1].revents != 0 && read(stirred[0], &byte, 1) == 1) {
-        if (byte == 'x') { /* as if it were started anew */
-            while (peer_count > 0) {
-                close(peers[--peer_count].fd);
-                atomic_fetch_sub(&bh_box.connections, 1);
-                atomic_fetch_add(&bh_box.hang_ups, 1);
-            }
-            close(listening);
+        if (byte != 'o')
+            close_door();
+        if (byte != 'n' && listening < 0)
             open_door();
-        }
-        if (byte == 'n') {
-            close(listening);
-            listening = -1;
-            unlink(BH_SHARE_DOOR);
-        }
-        if (byte == 'o' && listening < 0)
-            open_door();
+        atomic_fetch_add(&stirs_done, 1);
     }
     if (look[0].revents != 0 && listening >= 0)
         welcome_new();
@@ -402,6 +408,19 @@ bh_box_run(int (*body)(void *self), void *self)
     return bh_box_wait(bh_box_start(body, self));
 }
 
+int
+bh_box_run_within(int (*body)(void *self), void *self, uint64_t most_ns)
+{
+    for (int i = 0; i < TRIES; i++) {
+        uint64_t from = bh_box_now_ns();
+        int status = bh_box_run(body, self);
+
+        if (status != 0 || bh_box_now_ns() - from < most_ns)
+            return status;
+    }
+    return -1;
+}
+
 static void
 nap(void)
 {
@@ -413,7 +432,7 @@ nap(void)
 void
 bh_box_emptied(void)
 {
-    uint64_t until = bh_box_now_ns() + UINT64_C(10000000000);
+    uint64_t until = bh_box_now_ns() + PATIENCE_NS;
 
     while (atomic_load(&bh_box.connections) > 0) {
         need(bh_box_now_ns() < until, "somebody stays");
@@ -425,6 +444,26 @@ uint32_t
 bh_box_used(unsigned device)
 {
     return bh_share_used(bh_box.usage, device);
+}
+
+bool
+bh_box_comes_to(unsigned device, uint32_t units)
+{
+    uint64_t until = bh_box_now_ns() + PATIENCE_NS;
+
+    while (bh_box_used(device) != units && bh_box_now_ns() < until)
+        nap();
+    return bh_box_used(device) == units;
+}
+
+bool
+bh_box_passes(const _Atomic uint64_t *count, uint64_t more)
+{
+    uint64_t until = bh_box_now_ns() + PATIENCE_NS;
+
+    while (atomic_load(count) <= more && bh_box_now_ns() < until)
+        nap();
+    return atomic_load(count) > more;
 }
 
 void
@@ -445,7 +484,7 @@ bh_box_turn_until(unsigned device, uint32_t turn, uint64_t until_ns)
 bool
 bh_box_heard(enum bh_share_word word, uint32_t more)
 {
-    uint64_t until = bh_box_now_ns() + UINT64_C(2000000000);
+    uint64_t until = bh_box_now_ns() + PATIENCE_NS;
 
     while (atomic_load(&bh_box.said[word]) <= more) {
         if (bh_box_now_ns() > until)
@@ -458,5 +497,9 @@ bh_box_heard(enum bh_share_word word, uint32_t more)
 void
 bh_box_stir(char what)
 {
+    uint32_t done = atomic_load(&stirs_done);
+
     need(write(stirred[1], &what, 1) == 1, "pipe");
+    while (atomic_load(&stirs_done) == done)
+        nap();
 }

@@ -77,6 +77,10 @@ int bh_box_run(int (*body)(void *self), void *self);
 pid_t bh_box_start(int (*body)(void *self), void *self);
 int bh_box_wait(pid_t pid);
 
+/* Run what ends within `most_ns`; again, a few times, while it took longer: a machine that is busy
+ * with others keeps it waiting now and then, and not each time.  What it returns, or -1. */
+int bh_box_run_within(int (*body)(void *self), void *self, uint64_t most_ns);
+
 /* None of these has ended. */
 bool bh_box_alive(const pid_t *pids, unsigned count);
 
@@ -85,17 +89,22 @@ void bh_box_emptied(void);
 
 uint32_t bh_box_used(unsigned device);
 
+/* Wait until so many units are used; until a count is more than that.  False: half a minute
+ * was not enough. */
+bool bh_box_comes_to(unsigned device, uint32_t units);
+bool bh_box_passes(const _Atomic uint64_t *count, uint64_t more);
+
 /* Write a device's turn and wake who waits for it; of one that ends at `until_ns`. */
 void bh_box_turn(unsigned device, uint32_t turn);
 void bh_box_turn_until(unsigned device, uint32_t turn, uint64_t until_ns);
 
-/* 'x': hang up on everybody and open anew, as bulkhead-share started again; 'n': no door;
- * 'o': a door again. */
+/* 'x': hang up on everybody and open anew, as bulkhead-share started again; 'n': hang up, and no
+ * door; 'o': a door again.  It is so when this returns. */
 void bh_box_stir(char what);
 
 uint64_t bh_box_now_ns(void);
 
-/* Wait up to two seconds until `word` is more than `more`. */
+/* Wait until `word` was said more than `more` times; false: half a minute was not enough. */
 bool bh_box_heard(enum bh_share_word word, uint32_t more);
 
 #endif

@@ -22,17 +22,6 @@ launch(uint64_t ns)
     return cuLaunchKernel(KERNEL(ns), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
 }
 
-static bool
-until(const _Atomic uint64_t *word, uint64_t more)
-{
-    for (int i = 0; i < 4000; i++) {
-        if (atomic_load(word) > more)
-            return true;
-        usleep(500);
-    }
-    return false;
-}
-
 /* ---- every kind of submission waits ---- */
 
 static CUgraphExec
@@ -205,7 +194,7 @@ a_turn_ends_drained(void **state)
     for (int i = 0; i < 30; i++) {
         uint64_t launches = atomic_load(&bh_box.world->launches);
 
-        BH_CHECK("work goes on", until(&bh_box.world->launches, launches + 20));
+        BH_CHECK("work goes on", bh_box_passes(&bh_box.world->launches, launches + 20));
         turn += BH_SHARE_TURN_STEP;
         bh_box_turn(0, turn | BH_SHARE_SHUT);
         BH_CHECK("drained", bh_box_heard(BH_SHARE_DRAINED, (uint32_t)i));
@@ -254,8 +243,8 @@ little_goes_ahead(void **state)
         bh_box_turn(0, OPEN | BH_SHARE_CONTENDED);
         pid = bh_box_start(launch_long, &kernel);
         while (atomic_load(&bh_box.world->closed) == 0) {
-            uint64_t now = bh_box_now_ns(),
-                     busy = atomic_load(&bh_box.world->busy_until_ns[0]);
+            /* The clock last: time that passes between the two must not count as work ahead. */
+            uint64_t busy = atomic_load(&bh_box.world->busy_until_ns[0]), now = bh_box_now_ns();
 
             /* The first ones are not known yet. */
             if (atomic_load(&bh_box.world->launches) > 30 && busy > now &&
@@ -265,7 +254,7 @@ little_goes_ahead(void **state)
         }
         BH_CHECK("a few ms and a kernel", most <= 8000000 + kernel);
         done = atomic_load(&bh_box.world->busy_until_ns[0]);
-        BH_CHECK("idle when it is", until(&bh_box.said_ns[BH_SHARE_IDLE], done));
+        BH_CHECK("idle when it is", bh_box_passes(&bh_box.said_ns[BH_SHARE_IDLE], done));
         BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_IDLE],
                     OPEN | BH_SHARE_CONTENDED);
         atomic_store(&bh_box.world->fail_free, 1);
@@ -293,16 +282,63 @@ stop(const char *name, pid_t pid)
     BH_CHECK_EQ(name, bh_box_wait(pid), 0);
 }
 
+struct end_case {
+    const char *name;
+    uint64_t kernel_ns, left_ns;
+    uint64_t launches; /* at least */
+};
+
+/* Whether its launches lie as near to the end of the turn as they can.  One that is kept waiting by
+ * the machine launches late, and fewer: what passed from the turn to the end of its work and was no
+ * work is `ret_late_ns`. */
+static bool
+ends_near(const struct end_case *one, uint64_t *ret_late_ns)
+{
+    uint64_t kernel = one->kernel_ns, turned, before, launches, busy;
+    uint32_t turn = OPEN | BH_SHARE_CONTENDED;
+    bool near;
+    pid_t pid;
+
+    bh_box_share(1, 512, 16);
+    bh_box_turn(0, turn);
+    pid = bh_box_start(launch_on, &kernel);
+    BH_CHECK(one->name, bh_box_passes(&bh_box.world->launches, 8)); /* it is known now */
+    bh_box_turn(0, OTHERS);
+    BH_CHECK(one->name, bh_box_heard(BH_SHARE_DRAINED, 0));
+    before = atomic_load(&bh_box.world->launches);
+    turned = bh_box_now_ns();
+    turn += 2 * BH_SHARE_TURN_STEP;
+    bh_box_turn_until(0, turn, turned + one->left_ns);
+    near = bh_box_heard(BH_SHARE_DRAINED, 1); /* a second after the end nobody keeps to it */
+    if (near)
+        BH_CHECK_EQ(one->name, bh_box.said_turn[BH_SHARE_DRAINED], turn);
+    launches = atomic_load(&bh_box.world->launches) - before;
+    busy = atomic_load(&bh_box.world->busy_until_ns[0]);
+    *ret_late_ns = busy - turned - launches * kernel;
+    if (near) {
+        BH_CHECK(one->name, bh_box.said_ns[BH_SHARE_DRAINED] >= busy);
+        BH_CHECK(one->name, launches >= 1);
+        if (one->left_ns < kernel / 2)
+            BH_CHECK_EQ(one->name, launches, 1);
+        else
+            near = launches >= one->launches && busy <= turned + one->left_ns + kernel;
+        usleep(3000);
+        BH_CHECK_EQ(one->name, atomic_load(&bh_box.world->launches), before + launches);
+    }
+    before += launches;
+    bh_box_turn_until(0, turn + BH_SHARE_TURN_STEP, bh_box_now_ns() + 20 * MS);
+    BH_CHECK(one->name, bh_box_passes(&bh_box.world->launches, before)); /* another end */
+    stop(one->name, pid);
+    return near;
+}
+
 /* What still goes is what brings its work nearest to the end: then it is finished, of itself, and
  * nothing comes before the next turn.  One goes in any turn, however long it is. */
 static void
 work_ends_near_the_end_of_its_turn(void **state)
 {
-    static const struct {
-        const char *name;
-        uint64_t kernel_ns, left_ns;
-        uint64_t launches; /* at least */
-    } cases[] = {
+    enum { TRIES = 100 };
+    static const struct end_case cases[] = {
         { "one in any case", 10 * MS, 1 * MS, 1 },
         { "though it were over", 10 * MS, 0, 1 },
         { "several", 10 * MS, 42 * MS, 1 },
@@ -311,36 +347,16 @@ work_ends_near_the_end_of_its_turn(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        uint64_t kernel = cases[i].kernel_ns, before, end;
-        uint32_t turn = OPEN | BH_SHARE_CONTENDED;
-        pid_t pid;
+        bool near = false, late = true;
 
-        bh_box_share(1, 512, 16);
-        bh_box_turn(0, turn);
-        pid = bh_box_start(launch_on, &kernel);
-        BH_CHECK(cases[i].name, until(&bh_box.world->launches, 8)); /* it is known now */
-        bh_box_turn(0, OTHERS);
-        BH_CHECK(cases[i].name, bh_box_heard(BH_SHARE_DRAINED, 0));
-        before = atomic_load(&bh_box.world->launches);
-        end = bh_box_now_ns() + cases[i].left_ns;
-        turn += 2 * BH_SHARE_TURN_STEP;
-        bh_box_turn_until(0, turn, end);
-        BH_CHECK(cases[i].name, bh_box_heard(BH_SHARE_DRAINED, 1));
-        BH_CHECK_EQ(cases[i].name, bh_box.said_turn[BH_SHARE_DRAINED], turn);
-        BH_CHECK(cases[i].name, bh_box.said_ns[BH_SHARE_DRAINED] >=
-                                    atomic_load(&bh_box.world->busy_until_ns[0]));
-        BH_CHECK(cases[i].name,
-                 atomic_load(&bh_box.world->launches) >= before + cases[i].launches);
-        if (cases[i].left_ns < kernel / 2)
-            BH_CHECK_EQ(cases[i].name, atomic_load(&bh_box.world->launches), before + 1);
-        else
-            BH_CHECK(cases[i].name, atomic_load(&bh_box.world->busy_until_ns[0]) <= end + kernel);
-        before = atomic_load(&bh_box.world->launches);
-        usleep(3000);
-        BH_CHECK_EQ(cases[i].name, atomic_load(&bh_box.world->launches), before);
-        bh_box_turn_until(0, turn + BH_SHARE_TURN_STEP, bh_box_now_ns() + 20 * MS);
-        BH_CHECK(cases[i].name, until(&bh_box.world->launches, before)); /* another end */
-        stop(cases[i].name, pid);
+        /* Only where it was on time is it to blame. */
+        for (int k = 0; k < TRIES && !near && late; k++) {
+            uint64_t late_ns;
+
+            near = ends_near(&cases[i], &late_ns);
+            late = late_ns > cases[i].kernel_ns / 4;
+        }
+        BH_CHECK(cases[i].name, near);
     }
     BH_CHECK_DONE();
 }
@@ -375,7 +391,7 @@ how_much_goes_ahead(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        uint64_t kernel = cases[i].kernel_ns, most = 0, from;
+        uint64_t kernel = cases[i].kernel_ns, most = 0, from, patience;
         pid_t pid;
 
         bh_box_share(1, 512, 16);
@@ -384,9 +400,11 @@ how_much_goes_ahead(void **state)
                               ? 0
                               : bh_box_now_ns() + (uint64_t)(cases[i].end_ms * (int64_t)MS));
         pid = bh_box_start(launch_another, &kernel);
-        BH_CHECK(cases[i].name, until(&bh_box.world->launches, 16));
+        BH_CHECK(cases[i].name, bh_box_passes(&bh_box.world->launches, 16));
         from = atomic_load(&bh_box.world->launches);
-        while (atomic_load(&bh_box.world->launches) < from + 8) {
+        for (patience = bh_box_now_ns() + 30000 * MS;
+             atomic_load(&bh_box.world->launches) < from + 8 ||
+             (most < cases[i].least_ns && bh_box_now_ns() < patience);) {
             uint64_t busy = atomic_load(&bh_box.world->busy_until_ns[0]), now = bh_box_now_ns();
 
             if (busy > now && busy - now > most)
@@ -412,7 +430,7 @@ two_devices_are_not_finished_early(void **state)
     bh_box_share(2, 512, 16);
     bh_box_turn_until(0, OPEN | BH_SHARE_CONTENDED, bh_box_now_ns() + 1 * MS);
     pid = bh_box_start(launch_on, &kernel);
-    BH_CHECK("goes on", until(&bh_box.world->launches, 4));
+    BH_CHECK("goes on", bh_box_passes(&bh_box.world->launches, 4));
     BH_CHECK_EQ("not said", bh_box.said[BH_SHARE_DRAINED], 0);
     stop("ended", pid);
     BH_CHECK_DONE();
@@ -427,7 +445,7 @@ work_twice(void *self)
     BEGIN();
     for (unsigned i = 1; i <= 2; i++) {
         GOOD(launch(1000));
-        CHECK(until(&bh_box.world->launches, i - 1));
+        CHECK(bh_box_passes(&bh_box.world->launches, i - 1));
         while (atomic_load(&bh_box.world->closed) < i) /* the test has heard IDLE */
             usleep(200);
     }
@@ -469,13 +487,14 @@ without_a_door_no_turn_is_finished(void **state)
 
     (void)state;
     bh_box_share(1, 512, 16);
-    bh_box_turn_until(0, OPEN | BH_SHARE_CONTENDED, bh_box_now_ns() + 1 * MS);
+    bh_box_turn(0, OPEN | BH_SHARE_CONTENDED);
     pid = bh_box_start(launch_on, &kernel);
+    BH_CHECK("begun", bh_box_passes(&bh_box.world->launches, 8));
+    bh_box_turn_until(0, (OPEN + BH_SHARE_TURN_STEP) | BH_SHARE_CONTENDED, bh_box_now_ns() + 1 * MS);
     BH_CHECK("finished", bh_box_heard(BH_SHARE_DRAINED, 0));
     before = atomic_load(&bh_box.world->launches);
-    bh_box_stir('x');
     bh_box_stir('n');
-    BH_CHECK("goes on", until(&bh_box.world->launches, before + 2));
+    BH_CHECK("goes on", bh_box_passes(&bh_box.world->launches, before + 2));
     stop("ended", pid);
     bh_box_stir('o');
     BH_CHECK_DONE();
@@ -494,7 +513,6 @@ without_a_door_work_goes_on(void **state)
     pid = bh_box_start(submit_one, &kind);
     BH_CHECK("wanted", bh_box_heard(BH_SHARE_WANT, 0));
     from = bh_box_now_ns();
-    bh_box_stir('x');
     bh_box_stir('n');
     BH_CHECK_EQ("freely", bh_box_wait(pid), 0);
     BH_CHECK("not at once", bh_box_now_ns() - from > UINT64_C(500000000));

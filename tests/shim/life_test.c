@@ -23,6 +23,9 @@
 
 enum { CAP = 512, CONTEXT = 32 };
 
+/* Less than the five seconds that a process waits for the door's answer. */
+#define AT_ONCE_NS UINT64_C(4000000000)
+
 static const char *libcuda, *self_path;
 
 /* ---- finding calls ---- */
@@ -155,11 +158,8 @@ wrong_doors_are_refused(void **state)
     (void)state;
     bh_box_share(1, CAP, CONTEXT);
     for (size_t i = 0; i < COUNT(doors); i++) {
-        uint64_t from = bh_box_now_ns();
-
         atomic_store(&bh_box.door, doors[i]);
-        BH_CHECK_EQ("wrong door", bh_box_run(join_in_vain, NULL), 0);
-        BH_CHECK("at once", bh_box_now_ns() - from < UINT64_C(4000000000));
+        BH_CHECK_EQ("wrong door, at once", bh_box_run_within(join_in_vain, NULL, AT_ONCE_NS), 0);
         bh_box_emptied();
     }
     BH_CHECK_DONE();
@@ -168,28 +168,33 @@ wrong_doors_are_refused(void **state)
 static int
 join_late(void *self)
 {
-    uint64_t from = bh_box_now_ns();
-
     (void)self;
     GOOD(cuInit(0));
     GOOD(cuInit(0));
-    CHECK(bh_box_now_ns() - from < UINT64_C(4000000000));
     return 0;
 }
 
 static void
 a_door_that_opens_late_is_found(void **state)
 {
-    pid_t pid;
+    uint64_t from, took = AT_ONCE_NS;
 
     (void)state;
     bh_box_share(1, CAP, CONTEXT);
-    bh_box_stir('n');
-    usleep(100000); /* closed before the child comes, who would keep it open himself */
-    pid = bh_box_start(join_late, NULL);
-    usleep(150000);
-    bh_box_stir('o');
-    BH_CHECK_EQ("late", bh_box_wait(pid), 0);
+    for (int i = 0; i < 5 && took >= AT_ONCE_NS; i++) { /* again where the machine was slow */
+        pid_t pid;
+        int late;
+
+        bh_box_stir('n');
+        from = bh_box_now_ns();
+        pid = bh_box_start(join_late, NULL);
+        usleep(150000);
+        bh_box_stir('o');
+        late = bh_box_wait(pid);
+        took = bh_box_now_ns() - from;
+        BH_CHECK("late", late == 0 || took >= AT_ONCE_NS);
+    }
+    BH_CHECK("soon", took < AT_ONCE_NS);
     BH_CHECK_DONE();
 }
 
@@ -231,9 +236,7 @@ fork_after(void *self)
     BEGIN();
     GOOD(cuMemAlloc_v2(&at, 64 * MIB));
     CHECK(bh_box_run(in_fork, NULL) == 0);
-    for (int i = 0; i < 2000 && bh_box_used(0) != CONTEXT + 32; i++)
-        usleep(1000); /* the child's is reaped, ours stays */
-    CHECK(bh_box_used(0) == CONTEXT + 32);
+    CHECK(bh_box_comes_to(0, CONTEXT + 32)); /* the child's is reaped, ours stays */
     CHECK(posix_spawnp(&pid, "true", NULL, NULL, none, environ) == 0);
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
     pid = vfork();

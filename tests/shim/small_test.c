@@ -378,8 +378,7 @@ interrupted(void *self)
     CHECK(holds(1, 0));
     GOOD(cuMemAlloc_v2(&at, 3000));
     CHECK(bh_box_run(in_fork, NULL) == 0);
-    for (int i = 0; i < 2000 && bh_box_used(0) != CONTEXT + 1; i++)
-        usleep(1000);
+    CHECK(bh_box_comes_to(0, CONTEXT + 1));
     GOOD(cuMemFree_v2(at));
     CHECK(bh_box_used(0) == CONTEXT);
     return 0;

@@ -394,13 +394,17 @@ busy_with_the_leases_work(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct busy_case one = cases[i];
-        struct timespec now;
+        uint64_t now_s;
+        int status;
 
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        open_share();
-        bh_box.limits->device[0].busy =
-            one.flags == 0 ? 0 : ((uint64_t)now.tv_sec - one.age_s) << 32 | one.flags;
-        BH_CHECK_EQ(one.name, bh_box_run(see_busy, &one), 0);
+        do { /* what is two seconds old is known no more: again where the look itself came late */
+            now_s = bh_box_now_ns() / UINT64_C(1000000000);
+            open_share();
+            bh_box.limits->device[0].busy =
+                one.flags == 0 ? 0 : (now_s - one.age_s) << 32 | one.flags;
+            status = bh_box_run(see_busy, &one);
+        } while (status != 0 && bh_box_now_ns() / UINT64_C(1000000000) > now_s);
+        BH_CHECK_EQ(one.name, status, 0);
     }
     BH_CHECK_DONE();
 }

@@ -311,7 +311,7 @@ def frame(number, payload, version=WIRE_VERSION, length=None):
 @tap.test()
 def node_frames(site):
     "junk frames on the node's socket: from another uid never heard, from the daemon's refused, jobs run on"
-    running = site.submit("sh", "-c", "echo ready; sleep 60", grace="1s")
+    running = site.submit("sh", "-c", "echo ready; sleep 600", grace="1s")
     site.await_state(running, "running")
     path = str(site.dir / "node.sock")
     for uid in (20001, 65534):

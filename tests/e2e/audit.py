@@ -256,7 +256,7 @@ def signer_dies(site):
         (site.bin / "away").rename(program)
     site.until(lambda: site.client().get("/v1/status")["checkpoint"]["records"] >= now["records"], what="a checkpoint")
     equal("whole", verify(site, copy_of(site)).returncode, 0)
-    equal("one signer", len(site.processes("bulkhead-signer")), 1)
+    site.until(lambda: len(site.processes("bulkhead-signer")) == 1, what="one signer")
 
 
 def turn_key(site, how):

@@ -465,7 +465,7 @@ def dumps(site):
         os.setuid(PEOPLE["alice"])
         os.execve(site.program("bulkhead"), ["bulkhead", "login", "--account", "zoe"], person.env)
     try:
-        terminal.await_text(fd, "", 0, "assword", 20)
+        terminal.await_text(fd, "", 0, "assword")
         for holder in (*holders.values(), pid):
             hidden(holder)
     finally:

@@ -52,7 +52,7 @@ def restored(site):
             done = site.await_state(job, "completed", "failed")
             equal(f"job {job}", (done["state"], site.log(job)), ("completed", "of bob\n"))
         equal("from before", site.log(1), "before\n")
-        equal("processes of the lost ones", [p for p in site.processes("sleep") if p], [])
+        site.until(lambda: not site.processes("sleep"), what="the end of the lost ones")
         site.stop(site.daemon)
         put_back(site, backup)
     site.start_daemon()

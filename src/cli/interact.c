@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/time.h"
 #include "cli/terminal.h"
 
-enum { CTRL_P = 16, CTRL_Q = 17, INPUT_CHUNK = 16 << 10 };
+#define LEAVE_MAX_NS (5 * BH_NS_PER_S)
+
+enum { CTRL_P = 16, CTRL_Q = 17, INPUT_CHUNK = 16 << 10, LEAVE_LOOK_MS = 100 };
 
 /* Where it stands. */
 struct talk {
@@ -57,6 +60,7 @@ take(struct talk *talk, const struct bh_stream_frame *frame, struct bh_err *err)
     case BH_STREAM_STDIN:
     case BH_STREAM_RESIZE:
     case BH_STREAM_SIGNAL:
+    case BH_STREAM_LEAVE:
     case BH_STREAM_KINDS:
         break;
     }
@@ -163,6 +167,28 @@ pass_signals(struct talk *talk, struct bh_err *err)
     return rc;
 }
 
+/* Until the job has let go of us, so that who attaches next may write; whatever else ends the
+ * stream will do. */
+static void
+leave(struct talk *talk)
+{
+    struct bh_stream_frame frame = { .kind = BH_STREAM_LEAVE };
+    struct pollfd polled = { .fd = bh_duplex_fd(talk->interact->duplex), .events = POLLIN };
+    bh_ns until = bh_time_monotonic() + LEAVE_MAX_NS;
+    struct bh_err ignored;
+    bh_rc rc = bh_duplex_send(talk->interact->duplex, &frame, &ignored);
+
+    while (rc == BH_OK && bh_time_monotonic() < until) {
+        rc = bh_duplex_next(talk->interact->duplex, &frame, &ignored);
+        if (rc == BH_OK && (frame.kind == BH_STREAM_EXIT || frame.kind == BH_STREAM_ERROR))
+            return;
+        if (rc == BH_NOT_FOUND) {
+            (void)!poll(&polled, 1, LEAVE_LOOK_MS);
+            rc = BH_OK;
+        }
+    }
+}
+
 /* ---- the loop ---- */
 
 static bh_rc
@@ -199,6 +225,8 @@ bh_interact(struct bh_interact *interact, struct bh_err *err)
         rc = send_size(&talk, err);
     while (rc == BH_OK && !talk.over)
         rc = turn(&talk, signals, err);
+    if (rc == BH_OK && interact->detached && interact->detach && interact->ready)
+        leave(&talk);
     bh_terminal_restore();
     return rc;
 }

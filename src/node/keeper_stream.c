@@ -253,14 +253,38 @@ replay(struct bh_keeper_streams *streams, struct reader *reader)
 }
 
 static void
+hear_reader(struct bh_keeper_streams *streams, struct reader *reader)
+{
+    struct bh_init_word word;
+    ssize_t got = recv(reader->fd, &word, sizeof word, MSG_DONTWAIT);
+
+    if (got == sizeof word && reader->writer && streams->stdio == BH_STDIO_PIPE)
+        close_one(&streams->input);
+    else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        cut_off(reader);
+}
+
+/* Whoever left before the next one asked makes room, though this turn's poll had not seen it yet. */
+static void
+hear_all(struct bh_keeper_streams *streams)
+{
+    for (int i = 0; i < BH_KEEPER_READERS_MAX; i++)
+        if (streams->readers[i].fd >= 0)
+            hear_reader(streams, &streams->readers[i]);
+}
+
+static void
 attach(struct bh_keeper_streams *streams, const struct bh_init_request *request, int *fd)
 {
     struct reader *reader = NULL;
-    int input = input_of(streams), room = SOCKET_BYTES;
-    bool writes = request->input && input >= 0 && !has_writer(streams);
-    int32_t is = (streams->stdio == BH_STDIO_TERMINAL ? BH_INIT_IS_TTY : 0)
-                 | (writes ? BH_INIT_IS_WRITER : 0);
+    int room = SOCKET_BYTES, input, is;
+    bool writes;
 
+    hear_all(streams);
+    input = input_of(streams);
+    writes = request->input && input >= 0 && !has_writer(streams);
+    is = (streams->stdio == BH_STDIO_TERMINAL ? BH_INIT_IS_TTY : 0)
+         | (writes ? BH_INIT_IS_WRITER : 0);
     for (int i = 0; i < BH_KEEPER_READERS_MAX && !reader; i++)
         if (streams->readers[i].fd < 0)
             reader = &streams->readers[i];
@@ -373,19 +397,7 @@ take_in(struct bh_keeper_streams *streams)
     *place = fd;
 }
 
-/* ---- words of readers and of bulkhead-init ---- */
-
-static void
-hear_reader(struct bh_keeper_streams *streams, struct reader *reader)
-{
-    struct bh_init_word word;
-    ssize_t got = recv(reader->fd, &word, sizeof word, MSG_DONTWAIT);
-
-    if (got == sizeof word && reader->writer && streams->stdio == BH_STDIO_PIPE)
-        close_one(&streams->input);
-    else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-        cut_off(reader);
-}
+/* ---- words of bulkhead-init ---- */
 
 /* Once: behind the barrier these are words of the job. */
 static void

@@ -245,6 +245,35 @@ take_input(struct bh_pump *pump, const struct bh_stream_frame *frame, struct bh_
     return BH_OK;
 }
 
+/* Input to the job; what it took may be sent again. */
+static void
+write_input(struct bh_pump *pump)
+{
+    ssize_t went = write(pump->input, pump->taken, pump->taken_length);
+
+    if (went < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (went <= 0) { /* nobody reads any more: what comes is thrown away */
+        went = (ssize_t)pump->taken_length;
+        pump->writer = false;
+    }
+    memmove(pump->taken, pump->taken + went, pump->taken_length - (size_t)went);
+    pump->taken_length -= (size_t)went;
+    pump->owed += (size_t)went;
+    if (pump->no_more_input)
+        end_input(pump);
+}
+
+/* The keeper knows before the client does: who attaches then finds the place free. */
+static void
+leave(struct bh_pump *pump)
+{
+    if (pump->input >= 0 && pump->taken_length > 0)
+        write_input(pump); /* what was typed just before */
+    close_one(&pump->answers);
+    pump->exited = true;
+}
+
 static bh_rc
 take_frame(struct bh_pump *pump, const struct bh_stream_frame *frame, struct bh_err *err)
 {
@@ -252,7 +281,9 @@ take_frame(struct bh_pump *pump, const struct bh_stream_frame *frame, struct bh_
 
     if (frame->kind == BH_STREAM_STDIN)
         return take_input(pump, frame, err);
-    if (frame->kind == BH_STREAM_RESIZE && (pump->writer || !pump->attached))
+    if (frame->kind == BH_STREAM_LEAVE && pump->attached)
+        leave(pump);
+    else if (frame->kind == BH_STREAM_RESIZE && (pump->writer || !pump->attached))
         resize(pump, frame->rows, frame->columns);
     else if (frame->kind == BH_STREAM_SIGNAL && pump->what == BH_STREAM_EXEC)
         (void)!send(pump->answers, &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -294,25 +325,6 @@ read_client(struct bh_pump *pump, struct bh_err *err)
         return BH_OK;
     pump->received_length += (size_t)got;
     return take_frames(pump, err);
-}
-
-/* Input to the job; what it took may be sent again. */
-static void
-write_input(struct bh_pump *pump)
-{
-    ssize_t went = write(pump->input, pump->taken, pump->taken_length);
-
-    if (went < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (went <= 0) { /* nobody reads any more: what comes is thrown away */
-        went = (ssize_t)pump->taken_length;
-        pump->writer = false;
-    }
-    memmove(pump->taken, pump->taken + went, pump->taken_length - (size_t)went);
-    pump->taken_length -= (size_t)went;
-    pump->owed += (size_t)went;
-    if (pump->no_more_input)
-        end_input(pump);
 }
 
 static void
@@ -437,7 +449,7 @@ turn(struct bh_pump *pump, struct bh_err *err)
     for (int i = 0; i < 2; i++)
         if (rc == BH_OK && polls[OUTPUT + i].revents && pump->sources[i] >= 0 && has_room(pump))
             read_source(pump, i);
-    if (rc == BH_OK && polls[ANSWERS].revents)
+    if (rc == BH_OK && polls[ANSWERS].revents && pump->answers >= 0)
         rc = pump->attached ? hear_keeper(pump, err) : hear_init(pump, err);
     write_pending(pump);
     pay_credit(pump); /* behind it: a credit that found no room has nothing else to wake it */

@@ -458,8 +458,23 @@ test_terminal_job(void **state)
     type(first, "one\r");
     assert_true(wait_for(first, "40 132"));
     assert_true(wait_for(second, "got:one"));
+    close_stream(second);
+    for (int i = 0; i < 20; i++) { /* who has left is gone when it is told so */
+        send_frame(first, (struct bh_stream_frame){ .kind = BH_STREAM_LEAVE });
+        finish(first);
+        assert_int_equal(first->status, 0);
+        second = attach_to(10, true);
+        wait_ready(second);
+        assert_int_equal(second->flags, BH_STREAM_TTY | BH_STREAM_WRITER);
+        close_stream(first);
+        first = second;
+    }
+    type(first, "last words\r");
+    send_frame(first, (struct bh_stream_frame){ .kind = BH_STREAM_LEAVE });
     close_stream(first);
-    do { /* the place is free as soon as the keeper knows */
+    second = attach_to(10, true);
+    assert_true(wait_for(second, "got:last words"));
+    do { /* of who hung up the place is free as soon as the keeper knows */
         close_stream(second);
         second = attach_to(10, true);
         wait_ready(second);

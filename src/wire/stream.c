@@ -17,6 +17,7 @@ static const struct {
     [BH_STREAM_STDIN] = { true, BH_STREAM_CLIENT, 0, BH_STREAM_PAYLOAD_MAX },
     [BH_STREAM_RESIZE] = { true, BH_STREAM_CLIENT, 4, 4 },
     [BH_STREAM_SIGNAL] = { true, BH_STREAM_CLIENT, 1, 1 },
+    [BH_STREAM_LEAVE] = { true, BH_STREAM_CLIENT, 0, 0 },
     [BH_STREAM_STDOUT] = { true, BH_STREAM_NODE, 0, BH_STREAM_PAYLOAD_MAX },
     [BH_STREAM_STDERR] = { true, BH_STREAM_NODE, 0, BH_STREAM_PAYLOAD_MAX },
     [BH_STREAM_READY] = { true, BH_STREAM_NODE, 5, 5 },
@@ -64,6 +65,7 @@ put_fixed(char *out, const struct bh_stream_frame *frame)
         put_number(out, frame->number, 1);
         return 1;
     case BH_STREAM_STDIN:
+    case BH_STREAM_LEAVE:
     case BH_STREAM_STDOUT:
     case BH_STREAM_STDERR:
     case BH_STREAM_KINDS:
@@ -130,6 +132,7 @@ get_payload(const char *bytes, size_t length, struct bh_stream_frame *frame)
         frame->length = length - 1;
         return frame->number > BH_OK && frame->number <= BH_BUG && is_text(bytes + 1, length - 1);
     case BH_STREAM_STDIN:
+    case BH_STREAM_LEAVE:
     case BH_STREAM_STDOUT:
     case BH_STREAM_STDERR:
     case BH_STREAM_KINDS:

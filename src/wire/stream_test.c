@@ -18,6 +18,7 @@ static const struct {
       { .kind = BH_STREAM_RESIZE, .rows = 24, .columns = 80 } },
     { "signal", "\x03\x01\0\0\x0f", 5, BH_STREAM_CLIENT,
       { .kind = BH_STREAM_SIGNAL, .number = 15 } },
+    { "leave", "\x04\0\0\0", 4, BH_STREAM_CLIENT, { .kind = BH_STREAM_LEAVE } },
     { "output", "\x10\x01\0\0x", 5, BH_STREAM_NODE,
       { .kind = BH_STREAM_STDOUT, .bytes = "x", .length = 1 } },
     { "errors", "\x11\x01\0\0\xff", 5, BH_STREAM_NODE,
@@ -71,7 +72,8 @@ static const struct {
     enum bh_stream_from from;
 } bad[] = {
     { "kind 0", "\0\0\0\0", 4, BH_STREAM_CLIENT },
-    { "a kind between", "\x04\0\0\0", 4, BH_STREAM_CLIENT },
+    { "a kind between", "\x05\0\0\0", 4, BH_STREAM_CLIENT },
+    { "words of who leaves", "\x04\x01\0\0x", 5, BH_STREAM_CLIENT },
     { "a kind above all", "\xff\0\0\0", 4, BH_STREAM_NODE },
     { "input too long", "\x01\x01\x80\0", 4, BH_STREAM_CLIENT },
     { "resize too short", "\x02\x03\0\0\x01\0\x01", 7, BH_STREAM_CLIENT },

@@ -14,7 +14,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
-from bulkhead import DAEMON_UID, PEOPLE, Client, Refused, _be
+from bulkhead import PATIENCE_S, DAEMON_UID, PEOPLE, Client, Refused, _be
 from tap import contains, equal
 
 OK = {"tenant": "acme/vision/batch", "sku": "small", "args": ["true"]}
@@ -311,12 +311,12 @@ def frame(number, payload, version=WIRE_VERSION, length=None):
 @tap.test()
 def node_frames(site):
     "junk frames on the node's socket: from another uid never heard, from the daemon's refused, jobs run on"
-    running = site.submit("sh", "-c", "echo ready; sleep 60", grace="1s")
+    running = site.submit("sh", "-c", "echo ready; sleep 600", grace="1s")
     site.await_state(running, "running")
     path = str(site.dir / "node.sock")
     for uid in (20001, 65534):
         try:
-            equal("answer to another uid", speak(path, frame(1, b""), uid), (b"", True))
+            equal("answer to another uid", speak(path, frame(1, b""), uid, PATIENCE_S), (b"", True))
         except PermissionError:
             pass
     hello = struct.pack("<QI", 1, 1) + b"x" + struct.pack("<I", WIRE_VERSION)
@@ -326,7 +326,7 @@ def node_frames(site):
                        ("long payload", frame(1, hello + b"more")), ("order before hello", frame(7, b"\0" * 24)),
                        ("a message of the node's", frame(1, hello) + frame(34, b"\0" * 60)),
                        ("text that overruns", frame(1, struct.pack("<QI", 1, 0xfffffff0) + b"x"))):
-        _, closed = speak(path, data, DAEMON_UID, wait=0.3 if name == "half a frame" else 10)
+        _, closed = speak(path, data, DAEMON_UID, wait=0.3 if name == "half a frame" else PATIENCE_S)
         assert closed or name == "half a frame", f"{name}: the connection stays open"
         equal(f"node after {name}", site.node.poll(), None)
     site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the daemon's connection")

@@ -23,7 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import tap
 import terminal
-from bulkhead import PEOPLE, ROOT, Client
+from bulkhead import PATIENCE_S, PEOPLE, ROOT, Client
 from canary import Canaries
 from code_provider import CodeProvider, s256
 from login import PORT, Person, await_https, totp
@@ -121,7 +121,7 @@ class Walk:
     def exchange(self, place, method, path, body=None, by=None, **headers):
         """(status, answer).  `by`: a person on the unix socket, or None over HTTPS."""
         link = Client(self.site.socket, self.site.client(by).uid).open() if by else \
-            http.client.HTTPSConnection("127.0.0.1", PORT, timeout=20, context=self.tls)
+            http.client.HTTPSConnection("127.0.0.1", PORT, timeout=PATIENCE_S, context=self.tls)
         if body is not None and not isinstance(body, str):
             body = json.dumps(body)
         link.request(method, path, body, {"Content-Type": "application/json", **{n.replace("_", "-"): v for n, v in headers.items()}})
@@ -219,7 +219,7 @@ class Walk:
         self.ask("SIGN_IN_LOGOUT", {"logout_token": token}, at="corp")
 
     def jobs(self):
-        spec = {"tenant": "acme/vision/batch", "sku": "small", "args": ["sleep", "60"], "env": ["KEY=" + self.canaries.make("env")]}
+        spec = {"tenant": "acme/vision/batch", "sku": "small", "args": ["sleep", "600"], "env": ["KEY=" + self.canaries.make("env")]}
         self.job = self.ask("JOB_SUBMIT", spec, by="alice", Idempotency_Key=self.canaries.make("idempotency key"))["id"]
         held = self.ask("JOB_SUBMIT", {**spec, "hold": True}, by="alice")["id"]
         self.ask("JOB_RELEASE", at=held, by="alice")
@@ -236,7 +236,7 @@ class Walk:
         for name, body in (("JOB_EXEC", {"args": ["true", self.canaries.make("command")]}), ("JOB_ATTACH", {}), ("JOB_FORWARD", {})):
             job = self.job
             if name == "JOB_FORWARD":
-                job = self.ask("JOB_SUBMIT", {"tenant": "acme/vision/batch", "sku": "small", "args": ["sleep", "60"], "kind": "service"}, by="alice")["id"]
+                job = self.ask("JOB_SUBMIT", {"tenant": "acme/vision/batch", "sku": "small", "args": ["sleep", "600"], "kind": "service"}, by="alice")["id"]
                 self.site.await_state(job, "running")
             ticket = self.ask(name, body, at=job, by="alice")["ticket"]
             self.canaries.keep("ticket", ticket)
@@ -465,7 +465,7 @@ def dumps(site):
         os.setuid(PEOPLE["alice"])
         os.execve(site.program("bulkhead"), ["bulkhead", "login", "--account", "zoe"], person.env)
     try:
-        terminal.await_text(fd, "", 0, "assword", 20)
+        terminal.await_text(fd, "", 0, "assword")
         for holder in (*holders.values(), pid):
             hidden(holder)
     finally:

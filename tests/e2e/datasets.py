@@ -10,6 +10,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lib"))
 import tap
+from bulkhead import SLOW
 from tap import contains, equal
 
 ONE = "1x H100-80GB"
@@ -162,7 +163,7 @@ def taken_back(site):
     "a grant that is gone when a job would start ends it, and why says so; other jobs go on"
     datasets(site)
     alice = site.client("alice")
-    first = site.submit("sleep", "60", sku="large", client=alice)
+    first = site.submit("sleep", "600", sku="large", client=alice)
     site.await_state(first, "running")
     job = site.submit("cat", "/datasets/imagenet/note", sku="large", client=alice, mounts=[{"dataset": "imagenet"}])
     other = site.submit("true", sku="large", client=alice)
@@ -182,11 +183,11 @@ def taken_back(site):
 @tap.test(**NODE)
 def expired(site):
     "a grant that ends while a job runs is recorded, and the job stopped where the dataset says so"
-    until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 4))
+    until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 2 + 4 * SLOW))
     datasets(site, imagenet=f"{{tenant: acme/vision, may: [mount, read], until: '{until}'}}", more=", on_expiry: stop",
              models=f"{{tenant: acme/vision, may: [mount, read], until: '{until}'}}")
     alice = site.client("alice")
-    stopped, kept = (site.submit("sleep", "60", client=alice, grace="1s", mounts=[{"dataset": name}]) for name in ("imagenet", "llama"))
+    stopped, kept = (site.submit("sleep", "600", client=alice, grace="1s", mounts=[{"dataset": name}]) for name in ("imagenet", "llama"))
     for job in (stopped, kept):
         site.await_state(job, "running")
     equal("stopped", site.await_state(stopped, "failed")["cause"], "dataset")

@@ -9,7 +9,7 @@ import tap
 from tap import contains, equal
 
 TWO = "2x H100-80GB"
-HOLD_ON = ("sh", "-c", "trap 'exit 0' TERM USR1; sleep 60 & wait")
+HOLD_ON = ("sh", "-c", "trap 'exit 0' TERM USR1; sleep 600 & wait")
 
 
 def said(mode, more=""):
@@ -23,7 +23,7 @@ def broken_up(site):
         site.await_state(job, "running")
     site.client().post(f"/v1/jobs/{b}/cancel")
     site.await_state(b, "cancelled")
-    big = site.submit("sleep", "60", sku="large", cpu="0.1", time_limit="2h")
+    big = site.submit("sleep", "600", sku="large", cpu="0.1", time_limit="2h")
     site.until(lambda: site.job(big)["reason"] == "no_shape", what="nothing is free in one piece")
     return a, c, big
 

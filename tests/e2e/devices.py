@@ -4,14 +4,13 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
 from bulkhead import SLOW, has_thread_sanitizer, python_beside
 from tap import contains, equal
 
-WAIT = ("sh", "-c", f"echo ready; trap 'exit 0' TERM; sleep {60 * SLOW:.0f} & wait")
+WAIT = ("sh", "-c", f"echo ready; trap 'exit 0' TERM; sleep 600 & wait")
 
 
 def control(site, text):
@@ -28,7 +27,7 @@ def gpus(site):
     return site.client().get("/v1/gpus")["items"]
 
 
-@tap.test(topology="3x H100-80GB", node_conf=f"call_timeout_ms = {int(300 * SLOW)}")
+@tap.test(topology="3x H100-80GB", node_conf=f"call_timeout_ms = {int(3000 * SLOW)}")
 def hung_call(site):
     """a driver call that hangs costs one child and one GPU and not the node: jobs of the
     others run on, the API answers, and work goes on elsewhere"""
@@ -37,10 +36,9 @@ def hung_call(site):
     children = set(site.processes("bulkhead-gpu"))
     control(site, "nvmlDeviceCreateGpuInstanceWithPlacement hang count=1\n")
     job, node = site.submit("bulkhead-smi", "-L", sku="medium"), site.node.pid
-    began = time.monotonic()
-    site.client().get("/v1/gpus")
-    assert time.monotonic() - began < 0.25 * SLOW, "the API waited for the driver"
-    done = site.await_state(job, "completed", "failed", seconds=30)
+    subprocess.run([site.program("bulkhead-simctl"), "--state", site.sim, "await", "1"], check=True)
+    equal("answered before the call is given up", [g["uuid"] for g in gpus(site) if g["fenced"]], [])
+    done = site.await_state(job, "completed", "failed")
     equal("the job", done["state"], "completed")
     equal("the node", (site.node.poll(), site.node.pid), (None, node))
     row = site.job(beside)
@@ -48,7 +46,7 @@ def hung_call(site):
     fenced = [g["uuid"] for g in gpus(site) if g["fenced"]]
     equal("fenced GPUs", len(fenced), 1)
     assert not pieces.startswith(fenced[0][:12]) and not done["pieces"].startswith(fenced[0][:12])
-    assert set(site.processes("bulkhead-gpu")) != children, "the child was not replaced"
+    site.until(lambda: set(site.processes("bulkhead-gpu")) not in (set(), children), what="another child")
 
 
 @tap.test(topology="2x H100-80GB")
@@ -70,8 +68,8 @@ def lost_gpu(site):
     rows = [site.await_state(j, "running") for j in jobs]
     victim = next(g for g in gpus(site) if g["uuid"].startswith(rows[0]["pieces"].split()[0]))
     control(site, f"gpu={victim['id'] - 1} lost\n")  # with XID 79 the node gets no new work: e2e/health
-    site.until(lambda: next(g for g in gpus(site) if g["id"] == victim["id"])["fenced"], 4, what="a fence")
-    site.until(lambda: site.job(jobs[0])["state"] != "running", 10, what="an end of the job")
+    site.until(lambda: next(g for g in gpus(site) if g["id"] == victim["id"])["fenced"], what="a fence")
+    site.until(lambda: site.job(jobs[0])["state"] != "running", what="an end of the job")
     equal("the other", site.job(jobs[1])["state"], "running")
     for job in jobs:
         site.client().post(f"/v1/jobs/{job}/cancel")
@@ -112,7 +110,7 @@ def unmanaged(site):
     site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
     for entry in (f"{{uuid: {found[0]['uuid']}, managed: true}}", "{uuid: all, managed: true}"):
         site.apply(tap.SITE.replace("{uuid: all, managed: true}", entry))
-        site.until(lambda: [g["managed"] for g in gpus(site)] == [True, False, False], 3, what="one managed GPU")
+        site.until(lambda: [g["managed"] for g in gpus(site)] == [True, False, False], what="one managed GPU")
     jobs = [site.submit(*WAIT, sku="large", tenant="acme/vision/batch") for _ in range(2)]
     site.await_state(jobs[0], "running")
     equal("the second waits", site.job(jobs[1])["state"], "pending")

@@ -18,10 +18,10 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import closing
 import tap
-from bulkhead import SLOW, UNTIL_GO, Refused, be_filtered, bounded
+from bulkhead import PATIENCE_S, UNTIL_GO, Refused, be_filtered, bounded
 from tap import contains, equal
 
-WAIT = ("sh", "-c", "echo ready; trap 'exit 0' TERM; sleep 60 & wait")
+WAIT = ("sh", "-c", "echo ready; trap 'exit 0' TERM; sleep 600 & wait")
 
 
 def ending(job):
@@ -136,7 +136,7 @@ def limits(site):
     equal("time limit", ending(job)[:2], ("failed", "time_limit"))
     took = int(job["ended_ns"]) - int(job["started_ns"])
     assert took > 9e8, took
-    job, log = site.run("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1 & done; echo made; wait", pids=8)
+    job, log = site.run("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 100 & done; echo made; wait", pids=8)
     assert "made" not in log and job["state"] == "failed", (job["state"], log)
     job, log = site.run("sh", "-c", "yes 0123456789abcdef | head -c 3000000")
     assert (1 << 20) <= len(log) < (1 << 20) + 1000, len(log)
@@ -168,14 +168,22 @@ def cancelled(site):
         raise AssertionError("an ended job was cancelled")
 
 
+def in_less_than_its_grace(site, job):
+    """Of nine minutes, with a little for a machine that has much to do."""
+    row = site.job(job)
+    took = int(row["ended_ns"]) - int(row["submitted_ns"])
+    assert took < 500 * 10**9, took
+
+
 @tap.test()
 def cancelled_at_once(site):
     "a job that is cancelled while it starts does not wait for its grace to be over"
     for wait in (0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05):
-        job = site.submit("sleep", "60", grace="30s")
+        job = site.submit("sleep", "1000", grace="9m")
         time.sleep(wait)
         site.client().post(f"/v1/jobs/{job}/cancel")
-        site.await_state(job, "cancelled", seconds=5)
+        site.await_state(job, "cancelled")
+        in_less_than_its_grace(site, job)
 
 
 @tap.test()
@@ -186,9 +194,11 @@ def killed_at_once(site):
         job = started(site, *loop, grace="9m")
         for words in first:
             site.cli(None, words, str(job), check=0)
-            contains("why", site.cli(None, "why", str(job)).stdout, "it was told to end, and is killed in 8m5")
+            why = site.cli(None, "why", str(job)).stdout
+            assert re.search(r"it was told to end, and is killed in 8m\d", why), why
         site.cli(None, "cancel", "--now", str(job), check=0)
-        equal("ending", ending(site.await_state(job, "cancelled", seconds=10))[:2], ("cancelled", "cancelled"))
+        equal("ending", ending(site.await_state(job, "cancelled"))[:2], ("cancelled", "cancelled"))
+        in_less_than_its_grace(site, job)
     try:
         site.submit("true", grace="11m")
     except Refused as error:
@@ -210,7 +220,7 @@ def nothing_left(site):
                what="no process")
     site.until(lambda: not site.groups(), what="no control group")
     site.until(lambda: not closing.mounts_of_jobs(site), what="no mount")
-    equal("folders", [p.name for p in (site.dir / "node/jobs").iterdir()], [])
+    site.until(lambda: not list((site.dir / "node/jobs").iterdir()), what="no folder: it goes when bulkheadd has said that it knows")
 
 
 def kill_all(pids):
@@ -224,13 +234,15 @@ def kill_all(pids):
 @tap.test()
 def lost_keeper(site):
     "a job whose keeper is killed is ended with all its processes, and begins again unless it said never"
-    never = started(site, "sh", "-c", "echo start; setsid sleep 30 & sleep 30", on_preempt="never")
+    never = started(site, "sh", "-c", "echo start; setsid sleep 600 & sleep 600", on_preempt="never")
     kill_all(site.processes("bulkhead-keeper"))
     done = site.await_state(never, "completed", "failed")
     equal("end", (ending(done)[:2], done["restarts"]), (("failed", "keeper_lost"), 0))
     site.until(lambda: not site.groups(), what="no control group")
-    job = started(site, "sh", "-c", "echo start; sleep 1; echo end")
+    job = started(site, "sh", "-c", f"echo start; {UNTIL_GO}; echo end")
     kill_all(site.processes("bulkhead-keeper"))
+    site.until(lambda: site.log(job) == "start\nstart\n", what="its second start")
+    site.let_go(job)
     done = site.await_state(job, "completed", "failed")
     equal("end", (done["state"], done["restarts"]), ("completed", 1))
     equal("output", site.log(job), "start\nstart\nend\n")
@@ -255,8 +267,8 @@ def lost_machine(site):
 @tap.test()
 def followed(site):
     "a log is followed as server-sent events, byte for byte, until the end with its status"
-    job = site.submit("sh", "-c", "for i in 1 2 3 4 5; do echo line $i ä; sleep 0.1; done; exit 3", hold=True)
-    texts, ends, times = [], [], []
+    job = site.submit("sh", "-c", f"for i in 1 2 3 4 5; do echo line $i ä; {UNTIL_GO}; done; exit 3", hold=True)
+    texts, ends = [], []
     client = site.client()
 
     def follow():
@@ -271,14 +283,15 @@ def followed(site):
             elif line.startswith("data: "):
                 data = json.loads(line[6:])
                 (texts if event == "log" else ends).append(data)
-                times.append(time.monotonic())
 
     thread = threading.Thread(target=follow)
     thread.start()
     site.client().post(f"/v1/jobs/{job}/release")
-    thread.join(20)
+    for i in range(1, 6):
+        site.until(lambda i=i: f"line {i} ä\n" in "".join(t["text"] for t in texts), what=f"line {i}, while the job runs")
+        site.let_go(job)
+    thread.join(PATIENCE_S)
     equal("text", "".join(t["text"] for t in texts), "".join(f"line {i} ä\n" for i in range(1, 6)))
-    assert len(texts) >= 3 and times[-1] - times[0] > 0.3, "it came all at once"
     equal("end", ends, [{"cause": "exited", "exit_status": 3, "state": "failed"}])
 
 
@@ -310,7 +323,7 @@ def watched(site):
         site.run("true", tenant=tenant)
     site.submit("true", hold=True)
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE_S)
     equal("alice's", {e["job"] for e in seen["alice"]}, {1, 3})
     equal("carol's", {e["job"] for e in seen["carol"]}, {1, 2, 3})
     states = [e["state"] for e in seen["alice"] if e["job"] == 1]
@@ -359,7 +372,7 @@ def refused(site):
     """What the second node said, and its status."""
     node = second_node(site)
     try:
-        return node.communicate(timeout=60 * SLOW)[0], node.returncode
+        return node.communicate(timeout=PATIENCE_S)[0], node.returncode
     finally:
         node.kill()
 
@@ -398,7 +411,7 @@ def two_sites(site):
         contains("whose it is", said, f"control group /{site.dir.name} belongs to the site of {site.dir}/node, whose {who}")
         contains("what to do", said, f"cgroup_parent = /{site.dir.name}-2")
         assert status != 0, said
-        assert site.processes("sleep 60"), f"the job was ended: {said}"
+        assert site.processes("sleep 600"), f"the job was ended: {said}"
     holder = hold_as_another_account(site)
     try:
         site.start_node()

@@ -52,7 +52,7 @@ def restored(site):
             done = site.await_state(job, "completed", "failed")
             equal(f"job {job}", (done["state"], site.log(job)), ("completed", "of bob\n"))
         equal("from before", site.log(1), "before\n")
-        equal("processes of the lost ones", [p for p in site.processes("sleep") if p], [])
+        site.until(lambda: not site.processes("sleep"), what="the end of the lost ones")
         site.stop(site.daemon)
         put_back(site, backup)
     site.start_daemon()
@@ -83,7 +83,7 @@ def starved(site):
     theirs = dict(tenant="acme/speech/asr", client=bob)
     hogs = [site.submit("sh", "-c", HOG, **(theirs if i % 4 == 0 else mine)) for i in range(HOGS)]
     for job in hogs:
-        site.await_state(job, "running", seconds=60)
+        site.await_state(job, "running")
     steering = site.processes("bin/bulkhead-node") + site.processes("bin/bulkhead-gpu")
     jobs = [pid for pid in site.processes("while :") if "/bh-" in pathlib.Path(f"/proc/{pid}/cgroup").read_text()]
     equal("the programs weigh", {top_weight(pid) >= 1 for pid in steering}, {True})
@@ -93,9 +93,9 @@ def starved(site):
         began = time.monotonic()
         job = site.submit("sh", "-c", "echo ran", **mine)
         slowest = max(slowest, time.monotonic() - began)
-        done.append(site.await_state(job, "completed", seconds=60))
+        done.append(site.await_state(job, "completed"))
     print(f"# {len(done)} jobs beside {HOGS} hogs; the slowest command took {slowest * 1000:.0f} ms")
-    equal("answered within 2 s", slowest < 2 * SLOW, True)
+    equal("answered within 5 s", slowest < 5 * SLOW, True)
     for job in done:
         equal(f"job {job['id']}", (job["restarts"], site.log(job["id"])), (0, "ran\n"))
     equal("the hogs", [site.job(job)["state"] for job in hogs], ["running"] * HOGS)

@@ -9,10 +9,12 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
+from bulkhead import SLOW
 from tap import contains, equal
 
-WAIT = ("sh", "-c", "echo ready; trap 'exit 0' TERM; sleep 60 & wait")
+WAIT = ("sh", "-c", "echo ready; trap 'exit 0' TERM; sleep 600 & wait")
 SITE = tap.SITE + "\nscheduling: {burn_in: 1s}\n"
+LONG = SITE.replace("1s", f"{round(4 * SLOW)}s")  # long enough to be seen
 CONF = "health_interval_ms = 200"
 
 
@@ -33,8 +35,13 @@ def health(site, index):
     return gpu(site, index)["health"]
 
 
-def await_health(site, index, *wanted, seconds=20):
-    site.until(lambda: health(site, index) in wanted, seconds, what=f"health {wanted} of GPU {index}")
+def await_health(site, index, *wanted):
+    """The GPU, once its health is one of these; of those that last for a moment any may be missed."""
+    return site.until(lambda: (one := gpu(site, index))["health"] in wanted and one, what=f"health {wanted} of GPU {index}")
+
+
+def await_resets(site, index, count):
+    site.until(lambda: gpu(site, index)["resets"] == count, what=f"reset {count} of GPU {index}")
 
 
 def restart_node(site):
@@ -62,6 +69,12 @@ def verbs(site):
     return [leaf.get("verb") for leaf in site.leaves()]
 
 
+def await_xid(site, number, xid):
+    """Its record, of the GPU of that number: what the GPU says of its fault goes when it is well."""
+    site.until(lambda: any(leaf.get("verb") == "node.xid" and leaf["obj"]["id"] == number and f'"xid": {xid}' in json.dumps(leaf)
+                           for leaf in site.leaves()), what=f"a record of XID {xid}")
+
+
 @tap.test(site=SITE, node_conf=CONF)
 def two_at_once(site):
     "an XID of one GPU is not lost while another GPU is being reset"
@@ -69,8 +82,9 @@ def two_at_once(site):
     site.until(lambda: "node.reset" in verbs(site) or health(site, 1) != "ok", what="what the first XID leads to")
     simctl(site, "xid", "6", "48")
     for index, xid in ((1, 94), (6, 48)):
-        site.until(lambda i=index, x=xid: f"XID {x}" in gpu(site, i).get("fault", ""), what=f"XID {xid} of GPU {index}")
-        await_health(site, index, "burn_in", "ok", seconds=40)
+        await_xid(site, gpu(site, index)["id"], xid)
+        await_resets(site, index, 1)
+        await_health(site, index, "ok")
 
 
 @tap.test(topology="4x H100-80GB", site=SITE, node_conf=CONF)
@@ -116,7 +130,7 @@ def contained(site):
     site.run("true")
 
 
-@tap.test(topology="2x H100-80GB mig=on", site=SITE, node_conf=CONF)
+@tap.test(topology="2x H100-80GB mig=on", site=LONG, node_conf=CONF)
 def transient(site):
     """a GPU with a fault that a reset cures is not gone for ever (k8s-device-plugin#234): fenced,
     emptied, reset, tested, watched, and it gets work again; what ran goes on elsewhere"""
@@ -125,12 +139,10 @@ def transient(site):
     index, _ = place(site, job)
     simctl(site, "inject", f"gpu={index}", "recovery=1")
     simctl(site, "xid", str(index), "119")
-    await_health(site, index, "fenced", "resetting", "testing", "burn_in")
+    equal("no work meanwhile", await_health(site, index, "burn_in")["idle"]["compute"], 0)
     site.until(lambda: site.job(job)["restarts"] == 1, what="the job elsewhere")
     site.await_state(job, "running")
     equal("elsewhere", place(site, job)[0], 1 - index)
-    await_health(site, index, "burn_in")
-    equal("no work meanwhile", gpu(site, index)["idle"]["compute"], 0)
     await_health(site, index, "ok")
     equal("recovery action", "recovery" in (site.sim / "control").read_text(), False)
     other = site.submit("true", sku="large", tenant="acme/speech/asr")
@@ -145,11 +157,11 @@ def transient(site):
 def quarantine(site):
     "the third reset within a day is not made; an operator clears it; an applications' fault changes nothing"
     simctl(site, "xid", "0", "31")
-    site.until(lambda: any(leaf.get("verb") == "node.xid" and '"xid": 31' in json.dumps(leaf) for leaf in site.leaves()), what="a record of XID 31")
-    for _ in range(2):
+    await_xid(site, gpu(site, 0)["id"], 31)
+    for number in (1, 2):
         equal("before", health(site, 0), "ok")
         simctl(site, "xid", "0", "95")
-        await_health(site, 0, "burn_in")
+        await_resets(site, 0, number)
         await_health(site, 0, "ok")
     simctl(site, "xid", "0", "95")
     await_health(site, 0, "quarantined")
@@ -193,16 +205,16 @@ def off_the_bus(site):
     site.await_state(jobs[0], "running")
 
 
-@tap.test(topology="2x H100-80GB", site=SITE, node_conf=CONF + "\ncall_timeout_ms = 300")
+@tap.test(topology="2x H100-80GB", site=SITE, node_conf=CONF + f"\ncall_timeout_ms = {round(3000 * SLOW)}")
 def hang(site):
     "a driver that hangs on one GPU costs that GPU, until it answers: then it is back by itself"
     control = site.sim / "control"
     control.write_text("nvmlDeviceGetFieldValues gpu=0 hang\n")
-    site.until(lambda: gpu(site, 0)["fenced"], 20, what="a fence")
+    site.until(lambda: gpu(site, 0)["fenced"], what="a fence")
     job, _ = site.run("true", sku="large")
     equal("elsewhere", job["state"], "completed")
     control.write_text("")
-    site.until(lambda: not gpu(site, 0)["fenced"], 20, what="the GPU back")
+    site.until(lambda: not gpu(site, 0)["fenced"], what="the GPU back")
 
 
 @tap.test(topology="1x H100-80GB", site=SITE, node_conf=CONF)
@@ -236,7 +248,7 @@ def cordon_and_drain(site):
     waits = site.cli("erin", "drain", "gpu0", "--wait", "100ms")
     equal("still in use", waits.returncode, 7)
     moved = next(j for j in jobs if place(site, j)[0] == 0)
-    done = site.cli("erin", "drain", "gpu0", "--now", "--wait", "20s", check=0)
+    done = site.cli("erin", "drain", "gpu0", "--now", "--wait", "10m", check=0)
     contains("said", done.stdout, "is empty")
     equal("queued again", (site.job(moved)["state"], site.job(moved)["restarts"]), ("pending", 1))
     contains("why", site.cli("erin", "why", str(moved), check=0).stdout, f"and {gpu(site, 0)['uuid']} could hold it and is cordoned by an operator")

@@ -5,20 +5,13 @@ import pathlib
 import socket
 import ssl
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
-from bulkhead import Client, Refused
+from bulkhead import PATIENCE_S, SLOW, Client, Refused, free_port
 from tap import contains, equal
 
 SUBMIT = {"tenant": "acme/vision/batch", "sku": "small", "args": ["true"]}
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Https(Client):
@@ -29,7 +22,7 @@ class Https(Client):
         self.context.check_hostname = False
 
     def open(self):
-        return http.client.HTTPSConnection("127.0.0.1", PORT, timeout=10, context=self.context)
+        return http.client.HTTPSConnection("127.0.0.1", PORT, timeout=PATIENCE_S, context=self.context)
 
     def request(self, method, path, body=None, headers=None):
         bearer = {"Authorization": f"Bearer {self.token}"} if self.token else {}
@@ -80,9 +73,9 @@ def revoked(site):
     site.client("alice").request("DELETE", f"/v1/tokens/{token['id']}")
     error = refused(401, alice.get, "/v1/jobs")
     equal("code", error["code"], "unauthenticated")
-    short = Https(site, new_token(site, "alice", lifetime="1s")["token"])
+    short = Https(site, new_token(site, "alice", lifetime=f"{round(5 * SLOW)}s")["token"])
     short.get("/v1/jobs")
-    time.sleep(1.1)
+    site.until(lambda: short.exchange("GET", "/v1/jobs", headers={"Authorization": f"Bearer {short.token}"})[0] == 401, what="its end")
     refused(401, short.get, "/v1/jobs")
     site.kill(site.daemon)
     site.start_daemon()
@@ -110,25 +103,25 @@ def tls(site):
     context.check_hostname = False
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.wrap_socket(socket.create_connection(("127.0.0.1", PORT), 5))
+        context.wrap_socket(socket.create_connection(("127.0.0.1", PORT), PATIENCE_S))
     except ssl.SSLError:
         pass
     else:
         raise AssertionError("TLS 1.2 was accepted")
-    plain = http.client.HTTPConnection("127.0.0.1", PORT, timeout=5)
+    plain = http.client.HTTPConnection("127.0.0.1", PORT, timeout=PATIENCE_S)
     try:
         plain.request("GET", "/healthz")
         raise AssertionError(f"plain HTTP was answered: {plain.getresponse().status}")
     except (http.client.HTTPException, OSError):
         pass
     context.maximum_version = ssl.TLSVersion.TLSv1_3
-    with context.wrap_socket(socket.create_connection(("127.0.0.1", PORT), 5)) as secure:
+    with context.wrap_socket(socket.create_connection(("127.0.0.1", PORT), PATIENCE_S)) as secure:
         equal("version", secure.version(), "TLSv1.3")
         before = secure.getpeercert(binary_form=True)
     equal("mode of the key", oct((site.dir / "state/tls.key").stat().st_mode & 0o777), "0o600")
     site.kill(site.daemon)
     site.start_daemon()
-    with context.wrap_socket(socket.create_connection(("127.0.0.1", PORT), 5)) as secure:
+    with context.wrap_socket(socket.create_connection(("127.0.0.1", PORT), PATIENCE_S)) as secure:
         assert before == secure.getpeercert(binary_form=True), "another certificate"
 
 

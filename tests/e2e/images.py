@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """OCI images on a running site, as a user has them."""
+import atexit
 import os
 import pathlib
 import shutil
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lib"))
@@ -15,6 +17,19 @@ from tap import contains, equal
 TRAIN, BATCH, ASR = "acme/vision/train", "acme/vision/batch", "acme/speech/asr"
 NODE = {"topology": "1x H100-80GB", "node_conf": "image_roots = /tmp\nimages_cap_mib = 64"}
 REGISTRY = Registry(None)   # its port stands in node.conf
+ASIDE = pathlib.Path(tempfile.mkdtemp(prefix="bulkhead-images-"))
+atexit.register(shutil.rmtree, ASIDE, ignore_errors=True)
+ASIDE.chmod(0o755)
+HELD_UP = {**NODE, "node_conf": f"{NODE['node_conf']}\numoci = {ASIDE}/umoci"}
+# An umoci that has unpacked all and does not end as long as a file stands in its folder.
+(ASIDE / "umoci").write_text(f"""#!/bin/sh
+{shutil.which("umoci")} "$@"
+status=$?
+: > "$TMPDIR/held"
+while [ -e "$TMPDIR/held" ]; do sleep 0.02; done
+exit $status
+""")
+(ASIDE / "umoci").chmod(0o755)
 LISTED = f"registries = http:{REGISTRY.host}/vision\n"
 
 
@@ -88,7 +103,7 @@ def refused(site):
         contains(image, log, wanted)
         assert log.count("cannot start") == 1, log
     contains("elsewhere", run(site, "oci:/etc/passwd:x", "true", check=4).stderr, "image_roots")
-    equal("nothing half made", [str(p) for p in site.dir.glob("**/images/*/tmp-*")], [])
+    site.until(lambda: not list(site.dir.glob("**/images/*/tmp-*")), what="nothing half made")
     contains("somebody else", run(site, f"oci:{layout.path}:good", "true", person="bob", tenant=ASR).stdout, "unpacking image")
     os.chmod(layout.path, 0o700)
     contains("closed", run(site, f"oci:{layout.path}:good", "true", person="bob", tenant=ASR, check=None).stdout, "Permission denied")
@@ -142,28 +157,47 @@ def without_skopeo(site):
     contains("no registry", refused.stderr, "names no registry")
 
 
-@tap.test(**NODE)
+def held_up(site):
+    """The file that holds up the image that is being unpacked."""
+    return site.until(lambda: list(site.dir.glob("**/images/*/tmp-*/tmp/held")), what="the unpacking")[0]
+
+
+@tap.test(**HELD_UP)
 def stopped(site):
     "a job that is cancelled while its image is unpacked ends, and nothing of it stays"
     layout, digest = images(site)
-    layout.add("slow", oci.layer(*[oci.entry(f"f{i}", b"x" * 2000) for i in range(6000)]))
-    job = site.client("alice").request("POST", "/v1/jobs", {"args": ["true"], "sku": "small", "tenant": BATCH, "image": f"oci:{layout.path}:slow"})
-    site.until(lambda: list(site.dir.glob("**/images/*/tmp-*")))
+    layout.add("some", oci.layer(*[oci.entry(f"f{i}", b"x" * 2000) for i in range(20)]))
+    job = site.client("alice").request("POST", "/v1/jobs", {"args": ["true"], "sku": "small", "tenant": BATCH, "image": f"oci:{layout.path}:some"})
+    held_up(site)
     site.cli("alice", "cancel", str(job["id"]))
     site.until(lambda: site.client("alice").request("GET", f"/v1/jobs/{job['id']}")["state"] == "cancelled")
     site.until(lambda: not list(site.dir.glob("**/images/*/tmp-*")) and not list(site.dir.glob("**/images/*/gone-*")))
 
 
-@tap.test(**NODE)
+def go_on(held):
+    """Let an unpacking go on that was begun after the file got words in it; False: there is none yet."""
+    try:
+        if held.read_text():
+            return False
+        held.unlink()
+        return True
+    except OSError:
+        return False
+
+
+@tap.test(**HELD_UP)
 def killed(site):
     "kill -9 of the node while it unpacks: the next one clears what was half made, and the job runs"
     layout, digest = images(site)
-    layout.add("slow", oci.layer(*oci.programs("sh"), *[oci.entry(f"f{i}", b"x" * 2000) for i in range(6000)]))
-    job = site.submit("sh", "-c", "echo well", client=site.client("alice"), image=f"oci:{layout.path}:slow")
-    site.until(lambda: list(site.dir.glob("**/images/*/tmp-*/rootfs/f1")))
+    layout.add("some", oci.layer(*oci.programs("sh"), *[oci.entry(f"f{i}", b"x" * 2000) for i in range(20)]))
+    job = site.submit("sh", "-c", "echo well", client=site.client("alice"), image=f"oci:{layout.path}:some")
+    half = held_up(site)
+    assert list(half.parents[1].glob("rootfs/f1")), "it is not half made"
+    half.write_text("of the first")
     site.kill(site.node)
     site.start_node()
-    site.await_state(job, "completed", seconds=60)
+    site.until(lambda: go_on(half), what="another unpacking")
+    site.await_state(job, "completed")
     contains("it ran", site.log(job), "well")
     site.until(lambda: not list(site.dir.glob("**/images/*/tmp-*")) and not list(site.dir.glob("**/images/*/gone-*")))
 
@@ -180,7 +214,7 @@ def scratch(site):
     site.until(lambda: not list(site.dir.glob("**/scratch/*.img")))
     refused = site.cli("alice", "run", "--tenant", BATCH, "--sku", "small", "--scratch", "1Gi", "--", "true").stdout
     contains("too much", refused, "scratch: 1024 MiB are more than 64; the administrator can raise scratch_max_mib")
-    job = site.submit("sleep", "60", client=site.client("alice"), tenant=BATCH, sku="small", scratch="16Mi")
+    job = site.submit("sleep", "600", client=site.client("alice"), tenant=BATCH, sku="small", scratch="16Mi")
     site.await_state(job, "running")
     equal("files", len(list(site.dir.glob("**/scratch/*.img"))), 1)
     site.node.kill()

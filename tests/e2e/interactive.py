@@ -19,7 +19,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
-from bulkhead import PEOPLE, Refused
+from bulkhead import PATIENCE_S, PEOPLE, Refused, free_port
 from tap import contains, equal
 
 SLEEP = ("sh", "-c", "echo ready; exec sleep 600")
@@ -27,12 +27,6 @@ SERVER = ("perl", "-MIO::Socket::INET", "-e", """
     $| = 1; $s = IO::Socket::INET->new(Listen => 64, LocalAddr => "127.0.0.1", LocalPort => 8080, ReuseAddr => 1) or die;
     print "ready\\n"; $SIG{CHLD} = "IGNORE";
     while ($c = $s->accept) { if (!fork) { $n = 0; $n += length while <$c>; print $c "got $n\\n"; exit } close $c }""")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 PORT = free_port()
@@ -69,8 +63,8 @@ class Terminal:
         os.close(self.master)
         os.close(self.slave)
 
-    def expect(self, text, seconds=15):
-        deadline = time.monotonic() + seconds
+    def expect(self, text):
+        deadline = time.monotonic() + PATIENCE_S
         while not re.search(text, self.seen):
             if time.monotonic() > deadline or (self.process.poll() is not None and not self.readable(0)):
                 raise AssertionError(f"{text!r} is not in {self.seen!r} (status {self.process.poll()})")
@@ -92,8 +86,8 @@ class Terminal:
     def resize(self, rows, columns):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def end(self, seconds=15):
-        status = self.process.wait(seconds)
+    def end(self):
+        status = self.process.wait(PATIENCE_S)
         equal("the terminal is as before", termios.tcgetattr(self.slave)[:4], self.before[:4])
         return status
 
@@ -142,9 +136,9 @@ def exec_terminal(site):
     with Terminal(site, "alice", "exec", "-it", job, "sh") as terminal:
         terminal.type("stty size; tty; echo term=$TERM\n").expect("30 100").expect("/dev/pts/").expect("term=xterm")
         terminal.resize(44, 123)
-        terminal.forget().type("sleep 0.2; stty size\n").expect("44 123")
-        terminal.type("sleep 100\n").expect("sleep 100")
-        time.sleep(0.3)
+        terminal.type("until [ \"$(stty size)\" = '44 123' ]; do sleep 0.02; done; echo sized$((1+1))\n").expect("sized2")
+        terminal.type("sleep 602\n")
+        site.until(lambda: site.processes("sleep\x00602"), what="what Ctrl-C ends")
         terminal.forget().type("\x03").type("echo still $((40+2))\n").expect("still 42")
         terminal.type("exit 9\n")
         equal("status", terminal.end(), 9)
@@ -166,8 +160,16 @@ def run_terminal(site):
     "run -it: a job in a terminal, left with Ctrl-P Ctrl-Q, gone back to, its status passed on"
     with Terminal(site, "alice", "run", "-it", "--tenant", "acme/vision/batch", "--sku", "small", "--", "sh") as terminal:
         terminal.type("stty size; echo me$((1+1))\n").expect("me2").expect("30 100")
+        terminal.type("echo term=$TERM\n").expect("term=vt220")  # ours
         job = re.search(r"job (\d+)", terminal.seen).group(1)
-        terminal.type("\x10\x11").expect("runs on")
+        stream, = site.processes("bulkhead-stream")
+        os.kill(stream, signal.SIGSTOP)
+        terminal.type("\x10\x11")
+        try:
+            raise AssertionError(f"it says that it left before the job let go of it: {terminal.process.wait(0.3)}")
+        except subprocess.TimeoutExpired:
+            os.kill(stream, signal.SIGCONT)
+        terminal.expect("runs on")
         equal("left", terminal.end(), 0)
     equal("it is interactive", (site.job(job)["state"], site.job(job)["kind"]), ("running", "interactive"))
     contains("the log has it", site.log(job), "me2")
@@ -204,9 +206,9 @@ def deaths(site):
             site.until(lambda: site.processes("sleep\x00600"), what="the command")
             site.kill(site.daemon)
             site.start_daemon()
-            equal("a command whose daemon died", command.wait(20), 8)
+            equal("a command whose daemon died", command.wait(PATIENCE_S), 8)
         site.until(lambda: not site.processes("sleep\x00600"), what="its end inside")
-        terminal.forget().type("echo again$((1+1))\n").expect("again2", 30)
+        terminal.forget().type("echo again$((1+1))\n").expect("again2")
         terminal.type("exit 3\n")
         equal("status", terminal.end(), 3)
     lost = [r for r in ends(site, "job.exec") + ends(site, "job.attach") if r["res"] == "uncertain"]
@@ -239,7 +241,7 @@ def forward(site):
         equal("on the loopback only", [line.split()[1] for line in listening.splitlines()[1:] if line.split()[3] == "0A" and line.split()[1].endswith(f":{port:04X}")],
               [f"0100007F:{port:04X}"])
         site.client("alice").post(f"/v1/jobs/{job}/cancel")
-        equal("ends with the job", process.wait(20), 0)
+        equal("ends with the job", process.wait(PATIENCE_S), 0)
     site.until(lambda: len(ends(site, "job.forward")) == 1, what="its end")
     equal("one record", len(begun(site, "job.forward")), 1)
 
@@ -283,8 +285,26 @@ def https(site):
     command = subprocess.Popen([site.program("bulkhead"), "exec", *where, job, "sleep", "601"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     site.until(lambda: site.processes("sleep\x00601"), what="the command")
     site.client("alice").request("DELETE", f"/v1/tokens/{token['id']}")
-    equal("a revoked token's stream", command.wait(20), 4)
+    equal("a revoked token's stream", command.wait(PATIENCE_S), 4)
     site.until(lambda: not site.processes("sleep\x00601"), what="its end inside")
+
+
+def is_asleep(pid):
+    """Whether it has nothing to do, and does not only wait for a core."""
+    return all(task.read_text().rsplit(")", 1)[1].split()[0] == "S" for task in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"))
+
+
+def stands(site, writer, between):
+    """Wait until a program writes no more, as all that lies between it and its reader is full."""
+    seen, looks = None, 0
+
+    def is_still():
+        nonlocal seen, looks
+        wrote = re.search(r"wchar: (\d+)", pathlib.Path(f"/proc/{writer}/io").read_text()).group(1)
+        looks = looks + 1 if wrote == seen and all(is_asleep(pid) for pid in (writer, *between)) else 0
+        seen = wrote
+        return looks == 10
+    site.until(is_still, what="full pipes")
 
 
 @tap.test()
@@ -297,8 +317,10 @@ def reader_stops(site):
     while time.monotonic() - at < 0.7:
         got += len(os.read(reader.stdout.fileno(), 1 << 20))
     print(f"# a stream carries {got / (time.monotonic() - at) / 1e6:.0f} MB/s")
-    resident = lambda: {pid: int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1))
-                        for pid in [site.daemon.pid, site.node.pid, reader.pid, *site.processes("bulkhead-keeper"), *site.processes("bulkhead-stream")]}
+    programs = [site.daemon.pid, site.node.pid, reader.pid, *site.processes("bulkhead-keeper"), *site.processes("bulkhead-stream")]
+    resident = lambda: {pid: int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1)) for pid in programs}
+    writer, = site.processes("cat\x00/dev/zero")
+    stands(site, writer, programs)
     before = resident()
     time.sleep(0.6)
     grown = {pid: kib - before[pid] for pid, kib in resident().items() if kib - before[pid] > 512}

@@ -5,13 +5,13 @@ import pathlib
 import re
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
+from bulkhead import PATIENCE_S
 from tap import contains, equal
 
-HOLD_ON = ("sh", "-c", "trap 'exit 0' TERM; sleep 60 & wait")
+HOLD_ON = ("sh", "-c", "trap 'exit 0' TERM; sleep 600 & wait")
 SEVEN = [f"1g.10gb@{i}" for i in range(7)]
 
 
@@ -93,9 +93,7 @@ def taken_back(site):
     equal("both went back", {row["state"] for row in rows(site).values()}, {"undone"})
     # held by somebody for a moment: the order waits, the node does not
     control(site, "nvmlGpuInstanceDestroy gpu=0 fail=IN_USE count=9\n")
-    began = time.monotonic()
     site.cli(None, "layout", "apply", write(site, "layouts:\n- {gpu: all, pieces: [7g.80gb]}\n"), "-q", check=0)
-    assert time.monotonic() - began < 20
     equal("in the end", [standing(row) for row in rows(site).values()], [["7g.80gb@0"]] * 2)
 
 
@@ -114,8 +112,8 @@ def crashes(site):
     control(site, "")
     site.start_node()
     site.start_daemon()
-    change.wait(60)
-    site.until(lambda: all(standing(row) == SEVEN and row["state"] == "stands" for row in rows(site).values()), 60, what="all of it")
+    change.wait(PATIENCE_S)
+    site.until(lambda: all(standing(row) == SEVEN and row["state"] == "stands" for row in rows(site).values()), what="all of it")
     listed = subprocess.run([site.bin.parent / "tools/bulkhead-smi", "--library", site.dir / "lib/libnvidia-ml.so.1", "-L"],
                             capture_output=True, text=True, check=True, env={"BULKHEAD_SIM_STATE": str(site.sim)}).stdout
     equal("instances on the GPUs", listed.count("MIG 1g.10gb"), 14)
@@ -123,7 +121,7 @@ def crashes(site):
     site.stop(site.node)
     subprocess.run([site.program("bulkhead-simctl"), "--state", str(site.sim), "reset", "0"], check=True, stdout=subprocess.DEVNULL)
     site.start_node()
-    site.until(lambda: [standing(row) for row in rows(site).values()] == [SEVEN, SEVEN], 30, what="the layout after a reset")
+    site.until(lambda: [standing(row) for row in rows(site).values()] == [SEVEN, SEVEN], what="the layout after a reset")
 
 
 @tap.test(topology="1x H100-80GB driver=580.65.06")

@@ -13,18 +13,12 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
-from bulkhead import Refused, UnixConnection
+from bulkhead import PATIENCE_S, Refused, UnixConnection, free_port
 from tap import contains, equal
 
 HELD = {"tenant": "acme/vision/batch", "sku": "small", "args": ["true"], "hold": True}
 STRANGERS = (20501, 20502)
 CONNECTIONS_MAX = 512
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 PORT = free_port()
@@ -122,15 +116,16 @@ def hoard(site):
     equal("her other tenant", alice.exchange("POST", "/v1/jobs", {**HELD, "tenant": "acme/vision/train"})[0], 201)
 
 
-@tap.test(daemon_conf="rate_changes = 5")
+@tap.test(daemon_conf="rate_changes = 1")
 def patience(site):
     "429 says when to come again, and the command line does"
     alice = site.client("alice")
-    while True:
+    for _ in range(600):
         status, head, text = alice.exchange("POST", "/v1/jobs", HELD)
         if status == 429:
             break
         equal("status", status, 201)
+    equal("status in the end", status, 429)
     equal("Retry-After", head["Retry-After"], "1")
     equal("code", json.loads(text)["error"]["code"], "too_many")
     contains("bulkhead waits", site.cli("alice", "token", "create", "-o", "json").stdout, "bh_")
@@ -162,15 +157,21 @@ def open_idle(site, uid):
 def connections(site):
     "600 idle connections of two strangers keep neither root nor who asks at once out, on both sockets"
     raise_files_limit()
-    idle = [open_idle(site, STRANGERS[n % 2]) for n in range(600)]
-    begun = time.monotonic()
-    equal("root", site.client().exchange("GET", "/v1/status")[0], 200)
-    equal("alice", site.client("alice").exchange("GET", "/v1/status")[0], 200)
-    assert time.monotonic() - begun < 10, "they had to wait"
+    for again in (True, True, False):  # a machine may be busy at another's request
+        idle = [open_idle(site, STRANGERS[n % 2]) for n in range(600)]
+        begun = time.monotonic()
+        equal("root", site.client().exchange("GET", "/v1/status")[0], 200)
+        equal("alice", site.client("alice").exchange("GET", "/v1/status")[0], 200)
+        took = time.monotonic() - begun
+        if took < 10:  # who says nothing is let go after 15 s
+            break
+        assert again, f"they had to wait {took:.1f} s"
+        for connection in idle:
+            connection.close()
     far = [socket.create_connection(("127.0.0.1", PORT)) for _ in range(600)]
     context = ssl.create_default_context(cafile=str(site.dir / "state/tls.crt"))
     context.check_hostname = False
-    near = http.client.HTTPSConnection("127.0.0.1", PORT, timeout=20, context=context)
+    near = http.client.HTTPSConnection("127.0.0.1", PORT, timeout=PATIENCE_S, context=context)
     near.request("GET", "/healthz")
     equal("far away", near.getresponse().status, 200)
     for connection in (*idle, *far, near):
@@ -182,10 +183,10 @@ def heads(site):
     "a stranger who does not say what he wants is let go"
     begun = time.monotonic()
     stranger = open_idle(site, STRANGERS[0])
-    stranger.sock.settimeout(60)
+    stranger.sock.settimeout(PATIENCE_S)
     stranger.sock.sendall(b"GET / HTTP/1.1\r\n")
     equal("the end", stranger.sock.recv(1), b"")
-    assert 10 < time.monotonic() - begun < 40, f"after {time.monotonic() - begun:.1f} s"
+    assert time.monotonic() - begun > 10, f"after {time.monotonic() - begun:.1f} s"
     stranger.close()
 
 
@@ -218,7 +219,7 @@ GOOD = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Y: z\r\nConnection: close\r\n\r\n
 
 
 def answer(connection, data):
-    connection.settimeout(20)
+    connection.settimeout(PATIENCE_S)
     heard = b""
     try:
         connection.sendall(data)
@@ -269,18 +270,20 @@ def verify(site):
         heard.append(site.client("alice").exchange("POST", f"/v1/jobs/{jobs[number % 2]}/verify")[0])
 
     threads = [threading.Thread(target=wish, args=(number,)) for number in range(120)]
+    begun = time.monotonic()
     for thread in threads:
         thread.start()
-    begun = time.monotonic()
+    tries = lambda: len([r for r in records(site) if r["verb"] == "isolation.verdict"])
+    before = tries()
     verdict = site.client("erin").post(f"/v1/jobs/{jobs[0]}/verify")
-    took = time.monotonic() - begun
+    waited_for = tries() - before
     for thread in threads:
         thread.join()
+    took = time.monotonic() - begun
     equal("the administrator's", len(verdict["verdicts"]), verdict["asked"])
-    assert took < 25, f"after {took:.1f} s"
+    assert waited_for <= 6, f"after {waited_for} tries"  # four are under way at most, his, and one that just began
     assert set(heard) <= {200, 429} and 200 in heard and 429 in heard, f"{heard}"
-    tries = [r for r in records(site) if r["verb"] == "isolation.verdict"]
-    assert len(tries) < 40, f"{len(tries)} tries"
+    assert tries() <= 20 + 2 * took + 1, f"{tries()} tries in {took:.1f} s"  # rate_expensive, and the administrator's
 
 
 if __name__ == "__main__":

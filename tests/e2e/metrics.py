@@ -3,7 +3,6 @@
 import http.client
 import pathlib
 import re
-import socket
 import ssl
 import sys
 
@@ -11,16 +10,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/lib"), str(ROOT / "tests/metrics")]
 import exposition
 import tap
+from bulkhead import PATIENCE_S, free_port
 from tap import contains, equal
 
 OPEN = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3"
 BATCH = 'tenant="acme/vision/batch"'
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 PORT = free_port()
@@ -50,7 +44,7 @@ def tenants(series):
 @tap.test(topology="2x H100-80GB")
 def numbers(site):
     "a job shows in its tenant's numbers while it runs, all parts are somewhere, and the CLI prints the same names"
-    site.submit("sleep", "60", tenant="acme/vision/batch", client=site.client("alice"))
+    site.submit("sleep", "600", tenant="acme/vision/batch", client=site.client("alice"))
     site.await_state(1, "running")
     site.until(lambda: any(name == "bulkhead_job_memory_bytes" for name, _ in scrape(site, "erin")), what="a sample")
     series = scrape(site, "erin")
@@ -76,7 +70,7 @@ def numbers(site):
 @tap.test(topology="1x H100-80GB", daemon_conf=f"https_port = {PORT}")
 def who(site):
     "one sees one's tenants' series alone; a scraper's token does that and nothing else"
-    site.submit("sleep", "60", tenant="acme/vision/batch")
+    site.submit("sleep", "600", tenant="acme/vision/batch")
     site.await_state(1, "running")
     equal("alice", tenants(scrape(site, "alice")), {"acme/vision/train", "acme/vision/batch"})
     equal("bob", tenants(scrape(site, "bob")), {"acme/speech/asr"})
@@ -85,7 +79,7 @@ def who(site):
     context = ssl.create_default_context(cafile=str(site.dir / "state/tls.crt"))
     context.check_hostname = False
     for path, secret, status in (("/metrics", token, 200), ("/v1/jobs", token, 403), ("/metrics", "bh_x", 401)):
-        https = http.client.HTTPSConnection("127.0.0.1", PORT, timeout=10, context=context)
+        https = http.client.HTTPSConnection("127.0.0.1", PORT, timeout=PATIENCE_S, context=context)
         https.request("GET", path, headers={"Authorization": f"Bearer {secret}"})
         reply = https.getresponse()
         text = reply.read().decode()

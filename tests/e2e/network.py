@@ -4,7 +4,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lib"))
@@ -22,14 +21,6 @@ def job(site, script, *more, person="alice", tenant=BATCH, verb="run", check=0):
     return site.cli(person, verb, "--tenant", tenant, "--sku", "small", *more, "--", "bash", "-c", script, check=check)
 
 
-def until(what, true):
-    for _ in range(200):
-        if true():
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"never: {what}")
-
-
 def with_policy(policy):
     return tap.SITE.replace("{name: acme/vision, ", f"{{name: acme/vision, policy: {{{policy}}}, ", 1)
 
@@ -43,18 +34,18 @@ def network_totals(site):
 def peers(site):
     "jobs of one tenant find each other by name; another tenant's do not, nor does a job without a network"
     job(site, LISTEN, "--network", "tenant", "--name", "server", verb="submit")
-    until("listening", lambda: "listening" in site.cli("alice", "logs", "1").stdout)
+    site.until(lambda: "listening" in site.cli("alice", "logs", "1").stdout, what="listening")
     job(site, ": > /dev/tcp/10.213.0.2/7000", "--network", "tenant", person="bob", tenant=ASR, check=None)
     equal("another tenant", site.job(2)["state"], "failed")
     job(site, ": > /dev/tcp/10.213.0.2/7000", check=None)
     equal("no network", site.job(3)["state"], "failed")
     job(site, "echo hello > /dev/tcp/server.acme.vision.batch/7000", "--network", "tenant")
-    until("it heard", lambda: "hello" in site.cli("alice", "logs", "1").stdout)
-    until("counted", lambda: site.job(4).get("traffic"))
+    site.until(lambda: "hello" in site.cli("alice", "logs", "1").stdout, what="it heard")
+    site.until(lambda: site.job(4).get("traffic"), what="counted")
     sent = site.job(4)["traffic"]
     assert sent["tx_bytes"] > 0 and sent["rx_bytes"] > 0, sent
     contains("describe", site.cli("alice", "describe", "4").stdout, "Tx bytes:")
-    until("the first ended", lambda: site.job(1)["state"] != "running")
+    site.until(lambda: site.job(1)["state"] != "running", what="the first ended")
     sent = {n: site.job(n)["traffic"] for n in (1, 4)}
     totals = network_totals(site)
     equal("the tenant's total", totals[BATCH], sum(job["rx_bytes"] for job in sent.values()))
@@ -93,8 +84,8 @@ def no_nft(site):
     "without nft a job with a network is refused with the cause and what to do, and others run"
     job(site, "true", "--network", "tenant", verb="submit")
     said = 'kind="start" why="network: /nonexistent/nft does not run: No such file or directory; install nftables, or set nft in node.conf"'
-    until("said", lambda: said in (pathlib.Path(site.dir) / "node.log").read_text())
-    until("ended", lambda: site.job(1)["state"] == "failed")
+    site.until(lambda: said in (pathlib.Path(site.dir) / "node.log").read_text(), what="said")
+    site.until(lambda: site.job(1)["state"] == "failed", what="ended")
     contains("to the submitter", site.cli("alice", "logs", "1").stdout, "bulkhead: cannot start: network: /nonexistent/nft does not run: "
              "No such file or directory; install nftables, or set nft in node.conf\n")
     contains("why", site.cli("alice", "why", "1").stdout, "it has ended: failed (start_failed): network: /nonexistent/nft does not run: "

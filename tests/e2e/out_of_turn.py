@@ -39,7 +39,7 @@ def end(site, *jobs):
     for job in jobs:
         site.client().post(f"/v1/jobs/{job}/cancel")
     for job in jobs:
-        site.await_state(job, "cancelled", "failed", seconds=30)
+        site.await_state(job, "cancelled", "failed")
 
 
 def wants(site):
@@ -62,14 +62,14 @@ def seen(site):
     honest = start(site, "half", "--kernel", "2ms")
     site.await_state(honest, "running")
     began = time.monotonic()
-    site.until(lambda: "out_of_turn" in told(site, alone), seconds=60, what="what its people are told")
+    site.until(lambda: "out_of_turn" in told(site, alone), what="what its people are told")
     print(f"# told after {time.monotonic() - began:.0f} s")
     contains("as they read it", site.cli(None, "describe", str(alone), check=0).stdout, "runs on the GPU out of its turns")
     equal("it runs on", site.job(alone)["state"], "running")
     end(site, alone)
     strict = start(site, "strict", "--kernel", "50ms", *ROUND)
     began = time.monotonic()
-    site.await_state(strict, "failed", seconds=60)
+    site.await_state(strict, "failed")
     print(f"# ended after {time.monotonic() - began:.0f} s")
     assert {"out_of_turn", "stopped_out"} <= set(told(site, strict)), told(site, strict)
     contains("its cause", site.cli(None, "why", str(strict), check=0).stdout, "failed (over_time)")

@@ -8,7 +8,6 @@ import html
 import json
 import pathlib
 import re
-import socket
 import ssl
 import struct
 import subprocess
@@ -21,12 +20,11 @@ import urllib.request
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import chromium
 import tap
+from bulkhead import PATIENCE_S, free_port
 from code_provider import CodeProvider
 from tap import contains, equal
 
-with socket.socket() as probe:
-    probe.bind(("127.0.0.1", 0))
-    PORT = probe.getsockname()[1]
+PORT = free_port()
 ORIGIN = f"https://localhost:{PORT}"
 CONF = {"daemon_conf": f"https_port = {PORT}", "site": tap.SITE + f"""
 sign_in: {{address: '{ORIGIN}'}}
@@ -44,7 +42,7 @@ def code_of(secret, at=None):
 
 def certificate(site):
     """The daemon's certificate; it answers on its socket before it serves HTTPS."""
-    site.until(lambda: "ready" in (site.dir / "daemon.log").read_text(), 10, what="the pages")
+    site.until(lambda: "ready" in (site.dir / "daemon.log").read_text(), what="the pages")
     return site.dir / "state/tls.crt"
 
 
@@ -61,7 +59,7 @@ class Browser:
         self.cookies, self.path, self.text, self.status = {}, "/", "", 0
 
     def ask(self, method, path, body=None, follow=True, **headers):
-        connection = http.client.HTTPSConnection("localhost", PORT, timeout=20, context=self.context)
+        connection = http.client.HTTPSConnection("localhost", PORT, timeout=PATIENCE_S, context=self.context)
         cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         connection.request(method, path, body, {**({"Cookie": cookie} if cookie else {}), **headers})
         reply = connection.getresponse()
@@ -287,15 +285,15 @@ def terminal(site):
         equal("the code in both", page.run("document.querySelector('.code').innerText"), shown)
         page.press(".choices form:first-child button")
         page.until("location.hostname === '127.0.0.1'")
-        equal("refused", program.wait(timeout=20) != 0, True)
+        equal("refused", program.wait(timeout=PATIENCE_S) != 0, True)
         program, address, shown, env = login(site)
         page.call("Page.navigate", url=address)
         page.until(f"document.querySelector('.code')?.innerText === {shown!r}")
         page.press(".choices form:last-child button")
         page.until("location.hostname === '127.0.0.1'")
-        equal("let in", program.wait(timeout=20), 0)
+        equal("let in", program.wait(timeout=PATIENCE_S), 0)
         equal("trouble", [t for t in page.trouble if "favicon" not in t and "404" not in t and "400" not in t], [])
-    who = subprocess.run([site.program("bulkhead"), "whoami"], env=env, capture_output=True, text=True, timeout=20)
+    who = subprocess.run([site.program("bulkhead"), "whoami"], env=env, capture_output=True, text=True, timeout=PATIENCE_S)
     contains("who", who.stdout + who.stderr, "zoe")
 
 

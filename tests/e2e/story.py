@@ -12,7 +12,7 @@ from tap import contains, equal
 
 ONE = "1x H100-80GB"
 TRAIN, BATCH, ASR = "acme/vision/train", "acme/vision/batch", "acme/speech/asr"
-HOLD_ON = ("sh", "-c", "trap 'exit 0' TERM; sleep 60 & wait")
+HOLD_ON = ("sh", "-c", "trap 'exit 0' TERM; sleep 600 & wait")
 
 
 def refused(status, call, *args, **named):
@@ -32,7 +32,7 @@ def verbs(site, after=0):
 def two_tenants(site):
     """two tenants' jobs run at once on different MIG instances of one GPU and each sees
     only its slice"""
-    look = ("sh", "-c", "bulkhead-smi -L; bulkhead-smi; echo seen; trap 'exit 0' TERM; sleep 60 & wait")
+    look = ("sh", "-c", "bulkhead-smi -L; bulkhead-smi; echo seen; trap 'exit 0' TERM; sleep 600 & wait")
     jobs = [site.submit(*look, tenant=TRAIN, client=site.client("alice")),
             site.submit(*look, tenant=ASR, client=site.client("bob"))]
     for job in jobs:
@@ -65,8 +65,8 @@ def every_output(site):
 def over_quota(site):
     "a job over quota waits, and why names the quota and when it frees"
     alice = site.client("alice")
-    one = site.submit(*HOLD_ON, tenant=TRAIN, client=alice, time_limit="2m")
-    two = site.submit(*HOLD_ON, tenant=TRAIN, client=alice, time_limit="3m")
+    one = site.submit(*HOLD_ON, tenant=TRAIN, client=alice, time_limit="20m")
+    two = site.submit(*HOLD_ON, tenant=TRAIN, client=alice, time_limit="30m")
     for job in (one, two):
         site.await_state(job, "running")
     three = site.submit("true", tenant=TRAIN, client=alice)
@@ -166,17 +166,21 @@ def suspended_at_once(site):
 def resumed_sees(site):
     """a resumed job sees its device as before, though its GPU was carved otherwise meanwhile;
     a context that it opens then is seen by the node"""
-    look = ("i=0; while [ $i -lt 25 ]; do i=$((i+1)); bulkhead-smi -L 2>&1 | tail -n1; sleep 0.03; done; "
-            "bulkhead-simload --mib 64 --seconds 2 --busy 1 2>&1")
+    look = ("touch /tmp/stay; while [ -e /tmp/stay ]; do bulkhead-smi -L 2>&1 | tail -n1; sleep 0.03; done; "
+            "exec bulkhead-simload --mib 64 --seconds 600 --busy 1 2>&1")
     low = site.submit("sh", "-c", look, sku="large", priority="low", on_preempt="suspend", client=site.client("alice"))
     site.until(lambda: site.log(low), what="output")
-    high = site.submit("sleep", "0.2", sku="small", priority="high", tenant=ASR, client=site.client("carol"))
+    high = site.submit("sh", "-c", UNTIL_GO, sku="small", priority="high", tenant=ASR, client=site.client("carol"))
     site.await_state(high, "running")
     equal("state of the low one", site.job(low)["state"], "suspended")
+    before = len(site.log(low).splitlines())
+    site.let_go(high)
+    site.until(lambda: len(site.log(low).splitlines()) > before + 10, what="more looks")
+    site.let_go(low)
     site.until(lambda: "bulkhead-simload" in site.log(low), what="the context")
-    lines = site.log(low).splitlines()
-    equal("what it saw", set(lines[:25]), {lines[0]})
-    contains("context", lines[25], "holds 64 MiB")
+    *looks, last = site.log(low).splitlines()
+    equal("what it saw", set(looks), {looks[0]})
+    contains("context", last, "holds 64 MiB")
     after = site.submit("true", sku="large", priority="high", tenant=ASR, client=site.client("carol"))
     site.await_state(after, "completed")
     equal("outcomes", [r["ev"]["suspended"].get("outcome") for r in site.leaves() if r["verb"] == "node.suspended"],
@@ -187,7 +191,7 @@ def resumed_sees(site):
 def context_held(site):
     """a job that holds a GPU context cannot be suspended: it is ended and queued again,
     and the record says so"""
-    low = site.submit("sh", "-c", "echo begin; exec bulkhead-simload --mib 100 --seconds 2 --busy 1", sku="large",
+    low = site.submit("sh", "-c", f"echo begin; bulkhead-simload --mib 100 --seconds 600 --busy 1 & {UNTIL_GO}; kill $!", sku="large",
                       priority="low", on_preempt="suspend", grace="1s", client=site.client("alice"))
     site.await_state(low, "running")
     site.until(lambda: site.log(low), what="output")
@@ -197,6 +201,8 @@ def context_held(site):
     site.await_state(high, "completed")
     said = [r for r in site.leaves(before - 1) if r["verb"] == "node.suspended"]
     equal("records", [r["ev"]["suspended"]["outcome"] for r in said], ["context_held"])
+    site.until(lambda: site.log(low).count("begin") == 2, what="its second start")
+    site.let_go(low)
     done = site.await_state(low, "completed")
     equal("restarts", done["restarts"], 1)
     equal("begun", site.log(low).count("begin"), 2)
@@ -258,7 +264,7 @@ def killed_node(site):
     equal("output", [site.log(j) for j in (long, short)], ["a\nb\n"] * 2)
 
 
-RANK = ("sh", "-c", "echo rank $BULKHEAD_GANG_RANK of $BULKHEAD_GANG_SIZE; trap 'exit 0' TERM; sleep 60 & wait")
+RANK = ("sh", "-c", "echo rank $BULKHEAD_GANG_RANK of $BULKHEAD_GANG_SIZE; trap 'exit 0' TERM; sleep 600 & wait")
 
 
 def gang_of_three(site, *command):
@@ -296,7 +302,7 @@ def gang_ranks(site):
 def gang_fails(site):
     "the first member of a gang that fails ends the others, and its status is the job's"
     gang = gang_of_three(site, "sh", "-c", "trap 'echo told; exit 0' TERM; echo begun; "
-                                           f"if [ $BULKHEAD_GANG_RANK = 1 ]; then {UNTIL_GO}; exit 7; fi; sleep 60 & wait")
+                                           f"if [ $BULKHEAD_GANG_RANK = 1 ]; then {UNTIL_GO}; exit 7; fi; sleep 600 & wait")
     site.until(lambda: all(site.log(gang, rank) for rank in range(3)), what="output")
     site.let_go(gang, 1)
     done = site.await_state(gang, "failed")

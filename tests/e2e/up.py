@@ -17,10 +17,10 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
 import up_closing
+from bulkhead import PATIENCE_S, free_port
 from tap import contains, equal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SLOW = float(os.environ.get("BULKHEAD_TEST_SLOW", "1"))
 # As capabilities(7) numbers them.
 DAC_OVERRIDE, SYS_ADMIN, MKNOD = 1 << 1, 1 << 21, 1 << 27
 NONE, GPU = 0, DAC_OVERRIDE | SYS_ADMIN | MKNOD
@@ -68,7 +68,7 @@ class Up:
         """As it says itself: kill the supervisor, which ends both and goes."""
         for pid in self.supervisors:
             os.kill(pid, signal.SIGTERM)
-            deadline = time.monotonic() + 30 * SLOW
+            deadline = time.monotonic() + PATIENCE_S
             while pathlib.Path(f"/proc/{pid}").exists():
                 assert time.monotonic() < deadline, f"{pid} did not end"
                 time.sleep(0.02)
@@ -171,8 +171,7 @@ def on_a_site_that_is_there(up):
         done = up.bulkhead("up", "--dir", str(up.home), "--detach", option, value)
         equal(f"{option} is refused", done.returncode, 3)
         contains(option, done.stderr, f"{option}: the site in {up.home} {said}")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     up.start("--https-port", str(port), "--sim", "8x H100-80GB", "--gpu", "sim", "--daemon-uid", "64101")
     for again in (False, True):
         if again:  # and it stays
@@ -212,7 +211,7 @@ def lost_gpu(up):
         contains("doctor", up.bulkhead("doctor", "--dir", str(up.home), check=0).stdout, "1 of 4 lost, the first: GPU-")
         equal("the others", [line.split()[4] for line in shown[1:4]], ["ok"] * 3)
         subprocess.run([*simctl, "clear"], check=True)
-        deadline = time.monotonic() + 60 * SLOW
+        deadline = time.monotonic() + PATIENCE_S
         while up.bulkhead("gpu", check=0).stdout.splitlines()[4].split()[4] != "ok":
             assert time.monotonic() < deadline, "GPU 3 is not back"
             time.sleep(0.1)

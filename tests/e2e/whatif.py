@@ -13,7 +13,7 @@ from tap import contains, equal
 
 ONE = "1x H100-80GB"
 BATCH, ASR = "acme/vision/batch", "acme/speech/asr"
-HOLD_ON = ("sh", "-c", "trap 'exit 0' TERM; sleep 60 & wait")
+HOLD_ON = ("sh", "-c", "trap 'exit 0' TERM; sleep 600 & wait")
 ASSUMED = "if jobs run to their time limits"
 
 
@@ -53,11 +53,11 @@ def estimated(site):
     equal("estimate", int(why["estimated_start_ns"]), due)
     contains("assumption", why["assumption"], ASSUMED)
     said = site.cli("alice", "why", str(second), check=0).stdout
-    contains("why", said, "estimated start: in 59m")
+    assert re.search(r"estimated start: in 5\dm", said), said
     contains("why", said, ASSUMED)
     third = site.submit("true", sku="large", priority="low", client=site.client("alice"))
     # the forecast is made anew for a new job, but not all the time
-    estimate = site.until(lambda: site.client("alice").get(f"/v1/jobs/{third}/why").get("estimated_start_ns"), 10, 0.02)
+    estimate = site.until(lambda: site.client("alice").get(f"/v1/jobs/{third}/why").get("estimated_start_ns"), what="its estimate")
     equal("the next one", int(estimate), due + 7200 * 10**9)
     table = site.cli("alice", "ps", "--start", check=0).stdout
     contains("ps --start", table.splitlines()[0], "START")

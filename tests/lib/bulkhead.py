@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import platform
+import random
 import re
 import shutil
 import signal
@@ -24,6 +25,8 @@ import closing
 
 DAEMON_UID = 64101
 SLOW = float(os.environ.get("BULKHEAD_TEST_SLOW", "1"))  # so many times more patience
+WAIT_S = 60              # at least so long is waited for what must come: it costs nothing where it does
+PATIENCE_S = WAIT_S * SLOW
 SKIP = 77
 PEOPLE = {"alice": 20001, "bob": 20002, "carol": 20003, "dave": 20004, "erin": 20005}
 ENDED = ("completed", "failed", "cancelled")
@@ -95,7 +98,7 @@ def _be(uid):
 
 
 class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path, timeout=30, uid=0):
+    def __init__(self, path, timeout=PATIENCE_S, uid=0):
         super().__init__("bulkhead", timeout=timeout)
         self.path, self.uid = path, uid
 
@@ -155,6 +158,28 @@ class Client:
         if self.connection is not None:
             self.connection.close()
         self.connection = None
+
+
+_ports = []
+
+
+def free_port():
+    """A TCP port for this test alone: below those that the kernel gives to connections, which come and go, and
+    not of another test, which would have its name below."""
+    lowest = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for port in random.sample(range(10000, max(lowest, 32768)), 1000):
+        name, probe = socket.socket(socket.AF_UNIX), socket.socket()
+        try:
+            name.bind(f"\0bulkhead-test-port-{port}")
+            probe.bind(("", port))
+        except OSError:
+            name.close()
+            continue
+        finally:
+            probe.close()
+        _ports.append(name)  # until this process ends
+        return port
+    raise RuntimeError("no TCP port is free")
 
 
 # ---- the programs, where everybody may run them ----
@@ -264,6 +289,7 @@ class Site:
 
     What the closing audit finds after a block that succeeded is raised as closing.Found."""
     audited = True
+    hurry_s = None           # of a test that wants to see a wait run out
 
     def __init__(self, build, topology="8x H100-80GB", site=None, node_conf="", daemon_conf=""):
         self.bin = stage(build) / "bin"
@@ -350,8 +376,8 @@ gpus = all
 gpu_reset = {self.bin}/bulkhead-simctl"""
 
     def patience(self):
-        """The node's own deadlines, where the machine is slow and the test sets none."""
-        times = {"call_timeout_ms": 10000, "scrub_timeout_ms": 20000, "verify_timeout_ms": 20000} if SLOW > 1 else {}
+        """The node's own deadlines, where the test sets none."""
+        times = {"call_timeout_ms": 10000, "scrub_timeout_ms": 20000, "verify_timeout_ms": 20000}
         return "\n".join(f"{key} = {int(ms * SLOW)}" for key, ms in times.items() if key not in self.node_extra)
 
     def start_node(self):
@@ -384,8 +410,8 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
         if wait:
             self.await_daemon()
 
-    def await_daemon(self, seconds=30):
-        deadline = time.monotonic() + seconds * SLOW
+    def await_daemon(self):
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 Client(self.socket).get("/healthz")
@@ -406,10 +432,10 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
     def node_runs(self):
         return self.node is not None and self.node.poll() is None
 
-    def await_gpus(self, seconds=30):
+    def await_gpus(self):
         client = self.client()
         self.until(lambda: self.node.poll() is not None or any(g.get("managed") for g in client.get("/v1/gpus")["items"]),
-                   seconds, what="a managed GPU")
+                   what="a managed GPU")
         if self.node.poll() is not None:
             raise RuntimeError("bulkhead-node ended: " + self.tail())
 
@@ -417,7 +443,7 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
         if process and process.poll() is None:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(20 * SLOW)
+                process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -479,11 +505,12 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
                 client.post(f"/v1/jobs/{job['id']}/cancel")
             except Refused:
                 pass
-        self.until(lambda: not client.get("/v1/jobs?active=true&limit=1")["items"], 15)
+        self.until(lambda: not client.get("/v1/jobs?active=true&limit=1")["items"], what="the end of all jobs")
 
     def kill_leftovers(self):
         """Processes of this site that outlived it (after a failed test), and their groups."""
-        for _ in range(50):
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
             alive = self.processes()
             if not alive:
                 break
@@ -553,7 +580,7 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
         """The CLI as that person's Unix user."""
         ids = {"user": PEOPLE[person], "group": PEOPLE[person], "extra_groups": []} if person else {}
         env = {"PATH": os.environ["PATH"], "BULKHEAD_SOCKET": self.socket, "HOME": "/nonexistent"}
-        done = subprocess.run([self.program("bulkhead"), *args], capture_output=True, text=True, timeout=60 * SLOW,
+        done = subprocess.run([self.program("bulkhead"), *args], capture_output=True, text=True, timeout=2 * PATIENCE_S,
                               env=env, cwd="/", **ids, **options)
         if check is not None and done.returncode != check:
             raise AssertionError(f"bulkhead {' '.join(args)}: status {done.returncode}: {done.stdout}{done.stderr}")
@@ -604,18 +631,23 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
         except OSError:
             return False  # it has ended, or does not wait yet
 
-    def until(self, condition, seconds=20, step=0.02, what="what was awaited"):
-        deadline = time.monotonic() + seconds * SLOW
+    def patience_of(self, seconds):
+        return (self.hurry_s or max(seconds, WAIT_S)) * SLOW
+
+    def until(self, condition, seconds=WAIT_S, step=0.02, what="what was awaited"):
+        """What the condition said, once that is true; `seconds` is more than the usual, where that is needed."""
+        seconds = self.patience_of(seconds)
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             value = condition()
             if value:
                 return value
             time.sleep(step)
-        raise RuntimeError(f"{what} did not come in {seconds} s")
+        raise RuntimeError(f"{what} did not come in {seconds:.0f} s")
 
-    def await_state(self, number, *states, seconds=20):
+    def await_state(self, number, *states, seconds=WAIT_S):
         seen = {}
-        deadline = time.monotonic() + seconds * SLOW
+        deadline = time.monotonic() + self.patience_of(seconds)
         client = self.client()
         while time.monotonic() < deadline:
             seen = client.get(f"/v1/jobs/{number}")
@@ -627,7 +659,7 @@ gpu_reset = {self.bin}/bulkhead-simctl"""
         raise RuntimeError(f"job {number} is {seen.get('state')} ({seen.get('reason')} {seen.get('cause')}), not {states}\n"
                            + self.log(number)[-500:] + self.tail())
 
-    def run(self, *args, seconds=20, **spec):
+    def run(self, *args, seconds=WAIT_S, **spec):
         """Submit, wait for the end, return (job, log)."""
         job = self.await_state(self.submit(*args, **spec), *ENDED, seconds=seconds)
         return job, self.log(job["id"])

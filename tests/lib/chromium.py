@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import time
 
-WAIT_S = 10
+from bulkhead import PATIENCE_S
 
 
 class Fault(Exception):
@@ -32,7 +32,7 @@ def program():
 def key_digest(pem):
     """The digest of a certificate's public key, by which Chromium is told to trust it."""
     spki = subprocess.run(["openssl", "x509", "-pubkey", "-noout"], input=pem, capture_output=True,
-                          check=True, timeout=10).stdout
+                          check=True, timeout=PATIENCE_S).stdout
     der = base64.b64decode(b"".join(spki.split(b"\n")[1:-2]))
     return base64.b64encode(hashlib.sha256(der).digest()).decode()
 
@@ -83,7 +83,7 @@ class Chromium:
         message, _, self.buffer = self.buffer.partition(b"\0")
         return json.loads(message)
 
-    def call(self, method, session=None, wait_s=WAIT_S, **parameters):
+    def call(self, method, session=None, wait_s=PATIENCE_S, **parameters):
         """The result of a command; events that come meanwhile are kept."""
         self.number += 1
         asked = self.number
@@ -135,7 +135,7 @@ class Page:
             raise Fault(f"{expression}: {json.dumps(result['exceptionDetails'])[:300]}")
         return result["result"].get("value")
 
-    def until(self, expression, wait_s=WAIT_S):
+    def until(self, expression, wait_s=PATIENCE_S):
         """Wait until an expression is true; pages that are just being left have no answer."""
         end = time.monotonic() + wait_s
         while time.monotonic() < end:

@@ -283,7 +283,9 @@ def found_on(build, plant):
     found = []
     with closing.kept(found), Site(build, ONE_GPU, tap.SITE) as site:
         play(site)
+        site.until(lambda: not closing.open_orders(site), what="all outcomes")
         plant(site)
+        site.hurry_s = 1  # what is planted does not go
     if hasattr(site, "planted"):
         site.planted.wait()
     if hasattr(site, "undo"):

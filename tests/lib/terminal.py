@@ -4,8 +4,10 @@ import pty
 import select
 import time
 
+from bulkhead import PATIENCE_S
 
-def talk(argv, turns, env, status=0, seconds=20):
+
+def talk(argv, turns, env, status=0):
     """Run argv; `turns` are (question, answer): wait for the one, type the other and Enter.
     All that was seen, to the program's end."""
     pid, fd = pty.fork()
@@ -14,10 +16,10 @@ def talk(argv, turns, env, status=0, seconds=20):
     seen, at = "", 0
     try:
         for question, answer in turns:
-            seen = await_text(fd, seen, at, question, seconds)
+            seen = await_text(fd, seen, at, question)
             at = seen.index(question, at) + len(question)
             os.write(fd, (answer + "\n").encode())
-        seen = await_text(fd, seen, at, None, seconds)
+        seen = await_text(fd, seen, at, None)
     finally:
         os.close(fd)  # hangs up on a program that still runs
         _, how = os.waitpid(pid, 0)
@@ -26,9 +28,9 @@ def talk(argv, turns, env, status=0, seconds=20):
     return seen.replace("\r\n", "\n")
 
 
-def await_text(fd, seen, at, question, seconds):
+def await_text(fd, seen, at, question):
     """What was seen, with more of it until the question stands there; None: until the end."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE_S
     while question is None or question not in seen[at:]:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([fd], [], [], left)[0]:

@@ -15,7 +15,6 @@ import json
 import pathlib
 import re
 import shutil
-import socket
 import ssl
 import struct
 import sys
@@ -38,12 +37,6 @@ tests = []
 def test(function):
     tests.append(function)
     return function
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def totp(secret, ahead=0):
@@ -97,7 +90,7 @@ class Day:
     """The daemon, a browser that trusts it, and a page with an authenticator."""
 
     def __init__(self, build):
-        self.port = free_port()
+        self.port = bulkhead.free_port()
         self.origin = f"https://localhost:{self.port}"
         self.site = Daemon(build, topology="1x H100-80GB", site=ADDRESS_FORM.format(port=self.port),
                            daemon_conf=f"https_port = {self.port}")

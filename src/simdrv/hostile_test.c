@@ -16,9 +16,9 @@
 #include "simdrv/queue.h"
 
 #define MINUTE_NS (60ull * 1000000000u)
-#define ROUNDS 12
+#define ROUNDS 4
 #define SEED 20261123u
-#define LOOKS_WHILE 40
+#define LOOKS_WHILE 12
 
 static char dir[40], folder[80];
 

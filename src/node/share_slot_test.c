@@ -3,12 +3,15 @@
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/time.h"
 #include "model/job.h"
+#include "node/node.h"
 #include "node/node_fixture_test.h"
+#include "node/path.h"
 #include "node/share_slot.h"
 
 enum { A = 7, B = 8, LAST_SLOT = 31 };
@@ -291,11 +294,11 @@ take_back(const struct test_job *job)
 
 /* Two slots of GPU 0, and A has had its memory since the second was carved for B. */
 static void
-make_due_for_b(const char *more)
+make_due_for_b(void)
 {
     struct test_job first = { .lease = 1, .partition = 11, .tenant = A, .script = "true" };
 
-    start_with(more);
+    start_with("");
     BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
     BH_CHECK_EQ("for B", carve_share(12, 0, 1, B).outcome, 0);
     BH_CHECK_EQ("A runs", bh_test_run_job(&first).cause, BH_END_EXITED);
@@ -310,7 +313,7 @@ test_stopped_before_it_began(void **state)
     struct test_job other = { .lease = 20, .partition = 12, .tenant = B, .script = "true" };
     struct test_message last = { 0 };
 
-    make_due_for_b("");
+    make_due_for_b();
     bh_test_simctl("inject", "gpu=0", "cuda-fail");
     for (uint32_t i = 0; i < TIMES; i++, other.lease++)
         take_back(&other);
@@ -323,6 +326,24 @@ test_stopped_before_it_began(void **state)
     BH_CHECK_DONE();
 }
 
+/* End what scrubs that piece, if it is there. */
+static void
+kill_scrub(uint64_t partition)
+{
+    bool own = access("/sys/fs/cgroup/freezer", F_OK) == 0;
+    char path[TEST_PATH * 2], line[32];
+    FILE *members;
+
+    bh_path_format(path, sizeof path, "/sys/fs/cgroup%s%s/bh-%llu/cgroup.procs",
+                   own ? "/freezer" : "", the_node.cgroup,
+                   (unsigned long long)(BH_SCRUB_LEASES + partition));
+    members = fopen(path, "re");
+    while (members && fgets(line, sizeof line, members))
+        kill((pid_t)strtol(line, NULL, 10), SIGKILL);
+    if (members)
+        fclose(members);
+}
+
 /* The scrub of one that was taken back ends its run, and has no other; who comes next on its slot
  * waits for that. */
 static void
@@ -333,6 +354,7 @@ check_next_waits(const char *name, uint32_t number, const void *message, uint64_
     bh_test_send(number, message);
     BH_CHECK(name, !bh_test_take_within(BH_MSG_OUTCOME, order, 500, &ignored));
     bh_test_simctl("clear", NULL, NULL);
+    kill_scrub(12);
     BH_CHECK_EQ(name, bh_test_take(BH_MSG_OUTCOME, order).outcome.outcome, 0);
 }
 
@@ -345,7 +367,7 @@ test_next_waits_for_it(void **state)
     const char *args[3];
     uint64_t taken_back;
 
-    make_due_for_b("scrub_timeout_ms = 1500\n");
+    make_due_for_b();
     bh_test_simctl("inject", "gpu=0", "cuda-hang");
     taken_back = the_node.order + 1;
     take_back(&other);

@@ -3,11 +3,13 @@
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/time.h"
 #include "model/job.h"
+#include "node/node.h"
 #include "node/node_fixture_test.h"
 #include "node/path.h"
 #include "node/share_slot.h"

@@ -185,7 +185,7 @@ test_behind_its_barrier(void **state)
     bh_test_send(BH_MSG_START, &start);
     bh_test_send(BH_MSG_VERIFY, &asked);
     before = used_ticks();
-    BH_CHECK("tried again", bh_test_take_within(BH_MSG_VERDICT, 0, 5000, &message)
+    BH_CHECK("tried again", bh_test_take_within(BH_MSG_VERDICT, 0, TEST_PATIENCE_MS, &message)
                                 && strcmp(message.verdict.cause, "again") == 0);
     BH_CHECK("behind its barrier",
              !bh_test_take_within(BH_MSG_OUTCOME, start.order, 1000, &message));

@@ -20,8 +20,6 @@ import verify_audit  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WHOLE, FIRST_PROFILE, FIRST_MODEL = 1, 2, 1  # numbers of profiles and models, as model/geometry.h has them
-# How long what must come to its end may take to, in seconds (of patience).
-PATIENCE = {"order": 30, "mount": 30, "process": 10, "control group": 10, "loop device": 10}
 
 
 class Found(Exception):
@@ -90,7 +88,7 @@ def orders_are_answered(site):
     what is open, so that is to be asked before."""
     try:
         if site.node_runs():
-            site.until(lambda: not open_orders(site), PATIENCE["order"])
+            site.until(lambda: not open_orders(site))
     except RuntimeError:
         return [f"orders: {verify_audit.ANSWERS[letter]} of record {order >> verify_audit.ORDER_BITS} has not come"
                 for order, letter in open_orders(site).items()]
@@ -137,13 +135,13 @@ def mounts_are_undone(site):
     """Once nothing runs, nothing of a job is mounted where its node did it."""
     if not site.node_runs():
         return []  # they went with the namespace
-    return [f"left: mount {where} of the node" for where in left(site, "mount", lambda: mounts_of_jobs(site))]
+    return [f"left: mount {where} of the node" for where in left(site, lambda: mounts_of_jobs(site))]
 
 
-def left(site, what, look):
+def left(site, look):
     """What is seen when it does not go by itself."""
     with contextlib.suppress(RuntimeError):
-        site.until(lambda: not look(), PATIENCE[what])
+        site.until(lambda: not look())
     return look()
 
 
@@ -339,10 +337,10 @@ def is_of_another(name, site):
 
 def nothing_is_left(site):
     """A namespace lives as long as a process, a mount or a descriptor of a program: all three are looked at, or ended."""
-    found = [f"left: process {pid}: {command_of(pid)}" for pid in left(site, "process", site.processes)]
-    found += [f"left: control group {group}" for group in left(site, "control group", site.groups)]
+    found = [f"left: process {pid}: {command_of(pid)}" for pid in left(site, site.processes)]
+    found += [f"left: control group {group}" for group in left(site, site.groups)]
     found += [f"left: mount {where}" for where, _ in mounts_of("self") if below(site, where)]
-    found += [f"left: loop device {name} on {path}" for name, path in left(site, "loop device", lambda: loops_of(site))]
+    found += [f"left: loop device {name} on {path}" for name, path in left(site, lambda: loops_of(site))]
     found += [f"left: named namespace {name}" for name in sorted(named_namespaces() - site.namespaces) if not is_of_another(name, site)]
     found += [f"left: file {path}" for path in site.runs.glob("*/*")]
     return found + forgotten_files(site)

@@ -185,8 +185,7 @@ def main():
     print(f"1..{len(rows) + len(standard)}", flush=True)
     tree, failed = up.Up(sys.argv[1]), 0
     for number, (what, wanted, serves, plant) in enumerate(rows, 1):
-        if wanted:  # what is planted does not go by itself: it need not be waited for
-            closing.PATIENCE.update(mount=2, process=2, **{"control group": 2, "loop device": 2})
+        up_closing.Up.hurry_s = 2 if wanted else None  # what is planted does not go
         failed += say(number, f"bulkhead up: {what}", verdict(found_on(tree, number, serves, plant), wanted))
     for number, (what, wanted, plant) in enumerate(standard, len(rows) + 1):
         failed += say(number, f"in the standard folders: {what}",

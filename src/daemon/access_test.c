@@ -1,7 +1,7 @@
 /* Datasets at the owner: what a submission, a start and the end of a grant lead to, and what the
  * records say of it. */
 
-#include "daemon/fixture_test.h"
+#include "daemon/gpu_fixture_test.h"
 
 #include "base/num.h"
 #include "daemon/orders.h"
@@ -47,43 +47,6 @@ submit_reader(struct fixture *f)
 }
 
 /* ---- the node's side: events by hand ---- */
-
-static void
-step(struct fixture *f, struct bh_event event)
-{
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT, .verb = "test" };
-
-    assert_int_equal(bh_core_step(&f->core, &entry, &event, &f->err), BH_OK);
-    assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
-}
-
-/* A node n1 with one H100. */
-static void
-open_site(struct fixture *f, const char *yaml)
-{
-    uint32_t node, gpu;
-
-    setup(f);
-    assert_int_equal(apply(f, yaml), BH_OK);
-    assert_int_equal(bh_core_begin(&f->core, &f->err), BH_OK);
-    assert_int_equal(bh_catalog_name(f->core.catalog, BH_NAME_NODE, "n1", &node, &f->err), BH_OK);
-    assert_int_equal(bh_catalog_name(f->core.catalog, BH_NAME_GPU, "GPU-1", &gpu, &f->err), BH_OK);
-    step(f, (struct bh_event){ .kind = BH_EV_NODE, .u.node = { { node }, true, 0, 0 } });
-    step(f, (struct bh_event){ .kind = BH_EV_GPU,
-                               .u.gpu = { .gpu = { gpu }, .node = { node }, .model = BH_GPU_H100_80GB,
-                                          .managed = true, .mig_capable = true } });
-}
-
-/* The order of that kind among those that the last batches released. */
-static const struct bh_effect *
-order_of(const struct fixture *f, enum bh_effect_kind kind)
-{
-    for (uint32_t i = f->core.effect_count; i > 0; i--)
-        if (f->core.effects[i - 1].kind == kind)
-            return &f->core.effects[i - 1];
-    return NULL;
-}
 
 static void
 carve(struct fixture *f)

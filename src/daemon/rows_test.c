@@ -2,19 +2,8 @@
 
 #include "daemon/rows.h"
 
-#include "daemon/fixture_test.h"
+#include "daemon/gpu_fixture_test.h"
 #include "daemon/inventory.h"
-
-static const char gangs_yaml[] =
-    "tenants:\n"
-    "  - {name: acme, kind: organization}\n"
-    "  - {name: acme/vision, kind: department}\n"
-    "  - {name: acme/vision/train, kind: project}\n"
-    "skus:\n"
-    "  - {name: large, grade: B, models: [{model: H100-80GB, profile: whole}]}\n"
-    "principals: []\n"
-    "bindings: []\n"
-    "gpus: [{uuid: all, managed: true}]\n";
 
 enum { NODES = 3, GPUS = 8 };
 
@@ -67,7 +56,7 @@ pieces_of_all_members(void **state)
         struct fixture f;
 
         setup(&f);
-        assert_int_equal(apply(&f, gangs_yaml), BH_OK);
+        assert_int_equal(apply(&f, whole_yaml), BH_OK);
         for (uint32_t node = 1; node <= NODES; node++)
             add_node(&f, node);
         assert_int_equal(submit(&f, wanted), BH_OK);

@@ -3,22 +3,10 @@
 
 /* A core with nodes that a test plays, turn by turn as the owner's loop would. */
 
+#include "daemon/gpu_fixture_test.h"
 #include "daemon/peer_fixture_test.h"
 
 #include "base/time.h"
-
-__attribute__((unused)) static const char whole_yaml[] =
-    "tenants:\n"
-    "  - {name: acme, kind: organization}\n"
-    "  - {name: acme/vision, kind: department}\n"
-    "  - {name: acme/vision/train, kind: project}\n"
-    "skus:\n"
-    "  - {name: large, grade: B, models: [{model: H100-80GB, profile: whole}]}\n"
-    "principals: []\n"
-    "bindings: []\n"
-    "gpus: [{uuid: all, managed: true}]\n";
-
-__attribute__((unused)) static const struct submission whole = { "root", "acme/vision/train", "large", NULL, 0, 1 };
 
 /* As one turn of the owner's loop. */
 static inline void

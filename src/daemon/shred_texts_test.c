@@ -4,6 +4,7 @@
 #include "daemon/shred.h"
 
 #include "daemon/audited_test.h"
+#include "daemon/gpu_fixture_test.h"
 #include "daemon/keys_fixture_test.h"
 #include "daemon/orders.h"
 #include "daemon/texts.h"
@@ -14,43 +15,6 @@ enum { VISION = 2 };
 static const char site[] = TENANTS("") "gpus: [{uuid: all, managed: true}]\n";
 
 /* ---- the node's side: events by hand ---- */
-
-static void
-step(struct fixture *f, struct bh_event event)
-{
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT, .verb = "test" };
-
-    must(f, bh_core_step(&f->core, &entry, &event, &f->err));
-    must(f, bh_core_commit(&f->core, &f->err));
-}
-
-/* A node n1 with one H100. */
-static void
-open_site(struct fixture *f)
-{
-    uint32_t node, gpu;
-
-    setup(f);
-    must(f, apply(f, site));
-    must(f, bh_core_begin(&f->core, &f->err));
-    must(f, bh_catalog_name(f->core.catalog, BH_NAME_NODE, "n1", &node, &f->err));
-    must(f, bh_catalog_name(f->core.catalog, BH_NAME_GPU, "GPU-1", &gpu, &f->err));
-    step(f, (struct bh_event){ .kind = BH_EV_NODE, .u.node = { { node }, true, 0, 0 } });
-    step(f, (struct bh_event){ .kind = BH_EV_GPU,
-                               .u.gpu = { .gpu = { gpu }, .node = { node }, .model = BH_GPU_H100_80GB,
-                                          .managed = true, .mig_capable = true } });
-}
-
-/* The newest order of that kind; NULL: there is none. */
-static const struct bh_effect *
-order_of(const struct fixture *f, enum bh_effect_kind kind)
-{
-    for (uint32_t i = f->core.effect_count; i > 0; i--)
-        if (f->core.effects[i - 1].kind == kind)
-            return &f->core.effects[i - 1];
-    return NULL;
-}
 
 /* A job of alice's in acme/vision that its node is to start, on a piece that there is or is made. */
 static struct bh_effect
@@ -158,7 +122,7 @@ a_months_texts_go_with_their_key(void **state)
     struct fixture f;
     uint64_t before, later;
 
-    open_site(&f);
+    open_site(&f, site);
     snprintf(first, sizeof first, "%s", this_month(&f));
     month.month = first;
     fail_a_start(&f);

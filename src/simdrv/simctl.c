@@ -1,9 +1,11 @@
 /* bulkhead-simctl: sets up a simulated server and makes its GPUs fail. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,6 +86,19 @@ get_control(void)
     return text != NULL ? text : strdup("");
 }
 
+/* From reading the control file to writing it: two commands at once would lose a rule of one.
+ * Until this process ends. */
+static bool
+hold_control(void)
+{
+    static int fd = -1;
+    char path[SIM_PATH_MAX];
+
+    if (fd < 0 && sim_path(path, "%s/control.lock", dir))
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    return fd >= 0 && flock(fd, LOCK_EX) == 0;
+}
+
 static int
 open_driver(void)
 {
@@ -117,6 +132,7 @@ static int
 add_rule(const char *rule)
 {
     static struct sim_rules rules;
+    bool held = hold_control();
     char *old = get_control();
     char *text = NULL;
     struct timespec now;
@@ -133,7 +149,7 @@ add_rule(const char *rule)
                       *old != '\0' && old[strlen(old) - 1] != '\n' ? "\n" : "", rule,
                       (unsigned long long)now.tv_sec, (unsigned long)now.tv_nsec) < 0)
         rc = fail("control file", "out of memory");
-    else if (!put_control(text))
+    else if (!held || !put_control(text))
         rc = fail("cannot write the control file", strerror(errno));
     free(text);
     free(old);
@@ -156,12 +172,12 @@ is_level(const char *line, uint32_t gpu)
 static bool
 drop_levels(uint32_t gpu)
 {
+    bool held = hold_control(), written = false;
     char *old = get_control(), *rest = old;
     FILE *kept = tmpfile();
     char text[TEXT_BYTES_MAX];
-    bool written = false;
 
-    if (old != NULL && kept != NULL) {
+    if (held && old != NULL && kept != NULL) {
         for (char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n"))
             fprintf(kept, "%s%s", is_level(line, gpu) ? "" : line, rest != NULL ? "\n" : "");
         rewind(kept);
@@ -493,7 +509,7 @@ static int
 run_clear(int count, char **words)
 {
     (void)count, (void)words;
-    return put_control("") ? 0 : fail("cannot write the control file", strerror(errno));
+    return hold_control() && put_control("") ? 0 : fail("cannot write the control file", strerror(errno));
 }
 
 static int

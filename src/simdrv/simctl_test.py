@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What bulkhead-simctl refuses: what would never be met, with what there is.  usage: simctl_test.py SIMCTL"""
+"""What bulkhead-simctl refuses: what would never be met, with what there is; two of it at once.  usage: simctl_test.py SIMCTL"""
 import pathlib
 import subprocess
 import sys
@@ -21,8 +21,19 @@ CASES = (  # what, words, a part of what it says; "": it is done
 )
 
 
+AT_ONCE = 40
+
+
+def loses_no_rule(simctl, control):
+    """Rules that are written while GPUs are reset, which takes lines out of the same file."""
+    words = [("reset", "1"), ("xid", "6", "48")] * AT_ONCE
+    running = [subprocess.Popen([*simctl, *of], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for of in words]
+    ends = {one.wait() for one in running}
+    return ends == {0} and control.read_text().count("gpu=6 xid=48") == AT_ONCE
+
+
 def main():
-    print(f"1..{len(CASES)}")
+    print(f"1..{len(CASES) + 1}")
     failed = 0
     with tempfile.TemporaryDirectory(prefix="bulkhead-simctl-") as folder:
         simctl = [sys.argv[1], "--state", folder]
@@ -38,6 +49,9 @@ def main():
             if not well:
                 print(f"# status {done.returncode}: {done.stderr}")
             control.write_text("")
+        well = loses_no_rule(simctl, control)
+        failed += not well
+        print(f"{'ok' if well else 'not ok'} {len(CASES) + 1} - rules at once with resets: each is there")
     return 1 if failed else 0
 
 

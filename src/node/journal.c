@@ -20,6 +20,7 @@ struct bh_journal {
     uint64_t size, old_size;
     uint64_t room; /* of the file on the disk, as far as we took it */
     bool dirty;
+    bh_ns sync_at;              /* of what is dirty, where nobody syncs it before; 0: not planned */
 };
 
 uint32_t
@@ -220,6 +221,23 @@ bh_journal_sync(struct bh_journal *journal, struct bh_err *err)
         return bh_err_errno(err, "sync %s", journal->path);
     journal->dirty = false;
     return BH_OK;
+}
+
+bh_rc
+bh_journal_tick(struct bh_journal *journal, bh_ns now, bh_ns *ret_next, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    if (!journal->dirty)
+        journal->sync_at = 0;
+    else if (!journal->sync_at)
+        journal->sync_at = now + BH_JOURNAL_SYNC_WITHIN;
+    if (journal->sync_at && journal->sync_at <= now) {
+        rc = bh_journal_sync(journal, err);
+        journal->sync_at = rc == BH_OK ? 0 : now + BH_JOURNAL_SYNC_WITHIN;
+    }
+    *ret_next = journal->sync_at;
+    return rc;
 }
 
 uint64_t

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/time.h"
 
 /* The node's own journal: an append-only file of checked frames
  *
@@ -39,6 +40,12 @@ BH_MUST_USE bh_rc bh_journal_append(struct bh_journal *journal, const char *payl
 
 /* Wait until all that was appended is on disk. */
 BH_MUST_USE bh_rc bh_journal_sync(struct bh_journal *journal, struct bh_err *err);
+
+/* The same for what nobody waits for, once it has been seen here BH_JOURNAL_SYNC_WITHIN ago.  `ret_next`:
+ * when to come again, also after an error, or 0. */
+#define BH_JOURNAL_SYNC_WITHIN BH_NS_PER_S
+BH_MUST_USE bh_rc bh_journal_tick(struct bh_journal *journal, bh_ns now, bh_ns *ret_next,
+                                  struct bh_err *err);
 
 /* Bytes in the file. */
 uint64_t bh_journal_size(const struct bh_journal *journal);

@@ -97,6 +97,38 @@ test_reopen(void **state)
     BH_CHECK_DONE();
 }
 
+/* What nobody syncs is synced within its time, and not before; what was synced plans nothing. */
+static void
+test_tick(void **state)
+{
+    const bh_ns soon = BH_JOURNAL_SYNC_WITHIN;
+    struct bh_journal *journal;
+    struct seen seen;
+    struct bh_err err;
+    bh_ns next;
+
+    unlink(path);
+    assert_int_equal(open_journal(&seen, &journal), BH_OK);
+    assert_int_equal(bh_journal_tick(journal, 100, &next, &err), BH_OK);
+    BH_CHECK_EQ("nothing to sync", next, 0);
+    append(journal, "one");
+    for (bh_ns now = 200; now < 200 + soon; now += soon / 4) {
+        assert_int_equal(bh_journal_tick(journal, now, &next, &err), BH_OK);
+        BH_CHECK_EQ("from when it was seen", next, 200 + soon);
+        append(journal, "more");
+    }
+    assert_int_equal(bh_journal_tick(journal, 200 + soon, &next, &err), BH_OK);
+    BH_CHECK_EQ("done", next, 0);
+    append(journal, "two");
+    assert_int_equal(bh_journal_tick(journal, 3 * soon, &next, &err), BH_OK);
+    BH_CHECK_EQ("planned anew", next, 4 * soon);
+    assert_int_equal(bh_journal_sync(journal, &err), BH_OK);
+    assert_int_equal(bh_journal_tick(journal, 3 * soon + 1, &next, &err), BH_OK);
+    BH_CHECK_EQ("an order synced it", next, 0);
+    bh_journal_close(journal);
+    BH_CHECK_DONE();
+}
+
 /* A crash may leave any prefix: what is whole stays, and writing goes on behind it. */
 static void
 test_cut_anywhere(void **state)
@@ -195,7 +227,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checksum), cmocka_unit_test(test_reopen),
+        cmocka_unit_test(test_checksum), cmocka_unit_test(test_reopen), cmocka_unit_test(test_tick),
         cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_flip_anywhere),
         cmocka_unit_test(test_rewrite), cmocka_unit_test(test_too_long),
     };

@@ -28,7 +28,6 @@
 #include "node/verify.h"
 #include "node/waiting.h"
 
-#define SAVE_AGAIN BH_NS_PER_S
 
 enum { NVML_IN_USE = 19 }; /* include/bulkhead/nvml_abi.h has it; the node knows no NVML */
 
@@ -50,7 +49,6 @@ struct pending {
 struct bh_orders {
     struct bh_node *node;
     struct bh_waiting_list waiting;
-    bh_ns save_at;              /* monotonic; not before: outcomes that are still to be noted */
     uint32_t count;
     struct pending pending[BH_ORDERS_BATCH_MAX];
 };
@@ -650,7 +648,7 @@ bh_orders_answer_start(struct bh_node *node, uint64_t order, const char *broken)
 bh_rc
 bh_orders_perform(struct bh_orders *orders, struct bh_err *err)
 {
-    bh_rc rc = bh_state_sync(&orders->node->state, err);
+    bh_rc rc = orders->count > 0 ? bh_state_sync(&orders->node->state, err) : BH_OK;
 
     for (uint32_t i = 0; i < orders->count && rc == BH_OK; i++)
         (void)perform(orders, &orders->pending[i], NULL);
@@ -751,17 +749,14 @@ bh_orders_repeat(struct bh_orders *orders)
 bh_ns
 bh_orders_tick(struct bh_orders *orders, bh_ns now)
 {
-    bh_ns next = tick_waiting(orders, now);
-    struct bh_err ignored;
+    bh_ns next = tick_waiting(orders, now), kept;
+    struct bh_err err;
 
-    if (!bh_state_has_unsaved(&orders->node->state))
-        return next;
-    if (orders->save_at <= now) {
-        orders->save_at = now + SAVE_AGAIN;
-        if (bh_state_save(&orders->node->state, &ignored) == BH_OK)
-            return next;
+    if (bh_state_tick(&orders->node->state, now, &kept, &err) != BH_OK) {
+        bh_log(EFFECT_FAILED, BH_STR("what", "journal"), BH_ERRLOG(&err));
+        bh_node_hang_up(orders->node);
     }
-    return next && next < orders->save_at ? next : orders->save_at;
+    return kept && (!next || kept < next) ? kept : next;
 }
 
 /* ---- repairing ---- */

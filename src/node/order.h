@@ -20,14 +20,14 @@ BH_AUTO_DEFINE(struct bh_orders *, bh_orders_free)
 BH_MUST_USE bh_rc bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
                                  struct bh_err *err);
 
-/* Make the notes durable, perform the orders and send their outcomes; those of what runs beside
+/* Where there are orders: make the notes durable, perform the orders and send their outcomes; those of what runs beside
  * the loop (scrubs, resets, images) follow when it has ended.  When the disk does not take the
  * notes nothing was begun. */
 BH_MUST_USE bh_rc bh_orders_perform(struct bh_orders *orders, struct bh_err *err);
 
 /* Go on with what waited for others, for a scrub or a reset, or for the driver (destroy_wait_ms in
- * node.conf), and note the outcomes for which the disk had no room; the monotonic time of the
- * next try, or 0. */
+ * node.conf), note the outcomes for which the disk had no room, and bring to the disk within a second
+ * what no order waits for; the monotonic time of the next try, or 0. */
 bh_ns bh_orders_tick(struct bh_orders *orders, bh_ns now);
 
 /* A START that waited for its image: begin it, or answer with that failure. */

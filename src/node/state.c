@@ -8,6 +8,8 @@
 #include "model/job.h"
 #include "node/path.h"
 
+#define SAVE_AGAIN BH_NS_PER_S
+
 enum { COMPACT_BYTES = 4 << 20 };
 
 /* ---- finding ---- */
@@ -376,24 +378,40 @@ bh_state_remember(struct bh_state *state, const struct bh_note *outcome)
         order->unsaved = state->unsaved = true;
 }
 
-bool
-bh_state_has_unsaved(const struct bh_state *state)
+static void
+save(struct bh_state *state)
 {
-    return state->unsaved;
-}
-
-bh_rc
-bh_state_save(struct bh_state *state, struct bh_err *err)
-{
+    struct bh_err ignored;
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < state->order_count && rc == BH_OK; i++) {
         if (state->orders[i].unsaved)
-            rc = put_outcome(state, &state->orders[i], err);
+            rc = put_outcome(state, &state->orders[i], &ignored);
         if (rc == BH_OK)
             state->orders[i].unsaved = false;
     }
     state->unsaved = rc != BH_OK;
+}
+
+/* The time of the next try to save what is not, or 0. */
+static bh_ns
+tick_save(struct bh_state *state, bh_ns now)
+{
+    if (state->unsaved && state->save_at <= now) {
+        state->save_at = now + SAVE_AGAIN;
+        save(state);
+    }
+    return state->unsaved ? state->save_at : 0;
+}
+
+bh_rc
+bh_state_tick(struct bh_state *state, bh_ns now, bh_ns *ret_next, struct bh_err *err)
+{
+    bh_ns again = tick_save(state, now);
+    bh_rc rc = bh_journal_tick(state->journal, now, ret_next, err);
+
+    if (again && (!*ret_next || again < *ret_next))
+        *ret_next = again;
     return rc;
 }
 

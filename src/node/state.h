@@ -83,6 +83,7 @@ struct bh_state {
     struct bh_msg_receipt *receipts; /* not yet acknowledged */
     uint32_t receipt_count, receipt_room;
     bool unsaved;                    /* perhaps an order is */
+    bh_ns save_at;                   /* monotonic; not tried again before */
     uint64_t compact_above;          /* journal bytes; 0: the usual */
 };
 
@@ -107,8 +108,11 @@ BH_MUST_USE bh_rc bh_state_reserve(struct bh_state *state, struct bh_err *err);
 
 /* Apply the outcome of an order although it could not be noted; and note it later. */
 void bh_state_remember(struct bh_state *state, const struct bh_note *outcome);
-bool bh_state_has_unsaved(const struct bh_state *state);
-BH_MUST_USE bh_rc bh_state_save(struct bh_state *state, struct bh_err *err);
+
+/* By time: note such outcomes, tried once a second while the disk has no room, and bh_journal_tick.  `ret_next`: when
+ * to come again, also after an error, or 0. */
+BH_MUST_USE bh_rc bh_state_tick(struct bh_state *state, bh_ns now, bh_ns *ret_next,
+                                struct bh_err *err);
 
 /* Rewrite the journal as the shortest one that gives this state, when it has grown.  A
  * failure costs nothing but room: it is tried again when the journal has grown again. */

@@ -102,13 +102,14 @@ test_unsaved(void **unused)
     const struct bh_order *order;
     struct bh_state state;
     struct bh_err err;
+    bh_ns next;
 
     open_state(&state);
     note(&state, (struct bh_note){ .kind = BH_NOTE_ORDER, .order = 90, .message = 5 });
     bh_state_remember(&state, &outcome);
-    BH_CHECK("known", bh_state_order(&state, 90)->done && bh_state_has_unsaved(&state));
-    BH_CHECK_EQ("saved", bh_state_save(&state, &err), BH_OK);
-    BH_CHECK("once", !bh_state_has_unsaved(&state));
+    BH_CHECK("known", bh_state_order(&state, 90)->done && state.unsaved);
+    BH_CHECK_EQ("saved", bh_state_tick(&state, 1, &next, &err), BH_OK);
+    BH_CHECK("once", !state.unsaved);
     bh_state_close(&state);
     open_state(&state);
     order = bh_state_order(&state, 90);

@@ -159,42 +159,28 @@ forget_receipts(struct bh_node *node, uint64_t from)
             bh_scrub_acknowledge(node, node->state.receipts[i].order);
 }
 
-/* Whose bytes it holds is not known: numbers of tenants are given out again, too. */
-static bh_rc
-disown_memory(struct bh_node *node, uint64_t from_job, struct bh_err *err)
-{
-    bh_rc rc = BH_OK;
-
-    for (uint32_t i = 0; i < node->state.marks.count && rc == BH_OK; i++) {
-        const struct bh_marks *marks = &node->state.marks.items[i];
-        struct bh_note note = { .kind = BH_NOTE_MARK, .tenant = BH_MARK_UNKNOWN };
-
-        snprintf(note.piece.gpu, sizeof note.piece.gpu, "%s", marks->gpu);
-        for (uint32_t unit = 0; unit < BH_MARK_UNITS; unit++)
-            if (!marks->unit[unit].clean && marks->unit[unit].job >= from_job)
-                note.piece.units |= 1u << unit;
-        if (note.piece.units)
-            rc = bh_state_note(&node->state, &note, err);
-    }
-    return rc;
-}
-
 bh_rc
 bh_node_epochs_hear(struct bh_node *node, struct bh_orders *orders,
                     const struct bh_msg_hello *hello, struct bh_err *err)
 {
     struct bh_msg_epoch from;
     struct ids heard;
+    bool lost = false;
     bh_rc rc = load(node, &heard, err);
 
     if (rc != BH_OK || hello->epochs.count == 0)
         return rc;
     if (is_new(&heard, &hello->epochs, &from)) {
+        lost = from.order <= node->state.reached;
         bh_orders_drop(orders, from.order);
         end_jobs(node, from.lease);
         forget_receipts(node, from.order);
         destroy_pieces(node, from.partition);
-        rc = disown_memory(node, from.job, err);
+    }
+    /* What was done in the lost course is in no log, a scrub either; and numbers of tenants are given out again. */
+    if (lost) {
+        bh_log(MEMORY_UNKNOWN, BH_STR("why", "the daemon's store was put back"));
+        rc = bh_state_disown(&node->state, from.order > 0 ? from.order - 1 : 0, err);
     }
     return rc == BH_OK ? save(node, &hello->epochs, err) : rc;
 }

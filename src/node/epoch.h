@@ -11,7 +11,8 @@
  * of; what was given out since the last that both know is then undone before anything is told. */
 
 /* After HELLO, before anything is sent.  Leases and partitions of another course of things are
- * ended and destroyed, their orders and receipts forgotten, and GPU memory is nobody's known.
+ * ended and destroyed, their orders and receipts forgotten, and GPU memory of a node that took an order
+ * since is nobody's known.
  *   BH_IO, BH_FULL  the journal or the file cannot be written: nothing may be told */
 BH_MUST_USE bh_rc bh_node_epochs_hear(struct bh_node *node, struct bh_orders *orders,
                                       const struct bh_msg_hello *hello, struct bh_err *err);

@@ -10,7 +10,8 @@
  * the tenant that was last lent it, or that a scrub left it clean.  All shares of a GPU get their
  * memory from the same units, so these may hold bytes of several tenants.  What nobody ever
  * scrubbed is unknown, and that is another's to everybody.  Kept in the node's journal, so that
- * neither a crash nor a reboot makes memory clean; a table without a clock or I/O. */
+ * a crash does not make memory clean; node/witness.h says when that is not believed.  A table without a clock
+ * or I/O. */
 
 enum { BH_MARK_UNITS = 16, BH_MARKS_MAX = 256 };
 

@@ -60,6 +60,7 @@ struct bh_node {
     uint32_t caps_major, uvm_major;   /* 0: this machine has none */
 
     int listener;
+    struct { int fd; uint64_t reached; } witness; /* node/witness.h */
     struct bh_link *link;             /* the daemon's connection, or NULL */
     bool greeted;                     /* HELLO was said on it */
     bool gpus_untold;                 /* the inventory went without them: no answer from the driver */

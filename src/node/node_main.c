@@ -44,6 +44,7 @@
 #include "node/stream.h"
 #include "node/survey.h"
 #include "node/verify.h"
+#include "node/witness.h"
 #include "runtime/crun.h"
 
 enum { GUESTS_AT = 8, EVENTS_AT = GUESTS_AT + BH_GUESTS_MAX,
@@ -174,6 +175,8 @@ open_all(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_state_open(&node->state, node->conf.state_dir, err);
     if (rc == BH_OK)
+        rc = bh_witness_open(node, err);
+    if (rc == BH_OK)
         rc = bh_store_sweep(node, err);
     if (rc == BH_OK)
         rc = open_gpus(node, err);
@@ -190,6 +193,7 @@ close_all(struct bh_node *node)
     bh_guests_free(node);
     bh_claim_leave(node); /* without jobs nothing of ours stays behind */
     bh_node_hang_up(node);
+    bh_witness_close(node);
     bh_fd_close(node->listener);
     if (node->gpus)
         bh_gpu_client_free(node->gpus);
@@ -470,7 +474,7 @@ read_options(int argc, char **argv, struct options *options)
 int
 main(int argc, char **argv)
 {
-    static struct bh_node node = { .listener = -1, .claim_fd = -1, .gate_fd = -1 };
+    static struct bh_node node = { .listener = -1, .witness.fd = -1, .claim_fd = -1, .gate_fd = -1 };
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct options options = { 0 };
     int status = read_options(argc, argv, &options);

@@ -18,6 +18,7 @@ static const char *const kind_names[BH_NOTE_KINDS] = {
     [BH_NOTE_FORGET_RECEIPT] = "forget_receipt",
     [BH_NOTE_ASIDE] = "aside",
     [BH_NOTE_BACK] = "back",
+    [BH_NOTE_REACHED] = "reached",
 };
 
 static const struct bh_field piece_rows[] = {
@@ -49,6 +50,7 @@ static const struct bh_field note_rows[] = {
     BH_F(struct bh_note, boot, BH_FIELD_STR),
     BH_F(struct bh_note, boundary, BH_FIELD_U32),
     BH_F(struct bh_note, clean, BH_FIELD_BOOL),
+    BH_F(struct bh_note, course, BH_FIELD_U64),
     BH_F(struct bh_note, failed, BH_FIELD_BOOL),
     BH_F(struct bh_note, job, BH_FIELD_U64),
     BH_F_ENUM(struct bh_note, kind, kind_names, .flags = BH_FIELD_REQUIRED | BH_FIELD_ALWAYS),

@@ -27,6 +27,7 @@
 #include "node/unpack.h"
 #include "node/verify.h"
 #include "node/waiting.h"
+#include "node/witness.h"
 
 
 enum { NVML_IN_USE = 19 }; /* include/bulkhead/nvml_abi.h has it; the node knows no NVML */
@@ -649,6 +650,9 @@ bh_rc
 bh_orders_perform(struct bh_orders *orders, struct bh_err *err)
 {
     bh_rc rc = orders->count > 0 ? bh_state_sync(&orders->node->state, err) : BH_OK;
+
+    if (rc == BH_OK)
+        rc = bh_witness_say(orders->node, err);
 
     for (uint32_t i = 0; i < orders->count && rc == BH_OK; i++)
         (void)perform(orders, &orders->pending[i], NULL);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/log.h"
 #include "model/job.h"
@@ -126,6 +127,13 @@ make_room(struct bh_state *state, enum bh_note_kind kind, struct bh_err *err)
 }
 
 static void
+apply_reached(struct bh_state *state, const struct bh_note *note)
+{
+    state->reached = note->order;
+    state->course = note->course;
+}
+
+static void
 apply_order(struct bh_state *state, const struct bh_note *note)
 {
     struct bh_order *order = bh_state_order(state, note->order);
@@ -133,6 +141,8 @@ apply_order(struct bh_state *state, const struct bh_note *note)
     if (!order)
         order = &state->orders[state->order_count++];
     *order = (struct bh_order){ .note = *note };
+    if (note->order > state->reached)
+        state->reached = note->order;
 }
 
 static void
@@ -285,6 +295,7 @@ apply(struct bh_state *state, const struct bh_note *note)
         [BH_NOTE_FORGET_RECEIPT] = apply_forget_receipt,
         [BH_NOTE_ASIDE] = apply_aside,
         [BH_NOTE_BACK] = apply_aside,
+        [BH_NOTE_REACHED] = apply_reached,
     };
 
     if (kinds[note->kind])
@@ -319,6 +330,37 @@ bh_state_hold(struct bh_state *state, const struct bh_note *lease, struct bh_err
         rc = bh_state_note(state, &mark, err);
     }
     return rc;
+}
+
+/* Units whose last scrub failed stay so. */
+static bh_rc
+disown_gpu(struct bh_state *state, const struct bh_marks *marks, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (int failed = 0; failed <= 1 && rc == BH_OK; failed++) {
+        struct bh_note note = { .kind = BH_NOTE_MARK, .tenant = BH_MARK_UNKNOWN, .failed = failed };
+
+        memcpy(note.piece.gpu, marks->gpu, sizeof note.piece.gpu);
+        for (uint32_t unit = 0; unit < BH_MARK_UNITS; unit++)
+            note.piece.units |= (uint32_t)(marks->unit[unit].failed == (failed != 0)) << unit;
+        if (note.piece.units)
+            rc = bh_state_note(state, &note, err);
+    }
+    return rc;
+}
+
+bh_rc
+bh_state_disown(struct bh_state *state, uint64_t reached, struct bh_err *err)
+{
+    struct bh_note note = { .kind = BH_NOTE_REACHED, .order = reached };
+    bh_rc rc = BH_OK;
+
+    if (getrandom(&note.course, sizeof note.course, 0) != sizeof note.course)
+        return bh_err_errno(err, "draw the number of a course of things");
+    for (uint32_t i = 0; i < state->marks.count && rc == BH_OK; i++)
+        rc = disown_gpu(state, &state->marks.items[i], err);
+    return rc == BH_OK ? bh_state_note(state, &note, err) : rc;
 }
 
 bh_rc
@@ -502,7 +544,8 @@ put_receipts(struct bh_state *state, struct bh_err *err)
 static bh_rc
 put_all(struct bh_state *state, struct bh_err *err)
 {
-    bh_rc rc = BH_OK;
+    const struct bh_note reached = { .kind = BH_NOTE_REACHED, .order = state->reached, .course = state->course };
+    bh_rc rc = bh_note_append(state->journal, &reached, err);
 
     for (uint32_t i = 0; i < state->order_count && rc == BH_OK; i++)
         rc = put_order(state, &state->orders[i], err);

@@ -120,6 +120,41 @@ test_unsaved(void **unused)
     BH_CHECK_DONE();
 }
 
+/* Nobody's known, failed or not, also when read again; with a new course of things. */
+static void
+test_disown(void **unused)
+{
+    struct bh_state state;
+    const struct bh_marks *marks;
+    uint64_t course;
+    struct bh_err err;
+
+    open_state(&state);
+    note(&state, (struct bh_note){ .kind = BH_NOTE_MARK, .piece = { .gpu = "GPU-d", .units = 0xff }, .tenant = 7 });
+    note(&state, (struct bh_note){ .kind = BH_NOTE_MARK, .piece = { .gpu = "GPU-d", .units = 0x0f }, .clean = true });
+    note(&state, (struct bh_note){ .kind = BH_NOTE_MARK, .piece = { .gpu = "GPU-d", .units = 0x80 }, .tenant = 7,
+                                   .failed = true });
+    note(&state, (struct bh_note){ .kind = BH_NOTE_ORDER, .order = 500, .message = 5 });
+    note(&state, (struct bh_note){ .kind = BH_NOTE_FORGET_ORDER, .order = 500 });
+    BH_CHECK_EQ("reached", state.reached, 500);
+    BH_CHECK_EQ("disowned", bh_state_disown(&state, 400, &err), BH_OK);
+    course = state.course;
+    for (int again = 0; again < 3; again++) { /* replayed, and replayed from what that rewrote */
+        marks = bh_mark_find(&state.marks, "GPU-d");
+        BH_CHECK("there", marks);
+        for (uint32_t u = 0; marks && u < BH_MARK_UNITS; u++) {
+            BH_CHECK("unknown", !marks->unit[u].clean && marks->unit[u].tenant == BH_MARK_UNKNOWN);
+            BH_CHECK_EQ("failed", marks->unit[u].failed, u == 7);
+        }
+        BH_CHECK_EQ("reached", state.reached, 400);
+        BH_CHECK("another course", state.course == course && course != 0);
+        bh_state_close(&state);
+        open_state(&state);
+    }
+    bh_state_close(&state);
+    BH_CHECK_DONE();
+}
+
 static void
 test_slots(void **unused)
 {
@@ -174,7 +209,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_unsaved),
+        cmocka_unit_test(test_unsaved), cmocka_unit_test(test_disown),
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_cut_anywhere),
     };

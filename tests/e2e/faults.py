@@ -58,6 +58,68 @@ def restored(site):
     site.start_daemon()
 
 
+def whose(site, job):
+    """For each receipt of a job's piece from before it began, whose memory it had been."""
+    return [[of.get("tenant", of.get("who")) for of in r["from"]] for r in site.client().get(f"/v1/receipts?job={job}")["items"]]
+
+
+def start_all(site):
+    site.start_node()
+    site.start_daemon()
+    site.await_gpus()
+
+
+def stop_all(site):
+    site.stop(site.daemon)
+    site.stop(site.node)
+
+
+def has_gpu(site, who, tenant):
+    job = site.submit("true", client=site.client(who), tenant=tenant, sku="large")
+    site.await_state(job, "completed")
+    return job
+
+
+def goes_on(site, held):
+    site.client("alice").post(f"/v1/jobs/{held}/release")
+    site.await_state(held, "completed")
+    return whose(site, held)
+
+
+@tap.test(topology="1x H100-80GB")
+def lost_course(site):
+    """a folder that is put back does not say whose GPU memory is: the node's, or the daemon's, or both; who gets
+    it next has a receipt, also where the lost course knew better"""
+    bob, unknown = ("bob", "acme/speech/asr"), [["unknown"]]
+    for names in (("node",), ("node", "state"), ("state",)):
+        has_gpu(site, *bob)
+        held = site.submit("true", client=site.client("alice"), tenant="acme/vision/batch", sku="large", hold=True)
+        stop_all(site)
+        backup = site.dir / "backup"
+        backup.mkdir()
+        for name in names:
+            subprocess.run(["cp", "-a", str(site.dir / name), str(backup / name)], check=True)
+        start_all(site)
+        equal(f"{names}: from bob to alice", goes_on(site, held), [["acme/speech/asr"]])
+        stop_all(site)
+        for name in names:
+            shutil.rmtree(site.dir / name)
+            shutil.move(backup / name, site.dir / name)
+        backup.rmdir()
+        start_all(site)
+        if "state" in names:
+            equal(f"{names}: to alice, once more", goes_on(site, held), unknown)
+            equal(f"{names}: to bob", whose(site, has_gpu(site, *bob)), [["acme/vision/batch"]])
+        else:
+            equal(f"{names}: to bob", whose(site, has_gpu(site, *bob)), unknown)
+    equal("his own", whose(site, has_gpu(site, *bob)), [])
+    stop_all(site)
+    reached = site.runs / "reached"
+    reached.write_text(reached.read_text()[::-1].strip() + "\n")  # as of another boot
+    start_all(site)
+    equal("after the machine was started anew", whose(site, has_gpu(site, *bob)), unknown)
+
+
 def top_weight(pid):
     """Of the process's topmost control group, against one that is not weighed."""
     for line in pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines():

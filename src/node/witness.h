@@ -1,0 +1,23 @@
+#ifndef BH_NODE_WITNESS_H
+#define BH_NODE_WITNESS_H
+
+#include "node/node.h"
+
+/* What a backup of the state folder does not take back: the highest order that this node took, in the file
+ * `reached` of run_dir, which a restart of the machine empties.
+ *
+ * The journal says whose bytes lie in which GPU memory.  One that was put back says it of an earlier time, and a
+ * tenant would get memory of another unscrubbed.  So the journal's word counts only where it has come as far as
+ * the witness says, in the same course of things (a random number, drawn anew whenever memory is disowned), and
+ * since the machine started.  Else nobody knows whose the memory is, and it is scrubbed before it is used. */
+
+/* At the start, the journal having been read; disowns memory where that is so.
+ *   BH_IO, BH_FULL  the journal or the witness cannot be written: nothing may be started */
+BH_MUST_USE bh_rc bh_witness_open(struct bh_node *node, struct bh_err *err);
+
+/* After notes of orders are durable, before one is begun.  BH_IO. */
+BH_MUST_USE bh_rc bh_witness_say(struct bh_node *node, struct bh_err *err);
+
+void bh_witness_close(struct bh_node *node);
+
+#endif

@@ -357,6 +357,7 @@ take_word(struct reader *r)
         word = bh_cli_commands[BH_CMD_VERSION].name; /* as of other programs */
     if (strcmp(word, "--") == 0) {
         r->args->program = true;
+        r->args->before = r->args->count;
         take_rest(r);
         return BH_OK;
     }

@@ -34,6 +34,8 @@ static const struct {
     { "a program keeps its options", "bulkhead run -s small python -u x.py", BH_OK, BH_CMD_RUN,
       "python -u x.py", false },
     { "-- begins a program", "bulkhead submit -s small -- ls -l", BH_OK, BH_CMD_SUBMIT, "ls -l", true },
+    { "a job file may stand before it", "bulkhead submit job.yaml -s small -- ls -l", BH_OK, BH_CMD_SUBMIT,
+      "job.yaml ls -l", true },
     { "help needs no arguments", "bulkhead logs --help", BH_OK, BH_CMD_LOGS, "", false },
     { "a dash is an argument", "bulkhead submit -", BH_OK, BH_CMD_SUBMIT, "-", false },
     { "nothing", "bulkhead", BH_INVALID, BH_COMMANDS, NULL, false },

@@ -339,6 +339,7 @@ def cli(site):
     "the CLI refuses bad usage with status 2, passes on refusals with the tabled status, one line each"
     for args, status in ((["submit"], 2), (["no-such-command"], 2), (["ps", "--colour"], 2), (["describe"], 2),
                          (["describe", "x"], 3), (["describe", "99"], 5),
+                         (["submit", "a", "b", "--", "true"], 3), (["submit", "--sku", "small", "--"], 2), (["submit", "x.yaml", "--sku", "small", "--"], 3),
                          (["submit", "--tenant", "acme/vision/batch", "--sku", "tiny", "--", "true"], 5),
                          (["submit", "--tenant", "acme/vision/batch", "--sku", "small", "--memory", "-1", "--", "true"], 3),
                          (["submit", "--tenant", "acme/vision/train", "--sku", "small", "--count", "3", "--", "true"], 6),
@@ -357,6 +358,11 @@ def cli(site):
     with script.open() as given:
         done = site.cli("alice", "submit", "--hold", "--tenant", "acme/vision/batch", "--sku", "small", "--", "sh", stdin=given, check=0)
     contains("a file as input", done.stderr, "a submitted job does not read this command's input")
+    job = site.dir / "job.yaml"
+    job.write_text("sku: small\nname: of-the-file\nargs: [never]\n")
+    made = site.cli("alice", "submit", str(job), "--hold", "--tenant", "acme/vision/batch", "--", "echo", "hi", check=0).stdout
+    made = site.client().get(f"/v1/jobs/{int(made)}")
+    equal("a file, and a program behind --", (made["args"], made["name"]), (["echo", "hi"], "of-the-file"))
     down = site.dir / "down.sock"
     equal("no daemon", site.cli("alice", "ps", "--socket", str(down)).returncode, 8)
     home = site.dir / "roots-home"

@@ -295,6 +295,9 @@ bh_cli_read_document(const char *path, struct bh_document *ret_document, struct 
         return rc;
     begin = bh_buf_text(text) ? bh_buf_text(text) : "";
     begin += strspn(begin, " \t\r\n");
+    if (!*begin)
+        return bh_err_set(err, BH_INVALID, "%s: nothing is in it",
+                          strcmp(path, "-") == 0 ? "standard input" : path);
     ret_document->yaml = *begin != '{' && *begin != '[';
     return BH_OK;
 }

@@ -249,6 +249,8 @@ static const struct {
     { "the environment beside a file", "bulkhead submit FILE", "args: [a]\n", BH_OK,
       "{\"args\":[\"a\"],\"tenant\":\"acme/vision\"}", "acme/vision" },
     { "options over a list", "bulkhead submit FILE -s large", "- a\n", BH_INVALID, NULL },
+    { "a script", "bulkhead submit FILE", "#!/bin/sh\necho hi\n", BH_INVALID, NULL },
+    { "an empty file", "bulkhead submit FILE", " \n", BH_INVALID, NULL },
     { "options over broken YAML", "bulkhead submit FILE -s large", "a: [\n", BH_INVALID, NULL },
     { "options over an alias", "bulkhead submit FILE -s large", "a: &x 1\nb: *x\n", BH_INVALID, NULL },
 };

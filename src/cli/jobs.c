@@ -40,7 +40,7 @@ bh_cli_send_job(struct bh_cli *cli, const char *file, struct bh_json **ret_json,
     if (rc == BH_OK)
         rc = bh_cli_change(cli, what, &body, ret_json, err);
     bh_buf_fini(&body.text);
-    return rc;
+    return rc == BH_OK ? rc : bh_jobspec_explain(file, err);
 }
 
 /* `submit -- bash < script`: the shell would run without it, and end well. */

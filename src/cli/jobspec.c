@@ -306,6 +306,28 @@ bh_jobspec_file(const struct bh_args *args, const char **ret_file, struct bh_err
     return bh_err_hint(err, "bulkhead %s --sku small -- %.60s ...", command, args->arguments[0]);
 }
 
+/* "#!": what people write for other schedulers. */
+static bh_rc
+refuse_script(const char *file, const struct bh_document *text, struct bh_err *err)
+{
+    if (text->text.length < 2 || memcmp(text->text.bytes, "#!", 2) != 0)
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "%s is a script, and a job file is YAML or JSON", file);
+    return bh_err_hint(err, "a program stands behind --: bulkhead submit --sku small -- sh %.80s; "
+                            "--mount . --cwd . shows it this folder", file);
+}
+
+bh_rc
+bh_jobspec_explain(const char *file, struct bh_err *err)
+{
+    if (!file || err->rc != BH_INVALID || strncmp(err->msg, "line ", 5) != 0)
+        return err->rc;
+    (void)!bh_err_wrap(err, "%s", file);
+    if (*err->hint && !strstr(err->msg, "expected keys and values"))
+        return err->rc;
+    return bh_err_hint(err, "a job file is YAML or JSON; a program stands behind --");
+}
+
 bh_rc
 bh_jobspec_build(const struct bh_args *args, const char *file, struct bh_arena *arena,
                  struct bh_document *ret_document, struct bh_err *err)
@@ -318,6 +340,8 @@ bh_jobspec_build(const struct bh_args *args, const char *file, struct bh_arena *
     *ret_document = built;
     if (file) {
         rc = bh_cli_read_document(file, &text, err);
+        if (rc == BH_OK)
+            rc = refuse_script(file, &text, err);
         if (rc != BH_OK || (!any_given(args) && !default_tenant(args))) {
             *ret_document = text;
             return rc;

@@ -9,6 +9,9 @@
 BH_MUST_USE bh_rc bh_jobspec_file(const struct bh_args *args, const char **ret_file,
                                   struct bh_err *err);
 
+/* Where the error speaks of a line, say whose: of the job file.  Returns err->rc. */
+bh_rc bh_jobspec_explain(const char *file, struct bh_err *err);
+
 /* The body of a submission, from options, a command line and a file.
  *
  * `file` is a job file's path, "-" or NULL.  A file without options goes to the server

@@ -216,7 +216,7 @@ bh_cli_whatif_submit(struct bh_cli *cli, struct bh_err *err)
         rc = ask(cli, &body, err);
     bh_buf_fini(&job.text);
     bh_buf_fini(&body);
-    return rc;
+    return rc == BH_OK ? rc : bh_jobspec_explain(file, err);
 }
 
 bh_rc

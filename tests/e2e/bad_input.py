@@ -355,6 +355,15 @@ def cli(site):
     equal("jobs", site.client().get("/v1/jobs")["total"], 0)
     script = site.dir / "script.sh"
     script.write_text("echo never\n")
+    plain = site.cli("alice", "submit", str(script), check=3)
+    contains("whose line it is", plain.stderr, f"{script}: line 1")
+    contains("where a program stands", plain.stderr, "a program stands behind --")
+    script.write_text("#!/bin/sh\n# what\necho never\n")
+    contains("a script", site.cli("alice", "submit", str(script), check=3).stderr, "is a script, and a job file is YAML or JSON")
+    empty = site.dir / "empty.yaml"
+    empty.touch()
+    for args in (("apply", "-f"), ("submit",)):
+        contains("an empty file", site.cli(None, *args, str(empty), check=3).stderr, f"{empty}: nothing is in it")
     with script.open() as given:
         done = site.cli("alice", "submit", "--hold", "--tenant", "acme/vision/batch", "--sku", "small", "--", "sh", stdin=given, check=0)
     contains("a file as input", done.stderr, "a submitted job does not read this command's input")
@@ -362,7 +371,7 @@ def cli(site):
     job.write_text("sku: small\nname: of-the-file\nargs: [never]\n")
     made = site.cli("alice", "submit", str(job), "--hold", "--tenant", "acme/vision/batch", "--", "echo", "hi", check=0).stdout
     made = site.client().get(f"/v1/jobs/{int(made)}")
-    equal("a file, and a program behind --", (made["args"], made["name"]), (["echo", "hi"], "of-the-file"))
+    equal("a file, and a program behind --", (made["spec"]["args"], made["name"]), (["echo", "hi"], "of-the-file"))
     down = site.dir / "down.sock"
     equal("no daemon", site.cli("alice", "ps", "--socket", str(down)).returncode, 8)
     home = site.dir / "roots-home"

@@ -712,6 +712,10 @@ def searched(site):
         assert json.loads(site.cli("dave", "audit", "search", "--verb", verb, "-o", "json", check=0).stdout)["items"], verb
     for kind in sorted({leaf["obj"]["type"] for leaf in site.leaves() if "obj" in leaf}):
         assert json.loads(site.cli("dave", "audit", "search", "--object", kind, "-o", "json", check=0).stdout)["items"], kind
+    first = site.cli("dave", "audit", "show", "0", check=0).stdout
+    contains("record 0 as any other", first, "daemon.start")
+    assert "Leaf:" not in first, first
+    equal("of another's", site.cli("alice", "audit", "show", "0").returncode, 5)
     contains("a number that none has", site.cli("dave", "audit", "show", "99999", check=5).stderr, "audit tail shows the newest")
     contains("a verb that none has", site.cli("dave", "audit", "search", "--verb", "job.sumbit", check=3).stderr, "did you mean job.submit?")
     part = site.cli("alice", "audit", "search", "--verb", "job.submit", "-n", "1", check=0).stderr

@@ -140,8 +140,17 @@ def doctor(up):
     contains("by its socket alone, too", row["disk"], f"for {up.home}/daemon")
     contains("its own driver", row["driver"], "lists 8 GPUs")
     contains("which site it is", row["site"], f"configured in {up.home}")
+    empty = up.dir / "empty"
+    empty.mkdir()
+    for folder, said in ((empty, "no site is configured in"), (up.dir / "not-there", "there is no folder")):
+        row = {line.split("  ")[0]: line for line in up.bulkhead("doctor", "--dir", str(folder), check=1).stdout.splitlines()}
+        contains("no site is no site", row["site"], f"fail    {said} {folder}")
+        contains("nor is its disk another's", row["disk"], f"for {up.dir}")
     elsewhere = up.bulkhead("doctor", "--socket", str(up.dir / "other.sock"), check=1).stdout
-    contains("a socket of nobody's", elsewhere, f"/etc/bulkhead is read, whose daemon is not on {up.dir}/other.sock")
+    if os.path.exists("/etc/bulkhead/bulkheadd.conf"):
+        contains("a socket of nobody's", elsewhere, f"/etc/bulkhead is read, whose daemon is not on {up.dir}/other.sock")
+    else:
+        contains("nor has this machine one", elsewhere, "no site is configured in /etc/bulkhead" if os.path.isdir("/etc/bulkhead") else "there is no folder /etc/bulkhead")
 
 
 def taken_port(up):

@@ -292,9 +292,10 @@ find_reply(struct bh_core *core, const struct bh_command *command, struct bh_are
                                         caller->idempotency_key, arena, &row, err);
     if (rc != BH_OK)
         return rc;
-    if (memcmp(row.request.bytes, caller->request.bytes, sizeof row.request.bytes) != 0)
-        return bh_err_set(err, BH_CONFLICT,
-                          "the idempotency key was used for another request before");
+    if (memcmp(row.request.bytes, caller->request.bytes, sizeof row.request.bytes) != 0) {
+        bh_err_set(err, BH_CONFLICT, "the idempotency key was used for another request before");
+        return bh_err_hint(err, "take another key: one is for repeats of the same request");
+    }
     ret_answer->replayed = bh_arena_strdup(arena, row.body); /* a kept one goes at commit */
     if (!ret_answer->replayed)
         return bh_err_set(err, BH_RANGE, "the remembered answer is too large");

@@ -49,6 +49,7 @@ static const struct {
     { "no such letter", "bulkhead ps -Z", BH_INVALID, BH_CMD_PS, NULL, false },
     { "a flag with a value", "bulkhead ps --watch=yes", BH_INVALID, BH_CMD_PS, NULL, false },
     { "a missing value", "bulkhead ps --state", BH_INVALID, BH_CMD_PS, NULL, false },
+    { "a limit of nothing", "bulkhead ps -n 0", BH_RANGE, BH_CMD_PS, NULL, false },
     { "no number", "bulkhead ps --limit many", BH_INVALID, BH_CMD_PS, NULL, false },
     { "a negative number", "bulkhead ps --limit -3", BH_INVALID, BH_CMD_PS, NULL, false },
     { "a number too large", "bulkhead ps --limit 18446744073709551616", BH_RANGE, BH_CMD_PS, NULL, false },

@@ -122,6 +122,8 @@ struct bh_command {
     bool guarded, prune;         /* `prune`: also what has usage, jobs, tokens or accounts */
     const char *text;            /* canonical JSON of spec or site */
     size_t text_length;
+    bh_tenant_id tenant;         /* whose business it is, as far as the API knows: for the record
+                                    of what fails before the owner does */
     bh_job_id job;               /* JOB_CANCEL, JOB_RELEASE, JOB_VERIFY */
     bool at_once;                /* JOB_CANCEL: without its grace */
     const struct bh_token_request *token;
@@ -172,6 +174,9 @@ struct bh_tried {
     struct bh_verdict verdict;
     bh_job_id job;               /* 0: none */
     const char *target;          /* as bh_cordon_request; NULL: none */
+    const char *verb;            /* that was decided, of a table or the program; NULL: the op's */
+    bh_tenant_id tenant;         /* whose business it is; 0: the site's, or nobody knows */
+    struct bh_record_object object; /* what else is named and there is; type "": nothing */
 };
 
 /* A question to the engine, run on the owner thread between batches. */

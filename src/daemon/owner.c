@@ -163,6 +163,9 @@ is_repeated(const struct refusal *refusal, const struct bh_caller *caller,
     const struct bh_tried *last = &refusal->what.what, *next = &what->what;
 
     return last->op == next->op && refusal->what.res == what->res
+           && strcmp(last->verb ? last->verb : "", next->verb ? next->verb : "") == 0
+           && bh_same(last->tenant, next->tenant) && last->object.id == next->object.id
+           && strcmp(last->object.type, next->object.type) == 0
            && last->verdict.rule == next->verdict.rule
            && last->verdict.allow == next->verdict.allow && bh_same(last->job, next->job)
            && strcmp(refusal->target, next->target ? next->target : "") == 0

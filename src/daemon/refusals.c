@@ -11,7 +11,7 @@ static bool
 is_of_many(const char *type)
 {
     return strcmp(type, "job") == 0 || strcmp(type, "token") == 0 || strcmp(type, "gpu") == 0
-           || strcmp(type, "node") == 0;
+           || strcmp(type, "node") == 0 || strcmp(type, "tenant") == 0;
 }
 
 static bool

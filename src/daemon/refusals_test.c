@@ -209,6 +209,36 @@ keep_object(void *self, uint64_t seq, const char *leaf, size_t length)
     return true;
 }
 
+static bool
+keep_rest(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    snprintf(self, 512, "%.*s", (int)length, leaf);
+    return true;
+}
+
+/* A refusal that the API decided is recorded under the verb that was denied, with whose business it
+ * is and what was named; one that the owner meets before it knows, with what the API knew. */
+static void
+verb_tenant_and_object_are_told(void **state)
+{
+    const struct bh_caller alice = caller_named(&f, "alice");
+    const struct bh_turned_away what = {
+        { BH_OP_WHATIF, .verb = "site.apply", .tenant = { 2 }, .object = { "tenant", 3 } }, BH_DENIED, 1 };
+    struct bh_command verify = { .op = BH_OP_JOB_VERIFY, .caller = alice, .job = { 4711 }, .tenant = { 2 } };
+    char leaf[512];
+
+    assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_rest, leaf, &f.err), BH_OK);
+    assert_non_null(strstr(leaf, "\"obj\":{\"id\":3,\"type\":\"tenant\"}"));
+    assert_non_null(strstr(leaf, "\"tenant\":2,"));
+    assert_non_null(strstr(leaf, "\"verb\":\"site.apply\""));
+    assert_int_equal(run(&f, &verify), BH_CONFLICT);
+    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_rest, leaf, &f.err), BH_OK);
+    assert_non_null(strstr(leaf, "\"tenant\":2,"));
+    assert_non_null(strstr(leaf, "\"verb\":\"isolation.verify\""));
+}
+
 /* A refused deed names what it was about where there is such a thing, and else nothing. */
 static void
 what_was_named_is_told(void **state)
@@ -270,6 +300,7 @@ main(void)
         cmocka_unit_test_setup_teardown(nor_do_targets, begin, end),
         cmocka_unit_test_setup_teardown(no_refusal_says_allowed, begin, end),
         cmocka_unit_test_setup_teardown(what_was_named_is_told, begin, end),
+        cmocka_unit_test_setup_teardown(verb_tenant_and_object_are_told, begin, end),
         cmocka_unit_test_setup_teardown(a_full_table_loses_none, begin, end),
         cmocka_unit_test_setup_teardown(an_aborted_batch_loses_none, begin, end),
     };

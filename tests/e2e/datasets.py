@@ -45,7 +45,7 @@ def found(site, *asked, person="dave"):
     said = site.cli(person, "audit", "search", *asked, "-o", "json", check=0).stdout
     items = json.loads(said)
     items = items["items"] if isinstance(items, dict) else items
-    return [(i["verb"], i.get("actor", {}).get("name"), i["decision"].get("allow", False), i["decision"]["rule"]) for i in items]
+    return [(i["verb"], i.get("actor", {}).get("name"), i["decision"].get("allow", False), i["decision"].get("rule", 0)) for i in items]
 
 
 @tap.test(**NODE)
@@ -123,6 +123,8 @@ def other_doors(site):
     said = run(site, "true", str(folder), check=4).stderr
     contains("its path", said, "may not mount")
     contains("its name", said, "--mount dataset=imagenet")
+    site.until(lambda: found(site, "--verb", "job.submit", "--tenant", BATCH, "--decision", "deny", person="alice"),
+               what="her tenant has the record")
     run(site, "true", str(site.dir), check=4)
     run(site, "true", more=("--cwd", str(folder)), check=4)
     said = run(site, "true", more=("--image", f"dir:{site.dir}"), check=4).stderr

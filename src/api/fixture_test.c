@@ -113,6 +113,7 @@ fixture_refused(void *self, const struct bh_caller *caller, const struct bh_trie
     snprintf(f->target, sizeof f->target, "%s", attempt->target ? attempt->target : "");
     f->refusals++;
     f->refused_rc = err->rc;
+    f->refused = *caller;
 }
 
 static const struct bh_directory *

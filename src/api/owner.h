@@ -213,7 +213,8 @@ struct bh_owner_ops {
                      struct bh_err *err);
     /* Queue a record of a request that the API itself turned away: a denied read
      * (`err->rc` BH_DENIED, with the verdict's rule) or a body that could not be
-     * understood, from a principal that is known.  Does not wait. */
+     * understood, from a principal that is known; or of a stranger on the socket
+     * (BH_UNAUTHENTICATED; principal 0, the uid in the subject).  Does not wait. */
     void (*refused)(void *self, const struct bh_caller *caller, const struct bh_tried *attempt,
                     const struct bh_err *err);
     /* The present picture of the site; give each one back. */

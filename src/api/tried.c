@@ -50,6 +50,10 @@ object_of(struct bh_call *call)
 struct bh_tried
 bh_tried_of(struct bh_call *call)
 {
+    bool strangers = !call->identified && !call->caller.subject.principal.v;
+
+    if (strangers) /* nothing that he sent is looked at */
+        return (struct bh_tried){ .op = call->op->id };
     return (struct bh_tried){ .op = call->op->id, .verdict = call->verdict, .job = call->job,
                               .target = target_of(call), .verb = call->verb,
                               .tenant = call->tenant, .object = object_of(call) };

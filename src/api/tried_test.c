@@ -180,6 +180,47 @@ every_operation_names_its_own(void **state)
     BH_CHECK_DONE();
 }
 
+/* Who is nobody's user, or shows a token that is no good: of him there is the uid, and nothing that he
+ * sent is looked at.  Over HTTPS there is not even that. */
+static void
+a_stranger_is_his_uid(void **state)
+{
+    static const struct {
+        const char *name;
+        struct sent sent;
+        uint32_t refusals, uid;
+        const char *verb;
+    } cases[] = {
+        { "a read", { BH_GET, "/v1/jobs", .uid = STRANGER }, 1, STRANGER, "job.view" },
+        { "a job", { BH_GET, "/v1/jobs/1", .uid = STRANGER }, 1, STRANGER, "job.view" },
+        { "a deed", { BH_POST, "/v1/drain", .uid = STRANGER, .body = "{\"target\":\"n1\"}" }, 1, STRANGER, "gpu.cordon" },
+        { "a key", { BH_POST, "/v1/keys/shred", .uid = STRANGER,
+          .body = "{\"month\":\"all\",\"reason\":\"r\",\"tenant\":\"acme\"}" }, 1, STRANGER, "key.shred" },
+        { "a job's user", { BH_GET, "/v1/jobs", .uid = 100001 }, 1, 100001, "job.view" },
+        { "a bad token", { BH_GET, "/v1/jobs", .uid = ALICE, .token = "bh_no" }, 1, ALICE, "job.view" },
+        { "from afar", { BH_GET, "/v1/jobs", .tcp = true }, 0 },
+        { "with a bad token", { BH_GET, "/v1/jobs", .token = "bh_no", .tcp = true }, 0 },
+        { "what is open", { BH_GET, "/healthz", .uid = STRANGER }, 0 },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct fixture *f = open_with_a_job();
+
+        bh_fixture_send(f, &cases[i].sent, &got);
+        BH_CHECK_EQ(cases[i].name, f->refusals, cases[i].refusals);
+        if (cases[i].refusals) {
+            BH_CHECK_EQ(cases[i].name, f->refused_rc, BH_UNAUTHENTICATED);
+            BH_CHECK_EQ(cases[i].name, f->refused.subject.uid, cases[i].uid);
+            BH_CHECK_EQ(cases[i].name, f->refused.subject.principal.v, 0);
+            BH_CHECK_EQ(cases[i].name, f->refused.via, BH_VIA_PEER);
+            BH_CHECK_STR(cases[i].name, f->target, "");
+            check(cases[i].name, &f->tried[0], &(struct bh_tried){ .verb = cases[i].verb });
+        }
+        bh_fixture_close(f);
+    }
+    BH_CHECK_DONE();
+}
+
 /* What the owner refuses before it knows better it records with what is known here. */
 static void
 the_owner_is_told_the_tenant(void **state)
@@ -205,6 +246,7 @@ main(void)
         cmocka_unit_test(the_record_names_what_was_denied),
         cmocka_unit_test(a_dataset_that_is_asked_about_is_recorded_twice),
         cmocka_unit_test(every_operation_names_its_own),
+        cmocka_unit_test(a_stranger_is_his_uid),
         cmocka_unit_test(the_owner_is_told_the_tenant),
     };
 

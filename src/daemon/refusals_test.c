@@ -289,6 +289,48 @@ a_full_table_loses_none(void **state)
     check_sum("denied", 1, 7);
 }
 
+static bh_rc
+turn_away(uint32_t uid, enum bh_operation op)
+{
+    const struct bh_caller stranger = { .via = BH_VIA_PEER, .subject.uid = uid };
+    const struct bh_turned_away what = { { .op = op }, BH_UNAUTHENTICATED, 1 };
+
+    return bh_command_refused(&f.core, &stranger, &what);
+}
+
+/* However many numbers a user has: some have records of their own, the others one together, each
+ * attempt is counted, and who is known keeps his places. */
+static void
+strangers_do_not_fill_the_log(void **state)
+{
+    enum { USERS = 5000 };
+
+    for (uint32_t round = 0; round < 2; round++)
+        for (uint32_t uid = 100000; uid < 100000 + USERS; uid++)
+            assert_int_equal(turn_away(uid, BH_OP_JOB_LIST), BH_OK);
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    check_sum("unauthenticated", BH_FOLDS_STRANGERS + 1, BH_FOLDS_STRANGERS + 1);
+    for (uint32_t i = 0; i < BH_FOLDS_MAX; i++)
+        assert_int_equal(f.core.refusals.folds[i].until_ns, 0);
+    write_all();
+    check_sum("unauthenticated", 2 * (BH_FOLDS_STRANGERS + 1), 2 * USERS);
+}
+
+/* Nor one of them, by asking for all there is. */
+static void
+one_stranger_is_one_kind(void **state)
+{
+    char leaf[512];
+
+    for (int op = 0; op < BH_OPERATIONS; op++)
+        assert_int_equal(turn_away(4242, (enum bh_operation)op), BH_OK);
+    write_all();
+    check_sum("unauthenticated", 2, BH_OPERATIONS);
+    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_rest, leaf, &f.err), BH_OK);
+    assert_non_null(strstr(leaf, "\"uid\":4242"));
+    assert_non_null(strstr(leaf, "\"verb\":\"caller.unknown\""));
+}
+
 int
 main(void)
 {
@@ -302,6 +344,8 @@ main(void)
         cmocka_unit_test_setup_teardown(what_was_named_is_told, begin, end),
         cmocka_unit_test_setup_teardown(verb_tenant_and_object_are_told, begin, end),
         cmocka_unit_test_setup_teardown(a_full_table_loses_none, begin, end),
+        cmocka_unit_test_setup_teardown(strangers_do_not_fill_the_log, begin, end),
+        cmocka_unit_test_setup_teardown(one_stranger_is_one_kind, begin, end),
         cmocka_unit_test_setup_teardown(an_aborted_batch_loses_none, begin, end),
     };
 

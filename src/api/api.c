@@ -33,6 +33,7 @@
 #include "api/streams.h"
 #include "api/tenants.h"
 #include "api/tokens.h"
+#include "api/tried.h"
 #include "api/usage.h"
 #include "api/verify.h"
 #include "api/whatif.h"
@@ -416,8 +417,7 @@ record_refusal(struct bh_call *call, const struct bh_err *err)
                  || err->rc == BH_UNAUTHENTICATED || call->probed;
 
     if (worth && !call->recorded && call->caller.via) {
-        const struct bh_tried attempt = { call->op->id, call->verdict, call->job,
-                                            bh_cordon_target(call) };
+        const struct bh_tried attempt = bh_tried_of(call);
 
         owner->ops->refused(owner->self, &call->caller, &attempt, err);
     }

@@ -159,13 +159,12 @@ identify_peer(struct bh_call *call, struct bh_err *err)
     return BH_OK;
 }
 
-bh_rc
-bh_auth_identify(struct bh_call *call, struct bh_err *err)
+static bh_rc
+identify(struct bh_call *call, struct bh_err *err)
 {
     const char *token = NULL;
     bh_rc rc = BH_OK;
 
-    call->caller = (struct bh_caller){ .name = "nobody", .uid = UINT32_MAX, .gid = UINT32_MAX };
     if (call->request->authorization)
         rc = read_bearer(call->request->authorization, &token, err);
     if (rc != BH_OK)
@@ -180,6 +179,21 @@ bh_auth_identify(struct bh_call *call, struct bh_err *err)
     bh_err_set(err, BH_UNAUTHENTICATED, "no credentials were sent");
     return bh_err_hint(err, "send \"Authorization: Bearer bh_...\"; `bulkhead token create` "
                             "makes a token");
+}
+
+bh_rc
+bh_auth_identify(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_transport *peer = call->request->transport;
+    bh_rc rc;
+
+    call->caller = (struct bh_caller){ .name = "nobody", .uid = UINT32_MAX, .gid = UINT32_MAX };
+    rc = identify(call, err);
+    if (rc == BH_UNAUTHENTICATED && !call->caller.via && peer->unix_socket) {
+        call->caller.via = BH_VIA_PEER;
+        call->caller.subject.uid = peer->uid;
+    }
+    return rc;
 }
 
 bh_rc

@@ -130,6 +130,7 @@ bh_call_command(struct bh_call *call, struct bh_command *command, struct bh_answ
 
     command->op = call->op->id;
     command->caller = call->caller;
+    command->tenant = call->tenant;
     call->recorded = true;
     *ret_answer = (struct bh_answer){ 0 };
     rc = owner->ops->command(owner->self, command, call->arena, ret_answer, err);
@@ -161,6 +162,8 @@ bh_call_deny(struct bh_call *call, struct bh_denial denial, bh_tenant_id tenant,
     const struct bh_dir_tenant *where = bh_directory_tenant(call->dir, tenant);
 
     call->verdict = denial.verdict;
+    call->verb = denial.verb;
+    call->tenant = tenant;
     return bh_authz_explain(&denial, call->caller.name, &call->caller.subject,
                             where ? where->path : NULL, err);
 }

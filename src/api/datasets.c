@@ -156,35 +156,80 @@ bh_datasets_list(struct bh_call *call, struct bh_err *err)
     return BH_OK;
 }
 
+/* A denial, and what the caller may know of it. */
+struct judgement {
+    struct bh_data_denial denial;
+    const struct bh_dir_tenant *owner; /* of the dataset; NULL: there is none */
+    bool hidden;
+};
+
 /* Whether the job may have its datasets; BH_OK, or why not in the caller's words. */
 static bh_rc
 judge(const struct bh_call *call, const struct bh_job_spec *spec,
-      const struct bh_data_request *request, struct bh_err *err)
+      const struct bh_data_request *request, struct judgement *ret, struct bh_err *err)
 {
-    const struct bh_dir_tenant *owner;
-    struct bh_data_denial denial;
-    bool hidden;
+    const struct bh_data_denial *denial = &ret->denial;
 
-    if (bh_datasets_allow(&call->dir->datasets, spec, request, &denial))
+    *ret = (struct judgement){ .owner = NULL };
+    if (bh_datasets_allow(&call->dir->datasets, spec, request, &ret->denial))
         return BH_OK;
-    owner = denial.dataset ? bh_directory_tenant_named(call->dir, denial.dataset->text->tenant)
-                           : NULL;
-    hidden = !owner
-             || !bh_authz_check(call->dir, &call->caller.subject, "dataset.view", owner->id).allow;
-    return bh_datasets_explain(spec, request, &denial, hidden, err);
+    if (denial->dataset)
+        ret->owner = bh_directory_tenant_named(call->dir, denial->dataset->text->tenant);
+    ret->hidden = !ret->owner
+                  || !bh_authz_check(call->dir, &call->caller.subject, "dataset.view",
+                                     ret->owner->id).allow;
+    return bh_datasets_explain(spec, request, denial, ret->hidden, err);
+}
+
+/* As daemon/access.c has it of a submission: of job.submit in the job's tenant, and of the dataset
+ * in its own. */
+static void
+record_denial(struct bh_call *call, const struct bh_job_spec *spec, const struct judgement *judged)
+{
+    const struct bh_owner *owner = &call->api->options.owner;
+    const struct bh_data_denial *denial = &judged->denial;
+    const struct bh_mount_spec *mounts = spec->mounts.items;
+    const struct bh_dir_dataset *dataset =
+        denial->dataset ? bh_directory_dataset_named(call->dir, denial->dataset->text->name) : NULL;
+    const struct bh_data_verdict unknown = { .reason = BH_DATA_UNKNOWN };
+    const struct bh_err err = { .rc = BH_DENIED };
+    uint32_t rule = bh_data_rule_number(&denial->verdict);
+    bool hidden = judged->hidden && !denial->named; /* the number would say that there is one */
+    struct bh_tried tried = {
+        .op = call->op->id, .verb = "job.submit", .tenant = call->tenant,
+        .verdict = { false, hidden ? bh_data_rule_number(&unknown) : rule }
+    };
+
+    call->recorded = true;
+    owner->ops->refused(owner->self, &call->caller, &tried, &err);
+    if (!dataset || !judged->owner)
+        return;
+    tried.verb = denial->where == BH_DATA_IN_MOUNT && mounts[denial->mount].write ? "dataset.write"
+                                                                                : "dataset.read";
+    tried.tenant = judged->owner->id;
+    tried.verdict.rule = rule;
+    tried.object = (struct bh_record_object){ "dataset", dataset->id.v };
+    owner->ops->refused(owner->self, &call->caller, &tried, &err);
 }
 
 bh_rc
-bh_datasets_admit(const struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *err)
+bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *err)
 {
     const struct bh_data_request request = { .tenant = spec->tenant,
                                              .principal = principal_of(call),
                                              .labels = &spec->labels,
                                              .now_ns = bh_call_now(call) };
 
-    bh_rc rc = judge(call, spec, &request, err);
+    struct judgement judged;
+    bh_rc rc = judge(call, spec, &request, &judged, err);
 
-    return rc != BH_OK || bh_serves_image(call, spec) ? rc : bh_datasets_refuse_image(spec, err);
+    if (rc == BH_OK && !bh_serves_image(call, spec)) { /* the same for who asks, here and in the log */
+        judged = (struct judgement){ .denial = { .verdict = { .reason = BH_DATA_UNKNOWN } } };
+        rc = bh_datasets_refuse_image(spec, err);
+    }
+    if (rc != BH_OK)
+        record_denial(call, spec, &judged);
+    return rc;
 }
 
 bool
@@ -194,6 +239,7 @@ bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row, const 
     struct bh_data_request request = { .tenant = row->tenant, .principal = row->principal,
                                        .node = row->node[0] ? row->node : NULL,
                                        .now_ns = bh_call_now(call) };
+    struct judgement unused;
     struct bh_job_spec spec;
     struct bh_err err;
 
@@ -201,7 +247,7 @@ bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row, const 
                        &err) != BH_OK)
         return false;
     request.labels = &spec.labels;
-    if (judge(call, &spec, &request, &err) == BH_OK)
+    if (judge(call, &spec, &request, &unused, &err) == BH_OK)
         return false;
     *ret_words = err;
     return true;

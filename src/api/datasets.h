@@ -10,9 +10,9 @@
  * by whoever a grant names, for a tenant that he may submit jobs to. */
 bh_rc bh_datasets_list(struct bh_call *call, struct bh_err *err);
 
-/* Whether the caller's job might have its datasets, as bh_datasets_explain has it; nothing is
- * recorded.  For suppositions: the owner decides. */
-BH_MUST_USE bh_rc bh_datasets_admit(const struct bh_call *call, const struct bh_job_spec *spec,
+/* Whether the caller's job might have its datasets, as bh_datasets_explain has it; a denial is
+ * recorded as of a submission (daemon/access.h).  For suppositions: the owner decides. */
+BH_MUST_USE bh_rc bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec,
                                     struct bh_err *err);
 
 /* What to do about a folder that the tenant may not mount. */

@@ -108,8 +108,12 @@ fixture_refused(void *self, const struct bh_caller *caller, const struct bh_trie
 {
     struct fixture *f = self;
 
+    if (f->refusals < BH_COUNT(f->tried))
+        f->tried[f->refusals] = *attempt;
+    snprintf(f->target, sizeof f->target, "%s", attempt->target ? attempt->target : "");
     f->refusals++;
     f->refused_rc = err->rc;
+    f->refused = *caller;
 }
 
 static const struct bh_directory *
@@ -642,6 +646,7 @@ bh_fixture_send(struct fixture *f, const struct sent *sent, struct received *ret
     bh_buf_init(&reply.body, 64 << 20);
     f->commanded = false;
     f->refusals = 0;
+    memset(f->tried, 0, sizeof f->tried);
     bh_api_handle(f->api, &request, &reply);
     ret->status = reply.status;
     snprintf(ret->content_type, sizeof ret->content_type, "%s", reply.content_type);

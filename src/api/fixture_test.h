@@ -35,6 +35,9 @@ struct fixture {
     const char *says;
     uint32_t refusals;           /* requests reported as refused */
     bh_rc refused_rc;
+    struct bh_tried tried[2];    /* the first of them; the target's text is `target` */
+    char target[64];
+    struct bh_caller refused;    /* who it was */
     struct bh_change changes[8];
     uint32_t change_count;
     uint64_t tally[BH_TALLIES];

@@ -104,9 +104,10 @@ bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *er
     if (!copy.found)
         return bh_err_set(err, BH_FULL, "the answer is too large");
     call->job = (bh_job_id){ job };
-    tenant = (bh_tenant_id){ copy.row.tenant_id };
+    call->tenant = tenant = (bh_tenant_id){ copy.row.tenant_id };
     if (!may_see(call, tenant)) {
         call->probed = true;
+        call->verdict = (struct bh_verdict){ .allow = false };
         return no_such_job(job, err);
     }
     *ret_row = copy.row;
@@ -654,7 +655,7 @@ find_tenant(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id *
         bh_err_set(err, BH_NOT_FOUND, "tenant: no %.119s that you may see", spec->tenant);
         return bh_err_hint(err, "`bulkhead tenant` lists those you may see");
     }
-    *ret_tenant = tenant->id;
+    call->tenant = *ret_tenant = tenant->id;
     return BH_OK;
 }
 

@@ -1,5 +1,6 @@
 #include "api/members.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "api/facts.h"
@@ -129,4 +130,22 @@ bh_members_put(struct bh_call *call, struct bh_json_writer *w, uint64_t job, str
     bh_json_close(w, ']');
     bh_facts_fini(&members.facts);
     return rc;
+}
+
+bh_rc
+bh_members_check(uint64_t job, uint32_t gang, uint32_t member, struct bh_err *err)
+{
+    if (member < (gang ? gang : 1))
+        return BH_OK;
+    bh_err_set(err, BH_NOT_FOUND, "job %" PRIu64 " has no member %" PRIu32, job, member);
+    return gang > 1 ? bh_err_hint(err, "its members are 0 to %" PRIu32, gang - 1)
+                    : bh_err_hint(err, "it has one member, 0; --gang makes jobs of several");
+}
+
+bh_rc
+bh_members_refuse_ended(uint64_t job, const char *state, struct bh_err *err)
+{
+    bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run: it is %s", job, state);
+    return bh_err_hint(err, "`bulkhead logs %" PRIu64 "` has its output, `bulkhead why %" PRIu64 "` its state", job,
+                       job);
 }

@@ -122,6 +122,8 @@ struct bh_command {
     bool guarded, prune;         /* `prune`: also what has usage, jobs, tokens or accounts */
     const char *text;            /* canonical JSON of spec or site */
     size_t text_length;
+    bh_tenant_id tenant;         /* whose business it is, as far as the API knows: for the record
+                                    of what fails before the owner does */
     bh_job_id job;               /* JOB_CANCEL, JOB_RELEASE, JOB_VERIFY */
     bool at_once;                /* JOB_CANCEL: without its grace */
     const struct bh_token_request *token;
@@ -172,6 +174,9 @@ struct bh_tried {
     struct bh_verdict verdict;
     bh_job_id job;               /* 0: none */
     const char *target;          /* as bh_cordon_request; NULL: none */
+    const char *verb;            /* that was decided, of a table or the program; NULL: the op's */
+    bh_tenant_id tenant;         /* whose business it is; 0: the site's, or nobody knows */
+    struct bh_record_object object; /* what else is named and there is; type "": nothing */
 };
 
 /* A question to the engine, run on the owner thread between batches. */
@@ -208,7 +213,8 @@ struct bh_owner_ops {
                      struct bh_err *err);
     /* Queue a record of a request that the API itself turned away: a denied read
      * (`err->rc` BH_DENIED, with the verdict's rule) or a body that could not be
-     * understood, from a principal that is known.  Does not wait. */
+     * understood, from a principal that is known; or of a stranger on the socket
+     * (BH_UNAUTHENTICATED; principal 0, the uid in the subject).  Does not wait. */
     void (*refused)(void *self, const struct bh_caller *caller, const struct bh_tried *attempt,
                     const struct bh_err *err);
     /* The present picture of the site; give each one back. */

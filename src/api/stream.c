@@ -8,6 +8,7 @@
 
 #include "api/auth.h"
 #include "api/jobs.h"
+#include "api/members.h"
 #include "api/visible.h"
 #include "base/assert.h"
 #include "base/base64.h"
@@ -424,6 +425,8 @@ find_log(struct bh_call *call, struct bh_job_row *row, const char **ret_path, st
         rc = bh_jobs_find(call, row, err);
     if (rc == BH_OK)
         rc = bh_jobs_permit(call, row, err);
+    if (rc == BH_OK)
+        rc = bh_members_check(row->job, row->gang, (uint32_t)member, err);
     if (rc != BH_OK)
         return rc;
     *ret_path = owner->ops->log_path(owner->self, (bh_job_id){ row->job }, (uint32_t)member,

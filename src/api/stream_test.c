@@ -61,7 +61,9 @@ a_log_is_read_whole(void **state)
     SEND(BH_GET, "/v1/jobs/1/logs", .query = "offset=800", .uid = ALICE);
     BH_CHECK_STR("past the end", got.text, "");
     SEND(BH_GET, "/v1/jobs/1/logs", .query = "member=1", .uid = ALICE);
-    BH_CHECK_STR("of a member that wrote nothing", got.text, "");
+    BH_CHECK_EQ("of a member that is not there", got.status, 404);
+    BH_CHECK("is said", strstr(got.text, "job 1 has no member 1"));
+    BH_CHECK("and which there are", strstr(got.text, "it has one member, 0"));
     SEND(BH_GET, "/v1/jobs/1/logs", .query = "member=64", .uid = ALICE);
     BH_CHECK_EQ("of a member that cannot be", got.status, 400);
     BH_CHECK_DONE();

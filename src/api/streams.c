@@ -7,6 +7,7 @@
 #include "api/auth.h"
 #include "api/call.h"
 #include "api/jobs.h"
+#include "api/members.h"
 #include "base/assert.h"
 
 #define PROTOCOL "bulkhead-stream"
@@ -123,6 +124,8 @@ bh_streams_ask(struct bh_call *call, struct bh_err *err)
     rc = streams->ops->room(streams->self, opening.job, opening.principal, err);
     if (rc == BH_OK)
         rc = bh_call_command(call, &command, &answer, err);
+    if (rc == BH_CONFLICT && bh_jobs_ended(row.state)) /* the engine forgets such jobs */
+        return bh_members_refuse_ended(row.job, row.state, err);
     if (rc != BH_OK)
         return rc;
     opening.grant = &answer.stream;

@@ -128,6 +128,7 @@ permit(struct bh_call *call, const char *verb, bh_tenant_id tenant, struct bh_er
 struct admitting {
     struct bh_admit admit;
     struct bh_err *err;
+    uint32_t rule;                   /* of a denial */
     bh_rc rc;
 };
 
@@ -140,6 +141,8 @@ ask_admission(void *self, const struct bh_engine *engine, uint64_t now_ns)
     admitting->admit.engine = engine;
     admitting->admit.now_ns = now_ns;
     admitting->rc = bh_admit_check(&admitting->admit, &denial, admitting->err);
+    if (admitting->rc == BH_DENIED)
+        admitting->rule = bh_admission_number(denial.rule);
 }
 
 /* A submission that the policies in force deny has no future to look at. */
@@ -155,6 +158,8 @@ admit(struct bh_call *call, const struct question *q, struct bh_err *err)
     };
     bh_rc rc = bh_call_ask(call, ask_admission, &admitting, err);
 
+    if (rc == BH_OK && admitting.rc == BH_DENIED)
+        call->verdict = (struct bh_verdict){ false, admitting.rule };
     return rc == BH_OK ? admitting.rc : rc;
 }
 
@@ -167,6 +172,9 @@ read_submit(struct bh_call *call, struct question *q, struct bh_err *err)
 
     if (!spec->sku && spec->args.count == 0)
         return BH_OK;
+    call->job.v = 0; /* what was allowed so far was other parts of the question */
+    call->verdict = (struct bh_verdict){ .allow = false };
+    call->verb = "job.submit";
     rc = bh_jobs_check_spec(call, spec, &numbers, &q->submit.tenant, err);
     if (rc == BH_OK)
         rc = permit(call, "job.submit", q->submit.tenant, err);
@@ -174,6 +182,7 @@ read_submit(struct bh_call *call, struct question *q, struct bh_err *err)
         rc = permit(call, "priority.high", q->submit.tenant, err);
     if (rc != BH_OK)
         return rc;
+    call->verb = "job.submit";
     q->submit.job.v = NEW_JOB;
     q->submit.principal = call->caller.subject.principal;
     bh_submission_fill(spec, &numbers, bh_directory_sku_named(call->dir, spec->sku),
@@ -228,6 +237,8 @@ read_quota(struct bh_call *call, struct question *q, struct bh_err *err)
     if (!quota->tenant)
         return BH_OK;
     tenant = bh_directory_tenant_named(call->dir, quota->tenant);
+    if (tenant)
+        call->object = (struct bh_record_object){ "tenant", tenant->id.v };
     rc = permit(call, "site.apply", (bh_tenant_id){ 0 }, err);
     if (rc == BH_OK && !tenant)
         rc = bh_err_set(err, BH_NOT_FOUND, "no tenant %.119s", quota->tenant);
@@ -244,6 +255,7 @@ read_quota(struct bh_call *call, struct question *q, struct bh_err *err)
     if (q->guarantee == BH_UNLIMITED)
         return bh_err_set(err, BH_INVALID, "guarantee: an amount of GPUs, 0 for none");
     q->tenant = tenant->id;
+    call->object = (struct bh_record_object){ .id = 0 };
     return BH_OK;
 }
 
@@ -270,10 +282,13 @@ read_drain(struct bh_call *call, struct question *q, struct bh_err *err)
 {
     const char *name = q->request.drain;
     const struct bh_dir_gpu *gpu = name ? bh_directory_gpu_uuid(call->dir, name) : NULL;
-    bh_rc rc = name ? permit(call, "site.view", (bh_tenant_id){ 0 }, err) : BH_OK;
+    bh_rc rc;
 
+    call->target = name;
+    rc = name ? permit(call, "site.view", (bh_tenant_id){ 0 }, err) : BH_OK;
     if (rc != BH_OK)
         return rc;
+    call->target = NULL;
     if (!name && q->request.now)
         return bh_err_set(err, BH_INVALID, "now: only with drain");
     if (!name)
@@ -287,13 +302,23 @@ read_drain(struct bh_call *call, struct question *q, struct bh_err *err)
 }
 
 /* The owner knows which names have which ids: its dry run says what the engine would be
- * told. */
+ * told.  What it refuses it records. */
 static bh_rc
-read_site(struct bh_call *call, struct question *q, struct bh_err *err)
+ask_site(struct bh_call *call, struct question *q, struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
     struct bh_command command = { .op = BH_OP_SITE_APPLY, .caller = call->caller,
                                   .dry_run = true, .site = &q->request.site, .text = "" };
+    bh_rc rc = owner->ops->command(owner->self, &command, call->arena, &q->site, err);
+
+    q->has_site = rc == BH_OK;
+    call->recorded = rc != BH_OK;
+    return rc;
+}
+
+static bh_rc
+read_site(struct bh_call *call, struct question *q, struct bh_err *err)
+{
     bh_rc rc;
 
     if (q->request.site.tenants.count == 0)
@@ -302,8 +327,7 @@ read_site(struct bh_call *call, struct question *q, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_site_check(&q->request.site, err);
     if (rc == BH_OK)
-        rc = owner->ops->command(owner->self, &command, call->arena, &q->site, err);
-    q->has_site = rc == BH_OK;
+        rc = ask_site(call, q, err);
     return rc;
 }
 

@@ -37,6 +37,11 @@ enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 4 };
 #define BH_RECORD_NAMES_GIVE "names.give"
 #define BH_RECORD_NAME_ERASE "name.erase"
 
+/* The verb of a refusal of Unix users that are nobody's: of one that asked for several things, or of
+ * several together, who then have the number that no user has. */
+#define BH_RECORD_CALLER_UNKNOWN "caller.unknown"
+#define BH_RECORD_UID_SEVERAL UINT32_MAX
+
 /* The verb of an event that holds nothing but "jobs": those that found no room in the record
  * before it. */
 #define BH_RECORD_JOB_STATES "job.states"

@@ -229,7 +229,7 @@ find_record(const struct bh_cli *cli, uint64_t number, struct bh_json **json,
     char path[96];
     bh_rc rc;
 
-    snprintf(path, sizeof path, "/v1/records?raw=true&limit=1");
+    snprintf(path, sizeof path, "/v1/records?limit=1");
     if (number > 0)
         snprintf(path, sizeof path, "/v1/records?limit=1&after=%" PRIu64, number - 1);
     rc = folder ? bh_audit_exported(folder, number, json, err) : bh_cli_fetch(cli, path, json, err);

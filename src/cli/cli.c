@@ -249,8 +249,6 @@ bh_cli_list(const struct bh_cli *cli, const char *path, bool paged, const struct
         l.wanted = UINT64_MAX;
     else if (limit->given)
         l.wanted = limit->number;
-    if (limit->given && limit->number == 0)
-        return bh_err_set(err, BH_RANGE, "--limit: must be at least 1");
     begin_listing(&l);
     rc = fetch_all(&l, err);
     if (rc == BH_OK && l.document)
@@ -295,6 +293,9 @@ bh_cli_read_document(const char *path, struct bh_document *ret_document, struct 
         return rc;
     begin = bh_buf_text(text) ? bh_buf_text(text) : "";
     begin += strspn(begin, " \t\r\n");
+    if (!*begin)
+        return bh_err_set(err, BH_INVALID, "%s: nothing is in it",
+                          strcmp(path, "-") == 0 ? "standard input" : path);
     ret_document->yaml = *begin != '{' && *begin != '[';
     return BH_OK;
 }

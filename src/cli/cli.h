@@ -75,7 +75,7 @@ BH_MUST_USE bh_rc bh_cli_list(const struct bh_cli *cli, const char *path, bool p
                               const struct bh_view *view, struct bh_err *err);
 
 /* A file as it is, - is standard input; what does not begin like JSON is YAML.  Release
- * the text with bh_buf_fini on every outcome. */
+ * the text with bh_buf_fini on every outcome.  BH_INVALID: it is empty. */
 BH_MUST_USE bh_rc bh_cli_read_document(const char *path, struct bh_document *ret_document,
                                        struct bh_err *err);
 

@@ -236,6 +236,10 @@ static const struct {
       "{\"sku\":\"large\",\"priority\":\"low\",\"args\":[\"a\",\"b c\"],\"count\":2}" },
     { "options over JSON", "bulkhead submit FILE -s large", "{\"args\": [\"a\"], \"sku\": \"x\"}", BH_OK,
       "{\"sku\":\"large\",\"args\":[\"a\"]}" },
+    { "a program over a file", "bulkhead submit FILE -s large -- sh -c x", "sku: small\nargs: [a, b]\ncount: 2\n",
+      BH_OK, "{\"args\":[\"sh\",\"-c\",\"x\"],\"sku\":\"large\",\"count\":2}" },
+    { "a program is all that replaces", "bulkhead submit FILE -- true", "{\"sku\": \"small\"}", BH_OK,
+      "{\"args\":[\"true\"],\"sku\":\"small\"}" },
     { "a tenant of the environment", "bulkhead run -s small true", NULL, BH_OK,
       "{\"args\":[\"true\"],\"tenant\":\"acme/vision\",\"sku\":\"small\"}", "acme/vision" },
     { "an option over the environment", "bulkhead run -t acme -s small true", NULL, BH_OK,
@@ -245,6 +249,8 @@ static const struct {
     { "the environment beside a file", "bulkhead submit FILE", "args: [a]\n", BH_OK,
       "{\"args\":[\"a\"],\"tenant\":\"acme/vision\"}", "acme/vision" },
     { "options over a list", "bulkhead submit FILE -s large", "- a\n", BH_INVALID, NULL },
+    { "a script", "bulkhead submit FILE", "#!/bin/sh\necho hi\n", BH_INVALID, NULL },
+    { "an empty file", "bulkhead submit FILE", " \n", BH_INVALID, NULL },
     { "options over broken YAML", "bulkhead submit FILE -s large", "a: [\n", BH_INVALID, NULL },
     { "options over an alias", "bulkhead submit FILE -s large", "a: &x 1\nb: *x\n", BH_INVALID, NULL },
 };
@@ -292,6 +298,42 @@ test_jobs(void **state)
     }
     unlink(path);
     rmdir(folder);
+    BH_CHECK_DONE();
+}
+
+/* A word before "--" is a job file, never the program. */
+static const struct {
+    const char *name, *line, *file; /* NULL: the program alone */
+    bh_rc rc;
+} job_files[] = {
+    { "a file", "bulkhead submit job.yaml", "job.yaml", BH_OK },
+    { "standard input", "bulkhead submit -", "-", BH_OK },
+    { "a program", "bulkhead submit -s small -- echo hi", NULL, BH_OK },
+    { "both", "bulkhead submit job.yaml -t acme -- echo hi", "job.yaml", BH_OK },
+    { "both, as a question", "bulkhead whatif submit job.yaml -- echo hi", "job.yaml", BH_OK },
+    { "no -- before a program", "bulkhead submit echo hi", NULL, BH_INVALID },
+    { "two words before --", "bulkhead submit job.yaml zzz -- sh", NULL, BH_INVALID },
+    { "nothing behind --", "bulkhead submit job.yaml --", NULL, BH_INVALID },
+};
+
+static void
+test_job_files(void **state)
+{
+    for (size_t i = 0; i < BH_COUNT(job_files); i++) {
+        const char *file = "unset";
+        char line[256];
+        struct bh_args args;
+        struct bh_cli cli;
+        struct bh_err err = { .rc = BH_OK };
+
+        snprintf(line, sizeof line, "%s", job_files[i].line);
+        make_cli(line, &args, &cli);
+        BH_CHECK_EQ(job_files[i].name, bh_jobspec_file(&args, &file, &err), job_files[i].rc);
+        if (job_files[i].rc == BH_OK)
+            BH_CHECK_STR(job_files[i].name, file ? file : "none", job_files[i].file ? job_files[i].file : "none");
+        bh_arena_free(cli.arena);
+        bh_args_fini(&args);
+    }
     BH_CHECK_DONE();
 }
 
@@ -368,7 +410,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers),        cmocka_unit_test(test_nobody),
         cmocka_unit_test(test_patience),
-        cmocka_unit_test(test_jobs),           cmocka_unit_test(test_change_has_key),
+        cmocka_unit_test(test_jobs),           cmocka_unit_test(test_job_files),
+        cmocka_unit_test(test_change_has_key),
         cmocka_unit_test(test_crun_holes),     cmocka_unit_test(test_exit_statuses),
     };
 

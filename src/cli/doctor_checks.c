@@ -90,6 +90,23 @@ put_file(const struct bh_cli *cli, const char *name, char ret_path[PATH_MAX])
     snprintf(ret_path + length, PATH_MAX - length, "/%s", name);
 }
 
+static bool
+is_there(const char *path)
+{
+    return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+/* Whether a site was made in the folder: one of its two files is there. */
+static bool
+has_site(const struct bh_cli *cli)
+{
+    char daemon[PATH_MAX], node[PATH_MAX];
+
+    put_file(cli, "bulkheadd.conf", daemon);
+    put_file(cli, "node.conf", node);
+    return is_there(daemon) || is_there(node);
+}
+
 /* The first bytes that a program prints, or -1: it cannot be run. */
 static int
 ask_program(const char *const argv[], char *ret_text, size_t size)
@@ -344,8 +361,8 @@ check_crun(const struct bh_cli *cli, struct bh_finding *f)
     report(f, holes ? BH_CHECK_WARN : BH_CHECK_OK, "crun %u.%u.%u%s%s", major, minor, patch,
            holes ? "; known holes: " : "", holes ? holes : "");
     if (holes)
-        advise(f, "out of reach: jobs get a tmpfs on /dev and numeric users, and nothing execs "
-                  "into them; 1.30 has none of them");
+        advise(f, "out of reach: jobs get a tmpfs on /dev and numeric users, and crun exec is never "
+                  "used; 1.30 has none of them");
 }
 
 static void
@@ -374,6 +391,13 @@ check_site(const struct bh_cli *cli, struct bh_finding *f)
     char folder[PATH_MAX];
 
     bh_doctor_folder(cli, folder, sizeof folder);
+    if (!has_site(cli)) {
+        report(f, bh_cli_flag(cli, BH_OPT_DIR) ? BH_CHECK_FAIL : BH_CHECK_WARN,
+               is_there(folder) ? "no site is configured in %.160s" : "there is no folder %.160s",
+               folder);
+        advise(f, "bulkhead up makes a site, up --dir DIR one in a folder; doctor --dir DIR looks at that");
+        return;
+    }
     if (bh_cli_flag(cli, BH_OPT_DIR) || cli->client.server || is_of_socket(cli, folder)) {
         report(f, BH_CHECK_OK, "configured in %.160s", folder);
         return;
@@ -434,9 +458,13 @@ check_disk(const struct bh_cli *cli, struct bh_finding *f)
     unsigned long long mib;
 
     put_file(cli, "bulkheadd.conf", conf);
-    bh_setting_read(conf, "state_dir", "/var/lib/bulkhead/daemon", folder, sizeof folder);
+    if (!bh_setting_read(conf, "state_dir", "/var/lib/bulkhead/daemon", folder, sizeof folder)
+        && bh_cli_flag(cli, BH_OPT_DIR))
+        bh_doctor_folder(cli, folder, sizeof folder); /* what `up --dir` would fill */
     while (access(folder, F_OK) != 0 && strrchr(folder, '/') > folder)
         *strrchr(folder, '/') = '\0'; /* it is made there */
+    if (access(folder, F_OK) != 0 && *folder != '/')
+        snprintf(folder, sizeof folder, ".");
     if (statvfs(folder, &status) != 0) {
         report(f, BH_CHECK_WARN, "%s: %s", folder, strerror(errno));
         return;

@@ -84,7 +84,7 @@ def main():
         check(f"{name}: completed", name.split()[0] in script)
 
     for what, argv, status in (
-            ("no command", [], 2), ("unknown command", ["frob"], 2), ("unknown option", ["ps", "--frob"], 2),
+            ("no command", [], 2), ("help of no command", ["help", "foo"], 2), ("a limit of nothing", ["ps", "-n", "0"], 2), ("unknown command", ["frob"], 2), ("unknown option", ["ps", "--frob"], 2),
             ("missing argument", ["why"], 2), ("no server", ["--socket", "/proc/nonexistent", "ps"], 8),
             ("a job id that is none", ["why", "abc"], 3), ("a file that is not there", ["apply", "-f", "/proc/nonexistent"], 5),
             ("plain http is refused", ["--server", "http://x", "ps"], 3), ("version", ["version"], 0)):

@@ -40,26 +40,17 @@ bh_cli_send_job(struct bh_cli *cli, const char *file, struct bh_json **ret_json,
     if (rc == BH_OK)
         rc = bh_cli_change(cli, what, &body, ret_json, err);
     bh_buf_fini(&body.text);
-    return rc;
-}
-
-/* Is the only argument a job file, not a program? */
-static bh_rc
-find_file(const struct bh_args *args, const char **ret_file, struct bh_err *err)
-{
-    *ret_file = args->program ? NULL : args->arguments[0];
-    if (args->program || args->count == 1)
-        return BH_OK;
-    bh_err_set(err, BH_INVALID, "submit: one job file, or -- before a program");
-    return bh_err_hint(err, "bulkhead submit --sku small -- %.60s ...", args->arguments[0]);
+    return rc == BH_OK ? rc : bh_jobspec_explain(file, err);
 }
 
 /* `submit -- bash < script`: the shell would run without it, and end well. */
 static void
-warn_of_input(const struct bh_args *args)
+warn_of_input(const struct bh_args *args, const char *file)
 {
     struct stat status;
 
+    if (file && strcmp(file, "-") == 0)
+        return; /* the job file itself */
     if (args->program && !args->options[BH_OPT_STDIN].given
         && fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
         fprintf(stderr, "bulkhead: a submitted job does not read this command's input: mount the "
@@ -71,11 +62,12 @@ bh_cli_submit(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     const char *file;
-    bh_rc rc = find_file(cli->args, &file, err);
+    bh_rc rc = bh_jobspec_file(cli->args, &file, err);
 
-    warn_of_input(cli->args);
-    if (rc == BH_OK)
-        rc = bh_cli_send_job(cli, file, &json, err);
+    if (rc != BH_OK)
+        return rc;
+    warn_of_input(cli->args, file);
+    rc = bh_cli_send_job(cli, file, &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     if (bh_cli_flag(cli, BH_OPT_DRY_RUN))

@@ -145,7 +145,7 @@ is_given(const struct bh_args *args, const char *key)
     for (uint32_t i = 0; i < BH_OPTIONS; i++)
         if (args->options[i].given && strcmp(bh_cli_options[i].key, key) == 0)
             return true;
-    return false;
+    return args->program && strcmp(key, "args") == 0;
 }
 
 static bool
@@ -154,7 +154,7 @@ any_given(const struct bh_args *args)
     for (uint32_t i = 0; i < BH_OPTIONS; i++)
         if (args->options[i].given && *bh_cli_options[i].key)
             return true;
-    return false;
+    return args->program;
 }
 
 static bh_rc
@@ -236,6 +236,16 @@ put_options(const struct writing *w, const struct bh_args *args)
     return rc;
 }
 
+/* What stands behind "--", or all words of `run`. */
+static void
+put_program(const struct writing *w, const struct bh_args *args)
+{
+    bh_json_open(w->json, "args", '[');
+    for (uint32_t i = args->before; i < args->count; i++)
+        bh_json_str(w->json, NULL, args->arguments[i]);
+    bh_json_close(w->json, ']');
+}
+
 /* A job that is described by the command line alone. */
 static bh_rc
 build_program(const struct writing *w, const struct bh_args *args)
@@ -243,10 +253,7 @@ build_program(const struct writing *w, const struct bh_args *args)
     bh_rc rc;
 
     bh_json_open(w->json, NULL, '{');
-    bh_json_open(w->json, "args", '[');
-    for (uint32_t i = 0; i < args->count; i++)
-        bh_json_str(w->json, NULL, args->arguments[i]);
-    bh_json_close(w->json, ']');
+    put_program(w, args);
     if (default_tenant(args))
         bh_json_str(w->json, "tenant", default_tenant(args));
     rc = put_options(w, args);
@@ -268,6 +275,8 @@ build_merged(const struct writing *w, const struct bh_args *args, struct bh_docu
     else
         bh_buf_put(&json, file->text.bytes, file->text.length);
     bh_json_open(w->json, NULL, '{');
+    if (args->program)
+        put_program(w, args);
     if (rc == BH_OK)
         rc = put_options(w, args);
     if (rc == BH_OK)
@@ -275,6 +284,48 @@ build_merged(const struct writing *w, const struct bh_args *args, struct bh_docu
     bh_json_close(w->json, '}');
     bh_buf_fini(&json);
     return rc;
+}
+
+bh_rc
+bh_jobspec_file(const struct bh_args *args, const char **ret_file, struct bh_err *err)
+{
+    const char *command = bh_cli_commands[args->command].name;
+    uint32_t files = args->program ? args->before : args->count;
+
+    *ret_file = files ? args->arguments[0] : NULL;
+    if (args->program && args->count == args->before) {
+        bh_err_set(err, BH_INVALID, "%s: no program behind --", command);
+        return bh_err_hint(err, "bulkhead %s --sku small -- PROGRAM [ARGUMENT...]", command);
+    }
+    if (files <= 1)
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "%s: one job file, or -- before a program", command);
+    if (args->program)
+        return bh_err_hint(err, "only a job file may stand before --, and %.60s is one word more",
+                           args->arguments[1]);
+    return bh_err_hint(err, "bulkhead %s --sku small -- %.60s ...", command, args->arguments[0]);
+}
+
+/* "#!": what people write for other schedulers. */
+static bh_rc
+refuse_script(const char *file, const struct bh_document *text, struct bh_err *err)
+{
+    if (text->text.length < 2 || memcmp(text->text.bytes, "#!", 2) != 0)
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "%s is a script, and a job file is YAML or JSON", file);
+    return bh_err_hint(err, "a program stands behind --: bulkhead submit --sku small -- sh %.80s; "
+                            "--mount . --cwd . shows it this folder", file);
+}
+
+bh_rc
+bh_jobspec_explain(const char *file, struct bh_err *err)
+{
+    if (!file || err->rc != BH_INVALID || strncmp(err->msg, "line ", 5) != 0)
+        return err->rc;
+    (void)!bh_err_wrap(err, "%s", file);
+    if (*err->hint && !strstr(err->msg, "expected keys and values"))
+        return err->rc;
+    return bh_err_hint(err, "a job file is YAML or JSON; a program stands behind --");
 }
 
 bh_rc
@@ -289,6 +340,8 @@ bh_jobspec_build(const struct bh_args *args, const char *file, struct bh_arena *
     *ret_document = built;
     if (file) {
         rc = bh_cli_read_document(file, &text, err);
+        if (rc == BH_OK)
+            rc = refuse_script(file, &text, err);
         if (rc != BH_OK || (!any_given(args) && !default_tenant(args))) {
             *ret_document = text;
             return rc;

@@ -143,7 +143,10 @@ bh_cli_help(struct bh_cli *cli, struct bh_err *err)
     if (command < BH_COMMANDS)
         return print_help(command, err);
     bh_err_set(err, BH_INVALID, "no such command: %s", name);
-    return bh_err_hint(err, "bulkhead help lists the commands");
+    bh_err_hint(err, "bulkhead help lists the commands");
+    bh_cli_report(err);
+    cli->status = BH_STATUS_USAGE; /* as of the command itself */
+    return BH_OK;
 }
 
 bh_rc

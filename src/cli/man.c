@@ -158,8 +158,8 @@ put_statuses(struct bh_buf *out)
     } statuses[] = {
         { 0, "done" },
         { 1, "audit verify found a fault; a check of doctor failed" },
-        { 2, "the command line is wrong" },
-        { 3, "the request is invalid, or the object's state does not allow it" },
+        { 2, "no such command or option, an argument too few or too many, or a value that its option does not take" },
+        { 3, "the request is invalid, be it that an argument is no job id or file of the kind, or the object's state does not allow it" },
         { 4, "denied, or nobody is known by that name" },
         { 5, "no such object" },
         { 6, "a quota would never allow it" },

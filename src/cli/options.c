@@ -196,6 +196,8 @@ put_value(struct bh_args *args, enum bh_option_id id, const char *text, struct b
         rc = bh_parse_u64(text, &value->number, err);
     else if (option->kind == BH_OPT_KIND_SPAN)
         rc = bh_parse_span(text, &value->number, err);
+    if (rc == BH_OK && id == BH_OPT_LIMIT && value->number == 0)
+        rc = bh_err_set(err, BH_RANGE, "must be at least 1");
     if (rc != BH_OK)
         return bh_err_wrap(err, "--%s", option->name);
     if (option->kind == BH_OPT_KIND_CHOICE)
@@ -357,6 +359,7 @@ take_word(struct reader *r)
         word = bh_cli_commands[BH_CMD_VERSION].name; /* as of other programs */
     if (strcmp(word, "--") == 0) {
         r->args->program = true;
+        r->args->before = r->args->count;
         take_rest(r);
         return BH_OK;
     }

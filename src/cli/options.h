@@ -60,7 +60,8 @@ struct bh_args {
     struct bh_option_value options[BH_OPTIONS];
     const char **arguments; /* not options, in order; NULL-terminated */
     uint32_t count;
-    bool program;           /* the arguments stood behind "--" */
+    bool program;           /* there was a "--" */
+    uint32_t before;        /* how many of the arguments stood before it; 0 without one */
 };
 
 /* A word of the command line or of the environment that goes into a request.  BH_INVALID: it is not

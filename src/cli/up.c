@@ -307,6 +307,21 @@ check_alone(const struct bh_up *up, struct bh_err *err)
     return bh_err_hint(err, "use it, or --dir for another one");
 }
 
+/* Of a site that cannot be, no folder stays: rmdir takes it while it is empty. */
+static bh_rc
+make_ready(struct bh_up *up, struct bh_err *err)
+{
+    bh_rc rc = bh_up_locate(up, err);
+
+    if (rc == BH_OK)
+        rc = check_alone(up, err);
+    if (rc == BH_OK)
+        rc = bh_up_prepare(up, err);
+    if (rc != BH_OK && up->made)
+        (void)!rmdir(up->cli->args->options[BH_OPT_DIR].text);
+    return rc;
+}
+
 bh_rc
 bh_cli_up(struct bh_cli *cli, struct bh_err *err)
 {
@@ -321,11 +336,7 @@ bh_cli_up(struct bh_cli *cli, struct bh_err *err)
         return bh_err_hint(err, "sudo bulkhead up");
     }
     up->cli = cli;
-    rc = bh_up_locate(up, err);
-    if (rc == BH_OK)
-        rc = check_alone(up, err);
-    if (rc == BH_OK)
-        rc = bh_up_prepare(up, err);
+    rc = make_ready(up, err);
     if (rc == BH_OK && bh_cli_flag(cli, BH_OPT_DETACH))
         rc = detach(up, &parent, err);
     if (rc != BH_OK || parent)

@@ -14,6 +14,7 @@ enum bh_up_program { BH_UP_NODE, BH_UP_SIGNER, BH_UP_DAEMON, BH_UP_PROGRAMS };
 struct bh_up {
     struct bh_cli *cli;
     bool real_driver;
+    bool made;                               /* --dir was not there before */
     uint32_t daemon_uid, signer_uid, https_port;
     char gpus[128];                          /* topology of the simulated driver */
     char state[PATH_MAX], run[PATH_MAX], conf[PATH_MAX]; /* folders */
@@ -31,13 +32,24 @@ struct bh_up {
  * option that the site has otherwise, and that is settled when a site is made. */
 BH_MUST_USE bh_rc bh_up_locate(struct bh_up *up, struct bh_err *err);
 
+/* Run bulkhead-simctl on the simulated driver's state; `word` may be NULL.  As bh_up_call. */
+BH_MUST_USE bh_rc bh_up_simctl(const struct bh_up *up, const char *command, const char *word,
+                               struct bh_err *err);
+
 /* Make folders and, where they are missing, node.conf, bulkheadd.conf and the simulated
- * driver's state; mount its memory.  A port that is given is set in a bulkheadd.conf that is there.  The audit key of a site that had no signer of its own moves
- * to the signer's folder.  BH_DENIED: the daemon's user could not reach a folder. */
+ * driver's state; mount its memory.  A port that is given is set in a bulkheadd.conf that is there.  The
+ * audit key of a site that had no signer of its own moves to the signer's folder.  As bh_up_check,
+ * which comes first; BH_DENIED: the daemon's user could not reach a folder. */
 BH_MUST_USE bh_rc bh_up_prepare(const struct bh_up *up, struct bh_err *err);
 
 /* Take off the file system of the simulated GPUs' memory, unless jobs go on with it. */
 void bh_up_leave(const struct bh_up *up);
+
+/* ---- up_checks.c: before anything is made or kept ---- */
+
+/* What would keep the site from starting: no driver, GPUs that the simulated one does not have, a
+ * port that is taken.  BH_NOT_FOUND, BH_INVALID, BH_CONFLICT, and as bh_driver_probe. */
+BH_MUST_USE bh_rc bh_up_check(const struct bh_up *up, struct bh_err *err);
 
 /* ---- up_programs.c: processes ---- */
 

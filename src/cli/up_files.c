@@ -8,7 +8,6 @@
 
 #include "base/fd.h"
 #include "base/num.h"
-#include "cli/driver_probe.h"
 #include "cli/setting.h"
 #include "cli/up.h"
 
@@ -118,8 +117,10 @@ static bh_rc
 locate_below(struct bh_up *up, const char *dir, struct bh_err *err)
 {
     char absolute[PATH_MAX];
-    bh_rc rc = bh_dir_make(dir, 0755, err);
+    bh_rc rc;
 
+    up->made = access(dir, F_OK) != 0;
+    rc = bh_dir_make(dir, 0755, err);
     if (rc == BH_OK && !realpath(dir, absolute))
         rc = bh_err_errno(err, "--dir %s", dir);
     if (rc == BH_OK)
@@ -517,11 +518,11 @@ write_missing(const struct bh_up *up, const char *name,
     return rc;
 }
 
-static bh_rc
-call_simctl(const struct bh_up *up, const char *command, const char *word, struct bh_err *err)
+bh_rc
+bh_up_simctl(const struct bh_up *up, const char *command, const char *word, struct bh_err *err)
 {
     char simctl[PATH_MAX];
-    const char *const argv[] = { simctl, "--state", up->sim, command, word, NULL };
+    const char *const argv[] = { simctl, "--state", up->sim, "--", command, word, NULL };
     bh_rc rc = find(simctl_places, simctl, err);
 
     return rc == BH_OK ? bh_up_call(argv, err) : rc;
@@ -537,12 +538,12 @@ make_simulated_driver(const struct bh_up *up, struct bh_err *err)
     if (rc == BH_OK && access(path, F_OK) != 0) {
         rc = make_folder(&(struct folder){ up->sim, "", 0, 0, 0755 }, err);
         if (rc == BH_OK)
-            rc = call_simctl(up, "init", up->gpus, err);
+            rc = bh_up_simctl(up, "init", up->gpus, err);
         put_topology_path(up, path);
         if (rc == BH_OK)
             rc = bh_file_replace(path, up->gpus, strlen(up->gpus), 0644, err);
     }
-    return rc == BH_OK ? call_simctl(up, "mount", NULL, err) : rc;
+    return rc == BH_OK ? bh_up_simctl(up, "mount", NULL, err) : rc;
 }
 
 void
@@ -551,34 +552,13 @@ bh_up_leave(const struct bh_up *up)
     struct bh_err ignored;
 
     if (!up->real_driver)
-        (void)!call_simctl(up, "unmount", NULL, &ignored); /* jobs that go on keep it */
-}
-
-/* Before anything is made: without GPUs there is nothing to be ready for.  A node.conf that is
- * there already may name another library. */
-static bh_rc
-check_real_driver(const struct bh_up *up, struct bh_err *err)
-{
-    char path[PATH_MAX + 16];
-    uint32_t gpus = 0;
-    bh_rc rc;
-
-    snprintf(path, sizeof path, "%s/node.conf", up->conf);
-    if (access(path, F_OK) == 0)
-        return BH_OK;
-    rc = bh_driver_probe("libnvidia-ml.so.1", "", &gpus, err);
-    if (rc == BH_OK && gpus == 0)
-        rc = bh_err_set(err, BH_NOT_FOUND, "the NVIDIA driver lists no GPU");
-    if (rc == BH_OK)
-        return BH_OK;
-    bh_err_wrap(err, "--gpu real");
-    return bh_err_hint(err, "nvidia-smi should work first; --gpu sim needs no GPU");
+        (void)!bh_up_simctl(up, "unmount", NULL, &ignored); /* jobs that go on keep it */
 }
 
 bh_rc
 bh_up_prepare(const struct bh_up *up, struct bh_err *err)
 {
-    bh_rc rc = up->real_driver ? check_real_driver(up, err) : BH_OK;
+    bh_rc rc = bh_up_check(up, err);
 
     umask(022);
     if (rc == BH_OK)

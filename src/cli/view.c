@@ -536,6 +536,22 @@ holds_objects(bh_json_value list)
         && bh_json_kind(bh_json_at(list, 0)) == BH_JSON_OBJECT;
 }
 
+/* What a site file changed: sentences with commas in them, so each has its line. */
+static bool
+holds_lines(const char *key, bh_json_value value)
+{
+    return bh_json_kind(value) == BH_JSON_ARRAY && strcmp(key, "changes") == 0;
+}
+
+static void
+put_lines(struct bh_buf *out, bh_json_value list, uint32_t depth)
+{
+    for (size_t i = 0; i < bh_json_count(list); i++) {
+        bh_buf_printf(out, "\n%*s", (int)(depth + 1) * 2, "");
+        put_text(out, bh_json_at(list, i));
+    }
+}
+
 static bool
 is_empty(bh_json_value value)
 {
@@ -564,6 +580,8 @@ describe_member(struct bh_buf *out, const char *key, bh_json_value value, uint64
         bh_time_put_utc(out, bh_json_number(value, 0));
     else if (is_time)
         bh_time_put_span(out, bh_json_number(value, 0));
+    else if (holds_lines(key, value))
+        put_lines(out, value, depth);
     else if (!holds_objects(value))
         put_text(out, value);
     bh_buf_putc(out, '\n');

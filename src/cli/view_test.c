@@ -247,6 +247,20 @@ test_yaml_text(void **state)
     bh_buf_fini(&out);
 }
 
+/* What a site file changed is as many lines as apply printed. */
+static void
+test_describe_lines(void **state)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json =
+        parse("{\"changes\":[\"a: 1 -> 2\",\"b: added (c, d)\"],\"args\":[\"sh\",\"-c\"]}");
+    struct bh_buf out;
+
+    bh_buf_init(&out, 4096);
+    bh_view_describe(&out, bh_json_root(json), 0);
+    assert_string_equal(bh_buf_text(&out), "Changes:          \n  a: 1 -> 2\n  b: added (c, d)\nArgs:             sh, -c\n");
+    bh_buf_fini(&out);
+}
+
 static const struct {
     const char *name, *state, *cause;
     int64_t status;
@@ -278,7 +292,8 @@ main(void)
         cmocka_unit_test(test_table),      cmocka_unit_test(test_cells),
         cmocka_unit_test(test_jobs_table), cmocka_unit_test(test_views_fit),
         cmocka_unit_test(test_json),       cmocka_unit_test(test_yaml_round),
-        cmocka_unit_test(test_yaml_text),  cmocka_unit_test(test_statuses),
+        cmocka_unit_test(test_yaml_text),  cmocka_unit_test(test_describe_lines),
+        cmocka_unit_test(test_statuses),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

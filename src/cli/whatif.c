@@ -201,15 +201,13 @@ put_document(struct bh_buf *body, const char *key, const struct bh_document *doc
 bh_rc
 bh_cli_whatif_submit(struct bh_cli *cli, struct bh_err *err)
 {
-    const char *file = cli->args->program ? NULL : cli->args->arguments[0];
     struct bh_document job = { .yaml = false };
     struct bh_buf body;
-    bh_rc rc;
+    const char *file;
+    bh_rc rc = bh_jobspec_file(cli->args, &file, err);
 
-    if (!cli->args->program && cli->args->count != 1) {
-        bh_err_set(err, BH_INVALID, "whatif submit: one job file, or -- before a program");
-        return bh_err_hint(err, "bulkhead whatif submit --sku small -- %.60s ...", file);
-    }
+    if (rc != BH_OK)
+        return rc;
     bh_buf_init(&body, 2 * BH_JSON_BYTES_MAX);
     rc = bh_jobspec_build(cli->args, file, cli->arena, &job, err);
     if (rc == BH_OK)
@@ -218,7 +216,7 @@ bh_cli_whatif_submit(struct bh_cli *cli, struct bh_err *err)
         rc = ask(cli, &body, err);
     bh_buf_fini(&job.text);
     bh_buf_fini(&body);
-    return rc;
+    return rc == BH_OK ? rc : bh_jobspec_explain(file, err);
 }
 
 bh_rc

@@ -19,9 +19,11 @@
     "- {name: secret, path: /data/secret, tenant: acme}\n"
 
 #define READERS "{tenant: acme/vision, may: [mount, read]}"
+#define COPIERS "{tenant: acme/vision, may: [mount, read, copy]}"
 
 static bh_rc
-submit_with(struct fixture *f, const char *who, const char *tenant, const struct bh_mount_spec *mount)
+submit_networked(struct fixture *f, const char *who, const char *tenant, const struct bh_mount_spec *mount,
+                 enum bh_network_mode network)
 {
     const char *args[] = { "true" };
     struct bh_mount_spec *mounts = bh_arena_alloc(f->arena, sizeof *mounts);
@@ -30,7 +32,8 @@ submit_with(struct fixture *f, const char *who, const char *tenant, const struct
     struct bh_buf text;
 
     *mounts = *mount;
-    *spec = (struct bh_job_spec){ .args = { args, 1 }, .tenant = tenant, .sku = "small", .mounts = { mounts, 1 } };
+    *spec = (struct bh_job_spec){ .args = { args, 1 }, .tenant = tenant, .sku = "small", .mounts = { mounts, 1 },
+                                  .network = network };
     assert_int_equal(bh_spec_check(spec, &command.numbers, &f->err), BH_OK);
     bh_buf_init(&text, 1 << 16);
     bh_json_encode(&text, &bh_job_spec_fields, spec);
@@ -38,6 +41,12 @@ submit_with(struct fixture *f, const char *who, const char *tenant, const struct
     command.text_length = strlen(command.text);
     bh_buf_fini(&text);
     return run(f, &command);
+}
+
+static bh_rc
+submit_with(struct fixture *f, const char *who, const char *tenant, const struct bh_mount_spec *mount)
+{
+    return submit_networked(f, who, tenant, mount, BH_NETWORK_NONE);
 }
 
 static bh_rc
@@ -136,6 +145,28 @@ a_denied_submission_is_recorded_for_the_job_and_for_the_dataset(void **state)
                                             "\"verb\":\"job.submit\""), 1);
     BH_CHECK_EQ("of the dataset", count_records(&f, DATASET, "\"rule\":3004}", ACMES, "\"verb\":\"dataset.write\""), 1);
     BH_CHECK_EQ("no number was given out", f.core.next_job, 2);
+    teardown(&f);
+    BH_CHECK_DONE();
+}
+
+/* Whom it can send to may write it down. */
+static void
+a_network_is_a_place_to_copy_to(void **state)
+{
+    const struct bh_mount_spec mount = { .dataset = "imagenet" };
+    struct fixture f;
+
+    open_site(&f, SITE(READERS, ""));
+    for (uint32_t mode = BH_NETWORK_NONE + 1; mode < BH_NETWORK_MODES; mode++) {
+        BH_CHECK_EQ(bh_network_mode_names[mode], submit_networked(&f, "alice", "acme/vision", &mount, mode), BH_DENIED);
+        BH_CHECK_STR("why", f.err.msg, "mounts[0]: imagenet: grants[0] gives mount, read, and no grant copy");
+        BH_CHECK("names it", strstr(f.err.hint, bh_network_mode_names[mode]));
+    }
+    assert_int_equal(bh_refusals_write(&f.core, true, &f.err), BH_OK);
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    BH_CHECK_EQ("of the dataset", count_records(&f, DATASET, "\"rule\":3004}", ACMES, READS), BH_NETWORK_MODES - 1);
+    assert_int_equal(apply(&f, SITE(COPIERS, "")), BH_OK);
+    BH_CHECK_EQ("with copy", submit_networked(&f, "alice", "acme/vision", &mount, BH_NETWORK_TENANT), BH_OK);
     teardown(&f);
     BH_CHECK_DONE();
 }
@@ -373,6 +404,34 @@ a_running_job_whose_grant_ends_is_recorded_once(void **state)
     BH_CHECK_DONE();
 }
 
+/* Before it starts and while it runs: a job that has a network keeps it, so it may not have the rest. */
+static void
+a_job_with_a_network_loses_access_with_copy(void **state)
+{
+    const struct bh_mount_spec mount = { .dataset = "imagenet" };
+    struct fixture f;
+
+    for (int runs = 0; runs < 2; runs++) {
+        open_site(&f, SITE(COPIERS, ", on_expiry: stop"));
+        assert_int_equal(submit_networked(&f, "alice", "acme/vision", &mount, BH_NETWORK_TENANT), BH_OK);
+        if (runs) {
+            carve(&f);
+            answer_start(&f);
+            look(&f);
+        }
+        assert_int_equal(apply(&f, SITE(READERS, ", on_expiry: stop")), BH_OK);
+        if (runs)
+            look(&f);
+        else
+            carve(&f);
+        BH_CHECK("it is not started", runs || !order_of(&f, BH_FX_START));
+        BH_CHECK("but stopped", order_of(&f, BH_FX_STOP));
+        BH_CHECK_EQ("recorded", count_records(&f, DATASET, "\"rule\":3004}", ACMES, READS), 1);
+        teardown(&f);
+    }
+    BH_CHECK_DONE();
+}
+
 static void
 running_jobs_are_looked_at_when_a_grant_ends(void **state)
 {
@@ -396,6 +455,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_denied_submission_is_recorded_for_the_job_and_for_the_dataset),
+        cmocka_unit_test(a_network_is_a_place_to_copy_to),
         cmocka_unit_test(a_hidden_dataset_is_like_none),
         cmocka_unit_test(a_start_is_recorded_before_it_happens),
         cmocka_unit_test(a_start_in_the_same_step_as_the_submission_is_recorded_too),
@@ -406,6 +466,7 @@ main(void)
         cmocka_unit_test(an_order_that_is_said_again_is_judged_again),
         cmocka_unit_test(a_start_of_who_knows_what_is_refused),
         cmocka_unit_test(a_running_job_whose_grant_ends_is_recorded_once),
+        cmocka_unit_test(a_job_with_a_network_loses_access_with_copy),
         cmocka_unit_test(running_jobs_are_looked_at_when_a_grant_ends),
     };
 

@@ -566,6 +566,26 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
     return BH_OK;
 }
 
+/* A tenant whose tenants below go by the same file is kept by the jobs of those, which end when the
+ * file is in force and not before: say that instead of what the file says already. */
+static void
+name_jobs_below(const struct bh_core *core, const struct change *change,
+                const struct bh_reason *why, struct bh_err *err)
+{
+    struct bh_tenant_view view;
+    uint32_t jobs;
+
+    if (why->code != BH_REASON_TENANT_BUSY
+        || !bh_view_tenant(core->state.engine, why->tenant, bh_core_now(core), &view))
+        return;
+    jobs = view.running + view.pending;
+    if (jobs == 0)
+        return;
+    bh_err_set(err, err->rc, "%.100s: %" PRIu32 " job%s of tenants below it, which the file leaves "
+               "out too, must have ended first", change->name, jobs, jobs == 1 ? "" : "s");
+    bh_err_hint(err, "cancel them or wait: `bulkhead ps --tenant %.80s`", change->name);
+}
+
 /* All events on a copy: the file is applied wholly or not at all. */
 static bh_rc
 rehearse(const struct bh_plan *plan, const struct bh_core *core, struct bh_err *err)
@@ -588,6 +608,7 @@ rehearse(const struct bh_plan *plan, const struct bh_core *core, struct bh_err *
             continue;
         bh_command_explain(core, rc, &step->verdict, err);
         bh_err_wrap(err, "%s", plan->changes[i].name);
+        name_jobs_below(core, &plan->changes[i], &step->verdict, err);
     }
     bh_state_fini(&copy);
     free(step);

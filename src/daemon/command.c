@@ -292,9 +292,10 @@ find_reply(struct bh_core *core, const struct bh_command *command, struct bh_are
                                         caller->idempotency_key, arena, &row, err);
     if (rc != BH_OK)
         return rc;
-    if (memcmp(row.request.bytes, caller->request.bytes, sizeof row.request.bytes) != 0)
-        return bh_err_set(err, BH_CONFLICT,
-                          "the idempotency key was used for another request before");
+    if (memcmp(row.request.bytes, caller->request.bytes, sizeof row.request.bytes) != 0) {
+        bh_err_set(err, BH_CONFLICT, "the idempotency key was used for another request before");
+        return bh_err_hint(err, "take another key: one is for repeats of the same request");
+    }
     ret_answer->replayed = bh_arena_strdup(arena, row.body); /* a kept one goes at commit */
     if (!ret_answer->replayed)
         return bh_err_set(err, BH_RANGE, "the remembered answer is too large");
@@ -345,8 +346,9 @@ remember_reply(struct bh_core *core, const struct bh_command *command,
 static bh_rc
 note_failure(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
 {
-    const struct bh_tried attempt = { command->op, { .allow = true }, command->job,
-                                        target_of(command) };
+    const struct bh_tried attempt = { .op = command->op, .verdict = { .allow = true },
+                                      .job = command->job, .target = target_of(command),
+                                      .tenant = command->tenant };
     const struct bh_turned_away what = { attempt, err->rc, 1 };
     bh_rc rc = bh_command_refused(core, &command->caller, &what);
 
@@ -389,11 +391,14 @@ bh_rc
 bh_command_refused(struct bh_core *core, const struct bh_caller *caller,
                    const struct bh_turned_away *what)
 {
-    struct bh_entry entry =
-        bh_command_entry(caller, what->what.op, (bh_tenant_id){ 0 }, what->what.verdict);
+    const struct bh_tried *tried = &what->what;
+    struct bh_entry entry = bh_command_entry(caller, tried->op, tried->tenant, tried->verdict);
     struct bh_err err;
 
     entry.phase = BH_PHASE_EVENT;
-    entry.obj = object_named(core, what->what.job, what->what.target);
+    if (tried->verb)
+        entry.verb = tried->verb;
+    entry.obj = tried->object.type[0] ? tried->object
+                                      : object_named(core, tried->job, tried->target);
     return bh_core_note_times(core, &entry, what->res, what->times, &err);
 }

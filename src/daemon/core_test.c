@@ -334,6 +334,7 @@ test_a_key_repeated_in_one_batch_is_one_job(void **unused)
     BH_CHECK_EQ("rows", count_jobs(&f), 1);
     command.caller.request.bytes[0] ^= 1;
     BH_CHECK_EQ("another body", run(&f, &command), BH_CONFLICT);
+    BH_CHECK("what helps", strstr(f.err.hint, "take another key"));
     BH_CHECK_DONE();
     teardown(&f);
 }

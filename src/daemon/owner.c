@@ -57,7 +57,7 @@ static const bh_ns full_pause_ns = 1 * BH_NS_PER_S;
 static const bh_ns abandon_after_ns = 60 * BH_NS_PER_S;
 static const bh_ns refresh_pause_ns = 200 * BH_NS_PER_MS;
 
-enum { REFUSALS_MAX = 1024, IDLE_POLL_MS = 1000 };
+enum { REFUSALS_MAX = 1024, STRANGERS_MAX = 64, IDLE_POLL_MS = 1000 };
 
 struct bh_owner_thread {
     /* owner thread */
@@ -69,11 +69,13 @@ struct bh_owner_thread {
     uint64_t abandon_ns; /* orders that nothing waits for are not looked for before */
     bool full;           /* and that was said; until the next commit succeeds */
     struct refusal *taken;
+    uint64_t taken_more;
     /* shared, under mutex */
     pthread_mutex_t mutex;
     struct wish *first, **last;
     struct refusal *refusals;
-    uint32_t refusal_count;
+    uint32_t refusal_count, stranger_count; /* the latter are of strangers */
+    uint64_t strangers_more;                /* for whom there was no room */
     bool stopping;
     /* fixed */
     int wake_fd;
@@ -163,13 +165,41 @@ is_repeated(const struct refusal *refusal, const struct bh_caller *caller,
     const struct bh_tried *last = &refusal->what.what, *next = &what->what;
 
     return last->op == next->op && refusal->what.res == what->res
+           && strcmp(last->verb ? last->verb : "", next->verb ? next->verb : "") == 0
+           && bh_same(last->tenant, next->tenant) && last->object.id == next->object.id
+           && strcmp(last->object.type, next->object.type) == 0
            && last->verdict.rule == next->verdict.rule
            && last->verdict.allow == next->verdict.allow && bh_same(last->job, next->job)
            && strcmp(refusal->target, next->target ? next->target : "") == 0
            && refusal->caller.via == caller->via
            && refusal->caller.uid == caller->uid
+           && refusal->caller.subject.uid == caller->subject.uid
            && refusal->caller.subject.principal.v == caller->subject.principal.v
            && strcmp(refusal->token, caller->token ? caller->token : "") == 0;
+}
+
+static void
+keep_refusal(struct refusal *refusal, const struct bh_caller *caller,
+             const struct bh_turned_away *what)
+{
+    *refusal = (struct refusal){ .caller = *caller, .what = *what };
+    refusal->caller.subject.gids = NULL;
+    refusal->caller.name = refusal->caller.idempotency_key = NULL;
+    refusal->what.what.target = NULL;
+    if (what->what.target)
+        snprintf(refusal->target, sizeof refusal->target, "%s", what->what.target);
+    if (caller->token)
+        memcpy(refusal->token, caller->token, strnlen(caller->token, sizeof refusal->token - 1));
+}
+
+/* Of who is not known the kernel says which Unix user it is, and that is a record.  Over HTTPS
+ * there is an address at most, which no record holds: that is none.  Nor is a stranger's request
+ * that came too often, so that its rate bounds this, too. */
+static bool
+is_for_a_record(const struct bh_caller *caller, bh_rc rc)
+{
+    return caller->subject.principal.v != 0
+           || (caller->via == BH_VIA_PEER && rc == BH_UNAUTHENTICATED);
 }
 
 static void
@@ -178,25 +208,20 @@ port_refused(void *self, const struct bh_caller *caller, const struct bh_tried *
 {
     struct bh_owner_thread *owner = self;
     const struct bh_turned_away what = { *attempt, err->rc, 1 };
-    struct refusal *refusal, *last;
+    bool stranger = caller->subject.principal.v == 0;
+    struct refusal *last;
 
-    if (caller->subject.principal.v == 0)
-        return; /* nobody known: not a record, or strangers could fill the log */
+    if (!is_for_a_record(caller, err->rc))
+        return;
     pthread_mutex_lock(&owner->mutex);
     last = owner->refusal_count > 0 ? &owner->refusals[owner->refusal_count - 1] : NULL;
     if (last && is_repeated(last, caller, &what)) {
         last->what.times++;
+    } else if (stranger && owner->stranger_count == STRANGERS_MAX) {
+        owner->strangers_more++; /* they leave room for who is known */
     } else if (owner->refusal_count < REFUSALS_MAX && !owner->stopping) {
-        refusal = &owner->refusals[owner->refusal_count++];
-        *refusal = (struct refusal){ .caller = *caller, .what = what };
-        refusal->caller.subject.gids = NULL;
-        refusal->caller.name = refusal->caller.idempotency_key = NULL;
-        refusal->what.what.target = NULL;
-        if (attempt->target)
-            snprintf(refusal->target, sizeof refusal->target, "%s", attempt->target);
-        if (caller->token)
-            memcpy(refusal->token, caller->token,
-                   strnlen(caller->token, sizeof refusal->token - 1));
+        keep_refusal(&owner->refusals[owner->refusal_count++], caller, &what);
+        owner->stranger_count += stranger;
         wake(owner);
     }
     pthread_mutex_unlock(&owner->mutex);
@@ -322,6 +347,7 @@ static struct wish *
 take_wishes(struct bh_owner_thread *owner, uint32_t *ret_refusals, bool *ret_stopping)
 {
     struct wish *first, **end;
+    bool later = paused(owner);
 
     pthread_mutex_lock(&owner->mutex);
     first = owner->first;
@@ -336,9 +362,12 @@ take_wishes(struct bh_owner_thread *owner, uint32_t *ret_refusals, bool *ret_sto
         wake(owner);
     if (end == &owner->first)
         first = NULL;
-    *ret_refusals = paused(owner) ? 0 : owner->refusal_count;
+    *ret_refusals = later ? 0 : owner->refusal_count;
     memcpy(owner->taken, owner->refusals, *ret_refusals * sizeof *owner->taken);
     owner->refusal_count -= *ret_refusals;
+    owner->taken_more = later ? 0 : owner->strangers_more;
+    if (!later)
+        owner->strangers_more = owner->stranger_count = 0;
     *ret_stopping = owner->stopping;
     pthread_mutex_unlock(&owner->mutex);
     return first;
@@ -376,21 +405,37 @@ run_commands(struct bh_owner_thread *owner, struct wish *wish, struct bh_err *re
     return true;
 }
 
+static bh_rc
+record_more_strangers(struct bh_owner_thread *owner)
+{
+    const struct bh_caller several = { .via = BH_VIA_PEER,
+                                       .subject.uid = BH_RECORD_UID_SEVERAL };
+    const struct bh_turned_away what = {
+        { .op = BH_OP_STATUS, .verb = BH_RECORD_CALLER_UNKNOWN }, BH_UNAUTHENTICATED,
+        owner->taken_more
+    };
+
+    return owner->taken_more ? bh_command_refused(owner->core, &several, &what) : BH_OK;
+}
+
 static bool
 run_refusals(struct bh_owner_thread *owner, uint32_t count, struct bh_err *ret_why)
 {
+    ret_why->rc = BH_OK;
     for (uint32_t i = 0; i < count; i++) {
         struct refusal *refusal = &owner->taken[i];
 
         refusal->caller.token = refusal->token[0] ? refusal->token : NULL;
         refusal->what.what.target = refusal->target[0] ? refusal->target : NULL;
         ret_why->rc = bh_command_refused(owner->core, &refusal->caller, &refusal->what);
-        if (ret_why->rc != BH_OK) {
-            bh_err_set(ret_why, ret_why->rc, "a refusal could not be recorded");
-            return false;
-        }
+        if (ret_why->rc != BH_OK)
+            break;
     }
-    return true;
+    if (ret_why->rc == BH_OK)
+        ret_why->rc = record_more_strangers(owner);
+    if (ret_why->rc != BH_OK)
+        bh_err_set(ret_why, ret_why->rc, "a refusal could not be recorded");
+    return ret_why->rc == BH_OK;
 }
 
 /* Time limits that have come, and decisions that a step had no room for. */

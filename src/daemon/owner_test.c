@@ -136,9 +136,73 @@ test_stopping_leaves_nobody_waiting(void **unused)
     teardown(&f);
 }
 
+struct sum {
+    uint64_t records, strangers, known;
+};
+
+static bool
+add_refusal(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    static char scratch[BH_RECORD_BYTES_MAX + 64];
+    struct sum *sum = self;
+    struct bh_record record;
+    struct bh_err err;
+    uint64_t times;
+
+    assert_int_equal(bh_record_decode(leaf, length, scratch, &record, &err), BH_OK);
+    times = record.count ? record.count : 1;
+    if (strcmp(record.res, "unauthenticated") == 0) {
+        sum->records++;
+        sum->strangers += times;
+        assert_int_equal(record.actor.via, BH_VIA_PEER);
+        assert_true(record.actor.uid >= 100000);
+    }
+    if (strcmp(record.res, "denied") == 0)
+        sum->known += times;
+    return true;
+}
+
+/* Faster than the owner takes them: each is counted, few are records, and they leave room for others. */
+static void
+test_strangers_leave_room(void **unused)
+{
+    enum { USERS = 20000 };
+    const struct bh_err turned_away = { .rc = BH_UNAUTHENTICATED }, denied = { .rc = BH_DENIED };
+    const struct bh_tried tried = { .op = BH_OP_JOB_LIST };
+    struct bh_owner_thread *owner;
+    struct bh_caller alice;
+    struct sum sum = { .records = 0 };
+    struct bh_owner port;
+    struct fixture f;
+
+    setup(&f);
+    f.config.node_socket = "/nonexistent/node.sock";
+    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    alice = caller_named(&f, "alice");
+    assert_int_equal(bh_owner_start(&f.core, &owner, &f.err), BH_OK);
+    port = bh_owner_port(owner);
+    for (uint32_t uid = 100000; uid < 100000 + USERS; uid++) {
+        const struct bh_caller stranger = { .via = BH_VIA_PEER, .subject.uid = uid };
+        const struct bh_caller far = { .subject.uid = UINT32_MAX };
+
+        port.ops->refused(port.self, &stranger, &tried, &turned_away);
+        port.ops->refused(port.self, &far, &tried, &turned_away);
+        if (uid % 1000 == 0)
+            port.ops->refused(port.self, &alice, &tried, &denied);
+    }
+    bh_owner_stop(owner);
+    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, add_refusal, &sum, &f.err), BH_OK);
+    BH_CHECK_EQ("each is counted", sum.strangers, USERS);
+    BH_CHECK("in few records", sum.records <= 2 * (BH_FOLDS_STRANGERS + 1));
+    BH_CHECK_EQ("who is known, too", sum.known, USERS / 1000);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_answers_are_kept),
     cmocka_unit_test(test_stopping_leaves_nobody_waiting),
+    cmocka_unit_test(test_strangers_leave_room),
 };
 
 BH_TEST_MAIN(tests)

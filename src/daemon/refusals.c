@@ -11,7 +11,7 @@ static bool
 is_of_many(const char *type)
 {
     return strcmp(type, "job") == 0 || strcmp(type, "token") == 0 || strcmp(type, "gpu") == 0
-           || strcmp(type, "node") == 0;
+           || strcmp(type, "node") == 0 || strcmp(type, "tenant") == 0;
 }
 
 static bool
@@ -44,21 +44,55 @@ is_same(const struct bh_fold *a, const struct bh_fold *b)
            && strcmp(a->verb, b->verb) == 0 && a->tenant == b->tenant && a->res == b->res;
 }
 
-/* Its place, or a free one; NULL: there is none. */
+/* Nobody, who came over the socket. */
+static bool
+is_strangers(const struct bh_fold *fold)
+{
+    return fold->actor.id == 0 && fold->actor.via == BH_VIA_PEER && fold->res == BH_UNAUTHENTICATED;
+}
+
+static bool
+counts_for(const struct bh_fold *fold, const struct bh_fold *wanted)
+{
+    return is_strangers(wanted) ? fold->actor.uid == wanted->actor.uid : is_same(fold, wanted);
+}
+
+/* Its place among so many, or a free one; NULL: there is none. */
 static struct bh_fold *
-find(struct bh_refusals *refusals, const struct bh_fold *wanted)
+find(struct bh_fold *folds, uint32_t count, const struct bh_fold *wanted)
 {
     struct bh_fold *free_one = NULL;
 
-    for (uint32_t i = 0; i < BH_FOLDS_MAX; i++) {
-        struct bh_fold *fold = &refusals->folds[i];
-
-        if (fold->until_ns && is_same(fold, wanted))
-            return fold;
-        if (!free_one && !fold->until_ns)
-            free_one = fold;
+    for (uint32_t i = 0; i < count; i++) {
+        if (folds[i].until_ns && counts_for(&folds[i], wanted))
+            return &folds[i];
+        if (!free_one && !folds[i].until_ns)
+            free_one = &folds[i];
     }
     return free_one;
+}
+
+static void
+call_strangers(struct bh_fold *fold)
+{
+    snprintf(fold->verb, sizeof fold->verb, "%s", BH_RECORD_CALLER_UNKNOWN);
+}
+
+/* Its place; a stranger whom none is left for becomes one of several. */
+static struct bh_fold *
+place_of(struct bh_refusals *refusals, struct bh_fold *wanted)
+{
+    struct bh_fold *strangers = refusals->folds + BH_FOLDS_MAX, *place = NULL;
+
+    if (!is_strangers(wanted))
+        return find(refusals->folds, BH_FOLDS_MAX, wanted);
+    if (wanted->actor.uid != BH_RECORD_UID_SEVERAL)
+        place = find(strangers, BH_FOLDS_STRANGERS, wanted);
+    if (place)
+        return place;
+    wanted->actor.uid = BH_RECORD_UID_SEVERAL;
+    call_strangers(wanted);
+    return &strangers[BH_FOLDS_STRANGERS];
 }
 
 static void
@@ -78,11 +112,13 @@ bh_refusals_take(struct bh_core *core, const struct bh_entry *entry, bh_rc res, 
         return times;
     refusals->seen += times;
     wanted = fold_of(entry, res);
-    fold = find(refusals, &wanted);
+    fold = place_of(refusals, &wanted);
     if (!fold)
         return times;
     if (fold->until_ns) {
         fold->counted += times;
+        if (strcmp(fold->verb, wanted.verb) != 0)
+            call_strangers(fold);
         if (entry->req)
             memcpy(fold->req, entry->req, sizeof fold->req);
         return 0;
@@ -121,7 +157,7 @@ bh_refusals_write(struct bh_core *core, bool all, struct bh_err *err)
     if (!refusals->next_ns || (!all && now_ns < refusals->next_ns))
         return BH_OK;
     refusals->next_ns = 0;
-    for (uint32_t i = 0; i < BH_FOLDS_MAX && rc == BH_OK; i++) {
+    for (uint32_t i = 0; i < BH_FOLDS_ALL && rc == BH_OK; i++) {
         struct bh_fold *fold = &refusals->folds[i];
 
         if (!fold->until_ns)
@@ -140,7 +176,7 @@ bh_refusals_write(struct bh_core *core, bool all, struct bh_err *err)
 void
 bh_refusals_committed(struct bh_refusals *refusals)
 {
-    for (uint32_t i = 0; refusals->touched && i < BH_FOLDS_MAX; i++) {
+    for (uint32_t i = 0; refusals->touched && i < BH_FOLDS_ALL; i++) {
         refusals->folds[i].fresh = false;
         refusals->folds[i].written = 0;
     }
@@ -150,7 +186,7 @@ bh_refusals_committed(struct bh_refusals *refusals)
 void
 bh_refusals_aborted(struct bh_refusals *refusals)
 {
-    for (uint32_t i = 0; i < BH_FOLDS_MAX; i++) {
+    for (uint32_t i = 0; i < BH_FOLDS_ALL; i++) {
         struct bh_fold *fold = &refusals->folds[i];
 
         if (fold->fresh) { /* nobody has its first: the next one is */

@@ -10,11 +10,19 @@
  * that follow within the window are counted, and one record stands for them at its end, with
  * their number in "count".  Each refusal is thus in the log, alone or counted, but for those that
  * a crash takes from a window that was not over.  The table is bounded: what finds no place in it
- * is a record of its own. */
+ * is a record of its own.
+ *
+ * Strangers, Unix users that are nobody's, have places of their own, one for each user whatever it
+ * asked for, so that they crowd out nobody; and a user may have many numbers, so who finds no place
+ * is counted with all such, and is never a record of its own but for the first. */
 struct bh_core;
 struct bh_entry;
 
-enum { BH_FOLDS_MAX = 512 };
+enum {
+    BH_FOLDS_MAX = 512,          /* of who is known */
+    BH_FOLDS_STRANGERS = 16,
+    BH_FOLDS_ALL = BH_FOLDS_MAX + BH_FOLDS_STRANGERS + 1 /* the last: of all other strangers */
+};
 
 /* One kind of refusal. */
 struct bh_fold {
@@ -32,7 +40,7 @@ struct bh_fold {
 };
 
 struct bh_refusals {
-    struct bh_fold folds[BH_FOLDS_MAX];
+    struct bh_fold folds[BH_FOLDS_ALL];
     uint64_t next_ns;            /* the first end of a window; 0: none */
     bool touched;                /* in the open batch */
     uint64_t seen;               /* refusals so far, recorded or counted */

@@ -209,6 +209,36 @@ keep_object(void *self, uint64_t seq, const char *leaf, size_t length)
     return true;
 }
 
+static bool
+keep_rest(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    snprintf(self, 512, "%.*s", (int)length, leaf);
+    return true;
+}
+
+/* A refusal that the API decided is recorded under the verb that was denied, with whose business it
+ * is and what was named; one that the owner meets before it knows, with what the API knew. */
+static void
+verb_tenant_and_object_are_told(void **state)
+{
+    const struct bh_caller alice = caller_named(&f, "alice");
+    const struct bh_turned_away what = {
+        { BH_OP_WHATIF, .verb = "site.apply", .tenant = { 2 }, .object = { "tenant", 3 } }, BH_DENIED, 1 };
+    struct bh_command verify = { .op = BH_OP_JOB_VERIFY, .caller = alice, .job = { 4711 }, .tenant = { 2 } };
+    char leaf[512];
+
+    assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_rest, leaf, &f.err), BH_OK);
+    assert_non_null(strstr(leaf, "\"obj\":{\"id\":3,\"type\":\"tenant\"}"));
+    assert_non_null(strstr(leaf, "\"tenant\":2,"));
+    assert_non_null(strstr(leaf, "\"verb\":\"site.apply\""));
+    assert_int_equal(run(&f, &verify), BH_CONFLICT);
+    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_rest, leaf, &f.err), BH_OK);
+    assert_non_null(strstr(leaf, "\"tenant\":2,"));
+    assert_non_null(strstr(leaf, "\"verb\":\"isolation.verify\""));
+}
+
 /* A refused deed names what it was about where there is such a thing, and else nothing. */
 static void
 what_was_named_is_told(void **state)
@@ -259,6 +289,48 @@ a_full_table_loses_none(void **state)
     check_sum("denied", 1, 7);
 }
 
+static bh_rc
+turn_away(uint32_t uid, enum bh_operation op)
+{
+    const struct bh_caller stranger = { .via = BH_VIA_PEER, .subject.uid = uid };
+    const struct bh_turned_away what = { { .op = op }, BH_UNAUTHENTICATED, 1 };
+
+    return bh_command_refused(&f.core, &stranger, &what);
+}
+
+/* However many numbers a user has: some have records of their own, the others one together, each
+ * attempt is counted, and who is known keeps his places. */
+static void
+strangers_do_not_fill_the_log(void **state)
+{
+    enum { USERS = 5000 };
+
+    for (uint32_t round = 0; round < 2; round++)
+        for (uint32_t uid = 100000; uid < 100000 + USERS; uid++)
+            assert_int_equal(turn_away(uid, BH_OP_JOB_LIST), BH_OK);
+    assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    check_sum("unauthenticated", BH_FOLDS_STRANGERS + 1, BH_FOLDS_STRANGERS + 1);
+    for (uint32_t i = 0; i < BH_FOLDS_MAX; i++)
+        assert_int_equal(f.core.refusals.folds[i].until_ns, 0);
+    write_all();
+    check_sum("unauthenticated", 2 * (BH_FOLDS_STRANGERS + 1), 2 * USERS);
+}
+
+/* Nor one of them, by asking for all there is. */
+static void
+one_stranger_is_one_kind(void **state)
+{
+    char leaf[512];
+
+    for (int op = 0; op < BH_OPERATIONS; op++)
+        assert_int_equal(turn_away(4242, (enum bh_operation)op), BH_OK);
+    write_all();
+    check_sum("unauthenticated", 2, BH_OPERATIONS);
+    assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_rest, leaf, &f.err), BH_OK);
+    assert_non_null(strstr(leaf, "\"uid\":4242"));
+    assert_non_null(strstr(leaf, "\"verb\":\"caller.unknown\""));
+}
+
 int
 main(void)
 {
@@ -270,7 +342,10 @@ main(void)
         cmocka_unit_test_setup_teardown(nor_do_targets, begin, end),
         cmocka_unit_test_setup_teardown(no_refusal_says_allowed, begin, end),
         cmocka_unit_test_setup_teardown(what_was_named_is_told, begin, end),
+        cmocka_unit_test_setup_teardown(verb_tenant_and_object_are_told, begin, end),
         cmocka_unit_test_setup_teardown(a_full_table_loses_none, begin, end),
+        cmocka_unit_test_setup_teardown(strangers_do_not_fill_the_log, begin, end),
+        cmocka_unit_test_setup_teardown(one_stranger_is_one_kind, begin, end),
         cmocka_unit_test_setup_teardown(an_aborted_batch_loses_none, begin, end),
     };
 

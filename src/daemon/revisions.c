@@ -22,7 +22,9 @@ bh_revision_guard(const struct bh_core *core, uint64_t wanted, struct bh_err *er
     struct bh_revision revision = { .number = 0 };
     char memory[80];
     struct bh_buf when;
+    struct bh_err unread;
     const char *by;
+    bool kept;
 
     if (wanted == present)
         return BH_OK;
@@ -35,7 +37,11 @@ bh_revision_guard(const struct bh_core *core, uint64_t wanted, struct bh_err *er
     by = bh_catalog_name_of(core->catalog, BH_NAME_PRINCIPAL, revision.principal);
     bh_err_set(err, BH_CONFLICT, "the site file is at revision %" PRIu64 "%s%s%.80s, not %" PRIu64,
                present, bh_buf_text(&when) ? memory : "", by ? " by " : "", by ? by : "", wanted);
+    kept = bh_revision_read(&core->store, wanted, arena, &revision, &unread) == BH_OK;
     bh_arena_free(arena);
+    if (!kept)
+        return bh_err_hint(err, "no revision %" PRIu64 " is kept: see `bulkhead site history`, then "
+                                "apply with --revision %" PRIu64, wanted, present);
     return bh_err_hint(err, "see `bulkhead site diff %" PRIu64 " %" PRIu64
                             "`, take that over, apply with --revision %" PRIu64,
                        wanted, present, present);

@@ -270,6 +270,9 @@ the_slower_of_two_editors_is_told(void **state)
     BH_CHECK("what is in force", strstr(f.err.msg, "the site file is at revision "));
     BH_CHECK("since when", strstr(f.err.msg, ", applied 20"));
     BH_CHECK("what to do", strstr(f.err.hint, "site diff"));
+    guarded.revision = 0;
+    BH_CHECK_EQ("no revision at all", apply_as(&f, site_yaml, guarded), BH_CONFLICT);
+    BH_CHECK("has no difference", !strstr(f.err.hint, "site diff") && strstr(f.err.hint, "no revision 0 is kept"));
     guarded.dry_run = true;
     BH_CHECK_EQ("also when it is tried", apply_as(&f, site_yaml, guarded), BH_CONFLICT);
     BH_CHECK("nothing changed", strstr(bh_catalog_site_text(f.core.catalog), "2009"));
@@ -454,8 +457,9 @@ what_has_something_is_removed_on_demand_alone(void **state)
     assert_int_equal(submit(&f, alice_small), BH_OK);
     cancel.job = f.answer.job;
     BH_CHECK_EQ("a tenant, a SKU, a principal", apply_as(&f, without, dry), BH_CONFLICT);
-    BH_CHECK_STR("not while the engine needs them", f.err.msg, "acme/vision: acme/vision still has tenants below it");
-    BH_CHECK("and what to do", strstr(f.err.hint, "wait until their jobs have ended"));
+    BH_CHECK_STR("not while the engine needs them", f.err.msg, "acme/vision: 1 job of tenants below it, "
+                 "which the file leaves out too, must have ended first");
+    BH_CHECK("and what to do", strstr(f.err.hint, "`bulkhead ps --tenant acme/vision`"));
     cancel.caller = caller_named(&f, "alice");
     assert_int_equal(run(&f, &cancel), BH_OK);
     seq = f.core.journal.next_seq;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/jobs.h"
+#include "api/members.h"
 #include "base/json.h"
 #include "base/slice.h"
 #include "daemon/allowance.h"
@@ -26,6 +28,16 @@ verb_of(enum bh_operation op)
 
 /* ---- the beginning ---- */
 
+/* It does not run, and may yet. */
+static bh_rc
+refuse_idle(const struct bh_job_view *view, struct bh_err *err)
+{
+    bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run: it is %s", view->job.v,
+               bh_job_state_names[view->state]);
+    return bh_err_hint(err, "`bulkhead wait --for start %" PRIu64 "` waits until it does",
+                       view->job.v);
+}
+
 /* The member's lease and node, if it runs. */
 static bh_rc
 find_member(struct bh_core *core, const struct bh_command *command,
@@ -33,17 +45,23 @@ find_member(struct bh_core *core, const struct bh_command *command,
             struct bh_err *err)
 {
     uint32_t member = command->stream->member;
+    const char *state = bh_job_state_names[view->state];
+    bh_rc rc = bh_members_check(view->job.v, view->gang, member, err);
 
-    if (member >= (view->gang ? view->gang : 1))
-        return bh_err_set(err, BH_NOT_FOUND, "job %" PRIu64 " has no member %" PRIu32,
-                          view->job.v, member);
-    if (!bh_view_member(core->state.engine, view->job, member, ret_member)
-        || ret_member->done || ret_member->state != BH_JOB_RUNNING) {
-        bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run: it is %s", view->job.v,
-                   bh_job_state_names[view->state]);
-        return bh_err_hint(err, "`bulkhead wait --for start %" PRIu64 "` waits until it does",
-                           view->job.v);
+    if (rc != BH_OK)
+        return rc;
+    if (bh_jobs_ended(state))
+        return bh_members_refuse_ended(view->job.v, state, err);
+    if (!bh_view_member(core->state.engine, view->job, member, ret_member))
+        return refuse_idle(view, err);
+    if (ret_member->done) {
+        bh_err_set(err, BH_CONFLICT, "member %" PRIu32 " of job %" PRIu64 " has ended", member,
+                   view->job.v);
+        return bh_err_hint(err, "`bulkhead logs %" PRIu64 " --member %" PRIu32 "` shows what it wrote",
+                           view->job.v, member);
     }
+    if (ret_member->state != BH_JOB_RUNNING)
+        return refuse_idle(view, err);
     if (command->op == BH_OP_JOB_FORWARD && view->kind == BH_JOB_BATCH) {
         bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " is a batch job", view->job.v);
         return bh_err_hint(err, "ports are forwarded to jobs with --kind service or interactive");

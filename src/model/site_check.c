@@ -87,6 +87,13 @@ guarantee_of(const struct bh_site_tenant *tenant)
                ? parts : 0;
 }
 
+static bh_rc
+refuse_twice(struct bh_err *err)
+{
+    bh_err_set(err, BH_INVALID, "declared twice");
+    return bh_err_hint(err, "take one of the two out, or give it a name of its own");
+}
+
 /* A limit, a guarantee within it, and how much of that is lent. */
 static bh_rc
 check_promise(const struct bh_site_quota *quota, uint64_t unit, struct bh_err *err)
@@ -98,12 +105,16 @@ check_promise(const struct bh_site_quota *quota, uint64_t unit, struct bh_err *e
         rc = read_amount("guarantee", quota->guarantee, unit, &guarantee, err);
     if (rc == BH_OK)
         rc = read_amount("lending_limit", quota->lending_limit, unit, &lent, err);
-    if (rc == BH_OK && guarantee > limit)
-        return bh_err_set(err, BH_INVALID, "guarantee %s is over the limit %s",
-                          quota->guarantee, quota->limit);
-    if (rc == BH_OK && lent > guarantee)
-        return bh_err_set(err, BH_INVALID, "lending_limit %s is over the guarantee %s",
-                          quota->lending_limit, quota->guarantee ? quota->guarantee : "0");
+    if (rc == BH_OK && guarantee > limit) {
+        bh_err_set(err, BH_INVALID, "guarantee %s is over the limit %s", quota->guarantee,
+                   quota->limit);
+        return bh_err_hint(err, "raise the limit or lower the guarantee");
+    }
+    if (rc == BH_OK && lent > guarantee) {
+        bh_err_set(err, BH_INVALID, "lending_limit %s is over the guarantee %s",
+                   quota->lending_limit, quota->guarantee ? quota->guarantee : "0");
+        return bh_err_hint(err, "raise the guarantee or lower the lending_limit");
+    }
     return rc;
 }
 
@@ -253,7 +264,7 @@ check_tree(const struct bh_site *site, uint32_t at, struct bh_err *err)
         return bh_err_hint(err, "names of a-z 0-9 - _ . joined by /, as in acme/vision");
     }
     if (tenant_named(site, name, at))
-        return bh_err_set(err, BH_INVALID, "declared twice");
+        return refuse_twice(err);
     if (bh_tenant_path_depth(name) == 0)
         return BH_OK;
     for (uint32_t i = 0; i < at; i++)
@@ -402,7 +413,7 @@ check_sku(const struct bh_site *site, uint32_t at, struct bh_err *err)
     if (bh_name_check(sku->name, err) != BH_OK)
         return err->rc;
     if (sku_named(site, sku->name, at))
-        return bh_err_set(err, BH_INVALID, "declared twice");
+        return refuse_twice(err);
     if (sku->grade == BH_GRADE_NONE)
         return bh_err_set(err, BH_INVALID, "promises no grade");
     if (sku->grade == BH_GRADE_D || sku->grade == BH_GRADE_E) {
@@ -421,6 +432,18 @@ check_sku(const struct bh_site *site, uint32_t at, struct bh_err *err)
 
 /* ---- people ---- */
 
+/* `what` of two principals is the same. */
+static bh_rc
+refuse_taken(const char *what, const struct bh_site_principal *has, struct bh_err *err)
+{
+    if (strcmp(what, "uid") == 0)
+        bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is %s already", has->uid, has->name);
+    else
+        bh_err_set(err, BH_INVALID, "identity: is %s already", has->name);
+    return bh_err_hint(err, "one %s is one principal: give this one another, or bind roles to %.80s",
+                       what, has->name);
+}
+
 static bh_rc
 check_principal(const struct bh_site *site, uint32_t at, struct bh_err *err)
 {
@@ -430,9 +453,11 @@ check_principal(const struct bh_site *site, uint32_t at, struct bh_err *err)
     if (bh_name_check(own->name, err) != BH_OK)
         return err->rc;
     if (principal_named(site, own->name, at))
-        return bh_err_set(err, BH_INVALID, "declared twice");
-    if (own->uid == UID_NOBODY || own->uid == UINT32_MAX)
-        return bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is nobody's", own->uid);
+        return refuse_twice(err);
+    if (own->uid == UID_NOBODY || own->uid == UINT32_MAX) {
+        bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is nobody's", own->uid);
+        return bh_err_hint(err, "`id -u NAME` says a person's");
+    }
     if (own->uid == 0 && !own->service && !own->account && !own->identity) {
         bh_err_set(err, BH_INVALID, "has no uid, account or identity, and is not a service");
         return bh_err_hint(err, "add uid: N (not 0, root needs no principal), account: true, "
@@ -447,11 +472,10 @@ check_principal(const struct bh_site *site, uint32_t at, struct bh_err *err)
         return bh_err_set(err, BH_INVALID, "identity: is no ISSUER/SUBJECT of sign_in.issuers");
     for (uint32_t i = 0; i < at; i++)
         if (own->uid && principals[i].uid == own->uid)
-            return bh_err_set(err, BH_INVALID, "uid %" PRIu32 " is %s already", own->uid,
-                              principals[i].name);
+            return refuse_taken("uid", &principals[i], err);
         else if (own->identity && principals[i].identity
                  && strcmp(principals[i].identity, own->identity) == 0)
-            return bh_err_set(err, BH_INVALID, "identity: is %s already", principals[i].name);
+            return refuse_taken("identity", &principals[i], err);
     return BH_OK;
 }
 

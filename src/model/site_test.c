@@ -256,6 +256,33 @@ faults_name_the_entry(void **state)
     BH_CHECK_DONE();
 }
 
+/* What helps is said where the list of all keys does not. */
+static void
+faults_say_what_helps(void **state)
+{
+    static const struct {
+        const char *name, *yaml, *hint;
+    } cases[] = {
+        { "twice", "tenants: [{name: acme}, {name: acme}]",
+          "take one of the two out, or give it a name of its own" },
+        { "over its limit", "tenants: [{name: acme, limit: 1, guarantee: 2}]",
+          "raise the limit or lower the guarantee" },
+        { "lent beyond it", "tenants: [{name: acme, guarantee: 1, lending_limit: 2}]",
+          "raise the guarantee or lower the lending_limit" },
+        { "a taken uid", "principals: [{name: a, uid: 7}, {name: b, uid: 7}]",
+          "one uid is one principal: give this one another, or bind roles to a" },
+        { "nobody's", "principals: [{name: a, uid: 65534}]", "`id -u NAME` says a person's" },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct bh_err err = { 0 };
+
+        BH_CHECK_EQ(cases[i].name, check(cases[i].yaml, &err), BH_INVALID);
+        BH_CHECK_STR(cases[i].name, err.hint, cases[i].hint);
+    }
+    BH_CHECK_DONE();
+}
+
 static void
 kinds_go_by_depth(void **state)
 {
@@ -288,6 +315,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_site_is_right),
         cmocka_unit_test(faults_name_the_entry),
+        cmocka_unit_test(faults_say_what_helps),
         cmocka_unit_test(kinds_go_by_depth),
     };
 

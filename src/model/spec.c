@@ -445,6 +445,8 @@ bh_spec_parse_memory(const char *text, uint64_t *ret_bytes, struct bh_err *err)
         return bh_err_hint(err, "8Mi is the least: its sandbox, a shell and one program; bare "
                                 "digits are bytes, so write 512Mi, 8Gi");
     }
+    if (bytes > BH_JOB_MEMORY_MAX_BYTES)
+        return bh_err_set(err, BH_RANGE, "memory: %.32s is more than 128Ti, the most there is", text);
     *ret_bytes = bytes;
     return BH_OK;
 }

@@ -53,6 +53,10 @@ struct bh_job_spec {
 enum { BH_JOB_CPU_MILLI_MIN = 10, BH_JOB_CPU_MILLI_MAX = 1000000,
        BH_JOB_MEMORY_MIN_BYTES = 8 << 20 };
 
+/* More than any machine has; of as many pieces as a job may have it is still a number of MiB that
+ * the engine holds. */
+#define BH_JOB_MEMORY_MAX_BYTES (UINT64_C(128) << 40)
+
 /* Cores and main memory of a job, as a job or a SKU says them; the messages begin with "cpu: " and
  * "memory: ".  BH_RANGE: no job could start with so little, or have so much. */
 BH_MUST_USE bh_rc bh_spec_parse_cpu(const char *text, uint32_t *ret_milli, struct bh_err *err);

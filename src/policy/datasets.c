@@ -248,6 +248,13 @@ writes_elsewhere(const struct bh_job_spec *spec, const char *dataset)
     return writes_cwd(spec);
 }
 
+/* Whoever a job can send to may keep what it sends. */
+static bool
+sends(const struct bh_job_spec *spec)
+{
+    return spec->network != BH_NETWORK_NONE;
+}
+
 uint32_t
 bh_data_rights_wanted(const struct bh_job_spec *spec, uint32_t mount)
 {
@@ -257,7 +264,7 @@ bh_data_rights_wanted(const struct bh_job_spec *spec, uint32_t mount)
     BH_ASSERT(mount < spec->mounts.count && own->dataset);
     if (own->write)
         rights |= BH_DATA_WRITE;
-    if (writes_elsewhere(spec, own->dataset))
+    if (sends(spec) || writes_elsewhere(spec, own->dataset))
         rights |= BH_DATA_COPY;
     return rights;
 }
@@ -374,18 +381,33 @@ put_reason(const struct bh_data_request *request, const struct bh_data_denial *d
     }
 }
 
+/* Which of the job's places it was that asks for the right to copy. */
+static void
+put_copy_next(const struct bh_job_spec *spec, const struct bh_data_denial *denial,
+              struct bh_err *err)
+{
+    const struct bh_mount_spec *mounts = spec->mounts.items;
+    bool writes = writes_elsewhere(spec, mounts[denial->mount].dataset);
+
+    (void)bh_err_hint(err, "leave out %s%s%s%s, which data could be copied to, or ask for a grant "
+                           "of copy",
+                      sends(spec) ? "--network " : "",
+                      sends(spec) ? bh_network_mode_names[spec->network] : "",
+                      sends(spec) && writes ? ", " : "",
+                      writes ? "the other mounts for writing and --cwd" : "");
+}
+
 /* What the submitter can do himself, else what to ask for. */
 static void
-put_next(const struct bh_data_request *request, const struct bh_data_denial *denial,
-         struct bh_err *err)
+put_next(const struct bh_job_spec *spec, const struct bh_data_request *request,
+         const struct bh_data_denial *denial, struct bh_err *err)
 {
     uint32_t lacks = denial->verdict.lacks;
 
     if (denial->verdict.reason == BH_DATA_UNLABELLED)
         (void)bh_err_hint(err, "add the label with --label, where it is true of the job");
     else if (lacks == BH_DATA_COPY)
-        (void)bh_err_hint(err, "leave out the other mounts for writing and --cwd, which data could be "
-                               "copied to, or ask for a grant of copy");
+        put_copy_next(spec, denial, err);
     else if (lacks == BH_DATA_WRITE)
         (void)bh_err_hint(err, "mount it read-only, or ask for a grant of write");
     else
@@ -449,7 +471,7 @@ bh_datasets_explain(const struct bh_job_spec *spec, const struct bh_data_request
         (void)bh_err_hint(err, "`bulkhead get datasets` lists them");
     } else {
         put_reason(request, denial, err);
-        put_next(request, denial, err);
+        put_next(spec, request, denial, err);
         (void)bh_err_wrap(err, "%.63s", name);
     }
     if (denial->where == BH_DATA_IN_MOUNT)

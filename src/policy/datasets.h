@@ -77,7 +77,8 @@ bool bh_datasets_names(const struct bh_datasets *datasets, const struct bh_datas
 
 /* What mount number `mount` of a job, one of a dataset, asks of it: mount and read, write when it
  * is for writing, and copy when the job has another place that it can write and that outlasts it
- * (another mount for writing, unless of the same dataset, or a working directory). */
+ * (another mount for writing, unless of the same dataset, a working directory, or any network but
+ * none: who is there may keep what is sent). */
 uint32_t bh_data_rights_wanted(const struct bh_job_spec *spec, uint32_t mount);
 
 /* What stands in a job's way. */

@@ -218,6 +218,7 @@ a_jobs_mounts_ask_for_rights(void **state)
         struct bh_mount_spec mounts[2];
         const char *cwd;
         uint32_t rights;         /* of the first mount */
+        enum bh_network_mode network;
     } cases[] = {
         { "alone", { { .dataset = "a" } }, NULL, MOUNT | READ },
         { "for writing", { { .dataset = "a", .write = true } }, NULL, MOUNT | READ | WRITE },
@@ -235,12 +236,16 @@ a_jobs_mounts_ask_for_rights(void **state)
         { "in a folder it reads", { { .dataset = "a" }, { .source = "/work" } }, "/work/x", MOUNT | READ },
         { "one shown elsewhere is not that", { { .dataset = "a" }, { .source = "/work", .target = "/w" } }, "/work",
           MOUNT | READ | COPY },
+        { "with other jobs of its tenant", { { .dataset = "a" } }, NULL, MOUNT | READ | COPY, BH_NETWORK_TENANT },
+        { "with the world", { { .dataset = "a" } }, "/tmp", MOUNT | READ | COPY, BH_NETWORK_EGRESS },
+        { "for writing, with other jobs", { { .dataset = "a", .write = true } }, NULL, ALL, BH_NETWORK_TENANT },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_mount_spec mounts[2] = { cases[i].mounts[0], cases[i].mounts[1] };
         bool second = mounts[1].source || mounts[1].dataset;
-        struct bh_job_spec spec = { .mounts = { mounts, 1 + second }, .cwd = cases[i].cwd };
+        struct bh_job_spec spec = { .mounts = { mounts, 1 + second }, .cwd = cases[i].cwd,
+                                    .network = cases[i].network };
 
         BH_CHECK_EQ(cases[i].name, bh_data_rights_wanted(&spec, 0), cases[i].rights);
     }
@@ -302,6 +307,7 @@ denials_say_what_lacks_and_what_to_do(void **state)
         bool hidden;
         bh_rc rc;
         const char *says, *next;
+        enum bh_network_mode network;
     } cases[] = {
         { "unknown", "acme", "alice", { { .dataset = "x" } }, NULL, false, BH_NOT_FOUND,
           "mounts[0]: no dataset x that you may see", "`bulkhead get datasets` lists them" },
@@ -316,6 +322,13 @@ denials_say_what_lacks_and_what_to_do(void **state)
         { "copies", "acme/vision", "carol", { { .source = "/w", .write = true }, { .dataset = "imagenet" } }, NULL, true,
           BH_DENIED, "mounts[1]: imagenet: grants[0] gives mount, read, and no grant copy",
           "leave out the other mounts for writing and --cwd, which data could be copied to, or ask for a grant of copy" },
+        { "sends", "acme/vision", "carol", { { .dataset = "imagenet" } }, NULL, true, BH_DENIED,
+          "mounts[0]: imagenet: grants[0] gives mount, read, and no grant copy",
+          "leave out --network tenant, which data could be copied to, or ask for a grant of copy", BH_NETWORK_TENANT },
+        { "copies and sends", "acme/vision", "carol", { { .source = "/w", .write = true }, { .dataset = "imagenet" } },
+          NULL, true, BH_DENIED, "mounts[1]: imagenet: grants[0] gives mount, read, and no grant copy",
+          "leave out --network egress, the other mounts for writing and --cwd, which data could be copied to, or ask "
+          "for a grant of copy", BH_NETWORK_EGRESS },
         { "no label", "other", "carol", { { .dataset = "imagenet" } }, NULL, true, BH_DENIED,
           "mounts[0]: imagenet: grants[3] is for jobs with the label env=dev|prod",
           "add the label with --label, where it is true of the job" },
@@ -333,7 +346,8 @@ denials_say_what_lacks_and_what_to_do(void **state)
     open_world(&w, site_yaml);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_mount_spec mounts[2] = { cases[i].mounts[0], cases[i].mounts[1] };
-        struct bh_job_spec spec = { .mounts = { mounts, 1 + !!mounts[1].dataset } };
+        struct bh_job_spec spec = { .mounts = { mounts, 1 + !!mounts[1].dataset },
+                                    .network = cases[i].network };
         struct bh_data_request request = { .tenant = cases[i].tenant, .principal = cases[i].principal,
                                            .labels = &spec.labels, .node = cases[i].node,
                                            .now_ns = 2 * DAY_S * BH_NS_PER_S };

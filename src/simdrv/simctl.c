@@ -34,6 +34,7 @@
 static const char usage_text[] =
     "usage: bulkhead-simctl [--state DIR] COMMAND\n"
     "  init [--topology] FILE | \"8x H100-80GB\"   make a new simulated server\n"
+    "  check FILE | \"8x H100-80GB\"   whether init would take it\n"
     "  mount [MIB]                   let jobs write to the GPUs' memory, 1024 MiB at most\n"
     "  unmount                       no longer; refused while jobs have it\n"
     "  status                        GPUs, instances, rules of the control file\n"
@@ -201,20 +202,46 @@ topology_text(const char *argument)
     return asprintf(&text, "node: %s\n", argument) < 0 ? NULL : text;
 }
 
+/* The topology's text, parsed into `ret_state`, or NULL: it is wrong, and how it is written was
+ * said. */
+static char *
+read_topology(const char *argument, struct sim_state *ret_state)
+{
+    char *text = topology_text(argument);
+    int line = text == NULL ? 1 : sim_topology_parse(text, ret_state);
+
+    if (line == 0)
+        return text;
+    free(text);
+    fprintf(stderr, "bulkhead-simctl: topology %s: line %d is wrong\n"
+                    "  GPUs are written COUNTx MODEL, as 8x H100-80GB, 1 to %d of them; a file has lines\n"
+                    "  `node: COUNTx MODEL [KEY=VALUE...]`; models:", argument, line, SIM_GPUS_MAX);
+    for (uint32_t i = 0; sim_model_at(i) != NULL; i++)
+        fprintf(stderr, " %s", sim_model_at(i)->name);
+    fputc('\n', stderr);
+    return NULL;
+}
+
+static int
+run_check(int count, char **words)
+{
+    static struct sim_state state;
+    char *text = read_topology(words[count - 1], &state);
+    bool right = text != NULL;
+
+    free(text);
+    return right ? 0 : 1;
+}
+
 static int
 run_init(int count, char **words)
 {
     static struct sim_state state;
     char path[SIM_PATH_MAX];
-    char *text = topology_text(words[count - 1]);
-    int line = text == NULL ? 1 : sim_topology_parse(text, &state);
+    char *text = read_topology(words[count - 1], &state);
 
-    if (line != 0) {
-        fprintf(stderr, "bulkhead-simctl: topology %s: line %d is wrong\n",
-                words[count - 1], line);
-        free(text);
+    if (text == NULL)
         return 1;
-    }
     /* Faults of the server that was here before are not the new one's. */
     bool made = sim_make_folders(dir, 0755) && put_control("") &&
                 sim_path(path, "%s/topology", dir) &&
@@ -581,7 +608,8 @@ static const struct {
     int least, most; /* words, with the command's own */
     int (*run)(int count, char **words);
 } commands[] = {
-    { "init", 2, 2, run_init },      { "status", 1, 1, run_status },
+    { "init", 2, 2, run_init },      { "check", 2, 2, run_check },
+    { "status", 1, 1, run_status },
     { "mount", 1, 2, run_mount },    { "unmount", 1, 1, run_unmount },
     { "memory", 1, 1, run_memory },  { "timeslice", 2, 2, run_timeslice },
     { "xid", 3, 5, run_xid },        { "ecc", 3, 4, run_ecc },

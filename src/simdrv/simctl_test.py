@@ -17,6 +17,11 @@ CASES = (  # what, words, a part of what it says; "": it is done
     ("an XID that means nothing", ("xid", "0", "5"), "no XID 5: there are 8, 11, 13,"),
     ("which can be reported all the same", ("inject", "gpu=0", "xid=5"), ""),
     ("no XID at all", ("xid", "0", "x"), "no XID x: there are 8, 11, 13,"),
+    ("a count and a model in one", ("check", "8xH100"), "GPUs are written COUNTx MODEL, as 8x H100-80GB, 1 to 32 of them"),
+    ("no such model", ("check", "8x H200"), "models: A30-24GB A100-40GB"),
+    ("none", ("check", "0x H100-80GB"), "line 1 is wrong"),
+    ("fewer than none", ("--", "check", "-1x"), "topology -1x: line 1 is wrong"),
+    ("too many", ("init", "33x H100-80GB"), "1 to 32 of them"),
     ("a call of all GPUs", ("hang", "nvmlInit_v2"), ""),
 )
 

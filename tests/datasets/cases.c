@@ -222,7 +222,8 @@ ask_job(struct world *w)
     static const char *const names[] = { "a", "b" };
     static const char *const folders[] = { "/w", "/w/x", "/tmp", "/" };
     struct bh_mount_spec mounts[MOUNTS];
-    struct bh_job_spec spec = { .mounts = { mounts, 1 + draw(w, MOUNTS) }, .cwd = MAYBE(w, folders) };
+    struct bh_job_spec spec = { .mounts = { mounts, 1 + draw(w, MOUNTS) }, .cwd = MAYBE(w, folders),
+                                .network = draw(w, 4) ? BH_NETWORK_NONE : 1 + draw(w, BH_NETWORK_MODES - 1) };
 
     printf("j\t%s\t", said(spec.cwd));
     for (uint32_t i = 0; i < spec.mounts.count; i++) {
@@ -235,7 +236,7 @@ ask_job(struct world *w)
         printf("%s%s,%s,%d", i ? ";" : "", named ? mounts[i].dataset : mounts[i].source,
                said(mounts[i].target), mounts[i].write);
     }
-    printf("\t%" PRIu32 "\n", bh_data_rights_wanted(&spec, 0));
+    printf("\t%s\t%" PRIu32 "\n", bh_network_mode_names[spec.network], bh_data_rights_wanted(&spec, 0));
 }
 
 int

@@ -44,6 +44,8 @@ FAULTS = {
     "the same dataset is no other place": "same",
     "a working directory is one": "cwd",
     "unless a mount shows it": "shown",
+    "a network is one": "network",
+    "so is one of its tenant alone": "peers",
 }
 EVERY = 30000  # of the questions, how many each fault is tried on
 
@@ -154,7 +156,7 @@ class Evaluator:
         untils = [until for _, until in found.values()]
         return 1, 3100 + grant, grant, 0, max(untils) if self.fault == "until" else min(untils)
 
-    def wanted(self, cwd, mounts):
+    def wanted(self, cwd, mounts, network):
         name, _, write = mounts[0]
         rights = MOUNT | READ | (WRITE if write == "1" else 0)
         sinks = [m for m in mounts if m[2] == "1" and (m[0] != name or self.fault == "same" and m is not mounts[0])]
@@ -163,12 +165,14 @@ class Evaluator:
             m[1] in ("-", m[0]) and (cwd + "/").startswith(m[0].rstrip("/") + "/") for m in folders)
         if cwd not in ("-", "/tmp", "/") and not shown and self.fault != "cwd":
             sinks.append(cwd)
+        if network != "none" and self.fault != "network" and (network != "tenant" or self.fault != "peers"):
+            sinks.append(network)
         return rights | (COPY if sinks and self.fault != "copy" else 0)
 
     def answer(self, f):
         """(what it is, what was said)"""
         if f[0] == "j":
-            return self.wanted(f[1], [m.split(",") for m in f[2].split(";")]), int(f[3])
+            return self.wanted(f[1], [m.split(",") for m in f[2].split(";")], f[3]), int(f[4])
         if f[0] == "n":
             return any(self.is_for(g, f[1], f[2]) for g in self.grants), f[3] == "1"
         labels = None if f[3] == "-" else words(f[3])

@@ -418,6 +418,10 @@ def exported(site):
     site.cli("erin", "audit", "export", str(folder), "--vkey", key_of(site), check=0)
     equal("grown", verdicts()[:2], (0, 0))
     site.cli("alice", "audit", "export", str(place / "mine"), "--vkey", key_of(site), check=4)
+    for dry_run in ((), ("--dry-run",)):
+        done = site.cli("erin", "audit", "prune", str(place / "kept"), "--vkey", key_of(site), *dry_run, check=3)
+        contains("why not", done.stderr, "the audit log is kept for ever")
+        assert not (place / "kept").exists(), "what refuses is found before the export"
 
 
 @tap.test(daemon_conf="audit_retention = 1s\nsnapshot_every = 100")
@@ -435,7 +439,9 @@ def pruned(site):
     equal("for anybody", site.client("alice").get("/v1/log/minimum"), "0\n")
     done = site.cli("erin", "audit", "prune", str(folder), "--dry-run", "--vkey", key_of(site), check=0)
     contains("would", done.stdout, "256 records would be pruned")
+    assert not folder.exists(), "a dry run writes nothing"
     site.cli("dave", "audit", "prune", str(open_folder(site) / "daves"), "--vkey", key_of(site), check=4)
+    assert not (open_folder(site) / "daves").exists(), "who may not prune gets no export by it"
     done = site.cli("erin", "audit", "prune", str(folder), "--vkey", key_of(site), check=0)
     contains("done", done.stdout, "the log begins with record 256")
     equal("published", site.client("alice").get("/v1/log/minimum"), "256\n")
@@ -712,6 +718,10 @@ def searched(site):
         assert json.loads(site.cli("dave", "audit", "search", "--verb", verb, "-o", "json", check=0).stdout)["items"], verb
     for kind in sorted({leaf["obj"]["type"] for leaf in site.leaves() if "obj" in leaf}):
         assert json.loads(site.cli("dave", "audit", "search", "--object", kind, "-o", "json", check=0).stdout)["items"], kind
+    first = site.cli("dave", "audit", "show", "0", check=0).stdout
+    contains("record 0 as any other", first, "daemon.start")
+    assert "Leaf:" not in first, first
+    equal("of another's", site.cli("alice", "audit", "show", "0").returncode, 5)
     contains("a number that none has", site.cli("dave", "audit", "show", "99999", check=5).stderr, "audit tail shows the newest")
     contains("a verb that none has", site.cli("dave", "audit", "search", "--verb", "job.sumbit", check=3).stderr, "did you mean job.submit?")
     part = site.cli("alice", "audit", "search", "--verb", "job.submit", "-n", "1", check=0).stderr

@@ -244,16 +244,17 @@ def requests(site):
 
 @tap.test()
 def strangers(site):
-    "what nobody known sends is refused and is no record: strangers cannot fill the log"
+    "what nobody known sends is refused, and is one record for each of them at once: strangers cannot fill the log"
     before = site.record_count()
-    for uid in (20999, 65534, 1000001):
+    uids = (20999, 65534, 1000001)
+    for uid in uids:
         stranger = Client(site.socket, uid)
         for body in (job(), "{", "x" * 1000):
             status, _, text = stranger.exchange("POST", "/v1/jobs", body)
             equal("status", status, 401)
             equal("code", json.loads(text)["error"]["code"], "unauthenticated")
     time.sleep(0.2)
-    equal("records", site.record_count(), before)
+    equal("records", site.record_count(), before + len(uids))
 
 
 def speak(path, data, uid=0, wait=0.3):
@@ -339,6 +340,7 @@ def cli(site):
     "the CLI refuses bad usage with status 2, passes on refusals with the tabled status, one line each"
     for args, status in ((["submit"], 2), (["no-such-command"], 2), (["ps", "--colour"], 2), (["describe"], 2),
                          (["describe", "x"], 3), (["describe", "99"], 5),
+                         (["submit", "a", "b", "--", "true"], 3), (["submit", "--sku", "small", "--"], 2), (["submit", "x.yaml", "--sku", "small", "--"], 3),
                          (["submit", "--tenant", "acme/vision/batch", "--sku", "tiny", "--", "true"], 5),
                          (["submit", "--tenant", "acme/vision/batch", "--sku", "small", "--memory", "-1", "--", "true"], 3),
                          (["submit", "--tenant", "acme/vision/train", "--sku", "small", "--count", "3", "--", "true"], 6),
@@ -354,9 +356,23 @@ def cli(site):
     equal("jobs", site.client().get("/v1/jobs")["total"], 0)
     script = site.dir / "script.sh"
     script.write_text("echo never\n")
+    plain = site.cli("alice", "submit", str(script), check=3)
+    contains("whose line it is", plain.stderr, f"{script}: line 1")
+    contains("where a program stands", plain.stderr, "a program stands behind --")
+    script.write_text("#!/bin/sh\n# what\necho never\n")
+    contains("a script", site.cli("alice", "submit", str(script), check=3).stderr, "is a script, and a job file is YAML or JSON")
+    empty = site.dir / "empty.yaml"
+    empty.touch()
+    for args in (("apply", "-f"), ("submit",)):
+        contains("an empty file", site.cli(None, *args, str(empty), check=3).stderr, f"{empty}: nothing is in it")
     with script.open() as given:
         done = site.cli("alice", "submit", "--hold", "--tenant", "acme/vision/batch", "--sku", "small", "--", "sh", stdin=given, check=0)
     contains("a file as input", done.stderr, "a submitted job does not read this command's input")
+    job = site.dir / "job.yaml"
+    job.write_text("sku: small\nname: of-the-file\nargs: [never]\n")
+    made = site.cli("alice", "submit", str(job), "--hold", "--tenant", "acme/vision/batch", "--", "echo", "hi", check=0).stdout
+    made = site.client().get(f"/v1/jobs/{int(made)}")
+    equal("a file, and a program behind --", (made["spec"]["args"], made["name"]), (["echo", "hi"], "of-the-file"))
     down = site.dir / "down.sock"
     equal("no daemon", site.cli("alice", "ps", "--socket", str(down)).returncode, 8)
     home = site.dir / "roots-home"

@@ -45,7 +45,7 @@ def found(site, *asked, person="dave"):
     said = site.cli(person, "audit", "search", *asked, "-o", "json", check=0).stdout
     items = json.loads(said)
     items = items["items"] if isinstance(items, dict) else items
-    return [(i["verb"], i.get("actor", {}).get("name"), i["decision"].get("allow", False), i["decision"]["rule"]) for i in items]
+    return [(i["verb"], i.get("actor", {}).get("name"), i["decision"].get("allow", False), i["decision"].get("rule", 0)) for i in items]
 
 
 @tap.test(**NODE)
@@ -123,6 +123,8 @@ def other_doors(site):
     said = run(site, "true", str(folder), check=4).stderr
     contains("its path", said, "may not mount")
     contains("its name", said, "--mount dataset=imagenet")
+    site.until(lambda: found(site, "--verb", "job.submit", "--tenant", BATCH, "--decision", "deny", person="alice"),
+               what="her tenant has the record")
     run(site, "true", str(site.dir), check=4)
     run(site, "true", more=("--cwd", str(folder)), check=4)
     said = run(site, "true", more=("--image", f"dir:{site.dir}"), check=4).stderr
@@ -156,6 +158,29 @@ def copied(site):
     datasets(site, imagenet="{tenant: acme/vision, may: [mount, read, copy]}")
     run(site, out, "dataset=imagenet", share)
     equal("copied", (site.dir / "share/copy").read_text(), "note of imagenet\n")
+
+
+@tap.test(**{**NODE, "node_conf": "mount_roots = /tmp\nnetworks = tenant\nnetwork_pool = 10.213.0.0/16"})
+def sent(site):
+    "with a network it takes the right to copy, in earnest, rehearsed, asked about and tested; without one it is lost"
+    datasets(site)
+    asked = ("--tenant", BATCH, "--sku", "small", "--network", "tenant", "--mount", "dataset=imagenet", "--", "true")
+    for command in (("run",), ("submit", "--dry-run"), ("whatif", "submit")):
+        said = site.cli("alice", *command, *asked, check=4).stderr
+        contains("why", said, "mounts[0]: imagenet: grants[0] gives mount, read, and no grant copy")
+        contains("what helps", said, "leave out --network tenant")
+    copiers = "{tenant: acme/vision, may: [mount, read, copy]}"
+    datasets(site, imagenet=copiers, more=", on_expiry: stop")
+    alice = site.client("alice")
+    job = site.submit("sleep", "600", client=alice, network="tenant", grace="1s", mounts=[{"dataset": "imagenet"}])
+    site.await_state(job, "running")
+    jobs = site.dir / "jobs.yaml"
+    jobs.write_text(f"- {{args: [x], sku: small, tenant: {BATCH}, network: tenant, mounts: [{{dataset: imagenet}}]}}\n")
+    site.cli("erin", "policy", "test", "--against", str(jobs), check=0)
+    datasets(site, more=", on_expiry: stop")
+    equal("stopped", site.await_state(job, "failed")["cause"], "dataset")
+    contains("tested", site.cli("erin", "policy", "test", "--against", str(jobs), check=1).stdout, "no grant copy")
+    equal("recorded", found(site, "--object", "dataset/imagenet", "--decision", "deny")[-1], ("dataset.read", "alice", False, 3004))
 
 
 @tap.test(**NODE)

@@ -121,12 +121,18 @@ def exec_command(site):
     assert all(r.get("text") for r in begun(site, "job.exec")), "the command's digest"
     equal("each has its end", sorted(r["obj"]["id"] for r in ends(site, "job.exec")), sorted(r["seq"] for r in begun(site, "job.exec")))
     site.cli("dave", "audit", "verify", "--vkey", str(site.dir / "state/audit.vkey"), check=0)
+    for args in (("exec", "--member", "1", job, "true"), ("attach", "--member", "1", job), ("logs", "--member", "1", job)):
+        contains("a member that is not there", site.cli("alice", *args, check=5).stderr, f"job {job} has no member 1\n  it has one member, 0")
     times = []
     for _ in range(15):
         at = time.monotonic()
         site.cli("alice", "exec", job, "true", check=0)
         times.append(1000 * (time.monotonic() - at))
     print(f"# exec takes {statistics.median(times):.1f} ms (median of {len(times)}, with the start of the CLI)")
+    site.cli("alice", "cancel", "--now", job, check=0)
+    site.await_state(int(job), "cancelled")
+    done = site.cli("alice", "exec", job, "true", check=3)
+    contains("it never will", done.stderr, f"job {job} does not run: it is cancelled\n  `bulkhead logs {job}` has its output")
 
 
 @tap.test()

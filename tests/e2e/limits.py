@@ -7,13 +7,15 @@ import pathlib
 import resource
 import socket
 import ssl
+import subprocess
 import sys
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/lib"))
 import tap
-from bulkhead import PATIENCE_S, Refused, UnixConnection, free_port
+from bulkhead import PATIENCE_S, Client, Refused, UnixConnection, free_port
 from tap import contains, equal
 
 HELD = {"tenant": "acme/vision/batch", "sku": "small", "args": ["true"], "hold": True}
@@ -72,6 +74,28 @@ def flood(site):
     assert len(mine) <= 40, f"{len(mine)} records of {refused} refusals"
     assert max(r.get("count", 1) for r in mine) > 100
     site.cli("dave", "audit", "verify")
+
+
+@tap.test()
+def unknown(site):
+    "who is no principal is on record by his uid, also as one of many; the log stays small, and whole to both verifiers"
+    first, many = 20300, range(20301, 20361)
+    for path in ("/v1/jobs", "/v1/jobs", "/v1/nodes"):
+        equal("turned away", Client(site.socket, first).exchange("GET", path)[0], 401)
+    for uid in many:
+        equal("turned away", Client(site.socket, uid).exchange("POST", "/v1/jobs", HELD)[0], 401)
+    site.stop(site.daemon)
+    site.start_daemon()
+    found = [r for r in records(site) if r["result"] == "unauthenticated"]
+    equal("each is in the log", sum(r.get("count", 1) for r in found), 3 + len(many))
+    equal("by uid", [(r["actor"]["uid"], r["verb"], r.get("count", 1)) for r in found if r["actor"]["uid"] == first],
+          [(first, "job.view", 1), (first, "caller.unknown", 2)])
+    assert len(found) < 25, f"{len(found)} records"
+    said = site.cli("dave", "audit", "search", "--decision", "deny", "--verb", "job.submit", "-o", "wide", check=0).stdout
+    contains("to an auditor", said, str(many[0]))
+    key = ("--vkey", str(site.dir / "state/audit.vkey"))
+    site.cli(None, "audit", "export", str(site.dir / "log"), *key, check=0)
+    subprocess.run([sys.executable, ROOT / "tools/verify_audit.py", site.dir / "log", *key], check=True, stdout=subprocess.DEVNULL)
 
 
 LONG = {**HELD, "args": ["true", *["x" * 30000] * 30]}

@@ -292,6 +292,8 @@ def gang_ranks(site):
         equal(f"output of {rank}", site.log(gang, rank), f"rank {rank} of 3\n")
         shown = site.cli("alice", "logs", "--member", str(rank), str(gang)).stdout
         equal(f"what logs shows of {rank}", shown, f"rank {rank} of 3\n")
+    contains("one that is not there", site.cli("alice", "logs", "--member", "3", str(gang), check=5).stderr,
+             f"job {gang} has no member 3\n  its members are 0 to 2")
     ran = site.cli("alice", "run", "--tenant", BATCH, "--sku", "small", "--gang", "2", "--", "sh", "-c",
                    "echo $BULKHEAD_GANG_RANK")
     equal("what run shows", ran.stdout, "0\n")

@@ -129,7 +129,18 @@ def others(site):
     for path in (site.dir, file):
         path.chmod(0o755)
     asks(site, "alice", "apply", "-f", str(file), check=4)
-    site.until(lambda: {"denied"} <= {r["result"] for r in site.records()}, what="the record of a denial")
+    asks(site, "alice", "submit", "--tenant", BATCH, "--sku", "small", "--mount", "/nowhere", "--", "true", check=4)
+    batch = [t["id"] for t in site.client().get("/v1/tenants")["items"] if t["name"] == BATCH]
+    for verb, objects in (("site.apply", {("tenant", *batch), None}), ("site.view", {("gpu", gpu["id"])}), ("job.submit", {None})):
+        site.until(lambda: named(site, "dave", verb) == objects, what=f"the denials of {verb} by its name")
+    equal("her own, by her tenant", named(site, "alice", "job.submit"), {None})
+
+
+def named(site, person, verb):
+    """What the denials of a verb are about, as who asks finds them."""
+    items = json.loads(site.cli(person, "audit", "search", "--verb", verb, "--decision", "deny", "-o", "json", check=0).stdout)
+    items = items["items"] if isinstance(items, dict) else items
+    return {(i["object"]["type"], i["object"]["id"]) if i.get("object") else None for i in items}
 
 
 @tap.test(topology=ONE)

@@ -1,0 +1,11 @@
+#ifndef BH_API_TRIED_H
+#define BH_API_TRIED_H
+
+#include "api/call.h"
+
+/* What the record of a request says that was turned away here: the verb that was denied, and what
+ * the request names of what there is, also when it was refused before its body was looked at.
+ * Texts live as long as the call. */
+struct bh_tried bh_tried_of(struct bh_call *call);
+
+#endif

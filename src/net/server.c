@@ -22,11 +22,14 @@ enum { CONNECTIONS_DEFAULT = 512, IDLE_DEFAULT_S = 60, STACK_BYTES = 256 << 10,
        HEAD_S = 15,        /* a stranger's head at most this */
        BEYOND = 4, BEYOND_LEAST = 32 /* connections that are told to end, and have not yet */ };
 
-/* Malformed requests are refused, not guessed at; the option was renamed. */
-#if MHD_VERSION >= 0x00097701
+/* Since 1.0 the library itself refuses malformed requests when told to.  Before, it knows little of
+ * that, all of which net/head.c refuses too, and answers wrongly where it does (net/refusal.h). */
+#if MHD_VERSION >= 0x01000000
 #define STRICTNESS MHD_OPTION_CLIENT_DISCIPLINE_LVL
+enum { STRICT = 1 };
 #else
 #define STRICTNESS MHD_OPTION_STRICT_FOR_CLIENT
+enum { STRICT = 0 };
 #endif
 
 struct bh_server {
@@ -98,6 +101,8 @@ on_connection(void *self, struct MHD_Connection *mhd, void **context,
         bh_peers_enter(server->peers, connection);
     } else if (connection) {
         bh_peers_leave(connection);
+        if (connection->given_up)
+            bh_refusal_closed();
         bh_arena_free(connection->arena);
         free(connection);
         *context = NULL;
@@ -151,7 +156,7 @@ is_unix(int fd)
 }
 
 struct option_list {
-    struct MHD_OptionItem items[16];
+    struct MHD_OptionItem items[20];
     size_t count;
 };
 
@@ -178,9 +183,10 @@ static struct MHD_Daemon *
 start_daemon(struct bh_server *server, const struct bh_server_options *options)
 {
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION
-                     | MHD_USE_POLL | MHD_USE_ITC | MHD_ALLOW_UPGRADE;
+                     | MHD_USE_POLL | MHD_USE_ITC | MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG;
     struct option_list list = { .count = 0 };
 
+    add(&list, MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)(void *)bh_refusal_log, NULL); /* comes first */
     add(&list, MHD_OPTION_LISTEN_SOCKET, options->fd, NULL);
     add(&list, MHD_OPTION_CONNECTION_LIMIT,
         (intptr_t)(options->connections_max + options->connections_max / BEYOND + BEYOND_LEAST),
@@ -190,7 +196,7 @@ start_daemon(struct bh_server *server, const struct bh_server_options *options)
     add(&list, MHD_OPTION_THREAD_STACK_SIZE, STACK_BYTES, NULL);
     add(&list, MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)(void *)on_connection, server);
     add(&list, MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)(void *)bh_exchange_completed, NULL);
-    add(&list, STRICTNESS, 1, NULL);
+    add(&list, STRICTNESS, STRICT, NULL);
     add(&list, MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)(void *)bh_exchange_target, NULL);
     add(&list, MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)(void *)unescape, NULL);
     if (options->certificate) {
@@ -281,6 +287,7 @@ bh_server_stop(struct bh_server *server)
         return;
     __atomic_store_n(&server->owner.stopping, true, __ATOMIC_RELAXED);
     bh_upgrades_stop(server->owner.upgrades);
+    bh_refusal_settle();
     MHD_stop_daemon(server->daemon);
     server_free(server);
 }

@@ -238,7 +238,6 @@ bh_exchange_target(void *self, const char *target, struct MHD_Connection *mhd)
     connection->target = target;
     connection->target_end = target + strlen(target);
     connection->target_is_plain = !strpbrk(target, " \t");
-    bh_refusal_reading(mhd);
     return NULL;
 }
 
@@ -261,7 +260,6 @@ bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const 
 
     if (x)
         return *part_length > 0 ? take_part(x, part, part_length) : answer(x);
-    bh_refusal_reading(NULL);
     bh_peers_spoke(connection_of(mhd));
     if (!head_is_strict(mhd, method, version))
         return bh_refusal_queue(mhd, BH_REFUSAL_HEAD);

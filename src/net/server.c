@@ -23,7 +23,7 @@ enum { CONNECTIONS_DEFAULT = 512, IDLE_DEFAULT_S = 60, STACK_BYTES = 256 << 10,
        BEYOND = 4, BEYOND_LEAST = 32 /* connections that are told to end, and have not yet */ };
 
 /* Since 1.0 the library itself refuses malformed requests when told to.  Before, it knows little of
- * that, all of which net/head.c refuses too, and answers wrongly where it does (net/refusal.h). */
+ * that, all of which net/head.c refuses too. */
 #if MHD_VERSION >= 0x01000000
 #define STRICTNESS MHD_OPTION_CLIENT_DISCIPLINE_LVL
 enum { STRICT = 1 };
@@ -101,8 +101,6 @@ on_connection(void *self, struct MHD_Connection *mhd, void **context,
         bh_peers_enter(server->peers, connection);
     } else if (connection) {
         bh_peers_leave(connection);
-        if (connection->given_up)
-            bh_refusal_closed();
         bh_arena_free(connection->arena);
         free(connection);
         *context = NULL;
@@ -156,7 +154,7 @@ is_unix(int fd)
 }
 
 struct option_list {
-    struct MHD_OptionItem items[20];
+    struct MHD_OptionItem items[16];
     size_t count;
 };
 
@@ -183,10 +181,9 @@ static struct MHD_Daemon *
 start_daemon(struct bh_server *server, const struct bh_server_options *options)
 {
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION
-                     | MHD_USE_POLL | MHD_USE_ITC | MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG;
+                     | MHD_USE_POLL | MHD_USE_ITC | MHD_ALLOW_UPGRADE;
     struct option_list list = { .count = 0 };
 
-    add(&list, MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)(void *)bh_refusal_log, NULL); /* comes first */
     add(&list, MHD_OPTION_LISTEN_SOCKET, options->fd, NULL);
     add(&list, MHD_OPTION_CONNECTION_LIMIT,
         (intptr_t)(options->connections_max + options->connections_max / BEYOND + BEYOND_LEAST),
@@ -287,7 +284,6 @@ bh_server_stop(struct bh_server *server)
         return;
     __atomic_store_n(&server->owner.stopping, true, __ATOMIC_RELAXED);
     bh_upgrades_stop(server->owner.upgrades);
-    bh_refusal_settle();
     MHD_stop_daemon(server->daemon);
     server_free(server);
 }

@@ -81,18 +81,6 @@ width_of(const char *text)
     return columns;
 }
 
-/* Characters that turn the writing direction could make a row read as another. */
-static void
-hide_directions(char *text)
-{
-    for (size_t length; *text; text += length) {
-        uint32_t code = decode(text, &length);
-
-        if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
-            memset(text, '?', length);
-    }
-}
-
 void
 bh_table_put(struct bh_table *table, const char *text)
 {
@@ -101,7 +89,6 @@ bh_table_put(struct bh_table *table, const char *text)
 
     BH_ASSERT(cell);
     bh_utf8_scrub(cell);
-    hide_directions(cell);
     if (table->count == table->size) {
         table->size = table->size ? table->size * 2 : 64;
         table->cells = realloc(table->cells, table->size * sizeof *table->cells);

@@ -6,6 +6,7 @@
 
 #include "base/num.h"
 #include "base/time.h"
+#include "base/utf8.h"
 #include "cli/table.h"
 
 enum { PARTS = 4200, CELL_BYTES_MAX = 4096, DESCRIBE_DEPTH_MAX = 8 };
@@ -42,8 +43,11 @@ bh_view_span(struct bh_buf *out, uint64_t span_ns)
 static void
 put_clean(struct bh_buf *out, const char *text)
 {
-    for (; *text; text++)
-        bh_buf_putc(out, (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+    size_t begin = out->length;
+
+    bh_buf_puts(out, text);
+    if (bh_buf_text(out))
+        bh_utf8_scrub(out->bytes + begin);
 }
 
 static void put_text(struct bh_buf *out, bh_json_value value);
@@ -512,6 +516,7 @@ put_label(struct bh_buf *out, const char *key, uint32_t depth)
 {
     size_t length = strlen(key);
     bool is_time = length > 3 && strcmp(key + length - 3, "_ns") == 0;
+    size_t begin = out->length;
 
     length -= is_time ? 3 : 0;
     for (uint32_t i = 0; i < depth * 2; i++)
@@ -521,6 +526,8 @@ put_label(struct bh_buf *out, const char *key, uint32_t depth)
 
         bh_buf_putc(out, i == 0 && c >= 'a' && c <= 'z' ? (char)(c - 32) : c);
     }
+    if (bh_buf_text(out))
+        bh_utf8_scrub(out->bytes + begin);
     bh_buf_putc(out, ':');
     for (size_t i = length + depth * 2; i < 16; i++)
         bh_buf_putc(out, ' ');

@@ -49,6 +49,27 @@ parse(const char *text)
     return json;
 }
 
+/* U+202E turns the order of writing, U+200B is not seen, U+0085 ends a line on some terminals. */
+static void
+test_unseen_characters(void **state)
+{
+#define UNSEEN "\xe2\x80\xae" "\xe2\x80\x8b" "\xc2\x85" "\xef\xbb\xbf" "\x7f"
+    BH_AUTO(bh_json_free) struct bh_json *json = parse(
+        "{\"spec\":{\"args\":[\"a" UNSEEN "\",\"b\\n\"],\"env\":[\"A=" UNSEEN "\"],"
+        "\"mounts\":[{\"source\":\"/" UNSEEN "\",\"target\":\"/" UNSEEN "\"}],"
+        "\"m" UNSEEN "\":{\"k" UNSEEN "\":\"v" UNSEEN "\"}}}");
+    struct bh_buf out;
+
+    bh_buf_init(&out, 65536);
+    bh_view_describe(&out, bh_json_root(json), NOW);
+    BH_CHECK("something", bh_buf_text(&out) && strstr(bh_buf_text(&out), "a????"));
+    for (const char *at = bh_buf_text(&out); at && *at; at++)
+        if (*at != '\n' && (*at < 0x20 || *at == 0x7f))
+            BH_CHECK("shown", false);
+    bh_buf_fini(&out);
+    BH_CHECK_DONE();
+}
+
 static const struct {
     const char *name;
     enum bh_cell cell;
@@ -289,7 +310,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),      cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_table), cmocka_unit_test(test_unseen_characters),      cmocka_unit_test(test_cells),
         cmocka_unit_test(test_jobs_table), cmocka_unit_test(test_views_fit),
         cmocka_unit_test(test_json),       cmocka_unit_test(test_yaml_round),
         cmocka_unit_test(test_yaml_text),  cmocka_unit_test(test_describe_lines),

@@ -98,8 +98,12 @@ check_path(const char *field, const char *path, struct bh_err *err)
 {
     const char *fault = bh_file_path_fault(path);
 
-    if (!fault)
+    if (!fault && bh_utf8_is_shown(path))
         return BH_OK;
+    if (!fault) {
+        bh_err_set(err, BH_INVALID, "%s: \"%.80s\" has characters that are not seen", field, path);
+        return bh_err_hint(err, "rename the folder, or mount the one above it");
+    }
     bh_err_set(err, BH_INVALID, "%s: \"%.80s\" %s", field, path, fault);
     return bh_err_hint(err, "write the full path, beginning with / and without \"..\"");
 }

@@ -10,12 +10,8 @@
 #include "net/head.h"
 #include "net/server.h"
 
-/* A body beyond the limit is read and forgotten up to here, so that its sender gets
- * the answer; then the connection is cut. */
-#define DISCARD_BYTES_MAX (UINT64_C(8) << 20)
 #define REPLY_BYTES_MAX (UINT64_C(64) << 20)
 #define STREAM_BLOCK_BYTES (16 << 10)
-#define STATUS_TOO_LARGE 413 /* its name differs between versions of the library */
 
 struct exchange {
     struct bh_exchange_owner *owner;
@@ -28,44 +24,6 @@ struct exchange {
     bool upgraded;               /* the connection is another's from now on, */
     struct bh_upgrade_waiting *waiting; /* once it was handed over to this one */
 };
-
-/* What the API's error shape says about requests that never reach it. */
-#define REFUSAL(code, message, next)                                                     \
-    "{\"error\":{\"code\":\"" code "\",\"message\":\"" message "\",\"next\":\"" next     \
-    "\",\"reason\":\"none\"}}"
-
-static const char too_large[] =
-    REFUSAL("invalid", "the request body is larger than 1 MiB", "send less at once");
-static const char bad_head[] =
-    REFUSAL("invalid", "the head of the request is not well-formed",
-            "send one Host, one length of the body, names right before their colons, lines that "
-            "end with CR LF");
-static const char bad_method[] =
-    REFUSAL("invalid", "this method is not used here",
-            "use GET, POST, PUT or DELETE; /openapi.json lists the operations");
-
-static const char bad_certificate[] =
-    REFUSAL("denied", "the client certificate is not accepted here",
-            "show one of this site's authority that is valid now and meant for clients, or none");
-
-static bh_mhd_result
-refuse(struct MHD_Connection *mhd, unsigned status, const char *text)
-{
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
-    bh_mhd_result queued;
-
-    if (!response)
-        return MHD_NO;
-    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
-    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, POST, PUT, DELETE");
-    if (status == STATUS_TOO_LARGE || status == MHD_HTTP_BAD_REQUEST)
-        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-    queued = MHD_queue_response(mhd, status, response);
-    MHD_destroy_response(response);
-    return queued;
-}
 
 /* ---- the query ---- */
 
@@ -252,8 +210,6 @@ static bh_mhd_result
 answer(struct exchange *x)
 {
     bh_peers_answering(x->connection);
-    if (x->received > BH_SERVER_BODY_MAX)
-        return refuse(x->mhd, STATUS_TOO_LARGE, too_large);
     x->request.body = bh_buf_text(&x->body);
     x->request.body_length = x->body.length;
     BH_ASSERT(x->request.body);
@@ -267,10 +223,9 @@ static bh_mhd_result
 take_part(struct exchange *x, const char *part, size_t *part_length)
 {
     x->received += *part_length;
-    if (x->received > DISCARD_BYTES_MAX)
+    if (x->received > BH_SERVER_BODY_MAX) /* more than was announced */
         return MHD_NO;
-    if (x->received <= BH_SERVER_BODY_MAX)
-        bh_buf_put(&x->body, part, *part_length);
+    bh_buf_put(&x->body, part, *part_length);
     *part_length = 0;
     return MHD_YES;
 }
@@ -282,7 +237,18 @@ bh_exchange_target(void *self, const char *target, struct MHD_Connection *mhd)
 
     connection->target = target;
     connection->target_end = target + strlen(target);
+    connection->target_is_plain = !strpbrk(target, " \t");
     return NULL;
+}
+
+static bool
+head_is_strict(struct MHD_Connection *mhd, const char *method, const char *version)
+{
+    const struct bh_connection *connection = connection_of(mhd);
+
+    return connection->target_is_plain
+           && bh_head_is_strict(mhd, &(struct bh_head_line){ method, connection->target,
+                                                             connection->target_end, version });
 }
 
 bh_mhd_result
@@ -295,15 +261,16 @@ bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const 
     if (x)
         return *part_length > 0 ? take_part(x, part, part_length) : answer(x);
     bh_peers_spoke(connection_of(mhd));
-    if (!bh_head_is_strict(mhd, &(struct bh_head_line){ method, connection_of(mhd)->target,
-                                                        connection_of(mhd)->target_end, version }))
-        return refuse(mhd, MHD_HTTP_BAD_REQUEST, bad_head);
+    if (!head_is_strict(mhd, method, version))
+        return bh_refusal_queue(mhd, BH_REFUSAL_HEAD);
+    if (header(mhd, MHD_HTTP_HEADER_TRANSFER_ENCODING))
+        return bh_refusal_queue(mhd, BH_REFUSAL_CHUNKS);
     if (!find_method(method, &known))
-        return refuse(mhd, MHD_HTTP_METHOD_NOT_ALLOWED, bad_method);
+        return bh_refusal_queue(mhd, BH_REFUSAL_METHOD);
     if (announces_too_much(mhd))
-        return refuse(mhd, STATUS_TOO_LARGE, too_large);
+        return bh_refusal_queue(mhd, BH_REFUSAL_LARGE);
     if (!bh_certificate_check(mhd, connection_of(mhd)->transport.certificate))
-        return refuse(mhd, MHD_HTTP_FORBIDDEN, bad_certificate);
+        return bh_refusal_queue(mhd, BH_REFUSAL_CERTIFICATE);
     x = exchange_new(self, mhd, url);
     x->request.method = known;
     *context = x;

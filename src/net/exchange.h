@@ -4,6 +4,7 @@
 #include <microhttpd.h>
 
 #include "net/peers.h"
+#include "net/refusal.h"
 #include "net/upgrade.h"
 #include "ports/http.h"
 
@@ -16,12 +17,6 @@ struct bh_exchange_owner {
     bool stopping;               /* read and written atomically */
     struct bh_upgrades *upgrades;
 };
-
-#if MHD_VERSION >= 0x00097002
-typedef enum MHD_Result bh_mhd_result;
-#else
-typedef int bh_mhd_result;
-#endif
 
 /* For MHD_OPTION_URI_LOG_CALLBACK: remembers where the request's target lies, whole, for the access
  * handler.  NULL, which that begins with. */

@@ -24,7 +24,7 @@ enum { LINES_STAND_AS_RECEIVED = 0 };
 struct head {
     const char *next;            /* where the next line begins, if all is well */
     uint32_t hosts, lengths;
-    bool strict;
+    bool strict;                 /* so far */
 };
 
 static bool
@@ -51,11 +51,18 @@ is_plain(const char *value)
     return true;
 }
 
+/* A coding of the body other than this one nobody here undoes, and a reader that passes over it
+ * takes the body for the next request. */
+static bool
+is_coding(const char *name)
+{
+    return strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
+}
+
 static bool
 is_length(const char *name)
 {
-    return strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0
-           || strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
+    return strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0 || is_coding(name);
 }
 
 static result
@@ -66,6 +73,7 @@ take(void *self, enum MHD_ValueKind kind, const char *name, const char *value)
     if (!value)
         value = "";
     head->strict = head->strict && is_token(name) && is_plain(value)
+                   && (!is_coding(name) || strcasecmp(value, "chunked") == 0)
                    && (!LINES_STAND_AS_RECEIVED || name == head->next);
     head->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
     head->lengths += is_length(name);
@@ -93,6 +101,8 @@ bh_head_is_strict(struct MHD_Connection *mhd, const struct bh_head_line *line)
         return false;
     (void)MHD_get_connection_values(mhd, MHD_HEADER_KIND, take, &head);
     if (!head.strict || head.hosts > 1 || head.lengths > 1)
+        return false;
+    if (head.hosts == 0 && strcmp(version, MHD_HTTP_VERSION_1_0) != 0)
         return false;
     /* the empty line behind the last one: what stands there would be the next request's */
     return !LINES_STAND_AS_RECEIVED || (head.next[-1] == 0 && head.next[0] == 0 && head.next[1] == 0);

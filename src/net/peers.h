@@ -27,6 +27,7 @@ struct bh_connection {
     bh_ns waiting_since;         /* monotonic; 0 while the request is being answered */
     bool spoke;                  /* a head has come since then */
     const char *target, *target_end; /* of the request, where it was received; only to be compared */
+    bool target_is_plain;        /* no blank is in it */
     bool known;
     bool leaving;                /* told to end; it counts no more.  Under the peers' mutex, as: */
     struct bh_connection *next, **place;

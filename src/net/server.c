@@ -22,11 +22,14 @@ enum { CONNECTIONS_DEFAULT = 512, IDLE_DEFAULT_S = 60, STACK_BYTES = 256 << 10,
        HEAD_S = 15,        /* a stranger's head at most this */
        BEYOND = 4, BEYOND_LEAST = 32 /* connections that are told to end, and have not yet */ };
 
-/* Malformed requests are refused, not guessed at; the option was renamed. */
-#if MHD_VERSION >= 0x00097701
+/* Since 1.0 the library itself refuses malformed requests when told to.  Before, it knows little of
+ * that, all of which net/head.c refuses too. */
+#if MHD_VERSION >= 0x01000000
 #define STRICTNESS MHD_OPTION_CLIENT_DISCIPLINE_LVL
+enum { STRICT = 1 };
 #else
 #define STRICTNESS MHD_OPTION_STRICT_FOR_CLIENT
+enum { STRICT = 0 };
 #endif
 
 struct bh_server {
@@ -190,7 +193,7 @@ start_daemon(struct bh_server *server, const struct bh_server_options *options)
     add(&list, MHD_OPTION_THREAD_STACK_SIZE, STACK_BYTES, NULL);
     add(&list, MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)(void *)on_connection, server);
     add(&list, MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)(void *)bh_exchange_completed, NULL);
-    add(&list, STRICTNESS, 1, NULL);
+    add(&list, STRICTNESS, STRICT, NULL);
     add(&list, MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)(void *)bh_exchange_target, NULL);
     add(&list, MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)(void *)unescape, NULL);
     if (options->certificate) {

@@ -41,13 +41,25 @@ check_text(const char *name, const char *text, bool path, struct bh_err *err)
     return BH_OK;
 }
 
+/* Of what a list names only these may have a comma of their own. */
+static bool
+may_have_comma(const char *name)
+{
+    return strcmp(name, "driver_env") == 0 || strcmp(name, "job_driver_mount") == 0;
+}
+
 static bh_rc
 check_list(const char *name, const struct bh_param_list *list, bool path, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
-    for (uint32_t i = 0; i < list->count && rc == BH_OK; i++)
+    for (uint32_t i = 0; i < list->count && rc == BH_OK; i++) {
         rc = check_text(name, list->items[i], path, err);
+        if (rc == BH_OK && strchr(list->items[i], ',') && !may_have_comma(name)) {
+            rc = bh_err_set(err, BH_INVALID, "%s holds a comma: \"%.80s\"", name, list->items[i]);
+            (void)bh_err_hint(err, "write a line for each: %s = ...", name);
+        }
+    }
     return rc;
 }
 

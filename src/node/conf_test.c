@@ -35,6 +35,10 @@ test_lines(void **state)
         { "relative path", "state_dir = var/lib\n", BH_INVALID,
           "f: state_dir must be an absolute path" },
         { "program by name", "runtime = crun\n", BH_OK, "" },
+        { "two folders on a line", "mount_roots = /a, /b\n", BH_INVALID,
+          "f: mount_roots holds a comma: \"/a, /b\"" },
+        { "two GPUs on a line", "gpus = GPU-1,GPU-2\n", BH_INVALID, "f: gpus holds a comma: " },
+        { "comma in a value", "driver_env = A=b,c\n", BH_OK, "" },
         { "control character", "state_dir = /a\x1b[2J\n", BH_INVALID, "f: state_dir holds a control character" },
     };
 

@@ -1,0 +1,26 @@
+#ifndef BH_NET_REFUSAL_H
+#define BH_NET_REFUSAL_H
+
+#include <microhttpd.h>
+
+/* Answers to requests that never reach the API, in its error shape. */
+
+#if MHD_VERSION >= 0x00097002
+typedef enum MHD_Result bh_mhd_result;
+#else
+typedef int bh_mhd_result;
+#endif
+
+enum bh_refusal {
+    BH_REFUSAL_HEAD,             /* not written as everybody reads it, 400 */
+    BH_REFUSAL_CHUNKS,           /* a body in chunks, 411 */
+    BH_REFUSAL_LARGE,            /* 413 */
+    BH_REFUSAL_METHOD,           /* 405 */
+    BH_REFUSAL_CERTIFICATE,      /* 403 */
+    BH_REFUSALS
+};
+
+/* Queues it; the connection ends with it but for the last two. */
+bh_mhd_result bh_refusal_queue(struct MHD_Connection *mhd, enum bh_refusal why);
+
+#endif

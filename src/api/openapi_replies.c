@@ -132,6 +132,7 @@ static const struct member ticket_members[] = {
 
 static const struct member receipt_members[] = {
     { "begun_ns", "ns", "when the scrub began", true },
+    { "by", "array", "of method earlier: `id` of each scrub that left the memory clean", false },
     { "bytes", "integer", "filled", true },
     { "digest", "string", "SHA-256 of the receipt, which the record has as its text", true },
     { "driver_scrub", "string", "whether the driver itself clears what is freed: on, off, unknown", true },
@@ -140,7 +141,7 @@ static const struct member receipt_members[] = {
     { "gpu", "string", "its UUID", true },
     { "id", "integer", "its number", true },
     { "job", "integer", "that got the piece", false },
-    { "method", "string", "fill, recreate or none", true },
+    { "method", "string", "fill, recreate, none or earlier", true },
     { "piece", "integer", "its number", true },
     { "profile", "string", "of the GPU instance, or whole", true },
     { "receipt", "object", "as its digest was taken, for who may see the whole site", false },

@@ -656,6 +656,46 @@ settle_piece(struct bh_node *node, const struct bh_scrub_wish *wish,
                ? bh_share_slot_clear(node, wish->partition, wish->tenant, err) : rc;
 }
 
+/* What was cleaned for another job, and goes to this one as it is, has a receipt that says by which
+ * scrub: its own tenant may not see that one. */
+static bh_rc
+prove_piece(struct bh_node *node, const struct bh_scrub_wish *wish,
+            const struct bh_note_piece *piece, struct bh_err *err)
+{
+    struct bh_note note = { .kind = BH_NOTE_RECEIPT, .piece = *piece };
+    struct bh_msg_receipt *receipt = &note.receipt;
+    bh_rc rc;
+
+    begin_receipt(node, wish, piece, receipt);
+    if (!bh_mark_prove(&node->state.marks, piece, receipt))
+        return BH_OK;
+    receipt->method = BH_SCRUB_EARLIER;
+    receipt->ended_ns = receipt->begun_ns;
+    if (receipt->by_count == 0)
+        snprintf(receipt->why, sizeof receipt->why, "the receipt of its scrub is not known any more");
+    rc = bh_state_note(&node->state, &note, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_log(SCRUBBED_EARLIER, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
+           BH_U64("receipt", receipt->by[0].receipt));
+    bh_node_send(node, BH_MSG_RECEIPT, receipt);
+    return BH_OK;
+}
+
+static bh_rc
+prove(struct bh_node *node, const struct bh_note *lease, uint64_t order, struct bh_err *err)
+{
+    bh_rc rc = bh_scrub_check(node, lease, err);
+
+    for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK; i++) {
+        const struct bh_note_piece *piece = piece_of(node, &lease->lent[i]);
+        struct bh_scrub_wish wish = { order, piece->partition, lease->tenant, lease->job };
+
+        rc = prove_piece(node, &wish, piece, err);
+    }
+    return rc;
+}
+
 bh_rc
 bh_scrub_settle(struct bh_node *node, const struct bh_note *lease, uint64_t order,
                 bool *ret_waits, struct bh_err *err)
@@ -671,7 +711,7 @@ bh_scrub_settle(struct bh_node *node, const struct bh_note *lease, uint64_t orde
 
         rc = settle_piece(node, &wish, piece, ret_waits, err);
     }
-    return rc == BH_OK && !*ret_waits ? bh_scrub_check(node, lease, err) : rc;
+    return rc == BH_OK && !*ret_waits ? prove(node, lease, order, err) : rc;
 }
 
 /* ---- telling the daemon ---- */

@@ -150,8 +150,11 @@ enum bh_driver_scrub {
 };
 
 /* What was done before a piece went to a tenant: its memory filled, read back and cleared; or its
- * instance made anew and no more, where no libcuda.so.1 is; or, on a whole GPU, nothing. */
-enum bh_scrub_method { BH_SCRUB_NONE, BH_SCRUB_RECREATE, BH_SCRUB_FILL, BH_SCRUB_METHODS };
+ * instance made anew and no more, where no libcuda.so.1 is; or, on a whole GPU, nothing; or nothing
+ * more, where that was done for another job that never had it. */
+enum bh_scrub_method {
+    BH_SCRUB_NONE, BH_SCRUB_RECREATE, BH_SCRUB_FILL, BH_SCRUB_EARLIER, BH_SCRUB_METHODS
+};
 enum bh_scrub_result {
     BH_SCRUB_CLEAN,     /* filled, and each sample read back as it was filled */
     BH_SCRUB_UNSAMPLED, /* nothing was looked at */
@@ -166,7 +169,11 @@ struct bh_msg_receipt_from {
     uint32_t tenant; /* 0xffffffff: unknown, it was never scrubbed before */
     uint64_t job;    /* its last one there; 0 none */
 };
-enum { BH_RECEIPT_FROM_MAX = 8 };
+/* The scrub that left memory clean, by its receipt's number. */
+struct bh_msg_receipt_by {
+    uint64_t receipt;
+};
+enum { BH_RECEIPT_FROM_MAX = 8, BH_RECEIPT_BY_MAX = 16 };
 
 /* Sent before the outcome of the order that it was made for.  Repeated until it is
  * acknowledged. */
@@ -179,6 +186,8 @@ struct bh_msg_receipt {
     uint64_t job;
     struct bh_msg_receipt_from from[BH_RECEIPT_FROM_MAX];
     uint32_t from_count;
+    struct bh_msg_receipt_by by[BH_RECEIPT_BY_MAX]; /* BH_SCRUB_EARLIER: whose result this is */
+    uint32_t by_count;
     uint64_t begun_ns, ended_ns;
     uint32_t method, result, driver; /* the enums above */
     uint64_t memory_bytes, bytes;    /* of the piece; filled */

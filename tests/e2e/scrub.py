@@ -108,6 +108,45 @@ def whole(site):
     contains("proof", proof, f"index {shown['record']}")
 
 
+def cleaned_for_one_that_is_cancelled(site):
+    """A job of bob's for which alice's memory is scrubbed, and that is cancelled meanwhile."""
+    def count(words):
+        return (site.dir / "node.log").read_text().count(words)
+
+    for _ in range(5):
+        touch(site, A, "large", CANARY)
+        destroyed, scrubbed = count("instance destroyed"), count("memory scrubbed before")
+        job = site.submit("sleep", "60", tenant=B, sku="large")
+        site.until(lambda: count("instance destroyed") > destroyed, what="the end of alice's piece")
+        site.client().post(f"/v1/jobs/{job}/cancel")
+        site.await_state(job, "cancelled")
+        site.until(lambda: count("memory scrubbed before") > scrubbed, what="the scrub")
+        if f"job={job}\n" not in (site.dir / "node.log").read_text():
+            return job
+    raise tap.Skip("the job begins too soon to be cancelled before")
+
+
+@tap.test(topology="1x H100-80GB")
+def cancelled(site):
+    """a job on memory that was scrubbed for another tenant's, which never began, shows a receipt of its own,
+    and the scrub that this refers to"""
+    with_cuda(site)
+    never = cleaned_for_one_that_is_cancelled(site)
+    scrub = [r for r in receipts(site, "dave", never) if r["job"] == never][-1]
+    equal("the scrub", (scrub["method"], scrub["result"], scrub["tenant"]), ("fill", "clean", B))
+    got, said = touch(site, A, "large", CANARY)
+    equal("what it finds", said, "found []")
+    shown = receipts(site, "alice", got)
+    own, = [r for r in shown if r.get("job") == got]
+    equal("its own", (own["method"], own["result"], own["by"], own["tenant"]), ("earlier", "clean", [{"id": scrub["id"]}], A))
+    other, = [r for r in shown if r["id"] == scrub["id"]]
+    equal("the scrub, as it is shown", (other["digest"], other["tenant"], "job" in other), (scrub["digest"], "another tenant", False))
+    described = site.cli("alice", "describe", str(got), check=0).stdout
+    contains("described", described, scrub["digest"])
+    contains("described", described, own["digest"])
+    equal("without names", B in described, False)
+
+
 @tap.test(topology="1x H100-80GB", site=FULL, node_conf="scrub_timeout_ms = 20000")
 def unclean(site):
     """memory that does not take the fill is nobody's: the job waits, the GPU shows it, the log tells;

@@ -83,15 +83,33 @@ put_tenant(const struct receipts *r, const char *key, uint32_t id)
         bh_json_str(r->w, key, sees(r, id) && tenant ? tenant->path : "another tenant");
 }
 
+static bool
+is_named(const struct receipts *r, uint32_t tenant)
+{
+    return tenant == 0 || tenant == UINT32_MAX || sees(r, tenant);
+}
+
+/* Of those that the caller may not see it says that there are some: not who, not how many, and not
+ * between which others they came. */
 static void
 put_from(const struct receipts *r, const struct bh_msg_receipt *receipt)
 {
+    bool others = false;
+
     bh_json_open(r->w, "from", '[');
     for (uint32_t i = 0; i < receipt->from_count; i++) {
+        others = others || !is_named(r, receipt->from[i].tenant);
+        if (!is_named(r, receipt->from[i].tenant))
+            continue;
         bh_json_open(r->w, NULL, '{');
         if (sees(r, receipt->from[i].tenant))
             bh_json_u64(r->w, "job", receipt->from[i].job);
         put_tenant(r, "tenant", receipt->from[i].tenant);
+        bh_json_close(r->w, '}');
+    }
+    if (others) {
+        bh_json_open(r->w, NULL, '{');
+        bh_json_str(r->w, "tenant", "other tenants");
         bh_json_close(r->w, '}');
     }
     bh_json_close(r->w, ']');
@@ -157,7 +175,10 @@ put_row(struct receipts *r, const struct bh_receipt_row *row)
     if (receipt->job
         && (sees(r, receipt->tenant) || (r->of_one_job && receipt->job == r->job)))
         bh_json_u64(w, "job", receipt->job);
+    bh_json_u64(w, "memory_bytes", receipt->memory_bytes);
     bh_json_str(w, "method", bh_scrub_method_names[receipt->method]);
+    if (r->visible.all)
+        bh_json_u64(w, "neighbors", receipt->neighbors);
     bh_json_u64(w, "piece", receipt->partition);
     bh_json_str(w, "profile", receipt->profile);
     put_whole(r, receipt);

@@ -425,6 +425,7 @@ static const struct bh_field receipt_fields[] = {
     BH_F(struct bh_msg_receipt, memory_bytes, BH_FIELD_U64),
     BH_F_ENUM(struct bh_msg_receipt, method, bh_scrub_method_names,
               .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_msg_receipt, neighbors, BH_FIELD_U32),
     BH_F(struct bh_msg_receipt, order, BH_FIELD_U64),
     BH_F(struct bh_msg_receipt, partition, BH_FIELD_U64),
     BH_F(struct bh_msg_receipt, profile, BH_FIELD_STR),

@@ -14,6 +14,7 @@
 #include "simdrv/queue.h"
 #include "simdrv/vram_internal.h"
 
+#define ZEROS_BYTES 65536
 #define UNIT_MODE 0666 /* the folder is what is closed, as with view files */
 
 static uint32_t
@@ -52,33 +53,45 @@ file_bytes(uint32_t pages)
 
 /* ---- where the units lie ---- */
 
+static bool
+put_zeros(int fd, size_t length)
+{
+    static const char zeros[ZEROS_BYTES];
+
+    for (size_t at = 0; at < length; at += ZEROS_BYTES) {
+        size_t part = length - at < ZEROS_BYTES ? length - at : ZEROS_BYTES;
+
+        if (pwrite(fd, zeros, part, (off_t)at) != (ssize_t)part)
+            return false;
+    }
+    return true;
+}
+
 /* The pages of a unit become nobody's: the instance that they were in is gone.  Where freed
  * memory is cleared their bytes go, too, and the room that they took. */
 static bool
-forget_owners(const char *path, uint32_t pages, bool clears)
+forget_owners(int fd, uint32_t pages, bool clears)
 {
-    size_t length = clears ? records_bytes(pages) : SLOTS_BYTES + owners_bytes(pages);
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    void *zeros = calloc(1, length);
-    bool forgot = fd >= 0 && zeros != NULL && pwrite(fd, zeros, length, 0) == (ssize_t)length &&
-                  (!clears || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                        (off_t)head_bytes(pages),
-                                        (off_t)(pages * SIM_PAGE_BYTES)) == 0);
-
-    free(zeros);
-    if (fd >= 0)
-        close(fd);
-    return forgot;
+    return put_zeros(fd, clears ? records_bytes(pages) : SLOTS_BYTES + owners_bytes(pages)) &&
+           (!clears || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                 (off_t)head_bytes(pages),
+                                 (off_t)(pages * SIM_PAGE_BYTES)) == 0);
 }
 
+/* The records have their room for good, so that no writing to them fails, and none by a mapping
+ * kills, because the file system is full. */
 static bool
 make_unit(const char *path, const struct sim_gpu *gpu)
 {
     uint32_t pages = pages_of_unit(gpu);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, UNIT_MODE);
+    bool made = fd >= 0 && ftruncate(fd, file_bytes(pages)) == 0 && fchmod(fd, UNIT_MODE) == 0 &&
+                fallocate(fd, 0, 0, (off_t)records_bytes(pages)) == 0 &&
+                forget_owners(fd, pages, (gpu->memory_faults & SIM_FAULT_LEAK) == 0);
 
-    return sim_put_sparse(path, UNIT_MODE, file_bytes(pages)) &&
-           sim_reserve(path, (off_t)records_bytes(pages)) &&
-           forget_owners(path, pages, (gpu->memory_faults & SIM_FAULT_LEAK) == 0);
+    if (fd >= 0)
+        close(fd);
+    return made;
 }
 
 static bool

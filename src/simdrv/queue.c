@@ -205,6 +205,35 @@ sim_queue_unlock(struct sim_queue *queue)
 
 /* ---- making and opening it ---- */
 
+static bool
+slice_path(char *ret_path, const char *folder)
+{
+    return sim_path(ret_path, "%s.slice", folder);
+}
+
+/* Not what the record before says: a job can write there. */
+static void
+read_slice(const char *folder, uint64_t *slice_ns)
+{
+    char path[SIM_PATH_MAX];
+    uint64_t kept;
+    int fd = slice_path(path, folder) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+
+    if (fd < 0)
+        return;
+    if (read(fd, &kept, sizeof(kept)) == sizeof(kept))
+        *slice_ns = kept;
+    close(fd);
+}
+
+bool
+sim_queue_forget_slice(const char *folder)
+{
+    char path[SIM_PATH_MAX];
+
+    return slice_path(path, folder) && (unlink(path) == 0 || errno == ENOENT);
+}
+
 bool
 sim_queue_publish(const char *folder)
 {
@@ -222,6 +251,7 @@ sim_queue_publish(const char *folder)
         pthread_mutex_init(&device->lock, &kind);
         pthread_mutexattr_destroy(&kind);
         sim_task_init(device);
+        read_slice(folder, &device->slice_ns);
         made = sim_put_file(path, FILE_MODE, device, head) &&
                sim_put_sparse(path, FILE_MODE, sizeof(struct sim_device));
     }
@@ -233,12 +263,13 @@ sim_queue_publish(const char *folder)
 bool
 sim_queue_set_slice(const char *folder, uint64_t slice_ns)
 {
-    char path[SIM_PATH_MAX];
+    char path[SIM_PATH_MAX], slice[SIM_PATH_MAX];
     int fd = sim_path(path, "%s/" SIM_TASK_FILE, folder)
                  ? open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
                  : -1;
     uint64_t kept = slice_ns < SLICE_MOST_NS ? slice_ns : SLICE_MOST_NS;
-    bool written = fd >= 0 && pwrite(fd, &kept, sizeof(kept),
+    bool written = fd >= 0 && slice_path(slice, folder) &&
+                   sim_put_file(slice, 0600, &kept, sizeof(kept)) && pwrite(fd, &kept, sizeof(kept),
                                      offsetof(struct sim_device, slice_ns)) == sizeof(kept);
 
     if (fd >= 0)

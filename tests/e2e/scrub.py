@@ -108,6 +108,18 @@ def whole(site):
     contains("proof", proof, f"index {shown['record']}")
 
 
+@tap.test(topology="1x H100-80GB")
+def record_of_work(site):
+    """what a job writes into the files of the simulated driver's own state is not there for another tenant's"""
+    with_cuda(site)
+    def at(tenant, script):
+        job, log = site.run("sh", "-c", f"cd /run/bulkhead-sim/vram; {script}", tenant=tenant, sku="large")
+        equal("job", (job["state"], log if job["state"] != "completed" else ""), ("completed", ""))
+        return log.strip()
+    at(A, f"for f in work 0 3; do printf {CANARY} | dd of=$f bs=1 seek=1000000 conv=notrunc 2>/dev/null || exit 1; done")
+    equal("found", at(B, f"for f in work 0 3; do head -c 2000000 $f | grep -c {CANARY}; done; true"), "0\n0\n0")
+
+
 def cleaned_for_one_that_is_cancelled(site):
     """A job of bob's for which alice's memory is scrubbed, and that is cancelled meanwhile."""
     def count(words):

@@ -61,15 +61,10 @@ static const struct place {
     { BH_OP_RECEIPT_LIST, "/v1/receipts", "job=%s&after=0", NULL, "1", "9" },
 };
 
-/* bob's job 3 has memory that alice's job 1 had. */
 static void
-put_receipt(struct fixture *f)
+put_receipt(struct fixture *f, const struct bh_msg_receipt *receipt)
 {
-    struct bh_receipt_row row = {
-        .record = 1,
-        .receipt = { .order = 4096, .begun_ns = 1, .ended_ns = 2, .job = 3, .tenant = 4,
-                     .gpu = "GPU-a", .from_count = 1, .from = { { .job = 1, .tenant = 2 } } },
-    };
+    const struct bh_receipt_row row = { .record = 1, .receipt = *receipt };
     struct bh_document_row document = { .kind = BH_DOCUMENT_RECEIPT, .version = 1 };
     char key[BH_RECEIPT_KEY_SIZE];
     struct bh_buf json;
@@ -85,6 +80,20 @@ put_receipt(struct fixture *f)
     assert_int_equal(f->store.ops->commit(f->store.self, &err), BH_OK);
     bh_buf_fini(&json);
 }
+
+static const struct bh_msg_receipt receipts[] = {
+    /* a scrub of what carol's tenant had, for a job of alice's that never had it */
+    { .order = 4000, .begun_ns = 1, .ended_ns = 2, .job = 1, .tenant = 2, .gpu = "GPU-c",
+      .neighbors = 17, .from_count = 2,
+      .from = { { .job = 8, .tenant = 3 }, { .job = 7, .tenant = 2 } } },
+    /* bob's job 3 has memory that alice's job 1 had, */
+    { .order = 4096, .begun_ns = 1, .ended_ns = 2, .job = 3, .tenant = 4, .gpu = "GPU-a",
+      .from_count = 4, .from = { { .job = 1, .tenant = 2 }, { .tenant = UINT32_MAX },
+                                 { .job = 3, .tenant = 4 }, { .job = 7, .tenant = 3 } } },
+    /* and what that scrub left clean */
+    { .order = 4100, .begun_ns = 3, .ended_ns = 3, .job = 3, .tenant = 4, .gpu = "GPU-c",
+      .method = BH_SCRUB_EARLIER, .by_count = 1, .by = { { 4000 } } },
+};
 
 static struct fixture *
 open_site(void)
@@ -107,7 +116,8 @@ open_site(void)
     bh_fixture_put_record(f, 1, "{\"actor\":{\"id\":2,\"via\":\"peer\"},\"dec\":{\"allow\":true,"
                                 "\"rule\":6},\"obj\":{\"id\":3,\"type\":\"job\"},\"phase\":\"intent\","
                                 "\"tenant\":4,\"ts\":\"1001\",\"v\":1,\"verb\":\"job.submit\"}");
-    put_receipt(f);
+    for (size_t i = 0; i < BH_COUNT(receipts); i++)
+        put_receipt(f, &receipts[i]);
     return f;
 }
 
@@ -215,11 +225,25 @@ what_is_ones_own_is_found(void **state)
         bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/v1/receipts",
                                            .query = queries[i], .uid = BOB }, &foreign);
         BH_CHECK(queries[i], strstr(foreign.text, "\"job\":3"));
-        BH_CHECK(queries[i], strstr(foreign.text, "another tenant"));
+        BH_CHECK(queries[i], strstr(foreign.text, "other tenants"));
     }
+    bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/v1/receipts",
+                                       .query = "job=3", .uid = BOB }, &foreign);
+    BH_CHECK("its own", strstr(foreign.text, "\"by\":[{\"id\":4000}]"));
+    BH_CHECK("the one that it refers to", strstr(foreign.text, "\"id\":4000,\"memory_bytes\""));
+    BH_CHECK("whose job that was", !strstr(foreign.text, "\"job\":1,") && !strstr(foreign.text, "\"job\":8"));
+    BH_CHECK("and tenant", !strstr(foreign.text, "vision"));
+    BH_CHECK("not how many, nor in which order",
+             strstr(foreign.text, "\"from\":[{\"tenant\":\"unknown\"},{\"job\":3,\"tenant\":\"other\"},"
+                                  "{\"tenant\":\"other tenants\"}]"));
+    BH_CHECK("nor how many ran beside it", !strstr(foreign.text, "neighbors"));
+    bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/v1/receipts", .uid = BOB },
+                    &foreign);
+    BH_CHECK("not by itself", !strstr(foreign.text, "\"id\":4000,\"memory_bytes\""));
     bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/v1/receipts",
                                        .query = "job=1", .uid = CAROL }, &foreign);
     BH_CHECK("an administrator", strstr(foreign.text, "\"job\":1"));
+    BH_CHECK("sees them all", strstr(foreign.text, "\"neighbors\":17"));
     bh_fixture_close(f);
     BH_CHECK_DONE();
 }

@@ -8,7 +8,7 @@
 #include "api/visible.h"
 #include "base/num.h"
 
-enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000, ROW_ARENA_MAX = 64 << 10 };
+enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000, ROW_ARENA_MAX = 64 << 10, EARLIER_MAX = 256 };
 
 struct receipts {
     const struct bh_call *call;
@@ -16,6 +16,8 @@ struct receipts {
     struct bh_visible visible;
     struct bh_arena *arena;      /* of one row */
     uint64_t job;                /* only its; 0: all */
+    uint64_t earlier[EARLIER_MAX]; /* numbers that its receipts refer to */
+    uint32_t earlier_count;
     const char *gpu;             /* only of it; NULL: all */
     uint64_t after, room, last;
     bool of_one_job;             /* the caller sees the job, whatever else it sees */
@@ -44,10 +46,21 @@ is_about(const struct receipts *r, const struct bh_msg_receipt *receipt)
     return about;
 }
 
+/* A receipt of the job's own refers to it: its memory was cleaned by that scrub. */
+static bool
+is_referred_to(const struct receipts *r, const struct bh_msg_receipt *receipt)
+{
+    for (uint32_t i = 0; i < r->earlier_count; i++) {
+        if (r->earlier[i] == receipt->order)
+            return true;
+    }
+    return false;
+}
+
 static bool
 is_visible(const struct receipts *r, const struct bh_msg_receipt *receipt)
 {
-    bool visible = r->of_one_job || sees(r, receipt->tenant);
+    bool visible = r->of_one_job || sees(r, receipt->tenant) || is_referred_to(r, receipt);
 
     for (uint32_t i = 0; i < receipt->from_count; i++)
         visible = visible || sees(r, receipt->from[i].tenant);
@@ -70,15 +83,47 @@ put_tenant(const struct receipts *r, const char *key, uint32_t id)
         bh_json_str(r->w, key, sees(r, id) && tenant ? tenant->path : "another tenant");
 }
 
+static bool
+is_named(const struct receipts *r, uint32_t tenant)
+{
+    return tenant == 0 || tenant == UINT32_MAX || sees(r, tenant);
+}
+
+/* Of those that the caller may not see it says that there are some: not who, not how many, and not
+ * between which others they came. */
 static void
 put_from(const struct receipts *r, const struct bh_msg_receipt *receipt)
 {
+    bool others = false;
+
     bh_json_open(r->w, "from", '[');
     for (uint32_t i = 0; i < receipt->from_count; i++) {
+        others = others || !is_named(r, receipt->from[i].tenant);
+        if (!is_named(r, receipt->from[i].tenant))
+            continue;
         bh_json_open(r->w, NULL, '{');
         if (sees(r, receipt->from[i].tenant))
             bh_json_u64(r->w, "job", receipt->from[i].job);
         put_tenant(r, "tenant", receipt->from[i].tenant);
+        bh_json_close(r->w, '}');
+    }
+    if (others) {
+        bh_json_open(r->w, NULL, '{');
+        bh_json_str(r->w, "tenant", "other tenants");
+        bh_json_close(r->w, '}');
+    }
+    bh_json_close(r->w, ']');
+}
+
+static void
+put_by(const struct receipts *r, const struct bh_msg_receipt *receipt)
+{
+    if (receipt->by_count == 0)
+        return;
+    bh_json_open(r->w, "by", '[');
+    for (uint32_t i = 0; i < receipt->by_count; i++) {
+        bh_json_open(r->w, NULL, '{');
+        bh_json_u64(r->w, "id", receipt->by[i].receipt);
         bh_json_close(r->w, '}');
     }
     bh_json_close(r->w, ']');
@@ -119,6 +164,7 @@ put_row(struct receipts *r, const struct bh_receipt_row *row)
 
     bh_json_open(w, NULL, '{');
     bh_json_ns(w, "begun_ns", receipt->begun_ns);
+    put_by(r, receipt);
     bh_json_u64(w, "bytes", receipt->bytes);
     put_hex(w, "digest", row->digest);
     bh_json_str(w, "driver_scrub", bh_driver_scrub_names[receipt->driver]);
@@ -129,7 +175,10 @@ put_row(struct receipts *r, const struct bh_receipt_row *row)
     if (receipt->job
         && (sees(r, receipt->tenant) || (r->of_one_job && receipt->job == r->job)))
         bh_json_u64(w, "job", receipt->job);
+    bh_json_u64(w, "memory_bytes", receipt->memory_bytes);
     bh_json_str(w, "method", bh_scrub_method_names[receipt->method]);
+    if (r->visible.all)
+        bh_json_u64(w, "neighbors", receipt->neighbors);
     bh_json_u64(w, "piece", receipt->partition);
     bh_json_str(w, "profile", receipt->profile);
     put_whole(r, receipt);
@@ -157,20 +206,43 @@ may_name(const char *json, uint64_t job)
 }
 
 static bool
+read_row(const struct receipts *r, const struct bh_document_row *document,
+         struct bh_receipt_row *ret_row)
+{
+    struct bh_err ignored;
+
+    bh_arena_reset(r->arena);
+    return bh_json_decode(document->value, strlen(document->value), &bh_receipt_row_fields,
+                          ret_row, r->arena, &ignored) == BH_OK;
+}
+
+/* What they refer to came before them, and names other jobs. */
+static bool
+note_earlier(void *self, const struct bh_document_row *document)
+{
+    struct receipts *r = self;
+    struct bh_receipt_row row;
+
+    if (!may_name(document->value, r->job) || !read_row(r, document, &row)
+        || row.receipt.job != r->job || !is_about(r, &row.receipt))
+        return true;
+    for (uint32_t i = 0; i < row.receipt.by_count && r->earlier_count < EARLIER_MAX; i++)
+        r->earlier[r->earlier_count++] = row.receipt.by[i].receipt;
+    return true;
+}
+
+static bool
 take(void *self, const struct bh_document_row *document)
 {
     struct receipts *r = self;
     struct bh_receipt_row row;
-    struct bh_err ignored;
 
-    if (r->job && !may_name(document->value, r->job))
+    if (r->job && r->earlier_count == 0 && !may_name(document->value, r->job))
         return true;
-    bh_arena_reset(r->arena);
-    if (bh_json_decode(document->value, strlen(document->value), &bh_receipt_row_fields, &row,
-                       r->arena, &ignored)
-        != BH_OK)
+    if (!read_row(r, document, &row))
         return true;
-    if (row.receipt.order <= r->after || (r->job && !is_about(r, &row.receipt))
+    if (row.receipt.order <= r->after
+        || (r->job && !is_about(r, &row.receipt) && !is_referred_to(r, &row.receipt))
         || (r->gpu && strcmp(r->gpu, row.receipt.gpu) != 0) || !is_visible(r, &row.receipt))
         return true;
     if (r->room == 0 && row.receipt.order != r->last)
@@ -190,9 +262,12 @@ put_all(struct receipts *r, struct bh_err *err)
     const struct bh_document_filter filter = { .kind = BH_DOCUMENT_RECEIPT };
     const struct bh_store *store = &r->call->api->options.store;
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ROW_ARENA_MAX);
+    bh_rc rc = BH_OK;
 
     r->arena = arena;
-    return store->ops->list_documents(store->self, &filter, take, r, err);
+    if (r->job)
+        rc = store->ops->list_documents(store->self, &filter, note_earlier, r, err);
+    return rc == BH_OK ? store->ops->list_documents(store->self, &filter, take, r, err) : rc;
 }
 
 /* ---- calls ---- */

@@ -4,8 +4,9 @@
 #include "api/call.h"
 
 /* GET /v1/receipts: receipts of scrubs (docs/scrub.md).  One is seen by whoever may see jobs of
- * the tenant whose memory it was, or of the one that got it; the other's name and job are not
- * shown to who may not see them.  See bh_call_fn. */
+ * the tenant whose memory it was, or of the one that got it, and beside its own by whoever may see a
+ * job whose receipt refers to it; the other's name and job are not shown to who may not see them.
+ * See bh_call_fn. */
 bh_rc bh_receipts_list(struct bh_call *call, struct bh_err *err);
 
 /* The member "receipts" of a job that the caller may see: of its pieces before it began, and

@@ -5,7 +5,7 @@
 
 #include "model/health.h"
 
-enum { BH_TALLY_METHODS = 3, BH_TALLY_RESULTS = 5 }; /* of scrubs, as in wire/message.h */
+enum { BH_TALLY_METHODS = 4, BH_TALLY_RESULTS = 5 }; /* of scrubs, as in wire/message.h */
 
 /* What bulkheadd counted since it started, of transactions that are durable: for metrics, which
  * allow for counters that begin again.  A flat table, so that it is added and copied as one. */

@@ -190,6 +190,7 @@ static const struct bh_column receipts_columns[] = {
     { "JOB", "job", BH_CELL_TEXT, false },
     { "METHOD", "method", BH_CELL_TEXT, false },
     { "BYTES", "bytes", BH_CELL_TEXT, false },
+    { "OF", "memory_bytes", BH_CELL_TEXT, false },
     { "SAMPLES", "samples", BH_CELL_TEXT, false },
     { "RESIDUE", "residue", BH_CELL_TEXT, false },
     { "UNFILLED", "unfilled", BH_CELL_TEXT, true },

@@ -151,21 +151,26 @@ void
 bh_mark_receipt(struct bh_mark_table *table, uint32_t units,
                 const struct bh_msg_receipt *receipt)
 {
-    static const struct bh_mark_unit clean = { .clean = true };
+    const struct bh_mark_unit clean = { .clean = true, .tenant = receipt->tenant,
+                                        .job = receipt->job, .receipt = receipt->order,
+                                        .result = receipt->result };
     bool bad = receipt->result == BH_SCRUB_FAILED
                || (receipt->result == BH_SCRUB_INTERRUPTED && !receipt->beside);
     struct bh_marks *marks;
 
+    if (receipt->method == BH_SCRUB_EARLIER)
+        return;
     if (!bad && !receipt->beside && receipt->result != BH_SCRUB_PARTIAL)
         bh_mark_set(table, receipt->gpu, units, &clean);
     if (!bad)
         return;
     marks = find_or_add(table, receipt->gpu);
     for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
-        if (units >> u & 1) {
-            marks->unit[u].clean = false;
-            marks->unit[u].failed = true;
-        }
+        if ((units >> u & 1) == 0)
+            continue;
+        if (marks->unit[u].clean) /* nobody had it since */
+            marks->unit[u] = (struct bh_mark_unit){ 0 };
+        marks->unit[u].failed = true;
     }
 }
 
@@ -223,6 +228,37 @@ list_one(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
         receipt->from[receipt->from_count++] = (struct bh_msg_receipt_from){ tenant, job };
 }
 
+static void
+add_proof(struct bh_msg_receipt *receipt, uint64_t by)
+{
+    for (uint32_t i = 0; i < receipt->by_count; i++) {
+        if (receipt->by[i].receipt == by)
+            return;
+    }
+    if (by && receipt->by_count < BH_RECEIPT_BY_MAX)
+        receipt->by[receipt->by_count++].receipt = by;
+}
+
+bool
+bh_mark_prove(const struct bh_mark_table *table, const struct bh_note_piece *piece,
+              struct bh_msg_receipt *receipt)
+{
+    bool found = false;
+
+    receipt->by_count = 0;
+    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
+        const struct bh_mark_unit *unit = unit_at(table, piece->gpu, u);
+
+        if ((bh_mark_units(piece) >> u & 1) == 0 || !unit->clean || unit->job == receipt->job)
+            continue;
+        if (!found || unit->result != BH_SCRUB_CLEAN)
+            receipt->result = unit->result;
+        found = true;
+        add_proof(receipt, unit->receipt);
+    }
+    return found;
+}
+
 void
 bh_mark_list(const struct bh_mark_table *table, const struct bh_note_piece *piece,
              struct bh_msg_receipt *receipt)
@@ -252,7 +288,8 @@ bh_mark_alike(const struct bh_marks *marks, uint32_t first)
         const struct bh_mark_unit *unit = &marks->unit[u];
 
         if (unit->clean == as->clean && unit->failed == as->failed &&
-            unit->tenant == as->tenant && unit->job == as->job && unit->several == as->several)
+            unit->tenant == as->tenant && unit->job == as->job && unit->several == as->several &&
+            unit->receipt == as->receipt && unit->result == as->result)
             units |= 1u << u;
     }
     return units;

@@ -20,8 +20,10 @@ enum { BH_MARK_UNITS = 16, BH_MARKS_MAX = 256 };
 
 struct bh_mark_unit {
     bool clean, failed; /* failed: the last scrub of it did not come out well */
-    uint32_t tenant;    /* when not clean, or BH_MARK_UNKNOWN */
+    uint32_t tenant;    /* or BH_MARK_UNKNOWN; of a clean one: that it was scrubbed for */
     uint64_t job;
+    uint64_t receipt;   /* of a clean one: that of its scrub; 0: not known */
+    uint32_t result;    /* which that had: enum bh_scrub_result */
     bool several;       /* the tenants are those of bh_marks.sharers */
 };
 
@@ -54,7 +56,7 @@ void bh_mark_add(struct bh_mark_table *table, const char *gpu, uint32_t units,
                  const struct bh_mark_unit *as);
 
 /* Take a receipt into account: its piece is clean now, or its scrub failed.  Of a part of the
- * memory: nothing changes, unless it failed. */
+ * memory: nothing changes, unless it failed; nor of an earlier scrub. */
 void bh_mark_receipt(struct bh_mark_table *table, uint32_t units,
                      const struct bh_msg_receipt *receipt);
 
@@ -69,6 +71,11 @@ bool bh_mark_is_unknown(const struct bh_mark_table *table, const struct bh_note_
 
 /* Whether the last scrub of any of its units failed. */
 bool bh_mark_failed(const struct bh_mark_table *table, const struct bh_note_piece *piece);
+
+/* Write into a receipt for `receipt->job` which scrubs left its units clean that were done for
+ * another job, and what came of them.  False: there are none. */
+bool bh_mark_prove(const struct bh_mark_table *table, const struct bh_note_piece *piece,
+                   struct bh_msg_receipt *receipt);
 
 /* Write into the receipt who had the piece's memory since it was last clean, each once. */
 void bh_mark_list(const struct bh_mark_table *table, const struct bh_note_piece *piece,

@@ -132,6 +132,51 @@ test_list(void **state)
     BH_CHECK_DONE();
 }
 
+/* Which scrubs left memory clean that was for another job. */
+static void
+test_prove(void **state)
+{
+    static const struct bh_msg_receipt scrubs[] = {
+        { .order = 40, .job = 1, .tenant = A, .method = BH_SCRUB_FILL, .gpu = "GPU-1" },
+        { .order = 41, .job = 2, .tenant = A, .method = BH_SCRUB_RECREATE,
+          .result = BH_SCRUB_UNSAMPLED, .gpu = "GPU-1" },
+        { .order = 42, .job = 3, .tenant = B, .method = BH_SCRUB_EARLIER, .gpu = "GPU-1" },
+    };
+    static const struct {
+        const char *name;
+        uint32_t units;
+        uint64_t job;
+        bool found;
+        uint32_t count, result;
+        uint64_t first;
+    } proofs[] = {
+        { "of another job",       0x3, 9, true, 1, BH_SCRUB_CLEAN, 40 },
+        { "its own",              0x3, 1, false, 0, BH_SCRUB_CLEAN, 0 },
+        { "its own, and another", 0x7, 1, true, 1, BH_SCRUB_UNSAMPLED, 41 },
+        { "of two, one unsampled", 0xf, 9, true, 2, BH_SCRUB_UNSAMPLED, 40 },
+        { "what somebody had",    0x10, 9, false, 0, BH_SCRUB_CLEAN, 0 },
+    };
+    struct bh_mark_table table = { 0 };
+
+    tell(&table, "*f +cB");
+    bh_mark_receipt(&table, 0x3, &scrubs[0]);
+    bh_mark_receipt(&table, 0xc, &scrubs[1]);
+    bh_mark_receipt(&table, 0xf, &scrubs[2]); /* which changes nothing */
+    bh_mark_set(&table, gpu, 0x10, &(struct bh_mark_unit){ .tenant = A, .job = 7 });
+    for (size_t i = 0; i < BH_COUNT(proofs); i++) {
+        struct bh_note_piece piece = piece_at(proofs[i].units);
+        struct bh_msg_receipt receipt = { .job = proofs[i].job };
+
+        BH_CHECK_EQ(proofs[i].name, bh_mark_prove(&table, &piece, &receipt), proofs[i].found);
+        BH_CHECK_EQ(proofs[i].name, receipt.by_count, proofs[i].count);
+        BH_CHECK_EQ(proofs[i].name, receipt.result, proofs[i].result);
+        BH_CHECK_EQ(proofs[i].name, receipt.by[0].receipt, proofs[i].first);
+    }
+    BH_CHECK_EQ("units of one scrub", bh_mark_alike(&table.items[0], 0), 0x3);
+    bh_mark_free(&table);
+    BH_CHECK_DONE();
+}
+
 /* More tenants than there is room for: the last one stands for those that nobody knows any more. */
 static void
 test_too_many(void **state)
@@ -159,7 +204,7 @@ main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stories),
-        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_list), cmocka_unit_test(test_prove),
         cmocka_unit_test(test_too_many),
     };
 

@@ -133,7 +133,6 @@ struct scrub {
     struct bh_scrub_wish wish;
     struct bh_note note; /* the receipt, as far as it goes */
     struct bh_scrub_run run;
-    uint32_t beside;     /* leases on its GPU, when it began: they may be gone when it is over */
     uint64_t most;       /* bytes that it may take; 0: all */
     bh_ns look_at;       /* monotonic; while no run is under way, when the next one begins */
     bh_ns pause, gone_by; /* between two runs; when the helper before must have gone */
@@ -452,24 +451,13 @@ take_bad(struct bh_node *node, struct scrub *scrub)
         try_run(node, scrub);
 }
 
-/* "1 lease" or "3 leases", of those that ran beside it when it began. */
+/* How many ran beside it is a number of its own: not everybody who reads this sees them. */
 static void
-put_beside(const struct scrub *scrub, char ret_text[24])
+explain_part(struct bh_msg_receipt *receipt)
 {
-    snprintf(ret_text, 24, "%" PRIu32 " lease%s", scrub->beside, scrub->beside == 1 ? "" : "s");
-}
-
-static void
-explain_part(struct scrub *scrub)
-{
-    struct bh_msg_receipt *receipt = &scrub->note.receipt;
-    char beside[24];
-
-    put_beside(scrub, beside);
     snprintf(receipt->why, sizeof receipt->why,
-             "%" PRIu64 " of %" PRIu64 " MiB: %s that may share the GPU ran beside it and used the "
-             "rest, or %s promised it", receipt->bytes >> 20, receipt->memory_bytes >> 20, beside,
-             scrub->beside == 1 ? "was" : "were");
+             "%" PRIu64 " of %" PRIu64 " MiB: leases that may share the GPU ran beside it and used "
+             "the rest, or were promised it", receipt->bytes >> 20, receipt->memory_bytes >> 20);
 }
 
 /* Those that run beside it left no page free. */
@@ -497,7 +485,7 @@ take_report(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_rep
     }
     scrub->err.rc = judge(&scrub->note.piece, report, receipt, &scrub->err);
     if (receipt->result == BH_SCRUB_PARTIAL)
-        explain_part(scrub);
+        explain_part(receipt);
     if (scrub->err.rc == BH_OK)
         conclude(node, scrub);
     else if (receipt->result == BH_SCRUB_FAILED)
@@ -519,18 +507,15 @@ can_fill(const struct bh_node *node, struct scrub *scrub, char *ret_why, size_t 
 {
     const struct bh_note_piece *piece = &scrub->note.piece;
     struct bh_share_neighbours beside = bh_share_slot_neighbours(node, piece->gpu);
-    char leases[24];
 
     if (!bh_scrub_has_helper(node, ret_why, size))
         return false;
     if (!scrub->note.receipt.beside)
         return true;
     scrub->most = bh_share_slot_free_bytes(node, piece, &beside);
-    if (scrub->most == 0) {
-        put_beside(scrub, leases);
-        snprintf(ret_why, size, "%s beside it %s promised all memory, and the driver clears what it "
-                 "gives out", leases, scrub->beside == 1 ? "was" : "were");
-    }
+    if (scrub->most == 0)
+        snprintf(ret_why, size, "leases beside it were promised all memory, and the driver clears "
+                 "what it gives out");
     return scrub->most > 0;
 }
 
@@ -544,8 +529,9 @@ begin(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_wish *wis
     *scrub = (struct scrub){ .state = RUNS, .wish = *wish, .note.kind = BH_NOTE_RECEIPT };
     scrub->note.piece = *piece;
     begin_receipt(node, wish, &scrub->note.piece, &scrub->note.receipt);
-    scrub->beside = bh_share_slot_is(piece) ? bh_share_slot_neighbours(node, piece->gpu).leases : 0;
-    scrub->note.receipt.beside = scrub->beside > 0;
+    if (bh_share_slot_is(piece))
+        scrub->note.receipt.neighbors = bh_share_slot_neighbours(node, piece->gpu).leases;
+    scrub->note.receipt.beside = scrub->note.receipt.neighbors > 0;
     if (can_fill(node, scrub, why, sizeof why)) {
         scrub->note.receipt.method = BH_SCRUB_FILL;
         try_run(node, scrub);
@@ -656,6 +642,46 @@ settle_piece(struct bh_node *node, const struct bh_scrub_wish *wish,
                ? bh_share_slot_clear(node, wish->partition, wish->tenant, err) : rc;
 }
 
+/* What was cleaned for another job, and goes to this one as it is, has a receipt that says by which
+ * scrub: its own tenant may not see that one. */
+static bh_rc
+prove_piece(struct bh_node *node, const struct bh_scrub_wish *wish,
+            const struct bh_note_piece *piece, struct bh_err *err)
+{
+    struct bh_note note = { .kind = BH_NOTE_RECEIPT, .piece = *piece };
+    struct bh_msg_receipt *receipt = &note.receipt;
+    bh_rc rc;
+
+    begin_receipt(node, wish, piece, receipt);
+    if (!bh_mark_prove(&node->state.marks, piece, receipt))
+        return BH_OK;
+    receipt->method = BH_SCRUB_EARLIER;
+    receipt->ended_ns = receipt->begun_ns;
+    if (receipt->by_count == 0)
+        snprintf(receipt->why, sizeof receipt->why, "the receipt of its scrub is not known any more");
+    rc = bh_state_note(&node->state, &note, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_log(SCRUBBED_EARLIER, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
+           BH_U64("receipt", receipt->by[0].receipt));
+    bh_node_send(node, BH_MSG_RECEIPT, receipt);
+    return BH_OK;
+}
+
+static bh_rc
+prove(struct bh_node *node, const struct bh_note *lease, uint64_t order, struct bh_err *err)
+{
+    bh_rc rc = bh_scrub_check(node, lease, err);
+
+    for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK; i++) {
+        const struct bh_note_piece *piece = piece_of(node, &lease->lent[i]);
+        struct bh_scrub_wish wish = { order, piece->partition, lease->tenant, lease->job };
+
+        rc = prove_piece(node, &wish, piece, err);
+    }
+    return rc;
+}
+
 bh_rc
 bh_scrub_settle(struct bh_node *node, const struct bh_note *lease, uint64_t order,
                 bool *ret_waits, struct bh_err *err)
@@ -671,7 +697,7 @@ bh_scrub_settle(struct bh_node *node, const struct bh_note *lease, uint64_t orde
 
         rc = settle_piece(node, &wish, piece, ret_waits, err);
     }
-    return rc == BH_OK && !*ret_waits ? bh_scrub_check(node, lease, err) : rc;
+    return rc == BH_OK && !*ret_waits ? prove(node, lease, order, err) : rc;
 }
 
 /* ---- telling the daemon ---- */

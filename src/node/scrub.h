@@ -51,6 +51,7 @@ BH_MUST_USE bh_rc bh_scrub_again(struct bh_node *node, const struct bh_scrub_wis
 /* Before the lease's tenant uses its pieces: a scrub that runs there still, for whomever, is waited
  * for, and the places are looked at (bh_job_check_places).  Then what nobody knows whose it was is scrubbed, for
  * `order`, one piece after the other, and of shares what others had since they were carved, too.
+ * When it may: memory that was cleaned for another job gets a receipt that says so.
  * BH_CONFLICT: it is another's; else as bh_scrub_before and bh_share_slot_check_memory. */
 BH_MUST_USE bh_rc bh_scrub_settle(struct bh_node *node, const struct bh_note *lease,
                                   uint64_t order, bool *ret_waits, struct bh_err *err);

@@ -37,7 +37,7 @@ piece(uint64_t partition, const char *profile, uint32_t start)
 {
     struct bh_msg_carve carve = { .partition = partition,
                                   .start = start,
-                                  .job = partition };
+                                  .job = partition + 1000 }; /* as that of the lease of the same number */
 
     snprintf(carve.profile, sizeof carve.profile, "%s", profile);
     return carve;
@@ -162,6 +162,59 @@ test_other_shape(void **state)
     BH_CHECK_EQ("larger, for B", carve(B, 3, "2g.20gb", 0), 0);
     BH_CHECK_EQ("clean since: no scrub", receipt_now().order, 0);
     BH_CHECK_STR("B", touch(B, 3, 3, TOUCH("SECRET-B")), "found 0\n");
+    BH_CHECK_DONE();
+}
+
+static bool
+is_by(const struct bh_msg_receipt *receipt, uint64_t order)
+{
+    return receipt->method == BH_SCRUB_EARLIER && receipt->by_count == 1
+           && receipt->by[0].receipt == order;
+}
+
+/* A piece is scrubbed for a job that never begins; who gets its memory next has a receipt of its own
+ * that says by which scrub it is clean, also when the node died between. */
+static void
+cleaned_for_another(const char *profile)
+{
+    struct bh_msg_receipt receipt;
+    uint64_t scrub;
+
+    BH_CHECK_EQ("carved for A", carve(A, 1, profile, 0), 0);
+    receipt = receipt_now();
+    scrub = receipt.order;
+    BH_CHECK_EQ("filled", receipt.method, BH_SCRUB_FILL);
+    BH_CHECK_EQ("whose job never begins", destroy(1).outcome, 0);
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK_EQ("carved for B", carve(B, 2, profile, 0), 0);
+    BH_CHECK_EQ("no scrub", receipt_now().order, 0);
+    BH_CHECK_STR("B finds nothing", touch(B, 3, 2, TOUCH("SECRET-B")), "found 0\n");
+    receipt = receipt_now();
+    BH_CHECK("by that scrub", is_by(&receipt, scrub));
+    BH_CHECK_EQ("clean", receipt.result, BH_SCRUB_CLEAN);
+    BH_CHECK_EQ("B's", receipt.tenant, B);
+    BH_CHECK_EQ("its job's", receipt.job, 1003);
+    BH_CHECK_EQ("its piece", receipt.partition, 2);
+    BH_CHECK_EQ("nothing was filled", receipt.bytes + receipt.samples + receipt.tries, 0);
+    BH_CHECK_STR("its own", touch(B, 4, 2, "true"), "");
+    BH_CHECK_EQ("no more of them", receipt_now().order, 0);
+}
+
+static void
+test_cleaned_for_another(void **state)
+{
+    bh_test_restart_with_cuda("");
+    cleaned_for_another("1g.10gb");
+    BH_CHECK_DONE();
+}
+
+static void
+test_whole_cleaned_for_another(void **state)
+{
+    bh_test_restart_with_cuda("");
+    cleaned_for_another("whole");
     BH_CHECK_DONE();
 }
 
@@ -349,7 +402,7 @@ test_killed_anywhere(void **state)
         struct bh_msg_receipt receipt;
         struct bh_msg_carve cut = piece(100 + round, "1g.10gb", 0);
 
-        touch(tenant == A ? B : A, 200 + round, 99 + round, "true");
+        touch(tenant == A ? B : A, 99 + round, 99 + round, "true");
         BH_CHECK_EQ("destroyed", destroy(99 + round).outcome, 0);
         cut.order = ++the_node.order;
         cut.tenant = tenant;
@@ -545,6 +598,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_driver_off),   BH_NODE_TEST(test_killed_anywhere),
         BH_NODE_TEST(test_helper_left),  BH_NODE_TEST(test_liars),
         BH_NODE_TEST(test_nothing_left), BH_NODE_TEST(test_repeated),
+        BH_NODE_TEST(test_cleaned_for_another), BH_NODE_TEST(test_whole_cleaned_for_another),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

@@ -191,7 +191,8 @@ static void
 apply_mark(struct bh_state *state, const struct bh_note *note)
 {
     const struct bh_mark_unit as = { .clean = note->clean, .failed = note->failed,
-                                     .tenant = note->tenant, .job = note->job };
+                                     .tenant = note->tenant, .job = note->job,
+                                     .receipt = note->order, .result = note->rc };
 
     if (!note->beside) {
         bh_mark_set(&state->marks, note->piece.gpu, bh_mark_units(&note->piece), &as);
@@ -512,7 +513,9 @@ put_marks(struct bh_state *state, const struct bh_marks *marks, struct bh_err *e
                                 .clean = unit->clean,
                                 .failed = unit->failed,
                                 .tenant = unit->several ? marks->sharers[0].tenant : unit->tenant,
-                                .job = unit->several ? marks->sharers[0].job : unit->job };
+                                .job = unit->several ? marks->sharers[0].job : unit->job,
+                                .order = unit->receipt,
+                                .rc = unit->result };
 
         if (written >> u & 1)
             continue;

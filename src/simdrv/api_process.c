@@ -3,6 +3,7 @@
 
 #include "simdrv/gauge.h"
 #include "simdrv/queue.h"
+#include "simdrv/session.h"
 #include "simdrv/usage.h"
 
 #define ANY (SIM_GPU | SIM_MIG)
@@ -47,6 +48,8 @@ list_users(const struct sim_target *target, struct list *list, unsigned *count)
     /* the truth now: a caller that has just frozen a process asks whether it is here */
     sim_users_each(&target->gpu, target->gi, true, list_user, list);
     *count = list->count;
+    if (list->count == 0 && target->gi == NULL && target->gpu.mig_current == 0)
+        sim_session_renew(&target->gpu);
     if (list->count > list->room)
         return NVML_ERROR_INSUFFICIENT_SIZE;
     return list->count > 0 && list->entries == NULL ? NVML_ERROR_INVALID_ARGUMENT

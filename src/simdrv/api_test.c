@@ -370,6 +370,52 @@ test_crowd(void **unused)
     BH_CHECK_DONE();
 }
 
+/* How many processes use the GPU, and whether its record of work is the one that a job wrote into. */
+static unsigned
+look_at_work(const char *path, const char *secret, bool *ret_there)
+{
+    unsigned count = 4;
+    nvmlProcessInfo_t processes[4];
+    char found[16] = "";
+    int fd;
+
+    assert_int_equal(nvmlDeviceGetComputeRunningProcesses_v3(gpu_at(0), &count, processes),
+                     NVML_SUCCESS);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    *ret_there = pread(fd, found, strlen(secret), 4096) > 0 && strcmp(found, secret) == 0;
+    close(fd);
+    return count;
+}
+
+/* Before a whole GPU changes hands its node asks who uses it: when that is nobody, what a job wrote
+ * into the record of work is gone. */
+static void
+test_begins_anew(void **unused)
+{
+    static const char secret[] = "SECRET";
+    char path[SIM_PATH_MAX];
+    bool there;
+    pid_t pid;
+    int fd;
+
+    (void)unused;
+    server_new("node: 1x H100-80GB\n");
+    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    assert_true(sim_path(path, "%s/vram/0-w/work", server_dir));
+    pid = start_context("0-w", 3, false);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(pwrite(fd, secret, strlen(secret), 4096), strlen(secret));
+    close(fd);
+    BH_CHECK_EQ("used", look_at_work(path, secret, &there), 1);
+    BH_CHECK("stays while it is used", there);
+    stop_context(pid);
+    BH_CHECK_EQ("used no more", look_at_work(path, secret, &there), 0);
+    BH_CHECK("is gone", !there);
+    server_free();
+    BH_CHECK_DONE();
+}
+
 /* Poll until the GPU is busy: a loaded machine may take its time. */
 static unsigned
 wait_busy(nvmlDevice_t device)
@@ -620,7 +666,7 @@ main(void)
         cmocka_unit_test(test_faults),        cmocka_unit_test(test_handles),
         cmocka_unit_test(test_gpm),           cmocka_unit_test(test_utilization),
         cmocka_unit_test(test_crowd),         cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_slow_and_sick),
+        cmocka_unit_test(test_slow_and_sick), cmocka_unit_test(test_begins_anew),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

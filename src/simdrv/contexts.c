@@ -176,6 +176,18 @@ sim_contexts_any(const char *path)
     return any;
 }
 
+int
+sim_contexts_hold(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+    if (fd >= 0 && fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_WRLCK) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
 struct collection {
     const struct sim_mapping *files;
     size_t file_count;

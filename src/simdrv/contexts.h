@@ -39,6 +39,10 @@ bool sim_mapping_find(const char *path, struct sim_mapping *ret_mapping);
 /* May a process have a context on the file at `path`?  False is certain: none maps it. */
 bool sim_contexts_any(const char *path);
 
+/* A descriptor that keeps every other process from opening the file until it is closed: they wait.
+ * -1: somebody has it open, or it is not there. */
+int sim_contexts_hold(const char *path);
+
 /* All contexts on these files, one entry per process and file, whatever else and however often
  * it maps.  Returns how many there are, at most `most`. */
 size_t sim_contexts_scan(const struct sim_mapping *files, size_t file_count,

@@ -41,6 +41,8 @@ sim_make_folders(const char *path, mode_t mode)
 
     if (!sim_path(part, "%s", path))
         return false;
+    if (make_folder(part, mode)) /* as a rule those above it are there */
+        return true;
     for (char *slash = strchr(part + 1, '/'); slash != NULL;
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
@@ -99,17 +101,6 @@ sim_put_sparse(const char *path, mode_t mode, off_t size)
     return made;
 }
 
-bool
-sim_reserve(const char *path, off_t length)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-    bool reserved = fd >= 0 && fallocate(fd, 0, 0, length) == 0;
-
-    if (fd >= 0)
-        close(fd);
-    return reserved;
-}
-
 static bool
 remove_entry(const char *folder, const struct dirent *entry)
 {
@@ -124,25 +115,36 @@ remove_entry(const char *folder, const struct dirent *entry)
     return errno == EISDIR && sim_remove_tree(path);
 }
 
-bool
-sim_empty_folder(const char *path)
+/* False and ENOENT: it is not there. */
+static bool
+empty_folder(const char *path)
 {
     DIR *folder = opendir(path);
     const struct dirent *entry;
     bool removed = true;
 
     if (folder == NULL)
-        return errno == ENOENT;
+        return false;
     while ((entry = readdir(folder)) != NULL)
         removed = remove_entry(path, entry) && removed;
     closedir(folder);
+    if (!removed)
+        errno = ENOTEMPTY;
     return removed;
+}
+
+bool
+sim_empty_folder(const char *path)
+{
+    return empty_folder(path) || errno == ENOENT;
 }
 
 bool
 sim_remove_tree(const char *path)
 {
-    bool emptied = sim_empty_folder(path);
+    bool emptied = empty_folder(path);
 
+    if (!emptied && errno == ENOENT)
+        return true;
     return (rmdir(path) == 0 || errno == ENOENT) && emptied;
 }

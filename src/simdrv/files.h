@@ -23,10 +23,6 @@ bool sim_put_file(const char *path, mode_t mode, const void *content, size_t len
 /* Make a sparse file of `size` bytes where there is none. */
 bool sim_put_sparse(const char *path, mode_t mode, off_t size);
 
-/* Give the first `length` bytes of a file their room for good, so that no writing to them
- * fails, and none by a mapping kills, because the file system is full. */
-bool sim_reserve(const char *path, off_t length);
-
 /* Remove a folder with what is in it; true also when there was nothing. */
 bool sim_remove_tree(const char *path);
 

@@ -4,7 +4,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -374,7 +376,81 @@ words_that_change_are_read_once(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- what one leaves for the next ---- */
+
+static const char secret[] = "SECRET-OF-ONE-TENANT";
+
+/* A part of a file of the whole GPU's folder where no page's bytes lie. */
+static const struct hiding {
+    const char *name, *file;
+    off_t at;
+} hidings[] = {
+    { "the record of work", SIM_TASK_FILE, sizeof(struct sim_device) / 2 },
+    { "the beginning of it", SIM_TASK_FILE, 0 },
+    { "its lock", SIM_TASK_FILE, 8 },
+    { "behind it", SIM_TASK_FILE, sizeof(struct sim_device) + 100 },
+    { "slots of the ledger", "0", 64 },
+    { "behind the records of pages", "1", 1 << 20 },
+    { "behind the bytes", "2", (off_t)1 << 36 },
+};
+
+static bool
+has_secret(const struct hiding *hiding)
+{
+    char path[SIM_PATH_MAX], found[sizeof(secret)] = "";
+    int fd = sim_path(path, "%s/%s", folder, hiding->file) ? open(path, O_RDWR | O_CLOEXEC) : -1;
+
+    assert_true(fd >= 0);
+    (void)!pread(fd, found, sizeof(found), hiding->at);
+    close(fd);
+    return memcmp(found, secret, sizeof(secret)) == 0;
+}
+
+static void
+hide_secret(const struct hiding *hiding)
+{
+    char path[SIM_PATH_MAX];
+    int fd = sim_path(path, "%s/%s", folder, hiding->file) ? open(path, O_RDWR | O_CLOEXEC) : -1;
+
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, secret, sizeof(secret), hiding->at), sizeof(secret));
+    close(fd);
+    BH_CHECK(hiding->name, has_secret(hiding));
+}
+
+/* Nothing is made anew on a whole GPU: what a job wrote would be there for the next one. */
+static void
+a_gpu_that_nobody_has_begins_anew(void **state)
+{
+    struct sim_gpu gpu = { .minor = 0, .memory_faults = SIM_FAULT_LEAK };
+    struct sim_device *device;
+    struct stat st;
+    char path[SIM_PATH_MAX];
+
+    (void)state;
+    make_server();
+    assert_true(sim_queue_set_slice(folder, 7));
+    for (size_t i = 0; i < sizeof(hidings) / sizeof(hidings[0]); i++)
+        hide_secret(&hidings[i]);
+    assert_true(sim_vram_renew(dir, &gpu));
+    for (size_t i = 0; i < sizeof(hidings) / sizeof(hidings[0]); i++)
+        BH_CHECK(hidings[i].name, !has_secret(&hidings[i]));
+    device = map_file(SIM_TASK_FILE, sizeof(*device));
+    BH_CHECK_EQ("what the site's operator set", device->slice_ns, 7);
+    munmap(device, sizeof(*device));
+    assert_true(sim_path(path, "%s/" SIM_TASK_FILE, folder));
+    assert_int_equal(stat(path, &st), 0);
+    BH_CHECK_EQ("its length", st.st_size, sizeof(struct sim_device));
+    assert_true(sim_vram_publish(dir, &gpu, NULL));
+    device = map_file(SIM_TASK_FILE, sizeof(*device));
+    BH_CHECK("the usual one again", device->slice_ns != 7);
+    munmap(device, sizeof(*device));
+    assert_true(sim_remove_tree(dir));
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_gpu_that_nobody_has_begins_anew),
     cmocka_unit_test(no_moment_is_later_than_now),
     cmocka_unit_test(any_words_are_only_numbers),
     cmocka_unit_test(words_that_change_are_read_once),

@@ -1,5 +1,7 @@
 #include "simdrv/proctree.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,33 +37,78 @@ put_capability(const char *path, uint32_t minor, mode_t mode)
     return put_text(path, mode, text);
 }
 
-/* The file of one instance: there exactly while the instance is. */
+/* The file of an instance that there is. */
 static bool
-sync_capability(const char *folder, bool wanted, uint32_t minor)
+need_capability(const char *folder, uint32_t minor)
 {
     char path[SIM_PATH_MAX];
 
-    if (!wanted)
-        return sim_remove_tree(folder);
     if (!sim_path(path, "%s/access", folder))
         return false;
     return access(path, F_OK) == 0 || put_capability(path, minor, 0444);
 }
 
+/* Remove the folders of instances that there are not: "gi" or "ci", and a number that is not among
+ * the wanted ones.  What stands there is listed: to try each name that might takes far longer. */
 static bool
-sync_gi(const char *folder, const struct sim_gpu *gpu, uint32_t id)
+remove_others(const char *path, const char *kind, uint32_t wanted)
 {
-    const struct sim_gi *gi = gpu->mig_current != 0 ? sim_gi_find(gpu, id) : NULL;
-    char path[SIM_PATH_MAX];
-    bool synced =
-        sync_capability(folder, gi != NULL, sim_cap_minor(gpu->minor, id, SIM_NO_ID));
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    char place[SIM_PATH_MAX];
+    bool removed = true;
 
-    for (uint32_t ci = 0; gi != NULL && ci < SIM_CIS_MAX; ci++)
+    if (folder == NULL)
+        return errno == ENOENT;
+    while ((entry = readdir(folder)) != NULL) {
+        unsigned long id;
+        char *end;
+
+        if (strncmp(entry->d_name, kind, 2) != 0)
+            continue;
+        id = strtoul(entry->d_name + 2, &end, 10);
+        if (*end == '\0' && id < 32 && (wanted >> id & 1) != 0)
+            continue;
+        removed = sim_path(place, "%s/%s", path, entry->d_name) && sim_remove_tree(place) &&
+                  removed;
+    }
+    closedir(folder);
+    return removed;
+}
+
+static bool
+sync_gi(const char *folder, const struct sim_gpu *gpu, const struct sim_gi *gi)
+{
+    bool synced = need_capability(folder, sim_cap_minor(gpu->minor, gi->id, SIM_NO_ID));
+    char path[SIM_PATH_MAX];
+    uint32_t wanted = 0;
+
+    for (uint32_t ci = 0; ci < SIM_CIS_MAX; ci++) {
+        if (sim_ci_find(gi, ci) == NULL)
+            continue;
+        wanted |= 1u << ci;
         synced = sim_path(path, "%s/ci%u", folder, ci) &&
-                 sync_capability(path, sim_ci_find(gi, ci) != NULL,
-                                 sim_cap_minor(gpu->minor, id, ci)) &&
-                 synced;
-    return synced;
+                 need_capability(path, sim_cap_minor(gpu->minor, gi->id, ci)) && synced;
+    }
+    return remove_others(folder, "ci", wanted) && synced;
+}
+
+static bool
+sync_gpu(const char *folder, const struct sim_gpu *gpu)
+{
+    char path[SIM_PATH_MAX];
+    bool synced = true;
+    uint32_t wanted = 0;
+
+    for (uint32_t id = 0; gpu->mig_current != 0 && id < GI_IDS; id++) {
+        const struct sim_gi *gi = sim_gi_find(gpu, id);
+
+        if (gi == NULL)
+            continue;
+        wanted |= 1u << id;
+        synced = sim_path(path, "%s/gi%u", folder, id) && sync_gi(path, gpu, gi) && synced;
+    }
+    return remove_others(folder, "gi", wanted) && synced;
 }
 
 static bool
@@ -157,13 +204,9 @@ sim_proctree_publish(const char *dir, const struct sim_state *state, bool anew)
     char path[SIM_PATH_MAX];
     bool written = !anew || put_fixed_files(dir, state);
 
-    for (uint32_t slot = 0; slot < state->system.gpus * GI_IDS; slot++) {
-        const struct sim_gpu *gpu = &state->gpu[slot / GI_IDS];
-        uint32_t id = slot % GI_IDS;
-
-        written = sim_path(path, "%s/proc/driver/nvidia/capabilities/gpu%u/mig/gi%u", dir,
-                           gpu->minor, id) &&
-                  sync_gi(path, gpu, id) && written;
-    }
+    for (uint32_t i = 0; i < state->system.gpus; i++)
+        written = sim_path(path, "%s/proc/driver/nvidia/capabilities/gpu%u/mig", dir,
+                           state->gpu[i].minor) &&
+                  sync_gpu(path, &state->gpu[i]) && written;
     return written;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "simdrv/contexts.h"
 #include "simdrv/files.h"
 #include "simdrv/geometry.h"
 #include "simdrv/partition.h"
@@ -134,6 +135,23 @@ publish_view(const char *dir, const struct sim_state *state, const struct sim_gp
             !sim_vram_publish(dir, gpu, gi))
             return false;
     return sim_put_file(path, 0444, &wanted, sizeof(wanted));
+}
+
+bool
+sim_publish_renew(const char *dir, const struct sim_gpu *gpu)
+{
+    char memory[SIM_PATH_MAX];
+    bool renewed;
+    int fd;
+
+    if (gpu->mig_current != 0 || !sim_path(memory, "%s/view/%u-w/memory", dir, gpu->minor))
+        return false;
+    fd = sim_contexts_hold(memory);
+    if (fd < 0)
+        return false;
+    renewed = sim_vram_renew(dir, gpu);
+    close(fd);
+    return renewed;
 }
 
 static bool

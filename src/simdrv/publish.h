@@ -12,6 +12,10 @@
  * `anew`: also rewrite the files that depend on the topology alone. */
 bool sim_publish(const char *dir, const struct sim_state *state, bool anew);
 
+/* Whether nobody had the whole GPU open, and it begins anew (sim_vram_renew): who would open it
+ * meanwhile waits.  Called with the state's lock held. */
+bool sim_publish_renew(const char *dir, const struct sim_gpu *gpu);
+
 /* Bytes of device memory of an instance, or of the whole GPU (`gi` NULL). */
 uint64_t sim_memory_bytes(const struct sim_gpu *gpu, const struct sim_gi *gi);
 

@@ -205,15 +205,45 @@ sim_queue_unlock(struct sim_queue *queue)
 
 /* ---- making and opening it ---- */
 
+static bool
+slice_path(char *ret_path, const char *folder)
+{
+    return sim_path(ret_path, "%s.slice", folder);
+}
+
+/* Not what the record before says: a job can write there. */
+static void
+read_slice(const char *folder, uint64_t *slice_ns)
+{
+    char path[SIM_PATH_MAX];
+    uint64_t kept;
+    int fd = slice_path(path, folder) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+
+    if (fd < 0)
+        return;
+    if (read(fd, &kept, sizeof(kept)) == sizeof(kept))
+        *slice_ns = kept;
+    close(fd);
+}
+
+bool
+sim_queue_forget_slice(const char *folder)
+{
+    char path[SIM_PATH_MAX];
+
+    return slice_path(path, folder) && (unlink(path) == 0 || errno == ENOENT);
+}
+
 bool
 sim_queue_publish(const char *folder)
 {
     static const size_t head = offsetof(struct sim_device, engine);
-    struct sim_device *device =
-        calloc(1, sizeof(*device)); /* of which the head is touched */
+    /* Of which the head is touched.  The heap would have it cleared, all of it, each time. */
+    struct sim_device *device = mmap(NULL, sizeof(*device), PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     char path[SIM_PATH_MAX];
     pthread_mutexattr_t kind;
-    bool made = device != NULL && sim_path(path, "%s/" SIM_TASK_FILE, folder);
+    bool made = device != MAP_FAILED && sim_path(path, "%s/" SIM_TASK_FILE, folder);
 
     if (made && pthread_mutexattr_init(&kind) == 0) {
         pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED);
@@ -221,22 +251,25 @@ sim_queue_publish(const char *folder)
         pthread_mutex_init(&device->lock, &kind);
         pthread_mutexattr_destroy(&kind);
         sim_task_init(device);
+        read_slice(folder, &device->slice_ns);
         made = sim_put_file(path, FILE_MODE, device, head) &&
                sim_put_sparse(path, FILE_MODE, sizeof(struct sim_device));
     }
-    free(device);
+    if (device != MAP_FAILED)
+        munmap(device, sizeof(*device));
     return made;
 }
 
 bool
 sim_queue_set_slice(const char *folder, uint64_t slice_ns)
 {
-    char path[SIM_PATH_MAX];
+    char path[SIM_PATH_MAX], slice[SIM_PATH_MAX];
     int fd = sim_path(path, "%s/" SIM_TASK_FILE, folder)
                  ? open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
                  : -1;
     uint64_t kept = slice_ns < SLICE_MOST_NS ? slice_ns : SLICE_MOST_NS;
-    bool written = fd >= 0 && pwrite(fd, &kept, sizeof(kept),
+    bool written = fd >= 0 && slice_path(slice, folder) &&
+                   sim_put_file(slice, 0600, &kept, sizeof(kept)) && pwrite(fd, &kept, sizeof(kept),
                                      offsetof(struct sim_device, slice_ns)) == sizeof(kept);
 
     if (fd >= 0)

@@ -29,12 +29,17 @@ struct sim_order {
     void *self;
 };
 
-/* Make the record of an instance in its folder, without work.  False: errno. */
+/* Make the record of an instance in its folder, without work, in the place of one that is there.
+ * False: errno. */
 bool sim_queue_publish(const char *folder);
 
 /* Let contexts of an instance take turns of this length; UINT64_MAX: until they have
  * nothing left.  False: errno. */
 bool sim_queue_set_slice(const char *folder, uint64_t slice_ns);
+
+/* The next record has the usual length again; until then the one that was set, which stands beside
+ * the folder, where no job can write.  False: errno. */
+bool sim_queue_forget_slice(const char *folder);
 
 /* Open the record in `folder` for a new context of the process that has this slot of the
  * ledger of memory.  NULL: errno; EBUSY: too many. */

@@ -144,6 +144,18 @@ sim_change_end(nvmlReturn_t rc)
     return rc;
 }
 
+void
+sim_session_renew(const struct sim_gpu *gpu)
+{
+    struct sim_state *draft;
+
+    if (geteuid() != 0 || sim_change_begin(&draft) != NVML_SUCCESS)
+        return;
+    if (draft->gpu[gpu->index].birth == gpu->birth)
+        (void)sim_publish_renew(session.dir, &draft->gpu[gpu->index]);
+    (void)sim_change_end(NVML_ERROR_NO_DATA); /* of the state nothing changes */
+}
+
 static nvmlReturn_t
 open_store(void)
 {

@@ -58,6 +58,10 @@ unsigned sim_session_gpus(void);
 nvmlReturn_t sim_change_begin(struct sim_state **ret_draft);
 nvmlReturn_t sim_change_end(nvmlReturn_t rc);
 
+/* A caller that sees and changes everything found no user of the whole GPU: it begins anew
+ * (simdrv/publish.h). */
+void sim_session_renew(const struct sim_gpu *gpu);
+
 /* Events after `*seq` that name a GPU in `mask`; false when there is none. */
 bool sim_session_next_event(uint64_t *seq, uint64_t mask, uint64_t types,
                             struct sim_event *ret_event);

@@ -14,6 +14,7 @@
 #include "simdrv/queue.h"
 #include "simdrv/vram_internal.h"
 
+#define ZEROS_BYTES 65536
 #define UNIT_MODE 0666 /* the folder is what is closed, as with view files */
 
 static uint32_t
@@ -52,33 +53,45 @@ file_bytes(uint32_t pages)
 
 /* ---- where the units lie ---- */
 
+static bool
+put_zeros(int fd, size_t length)
+{
+    static const char zeros[ZEROS_BYTES];
+
+    for (size_t at = 0; at < length; at += ZEROS_BYTES) {
+        size_t part = length - at < ZEROS_BYTES ? length - at : ZEROS_BYTES;
+
+        if (pwrite(fd, zeros, part, (off_t)at) != (ssize_t)part)
+            return false;
+    }
+    return true;
+}
+
 /* The pages of a unit become nobody's: the instance that they were in is gone.  Where freed
  * memory is cleared their bytes go, too, and the room that they took. */
 static bool
-forget_owners(const char *path, uint32_t pages, bool clears)
+forget_owners(int fd, uint32_t pages, bool clears)
 {
-    size_t length = clears ? records_bytes(pages) : SLOTS_BYTES + owners_bytes(pages);
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    void *zeros = calloc(1, length);
-    bool forgot = fd >= 0 && zeros != NULL && pwrite(fd, zeros, length, 0) == (ssize_t)length &&
-                  (!clears || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                        (off_t)head_bytes(pages),
-                                        (off_t)(pages * SIM_PAGE_BYTES)) == 0);
-
-    free(zeros);
-    if (fd >= 0)
-        close(fd);
-    return forgot;
+    return put_zeros(fd, clears ? records_bytes(pages) : SLOTS_BYTES + owners_bytes(pages)) &&
+           (!clears || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                 (off_t)head_bytes(pages),
+                                 (off_t)(pages * SIM_PAGE_BYTES)) == 0);
 }
 
+/* The records have their room for good, so that no writing to them fails, and none by a mapping
+ * kills, because the file system is full. */
 static bool
 make_unit(const char *path, const struct sim_gpu *gpu)
 {
     uint32_t pages = pages_of_unit(gpu);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, UNIT_MODE);
+    bool made = fd >= 0 && ftruncate(fd, file_bytes(pages)) == 0 && fchmod(fd, UNIT_MODE) == 0 &&
+                fallocate(fd, 0, 0, (off_t)records_bytes(pages)) == 0 &&
+                forget_owners(fd, pages, (gpu->memory_faults & SIM_FAULT_LEAK) == 0);
 
-    return sim_put_sparse(path, UNIT_MODE, file_bytes(pages)) &&
-           sim_reserve(path, (off_t)records_bytes(pages)) &&
-           forget_owners(path, pages, (gpu->memory_faults & SIM_FAULT_LEAK) == 0);
+    if (fd >= 0)
+        close(fd);
+    return made;
 }
 
 static bool
@@ -109,12 +122,56 @@ sim_vram_publish(const char *dir, const struct sim_gpu *gpu, const struct sim_gi
     if (gi != NULL)
         snprintf(name, sizeof(name), "%u", gi->id);
     made = made && sim_path(folder, "%s/vram/%u-%s", dir, gpu->minor, name) &&
-           sim_make_folders(folder, mode) && sim_empty_folder(folder);
+           sim_make_folders(folder, mode) && sim_empty_folder(folder) &&
+           sim_queue_forget_slice(folder);
     for (uint32_t i = 0; made && i < (count > 0 ? count : 1); i++)
         made = sim_path(from, "%s/vram/unit-%u-%u", dir, gpu->minor, first + i) &&
                make_unit(from, gpu) && sim_path(to, "%s/%u", folder, i) &&
                link_unit(from, to);
     return made && sim_queue_publish(folder);
+}
+
+/* What a job wrote of a unit where no page's bytes lie: behind the records, and in them. */
+static bool
+clear_gaps(int fd, uint32_t pages)
+{
+    size_t length = records_bytes(pages), head = head_bytes(pages);
+    size_t whole = (length + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES * SIM_BLOCK_BYTES;
+    char *map = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct page *page;
+
+    if (map == MAP_FAILED)
+        return false;
+    memset(map + length, 0, whole - length);
+    page = (struct page *)(void *)(map + SLOTS_BYTES + owners_bytes(pages));
+    for (uint32_t i = 0; i < pages; i++)
+        if (page[i].pad != 0)
+            page[i].pad = 0;
+    munmap(map, whole);
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)whole,
+                     (off_t)(head - whole)) == 0;
+}
+
+bool
+sim_vram_renew(const char *dir, const struct sim_gpu *gpu)
+{
+    uint32_t pages = pages_of_unit(gpu), units = sim_model_at(gpu->model)->units;
+    char folder[SIM_PATH_MAX], path[SIM_PATH_MAX];
+    bool renewed = sim_path(folder, "%s/vram/%u-w", dir, gpu->minor);
+
+    for (uint32_t i = 0; renewed && i < (units > 0 ? units : 1); i++) {
+        int fd = sim_path(path, "%s/vram/unit-%u-%u", dir, gpu->minor, i)
+                     ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+                     : -1;
+
+        renewed = fd >= 0 && ftruncate(fd, file_bytes(pages)) == 0 &&
+                  fallocate(fd, 0, 0, (off_t)records_bytes(pages)) == 0 &&
+                  forget_owners(fd, pages, (gpu->memory_faults & SIM_FAULT_LEAK) == 0) &&
+                  clear_gaps(fd, pages);
+        if (fd >= 0)
+            close(fd);
+    }
+    return renewed && sim_queue_publish(folder);
 }
 
 bool

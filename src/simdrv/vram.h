@@ -57,6 +57,11 @@ bool sim_vram_is_mounted(const char *dir);
  * False: errno. */
 bool sim_vram_publish(const char *dir, const struct sim_gpu *gpu, const struct sim_gi *gi);
 
+/* A whole GPU that no process has open begins anew, as its driver's state goes with the last one: what
+ * a job wrote into its record of work and its ledger, and where no page's bytes lie, is gone, and the
+ * pages are nobody's.  Their bytes are what they were where the driver leaves them.  False: errno. */
+bool sim_vram_renew(const char *dir, const struct sim_gpu *gpu);
+
 /* Open the folder of an instance of `bytes`.  NULL: errno. */
 struct sim_vram *sim_vram_open(const char *folder, const struct sim_gpu *gpu,
                                uint64_t bytes);

@@ -53,6 +53,7 @@ const char *const bh_scrub_method_names[BH_SCRUB_METHODS] = {
     [BH_SCRUB_NONE] = "none",
     [BH_SCRUB_RECREATE] = "recreate",
     [BH_SCRUB_FILL] = "fill",
+    [BH_SCRUB_EARLIER] = "earlier",
 };
 const char *const bh_scrub_result_names[BH_SCRUB_RESULTS] = {
     [BH_SCRUB_CLEAN] = "clean",
@@ -404,9 +405,16 @@ static const struct bh_field receipt_from_fields[] = {
 static const struct bh_fields receipt_from =
     BH_FIELDS("from", struct bh_msg_receipt_from, receipt_from_fields);
 
+static const struct bh_field receipt_by_fields[] = {
+    BH_F(struct bh_msg_receipt_by, receipt, BH_FIELD_U64),
+};
+static const struct bh_fields receipt_by =
+    BH_FIELDS("by", struct bh_msg_receipt_by, receipt_by_fields);
+
 static const struct bh_field receipt_fields[] = {
     BH_F(struct bh_msg_receipt, begun_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_receipt, beside, BH_FIELD_BOOL),
+    BH_F_ARRAY(struct bh_msg_receipt, by, by_count, receipt_by, BH_RECEIPT_BY_MAX),
     BH_F(struct bh_msg_receipt, bytes, BH_FIELD_U64),
     BH_F_ENUM(struct bh_msg_receipt, driver, bh_driver_scrub_names,
               .flags = BH_FIELD_ALWAYS),
@@ -417,6 +425,7 @@ static const struct bh_field receipt_fields[] = {
     BH_F(struct bh_msg_receipt, memory_bytes, BH_FIELD_U64),
     BH_F_ENUM(struct bh_msg_receipt, method, bh_scrub_method_names,
               .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_msg_receipt, neighbors, BH_FIELD_U32),
     BH_F(struct bh_msg_receipt, order, BH_FIELD_U64),
     BH_F(struct bh_msg_receipt, partition, BH_FIELD_U64),
     BH_F(struct bh_msg_receipt, profile, BH_FIELD_STR),

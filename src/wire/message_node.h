@@ -149,9 +149,9 @@ enum bh_driver_scrub {
     BH_DRIVER_SCRUB_UNKNOWN, BH_DRIVER_SCRUB_ON, BH_DRIVER_SCRUB_OFF, BH_DRIVER_SCRUBS
 };
 
-/* What was done before a piece went to a tenant: its memory filled, read back and cleared; or its
- * instance made anew and no more, where no libcuda.so.1 is; or, on a whole GPU, nothing. */
-enum bh_scrub_method { BH_SCRUB_NONE, BH_SCRUB_RECREATE, BH_SCRUB_FILL, BH_SCRUB_METHODS };
+/* What was done before a piece went to a tenant: nothing; its instance made anew; its memory filled,
+ * read back and cleared; nothing more, since that was done for another job, which never had it. */
+enum bh_scrub_method { BH_SCRUB_NONE, BH_SCRUB_RECREATE, BH_SCRUB_FILL, BH_SCRUB_EARLIER, BH_SCRUB_METHODS };
 enum bh_scrub_result {
     BH_SCRUB_CLEAN,     /* filled, and each sample read back as it was filled */
     BH_SCRUB_UNSAMPLED, /* nothing was looked at */
@@ -166,27 +166,27 @@ struct bh_msg_receipt_from {
     uint32_t tenant; /* 0xffffffff: unknown, it was never scrubbed before */
     uint64_t job;    /* its last one there; 0 none */
 };
-enum { BH_RECEIPT_FROM_MAX = 8 };
+struct bh_msg_receipt_by { uint64_t receipt; }; /* the scrub that left memory clean, by its number */
+enum { BH_RECEIPT_FROM_MAX = 8, BH_RECEIPT_BY_MAX = 16 };
 
-/* Sent before the outcome of the order that it was made for.  Repeated until it is
- * acknowledged. */
+/* Sent before the outcome of the order that it was made for.  Repeated until it is acknowledged. */
 struct bh_msg_receipt {
     uint64_t order, partition;
     char gpu[BH_UUID_MAX], uuid[BH_UUID_MAX]; /* of the GPU; of the piece */
     char profile[BH_PROFILE_NAME_MAX];
-    uint32_t start;
-    uint32_t tenant; /* whose it is going to be; 0 nobody's yet */
+    uint32_t start, tenant; /* whose it is going to be; 0 nobody's yet */
     uint64_t job;
     struct bh_msg_receipt_from from[BH_RECEIPT_FROM_MAX];
     uint32_t from_count;
+    struct bh_msg_receipt_by by[BH_RECEIPT_BY_MAX]; /* BH_SCRUB_EARLIER: whose result this is */
+    uint32_t by_count;
     uint64_t begun_ns, ended_ns;
     uint32_t method, result, driver; /* the enums above */
-    uint64_t memory_bytes, bytes;    /* of the piece; filled */
-    uint64_t samples;                /* pages read back, each time */
-    uint64_t residue;                /* of these held something before */
-    uint64_t unfilled;               /* or something else than the fill after it */
+    uint64_t memory_bytes, bytes, samples; /* of the piece; filled; pages read back, each time */
+    uint64_t residue, unfilled;      /* of these held something before; something else after a fill */
     uint32_t tries;                  /* runs of the helper */
-    bool beside;                     /* of a share beside which others run */
+    bool beside;                     /* of a share beside which others run: */
+    uint32_t neighbors;              /* so many leases, when it began */
     char why[200];                   /* of one that is not clean */
 };
 

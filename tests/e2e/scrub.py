@@ -77,7 +77,7 @@ def instance(site):
     before, = receipts(site, "bob", got)
     equal("bob's", (before["method"], before["result"], before["driver_scrub"]), ("fill", "clean", "on"))
     equal("what was found", before["residue"], 32)
-    equal("whose it was", before["from"], [{"tenant": "another tenant"}])
+    equal("whose it was", before["from"], [{"tenant": "other tenants"}])
     equal("whose it is", (before["tenant"], before["job"]), (B, got))
     assert before["samples"] > 39000 and before["bytes"] == before["samples"] << 21, before
     after = receipts(site, "alice", left)[-1]
@@ -106,6 +106,57 @@ def whole(site):
     equal("by GPU", [r["id"] for r in receipts(site, "dave", place)][-1], shown["id"])
     proof = site.until(lambda: site.cli("dave", "audit", "prove", str(shown["record"])).stdout, what="a checkpoint")
     contains("proof", proof, f"index {shown['record']}")
+
+
+@tap.test(topology="1x H100-80GB")
+def record_of_work(site):
+    """what a job writes into the files of the simulated driver's own state is not there for another tenant's"""
+    with_cuda(site)
+    def at(tenant, script):
+        job, log = site.run("sh", "-c", f"cd /run/bulkhead-sim/vram; {script}", tenant=tenant, sku="large")
+        equal("job", (job["state"], log if job["state"] != "completed" else ""), ("completed", ""))
+        return log.strip()
+    at(A, f"for f in work 0 3; do printf {CANARY} | dd of=$f bs=1 seek=1000000 conv=notrunc 2>/dev/null || exit 1; done")
+    equal("found", at(B, f"for f in work 0 3; do head -c 2000000 $f | grep -c {CANARY}; done; true"), "0\n0\n0")
+
+
+def cleaned_for_one_that_is_cancelled(site):
+    """A job of bob's for which alice's memory is scrubbed, and that is cancelled meanwhile."""
+    def count(words):
+        return (site.dir / "node.log").read_text().count(words)
+
+    for _ in range(5):
+        touch(site, A, "large", CANARY)
+        destroyed, scrubbed = count("instance destroyed"), count("memory scrubbed before")
+        job = site.submit("sleep", "60", tenant=B, sku="large")
+        site.until(lambda: count("instance destroyed") > destroyed, what="the end of alice's piece")
+        site.client().post(f"/v1/jobs/{job}/cancel")
+        site.await_state(job, "cancelled")
+        site.until(lambda: count("memory scrubbed before") > scrubbed, what="the scrub")
+        if f"job={job}\n" not in (site.dir / "node.log").read_text():
+            return job
+    raise tap.Skip("the job begins too soon to be cancelled before")
+
+
+@tap.test(topology="1x H100-80GB")
+def cancelled(site):
+    """a job on memory that was scrubbed for another tenant's, which never began, shows a receipt of its own,
+    and the scrub that this refers to"""
+    with_cuda(site)
+    never = cleaned_for_one_that_is_cancelled(site)
+    scrub = [r for r in receipts(site, "dave", never) if r["job"] == never][-1]
+    equal("the scrub", (scrub["method"], scrub["result"], scrub["tenant"]), ("fill", "clean", B))
+    got, said = touch(site, A, "large", CANARY)
+    equal("what it finds", said, "found []")
+    shown = receipts(site, "alice", got)
+    own, = [r for r in shown if r.get("job") == got]
+    equal("its own", (own["method"], own["result"], own["by"], own["tenant"]), ("earlier", "clean", [{"id": scrub["id"]}], A))
+    other, = [r for r in shown if r["id"] == scrub["id"]]
+    equal("the scrub, as it is shown", (other["digest"], other["tenant"], "job" in other), (scrub["digest"], "another tenant", False))
+    described = site.cli("alice", "describe", str(got), check=0).stdout
+    contains("described", described, scrub["digest"])
+    contains("described", described, own["digest"])
+    equal("without names", B in described, False)
 
 
 @tap.test(topology="1x H100-80GB", site=FULL, node_conf="scrub_timeout_ms = 20000")
@@ -163,7 +214,8 @@ def share(site):
     equal("beside one of its department", said, "found []")
     shown, = [r for r in receipts(site, "dave", beside) if r["job"] == beside]
     equal("its receipt", (shown["result"], shown["method"]), ("partial", "fill"))
-    contains("what it covers", shown["why"], "1 lease that may share the GPU ran beside it")
+    contains("what it covers", shown["why"], " leases that may share the GPU ran beside it")
+    equal("how many", (shown["neighbors"], "neighbors" in receipts(site, "alice", beside)[0]), (1, False))
     assert 50 << 30 < shown["bytes"] < 62 << 30, shown["bytes"]
     waiting = site.submit("true", tenant=B, sku="quarter")
     site.until(lambda: site.job(waiting)["reason"] == "boundary", what="the wait for an empty GPU")

@@ -220,9 +220,13 @@ def mig_rows(kind):
 
 
 class Custody:
-    """Whose memory each unit of each GPU was last, as the log tells it."""
+    """Whose memory each unit of each GPU was last, as the log tells it; and who can see the receipts.  `receipts`
+    has by the number of a receipt's record the tenants that see it, and of one that refers to earlier scrubs the
+    numbers of theirs; None: nobody knows them."""
 
-    def __init__(self):
+    def __init__(self, receipts=None):
+        self.receipts = receipts
+        self.seen = {}      # (partition, tenant): number of the record of the last receipt that the tenant can see
         self.units, self.models = profile_units(), model_units()
         self.sizes = {}     # gpu: its memory units
         self.pieces = {}    # partition: (gpu, first unit, units)
@@ -258,12 +262,16 @@ class Custody:
             units = [(gpu, unit) for unit in range(first, first + count)]
             owners = set().union(*(self.owner.get(u, set()) for u in units))
             others = owners - {tenant}
-            last = max((self.used.get(u, -1) for u in units if self.used.get(u) != record["seq"]), default=-1)
+            foreign = [u for u in units if self.owner.get(u, set()) - {tenant}]
+            last = max((self.used.get(u, -1) for u in foreign if self.used.get(u) != record["seq"]), default=-1)
             if piece in self.shares:  # what others that run beside it have is theirs still
                 last = max((seq for whose, seq in self.left.get(gpu, {}).items() if whose != tenant), default=-1)
             if others and self.scrubbed.get(piece, -1) < last:
                 self.wrong.append(f"custody: record {record['seq']} starts lease {lease} of tenant {tenant} in memory of "
                                   f"tenants {sorted(others)}, without a receipt since record {last}")
+            elif others and self.receipts is not None and self.seen.get((piece, tenant), -1) < last:
+                self.wrong.append(f"custody: record {record['seq']} starts lease {lease} in memory of tenants {sorted(others)}, "
+                                  f"without a receipt since record {last} that its tenant {tenant} can see")
             beside = piece in self.shares and any(gpu in gpus for other, gpus in self.running.items() if other != lease)
             for unit in units:  # beside others only a part of it was scrubbed
                 self.owner[unit], self.used[unit] = owners | {tenant} if beside else {tenant}, record["seq"]
@@ -279,7 +287,7 @@ class Custody:
             if isinstance(decision, dict):
                 self.place(decision)
         if record["verb"] == "node.scrubbed" and record["res"] == "ok":
-            self.scrubbed[record["obj"]["id"]] = record["seq"]
+            self.scrub(record["seq"], record["obj"]["id"])
         if record["verb"] == "node.started" and record["res"] == "ok":
             self.start(record, record["obj"]["id"])  # also of one that is stopped already: no event is left of it
         if "resumed" in event and record["res"] == "ok":
@@ -287,6 +295,12 @@ class Custody:
         for word in ("ended", "suspended"):
             if word in event and event[word].get("outcome", "ok") == "ok":
                 self.leave(record, event[word].get("lease"))
+
+    def scrub(self, seq, piece):
+        """What refers to earlier scrubs says no more than the oldest of them."""
+        seers, by = (self.receipts or {}).get(seq, ((), ()))
+        self.scrubbed[piece] = min(by, default=seq)
+        self.seen.update({(piece, tenant): seq for tenant in seers})
 
     def leave(self, record, lease):
         self.running.pop(lease, None)
@@ -296,8 +310,18 @@ class Custody:
                 self.left.setdefault(self.pieces[piece][0], {})[tenant] = record["seq"]
 
 
+def receipts_of(site):
+    """Of each receipt's record the tenants that can see it, and records of earlier scrubs that it refers to."""
+    with copy_of_store(site) as store:
+        rows = store.execute("SELECT value FROM documents WHERE kind = ?", (deeds.document_kind("RECEIPT"),)).fetchall()
+    rows = [json.loads(value) for value, in rows]
+    records = {int(row["receipt"]["order"]): int(row["record"]) for row in rows}
+    return {int(row["record"]): ({row["receipt"].get("tenant")} | {whose.get("tenant") for whose in row["receipt"].get("from", ())},
+                                 [records.get(int(by["receipt"]), -1) for by in row["receipt"].get("by", ())]) for row in rows}
+
+
 def memory_has_receipts(site):
-    custody = Custody()
+    custody = Custody(receipts_of(site))
     leaves, _ = read_store(site)
     for leaf, _ in leaves:
         if leaf:

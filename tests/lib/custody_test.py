@@ -20,6 +20,7 @@ def ran(job):
 
 
 RECEIPT = {"verb": "node.scrubbed", "res": "ok", "obj": {"id": 9}}
+TWO = [GPU, submitted(1, 3), submitted(2, 4), *ran(1), RECEIPT, RECEIPT, *ran(2)]  # their records are 6 and 7
 CASES = [
     ("one tenant", [GPU, submitted(1, 3), submitted(2, 3), *ran(1), *ran(2)], 0),
     ("another without a receipt", [GPU, submitted(1, 3), submitted(2, 4), *ran(1), *ran(2)], 1),
@@ -28,14 +29,20 @@ CASES = [
     ("a submission is pruned", [GPU, submitted(1, 3), *ran(1), *ran(2)], 0),
     ("the next one's is not", [GPU, submitted(1, 3), submitted(4, 4), *ran(1), *ran(2), *ran(4)], 1),
     ("and has a receipt", [GPU, submitted(1, 3), submitted(4, 4), *ran(1), RECEIPT, *ran(2), *ran(4)], 0),
+    ("its own tenant sees it", TWO, 0, {6: ({4}, []), 7: ({4}, [])}),
+    ("who had it and a third see it, and its own tenant does not", TWO, 1, {6: ({3, 5}, []), 7: ({3, 5}, [])}),
+    ("nobody sees it", TWO, 1, {}),
+    ("one of its own refers to it", TWO, 0, {6: ({5}, []), 7: ({4}, [6])}),
+    ("its own refers to one of before that memory was used", TWO, 1, {6: ({5}, []), 7: ({4}, [2])}),
+    ("its own refers to one that is not there", TWO, 1, {6: ({5}, []), 7: ({4}, [-1])}),
 ]
 
 
 def main():
     failed = 0
     print(f"1..{len(CASES)}")
-    for number, (what, records, wanted) in enumerate(CASES, 1):
-        custody = closing.Custody()
+    for number, (what, records, wanted, *receipts) in enumerate(CASES, 1):
+        custody = closing.Custody(*receipts)
         for seq, record in enumerate(records):
             custody.take({"seq": seq, "res": "ok", **record})
         good = len(custody.wrong) == wanted

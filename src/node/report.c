@@ -185,6 +185,21 @@ was_told(const struct bh_node *node, const char *gpu)
     return false;
 }
 
+/* What stands on GPUs that answer again. */
+static void
+take_back(struct bh_node *node)
+{
+    struct bh_err err;
+
+    for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
+        const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
+
+        if (!gpu->lost && !was_told(node, gpu->uuid)
+            && bh_piece_reconcile(node, gpu->uuid, &err) != BH_OK)
+            bh_log(EFFECT_FAILED, BH_STR("gpu", gpu->uuid), BH_ERRLOG(&err));
+    }
+}
+
 /* Whether a GPU can be read that the last inventory did not have whole. */
 static bool
 has_untold(const struct bh_node *node)
@@ -213,6 +228,7 @@ bh_report_inventory(struct bh_node *node)
     if (!node->inventory_known && bh_piece_scan(node, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "scan"), BH_ERRLOG(&err));
     node->gpus_untold = !node->inventory_known;
+    take_back(node);
     snprintf(inventory.node, sizeof inventory.node, "%s", node->name);
     snprintf(inventory.driver, sizeof inventory.driver, "%s", node->inventory.driver);
     snprintf(inventory.runtime, sizeof inventory.runtime, "%s", node->runtime_version);

@@ -166,13 +166,20 @@ put_services(const struct bh_node *node, struct bh_msg_inventory *inventory)
 
 /* ---- messages ---- */
 
+/* Whether an inventory says all that bulkheadd needs of it: it is sent again when it does. */
+static bool
+is_whole(const struct bh_node *node, const struct bh_device_gpu *gpu)
+{
+    return !gpu->lost && !bh_piece_has_foreign(node, gpu->uuid);
+}
+
 /* Which GPUs this inventory has whole: bulkheadd waits for the others. */
 static void
 note_told(struct bh_node *node)
 {
     memset(node->told, 0, sizeof node->told);
     for (uint32_t i = 0; i < node->inventory.gpu_count && i < BH_NODE_TOLD_MAX; i++)
-        if (!node->inventory.gpus[i].lost)
+        if (is_whole(node, &node->inventory.gpus[i]))
             snprintf(node->told[i], sizeof node->told[i], "%s", node->inventory.gpus[i].uuid);
 }
 
@@ -200,12 +207,14 @@ take_back(struct bh_node *node)
     }
 }
 
-/* Whether a GPU can be read that the last inventory did not have whole. */
+/* Whether a GPU can be read, or has no instances of others any more, that the last inventory did not
+ * have whole. */
 static bool
 has_untold(const struct bh_node *node)
 {
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++)
-        if (!node->inventory.gpus[i].lost && !was_told(node, node->inventory.gpus[i].uuid))
+        if (is_whole(node, &node->inventory.gpus[i])
+            && !was_told(node, node->inventory.gpus[i].uuid))
             return true;
     return node->gpus_untold;
 }

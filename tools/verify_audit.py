@@ -41,6 +41,9 @@ SEALED_BYTES_MAX, SEALED_FRAME = 8192, len('{"c":"","h":"","k":"","n":""}')
 ORDER_BITS = 12  # an order is the number of the record that gave it, and a place below 4096
 
 
+UNREAD = (5, 6, 14, 10, 3, 7, 13, 8, 23, 9, 15)  # SQLite's: busy, locked, cannot open, I/O error, ...
+
+
 class Bad(Exception):
     """The log is not what was signed."""
 
@@ -569,9 +572,26 @@ def verify_store(path, vkey, kept=()):
     """The same of a copy of the store: every checkpoint in it must hold."""
     if not pathlib.Path(path).exists():
         raise Missing(f"{path}: No such file or directory")
+    read = [""]  # the last statement
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-        database.execute("BEGIN")
-        return verify_rows(database, vkey, kept)
+        database.set_trace_callback(lambda statement: read.__setitem__(0, statement))
+        try:
+            database.execute("BEGIN")
+            done = verify_rows(database, vkey, kept)
+            [state] = database.execute("PRAGMA quick_check(1)").fetchone()
+        except (sqlite3.DatabaseError, TypeError, ValueError, AttributeError, LookupError, OverflowError) as wrong:
+            raise damage(path, read[0], wrong) from wrong
+    if state != "ok":
+        raise Bad(f"{path}: the file is damaged: {state.splitlines()[-1]}")
+    return done
+
+
+def damage(path, statement, wrong):
+    """A store that cannot be read for now is not damaged."""
+    if getattr(wrong, "sqlite_errorcode", 11) & 255 in UNREAD:
+        return wrong
+    table = re.search(r"(?i)\bFROM (\w+)", statement)
+    return Bad(f"{path}: store{f', table {table[1]}' if table else ''}: {wrong}")
 
 
 def verify_rows(database, vkey, kept):

@@ -4,10 +4,12 @@
 
 #include "api/facts.h"
 #include "api/visible.h"
+#include "model/unmanaged.h"
 #include "policy/gpus.h"
+#include "wire/message_node.h"
 
 /* At most twelve instances stand on a GPU of today; those being cleared come on top. */
-enum { PIECES_A_GPU = 24 };
+enum { PIECES_A_GPU = 24, UNMANAGED_TEXT_MAX = 4096 };
 
 struct gpu_question {
     const struct bh_directory *dir;
@@ -237,6 +239,50 @@ bh_gpus_health(const struct bh_gpu_view *gpu)
     return gpu->keeps ? "unverified" : "lost";
 }
 
+static struct bh_unmanaged
+unmanaged_of(const struct bh_dir_gpu *named, const struct bh_gpu_facts_of *facts)
+{
+    bh_json_value pieces = bh_json_get(facts->node->root, "pieces");
+    struct bh_unmanaged unmanaged = {
+        .gpu = named->uuid, .node = facts->node->name, .in_site = named->managed,
+        .allowed = bh_json_truth(bh_json_get(facts->gpu, "allowed")),
+        .scrub_off = strcmp(bh_json_text(bh_json_get(facts->node->root, "driver_scrub"), ""),
+                            bh_driver_scrub_names[BH_DRIVER_SCRUB_OFF]) == 0,
+    };
+
+    for (size_t i = 0; i < bh_json_count(pieces); i++) {
+        bh_json_value piece = bh_json_at(pieces, i);
+
+        if (bh_json_number(bh_json_get(piece, "partition"), 0) == 0
+            && strcmp(bh_json_text(bh_json_get(piece, "gpu"), ""), named->uuid) == 0)
+            bh_unmanaged_add(&unmanaged, &(struct bh_unmanaged_instance){
+                bh_json_text(bh_json_get(piece, "profile"), "?"),
+                (uint32_t)bh_json_number(bh_json_get(piece, "start"), 0),
+                (uint32_t)bh_json_number(bh_json_get(piece, "gi"), 0) });
+    }
+    return unmanaged;
+}
+
+/* Why Bulkhead changes nothing on it, by what its node said last. */
+static void
+put_unmanaged(struct bh_json_writer *w, const struct bh_dir_gpu *named,
+              const struct bh_gpu_facts_of *facts)
+{
+    struct bh_unmanaged unmanaged = unmanaged_of(named, facts);
+    struct bh_buf why, fix;
+
+    if (unmanaged.in_site && unmanaged.count)
+        bh_json_u64(w, "foreign_instances", unmanaged.count);
+    bh_buf_init(&why, UNMANAGED_TEXT_MAX);
+    bh_buf_init(&fix, UNMANAGED_TEXT_MAX);
+    if (bh_unmanaged_put(&unmanaged, &why, &fix)) {
+        bh_json_str(w, "unmanaged_fix", bh_buf_text(&fix));
+        bh_json_str(w, "unmanaged_why", bh_buf_text(&why));
+    }
+    bh_buf_fini(&why);
+    bh_buf_fini(&fix);
+}
+
 static void
 put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_gpu_view *gpu)
 {
@@ -274,6 +320,8 @@ put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_g
     put_parts(w, "unusable", gpu->unusable);
     put_parts(w, "used", gpu->used);
     bh_json_str(w, "uuid", named->uuid);
+    if (facts && gpu->gpu.v && !gpu->managed)
+        put_unmanaged(w, named, facts);
     put_geometry(w, (enum bh_gpu_model)gpu->model);
     if (sample)
         put_facts(w, sample);

@@ -84,7 +84,9 @@ put_remedy(struct bh_buf *out, bh_json_value gpu)
 {
     const char *node_held = text(gpu, "node_held");
 
-    if (strcmp(text(gpu, "health"), "quarantined") == 0)
+    if (*text(gpu, "unmanaged_why"))
+        bh_buf_printf(out, ": %s; %s", text(gpu, "unmanaged_why"), text(gpu, "unmanaged_fix"));
+    else if (strcmp(text(gpu, "health"), "quarantined") == 0)
         bh_buf_printf(out, "; bulkhead uncordon %s --clear-fault ends that", text(gpu, "uuid"));
     else if (*node_held && strcmp(node_held, "no") != 0)
         bh_buf_printf(out, "; bulkhead uncordon %s lets its node go", text(gpu, "node"));
@@ -92,9 +94,10 @@ put_remedy(struct bh_buf *out, bh_json_value gpu)
         bh_buf_puts(out, "; the site file has it cordoned");
 }
 
-/* A line for each GPU of the target that gets no new work all the same. */
+/* A line for each GPU of the target that gets no new work all the same.  `tested`: a test is under
+ * way, which only those do not end that are not managed. */
 static void
-put_kept_off(struct bh_buf *out, bh_json_value gpus, const char *target)
+put_kept_off(struct bh_buf *out, bh_json_value gpus, const char *target, bool tested)
 {
     static const struct bh_column state = { "STATE", "", BH_CELL_GPU_STATE, false };
     bh_json_value items = bh_json_get(gpus, "items");
@@ -102,7 +105,8 @@ put_kept_off(struct bh_buf *out, bh_json_value gpus, const char *target)
     for (size_t i = 0; i < bh_json_count(items); i++) {
         bh_json_value gpu = bh_json_at(items, i);
 
-        if (!is_of_target(gpu, target) || bh_view_gpu_is_open(gpu))
+        if (!is_of_target(gpu, target)
+            || (tested ? !*text(gpu, "unmanaged_why") : bh_view_gpu_is_open(gpu)))
             continue;
         bh_buf_printf(out, "%s gets no new work still: ", text(gpu, "uuid"));
         bh_view_cell(out, &state, gpu, 0);
@@ -114,7 +118,7 @@ put_kept_off(struct bh_buf *out, bh_json_value gpus, const char *target)
 /* Its own hold is one of several things that keep work off a GPU: say those that stay.  A target
  * that was named by the beginning of a UUID is found by it, too. */
 static bh_rc
-say_let_go(const struct bh_cli *cli, const char *target, struct bh_err *err)
+say_let_go(const struct bh_cli *cli, const char *target, bool tested, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *gpus = NULL;
     bh_rc rc = bh_cli_fetch(cli, "/v1/gpus", &gpus, err);
@@ -123,9 +127,11 @@ say_let_go(const struct bh_cli *cli, const char *target, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     bh_buf_init(&out, BH_JSON_BYTES_MAX);
-    put_kept_off(&out, bh_json_root(gpus), target);
+    put_kept_off(&out, bh_json_root(gpus), target, tested);
     if (out.length == 0)
-        bh_buf_printf(&out, "%s may get new work\n", target);
+        bh_buf_printf(&out, "%s %s\n", target,
+                      tested ? "is tested, and gets new work when it is well"
+                             : "may get new work");
     rc = bh_output_write(&out, err);
     bh_buf_fini(&out);
     return rc;
@@ -140,12 +146,10 @@ bh_cli_uncordon(struct bh_cli *cli, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
-    if (bh_cli_flag(cli, BH_OPT_CLEAR_FAULT))
-        return say(cli, what, "is tested, and gets new work when it is well", target, err);
     rc = say(cli, what, NULL, target, err);
     if (rc != BH_OK || bh_cli_flag(cli, BH_OPT_QUIET) || bh_cli_output(cli) > BH_OUT_WIDE)
         return rc;
-    return say_let_go(cli, target, err);
+    return say_let_go(cli, target, bh_cli_flag(cli, BH_OPT_CLEAR_FAULT), err);
 }
 
 /* ---- waiting ---- */

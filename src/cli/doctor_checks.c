@@ -565,6 +565,33 @@ check_lost(const struct bh_cli *cli, struct bh_finding *f)
     advise(f, "the kernel's log says why; reset it or reboot its node: it serves again when it answers");
 }
 
+/* GPUs that Bulkhead would manage, were it not for instances that are not in a node's journal. */
+static void
+check_unmanaged(const struct bh_cli *cli, struct bh_finding *f)
+{
+    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
+    struct bh_err err;
+    bh_json_value items, first = NULL;
+    uint32_t count = 0;
+
+    if (fetch(cli, "/v1/gpus", &json, &err) != BH_OK) {
+        report(f, BH_CHECK_WARN, "%.180s", err.msg);
+        return;
+    }
+    items = bh_json_get(bh_json_root(json), "items");
+    for (size_t i = 0; i < bh_json_count(items); i++)
+        if (bh_json_get(bh_json_at(items, i), "foreign_instances"))
+            first = count++ ? first : bh_json_at(items, i);
+    if (!count) {
+        report(f, BH_CHECK_OK, "none of %zu has instances of others", bh_json_count(items));
+        return;
+    }
+    report(f, BH_CHECK_WARN, "%u of %zu unmanaged, the first: %.48s: %.120s", count,
+           bh_json_count(items), bh_json_text(bh_json_get(first, "uuid"), "?"),
+           bh_json_text(bh_json_get(first, "unmanaged_why"), "instances of others"));
+    advise(f, "%.140s; docs/mig.md", bh_json_text(bh_json_get(first, "unmanaged_fix"), ""));
+}
+
 const struct bh_check bh_doctor_checks[] = {
     { "root", check_root },
     { "kernel", check_kernel },
@@ -584,5 +611,6 @@ const struct bh_check bh_doctor_checks[] = {
     { "daemon", check_daemon },
     { "node", check_node },
     { "GPUs", check_lost },
+    { "GPUs' instances", check_unmanaged },
 };
 const size_t bh_doctor_check_count = BH_COUNT(bh_doctor_checks);

@@ -62,6 +62,20 @@ read_keys(const char *path, struct bh_note_key ret_keys[BH_NOTE_KEYS_MAX], struc
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", path);
 }
 
+/* What a damaged store is, whoever finds it: status 1.  What cannot be read now is none. */
+static bh_rc
+judge_store(const char *path, bh_rc rc, struct bh_err *err)
+{
+    bool garbled = rc == BH_INVALID || rc == BH_RANGE || rc == BH_NOT_FOUND || rc == BH_FULL;
+
+    if (rc == BH_OK)
+        return rc;
+    bh_err_wrap(err, "%s", path);
+    if (bh_store_sqlite_is_damage(err) || (garbled && err->sys_kind == BH_SYS_NONE))
+        err->rc = BH_CONFLICT;
+    return err->rc;
+}
+
 /* All of one moment, should bulkheadd go on writing meanwhile. */
 static bh_rc
 verify_store(const char *path, struct bh_audit_verifier *verifier,
@@ -71,10 +85,15 @@ verify_store(const char *path, struct bh_audit_verifier *verifier,
     bh_rc rc = bh_store_sqlite_open(path, BH_STORE_SNAPSHOT, &bh_crypto_openssl, &store, err);
 
     if (rc != BH_OK)
-        return bh_err_wrap(err, "%s", path);
+        return judge_store(path, rc, err);
     rc = bh_store_audit(&store, verifier, err);
     if (rc == BH_OK)
         rc = bh_store_compare(&store, &bh_crypto_openssl, verifier->claims, ret_result, err);
+    if (rc != BH_CONFLICT && rc != BH_DENIED) {
+        if (rc == BH_OK) /* last: what is read above is named by its record */
+            rc = bh_store_sqlite_check(&store, err);
+        rc = judge_store(path, rc, err);
+    }
     store.ops->close(store.self);
     return rc;
 }

@@ -369,7 +369,8 @@ put_gpu_state(struct bh_buf *out, bh_json_value gpu)
     if (bh_json_truth(bh_json_get(gpu, "fenced")))
         put_fence(out, gpu);
     else if (!bh_json_truth(bh_json_get(gpu, "managed")))
-        bh_buf_puts(out, "unmanaged");
+        bh_buf_puts(out, bh_json_get(gpu, "foreign_instances") ? "unmanaged (foreign instances)"
+                                                               : "unmanaged");
     else if (!is_well(health))
         put_clean(out, health);
     else if (is_held(gpu, "held") || is_held(gpu, "node_held"))

@@ -146,6 +146,8 @@ static const struct {
     { "node to check", BH_CELL_NODE_STATE, "",
       "{\"state\":\"up\",\"held\":\"no\",\"unchecked\":true}", "up, unchecked: jobs failed to start" },
     { "unmanaged", BH_CELL_GPU_STATE, "", "{\"managed\":false}", "unmanaged" },
+    { "unmanaged", BH_CELL_GPU_STATE, "", "{\"managed\":false,\"foreign_instances\":2}",
+      "unmanaged (foreign instances)" },
     { "assumed", BH_CELL_ASSUMED, "", "{\"assumed\":true}", "assumed" },
     { "quotas", BH_CELL_QUOTAS, "l", "{\"l\":[{\"sku\":\"small\",\"used\":1,\"limit\":2},"
       "{\"model\":\"H100-80GB\",\"used\":\"0.5\",\"limit\":null}]}",

@@ -61,6 +61,7 @@ static const struct bh_column gpus_columns[] = {
     { "SHARES %", "share_percent", BH_CELL_TEXT, true },
     { "PIECES", "pieces", BH_CELL_PIECES, false },
     { "TROUBLE", "trouble", BH_CELL_TEXT, true },
+    { "UNMANAGED", "unmanaged_why", BH_CELL_TEXT, true },
 };
 VIEW(gpus);
 

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/num.h"
+#include "daemon/apply.h"
 
 struct bh_published {
     struct bh_directory directory; /* first: bh_published_of */
@@ -224,10 +225,14 @@ add_gpus(struct bh_published *p, const struct bh_catalog *catalog)
     uint32_t count = count_names(catalog, BH_NAME_GPU);
     struct bh_dir_gpu *rows = alloc(p->arena, count, sizeof *rows);
 
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        const char *uuid = bh_catalog_name_of(catalog, BH_NAME_GPU, i + 1);
+
         rows[i] = (struct bh_dir_gpu){
-            { i + 1 }, copy(p->arena, bh_catalog_name_of(catalog, BH_NAME_GPU, i + 1))
+            .id = { i + 1 }, .uuid = copy(p->arena, uuid),
+            .managed = bh_site_gpu_flags(bh_catalog_site(catalog), uuid, "").managed
         };
+    }
     p->directory.gpus = rows;
     p->directory.gpu_count = count;
 }

@@ -7,7 +7,10 @@
 #include "base/log.h"
 #include "daemon/apply.h"
 #include "model/driver.h"
+#include "model/unmanaged.h"
 #include "daemon/faults.h"
+
+enum { UNMANAGED_TEXT_MAX = 4096 };
 
 static struct bh_entry
 report(const char *verb, const char *type, uint64_t id)
@@ -133,11 +136,35 @@ find_gone_gpus(struct bh_core *core, bh_node_id node, const struct bh_msg_invent
 
 /* ---- what can be read ---- */
 
+/* In the log, when it comes to that, and once after a start. */
+static void
+warn_unmanaged(const struct bh_msg_inventory *inventory, const struct bh_msg_gpu *from)
+{
+    const struct bh_msg_piece *pieces = inventory->pieces.items;
+    struct bh_unmanaged unmanaged = {
+        .gpu = from->uuid, .node = inventory->node, .in_site = true, .allowed = from->allowed,
+        .scrub_off = inventory->driver_scrub == BH_DRIVER_SCRUB_OFF,
+    };
+    struct bh_buf why, fix;
+
+    for (uint32_t i = 0; i < inventory->pieces.count; i++)
+        if (pieces[i].partition == 0 && strcmp(pieces[i].gpu, from->uuid) == 0)
+            bh_unmanaged_add(&unmanaged, &(struct bh_unmanaged_instance){
+                pieces[i].profile, pieces[i].start, pieces[i].gi });
+    bh_buf_init(&why, UNMANAGED_TEXT_MAX);
+    bh_buf_init(&fix, UNMANAGED_TEXT_MAX);
+    if (bh_unmanaged_put(&unmanaged, &why, &fix))
+        bh_log(GPU_UNMANAGED, BH_STR("gpu", from->uuid), BH_STR("why", bh_buf_text(&why)),
+               BH_STR("next", bh_buf_text(&fix)));
+    bh_buf_fini(&why);
+    bh_buf_fini(&fix);
+}
+
 /* One GPU: managed only when the site says so and node.conf allows it, and never while
  * it holds instances that are not ours. */
 static bh_rc
-take_read(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
-          const char *driver, struct bh_err *err)
+take_read(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
+          const struct bh_msg_gpu *from, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_GPU };
     struct bh_ev_gpu *gpu = &event.u.gpu;
@@ -154,6 +181,8 @@ take_read(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
     gpu->node = node;
     gpu->model = bh_model_find(from->model);
     facts = bh_core_gpu_facts(core, gpu->gpu);
+    if (flags.managed && (!from->allowed || from->foreign) && (facts->usable || !facts->seen))
+        warn_unmanaged(inventory, from);
     facts->seen = true;
     facts->unread = false;
     facts->usable = from->allowed && !from->foreign;
@@ -165,7 +194,7 @@ take_read(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
     gpu->fenced = bh_fault_fences(from->fault);
     gpu->keeps = from->fault == BH_FAULT_ISOLATION;
     gpu->mig_capable = from->mig_capable;
-    gpu->lone_carve = from->mig_capable && !bh_driver_is_fixed(driver, BH_DRIVER_REPARTITION);
+    gpu->lone_carve = from->mig_capable && !bh_driver_is_fixed(inventory->driver, BH_DRIVER_REPARTITION);
     gpu->numa = from->numa <= UINT8_MAX ? from->numa : 0;
     if (bh_view_gpu(core->state.engine, gpu->gpu, &view) && same_gpu(&view, gpu))
         return BH_OK;
@@ -176,13 +205,13 @@ take_read(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
 }
 
 static bh_rc
-take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_gpu *from,
-         const char *driver, struct bh_err *err)
+take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
+         const struct bh_msg_gpu *from, struct bh_err *err)
 {
     bool taken;
     bh_rc rc = take_unread(core, from, &taken, err);
 
-    return rc != BH_OK || taken ? rc : take_read(core, node, from, driver, err);
+    return rc != BH_OK || taken ? rc : take_read(core, node, inventory, from, err);
 }
 
 static bool
@@ -318,7 +347,7 @@ bh_inventory_take(struct bh_core *core, bh_node_id node,
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < inventory->gpus.count && rc == BH_OK; i++)
-        rc = take_gpu(core, node, &gpus[i], inventory->driver, err);
+        rc = take_gpu(core, node, inventory, &gpus[i], err);
     if (rc == BH_OK)
         rc = find_gone_gpus(core, node, inventory, err);
     if (rc == BH_OK)

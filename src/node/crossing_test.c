@@ -281,6 +281,43 @@ test_reset(void **state)
     BH_CHECK_DONE();
 }
 
+/* What stands on a GPU that the driver has lost is not known: pieces stay noted, a destroy that is
+ * ordered fails, and what the daemon does not keep waits.  When it answers, what has gone goes. */
+static void
+test_gpu_lost(void **state)
+{
+    struct bh_msg_destroy destroy = { .partition = 5 };
+    struct bh_msg_keep_item kept = { 5 };
+    struct bh_msg_keep keep = { .pieces = { &kept, 1 } };
+    struct bh_msg_outcome outcome;
+    struct bh_msg_inventory inventory;
+
+    bh_test_restart("sample_interval_ms = 100\n");
+    assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
+    assert_int_equal(bh_test_carve(6, 0, "1g.10gb", 1).outcome, 0);
+    bh_test_simctl("lose", "0", NULL);
+    outcome = bh_test_order(BH_MSG_DESTROY, &destroy);
+    BH_CHECK_EQ("not destroyed", outcome.rc, BH_UNAVAILABLE);
+    BH_CHECK("why", strstr(outcome.why, "cannot be read"));
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    BH_CHECK_EQ("both are known", bh_test_greet(&the_node).pieces.count, 2);
+    bh_test_send(BH_MSG_KEEP, &keep);
+    BH_CHECK_EQ("and later", inventory_now().pieces.count, 2);
+    bh_test_send(BH_MSG_KEEP, &keep);
+    bh_test_simctl("clear", NULL, NULL);
+    do
+        inventory = bh_test_take(BH_MSG_INVENTORY, 0).inventory;
+    while (bh_test_gpu(&inventory, 0)->fault != BH_FAULT_NONE);
+    BH_CHECK("nothing foreign", !bh_test_gpu(&inventory, 0)->foreign);
+    BH_CHECK("what is not kept goes", bh_test_await(inventory_now().pieces.count == 1));
+    bh_test_simctl("lose", "0", NULL);
+    BH_CHECK_EQ("what is kept stands", inventory_now().pieces.count, 1);
+    bh_test_simctl("reset", "0", NULL);
+    BH_CHECK("what has gone goes", bh_test_await(inventory_now().pieces.count == 0));
+    BH_CHECK_DONE();
+}
+
 /* ---- the driver ---- */
 
 /* A node that starts before its driver, or whose driver was too slow when the daemon came: the
@@ -326,6 +363,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_gpu_child_killed),
         BH_NODE_TEST(test_killed_in_destroy),
         BH_NODE_TEST(test_reset),
+        BH_NODE_TEST(test_gpu_lost),
         BH_NODE_TEST(test_driver_later),
     };
 

@@ -181,7 +181,7 @@ open_all(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         rc = open_gpus(node, err);
     if (rc == BH_OK)
-        rc = bh_piece_reconcile(node, err);
+        rc = bh_piece_reconcile(node, NULL, err);
     if (rc == BH_OK)
         bh_checkpoint_probe(node);
     return rc;

@@ -41,6 +41,14 @@ bh_piece_gpu(const struct bh_node *node, const char *uuid)
     return NULL;
 }
 
+bool
+bh_piece_is_unread(const struct bh_node *node, const char *uuid)
+{
+    const struct bh_device_gpu *gpu = bh_piece_gpu(node, uuid);
+
+    return !node->inventory_known || !gpu || gpu->lost;
+}
+
 bh_rc
 bh_piece_scan(struct bh_node *node, struct bh_err *err)
 {
@@ -430,6 +438,8 @@ destroy_instance(struct bh_node *node, const struct bh_note_piece *piece, struct
                 *err = unseen;
             return err->rc;
         }
+        if (bh_piece_is_unread(node, piece->gpu)) /* it may stand there still */
+            return bh_err_set(err, BH_UNAVAILABLE, "GPU %s cannot be read", piece->gpu);
         if (!find_instance(node, piece))
             return BH_OK;
         if (turn > 0 && !bh_gpu_child_died(err))
@@ -483,14 +493,16 @@ finish_destroy(struct bh_node *node, const struct bh_note_piece *half, struct bh
     return BH_OK;
 }
 
+/* What stands on a GPU that cannot be read is not known: it is ours until the GPU answers. */
 static bh_rc
 refresh(struct bh_node *node, const struct bh_note_piece *known, struct bh_err *err)
 {
-    const struct bh_device_gpu *gpu = bh_piece_gpu(node, known->gpu);
     const struct bh_device_instance *instance = find_instance(node, known);
     struct bh_note_piece wanted = *known;
 
-    if (!gpu || (makes_instance(known) && !instance))
+    if (bh_piece_is_unread(node, known->gpu))
+        return BH_OK;
+    if (makes_instance(known) && !instance)
         return note_gone(node, known->partition, err);
     if (instance && instance->ci == NO_COMPUTE_INSTANCE)
         return finish_destroy(node, known, err);
@@ -498,16 +510,16 @@ refresh(struct bh_node *node, const struct bh_note_piece *known, struct bh_err *
 }
 
 bh_rc
-bh_piece_reconcile(struct bh_node *node, struct bh_err *err)
+bh_piece_reconcile(struct bh_node *node, const char *gpu, struct bh_err *err)
 {
     uint64_t ids[BH_PIECES_MAX];
-    uint32_t count = node->state.piece_count;
+    uint32_t count = 0;
     bh_rc rc = BH_OK;
 
-    if (!node->inventory_known)
-        return BH_OK;
-    for (uint32_t i = 0; i < count; i++)
-        ids[i] = node->state.pieces[i].partition;
+    for (uint32_t i = 0; i < node->state.piece_count; i++) {
+        if (!gpu || strcmp(node->state.pieces[i].gpu, gpu) == 0)
+            ids[count++] = node->state.pieces[i].partition;
+    }
     for (uint32_t i = 0; i < count && rc == BH_OK; i++) {
         struct bh_note_piece known = *bh_state_piece(&node->state, ids[i]);
 

@@ -27,7 +27,8 @@ BH_MUST_USE bh_rc bh_piece_carve(struct bh_node *node, const struct bh_note *ord
                                  struct bh_err *err);
 
 /* Destroy the piece for a tenant, or for nobody yet (0), and note that it is gone; BH_OK
- * when it was not there.  BH_CONFLICT: a job has it, processes use it, or node/alone.h. */
+ * when it was not there.  BH_CONFLICT: a job has it, processes use it, or node/alone.h;
+ * BH_UNAVAILABLE: it is an instance of a GPU that cannot be read, and stays noted. */
 BH_MUST_USE bh_rc bh_piece_destroy(struct bh_node *node, uint64_t partition, uint32_t tenant,
                                    struct bh_err *err);
 
@@ -36,14 +37,19 @@ BH_MUST_USE bh_rc bh_piece_destroy(struct bh_node *node, uint64_t partition, uin
 BH_MUST_USE bh_rc bh_piece_adopt(struct bh_node *node, const struct bh_note *order,
                                  bool *ret_found, struct bh_err *err);
 
-/* After a scan at start: bring what we know up to date, forget what is gone. */
-BH_MUST_USE bh_rc bh_piece_reconcile(struct bh_node *node, struct bh_err *err);
+/* After a scan at start, and of a GPU (NULL: all) that answers again: bring what we know up to
+ * date, forget what is gone.  Pieces of a GPU that cannot be read stay as they are. */
+BH_MUST_USE bh_rc bh_piece_reconcile(struct bh_node *node, const char *gpu, struct bh_err *err);
 
 /* Memory units that the piece lies on; all of the GPU's where that is not known. */
 uint32_t bh_piece_units(const struct bh_node *node, const struct bh_note_piece *wanted);
 
 /* The GPU as last scanned, or NULL. */
 const struct bh_device_gpu *bh_piece_gpu(const struct bh_node *node, const char *uuid);
+
+/* Whether the last scan does not say what stands on the GPU: the driver has lost it, does not name
+ * it, or did not answer. */
+bool bh_piece_is_unread(const struct bh_node *node, const char *uuid);
 
 /* Whether the GPU has instances that are not ours. */
 bool bh_piece_has_foreign(const struct bh_node *node, const char *gpu);

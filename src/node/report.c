@@ -166,13 +166,20 @@ put_services(const struct bh_node *node, struct bh_msg_inventory *inventory)
 
 /* ---- messages ---- */
 
+/* Whether an inventory says all that bulkheadd needs of it: it is sent again when it does. */
+static bool
+is_whole(const struct bh_node *node, const struct bh_device_gpu *gpu)
+{
+    return !gpu->lost && !bh_piece_has_foreign(node, gpu->uuid);
+}
+
 /* Which GPUs this inventory has whole: bulkheadd waits for the others. */
 static void
 note_told(struct bh_node *node)
 {
     memset(node->told, 0, sizeof node->told);
     for (uint32_t i = 0; i < node->inventory.gpu_count && i < BH_NODE_TOLD_MAX; i++)
-        if (!node->inventory.gpus[i].lost)
+        if (is_whole(node, &node->inventory.gpus[i]))
             snprintf(node->told[i], sizeof node->told[i], "%s", node->inventory.gpus[i].uuid);
 }
 
@@ -185,12 +192,29 @@ was_told(const struct bh_node *node, const char *gpu)
     return false;
 }
 
-/* Whether a GPU can be read that the last inventory did not have whole. */
+/* What stands on GPUs that answer again. */
+static void
+take_back(struct bh_node *node)
+{
+    struct bh_err err;
+
+    for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
+        const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
+
+        if (!gpu->lost && !was_told(node, gpu->uuid)
+            && bh_piece_reconcile(node, gpu->uuid, &err) != BH_OK)
+            bh_log(EFFECT_FAILED, BH_STR("gpu", gpu->uuid), BH_ERRLOG(&err));
+    }
+}
+
+/* Whether a GPU can be read, or has no instances of others any more, that the last inventory did not
+ * have whole. */
 static bool
 has_untold(const struct bh_node *node)
 {
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++)
-        if (!node->inventory.gpus[i].lost && !was_told(node, node->inventory.gpus[i].uuid))
+        if (is_whole(node, &node->inventory.gpus[i])
+            && !was_told(node, node->inventory.gpus[i].uuid))
             return true;
     return node->gpus_untold;
 }
@@ -213,6 +237,7 @@ bh_report_inventory(struct bh_node *node)
     if (!node->inventory_known && bh_piece_scan(node, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "scan"), BH_ERRLOG(&err));
     node->gpus_untold = !node->inventory_known;
+    take_back(node);
     snprintf(inventory.node, sizeof inventory.node, "%s", node->name);
     snprintf(inventory.driver, sizeof inventory.driver, "%s", node->inventory.driver);
     snprintf(inventory.runtime, sizeof inventory.runtime, "%s", node->runtime_version);

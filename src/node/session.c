@@ -253,9 +253,13 @@ bh_session_collect(struct bh_node *node)
     for (uint32_t i = 0; i < node->doomed_count; i++) {
         uint64_t id = node->doomed[i];
 
-        if (!bh_state_piece(&node->state, id))
+        const struct bh_note_piece *piece = bh_state_piece(&node->state, id);
+
+        if (!piece)
             continue;
-        if (bh_piece_destroy(node, id, 0, &err) == BH_OK)
+        if (node->inventory_known && bh_piece_is_unread(node, piece->gpu)) /* until it answers */
+            node->doomed[kept++] = id;
+        else if (bh_piece_destroy(node, id, 0, &err) == BH_OK)
             bh_log(INSTANCE_COLLECTED, BH_U64("piece", id));
         else
             node->doomed[kept++] = id;

@@ -69,6 +69,7 @@ struct bh_dir_step_up {
 struct bh_dir_gpu {
     bh_gpu_id id;
     const char *uuid;
+    bool managed;                /* the site file wants it so */
 };
 
 struct bh_dir_mount {

@@ -154,6 +154,54 @@ store_close(void *self)
     free(store);
 }
 
+bool
+bh_store_sqlite_is_damage(const struct bh_err *err)
+{
+    static const int passing[] = { SQLITE_BUSY, SQLITE_LOCKED, SQLITE_CANTOPEN, SQLITE_IOERR,
+                                   SQLITE_PERM, SQLITE_NOMEM, SQLITE_FULL, SQLITE_READONLY,
+                                   SQLITE_AUTH, SQLITE_INTERRUPT, SQLITE_PROTOCOL };
+
+    if (err->sys_kind != BH_SYS_SQL)
+        return false;
+    for (size_t i = 0; i < BH_COUNT(passing); i++)
+        if ((err->sys & 0xff) == passing[i])
+            return false;
+    return true;
+}
+
+static bh_rc
+quick_check(struct bh_sql *reader, struct bh_err *err)
+{
+    sqlite3_stmt *statement = NULL;
+    const char *found, *last;
+    bh_rc rc = BH_OK;
+
+    errno = 0;
+    if (sqlite3_prepare_v2(reader->db, "PRAGMA quick_check(1)", -1, &statement, NULL) != SQLITE_OK
+        || sqlite3_step(statement) != SQLITE_ROW)
+        rc = bh_sql_err(reader, "store", err);
+    found = rc == BH_OK ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    if (found && strcmp(found, "ok") != 0) {
+        last = strrchr(found, '\n'); /* behind a line with the name of the database */
+        rc = bh_err_set(err, BH_CONFLICT, "the file is damaged: %.150s", last ? last + 1 : found);
+    }
+    sqlite3_finalize(statement);
+    return rc;
+}
+
+bh_rc
+bh_store_sqlite_check(const struct bh_store *store, struct bh_err *err)
+{
+    struct bh_sql *reader;
+    bh_rc rc = bh_sqlite_take(store->self, &reader, err);
+
+    if (rc != BH_OK)
+        return rc;
+    rc = quick_check(reader, err);
+    bh_sqlite_give(store->self, reader);
+    return rc;
+}
+
 static const struct bh_store_ops sqlite_ops = {
     .name = "sqlite",
     .begin = bh_sqlite_begin,

@@ -30,4 +30,11 @@ BH_MUST_USE bh_rc bh_store_sqlite_open(const char *path, enum bh_store_mode mode
                                        const struct bh_crypto_ops *crypto,
                                        struct bh_store *ret_store, struct bh_err *err);
 
+/* Whether the whole file is as SQLite makes it.  BH_CONFLICT: it is damaged; and what reading
+ * answers. */
+BH_MUST_USE bh_rc bh_store_sqlite_check(const struct bh_store *store, struct bh_err *err);
+
+/* Whether a failed read says that the file is damaged, and not that it cannot be read now. */
+bool bh_store_sqlite_is_damage(const struct bh_err *err);
+
 #endif

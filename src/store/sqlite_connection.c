@@ -221,6 +221,18 @@ bh_sql_put_bytes(struct bh_sql_use *use, const void *bytes, size_t length)
     sqlite3_bind_blob64(use->statement, ++use->at, bytes, length, SQLITE_STATIC);
 }
 
+/* With the table that is read. */
+static bh_rc
+step_err(const struct bh_sql_use *use, struct bh_err *err)
+{
+    const char *from = strstr(sqlite3_sql(use->statement), " FROM ");
+    char what[80] = "store";
+
+    if (from)
+        snprintf(what, sizeof what, "store, table %.*s", (int)strcspn(from + 6, " ,()"), from + 6);
+    return bh_sql_err(use->sql, what, err);
+}
+
 bh_rc
 bh_sql_step(struct bh_sql_use *use, bool *ret_row, struct bh_err *err)
 {
@@ -229,7 +241,7 @@ bh_sql_step(struct bh_sql_use *use, bool *ret_row, struct bh_err *err)
     errno = 0;
     result = sqlite3_step(use->statement);
     if (result != SQLITE_ROW && result != SQLITE_DONE)
-        return bh_sql_err(use->sql, "store", err);
+        return step_err(use, err);
     *ret_row = result == SQLITE_ROW;
     return BH_OK;
 }

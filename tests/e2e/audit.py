@@ -539,6 +539,37 @@ def check_both(what, site, where, status, said):
         contains(f"{what}, {name}", done.stdout, said)
 
 
+def damages(store):
+    """Copies of a store, each damaged in another way, with what was done."""
+    whole, at = store.read_bytes(), store.with_name("damaged.db")
+    pages = range(4096, len(whole), 4096)
+    ways = [("random bytes", os.urandom(len(whole))), ("empty", b""), ("half", whole[:len(whole) // 2]), ("a page short", whole[:-4096])]
+    ways += [(f"page {page // 4096 + 1}, bit {bit}", whole[:page] + bytes([whole[page] ^ 1 << bit]) + whole[page + 1:])
+             for page in pages for bit in [page // 4096 % 2 * 5]]
+    for what, data in ways:
+        at.write_bytes(data)
+        yield what, at
+
+
+@tap.test()
+def damaged(site):
+    "a store whose file is damaged is status 1 with the file's name, by both verifiers; one that is not there is 5"
+    busy(site)
+    store, found = copy_of(site), 0
+    with contextlib.closing(sqlite3.connect(store, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = DELETE")
+        db.execute("VACUUM")  # no page is free
+    for what, place in damages(store):
+        check_both(what, site, ("--store", str(place)), 1, "damaged.db: ")
+        found += 1
+    equal(f"many: {found}", found > 20, True)
+    place.write_bytes(b"")
+    place.unlink()
+    for done in (verify(site, place), second("--store", place, "--vkey", key_of(site))):
+        equal(f"not there: {done.stdout}{done.stderr}", done.returncode, 5)
+        contains("which", done.stdout + done.stderr, "damaged.db")
+
+
 @tap.test()
 def rows_changed(site):
     "a changed, swapped, missing or added row of names, jobs and texts is named, by both verifiers"

@@ -2,6 +2,7 @@
 """GPUs that misbehave, and GPUs that are not Bulkhead's."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -87,12 +88,23 @@ assert nvml.nvmlGpuInstanceCreateComputeInstance(gi, 0, ctypes.byref(ci)) == 0
 """
 
 
-def make_foreign(site, index):
+DESTROY = """
+import ctypes, sys
+nvml = ctypes.CDLL(sys.argv[1])
+device, gi, ci, n = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint(1)
+assert nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetHandleByIndex_v2(int(sys.argv[2]), ctypes.byref(device)) == 0
+assert nvml.nvmlDeviceGetGpuInstances(device, 19, ctypes.byref(gi), ctypes.byref(n)) == 0
+assert nvml.nvmlGpuInstanceGetComputeInstances(gi, 0, ctypes.byref(ci), ctypes.byref(n)) == 0
+assert nvml.nvmlComputeInstanceDestroy(ci) == 0 and nvml.nvmlGpuInstanceDestroy(gi) == 0
+"""
+
+
+def make_foreign(site, index, script=FOREIGN):
     """A MIG instance that somebody else made with the driver's own calls."""
     library = site.dir / "lib/libnvidia-ml.so.1"
     if has_thread_sanitizer(library):
         raise tap.Skip("Python does not run with ThreadSanitizer")
-    subprocess.run([*python_beside(library, sys.executable), "-c", FOREIGN, library, str(index)], check=True,
+    subprocess.run([*python_beside(library, sys.executable), "-c", script, library, str(index)], check=True,
                    env={"BULKHEAD_SIM_STATE": str(site.sim), "PATH": os.environ["PATH"]})
 
 
@@ -121,6 +133,35 @@ def unmanaged(site):
     site.start_node()
     site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
     equal("others' devices", smi(site)[smi(site).index("GPU 1"):], before[before.index("GPU 1"):])
+
+
+@tap.test(topology="2x H100-80GB mig=on")
+def foreign_instances(site):
+    "what keeps a GPU unmanaged is said wherever one looks, with what to do; when that is done it is managed by itself"
+    job = site.submit("true")
+    site.await_state(job, "completed")
+    used = next(g for g in gpus(site) if g["pieces"])
+    site.stop(site.node)
+    (site.dir / "node/journal").unlink()
+    site.start_node()
+    lost = site.until(lambda: next((g for g in gpus(site) if not g["managed"]), None), what="a GPU that is not managed")
+    equal("which", lost["uuid"], used["uuid"])
+    contains("why", lost["unmanaged_why"], "it has MIG instances that are not in its node's journal: 1g.10gb at ")
+    gi = re.search(r"GPU instance (\d+)", lost["unmanaged_why"]).group(1)
+    remedy = f"nvidia-smi mig -dci -gi {gi} -i {lost['uuid']} && nvidia-smi mig -dgi -gi {gi} -i {lost['uuid']}"
+    equal("what to do", lost["unmanaged_fix"], remedy)
+    for words in (["gpu"], ["gpu", "-o", "wide"], ["uncordon", lost["uuid"]], ["uncordon", lost["uuid"], "--clear-fault"], ["doctor"]):
+        shown = site.cli(None, *words).stdout
+        contains(" ".join(words), shown, "unmanaged")
+        equal("no promise", "is tested" in shown, False)
+        if words[0] in ("uncordon", "doctor"):
+            contains(" ".join(words), shown, f"nvidia-smi mig -dci -gi {gi}")
+    said = [line for line in (site.dir / "daemon.log").read_text().splitlines() if "changes nothing on a GPU" in line]
+    equal("once in the log", len(said), 1)
+    contains("the log", said[0], remedy)
+    make_foreign(site, lost["index"], DESTROY)
+    back = site.until(lambda: next((g for g in gpus(site) if g["uuid"] == lost["uuid"] and g["managed"]), None), what="the GPU")
+    equal("nothing is said", [key for key in back if key in ("unmanaged_why", "unmanaged_fix", "foreign_instances")], [])
 
 
 if __name__ == "__main__":

@@ -106,6 +106,53 @@ def lost_at_start(site):
     site.await_state(site.submit("true"), "completed")
 
 
+def kill_node(site):
+    site.node.kill()
+    site.node.wait()
+    site.until(lambda: not site.client().get("/v1/status")["node"]["connected"], what="the loss of the node")
+    site.start_node()
+    site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
+
+
+@tap.test(topology="2x H100-80GB mig=on", site=SITE, node_conf=CONF)
+def lost_with_idle_instances(site):
+    "the idle instances of a GPU that is lost when its node starts are Bulkhead's when it answers again"
+    site.await_state(site.submit("true"), "completed")
+    [used] = [one for one in gpus(site) if one["pieces"]]
+    index, before = used["index"], used["pieces"]
+    simctl(site, "lose", str(index))
+    await_health(site, index, "lost")
+    for _ in range(2):
+        kill_node(site)
+        lost = gpu(site, index)
+        equal("what it is", (lost["health"], lost["managed"], lost["pieces"]), ("lost", True, before))
+    simctl(site, "clear")
+    back = await_health(site, index, "ok")
+    equal("it is back", (back["managed"], back["mode"], back["pieces"]), (True, "mig", before))
+    site.cli(None, "cordon", f"gpu{1 - index}", "--reason", "the test's", check=0)
+    site.await_state(site.submit("true"), "completed")
+
+
+@tap.test(topology="2x H100-80GB mig=on", site=SITE, node_conf=CONF)
+def lost_under_a_job(site):
+    "a job of a GPU that is lost while its node restarts goes on elsewhere, and the GPU is managed when it answers; so it is where the node stayed"
+    job = site.submit(*WAIT)
+    site.await_state(job, "running")
+    for number, restarts in enumerate((True, False), 1):
+        index, _ = place(site, job)
+        simctl(site, "lose", str(index))
+        if restarts:
+            kill_node(site)
+        site.until(lambda: site.job(job)["restarts"] == number and site.job(job)["state"] == "running", what="the job elsewhere")
+        equal("elsewhere", place(site, job)[0], 1 - index)
+        simctl(site, "clear")
+        await_health(site, index, "ok")
+        site.until(lambda: (g := gpu(site, index))["managed"] and g["mode"] in ("mig", "free"), what="a managed GPU")
+        equal("not Bulkhead's", "managed=0" in (site.dir / "daemon.log").read_text(), False)
+    restart_node(site)
+    equal("all are managed", [one["managed"] for one in gpus(site)], [True, True])
+
+
 @tap.test(topology="1x H100-80GB mig=on", site=SITE, node_conf=CONF)
 def contained(site):
     """XID 94 ends the one lease whose instance it names; the neighbour of another tenant runs on,

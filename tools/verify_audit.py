@@ -575,11 +575,11 @@ def verify_store(path, vkey, kept=()):
 
 
 def verify_rows(database, vkey, kept):
-    rows = database.execute("SELECT seq, leaf, hash FROM records ORDER BY seq").fetchall()
+    rows = database.execute("SELECT seq, leaf, hash FROM records WHERE seq >= 0 ORDER BY seq").fetchall()
     for number, (seq, leaf, stored) in enumerate(rows):
         if seq != number or leaf and leaf_hash(leaf) != stored:
             raise Bad(f"record {number}: it is missing, or its bytes do not have the hash stored beside it")
-    heads = {size: open_checkpoint(note.encode(), vkey) for size, note in database.execute("SELECT size, note FROM checkpoints")}
+    heads = {size: open_checkpoint(note.encode(), vkey) for size, note in database.execute("SELECT size, note FROM checkpoints WHERE size >= 0")}
     if rows and not heads:
         raise Bad("no checkpoint: none of its records is signed")
     kept_heads = [open_checkpoint(data, vkey) for data in kept]
@@ -590,7 +590,10 @@ def verify_rows(database, vkey, kept):
     check_reach(kept_heads, len(rows))
     claims = Claims()
     orders = check_records([leaf or None for _, leaf, _ in rows], claims)
-    compare_store(database, claims)
+    try:
+        compare_store(database, claims)
+    except ValueError as wrong:
+        raise Bad(str(wrong)) from wrong
     return len(rows), orders, claims
 
 

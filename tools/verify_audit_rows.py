@@ -597,7 +597,55 @@ def place_differs(job, row):
     return "node, pieces, grade, lease or number of restarts" if "place" in job and place_digest(row) != job["place"] else None
 
 
+# Of each table of a store: how many columns are its key, and the type, the least and the greatest value (or number of bytes) of each.
+ANY64, NOT_BELOW_0, ID, WORD32, YES_NO = ("integer", -2**63, 2**63 - 1), ("integer", 0, 2**63 - 1), ("integer", 1, 2**63 - 1), ("integer", 0, U32), ("integer", 0, 1)
+SHORT, HASH = ("text", 0, 4096), ("blob", 32, 32)
+STORED = {
+    "records": (1, {"seq": NOT_BELOW_0, "hash": HASH}),
+    "checkpoints": (1, {"size": NOT_BELOW_0, "note": ("text", 1, 16384)}),
+    "names": (2, {"kind": ("integer", 0, len(KINDS) - 1), "id": ("integer", 1, U32), "name": SHORT, "gone": YES_NO, "record": NOT_BELOW_0, "key": ("blob", 0, 32)}),
+    "jobs": (1, {"job": ID, **dict.fromkeys(("tenant_id", "principal_id", "count", "priority", "restarts", "checkpoint_signal", "gang"), WORD32),
+                 **dict.fromkeys(("name", "tenant", "principal", "sku", "kind", "contract", "reason", "node", "grade"), SHORT),
+                 **dict.fromkeys(("lease", "submitted_ns", "started_ns", "ended_ns", "time_limit_ns", "deadline_ns"), ANY64),
+                 "state": ("text", 1, 31), "pieces": ("text", 0, 1 << 20), "exit_status": ("integer", -I32 - 1, I32), "spec": HASH, "ended_by": NOT_BELOW_0, "ended": YES_NO}),
+    "texts": (1, {"id": ID, "digest": HASH, "tenant_id": WORD32, "bytes": NOT_BELOW_0}),
+    "documents": (2, {"kind": ("integer", 0, 11), "key": ("text", 1, 1400), "version": ID, "principal_id": WORD32, "value": ("text", 1, 64 << 10)}),
+    "keys": (1, {"id": ID, "kind": ("integer", 0, 2), "tenant_id": WORD32, "month": WORD32, "parent": ANY64, "created_ns": ANY64, "shredded_ns": ANY64,
+                 "wrapped": ("blob", 72, 72)}),
+    "tokens": (1, {"id": ("text", 1, 15), "secret": HASH, "principal_id": WORD32, "scopes": SHORT, "note": ("text", 0, 1 << 20), "created_ns": ANY64,
+                   "expires_ns": ANY64, "last_used_ns": ANY64, "revoked": YES_NO}),
+    "meta": (1, {"key": ("text", 1, 4096), "value": ("text", 0, 1 << 20)}),
+    "replies": (2, {"principal_id": WORD32, "key": SHORT, "request": HASH, "status": WORD32, "at_ns": ANY64}),
+}
+
+
+def has_form(value, kind, form):
+    wanted, least, most = form
+    if kind != wanted or not least <= (value if kind == "integer" else len(value)) <= most:
+        return False
+    try:
+        return kind != "text" or "\0" not in value.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def check_forms(database):
+    """ValueError when a row of the store is none that Bulkhead writes: SQLite keeps what other programs read as something else."""
+    for table, (keys, columns) in STORED.items():
+        there = {column[1] for column in database.execute(f"PRAGMA table_info({table})")}
+        columns = {column: form for column, form in columns.items() if column in there}  # a store of before has fewer
+        wanted = ", ".join(f"{column if form[0] == 'integer' else f'CAST({column} AS BLOB)'}, typeof({column})" for column, form in columns.items())
+        for row in database.execute(f"SELECT {wanted} FROM {table}"):
+            for place, (column, form) in enumerate(columns.items()):
+                empty_key = (table, column) == ("names", "key") and row[2 * place] == b""
+                if not has_form(*row[2 * place:2 * place + 2], form) or table == "names" and column == "key" and not empty_key and len(row[2 * place]) != 32:
+                    shown = [value if kind == "integer" else value.split(b"\0")[0].decode(errors="replace") for value, kind in zip(row[::2], row[1::2])]
+                    of = ", ".join(f"{name} {value}" for name, value in zip(list(columns)[:keys], shown))
+                    raise ValueError(f"{table}: the row of {of:.100} is malformed: {column}")
+
+
 def compare_store(database, claims):
+    check_forms(database)
     for kind, number, name, key in database.execute("SELECT kind, id, name, key FROM names ORDER BY kind, id"):
         claims.name_row(KINDS[kind] if 0 <= kind < len(KINDS) else None, number, name, key if key.strip(b"\0") else b"", 0)
     columns = ("job", "tenant_id", "principal_id", "count", "tenant", "principal", "sku", "state", "reason", "submitted_ns",

@@ -204,6 +204,25 @@ def rolled_back(site):
     site.start_daemon()
 
 
+@tap.test()
+def formless_row(site):
+    "bulkheadd refuses to start on a store with a row that has no form, and names it; before, nobody's jobs could be listed then"
+    site.announce("cannot go on")
+    busy(site)
+    site.stop(site.daemon)
+    with contextlib.closing(sqlite3.connect(site.dir / "state/bulkhead.db")) as db, db:
+        state, = db.execute("SELECT state FROM jobs WHERE job = 1").fetchone()
+        db.execute("UPDATE jobs SET state = state || char(0) || 'x' WHERE job = 1")
+    site.start_daemon(wait=False)
+    site.until(lambda: site.daemon.poll() is not None, what="the end of bulkheadd")
+    assert site.daemon.poll() != 0
+    contains("says which", (site.dir / "daemon.log").read_text().splitlines()[-1], "the row of job 1 is malformed: state")
+    with contextlib.closing(sqlite3.connect(site.dir / "state/bulkhead.db")) as db, db:
+        db.execute("UPDATE jobs SET state = ? WHERE job = 1", (state,))
+    site.start_daemon()
+    equal("jobs", site.client().get("/v1/jobs")["total"], 4)
+
+
 def in_memory(pid, what):
     """How often the bytes stand in the process's memory."""
     count = 0

@@ -31,7 +31,7 @@ import re
 import sqlite3
 import sys
 
-from verify_audit_rows import ERASED, SAFE, U32, Claims, check_jobs, check_names, compare_store, fits, in_range, is_moment, is_number, parse, read_row
+from verify_audit_rows import ERASED, LATE_NS, SAFE, U32, Claims, check_jobs, check_names, compare_store, fits, in_range, is_moment, is_number, parse, read_row
 
 TILE = 256
 ANSWERS = {"c": "node.carved", "d": "node.destroyed", "s": "node.started", "p": "node.suspended", "r": "node.resumed",
@@ -477,7 +477,7 @@ def take_key(claims, row):
     since = claims.is_later(number, destroyed)
     if since:
         destroyed = 0
-    if number in claims.keys or facts["created_ns"] < claims.last_ns:
+    if number in claims.keys or not 0 <= facts["created_ns"] - claims.last_ns < LATE_NS:
         claims.key_row(number, facts, destroyed, destroyed > 0)
     claims.date_key(number, facts, since)
 

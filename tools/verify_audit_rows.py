@@ -192,6 +192,7 @@ NOT_TEXTS = ("job.image", "key.make", "node.scrubbed", "snapshot")  # what "text
 DOCUMENTS = {"receipt": ("receipt of record", "node.scrubbed", "piece"), "revision": ("site revision", "site.apply", "site"),
              "image": ("image of job", "job.image", "job")}
 REVISIONS_MAX = 512  # the store keeps these at least
+LATE_NS = 86400 * 10**9  # what an export says of after its last record is of the same day
 MOMENT_NS = 60 * 10**9  # a text is sealed, and its key made, at most so long before the record that says so
 
 
@@ -243,7 +244,7 @@ class Claims:
         self.older, self.newer, self.rows_from = False, False, None
         self.documents, self.revisions, self.keys, self.site = {}, [], {}, None
         self.for_ever, self.revision_of = set(), {}  # texts that more than the site file names; the newest revision of a text
-        self.gives, self.optional, self.tokens = 0, set(), {}
+        self.gives, self.optional, self.tokens, self.forgotten = 0, set(), {}, {}
         self.differing, self.counts = [], {}
 
     # ---- the records ----
@@ -308,11 +309,13 @@ class Claims:
         if about.get("type") == "key" and verb in ("key.make", "key.destroyed"):
             key = self.key_of(int(about.get("id", 0)), record.get("tenant", 0))
             key.update({"made": number, "made_ns": int(record["ts"]), "tenant": record.get("tenant", 0), "digest": record.get("text")}
-                       if verb == "key.make" else {"destroyed": number})
+                       if verb == "key.make" else {"destroyed": number, "destroyed_ns": int(record["ts"])})
 
         if about.get("type") == "token" and verb in ("token.create", "token.revoke"):
             token = self.tokens.setdefault(int(about.get("id", 0)), {})
             token.update({"made": number, "facts": facts_of(record.get("ev"))} if verb == "token.create" else {"revoked": number})
+        if about.get("type") == "account" and verb == "token.forget":
+            self.forgotten[int(about.get("id", 0))] = (number, int(record["ts"]))
 
     def take_other_number(self, kind, number, record):
         """Before version 4 a document named the first of the records names.give that its own took along:
@@ -473,7 +476,7 @@ class Claims:
 
     def is_later(self, number, destroyed_ns):
         """Of an export's row: the key was destroyed after the last record."""
-        return 0 < destroyed_ns >= self.last_ns and "destroyed" not in self.keys.get(number, {})
+        return destroyed_ns > 0 and 0 <= destroyed_ns - self.last_ns < LATE_NS and "destroyed" not in self.keys.get(number, {})
 
     def date_key(self, number, facts, since):
         """Which month's texts the key sealed, and whether it was destroyed `since` the last record.  Of one whose record was
@@ -499,6 +502,8 @@ class Claims:
             return self.differ(f"key {number}: it is not the one that record {key['made']} made")
         if "destroyed" in key and not (destroyed_ns and empty):
             return self.differ(f"key {number} was destroyed by record {key['destroyed']}, but its row does not say so")
+        if "destroyed" in key and not 0 <= destroyed_ns - key["destroyed_ns"] <= MOMENT_NS:
+            return self.differ(f"key {number} was destroyed by record {key['destroyed']}, at another time than its row says")
         if "destroyed" not in key and (destroyed_ns or empty):
             return self.differ(f"key {number} is destroyed in the table, and no record says so")
         return self.count("keys", "erased" if "destroyed" in key else "good")
@@ -506,6 +511,9 @@ class Claims:
     def token_row(self, name, number, facts, revoked):
         """`facts`: as "ev" of the record has them."""
         token = self.tokens.get(number, {})
+        if ("token", number) in self.seen:
+            self.differ(f"token {name} stands twice")
+        self.seen.add(("token", number))
         if "made" not in token:
             if self.pruned or self.older:
                 return self.count("tokens", "not bound")
@@ -517,6 +525,21 @@ class Claims:
         if "revoked" not in token and revoked:
             return self.differ(f"token {name} is revoked in the table, and no record says so")
         return self.count("tokens", "not bound" if token["facts"] is None else "good")
+
+    def is_forgotten(self, token):
+        """The store forgets tokens that were revoked or had expired; a record says so of their owner's."""
+        facts = token["facts"]["token"]
+        record, at = self.forgotten.get(number_of(facts, "principal"), (-1, 0))
+        return record > token["made"] and (token.get("revoked", record) < record or number_of(facts, "expires_ns") <= at)
+
+    def end_tokens(self):
+        for number, token in sorted(self.tokens.items()):
+            if "made" not in token or ("token", number) in self.seen:
+                continue
+            if token["facts"] is None:  # whose it was is not known, nor how long it was good
+                self.count("tokens", "not bound")
+            elif not self.is_forgotten(token):
+                self.differ(f"token number {number} is missing in the table; record {token['made']} made it")
 
     def site_row(self, digest, revision):
         if self.site is None:
@@ -669,6 +692,7 @@ def compare_store(database, claims):
     for name, secret, owner, scopes, expires, revoked in database.execute("SELECT id, secret, principal_id, scopes, expires_ns, revoked FROM tokens"):
         facts = {"expires_ns": str(expires) if expires else "", "principal": owner, "scopes": scopes}
         claims.token_row(name, int.from_bytes(secret[:8], "little") >> 11, {key: value for key, value in facts.items() if value}, revoked)
+    claims.end_tokens()
     meta = dict(database.execute("SELECT key, value FROM meta"))
     claims.site_row(meta.get("site"), meta.get("site_revision"))
     claims.end_documents(False)

@@ -195,6 +195,7 @@ take_destruction(struct bh_claims *claims, const struct bh_record *record, struc
         return rc;
     key->destroyed = true;
     key->destroyed_by = record->seq;
+    key->destroyed_ns = record->ts_ns;
     return BH_OK;
 }
 
@@ -408,7 +409,8 @@ is_made_so(const struct bh_claims *claims, const struct key_claim *key,
 static bool
 is_later(const struct bh_claims *claims, const struct bh_claimed_key *row, uint64_t time_ns)
 {
-    return row->exported && time_ns >= claims->last_ts_ns;
+    return row->exported && time_ns >= claims->last_ts_ns
+           && time_ns - claims->last_ts_ns < BH_CLAIMS_LATE_NS;
 }
 
 /* Rows of before have a time a little after that of the record that destroyed the key, which may be
@@ -443,6 +445,13 @@ date_key(struct bh_claims *claims, struct key_claim *key, const struct bh_claime
     return BH_OK;
 }
 
+static bool
+is_destroyed_then(const struct key_claim *key, const struct bh_claimed_key *row)
+{
+    return row->destroyed_ns >= key->destroyed_ns
+           && row->destroyed_ns - key->destroyed_ns <= BH_CLAIMS_MOMENT_NS;
+}
+
 static void
 judge_key(struct bh_claims *claims, const struct key_claim *key, const struct bh_claimed_key *row)
 {
@@ -460,6 +469,9 @@ judge_key(struct bh_claims *claims, const struct key_claim *key, const struct bh
     else if (key->destroyed && !(row->destroyed_ns && row->empty))
         bh_claims_tell(claims, "key %" PRIu64 " was destroyed by record %" PRIu64
                        ", but its row does not say so", row->id, key->destroyed_by);
+    else if (key->destroyed && !is_destroyed_then(key, row))
+        bh_claims_tell(claims, "key %" PRIu64 " was destroyed by record %" PRIu64
+                       ", at another time than its row says", row->id, key->destroyed_by);
     else if (!key->destroyed && destroyed)
         bh_claims_tell(claims, "key %" PRIu64 " is destroyed in the table, and no record says so",
                        row->id);

@@ -72,7 +72,7 @@ struct document_claim {
 struct key_claim {
     struct claim claim;
     bool made, destroyed;        /* by claim.record; by destroyed_by */
-    uint64_t made_ns, destroyed_by;
+    uint64_t made_ns, destroyed_by, destroyed_ns;
     bool destroyed_since;        /* the last record, as an export's row says */
     uint32_t tenant;
     bool filled;                 /* `digest` is known */
@@ -87,8 +87,16 @@ struct token_claim {
     struct claim claim;
     bool made, revoked;          /* by claim.record; by revoked_by */
     uint64_t revoked_by;
-    bool filled;                 /* `digest` is known */
+    bool filled;                 /* what follows is known */
     uint8_t digest[32];          /* of bh_token_facts_put */
+    uint64_t expires_ns;
+    uint32_t owner;
+};
+
+/* Whose tokens that were dead, some or all, the store forgot, and when last. */
+struct owner_claim {
+    struct claim claim;          /* by that record */
+    uint64_t at_ns;
 };
 
 /* The site file in force, as records say. */
@@ -114,7 +122,7 @@ enum { BH_CLAIMS_TOLD_MAX = 20, BH_CLAIMS_TOLD_BYTES = 8192 };
 struct bh_claims {
     struct bh_arena *arena;
     const struct bh_crypto_ops *crypto;
-    struct claim_table names, jobs, texts, tenants, documents, keys, tokens;
+    struct claim_table names, jobs, texts, tenants, documents, keys, tokens, owners;
     struct site_claim site;
     uint64_t revisions, last_key;
     uint64_t gives;              /* records names.give right before this one */
@@ -158,6 +166,7 @@ BH_MUST_USE bh_rc bh_claims_take_token(struct bh_claims *claims, const struct bh
                                        struct bh_err *err);
 void bh_claims_end_documents(struct bh_claims *claims, bool ended_alone);
 void bh_claims_end_keys(struct bh_claims *claims);
+void bh_claims_end_tokens(struct bh_claims *claims);
 
 /* Whether the job's row must have been given: of an export, if it had ended. */
 bool bh_claims_is_wanted(const struct bh_claims *claims, const struct job_claim *job,

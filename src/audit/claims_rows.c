@@ -379,6 +379,8 @@ bh_claims_end(struct bh_claims *claims, uint32_t tables, struct bh_claims_result
         bh_claims_end_documents(claims, tables & BH_CLAIMS_ENDED);
     if (tables & BH_CLAIMS_KEYS)
         bh_claims_end_keys(claims);
+    if (tables & BH_CLAIMS_TOKENS)
+        bh_claims_end_tokens(claims);
     claims->result.differing = bh_buf_text(&claims->differing);
     claims->result.erased = bh_buf_text(&claims->erased);
     *ret_result = claims->result;

@@ -8,7 +8,7 @@
 enum { PAGE = 10000 };
 
 static const uint32_t every_table = BH_CLAIMS_NAMES | BH_CLAIMS_JOBS | BH_CLAIMS_TEXTS
-                                    | BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS;
+                                    | BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS | BH_CLAIMS_TOKENS;
 
 struct walk {
     const struct bh_crypto_ops *crypto;

@@ -589,7 +589,10 @@ def verify_rows(database, vkey, kept):
             raise Bad(f"the first {size} records are not those that a checkpoint was signed over")
     check_reach(kept_heads, len(rows))
     claims = Claims()
-    orders = check_records([leaf or None for _, leaf, _ in rows], claims)
+    try:
+        orders = check_records([leaf or None for _, leaf, _ in rows], claims)
+    except Missing as wrong:  # of a store it is no file that is missing
+        raise Bad(f"the bytes of records are gone, and the log does not say that they were pruned: {wrong}") from wrong
     try:
         compare_store(database, claims)
     except ValueError as wrong:

@@ -534,6 +534,7 @@ TAMPERED = [
      "state, contract, reason, node, pieces, grade, submitted_ns, started_ns, ended_ns, time_limit_ns, exit_status, spec, ended, deadline_ns, "
      "checkpoint_signal, gang, ended_by FROM jobs WHERE job = 1", "job 99 is in the table"),
     ("a job that is gone", "DELETE FROM jobs WHERE job = 2", "job 2 is missing"),
+    ("a record's bytes gone", "UPDATE records SET leaf = x'' WHERE seq = 5", "the log does not say that they were pruned"),
     ("a text changed", "UPDATE texts SET text = text || ' ' WHERE digest = (SELECT spec FROM jobs WHERE job = 1)", "does not have the digest"),
     ("a text that is gone", "DELETE FROM texts WHERE digest = (SELECT spec FROM jobs WHERE job = 1)", "is missing, and no record erased it"),
 ]

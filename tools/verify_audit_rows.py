@@ -8,6 +8,8 @@ import json
 import re
 import time
 
+import verify_audit_bound
+
 KINDS = ("tenant", "sku", "principal", "node", "gpu", "group", "dataset")
 WORD, DIGEST, NUMBER = "[a-z_]{1,23}", "[0-9a-f]{64}", "0|[1-9][0-9]{0,19}"
 U32, I32, U64, SAFE = 2**32 - 1, 2**31 - 1, 2**64 - 1, 2**53 - 1
@@ -229,8 +231,11 @@ def key_digest(facts):
 
 
 def facts_of(event):
-    """What the record of a token says that it may; None: a record of before does not."""
-    return event if isinstance(event, dict) and next(iter(event), None) == "token" else None
+    """What the record of a token says that it may: the digest of that, None in a record of before, and whose it is, how long."""
+    if not isinstance(event, dict) or next(iter(event), None) != "token":
+        return {"digest": None}
+    facts = event["token"]
+    return {"digest": hashlib.sha256(canonical(event)).hexdigest(), "owner": number_of(facts, "principal"), "expires": number_of(facts, "expires_ns")}
 
 
 class Claims:
@@ -241,6 +246,7 @@ class Claims:
         self.keys_of = {}  # the numbers of a tenant's keys
         self.erased, self.found, self.seen = {}, {}, set()
         self.upgrade, self.pruned, self.size, self.first_ns, self.last_ns = None, False, 0, 0, 0
+        self.pruned_to, self.carried_to = 0, 0  # records below are hashes; what those below it said of rows was carried on
         self.older, self.newer, self.rows_from = False, False, None
         self.documents, self.revisions, self.keys, self.site = {}, [], {}, None
         self.for_ever, self.revision_of = set(), {}  # texts that more than the site file names; the newest revision of a text
@@ -251,6 +257,11 @@ class Claims:
 
     def skip(self, number):
         self.pruned, self.size = True, number + 1
+        self.pruned_to = self.size
+
+    def has_lost(self):
+        """Whether there were records of which nothing was carried on."""
+        return self.pruned_to > self.carried_to
 
     def take(self, number, record):
         self.size, self.last_ns = number + 1, int(record["ts"])
@@ -282,6 +293,8 @@ class Claims:
             self.shreds[int(about.get("id", 0))] = number
 
         self.take_documents(number, record, verb, about, allowed)
+        if verb == "rows.bind" and allowed and about.get("type") == "log":
+            verify_audit_bound.take(self, record.get("ev"), int(about.get("id", 0)))
         self.gives = self.gives + 1 if verb == "names.give" else 0
 
     def name_text(self, digest, number, record):
@@ -313,7 +326,7 @@ class Claims:
 
         if about.get("type") == "token" and verb in ("token.create", "token.revoke"):
             token = self.tokens.setdefault(int(about.get("id", 0)), {})
-            token.update({"made": number, "facts": facts_of(record.get("ev"))} if verb == "token.create" else {"revoked": number})
+            token.update({"made": number, **facts_of(record.get("ev"))} if verb == "token.create" else {"revoked": number})
         if about.get("type") == "account" and verb == "token.forget":
             self.forgotten[int(about.get("id", 0))] = (number, int(record["ts"]))
 
@@ -409,7 +422,7 @@ class Claims:
         number = int(row["job"])
         job = self.jobs.get(number)
         if job is None:
-            if self.pruned and number < min((n for n, j in self.jobs.items() if "record" in j), default=U64):
+            if self.has_lost() and number < min((n for n, j in self.jobs.items() if "record" in j), default=U64):
                 return self.count("jobs", "not bound")
             return self.differ(f"job {number} is in the table, and no record submitted it")
         job["seen"] = True
@@ -461,7 +474,7 @@ class Claims:
         except (KeyError, TypeError, ValueError, RecursionError):
             return self.differ(f"{kind} {key:.60}: it does not have the form of one")
         if (kind, number) not in self.documents:
-            if self.pruned:
+            if self.has_lost():
                 return self.count("documents", "not bound")
             return self.differ(f"{called} {number} is in the table, and no record speaks of it")
         if ("document", kind, number) in self.seen:
@@ -495,7 +508,7 @@ class Claims:
         key = self.keys.get(number, {})
         self.seen.add(("key", number))
         if "made" not in key:
-            if self.pruned:
+            if self.has_lost():
                 return self.count("keys", "not bound")
             return self.differ(f"key {number} is in the table, and no record made it")
         if facts["tenant_id"] != key["tenant"] or key["digest"] and key_digest(facts) != key["digest"]:
@@ -515,28 +528,27 @@ class Claims:
             self.differ(f"token {name} stands twice")
         self.seen.add(("token", number))
         if "made" not in token:
-            if self.pruned or self.older:
+            if self.has_lost() or self.older:
                 return self.count("tokens", "not bound")
             return self.differ(f"token {name} is in the table, and no record made it")
-        if token["facts"] is not None and canonical(token["facts"]) != canonical({"token": facts}):
+        if token["digest"] is not None and hashlib.sha256(canonical({"token": facts})).hexdigest() != token["digest"]:
             return self.differ(f"token {name}: its owner, scopes or end are not those of record {token['made']}")
         if "revoked" in token and not revoked:
             return self.differ(f"token {name} was revoked by record {token['revoked']}, but its row does not say so")
         if "revoked" not in token and revoked:
             return self.differ(f"token {name} is revoked in the table, and no record says so")
-        return self.count("tokens", "not bound" if token["facts"] is None else "good")
+        return self.count("tokens", "not bound" if token["digest"] is None else "good")
 
     def is_forgotten(self, token):
         """The store forgets tokens that were revoked or had expired; a record says so of their owner's."""
-        facts = token["facts"]["token"]
-        record, at = self.forgotten.get(number_of(facts, "principal"), (-1, 0))
-        return record > token["made"] and (token.get("revoked", record) < record or number_of(facts, "expires_ns") <= at)
+        record, at = self.forgotten.get(token["owner"], (-1, 0))
+        return record > token["made"] and (token.get("revoked", record) < record or token["expires"] <= at)
 
     def end_tokens(self):
         for number, token in sorted(self.tokens.items()):
             if "made" not in token or ("token", number) in self.seen:
                 continue
-            if token["facts"] is None:  # whose it was is not known, nor how long it was good
+            if token["digest"] is None:  # whose it was is not known, nor how long it was good
                 self.count("tokens", "not bound")
             elif not self.is_forgotten(token):
                 self.differ(f"token number {number} is missing in the table; record {token['made']} made it")

@@ -155,8 +155,8 @@ take_site(struct bh_claims *claims, const struct bh_record *record, struct bh_er
     return add_other_number(claims, revision, record, err);
 }
 
-static bh_rc
-add_key(struct bh_claims *claims, uint64_t id, uint32_t tenant, struct key_claim **ret_key,
+bh_rc
+bh_claims_add_key(struct bh_claims *claims, uint64_t id, uint32_t tenant, struct key_claim **ret_key,
         struct bh_err *err)
 {
     uint8_t of[32];
@@ -172,7 +172,7 @@ static bh_rc
 take_key(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     struct key_claim *key;
-    bh_rc rc = add_key(claims, record->obj.id, record->tenant, &key, err);
+    bh_rc rc = bh_claims_add_key(claims, record->obj.id, record->tenant, &key, err);
 
     if (rc != BH_OK)
         return rc;
@@ -189,7 +189,7 @@ static bh_rc
 take_destruction(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     struct key_claim *key;
-    bh_rc rc = add_key(claims, record->obj.id, record->tenant, &key, err);
+    bh_rc rc = bh_claims_add_key(claims, record->obj.id, record->tenant, &key, err);
 
     if (rc != BH_OK)
         return rc;
@@ -368,7 +368,7 @@ bh_claims_document(struct bh_claims *claims, const struct bh_claimed_document *r
     }
     bh_claim_key(key, row->kind, said.number);
     document = bh_claim_find(&claims->documents, key);
-    if (!document && claims->pruned_to > 0) {
+    if (!document && bh_claims_has_lost(claims)) {
         claims->result.documents.unbound++;
         return;
     }
@@ -435,7 +435,7 @@ date_key(struct bh_claims *claims, struct key_claim *key, const struct bh_claime
     bh_rc rc = BH_OK;
 
     if (!key && since && claims->pruned_to > 0)
-        rc = add_key(claims, row->id, row->facts.tenant_id, &key, err);
+        rc = bh_claims_add_key(claims, row->id, row->facts.tenant_id, &key, err);
     if (rc != BH_OK || !key)
         return rc;
     key->destroyed_since = since;
@@ -459,7 +459,7 @@ judge_key(struct bh_claims *claims, const struct key_claim *key, const struct bh
 
     if (!key && is_later(claims, row, row->facts.created_ns))
         return;
-    if ((!key || !key->made) && claims->pruned_to > 0)
+    if ((!key || !key->made) && bh_claims_has_lost(claims))
         claims->result.keys.unbound++;
     else if (!key || !key->made)
         bh_claims_tell(claims, "key %" PRIu64 " is in the table, and no record made it", row->id);

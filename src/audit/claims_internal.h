@@ -129,6 +129,7 @@ struct bh_claims {
     uint64_t size, last_ts_ns;   /* records so far, and the time of the last */
     uint64_t first_ts_ns;        /* of the first that is left */
     uint64_t pruned_to;          /* records below it are hashes alone */
+    uint64_t carried_to;         /* what those below it said of rows was carried on */
     uint64_t first_job;          /* the lowest that a record submitted; UINT64_MAX: none */
     uint64_t bindings;
     bool older, newer;           /* there are records that do not bind all columns of jobs, that
@@ -167,6 +168,26 @@ BH_MUST_USE bh_rc bh_claims_take_token(struct bh_claims *claims, const struct bh
 void bh_claims_end_documents(struct bh_claims *claims, bool ended_alone);
 void bh_claims_end_keys(struct bh_claims *claims);
 void bh_claims_end_tokens(struct bh_claims *claims);
+
+/* What a record carries on of those that were pruned. */
+BH_MUST_USE bh_rc bh_claims_take_bound(struct bh_claims *claims, const struct bh_record *record,
+                                       struct bh_err *err);
+
+/* Whether there were records of which nothing was carried on. */
+static inline bool
+bh_claims_has_lost(const struct bh_claims *claims)
+{
+    return claims->pruned_to > claims->carried_to;
+}
+
+/* Whether the row may be missing: a token of one whose dead ones were forgotten; a text whose key was
+ * destroyed. */
+bool bh_claims_is_forgotten(const struct bh_claims *claims, const struct token_claim *token);
+bool bh_claims_is_erased(const struct bh_claims *claims, const struct text_claim *text);
+
+/* That tenant's key, a new one where there is none. */
+BH_MUST_USE bh_rc bh_claims_add_key(struct bh_claims *claims, uint64_t id, uint32_t tenant,
+                                    struct key_claim **ret_key, struct bh_err *err);
 
 /* Whether the job's row must have been given: of an export, if it had ended. */
 bool bh_claims_is_wanted(const struct bh_claims *claims, const struct job_claim *job,

@@ -274,7 +274,7 @@ differs_in_state(const struct job_claim *job, const struct bh_claimed_job *row)
 static void
 take_unknown(struct bh_claims *claims, const struct bh_claimed_job *row)
 {
-    if (claims->pruned_to > 0 && row->job < claims->first_job)
+    if (bh_claims_has_lost(claims) && row->job < claims->first_job)
         claims->result.jobs.unbound++;
     else
         bh_claims_tell(claims, "job %" PRIu64 " is in the table, and no record submitted it", row->job);

@@ -113,7 +113,7 @@ bh_claims_token(struct bh_claims *claims, const struct bh_claimed_token *row)
         bh_claims_tell(claims, "token %s stands twice", row->id);
     if (token)
         token->claim.seen = true;
-    if ((!token || !token->made) && (claims->pruned_to > 0 || claims->older))
+    if ((!token || !token->made) && (bh_claims_has_lost(claims) || claims->older))
         claims->result.tokens.unbound++;
     else if (!token || !token->made)
         bh_claims_tell(claims, "token %s is in the table, and no record made it", row->id);
@@ -134,8 +134,8 @@ bh_claims_token(struct bh_claims *claims, const struct bh_claimed_token *row)
 /* ---- what is missing ---- */
 
 /* The store forgets tokens that were revoked or had expired; a record says so of their owner's. */
-static bool
-is_forgotten(const struct bh_claims *claims, const struct token_claim *token)
+bool
+bh_claims_is_forgotten(const struct bh_claims *claims, const struct token_claim *token)
 {
     const struct owner_claim *owner;
     uint8_t key[32];
@@ -159,7 +159,7 @@ bh_claims_end_tokens(struct bh_claims *claims)
         memcpy(&number, token->claim.key, sizeof number);
         if (!token->filled) /* whose it was is not known, nor how long it was good */
             claims->result.tokens.unbound++;
-        else if (!is_forgotten(claims, token))
+        else if (!bh_claims_is_forgotten(claims, token))
             bh_claims_tell(claims, "token number %" PRIu64 " is missing in the table; record %" PRIu64
                            " made it", number, token->claim.record);
     }

@@ -263,12 +263,20 @@ is_by(const struct signature_line *line, const struct bh_note_key *key)
            && memcmp(line->name, key->name, line->name_length) == 0;
 }
 
+/* A note's text, and the keys whose signature of it is wanted. */
+struct opening {
+    const struct bh_crypto_ops *crypto;
+    const struct bh_note_key *key;
+    struct bh_slice text;
+};
+
 /* Whether it is a good signature by one of the keys, which have one name.  A line of that name that
  * is no base 64, and any other signature under the id of a key, are faults. */
 static bh_rc
-check_line(const struct bh_crypto_ops *crypto, const struct bh_note_key *key, struct bh_slice text,
-           const struct signature_line *line, bool *verified, struct bh_err *err)
+check_line(const struct opening *opening, const struct signature_line *line, bool *verified,
+           struct bh_err *err)
 {
+    const struct bh_note_key *key = opening->key;
     uint8_t bytes[BH_NOTE_BYTES_MAX];
     const struct bh_note_key *signer = key;
     struct bh_buf signature;
@@ -285,7 +293,8 @@ check_line(const struct bh_crypto_ops *crypto, const struct bh_note_key *key, st
         return BH_OK;
     if (signature.length != SIGNATURE_BYTES)
         return bh_err_set(err, BH_DENIED, "note has a malformed signature of %s", key->name);
-    rc = crypto->verify(signer->public_key, text.text, text.length, bytes + ID_BYTES, err);
+    rc = opening->crypto->verify(signer->public_key, opening->text.text, opening->text.length,
+                                 bytes + ID_BYTES, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "note signed by %s", key->name);
     *verified = true;
@@ -296,7 +305,7 @@ static bh_rc
 check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
                  const char *note, const char *lines, struct bh_err *err)
 {
-    const struct bh_slice text = { note, (size_t)(lines - note) - 1 };
+    const struct opening opening = { crypto, key, { note, (size_t)(lines - note) - 1 } };
     bool verified = false;
 
     for (unsigned count = 0; *lines; count++) {
@@ -306,7 +315,7 @@ check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_key *k
         if (count == BH_NOTE_SIGNATURES_MAX || !split_line(&lines, &line))
             return bh_err_set(err, BH_INVALID,
                               "note has a malformed signature line, or too many");
-        rc = check_line(crypto, key, text, &line, &verified, err);
+        rc = check_line(&opening, &line, &verified, err);
         if (rc != BH_OK)
             return rc;
     }

@@ -654,6 +654,48 @@ def tokens_bound(site):
         check_both(change, site, ("--store", str(store)), 1, said)
 
 
+@tap.test(daemon_conf="audit_retention = 1s\nsnapshot_every = 100")
+def rows_of_pruned(site):
+    "what pruned records said of tokens, keys, jobs, documents and texts is carried on, over two prunings: an edit of their rows is named"
+    busy(site)
+    erin, alice = site.client("erin"), site.client("alice")
+    gone = alice.post("/v1/tokens", {"note": "gone"})
+    good = alice.post("/v1/tokens", {"note": "good"})
+    site.cli("alice", "token", "revoke", gone["id"], check=0)
+    for part in range(2):
+        for number in range(300):
+            erin.post("/v1/tokens", {"note": str(number)})
+        size = site.record_count()
+        site.until(lambda size=size: erin.get("/v1/checkpoints")["items"][-1]["size"] >= size, what="a checkpoint")
+        time.sleep(1.1)
+        done = site.cli("erin", "audit", "prune", str(open_folder(site) / f"part{part}"), "--vkey", key_of(site), check=0)
+        contains("done", done.stdout, f"the log begins with record {256 * (part + 1)}")
+        size = site.record_count()
+        site.until(lambda size=size: erin.get("/v1/checkpoints")["items"][-1]["size"] >= size, what="a checkpoint")
+    done = verify(site, copy_of(site))
+    assert done.returncode == 0 and "not bound" not in done.stdout, done.stdout
+    check_both("untouched", site, ("--store", str(copy_of(site))), 0, "tokens: 602")
+    site.cli("erin", "audit", "export", str(open_folder(site) / "later"), "--vkey", key_of(site), check=0)
+    check_both("exported", site, ("--export", str(open_folder(site) / "later")), 0, "jobs: 4")
+    for change, said in ((f"UPDATE tokens SET revoked = 0 WHERE id = '{gone['id']}'", "its row does not say so"),
+                         (f"UPDATE tokens SET scopes = 'site.apply' WHERE id = '{good['id']}'", "its owner, scopes or end"),
+                         (f"DELETE FROM tokens WHERE id = '{good['id']}'", "is missing in the table"),
+                         ("INSERT INTO tokens SELECT 'abcdefghjkmn', randomblob(32), principal_id, scopes, note, created_ns, expires_ns, 0, 0 FROM tokens LIMIT 1", "no record made it"),
+                         ("DELETE FROM keys WHERE id = (SELECT max(id) FROM keys)", "is missing in the table"),
+                         ("INSERT INTO keys SELECT 99, kind, tenant_id, month, parent, created_ns, 0, wrapped FROM keys WHERE id = 1", "no record made it"),
+                         ("UPDATE keys SET tenant_id = tenant_id + 1 WHERE id = (SELECT max(id) FROM keys)", "it is not the one"),
+                         ("UPDATE jobs SET count = count + 1 WHERE job = 1", "job 1: its count"), ("UPDATE jobs SET reason = 'killed' WHERE job = 1", "job 1: its cause"),
+                         ("UPDATE jobs SET node = 'other' WHERE job = 1", "job 1: its node"), ("UPDATE jobs SET started_ns = started_ns - 1 WHERE job = 1", "job 1: its start"),
+                         ("UPDATE jobs SET priority = priority + 1 WHERE job = 1", "job 1: its priority"), ("DELETE FROM jobs WHERE job = 1", "job 1 is missing"),
+                         ("UPDATE texts SET text = text || ' ' WHERE digest = (SELECT spec FROM jobs WHERE job = 1)", "does not have the digest"),
+                         ("DELETE FROM texts WHERE digest = (SELECT spec FROM jobs WHERE job = 1)", "is missing, and no record erased it"),
+                         ("UPDATE documents SET principal_id = 0, value = replace(value, '\"digest\":\"', '\"digest\":\"0') WHERE kind = 11", "")):
+        store = copy_of(site)
+        with contextlib.closing(sqlite3.connect(store, isolation_level=None)) as db:
+            assert db.execute(change).rowcount > 0, change
+        check_both(change, site, ("--store", str(store)), 1, said)
+
+
 @tap.test()
 def many_names(site):
     "a site file that brings more names than one record takes is a revision by the number of its own record"

@@ -31,7 +31,7 @@ import re
 import sqlite3
 import sys
 
-from verify_audit_rows import ERASED, SAFE, U32, Claims, check_jobs, check_names, compare_store, fits, in_range, is_moment, is_number, parse, read_row
+from verify_audit_rows import ERASED, LATE_NS, SAFE, U32, Claims, check_jobs, check_names, compare_store, fits, in_range, is_moment, is_number, parse, read_row
 
 TILE = 256
 ANSWERS = {"c": "node.carved", "d": "node.destroyed", "s": "node.started", "p": "node.suspended", "r": "node.resumed",
@@ -480,7 +480,7 @@ def take_key(claims, row):
     since = claims.is_later(number, destroyed)
     if since:
         destroyed = 0
-    if number in claims.keys or facts["created_ns"] < claims.last_ns:
+    if number in claims.keys or not 0 <= facts["created_ns"] - claims.last_ns < LATE_NS:
         claims.key_row(number, facts, destroyed, destroyed > 0)
     claims.date_key(number, facts, since)
 
@@ -595,11 +595,11 @@ def damage(path, statement, wrong):
 
 
 def verify_rows(database, vkey, kept):
-    rows = database.execute("SELECT seq, leaf, hash FROM records ORDER BY seq").fetchall()
+    rows = database.execute("SELECT seq, leaf, hash FROM records WHERE seq >= 0 ORDER BY seq").fetchall()
     for number, (seq, leaf, stored) in enumerate(rows):
         if seq != number or leaf and leaf_hash(leaf) != stored:
             raise Bad(f"record {number}: it is missing, or its bytes do not have the hash stored beside it")
-    heads = {size: open_checkpoint(note.encode(), vkey) for size, note in database.execute("SELECT size, note FROM checkpoints")}
+    heads = {size: open_checkpoint(note.encode(), vkey) for size, note in database.execute("SELECT size, note FROM checkpoints WHERE size >= 0")}
     if rows and not heads:
         raise Bad("no checkpoint: none of its records is signed")
     kept_heads = [open_checkpoint(data, vkey) for data in kept]
@@ -609,8 +609,14 @@ def verify_rows(database, vkey, kept):
             raise Bad(f"the first {size} records are not those that a checkpoint was signed over")
     check_reach(kept_heads, len(rows))
     claims = Claims()
-    orders = check_records([leaf or None for _, leaf, _ in rows], claims)
-    compare_store(database, claims)
+    try:
+        orders = check_records([leaf or None for _, leaf, _ in rows], claims)
+    except Missing as wrong:  # of a store it is no file that is missing
+        raise Bad(f"the bytes of records are gone, and the log does not say that they were pruned: {wrong}") from wrong
+    try:
+        compare_store(database, claims)
+    except ValueError as wrong:
+        raise Bad(str(wrong)) from wrong
     return len(rows), orders, claims
 
 

@@ -8,6 +8,8 @@ import json
 import re
 import time
 
+import verify_audit_bound
+
 KINDS = ("tenant", "sku", "principal", "node", "gpu", "group", "dataset")
 WORD, DIGEST, NUMBER = "[a-z_]{1,23}", "[0-9a-f]{64}", "0|[1-9][0-9]{0,19}"
 U32, I32, U64, SAFE = 2**32 - 1, 2**31 - 1, 2**64 - 1, 2**53 - 1
@@ -192,6 +194,7 @@ NOT_TEXTS = ("job.image", "key.make", "node.scrubbed", "snapshot")  # what "text
 DOCUMENTS = {"receipt": ("receipt of record", "node.scrubbed", "piece"), "revision": ("site revision", "site.apply", "site"),
              "image": ("image of job", "job.image", "job")}
 REVISIONS_MAX = 512  # the store keeps these at least
+LATE_NS = 86400 * 10**9  # what an export says of after its last record is of the same day
 MOMENT_NS = 60 * 10**9  # a text is sealed, and its key made, at most so long before the record that says so
 
 
@@ -228,8 +231,11 @@ def key_digest(facts):
 
 
 def facts_of(event):
-    """What the record of a token says that it may; None: a record of before does not."""
-    return event if isinstance(event, dict) and next(iter(event), None) == "token" else None
+    """What the record of a token says that it may: the digest of that, None in a record of before, and whose it is, how long."""
+    if not isinstance(event, dict) or next(iter(event), None) != "token":
+        return {"digest": None}
+    facts = event["token"]
+    return {"digest": hashlib.sha256(canonical(event)).hexdigest(), "owner": number_of(facts, "principal"), "expires": number_of(facts, "expires_ns")}
 
 
 class Claims:
@@ -240,16 +246,22 @@ class Claims:
         self.keys_of = {}  # the numbers of a tenant's keys
         self.erased, self.found, self.seen = {}, {}, set()
         self.upgrade, self.pruned, self.size, self.first_ns, self.last_ns = None, False, 0, 0, 0
+        self.pruned_to, self.carried_to = 0, 0  # records below are hashes; what those below it said of rows was carried on
         self.older, self.newer, self.rows_from = False, False, None
         self.documents, self.revisions, self.keys, self.site = {}, [], {}, None
         self.for_ever, self.revision_of = set(), {}  # texts that more than the site file names; the newest revision of a text
-        self.gives, self.optional, self.tokens = 0, set(), {}
+        self.gives, self.optional, self.tokens, self.forgotten = 0, set(), {}, {}
         self.differing, self.counts = [], {}
 
     # ---- the records ----
 
     def skip(self, number):
         self.pruned, self.size = True, number + 1
+        self.pruned_to = self.size
+
+    def has_lost(self):
+        """Whether there were records of which nothing was carried on."""
+        return self.pruned_to > self.carried_to
 
     def take(self, number, record):
         self.size, self.last_ns = number + 1, int(record["ts"])
@@ -281,6 +293,8 @@ class Claims:
             self.shreds[int(about.get("id", 0))] = number
 
         self.take_documents(number, record, verb, about, allowed)
+        if verb == "rows.bind" and allowed and about.get("type") == "log":
+            verify_audit_bound.take(self, record.get("ev"), int(about.get("id", 0)))
         self.gives = self.gives + 1 if verb == "names.give" else 0
 
     def name_text(self, digest, number, record):
@@ -308,11 +322,13 @@ class Claims:
         if about.get("type") == "key" and verb in ("key.make", "key.destroyed"):
             key = self.key_of(int(about.get("id", 0)), record.get("tenant", 0))
             key.update({"made": number, "made_ns": int(record["ts"]), "tenant": record.get("tenant", 0), "digest": record.get("text")}
-                       if verb == "key.make" else {"destroyed": number})
+                       if verb == "key.make" else {"destroyed": number, "destroyed_ns": int(record["ts"])})
 
         if about.get("type") == "token" and verb in ("token.create", "token.revoke"):
             token = self.tokens.setdefault(int(about.get("id", 0)), {})
-            token.update({"made": number, "facts": facts_of(record.get("ev"))} if verb == "token.create" else {"revoked": number})
+            token.update({"made": number, **facts_of(record.get("ev"))} if verb == "token.create" else {"revoked": number})
+        if about.get("type") == "account" and verb == "token.forget":
+            self.forgotten[int(about.get("id", 0))] = (number, int(record["ts"]))
 
     def take_other_number(self, kind, number, record):
         """Before version 4 a document named the first of the records names.give that its own took along:
@@ -406,7 +422,7 @@ class Claims:
         number = int(row["job"])
         job = self.jobs.get(number)
         if job is None:
-            if self.pruned and number < min((n for n, j in self.jobs.items() if "record" in j), default=U64):
+            if self.has_lost() and number < min((n for n, j in self.jobs.items() if "record" in j), default=U64):
                 return self.count("jobs", "not bound")
             return self.differ(f"job {number} is in the table, and no record submitted it")
         job["seen"] = True
@@ -458,7 +474,7 @@ class Claims:
         except (KeyError, TypeError, ValueError, RecursionError):
             return self.differ(f"{kind} {key:.60}: it does not have the form of one")
         if (kind, number) not in self.documents:
-            if self.pruned:
+            if self.has_lost():
                 return self.count("documents", "not bound")
             return self.differ(f"{called} {number} is in the table, and no record speaks of it")
         if ("document", kind, number) in self.seen:
@@ -473,7 +489,7 @@ class Claims:
 
     def is_later(self, number, destroyed_ns):
         """Of an export's row: the key was destroyed after the last record."""
-        return 0 < destroyed_ns >= self.last_ns and "destroyed" not in self.keys.get(number, {})
+        return destroyed_ns > 0 and 0 <= destroyed_ns - self.last_ns < LATE_NS and "destroyed" not in self.keys.get(number, {})
 
     def date_key(self, number, facts, since):
         """Which month's texts the key sealed, and whether it was destroyed `since` the last record.  Of one whose record was
@@ -492,13 +508,15 @@ class Claims:
         key = self.keys.get(number, {})
         self.seen.add(("key", number))
         if "made" not in key:
-            if self.pruned:
+            if self.has_lost():
                 return self.count("keys", "not bound")
             return self.differ(f"key {number} is in the table, and no record made it")
         if facts["tenant_id"] != key["tenant"] or key["digest"] and key_digest(facts) != key["digest"]:
             return self.differ(f"key {number}: it is not the one that record {key['made']} made")
         if "destroyed" in key and not (destroyed_ns and empty):
             return self.differ(f"key {number} was destroyed by record {key['destroyed']}, but its row does not say so")
+        if "destroyed" in key and not 0 <= destroyed_ns - key["destroyed_ns"] <= MOMENT_NS:
+            return self.differ(f"key {number} was destroyed by record {key['destroyed']}, at another time than its row says")
         if "destroyed" not in key and (destroyed_ns or empty):
             return self.differ(f"key {number} is destroyed in the table, and no record says so")
         return self.count("keys", "erased" if "destroyed" in key else "good")
@@ -506,17 +524,34 @@ class Claims:
     def token_row(self, name, number, facts, revoked):
         """`facts`: as "ev" of the record has them."""
         token = self.tokens.get(number, {})
+        if ("token", number) in self.seen:
+            self.differ(f"token {name} stands twice")
+        self.seen.add(("token", number))
         if "made" not in token:
-            if self.pruned or self.older:
+            if self.has_lost() or self.older:
                 return self.count("tokens", "not bound")
             return self.differ(f"token {name} is in the table, and no record made it")
-        if token["facts"] is not None and canonical(token["facts"]) != canonical({"token": facts}):
+        if token["digest"] is not None and hashlib.sha256(canonical({"token": facts})).hexdigest() != token["digest"]:
             return self.differ(f"token {name}: its owner, scopes or end are not those of record {token['made']}")
         if "revoked" in token and not revoked:
             return self.differ(f"token {name} was revoked by record {token['revoked']}, but its row does not say so")
         if "revoked" not in token and revoked:
             return self.differ(f"token {name} is revoked in the table, and no record says so")
-        return self.count("tokens", "not bound" if token["facts"] is None else "good")
+        return self.count("tokens", "not bound" if token["digest"] is None else "good")
+
+    def is_forgotten(self, token):
+        """The store forgets tokens that were revoked or had expired; a record says so of their owner's."""
+        record, at = self.forgotten.get(token["owner"], (-1, 0))
+        return record > token["made"] and (token.get("revoked", record) < record or token["expires"] <= at)
+
+    def end_tokens(self):
+        for number, token in sorted(self.tokens.items()):
+            if "made" not in token or ("token", number) in self.seen:
+                continue
+            if token["digest"] is None:  # whose it was is not known, nor how long it was good
+                self.count("tokens", "not bound")
+            elif not self.is_forgotten(token):
+                self.differ(f"token number {number} is missing in the table; record {token['made']} made it")
 
     def site_row(self, digest, revision):
         if self.site is None:
@@ -597,7 +632,55 @@ def place_differs(job, row):
     return "node, pieces, grade, lease or number of restarts" if "place" in job and place_digest(row) != job["place"] else None
 
 
+# Of each table of a store: how many columns are its key, and the type, the least and the greatest value (or number of bytes) of each.
+ANY64, NOT_BELOW_0, ID, WORD32, YES_NO = ("integer", -2**63, 2**63 - 1), ("integer", 0, 2**63 - 1), ("integer", 1, 2**63 - 1), ("integer", 0, U32), ("integer", 0, 1)
+SHORT, HASH = ("text", 0, 4096), ("blob", 32, 32)
+STORED = {
+    "records": (1, {"seq": NOT_BELOW_0, "hash": HASH}),
+    "checkpoints": (1, {"size": NOT_BELOW_0, "note": ("text", 1, 16384)}),
+    "names": (2, {"kind": ("integer", 0, len(KINDS) - 1), "id": ("integer", 1, U32), "name": SHORT, "gone": YES_NO, "record": NOT_BELOW_0, "key": ("blob", 0, 32)}),
+    "jobs": (1, {"job": ID, **dict.fromkeys(("tenant_id", "principal_id", "count", "priority", "restarts", "checkpoint_signal", "gang"), WORD32),
+                 **dict.fromkeys(("name", "tenant", "principal", "sku", "kind", "contract", "reason", "node", "grade"), SHORT),
+                 **dict.fromkeys(("lease", "submitted_ns", "started_ns", "ended_ns", "time_limit_ns", "deadline_ns"), ANY64),
+                 "state": ("text", 1, 31), "pieces": ("text", 0, 1 << 20), "exit_status": ("integer", -I32 - 1, I32), "spec": HASH, "ended_by": NOT_BELOW_0, "ended": YES_NO}),
+    "texts": (1, {"id": ID, "digest": HASH, "tenant_id": WORD32, "bytes": NOT_BELOW_0}),
+    "documents": (2, {"kind": ("integer", 0, 11), "key": ("text", 1, 1400), "version": ID, "principal_id": WORD32, "value": ("text", 1, 64 << 10)}),
+    "keys": (1, {"id": ID, "kind": ("integer", 0, 2), "tenant_id": WORD32, "month": WORD32, "parent": ANY64, "created_ns": ANY64, "shredded_ns": ANY64,
+                 "wrapped": ("blob", 72, 72)}),
+    "tokens": (1, {"id": ("text", 1, 15), "secret": HASH, "principal_id": WORD32, "scopes": SHORT, "note": ("text", 0, 1 << 20), "created_ns": ANY64,
+                   "expires_ns": ANY64, "last_used_ns": ANY64, "revoked": YES_NO}),
+    "meta": (1, {"key": ("text", 1, 4096), "value": ("text", 0, 1 << 20)}),
+    "replies": (2, {"principal_id": WORD32, "key": SHORT, "request": HASH, "status": WORD32, "at_ns": ANY64}),
+}
+
+
+def has_form(value, kind, form):
+    wanted, least, most = form
+    if kind != wanted or not least <= (value if kind == "integer" else len(value)) <= most:
+        return False
+    try:
+        return kind != "text" or "\0" not in value.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def check_forms(database):
+    """ValueError when a row of the store is none that Bulkhead writes: SQLite keeps what other programs read as something else."""
+    for table, (keys, columns) in STORED.items():
+        there = {column[1] for column in database.execute(f"PRAGMA table_info({table})")}
+        columns = {column: form for column, form in columns.items() if column in there}  # a store of before has fewer
+        wanted = ", ".join(f"{column if form[0] == 'integer' else f'CAST({column} AS BLOB)'}, typeof({column})" for column, form in columns.items())
+        for row in database.execute(f"SELECT {wanted} FROM {table}"):
+            for place, (column, form) in enumerate(columns.items()):
+                empty_key = (table, column) == ("names", "key") and row[2 * place] == b""
+                if not has_form(*row[2 * place:2 * place + 2], form) or table == "names" and column == "key" and not empty_key and len(row[2 * place]) != 32:
+                    shown = [value if kind == "integer" else value.split(b"\0")[0].decode(errors="replace") for value, kind in zip(row[::2], row[1::2])]
+                    of = ", ".join(f"{name} {value}" for name, value in zip(list(columns)[:keys], shown))
+                    raise ValueError(f"{table}: the row of {of:.100} is malformed: {column}")
+
+
 def compare_store(database, claims):
+    check_forms(database)
     for kind, number, name, key in database.execute("SELECT kind, id, name, key FROM names ORDER BY kind, id"):
         claims.name_row(KINDS[kind] if 0 <= kind < len(KINDS) else None, number, name, key if key.strip(b"\0") else b"", 0)
     columns = ("job", "tenant_id", "principal_id", "count", "tenant", "principal", "sku", "state", "reason", "submitted_ns",
@@ -621,6 +704,7 @@ def compare_store(database, claims):
     for name, secret, owner, scopes, expires, revoked in database.execute("SELECT id, secret, principal_id, scopes, expires_ns, revoked FROM tokens"):
         facts = {"expires_ns": str(expires) if expires else "", "principal": owner, "scopes": scopes}
         claims.token_row(name, int.from_bytes(secret[:8], "little") >> 11, {key: value for key, value in facts.items() if value}, revoked)
+    claims.end_tokens()
     meta = dict(database.execute("SELECT key, value FROM meta"))
     claims.site_row(meta.get("site"), meta.get("site_revision"))
     claims.end_documents(False)

@@ -2,11 +2,18 @@
 """The second verifier's verdicts of src/audit/verdicts.txt, which says how it is written.  TAP on
 standard output.  src/cli/verify_rows_test.c judges the same cases with the first verifier.
 
-usage: verify_audit_verdicts_test.py VERDICTS
+usage: verify_audit_verdicts_test.py VERDICTS VERIFY_ROWS_TEST
+
+The second is that program, which makes an empty store.
 """
+import contextlib
 import pathlib
 import re
+import shutil
+import sqlite3
+import subprocess
 import sys
+import tempfile
 
 import verify_audit as v
 
@@ -34,40 +41,70 @@ def parts_of(path):
 
 
 def sorted_lines(lines, logs):
-    """(leaves, rows by their tables) of a case."""
-    leaves, rows = [], {table: [] for table in v.TABLES}
+    """(leaves, rows by their tables, statements that fill a store) of a case."""
+    leaves, rows, statements = [], {table: [] for table in v.TABLES}, []
     for line in lines:
         word, _, rest = line.partition(" ")
         if word == "with":
-            leaves += sorted_lines(logs[rest], logs)[0]
+            more, _, filled = sorted_lines(logs[rest], logs)
+            leaves, statements = leaves + more, statements + filled
+        elif word == "sql":
+            statements.append(rest)
         elif word in ("record", "pruned"):
             leaves.append(rest.encode() if word == "record" else None)
         else:
             rows[word].append(rest)
-    return leaves, rows
+    return leaves, rows, statements
 
 
-def judged(lines, logs):
+def compare_filled(empty, statements, claims):
+    """Of a store that the statements fill: what is wrong with it as a whole, or None."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(empty, f"{folder}/store.db")
+        with contextlib.closing(sqlite3.connect(f"{folder}/store.db", isolation_level=None)) as database:
+            database.execute("PRAGMA synchronous = OFF")
+            for statement in statements:
+                database.execute(statement)
+            try:
+                v.compare_store(database, claims)
+            except ValueError as wrong:
+                return str(wrong)
+    return None
+
+
+def judged(lines, logs, empty):
     """The verdict, in the words of the file."""
-    leaves, rows = sorted_lines(lines, logs)
+    leaves, rows, statements = sorted_lines(lines, logs)
     claims = v.Claims()
     try:
         v.check_records(leaves, claims)
-        v.compare_export(lambda name: "".join(row + "\n" for row in rows[name]).encode(), claims)
+        if statements:
+            wrong = compare_filled(empty, statements, claims)
+            if wrong:
+                return [wrong]
+        else:
+            v.compare_export(lambda name: "".join(row + "\n" for row in rows[name]).encode(), claims)
     except v.Missing:
         return ["missing records"]
     except v.Bad as wrong:
         fault = re.match("record ([0-9]+): |([a-z]+): a row is malformed", str(wrong))
         return [str(wrong) if not fault else f"bad record {fault[1]}" if fault[1] else f"malformed {fault[2]}"]
     counts = [f"{table}: " + ", ".join(f"{number} {what}" for what, number in claims.counts[table].items() if number)
-              for table in v.TABLES if table in claims.counts]
+              for table in (*v.TABLES, "tokens") if table in claims.counts]
     return sorted(claims.differing) + counts
 
 
 def main():
     logs, cases = parts_of(pathlib.Path(sys.argv[1]))
+    with tempfile.TemporaryDirectory() as folder:
+        empty = f"{folder}/empty.db"
+        subprocess.run([sys.argv[2], "--store", empty], check=True, stdout=subprocess.DEVNULL)
+        judge(logs, cases, empty)
+
+
+def judge(logs, cases, empty):
     for number, (what, lines, wanted) in enumerate(cases, 1):
-        found = judged(lines, logs)
+        found = judged(lines, logs, empty)
         good = found == wanted if isinstance(wanted, list) else (not found[0].startswith(("bad", "malformed")) if found else True) == wanted
         print(f"{'ok' if good else 'not ok'} {number} - {what[:120]}" + ("" if good else f"\n# found {found}"))
     print(f"{'ok' if len(cases) >= CASES_AT_LEAST else 'not ok'} {len(cases) + 1} - all of them\n1..{len(cases) + 1}")

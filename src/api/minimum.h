@@ -7,6 +7,9 @@
  * store keeps the hashes alone (daemon/retention.h).  It stands in the store under this name. */
 #define BH_META_MINIMUM "minimum"
 
+/* Up to where what pruned records said of rows was carried on, without a gap (audit/bound.h). */
+#define BH_META_CARRIED "carried"
+
 /* 0 while nothing was pruned.  Any thread.  Failures of the store; BH_BUG: it is no number. */
 BH_MUST_USE bh_rc bh_minimum_read(const struct bh_store *store, uint64_t *ret_minimum,
                                   struct bh_err *err);

@@ -328,6 +328,8 @@ bh_claims_take(struct bh_claims *claims, const struct bh_record *record, struct 
         rc = bh_claims_take_texts(claims, record, err);
     if (rc == BH_OK)
         rc = bh_claims_take_token(claims, record, err);
+    if (rc == BH_OK)
+        rc = bh_claims_take_bound(claims, record, err);
     return rc == BH_OK ? bh_claims_take_documents(claims, record, err) : rc;
 }
 

@@ -67,6 +67,11 @@ void bh_claims_job(struct bh_claims *claims, const struct bh_claimed_job *row);
  * a month the record may be of the next. */
 #define BH_CLAIMS_MOMENT_NS (60 * BH_NS_PER_S)
 
+/* The row of a key that is destroyed has the time of the record that says so; rows of before may have
+ * one that is later, by no more than a moment.  What an export says of after its last record is of the
+ * same day. */
+#define BH_CLAIMS_LATE_NS (86400 * BH_NS_PER_S)
+
 /* The text that stands under `digest` hashes to `found`. */
 void bh_claims_text(struct bh_claims *claims, const uint8_t digest[32], const uint8_t found[32]);
 
@@ -131,7 +136,7 @@ void bh_claims_differ(struct bh_claims *claims, const char *what);
 /* ENDED: of the jobs, only those were given whose end the records tell. */
 enum bh_claims_table {
     BH_CLAIMS_NAMES = 1, BH_CLAIMS_JOBS = 2, BH_CLAIMS_TEXTS = 4, BH_CLAIMS_ENDED = 8,
-    BH_CLAIMS_DOCUMENTS = 16, BH_CLAIMS_KEYS = 32
+    BH_CLAIMS_DOCUMENTS = 16, BH_CLAIMS_KEYS = 32, BH_CLAIMS_TOKENS = 64
 };
 
 /* Whether an export of these records has that table: they bind rows of it. */

@@ -155,8 +155,8 @@ take_site(struct bh_claims *claims, const struct bh_record *record, struct bh_er
     return add_other_number(claims, revision, record, err);
 }
 
-static bh_rc
-add_key(struct bh_claims *claims, uint64_t id, uint32_t tenant, struct key_claim **ret_key,
+bh_rc
+bh_claims_add_key(struct bh_claims *claims, uint64_t id, uint32_t tenant, struct key_claim **ret_key,
         struct bh_err *err)
 {
     uint8_t of[32];
@@ -172,7 +172,7 @@ static bh_rc
 take_key(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     struct key_claim *key;
-    bh_rc rc = add_key(claims, record->obj.id, record->tenant, &key, err);
+    bh_rc rc = bh_claims_add_key(claims, record->obj.id, record->tenant, &key, err);
 
     if (rc != BH_OK)
         return rc;
@@ -189,12 +189,13 @@ static bh_rc
 take_destruction(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     struct key_claim *key;
-    bh_rc rc = add_key(claims, record->obj.id, record->tenant, &key, err);
+    bh_rc rc = bh_claims_add_key(claims, record->obj.id, record->tenant, &key, err);
 
     if (rc != BH_OK)
         return rc;
     key->destroyed = true;
     key->destroyed_by = record->seq;
+    key->destroyed_ns = record->ts_ns;
     return BH_OK;
 }
 
@@ -367,7 +368,7 @@ bh_claims_document(struct bh_claims *claims, const struct bh_claimed_document *r
     }
     bh_claim_key(key, row->kind, said.number);
     document = bh_claim_find(&claims->documents, key);
-    if (!document && claims->pruned_to > 0) {
+    if (!document && bh_claims_has_lost(claims)) {
         claims->result.documents.unbound++;
         return;
     }
@@ -408,7 +409,8 @@ is_made_so(const struct bh_claims *claims, const struct key_claim *key,
 static bool
 is_later(const struct bh_claims *claims, const struct bh_claimed_key *row, uint64_t time_ns)
 {
-    return row->exported && time_ns >= claims->last_ts_ns;
+    return row->exported && time_ns >= claims->last_ts_ns
+           && time_ns - claims->last_ts_ns < BH_CLAIMS_LATE_NS;
 }
 
 /* Rows of before have a time a little after that of the record that destroyed the key, which may be
@@ -433,7 +435,7 @@ date_key(struct bh_claims *claims, struct key_claim *key, const struct bh_claime
     bh_rc rc = BH_OK;
 
     if (!key && since && claims->pruned_to > 0)
-        rc = add_key(claims, row->id, row->facts.tenant_id, &key, err);
+        rc = bh_claims_add_key(claims, row->id, row->facts.tenant_id, &key, err);
     if (rc != BH_OK || !key)
         return rc;
     key->destroyed_since = since;
@@ -443,6 +445,13 @@ date_key(struct bh_claims *claims, struct key_claim *key, const struct bh_claime
     return BH_OK;
 }
 
+static bool
+is_destroyed_then(const struct key_claim *key, const struct bh_claimed_key *row)
+{
+    return row->destroyed_ns >= key->destroyed_ns
+           && row->destroyed_ns - key->destroyed_ns <= BH_CLAIMS_MOMENT_NS;
+}
+
 static void
 judge_key(struct bh_claims *claims, const struct key_claim *key, const struct bh_claimed_key *row)
 {
@@ -450,7 +459,7 @@ judge_key(struct bh_claims *claims, const struct key_claim *key, const struct bh
 
     if (!key && is_later(claims, row, row->facts.created_ns))
         return;
-    if ((!key || !key->made) && claims->pruned_to > 0)
+    if ((!key || !key->made) && bh_claims_has_lost(claims))
         claims->result.keys.unbound++;
     else if (!key || !key->made)
         bh_claims_tell(claims, "key %" PRIu64 " is in the table, and no record made it", row->id);
@@ -460,6 +469,9 @@ judge_key(struct bh_claims *claims, const struct key_claim *key, const struct bh
     else if (key->destroyed && !(row->destroyed_ns && row->empty))
         bh_claims_tell(claims, "key %" PRIu64 " was destroyed by record %" PRIu64
                        ", but its row does not say so", row->id, key->destroyed_by);
+    else if (key->destroyed && !is_destroyed_then(key, row))
+        bh_claims_tell(claims, "key %" PRIu64 " was destroyed by record %" PRIu64
+                       ", at another time than its row says", row->id, key->destroyed_by);
     else if (!key->destroyed && destroyed)
         bh_claims_tell(claims, "key %" PRIu64 " is destroyed in the table, and no record says so",
                        row->id);

@@ -72,7 +72,7 @@ struct document_claim {
 struct key_claim {
     struct claim claim;
     bool made, destroyed;        /* by claim.record; by destroyed_by */
-    uint64_t made_ns, destroyed_by;
+    uint64_t made_ns, destroyed_by, destroyed_ns;
     bool destroyed_since;        /* the last record, as an export's row says */
     uint32_t tenant;
     bool filled;                 /* `digest` is known */
@@ -87,8 +87,16 @@ struct token_claim {
     struct claim claim;
     bool made, revoked;          /* by claim.record; by revoked_by */
     uint64_t revoked_by;
-    bool filled;                 /* `digest` is known */
+    bool filled;                 /* what follows is known */
     uint8_t digest[32];          /* of bh_token_facts_put */
+    uint64_t expires_ns;
+    uint32_t owner;
+};
+
+/* Whose tokens that were dead, some or all, the store forgot, and when last. */
+struct owner_claim {
+    struct claim claim;          /* by that record */
+    uint64_t at_ns;
 };
 
 /* The site file in force, as records say. */
@@ -114,13 +122,14 @@ enum { BH_CLAIMS_TOLD_MAX = 20, BH_CLAIMS_TOLD_BYTES = 8192 };
 struct bh_claims {
     struct bh_arena *arena;
     const struct bh_crypto_ops *crypto;
-    struct claim_table names, jobs, texts, tenants, documents, keys, tokens;
+    struct claim_table names, jobs, texts, tenants, documents, keys, tokens, owners;
     struct site_claim site;
     uint64_t revisions, last_key;
     uint64_t gives;              /* records names.give right before this one */
     uint64_t size, last_ts_ns;   /* records so far, and the time of the last */
     uint64_t first_ts_ns;        /* of the first that is left */
     uint64_t pruned_to;          /* records below it are hashes alone */
+    uint64_t carried_to;         /* what those below it said of rows was carried on */
     uint64_t first_job;          /* the lowest that a record submitted; UINT64_MAX: none */
     uint64_t bindings;
     bool older, newer;           /* there are records that do not bind all columns of jobs, that
@@ -158,6 +167,27 @@ BH_MUST_USE bh_rc bh_claims_take_token(struct bh_claims *claims, const struct bh
                                        struct bh_err *err);
 void bh_claims_end_documents(struct bh_claims *claims, bool ended_alone);
 void bh_claims_end_keys(struct bh_claims *claims);
+void bh_claims_end_tokens(struct bh_claims *claims);
+
+/* What a record carries on of those that were pruned. */
+BH_MUST_USE bh_rc bh_claims_take_bound(struct bh_claims *claims, const struct bh_record *record,
+                                       struct bh_err *err);
+
+/* Whether there were records of which nothing was carried on. */
+static inline bool
+bh_claims_has_lost(const struct bh_claims *claims)
+{
+    return claims->pruned_to > claims->carried_to;
+}
+
+/* Whether the row may be missing: a token of one whose dead ones were forgotten; a text whose key was
+ * destroyed. */
+bool bh_claims_is_forgotten(const struct bh_claims *claims, const struct token_claim *token);
+bool bh_claims_is_erased(const struct bh_claims *claims, const struct text_claim *text);
+
+/* That tenant's key, a new one where there is none. */
+BH_MUST_USE bh_rc bh_claims_add_key(struct bh_claims *claims, uint64_t id, uint32_t tenant,
+                                    struct key_claim **ret_key, struct bh_err *err);
 
 /* Whether the job's row must have been given: of an export, if it had ended. */
 bool bh_claims_is_wanted(const struct bh_claims *claims, const struct job_claim *job,

@@ -274,7 +274,7 @@ differs_in_state(const struct job_claim *job, const struct bh_claimed_job *row)
 static void
 take_unknown(struct bh_claims *claims, const struct bh_claimed_job *row)
 {
-    if (claims->pruned_to > 0 && row->job < claims->first_job)
+    if (bh_claims_has_lost(claims) && row->job < claims->first_job)
         claims->result.jobs.unbound++;
     else
         bh_claims_tell(claims, "job %" PRIu64 " is in the table, and no record submitted it", row->job);
@@ -379,6 +379,8 @@ bh_claims_end(struct bh_claims *claims, uint32_t tables, struct bh_claims_result
         bh_claims_end_documents(claims, tables & BH_CLAIMS_ENDED);
     if (tables & BH_CLAIMS_KEYS)
         bh_claims_end_keys(claims);
+    if (tables & BH_CLAIMS_TOKENS)
+        bh_claims_end_tokens(claims);
     claims->result.differing = bh_buf_text(&claims->differing);
     claims->result.erased = bh_buf_text(&claims->erased);
     *ret_result = claims->result;

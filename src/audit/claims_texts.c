@@ -168,8 +168,8 @@ is_destroyed_after(const struct key_claim *key, uint64_t record)
 
 /* The site's own texts are its files, which nothing seals.  Those of before sealing went with any
  * month of their tenant, as far as records say. */
-static bool
-is_erased(const struct bh_claims *claims, const struct text_claim *text)
+bool
+bh_claims_is_erased(const struct bh_claims *claims, const struct text_claim *text)
 {
     const struct months sealed = months_of(text->at_ns);
     const struct tenant_claim *tenant;
@@ -209,7 +209,7 @@ bh_claims_end_texts(struct bh_claims *claims)
             claims->result.texts.unbound++;
             continue;
         }
-        if (is_erased(claims, text)) {
+        if (bh_claims_is_erased(claims, text)) {
             claims->result.texts.erased++;
             continue;
         }

@@ -20,20 +20,51 @@ bh_token_number(const uint8_t secret[32])
 /* ---- the records ---- */
 
 static bool
-speaks_of(const struct bh_record *record, const char *verb)
+speaks_of(const struct bh_record *record, const char *verb, const char *type)
 {
     return record->dec.allow && record->verb && strcmp(record->verb, verb) == 0
-           && strcmp(record->obj.type, "token") == 0;
+           && strcmp(record->obj.type, type) == 0;
+}
+
+static void
+fill(const struct bh_claims *claims, struct token_claim *token, const char *ev_json)
+{
+    const struct bh_slice whole = { ev_json, strlen(ev_json) };
+    struct bh_slice facts;
+
+    claims->crypto->sha256(whole.text, whole.length, "", 0, token->digest);
+    if (!bh_slice_get(whole, "token", &facts))
+        return;
+    token->filled = true;
+    token->owner = (uint32_t)bh_claim_number(facts, "principal");
+    token->expires_ns = bh_claim_number(facts, "expires_ns");
+}
+
+static bh_rc
+take_forgetting(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+{
+    struct owner_claim *owner;
+    uint8_t key[32];
+
+    bh_claim_key(key, record->obj.id, 0);
+    owner = bh_claim_add(claims, &claims->owners, key, sizeof *owner);
+    if (!owner)
+        return bh_claims_no_room(err);
+    owner->claim.record = record->seq;
+    owner->at_ns = record->ts_ns;
+    return BH_OK;
 }
 
 bh_rc
 bh_claims_take_token(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
-    bool makes = speaks_of(record, "token.create");
+    bool makes = speaks_of(record, "token.create", "token");
     struct token_claim *token;
     uint8_t key[32];
 
-    if (!makes && !speaks_of(record, "token.revoke"))
+    if (speaks_of(record, "token.forget", "account"))
+        return take_forgetting(claims, record, err);
+    if (!makes && !speaks_of(record, "token.revoke", "token"))
         return BH_OK;
     bh_claim_key(key, record->obj.id, 0);
     token = bh_claim_add(claims, &claims->tokens, key, sizeof *token);
@@ -46,9 +77,8 @@ bh_claims_take_token(struct bh_claims *claims, const struct bh_record *record, s
     }
     token->made = true;
     token->claim.record = record->seq;
-    token->filled = bh_token_facts_is(record->ev_json);
-    if (token->filled)
-        claims->crypto->sha256(record->ev_json, strlen(record->ev_json), "", 0, token->digest);
+    if (bh_token_facts_is(record->ev_json))
+        fill(claims, token, record->ev_json);
     return BH_OK;
 }
 
@@ -74,12 +104,16 @@ is_made_so(const struct bh_claims *claims, const struct token_claim *token,
 void
 bh_claims_token(struct bh_claims *claims, const struct bh_claimed_token *row)
 {
-    const struct token_claim *token;
+    struct token_claim *token;
     uint8_t key[32];
 
     bh_claim_key(key, row->number, 0);
     token = bh_claim_find(&claims->tokens, key);
-    if ((!token || !token->made) && (claims->pruned_to > 0 || claims->older))
+    if (token && token->claim.seen)
+        bh_claims_tell(claims, "token %s stands twice", row->id);
+    if (token)
+        token->claim.seen = true;
+    if ((!token || !token->made) && (bh_claims_has_lost(claims) || claims->older))
         claims->result.tokens.unbound++;
     else if (!token || !token->made)
         bh_claims_tell(claims, "token %s is in the table, and no record made it", row->id);
@@ -95,4 +129,38 @@ bh_claims_token(struct bh_claims *claims, const struct bh_claimed_token *row)
         claims->result.tokens.unbound++;
     else
         claims->result.tokens.good++;
+}
+
+/* ---- what is missing ---- */
+
+/* The store forgets tokens that were revoked or had expired; a record says so of their owner's. */
+bool
+bh_claims_is_forgotten(const struct bh_claims *claims, const struct token_claim *token)
+{
+    const struct owner_claim *owner;
+    uint8_t key[32];
+
+    bh_claim_key(key, token->owner, 0);
+    owner = bh_claim_find(&claims->owners, key);
+    return owner && owner->claim.record > token->claim.record
+           && ((token->revoked && token->revoked_by < owner->claim.record)
+               || token->expires_ns <= owner->at_ns);
+}
+
+void
+bh_claims_end_tokens(struct bh_claims *claims)
+{
+    for (size_t i = 0; i < claims->tokens.room; i++) {
+        const struct token_claim *token = claims->tokens.slots[i];
+        uint64_t number;
+
+        if (!token || token->claim.seen || !token->made)
+            continue;
+        memcpy(&number, token->claim.key, sizeof number);
+        if (!token->filled) /* whose it was is not known, nor how long it was good */
+            claims->result.tokens.unbound++;
+        else if (!bh_claims_is_forgotten(claims, token))
+            bh_claims_tell(claims, "token number %" PRIu64 " is missing in the table; record %" PRIu64
+                           " made it", number, token->claim.record);
+    }
 }

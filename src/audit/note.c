@@ -256,43 +256,68 @@ split_line(const char **at, struct signature_line *ret)
     return true;
 }
 
-/* Which key the line is by, judged by name and id, and its signature; NULL: none of them. */
-static const struct bh_note_key *
-signer_of(const struct signature_line *line, const struct bh_note_key *key,
-          uint8_t ret_signature[SIGNATURE_BYTES])
+static bool
+is_by(const struct signature_line *line, const struct bh_note_key *key)
 {
-    if (line->name_length != strlen(key->name)
-        || memcmp(line->name, key->name, line->name_length) != 0
-        || !decode_exactly(line->code, line->code_length, ret_signature, SIGNATURE_BYTES))
-        return NULL;
-    while (key && memcmp(ret_signature, key->id, ID_BYTES) != 0)
-        key = key->older;
-    return key;
+    return line->name_length == strlen(key->name)
+           && memcmp(line->name, key->name, line->name_length) == 0;
+}
+
+/* A note's text, and the keys whose signature of it is wanted. */
+struct opening {
+    const struct bh_crypto_ops *crypto;
+    const struct bh_note_key *key;
+    struct bh_slice text;
+};
+
+/* Whether it is a good signature by one of the keys, which have one name.  A line of that name that
+ * is no base 64, and any other signature under the id of a key, are faults. */
+static bh_rc
+check_line(const struct opening *opening, const struct signature_line *line, bool *verified,
+           struct bh_err *err)
+{
+    const struct bh_note_key *key = opening->key;
+    uint8_t bytes[BH_NOTE_BYTES_MAX];
+    const struct bh_note_key *signer = key;
+    struct bh_buf signature;
+    bh_rc rc;
+
+    if (!is_by(line, key))
+        return BH_OK;
+    bh_buf_init_fixed(&signature, bytes, sizeof bytes);
+    if (!bh_base64_decode(&signature, line->code, line->code_length))
+        return bh_err_set(err, BH_INVALID, "note has a malformed signature of %s", key->name);
+    while (signer && (signature.length < ID_BYTES || memcmp(bytes, signer->id, ID_BYTES) != 0))
+        signer = signer->older;
+    if (!signer)
+        return BH_OK;
+    if (signature.length != SIGNATURE_BYTES)
+        return bh_err_set(err, BH_DENIED, "note has a malformed signature of %s", key->name);
+    rc = opening->crypto->verify(signer->public_key, opening->text.text, opening->text.length,
+                                 bytes + ID_BYTES, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "note signed by %s", key->name);
+    *verified = true;
+    return BH_OK;
 }
 
 static bh_rc
 check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
                  const char *note, const char *lines, struct bh_err *err)
 {
-    size_t text_length = (size_t)(lines - note) - 1;
+    const struct opening opening = { crypto, key, { note, (size_t)(lines - note) - 1 } };
     bool verified = false;
 
     for (unsigned count = 0; *lines; count++) {
-        uint8_t signature[SIGNATURE_BYTES];
-        const struct bh_note_key *signer;
         struct signature_line line;
         bh_rc rc;
 
         if (count == BH_NOTE_SIGNATURES_MAX || !split_line(&lines, &line))
             return bh_err_set(err, BH_INVALID,
                               "note has a malformed signature line, or too many");
-        signer = signer_of(&line, key, signature);
-        if (!signer)
-            continue;
-        rc = crypto->verify(signer->public_key, note, text_length, signature + ID_BYTES, err);
+        rc = check_line(&opening, &line, &verified, err);
         if (rc != BH_OK)
-            return bh_err_wrap(err, "note signed by %s", key->name);
-        verified = true;
+            return rc;
     }
     if (!verified)
         return bh_err_set(err, BH_DENIED, "note is not signed by %s", key->name);

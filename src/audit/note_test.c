@@ -80,6 +80,8 @@ notes(void **state)
         { "hyphen for the dash", SPEC_TEXT "\n- example.com/foo Uw2QOg==\n", BH_INVALID },
         { "no name", SPEC_TEXT "\n—  Uw2QOg==\n", BH_INVALID },
         { "short signature", SPEC_TEXT "\n— example.com/foo Uw2QOg==\n", BH_DENIED },
+        { "good, then short", SPEC_TEXT "\n" SPEC_LINE "— example.com/foo Uw2QOg==\n", BH_DENIED },
+        { "good, then no base 64", SPEC_TEXT "\n" SPEC_LINE "— example.com/foo Uw2Q?\n", BH_INVALID },
         { "control character", "a\tb\n\n" SPEC_LINE, BH_INVALID },
         { "not UTF-8", "a\xff\n\n" SPEC_LINE, BH_INVALID },
         { "empty", "", BH_INVALID },

@@ -42,6 +42,10 @@ enum { BH_RECORD_BYTES_MAX = 65535, BH_RECORD_VERSION = 4 };
 #define BH_RECORD_CALLER_UNKNOWN "caller.unknown"
 #define BH_RECORD_UID_SEVERAL UINT32_MAX
 
+/* The verb of events that carry on what the records below obj.id, of type BH_RECORD_LOG, said of rows
+ * (audit/bound.h): those are pruned by the record before. */
+#define BH_RECORD_ROWS_BIND "rows.bind"
+
 /* The verb of an event that holds nothing but "jobs": those that found no room in the record
  * before it. */
 #define BH_RECORD_JOB_STATES "job.states"

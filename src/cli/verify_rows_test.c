@@ -1,14 +1,18 @@
 /* The verdicts of audit/verdicts.txt, which says how it is written.  tools/verify_audit_verdicts_test.py
- * judges the same cases with the second verifier. */
+ * judges the same cases with the second verifier; for that `--store FILE` makes an empty store. */
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "audit/rows.h"
 #include "audit/verify.h"
 #include "base/test.h"
 #include "cli/verify.h"
 #include "ports/crypto.h"
+#include "store/compare.h"
+#include "store/sqlite.h"
 
 enum { LINES_MAX = 20000, VERDICT_MAX = 16384, CASES_AT_LEAST = 150 };
 
@@ -22,6 +26,7 @@ static size_t line_count;
 struct trial {
     struct bh_audit_verifier verifier;
     struct bh_verify_rows *rows;
+    sqlite3 *sql;                /* a store that is being filled; NULL: none */
     char early[80];              /* the verdict before the end; "": none yet */
 };
 
@@ -33,7 +38,68 @@ begin(struct trial *trial)
     bh_audit_verifier_init(&trial->verifier, &bh_crypto_openssl, &nobody);
     trial->rows = bh_verify_rows_new();
     trial->verifier.claims = bh_verify_rows_claims(trial->rows);
+    trial->sql = NULL;
     trial->early[0] = '\0';
+}
+
+/* ---- a store ---- */
+
+static char place[64];
+
+static void
+drop_store(void)
+{
+    static const char *const beside[] = { "", "-wal", "-shm", ".lock" };
+    char file[80];
+
+    for (size_t i = 0; i < BH_COUNT(beside); i++) {
+        snprintf(file, sizeof file, "%s%s", place, beside[i]);
+        unlink(file);
+    }
+}
+
+static void
+make_store(const char *file)
+{
+    struct bh_store store;
+    struct bh_err err = { 0 };
+
+    if (bh_store_sqlite_open(file, BH_STORE_WRITE, &bh_crypto_openssl, &store, &err) != BH_OK)
+        fail_msg("%s", err.msg);
+    store.ops->close(store.self);
+}
+
+static void
+take_sql(struct trial *trial, const char *statement)
+{
+    if (!trial->sql) {
+        snprintf(place, sizeof place, "/tmp/verify_rows.%ld.db", (long)getpid());
+        drop_store();
+        make_store(place);
+        assert_int_equal(sqlite3_open(place, &trial->sql), SQLITE_OK);
+        sqlite3_exec(trial->sql, "PRAGMA synchronous = OFF", NULL, NULL, NULL);
+    }
+    if (sqlite3_exec(trial->sql, statement, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", statement, sqlite3_errmsg(trial->sql));
+}
+
+/* False: the verdict is there. */
+static bool
+compare_store(struct trial *trial, struct bh_claims_result *ret_result, struct bh_buf *verdict)
+{
+    struct bh_store store;
+    struct bh_err err = { 0 };
+    bh_rc rc;
+
+    sqlite3_close(trial->sql);
+    rc = bh_store_sqlite_open(place, BH_STORE_SNAPSHOT, &bh_crypto_openssl, &store, &err);
+    assert_int_equal(rc, BH_OK);
+    rc = bh_store_compare(&store, &bh_crypto_openssl, trial->verifier.claims, ret_result, &err);
+    store.ops->close(store.self);
+    drop_store();
+    if (rc != BH_OK)
+        bh_buf_printf(verdict, "%s\n", err.msg);
+    return rc == BH_OK;
 }
 
 /* What stands behind the word, or NULL. */
@@ -90,7 +156,9 @@ take_line(struct trial *trial, const char *line)
 
     if (trial->early[0])
         return;
-    if (!log && strcmp(line, "pruned") == 0)
+    if (!log && behind(line, "sql"))
+        take_sql(trial, behind(line, "sql"));
+    else if (!log && strcmp(line, "pruned") == 0)
         take_record(trial, NULL);
     else if (!log && behind(line, "record"))
         take_record(trial, behind(line, "record"));
@@ -156,14 +224,16 @@ end(struct trial *trial, struct bh_buf *verdict)
 
     check_whole(trial);
     bh_buf_puts(verdict, trial->early);
-    if (!trial->early[0]) {
+    if (!trial->early[0] && !trial->sql)
         bh_claims_end(trial->verifier.claims, every_table, &result);
+    if (!trial->early[0] && (!trial->sql || compare_store(trial, &result, verdict))) {
         put_sorted(verdict, result.differing);
         put_count(verdict, BH_ROWS_NAMES, &result.names);
         put_count(verdict, BH_ROWS_JOBS, &result.jobs);
         put_count(verdict, BH_ROWS_TEXTS, &result.texts);
         put_count(verdict, BH_ROWS_DOCUMENTS, &result.documents);
         put_count(verdict, BH_ROWS_KEYS, &result.keys);
+        put_count(verdict, "tokens", &result.tokens);
     }
     bh_verify_rows_free(trial->rows);
 }
@@ -218,7 +288,7 @@ verdicts(void **state)
             judge_line(lines[i], good ? good : bad, good);
         else
             BH_CHECK(lines[i], !*lines[i] || *lines[i] == '#' || behind(lines[i], "log")
-                                   || behind(lines[i], "record") || strcmp(lines[i], "pruned") == 0);
+                                   || behind(lines[i], "record") || behind(lines[i], "sql") || strcmp(lines[i], "pruned") == 0);
     }
     printf("# %d cases\n", cases);
     BH_CHECK("all of them", cases >= CASES_AT_LEAST);
@@ -249,6 +319,10 @@ main(int argc, char **argv)
     const struct CMUnitTest tests[] = { cmocka_unit_test(verdicts) };
     int failed;
 
+    if (argc == 3 && strcmp(argv[1], "--store") == 0) {
+        make_store(argv[2]);
+        return 0;
+    }
     assert_int_equal(argc, 2);
     path = argv[1];
     read_lines();

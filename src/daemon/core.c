@@ -48,7 +48,9 @@ bh_core_open(struct bh_core *core, struct bh_err *err)
     core->catalog = bh_catalog_new(core->store, core->crypto);
     bh_access_open(core);
     bh_state_init(&core->state);
-    rc = bh_journal_open(&core->journal, core->config, err);
+    rc = core->store.ops->check_rows(core->store.self, BH_STORE_ROWS_START, err);
+    if (rc == BH_OK)
+        rc = bh_journal_open(&core->journal, core->config, err);
     if (rc == BH_OK)
         rc = bh_keyring_open(&core->ring, core->config, core->store, core->crypto, err);
     if (rc == BH_OK)

@@ -6,6 +6,7 @@
 
 #include "api/codec.h"
 #include "api/minimum.h"
+#include "audit/bound.h"
 #include "audit/token_facts.h"
 #include "base/assert.h"
 #include "base/log.h"
@@ -74,7 +75,8 @@ see_record(void *self, uint64_t seq, const char *leaf, size_t length)
     if (replay->rc == BH_OK && record.seq != replay->core->journal.next_seq)
         replay->rc = bh_err_set(replay->err, BH_CONFLICT, "record %" PRIu64 " is missing",
                                 replay->core->journal.next_seq);
-    if (replay->rc == BH_OK && record.ev_json && !bh_token_facts_is(record.ev_json))
+    if (replay->rc == BH_OK && record.ev_json && !bh_token_facts_is(record.ev_json)
+        && !bh_bound_is(record.ev_json))
         replay->rc = apply_event(replay, &record);
     else if (replay->rc == BH_OK && strcmp(record.verb, "snapshot") == 0)
         replay->rc = check_digest(replay, &record);

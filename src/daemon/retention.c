@@ -2,10 +2,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "api/minimum.h"
+#include "audit/bound.h"
 #include "audit/checkpoint.h"
 #include "audit/tile.h"
+#include "base/assert.h"
 #include "base/num.h"
 #include "base/slice.h"
 #include "daemon/command.h"
@@ -121,6 +124,106 @@ find_bounds(struct bh_core *core, const char *note, uint64_t ret[2], struct bh_e
     return rc;
 }
 
+/* ---- what goes on ---- */
+
+/* Of the records that one pruning drops at most; one record's lists. */
+enum { CLAIMS_BYTES_MAX = 256 << 20 };
+
+struct reading {
+    struct bh_claims *claims;
+    char *scratch;
+    bh_rc rc;
+    struct bh_err *err;
+};
+
+static bool
+see_record(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    struct reading *reading = self;
+    struct bh_record record;
+
+    (void)seq;
+    reading->rc = bh_record_decode(leaf, length, reading->scratch, &record, reading->err);
+    if (reading->rc == BH_OK)
+        reading->rc = bh_claims_take(reading->claims, &record, reading->err);
+    return reading->rc == BH_OK;
+}
+
+static bh_rc
+read_range(struct bh_core *core, const uint64_t range[2], struct bh_claims *claims,
+           struct bh_err *err)
+{
+    const struct bh_store *store = &core->store;
+    struct reading reading = { .claims = claims, .scratch = malloc(BH_RECORD_BYTES_MAX + 64),
+                               .err = err };
+    bh_rc rc;
+
+    BH_ASSERT(reading.scratch);
+    if (range[0] > 0)
+        bh_claims_skip(claims, range[0] - 1);
+    rc = store->ops->list_records(store->self, range[0], range[1] - 1, see_record, &reading, err);
+    free(reading.scratch);
+    return rc == BH_OK ? reading.rc : rc;
+}
+
+static bh_rc
+write_bound(struct bh_core *core, struct bh_claims *claims, uint64_t from, uint64_t to,
+            struct bh_err *err)
+{
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT, .verb = BH_RECORD_ROWS_BIND,
+                              .obj = { .type = BH_RECORD_LOG, .id = to } };
+    struct bh_bound_cursor cursor = { .table = 0 };
+    struct bh_buf text;
+    bh_rc rc = BH_OK;
+
+    bh_buf_init(&text, BH_RECORD_BYTES_MAX);
+    while (rc == BH_OK && bh_bound_put(claims, from, &cursor, &text)) {
+        entry.ev_json = bh_buf_text(&text);
+        BH_ASSERT(entry.ev_json);
+        rc = bh_core_note(core, &entry, BH_OK, err);
+        bh_buf_clear(&text);
+    }
+    bh_buf_fini(&text);
+    return rc;
+}
+
+/* 0 when all that was pruned before was carried on. */
+static bh_rc
+find_gap(struct bh_core *core, uint64_t first, uint64_t *ret_from, struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(4096);
+    const struct bh_store *store = &core->store;
+    const char *value = "0";
+    uint64_t carried;
+    bh_rc rc = store->ops->get_meta(store->self, BH_META_CARRIED, arena, &value, err);
+
+    if (rc != BH_OK && rc != BH_NOT_FOUND)
+        return rc;
+    *ret_from = bh_parse_u64(value, &carried, err) == BH_OK && carried == first ? 0 : first;
+    return BH_OK;
+}
+
+/* What the records that go said of rows is said again by those that stay: what they said, not what
+ * the rows are now. */
+static bh_rc
+carry_on(struct bh_core *core, const uint64_t range[2], struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(CLAIMS_BYTES_MAX);
+    struct bh_claims *claims = bh_claims_new(arena, core->crypto);
+    const struct bh_store *store = &core->store;
+    uint64_t from = 0;
+    char text[24];
+    bh_rc rc = find_gap(core, range[0], &from, err);
+
+    if (rc == BH_OK)
+        rc = read_range(core, range, claims, err);
+    if (rc == BH_OK)
+        rc = write_bound(core, claims, from, range[1], err);
+    snprintf(text, sizeof text, "%" PRIu64, from == 0 ? range[1] : 0);
+    return rc == BH_OK ? store->ops->put_meta(store->self, BH_META_CARRIED, text, err) : rc;
+}
+
 /* ---- doing it ---- */
 
 /* Recorded before it happens, in the same transaction; also when there is nothing to prune. */
@@ -139,6 +242,8 @@ prune(struct bh_core *core, const struct bh_entry *like, const uint64_t range[2]
     rc = bh_core_note(core, &entry, BH_OK, err);
     if (rc == BH_OK && range[1] > range[0])
         rc = bh_names_keep(core, range[1], err);
+    if (rc == BH_OK && range[1] > range[0])
+        rc = carry_on(core, range, err);
     if (rc == BH_OK && range[1] > range[0])
         rc = store->ops->prune_records(store->self, range[0], range[1] - 1, err);
     if (rc == BH_OK)

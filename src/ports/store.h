@@ -173,6 +173,10 @@ typedef bool (*bh_key_sink)(void *self, const struct bh_key_row *row);
 typedef bool (*bh_document_sink)(void *self, const struct bh_document_row *row);
 typedef bool (*bh_checkpoint_sink)(void *self, const struct bh_checkpoint_row *row);
 
+/* Which rows are looked at: all; or those of a start, which leaves out records, checkpoints and texts:
+ * it reads them, and holds them against their digests, as it needs them. */
+enum bh_store_rows { BH_STORE_ROWS_ALL, BH_STORE_ROWS_START };
+
 /* Every slot is required.  Failures of all: BH_IO, BH_FULL (disk), BH_UNAVAILABLE
  * (locked by another process); finds add BH_NOT_FOUND. */
 struct bh_store_ops {
@@ -221,6 +225,10 @@ struct bh_store_ops {
     bh_rc (*put_meta)(void *self, const char *key, const char *value, struct bh_err *err);
 
     /* ---- any thread ---- */
+    /* Whether each row has the form that these slots give to it: types, bounds, no text with bytes
+     * behind a NUL.  What the others do with one that has not is not said.
+     *   BH_CONFLICT  one has not; the message names it */
+    bh_rc (*check_rows)(void *self, enum bh_store_rows which, struct bh_err *err);
     bh_rc (*get_meta)(void *self, const char *key, struct bh_arena *arena,
                       const char **ret_value, struct bh_err *err);
     bh_rc (*get_text)(void *self, const struct bh_digest *digest, struct bh_arena *arena,

@@ -6,6 +6,7 @@
 
 #include "api/codec.h"
 #include "api/state.h"
+#include "audit/bound.h"
 #include "audit/record.h"
 #include "audit/token_facts.h"
 #include "base/assert.h"
@@ -95,7 +96,8 @@ see_record(void *self, uint64_t seq, const char *leaf, size_t length)
         reader->rc = bh_err_set(reader->err, BH_CONFLICT, "record %" PRIu64 " is missing%s",
                                 reader->records,
                                 reader->records == 0 ? ": the log was pruned" : "");
-    if (reader->rc == BH_OK && record.ev_json && !bh_token_facts_is(record.ev_json))
+    if (reader->rc == BH_OK && record.ev_json && !bh_token_facts_is(record.ev_json)
+        && !bh_bound_is(record.ev_json))
         reader->rc = apply_event(reader, &record);
     else if (reader->rc == BH_OK && strcmp(record.verb, "snapshot") == 0)
         compare_snapshot(reader, &record);

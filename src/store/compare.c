@@ -8,7 +8,7 @@
 enum { PAGE = 10000 };
 
 static const uint32_t every_table = BH_CLAIMS_NAMES | BH_CLAIMS_JOBS | BH_CLAIMS_TEXTS
-                                    | BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS;
+                                    | BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS | BH_CLAIMS_TOKENS;
 
 struct walk {
     const struct bh_crypto_ops *crypto;
@@ -181,8 +181,10 @@ bh_store_compare(const struct bh_store *store, const struct bh_crypto_ops *crypt
                  struct bh_err *err)
 {
     struct walk walk = { .crypto = crypto, .claims = claims, .err = err };
-    bh_rc rc = store->ops->list_names(store->self, see_name, &walk, err);
+    bh_rc rc = store->ops->check_rows(store->self, BH_STORE_ROWS_ALL, err);
 
+    if (rc == BH_OK)
+        rc = store->ops->list_names(store->self, see_name, &walk, err);
     if (rc == BH_OK)
         rc = walk.rc;
     if (rc == BH_OK)

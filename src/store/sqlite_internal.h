@@ -235,7 +235,12 @@ bh_rc bh_sqlite_erase_sealed(void *self, uint64_t key, struct bh_err *err);
 bh_rc bh_sqlite_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err);
 bh_rc bh_sqlite_scrub(void *self, struct bh_err *err);
 
+/* ---- sqlite_forms.c ---- */
+bh_rc bh_sqlite_check_rows(void *self, enum bh_store_rows which, struct bh_err *err);
+
 /* ---- sqlite_jobs.c ---- */
+
+enum { BH_SQLITE_STATE_BYTES = 32 }; /* a state's name, with its end */
 
 /* SQL names of the columns of a job, in the order that put_job and get_job use. */
 #define BH_SQLITE_JOB_COLUMNS                                                              \

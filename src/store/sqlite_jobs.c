@@ -17,7 +17,6 @@
 enum {
     PAGE_MAX = 1024,
     STATES_MAX = 64,
-    STATE_BYTES = 32,
     LIMIT_DEFAULT = 100,
     COUNT_MAX = 100000
 };
@@ -65,7 +64,7 @@ bh_sqlite_put_job(void *self, const struct bh_job_row *row, struct bh_err *err)
     struct bh_sql_use use;
     bh_rc rc;
 
-    BH_ASSERT(row->state && row->state[0] && strlen(row->state) < STATE_BYTES);
+    BH_ASSERT(row->state && row->state[0] && strlen(row->state) < BH_SQLITE_STATE_BYTES);
     rc = bh_sqlite_write(store, BH_SQL_PUT_JOB, &use, err);
     if (rc != BH_OK)
         return rc;
@@ -81,7 +80,7 @@ bh_sqlite_change_job(void *self, const struct bh_job_change *change, struct bh_e
     bool whole = change->node != NULL;
     bh_rc rc;
 
-    BH_ASSERT(change->state && change->state[0] && strlen(change->state) < STATE_BYTES);
+    BH_ASSERT(change->state && change->state[0] && strlen(change->state) < BH_SQLITE_STATE_BYTES);
     rc = bh_sqlite_write(store, whole ? BH_SQL_CHANGE_JOB : BH_SQL_END_JOB, &use, err);
     if (rc != BH_OK)
         return rc;
@@ -216,7 +215,7 @@ bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
 
 struct state {
     uint64_t ended;
-    char name[STATE_BYTES];
+    char name[BH_SQLITE_STATE_BYTES];
 };
 
 struct run {

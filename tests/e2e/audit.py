@@ -204,6 +204,25 @@ def rolled_back(site):
     site.start_daemon()
 
 
+@tap.test()
+def formless_row(site):
+    "bulkheadd refuses to start on a store with a row that has no form, and names it; before, nobody's jobs could be listed then"
+    site.announce("cannot go on")
+    busy(site)
+    site.stop(site.daemon)
+    with contextlib.closing(sqlite3.connect(site.dir / "state/bulkhead.db")) as db, db:
+        state, = db.execute("SELECT state FROM jobs WHERE job = 1").fetchone()
+        db.execute("UPDATE jobs SET state = state || char(0) || 'x' WHERE job = 1")
+    site.start_daemon(wait=False)
+    site.until(lambda: site.daemon.poll() is not None, what="the end of bulkheadd")
+    assert site.daemon.poll() != 0
+    contains("says which", (site.dir / "daemon.log").read_text().splitlines()[-1], "the row of job 1 is malformed: state")
+    with contextlib.closing(sqlite3.connect(site.dir / "state/bulkhead.db")) as db, db:
+        db.execute("UPDATE jobs SET state = ? WHERE job = 1", (state,))
+    site.start_daemon()
+    equal("jobs", site.client().get("/v1/jobs")["total"], 4)
+
+
 def in_memory(pid, what):
     """How often the bytes stand in the process's memory."""
     count = 0
@@ -521,6 +540,7 @@ TAMPERED = [
      "state, contract, reason, node, pieces, grade, submitted_ns, started_ns, ended_ns, time_limit_ns, exit_status, spec, ended, deadline_ns, "
      "checkpoint_signal, gang, ended_by FROM jobs WHERE job = 1", "job 99 is in the table"),
     ("a job that is gone", "DELETE FROM jobs WHERE job = 2", "job 2 is missing"),
+    ("a record's bytes gone", "UPDATE records SET leaf = x'' WHERE seq = 5", "the log does not say that they were pruned"),
     ("a text changed", "UPDATE texts SET text = text || ' ' WHERE digest = (SELECT spec FROM jobs WHERE job = 1)", "does not have the digest"),
     ("a text that is gone", "DELETE FROM texts WHERE digest = (SELECT spec FROM jobs WHERE job = 1)", "is missing, and no record erased it"),
 ]
@@ -668,6 +688,48 @@ def tokens_bound(site):
         store = copy_of(site)
         with contextlib.closing(sqlite3.connect(store, isolation_level=None)) as db:
             equal(change, db.execute(f"UPDATE tokens SET {change} WHERE id = ?", ((gone if change == "revoked = 0" else made)["id"],)).rowcount, 1)
+        check_both(change, site, ("--store", str(store)), 1, said)
+
+
+@tap.test(daemon_conf="audit_retention = 1s\nsnapshot_every = 100")
+def rows_of_pruned(site):
+    "what pruned records said of tokens, keys, jobs, documents and texts is carried on, over two prunings: an edit of their rows is named"
+    busy(site)
+    erin, alice = site.client("erin"), site.client("alice")
+    gone = alice.post("/v1/tokens", {"note": "gone"})
+    good = alice.post("/v1/tokens", {"note": "good"})
+    site.cli("alice", "token", "revoke", gone["id"], check=0)
+    for part in range(2):
+        for number in range(300):
+            erin.post("/v1/tokens", {"note": str(number)})
+        size = site.record_count()
+        site.until(lambda size=size: erin.get("/v1/checkpoints")["items"][-1]["size"] >= size, what="a checkpoint")
+        time.sleep(1.1)
+        done = site.cli("erin", "audit", "prune", str(open_folder(site) / f"part{part}"), "--vkey", key_of(site), check=0)
+        contains("done", done.stdout, f"the log begins with record {256 * (part + 1)}")
+        size = site.record_count()
+        site.until(lambda size=size: erin.get("/v1/checkpoints")["items"][-1]["size"] >= size, what="a checkpoint")
+    done = verify(site, copy_of(site))
+    assert done.returncode == 0 and "not bound" not in done.stdout, done.stdout
+    check_both("untouched", site, ("--store", str(copy_of(site))), 0, "tokens: 602")
+    site.cli("erin", "audit", "export", str(open_folder(site) / "later"), "--vkey", key_of(site), check=0)
+    check_both("exported", site, ("--export", str(open_folder(site) / "later")), 0, "jobs: 4")
+    for change, said in ((f"UPDATE tokens SET revoked = 0 WHERE id = '{gone['id']}'", "its row does not say so"),
+                         (f"UPDATE tokens SET scopes = 'site.apply' WHERE id = '{good['id']}'", "its owner, scopes or end"),
+                         (f"DELETE FROM tokens WHERE id = '{good['id']}'", "is missing in the table"),
+                         ("INSERT INTO tokens SELECT 'abcdefghjkmn', randomblob(32), principal_id, scopes, note, created_ns, expires_ns, 0, 0 FROM tokens LIMIT 1", "no record made it"),
+                         ("DELETE FROM keys WHERE id = (SELECT max(id) FROM keys)", "is missing in the table"),
+                         ("INSERT INTO keys SELECT 99, kind, tenant_id, month, parent, created_ns, 0, wrapped FROM keys WHERE id = 1", "no record made it"),
+                         ("UPDATE keys SET tenant_id = tenant_id + 1 WHERE id = (SELECT max(id) FROM keys)", "it is not the one"),
+                         ("UPDATE jobs SET count = count + 1 WHERE job = 1", "job 1: its count"), ("UPDATE jobs SET reason = 'killed' WHERE job = 1", "job 1: its cause"),
+                         ("UPDATE jobs SET node = 'other' WHERE job = 1", "job 1: its node"), ("UPDATE jobs SET started_ns = started_ns - 1 WHERE job = 1", "job 1: its start"),
+                         ("UPDATE jobs SET priority = priority + 1 WHERE job = 1", "job 1: its priority"), ("DELETE FROM jobs WHERE job = 1", "job 1 is missing"),
+                         ("UPDATE texts SET text = text || ' ' WHERE digest = (SELECT spec FROM jobs WHERE job = 1)", "does not have the digest"),
+                         ("DELETE FROM texts WHERE digest = (SELECT spec FROM jobs WHERE job = 1)", "is missing, and no record erased it"),
+                         ("UPDATE documents SET principal_id = 0, value = replace(value, '\"digest\":\"', '\"digest\":\"0') WHERE kind = 11", "")):
+        store = copy_of(site)
+        with contextlib.closing(sqlite3.connect(store, isolation_level=None)) as db:
+            assert db.execute(change).rowcount > 0, change
         check_both(change, site, ("--store", str(store)), 1, said)
 
 

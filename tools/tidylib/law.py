@@ -48,7 +48,7 @@ PURE_SYSTEM = {"stdbool.h", "stddef.h", "stdint.h", "string.h", "inttypes.h", "l
 LIBRARIES = [
     (r"jansson\.h", ["src/base/json"]),
     (r"zlib\.h", ["src/replay/", "src/image/layer"]),
-    (r"sqlite3\.h", ["src/store/", "src/daemon/core_test.c"]),
+    (r"sqlite3\.h", ["src/store/", "src/daemon/core_test.c", "src/cli/verify_rows_test.c"]),
     (r"libpq-fe\.h", ["src/store/"]),
     (r"(microhttpd\.h|gnutls/.*)", ["src/net/"]),
     (r"openssl/.*", ["src/crypto/", "src/cli/pkce", "src/identity/signature", "src/identity/totp", "src/identity/secret",

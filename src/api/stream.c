@@ -40,6 +40,7 @@ struct events {
     uint64_t offset;
     uint64_t pause_ns, checked_ns;
     bool ended;
+    bool gone;                   /* the job began, has ended, and its log is not there */
 };
 
 static size_t
@@ -307,6 +308,18 @@ put_log(struct events *events)
     return said > 0;
 }
 
+/* Nodes remove logs (node/tenant_logs.h); an empty answer would say that there was no output. */
+static const char gone_words[] =
+    "bulkhead: this job's log was removed: logs of ended jobs are kept for log_retention_days, and of each tenant as "
+    "many as fit log_tenant_share of the node's disk, the oldest go first (docs/limits.md)\n";
+
+static bool
+is_gone(const struct events *events, const struct bh_job_row *row)
+{
+    return events->offset == 0 && row->started_ns && bh_jobs_ended(row->state)
+           && access(events->path, F_OK) != 0 && errno == ENOENT;
+}
+
 static void
 put_end(struct events *events)
 {
@@ -380,6 +393,8 @@ next_log(struct events *events)
             return !events->out.overflow;
         }
         if (events->ended) {
+            if (events->gone)
+                (void)put_chunk(events, gone_words, sizeof gone_words - 1);
             put_end(events);
             return false;
         }
@@ -396,8 +411,11 @@ static bool
 next_whole(struct events *events)
 {
     bh_buf_clear(&events->out);
-    if (!open_log(events))
+    if (!open_log(events)) {
+        if (events->gone)
+            bh_buf_puts(&events->out, gone_words);
         return false;
+    }
     for (;;) {
         char *chunk = bh_arena_alloc(events->scratch, CHUNK_BYTES);
         ssize_t got;
@@ -454,6 +472,7 @@ bh_stream_logs(struct bh_call *call, struct bh_err *err)
     events->job = row.job;
     events->path = path;
     events->offset = offset;
+    events->gone = is_gone(events, &row);
     events->pause_ns = POLL_FIRST_NS;
     send_events(call, events);
     if (!follow)

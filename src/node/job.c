@@ -38,6 +38,7 @@
 #include "node/scrub.h"
 #include "node/share_lease.h"
 #include "node/share_slot.h"
+#include "node/tenant_logs.h"
 #include "node/unpack.h"
 #include "runtime/cgroup.h"
 
@@ -181,9 +182,16 @@ launch(struct bh_node *node, struct bh_job *job, const struct bh_msg_start *star
     struct bh_launch what = { .start = start, .job = job };
     bh_rc rc = bh_job_log_open(node, start, &log_fd, err);
 
+    if (rc == BH_OK && !bh_tenant_logs_hold(log_fd)) { /* it was removed just now */
+        bh_fd_close(bh_fd_steal(&log_fd));
+        rc = bh_job_log_open(node, start, &log_fd, err);
+        if (rc == BH_OK)
+            (void)!bh_tenant_logs_hold(log_fd);
+    }
     if (rc != BH_OK)
         return rc;
     what.log_fd = log_fd;
+    what.log_bound_bytes = bh_job_log_bound(node, log_fd);
     what.log_cap_bytes = bh_job_log_room(node, log_fd);
     return bh_launch(node, &what, err);
 }

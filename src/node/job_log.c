@@ -7,9 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/disk_room.h"
 #include "base/fd.h"
 #include "base/utf8.h"
 #include "node/path.h"
+#include "node/tenant_logs.h"
 
 uint64_t
 bh_job_log_room(const struct bh_node *node, int fd)
@@ -22,10 +24,18 @@ bh_job_log_room(const struct bh_node *node, int fd)
     return cap - (uint64_t)st.st_size;
 }
 
+/* In parts of the disk, so that it holds on a small one. */
+uint64_t
+bh_job_log_bound(const struct bh_node *node, int fd)
+{
+    return bh_disk_room_of(fd).size / 100 * node->conf.log_tenant_share;
+}
+
 bh_rc
 bh_job_log_open(const struct bh_node *node, const struct bh_msg_start *start, int *ret_fd,
                 struct bh_err *err)
 {
+    const struct bh_tenant_logs logs = { .folder = node->conf.log_dir, .tenant = start->tenant_id };
     char name[BH_LOG_NAME_MAX], path[BH_NODE_PATH_MAX];
 
     bh_job_log_name(start->job, start->member, start->epoch, name);
@@ -35,7 +45,7 @@ bh_job_log_open(const struct bh_node *node, const struct bh_msg_start *start, in
         return bh_err_errno(err, "create log %s", path);
     if (fchown(*ret_fd, 0, node->conf.daemon_gid) != 0 || fchmod(*ret_fd, 0640) != 0)
         return bh_err_errno(err, "give log %s to the daemon's group", path);
-    return BH_OK;
+    return bh_tenant_logs_add(&logs, name, err);
 }
 
 void

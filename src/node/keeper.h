@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/time.h"
+#include "node/tenant_logs.h"
 #include "ports/runtime.h"
 
 /* The node's side of bulkhead-keeper: starting one, and finding it again. */
@@ -17,6 +18,7 @@ struct bh_keeper_request {
     const char *cgroup_mount;
     const struct bh_sandbox *sandbox;
     uint64_t lease, log_cap_bytes;
+    struct bh_tenant_logs logs;
     uint32_t stdio;            /* enum bh_stdio */
     int log_fd, runtime_fd, gate_fd; /* runtime_fd: of the program that is command[0] */
     const char *command[16];   /* the runtime's, ends with NULL */

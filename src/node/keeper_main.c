@@ -24,14 +24,17 @@
 #include "node/exit_record.h"
 #include "node/init_message.h"
 #include "node/keeper_stream.h"
+#include "node/tenant_logs.h"
 #include "runtime/cgroup.h"
 
-enum { OUTPUT_CHUNK = 65536, DISK_CHECKED_EVERY = 1 << 20, RUNTIME_LOG_MAX = 65536, EXIT_CANNOT_RUN = 127 };
+enum { OUTPUT_CHUNK = 65536, DISK_CHECKED_EVERY = 1 << 20, STEPS_LEAST = 16, RUNTIME_LOG_MAX = 65536, EXIT_CANNOT_RUN = 127 };
 
 struct keeper {
     uint64_t lease, log_room; /* log_room: bytes that may still be written */
     bool log_full;
     size_t log_unchecked;      /* bytes until the disk is looked at again */
+    struct bh_tenant_logs logs;
+    uint64_t log_granted;      /* bytes until the tenant's logs are counted again */
     const char *folder, *cgroup_mount, *cgroup, *runtime_log;
     char **command;
     struct bh_cgroup_host cgroups;
@@ -86,11 +89,31 @@ check_disk(struct keeper *keeper, size_t length)
         close_log(keeper, "the node's disk is nearly full, the rest of the output is dropped");
 }
 
+/* A tenant's output displaces its own older output, and nobody else's. */
+static void
+check_tenant(struct keeper *keeper, size_t length)
+{
+    uint64_t bound = keeper->logs.bound_bytes, step = DISK_CHECKED_EVERY;
+
+    if (keeper->log_granted > length) {
+        keeper->log_granted -= length;
+        return;
+    }
+    if (bound / STEPS_LEAST < step)
+        step = bound / STEPS_LEAST;
+    keeper->log_granted = bh_tenant_logs_room(&keeper->logs, step);
+    if (keeper->log_granted == 0)
+        close_log(keeper, "this tenant's running jobs have filled its part of the node's disk with output "
+                          "(log_tenant_share in node.conf), the rest is dropped; end one of them, or write less");
+}
+
 static void
 keep_output(struct keeper *keeper, const char *bytes, size_t length)
 {
     size_t kept;
 
+    if (keeper->log_room > 0)
+        check_tenant(keeper, length);
     check_disk(keeper, length);
     kept = length < keeper->log_room ? length : (size_t)keeper->log_room;
     write_log(bytes, kept);
@@ -327,12 +350,15 @@ read_options(struct keeper *keeper, int argc, char **argv, struct bh_err *err)
         { "cgroup-mount", required_argument, NULL, 'm' },
         { "cgroup", required_argument, NULL, 'g' },
         { "log-cap", required_argument, NULL, 'c' },
+        { "log-dir", required_argument, NULL, 'd' },
+        { "log-tenant", required_argument, NULL, 't' },
+        { "log-bound", required_argument, NULL, 'b' },
         { "runtime-log", required_argument, NULL, 'r' },
         { "stdio", required_argument, NULL, 's' },
         { 0 },
     };
     const char *texts[128] = { 0 };
-    uint64_t stdio;
+    uint64_t stdio, tenant = 0;
     bh_rc rc;
 
     for (int option; (option = getopt_long(argc, argv, "+", options, NULL)) != -1;) {
@@ -350,12 +376,19 @@ read_options(struct keeper *keeper, int argc, char **argv, struct bh_err *err)
     keeper->cgroup_mount = texts['m'];
     keeper->cgroup = texts['g'];
     keeper->runtime_log = texts['r'];
+    keeper->logs.folder = texts['d'];
     keeper->command = argv + optind;
     rc = bh_parse_u64(texts['l'], &keeper->lease, err);
+    if (rc == BH_OK)
+        rc = bh_parse_u64(texts['t'], &tenant, err);
+    if (rc == BH_OK)
+        rc = bh_parse_u64(texts['b'], &keeper->logs.bound_bytes, err);
     if (rc == BH_OK)
         rc = bh_parse_u64(texts['c'], &keeper->log_room, err);
     if (rc == BH_OK)
         rc = bh_parse_u64(texts['s'], &stdio, err);
+    if (rc == BH_OK)
+        keeper->logs.tenant = (uint32_t)tenant;
     if (rc == BH_OK)
         keeper->stdio = stdio < BH_STDIOS ? (uint32_t)stdio : BH_STDIO_NONE;
     return rc;

@@ -11,7 +11,7 @@ struct bh_launch {
     const struct bh_msg_start *start; /* what is to run; the pieces are the job's */
     struct bh_job *job;               /* its note says lease, range of user ids and pieces */
     int log_fd;                       /* gets its output; stays the caller's */
-    uint64_t log_cap_bytes;
+    uint64_t log_cap_bytes, log_bound_bytes; /* of its log, of all its tenant's; bound 0: none */
 };
 
 /* The folder of that lease, made when it is not there. */

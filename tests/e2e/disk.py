@@ -139,7 +139,7 @@ def refusal_of(client):
         return refused
 
 
-@tap.test(topology="1x H100-80GB", daemon_conf="disk_reserve = 4Mi")
+@tap.test(topology="1x H100-80GB", daemon_conf="disk_reserve = 4Mi", node_conf="log_tenant_share = 100")
 def jobs(site):
     "output and scratch of jobs leave an eighth of the disk, and nobody is refused for them; below disk_reserve administrators go on"
     with on_small_disk(site, DISK_MIB, "state", "logs", "node") as disk:
@@ -167,6 +167,35 @@ def jobs(site):
         site.until(lambda: not refusal_of(alice), what="no refusal")
         equal("with room again", site.run("echo", "said", client=alice)[1], "said\n")
         wants_scratch(site, "alice", "16Mi", given)
+
+
+def kept_mib(site, jobs):
+    logs = (list((site.dir / "logs").glob(f"{job}[-.]*log")) for job in jobs)
+    return sum(log.stat().st_size for found in logs for log in found) / (1 << 20)
+
+
+@tap.test(topology="1x H100-80GB")
+def tenants(site):
+    "who fills the disk with output displaces his own tenant's, and is told; another tenant's is whole, before and after"
+    with on_small_disk(site, 160, "logs"):
+        alice, bob = site.client("alice"), site.client("bob")
+        whole = ("sh", "-c", "head -c 3M /dev/zero | tr '\\0' y; echo; echo all of it")
+        before, log = site.run(*whole, client=bob, tenant="acme/speech/asr")
+        contains("bob's output, before", log[-20:], "all of it")
+        first = [site.submit(*CHATTY, client=alice) for _ in range(2)]
+        second = []
+        for job in first:
+            site.await_state(job, "completed")
+        for _ in range(2):  # one after the other: each has the tenant's part for itself
+            second.append(site.submit(*CHATTY, client=alice))
+            site.await_state(second[-1], "completed")
+        equal("nothing is left of the first", kept_mib(site, first), 0)
+        assert kept_mib(site, first + second) < 16 + 3, kept_mib(site, first + second)  # a tenth of the disk
+        contains("the last is told", last_words(site, second[-1]), "this tenant's running jobs have filled its part of the node's disk")
+        for text in (site.log(first[0]), site.cli("alice", "logs", str(first[0])).stdout, site.cli("alice", "logs", "--follow", str(first[0])).stdout):
+            contains("a log that is gone", text, "this job's log was removed")
+        equal("bob's output, during", site.run(*whole, client=bob, tenant="acme/speech/asr")[1][-10:], "all of it\n")
+        equal("and the one of before", site.log(before["id"]), log)
 
 
 RESERVE_MIB = 24

@@ -190,6 +190,7 @@ bh_node_epochs_hear(struct bh_node *node, struct bh_orders *orders,
     if (rc != BH_OK || hello->epochs.count == 0)
         return rc;
     if (is_new(&heard, &hello->epochs, &from)) {
+        bh_log(EPOCH_OTHER, BH_U64("lease", from.lease), BH_U64("jobs", node->state.job_count));
         bh_orders_drop(orders, from.order);
         end_jobs(node, from.lease);
         forget_receipts(node, from.order);

@@ -61,15 +61,10 @@ static const struct place {
     { BH_OP_RECEIPT_LIST, "/v1/receipts", "job=%s&after=0", NULL, "1", "9" },
 };
 
-/* bob's job 3 has memory that alice's job 1 had. */
 static void
-put_receipt(struct fixture *f)
+put_receipt(struct fixture *f, const struct bh_msg_receipt *receipt)
 {
-    struct bh_receipt_row row = {
-        .record = 1,
-        .receipt = { .order = 4096, .begun_ns = 1, .ended_ns = 2, .job = 3, .tenant = 4,
-                     .gpu = "GPU-a", .from_count = 1, .from = { { .job = 1, .tenant = 2 } } },
-    };
+    struct bh_receipt_row row = { .record = 1, .receipt = *receipt };
     struct bh_document_row document = { .kind = BH_DOCUMENT_RECEIPT, .version = 1 };
     char key[BH_RECEIPT_KEY_SIZE];
     struct bh_buf json;
@@ -107,7 +102,10 @@ open_site(void)
     bh_fixture_put_record(f, 1, "{\"actor\":{\"id\":2,\"via\":\"peer\"},\"dec\":{\"allow\":true,"
                                 "\"rule\":6},\"obj\":{\"id\":3,\"type\":\"job\"},\"phase\":\"intent\","
                                 "\"tenant\":4,\"ts\":\"1001\",\"v\":1,\"verb\":\"job.submit\"}");
-    put_receipt(f);
+    /* bob's job 3 has memory that alice's job 1 had */
+    put_receipt(f, &(struct bh_msg_receipt){
+        .order = 4096, .begun_ns = 1, .ended_ns = 2, .job = 3, .tenant = 4, .gpu = "GPU-a",
+        .from_count = 1, .from = { { .job = 1, .tenant = 2 } } });
     return f;
 }
 
@@ -224,13 +222,37 @@ what_is_ones_own_is_found(void **state)
     BH_CHECK_DONE();
 }
 
+/* The retry of a scrub that failed is nobody's: it is shown with the job whose scrub it repeats. */
+static void
+test_retry(void **state)
+{
+    struct fixture *f = open_site();
+
+    put_receipt(f, &(struct bh_msg_receipt){ .order = 5000, .begun_ns = 1, .ended_ns = 2, .job = 3,
+                                             .tenant = 4, .gpu = "GPU-a", .partition = 7,
+                                             .result = BH_SCRUB_INTERRUPTED });
+    put_receipt(f, &(struct bh_msg_receipt){ .order = 6000, .begun_ns = 3, .ended_ns = 4,
+                                             .gpu = "GPU-a", .partition = 7,
+                                             .result = BH_SCRUB_CLEAN });
+    put_receipt(f, &(struct bh_msg_receipt){ .order = 7000, .begun_ns = 3, .ended_ns = 4,
+                                             .gpu = "GPU-a", .partition = 7,
+                                             .result = BH_SCRUB_CLEAN });
+    bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/v1/jobs/3", .uid = BOB },
+                    &foreign);
+    BH_CHECK("the first", strstr(foreign.text, "\"id\":5000"));
+    BH_CHECK("its retry", strstr(foreign.text, "\"id\":6000"));
+    BH_CHECK("nothing after it", !strstr(foreign.text, "\"id\":7000"));
+    bh_fixture_close(f);
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(filters_tell_nobody_what_there_is),
         cmocka_unit_test(nor_do_paths_and_bodies),
-        cmocka_unit_test(what_is_ones_own_is_found),
+        cmocka_unit_test(what_is_ones_own_is_found), cmocka_unit_test(test_retry),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -8,7 +8,7 @@
 #include "api/visible.h"
 #include "base/num.h"
 
-enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000, ROW_ARENA_MAX = 64 << 10 };
+enum { UNCLEAN_MAX = 16, LIMIT_DEFAULT = 100, LIMIT_MAX = 10000, ROW_ARENA_MAX = 64 << 10 };
 
 struct receipts {
     const struct bh_call *call;
@@ -20,6 +20,8 @@ struct receipts {
     uint64_t after, room, last;
     bool of_one_job;             /* the caller sees the job, whatever else it sees */
     bool opened;                 /* the list is, when its first row comes */
+    uint64_t unclean[UNCLEAN_MAX]; /* pieces whose scrub for the job failed, or was cut off */
+    uint32_t unclean_count;
 };
 
 /* ---- which ---- */
@@ -42,6 +44,38 @@ is_about(const struct receipts *r, const struct bh_msg_receipt *receipt)
                 || (receipt->from[i].job == r->job
                     && (r->of_one_job || sees(r, receipt->from[i].tenant)));
     return about;
+}
+
+static uint32_t
+find_unclean(const struct receipts *r, uint64_t partition)
+{
+    uint32_t at = 0;
+
+    while (at < r->unclean_count && r->unclean[at] != partition)
+        at++;
+    return at;
+}
+
+/* A scrub that failed is tried again for nobody: the one that succeeds is shown with the job, too. */
+static bool
+is_retry(struct receipts *r, const struct bh_msg_receipt *receipt)
+{
+    uint32_t at = find_unclean(r, receipt->partition);
+
+    if (receipt->job || at == r->unclean_count)
+        return false;
+    if (receipt->result != BH_SCRUB_INTERRUPTED && receipt->result != BH_SCRUB_FAILED)
+        r->unclean[at] = r->unclean[--r->unclean_count];
+    return true;
+}
+
+static void
+note_unclean(struct receipts *r, const struct bh_msg_receipt *receipt)
+{
+    if (r->of_one_job && receipt->job == r->job && r->unclean_count < UNCLEAN_MAX
+        && find_unclean(r, receipt->partition) == r->unclean_count
+        && (receipt->result == BH_SCRUB_INTERRUPTED || receipt->result == BH_SCRUB_FAILED))
+        r->unclean[r->unclean_count++] = receipt->partition;
 }
 
 static bool
@@ -163,14 +197,14 @@ take(void *self, const struct bh_document_row *document)
     struct bh_receipt_row row;
     struct bh_err ignored;
 
-    if (r->job && !may_name(document->value, r->job))
+    if (r->job && !may_name(document->value, r->job) && r->unclean_count == 0)
         return true;
     bh_arena_reset(r->arena);
     if (bh_json_decode(document->value, strlen(document->value), &bh_receipt_row_fields, &row,
                        r->arena, &ignored)
         != BH_OK)
         return true;
-    if (row.receipt.order <= r->after || (r->job && !is_about(r, &row.receipt))
+    if (row.receipt.order <= r->after || (r->job && !is_about(r, &row.receipt) && !is_retry(r, &row.receipt))
         || (r->gpu && strcmp(r->gpu, row.receipt.gpu) != 0) || !is_visible(r, &row.receipt))
         return true;
     if (r->room == 0 && row.receipt.order != r->last)
@@ -180,6 +214,7 @@ take(void *self, const struct bh_document_row *document)
     r->opened = true;
     r->room -= r->room > 0; /* those of one order are never parted: `after` is an order */
     r->last = row.receipt.order;
+    note_unclean(r, &row.receipt);
     put_row(r, &row);
     return !r->w->out->overflow;
 }

@@ -248,13 +248,37 @@ what_is_ones_own_is_found(void **state)
     BH_CHECK_DONE();
 }
 
+/* The retry of a scrub that failed is nobody's: it is shown with the job whose scrub it repeats. */
+static void
+test_retry(void **state)
+{
+    struct fixture *f = open_site();
+
+    put_receipt(f, &(struct bh_msg_receipt){ .order = 5000, .begun_ns = 1, .ended_ns = 2, .job = 3,
+                                             .tenant = 4, .gpu = "GPU-a", .partition = 7,
+                                             .result = BH_SCRUB_INTERRUPTED });
+    put_receipt(f, &(struct bh_msg_receipt){ .order = 6000, .begun_ns = 3, .ended_ns = 4,
+                                             .gpu = "GPU-a", .partition = 7,
+                                             .result = BH_SCRUB_CLEAN });
+    put_receipt(f, &(struct bh_msg_receipt){ .order = 7000, .begun_ns = 3, .ended_ns = 4,
+                                             .gpu = "GPU-a", .partition = 7,
+                                             .result = BH_SCRUB_CLEAN });
+    bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/v1/jobs/3", .uid = BOB },
+                    &foreign);
+    BH_CHECK("the first", strstr(foreign.text, "\"id\":5000"));
+    BH_CHECK("its retry", strstr(foreign.text, "\"id\":6000"));
+    BH_CHECK("nothing after it", !strstr(foreign.text, "\"id\":7000"));
+    bh_fixture_close(f);
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(filters_tell_nobody_what_there_is),
         cmocka_unit_test(nor_do_paths_and_bodies),
-        cmocka_unit_test(what_is_ones_own_is_found),
+        cmocka_unit_test(what_is_ones_own_is_found), cmocka_unit_test(test_retry),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -8,7 +8,7 @@
 #include "api/visible.h"
 #include "base/num.h"
 
-enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000, ROW_ARENA_MAX = 64 << 10, EARLIER_MAX = 256 };
+enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 10000, ROW_ARENA_MAX = 64 << 10, EARLIER_MAX = 256, UNCLEAN_MAX = 16 };
 
 struct receipts {
     const struct bh_call *call;
@@ -22,6 +22,8 @@ struct receipts {
     uint64_t after, room, last;
     bool of_one_job;             /* the caller sees the job, whatever else it sees */
     bool opened;                 /* the list is, when its first row comes */
+    uint64_t unclean[UNCLEAN_MAX]; /* pieces whose scrub for the job failed, or was cut off */
+    uint32_t unclean_count;
 };
 
 /* ---- which ---- */
@@ -55,6 +57,38 @@ is_referred_to(const struct receipts *r, const struct bh_msg_receipt *receipt)
             return true;
     }
     return false;
+}
+
+static uint32_t
+find_unclean(const struct receipts *r, uint64_t partition)
+{
+    uint32_t at = 0;
+
+    while (at < r->unclean_count && r->unclean[at] != partition)
+        at++;
+    return at;
+}
+
+/* A scrub that failed is tried again for nobody: the one that succeeds is shown with the job, too. */
+static bool
+is_retry(struct receipts *r, const struct bh_msg_receipt *receipt)
+{
+    uint32_t at = find_unclean(r, receipt->partition);
+
+    if (receipt->job || at == r->unclean_count)
+        return false;
+    if (receipt->result != BH_SCRUB_INTERRUPTED && receipt->result != BH_SCRUB_FAILED)
+        r->unclean[at] = r->unclean[--r->unclean_count];
+    return true;
+}
+
+static void
+note_unclean(struct receipts *r, const struct bh_msg_receipt *receipt)
+{
+    if (r->of_one_job && receipt->job == r->job && r->unclean_count < UNCLEAN_MAX
+        && find_unclean(r, receipt->partition) == r->unclean_count
+        && (receipt->result == BH_SCRUB_INTERRUPTED || receipt->result == BH_SCRUB_FAILED))
+        r->unclean[r->unclean_count++] = receipt->partition;
 }
 
 static bool
@@ -237,12 +271,13 @@ take(void *self, const struct bh_document_row *document)
     struct receipts *r = self;
     struct bh_receipt_row row;
 
-    if (r->job && r->earlier_count == 0 && !may_name(document->value, r->job))
+    if (r->job && r->earlier_count == 0 && r->unclean_count == 0 && !may_name(document->value, r->job))
         return true;
     if (!read_row(r, document, &row))
         return true;
     if (row.receipt.order <= r->after
-        || (r->job && !is_about(r, &row.receipt) && !is_referred_to(r, &row.receipt))
+        || (r->job && !is_about(r, &row.receipt) && !is_referred_to(r, &row.receipt)
+            && !is_retry(r, &row.receipt))
         || (r->gpu && strcmp(r->gpu, row.receipt.gpu) != 0) || !is_visible(r, &row.receipt))
         return true;
     if (r->room == 0 && row.receipt.order != r->last)
@@ -252,6 +287,7 @@ take(void *self, const struct bh_document_row *document)
     r->opened = true;
     r->room -= r->room > 0; /* those of one order are never parted: `after` is an order */
     r->last = row.receipt.order;
+    note_unclean(r, &row.receipt);
     put_row(r, &row);
     return !r->w->out->overflow;
 }

@@ -309,8 +309,11 @@ ask_and_wait(struct bh_checkpoints *c, enum bh_signer_verb verb, struct bh_err *
 {
     bh_rc rc;
 
-    if (!c->signing.ops->connected(c->signing.self) || !send_question(c, verb))
-        return bh_err_set(err, BH_UNAVAILABLE, "the signer cannot be reached");
+    if (!c->signing.ops->connected(c->signing.self) || !send_question(c, verb)) {
+        bh_err_set(err, BH_UNAVAILABLE, "the signer cannot be reached");
+        return bh_err_hint(err, "restart bulkhead-signer, which makes its socket anew: systemctl "
+                           "restart bulkhead-signer, or end `bulkhead up` and start it again");
+    }
     do
         rc = c->signing.ops->take(c->signing.self, answer_max_ns, &c->answer, err);
     while (rc == BH_OK && c->answer.number != c->number);

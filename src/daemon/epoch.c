@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "wire/message.h"
 
 enum { LINE_MAX_BYTES = 96, FILE_BYTES_MAX = BH_EPOCHS_MAX * LINE_MAX_BYTES + 1, PATH_SIZE = 4096 };
@@ -21,8 +22,11 @@ parse(struct bh_epochs *epochs, const char *text, struct bh_err *err)
             || sscanf(line, "%" SCNx32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
                       &epoch->id, &epoch->job, &epoch->order, &epoch->lease, &epoch->partition)
                    != 5
-            || epoch->id == 0)
-            return bh_err_set(err, BH_INVALID, "line %u of epochs is damaged", epochs->count + 1);
+            || epoch->id == 0) {
+            bh_err_set(err, BH_INVALID, "line %u of epochs is damaged", epochs->count + 1);
+            return bh_err_hint(err, "put back the file epochs of the state folder; moved away, "
+                               "it is made anew, and every job that runs is ended and queued again");
+        }
         epochs->count++;
     }
     return BH_OK;
@@ -90,6 +94,9 @@ bh_epochs_open(struct bh_epochs *epochs, const char *folder, const struct bh_epo
     rc = load(epochs, path, err);
     if (rc != BH_OK)
         return rc;
+    if (epochs->count == 0 && (next->job > 1 || next->lease > 1))
+        bh_log(EPOCHS_GONE, BH_STR("path", path),
+               BH_STR("next", "put the file back before the next start, if it still exists"));
     while (epochs->count > 0
            && (begins_behind(&epochs->items[epochs->count - 1], next)
                || begins_at(&epochs->items[epochs->count - 1], next)))

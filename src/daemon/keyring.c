@@ -70,6 +70,8 @@ bh_keyring_open(struct bh_keyring *ring, const struct bh_daemon_config *config,
     if (rc == BH_OK && ring->root.made)
         bh_log(ROOT_KEY_MADE, BH_STR("path", ring->root.path));
     bh_root_wipe(&ring->root);
+    if (rc != BH_OK && !*err->hint)
+        bh_err_hint(err, "bulkheadd's account must be able to read the root key; docs/keys.md");
     return rc == BH_OK ? rc : bh_err_wrap(err, "keys");
 }
 

@@ -165,6 +165,21 @@ load_config(struct program *program, const struct arguments *args, struct bh_err
     return rc;
 }
 
+/* What to do about a store that SQLite cannot open or read, by what it says. */
+static bh_rc
+advise_on_store(const char *path, bh_rc rc, struct bh_err *err)
+{
+    if (rc == BH_OK || err->sys_kind != BH_SYS_SQL || *err->hint)
+        return rc;
+    if (bh_store_sqlite_is_damage(err))
+        bh_err_hint(err, "%s is damaged: put back its newest copy; `bulkhead audit verify --store` "
+                    "says of a copy whether it is whole", path);
+    else
+        bh_err_hint(err, "bulkheadd's account must be able to read and write %s and its folder, "
+                    "on a disk with room and without errors", path);
+    return rc;
+}
+
 static bh_rc
 open_core(struct program *program, struct bh_err *err)
 {
@@ -183,7 +198,9 @@ open_core(struct program *program, struct bh_err *err)
     (void)!bh_signing_process_await(program->signing, SIGNER_PATIENCE); /* who opens says what lacks */
     core->journal.checkpoints.signing = bh_signing_process_port(program->signing);
     rc = bh_store_sqlite_open(path, BH_STORE_WRITE, core->crypto, &core->store, err);
-    return rc == BH_OK ? bh_core_open(core, err) : rc;
+    if (rc == BH_OK)
+        rc = bh_core_open(core, err);
+    return advise_on_store(path, rc, err);
 }
 
 /* Every start is a record: it keeps the boot count, and times of rest can be seen.  What nodes did

@@ -112,8 +112,9 @@ check_row(const struct bh_keys *keys, const struct bh_key_row *row, struct bh_er
     if (row->kind == BH_KEY_KIND_TENANT) {
         if (row->shredded_ns > 0 || row->parent == keys->secrets->root.name)
             return BH_OK;
-        return bh_err_set(err, BH_CONFLICT,
-                          "the keys in the store are wrapped by another root key");
+        bh_err_set(err, BH_CONFLICT, "the keys in the store are wrapped by another root key");
+        return bh_err_hint(err, "put back the root key that belongs to this store, or the store "
+                           "that belongs to this key; docs/keys.md");
     }
     if (!parent || parent->kind != BH_KEY_KIND_TENANT || parent->tenant_id != row->tenant_id)
         return bh_err_set(err, BH_INVALID, "key %" PRIu64 " in the store has no parent",

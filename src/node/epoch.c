@@ -172,6 +172,8 @@ bh_node_epochs_hear(struct bh_node *node, struct bh_orders *orders,
         return rc;
     if (is_new(&heard, &hello->epochs, &from)) {
         lost = from.order <= node->state.reached;
+        if (lost)
+            bh_log(EPOCH_OTHER, BH_U64("lease", from.lease), BH_U64("jobs", node->state.job_count));
         bh_orders_drop(orders, from.order);
         end_jobs(node, from.lease);
         forget_receipts(node, from.order);

@@ -442,7 +442,7 @@ main(int argc, char **argv)
         write_note(err.msg);
     }
     rc = bh_exit_record_write(keeper.folder, &keeper.end, &err);
-    if (rc != BH_OK)
-        write_note(err.msg);
+    if (rc != BH_OK) /* its message names folders of the node, and the log is the tenant's */
+        write_note("the node could not write down how the job ended");
     return bh_rc_exit(rc);
 }

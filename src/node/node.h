@@ -78,6 +78,7 @@ struct bh_node {
 
     uint64_t doomed[BH_PIECES_MAX];   /* pieces that the daemon does not know */
     uint32_t doomed_count;
+    bh_ns unheard_at;                 /* monotonic; when the log last said so, or 0 */
     bh_ns collect_at;                 /* monotonic; when to try again */
 };
 

@@ -19,6 +19,7 @@
 #include "node/verify.h"
 
 enum { MESSAGE_BYTES_MAX = 16 << 20 };
+#define UNHEARD_AGAIN (60 * BH_NS_PER_S)
 
 /* ---- connecting ---- */
 
@@ -215,6 +216,22 @@ hear(struct bh_node *node, struct bh_orders *orders, const struct bh_frame *fram
     return rc == BH_OK ? permitted[frame->number].hear(node, orders, message, err) : rc;
 }
 
+/* A full disk is no malformed frame; the daemon comes again each second, and meets it again. */
+static void
+log_refused(struct bh_node *node, const struct bh_err *err)
+{
+    bh_ns now = bh_time_monotonic();
+
+    if (err->sys_kind != BH_SYS_ERRNO) {
+        bh_log(FRAME_REFUSED, BH_ERRLOG(err));
+        return;
+    }
+    if (node->unheard_at && now - node->unheard_at < UNHEARD_AGAIN)
+        return;
+    node->unheard_at = now;
+    bh_log(DAEMON_UNHEARD, BH_ERRLOG(err), BH_STR("next", err->hint));
+}
+
 void
 bh_session_read(struct bh_node *node, struct bh_orders *orders)
 {
@@ -231,7 +248,7 @@ bh_session_read(struct bh_node *node, struct bh_orders *orders)
             rc = hear(node, orders, &frame, arena, &err);
     }
     if (rc != BH_OK && rc != BH_NOT_FOUND && !closed) {
-        bh_log(FRAME_REFUSED, BH_ERRLOG(&err));
+        log_refused(node, &err);
         closed = true;
     }
     if (closed && node->link == link)

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Files of the daemon and of the node that are damaged, gone or closed: what is said, and that it says what to do."""
+import os
+import pathlib
+import re
+import shutil
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import tap
+from tap import contains, equal
+
+WAIT = ("sh", "-c", "echo ready; trap 'exit 0' TERM; sleep 600 & wait")
+
+
+def lines(site, name, word):
+    return [line for line in (site.dir / name).read_text().splitlines() if word in line]
+
+
+def refused(site):
+    """The last line of a bulkheadd that does not start."""
+    site.start_daemon(wait=False)
+    site.until(lambda: site.daemon.poll() is not None, what="the end of bulkheadd")
+    equal("it is refused", site.daemon.poll() != 0, True)
+    return lines(site, "daemon.log", "bulkheadd: ")[-1]
+
+
+@tap.test()
+def next_steps(site):
+    "a start that is refused for a file says what to do"
+    site.announce("cannot go on")
+    site.run("true")
+    site.stop(site.daemon)
+    state = site.dir / "state"
+    for name, damage, why, do in (
+            ("epochs", lambda at: at.write_text("0 x\n"), "line 1 of epochs is damaged", "put back the file epochs"),
+            ("root.key", lambda at: os.chown(at, 0, 0), "Permission denied", "bulkheadd's account must be able to read the root key"),
+            ("bulkhead.db", lambda at: at.write_bytes(os.urandom(65536)), "store: ", "is damaged: put back its newest copy"),
+            ("bulkhead.db", lambda at: os.chown(at, 0, 0), "unable to open", "bulkheadd's account must be able to read and write")):
+        at, kept = state / name, site.dir / "kept"
+        shutil.copy2(at, kept)
+        owner = at.stat()
+        damage(at)
+        said = refused(site)
+        contains(f"{name}: why", said, why)
+        contains(f"{name}: what to do", said, do)
+        shutil.copy2(kept, at)
+        os.chown(at, owner.st_uid, owner.st_gid)
+
+
+@tap.test()
+def epochs_gone(site):
+    "epochs that are gone end what runs, and daemon and node say that it is so"
+    job = site.submit(*WAIT)
+    site.await_state(job, "running")
+    site.stop(site.daemon)
+    (site.dir / "state/epochs").unlink()
+    site.start_daemon()
+    site.until(lambda: site.job(job)["restarts"] == 1, what="the job again")
+    equal("the daemon's log", len(lines(site, "daemon.log", "the epochs of the store are gone")), 1)
+    equal("the node's log", len(lines(site, "node.log", "were put back or cut")), 1)
+
+
+@tap.test()
+def node_cannot_write(site):
+    "a node that cannot write down what the daemon says tells so once, and does not call it malformed"
+    site.stop(site.daemon)
+    (site.dir / "node/epochs.new").mkdir()  # what a full disk does to it
+    site.start_daemon()
+    site.until(lambda: lines(site, "node.log", "cannot be written down"), what="a line in the log")
+    time.sleep(3)
+    equal("once", len(lines(site, "node.log", "cannot be written down")), 1)
+    equal("not malformed", lines(site, "node.log", "malformed frame"), [])
+    (site.dir / "node/epochs.new").rmdir()
+    site.until(lambda: site.client().get("/v1/status")["node"]["connected"], what="the node")
+
+
+@tap.test()
+def folder_of_a_job_gone(site):
+    "what the node cannot do for a job names no folder of the node in the job's log"
+    job = site.submit("sh", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep 0.1; done; sleep 1")
+    site.await_state(job, "running")
+    site.until(lambda: "ready" in site.cli("alice", "logs", str(job)).stdout, what="its output")
+    for folder in (site.dir / "node/jobs").iterdir():
+        shutil.rmtree(folder)
+    site.client().post(f"/v1/jobs/{job}/cancel")
+    site.until(lambda: site.job(job)["state"] in ("cancelled", "failed", "completed"), what="its end")
+    log = site.cli("alice", "logs", str(job)).stdout
+    equal("no folder", re.findall(re.escape(str(site.dir)), log), [])
+    contains("what it was", log, "could not write down how the job ended")
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -494,7 +494,7 @@ def take_name(claims, row):
 TABLES = {
     "names": (take_name, lambda claims: claims.names),
     "jobs": (take_job, lambda claims: claims.names),
-    "texts": (lambda claims, row: claims.text_row(row["digest"], row.get("text", "").encode()), lambda claims: claims.names),
+    "texts": (lambda claims, row: claims.text_row(row["digest"], row.get("text", "").encode(), int(row["number"]), True), lambda claims: claims.names),
     "documents": (lambda claims, row: claims.document_row(row["kind"], row["key"], row["value"]), lambda claims: claims.newer and claims.documents),
     "keys": (take_key, lambda claims: claims.newer and claims.keys),
 }

@@ -251,6 +251,7 @@ class Claims:
         self.documents, self.revisions, self.keys, self.site = {}, [], {}, None
         self.for_ever, self.revision_of = set(), {}  # texts that more than the site file names; the newest revision of a text
         self.gives, self.optional, self.tokens, self.forgotten = 0, set(), {}, {}
+        self.last_text, self.strange_text = 0, (U64 + 1, "")  # the highest number of a text that a record names, the lowest that none does
         self.differing, self.counts = [], {}
 
     # ---- the records ----
@@ -425,6 +426,8 @@ class Claims:
             if self.has_lost() and number < min((n for n, j in self.jobs.items() if "record" in j), default=U64):
                 return self.count("jobs", "not bound")
             return self.differ(f"job {number} is in the table, and no record submitted it")
+        if "seen" in job:
+            self.differ(f"job {number} stands twice")
         job["seen"] = True
         for record, wrong in ((job.get("record"), self.submission_differs(job, row)), (job.get("record"), columns_differ(job, row)),
                               (job.get("stated"), self.state_differs(job, row)), (job.get("placed"), place_differs(job, row))):
@@ -459,10 +462,19 @@ class Claims:
         pairs += [("exit status", row["exit_status"], status)]
         return next((what for what, got, want in pairs if got != want), None)
 
-    def text_row(self, digest, text):
+    def text_row(self, digest, text, number, exported):
+        """What came after the last record of an export is known at its end: texts that come later have a higher number.  Of a
+        log that was pruned, or began with records of before, texts may stand there that no record names any more."""
         if digest not in self.texts:
+            if not self.pruned and not self.older and not exported:
+                self.differ(f"text {digest[:16]}... is in the table, and no record names it")
+            elif not self.pruned and not self.older and number < self.strange_text[0]:
+                self.strange_text = (number, digest)
             return
+        if digest in self.seen:
+            self.differ(f"text {digest[:16]}... stands twice")
         self.seen.add(digest)
+        self.last_text = max(self.last_text, number)
         if hashlib.sha256(text).hexdigest() != digest:
             return self.differ(f"text {digest[:16]}...: it does not have the digest that record {self.texts[digest]['record']} names")
         self.count("texts", "good")
@@ -506,6 +518,8 @@ class Claims:
     def key_row(self, number, facts, destroyed_ns, empty):
         """`facts`: kind, tenant_id, month and created_ns."""
         key = self.keys.get(number, {})
+        if ("key", number) in self.seen and number in self.keys:
+            self.differ(f"key {number} stands twice")
         self.seen.add(("key", number))
         if "made" not in key:
             if self.has_lost():
@@ -613,6 +627,8 @@ class Claims:
         for number, job in sorted(self.jobs.items()):
             if "seen" not in job and self.is_wanted(job, ended_alone):
                 self.differ(f"job {number} is missing in the table; record {job.get('record', job.get('stated'))} speaks of it")
+        if self.strange_text[0] < self.last_text:
+            self.differ(f"text {self.strange_text[1][:16]}... is in the table, and no record names it")
         for digest, text in self.texts.items():
             if digest in self.seen or self.is_behind(digest):
                 continue
@@ -708,6 +724,6 @@ def compare_store(database, claims):
     meta = dict(database.execute("SELECT key, value FROM meta"))
     claims.site_row(meta.get("site"), meta.get("site_revision"))
     claims.end_documents(False)
-    for digest, text in database.execute("SELECT lower(hex(digest)), CAST(text AS BLOB) FROM texts"):
-        claims.text_row(digest, text)
+    for digest, text, number in database.execute("SELECT lower(hex(digest)), CAST(text AS BLOB), id FROM texts"):
+        claims.text_row(digest, text, number, False)
     claims.end(False)

@@ -8,11 +8,14 @@ FOLDER_TEST is the C test that prints the log.  Every 97th bit of the files is f
 of the checkpoint every 3rd; with `all` (make soak) every bit of every file.
 """
 import base64
+import pathlib
+import re
 import subprocess
 import sys
 
 import verify_audit as v
-from verify_audit_rows import key_digest
+from verify_audit_bound import ITEMS
+from verify_audit_rows import KINDS, key_digest
 
 count = 0
 
@@ -130,6 +133,18 @@ def test_tail_cuts(files):
         except v.Bad as wrong:
             check(f"a log that was cut and goes on otherwise, {what}", said in str(wrong), wrong)
     check("every tail cut shows against a kept checkpoint, and only there", not unfound, unfound)
+
+
+def test_formats():
+    """docs/audit-format.md has every member of records and of what is carried on, and no other."""
+    text = (pathlib.Path(__file__).resolve().parents[1] / "docs/audit-format.md").read_text(encoding="utf-8")
+    rows = dict(re.findall("^\\| `([a-z]+)` \\| (.+) \\|$", text, re.M))
+    check("members of records are documented", set(rows) == set(v.FORMS) | set(ITEMS), set(rows) ^ (set(v.FORMS) | set(ITEMS)))
+    told = {name: {member for member in re.findall("`([a-z_]+)`", rows[name]) if member != "row"} for name in ITEMS}
+    check("members of what is carried on are documented", told == {name: set(forms) for name, (forms, _) in ITEMS.items()}, told)
+    must = {name: set(re.findall("\\*\\*`([a-z_]+)`", rows[name])) for name in ITEMS}
+    check("those that every item has", must == {name: always for name, (_, always) in ITEMS.items()}, must)
+    check("kinds of names", tuple(re.findall("^\\| [0-9]+ \\| `([a-z]+)`", text, re.M)) == KINDS)
 
 
 def test_records():
@@ -330,6 +345,7 @@ def main():
         check(f"{path}: bits flipped are found", not bits, bits[:20])
     test_tail_cuts(files)
     test_pruned()
+    test_formats()
     test_records()
     test_orders()
     test_numbers_of_before()

@@ -73,7 +73,12 @@ void bh_claims_job(struct bh_claims *claims, const struct bh_claimed_job *row);
 #define BH_CLAIMS_LATE_NS (86400 * BH_NS_PER_S)
 
 /* The text that stands under `digest` hashes to `found`. */
-void bh_claims_text(struct bh_claims *claims, const uint8_t digest[32], const uint8_t found[32]);
+struct bh_claimed_text {
+    const uint8_t *digest, *found; /* 32 bytes */
+    uint64_t number;             /* texts that come later have a higher one */
+    bool exported;               /* the row may be younger than the last record */
+};
+void bh_claims_text(struct bh_claims *claims, const struct bh_claimed_text *row);
 
 /* Documents that a record has the digest of, as the store keeps them: the rows of an export's file
  * "documents", too. */

@@ -489,6 +489,8 @@ bh_claims_key(struct bh_claims *claims, const struct bh_claimed_key *row, struct
 
     bh_claim_key(of, row->id, 0);
     key = bh_claim_find(&claims->keys, of);
+    if (key && key->claim.seen && row->exported)
+        bh_claims_tell(claims, "key %" PRIu64 " stands twice", row->id);
     if (key)
         key->claim.seen = true;
     judge_key(claims, key, row);

@@ -125,6 +125,9 @@ struct bh_claims {
     struct claim_table names, jobs, texts, tenants, documents, keys, tokens, owners;
     struct site_claim site;
     uint64_t revisions, last_key;
+    uint64_t last_text;          /* the highest number of a text that a record names */
+    uint64_t strange_text;       /* the lowest of one that none names; 0: none */
+    uint8_t strange[32];         /* its digest */
     uint64_t gives;              /* records names.give right before this one */
     uint64_t size, last_ts_ns;   /* records so far, and the time of the last */
     uint64_t first_ts_ns;        /* of the first that is left */

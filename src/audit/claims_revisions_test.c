@@ -49,7 +49,7 @@ differences(const struct row *row)
     for (uint64_t number = 1; number <= row->revisions; number++) {
         digest_of(number, digest);
         if (number != row->lost)
-            bh_claims_text(claims, digest, digest);
+            bh_claims_text(claims, &(struct bh_claimed_text){ digest, digest, 1, false });
     }
     bh_claims_end(claims, BH_CLAIMS_TEXTS, &result);
     bh_arena_free(arena);

@@ -315,6 +315,8 @@ bh_claims_job(struct bh_claims *claims, const struct bh_claimed_job *row)
         take_unknown(claims, row);
         return;
     }
+    if (job->claim.seen && row->exported)
+        bh_claims_tell(claims, "job %" PRIu64 " stands twice", row->job);
     job->claim.seen = true;
     if (!is_as_said(claims, job, row))
         return;

@@ -109,22 +109,45 @@ put_digest(char ret_text[17], const uint8_t digest[32])
     ret_text[16] = '\0';
 }
 
-void
-bh_claims_text(struct bh_claims *claims, const uint8_t digest[32], const uint8_t found[32])
+/* What came after the last record of an export is known at its end.  Of a log that was pruned, or began
+ * with records of before, texts may stand there that no record names any more. */
+static void
+take_strange(struct bh_claims *claims, const struct bh_claimed_text *row)
 {
-    struct text_claim *text = bh_claim_find(&claims->texts, digest);
     char shown[17];
 
-    if (!text)
-        return; /* nobody claims anything of it */
-    text->claim.seen = true;
-    if (memcmp(digest, found, 32) == 0) {
-        claims->result.texts.good++;
+    if (claims->pruned_to > 0 || claims->older)
+        return;
+    if (!row->exported) {
+        put_digest(shown, row->digest);
+        bh_claims_tell(claims, "text %s... is in the table, and no record names it", shown);
+    } else if (claims->strange_text == 0 || row->number < claims->strange_text) {
+        claims->strange_text = row->number;
+        memcpy(claims->strange, row->digest, sizeof claims->strange);
+    }
+}
+
+void
+bh_claims_text(struct bh_claims *claims, const struct bh_claimed_text *row)
+{
+    struct text_claim *text = bh_claim_find(&claims->texts, row->digest);
+    char shown[17];
+
+    if (!text) {
+        take_strange(claims, row);
         return;
     }
-    put_digest(shown, digest);
-    bh_claims_tell(claims, "text %s...: it does not have the digest that record %" PRIu64 " names",
-                   shown, text->claim.record);
+    put_digest(shown, row->digest);
+    if (text->claim.seen)
+        bh_claims_tell(claims, "text %s... stands twice", shown);
+    text->claim.seen = true;
+    if (row->number > claims->last_text)
+        claims->last_text = row->number;
+    if (memcmp(row->digest, row->found, 32) == 0)
+        claims->result.texts.good++;
+    else
+        bh_claims_tell(claims, "text %s...: it does not have the digest that record %" PRIu64
+                       " names", shown, text->claim.record);
 }
 
 /* ---- what is missing ---- */
@@ -198,6 +221,12 @@ is_behind(const struct bh_claims *claims, const struct text_claim *text)
 void
 bh_claims_end_texts(struct bh_claims *claims)
 {
+    if (claims->strange_text && claims->strange_text < claims->last_text) {
+        char shown[17];
+
+        put_digest(shown, claims->strange);
+        bh_claims_tell(claims, "text %s... is in the table, and no record names it", shown);
+    }
     for (size_t i = 0; i < claims->texts.room; i++) {
         const struct text_claim *text = claims->texts.slots[i];
         char shown[17];

@@ -218,9 +218,9 @@ texts_that_are_there(void **state)
     take(&story, 1001, (struct bh_record){ .verb = "node.ended", .tenant = 5, .text = { 0x52 } });
     take(&story, 1002, (struct bh_record){ .verb = "job.exec", .tenant = 5, .text = { 0x51 } });
     take(&story, 1003, (struct bh_record){ .verb = "snapshot", .text = { 0x54 } });
-    bh_claims_text(story.claims, first, second);
-    bh_claims_text(story.claims, second, second);
-    bh_claims_text(story.claims, unknown, first);
+    bh_claims_text(story.claims, &(struct bh_claimed_text){ first, second, 1, false });
+    bh_claims_text(story.claims, &(struct bh_claimed_text){ second, second, 1, false });
+    bh_claims_text(story.claims, &(struct bh_claimed_text){ unknown, first, 3, true });
     bh_claims_end(story.claims, BH_CLAIMS_TEXTS, &result);
     BH_CHECK_EQ("differences", result.differences, 1);
     BH_CHECK_STR("says which", result.differing,

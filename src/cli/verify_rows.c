@@ -150,7 +150,8 @@ take_text(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
         const char *text = text_or_none(row.text);
 
         bh_crypto_openssl.sha256(text, strlen(text), "", 0, found);
-        bh_claims_text(rows->claims, row.digest, found);
+        bh_claims_text(rows->claims,
+                       &(struct bh_claimed_text){ row.digest, found, row.number, true });
     }
     free(memory);
     return good ? BH_OK : bh_err_set(err, BH_INVALID, "no text with its digest");

@@ -360,10 +360,10 @@ take_late_text(void *self, uint64_t number, const struct bh_digest *digest, cons
 {
     struct late *late = self;
 
-    (void)number;
     (void)text;
     (void)length;
-    bh_claims_text(late->claims, digest->bytes, digest->bytes);
+    bh_claims_text(late->claims,
+                   &(struct bh_claimed_text){ digest->bytes, digest->bytes, number, true });
     return true;
 }
 

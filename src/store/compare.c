@@ -61,9 +61,8 @@ see_text(void *self, uint64_t number, const struct bh_digest *digest, const char
     struct walk *walk = self;
     uint8_t found[32];
 
-    (void)number;
     walk->crypto->sha256(text, length, "", 0, found);
-    bh_claims_text(walk->claims, digest->bytes, found);
+    bh_claims_text(walk->claims, &(struct bh_claimed_text){ digest->bytes, found, number, false });
     return true;
 }
 

@@ -97,10 +97,17 @@ static const struct table {
     TABLE("replies", 2, reply_columns, "", false),
 };
 
+/* A start looks at each job there ever was: most texts are ASCII, which needs one look. */
 static bool
 is_text(const char *text, int bytes)
 {
-    return text && strlen(text) == (size_t)bytes && bh_utf8_is_valid(text);
+    unsigned char all = 0;
+
+    if (!text || strlen(text) != (size_t)bytes)
+        return false;
+    for (int i = 0; i < bytes; i++)
+        all |= (unsigned char)text[i];
+    return all < 0x80 || bh_utf8_is_valid(text);
 }
 
 static bool

@@ -20,8 +20,8 @@
 enum { TRIES = 32 };
 #define MKFS "/usr/sbin/mkfs.ext4"
 
-static void
-folder_of(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX])
+void
+bh_scratch_folder(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX])
 {
     if (*node->conf.scratch_dir)
         bh_path_format(ret_path, BH_NODE_PATH_MAX, "%s", node->conf.scratch_dir);
@@ -34,7 +34,7 @@ bh_scratch_path(const struct bh_node *node, uint64_t lease, char ret_path[BH_NOD
 {
     char folder[BH_NODE_PATH_MAX];
 
-    folder_of(node, folder);
+    bh_scratch_folder(node, folder);
     bh_path_format(ret_path, BH_NODE_PATH_MAX, "%.400s/%" PRIu64 ".img", folder, lease);
 }
 
@@ -90,7 +90,7 @@ bh_scratch_take(const struct bh_node *node, struct bh_job *job, uint64_t bytes, 
         bh_err_set(err, BH_UNAVAILABLE, "%s is not on this node", MKFS);
         return bh_err_hint(err, "install e2fsprogs (apt install e2fsprogs)");
     }
-    folder_of(node, folder);
+    bh_scratch_folder(node, folder);
     rc = bh_dir_make(folder, 0700, err);
     if (rc == BH_OK)
         rc = check_tenant(node, job, folder, bytes, err);
@@ -175,7 +175,7 @@ bh_scratch_sweep(const struct bh_node *node)
     char folder[BH_NODE_PATH_MAX];
     DIR *dir;
 
-    folder_of(node, folder);
+    bh_scratch_folder(node, folder);
     dir = opendir(folder);
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
         char name[32];

@@ -9,6 +9,9 @@
 
 #define BH_SCRATCH_TARGET "/scratch"
 
+/* Where the files lie; it may not be there yet. */
+void bh_scratch_folder(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX]);
+
 /* The file of that lease. */
 void bh_scratch_path(const struct bh_node *node, uint64_t lease,
                      char ret_path[BH_NODE_PATH_MAX]);

@@ -146,6 +146,7 @@ def refusal_of(client):
 @tap.test(topology="1x H100-80GB", daemon_conf="disk_reserve = 4Mi", node_conf="log_tenant_share = 100")
 def jobs(site):
     "output and scratch of jobs leave an eighth of the disk, and nobody is refused for them; below disk_reserve administrators go on"
+    site.announce("disk nearly full")
     with on_small_disk(site, DISK_MIB, "state", "logs", "node") as disk:
         alice, erin = site.client("alice"), site.client("erin")
         given = "/scratch" if os.path.exists("/dev/loop-control") else "open /dev/loop-control"
@@ -155,6 +156,9 @@ def jobs(site):
             equal("its end", site.await_state(job, "completed")["exit_status"], 0)
             contains("it is told", last_words(site, job), "the node's disk is nearly full, the rest of the output is dropped")
         assert free_mib(disk) > KEPT_MIB - 3, f"{free_mib(disk)} MiB are left"  # each MiB, of two, and the daemon's own
+        site.until(lambda: "disk nearly full: jobs' output is dropped" in (site.dir / "node.log").read_text(), what="the node's warning")
+        told = site.cli(None, "doctor", "--dir", str(site.dir)).stdout
+        contains("doctor", told, "MiB free for")
         waiting = site.submit("df", "/scratch", client=alice, scratch="16Mi")
         site.until(lambda: why(site, waiting)["reason"] == "scratch", what="a job that waits for scratch")
         contains("it is told", site.log(waiting), "16 MiB would fill the node's disk")

@@ -450,17 +450,14 @@ check_holders(const struct bh_cli *cli, struct bh_finding *f)
         advise(f, "fuser -v /dev/nvidia*");
 }
 
+/* What a file system has, and what is made of it; the worst of several folders is told. */
 static void
-check_disk(const struct bh_cli *cli, struct bh_finding *f)
+look_at_disk(struct bh_finding *f, char *folder, const char *when_full)
 {
-    char conf[PATH_MAX], folder[PATH_MAX];
     struct statvfs status;
+    enum bh_verdict_kind verdict;
     unsigned long long mib;
 
-    put_file(cli, "bulkheadd.conf", conf);
-    if (!bh_setting_read(conf, "state_dir", "/var/lib/bulkhead/daemon", folder, sizeof folder)
-        && bh_cli_flag(cli, BH_OPT_DIR))
-        bh_doctor_folder(cli, folder, sizeof folder); /* what `up --dir` would fill */
     while (access(folder, F_OK) != 0 && strrchr(folder, '/') > folder)
         *strrchr(folder, '/') = '\0'; /* it is made there */
     if (access(folder, F_OK) != 0 && *folder != '/')
@@ -470,11 +467,33 @@ check_disk(const struct bh_cli *cli, struct bh_finding *f)
         return;
     }
     mib = (unsigned long long)status.f_bavail * status.f_frsize >> 20;
-    report(f, mib < DISK_LEAST_MIB ? BH_CHECK_FAIL : mib < DISK_WANTED_MIB ? BH_CHECK_WARN
-                                                                           : BH_CHECK_OK,
-           "%llu MiB free for %s", mib, folder);
-    if (f->verdict != BH_CHECK_OK)
-        advise(f, "make room: a full disk stops all changes; %d MiB are wanted", DISK_WANTED_MIB);
+    verdict = mib < DISK_LEAST_MIB ? BH_CHECK_FAIL : mib < DISK_WANTED_MIB ? BH_CHECK_WARN : BH_CHECK_OK;
+    if (*f->found && (verdict == BH_CHECK_OK || f->verdict != BH_CHECK_OK))
+        return;
+    report(f, verdict, "%llu MiB free for %s", mib, folder);
+    if (verdict != BH_CHECK_OK)
+        advise(f, "make room: %s; %d MiB are wanted", when_full, DISK_WANTED_MIB);
+}
+
+static void
+check_disk(const struct bh_cli *cli, struct bh_finding *f)
+{
+    char conf[PATH_MAX], folder[PATH_MAX];
+
+    put_file(cli, "bulkheadd.conf", conf);
+    if (!bh_setting_read(conf, "state_dir", "/var/lib/bulkhead/daemon", folder, sizeof folder)
+        && bh_cli_flag(cli, BH_OPT_DIR))
+        bh_doctor_folder(cli, folder, sizeof folder); /* what `up --dir` would fill */
+    look_at_disk(f, folder, "a full disk stops all changes");
+    put_file(cli, "node.conf", conf);
+    if (access(conf, F_OK) != 0)
+        return;
+    bh_setting_read(conf, "log_dir", "/var/lib/bulkhead/logs", folder, sizeof folder);
+    look_at_disk(f, folder, "on a full disk jobs' output is dropped");
+    bh_setting_read(conf, "scratch_dir", "", folder, sizeof folder);
+    if (!*folder)
+        bh_setting_read(conf, "state_dir", "/var/lib/bulkhead/node", folder, sizeof folder);
+    look_at_disk(f, folder, "on a full disk jobs with scratch wait");
 }
 
 static void

@@ -360,7 +360,8 @@ answer_event(const struct bh_core *core, const struct bh_effect *effect,
                                               event.kind == BH_EV_STARTED
                                                   ? time_of(core, outcome->late_ns) : 0,
                                               failed,
-                                              failed && is_refusal((bh_rc)outcome->rc) };
+                                              failed && is_refusal((bh_rc)outcome->rc),
+                                              failed && outcome->rc == BH_QUOTA };
     return event;
 }
 

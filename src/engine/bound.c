@@ -1,6 +1,7 @@
 #include "engine/bound.h"
 
 #include "base/assert.h"
+#include "engine/avoid.h"
 #include "engine/gang.h"
 #include "engine/slots.h"
 
@@ -179,8 +180,7 @@ is_offered(const struct bh_bid *bid, uint32_t slot)
     const struct gpu *gpu = gpu_at(engine, slot);
 
     return gpu->model == sku_at(engine, bid->need->sku)->models[bid->row]
-           && gpu->id != bid->need->avoid_gpu
-           && gpu->node != bid->need->avoid_node && bh_room_offered(engine, gpu);
+           && !bh_avoids(bid->need, gpu->id, gpu->node) && bh_room_offered(engine, gpu);
 }
 
 static bool

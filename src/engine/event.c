@@ -170,6 +170,7 @@ static const struct bh_field lease_rows[] = {
     BH_F_ENUM(struct bh_ev_lease, outcome, outcome_names),
     BH_F(struct bh_ev_lease, rc, BH_FIELD_U32),
     BH_F(struct bh_ev_lease, refused, BH_FIELD_BOOL),
+    BH_F(struct bh_ev_lease, scratch, BH_FIELD_BOOL),
 };
 
 static const struct bh_field ended_rows[] = {

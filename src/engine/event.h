@@ -59,7 +59,7 @@ struct bh_ev_lease {
     uint32_t rc;
     uint64_t at_ns;      /* engine time, STARTED: when it began; 0: now */
     bool elsewhere;      /* STARTED that failed: it is tried once more, elsewhere where it can be */
-    bool refused;        /* and that was for what the job asks for: it is tried on other nodes only */
+    bool refused, scratch; /* for what it asks for: other nodes only; for scratch: it waits (avoid.h) */
 };
 
 /* A lease's process tree is gone for good. */

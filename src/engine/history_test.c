@@ -388,7 +388,8 @@ answer_some(struct history *history, uint32_t bad_percent)
         outcome = BH_OUTCOME_UNCLEAN;
     event = bh_story_answer(&story->effects[at], outcome);
     if (event.kind == BH_EV_STARTED && outcome == BH_OUTCOME_FAILED)
-        event.u.lease.elsewhere = !(event.u.lease.refused = chance(history, 20)) || chance(history, 50);
+        event.u.lease.scratch = (event.u.lease.elsewhere = !(event.u.lease.refused = chance(history, 20))
+                                 || chance(history, 50)) && !event.u.lease.refused && chance(history, 30);
     story->effect_count--;
     memmove(&story->effects[at], &story->effects[at + 1],
             (story->effect_count - at) * sizeof(story->effects[0]));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/avoid.h"
 #include "engine/effect.h"
 #include "engine/gang.h"
 #include "engine/host.h"
@@ -16,7 +17,6 @@
 #include "engine/way.h"
 
 enum { CARVE_FAILURES_MAX = 3 };
-#define AVOID_NS 5000000000ull /* a GPU where a carve failed, unless something frees up */
 
 typedef void lease_act(struct work *work, uint32_t lease, const struct lease_news *news);
 
@@ -367,6 +367,7 @@ run(struct work *work, uint32_t slot, const struct lease_news *news)
     lease->since_ns = work->now_ns; /* leases are in order of it */
     lease->ran_ns += work->now_ns - began_ns;
     bh_unchecked_forget(work->engine, lease->node);
+    job->scratch = 0;
     if (job->started_ns == 0)
         job->started_ns = began_ns;
     bh_order_stir(work->engine);
@@ -524,6 +525,7 @@ conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit
                                       [FATE_CANCELLED] = BH_JOB_CANCELLED };
     struct job *job = job_at(work->engine, slot);
     enum fate fate = fate_of(job, cause, exit_status);
+    bool waits = job->scratch && cause == BH_END_START_FAILED;
 
     if (cause != BH_END_PREEMPTED && cause != BH_END_MOVED)
         bh_order_open_window(work->engine);
@@ -532,10 +534,12 @@ conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit
         bh_job_end(work, slot, (enum bh_job_state)states[fate], cause, exit_status);
         return;
     }
-    job->restarts++;
-    job->retried = job->retried || (job->again && cause == BH_END_START_FAILED);
+    job->restarts += !waits;
+    job->retried = job->retried || (job->again && cause == BH_END_START_FAILED && !waits);
     job->again = 0;
     bh_job_requeue(work, slot, cause);
+    if (waits) /* a gang: of all its nodes.  Who knows the node says so after this */
+        bh_avoid_for_scratch(work, slot, 0, true);
 }
 
 /* The member is done and gives back what it held.  The first that did not end well says
@@ -553,6 +557,7 @@ retire(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit_s
     lease->waiting = 0;
     lease->order = 0;
     bh_host_leave(engine, slot);
+    bh_avoid_left(work, lease->node);
     let_go(work, slot);
     if (cause == BH_END_EXITED && exit_status == 0)
         cause = BH_END_NONE;
@@ -597,19 +602,6 @@ blame(const struct work *work, uint32_t slot, enum bh_end_cause cause, uint64_t 
     job->preempted_for = job->moved || cause == BH_END_PREEMPTED ? for_job : 0;
 }
 
-/* Elsewhere first, where there is another place for it. */
-static void
-avoid(struct work *work, uint32_t job, uint32_t gpu, uint32_t node)
-{
-    struct bh_engine *engine = work->engine;
-    struct class *class = class_at(engine, job_at(engine, job)->class);
-
-    class->avoid_gpu = gpu;
-    class->avoid_node = node;
-    class->avoid_generation = engine->core.generation;
-    class->avoid_until_ns = work->now_ns + AVOID_NS;
-}
-
 /* Whether another node is up, with GPUs. */
 static bool
 has_another(const struct bh_engine *engine, uint32_t node)
@@ -628,13 +620,21 @@ miss_start(struct work *work, uint32_t slot, const struct lease_news *news)
     uint32_t at = lease_at(engine, slot)->job, node = lease_at(engine, slot)->node;
     struct job *job = job_at(engine, at);
 
-    if (news->elsewhere && !news->refused)
+    bool waited = job->scratch;
+
+    if (news->elsewhere && !news->refused && !news->scratch)
         bh_unchecked_note(work, node, at);
-    job->again = news->elsewhere && !job->retried && (!news->refused || has_another(engine, node));
+    job->scratch = news->scratch;
+    job->again = news->scratch
+                 || (news->elsewhere && !job->retried && (!news->refused || has_another(engine, node)));
     retire(work, slot, BH_END_START_FAILED, news->exit_status);
+    node_at(engine, node)->scratch_short |= news->scratch;
     if (!news->elsewhere || job->state != BH_JOB_PENDING)
         return;
-    avoid(work, at, 0, (uint32_t)node_at(engine, node)->id);
+    if (news->scratch)
+        bh_avoid_for_scratch(work, at, node, waited);
+    else
+        bh_avoid(work, at, 0, (uint32_t)node_at(engine, node)->id);
     bh_order_open_window(engine); /* what it avoided before may do now */
 }
 
@@ -710,5 +710,5 @@ fail_carve(struct work *work, uint32_t slot, const struct lease_news *news)
     }
     bh_order_open_window(engine);
     bh_job_requeue(work, job_slot, BH_END_CARVE_FAILED);
-    avoid(work, job_slot, news->gpu, 0);
+    bh_avoid(work, job_slot, news->gpu, 0);
 }

@@ -33,7 +33,7 @@ struct lease_news {
     bool at_once;              /* STOP: one that stops already is told again, for its job has no
                                   grace any more */
     uint32_t gpu;              /* CARVE_FAILED: id */
-    bool elsewhere, refused;   /* START_FAILED, ENDED: as in their events */
+    bool elsewhere, refused, scratch; /* START_FAILED, ENDED: as in their events */
 };
 
 bool bh_lease_allows(const struct bh_engine *engine, uint32_t lease, enum lease_event event);

@@ -23,7 +23,8 @@ needs_it(const struct class *class, const struct job *job)
            && class->principal == job->principal && class->count == job->count
            && class->gang == job->gang && class->priority == job->priority
            && class->hold == job->hold && class->length == length_of(job)
-           && class->cpu_milli == job->cpu_milli && class->memory_mib == job->memory_mib;
+           && class->cpu_milli == job->cpu_milli && class->memory_mib == job->memory_mib
+           && class->scratch == job->scratch;
 }
 
 /* Where the job's class is looked for first. */
@@ -37,6 +38,7 @@ home_of(const struct job *job)
 
     for (size_t i = 0; i < BH_COUNT(needs); i++)
         hash = (hash ^ needs[i]) * 0x9e3779b97f4a7c15ull;
+    hash ^= job->scratch ? 0x5bd1e995u : 0; /* numbers of classes of before stay what they were */
     return hash >> 1 | 1; /* never 0, and room for those that follow */
 }
 
@@ -81,6 +83,7 @@ class_for(struct bh_engine *engine, const struct job *job)
     class->length = length_of(job);
     class->cpu_milli = job->cpu_milli;
     class->memory_mib = job->memory_mib;
+    class->scratch = job->scratch;
     *bh_class_hint(engine, slot) = (struct hint){ 0 };
     return slot;
 }
@@ -99,8 +102,8 @@ place_in(const struct bh_engine *engine, const struct class *class, uint64_t seq
     return before;
 }
 
-static void
-look_again(struct bh_engine *engine, uint32_t class)
+void
+bh_order_look_again(struct bh_engine *engine, uint32_t class)
 {
     *bh_class_hint(engine, class) = (struct hint){ 0 };
     engine->hints.settled = false;
@@ -131,7 +134,7 @@ bh_order_enqueue(struct bh_engine *engine, uint32_t slot)
     engine->core.pending++;
     engine->core.pending_members += job->gang;
     if (before == 0 || bh_job_claim(engine, before))
-        look_again(engine, class_slot); /* it is the first that room is looked for */
+        bh_order_look_again(engine, class_slot); /* it is the first that room is looked for */
 }
 
 void
@@ -144,7 +147,7 @@ bh_order_dequeue(struct bh_engine *engine, uint32_t slot)
     BH_ASSERT(class_slot != 0);
     BH_ASSERT(class->jobs > 0);
     if (class->head == slot)
-        look_again(engine, class_slot);
+        bh_order_look_again(engine, class_slot);
     if (job->prev)
         job_at(engine, job->prev)->next = job->next;
     else

@@ -15,6 +15,9 @@ void bh_order_enqueue(struct bh_engine *engine, uint32_t job);
 /* Take a job out of its class; an empty class is freed. */
 void bh_order_dequeue(struct bh_engine *engine, uint32_t job);
 
+/* Forget what was found for the class. */
+void bh_order_look_again(struct bh_engine *engine, uint32_t class);
+
 /* Something freed up that could help a waiting job. */
 void bh_order_stir(struct bh_engine *engine);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/avoid.h"
 #include "engine/alone.h"
 #include "engine/gpu_form.h"
 #include "engine/host.h"
@@ -236,8 +237,7 @@ bh_place_offers(struct bh_finder *finder, uint32_t slot)
         && ((finder->counts && !(gpu->counted & GPU_EMPTY))
             || (finder->claims_bind && gpu->claimed)))
         return false;
-    return gpu->model == finder->model && gpu->id != finder->need->avoid_gpu
-           && gpu->node != finder->need->avoid_node
+    return gpu->model == finder->model && !bh_avoids(finder->need, gpu->id, gpu->node)
            && bh_room_takes(gpu, finder->profile)
            && bh_room_offered(finder->search->engine, gpu);
 }
@@ -532,7 +532,8 @@ bh_place_need(const struct bh_engine *engine, uint32_t slot)
     return (struct bh_need){ .tenant = class->tenant, .sku = class->sku, .job = class->head,
                              .count = class->count, .gang = class->gang,
                              .avoid_gpu = avoid ? class->avoid_gpu : 0,
-                             .avoid_node = fresh ? node_find(engine, class->avoid_node) : 0 };
+                             .avoid_node = !fresh ? 0 : class->avoid_node == BH_AVOID_ALL
+                                               ? BH_AVOID_ALL : node_find(engine, class->avoid_node) };
 }
 
 bool

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/avoid.h"
 #include "engine/bound.h"
 #include "engine/gang.h"
 #include "engine/reserve.h"
@@ -253,8 +254,7 @@ add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node) {
         if (!bh_room_offered(engine, gpu_at(engine, gpu))
-            || gpu_at(engine, gpu)->id == need->avoid_gpu
-            || node == need->avoid_node
+            || bh_avoids(need, gpu_at(engine, gpu)->id, node)
             || !bh_place_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
             continue;
         for (uint32_t starts = bh_room_starts(&scheme->search, gpu, sku->profiles[row],

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/avoid.h"
 #include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/lease.h"
@@ -469,6 +470,8 @@ bh_reserve_settle(struct work *work, struct bh_walk *walk, const struct bh_candi
         return false;
     if (candidate->class) {
         need = bh_place_need(engine, candidate->class);
+        if (bh_avoid_waits(engine, candidate->class))
+            return false;
         need.job = job;
         need.avoid_gpu = 0;
         need.avoid_node = 0;

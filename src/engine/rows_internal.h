@@ -87,7 +87,9 @@ struct node {
      * of its tenant, and of the job before; when the last check passed. */
     uint64_t failed_job, failed_before, passed_ns;
     uint32_t failed_tenant;
-    uint8_t unchecked, spare[3];
+    uint8_t unchecked;
+    uint8_t scratch_short; /* a start found none, and no lease has ended since */
+    uint8_t spare[2];
 };
 
 /* A GPU's health: engine/health.h. */
@@ -187,6 +189,7 @@ struct job {
     uint8_t state;
     uint8_t hold : 1, moved : 1; /* moved: it was last stopped for that */
     uint8_t again : 1, retried : 1; /* its start failed and is tried again; was tried again */
+    uint8_t scratch : 1; /* its last start found none: engine/avoid.h */
     uint8_t cause, carve_failures;
     uint8_t gang;        /* members */
     uint8_t verdict;     /* why it will end or be requeued: its first member that failed */
@@ -254,9 +257,10 @@ struct class {
     uint32_t tenant, sku, principal;
     uint32_t cpu_milli, memory_mib;
     uint8_t count, priority, hold, gang;
-    uint8_t length, unused[3]; /* its time limit's power of two + 1; 0: none */
+    uint8_t length;          /* its time limit's power of two + 1; 0: none */
+    uint8_t scratch, unused[2]; /* they wait for that: engine/avoid.h */
     uint32_t avoid_gpu;      /* id; where a carve failed */
-    uint32_t avoid_node;     /* id; where a start failed */
+    uint32_t avoid_node;     /* id; where a start failed; BH_AVOID_ALL */
     uint64_t avoid_until_ns;
     uint64_t avoid_generation;
 };

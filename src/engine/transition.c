@@ -295,7 +295,8 @@ on_started(struct work *work, const struct bh_event *event)
     struct lease_news news = { .event = well ? LEASE_STARTED : LEASE_START_FAILED,
                                .at_ns = event->u.lease.at_ns,
                                .elsewhere = event->u.lease.elsewhere,
-                               .refused = event->u.lease.refused };
+                               .refused = event->u.lease.refused,
+                               .scratch = event->u.lease.scratch };
 
     bh_lease_step(work, lease_find(work->engine, event->u.lease.lease.v), &news);
 }

@@ -1,6 +1,7 @@
 #include "engine/why.h"
 
 #include "base/assert.h"
+#include "engine/avoid.h"
 #include "engine/away.h"
 #include "engine/gang.h"
 #include "engine/gpu_form.h"
@@ -616,7 +617,7 @@ tell_when_apart(const struct bh_engine *engine, uint32_t job, struct bh_reason *
 }
 
 static void
-why_no_room(const struct bh_search *search, const struct bh_need *need,
+why_no_room(const struct bh_search *search, struct bh_need *need,
             const struct field *field, struct bh_reason *reason)
 {
     const struct bh_engine *engine = search->engine;
@@ -629,6 +630,10 @@ why_no_room(const struct bh_search *search, const struct bh_need *need,
                                       .job = { job_at(engine, head)->id } };
         return;
     }
+    if (bh_avoid_why(search, need, reason))
+        return;
+    need->avoid_gpu = need->avoid_node = 0; /* there is no room where it was tried, either */
+    (void)!bh_place_find(search, need, &plan, reason);
     if (is_behind(search, need, reason))
         return;
     if (reason->code == BH_REASON_BOUNDARY || reason->code == BH_REASON_REPARTITION) {

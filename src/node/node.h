@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/time.h"
 #include "node/conf.h"
+#include "node/disk_watch.h"
 #include "node/gpu.h"
 #include "node/rootfs.h"
 #include "node/state.h"
@@ -66,6 +67,7 @@ struct bh_node {
     bool gpus_untold;                 /* the inventory went without them: no answer from the driver */
     char told[BH_NODE_TOLD_MAX][BH_UUID_MAX]; /* the GPUs that it had whole; "" where it had not */
     bh_ns sample_at;                  /* monotonic */
+    struct bh_disk_watch disk_watch;
     struct bh_trouble troubles[32];   /* node/trouble.h */
     struct bh_health_watch *health;
     struct bh_share_leases *share_leases; /* node/share_lease.h */

@@ -316,6 +316,7 @@ tick(struct loop *loop)
     }
     if (node->greeted)
         next = sooner(next, node->sample_at);
+    next = sooner(next, bh_disk_watch_tick(node, now));
     next = sooner(next, bh_health_tick(node, now));
     next = sooner(next, bh_survey_tick(node, now));
     next = sooner(next, bh_node_shares_next(node));

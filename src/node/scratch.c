@@ -9,8 +9,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/disk_room.h"
 #include "base/fd.h"
 #include "base/num.h"
 #include "node/path.h"
@@ -18,8 +20,8 @@
 enum { TRIES = 32 };
 #define MKFS "/usr/sbin/mkfs.ext4"
 
-static void
-folder_of(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX])
+void
+bh_scratch_folder(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX])
 {
     if (*node->conf.scratch_dir)
         bh_path_format(ret_path, BH_NODE_PATH_MAX, "%s", node->conf.scratch_dir);
@@ -32,14 +34,52 @@ bh_scratch_path(const struct bh_node *node, uint64_t lease, char ret_path[BH_NOD
 {
     char folder[BH_NODE_PATH_MAX];
 
-    folder_of(node, folder);
+    bh_scratch_folder(node, folder);
     bh_path_format(ret_path, BH_NODE_PATH_MAX, "%.400s/%" PRIu64 ".img", folder, lease);
 }
 
+/* Of a job that an earlier run of the node started, its file says it. */
+static uint64_t
+bytes_of(const struct bh_node *node, const struct bh_job *job)
+{
+    char path[BH_NODE_PATH_MAX];
+    struct stat st;
+
+    if (job->ended || job->scratch_bytes)
+        return job->ended ? 0 : job->scratch_bytes;
+    bh_scratch_path(node, job->note.lease, path);
+    return lstat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+/* Nobody has all of a node's scratch with one job. */
+static bh_rc
+check_tenant(const struct bh_node *node, const struct bh_job *job, const char *folder, uint64_t bytes,
+             struct bh_err *err)
+{
+    struct bh_disk_room room = bh_disk_room_at(folder);
+    uint64_t most = (room.size - bh_disk_room_kept(&room)) / 100 * node->conf.scratch_tenant_share;
+    uint64_t used = 0;
+
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        const struct bh_job *other = &node->state.jobs[i];
+
+        if (other != job && other->note.tenant == job->note.tenant)
+            used += bytes_of(node, other);
+    }
+    if (room.size == 0 || (bytes <= most && used <= most - bytes))
+        return BH_OK;
+    bh_err_set(err, bytes > most ? BH_RANGE : BH_QUOTA,
+               "%" PRIu64 " MiB are more than this tenant's part of the node's scratch, %" PRIu64
+               " MiB, of which its other jobs have %" PRIu64, bytes >> 20, most >> 20, used >> 20);
+    return bh_err_hint(err, bytes > most ? "ask for less; scratch_tenant_share in node.conf is the limit"
+                                         : "it is tried again when a job on the node has ended");
+}
+
 bh_rc
-bh_scratch_check(const struct bh_node *node, uint64_t bytes, struct bh_err *err)
+bh_scratch_take(const struct bh_node *node, struct bh_job *job, uint64_t bytes, struct bh_err *err)
 {
     char folder[BH_NODE_PATH_MAX];
+    bh_rc rc;
 
     if (bytes > (uint64_t)node->conf.scratch_max_mib << 20) {
         bh_err_set(err, BH_RANGE, "%" PRIu64 " MiB are more than %u", bytes >> 20,
@@ -50,8 +90,13 @@ bh_scratch_check(const struct bh_node *node, uint64_t bytes, struct bh_err *err)
         bh_err_set(err, BH_UNAVAILABLE, "%s is not on this node", MKFS);
         return bh_err_hint(err, "install e2fsprogs (apt install e2fsprogs)");
     }
-    folder_of(node, folder);
-    return bh_dir_make(folder, 0700, err);
+    bh_scratch_folder(node, folder);
+    rc = bh_dir_make(folder, 0700, err);
+    if (rc == BH_OK)
+        rc = check_tenant(node, job, folder, bytes, err);
+    if (rc == BH_OK)
+        job->scratch_bytes = bytes;
+    return rc;
 }
 
 /* ---- mounting ---- */
@@ -130,7 +175,7 @@ bh_scratch_sweep(const struct bh_node *node)
     char folder[BH_NODE_PATH_MAX];
     DIR *dir;
 
-    folder_of(node, folder);
+    bh_scratch_folder(node, folder);
     dir = opendir(folder);
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
         char name[32];

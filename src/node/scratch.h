@@ -9,15 +9,20 @@
 
 #define BH_SCRATCH_TARGET "/scratch"
 
+/* Where the files lie; it may not be there yet. */
+void bh_scratch_folder(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX]);
+
 /* The file of that lease. */
 void bh_scratch_path(const struct bh_node *node, uint64_t lease,
                      char ret_path[BH_NODE_PATH_MAX]);
 
-/* Whether the job may have that much, and the folder is there.
- *   BH_RANGE        more than scratch_max_mib
+/* Whether the job that is being started may have that much, and the folder is there.  What it asks
+ * for counts as its tenant's from then on.
+ *   BH_RANGE        more than scratch_max_mib, or than scratch_tenant_share ever gives its tenant
+ *   BH_QUOTA        others of its tenant have what that gives
  *   BH_UNAVAILABLE  mkfs.ext4 is not installed */
-BH_MUST_USE bh_rc bh_scratch_check(const struct bh_node *node, uint64_t bytes,
-                                   struct bh_err *err);
+BH_MUST_USE bh_rc bh_scratch_take(const struct bh_node *node, struct bh_job *job, uint64_t bytes,
+                                  struct bh_err *err);
 
 /* Mount it at the folder `place`, its root given to that user.  The loop device goes with
  * the last mount.  BH_IO, BH_UNAVAILABLE: no loop devices here. */

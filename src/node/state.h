@@ -70,6 +70,7 @@ struct bh_job {
     char own_why[200];               /* why the node stops it by itself; "": it does not */
     uint32_t own_cause;              /* enum bh_end_cause of that */
     struct { uint64_t memory_bytes; uint32_t pids; } ordered; /* 0: not known any more */
+    uint64_t scratch_bytes;          /* likewise */
 };
 
 struct bh_state {

@@ -219,7 +219,7 @@ add_scratch(struct bh_helper *helper, const struct bh_node *node,
             const struct bh_msg_start *start, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
-    bh_rc rc = bh_scratch_check(node, start->scratch_bytes, err);
+    bh_rc rc = bh_scratch_take(node, bh_state_job(&node->state, start->lease), start->scratch_bytes, err);
 
     if (rc != BH_OK)
         return bh_err_wrap(err, "scratch");

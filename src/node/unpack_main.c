@@ -319,16 +319,18 @@ reserve(const struct options *options, struct bh_err *err)
     if (fd < 0)
         return bh_err_errno(err, "scratch: create %s", options->scratch);
     if (!bh_disk_leaves_room(fd, options->scratch_bytes)) {
-        bh_err_set(err, BH_FULL, "scratch: %" PRIu64 " MiB would fill the node's disk",
+        bh_err_set(err, BH_QUOTA, "scratch: %" PRIu64 " MiB would fill the node's disk",
                    options->scratch_bytes >> 20);
-        return bh_err_hint(err,
-                           "ask for less, or have the administrator make room at scratch_dir");
+        return bh_err_hint(err, "it is tried again when a job on the node has ended; ask for less, or have the "
+                                "administrator make room at scratch_dir");
     }
     if (fallocate(fd, 0, 0, bytes) == 0 ||
         (errno == EOPNOTSUPP && ftruncate(fd, bytes) == 0))
         return BH_OK;
     bh_err_errno(err, "scratch: take %" PRIu64 " MiB of the node's disk",
                  options->scratch_bytes >> 20);
+    if (err->sys == ENOSPC) /* others took it meanwhile */
+        err->rc = BH_QUOTA;
     return bh_err_hint(err,
                        "ask for less, or have the administrator make room at scratch_dir");
 }

@@ -82,8 +82,8 @@ bh_explain_pieces(const struct phrase *p, uint64_t count)
 }
 
 /* "4m10s", or "a moment" when it is due already. */
-static void
-put_wait(const struct phrase *p)
+void
+bh_explain_wait(const struct phrase *p)
 {
     if (p->reason->frees_at_ns <= p->how->now_ns)
         bh_buf_puts(p->out, "a moment");
@@ -109,7 +109,7 @@ static void
 say_stopping(const struct phrase *p)
 {
     bh_buf_puts(p->out, "it was told to end, and is killed in ");
-    put_wait(p);
+    bh_explain_wait(p);
     bh_buf_puts(p->out, " if it has not ended by then");
 }
 
@@ -292,7 +292,7 @@ say_making_room(const struct phrase *p)
     if (p->reason->frees_at_ns <= p->how->now_ns)
         return;
     bh_buf_puts(p->out, ", and is killed at the latest in ");
-    put_wait(p);
+    bh_explain_wait(p);
 }
 
 static void
@@ -493,7 +493,7 @@ static void
 next_expected(const struct phrase *p)
 {
     bh_buf_puts(p->out, "room is kept for it, and expected to be free in ");
-    put_wait(p);
+    bh_explain_wait(p);
     bh_buf_puts(p->out, holder_named(p)
                             ? ": jobs without a time limit hold it, so this is a guess"
                             : ": this is a guess, for jobs may hold it longer");
@@ -508,7 +508,7 @@ next_frees(const struct phrase *p)
         return;
     }
     bh_buf_puts(p->out, "frees in ");
-    put_wait(p);
+    bh_explain_wait(p);
     bh_buf_puts(p->out, " at the latest, when ");
     bh_buf_puts(p->out, p->reason->leaving ? "the grace of " : "");
     put_job(p, "the job that holds it");
@@ -524,7 +524,7 @@ next_room(const struct phrase *p)
         return;
     }
     bh_buf_puts(p->out, "room frees in ");
-    put_wait(p);
+    bh_explain_wait(p);
     bh_buf_puts(p->out, " at the latest");
 }
 
@@ -564,7 +564,7 @@ static void
 next_budget(const struct phrase *p)
 {
     bh_buf_puts(p->out, "the next period begins in ");
-    put_wait(p);
+    bh_explain_wait(p);
     bh_buf_puts(p->out, "; an admin can raise the budget of ");
     put_tenant(p);
 }
@@ -605,7 +605,7 @@ next_behind(const struct phrase *p)
 {
     if (p->reason->frees_at_ns) {
         bh_buf_puts(p->out, "with a time limit of at most ");
-        put_wait(p);
+        bh_explain_wait(p);
         bh_buf_puts(p->out, " it can begin before; else ");
     }
     bh_buf_puts(p->out, holder_named(p) ? "its turn comes when " : "its turn comes when that job "
@@ -672,7 +672,7 @@ next_defrag_budget(const struct phrase *p)
 {
     if (p->reason->frees_at_ns) {
         bh_buf_puts(p->out, "the next hour begins in ");
-        put_wait(p);
+        bh_explain_wait(p);
         bh_buf_puts(p->out, "; ");
     }
     bh_buf_puts(p->out, "an admin can raise scheduling.defrag_moves or defrag_gpu_hours");
@@ -732,6 +732,8 @@ static const struct {
     [BH_REASON_CORDONED_NODE] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_CORDONED_SITE] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_UNCHECKED] = { bh_explain_away, bh_explain_next_away },
+    [BH_REASON_START_FAILED] = { bh_explain_start_failed, bh_explain_next_start_failed },
+    [BH_REASON_SCRATCH] = { bh_explain_scratch, bh_explain_next_scratch },
     [BH_REASON_QUARANTINED] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_FENCED] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_NEEDS_REBOOT] = { bh_explain_away, bh_explain_next_away },

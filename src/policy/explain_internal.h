@@ -20,6 +20,15 @@ void bh_explain_gpu(const struct phrase *p);
 void bh_explain_away(const struct phrase *p);
 void bh_explain_next_away(const struct phrase *p);
 
+/* How long it is until the reason's frees_at. */
+void bh_explain_wait(const struct phrase *p);
+
+/* explain_start.c: what a start that failed is kept off, and until when. */
+void bh_explain_start_failed(const struct phrase *p);
+void bh_explain_next_start_failed(const struct phrase *p);
+void bh_explain_scratch(const struct phrase *p);
+void bh_explain_next_scratch(const struct phrase *p);
+
 /* "3 small": so many of the reason's SKU. */
 void bh_explain_pieces(const struct phrase *p, uint64_t count);
 

@@ -74,7 +74,7 @@ struct bh_msg_outcome {
     uint64_t order;
     uint32_t outcome;              /* 0 done, 1 failed, 2 context held, 3 failed, and the
                                       piece stands with memory that is not clean */
-    uint32_t rc;                   /* bh_rc when failed */
+    uint32_t rc;                   /* bh_rc when failed; of a START, BH_QUOTA: its scratch is taken */
     uint64_t at_ns, late_ns;       /* late_ns: how long ago that was when this was sent */
     char why[BH_OUTCOME_WHY_MAX];  /* "cause; what to do" */
 };

@@ -131,6 +131,10 @@ def wants_scratch(site, person, size, says):
     contains(f"scratch of {size} for {person}", done.stdout + done.stderr, says)
 
 
+def why(site, job):
+    return site.client().get(f"/v1/jobs/{job}/why")
+
+
 def refusal_of(client):
     """Of a held job, which is taken away again; None."""
     try:
@@ -142,6 +146,7 @@ def refusal_of(client):
 @tap.test(topology="1x H100-80GB", daemon_conf="disk_reserve = 4Mi", node_conf="log_tenant_share = 100")
 def jobs(site):
     "output and scratch of jobs leave an eighth of the disk, and nobody is refused for them; below disk_reserve administrators go on"
+    site.announce("disk nearly full")
     with on_small_disk(site, DISK_MIB, "state", "logs", "node") as disk:
         alice, erin = site.client("alice"), site.client("erin")
         given = "/scratch" if os.path.exists("/dev/loop-control") else "open /dev/loop-control"
@@ -151,7 +156,13 @@ def jobs(site):
             equal("its end", site.await_state(job, "completed")["exit_status"], 0)
             contains("it is told", last_words(site, job), "the node's disk is nearly full, the rest of the output is dropped")
         assert free_mib(disk) > KEPT_MIB - 3, f"{free_mib(disk)} MiB are left"  # each MiB, of two, and the daemon's own
-        wants_scratch(site, "alice", "16Mi", "16 MiB would fill the node's disk")
+        site.until(lambda: "disk nearly full: jobs' output is dropped" in (site.dir / "node.log").read_text(), what="the node's warning")
+        told = site.cli(None, "doctor", "--dir", str(site.dir)).stdout
+        contains("doctor", told, "MiB free for")
+        waiting = site.submit("df", "/scratch", client=alice, scratch="16Mi")
+        site.until(lambda: why(site, waiting)["reason"] == "scratch", what="a job that waits for scratch")
+        contains("it is told", site.log(waiting), "16 MiB would fill the node's disk")
+        alice.post(f"/v1/jobs/{waiting}/cancel")
         equal("who is refused for that", refusal_of(alice), None)
 
         filler = disk / "of somebody else"
@@ -196,6 +207,33 @@ def tenants(site):
             contains("a log that is gone", text, "this job's log was removed")
         equal("bob's output, during", site.run(*whole, client=bob, tenant="acme/speech/asr")[1][-10:], "all of it\n")
         equal("and the one of before", site.log(before["id"]), log)
+
+
+@tap.test(topology="1x H100-80GB")
+def scratch(site):
+    "no tenant has more than its part of a node's scratch; who finds none waits until a job has ended, and does not fail"
+    if not os.path.exists("/dev/loop-control"):
+        raise tap.Skip("no loop devices")
+    with on_small_disk(site, 128, "node"):  # an eighth stays free, half of the rest is a tenant's
+        alice, bob, erin = site.client("alice"), site.client("bob"), site.client("erin")
+        has = site.submit("sleep", "600", client=alice, scratch="48Mi")
+        site.await_state(has, "running")
+        waits = site.submit("echo", "began", client=alice, scratch="32Mi")
+        site.until(lambda: why(site, waits)["reason"] == "scratch", what="a job that waits for its tenant's part")
+        contains("words", why(site, waits)["sentence"], "the scratch of its node is taken, or its tenant's part of that")
+        contains("the part", site.log(waits), "32 MiB are more than this tenant's part of the node's scratch, 55 MiB, of which its other jobs have 48")
+        equal("who wants none goes on", site.run("echo", "said", client=alice)[1], "said\n")
+        bobs = site.submit("sleep", "600", client=bob, tenant="acme/speech/asr", scratch="48Mi")
+        site.await_state(bobs, "running")
+        third = site.submit("echo", "third", client=erin, tenant="acme/speech", scratch="16Mi")
+        site.until(lambda: why(site, third)["reason"] == "scratch", what="a job that waits for the disk")
+        too_much = site.await_state(site.submit("true", client=alice, scratch="64Mi"), "failed")
+        contains("what never fits", site.log(too_much["id"]), "64 MiB are more than this tenant's part")
+        equal("the node gets work", site.client().get("/v1/nodes")["items"][0].get("unchecked"), None)
+        alice.post(f"/v1/jobs/{has}/cancel")
+        for job, said in ((waits, "began\n"), (third, "third\n")):
+            equal("restarts", site.await_state(job, "completed", seconds=60)["restarts"], 0)
+            contains("it ran", site.log(job), said)
 
 
 RESERVE_MIB = 24

@@ -461,7 +461,7 @@ look_at_disk(struct bh_finding *f, char *folder, const char *when_full)
     while (access(folder, F_OK) != 0 && strrchr(folder, '/') > folder)
         *strrchr(folder, '/') = '\0'; /* it is made there */
     if (access(folder, F_OK) != 0 && *folder != '/')
-        snprintf(folder, sizeof folder, ".");
+        memcpy(folder, ".", 2);
     if (statvfs(folder, &status) != 0) {
         report(f, BH_CHECK_WARN, "%s: %s", folder, strerror(errno));
         return;

@@ -406,6 +406,23 @@ serve(struct bh_call *call, struct bh_err *err)
     return rc;
 }
 
+/* The name of what the request is about, as it was typed; NULL: none, or it says none. */
+static const char *
+target_of(struct bh_call *call)
+{
+    switch ((int)call->op->id) {
+    case BH_OP_TOKEN_REVOKE:
+    case BH_OP_ACCOUNT_RESET:
+        return call->id;
+    case BH_OP_ACCOUNT_ENROL:
+        return bh_people_target(call);
+    case BH_OP_NODE_VERIFY:
+        return bh_call_query(call, "node");
+    default:
+        return bh_cordon_target(call);
+    }
+}
+
 /* Attempts that fail before the owner sees them leave a record too, where it is known
  * whose they are: changes, denials, and looks at what does not exist for the caller. */
 static void
@@ -416,8 +433,11 @@ record_refusal(struct bh_call *call, const struct bh_err *err)
                  || err->rc == BH_UNAUTHENTICATED || call->probed;
 
     if (worth && !call->recorded && call->caller.via) {
-        const struct bh_tried attempt = { call->op->id, call->verdict, call->job,
-                                            bh_cordon_target(call) };
+        /* of what there is not, for him, nothing was decided */
+        const struct bh_verdict verdict = call->probed ? (struct bh_verdict){ false, 0 }
+                                                       : call->verdict;
+        const struct bh_tried attempt = { call->op->id, verdict, call->job, target_of(call),
+                                          call->tenant, call->object };
 
         owner->ops->refused(owner->self, &call->caller, &attempt, err);
     }

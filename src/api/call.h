@@ -32,6 +32,8 @@ struct bh_call {
     uint32_t status;                 /* of a reply that is no error; 0: 200 */
     uint32_t retry_after_s;          /* of a BH_TOO_MANY; 0: unknown */
     bh_job_id job;                   /* that it names and there is; 0: none is known */
+    struct bh_record_object object;  /* another that it names, where it is known; else no type */
+    bh_tenant_id tenant;             /* the job's, where the caller may see it */
     bool recorded;                   /* the owner has seen it: it is in the journal */
     bool probed;                     /* it asked for what it may not see */
     bool identified;                 /* it is known who calls */

@@ -109,6 +109,7 @@ bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *er
         call->probed = true;
         return no_such_job(job, err);
     }
+    call->tenant = tenant;
     *ret_row = copy.row;
     return BH_OK;
 }

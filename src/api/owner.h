@@ -171,7 +171,10 @@ struct bh_tried {
     enum bh_operation op;
     struct bh_verdict verdict;
     bh_job_id job;               /* 0: none */
-    const char *target;          /* as bh_cordon_request; NULL: none */
+    const char *target;          /* the name of what it is about: as bh_cordon_request, a node's, a
+                                    token's id, whose account; NULL: none */
+    bh_tenant_id tenant;         /* whose business it is, where the caller may know; 0: the site's */
+    struct bh_record_object object; /* in place of both, where it has a type */
 };
 
 /* A question to the engine, run on the owner thread between batches. */

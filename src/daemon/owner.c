@@ -165,6 +165,7 @@ is_repeated(const struct refusal *refusal, const struct bh_caller *caller,
     return last->op == next->op && refusal->what.res == what->res
            && last->verdict.rule == next->verdict.rule
            && last->verdict.allow == next->verdict.allow && bh_same(last->job, next->job)
+           && last->object.id == next->object.id
            && strcmp(refusal->target, next->target ? next->target : "") == 0
            && refusal->caller.via == caller->via
            && refusal->caller.uid == caller->uid

@@ -25,6 +25,7 @@ static const char people_site[] =
 struct site {
     struct fixture f;
     struct bh_https https;       /* in the network's place */
+    struct bh_streams_port streams; /* NULL: none */
     struct bh_owner owner;
     struct bh_people *people;
     struct bh_api *api;
@@ -58,6 +59,13 @@ static inline void
 owner_refused(void *self, const struct bh_caller *caller, const struct bh_tried *attempt,
               const struct bh_err *err)
 {
+    struct site *s = self;
+    const struct bh_turned_away what = { *attempt, err->rc, 1 };
+
+    if (caller->subject.principal.v == 0)
+        return; /* as daemon/owner.c has it */
+    assert_int_equal(bh_command_refused(&s->f.core, caller, &what), BH_OK);
+    assert_int_equal(bh_core_commit(&s->f.core, &s->f.err), BH_OK);
 }
 
 static inline const struct bh_directory *
@@ -87,6 +95,7 @@ open_people(struct site *s)
                                          .state_dir = s->f.folder, .hash_kib = 64 };
     struct bh_api_options api = { .owner = s->owner, .store = s->f.core.store, .now = clock_now,
                                   .crypto = &bh_crypto_openssl, .version = "test",
+                                  .streams = s->streams,
                                   .job_uid_first = 100000 };
 
     assert_int_equal(bh_people_open(&options, &s->people, &s->f.err), BH_OK);

@@ -376,6 +376,8 @@ identify(struct bh_call *call, struct bh_err *err)
     if (call->op->scope != BH_SCOPE_NOBODY) {
         rc = bh_auth_identify(call, err);
         call->identified = rc == BH_OK;
+        call->unproven = rc == BH_UNAUTHENTICATED && call->request->authorization
+                         && !call->caller.via;
     }
     if (bh_rate_gate_pass(call, &limit) != BH_OK) {
         *err = limit;
@@ -432,6 +434,8 @@ record_refusal(struct bh_call *call, const struct bh_err *err)
     bool worth = call->op->kind == BH_OPERATION_MUTATE || err->rc == BH_DENIED
                  || err->rc == BH_UNAUTHENTICATED || call->probed;
 
+    if (call->unproven) /* also where too many came: they were compared all the same */
+        owner->ops->unproven(owner->self, call->unproven_token);
     if (worth && !call->recorded && call->caller.via) {
         /* of what there is not, for him, nothing was decided */
         const struct bh_verdict verdict = call->probed ? (struct bh_verdict){ false, 0 }

@@ -37,6 +37,8 @@ struct bh_call {
     bool recorded;                   /* the owner has seen it: it is in the journal */
     bool probed;                     /* it asked for what it may not see */
     bool identified;                 /* it is known who calls */
+    bool unproven;                   /* credentials were sent that are nobody's */
+    uint64_t unproven_token;         /* that has their id, by its number in records; 0: none */
 };
 
 /* An operation's body: writes the reply's JSON, or fails and the dispatcher writes the

@@ -112,6 +112,15 @@ fixture_refused(void *self, const struct bh_caller *caller, const struct bh_trie
     f->refused_rc = err->rc;
 }
 
+static void
+fixture_unproven(void *self, uint64_t token)
+{
+    struct fixture *f = self;
+
+    f->unproven++;
+    f->unproven_token = token;
+}
+
 static const struct bh_directory *
 fixture_directory_get(void *self)
 {
@@ -205,6 +214,7 @@ static const struct bh_owner_ops fixture_owner = {
     .ask = fixture_ask,
     .foresee = fixture_foresee,
     .refused = fixture_refused,
+    .unproven = fixture_unproven,
     .directory_get = fixture_directory_get,
     .directory_put = fixture_directory_put,
     .change_number = fixture_change_number,

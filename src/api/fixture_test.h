@@ -35,6 +35,8 @@ struct fixture {
     const char *says;
     uint32_t refusals;           /* requests reported as refused */
     bh_rc refused_rc;
+    uint32_t unproven;           /* requests with credentials that were nobody's */
+    uint64_t unproven_token;     /* of the last of them */
     struct bh_change changes[8];
     uint32_t change_count;
     uint64_t tally[BH_TALLIES];

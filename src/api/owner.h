@@ -214,6 +214,9 @@ struct bh_owner_ops {
      * understood, from a principal that is known.  Does not wait. */
     void (*refused)(void *self, const struct bh_caller *caller, const struct bh_tried *attempt,
                     const struct bh_err *err);
+    /* Count credentials that are nobody's: of the token with that number in records whose id they
+     * have, 0: of none.  Does not wait. */
+    void (*unproven)(void *self, uint64_t token);
     /* The present picture of the site; give each one back. */
     const struct bh_directory *(*directory_get)(void *self);
     void (*directory_put)(void *self, const struct bh_directory *dir);

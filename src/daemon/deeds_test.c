@@ -5,6 +5,7 @@
 
 #include "daemon/people_fixture_test.h"
 
+#include "api/token.h"
 #include "daemon/tokens.h"
 
 static const char deeds_site[] =
@@ -321,7 +322,101 @@ every_change_has_one_deed(void **state)
     BH_CHECK_DONE();
 }
 
+/* ---- nobody's ---- */
+
+/* What the log has of refused sign-ins about an object. */
+struct strange {
+    const char *type;
+    uint64_t id, records, times;
+    bool told;                   /* of somebody, or that it was allowed */
+};
+
+static bool
+add_strange(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    static char scratch[BH_RECORD_BYTES_MAX + 64];
+    struct strange *sum = self;
+    struct bh_record record;
+    struct bh_err err;
+
+    assert_int_equal(bh_record_decode(leaf, length, scratch, &record, &err), BH_OK);
+    if (strcmp(record.verb, "sign_in.refused") != 0 || strcmp(record.obj.type, sum->type) != 0
+        || record.obj.id != sum->id)
+        return true;
+    sum->records++;
+    sum->times += record.count ? record.count : 1;
+    sum->told = sum->told || record.actor.id || record.actor.via || record.actor.token[0]
+                || record.dec.allow || record.dec.rule != BH_RULE_NOT_SHOWN
+                || strcmp(record.res, "unauthenticated") != 0;
+    return true;
+}
+
+static void
+check_strange(const char *type, uint64_t id, uint64_t records, uint64_t times)
+{
+    struct strange sum = { .type = type, .id = id };
+
+    assert_int_equal(s.f.core.store.ops->list_records(s.f.core.store.self, 0, INT64_MAX,
+                                                      add_strange, &sum, &s.f.err), BH_OK);
+    BH_CHECK_EQ(type, sum.records, records);
+    BH_CHECK_EQ(type, sum.times, times);
+    BH_CHECK(type, !sum.told);
+}
+
+static void
+show(const char *bearer, uint32_t times)
+{
+    for (uint32_t i = 0; i < times; i++) {
+        SEND(&s, BH_GET, "/v1/jobs", .bearer = bearer);
+        BH_CHECK(bearer, s.status == 401 || s.status == 429);
+    }
+}
+
+/* A token's text whose id is that of a token with another secret. */
+static const char *
+another_of(uint64_t *ret_number)
+{
+    struct bh_token token = { .kind = BH_TOKEN_API };
+    char text[BH_TOKEN_LENGTH + 1];
+    struct bh_token_row row = { .principal_id = 1, .scopes = "", .note = "" };
+
+    assert_int_equal(bh_token_make(s.f.core.crypto, &token, text, &s.f.err), BH_OK);
+    memcpy(row.id, token.id, sizeof token.id);
+    memset(row.secret.bytes, 'x', sizeof row.secret.bytes);
+    assert_int_equal(s.f.core.store.ops->begin(s.f.core.store.self, &s.f.err), BH_OK);
+    assert_int_equal(s.f.core.store.ops->put_token(s.f.core.store.self, &row, &s.f.err), BH_OK);
+    assert_int_equal(s.f.core.store.ops->commit(s.f.core.store.self, &s.f.err), BH_OK);
+    *ret_number = bh_token_object(&s.f.core, row.id).id;
+    return bh_arena_strdup(s.f.arena, text);
+}
+
+static void
+wrong_credentials_are_counted(void **state)
+{
+    uint64_t number;
+    char *mistyped;
+
+    begin();
+    mistyped = bh_arena_strdup(s.f.arena, alices_token);
+    mistyped[strlen(mistyped) - 12] ^= 1; /* of its secret: nor does the checksum fit */
+    show(another_of(&number), 500);
+    show(mistyped, 2);
+    show("nonsense", 3);
+    show("", 1);
+    show("bh_AAAAAAAAAAAA_of_no_token", 1);
+    show("bs_nonsense", 1);
+    SEND(&s, BH_GET, "/v1/jobs", .bearer = NULL); /* nothing was shown */
+    assert_int_equal(bh_refusals_write(&s.f.core, true, &s.f.err), BH_OK);
+    assert_int_equal(bh_core_commit(&s.f.core, &s.f.err), BH_OK);
+    check_strange("token", number, 2, 500);
+    check_strange("token", bh_token_object(&s.f.core, alices_id).id, 2, 2);
+    check_strange("", 0, 2, 6);
+    close_site(&s);
+    BH_CHECK_DONE();
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(wrong_credentials_are_counted),
     cmocka_unit_test(a_deed_at_a_job_is_decided_before_its_state_is_told),
     cmocka_unit_test(every_change_has_one_deed),
 };

@@ -24,6 +24,7 @@
 #include "daemon/orders.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
+#include "daemon/strangers.h"
 #include "wire/message.h"
 
 /* One thing that a worker wants; lives on the worker's stack until it is done. */
@@ -69,11 +70,13 @@ struct bh_owner_thread {
     uint64_t abandon_ns; /* orders that nothing waits for are not looked for before */
     bool full;           /* and that was said; until the next commit succeeds */
     struct refusal *taken;
+    struct bh_strangers taken_strangers;
     /* shared, under mutex */
     pthread_mutex_t mutex;
     struct wish *first, **last;
     struct refusal *refusals;
     uint32_t refusal_count;
+    struct bh_strangers strangers;
     bool stopping;
     /* fixed */
     int wake_fd;
@@ -203,6 +206,17 @@ port_refused(void *self, const struct bh_caller *caller, const struct bh_tried *
     pthread_mutex_unlock(&owner->mutex);
 }
 
+static void
+port_unproven(void *self, uint64_t token)
+{
+    struct bh_owner_thread *owner = self;
+
+    pthread_mutex_lock(&owner->mutex);
+    if (!owner->stopping && !bh_strangers_add(&owner->strangers, token))
+        wake(owner);
+    pthread_mutex_unlock(&owner->mutex);
+}
+
 static const struct bh_directory *
 port_directory_get(void *self)
 {
@@ -292,6 +306,7 @@ static const struct bh_owner_ops port_ops = {
     .ask = port_ask,
     .foresee = port_foresee,
     .refused = port_refused,
+    .unproven = port_unproven,
     .directory_get = port_directory_get,
     .directory_put = port_directory_put,
     .change_number = port_change_number,
@@ -340,6 +355,10 @@ take_wishes(struct bh_owner_thread *owner, uint32_t *ret_refusals, bool *ret_sto
     *ret_refusals = paused(owner) ? 0 : owner->refusal_count;
     memcpy(owner->taken, owner->refusals, *ret_refusals * sizeof *owner->taken);
     owner->refusal_count -= *ret_refusals;
+    if (!paused(owner)) {
+        owner->taken_strangers = owner->strangers;
+        owner->strangers = (struct bh_strangers){ 0 };
+    }
     *ret_stopping = owner->stopping;
     pthread_mutex_unlock(&owner->mutex);
     return first;
@@ -391,7 +410,9 @@ run_refusals(struct bh_owner_thread *owner, uint32_t count, struct bh_err *ret_w
             return false;
         }
     }
-    return true;
+    ret_why->rc = bh_strangers_record(owner->core, &owner->taken_strangers, ret_why);
+    owner->taken_strangers = (struct bh_strangers){ 0 };
+    return ret_why->rc == BH_OK;
 }
 
 /* Time limits that have come, and decisions that a step had no room for. */

@@ -6,6 +6,7 @@
 
 #include "api/api.h"
 #include "daemon/fixture_test.h"
+#include "daemon/strangers.h"
 #include "people/people.h"
 
 static const char people_site[] =
@@ -68,6 +69,17 @@ owner_refused(void *self, const struct bh_caller *caller, const struct bh_tried 
     assert_int_equal(bh_core_commit(&s->f.core, &s->f.err), BH_OK);
 }
 
+static inline void
+owner_unproven(void *self, uint64_t token)
+{
+    struct site *s = self;
+    struct bh_strangers strangers = { .items = { { 0 } } };
+
+    bh_strangers_add(&strangers, token);
+    assert_int_equal(bh_strangers_record(&s->f.core, &strangers, &s->f.err), BH_OK);
+    assert_int_equal(bh_core_commit(&s->f.core, &s->f.err), BH_OK);
+}
+
 static inline const struct bh_directory *
 owner_directory(void *self)
 {
@@ -81,7 +93,7 @@ owner_directory_put(void *self, const struct bh_directory *dir)
 }
 
 static const struct bh_owner_ops owner_ops = {
-    .command = owner_command, .refused = owner_refused, .directory_get = owner_directory,
+    .command = owner_command, .refused = owner_refused, .unproven = owner_unproven, .directory_get = owner_directory,
     .directory_put = owner_directory_put,
 };
 

@@ -5,13 +5,26 @@
 
 #include "daemon/core.h"
 
-/* Numbers of what whoever asks can make up, or make many of: they tell no kinds of refusal
- * apart. */
+enum { FOLDS = BH_FOLDS_MAX + BH_FOLDS_STRANGE };
+
+/* Credentials that are nobody's (daemon/strangers.h). */
 static bool
-is_of_many(const char *type)
+is_strange(const struct bh_fold *fold)
 {
-    return strcmp(type, "job") == 0 || strcmp(type, "token") == 0 || strcmp(type, "gpu") == 0
-           || strcmp(type, "node") == 0;
+    return fold->dec.rule == BH_RULE_NOT_SHOWN && strcmp(fold->obj.type, "account") != 0;
+}
+
+/* Numbers of what whoever asks can make up, or make many of: they tell no kinds of refusal
+ * apart.  Whose account or token was tried does. */
+static bool
+is_of_many(const struct bh_fold *fold)
+{
+    static const char *const types[] = { "account", "gpu", "job", "node", "token" };
+
+    for (size_t i = 0; i < BH_COUNT(types); i++)
+        if (strcmp(fold->obj.type, types[i]) == 0)
+            return fold->dec.rule != BH_RULE_NOT_SHOWN;
+    return false;
 }
 
 static bool
@@ -28,7 +41,7 @@ fold_of(const struct bh_entry *entry, bh_rc res)
     struct bh_fold fold = { .actor = entry->actor, .dec = entry->dec, .obj = entry->obj,
                             .tenant = entry->tenant, .res = res };
 
-    if (is_of_many(fold.obj.type))
+    if (is_of_many(&fold))
         fold.obj.id = 0;
     snprintf(fold.verb, sizeof fold.verb, "%s", entry->verb ? entry->verb : "");
     return fold;
@@ -46,12 +59,12 @@ is_same(const struct bh_fold *a, const struct bh_fold *b)
 
 /* Its place, or a free one; NULL: there is none. */
 static struct bh_fold *
-find(struct bh_refusals *refusals, const struct bh_fold *wanted)
+find_among(struct bh_fold *folds, uint32_t count, const struct bh_fold *wanted)
 {
     struct bh_fold *free_one = NULL;
 
-    for (uint32_t i = 0; i < BH_FOLDS_MAX; i++) {
-        struct bh_fold *fold = &refusals->folds[i];
+    for (uint32_t i = 0; i < count; i++) {
+        struct bh_fold *fold = &folds[i];
 
         if (fold->until_ns && is_same(fold, wanted))
             return fold;
@@ -59,6 +72,22 @@ find(struct bh_refusals *refusals, const struct bh_fold *wanted)
             free_one = fold;
     }
     return free_one;
+}
+
+/* Of what strangers tried the last place is for all that finds no other, and of no token. */
+static struct bh_fold *
+find(struct bh_refusals *refusals, struct bh_fold *wanted)
+{
+    struct bh_fold *found = NULL;
+
+    if (!is_strange(wanted))
+        return find_among(refusals->folds, BH_FOLDS_MAX, wanted);
+    if (wanted->obj.id)
+        found = find_among(refusals->folds + BH_FOLDS_MAX, BH_FOLDS_STRANGE - 1, wanted);
+    if (found)
+        return found;
+    wanted->obj = (struct bh_record_object){ .id = 0 };
+    return &refusals->folds[FOLDS - 1];
 }
 
 static void
@@ -121,7 +150,7 @@ bh_refusals_write(struct bh_core *core, bool all, struct bh_err *err)
     if (!refusals->next_ns || (!all && now_ns < refusals->next_ns))
         return BH_OK;
     refusals->next_ns = 0;
-    for (uint32_t i = 0; i < BH_FOLDS_MAX && rc == BH_OK; i++) {
+    for (uint32_t i = 0; i < FOLDS && rc == BH_OK; i++) {
         struct bh_fold *fold = &refusals->folds[i];
 
         if (!fold->until_ns)
@@ -140,7 +169,7 @@ bh_refusals_write(struct bh_core *core, bool all, struct bh_err *err)
 void
 bh_refusals_committed(struct bh_refusals *refusals)
 {
-    for (uint32_t i = 0; refusals->touched && i < BH_FOLDS_MAX; i++) {
+    for (uint32_t i = 0; refusals->touched && i < FOLDS; i++) {
         refusals->folds[i].fresh = false;
         refusals->folds[i].written = 0;
     }
@@ -150,7 +179,7 @@ bh_refusals_committed(struct bh_refusals *refusals)
 void
 bh_refusals_aborted(struct bh_refusals *refusals)
 {
-    for (uint32_t i = 0; i < BH_FOLDS_MAX; i++) {
+    for (uint32_t i = 0; i < FOLDS; i++) {
         struct bh_fold *fold = &refusals->folds[i];
 
         if (fold->fresh) { /* nobody has its first: the next one is */

@@ -10,11 +10,12 @@
  * that follow within the window are counted, and one record stands for them at its end, with
  * their number in "count".  Each refusal is thus in the log, alone or counted, but for those that
  * a crash takes from a window that was not over.  The table is bounded: what finds no place in it
- * is a record of its own. */
+ * is a record of its own; but credentials that are nobody's are counted without the token that they
+ * named, in places that nothing else has: strangers cannot make the log grow. */
 struct bh_core;
 struct bh_entry;
 
-enum { BH_FOLDS_MAX = 512 };
+enum { BH_FOLDS_MAX = 512, BH_FOLDS_STRANGE = 64 };
 
 /* One kind of refusal. */
 struct bh_fold {
@@ -32,7 +33,8 @@ struct bh_fold {
 };
 
 struct bh_refusals {
-    struct bh_fold folds[BH_FOLDS_MAX];
+    /* of credentials that are nobody's the last ones, of everybody else the first */
+    struct bh_fold folds[BH_FOLDS_MAX + BH_FOLDS_STRANGE];
     uint64_t next_ns;            /* the first end of a window; 0: none */
     bool touched;                /* in the open batch */
     uint64_t seen;               /* refusals so far, recorded or counted */

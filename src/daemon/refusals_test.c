@@ -2,6 +2,7 @@
 #include "daemon/refusals.h"
 
 #include "daemon/fixture_test.h"
+#include "daemon/strangers.h"
 
 static struct fixture f;
 
@@ -259,6 +260,55 @@ a_full_table_loses_none(void **state)
     check_sum("denied", 1, 7);
 }
 
+/* Whatever strangers show, the log grows by so much in a window and no more, and those who are
+ * known keep their places. */
+static void
+strangers_take_no_place(void **state)
+{
+    struct bh_refusals *refusals = &f.core.refusals;
+    uint64_t before;
+    struct sum sum;
+
+    for (uint32_t i = 0; i < BH_FOLDS_MAX; i++) /* of others */
+        refusals->folds[i].until_ns = UINT64_MAX;
+    before = f.core.journal.next_seq;
+    for (uint32_t round = 0; round < 20; round++) {
+        struct bh_strangers strangers = { .items = { { 0 } } };
+
+        for (uint64_t token = 0; token < 1000; token++)
+            bh_strangers_add(&strangers, token * (round + 1));
+        assert_int_equal(bh_strangers_record(&f.core, &strangers, &f.err), BH_OK);
+        assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    }
+    assert_true(f.core.journal.next_seq - before <= BH_FOLDS_STRANGE);
+    for (uint32_t i = 0; i < BH_FOLDS_MAX; i++) {
+        assert_int_equal(refusals->folds[i].until_ns, UINT64_MAX);
+        refusals->folds[i].until_ns = 0;
+    }
+    write_all();
+    sum = sum_up("unauthenticated");
+    assert_int_equal(sum.refusals, 20000);
+    assert_true(sum.records <= 2 * BH_FOLDS_STRANGE);
+    assert_false(sum.allowed);
+}
+
+/* Nor do those who may not enrol anybody, whoever it is. */
+static void
+nor_do_accounts(void **state)
+{
+    const struct bh_caller alice = caller_named(&f, "alice");
+
+    for (uint64_t id = 1; id <= 100; id++) {
+        const struct bh_turned_away what = {
+            { BH_OP_ACCOUNT_RESET, .object = { "account", id } }, BH_DENIED, 1
+        };
+
+        assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
+    }
+    write_all();
+    check_sum("denied", 2, 100);
+}
+
 int
 main(void)
 {
@@ -268,6 +318,8 @@ main(void)
         cmocka_unit_test_setup_teardown(others_are_records_of_their_own, begin, end),
         cmocka_unit_test_setup_teardown(numbers_do_not_tell_them_apart, begin, end),
         cmocka_unit_test_setup_teardown(nor_do_targets, begin, end),
+        cmocka_unit_test_setup_teardown(nor_do_accounts, begin, end),
+        cmocka_unit_test_setup_teardown(strangers_take_no_place, begin, end),
         cmocka_unit_test_setup_teardown(no_refusal_says_allowed, begin, end),
         cmocka_unit_test_setup_teardown(what_was_named_is_told, begin, end),
         cmocka_unit_test_setup_teardown(a_full_table_loses_none, begin, end),

@@ -730,6 +730,24 @@ def searched(site):
 
 
 @tap.test()
+def nobodys(site):
+    "credentials that are nobody's are counted, those with a token's id as tried at that token"
+    made = site.client("alice").post("/v1/tokens", {})
+    asked = site.leaves()[-1]["obj"]
+    wrong = made["token"][:20] + ("B" if made["token"][20] == "A" else "A") + made["token"][21:]
+    for text, times in ((wrong, 4), ("nonsense", 3)):
+        for _ in range(times):
+            status, *_ = site.client("bob").exchange("GET", "/v1/jobs", headers={"Authorization": f"Bearer {text}"})
+            equal(text, status, 401)
+    site.stop(site.daemon)  # what was counted is recorded by a clean stop at the latest
+    site.start_daemon()
+    told = [r for r in site.leaves() if r["verb"] == "sign_in.refused"]
+    assert not any(r.get("actor") or r.get("dec", {}).get("allow") for r in told), told
+    equal("at the token", sum(r.get("count", 1) for r in told if r.get("obj") == asked), 4)
+    equal("at none", sum(r.get("count", 1) for r in told if "obj" not in r), 3)
+
+
+@tap.test()
 def nothing_secret(site):
     "leaves hold ids, integers and digests only: no name, command or path of a person"
     site.run("sh", "-c", "echo very-secret-word", name="secret-name", env=["SECRET=env-word"])

@@ -111,6 +111,10 @@ bh_refusals_take(struct bh_core *core, const struct bh_entry *entry, bh_rc res, 
     if (!fold)
         return times;
     if (fold->until_ns) {
+        if (fold->counted + fold->written == 0) /* what is written may come back */
+            fold->object = entry->obj.id;
+        else if (fold->object != entry->obj.id)
+            fold->object = 0;
         fold->counted += times;
         if (entry->req)
             memcpy(fold->req, entry->req, sizeof fold->req);
@@ -119,6 +123,7 @@ bh_refusals_take(struct bh_core *core, const struct bh_entry *entry, bh_rc res, 
     *fold = wanted;
     fold->fresh = refusals->touched = true;
     fold->counted = times - 1;
+    fold->object = entry->obj.id;
     fold->until_ns = bh_core_now(core) + core->config->refusal_window;
     expect_end(refusals, fold->until_ns);
     return 1;
@@ -127,10 +132,14 @@ bh_refusals_take(struct bh_core *core, const struct bh_entry *entry, bh_rc res, 
 static bh_rc
 write_fold(struct bh_core *core, struct bh_fold *fold, struct bh_err *err)
 {
-    const struct bh_entry entry = { .actor = fold->actor, .dec = fold->dec, .obj = fold->obj,
-                                    .phase = BH_PHASE_EVENT, .tenant = fold->tenant,
-                                    .req = fold->req, .verb = fold->verb };
-    bh_rc rc = bh_core_note_counted(core, &entry, fold->res, fold->counted, err);
+    struct bh_entry entry = { .actor = fold->actor, .dec = fold->dec, .obj = fold->obj,
+                              .phase = BH_PHASE_EVENT, .tenant = fold->tenant,
+                              .req = fold->req, .verb = fold->verb };
+    bh_rc rc;
+
+    if (entry.obj.type[0] && fold->object)
+        entry.obj.id = fold->object;
+    rc = bh_core_note_counted(core, &entry, fold->res, fold->counted, err);
 
     if (rc != BH_OK)
         return rc;

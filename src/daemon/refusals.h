@@ -8,7 +8,7 @@
  *
  * The first is a record at once.  Equal ones (actor, verb, object's type, tenant, rule, result)
  * that follow within the window are counted, and one record stands for them at its end, with
- * their number in "count".  Each refusal is thus in the log, alone or counted, but for those that
+ * their number in "count", and the object's where all were about the same.  Each refusal is thus in the log, alone or counted, but for those that
  * a crash takes from a window that was not over.  The table is bounded: what finds no place in it
  * is a record of its own; but credentials that are nobody's are counted without the token that they
  * named, in places that nothing else has: strangers cannot make the log grow. */
@@ -28,6 +28,7 @@ struct bh_fold {
     uint8_t req[16];             /* of the last that was counted */
     uint64_t until_ns;           /* end of the window; 0: free */
     uint64_t counted;            /* and not written yet */
+    uint64_t object;             /* that all of those were about; 0: about several, or none */
     uint64_t written;            /* in the open batch */
     bool fresh;                  /* its first is a record of the open batch */
 };

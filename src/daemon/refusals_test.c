@@ -210,6 +210,48 @@ keep_object(void *self, uint64_t seq, const char *leaf, size_t length)
     return true;
 }
 
+/* What was counted names its object where that is one. */
+static void
+the_only_object_is_told(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t jobs[4], told;
+    } rows[] = {
+        { "the same again and again", { 1, 1, 1, 1 }, 1 },
+        { "the first was another", { 2, 1, 1, 1 }, 1 },
+        { "several", { 1, 2, 2, 1 }, 0 },
+        { "and back", { 1, 1, 2, 1 }, 0 },
+    };
+    const struct bh_caller alice = caller_named(&f, "alice");
+
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct bh_record_object last = { .id = 0 };
+
+        memset(&f.core.refusals, 0, sizeof f.core.refusals);
+        for (size_t n = 0; n < BH_COUNT(rows[i].jobs); n++) {
+            const struct bh_turned_away what = {
+                { BH_OP_JOB_EXEC, .job = { rows[i].jobs[n] } }, BH_DENIED, 2
+            };
+
+            assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
+            if (n == 0) { /* of two one is counted: it goes with the first's record */
+                assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+                write_all();
+            }
+        }
+        write_all();
+        assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX,
+                                                        keep_object, &last, &f.err),
+                         BH_OK);
+        BH_CHECK_STR(rows[i].name, last.type, "job");
+        BH_CHECK_EQ(rows[i].name, last.id, rows[i].told);
+    }
+    BH_CHECK_DONE();
+}
+
 /* A refused deed names what it was about where there is such a thing, and else nothing. */
 static void
 what_was_named_is_told(void **state)
@@ -322,6 +364,7 @@ main(void)
         cmocka_unit_test_setup_teardown(strangers_take_no_place, begin, end),
         cmocka_unit_test_setup_teardown(no_refusal_says_allowed, begin, end),
         cmocka_unit_test_setup_teardown(what_was_named_is_told, begin, end),
+        cmocka_unit_test_setup_teardown(the_only_object_is_told, begin, end),
         cmocka_unit_test_setup_teardown(a_full_table_loses_none, begin, end),
         cmocka_unit_test_setup_teardown(an_aborted_batch_loses_none, begin, end),
     };

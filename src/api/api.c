@@ -416,6 +416,8 @@ record_refusal(struct bh_call *call, const struct bh_err *err)
     bool worth = call->op->kind == BH_OPERATION_MUTATE || err->rc == BH_DENIED
                  || err->rc == BH_UNAUTHENTICATED || call->probed;
 
+    if (call->unproven) /* also where too many came: they were compared all the same */
+        owner->ops->unproven(owner->self, call->unproven_token);
     if (worth && !call->recorded && call->caller.via) {
         const struct bh_tried attempt = bh_tried_of(call);
 

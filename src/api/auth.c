@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "api/token.h"
+#include "audit/claims.h"
 #include "audit/record.h"
 #include "base/num.h"
 
@@ -46,17 +47,21 @@ find_token(struct bh_call *call, const char *text, struct bh_token_row *ret_row,
     const struct bh_api_options *options = &call->api->options;
     struct bh_token token;
     struct token_search search = { .arena = call->arena };
+    bool whole = bh_token_parse(options->crypto, text, &token) && token.kind == BH_TOKEN_API;
     bh_rc rc;
 
-    if (!bh_token_parse(options->crypto, text, &token) || token.kind != BH_TOKEN_API)
+    if (!whole && !bh_token_id_of(text, token.id))
         return bad_token(err);
     rc = options->store.ops->list_tokens(options->store.self,
                                          &(struct bh_token_filter){ .id = token.id },
                                          match_token, &search, err);
     if (rc != BH_OK)
         return rc;
-    if (!search.found || !search.row.scopes
-        || !bh_token_same(search.row.secret.bytes, token.secret))
+    if (search.found && (!whole || !bh_token_same(search.row.secret.bytes, token.secret))) {
+        call->unproven_token = bh_token_number(search.row.secret.bytes);
+        search.found = false;
+    }
+    if (!search.found || !search.row.scopes)
         return bad_token(err);
     *ret_row = search.row;
     return BH_OK;
@@ -189,7 +194,10 @@ bh_auth_identify(struct bh_call *call, struct bh_err *err)
 
     call->caller = (struct bh_caller){ .name = "nobody", .uid = UINT32_MAX, .gid = UINT32_MAX };
     rc = identify(call, err);
-    if (rc == BH_UNAUTHENTICATED && !call->caller.via && peer->unix_socket) {
+    if (rc != BH_UNAUTHENTICATED || call->caller.via)
+        return rc;
+    call->unproven = call->request->authorization != NULL;
+    if (!call->unproven && peer->unix_socket) {
         call->caller.via = BH_VIA_PEER;
         call->caller.subject.uid = peer->uid;
     }

@@ -8,8 +8,9 @@
  *
  * Fills call->caller.  uid 0 is local root.  Unix ids of jobs, 65534 and ids that no
  * principal has are nobody: BH_UNAUTHENTICATED, and the hint names the line that the
- * site file lacks; of who is nobody, or shows what is no good, on the socket call->caller has
- * the uid alone, for the record.  A token must exist, be neither revoked nor expired, and belong to a
+ * site file lacks.  For the record of who is nobody: call->unproven where he showed credentials, with
+ * the token's number where there is one of their id; else on the socket call->caller has the uid
+ * alone.  A token must exist, be neither revoked nor expired, and belong to a
  * principal that is not gone. */
 BH_MUST_USE bh_rc bh_auth_identify(struct bh_call *call, struct bh_err *err);
 

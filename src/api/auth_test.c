@@ -1,6 +1,7 @@
 #include "api/auth.h"
 
 #include "api/fixture_test.h"
+#include "audit/claims.h"
 #include "base/json.h"
 #include "base/test.h"
 
@@ -130,6 +131,7 @@ bad_tokens_are_nobody(void **state)
 
     SEND(BH_GET, "/v1/whoami", .token = token_text, .tcp = true);
     BH_CHECK_EQ("unknown", got.status, 401);
+    BH_CHECK_EQ("unknown is counted", f->unproven, 1);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_token_row row = row_of("");
 
@@ -141,9 +143,15 @@ bad_tokens_are_nobody(void **state)
         SEND(BH_GET, "/v1/whoami", .token = token_text, .uid = ALICE);
         BH_CHECK_EQ(cases[i].name, got.status, 401);
         BH_CHECK(cases[i].name, strstr(got.text, "the token is not valid"));
+        /* whose is known is refused as himself */
+        BH_CHECK_EQ(cases[i].name, f->unproven, 1 + cases[i].other_secret);
+        BH_CHECK_EQ(cases[i].name, f->refusals, !cases[i].other_secret);
+        BH_CHECK_EQ(cases[i].name, f->unproven_token,
+                    cases[i].other_secret ? bh_token_number(row.secret.bytes) : 0);
     }
     SEND(BH_GET, "/v1/whoami", .token = "bh_nonsense", .uid = ALICE);
     BH_CHECK_EQ("nonsense", got.status, 401);
+    BH_CHECK_EQ("nonsense is of no token", f->unproven_token, 0);
     BH_CHECK_DONE();
 }
 

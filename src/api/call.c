@@ -162,7 +162,6 @@ bh_call_deny(struct bh_call *call, struct bh_denial denial, bh_tenant_id tenant,
     const struct bh_dir_tenant *where = bh_directory_tenant(call->dir, tenant);
 
     call->verdict = denial.verdict;
-    call->verb = denial.verb;
     call->tenant = tenant;
     return bh_authz_explain(&denial, call->caller.name, &call->caller.subject,
                             where ? where->path : NULL, err);

@@ -32,13 +32,16 @@ struct bh_call {
     uint32_t status;                 /* of a reply that is no error; 0: 200 */
     uint32_t retry_after_s;          /* of a BH_TOO_MANY; 0: unknown */
     bh_job_id job;                   /* that it names and there is; 0: none is known */
-    /* what a refusal's record says besides, as bh_tried has it */
+    /* what a refusal's record says besides, as bh_tried has it; the verb only of what-if, which asks
+     * about another deed */
     const char *verb, *target;
     bh_tenant_id tenant;
     struct bh_record_object object;
     bool recorded;                   /* the owner has seen it: it is in the journal */
     bool probed;                     /* it asked for what it may not see */
     bool identified;                 /* it is known who calls */
+    bool unproven;                   /* credentials were sent that are nobody's */
+    uint64_t unproven_token;         /* that has their id, by its number in records; 0: none */
 };
 
 /* An operation's body: writes the reply's JSON, or fails and the dispatcher writes the
@@ -77,8 +80,8 @@ BH_MUST_USE bh_rc bh_call_command(struct bh_call *call, struct bh_command *comma
 BH_MUST_USE bh_rc bh_call_send(struct bh_call *call, struct bh_command *command,
                                struct bh_err *err);
 
-/* BH_DENIED with the role that would help, and where; `tenant` is the object's, 0 the site's.  The
- * record names the verb and the tenant that were asked about, whatever the operation's are. */
+/* BH_DENIED with the role that would help, and where; `tenant` is the object's, 0 the site's, and
+ * stands in the record. */
 bh_rc bh_call_deny(struct bh_call *call, struct bh_denial denial, bh_tenant_id tenant,
                    struct bh_err *err);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/serves.h"
+#include "api/tried.h"
 #include "api/visible.h"
 
 struct list {
@@ -195,11 +196,9 @@ record_denial(struct bh_call *call, const struct bh_job_spec *spec, const struct
     const struct bh_err err = { .rc = BH_DENIED };
     uint32_t rule = bh_data_rule_number(&denial->verdict);
     bool hidden = judged->hidden && !denial->named; /* the number would say that there is one */
-    struct bh_tried tried = {
-        .op = call->op->id, .verb = "job.submit", .tenant = call->tenant,
-        .verdict = { false, hidden ? bh_data_rule_number(&unknown) : rule }
-    };
+    struct bh_tried tried = bh_tried_of(call);
 
+    tried.verdict = (struct bh_verdict){ false, hidden ? bh_data_rule_number(&unknown) : rule };
     call->recorded = true;
     owner->ops->refused(owner->self, &call->caller, &tried, &err);
     if (!dataset || !judged->owner)

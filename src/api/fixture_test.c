@@ -116,6 +116,15 @@ fixture_refused(void *self, const struct bh_caller *caller, const struct bh_trie
     f->refused = *caller;
 }
 
+static void
+fixture_unproven(void *self, uint64_t token)
+{
+    struct fixture *f = self;
+
+    f->unproven++;
+    f->unproven_token = token;
+}
+
 static const struct bh_directory *
 fixture_directory_get(void *self)
 {
@@ -209,6 +218,7 @@ static const struct bh_owner_ops fixture_owner = {
     .ask = fixture_ask,
     .foresee = fixture_foresee,
     .refused = fixture_refused,
+    .unproven = fixture_unproven,
     .directory_get = fixture_directory_get,
     .directory_put = fixture_directory_put,
     .change_number = fixture_change_number,

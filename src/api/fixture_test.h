@@ -38,6 +38,8 @@ struct fixture {
     struct bh_tried tried[2];    /* the first of them; the target's text is `target` */
     char target[64];
     struct bh_caller refused;    /* who it was */
+    uint32_t unproven;           /* requests with credentials that were nobody's */
+    uint64_t unproven_token;     /* of the last of them */
     struct bh_change changes[8];
     uint32_t change_count;
     uint64_t tally[BH_TALLIES];

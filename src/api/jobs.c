@@ -104,12 +104,12 @@ bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *er
     if (!copy.found)
         return bh_err_set(err, BH_FULL, "the answer is too large");
     call->job = (bh_job_id){ job };
-    call->tenant = tenant = (bh_tenant_id){ copy.row.tenant_id };
+    tenant = (bh_tenant_id){ copy.row.tenant_id };
     if (!may_see(call, tenant)) {
         call->probed = true;
-        call->verdict = (struct bh_verdict){ .allow = false };
         return no_such_job(job, err);
     }
+    call->tenant = tenant;
     *ret_row = copy.row;
     return BH_OK;
 }

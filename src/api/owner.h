@@ -122,8 +122,7 @@ struct bh_command {
     bool guarded, prune;         /* `prune`: also what has usage, jobs, tokens or accounts */
     const char *text;            /* canonical JSON of spec or site */
     size_t text_length;
-    bh_tenant_id tenant;         /* whose business it is, as far as the API knows: for the record
-                                    of what fails before the owner does */
+    bh_tenant_id tenant;         /* as the API knows: for what fails before the owner does */
     bh_job_id job;               /* JOB_CANCEL, JOB_RELEASE, JOB_VERIFY */
     bool at_once;                /* JOB_CANCEL: without its grace */
     const struct bh_token_request *token;
@@ -173,10 +172,10 @@ struct bh_tried {
     enum bh_operation op;
     struct bh_verdict verdict;
     bh_job_id job;               /* 0: none */
-    const char *target;          /* as bh_cordon_request; NULL: none */
-    const char *verb;            /* that was decided, of a table or the program; NULL: the op's */
-    bh_tenant_id tenant;         /* whose business it is; 0: the site's, or nobody knows */
-    struct bh_record_object object; /* what else is named and there is; type "": nothing */
+    const char *verb;            /* the deed that was asked about, of a table; NULL: the op's own */
+    const char *target;          /* a name that the owner resolves: of a GPU, node, token or account */
+    bh_tenant_id tenant;         /* whose business it is, where the caller may know; else 0 */
+    struct bh_record_object object; /* in place of job and target, where it has a type */
 };
 
 /* A question to the engine, run on the owner thread between batches. */
@@ -217,6 +216,8 @@ struct bh_owner_ops {
      * (BH_UNAUTHENTICATED; principal 0, the uid in the subject).  Does not wait. */
     void (*refused)(void *self, const struct bh_caller *caller, const struct bh_tried *attempt,
                     const struct bh_err *err);
+    /* Count credentials that are nobody's, of the token whose id they have, or 0.  Does not wait. */
+    void (*unproven)(void *self, uint64_t token);
     /* The present picture of the site; give each one back. */
     const struct bh_directory *(*directory_get)(void *self);
     void (*directory_put)(void *self, const struct bh_directory *dir);

@@ -124,3 +124,13 @@ bh_people_resource(struct bh_call *call, struct bh_err *err)
         return bh_err_set(err, BH_UNAVAILABLE, "nobody signs in here");
     return people->ops->serve(people->self, call, err);
 }
+
+const char *
+bh_people_target(struct bh_call *call)
+{
+    struct bh_account_request request = { 0 };
+    struct bh_err ignored;
+
+    return bh_call_body(call, &bh_account_request_fields, &request, &ignored) == BH_OK
+               ? request.principal : NULL;
+}

@@ -28,6 +28,9 @@ struct bh_people_port {
 /* The resource of all operations of people. */
 bh_rc bh_people_resource(struct bh_call *call, struct bh_err *err);
 
+/* Whose account ACCOUNT_ENROL is for, as the body says; NULL: it does not. */
+const char *bh_people_target(struct bh_call *call);
+
 /* ---- bodies ---- */
 
 /* Signing in: an account's password with a code, a recovery code, or a passkey alone. */

@@ -9,6 +9,9 @@ static const char *const verbs[] = {
 #define BH_OPERATION(id, method, path, verb, scope, kind, request, query, summary) verb,
 #include "tables/operations.tbl"
 #undef BH_OPERATION
+#define BH_DEED(operation, verb) verb,
+#include "tables/deeds.tbl"
+#undef BH_DEED
 #define BH_GRANT(rule, role, verb) verb,
 #include "tables/roles.tbl"
 #undef BH_GRANT

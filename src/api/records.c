@@ -6,6 +6,7 @@
 #include "api/record_filter.h"
 #include "api/record_outcome.h"
 #include "api/visible.h"
+#include "audit/record.h"
 #include "audit/sealed.h"
 #include "base/num.h"
 #include "base/slice.h"
@@ -48,7 +49,8 @@ static void
 put_actor(struct records *r, struct bh_slice leaf)
 {
     const struct bh_dir_principal *principal;
-    struct bh_slice actor;
+    struct bh_slice actor, via;
+    char how[16];
     uint64_t id;
 
     if (!bh_slice_get(leaf, "actor", &actor))
@@ -60,7 +62,9 @@ put_actor(struct records *r, struct bh_slice leaf)
     if (principal)
         bh_json_str(&r->w, "name", principal->name);
     copy_text(&r->w, actor, "token", "token");
-    bh_json_u64(&r->w, "uid", number_in(actor, "uid"));
+    if (bh_slice_get(actor, "via", &via) && bh_slice_str(via, how, sizeof how)
+        && strcmp(how, bh_via_names[BH_VIA_PEER]) == 0) /* who came another way has none; 0 is root's */
+        bh_json_u64(&r->w, "uid", number_in(actor, "uid"));
     copy_text(&r->w, actor, "via", "via");
     bh_json_close(&r->w, '}');
 }

@@ -119,6 +119,33 @@ sealed_texts_are_opened(void **state)
     BH_CHECK_DONE();
 }
 
+/* Who came by a token has no Unix user, and 0 would be root's. */
+static void
+only_a_socket_has_a_user(void **state)
+{
+    static const struct {
+        const char *name, *actor, *tells;
+    } rows[] = {
+        { "a token", "\"id\":1,\"token\":\"TTTTTTTTTTTT\",\"via\":\"token\"", NULL },
+        { "a session", "\"id\":1,\"token\":\"SSSSSSSSSSSS\",\"via\":\"session\"", NULL },
+        { "a socket", "\"id\":1,\"uid\":1001,\"via\":\"peer\"", "\"uid\":1001" },
+        { "root at it", "\"id\":1,\"via\":\"peer\"", "\"uid\":0" },
+    };
+    char leaf[400];
+
+    for (uint64_t i = 0; i < BH_COUNT(rows); i++) {
+        snprintf(leaf, sizeof leaf,
+                 "{\"actor\":{%s},\"phase\":\"intent\",\"seq\":%d,\"tenant\":2,\"ts\":\"1000\","
+                 "\"v\":1,\"verb\":\"x\"}", rows[i].actor, (int)(4 + i));
+        bh_fixture_put_record(f, 4 + i, leaf);
+        snprintf(leaf, sizeof leaf, "after=%d", (int)(3 + i));
+        SEND(BH_GET, "/v1/records", .query = leaf, .uid = CAROL);
+        BH_CHECK(rows[i].name, rows[i].tells ? strstr(got.text, rows[i].tells) != NULL
+                                             : !strstr(got.text, "\"uid\""));
+    }
+    BH_CHECK_DONE();
+}
+
 /* A search finds what it asks for among what the caller may see. */
 static void
 searches_find_what_they_ask_for(void **state)
@@ -320,6 +347,7 @@ main(void)
                                         TEST(pages_follow_each_other),
                                         TEST(raw_gives_leaves_or_their_hash),
                                         TEST(sealed_texts_are_opened),
+                                        TEST(only_a_socket_has_a_user),
                                         TEST(searches_find_what_they_ask_for),
                                         TEST(searches_know_times_and_ids),
                                         TEST(searches_know_datasets_by_name),

@@ -87,6 +87,17 @@ bh_token_id_valid(const char *id)
 }
 
 bool
+bh_token_id_of(const char *text, char ret_id[BH_TOKEN_ID_LENGTH + 1])
+{
+    if (strncmp(text, prefixes[BH_TOKEN_API], ID_AT) != 0
+        || !all_of(text + ID_AT, BH_TOKEN_ID_LENGTH, id_letters))
+        return false;
+    memcpy(ret_id, text + ID_AT, BH_TOKEN_ID_LENGTH);
+    ret_id[BH_TOKEN_ID_LENGTH] = '\0';
+    return true;
+}
+
+bool
 bh_token_parse(const struct bh_crypto_ops *crypto, const char *text, struct bh_token *ret_token)
 {
     char check[9];

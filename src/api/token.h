@@ -32,6 +32,9 @@ BH_MUST_USE bh_rc bh_token_make(const struct bh_crypto_ops *crypto, struct bh_to
 bool bh_token_parse(const struct bh_crypto_ops *crypto, const char *text,
                     struct bh_token *ret_token);
 
+/* The id in a text that begins as an API token does, whatever follows.  False: it does not. */
+bool bh_token_id_of(const char *text, char ret_id[BH_TOKEN_ID_LENGTH + 1]);
+
 /* Whether `id` has the form of a token's id. */
 bool bh_token_id_valid(const char *id);
 

@@ -152,6 +152,7 @@ bh_tokens_revoke(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     if (!list.found) {
+        call->probed = true;
         bh_err_set(err, BH_NOT_FOUND, "no token %.40s of yours", call->id);
         return bh_err_hint(err, "`bulkhead token` lists them; the id is the part after bh_");
     }

@@ -2,14 +2,25 @@
 
 #include "api/cordon.h"
 #include "api/keys.h"
+#include "api/people.h"
 
+/* The name of what the request is about, as it was typed; NULL: none, or it says none. */
 static const char *
 target_of(struct bh_call *call)
 {
     if (call->target)
         return call->target;
-    return call->op->id == BH_OP_NODE_VERIFY ? bh_call_query(call, "node")
-                                             : bh_cordon_target(call);
+    switch ((int)call->op->id) {
+    case BH_OP_TOKEN_REVOKE:
+    case BH_OP_ACCOUNT_RESET:
+        return call->id;
+    case BH_OP_ACCOUNT_ENROL:
+        return bh_people_target(call);
+    case BH_OP_NODE_VERIFY:
+        return bh_call_query(call, "node");
+    default:
+        return bh_cordon_target(call);
+    }
 }
 
 static struct bh_record_object
@@ -25,36 +36,22 @@ tenant_shredded(struct bh_call *call)
                   : (struct bh_record_object){ .id = 0 };
 }
 
-static struct bh_record_object
-account_reset(const struct bh_call *call)
-{
-    const struct bh_dir_principal *principal =
-        call->id ? bh_directory_principal_named(call->dir, call->id) : NULL;
-
-    return principal ? (struct bh_record_object){ "account", principal->id.v }
-                     : (struct bh_record_object){ .id = 0 };
-}
-
-static struct bh_record_object
-object_of(struct bh_call *call)
-{
-    if (call->object.type[0])
-        return call->object;
-    if (call->op->id == BH_OP_KEY_SHRED)
-        return tenant_shredded(call);
-    if (call->op->id == BH_OP_ACCOUNT_RESET)
-        return account_reset(call);
-    return (struct bh_record_object){ .id = 0 };
-}
-
 struct bh_tried
 bh_tried_of(struct bh_call *call)
 {
-    bool strangers = !call->identified && !call->caller.subject.principal.v;
+    bool stranger = !call->identified && !call->caller.subject.principal.v;
+    struct bh_tried tried = { .op = call->op->id };
 
-    if (strangers) /* nothing that he sent is looked at */
-        return (struct bh_tried){ .op = call->op->id };
-    return (struct bh_tried){ .op = call->op->id, .verdict = call->verdict, .job = call->job,
-                              .target = target_of(call), .verb = call->verb,
-                              .tenant = call->tenant, .object = object_of(call) };
+    if (stranger) /* nothing that he sent is looked at */
+        return tried;
+    if (!call->probed) /* of what there is not, for him, nothing was decided */
+        tried.verdict = call->verdict;
+    tried.verb = call->verb;
+    tried.job = call->job;
+    tried.tenant = call->tenant;
+    tried.target = target_of(call);
+    tried.object = call->object;
+    if (!tried.object.type[0] && call->op->id == BH_OP_KEY_SHRED)
+        tried.object = tenant_shredded(call);
+    return tried;
 }

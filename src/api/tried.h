@@ -3,9 +3,9 @@
 
 #include "api/call.h"
 
-/* What the record of a request says that was turned away here: the verb that was denied, and what
- * the request names of what there is, also when it was refused before its body was looked at.
- * Texts live as long as the call. */
+/* What the record of a request says that was turned away here: the deed that it asked about, and
+ * what it names of what there is, also when it was refused before its body was looked at.  Names
+ * that only the owner resolves are the target.  Texts live as long as the call. */
 struct bh_tried bh_tried_of(struct bh_call *call);
 
 #endif

@@ -17,6 +17,7 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "model/quantity.h"
+#include "policy/operations.h"
 
 /* The number that a job submitted in a future has: nobody's. */
 #define NEW_JOB (UINT64_C(1) << 52)
@@ -101,7 +102,8 @@ bh_whatif_leave(struct bh_whatif_gate *gate)
 
 /* ---- the question ---- */
 
-/* What is asked, in the engine's terms. */
+/* What is asked, in the engine's terms.  Each part asks about a deed, and its refusal is one of that
+ * deed. */
 struct question {
     struct bh_whatif_request request;
     struct bh_answer site;           /* of a site file's dry run */
@@ -173,8 +175,9 @@ read_submit(struct bh_call *call, struct question *q, struct bh_err *err)
     if (!spec->sku && spec->args.count == 0)
         return BH_OK;
     call->job.v = 0; /* what was allowed so far was other parts of the question */
+    call->tenant.v = 0;
     call->verdict = (struct bh_verdict){ .allow = false };
-    call->verb = "job.submit";
+    call->verb = bh_operation_deed(BH_OP_JOB_SUBMIT);
     rc = bh_jobs_check_spec(call, spec, &numbers, &q->submit.tenant, err);
     if (rc == BH_OK)
         rc = permit(call, "job.submit", q->submit.tenant, err);
@@ -182,7 +185,6 @@ read_submit(struct bh_call *call, struct question *q, struct bh_err *err)
         rc = permit(call, "priority.high", q->submit.tenant, err);
     if (rc != BH_OK)
         return rc;
-    call->verb = "job.submit";
     q->submit.job.v = NEW_JOB;
     q->submit.principal = call->caller.subject.principal;
     bh_submission_fill(spec, &numbers, bh_directory_sku_named(call->dir, spec->sku),
@@ -201,6 +203,7 @@ read_cancel(struct bh_call *call, struct question *q, struct bh_err *err)
 
     if (!q->request.cancel)
         return BH_OK;
+    call->verb = bh_operation_deed(BH_OP_JOB_CANCEL);
     call->id = bh_arena_printf(call->arena, "%" PRIu64, q->request.cancel);
     rc = bh_jobs_find(call, &row, err);
     if (rc != BH_OK)
@@ -236,6 +239,7 @@ read_quota(struct bh_call *call, struct question *q, struct bh_err *err)
 
     if (!quota->tenant)
         return BH_OK;
+    call->verb = bh_operation_deed(BH_OP_SITE_APPLY);
     tenant = bh_directory_tenant_named(call->dir, quota->tenant);
     if (tenant)
         call->object = (struct bh_record_object){ "tenant", tenant->id.v };
@@ -284,6 +288,8 @@ read_drain(struct bh_call *call, struct question *q, struct bh_err *err)
     const struct bh_dir_gpu *gpu = name ? bh_directory_gpu_uuid(call->dir, name) : NULL;
     bh_rc rc;
 
+    if (name) /* a look at the site, which drains nothing */
+        call->verb = "site.view";
     call->target = name;
     rc = name ? permit(call, "site.view", (bh_tenant_id){ 0 }, err) : BH_OK;
     if (rc != BH_OK)
@@ -323,6 +329,7 @@ read_site(struct bh_call *call, struct question *q, struct bh_err *err)
 
     if (q->request.site.tenants.count == 0)
         return BH_OK;
+    call->verb = bh_operation_deed(BH_OP_SITE_APPLY);
     rc = permit(call, "site.apply", (bh_tenant_id){ 0 }, err);
     if (rc == BH_OK)
         rc = bh_site_check(&q->request.site, err);

@@ -186,7 +186,7 @@ is_hidden(struct bh_core *core, const struct bh_command *command,
     bh_tenant_id owner = { owner_of(core, denial->dataset, (bh_tenant_id){ 0 }) };
 
     return !denial->named
-           && !bh_command_authz(core, command, "dataset.view", owner).allow;
+           && !bh_command_holds(core, command, "dataset.view", owner).allow;
 }
 
 bh_rc

@@ -17,6 +17,7 @@
 #include "daemon/submit.h"
 #include "daemon/tokens.h"
 #include "daemon/verify.h"
+#include "daemon/whose.h"
 #include "policy/explain.h"
 #include "policy/operations.h"
 
@@ -34,31 +35,68 @@ bh_command_entry(const struct bh_caller *caller, enum bh_operation op, bh_tenant
         .phase = BH_PHASE_INTENT,
         .tenant = tenant.v,
         .req = caller->request_id,
-        .verb = bh_operation_get(op)->verb,
+        .verb = bh_operation_deed(op),
     };
 
     if (caller->token)
         snprintf(entry.actor.token, sizeof entry.actor.token, "%s", caller->token);
-    if (!entry.verb[0])
-        entry.verb = bh_operation_get(op)->name;
     return entry;
+}
+
+static struct bh_record_object
+object_called(const struct bh_core *core, enum bh_name_kind kind, const char *type,
+              const char *name)
+{
+    struct bh_record_object object = { .id = bh_catalog_find(core->catalog, kind, name) };
+
+    if (object.id)
+        snprintf(object.type, sizeof object.type, "%s", type);
+    return object;
 }
 
 /* What was named and there is, by its number; what was typed and there is not stays out. */
 static struct bh_record_object
-object_named(const struct bh_core *core, bh_job_id job, const char *target)
+object_named(const struct bh_core *core, const struct bh_tried *tried)
 {
-    if (target)
-        return bh_cordon_object(core, target);
-    if (job.v > 0 && job.v < core->next_job)
-        return (struct bh_record_object){ .type = "job", .id = job.v };
-    return (struct bh_record_object){ .id = 0 };
+    if (tried->object.type[0])
+        return tried->object;
+    if (tried->job.v > 0 && tried->job.v < core->next_job)
+        return (struct bh_record_object){ .type = "job", .id = tried->job.v };
+    if (!tried->target)
+        return (struct bh_record_object){ .id = 0 };
+    switch ((int)tried->op) {
+    case BH_OP_TOKEN_REVOKE:
+        return bh_token_object(core, tried->target);
+    case BH_OP_ACCOUNT_ENROL:
+    case BH_OP_ACCOUNT_RESET:
+        return object_called(core, BH_NAME_PRINCIPAL, "account", tried->target);
+    case BH_OP_NODE_VERIFY:
+        return object_called(core, BH_NAME_NODE, "node", tried->target);
+    default:
+        return bh_cordon_object(core, tried->target);
+    }
 }
 
-static const char *
-target_of(const struct bh_command *command)
+/* What a command tries, and what it was decided so far. */
+static struct bh_tried
+tried_by(const struct bh_core *core, const struct bh_command *command)
 {
-    return command->cordon ? command->cordon->target : NULL;
+    struct bh_tried tried = { .op = command->op, .verdict = core->decided, .job = command->job,
+                              .tenant = command->tenant };
+    struct bh_whose whose;
+    struct bh_err ignored;
+
+    if (command->people)
+        tried.object = command->people->object;
+    if (command->cordon)
+        tried.target = command->cordon->target;
+    else if (command->token_id)
+        tried.target = command->token_id;
+    else if (command->op == BH_OP_NODE_VERIFY)
+        tried.target = command->text;
+    if (command->job.v && bh_whose_job(core, command->job, &whose, &ignored) == BH_OK)
+        tried.tenant = whose.tenant;
+    return tried;
 }
 
 bh_rc
@@ -68,12 +106,11 @@ bh_command_deny(struct bh_core *core, const struct bh_command *command, bh_tenan
     const char *path = bh_catalog_name_of(core->catalog, BH_NAME_TENANT, tenant.v);
     struct bh_entry entry =
         bh_command_entry(&command->caller, command->op, tenant, denial.verdict);
+    struct bh_tried tried = tried_by(core, command);
     struct bh_err ignored;
 
     entry.phase = BH_PHASE_EVENT;
-    entry.verb = denial.verb;
-    entry.obj = command->people ? command->people->object
-                                : object_named(core, command->job, target_of(command));
+    entry.obj = object_named(core, &tried);
     if (bh_core_note(core, &entry, BH_DENIED, &ignored) != BH_OK)
         return bh_err_set(err, ignored.rc, "the denial could not be recorded: %.160s",
                           ignored.msg);
@@ -120,6 +157,14 @@ struct bh_verdict
 bh_command_authz(struct bh_core *core, const struct bh_command *command, const char *verb,
                  bh_tenant_id tenant)
 {
+    core->decided = bh_command_holds(core, command, verb, tenant);
+    return core->decided;
+}
+
+struct bh_verdict
+bh_command_holds(struct bh_core *core, const struct bh_command *command, const char *verb,
+                 bh_tenant_id tenant)
+{
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
     struct bh_verdict verdict = bh_authz_check(dir, &command->caller.subject, verb, tenant);
 
@@ -139,26 +184,6 @@ say_state(bh_job_id job, const char *state, bool ended, struct bh_err *err)
     return bh_err_hint(err, "only a job of `submit --hold` is released");
 }
 
-static bool
-say_ended(void *self, const struct bh_job_row *row)
-{
-    (void)say_state((bh_job_id){ row->job }, row->state, true, self);
-    return false;
-}
-
-/* The engine does not know it any more; the store does. */
-static bh_rc
-ended_or_unknown(struct bh_core *core, bh_job_id job, struct bh_err *err)
-{
-    struct bh_err unread;
-
-    if (job.v == 0 || job.v >= core->next_job)
-        return bh_err_set(err, BH_NOT_FOUND, "job %" PRIu64 " does not exist", job.v);
-    bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " has ended already", job.v);
-    (void)!core->store.ops->get_job(core->store.self, job.v, say_ended, err, &unread);
-    return err->rc;
-}
-
 /* The refusal is recorded, and names the state. */
 static bh_rc
 refuse_state(struct bh_core *core, const struct bh_entry *entry, const struct bh_job_view *view,
@@ -172,7 +197,8 @@ refuse_state(struct bh_core *core, const struct bh_entry *entry, const struct bh
                      err);
 }
 
-/* CANCEL and RELEASE: one's own jobs, or anybody's with job.cancel.any. */
+/* CANCEL and RELEASE: one's own jobs, or anybody's with job.cancel.any.  Who may not is not told
+ * what state it is in. */
 static bh_rc
 change_job(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
            struct bh_answer *ret_answer, struct bh_err *err)
@@ -183,19 +209,21 @@ change_job(struct bh_core *core, const struct bh_command *command, struct bh_are
     const char *verb = "job.cancel";
     struct bh_verdict verdict;
     struct bh_job_view view;
+    struct bh_whose whose;
     struct bh_entry entry;
-    bh_rc rc;
+    bh_rc rc = bh_whose_job(core, command->job, &whose, err);
 
-    if (!bh_view_job(core->state.engine, command->job, &view))
-        return ended_or_unknown(core, command->job, err);
-    if (!bh_same(view.principal, command->caller.subject.principal))
+    if (rc != BH_OK)
+        return rc;
+    if (!bh_same(whose.principal, command->caller.subject.principal))
         verb = "job.cancel.any";
-    verdict = bh_command_authz(core, command, verb, view.tenant);
+    verdict = bh_command_authz(core, command, verb, whose.tenant);
     if (!verdict.allow)
-        return bh_command_deny(core, command, view.tenant,
+        return bh_command_deny(core, command, whose.tenant,
                                (struct bh_denial){ verb, verdict, BH_REACH_OBJECT }, err);
-    entry = bh_command_entry(&command->caller, command->op, view.tenant, verdict);
-    entry.verb = command->op == BH_OP_JOB_CANCEL ? "job.cancel" : "job.release";
+    if (!bh_view_job(core->state.engine, command->job, &view)) /* the store has it alone */
+        return say_state(command->job, whose.state, true, err);
+    entry = bh_command_entry(&command->caller, command->op, whose.tenant, verdict);
     entry.obj = (struct bh_record_object){ .type = "job", .id = command->job.v };
     rc = bh_core_step(core, &entry, &event, err);
     if (rc == BH_CONFLICT)
@@ -346,10 +374,7 @@ remember_reply(struct bh_core *core, const struct bh_command *command,
 static bh_rc
 note_failure(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
 {
-    const struct bh_tried attempt = { .op = command->op, .verdict = { .allow = true },
-                                      .job = command->job, .target = target_of(command),
-                                      .tenant = command->tenant };
-    const struct bh_turned_away what = { attempt, err->rc, 1 };
+    const struct bh_turned_away what = { tried_by(core, command), err->rc, 1 };
     bh_rc rc = bh_command_refused(core, &command->caller, &what);
 
     return rc == BH_OK ? err->rc : bh_err_set(err, rc, "the refusal could not be recorded");
@@ -364,6 +389,7 @@ bh_command_run(struct bh_core *core, const struct bh_command *command, struct bh
     bh_rc rc;
 
     *ret_answer = (struct bh_answer){ 0 };
+    core->decided = (struct bh_verdict){ false, 0 };
     seq = core->journal.next_seq;
     if (keyed) {
         rc = find_reply(core, command, arena, ret_answer, err);
@@ -398,7 +424,6 @@ bh_command_refused(struct bh_core *core, const struct bh_caller *caller,
     entry.phase = BH_PHASE_EVENT;
     if (tried->verb)
         entry.verb = tried->verb;
-    entry.obj = tried->object.type[0] ? tried->object
-                                      : object_named(core, tried->job, tried->target);
+    entry.obj = object_named(core, tried);
     return bh_core_note_times(core, &entry, what->res, what->times, &err);
 }

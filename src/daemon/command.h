@@ -15,9 +15,13 @@ BH_MUST_USE bh_rc bh_command_run(struct bh_core *core, const struct bh_command *
 /* Parts that the files of single commands share. */
 struct bh_entry bh_command_entry(const struct bh_caller *caller, enum bh_operation op,
                                  bh_tenant_id tenant, struct bh_verdict verdict);
+/* Whether the caller may do what he asks: the record says so, whatever comes of it afterwards. */
 struct bh_verdict bh_command_authz(struct bh_core *core, const struct bh_command *command,
                                    const char *verb, bh_tenant_id tenant);
-/* Record a denial; returns BH_DENIED with message and hint. */
+/* Whether he holds `verb` besides: that decides nothing by itself. */
+struct bh_verdict bh_command_holds(struct bh_core *core, const struct bh_command *command,
+                                   const char *verb, bh_tenant_id tenant);
+/* Record a denial of the operation's deed, for want of `denial.verb`; returns BH_DENIED with message and hint. */
 bh_rc bh_command_deny(struct bh_core *core, const struct bh_command *command,
                       bh_tenant_id tenant, struct bh_denial denial, struct bh_err *err);
 /* Record a refusal of the engine and put its reason in words; returns `rc`. */

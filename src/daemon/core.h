@@ -110,6 +110,7 @@ struct bh_core {
     struct bh_taken *taken;          /* likewise: jobs and tokens that were made */
     bool tokens_changed;             /* in the open batch */
     struct bh_refusals refusals;     /* that repeat */
+    struct bh_verdict decided;       /* on the command that runs; false: nothing yet */
     struct bh_disk disk;
     struct bh_access access;         /* of jobs to datasets */
     struct bh_open_orders open_orders; /* in the log without an outcome */
@@ -223,8 +224,7 @@ BH_MUST_USE bh_rc bh_core_note_times(struct bh_core *core, const struct bh_entry
 BH_MUST_USE bh_rc bh_core_note_counted(struct bh_core *core, const struct bh_entry *entry,
                                        bh_rc res, uint64_t count, struct bh_err *err);
 
-/* Begin the batch's transaction if it is not open yet: for changes of query tables
- * that come with a record. */
+/* Begin the batch's transaction if none is open: for changes of tables that come with a record. */
 BH_MUST_USE bh_rc bh_core_begin(struct bh_core *core, struct bh_err *err);
 
 /* Seal a personal text of the tenant under its key of this month and append the item to

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/slice.h"
 #include "policy/operations.h"
 
 #define TENANTS                                                                          \
@@ -105,6 +106,16 @@ reach(struct fixture *f, enum bh_operation op, const char *token_id)
     return run(f, &command);
 }
 
+static bool
+keep_verb(void *self, uint64_t seq, const char *leaf, size_t length)
+{
+    struct bh_slice verb;
+
+    assert_true(bh_slice_get((struct bh_slice){ leaf, length }, "verb", &verb));
+    assert_true(bh_slice_str(verb, self, 40));
+    return true;
+}
+
 static void
 every_change_of_anothers_is_refused_and_recorded(void **state)
 {
@@ -113,6 +124,7 @@ every_change_of_anothers_is_refused_and_recorded(void **state)
         uint64_t records;
         struct fixture f;
         const char *token;
+        char verb[40] = "";
         bh_rc rc;
 
         if (row->kind != BH_OPERATION_MUTATE || row->scope == BH_SCOPE_NOBODY)
@@ -124,6 +136,9 @@ every_change_of_anothers_is_refused_and_recorded(void **state)
         BH_CHECK_EQ(row->name, rc, op == BH_OP_TOKEN_REVOKE ? BH_NOT_FOUND : BH_DENIED);
         BH_CHECK_EQ(row->name, f.core.journal.next_seq, records + 1);
         BH_CHECK_EQ(row->name, f.core.next_job, 2);
+        assert_int_equal(f.core.store.ops->list_records(f.core.store.self, records, records, keep_verb,
+                                                        verb, &f.err), BH_OK);
+        BH_CHECK_STR(row->name, verb, bh_operation_deed((enum bh_operation)op));
         teardown(&f);
     }
     BH_CHECK_DONE();

@@ -24,6 +24,7 @@
 #include "daemon/orders.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
+#include "daemon/unproven.h"
 #include "wire/message.h"
 
 /* One thing that a worker wants; lives on the worker's stack until it is done. */
@@ -70,12 +71,14 @@ struct bh_owner_thread {
     bool full;           /* and that was said; until the next commit succeeds */
     struct refusal *taken;
     uint64_t taken_more;
+    struct bh_unproven taken_unproven;
     /* shared, under mutex */
     pthread_mutex_t mutex;
     struct wish *first, **last;
     struct refusal *refusals;
     uint32_t refusal_count, stranger_count; /* the latter are of strangers */
     uint64_t strangers_more;                /* for whom there was no room */
+    struct bh_unproven unproven;            /* credentials that were nobody's */
     bool stopping;
     /* fixed */
     int wake_fd;
@@ -166,10 +169,11 @@ is_repeated(const struct refusal *refusal, const struct bh_caller *caller,
 
     return last->op == next->op && refusal->what.res == what->res
            && strcmp(last->verb ? last->verb : "", next->verb ? next->verb : "") == 0
-           && bh_same(last->tenant, next->tenant) && last->object.id == next->object.id
+           && bh_same(last->tenant, next->tenant)
            && strcmp(last->object.type, next->object.type) == 0
            && last->verdict.rule == next->verdict.rule
            && last->verdict.allow == next->verdict.allow && bh_same(last->job, next->job)
+           && last->object.id == next->object.id
            && strcmp(refusal->target, next->target ? next->target : "") == 0
            && refusal->caller.via == caller->via
            && refusal->caller.uid == caller->uid
@@ -224,6 +228,17 @@ port_refused(void *self, const struct bh_caller *caller, const struct bh_tried *
         owner->stranger_count += stranger;
         wake(owner);
     }
+    pthread_mutex_unlock(&owner->mutex);
+}
+
+static void
+port_unproven(void *self, uint64_t token)
+{
+    struct bh_owner_thread *owner = self;
+
+    pthread_mutex_lock(&owner->mutex);
+    if (!owner->stopping && !bh_unproven_add(&owner->unproven, token))
+        wake(owner);
     pthread_mutex_unlock(&owner->mutex);
 }
 
@@ -316,6 +331,7 @@ static const struct bh_owner_ops port_ops = {
     .ask = port_ask,
     .foresee = port_foresee,
     .refused = port_refused,
+    .unproven = port_unproven,
     .directory_get = port_directory_get,
     .directory_put = port_directory_put,
     .change_number = port_change_number,
@@ -366,8 +382,11 @@ take_wishes(struct bh_owner_thread *owner, uint32_t *ret_refusals, bool *ret_sto
     memcpy(owner->taken, owner->refusals, *ret_refusals * sizeof *owner->taken);
     owner->refusal_count -= *ret_refusals;
     owner->taken_more = later ? 0 : owner->strangers_more;
-    if (!later)
+    owner->taken_unproven = later ? (struct bh_unproven){ 0 } : owner->unproven;
+    if (!later) {
         owner->strangers_more = owner->stranger_count = 0;
+        owner->unproven = (struct bh_unproven){ 0 };
+    }
     *ret_stopping = owner->stopping;
     pthread_mutex_unlock(&owner->mutex);
     return first;
@@ -433,6 +452,8 @@ run_refusals(struct bh_owner_thread *owner, uint32_t count, struct bh_err *ret_w
     }
     if (ret_why->rc == BH_OK)
         ret_why->rc = record_more_strangers(owner);
+    if (ret_why->rc == BH_OK)
+        ret_why->rc = bh_unproven_record(owner->core, &owner->taken_unproven, ret_why);
     if (ret_why->rc != BH_OK)
         bh_err_set(ret_why, ret_why->rc, "a refusal could not be recorded");
     return ret_why->rc == BH_OK;

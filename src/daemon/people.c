@@ -214,6 +214,7 @@ bh_people_change(struct bh_core *core, const struct bh_command *command, struct 
     uint32_t person;
     bh_rc rc;
 
+    core->decided = verdict;
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ verb, verdict, reach_of(command) }, err);

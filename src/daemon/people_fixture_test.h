@@ -6,6 +6,7 @@
 
 #include "api/api.h"
 #include "daemon/fixture_test.h"
+#include "daemon/unproven.h"
 #include "people/people.h"
 
 static const char people_site[] =
@@ -25,6 +26,7 @@ static const char people_site[] =
 struct site {
     struct fixture f;
     struct bh_https https;       /* in the network's place */
+    struct bh_streams_port streams; /* NULL: none */
     struct bh_owner owner;
     struct bh_people *people;
     struct bh_api *api;
@@ -58,6 +60,25 @@ static inline void
 owner_refused(void *self, const struct bh_caller *caller, const struct bh_tried *attempt,
               const struct bh_err *err)
 {
+    struct site *s = self;
+    const struct bh_turned_away what = { *attempt, err->rc, 1 };
+
+    if (caller->subject.principal.v == 0
+        && (caller->via != BH_VIA_PEER || err->rc != BH_UNAUTHENTICATED))
+        return; /* as daemon/owner.c has it */
+    assert_int_equal(bh_command_refused(&s->f.core, caller, &what), BH_OK);
+    assert_int_equal(bh_core_commit(&s->f.core, &s->f.err), BH_OK);
+}
+
+static inline void
+owner_unproven(void *self, uint64_t token)
+{
+    struct site *s = self;
+    struct bh_unproven unproven = { .items = { { 0 } } };
+
+    bh_unproven_add(&unproven, token);
+    assert_int_equal(bh_unproven_record(&s->f.core, &unproven, &s->f.err), BH_OK);
+    assert_int_equal(bh_core_commit(&s->f.core, &s->f.err), BH_OK);
 }
 
 static inline const struct bh_directory *
@@ -73,7 +94,7 @@ owner_directory_put(void *self, const struct bh_directory *dir)
 }
 
 static const struct bh_owner_ops owner_ops = {
-    .command = owner_command, .refused = owner_refused, .directory_get = owner_directory,
+    .command = owner_command, .refused = owner_refused, .unproven = owner_unproven, .directory_get = owner_directory,
     .directory_put = owner_directory_put,
 };
 
@@ -87,6 +108,7 @@ open_people(struct site *s)
                                          .state_dir = s->f.folder, .hash_kib = 64 };
     struct bh_api_options api = { .owner = s->owner, .store = s->f.core.store, .now = clock_now,
                                   .crypto = &bh_crypto_openssl, .version = "test",
+                                  .streams = s->streams,
                                   .job_uid_first = 100000 };
 
     assert_int_equal(bh_people_open(&options, &s->people, &s->f.err), BH_OK);

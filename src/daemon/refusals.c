@@ -5,13 +5,24 @@
 
 #include "daemon/core.h"
 
-/* Numbers of what whoever asks can make up, or make many of: they tell no kinds of refusal
- * apart. */
+/* Credentials that are nobody's (daemon/unproven.h). */
 static bool
-is_of_many(const char *type)
+is_unproven(const struct bh_fold *fold)
 {
-    return strcmp(type, "job") == 0 || strcmp(type, "token") == 0 || strcmp(type, "gpu") == 0
-           || strcmp(type, "node") == 0 || strcmp(type, "tenant") == 0;
+    return fold->dec.rule == BH_RULE_NOT_SHOWN && strcmp(fold->obj.type, "account") != 0;
+}
+
+/* Numbers of what whoever asks can make up, or what there are many of: they tell no kinds of refusal
+ * apart.  Whose account or token was tried does. */
+static bool
+is_of_many(const struct bh_fold *fold)
+{
+    static const char *const types[] = { "account", "gpu", "job", "node", "tenant", "token" };
+
+    for (size_t i = 0; i < BH_COUNT(types); i++)
+        if (strcmp(fold->obj.type, types[i]) == 0)
+            return fold->dec.rule != BH_RULE_NOT_SHOWN;
+    return false;
 }
 
 static bool
@@ -28,7 +39,7 @@ fold_of(const struct bh_entry *entry, bh_rc res)
     struct bh_fold fold = { .actor = entry->actor, .dec = entry->dec, .obj = entry->obj,
                             .tenant = entry->tenant, .res = res };
 
-    if (is_of_many(fold.obj.type))
+    if (is_of_many(&fold))
         fold.obj.id = 0;
     snprintf(fold.verb, sizeof fold.verb, "%s", entry->verb ? entry->verb : "");
     return fold;
@@ -46,7 +57,7 @@ is_same(const struct bh_fold *a, const struct bh_fold *b)
 
 /* Nobody, who came over the socket. */
 static bool
-is_strangers(const struct bh_fold *fold)
+is_stranger(const struct bh_fold *fold)
 {
     return fold->actor.id == 0 && fold->actor.via == BH_VIA_PEER && fold->res == BH_UNAUTHENTICATED;
 }
@@ -54,7 +65,7 @@ is_strangers(const struct bh_fold *fold)
 static bool
 counts_for(const struct bh_fold *fold, const struct bh_fold *wanted)
 {
-    return is_strangers(wanted) ? fold->actor.uid == wanted->actor.uid : is_same(fold, wanted);
+    return is_stranger(wanted) ? fold->actor.uid == wanted->actor.uid : is_same(fold, wanted);
 }
 
 /* Its place among so many, or a free one; NULL: there is none. */
@@ -73,26 +84,50 @@ find(struct bh_fold *folds, uint32_t count, const struct bh_fold *wanted)
 }
 
 static void
-call_strangers(struct bh_fold *fold)
+call_stranger(struct bh_fold *fold)
 {
     snprintf(fold->verb, sizeof fold->verb, "%s", BH_RECORD_CALLER_UNKNOWN);
 }
 
 /* Its place; a stranger whom none is left for becomes one of several. */
 static struct bh_fold *
-place_of(struct bh_refusals *refusals, struct bh_fold *wanted)
+place_of_stranger(struct bh_fold *strangers, struct bh_fold *wanted)
 {
-    struct bh_fold *strangers = refusals->folds + BH_FOLDS_MAX, *place = NULL;
+    struct bh_fold *place = NULL;
 
-    if (!is_strangers(wanted))
-        return find(refusals->folds, BH_FOLDS_MAX, wanted);
     if (wanted->actor.uid != BH_RECORD_UID_SEVERAL)
-        place = find(strangers, BH_FOLDS_STRANGERS, wanted);
+        place = find(strangers, BH_FOLDS_STRANGERS - 1, wanted);
     if (place)
         return place;
     wanted->actor.uid = BH_RECORD_UID_SEVERAL;
-    call_strangers(wanted);
-    return &strangers[BH_FOLDS_STRANGERS];
+    call_stranger(wanted);
+    return &strangers[BH_FOLDS_STRANGERS - 1];
+}
+
+/* The last place is for all that finds no other, and of no token. */
+static struct bh_fold *
+place_of_unproven(struct bh_fold *unproven, struct bh_fold *wanted)
+{
+    struct bh_fold *place = NULL;
+
+    if (wanted->obj.id)
+        place = find(unproven, BH_FOLDS_UNPROVEN - 1, wanted);
+    if (place)
+        return place;
+    wanted->obj = (struct bh_record_object){ .id = 0 };
+    return &unproven[BH_FOLDS_UNPROVEN - 1];
+}
+
+static struct bh_fold *
+place_of(struct bh_refusals *refusals, struct bh_fold *wanted)
+{
+    struct bh_fold *strangers = refusals->folds + BH_FOLDS_MAX;
+
+    if (is_stranger(wanted))
+        return place_of_stranger(strangers, wanted);
+    if (is_unproven(wanted))
+        return place_of_unproven(strangers + BH_FOLDS_STRANGERS, wanted);
+    return find(refusals->folds, BH_FOLDS_MAX, wanted);
 }
 
 static void
@@ -116,9 +151,13 @@ bh_refusals_take(struct bh_core *core, const struct bh_entry *entry, bh_rc res, 
     if (!fold)
         return times;
     if (fold->until_ns) {
+        if (fold->counted + fold->written == 0) /* what is written may come back */
+            fold->object = entry->obj.id;
+        else if (fold->object != entry->obj.id)
+            fold->object = 0;
         fold->counted += times;
-        if (strcmp(fold->verb, wanted.verb) != 0)
-            call_strangers(fold);
+        if (is_stranger(fold) && strcmp(fold->verb, wanted.verb) != 0)
+            call_stranger(fold);
         if (entry->req)
             memcpy(fold->req, entry->req, sizeof fold->req);
         return 0;
@@ -126,6 +165,7 @@ bh_refusals_take(struct bh_core *core, const struct bh_entry *entry, bh_rc res, 
     *fold = wanted;
     fold->fresh = refusals->touched = true;
     fold->counted = times - 1;
+    fold->object = entry->obj.id;
     fold->until_ns = bh_core_now(core) + core->config->refusal_window;
     expect_end(refusals, fold->until_ns);
     return 1;
@@ -134,10 +174,14 @@ bh_refusals_take(struct bh_core *core, const struct bh_entry *entry, bh_rc res, 
 static bh_rc
 write_fold(struct bh_core *core, struct bh_fold *fold, struct bh_err *err)
 {
-    const struct bh_entry entry = { .actor = fold->actor, .dec = fold->dec, .obj = fold->obj,
-                                    .phase = BH_PHASE_EVENT, .tenant = fold->tenant,
-                                    .req = fold->req, .verb = fold->verb };
-    bh_rc rc = bh_core_note_counted(core, &entry, fold->res, fold->counted, err);
+    struct bh_entry entry = { .actor = fold->actor, .dec = fold->dec, .obj = fold->obj,
+                              .phase = BH_PHASE_EVENT, .tenant = fold->tenant,
+                              .req = fold->req, .verb = fold->verb };
+    bh_rc rc;
+
+    if (entry.obj.type[0] && fold->object)
+        entry.obj.id = fold->object;
+    rc = bh_core_note_counted(core, &entry, fold->res, fold->counted, err);
 
     if (rc != BH_OK)
         return rc;

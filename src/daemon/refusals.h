@@ -8,20 +8,22 @@
  *
  * The first is a record at once.  Equal ones (actor, verb, object's type, tenant, rule, result)
  * that follow within the window are counted, and one record stands for them at its end, with
- * their number in "count".  Each refusal is thus in the log, alone or counted, but for those that
- * a crash takes from a window that was not over.  The table is bounded: what finds no place in it
- * is a record of its own.
+ * their number in "count", and the object's where all were about the same.  Each refusal is thus in
+ * the log, alone or counted, but for those that a crash takes from a window that was not over.  The
+ * table is bounded: what finds no place in it is a record of its own.
  *
- * Strangers, Unix users that are nobody's, have places of their own, one for each user whatever it
- * asked for, so that they crowd out nobody; and a user may have many numbers, so who finds no place
- * is counted with all such, and is never a record of its own but for the first. */
+ * Strangers have places of their own, so that they crowd out nobody who is known, and a last place
+ * for all of them who find no other: none is a record of its own but for the first.  Of Unix users
+ * that are nobody's each is one kind whatever it asks for, and a user may have many numbers.  Of
+ * credentials that are nobody's (daemon/unproven.h) a kind is the token that they name. */
 struct bh_core;
 struct bh_entry;
 
 enum {
     BH_FOLDS_MAX = 512,          /* of who is known */
-    BH_FOLDS_STRANGERS = 16,
-    BH_FOLDS_ALL = BH_FOLDS_MAX + BH_FOLDS_STRANGERS + 1 /* the last: of all other strangers */
+    BH_FOLDS_STRANGERS = 17,     /* of Unix users that are nobody's, with the last */
+    BH_FOLDS_UNPROVEN = 64,      /* of credentials that are nobody's, with the last */
+    BH_FOLDS_ALL = BH_FOLDS_MAX + BH_FOLDS_STRANGERS + BH_FOLDS_UNPROVEN
 };
 
 /* One kind of refusal. */
@@ -35,12 +37,13 @@ struct bh_fold {
     uint8_t req[16];             /* of the last that was counted */
     uint64_t until_ns;           /* end of the window; 0: free */
     uint64_t counted;            /* and not written yet */
+    uint64_t object;             /* that all of those were about; 0: about several, or none */
     uint64_t written;            /* in the open batch */
     bool fresh;                  /* its first is a record of the open batch */
 };
 
 struct bh_refusals {
-    struct bh_fold folds[BH_FOLDS_ALL];
+    struct bh_fold folds[BH_FOLDS_ALL]; /* in that order */
     uint64_t next_ns;            /* the first end of a window; 0: none */
     bool touched;                /* in the open batch */
     uint64_t seen;               /* refusals so far, recorded or counted */

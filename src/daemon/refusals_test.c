@@ -2,6 +2,7 @@
 #include "daemon/refusals.h"
 
 #include "daemon/fixture_test.h"
+#include "daemon/unproven.h"
 
 static struct fixture f;
 
@@ -216,8 +217,8 @@ keep_rest(void *self, uint64_t seq, const char *leaf, size_t length)
     return true;
 }
 
-/* A refusal that the API decided is recorded under the verb that was denied, with whose business it
- * is and what was named; one that the owner meets before it knows, with what the API knew. */
+/* A refusal that the API decided is one of the deed that was asked about, with whose business it is
+ * and what was named; one that the owner meets before it knows has what the API knew. */
 static void
 verb_tenant_and_object_are_told(void **state)
 {
@@ -233,10 +234,52 @@ verb_tenant_and_object_are_told(void **state)
     assert_non_null(strstr(leaf, "\"obj\":{\"id\":3,\"type\":\"tenant\"}"));
     assert_non_null(strstr(leaf, "\"tenant\":2,"));
     assert_non_null(strstr(leaf, "\"verb\":\"site.apply\""));
-    assert_int_equal(run(&f, &verify), BH_CONFLICT);
+    assert_int_equal(run(&f, &verify), BH_NOT_FOUND);
     assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_rest, leaf, &f.err), BH_OK);
     assert_non_null(strstr(leaf, "\"tenant\":2,"));
     assert_non_null(strstr(leaf, "\"verb\":\"isolation.verify\""));
+}
+
+/* What was counted names its object where that is one. */
+static void
+the_only_object_is_told(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t jobs[4], told;
+    } rows[] = {
+        { "the same again and again", { 1, 1, 1, 1 }, 1 },
+        { "the first was another", { 2, 1, 1, 1 }, 1 },
+        { "several", { 1, 2, 2, 1 }, 0 },
+        { "and back", { 1, 1, 2, 1 }, 0 },
+    };
+    const struct bh_caller alice = caller_named(&f, "alice");
+
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    assert_int_equal(submit(&f, alice_small), BH_OK);
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct bh_record_object last = { .id = 0 };
+
+        memset(&f.core.refusals, 0, sizeof f.core.refusals);
+        for (size_t n = 0; n < BH_COUNT(rows[i].jobs); n++) {
+            const struct bh_turned_away what = {
+                { BH_OP_JOB_EXEC, .job = { rows[i].jobs[n] } }, BH_DENIED, 2
+            };
+
+            assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
+            if (n == 0) { /* of two one is counted: it goes with the first's record */
+                assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+                write_all();
+            }
+        }
+        write_all();
+        assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX,
+                                                        keep_object, &last, &f.err),
+                         BH_OK);
+        BH_CHECK_STR(rows[i].name, last.type, "job");
+        BH_CHECK_EQ(rows[i].name, last.id, rows[i].told);
+    }
+    BH_CHECK_DONE();
 }
 
 /* A refused deed names what it was about where there is such a thing, and else nothing. */
@@ -309,11 +352,12 @@ strangers_do_not_fill_the_log(void **state)
         for (uint32_t uid = 100000; uid < 100000 + USERS; uid++)
             assert_int_equal(turn_away(uid, BH_OP_JOB_LIST), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-    check_sum("unauthenticated", BH_FOLDS_STRANGERS + 1, BH_FOLDS_STRANGERS + 1);
-    for (uint32_t i = 0; i < BH_FOLDS_MAX; i++)
-        assert_int_equal(f.core.refusals.folds[i].until_ns, 0);
+    check_sum("unauthenticated", BH_FOLDS_STRANGERS, BH_FOLDS_STRANGERS);
+    for (uint32_t i = 0; i < BH_FOLDS_ALL; i++)
+        if (i < BH_FOLDS_MAX || i >= BH_FOLDS_MAX + BH_FOLDS_STRANGERS)
+            assert_int_equal(f.core.refusals.folds[i].until_ns, 0);
     write_all();
-    check_sum("unauthenticated", 2 * (BH_FOLDS_STRANGERS + 1), 2 * USERS);
+    check_sum("unauthenticated", 2 * BH_FOLDS_STRANGERS, 2 * USERS);
 }
 
 /* Nor one of them, by asking for all there is. */
@@ -331,6 +375,55 @@ one_stranger_is_one_kind(void **state)
     assert_non_null(strstr(leaf, "\"verb\":\"caller.unknown\""));
 }
 
+/* Whatever strangers show, the log grows by so much in a window and no more, and those who are
+ * known keep their places. */
+static void
+credentials_of_nobody_take_no_place(void **state)
+{
+    struct bh_refusals *refusals = &f.core.refusals;
+    uint64_t before;
+    struct sum sum;
+
+    for (uint32_t i = 0; i < BH_FOLDS_MAX + BH_FOLDS_STRANGERS; i++) /* of others */
+        refusals->folds[i].until_ns = UINT64_MAX;
+    before = f.core.journal.next_seq;
+    for (uint32_t round = 0; round < 20; round++) {
+        struct bh_unproven unproven = { .items = { { 0 } } };
+
+        for (uint64_t token = 0; token < 1000; token++)
+            bh_unproven_add(&unproven, token * (round + 1));
+        assert_int_equal(bh_unproven_record(&f.core, &unproven, &f.err), BH_OK);
+        assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+    }
+    assert_true(f.core.journal.next_seq - before <= BH_FOLDS_UNPROVEN);
+    for (uint32_t i = 0; i < BH_FOLDS_MAX + BH_FOLDS_STRANGERS; i++) {
+        assert_int_equal(refusals->folds[i].until_ns, UINT64_MAX);
+        refusals->folds[i].until_ns = 0;
+    }
+    write_all();
+    sum = sum_up("unauthenticated");
+    assert_int_equal(sum.refusals, 20000);
+    assert_true(sum.records <= 2 * BH_FOLDS_UNPROVEN);
+    assert_false(sum.allowed);
+}
+
+/* Nor do those who may not enrol anybody, whoever it is. */
+static void
+nor_do_accounts(void **state)
+{
+    const struct bh_caller alice = caller_named(&f, "alice");
+
+    for (uint64_t id = 1; id <= 100; id++) {
+        const struct bh_turned_away what = {
+            { BH_OP_ACCOUNT_RESET, .object = { "account", id } }, BH_DENIED, 1
+        };
+
+        assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
+    }
+    write_all();
+    check_sum("denied", 2, 100);
+}
+
 int
 main(void)
 {
@@ -340,9 +433,12 @@ main(void)
         cmocka_unit_test_setup_teardown(others_are_records_of_their_own, begin, end),
         cmocka_unit_test_setup_teardown(numbers_do_not_tell_them_apart, begin, end),
         cmocka_unit_test_setup_teardown(nor_do_targets, begin, end),
+        cmocka_unit_test_setup_teardown(nor_do_accounts, begin, end),
+        cmocka_unit_test_setup_teardown(credentials_of_nobody_take_no_place, begin, end),
         cmocka_unit_test_setup_teardown(no_refusal_says_allowed, begin, end),
         cmocka_unit_test_setup_teardown(what_was_named_is_told, begin, end),
         cmocka_unit_test_setup_teardown(verb_tenant_and_object_are_told, begin, end),
+        cmocka_unit_test_setup_teardown(the_only_object_is_told, begin, end),
         cmocka_unit_test_setup_teardown(a_full_table_loses_none, begin, end),
         cmocka_unit_test_setup_teardown(strangers_do_not_fill_the_log, begin, end),
         cmocka_unit_test_setup_teardown(one_stranger_is_one_kind, begin, end),

@@ -304,7 +304,8 @@ could_confirm(const struct bh_directory *dir, const struct bh_subject *subject)
     return bh_authz_check(dir, subject, "key.shred", (bh_tenant_id){ 0 }).allow;
 }
 
-/* Whether anybody but the caller holds the verb.  A group counts as somebody. */
+/* Whether anybody but the caller holds the verb.  A group counts as somebody; root on the machine's
+ * socket does not: it can do all that there is by itself. */
 static bool
 has_another(const struct shredding *s)
 {
@@ -409,6 +410,23 @@ find_proposal(const struct shredding *s, struct bh_arena *arena, struct proposal
     return bh_err_set(err, BH_NOT_FOUND, "nobody has asked for that");
 }
 
+/* Nor does root confirm, unless it is a principal of the site that holds the verb as such. */
+static bh_rc
+check_person(const struct shredding *s, struct bh_err *err)
+{
+    const struct bh_directory *dir = bh_catalog_get(s->core->catalog);
+    struct bh_subject subject = s->command->caller.subject;
+    bool may;
+
+    subject.root = false;
+    may = subject.principal.v && could_confirm(dir, &subject);
+    bh_catalog_put(s->core->catalog, dir);
+    if (may)
+        return BH_OK;
+    bh_err_set(err, BH_DENIED, "root is nobody's second person");
+    return bh_err_hint(err, "another administrator of the site confirms, by a role of his own");
+}
+
 static bh_rc
 check_confirmation(const struct shredding *s, struct bh_arena *arena, struct bh_err *err)
 {
@@ -428,7 +446,7 @@ check_confirmation(const struct shredding *s, struct bh_arena *arena, struct bh_
         bh_err_set(err, BH_DENIED, "who asked does not confirm");
         return bh_err_hint(err, "another administrator of the site does");
     }
-    return BH_OK;
+    return check_person(s, err);
 }
 
 /* ---- doing it ---- */

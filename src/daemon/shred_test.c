@@ -237,6 +237,52 @@ a_group_counts_as_another(void **state)
     BH_CHECK_DONE();
 }
 
+/* Root is nobody's second person: it is waited for by nobody and confirms nothing; what it asks for
+ * itself waits for one where there is one. */
+static void
+root_is_no_second_person(void **state)
+{
+    static const char nobodys_site[] =
+        "tenants:\n  - {name: acme, kind: organization}\n  - {name: acme/vision, kind: department}\n"
+        "principals:\n  - {name: alice, uid: 2001}\n";
+    static const struct {
+        const char *name, *site, *asks, *confirms;
+        bh_rc confirmed;         /* BH_FULL: the first call did it */
+    } rows[] = {
+        { "the only admin", one_admin, "carol", NULL, BH_FULL },
+        { "root where there is an admin", one_admin, "root", "carol", BH_OK },
+        { "root twice", one_admin, "root", "root", BH_DENIED },
+        { "root for one of two", two_admins, "carol", "root", BH_DENIED },
+        { "the other of two", two_admins, "carol", "dan", BH_OK },
+        { "root where there is none", nobodys_site, "root", NULL, BH_FULL },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct bh_shred_request month = { "acme/vision", NULL, NULL, NULL };
+        struct fixture f;
+        uint64_t job;
+
+        setup(&f);
+        must(&f, apply(&f, one_admin));
+        job = submit_canary(&f, "acme/vision");
+        cancel(&f, job);
+        f.prune = true;
+        must(&f, apply(&f, rows[i].site));
+        month.month = this_month(&f);
+        BH_CHECK_EQ(rows[i].name, shred(&f, rows[i].asks, month), BH_OK);
+        BH_CHECK_EQ(rows[i].name, strcmp(spec_of(&f, job), "erased") == 0,
+                    rows[i].confirmed == BH_FULL);
+        if (rows[i].confirms) {
+            month.token = f.answer.shred_token;
+            BH_CHECK_EQ(rows[i].name, shred(&f, rows[i].confirms, month), rows[i].confirmed);
+            BH_CHECK_EQ(rows[i].name, strcmp(spec_of(&f, job), "erased") == 0,
+                        rows[i].confirmed == BH_OK);
+        }
+        teardown(&f);
+    }
+    BH_CHECK_DONE();
+}
+
 /* Removing a tenant destroys nothing; that is asked for, under its old name. */
 static void
 a_removed_tenants_keys_are_destroyed_when_asked(void **state)
@@ -454,6 +500,7 @@ main(void)
         cmocka_unit_test(an_aborted_batch_made_no_keys),
         cmocka_unit_test(it_takes_two_persons),
     cmocka_unit_test(a_group_counts_as_another),
+    cmocka_unit_test(root_is_no_second_person),
         cmocka_unit_test(nothing_stays_behind),
         cmocka_unit_test(a_legal_hold_keeps_keys),
         cmocka_unit_test(a_removed_tenants_keys_are_destroyed_when_asked),

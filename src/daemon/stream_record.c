@@ -12,19 +12,13 @@
 #include "daemon/allowance.h"
 #include "daemon/command.h"
 #include "daemon/texts.h"
+#include "daemon/whose.h"
 
 /* The record of an end; its object is the stream, whose number is that of the record that it
  * began with.  It is no outcome: those answer orders of the engine. */
 #define END "stream.end"
 
 enum { KEY_ROOM = 24, VALUE_ROOM = 160, LOST_AT_ONCE_MAX = 512, COMMAND_BYTES_MAX = 256 << 10 };
-
-static const char *
-verb_of(enum bh_operation op)
-{
-    return op == BH_OP_JOB_EXEC ? "job.exec" : op == BH_OP_JOB_ATTACH ? "job.attach"
-                                                                      : "job.forward";
-}
 
 /* ---- the beginning ---- */
 
@@ -133,9 +127,9 @@ record_begin(struct bh_core *core, const struct bh_command *command, struct bh_e
 
 /* Who submitted it, or who may do so with anybody's. */
 static const char *
-verb_for(const struct bh_command *command, const struct bh_job_view *view)
+verb_for(const struct bh_command *command, const struct bh_whose *whose)
 {
-    return bh_same(view->principal, command->caller.subject.principal) ? "job.exec"
+    return bh_same(whose->principal, command->caller.subject.principal) ? "job.exec"
                                                                        : "job.exec.any";
 }
 
@@ -147,16 +141,19 @@ begin(struct bh_core *core, const struct bh_command *command, struct bh_arena *a
     struct bh_member_view member;
     struct bh_job_view view;
     struct bh_verdict verdict;
+    struct bh_whose whose;
     struct bh_entry entry;
-    bh_rc rc;
+    bh_rc rc = bh_whose_job(core, command->job, &whose, err);
 
+    if (rc != BH_OK)
+        return rc;
+    *grant = (struct bh_stream_grant){ .tenant = whose.tenant, .verb = verb_for(command, &whose) };
+    verdict = bh_command_authz(core, command, grant->verb, whose.tenant);
+    if (!verdict.allow)
+        return bh_command_deny(core, command, whose.tenant,
+                               (struct bh_denial){ grant->verb, verdict, BH_REACH_OBJECT }, err);
     if (!bh_view_job(core->state.engine, command->job, &view))
         return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run", command->job.v);
-    *grant = (struct bh_stream_grant){ .tenant = view.tenant, .verb = verb_for(command, &view) };
-    verdict = bh_command_authz(core, command, grant->verb, view.tenant);
-    if (!verdict.allow)
-        return bh_command_deny(core, command, view.tenant,
-                               (struct bh_denial){ grant->verb, verdict, BH_REACH_OBJECT }, err);
     rc = find_member(core, command, &view, &member, err);
     if (rc != BH_OK)
         return rc;
@@ -168,7 +165,6 @@ begin(struct bh_core *core, const struct bh_command *command, struct bh_arena *a
         return bh_err_set(err, BH_UNAVAILABLE, "the node of job %" PRIu64 " is not connected",
                           view.job.v);
     entry = bh_command_entry(&command->caller, command->op, view.tenant, verdict);
-    entry.verb = verb_of(command->op);
     entry.obj = (struct bh_record_object){ .type = "job", .id = view.job.v };
     return record_begin(core, command, &entry, &grant->seq, err);
 }

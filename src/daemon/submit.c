@@ -59,7 +59,7 @@ permitted(struct bh_core *core, const struct bh_command *command, bh_tenant_id t
         return ret_check->verdict.allow;
     struct bh_denial high = { "priority.high", { 0 }, BH_REACH_OBJECT };
 
-    high.verdict = bh_command_authz(core, command, high.verb, tenant);
+    high.verdict = bh_command_holds(core, command, high.verb, tenant);
     if (!high.verdict.allow)
         *ret_check = high;
     return high.verdict.allow;

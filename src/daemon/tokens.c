@@ -28,6 +28,14 @@ holds(struct bh_core *core, const struct bh_command *command, const char *verb)
     return verdict;
 }
 
+/* The same, and it is what the record says of the command, whatever comes of it. */
+static struct bh_verdict
+decide(struct bh_core *core, const struct bh_command *command, const char *verb)
+{
+    core->decided = holds(core, command, verb);
+    return core->decided;
+}
+
 /* For whom: oneself, or another with token.any on the whole site. */
 static bh_rc
 find_owner(struct bh_core *core, const struct bh_command *command, uint32_t *ret_principal,
@@ -40,7 +48,7 @@ find_owner(struct bh_core *core, const struct bh_command *command, uint32_t *ret
     if (!name)
         return *ret_principal ? BH_OK
                               : bh_err_set(err, BH_INVALID, "principal: say for whom it is");
-    any = bh_command_authz(core, command, "token.any", (bh_tenant_id){ 0 });
+    any = bh_command_holds(core, command, "token.any", (bh_tenant_id){ 0 });
     if (!any.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ "token.any", any, BH_REACH_OBJECT }, err);
@@ -194,7 +202,7 @@ bh_rc
 bh_token_create(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
                 struct bh_answer *ret_answer, struct bh_err *err)
 {
-    struct bh_verdict verdict = holds(core, command, "token.create");
+    struct bh_verdict verdict = decide(core, command, "token.create");
     struct bh_token_row row = { 0 };
     char text[BH_TOKEN_LENGTH + 1];
     struct bh_entry entry;
@@ -220,6 +228,26 @@ bh_token_create(struct bh_core *core, const struct bh_command *command, struct b
     return BH_OK;
 }
 
+static bool
+take_number(void *self, const struct bh_token_row *row)
+{
+    *(struct bh_record_object *)self =
+        (struct bh_record_object){ "token", bh_token_number(row->secret.bytes) };
+    return false;
+}
+
+struct bh_record_object
+bh_token_object(const struct bh_core *core, const char *id)
+{
+    struct bh_record_object object = { .id = 0 };
+    struct bh_err ignored;
+
+    if (bh_token_id_valid(id))
+        (void)!core->store.ops->list_tokens(core->store.self, &(struct bh_token_filter){ .id = id },
+                                            take_number, &object, &ignored);
+    return object;
+}
+
 struct search {
     struct bh_arena *arena;
     struct bh_token_row row;
@@ -242,31 +270,26 @@ bh_rc
 bh_token_revoke(struct bh_core *core, const struct bh_command *command,
                 struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err)
 {
-    struct bh_verdict verdict = holds(core, command, "token.revoke");
+    struct bh_verdict verdict = decide(core, command, "token.revoke");
     struct search search = { .arena = arena };
     struct bh_entry entry;
-    bh_rc rc = core->store.ops->list_tokens(
-        core->store.self, &(struct bh_token_filter){ .id = command->token_id }, match_id, &search,
-        err);
+    bh_rc rc;
 
-    if (rc != BH_OK)
-        return rc;
-    if (verdict.allow && search.found
-        && search.row.principal_id != command->caller.subject.principal.v) {
-        struct bh_verdict any =
-            bh_command_authz(core, command, "token.any", (bh_tenant_id){ 0 });
-
-        if (any.allow)
-            verdict = any;
-        else /* as for one that there is not */
-            search.found = false;
-    }
-    if (!search.found && verdict.allow)
-        return bh_err_set(err, BH_NOT_FOUND, "there is no token \"%.20s\" of yours",
-                          command->token_id);
     if (!verdict.allow)
         return bh_command_deny(core, command, (bh_tenant_id){ 0 },
                                (struct bh_denial){ "token.revoke", verdict, BH_REACH_ANYWHERE }, err);
+    rc = core->store.ops->list_tokens(core->store.self,
+                                      &(struct bh_token_filter){ .id = command->token_id },
+                                      match_id, &search, err);
+    if (rc != BH_OK)
+        return rc;
+    if (search.found && search.row.principal_id != command->caller.subject.principal.v)
+        verdict = bh_command_authz(core, command, "token.any", (bh_tenant_id){ 0 });
+    else if (!search.found)
+        core->decided = (struct bh_verdict){ false, 0 };
+    if (!search.found || !verdict.allow) /* another's is answered as one that there is not */
+        return bh_err_set(err, BH_NOT_FOUND, "there is no token \"%.20s\" of yours",
+                          command->token_id);
     search.row.revoked = true;
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     rc = put_row(core, &entry, &search.row, err);

@@ -8,6 +8,7 @@
 #include "daemon/allowance.h"
 #include "daemon/checks.h"
 #include "daemon/command.h"
+#include "daemon/whose.h"
 #include "policy/operations.h"
 
 /* A try that was not answered by then counts no more: its node is gone, or forgot it. */
@@ -108,16 +109,17 @@ verify_job(struct bh_core *core, const struct bh_command *command, struct bh_ans
     struct bh_job_view view;
     struct bh_entry entry;
     struct bh_answer of_another = { 0 };
+    struct bh_whose whose;
     bool shared;
-    bh_rc rc = BH_OK;
+    bh_rc rc = bh_whose_job(core, command->job, &whose, err);
 
-    if (!bh_view_job(core->state.engine, command->job, &view))
-        return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run", command->job.v);
-    verdict = bh_command_authz(core, command, "isolation.verify", view.tenant);
+    if (rc != BH_OK)
+        return rc;
+    verdict = bh_command_authz(core, command, "isolation.verify", whose.tenant);
     if (!verdict.allow)
-        return bh_command_deny(core, command, view.tenant,
+        return bh_command_deny(core, command, whose.tenant,
                                (struct bh_denial){ "isolation.verify", verdict, BH_REACH_OBJECT }, err);
-    if (view.state != BH_JOB_RUNNING)
+    if (!bh_view_job(core->state.engine, command->job, &view) || view.state != BH_JOB_RUNNING)
         return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run", command->job.v);
     entry = bh_command_entry(&command->caller, command->op, view.tenant, verdict);
     entry.obj = (struct bh_record_object){ .type = "job", .id = command->job.v };

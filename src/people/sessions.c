@@ -117,8 +117,10 @@ bh_serve_session_end(struct bh_people *people, struct bh_call *call, struct bh_e
         rc = bh_session_read(&people->documents, call->id, call->arena, &session, err);
     if (rc == BH_OK && session.principal != call->caller.subject.principal.v
         && !bh_authz_check(call->dir, &call->caller.subject, "account.any",
-                           (bh_tenant_id){ 0 }).allow)
+                           (bh_tenant_id){ 0 }).allow) {
+        call->object = (struct bh_record_object){ "account", session.principal };
         rc = BH_NOT_FOUND;
+    }
     if (rc == BH_NOT_FOUND) {
         call->probed = true;
         return bh_err_set(err, BH_NOT_FOUND, "there is no session %.20s of yours", call->id);

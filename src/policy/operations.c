@@ -38,6 +38,21 @@ bh_operation_get(enum bh_operation op)
     return &rows[op];
 }
 
+const char *
+bh_operation_deed(enum bh_operation op)
+{
+    static const char *const deeds[BH_OPERATIONS] = {
+#define BH_DEED(operation, verb) [BH_OP_##operation] = verb,
+#include "tables/deeds.tbl"
+#undef BH_DEED
+    };
+    const struct bh_operation_row *row = bh_operation_get(op);
+
+    if (deeds[op])
+        return deeds[op];
+    return row->verb[0] ? row->verb : row->name;
+}
+
 bool
 bh_words_contain(const char *words, const char *word)
 {

@@ -800,7 +800,7 @@ def searched(site):
     found = json.loads(site.cli("dave", "audit", "search", "--verb", "job.submit", "--all", "-o", "json", check=0).stdout)["items"]
     assert found and all(r["verb"] == "job.submit" for r in found), found
     denied = json.loads(site.cli("dave", "audit", "search", "--decision", "deny", "--all", "-o", "json", check=0).stdout)["items"]
-    equal("the denied one", [(r["actor"]["name"], r["verb"]) for r in denied], [("alice", "priority.high")])
+    equal("the denied one", [(r["actor"]["name"], r["verb"]) for r in denied], [("alice", "job.submit")])
     about = json.loads(site.cli("dave", "audit", "search", "--object", "job/1", "--all", "-o", "json", check=0).stdout)["items"]
     assert about and all(r["object"] == {"id": 1, "type": "job"} for r in about), about
     mine = json.loads(site.cli("alice", "audit", "search", "--actor", "alice", "--since", "1h", "--all", "-o", "json", check=0).stdout)["items"]
@@ -830,6 +830,24 @@ def searched(site):
     equal("page by page", pages, [r["seq"] for r in found])
     site.cli("alice", "audit", "search", "--tenant", "nobody/here", check=5)
     site.cli("dave", "audit", "search", "--since", "tomorrow", check=3)
+
+
+@tap.test()
+def nobodys(site):
+    "credentials that are nobody's are counted, those with a token's id as tried at that token"
+    made = site.client("alice").post("/v1/tokens", {})
+    asked = site.leaves()[-1]["obj"]
+    wrong = made["token"][:20] + ("B" if made["token"][20] == "A" else "A") + made["token"][21:]
+    for text, times in ((wrong, 4), ("nonsense", 3)):
+        for _ in range(times):
+            status, *_ = site.client("bob").exchange("GET", "/v1/jobs", headers={"Authorization": f"Bearer {text}"})
+            equal(text, status, 401)
+    site.stop(site.daemon)  # what was counted is recorded by a clean stop at the latest
+    site.start_daemon()
+    told = [r for r in site.leaves() if r["verb"] == "sign_in.refused"]
+    assert not any(r.get("actor") or r.get("dec", {}).get("allow") for r in told), told
+    equal("at the token", sum(r.get("count", 1) for r in told if r.get("obj") == asked), 4)
+    equal("at none", sum(r.get("count", 1) for r in told if "obj" not in r), 3)
 
 
 @tap.test()

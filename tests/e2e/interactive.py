@@ -274,7 +274,7 @@ def others(site):
         assert got in status, (client, path, got)
     site.stop(site.daemon)  # what repeats is counted, and recorded by a clean stop at the latest
     site.start_daemon()
-    refused = [r for r in site.leaves() if r["verb"] in ("job.exec", "job.exec.any") and r["res"] != "ok"]
+    refused = [r for r in site.leaves() if r["verb"] in ("job.exec", "job.attach", "job.forward", "stream.open") and r["res"] != "ok"]
     assert sum(r.get("count", 1) for r in refused) >= 9, refused
 
 

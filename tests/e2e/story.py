@@ -93,7 +93,7 @@ def operators_only(site):
     equal("code", error.code, "denied")
     contains("message", error.error["message"], "priority.high on acme/vision/batch")
     contains("next", error.error["next"], "operator")
-    said = [(r["result"], r["actor"]["name"]) for r in site.records(before - 1) if r["verb"] == "priority.high"]
+    said = [(r["result"], r["actor"]["name"]) for r in site.records(before - 1) if r["verb"] == "job.submit"]
     equal("records", said, [("denied", "alice")])
     done = site.cli("alice", "submit", "--tenant", BATCH, "--sku", "large", "--priority", "high", "--", "true")
     equal("exit status", done.returncode, 4)

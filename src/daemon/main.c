@@ -411,8 +411,8 @@ start(struct program *program, struct bh_err *err)
         rc = bh_ticker_start(streams_tend_ns, tend_streams, program->streams, &program->usher,
                              err);
     if (rc == BH_OK)
-        rc = serve_socket(program, err);
-    return rc == BH_OK ? serve_https(program, err) : rc;
+        rc = serve_https(program, err);
+    return rc == BH_OK ? serve_socket(program, err) : rc; /* the last: who reaches it finds the rest there */
 }
 
 /* Until SIGTERM or SIGINT comes; the owner sends one when it cannot go on. */

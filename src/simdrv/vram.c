@@ -14,7 +14,7 @@
 #include "simdrv/queue.h"
 #include "simdrv/vram_internal.h"
 
-#define ZEROS_BYTES 65536
+#define PART_BYTES 32768
 #define UNIT_MODE 0666 /* the folder is what is closed, as with view files */
 
 static uint32_t
@@ -53,15 +53,21 @@ file_bytes(uint32_t pages)
 
 /* ---- where the units lie ---- */
 
+/* What is zero is only read, which costs a third.  By calls: a job that makes the file shorter meanwhile
+ * would kill who has it mapped. */
 static bool
-put_zeros(int fd, size_t length)
+put_zeros(int fd, uint64_t from, uint64_t to)
 {
-    static const char zeros[ZEROS_BYTES];
+    static const char zeros[PART_BYTES];
+    char part[PART_BYTES];
 
-    for (size_t at = 0; at < length; at += ZEROS_BYTES) {
-        size_t part = length - at < ZEROS_BYTES ? length - at : ZEROS_BYTES;
+    for (uint64_t at = from; at < to; at += PART_BYTES) {
+        size_t length = to - at < PART_BYTES ? (size_t)(to - at) : PART_BYTES;
+        ssize_t got = pread(fd, part, length, (off_t)at);
 
-        if (pwrite(fd, zeros, part, (off_t)at) != (ssize_t)part)
+        if (got == (ssize_t)length && memcmp(part, zeros, length) == 0)
+            continue;
+        if (pwrite(fd, zeros, length, (off_t)at) != (ssize_t)length)
             return false;
     }
     return true;
@@ -72,7 +78,7 @@ put_zeros(int fd, size_t length)
 static bool
 forget_owners(int fd, uint32_t pages, bool clears)
 {
-    return put_zeros(fd, clears ? records_bytes(pages) : SLOTS_BYTES + owners_bytes(pages)) &&
+    return put_zeros(fd, 0, clears ? records_bytes(pages) : SLOTS_BYTES + owners_bytes(pages)) &&
            (!clears || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                  (off_t)head_bytes(pages),
                                  (off_t)(pages * SIM_PAGE_BYTES)) == 0);
@@ -131,24 +137,39 @@ sim_vram_publish(const char *dir, const struct sim_gpu *gpu, const struct sim_gi
     return made && sim_queue_publish(folder);
 }
 
-/* What a job wrote of a unit where no page's bytes lie: behind the records, and in them. */
 static bool
-clear_gaps(int fd, uint32_t pages)
+clear_pads(int fd, uint32_t pages)
 {
-    size_t length = records_bytes(pages), head = head_bytes(pages);
-    size_t whole = (length + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES * SIM_BLOCK_BYTES;
-    char *map = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    struct page *page;
+    struct page part[PART_BYTES / sizeof(struct page)];
+    uint32_t most = sizeof(part) / sizeof(part[0]);
 
-    if (map == MAP_FAILED)
-        return false;
-    memset(map + length, 0, whole - length);
-    page = (struct page *)(void *)(map + SLOTS_BYTES + owners_bytes(pages));
-    for (uint32_t i = 0; i < pages; i++)
-        if (page[i].pad != 0)
-            page[i].pad = 0;
-    munmap(map, whole);
-    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)whole,
+    for (uint32_t i = 0; i < pages; i += most) {
+        size_t length = (pages - i < most ? pages - i : most) * sizeof(part[0]);
+        off_t at = (off_t)(SLOTS_BYTES + owners_bytes(pages) + i * sizeof(part[0]));
+        bool written = false;
+
+        if (pread(fd, part, length, at) != (ssize_t)length)
+            return false;
+        for (uint32_t n = 0; n < length / sizeof(part[0]); n++) {
+            written = written || part[n].pad != 0;
+            part[n].pad = 0;
+        }
+        if (written && pwrite(fd, part, length, at) != (ssize_t)length)
+            return false;
+    }
+    return true;
+}
+
+/* What a job wrote of a unit where no page's bytes lie: behind the records, and in them where these
+ * stay. */
+static bool
+clear_gaps(int fd, uint32_t pages, bool clears)
+{
+    uint64_t length = records_bytes(pages), head = head_bytes(pages);
+    uint64_t whole = (length + SIM_BLOCK_BYTES - 1) / SIM_BLOCK_BYTES * SIM_BLOCK_BYTES;
+
+    return (clears || clear_pads(fd, pages)) && put_zeros(fd, length, whole) &&
+           fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)whole,
                      (off_t)(head - whole)) == 0;
 }
 
@@ -157,6 +178,7 @@ sim_vram_renew(const char *dir, const struct sim_gpu *gpu)
 {
     uint32_t pages = pages_of_unit(gpu), units = sim_model_at(gpu->model)->units;
     char folder[SIM_PATH_MAX], path[SIM_PATH_MAX];
+    bool clears = (gpu->memory_faults & SIM_FAULT_LEAK) == 0;
     bool renewed = sim_path(folder, "%s/vram/%u-w", dir, gpu->minor);
 
     for (uint32_t i = 0; renewed && i < (units > 0 ? units : 1); i++) {
@@ -166,8 +188,7 @@ sim_vram_renew(const char *dir, const struct sim_gpu *gpu)
 
         renewed = fd >= 0 && ftruncate(fd, file_bytes(pages)) == 0 &&
                   fallocate(fd, 0, 0, (off_t)records_bytes(pages)) == 0 &&
-                  forget_owners(fd, pages, (gpu->memory_faults & SIM_FAULT_LEAK) == 0) &&
-                  clear_gaps(fd, pages);
+                  forget_owners(fd, pages, clears) && clear_gaps(fd, pages, clears);
         if (fd >= 0)
             close(fd);
     }

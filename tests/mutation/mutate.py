@@ -225,12 +225,14 @@ def main():
         tests = dict(zip(names, pool.map(shop.compile_test, names)))
         sound = pool.map(lambda test: shop.is_sound(test, tests[test]), names)
         results = pool.map(lambda mutant: shop.attempt(mutant, tests), mutants)
-        print(f"1..{len(names) + len(mutants)}")
+        stale = "; ".join(f"{m.name}: {m.planted()[1]}" for m in read_mutants() if m.planted()[1])
+        print(f"1..{len(names) + len(mutants) + 1}")
         failed = sum(report(number, f"{test} passes with nothing planted", trouble)
                      for number, (test, trouble) in enumerate(zip(names, sound), 1))
         failed += sum(report(number, f"{mutant.name} is caught by {' '.join(mutant.tests)}", trouble)
                       for number, (mutant, trouble) in
                       enumerate(zip(mutants, results), len(names) + 1))
+        failed += report(len(names) + len(mutants) + 1, "each fault of the table can be planted", stale)
     print(f"# {len(mutants)} mutants in {time.monotonic() - began:.1f} s")
     sys.exit(failed > 0)
 

@@ -1,27 +1,8 @@
 #include "engine/avoid.h"
 
-#include "engine/story_test.h"
+#include "engine/story_start_test.h"
 
 #define SECOND UINT64_C(1000000000)
-
-/* The oldest order that is not answered must be a START, and fails. */
-static void
-fail_start(struct bh_story *story, bool scratch)
-{
-    struct bh_effect effect;
-    struct bh_event event;
-
-    do {
-        assert_true(bh_story_take(story, &effect));
-        event = bh_story_answer(&effect, effect.kind == BH_FX_START ? BH_OUTCOME_FAILED
-                                                                    : BH_OUTCOME_OK);
-        if (effect.kind == BH_FX_START) {
-            event.u.lease.elsewhere = true;
-            event.u.lease.scratch = scratch;
-        }
-        bh_story_must(story, &event);
-    } while (effect.kind != BH_FX_START);
-}
 
 /* As often as it takes, and nobody's fault. */
 static void
@@ -33,7 +14,7 @@ who_finds_no_scratch_waits(void **state)
     for (int i = 0; i < 4; i++) {
         struct bh_host_view view;
 
-        fail_start(story, true);
+        bh_story_fail_start(story, (struct bh_ev_lease){ .scratch = true });
         assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
         assert_int_equal(bh_story_why(story, job).code, BH_REASON_SCRATCH);
         assert_int_equal(bh_story_why(story, job).guarantee.cause, 0);
@@ -43,9 +24,9 @@ who_finds_no_scratch_waits(void **state)
         assert_int_equal(bh_story_state(story, job), BH_JOB_STARTING);
     }
     assert_int_equal(bh_story_job(story, job).restarts, 0);
-    fail_start(story, false); /* what fails otherwise is still tried once more, and no more */
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 }); /* what fails otherwise is still tried once more, and no more */
     bh_story_tick(story, 5 * SECOND);
-    fail_start(story, false);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
     assert_int_equal(bh_story_state(story, job), BH_JOB_FAILED);
     bh_story_close(story);
 }
@@ -61,10 +42,10 @@ the_other_node_is_tried_first(void **state)
     bh_story_h100s(story, 2, 2, 1);
     job = bh_story_submit(story, bh_story_wants(21, 1, 1));
     first = bh_story_where(story, job);
-    fail_start(story, true);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .scratch = true });
     assert_int_equal(bh_story_state(story, job), BH_JOB_STARTING);
     assert_true(bh_story_where(story, job) != first);
-    fail_start(story, true);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .scratch = true });
     assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
     bh_story_tick(story, 6 * SECOND);
     assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
@@ -83,7 +64,7 @@ who_wants_none_goes_on(void **state)
     struct bh_story *story = bh_story_site(1);
     uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1)), beside;
 
-    fail_start(story, true);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .scratch = true });
     for (uint32_t i = 0; i < 6; i++) {
         beside = bh_story_run(story, bh_story_wants(21, 1, 1));
         assert_int_equal(bh_story_state(story, beside), BH_JOB_RUNNING);
@@ -99,7 +80,7 @@ a_failed_start_is_the_reason_while_its_node_is_kept_off(void **state)
     uint64_t job = bh_story_submit(story, bh_story_wants(21, 3, 1));
     struct bh_reason why;
 
-    fail_start(story, false);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
     assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
     why = bh_story_why(story, job);
     assert_int_equal(why.code, BH_REASON_START_FAILED);

@@ -1,6 +1,6 @@
 #include "engine/unchecked.h"
 
-#include "engine/story_test.h"
+#include "engine/story_start_test.h"
 
 #define AVOIDED_NS UINT64_C(5000000000)
 
@@ -12,25 +12,6 @@ two_nodes(void)
 
     bh_story_h100s(story, 2, 2, 1);
     return story;
-}
-
-/* The oldest order that is not answered must be a START, and fails. */
-static void
-fail_start(struct bh_story *story, bool refused)
-{
-    struct bh_effect effect;
-    struct bh_event event;
-
-    do {
-        assert_true(bh_story_take(story, &effect));
-        event = bh_story_answer(&effect, effect.kind == BH_FX_START ? BH_OUTCOME_FAILED
-                                                                    : BH_OUTCOME_OK);
-        if (effect.kind == BH_FX_START) {
-            event.u.lease.elsewhere = true;
-            event.u.lease.refused = refused;
-        }
-        bh_story_must(story, &event);
-    } while (effect.kind != BH_FX_START);
 }
 
 static bool
@@ -56,10 +37,10 @@ a_failed_start_is_tried_elsewhere_once(void **state)
     uint64_t job = bh_story_submit(story, bh_story_wants(21, 3, 1));
     uint32_t first = bh_story_where(story, job);
 
-    fail_start(story, false);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
     assert_int_equal(bh_story_state(story, job), BH_JOB_STARTING);
     assert_true(bh_story_where(story, job) != first);
-    fail_start(story, false);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
     assert_int_equal(bh_story_state(story, job), BH_JOB_FAILED);
     assert_int_equal(bh_story_job(story, job).cause, BH_END_START_FAILED);
     bh_story_close(story);
@@ -72,15 +53,15 @@ what_is_refused_is_tried_on_other_nodes_only(void **state)
     struct bh_story *story = bh_story_site(1);
     uint64_t job = bh_story_submit(story, bh_story_wants(21, 3, 1));
 
-    fail_start(story, true);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .refused = true });
     assert_int_equal(bh_story_state(story, job), BH_JOB_FAILED);
     assert_int_equal(bh_story_job(story, job).cause, BH_END_START_FAILED);
     bh_story_h100s(story, 2, 2, 1);
     for (int i = 0; i < 3; i++) {
         job = bh_story_submit(story, bh_story_wants(21, 3, 1));
-        fail_start(story, true);
+        bh_story_fail_start(story, (struct bh_ev_lease){ .refused = true });
         assert_int_equal(bh_story_state(story, job), BH_JOB_STARTING);
-        fail_start(story, true);
+        bh_story_fail_start(story, (struct bh_ev_lease){ .refused = true });
         assert_int_equal(bh_story_state(story, job), BH_JOB_FAILED);
     }
     assert_false(is_unchecked(story, 1) || is_unchecked(story, 2));
@@ -106,7 +87,7 @@ on_the_only_node_it_waits_a_while(void **state)
     struct bh_story *story = bh_story_site(1);
     uint64_t job = bh_story_submit(story, bh_story_wants(21, 3, 1)), other;
 
-    fail_start(story, false);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
     assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
     other = bh_story_submit(story, bh_story_wants(21, 1, 1));
     bh_story_settle(story);
@@ -128,13 +109,13 @@ a_node_on_which_two_jobs_fail_gets_no_more(void **state)
 
     for (int i = 0; i < 5; i++)
         jobs[i] = bh_story_submit(story, bh_story_wants(21, 3, 1));
-    fail_start(story, false);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
     assert_false(is_unchecked(story, 1));
     bh_story_tick(story, AVOIDED_NS);
-    fail_start(story, false); /* the same, again: one job proves nothing */
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 }); /* the same, again: one job proves nothing */
     assert_int_equal(bh_story_state(story, jobs[0]), BH_JOB_FAILED);
     assert_false(is_unchecked(story, 1));
-    fail_start(story, false);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
     assert_true(is_unchecked(story, 1));
     bh_story_tick(story, 100 * AVOIDED_NS);
     for (int i = 1; i < 5; i++) {
@@ -159,9 +140,9 @@ one_tenant_alone_takes_no_node_from_others(void **state)
 
     for (int i = 0; i < 6; i++) {
         bh_story_submit(story, bh_story_wants(21, 3, 1));
-        fail_start(story, false);
+        bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
         bh_story_tick(story, AVOIDED_NS);
-        fail_start(story, false);
+        bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
         assert_false(is_unchecked(story, 1));
     }
     assert_int_equal(bh_story_state(story, other), BH_JOB_RUNNING);
@@ -174,19 +155,19 @@ two_tenants_have_it_checked_and_once_a_minute_at_most(void **state)
     struct bh_story *story = bh_story_site(1);
 
     bh_story_submit(story, bh_story_wants(21, 3, 1));
-    fail_start(story, false);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
     bh_story_submit(story, bh_story_wants(31, 3, 1));
-    fail_start(story, false);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
     assert_true(is_unchecked(story, 1));
     check(story, 1, BH_OUTCOME_OK);
     for (int i = 0; i < 2; i++) { /* both once more */
         bh_story_tick(story, AVOIDED_NS);
-        fail_start(story, false);
+        bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
         assert_false(is_unchecked(story, 1));
     }
     bh_story_tick(story, BH_UNCHECKED_REST_NS);
     bh_story_submit(story, bh_story_wants(21, 3, 1));
-    fail_start(story, false);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
     assert_true(is_unchecked(story, 1)); /* no start came well since */
     bh_story_close(story);
 }
@@ -198,13 +179,13 @@ a_start_that_comes_well_begins_the_count_anew(void **state)
     uint64_t job;
 
     bh_story_submit(story, bh_story_wants(21, 3, 1));
-    fail_start(story, false);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
     bh_story_tick(story, AVOIDED_NS);
-    fail_start(story, false);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
     job = bh_story_run(story, bh_story_wants(31, 3, 1));
     bh_story_exit(story, job, 0);
     bh_story_submit(story, bh_story_wants(31, 3, 1));
-    fail_start(story, false);
+    bh_story_fail_start(story, (struct bh_ev_lease){ .rc = 0 });
     assert_false(is_unchecked(story, 1));
     bh_story_close(story);
 }

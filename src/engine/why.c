@@ -232,7 +232,7 @@ ever_held(const struct bh_engine *engine, const struct bh_need *need, uint32_t r
 {
     uint32_t shaped = 0, members = 0;
 
-    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);) {
+    for (uint32_t node = 0; members < need->gang && bh_slot_next(engine, TABLE_NODE, &node);) {
         uint32_t room = room_when_empty(engine, need, node, row) / need->count;
 
         shaped += room;
@@ -271,7 +271,7 @@ shaped_by(const struct bh_engine *engine, const struct bh_need *need, uint32_t r
 {
     uint64_t members = 0;
 
-    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);)
+    for (uint32_t node = 0; members < need->gang && bh_slot_next(engine, TABLE_NODE, &node);)
         members += room_when_empty(engine, need, node, row) / need->count;
     return members >= need->gang;
 }

@@ -144,6 +144,8 @@ bh_journal_open(const char *path, bh_journal_sink sink, void *sink_self,
     if (snprintf(journal->path, sizeof journal->path, "%s", path) >= PATH_SIZE)
         return bh_err_set(err, BH_INVALID, "path is too long: %.60s", path);
     snprintf(journal->next, sizeof journal->next, "%s.next", path);
+    if (unlink(journal->next) != 0 && errno != ENOENT) /* of a rewrite that a crash cut off */
+        return bh_err_errno(err, "remove %s", journal->next);
     rc = open_file(journal, path, 0, err);
     if (rc != BH_OK)
         return rc;

@@ -23,7 +23,8 @@ enum { BH_JOURNAL_FRAME_MAX = 64 << 10 };
 typedef bh_rc (*bh_journal_sink)(void *self, const char *payload, size_t length,
                                  struct bh_err *err);
 
-/* Open or create the journal at `path`.  BH_INVALID: damaged in the middle. */
+/* Open or create the journal at `path`; a rewrite that a crash cut off is removed.
+ * BH_INVALID: damaged in the middle. */
 BH_MUST_USE bh_rc bh_journal_open(const char *path, bh_journal_sink sink, void *sink_self,
                                   struct bh_journal **ret_journal, struct bh_err *err);
 void bh_journal_close(struct bh_journal *journal);

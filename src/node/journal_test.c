@@ -204,6 +204,29 @@ test_rewrite(void **state)
     BH_CHECK_DONE();
 }
 
+/* A node killed in between leaves its half of a new file: on a full disk it takes the room of the old one. */
+static void
+test_rewrite_cut_off(void **state)
+{
+    struct bh_journal *journal;
+    struct seen seen;
+    struct bh_err err;
+    char bytes[256], next[sizeof path + 8];
+
+    snprintf(next, sizeof next, "%s.next", path);
+    three_entries(bytes, sizeof bytes);
+    assert_int_equal(open_journal(&seen, &journal), BH_OK);
+    assert_int_equal(bh_journal_rewrite_begin(journal, &err), BH_OK);
+    append(journal, "half");
+    bh_journal_close(journal);
+    BH_CHECK_EQ("left by the crash", access(next, F_OK), 0);
+    assert_int_equal(open_journal(&seen, &journal), BH_OK);
+    BH_CHECK_EQ("removed at the start", access(next, F_OK), -1);
+    BH_CHECK_EQ("entries", seen.count, 3);
+    bh_journal_close(journal);
+    BH_CHECK_DONE();
+}
+
 static void
 test_too_long(void **state)
 {
@@ -229,7 +252,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_checksum), cmocka_unit_test(test_reopen), cmocka_unit_test(test_tick),
         cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_flip_anywhere),
-        cmocka_unit_test(test_rewrite), cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_rewrite), cmocka_unit_test(test_rewrite_cut_off),
+        cmocka_unit_test(test_too_long),
     };
     int failed;
 

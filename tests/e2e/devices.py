@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
 from bulkhead import SLOW, has_thread_sanitizer, python_beside
-from tap import contains, equal
+from tap import contains, equal, needs_smi_in_jobs
 
 WAIT = ("sh", "-c", f"echo ready; trap 'exit 0' TERM; sleep 600 & wait")
 
@@ -32,6 +32,7 @@ def gpus(site):
 def hung_call(site):
     """a driver call that hangs costs one child and one GPU and not the node: jobs of the
     others run on, the API answers, and work goes on elsewhere"""
+    needs_smi_in_jobs(site.dir / "lib/libnvidia-ml.so.1")
     beside = site.submit(*WAIT, tenant="acme/speech/asr", sku="large")
     pieces = site.await_state(beside, "running")["pieces"]
     children = set(site.processes("bulkhead-gpu"))
@@ -53,6 +54,7 @@ def hung_call(site):
 @tap.test(topology="2x H100-80GB")
 def failed_call(site):
     "a carving that the driver refuses once is done elsewhere or again, and nothing leaks"
+    needs_smi_in_jobs(site.dir / "lib/libnvidia-ml.so.1")
     control(site, "nvmlDeviceCreateGpuInstanceWithPlacement gpu=0 fail=INSUFFICIENT_RESOURCES count=1\n"
                   "nvmlGpuInstanceCreateComputeInstance fail=UNKNOWN count=1\n")
     for _ in range(3):

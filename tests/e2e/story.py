@@ -8,7 +8,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import tap
 from bulkhead import UNTIL_GO, Refused
-from tap import contains, equal
+from tap import contains, equal, needs_smi_in_jobs
 
 ONE = "1x H100-80GB"
 TRAIN, BATCH, ASR = "acme/vision/train", "acme/vision/batch", "acme/speech/asr"
@@ -32,6 +32,7 @@ def verbs(site, after=0):
 def two_tenants(site):
     """two tenants' jobs run at once on different MIG instances of one GPU and each sees
     only its slice"""
+    needs_smi_in_jobs(site.dir / "lib/libnvidia-ml.so.1")
     look = ("sh", "-c", "bulkhead-smi -L; bulkhead-smi; echo seen; trap 'exit 0' TERM; sleep 600 & wait")
     jobs = [site.submit(*look, tenant=TRAIN, client=site.client("alice")),
             site.submit(*look, tenant=ASR, client=site.client("bob"))]
@@ -126,6 +127,7 @@ def strangers(site):
 def suspended(site):
     """a high-priority job suspends a low one, which writes nothing meanwhile, resumes and
     finishes with its output intact"""
+    needs_smi_in_jobs(site.dir / "lib/libnvidia-ml.so.1")
     count = "touch /tmp/stay; i=0; while [ -e /tmp/stay ]; do i=$((i+1)); echo line $i; sleep 0.02; done"
     low = site.submit("sh", "-c", count, sku="large", priority="low", on_preempt="suspend", client=site.client("alice"))
     site.await_state(low, "running")
@@ -166,6 +168,7 @@ def suspended_at_once(site):
 def resumed_sees(site):
     """a resumed job sees its device as before, though its GPU was carved otherwise meanwhile;
     a context that it opens then is seen by the node"""
+    needs_smi_in_jobs(site.dir / "lib/libnvidia-ml.so.1")
     look = ("touch /tmp/stay; while [ -e /tmp/stay ]; do bulkhead-smi -L 2>&1 | tail -n1; sleep 0.03; done; "
             "exec bulkhead-simload --mib 64 --seconds 600 --busy 1 2>&1")
     low = site.submit("sh", "-c", look, sku="large", priority="low", on_preempt="suspend", client=site.client("alice"))

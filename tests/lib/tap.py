@@ -14,7 +14,7 @@ import sys
 import time
 import traceback
 
-from bulkhead import Site, lacks_unit_filter
+from bulkhead import Site, has_thread_sanitizer, lacks_unit_filter
 
 SITE = (pathlib.Path(__file__).parent / "site.yaml").read_text()
 tests = []
@@ -40,6 +40,13 @@ def missing():
     if not os.access("/sys/fs/cgroup", os.W_OK):
         return "/sys/fs/cgroup is not writable"
     return ""
+
+
+def needs_smi_in_jobs(library):
+    """Skip where bulkhead-smi and the simulated driver are built with ThreadSanitizer: its map of memory does not
+    fit into a job."""
+    if has_thread_sanitizer(library):
+        raise Skip("bulkhead-smi does not run in a job with ThreadSanitizer")
 
 
 def in_own_network():

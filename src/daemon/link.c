@@ -16,6 +16,7 @@
 #include "daemon/faults.h"
 #include "daemon/images.h"
 #include "daemon/inventory.h"
+#include "daemon/marks.h"
 #include "daemon/notices.h"
 #include "daemon/orders.h"
 #include "daemon/traffic.h"
@@ -47,6 +48,7 @@ struct bh_node_link {
     bool settled;                /* and all that happened before: the node is up */
     uint64_t since_seq;          /* the log's next record when it connected */
     struct bh_node_offer offer;  /* by its last inventory */
+    uint64_t marks;              /* the most that it ever told of its marks, as recorded */
     bool owes_down;              /* the connection went and the engine does not know */
     bool resend;                 /* outstanding effects and KEEP are due after commit */
     bool touched;
@@ -343,7 +345,9 @@ take_inventory(struct bh_node_link *link, const void *message, struct bh_err *er
         return rc;
     link->node.v = id;
     link->offer = bh_inventory_offer(inventory);
-    if (!known) /* a GPU's node must be known */
+    if (!link->greeted)
+        rc = bh_marks_recorded(link->shared->core, link->node, &link->marks, err);
+    if (rc == BH_OK && !known) /* a GPU's node must be known */
         rc = bh_inventory_node(link->shared->core, link->node, NULL, err);
     if (rc == BH_OK)
         rc = bh_inventory_take(link->shared->core, link->node, inventory, err);
@@ -438,6 +442,14 @@ take_ended(struct bh_node_link *link, const void *message, struct bh_err *err)
     if (!ended.carried.counted) /* its machine went down: what was said last */
         (void)bh_traffic_find(&link->traffic, ended.lease, &ended.carried);
     return bh_orders_ended(link->shared->core, link->node, &ended, err);
+}
+
+static bh_rc
+take_marks(struct bh_node_link *link, const void *message, struct bh_err *err)
+{
+    const struct bh_msg_marks *marks = message;
+
+    return bh_marks_take(link->shared->core, link->node, marks->changes, &link->marks, err);
 }
 
 static bh_rc
@@ -547,6 +559,7 @@ static const struct {
     { BH_MSG_OUTCOME, take_outcome, false },
     { BH_MSG_ENDED, take_ended, false },
     { BH_MSG_SETTLED, take_settled, false },
+    { BH_MSG_MARKS, take_marks, false },
     { BH_MSG_RECEIPT, take_receipt, false },
     { BH_MSG_SAMPLES, take_samples, false },
     { BH_MSG_HEALTH, take_health, false },
@@ -681,6 +694,7 @@ say_everything(struct bh_node_link *link)
 
     bh_arena_reset(link->shared->arena);
     bh_inventory_keep(core, link->node, link->shared->arena, &keep);
+    keep.marks = link->marks;
     put_message(link, BH_MSG_KEEP, &keep);
     count = bh_engine_outstanding(core->state.engine, link->node, core->scratch,
                                   BH_CORE_EFFECTS_MAX);

@@ -123,6 +123,42 @@ test_the_daemon_restarts_with_both(void **unused)
     close_scene(&s);
 }
 
+/* What a node told of its marks at most is what it hears: also after it told less, which is why it
+ * hears it, and after the daemon began anew.  Another node's is another number. */
+static void
+test_marks_are_kept(void **unused)
+{
+    static const struct { uint64_t says, hears; } turns[] = { { 40, 40 }, { 43, 43 }, { 41, 43 }, { 42, 43 }, { 44, 44 } };
+    struct scene s;
+    struct peer *peer;
+
+    open_scene(&s, 2);
+    peer = &s.peers[0];
+    BH_CHECK_EQ("new", peer->kept_marks, 0);
+    for (size_t i = 0; i < BH_COUNT(turns); i++) {
+        peer_close(&s, peer);
+        turns_until(&s, 1);
+        peer->marks = turns[i].says;
+        peer_open(&s, peer);
+        turns_until(&s, 2);
+        BH_CHECK_EQ("it had told", peer->kept_marks, turns[i].hears);
+    }
+    bh_node_links_reset(s.links);
+    assert_true(bh_core_abort(&s.f.core));
+    turns_until(&s, 2);
+    BH_CHECK_EQ("after an abort", peer->kept_marks, 44);
+    bh_node_links_free(s.links);
+    close_core(&s.f);
+    assert_int_equal(open_core(&s.f), BH_OK);
+    s.links = bh_node_links_new(&s.f.core);
+    peer->kept_marks = 0;
+    turns_until(&s, 2);
+    BH_CHECK_EQ("after a restart", peer->kept_marks, 44);
+    BH_CHECK_EQ("another's", s.peers[1].kept_marks, 0);
+    BH_CHECK_DONE();
+    close_scene(&s);
+}
+
 /* An aborted batch: what was received is forgotten, so the nodes must say it again. */
 static void
 test_a_reset_loses_nothing(void **unused)
@@ -366,6 +402,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_one_that_goes_takes_only_its_own),
     cmocka_unit_test(test_a_name_belongs_to_one_socket),
     cmocka_unit_test(test_the_daemon_restarts_with_both),
+    cmocka_unit_test(test_marks_are_kept),
     cmocka_unit_test(test_a_reset_loses_nothing),
     cmocka_unit_test(test_what_networks_carried_is_kept),
     cmocka_unit_test(test_how_far_an_image_is_is_memory_and_which_it_is_a_record),

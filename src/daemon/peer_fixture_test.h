@@ -26,6 +26,7 @@ struct peer {
     const struct bh_msg_ended *untold; /* said on each connection, before SETTLED */
     uint32_t hellos, carves, starts, keeps;
     uint64_t order;              /* of the last CARVE */
+    uint64_t marks, kept_marks;  /* says so after its inventory; named by the last KEEP */
     uint32_t kept_leases, kept_pieces; /* named by the last KEEP */
     char carved_on[BH_UUID_MAX];
 };
@@ -91,6 +92,7 @@ say_inventory(struct peer *peer)
     snprintf(piece.gpu, sizeof piece.gpu, "%s", peer->gpu);
     snprintf(inventory.node, sizeof inventory.node, "%s", peer->name);
     say(peer, BH_MSG_INVENTORY, &inventory);
+    say(peer, BH_MSG_MARKS, &(struct bh_msg_marks){ peer->marks });
     if (peer->untold)
         say(peer, BH_MSG_ENDED, peer->untold);
     say(peer, BH_MSG_SETTLED, &(struct bh_msg_settled){ .ends = 0 });
@@ -118,6 +120,7 @@ hear(struct peer *peer, uint32_t number, const void *message)
     }
     if (number == BH_MSG_KEEP) {
         peer->keeps++;
+        peer->kept_marks = keep->marks;
         peer->kept_leases = keep->leases.count;
         peer->kept_pieces = keep->pieces.count;
     }

@@ -182,7 +182,7 @@ bh_node_epochs_hear(struct bh_node *node, struct bh_orders *orders,
     /* What was done in the lost course is in no log, a scrub either; and numbers of tenants are given out again. */
     if (lost) {
         bh_log(MEMORY_UNKNOWN, BH_STR("why", "the daemon's store was put back"));
-        rc = bh_state_disown(&node->state, from.order > 0 ? from.order - 1 : 0, err);
+        rc = bh_state_disown(&node->state, from.order > 0 ? from.order - 1 : 0, 0, err);
     }
     return rc == BH_OK ? save(node, &hello->epochs, err) : rc;
 }

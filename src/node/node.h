@@ -64,6 +64,7 @@ struct bh_node {
     struct { int fd; uint64_t reached; } witness; /* node/witness.h */
     struct bh_link *link;             /* the daemon's connection, or NULL */
     bool greeted;                     /* HELLO was said on it */
+    uint64_t told_changes;            /* of marks, on it */
     bool gpus_untold;                 /* the inventory went without them: no answer from the driver */
     char told[BH_NODE_TOLD_MAX][BH_UUID_MAX]; /* the GPUs that it had whole; "" where it had not */
     bh_ns sample_at;                  /* monotonic */

@@ -27,6 +27,7 @@ struct test_message {
         struct bh_msg_receipt receipt;
         struct bh_msg_verdict verdict;
         struct bh_msg_notice notice;
+        struct bh_msg_marks marks;
     };
 };
 
@@ -40,6 +41,7 @@ struct test_node {
     struct test_message inbox[TEST_INBOX_MAX]; /* read and not yet taken */
     uint32_t inbox_count;
     uint32_t well;                             /* so often a GPU was said to answer, wanting nothing */
+    uint64_t marks;                            /* said last */
     uint64_t order;                            /* last one used */
 };
 

@@ -49,6 +49,7 @@ static const struct bh_field note_rows[] = {
     BH_F(struct bh_note, beside, BH_FIELD_BOOL),
     BH_F(struct bh_note, boot, BH_FIELD_STR),
     BH_F(struct bh_note, boundary, BH_FIELD_U32),
+    BH_F(struct bh_note, changes, BH_FIELD_U64),
     BH_F(struct bh_note, clean, BH_FIELD_BOOL),
     BH_F(struct bh_note, course, BH_FIELD_U64),
     BH_F(struct bh_note, failed, BH_FIELD_BOOL),

@@ -30,7 +30,8 @@ enum bh_note_kind {
     BH_NOTE_FORGET_RECEIPT, /* acknowledged */
     BH_NOTE_ASIDE,         /* the GPU memory of a job's processes is put aside, or may be */
     BH_NOTE_BACK,          /* it is not any more */
-    BH_NOTE_REACHED,       /* the highest order that was taken; `course`: in which course of things */
+    BH_NOTE_REACHED,       /* the highest order that was taken; `course`: in which course of things;
+                              `changes`: bh_state.changes */
     BH_NOTE_KINDS
 };
 
@@ -54,7 +55,7 @@ struct bh_note_piece {
 /* Fields that a kind does not use are zero. */
 struct bh_note {
     enum bh_note_kind kind;
-    uint64_t order, lease, job, course;
+    uint64_t order, lease, job, course, changes;
     uint32_t message;                /* of the order */
     struct bh_note_piece piece;      /* ORDER of a carve or destroy, PIECE, GONE, RECEIPT;
                                         MARK: gpu and units */

@@ -19,6 +19,7 @@
 #include "node/keeper.h"
 #include "node/path.h"
 #include "node/piece.h"
+#include "node/report.h"
 #include "node/reset.h"
 #include "node/scrub.h"
 #include "node/settle.h"
@@ -352,6 +353,8 @@ send_outcome(struct bh_node *node, const struct bh_order *order)
     bh_ns now = bh_time_now();
 
     outcome.late_ns = now > outcome.at_ns ? now - outcome.at_ns : 0;
+    if (node->told_changes != node->state.changes)
+        bh_report_marks(node);
     bh_node_send(node, BH_MSG_OUTCOME, &outcome);
 }
 

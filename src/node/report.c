@@ -251,6 +251,15 @@ bh_report_inventory(struct bh_node *node)
     bh_node_send(node, BH_MSG_INVENTORY, &inventory);
 }
 
+void
+bh_report_marks(struct bh_node *node)
+{
+    const struct bh_msg_marks marks = { .changes = node->state.changes };
+
+    bh_node_send(node, BH_MSG_MARKS, &marks);
+    node->told_changes = marks.changes;
+}
+
 /* Percent of the time that one piece was busy, by the last scan; UNKNOWN: the driver does not
  * say, or others are on the GPU, too. */
 static uint32_t

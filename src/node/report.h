@@ -7,6 +7,9 @@
 
 void bh_report_inventory(struct bh_node *node);
 
+/* How often the marks have changed. */
+void bh_report_marks(struct bh_node *node);
+
 /* Usage of every running job and the GPUs' sensors, after a scan for that (node/survey.h), which
  * came out well or not. */
 void bh_report_scanned(struct bh_node *node, bool well);

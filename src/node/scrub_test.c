@@ -218,6 +218,55 @@ test_whole_cleaned_for_another(void **state)
     BH_CHECK_DONE();
 }
 
+/* The daemon says the number before its first order, whose outcome is awaited; it keeps no piece. */
+static void
+keep(uint64_t marks)
+{
+    const struct bh_msg_keep keep = { .marks = marks };
+
+    bh_test_send(BH_MSG_KEEP, &keep);
+    (void)destroy(900);
+}
+
+/* The daemon heard of more than the node's folder knows: whose any memory is counts no more, once.  What it
+ * heard itself, killed or not, changes nothing. */
+static void
+test_put_back(void **state)
+{
+    uint64_t told;
+
+    bh_test_restart_with_cuda("");
+    keep(0);
+    BH_CHECK_EQ("carved for A", carve(A, 1, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("unknown", receipt_now().from[0].tenant, UINT32_MAX);
+    told = the_node.marks;
+    BH_CHECK("told with the outcome", told > 0);
+    touch(A, 1, 1, "true");
+    BH_CHECK("and of a start", the_node.marks > told);
+    told = the_node.marks;
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    keep(told);
+    BH_CHECK_EQ("nothing is forgotten", the_node.marks, told);
+    BH_CHECK_EQ("A's own", carve(A, 2, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("no scrub", receipt_now().order, 0);
+    told = the_node.marks + 5;
+    keep(told);
+    BH_CHECK("more than that", the_node.marks > told);
+    told = the_node.marks;
+    BH_CHECK_EQ("carved for A", carve(A, 3, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("unknown", receipt_now().from[0].tenant, UINT32_MAX);
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    keep(told);
+    (void)receipt_now(); /* once more: that it was heard may not have been */
+    BH_CHECK_EQ("carved for A", carve(A, 4, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("clean: no scrub", receipt_now().order, 0);
+    BH_CHECK_DONE();
+}
+
 static void
 test_start_refused(void **state)
 {
@@ -593,6 +642,7 @@ main(int argc, char **argv)
     static const struct CMUnitTest tests[] = {
         BH_NODE_TEST(test_instance),     BH_NODE_TEST(test_whole),
         BH_NODE_TEST(test_other_shape),  BH_NODE_TEST(test_start_refused),
+        BH_NODE_TEST(test_put_back),
         BH_NODE_TEST(test_stuck),        BH_NODE_TEST(test_driver_refuses),
         BH_NODE_TEST(test_hangs),        BH_NODE_TEST(test_without_library),
         BH_NODE_TEST(test_driver_off),   BH_NODE_TEST(test_killed_anywhere),

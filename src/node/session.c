@@ -17,6 +17,7 @@
 #include "node/scrub.h"
 #include "node/unpack.h"
 #include "node/verify.h"
+#include "node/witness.h"
 
 enum { MESSAGE_BYTES_MAX = 16 << 20 };
 #define UNHEARD_AGAIN (60 * BH_NS_PER_S)
@@ -82,6 +83,7 @@ greet(struct bh_node *node, struct bh_orders *orders, const void *message, struc
     bh_log(NODE_CONNECTED, BH_STR("site", hello->site), BH_U64("boot", hello->boot));
     node->inventory_known = false;
     bh_report_inventory(node);
+    bh_report_marks(node);
     bh_scrub_repeat(node);
     bh_health_greet(node);
     bh_verify_greet(node);
@@ -124,7 +126,12 @@ keep(struct bh_node *node, struct bh_orders *orders, const void *message, struct
 {
     const struct bh_msg_keep *keep = message;
     struct bh_err ignored;
+    bh_rc rc = bh_witness_compare(node, keep->marks, err);
 
+    if (rc != BH_OK)
+        return rc;
+    if (node->told_changes != node->state.changes)
+        bh_report_marks(node);
     for (uint32_t i = node->state.job_count; i-- > 0;) {
         struct bh_job *job = &node->state.jobs[i];
 

@@ -129,8 +129,12 @@ make_room(struct bh_state *state, enum bh_note_kind kind, struct bh_err *err)
 static void
 apply_reached(struct bh_state *state, const struct bh_note *note)
 {
+    /* Of another course nobody knows for whom a share's memory was scrubbed either. */
+    for (uint32_t i = 0; note->course != state->course && i < state->piece_count; i++)
+        state->pieces[i].cleared_for = 0;
     state->reached = note->order;
     state->course = note->course;
+    state->changes = note->changes;
 }
 
 static void
@@ -194,6 +198,7 @@ apply_mark(struct bh_state *state, const struct bh_note *note)
                                      .tenant = note->tenant, .job = note->job,
                                      .receipt = note->order, .result = note->rc };
 
+    state->changes++;
     if (!note->beside) {
         bh_mark_set(&state->marks, note->piece.gpu, bh_mark_units(&note->piece), &as);
         return;
@@ -208,6 +213,7 @@ apply_mark(struct bh_state *state, const struct bh_note *note)
 static void
 apply_receipt(struct bh_state *state, const struct bh_note *note)
 {
+    state->changes++;
     bh_mark_receipt(&state->marks, bh_mark_units(&note->piece), &note->receipt);
     state->receipts[state->receipt_count++] = note->receipt;
 }
@@ -352,7 +358,7 @@ disown_gpu(struct bh_state *state, const struct bh_marks *marks, struct bh_err *
 }
 
 bh_rc
-bh_state_disown(struct bh_state *state, uint64_t reached, struct bh_err *err)
+bh_state_disown(struct bh_state *state, uint64_t reached, uint64_t changes, struct bh_err *err)
 {
     struct bh_note note = { .kind = BH_NOTE_REACHED, .order = reached };
     bh_rc rc = BH_OK;
@@ -361,6 +367,7 @@ bh_state_disown(struct bh_state *state, uint64_t reached, struct bh_err *err)
         return bh_err_errno(err, "draw the number of a course of things");
     for (uint32_t i = 0; i < state->marks.count && rc == BH_OK; i++)
         rc = disown_gpu(state, &state->marks.items[i], err);
+    note.changes = (state->changes > changes ? state->changes : changes) + 1;
     return rc == BH_OK ? bh_state_note(state, &note, err) : rc;
 }
 
@@ -547,7 +554,8 @@ put_receipts(struct bh_state *state, struct bh_err *err)
 static bh_rc
 put_all(struct bh_state *state, struct bh_err *err)
 {
-    const struct bh_note reached = { .kind = BH_NOTE_REACHED, .order = state->reached, .course = state->course };
+    const struct bh_note reached = { .kind = BH_NOTE_REACHED, .order = state->reached, .course = state->course,
+                                     .changes = state->changes };
     bh_rc rc = bh_note_append(state->journal, &reached, err);
 
     for (uint32_t i = 0; i < state->order_count && rc == BH_OK; i++)
@@ -559,7 +567,9 @@ put_all(struct bh_state *state, struct bh_err *err)
     }
     for (uint32_t i = 0; i < state->job_count && rc == BH_OK; i++)
         rc = put_job(state, &state->jobs[i], err);
-    return rc == BH_OK ? put_receipts(state, err) : rc;
+    if (rc == BH_OK)
+        rc = put_receipts(state, err);
+    return rc == BH_OK ? bh_note_append(state->journal, &reached, err) : rc; /* none of these is one more change */
 }
 
 static bh_rc

@@ -85,6 +85,7 @@ struct bh_state {
     uint32_t receipt_count, receipt_room;
     uint64_t reached, course;        /* the highest order that was taken, and in which course of things
                                       * (node/witness.h); 0: none was begun */
+    uint64_t changes;                /* of marks, ever: never less than before, unless the folder was put back */
     bool unsaved;                    /* perhaps an order is */
     bh_ns save_at;                   /* monotonic; not tried again before */
     uint64_t compact_above;          /* journal bytes; 0: the usual */
@@ -106,8 +107,9 @@ BH_MUST_USE bh_rc bh_state_hold(struct bh_state *state, const struct bh_note *le
                                 struct bh_err *err);
 
 /* Note that nobody knows whose bytes lie in any GPU memory, and a new course of things in which `reached` is
- * the highest order. */
-BH_MUST_USE bh_rc bh_state_disown(struct bh_state *state, uint64_t reached, struct bh_err *err);
+ * the highest order, and which has more than `changes` changes of marks. */
+BH_MUST_USE bh_rc bh_state_disown(struct bh_state *state, uint64_t reached, uint64_t changes,
+                                  struct bh_err *err);
 
 /* Before an order is noted that may wait: room for it, its outcome, and what must always be
  * noted.  BH_FULL. */

@@ -137,7 +137,7 @@ test_disown(void **unused)
     note(&state, (struct bh_note){ .kind = BH_NOTE_ORDER, .order = 500, .message = 5 });
     note(&state, (struct bh_note){ .kind = BH_NOTE_FORGET_ORDER, .order = 500 });
     BH_CHECK_EQ("reached", state.reached, 500);
-    BH_CHECK_EQ("disowned", bh_state_disown(&state, 400, &err), BH_OK);
+    BH_CHECK_EQ("disowned", bh_state_disown(&state, 400, 0, &err), BH_OK);
     course = state.course;
     for (int again = 0; again < 3; again++) { /* replayed, and replayed from what that rewrote */
         marks = bh_mark_find(&state.marks, "GPU-d");
@@ -151,6 +151,45 @@ test_disown(void **unused)
         bh_state_close(&state);
         open_state(&state);
     }
+    bh_state_close(&state);
+    BH_CHECK_DONE();
+}
+
+/* Changes of marks are counted once each, however often the journal is read and rewritten, and a journal that
+ * was put back knows of fewer; what is drawn anew knows of more than it was told. */
+static void
+test_changes(void **unused)
+{
+    struct bh_note mark = { .kind = BH_NOTE_MARK, .piece = { .gpu = "GPU-e", .units = 0x0f }, .tenant = 7 };
+    struct bh_note piece = { .kind = BH_NOTE_PIECE, .piece = { .partition = 900, .gpu = "GPU-e", .cleared_for = 7 } };
+    struct bh_state state;
+    struct bh_err err;
+    uint64_t changes;
+
+    open_state(&state);
+    changes = state.changes;
+    note(&state, mark);
+    mark.tenant = 8;
+    mark.piece.units = 0x02;
+    note(&state, mark);
+    note(&state, (struct bh_note){ .kind = BH_NOTE_RECEIPT, .piece = { .gpu = "GPU-e", .units = 0x0f } });
+    note(&state, piece);
+    for (int again = 0; again < 3; again++) {
+        BH_CHECK_EQ("counted", state.changes, changes + 3);
+        BH_CHECK_EQ("cleared", bh_state_piece(&state, 900)->cleared_for, 7);
+        bh_state_close(&state);
+        open_state(&state);
+    }
+    BH_CHECK_EQ("disowned", bh_state_disown(&state, state.reached, changes + 90, &err), BH_OK);
+    for (int again = 0; again < 3; again++) {
+        BH_CHECK_EQ("more than was told", state.changes, changes + 91);
+        BH_CHECK_EQ("cleared for nobody", bh_state_piece(&state, 900)->cleared_for, 0);
+        bh_state_close(&state);
+        open_state(&state);
+    }
+    mark.tenant = 7;
+    note(&state, mark);
+    BH_CHECK_EQ("and goes on", state.changes, changes + 92);
     bh_state_close(&state);
     BH_CHECK_DONE();
 }
@@ -210,6 +249,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_replay),
         cmocka_unit_test(test_unsaved), cmocka_unit_test(test_disown),
+        cmocka_unit_test(test_changes),
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_cut_anywhere),
     };

@@ -58,7 +58,7 @@ bh_witness_open(struct bh_node *node, struct bh_err *err)
     if (why) {
         if (node->state.marks.count > 0)
             bh_log(MEMORY_UNKNOWN, BH_STR("why", why));
-        rc = bh_state_disown(&node->state, node->state.reached, err);
+        rc = bh_state_disown(&node->state, node->state.reached, 0, err);
     }
     if (rc == BH_OK)
         rc = bh_state_sync(&node->state, err);
@@ -69,6 +69,23 @@ bh_rc
 bh_witness_say(struct bh_node *node, struct bh_err *err)
 {
     return node->witness.reached == node->state.reached ? BH_OK : write_line(node, err);
+}
+
+bh_rc
+bh_witness_compare(struct bh_node *node, uint64_t told, struct bh_err *err)
+{
+    struct bh_state *state = &node->state;
+    bh_rc rc;
+
+    if (told <= state->changes)
+        return BH_OK;
+    if (state->marks.count > 0)
+        bh_log(MEMORY_UNKNOWN, BH_STR("why", "the daemon was told more than state_dir knows: it was put back"),
+               BH_U64("told", told), BH_U64("known", state->changes));
+    rc = bh_state_disown(state, state->reached, told, err);
+    if (rc == BH_OK)
+        rc = bh_state_sync(state, err);
+    return rc == BH_OK ? write_line(node, err) : rc;
 }
 
 void

@@ -205,6 +205,7 @@ static const struct bh_fields keep_item =
 
 static const struct bh_field keep_fields[] = {
     BH_F(struct bh_msg_keep, leases, BH_FIELD_LIST, .of = &keep_item, .max = BH_WIRE_KEEP_MAX),
+    BH_F(struct bh_msg_keep, marks, BH_FIELD_U64),
     BH_F(struct bh_msg_keep, pieces, BH_FIELD_LIST, .of = &keep_item, .max = BH_WIRE_KEEP_MAX),
 };
 
@@ -468,6 +469,10 @@ static const struct bh_field check_fields[] = {
 };
 static const struct bh_fields check = BH_FIELDS("check", struct bh_msg_check, check_fields);
 
+static const struct bh_field marks_fields[] = {
+    BH_F(struct bh_msg_marks, changes, BH_FIELD_U64),
+};
+
 static const struct bh_field settled_fields[] = {
     BH_F(struct bh_msg_settled, ends, BH_FIELD_U32),
 };
@@ -522,6 +527,7 @@ static const struct bh_fields messages[] = {
     [BH_MSG_VERDICT] = ROW("verdict", verdict),
     [BH_MSG_NOTICE] = ROW("notice", notice),
     [BH_MSG_SETTLED] = ROW("settled", settled),
+    [BH_MSG_MARKS] = ROW("marks", marks),
 };
 
 /* A row for every message of the table, with the struct that the table names. */

@@ -11,7 +11,7 @@
  * are built from one tree, and builds that differ say so. */
 
 enum {
-    BH_WIRE_VERSION = 10,
+    BH_WIRE_VERSION = 11,
     BH_UUID_MAX = 48,
     BH_PROFILE_NAME_MAX = 24,
     BH_WIRE_PIECES_MAX = 16,
@@ -156,6 +156,7 @@ struct bh_msg_keep_item {
 };
 struct bh_msg_keep {
     struct bh_list leases, pieces; /* struct bh_msg_keep_item */
+    uint64_t marks; /* the most that the node's MARKS ever said; a node that knows less was put back */
 };
 
 /* ---- bulkheadd to bulkhead-node, on a stream's own connection ---- */

@@ -206,7 +206,6 @@ extern const char *const bh_scrub_result_names[BH_SCRUB_RESULTS];
 
 /* The receipt as JSON has it, too: in the node's journal and the daemon's store. */
 extern const struct bh_fields bh_receipt_fields;
-
 /* The same of what a job's network carried. */
 extern const struct bh_fields bh_carried_fields;
 
@@ -228,6 +227,7 @@ enum bh_job_notice {
 };
 
 struct bh_msg_settled { uint32_t ends; }; /* told before it; what else is known runs on */
+struct bh_msg_marks { uint64_t changes; };  /* of its notes of memory, ever: with INVENTORY, and before an OUTCOME */
 struct bh_msg_notice {
     uint64_t lease, at_ns;
     uint32_t kind, count;          /* enum bh_job_notice; how often since it was said last */

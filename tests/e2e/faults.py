@@ -120,6 +120,49 @@ def lost_course(site):
     equal("after the machine was started anew", whose(site, has_gpu(site, *bob)), unknown)
 
 
+PUT_BACK = "the daemon was told more than state_dir knows: it was put back"
+
+
+def said(site, text):
+    return any(text in log.read_text(errors="replace") for log in site.logs)
+
+
+@tap.test(topology="1x H100-80GB")
+def put_back_together(site):
+    """the node's folder and its run folder, put back together after all programs were killed, do not say whose GPU
+    memory is: the daemon knows that more was done; what is only killed, at any moment, forgets nothing"""
+    has_gpu(site, "alice", "acme/vision/batch")
+    held = has_gpu(site, "bob", "acme/speech/asr")
+    equal("from alice to bob", whose(site, held), [["acme/vision/batch"]])
+    stop_all(site)
+    backup = site.dir / "backup"
+    backup.mkdir()
+    for folder in (site.dir / "node", site.runs):
+        subprocess.run(["cp", "-a", str(folder), str(backup / folder.name)], check=True)
+    start_all(site)
+    for restart in range(3):  # killed, and nothing put back
+        equal(f"bob's own, {restart}", whose(site, has_gpu(site, "bob", "acme/speech/asr")), [])
+        site.kill(site.daemon)
+        site.kill(site.node)
+        start_all(site)
+    equal("from bob to alice", whose(site, has_gpu(site, "alice", "acme/vision/batch")), [["acme/speech/asr"]])
+    equal("nothing was said", said(site, PUT_BACK), False)
+    site.kill(site.daemon)
+    site.kill(site.node)
+    shutil.rmtree(site.dir / "node")
+    shutil.move(backup / "node", site.dir / "node")
+    shutil.copy2(backup / site.runs.name / "reached", site.runs / "reached")  # nothing else of it is asked
+    start_all(site)
+    equal("alice's, to bob", whose(site, has_gpu(site, "bob", "acme/speech/asr")), [["unknown"]])
+    equal("the node says why", said(site, PUT_BACK), True)
+    equal("the daemon, too", said(site, "its folder was put back"), True)
+    equal("his own", whose(site, has_gpu(site, "bob", "acme/speech/asr")), [])
+    site.kill(site.daemon)
+    site.kill(site.node)
+    start_all(site)
+    equal("once", whose(site, has_gpu(site, "bob", "acme/speech/asr")), [])
+
+
 def top_weight(pid):
     """Of the process's topmost control group, against one that is not weighed."""
     for line in pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines():

@@ -287,6 +287,62 @@ def watch_afar_without_bound(site):
         connection.close()
 
 
+HALF = b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+
+
+def half(connection, token):
+    """Makes the connection that of somebody known, then sends part of a request."""
+    try:
+        connection.request("GET", "/v1/whoami", headers={"Authorization": f"Bearer {token}"})
+        connection.getresponse().read()
+        connection.sock.sendall(HALF)
+    except (OSError, http.client.HTTPException, AttributeError):
+        connection.close()
+
+
+@tap.test(**HTTPS)
+def halves(site):
+    "600 requests that somebody known never finishes keep nobody else out"
+    raise_files_limit()
+    alice, bob = (site.client(name).post("/v1/tokens", {})["token"] for name in ("alice", "bob"))
+    far = [far_from(site, f"127.0.0.{2 + n % 3}") for n in range(600)]
+    for connection in far:
+        half(connection, alice)
+    served_from_afar(site, bob)
+    for connection in far:
+        connection.close()
+
+
+@tap.test(daemon_conf=f"https_port = {PORT}\nstreams_max = 0")
+def come_again(site):
+    "who comes again for each stream that is taken back, from eight threads, does not keep others out"
+    bob, over, lost = site.client("bob").post("/v1/tokens", {})["token"], threading.Event(), []
+    far, _ = crowd(site)
+    token = site.client("alice").post("/v1/tokens", {})["token"]
+
+    def again():
+        mine = []
+        while not over.is_set():
+            mine.append(far_from(site, "127.0.0.2"))
+            lost.append(watch(mine[-1], token))
+        for connection in mine:
+            connection.close()
+
+    threads = [threading.Thread(target=again) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(10):
+            served_from_afar(site, bob)
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    assert len(lost) > 20, f"{len(lost)} came again"
+    for connection in far:
+        connection.close()
+
+
 def two(site):
     """300 streams each that a developer and a viewer ask for on the unix socket."""
     raise_files_limit()

@@ -1,5 +1,6 @@
 #include "api/api.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@
 #include "api/starts.h"
 #include "api/status.h"
 #include "api/stream.h"
+#include "api/stream_gate.h"
 #include "api/streams.h"
 #include "api/tenants.h"
 #include "api/tokens.h"
@@ -144,6 +146,7 @@ bh_api_new(const struct bh_api_options *options)
     api->starts = bh_starts_new();
     api->gate = bh_whatif_gate_new();
     api->rates = bh_rate_gate_new(options->rates);
+    api->streams = bh_stream_gate_new(options->streams_max, options->crowded);
     api->tree = bh_log_tree_new(&options->store, options->crypto);
     return api;
 }
@@ -157,6 +160,7 @@ bh_api_free(struct bh_api *api)
     bh_whatif_gate_free(api->gate);
     bh_log_tree_free(api->tree);
     bh_rate_gate_free(api->rates);
+    bh_stream_gate_free(api->streams);
     free(api);
 }
 
@@ -425,6 +429,17 @@ record_refusal(struct bh_call *call, const struct bh_err *err)
     }
 }
 
+/* Whose connection it is. */
+static void
+say_who(const struct bh_call *call)
+{
+    struct bh_reply *reply = call->reply;
+
+    reply->known = true;
+    reply->principal = call->caller.subject.principal.v;
+    snprintf(reply->who, sizeof reply->who, "%s", call->caller.name ? call->caller.name : "");
+}
+
 void
 bh_api_handle(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
@@ -442,7 +457,8 @@ bh_api_handle(void *self, const struct bh_request *request, struct bh_reply *rep
     }
     call.dir = owner->ops->directory_get(owner->self);
     rc = serve(&call, &err);
-    reply->known = call.identified;
+    if (call.identified)
+        say_who(&call);
     if (rc == BH_OK) {
         if (call.status)
             reply->status = call.status;

@@ -28,6 +28,8 @@ struct bh_api_options {
     struct bh_streams_port streams; /* ops NULL: there are none */
     uint32_t rates[BH_RATE_CLASSES]; /* requests a second of a caller (policy/rate.h); 0: any */
     uint64_t silence_ns;         /* streams: a comment after this long; 0: two seconds */
+    uint32_t streams_max;        /* of changes and logs of one principal at once; 0: any number */
+    bh_http_crowded crowded;     /* told who wants more of them; may be NULL */
 };
 
 /* The options are copied; what they point to outlives the API.  Owned by the caller. */

@@ -16,6 +16,7 @@ struct bh_api {
     struct bh_whatif_gate *gate;     /* api/whatif.h */
     struct bh_log_tree *tree;        /* api/log_tree.h */
     struct bh_rate_gate *rates;      /* api/rate.h */
+    struct bh_stream_gate *streams;  /* api/stream_gate.h */
 };
 
 struct bh_call {

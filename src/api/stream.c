@@ -9,6 +9,7 @@
 #include "api/auth.h"
 #include "api/jobs.h"
 #include "api/members.h"
+#include "api/stream_gate.h"
 #include "api/visible.h"
 #include "base/assert.h"
 #include "base/base64.h"
@@ -23,10 +24,12 @@ enum { CHUNK_BYTES = 32 << 10, CHANGES_MAX = 64, EVENTS_BYTES_MAX = 1 << 20 };
 #define POLL_FIRST_NS (20 * BH_NS_PER_MS)
 #define POLL_LAST_NS (200 * BH_NS_PER_MS)
 #define RECHECK_NS BH_NS_PER_S
+#define GONE_NS (200 * BH_NS_PER_MS) /* so long a stream outlives its reader */
 
 /* A stream of events: what was made and not yet taken stands in `out`. */
 struct events {
     struct bh_call call;         /* copied: the request lives until the stream closes */
+    bh_principal_id holder;      /* whose it counts as */
     struct bh_buf out;
     struct bh_arena *scratch;    /* for one event; reset after each */
     bool (*next)(struct events *events); /* makes events; false: the stream is over */
@@ -65,19 +68,27 @@ close_events(void *self)
 {
     struct events *events = self;
 
+    bh_stream_gate_leave(events->call.api->streams, events->holder);
     bh_fd_close(events->fd);
     bh_buf_fini(&events->out);
     bh_arena_free(events->scratch);
     free(events);
 }
 
-static struct events *
-events_new(const struct bh_call *call, bool (*next)(struct events *))
+/* Results of bh_stream_gate_enter. */
+static bh_rc
+events_open(struct bh_call *call, bool (*next)(struct events *), struct events **ret_events,
+            struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
-    struct events *events = calloc(1, sizeof *events);
+    struct events *events;
+    bh_rc rc = bh_stream_gate_enter(call, err);
 
+    if (rc != BH_OK)
+        return rc;
+    events = calloc(1, sizeof *events);
     BH_ASSERT(events);
+    events->holder = call->caller.subject.principal;
     events->change = owner->ops->change_number(owner->self);
     events->call = *call;
     events->call.dir = NULL;
@@ -86,7 +97,8 @@ events_new(const struct bh_call *call, bool (*next)(struct events *))
     events->scratch = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     events->call.arena = events->scratch;
     bh_buf_init(&events->out, EVENTS_BYTES_MAX);
-    return events;
+    *ret_events = events;
+    return BH_OK;
 }
 
 static void
@@ -132,13 +144,27 @@ put_denied(struct events *events)
     bh_buf_puts(&events->out, "event: denied\ndata: {}\n\n");
 }
 
+static bool
+is_gone_reader(const struct events *events)
+{
+    const struct bh_request *request = events->call.request;
+
+    return request->gone && request->gone(request);
+}
+
+/* None also where the reader has gone. */
 static uint32_t
 wait_changes(struct events *events, uint64_t wait_ns, struct bh_change *changes)
 {
     const struct bh_owner *owner = &events->call.api->options.owner;
-    uint32_t count = owner->ops->changes(owner->self, events->change, wait_ns, changes,
-                                         CHANGES_MAX);
+    uint32_t count;
 
+    do {
+        uint64_t step_ns = wait_ns < GONE_NS ? wait_ns : GONE_NS;
+
+        count = owner->ops->changes(owner->self, events->change, step_ns, changes, CHANGES_MAX);
+        wait_ns -= step_ns;
+    } while (count == 0 && wait_ns > 0 && !is_gone_reader(events));
     if (count > 0)
         events->change = changes[count - 1].number;
     return count;
@@ -204,7 +230,7 @@ next_change(struct events *events)
 
     BH_ASSERT(changes);
     count = wait_changes(events, silence_ns(events), changes);
-    go_on = put_changes(events, changes, count);
+    go_on = !is_gone_reader(events) && put_changes(events, changes, count);
     if (go_on && events->out.length == 0 && count == 0)
         bh_buf_puts(&events->out, ":\n\n");
     return go_on && !events->out.overflow;
@@ -225,7 +251,9 @@ bh_stream_watch(struct bh_call *call, struct bh_err *err)
         rc = bh_visible_narrow(call, tenant, &visible, err);
     if (rc != BH_OK)
         return rc;
-    events = events_new(call, next_change);
+    rc = events_open(call, next_change, &events, err);
+    if (rc != BH_OK)
+        return rc;
     events->job = job;
     events->tenant = tenant ? bh_arena_strdup(call->arena, tenant) : NULL;
     bh_buf_puts(&events->out, ": watching\n\n");
@@ -404,6 +432,8 @@ next_log(struct events *events)
         }
         pause_log(events);
         bh_arena_reset(events->scratch);
+        if (is_gone_reader(events))
+            return false;
     }
 }
 
@@ -468,7 +498,9 @@ bh_stream_logs(struct bh_call *call, struct bh_err *err)
         rc = find_log(call, &row, &path, err);
     if (rc != BH_OK)
         return rc;
-    events = events_new(call, follow ? next_log : next_whole);
+    rc = events_open(call, follow ? next_log : next_whole, &events, err);
+    if (rc != BH_OK)
+        return rc;
     events->job = row.job;
     events->path = path;
     events->offset = offset;

@@ -14,7 +14,7 @@ struct bh_daemon_config {
     uint32_t https_port, connections_max, job_uid_first, batch_max, snapshot_every, check_every;
     uint64_t audit_retention, checkpoint_interval, forecast_slot, defrag_interval;
     uint32_t jobs_waiting_max, tenant_jobs_waiting_max, tokens_max;
-    uint32_t rate_reads, rate_changes, rate_expensive;
+    uint32_t streams_max, rate_reads, rate_changes, rate_expensive;
     uint64_t refusal_window, disk_reserve, tenant_texts_max, grace_max;
     bool log_json;
     const char *root_key;

@@ -248,10 +248,25 @@ rotate_root(struct program *program, const char *path, struct bh_err *err)
     return rc;
 }
 
+static void
+log_places(const struct bh_crowding *crowding)
+{
+    bh_log(PLACES_CROWDED, BH_STR("who", crowding->who), BH_U64("holds", crowding->held),
+           BH_U64("taken_back", crowding->taken_back), BH_U64("refused", crowding->refused));
+}
+
+static void
+log_streams(const struct bh_crowding *crowding)
+{
+    bh_log(STREAMS_CROWDED, BH_STR("who", crowding->who), BH_U64("holds", crowding->held),
+           BH_U64("refused", crowding->refused));
+}
+
 static bh_rc
 serve_socket(struct program *program, struct bh_err *err)
 {
     struct bh_server_options options = { .handler = bh_api_handle, .self = program->api,
+                                         .crowded = log_places,
                                          .connections_max = program->config.connections_max };
     bh_rc rc = bh_unix_listen(program->config.socket, SOCKET_MODE, &options.fd, err);
 
@@ -262,6 +277,7 @@ static bh_rc
 serve_https(struct program *program, struct bh_err *err)
 {
     struct bh_server_options options = { .handler = bh_web_handle, .self = program->web,
+                                         .crowded = log_places,
                                          .connections_max = program->config.connections_max };
     struct bh_certificate *certificate;
     bh_rc rc;
@@ -379,7 +395,9 @@ start(struct program *program, struct bh_err *err)
                                       .job_uid_first = program->config.job_uid_first,
                                       .rates = { program->config.rate_reads,
                                                  program->config.rate_changes,
-                                                 program->config.rate_expensive } };
+                                                 program->config.rate_expensive },
+                                      .streams_max = program->config.streams_max,
+                                      .crowded = log_streams };
     bh_rc rc = open_core(program, err);
 
     if (rc == BH_OK)

@@ -59,6 +59,14 @@ each_query(const struct bh_request *request,
     (void)MHD_get_connection_values(x->mhd, MHD_GET_ARGUMENT_KIND, pass_query, &walk);
 }
 
+static bool
+client_gone(const struct bh_request *request)
+{
+    const struct exchange *x = request->server;
+
+    return bh_peers_gone(x->connection);
+}
+
 /* ---- the head ---- */
 
 static bool
@@ -124,6 +132,7 @@ exchange_new(struct bh_exchange_owner *owner, struct MHD_Connection *mhd, const 
         .arena = x->connection->arena,
         .query = find_query,
         .each_query = each_query,
+        .gone = client_gone,
         .server = x,
     };
     bh_buf_init(&x->body, BH_SERVER_BODY_MAX + 1);
@@ -209,13 +218,17 @@ send_reply(struct exchange *x)
 static bh_mhd_result
 answer(struct exchange *x)
 {
-    bh_peers_answering(x->connection);
+    if (!bh_peers_answering(x->connection))
+        return MHD_NO;
     x->request.body = bh_buf_text(&x->body);
     x->request.body_length = x->body.length;
     BH_ASSERT(x->request.body);
     x->owner->handler(x->owner->self, &x->request, &x->reply);
     if (x->reply.known)
-        bh_peers_known(x->connection);
+        bh_peers_known(x->connection, x->reply.principal, x->reply.who);
+    bh_peers_answered(x->connection, x->reply.upgrade.run    ? BH_PLACE_INTERACTIVE
+                                     : x->reply.stream.read ? BH_PLACE_STREAM
+                                                            : BH_PLACE_SENDING);
     return x->reply.upgrade.run ? hand_over(x) : send_reply(x);
 }
 
@@ -260,7 +273,8 @@ bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const 
 
     if (x)
         return *part_length > 0 ? take_part(x, part, part_length) : answer(x);
-    bh_peers_spoke(connection_of(mhd));
+    if (!bh_peers_spoke(connection_of(mhd)))
+        return bh_refusal_queue(mhd, BH_REFUSAL_PLACES);
     if (!head_is_strict(mhd, method, version))
         return bh_refusal_queue(mhd, BH_REFUSAL_HEAD);
     if (header(mhd, MHD_HTTP_HEADER_TRANSFER_ENCODING))

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,9 @@
 #include <time.h>
 
 #include "base/assert.h"
+#include "ports/crowd_news.h"
+
+enum { REFUSED_MOST = 16, ROOM_FIRST = 64 };
 
 struct bh_peers {
     struct bh_peers_limits limits;
@@ -17,6 +21,14 @@ struct bh_peers {
     pthread_mutex_t mutex;
     pthread_cond_t wake;
     struct bh_connection *first;
+    uint32_t refused;            /* connections that are to be told so */
+    struct bh_crowd_news news;
+    uint32_t untold_taken, untold_refused;
+    /* room for choosing */
+    struct bh_place *places;
+    struct bh_connection **taken;
+    uint64_t *scratch;
+    size_t room;
     bool stopping;
 };
 
@@ -58,16 +70,21 @@ bh_peers_read_address(const struct sockaddr *from, struct bh_transport *transpor
 
 /* ---- places ---- */
 
-static bool
-flag(const bool *place)
+/* FNV-1a; the first bits tell blocks and principals from users. */
+static uint64_t
+number_of_block(const char *block)
 {
-    return __atomic_load_n(place, __ATOMIC_RELAXED);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (; *block; block++)
+        hash = (hash ^ (uint8_t)*block) * UINT64_C(0x100000001b3);
+    return (hash & ~(UINT64_C(3) << 62)) | UINT64_C(1) << 62;
 }
 
-static bh_ns
-waiting_since(const struct bh_connection *connection)
+static uint64_t
+number_of_principal(uint32_t principal)
 {
-    return __atomic_load_n(&connection->waiting_since, __ATOMIC_RELAXED);
+    return principal | UINT64_C(1) << 63;
 }
 
 /* Under the mutex. */
@@ -84,11 +101,11 @@ shut_late_ones(struct bh_peers *peers)
     bh_ns now = bh_time_monotonic();
 
     for (struct bh_connection *at = peers->first; at; at = at->next) {
-        bool strange = !flag(&at->known) && !flag(&at->spoke);
+        bool waits = at->place.state == BH_PLACE_WAITING, strange = waits && !at->place.known;
         bh_ns most = strange ? peers->limits.head : peers->limits.request;
-        bh_ns since = waiting_since(at);
+        bh_ns since = at->place.since;
 
-        if (since && now > since && now - since > most)
+        if ((waits || at->place.state == BH_PLACE_RECEIVING) && now > since && now - since > most)
             tell_to_end(at);
     }
 }
@@ -143,6 +160,9 @@ bh_peers_free(struct bh_peers *peers)
     pthread_join(peers->thread, NULL);
     pthread_cond_destroy(&peers->wake);
     pthread_mutex_destroy(&peers->mutex);
+    free(peers->places);
+    free(peers->taken);
+    free(peers->scratch);
     free(peers);
 }
 
@@ -152,86 +172,168 @@ is_root(const struct bh_connection *connection)
     return connection->transport.unix_socket && connection->transport.uid == 0;
 }
 
-static bool
-same_peer(const struct bh_transport *a, const struct bh_transport *b)
-{
-    if (a->unix_socket != b->unix_socket)
-        return false;
-    return a->unix_socket ? a->uid == b->uid : strcmp(a->block, b->block) == 0;
-}
+/* ---- a newcomer ---- */
 
-/* Those that count beside a newcomer, and who of them could make room. */
-struct crowd {
-    uint32_t all, strangers, of_peer;
-    struct bh_connection *oldest, *oldest_of_peer; /* strangers that wait for a request */
-};
-
-static void
-take_older(struct bh_connection **oldest, struct bh_connection *candidate)
+/* Those that count.  Under the mutex, as all below. */
+static size_t
+gather(struct bh_peers *peers)
 {
-    if (!*oldest || waiting_since(candidate) < waiting_since(*oldest))
-        *oldest = candidate;
-}
-
-/* Under the mutex. */
-static struct crowd
-count(const struct bh_peers *peers, const struct bh_connection *newcomer)
-{
-    struct crowd crowd = { 0 };
+    size_t count = 0;
 
     for (struct bh_connection *at = peers->first; at; at = at->next) {
-        bool strange = !flag(&at->known), same = same_peer(&at->transport, &newcomer->transport);
-
         if (at->leaving)
             continue;
-        crowd.all++;
-        crowd.strangers += strange;
-        crowd.of_peer += same;
-        if (!strange || !waiting_since(at))
-            continue;
-        take_older(&crowd.oldest, at);
-        if (same)
-            take_older(&crowd.oldest_of_peer, at);
+        if (count == peers->room) {
+            peers->room = peers->room ? 2 * peers->room : ROOM_FIRST;
+            peers->places = realloc(peers->places, peers->room * sizeof *peers->places);
+            peers->taken = realloc(peers->taken, peers->room * sizeof(struct bh_connection *));
+            peers->scratch = realloc(peers->scratch, peers->room * sizeof *peers->scratch);
+            BH_ASSERT(peers->places && peers->taken && peers->scratch);
+        }
+        peers->places[count] = at->place;
+        peers->taken[count++] = at;
     }
-    return crowd;
+    return count;
 }
 
-/* Under the mutex: whether the newcomer may stay, after somebody made room where that was needed.
- * Root always may: the library takes some more than there are places. */
+/* Streams whose clients have gone count no more, though their threads have not seen it yet. */
 static bool
-make_room(const struct bh_peers *peers, const struct bh_connection *newcomer)
+drop_gone_streams(const struct bh_peers *peers, size_t count)
 {
-    struct crowd crowd = count(peers, newcomer);
-    struct bh_connection *oldest = NULL;
-    bool root = is_root(newcomer), lacking = true;
+    bool found = false;
 
-    if (!root && crowd.of_peer >= peers->limits.most_each)
-        oldest = crowd.oldest_of_peer;
-    else if (crowd.all >= peers->limits.most
-             || (!root && crowd.strangers >= peers->limits.most_strangers))
-        oldest = crowd.oldest;
+    for (size_t i = 0; i < count; i++)
+        if (peers->places[i].state == BH_PLACE_STREAM && bh_peers_gone(peers->taken[i])) {
+            tell_to_end(peers->taken[i]);
+            found = true;
+        }
+    return found;
+}
+
+static struct bh_places_choice
+choose(struct bh_peers *peers, const struct bh_connection *newcomer)
+{
+    struct bh_places_choice choice;
+    size_t count;
+
+    do {
+        count = gather(peers);
+        choice = bh_places_choose(&(struct bh_places){ peers->places, count, peers->scratch,
+                                                       peers->limits.places, bh_time_monotonic() },
+                                  &newcomer->place, is_root(newcomer));
+    } while (choice.lacking && drop_gone_streams(peers, count));
+    return choice;
+}
+
+/* Who may not stay is told so, unless so many are being told that they would keep others out. */
+static void
+refuse(struct bh_peers *peers, struct bh_connection *newcomer)
+{
+    newcomer->refused = peers->refused < REFUSED_MOST;
+    peers->refused += newcomer->refused;
+    newcomer->leaving = true;
+    if (!newcomer->refused)
+        tell_to_end(newcomer);
+}
+
+/* ---- telling of it ---- */
+
+static void
+write_name(const struct bh_connection *connection, char text[BH_WHO_TEXT])
+{
+    const struct bh_transport *transport = &connection->transport;
+
+    if (connection->who[0])
+        memcpy(text, connection->who, BH_WHO_TEXT);
+    else if (transport->unix_socket)
+        snprintf(text, BH_WHO_TEXT, "uid %u", transport->uid);
     else
-        lacking = false;
-    if (oldest)
-        tell_to_end(oldest);
-    return root || oldest || !lacking;
+        snprintf(text, BH_WHO_TEXT, "%s", transport->block);
+}
+
+/* One of the same holder that says by which name it is known, and how many it holds. */
+static const struct bh_connection *
+find_named(const struct bh_peers *peers, const struct bh_connection *one, uint32_t *ret_held)
+{
+    const struct bh_connection *named = one;
+
+    *ret_held = 0;
+    for (const struct bh_connection *at = peers->first; at; at = at->next)
+        if (!at->leaving && at->place.holder == one->place.holder) {
+            ++*ret_held;
+            named = at->who[0] ? at : named;
+        }
+    return named;
+}
+
+/* Whether it is to be told now; the name stands in `text`. */
+static bool
+note(struct bh_peers *peers, const struct bh_connection *whose, char text[BH_WHO_TEXT],
+     struct bh_crowding *ret_crowding)
+{
+    uint32_t held;
+
+    if (!bh_crowd_news_due(&peers->news, whose->place.holder, bh_time_monotonic()))
+        return false;
+    write_name(find_named(peers, whose, &held), text);
+    *ret_crowding = (struct bh_crowding){ text, held, peers->untold_taken, peers->untold_refused };
+    peers->untold_taken = peers->untold_refused = 0;
+    return true;
+}
+
+/* Whether somebody is to be told of it.  Root always may stay: the library takes some more than
+ * there are places.  That strangers give way is no news. */
+static bool
+make_room(struct bh_peers *peers, struct bh_connection *newcomer, char text[BH_WHO_TEXT],
+          struct bh_crowding *ret_crowding)
+{
+    struct bh_places_choice choice = choose(peers, newcomer);
+    struct bh_connection *giver;
+
+    if (choice.giver != BH_PLACES_NONE) {
+        giver = peers->taken[choice.giver];
+        tell_to_end(giver);
+        peers->untold_taken += giver->place.known;
+        return giver->place.known && note(peers, giver, text, ret_crowding);
+    }
+    if (!choice.lacking || is_root(newcomer))
+        return false;
+    refuse(peers, newcomer);
+    peers->untold_refused++;
+    return note(peers, newcomer, text, ret_crowding);
+}
+
+/* ---- its life ---- */
+
+static void
+begin(struct bh_connection *connection)
+{
+    const struct bh_transport *from = &connection->transport;
+    uint64_t peer = from->unix_socket ? from->uid : number_of_block(from->block);
+
+    connection->place = (struct bh_place){ peer, peer, bh_time_monotonic(), BH_PLACE_WAITING,
+                                           is_root(connection) };
 }
 
 void
 bh_peers_enter(struct bh_peers *peers, struct bh_connection *connection)
 {
+    char text[BH_WHO_TEXT];
+    struct bh_crowding crowding;
+    bool told;
+
     connection->peers = peers;
-    connection->waiting_since = bh_time_monotonic();
-    connection->known = is_root(connection);
+    begin(connection);
     pthread_mutex_lock(&peers->mutex);
-    if (!make_room(peers, connection))
-        tell_to_end(connection);
+    told = make_room(peers, connection, text, &crowding);
     connection->next = peers->first;
-    connection->place = &peers->first;
+    connection->link = &peers->first;
     if (peers->first)
-        peers->first->place = &connection->next;
+        peers->first->link = &connection->next;
     peers->first = connection;
     pthread_mutex_unlock(&peers->mutex);
+    if (told && peers->limits.crowded)
+        peers->limits.crowded(&crowding);
 }
 
 void
@@ -240,33 +342,76 @@ bh_peers_leave(struct bh_connection *connection)
     struct bh_peers *peers = connection->peers;
 
     pthread_mutex_lock(&peers->mutex);
-    *connection->place = connection->next;
+    peers->refused -= connection->refused;
+    *connection->link = connection->next;
     if (connection->next)
-        connection->next->place = connection->place;
+        connection->next->link = connection->link;
     pthread_mutex_unlock(&peers->mutex);
 }
 
-void
+/* `since` stays: who says his request slowly has been at it since he could. */
+bool
 bh_peers_spoke(struct bh_connection *connection)
 {
-    __atomic_store_n(&connection->spoke, true, __ATOMIC_RELAXED);
+    bool welcome;
+
+    pthread_mutex_lock(&connection->peers->mutex);
+    connection->place.state = BH_PLACE_RECEIVING;
+    welcome = !connection->refused;
+    pthread_mutex_unlock(&connection->peers->mutex);
+    return welcome;
 }
 
-void
+/* Whether it was not told to end before. */
+static bool
+enter_state(struct bh_connection *connection, enum bh_place_state state)
+{
+    bool stays;
+
+    pthread_mutex_lock(&connection->peers->mutex);
+    connection->place.state = state;
+    connection->place.since = bh_time_monotonic();
+    stays = !connection->leaving;
+    pthread_mutex_unlock(&connection->peers->mutex);
+    return stays;
+}
+
+bool
 bh_peers_answering(struct bh_connection *connection)
 {
-    __atomic_store_n(&connection->waiting_since, 0, __ATOMIC_RELAXED);
+    return enter_state(connection, BH_PLACE_CARRIED_OUT);
 }
 
 void
-bh_peers_known(struct bh_connection *connection)
+bh_peers_known(struct bh_connection *connection, uint32_t principal, const char *who)
 {
-    __atomic_store_n(&connection->known, true, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&connection->peers->mutex);
+    connection->place.known = true;
+    snprintf(connection->who, sizeof connection->who, "%s", who);
+    if (!connection->transport.unix_socket && principal)
+        connection->place.holder = number_of_principal(principal);
+    pthread_mutex_unlock(&connection->peers->mutex);
+}
+
+void
+bh_peers_answered(struct bh_connection *connection, enum bh_place_state state)
+{
+    (void)enter_state(connection, state);
 }
 
 void
 bh_peers_waiting(struct bh_connection *connection)
 {
-    __atomic_store_n(&connection->spoke, false, __ATOMIC_RELAXED);
-    __atomic_store_n(&connection->waiting_since, bh_time_monotonic(), __ATOMIC_RELAXED);
+    (void)enter_state(connection, BH_PLACE_WAITING);
+}
+
+/* Over TCP a client that goes says so only in its own direction; on a unix socket both ends do. */
+bool
+bh_peers_gone(const struct bh_connection *connection)
+{
+    struct pollfd at = { connection->fd, 0, 0 };
+
+    if (!connection->transport.unix_socket)
+        at.events = POLLRDHUP;
+    return poll(&at, 1, 0) > 0;
 }

@@ -203,6 +203,36 @@ strangers_lock_nobody_out(void **state)
     BH_CHECK_DONE();
 }
 
+/* Requests that are not whole yet are nobody's to cut for one's own next connection. */
+static void
+who_holds_half_is_told(void **state)
+{
+    static const char head[] = "POST /x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+                               "Content-Length: 1\r\n\r\n";
+    uid_t somebody = geteuid() ? geteuid() : SOMEBODY;
+    int busy[4], more;
+    const char *heard;
+
+    for (size_t i = 0; i < BH_COUNT(busy); i++) {
+        busy[i] = connect_as(somebody);
+        say(busy[i], head, sizeof head - 1);
+        BH_CHECK("on its way", strstr(hear(busy[i], "100 Continue"), "100 Continue"));
+    }
+    more = connect_as(somebody);
+    say(more, "GET /x HTTP/1.1\r\nHost: x\r\n\r\n", 28);
+    heard = hear(more, NULL);
+    BH_CHECK("told so", strstr(heard, "HTTP/1.1 429") && strstr(heard, "\"too_many\"")
+                            && strstr(heard, "Retry-After: 1"));
+    for (size_t i = 0; i < BH_COUNT(busy); i++) {
+        say(busy[i], "x", 1);
+        BH_CHECK("served", strstr(hear(busy[i], "path="), "200 OK"));
+    }
+    bh_fd_close(more);
+    for (size_t i = 0; i < BH_COUNT(busy); i++)
+        bh_fd_close(busy[i]);
+    BH_CHECK_DONE();
+}
+
 /* ---- addresses ---- */
 
 static struct bh_transport
@@ -238,7 +268,7 @@ addresses_are_counted_by_block(void **state)
     };
     struct bh_connection connections[BH_COUNT(rows)];
     struct bh_peers *peers = bh_peers_new(&(struct bh_peers_limits){
-        .most = 100, .most_strangers = 100, .most_each = 2, .head = 60 * BH_NS_PER_S,
+        .places = { .most = 100, .most_strangers = 100, .most_each = 2 }, .head = 60 * BH_NS_PER_S,
         .request = 60 * BH_NS_PER_S });
     int ends[2];
 
@@ -396,6 +426,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nobody_takes_all_connections, open_place, close_place),
         cmocka_unit_test_setup_teardown(strangers_lock_nobody_out, open_place, close_place),
+        cmocka_unit_test_setup_teardown(who_holds_half_is_told, open_place, close_place),
         cmocka_unit_test(addresses_are_counted_by_block),
         cmocka_unit_test_setup_teardown(lax_heads_are_refused, open_place, close_place),
         cmocka_unit_test_setup_teardown(only_a_length_says_where_a_body_ends, open_place,

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { STATUS_LARGE = 413 }; /* its name differs between versions of the library */
+enum { STATUS_LARGE = 413, STATUS_MANY = 429 }; /* their names differ between versions of the library */
 
 /* The API's error shape. */
 #define REFUSAL(code, message, next)                                                     \
@@ -31,6 +31,9 @@ static const struct {
         REFUSAL("denied", "the client certificate is not accepted here",
                 "show one of this site's authority that is valid now and meant for clients, or "
                 "none") },
+    [BH_REFUSAL_PLACES] = { STATUS_MANY, true,
+        REFUSAL("too_many", "you hold as many connections as one may, and none of them is idle",
+                "close some, or try again in a moment") },
 };
 
 bh_mhd_result
@@ -46,6 +49,8 @@ bh_refusal_queue(struct MHD_Connection *mhd, enum bh_refusal why)
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
     if (why == BH_REFUSAL_METHOD)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, POST, PUT, DELETE");
+    if (why == BH_REFUSAL_PLACES)
+        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     if (refusals[why].ends)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     queued = MHD_queue_response(mhd, refusals[why].status, response);

@@ -17,10 +17,11 @@ enum bh_refusal {
     BH_REFUSAL_LARGE,            /* 413 */
     BH_REFUSAL_METHOD,           /* 405 */
     BH_REFUSAL_CERTIFICATE,      /* 403 */
+    BH_REFUSAL_PLACES,           /* there is no place for it, 429 */
     BH_REFUSALS
 };
 
-/* Queues it; the connection ends with it but for the last two. */
+/* Queues it; the connection ends with it but for METHOD and CERTIFICATE. */
 bh_mhd_result bh_refusal_queue(struct MHD_Connection *mhd, enum bh_refusal why);
 
 #endif

@@ -20,7 +20,7 @@ enum { CONNECTIONS_DEFAULT = 512, IDLE_DEFAULT_S = 60, STACK_BYTES = 256 << 10,
        RESERVED = 4,       /* a quarter is for those who are known */
        DEADLINE_IDLES = 3, /* a whole request takes at most this many idle times */
        HEAD_S = 15,        /* a stranger's head at most this */
-       BEYOND = 4, BEYOND_LEAST = 32 /* connections that are told to end, and have not yet */ };
+       BEYOND = 2, BEYOND_LEAST = 32 /* connections that are told to end, and have not yet */ };
 
 /* Since 1.0 the library itself refuses malformed requests when told to.  Before, it knows little of
  * that, all of which net/head.c refuses too. */
@@ -233,9 +233,11 @@ server_new(const struct bh_server_options *options)
     server->owner = (struct bh_exchange_owner){ options->handler, options->self, false,
                                                  bh_upgrades_new() };
     server->peers = bh_peers_new(&(struct bh_peers_limits){
-        .most = options->connections_max,
-        .most_strangers = options->connections_max - options->connections_max / RESERVED,
-        .most_each = each ? each : 1,
+        .places = { .most = options->connections_max,
+                    .most_strangers =
+                        options->connections_max - options->connections_max / RESERVED,
+                    .most_each = each ? each : 1 },
+        .crowded = options->crowded,
         .head = request < HEAD_S ? request * BH_NS_PER_S : HEAD_S * BH_NS_PER_S,
         .request = request * BH_NS_PER_S });
     return server;

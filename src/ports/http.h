@@ -44,6 +44,9 @@ struct bh_request {
     void (*each_query)(const struct bh_request *request,
                        void (*sink)(void *self, const char *name, const char *value),
                        void *self);
+    /* Whether the client has gone: a stream asks that a few times a second, so that it ends at
+     * once.  NULL: that is not known. */
+    bool (*gone)(const struct bh_request *request);
     void *server;                /* the adapter's own */
 };
 
@@ -67,7 +70,7 @@ struct bh_upgrade {
     const char *protocol;
 };
 
-enum { BH_REPLY_HEADERS_MAX = 12 };
+enum { BH_REPLY_HEADERS_MAX = 12, BH_WHO_TEXT = 64 };
 
 struct bh_header {
     const char *name, *value;    /* live as long as the request */
@@ -80,6 +83,8 @@ struct bh_reply {
                                     Cache-Control: no-store */
     uint32_t header_count;
     bool known;                  /* it is known who asked: the connection is no stranger's */
+    uint32_t principal;          /* and whose; 0: nobody's by number */
+    char who[BH_WHO_TEXT];       /* and by which name, for the log */
     struct bh_buf body;          /* grows up to 64 MiB; released by the server */
     struct bh_stream stream;     /* used instead of `body` when read is not NULL */
     struct bh_upgrade upgrade;   /* used instead of either when run is not NULL: a 101 */
@@ -92,6 +97,17 @@ bh_reply_header(struct bh_reply *reply, const char *name, const char *value)
     BH_ASSERT(reply->header_count < BH_REPLY_HEADERS_MAX);
     reply->headers[reply->header_count++] = (struct bh_header){ name, value };
 }
+
+/* Where a bound on connections or streams was reached: for the log, told at most once a second,
+ * of the same one once a minute. */
+struct bh_crowding {
+    const char *who;             /* a principal's name, else what is known: "uid 7", an address */
+    uint32_t held;               /* how many it holds */
+    uint32_t taken_back, refused; /* since the last time, by it and by whom nothing was told */
+};
+
+/* Called by any thread; returns soon. */
+typedef void (*bh_http_crowded)(const struct bh_crowding *crowding);
 
 /* The API: answers every request, also wrong ones. */
 typedef void (*bh_http_handler)(void *self, const struct bh_request *request,

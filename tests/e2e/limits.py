@@ -20,7 +20,7 @@ from tap import contains, equal
 
 HELD = {"tenant": "acme/vision/batch", "sku": "small", "args": ["true"], "hold": True}
 STRANGERS = (20501, 20502)
-CONNECTIONS_MAX = 512
+CONNECTIONS_MAX, STREAMS_MAX = 512, 64
 
 
 PORT = free_port()
@@ -212,6 +212,170 @@ def heads(site):
     equal("the end", stranger.sock.recv(1), b"")
     assert time.monotonic() - begun > 10, f"after {time.monotonic() - begun:.1f} s"
     stranger.close()
+
+
+# ---- streams ----
+
+def watch(connection, token=None):
+    """Opens a stream of changes: the answer's status, None where there was none."""
+    try:
+        connection.request("GET", "/v1/watch", headers={"Authorization": f"Bearer {token}"} if token else {})
+        answer = connection.getresponse()
+        if answer.status != 200:
+            answer.read()
+        return answer.status
+    except (OSError, http.client.HTTPException):
+        return None
+
+
+def far_from(site, source):
+    context = ssl.create_default_context(cafile=str(site.dir / "state/tls.crt"))
+    context.check_hostname = False
+    return http.client.HTTPSConnection("127.0.0.1", PORT, timeout=PATIENCE_S, context=context, source_address=(source, 0))
+
+
+def crowd(site):
+    """600 streams that alice asks for with one token from three addresses."""
+    raise_files_limit()
+    token = site.client("alice").post("/v1/tokens", {})["token"]
+    far = [far_from(site, f"127.0.0.{2 + n % 3}") for n in range(600)]
+    return far, [watch(connection, token) for connection in far]
+
+
+def served(site, bob, tenant="acme/speech/asr"):
+    """What another one wants at once."""
+    begun = time.monotonic()
+    job = bob.post("/v1/jobs", {"tenant": tenant, "sku": "small", "args": ["true"], "hold": True})["id"]
+    equal("listed", bob.exchange("GET", "/v1/jobs?limit=1")[0], 200)
+    equal("cancelled", bob.exchange("POST", f"/v1/jobs/{job}/cancel")[0], 200)
+    equal("a stranger", site.client().exchange("GET", "/healthz")[0], 200)
+    took = time.monotonic() - begun
+    assert took < 5, f"it took {took:.1f} s"
+
+
+def served_from_afar(site, token):
+    begun = time.monotonic()
+    for source in ("127.0.0.1", "127.0.0.2"):  # hers, too
+        near = far_from(site, source)
+        near.request("GET", "/v1/jobs?limit=1", headers={"Authorization": f"Bearer {token}"})
+        equal(f"from {source}", near.getresponse().status, 200)
+        near.close()
+    took = time.monotonic() - begun
+    assert took < 5, f"it took {took:.1f} s"
+
+
+@tap.test(**HTTPS)
+def watch_afar(site):
+    "one person with one token has 64 of 600 streams from three addresses, and others are served at once"
+    bob = site.client("bob").post("/v1/tokens", {})["token"]
+    far, statuses = crowd(site)
+    served_from_afar(site, bob)
+    equal("streams", (statuses.count(200), statuses.count(429)), (STREAMS_MAX, 600 - STREAMS_MAX))
+    contains("log", (site.dir / "daemon.log").read_text(), "alice")
+    for connection in far:
+        connection.close()
+
+
+@tap.test(daemon_conf=f"https_port = {PORT}\nstreams_max = 0")
+def watch_afar_without_bound(site):
+    "without a bound of streams she gives the youngest back, one for each who comes"
+    bob = site.client("bob").post("/v1/tokens", {})["token"]
+    far, _ = crowd(site)
+    served_from_afar(site, bob)
+    contains("log", (site.dir / "daemon.log").read_text(), "alice")
+    for connection in far:
+        connection.close()
+
+
+HALF = b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+
+
+def half(connection, token):
+    """Makes the connection that of somebody known, then sends part of a request."""
+    try:
+        connection.request("GET", "/v1/whoami", headers={"Authorization": f"Bearer {token}"})
+        connection.getresponse().read()
+        connection.sock.sendall(HALF)
+    except (OSError, http.client.HTTPException, AttributeError):
+        connection.close()
+
+
+@tap.test(**HTTPS)
+def halves(site):
+    "600 requests that somebody known never finishes keep nobody else out"
+    raise_files_limit()
+    alice, bob = (site.client(name).post("/v1/tokens", {})["token"] for name in ("alice", "bob"))
+    far = [far_from(site, f"127.0.0.{2 + n % 3}") for n in range(600)]
+    for connection in far:
+        half(connection, alice)
+    served_from_afar(site, bob)
+    for connection in far:
+        connection.close()
+
+
+@tap.test(daemon_conf=f"https_port = {PORT}\nstreams_max = 0")
+def come_again(site):
+    "who comes again for each stream that is taken back, from eight threads, does not keep others out"
+    bob, over, lost = site.client("bob").post("/v1/tokens", {})["token"], threading.Event(), []
+    far, _ = crowd(site)
+    token = site.client("alice").post("/v1/tokens", {})["token"]
+
+    def again():
+        mine = []
+        while not over.is_set():
+            mine.append(far_from(site, "127.0.0.2"))
+            lost.append(watch(mine[-1], token))
+        for connection in mine:
+            connection.close()
+
+    threads = [threading.Thread(target=again) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(10):
+            served_from_afar(site, bob)
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    assert len(lost) > 20, f"{len(lost)} came again"
+    for connection in far:
+        connection.close()
+
+
+def two(site):
+    """300 streams each that a developer and a viewer ask for on the unix socket."""
+    raise_files_limit()
+    near = [site.client(("alice", "dave")[n % 2]).open() for n in range(600)]
+    return near, [watch(connection) for connection in near]
+
+
+@tap.test()
+def watch_near(site):
+    "two people who ask for 300 streams each on the unix socket stop neither a third one's jobs nor the operator"
+    near, statuses = two(site)
+    served(site, site.client("bob"))
+    equal("the operator", site.client("erin").exchange("POST", "/v1/tokens", {})[0], 201)
+    equal("streams", (statuses.count(200), set(statuses)), (2 * STREAMS_MAX, {200, 429}))
+    for connection in near:
+        connection.close()
+    served(site, site.client("alice"), "acme/vision/batch")
+    time.sleep(2)  # docs/limits.md says 0.2 s
+    again = [site.client("alice").open() for _ in range(STREAMS_MAX)]
+    equal("and as many again", {watch(connection) for connection in again}, {200})
+
+
+@tap.test(daemon_conf="streams_max = 0")
+def watch_near_without_bound(site):
+    "without a bound of streams each has half of the places, is told so, and gives some back; closed ones are free at once"
+    near, statuses = two(site)
+    equal("streams", (statuses.count(200), set(statuses)), (CONNECTIONS_MAX, {200, 429}))
+    served(site, site.client("bob"))
+    taken = [line for line in (site.dir / "daemon.log").read_text().splitlines() if "taken back" in line]
+    assert taken and ("alice" in taken[0] or "dave" in taken[0]), f"{taken}"
+    for connection in near:
+        connection.close()
+    served(site, site.client("alice"), "acme/vision/batch")
 
 
 # ---- lax HTTP ----

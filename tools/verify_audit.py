@@ -342,8 +342,8 @@ FORMS = {
     "jobs": lambda value: True, "names": lambda value: True, "obj": lambda value: has_form(value, OBJECT, set()) and value != {},
     "order": lambda value: is_number(value, 1), "orders": lambda value: is_short(value, RECORD_BYTES_MAX), "phase": lambda value: value in ("intent", "outcome", "event"),
     "req": lambda value: fits(value, "[0-9a-f]{32}") and int(value, 16) > 0, "res": lambda value: is_short(value, RECORD_BYTES_MAX),
-    "sealed": lambda value: True, "seq": is_number, "tenant": ID, "text": lambda value: fits(value, "[0-9a-f]{64}") and int(value, 16) > 0,
-    "ts": lambda value: value == "0" or is_moment(value), "v": lambda value: in_range(value, 1, 4), "verb": lambda value: is_short(value, RECORD_BYTES_MAX),
+    "salt": lambda value: fits(value, "[0-9a-f]{32}") and int(value, 16) > 0, "sealed": lambda value: True, "seq": is_number, "tenant": ID,
+    "text": lambda value: fits(value, "[0-9a-f]{64}") and int(value, 16) > 0, "ts": lambda value: value == "0" or is_moment(value), "v": lambda value: in_range(value, 1, 4), "verb": lambda value: is_short(value, RECORD_BYTES_MAX),
 }
 
 
@@ -374,7 +374,7 @@ def check_record(number, record, before):
     if int(record["seq"]) != number:
         raise ValueError(f"it says it is record {record['seq']}")
     if before and record["v"] < before["v"] or record["v"] == 1 and "orders" in record \
-            or record["v"] < 3 and any(key in record for key in ("count", "jobs", "names")):
+            or record["v"] < 3 and any(key in record for key in ("count", "jobs", "names")) or record["v"] < 4 and "salt" in record:
         raise ValueError("it is not of the version of its time")
     if before and int(record["ts"]) < int(before["ts"]):
         raise ValueError("its time is before that of the record before it")

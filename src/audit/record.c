@@ -155,6 +155,7 @@ bh_record_encode(struct bh_buf *out, const struct bh_record *record)
     put_text(out, "phase", bh_phase_names[record->phase]);
     put_hex(out, "req", record->req, sizeof record->req);
     put_text(out, "res", record->res);
+    put_hex(out, "salt", record->salt, sizeof record->salt);
     put_json(out, "sealed", record->sealed_json);
     put_seq(out, record->seq);
     put_number(out, "tenant", record->tenant);
@@ -349,6 +350,12 @@ take_result(struct reader *r, struct bh_slice value)
 }
 
 static bool
+take_salt(struct reader *r, struct bh_slice value)
+{
+    return read_hex(value, r->record.salt, sizeof r->record.salt);
+}
+
+static bool
 take_sealed(struct reader *r, struct bh_slice value)
 {
     return bh_sealed_is_list(value) && read_json(r, value, &r->record.sealed_json);
@@ -386,6 +393,8 @@ take_version(struct reader *r, struct bh_slice value)
 
     if (!read_u32(value, version))
         return false;
+    if (*version < 4 && is_set(record->salt, sizeof record->salt))
+        return false;
     if (*version < 4 && record->jobs_json
         && bh_job_status_has_row((struct bh_slice){ record->jobs_json, strlen(record->jobs_json) }))
         return false;
@@ -408,9 +417,10 @@ static const struct member {
     { "dec", take_decision }, { "do", take_do },      { "ev", take_event },
     { "jobs", take_jobs },   { "names", take_names }, { "obj", take_object },
     { "order", take_order }, { "orders", take_orders }, { "phase", take_phase },
-    { "req", take_request }, { "res", take_result },  { "sealed", take_sealed },
-    { "seq", take_seq },     { "tenant", take_tenant }, { "text", take_digest },
-    { "ts", take_time },     { "v", take_version },   { "verb", take_verb },
+    { "req", take_request }, { "res", take_result },  { "salt", take_salt },
+    { "sealed", take_sealed }, { "seq", take_seq },   { "tenant", take_tenant },
+    { "text", take_digest }, { "ts", take_time },     { "v", take_version },
+    { "verb", take_verb },
 };
 
 /* Whether `"key":` stands at `at`; steps over it. */

@@ -25,6 +25,7 @@ static const struct bh_record full = {
     .phase = BH_PHASE_OUTCOME,
     .req = { 0xab, [15] = 1 },
     .res = "ok",
+    .salt = { 0xcd, [15] = 2 },
     .sealed_json = SEALED,
     .seq = 9,
     .tenant = 4,
@@ -38,7 +39,8 @@ static const struct bh_record full = {
     "\"dec\":{\"allow\":true,\"rule\":5},\"do\":[{\"place\":{\"job\":7}}],"                \
     "\"ev\":{\"submit\":{\"count\":1,\"job\":7}},\"jobs\":" JOBS ",\"names\":" NAMES ",\"obj\":{\"id\":7,\"type\":\"job\"},"     \
     "\"order\":\"1152921504606846977\",\"orders\":\"-c-s\",\"phase\":\"outcome\","       \
-    "\"req\":\"ab000000000000000000000000000001\",\"res\":\"ok\",\"sealed\":" SEALED        \
+    "\"req\":\"ab000000000000000000000000000001\",\"res\":\"ok\","       \
+    "\"salt\":\"cd000000000000000000000000000002\",\"sealed\":" SEALED                     \
     ",\"seq\":9,\"tenant\":4,"                                                            \
     "\"text\":\"ff00000000000000000000000000000000000000000000000000000000000002\","       \
     "\"ts\":\"1795170000000000001\",\"v\":4,\"verb\":\"job.submit\"}"
@@ -98,6 +100,7 @@ reads_back(void **state)
     BH_CHECK_EQ("phase", record.phase, BH_PHASE_OUTCOME);
     BH_CHECK("req", memcmp(record.req, full.req, sizeof full.req) == 0);
     BH_CHECK_STR("res", record.res, "ok");
+    BH_CHECK("salt", memcmp(record.salt, full.salt, sizeof full.salt) == 0);
     BH_CHECK_EQ("seq", record.seq, 9);
     BH_CHECK_EQ("tenant", record.tenant, 4);
     BH_CHECK("text", memcmp(record.text, full.text, sizeof full.text) == 0);
@@ -106,6 +109,7 @@ reads_back(void **state)
     assert_int_equal(bh_record_decode(EMPTY, strlen(EMPTY), scratch, &record, &err), BH_OK);
     BH_CHECK("nothing", !record.do_json && !record.ev_json && !record.res && !record.verb);
     BH_CHECK("no orders", !record.orders);
+    BH_CHECK("no salt", memcmp(record.salt, (uint8_t[16]){ 0 }, sizeof record.salt) == 0);
     assert_int_equal(bh_record_decode(OLD, strlen(OLD), scratch, &record, &err), BH_OK);
     BH_CHECK_EQ("older", record.version, 1);
     assert_int_equal(bh_record_decode(BEFORE, strlen(BEFORE), scratch, &record, &err), BH_OK);
@@ -115,6 +119,7 @@ reads_back(void **state)
     BH_CHECK_DONE();
 }
 
+#define SALT "\"salt\":\"cd000000000000000000000000000002\""
 #define TAIL "\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":1}"
 static const struct {
     const char *name, *leaf;
@@ -148,6 +153,11 @@ static const struct {
     { "version 5", "{\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":5}" },
     { "rows of version 3", "{\"jobs\":[{\"job\":7,\"row\":\"" ROW "\",\"state\":\"a\"}],\"phase\":\"intent\","
                            "\"seq\":0,\"ts\":\"0\",\"v\":3}" },
+    { "a salt of version 3", "{\"phase\":\"intent\"," SALT ",\"seq\":0,\"ts\":\"0\",\"v\":3}" },
+    { "a salt behind what is sealed",
+      "{\"phase\":\"intent\",\"sealed\":" SEALED "," SALT ",\"seq\":0,\"ts\":\"0\",\"v\":4}" },
+    { "a salt that is none",
+      "{\"phase\":\"intent\",\"salt\":\"\",\"seq\":0,\"ts\":\"0\",\"v\":4}" },
     { "jobs of version 2", "{\"jobs\":" JOBS ",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
     { "names of version 2", "{\"names\":" NAMES ",\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":2}" },
     { "names that are none", "{\"names\":[{}],\"phase\":\"intent\",\"seq\":0,\"ts\":\"0\",\"v\":3}" },

@@ -14,6 +14,7 @@
 #include "base/yaml.h"
 #include "daemon/command.h"
 #include "daemon/core.h"
+#include "daemon/salts_test.h"
 #include "signer/signer.h"
 #include "store/sqlite.h"
 
@@ -120,6 +121,7 @@ open_core(struct fixture *f)
 static inline void
 close_core(struct fixture *f)
 {
+    check_salts(&f->core.store);
     f->core.store.ops->close(f->core.store.self);
     bh_hub_free(f->core.hub);
     f->core.hub = NULL;

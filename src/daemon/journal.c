@@ -79,13 +79,17 @@ bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *confi
     return rc == BH_OK ? rc : bh_err_wrap(err, "signer");
 }
 
+/* Of every record, also those that name a request.  Its number is drawn as well, but whoever sees
+ * one record of it may find it there, and all others of that request are hashes to him. */
 bh_rc
 bh_journal_append(struct bh_journal *journal, struct bh_record *record, struct bh_err *err)
 {
     struct bh_buf leaf;
     uint8_t hash[32];
-    bh_rc rc;
+    bh_rc rc = journal->crypto->random(record->salt, sizeof record->salt, err);
 
+    if (rc != BH_OK)
+        return rc;
     BH_ASSERT(record->ts_ns >= journal->last_ts_ns);
     record->seq = journal->next_seq;
     record->boot = journal->boot;

@@ -36,7 +36,8 @@ struct bh_journal {
 BH_MUST_USE bh_rc bh_journal_open(struct bh_journal *journal,
                                   const struct bh_daemon_config *config, struct bh_err *err);
 
-/* Complete `record` (seq, ts, boot) and put it into the open transaction. */
+/* Complete `record` (seq, boot, and a salt, without which its public hash would tell who guesses
+ * well what it says) and put it into the open transaction. */
 BH_MUST_USE bh_rc bh_journal_append(struct bh_journal *journal, struct bh_record *record,
                                     struct bh_err *err);
 

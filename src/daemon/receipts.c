@@ -93,8 +93,11 @@ bh_receipts_take(struct bh_core *core, const struct bh_msg_receipt *receipt, str
     bh_receipt_key(receipt, key);
     if (rc != BH_OK || is_known(core, key))
         return rc;
+    rc = core->crypto->random(row.receipt.salt, sizeof row.receipt.salt, err);
+    if (rc != BH_OK)
+        return rc;
     bh_buf_init_fixed(&json, memory, sizeof memory);
-    bh_json_encode(&json, &bh_receipt_fields, receipt);
+    bh_json_encode(&json, &bh_receipt_fields, &row.receipt);
     if (json.overflow)
         return bh_err_set(err, BH_INVALID, "a receipt is too long");
     core->crypto->sha256("", 0, json.bytes, json.length, row.digest);

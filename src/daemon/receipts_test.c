@@ -110,12 +110,48 @@ no_reader_rounds_a_number(void **state)
     BH_CHECK_DONE();
 }
 
+/* Its digest is shown to who may not see whose jobs it names, and those are small numbers: so it is of
+ * what nobody guesses, too.  A node that says which is not asked. */
+static void
+a_digest_tells_nothing(void **state)
+{
+    static const struct bh_msg_receipt told = { .order = 7, .partition = 3, .begun_ns = 100,
+                                                .method = BH_SCRUB_FILL, .salt = { 1 },
+                                                .result = BH_SCRUB_CLEAN };
+    const struct bh_document_filter filter = { .kind = BH_DOCUMENT_RECEIPT };
+    struct bh_receipt_row rows[2] = { { .record = 0 } };
+
+    for (int i = 0; i < 2; i++) {
+        char value[4096] = "", memory[4096];
+        uint8_t digest[32];
+        struct bh_buf json;
+        struct fixture f;
+
+        setup(&f);
+        assert_int_equal(bh_receipts_take(&f.core, &told, &f.err), BH_OK);
+        assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
+        assert_int_equal(f.core.store.ops->list_documents(f.core.store.self, &filter, copy_value,
+                                                           value, &f.err), BH_OK);
+        assert_int_equal(bh_json_decode(value, strlen(value), &bh_receipt_row_fields, &rows[i],
+                                        f.arena, &f.err), BH_OK);
+        bh_buf_init_fixed(&json, memory, sizeof memory);
+        bh_json_encode(&json, &bh_receipt_fields, &rows[i].receipt);
+        f.core.crypto->sha256(json.bytes, json.length, "", 0, digest);
+        BH_CHECK("its own digest", memcmp(rows[i].digest, digest, sizeof digest) == 0);
+        BH_CHECK("not the node's salt", memcmp(rows[i].receipt.salt, told.salt, sizeof told.salt) != 0);
+        teardown(&f);
+    }
+    BH_CHECK("another one", memcmp(rows[0].digest, rows[1].digest, sizeof rows[0].digest) != 0);
+    BH_CHECK_DONE();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_scrub_has_one),
         cmocka_unit_test(no_reader_rounds_a_number),
+        cmocka_unit_test(a_digest_tells_nothing),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

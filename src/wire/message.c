@@ -433,6 +433,7 @@ static const struct bh_field receipt_fields[] = {
     BH_F(struct bh_msg_receipt, residue, BH_FIELD_U64),
     BH_F_ENUM(struct bh_msg_receipt, result, bh_scrub_result_names,
               .flags = BH_FIELD_ALWAYS),
+    BH_F(struct bh_msg_receipt, salt, BH_FIELD_HEX),
     BH_F(struct bh_msg_receipt, samples, BH_FIELD_U64),
     BH_F(struct bh_msg_receipt, start, BH_FIELD_U32),
     BH_F(struct bh_msg_receipt, tenant, BH_FIELD_U32),

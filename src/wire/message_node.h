@@ -171,7 +171,7 @@ enum { BH_RECEIPT_FROM_MAX = 8, BH_RECEIPT_BY_MAX = 16 };
 
 /* Sent before the outcome of the order that it was made for.  Repeated until it is acknowledged. */
 struct bh_msg_receipt {
-    uint64_t order, partition;
+    uint64_t order, partition, begun_ns, ended_ns;
     char gpu[BH_UUID_MAX], uuid[BH_UUID_MAX]; /* of the GPU; of the piece */
     char profile[BH_PROFILE_NAME_MAX];
     uint32_t start, tenant; /* whose it is going to be; 0 nobody's yet */
@@ -180,14 +180,14 @@ struct bh_msg_receipt {
     uint32_t from_count;
     struct bh_msg_receipt_by by[BH_RECEIPT_BY_MAX]; /* BH_SCRUB_EARLIER: whose result this is */
     uint32_t by_count;
-    uint64_t begun_ns, ended_ns;
     uint32_t method, result, driver; /* the enums above */
     uint64_t memory_bytes, bytes, samples; /* of the piece; filled; pages read back, each time */
     uint64_t residue, unfilled;      /* of these held something before; something else after a fill */
     uint32_t tries;                  /* runs of the helper */
     bool beside;                     /* of a share beside which others run: */
     uint32_t neighbors;              /* so many leases, when it began */
-    char why[200];                   /* of one that is not clean */
+    char why[200];    /* of one that is not clean */
+    uint8_t salt[16]; /* the daemon's: the digest is shown to more than the receipt */
 };
 
 struct bh_msg_health {

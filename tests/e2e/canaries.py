@@ -447,6 +447,8 @@ def everywhere(site):
     equal("operations that were not refused", [n for n in OPERATIONS if max(walk.wrong[n]) < 400], [])
     export = site.dir / "export"
     site.cli(None, "audit", "export", str(export), "--vkey", str(site.dir / "state/audit.vkey"), check=0)
+    salts = [leaf.get("salt", "") for leaf in site.leaves()]
+    equal("records without a salt of their own", len(salts) - len({salt for salt in salts if len(salt) == 32}), 0)
     bad, used = leaks(walk.canaries, places(site, walk.replies))
     equal("leaks", bad, {})
     equal("rows of MAY_BE of no use", [row for row in MAY_BE if row[:2] not in used], [])

@@ -117,20 +117,23 @@ def fill_up(disk):
 
 @tap.test(topology="1x H100-80GB")
 def restart(site):
-    "a daemon that dies on a full disk comes back and serves reads"
-    site.announce("disk full", "No space left on device", "checkpoint not published", "cannot go on")
-    with on_small_disk(site, STATE_MIB, "state") as disk:
+    "a daemon and a node that die on a full disk come back, and reads are served"
+    site.announce("disk full", "No space left on device")
+    with on_small_disk(site, STATE_MIB, "state", "node") as disk:
         accepted, refused = fill(site, True)
         equal("status", refused.status, 507)
         fill_up(disk)
         for _ in range(3):
-            site.daemon.kill()
-            site.daemon.wait()
+            for program in (site.daemon, site.node):
+                program.kill()
+                program.wait()
+            site.start_node()
             site.start_daemon()
             equal("reads", len(site.client().get("/v1/jobs?limit=5")["items"]), 5)
             equal("changes", taken(site), None)
         subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
         accepted.append(site.until(lambda: taken(site), what="a job that is taken"))
+        site.await_gpus()
         (disk / "filler").unlink()
 
 

@@ -100,6 +100,32 @@ bh_file_replace(const char *path, const void *bytes, size_t length, mode_t mode,
     return sync_folder(path, err);
 }
 
+static bool
+holds(const char *path, const void *bytes, size_t length, mode_t mode)
+{
+    BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat found;
+    char piece[4096];
+    size_t at = 0;
+    ssize_t got = 0;
+
+    if (fd < 0 || fstat(fd, &found) != 0 || !S_ISREG(found.st_mode) || (found.st_mode & 07777) != mode
+        || found.st_uid != geteuid() || found.st_nlink != 1 || (size_t)found.st_size != length)
+        return false;
+    while (at < length && (got = read(fd, piece, sizeof piece)) > 0) {
+        if ((size_t)got > length - at || memcmp(piece, (const char *)bytes + at, (size_t)got) != 0)
+            return false;
+        at += (size_t)got;
+    }
+    return at == length;
+}
+
+bh_rc
+bh_file_keep(const char *path, const void *bytes, size_t length, mode_t mode, struct bh_err *err)
+{
+    return holds(path, bytes, length, mode) ? BH_OK : bh_file_replace(path, bytes, length, mode, err);
+}
+
 /* False with errno set; a folder that is there already is fine, a file is not. */
 static bool
 make_one_folder(const char *path, mode_t mode)

@@ -42,6 +42,11 @@ BH_MUST_USE bh_rc bh_file_read(const char *path, size_t max, struct bh_buf *ret_
 BH_MUST_USE bh_rc bh_file_replace(const char *path, const void *bytes, size_t length,
                                   mode_t mode, struct bh_err *err);
 
+/* The same, but a file that holds just these bytes, with this mode and this program's owner, stays: a
+ * start that changes nothing wants no room on a full disk. */
+BH_MUST_USE bh_rc bh_file_keep(const char *path, const void *bytes, size_t length, mode_t mode,
+                               struct bh_err *err);
+
 /* `path` and its missing parents, each with `mode` less the umask.  BH_OK when the
  * folder exists; BH_IO when a file is in the way. */
 BH_MUST_USE bh_rc bh_dir_make(const char *path, mode_t mode, struct bh_err *err);

@@ -78,6 +78,40 @@ test_replace_and_read(void **state)
     BH_CHECK_DONE();
 }
 
+/* Only what differs is written: the file's number says which. */
+static void
+test_keep(void **state)
+{
+    static const struct {
+        const char *name, *text;
+        mode_t mode;
+        bool stays;
+    } rows[] = {
+        { "the same", "text", 0644, true },  { "another", "tixt", 0644, false },
+        { "longer", "text and", 0644, false }, { "shorter", "tex", 0644, false },
+        { "empty", "", 0644, false },        { "another mode", "text", 0600, false },
+    };
+    const char *path = in_folder("kept");
+    struct bh_err err;
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct stat before, after;
+
+        assert_int_equal(bh_file_replace(path, "text", 4, 0644, &err), BH_OK);
+        assert_int_equal(stat(path, &before), 0);
+        BH_CHECK_EQ(rows[i].name,
+                    bh_file_keep(path, rows[i].text, strlen(rows[i].text), rows[i].mode, &err), BH_OK);
+        assert_int_equal(stat(path, &after), 0);
+        BH_CHECK_EQ(rows[i].name, before.st_ino == after.st_ino, rows[i].stays);
+        BH_CHECK_EQ(rows[i].name, after.st_mode & 0777, rows[i].mode);
+        BH_CHECK_STR(rows[i].name, text_of(path, 60), rows[i].text);
+    }
+    unlink(path);
+    BH_CHECK_EQ("made", bh_file_keep(path, "text", 4, 0644, &err), BH_OK);
+    BH_CHECK_DONE();
+}
+
 static void
 test_replace_does_not_follow_a_link(void **state)
 {
@@ -258,6 +292,7 @@ test_write_all(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_replace_and_read),
+    cmocka_unit_test(test_keep),
     cmocka_unit_test(test_replace_does_not_follow_a_link),
     cmocka_unit_test(test_failures_name_the_file),
     cmocka_unit_test(test_dir_make),

@@ -427,7 +427,10 @@ remove_kept(const struct bh_up *up, const char *name)
     unlink(path); /* often there is none */
 }
 
-/* The mark first: a signer that has a key without its mark could sign again from nothing. */
+/* The key last: a signer that has a key without its mark could sign again from nothing, and without
+ * its name or the key before it would not see what lacks. */
+static const char *const kept[] = { "audit.signed", "audit.public", "audit.key.old", "audit.key" };
+
 static bh_rc
 move_key(const struct bh_up *up, struct bh_err *err)
 {
@@ -435,17 +438,15 @@ move_key(const struct bh_up *up, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     snprintf(key, sizeof key, "%s/signer/audit.key", up->state);
-    if (access(key, F_OK) != 0) {
-        rc = copy_kept(up, "audit.signed", err);
-        if (rc == BH_OK || rc == BH_NOT_FOUND)
-            rc = copy_kept(up, "audit.key", err);
-    }
+    if (access(key, F_OK) != 0)
+        for (size_t i = 0; i < BH_COUNT(kept) && (rc == BH_OK || rc == BH_NOT_FOUND); i++)
+            rc = copy_kept(up, kept[i], err);
     if (rc == BH_NOT_FOUND) /* a new site: the signer makes its key */
         return BH_OK;
     if (rc != BH_OK)
         return rc;
-    remove_kept(up, "audit.key");
-    remove_kept(up, "audit.signed");
+    for (size_t i = BH_COUNT(kept); i-- > 0;)
+        remove_kept(up, kept[i]);
     return BH_OK;
 }
 

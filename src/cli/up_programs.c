@@ -243,7 +243,7 @@ restart(struct supervisor *s, struct bh_err *err)
             child->restarts = 0;
         }
         if (child->restarts++ >= RESTARTS_MAX)
-            return bh_err_set(err, BH_UNAVAILABLE, "%s died %d times within a minute",
+            return bh_err_set(err, BH_UNAVAILABLE, "%s died more than %d times within a minute",
                               s->up->program[i], RESTARTS_MAX);
         rc = start(s, (enum bh_up_program)i, err);
     }

@@ -207,6 +207,8 @@ take_hello(struct bh_checkpoints *c, const struct bh_store *store)
     }
     c->state = BH_SIGNER_IDLE;
     keep_mark(c);
+    c->keys_changed = strcmp(c->vkeys, c->answer.vkeys) != 0;
+    memcpy(c->vkeys, c->answer.vkeys, sizeof c->vkeys);
     if (c->since.from != c->mark_size && read_range(c, store, c->mark_size, &err) != BH_OK) {
         lost(c, &err);
         return;
@@ -214,6 +216,18 @@ take_hello(struct bh_checkpoints *c, const struct bh_store *store)
     if (c->said_lost)
         bh_log(SIGNER_BACK);
     c->said_lost = false;
+}
+
+void
+bh_checkpoints_refuse_keys(struct bh_checkpoints *c, const struct bh_err *why)
+{
+    c->state = BH_SIGNER_AWAY;
+    c->keys_changed = false;
+    c->vkeys[0] = '\0';
+    c->greet_ns = bh_time_monotonic() + refused_pause_ns;
+    if (!c->said_refused)
+        bh_log(SIGNER_REFUSED, BH_ERRLOG(why), BH_STR("next", why->hint));
+    c->said_refused = true;
 }
 
 static void
@@ -292,7 +306,7 @@ bh_checkpoints_finish(struct bh_checkpoints *c, const struct bh_store *store,
 
     while (c->mark_size < tree->size) {
         (void)bh_checkpoints_ask(c, tree);
-        if (c->said_refused || c->said_lost)
+        if (c->said_refused || c->said_lost || c->keys_changed)
             return bh_err_set(err, BH_UNAVAILABLE, "the signer refuses, or is gone");
         if (bh_time_monotonic() > deadline)
             return bh_err_set(err, BH_TIMEOUT, "the signer does not answer");

@@ -18,6 +18,7 @@ struct bh_checkpoints {
     const char *name;            /* the log's origin */
     /* what the signer said */
     char vkeys[BH_SIGNER_VKEYS_MAX]; /* one a line, the newest first */
+    bool keys_changed;           /* since the caller looked: bh_checkpoints_turn */
     uint64_t mark_size;          /* records of the largest tree that was ever signed */
     bool marked;                 /* there is a file that says so */
     /* what it must be told */
@@ -68,7 +69,11 @@ BH_MUST_USE bh_rc bh_checkpoints_finish(struct bh_checkpoints *checkpoints,
                                         struct bh_err *err);
 
 /* Take the answer, if there is one: note_size tells.  A signer that is gone is looked for;
- * one that came back is asked how far it had signed, and `store` says what came since. */
+ * one that came back is asked how far it had signed, and `store` says what came since.  It may have
+ * been given another key meanwhile, which keys_changed says. */
 void bh_checkpoints_turn(struct bh_checkpoints *checkpoints, const struct bh_store *store);
+
+/* Its keys cannot be taken, for `why`: it is said, it signs nothing, and is asked again after a while. */
+void bh_checkpoints_refuse_keys(struct bh_checkpoints *checkpoints, const struct bh_err *why);
 
 #endif

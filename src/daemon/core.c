@@ -113,6 +113,9 @@ bh_core_begin(struct bh_core *core, struct bh_err *err)
 
     if (core->open)
         return BH_OK;
+    rc = bh_epochs_keep(&core->epochs, err);
+    if (rc != BH_OK)
+        return rc;
     bh_journal_ask(&core->journal, bh_core_now(core), core->config->checkpoint_interval);
     rc = core->store.ops->begin(core->store.self, err);
     if (rc == BH_OK)

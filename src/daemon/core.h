@@ -117,7 +117,7 @@ struct bh_core {
     struct bh_same_specs same_specs; /* sealed of late */
     struct bh_text_counts text_counts;
     bool open;                       /* a transaction is open */
-    bool catalog_changed;
+    bool catalog_changed, start_due; /* the latter: daemon/start.h */
     uint64_t snapshot_seq;           /* records that the last snapshot covers */
     uint64_t stale_snapshot;         /* its file goes when the next one is durable */
     uint64_t next_job;               /* number of the next job */

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "wire/message.h"
 
-enum { LINE_MAX_BYTES = 96, FILE_BYTES_MAX = BH_EPOCHS_MAX * LINE_MAX_BYTES + 1, PATH_SIZE = 4096 };
+enum { LINE_MAX_BYTES = 96, FILE_BYTES_MAX = BH_EPOCHS_MAX * LINE_MAX_BYTES + 1 };
 
 /* ---- the file: a line "ID JOB ORDER LEASE PARTITION" for each ---- */
 
@@ -33,13 +33,13 @@ parse(struct bh_epochs *epochs, const char *text, struct bh_err *err)
 }
 
 static bh_rc
-load(struct bh_epochs *epochs, const char *path, struct bh_err *err)
+load(struct bh_epochs *epochs, struct bh_err *err)
 {
     struct bh_buf text;
     bh_rc rc;
 
     bh_buf_init(&text, FILE_BYTES_MAX);
-    rc = bh_file_read(path, FILE_BYTES_MAX - 1, &text, err);
+    rc = bh_file_read(epochs->path, FILE_BYTES_MAX - 1, &text, err);
     if (rc == BH_OK && text.length > 0)
         rc = parse(epochs, bh_buf_text(&text), err);
     bh_buf_fini(&text);
@@ -47,7 +47,7 @@ load(struct bh_epochs *epochs, const char *path, struct bh_err *err)
 }
 
 static bh_rc
-save(const struct bh_epochs *epochs, const char *path, struct bh_err *err)
+save(const struct bh_epochs *epochs, struct bh_err *err)
 {
     struct bh_buf text;
     bh_rc rc;
@@ -60,7 +60,7 @@ save(const struct bh_epochs *epochs, const char *path, struct bh_err *err)
                       epoch->id, epoch->job, epoch->order, epoch->lease, epoch->partition);
     }
     rc = text.overflow ? bh_err_set(err, BH_BUG, "epochs is too long")
-                       : bh_file_replace(path, text.bytes, text.length, 0600, err);
+                       : bh_file_replace(epochs->path, text.bytes, text.length, 0600, err);
     bh_buf_fini(&text);
     return rc;
 }
@@ -86,16 +86,16 @@ bh_epochs_open(struct bh_epochs *epochs, const char *folder, const struct bh_epo
                const struct bh_crypto_ops *crypto, struct bh_err *err)
 {
     struct bh_epoch *last;
-    char path[PATH_SIZE];
     bh_rc rc;
 
-    snprintf(path, sizeof path, "%s/epochs", folder);
+    snprintf(epochs->path, sizeof epochs->path, "%s/epochs", folder);
     epochs->count = 0;
-    rc = load(epochs, path, err);
+    epochs->unkept = false;
+    rc = load(epochs, err);
     if (rc != BH_OK)
         return rc;
     if (epochs->count == 0 && (next->job > 1 || next->lease > 1))
-        bh_log(EPOCHS_GONE, BH_STR("path", path),
+        bh_log(EPOCHS_GONE, BH_STR("path", epochs->path),
                BH_STR("next", "put the file back before the next start, if it still exists"));
     while (epochs->count > 0
            && (begins_behind(&epochs->items[epochs->count - 1], next)
@@ -108,7 +108,21 @@ bh_epochs_open(struct bh_epochs *epochs, const char *folder, const struct bh_epo
     do
         rc = crypto->random(&last->id, sizeof last->id, err);
     while (rc == BH_OK && last->id == 0);
-    return rc == BH_OK ? save(epochs, path, err) : rc;
+    if (rc != BH_OK)
+        return rc;
+    epochs->unkept = true;
+    rc = bh_epochs_keep(epochs, err);
+    return rc == BH_FULL ? BH_OK : rc;
+}
+
+bh_rc
+bh_epochs_keep(struct bh_epochs *epochs, struct bh_err *err)
+{
+    bh_rc rc = epochs->unkept ? save(epochs, err) : BH_OK;
+
+    if (rc == BH_OK)
+        epochs->unkept = false;
+    return rc;
 }
 
 uint32_t

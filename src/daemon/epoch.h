@@ -1,6 +1,9 @@
 #ifndef BH_DAEMON_EPOCH_H
 #define BH_DAEMON_EPOCH_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/err.h"
 #include "ports/crypto.h"
 
@@ -10,7 +13,7 @@
  * under such a number (a node its leases, the log folder its files) can tell the two apart.
  * ADR 0060.
  *
- * Written when the store is opened, read by any thread afterwards. */
+ * Made when the store is opened, read by any thread afterwards. */
 
 struct bh_msg_epoch;
 
@@ -25,15 +28,20 @@ struct bh_epoch {
 struct bh_epochs {
     struct bh_epoch items[BH_EPOCHS_MAX]; /* from the oldest */
     uint32_t count;
+    bool unkept;             /* the last is not in the file yet */
+    char path[4096];
 };
 
 /* Read the file `epochs` in that folder and begin a new epoch with the numbers of `next`, whose id
- * is made.  Epochs that begin behind these numbers are forgotten: they are of another course of
+ * is made.  On a full disk it is kept later: BH_OK.  Epochs that begin behind these numbers are forgotten: they are of another course of
  * things than the store's.
  *   BH_INVALID  the file is damaged; failures of files and of the crypto port */
 BH_MUST_USE bh_rc bh_epochs_open(struct bh_epochs *epochs, const char *folder,
                                  const struct bh_epoch *next, const struct bh_crypto_ops *crypto,
                                  struct bh_err *err);
+
+/* Keep the last epoch, if it is not yet: before a number of it is given out.  Failures of files. */
+BH_MUST_USE bh_rc bh_epochs_keep(struct bh_epochs *epochs, struct bh_err *err);
 
 /* The id of the epoch that the job was submitted in; 0: before there were any. */
 uint32_t bh_epochs_of_job(const struct bh_epochs *epochs, uint64_t job);

@@ -12,54 +12,133 @@
 
 static const char public_key_file[] = "audit.vkey";
 
-enum { KEYS_BYTES_MAX = 4096 };
+static bool
+has_line(const char *known, const char *line)
+{
+    for (const char *at = known; (at = strstr(at, line)); at++)
+        if (at == known || at[-1] == '\n')
+            return true;
+    return false;
+}
+
+/* Step behind the line at *at, which is taken with its newline; false at the end, and at what is no
+ * line of a key. */
+static bool
+take_line(const char **at, char ret_line[BH_NOTE_VKEY_MAX + 2])
+{
+    size_t length = strcspn(*at, "\n") + 1;
+
+    if ((*at)[0] == '\0' || (*at)[length - 1] != '\n' || length >= BH_NOTE_VKEY_MAX + 2)
+        return false;
+    memcpy(ret_line, *at, length);
+    ret_line[length] = '\0';
+    *at += length;
+    return true;
+}
 
 /* Append the lines of `known` that are not there yet, as far as there is room. */
 static void
 add_older(struct bh_buf *text, const char *known)
 {
+    char line[BH_NOTE_VKEY_MAX + 2];
     uint32_t count = 0;
 
     for (const char *at = bh_buf_text(text); (at = strchr(at, '\n')); at++)
         count++;
-    for (size_t length; *known && count < BH_NOTE_KEYS_MAX; known += length) {
-        char line[BH_NOTE_VKEY_MAX + 2] = "";
-
-        length = strcspn(known, "\n");
-        length += known[length] == '\n';
-        if (length >= sizeof line || known[length - 1] != '\n')
-            return;
-        memcpy(line, known, length);
-        if (strstr(bh_buf_text(text), line))
+    while (count < BH_NOTE_KEYS_MAX && take_line(&known, line)) {
+        if (has_line(bh_buf_text(text), line))
             continue;
         bh_buf_puts(text, line);
         count++;
     }
 }
 
-/* What outsiders verify with, readable by all: the present keys and all before, since older
- * checkpoints were signed by those. */
+/* A key that is not known yet is vouched for by a known one, which signs beside it.  Any other is taken
+ * where there is none to hold it against, and where the log is begun anew on purpose: 0 stands in
+ * audit.signed.  What is taken without that would pass for the same signer's. */
 static bh_rc
-publish_keys(struct bh_journal *journal, const char *folder, struct bh_err *err)
+check_vouched(const struct bh_journal *journal, const char *known, struct bh_err *err)
 {
-    char path[4096], memory[KEYS_BYTES_MAX], known_memory[KEYS_BYTES_MAX];
+    const struct bh_checkpoints *checkpoints = &journal->checkpoints;
+    const char *at = checkpoints->vkeys;
+    char line[BH_NOTE_VKEY_MAX + 2];
+
+    if (!*known || (checkpoints->marked && checkpoints->mark_size == 0))
+        return BH_OK;
+    while (take_line(&at, line))
+        if (has_line(known, line))
+            return BH_OK;
+    bh_err_set(err, BH_CONFLICT, "the signer has a key that %.150s/%s does not name, and no key of that "
+                                 "file signs beside it", journal->state_dir, public_key_file);
+    return bh_err_hint(err, "put audit.key back from its copy; if there is none, write 0 into "
+                            "audit.signed: who has the old audit.vkey sees the other key");
+}
+
+/* What audit.vkey says; "" without the file.  A person may have left out its last line end, and then
+ * it is to be written again. */
+static bh_rc
+read_known(struct bh_journal *journal, const char *path, struct bh_buf *known, struct bh_err *err)
+{
+    struct bh_note_key keys[BH_NOTE_KEYS_MAX];
+    bh_rc rc = bh_file_read(path, BH_JOURNAL_KEYS_BYTES_MAX - 2, known, err);
+
+    journal->unpublished = rc != BH_OK || known->length == 0 || known->bytes[known->length - 1] != '\n';
+    if (rc == BH_NOT_FOUND)
+        return BH_OK;
+    if (known->length > 0 && journal->unpublished)
+        bh_buf_putc(known, '\n');
+    if (rc == BH_OK && known->length > 0)
+        rc = bh_note_keys_parse(journal->crypto, bh_buf_text(known), keys, err);
+    if (rc == BH_OK)
+        return rc;
+    bh_err_wrap(err, "%s", path);
+    return bh_err_hint(err, "put it back from its copy; without one remove it: it is made anew, of the "
+                            "keys that sign now");
+}
+
+/* What outsiders verify with: the present keys and all before, since older checkpoints were signed by
+ * those. */
+static bh_rc
+take_keys(struct bh_journal *journal, struct bh_err *err)
+{
+    char path[4096], memory[BH_JOURNAL_KEYS_BYTES_MAX], known_memory[BH_JOURNAL_KEYS_BYTES_MAX];
     struct bh_buf text, known;
     bh_rc rc;
 
-    snprintf(path, sizeof path, "%s/%s", folder, public_key_file);
+    snprintf(path, sizeof path, "%s/%s", journal->state_dir, public_key_file);
     bh_buf_init_fixed(&text, memory, sizeof memory);
     bh_buf_init_fixed(&known, known_memory, sizeof known_memory);
+    rc = read_known(journal, path, &known, err);
+    if (rc == BH_OK)
+        rc = check_vouched(journal, bh_buf_text(&known), err);
+    if (rc != BH_OK)
+        return rc;
     bh_buf_puts(&text, journal->checkpoints.vkeys);
-    rc = bh_file_read(path, sizeof known_memory - 1, &known, err);
-    if (rc == BH_OK && bh_buf_text(&known))
-        add_older(&text, bh_buf_text(&known));
+    add_older(&text, bh_buf_text(&known));
     if (!bh_buf_text(&text))
         return bh_err_set(err, BH_BUG, "the public keys are too long");
     rc = bh_note_keys_parse(journal->crypto, bh_buf_text(&text), journal->keys, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "%s", path);
     journal->key = journal->keys[0];
-    return bh_file_replace(path, text.bytes, text.length, 0644, err);
+    snprintf(journal->vkeys, sizeof journal->vkeys, "%s", bh_buf_text(&text));
+    journal->unpublished |= strcmp(journal->vkeys, bh_buf_text(&known)) != 0;
+    return BH_OK;
+}
+
+/* Readable by all.  What is there already is not written again: a start wants no room for it. */
+static bh_rc
+publish_keys(struct bh_journal *journal, struct bh_err *err)
+{
+    char path[4096];
+    bh_rc rc;
+
+    if (!journal->unpublished)
+        return BH_OK;
+    snprintf(path, sizeof path, "%s/%s", journal->state_dir, public_key_file);
+    rc = bh_file_replace(path, journal->vkeys, strlen(journal->vkeys), 0644, err);
+    journal->unpublished = rc != BH_OK;
+    return rc == BH_OK ? rc : bh_err_hint(err, "make room on the disk of %.120s", journal->state_dir);
 }
 
 bh_rc
@@ -75,7 +154,7 @@ bh_journal_open(struct bh_journal *journal, const struct bh_daemon_config *confi
     checkpoints->name = journal->origin;
     rc = bh_checkpoints_open(checkpoints, err);
     if (rc == BH_OK)
-        rc = publish_keys(journal, config->state_dir, err);
+        rc = take_keys(journal, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "signer");
 }
 
@@ -132,10 +211,26 @@ bh_journal_ask(struct bh_journal *journal, uint64_t now_ns, uint64_t interval_ns
         journal->asked_ns = now_ns;
 }
 
+/* The signer was started again, with another key. */
+static void
+follow_keys(struct bh_journal *journal)
+{
+    struct bh_err err = { 0 };
+    bh_rc rc = take_keys(journal, &err);
+
+    if (rc == BH_OK)
+        rc = publish_keys(journal, &err);
+    journal->checkpoints.keys_changed = false;
+    if (rc != BH_OK)
+        bh_checkpoints_refuse_keys(&journal->checkpoints, &err);
+}
+
 bool
 bh_journal_signed(struct bh_journal *journal)
 {
     bh_checkpoints_turn(&journal->checkpoints, &journal->store);
+    if (journal->checkpoints.keys_changed)
+        follow_keys(journal);
     return journal->checkpoints.note_size > journal->signed_size;
 }
 
@@ -292,5 +387,6 @@ bh_journal_check_signed(struct bh_journal *journal, struct bh_err *err)
         return rc;
     journal->durable = journal->frontier;
     journal->signing_size = journal->signed_size = newest;
-    return BH_OK;
+    rc = publish_keys(journal, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "signer");
 }

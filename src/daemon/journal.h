@@ -9,6 +9,8 @@
 #include "ports/crypto.h"
 #include "ports/store.h"
 
+enum { BH_JOURNAL_KEYS_BYTES_MAX = 4096 };
+
 /* The journal's writing end: numbers the records, encodes them, puts them into the
  * open transaction, carries the Merkle frontier and has checkpoints signed.  Owner thread
  * only.  After a failed commit its position is rebuilt with the rest of the state. */
@@ -19,6 +21,8 @@ struct bh_journal {
     const char *state_dir;
     struct bh_note_key key;          /* and, behind it, those before */
     struct bh_note_key keys[BH_NOTE_KEYS_MAX];
+    char vkeys[BH_JOURNAL_KEYS_BYTES_MAX]; /* as audit.vkey has them, or shall have */
+    bool unpublished;                /* they are not in that file yet */
     struct bh_merkle_frontier frontier;
     uint64_t next_seq;
     uint32_t boot;
@@ -31,8 +35,9 @@ struct bh_journal {
     char leaf[BH_RECORD_BYTES_MAX + 1];
 };
 
-/* Ask the signer for its key, and publish that in the state folder; nothing is read from the
- * log.  As bh_checkpoints_open. */
+/* Ask the signer for its key; nothing is read from the log, and nothing is written.  As
+ * bh_checkpoints_open; BH_CONFLICT: audit.vkey in the state folder does not have that key, and none
+ * that it has vouches for it. */
 BH_MUST_USE bh_rc bh_journal_open(struct bh_journal *journal,
                                   const struct bh_daemon_config *config, struct bh_err *err);
 
@@ -51,7 +56,7 @@ void bh_journal_replayed(struct bh_journal *journal, const char *leaf, size_t le
 void bh_journal_ask(struct bh_journal *journal, uint64_t now_ns, uint64_t interval_ns);
 
 /* Take the checkpoint that was signed meanwhile, if there is one; whether one waits to be
- * put into a transaction. */
+ * put into a transaction.  A key that the signer was given meanwhile is published. */
 bool bh_journal_signed(struct bh_journal *journal);
 
 /* Wait until all records, which are committed, are signed; at a clean stop.  See
@@ -70,7 +75,7 @@ void bh_journal_aborted(struct bh_journal *journal);
 /* The log that is in the store must cover what was signed before: BH_CONFLICT when
  * the last checkpoint is larger than the log, or has another root at its size, when it does
  * not begin with what the signer signed, or when the signer has no mark although something
- * was signed. */
+ * was signed.  Then the signer's key is published as audit.vkey, unless it is there already. */
 BH_MUST_USE bh_rc bh_journal_check_signed(struct bh_journal *journal, struct bh_err *err);
 
 #endif

@@ -19,12 +19,9 @@
 #include "base/time.h"
 #include "daemon/certificate.h"
 #include "daemon/defragger.h"
-#include "daemon/inventory.h"
-#include "daemon/orders.h"
-#include "daemon/names.h"
 #include "daemon/owner.h"
 #include "daemon/rotate.h"
-#include "daemon/stream_record.h"
+#include "daemon/start.h"
 #include "daemon/streams.h"
 #include "daemon/ticker.h"
 #include "fetch/fetch.h"
@@ -165,10 +162,12 @@ load_config(struct program *program, const struct arguments *args, struct bh_err
     return rc;
 }
 
-/* What to do about a store that SQLite cannot open or read, by what it says. */
+/* What to do about a full disk, and about a store that SQLite cannot open or read, by what it says. */
 static bh_rc
 advise_on_store(const char *path, bh_rc rc, struct bh_err *err)
 {
+    if (rc == BH_FULL && err->sys_kind == BH_SYS_ERRNO && !*err->hint)
+        return bh_err_hint(err, "make room on the disk of %.60s, then start again", path);
     if (rc == BH_OK || err->sys_kind != BH_SYS_SQL || *err->hint)
         return rc;
     if (bh_store_sqlite_is_damage(err))
@@ -201,35 +200,6 @@ open_core(struct program *program, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_core_open(core, err);
     return advise_on_store(path, rc, err);
-}
-
-/* Every start is a record: it keeps the boot count, and times of rest can be seen.  What nodes did
- * in such a time they say themselves. */
-static bh_rc
-record_start(struct bh_core *core, struct bh_err *err)
-{
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                              .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT,
-                              .verb = "daemon.start",
-                              .obj = { .type = "daemon" } };
-    uint32_t root;
-    bh_rc rc = bh_inventory_lose_all(core, bh_clock_heard(&core->clock), err);
-
-    if (rc == BH_OK)
-        rc = bh_core_note(core, &entry, BH_OK, err);
-    if (rc == BH_OK)
-        rc = bh_names_upgrade(core, err);
-    if (rc == BH_OK)
-        rc = bh_orders_abandon(core, UINT64_MAX, err);
-    if (rc == BH_OK)
-        rc = bh_orders_unknown(core, err);
-    if (rc == BH_OK)
-        rc = bh_stream_record_lost(core, err);
-    if (rc == BH_OK)
-        rc = bh_catalog_name(core->catalog, BH_NAME_PRINCIPAL, "root", &root, err);
-    core->catalog_changed = true;
-    return rc == BH_OK ? bh_core_commit(core, err) : rc;
 }
 
 /* Started to do this only. */
@@ -401,7 +371,7 @@ start(struct program *program, struct bh_err *err)
     bh_rc rc = open_core(program, err);
 
     if (rc == BH_OK)
-        rc = record_start(&program->core, err);
+        rc = bh_start_record(&program->core, err);
     program->records = program->core.journal.next_seq;
     if (rc == BH_OK)
         rc = bh_owner_start(&program->core, &program->owner, err);

@@ -24,6 +24,7 @@
 #include "daemon/orders.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
+#include "daemon/start.h"
 #include "daemon/unproven.h"
 #include "wire/message.h"
 
@@ -522,8 +523,10 @@ static bh_rc
 change_all(struct bh_owner_thread *owner, struct wish *wishes, uint32_t refusals,
            bool nodes_speak, struct bh_err *err)
 {
-    bh_rc rc = bh_node_links_settle(owner->links, err);
+    bh_rc rc = bh_start_settle(owner->core, err);
 
+    if (rc == BH_OK)
+        rc = bh_node_links_settle(owner->links, err);
     if (rc == BH_OK && nodes_speak)
         rc = bh_node_links_receive(owner->links, err);
     if (rc == BH_OK
@@ -719,6 +722,8 @@ bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct 
     owner->taken = calloc(REFUSALS_MAX, sizeof *owner->taken);
     BH_ASSERT(owner->refusals && owner->taken);
     pthread_mutex_init(&owner->mutex, NULL);
+    owner->full = core->start_due;
+    owner->full_until_ns = core->start_due ? bh_time_monotonic() + full_pause_ns : 0;
     owner->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (owner->wake_fd < 0 || pthread_create(&owner->thread, NULL, run_thread, owner) != 0)
         return bh_err_errno(err, "start the owner thread");
@@ -765,7 +770,7 @@ bh_owner_stop(struct bh_owner_thread *owner)
 
     bh_owner_halt(owner);
     pthread_join(owner->thread, NULL);
-    if (!atomic_load(&owner->failed) && close_journal(owner->core, &err) != BH_OK)
+    if (!atomic_load(&owner->failed) && !owner->core->start_due && close_journal(owner->core, &err) != BH_OK)
         bh_log(COMMIT_FAILED, BH_ERRLOG(&err));
     bh_node_links_free(owner->links);
     bh_observer_close(owner->observer);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/token.h"
@@ -19,9 +20,9 @@
 /* The first admin.  Where nobody can sign in as an admin of the site, a one-time code stands in
  * a file of the state folder, which only the daemon's user and root can read.  Whoever shows it
  * becomes an admin of the site with an account of his own; then the file goes.  The code is not
- * kept elsewhere: a restart makes another. */
+ * kept elsewhere; a restart goes on with the file's, also where there is no room to write another. */
 
-enum { SITE_TEXT_MAX = 8 << 20 };
+enum { SITE_TEXT_MAX = 8 << 20, CODE_BYTES = 32 };
 
 static void
 path_of(const struct bh_people *people, char ret_path[4096])
@@ -50,14 +51,50 @@ is_needed(const struct bh_directory *dir)
     return true;
 }
 
+/* The code that the file holds; false: it holds none, or one that others could read. */
+static bool
+read_code(const char *path, char ret_code[CODE_BYTES + 1])
+{
+    uint8_t bytes[CODE_BYTES / 2];
+    char memory[CODE_BYTES + 1];
+    struct bh_err unread;
+    struct bh_buf text;
+    struct stat status;
+    bool is_code;
+
+    if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode) || (status.st_mode & 077))
+        return false;
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    is_code = bh_file_read(path, sizeof memory, &text, &unread) == BH_OK && text.length == sizeof memory
+              && memory[CODE_BYTES] == '\n';
+    memory[CODE_BYTES] = '\0';
+    is_code = is_code && bh_parse_hex(memory, bytes, sizeof bytes);
+    if (is_code)
+        memcpy(ret_code, memory, sizeof memory);
+    bh_secret_wipe(memory, sizeof memory);
+    bh_secret_wipe(bytes, sizeof bytes);
+    return is_code;
+}
+
+static bh_rc
+make_code(struct bh_people *people, const char *path, char ret_code[CODE_BYTES + 2], struct bh_err *err)
+{
+    bh_rc rc = bh_people_random_hex(people, CODE_BYTES / 2, ret_code, err);
+
+    if (rc != BH_OK)
+        return rc;
+    ret_code[CODE_BYTES] = '\n';
+    return bh_file_replace(path, ret_code, CODE_BYTES + 1, 0600, err);
+}
+
 bh_rc
 bh_first_offer(struct bh_people *people, struct bh_err *err)
 {
     const struct bh_owner *owner = &people->options.owner;
     const struct bh_directory *dir = owner->ops->directory_get(owner->self);
     bool needed = is_needed(dir);
-    char path[4096], code[34];
-    bh_rc rc = BH_OK;
+    char path[4096], code[CODE_BYTES + 2];
+    bh_rc rc;
 
     owner->ops->directory_put(owner->self, dir);
     path_of(people, path);
@@ -65,13 +102,10 @@ bh_first_offer(struct bh_people *people, struct bh_err *err)
         (void)unlink(path);
         return BH_OK;
     }
-    rc = bh_people_random_hex(people, 16, code, err);
-    if (rc != BH_OK)
-        return rc;
-    people->options.crypto->sha256(code, 32, "", 0, people->first_code);
-    people->first_offered = true;
-    code[32] = '\n';
-    rc = bh_file_replace(path, code, 33, 0600, err);
+    rc = read_code(path, code) ? BH_OK : make_code(people, path, code, err);
+    if (rc == BH_OK)
+        people->options.crypto->sha256(code, CODE_BYTES, "", 0, people->first_code);
+    people->first_offered = rc == BH_OK;
     bh_secret_wipe(code, sizeof code);
     if (rc == BH_OK)
         bh_log(FIRST_ADMIN, BH_STR("path", path));

@@ -26,9 +26,10 @@ static const char usage[] =
     "       bulkhead-signer --dir DIR --socket PATH --peer USER\n"
     "       bulkhead-signer --dir DIR --rotate|--retire\n"
     "\n"
-    "Holds the audit log's signing key (DIR/audit.key, made when it is missing) and the\n"
-    "largest tree that was signed (DIR/audit.signed).  bulkheadd starts the first form by\n"
-    "itself; the second runs as a user of its own and answers processes of USER (name or id).\n"
+    "Holds the audit log's signing key (DIR/audit.key, made when it is missing), its name\n"
+    "(DIR/audit.public: no other key is taken in its place) and the largest tree that was\n"
+    "signed (DIR/audit.signed).  bulkheadd starts the first form by itself; the second runs\n"
+    "as a user of its own and answers processes of USER (name or id).\n"
     "--rotate makes another key, and the present one signs beside it until --retire; for\n"
     "either the signer must be stopped, and started again.\n";
 
@@ -196,7 +197,8 @@ prepare(const struct arguments *args, struct bh_signer *signer, int *ret_listene
     if (rc == BH_OK)
         rc = lock(args->folder, !args->rotate && !args->retire, err);
     if (rc == BH_OK)
-        rc = bh_signer_open(signer, &bh_crypto_openssl, args->folder, err);
+        rc = (args->retire ? bh_signer_open_to_retire : bh_signer_open)(signer, &bh_crypto_openssl,
+                                                                        args->folder, err);
     if (rc == BH_OK)
         rc = warm_up(signer, err);
     if (rc == BH_OK && args->socket)

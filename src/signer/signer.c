@@ -19,7 +19,30 @@ path_of(const struct bh_signer *signer, const char *name, char ret_path[PATH_BYT
     snprintf(ret_path, PATH_BYTES, "%s/%s", signer->folder, name);
 }
 
-/* The key before the present one, which may be the same after a crash in the middle. */
+static bool
+same(const uint8_t one[32], const uint8_t other[32])
+{
+    return memcmp(one, other, 32) == 0;
+}
+
+/* Whether audit.public says that a key before signs beside this one. */
+static bool
+expects_old(const struct bh_signer *signer)
+{
+    return signer->own.count == 2 && same(signer->own.keys[0], signer->public_key);
+}
+
+/* Both sign until --retire: without the old one, or by another, who trusts it would find nothing. */
+static bh_rc
+refuse_old(const char *path, const char *what, struct bh_err *err)
+{
+    bh_err_set(err, BH_INVALID, "%s %s, and checkpoints are signed by the key before, too", path, what);
+    return bh_err_hint(err, "put it back from its copy, or let it sign no more: bulkhead-signer --dir DIR "
+                            "--retire");
+}
+
+/* The key before the present one.  It may be the same after a crash in the middle of a rotation, and
+ * it lies there after one in the middle of a retirement: audit.public says which of these. */
 static bh_rc
 load_old(struct bh_signer *signer, struct bh_err *err)
 {
@@ -28,12 +51,34 @@ load_old(struct bh_signer *signer, struct bh_err *err)
 
     path_of(signer, "audit.key.old", path);
     if (access(path, F_OK) != 0)
-        return BH_OK;
+        return expects_old(signer) ? refuse_old(path, "is missing", err) : BH_OK;
     rc = bh_crypto_key_load_or_make(signer->crypto, path, signer->old_private_key, NULL, err);
     if (rc == BH_OK)
         rc = signer->crypto->public_of(signer->old_private_key, signer->old_public_key, err);
-    signer->has_old = rc == BH_OK && memcmp(signer->public_key, signer->old_public_key, 32) != 0;
-    return rc;
+    if (rc != BH_OK)
+        return rc;
+    if (expects_old(signer) && !same(signer->old_public_key, signer->own.keys[1]))
+        return refuse_old(path, "is another key than it was", err);
+    signer->has_old = expects_old(signer)
+                      || (signer->own.count == 0 && !same(signer->public_key, signer->old_public_key));
+    return BH_OK;
+}
+
+/* A key that audit.public does not name is not ours, whatever put it there.  The second name is that
+ * of the present key after a crash in the middle of a rotation. */
+static bh_rc
+check_own(struct bh_signer *signer, const char *path, struct bh_err *err)
+{
+    bh_rc rc = bh_own_load(signer->folder, &signer->own, err);
+
+    if (rc != BH_OK || signer->own.count == 0)
+        return rc;
+    for (uint32_t i = 0; i < signer->own.count; i++)
+        if (same(signer->own.keys[i], signer->public_key))
+            return BH_OK;
+    bh_err_set(err, BH_INVALID, "%s is another key than the one that signed, which audit.public names", path);
+    return bh_err_hint(err, "put it back from its copy; if there is none, remove it and write 0 into "
+                            "audit.signed: another is made, and who has the old audit.vkey sees that");
 }
 
 /* A key is made where nothing was signed yet.  Otherwise it was lost, and another in its place would
@@ -56,9 +101,22 @@ check_lost(const char *folder, const char *path, struct bh_err *err)
                             "it: another is made, and who has the old audit.vkey sees that");
 }
 
-bh_rc
-bh_signer_open(struct bh_signer *signer, const struct bh_crypto_ops *crypto, const char *folder,
-               struct bh_err *err)
+/* A key that is made takes the place of none: what was said of the one before it goes first. */
+static bh_rc
+load_or_make(struct bh_signer *signer, const char *path, struct bh_err *err)
+{
+    bh_rc rc = check_lost(signer->folder, path, err);
+
+    if (rc == BH_OK && access(path, F_OK) != 0)
+        rc = bh_own_forget(signer->folder, err);
+    if (rc == BH_OK)
+        rc = bh_crypto_key_load_or_make(signer->crypto, path, signer->private_key, &signer->made, err);
+    return rc;
+}
+
+static bh_rc
+open_present(struct bh_signer *signer, const struct bh_crypto_ops *crypto, const char *folder,
+             struct bh_err *err)
 {
     char path[PATH_BYTES];
     bh_rc rc;
@@ -68,13 +126,29 @@ bh_signer_open(struct bh_signer *signer, const struct bh_crypto_ops *crypto, con
         >= sizeof signer->folder)
         return bh_err_set(err, BH_INVALID, "the folder's name is too long: %.100s", folder);
     path_of(signer, "audit.key", path);
-    rc = check_lost(folder, path, err);
-    if (rc == BH_OK)
-        rc = bh_crypto_key_load_or_make(crypto, path, signer->private_key, &signer->made, err);
+    rc = load_or_make(signer, path, err);
     if (rc == BH_OK)
         rc = crypto->public_of(signer->private_key, signer->public_key, err);
+    return rc == BH_OK ? check_own(signer, path, err) : rc;
+}
+
+bh_rc
+bh_signer_open(struct bh_signer *signer, const struct bh_crypto_ops *crypto, const char *folder,
+               struct bh_err *err)
+{
+    bh_rc rc = open_present(signer, crypto, folder, err);
+
     if (rc == BH_OK)
         rc = load_old(signer, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "audit key");
+}
+
+bh_rc
+bh_signer_open_to_retire(struct bh_signer *signer, const struct bh_crypto_ops *crypto,
+                         const char *folder, struct bh_err *err)
+{
+    bh_rc rc = open_present(signer, crypto, folder, err);
+
     return rc == BH_OK ? rc : bh_err_wrap(err, "audit key");
 }
 
@@ -85,36 +159,65 @@ bh_signer_close(struct bh_signer *signer)
     explicit_bzero(signer->old_private_key, sizeof signer->old_private_key);
 }
 
-/* The copy first: there is a key at every moment. */
+/* From now on these are ours; `older` may be NULL. */
+static bh_rc
+own(struct bh_signer *signer, const uint8_t key[32], const uint8_t *older, struct bh_err *err)
+{
+    struct bh_own own = { .count = older ? 2 : 1 };
+    bh_rc rc;
+
+    memcpy(own.keys[0], key, 32);
+    if (older)
+        memcpy(own.keys[1], older, 32);
+    rc = bh_own_save(signer->folder, &own, err);
+    if (rc == BH_OK)
+        signer->own = own;
+    return rc;
+}
+
+/* The copy first: there is a key at every moment.  Then the names of both, of which the present key
+ * is one before and after it is replaced. */
 bh_rc
 bh_signer_rotate(struct bh_signer *signer, struct bh_err *err)
 {
     char path[PATH_BYTES];
+    uint8_t private_key[32], public_key[32];
     bh_rc rc;
 
     if (signer->has_old)
         return bh_err_set(err, BH_CONFLICT, "the key before was not retired yet");
     path_of(signer, "audit.key.old", path);
     rc = bh_file_replace(path, signer->private_key, sizeof signer->private_key, 0600, err);
-    if (rc != BH_OK)
-        return rc;
-    memcpy(signer->old_private_key, signer->private_key, sizeof signer->private_key);
-    memcpy(signer->old_public_key, signer->public_key, sizeof signer->public_key);
-    rc = signer->crypto->make_key(signer->private_key, signer->public_key, err);
+    if (rc == BH_OK)
+        rc = signer->crypto->make_key(private_key, public_key, err);
+    if (rc == BH_OK)
+        rc = own(signer, public_key, signer->public_key, err);
     path_of(signer, "audit.key", path);
     if (rc == BH_OK)
-        rc = bh_file_replace(path, signer->private_key, sizeof signer->private_key, 0600, err);
-    signer->has_old = rc == BH_OK;
+        rc = bh_file_replace(path, private_key, sizeof private_key, 0600, err);
+    if (rc == BH_OK) {
+        memcpy(signer->old_private_key, signer->private_key, sizeof signer->private_key);
+        memcpy(signer->old_public_key, signer->public_key, sizeof signer->public_key);
+        memcpy(signer->private_key, private_key, sizeof private_key);
+        memcpy(signer->public_key, public_key, sizeof public_key);
+        signer->has_old = true;
+    }
+    explicit_bzero(private_key, sizeof private_key);
     return rc;
 }
 
+/* The name first: a key that is not named signs nothing, so a crash behind it retired the key, too. */
 bh_rc
 bh_signer_retire(struct bh_signer *signer, struct bh_err *err)
 {
     char path[PATH_BYTES];
+    bool named = signer->own.count == 2;
+    bh_rc rc = named ? own(signer, signer->public_key, NULL, err) : BH_OK;
 
+    if (rc != BH_OK)
+        return rc;
     path_of(signer, "audit.key.old", path);
-    if (unlink(path) != 0)
+    if (unlink(path) != 0 && !(named && errno == ENOENT))
         return bh_err_errno(err, "%s", path);
     explicit_bzero(signer->old_private_key, sizeof signer->old_private_key);
     signer->has_old = false;
@@ -189,18 +292,30 @@ extend(const struct bh_signer *signer, const struct bh_signer_question *question
     return refuse_root(marked, err);
 }
 
+/* With the first signature, not at the start: who asks for one has found the key to be the right one
+ * (bulkheadd holds it against audit.vkey), also in a folder of before. */
+static bh_rc
+bind_key(struct bh_signer *signer, struct bh_err *err)
+{
+    if (signer->own.count > 0)
+        return BH_OK;
+    return own(signer, signer->public_key, signer->has_old ? signer->old_public_key : NULL, err);
+}
+
 /* The mark first: what was signed is never larger. */
 static bh_rc
-sign(const struct bh_signer *signer, const struct bh_signer_question *question,
+sign(struct bh_signer *signer, const struct bh_signer_question *question,
      const struct bh_merkle_frontier *tree, struct bh_signer_answer *answer, struct bh_err *err)
 {
     struct bh_checkpoint checkpoint = { .size = tree->size };
-    bh_rc rc = BH_OK;
+    bh_rc rc = bind_key(signer, err);
     struct bh_buf note;
 
     snprintf(checkpoint.origin, sizeof checkpoint.origin, "%s", question->name);
     memcpy(checkpoint.root, question->root, sizeof checkpoint.root);
     bh_buf_init_fixed(&note, answer->note, sizeof answer->note);
+    if (rc != BH_OK)
+        return rc;
     if (tree->size != answer->size)
         rc = bh_mark_save(signer->folder, tree, err);
     if (rc != BH_OK)
@@ -227,7 +342,7 @@ check_form(const struct bh_signer_question *question, struct bh_err *err)
 }
 
 static bh_rc
-answer_well_formed(const struct bh_signer *signer, const struct bh_signer_question *question,
+answer_well_formed(struct bh_signer *signer, const struct bh_signer_question *question,
                    struct bh_signer_answer *answer, struct bh_err *err)
 {
     struct bh_merkle_frontier tree;

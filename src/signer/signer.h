@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "signer/message.h"
+#include "signer/own.h"
 
 /* The holder of the audit log's key.  It signs a tree only when that continues the largest
  * one that it signed before, by hashes that it computes itself; that one's frontier is kept
@@ -15,9 +16,10 @@ struct bh_crypto_ops;
 
 struct bh_signer {
     const struct bh_crypto_ops *crypto;
-    char folder[256];            /* of audit.key and audit.signed */
+    char folder[256];            /* of audit.key, audit.public and audit.signed */
     uint8_t private_key[32];
     uint8_t public_key[32];
+    struct bh_own own;           /* what audit.public names */
     bool made;                   /* the key was made just now */
     bool has_old;                /* the key before signs, too: audit.key.old */
     uint8_t old_private_key[32];
@@ -25,10 +27,16 @@ struct bh_signer {
 };
 
 /* Load the key from `folder`, or make it, and the one before, if that still signs.  As
- * bh_crypto_key_load_or_make; BH_INVALID also when the folder's name is too long, and where there
- * is no key although audit.signed tells of records that were signed. */
+ * bh_crypto_key_load_or_make; BH_INVALID also when the folder's name is too long, where there
+ * is no key although audit.signed tells of records that were signed, and where a key is not the one
+ * that audit.public names.  That file is made with the first signature. */
 BH_MUST_USE bh_rc bh_signer_open(struct bh_signer *signer, const struct bh_crypto_ops *crypto,
                                  const char *folder, struct bh_err *err);
+
+/* The same without the key before, which may be lost or damaged: for bh_signer_retire alone. */
+BH_MUST_USE bh_rc bh_signer_open_to_retire(struct bh_signer *signer,
+                                           const struct bh_crypto_ops *crypto, const char *folder,
+                                           struct bh_err *err);
 void bh_signer_close(struct bh_signer *signer); /* wipes the key */
 
 /* Have another key from now on; the present one signs beside it until it is retired.  Who
@@ -37,7 +45,8 @@ void bh_signer_close(struct bh_signer *signer); /* wipes the key */
  *   BH_CONFLICT  an older key was not retired yet; failures of files */
 BH_MUST_USE bh_rc bh_signer_rotate(struct bh_signer *signer, struct bh_err *err);
 
-/* The key before does not sign any more: its file is removed.  BH_NOT_FOUND: there is none. */
+/* The key before does not sign any more: its file and its name are removed.  BH_NOT_FOUND: there is
+ * neither; failures of files. */
 BH_MUST_USE bh_rc bh_signer_retire(struct bh_signer *signer, struct bh_err *err);
 
 /* Answer one question.  Everything in it is checked. */

@@ -256,7 +256,6 @@ a_missing_or_damaged_mark(void **state)
     teardown(&f);
 }
 
-/* Whatever comes over the socket: an answer, and no signature. */
 /* Another key in its place would be taken for the same signer's. */
 static void
 a_lost_key(void **state)
@@ -291,6 +290,200 @@ a_lost_key(void **state)
 }
 
 static void
+file_of(const struct fixture *f, const char *file, char ret_path[64])
+{
+    snprintf(ret_path, 64, "%s/%s", f->folder, file);
+}
+
+static void
+flip_a_bit(struct fixture *f, const char *file)
+{
+    char path[64], memory[200];
+    struct bh_buf bytes;
+
+    file_of(f, file, path);
+    bh_buf_init_fixed(&bytes, memory, sizeof memory);
+    assert_int_equal(bh_file_read(path, sizeof memory, &bytes, &f->err), BH_OK);
+    memory[7] ^= 1;
+    assert_int_equal(bh_file_replace(path, bytes.bytes, bytes.length, 0600, &f->err), BH_OK);
+}
+
+static void
+take_away(struct fixture *f, const char *file)
+{
+    char path[64];
+
+    file_of(f, file, path);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void
+move(struct fixture *f, const char *from, const char *to)
+{
+    char path[64], other[64];
+
+    file_of(f, from, path);
+    file_of(f, to, other);
+    assert_int_equal(rename(path, other), 0);
+}
+
+static void
+copy(struct fixture *f, const char *from, const char *to)
+{
+    char path[64], memory[200];
+    struct bh_buf bytes;
+
+    file_of(f, from, path);
+    bh_buf_init_fixed(&bytes, memory, sizeof memory);
+    assert_int_equal(bh_file_read(path, sizeof memory, &bytes, &f->err), BH_OK);
+    file_of(f, to, path);
+    assert_int_equal(bh_file_replace(path, bytes.bytes, bytes.length, 0600, &f->err), BH_OK);
+}
+
+/* A flipped bit makes another good key, which nobody trusts.  With `turned` two keys sign. */
+static void
+a_key_that_is_another(void **state)
+{
+    static const struct {
+        const char *name;
+        bool turned;
+        const char *flipped, *missing;
+        bh_rc rc;
+        const char *says;
+    } rows[] = {
+        { "whole", false, NULL, NULL, BH_OK, "" },
+        { "both whole", true, NULL, NULL, BH_OK, "" },
+        { "the key", false, "audit.key", NULL, BH_INVALID, "audit.key is another key" },
+        { "the new one of two", true, "audit.key", NULL, BH_INVALID, "audit.key is another key" },
+        { "the old one", true, "audit.key.old", NULL, BH_INVALID, "audit.key.old is another key" },
+        { "the old one is lost", true, NULL, "audit.key.old", BH_INVALID, "audit.key.old is missing" },
+        { "what names them", false, "audit.public", NULL, BH_INVALID, "audit.public" },
+        { "what names both", true, "audit.public", NULL, BH_INVALID, "audit.public" },
+        { "a folder of before", false, NULL, "audit.public", BH_OK, "" },
+        { "and with both keys", true, NULL, "audit.public", BH_OK, "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BH_COUNT(rows); i++) {
+        struct fixture f;
+        uint8_t key[32];
+
+        setup(&f);
+        if (rows[i].turned)
+            assert_int_equal(bh_signer_rotate(&f.signer, &f.err), BH_OK);
+        memcpy(key, f.signer.public_key, sizeof key);
+        bh_signer_close(&f.signer);
+        if (rows[i].flipped)
+            flip_a_bit(&f, rows[i].flipped);
+        if (rows[i].missing)
+            take_away(&f, rows[i].missing);
+        f.err = (struct bh_err){ 0 };
+        BH_CHECK_EQ(rows[i].name, bh_signer_open(&f.signer, crypto, f.folder, &f.err), rows[i].rc);
+        BH_CHECK(rows[i].name, strstr(f.err.msg, rows[i].says));
+        BH_CHECK_EQ(rows[i].name, f.err.hint[0] != '\0', rows[i].rc != BH_OK);
+        if (rows[i].rc == BH_OK) {
+            BH_CHECK(rows[i].name, memcmp(key, f.signer.public_key, sizeof key) == 0);
+            BH_CHECK_EQ(rows[i].name, f.signer.has_old, rows[i].turned);
+            f.question = question_of(SIGNED, SIGNED + 1, UINT64_MAX);
+            BH_CHECK_EQ(rows[i].name, ask(&f, &f.question), BH_OK);
+            bh_signer_close(&f.signer);
+            flip_a_bit(&f, "audit.key");
+            BH_CHECK_EQ("bound", bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_INVALID);
+        }
+        teardown(&f);
+    }
+    BH_CHECK_DONE();
+}
+
+/* A key that is lost for good, and a damaged one that has no copy: the way that the refusal says. */
+static void
+begun_anew_on_purpose(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    setup(&f);
+    bh_signer_close(&f.signer);
+    flip_a_bit(&f, "audit.key");
+    put_file(&f, "0\n");
+    BH_CHECK_EQ("still another", bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_INVALID);
+    take_away(&f, "audit.key");
+    BH_CHECK_EQ("made", bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_OK);
+    BH_CHECK("made", f.signer.made);
+    BH_CHECK_EQ("signs", ask(&f, &f.question), BH_OK);
+    bh_signer_close(&f.signer);
+    BH_CHECK_EQ("from now on", bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_OK);
+    BH_CHECK_DONE();
+    teardown(&f);
+}
+
+/* Where an old key is lost or damaged, what is left of it retires. */
+static void
+an_old_key_that_is_no_more(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    for (int damaged = 0; damaged < 2; damaged++) {
+        setup(&f);
+        assert_int_equal(bh_signer_rotate(&f.signer, &f.err), BH_OK);
+        bh_signer_close(&f.signer);
+        damaged ? flip_a_bit(&f, "audit.key.old") : take_away(&f, "audit.key.old");
+        assert_int_equal(bh_signer_open_to_retire(&f.signer, crypto, f.folder, &f.err), BH_OK);
+        BH_CHECK_EQ("retires", bh_signer_retire(&f.signer, &f.err), BH_OK);
+        BH_CHECK_EQ("once", bh_signer_retire(&f.signer, &f.err), BH_NOT_FOUND);
+        bh_signer_close(&f.signer);
+        BH_CHECK_EQ("opens", bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_OK);
+        BH_CHECK("alone", !f.signer.has_old);
+        teardown(&f);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Each step of a rotation and of a retirement is one file: what is there when it is cut behind any of
+ * them opens, with the key of before or the one of after. */
+static void
+a_crash_cuts_a_rotation_anywhere(void **state)
+{
+    enum { COPIED, NAMED, PUT, UNNAMED, POINTS };
+    static const char *const points[] = { "copied", "named", "put", "unnamed" };
+
+    (void)state;
+    for (int point = 0; point < POINTS; point++) {
+        uint8_t before[32], after[32];
+        struct fixture f;
+
+        setup(&f);
+        memcpy(before, f.signer.public_key, sizeof before);
+        move(&f, "audit.public", "before.public");
+        assert_int_equal(bh_signer_rotate(&f.signer, &f.err), BH_OK);
+        memcpy(after, f.signer.public_key, sizeof after);
+        if (point == COPIED)
+            move(&f, "before.public", "audit.public");
+        if (point <= NAMED)
+            copy(&f, "audit.key.old", "audit.key");
+        if (point == UNNAMED) {
+            move(&f, "audit.key.old", "away");
+            assert_int_equal(bh_signer_retire(&f.signer, &f.err), BH_OK);
+            move(&f, "away", "audit.key.old");
+        }
+        bh_signer_close(&f.signer);
+        BH_CHECK_EQ(points[point], bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_OK);
+        BH_CHECK(points[point],
+                 memcmp(f.signer.public_key, point < PUT ? before : after, sizeof after) == 0);
+        BH_CHECK_EQ(points[point], f.signer.has_old, point == PUT);
+        BH_CHECK_EQ(points[point], bh_signer_rotate(&f.signer, &f.err),
+                    point == PUT ? BH_CONFLICT : BH_OK);
+        bh_signer_close(&f.signer);
+        BH_CHECK_EQ(points[point], bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_OK);
+        BH_CHECK(points[point], f.signer.has_old);
+        teardown(&f);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Whatever comes over the socket: an answer, and no signature. */
+static void
 malformed_questions(void **state)
 {
     struct fixture f;
@@ -322,6 +515,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(another_key),
     cmocka_unit_test(a_missing_or_damaged_mark),
     cmocka_unit_test(a_lost_key),
+    cmocka_unit_test(a_key_that_is_another),
+    cmocka_unit_test(begun_anew_on_purpose),
+    cmocka_unit_test(an_old_key_that_is_no_more),
+    cmocka_unit_test(a_crash_cuts_a_rotation_anywhere),
     cmocka_unit_test(malformed_questions),
 };
 

@@ -309,6 +309,29 @@ def another_key(site):
     equal("by the second verifier", (done.returncode, done.stderr), (0, ""))
 
 
+@tap.test()
+def flipped_key(site):
+    "a signing key with a flipped bit is refused at the start, with the way on; audit.vkey stays, and with the key's copy all goes on"
+    site.announce("cannot go on")
+    busy(site)
+    site.stop(site.daemon)
+    key, vkey = site.dir / "state/audit.key", pathlib.Path(key_of(site)).read_text()
+    whole = key.read_bytes()
+    for before in (False, True):  # a folder of before does not name its key: bulkheadd holds it against audit.vkey
+        key.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
+        if before:
+            (site.dir / "state/audit.public").unlink()
+        site.start_daemon(wait=False)
+        site.until(lambda: site.daemon.poll() is not None, what="the end of bulkheadd")
+        contains("says why", (site.dir / "daemon.log").read_text().splitlines()[-1], "audit.vkey does not name" if before else "is another key")
+        contains("the way on", (site.dir / "daemon.log").read_text().splitlines()[-1], "back from its copy")
+        equal("the published keys", pathlib.Path(key_of(site)).read_text(), vkey)
+        key.write_bytes(whole)
+    site.start_daemon()
+    busy(site)
+    equal("by the key of before", verify(site, copy_of(site)).returncode, 0)
+
+
 def cosign(note, name, secret):
     """A C2SP cosignature line over a checkpoint, and the witness's key."""
     digest = hashlib.sha512(secret).digest()

@@ -105,6 +105,38 @@ def full(site):
         contains("log", (site.dir / "daemon.log").read_text(), "disk full")
 
 
+def fill_up(disk):
+    """To the last byte, and the store's folder has nothing that it may let go of."""
+    with open(disk / "filler", "ab", buffering=0) as filler:
+        for size in (1 << 16, 1 << 12, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    filler.write(bytes(size))
+    equal("free", free_mib(disk), 0)
+
+
+@tap.test(topology="1x H100-80GB")
+def restart(site):
+    "a daemon and a node that die on a full disk come back, and reads are served"
+    site.announce("disk full", "No space left on device")
+    with on_small_disk(site, STATE_MIB, "state", "node") as disk:
+        accepted, refused = fill(site, True)
+        equal("status", refused.status, 507)
+        fill_up(disk)
+        for _ in range(3):
+            for program in (site.daemon, site.node):
+                program.kill()
+                program.wait()
+            site.start_node()
+            site.start_daemon()
+            equal("reads", len(site.client().get("/v1/jobs?limit=5")["items"]), 5)
+            equal("changes", taken(site), None)
+        subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+        accepted.append(site.until(lambda: taken(site), what="a job that is taken"))
+        site.await_gpus()
+        (disk / "filler").unlink()
+
+
 # ---- what jobs take of it ----
 
 DISK_MIB, KEPT_MIB = 64, 8  # an eighth: base/disk_room.h

@@ -242,6 +242,26 @@ def lost_gpu(up):
         end_audited(up)
 
 
+def dies_all_the_time(up):
+    "a program that dies is started again ten times within a minute; at the eleventh death up says so and ends"
+    up.home = up.dir / "dying"
+    up.start()
+    for death in range(11):
+        deadline = time.monotonic() + PATIENCE_S
+        while not (found := up.processes("bulkhead-signer")):
+            assert time.monotonic() < deadline, f"not started again after {death} deaths"
+            time.sleep(0.02)
+        os.kill(found[0], signal.SIGKILL)
+        while found[0] in up.processes("bulkhead-signer"):
+            time.sleep(0.02)
+    supervisor, = up.supervisors
+    up.supervisors = []
+    while pathlib.Path(f"/proc/{supervisor}").exists():
+        assert time.monotonic() < deadline, "up goes on"
+        time.sleep(0.02)
+    contains("says so", (up.home / "up.log").read_text(), "bulkhead-signer died more than 10 times within a minute")
+
+
 def main():
     if tap.missing() or len(sys.argv) != 2:
         print(f"1..0 # SKIP {tap.missing() or 'usage: up.py BUILD'}")
@@ -250,7 +270,7 @@ def main():
         print("1..0 # SKIP programs that are built to look for leaks need more rights, and more memory")
         return 0
     up, failed = Up(sys.argv[1]), 0
-    stories = [least_rights, strangers, sizes_fit, shares, second_start, doctor, taken_port, no_such_gpus, no_driver, on_a_site_that_is_there, ends, lost_gpu]
+    stories = [least_rights, strangers, sizes_fit, shares, second_start, doctor, taken_port, no_such_gpus, no_driver, on_a_site_that_is_there, ends, lost_gpu, dies_all_the_time]
     print(f"1..{len(stories)}", flush=True)
     for number, story in enumerate(stories, 1):
         trouble, note = "", ""

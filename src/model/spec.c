@@ -516,27 +516,36 @@ read_counts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, stru
 }
 
 bh_rc
-bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers,
-              struct bh_err *err)
+bh_spec_numbers(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers,
+                struct bh_err *err)
 {
-    static bh_rc (*const checks[])(const struct bh_job_spec *, struct bh_err *) = {
-        check_command, check_names, check_places,
-    };
     static bh_rc (*const reads[])(const struct bh_job_spec *, struct bh_job_numbers *,
                                   struct bh_err *) = { read_times, read_deadline, read_signal,
                                                        read_amounts, read_scratch,
                                                        read_bandwidth,
                                                        read_counts };
     struct bh_job_numbers numbers = { 0 };
+    bh_rc rc = BH_OK;
+
+    for (size_t i = 0; i < BH_COUNT(reads) && rc == BH_OK; i++)
+        rc = reads[i](spec, &numbers, err);
+    if (rc == BH_OK)
+        *ret_numbers = numbers;
+    return rc;
+}
+
+bh_rc
+bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers,
+              struct bh_err *err)
+{
+    static bh_rc (*const checks[])(const struct bh_job_spec *, struct bh_err *) = {
+        check_command, check_names, check_places,
+    };
     bh_rc rc = check_env(&spec->env, err);
 
     if (rc == BH_OK)
         rc = check_labels(&spec->labels, err);
     for (size_t i = 0; i < BH_COUNT(checks) && rc == BH_OK; i++)
         rc = checks[i](spec, err);
-    for (size_t i = 0; i < BH_COUNT(reads) && rc == BH_OK; i++)
-        rc = reads[i](spec, &numbers, err);
-    if (rc == BH_OK)
-        *ret_numbers = numbers;
-    return rc;
+    return rc == BH_OK ? bh_spec_numbers(spec, ret_numbers, err) : rc;
 }

@@ -85,6 +85,11 @@ struct bh_job_numbers {
 BH_MUST_USE bh_rc bh_spec_check(const struct bh_job_spec *spec,
                                 struct bh_job_numbers *ret_numbers, struct bh_err *err);
 
+/* The numbers of one that was checked when it was taken: rules for what is taken may have become
+ * stricter since.  Fails as bh_spec_check does for them. */
+BH_MUST_USE bh_rc bh_spec_numbers(const struct bh_job_spec *spec,
+                                  struct bh_job_numbers *ret_numbers, struct bh_err *err);
+
 /* Where the job finds it: the target, else the source's own place, else BH_DATASETS_FOLDER/name,
  * which is written to `memory`. */
 #define BH_DATASETS_FOLDER "/datasets"

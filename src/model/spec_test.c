@@ -54,6 +54,8 @@ static const struct {
       "name: has a control or another invisible character" },
     { "a name that turns", "{\"sku\":\"s\",\"args\":[\"a\"],\"name\":\"a\xe2\x80\xae\"}", BH_INVALID,
       "name: has a control or another invisible character" },
+    { "a name like another", "{\"sku\":\"s\",\"args\":[\"a\"],\"name\":\"hon\xef\xb8\x8f-svc\"}", BH_INVALID,
+      "name: has a control or another invisible character" },
     { "escape in name", JOB(",\"name\":\"a\\u001b[2J\""), BH_INVALID,
       "name: control character 0x1b" },
     { "the longest name", JOB(",\"name\":\"" TEXT_60 TEXT_60 "\""), BH_OK, NULL },
@@ -267,6 +269,20 @@ a_mount_has_its_place(void **state)
     BH_CHECK_DONE();
 }
 
+/* A job that was taken when more was let through starts still. */
+static void
+numbers_of_what_was_taken(void **state)
+{
+    const struct bh_job_spec spec = { .sku = "small", .name = "hon\xef\xb8\x8f-svc", .count = 3 };
+    struct bh_job_numbers numbers = { 0 };
+    struct bh_err err = { 0 };
+
+    BH_CHECK_EQ("not taken", bh_spec_check(&spec, &numbers, &err), BH_INVALID);
+    BH_CHECK_EQ("read", bh_spec_numbers(&spec, &numbers, &err), BH_OK);
+    BH_CHECK_EQ("count", numbers.count, 3);
+    BH_CHECK_DONE();
+}
+
 static void
 descriptions_are_in_order(void **state)
 {
@@ -279,6 +295,7 @@ main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(specifications_are_checked),
                                         cmocka_unit_test(texts_have_a_longest),
                                         cmocka_unit_test(numbers_are_read),
+                                        cmocka_unit_test(numbers_of_what_was_taken),
                                         cmocka_unit_test(a_mount_has_its_place),
                                         cmocka_unit_test(descriptions_are_in_order) };
 

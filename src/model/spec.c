@@ -45,7 +45,8 @@ static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, cpu, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "cores: \"2\", \"0.5\", at least \"0.01\"; the SKU's share when absent"),
     BH_F(struct bh_job_spec, cwd, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
-         .doc = "working directory of the submitter; /tmp when absent"),
+         .doc = "working directory: /tmp or /, or a folder of the node, where the site file allows it; "
+                "when absent the image's own, or /tmp"),
     BH_F(struct bh_job_spec, deadline, BH_FIELD_TEXT, .max = 32,
          .doc = "it must have ended by then: \"+2h\" after it is submitted, or "
                 "\"2026-11-20T09:27:00Z\"; it is ended when it cannot or has not"),
@@ -309,12 +310,24 @@ is_shown(const struct bh_list *mounts, const char *path)
     return false;
 }
 
+bool
+bh_cwd_is_own(const char *cwd)
+{
+    return strcmp(cwd, "/tmp") == 0 || strcmp(cwd, "/") == 0;
+}
+
+const char *
+bh_spec_cwd_folder(const struct bh_job_spec *spec)
+{
+    return spec->cwd && *spec->cwd && !bh_cwd_is_own(spec->cwd) ? spec->cwd : NULL;
+}
+
 static bh_rc
 check_cwd(const struct bh_job_spec *spec, struct bh_err *err)
 {
     bh_rc rc = check_path("cwd", spec->cwd, err);
 
-    if (rc != BH_OK || strcmp(spec->cwd, "/tmp") == 0 || strcmp(spec->cwd, "/") == 0)
+    if (rc != BH_OK || bh_cwd_is_own(spec->cwd))
         return rc;
     rc = check_place("cwd", spec->cwd, err);
     if (rc != BH_OK || is_shown(&spec->mounts, spec->cwd))

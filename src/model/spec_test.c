@@ -283,6 +283,18 @@ numbers_of_what_was_taken(void **state)
     BH_CHECK_DONE();
 }
 
+/* What every job has is nobody's to give. */
+static void
+a_working_directory_of_its_own(void **state)
+{
+    BH_CHECK("none", !bh_spec_cwd_folder(&(struct bh_job_spec){ .cwd = NULL }));
+    BH_CHECK("empty", !bh_spec_cwd_folder(&(struct bh_job_spec){ .cwd = "" }));
+    BH_CHECK("/tmp", !bh_spec_cwd_folder(&(struct bh_job_spec){ .cwd = "/tmp" }));
+    BH_CHECK("/", !bh_spec_cwd_folder(&(struct bh_job_spec){ .cwd = "/" }));
+    BH_CHECK("the node's", bh_spec_cwd_folder(&(struct bh_job_spec){ .cwd = "/tmp/x" }));
+    BH_CHECK_DONE();
+}
+
 static void
 descriptions_are_in_order(void **state)
 {
@@ -296,6 +308,7 @@ main(void)
                                         cmocka_unit_test(texts_have_a_longest),
                                         cmocka_unit_test(numbers_are_read),
                                         cmocka_unit_test(numbers_of_what_was_taken),
+                                        cmocka_unit_test(a_working_directory_of_its_own),
                                         cmocka_unit_test(a_mount_has_its_place),
                                         cmocka_unit_test(descriptions_are_in_order) };
 

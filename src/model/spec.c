@@ -10,7 +10,8 @@
 #include "model/path.h"
 
 #define TIME_LIMIT_MAX_NS (366 * UINT64_C(86400) * BH_NS_PER_S)
-#define GRACE_MAX_NS (UINT64_C(3600) * BH_NS_PER_S)
+#define HOUR_NS (UINT64_C(3600) * BH_NS_PER_S)
+#define GRACE_MAX_NS HOUR_NS
 #define SCRATCH_MIN (UINT64_C(16) << 20)
 #define SCRATCH_MAX (UINT64_C(16) << 40)
 #define GRACE_DEFAULT_NS (10 * BH_NS_PER_S)
@@ -372,9 +373,13 @@ read_span(const char *field, const char *text, uint64_t most, uint64_t *ret_ns,
     rc = bh_parse_span(text, &span, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "%s", field);
-    if (span > most)
-        return bh_err_set(err, BH_RANGE, "%s: \"%.32s\" is longer than the longest, %" PRIu64
-                          " hours", field, text, most / BH_NS_PER_S / 3600);
+    if (span > most) {
+        bool days = most % (24 * HOUR_NS) == 0;
+        uint64_t units = most / (days ? 24 * HOUR_NS : HOUR_NS);
+
+        return bh_err_set(err, BH_RANGE, "%s: \"%.32s\" is longer than %" PRIu64 " %s%s, the longest on any site",
+                          field, text, units, days ? "day" : "hour", units == 1 ? "" : "s");
+    }
     *ret_ns = span;
     return BH_OK;
 }
@@ -424,8 +429,12 @@ read_times(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struc
     if (rc == BH_OK && spec->time_limit && numbers->time_limit_ns == 0)
         return bh_err_set(err, BH_RANGE, "time_limit: must be more than nothing");
     numbers->grace_ns = GRACE_DEFAULT_NS;
-    return rc == BH_OK ? read_span("grace", spec->grace, GRACE_MAX_NS, &numbers->grace_ns, err)
-                       : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = read_span("grace", spec->grace, GRACE_MAX_NS, &numbers->grace_ns, err);
+    if (rc == BH_RANGE)
+        return bh_err_hint(err, "a site may allow less: grace_max in bulkheadd.conf, 10m unless it is set");
+    return rc;
 }
 
 bh_rc

@@ -75,8 +75,8 @@ static const struct {
     { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff }, { 0xf0000, 0x10ffff },
 };
 
-static uint32_t
-code_of(const char *text, size_t bytes)
+uint32_t
+bh_utf8_code(const char *text, size_t bytes)
 {
     uint32_t code = (unsigned char)text[0];
 
@@ -91,7 +91,7 @@ code_of(const char *text, size_t bytes)
 static bool
 is_unseen(const char *text, size_t bytes)
 {
-    uint32_t code = code_of(text, bytes);
+    uint32_t code = bh_utf8_code(text, bytes);
 
     if (code >= 0x20 && code < 0x7f)
         return false;
@@ -135,14 +135,14 @@ bh_utf8_is_shown(const char *text)
     return true;
 }
 
-void
-bh_utf8_scrub(char *text)
+static void
+scrub(char *text, const char *stays)
 {
     size_t left = strlen(text);
 
     while (left > 0) {
         size_t bytes = bh_utf8_step(text, left);
-        bool keep = bytes > 0 && !is_unseen(text, bytes);
+        bool keep = bytes > 0 && (!is_unseen(text, bytes) || strchr(stays, *text));
 
         if (bytes == 0)
             bytes = 1;
@@ -151,4 +151,16 @@ bh_utf8_scrub(char *text)
         text += bytes;
         left -= bytes;
     }
+}
+
+void
+bh_utf8_scrub(char *text)
+{
+    scrub(text, "");
+}
+
+void
+bh_utf8_scrub_lines(char *text)
+{
+    scrub(text, "\n\t");
 }

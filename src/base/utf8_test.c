@@ -85,6 +85,8 @@ static const struct {
 static void
 test_scrub(void **state)
 {
+    char lines[32];
+
     for (size_t i = 0; i < BH_COUNT(scrubs); i++) {
         char text[32];
 
@@ -95,6 +97,9 @@ test_scrub(void **state)
         BH_CHECK_STR(scrubs[i].name, text, scrubs[i].scrubbed);
         BH_CHECK(scrubs[i].name, bh_utf8_is_shown(text));
     }
+    snprintf(lines, sizeof lines, "a\x1b\n\tb\xe2\x80\xae\r\n");
+    bh_utf8_scrub_lines(lines);
+    BH_CHECK_STR("lines", lines, "a?\n\tb????\n");
     BH_CHECK_DONE();
 }
 

@@ -689,7 +689,7 @@ check_mounts(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id 
         bh_datasets_hint(call, spec->tenant, mount->source, err);
         return err->rc;
     }
-    if (!spec->cwd || bh_directory_mount(call->dir, tenant, spec->cwd, false))
+    if (!bh_spec_cwd_folder(spec) || bh_directory_mount(call->dir, tenant, spec->cwd, false))
         return BH_OK;
     bh_err_set(err, BH_DENIED, "cwd: %s may not mount %.80s", spec->tenant, spec->cwd);
     return bh_err_hint(err, "an admin can add the folder under mounts in the site file");

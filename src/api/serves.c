@@ -115,7 +115,7 @@ gives_folders(bh_json_value node, const struct wanted *wanted, char ret_why[WHY_
             snprintf(ret_why, WHY_MAX, "mounts nothing at %.100s (mount_roots)", folder);
         return false;
     }
-    if (!spec->cwd || has_root(node, "mount_roots", spec->cwd))
+    if (!bh_spec_cwd_folder(spec) || has_root(node, "mount_roots", spec->cwd))
         return true;
     snprintf(ret_why, WHY_MAX, "mounts nothing at %.100s (mount_roots)", spec->cwd);
     return false;
@@ -149,8 +149,8 @@ reads(const struct bh_job_spec *spec, struct wanted *ret_wanted)
     bool image = spec->image && strcmp(spec->image, "host") != 0
                  && !bh_image_parse(spec->image, &ret_wanted->image);
 
-    return image || spec->network != BH_NETWORK_NONE || spec->mounts.count > 0 || spec->cwd
-           || spec->memory;
+    return image || spec->network != BH_NETWORK_NONE || spec->mounts.count > 0
+           || bh_spec_cwd_folder(spec) || spec->memory;
 }
 
 bh_rc

@@ -28,6 +28,8 @@ static const struct {
     { "above the dataset", DATASET, NODE("n1", ",\"mount_roots\":[\"/data\"]"), NULL, NULL },
     { "the dataset on the second", DATASET, NODE("n1", ""),
       NODE("n2", ",\"mount_roots\":[\"/data\"]"), NULL },
+    { "a working directory that each has", JOB(",\"cwd\":\"/tmp\""), NODE("n1", ""), NULL, NULL },
+    { "the root", JOB(",\"cwd\":\"/\""), NODE("n1", ""), NULL, NULL },
     { "a network", JOB(",\"network\":\"egress\""), NODE("n1", ",\"networks\":[\"none\"]"), NULL,
       "n1 has no network egress (networks)" },
     { "a network that is there", JOB(",\"network\":\"egress\""), NODE("n1", ",\"networks\":[\"egress\"]"), NULL, NULL },

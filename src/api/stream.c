@@ -338,8 +338,8 @@ put_log(struct events *events)
 
 /* Nodes remove logs (node/tenant_logs.h); an empty answer would say that there was no output. */
 static const char gone_words[] =
-    "bulkhead: this job's log was removed: logs of ended jobs are kept for log_retention_days, and of each tenant as "
-    "many as fit log_tenant_share of the node's disk, the oldest go first (docs/limits.md)\n";
+    "bulkhead: this job's log was removed: logs of ended jobs are kept for log_retention_days, and of each topmost "
+    "tenant as many as fit log_tenant_share of the node's disk, the oldest go first (docs/limits.md)\n";
 
 static bool
 is_gone(const struct events *events, const struct bh_job_row *row)

@@ -57,20 +57,26 @@ bh_utf8_encode(uint32_t code, char ret_bytes[4])
     return bytes;
 }
 
-/* Controls, and Unicode's format characters (Cf) with the two that end lines and paragraphs. */
+/* Of Unicode 15.0: the categories Cc, Cf, Co, Zl and Zp (UnicodeData.txt), what is
+ * Default_Ignorable_Code_Point (DerivedCoreProperties.txt, with its Hangul fillers, variation
+ * selectors and what is not assigned), the noncharacters U+FDD0 to U+FDEF, the specials but the
+ * replacement character, and U+2800, a braille pattern without dots.  The last two of each
+ * plane are no characters, either. */
 static const struct {
     uint32_t first, last;
 } unseen[] = {
-    { 0x0000, 0x001f }, { 0x007f, 0x009f }, { 0x00ad, 0x00ad }, { 0x0600, 0x0605 },
-    { 0x061c, 0x061c }, { 0x06dd, 0x06dd }, { 0x070f, 0x070f }, { 0x0890, 0x0891 },
-    { 0x08e2, 0x08e2 }, { 0x180e, 0x180e }, { 0x200b, 0x200f }, { 0x2028, 0x202e },
-    { 0x2060, 0x206f }, { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0x110bd, 0x110bd },
-    { 0x110cd, 0x110cd }, { 0x13430, 0x1343f }, { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a },
-    { 0xe0000, 0xe007f },
+    { 0x0000, 0x001f }, { 0x007f, 0x009f }, { 0x00ad, 0x00ad }, { 0x034f, 0x034f },
+    { 0x0600, 0x0605 }, { 0x061c, 0x061c }, { 0x06dd, 0x06dd }, { 0x070f, 0x070f },
+    { 0x0890, 0x0891 }, { 0x08e2, 0x08e2 }, { 0x115f, 0x1160 }, { 0x17b4, 0x17b5 },
+    { 0x180b, 0x180f }, { 0x200b, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },
+    { 0x2800, 0x2800 }, { 0x3164, 0x3164 }, { 0xe000, 0xf8ff }, { 0xfdd0, 0xfdef },
+    { 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 }, { 0xfff0, 0xfffc },
+    { 0x110bd, 0x110bd }, { 0x110cd, 0x110cd }, { 0x13430, 0x1343f }, { 0x1bca0, 0x1bca3 },
+    { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff }, { 0xf0000, 0x10ffff },
 };
 
-static uint32_t
-code_of(const char *text, size_t bytes)
+uint32_t
+bh_utf8_code(const char *text, size_t bytes)
 {
     uint32_t code = (unsigned char)text[0];
 
@@ -85,14 +91,22 @@ code_of(const char *text, size_t bytes)
 static bool
 is_unseen(const char *text, size_t bytes)
 {
-    uint32_t code = code_of(text, bytes);
+    uint32_t code = bh_utf8_code(text, bytes);
 
     if (code >= 0x20 && code < 0x7f)
         return false;
     for (size_t i = 0; i < BH_COUNT(unseen); i++)
         if (code >= unseen[i].first && code <= unseen[i].last)
             return true;
-    return false;
+    return (code & 0xfffe) == 0xfffe;
+}
+
+size_t
+bh_utf8_shown_step(const char *text, size_t length)
+{
+    size_t bytes = bh_utf8_step(text, length);
+
+    return bytes == 0 || is_unseen(text, bytes) ? 0 : bytes;
 }
 
 bool
@@ -111,9 +125,9 @@ bh_utf8_is_shown(const char *text)
     size_t left = strlen(text);
 
     while (left > 0) {
-        size_t bytes = bh_utf8_step(text, left);
+        size_t bytes = bh_utf8_shown_step(text, left);
 
-        if (bytes == 0 || is_unseen(text, bytes))
+        if (bytes == 0)
             return false;
         text += bytes;
         left -= bytes;
@@ -121,14 +135,14 @@ bh_utf8_is_shown(const char *text)
     return true;
 }
 
-void
-bh_utf8_scrub(char *text)
+static void
+scrub(char *text, const char *stays)
 {
     size_t left = strlen(text);
 
     while (left > 0) {
         size_t bytes = bh_utf8_step(text, left);
-        bool keep = bytes > 0 && !is_unseen(text, bytes);
+        bool keep = bytes > 0 && (!is_unseen(text, bytes) || strchr(stays, *text));
 
         if (bytes == 0)
             bytes = 1;
@@ -137,4 +151,16 @@ bh_utf8_scrub(char *text)
         text += bytes;
         left -= bytes;
     }
+}
+
+void
+bh_utf8_scrub(char *text)
+{
+    scrub(text, "");
+}
+
+void
+bh_utf8_scrub_lines(char *text)
+{
+    scrub(text, "\n\t");
 }

@@ -85,6 +85,8 @@ static const struct {
 static void
 test_scrub(void **state)
 {
+    char lines[32];
+
     for (size_t i = 0; i < BH_COUNT(scrubs); i++) {
         char text[32];
 
@@ -95,12 +97,44 @@ test_scrub(void **state)
         BH_CHECK_STR(scrubs[i].name, text, scrubs[i].scrubbed);
         BH_CHECK(scrubs[i].name, bh_utf8_is_shown(text));
     }
+    snprintf(lines, sizeof lines, "a\x1b\n\tb\xe2\x80\xae\r\n");
+    bh_utf8_scrub_lines(lines);
+    BH_CHECK_STR("lines", lines, "a?\n\tb????\n");
+    BH_CHECK_DONE();
+}
+
+/* One of each kind, the ends of the long ranges, and their neighbours. */
+static void
+test_unseen(void **state)
+{
+    static const uint32_t unseen[] = {
+        0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180b, 0x180e, 0x180f, 0x200b, 0x202e, 0x2060,
+        0x2065, 0x206f, 0x2800, 0x3164, 0xe000, 0xf8ff, 0xfdd0, 0xfdef, 0xfe00, 0xfe0f, 0xfeff, 0xffa0,
+        0xfff0, 0xfff9, 0xfffc, 0xfffe, 0xffff, 0x1bca0, 0x1d173, 0x1fffe, 0x5ffff, 0xe0000, 0xe0100,
+        0xe01ef, 0xe0fff, 0xefffe, 0xf0000, 0x10fffd, 0x10ffff,
+    };
+    static const uint32_t seen[] = {
+        0xa0, 0xae, 0x34e, 0x350, 0x115e, 0x1161, 0x17b3, 0x17b6, 0x2010, 0x2070, 0x27ff, 0x2801, 0x3163,
+        0x3165, 0xd7ff, 0xf900, 0xfdcf, 0xfdf0, 0xfe10, 0xff9f, 0xffa1, 0xfffd, 0x10000, 0x1f600, 0x1fffd,
+        0x20000, 0xe1000,
+    };
+
+    for (size_t i = 0; i < BH_COUNT(unseen) + BH_COUNT(seen); i++) {
+        uint32_t code = i < BH_COUNT(unseen) ? unseen[i] : seen[i - BH_COUNT(unseen)];
+        char text[5] = { 0 }, name[16];
+        size_t length = bh_utf8_encode(code, text);
+
+        snprintf(name, sizeof name, "U+%04X", code);
+        BH_CHECK_EQ(name, bh_utf8_is_shown(text), i >= BH_COUNT(unseen));
+        BH_CHECK_EQ(name, bh_utf8_shown_step(text, length), i >= BH_COUNT(unseen) ? length : 0);
+    }
     BH_CHECK_DONE();
 }
 
 static const struct CMUnitTest tests[] = { cmocka_unit_test(test_valid),
     cmocka_unit_test(test_step),
                                            cmocka_unit_test(test_encode),
-                                           cmocka_unit_test(test_scrub) };
+                                           cmocka_unit_test(test_scrub),
+                                           cmocka_unit_test(test_unseen) };
 
 BH_TEST_MAIN(tests)

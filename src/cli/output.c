@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/utf8.h"
 
 static void
 indent(struct bh_buf *out, uint32_t depth)
@@ -12,6 +13,39 @@ indent(struct bh_buf *out, uint32_t depth)
     bh_buf_putc(out, '\n');
     for (uint32_t i = 0; i < depth * 2; i++)
         bh_buf_putc(out, ' ');
+}
+
+/* Characters that are not seen, as "\\u202e": what is read back is the same. */
+static void
+put_escaped(struct bh_buf *out, const char *text)
+{
+    size_t left = strlen(text);
+
+    for (size_t bytes; left > 0 && (bytes = bh_utf8_step(text, left)) > 0; text += bytes, left -= bytes) {
+        uint32_t code = bh_utf8_code(text, bytes);
+
+        if (bh_utf8_shown_step(text, left))
+            bh_buf_put(out, text, bytes);
+        else if (code > 0xffff)
+            bh_buf_printf(out, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xd800 + ((code - 0x10000) >> 10),
+                          0xdc00 + (code & 0x3ff));
+        else
+            bh_buf_printf(out, "\\u%04" PRIx32, code);
+    }
+}
+
+static void
+put_string(struct bh_buf *out, const char *text)
+{
+    struct bh_buf string;
+
+    bh_buf_init(&string, BH_OUTPUT_MAX);
+    bh_json_put_str(&string, text);
+    if (bh_buf_text(&string))
+        put_escaped(out, string.bytes);
+    else
+        out->overflow = true;
+    bh_buf_fini(&string);
 }
 
 /* What is neither array nor object, as JSON. */
@@ -26,7 +60,7 @@ put_scalar(struct bh_buf *out, bh_json_value value)
         bh_buf_put_i64(out, bh_json_integer(value, 0));
         break;
     case BH_JSON_STRING:
-        bh_json_put_str(out, bh_json_text(value, ""));
+        put_string(out, bh_json_text(value, ""));
         break;
     case BH_JSON_NULL:
     case BH_JSON_ARRAY:
@@ -51,7 +85,7 @@ put_json_object(struct bh_buf *out, bh_json_value value, uint32_t depth)
         if (!first)
             bh_buf_putc(out, ',');
         indent(out, depth + 1);
-        bh_json_put_str(out, key);
+        put_string(out, key);
         bh_buf_puts(out, ": ");
         put_json(out, member, depth + 1);
         first = false;
@@ -169,7 +203,7 @@ put_yaml(struct bh_buf *out, bh_json_value value, uint32_t depth, bool in_list)
         if (is_plain(key))
             bh_buf_puts(out, key);
         else
-            bh_json_put_str(out, key);
+            put_string(out, key);
         bh_buf_putc(out, ':');
         put_yaml_value(out, member, depth, false);
     }
@@ -236,7 +270,7 @@ bh_output_list_end(struct bh_output_list *list, const char *next, uint64_t total
         bh_buf_puts(list->out, list->count ? "\n  ]" : "]");
     if (next && *next) {
         put_list_member(list, "next");
-        bh_json_put_str(list->out, next);
+        put_string(list->out, next);
     }
     if (total > 0) {
         put_list_member(list, "total");
@@ -252,6 +286,9 @@ bh_output_write(struct bh_buf *out, struct bh_err *err)
 
     if (out->overflow)
         return bh_err_set(err, BH_FULL, "the output is too large");
+    /* What the server sends is not trusted with the terminal, whoever put it together. */
+    if (out->length > 0)
+        bh_utf8_scrub_lines((char *)(uintptr_t)bh_buf_text(out));
     rc = bh_fd_write_all(STDOUT_FILENO, out->bytes, out->length, err);
     bh_buf_clear(out);
     return rc == BH_OK ? rc : bh_err_wrap(err, "standard output");

@@ -24,7 +24,8 @@ void bh_output_list_begin(struct bh_output_list *list, struct bh_buf *out, bool 
 void bh_output_list_item(struct bh_output_list *list, bh_json_value item);
 void bh_output_list_end(struct bh_output_list *list, const char *next, uint64_t total);
 
-/* Write what was collected to standard output.  BH_IO, also for a closed pipe. */
+/* Write what was collected to standard output, with '?' for what is not shown (base/utf8.h): JSON
+ * and YAML from here have it escaped.  BH_IO, also for a closed pipe. */
 BH_MUST_USE bh_rc bh_output_write(struct bh_buf *out, struct bh_err *err);
 
 #endif

@@ -178,7 +178,7 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
         return bh_err_set(err, BH_NOT_FOUND, "lease %" PRIu64 " is gone", effect->lease.v);
     rc = read_spec(core, &view, arena, &spec, err);
     if (rc == BH_OK)
-        rc = bh_spec_check(&spec, &numbers, err);
+        rc = bh_spec_numbers(&spec, &numbers, err);
     if (rc == BH_OK)
         rc = bh_access_again(core, effect, &view, &spec, err);
     if (rc != BH_OK)

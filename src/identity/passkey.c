@@ -110,6 +110,15 @@ decoded_bytes(const char *text)
     return bh_base64url_decode(&bytes, text, strlen(text)) ? bytes.length : SIZE_MAX;
 }
 
+/* One that was given when more was let through signs in still. */
+static bool
+is_kept_name(const char *name)
+{
+    size_t length = strlen(name);
+
+    return length > 0 && length <= BH_PASSKEY_NAME_MAX && bh_utf8_is_valid(name);
+}
+
 enum bh_fault
 bh_passkey_decode(const char *text, size_t length, struct bh_arena *arena,
                   struct bh_passkey *ret_passkey)
@@ -122,7 +131,7 @@ bh_passkey_decode(const char *text, size_t length, struct bh_arena *arena,
     id_bytes = decoded_bytes(ret_passkey->id);
     if (id_bytes == 0 || id_bytes > BH_PASSKEY_ID_BYTES_MAX ||
         decoded_bytes(ret_passkey->key) != algs[ret_passkey->alg].key_bytes ||
-        ret_passkey->flags > UINT8_MAX || !bh_passkey_name_check(ret_passkey->name) ||
+        ret_passkey->flags > UINT8_MAX || !is_kept_name(ret_passkey->name) ||
         !bh_passkey_transports_check(ret_passkey->transports))
         return BH_FAULT_PASSKEY_STORED;
     return BH_FAULT_NONE;

@@ -26,6 +26,10 @@ kept(void **state)
 
     (void)state;
     BH_CHECK("ordered", bh_fields_ordered(&bh_passkey_fields));
+    BH_CHECK_EQ("with a name that is not given any more",
+                decode("{\"aaguid\":\"00000000000000000000000000000000\",\"alg\":\"EdDSA\",\"counter\":5,"
+                       "\"created\":\"1790000000000000001\",\"flags\":29,\"id\":\"_-8\",\"key\":\"" KEY32
+                       "\",\"name\":\"Ada\xef\xb8\x8f\"}", &passkey), BH_FAULT_NONE);
     BH_CHECK_EQ("read", decode(STORED, &passkey), BH_FAULT_NONE);
     BH_CHECK_EQ("counter", passkey.counter, 5);
     BH_CHECK_EQ("flags", passkey.flags, 0x1d);
@@ -118,6 +122,7 @@ names(void **state)
         { "turned \xe2\x80\xae", false },
         { "isolated \xe2\x81\xa6", false },
         { "hidden \xe2\x80\x8b", false },
+        { "a variant \xef\xb8\x8f", false },
     };
 
     (void)state;

@@ -10,7 +10,8 @@
 #include "model/path.h"
 
 #define TIME_LIMIT_MAX_NS (366 * UINT64_C(86400) * BH_NS_PER_S)
-#define GRACE_MAX_NS (UINT64_C(3600) * BH_NS_PER_S)
+#define HOUR_NS (UINT64_C(3600) * BH_NS_PER_S)
+#define GRACE_MAX_NS HOUR_NS
 #define SCRATCH_MIN (UINT64_C(16) << 20)
 #define SCRATCH_MAX (UINT64_C(16) << 40)
 #define GRACE_DEFAULT_NS (10 * BH_NS_PER_S)
@@ -45,7 +46,8 @@ static const struct bh_field job_fields[] = {
     BH_F(struct bh_job_spec, cpu, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS, .max = 32,
          .doc = "cores: \"2\", \"0.5\", at least \"0.01\"; the SKU's share when absent"),
     BH_F(struct bh_job_spec, cwd, BH_FIELD_TEXT, .max = BH_FILE_PATH_MAX,
-         .doc = "working directory of the submitter; /tmp when absent"),
+         .doc = "working directory: /tmp or /, or a folder of the node, where the site file allows it; "
+                "when absent the image's own, or /tmp"),
     BH_F(struct bh_job_spec, deadline, BH_FIELD_TEXT, .max = 32,
          .doc = "it must have ended by then: \"+2h\" after it is submitted, or "
                 "\"2026-11-20T09:27:00Z\"; it is ended when it cannot or has not"),
@@ -309,12 +311,24 @@ is_shown(const struct bh_list *mounts, const char *path)
     return false;
 }
 
+bool
+bh_cwd_is_own(const char *cwd)
+{
+    return strcmp(cwd, "/tmp") == 0 || strcmp(cwd, "/") == 0;
+}
+
+const char *
+bh_spec_cwd_folder(const struct bh_job_spec *spec)
+{
+    return spec->cwd && *spec->cwd && !bh_cwd_is_own(spec->cwd) ? spec->cwd : NULL;
+}
+
 static bh_rc
 check_cwd(const struct bh_job_spec *spec, struct bh_err *err)
 {
     bh_rc rc = check_path("cwd", spec->cwd, err);
 
-    if (rc != BH_OK || strcmp(spec->cwd, "/tmp") == 0 || strcmp(spec->cwd, "/") == 0)
+    if (rc != BH_OK || bh_cwd_is_own(spec->cwd))
         return rc;
     rc = check_place("cwd", spec->cwd, err);
     if (rc != BH_OK || is_shown(&spec->mounts, spec->cwd))
@@ -359,9 +373,13 @@ read_span(const char *field, const char *text, uint64_t most, uint64_t *ret_ns,
     rc = bh_parse_span(text, &span, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "%s", field);
-    if (span > most)
-        return bh_err_set(err, BH_RANGE, "%s: \"%.32s\" is longer than the longest, %" PRIu64
-                          " hours", field, text, most / BH_NS_PER_S / 3600);
+    if (span > most) {
+        bool days = most % (24 * HOUR_NS) == 0;
+        uint64_t units = most / (days ? 24 * HOUR_NS : HOUR_NS);
+
+        return bh_err_set(err, BH_RANGE, "%s: \"%.32s\" is longer than %" PRIu64 " %s%s, the longest on any site",
+                          field, text, units, days ? "day" : "hour", units == 1 ? "" : "s");
+    }
     *ret_ns = span;
     return BH_OK;
 }
@@ -411,8 +429,12 @@ read_times(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, struc
     if (rc == BH_OK && spec->time_limit && numbers->time_limit_ns == 0)
         return bh_err_set(err, BH_RANGE, "time_limit: must be more than nothing");
     numbers->grace_ns = GRACE_DEFAULT_NS;
-    return rc == BH_OK ? read_span("grace", spec->grace, GRACE_MAX_NS, &numbers->grace_ns, err)
-                       : rc;
+    if (rc != BH_OK)
+        return rc;
+    rc = read_span("grace", spec->grace, GRACE_MAX_NS, &numbers->grace_ns, err);
+    if (rc == BH_RANGE)
+        return bh_err_hint(err, "a site may allow less: grace_max in bulkheadd.conf, 10m unless it is set");
+    return rc;
 }
 
 bh_rc
@@ -516,27 +538,36 @@ read_counts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, stru
 }
 
 bh_rc
-bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers,
-              struct bh_err *err)
+bh_spec_numbers(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers,
+                struct bh_err *err)
 {
-    static bh_rc (*const checks[])(const struct bh_job_spec *, struct bh_err *) = {
-        check_command, check_names, check_places,
-    };
     static bh_rc (*const reads[])(const struct bh_job_spec *, struct bh_job_numbers *,
                                   struct bh_err *) = { read_times, read_deadline, read_signal,
                                                        read_amounts, read_scratch,
                                                        read_bandwidth,
                                                        read_counts };
     struct bh_job_numbers numbers = { 0 };
+    bh_rc rc = BH_OK;
+
+    for (size_t i = 0; i < BH_COUNT(reads) && rc == BH_OK; i++)
+        rc = reads[i](spec, &numbers, err);
+    if (rc == BH_OK)
+        *ret_numbers = numbers;
+    return rc;
+}
+
+bh_rc
+bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers,
+              struct bh_err *err)
+{
+    static bh_rc (*const checks[])(const struct bh_job_spec *, struct bh_err *) = {
+        check_command, check_names, check_places,
+    };
     bh_rc rc = check_env(&spec->env, err);
 
     if (rc == BH_OK)
         rc = check_labels(&spec->labels, err);
     for (size_t i = 0; i < BH_COUNT(checks) && rc == BH_OK; i++)
         rc = checks[i](spec, err);
-    for (size_t i = 0; i < BH_COUNT(reads) && rc == BH_OK; i++)
-        rc = reads[i](spec, &numbers, err);
-    if (rc == BH_OK)
-        *ret_numbers = numbers;
-    return rc;
+    return rc == BH_OK ? bh_spec_numbers(spec, ret_numbers, err) : rc;
 }

@@ -85,6 +85,18 @@ struct bh_job_numbers {
 BH_MUST_USE bh_rc bh_spec_check(const struct bh_job_spec *spec,
                                 struct bh_job_numbers *ret_numbers, struct bh_err *err);
 
+/* The numbers of one that was checked when it was taken: rules for what is taken may have become
+ * stricter since.  Fails as bh_spec_check does for them. */
+BH_MUST_USE bh_rc bh_spec_numbers(const struct bh_job_spec *spec,
+                                  struct bh_job_numbers *ret_numbers, struct bh_err *err);
+
+/* The folder of the node that its working directory is, or NULL: none is named, or one that every
+ * job has for itself (bh_cwd_is_own). */
+const char *bh_spec_cwd_folder(const struct bh_job_spec *spec);
+
+/* "/tmp" and "/". */
+bool bh_cwd_is_own(const char *cwd);
+
 /* Where the job finds it: the target, else the source's own place, else BH_DATASETS_FOLDER/name,
  * which is written to `memory`. */
 #define BH_DATASETS_FOLDER "/datasets"

@@ -54,6 +54,8 @@ static const struct {
       "name: has a control or another invisible character" },
     { "a name that turns", "{\"sku\":\"s\",\"args\":[\"a\"],\"name\":\"a\xe2\x80\xae\"}", BH_INVALID,
       "name: has a control or another invisible character" },
+    { "a name like another", "{\"sku\":\"s\",\"args\":[\"a\"],\"name\":\"hon\xef\xb8\x8f-svc\"}", BH_INVALID,
+      "name: has a control or another invisible character" },
     { "escape in name", JOB(",\"name\":\"a\\u001b[2J\""), BH_INVALID,
       "name: control character 0x1b" },
     { "the longest name", JOB(",\"name\":\"" TEXT_60 TEXT_60 "\""), BH_OK, NULL },
@@ -164,9 +166,9 @@ static const struct {
     { "time nothing", JOB(",\"time_limit\":\"0s\""), BH_RANGE,
       "time_limit: must be more than nothing" },
     { "time too long", JOB(",\"time_limit\":\"367d\""), BH_RANGE,
-      "time_limit: \"367d\" is longer than the longest, 8784 hours" },
+      "time_limit: \"367d\" is longer than 366 days, the longest on any site" },
     { "grace too long", JOB(",\"grace\":\"2h\""), BH_RANGE,
-      "grace: \"2h\" is longer than the longest, 1 hours" },
+      "grace: \"2h\" is longer than 1 hour, the longest on any site" },
     { "unknown key", JOB(",\"gpus\":1"), BH_INVALID, "unknown key \"gpus\" in job" },
     { "unknown priority", JOB(",\"priority\":\"max\""), BH_INVALID,
       "priority: \"max\" is not one of low, normal, high, urgent" },
@@ -267,6 +269,32 @@ a_mount_has_its_place(void **state)
     BH_CHECK_DONE();
 }
 
+/* A job that was taken when more was let through starts still. */
+static void
+numbers_of_what_was_taken(void **state)
+{
+    const struct bh_job_spec spec = { .sku = "small", .name = "hon\xef\xb8\x8f-svc", .count = 3 };
+    struct bh_job_numbers numbers = { 0 };
+    struct bh_err err = { 0 };
+
+    BH_CHECK_EQ("not taken", bh_spec_check(&spec, &numbers, &err), BH_INVALID);
+    BH_CHECK_EQ("read", bh_spec_numbers(&spec, &numbers, &err), BH_OK);
+    BH_CHECK_EQ("count", numbers.count, 3);
+    BH_CHECK_DONE();
+}
+
+/* What every job has is nobody's to give. */
+static void
+a_working_directory_of_its_own(void **state)
+{
+    BH_CHECK("none", !bh_spec_cwd_folder(&(struct bh_job_spec){ .cwd = NULL }));
+    BH_CHECK("empty", !bh_spec_cwd_folder(&(struct bh_job_spec){ .cwd = "" }));
+    BH_CHECK("/tmp", !bh_spec_cwd_folder(&(struct bh_job_spec){ .cwd = "/tmp" }));
+    BH_CHECK("/", !bh_spec_cwd_folder(&(struct bh_job_spec){ .cwd = "/" }));
+    BH_CHECK("the node's", bh_spec_cwd_folder(&(struct bh_job_spec){ .cwd = "/tmp/x" }));
+    BH_CHECK_DONE();
+}
+
 static void
 descriptions_are_in_order(void **state)
 {
@@ -279,6 +307,8 @@ main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(specifications_are_checked),
                                         cmocka_unit_test(texts_have_a_longest),
                                         cmocka_unit_test(numbers_are_read),
+                                        cmocka_unit_test(numbers_of_what_was_taken),
+                                        cmocka_unit_test(a_working_directory_of_its_own),
                                         cmocka_unit_test(a_mount_has_its_place),
                                         cmocka_unit_test(descriptions_are_in_order) };
 

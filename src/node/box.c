@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "bulkhead/share_door.h"
 #include "model/image.h"
+#include "model/spec.h"
 #include "node/driver.h"
 #include "node/evidence.h"
 #include "node/image_note.h"
@@ -251,10 +252,10 @@ put_cwd(struct box *box, struct bh_err *err)
     bh_rc rc;
 
     box->sandbox->cwd = usual_cwd(box);
-    if (!cwd || !*cwd || strcmp(cwd, "/tmp") == 0 || strcmp(cwd, "/") == 0)
+    if (!cwd || !*cwd)
         return BH_OK;
-    rc = bh_path_target_check(cwd, err);
-    if (rc == BH_OK && !is_shown(box, cwd)) {
+    rc = bh_cwd_is_own(cwd) ? BH_OK : bh_path_target_check(cwd, err);
+    if (rc == BH_OK && !bh_cwd_is_own(cwd) && !is_shown(box, cwd)) {
         rc = check_apart(box, cwd, err);
         if (rc == BH_OK)
             rc = clone_mount(box, &wanted, true, err);

@@ -35,9 +35,11 @@ bh_rc
 bh_job_log_open(const struct bh_node *node, const struct bh_msg_start *start, int *ret_fd,
                 struct bh_err *err)
 {
-    const struct bh_tenant_logs logs = { .folder = node->conf.log_dir, .tenant = start->tenant_id };
-    char name[BH_LOG_NAME_MAX], path[BH_NODE_PATH_MAX];
+    char name[BH_LOG_NAME_MAX], path[BH_NODE_PATH_MAX], party[BH_PARTY_SIZE];
+    const struct bh_tenant_logs logs = { .folder = node->conf.log_dir, .party = party,
+                                         .tenant = start->tenant_id };
 
+    bh_party_of(start->tenant, party);
     bh_job_log_name(start->job, start->member, start->epoch, name);
     bh_path_format(path, sizeof path, "%s/%s", node->conf.log_dir, name);
     *ret_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);

@@ -46,7 +46,7 @@ read_lock(int fd, pid_t *ret_pid, bh_ns *ret_started)
 
 struct words {
     char lease[40], folder[PATH_SIZE], mount[PATH_SIZE], group[PATH_SIZE], cap[40],
-        log[PATH_SIZE], stdio[40], program[PATH_SIZE], log_dir[PATH_SIZE], tenant[40], bound[40];
+        log[PATH_SIZE], stdio[40], program[PATH_SIZE], log_dir[PATH_SIZE], tenant[40], party[100], bound[40];
     char *argv[ARGS_MAX];
 };
 
@@ -55,7 +55,7 @@ write_words(struct words *words, const struct bh_keeper_request *request)
 {
     char *fixed[] = { words->program, words->lease, words->folder, words->mount,
                       words->group,   words->cap,   words->log,    words->stdio,
-                      words->log_dir, words->tenant, words->bound, (char *)(uintptr_t) "--" };
+                      words->log_dir, words->tenant, words->party, words->bound, (char *)(uintptr_t) "--" };
     size_t count = BH_COUNT(fixed);
 
     bh_path_format(words->program, PATH_SIZE, "%s/bulkhead-keeper", request->program);
@@ -68,6 +68,7 @@ write_words(struct words *words, const struct bh_keeper_request *request)
     bh_path_format(words->stdio, sizeof words->stdio, "--stdio=%" PRIu32, request->stdio);
     bh_path_format(words->log_dir, PATH_SIZE, "--log-dir=%s", request->logs.folder);
     bh_path_format(words->tenant, sizeof words->tenant, "--log-tenant=%" PRIu32, request->logs.tenant);
+    bh_path_format(words->party, sizeof words->party, "--log-party=%s", request->logs.party);
     bh_path_format(words->bound, sizeof words->bound, "--log-bound=%" PRIu64, request->logs.bound_bytes);
     memcpy(words->argv, fixed, sizeof fixed);
     for (size_t i = 0; i < BH_COUNT(request->command) && request->command[i]; i++)

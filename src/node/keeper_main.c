@@ -89,7 +89,7 @@ check_disk(struct keeper *keeper, size_t length)
         close_log(keeper, "the node's disk is nearly full, the rest of the output is dropped");
 }
 
-/* A tenant's output displaces its own older output, and nobody else's. */
+/* A party's output displaces its own older output, and nobody else's. */
 static void
 check_tenant(struct keeper *keeper, size_t length)
 {
@@ -103,8 +103,9 @@ check_tenant(struct keeper *keeper, size_t length)
         step = bound / STEPS_LEAST;
     keeper->log_granted = bh_tenant_logs_room(&keeper->logs, step);
     if (keeper->log_granted == 0)
-        close_log(keeper, "this tenant's running jobs have filled its part of the node's disk with output "
-                          "(log_tenant_share in node.conf), the rest is dropped; end one of them, or write less");
+        close_log(keeper, "running jobs of this tenant, or of others under its topmost one, have filled their part "
+                          "of the node's disk with output (log_tenant_share in node.conf), the rest is dropped; "
+                          "end one of them, or write less");
 }
 
 static void
@@ -352,6 +353,7 @@ read_options(struct keeper *keeper, int argc, char **argv, struct bh_err *err)
         { "log-cap", required_argument, NULL, 'c' },
         { "log-dir", required_argument, NULL, 'd' },
         { "log-tenant", required_argument, NULL, 't' },
+        { "log-party", required_argument, NULL, 'p' },
         { "log-bound", required_argument, NULL, 'b' },
         { "runtime-log", required_argument, NULL, 'r' },
         { "stdio", required_argument, NULL, 's' },
@@ -377,6 +379,7 @@ read_options(struct keeper *keeper, int argc, char **argv, struct bh_err *err)
     keeper->cgroup = texts['g'];
     keeper->runtime_log = texts['r'];
     keeper->logs.folder = texts['d'];
+    keeper->logs.party = texts['p'];
     keeper->command = argv + optind;
     rc = bh_parse_u64(texts['l'], &keeper->lease, err);
     if (rc == BH_OK)

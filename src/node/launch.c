@@ -50,6 +50,7 @@ bh_launch(struct bh_node *node, const struct bh_launch *launch, struct bh_err *e
                                          .log_fd = launch->log_fd, .gate_fd = node->gate_fd,
                                          .log_cap_bytes = launch->log_cap_bytes,
                                          .logs = { .folder = node->conf.log_dir,
+                                                   .party = job->note.party,
                                                    .tenant = launch->start->tenant_id,
                                                    .bound_bytes = launch->log_bound_bytes } };
     bh_rc rc = open_runtime(node, &request.runtime_fd, err);

@@ -154,6 +154,10 @@ test_working_directory(void **state)
     BH_CHECK_EQ("belongs to the submitter", st.st_uid, 4321);
     bh_path_format(file, sizeof file, "%s\n1000\n", path);
     BH_CHECK_STR("log", bh_test_log(5), file);
+    bh_test_run_job(&(struct test_job){ .lease = 60, .uid = 4321, .cwd = "/tmp", .script = "pwd" });
+    BH_CHECK_STR("of its own", bh_test_log(60), "/tmp\n");
+    bh_test_run_job(&(struct test_job){ .lease = 61, .uid = 4321, .cwd = "/", .script = "pwd" });
+    BH_CHECK_STR("the root", bh_test_log(61), "/\n");
     BH_CHECK_DONE();
 }
 

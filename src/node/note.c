@@ -60,6 +60,7 @@ static const struct bh_field note_rows[] = {
     BH_F(struct bh_note, message, BH_FIELD_U32),
     BH_F(struct bh_note, order, BH_FIELD_U64),
     BH_F(struct bh_note, outcome, BH_FIELD_U32),
+    BH_F(struct bh_note, party, BH_FIELD_STR),
     BH_F_ARRAY(struct bh_note, pids, pid_count, bh_checkpoint_pid_fields, BH_CHECKPOINT_PIDS_MAX),
     BH_F(struct bh_note, piece, BH_FIELD_STRUCT, .of = &piece_fields),
     BH_F(struct bh_note, rc, BH_FIELD_U32),

@@ -7,6 +7,7 @@
 #include "base/fields.h"
 #include "checkpoint/report.h"
 #include "node/journal.h"
+#include "node/party.h"
 #include "wire/message.h"
 
 /* What stands in the node's journal: notes, as canonical JSON. */
@@ -69,6 +70,7 @@ struct bh_note {
     uint64_t at_ns;
     char why[BH_OUTCOME_WHY_MAX];
     uint32_t tenant;               /* LEASE, MARK; ORDER of a carve: whose it is to be */
+    char party[BH_PARTY_SIZE];     /* LEASE: of that tenant; "" of before it was noted */
     uint32_t boundary;             /* LEASE: enum bh_boundary, as ordered; UNSET of before there was one */
     bool clean, failed;            /* MARK */
     bool beside;                   /* MARK: beside those whose they were already */

@@ -171,6 +171,7 @@ note_new_lease(struct bh_node *node, const struct bh_msg_start *start, bool *ret
                              .tenant = start->tenant_id, .boundary = start->boundary };
     bh_rc rc = lend_pieces(node, start, &lease, err);
 
+    bh_party_of(start->tenant, lease.party);
     if (rc == BH_OK)
         rc = bh_scrub_settle(node, &lease, start->order, ret_waits, err);
     if (rc != BH_OK || *ret_waits)

@@ -51,7 +51,14 @@ bytes_of(const struct bh_node *node, const struct bh_job *job)
     return lstat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-/* Nobody has all of a node's scratch with one job. */
+/* A lease of before parties were noted is its own tenant's alone. */
+static bool
+is_of_party(const struct bh_note *a, const struct bh_note *b)
+{
+    return *a->party && *b->party ? strcmp(a->party, b->party) == 0 : a->tenant == b->tenant;
+}
+
+/* Nobody has all of a node's scratch, with one job or with many tenants. */
 static bh_rc
 check_tenant(const struct bh_node *node, const struct bh_job *job, const char *folder, uint64_t bytes,
              struct bh_err *err)
@@ -63,14 +70,17 @@ check_tenant(const struct bh_node *node, const struct bh_job *job, const char *f
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *other = &node->state.jobs[i];
 
-        if (other != job && other->note.tenant == job->note.tenant)
+        if (other != job && is_of_party(&other->note, &job->note))
             used += bytes_of(node, other);
     }
     if (room.size == 0 || (bytes <= most && used <= most - bytes))
         return BH_OK;
+    /* not how much the others have: they may be behind a boundary */
     bh_err_set(err, bytes > most ? BH_RANGE : BH_QUOTA,
-               "%" PRIu64 " MiB are more than this tenant's part of the node's scratch, %" PRIu64
-               " MiB, of which its other jobs have %" PRIu64, bytes >> 20, most >> 20, used >> 20);
+               "%" PRIu64 " MiB are more than %sthis tenant's part of the node's scratch, %" PRIu64
+               " MiB, which all under %s have together", bytes >> 20,
+               bytes > most ? "" : "is left of ", most >> 20,
+               *job->note.party ? job->note.party : "it");
     return bh_err_hint(err, bytes > most ? "ask for less; scratch_tenant_share in node.conf is the limit"
                                          : "it is tried again when a job on the node has ended");
 }

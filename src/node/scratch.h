@@ -17,9 +17,9 @@ void bh_scratch_path(const struct bh_node *node, uint64_t lease,
                      char ret_path[BH_NODE_PATH_MAX]);
 
 /* Whether the job that is being started may have that much, and the folder is there.  What it asks
- * for counts as its tenant's from then on.
- *   BH_RANGE        more than scratch_max_mib, or than scratch_tenant_share ever gives its tenant
- *   BH_QUOTA        others of its tenant have what that gives
+ * for counts as its party's (party.h) from then on.
+ *   BH_RANGE        more than scratch_max_mib, or than scratch_tenant_share ever gives its party
+ *   BH_QUOTA        others of its party have what that gives
  *   BH_UNAVAILABLE  mkfs.ext4 is not installed */
 BH_MUST_USE bh_rc bh_scratch_take(const struct bh_node *node, struct bh_job *job, uint64_t bytes,
                                   struct bh_err *err);

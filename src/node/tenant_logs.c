@@ -11,20 +11,30 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/num.h"
 #include "wire/message.h"
 
-enum { PATH_SIZE = 600, GRANTS = 64, GRANT_MOST = 64 << 20, LOGS_FIRST = 64 };
+enum { PATH_SIZE = 600, TENANT_SIZE = 12, GRANTS = 64, GRANT_MOST = 64 << 20, LOGS_FIRST = 64 };
 
 struct log {
     char name[BH_LOG_NAME_MAX];
+    uint32_t tenant;
     bh_ns written;
     uint64_t bytes;
 };
 
+/* Of the party: its logs, by tenant and then by age once they are sorted. */
 struct census {
     struct log *logs;
     size_t count, room;
     uint64_t bytes;            /* all that they take */
+};
+
+/* A tenant's logs in it. */
+struct range {
+    uint32_t tenant;
+    size_t next, end;
+    uint64_t bytes;
 };
 
 static bh_ns
@@ -39,15 +49,56 @@ open_folder(int at, const char *name)
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
+static bool
+is_nobodys(const struct bh_tenant_logs *logs)
+{
+    return !logs->tenant || !*logs->party;
+}
+
+/* The folder of a party's marks, or -1. */
+static int
+open_party(const struct bh_tenant_logs *logs)
+{
+    char path[PATH_SIZE];
+
+    if (snprintf(path, sizeof path, "%s/parties/%s", logs->folder, logs->party) >= (int)sizeof path)
+        return -1;
+    return open_folder(AT_FDCWD, path);
+}
+
+static void
+name_tenant(uint32_t tenant, char ret_name[TENANT_SIZE])
+{
+    snprintf(ret_name, TENANT_SIZE, "%" PRIu32, tenant);
+}
+
 /* The folder of a tenant's marks, or -1. */
 static int
 open_marks(const struct bh_tenant_logs *logs)
 {
-    char path[PATH_SIZE];
+    BH_AUTO(bh_fd_close) int party = open_party(logs);
+    char name[TENANT_SIZE];
 
-    if (snprintf(path, sizeof path, "%s/tenants/%" PRIu32, logs->folder, logs->tenant) >= (int)sizeof path)
-        return -1;
-    return open_folder(AT_FDCWD, path);
+    name_tenant(logs->tenant, name);
+    return party < 0 ? -1 : open_folder(party, name);
+}
+
+/* What it had before there were parties lay in `tenants/ID/`. */
+static bh_rc
+make_marks(const struct bh_tenant_logs *logs, struct bh_err *err)
+{
+    char path[PATH_SIZE], old[PATH_SIZE];
+    bh_rc rc;
+
+    if (snprintf(old, sizeof old, "%s/tenants/%" PRIu32, logs->folder, logs->tenant) >= (int)sizeof old
+        || snprintf(path, sizeof path, "%s/parties/%s", logs->folder, logs->party) >= (int)sizeof path)
+        return bh_err_set(err, BH_RANGE, "the path of log_dir is too long");
+    rc = bh_dir_make(path, 0700, err);
+    if (rc != BH_OK)
+        return rc;
+    if (snprintf(path, sizeof path, "%s/parties/%s/%" PRIu32, logs->folder, logs->party, logs->tenant) >= (int)sizeof path)
+        return bh_err_set(err, BH_RANGE, "the path of log_dir is too long");
+    return rename(old, path) == 0 ? BH_OK : bh_dir_make(path, 0700, err);
 }
 
 /* ---- whose ---- */
@@ -57,15 +108,13 @@ bh_tenant_logs_add(const struct bh_tenant_logs *logs, const char *name, struct b
 {
     BH_AUTO(bh_fd_close) int marks = -1;
     BH_AUTO(bh_fd_close) int mark = -1;
-    char path[PATH_SIZE];
     bh_rc rc = BH_OK;
 
-    if (!logs->tenant)
+    if (is_nobodys(logs))
         return BH_OK;
     marks = open_marks(logs);
     if (marks < 0) {
-        snprintf(path, sizeof path, "%s/tenants/%" PRIu32, logs->folder, logs->tenant);
-        rc = bh_dir_make(path, 0700, err);
+        rc = make_marks(logs, err);
         marks = rc == BH_OK ? open_marks(logs) : -1;
     }
     if (rc != BH_OK)
@@ -116,7 +165,7 @@ bh_tenant_logs_expire(DIR *folder, bh_ns before, uint32_t most)
 /* ---- how much ---- */
 
 static void
-count_log(struct census *census, const char *name, const struct stat *st)
+count_log(struct census *census, uint32_t tenant, const char *name, const struct stat *st)
 {
     uint64_t bytes = (uint64_t)st->st_size;
 
@@ -130,14 +179,14 @@ count_log(struct census *census, const char *name, const struct stat *st)
         census->room = room;
     }
     bytes = bytes < BH_TENANT_LOG_LEAST ? BH_TENANT_LOG_LEAST : bytes;
-    census->logs[census->count] = (struct log){ .written = ns_of(&st->st_mtim), .bytes = bytes };
+    census->logs[census->count] = (struct log){ .tenant = tenant, .written = ns_of(&st->st_mtim), .bytes = bytes };
     snprintf(census->logs[census->count++].name, BH_LOG_NAME_MAX, "%s", name);
     census->bytes += bytes;
 }
 
 /* Marks of logs that went by themselves go, too. */
 static void
-take_census(int folder, DIR *marks, struct census *census)
+count_tenant(int folder, DIR *marks, uint32_t tenant, struct census *census)
 {
     for (const struct dirent *entry; (entry = readdir(marks));) {
         struct stat st;
@@ -145,35 +194,116 @@ take_census(int folder, DIR *marks, struct census *census)
         if (*entry->d_name == '.' || strlen(entry->d_name) >= BH_LOG_NAME_MAX)
             continue;
         if (fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-            count_log(census, entry->d_name, &st);
+            count_log(census, tenant, entry->d_name, &st);
         else if (errno == ENOENT)
             unlinkat(dirfd(marks), entry->d_name, 0);
     }
 }
 
-static int
-by_age(const void *left, const void *right)
-{
-    const struct log *a = left, *b = right;
-
-    return a->written == b->written ? strcmp(a->name, b->name) : a->written < b->written ? -1 : 1;
-}
-
 static void
-remove_oldest(int folder, int marks, struct census *census, uint64_t until)
+take_census(int folder, DIR *party, struct census *census)
 {
-    qsort(census->logs, census->count, sizeof *census->logs, by_age);
-    for (size_t i = 0; i < census->count && census->bytes > until; i++) {
-        const struct log *log = &census->logs[i];
+    for (const struct dirent *entry; (entry = readdir(party));) {
+        uint64_t tenant;
+        struct bh_err ignored;
+        DIR *marks;
+        int fd;
 
-        if (!remove_log(folder, log->name))
+        if (bh_parse_u64(entry->d_name, &tenant, &ignored) != BH_OK || tenant > UINT32_MAX)
             continue;
-        unlinkat(marks, log->name, 0);
-        census->bytes -= log->bytes;
+        fd = open_folder(dirfd(party), entry->d_name);
+        marks = fd < 0 ? NULL : fdopendir(fd);
+        if (marks) {
+            count_tenant(folder, marks, (uint32_t)tenant, census);
+            closedir(marks);
+        } else {
+            bh_fd_close(fd);
+        }
     }
 }
 
-/* Not all that is left at once: others of the tenant write, too. */
+static int
+by_tenant_and_age(const void *left, const void *right)
+{
+    const struct log *a = left, *b = right;
+
+    if (a->tenant != b->tenant)
+        return a->tenant < b->tenant ? -1 : 1;
+    return a->written == b->written ? strcmp(a->name, b->name) : a->written < b->written ? -1 : 1;
+}
+
+/* One for each tenant; sorts the logs. */
+static size_t
+split(struct census *census, struct range *ranges)
+{
+    size_t count = 0;
+
+    qsort(census->logs, census->count, sizeof *census->logs, by_tenant_and_age);
+    for (size_t i = 0; i < census->count; i++) {
+        if (i == 0 || census->logs[i].tenant != census->logs[i - 1].tenant)
+            ranges[count++] = (struct range){ .tenant = census->logs[i].tenant, .next = i };
+        ranges[count - 1].end = i + 1;
+        ranges[count - 1].bytes += census->logs[i].bytes;
+    }
+    return count;
+}
+
+static uint64_t
+bytes_of(const struct range *ranges, size_t count, uint32_t tenant)
+{
+    for (const struct range *range = ranges; range < ranges + count; range++)
+        if (range->tenant == tenant)
+            return range->bytes;
+    return 0;
+}
+
+/* The one that has the most, of those that have something left to remove; or NULL.  No tenant takes
+ * what is left to one that has less. */
+static struct range *
+largest(struct range *ranges, size_t count, uint32_t writer)
+{
+    uint64_t own = bytes_of(ranges, count, writer);
+    struct range *most = NULL;
+
+    for (struct range *range = ranges; range < ranges + count; range++)
+        if (range->next < range->end && (range->tenant == writer || range->bytes > own)
+            && (!most || range->bytes > most->bytes))
+            most = range;
+    return most;
+}
+
+static bool
+remove_marked(int folder, int party, const struct log *log)
+{
+    char name[TENANT_SIZE], mark[TENANT_SIZE + 1 + BH_LOG_NAME_MAX];
+
+    if (!remove_log(folder, log->name))
+        return false;
+    name_tenant(log->tenant, name);
+    snprintf(mark, sizeof mark, "%s/%s", name, log->name);
+    unlinkat(party, mark, 0);
+    return true;
+}
+
+/* Of the tenant that has the most: who fills the party's part displaces what is his. */
+static void
+remove_oldest(int folder, int party, struct census *census, uint32_t writer, uint64_t until)
+{
+    struct range *ranges = calloc(census->count ? census->count : 1, sizeof *ranges);
+    size_t count = ranges ? split(census, ranges) : 0;
+
+    for (struct range *range; census->bytes > until && (range = largest(ranges, count, writer));) {
+        const struct log *log = &census->logs[range->next++];
+
+        if (!remove_marked(folder, party, log))
+            continue;
+        range->bytes -= log->bytes;
+        census->bytes -= log->bytes;
+    }
+    free(ranges);
+}
+
+/* Not all that is left at once: others of the party write, too. */
 static uint64_t
 grant(const struct bh_tenant_logs *logs, const struct census *census, uint64_t step)
 {
@@ -188,24 +318,25 @@ bh_tenant_logs_room(const struct bh_tenant_logs *logs, uint64_t step)
 {
     BH_AUTO(bh_fd_close) int folder = -1;
     struct census census = { 0 };
-    DIR *marks = NULL;
+    DIR *party = NULL;
     uint64_t room;
     int fd;
 
-    if (!logs->tenant || !logs->bound_bytes)
+    if (is_nobodys(logs) || !logs->bound_bytes)
         return UINT64_MAX;
     folder = open_folder(AT_FDCWD, logs->folder);
-    fd = folder >= 0 ? open_marks(logs) : -1;
-    marks = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!marks) {
+    fd = folder >= 0 ? open_party(logs) : -1;
+    party = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!party) {
         bh_fd_close(fd);
         return UINT64_MAX;
     }
-    take_census(folder, marks, &census);
+    take_census(folder, party, &census);
     if (census.bytes + step > logs->bound_bytes)
-        remove_oldest(folder, dirfd(marks), &census, logs->bound_bytes > step ? logs->bound_bytes - step : 0);
+        remove_oldest(folder, dirfd(party), &census, logs->tenant,
+                      logs->bound_bytes > step ? logs->bound_bytes - step : 0);
     room = grant(logs, &census, step);
-    closedir(marks);
+    closedir(party);
     free(census.logs);
     return room;
 }

@@ -25,9 +25,9 @@ path_of(const char *name)
 
 /* A log of `kib` that was last written at the second `at`. */
 static void
-put(uint32_t tenant, const char *name, uint64_t kib, time_t at)
+put_of(const char *party, uint32_t tenant, const char *name, uint64_t kib, time_t at)
 {
-    const struct bh_tenant_logs logs = { .folder = folder, .tenant = tenant };
+    const struct bh_tenant_logs logs = { .folder = folder, .party = party, .tenant = tenant };
     const struct timespec times[2] = { { .tv_sec = at }, { .tv_sec = at } };
     BH_AUTO(bh_fd_close) int fd = open(path_of(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     struct bh_err err = { 0 };
@@ -35,6 +35,15 @@ put(uint32_t tenant, const char *name, uint64_t kib, time_t at)
     assert_int_equal(ftruncate(fd, (off_t)(kib * KIB)), 0);
     assert_int_equal(futimens(fd, times), 0);
     assert_int_equal(bh_tenant_logs_add(&logs, name, &err), BH_OK);
+}
+
+static void
+put(uint32_t tenant, const char *name, uint64_t kib, time_t at)
+{
+    char party[20];
+
+    snprintf(party, sizeof party, "t%u", tenant);
+    put_of(party, tenant, name, kib, at);
 }
 
 static bool
@@ -60,7 +69,7 @@ static void
 test_oldest_of_its_own(void **state)
 {
     static const char *const all[] = { "1.log", "2.log", "3.log", "9.log", NULL };
-    const struct bh_tenant_logs logs = { .folder = folder, .tenant = 1, .bound_bytes = 1000 * KIB };
+    const struct bh_tenant_logs logs = { .folder = folder, .party = "t1", .tenant = 1, .bound_bytes = 1000 * KIB };
 
     put(1, "3.log", 400, 30);
     put(1, "1.log", 400, 10);
@@ -70,7 +79,7 @@ test_oldest_of_its_own(void **state)
     BH_CHECK_STR("nothing is removed", left(all), "1.log 2.log 3.log 9.log ");
     BH_CHECK_EQ("room is made", bh_tenant_logs_room(&logs, 200 * KIB), 200 * KIB);
     BH_CHECK_STR("the oldest went, and no more", left(all), "2.log 3.log 9.log ");
-    BH_CHECK("with its mark", !is_there("tenants/1/1.log") && is_there("tenants/1/2.log"));
+    BH_CHECK("with its mark", !is_there("parties/t1/1/1.log") && is_there("parties/t1/1/2.log"));
     BH_CHECK_EQ("room for all", bh_tenant_logs_room(&logs, 1000 * KIB), 1000 * KIB);
     BH_CHECK_STR("the other tenant's stays", left(all), "9.log ");
     BH_CHECK_DONE();
@@ -80,7 +89,7 @@ static void
 test_held(void **state)
 {
     static const char *const all[] = { "1.log", "2.log", NULL };
-    const struct bh_tenant_logs logs = { .folder = folder, .tenant = 3, .bound_bytes = 500 * KIB };
+    const struct bh_tenant_logs logs = { .folder = folder, .party = "t3", .tenant = 3, .bound_bytes = 500 * KIB };
     int fd;
 
     put(3, "1.log", 450, 10);
@@ -99,11 +108,53 @@ test_held(void **state)
     BH_CHECK_DONE();
 }
 
+/* Who has many tenants has one part.  Of his tenants the one that has most gives way. */
+static void
+test_party(void **state)
+{
+    static const char *const all[] = { "1.log", "2.log", "3.log", "4.log", "9.log", NULL };
+    const struct bh_tenant_logs logs = { .folder = folder, .party = "evil", .tenant = 71, .bound_bytes = 1000 * KIB };
+    int fd;
+
+    put_of("evil", 71, "2.log", 300, 20);
+    put_of("evil", 72, "1.log", 200, 10);
+    put_of("evil", 71, "3.log", 300, 30);
+    put_of("evil", 73, "4.log", 190, 40);
+    put_of("honest", 74, "9.log", 5000, 5);
+    BH_CHECK_EQ("they count together", bh_tenant_logs_room(&logs, 100 * KIB), 100 * KIB);
+    BH_CHECK_STR("the oldest of the one with most went", left(all), "1.log 3.log 4.log 9.log ");
+    BH_CHECK_EQ("and again", bh_tenant_logs_room(&logs, 500 * KIB), 500 * KIB);
+    BH_CHECK_STR("not the oldest of all", left(all), "1.log 4.log 9.log ");
+    put_of("evil", 71, "5.log", 400, 50);
+    fd = open(path_of("5.log"), O_WRONLY | O_APPEND | O_CLOEXEC);
+    BH_CHECK("a job of his runs", bh_tenant_logs_hold(fd));
+    BH_CHECK_EQ("it takes nothing", bh_tenant_logs_room(&logs, 500 * KIB), 0);
+    BH_CHECK_STR("of those that have less", left(all), "1.log 4.log 9.log ");
+    bh_fd_close(fd);
+    BH_CHECK_EQ("his own", bh_tenant_logs_room(&logs, 500 * KIB), 500 * KIB);
+    BH_CHECK("go once it has ended", !is_there("5.log") && is_there("1.log") && is_there("4.log"));
+    for (const char *const *name = all; *name; name++)
+        unlink(path_of(*name));
+    BH_CHECK_DONE();
+}
+
+/* Marks of before there were parties. */
+static void
+test_marks_of_before(void **state)
+{
+    BH_CHECK("made", mkdir(path_of("tenants"), 0700) == 0 && mkdir(path_of("tenants/8"), 0700) == 0);
+    bh_fd_close(open(path_of("tenants/8/1.log"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    put_of("acme", 8, "2.log", 1, 10);
+    BH_CHECK("they are its party's", is_there("parties/acme/8/1.log") && is_there("parties/acme/8/2.log"));
+    unlink(path_of("2.log"));
+    BH_CHECK_DONE();
+}
+
 /* Small logs take inodes; what somebody removed by hand takes nothing. */
 static void
 test_small_and_gone(void **state)
 {
-    const struct bh_tenant_logs logs = { .folder = folder, .tenant = 4, .bound_bytes = 100 * KIB };
+    const struct bh_tenant_logs logs = { .folder = folder, .party = "t4", .tenant = 4, .bound_bytes = 100 * KIB };
 
     put(4, "1.log", 0, 10);
     put(4, "2.log", 0, 20);
@@ -111,9 +162,9 @@ test_small_and_gone(void **state)
     unlink(path_of("3.log"));
     BH_CHECK_EQ("two empty ones count", bh_tenant_logs_room(&logs, 40 * KIB), 40 * KIB);
     BH_CHECK("the first had to go", !is_there("1.log") && is_there("2.log"));
-    BH_CHECK("the mark of what is gone, too", !is_there("tenants/4/3.log"));
-    BH_CHECK_EQ("no bound", bh_tenant_logs_room(&(struct bh_tenant_logs){ .folder = folder, .tenant = 4 }, 1), UINT64_MAX);
-    BH_CHECK_EQ("nobody's", bh_tenant_logs_room(&(struct bh_tenant_logs){ .folder = folder, .bound_bytes = 1 }, 1), UINT64_MAX);
+    BH_CHECK("the mark of what is gone, too", !is_there("parties/t4/4/3.log"));
+    BH_CHECK_EQ("no bound", bh_tenant_logs_room(&(struct bh_tenant_logs){ .folder = folder, .party = "t4", .tenant = 4 }, 1), UINT64_MAX);
+    BH_CHECK_EQ("nobody's", bh_tenant_logs_room(&(struct bh_tenant_logs){ .folder = folder, .party = "", .bound_bytes = 1 }, 1), UINT64_MAX);
     unlink(path_of("2.log"));
     BH_CHECK_DONE();
 }
@@ -122,7 +173,7 @@ test_small_and_gone(void **state)
 static void
 test_grants(void **state)
 {
-    struct bh_tenant_logs logs = { .folder = folder, .tenant = 5 };
+    struct bh_tenant_logs logs = { .folder = folder, .party = "t5", .tenant = 5 };
 
     put(5, "1.log", 1024, 10);
     logs.bound_bytes = (65 << 10) * KIB;
@@ -161,7 +212,8 @@ main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_oldest_of_its_own), cmocka_unit_test(test_held),
         cmocka_unit_test(test_small_and_gone),    cmocka_unit_test(test_grants),
-        cmocka_unit_test(test_expire),
+        cmocka_unit_test(test_expire),            cmocka_unit_test(test_party),
+        cmocka_unit_test(test_marks_of_before),
     };
     int failed;
 

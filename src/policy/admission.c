@@ -230,7 +230,7 @@ check_mounts(const struct asking *a)
     for (uint32_t i = 0; i < a->spec->mounts.count && rc == BH_OK; i++)
         if (mount[i].source)
             rc = check_mount(a, mount[i].source, mount[i].write);
-    return rc == BH_OK && a->spec->cwd ? check_mount(a, a->spec->cwd, false) : rc;
+    return rc == BH_OK && bh_spec_cwd_folder(a->spec) ? check_mount(a, a->spec->cwd, false) : rc;
 }
 
 /* Which there may be at all; docs/data.md has what may be done with them. */

@@ -23,6 +23,15 @@ static const struct grant {
 #undef BH_GRANT
 };
 
+static const struct {
+    enum bh_role role;
+    const char *verb;
+} site_roles[] = {
+#define BH_SITE_ROLE(who, what) { BH_ROLE_##who, what },
+#include "tables/site_roles.tbl"
+#undef BH_SITE_ROLE
+};
+
 /* The rule by which `role` holds `verb`, or 0. */
 static uint32_t
 rule_of(enum bh_role role, const char *verb)
@@ -294,6 +303,15 @@ bh_authz_role_for(const char *verb)
     return "root";
 }
 
+const char *
+bh_authz_site_role_for(const char *verb)
+{
+    for (size_t i = 0; i < BH_COUNT(site_roles); i++)
+        if (strcmp(site_roles[i].verb, verb) == 0)
+            return bh_role_names[site_roles[i].role];
+    return bh_authz_role_for(verb);
+}
+
 void
 bh_authz_hint_verb(const char *verb, struct bh_err *err)
 {
@@ -360,7 +378,8 @@ hint_role(const struct bh_denial *denial, const char *path, struct bh_err *err)
                                 "in the site file", role);
     if (!path)
         return bh_err_hint(err, "the role %s allows it, bound on the whole site (tenant \"*\"); an "
-                                "admin can bind it in the site file", role);
+                                "admin can bind it in the site file",
+                           bh_authz_site_role_for(denial->verb));
     return bh_err_hint(err, "the role %s allows it, bound at that tenant or above it; an admin can "
                             "bind it in the site file", role);
 }

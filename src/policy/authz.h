@@ -116,6 +116,9 @@ const char *bh_authz_scope_hint(const struct bh_subject *subject);
 /* The lowest role that would grant the verb, for the denial's hint: "operator". */
 const char *bh_authz_role_for(const char *verb);
 
+/* The one to ask for where it is the whole site's (tables/site_roles.tbl). */
+const char *bh_authz_site_role_for(const char *verb);
+
 /* A hint for a verb that no role allows: the nearest one that some role does, where there is one, and
  * those of a developer. */
 void bh_authz_hint_verb(const char *verb, struct bh_err *err);

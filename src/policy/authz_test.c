@@ -349,6 +349,25 @@ a_hint_names_the_lowest_role(void **state)
     BH_CHECK_DONE();
 }
 
+/* Whom it names has the verb, and is no tenant's. */
+static void
+a_hint_on_the_site_names_who_is_asked(void **state)
+{
+    BH_CHECK_STR("verify", bh_authz_site_role_for("isolation.verify"), "operator");
+    BH_CHECK_STR("the log", bh_authz_site_role_for("record.view"), "auditor");
+    BH_CHECK_STR("apply", bh_authz_site_role_for("site.apply"), "admin");
+    for (int op = 0; op < BH_OPERATIONS; op++) {
+        const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
+        const char *role = row->scope == BH_SCOPE_SITE ? bh_authz_site_role_for(row->verb) : "root";
+
+        if (strcmp(role, "root") == 0)
+            continue;
+        BH_CHECK(row->name, strcmp(role, "developer") != 0);
+        BH_CHECK(row->name, bh_authz_role_grants(bh_role_find(role), row->verb));
+    }
+    BH_CHECK_DONE();
+}
+
 static void
 a_denial_says_which_role_and_where(void **state)
 {
@@ -360,7 +379,7 @@ a_denial_says_which_role_and_where(void **state)
           "the role developer allows it, bound at that tenant or above it; an admin can bind it in "
           "the site file", { "job.submit", { false, 0 }, BH_REACH_OBJECT } },
         { "on the site", NULL, "eve may not use isolation.verify on the site",
-          "the role developer allows it, bound on the whole site (tenant \"*\"); an admin can bind it "
+          "the role operator allows it, bound on the whole site (tenant \"*\"); an admin can bind it "
           "in the site file", { "isolation.verify", { false, 0 }, BH_REACH_OBJECT } },
         { "anywhere", NULL, "eve may not use token.create anywhere",
           "the role developer allows it, bound at any tenant; an admin can bind it in the site file",
@@ -511,6 +530,7 @@ main(void)
         cmocka_unit_test(tokens_root_and_open_verbs),
         cmocka_unit_test(visible_tenants_are_those_where_the_verb_is_held),
         cmocka_unit_test(a_hint_names_the_lowest_role),
+        cmocka_unit_test(a_hint_on_the_site_names_who_is_asked),
         cmocka_unit_test(a_denial_says_which_role_and_where),
         cmocka_unit_test(verbs_ask_for_somebody_who_is_there),
         cmocka_unit_test(what_is_ones_own_takes_no_role),

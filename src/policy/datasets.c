@@ -233,8 +233,7 @@ is_shown(const struct bh_job_spec *spec, const char *cwd)
 static bool
 writes_cwd(const struct bh_job_spec *spec)
 {
-    return spec->cwd && spec->cwd[0] && strcmp(spec->cwd, "/tmp") != 0
-           && strcmp(spec->cwd, "/") != 0 && !is_shown(spec, spec->cwd);
+    return bh_spec_cwd_folder(spec) && !is_shown(spec, spec->cwd);
 }
 
 static bool

@@ -49,10 +49,11 @@ put_escaped(struct bh_buf *out, const char *text)
     for (; left > 0; text += step, left -= step) {
         unsigned char c = (unsigned char)*text;
 
-        step = bh_utf8_step(text, left);
-        if (step == 0 || (c < ' ' && c != '\n' && c != '\t') || c == 0x7f) {
+        step = c == '\n' || c == '\t' ? 1 : bh_utf8_shown_step(text, left);
+        if (step == 0) {
             bh_buf_puts(out, "\xef\xbf\xbd");
-            step = 1;
+            step = bh_utf8_step(text, left);
+            step = step ? step : 1;
         } else {
             put_escaped_char(out, text, step);
         }

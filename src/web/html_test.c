@@ -45,6 +45,7 @@ escaped(void **state)
         { "a\xffz", "a\xef\xbf\xbdz" },
         { "cut \xc3", "cut \xef\xbf\xbd" },
         { "overlong \xc0\xbc", "overlong \xef\xbf\xbd\xef\xbf\xbd" },
+        { "hon\xef\xb8\x8f-svc \xe2\x80\xae", "hon\xef\xbf\xbd-svc \xef\xbf\xbd" },
         { "two\nlines\tand a tab", "two\nlines\tand a tab" },
     };
     char want[512];

@@ -217,14 +217,22 @@ def kept_mib(site, jobs):
     return sum(log.stat().st_size for found in logs for log in found) / (1 << 20)
 
 
-@tap.test(topology="1x H100-80GB")
+def add_honest(site):
+    "A second topmost tenant, bob's."
+    with_it = site.site_yaml.replace("\nskus:", "  - {name: honest, kind: organization}\n\nskus:")
+    site.apply(with_it.replace("\nbindings:\n", "\nbindings:\n  - {role: developer, principal: bob, tenant: honest}\n"))
+
+
+@tap.test(topology="2x H100-80GB")
 def tenants(site):
-    "who fills the disk with output displaces his own tenant's, and is told; another tenant's is whole, before and after"
+    "who fills the disk with output displaces his own tenant's, and is told; others' is whole, before and after, and those beside him have no part of their own"
+    add_honest(site)
     with on_small_disk(site, 160, "logs"):
         alice, bob = site.client("alice"), site.client("bob")
         whole = ("sh", "-c", "head -c 3M /dev/zero | tr '\\0' y; echo; echo all of it")
-        before, log = site.run(*whole, client=bob, tenant="acme/speech/asr")
+        before, log = site.run(*whole, client=bob, tenant="honest")
         contains("bob's output, before", log[-20:], "all of it")
+        beside, beside_log = site.run(*whole, client=bob, tenant="acme/speech/asr")
         first = [site.submit(*CHATTY, client=alice) for _ in range(2)]
         second = []
         for job in first:
@@ -233,37 +241,43 @@ def tenants(site):
             second.append(site.submit(*CHATTY, client=alice))
             site.await_state(second[-1], "completed")
         equal("nothing is left of the first", kept_mib(site, first), 0)
-        assert kept_mib(site, first + second) < 16 + 3, kept_mib(site, first + second)  # a tenth of the disk
-        contains("the last is told", last_words(site, second[-1]), "this tenant's running jobs have filled its part of the node's disk")
+        under_acme = first + second + [beside["id"]]
+        assert kept_mib(site, under_acme) < 16 + 3, kept_mib(site, under_acme)  # a tenth of the disk
+        contains("the last is told", last_words(site, second[-1]), "or of others under its topmost one, have filled their part of the node's disk")
+        equal("the one that has least gives nothing", site.log(beside["id"]), beside_log)
         for text in (site.log(first[0]), site.cli("alice", "logs", str(first[0])).stdout, site.cli("alice", "logs", "--follow", str(first[0])).stdout):
             contains("a log that is gone", text, "this job's log was removed")
-        equal("bob's output, during", site.run(*whole, client=bob, tenant="acme/speech/asr")[1][-10:], "all of it\n")
+        equal("bob's output, during", site.run(*whole, client=bob, tenant="honest")[1][-10:], "all of it\n")
         equal("and the one of before", site.log(before["id"]), log)
 
 
-@tap.test(topology="1x H100-80GB")
+@tap.test(topology="2x H100-80GB")
 def scratch(site):
-    "no tenant has more than its part of a node's scratch; who finds none waits until a job has ended, and does not fail"
+    "no topmost tenant with all below it has more than its part of a node's scratch; who finds none waits until a job has ended, and does not fail"
     if not os.path.exists("/dev/loop-control"):
         raise tap.Skip("no loop devices")
-    with on_small_disk(site, 128, "node"):  # an eighth stays free, half of the rest is a tenant's
+    add_honest(site)
+    with on_small_disk(site, 128, "node"):  # an eighth stays free, half of the rest is a topmost tenant's
         alice, bob, erin = site.client("alice"), site.client("bob"), site.client("erin")
         has = site.submit("sleep", "600", client=alice, scratch="48Mi")
         site.await_state(has, "running")
         waits = site.submit("echo", "began", client=alice, scratch="32Mi")
         site.until(lambda: why(site, waits)["reason"] == "scratch", what="a job that waits for its tenant's part")
+        beside = site.submit("echo", "beside", client=bob, tenant="acme/speech/asr", scratch="32Mi")
+        site.until(lambda: why(site, beside)["reason"] == "scratch", what="a job of another tenant under acme")
         contains("words", why(site, waits)["sentence"], "the scratch of its node is taken, or its tenant's part of that")
-        contains("the part", site.log(waits), "32 MiB are more than this tenant's part of the node's scratch, 55 MiB, of which its other jobs have 48")
+        contains("the part", site.log(waits), "32 MiB are more than is left of this tenant's part of the node's scratch, 55 MiB, which all under acme have together")
         equal("who wants none goes on", site.run("echo", "said", client=alice)[1], "said\n")
-        bobs = site.submit("sleep", "600", client=bob, tenant="acme/speech/asr", scratch="48Mi")
+        bobs = site.submit("sleep", "600", client=bob, tenant="honest", scratch="48Mi")
         site.await_state(bobs, "running")
-        third = site.submit("echo", "third", client=erin, tenant="acme/speech", scratch="16Mi")
-        site.until(lambda: why(site, third)["reason"] == "scratch", what="a job that waits for the disk")
+        third = site.submit("echo", "third", client=bob, tenant="honest", scratch="16Mi")
+        site.until(lambda: why(site, third)["reason"] == "scratch", what="another job of it")
         too_much = site.await_state(site.submit("true", client=alice, scratch="64Mi"), "failed")
         contains("what never fits", site.log(too_much["id"]), "64 MiB are more than this tenant's part")
         equal("the node gets work", site.client().get("/v1/nodes")["items"][0].get("unchecked"), None)
         alice.post(f"/v1/jobs/{has}/cancel")
-        for job, said in ((waits, "began\n"), (third, "third\n")):
+        bob.post(f"/v1/jobs/{bobs}/cancel")
+        for job, said in ((waits, "began\n"), (beside, "beside\n"), (third, "third\n")):
             equal("restarts", site.await_state(job, "completed", seconds=60)["restarts"], 0)
             contains("it ran", site.log(job), said)
 

@@ -336,7 +336,7 @@ KEPT = {
     "state": r"audit\.(checkpoint|key|public|signed|vkey)|bulkhead\.db(-wal|-shm|\.lock)?|clock|device\.key|epochs|first-admin\.code"
              r"|forecast\.bin|heard|root\.key|snapshot-\d+\.bin|tls\.(crt|key)|https\.\w+",
     "node": r"epochs|images|jobs|journal|lock|scratch",
-    "logs": r"\d+(-[0-9a-f]+)?(\.\d+)*(-[0-9a-f]+)?\.log|tenants",
+    "logs": r"\d+(-[0-9a-f]+)?(\.\d+)*(-[0-9a-f]+)?\.log|parties",
     "signer": r"audit\.(key|public|signed)",
 }
 

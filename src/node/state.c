@@ -187,6 +187,16 @@ apply_lease(struct bh_state *state, const struct bh_note *note)
     *job = (struct bh_job){ .note = *note, .pidfd = -1 };
 }
 
+/* What a share was scrubbed for does not hold any more: others have had its memory, or nobody knows who. */
+static void
+forget_clearances(struct bh_state *state, const char *gpu, uint32_t units)
+{
+    for (uint32_t i = 0; i < state->piece_count; i++) {
+        if (strcmp(state->pieces[i].gpu, gpu) == 0 && (bh_mark_units(&state->pieces[i]) & units))
+            state->pieces[i].cleared_for = 0;
+    }
+}
+
 static void
 apply_mark(struct bh_state *state, const struct bh_note *note)
 {
@@ -197,15 +207,12 @@ apply_mark(struct bh_state *state, const struct bh_note *note)
 
     if (*note->gap.profile)
         bh_mark_set_gap(&state->marks, note->piece.gpu, units, &note->gap);
-    if (!note->beside) {
+    if (note->beside)
+        bh_mark_add(&state->marks, note->piece.gpu, units, &as);
+    else
         bh_mark_set(&state->marks, note->piece.gpu, units, &as);
-        return;
-    }
-    bh_mark_add(&state->marks, note->piece.gpu, units, &as);
-    for (uint32_t i = 0; i < state->piece_count; i++) {
-        if (strcmp(state->pieces[i].gpu, note->piece.gpu) == 0)
-            state->pieces[i].cleared_for = 0;
-    }
+    if (note->beside || (!note->clean && note->tenant == BH_MARK_UNKNOWN))
+        forget_clearances(state, note->piece.gpu, units);
 }
 
 /* One that a rewrite wrote has no units: marks follow it, and say what is.  Those of a version without gaps do not say

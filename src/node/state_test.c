@@ -229,6 +229,32 @@ test_marks_without_gaps(void **unused)
     BH_CHECK_DONE();
 }
 
+/* A share that was scrubbed for a tenant before nobody knew any more whose its memory is. */
+static void
+test_disown_cleared(void **unused)
+{
+    struct bh_state state;
+    struct bh_err err;
+
+    open_state(&state);
+    note(&state, (struct bh_note){ .kind = BH_NOTE_PIECE, .piece = { .partition = 80, .gpu = "GPU-s", .units = 0xff,
+                                                                     .profile = "25%:18Gi" } });
+    note(&state, (struct bh_note){ .kind = BH_NOTE_MARK, .piece = { .gpu = "GPU-s", .units = 0xff }, .clean = true });
+    note(&state, (struct bh_note){ .kind = BH_NOTE_PIECE, .piece = { .partition = 80, .gpu = "GPU-s", .units = 0xff,
+                                                                     .profile = "25%:18Gi", .cleared_for = 7 } });
+    bh_state_close(&state);
+    open_state(&state);
+    BH_CHECK_EQ("scrubbed for it", bh_state_piece(&state, 80)->cleared_for, 7);
+    BH_CHECK_EQ("disowned", bh_state_disown(&state, 400, &err), BH_OK);
+    BH_CHECK_EQ("not any more", bh_state_piece(&state, 80)->cleared_for, 0);
+    bh_state_close(&state);
+    open_state(&state);
+    BH_CHECK_EQ("nor when read again", bh_state_piece(&state, 80)->cleared_for, 0);
+    note(&state, (struct bh_note){ .kind = BH_NOTE_GONE, .piece.partition = 80 });
+    bh_state_close(&state);
+    BH_CHECK_DONE();
+}
+
 static void
 test_slots(void **unused)
 {
@@ -285,7 +311,7 @@ main(void)
         cmocka_unit_test(test_replay),
         cmocka_unit_test(test_unsaved), cmocka_unit_test(test_disown),
         cmocka_unit_test(test_gaps), cmocka_unit_test(test_marks_without_gaps),
-        cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_disown_cleared), cmocka_unit_test(test_slots),
         cmocka_unit_test(test_cut_anywhere),
     };
     int failed;

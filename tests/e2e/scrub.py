@@ -18,6 +18,14 @@ FULL = tap.SITE.replace("principals:", """  - name: full
     memory: 256Mi
 
 principals:""", 1)
+SHARES = tap.SITE.replace("managed: true}", "managed: true, shared: true}").replace("""skus:
+""", """skus:
+  - name: quarter
+    grade: F
+    models: [{model: H100-80GB, share: 25%, memory: 18Gi, rounding: up}]
+    cpu: "0.1"
+    memory: 256Mi
+""", 1)
 CANARY = "WEIGHTS-OF-ALICE"
 A, B = "acme/vision/batch", "acme/speech/asr"
 
@@ -157,7 +165,7 @@ def scrubs(site, jobs):
 
 
 CLEAN, NONE = [("fill", "clean")], []
-SEVEN = tap.SITE.replace('cpu: "0.5"', 'cpu: "0.1"').replace('cpu: "1"', 'cpu: "0.5"')
+SEVEN = SHARES.replace('cpu: "0.5"', 'cpu: "0.1"').replace('cpu: "1"', 'cpu: "0.5"')
 
 
 @tap.test(topology="1x H100-80GB", site=SEVEN)
@@ -183,6 +191,10 @@ def gaps(site):
     equal("its receipt", scrubs(site, [whole]), [CLEAN])
     own, = [r for r in receipts(site, "dave", whole) if r["job"] == whole]
     assert any(f.get("tenant") == B for f in own["from"]), own["from"]
+    def again(sku):
+        return scrubs(site, [site.run("true", tenant=A, sku=sku)[0]["id"]])[0]
+    equal("a share has the memory of the whole GPU", again("quarter"), NONE)
+    equal("small again, and a share of that", [again("small"), again("small"), again("quarter")], [CLEAN, NONE, CLEAN])
 
 
 @tap.test(topology="1x H100-80GB")
@@ -257,16 +269,6 @@ def unclean(site):
     why = site.cli("bob", "why", str(waiting), check=0).stdout
     contains("why", why, "could not be scrubbed")
     contains("its GPU", why, site.client().get("/v1/gpus")["items"][0]["uuid"])
-
-
-SHARES = tap.SITE.replace("managed: true}", "managed: true, shared: true}").replace("""skus:
-""", """skus:
-  - name: quarter
-    grade: F
-    models: [{model: H100-80GB, share: 25%, memory: 18Gi, rounding: up}]
-    cpu: "0.1"
-    memory: 256Mi
-""", 1)
 
 
 def results(site, job):

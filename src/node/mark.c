@@ -45,11 +45,10 @@ gap_at(const struct bh_mark_table *table, const char *gpu, uint32_t unit)
 static struct bh_note_gap
 shape_of(const char *profile, uint32_t start)
 {
-    struct bh_note_gap shape = { .start = start };
     bool whole = strcmp(profile, "whole") == 0 || strchr(profile, ':'); /* a share has that of its GPU */
+    struct bh_note_gap shape = { .start = whole ? 0 : start };
 
     snprintf(shape.profile, sizeof shape.profile, "%s", whole ? "whole" : profile);
-    shape.start = whole ? 0 : start;
     return shape;
 }
 

@@ -137,7 +137,7 @@ static const struct member receipt_members[] = {
     { "digest", "string", "SHA-256 of the receipt, which the record has as its text", true },
     { "driver_scrub", "string", "whether the driver itself clears what is freed: on, off, unknown", true },
     { "ended_ns", "ns", "when it ended", true },
-    { "from", "array", "whose memory it was since it was last clean; all that one may not see are one entry", true },
+    { "from", "array", "whose memory it was since it was last clean, and before where its geometry is another; all that one may not see are one entry", true },
     { "gpu", "string", "its UUID", true },
     { "id", "integer", "its number", true },
     { "job", "integer", "that got the piece", false },

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 
 static const struct bh_mark_unit unknown = { .tenant = BH_MARK_UNKNOWN };
+static const struct bh_note_gap unknown_gap = { .profile = BH_NO_SHAPE };
 
 uint32_t
 bh_mark_units(const struct bh_note_piece *piece)
@@ -30,6 +31,38 @@ unit_at(const struct bh_mark_table *table, const char *gpu, uint32_t unit)
     const struct bh_marks *marks = find(table, gpu);
 
     return marks ? &marks->unit[unit] : &unknown;
+}
+
+static const struct bh_note_gap *
+gap_at(const struct bh_mark_table *table, const char *gpu, uint32_t unit)
+{
+    const struct bh_marks *marks = find(table, gpu);
+
+    return marks ? &marks->gap[unit] : &unknown_gap;
+}
+
+/* What of a piece says which memory it reaches, in a gap that has nothing else. */
+static struct bh_note_gap
+shape_of(const char *profile, uint32_t start)
+{
+    bool whole = strcmp(profile, "whole") == 0 || strchr(profile, ':'); /* a share has that of its GPU */
+    struct bh_note_gap shape = { .start = whole ? 0 : start };
+
+    snprintf(shape.profile, sizeof shape.profile, "%s", whole ? "whole" : profile);
+    return shape;
+}
+
+/* Whether a gap is out of reach for pieces of that geometry. */
+static bool
+fits(const struct bh_note_gap *gap, const struct bh_note_gap *shape)
+{
+    return gap->start == shape->start && strcmp(gap->profile, shape->profile) == 0;
+}
+
+static bool
+has_shape(const struct bh_note_gap *gap)
+{
+    return !fits(gap, &unknown_gap);
 }
 
 bh_rc
@@ -66,8 +99,10 @@ add(struct bh_mark_table *table, const char *gpu)
     table->count++;
     *marks = (struct bh_marks){ .sharer_count = 0 };
     snprintf(marks->gpu, sizeof marks->gpu, "%s", gpu);
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++)
+    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
         marks->unit[u] = unknown;
+        marks->gap[u] = unknown_gap;
+    }
     return marks;
 }
 
@@ -95,21 +130,27 @@ forget_sharers(struct bh_marks *marks)
     marks->sharer_count = 0;
 }
 
+/* Each tenant once, with its last job, in a list of BH_RECEIPT_FROM_MAX. */
+static void
+add_owner(struct bh_msg_receipt_from *owners, uint32_t *count, uint32_t tenant, uint64_t job)
+{
+    struct bh_msg_receipt_from *owner = owners;
+
+    while (owner < owners + *count && owner->tenant != tenant)
+        owner++;
+    if (owner == owners + BH_RECEIPT_FROM_MAX) {
+        owners[BH_RECEIPT_FROM_MAX - 1] = (struct bh_msg_receipt_from){ .tenant = BH_MARK_UNKNOWN };
+        return;
+    }
+    if (owner == owners + *count)
+        ++*count;
+    *owner = (struct bh_msg_receipt_from){ tenant, job };
+}
+
 static void
 add_sharer(struct bh_marks *marks, uint32_t tenant, uint64_t job)
 {
-    struct bh_msg_receipt_from *sharer = marks->sharers;
-
-    while (sharer < marks->sharers + marks->sharer_count && sharer->tenant != tenant)
-        sharer++;
-    if (sharer == marks->sharers + BH_RECEIPT_FROM_MAX) {
-        marks->sharers[BH_RECEIPT_FROM_MAX - 1] =
-            (struct bh_msg_receipt_from){ .tenant = BH_MARK_UNKNOWN };
-        return;
-    }
-    if (sharer == marks->sharers + marks->sharer_count)
-        marks->sharer_count++;
-    *sharer = (struct bh_msg_receipt_from){ tenant, job };
+    add_owner(marks->sharers, &marks->sharer_count, tenant, job);
 }
 
 void
@@ -148,6 +189,48 @@ bh_mark_add(struct bh_mark_table *table, const char *gpu, uint32_t units,
 }
 
 void
+bh_mark_set_gap(struct bh_mark_table *table, const char *gpu, uint32_t units,
+                const struct bh_note_gap *gap)
+{
+    struct bh_marks *marks = find_or_add(table, gpu);
+
+    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
+        if (units >> u & 1)
+            marks->gap[u] = *gap;
+    }
+}
+
+/* A unit was filled under that geometry.  What the fill left out may hold bytes of everybody who had the unit
+ * before, ever: the gaps of before may lie in the one that is left now. */
+static void
+leave_gap(struct bh_marks *marks, uint32_t u, const struct bh_note_gap *shape)
+{
+    const struct bh_mark_unit *unit = &marks->unit[u];
+    struct bh_note_gap *gap = &marks->gap[u];
+
+    if (!has_shape(gap))
+        add_owner(gap->from, &gap->from_count, BH_MARK_UNKNOWN, 0);
+    for (uint32_t i = 0; unit->several && i < marks->sharer_count; i++)
+        add_owner(gap->from, &gap->from_count, marks->sharers[i].tenant, marks->sharers[i].job);
+    if (!unit->several && !unit->clean && unit->tenant)
+        add_owner(gap->from, &gap->from_count, unit->tenant, unit->job);
+    memcpy(gap->profile, shape->profile, sizeof gap->profile);
+    gap->start = shape->start;
+}
+
+static void
+leave_gaps(struct bh_mark_table *table, uint32_t units, const struct bh_msg_receipt *receipt)
+{
+    const struct bh_note_gap shape = shape_of(receipt->profile, receipt->start);
+    struct bh_marks *marks = find_or_add(table, receipt->gpu);
+
+    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
+        if (units >> u & 1)
+            leave_gap(marks, u, &shape);
+    }
+}
+
+void
 bh_mark_receipt(struct bh_mark_table *table, uint32_t units,
                 const struct bh_msg_receipt *receipt)
 {
@@ -160,8 +243,10 @@ bh_mark_receipt(struct bh_mark_table *table, uint32_t units,
 
     if (receipt->method == BH_SCRUB_EARLIER)
         return;
-    if (!bad && !receipt->beside && receipt->result != BH_SCRUB_PARTIAL)
+    if (!bad && !receipt->beside && receipt->result != BH_SCRUB_PARTIAL) {
+        leave_gaps(table, units, receipt);
         bh_mark_set(table, receipt->gpu, units, &clean);
+    }
     if (!bad)
         return;
     marks = find_or_add(table, receipt->gpu);
@@ -178,12 +263,16 @@ bool
 bh_mark_allows(const struct bh_mark_table *table, const struct bh_note_piece *piece,
                uint32_t tenant)
 {
+    const struct bh_note_gap shape = shape_of(piece->profile, piece->start);
+
     for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
         const struct bh_mark_unit *unit = unit_at(table, piece->gpu, u);
 
-        if ((bh_mark_units(piece) >> u & 1) == 0 || unit->clean)
+        if ((bh_mark_units(piece) >> u & 1) == 0)
             continue;
-        if (unit->failed || unit->several || unit->tenant != tenant)
+        if (!fits(gap_at(table, piece->gpu, u), &shape))
+            return false;
+        if (!unit->clean && (unit->failed || unit->several || unit->tenant != tenant))
             return false;
     }
     return true;
@@ -193,12 +282,16 @@ bool
 bh_mark_is_unknown(const struct bh_mark_table *table, const struct bh_note_piece *piece,
                    uint32_t tenant)
 {
+    const struct bh_note_gap shape = shape_of(piece->profile, piece->start);
     bool nobodys = false;
 
     for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
         const struct bh_mark_unit *unit = unit_at(table, piece->gpu, u);
 
-        if ((bh_mark_units(piece) >> u & 1) == 0 || unit->clean)
+        if ((bh_mark_units(piece) >> u & 1) == 0)
+            continue;
+        nobodys = nobodys || !fits(gap_at(table, piece->gpu, u), &shape);
+        if (unit->clean)
             continue;
         if (unit->failed || unit->several || (unit->tenant != tenant && unit->tenant != BH_MARK_UNKNOWN))
             return false;
@@ -217,6 +310,31 @@ bh_mark_failed(const struct bh_mark_table *table, const struct bh_note_piece *pi
     return false;
 }
 
+/* The first `count` name that tenant. */
+static bool
+names(const struct bh_msg_receipt *receipt, uint32_t count, uint32_t tenant)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (receipt->from[i].tenant == tenant)
+            return true;
+    }
+    return false;
+}
+
+/* There is no room: a tenant takes the place of the last one that is named before, too. */
+static void
+list_instead(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
+{
+    uint32_t at = receipt->from_count - 1;
+
+    while (at > 0 && !names(receipt, at, receipt->from[at].tenant))
+        at--;
+    if (at > 0)
+        receipt->from[at] = (struct bh_msg_receipt_from){ tenant, job };
+    else
+        receipt->from[receipt->from_count - 1] = (struct bh_msg_receipt_from){ .tenant = BH_MARK_UNKNOWN };
+}
+
 static void
 list_one(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
 {
@@ -226,6 +344,20 @@ list_one(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
     }
     if (receipt->from_count < BH_RECEIPT_FROM_MAX)
         receipt->from[receipt->from_count++] = (struct bh_msg_receipt_from){ tenant, job };
+    else if (!names(receipt, receipt->from_count, tenant))
+        list_instead(receipt, tenant, job);
+}
+
+/* Of tenants that are named already, what they left in gaps says no more. */
+static void
+list_gap(const struct bh_note_gap *gap, struct bh_msg_receipt *receipt)
+{
+    for (uint32_t i = 0; i < gap->from_count; i++) {
+        if (!names(receipt, receipt->from_count, gap->from[i].tenant))
+            list_one(receipt, gap->from[i].tenant, gap->from[i].job);
+    }
+    if (!has_shape(gap) && !names(receipt, receipt->from_count, BH_MARK_UNKNOWN))
+        list_one(receipt, BH_MARK_UNKNOWN, 0);
 }
 
 static void
@@ -263,6 +395,7 @@ void
 bh_mark_list(const struct bh_mark_table *table, const struct bh_note_piece *piece,
              struct bh_msg_receipt *receipt)
 {
+    const struct bh_note_gap shape = shape_of(piece->profile, piece->start);
     const struct bh_marks *marks = find(table, piece->gpu);
 
     receipt->from_count = 0;
@@ -276,6 +409,22 @@ bh_mark_list(const struct bh_mark_table *table, const struct bh_note_piece *piec
         if (!unit->several)
             list_one(receipt, unit->tenant, unit->job);
     }
+    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
+        const struct bh_note_gap *gap = gap_at(table, piece->gpu, u);
+
+        if ((bh_mark_units(piece) >> u & 1) && !fits(gap, &shape))
+            list_gap(gap, receipt);
+    }
+}
+
+static bool
+same_gap(const struct bh_note_gap *gap, const struct bh_note_gap *other)
+{
+    bool same = fits(gap, other) && gap->from_count == other->from_count;
+
+    for (uint32_t i = 0; same && i < gap->from_count; i++)
+        same = gap->from[i].tenant == other->from[i].tenant && gap->from[i].job == other->from[i].job;
+    return same;
 }
 
 uint32_t
@@ -289,7 +438,8 @@ bh_mark_alike(const struct bh_marks *marks, uint32_t first)
 
         if (unit->clean == as->clean && unit->failed == as->failed &&
             unit->tenant == as->tenant && unit->job == as->job && unit->several == as->several &&
-            unit->receipt == as->receipt && unit->result == as->result)
+            unit->receipt == as->receipt && unit->result == as->result &&
+            same_gap(&marks->gap[u], &marks->gap[first]))
             units |= 1u << u;
     }
     return units;

@@ -9,9 +9,14 @@
 /* The ownership map: whose bytes lie in which memory of which GPU.  For each memory unit it has
  * the tenant that was last lent it, or that a scrub left it clean.  All shares of a GPU get their
  * memory from the same units, so these may hold bytes of several tenants.  What nobody ever
- * scrubbed is unknown, and that is another's to everybody.  Kept in the node's journal, so that
- * a crash does not make memory clean; node/witness.h says when that is not believed.  A table without a clock
- * or I/O. */
+ * scrubbed is unknown, and that is another's to everybody.
+ *
+ * A scrub does not reach all bytes of a piece.  What it left out is out of reach for the next piece of the same
+ * geometry, a profile at a place, and ordinary memory for another one, so that each unit has also the geometry that
+ * it was last scrubbed under, and who had it until then.  Shares have that of the whole GPU.
+ *
+ * Kept in the node's journal, so that a crash does not make memory clean; node/witness.h says when that is not
+ * believed.  A table without a clock or I/O. */
 
 enum { BH_MARK_UNITS = 16, BH_MARKS_MAX = 256 };
 
@@ -30,6 +35,7 @@ struct bh_mark_unit {
 struct bh_marks {
     char gpu[BH_UUID_MAX];
     struct bh_mark_unit unit[BH_MARK_UNITS];
+    struct bh_note_gap gap[BH_MARK_UNITS]; /* of each unit: what its last scrub left out */
     /* Each tenant once, with its last job; when there are too many, the last one is unknown. */
     struct bh_msg_receipt_from sharers[BH_RECEIPT_FROM_MAX];
     uint32_t sharer_count; /* 0: no unit has several */
@@ -47,7 +53,7 @@ uint32_t bh_mark_units(const struct bh_note_piece *piece);
 BH_MUST_USE bh_rc bh_mark_make_room(struct bh_mark_table *table, struct bh_err *err);
 void bh_mark_free(struct bh_mark_table *table);
 
-/* From now on the units are as `as` says.  There is room (bh_mark_make_room). */
+/* From now on the units are as `as` says, but for their gaps.  There is room (bh_mark_make_room). */
 void bh_mark_set(struct bh_mark_table *table, const char *gpu, uint32_t units,
                  const struct bh_mark_unit *as);
 
@@ -55,17 +61,22 @@ void bh_mark_set(struct bh_mark_table *table, const char *gpu, uint32_t units,
 void bh_mark_add(struct bh_mark_table *table, const char *gpu, uint32_t units,
                  const struct bh_mark_unit *as);
 
-/* Take a receipt into account: its piece is clean now, or its scrub failed.  Of a part of the
+/* From now on the gaps of the units are as `gap` says.  There is room likewise. */
+void bh_mark_set_gap(struct bh_mark_table *table, const char *gpu, uint32_t units,
+                     const struct bh_note_gap *gap);
+
+/* Take a receipt into account: its piece is clean now but for its gap, or its scrub failed.  Of a part of the
  * memory: nothing changes, unless it failed; nor of an earlier scrub. */
 void bh_mark_receipt(struct bh_mark_table *table, uint32_t units,
                      const struct bh_msg_receipt *receipt);
 
-/* Whether `tenant` may have the piece as it is: each unit clean, or its own. */
+/* Whether `tenant` may have the piece as it is: each unit clean, or its own, and scrubbed last under the piece's own
+ * geometry. */
 bool bh_mark_allows(const struct bh_mark_table *table, const struct bh_note_piece *piece,
                     uint32_t tenant);
 
-/* Whether what is in the way of that is only that nobody knows whose units were: pieces of a
- * node that kept no marks when it carved them. */
+/* Whether what is in the way of that is only that nobody knows whose units were, or under which geometry they were
+ * scrubbed: pieces of a node that kept no marks, or not these, when it carved them. */
 bool bh_mark_is_unknown(const struct bh_mark_table *table, const struct bh_note_piece *piece,
                         uint32_t tenant);
 
@@ -77,7 +88,8 @@ bool bh_mark_failed(const struct bh_mark_table *table, const struct bh_note_piec
 bool bh_mark_prove(const struct bh_mark_table *table, const struct bh_note_piece *piece,
                    struct bh_msg_receipt *receipt);
 
-/* Write into the receipt who had the piece's memory since it was last clean, each once. */
+/* Write into the receipt who had the piece's memory since it was last clean, each once, and whose bytes may stand
+ * in gaps that the piece reaches.  When there are too many, each tenant once, and the last one is unknown. */
 void bh_mark_list(const struct bh_mark_table *table, const struct bh_note_piece *piece,
                   struct bh_msg_receipt *receipt);
 

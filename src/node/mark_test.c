@@ -18,13 +18,39 @@ piece_at(uint32_t units)
     return piece;
 }
 
+/* Geometries by letter. */
+static const struct {
+    char letter;
+    const char *profile;
+    uint32_t start;
+} shapes[] = {
+    { 's', "1g.10gb", 0 }, { 't', "1g.10gb", 1 }, { 'e', "1g.10gb+me", 0 }, { 'm', "2g.20gb", 0 },
+    { 'w', "whole", 0 },   { 'h', "25%:18Gi", 0 }, { 'i', "25%:18Gi", 3 },
+};
+
+/* Write that of the letter, if it is one. */
+static bool
+find_shape(char letter, char profile[BH_PROFILE_NAME_MAX], uint32_t *ret_start)
+{
+    for (size_t i = 0; i < BH_COUNT(shapes); i++) {
+        if (shapes[i].letter != letter)
+            continue;
+        snprintf(profile, BH_PROFILE_NAME_MAX, "%s", shapes[i].profile);
+        *ret_start = shapes[i].start;
+        return true;
+    }
+    return false;
+}
+
 /* What happens to a GPU of four units, and who may have its pieces then.
  *   "+UT" tenant T is lent the units U, "&UT" has a share there, "*U" they are scrubbed, "!U" their
- *   scrub fails, "?U" is interrupted, "~U" they are scrubbed in part beside others */
+ *   scrub fails, "?U" is interrupted, "~U" they are scrubbed in part beside others; a letter behind the units is the
+ *   geometry of the piece */
 static const struct {
     const char *name, *story;
     uint32_t units, tenant;
     bool allowed, failed, unknown;
+    char shape; /* of the piece that is asked for */
 } cases[] = {
     { "never scrubbed",               "",              0x1, A, false, false, true },
     { "scrubbed",                     "*1",            0x1, A, true,  false, false },
@@ -55,6 +81,26 @@ static const struct {
     { "shared on unknown memory",     "&fA",           0xf, A, false, false, false },
     { "scrubbed in part",             "*f &fA &fB ~f", 0xf, A, false, false, false },
     { "interrupted",                  "*1 +1A ?1",     0x1, A, false, true,  false },
+    { "gap: the same piece, its own", "*1s +1A",       0x1, A, true,  false, false, 's' },
+    { "gap: the same piece, clean",   "*1s",           0x1, B, true,  false, false, 's' },
+    { "gap: the same, many times",    "*1s +1A *1s +1B *1s +1A", 0x1, A, true, false, false, 's' },
+    { "gap: another profile, its own", "*1s +1A",      0x1, A, false, false, true, 'e' },
+    { "gap: another profile, clean",  "*1s",           0x1, A, false, false, true, 'e' },
+    { "gap: another profile, another's", "*1s +1A",    0x1, B, false, false, false, 'e' },
+    { "gap: the same profile elsewhere", "*1s +1A",    0x1, A, false, false, true, 't' },
+    { "gap: a larger one of small ones", "*1s *2t +3A", 0x3, A, false, false, true, 'm' },
+    { "gap: a larger one, scrubbed",  "*1s *2t +3A *3m +3A", 0x3, A, true, false, false, 'm' },
+    { "gap: a small one of a larger", "*3m +3A",       0x1, A, false, false, true, 's' },
+    { "gap: half of it made anew",    "*3m +3A *1s +1A", 0x3, A, false, false, true, 'm' },
+    { "gap: the same beside that",    "*3m *2t",       0x1, A, false, false, true, 's' },
+    { "gap: the whole GPU",           "*1s +1A",       0x1, A, false, false, true, 'w' },
+    { "gap: of the whole GPU",        "*fw +fA",       0x1, A, false, false, true, 's' },
+    { "gap: a share of a whole GPU",  "*fw +fA",       0xf, A, true,  false, false, 'h' },
+    { "gap: another share",           "*fh &fA",       0xf, A, true,  false, false, 'i' },
+    { "gap: the whole GPU of shares", "*fi &fA",       0xf, A, true,  false, false, 'w' },
+    { "gap: a part does not fill it", "*3m +3A ~1s",   0x1, A, false, false, true, 's' },
+    { "gap: a failure does not",      "*3m +3A !1s",   0x1, A, false, true,  false, 's' },
+    { "gap: nobody knows",            "+1A",           0x1, A, false, false, true, 's' },
 };
 
 static void
@@ -70,6 +116,7 @@ tell(struct bh_mark_table *table, const char *story)
                                           .beside = *at == '~' };
         struct bh_err err;
 
+        end += find_shape(*end, receipt.profile, &receipt.start);
         snprintf(receipt.gpu, sizeof receipt.gpu, "%s", gpu);
         assert_int_equal(bh_mark_make_room(table, &err), BH_OK);
         if (*at == '+' || *at == '&') {
@@ -95,6 +142,7 @@ test_stories(void **state)
         struct bh_mark_table table = { 0 };
         struct bh_note_piece piece = piece_at(cases[i].units);
 
+        find_shape(cases[i].shape, piece.profile, &piece.start);
         tell(&table, cases[i].story);
         BH_CHECK_EQ(cases[i].name, bh_mark_allows(&table, &piece, cases[i].tenant),
                     cases[i].allowed);
@@ -128,6 +176,62 @@ test_list(void **state)
     bh_mark_list(&table, &piece, &receipt);
     BH_CHECK_EQ("a GPU that nobody knows", receipt.from_count, 1);
     BH_CHECK_EQ("its tenant", receipt.from[0].tenant, BH_MARK_UNKNOWN);
+    bh_mark_free(&table);
+    BH_CHECK_DONE();
+}
+
+/* Whose bytes may stand in what smaller pieces left out, behind those who had its memory last. */
+static void
+test_list_gaps(void **state)
+{
+    static const struct {
+        const char *name, *story;
+        char shape;
+        uint32_t from[4], count;
+    } lists[] = {
+        { "never scrubbed: once",           "",                        'm', { BH_MARK_UNKNOWN }, 1 },
+        { "the same geometry: who had it",  "*3m +3A *3m +3B",         'm', { B }, 1 },
+        { "the same geometry: clean",       "*3m +3A *3m",             'm', { 0 }, 0 },
+        { "another: who had it before, too", "*3m +3A *1s *2t +3B",    'm', { B, BH_MARK_UNKNOWN, A }, 3 },
+        { "another: clean",                 "*3m +3A *1s *2t",         'm', { BH_MARK_UNKNOWN, A }, 2 },
+        { "a gap in a gap",                 "*3m +3A *1s *2t *3m +3B", 'w', { B, BH_MARK_UNKNOWN, A }, 3 },
+        { "of shares",                      "*fw &fA &fB *fw",         's', { BH_MARK_UNKNOWN, A, B }, 3 },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(lists); i++) {
+        struct bh_mark_table table = { 0 };
+        struct bh_note_piece piece = piece_at(0x3);
+        struct bh_msg_receipt receipt = { 0 };
+
+        find_shape(lists[i].shape, piece.profile, &piece.start);
+        tell(&table, lists[i].story);
+        bh_mark_list(&table, &piece, &receipt);
+        BH_CHECK_EQ(lists[i].name, receipt.from_count, lists[i].count);
+        for (uint32_t at = 0; at < lists[i].count; at++)
+            BH_CHECK_EQ(lists[i].name, receipt.from[at].tenant, lists[i].from[at]);
+        bh_mark_free(&table);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Eight jobs of one tenant leave no room for what is in the gaps: a tenant is named before a second job of one. */
+static void
+test_list_full(void **state)
+{
+    struct bh_mark_table table = { 0 };
+    struct bh_note_piece piece = piece_at(0xff);
+    struct bh_msg_receipt receipt = { 0 };
+
+    tell(&table, "*fw +fA *fs");
+    for (uint32_t u = 0; u < 8; u++)
+        bh_mark_set(&table, gpu, 1u << u, &(struct bh_mark_unit){ .tenant = B, .job = u + 1 });
+    bh_mark_list(&table, &piece, &receipt);
+    BH_CHECK_EQ("as many as fit", receipt.from_count, BH_RECEIPT_FROM_MAX);
+    BH_CHECK_EQ("the first job", receipt.from[0].job, 1);
+    BH_CHECK_EQ("the last that is left", receipt.from[5].job, 6);
+    BH_CHECK_EQ("the tenant before", receipt.from[6].tenant, A);
+    BH_CHECK_EQ("and nobody known", receipt.from[7].tenant, BH_MARK_UNKNOWN);
+    BH_CHECK_EQ("units alike", bh_mark_alike(&table.items[0], 0), 0x1);
     bh_mark_free(&table);
     BH_CHECK_DONE();
 }
@@ -204,7 +308,8 @@ main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stories),
-        cmocka_unit_test(test_list), cmocka_unit_test(test_prove),
+        cmocka_unit_test(test_list), cmocka_unit_test(test_list_gaps), cmocka_unit_test(test_list_full),
+        cmocka_unit_test(test_prove),
         cmocka_unit_test(test_too_many),
     };
 

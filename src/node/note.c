@@ -43,6 +43,20 @@ static const struct bh_field piece_rows[] = {
 static const struct bh_fields piece_fields
     = BH_FIELDS("note_piece", struct bh_note_piece, piece_rows);
 
+static const struct bh_field owner_rows[] = {
+    BH_F(struct bh_msg_receipt_from, job, BH_FIELD_U64),
+    BH_F(struct bh_msg_receipt_from, tenant, BH_FIELD_U32),
+};
+static const struct bh_fields owner_fields
+    = BH_FIELDS("note_owner", struct bh_msg_receipt_from, owner_rows);
+
+static const struct bh_field gap_rows[] = {
+    BH_F_ARRAY(struct bh_note_gap, from, from_count, owner_fields, BH_RECEIPT_FROM_MAX),
+    BH_F(struct bh_note_gap, profile, BH_FIELD_STR),
+    BH_F(struct bh_note_gap, start, BH_FIELD_U32),
+};
+static const struct bh_fields gap_fields = BH_FIELDS("note_gap", struct bh_note_gap, gap_rows);
+
 static const struct bh_field note_rows[] = {
     BH_F(struct bh_note, at_ns, BH_FIELD_NS),
     BH_F(struct bh_note, begun, BH_FIELD_BOOL),
@@ -53,6 +67,7 @@ static const struct bh_field note_rows[] = {
     BH_F(struct bh_note, clean, BH_FIELD_BOOL),
     BH_F(struct bh_note, course, BH_FIELD_U64),
     BH_F(struct bh_note, failed, BH_FIELD_BOOL),
+    BH_F(struct bh_note, gap, BH_FIELD_STRUCT, .of = &gap_fields),
     BH_F(struct bh_note, job, BH_FIELD_U64),
     BH_F_ENUM(struct bh_note, kind, kind_names, .flags = BH_FIELD_REQUIRED | BH_FIELD_ALWAYS),
     BH_F(struct bh_note, lease, BH_FIELD_U64),

@@ -51,6 +51,18 @@ struct bh_note_piece {
 };
 
 #define BH_WHOLE_GPU UINT32_MAX
+
+/* What a fill did not reach: the driver kept it for itself or for the helper's context, or nobody filled it.
+ * A piece of the same geometry does not get it either; another may. */
+struct bh_note_gap {
+    char profile[BH_PROFILE_NAME_MAX]; /* of the piece that was filled, or BH_NO_SHAPE: nobody knows */
+    uint32_t start;
+    /* Whose bytes may stand there, each tenant once; when there are too many, the last one is unknown. */
+    struct bh_msg_receipt_from from[BH_RECEIPT_FROM_MAX];
+    uint32_t from_count;
+};
+
+#define BH_NO_SHAPE "unknown"
 #define BH_NO_SLOT UINT32_MAX /* of a lease that was only ever stopped */
 
 /* Fields that a kind does not use are zero. */
@@ -74,6 +86,7 @@ struct bh_note {
     uint32_t boundary;             /* LEASE: enum bh_boundary, as ordered; UNSET of before there was one */
     bool clean, failed;            /* MARK */
     bool beside;                   /* MARK: beside those whose they were already */
+    struct bh_note_gap gap;        /* MARK; no profile: as it was */
     struct bh_msg_receipt receipt; /* RECEIPT */
     struct bh_checkpoint_pid pids[BH_CHECKPOINT_PIDS_MAX]; /* ASIDE */
     uint32_t pid_count;

@@ -162,6 +162,22 @@ test_other_shape(void **state)
     BH_CHECK_EQ("larger, for B", carve(B, 3, "2g.20gb", 0), 0);
     BH_CHECK_EQ("clean since: no scrub", receipt_now().order, 0);
     BH_CHECK_STR("B", touch(B, 3, 3, TOUCH("SECRET-B")), "found 0\n");
+    BH_CHECK_EQ("the receipt of B's", receipt_now().method, BH_SCRUB_EARLIER);
+    BH_CHECK_EQ("destroyed", destroy(3).outcome, 0);
+    bh_test_node_end(&the_node, SIGKILL);
+    bh_test_node_start(&the_node);
+    bh_test_greet(&the_node);
+    BH_CHECK_EQ("a smaller one, for B", carve(B, 4, "1g.10gb", 1), 0);
+    receipt = receipt_now();
+    BH_CHECK_EQ("another geometry: filled", receipt.method, BH_SCRUB_FILL);
+    BH_CHECK_EQ("B's own", receipt.from[0].tenant, B);
+    BH_CHECK_EQ("once nobody's known", receipt.from[1].tenant, UINT32_MAX);
+    BH_CHECK_EQ("and A's, in what the scrub of the larger one left out", receipt.from[2].tenant, A);
+    BH_CHECK_EQ("no more", receipt.from_count, 3);
+    BH_CHECK_STR("B", touch(B, 4, 4, TOUCH("SECRET-B")), "found 0\n");
+    BH_CHECK_EQ("destroyed", destroy(4).outcome, 0);
+    BH_CHECK_EQ("the same again, for B", carve(B, 5, "1g.10gb", 1), 0);
+    BH_CHECK_EQ("as it is", receipt_now().order, 0);
     BH_CHECK_DONE();
 }
 

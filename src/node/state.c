@@ -191,30 +191,44 @@ apply_lease(struct bh_state *state, const struct bh_note *note)
     *job = (struct bh_job){ .note = *note, .pidfd = -1 };
 }
 
+/* What a share was scrubbed for does not hold any more: others have had its memory, or nobody knows who. */
 static void
-apply_mark(struct bh_state *state, const struct bh_note *note)
+forget_clearances(struct bh_state *state, const char *gpu, uint32_t units)
 {
-    const struct bh_mark_unit as = { .clean = note->clean, .failed = note->failed,
-                                     .tenant = note->tenant, .job = note->job,
-                                     .receipt = note->order, .result = note->rc };
-
-    state->changes++;
-    if (!note->beside) {
-        bh_mark_set(&state->marks, note->piece.gpu, bh_mark_units(&note->piece), &as);
-        return;
-    }
-    bh_mark_add(&state->marks, note->piece.gpu, bh_mark_units(&note->piece), &as);
     for (uint32_t i = 0; i < state->piece_count; i++) {
-        if (strcmp(state->pieces[i].gpu, note->piece.gpu) == 0)
+        if (strcmp(state->pieces[i].gpu, gpu) == 0 && (bh_mark_units(&state->pieces[i]) & units))
             state->pieces[i].cleared_for = 0;
     }
 }
 
 static void
+apply_mark(struct bh_state *state, const struct bh_note *note)
+{
+    uint32_t units = bh_mark_units(&note->piece);
+    const struct bh_mark_unit as = { .clean = note->clean, .failed = note->failed,
+                                     .tenant = note->tenant, .job = note->job,
+                                     .receipt = note->order, .result = note->rc };
+
+    state->changes++;
+    if (*note->gap.profile)
+        bh_mark_set_gap(&state->marks, note->piece.gpu, units, &note->gap);
+    if (note->beside)
+        bh_mark_add(&state->marks, note->piece.gpu, units, &as);
+    else
+        bh_mark_set(&state->marks, note->piece.gpu, units, &as);
+    if (note->beside || (!note->clean && note->tenant == BH_MARK_UNKNOWN))
+        forget_clearances(state, note->piece.gpu, units);
+}
+
+/* One that a rewrite wrote has no units: marks follow it, and say what is.  Those of a version without gaps do not say
+ * under which geometry the units were scrubbed. */
+static void
 apply_receipt(struct bh_state *state, const struct bh_note *note)
 {
     state->changes++;
     bh_mark_receipt(&state->marks, bh_mark_units(&note->piece), &note->receipt);
+    if (!note->piece.units)
+        bh_mark_set_gap(&state->marks, note->receipt.gpu, BH_MARK_ALL, &(struct bh_note_gap){ .profile = BH_NO_SHAPE });
     state->receipts[state->receipt_count++] = note->receipt;
 }
 
@@ -346,7 +360,8 @@ disown_gpu(struct bh_state *state, const struct bh_marks *marks, struct bh_err *
     bh_rc rc = BH_OK;
 
     for (int failed = 0; failed <= 1 && rc == BH_OK; failed++) {
-        struct bh_note note = { .kind = BH_NOTE_MARK, .tenant = BH_MARK_UNKNOWN, .failed = failed };
+        struct bh_note note = { .kind = BH_NOTE_MARK, .tenant = BH_MARK_UNKNOWN, .failed = failed,
+                                .gap.profile = BH_NO_SHAPE };
 
         memcpy(note.piece.gpu, marks->gpu, sizeof note.piece.gpu);
         for (uint32_t unit = 0; unit < BH_MARK_UNITS; unit++)
@@ -522,7 +537,8 @@ put_marks(struct bh_state *state, const struct bh_marks *marks, struct bh_err *e
                                 .tenant = unit->several ? marks->sharers[0].tenant : unit->tenant,
                                 .job = unit->several ? marks->sharers[0].job : unit->job,
                                 .order = unit->receipt,
-                                .rc = unit->result };
+                                .rc = unit->result,
+                                .gap = marks->gap[u] };
 
         if (written >> u & 1)
             continue;

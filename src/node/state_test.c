@@ -195,6 +195,106 @@ test_changes(void **unused)
 }
 
 static void
+check_gap(const char *name, const struct bh_state *state, uint32_t unit, const char *profile, uint32_t from_count)
+{
+    const struct bh_marks *marks = bh_mark_find(&state->marks, "GPU-g");
+
+    BH_CHECK_STR(name, marks ? marks->gap[unit].profile : "", profile);
+    BH_CHECK_EQ(name, marks ? marks->gap[unit].from_count : 99, from_count);
+}
+
+/* Under which geometry memory was scrubbed, and who had it before, holds over a rewrite, behind which the journal has
+ * receipts without their units. */
+static void
+test_gaps(void **unused)
+{
+    const struct bh_note_piece small = { .partition = 70, .gpu = "GPU-g", .profile = "1g.10gb", .start = 1, .units = 0x02 };
+    const struct bh_note_piece large = { .gpu = "GPU-g", .profile = "2g.20gb", .units = 0x03 };
+    struct bh_note scrub = { .kind = BH_NOTE_RECEIPT, .piece = small,
+                             .receipt = { .order = 600, .gpu = "GPU-g", .profile = "1g.10gb", .start = 1 } };
+    struct bh_note lease = { .lent = { small }, .lent_count = 1, .tenant = 7, .job = 3 };
+    struct bh_state state;
+    struct bh_err err;
+
+    open_state(&state);
+    note(&state, scrub);
+    BH_CHECK_EQ("held", bh_state_hold(&state, &lease, &err), BH_OK);
+    scrub.receipt.order++;
+    note(&state, scrub);
+    BH_CHECK_EQ("held", bh_state_hold(&state, &lease, &err), BH_OK);
+    for (int again = 0; again < 3; again++) {
+        check_gap("scrubbed", &state, 1, "1g.10gb", 2);
+        check_gap("never scrubbed", &state, 0, BH_NO_SHAPE, 0);
+        BH_CHECK("its own", bh_mark_allows(&state.marks, &small, 7));
+        BH_CHECK("not another's", !bh_mark_allows(&state.marks, &small, 8));
+        BH_CHECK("nor another geometry", !bh_mark_allows(&state.marks, &large, 7));
+        bh_state_close(&state);
+        open_state(&state);
+    }
+    BH_CHECK_EQ("disowned", bh_state_disown(&state, 400, 0, &err), BH_OK);
+    check_gap("disowned", &state, 1, BH_NO_SHAPE, 0);
+    note(&state, (struct bh_note){ .kind = BH_NOTE_FORGET_RECEIPT, .order = 600 });
+    note(&state, (struct bh_note){ .kind = BH_NOTE_FORGET_RECEIPT, .order = 601 });
+    bh_state_close(&state);
+    BH_CHECK_DONE();
+}
+
+/* The journal as a version without gaps rewrote it, and what that version noted behind it: one more scrub. */
+static void
+test_marks_without_gaps(void **unused)
+{
+    const struct bh_note_piece small = { .partition = 71, .gpu = "GPU-o", .profile = "1g.10gb", .units = 0x01 };
+    const struct bh_note_piece large = { .gpu = "GPU-o", .profile = "2g.20gb", .units = 0x03 };
+    struct bh_note scrub = { .kind = BH_NOTE_RECEIPT,
+                             .receipt = { .order = 700, .gpu = "GPU-o", .profile = "1g.10gb" } };
+    struct bh_state state;
+
+    open_state(&state);
+    note(&state, scrub);
+    note(&state, (struct bh_note){ .kind = BH_NOTE_MARK, .piece = { .gpu = "GPU-o", .units = 0x03 }, .tenant = 7 });
+    note(&state, (struct bh_note){ .kind = BH_NOTE_MARK, .piece = { .gpu = "GPU-o", .units = 0xfffc },
+                                   .tenant = BH_MARK_UNKNOWN });
+    BH_CHECK("not even its own", !bh_mark_allows(&state.marks, &small, 7));
+    BH_CHECK("but a scrub is enough", bh_mark_is_unknown(&state.marks, &small, 7));
+    scrub.piece = small;
+    scrub.receipt.order++;
+    note(&state, scrub);
+    note(&state, (struct bh_note){ .kind = BH_NOTE_MARK, .piece = { .gpu = "GPU-o", .units = 0x01 }, .tenant = 7 });
+    BH_CHECK("its own", bh_mark_allows(&state.marks, &small, 7));
+    BH_CHECK("not beyond", !bh_mark_allows(&state.marks, &large, 7));
+    for (uint64_t order = 700; order < 702; order++)
+        note(&state, (struct bh_note){ .kind = BH_NOTE_FORGET_RECEIPT, .order = order });
+    bh_state_close(&state);
+    BH_CHECK_DONE();
+}
+
+/* A share that was scrubbed for a tenant before nobody knew any more whose its memory is. */
+static void
+test_disown_cleared(void **unused)
+{
+    struct bh_state state;
+    struct bh_err err;
+
+    open_state(&state);
+    note(&state, (struct bh_note){ .kind = BH_NOTE_PIECE, .piece = { .partition = 80, .gpu = "GPU-s", .units = 0xff,
+                                                                     .profile = "25%:18Gi" } });
+    note(&state, (struct bh_note){ .kind = BH_NOTE_MARK, .piece = { .gpu = "GPU-s", .units = 0xff }, .clean = true });
+    note(&state, (struct bh_note){ .kind = BH_NOTE_PIECE, .piece = { .partition = 80, .gpu = "GPU-s", .units = 0xff,
+                                                                     .profile = "25%:18Gi", .cleared_for = 7 } });
+    bh_state_close(&state);
+    open_state(&state);
+    BH_CHECK_EQ("scrubbed for it", bh_state_piece(&state, 80)->cleared_for, 7);
+    BH_CHECK_EQ("disowned", bh_state_disown(&state, 400, 0, &err), BH_OK);
+    BH_CHECK_EQ("not any more", bh_state_piece(&state, 80)->cleared_for, 0);
+    bh_state_close(&state);
+    open_state(&state);
+    BH_CHECK_EQ("nor when read again", bh_state_piece(&state, 80)->cleared_for, 0);
+    note(&state, (struct bh_note){ .kind = BH_NOTE_GONE, .piece.partition = 80 });
+    bh_state_close(&state);
+    BH_CHECK_DONE();
+}
+
+static void
 test_slots(void **unused)
 {
     struct bh_slots others = { .count = 0 };
@@ -250,7 +350,8 @@ main(void)
         cmocka_unit_test(test_replay),
         cmocka_unit_test(test_unsaved), cmocka_unit_test(test_disown),
         cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_gaps), cmocka_unit_test(test_marks_without_gaps),
+        cmocka_unit_test(test_disown_cleared), cmocka_unit_test(test_slots),
         cmocka_unit_test(test_cut_anywhere),
     };
     int failed;

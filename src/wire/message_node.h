@@ -161,7 +161,7 @@ enum bh_scrub_result {
     BH_SCRUB_RESULTS
 };
 
-/* Who had memory of the piece since it was last clean. */
+/* Who had memory of the piece since it was last clean, or what scrubs of other pieces left out. */
 struct bh_msg_receipt_from {
     uint32_t tenant; /* 0xffffffff: unknown, it was never scrubbed before */
     uint64_t job;    /* its last one there; 0 none */

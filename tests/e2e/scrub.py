@@ -18,6 +18,14 @@ FULL = tap.SITE.replace("principals:", """  - name: full
     memory: 256Mi
 
 principals:""", 1)
+SHARES = tap.SITE.replace("managed: true}", "managed: true, shared: true}").replace("""skus:
+""", """skus:
+  - name: quarter
+    grade: F
+    models: [{model: H100-80GB, share: 25%, memory: 18Gi, rounding: up}]
+    cpu: "0.1"
+    memory: 256Mi
+""", 1)
 CANARY = "WEIGHTS-OF-ALICE"
 A, B = "acme/vision/batch", "acme/speech/asr"
 
@@ -39,6 +47,26 @@ print("found", sorted(found))
 """
 
 
+# Take all memory there is; count the pages that hold the canary; leave WORD in each page.
+TAKE_ALL = """
+import ctypes as c
+l = c.CDLL("libcuda.so.1")
+x, b, taken = c.c_void_p(), c.create_string_buffer(64), []
+for rc in (l.cuInit(0), l.cuDevicePrimaryCtxRetain(c.byref(x), 0), l.cuCtxSetCurrent(x)):
+    assert rc == 0, rc
+for size in (1 << 30, 64 << 20, 2 << 20):
+    p = c.c_uint64()
+    while l.cuMemAlloc_v2(c.byref(p), c.c_size_t(size)) == 0:
+        taken += range(p.value, p.value + size, 2 << 20)
+found = 0
+for at in taken:
+    assert l.cuMemcpyDtoH_v2(b, c.c_uint64(at), c.c_size_t(64)) == 0
+    found += b.raw.startswith(CANARY)
+    assert not WORD or l.cuMemcpyHtoD_v2(c.c_uint64(at), WORD, c.c_size_t(len(WORD))) == 0
+print(len(taken) >> 9, "GiB,", found, "pages of the canary")
+"""
+
+
 def with_cuda(site, rules="gpu=0 leak\n"):
     if has_thread_sanitizer(site.bin / "libcuda.so.1"):
         raise tap.Skip("a scrub's helper does not run with ThreadSanitizer")
@@ -51,6 +79,18 @@ def touch(site, tenant, sku, word):
     job, log = site.run(*python, "-c", TOUCH.replace("WORD", repr(word.encode())), tenant=tenant, sku=sku)
     equal("job", (job["state"], log[-200:] if job["state"] != "completed" else ""), ("completed", ""))
     return job["id"], log.strip()
+
+
+def take_all(site, word, **spec):
+    """Submit that."""
+    python = python_beside(site.dir / "lib/libcuda.so.1")
+    return site.submit(*python, "-c", TAKE_ALL.replace("CANARY", repr(CANARY.encode())).replace("WORD", repr(word.encode())), **spec)
+
+
+def said_by(site, job):
+    ended = site.await_state(job, "completed", "failed", "evicted", "cancelled")
+    equal("job", (ended["state"], site.log(job)[-200:] if ended["state"] != "completed" else ""), ("completed", ""))
+    return site.log(job).strip()
 
 
 def receipts(site, who, *what):
@@ -106,6 +146,55 @@ def whole(site):
     equal("by GPU", [r["id"] for r in receipts(site, "dave", place)][-1], shown["id"])
     proof = site.until(lambda: site.cli("dave", "audit", "prove", str(shown["record"])).stdout, what="a checkpoint")
     contains("proof", proof, f"index {shown['record']}")
+
+
+def all_at_once(site, count, sku):
+    """That many jobs of alice's tenant, of which each has memory while the others have."""
+    jobs = [site.submit("sh", "-c", "trap 'exit 0' TERM; sleep 600 & wait", tenant=A, sku=sku) for _ in range(count)]
+    for job in jobs:
+        site.await_state(job, "running")
+    for job in jobs:
+        site.client().post(f"/v1/jobs/{job}/cancel")
+    for job in jobs:
+        site.await_state(job, "cancelled", "completed")
+    return jobs
+
+
+def scrubs(site, jobs):
+    return [[(r["method"], r["result"]) for r in receipts(site, "alice", job) if r.get("job") == job] for job in jobs]
+
+
+CLEAN, NONE = [("fill", "clean")], []
+SEVEN = SHARES.replace('cpu: "0.5"', 'cpu: "0.1"').replace('cpu: "1"', 'cpu: "0.5"')
+
+
+@tap.test(topology="1x H100-80GB", site=SEVEN)
+def gaps(site):
+    """what the scrubs of small pieces leave out is scrubbed before a larger piece is made of them, for the same
+    tenant, too, and its receipt names who had it before; pieces as they were before are not scrubbed again"""
+    with_cuda(site)
+    left = take_all(site, CANARY, tenant=B, sku="large")
+    contains("the first", said_by(site, left), " 0 pages")
+    equal("seven small ones", scrubs(site, all_at_once(site, 7, "small")), [CLEAN] * 7)
+    equal("and again", scrubs(site, all_at_once(site, 7, "small")), [NONE] * 7)
+    large = [take_all(site, "", tenant=A, sku="medium") for _ in range(2)]
+    equal("larger ones", [said_by(site, job).split(",")[1] for job in large], [" 0 pages of the canary"] * 2)
+    equal("their receipts", scrubs(site, large), [CLEAN] * 2)
+    for job in large:
+        own, = [r for r in receipts(site, "dave", job) if r["job"] == job]
+        assert {"job": left, "tenant": B} in own["from"] and any(f.get("tenant") == A for f in own["from"]), own["from"]
+    again = take_all(site, "", tenant=A, sku="medium")
+    contains("another", said_by(site, again), " 0 pages")
+    equal("of the same shape", scrubs(site, [again]), [NONE])
+    whole = take_all(site, "", tenant=A, sku="large")
+    contains("the whole GPU, its mode switched", said_by(site, whole), " 0 pages")
+    equal("its receipt", scrubs(site, [whole]), [CLEAN])
+    own, = [r for r in receipts(site, "dave", whole) if r["job"] == whole]
+    assert any(f.get("tenant") == B for f in own["from"]), own["from"]
+    def again(sku):
+        return scrubs(site, [site.run("true", tenant=A, sku=sku)[0]["id"]])[0]
+    equal("a share has the memory of the whole GPU", again("quarter"), NONE)
+    equal("small again, and a share of that", [again("small"), again("small"), again("quarter")], [CLEAN, NONE, CLEAN])
 
 
 @tap.test(topology="1x H100-80GB")
@@ -180,16 +269,6 @@ def unclean(site):
     why = site.cli("bob", "why", str(waiting), check=0).stdout
     contains("why", why, "could not be scrubbed")
     contains("its GPU", why, site.client().get("/v1/gpus")["items"][0]["uuid"])
-
-
-SHARES = tap.SITE.replace("managed: true}", "managed: true, shared: true}").replace("""skus:
-""", """skus:
-  - name: quarter
-    grade: F
-    models: [{model: H100-80GB, share: 25%, memory: 18Gi, rounding: up}]
-    cpu: "0.1"
-    memory: 256Mi
-""", 1)
 
 
 def results(site, job):

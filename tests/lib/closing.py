@@ -237,6 +237,8 @@ class Custody:
         self.owner = {}     # (gpu, unit): tenants; several have shares
         self.scrubbed = {}  # partition: number of the record of its last receipt
         self.used = {}      # (gpu, unit): number of the record of the last start
+        self.shapes = {}    # partition: its geometry; shares have that of the whole GPU
+        self.used_as = {}   # (gpu, unit): geometry of the piece of the last start, and number of its record
         self.left = {}      # gpu: {tenant: number of the record of the last end of a share of its}
         self.wrong = []
 
@@ -252,6 +254,7 @@ class Custody:
         self.leases[lease] = (tenant, [piece["partition"] for piece in decision["pieces"]])
         for piece in decision["pieces"]:
             self.pieces[piece["partition"]] = self.span(piece)
+            self.shapes[piece["partition"]] = (piece["profile"], piece.get("start", 0)) if piece.get("profile") in self.units else WHOLE
             if piece.get("profile") != WHOLE and piece.get("profile") not in self.units:
                 self.shares.add(piece["partition"])
 
@@ -272,10 +275,22 @@ class Custody:
             elif others and self.receipts is not None and self.seen.get((piece, tenant), -1) < last:
                 self.wrong.append(f"custody: record {record['seq']} starts lease {lease} in memory of tenants {sorted(others)}, "
                                   f"without a receipt since record {last} that its tenant {tenant} can see")
+            else:
+                self.reshape(record, lease, piece, units)
+            self.used_as.update({unit: (self.shapes.get(piece), record["seq"]) for unit in units})
             beside = piece in self.shares and any(gpu in gpus for other, gpus in self.running.items() if other != lease)
             for unit in units:  # beside others only a part of it was scrubbed
                 self.owner[unit], self.used[unit] = owners | {tenant} if beside else {tenant}, record["seq"]
         self.running[lease] = {self.pieces[piece][0] for piece in pieces if piece in self.pieces}
+
+    def reshape(self, record, lease, piece, units):
+        """What a scrub leaves out, pieces of another geometry than the scrubbed one reach."""
+        tenant, shape = self.leases[lease][0], self.shapes.get(piece)
+        last = max((seq for was, seq in (self.used_as.get(u, (shape, -1)) for u in units) if was != shape), default=-1)
+        scrubbed = self.scrubbed if self.receipts is None else {piece: self.seen.get((piece, tenant), -1)}
+        if scrubbed.get(piece, -1) < last:
+            self.wrong.append(f"custody: record {record['seq']} starts lease {lease} of tenant {tenant} in memory that had another "
+                              f"geometry at record {last}, without a receipt since that its tenant can see")
 
     def take(self, record):
         event = record.get("ev", {})

@@ -13,16 +13,26 @@ def submitted(job, tenant):
     return {"verb": "job.submit", "ev": {"submit": {"job": job, "tenant": tenant}}}
 
 
-def ran(job):
-    """The job's lease, which has its number, gets the whole GPU, starts and ends."""
-    return [{"verb": "node.carved", "do": [{"lease": job, "job": job, "pieces": [{"partition": 9, "gpu": 1, "profile": closing.WHOLE}]}]},
+def ran(job, profile=closing.WHOLE, start=0):
+    """The job's lease, which has its number, gets the whole GPU or that piece, starts and ends."""
+    return [{"verb": "node.carved", "do": [{"lease": job, "job": job,
+                                            "pieces": [{"partition": 9, "gpu": 1, "profile": profile, "start": start}]}]},
             {"verb": "node.started", "res": "ok", "obj": {"id": job}}, {"verb": "node.ended", "ev": {"ended": {"lease": job}}}]
 
 
 RECEIPT = {"verb": "node.scrubbed", "res": "ok", "obj": {"id": 9}}
 TWO = [GPU, submitted(1, 3), submitted(2, 4), *ran(1), RECEIPT, RECEIPT, *ran(2)]  # their records are 6 and 7
+SMALL = closing.FIRST_PROFILE
+RESHAPED = [GPU, submitted(1, 3), *ran(1), RECEIPT, *ran(1, SMALL)]
 CASES = [
     ("one tenant", [GPU, submitted(1, 3), submitted(2, 3), *ran(1), *ran(2)], 0),
+    ("one tenant, a piece of it", [GPU, submitted(1, 3), submitted(2, 3), *ran(1), *ran(2, SMALL)], 1),
+    ("one tenant, a piece of it with a receipt", [GPU, submitted(1, 3), submitted(2, 3), *ran(1), RECEIPT, *ran(2, SMALL)], 0),
+    ("one tenant, the same piece", [GPU, submitted(1, 3), submitted(2, 3), *ran(1, SMALL), *ran(2, SMALL)], 0),
+    ("one tenant, another beside it", [GPU, submitted(1, 3), submitted(2, 3), *ran(1, SMALL), *ran(2, SMALL, 1)], 0),
+    ("one tenant, the whole of a piece", [GPU, submitted(1, 3), submitted(2, 3), *ran(1, SMALL, 1), *ran(2)], 1),
+    ("a receipt that its own tenant does not see", RESHAPED, 1, {5: ({4}, [])}),
+    ("and one that it does", RESHAPED, 0, {5: ({3}, [])}),
     ("another without a receipt", [GPU, submitted(1, 3), submitted(2, 4), *ran(1), *ran(2)], 1),
     ("another with one", [GPU, submitted(1, 3), submitted(2, 4), *ran(1), RECEIPT, *ran(2)], 0),
     ("the GPU's record is pruned", [submitted(1, 3), submitted(2, 4), *ran(1), *ran(2)], 1),

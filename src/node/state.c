@@ -576,15 +576,15 @@ put_all(struct bh_state *state, struct bh_err *err)
 
     for (uint32_t i = 0; i < state->order_count && rc == BH_OK; i++)
         rc = put_order(state, &state->orders[i], err);
-    for (uint32_t i = 0; i < state->piece_count && rc == BH_OK; i++) {
+    if (rc == BH_OK)
+        rc = put_receipts(state, err);
+    for (uint32_t i = 0; i < state->piece_count && rc == BH_OK; i++) { /* behind the marks, which take clearances away */
         struct bh_note note = { .kind = BH_NOTE_PIECE, .piece = state->pieces[i] };
 
         rc = bh_note_append(state->journal, &note, err);
     }
     for (uint32_t i = 0; i < state->job_count && rc == BH_OK; i++)
         rc = put_job(state, &state->jobs[i], err);
-    if (rc == BH_OK)
-        rc = put_receipts(state, err);
     return rc == BH_OK ? bh_note_append(state->journal, &reached, err) : rc; /* none of these is one more change */
 }
 

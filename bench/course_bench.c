@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/num.h"
-#include "replay/synth.h"
+#include "lab/load/synth.h"
 
 static size_t
 size_with(uint32_t gpus, uint32_t pieces_each, uint32_t jobs)

@@ -20,7 +20,7 @@
 
 #include "base/num.h"
 #include "bulkhead/cuda_abi.h"
-#include "burn/kernel.h"
+#include "sim/burn/kernel.h"
 #include "tests/shim/box.h"
 
 enum { RUNS_MAX = 101, LAUNCHES = 200000, BATCH = 500, PAIRS = 20000, LIVE = 10000, THREADS_MAX = 4 };

@@ -23,12 +23,14 @@ def header(folder, name, body=""):
 
 def unit(folder, code, name="place"):
     """A folder that keeps every rule, but for `code`."""
+    place = folder if folder.split("/")[0] in ("sim", "lab") else f"src/{folder}"
+    room = folder.split("/")[0] if place == folder else place
     return {
-        f"src/{folder}/README.md": "what lives here\n",
-        f"src/{folder}/meson.build": f"files('{name}.c', '{name}_test.c')\n",
-        f"src/{folder}/{name}.h": header(folder, name),
-        f"src/{folder}/{name}_test.c": "static void one(void)\n{\n}\n",
-        f"src/{folder}/{name}.c": code,
+        f"{room}/README.md": "what lives here\n",
+        f"{place}/meson.build": f"files('{name}.c', '{name}_test.c')\n",
+        f"{place}/{name}.h": header(folder.replace("/", "_"), name),
+        f"{place}/{name}_test.c": "static void one(void)\n{\n}\n",
+        f"{place}/{name}.c": code,
     }
 
 
@@ -100,12 +102,18 @@ CASES = [
     ("a slot's self is not counted", unit("engine", function("", "int bh_f(void *self, int b, int c, int d, int e, int f)")), []),
     ("six parameters", unit("engine", function("", "int bh_f(int a, int b, int c, int d, int e, int f)")),
      ["size bh_f"]),
-    ("six of the vendor's", unit("simdrv", function("", "int nvmlGet(int a, int b, int c, int d, int e, int f)")), []),
+    ("six of the vendor's", unit("sim", function("", "int nvmlGet(int a, int b, int c, int d, int e, int f)")), []),
     ("five and an ellipsis", unit("engine", function("", "int bh_f(int a, int b, int c, int d, int e, ...)")), []),
     ("nested three deep", unit("engine", NESTED_3), []),
     ("nested four deep", unit("engine", NESTED_4), ["size bh_place"]),
     ("nested four deep, no braces", unit("engine", BRACELESS), ["size bh_place"]),
     ("else if is flat", unit("engine", ELSE_IFS), []),
+
+    # floors
+    ("a lower floor", {**unit("sim/machine", ""), **unit("sim/nvml", '#include "sim/machine/place.h"\n')}, []),
+    ("a higher floor", {**unit("sim/nvml", ""), **unit("sim/machine", '#include "sim/nvml/place.h"\n')},
+     ["include sim/nvml/place.h"]),
+    ("the top may include any floor", {**unit("sim/nvml", ""), **unit("sim", '#include "sim/nvml/place.h"\n', "main")}, []),
 
     # words
     *((f"banned {call}", unit("api", function(f"{call}(a);")), [f"banned-call {call}"]) for call in
@@ -171,7 +179,7 @@ CASES = [
                             header("api", "place", function("", "static inline int place(int a)"))}, []),
     ("a variable without prefix", unit("api", "const int limits[] = { 1 };\n"), ["prefix limits"]),
     ("a constant in an enum", unit("api", "enum { LIMIT = 1 };\n"), []),
-    ("nvml in simdrv", unit("simdrv", function("", "int nvmlInit_v2(void)")), []),
+    ("nvml in sim", unit("sim", function("", "int nvmlInit_v2(void)")), []),
     ("nvml elsewhere", unit("device", function("", "int nvmlInit_v2(void)")), ["prefix nvmlInit_v2"]),
     ("extern in a .c file", unit("api", "extern int bh_count;\n"), ["extern extern"]),
 

@@ -25,15 +25,15 @@ static const char *const program_places[BH_UP_PROGRAMS][4] = {
 static const char *const library_places[] = { "../lib/bulkhead/sim", "../lib64/bulkhead/sim",
                                               "../lib/x86_64-linux-gnu/bulkhead/sim",
                                               "../lib/aarch64-linux-gnu/bulkhead/sim",
-                                              "../simdrv", NULL };
+                                              "../../sim", NULL };
 static const char *const shim_places[] = { "../lib/bulkhead/shim", "../lib64/bulkhead/shim",
                                            "../lib/x86_64-linux-gnu/bulkhead/shim",
                                            "../lib/aarch64-linux-gnu/bulkhead/shim",
                                            "../shim", NULL };
 static const char *const libexec_places[] = { "../libexec/bulkhead", "../node", NULL };
-static const char *const tools_places[] = { "../libexec/bulkhead/tools", "../smi", NULL };
+static const char *const tools_places[] = { "../libexec/bulkhead/tools", "../../sim/smi", NULL };
 #define NVIDIA_SMI "/usr/bin/nvidia-smi"
-static const char *const simctl_places[] = { "bulkhead-simctl", "../simdrv/bulkhead-simctl",
+static const char *const simctl_places[] = { "bulkhead-simctl", "../../sim/bulkhead-simctl",
                                              NULL };
 
 static bh_rc BH_PRINTF(3, 4)
@@ -185,7 +185,7 @@ refuse_otherwise(const struct bh_up *up, const char *option, const char *has, st
                             "site with --dir");
 }
 
-/* The simulated driver is a library of ours in a folder sim or simdrv. */
+/* The simulated driver is a library of ours in a folder sim. */
 static bh_rc
 adopt_driver(struct bh_up *up, const char *conf, struct bh_err *err)
 {

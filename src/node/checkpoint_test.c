@@ -416,7 +416,7 @@ test_turns(void **state)
     int fd;
 
     snprintf(library, sizeof library, "%s", the_node.library);
-    snprintf(conf, sizeof conf, "shim_dir = %s/../shim\ncheckpoint_lock_ms = 5000\n",
+    snprintf(conf, sizeof conf, "shim_dir = %s/../src/shim\ncheckpoint_lock_ms = 5000\n",
              dirname(library));
     bh_test_restart_with_cuda(conf);
     BH_CHECK_EQ("a share", bh_test_carve_for(A, &share, 0).outcome, 0);

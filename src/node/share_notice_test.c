@@ -24,7 +24,7 @@ start_with_shim(void)
     char text[TEST_PATH * 2], library[TEST_PATH];
 
     snprintf(library, sizeof library, "%s", the_node.library);
-    snprintf(text, sizeof text, "shim_dir = %s/../shim\n", dirname(library));
+    snprintf(text, sizeof text, "shim_dir = %s/../src/shim\n", dirname(library));
     bh_test_restart_with_cuda(text);
 }
 

@@ -1,34 +1,12 @@
-/* bulkhead-replay: what can be tried of the engine without a daemon or a GPU. */
-#include <stdio.h>
+/* bulkhead-replay: scenarios and journals, played without a daemon or a GPU. */
 #include <string.h>
 
+#include "base/modes.h"
 #include "base/num.h"
-#include "replay/forecast.h"
 #include "replay/journal.h"
-#include "replay/mig.h"
-#include "replay/modes.h"
-#include "replay/openb.h"
 #include "replay/scenario.h"
 
-enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
-
-/* A run that can fail: its message goes to stderr. */
-static int
-report(bh_rc rc, const struct bh_err *err)
-{
-    if (rc == BH_OK)
-        return ferror(stdout) ? EXIT_FAILED : EXIT_OK;
-    fflush(stdout);
-    fprintf(stderr, "bulkhead-replay: %s\n", err->msg);
-    return EXIT_FAILED;
-}
-
-static int
-refuse(const struct bh_err *err)
-{
-    report(BH_INVALID, err);
-    return EXIT_USAGE;
-}
+static const char program[] = "bulkhead-replay";
 
 static int
 run_scenario(int count, char **paths)
@@ -38,7 +16,7 @@ run_scenario(int count, char **paths)
     for (int i = 0; i < count; i++)
         bh_scenario_play_file(&tap, paths[i]);
     printf("1..%u\n", tap.count);
-    return tap.failed || ferror(stdout) ? EXIT_FAILED : EXIT_OK;
+    return tap.failed || ferror(stdout) ? BH_MODE_FAILED : BH_MODE_OK;
 }
 
 /* What follows the store: pairs of an option and its value. */
@@ -65,38 +43,9 @@ run_journal(int count, char **words)
 
     if (!read_journal_options(count - 1, words + 1, &options)) {
         bh_err_set(&err, BH_INVALID, "journal STORE [--until RECORD] [--whatif CHANGE]");
-        return refuse(&err);
+        return bh_mode_refuse(program, &err);
     }
-    return report(bh_journal_replay(words[0], &options, stdout, &err), &err);
-}
-
-static int
-run_forecast(int count, char **words)
-{
-    struct bh_forecast_options options;
-    struct bh_err err = { 0 };
-
-    if (bh_forecast_options_parse(count, (const char *const *)words, &options, &err) != BH_OK)
-        return refuse(&err);
-    return report(bh_forecast_run(&options, stdout, &err), &err);
-}
-
-static int
-run_mig(int count, char **words)
-{
-    struct bh_mig_options options;
-    struct bh_err err = { 0 };
-
-    if (bh_mig_options_parse(count, (const char **)words, &options, &err) != BH_OK)
-        return refuse(&err);
-    return report(bh_mig_test(&options, stdout, &err), &err);
-}
-
-/* The mode reads its own options, from its word on. */
-static int
-run_openb(int count, char **words)
-{
-    return bh_openb_main(count + 1, words - 1);
+    return bh_mode_report(program, bh_journal_replay(words[0], &options, stdout, &err), &err);
 }
 
 static int run_help(int count, char **words);
@@ -105,16 +54,11 @@ static int
 run_version(int count, char **words)
 {
     (void)count, (void)words;
-    return puts("bulkhead-replay " BULKHEAD_VERSION) < 0 ? EXIT_FAILED : EXIT_OK;
+    return puts("bulkhead-replay " BULKHEAD_VERSION) < 0 ? BH_MODE_FAILED : BH_MODE_OK;
 }
 
-/* What it can do.  The words after a mode are its own; docs/replay.md tells of each. */
-static const struct mode {
-    const char *word, *arguments;
-    int least;
-    int (*run)(int count, char **words);
-    const char *help;
-} modes[] = {
+/* The words after a mode are its own; docs/scenarios.md explains each. */
+static const struct bh_mode modes[] = {
     { "scenario", "FILE...", 1, run_scenario,
       "Play scenarios against the scheduling engine and a model of the nodes.\n"
       "Writes TAP.  Exit status 0 when all is as expected, else 1.\n" },
@@ -126,89 +70,23 @@ static const struct mode {
       "and says for which jobs it is different: drain=NODE, drain=GPU, cancel=JOB,\n"
       "limit=TENANT:GPUS, guarantee=TENANT:GPUS.  Also spelt --journal.\n" },
     { "--journal", NULL, 1, run_journal, NULL },
-    { "forecast", "--data PATH [OPTION...]", 1, run_forecast,
-      "Try the engine's forecasts on recorded demand: how far the last value was\n"
-      "off, and how often what came stayed below each bound.\n" },
-    { "openb", "--data DIR [OPTION...]", 0, run_openb,
-      "Fill the cluster of the openb trace by a packing policy and say how many of\n"
-      "its GPUs are allocated; `openb --help` tells the options.\n" },
-    { "mig", "[OPTION...]", 0, run_mig,
-      "Try placement policies on a stream of MIG jobs that are placed or refused at\n"
-      "once: --mix M|all, --load L|all, --policy P|all, --seeds A-B, --gpus N,\n"
-      "--arrivals N, --json, --svg FILE.  Mixes: uniform, skew-small, skew-big,\n"
-      "bimodal.  Policies: rr, worst-fit, first-fit, best-fit, best-index, mcc, frag,\n"
-      "slice-fit, bulkhead.\n" },
-    { "kueue", "[OPTION...]", 0, bh_mode_kueue,
-      "Kueue's baseline load: 15,000 workloads of 30 queues in 5 cohorts on 600 GPUs.\n"
-      "--json  --svg FILE  --check N  --contract requeue|suspend|never\n"
-      "--min-runtime SPAN (nobody makes way before)\n"
-      "--together (workloads of 5 units on one node, harder than Kueue's)\n" },
-    { "philly", "--data DIR [OPTION...]", 0, bh_mode_philly,
-      "Microsoft's Philly jobs of 15 virtual clusters on 64 nodes of 8 GPUs, at\n"
-      "several loads and in several orders.\n"
-      "--data DIR (with philly_vc_jobs.csv, or philly/ with it)\n"
-      "--load 0.8,1.0,1.2  --order fair_tree,fifo,drf  --guarantee 0..1000\n"
-      "(thousandths)  --limits  -v  --json  --svg FILE (of one load and order)\n"
-      "--lending all|forecast  --preshape  --slot-min 1..1440  --carve-s 0..3600\n"
-      "--check N (all invariants of the engine after every N steps)\n" },
-    { "synth", "[OPTION...]", 0, bh_mode_synth,
-      "The same with jobs made by a generator: --nodes N  --jobs N  --tenants N\n"
-      "--seed S  --mig (one MIG instance each), and philly's but --data.\n" },
     { "--help", NULL, 0, run_help, NULL },
     { "-h", NULL, 0, run_help, NULL },
     { "--version", NULL, 0, run_version, NULL },
 };
 
-static void
-print_usage(FILE *out)
-{
-    const char *lead = "usage:";
-
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-        if (!modes[i].arguments)
-            continue;
-        fprintf(out, "%-6s bulkhead-replay %s %s\n", lead, modes[i].word, modes[i].arguments);
-        lead = "";
-    }
-    fputs("       bulkhead-replay --help | --version\n", out);
-}
-
-/* Under the mode's word, each line moved in. */
-static void
-print_mode(const struct mode *mode)
-{
-    const char *line = mode->help;
-
-    printf("\n%s\n", mode->word);
-    while (*line) {
-        int length = (int)strcspn(line, "\n");
-
-        printf("    %.*s\n", length, line);
-        line += length + 1;
-    }
-}
-
 static int
 run_help(int count, char **words)
 {
     (void)count, (void)words;
-    print_usage(stdout);
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
-        if (modes[i].help)
-            print_mode(&modes[i]);
-    fputs("\nOptions of forecast, with their defaults:\n", stdout);
-    bh_forecast_print_options(stdout);
+    bh_modes_print(program, modes, sizeof modes / sizeof modes[0], stdout);
     fputs("\nStatements of a scenario (docs/scenarios.md):\n", stdout);
     bh_scenario_print_statements(stdout);
-    return ferror(stdout) ? EXIT_FAILED : EXIT_OK;
+    return ferror(stdout) ? BH_MODE_FAILED : BH_MODE_OK;
 }
 
 int
 main(int argc, char **argv)
 {
-    for (size_t i = 0; argc > 1 && i < sizeof modes / sizeof modes[0]; i++)
-        if (strcmp(modes[i].word, argv[1]) == 0 && argc - 2 >= modes[i].least)
-            return modes[i].run(argc - 2, argv + 2);
-    print_usage(stderr);
-    return EXIT_USAGE;
+    return bh_modes_run(program, modes, sizeof modes / sizeof modes[0], argc, argv);
 }

@@ -3,7 +3,7 @@
 
 #include "replay/names.h"
 #include "replay/supposed.h"
-#include "replay/words.h"
+#include "base/words.h"
 #include "replay/world.h"
 
 /* One scenario being played: the world, what things are called, and the refusal that

@@ -33,15 +33,14 @@ ENDED = ("completed", "failed", "cancelled")
 UNTIL_GO = "touch /tmp/stay; while [ -e /tmp/stay ]; do sleep 0.02; done"  # in a job's script, until let_go()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Where a build tree (first) or an installed one has what; the copies stand in one folder.
-PROGRAMS = [("cli", "bulkhead"), ("cli", "bulkhead-audit"), ("daemon", "bulkheadd"),
-            ("fetch", "bulkhead-fetch"),
-            ("signer", "bulkhead-signer"),
-            ("node", "bulkhead-node"), ("node", "bulkhead-keeper"), ("node", "bulkhead-gpu"),
-            ("node", "bulkhead-init"), ("node", "bulkhead-probe"), ("node", "bulkhead-scrub"), ("node", "bulkhead-checkpoint"), ("node", "bulkhead-unpack"), ("node", "bulkhead-stream"), ("node", "bulkhead-share"), ("replay", "bulkhead-replay"), ("simdrv", "bulkhead-simctl"),
-            ("simdrv", "libnvidia-ml.so.1"), ("simdrv", "libcuda.so.1"), ("fetch", "bulkhead-fetch")]
-TOOLS = [("smi", "bulkhead-smi"), ("simdrv", "bulkhead-simload"), ("burn", "bulkhead-burn")]
-SHIM = [("shim", "libcuda.so.1"), ("shim", "libnvidia-ml.so.1")]
+# Where a build tree has what; an installed one is searched for the name.  The copies lie in one folder.
+PROGRAMS = ["src/cli/bulkhead", "src/cli/bulkhead-audit", "src/daemon/bulkheadd", "src/fetch/bulkhead-fetch",
+            "src/signer/bulkhead-signer", "src/node/bulkhead-node", "src/node/bulkhead-keeper", "src/node/bulkhead-gpu",
+            "src/node/bulkhead-init", "src/node/bulkhead-probe", "src/node/bulkhead-scrub", "src/node/bulkhead-checkpoint",
+            "src/node/bulkhead-unpack", "src/node/bulkhead-stream", "src/node/bulkhead-share", "src/replay/bulkhead-replay",
+            "sim/bulkhead-simctl", "sim/libnvidia-ml.so.1", "sim/libcuda.so.1"]
+TOOLS = ["sim/smi/bulkhead-smi", "sim/bulkhead-simload", "sim/burn/bulkhead-burn"]
+SHIM = ["src/shim/libcuda.so.1", "src/shim/libnvidia-ml.so.1"]
 
 
 class Refused(Exception):
@@ -267,20 +266,21 @@ def stage(build):
         for name in names:
             source = find_program(pathlib.Path(build), name)
             if not source:
-                raise FileNotFoundError(f"{name[1]} is not in {build}")
-            shutil.copy(source, place / folder / name[1])
+                raise FileNotFoundError(f"{name} is not in {build}")
+            shutil.copy(source, place / folder / pathlib.Path(name).name)
     _stages[build] = place
     return place
 
 
-def find_program(build, parts):
-    for candidate in ((build / "src").joinpath(*parts), build / "libexec/bulkhead" / parts[-1],
-                      build / "libexec/bulkhead/tools" / parts[-1], build / "bin" / parts[-1],
-                      build / "sbin" / parts[-1]):
+def find_program(build, path):
+    """Of a build tree, by its path there, or of an installed one."""
+    name = pathlib.Path(path).name
+    for candidate in (build / path, build / "libexec/bulkhead" / name, build / "libexec/bulkhead/tools" / name,
+                      build / "bin" / name, build / "sbin" / name):
         if candidate.is_file():
             return candidate
     # Both the simulated driver and the shim have a libcuda.so.1 and a libnvidia-ml.so.1.
-    installed = "bulkhead/{}/{}".format({"simdrv": "sim"}.get(parts[0], parts[0]), parts[-1])
+    installed = f"bulkhead/{'shim' if path in SHIM else 'sim'}/{name}"
     return next((p for around in ("", "*/") for p in (build / "lib").glob(around + installed) if p.is_file()), None)
 
 

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 
-from bulkhead import Site, python_beside
+from bulkhead import PROGRAMS, TOOLS, Site, find_program, python_beside
 
 FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
            "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib")
@@ -89,13 +89,13 @@ class Card:
         return RealSite(self.build, managed, site=site or "")
 
     # ---- what is the same ----
-    def program(self, folder, name):
-        return self.build / "src" / folder / name
+    def program(self, name):
+        return find_program(self.build, next(path for path in PROGRAMS + TOOLS if path.endswith("/" + name)))
 
     def burn(self, *options, timeout=120):
         """bulkhead-burn on the bare driver: its lines."""
         env = {**self.env, "LD_LIBRARY_PATH": str(self.driver)}
-        return lines(call(self.program("burn", "bulkhead-burn"), *options, env=env, timeout=timeout))
+        return lines(call(self.program("bulkhead-burn"), *options, env=env, timeout=timeout))
 
     def loops_per_ms(self):
         """Of bulkhead-burn's kernel, on the idle GPU."""
@@ -104,7 +104,7 @@ class Card:
 
     def scrub(self):
         env = {**self.env, "LD_LIBRARY_PATH": str(self.driver), "CUDA_VISIBLE_DEVICES": self.uuid}
-        said = call(self.program("node", "bulkhead-scrub"), "--uuid", self.uuid, "--seed", "1", env=env, timeout=60)
+        said = call(self.program("bulkhead-scrub"), "--uuid", self.uuid, "--seed", "1", env=env, timeout=60)
         return json.loads(said.split("bulkhead-scrub: ")[1])
 
     def shares(self, leases, timeout=600):
@@ -114,7 +114,7 @@ class Card:
         for percent, cap, mode, command in leases:
             words += (["--"] if words else []) + [f"{round(42 * percent)}:{cap // 2 * 2}:{self.context_mib()}:{mode}", *command]
         env = {**self.env, "CUDA_VISIBLE_DEVICES": self.uuid}
-        said = call(self.build / "bench/share_box", self.program("node", "bulkhead-share"), self.dir / "shim", self.driver,
+        said = call(self.build / "bench/share_box", self.program("bulkhead-share"), self.dir / "shim", self.driver,
                     self.uuid, out, *words, env=env, timeout=timeout)
         rows = [line.split() for line in said.splitlines() if line.startswith("lease ")]
         return [{"text": (out / f"{row[1]}.log").read_text(), "status": int(row[3]), "gpu_ns": int(row[7]),
@@ -160,14 +160,14 @@ class Simulated(Card):
 
     def prepare(self):
         state = self.dir / "sim"
-        call(self.program("simdrv", "bulkhead-simctl"), "init", "--state", state, "--topology", "1x H100-80GB")
+        call(self.program("bulkhead-simctl"), "init", "--state", state, "--topology", "1x H100-80GB")
         self.env["BULKHEAD_SIM_STATE"] = str(state)
-        for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
-            shutil.copy(self.program("simdrv", name), self.driver)
+        for name in ("sim/libcuda.so.1", "sim/libnvidia-ml.so.1"):
+            shutil.copy(self.build / name, self.driver)
         self.uuid = self.report()["devices"][0]["uuid"]
 
     def report(self):
-        return json.loads(call(self.program("smi", "bulkhead-smi"), "--json", "--library", self.driver / "libnvidia-ml.so.1", env=self.env))
+        return json.loads(call(self.program("bulkhead-smi"), "--json", "--library", self.driver / "libnvidia-ml.so.1", env=self.env))
 
     def idle(self):
         return self.gpus()

@@ -132,7 +132,7 @@ class Workshop:
                 os.symlink(f"{build}/node/bulkhead-{program}", f"{folder}/bulkhead-{program}")
         main = [self.compile(os.path.join(ROOT, path), f"{name}_main") for path in NODE]
         self.link([*planted, *main], f"{folder}/bulkhead-node")
-        return [f"{folder}/bulkhead-node", f"{build}/simdrv/bulkhead-simctl", f"{build}/simdrv/libnvidia-ml.so.1"]
+        return [f"{folder}/bulkhead-node", f"{build}/../sim/bulkhead-simctl", f"{build}/../sim/libnvidia-ml.so.1"]
 
     def link(self, objects, program, words=()):
         subprocess.run([*self.cc, *objects, *words, "-Wl,--as-needed", "-Wl,--start-group", *self.archives,

@@ -5,7 +5,7 @@ see that our own policy is as good as it was.  Speaks TAP.
     openb.py REPLAY SEEDS
 
 The data is not in the repository: it is looked for in $BULKHEAD_DATA, else in
-../shared/data beside the repository (docs/replay.md); without it the test is skipped.
+../shared/data beside the repository (docs/lab.md); without it the test is skipped.
 """
 import json
 import os
@@ -50,7 +50,7 @@ def main():
     replay, seeds = sys.argv[1:]
     data = find_data()
     if data is None:
-        print("1..0 # SKIP the openb data is not here: set BULKHEAD_DATA (docs/replay.md)")
+        print("1..0 # SKIP the openb data is not here: set BULKHEAD_DATA (docs/lab.md)")
         return 0
     first, last = map(int, seeds.split("-"))
     done = subprocess.run([replay, "openb", "--data", data, "--variant", "all", "--seeds", seeds,

@@ -14,7 +14,7 @@
 
 #include "bulkhead/share_door.h"
 #include "bulkhead/share_page.h"
-#include "shim/null_world.h"
+#include "sim/null/world.h"
 
 enum box_door {
     BOX_GOOD,

@@ -11,8 +11,8 @@ import tempfile
 
 import programs
 
-sys.path.insert(0, str(programs.ROOT / "src/simdrv"))
-import cuda_abi_test as abi  # noqa: E402
+sys.path.insert(0, str(programs.ROOT / "sim/cuda"))
+import abi_test as abi  # noqa: E402
 
 HEADERS, DRIVERS = ("11.8", "12.4"), ("535", "550")
 INCLUDE = ["-I", str(programs.ROOT / "include"), "-I", str(programs.ROOT)]
@@ -73,7 +73,7 @@ def results(compiler):
                    {name for name in re.findall(r"#define ((?:NVML|nvmlEvent)\w+) ", text) if not OURS_ALONE.search(name)})
     for version in HEADERS:
         folder = programs.FOLDER / f"headers-{version}/usr/include"
-        done = subprocess.run([sys.executable, programs.ROOT / "src/simdrv/cuda_abi_test.py", "--header", folder / "cuda.h",
+        done = subprocess.run([sys.executable, programs.ROOT / "sim/cuda/abi_test.py", "--header", folder / "cuda.h",
                                *compiler], capture_output=True, text=True, check=False)
         yield f"cuda.h {version}", done.returncode == 0, done.stdout + done.stderr
         differ, known, lacking = compare(compiler, "bulkhead/nvml_abi.h", str(folder / "nvml.h"), names,

@@ -63,8 +63,8 @@ class Server:
 
     def __init__(self, build, folder):
         self.env = {**os.environ, "BULKHEAD_SIM_STATE": f"{folder}/sim", "LD_LIBRARY_PATH": str(folder)}
-        shutil.copy(build / "src/simdrv/libcuda.so.1", folder)
-        subprocess.run([build / "src/simdrv/bulkhead-simctl", "init", "1x H100-80GB"], env=self.env, check=True,
+        shutil.copy(build / "sim/libcuda.so.1", folder)
+        subprocess.run([build / "sim/bulkhead-simctl", "init", "1x H100-80GB"], env=self.env, check=True,
                        capture_output=True)
 
     def ask(self, *command):

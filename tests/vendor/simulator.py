@@ -22,13 +22,13 @@ class Server:
     """A simulated server with the two libraries in a folder of their own, as a loader finds them."""
 
     def __init__(self, build, folder, topology):
-        self.build, self.lib = build / "src", folder / "lib"
+        self.build, self.lib = build / "sim", folder / "lib"
         self.lib.mkdir(parents=True)
         for name in ("libnvidia-ml.so.1", "libcuda.so.1"):
-            shutil.copy(self.build / "simdrv" / name, self.lib)
+            shutil.copy(self.build / name, self.lib)
         self.env = {**os.environ, "BULKHEAD_SIM_STATE": str(folder / "sim"), "LD_LIBRARY_PATH": str(self.lib),
                     "TERM": "dumb", "HOME": str(folder)}
-        self.run(str(self.build / "simdrv/bulkhead-simctl"), "init", topology)
+        self.run(str(self.build / "bulkhead-simctl"), "init", topology)
 
     def run(self, *command):
         done = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=120, check=False)

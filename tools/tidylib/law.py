@@ -4,7 +4,7 @@ To change a rule, change a row here and say why in the commit.
 """
 import re
 
-# Which folders of src/ a folder may include, besides itself (DESIGN.md, section 7).
+# Which rooms a room may include, besides itself: the folders of src/, and sim and lab beside it.
 _CORE = {"base", "model"}
 _DECIDE = {"policy", "audit"}
 _PORTS = {"ports", "wire"}
@@ -22,13 +22,20 @@ MAY_INCLUDE = {
     "people": _CORE | _DECIDE | {"engine", "api", "identity"} | _PORTS | _SEALS,
     "api": _CORE | _DECIDE | {"engine"} | _PORTS | _SEALS,
     "web": _CORE | _DECIDE | _PORTS | {"api", "identity"},
-    **{main: _MAIN for main in ("daemon", "node", "cli", "replay", "kube", "smi")},
+    **{main: _MAIN for main in ("daemon", "node", "cli", "replay", "kube")},
     "shim": set(),
     "probe": set(),                  # stands in any image's root: libc alone
-    "burn": set(),                   # a program of its own: libc and the vendor's ABI
-    "simdrv": _CORE,
+    "sim": set(),                    # loaded into tenants' processes: libc, tables, the vendor's ABI
+    "lab": _CORE | {"engine", "audit", "api", "crypto"},
 }
-MAINS = {"daemon", "node", "cli", "replay", "kube", "smi"}
+MAINS = {"daemon", "node", "cli", "replay", "kube", "sim", "lab"}
+
+# Floors of a room, from the lowest: a file includes its own floor and those below.  What stands in none
+# is on top.
+FLOORS = {
+    "sim": ["machine", "nvml", "cuda", "null", "burn", "smi", "tools"],
+    "lab": ["common", "forecast", "load", "mig", "openb"],
+}
 PURE = {"model", "engine", "policy", "audit"}
 UNIT_TESTED = {"base"} | PURE
 
@@ -47,7 +54,7 @@ PURE_SYSTEM = {"stdbool.h", "stddef.h", "stdint.h", "string.h", "inttypes.h", "l
 # Outside headers, and the paths (as prefixes) that adapt them.
 LIBRARIES = [
     (r"jansson\.h", ["src/base/json"]),
-    (r"zlib\.h", ["src/replay/", "src/image/layer"]),
+    (r"zlib\.h", ["lab/openb/", "src/image/layer"]),
     (r"sqlite3\.h", ["src/store/", "src/daemon/core_test.c", "src/cli/verify_rows_test.c"]),
     (r"libpq-fe\.h", ["src/store/"]),
     (r"(microhttpd\.h|gnutls/.*)", ["src/net/"]),
@@ -58,7 +65,7 @@ LIBRARIES = [
     (r"argon2\.h", ["src/identity/password"]),
     (r"curl/.*", ["src/fetch/", "src/cli/"]),
     (r"yaml\.h", ["src/base/yaml", "src/api/"]),
-    (r"bulkhead/nvml_\w+\.h", ["src/device/", "src/simdrv/", "src/smi/", "src/shim/", "include/bulkhead/"]),
+    (r"bulkhead/nvml_\w+\.h", ["src/device/", "sim/", "src/shim/", "include/bulkhead/"]),
     (r"cmocka\.h", ["src/base/test.h"]),
 ]
 SYSTEM = set("""
@@ -104,7 +111,7 @@ BANNED_FUNCTION = re.compile(r"(do|handle)_\w+")
 PRODUCT_WORDS = {"tenant", "lease", "gpu", "gpus", "sku", "mig", "bulkheadd", "partition"}
 
 EXPORTED = {
-    "simdrv": re.compile(r"bh_|sim_|nvml|cu|main$"),    # sim_ is hidden from the linker
+    "sim": re.compile(r"bh_|sim_|nvml|cu|main$"),    # sim_ is hidden from the linker
     "shim": re.compile(r"bh_|nvml|cu|dlsym$|main$"),
 }
 # Functions whose parameters the vendor chose.

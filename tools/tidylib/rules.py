@@ -19,13 +19,28 @@ class Finding:
 
 
 def folder_of(path):
+    """The room that a path belongs to: a folder of src/, sim or lab; else ""."""
     parts = path.split("/")
+    if parts[0] in ("sim", "lab") and len(parts) > 1:
+        return parts[0]
     return parts[1] if parts[0] == "src" and len(parts) > 2 else ""
+
+
+def place_of(folder):
+    return folder if folder in ("sim", "lab") else f"src/{folder}"
+
+
+def floor_of(path):
+    """(room, number of the floor): what is on no floor is above all."""
+    path = path.removeprefix("src/")
+    room, floor = path.split("/")[0], path.split("/")[1]
+    floors = law.FLOORS.get(room, [])
+    return floors.index(floor) if floor in floors else len(floors)
 
 
 def is_test(path):
     return path.startswith(("tests/", "bench/")) or path.endswith(("_test.c", "_test.h")) or \
-        re.fullmatch(r"src/\w+/test(_\w+)?\.[ch]", path) is not None
+        re.fullmatch(r"(src|sim|lab)/[\w/]+/test(_\w+)?\.[ch]", path) is not None
 
 
 def library_paths(header):
@@ -44,15 +59,19 @@ def quoted_fault(path, header):
     if law.NO_LAYER.match(header):
         return None
     if not re.fullmatch(r"[a-z0-9_]+/[a-z0-9_/]+\.h", header):
-        return 'write "layer/what.h", from src/'
+        return 'write "layer/what.h", from src/ (of sim and lab from the root)'
     if is_test(f"src/{header}") and not is_test(path):
         return "only tests may include it"
     if header.endswith("_internal.h") and layer != folder:
         return "an internal header belongs to its own folder"
+    if is_test(path) and layer == "base":
+        return None
+    if layer == folder and floor_of(header) > floor_of(path) and not is_test(path):
+        return f"{header} is on a higher floor"
     if not folder or layer == folder or header in law.ALSO.get(folder, ()):
         return None
     if layer not in law.MAY_INCLUDE:
-        return f"{layer} is no layer of src/"
+        return f"{layer} is no room"
     if layer in law.MAINS:
         return f"{layer} is a main, and mains are never included"
     if layer in law.MAY_INCLUDE.get(folder, ()):
@@ -141,7 +160,8 @@ def pairs(tree):
         vendor = folder in law.EXPORTED and source.functions and \
             all(f.static or not f.name.startswith("bh_") for f in source.functions)
         main = any(f.name == "main" for f in source.functions)
-        if not main and not vendor and not has_beside(tree, path, ".h"):
+        stub = folder in law.EXPORTED and os.path.basename(path) == "stub.c"  # names out of a table
+        if not main and not vendor and not stub and not has_beside(tree, path, ".h"):
             yield Finding(path, 1, "pair", "header", "no header of the same name")
         if folder in law.UNIT_TESTED and not has_beside(tree, path, "_test.c"):
             yield Finding(path, 1, "pair", "test", "no _test.c beside it")
@@ -166,7 +186,9 @@ def guards(tree):
         if not source.path.endswith(".h"):
             continue
         folder, name = source.path[:-2].split("/")[-2:]
-        stem = f"BULKHEAD_{name}" if folder == "bulkhead" else f"BH_{folder}_{name}"
+        room = folder_of(source.path)
+        stem = f"BULKHEAD_{name}" if folder == "bulkhead" else \
+            f"BH_{source.path[:-2].removeprefix('src/')}" if room else f"BH_{folder}_{name}"
         guard = re.sub(r"\W", "_", stem).upper() + "_H"
         first = re.search(r"^[ \t]*#[ \t]*(\w+)[ \t]*(\w*)[^\n]*\n[ \t]*#[ \t]*(\w*)[ \t]*(\w*)", source.text, re.M)
         if not first or first.groups() != ("ifndef", guard, "define", guard):
@@ -197,6 +219,9 @@ def is_listed(tree, path):
             name = os.path.relpath(path, folder or ".")
             if name in meson:
                 return True
+            base = os.path.basename(name) if os.path.dirname(name) in meson else ""
+            if any(base.endswith(end) and base[:-len(end)] in meson for end in (".c", "_test.c") if end in meson):
+                return True  # folder / name + '.c'
             endings = {s.split("@")[-1] for s in meson if s.endswith(os.path.splitext(path)[1])}
             if any(name.endswith(end) and name[:-len(end)] in meson for end in endings if end):
                 return True
@@ -215,11 +240,11 @@ def listed(tree):
 def documents(tree):
     folders = {folder_of(source.path) for source in tree.sources} - {""}
     for folder in sorted(folders):
-        lines = tree.documents.get(f"src/{folder}/README.md")
+        lines = tree.documents.get(f"{place_of(folder)}/README.md")
         if lines is None:
-            yield Finding(f"src/{folder}", 1, "document", "readme", "no README.md")
+            yield Finding(place_of(folder), 1, "document", "readme", "no README.md")
     for path, lines in sorted(tree.documents.items()):
-        limit = law.README_LINES if path.startswith("src/") else \
+        limit = law.README_LINES if path.startswith(("src/", "sim/", "lab/")) else \
             law.ADR_LINES if path.startswith("docs/adr/") else law.ARCHITECTURE_LINES
         if lines > limit:
             yield Finding(path, 1, "document", "file", f"{lines} lines, limit {limit}")

@@ -4,7 +4,7 @@ import re
 
 from . import csource
 
-SOURCE_FOLDERS = ["src", "include", "tests", "bench"]
+SOURCE_FOLDERS = ["src", "sim", "lab", "include", "tests", "bench"]
 QUOTED = re.compile(r"'([^'\n]*)'")
 
 
@@ -35,7 +35,7 @@ class Tree:
     @staticmethod
     def _is_limited(path):
         return path == "docs/ARCHITECTURE.md" or path == "ARCHITECTURE.md" or \
-            re.fullmatch(r"docs/adr/[^/]+\.md|src/.*README\.md", path) is not None
+            re.fullmatch(r"docs/adr/[^/]+\.md|(src|sim|lab)/.*README\.md", path) is not None
 
     def _text(self, path):
         with open(os.path.join(self.root, path), encoding="utf-8", errors="replace") as file:

@@ -1,0 +1,53 @@
+#include "lab/common/figures.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+
+void
+bh_figures_add(struct bh_figures *figures, uint64_t value)
+{
+    if (figures->count == figures->capacity) {
+        figures->capacity = figures->capacity ? figures->capacity * 2 : 256;
+        figures->values =
+            realloc(figures->values, figures->capacity * sizeof figures->values[0]);
+        BH_ASSERT(figures->values);
+    }
+    figures->values[figures->count++] = value;
+}
+
+void
+bh_figures_fini(struct bh_figures *figures)
+{
+    free(figures->values);
+    *figures = (struct bh_figures){ 0 };
+}
+
+uint64_t
+bh_figures_mean(const struct bh_figures *figures)
+{
+    unsigned __int128 sum = 0;
+
+    for (uint32_t i = 0; i < figures->count; i++)
+        sum += figures->values[i];
+    return figures->count ? (uint64_t)(sum / figures->count) : 0;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+    return one < other ? -1 : one > other;
+}
+
+uint64_t
+bh_figures_quantile(struct bh_figures *figures, uint32_t permille)
+{
+    uint64_t rank = ((uint64_t)figures->count * permille + 999) / 1000;
+
+    if (figures->count == 0)
+        return 0;
+    qsort(figures->values, figures->count, sizeof figures->values[0], compare);
+    return figures->values[rank ? rank - 1 : 0];
+}

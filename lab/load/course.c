@@ -1,0 +1,798 @@
+#include "lab/load/course.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/state.h"
+#include "base/assert.h"
+#include "base/time.h"
+#include "model/geometry.h"
+#include "lab/load/agenda.h"
+#include "lab/load/lookout.h"
+#include "lab/load/scribe.h"
+
+enum { ANSWERS_AT_ONCE_MAX = 10000000 }; /* steps without time passing: it does not rest */
+
+/* The engine's clock stands here when the course begins: 0 means "never" to it. */
+static const uint64_t epoch_ns = BH_NS_PER_S;
+
+/* What is in the agenda: answers are numbered by the effect that they answer. */
+enum { DUE_DONE = BH_EFFECT_KINDS };
+
+/* A job under way. */
+struct progress {
+    uint64_t parts;    /* that it holds while it runs */
+    uint64_t done_ns;  /* work before since_ns */
+    uint64_t since_ns; /* when it last began or went on */
+    uint64_t *leases;  /* of its members, as they were told to start */
+    uint32_t lease_count;
+    uint32_t tenant;   /* number in the plan */
+    uint32_t epoch;    /* moves when it stops running: its end is then not due */
+    bool runs;
+};
+
+struct driver {
+    const struct bh_course_plan *plan;
+    struct bh_course *course;
+    struct bh_state state;
+    struct bh_agenda *agenda;
+    struct bh_lookout lookout;
+    struct bh_scribe *scribe; /* NULL: records are not written */
+    struct progress *jobs;
+    uint64_t *leases;         /* room for all jobs' leases */
+    uint64_t *gpu_free_ns;    /* by GPU id: when its last order is done */
+    uint32_t *tenants;        /* numbers in the plan, by id */
+    uint64_t now_ns, seq;
+    uint32_t next_job;        /* to be submitted */
+    struct bh_step step;
+    struct bh_err *err;
+};
+
+/* ---- steps ---- */
+
+static void
+count_step(struct bh_course *course, uint64_t span_ns)
+{
+    uint32_t bucket = 0;
+    int high = span_ns > 4 ? 63 - __builtin_clzll(span_ns) : 0;
+
+    if (high)
+        bucket = (uint32_t)high * 4 + (uint32_t)(span_ns >> (high - 2) & 3);
+    course->wall_steps[bucket < BH_COURSE_BUCKETS ? bucket : BH_COURSE_BUCKETS - 1]++;
+    course->wall_step_ns += span_ns;
+    if (span_ns > course->wall_slowest_ns)
+        course->wall_slowest_ns = span_ns;
+    course->steps++;
+}
+
+static bh_rc
+write_record(struct driver *driver, const struct bh_event *event)
+{
+    uint64_t began_ns = bh_time_monotonic();
+    bh_rc rc = bh_scribe_write(driver->scribe, event, &driver->step, driver->err);
+
+    driver->course->wall_encode_ns += bh_time_monotonic() - began_ns;
+    return rc;
+}
+
+static bh_rc
+check(const struct driver *driver)
+{
+    uint32_t every = driver->plan->check_every;
+    char broken[200] = "";
+
+    if (every == 0 || driver->course->steps % every != 0)
+        return BH_OK;
+    if (bh_engine_check(driver->state.engine, broken, sizeof broken))
+        return BH_OK;
+    return bh_err_set(driver->err, BH_BUG, "invariant broken after step %" PRIu64 ": %s",
+                      driver->course->steps, broken);
+}
+
+static bh_rc release_effects(struct driver *driver);
+
+/* One event through the engine, and what follows from it: as the owner thread does. */
+static bh_rc
+send(struct driver *driver, struct bh_event *event)
+{
+    size_t bytes = driver->state.bytes;
+    uint64_t began_ns;
+    bh_rc rc;
+
+    event->now_ns = epoch_ns + driver->now_ns;
+    event->seq = driver->seq + 1;
+    began_ns = bh_time_monotonic();
+    rc = bh_state_step(&driver->state, event, &driver->step);
+    count_step(driver->course, bh_time_monotonic() - began_ns);
+    driver->course->grown += driver->state.bytes != bytes;
+    if (rc != BH_OK)
+        return bh_err_set(driver->err, rc, "%s refused: %s", bh_event_names[event->kind],
+                          bh_reason_names[driver->step.verdict.code]);
+    driver->seq++;
+    driver->course->decisions += driver->step.decision_count;
+    if (driver->scribe)
+        rc = write_record(driver, event);
+    if (rc == BH_OK)
+        rc = check(driver);
+    return rc == BH_OK ? release_effects(driver) : rc;
+}
+
+/* An answer that no longer fits answers an older question: the daemon drops it. */
+static bh_rc
+send_answer(struct driver *driver, struct bh_event *event)
+{
+    bh_rc rc = send(driver, event);
+
+    if (rc != BH_CONFLICT && rc != BH_NOT_FOUND)
+        return rc;
+    driver->course->late++;
+    driver->step.more = false;
+    return BH_OK;
+}
+
+/* ---- what becomes of jobs ---- */
+
+static int64_t
+parts_of(const struct progress *job)
+{
+    return (int64_t)job->parts;
+}
+
+/* It runs no more, for now or for ever; its work stays. */
+static void
+pause(struct driver *driver, struct progress *job)
+{
+    if (!job->runs)
+        return;
+    job->runs = false;
+    job->done_ns += driver->now_ns - job->since_ns;
+    job->epoch++;
+    bh_meter_add(driver->course->meter, job->tenant, driver->now_ns, -parts_of(job), 0);
+}
+
+static void
+lose_work(struct driver *driver, struct progress *job, struct bh_course_end *end)
+{
+    pause(driver, job);
+    end->lost += (bh_part_ns)job->parts * job->done_ns;
+    job->done_ns = 0;
+}
+
+static void
+run_on(struct driver *driver, struct progress *job, struct bh_course_end *end)
+{
+    uint32_t index = (uint32_t)(job - driver->jobs);
+    uint64_t left_ns = driver->plan->jobs[index].work_ns - job->done_ns;
+
+    if (job->runs)
+        return;
+    if (job->done_ns == 0)
+        end->last_start_ns = driver->now_ns;
+    if (end->first_start_ns == UINT64_MAX)
+        end->first_start_ns = driver->now_ns;
+    job->runs = true;
+    job->since_ns = driver->now_ns;
+    bh_meter_add(driver->course->meter, job->tenant, driver->now_ns, parts_of(job), 0);
+    bh_agenda_add(driver->agenda, &(struct bh_agenda_entry){ driver->now_ns + left_ns, index,
+                                                             DUE_DONE, job->epoch });
+}
+
+static void
+tell_progress(const struct driver *driver)
+{
+    uint32_t every = driver->plan->job_count / 100 + 1;
+
+    if (driver->plan->progress && driver->course->ended % every == 0)
+        driver->plan->progress(driver->plan->self, driver->course->ended);
+}
+
+static void
+finish(struct driver *driver, struct progress *job, struct bh_course_end *end,
+       enum bh_end_cause cause)
+{
+    if (end->end_ns != UINT64_MAX)
+        return;
+    if (cause == BH_END_EXITED)
+        pause(driver, job);
+    else
+        lose_work(driver, job, end);
+    bh_meter_add(driver->course->meter, job->tenant, driver->now_ns, 0, -parts_of(job));
+    end->end_ns = driver->now_ns;
+    end->cause = cause;
+    driver->course->makespan_ns = driver->now_ns;
+    driver->course->ended++;
+    tell_progress(driver);
+}
+
+/* A job is told to be pending, or starting anew, though it was under way. */
+static void
+requeue(struct driver *driver, struct progress *job, struct bh_course_end *end)
+{
+    job->lease_count = 0;
+    if (!job->runs && job->done_ns == 0)
+        return;
+    lose_work(driver, job, end);
+    end->preemptions++;
+    driver->course->preemptions++;
+}
+
+static void
+suspend(struct driver *driver, struct progress *job, struct bh_course_end *end)
+{
+    if (!job->runs)
+        return;
+    pause(driver, job);
+    end->suspensions++;
+}
+
+static void
+hear_of_job(struct driver *driver, const struct bh_effect *effect)
+{
+    uint32_t index = (uint32_t)(effect->job.v - 1);
+    struct progress *job = &driver->jobs[index];
+    struct bh_course_end *end = &driver->course->ends[index];
+
+    switch (effect->state) {
+    case BH_JOB_PENDING:
+    case BH_JOB_STARTING:
+        requeue(driver, job, end);
+        break;
+    case BH_JOB_RUNNING:
+        run_on(driver, job, end);
+        break;
+    case BH_JOB_SUSPENDED:
+    case BH_JOB_RESUMING:
+        suspend(driver, job, end);
+        break;
+    case BH_JOB_COMPLETED:
+    case BH_JOB_FAILED:
+    case BH_JOB_CANCELLED:
+        finish(driver, job, end, effect->cause);
+        break;
+    case BH_JOB_SUSPENDING: /* it still runs */
+    case BH_JOB_STOPPING:
+    case BH_JOB_STATES:
+        break;
+    }
+}
+
+/* ---- orders and their answers ---- */
+
+static uint32_t
+members_of(const struct bh_course_job *job)
+{
+    return job->gang > 1 ? job->gang : 1;
+}
+
+/* A member's lease is told to start: what has to end when the work is done. */
+static void
+note_lease(struct driver *driver, const struct bh_effect *effect)
+{
+    uint32_t index = (uint32_t)(effect->job.v - 1);
+    struct progress *job = &driver->jobs[index];
+
+    BH_ASSERT(effect->job.v > 0 && effect->job.v <= driver->plan->job_count);
+    if (job->lease_count == members_of(&driver->plan->jobs[index]))
+        requeue(driver, job, &driver->course->ends[index]); /* and begun anew in one step */
+    job->leases[job->lease_count++] = effect->lease.v;
+}
+
+/* A GPU is worked on by one order after the other: a CARVE relies on the DESTROYs before
+ * it. */
+static void
+order(struct driver *driver, const struct bh_effect *effect)
+{
+    bool piece = effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY;
+    struct bh_agenda_entry entry = { .due_ns = driver->now_ns, .kind = effect->kind,
+                                     .subject = effect->lease.v };
+
+    if (effect->kind == BH_FX_RESET || effect->kind == BH_FX_TEST)
+        entry.subject = effect->piece.gpu.v;
+    if (piece) {
+        uint64_t *free_ns = &driver->gpu_free_ns[effect->piece.gpu.v];
+
+        entry.subject = effect->piece.partition.v;
+        if (*free_ns > entry.due_ns)
+            entry.due_ns = *free_ns;
+        *free_ns = entry.due_ns + driver->plan->delays_ns[effect->kind];
+    }
+    entry.due_ns += driver->plan->delays_ns[effect->kind];
+    bh_agenda_add(driver->agenda, &entry);
+}
+
+/* What jobs are told comes first: one that begins anew forgets its leases before it is told
+ * of the next. */
+static bh_rc
+release_effects(struct driver *driver)
+{
+    for (uint32_t i = 0; i < driver->step.effect_count; i++) {
+        const struct bh_effect *effect = &driver->step.effects[i];
+
+        if (effect->kind != BH_FX_JOB)
+            continue;
+        if (effect->job.v == 0 || effect->job.v > driver->plan->job_count)
+            return bh_err_set(driver->err, BH_BUG, "the engine tells of job %" PRIu64
+                              ", which nobody submitted", effect->job.v);
+        hear_of_job(driver, effect);
+    }
+    for (uint32_t i = 0; i < driver->step.effect_count; i++) {
+        const struct bh_effect *effect = &driver->step.effects[i];
+
+        if (effect->kind == BH_FX_START)
+            note_lease(driver, effect);
+        if (effect->kind != BH_FX_JOB)
+            order(driver, effect);
+    }
+    return BH_OK;
+}
+
+/* Every member exits at once. */
+static bh_rc
+end_by_itself(struct driver *driver, const struct bh_agenda_entry *entry)
+{
+    struct progress *job = &driver->jobs[entry->subject];
+    uint32_t count = job->lease_count;
+    bh_rc rc = BH_OK;
+
+    if (!job->runs || job->epoch != entry->epoch)
+        return BH_OK; /* it was interrupted meanwhile */
+    for (uint32_t i = 0; i < count && rc == BH_OK; i++) {
+        struct bh_event event = { .kind = BH_EV_ENDED };
+
+        event.u.ended = (struct bh_ev_ended){ .lease = { job->leases[i] },
+                                              .cause = BH_END_EXITED,
+                                              .ended_ns = epoch_ns + driver->now_ns,
+                                              .unasked = true };
+        rc = send_answer(driver, &event);
+    }
+    return rc;
+}
+
+static bh_rc
+answer(struct driver *driver, const struct bh_agenda_entry *entry)
+{
+    static const uint8_t kinds[BH_FX_JOB] = {
+        [BH_FX_CARVE] = BH_EV_CARVED,     [BH_FX_DESTROY] = BH_EV_DESTROYED,
+        [BH_FX_START] = BH_EV_STARTED,    [BH_FX_SUSPEND] = BH_EV_SUSPENDED,
+        [BH_FX_RESUME] = BH_EV_RESUMED,   [BH_FX_STOP] = BH_EV_ENDED,
+        [BH_FX_RESET] = BH_EV_SERVICED,   [BH_FX_TEST] = BH_EV_SERVICED,
+    };
+    struct bh_event event = { .kind = (enum bh_event_kind)kinds[entry->kind] };
+
+    if (entry->kind == BH_FX_STOP)
+        event.u.ended = (struct bh_ev_ended){ .lease = { entry->subject },
+                                              .cause = BH_END_SIGNALLED, .exit_status = 143,
+                                              .ended_ns = epoch_ns + driver->now_ns };
+    else if (entry->kind == BH_FX_CARVE || entry->kind == BH_FX_DESTROY)
+        event.u.piece.partition.v = entry->subject;
+    else if (entry->kind == BH_FX_RESET || entry->kind == BH_FX_TEST)
+        event.u.serviced.gpu.v = (uint32_t)entry->subject;
+    else
+        event.u.lease.lease.v = entry->subject;
+    return send_answer(driver, &event);
+}
+
+/* ---- submissions ---- */
+
+static bh_rc
+submit_next(struct driver *driver)
+{
+    uint32_t index = driver->next_job++;
+    const struct bh_course_job *job = &driver->plan->jobs[index];
+    struct bh_event event = { .kind = BH_EV_SUBMIT };
+    bh_rc rc;
+
+    event.u.submit = (struct bh_ev_submit){
+        .job = { index + 1 },       .tenant = job->tenant,      .principal = { 1 },
+        .sku = job->sku,            .count = job->count,        .gang = job->gang,
+        .priority = job->priority,
+        .contract = job->contract,  .time_limit_ns = job->time_limit_ns,
+        .grace_ns = 10 * BH_NS_PER_S,
+    };
+    driver->jobs[index].parts = bh_course_job_parts(&driver->plan->site, job);
+    driver->jobs[index].tenant = driver->tenants[job->tenant.v];
+    bh_meter_add(driver->course->meter, driver->jobs[index].tenant, driver->now_ns, 0,
+                 parts_of(&driver->jobs[index]));
+    rc = send(driver, &event);
+    if (rc != BH_QUOTA && rc != BH_RANGE)
+        return rc;
+    bh_meter_add(driver->course->meter, driver->jobs[index].tenant, driver->now_ns, 0,
+                 -parts_of(&driver->jobs[index]));
+    driver->course->refused++;
+    return BH_OK;
+}
+
+static uint64_t
+submission_due_ns(const struct driver *driver)
+{
+    const struct bh_course_plan *plan = driver->plan;
+
+    return driver->next_job < plan->job_count ? plan->jobs[driver->next_job].submit_ns
+                                              : UINT64_MAX;
+}
+
+/* ---- time ---- */
+
+/* When the engine wants a tick; asked only when time is about to pass. */
+static uint64_t
+tick_due_ns(const struct driver *driver)
+{
+    uint64_t tick_ns;
+
+    if (driver->step.more)
+        return driver->now_ns;
+    tick_ns = bh_engine_next_tick_ns(driver->state.engine);
+    if (tick_ns == UINT64_MAX)
+        return UINT64_MAX;
+    return tick_ns > epoch_ns + driver->now_ns ? tick_ns - epoch_ns : driver->now_ns;
+}
+
+static bh_rc
+happen(struct driver *driver)
+{
+    struct bh_agenda_entry entry;
+
+    if (bh_agenda_due_ns(driver->agenda) > driver->now_ns)
+        return submit_next(driver);
+    if (!bh_agenda_take(driver->agenda, &entry))
+        return BH_OK;
+    return entry.kind == DUE_DONE ? end_by_itself(driver, &entry) : answer(driver, &entry);
+}
+
+/* Tell the engine what forecasts say now. */
+static bh_rc
+look(struct driver *driver)
+{
+    struct bh_lookout *lookout = &driver->lookout;
+    struct bh_event event;
+    uint32_t cursor = 0;
+    bh_rc rc = BH_OK;
+
+    bh_lookout_look(lookout, driver->state.engine, epoch_ns + driver->now_ns);
+    while (rc == BH_OK
+           && bh_foresight_next(&lookout->foresight, driver->state.engine, &cursor, &event))
+        rc = send(driver, &event);
+    return rc;
+}
+
+/* The forecasts' time comes before whatever is due then. */
+static bool
+is_to_look(struct driver *driver, uint64_t due_ns)
+{
+    uint64_t look_ns = bh_lookout_due_ns(&driver->lookout);
+
+    if (look_ns == UINT64_MAX || look_ns > epoch_ns + due_ns)
+        return false;
+    if (look_ns > epoch_ns + driver->now_ns)
+        driver->now_ns = look_ns - epoch_ns;
+    return true;
+}
+
+/* The next thing that happens; `ret_any` is false when nothing is to come.  What is due now
+ * comes before time passes, answers before submissions. */
+static bh_rc
+advance(struct driver *driver, bool *ret_any)
+{
+    uint64_t due_ns = bh_agenda_due_ns(driver->agenda), tick_ns;
+    uint64_t submit_ns = submission_due_ns(driver);
+
+    due_ns = submit_ns < due_ns ? submit_ns : due_ns;
+    *ret_any = true;
+    if (due_ns > driver->now_ns || driver->step.more) {
+        tick_ns = tick_due_ns(driver);
+        if ((due_ns != UINT64_MAX || tick_ns != UINT64_MAX) && !driver->step.more
+            && is_to_look(driver, tick_ns < due_ns ? tick_ns : due_ns))
+            return look(driver);
+        if (tick_ns <= due_ns && tick_ns != UINT64_MAX) {
+            driver->now_ns = tick_ns;
+            return send(driver, &(struct bh_event){ .kind = BH_EV_TICK });
+        }
+        if (due_ns == UINT64_MAX) {
+            *ret_any = false;
+            return BH_OK;
+        }
+        driver->now_ns = due_ns;
+    }
+    return happen(driver);
+}
+
+static bh_rc
+drive(struct driver *driver)
+{
+    uint64_t still_since = 0, before_ns;
+    bool any = true;
+    bh_rc rc = BH_OK;
+
+    while (any && rc == BH_OK) {
+        before_ns = driver->now_ns;
+        rc = advance(driver, &any);
+        if (driver->now_ns != before_ns)
+            still_since = driver->course->steps;
+        if (rc == BH_OK && driver->course->steps - still_since > ANSWERS_AT_ONCE_MAX)
+            return bh_err_set(driver->err, BH_BUG, "it does not come to rest at %" PRIu64 " ns",
+                              driver->now_ns);
+    }
+    return rc;
+}
+
+/* ---- the site ---- */
+
+static bh_rc
+set_order(struct driver *driver)
+{
+    struct bh_event event = { .kind = BH_EV_SETTINGS,
+                              .u.settings = driver->plan->settings };
+
+    if (event.u.settings.half_life_ns == 0)
+        event.u.settings.half_life_ns = BH_HALF_LIFE_DEFAULT_NS;
+    return send(driver, &event);
+}
+
+static bh_rc
+add_rack(struct driver *driver, const struct bh_course_rack *rack, uint32_t *node,
+         uint32_t *gpu)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t n = 0; n < rack->nodes && rc == BH_OK; n++) {
+        rc = send(driver, &(struct bh_event){ .kind = BH_EV_NODE,
+                                              .u.node = { { ++*node }, true } });
+        for (uint32_t g = 0; g < rack->gpus_each && rc == BH_OK; g++) {
+            struct bh_event event = { .kind = BH_EV_GPU };
+
+            event.u.gpu = (struct bh_ev_gpu){ .gpu = { ++*gpu }, .node = { *node },
+                                              .model = rack->model, .managed = true,
+                                              .mig_capable = rack->mig_capable };
+            rc = send(driver, &event);
+        }
+    }
+    return rc;
+}
+
+static bh_rc
+add_tenants(struct driver *driver)
+{
+    const struct bh_course_site *site = &driver->plan->site;
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < site->tenant_count && rc == BH_OK; i++) {
+        struct bh_event event = { .kind = BH_EV_TENANT, .u.tenant = site->tenants[i] };
+
+        driver->tenants[site->tenants[i].tenant.v] = i;
+        rc = send(driver, &event);
+    }
+    return rc;
+}
+
+static bh_rc
+build_site(struct driver *driver)
+{
+    const struct bh_course_site *site = &driver->plan->site;
+    uint32_t node = 0, gpu = 0;
+    bh_rc rc = set_order(driver);
+
+    for (uint32_t i = 0; i < site->sku_count && rc == BH_OK; i++)
+        rc = send(driver, &(struct bh_event){ .kind = BH_EV_SKU, .u.sku = site->skus[i] });
+    if (rc == BH_OK)
+        rc = add_tenants(driver);
+    for (uint32_t i = 0; i < site->rack_count && rc == BH_OK; i++)
+        rc = add_rack(driver, &site->racks[i], &node, &gpu);
+    if (rc == BH_OK)
+        return BH_OK;
+    bh_err_wrap(driver->err, "the site");
+    return driver->err->rc = rc == BH_BUG ? BH_BUG : BH_INVALID;
+}
+
+/* ---- plans ---- */
+
+uint64_t
+bh_course_job_parts(const struct bh_course_site *site, const struct bh_course_job *job)
+{
+    uint64_t pieces = (uint64_t)job->count * (job->gang > 1 ? job->gang : 1);
+
+    for (uint32_t i = 0; i < site->sku_count; i++)
+        if (bh_same(site->skus[i].sku, job->sku)) {
+            bh_profile_id profile = { site->skus[i].models[0].profile };
+
+            return pieces * bh_parts_equivalent(bh_profile_parts(profile));
+        }
+    return 0;
+}
+
+/* The highest id of a tenant, which sizes the table of their numbers. */
+static uint32_t
+last_tenant(const struct bh_course_site *site)
+{
+    uint32_t last = 0;
+
+    for (uint32_t i = 0; i < site->tenant_count; i++)
+        if (site->tenants[i].tenant.v > last)
+            last = site->tenants[i].tenant.v;
+    return last;
+}
+
+static bh_rc
+check_plan(const struct bh_course_plan *plan, struct bh_err *err)
+{
+    uint32_t last = last_tenant(&plan->site);
+    uint64_t before_ns = 0;
+
+    for (uint32_t i = 0; i < plan->job_count; i++) {
+        const struct bh_course_job *job = &plan->jobs[i];
+
+        if (job->submit_ns < before_ns)
+            return bh_err_set(err, BH_INVALID, "job %u is submitted before the one before it",
+                              i + 1);
+        if (job->tenant.v == 0 || job->tenant.v > last)
+            return bh_err_set(err, BH_INVALID, "job %u: no such tenant", i + 1);
+        if (job->count == 0 || job->count > BH_JOB_COUNT_MAX)
+            return bh_err_set(err, BH_INVALID, "job %u wants %u pieces on one node", i + 1,
+                              job->count);
+        before_ns = job->submit_ns;
+    }
+    return BH_OK;
+}
+
+static uint32_t
+gpus_of(const struct bh_course_site *site)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < site->rack_count; i++)
+        count += site->racks[i].nodes * site->racks[i].gpus_each;
+    return count;
+}
+
+/* ---- a course ---- */
+
+static void
+make_state(struct bh_state *state, const struct bh_engine_caps *caps)
+{
+    bh_state_init(state);
+    if (!caps)
+        return;
+    bh_state_fini(state);
+    state->bytes = bh_engine_size(caps);
+    state->block = aligned_alloc(64, (state->bytes + 63) & ~(size_t)63);
+    BH_ASSERT(state->block);
+    state->engine = bh_engine_init(state->block, caps);
+}
+
+/* Room for the leases of each job's members. */
+static void
+lay_out_leases(struct driver *driver)
+{
+    const struct bh_course_plan *plan = driver->plan;
+    size_t members = 0;
+
+    for (uint32_t i = 0; i < plan->job_count; i++)
+        members += members_of(&plan->jobs[i]);
+    driver->leases = calloc(members + 1, sizeof *driver->leases);
+    BH_ASSERT(driver->leases);
+    members = 0;
+    for (uint32_t i = 0; i < plan->job_count; i++) {
+        driver->jobs[i].leases = &driver->leases[members];
+        members += members_of(&plan->jobs[i]);
+    }
+}
+
+static void
+open_driver(struct driver *driver, const struct bh_course_plan *plan, struct bh_course *course)
+{
+    *course = (struct bh_course){ .ends = calloc(plan->job_count + 1u, sizeof *course->ends) };
+    BH_ASSERT(course->ends);
+    for (uint32_t i = 0; i < plan->job_count; i++) {
+        course->ends[i].first_start_ns = course->ends[i].last_start_ns = UINT64_MAX;
+        course->ends[i].end_ns = UINT64_MAX;
+    }
+    course->meter = bh_meter_new(plan->site.tenant_count,
+                                 plan->window_ns ? plan->window_ns : 3600 * BH_NS_PER_S);
+    driver->plan = plan;
+    driver->course = course;
+    driver->agenda = bh_agenda_new();
+    driver->jobs = calloc(plan->job_count + 1u, sizeof *driver->jobs);
+    driver->gpu_free_ns = calloc(gpus_of(&plan->site) + 1u, sizeof *driver->gpu_free_ns);
+    driver->tenants = calloc(last_tenant(&plan->site) + 1u, sizeof *driver->tenants);
+    BH_ASSERT(driver->jobs && driver->gpu_free_ns && driver->tenants);
+    lay_out_leases(driver);
+    bh_lookout_init(&driver->lookout, plan->slot_ns);
+    make_state(&driver->state, plan->caps);
+}
+
+static void
+close_driver(struct driver *driver)
+{
+    bh_agenda_free(driver->agenda);
+    bh_scribe_free(driver->scribe);
+    bh_lookout_fini(&driver->lookout);
+    bh_state_fini(&driver->state);
+    free(driver->jobs);
+    free(driver->leases);
+    free(driver->gpu_free_ns);
+    free(driver->tenants);
+    free(driver);
+}
+
+/* What building the site took is not the load's. */
+static void
+forget_steps(struct bh_course *course)
+{
+    course->steps = course->decisions = 0;
+    course->wall_step_ns = course->wall_slowest_ns = 0;
+    memset(course->wall_steps, 0, sizeof course->wall_steps);
+}
+
+static uint64_t
+cpu_ns(void)
+{
+    struct timespec spent;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    return (uint64_t)spent.tv_sec * BH_NS_PER_S + (uint64_t)spent.tv_nsec;
+}
+
+static bh_rc
+run(struct driver *driver)
+{
+    struct bh_course *course = driver->course;
+    bh_rc rc = build_site(driver);
+    uint64_t began_ns, spent_ns;
+
+    if (rc != BH_OK)
+        return rc;
+    forget_steps(course);
+    if (driver->plan->encode)
+        driver->scribe = bh_scribe_new();
+    began_ns = bh_time_monotonic();
+    spent_ns = cpu_ns();
+    rc = drive(driver);
+    course->wall_cpu_ns = cpu_ns() - spent_ns;
+    course->wall_total_ns = bh_time_monotonic() - began_ns;
+    bh_meter_close(course->meter, driver->now_ns);
+    course->block_bytes = driver->state.bytes;
+    course->record_bytes = driver->scribe ? bh_scribe_bytes(driver->scribe) : 0;
+    return rc;
+}
+
+bh_rc
+bh_course_run(const struct bh_course_plan *plan, struct bh_course *ret_course,
+              struct bh_err *err)
+{
+    struct driver *driver;
+    bh_rc rc;
+
+    *ret_course = (struct bh_course){ 0 };
+    rc = check_plan(plan, err);
+    if (rc != BH_OK)
+        return rc;
+    driver = calloc(1, sizeof *driver);
+    BH_ASSERT(driver);
+    driver->err = err;
+    open_driver(driver, plan, ret_course);
+    rc = run(driver);
+    close_driver(driver);
+    return rc;
+}
+
+void
+bh_course_fini(struct bh_course *course)
+{
+    bh_meter_free(course->meter);
+    free(course->ends);
+    *course = (struct bh_course){ 0 };
+}
+
+uint64_t
+bh_course_step_quantile_ns(const struct bh_course *course, uint32_t permille)
+{
+    uint64_t seen = 0, wanted = (course->steps * permille + 999) / 1000;
+
+    for (uint32_t b = 0; b < BH_COURSE_BUCKETS; b++) {
+        seen += course->wall_steps[b];
+        if (seen >= wanted && seen > 0)
+            return (UINT64_C(1) << (b / 4)) * (5 + b % 4) / 4; /* the bucket's end */
+    }
+    return 0;
+}

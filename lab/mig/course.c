@@ -1,0 +1,185 @@
+#include "lab/mig/course.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+
+struct job {
+    double end;
+    struct bh_mig_spot spot;
+    uint32_t kind;
+};
+
+struct course {
+    const struct bh_mig_course *plan;
+    struct bh_mig_fleet *fleet;
+    uint64_t random;
+    struct job *jobs; /* a heap, soonest end first */
+    uint32_t job_count;
+    double now, since, slice_time; /* since: of the count; slice_time: used since then */
+    uint32_t used;                 /* slices */
+};
+
+static double
+draw(struct course *course)
+{
+    uint64_t x = course->random += 0x9e3779b97f4a7c15ull;
+
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    x ^= x >> 31;
+    return ((double)(x >> 11) + 0.5) * 0x1p-53;
+}
+
+static uint32_t
+slices_of(const struct course *course, uint32_t kind)
+{
+    return bh_mig_fleet_profile(course->fleet, kind)->compute_slices;
+}
+
+/* ---- jobs by their end ---- */
+
+static void
+push(struct course *course, const struct job *job)
+{
+    uint32_t at = course->job_count++;
+
+    for (; at > 0 && course->jobs[(at - 1) / 2].end > job->end; at = (at - 1) / 2)
+        course->jobs[at] = course->jobs[(at - 1) / 2];
+    course->jobs[at] = *job;
+}
+
+static struct job
+pop(struct course *course)
+{
+    struct job first = course->jobs[0], last = course->jobs[--course->job_count];
+    uint32_t at = 0;
+
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+
+        if (child + 1 < course->job_count
+            && course->jobs[child + 1].end < course->jobs[child].end)
+            child++;
+        if (child >= course->job_count || course->jobs[child].end >= last.end)
+            break;
+        course->jobs[at] = course->jobs[child];
+        at = child;
+    }
+    course->jobs[at] = last;
+    return first;
+}
+
+/* ---- the course of things ---- */
+
+static void
+advance(struct course *course, double now)
+{
+    course->slice_time += course->used * (now - course->now);
+    course->now = now;
+}
+
+static void
+end_jobs(struct course *course, double now)
+{
+    while (course->job_count > 0 && course->jobs[0].end <= now) {
+        struct job job = pop(course);
+
+        advance(course, job.end);
+        course->used -= slices_of(course, job.kind);
+        bh_mig_fleet_end(course->fleet, job.kind, &job.spot);
+    }
+    advance(course, now);
+}
+
+static uint32_t
+draw_kind(struct course *course)
+{
+    const uint32_t *weights = course->plan->mix->weights;
+    double sum = 0, below = 0;
+    uint32_t kind = 0;
+
+    for (uint32_t i = 0; i < BH_MIG_FLEET_PROFILES; i++)
+        sum += weights[i];
+    sum *= draw(course);
+    for (; kind < BH_MIG_FLEET_PROFILES - 1; kind++) {
+        below += weights[kind];
+        if (below > sum)
+            break;
+    }
+    return kind;
+}
+
+static double
+rate_of(const struct course *course)
+{
+    const uint32_t *weights = course->plan->mix->weights;
+    double slices = 0, sum = 0;
+
+    for (uint32_t kind = 0; kind < BH_MIG_FLEET_PROFILES; kind++) {
+        slices += (double)weights[kind] * slices_of(course, kind);
+        sum += weights[kind];
+    }
+    return course->plan->load * course->plan->gpus
+           * bh_model_facts(course->plan->model)->compute_slices * sum / slices;
+}
+
+static void
+arrive(struct course *course, double rate, bool counted, struct bh_mig_outcome *outcome)
+{
+    double now = course->now - log(draw(course)) / rate;
+    struct job job = { .kind = draw_kind(course) };
+    double life = -log(draw(course));
+    bool placed;
+
+    end_jobs(course, now);
+    placed = bh_mig_fleet_place(course->fleet, job.kind, &job.spot);
+    if (placed) {
+        job.end = now + life;
+        course->used += slices_of(course, job.kind);
+        push(course, &job);
+    }
+    outcome->asked[job.kind] += counted;
+    outcome->refused[job.kind] += counted && !placed;
+}
+
+static void
+sum_up(const struct course *course, struct bh_mig_outcome *outcome)
+{
+    double asked = 0, refused = 0, span = course->now - course->since;
+    double slices = bh_model_facts(course->plan->model)->compute_slices;
+
+    for (uint32_t kind = 0; kind < BH_MIG_FLEET_PROFILES; kind++) {
+        asked += (double)outcome->asked[kind] * slices_of(course, kind);
+        refused += (double)outcome->refused[kind] * slices_of(course, kind);
+    }
+    outcome->acceptance = asked > 0 ? 1 - refused / asked : 1;
+    if (span > 0)
+        outcome->utilisation = course->slice_time / span / (slices * course->plan->gpus);
+}
+
+struct bh_mig_outcome
+bh_mig_course_run(const struct bh_mig_course *plan)
+{
+    uint32_t slices = plan->gpus * bh_model_facts(plan->model)->compute_slices;
+    struct course course = { .plan = plan, .random = plan->seed };
+    struct bh_mig_outcome outcome = { .acceptance = 0 };
+    double rate;
+
+    course.jobs = calloc(slices, sizeof(*course.jobs)); /* each job takes a slice */
+    BH_ASSERT(course.jobs && plan->load > 0);
+    course.fleet = bh_mig_fleet_new(plan->model, plan->gpus, plan->policy, plan->mix);
+    rate = rate_of(&course);
+    for (uint32_t i = 0; i < plan->arrivals; i++) {
+        arrive(&course, rate, i >= plan->arrivals / 4, &outcome);
+        if (i + 1 == plan->arrivals / 4) {
+            course.since = course.now;
+            course.slice_time = 0;
+        }
+    }
+    sum_up(&course, &outcome);
+    bh_mig_fleet_free(course.fleet);
+    free(course.jobs);
+    return outcome;
+}

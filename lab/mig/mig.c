@@ -1,0 +1,446 @@
+#include "lab/mig/mig.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "lab/common/chart.h"
+#include "lab/mig/bound.h"
+
+const struct bh_mig_mix bh_mig_mixes[BH_MIG_MIXES] = {
+    { "uniform", { 1, 1, 1, 1, 1, 1 } },
+    { "skew-small", { 40, 15, 20, 15, 5, 5 } },
+    { "skew-big", { 5, 5, 15, 25, 20, 30 } },
+    { "bimodal", { 35, 10, 5, 5, 10, 35 } },
+};
+
+enum { LOAD_ONE = 1000 };
+
+/* ---- options ---- */
+
+static const char *
+mix_name(uint32_t at)
+{
+    return bh_mig_mixes[at].name;
+}
+
+static const char *
+policy_name(uint32_t at)
+{
+    return bh_mig_policy_names[at];
+}
+
+/* One of `count` names, or all of them. */
+static bh_rc
+parse_name(const char *(*name)(uint32_t at), uint32_t count, const char *word,
+           uint32_t *ret_set, struct bh_err *err)
+{
+    if (strcmp(word, "all") == 0) {
+        *ret_set = (1u << count) - 1;
+        return BH_OK;
+    }
+    for (uint32_t at = 0; at < count; at++) {
+        if (strcmp(name(at), word) == 0) {
+            *ret_set = 1u << at;
+            return BH_OK;
+        }
+    }
+    return bh_err_set(err, BH_INVALID, "there is no mix or policy \"%s\"", word);
+}
+
+static bh_rc
+parse_loads(const char *word, struct bh_mig_options *options, struct bh_err *err)
+{
+    uint64_t thousandths;
+    bh_rc rc;
+
+    if (strcmp(word, "all") == 0) {
+        static const double all[] = { 0.85, 1.0, 1.3 };
+
+        memcpy(options->loads, all, sizeof(all));
+        options->load_count = BH_COUNT(all);
+        return BH_OK;
+    }
+    rc = bh_parse_parts(word, LOAD_ONE, &thousandths, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "load");
+    if (thousandths == 0 || thousandths > 100 * LOAD_ONE)
+        return bh_err_set(err, BH_INVALID, "load must be above 0 and at most 100");
+    options->loads[0] = (double)thousandths / LOAD_ONE;
+    options->load_count = 1;
+    return BH_OK;
+}
+
+/* "A-B", or "A" for one seed. */
+static bh_rc
+parse_seeds(const char *word, struct bh_mig_options *options, struct bh_err *err)
+{
+    const char *dash = strchr(word, '-');
+    char first[24];
+    bh_rc rc;
+
+    snprintf(first, sizeof(first), "%.*s", dash ? (int)(dash - word) : 23, word);
+    rc = bh_parse_u64(first, &options->first_seed, err);
+    options->last_seed = options->first_seed;
+    if (rc == BH_OK && dash)
+        rc = bh_parse_u64(dash + 1, &options->last_seed, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "seeds");
+    if (options->last_seed < options->first_seed
+        || options->last_seed - options->first_seed >= BH_MIG_SEEDS_MAX)
+        return bh_err_set(err, BH_INVALID, "seeds must be A-B, at most %d of them",
+                          BH_MIG_SEEDS_MAX);
+    return BH_OK;
+}
+
+static bh_rc
+parse_option(int option, struct bh_mig_options *options, struct bh_err *err)
+{
+    switch (option) {
+    case 'm':
+        return parse_name(mix_name, BH_MIG_MIXES, optarg, &options->mixes, err);
+    case 'p':
+        return parse_name(policy_name, BH_MIG_POLICIES, optarg, &options->policies, err);
+    case 'l':
+        return parse_loads(optarg, options, err);
+    case 's':
+        return parse_seeds(optarg, options, err);
+    case 'g':
+        return bh_parse_u32(optarg, 1, BH_MIG_FLEET_GPUS_MAX, &options->gpus, err);
+    case 'n':
+        return bh_parse_u32(optarg, 1, 10000000, &options->arrivals, err);
+    case 'j':
+        options->json = true;
+        return BH_OK;
+    case 'b':
+        options->bounds = true;
+        return BH_OK;
+    case 'v':
+        options->svg = optarg;
+        return BH_OK;
+    default:
+        return bh_err_set(err, BH_INVALID, "unknown option, or one without its value");
+    }
+}
+
+bh_rc
+bh_mig_options_parse(int count, const char **words, struct bh_mig_options *ret_options,
+                     struct bh_err *err)
+{
+    static const struct option known[] = { { "mix", required_argument, NULL, 'm' },
+                                           { "load", required_argument, NULL, 'l' },
+                                           { "policy", required_argument, NULL, 'p' },
+                                           { "seeds", required_argument, NULL, 's' },
+                                           { "gpus", required_argument, NULL, 'g' },
+                                           { "arrivals", required_argument, NULL, 'n' },
+                                           { "json", no_argument, NULL, 'j' },
+                                           { "bounds", no_argument, NULL, 'b' },
+                                           { "svg", required_argument, NULL, 'v' },
+                                           { NULL, 0, NULL, 0 } };
+    struct bh_mig_options options = { .mixes = (1u << BH_MIG_MIXES) - 1,
+                                      .policies = (1u << BH_MIG_POLICIES) - 1,
+                                      .loads = { 0.85, 1.0, 1.3 },
+                                      .load_count = 3,
+                                      .first_seed = 1,
+                                      .last_seed = 20,
+                                      .gpus = 100,
+                                      .arrivals = 6000 };
+    int option;
+
+    optind = 0; /* begin anew: getopt keeps its place between calls */
+    opterr = 0;
+    while ((option = getopt_long(count + 1, (char *const *)(words - 1), "", known, NULL))
+           != -1) {
+        bh_rc rc = parse_option(option, &options, err);
+
+        if (rc != BH_OK)
+            return rc == BH_RANGE
+                       ? bh_err_set(err, BH_INVALID, "a number is too large or small")
+                       : rc;
+    }
+    if (optind != count + 1)
+        return bh_err_set(err, BH_INVALID, "unexpected word \"%s\"", words[optind - 1]);
+    if (options.bounds && options.gpus > BH_MIG_MOVING_GPUS_MAX)
+        return bh_err_set(err, BH_INVALID, "bounds are worked out for at most %d GPUs",
+                          BH_MIG_MOVING_GPUS_MAX);
+    *ret_options = options;
+    return BH_OK;
+}
+
+/* ---- the test ---- */
+
+/* One mix at one load: acceptance in %, by policy and seed. */
+struct cell {
+    double by_seed[BH_MIG_POLICIES][BH_MIG_SEEDS_MAX];
+    double means[BH_MIG_POLICIES];
+};
+
+/* What policies are measured by. */
+enum { BOUND_OPTIMUM, BOUND_MOVING, BOUNDS };
+static const struct bound {
+    const char *name;
+    uint32_t gpus_max;
+    double (*find)(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load,
+                   uint32_t gpus);
+} bounds[BOUNDS] = {
+    [BOUND_OPTIMUM] = { "optimum", BH_MIG_OPTIMUM_GPUS_MAX, bh_mig_optimum },
+    [BOUND_MOVING] = { "moving", BH_MIG_MOVING_GPUS_MAX, bh_mig_moving },
+};
+
+struct test {
+    const struct bh_mig_options *options;
+    FILE *out;
+    uint32_t seeds, cells;
+    struct cell cell;                                  /* the present one */
+    double sums[BH_MIG_POLICIES];                      /* of means, over cells */
+    double ahead;                                      /* sum over cells */
+    double bounds[BOUNDS];                             /* the same */
+    double by_load[BH_MIG_POLICIES][BH_MIG_LOADS_MAX]; /* sums over mixes, for the chart */
+};
+
+static bool
+runs(const struct test *test, uint32_t policy)
+{
+    return test->options->policies >> policy & 1;
+}
+
+/* Ours and at least one to compare with. */
+static bool
+compares(const struct test *test)
+{
+    return runs(test, BH_MIG_BULKHEAD) && test->options->policies != 1u << BH_MIG_BULKHEAD;
+}
+
+static void
+print_kinds(FILE *out, const char *key, const uint64_t counts[BH_MIG_FLEET_PROFILES])
+{
+    fprintf(out, ",\"%s\":[", key);
+    for (uint32_t kind = 0; kind < BH_MIG_FLEET_PROFILES; kind++)
+        fprintf(out, "%s%" PRIu64, kind ? "," : "", counts[kind]);
+    fputc(']', out);
+}
+
+static void
+print_run(FILE *out, const struct bh_mig_course *course,
+          const struct bh_mig_outcome *outcome)
+{
+    fprintf(out,
+            "{\"mix\":\"%s\",\"load\":%.3f,\"policy\":\"%s\",\"seed\":%" PRIu64
+            ",\"gpus\":%u,\"arrivals\":%u,\"acceptance\":%.6f,\"utilisation\":%.6f",
+            course->mix->name, course->load, bh_mig_policy_names[course->policy],
+            course->seed, course->gpus, course->arrivals, outcome->acceptance,
+            outcome->utilisation);
+    print_kinds(out, "asked", outcome->asked);
+    print_kinds(out, "refused", outcome->refused);
+    fputs("}\n", out);
+}
+
+static void
+run_policy(struct test *test, const struct bh_mig_mix *mix, double load, uint32_t policy)
+{
+    struct bh_mig_course course = { .model = BH_GPU_H100_80GB,
+                                    .mix = mix,
+                                    .load = load,
+                                    .policy = (enum bh_mig_policy)policy,
+                                    .gpus = test->options->gpus,
+                                    .arrivals = test->options->arrivals };
+    double sum = 0;
+
+    for (uint32_t i = 0; i < test->seeds; i++) {
+        struct bh_mig_outcome outcome;
+
+        course.seed = test->options->first_seed + i;
+        outcome = bh_mig_course_run(&course);
+        if (test->options->json)
+            print_run(test->out, &course, &outcome);
+        test->cell.by_seed[policy][i] = 100 * outcome.acceptance;
+        sum += 100 * outcome.acceptance;
+    }
+    test->cell.means[policy] = sum / test->seeds;
+    test->sums[policy] += test->cell.means[policy];
+}
+
+static uint32_t
+best_other(const struct test *test)
+{
+    uint32_t best = BH_MIG_BULKHEAD;
+
+    for (uint32_t policy = 0; policy < BH_MIG_BULKHEAD; policy++)
+        if (runs(test, policy)
+            && (best == BH_MIG_BULKHEAD
+                || test->cell.means[policy] > test->cell.means[best]))
+            best = policy;
+    return best;
+}
+
+/* How far ours is ahead of the best other, and the standard error of that over seeds. */
+static void
+print_ahead(struct test *test)
+{
+    uint32_t other = best_other(test);
+    double ahead = test->cell.means[BH_MIG_BULKHEAD] - test->cell.means[other], squares = 0;
+
+    for (uint32_t i = 0; i < test->seeds; i++) {
+        double off = test->cell.by_seed[BH_MIG_BULKHEAD][i] - test->cell.by_seed[other][i];
+
+        squares += (off - ahead) * (off - ahead);
+    }
+    test->ahead += ahead;
+    fprintf(test->out, "  %+6.2f", ahead);
+    if (test->seeds > 1)
+        fprintf(test->out, " ±%.2f", sqrt(squares / (test->seeds - 1) / test->seeds));
+    fprintf(test->out, " of %s", bh_mig_policy_names[other]);
+}
+
+static bool
+finds(const struct test *test, uint32_t bound)
+{
+    return test->options->bounds && test->options->gpus <= bounds[bound].gpus_max;
+}
+
+static void
+find_bounds(struct test *test, const struct bh_mig_mix *mix, double load)
+{
+    for (uint32_t bound = 0; bound < BOUNDS; bound++) {
+        double acceptance;
+
+        if (!finds(test, bound))
+            continue;
+        acceptance = bounds[bound].find(BH_GPU_H100_80GB, mix, load, test->options->gpus);
+        test->bounds[bound] += 100 * acceptance;
+        if (test->options->json)
+            fprintf(test->out,
+                    "{\"mix\":\"%s\",\"load\":%.3f,\"bound\":\"%s\",\"gpus\":%u,"
+                    "\"acceptance\":%.6f}\n",
+                    mix->name, load, bounds[bound].name, test->options->gpus, acceptance);
+        else
+            fprintf(test->out, " %10.2f", 100 * acceptance);
+    }
+}
+
+static void
+print_head(const struct test *test)
+{
+    if (test->options->json)
+        return;
+    fprintf(test->out,
+            "Slice-weighted acceptance in %%, means of %u seeds; %u GPUs, %u arrivals.\n"
+            "%-10s  load",
+            test->seeds, test->options->gpus, test->options->arrivals, "mix");
+    for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++)
+        if (runs(test, policy))
+            fprintf(test->out, " %10s", bh_mig_policy_names[policy]);
+    for (uint32_t bound = 0; bound < BOUNDS; bound++)
+        if (finds(test, bound))
+            fprintf(test->out, " %10s", bounds[bound].name);
+    fprintf(test->out, "%s\n", compares(test) ? "   ahead" : "");
+}
+
+static void
+print_row(struct test *test, const struct bh_mig_mix *mix, double load)
+{
+    if (test->options->json) {
+        find_bounds(test, mix, load);
+        return;
+    }
+    fprintf(test->out, "%-10s %5.2f", mix->name, load);
+    for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++)
+        if (runs(test, policy))
+            fprintf(test->out, " %10.2f", test->cell.means[policy]);
+    find_bounds(test, mix, load);
+    if (compares(test))
+        print_ahead(test);
+    fputc('\n', test->out);
+}
+
+static void
+print_means(const struct test *test)
+{
+    if (test->options->json)
+        return;
+    fprintf(test->out, "%-16s", "mean");
+    for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++)
+        if (runs(test, policy))
+            fprintf(test->out, " %10.2f", test->sums[policy] / test->cells);
+    for (uint32_t bound = 0; bound < BOUNDS; bound++)
+        if (finds(test, bound))
+            fprintf(test->out, " %10.2f", test->bounds[bound] / test->cells);
+    if (compares(test))
+        fprintf(test->out, "  %+6.2f", test->ahead / test->cells);
+    fputc('\n', test->out);
+}
+
+static void
+run_cell(struct test *test, const struct bh_mig_mix *mix, uint32_t load)
+{
+    for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++) {
+        if (!runs(test, policy))
+            continue;
+        run_policy(test, mix, test->options->loads[load], policy);
+        test->by_load[policy][load] += test->cell.means[policy];
+    }
+    test->cells++;
+    print_row(test, mix, test->options->loads[load]);
+    fflush(test->out);
+}
+
+/* ---- the chart ---- */
+
+static bh_rc
+draw_chart(struct test *test, struct bh_err *err)
+{
+    struct bh_chart_line lines[BH_MIG_POLICIES];
+    struct bh_chart chart = { .title = "Acceptance of MIG placement policies",
+                              .x_label = "offered load",
+                              .lines = lines,
+                              .y_label = "slice-weighted acceptance, %" };
+    uint32_t mixes = test->cells / test->options->load_count;
+    FILE *out = fopen(test->options->svg, "we");
+    bool failed;
+
+    if (!out)
+        return bh_err_errno(err, "cannot write %s", test->options->svg);
+    for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++) {
+        if (!runs(test, policy))
+            continue;
+        for (uint32_t load = 0; load < test->options->load_count; load++)
+            test->by_load[policy][load] /= mixes;
+        lines[chart.line_count++] =
+            (struct bh_chart_line){ .name = bh_mig_policy_names[policy],
+                                     .x = test->options->loads,
+                                     .y = test->by_load[policy],
+                                     .count = test->options->load_count };
+    }
+    bh_chart_write(out, &chart);
+    failed = ferror(out);
+    if (fclose(out) != 0 || failed)
+        return bh_err_errno(err, "cannot write %s", test->options->svg);
+    return BH_OK;
+}
+
+bh_rc
+bh_mig_test(const struct bh_mig_options *options, FILE *out, struct bh_err *err)
+{
+    struct test *test = calloc(1, sizeof(*test));
+    bh_rc rc = BH_OK;
+
+    BH_ASSERT(test);
+    test->options = options;
+    test->out = out;
+    test->seeds = (uint32_t)(options->last_seed - options->first_seed) + 1;
+    print_head(test);
+    for (uint32_t mix = 0; mix < BH_MIG_MIXES; mix++)
+        for (uint32_t load = 0; (options->mixes >> mix & 1) && load < options->load_count;
+             load++)
+            run_cell(test, &bh_mig_mixes[mix], load);
+    print_means(test);
+    if (options->svg)
+        rc = draw_chart(test, err);
+    if (rc == BH_OK && ferror(out))
+        rc = bh_err_set(err, BH_IO, "cannot write the results");
+    free(test);
+    return rc;
+}

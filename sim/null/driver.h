@@ -1,0 +1,66 @@
+/* What the null driver's files share. */
+#ifndef BH_SIM_NULL_DRIVER_H
+#define BH_SIM_NULL_DRIVER_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+
+#pragma GCC visibility push(default)
+#include "bulkhead/cuda_abi.h"
+#pragma GCC visibility pop
+#include "sim/null/world.h"
+
+struct CUctx_st {
+    int device;
+    bool primary, alive;
+    uint64_t code; /* bytes of its modules */
+};
+struct CUgraph_st {
+    uint64_t bytes;
+};
+struct CUgraphExec_st {
+    uint64_t bytes;
+    bool there;
+};
+struct CUevent_st {
+    uint64_t done_ns;
+};
+struct CUstream_st {
+    CUgraph captured;
+};
+
+extern pthread_mutex_t bh_null_lock;
+extern struct null_world *bh_null_world;
+extern bool bh_null_shared; /* a test watches */
+
+/* With all signals blocked; that of the world also when its owner was killed. */
+void bh_null_lock_quietly(pthread_mutex_t *lock, sigset_t *ret_before);
+void bh_null_unlock(pthread_mutex_t *lock, const sigset_t *before);
+
+uint64_t bh_null_now_ns(void);
+
+/* What the device holds, for the test that watches. */
+void bh_null_take(int device, uint64_t bytes);
+void bh_null_give(int device, uint64_t bytes);
+
+uint64_t bh_null_up(uint64_t bytes, uint64_t step);
+
+/* Somebody waited: pools give back what is beyond their threshold. */
+void bh_null_pools_waited(void);
+
+/* So many calls fail, then none. */
+bool bh_null_fails(_Atomic uint32_t *left);
+
+/* This process's contexts, green ones aside. */
+extern struct CUctx_st *bh_null_contexts[];
+extern unsigned bh_null_context_count;
+
+/* Of a graph's allocations: its low bits are the size. */
+#define NULL_GRAPH_BASE (UINT64_C(1) << 47)
+
+/* Memory of graphs: taken at a first launch, kept until it is trimmed. */
+void bh_null_graph_take(uint64_t bytes);
+void bh_null_graph_unused(uint64_t bytes);
+
+#endif

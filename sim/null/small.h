@@ -1,0 +1,24 @@
+/* The null driver's small allocations. */
+#ifndef BH_SIM_NULL_SMALL_H
+#define BH_SIM_NULL_SMALL_H
+
+#include "sim/null/driver.h"
+
+/* Of less than 1 MiB.  0: no room.  Any thread. */
+CUdeviceptr bh_null_small_take(struct CUctx_st *context, uint64_t bytes);
+
+/* Is it an address of ours? */
+bool bh_null_small_has(CUdeviceptr address);
+
+/* False: none begins there. */
+bool bh_null_small_free(CUdeviceptr address);
+
+/* All of a context, under bh_null_lock. */
+void bh_null_small_drop(const struct CUctx_st *context);
+
+/* With nobody watching: the same addresses once more. */
+void bh_null_small_begin_anew(void);
+
+extern bool bh_null_small_anew; /* NULL_SMALL_ANEW: no address comes twice */
+
+#endif

@@ -1,0 +1,683 @@
+/* bulkhead-simctl: sets up a simulated server and makes its GPUs fail. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/machine/control.h"
+#include "sim/machine/errors.h"
+#include "sim/machine/files.h"
+#include "sim/machine/geometry.h"
+#include "sim/machine/meter.h"
+#include "sim/machine/partition.h"
+#include "sim/machine/publish.h"
+#include "sim/machine/queue.h"
+#include "sim/machine/session.h"
+#include "sim/machine/store.h"
+#include "sim/machine/topology.h"
+#include "sim/machine/usage.h"
+#include "sim/machine/vram.h"
+#include "sim/machine/vram_mount.h"
+
+#define TEXT_BYTES_MAX 65536
+#define EXIT_USAGE 2
+#define MEMORY_MIB 1024u
+#define MEMORY_MOST_MIB (1u << 20)
+#define SLICE_LEAST_US 100u
+#define SLICE_MOST_US 1000000u
+
+static const char usage_text[] =
+    "usage: bulkhead-simctl [--state DIR] COMMAND\n"
+    "  init [--topology] FILE | \"8x H100-80GB\"   make a new simulated server\n"
+    "  check FILE | \"8x H100-80GB\"   whether init would take it\n"
+    "  mount [MIB]                   let jobs write to the GPUs' memory, 1024 MiB at most\n"
+    "  unmount                       no longer; refused while jobs have it\n"
+    "  status                        GPUs, instances, rules of the control file\n"
+    "  memory                        bytes in use, of each process, at one instant\n"
+    "  timeslice US|exclusive        how long contexts have the SMs in turn, on all GPUs\n"
+    "  xid GPU NUMBER [GI [CI]]      report an XID\n"
+    "  ecc GPU COUNT [GI]            report uncorrected memory errors\n"
+    "  lose GPU                      the GPU falls off the bus, until clear or reset\n"
+    "  reset GPU|all [--force]       reset; refused while processes use it\n"
+    "  --gpu-reset [-i PCI]          the same, as nvidia-smi is asked for it\n"
+    "  hang FUNCTION [GPU]           calls of FUNCTION never return\n"
+    "  fail FUNCTION CODE [COUNT]    they answer CODE (\"IN_USE\")\n"
+    "  inject RULE                   any line of the control file\n"
+    "  await NUMBER                  until a call has met that rule, which has a count\n"
+    "  clear                         forget all rules\n"
+    "DIR is $BULKHEAD_SIM_STATE, or /run/bulkhead-sim.\n";
+
+static const char *dir;
+static bool force;
+
+static int
+fail(const char *what, const char *cause)
+{
+    fprintf(stderr, "bulkhead-simctl: %s: %s\n", what, cause);
+    return 1;
+}
+
+static int
+fail_rc(const char *what, nvmlReturn_t rc)
+{
+    return fail(what, sim_error_text(rc));
+}
+
+static bool
+put_control(const char *text)
+{
+    char path[SIM_PATH_MAX];
+
+    return sim_path(path, "%s/control", dir) &&
+           sim_put_file(path, 0600, text, strlen(text));
+}
+
+static char *
+get_control(void)
+{
+    char path[SIM_PATH_MAX];
+    char *text =
+        sim_path(path, "%s/control", dir) ? sim_read_text(path, TEXT_BYTES_MAX) : NULL;
+
+    return text != NULL ? text : strdup("");
+}
+
+/* From reading the control file to writing it: two commands at once would lose a rule of one.
+ * Until this process ends. */
+static bool
+hold_control(void)
+{
+    static int fd = -1;
+    char path[SIM_PATH_MAX];
+
+    if (fd < 0 && sim_path(path, "%s/control.lock", dir))
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    return fd >= 0 && flock(fd, LOCK_EX) == 0;
+}
+
+static int
+open_driver(void)
+{
+    nvmlReturn_t rc = sim_session_open(0);
+
+    if (rc != NVML_SUCCESS)
+        return fail_rc(dir, rc);
+    sim_session_refresh();
+    return 0;
+}
+
+/* A rule about a GPU that is not there would never be met. */
+static int
+check_gpu(const struct sim_rule *rule)
+{
+    char what[32], cause[64];
+
+    if (rule->gpu == SIM_NO_ID)
+        return 0;
+    if (open_driver() != 0)
+        return 1;
+    if (rule->gpu < sim_session_gpus())
+        return 0;
+    snprintf(what, sizeof(what), "no GPU %u", rule->gpu);
+    snprintf(cause, sizeof(cause), "there are %u, counted from 0", sim_session_gpus());
+    return fail(what, cause);
+}
+
+/* Append one rule.  `id=` makes a line that was written before a new one. */
+static int
+add_rule(const char *rule)
+{
+    static struct sim_rules rules;
+    bool held = hold_control();
+    char *old = get_control();
+    char *text = NULL;
+    struct timespec now;
+    int rc = 0;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    sim_control_parse(rule, &rules);
+    if (rules.count != 1 || rules.bad_line != 0)
+        rc = fail(rule, "this is no rule of a control file");
+    else if (check_gpu(&rules.rule[0]) != 0)
+        rc = 1;
+    else if (old == NULL ||
+             asprintf(&text, "%s%s%s id=%llx%lx\n", old,
+                      *old != '\0' && old[strlen(old) - 1] != '\n' ? "\n" : "", rule,
+                      (unsigned long long)now.tv_sec, (unsigned long)now.tv_nsec) < 0)
+        rc = fail("control file", "out of memory");
+    else if (!held || !put_control(text))
+        rc = fail("cannot write the control file", strerror(errno));
+    free(text);
+    free(old);
+    return rc;
+}
+
+/* Does this line keep the GPU lost or in need of a reset? */
+static bool
+is_level(const char *line, uint32_t gpu)
+{
+    static struct sim_rules rules;
+
+    sim_control_parse(line, &rules);
+    return rules.count == 1 && rules.rule[0].gpu == gpu &&
+           rules.rule[0].kind >= SIM_RULE_LOST &&
+           rules.rule[0].kind <= SIM_RULE_THERMAL;
+}
+
+/* Empty those lines: what stands below keeps its number, and does not happen again. */
+static bool
+drop_levels(uint32_t gpu)
+{
+    bool held = hold_control(), written = false;
+    char *old = get_control(), *rest = old;
+    FILE *kept = tmpfile();
+    char text[TEXT_BYTES_MAX];
+
+    if (held && old != NULL && kept != NULL) {
+        for (char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n"))
+            fprintf(kept, "%s%s", is_level(line, gpu) ? "" : line, rest != NULL ? "\n" : "");
+        rewind(kept);
+        text[fread(text, 1, sizeof(text) - 1, kept)] = '\0';
+        written = put_control(text);
+    }
+    if (kept != NULL)
+        fclose(kept);
+    free(old);
+    return written;
+}
+
+/* The text of a topology: a file's, or "8x H100-80GB" as its only line. */
+static char *
+topology_text(const char *argument)
+{
+    char *text = NULL;
+
+    if (access(argument, R_OK) == 0)
+        return sim_read_text(argument, TEXT_BYTES_MAX);
+    return asprintf(&text, "node: %s\n", argument) < 0 ? NULL : text;
+}
+
+/* The topology's text, parsed into `ret_state`, or NULL: it is wrong, and how it is written was
+ * said. */
+static char *
+read_topology(const char *argument, struct sim_state *ret_state)
+{
+    char *text = topology_text(argument);
+    int line = text == NULL ? 1 : sim_topology_parse(text, ret_state);
+
+    if (line == 0)
+        return text;
+    free(text);
+    fprintf(stderr, "bulkhead-simctl: topology %s: line %d is wrong\n"
+                    "  GPUs are written COUNTx MODEL, as 8x H100-80GB, 1 to %d of them; a file has lines\n"
+                    "  `node: COUNTx MODEL [KEY=VALUE...]`; models:", argument, line, SIM_GPUS_MAX);
+    for (uint32_t i = 0; sim_model_at(i) != NULL; i++)
+        fprintf(stderr, " %s", sim_model_at(i)->name);
+    fputc('\n', stderr);
+    return NULL;
+}
+
+static int
+run_check(int count, char **words)
+{
+    static struct sim_state state;
+    char *text = read_topology(words[count - 1], &state);
+    bool right = text != NULL;
+
+    free(text);
+    return right ? 0 : 1;
+}
+
+static int
+run_init(int count, char **words)
+{
+    static struct sim_state state;
+    char path[SIM_PATH_MAX];
+    char *text = read_topology(words[count - 1], &state);
+
+    if (text == NULL)
+        return 1;
+    /* Faults of the server that was here before are not the new one's. */
+    bool made = sim_make_folders(dir, 0755) && put_control("") &&
+                sim_path(path, "%s/topology", dir) &&
+                sim_put_file(path, 0644, text, strlen(text)) && sim_vram_forget(dir) &&
+                sim_path(path, "%s/proc", dir) && sim_remove_tree(path);
+    free(text);
+    if (!made)
+        return fail(dir, strerror(errno));
+    nvmlReturn_t rc = sim_store_replace(dir, &state);
+    if (rc != NVML_SUCCESS)
+        return fail_rc(dir, rc);
+    if (open_driver() != 0)
+        return 1;
+    printf("%u simulated GPUs in %s\n", state.system.gpus, dir);
+    return 0;
+}
+
+static void
+print_gpu(const struct sim_gpu *gpu)
+{
+    static const char *const modes[] = { "off", "on" };
+
+    printf("gpu %u  minor %u  %s  mig %s%s%s\n", gpu->index, gpu->minor,
+           sim_model_at(gpu->model)->name, modes[gpu->mig_current],
+           gpu->mig_pending != gpu->mig_current ? " (change pending)" : "",
+           gpu->lost ? "  lost" : "");
+    for (unsigned i = 0; i < SIM_GIS_MAX; i++) {
+        const struct sim_gi *gi = &gpu->gi[i];
+
+        if (gi->birth != 0)
+            printf("  gi %u  %s  at %u:%u  used %llu MiB  view %u-%u\n", gi->id,
+                   sim_gi_profile(gpu, gi)->name, gi->start, gi->size,
+                   (unsigned long long)(sim_used_bytes(gpu, gi) >> 20), gpu->minor, gi->id);
+    }
+}
+
+static int
+run_status(int count, char **words)
+{
+    static struct sim_rules rules;
+    struct sim_gpu gpu;
+    char *text;
+
+    (void)count, (void)words;
+    if (open_driver() != 0)
+        return 1;
+    for (unsigned i = 0; i < sim_session_gpus(); i++)
+        if (sim_session_gpu(i, &gpu) == NVML_SUCCESS)
+            print_gpu(&gpu);
+    text = get_control();
+    sim_control_parse(text == NULL ? "" : text, &rules);
+    free(text);
+    printf("rules %u\n", rules.count);
+    return rules.bad_line == 0 ? 0
+                               : fail("control file", "it has a line that means nothing");
+}
+
+static int
+print_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
+{
+    static struct sim_meter_reading reading;
+    char folder[SIM_PATH_MAX], name[16] = "w";
+    struct sim_meter *meter =
+        sim_session_vram_path(gpu, gi, folder)
+            ? sim_meter_open(folder, gpu, sim_memory_bytes(gpu, gi))
+            : NULL;
+
+    if (meter == NULL)
+        return fail("cannot read the memory", strerror(errno));
+    sim_meter_read(meter, &reading);
+    sim_meter_close(meter);
+    if (gi != NULL)
+        snprintf(name, sizeof(name), "%u", gi->id);
+    printf("view %u-%s  used %llu of %llu\n", gpu->minor, name,
+           (unsigned long long)reading.used_bytes, (unsigned long long)reading.total_bytes);
+    for (size_t i = 0; i < reading.users; i++)
+        printf("  slot %u  pid %d  used %llu\n", reading.user[i].slot, reading.user[i].pid,
+               (unsigned long long)reading.user[i].bytes);
+    return 0;
+}
+
+/* Visit what a context may be on, up to the first failure. */
+static int
+each_device(int (*visit)(const struct sim_gpu *gpu, const struct sim_gi *gi))
+{
+    struct sim_gpu gpu;
+    int rc = 0;
+
+    if (open_driver() != 0)
+        return 1;
+    for (unsigned i = 0; rc == 0 && i < sim_session_gpus(); i++) {
+        if (sim_session_gpu(i, &gpu) != NVML_SUCCESS)
+            continue;
+        if (gpu.mig_current == 0)
+            rc = visit(&gpu, NULL);
+        for (unsigned at = 0; rc == 0 && at < SIM_GIS_MAX; at++)
+            if (gpu.mig_current != 0 && gpu.gi[at].birth != 0)
+                rc = visit(&gpu, &gpu.gi[at]);
+    }
+    return rc;
+}
+
+static int
+run_memory(int count, char **words)
+{
+    (void)count, (void)words;
+    return each_device(print_memory);
+}
+
+static int
+put_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
+{
+    return sim_vram_publish(dir, gpu, gi) ? 0
+                                          : fail("cannot make the memory", strerror(errno));
+}
+
+static int
+run_mount(int count, char **words)
+{
+    char *end = NULL;
+    unsigned long mib = count > 1 ? strtoul(words[1], &end, 10) : MEMORY_MIB;
+
+    if (count > 1 && (*end != '\0' || end == words[1] || mib == 0 || mib > MEMORY_MOST_MIB))
+        return fail(words[1], "no number of MiB");
+    if (open_driver() != 0)
+        return 1;
+    if (sim_vram_is_mounted(dir))
+        return 0;
+    if (!sim_vram_mount(dir, (uint32_t)mib))
+        return fail("cannot mount the memory", strerror(errno));
+    return each_device(put_memory);
+}
+
+static int
+run_unmount(int count, char **words)
+{
+    (void)count, (void)words;
+    if (sim_vram_unmount(dir))
+        return 0;
+    return errno == EBUSY ? fail("the memory stays mounted", "jobs have it")
+                          : fail("cannot unmount the memory", strerror(errno));
+}
+
+static uint64_t slice_ns;
+
+static int
+set_slice(const struct sim_gpu *gpu, const struct sim_gi *gi)
+{
+    char folder[SIM_PATH_MAX];
+
+    return sim_session_vram_path(gpu, gi, folder) && sim_queue_set_slice(folder, slice_ns)
+               ? 0
+               : fail("cannot write the record of work", strerror(errno));
+}
+
+/* Instances that are made later have the usual length again. */
+static int
+run_timeslice(int count, char **words)
+{
+    char *end = words[1];
+    unsigned long long us = strtoull(words[1], &end, 10);
+
+    (void)count;
+    if (strcmp(words[1], "exclusive") == 0)
+        slice_ns = UINT64_MAX;
+    else if (*end != '\0' || us < SLICE_LEAST_US || us > SLICE_MOST_US)
+        return fail(words[1], "is no length from 100 to 1000000 us");
+    else
+        slice_ns = us * 1000;
+    return each_device(set_slice);
+}
+
+/* XIDs that mean something: runs of them. */
+static const struct {
+    unsigned first, last;
+} xids[] = {
+#define BH_XID(first, last, name, class, scope, doc) { first, last },
+#include "tables/xid.tbl"
+#undef BH_XID
+};
+
+static bool
+is_known_xid(const char *word)
+{
+    char *end = NULL;
+    unsigned long number = strtoul(word, &end, 10);
+
+    for (size_t i = 0; *end == '\0' && i < sizeof(xids) / sizeof(xids[0]); i++)
+        if (number >= xids[i].first && number <= xids[i].last)
+            return true;
+    return false;
+}
+
+static int
+fail_xid(const char *word)
+{
+    fprintf(stderr, "bulkhead-simctl: no XID %s: there are", word);
+    for (size_t i = 0; i < sizeof(xids) / sizeof(xids[0]); i++) {
+        fprintf(stderr, "%s %u", i > 0 ? "," : "", xids[i].first);
+        if (xids[i].last != xids[i].first)
+            fprintf(stderr, "-%u", xids[i].last);
+    }
+    fputs("; inject gpu=GPU xid=NUMBER reports any\n", stderr);
+    return 1;
+}
+
+static int
+run_xid(int count, char **words)
+{
+    char rule[256];
+
+    if (!is_known_xid(words[2]))
+        return fail_xid(words[2]);
+    snprintf(rule, sizeof(rule), "gpu=%s xid=%s %s%s %s%s", words[1], words[2],
+             count > 3 ? "gi=" : "", count > 3 ? words[3] : "", count > 4 ? "ci=" : "",
+             count > 4 ? words[4] : "");
+    return add_rule(rule);
+}
+
+static int
+run_ecc(int count, char **words)
+{
+    char rule[256];
+
+    snprintf(rule, sizeof(rule), "gpu=%s ecc-uncorrected=%s %s%s", words[1], words[2],
+             count > 3 ? "gi=" : "", count > 3 ? words[3] : "");
+    return add_rule(rule);
+}
+
+static int
+run_lose(int count, char **words)
+{
+    char rule[128];
+
+    (void)count;
+    snprintf(rule, sizeof(rule), "gpu=%s lost", words[1]);
+    return add_rule(rule);
+}
+
+static int
+run_hang(int count, char **words)
+{
+    char rule[256];
+
+    snprintf(rule, sizeof(rule), "%s %s%s hang", words[1], count > 2 ? "gpu=" : "",
+             count > 2 ? words[2] : "");
+    return add_rule(rule);
+}
+
+static int
+run_fail(int count, char **words)
+{
+    char rule[256];
+
+    snprintf(rule, sizeof(rule), "%s fail=%s %s%s", words[1], words[2],
+             count > 3 ? "count=" : "", count > 3 ? words[3] : "");
+    return add_rule(rule);
+}
+
+static int
+run_inject(int count, char **words)
+{
+    char rule[512] = "";
+    size_t used = 0;
+
+    for (int i = 1; i < count && used < sizeof(rule); i++)
+        used += (size_t)snprintf(rule + used, sizeof(rule) - used, "%s ", words[i]);
+    return add_rule(rule);
+}
+
+/* Calls that met a rule with a count are counted before they suffer from it. */
+static int
+run_await(int count, char **words)
+{
+    const struct timespec pause = { 0, 1000000 };
+    struct sim_rule rule;
+    char *end = NULL;
+    unsigned long number = strtoul(words[1], &end, 10);
+
+    (void)count;
+    if (open_driver() != 0)
+        return 1;
+    if (*end != '\0' || number == 0 || !sim_session_rule((unsigned)number - 1, &rule)
+        || rule.count == 0)
+        return fail(words[1], "no number of a rule with a count");
+    while (sim_session_uses(&rule) == 0)
+        nanosleep(&pause, NULL);
+    return 0;
+}
+
+static int
+run_clear(int count, char **words)
+{
+    (void)count, (void)words;
+    return hold_control() && put_control("") ? 0 : fail("cannot write the control file", strerror(errno));
+}
+
+static int
+reset_gpu(unsigned index)
+{
+    struct sim_state *draft;
+    struct sim_gpu gpu;
+    char name[32];
+    nvmlReturn_t rc = sim_session_gpu(index, &gpu);
+
+    snprintf(name, sizeof(name), "reset gpu %u", index);
+    if (rc != NVML_SUCCESS)
+        return fail_rc(name, rc);
+    if (!force && sim_users_any(&gpu, NULL))
+        return fail_rc(name, NVML_ERROR_IN_USE);
+    if (!drop_levels(index))
+        return fail(name, strerror(errno));
+    rc = sim_change_begin(&draft);
+    if (rc != NVML_SUCCESS)
+        return fail_rc(name, rc);
+    sim_gpu_reset(draft, &draft->gpu[index]);
+    sim_change_end(NVML_SUCCESS);
+    sim_session_refresh();
+    return 0;
+}
+
+static int
+run_reset(int count, char **words)
+{
+    char *end = NULL;
+    unsigned long index = strtoul(words[1], &end, 10);
+    int rc = 0;
+
+    (void)count;
+    if (open_driver() != 0)
+        return 1;
+    if (strcmp(words[1], "all") != 0)
+        return *end != '\0' || end == words[1] ? fail(words[1], "no GPU number")
+                                               : reset_gpu((unsigned)index);
+    for (unsigned i = 0; i < sim_session_gpus(); i++)
+        rc |= reset_gpu(i);
+    return rc;
+}
+
+/* As nvidia-smi: the GPU of that bus address, or all. */
+static int
+reset_by_pci(const char *pci)
+{
+    struct sim_gpu gpu;
+
+    if (pci == NULL)
+        return run_reset(2, (char *[]){ (char *)"reset", (char *)"all" });
+    if (open_driver() != 0)
+        return 1;
+    for (unsigned i = 0; i < sim_session_gpus(); i++) {
+        char name[32];
+
+        if (sim_session_gpu(i, &gpu) != NVML_SUCCESS)
+            continue;
+        snprintf(name, sizeof(name), "00000000:%02X:00.0", gpu.bus);
+        if (strcmp(name, pci) == 0)
+            return reset_gpu(i);
+    }
+    return fail(pci, "no such GPU");
+}
+
+static const struct {
+    const char *name;
+    int least, most; /* words, with the command's own */
+    int (*run)(int count, char **words);
+} commands[] = {
+    { "init", 2, 2, run_init },      { "check", 2, 2, run_check },
+    { "status", 1, 1, run_status },
+    { "mount", 1, 2, run_mount },    { "unmount", 1, 1, run_unmount },
+    { "memory", 1, 1, run_memory },  { "timeslice", 2, 2, run_timeslice },
+    { "xid", 3, 5, run_xid },        { "ecc", 3, 4, run_ecc },
+    { "lose", 2, 2, run_lose },      { "reset", 2, 2, run_reset },
+    { "hang", 2, 3, run_hang },      { "fail", 3, 4, run_fail },
+    { "inject", 2, 32, run_inject }, { "clear", 1, 1, run_clear },
+    { "await", 2, 2, run_await },
+};
+
+static int
+complain(void)
+{
+    fputs(usage_text, stderr);
+    return EXIT_USAGE;
+}
+
+static int
+run_command(int count, char **words)
+{
+    for (size_t i = 0; count > 0 && i < sizeof(commands) / sizeof(commands[0]); i++)
+        if (strcmp(words[0], commands[i].name) == 0)
+            return count >= commands[i].least && count <= commands[i].most
+                       ? commands[i].run(count, words)
+                       : complain();
+    return complain();
+}
+
+int
+main(int argc, char **argv)
+{
+    static const struct option options[] = { { "state", required_argument, NULL, 's' },
+                                             { "topology", required_argument, NULL, 't' },
+                                             { "force", no_argument, NULL, 'f' },
+                                             { "gpu-reset", no_argument, NULL, 'r' },
+                                             { "help", no_argument, NULL, 'h' },
+                                             { "version", no_argument, NULL, 'v' },
+                                             { NULL, 0, NULL, 0 } };
+    char *words[33] = { NULL };
+    char *topology = NULL, *pci = NULL;
+    bool by_pci = false;
+    int choice, count = 0;
+
+    while ((choice = getopt_long(argc, argv, "i:", options, NULL)) != -1) {
+        if (choice == 's')
+            setenv("BULKHEAD_SIM_STATE", optarg, 1);
+        else if (choice == 't')
+            topology = optarg;
+        else if (choice == 'f')
+            force = true;
+        else if (choice == 'r')
+            by_pci = true;
+        else if (choice == 'i')
+            pci = optarg;
+        else if (choice == 'h')
+            return fputs(usage_text, stdout) < 0;
+        else if (choice == 'v')
+            return printf("bulkhead-simctl %s\n", BH_VERSION) < 0;
+        else
+            return complain();
+    }
+    dir = getenv("BULKHEAD_SIM_STATE");
+    if (dir == NULL || *dir == '\0')
+        dir = "/run/bulkhead-sim";
+    if (by_pci)
+        return reset_by_pci(pci);
+    for (; optind < argc && count < 31; optind++)
+        words[count++] = argv[optind];
+    if (topology != NULL)
+        words[count++] = topology;
+    return run_command(count, words);
+}

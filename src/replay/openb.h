@@ -1,8 +1,0 @@
-#ifndef BH_REPLAY_OPENB_H
-#define BH_REPLAY_OPENB_H
-
-/* `bulkhead-replay openb`: argv[0] is the mode's word.  Returns the exit status: 0; 1 a
- * failure, or figures that are not the artifact's; 2 wrong arguments. */
-int bh_openb_main(int argc, char **argv);
-
-#endif

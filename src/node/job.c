@@ -638,6 +638,7 @@ bh_job_tick(struct bh_node *node, bh_ns now)
 {
     bh_ns next = 0;
 
+    bh_lease_check_charged(node);
     for (uint32_t i = node->state.job_count; i-- > 0;)
         tick_job(node, &node->state.jobs[i], now);
     for (uint32_t i = 0; i < node->state.job_count; i++) {

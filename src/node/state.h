@@ -39,6 +39,7 @@ struct bh_lease_isolation {
     bh_ns at;                        /* monotonic; of the next, or 0 */
     struct bh_share_untold untold[BH_LEASE_NOTICES];
     char why[200];
+    char charge[200];                /* what it is ended for at the next turn; trespass.h.  "": nothing */
 };
 
 struct bh_job {

@@ -24,6 +24,16 @@ bh_trespass_find(const struct bh_node *node, uint32_t pid, uint64_t but)
     return NULL;
 }
 
+void
+bh_trespass_accuse(struct bh_job *job, const struct bh_note_piece *piece, uint32_t pid,
+                   const char *does)
+{
+    if (!*job->isolation.charge && !*job->own_why)
+        snprintf(job->isolation.charge, sizeof job->isolation.charge,
+                 "its process %" PRIu32 " %s partition %" PRIu64 " (%.16s of %.48s), which is not lent to it",
+                 pid, does, piece->partition, piece->profile, piece->gpu);
+}
+
 bool
 bh_trespass_charge(const struct bh_node *node, const struct bh_note_piece *piece,
                    uint32_t pid, uint64_t but)
@@ -32,9 +42,6 @@ bh_trespass_charge(const struct bh_node *node, const struct bh_note_piece *piece
 
     if (!job || bh_job_overlaps(&job->note, piece))
         return false;
-    if (!*job->isolation.charge && !*job->own_why)
-        snprintf(job->isolation.charge, sizeof job->isolation.charge,
-                 "its process %" PRIu32 " uses partition %" PRIu64 " (%.16s of %.48s), which is not lent to it",
-                 pid, piece->partition, piece->profile, piece->gpu);
+    bh_trespass_accuse(job, piece, pid, "uses");
     return true;
 }

@@ -18,4 +18,8 @@ struct bh_job *bh_trespass_find(const struct bh_node *node, uint32_t pid, uint64
 bool bh_trespass_charge(const struct bh_node *node, const struct bh_note_piece *piece,
                         uint32_t pid, uint64_t but);
 
+/* The lease is ended at the node's next turn: its process `does` that to the piece, "uses". */
+void bh_trespass_accuse(struct bh_job *job, const struct bh_note_piece *piece, uint32_t pid,
+                        const char *does);
+
 #endif

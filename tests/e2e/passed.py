@@ -58,6 +58,19 @@ while True:
     time.sleep(0.05)
 """
 
+OWN = """
+import os, socket, time
+a, b = socket.socketpair()
+print("passes", flush=True)
+while True:
+    socket.send_fds(a, [b"x"], [0])
+    time.sleep(0.005)
+    for fd in socket.recv_fds(b, 10, 8)[1]:
+        os.close(fd)
+    time.sleep(0.005)
+"""
+TWO, ROOTS = "2x H100-80GB", "mount_roots = /tmp\n"
+
 
 def folder(site):
     share = site.dir / "share"
@@ -107,7 +120,7 @@ def ends_alone(site, taker, told=True):
     return end
 
 
-@tap.test(topology="2x H100-80GB", node_conf="mount_roots = /tmp\n")
+@tap.test(topology=TWO, node_conf=ROOTS)
 def of_a_running_job(site):
     """a job that maps what another of its tenant's was lent is ended with the cause isolation, and its process
     and the partition are named; the one that it is of runs on verified, and nothing is fenced"""
@@ -123,7 +136,7 @@ def of_a_running_job(site):
     site.await_state(giver, "completed")
 
 
-@tap.test(topology="1x H100-80GB", node_conf="mount_roots = /tmp\n")
+@tap.test(topology="1x H100-80GB", node_conf=ROOTS)
 def of_nobodys_partition(site):
     "a mapping of a partition that nobody has any more fences nothing: the node's own check is made when it is gone"
     share, giver, taker = pass_on(site, "small")
@@ -134,7 +147,7 @@ def of_nobodys_partition(site):
     ends_alone(site, taker)
 
 
-@tap.test(topology="1x H100-80GB", node_conf="mount_roots = /tmp\nverify_at_start = 1\nverify_sample = 0\n")
+@tap.test(topology="1x H100-80GB", node_conf=ROOTS + "verify_at_start = 1\nverify_sample = 0\n")
 def at_a_start_of_the_node(site):
     "a node that starts beside such a job ends it before its first check counts: no GPU is fenced for a moment"
     share, giver, taker = pass_on(site, "small")
@@ -145,6 +158,76 @@ def at_a_start_of_the_node(site):
     site.start_node()
     ends_alone(site, taker, told=False)
     equal("fences", (site.dir / "node.log").read_text().count("inconclusive: they are made again"), 0)
+
+
+def hand_over(site, share, giver):
+    """The giver ends, and a job of another tenant gets its GPU; returns that one, which writes and runs."""
+    (share / "end").touch()
+    site.await_state(giver, "completed")
+    ann = site.submit("python3", "-c", WRITES, sku="large", tenant=ANN, client=site.client("bob"))
+    site.await_state(ann, "running")
+    return ann
+
+
+def runs_alone(site, ann, taker):
+    """Who had what the other one was lent was gone by then, and has read nothing of it."""
+    equal("the taker", site.job(taker)["state"], "failed")
+    ends_alone(site, taker)
+    assert "read it" not in site.log(taker), site.log(taker)
+    site.cli("bob", "verify", str(ann), check=0)
+    equal("ann", site.job(ann)["state"], "running")
+    site.client("bob").post(f"/v1/jobs/{ann}/cancel")
+    site.await_state(ann, "cancelled")
+
+
+@tap.test(topology=TWO, node_conf=ROOTS)
+def kept_open(site):
+    """who keeps descriptors of a whole GPU when its job has ended is ended before another tenant's job has the GPU,
+    and reads nothing of what that one writes"""
+    share, giver, taker = pass_on(site, "large")
+    ann = hand_over(site, share, giver)
+    runs_alone(site, ann, taker)
+
+
+@tap.test(topology=TWO, node_conf=ROOTS)
+def kept_mapped(site):
+    "who keeps a whole GPU mapped when its job has ended is ended, and the GPU goes to the next one"
+    share, giver, taker = pass_on(site, "large")
+    maps(site, share, taker)
+    ann = hand_over(site, share, giver)
+    runs_alone(site, ann, taker)
+
+
+@tap.test(topology=TWO, node_conf=ROOTS)
+def left_in_a_socket(site):
+    "descriptors that lie in a socket until the GPU is another tenant's are found there"
+    share, giver, taker = pass_on(site, "large", take=False)
+    ann = hand_over(site, share, giver)
+    runs_alone(site, ann, taker)
+
+
+@tap.test(topology=TWO, node_conf=ROOTS)
+def after_a_start_of_the_node(site):
+    "a node that was started since knows nothing of who passed what, and looks"
+    share, giver, taker = pass_on(site, "large")
+    site.kill(site.node)
+    site.start_node()
+    ann = hand_over(site, share, giver)
+    runs_alone(site, ann, taker)
+
+
+@tap.test(topology=TWO, node_conf=ROOTS)
+def nobody_else(site):
+    "a job that has nothing of the GPU runs on, also one that shares the folder and passes descriptors of its own"
+    share = folder(site)
+    other = start(site, share, OWN, "small")
+    giver = site.submit("sleep", "0.1", sku="large", tenant=EVIL, client=site.client("alice"),
+                        mounts=[{"source": str(share), "write": True}])
+    site.await_state(giver, "completed")
+    ann = hand_over(site, share, giver)
+    equal("the other", site.job(other)["state"], "running")
+    equal("what it says", site.log(other), "passes\n")
+    equal("ended", (site.dir / "node.log").read_text().count("isolation of a running lease"), 0)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ struct place {
     char gpu[BH_UUID_MAX];
     uint32_t by[BH_MARK_UNITS];             /* the tenant whose jobs could have passed on what was open */
     uint32_t leavings;                      /* of jobs that could */
+    bh_ns held_at;                          /* monotonic; when an order first found it held, or 0 */
 };
 
 struct bh_handover {
@@ -424,6 +425,21 @@ tell(struct bh_node *node, const char *gpu)
     bh_trouble_note(node, gpu, &why);
 }
 
+/* A process that sits in the kernel may never go: then the order fails, as when a stranger has it. */
+static bool
+wait_while(struct bh_node *node, const char *gpu, bool held)
+{
+    struct place *place = place_of(node->handover, gpu);
+    bh_ns now = bh_time_monotonic();
+
+    if (!place)
+        return false;
+    place->held_at = !held ? 0 : place->held_at ? place->held_at : now;
+    if (held)
+        tell(node, gpu);
+    return held && now - place->held_at < node->conf.destroy_wait_ms * BH_NS_PER_MS;
+}
+
 bool
 bh_handover_is_held(struct bh_node *node, const struct bh_note_piece *piece)
 {
@@ -445,7 +461,5 @@ bh_handover_is_held(struct bh_node *node, const struct bh_note_piece *piece)
     for (uint32_t i = 0; i < count; i++)
         if (!bh_share_slot_is(&place) && (whole || place.gi == processes[i].gi))
             held |= bh_trespass_charge(node, &place, processes[i].pid, 0);
-    if (held)
-        tell(node, place.gpu);
-    return held;
+    return wait_while(node, place.gpu, held);
 }

@@ -23,8 +23,9 @@ void bh_handover_free(struct bh_handover *handover); /* NULL is fine */
 BH_MUST_USE bh_rc bh_handover_check(struct bh_node *node, const struct bh_note_piece *piece,
                                     uint32_t tenant, bool *ret_waits, struct bh_err *err);
 
-/* Before the piece is destroyed, or carved where it is a whole GPU: whether the driver lists processes of other leases
- * there.  Those are ended. */
+/* Before the piece is destroyed, or carved where it is a whole GPU: whether the driver lists processes
+ * of other leases there.  Those are ended, which is to be waited for; destroy_wait_ms at most, then
+ * false. */
 bool bh_handover_is_held(struct bh_node *node, const struct bh_note_piece *piece);
 
 /* The job has ended, or is suspended: what it passed on before may still be open elsewhere. */

@@ -144,7 +144,10 @@ check_unused(const struct bh_node *node, const struct bh_note_piece *piece, stru
     if (rc == BH_NOT_FOUND) /* lost: nobody uses it */
         return BH_OK;
     for (uint32_t i = 0; rc == BH_OK && i < count; i++)
-        (void)bh_trespass_charge(node, piece, processes[i].pid, 0);
+        if (bh_trespass_charge(node, piece, processes[i].pid, 0))
+            return bh_err_set(err, BH_CONFLICT,
+                              "process %u of a job that was not lent it holds GPU %s",
+                              processes[i].pid, gpu);
     if (rc == BH_OK && count > 0)
         return bh_err_set(err, BH_CONFLICT, "process %u uses GPU %s", processes[0].pid, gpu);
     return rc;

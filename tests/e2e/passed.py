@@ -199,6 +199,28 @@ def kept_mapped(site):
 
 
 @tap.test(topology=TWO, node_conf=ROOTS)
+def does_not_go(site):
+    "for as long as a process of it does not go, the GPU is nobody else's, and says why; then it is the next one's"
+    share, giver, taker = pass_on(site, "large")
+    maps(site, share, taker)
+    lease = site.job(taker)["members"][0]["lease"]
+    frozen = [pathlib.Path(g, "freezer.state") for g in site.groups() if "/freezer/" in g and g.endswith(f"/bh-{lease}")]
+    if not frozen:
+        raise tap.Skip("what is frozen in control groups of version 2 can be killed")
+    frozen[0].write_text("FROZEN")
+    (share / "end").touch()
+    site.await_state(giver, "completed")
+    ann = site.submit("python3", "-c", WRITES, sku="large", tenant=ANN, client=site.client("bob"))
+    site.until(lambda: "not lent it holds it" in site.cli("erin", "gpu", "-o", "wide", check=0).stdout, what="why")
+    assert site.job(ann)["state"] in ("pending", "starting"), site.job(ann)["state"]
+    contains("what bob sees", site.cli("bob", "gpu", "-o", "wide", check=0).stdout, "not lent it holds it")
+    frozen[0].write_text("THAWED")
+    site.await_state(ann, "running")
+    runs_alone(site, ann, taker)
+    site.until(lambda: "not lent it" not in site.cli("erin", "gpu", "-o", "wide", check=0).stdout, what="no trouble")
+
+
+@tap.test(topology=TWO, node_conf=ROOTS)
 def left_in_a_socket(site):
     "descriptors that lie in a socket until the GPU is another tenant's are found there"
     share, giver, taker = pass_on(site, "large", take=False)

@@ -14,6 +14,7 @@
 #include "node/checkpoint.h"
 #include "node/exit_record.h"
 #include "node/guest.h"
+#include "node/handover.h"
 #include "node/job.h"
 #include "node/job_log.h"
 #include "node/keeper.h"
@@ -255,6 +256,9 @@ perform_carve(struct bh_node *node, const void *message, struct effect *ret_effe
 
     if (rc == BH_OK && stands_already(node, &note.piece))
         return scrub_carved(node, &wish, ret_effect, err);
+    ret_effect->waits = rc == BH_OK && bh_handover_is_held(node, &note.piece);
+    if (ret_effect->waits)
+        return BH_OK;
     if (rc == BH_OK)
         rc = bh_piece_begin(node, &note, err);
     if (rc == BH_OK)

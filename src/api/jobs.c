@@ -450,7 +450,8 @@ static bool
 ended_by_node(const struct bh_job_row *row)
 {
     return ended_for(row, BH_END_START_FAILED) || ended_for(row, BH_END_RESUME_FAILED)
-           || ended_for(row, BH_END_OVER_CAP) || ended_for(row, BH_END_OVER_TIME);
+           || ended_for(row, BH_END_OVER_CAP) || ended_for(row, BH_END_OVER_TIME)
+           || ended_for(row, BH_END_ISOLATION);
 }
 
 /* What to do about an end that the output says nothing of. */

@@ -572,7 +572,8 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
         return BH_OK;
     entry.tenant = view.tenant.v;
     if ((ended->cause == BH_END_START_FAILED || ended->cause == BH_END_RESUME_FAILED
-         || ended->cause == BH_END_OVER_CAP || ended->cause == BH_END_OVER_TIME)
+         || ended->cause == BH_END_OVER_CAP || ended->cause == BH_END_OVER_TIME
+         || ended->cause == BH_END_ISOLATION)
         && bh_failures_keep(core, ended->lease, ended->why, &failure, err) != BH_OK)
         return err->rc;
     /* The record has one text, or none; what never started carried nothing. */

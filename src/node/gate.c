@@ -72,6 +72,11 @@ judge(struct bh_node *node, struct bh_job *job, const struct bh_report *report)
 {
     const struct bh_evidence_remedy *remedy = bh_report_remedy(report, BH_EVIDENCE_START);
 
+    if (bh_report_is_trespass(report) && bh_time_monotonic() < job->gate_until) {
+        job->gate_tries = 1; /* what it has is a pause, and not a call of a keeper */
+        job->gate_at = bh_time_monotonic() + CHECK_AGAIN;
+        return;
+    }
     if (remedy->closes_gpu)
         bh_verify_close_gpu(node, job, report->why);
     if (!remedy->ends && job->gate_tries++ < BH_EVIDENCE_RECHECKS) {

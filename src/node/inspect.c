@@ -20,6 +20,7 @@
 #include "node/path.h"
 #include "node/process.h"
 #include "node/share_slot.h"
+#include "node/trespass.h"
 #include "runtime/cgroup.h"
 #include "runtime/oci.h"
 #include "runtime/readback.h"
@@ -34,6 +35,7 @@ struct look {
     const struct bh_job *job;
     pid_t init;
     uid_t base;                  /* first id of the job's range */
+    bool *trespassed;            /* of the report */
     char status[STATUS_MAX];
 };
 
@@ -61,6 +63,12 @@ bh_report_result(const struct bh_report *report)
     if (report->failed > 0)
         return BH_CHECK_FAIL;
     return report->inconclusive > 0 || report->count == 0 ? BH_CHECK_INCONCLUSIVE : BH_CHECK_PASS;
+}
+
+bool
+bh_report_is_trespass(const struct bh_report *report)
+{
+    return report->trespassed && report->failed == 0;
 }
 
 const struct bh_evidence_remedy *
@@ -500,6 +508,20 @@ is_stranger(const struct bh_node *node, const struct bh_job *job,
            && !bh_process_is_ending((pid_t)process->pid);
 }
 
+/* A stranger that is of another lease got there by what it was passed, which a job can do: it is
+ * evidence against that lease, and none against this one. */
+static enum bh_check_result
+check_process(const struct look *look, const struct bh_note_piece *piece,
+              const struct bh_device_process *process, char *answer, size_t size)
+{
+    if (!is_stranger(look->node, look->job, piece, process))
+        return BH_CHECK_PASS;
+    if (!bh_trespass_charge(look->node, piece, process->pid, look->job->note.lease))
+        return wrong(answer, size, "process %u is on it", process->pid);
+    *look->trespassed = true;
+    return unknown(answer, size, "process %u of another job is on it, which is ended", process->pid);
+}
+
 /* Nobody else has a context on a piece that is about to be used. */
 static enum bh_check_result
 check_piece(const struct look *look, char *answer, size_t size)
@@ -519,8 +541,10 @@ check_piece(const struct look *look, char *answer, size_t size)
             != BH_OK)
             return unknown(answer, size, "%.60s", err.msg);
         for (uint32_t p = 0; p < count; p++) {
-            if (is_stranger(look->node, look->job, piece, &processes[p]))
-                return wrong(answer, size, "process %u is on it", processes[p].pid);
+            enum bh_check_result result = check_process(look, piece, &processes[p], answer, size);
+
+            if (result != BH_CHECK_PASS)
+                return result;
         }
     }
     return answer_with(BH_CHECK_PASS, answer, size, "%u pieces, nobody else on them",
@@ -554,7 +578,8 @@ bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init,
            struct bh_report *ret_report)
 {
     struct look look = { .node = node, .job = job, .init = init,
-                         .base = node->conf.uid_base + BH_OCI_ID_RANGE * job->note.slot };
+                         .base = node->conf.uid_base + BH_OCI_ID_RANGE * job->note.slot,
+                         .trespassed = &ret_report->trespassed };
 
     memset(ret_report, 0, sizeof *ret_report);
     (void)read_short(&look, "status", look.status, sizeof look.status);

@@ -17,6 +17,8 @@ struct bh_report {
     uint32_t count, skipped;
     uint32_t failed, inconclusive;
     bool by_host;                /* one of those that failed no job could have made fail */
+    bool trespassed;             /* another lease is where it may not be (trespass.h): it is ended,
+                                    and what was looked at is to be looked at again */
     char why[200];               /* the first that failed, else the first inconclusive one; "" */
 };
 
@@ -26,6 +28,9 @@ void bh_report_put(struct bh_report *report, const struct bh_msg_check *check,
 
 /* What it comes to: the worst; of no checks, inconclusive. */
 enum bh_check_result bh_report_result(const struct bh_report *report);
+
+/* Whether nothing is known against what was looked at but that another lease trespasses there. */
+bool bh_report_is_trespass(const struct bh_report *report);
 
 /* What follows from it. */
 const struct bh_evidence_remedy *bh_report_remedy(const struct bh_report *report,

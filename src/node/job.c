@@ -26,6 +26,7 @@
 #include "node/gate.h"
 #include "node/job_log.h"
 #include "node/guest.h"
+#include "node/handover.h"
 #include "node/keeper.h"
 #include "node/launch.h"
 #include "node/lease_check.h"
@@ -133,6 +134,7 @@ finish(struct bh_node *node, struct bh_job *job)
     if (job->end.cause >= BH_END_CAUSES)
         job->end.cause = BH_END_KEEPER_LOST;
     job->ended = true;
+    bh_handover_left(node, job);
     bh_networks_note(node, job);
     bh_networks_detach(node, job->note.lease);
     bh_box_remove(node, job->note.lease);
@@ -205,6 +207,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
 
     BH_ASSERT(job);
     bh_node_job_folder(node, start->lease, folder);
+    job->sealed = start->mounts.count == 0;
     if (job->ended)
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " was stopped before", start->lease);
     if (bh_keeper_alive(folder, &(pid_t){ 0 }))
@@ -410,6 +413,8 @@ note_suspended(struct bh_node *node, const struct bh_job *job, bool suspended,
                             .lease = job->note.lease };
     struct bh_err logged;
 
+    if (suspended)
+        bh_handover_left(node, job);
     if (suspended)
         bh_cdi_remove(node, job->note.lease);
     else
@@ -638,6 +643,7 @@ bh_job_tick(struct bh_node *node, bh_ns now)
 {
     bh_ns next = 0;
 
+    bh_lease_check_charged(node);
     for (uint32_t i = node->state.job_count; i-- > 0;)
         tick_job(node, &node->state.jobs[i], now);
     for (uint32_t i = 0; i < node->state.job_count; i++) {

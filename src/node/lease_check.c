@@ -11,6 +11,8 @@
 #include "node/process.h"
 #include "node/verify.h"
 
+#define TRESPASS_AGAIN (100 * BH_NS_PER_MS) /* who trespasses is killed, and soon gone */
+
 /* ---- telling ---- */
 
 static const enum bh_job_notice notices[BH_LEASE_NOTICES] = {
@@ -87,6 +89,10 @@ lease_check_judge(struct bh_node *node, struct bh_job *job, const struct bh_repo
 {
     const struct bh_evidence_remedy *remedy = bh_report_remedy(report, BH_EVIDENCE_LEASE);
 
+    if (bh_report_is_trespass(report)) {
+        job->isolation.at = bh_time_monotonic() + TRESPASS_AGAIN;
+        return;
+    }
     if (!remedy->unverified) {
         lease_check_passed(node, job);
         return;
@@ -142,6 +148,20 @@ bh_lease_check_adopt(struct bh_job *job)
 }
 
 void
+bh_lease_check_charged(struct bh_node *node)
+{
+    for (uint32_t i = node->state.job_count; i-- > 0;) {
+        struct bh_job *job = &node->state.jobs[i];
+
+        if (!*job->isolation.charge || job->ended)
+            continue;
+        memcpy(job->isolation.why, job->isolation.charge, sizeof job->isolation.why);
+        job->isolation.charge[0] = '\0';
+        lease_check_stop(node, job, 0);
+    }
+}
+
+void
 bh_lease_check_tick(struct bh_node *node, struct bh_job *job, bh_ns now)
 {
     struct bh_report report;
@@ -160,5 +180,7 @@ bh_lease_check_tick(struct bh_node *node, struct bh_job *job, bh_ns now)
 bh_ns
 bh_lease_check_due(const struct bh_job *job)
 {
-    return job->ended ? 0 : job->isolation.at;
+    if (job->ended)
+        return 0;
+    return *job->isolation.charge ? 1 : job->isolation.at; /* at once */
 }

@@ -19,6 +19,7 @@
 
 struct bh_checkpoints;
 struct bh_guests;
+struct bh_handover;
 struct bh_reset;
 struct bh_scrubs;
 struct bh_survey;
@@ -75,6 +76,7 @@ struct bh_node {
 
     struct bh_guests *guests;         /* node/guest.h */
     struct bh_scrubs *scrubs;         /* node/scrub.h */
+    struct bh_handover *handover;     /* node/handover.h */
     struct bh_reset *reset;           /* node/reset.h */
     struct bh_verify *verify;         /* node/verify.h */
     struct bh_checkpoints *checkpoints; /* node/checkpoint.h */

@@ -26,6 +26,7 @@
 #include "node/gate.h"
 #include "node/guest.h"
 #include "node/health.h"
+#include "node/handover.h"
 #include "node/host.h"
 #include "node/job.h"
 #include "node/network.h"
@@ -144,6 +145,7 @@ make_tables(struct bh_node *node)
 {
     node->guests = bh_guests_new();
     node->scrubs = bh_scrubs_new();
+    node->handover = bh_handover_new();
     node->reset = bh_reset_new();
     node->verify = bh_verify_new();
     node->checkpoints = bh_checkpoints_new();
@@ -210,6 +212,7 @@ close_all(struct bh_node *node)
     bh_verify_free(node->verify);
     bh_node_shares_free(node);
     bh_scrubs_free(node->scrubs);
+    bh_handover_free(node->handover);
     bh_reset_free(node->reset);
     bh_checkpoints_free(node->checkpoints);
     bh_state_close(&node->state);

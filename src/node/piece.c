@@ -13,6 +13,7 @@
 #include "node/reset.h"
 #include "node/scrub.h"
 #include "node/share_slot.h"
+#include "node/trespass.h"
 
 #define NO_COMPUTE_INSTANCE UINT32_MAX
 
@@ -132,8 +133,9 @@ instances_on(const struct bh_node *node, const char *gpu)
 /* A whole GPU has no instance whose end would take contexts with it: before it changes hands
  * the driver must know of none. */
 static bh_rc
-check_unused(const struct bh_node *node, const char *gpu, struct bh_err *err)
+check_unused(const struct bh_node *node, const struct bh_note_piece *piece, struct bh_err *err)
 {
+    const char *gpu = piece->gpu;
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_device_process *processes;
     uint32_t count;
@@ -141,6 +143,11 @@ check_unused(const struct bh_node *node, const char *gpu, struct bh_err *err)
 
     if (rc == BH_NOT_FOUND) /* lost: nobody uses it */
         return BH_OK;
+    for (uint32_t i = 0; rc == BH_OK && i < count; i++)
+        if (bh_trespass_charge(node, piece, processes[i].pid, 0))
+            return bh_err_set(err, BH_CONFLICT,
+                              "process %u of a job that was not lent it holds GPU %s",
+                              processes[i].pid, gpu);
     if (rc == BH_OK && count > 0)
         return bh_err_set(err, BH_CONFLICT, "process %u uses GPU %s", processes[0].pid, gpu);
     return rc;
@@ -301,6 +308,15 @@ destroy_half(struct bh_node *node, const char *gpu, uint32_t gi, struct bh_err *
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
 
+bool
+bh_piece_is_carved(const struct bh_node *node, const struct bh_note_piece *wanted)
+{
+    const struct bh_note_piece *piece = bh_state_piece(&node->state, wanted->partition);
+
+    return piece && strcmp(piece->gpu, wanted->gpu) == 0 && piece->start == wanted->start &&
+           strcmp(piece->profile, wanted->profile) == 0;
+}
+
 bh_rc
 bh_piece_begin(struct bh_node *node, struct bh_note *order, struct bh_err *err)
 {
@@ -403,7 +419,7 @@ bh_piece_carve(struct bh_node *node, const struct bh_note *order, struct bh_err 
         return rc;
     if (!makes_instance(wanted)) {
         if (bh_share_slot_neighbours(node, wanted->gpu).leases == 0)
-            rc = check_unused(node, wanted->gpu, err);
+            rc = check_unused(node, wanted, err);
         return rc == BH_OK ? note_piece(node, wanted, NULL, err) : rc;
     }
     for (int turn = 0; turn < TURNS_MAX && again; turn++)
@@ -472,7 +488,7 @@ bh_piece_destroy(struct bh_node *node, uint64_t partition, uint32_t tenant,
     if (rc == BH_OK)
         rc = bh_alone_check(node, piece->gpu, tenant, err);
     if (rc == BH_OK)
-        rc = piece->gi == BH_WHOLE_GPU ? check_unused(node, piece->gpu, err)
+        rc = piece->gi == BH_WHOLE_GPU ? check_unused(node, piece, err)
                                        : destroy_instance(node, piece, err);
     if (rc != BH_OK)
         return rc;

@@ -24,6 +24,7 @@
 #include "node/path.h"
 #include "node/piece.h"
 #include "node/signs.h"
+#include "node/trespass.h"
 
 enum { HOLDERS_NAMED = 3, GPUS_MAX = BH_GPU_HIDDEN_MAX };
 #define LOOK_AGAIN (20 * BH_NS_PER_MS)
@@ -106,11 +107,16 @@ check_processes(const struct bh_node *node, const char *gpu, struct bh_err *err)
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_device_process *processes;
     struct bh_err ignored;
+    struct bh_note_piece whole = { .gi = BH_WHOLE_GPU, .profile = "whole" };
     uint32_t count = 0;
 
+    snprintf(whole.gpu, sizeof whole.gpu, "%s", gpu);
     if (node->device.ops->processes(node->device.self, gpu, arena, &processes, &count, &ignored)
-            == BH_OK
-        && count > 0)
+        != BH_OK)
+        return BH_OK;
+    for (uint32_t i = 0; i < count; i++)
+        (void)bh_trespass_charge(node, &whole, processes[i].pid, 0);
+    if (count > 0)
         return bh_err_set(err, BH_CONFLICT, "process %u uses GPU %s", processes[0].pid, gpu);
     return BH_OK;
 }

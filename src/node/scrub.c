@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "node/guest.h"
+#include "node/handover.h"
 #include "node/job.h"
 #include "node/path.h"
 #include "node/scrub_run.h"
@@ -603,6 +604,11 @@ bh_rc
 bh_scrub_before(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret_waits,
                 struct bh_err *err)
 {
+    bh_rc rc = bh_handover_check(node, bh_state_piece(&node->state, wish->partition),
+                                 wish->tenant, ret_waits, err);
+
+    if (rc != BH_OK || *ret_waits)
+        return rc;
     return ask(node, wish, bh_scrub_is_due(node, wish), ret_waits, err);
 }
 
@@ -612,6 +618,9 @@ bh_scrub_again(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret
 {
     const struct bh_note_piece *piece = bh_state_piece(&node->state, wish->partition);
 
+    *ret_waits = piece && bh_handover_is_held(node, piece);
+    if (*ret_waits)
+        return BH_OK;
     return ask(node, wish,
                piece && bh_mark_failed(&node->state.marks, piece) && !is_beside(node, piece),
                ret_waits, err);
@@ -695,7 +704,9 @@ bh_scrub_settle(struct bh_node *node, const struct bh_note *lease, uint64_t orde
         const struct bh_note_piece *piece = piece_of(node, &lease->lent[i]);
         struct bh_scrub_wish wish = { order, piece->partition, lease->tenant, lease->job };
 
-        rc = settle_piece(node, &wish, piece, ret_waits, err);
+        rc = bh_handover_check(node, piece, lease->tenant, ret_waits, err);
+        if (rc == BH_OK && !*ret_waits)
+            rc = settle_piece(node, &wish, piece, ret_waits, err);
     }
     return rc == BH_OK && !*ret_waits ? prove(node, lease, order, err) : rc;
 }

@@ -37,13 +37,13 @@ struct bh_scrub_wish bh_scrub_wish_of(const struct bh_note *order);
 /* Whether the piece needs a scrub before the tenant may have it. */
 bool bh_scrub_is_due(const struct bh_node *node, const struct bh_scrub_wish *wish);
 
-/* Scrub when it is due.  The piece exists.  BH_OK and `ret_waits`: there is no answer yet.
+/* Scrub when it is due, once nobody has files of it open (node/handover.h).  The piece exists.  BH_OK and `ret_waits`: there is no answer yet.
  *   BH_IO, BH_TIMEOUT, BH_DENIED, ...  it is not clean: nobody may use it; a receipt says
  * so */
 BH_MUST_USE bh_rc bh_scrub_before(struct bh_node *node, const struct bh_scrub_wish *wish,
                                   bool *ret_waits, struct bh_err *err);
 
-/* Before a piece is destroyed: one whose scrub failed gets another, so that its end means
+/* Before a piece is destroyed: whom it was not lent is to be gone (node/handover.h), and one whose scrub failed gets another, so that its end means
  * that it is clean.  As bh_scrub_before. */
 BH_MUST_USE bh_rc bh_scrub_again(struct bh_node *node, const struct bh_scrub_wish *wish,
                                  bool *ret_waits, struct bh_err *err);

@@ -86,8 +86,8 @@ let_go(struct bh_node *node, struct bh_scrub_run *run)
     struct bh_report report;
     bh_rc rc;
 
-    if (!bh_guest_look(node, run->guest, &report))
-        return;
+    if (!bh_guest_look(node, run->guest, &report) || bh_report_is_trespass(&report))
+        return; /* looked at again: who trespasses is ended meanwhile */
     rc = bh_report_result(&report) == BH_CHECK_PASS ? bh_guest_let_go(run->guest, &run->why)
                                  : bh_err_set(&run->why, BH_UNAVAILABLE,
                                               "the helper's sandbox: %.160s", report.why);

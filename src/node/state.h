@@ -39,6 +39,7 @@ struct bh_lease_isolation {
     bh_ns at;                        /* monotonic; of the next, or 0 */
     struct bh_share_untold untold[BH_LEASE_NOTICES];
     char why[200];
+    char charge[200];                /* what it is ended for at the next turn; trespass.h.  "": nothing */
 };
 
 struct bh_job {
@@ -52,6 +53,7 @@ struct bh_job {
     uint32_t aside_count;
     char unrestored[200];            /* why it could not be given back; "": it was */
     bool dying;                      /* its end is under way: a process does not go */
+    bool sealed;                     /* it mounts nothing that others might see, too: known to be so */
     bool unwanted;                   /* the daemon does not know it: forget it at its end */
     int pidfd;                       /* of the keeper; -1: none */
     bh_ns term_at;                   /* monotonic; term_signal is still to be sent, or 0 */

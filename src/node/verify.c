@@ -33,9 +33,12 @@ enum { ASKED_MAX = 64, ARGS_MAX = 12, PROBE_PIDS = 64, GLANCE_MS = 2 };
 #define KILL_PATIENCE (5 * BH_NS_PER_S)
 #define KILL_AGAIN (50 * BH_NS_PER_MS)
 #define GLANCE (2 * BH_NS_PER_MS)
+#define TRESPASS_PATIENCE (10 * BH_NS_PER_S)
+#define TRESPASS_AGAIN (50 * BH_NS_PER_MS)
 
 struct asked {
     uint64_t request, lease;
+    bh_ns until;                     /* monotonic; an end of who trespasses is waited for until then */
     char cause[16];
 };
 
@@ -46,6 +49,7 @@ struct bh_verify {
     bool let_go, killed;
     bool lease_gone;                 /* the one that was asked about ends, or does not run here */
     bh_ns until;                     /* monotonic; it is killed, or given up when it was */
+    bh_ns look_at;                   /* monotonic; not looked at before: somebody trespasses */
     uint64_t tries;
     uint32_t starts;                 /* of jobs, since the last sample */
     char driver[40];                 /* at the last try */
@@ -517,6 +521,17 @@ check_lease(struct bh_node *node, uint64_t lease)
         memset(&verify->report, 0, sizeof verify->report);
 }
 
+/* Another lease is where it may not be: it is ended, and what it disturbed is looked at again. */
+static bool
+waits_for_trespass(struct bh_verify *verify, const struct bh_report *report, bh_ns until)
+{
+    bh_ns now = bh_time_monotonic();
+    bool waits = bh_report_is_trespass(report) && now < until;
+
+    verify->look_at = waits ? now + TRESPASS_AGAIN : 0;
+    return waits;
+}
+
 static void
 begin(struct bh_node *node)
 {
@@ -530,6 +545,8 @@ begin(struct bh_node *node)
     snprintf(verify->driver, sizeof verify->driver, "%s", node->inventory.driver);
     if (verify->asked[0].lease)
         check_lease(node, verify->asked[0].lease);
+    if (waits_for_trespass(verify, &verify->report, verify->asked[0].until))
+        return;
     if (begin_probe(node, &err) == BH_OK)
         return;
     snprintf(failed.answer, sizeof failed.answer, "%.60s", err.msg);
@@ -545,7 +562,8 @@ glance(struct bh_node *node)
     struct bh_verify *verify = node->verify;
     struct bh_err err;
 
-    if (!bh_guest_look(node, verify->probe, &verify->own))
+    if (!bh_guest_look(node, verify->probe, &verify->own)
+        || waits_for_trespass(verify, &verify->own, verify->until))
         return;
     verify->let_go = true;
     if (bh_guest_let_go(verify->probe, &err) != BH_OK)
@@ -578,7 +596,7 @@ go_on(struct bh_node *node, bh_ns now)
     }
     if (verify->killed)
         bh_guest_kill(node, verify->probe);
-    else if (!verify->let_go)
+    else if (!verify->let_go && now >= verify->look_at)
         glance(node);
 }
 
@@ -591,7 +609,8 @@ ask(struct bh_node *node, uint64_t request, uint64_t lease, const char *cause)
     if (verify->asked_count == ASKED_MAX)
         return; /* who asked hears nothing and may ask again */
     verify->asked_count++;
-    *asked = (struct asked){ .request = request, .lease = lease };
+    *asked = (struct asked){ .request = request, .lease = lease,
+                             .until = bh_time_monotonic() + TRESPASS_PATIENCE };
     snprintf(asked->cause, sizeof asked->cause, "%s", cause);
 }
 
@@ -628,8 +647,11 @@ bh_ns
 bh_verify_tick(struct bh_node *node, bh_ns now)
 {
     struct bh_verify *verify = node->verify;
-    bool found = !verify->probe && bring_forward(node);
+    bool found;
 
+    if (!verify->probe && verify->look_at > now)
+        return verify->look_at;
+    found = !verify->probe && bring_forward(node);
     if (!verify->probe && !found && verify->asked_count < ASKED_MAX
         && bh_again_take(&verify->again, now)) {
         ask(node, 0, 0, "again");
@@ -641,11 +663,15 @@ bh_verify_tick(struct bh_node *node, bh_ns now)
         begin(node);
     else
         return verify->again.at > now ? verify->again.at : 0;
+    if (!verify->probe && verify->look_at > now)
+        return verify->look_at;
     if (!verify->probe)
         return verify->asked_count > 0 ? now : verify->again.at;
     if (verify->killed)
         return now + KILL_AGAIN;
-    return verify->let_go ? verify->until : now + GLANCE;
+    if (verify->let_go)
+        return verify->until;
+    return verify->look_at > now ? verify->look_at : now + GLANCE;
 }
 
 void
@@ -689,6 +715,7 @@ bh_verify_begin(struct bh_node *node)
         int fds[BH_GUESTS_MAX];
 
         bh_verify_tick(node, bh_time_monotonic());
+        bh_lease_check_charged(node); /* the loop does not turn yet */
         if (bh_guests_fds(node, fds) > 0)
             polled.fd = fds[0];
         if (verify->probe)

@@ -201,16 +201,6 @@ note_stop(struct bh_node *node, const void *message, struct bh_note *note, struc
     return BH_OK;
 }
 
-/* Carved by the same order, before the node died in the scrub that follows. */
-static bool
-stands_already(const struct bh_node *node, const struct bh_note_piece *wanted)
-{
-    const struct bh_note_piece *piece = bh_state_piece(&node->state, wanted->partition);
-
-    return piece && strcmp(piece->gpu, wanted->gpu) == 0 && piece->start == wanted->start &&
-           strcmp(piece->profile, wanted->profile) == 0;
-}
-
 static bh_rc
 scrub_carved(struct bh_node *node, const struct bh_scrub_wish *wish, struct effect *ret_effect,
              struct bh_err *err)
@@ -254,7 +244,7 @@ perform_carve(struct bh_node *node, const void *message, struct effect *ret_effe
     bh_rc rc = note_carve(node, message, &note, err);
     struct bh_scrub_wish wish = bh_scrub_wish_of(&note);
 
-    if (rc == BH_OK && stands_already(node, &note.piece))
+    if (rc == BH_OK && bh_piece_is_carved(node, &note.piece))
         return scrub_carved(node, &wish, ret_effect, err);
     ret_effect->waits = rc == BH_OK && bh_handover_is_held(node, &note.piece);
     if (ret_effect->waits)
@@ -358,8 +348,7 @@ send_outcome(struct bh_node *node, const struct bh_order *order)
     bh_ns now = bh_time_now();
 
     outcome.late_ns = now > outcome.at_ns ? now - outcome.at_ns : 0;
-    if (node->told_changes != node->state.changes)
-        bh_report_marks(node);
+    bh_report_marks(node);
     bh_node_send(node, BH_MSG_OUTCOME, &outcome);
 }
 

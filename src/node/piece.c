@@ -308,6 +308,15 @@ destroy_half(struct bh_node *node, const char *gpu, uint32_t gi, struct bh_err *
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
 
+bool
+bh_piece_is_carved(const struct bh_node *node, const struct bh_note_piece *wanted)
+{
+    const struct bh_note_piece *piece = bh_state_piece(&node->state, wanted->partition);
+
+    return piece && strcmp(piece->gpu, wanted->gpu) == 0 && piece->start == wanted->start &&
+           strcmp(piece->profile, wanted->profile) == 0;
+}
+
 bh_rc
 bh_piece_begin(struct bh_node *node, struct bh_note *order, struct bh_err *err)
 {

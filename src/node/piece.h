@@ -18,6 +18,9 @@ BH_MUST_USE bh_rc bh_piece_carve_check(struct bh_node *node, const struct bh_not
 BH_MUST_USE bh_rc bh_piece_allowed(const struct bh_node *node, const char *gpu,
                                    struct bh_err *err);
 
+/* Whether it stands already: carved by the same order, before the node died in the scrub that follows. */
+bool bh_piece_is_carved(const struct bh_node *node, const struct bh_note_piece *wanted);
+
 /* Look at the GPU and write what stands there into the order's note: the order is begun. */
 BH_MUST_USE bh_rc bh_piece_begin(struct bh_node *node, struct bh_note *order,
                                  struct bh_err *err);

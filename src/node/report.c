@@ -256,6 +256,8 @@ bh_report_marks(struct bh_node *node)
 {
     const struct bh_msg_marks marks = { .changes = node->state.changes };
 
+    if (node->told_changes == marks.changes)
+        return;
     bh_node_send(node, BH_MSG_MARKS, &marks);
     node->told_changes = marks.changes;
 }

@@ -7,7 +7,7 @@
 
 void bh_report_inventory(struct bh_node *node);
 
-/* How often the marks have changed. */
+/* How often the marks have changed, where that was not told on this connection. */
 void bh_report_marks(struct bh_node *node);
 
 /* Usage of every running job and the GPUs' sensors, after a scan for that (node/survey.h), which

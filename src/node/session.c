@@ -83,6 +83,7 @@ greet(struct bh_node *node, struct bh_orders *orders, const void *message, struc
     bh_log(NODE_CONNECTED, BH_STR("site", hello->site), BH_U64("boot", hello->boot));
     node->inventory_known = false;
     bh_report_inventory(node);
+    node->told_changes = UINT64_MAX; /* none on this connection */
     bh_report_marks(node);
     bh_scrub_repeat(node);
     bh_health_greet(node);
@@ -130,8 +131,7 @@ keep(struct bh_node *node, struct bh_orders *orders, const void *message, struct
 
     if (rc != BH_OK)
         return rc;
-    if (node->told_changes != node->state.changes)
-        bh_report_marks(node);
+    bh_report_marks(node);
     for (uint32_t i = node->state.job_count; i-- > 0;) {
         struct bh_job *job = &node->state.jobs[i];
 

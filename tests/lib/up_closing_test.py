@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
@@ -59,6 +60,8 @@ def process(*own_namespace):
         place = site.runs / "planted"
         place.touch()
         planted = subprocess.Popen([*own_namespace, "tail", "-f", place], stdout=subprocess.DEVNULL)
+        while pathlib.Path(f"/proc/{planted.pid}/comm").read_text() != "tail\n":  # a program that begins has no words yet
+            time.sleep(0.01)
 
         def undo():
             planted.kill()

@@ -113,7 +113,7 @@ settle(struct bench *bench)
 
             if (effect->kind == BH_FX_CARVE) {
                 event.kind = BH_EV_CARVED;
-                event.u.piece.partition = effect->piece.partition;
+                event.u.partition.partition = effect->partition.partition;
             } else if (effect->kind == BH_FX_START) {
                 event.kind = BH_EV_STARTED;
                 event.u.lease.lease = started = effect->lease;

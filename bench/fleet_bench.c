@@ -6,7 +6,7 @@
  * and fsync, and NODES nodes of 8 whole GPUs that answer every order at once.  Prints one
  * JSON line for each of three ways to place JOBS one-GPU jobs:
  *   submit    from the first submission until the last START's outcome is committed
- *   again     the same once more: every piece is there already, nothing is carved
+ *   again     the same once more: every partition is there already, nothing is carved
  *   place     all wait for a cordoned fleet; from the uncordoning until then
  * and how long the fleet needs to connect, and to come back after kill -9 of the daemon.
  * A job counts when the daemon acknowledges its START's outcome, which it does only after
@@ -470,7 +470,7 @@ parse_arguments(int argc, char **argv)
     return true;
 }
 
-/* A new store, a new daemon, nodes without pieces. */
+/* A new store, a new daemon, nodes without partitions. */
 static void
 start_site(void)
 {

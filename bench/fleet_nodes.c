@@ -28,7 +28,7 @@ struct node {
     int listener;
     struct bh_link *link;        /* NULL: the daemon is not connected */
     uint32_t watched;
-    struct bh_msg_piece pieces[PIECES_MAX]; /* partition 0: a free place */
+    struct bh_msg_partition partitions[PIECES_MAX]; /* partition 0: a free place */
     struct lease leases[PIECES_MAX];
 };
 
@@ -113,7 +113,7 @@ hear_hello(struct fleet *fleet, struct node *node, const void *unused)
 {
     struct bh_msg_gpu gpus[FLEET_GPUS_MAX] = { 0 };
     struct bh_msg_lease_state leases[PIECES_MAX];
-    struct bh_msg_piece pieces[PIECES_MAX];
+    struct bh_msg_partition partitions[PIECES_MAX];
     struct bh_msg_inventory inventory = { .driver = "580.65.06", .runtime = "none", .cpus = 128,
                                           .memory_mib = 1 << 20 };
 
@@ -126,21 +126,21 @@ hear_hello(struct fleet *fleet, struct node *node, const void *unused)
     }
     inventory.gpus = (struct bh_list){ gpus, FLEET_GPUS_MAX };
     inventory.leases = (struct bh_list){ leases, 0 };
-    inventory.pieces = (struct bh_list){ pieces, 0 };
+    inventory.partitions = (struct bh_list){ partitions, 0 };
     for (uint32_t i = 0; i < PIECES_MAX; i++) {
         if (node->leases[i].lease)
             leases[inventory.leases.count++].lease = node->leases[i].lease;
-        if (node->pieces[i].partition)
-            pieces[inventory.pieces.count++] = node->pieces[i];
+        if (node->partitions[i].partition)
+            partitions[inventory.partitions.count++] = node->partitions[i];
     }
     say(node, BH_MSG_INVENTORY, &inventory);
-    say(node, BH_MSG_SETTLED, &(struct bh_msg_settled){ .ends = 0 }); /* no end is unheard: it is up */
+    say(node, BH_MSG_SYNCED, &(struct bh_msg_synced){ .ends = 0 }); /* no end is unheard: it is up */
 }
 
 static bool
 is_named(const struct bh_list *list, uint64_t id)
 {
-    const struct bh_msg_keep_item *items = list->items;
+    const struct bh_msg_retain_item *items = list->items;
 
     for (uint32_t i = 0; i < list->count; i++)
         if (items[i].id == id)
@@ -151,7 +151,7 @@ is_named(const struct bh_list *list, uint64_t id)
 static void
 hear_keep(struct fleet *fleet, struct node *node, const void *message)
 {
-    const struct bh_msg_keep *keep = message;
+    const struct bh_msg_retain *keep = message;
 
     for (uint32_t i = 0; i < PIECES_MAX; i++)
         if (node->leases[i].running && !is_named(&keep->leases, node->leases[i].lease))
@@ -159,12 +159,12 @@ hear_keep(struct fleet *fleet, struct node *node, const void *message)
     atomic_fetch_add(&fleet->greeted, 1);
 }
 
-static struct bh_msg_piece *
+static struct bh_msg_partition *
 piece_place(struct node *node, uint64_t partition)
 {
     for (uint32_t i = 0; i < PIECES_MAX; i++)
-        if (node->pieces[i].partition == partition)
-            return &node->pieces[i];
+        if (node->partitions[i].partition == partition)
+            return &node->partitions[i];
     return NULL;
 }
 
@@ -181,7 +181,7 @@ static void
 hear_carve(struct fleet *fleet, struct node *node, const void *message)
 {
     const struct bh_msg_carve *carve = message;
-    struct bh_msg_piece *place = piece_place(node, carve->partition);
+    struct bh_msg_partition *place = piece_place(node, carve->partition);
 
     if (!place)
         place = piece_place(node, 0);
@@ -196,10 +196,10 @@ static void
 hear_destroy(struct fleet *fleet, struct node *node, const void *message)
 {
     const struct bh_msg_destroy *destroy = message;
-    struct bh_msg_piece *place = piece_place(node, destroy->partition);
+    struct bh_msg_partition *place = piece_place(node, destroy->partition);
 
     if (place)
-        *place = (struct bh_msg_piece){ 0 };
+        *place = (struct bh_msg_partition){ 0 };
     done(node, destroy->order);
 }
 
@@ -260,7 +260,7 @@ hear_ack(struct fleet *fleet, struct node *node, const void *message)
 static void (*const hear[])(struct fleet *fleet, struct node *node, const void *message) = {
     [BH_MSG_HELLO] = hear_hello,     [BH_MSG_CARVE] = hear_carve,  [BH_MSG_DESTROY] = hear_destroy,
     [BH_MSG_START] = hear_start,     [BH_MSG_SUSPEND] = hear_pause, [BH_MSG_RESUME] = hear_pause,
-    [BH_MSG_STOP] = hear_stop,       [BH_MSG_ACK] = hear_ack,      [BH_MSG_KEEP] = hear_keep,
+    [BH_MSG_STOP] = hear_stop,       [BH_MSG_ACK] = hear_ack,      [BH_MSG_RETAIN] = hear_keep,
 };
 
 static void

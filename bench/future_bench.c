@@ -111,7 +111,7 @@ measure(uint32_t nodes, uint32_t gpus_each)
 {
     struct bench bench;
     struct bh_engine_caps caps;
-    struct bh_outlooks outlooks = { 0 };
+    struct bh_job_forecasts outlooks = { 0 };
     enum bh_future_end end;
     uint64_t begun, copied, played, compared;
     size_t bytes;
@@ -125,16 +125,16 @@ measure(uint32_t nodes, uint32_t gpus_each)
     begun = clock_ns();
     memcpy(copy, bench.engine, bytes); /* its pages are touched for the first time */
     copied = clock_ns();
-    outlooks.max = bh_outlooks_needed(bench.engine) + 16;
+    outlooks.max = bh_job_forecasts_needed(bench.engine) + 16;
     outlooks.rows = calloc(outlooks.max, sizeof *outlooks.rows);
-    if (bh_outlooks_begin(&outlooks, bench.engine) != BH_OK)
+    if (bh_job_forecasts_begin(&outlooks, bench.engine) != BH_OK)
         exit(1);
     bh_future_begin(&future, bh_engine_adopt(copy, bytes),
-                    &(struct bh_future_options){ .now_ns = 1000, .hear = bh_outlooks_hear,
+                    &(struct bh_future_options){ .now_ns = 1000, .notify = bh_job_forecasts_notify,
                                                  .self = &outlooks });
     end = bh_future_run(&future, UINT32_MAX);
     played = clock_ns();
-    bh_outlooks_close(&outlooks, &future, end);
+    bh_job_forecasts_close(&outlooks, &future, end);
     bh_whatif_compare(&outlooks, &outlooks, 0, NULL, 0);
     compared = clock_ns();
     printf("%5u GPUs, %u waiting: block %.1f MB, copied in %.2f ms, played in %.0f ms "

@@ -62,7 +62,7 @@ fill(struct fixture *f, uint32_t gpus, uint32_t running, uint32_t waiting)
     for (uint32_t job = 1; job <= running + waiting; job++) {
         bh_fixture_submit(f, job, 2, 1, 1);
         if (job <= running)
-            bh_fixture_settle(f);
+            bh_fixture_answer_orders(f);
     }
 }
 

@@ -171,7 +171,7 @@ watch(struct run *run)
         struct pollfd ready = { .fd = bh_share_host_fd(run->host), .events = POLLIN };
 
         poll(&ready, 1, 100);
-        bh_share_host_turn(run->host);
+        bh_share_host_dispatch(run->host);
         for (uint32_t i = 0; i < run->count; i++) {
             const struct bh_share_lease_state *state = bh_share_host_find(run->host, i + 1);
 

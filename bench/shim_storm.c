@@ -67,7 +67,7 @@ start_server(void)
     server = fork();
     if (server == 0) {
         close(pair[0]);
-        _exit(bh_share_serve(pair[1], &(struct bh_turns_options) { 0 }, &err) != BH_OK);
+        _exit(bh_share_serve(pair[1], &(struct bh_time_slices_options) { 0 }, &err) != BH_OK);
     }
     close(pair[1]);
     link_to_server = bh_link_new(pair[0]);
@@ -93,17 +93,17 @@ open_lease(void)
         (void)poll(&answer, 1, 50);
     bh_time_sleep(50000000); /* bound, and then listened to */
     bh_box_stir('n');
-    for (int i = 0; i < 1000 && access(BH_SHARE_DOOR, F_OK) == 0; i++)
+    for (int i = 0; i < 1000 && access(BH_SHARE_SOCKET, F_OK) == 0; i++)
         bh_time_sleep(1000000);
-    must(symlink(LEASE_FOLDER "/door/share.sock", BH_SHARE_DOOR) == 0, "door");
+    must(symlink(LEASE_FOLDER "/door/share.sock", BH_SHARE_SOCKET) == 0, "door");
 }
 
 /* As who looks: the usage page, to watch it. */
 static void
 look(void)
 {
-    struct bh_share_hello hello = { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_LOOK, 0 };
-    struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = BH_SHARE_DOOR };
+    struct bh_share_hello hello = { BH_SHARE_MAGIC, BH_SHARE_VERSION, BH_SHARE_OBSERVE, 0 };
+    struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = BH_SHARE_SOCKET };
     struct bh_share_welcome welcome = { 0 };
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
     struct iovec part = { &welcome, sizeof(welcome) };

@@ -1,7 +1,7 @@
 /* How a process of a job gets its share, and what it says afterwards: messages between
  * libbulkhead-cuda and bulkhead-share on a SOCK_SEQPACKET socket.
  *
- * The socket is bound into the job's sandbox at BH_SHARE_DOOR.  bulkhead-share knows who
+ * The socket is bound into the job's sandbox at BH_SHARE_SOCKET.  bulkhead-share knows who
  * knocks by the socket's peer credentials, never by what is said: the process's pidfd and the
  * connection tell when it ends.  Each copy of the library in a process has a connection and a
  * slot of its own (dlmopen makes several); a fork's child makes its own. */
@@ -12,12 +12,12 @@
 
 /* In the sandbox.  The driver's own libraries are bound beside it, for the libraries that
  * stand in for them. */
-#define BH_SHARE_DOOR "/run/bulkhead/share.sock"
+#define BH_SHARE_SOCKET "/run/bulkhead/share.sock"
 #define BH_SHARE_DRIVER_DIR "/run/bulkhead/driver"
 
 /* The slot of who only wants to see the pages: no process joins, and the one that it may have
  * joined as stays. */
-#define BH_SHARE_LOOK (-2)
+#define BH_SHARE_OBSERVE (-2)
 
 /* The slot of a static program, which cannot join: it says so and is refused, and its people are
  * told why. */
@@ -27,7 +27,7 @@
 struct bh_share_hello {
     uint32_t magic, version; /* BH_SHARE_MAGIC, BH_SHARE_VERSION */
     int32_t slot;            /* -1; or the one it has, when bulkhead-share was started anew;
-                                or BH_SHARE_LOOK, or BH_SHARE_STATIC */
+                                or BH_SHARE_OBSERVE, or BH_SHARE_STATIC */
     uint32_t reserved;
 };
 
@@ -47,21 +47,21 @@ struct bh_share_welcome {
     int32_t slot;    /* -1 for who only looks */
 };
 
-enum bh_share_word {
+enum bh_share_client_kind {
     BH_SHARE_WANT = 1, /* is about to submit: before the first submission of its life, open or
                           not, and whenever it finds its turn SHUT */
     BH_SHARE_DRAINED,  /* of that SHUT turn: nothing of this process is left on the devices;
                           every process that ever said WANT says it for every such turn.  Of
                           a CONTENDED one: likewise, and nothing more comes in it */
     BH_SHARE_IDLE,     /* of that CONTENDED turn: nothing is left, nothing came for a while */
-    BH_SHARE_WORDS
+    BH_SHARE_CLIENT_KINDS
 };
 
 /* Said by the process at any time after.  `turn` is the device's turn that it is about; one
  * that is over is ignored.  The devices of a lease have their turns together, and their words
  * are the same: `device` names the one it is about most, for people. */
-struct bh_share_say {
-    uint32_t word, device, turn, reserved;
+struct bh_share_client_message {
+    uint32_t word, device, slice, reserved;
 };
 
 #endif

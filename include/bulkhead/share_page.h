@@ -1,5 +1,5 @@
 /* What bulkhead-share on the node and libbulkhead-cuda in a job's processes have in common:
- * two pieces of memory for each lease of shares of GPUs.
+ * two partitions of memory for each lease of shares of GPUs.
  *
  * `struct bh_share_limits` is written by bulkhead-share alone; a job has it mapped read-only.
  * `struct bh_share_usage` is written by the job's processes, and by bulkhead-share for those
@@ -43,7 +43,7 @@ enum {
 enum {
     BH_SHARE_SHUT = 1u,      /* submit nothing; answer when all that was submitted is done */
     BH_SHARE_CONTENDED = 2u, /* others wait: submit little ahead, say when idle */
-    BH_SHARE_TURN_STEP = 4u,
+    BH_SHARE_SLICE_STEP = 4u,
 };
 
 struct bh_share_device {
@@ -51,7 +51,7 @@ struct bh_share_device {
     uint32_t cap_units;               /* of memory; the lease's share */
     uint32_t context_units;           /* what a context takes, charged when it is made */
     _Atomic uint32_t overhead_units;  /* what the driver holds beyond what was charged */
-    _Atomic uint32_t turn;
+    _Atomic uint32_t slice;
     uint64_t memory_bytes;            /* what programs are told that the device has */
     _Atomic uint64_t used_ns;         /* of its time: what turns took, to the last second */
     _Atomic uint64_t busy;            /* how much of the last second that was; see below */

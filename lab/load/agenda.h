@@ -12,7 +12,7 @@ struct bh_agenda;
 
 struct bh_agenda_entry {
     uint64_t due_ns;
-    uint64_t subject; /* the caller's: a job, a lease, a piece */
+    uint64_t subject; /* the caller's: a job, a lease, a partition */
     uint32_t kind;    /* the caller's */
     uint32_t epoch;   /* the caller's: tells a promise from one that was taken back */
 };

@@ -284,16 +284,16 @@ note_lease(struct driver *driver, const struct bh_effect *effect)
 static void
 order(struct driver *driver, const struct bh_effect *effect)
 {
-    bool piece = effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY;
+    bool partition = effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY;
     struct bh_agenda_entry entry = { .due_ns = driver->now_ns, .kind = effect->kind,
                                      .subject = effect->lease.v };
 
     if (effect->kind == BH_FX_RESET || effect->kind == BH_FX_TEST)
-        entry.subject = effect->piece.gpu.v;
-    if (piece) {
-        uint64_t *free_ns = &driver->gpu_free_ns[effect->piece.gpu.v];
+        entry.subject = effect->partition.gpu.v;
+    if (partition) {
+        uint64_t *free_ns = &driver->gpu_free_ns[effect->partition.gpu.v];
 
-        entry.subject = effect->piece.partition.v;
+        entry.subject = effect->partition.partition.v;
         if (*free_ns > entry.due_ns)
             entry.due_ns = *free_ns;
         *free_ns = entry.due_ns + driver->plan->delays_ns[effect->kind];
@@ -366,7 +366,7 @@ answer(struct driver *driver, const struct bh_agenda_entry *entry)
                                               .cause = BH_END_SIGNALLED, .exit_status = 143,
                                               .ended_ns = epoch_ns + driver->now_ns };
     else if (entry->kind == BH_FX_CARVE || entry->kind == BH_FX_DESTROY)
-        event.u.piece.partition.v = entry->subject;
+        event.u.partition.partition.v = entry->subject;
     else if (entry->kind == BH_FX_RESET || entry->kind == BH_FX_TEST)
         event.u.serviced.gpu.v = (uint32_t)entry->subject;
     else
@@ -452,7 +452,7 @@ look(struct driver *driver)
 
     bh_lookout_look(lookout, driver->state.engine, epoch_ns + driver->now_ns);
     while (rc == BH_OK
-           && bh_foresight_next(&lookout->foresight, driver->state.engine, &cursor, &event))
+           && bh_forecast_series_next(&lookout->foresight, driver->state.engine, &cursor, &event))
         rc = send(driver, &event);
     return rc;
 }
@@ -590,13 +590,13 @@ build_site(struct driver *driver)
 uint64_t
 bh_course_job_parts(const struct bh_course_site *site, const struct bh_course_job *job)
 {
-    uint64_t pieces = (uint64_t)job->count * (job->gang > 1 ? job->gang : 1);
+    uint64_t partitions = (uint64_t)job->count * (job->gang > 1 ? job->gang : 1);
 
     for (uint32_t i = 0; i < site->sku_count; i++)
         if (bh_same(site->skus[i].sku, job->sku)) {
             bh_profile_id profile = { site->skus[i].models[0].profile };
 
-            return pieces * bh_parts_equivalent(bh_profile_parts(profile));
+            return partitions * bh_parts_equivalent(bh_profile_parts(profile));
         }
     return 0;
 }

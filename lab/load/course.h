@@ -35,7 +35,7 @@ struct bh_course_job {
     uint64_t time_limit_ns; /* 0: none */
     bh_tenant_id tenant;
     bh_sku_id sku;
-    uint32_t count;         /* pieces on one node */
+    uint32_t count;         /* partitions on one node */
     uint32_t gang;          /* such members; 0 and 1 are a single one */
     enum bh_priority priority;
     enum bh_contract contract;

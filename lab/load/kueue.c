@@ -32,7 +32,7 @@ add_workloads(const struct bh_kueue *kueue, struct bh_load *load, bh_tenant_id q
                               .submit_ns = (uint64_t)i * class->interval_ms * BH_NS_PER_MS,
                               .work_ns = class->run_ms * BH_NS_PER_MS,
                               .tenant = queue, .sku = { 1 },
-                              .count = together ? class->units : class->pieces,
+                              .count = together ? class->units : class->partitions,
                               .gang = together ? 1 : class->members,
                               .priority = class->priority, .contract = kueue->contract });
 }

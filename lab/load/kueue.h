@@ -20,7 +20,7 @@ struct bh_kueue_class {
     uint32_t count;       /* in each queue */
     uint32_t interval_ms; /* between two; the first comes after one */
     uint32_t run_ms;
-    uint32_t members, pieces;    /* units = members * pieces */
+    uint32_t members, partitions;    /* units = members * partitions */
     enum bh_priority priority;   /* Kueue's 50, 100 and 200 */
     uint32_t kueue_admission_ms; /* what Kueue's CI takes on average until admission */
 };

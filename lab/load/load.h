@@ -4,7 +4,7 @@
 #include "model/ids.h"
 #include "lab/load/course.h"
 
-/* A site and the jobs that come to it, put together piece by piece: what the modes that
+/* A site and the jobs that come to it, put together partition by partition: what the modes that
  * drive a course make, from a file or by themselves. */
 struct bh_load {
     struct bh_course_rack rack;

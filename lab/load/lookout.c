@@ -26,14 +26,14 @@ bh_lookout_due_ns(const struct bh_lookout *lookout)
 void
 bh_lookout_look(struct bh_lookout *lookout, const struct bh_engine *engine, uint64_t now_ns)
 {
-    struct bh_foresight *foresight = &lookout->foresight;
-    uint32_t rows = foresight->count + bh_foresight_needed(engine);
+    struct bh_forecast_series *foresight = &lookout->foresight;
+    uint32_t rows = foresight->count + bh_forecast_series_needed(engine);
 
     if (rows > foresight->max) {
         foresight->rows = realloc(foresight->rows, rows * sizeof *foresight->rows);
         BH_ASSERT(foresight->rows);
         foresight->max = rows;
     }
-    bh_foresight_observe(foresight, engine, now_ns);
-    lookout->next_ns = now_ns + foresight->slot_ns / BH_FORESIGHT_SAMPLES;
+    bh_forecast_series_observe(foresight, engine, now_ns);
+    lookout->next_ns = now_ns + foresight->slot_ns / BH_FORECAST_SAMPLES;
 }

@@ -6,7 +6,7 @@
 /* Forecasts on simulated time: what the daemon's owner does with them (daemon/observer.h),
  * without a file.  All zero: none. */
 struct bh_lookout {
-    struct bh_foresight foresight;
+    struct bh_forecast_series foresight;
     uint64_t next_ns;      /* when to look again */
 };
 
@@ -17,7 +17,7 @@ void bh_lookout_fini(struct bh_lookout *lookout);
 /* When it wants to look, or UINT64_MAX. */
 uint64_t bh_lookout_due_ns(const struct bh_lookout *lookout);
 
-/* Look.  The events that follow come from bh_foresight_next. */
+/* Look.  The events that follow come from bh_forecast_series_next. */
 void bh_lookout_look(struct bh_lookout *lookout, const struct bh_engine *engine,
                      uint64_t now_ns);
 

@@ -27,7 +27,7 @@ bh_compare_flags(struct bh_compare *compare, struct bh_flag ret_flags[BH_COMPARE
 {
     const struct bh_flag flags[BH_COMPARE_FLAGS] = {
         { "--load", BH_FLAG_THOUSANDTHS, &compare->loads, 10, 10000 },
-        { "--order", BH_FLAG_CHOICES, &compare->orders, .names = bh_order_names,
+        { "--order", BH_FLAG_CHOICES, &compare->orders, .names = bh_queue_order_names,
           .name_count = BH_ORDERS },
         { "--guarantee", BH_FLAG_NUMBER, &compare->guarantee, 0, 1000 },
         { "--lending", BH_FLAG_CHOICES, &compare->lending, .names = bh_lending_names,
@@ -73,7 +73,7 @@ static void
 print_row(uint32_t permille, uint32_t order, const struct bh_fair *fair)
 {
     printf("%u.%u%u %-9s %13" PRIu64 "%11" PRIu64 "%11" PRIu64 "  %u.%03u", permille / 1000,
-           permille / 100 % 10, permille / 10 % 10, bh_order_names[order],
+           permille / 100 % 10, permille / 10 % 10, bh_queue_order_names[order],
            fair->all.mean_ms / 1000, fair->all.p50_ms / 1000, fair->all.p95_ms / 1000,
            fair->jain_bp / 10000, fair->jain_bp / 10 % 1000);
     printf("%14u.%02u%3u.%02u%6u.%u%12" PRIu64 "%9" PRIu64 ".%" PRIu64,
@@ -241,7 +241,7 @@ tell(const struct runs *runs, uint32_t permille, uint32_t order, const struct bh
     if (runs->writer) {
         bh_json_open(runs->writer, NULL, '{');
         bh_json_u64(runs->writer, "load_permille", permille);
-        bh_json_str(runs->writer, "order", bh_order_names[order]);
+        bh_json_str(runs->writer, "order", bh_queue_order_names[order]);
         put_fair(runs->writer, runs->load, &fair);
         bh_cost_put(runs->writer, course);
         bh_json_close(runs->writer, '}');

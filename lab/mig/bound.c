@@ -66,7 +66,7 @@ stands_in(const struct layout *layout, uint32_t kind, uint32_t start)
     return false;
 }
 
-/* The piece of `more` that `less` has not, when that is the only difference; or none. */
+/* The partition of `more` that `less` has not, when that is the only difference; or none. */
 static uint32_t
 piece_more(const struct layout *more, const struct layout *less)
 {
@@ -88,15 +88,15 @@ link_layouts(struct layouts *layouts)
     for (uint32_t i = 0; i < layouts->count; i++) {
         for (uint32_t k = 0; k < layouts->count; k++) {
             struct layout *less = &layouts->at[i], *more = &layouts->at[k];
-            uint32_t piece, kind;
+            uint32_t partition, kind;
 
             if (more->count != less->count + 1)
                 continue;
-            piece = piece_more(more, less);
-            if (piece == PIECES_MAX)
+            partition = piece_more(more, less);
+            if (partition == PIECES_MAX)
                 continue;
-            kind = more->kinds[piece];
-            more->without[piece] = (uint16_t)i;
+            kind = more->kinds[partition];
+            more->without[partition] = (uint16_t)i;
             less->with[kind][less->with_count[kind]++] = (uint16_t)k;
         }
     }

@@ -71,7 +71,7 @@ fragmentation(const struct bh_mig_fleet *fleet, const struct bh_occupancy *occup
     for (uint32_t kind = 0; kind < BH_MIG_FLEET_PROFILES; kind++) {
         const struct bh_profile *profile = fleet->profiles[kind];
         int64_t usable =
-            (int64_t)bh_occupancy_room(occupancy, profile) * profile->compute_slices;
+            (int64_t)bh_occupancy_capacity(occupancy, profile) * profile->compute_slices;
 
         lost += fleet->mix->weights[kind] * (free_slices(fleet, occupancy) - usable);
     }

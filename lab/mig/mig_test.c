@@ -71,7 +71,7 @@ static bool
 has_room(const struct bh_mig_fleet *fleet, uint32_t gpus, uint32_t kind)
 {
     for (uint32_t gpu = 0; gpu < gpus; gpu++)
-        if (bh_occupancy_room(bh_mig_fleet_gpu(fleet, gpu),
+        if (bh_occupancy_capacity(bh_mig_fleet_gpu(fleet, gpu),
                               bh_mig_fleet_profile(fleet, kind)))
             return true;
     return false;

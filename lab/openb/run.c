@@ -57,12 +57,12 @@ static uint64_t
 place(struct course *course, const struct bh_openb_pod *pod, uint32_t shape,
       bool *ret_placed)
 {
-    struct bh_pack_spot spot;
+    struct bh_pack_placement spot;
 
     *ret_placed = bh_pack_find(course->pack, shape, &spot);
     if (!*ret_placed)
         return 0;
-    bh_pack_take(course->pack, shape, &spot);
+    bh_pack_acquire(course->pack, shape, &spot);
     return (uint64_t)pod->shape.gpus * pod->milli;
 }
 

@@ -26,17 +26,17 @@ count_jobs(const struct bh_admit *admit, bh_tenant_id owner, struct bh_admission
 
 /* A walk over all jobs, so only where a policy caps the SKU. */
 static uint64_t
-count_pieces(const struct bh_admit *admit, bh_tenant_id owner)
+count_partitions(const struct bh_admit *admit, bh_tenant_id owner)
 {
     struct bh_job_view job;
-    uint64_t pieces = 0;
+    uint64_t partitions = 0;
     uint32_t cursor = 0;
 
     while (bh_view_next_job(admit->engine, &cursor, &job))
         if (job.cause == BH_END_NONE && bh_same(job.sku, admit->submit->sku)
             && (owner.v == 0 || bh_view_within(admit->engine, owner, job.tenant)))
-            pieces += (uint64_t)job.count * (job.gang ? job.gang : 1);
-    return pieces;
+            partitions += (uint64_t)job.count * (job.gang ? job.gang : 1);
+    return partitions;
 }
 
 static bh_rc
@@ -54,8 +54,8 @@ check_policy(const struct bh_admit *admit, const struct bh_admission_policy *pol
         bh_tenant_id id = owner ? owner->id : (bh_tenant_id){ 0 };
 
         count_jobs(admit, id, &counts);
-        if (bh_admission_sku_pieces(policy, admit->spec->sku) != UINT64_MAX)
-            counts.pieces = count_pieces(admit, id);
+        if (bh_admission_sku_partitions(policy, admit->spec->sku) != UINT64_MAX)
+            counts.partitions = count_partitions(admit, id);
     }
     rc = bh_admission_check(policy, request, admit->engine ? &counts : NULL, &ret_denial->rule,
                             err);

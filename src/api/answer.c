@@ -5,7 +5,7 @@
 #include "base/json.h"
 
 static void
-put_job(struct bh_json_writer *w, const struct bh_command *command,
+answer_put_job(struct bh_json_writer *w, const struct bh_command *command,
         const struct bh_answer *answer)
 {
     if (command->dry_run)
@@ -18,7 +18,7 @@ put_job(struct bh_json_writer *w, const struct bh_command *command,
 
 /* Lines of a text, NULL being none, as a list. */
 static void
-put_lines(struct bh_json_writer *w, const char *key, const char *text)
+answer_put_lines(struct bh_json_writer *w, const char *key, const char *text)
 {
     const char *line = text ? text : "";
 
@@ -35,9 +35,9 @@ bh_answer_put_site(struct bh_json_writer *w, const struct bh_answer *answer, boo
 {
     bh_site_changes_put(w, &answer->changes);
     bh_json_bool(w, "dry_run", dry_run);
-    put_lines(w, "removes", answer->removes);
+    answer_put_lines(w, "removes", answer->removes);
     bh_json_u64(w, "revision", answer->revision);
-    put_lines(w, "warnings", answer->warnings);
+    answer_put_lines(w, "warnings", answer->warnings);
 }
 
 static void
@@ -131,7 +131,7 @@ bh_answer_encode(struct bh_buf *out, const struct bh_command *command,
     else if (command->op == BH_OP_TOKEN_CREATE || command->op == BH_OP_TOKEN_REVOKE)
         put_token(&w, command, answer, keep);
     else
-        put_job(&w, command, answer);
+        answer_put_job(&w, command, answer);
     bh_json_close(&w, '}');
 }
 

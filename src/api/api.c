@@ -62,7 +62,7 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_DATASET_LIST] = bh_datasets_list,
     [BH_OP_RECEIPT_LIST] = bh_receipts_list,
     [BH_OP_USAGE] = bh_usage_show,
-    [BH_OP_FORECAST] = bh_outlook_show,
+    [BH_OP_FORECAST] = bh_forecasts_show,
     [BH_OP_SITE_GET] = bh_site_get,
     [BH_OP_SITE_APPLY] = bh_site_apply,
     [BH_OP_SITE_REVISIONS] = bh_site_revisions,
@@ -98,34 +98,34 @@ static const bh_resource resources[BH_OPERATIONS] = {
     [BH_OP_AUDIT_PRUNE] = bh_log_prune,
     [BH_OP_KEY_ROTATE] = bh_key_rotate,
     [BH_OP_WHOAMI] = bh_whoami_show,
-    [BH_OP_SIGN_IN_WAYS] = bh_people_resource,
-    [BH_OP_SIGN_IN] = bh_people_resource,
-    [BH_OP_SIGN_IN_CHALLENGE] = bh_people_resource,
-    [BH_OP_SIGN_IN_ISSUER] = bh_people_resource,
-    [BH_OP_SIGN_IN_RETURN] = bh_people_resource,
-    [BH_OP_SIGN_IN_LOGOUT] = bh_people_resource,
-    [BH_OP_SIGN_IN_GRANT] = bh_people_resource,
-    [BH_OP_SIGN_IN_DEVICE] = bh_people_resource,
-    [BH_OP_SIGN_IN_POLL] = bh_people_resource,
-    [BH_OP_SIGN_IN_CODE] = bh_people_resource,
-    [BH_OP_SIGN_IN_FIRST] = bh_people_resource,
-    [BH_OP_SIGN_OUT] = bh_people_resource,
-    [BH_OP_PROVE] = bh_people_resource,
-    [BH_OP_BREAK_GLASS] = bh_people_resource,
-    [BH_OP_SESSION_LIST] = bh_people_resource,
-    [BH_OP_SESSION_END] = bh_people_resource,
-    [BH_OP_ACCOUNT_GET] = bh_people_resource,
-    [BH_OP_ACCOUNT_PASSWORD] = bh_people_resource,
-    [BH_OP_TOTP_BEGIN] = bh_people_resource,
-    [BH_OP_TOTP_CONFIRM] = bh_people_resource,
-    [BH_OP_TOTP_REMOVE] = bh_people_resource,
-    [BH_OP_RECOVERY_MAKE] = bh_people_resource,
-    [BH_OP_PASSKEY_BEGIN] = bh_people_resource,
-    [BH_OP_PASSKEY_ADD] = bh_people_resource,
-    [BH_OP_PASSKEY_REMOVE] = bh_people_resource,
-    [BH_OP_ACCOUNT_LIST] = bh_people_resource,
-    [BH_OP_ACCOUNT_ENROL] = bh_people_resource,
-    [BH_OP_ACCOUNT_RESET] = bh_people_resource,
+    [BH_OP_SIGN_IN_WAYS] = bh_accounts_resource,
+    [BH_OP_SIGN_IN] = bh_accounts_resource,
+    [BH_OP_SIGN_IN_CHALLENGE] = bh_accounts_resource,
+    [BH_OP_SIGN_IN_ISSUER] = bh_accounts_resource,
+    [BH_OP_SIGN_IN_RETURN] = bh_accounts_resource,
+    [BH_OP_SIGN_IN_LOGOUT] = bh_accounts_resource,
+    [BH_OP_SIGN_IN_GRANT] = bh_accounts_resource,
+    [BH_OP_SIGN_IN_DEVICE] = bh_accounts_resource,
+    [BH_OP_SIGN_IN_POLL] = bh_accounts_resource,
+    [BH_OP_SIGN_IN_CODE] = bh_accounts_resource,
+    [BH_OP_SIGN_IN_FIRST] = bh_accounts_resource,
+    [BH_OP_SIGN_OUT] = bh_accounts_resource,
+    [BH_OP_PROVE] = bh_accounts_resource,
+    [BH_OP_BREAK_GLASS] = bh_accounts_resource,
+    [BH_OP_SESSION_LIST] = bh_accounts_resource,
+    [BH_OP_SESSION_END] = bh_accounts_resource,
+    [BH_OP_ACCOUNT_GET] = bh_accounts_resource,
+    [BH_OP_ACCOUNT_PASSWORD] = bh_accounts_resource,
+    [BH_OP_TOTP_BEGIN] = bh_accounts_resource,
+    [BH_OP_TOTP_CONFIRM] = bh_accounts_resource,
+    [BH_OP_TOTP_REMOVE] = bh_accounts_resource,
+    [BH_OP_RECOVERY_MAKE] = bh_accounts_resource,
+    [BH_OP_PASSKEY_BEGIN] = bh_accounts_resource,
+    [BH_OP_PASSKEY_ADD] = bh_accounts_resource,
+    [BH_OP_PASSKEY_REMOVE] = bh_accounts_resource,
+    [BH_OP_ACCOUNT_LIST] = bh_accounts_resource,
+    [BH_OP_ACCOUNT_ENROL] = bh_accounts_resource,
+    [BH_OP_ACCOUNT_RESET] = bh_accounts_resource,
     [BH_OP_STATUS] = bh_status_show,
     [BH_OP_METRICS] = bh_metrics_show,
     [BH_OP_HEALTH] = bh_status_health,
@@ -140,12 +140,12 @@ bh_api_new(const struct bh_api_options *options)
     BH_ASSERT(api);
     for (int op = 0; op < BH_OPERATIONS; op++)
         BH_ASSERT(resources[op]
-                  && (resources[op] == bh_people_resource)
-                         == bh_operation_of_people((enum bh_operation)op));
+                  && (resources[op] == bh_accounts_resource)
+                         == bh_operation_of_accounts((enum bh_operation)op));
     api->options = *options;
-    api->starts = bh_starts_new();
-    api->gate = bh_whatif_gate_new();
-    api->rates = bh_rate_gate_new(options->rates);
+    api->start_estimates = bh_start_estimates_new();
+    api->whatif_lock = bh_whatif_lock_new();
+    api->rates = bh_rate_limiter_new(options->rates);
     api->streams = bh_stream_gate_new(options->streams_max, options->crowded);
     api->tree = bh_log_tree_new(&options->store, options->crypto);
     return api;
@@ -156,10 +156,10 @@ bh_api_free(struct bh_api *api)
 {
     if (!api)
         return;
-    bh_starts_free(api->starts);
-    bh_whatif_gate_free(api->gate);
+    bh_start_estimates_free(api->start_estimates);
+    bh_whatif_lock_free(api->whatif_lock);
     bh_log_tree_free(api->tree);
-    bh_rate_gate_free(api->rates);
+    bh_rate_limiter_free(api->rates);
     bh_stream_gate_free(api->streams);
     free(api);
 }
@@ -262,7 +262,7 @@ check_parameter(void *self, const char *name, const char *value)
 
     if (check->rc != BH_OK)
         return;
-    if (!bh_operation_takes(op, name)) {
+    if (!bh_operation_has_parameter(op, name)) {
         check->rc = bh_err_set(check->err, BH_INVALID, "unknown query parameter \"%.60s\"", name);
         bh_err_hint(check->err, op->query[0] ? "this operation takes: %s"
                                              : "this operation takes no parameters%s",
@@ -338,7 +338,7 @@ digest_request(struct bh_call *call)
 /* Reads are decided here; so are commands on oneself and on the site, which the owner
  * decides again.  Operations on a tenant or a job are decided where it is known. */
 static bh_rc
-authorise(struct bh_call *call, struct bh_err *err)
+api_authorise(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_subject *subject = &call->caller.subject;
     enum bh_reach reach = BH_REACH_OBJECT;
@@ -373,7 +373,7 @@ authorise(struct bh_call *call, struct bh_err *err)
 
 /* Who calls, and whether not too often: who shows no good credentials draws as a stranger. */
 static bh_rc
-identify(struct bh_call *call, struct bh_err *err)
+api_identify(struct bh_call *call, struct bh_err *err)
 {
     struct bh_err limit;
     bh_rc rc = BH_OK;
@@ -382,7 +382,7 @@ identify(struct bh_call *call, struct bh_err *err)
         rc = bh_auth_identify(call, err);
         call->identified = rc == BH_OK;
     }
-    if (bh_rate_gate_pass(call, &limit) != BH_OK) {
+    if (bh_rate_limiter_check(call, &limit) != BH_OK) {
         *err = limit;
         return err->rc;
     }
@@ -390,10 +390,10 @@ identify(struct bh_call *call, struct bh_err *err)
 }
 
 static bh_rc
-serve(struct bh_call *call, struct bh_err *err)
+api_serve(struct bh_call *call, struct bh_err *err)
 {
-    static bh_rc (*const checks[])(struct bh_call *, struct bh_err *) = { check_key, authorise };
-    bh_rc rc = identify(call, err);
+    static bh_rc (*const checks[])(struct bh_call *, struct bh_err *) = { check_key, api_authorise };
+    bh_rc rc = api_identify(call, err);
 
     if (rc == BH_OK)
         rc = check_query(call, err);
@@ -420,10 +420,10 @@ record_refusal(struct bh_call *call, const struct bh_err *err)
     bool worth = call->op->kind == BH_OPERATION_MUTATE || err->rc == BH_DENIED
                  || err->rc == BH_UNAUTHENTICATED || call->probed;
 
-    if (call->unproven) /* also where too many came: they were compared all the same */
-        owner->ops->unproven(owner->self, call->unproven_token);
+    if (call->unauthenticated) /* also where too many came: they were compared all the same */
+        owner->ops->unauthenticated(owner->self, call->unauthenticated_token);
     if (worth && !call->recorded && call->caller.via) {
-        const struct bh_tried attempt = bh_tried_of(call);
+        const struct bh_refused_request attempt = bh_refused_request_of(call);
 
         owner->ops->refused(owner->self, &call->caller, &attempt, err);
     }
@@ -456,7 +456,7 @@ bh_api_handle(void *self, const struct bh_request *request, struct bh_reply *rep
         return;
     }
     call.dir = owner->ops->directory_get(owner->self);
-    rc = serve(&call, &err);
+    rc = api_serve(&call, &err);
     if (call.identified)
         say_who(&call);
     if (rc == BH_OK) {

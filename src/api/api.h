@@ -24,7 +24,7 @@ struct bh_api_options {
     uint32_t job_uid_first;      /* Unix ids from here up belong to jobs: never anybody;
                                     0: no such range */
     uint64_t (*now)(void);       /* nanoseconds since the epoch; NULL: the wall clock */
-    struct bh_people_port people;
+    struct bh_accounts_port accounts;
     struct bh_streams_port streams; /* ops NULL: there are none */
     uint32_t rates[BH_RATE_CLASSES]; /* requests a second of a caller (policy/rate.h); 0: any */
     uint64_t silence_ns;         /* streams: a comment after this long; 0: two seconds */

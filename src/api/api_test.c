@@ -10,7 +10,7 @@ static struct fixture *f;
 static struct received got;
 
 static int
-open_site(void **state)
+api_open_site(void **state)
 {
     f = bh_fixture_open();
     bh_fixture_put_job(f, 1, 2, 1, "running");
@@ -20,7 +20,7 @@ open_site(void **state)
 }
 
 static int
-close_site(void **state)
+api_close_site(void **state)
 {
     bh_fixture_close(f);
     return 0;
@@ -29,7 +29,7 @@ close_site(void **state)
 #define SEND(...) bh_fixture_send(f, &(struct sent){ __VA_ARGS__ }, &got)
 
 static void
-check_shape(const char *name, const char *text)
+check_form(const char *name, const char *text)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_err err;
@@ -184,7 +184,7 @@ every_operation_answers(void **state)
     }
     for (int op = 0; op < BH_OPERATIONS; op++)
         BH_CHECK(bh_operation_get((enum bh_operation)op)->name,
-                 seen[op] || bh_operation_of_people((enum bh_operation)op));
+                 seen[op] || bh_operation_of_accounts((enum bh_operation)op));
     BH_CHECK_DONE();
 }
 
@@ -211,7 +211,7 @@ every_operation_refuses_strangers_and_odd_parameters(void **state)
         SEND(row->method, concrete(row->path), .uid = STRANGER);
         /* the log is empty here: what is open may say that there is nothing yet */
         BH_CHECK(row->name, !open                               ? got.status == 401
-                            : bh_operation_of_people(row->id) ? got.status == 503
+                            : bh_operation_of_accounts(row->id) ? got.status == 503
                                                               : got.status == 200
                                                                     || got.status == 404);
         if (!open)
@@ -219,7 +219,7 @@ every_operation_refuses_strangers_and_odd_parameters(void **state)
         SEND(row->method, concrete(row->path), .uid = 0, .query = "color=red");
         BH_CHECK_EQ(row->name, got.status, 400);
         BH_CHECK(row->name, strstr(got.text, "unknown query parameter \\\"color\\\""));
-        check_shape(row->name, got.text);
+        check_form(row->name, got.text);
         if (row->has_body)
             continue;
         SEND(row->method, concrete(row->path), .uid = 0, .body = "{\"x\":1}");
@@ -388,7 +388,7 @@ bad_input_changes_nothing(void **state)
         BH_CHECK(cases[i].name, strstr(got.text, cases[i].says));
         BH_CHECK(cases[i].name, !f->commanded);
         BH_CHECK_EQ(cases[i].name, f->refusals, 1); /* the attempt is recorded */
-        check_shape(cases[i].name, got.text);
+        check_form(cases[i].name, got.text);
     }
     BH_CHECK_DONE();
 }
@@ -451,11 +451,11 @@ paths_and_methods(void **state)
 {
     SEND(BH_GET, "/v1/nothing", .uid = ALICE);
     BH_CHECK_EQ("unknown path", got.status, 404);
-    check_shape("unknown path", got.text);
+    check_form("unknown path", got.text);
     SEND(BH_PUT, "/v1/jobs", .uid = ALICE);
     BH_CHECK_EQ("wrong method", got.status, 405);
     BH_CHECK_STR("wrong method", got.header, "POST, GET");
-    check_shape("wrong method", got.text);
+    check_form("wrong method", got.text);
     SEND(BH_GET, "/v1/jobs/1/cancel", .uid = ALICE);
     BH_CHECK_STR("post only", got.header, "POST");
     SEND(BH_GET, "/v1/jobs/../site", .uid = ALICE);
@@ -476,7 +476,7 @@ every_result_has_its_status_and_shape(void **state)
         BH_CHECK(bh_rc_name(f->rc), strstr(got.text, bh_rc_name(f->rc)));
         BH_CHECK(bh_rc_name(f->rc), strstr(got.text, "what went wrong"));
         BH_CHECK_EQ(bh_rc_name(f->rc), f->refusals, 0); /* the owner records its own */
-        check_shape(bh_rc_name(f->rc), got.text);
+        check_form(bh_rc_name(f->rc), got.text);
     }
     BH_CHECK_DONE();
 }
@@ -603,7 +603,7 @@ a_site_is_applied_from_yaml(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, api_open_site, api_close_site)
     const struct CMUnitTest tests[] = {
         TEST(every_operation_answers),
         TEST(every_operation_refuses_strangers_and_odd_parameters),

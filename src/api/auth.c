@@ -58,7 +58,7 @@ find_token(struct bh_call *call, const char *text, struct bh_token_row *ret_row,
     if (rc != BH_OK)
         return rc;
     if (search.found && (!whole || !bh_token_same(search.row.secret.bytes, token.secret))) {
-        call->unproven_token = bh_token_number(search.row.secret.bytes);
+        call->unauthenticated_token = bh_token_number(search.row.secret.bytes);
         search.found = false;
     }
     if (!search.found || !search.row.scopes)
@@ -70,7 +70,7 @@ find_token(struct bh_call *call, const char *text, struct bh_token_row *ret_row,
 static bh_rc
 identify_token(struct bh_call *call, const char *text, struct bh_err *err)
 {
-    const struct bh_people_port *people = &call->api->options.people;
+    const struct bh_accounts_port *accounts = &call->api->options.accounts;
     const struct bh_dir_principal *principal;
     struct bh_token_row row;
     bh_rc rc = find_token(call, text, &row, err);
@@ -98,8 +98,8 @@ identify_token(struct bh_call *call, const char *text, struct bh_err *err)
         .scopes = row.scopes[0] ? row.scopes : NULL,
         .presence = { .kind = BH_PRESENCE_TOKEN, .now_ns = bh_call_now(call) },
     };
-    if (people->ops)
-        people->ops->token_used(people->self, row.id, bh_call_now(call));
+    if (accounts->ops)
+        accounts->ops->token_used(accounts->self, row.id, bh_call_now(call));
     return BH_OK;
 }
 
@@ -165,7 +165,7 @@ identify_peer(struct bh_call *call, struct bh_err *err)
 }
 
 static bh_rc
-identify(struct bh_call *call, struct bh_err *err)
+auth_identify(struct bh_call *call, struct bh_err *err)
 {
     const char *token = NULL;
     bh_rc rc = BH_OK;
@@ -174,8 +174,8 @@ identify(struct bh_call *call, struct bh_err *err)
         rc = read_bearer(call->request->authorization, &token, err);
     if (rc != BH_OK)
         return rc;
-    if (token && strncmp(token, "bs_", 3) == 0 && call->api->options.people.ops)
-        return call->api->options.people.ops->identify(call->api->options.people.self, token, call,
+    if (token && strncmp(token, "bs_", 3) == 0 && call->api->options.accounts.ops)
+        return call->api->options.accounts.ops->identify(call->api->options.accounts.self, token, call,
                                                        err);
     if (token)
         return identify_token(call, token, err);
@@ -193,11 +193,11 @@ bh_auth_identify(struct bh_call *call, struct bh_err *err)
     bh_rc rc;
 
     call->caller = (struct bh_caller){ .name = "nobody", .uid = UINT32_MAX, .gid = UINT32_MAX };
-    rc = identify(call, err);
+    rc = auth_identify(call, err);
     if (rc != BH_UNAUTHENTICATED || call->caller.via)
         return rc;
-    call->unproven = call->request->authorization != NULL;
-    if (!call->unproven && peer->unix_socket) {
+    call->unauthenticated = call->request->authorization != NULL;
+    if (!call->unauthenticated && peer->unix_socket) {
         call->caller.via = BH_VIA_PEER;
         call->caller.subject.uid = peer->uid;
     }

@@ -33,7 +33,7 @@ close_tokens(void **state)
 }
 
 static struct bh_token_row
-row_of(const char *scopes)
+auth_row_of(const char *scopes)
 {
     struct bh_token_row row = { .principal_id = 1, .scopes = scopes, .note = "n",
                                 .created_ns = 1, .expires_ns = UINT64_C(2000000000000000) };
@@ -84,7 +84,7 @@ the_checksum_is_crc_32(void **state)
 static void
 a_token_is_its_owner(void **state)
 {
-    struct bh_token_row row = row_of("");
+    struct bh_token_row row = auth_row_of("");
 
     bh_fixture_put_token(f, &row);
     for (int tcp = 0; tcp < 2; tcp++) {
@@ -103,7 +103,7 @@ a_token_is_its_owner(void **state)
 static void
 scopes_cut_down(void **state)
 {
-    struct bh_token_row row = row_of("job.view token.view");
+    struct bh_token_row row = auth_row_of("job.view token.view");
 
     bh_fixture_put_token(f, &row);
     SEND(BH_GET, "/v1/jobs/1", .token = token_text, .tcp = true);
@@ -131,9 +131,9 @@ bad_tokens_are_nobody(void **state)
 
     SEND(BH_GET, "/v1/whoami", .token = token_text, .tcp = true);
     BH_CHECK_EQ("unknown", got.status, 401);
-    BH_CHECK_EQ("unknown is counted", f->unproven, 1);
+    BH_CHECK_EQ("unknown is counted", f->unauthenticated, 1);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_token_row row = row_of("");
+        struct bh_token_row row = auth_row_of("");
 
         row.principal_id = cases[i].principal;
         row.expires_ns = cases[i].expires_ns;
@@ -144,21 +144,21 @@ bad_tokens_are_nobody(void **state)
         BH_CHECK_EQ(cases[i].name, got.status, 401);
         BH_CHECK(cases[i].name, strstr(got.text, "the token is not valid"));
         /* whose is known is refused as himself */
-        BH_CHECK_EQ(cases[i].name, f->unproven, 1 + cases[i].other_secret);
+        BH_CHECK_EQ(cases[i].name, f->unauthenticated, 1 + cases[i].other_secret);
         BH_CHECK_EQ(cases[i].name, f->refusals, !cases[i].other_secret);
-        BH_CHECK_EQ(cases[i].name, f->unproven_token,
+        BH_CHECK_EQ(cases[i].name, f->unauthenticated_token,
                     cases[i].other_secret ? bh_token_number(row.secret.bytes) : 0);
     }
     SEND(BH_GET, "/v1/whoami", .token = "bh_nonsense", .uid = ALICE);
     BH_CHECK_EQ("nonsense", got.status, 401);
-    BH_CHECK_EQ("nonsense is of no token", f->unproven_token, 0);
+    BH_CHECK_EQ("nonsense is of no token", f->unauthenticated_token, 0);
     BH_CHECK_DONE();
 }
 
 static void
 tokens_are_made_listed_and_revoked(void **state)
 {
-    struct bh_token_row row = row_of("job.view");
+    struct bh_token_row row = auth_row_of("job.view");
     char path[64];
 
     f->answer.secret = token_text;

@@ -12,10 +12,10 @@
 
 struct bh_api {
     struct bh_api_options options;
-    struct bh_starts *starts;        /* api/starts.h */
-    struct bh_whatif_gate *gate;     /* api/whatif.h */
+    struct bh_start_estimates *start_estimates;        /* api/starts.h */
+    struct bh_whatif_lock *whatif_lock;     /* api/whatif.h */
     struct bh_log_tree *tree;        /* api/log_tree.h */
-    struct bh_rate_gate *rates;      /* api/rate.h */
+    struct bh_rate_limiter *rates;      /* api/rate.h */
     struct bh_stream_gate *streams;  /* api/stream_gate.h */
 };
 
@@ -33,7 +33,7 @@ struct bh_call {
     uint32_t status;                 /* of a reply that is no error; 0: 200 */
     uint32_t retry_after_s;          /* of a BH_TOO_MANY; 0: unknown */
     bh_job_id job;                   /* that it names and there is; 0: none is known */
-    /* what a refusal's record says besides, as bh_tried has it; the verb only of what-if, which asks
+    /* what a refusal's record says besides, as bh_refused_request has it; the verb only of what-if, which asks
      * about another deed */
     const char *verb, *target;
     bh_tenant_id tenant;
@@ -41,8 +41,8 @@ struct bh_call {
     bool recorded;                   /* the owner has seen it: it is in the journal */
     bool probed;                     /* it asked for what it may not see */
     bool identified;                 /* it is known who calls */
-    bool unproven;                   /* credentials were sent that are nobody's */
-    uint64_t unproven_token;         /* that has their id, by its number in records; 0: none */
+    bool unauthenticated;                   /* credentials were sent that are nobody's */
+    uint64_t unauthenticated_token;         /* that has their id, by its number in records; 0: none */
 };
 
 /* An operation's body: writes the reply's JSON, or fails and the dispatcher writes the

@@ -31,7 +31,7 @@ bh_carried_key(uint64_t number, char ret_key[BH_CARRIED_KEY_SIZE])
 }
 
 static uint64_t
-sum(uint64_t a, uint64_t b)
+carried_sum(uint64_t a, uint64_t b)
 {
     uint64_t both;
 
@@ -43,12 +43,12 @@ bh_carried_add(struct bh_msg_carried *to, const struct bh_msg_carried *from)
 {
     *to = (struct bh_msg_carried){
         .counted = to->counted || from->counted,
-        .denied_bytes = sum(to->denied_bytes, from->denied_bytes),
-        .denied_packets = sum(to->denied_packets, from->denied_packets),
-        .rx_bytes = sum(to->rx_bytes, from->rx_bytes),
-        .rx_packets = sum(to->rx_packets, from->rx_packets),
-        .tx_bytes = sum(to->tx_bytes, from->tx_bytes),
-        .tx_packets = sum(to->tx_packets, from->tx_packets),
+        .denied_bytes = carried_sum(to->denied_bytes, from->denied_bytes),
+        .denied_packets = carried_sum(to->denied_packets, from->denied_packets),
+        .rx_bytes = carried_sum(to->rx_bytes, from->rx_bytes),
+        .rx_packets = carried_sum(to->rx_packets, from->rx_packets),
+        .tx_bytes = carried_sum(to->tx_bytes, from->tx_bytes),
+        .tx_packets = carried_sum(to->tx_packets, from->tx_packets),
     };
 }
 

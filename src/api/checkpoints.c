@@ -1,7 +1,7 @@
 #include "api/checkpoints.h"
 
 static bool
-put_checkpoint(void *self, const struct bh_checkpoint_row *row)
+checkpoints_put_checkpoint(void *self, const struct bh_checkpoint_row *row)
 {
     struct bh_json_writer *w = self;
 
@@ -25,7 +25,7 @@ bh_checkpoints_list(struct bh_call *call, struct bh_err *err)
     bh_json_open(&w, NULL, '{');
     bh_json_open(&w, "items", '[');
     rc = store->ops->list_checkpoints(store->self, bh_call_query(call, "after") ? after + 1 : 0,
-                                      put_checkpoint, &w, err);
+                                      checkpoints_put_checkpoint, &w, err);
     bh_json_close(&w, ']');
     bh_json_close(&w, '}');
     return rc;

@@ -81,7 +81,7 @@ decisions_come_back(void **state)
     bh_arena_reset(arena);
 }
 
-/* As many decisions with as many pieces as a step may bring, with numbers as long as they
+/* As many decisions with as many partitions as a step may bring, with numbers as long as they
  * will ever be, leave room in a record (65535 bytes) for the event and who asked. */
 static void
 a_full_step_fits_in_a_record(void **state)
@@ -96,10 +96,10 @@ a_full_step_fits_in_a_record(void **state)
 
         *decision = (struct bh_decision){ .kind = BH_DO_PLACE, .job = { job }, .lease = { job },
                                           .member = 63,
-                                          .piece_count = BH_DECIDED_PIECES_MAX
+                                          .partition_count = BH_DECIDED_PARTITIONS_MAX
                                                          / BH_DECISIONS_MAX };
-        for (uint32_t k = 0; k < decision->piece_count; k++)
-            decision->pieces[k] = (struct bh_piece){ { job }, { UINT32_MAX }, 999, 7, true };
+        for (uint32_t k = 0; k < decision->partition_count; k++)
+            decision->partitions[k] = (struct bh_partition){ { job }, { UINT32_MAX }, 999, 7, true };
     }
     assert_true(strlen(text_of_decisions(decisions, BH_DECISIONS_MAX)) < 60000);
     bh_arena_reset(arena);
@@ -120,7 +120,7 @@ what_is_no_event_is_refused(void **state)
 }
 
 static int
-set_up(void **state)
+codec_set_up(void **state)
 {
     (void)state;
     arena = bh_arena_new(8 << 20);
@@ -128,7 +128,7 @@ set_up(void **state)
 }
 
 static int
-tear_down(void **state)
+codec_tear_down(void **state)
 {
     (void)state;
     bh_arena_free(arena);
@@ -146,5 +146,5 @@ main(void)
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, codec_set_up, codec_tear_down);
 }

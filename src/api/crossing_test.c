@@ -11,7 +11,7 @@
 #include "base/test.h"
 #include "policy/operations.h"
 
-enum fate {
+enum outcome {
     UNTRIED,
     HIDDEN,     /* 404: bob is not told whether there is such a thing */
     DENIED,     /* 403: everybody knows that there is one */
@@ -22,7 +22,7 @@ enum fate {
 };
 
 static const struct reach {
-    enum fate fate;
+    enum outcome outcome;
     const char *path, *query, *body;
 } reaches[BH_OPERATIONS] = {
     [BH_OP_JOB_SUBMIT] = { HIDDEN, "/v1/jobs", NULL,
@@ -156,7 +156,7 @@ open_with_alices(void)
 }
 
 static void
-try(enum bh_operation op, const struct reach *reach, uint32_t uid)
+crossing_attempt(enum bh_operation op, const struct reach *reach, uint32_t uid)
 {
     const struct bh_operation_row *row = bh_operation_get(op);
     struct fixture *f = open_with_alices();
@@ -165,7 +165,7 @@ try(enum bh_operation op, const struct reach *reach, uint32_t uid)
     bh_fixture_send(f, &(struct sent){ .method = row->method, .path = reach->path,
                                        .query = reach->query, .body = reach->body,
                                        .upgrade = "bulkhead-stream", .uid = uid }, &got);
-    switch (reach->fate) {
+    switch (reach->outcome) {
     case HIDDEN:
         BH_CHECK_EQ(row->name, got.status == 404, mine);
         break;
@@ -195,7 +195,7 @@ try(enum bh_operation op, const struct reach *reach, uint32_t uid)
         BH_CHECK(row->name, !"has a row in this test");
         break;
     }
-    if (mine && reach->fate != THE_OWNERS)
+    if (mine && reach->outcome != THE_OWNERS)
         BH_CHECK(row->name, !f->commanded);
     if (!mine && op == BH_OP_JOB_WATCH)
         BH_CHECK("there was something to see", strstr(got.text, "vision"));
@@ -206,9 +206,9 @@ static void
 nothing_of_anothers_is_reached(void **state)
 {
     for (int op = 0; op < BH_OPERATIONS; op++)
-        try((enum bh_operation)op, &reaches[op], BOB);
+        crossing_attempt((enum bh_operation)op, &reaches[op], BOB);
     for (size_t i = 0; i < BH_COUNT(others); i++)
-        try(others[i].op, &others[i].reach, BOB);
+        crossing_attempt(others[i].op, &others[i].reach, BOB);
     BH_CHECK_DONE();
 }
 
@@ -219,9 +219,9 @@ an_administrator_reaches_the_same(void **state)
 {
     for (int op = 0; op < BH_OPERATIONS; op++)
         if (op != BH_OP_TOKEN_CREATE)
-            try((enum bh_operation)op, &reaches[op], CAROL);
+            crossing_attempt((enum bh_operation)op, &reaches[op], CAROL);
     for (size_t i = 0; i < BH_COUNT(others); i++)
-        try(others[i].op, &others[i].reach, CAROL);
+        crossing_attempt(others[i].op, &others[i].reach, CAROL);
     BH_CHECK_DONE();
 }
 

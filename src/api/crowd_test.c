@@ -13,7 +13,7 @@
 enum { VISION = 2, OTHER = 4, SMALL = 1, LARGE = 2, MEDIUM = 3,
        FOREIGN_JOB = 770000 };   /* a number that stands nowhere else */
 
-/* Who holds two pieces of a GPU, and who waits. */
+/* Who holds two partitions of a GPU, and who waits. */
 static const struct crowd {
     const char *name;
     uint32_t jobs, members, sku; /* of as many parts together */
@@ -74,7 +74,7 @@ static const char inventory[] =
     "\"runtime\":\"crun 1.8\",\"walls\":{\"gpus\":1,\"state\":\"partly\",\"why\":\"job 770001\"}}";
 
 static void
-put_record(struct fixture *f, uint64_t seq, uint32_t tenant, uint32_t principal, uint64_t job)
+crowd_put_record(struct fixture *f, uint64_t seq, uint32_t tenant, uint32_t principal, uint64_t job)
 {
     char leaf[300];
 
@@ -123,8 +123,8 @@ put_own(struct fixture *f)
     bh_fixture_submit(f, 5, VISION, 1, SMALL);
     bh_fixture_put_job(f, 1, VISION, 1, "running");
     bh_fixture_put_job(f, 5, VISION, 1, "pending");
-    put_record(f, 0, VISION, 1, 1);
-    put_record(f, 1, VISION, 1, 5);
+    crowd_put_record(f, 0, VISION, 1, 1);
+    crowd_put_record(f, 1, VISION, 1, 5);
     f->changes[f->change_count++] = (struct bh_change){
         .number = 1, .job = 1, .tenant_id = VISION, .principal_id = 1, .state = "running"
     };
@@ -141,13 +141,13 @@ open_crowded(const struct crowd *crowd)
     put_own(f);
     for (uint32_t i = 0; i < crowd->jobs; i++)
         submit_foreign(f, number++, crowd->two_people && i ? 3 : 2, crowd->sku, crowd->members);
-    bh_fixture_settle(f);
+    bh_fixture_answer_orders(f);
     bh_fixture_submit(f, 6, VISION, 1, LARGE); /* others hold what it waits for */
     bh_fixture_put_job(f, 6, VISION, 1, "pending");
     for (uint32_t i = 0; i < crowd->pending; i++)
         submit_foreign(f, number++, 2, LARGE, 2); /* whole GPUs: there are none */
     for (uint64_t seq = 2; seq < RECORDS; seq++)
-        put_record(f, seq, OTHER, 2, FOREIGN_JOB + 1 + seq % (crowd->jobs + crowd->pending));
+        crowd_put_record(f, seq, OTHER, 2, FOREIGN_JOB + 1 + seq % (crowd->jobs + crowd->pending));
     return f;
 }
 
@@ -169,7 +169,7 @@ take_out_capacity(char *text)
 }
 
 static void
-ask(struct fixture *f, const struct request *request, uint32_t uid, struct received *ret)
+crowd_ask(struct fixture *f, const struct request *request, uint32_t uid, struct received *ret)
 {
     const struct bh_operation_row *row = bh_operation_get(request->op);
 
@@ -199,7 +199,7 @@ a_developer_cannot_tell_crowds_apart(void **state)
             struct fixture *f = open_crowded(&crowds[k]);
             bool begins = k == 0 || (requests[i].tells_waiting && crowds[k].pending == 1);
 
-            ask(f, &requests[i], ALICE, begins ? &first : &got);
+            crowd_ask(f, &requests[i], ALICE, begins ? &first : &got);
             if (!begins)
                 BH_CHECK_STR(name, got.text, first.text);
             bh_fixture_close(f);
@@ -227,7 +227,7 @@ an_admin_can(void **state)
         for (size_t k = 0; k < 2; k++) {
             struct fixture *f = open_crowded(&crowds[k]);
 
-            ask(f, &requests[i], CAROL, k ? &got : &first);
+            crowd_ask(f, &requests[i], CAROL, k ? &got : &first);
             bh_fixture_close(f);
         }
         BH_CHECK(requests[i].path, strcmp(first.text, got.text) != 0);

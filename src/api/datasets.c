@@ -14,7 +14,7 @@ struct list {
 };
 
 static bool
-sees_all_of(const struct list *list, const struct bh_dataset *dataset)
+datasets_may_see_all_of(const struct list *list, const struct bh_dataset *dataset)
 {
     const struct bh_dir_tenant *owner =
         bh_directory_tenant_named(list->call->dir, dataset->text->tenant);
@@ -35,7 +35,7 @@ request_of(const struct list *list, uint32_t tenant)
 }
 
 static bool
-is_named(const struct list *list, const struct bh_dataset *dataset)
+datasets_is_named(const struct list *list, const struct bh_dataset *dataset)
 {
     for (uint32_t i = 0; i < list->submits.count; i++) {
         struct bh_data_request request = request_of(list, list->submits.ids[i]);
@@ -55,7 +55,7 @@ put_end(struct bh_json_writer *w, uint32_t may, uint64_t until_ns)
 }
 
 static void
-put_tenant(struct list *list, const char *tenant, uint32_t may, uint64_t until_ns)
+datasets_put_tenant(struct list *list, const char *tenant, uint32_t may, uint64_t until_ns)
 {
     bh_json_open(&list->w, NULL, '{');
     bh_json_str(&list->w, "may", bh_data_rights_text(may));
@@ -83,7 +83,7 @@ put_access(struct list *list, const struct bh_dataset *dataset, uint64_t *ret_un
             continue;
         may = bh_datasets_may(datasets, dataset, &request, &until_ns);
         if (!list->submits.all)
-            put_tenant(list, request.tenant, may, until_ns);
+            datasets_put_tenant(list, request.tenant, may, until_ns);
         all |= may;
         if (until_ns > *ret_until_ns)
             *ret_until_ns = until_ns;
@@ -114,13 +114,13 @@ put_dataset(struct list *list, const struct bh_dataset *dataset)
 
     bh_json_open(&list->w, NULL, '{');
     may = put_access(list, dataset, &until_ns);
-    if (sees_all_of(list, dataset))
+    if (datasets_may_see_all_of(list, dataset))
         put_declared(list, dataset);
     bh_json_u64(&list->w, "id", named ? named->id.v : 0);
     bh_json_str(&list->w, "kind", bh_dataset_kind_names[text->kind]);
     bh_json_str(&list->w, "may", bh_data_rights_text(may));
     bh_json_str(&list->w, "name", text->name);
-    if (sees_all_of(list, dataset))
+    if (datasets_may_see_all_of(list, dataset))
         bh_json_str(&list->w, "owner", text->tenant);
     put_end(&list->w, may, until_ns);
     bh_json_close(&list->w, '}');
@@ -150,7 +150,7 @@ bh_datasets_list(struct bh_call *call, struct bh_err *err)
     bh_json_open(&list.w, NULL, '{');
     bh_json_open(&list.w, "items", '[');
     for (uint32_t i = 0; i < datasets->count; i++)
-        if (sees_all_of(&list, &datasets->items[i]) || is_named(&list, &datasets->items[i]))
+        if (datasets_may_see_all_of(&list, &datasets->items[i]) || datasets_is_named(&list, &datasets->items[i]))
             put_dataset(&list, &datasets->items[i]);
     bh_json_close(&list.w, ']');
     bh_json_close(&list.w, '}');
@@ -166,7 +166,7 @@ struct judgement {
 
 /* Whether the job may have its datasets; BH_OK, or why not in the caller's words. */
 static bh_rc
-judge(const struct bh_call *call, const struct bh_job_spec *spec,
+datasets_judge(const struct bh_call *call, const struct bh_job_spec *spec,
       const struct bh_data_request *request, struct judgement *ret, struct bh_err *err)
 {
     const struct bh_data_denial *denial = &ret->denial;
@@ -196,7 +196,7 @@ record_denial(struct bh_call *call, const struct bh_job_spec *spec, const struct
     const struct bh_err err = { .rc = BH_DENIED };
     uint32_t rule = bh_data_rule_number(&denial->verdict);
     bool hidden = judged->hidden && !denial->named; /* the number would say that there is one */
-    struct bh_tried tried = bh_tried_of(call);
+    struct bh_refused_request tried = bh_refused_request_of(call);
 
     tried.verdict = (struct bh_verdict){ false, hidden ? bh_data_rule_number(&unknown) : rule };
     call->recorded = true;
@@ -220,7 +220,7 @@ bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec, struct b
                                              .now_ns = bh_call_now(call) };
 
     struct judgement judged;
-    bh_rc rc = judge(call, spec, &request, &judged, err);
+    bh_rc rc = datasets_judge(call, spec, &request, &judged, err);
 
     if (rc == BH_OK && !bh_serves_image(call, spec)) { /* the same for who asks, here and in the log */
         judged = (struct judgement){ .denial = { .verdict = { .reason = BH_DATA_UNKNOWN } } };
@@ -246,7 +246,7 @@ bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row, const 
                        &err) != BH_OK)
         return false;
     request.labels = &spec.labels;
-    if (judge(call, &spec, &request, &unused, &err) == BH_OK)
+    if (datasets_judge(call, &spec, &request, &unused, &err) == BH_OK)
         return false;
     *ret_words = err;
     return true;

@@ -19,36 +19,36 @@ const struct bh_fields bh_defrag_request_fields =
 
 /* ---- the proposal ---- */
 
-struct taking {
-    struct bh_forecast forecast;
+struct copying {
+    struct bh_simulation simulation;
     uint64_t now_ns;
 };
 
 /* On the owner's thread: a copy and nothing else. */
 static void
-take(void *self, const struct bh_engine *engine, uint64_t now_ns)
+defrag_copy(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
-    struct taking *taking = self;
+    struct copying *copying = self;
 
-    taking->now_ns = now_ns;
-    bh_forecast_take(engine, &taking->forecast);
+    copying->now_ns = now_ns;
+    bh_simulation_copy(engine, &copying->simulation);
 }
 
 static bh_rc
-propose(struct bh_call *call, struct bh_proposal *ret_proposal, uint64_t *ret_now_ns,
+defrag_propose(struct bh_call *call, struct bh_proposal *ret_proposal, uint64_t *ret_now_ns,
         struct bh_err *err)
 {
-    struct taking taking;
-    bh_rc rc = bh_whatif_enter(call->api->gate, err);
+    struct copying copying;
+    bh_rc rc = bh_whatif_acquire(call->api->whatif_lock, err);
 
     if (rc != BH_OK)
         return rc;
-    rc = bh_call_ask(call, take, &taking, err);
+    rc = bh_call_ask(call, defrag_copy, &copying, err);
     if (rc == BH_OK) {
-        bh_proposal_make(&taking.forecast, taking.now_ns, ret_proposal);
-        *ret_now_ns = taking.now_ns;
+        bh_proposal_make(&copying.simulation, copying.now_ns, ret_proposal);
+        *ret_now_ns = copying.now_ns;
     }
-    bh_whatif_leave(call->api->gate);
+    bh_whatif_release(call->api->whatif_lock);
     return rc;
 }
 
@@ -67,13 +67,13 @@ struct writing {
 };
 
 static void
-put_place(struct writing *writing, bh_gpu_id id, uint32_t profile_id, uint32_t start)
+defrag_put_placement(struct writing *writing, bh_gpu_id id, uint32_t profile_id, uint32_t start)
 {
     const struct bh_dir_gpu *gpu = bh_directory_gpu(writing->call->dir, id);
-    char name[BH_PIECE_NAME_MAX];
+    char name[BH_PARTITION_NAME_MAX];
     struct bh_json_writer *w = &writing->w;
 
-    bh_piece_name(BH_GPU_MODEL_NONE, profile_id, name);
+    bh_partition_name(BH_GPU_MODEL_NONE, profile_id, name);
     bh_json_open(w, NULL, '{');
     bh_json_str(w, "gpu", gpu ? gpu->uuid : "");
     bh_json_str(w, "profile", name);
@@ -90,18 +90,18 @@ put_from(struct writing *writing, const struct bh_job_view *view)
     bh_json_open(&writing->w, "from", '[');
     for (uint32_t i = 0; i < view->gang; i++)
         if (bh_view_member(engine, view->job, i, &member))
-            for (uint32_t k = 0; k < member.piece_count; k++)
-                put_place(writing, member.pieces[k].gpu, member.pieces[k].profile,
-                          member.pieces[k].start);
+            for (uint32_t k = 0; k < member.partition_count; k++)
+                defrag_put_placement(writing, member.partitions[k].gpu, member.partitions[k].profile,
+                          member.partitions[k].start);
     bh_json_close(&writing->w, ']');
 }
 
 static void
-put_to(struct writing *writing, const struct bh_move_place *places, uint32_t count)
+put_to(struct writing *writing, const struct bh_move_placement *placements, uint32_t count)
 {
     bh_json_open(&writing->w, "to", '[');
     for (uint32_t i = 0; i < count; i++)
-        put_place(writing, places[i].gpu, places[i].profile, places[i].start);
+        defrag_put_placement(writing, placements[i].gpu, placements[i].profile, placements[i].start);
     bh_json_close(&writing->w, ']');
 }
 
@@ -126,7 +126,7 @@ put_moves(struct writing *writing)
         put_from(writing, &view);
         bh_json_u64(w, "job", view.job.v);
         bh_json_str(w, "tenant", tenant ? tenant->path : "");
-        put_to(writing, &move->places[at], view.count * view.gang);
+        put_to(writing, &move->placements[at], view.count * view.gang);
         bh_json_close(w, '}');
         at += view.count * view.gang;
     }
@@ -162,8 +162,8 @@ put_plan(struct writing *writing)
     bh_json_u64(w, "gain_gpu_ms", move->gain_gpu_ms);
     put_moves(writing);
     bh_json_open(w, "room", '{');
-    bh_json_u64(w, "after_parts", proposal->plan.room.after);
-    bh_json_u64(w, "before_parts", proposal->plan.room.before);
+    bh_json_u64(w, "after_parts", proposal->plan.capacity.after);
+    bh_json_u64(w, "before_parts", proposal->plan.capacity.before);
     bh_json_close(w, '}');
     bh_json_open(w, "simulated", '{');
     bh_json_u64(w, "later", proposal->verdict.later);
@@ -175,7 +175,7 @@ put_plan(struct writing *writing)
 }
 
 static void
-put_budget(struct writing *writing)
+defrag_put_budget(struct writing *writing)
 {
     const struct bh_proposal *proposal = writing->proposal;
     struct bh_json_writer *w = &writing->w;
@@ -212,14 +212,14 @@ bh_defrag_show(struct bh_call *call, struct bh_err *err)
     struct writing writing = { .call = call, .proposal = &proposal, .w = bh_call_writer(call) };
     struct bh_json_writer *w = &writing.w;
     uint64_t now_ns;
-    bh_rc rc = propose(call, &proposal, &now_ns, err);
+    bh_rc rc = defrag_propose(call, &proposal, &now_ns, err);
 
     if (rc != BH_OK)
         return rc;
     bh_json_open(w, NULL, '{');
-    bh_json_str(w, "assumption", bh_forecast_assumption);
+    bh_json_str(w, "assumption", bh_simulation_assumption);
     if (proposal.settings.defrag.mode != BH_DEFRAG_OFF)
-        put_budget(&writing);
+        defrag_put_budget(&writing);
     bh_json_str(w, "mode", bh_defrag_mode_names[proposal.settings.defrag.mode]);
     bh_json_ns(w, "now_ns", now_ns);
     if (bh_proposal_holds(&proposal))
@@ -246,7 +246,7 @@ bh_defrag_apply(struct bh_call *call, struct bh_err *err)
     bh_rc rc = bh_call_body(call, &bh_defrag_request_fields, &request, err);
 
     if (rc == BH_OK)
-        rc = propose(call, &proposal, &now_ns, err);
+        rc = defrag_propose(call, &proposal, &now_ns, err);
     if (rc != BH_OK)
         return rc;
     format_token(proposal.token, token);

@@ -13,7 +13,7 @@ static struct received got;
 
 /* The node does all it was told. */
 static void
-settle(void)
+defrag_wait(void)
 {
     static const uint8_t kinds[BH_EFFECT_KINDS] = {
         [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
@@ -29,7 +29,7 @@ settle(void)
         else if (event.kind == BH_EV_STARTED)
             event.u.lease.lease = effect.lease;
         else
-            event.u.piece.partition = effect.piece.partition;
+            event.u.partition.partition = effect.partition.partition;
         bh_fixture_step(f, event);
     }
 }
@@ -46,7 +46,7 @@ set_mode(enum bh_defrag_mode mode)
 
 /* Two GPUs with one small job that writes checkpoints on each, and a large one that waits. */
 static int
-open_site(void **state)
+defrag_open_site(void **state)
 {
     struct bh_event event = { .kind = BH_EV_SUBMIT };
 
@@ -59,25 +59,25 @@ open_site(void **state)
                                                 .contract = BH_CONTRACT_CHECKPOINT,
                                                 .grace_ns = 10000000000 };
         bh_fixture_step(f, event);
-        settle();
+        defrag_wait();
     }
     for (uint64_t job = 302; job <= 307; job++)
         bh_fixture_step(f, (struct bh_event){ .kind = BH_EV_CANCEL, .u.job = { { job } } });
-    settle();
+    defrag_wait();
     bh_fixture_submit(f, 309, 4, 2, 2);
-    settle();
+    defrag_wait();
     return 0;
 }
 
 static int
-close_site(void **state)
+defrag_close_site(void **state)
 {
     bh_fixture_close(f);
     return 0;
 }
 
 static uint64_t
-number(const char *key)
+defrag_number(const char *key)
 {
     const char *at = strstr(got.text, key);
 
@@ -106,12 +106,12 @@ the_plan_is_shown_with_its_operands(void **state)
     BH_CHECK("where from", strstr(got.text, "\"from\":[{\"gpu\":\"GPU-"));
     BH_CHECK("where to", strstr(got.text, "\"to\":[{\"gpu\":\"GPU-"));
     /* a seventh of a GPU for ten seconds of grace and a minute: 600/4200 * 70 s, rounded up */
-    BH_CHECK_EQ("cost", number("\"cost_gpu_ms\""), 10001);
-    BH_CHECK("gain", number("\"gain_gpu_ms\"") >= 2 * 10001);
-    BH_CHECK_EQ("sooner", number("\"sooner\""), 1);
-    BH_CHECK_EQ("later", number("\"later\""), 0);
-    BH_CHECK("saved", number("\"saved_gpu_ms\"") >= 2 * 10001);
-    BH_CHECK_EQ("budget", number("\"moves_left\""), BH_DEFRAG_MOVES_DEFAULT);
+    BH_CHECK_EQ("cost", defrag_number("\"cost_gpu_ms\""), 10001);
+    BH_CHECK("gain", defrag_number("\"gain_gpu_ms\"") >= 2 * 10001);
+    BH_CHECK_EQ("sooner", defrag_number("\"sooner\""), 1);
+    BH_CHECK_EQ("later", defrag_number("\"later\""), 0);
+    BH_CHECK("saved", defrag_number("\"saved_gpu_ms\"") >= 2 * 10001);
+    BH_CHECK_EQ("budget", defrag_number("\"moves_left\""), BH_DEFRAG_MOVES_DEFAULT);
     BH_CHECK("a token", strstr(got.text, "\"token\":\""));
     BH_CHECK_DONE();
 }
@@ -170,7 +170,7 @@ the_plan_that_was_shown_is_carried_out(void **state)
     event.u.move = f->moved;
     BH_CHECK_EQ("for whom", event.u.move.for_job.v, 309);
     bh_fixture_step(f, event);
-    settle();
+    defrag_wait();
     SEND(BH_POST, "/v1/defrag", .body = body, .uid = CAROL);
     BH_CHECK("not twice: nobody is named", refused_as(BH_REASON_DEFRAG_STALE));
     SEND(BH_GET, "/v1/defrag", .uid = CAROL);
@@ -195,7 +195,7 @@ off_is_off(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, defrag_open_site, defrag_close_site)
     const struct CMUnitTest tests[] = { TEST(the_plan_is_shown_with_its_operands),
                                         TEST(it_is_for_those_who_may),
                                         TEST(another_token_moves_nobody),

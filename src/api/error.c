@@ -99,7 +99,7 @@ next_of(const struct bh_call *call, const struct bh_err *err)
 }
 
 static bool
-may_name(const struct bh_explain *how, uint32_t tenant)
+error_may_name(const struct bh_explain *how, uint32_t tenant)
 {
     const struct bh_visible visible = { (uint32_t *)(uintptr_t)how->visible,
                                         how->visible_count, how->all };
@@ -108,7 +108,7 @@ may_name(const struct bh_explain *how, uint32_t tenant)
 }
 
 static void
-put_number(struct bh_json_writer *w, const char *key, uint64_t value)
+error_put_number(struct bh_json_writer *w, const char *key, uint64_t value)
 {
     if (value)
         bh_json_u64(w, key, value);
@@ -122,7 +122,7 @@ bh_error_put_operands(struct bh_json_writer *w, const char *key, const struct bh
     const struct bh_dir_sku *sku = bh_directory_sku(how->dir, reason->sku);
     const struct bh_dir_gpu *gpu = bh_directory_gpu(how->dir, reason->gpu);
     const struct bh_dir_gpu *also = bh_directory_gpu(how->dir, reason->also_gpu);
-    bool holder = how->all || may_name(how, how->holder_tenant.v);
+    bool holder = how->all || error_may_name(how, how->holder_tenant.v);
     bool away = reason->code >= BH_REASON_IN_REPAIR && reason->code <= BH_REASON_NEEDS_REBOOT;
 
     bh_json_open(w, key, '{');
@@ -132,11 +132,11 @@ bh_error_put_operands(struct bh_json_writer *w, const char *key, const struct bh
         bh_json_str(w, "also_gpu", also->uuid);
     if (reason->frees_at_ns && reason->assumed)
         bh_json_bool(w, "assumed", true);
-    if (tenant && may_name(how, tenant->id.v))
-        put_number(w, "expected_parts", reason->expected);
+    if (tenant && error_may_name(how, tenant->id.v))
+        error_put_number(w, "expected_parts", reason->expected);
     if (reason->frees_at_ns)
         bh_json_ns(w, "frees_at_ns", reason->frees_at_ns);
-    put_number(w, "free_parts", reason->free_pieces);
+    error_put_number(w, "free_parts", reason->free_partitions);
     if (gpu && (holder || away || reason->code == BH_REASON_STARTING))
         bh_json_str(w, "gpu", gpu->uuid);
     if (reason->guarantee.cause)
@@ -148,22 +148,22 @@ bh_error_put_operands(struct bh_json_writer *w, const char *key, const struct bh
         bh_json_u64(w, "used", reason->used);
         bh_json_u64(w, "wanted", reason->wanted);
     }
-    if (reason->moved_for.v && may_name(how, how->preemptor_tenant.v))
+    if (reason->moved_for.v && error_may_name(how, how->preemptor_tenant.v))
         bh_json_u64(w, "moved_for", reason->moved_for.v);
     if (reason->moved_ns)
         bh_json_ns(w, "moved_ns", reason->moved_ns);
-    if (reason->preempted_for.v && may_name(how, how->preemptor_tenant.v))
+    if (reason->preempted_for.v && error_may_name(how, how->preemptor_tenant.v))
         bh_json_u64(w, "preempted_for", reason->preempted_for.v);
     if (sku)
         bh_json_str(w, "sku", sku->name);
-    if (tenant && may_name(how, tenant->id.v))
+    if (tenant && error_may_name(how, tenant->id.v))
         bh_json_str(w, "tenant", tenant->path);
     bh_json_close(w, '}');
 }
 
 /* Operands are a help: where they cannot be made the error goes out without. */
 static void
-put_reason(struct bh_call *call, struct bh_json_writer *w)
+error_put_reason(struct bh_call *call, struct bh_json_writer *w)
 {
     struct bh_explain how;
     struct bh_err unused;
@@ -175,7 +175,7 @@ put_reason(struct bh_call *call, struct bh_json_writer *w)
 }
 
 static void
-write_shape(struct bh_call *call, const char *code, const char *message, const char *next)
+write_error(struct bh_call *call, const char *code, const char *message, const char *next)
 {
     struct bh_json_writer w;
 
@@ -187,7 +187,7 @@ write_shape(struct bh_call *call, const char *code, const char *message, const c
     bh_json_str(&w, "code", code);
     bh_json_str(&w, "message", message);
     bh_json_str(&w, "next", next);
-    put_reason(call, &w);
+    error_put_reason(call, &w);
     bh_json_close(&w, '}');
     bh_json_close(&w, '}');
 }
@@ -231,7 +231,7 @@ bh_error_write(struct bh_call *call, const struct bh_err *err)
         bh_reply_header(call->reply, "WWW-Authenticate", challenge_of(call));
     if (call->retry_after_s)
         put_retry_after(call);
-    write_shape(call, bh_rc_name(err->rc), err->msg, next_of(call, err));
+    write_error(call, bh_rc_name(err->rc), err->msg, next_of(call, err));
 }
 
 void
@@ -244,5 +244,5 @@ bh_error_write_method(struct bh_call *call, const char *allowed)
     bh_err_hint(&err, "allowed: %s", allowed);
     call->reply->status = 405;
     bh_reply_header(call->reply, "Allow", allowed);
-    write_shape(call, bh_rc_name(BH_INVALID), err.msg, err.hint);
+    write_error(call, bh_rc_name(BH_INVALID), err.msg, err.hint);
 }

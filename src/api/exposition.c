@@ -25,7 +25,7 @@ bh_metric_get(enum bh_metric metric)
 /* ---- which of the two ---- */
 
 static bool
-is_blank(char c)
+exposition_is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
@@ -42,7 +42,7 @@ weight(const char *entry, size_t length)
             continue;
         do
             entry++;
-        while (entry < end && is_blank(*entry));
+        while (entry < end && exposition_is_blank(*entry));
         if (end - entry >= 3 && (*entry | 0x20) == 'q' && entry[1] == '=')
             break;
         entry--;
@@ -66,7 +66,7 @@ names(const char *entry, size_t length, const char *type)
     size_t size = strlen(type);
 
     return length >= size && strncmp(entry, type, size) == 0
-           && (length == size || entry[size] == ';' || is_blank(entry[size]));
+           && (length == size || entry[size] == ';' || exposition_is_blank(entry[size]));
 }
 
 bool
@@ -150,7 +150,7 @@ put_escaped(struct bh_buf *out, const char *text, bool quotes)
 }
 
 static void
-begin(struct bh_exposition *x)
+exposition_begin(struct bh_exposition *x)
 {
     const struct bh_metric_row *row = bh_metric_get(x->metric);
     int length = (int)family_length(x, row);
@@ -176,13 +176,13 @@ bh_exposition_family(struct bh_exposition *x, enum bh_metric metric)
 /* ---- a series ---- */
 
 static void
-put_name(struct bh_exposition *x, const char *const *values)
+exposition_put_name(struct bh_exposition *x, const char *const *values)
 {
     const struct bh_metric_row *row = bh_metric_get(x->metric);
     const char *label = row->labels;
     char before = '{';
 
-    begin(x);
+    exposition_begin(x);
     bh_buf_puts(x->out, row->name);
     for (uint32_t i = 0; *label; i++) {
         size_t length = strcspn(label, " ");
@@ -204,7 +204,7 @@ put_name(struct bh_exposition *x, const char *const *values)
 void
 bh_exposition_u64(struct bh_exposition *x, const char *const *values, uint64_t number)
 {
-    put_name(x, values);
+    exposition_put_name(x, values);
     bh_buf_put_u64(x->out, number);
     bh_buf_putc(x->out, '\n');
 }
@@ -231,7 +231,7 @@ put_fraction(struct bh_buf *out, bh_part_ns number, uint32_t digits)
 void
 bh_exposition_nano(struct bh_exposition *x, const char *const *values, bh_part_ns nanos)
 {
-    put_name(x, values);
+    exposition_put_name(x, values);
     put_fraction(x->out, nanos, 9);
     bh_buf_putc(x->out, '\n');
 }
@@ -239,7 +239,7 @@ bh_exposition_nano(struct bh_exposition *x, const char *const *values, bh_part_n
 void
 bh_exposition_milli(struct bh_exposition *x, const char *const *values, uint64_t millis)
 {
-    put_name(x, values);
+    exposition_put_name(x, values);
     put_fraction(x->out, millis, 3);
     bh_buf_putc(x->out, '\n');
 }
@@ -251,7 +251,7 @@ bh_exposition_put_histogram(struct bh_exposition *x,
     const char *name = bh_metric_get(x->metric)->name;
     uint64_t count = 0;
 
-    begin(x);
+    exposition_begin(x);
     for (uint32_t i = 0; i < histogram->bound_count; i++) {
         count += histogram->counts[i];
         bh_buf_printf(x->out, "%s_bucket{le=\"", name);

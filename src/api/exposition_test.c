@@ -10,7 +10,7 @@ static struct bh_buf out;
 static struct bh_exposition x;
 
 static void
-begin(bool open_metrics)
+exposition_begin(bool open_metrics)
 {
     bh_buf_init_fixed(&out, memory, sizeof memory);
     x = (struct bh_exposition){ .out = &out, .open_metrics = open_metrics };
@@ -37,7 +37,7 @@ is_name(const char *text)
 }
 
 static void
-check_labels(const struct bh_metric_row *row)
+exposition_check_labels(const struct bh_metric_row *row)
 {
     char label[40];
     uint32_t count = 0;
@@ -73,7 +73,7 @@ rows_keep_their_rules(void **state)
             BH_CHECK(row->name, ends_in(row->name, wanted));
         if (ours && strcmp(row->unit, "bytes") == 0)
             BH_CHECK(row->name, ends_in(row->name, wanted));
-        check_labels(row);
+        exposition_check_labels(row);
         for (int other = 0; other < metric; other++)
             BH_CHECK(row->name, strcmp(row->name, bh_metric_get((enum bh_metric)other)->name) != 0);
     }
@@ -87,7 +87,7 @@ values_are_escaped(void **state)
 {
     static const char *const values[] = { "a\\b\"c\nd", "running" };
 
-    begin(false);
+    exposition_begin(false);
     bh_exposition_family(&x, BH_METRIC_JOBS);
     bh_exposition_u64(&x, values, UINT64_MAX);
     BH_CHECK_STR("escaped", bh_buf_text(&out),
@@ -111,7 +111,7 @@ labels_without_value_are_left_out(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        begin(false);
+        exposition_begin(false);
         bh_exposition_family(&x, BH_METRIC_PARTS);
         bh_exposition_u64(&x, cases[i].values, 1);
         BH_CHECK(cases[i].name, ends_in(bh_buf_text(&out), cases[i].wanted));
@@ -135,12 +135,12 @@ fractions_are_exact(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        begin(false);
+        exposition_begin(false);
         bh_exposition_family(&x, BH_METRIC_CHECKPOINT_AGE);
         bh_exposition_nano(&x, NULL, cases[i].nanos);
         BH_CHECK(cases[i].name, ends_in(bh_buf_text(&out), cases[i].wanted));
     }
-    begin(false);
+    exposition_begin(false);
     bh_exposition_family(&x, BH_METRIC_CHECKPOINT_AGE);
     bh_exposition_milli(&x, NULL, 70125);
     BH_CHECK("thousandths", ends_in(bh_buf_text(&out), " 70.125\n"));
@@ -150,7 +150,7 @@ fractions_are_exact(void **state)
 static void
 nothing_is_written_of_an_empty_family(void **state)
 {
-    begin(false);
+    exposition_begin(false);
     bh_exposition_family(&x, BH_METRIC_JOBS);
     bh_exposition_family(&x, BH_METRIC_QUEUE);
     bh_exposition_end(&x);
@@ -164,7 +164,7 @@ open_metrics_names_families_its_own_way(void **state)
     static const char *const version[] = { "1\"", "sqlite" };
     static const char *const none[BH_METRIC_LABELS_MAX] = { NULL };
 
-    begin(true);
+    exposition_begin(true);
     bh_exposition_family(&x, BH_METRIC_RECORDS);
     bh_exposition_u64(&x, NULL, 3);
     bh_exposition_family(&x, BH_METRIC_CHECKPOINT_AGE);
@@ -200,7 +200,7 @@ buckets_are_cumulative(void **state)
 {
     static const uint64_t bounds[] = { 250000, 1000000000 }, counts[] = { 2, 0, 5 };
 
-    begin(false);
+    exposition_begin(false);
     bh_exposition_family(&x, BH_METRIC_COMMIT);
     bh_exposition_put_histogram(&x, &(struct bh_exposition_histogram){
         .bounds_ns = bounds, .counts = counts, .bound_count = 2, .sum_ns = 12000000000 });

@@ -9,7 +9,7 @@
 enum { INVENTORY_JSON_MAX = 16 << 20 };
 
 static void
-add_node(struct bh_facts *facts, struct bh_json *json)
+facts_add_node(struct bh_facts *facts, struct bh_json *json)
 {
     struct bh_node_facts *node;
 
@@ -41,7 +41,7 @@ list_gpus(struct bh_facts *facts)
 
 /* Both structs begin with the text that they are found by. */
 static int
-compare(const void *a, const void *b)
+facts_compare(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -58,14 +58,14 @@ bh_facts_load(const struct bh_owner *owner, struct bh_facts *ret_facts)
     for (uint32_t cursor = 0; owner->ops->inventory(owner->self, &cursor, &text);) {
         if (bh_buf_text(&text)
             && bh_json_parse(bh_buf_text(&text), text.length, &json, &unused) == BH_OK)
-            add_node(ret_facts, json);
+            facts_add_node(ret_facts, json);
         bh_buf_clear(&text);
     }
     bh_buf_fini(&text);
     if (ret_facts->node_count)
-        qsort(ret_facts->nodes, ret_facts->node_count, sizeof *ret_facts->nodes, compare);
+        qsort(ret_facts->nodes, ret_facts->node_count, sizeof *ret_facts->nodes, facts_compare);
     list_gpus(ret_facts);
-    qsort(ret_facts->gpus, ret_facts->gpu_count, sizeof *ret_facts->gpus, compare);
+    qsort(ret_facts->gpus, ret_facts->gpu_count, sizeof *ret_facts->gpus, facts_compare);
 }
 
 void
@@ -82,13 +82,13 @@ bh_facts_node(const struct bh_facts *facts, const char *name)
 {
     if (!facts->node_count)
         return NULL;
-    return bsearch(&name, facts->nodes, facts->node_count, sizeof *facts->nodes, compare);
+    return bsearch(&name, facts->nodes, facts->node_count, sizeof *facts->nodes, facts_compare);
 }
 
 const struct bh_gpu_facts_of *
 bh_facts_gpu(const struct bh_facts *facts, const char *uuid)
 {
-    return bsearch(&uuid, facts->gpus, facts->gpu_count, sizeof *facts->gpus, compare);
+    return bsearch(&uuid, facts->gpus, facts->gpu_count, sizeof *facts->gpus, facts_compare);
 }
 
 const char *

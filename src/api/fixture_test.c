@@ -85,25 +85,25 @@ fixture_ask(void *self, bh_question question, void *question_self, struct bh_err
 
 /* As if the engine had been like this for some slots. */
 static bh_rc
-fixture_foresee(void *self, bh_foresight_question question, void *question_self,
+fixture_ask_forecast(void *self, bh_forecast_question question, void *question_self,
                 struct bh_err *err)
 {
     struct fixture *f = self;
     uint64_t now_ns = NOW_S * BH_NS_PER_S;
-    struct bh_foresight foresight = { .max = bh_foresight_needed(f->engine),
+    struct bh_forecast_series series = { .max = bh_forecast_series_needed(f->engine),
                                       .slot_ns = BH_NS_PER_S };
 
-    foresight.rows = calloc(foresight.max, sizeof *foresight.rows);
-    BH_ASSERT(foresight.rows);
+    series.rows = calloc(series.max, sizeof *series.rows);
+    BH_ASSERT(series.rows);
     for (uint32_t ago = f->slots; ago-- > 0;)
-        bh_foresight_observe(&foresight, f->engine, now_ns - ago * BH_NS_PER_S);
-    question(question_self, &foresight, f->engine, now_ns);
-    free(foresight.rows);
+        bh_forecast_series_observe(&series, f->engine, now_ns - ago * BH_NS_PER_S);
+    question(question_self, &series, f->engine, now_ns);
+    free(series.rows);
     return BH_OK;
 }
 
 static void
-fixture_refused(void *self, const struct bh_caller *caller, const struct bh_tried *attempt,
+fixture_refused(void *self, const struct bh_caller *caller, const struct bh_refused_request *attempt,
                 const struct bh_err *err)
 {
     struct fixture *f = self;
@@ -117,12 +117,12 @@ fixture_refused(void *self, const struct bh_caller *caller, const struct bh_trie
 }
 
 static void
-fixture_unproven(void *self, uint64_t token)
+fixture_unauthenticated(void *self, uint64_t token)
 {
     struct fixture *f = self;
 
-    f->unproven++;
-    f->unproven_token = token;
+    f->unauthenticated++;
+    f->unauthenticated_token = token;
 }
 
 static const struct bh_directory *
@@ -216,9 +216,9 @@ fixture_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *ar
 static const struct bh_owner_ops fixture_owner = {
     .command = fixture_command,
     .ask = fixture_ask,
-    .foresee = fixture_foresee,
+    .ask_forecast = fixture_ask_forecast,
     .refused = fixture_refused,
-    .unproven = fixture_unproven,
+    .unauthenticated = fixture_unauthenticated,
     .directory_get = fixture_directory_get,
     .directory_put = fixture_directory_put,
     .change_number = fixture_change_number,
@@ -252,7 +252,7 @@ bh_fixture_step(struct fixture *f, struct bh_event event)
 }
 
 void
-bh_fixture_settle(struct fixture *f)
+bh_fixture_answer_orders(struct fixture *f)
 {
     struct bh_effect effect;
 
@@ -261,7 +261,7 @@ bh_fixture_settle(struct fixture *f)
 
         if (effect.kind == BH_FX_CARVE)
             event = (struct bh_event){ .kind = BH_EV_CARVED,
-                                       .u.piece.partition = effect.piece.partition };
+                                       .u.partition.partition = effect.partition.partition };
         bh_fixture_step(f, event);
     }
 }
@@ -365,7 +365,7 @@ bh_fixture_put_job(struct fixture *f, uint64_t job, uint32_t tenant, uint32_t pr
         .priority = BH_PRIORITY_NORMAL, .name = "name\n\"<x>", .sku = "small", .kind = "batch",
         .tenant = fixture_tenants[tenant - 1].path,
         .principal = fixture_principals[principal - 1].name, .state = state,
-        .contract = "requeue", .reason = ended ? "exited" : "none", .node = "n1", .pieces = "",
+        .contract = "requeue", .reason = ended ? "exited" : "none", .node = "n1", .partitions = "",
         .grade = "C", .submitted_ns = 1000, .ended_ns = ended ? 2000 : 0,
         .exit_status = ended ? 3 : -1,
     };
@@ -483,7 +483,7 @@ static const struct bh_site_sign_in fixture_sign_in;
 /* ---- streams: everybody's but bob's ---- */
 
 static bh_rc
-fixture_room(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *err)
+fixture_check_quota(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *err)
 {
     return BH_OK;
 }
@@ -507,7 +507,7 @@ fixture_open(void *self, const struct bh_stream_claim *claim, struct bh_upgrade 
     return BH_OK;
 }
 
-static const struct bh_streams_ops fixture_streams = { fixture_room, fixture_admit, fixture_open };
+static const struct bh_streams_ops fixture_streams = { fixture_check_quota, fixture_admit, fixture_open };
 
 void
 bh_fixture_limit(struct fixture *f, const uint32_t rates[BH_RATE_CLASSES])

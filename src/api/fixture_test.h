@@ -35,11 +35,11 @@ struct fixture {
     const char *says;
     uint32_t refusals;           /* requests reported as refused */
     bh_rc refused_rc;
-    struct bh_tried tried[2];    /* the first of them; the target's text is `target` */
+    struct bh_refused_request tried[2];    /* the first of them; the target's text is `target` */
     char target[64];
     struct bh_caller refused;    /* who it was */
-    uint32_t unproven;           /* requests with credentials that were nobody's */
-    uint64_t unproven_token;     /* of the last of them */
+    uint32_t unauthenticated;           /* requests with credentials that were nobody's */
+    uint64_t unauthenticated_token;     /* of the last of them */
     struct bh_change changes[8];
     uint32_t change_count;
     uint64_t tally[BH_TALLIES];
@@ -69,9 +69,9 @@ struct received {
 void bh_fixture_step(struct fixture *f, struct bh_event event);
 
 /* Node 1 has carved and started all that it was told to. */
-void bh_fixture_settle(struct fixture *f);
+void bh_fixture_answer_orders(struct fixture *f);
 
-/* The engine takes a job of one piece. */
+/* The engine takes a job of one partition. */
 void bh_fixture_submit(struct fixture *f, uint64_t job, uint32_t tenant,
                        uint32_t principal, uint32_t sku);
 

@@ -7,34 +7,34 @@
 /* A future with its memory: a copy of the engine, the future played on it and what becomes
  * of each job.  The live engine is copied on the owner's thread and nothing more is done
  * there; everything else may run on any thread, by itself. */
-struct bh_forecast {
+struct bh_simulation {
     struct bh_state state;
     struct bh_future *future;
-    struct bh_outlooks outlooks;
+    struct bh_job_forecasts forecasts;
 };
 
 /* How long one future is played at most: what starts soon is known by then. */
-enum { BH_FORECAST_STEPS_MAX = 400000, BH_FORECAST_SECONDS_MAX = 3 };
+enum { BH_SIMULATION_STEPS_MAX = 400000, BH_SIMULATION_SECONDS_MAX = 3 };
 
 /* What all estimates rest on, as people are told. */
-extern const char bh_forecast_assumption[];
+extern const char bh_simulation_assumption[];
 
 /* Copy the engine; to be freed. */
-void bh_forecast_take(const struct bh_engine *engine, struct bh_forecast *ret_forecast);
-void bh_forecast_free(struct bh_forecast *forecast);
-BH_AUTO_DEFINE(struct bh_forecast *, bh_forecast_free)
+void bh_simulation_copy(const struct bh_engine *engine, struct bh_simulation *ret_simulation);
+void bh_simulation_free(struct bh_simulation *simulation);
+BH_AUTO_DEFINE(struct bh_simulation *, bh_simulation_free)
 
 /* A second copy of one that has not begun. */
-void bh_forecast_twin(const struct bh_forecast *forecast, struct bh_forecast *ret_twin);
+void bh_simulation_clone(const struct bh_simulation *simulation, struct bh_simulation *ret_clone);
 
 /* Begin at `now_ns`. */
-void bh_forecast_begin(struct bh_forecast *forecast, uint64_t now_ns);
+void bh_simulation_begin(struct bh_simulation *simulation, uint64_t now_ns);
 
 /* As bh_future_send, growing as needed: never BH_FULL. */
-BH_MUST_USE bh_rc bh_forecast_send(struct bh_forecast *forecast, const struct bh_event *event);
+BH_MUST_USE bh_rc bh_simulation_send(struct bh_simulation *simulation, const struct bh_event *event);
 
 /* Play until all that wait have started or the limits above are reached; the outlooks say
  * which (`open`). */
-void bh_forecast_play(struct bh_forecast *forecast);
+void bh_simulation_run(struct bh_simulation *simulation);
 
 #endif

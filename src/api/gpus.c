@@ -9,30 +9,30 @@
 #include "wire/message_node.h"
 
 /* At most twelve instances stand on a GPU of today; those being cleared come on top. */
-enum { PIECES_A_GPU = 24, UNMANAGED_TEXT_MAX = 4096 };
+enum { PARTITIONS_A_GPU = 24, UNMANAGED_TEXT_MAX = 4096 };
 
 struct gpu_question {
     const struct bh_directory *dir;
     struct bh_gpu_view *gpus;    /* beside dir->gpus; gpu.v 0: unknown */
-    struct bh_piece_view *pieces;
-    uint32_t piece_count, piece_max;
+    struct bh_partition_view *partitions;
+    uint32_t partition_count, partition_max;
 };
 
 static void
 ask_gpus(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
     struct gpu_question *q = self;
-    struct bh_piece_view piece;
+    struct bh_partition_view partition;
     uint32_t cursor = 0;
 
     for (uint32_t i = 0; i < q->dir->gpu_count; i++)
         if (!bh_view_gpu(engine, q->dir->gpus[i].id, &q->gpus[i]))
             q->gpus[i].gpu.v = 0;
-    while (q->piece_count < q->piece_max && bh_view_next_piece(engine, &cursor, &piece))
-        q->pieces[q->piece_count++] = piece;
+    while (q->partition_count < q->partition_max && bh_view_next_partition(engine, &cursor, &partition))
+        q->partitions[q->partition_count++] = partition;
 }
 
-/* ---- pieces ---- */
+/* ---- partitions ---- */
 
 struct gpu_list {
     struct bh_call *call;
@@ -44,21 +44,21 @@ struct gpu_list {
 
 /* Whether others hold it, who stay unseen: of what they have the GPU's `used` tells. */
 static bool
-is_foreign(const struct gpu_list *list, const struct bh_piece_view *piece)
+is_foreign(const struct gpu_list *list, const struct bh_partition_view *partition)
 {
-    return piece->state != BH_PIECE_IDLE && piece->tenant.v
-           && !bh_visible_has(&list->visible, piece->tenant.v);
+    return partition->state != BH_PARTITION_IDLE && partition->tenant.v
+           && !bh_visible_has(&list->visible, partition->tenant.v);
 }
 
 static void
-put_holder(struct gpu_list *list, const struct bh_piece_view *piece)
+put_holder(struct gpu_list *list, const struct bh_partition_view *partition)
 {
-    const struct bh_dir_tenant *tenant = bh_directory_tenant(list->call->dir, piece->tenant);
+    const struct bh_dir_tenant *tenant = bh_directory_tenant(list->call->dir, partition->tenant);
 
-    if (piece->state == BH_PIECE_IDLE || !piece->tenant.v)
+    if (partition->state == BH_PARTITION_IDLE || !partition->tenant.v)
         return;
-    if (piece->job.v)
-        bh_json_u64(&list->w, "job", piece->job.v);
+    if (partition->job.v)
+        bh_json_u64(&list->w, "job", partition->job.v);
     bh_json_str(&list->w, "tenant", tenant ? tenant->path : "");
 }
 
@@ -78,50 +78,50 @@ put_share(struct bh_json_writer *w, enum bh_gpu_model model, uint32_t profile)
 }
 
 static void
-put_piece(struct gpu_list *list, const struct bh_gpu_view *gpu, const struct bh_piece_view *piece)
+put_partition(struct gpu_list *list, const struct bh_gpu_view *gpu, const struct bh_partition_view *partition)
 {
     const struct bh_profile *profile =
-        bh_profile_get((bh_profile_id){ piece->piece.profile });
+        bh_profile_get((bh_profile_id){ partition->partition.profile });
     struct bh_json_writer *w = &list->w;
-    char name[BH_PIECE_NAME_MAX];
+    char name[BH_PARTITION_NAME_MAX];
 
-    bh_piece_name((enum bh_gpu_model)gpu->model, piece->piece.profile, name);
+    bh_partition_name((enum bh_gpu_model)gpu->model, partition->partition.profile, name);
 
     bh_json_open(w, NULL, '{');
     bh_json_bool(w, "assumed", profile ? profile->assumed
-                                       : bh_profile_is_share((bh_profile_id){ piece->piece.profile })
+                                       : bh_profile_is_share((bh_profile_id){ partition->partition.profile })
                                              && bh_share_is_assumed((enum bh_gpu_model)gpu->model));
-    put_share(w, (enum bh_gpu_model)gpu->model, piece->piece.profile);
+    put_share(w, (enum bh_gpu_model)gpu->model, partition->partition.profile);
     if (profile) {
         bh_json_u64(w, "memory_mib", profile->memory_mib);
         bh_json_u64(w, "slices", profile->compute_slices);
         bh_json_u64(w, "units", profile->memory_units);
     }
-    bh_json_u64(w, "id", piece->piece.partition.v);
+    bh_json_u64(w, "id", partition->partition.partition.v);
     bh_json_str(w, "profile", name);
-    bh_json_u64(w, "start", piece->piece.start);
-    bh_json_str(w, "state", bh_piece_state_names[piece->state]);
-    put_holder(list, piece);
+    bh_json_u64(w, "start", partition->partition.start);
+    bh_json_str(w, "state", bh_partition_state_names[partition->state]);
+    put_holder(list, partition);
     bh_json_close(w, '}');
 }
 
 static void
-put_pieces(struct gpu_list *list, const struct bh_gpu_view *gpu)
+gpus_put_partitions(struct gpu_list *list, const struct bh_gpu_view *gpu)
 {
     bh_json_open(&list->w, "pieces", '[');
-    for (uint32_t i = 0; i < list->q->piece_count; i++)
-        if (bh_same(list->q->pieces[i].piece.gpu, gpu->gpu)
-            && !is_foreign(list, &list->q->pieces[i]))
-            put_piece(list, gpu, &list->q->pieces[i]);
+    for (uint32_t i = 0; i < list->q->partition_count; i++)
+        if (bh_same(list->q->partitions[i].partition.gpu, gpu->gpu)
+            && !is_foreign(list, &list->q->partitions[i]))
+            put_partition(list, gpu, &list->q->partitions[i]);
     bh_json_close(&list->w, ']');
 }
 
 static bool
 has_foreign(const struct gpu_list *list, const struct bh_gpu_view *gpu)
 {
-    for (uint32_t i = 0; i < list->q->piece_count; i++)
-        if (bh_same(list->q->pieces[i].piece.gpu, gpu->gpu)
-            && is_foreign(list, &list->q->pieces[i]))
+    for (uint32_t i = 0; i < list->q->partition_count; i++)
+        if (bh_same(list->q->partitions[i].partition.gpu, gpu->gpu)
+            && is_foreign(list, &list->q->partitions[i]))
             return true;
     return false;
 }
@@ -161,14 +161,14 @@ mode_of(const struct gpu_list *list, const struct bh_gpu_view *gpu)
         return "unmanaged";
     if (gpu->mig)
         return "mig";
-    for (uint32_t i = 0; i < list->q->piece_count; i++)
-        if (bh_same(list->q->pieces[i].piece.gpu, gpu->gpu))
+    for (uint32_t i = 0; i < list->q->partition_count; i++)
+        if (bh_same(list->q->partitions[i].partition.gpu, gpu->gpu))
             return gpu->shared ? "shared" : "whole";
     return "free";
 }
 
 static void
-put_parts(struct bh_json_writer *w, const char *key, struct bh_parts parts)
+gpus_put_parts(struct bh_json_writer *w, const char *key, struct bh_parts parts)
 {
     char text[48];
     struct bh_buf amount;
@@ -225,7 +225,7 @@ put_fault(struct bh_json_writer *w, const struct bh_gpu_view *gpu)
     if (gpu->xid)
         bh_buf_printf(&fault, "XID %u, %s", gpu->xid, bh_xid_get(gpu->xid)->doc);
     else
-        bh_buf_puts(&fault, bh_sign_doc((enum bh_sign)gpu->sign));
+        bh_buf_puts(&fault, bh_health_rule_doc((enum bh_health_rule)gpu->sign));
     bh_json_str(w, "fault", bh_buf_text(&fault));
 }
 
@@ -242,7 +242,7 @@ bh_gpus_health(const struct bh_gpu_view *gpu)
 static struct bh_unmanaged
 unmanaged_of(const struct bh_dir_gpu *named, const struct bh_gpu_facts_of *facts)
 {
-    bh_json_value pieces = bh_json_get(facts->node->root, "pieces");
+    bh_json_value partitions = bh_json_get(facts->node->root, "pieces");
     struct bh_unmanaged unmanaged = {
         .gpu = named->uuid, .node = facts->node->name, .in_site = named->managed,
         .allowed = bh_json_truth(bh_json_get(facts->gpu, "allowed")),
@@ -250,15 +250,15 @@ unmanaged_of(const struct bh_dir_gpu *named, const struct bh_gpu_facts_of *facts
                             bh_driver_scrub_names[BH_DRIVER_SCRUB_OFF]) == 0,
     };
 
-    for (size_t i = 0; i < bh_json_count(pieces); i++) {
-        bh_json_value piece = bh_json_at(pieces, i);
+    for (size_t i = 0; i < bh_json_count(partitions); i++) {
+        bh_json_value partition = bh_json_at(partitions, i);
 
-        if (bh_json_number(bh_json_get(piece, "partition"), 0) == 0
-            && strcmp(bh_json_text(bh_json_get(piece, "gpu"), ""), named->uuid) == 0)
+        if (bh_json_number(bh_json_get(partition, "partition"), 0) == 0
+            && strcmp(bh_json_text(bh_json_get(partition, "gpu"), ""), named->uuid) == 0)
             bh_unmanaged_add(&unmanaged, &(struct bh_unmanaged_instance){
-                bh_json_text(bh_json_get(piece, "profile"), "?"),
-                (uint32_t)bh_json_number(bh_json_get(piece, "start"), 0),
-                (uint32_t)bh_json_number(bh_json_get(piece, "gi"), 0) });
+                bh_json_text(bh_json_get(partition, "profile"), "?"),
+                (uint32_t)bh_json_number(bh_json_get(partition, "start"), 0),
+                (uint32_t)bh_json_number(bh_json_get(partition, "gi"), 0) });
     }
     return unmanaged;
 }
@@ -284,7 +284,7 @@ put_unmanaged(struct bh_json_writer *w, const struct bh_dir_gpu *named,
 }
 
 static void
-put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_gpu_view *gpu)
+gpus_put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_gpu_view *gpu)
 {
     const struct bh_gpu_facts_of *facts = bh_facts_gpu(&list->facts, named->uuid);
     const char *fence_why = facts ? bh_facts_fence_why(facts, list->visible.all) : "";
@@ -293,7 +293,7 @@ put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_g
 
     bh_json_open(w, NULL, '{');
     bh_json_bool(w, "cordoned", gpu->cordoned);
-    put_parts(w, "dedicated", gpu->dedicated);
+    gpus_put_parts(w, "dedicated", gpu->dedicated);
     if (gpu->xid || gpu->sign)
         put_fault(w, gpu);
     bh_json_bool(w, "fenced", gpu->fenced);
@@ -306,19 +306,19 @@ put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_g
         bh_json_ns(w, "health_until_ns", gpu->until_ns);
     bh_json_str(w, "held", bh_held_names[gpu->held]);
     bh_json_u64(w, "id", gpu->gpu.v);
-    put_parts(w, "idle", gpu->idle);
-    bh_json_str(w, "layout", bh_layout_names[gpu->layout]);
+    gpus_put_parts(w, "idle", gpu->idle);
+    bh_json_str(w, "layout", bh_pool_layout_names[gpu->layout]);
     bh_json_bool(w, "lone_carve", gpu->lone_carve);
     bh_json_bool(w, "managed", gpu->managed);
     bh_json_str(w, "mode", mode_of(list, gpu));
     bh_json_str(w, "node", facts ? facts->node->name : "");
     bh_json_str(w, "node_held", bh_held_names[gpu->node_held]);
-    put_pieces(list, gpu);
+    gpus_put_partitions(list, gpu);
     bh_json_bool(w, "reset_due", gpu->reset_due);
     bh_json_u64(w, "resets", gpu->resets);
     bh_json_u64(w, "share_percent", gpu->share_limit / (BH_GPU_PARTS / 100));
-    put_parts(w, "unusable", gpu->unusable);
-    put_parts(w, "used", gpu->used);
+    gpus_put_parts(w, "unusable", gpu->unusable);
+    gpus_put_parts(w, "used", gpu->used);
     bh_json_str(w, "uuid", named->uuid);
     if (facts && gpu->gpu.v && !gpu->managed)
         put_unmanaged(w, named, facts);
@@ -331,7 +331,7 @@ put_gpu(struct gpu_list *list, const struct bh_dir_gpu *named, const struct bh_g
 }
 
 static bool
-is_known(const struct gpu_list *list, const char *uuid)
+gpus_is_known(const struct gpu_list *list, const char *uuid)
 {
     const struct bh_directory *dir = list->call->dir;
     const struct bh_dir_gpu *named = bh_directory_gpu_uuid(dir, uuid);
@@ -349,16 +349,16 @@ put_unread(struct gpu_list *list)
     for (uint32_t i = 0; i < list->facts.gpu_count; i++) {
         const struct bh_gpu_facts_of *facts = &list->facts.gpus[i];
 
-        if (!*bh_facts_fence_why(facts, true) || is_known(list, facts->uuid))
+        if (!*bh_facts_fence_why(facts, true) || gpus_is_known(list, facts->uuid))
             continue;
-        put_gpu(list, &(struct bh_dir_gpu){ .uuid = facts->uuid }, &lost);
+        gpus_put_gpu(list, &(struct bh_dir_gpu){ .uuid = facts->uuid }, &lost);
         count++;
     }
     return count;
 }
 
 static void
-put_list(struct gpu_list *list)
+gpus_put_list(struct gpu_list *list)
 {
     const struct bh_directory *dir = list->call->dir;
     uint64_t total = 0;
@@ -368,7 +368,7 @@ put_list(struct gpu_list *list)
     for (uint32_t i = 0; i < dir->gpu_count; i++) {
         if (!list->q->gpus[i].gpu.v)
             continue;
-        put_gpu(list, &dir->gpus[i], &list->q->gpus[i]);
+        gpus_put_gpu(list, &dir->gpus[i], &list->q->gpus[i]);
         total++;
     }
     total += put_unread(list);
@@ -383,10 +383,10 @@ ask_all(struct bh_call *call, struct gpu_question *q, struct bh_err *err)
     bh_rc rc;
 
     q->dir = call->dir;
-    q->piece_max = call->dir->gpu_count * PIECES_A_GPU;
+    q->partition_max = call->dir->gpu_count * PARTITIONS_A_GPU;
     rc = bh_call_alloc(call, call->dir->gpu_count * sizeof *q->gpus, &q->gpus, err);
     if (rc == BH_OK)
-        rc = bh_call_alloc(call, q->piece_max * sizeof *q->pieces, &q->pieces, err);
+        rc = bh_call_alloc(call, q->partition_max * sizeof *q->partitions, &q->partitions, err);
     return rc == BH_OK ? bh_call_ask(call, ask_gpus, q, err) : rc;
 }
 
@@ -402,7 +402,7 @@ bh_gpus_list(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     bh_facts_load(&call->api->options.owner, &list.facts);
-    put_list(&list);
+    gpus_put_list(&list);
     bh_facts_fini(&list.facts);
     return BH_OK;
 }

@@ -24,10 +24,10 @@ close_gpus(void **state)
 }
 
 static void
-others_pieces_are_used_parts_alone(void **state)
+others_partitions_are_used_parts_alone(void **state)
 {
     bh_fixture_submit(f, 4242, 4, 2, 1);
-    bh_fixture_settle(f);
+    bh_fixture_answer_orders(f);
     SEND(BH_GET, "/v1/gpus", .uid = ALICE);
     BH_CHECK("no piece", !strstr(got.text, "\"profile\":\"1g.10gb\""));
     BH_CHECK("what is used", strstr(got.text, "\"used\":{\"compute\":600,"));
@@ -140,7 +140,7 @@ int
 main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_gpus, close_gpus)
-    const struct CMUnitTest tests[] = { TEST(others_pieces_are_used_parts_alone),
+    const struct CMUnitTest tests[] = { TEST(others_partitions_are_used_parts_alone),
                                         TEST(facts_come_from_the_node),
                                         TEST(sensors_are_those_sampled_last),
                                         TEST(each_node_speaks_for_its_own),

@@ -64,7 +64,7 @@ find_slowest(bh_json_value items, uint64_t job, bh_json_value *slowest)
 }
 
 void
-bh_image_say(const struct bh_call *call, uint64_t job, char ret_text[BH_IMAGE_TEXT_SIZE])
+bh_image_describe(const struct bh_call *call, uint64_t job, char ret_text[BH_IMAGE_TEXT_SIZE])
 {
     BH_AUTO(bh_facts_fini) struct bh_facts facts = { 0 };
     bh_json_value item = NULL;
@@ -114,7 +114,7 @@ bh_image_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job,
     int length = snprintf(hex, sizeof hex, "sha256:");
 
     if (starts)
-        bh_image_say(call, job, text);
+        bh_image_describe(call, job, text);
     if (*text)
         bh_json_str(w, "image", text);
     if (!find_digest(call, job, &row))

@@ -28,7 +28,7 @@ bh_job_notices_key(uint64_t job, char ret_key[BH_JOB_NOTICES_KEY_SIZE])
 }
 
 static void
-put_item(struct bh_json_writer *w, const struct bh_job_notice_item *item)
+job_notices_put_item(struct bh_json_writer *w, const struct bh_job_notice_item *item)
 {
     bh_json_open(w, NULL, '{');
     bh_json_u64(w, "count", item->count);
@@ -71,7 +71,7 @@ bh_job_notices_put(const struct bh_call *call, struct bh_json_writer *w, uint64_
         return rc;
     bh_json_open(w, "notices", '[');
     for (uint32_t i = 0; i < row.item_count; i++)
-        put_item(w, &row.items[i]);
+        job_notices_put_item(w, &row.items[i]);
     bh_json_close(w, ']');
     return BH_OK;
 }

@@ -18,7 +18,7 @@
 #include "base/nearest.h"
 #include "base/num.h"
 
-enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000, NAME_ROOM = 512 };
+enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000, NAME_SIZE = 512 };
 
 /* ---- reading rows ---- */
 
@@ -42,7 +42,7 @@ copy_row(void *self, const struct bh_job_row *row)
     const char **texts[] = {
         &copy->row.name, &copy->row.tenant, &copy->row.principal, &copy->row.sku,
         &copy->row.kind, &copy->row.state, &copy->row.contract, &copy->row.reason,
-        &copy->row.node, &copy->row.pieces, &copy->row.grade,
+        &copy->row.node, &copy->row.partitions, &copy->row.grade,
     };
 
     copy->row = *row;
@@ -152,10 +152,10 @@ put_signal(struct bh_json_writer *w, uint32_t number)
 
 /* Free text of a person: sealed in the row, and opened for who sees the job. */
 static void
-put_name(const struct bh_call *call, struct bh_json_writer *w, const char *stored)
+jobs_put_name(const struct bh_call *call, struct bh_json_writer *w, const char *stored)
 {
     const struct bh_slice item = { stored, strlen(stored) };
-    char memory[NAME_ROOM];
+    char memory[NAME_SIZE];
     struct bh_buf name;
     struct bh_err err;
     bh_rc rc;
@@ -197,9 +197,9 @@ put_members(const struct bh_call *call, struct bh_json_writer *w,
     bh_json_str(w, "grade", row->grade);
     bh_json_u64(w, "id", row->job);
     bh_json_str(w, "kind", row->kind);
-    put_name(call, w, row->name);
+    jobs_put_name(call, w, row->name);
     bh_json_str(w, "node", row->node);
-    bh_json_str(w, "pieces", row->pieces);
+    bh_json_str(w, "pieces", row->partitions);
     bh_json_str(w, "priority", priority_name(row->priority));
     bh_json_str(w, "reason", ended ? "none" : row->reason);
     if (awaited->reserved_ns)
@@ -221,7 +221,7 @@ struct page {
     bool start;                  /* say when jobs are expected to start */
     struct bh_reservations reservations; /* known where `start` is */
     struct bh_json_writer *w;
-    uint32_t room;               /* rows that still fit */
+    uint32_t capacity;               /* rows that still fit */
     uint64_t last;
     bool more;
 };
@@ -230,11 +230,11 @@ struct page {
 static uint64_t
 estimate(const struct bh_call *call, const struct bh_job_row *row)
 {
-    return strcmp(row->state, "pending") == 0 ? bh_starts_of(call, (bh_job_id){ row->job }) : 0;
+    return strcmp(row->state, "pending") == 0 ? bh_start_estimates_of(call, (bh_job_id){ row->job }) : 0;
 }
 
 static bool
-put_row(void *self, const struct bh_job_row *row)
+jobs_put_row(void *self, const struct bh_job_row *row)
 {
     struct page *page = self;
     struct awaited awaited = {
@@ -242,11 +242,11 @@ put_row(void *self, const struct bh_job_row *row)
         .reserved_ns = bh_reservations_of(&page->reservations, row->job),
     };
 
-    if (page->room == 0) {
+    if (page->capacity == 0) {
         page->more = true;
         return false;
     }
-    page->room--;
+    page->capacity--;
     page->last = row->job;
     bh_json_open(page->w, NULL, '{');
     put_members(page->call, page->w, row, &awaited);
@@ -325,20 +325,20 @@ write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *er
 {
     const struct bh_store *store = &call->api->options.store;
     struct bh_json_writer w = bh_call_writer(call);
-    struct page page = { .call = call, .w = &w, .room = filter->limit };
+    struct page page = { .call = call, .w = &w, .capacity = filter->limit };
     uint64_t total = 0;
     bh_rc rc = bh_call_flag(call, "start", &page.start, err);
 
     if (rc != BH_OK)
         return rc;
     if (page.start) {
-        bh_starts_refresh(call, (bh_job_id){ 0 });
+        bh_start_estimates_refresh(call, (bh_job_id){ 0 });
         bh_reservations_find(call, &page.reservations);
     }
     bh_json_open(&w, NULL, '{');
     bh_json_open(&w, "items", '[');
     filter->limit++; /* one row more tells whether there is another page */
-    rc = store->ops->list_jobs(store->self, filter, put_row, &page, err);
+    rc = store->ops->list_jobs(store->self, filter, jobs_put_row, &page, err);
     if (rc != BH_OK)
         return rc;
     bh_json_close(&w, ']');
@@ -422,7 +422,7 @@ put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_
     how.preemptor_tenant = why.preemptor;
     how.now_ns = why.now_ns;
     if (why.reason.code == BH_REASON_STARTING)
-        bh_image_say(call, job, image);
+        bh_image_describe(call, job, image);
     put_words(call, w, &how, &why.reason, image);
     return BH_OK;
 }
@@ -536,12 +536,12 @@ bh_jobs_get(struct bh_call *call, struct bh_err *err)
         return rc;
     bh_json_open(&w, NULL, '{');
     if (strcmp(row.state, "pending") == 0)
-        bh_starts_refresh(call, (bh_job_id){ row.job });
+        bh_start_estimates_refresh(call, (bh_job_id){ row.job });
     put_members(call, &w, &row, &(struct awaited){ .estimated_ns = estimate(call, &row) });
     if (!bh_jobs_ended(row.state))
         rc = bh_members_put(call, &w, row.job, err);
     if (rc == BH_OK && waits(&row))
-        rc = bh_kept_put(call, &w, row.job, err);
+        rc = bh_reservations_put(call, &w, row.job, err);
     if (rc == BH_OK)
         rc = bh_job_notices_put(call, &w, row.job, err);
     if (rc == BH_OK)
@@ -567,11 +567,11 @@ put_estimate(const struct bh_call *call, struct bh_json_writer *w, const struct 
 
     if (strcmp(row->state, "pending") != 0)
         return;
-    bh_starts_refresh(call, (bh_job_id){ row->job });
+    bh_start_estimates_refresh(call, (bh_job_id){ row->job });
     start_ns = estimate(call, row);
     if (!start_ns)
         return;
-    bh_json_str(w, "assumption", bh_forecast_assumption);
+    bh_json_str(w, "assumption", bh_simulation_assumption);
     bh_json_ns(w, "estimated_start_ns", start_ns);
 }
 
@@ -590,7 +590,7 @@ bh_jobs_why(struct bh_call *call, struct bh_err *err)
     put_estimate(call, &w, &row);
     bh_json_u64(&w, "job", row.job);
     if (waits(&row))
-        rc = bh_kept_put(call, &w, row.job, err);
+        rc = bh_reservations_put(call, &w, row.job, err);
     if (rc != BH_OK)
         return rc;
     rc = put_state_words(call, &w, &row, err);
@@ -677,7 +677,7 @@ check_sku(struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *e
 
 /* Only folders that the site file gives to the job's tenant; datasets are the owner's to judge. */
 static bh_rc
-check_mounts(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id tenant,
+jobs_check_mounts(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id tenant,
              struct bh_err *err)
 {
     const struct bh_mount_spec *mount = spec->mounts.items;
@@ -709,7 +709,7 @@ bh_jobs_check_spec(struct bh_call *call, struct bh_job_spec *spec,
         rc = find_tenant(call, spec, ret_tenant, err);
     if (rc == BH_OK)
         rc = check_sku(call, spec, err);
-    return rc == BH_OK ? check_mounts(call, spec, *ret_tenant, err) : rc;
+    return rc == BH_OK ? jobs_check_mounts(call, spec, *ret_tenant, err) : rc;
 }
 
 static bh_rc

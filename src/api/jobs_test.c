@@ -30,7 +30,7 @@ close_jobs(void **state)
 
 /* Walks all pages; marks each job seen. */
 static uint32_t
-walk(uint32_t uid, const char *filter, uint32_t limit, uint8_t seen[256])
+jobs_walk(uint32_t uid, const char *filter, uint32_t limit, uint8_t seen[256])
 {
     char query[128], next[32] = "";
     uint32_t pages = 0;
@@ -90,7 +90,7 @@ pages_cover_every_job_once(void **state)
     uint8_t seen[256];
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        BH_CHECK_EQ(cases[i].name, walk(cases[i].uid, cases[i].filter, cases[i].limit, seen),
+        BH_CHECK_EQ(cases[i].name, jobs_walk(cases[i].uid, cases[i].filter, cases[i].limit, seen),
                     cases[i].pages);
         for (uint32_t job = 1; job <= 250; job++)
             BH_CHECK_EQ(cases[i].name, seen[job],

@@ -12,7 +12,7 @@ struct bh_reservations {
     uint32_t count;
     struct {
         uint64_t job, from_ns;
-    } rows[BH_KEPT_MAX];
+    } rows[BH_RESERVATIONS_MAX];
 };
 
 /* Those of all jobs; none when the engine cannot be asked. */
@@ -23,7 +23,7 @@ uint64_t bh_reservations_of(const struct bh_reservations *all, uint64_t job);
 
 /* What is kept for a job: "claimed_on" and "reserved_on" are the places, and
  * "reserved_ns" from when on; left out where nothing is. */
-BH_MUST_USE bh_rc bh_kept_put(struct bh_call *call, struct bh_json_writer *w, uint64_t job,
+BH_MUST_USE bh_rc bh_reservations_put(struct bh_call *call, struct bh_json_writer *w, uint64_t job,
                               struct bh_err *err);
 
 #endif

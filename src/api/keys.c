@@ -37,7 +37,7 @@ static const char *const kind_names[BH_KEY_KINDS] = {
 };
 
 static void
-put_tenant(const struct key_list *list, struct bh_json_writer *w, uint32_t id)
+keys_put_tenant(const struct key_list *list, struct bh_json_writer *w, uint32_t id)
 {
     const struct bh_dir_tenant *tenant =
         bh_directory_tenant(list->call->dir, (bh_tenant_id){ id });
@@ -46,7 +46,7 @@ put_tenant(const struct key_list *list, struct bh_json_writer *w, uint32_t id)
 }
 
 static bool
-put_key(void *self, const struct bh_key_row *row)
+keys_put_key(void *self, const struct bh_key_row *row)
 {
     struct key_list *list = self;
     struct bh_json_writer *w = &list->w;
@@ -62,7 +62,7 @@ put_key(void *self, const struct bh_key_row *row)
     bh_json_str(w, "month", month);
     bh_json_ns(w, "shredded_ns", row->shredded_ns);
     bh_json_str(w, "state", row->shredded_ns ? "destroyed" : "in force");
-    put_tenant(list, w, row->tenant_id);
+    keys_put_tenant(list, w, row->tenant_id);
     bh_json_close(w, '}');
     return !w->out->overflow;
 }
@@ -75,7 +75,7 @@ bh_key_list(struct bh_call *call, struct bh_err *err)
     (void)err;
     bh_json_open(&list.w, NULL, '{');
     bh_json_open(&list.w, "items", '[');
-    bh_keys_each(call->api->options.keys, put_key, &list);
+    bh_keys_each(call->api->options.keys, keys_put_key, &list);
     bh_json_close(&list.w, ']');
     bh_json_close(&list.w, '}');
     return BH_OK;

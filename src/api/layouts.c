@@ -8,7 +8,7 @@
 #include "base/num.h"
 #include "policy/authz.h"
 
-enum { PIECES_A_GPU = 16 };
+enum { PARTITIONS_A_GPU = 16 };
 
 /* A GPU as it is and, where the document names it, as it shall be. */
 struct row {
@@ -18,7 +18,7 @@ struct row {
     uint64_t index;
     bool known, divides;         /* the engine knows it; it is managed and can be divided */
     struct bh_gpu_view gpu;
-    struct bh_standing_view standing;
+    struct bh_layout_view gpu_layout;
     const struct bh_layout_entry *entry; /* NULL: it is not named */
     struct bh_layout_plan plan;
 };
@@ -29,8 +29,8 @@ struct layouts {
     struct bh_facts facts;
     struct bh_visible visible;
     struct row *rows;            /* beside dir->gpus */
-    struct bh_piece_view *pieces;
-    uint32_t row_count, piece_count, piece_max;
+    struct bh_partition_view *partitions;
+    uint32_t row_count, partition_count, partition_max;
     uint32_t changes;
 };
 
@@ -38,7 +38,7 @@ struct layouts {
 
 /* On the owner's thread. */
 static void
-take(void *self, const struct bh_engine *engine, uint64_t now_ns)
+layouts_read_engine(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
     struct layouts *l = self;
     uint32_t cursor = 0;
@@ -47,12 +47,12 @@ take(void *self, const struct bh_engine *engine, uint64_t now_ns)
         struct row *row = &l->rows[i];
 
         row->known = bh_view_gpu(engine, row->named->id, &row->gpu)
-                     && bh_view_standing(engine, row->named->id, &row->standing);
+                     && bh_view_layout(engine, row->named->id, &row->gpu_layout);
         row->divides = row->known && row->gpu.managed && row->gpu.mig_capable;
     }
-    while (l->piece_count < l->piece_max
-           && bh_view_next_piece(engine, &cursor, &l->pieces[l->piece_count]))
-        l->piece_count++;
+    while (l->partition_count < l->partition_max
+           && bh_view_next_partition(engine, &cursor, &l->partitions[l->partition_count]))
+        l->partition_count++;
 }
 
 static void
@@ -71,16 +71,16 @@ name_rows(struct layouts *l)
 }
 
 static bh_rc
-load(struct layouts *l, struct bh_err *err)
+layouts_load(struct layouts *l, struct bh_err *err)
 {
     struct bh_call *call = l->call;
     bh_rc rc;
 
     l->row_count = call->dir->gpu_count;
-    l->piece_max = l->row_count * PIECES_A_GPU;
+    l->partition_max = l->row_count * PARTITIONS_A_GPU;
     rc = bh_call_alloc(call, (l->row_count + 1) * sizeof *l->rows, &l->rows, err);
     if (rc == BH_OK)
-        rc = bh_call_alloc(call, (l->piece_max + 1) * sizeof *l->pieces, &l->pieces, err);
+        rc = bh_call_alloc(call, (l->partition_max + 1) * sizeof *l->partitions, &l->partitions, err);
     if (rc == BH_OK)
         rc = bh_visible_find(call, "job.view", &l->visible, err);
     if (rc != BH_OK)
@@ -88,7 +88,7 @@ load(struct layouts *l, struct bh_err *err)
     memset(l->rows, 0, l->row_count * sizeof *l->rows);
     bh_facts_load(&call->api->options.owner, &l->facts);
     name_rows(l);
-    return bh_call_ask(call, take, l, err);
+    return bh_call_ask(call, layouts_read_engine, l, err);
 }
 
 static void
@@ -108,7 +108,7 @@ is_at(const struct row *row, const char *node, size_t length, uint64_t index)
 
 /* Whether an entry's "GPU-..." or "node/0" means the row. */
 static bool
-is_meant(const struct row *row, const char *text)
+layouts_is_meant(const struct row *row, const char *text)
 {
     const char *slash = strrchr(text, '/');
     struct bh_err unused;
@@ -122,7 +122,7 @@ is_meant(const struct row *row, const char *text)
 
 /* Why nothing may be declared for the GPU. */
 static bh_rc
-not_ours(const struct row *row, struct bh_err *err)
+layouts_explain_unmanaged(const struct row *row, struct bh_err *err)
 {
     const char *uuid = row->named->uuid;
 
@@ -150,11 +150,11 @@ name_row(struct row *row, const struct bh_layout_entry *entry, struct bh_err *er
         return bh_err_hint(err, "by \"%s\" and by \"%s\"", row->entry->gpu, entry->gpu);
     }
     if (!row->divides || row->gpu.fenced)
-        return not_ours(row, err);
-    if (entry->forget && entry->pieces.count)
+        return layouts_explain_unmanaged(row, err);
+    if (entry->forget && entry->partitions.count)
         return bh_err_set(err, BH_INVALID, "\"%s\": forget stands alone, without pieces",
                           entry->gpu);
-    rc = bh_layout_place((enum bh_gpu_model)row->gpu.model, &entry->pieces, &row->plan, err);
+    rc = bh_layout_plan_partitions((enum bh_gpu_model)row->gpu.model, &entry->partitions, &row->plan, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "GPU %s", row->named->uuid);
     row->entry = entry;
@@ -171,7 +171,7 @@ resolve_entry(struct layouts *l, const struct bh_layout_entry *entry, struct bh_
     for (uint32_t i = 0; i < l->row_count && rc == BH_OK; i++) {
         struct row *row = &l->rows[i];
 
-        if (all ? !row->divides : !is_meant(row, entry->gpu))
+        if (all ? !row->divides : !layouts_is_meant(row, entry->gpu))
             continue;
         rc = name_row(row, entry, err);
         found++;
@@ -184,7 +184,7 @@ resolve_entry(struct layouts *l, const struct bh_layout_entry *entry, struct bh_
 }
 
 static bh_rc
-resolve(struct layouts *l, const struct bh_layouts *document, struct bh_err *err)
+layouts_resolve(struct layouts *l, const struct bh_layouts *document, struct bh_err *err)
 {
     const struct bh_layout_entry *entries = document->layouts.items;
     bh_rc rc = BH_OK;
@@ -198,21 +198,21 @@ static bool
 plans(const struct bh_layout_plan *plan, uint32_t profile, uint32_t start)
 {
     for (uint32_t i = 0; i < plan->count; i++)
-        if (plan->pieces[i].profile->id.v == profile && plan->pieces[i].start == start)
+        if (plan->partitions[i].profile->id.v == profile && plan->partitions[i].start == start)
             return true;
     return false;
 }
 
-/* The piece that stands at exactly that place, or NULL. */
-static const struct bh_piece_view *
-standing_at(const struct layouts *l, const struct row *row, uint32_t profile, uint32_t start)
+/* The partition that stands at exactly that place, or NULL. */
+static const struct bh_partition_view *
+layouts_partition_at(const struct layouts *l, const struct row *row, uint32_t profile, uint32_t start)
 {
-    for (uint32_t i = 0; i < l->piece_count; i++) {
-        const struct bh_piece_view *piece = &l->pieces[i];
+    for (uint32_t i = 0; i < l->partition_count; i++) {
+        const struct bh_partition_view *partition = &l->partitions[i];
 
-        if (bh_same(piece->piece.gpu, row->gpu.gpu) && piece->state != BH_PIECE_CLEARING
-            && piece->piece.profile == profile && piece->piece.start == start)
-            return piece;
+        if (bh_same(partition->partition.gpu, row->gpu.gpu) && partition->state != BH_PARTITION_CLEARING
+            && partition->partition.profile == profile && partition->partition.start == start)
+            return partition;
     }
     return NULL;
 }
@@ -220,17 +220,17 @@ standing_at(const struct layouts *l, const struct row *row, uint32_t profile, ui
 /* ---- writing ---- */
 
 static void
-put_place(struct bh_json_writer *w, const char *key, uint32_t profile_id, uint32_t start)
+layouts_put_placement(struct bh_json_writer *w, const char *key, uint32_t profile_id, uint32_t start)
 {
-    char text[48], name[BH_PIECE_NAME_MAX];
+    char text[48], name[BH_PARTITION_NAME_MAX];
 
-    bh_piece_name(BH_GPU_MODEL_NONE, profile_id, name);
+    bh_partition_name(BH_GPU_MODEL_NONE, profile_id, name);
     snprintf(text, sizeof text, "%s@%u", name, start);
     bh_json_str(w, key, profile_id == BH_PROFILE_WHOLE.v ? name : text);
 }
 
 static void
-put_names(struct layouts *l, const struct row *row)
+layouts_put_names(struct layouts *l, const struct row *row)
 {
     const struct bh_model_facts *facts = bh_model_facts((enum bh_gpu_model)row->gpu.model);
 
@@ -242,14 +242,14 @@ put_names(struct layouts *l, const struct row *row)
 
 /* What is in the way and has to end first. */
 static void
-put_wait(struct layouts *l, const struct bh_piece_view *piece)
+put_wait(struct layouts *l, const struct bh_partition_view *partition)
 {
     struct bh_json_writer *w = &l->w;
 
     bh_json_open(w, NULL, '{');
-    if (bh_visible_has(&l->visible, piece->tenant.v))
-        bh_json_u64(w, "job", piece->job.v);
-    put_place(w, "piece", piece->piece.profile, piece->piece.start);
+    if (bh_visible_has(&l->visible, partition->tenant.v))
+        bh_json_u64(w, "job", partition->job.v);
+    layouts_put_placement(w, "piece", partition->partition.profile, partition->partition.start);
     bh_json_close(w, '}');
 }
 
@@ -258,18 +258,18 @@ static void
 put_unplanned(struct layouts *l, const struct row *row, const char *key, bool leased)
 {
     bh_json_open(&l->w, key, '[');
-    for (uint32_t i = 0; i < l->piece_count; i++) {
-        const struct bh_piece_view *piece = &l->pieces[i];
-        bool used = piece->state == BH_PIECE_LEASED
-                    || (piece->state == BH_PIECE_CARVING && piece->lease.v);
+    for (uint32_t i = 0; i < l->partition_count; i++) {
+        const struct bh_partition_view *partition = &l->partitions[i];
+        bool used = partition->state == BH_PARTITION_LEASED
+                    || (partition->state == BH_PARTITION_CARVING && partition->lease.v);
 
-        if (!bh_same(piece->piece.gpu, row->gpu.gpu) || piece->state == BH_PIECE_CLEARING
-            || plans(&row->plan, piece->piece.profile, piece->piece.start) || used != leased)
+        if (!bh_same(partition->partition.gpu, row->gpu.gpu) || partition->state == BH_PARTITION_CLEARING
+            || plans(&row->plan, partition->partition.profile, partition->partition.start) || used != leased)
             continue;
         if (leased)
-            put_wait(l, piece);
+            put_wait(l, partition);
         else
-            put_place(&l->w, NULL, piece->piece.profile, piece->piece.start);
+            layouts_put_placement(&l->w, NULL, partition->partition.profile, partition->partition.start);
         l->changes++;
     }
     bh_json_close(&l->w, ']');
@@ -280,12 +280,12 @@ put_planned(struct layouts *l, const struct row *row, const char *key, bool stan
 {
     bh_json_open(&l->w, key, '[');
     for (uint32_t i = 0; i < row->plan.count; i++) {
-        uint32_t profile = row->plan.pieces[i].profile->id.v;
-        uint32_t start = row->plan.pieces[i].start;
+        uint32_t profile = row->plan.partitions[i].profile->id.v;
+        uint32_t start = row->plan.partitions[i].start;
 
-        if ((standing_at(l, row, profile, start) != NULL) != stands)
+        if ((layouts_partition_at(l, row, profile, start) != NULL) != stands)
             continue;
-        put_place(&l->w, NULL, profile, start);
+        layouts_put_placement(&l->w, NULL, profile, start);
         l->changes += !stands;
     }
     bh_json_close(&l->w, ']');
@@ -305,7 +305,7 @@ put_difference(struct layouts *l, const struct row *row)
     if (!forget)
         put_unplanned(l, &shown, "destroy", false);
     bh_json_bool(&l->w, "forget", forget);
-    put_names(l, row);
+    layouts_put_names(l, row);
     put_planned(l, &shown, "keep", true);
     if (!forget)
         put_unplanned(l, &shown, "waits", true);
@@ -313,37 +313,37 @@ put_difference(struct layouts *l, const struct row *row)
 }
 
 static void
-put_pieces(struct layouts *l, const char *key, const struct bh_standing_list *list)
+layouts_put_partitions(struct layouts *l, const char *key, const struct bh_layout_list *list)
 {
     bh_json_open(&l->w, key, '[');
     for (uint32_t i = 0; i < list->count; i++)
-        put_place(&l->w, NULL, list->pieces[i].profile, list->pieces[i].start);
+        layouts_put_placement(&l->w, NULL, list->partitions[i].profile, list->partitions[i].start);
     bh_json_close(&l->w, ']');
 }
 
-/* Whether the piece is shown: those that others hold are not, to who may not see their jobs. */
+/* Whether the partition is shown: those that others hold are not, to who may not see their jobs. */
 static bool
-is_shown(const struct layouts *l, const struct row *row, const struct bh_piece_view *piece)
+layouts_is_shown(const struct layouts *l, const struct row *row, const struct bh_partition_view *partition)
 {
-    return bh_same(piece->piece.gpu, row->gpu.gpu)
-           && (piece->state == BH_PIECE_IDLE || !piece->tenant.v
-               || bh_visible_has(&l->visible, piece->tenant.v));
+    return bh_same(partition->partition.gpu, row->gpu.gpu)
+           && (partition->state == BH_PARTITION_IDLE || !partition->tenant.v
+               || bh_visible_has(&l->visible, partition->tenant.v));
 }
 
 static void
-put_stands(struct layouts *l, const struct row *row)
+layouts_put_current_partitions(struct layouts *l, const struct row *row)
 {
     bh_json_open(&l->w, "stands", '[');
-    for (uint32_t i = 0; i < l->piece_count; i++) {
-        const struct bh_piece_view *piece = &l->pieces[i];
+    for (uint32_t i = 0; i < l->partition_count; i++) {
+        const struct bh_partition_view *partition = &l->partitions[i];
 
-        if (!is_shown(l, row, piece))
+        if (!layouts_is_shown(l, row, partition))
             continue;
         bh_json_open(&l->w, NULL, '{');
-        if (piece->job.v)
-            bh_json_u64(&l->w, "job", piece->job.v);
-        put_place(&l->w, "piece", piece->piece.profile, piece->piece.start);
-        bh_json_str(&l->w, "state", bh_piece_state_names[piece->state]);
+        if (partition->job.v)
+            bh_json_u64(&l->w, "job", partition->job.v);
+        layouts_put_placement(&l->w, "piece", partition->partition.profile, partition->partition.start);
+        bh_json_str(&l->w, "state", bh_partition_state_names[partition->state]);
         bh_json_close(&l->w, '}');
     }
     bh_json_close(&l->w, ']');
@@ -351,30 +351,30 @@ put_stands(struct layouts *l, const struct row *row)
 
 /* The same for a table. */
 static void
-put_standing(struct layouts *l, const struct row *row)
+layouts_put_partition_places(struct layouts *l, const struct row *row)
 {
     bh_json_open(&l->w, "standing", '[');
-    for (uint32_t i = 0; i < l->piece_count; i++)
-        if (is_shown(l, row, &l->pieces[i]))
-            put_place(&l->w, NULL, l->pieces[i].piece.profile, l->pieces[i].piece.start);
+    for (uint32_t i = 0; i < l->partition_count; i++)
+        if (layouts_is_shown(l, row, &l->partitions[i]))
+            layouts_put_placement(&l->w, NULL, l->partitions[i].partition.profile, l->partitions[i].partition.start);
     bh_json_close(&l->w, ']');
 }
 
 static void
-put_row(struct layouts *l, const struct row *row)
+layouts_put_row(struct layouts *l, const struct row *row)
 {
     struct bh_json_writer *w = &l->w;
 
     bh_json_open(w, NULL, '{');
-    bh_json_u64(w, "change", row->standing.apply);
-    put_pieces(l, "declared", &row->standing.wanted);
-    put_names(l, row);
-    bh_json_bool(w, "is_declared", row->standing.wanted.mode != BH_STANDING_NOT_SAID);
-    if (row->standing.rc)
-        bh_json_str(w, "failure", bh_rc_name((bh_rc)row->standing.rc));
-    put_standing(l, row);
-    put_stands(l, row);
-    bh_json_str(w, "state", bh_standing_state_names[row->standing.state]);
+    bh_json_u64(w, "change", row->gpu_layout.apply);
+    layouts_put_partitions(l, "declared", &row->gpu_layout.wanted);
+    layouts_put_names(l, row);
+    bh_json_bool(w, "is_declared", row->gpu_layout.wanted.mode != BH_LAYOUT_UNDECLARED);
+    if (row->gpu_layout.rc)
+        bh_json_str(w, "failure", bh_rc_name((bh_rc)row->gpu_layout.rc));
+    layouts_put_partition_places(l, row);
+    layouts_put_current_partitions(l, row);
+    bh_json_str(w, "state", bh_layout_state_names[row->gpu_layout.state]);
     if (*row->trouble)
         bh_json_str(w, "trouble", row->trouble);
     bh_json_close(w, '}');
@@ -387,7 +387,7 @@ bh_layouts_list(struct bh_call *call, struct bh_err *err)
 {
     BH_AUTO(unload) struct layouts l = { .call = call, .w = bh_call_writer(call) };
     uint64_t total = 0;
-    bh_rc rc = load(&l, err);
+    bh_rc rc = layouts_load(&l, err);
 
     if (rc != BH_OK)
         return rc;
@@ -396,7 +396,7 @@ bh_layouts_list(struct bh_call *call, struct bh_err *err)
     for (uint32_t i = 0; i < l.row_count; i++) {
         if (!l.rows[i].divides)
             continue;
-        put_row(&l, &l.rows[i]);
+        layouts_put_row(&l, &l.rows[i]);
         total++;
     }
     bh_json_close(&l.w, ']');
@@ -413,9 +413,9 @@ bh_layouts_diff(struct bh_call *call, struct bh_err *err)
     bh_rc rc = bh_call_body(call, &bh_layout_fields, &document, err);
 
     if (rc == BH_OK)
-        rc = load(&l, err);
+        rc = layouts_load(&l, err);
     if (rc == BH_OK)
-        rc = resolve(&l, &document, err);
+        rc = layouts_resolve(&l, &document, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&l.w, NULL, '{');
@@ -429,19 +429,19 @@ bh_layouts_diff(struct bh_call *call, struct bh_err *err)
     return BH_OK;
 }
 
-static struct bh_ev_standing
+static struct bh_ev_layout
 event_of(const struct row *row)
 {
-    struct bh_ev_standing event = { .gpu = row->gpu.gpu, .mode = BH_STANDING_DECLARED };
+    struct bh_ev_layout event = { .gpu = row->gpu.gpu, .mode = BH_LAYOUT_DECLARED };
 
     if (row->entry->forget) {
-        event.mode = BH_STANDING_NOT_SAID;
+        event.mode = BH_LAYOUT_UNDECLARED;
         return event;
     }
-    event.piece_count = row->plan.count;
+    event.partition_count = row->plan.count;
     for (uint32_t i = 0; i < row->plan.count; i++)
-        event.pieces[i] = (struct bh_standing_piece){ row->plan.pieces[i].profile->id.v,
-                                                      row->plan.pieces[i].start };
+        event.partitions[i] = (struct bh_ev_layout_partition){ row->plan.partitions[i].profile->id.v,
+                                                      row->plan.partitions[i].start };
     return event;
 }
 
@@ -450,7 +450,7 @@ bh_layouts_apply(struct bh_call *call, struct bh_err *err)
 {
     BH_AUTO(unload) struct layouts l = { .call = call };
     struct bh_command command = { .standing_count = 0 };
-    struct bh_ev_standing *events;
+    struct bh_ev_layout *events;
     struct bh_layouts document;
     struct bh_verdict verdict =
         bh_authz_check(call->dir, &call->caller.subject, call->op->verb, (bh_tenant_id){ 0 });
@@ -461,9 +461,9 @@ bh_layouts_apply(struct bh_call *call, struct bh_err *err)
                             (bh_tenant_id){ 0 }, err);
     rc = bh_call_body(call, &bh_layout_fields, &document, err);
     if (rc == BH_OK)
-        rc = load(&l, err);
+        rc = layouts_load(&l, err);
     if (rc == BH_OK)
-        rc = resolve(&l, &document, err);
+        rc = layouts_resolve(&l, &document, err);
     if (rc == BH_OK)
         rc = bh_call_alloc(call, (l.row_count + 1) * sizeof *events, &events, err);
     if (rc != BH_OK)
@@ -473,7 +473,7 @@ bh_layouts_apply(struct bh_call *call, struct bh_err *err)
             events[command.standing_count++] = event_of(&l.rows[i]);
     if (command.standing_count == 0)
         return bh_err_set(err, BH_INVALID, "the layout names no GPU");
-    command.standing = events;
+    command.gpu_layout = events;
     return bh_call_send(call, &command, err);
 }
 

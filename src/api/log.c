@@ -21,7 +21,7 @@ struct newest {
 };
 
 static bool
-see_newer(void *self, const struct bh_checkpoint_row *row)
+log_find_newer(void *self, const struct bh_checkpoint_row *row)
 {
     struct newest *newest = self;
 
@@ -45,7 +45,7 @@ find_newest(const struct bh_call *call, uint64_t least, struct newest *ret, stru
     for (uint64_t back = 1 << 10; rc == BH_OK && !ret->note; back <<= 4) {
         uint64_t from = last > back ? last - back : 0;
 
-        rc = store->ops->list_checkpoints(store->self, from > least ? from : least, see_newer, ret,
+        rc = store->ops->list_checkpoints(store->self, from > least ? from : least, log_find_newer, ret,
                                           err);
         if (from <= least)
             break;
@@ -62,7 +62,7 @@ struct found {
 };
 
 static bool
-keep_record(void *self, uint64_t seq, const char *leaf, size_t length)
+log_copy_record(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct found *found = self;
 
@@ -100,7 +100,7 @@ find_record(struct bh_call *call, uint64_t seq, struct found *ret, struct bh_err
     if (rc == BH_OK)
         rc = check_minimum(call, seq, err);
     if (rc == BH_OK)
-        rc = store->ops->list_records(store->self, seq, seq, keep_record, ret, err);
+        rc = store->ops->list_records(store->self, seq, seq, log_copy_record, ret, err);
     if (rc != BH_OK)
         return rc;
     leaf = (struct bh_slice){ ret->leaf, ret->length };
@@ -172,7 +172,7 @@ bh_log_prove(struct bh_call *call, struct bh_err *err)
 }
 
 static void
-put_path(struct bh_json_writer *w, const struct bh_proof *proof)
+log_put_path(struct bh_json_writer *w, const struct bh_proof *proof)
 {
     bh_json_open(w, "hashes", '[');
     for (uint32_t i = 0; i < proof->count; i++) {
@@ -208,7 +208,7 @@ bh_log_prove_consistency(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
-    put_path(&w, &proof);
+    log_put_path(&w, &proof);
     bh_json_u64(&w, "new", sizes[1]);
     bh_json_u64(&w, "old", sizes[0]);
     bh_json_close(&w, '}');
@@ -341,7 +341,7 @@ put_entry(void *self, uint64_t seq, const char *leaf, size_t length)
 
 static const struct bh_field prune_fields[] = {
     BH_F(struct bh_prune_request, checkpoint, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
-         .max = BH_NOTE_BYTES_MAX,
+         .max = BH_NODE_RECORD_BYTES_MAX,
          .doc = "the signed checkpoint of an export that was verified: what it covers may go"),
 };
 const struct bh_fields bh_prune_request_fields =

@@ -23,7 +23,7 @@ struct page {
 
 /* False when the page is full. */
 static bool
-put_line(struct page *page, const struct bh_fields *fields, const void *row)
+log_rows_put_line(struct page *page, const struct bh_fields *fields, const void *row)
 {
     bh_json_encode(page->out, fields, row);
     bh_buf_putc(page->out, '\n');
@@ -32,7 +32,7 @@ put_line(struct page *page, const struct bh_fields *fields, const void *row)
 
 /* Names come on one page: their number follows from no id alone. */
 static bool
-put_name(void *self, const struct bh_name_row *row)
+log_rows_put_name(void *self, const struct bh_name_row *row)
 {
     struct page *page = self;
     bool erased = strcmp(row->name, BH_ERASED) == 0;
@@ -43,7 +43,7 @@ put_name(void *self, const struct bh_name_row *row)
         return true;
     snprintf(name.kind, sizeof name.kind, "%s", bh_binding_kinds[row->kind]);
     memcpy(name.key, row->key.bytes, sizeof name.key);
-    (void)put_line(page, &bh_row_name_fields, &name);
+    (void)log_rows_put_line(page, &bh_row_name_fields, &name);
     return true;
 }
 
@@ -58,7 +58,7 @@ has_ended(const struct page *page, const struct bh_job_row *row)
 }
 
 static bool
-put_job(void *self, const struct bh_job_row *row)
+log_rows_put_job(void *self, const struct bh_job_row *row)
 {
     struct page *page = self;
     struct bh_row_job job = {
@@ -70,7 +70,7 @@ put_job(void *self, const struct bh_job_row *row)
         .priority = row->priority, .gang = row->gang, .checkpoint_signal = row->checkpoint_signal,
         .kind = row->kind, .contract = row->contract, .time_limit_ns = row->time_limit_ns,
         .deadline_ns = row->deadline_ns, .lease = row->lease, .restarts = row->restarts,
-        .node = row->node, .pieces = row->pieces, .grade = row->grade,
+        .node = row->node, .partitions = row->partitions, .grade = row->grade,
     };
 
     page->last = row->job;
@@ -78,11 +78,11 @@ put_job(void *self, const struct bh_job_row *row)
     if (!has_ended(page, row))
         return true;
     memcpy(job.spec, row->spec.bytes, sizeof job.spec);
-    return put_line(page, &bh_row_job_fields, &job);
+    return log_rows_put_line(page, &bh_row_job_fields, &job);
 }
 
 static bool
-put_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
+log_rows_put_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
          size_t length)
 {
     struct page *page = self;
@@ -90,7 +90,7 @@ put_text(void *self, uint64_t number, const struct bh_digest *digest, const char
 
     (void)length;
     memcpy(row.digest, digest->bytes, sizeof row.digest);
-    return put_line(page, &bh_row_text_fields, &row);
+    return log_rows_put_line(page, &bh_row_text_fields, &row);
 }
 
 /* Until the page is full or there are no more: one without lines would be the last. */
@@ -104,7 +104,7 @@ put_jobs(const struct bh_store *store, struct page *page, struct bh_err *err)
         const struct bh_job_filter filter = { .after = page->last, .limit = JOBS_AT_ONCE };
 
         page->seen = 0;
-        rc = store->ops->list_jobs(store->self, &filter, put_job, page, err);
+        rc = store->ops->list_jobs(store->self, &filter, log_rows_put_job, page, err);
     } while (rc == BH_OK && page->seen == JOBS_AT_ONCE && page->out->length < PAGE_BYTES);
     return rc;
 }
@@ -112,7 +112,7 @@ put_jobs(const struct bh_store *store, struct page *page, struct bh_err *err)
 /* Of the last record that counts, and of the one behind it: what ended at the last one's time is in
  * the records that count, unless the next one has the same time and may be what says so. */
 static bool
-see_time(void *self, uint64_t seq, const char *leaf, size_t length)
+log_rows_read_time(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct page *page = self;
     struct bh_slice value;
@@ -177,7 +177,7 @@ struct end {
 };
 
 static bool
-see_end(void *self, const struct bh_job_row *row)
+log_rows_check_end(void *self, const struct bh_job_row *row)
 {
     struct end *end = self;
 
@@ -187,7 +187,7 @@ see_end(void *self, const struct bh_job_row *row)
 
 /* A receipt says which record has its digest; the others' keys are numbers. */
 static uint64_t
-number_in(const struct documents *documents, const struct bh_document_row *row)
+log_rows_number_in(const struct documents *documents, const struct bh_document_row *row)
 {
     struct bh_slice value = { row->key + strspn(row->key, "0"), 0 };
     uint64_t number = 0;
@@ -201,7 +201,7 @@ number_in(const struct documents *documents, const struct bh_document_row *row)
 
 /* Whether the log's first records speak of it, and it will not change any more. */
 static bool
-is_settled(const struct documents *documents, uint64_t number)
+log_rows_is_final(const struct documents *documents, uint64_t number)
 {
     const struct bh_store *store = documents->store;
     struct end end = { .page = documents->page };
@@ -209,25 +209,25 @@ is_settled(const struct documents *documents, uint64_t number)
 
     if (documents->kind->of != OF_JOB)
         return number < documents->page->size;
-    return store->ops->get_job(store->self, number, see_end, &end, &unused) == BH_OK && end.seen;
+    return store->ops->get_job(store->self, number, log_rows_check_end, &end, &unused) == BH_OK && end.seen;
 }
 
 /* What goes on a page behind `after`: the older revisions may go between two pages, so each of these,
  * which come last, counts by its own number. */
 static void
-put_document(struct documents *documents, const struct bh_document_row *row)
+log_rows_put_document(struct documents *documents, const struct bh_document_row *row)
 {
     struct bh_row_document document = { .key = row->key, .value = row->value };
-    uint64_t number = number_in(documents, row);
+    uint64_t number = log_rows_number_in(documents, row);
 
-    if (!is_settled(documents, number))
+    if (!log_rows_is_final(documents, number))
         return;
     document.number = documents->kind->of == OF_REVISION ? documents->passed + 1 + number
                                                          : ++documents->passed;
     if (document.number <= documents->page->after)
         return;
     snprintf(document.kind, sizeof document.kind, "%s", bh_claimed_kinds[documents->kind->claimed]);
-    documents->full = !put_line(documents->page, &bh_row_document_fields, &document);
+    documents->full = !log_rows_put_line(documents->page, &bh_row_document_fields, &document);
 }
 
 /* Those behind the last of `listed`, which they take the place of; `after` has room for a key. */
@@ -259,7 +259,7 @@ put_kind(struct documents *documents, struct bh_err *err)
     do {
         rc = list_next(documents, after, err);
         for (uint32_t i = 0; rc == BH_OK && !documents->full && i < documents->listed->count; i++)
-            put_document(documents, &documents->listed->rows[i]);
+            log_rows_put_document(documents, &documents->listed->rows[i]);
     } while (rc == BH_OK && !documents->full && documents->listed->full);
     return rc;
 }
@@ -284,18 +284,18 @@ put_documents(const struct bh_call *call, struct page *page, struct bh_err *err)
 
 /* Keys come on one page, too: those that were made later than the records say so. */
 static bool
-put_key(void *self, const struct bh_key_row *row)
+log_rows_put_key(void *self, const struct bh_key_row *row)
 {
     const struct bh_row_key key = { .id = row->id, .kind = row->kind, .tenant_id = row->tenant_id,
                                     .month = row->month, .created_ns = row->created_ns,
                                     .destroyed_ns = row->shredded_ns };
 
-    (void)put_line(self, &bh_row_key_fields, &key);
+    (void)log_rows_put_line(self, &bh_row_key_fields, &key);
     return true;
 }
 
 static bh_rc
-begin(const struct bh_call *call, struct page *page, struct bh_err *err)
+log_rows_begin(const struct bh_call *call, struct page *page, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     uint64_t last = 0;
@@ -311,7 +311,7 @@ begin(const struct bh_call *call, struct page *page, struct bh_err *err)
         return bh_err_set(err, BH_RANGE, "size: there are no %" PRIu64 " records", page->size);
     if (page->size == 0)
         return BH_OK;
-    return store->ops->list_records(store->self, page->size - 1, page->size, see_time, page, err);
+    return store->ops->list_records(store->self, page->size - 1, page->size, log_rows_read_time, page, err);
 }
 
 bh_rc
@@ -319,20 +319,20 @@ bh_log_rows(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     struct page page = { .out = &call->reply->body };
-    bh_rc rc = begin(call, &page, err);
+    bh_rc rc = log_rows_begin(call, &page, err);
 
     if (rc != BH_OK)
         return rc;
     if (strcmp(call->id, BH_ROWS_NAMES) == 0)
-        rc = page.after ? BH_OK : store->ops->list_names(store->self, put_name, &page, err);
+        rc = page.after ? BH_OK : store->ops->list_names(store->self, log_rows_put_name, &page, err);
     else if (strcmp(call->id, BH_ROWS_JOBS) == 0)
         rc = put_jobs(store, &page, err);
     else if (strcmp(call->id, BH_ROWS_TEXTS) == 0)
-        rc = store->ops->list_texts(store->self, page.after, put_text, &page, err);
+        rc = store->ops->list_texts(store->self, page.after, log_rows_put_text, &page, err);
     else if (strcmp(call->id, BH_ROWS_DOCUMENTS) == 0)
         rc = put_documents(call, &page, err);
     else if (strcmp(call->id, BH_ROWS_KEYS) == 0)
-        rc = page.after ? BH_OK : store->ops->list_keys(store->self, put_key, &page, err);
+        rc = page.after ? BH_OK : store->ops->list_keys(store->self, log_rows_put_key, &page, err);
     else
         return bh_err_set(err, BH_NOT_FOUND, "no rows of %.40s", call->id);
     call->reply->content_type = "application/x-ndjson";

@@ -32,7 +32,7 @@ write_leaf(unsigned seq, char leaf[300])
 }
 
 static void
-put_checkpoint(const struct bh_merkle_frontier *frontier)
+log_put_checkpoint(const struct bh_merkle_frontier *frontier)
 {
     const struct bh_store *store = &f->store;
     struct bh_checkpoint_row row = { .size = frontier->size };
@@ -65,7 +65,7 @@ open_log(void **state)
         bh_merkle_leaf(crypto, leaf, length, hashes[i]);
         bh_merkle_frontier_add(&frontier, crypto, hashes[i]);
         if (i + 1 == SIGNED)
-            put_checkpoint(&frontier);
+            log_put_checkpoint(&frontier);
     }
     return crypto->public_of(private_key, public_key, &err)
            || bh_note_key_make(crypto, "site", public_key, &key, &err);
@@ -80,7 +80,7 @@ close_log(void **state)
 }
 
 static bh_json_value
-parse(struct bh_json **ret_json)
+log_parse(struct bh_json **ret_json)
 {
     assert_int_equal(bh_json_parse(got.text, strlen(got.text), ret_json, &err), BH_OK);
     return bh_json_root(*ret_json);
@@ -98,7 +98,7 @@ a_proof_can_be_checked_without_the_log(void **state)
     (void)state;
     SEND(BH_GET, "/v1/records/301/proof", .uid = ALICE);
     BH_CHECK_EQ("status", got.status, 200);
-    reply = parse(&json);
+    reply = log_parse(&json);
     BH_CHECK_EQ("size", bh_json_number(bh_json_get(reply, "size"), 0), SIGNED);
     leaf = bh_json_text(bh_json_get(reply, "leaf"), "");
     bh_merkle_leaf(crypto, leaf, strlen(leaf), hash);
@@ -146,7 +146,7 @@ one_log_begins_the_other(void **state)
     (void)state;
     SEND(BH_GET, "/v1/consistency", .query = "old=300&new=600", .uid = ALICE);
     BH_CHECK_EQ("status", got.status, 200);
-    list = bh_json_get(parse(&json), "hashes");
+    list = bh_json_get(log_parse(&json), "hashes");
     proof.count = (uint32_t)bh_json_count(list);
     for (uint32_t i = 0; i < proof.count; i++) {
         const char *text = bh_json_text(bh_json_at(list, i), "");
@@ -281,7 +281,7 @@ rows_of_jobs_are_those_that_the_records_ended(void **state)
 }
 
 static void
-put_document(enum bh_document_kind kind, uint64_t number, const char *value)
+log_put_document(enum bh_document_kind kind, uint64_t number, const char *value)
 {
     char digits[24];
     const struct bh_document_row row = { .kind = kind, .key = digits, .version = 1, .value = value };
@@ -333,20 +333,20 @@ rows_of_documents_are_those_that_the_records_settled(void **state)
     put_ended(912, 900, 450);
     put_ended(913, 900, SIGNED);
     for (unsigned job = 911; job < 914; job++)
-        put_document(BH_DOCUMENT_IMAGE, job, "{}");
-    put_document(BH_DOCUMENT_REVISION, 100, "{}");
-    put_document(BH_DOCUMENT_REVISION, 200, "{}");
-    put_document(BH_DOCUMENT_REVISION, 300, "{}");
-    put_document(BH_DOCUMENT_REVISION, SIGNED, "{}");
-    put_document(BH_DOCUMENT_RECEIPT, 7, "{\"record\":5}");
-    put_document(BH_DOCUMENT_RECEIPT, 8, "{\"record\":505}");
+        log_put_document(BH_DOCUMENT_IMAGE, job, "{}");
+    log_put_document(BH_DOCUMENT_REVISION, 100, "{}");
+    log_put_document(BH_DOCUMENT_REVISION, 200, "{}");
+    log_put_document(BH_DOCUMENT_REVISION, 300, "{}");
+    log_put_document(BH_DOCUMENT_REVISION, SIGNED, "{}");
+    log_put_document(BH_DOCUMENT_RECEIPT, 7, "{\"record\":5}");
+    log_put_document(BH_DOCUMENT_RECEIPT, 8, "{\"record\":505}");
     BH_CHECK_STR("all", documents_after(0, &first),
                  "receipt 7;image 912;revision 100;revision 200;revision 300;");
     BH_CHECK_STR("behind the first", documents_after(first, &next),
                  "image 912;revision 100;revision 200;revision 300;");
     BH_CHECK_STR("behind the image", documents_after(next, &first),
                  "revision 100;revision 200;revision 300;");
-    put_document(BH_DOCUMENT_REVISION, 100, NULL);
+    log_put_document(BH_DOCUMENT_REVISION, 100, NULL);
     BH_CHECK_STR("behind one that went meanwhile", documents_after(first, &next),
                  "revision 200;revision 300;");
     BH_CHECK_DONE();

@@ -16,7 +16,7 @@ struct bh_log_tree {
     pthread_mutex_t mutex;
     /* under mutex: roots of the first `count` * 256 records, by 256 */
     uint8_t (*blocks)[32];
-    uint64_t count, room;
+    uint64_t count, capacity;
 };
 
 struct bh_log_tree *
@@ -50,7 +50,7 @@ struct leaves {
 };
 
 static bool
-keep_leaf(void *self, uint64_t seq, const struct bh_digest *hash)
+log_tree_store_leaf(void *self, uint64_t seq, const struct bh_digest *hash)
 {
     struct leaves *leaves = self;
 
@@ -65,7 +65,7 @@ root_of_leaves(const struct bh_log_tree *tree, unsigned level, uint64_t index,
                uint8_t ret_hash[32], struct bh_err *err)
 {
     struct leaves leaves = { .first = index << level, .wanted = 1u << level };
-    bh_rc rc = tree->store.ops->list_hashes(tree->store.self, leaves.first, keep_leaf, &leaves,
+    bh_rc rc = tree->store.ops->list_hashes(tree->store.self, leaves.first, log_tree_store_leaf, &leaves,
                                             err);
 
     BH_ASSERT(level <= BLOCK_LEVEL);
@@ -81,12 +81,12 @@ root_of_leaves(const struct bh_log_tree *tree, unsigned level, uint64_t index,
 /* ---- what is kept ---- */
 
 static void
-make_room(struct bh_log_tree *tree)
+log_tree_reserve(struct bh_log_tree *tree)
 {
-    if (tree->count < tree->room)
+    if (tree->count < tree->capacity)
         return;
-    tree->room = tree->room ? 2 * tree->room : BLOCKS_FIRST;
-    tree->blocks = realloc(tree->blocks, tree->room * sizeof *tree->blocks);
+    tree->capacity = tree->capacity ? 2 * tree->capacity : BLOCKS_FIRST;
+    tree->blocks = realloc(tree->blocks, tree->capacity * sizeof *tree->blocks);
     BH_ASSERT(tree->blocks);
 }
 
@@ -109,7 +109,7 @@ grow_by_leaf(void *self, uint64_t seq, const struct bh_digest *hash)
     memcpy(leaves->hashes[leaves->count++], hash->bytes, 32);
     if (leaves->count < BLOCK)
         return true;
-    make_room(tree);
+    log_tree_reserve(tree);
     bh_merkle_root(tree->crypto, (const uint8_t(*)[32])leaves->hashes, BLOCK,
                    tree->blocks[tree->count++]);
     leaves->first += BLOCK;
@@ -118,7 +118,7 @@ grow_by_leaf(void *self, uint64_t seq, const struct bh_digest *hash)
 }
 
 static bh_rc
-grow(struct bh_log_tree *tree, uint64_t wanted, struct bh_err *err)
+log_tree_grow(struct bh_log_tree *tree, uint64_t wanted, struct bh_err *err)
 {
     struct growth growth = { .tree = tree, .leaves.first = tree->count * BLOCK,
                              .wanted = wanted };
@@ -134,7 +134,7 @@ grow(struct bh_log_tree *tree, uint64_t wanted, struct bh_err *err)
 }
 
 static bh_rc
-subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32], struct bh_err *err)
+log_tree_subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32], struct bh_err *err)
 {
     struct bh_log_tree *tree = self;
     uint64_t width;
@@ -144,7 +144,7 @@ subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32], struct
         return root_of_leaves(tree, level, index, ret_hash, err);
     width = UINT64_C(1) << (level - BLOCK_LEVEL);
     pthread_mutex_lock(&tree->mutex);
-    rc = grow(tree, (index + 1) * width, err);
+    rc = log_tree_grow(tree, (index + 1) * width, err);
     if (rc == BH_OK)
         bh_merkle_root(tree->crypto, (const uint8_t(*)[32])tree->blocks + index * width, width,
                        ret_hash);
@@ -155,5 +155,5 @@ subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32], struct
 struct bh_merkle_source
 bh_log_tree_source(struct bh_log_tree *tree)
 {
-    return (struct bh_merkle_source){ subtree, tree };
+    return (struct bh_merkle_source){ log_tree_subtree, tree };
 }

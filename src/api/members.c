@@ -29,7 +29,7 @@ ask_members(void *self, const struct bh_engine *engine, uint64_t now_ns)
 
 /* Nodes have no place in the directory: their names come from the store. */
 static bool
-take_name(void *self, const struct bh_name_row *row)
+members_read_name(void *self, const struct bh_name_row *row)
 {
     struct members *members = self;
 
@@ -40,17 +40,17 @@ take_name(void *self, const struct bh_name_row *row)
 }
 
 static void
-put_piece(const struct bh_call *call, struct bh_json_writer *w, const struct bh_piece *piece)
+put_partition(const struct bh_call *call, struct bh_json_writer *w, const struct bh_partition *partition)
 {
-    char name[BH_PIECE_NAME_MAX];
-    const struct bh_dir_gpu *gpu = bh_directory_gpu(call->dir, piece->gpu);
+    char name[BH_PARTITION_NAME_MAX];
+    const struct bh_dir_gpu *gpu = bh_directory_gpu(call->dir, partition->gpu);
 
-    bh_piece_name(BH_GPU_MODEL_NONE, piece->profile, name);
+    bh_partition_name(BH_GPU_MODEL_NONE, partition->profile, name);
     bh_json_open(w, NULL, '{');
     bh_json_str(w, "gpu", gpu ? gpu->uuid : "");
-    bh_json_u64(w, "id", piece->partition.v);
+    bh_json_u64(w, "id", partition->partition.v);
     bh_json_str(w, "profile", name);
-    bh_json_u64(w, "start", piece->start);
+    bh_json_u64(w, "start", partition->start);
     bh_json_close(w, '}');
 }
 
@@ -92,7 +92,7 @@ put_share(struct bh_json_writer *w, bh_json_value sample)
 }
 
 static void
-put_member(const struct bh_call *call, struct bh_json_writer *w, const struct members *members,
+members_put_member(const struct bh_call *call, struct bh_json_writer *w, const struct members *members,
            uint32_t at)
 {
     const struct bh_member_view *view = &members->views[at];
@@ -102,8 +102,8 @@ put_member(const struct bh_call *call, struct bh_json_writer *w, const struct me
     bh_json_u64(w, "member", view->member);
     bh_json_str(w, "node", members->nodes[at] ? members->nodes[at] : "");
     bh_json_open(w, "pieces", '[');
-    for (uint32_t i = 0; i < view->piece_count; i++)
-        put_piece(call, w, &view->pieces[i]);
+    for (uint32_t i = 0; i < view->partition_count; i++)
+        put_partition(call, w, &view->partitions[i]);
     bh_json_close(w, ']');
     put_share(w, sample_of(&members->facts, view->lease.v));
     bh_json_str(w, "state", view->done ? "done" : bh_job_state_names[view->state]);
@@ -122,11 +122,11 @@ bh_members_put(struct bh_call *call, struct bh_json_writer *w, uint64_t job, str
     rc = bh_call_ask(call, ask_members, &members, err);
     if (rc != BH_OK || members.count == 0)
         return rc;
-    rc = store->ops->list_names(store->self, take_name, &members, err);
+    rc = store->ops->list_names(store->self, members_read_name, &members, err);
     bh_facts_load(&call->api->options.owner, &members.facts);
     bh_json_open(w, "members", '[');
     for (uint32_t i = 0; i < members.count; i++)
-        put_member(call, w, &members, i);
+        members_put_member(call, w, &members, i);
     bh_json_close(w, ']');
     bh_facts_fini(&members.facts);
     return rc;

@@ -100,7 +100,7 @@ enum of_job { RX, TX, DENIED, MEMORY, GPU_MEMORY };
 enum of_share { CAP, CHARGED, DRIVER };
 
 static uint64_t
-number_of(const struct bh_scrape_job *job, enum of_job what)
+metrics_number_of(const struct bh_scrape_job *job, enum of_job what)
 {
     switch (what) {
     case RX:
@@ -146,7 +146,7 @@ put_job_numbers(struct bh_exposition *x, const struct bh_scrape *s, enum bh_metr
 
     bh_exposition_family(x, metric);
     for (uint32_t at = 0; (job = next_job(s, &at, what <= DENIED, values, number));)
-        bh_exposition_u64(x, values, number_of(job, what));
+        bh_exposition_u64(x, values, metrics_number_of(job, what));
 }
 
 static void
@@ -200,10 +200,10 @@ put_shares(struct bh_exposition *x, const struct bh_scrape *s)
     put_share_numbers(x, s, BH_METRIC_JOB_SHARE_CAP, CAP);
     put_share_numbers(x, s, BH_METRIC_JOB_SHARE_CHARGED, CHARGED);
     put_share_numbers(x, s, BH_METRIC_JOB_SHARE_DRIVER, DRIVER);
-    bh_exposition_family(x, BH_METRIC_JOB_SHARE_TURNS);
+    bh_exposition_family(x, BH_METRIC_JOB_SHARE_SLICES);
     for (uint32_t at = 0; (job = next_job(s, &at, false, values, number));)
         if (job->share.cap_bytes)
-            bh_exposition_nano(x, values, job->share.turn_ns);
+            bh_exposition_nano(x, values, job->share.slice_ns);
     bh_exposition_family(x, BH_METRIC_JOB_NOTICES);
     for (uint32_t at = 0; (job = next_job(s, &at, false, values, number));)
         for (uint32_t kind = 0; job->share.cap_bytes && kind < BH_JOB_NOTICES; kind++) {

@@ -21,7 +21,7 @@ struct uses {
 };
 
 static struct uses
-add_gpus(const struct bh_scrape *s)
+metrics_site_add_gpus(const struct bh_scrape *s)
 {
     struct uses uses = { { 0, 0 } };
 
@@ -39,9 +39,9 @@ add_gpus(const struct bh_scrape *s)
 }
 
 static void
-put_parts(struct bh_exposition *x, const struct bh_scrape *s)
+metrics_site_put_parts(struct bh_exposition *x, const struct bh_scrape *s)
 {
-    const struct uses uses = add_gpus(s);
+    const struct uses uses = metrics_site_add_gpus(s);
 
     bh_exposition_family(x, BH_METRIC_PARTS);
     for (size_t d = 0; d < BH_COUNT(dimensions); d++) {
@@ -57,7 +57,7 @@ put_parts(struct bh_exposition *x, const struct bh_scrape *s)
 }
 
 static void
-put_time(struct bh_exposition *x, const struct bh_scrape *s)
+metrics_site_put_time(struct bh_exposition *x, const struct bh_scrape *s)
 {
     const struct bh_ledger_view *ledger = &s->ledger;
 
@@ -259,8 +259,8 @@ void
 bh_metrics_put_site(struct bh_exposition *x, const struct bh_scrape *s)
 {
     put_queue(x, s);
-    put_parts(x, s);
-    put_time(x, s);
+    metrics_site_put_parts(x, s);
+    metrics_site_put_time(x, s);
     put_health(x, s);
     put_tallies(x, s);
     put_daemon(x, s);

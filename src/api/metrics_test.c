@@ -32,7 +32,7 @@ static const char inventory[] =
     "{\"job\":9,\"rx_bytes\":1}]}";
 
 static void
-put(struct fixture *f, const struct bh_document_row *document)
+metrics_put(struct fixture *f, const struct bh_document_row *document)
 {
     struct bh_err err;
 
@@ -47,7 +47,7 @@ put_notices(struct fixture *f, uint64_t job)
     char key[BH_JOB_NOTICES_KEY_SIZE];
 
     bh_job_notices_key(job, key);
-    put(f, &(struct bh_document_row){
+    metrics_put(f, &(struct bh_document_row){
                .kind = BH_DOCUMENT_NOTICES, .key = key, .version = 1,
                .value = "{\"items\":[{\"count\":3,\"first_ns\":\"1\",\"kind\":\"more\","
                         "\"last_ns\":\"2\"}]}" });
@@ -66,12 +66,12 @@ put_carried(struct fixture *f, enum bh_document_kind kind, uint64_t number, uint
     bh_buf_init_fixed(&json, json_memory, sizeof json_memory);
     bh_json_encode(&json, &bh_carried_row_fields, &row);
     document.value = bh_buf_text(&json);
-    put(f, &document);
+    metrics_put(f, &document);
 }
 
 /* alice's job 1 of acme/vision runs; 2 waits for the quota; bob's 3 of other runs, too. */
 static struct fixture *
-open_site(void)
+metrics_open_site(void)
 {
     struct fixture *f = bh_fixture_open();
 
@@ -79,7 +79,7 @@ open_site(void)
     bh_fixture_submit(f, 1, 2, 1, 1);
     bh_fixture_submit(f, 2, 2, 1, 1);
     bh_fixture_submit(f, 3, 4, 2, 2);
-    bh_fixture_settle(f);
+    bh_fixture_answer_orders(f);
     put_carried(f, BH_DOCUMENT_CARRIED, 1, 100);
     put_carried(f, BH_DOCUMENT_CARRIED_TENANT, 2, 1000);
     put_carried(f, BH_DOCUMENT_CARRIED_TENANT, 4, 5);
@@ -102,7 +102,7 @@ scrape(struct fixture *f, uint32_t uid, const char *accept)
 static void
 the_text_is_the_golden_one(void **state)
 {
-    struct fixture *f = open_site();
+    struct fixture *f = metrics_open_site();
     struct bh_buf golden;
     struct bh_err err;
 
@@ -136,7 +136,7 @@ sum_in(const char *text, const char *name, const char *dimension)
 static void
 totals_are_the_stores(void **state)
 {
-    struct fixture *f = open_site();
+    struct fixture *f = metrics_open_site();
 
     scrape(f, CAROL, NULL);
     BH_CHECK_EQ("all tenants'", sum_in(got.text, "bulkhead_tenant_network_receive_bytes_total", "tenant"),
@@ -148,7 +148,7 @@ totals_are_the_stores(void **state)
 static void
 all_parts_are_somewhere(void **state)
 {
-    struct fixture *f = open_site();
+    struct fixture *f = metrics_open_site();
 
     scrape(f, CAROL, "text/plain");
     BH_CHECK_EQ("compute", sum_in(got.text, "bulkhead_parts", "\"compute\""), 2 * 4200);
@@ -176,7 +176,7 @@ a_tenants_viewer_sees_its_subtree_alone(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct fixture *f = open_site();
+        struct fixture *f = metrics_open_site();
 
         scrape(f, cases[i].uid, NULL);
         BH_CHECK(cases[i].name, strstr(got.text, cases[i].sees));
@@ -190,7 +190,7 @@ a_tenants_viewer_sees_its_subtree_alone(void **state)
 static void
 open_metrics_is_for_who_asks(void **state)
 {
-    struct fixture *f = open_site();
+    struct fixture *f = metrics_open_site();
 
     scrape(f, ALICE, "application/openmetrics-text;version=1.0.0,text/plain;q=0.5");
     BH_CHECK_STR("type", got.content_type,

@@ -84,7 +84,7 @@ put_grades(struct bh_json_writer *w, bh_json_value grades)
 
 /* What its isolation checks came to, as it last said.  Why names jobs: for who may see all. */
 static void
-put_walls(struct node_list *list, bh_json_value node)
+nodes_put_isolation(struct node_list *list, bh_json_value node)
 {
     struct bh_json_writer *w = &list->w;
     bh_json_value walls = bh_json_get(bh_json_get(node, "samples"), "walls");
@@ -124,7 +124,7 @@ put_fenced(struct node_list *list, const struct bh_node_facts *node)
 }
 
 static void
-put_node(struct node_list *list, const char *name, uint32_t id)
+nodes_put_node(struct node_list *list, const char *name, uint32_t id)
 {
     const struct bh_node_facts *facts = bh_facts_node(&list->facts, name);
     bh_json_value from = facts ? facts->root : NULL;
@@ -146,7 +146,7 @@ put_node(struct node_list *list, const char *name, uint32_t id)
     }
     bh_json_str(w, "held", bh_held_names[host->held]);
     if (from)
-        put_walls(list, from);
+        nodes_put_isolation(list, from);
     if (from)
         bh_json_u64(w, "memory_mib", bh_json_number(bh_json_get(from, "memory_mib"), 0));
     bh_json_str(w, "name", name);
@@ -175,7 +175,7 @@ put_known(void *self, const struct bh_name_row *row)
     struct node_list *list = self;
 
     if (row->kind == BH_NAME_NODE && !row->gone)
-        put_node(list, row->name, row->id);
+        nodes_put_node(list, row->name, row->id);
     return true;
 }
 
@@ -203,7 +203,7 @@ bh_nodes_list(struct bh_call *call, struct bh_err *err)
     rc = store->ops->list_names(store->self, put_known, &list, err);
     for (uint32_t i = 0; i < list.facts.node_count; i++)
         if (!list.shown[i]) /* it came since the names were read */
-            put_node(&list, list.facts.nodes[i].name, UINT32_MAX);
+            nodes_put_node(&list, list.facts.nodes[i].name, UINT32_MAX);
     bh_json_close(&list.w, ']');
     bh_json_u64(&list.w, "total", list.total);
     bh_json_close(&list.w, '}');

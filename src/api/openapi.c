@@ -125,7 +125,7 @@ struct schemas {
 };
 
 static void
-collect(struct schemas *schemas, const struct bh_fields *fields)
+openapi_collect(struct schemas *schemas, const struct bh_fields *fields)
 {
     for (uint32_t i = 0; i < schemas->count; i++)
         if (schemas->items[i] == fields)
@@ -134,7 +134,7 @@ collect(struct schemas *schemas, const struct bh_fields *fields)
     schemas->items[schemas->count++] = fields;
     for (uint32_t i = 0; i < fields->count; i++)
         if (fields->fields[i].of)
-            collect(schemas, fields->fields[i].of);
+            openapi_collect(schemas, fields->fields[i].of);
 }
 
 static void
@@ -149,7 +149,7 @@ put_ref(struct bh_json_writer *w, const char *name)
 }
 
 static void
-put_names(struct bh_json_writer *w, const struct bh_field *field)
+openapi_put_names(struct bh_json_writer *w, const struct bh_field *field)
 {
     bh_json_str(w, "type", "string");
     bh_json_open(w, "enum", '[');
@@ -160,7 +160,7 @@ put_names(struct bh_json_writer *w, const struct bh_field *field)
 }
 
 static void
-put_list(struct bh_json_writer *w, const struct bh_field *field)
+openapi_put_list(struct bh_json_writer *w, const struct bh_field *field)
 {
     bh_json_str(w, "type", "array");
     bh_json_u64(w, "maxItems", field->max ? field->max : BH_FIELD_ITEMS_MAX);
@@ -173,7 +173,7 @@ put_list(struct bh_json_writer *w, const struct bh_field *field)
 }
 
 static void
-put_text(struct bh_json_writer *w, uint64_t most, const char *pattern)
+openapi_put_text(struct bh_json_writer *w, uint64_t most, const char *pattern)
 {
     bh_json_str(w, "type", "string");
     bh_json_u64(w, "maxLength", most);
@@ -217,23 +217,23 @@ put_type(struct bh_json_writer *w, const struct bh_field *field)
         return;
     case BH_FIELD_U64:
     case BH_FIELD_NS:
-        put_text(w, 20, "^(0|[1-9][0-9]*)$");
+        openapi_put_text(w, 20, "^(0|[1-9][0-9]*)$");
         return;
     case BH_FIELD_ENUM:
-        put_names(w, field);
+        openapi_put_names(w, field);
         return;
     case BH_FIELD_STR:
-        put_text(w, field->size - 1, NULL);
+        openapi_put_text(w, field->size - 1, NULL);
         return;
     case BH_FIELD_TEXT:
         if (field->flags & BH_FIELD_NUMBERS) {
             put_amount(w, field);
             return;
         }
-        put_text(w, field->max ? field->max : BH_FIELD_TEXT_MAX, NULL);
+        openapi_put_text(w, field->max ? field->max : BH_FIELD_TEXT_MAX, NULL);
         return;
     case BH_FIELD_HEX:
-        put_text(w, 2 * field->size, "^[0-9a-f]*$");
+        openapi_put_text(w, 2 * field->size, "^[0-9a-f]*$");
         return;
     case BH_FIELD_STRUCT:
         put_ref(w, field->of->name);
@@ -241,7 +241,7 @@ put_type(struct bh_json_writer *w, const struct bh_field *field)
     case BH_FIELD_TEXTS:
     case BH_FIELD_ARRAY:
     case BH_FIELD_LIST:
-        put_list(w, field);
+        openapi_put_list(w, field);
         return;
     }
 }
@@ -298,7 +298,7 @@ put_error_code(struct bh_json_writer *w)
 }
 
 static void
-put_reason(struct bh_json_writer *w)
+openapi_put_reason(struct bh_json_writer *w)
 {
     bh_json_open(w, "reason", '{');
     bh_json_str(w, "type", "string");
@@ -335,7 +335,7 @@ put_error_schema(struct bh_json_writer *w)
     bh_json_str(w, "type", "object");
     bh_json_str(w, "description", "the reason's numbers and names");
     bh_json_close(w, '}');
-    put_reason(w);
+    openapi_put_reason(w);
     bh_json_close(w, '}');
     bh_json_close(w, '}');
     bh_json_close(w, '}');
@@ -349,7 +349,7 @@ put_components(struct bh_json_writer *w)
 
     for (int op = 0; op < BH_OPERATIONS; op++)
         if (bodies[op])
-            collect(&schemas, bodies[op]);
+            openapi_collect(&schemas, bodies[op]);
     bh_json_open(w, "components", '{');
     bh_json_open(w, "schemas", '{');
     put_error_schema(w);
@@ -574,7 +574,7 @@ path_is_written(int at)
 }
 
 static void
-put_path(struct bh_json_writer *w, int at)
+openapi_put_path(struct bh_json_writer *w, int at)
 {
     const char *path = bh_operation_get((enum bh_operation)at)->path;
 
@@ -589,7 +589,7 @@ put_path(struct bh_json_writer *w, int at)
 }
 
 static void
-put_document(struct bh_buf *out)
+openapi_put_document(struct bh_buf *out)
 {
     struct bh_json_writer w = bh_json_begin(out);
 
@@ -603,7 +603,7 @@ put_document(struct bh_buf *out)
     bh_json_open(&w, "paths", '{');
     for (int op = 0; op < BH_OPERATIONS; op++)
         if (!path_is_written(op))
-            put_path(&w, op);
+            openapi_put_path(&w, op);
     bh_json_close(&w, '}');
     put_components(&w);
     bh_json_close(&w, '}');
@@ -616,7 +616,7 @@ bh_api_openapi(struct bh_arena *arena)
     const char *copy = NULL;
 
     bh_buf_init(&out, BH_JSON_BYTES_MAX);
-    put_document(&out);
+    openapi_put_document(&out);
     if (bh_buf_text(&out))
         copy = bh_arena_strdup(arena, bh_buf_text(&out));
     bh_buf_fini(&out);
@@ -626,6 +626,6 @@ bh_api_openapi(struct bh_arena *arena)
 bh_rc
 bh_openapi_show(struct bh_call *call, struct bh_err *err)
 {
-    put_document(&call->reply->body);
+    openapi_put_document(&call->reply->body);
     return BH_OK;
 }

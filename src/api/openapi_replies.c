@@ -169,7 +169,7 @@ static const struct member parts_members[] = {
     { "memory", "integer", "parts, of 4200 for a whole GPU", true },
 };
 
-static const struct member piece_members[] = {
+static const struct member partition_members[] = {
     { "assumed", "boolean", "its numbers are from documents, not from such a board", true },
     { "cap_bytes", "integer", "of a share: the most memory that its job gets", false },
     { "compute_parts", "integer", "of a share: its part of the GPU's time, of 4200", false },
@@ -244,7 +244,7 @@ static const struct schema {
     { "gpu_shown", gpu_members, BH_COUNT(gpu_members) },
     { "gpu_list", gpus_members, BH_COUNT(gpus_members) },
     { "gpu_parts", parts_members, BH_COUNT(parts_members) },
-    { "gpu_piece", piece_members, BH_COUNT(piece_members) },
+    { "gpu_piece", partition_members, BH_COUNT(partition_members) },
     { "job_list", list_members, BH_COUNT(list_members) },
     { "job_member", member_members, BH_COUNT(member_members) },
     { "job_shown", job_members, BH_COUNT(job_members) },
@@ -288,7 +288,7 @@ put_ref(struct bh_json_writer *w, const char *name, size_t length)
 }
 
 static void
-put_list(struct bh_json_writer *w, const char *of)
+replies_put_list(struct bh_json_writer *w, const char *of)
 {
     bh_json_str(w, "type", "array");
     bh_json_open(w, "items", '{');
@@ -306,7 +306,7 @@ put_integer_or_null(struct bh_json_writer *w)
 }
 
 static bool
-is_plain(const char *type)
+replies_is_plain(const char *type)
 {
     static const char *const plain[] = { "array", "boolean", "integer", "object", "string" };
 
@@ -317,18 +317,18 @@ is_plain(const char *type)
 }
 
 static void
-put_member(struct bh_json_writer *w, const struct member *member)
+replies_put_member(struct bh_json_writer *w, const struct member *member)
 {
     bh_json_open(w, member->name, '{');
     bh_json_str(w, "description", member->doc);
     if (member->type[0] == '[') {
-        put_list(w, member->type + 1);
+        replies_put_list(w, member->type + 1);
     } else if (strcmp(member->type, "ns") == 0) {
         bh_json_str(w, "type", "string");
         bh_json_str(w, "pattern", "^(0|[1-9][0-9]*)$");
     } else if (strcmp(member->type, "exit_status") == 0) {
         put_integer_or_null(w);
-    } else if (is_plain(member->type)) {
+    } else if (replies_is_plain(member->type)) {
         bh_json_str(w, "type", member->type);
     } else {
         put_ref(w, member->type, strlen(member->type));
@@ -351,7 +351,7 @@ bh_openapi_put_replies(struct bh_json_writer *w)
         bh_json_close(w, ']');
         bh_json_open(w, "properties", '{');
         for (size_t k = 0; k < schema->count; k++)
-            put_member(w, &schema->members[k]);
+            replies_put_member(w, &schema->members[k]);
         bh_json_close(w, '}');
         bh_json_close(w, '}');
     }

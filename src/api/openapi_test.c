@@ -9,7 +9,7 @@ static struct bh_json *json;
 static bh_json_value root;
 
 static int
-parse(void **state)
+openapi_parse(void **state)
 {
     struct bh_err err;
     const char *text;
@@ -23,7 +23,7 @@ parse(void **state)
 }
 
 static int
-forget(void **state)
+openapi_forget(void **state)
 {
     bh_json_free(json);
     bh_arena_free(arena);
@@ -130,5 +130,5 @@ main(void)
                                         cmocka_unit_test(references_lead_somewhere) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, parse, forget);
+    return cmocka_run_group_tests(tests, openapi_parse, openapi_forget);
 }

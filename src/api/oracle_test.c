@@ -96,7 +96,7 @@ static const struct bh_msg_receipt receipts[] = {
 };
 
 static struct fixture *
-open_site(void)
+oracle_open_site(void)
 {
     struct fixture *f = bh_fixture_open();
     struct bh_token_row token = { .id = "aaaaaaaaaaaa", .principal_id = 1, .scopes = "",
@@ -134,7 +134,7 @@ take_out(char *text, const char *name)
 }
 
 static void
-send(struct fixture *f, const struct bh_operation_row *row, const struct place *place,
+oracle_send(struct fixture *f, const struct bh_operation_row *row, const struct place *place,
      const char *name, struct received *ret)
 {
     char path[80], query[80], body[160];
@@ -154,13 +154,13 @@ send(struct fixture *f, const struct bh_operation_row *row, const struct place *
 }
 
 static void
-compare(enum bh_operation op, const struct place *place)
+oracle_compare(enum bh_operation op, const struct place *place)
 {
     const struct bh_operation_row *row = bh_operation_get(op);
-    struct fixture *f = open_site();
+    struct fixture *f = oracle_open_site();
 
-    send(f, row, place, place->foreign, &foreign);
-    send(f, row, place, place->absent, &absent);
+    oracle_send(f, row, place, place->foreign, &foreign);
+    oracle_send(f, row, place, place->absent, &absent);
     BH_CHECK_EQ(row->name, foreign.status, absent.status);
     BH_CHECK_STR(row->name, foreign.text, absent.text);
     BH_CHECK_EQ(row->name, f->commanded, false);
@@ -186,7 +186,7 @@ compare_filter(const struct bh_operation_row *row, const char *name)
     if (!parameter || !parameter->foreign || strchr(row->path, '{'))
         return;
     snprintf(query, sizeof query, "%s=%%s", name);
-    compare(row->id, &(struct place){ row->id, row->path, query, NULL, parameter->foreign,
+    oracle_compare(row->id, &(struct place){ row->id, row->path, query, NULL, parameter->foreign,
                                       parameter->absent });
 }
 
@@ -209,7 +209,7 @@ static void
 nor_do_paths_and_bodies(void **state)
 {
     for (size_t i = 0; i < BH_COUNT(places); i++)
-        compare(places[i].op, &places[i]);
+        oracle_compare(places[i].op, &places[i]);
     BH_CHECK_DONE();
 }
 
@@ -219,7 +219,7 @@ static void
 what_is_ones_own_is_found(void **state)
 {
     static const char *const queries[] = { "job=3", "gpu=GPU-a" };
-    struct fixture *f = open_site();
+    struct fixture *f = oracle_open_site();
 
     for (size_t i = 0; i < BH_COUNT(queries); i++) {
         bh_fixture_send(f, &(struct sent){ .method = BH_GET, .path = "/v1/receipts",
@@ -252,7 +252,7 @@ what_is_ones_own_is_found(void **state)
 static void
 test_retry(void **state)
 {
-    struct fixture *f = open_site();
+    struct fixture *f = oracle_open_site();
 
     put_receipt(f, &(struct bh_msg_receipt){ .order = 5000, .begun_ns = 1, .ended_ns = 2, .job = 3,
                                              .tenant = 4, .gpu = "GPU-a", .partition = 7,

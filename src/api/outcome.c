@@ -18,7 +18,7 @@ struct writing {
 };
 
 static bool
-may_name(const struct writing *writing, bh_tenant_id tenant)
+outcome_may_name(const struct writing *writing, bh_tenant_id tenant)
 {
     return writing->how.all || bh_visible_has(&writing->visible, tenant.v);
 }
@@ -45,7 +45,7 @@ put_words(struct writing *writing)
 }
 
 static const char *
-decision_of(const struct bh_outcome *outcome, const struct bh_outlook *row)
+decision_of(const struct bh_outcome *outcome, const struct bh_job_forecast *row)
 {
     if (row && row->start_ns == outcome->after.future->begin_ns)
         return "starts";
@@ -56,8 +56,8 @@ static void
 put_subject(struct writing *writing)
 {
     const struct bh_outcome *outcome = writing->outcome;
-    const struct bh_outlook *row =
-        bh_outlooks_find(&outcome->after.outlooks, outcome->subject);
+    const struct bh_job_forecast *row =
+        bh_job_forecasts_find(&outcome->after.forecasts, outcome->subject);
     const struct bh_dir_gpu *gpu = row ? bh_directory_gpu(writing->call->dir, row->gpu) : NULL;
     struct bh_json_writer *w = &writing->w;
 
@@ -81,8 +81,8 @@ put_difference(struct writing *writing, const struct bh_difference *difference)
     const struct bh_outcome *outcome = writing->outcome;
     const struct bh_dir_tenant *tenant =
         bh_directory_tenant(writing->call->dir, difference->tenant);
-    const struct bh_outlook *holder =
-        bh_outlooks_find(&outcome->after.outlooks, difference->for_job);
+    const struct bh_job_forecast *holder =
+        bh_job_forecasts_find(&outcome->after.forecasts, difference->for_job);
     bool for_this = outcome->submitted && bh_same(difference->for_job, outcome->subject);
     struct bh_json_writer *w = &writing->w;
 
@@ -93,7 +93,7 @@ put_difference(struct writing *writing, const struct bh_difference *difference)
         bh_json_ns(w, "before_ns", difference->before_ns);
     if (for_this)
         bh_json_str(w, "for", "this job");
-    else if (holder && may_name(writing, holder->tenant))
+    else if (holder && outcome_may_name(writing, holder->tenant))
         bh_json_u64(w, "for_job", difference->for_job.v);
     bh_json_u64(w, "job", difference->job.v);
     bh_json_str(w, "kind", bh_difference_names[difference->kind]);
@@ -110,7 +110,7 @@ put_differences(struct writing *writing, const struct bh_difference *differences
 
     bh_json_open(w, "changes", '[');
     for (uint32_t i = 0; i < count; i++) {
-        if (may_name(writing, differences[i].tenant))
+        if (outcome_may_name(writing, differences[i].tenant))
             put_difference(writing, &differences[i]);
         else
             hidden[differences[i].kind] = true;
@@ -124,21 +124,21 @@ put_differences(struct writing *writing, const struct bh_difference *differences
 }
 
 static void
-put_all(struct writing *writing, const struct bh_difference *differences, uint32_t count)
+outcome_put_all(struct writing *writing, const struct bh_difference *differences, uint32_t count)
 {
     const struct bh_outcome *outcome = writing->outcome;
     struct bh_json_writer *w = &writing->w;
 
     bh_json_open(w, NULL, '{');
-    bh_json_str(w, "assumption", bh_forecast_assumption);
+    bh_json_str(w, "assumption", bh_simulation_assumption);
     put_differences(writing, differences, count);
     bh_json_bool(w, "complete",
-                 !outcome->before.outlooks.open && !outcome->after.outlooks.open);
+                 !outcome->before.forecasts.open && !outcome->after.forecasts.open);
     if (outcome->subject.v)
         put_subject(writing);
     bh_json_ns(w, "now_ns", outcome->after.future->begin_ns);
     if (writing->how.all) /* it tells how long others' queue is */
-        bh_json_ns(w, "played_until_ns", outcome->after.outlooks.until_ns);
+        bh_json_ns(w, "played_until_ns", outcome->after.forecasts.until_ns);
     if (outcome->site) {
         bh_json_open(w, "site", '{');
         bh_answer_put_site(w, outcome->site, true);
@@ -151,7 +151,7 @@ bh_rc
 bh_outcome_write(struct bh_call *call, const struct bh_outcome *outcome, struct bh_err *err)
 {
     struct writing writing = { .call = call, .w = bh_call_writer(call), .outcome = outcome };
-    uint32_t max = outcome->before.outlooks.count, count;
+    uint32_t max = outcome->before.forecasts.count, count;
     struct bh_difference *differences;
     bh_rc rc = bh_visible_find(call, "job.view", &writing.visible, err);
 
@@ -161,10 +161,10 @@ bh_outcome_write(struct bh_call *call, const struct bh_outcome *outcome, struct 
         return rc;
     differences = calloc((size_t)max + 1, sizeof *differences);
     BH_ASSERT(differences);
-    count = bh_whatif_compare(&outcome->before.outlooks, &outcome->after.outlooks, least_ns,
+    count = bh_whatif_compare(&outcome->before.forecasts, &outcome->after.forecasts, least_ns,
                               differences, max);
     writing.how.now_ns = outcome->after.future->begin_ns;
-    put_all(&writing, differences, count);
+    outcome_put_all(&writing, differences, count);
     free(differences);
     return BH_OK;
 }

@@ -6,7 +6,7 @@
 
 /* The answer to a what-if question: two futures that were played. */
 struct bh_outcome {
-    struct bh_forecast before, after;
+    struct bh_simulation before, after;
     bh_job_id subject;               /* the job asked about; 0: none */
     bool submitted;                  /* it is new: its number is nobody's */
     struct bh_job_view view;         /* the subject as it stands right after the change */

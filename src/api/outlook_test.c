@@ -12,7 +12,7 @@ static struct fixture *f;
 static struct received got;
 
 static int
-open_outlook(void **state)
+open_forecast(void **state)
 {
     struct bh_event event = { .kind = BH_EV_TENANT };
 
@@ -27,14 +27,14 @@ open_outlook(void **state)
 }
 
 static int
-close_outlook(void **state)
+close_forecast(void **state)
 {
     bh_fixture_close(f);
     return 0;
 }
 
 static struct bh_json *
-fetch(uint32_t uid)
+forecasts_fetch(uint32_t uid)
 {
     struct bh_json *json;
     struct bh_err err;
@@ -52,7 +52,7 @@ first_of(const struct bh_json *json, const char *list)
 }
 
 static uint64_t
-number(bh_json_value object, const char *key)
+forecasts_number(bh_json_value object, const char *key)
 {
     return bh_json_number(bh_json_get(object, key), UINT64_MAX);
 }
@@ -61,20 +61,20 @@ number(bh_json_value object, const char *key)
 static void
 a_tenant_is_told_what_may_be_lent(void **state)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json = fetch(0);
+    BH_AUTO(bh_json_free) struct bh_json *json = forecasts_fetch(0);
     bh_json_value tenant = first_of(json, "tenants"), near = bh_json_get(
         bh_json_get(tenant, "bounds"), "near");
 
     BH_CHECK_STR("who", bh_json_text(bh_json_get(tenant, "name"), ""), "acme/vision");
-    BH_CHECK_EQ("guarantee", number(tenant, "guarantee_parts"), 8400);
-    BH_CHECK_EQ("level", number(tenant, "level_parts"), 4200);
-    BH_CHECK_EQ("lends", number(tenant, "lends_parts"), 4200);
+    BH_CHECK_EQ("guarantee", forecasts_number(tenant, "guarantee_parts"), 8400);
+    BH_CHECK_EQ("level", forecasts_number(tenant, "level_parts"), 4200);
+    BH_CHECK_EQ("lends", forecasts_number(tenant, "lends_parts"), 4200);
     BH_CHECK_STR("in GPUs", bh_json_text(bh_json_get(tenant, "lends"), ""), "1");
     BH_CHECK("firm", bh_json_truth(bh_json_get(near, "firm")));
-    BH_CHECK_EQ("changes", number(near, "changes"), LEARNT - 2);
-    BH_CHECK_EQ("ahead", number(near, "ahead_ns"), 2000000000);
-    BH_CHECK("kept what was judged", number(near, "judged") > 0
-                                         && number(near, "kept") == number(near, "judged"));
+    BH_CHECK_EQ("changes", forecasts_number(near, "changes"), LEARNT - 2);
+    BH_CHECK_EQ("ahead", forecasts_number(near, "ahead_ns"), 2000000000);
+    BH_CHECK("kept what was judged", forecasts_number(near, "judged") > 0
+                                         && forecasts_number(near, "kept") == forecasts_number(near, "judged"));
     BH_CHECK_DONE();
 }
 
@@ -85,10 +85,10 @@ on_a_guess_nothing_is_lent(void **state)
     bh_json_value tenant;
 
     f->slots = 3;
-    json = fetch(0);
+    json = forecasts_fetch(0);
     tenant = first_of(json, "tenants");
-    BH_CHECK_EQ("lends", number(tenant, "lends_parts"), 0);
-    BH_CHECK_EQ("expected", number(tenant, "expected_parts"), 8400);
+    BH_CHECK_EQ("lends", forecasts_number(tenant, "lends_parts"), 0);
+    BH_CHECK_EQ("expected", forecasts_number(tenant, "expected_parts"), 8400);
     BH_CHECK("a guess", strstr(got.text, "\"firm\":false"));
     BH_CHECK_DONE();
 }
@@ -101,14 +101,14 @@ a_pool_is_proposed_to_grow(void **state)
 
     for (uint64_t job = 2; job < 5; job++)
         bh_fixture_submit(f, job, 4, 2, 2);
-    json = fetch(0);
+    json = forecasts_fetch(0);
     pool = first_of(json, "pools");
     proposal = bh_json_get(pool, "proposal");
-    BH_CHECK_EQ("there are", number(pool, "gpus"), 2);
-    BH_CHECK_EQ("asked for", number(pool, "level_parts"), 4 * 4200);
+    BH_CHECK_EQ("there are", forecasts_number(pool, "gpus"), 2);
+    BH_CHECK_EQ("asked for", forecasts_number(pool, "level_parts"), 4 * 4200);
     BH_CHECK_STR("move", bh_json_text(bh_json_get(proposal, "move"), ""), "grow");
-    BH_CHECK_EQ("to", number(proposal, "wanted"), 5);
-    BH_CHECK_EQ("guaranteed", number(proposal, "least"), 2);
+    BH_CHECK_EQ("to", forecasts_number(proposal, "wanted"), 5);
+    BH_CHECK_EQ("guaranteed", forecasts_number(proposal, "least"), 2);
     BH_CHECK_DONE();
 }
 
@@ -118,9 +118,9 @@ a_full_node_is_hot(void **state)
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
 
     bh_fixture_submit(f, 2, 4, 2, 2);
-    json = fetch(0);
+    json = forecasts_fetch(0);
     BH_CHECK("hot", bh_json_truth(bh_json_get(first_of(json, "nodes"), "hot")));
-    BH_CHECK_EQ("full", number(first_of(json, "nodes"), "projected_permille"), 1000);
+    BH_CHECK_EQ("full", forecasts_number(first_of(json, "nodes"), "projected_permille"), 1000);
     BH_CHECK_DONE();
 }
 
@@ -128,12 +128,12 @@ a_full_node_is_hot(void **state)
 static void
 who_sees_what(void **state)
 {
-    BH_AUTO(bh_json_free) struct bh_json *alice = fetch(ALICE);
+    BH_AUTO(bh_json_free) struct bh_json *alice = forecasts_fetch(ALICE);
 
     BH_CHECK_EQ("her own", bh_json_count(bh_json_get(bh_json_root(alice), "tenants")), 1);
     BH_CHECK_EQ("no pools", bh_json_count(bh_json_get(bh_json_root(alice), "pools")), 0);
     BH_CHECK_EQ("no nodes", bh_json_count(bh_json_get(bh_json_root(alice), "nodes")), 0);
-    bh_json_free(fetch(BOB));
+    bh_json_free(forecasts_fetch(BOB));
     BH_CHECK("not hers", !strstr(got.text, "acme"));
     BH_CHECK_DONE();
 }
@@ -141,7 +141,7 @@ who_sees_what(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_outlook, close_outlook)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_forecast, close_forecast)
     const struct CMUnitTest tests[] = { TEST(a_tenant_is_told_what_may_be_lent),
                                         TEST(on_a_guess_nothing_is_lent),
                                         TEST(a_pool_is_proposed_to_grow),

@@ -45,7 +45,7 @@ struct bh_document_put {
 /* A change of what is known about people, prepared by a worker (src/people): the owner asks
  * whether the caller may, and whether what it was decided on still is so, writes the record
  * and the documents. */
-struct bh_people_change {
+struct bh_accounts_change {
     const char *verb;            /* of the record: "session.open" */
     struct bh_record_object object;
     bh_rc res;                   /* of the record: what came of an attempt */
@@ -128,9 +128,9 @@ struct bh_command {
     const struct bh_token_request *token;
     const char *token_id;        /* TOKEN_REVOKE */
     const struct bh_ev_move *move; /* DEFRAG_APPLY */
-    const struct bh_ev_standing *standing; /* LAYOUT_APPLY; their numbers are the owner's */
+    const struct bh_ev_layout *gpu_layout; /* LAYOUT_APPLY; their numbers are the owner's */
     uint32_t standing_count;
-    const struct bh_people_change *people;
+    const struct bh_accounts_change *accounts;
     const struct bh_shred_request *shred; /* KEY_SHRED */
     const struct bh_cordon_request *cordon; /* CORDON, UNCORDON, DRAIN */
     const char *checkpoint;      /* AUDIT_PRUNE: of the export that the caller has */
@@ -168,7 +168,7 @@ struct bh_answer {
 };
 
 /* What was tried and turned away.  Of what it names the record has the number, if there is one. */
-struct bh_tried {
+struct bh_refused_request {
     enum bh_operation op;
     struct bh_verdict verdict;
     bh_job_id job;               /* 0: none */
@@ -182,8 +182,8 @@ struct bh_tried {
 typedef void (*bh_question)(void *self, const struct bh_engine *engine, uint64_t now_ns);
 
 /* A question to what is forecast, run the same way (engine/foresight.h). */
-struct bh_foresight;
-typedef void (*bh_foresight_question)(void *self, const struct bh_foresight *foresight,
+struct bh_forecast_series;
+typedef void (*bh_forecast_question)(void *self, const struct bh_forecast_series *foresight,
                                       const struct bh_engine *engine, uint64_t now_ns);
 
 /* A change of a job's state, for watchers. */
@@ -208,16 +208,16 @@ struct bh_owner_ops {
                      struct bh_answer *ret_answer, struct bh_err *err);
     /* BH_UNAVAILABLE while the owner is stopping. */
     bh_rc (*ask)(void *self, bh_question question, void *question_self, struct bh_err *err);
-    bh_rc (*foresee)(void *self, bh_foresight_question question, void *question_self,
+    bh_rc (*ask_forecast)(void *self, bh_forecast_question question, void *question_self,
                      struct bh_err *err);
     /* Queue a record of a request that the API itself turned away: a denied read
      * (`err->rc` BH_DENIED, with the verdict's rule) or a body that could not be
      * understood, from a principal that is known; or of a stranger on the socket
      * (BH_UNAUTHENTICATED; principal 0, the uid in the subject).  Does not wait. */
-    void (*refused)(void *self, const struct bh_caller *caller, const struct bh_tried *attempt,
+    void (*refused)(void *self, const struct bh_caller *caller, const struct bh_refused_request *attempt,
                     const struct bh_err *err);
     /* Count credentials that are nobody's, of the token whose id they have, or 0.  Does not wait. */
-    void (*unproven)(void *self, uint64_t token);
+    void (*unauthenticated)(void *self, uint64_t token);
     /* The present picture of the site; give each one back. */
     const struct bh_directory *(*directory_get)(void *self);
     void (*directory_put)(void *self, const struct bh_directory *dir);

@@ -116,17 +116,17 @@ const struct bh_fields bh_account_request_fields =
     BH_FIELDS("account_request", struct bh_account_request, account_rows);
 
 bh_rc
-bh_people_resource(struct bh_call *call, struct bh_err *err)
+bh_accounts_resource(struct bh_call *call, struct bh_err *err)
 {
-    const struct bh_people_port *people = &call->api->options.people;
+    const struct bh_accounts_port *accounts = &call->api->options.accounts;
 
-    if (!people->ops)
+    if (!accounts->ops)
         return bh_err_set(err, BH_UNAVAILABLE, "nobody signs in here");
-    return people->ops->serve(people->self, call, err);
+    return accounts->ops->serve(accounts->self, call, err);
 }
 
 const char *
-bh_people_target(struct bh_call *call)
+bh_accounts_target(struct bh_call *call)
 {
     struct bh_account_request request = { 0 };
     struct bh_err ignored;

@@ -10,7 +10,7 @@
 
 struct bh_call;
 
-struct bh_people_ops {
+struct bh_accounts_ops {
     /* Carry out an operation of people (bh_people_serves). */
     bh_rc (*serve)(void *self, struct bh_call *call, struct bh_err *err);
     /* Who a session's secret, "bs_...", belongs to: fills the call's caller.
@@ -20,16 +20,16 @@ struct bh_people_ops {
     void (*token_used)(void *self, const char *id, uint64_t now_ns);
 };
 
-struct bh_people_port {
-    const struct bh_people_ops *ops; /* NULL: nobody signs in here */
+struct bh_accounts_port {
+    const struct bh_accounts_ops *ops; /* NULL: nobody signs in here */
     void *self;
 };
 
 /* The resource of all operations of people. */
-bh_rc bh_people_resource(struct bh_call *call, struct bh_err *err);
+bh_rc bh_accounts_resource(struct bh_call *call, struct bh_err *err);
 
 /* Whose account ACCOUNT_ENROL is for, as the body says; NULL: it does not. */
-const char *bh_people_target(struct bh_call *call);
+const char *bh_accounts_target(struct bh_call *call);
 
 /* ---- bodies ---- */
 

@@ -28,7 +28,7 @@ struct test {
     struct bh_datasets datasets;
     struct bh_arena *scratch;        /* of one job, and then of the next */
     struct bh_json_writer w;
-    uint64_t room, tested, denied;   /* `room`: items that are still written out */
+    uint64_t capacity, tested, denied;   /* `room`: items that are still written out */
     uint64_t erased;                 /* recorded, and destroyed since: not tested */
 };
 
@@ -70,7 +70,7 @@ judge_datasets(const struct test *test, const struct submission *s, uint32_t *re
 
 /* BH_OK, or why it would be denied; `ret_denial` has no rule where no policy is the reason. */
 static bh_rc
-judge(const struct test *test, const struct submission *s, struct bh_admit_denial *ret_denial,
+policy_judge(const struct test *test, const struct submission *s, struct bh_admit_denial *ret_denial,
       struct bh_err *err)
 {
     struct bh_admit admit = { .admission = &test->admission, .tenant = s->tenant,
@@ -120,20 +120,20 @@ put_denial(struct test *test, const struct submission *s, const struct bh_admit_
 }
 
 static void
-take(struct test *test, const struct submission *s)
+policy_test_one(struct test *test, const struct submission *s)
 {
     struct bh_admit_denial denial = { .rule = BH_ADMISSION_NONE };
     struct bh_err err = { .hint = "" };
     uint32_t data_rule = 0;
 
     test->tested++;
-    if (judge(test, s, &denial, &err) == BH_OK
+    if (policy_judge(test, s, &denial, &err) == BH_OK
         && judge_datasets(test, s, &data_rule, &err) == BH_OK)
         return;
     test->denied++;
-    if (test->room == 0)
+    if (test->capacity == 0)
         return;
-    test->room--;
+    test->capacity--;
     put_denial(test, s, &denial, data_rule, &err);
 }
 
@@ -151,7 +151,7 @@ struct page {
 };
 
 static void
-copy_text(char *ret_text, size_t size, const char *text)
+policy_copy_text(char *ret_text, size_t size, const char *text)
 {
     size_t length = strnlen(text, size - 1);
 
@@ -160,20 +160,20 @@ copy_text(char *ret_text, size_t size, const char *text)
 }
 
 static bool
-keep_row(void *self, const struct bh_job_row *row)
+policy_add_row(void *self, const struct bh_job_row *row)
 {
     struct page *page = self;
     struct recorded *kept = &page->rows[page->count++];
 
     *kept = (struct recorded){ .job = row->job, .submitted_ns = row->submitted_ns,
                                .spec = row->spec };
-    copy_text(kept->tenant, sizeof kept->tenant, row->tenant);
-    copy_text(kept->user, sizeof kept->user, row->principal);
+    policy_copy_text(kept->tenant, sizeof kept->tenant, row->tenant);
+    policy_copy_text(kept->user, sizeof kept->user, row->principal);
     return page->count < PAGE;
 }
 
 static bh_rc
-take_recorded(struct test *test, const struct recorded *row, struct bh_err *err)
+policy_test_recorded(struct test *test, const struct recorded *row, struct bh_err *err)
 {
     struct submission s = { .job = row->job, .at_ns = row->submitted_ns, .tenant = row->tenant,
                             .user = row->user };
@@ -190,12 +190,12 @@ take_recorded(struct test *test, const struct recorded *row, struct bh_err *err)
         rc = bh_json_decode(text, strlen(text), &bh_job_spec_fields, &s.spec, test->scratch, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "job %" PRIu64, row->job);
-    take(test, &s);
+    policy_test_one(test, &s);
     return BH_OK;
 }
 
 static bh_rc
-take_all_recorded(struct test *test, struct bh_err *err)
+policy_test_all_recorded(struct test *test, struct bh_err *err)
 {
     const struct bh_store *store = &test->call->api->options.store;
     struct bh_job_filter filter = { .limit = PAGE };
@@ -204,9 +204,9 @@ take_all_recorded(struct test *test, struct bh_err *err)
 
     while (rc == BH_OK) {
         page->count = 0;
-        rc = store->ops->list_jobs(store->self, &filter, keep_row, page, err);
+        rc = store->ops->list_jobs(store->self, &filter, policy_add_row, page, err);
         for (uint32_t i = 0; i < page->count && rc == BH_OK; i++)
-            rc = take_recorded(test, &page->rows[i], err);
+            rc = policy_test_recorded(test, &page->rows[i], err);
         if (page->count < PAGE)
             break;
         filter.after = page->rows[PAGE - 1].job;
@@ -217,12 +217,12 @@ take_all_recorded(struct test *test, struct bh_err *err)
 /* ---- the request ---- */
 
 static void
-take_given(struct test *test, const struct bh_list *jobs)
+policy_test_given(struct test *test, const struct bh_list *jobs)
 {
     const struct bh_job_spec *specs = jobs->items;
 
     for (uint32_t i = 0; i < jobs->count; i++)
-        take(test, &(struct submission){ .spec = specs[i], .job = i + 1,
+        policy_test_one(test, &(struct submission){ .spec = specs[i], .job = i + 1,
                                          .at_ns = bh_call_now(test->call),
                                          .tenant = specs[i].tenant, .user = "" });
 }
@@ -263,9 +263,9 @@ write_answer(struct test *test, const struct bh_policy_test_request *request, st
     bh_json_open(&test->w, NULL, '{');
     bh_json_open(&test->w, "items", '[');
     if (request->jobs.count > 0)
-        take_given(test, &request->jobs);
+        policy_test_given(test, &request->jobs);
     else
-        rc = take_all_recorded(test, err);
+        rc = policy_test_all_recorded(test, err);
     bh_json_close(&test->w, ']');
     bh_json_u64(&test->w, "denied", test->denied);
     bh_json_u64(&test->w, "tested", test->tested);
@@ -281,11 +281,11 @@ bh_policy_test(struct bh_call *call, struct bh_err *err)
     struct bh_policy_test_request request = { .jobs = { NULL, 0 } };
     BH_AUTO(bh_arena_free) struct bh_arena *scratch = bh_arena_new(SCRATCH_BYTES);
     struct test test = { .call = call, .site = &request.site, .scratch = scratch,
-                         .room = ITEMS_DEFAULT };
+                         .capacity = ITEMS_DEFAULT };
     bh_rc rc = bh_call_body(call, &bh_policy_test_request_fields, &request, err);
 
     if (rc == BH_OK)
-        rc = bh_call_number(call, "limit", ITEMS_MAX, &test.room, err);
+        rc = bh_call_number(call, "limit", ITEMS_MAX, &test.capacity, err);
     if (rc == BH_OK && !is_given(&request.site))
         rc = load_site(call, &request.site, err);
     else if (rc == BH_OK)

@@ -12,7 +12,7 @@ static struct received got;
 #define JOB(more) "{\"args\":[\"true\"],\"sku\":\"small\",\"tenant\":\"acme/vision\"" more "}"
 
 static void
-ask(struct fixture *f, const char *body)
+policy_ask(struct fixture *f, const char *body)
 {
     bh_fixture_send(f, &(struct sent){ .method = BH_POST, .path = "/v1/policy/test",
                                        .body = body, .uid = CAROL }, &got);
@@ -25,7 +25,7 @@ recorded_submissions_are_tested(void **state)
 
     for (uint64_t job = 1; job <= 450; job++)
         bh_fixture_put_job(f, job, job % 3 ? 2 : 4, 1, "completed");
-    ask(f, "{" SITE("\"require_time_limit\":true") "}");
+    policy_ask(f, "{" SITE("\"require_time_limit\":true") "}");
     assert_int_equal(got.status, 200);
     BH_CHECK("all are read, over several pages",
              strstr(got.text, "\"denied\":450,\"tested\":450}"));
@@ -34,10 +34,10 @@ recorded_submissions_are_tested(void **state)
                                          "require_time_limit of the site: a job must have a time "
                                          "limit\",\"submitted_ns\":\"1000\",\"tenant\":\"acme/vision\","
                                          "\"user\":\"alice\"}"));
-    ask(f, "{" SITE("\"skus\":[\"small\"]") "}");
+    policy_ask(f, "{" SITE("\"skus\":[\"small\"]") "}");
     BH_CHECK_STR("none is denied", got.text, "{\"items\":[],\"denied\":0,\"tested\":450}");
     bh_fixture_shred(f, 2); /* acme/vision's of the month */
-    ask(f, "{" SITE("\"skus\":[\"small\"]") "}");
+    policy_ask(f, "{" SITE("\"skus\":[\"small\"]") "}");
     BH_CHECK_STR("what was erased is counted", got.text,
                  "{\"items\":[],\"denied\":0,\"tested\":150,\"erased\":300}");
     bh_fixture_close(f);
@@ -68,7 +68,7 @@ submissions_of_a_file_are_tested(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct fixture *f = bh_fixture_open();
 
-        ask(f, cases[i].body);
+        policy_ask(f, cases[i].body);
         if (!strstr(got.text, cases[i].says))
             BH_CHECK_STR(cases[i].name, got.text, cases[i].says);
         bh_fixture_close(f);

@@ -17,12 +17,12 @@ struct bh_proposal {
     uint64_t token;                    /* names it */
     struct bh_defrag_verdict verdict;
     bool complete;                     /* both futures were played to their end */
-    struct bh_forecast present;        /* the copy, before the plan: to name things by */
+    struct bh_simulation present;        /* the copy, before the plan: to name things by */
 };
 
 /* Find the plan of a copy of the engine (taken, and not begun) at that time and play it.
  * Takes the copy over; to be freed.  Any thread.  With the mode off nothing is looked for. */
-void bh_proposal_make(struct bh_forecast *taken, uint64_t now_ns,
+void bh_proposal_make(struct bh_simulation *taken, uint64_t now_ns,
                       struct bh_proposal *ret_proposal);
 void bh_proposal_free(struct bh_proposal *proposal);
 static inline void

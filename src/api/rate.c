@@ -6,28 +6,28 @@
 
 #include "base/assert.h"
 
-struct bh_rate_gate {
+struct bh_rate_limiter {
     pthread_mutex_t mutex;
     struct bh_rates rates;
 };
 
-struct bh_rate_gate *
-bh_rate_gate_new(const uint32_t per_second[BH_RATE_CLASSES])
+struct bh_rate_limiter *
+bh_rate_limiter_new(const uint32_t per_second[BH_RATE_CLASSES])
 {
-    struct bh_rate_gate *gate = calloc(1, sizeof *gate);
+    struct bh_rate_limiter *limiter = calloc(1, sizeof *limiter);
 
-    BH_ASSERT(gate);
-    pthread_mutex_init(&gate->mutex, NULL);
+    BH_ASSERT(limiter);
+    pthread_mutex_init(&limiter->mutex, NULL);
     for (int class = 0; class < BH_RATE_CLASSES; class++)
-        gate->rates.per_second[class] = per_second[class];
-    return gate;
+        limiter->rates.per_second[class] = per_second[class];
+    return limiter;
 }
 
 void
-bh_rate_gate_free(struct bh_rate_gate *gate)
+bh_rate_limiter_free(struct bh_rate_limiter *limiter)
 {
-    pthread_mutex_destroy(&gate->mutex);
-    free(gate);
+    pthread_mutex_destroy(&limiter->mutex);
+    free(limiter);
 }
 
 /* What asks the engine for much, or the nodes for anything. */
@@ -36,20 +36,20 @@ static const enum bh_operation expensive[] = { BH_OP_JOB_VERIFY,  BH_OP_NODE_VER
                                                BH_OP_DEFRAG_SHOW, BH_OP_FORECAST };
 
 /* What a change says is kept, so it counts by its length. */
-static struct bh_rate_draft
-draft_of(const struct bh_call *call)
+static struct bh_rate_request
+request_of(const struct bh_call *call)
 {
     for (size_t i = 0; i < BH_COUNT(expensive); i++)
         if (call->op->id == expensive[i])
-            return (struct bh_rate_draft){ BH_RATE_EXPENSIVE, 1 };
+            return (struct bh_rate_request){ BH_RATE_EXPENSIVE, 1 };
     if (call->op->kind == BH_OPERATION_MUTATE)
         return bh_rate_change(call->request->body_length);
-    return (struct bh_rate_draft){ BH_RATE_READ, 1 };
+    return (struct bh_rate_request){ BH_RATE_READ, 1 };
 }
 
 /* FNV-1a; the first bit tells addresses from users. */
 static uint64_t
-hash_of(const char *block)
+rate_hash_of(const char *block)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
@@ -59,35 +59,35 @@ hash_of(const char *block)
 }
 
 static struct bh_rate_key
-key_of(const struct bh_call *call)
+rate_key_of(const struct bh_call *call)
 {
     const struct bh_transport *peer = call->request->transport;
     const struct bh_subject *subject = &call->caller.subject;
     bool admin;
 
     if (!call->identified)
-        return (struct bh_rate_key){ false, peer->unix_socket ? peer->uid : hash_of(peer->block),
+        return (struct bh_rate_key){ false, peer->unix_socket ? peer->uid : rate_hash_of(peer->block),
                                      1 };
     admin = bh_authz_check(call->dir, subject, "site.apply", (bh_tenant_id){ 0 }).allow;
     return (struct bh_rate_key){ true, subject->principal.v, admin ? BH_RATE_ADMIN : 1 };
 }
 
 bh_rc
-bh_rate_gate_pass(struct bh_call *call, struct bh_err *err)
+bh_rate_limiter_check(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_transport *peer = call->request->transport;
-    struct bh_rate_gate *gate = call->api->rates;
+    struct bh_rate_limiter *limiter = call->api->rates;
     struct bh_rate_key key;
     bh_ns wait = 0, now;
     bool may;
 
     if (peer->unix_socket && peer->uid == 0)
         return BH_OK;
-    key = key_of(call);
-    pthread_mutex_lock(&gate->mutex);
+    key = rate_key_of(call);
+    pthread_mutex_lock(&limiter->mutex);
     now = bh_time_monotonic() + 2 * BH_RATE_BURST * BH_NS_PER_S; /* also just after the boot */
-    may = bh_rate_draw(&gate->rates, &key, draft_of(call), now, &wait);
-    pthread_mutex_unlock(&gate->mutex);
+    may = bh_rate_draw(&limiter->rates, &key, request_of(call), now, &wait);
+    pthread_mutex_unlock(&limiter->mutex);
     if (may)
         return BH_OK;
     call->retry_after_s = (uint32_t)(wait / BH_NS_PER_S) + 1;

@@ -11,7 +11,7 @@ static struct fixture *f;
 
 /* Reads 2 a second and so 20 at once; changes 1 and 10; of what is expensive as few. */
 static int
-begin(void **state)
+rate_begin(void **state)
 {
     static const uint32_t rates[BH_RATE_CLASSES] = { 2, 1, 1 };
 
@@ -21,7 +21,7 @@ begin(void **state)
 }
 
 static int
-end(void **state)
+rate_end(void **state)
 {
     bh_fixture_close(f);
     return 0;
@@ -30,7 +30,7 @@ end(void **state)
 /* How many of 100 requests are not refused for their number.  A slow machine lets some more
  * through, one for each second or half that passes. */
 static uint32_t
-ask(const struct sent *sent)
+rate_ask(const struct sent *sent)
 {
     uint32_t count = 0;
 
@@ -61,7 +61,7 @@ who_asks_too_often_waits(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(steps); i++) {
-        uint32_t served = ask(&steps[i].sent);
+        uint32_t served = rate_ask(&steps[i].sent);
 
         BH_CHECK(steps[i].name, served >= steps[i].least && served <= steps[i].most);
     }
@@ -71,7 +71,7 @@ who_asks_too_often_waits(void **state)
 static void
 it_is_said_when_to_come_again(void **state)
 {
-    ask(&(struct sent){ .path = "/v1/skus", .uid = ALICE });
+    rate_ask(&(struct sent){ .path = "/v1/skus", .uid = ALICE });
     BH_CHECK_EQ("status", got.status, 429);
     BH_CHECK_STR("Retry-After", got.header, "1");
     BH_CHECK("code", strstr(got.text, "\"code\":\"too_many\""));
@@ -85,7 +85,7 @@ bad_credentials_are_a_strangers(void **state)
 {
     struct sent guess = { .path = "/v1/skus", .tcp = true, .uid = UINT32_MAX,
                           .token = "bh_aaaaaaaaaaaa_x" };
-    uint32_t served = ask(&guess);
+    uint32_t served = rate_ask(&guess);
 
     BH_CHECK("few", served >= 20 && served <= 40);
     BH_CHECK_EQ("then none", got.status, 429);
@@ -98,9 +98,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(who_asks_too_often_waits, begin, end),
-        cmocka_unit_test_setup_teardown(it_is_said_when_to_come_again, begin, end),
-        cmocka_unit_test_setup_teardown(bad_credentials_are_a_strangers, begin, end),
+        cmocka_unit_test_setup_teardown(who_asks_too_often_waits, rate_begin, rate_end),
+        cmocka_unit_test_setup_teardown(it_is_said_when_to_come_again, rate_begin, rate_end),
+        cmocka_unit_test_setup_teardown(bad_credentials_are_a_strangers, rate_begin, rate_end),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -13,7 +13,7 @@ struct bh_receipt_row {
 extern const struct bh_fields bh_receipt_row_fields;
 
 /* Its key: the order that it was made for, and when the scrub began.  One order may have several:
- * the node died after a scrub, or its lease has several pieces. */
+ * the node died after a scrub, or its lease has several partitions. */
 enum { BH_RECEIPT_KEY_SIZE = 42 };
 void bh_receipt_key(const struct bh_msg_receipt *receipt, char ret_key[BH_RECEIPT_KEY_SIZE]);
 

@@ -19,32 +19,32 @@ struct receipts {
     uint64_t earlier[EARLIER_MAX]; /* numbers that its receipts refer to */
     uint32_t earlier_count;
     const char *gpu;             /* only of it; NULL: all */
-    uint64_t after, room, last;
+    uint64_t after, capacity, last;
     bool of_one_job;             /* the caller sees the job, whatever else it sees */
     bool opened;                 /* the list is, when its first row comes */
-    uint64_t unclean[UNCLEAN_MAX]; /* pieces whose scrub for the job failed, or was cut off */
+    uint64_t unclean[UNCLEAN_MAX]; /* partitions whose scrub for the job failed, or was cut off */
     uint32_t unclean_count;
 };
 
 /* ---- which ---- */
 
 static bool
-sees(const struct receipts *r, uint32_t tenant)
+receipts_may_see(const struct receipts *r, uint32_t tenant)
 {
     return r->visible.all || (tenant && bh_visible_has(&r->visible, tenant));
 }
 
-/* A job that the caller may not see is about nothing: else whoever shared a piece with it could
+/* A job that the caller may not see is about nothing: else whoever shared a partition with it could
  * ask for one number after the other. */
 static bool
 is_about(const struct receipts *r, const struct bh_msg_receipt *receipt)
 {
-    bool about = receipt->job == r->job && (r->of_one_job || sees(r, receipt->tenant));
+    bool about = receipt->job == r->job && (r->of_one_job || receipts_may_see(r, receipt->tenant));
 
     for (uint32_t i = 0; i < receipt->from_count; i++)
         about = about
                 || (receipt->from[i].job == r->job
-                    && (r->of_one_job || sees(r, receipt->from[i].tenant)));
+                    && (r->of_one_job || receipts_may_see(r, receipt->from[i].tenant)));
     return about;
 }
 
@@ -83,7 +83,7 @@ is_retry(struct receipts *r, const struct bh_msg_receipt *receipt)
 }
 
 static void
-note_unclean(struct receipts *r, const struct bh_msg_receipt *receipt)
+receipts_add_unclean(struct receipts *r, const struct bh_msg_receipt *receipt)
 {
     if (r->of_one_job && receipt->job == r->job && r->unclean_count < UNCLEAN_MAX
         && find_unclean(r, receipt->partition) == r->unclean_count
@@ -94,17 +94,17 @@ note_unclean(struct receipts *r, const struct bh_msg_receipt *receipt)
 static bool
 is_visible(const struct receipts *r, const struct bh_msg_receipt *receipt)
 {
-    bool visible = r->of_one_job || sees(r, receipt->tenant) || is_referred_to(r, receipt);
+    bool visible = r->of_one_job || receipts_may_see(r, receipt->tenant) || is_referred_to(r, receipt);
 
     for (uint32_t i = 0; i < receipt->from_count; i++)
-        visible = visible || sees(r, receipt->from[i].tenant);
+        visible = visible || receipts_may_see(r, receipt->from[i].tenant);
     return visible;
 }
 
 /* ---- one ---- */
 
 static void
-put_tenant(const struct receipts *r, const char *key, uint32_t id)
+receipts_put_tenant(const struct receipts *r, const char *key, uint32_t id)
 {
     const struct bh_dir_tenant *tenant =
         bh_directory_tenant(r->call->dir, (bh_tenant_id){ id });
@@ -114,13 +114,13 @@ put_tenant(const struct receipts *r, const char *key, uint32_t id)
     else if (id == UINT32_MAX)
         bh_json_str(r->w, key, "unknown");
     else
-        bh_json_str(r->w, key, sees(r, id) && tenant ? tenant->path : "another tenant");
+        bh_json_str(r->w, key, receipts_may_see(r, id) && tenant ? tenant->path : "another tenant");
 }
 
 static bool
-is_named(const struct receipts *r, uint32_t tenant)
+receipts_is_named(const struct receipts *r, uint32_t tenant)
 {
-    return tenant == 0 || tenant == UINT32_MAX || sees(r, tenant);
+    return tenant == 0 || tenant == UINT32_MAX || receipts_may_see(r, tenant);
 }
 
 /* Of those that the caller may not see it says that there are some: not who, not how many, and not
@@ -132,13 +132,13 @@ put_from(const struct receipts *r, const struct bh_msg_receipt *receipt)
 
     bh_json_open(r->w, "from", '[');
     for (uint32_t i = 0; i < receipt->from_count; i++) {
-        others = others || !is_named(r, receipt->from[i].tenant);
-        if (!is_named(r, receipt->from[i].tenant))
+        others = others || !receipts_is_named(r, receipt->from[i].tenant);
+        if (!receipts_is_named(r, receipt->from[i].tenant))
             continue;
         bh_json_open(r->w, NULL, '{');
-        if (sees(r, receipt->from[i].tenant))
+        if (receipts_may_see(r, receipt->from[i].tenant))
             bh_json_u64(r->w, "job", receipt->from[i].job);
-        put_tenant(r, "tenant", receipt->from[i].tenant);
+        receipts_put_tenant(r, "tenant", receipt->from[i].tenant);
         bh_json_close(r->w, '}');
     }
     if (others) {
@@ -180,7 +180,7 @@ put_whole(const struct receipts *r, const struct bh_msg_receipt *receipt)
 }
 
 static void
-put_hex(struct bh_json_writer *w, const char *key, const uint8_t digest[32])
+receipts_put_hex(struct bh_json_writer *w, const char *key, const uint8_t digest[32])
 {
     char text[65];
     struct bh_buf hex;
@@ -191,7 +191,7 @@ put_hex(struct bh_json_writer *w, const char *key, const uint8_t digest[32])
 }
 
 static void
-put_row(struct receipts *r, const struct bh_receipt_row *row)
+receipts_put_row(struct receipts *r, const struct bh_receipt_row *row)
 {
     const struct bh_msg_receipt *receipt = &row->receipt;
     struct bh_json_writer *w = r->w;
@@ -200,14 +200,14 @@ put_row(struct receipts *r, const struct bh_receipt_row *row)
     bh_json_ns(w, "begun_ns", receipt->begun_ns);
     put_by(r, receipt);
     bh_json_u64(w, "bytes", receipt->bytes);
-    put_hex(w, "digest", row->digest);
+    receipts_put_hex(w, "digest", row->digest);
     bh_json_str(w, "driver_scrub", bh_driver_scrub_names[receipt->driver]);
     bh_json_ns(w, "ended_ns", receipt->ended_ns);
     put_from(r, receipt);
     bh_json_str(w, "gpu", receipt->gpu);
     bh_json_u64(w, "id", receipt->order);
     if (receipt->job
-        && (sees(r, receipt->tenant) || (r->of_one_job && receipt->job == r->job)))
+        && (receipts_may_see(r, receipt->tenant) || (r->of_one_job && receipt->job == r->job)))
         bh_json_u64(w, "job", receipt->job);
     bh_json_u64(w, "memory_bytes", receipt->memory_bytes);
     bh_json_str(w, "method", bh_scrub_method_names[receipt->method]);
@@ -221,7 +221,7 @@ put_row(struct receipts *r, const struct bh_receipt_row *row)
     bh_json_str(w, "result", bh_scrub_result_names[receipt->result]);
     bh_json_u64(w, "samples", receipt->samples);
     bh_json_u64(w, "start", receipt->start);
-    put_tenant(r, "tenant", receipt->tenant);
+    receipts_put_tenant(r, "tenant", receipt->tenant);
     bh_json_u64(w, "tries", receipt->tries);
     bh_json_u64(w, "unfilled", receipt->unfilled);
     if (receipt->why[0])
@@ -231,7 +231,7 @@ put_row(struct receipts *r, const struct bh_receipt_row *row)
 
 /* Most receipts are about other jobs: that is seen without reading them. */
 static bool
-may_name(const char *json, uint64_t job)
+receipts_may_name(const char *json, uint64_t job)
 {
     char text[40];
 
@@ -252,12 +252,12 @@ read_row(const struct receipts *r, const struct bh_document_row *document,
 
 /* What they refer to came before them, and names other jobs. */
 static bool
-note_earlier(void *self, const struct bh_document_row *document)
+receipts_add_earlier(void *self, const struct bh_document_row *document)
 {
     struct receipts *r = self;
     struct bh_receipt_row row;
 
-    if (!may_name(document->value, r->job) || !read_row(r, document, &row)
+    if (!receipts_may_name(document->value, r->job) || !read_row(r, document, &row)
         || row.receipt.job != r->job || !is_about(r, &row.receipt))
         return true;
     for (uint32_t i = 0; i < row.receipt.by_count && r->earlier_count < EARLIER_MAX; i++)
@@ -266,12 +266,12 @@ note_earlier(void *self, const struct bh_document_row *document)
 }
 
 static bool
-take(void *self, const struct bh_document_row *document)
+receipts_add(void *self, const struct bh_document_row *document)
 {
     struct receipts *r = self;
     struct bh_receipt_row row;
 
-    if (r->job && r->earlier_count == 0 && r->unclean_count == 0 && !may_name(document->value, r->job))
+    if (r->job && r->earlier_count == 0 && r->unclean_count == 0 && !receipts_may_name(document->value, r->job))
         return true;
     if (!read_row(r, document, &row))
         return true;
@@ -280,20 +280,20 @@ take(void *self, const struct bh_document_row *document)
             && !is_retry(r, &row.receipt))
         || (r->gpu && strcmp(r->gpu, row.receipt.gpu) != 0) || !is_visible(r, &row.receipt))
         return true;
-    if (r->room == 0 && row.receipt.order != r->last)
+    if (r->capacity == 0 && row.receipt.order != r->last)
         return false;
     if (!r->opened)
         bh_json_open(r->w, "receipts", '[');
     r->opened = true;
-    r->room -= r->room > 0; /* those of one order are never parted: `after` is an order */
+    r->capacity -= r->capacity > 0; /* those of one order are never parted: `after` is an order */
     r->last = row.receipt.order;
-    note_unclean(r, &row.receipt);
-    put_row(r, &row);
+    receipts_add_unclean(r, &row.receipt);
+    receipts_put_row(r, &row);
     return !r->w->out->overflow;
 }
 
 static bh_rc
-put_all(struct receipts *r, struct bh_err *err)
+receipts_put_all(struct receipts *r, struct bh_err *err)
 {
     const struct bh_document_filter filter = { .kind = BH_DOCUMENT_RECEIPT };
     const struct bh_store *store = &r->call->api->options.store;
@@ -302,8 +302,8 @@ put_all(struct receipts *r, struct bh_err *err)
 
     r->arena = arena;
     if (r->job)
-        rc = store->ops->list_documents(store->self, &filter, note_earlier, r, err);
-    return rc == BH_OK ? store->ops->list_documents(store->self, &filter, take, r, err) : rc;
+        rc = store->ops->list_documents(store->self, &filter, receipts_add_earlier, r, err);
+    return rc == BH_OK ? store->ops->list_documents(store->self, &filter, receipts_add, r, err) : rc;
 }
 
 /* ---- calls ---- */
@@ -312,20 +312,20 @@ bh_rc
 bh_receipts_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job,
                 struct bh_err *err)
 {
-    struct receipts r = { .call = call, .w = w, .job = job, .room = LIMIT_DEFAULT,
+    struct receipts r = { .call = call, .w = w, .job = job, .capacity = LIMIT_DEFAULT,
                           .of_one_job = true };
     bh_rc rc = bh_visible_find(call, "job.view", &r.visible, err);
 
     if (rc != BH_OK)
         return rc;
-    rc = put_all(&r, err);
+    rc = receipts_put_all(&r, err);
     if (r.opened)
         bh_json_close(w, ']');
     return rc;
 }
 
 static bh_rc
-read_number(const struct bh_call *call, const char *key, uint64_t most, uint64_t *number,
+receipts_read_number(const struct bh_call *call, const char *key, uint64_t most, uint64_t *number,
             struct bh_err *err)
 {
     const char *text = bh_call_query(call, key);
@@ -340,23 +340,23 @@ bh_rc
 bh_receipts_list(struct bh_call *call, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
-    struct receipts r = { .call = call, .w = &w, .room = LIMIT_DEFAULT, .opened = true,
+    struct receipts r = { .call = call, .w = &w, .capacity = LIMIT_DEFAULT, .opened = true,
                           .gpu = bh_call_query(call, "gpu") };
     bh_rc rc = bh_visible_find(call, "job.view", &r.visible, err);
 
     if (rc == BH_OK)
-        rc = read_number(call, "after", UINT64_MAX, &r.after, err);
+        rc = receipts_read_number(call, "after", UINT64_MAX, &r.after, err);
     if (rc == BH_OK)
-        rc = read_number(call, "job", UINT64_MAX, &r.job, err);
+        rc = receipts_read_number(call, "job", UINT64_MAX, &r.job, err);
     if (rc == BH_OK)
-        rc = read_number(call, "limit", LIMIT_MAX, &r.room, err);
+        rc = receipts_read_number(call, "limit", LIMIT_MAX, &r.capacity, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
     bh_json_open(&w, "items", '[');
-    rc = put_all(&r, err);
+    rc = receipts_put_all(&r, err);
     bh_json_close(&w, ']');
-    if (r.room == 0 && r.last)
+    if (r.capacity == 0 && r.last)
         bh_json_str(&w, "next", bh_arena_printf(call->arena, "%" PRIu64, r.last));
     bh_json_close(&w, '}');
     return rc;

@@ -27,7 +27,7 @@ read_moment(const struct bh_call *call, const char *name, uint64_t *ret_ns, stru
 }
 
 static bool
-sees_site(const struct bh_call *call)
+record_filter_may_see_site(const struct bh_call *call)
 {
     return bh_authz_check(call->dir, &call->caller.subject, "record.view", (bh_tenant_id){ 0 })
         .allow;
@@ -50,7 +50,7 @@ read_actor(const struct bh_call *call, struct bh_record_filter *filter, struct b
     if (principal || bh_parse_u64(text, &filter->actor, err) == BH_OK)
         return BH_OK;
     filter->actor = UINT64_MAX;
-    if (!sees_site(call))
+    if (!record_filter_may_see_site(call))
         return BH_OK;
     return bh_err_set(err, BH_NOT_FOUND, "actor: no principal %.60s", text);
 }
@@ -140,7 +140,7 @@ bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_f
 /* ---- whether a record is it ---- */
 
 static uint64_t
-number_in(struct bh_slice object, const char *key)
+record_filter_number_in(struct bh_slice object, const char *key)
 {
     struct bh_slice value;
     uint64_t number = 0;
@@ -175,7 +175,7 @@ is_object(const struct bh_record_filter *filter, struct bh_slice leaf)
 
     return !filter->object_type
            || (bh_slice_get(leaf, "obj", &object) && text_is(object, "type", filter->object_type)
-               && (!filter->has_object || number_in(object, "id") == filter->object));
+               && (!filter->has_object || record_filter_number_in(object, "id") == filter->object));
 }
 
 static bool
@@ -184,7 +184,7 @@ is_actor(const struct bh_record_filter *filter, struct bh_slice leaf)
     struct bh_slice actor;
 
     return !filter->has_actor
-           || (bh_slice_get(leaf, "actor", &actor) && number_in(actor, "id") == filter->actor);
+           || (bh_slice_get(leaf, "actor", &actor) && record_filter_number_in(actor, "id") == filter->actor);
 }
 
 bool
@@ -209,7 +209,7 @@ is_decision(const struct bh_record_filter *filter, struct bh_slice leaf)
 }
 
 static bool
-has_text(const struct bh_record_filter *filter, struct bh_slice leaf)
+record_filter_has_text(const struct bh_record_filter *filter, struct bh_slice leaf)
 {
     struct bh_slice actor;
 
@@ -225,8 +225,8 @@ bh_record_filter_has(const struct bh_record_filter *filter, struct bh_slice leaf
 
     if (!filter->any)
         return true;
-    ts_ns = number_in(leaf, "ts");
+    ts_ns = record_filter_number_in(leaf, "ts");
     return ts_ns >= filter->since_ns && ts_ns < filter->until_ns
            && (!filter->verb || text_is(leaf, "verb", filter->verb)) && is_object(filter, leaf)
-           && is_actor(filter, leaf) && is_decision(filter, leaf) && has_text(filter, leaf);
+           && is_actor(filter, leaf) && is_decision(filter, leaf) && record_filter_has_text(filter, leaf);
 }

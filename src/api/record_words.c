@@ -9,9 +9,9 @@ static const char *const verbs[] = {
 #define BH_OPERATION(id, method, path, verb, scope, kind, request, query, summary) verb,
 #include "tables/operations.tbl"
 #undef BH_OPERATION
-#define BH_DEED(operation, verb) verb,
+#define BH_RECORDED_VERB(operation, verb) verb,
 #include "tables/deeds.tbl"
-#undef BH_DEED
+#undef BH_RECORDED_VERB
 #define BH_GRANT(rule, role, verb) verb,
 #include "tables/roles.tbl"
 #undef BH_GRANT
@@ -37,7 +37,7 @@ struct words {
 };
 
 static bh_rc
-check(const struct words *words, const char *word, struct bh_err *err)
+record_words_check(const struct words *words, const char *word, struct bh_err *err)
 {
     struct bh_nearest nearest = { 0 };
 
@@ -58,7 +58,7 @@ bh_record_words_check_verb(const char *verb, struct bh_err *err)
 {
     static const struct words words = { "verb", "verb", "job.submit", verbs, BH_COUNT(verbs) };
 
-    return check(&words, verb, err);
+    return record_words_check(&words, verb, err);
 }
 
 bh_rc
@@ -67,5 +67,5 @@ bh_record_words_check_object(const char *type, struct bh_err *err)
     static const struct words words = { "object", "type", "job or job/7", objects,
                                         BH_COUNT(objects) };
 
-    return check(&words, type, err);
+    return record_words_check(&words, type, err);
 }

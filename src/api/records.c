@@ -19,13 +19,13 @@ struct records {
     struct bh_visible visible;
     struct bh_record_filter filter;
     bool raw;
-    uint64_t room, last;
+    uint64_t capacity, last;
     uint64_t minimum;            /* records below it were pruned */
     bool any;                    /* a record was looked at */
 };
 
 static uint64_t
-number_in(struct bh_slice leaf, const char *key)
+records_number_in(struct bh_slice leaf, const char *key)
 {
     struct bh_slice value;
     uint64_t number = 0;
@@ -34,7 +34,7 @@ number_in(struct bh_slice leaf, const char *key)
 }
 
 static void
-copy_text(struct bh_json_writer *w, struct bh_slice leaf, const char *key, const char *as)
+records_copy_text(struct bh_json_writer *w, struct bh_slice leaf, const char *key, const char *as)
 {
     struct bh_slice value;
     char text[200];
@@ -55,17 +55,17 @@ put_actor(struct records *r, struct bh_slice leaf)
 
     if (!bh_slice_get(leaf, "actor", &actor))
         return;
-    id = number_in(actor, "id");
+    id = records_number_in(actor, "id");
     principal = bh_directory_principal(r->call->dir, (bh_principal_id){ (uint32_t)id });
     bh_json_open(&r->w, "actor", '{');
     bh_json_u64(&r->w, "id", id);
     if (principal)
         bh_json_str(&r->w, "name", principal->name);
-    copy_text(&r->w, actor, "token", "token");
+    records_copy_text(&r->w, actor, "token", "token");
     if (bh_slice_get(actor, "via", &via) && bh_slice_str(via, how, sizeof how)
         && strcmp(how, bh_via_names[BH_VIA_PEER]) == 0) /* who came another way has none; 0 is root's */
-        bh_json_u64(&r->w, "uid", number_in(actor, "uid"));
-    copy_text(&r->w, actor, "via", "via");
+        bh_json_u64(&r->w, "uid", records_number_in(actor, "uid"));
+    records_copy_text(&r->w, actor, "via", "via");
     bh_json_close(&r->w, '}');
 }
 
@@ -81,7 +81,7 @@ put_part(struct bh_json_writer *w, struct bh_slice leaf, const char *key, const 
 /* A record's decisions may be about other tenants' jobs: who does not see everything
  * gets such a leaf by its hash only. */
 static bool
-speaks_of_others(struct bh_slice leaf)
+records_names_others(struct bh_slice leaf)
 {
     struct bh_slice decisions;
 
@@ -108,7 +108,7 @@ put_decision(struct records *r, struct bh_slice leaf)
 static void
 put_event(struct records *r, struct bh_slice leaf)
 {
-    if (r->visible.all || !speaks_of_others(leaf))
+    if (r->visible.all || !records_names_others(leaf))
         put_part(&r->w, leaf, "ev", "event");
 }
 
@@ -161,7 +161,7 @@ put_note(struct records *r, struct bh_slice leaf, bool changes)
     size_t cursor = 0;
 
     if (!bh_slice_get(leaf, "sealed", &list) || names_verb(leaf, "site.apply") != changes
-        || (!r->visible.all && speaks_of_others(leaf)))
+        || (!r->visible.all && records_names_others(leaf)))
         return;
     bh_buf_init(&note, NOTE_BYTES_MAX);
     while (bh_slice_next_item(list, &cursor, &item)) {
@@ -187,23 +187,23 @@ put_cooked(struct records *r, uint64_t seq, struct bh_slice leaf, uint64_t tenan
     bh_json_open(&r->w, NULL, '{');
     put_actor(r, leaf);
     put_note(r, leaf, true);
-    if (number_in(leaf, "count"))
-        bh_json_u64(&r->w, "count", number_in(leaf, "count"));
+    if (records_number_in(leaf, "count"))
+        bh_json_u64(&r->w, "count", records_number_in(leaf, "count"));
     put_decision(r, leaf);
     put_event(r, leaf);
     put_note(r, leaf, false);
     put_part(&r->w, leaf, "obj", "object");
-    if (number_in(leaf, "order"))
-        bh_json_u64(&r->w, "order", number_in(leaf, "order"));
+    if (records_number_in(leaf, "order"))
+        bh_json_u64(&r->w, "order", records_number_in(leaf, "order"));
     bh_record_outcome_put(&r->w, leaf);
-    copy_text(&r->w, leaf, "phase", "phase");
-    copy_text(&r->w, leaf, "res", "result");
+    records_copy_text(&r->w, leaf, "phase", "phase");
+    records_copy_text(&r->w, leaf, "res", "result");
     bh_json_u64(&r->w, "seq", seq);
     if (tenant)
         bh_json_str(&r->w, "tenant", tenant->path);
-    copy_text(&r->w, leaf, "text", "text");
-    bh_json_ns(&r->w, "ts_ns", number_in(leaf, "ts"));
-    copy_text(&r->w, leaf, "verb", "verb");
+    records_copy_text(&r->w, leaf, "text", "text");
+    bh_json_ns(&r->w, "ts_ns", records_number_in(leaf, "ts"));
+    records_copy_text(&r->w, leaf, "verb", "verb");
     bh_json_close(&r->w, '}');
 }
 
@@ -227,7 +227,7 @@ static void
 put_raw(struct records *r, uint64_t seq, struct bh_slice leaf, bool visible)
 {
     bh_json_open(&r->w, NULL, '{');
-    if (visible && (r->visible.all || !speaks_of_others(leaf)))
+    if (visible && (r->visible.all || !records_names_others(leaf)))
         bh_json_strn(&r->w, "leaf", leaf.text, leaf.length);
     else
         put_hash(r, leaf.text, leaf.length);
@@ -236,14 +236,14 @@ put_raw(struct records *r, uint64_t seq, struct bh_slice leaf, bool visible)
 }
 
 static bool
-put_record(void *self, uint64_t seq, const char *text, size_t length)
+records_put_record(void *self, uint64_t seq, const char *text, size_t length)
 {
     struct records *r = self;
     struct bh_slice leaf = { text, length };
-    uint64_t tenant = number_in(leaf, "tenant");
+    uint64_t tenant = records_number_in(leaf, "tenant");
     bool visible = r->visible.all || (tenant && bh_visible_has(&r->visible, (uint32_t)tenant));
 
-    if (r->room == 0)
+    if (r->capacity == 0)
         return false;
     r->any = true;
     r->last = seq;
@@ -251,7 +251,7 @@ put_record(void *self, uint64_t seq, const char *text, size_t length)
         return true;
     if (!bh_record_filter_has(&r->filter, leaf))
         return true;
-    r->room--;
+    r->capacity--;
     if (r->raw)
         put_raw(r, seq, leaf, visible);
     else
@@ -266,9 +266,9 @@ put_pruned(void *self, uint64_t seq, const struct bh_digest *hash)
     char text[65];
     struct bh_buf hex;
 
-    if (r->room == 0 || seq >= r->minimum)
+    if (r->capacity == 0 || seq >= r->minimum)
         return false;
-    r->room--;
+    r->capacity--;
     r->any = true;
     r->last = seq;
     bh_buf_init_fixed(&hex, text, sizeof text);
@@ -289,9 +289,9 @@ read_page(struct records *r, uint64_t *ret_first, struct bh_err *err)
     uint64_t after = 0;
     bh_rc rc;
 
-    r->room = PAGE_DEFAULT;
-    rc = bh_call_number(r->call, "limit", PAGE_MAX, &r->room, err);
-    if (rc == BH_OK && r->room == 0)
+    r->capacity = PAGE_DEFAULT;
+    rc = bh_call_number(r->call, "limit", PAGE_MAX, &r->capacity, err);
+    if (rc == BH_OK && r->capacity == 0)
         return bh_err_set(err, BH_RANGE, "limit: must be at least 1");
     if (rc == BH_OK)
         rc = bh_call_number(r->call, "after", UINT64_MAX - SCAN_MAX, &after, err);
@@ -323,12 +323,12 @@ struct moment {
 };
 
 static bool
-see_time(void *self, uint64_t seq, const char *text, size_t length)
+records_read_time(void *self, uint64_t seq, const char *text, size_t length)
 {
     struct moment *moment = self;
 
     (void)seq;
-    *moment = (struct moment){ number_in((struct bh_slice){ text, length }, "ts"), true };
+    *moment = (struct moment){ records_number_in((struct bh_slice){ text, length }, "ts"), true };
     return false;
 }
 
@@ -342,7 +342,7 @@ skip_older(const struct records *r, uint64_t total, uint64_t *first, struct bh_e
     while (r->filter.since_ns > 0 && low < high) {
         uint64_t middle = low + (high - low) / 2;
         struct moment moment = { 0 };
-        bh_rc rc = store->ops->list_records(store->self, middle, middle, see_time, &moment, err);
+        bh_rc rc = store->ops->list_records(store->self, middle, middle, records_read_time, &moment, err);
 
         if (rc != BH_OK)
             return rc;
@@ -367,8 +367,8 @@ put_page(struct records *r, uint64_t first, struct bh_err *err)
         rc = store->ops->list_hashes(store->self, first, put_pruned, r, err);
     if (from < r->minimum)
         from = r->minimum;
-    if (rc == BH_OK && r->room > 0)
-        rc = store->ops->list_records(store->self, from, from + SCAN_MAX - 1, put_record, r, err);
+    if (rc == BH_OK && r->capacity > 0)
+        rc = store->ops->list_records(store->self, from, from + SCAN_MAX - 1, records_put_record, r, err);
     if (rc == BH_OK)
         rc = bh_minimum_read(store, &minimum, err);
     if (rc == BH_OK && r->raw && minimum != r->minimum && from < minimum)

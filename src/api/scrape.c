@@ -7,10 +7,10 @@
 #include "base/assert.h"
 
 /* The owner thread does other things between so many jobs. */
-enum { JOBS_A_TURN = 1024, ROOM_FIRST = 64 };
+enum { JOBS_AT_ONCE = 1024, CAPACITY_FIRST = 64 };
 
 static struct bh_scrape_tenant *
-tenant_of(const struct bh_scrape *s, bh_tenant_id id)
+scrape_tenant_of(const struct bh_scrape *s, bh_tenant_id id)
 {
     const struct bh_dir_tenant *named = bh_directory_tenant(s->call->dir, id);
 
@@ -19,12 +19,12 @@ tenant_of(const struct bh_scrape *s, bh_tenant_id id)
 
 /* Room for one more in a growing array. */
 static void *
-grow(void *items, uint32_t count, uint32_t *room, size_t size)
+scrape_grow(void *items, uint32_t count, uint32_t *capacity, size_t size)
 {
-    if (count < *room)
+    if (count < *capacity)
         return items;
-    *room = *room ? 2 * *room : ROOM_FIRST;
-    items = realloc(items, *room * size);
+    *capacity = *capacity ? 2 * *capacity : CAPACITY_FIRST;
+    items = realloc(items, *capacity * size);
     BH_ASSERT(items);
     return items;
 }
@@ -37,14 +37,14 @@ take_members(struct bh_scrape *s, const struct bh_engine *engine, const struct b
 {
     struct bh_member_view member;
 
-    s->jobs = grow(s->jobs, s->job_count, &s->job_room, sizeof *s->jobs);
+    s->jobs = scrape_grow(s->jobs, s->job_count, &s->job_capacity, sizeof *s->jobs);
     s->jobs[s->job_count++] = (struct bh_scrape_job){ .job = view->job.v,
                                                       .tenant = (uint32_t)(tenant - s->tenants) };
     for (uint32_t i = 0; bh_view_member(engine, view->job, i, &member); i++) {
         if (member.done)
             continue;
         tenant->leases[view->grade]++;
-        s->leases = grow(s->leases, s->lease_count, &s->lease_room, sizeof *s->leases);
+        s->leases = scrape_grow(s->leases, s->lease_count, &s->lease_capacity, sizeof *s->leases);
         s->leases[s->lease_count++] = (struct bh_scrape_lease){ member.lease.v, view->job.v };
     }
 }
@@ -52,7 +52,7 @@ take_members(struct bh_scrape *s, const struct bh_engine *engine, const struct b
 static void
 take_job(struct bh_scrape *s, const struct bh_engine *engine, const struct bh_job_view *view)
 {
-    struct bh_scrape_tenant *tenant = tenant_of(s, view->tenant);
+    struct bh_scrape_tenant *tenant = scrape_tenant_of(s, view->tenant);
 
     if (!tenant || view->state >= BH_JOB_COMPLETED)
         return;
@@ -70,7 +70,7 @@ ask_jobs(void *self, const struct bh_engine *engine, uint64_t now_ns)
     struct bh_scrape *s = self;
     struct bh_job_view view;
 
-    for (uint32_t looked = 0; looked < JOBS_A_TURN; looked++) {
+    for (uint32_t checked = 0; checked < JOBS_AT_ONCE; checked++) {
         if (!bh_view_next_job(engine, &s->cursor, &view)) {
             s->walked = true;
             return;
@@ -80,16 +80,16 @@ ask_jobs(void *self, const struct bh_engine *engine, uint64_t now_ns)
 }
 
 static void
-take_pieces(struct bh_scrape *s, const struct bh_engine *engine)
+take_partitions(struct bh_scrape *s, const struct bh_engine *engine)
 {
-    struct bh_piece_view view;
+    struct bh_partition_view view;
     uint32_t cursor = 0;
 
-    while (bh_view_next_piece(engine, &cursor, &view)) {
-        struct bh_scrape_tenant *tenant = tenant_of(s, view.tenant);
-        struct bh_parts parts = bh_profile_parts((bh_profile_id){ view.piece.profile });
+    while (bh_view_next_partition(engine, &cursor, &view)) {
+        struct bh_scrape_tenant *tenant = scrape_tenant_of(s, view.tenant);
+        struct bh_parts parts = bh_profile_parts((bh_profile_id){ view.partition.profile });
 
-        if (!tenant || view.state != BH_PIECE_LEASED)
+        if (!tenant || view.state != BH_PARTITION_LEASED)
             continue;
         tenant->compute += parts.compute;
         tenant->memory += parts.memory;
@@ -115,7 +115,7 @@ ask_site(void *self, const struct bh_engine *engine, uint64_t now_ns)
             s->tenants[i].compute_ns = row.compute_ns;
             s->tenants[i].memory_ns = row.memory_ns;
         }
-    take_pieces(s, engine);
+    take_partitions(s, engine);
 }
 
 static bh_rc
@@ -132,7 +132,7 @@ ask_owner(struct bh_scrape *s, struct bh_err *err)
 
 /* Jobs and leases begin with the number that they are found by. */
 static int
-compare(const void *a, const void *b)
+scrape_compare(const void *a, const void *b)
 {
     const uint64_t *left = a, *right = b;
 
@@ -142,7 +142,7 @@ compare(const void *a, const void *b)
 static struct bh_scrape_job *
 find_job(const struct bh_scrape *s, uint64_t job)
 {
-    return s->job_count ? bsearch(&job, s->jobs, s->job_count, sizeof *s->jobs, compare) : NULL;
+    return s->job_count ? bsearch(&job, s->jobs, s->job_count, sizeof *s->jobs, scrape_compare) : NULL;
 }
 
 static void
@@ -151,7 +151,7 @@ take_share(struct bh_scrape_share *share, bh_json_value sample)
     share->cap_bytes += bh_json_number(bh_json_get(sample, "share_cap_bytes"), 0);
     share->charged_bytes += bh_json_number(bh_json_get(sample, "share_charged_bytes"), 0);
     share->driver_bytes += bh_json_number(bh_json_get(sample, "share_driver_bytes"), 0);
-    share->turn_ns += bh_json_number(bh_json_get(sample, "share_turn_ns"), 0);
+    share->slice_ns += bh_json_number(bh_json_get(sample, "share_turn_ns"), 0);
 }
 
 enum { UNKNOWN_PERCENT = 255 }; /* as in struct bh_msg_sample */
@@ -161,7 +161,7 @@ take_sample(const struct bh_scrape *s, bh_json_value sample)
 {
     uint64_t number = bh_json_number(bh_json_get(sample, "lease"), 0);
     const struct bh_scrape_lease *lease =
-        s->lease_count ? bsearch(&number, s->leases, s->lease_count, sizeof *s->leases, compare)
+        s->lease_count ? bsearch(&number, s->leases, s->lease_count, sizeof *s->leases, scrape_compare)
                        : NULL;
     struct bh_scrape_job *job = lease ? find_job(s, lease->job) : NULL;
     uint64_t busy = bh_json_number(bh_json_get(sample, "gpu_utilisation"), UNKNOWN_PERCENT);
@@ -223,7 +223,7 @@ take_carried(void *self, const struct bh_document_row *row)
 
     if (bh_carried_parse(row->value, &carried, &ignored) != BH_OK)
         return true;
-    tenant = tenant_of(s, (bh_tenant_id){ (uint32_t)strtoull(row->key, NULL, 10) });
+    tenant = scrape_tenant_of(s, (bh_tenant_id){ (uint32_t)strtoull(row->key, NULL, 10) });
     if (tenant)
         tenant->carried = carried.sums;
     return true;
@@ -295,9 +295,9 @@ bh_scrape_load(const struct bh_call *call, struct bh_scrape *ret_scrape, struct 
     if (rc != BH_OK)
         return rc;
     if (s->job_count)
-        qsort(s->jobs, s->job_count, sizeof *s->jobs, compare);
+        qsort(s->jobs, s->job_count, sizeof *s->jobs, scrape_compare);
     if (s->lease_count)
-        qsort(s->leases, s->lease_count, sizeof *s->leases, compare);
+        qsort(s->leases, s->lease_count, sizeof *s->leases, scrape_compare);
     read_reports(s);
     owner->ops->tally(owner->self, s->tally);
     return read_store(s, err);

@@ -22,7 +22,7 @@ struct bh_scrape_tenant {
 
 /* What a job has of its shares of GPUs; no cap: it has none. */
 struct bh_scrape_share {
-    uint64_t cap_bytes, charged_bytes, driver_bytes, turn_ns;
+    uint64_t cap_bytes, charged_bytes, driver_bytes, slice_ns;
 };
 
 /* A job that has leases. */
@@ -48,7 +48,7 @@ struct bh_scrape {
     struct bh_scrape_tenant *tenants; /* beside call->dir->tenants */
     struct bh_scrape_job *jobs;  /* ascending */
     struct bh_scrape_lease *leases; /* ascending */
-    uint32_t job_count, job_room, lease_count, lease_room;
+    uint32_t job_count, job_capacity, lease_count, lease_capacity;
     uint32_t cursor;             /* of the walk over jobs, which has several turns */
     bool walked;
     struct bh_gpu_view *gpus;    /* beside call->dir->gpus; gpu.v 0: unknown */

@@ -122,7 +122,7 @@ gives_folders(bh_json_value node, const struct wanted *wanted, char ret_why[WHY_
 }
 
 static bool
-serves(bh_json_value node, const struct wanted *wanted, char ret_why[WHY_MAX])
+serves_all(bh_json_value node, const struct wanted *wanted, char ret_why[WHY_MAX])
 {
     uint64_t most_mib = bh_json_number(bh_json_get(node, "job_memory_mib"), 0);
     enum bh_network_mode mode = wanted->spec->network;
@@ -166,7 +166,7 @@ bh_serves_check(struct bh_call *call, const struct bh_job_spec *spec,
         return BH_OK;
     bh_facts_load(&call->api->options.owner, &facts);
     for (uint32_t i = 0; i < facts.node_count; i++)
-        if (serves(facts.nodes[i].root, &wanted, why))
+        if (serves_all(facts.nodes[i].root, &wanted, why))
             return BH_OK;
     if (facts.node_count == 0)
         return BH_OK;

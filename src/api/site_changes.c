@@ -12,7 +12,7 @@ struct finding {
 };
 
 static void
-take_line(void *self, const char *text, size_t length)
+site_changes_parse_line(void *self, const char *text, size_t length)
 {
     struct finding *finding = self;
 
@@ -37,7 +37,7 @@ bh_site_changes_find(const struct bh_crypto_ops *crypto, const struct bh_site *f
     *ret_changes = (struct bh_site_changes){ 0 };
     bh_buf_init(&finding.text, BH_SITE_CHANGES_BYTES_MAX + 1);
     crypto->sha256_begin(&finding.hash);
-    bh_site_edits(from, to, take_line, &finding);
+    bh_site_edits(from, to, site_changes_parse_line, &finding);
     crypto->sha256_finish(&finding.hash, ret_changes->digest);
     if (ret_changes->listed && bh_buf_text(&finding.text))
         ret_changes->lines = bh_arena_strdup(arena, bh_buf_text(&finding.text));

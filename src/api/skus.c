@@ -21,10 +21,10 @@ static void
 put_model(struct bh_json_writer *w, const struct bh_sku_model *entry)
 {
     struct bh_parts parts = bh_profile_parts((bh_profile_id){ entry->profile });
-    char name[BH_PIECE_NAME_MAX];
+    char name[BH_PARTITION_NAME_MAX];
     struct bh_share share;
 
-    bh_piece_name((enum bh_gpu_model)entry->model, entry->profile, name);
+    bh_partition_name((enum bh_gpu_model)entry->model, entry->profile, name);
     bh_json_open(w, NULL, '{');
     bh_json_u64(w, "compute_parts", parts.compute);
     bh_put_gpus(w, "gpus", bh_parts_equivalent(parts));
@@ -47,7 +47,7 @@ has_shares(const struct bh_ev_sku *sku)
 }
 
 static void
-put_sku(struct bh_json_writer *w, const struct bh_dir_sku *named, const struct bh_ev_sku *sku)
+skus_put_sku(struct bh_json_writer *w, const struct bh_dir_sku *named, const struct bh_ev_sku *sku)
 {
     bh_json_open(w, NULL, '{');
     if (named->cpu)
@@ -85,7 +85,7 @@ bh_skus_list(struct bh_call *call, struct bh_err *err)
     bh_json_open(&w, "items", '[');
     for (uint32_t i = 0; i < call->dir->sku_count; i++)
         if (q.skus[i].sku.v && !call->dir->skus[i].gone)
-            put_sku(&w, &call->dir->skus[i], &q.skus[i]);
+            skus_put_sku(&w, &call->dir->skus[i], &q.skus[i]);
     bh_json_close(&w, ']');
     bh_json_close(&w, '}');
     return BH_OK;

@@ -12,116 +12,116 @@ static const bh_ns least_ns = 200 * BH_NS_PER_MS, most_ns = 5 * BH_NS_PER_S;
 /* It may cost a twentieth of the time, a quarter when a job is asked for that is new. */
 enum { LIST_SHARE = 20, JOB_SHARE = 4 };
 
-struct bh_starts {
+struct bh_start_estimates {
     pthread_mutex_t mutex;
     /* under mutex */
-    struct bh_forecast forecast; /* its outlooks are kept, and no more */
+    struct bh_simulation simulation; /* its outlooks are kept, and no more */
     bh_ns made_ns, cost_ns;      /* by the monotonic clock; made 0: none yet */
     bool making;
 };
 
-struct bh_starts *
-bh_starts_new(void)
+struct bh_start_estimates *
+bh_start_estimates_new(void)
 {
-    struct bh_starts *starts = calloc(1, sizeof *starts);
+    struct bh_start_estimates *start_estimates = calloc(1, sizeof *start_estimates);
 
-    BH_ASSERT(starts);
-    pthread_mutex_init(&starts->mutex, NULL);
-    return starts;
+    BH_ASSERT(start_estimates);
+    pthread_mutex_init(&start_estimates->mutex, NULL);
+    return start_estimates;
 }
 
 void
-bh_starts_free(struct bh_starts *starts)
+bh_start_estimates_free(struct bh_start_estimates *start_estimates)
 {
-    if (!starts)
+    if (!start_estimates)
         return;
-    bh_forecast_free(&starts->forecast);
-    pthread_mutex_destroy(&starts->mutex);
-    free(starts);
+    bh_simulation_free(&start_estimates->simulation);
+    pthread_mutex_destroy(&start_estimates->mutex);
+    free(start_estimates);
 }
 
 /* Whether it must be made anew; under the mutex. */
 static bool
-is_old(const struct bh_starts *starts, bh_job_id job, bh_ns now_ns)
+is_old(const struct bh_start_estimates *start_estimates, bh_job_id job, bh_ns now_ns)
 {
-    bh_ns age_ns = now_ns - starts->made_ns, keep_ns = LIST_SHARE * starts->cost_ns;
+    bh_ns age_ns = now_ns - start_estimates->made_ns, keep_ns = LIST_SHARE * start_estimates->cost_ns;
 
-    if (!starts->made_ns)
+    if (!start_estimates->made_ns)
         return true;
-    if (job.v && !bh_outlooks_find(&starts->forecast.outlooks, job))
-        return age_ns >= JOB_SHARE * starts->cost_ns;
+    if (job.v && !bh_job_forecasts_find(&start_estimates->simulation.forecasts, job))
+        return age_ns >= JOB_SHARE * start_estimates->cost_ns;
     keep_ns = keep_ns < least_ns ? least_ns : keep_ns > most_ns ? most_ns : keep_ns;
     return age_ns >= keep_ns;
 }
 
-struct taking {
-    struct bh_forecast *forecast;
+struct copying {
+    struct bh_simulation *simulation;
     uint64_t now_ns;
 };
 
 /* On the owner's thread: a copy of memory and nothing else. */
 static void
-take(void *self, const struct bh_engine *engine, uint64_t now_ns)
+estimates_copy(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
-    struct taking *taking = self;
+    struct copying *copying = self;
 
-    taking->now_ns = now_ns;
-    bh_forecast_take(engine, taking->forecast);
+    copying->now_ns = now_ns;
+    bh_simulation_copy(engine, copying->simulation);
 }
 
 static bool
-make(const struct bh_call *call, struct bh_forecast *ret_forecast)
+estimates_make(const struct bh_call *call, struct bh_simulation *ret_simulation)
 {
-    struct taking taking = { .forecast = ret_forecast };
+    struct copying copying = { .simulation = ret_simulation };
     struct bh_err unused;
 
-    if (bh_call_ask(call, take, &taking, &unused) != BH_OK)
+    if (bh_call_ask(call, estimates_copy, &copying, &unused) != BH_OK)
         return false;
-    bh_forecast_begin(ret_forecast, taking.now_ns);
-    bh_forecast_play(ret_forecast);
-    bh_state_fini(&ret_forecast->state);
+    bh_simulation_begin(ret_simulation, copying.now_ns);
+    bh_simulation_run(ret_simulation);
+    bh_state_fini(&ret_simulation->state);
     return true;
 }
 
 void
-bh_starts_refresh(const struct bh_call *call, bh_job_id job)
+bh_start_estimates_refresh(const struct bh_call *call, bh_job_id job)
 {
-    struct bh_starts *starts = call->api->starts;
+    struct bh_start_estimates *start_estimates = call->api->start_estimates;
     bh_ns begun_ns = bh_time_monotonic();
-    struct bh_forecast made = { 0 };
+    struct bh_simulation made = { 0 };
     bool mine, well;
 
-    pthread_mutex_lock(&starts->mutex);
-    mine = !starts->making && is_old(starts, job, begun_ns);
-    starts->making = starts->making || mine;
-    pthread_mutex_unlock(&starts->mutex);
+    pthread_mutex_lock(&start_estimates->mutex);
+    mine = !start_estimates->making && is_old(start_estimates, job, begun_ns);
+    start_estimates->making = start_estimates->making || mine;
+    pthread_mutex_unlock(&start_estimates->mutex);
     if (!mine)
         return;
-    well = make(call, &made);
-    pthread_mutex_lock(&starts->mutex);
+    well = estimates_make(call, &made);
+    pthread_mutex_lock(&start_estimates->mutex);
     if (well) {
-        struct bh_forecast old = starts->forecast;
+        struct bh_simulation old = start_estimates->simulation;
 
-        starts->forecast = made;
+        start_estimates->simulation = made;
         made = old;
-        starts->made_ns = bh_time_monotonic();
-        starts->cost_ns = starts->made_ns - begun_ns;
+        start_estimates->made_ns = bh_time_monotonic();
+        start_estimates->cost_ns = start_estimates->made_ns - begun_ns;
     }
-    starts->making = false;
-    pthread_mutex_unlock(&starts->mutex);
-    bh_forecast_free(&made);
+    start_estimates->making = false;
+    pthread_mutex_unlock(&start_estimates->mutex);
+    bh_simulation_free(&made);
 }
 
 uint64_t
-bh_starts_of(const struct bh_call *call, bh_job_id job)
+bh_start_estimates_of(const struct bh_call *call, bh_job_id job)
 {
-    struct bh_starts *starts = call->api->starts;
-    const struct bh_outlook *row;
+    struct bh_start_estimates *start_estimates = call->api->start_estimates;
+    const struct bh_job_forecast *row;
     uint64_t start_ns;
 
-    pthread_mutex_lock(&starts->mutex);
-    row = bh_outlooks_find(&starts->forecast.outlooks, job);
+    pthread_mutex_lock(&start_estimates->mutex);
+    row = bh_job_forecasts_find(&start_estimates->simulation.forecasts, job);
     start_ns = row ? row->start_ns : 0;
-    pthread_mutex_unlock(&starts->mutex);
+    pthread_mutex_unlock(&start_estimates->mutex);
     return start_ns;
 }

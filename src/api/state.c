@@ -84,7 +84,7 @@ bh_state_adopt(struct bh_state *state, const void *bytes, size_t length, struct 
 }
 
 void
-bh_state_take(const struct bh_engine *engine, struct bh_state *ret_copy)
+bh_state_copy_engine(const struct bh_engine *engine, struct bh_state *ret_copy)
 {
     struct bh_engine_caps caps = bh_engine_caps(engine);
     size_t bytes = bh_engine_size(&caps);
@@ -100,7 +100,7 @@ bh_state_take(const struct bh_engine *engine, struct bh_state *ret_copy)
 void
 bh_state_copy(const struct bh_state *state, struct bh_state *ret_copy)
 {
-    bh_state_take(state->engine, ret_copy);
+    bh_state_copy_engine(state->engine, ret_copy);
 }
 
 void
@@ -115,7 +115,7 @@ struct hashing {
 };
 
 static void
-put(void *self, const void *bytes, size_t length)
+state_put(void *self, const void *bytes, size_t length)
 {
     struct hashing *hashing = self;
 
@@ -129,6 +129,6 @@ bh_state_digest(const struct bh_state *state, const struct bh_crypto_ops *crypto
     struct hashing hashing = { .crypto = crypto };
 
     crypto->sha256_begin(&hashing.hash);
-    bh_engine_digest(state->engine, put, &hashing);
+    bh_engine_digest(state->engine, state_put, &hashing);
     crypto->sha256_finish(&hashing.hash, ret_digest);
 }

@@ -36,7 +36,7 @@ void bh_state_copy(const struct bh_state *state, struct bh_state *ret_copy);
 
 /* The same from the bare engine, in one go over its memory: for the owner's thread.  The
  * copy may then belong to any thread. */
-void bh_state_take(const struct bh_engine *engine, struct bh_state *ret_copy);
+void bh_state_copy_engine(const struct bh_engine *engine, struct bh_state *ret_copy);
 
 /* Into a bigger block, as the engine last wanted it. */
 void bh_state_grow(struct bh_state *state);

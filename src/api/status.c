@@ -68,11 +68,11 @@ put_asked(const struct bh_call *call, struct bh_json_writer *w, const struct sta
         for (uint32_t i = 0; i < q->asked[model].shapes; i++) {
             bh_profile_id id = { q->asked[model].profiles[i] };
 
-            if (q->asked[model].pieces[i] == 0)
+            if (q->asked[model].partitions[i] == 0)
                 continue;
             bh_json_open(w, NULL, '{');
             bh_json_str(w, "model", bh_model_facts((enum bh_gpu_model)model)->name);
-            bh_json_u64(w, "pieces", q->asked[model].pieces[i]);
+            bh_json_u64(w, "pieces", q->asked[model].partitions[i]);
             bh_json_str(w, "profile", bh_profile_get(id)->name);
             bh_json_close(w, '}');
         }
@@ -117,7 +117,7 @@ put_nodes(struct bh_json_writer *w, const struct bh_owner *owner)
 
 /* While the signer is away checkpoints wait: their age tells. */
 static void
-put_checkpoint(struct bh_json_writer *w, const struct bh_owner *owner, uint64_t now_ns)
+status_put_checkpoint(struct bh_json_writer *w, const struct bh_owner *owner, uint64_t now_ns)
 {
     struct bh_signed last = owner->ops->last_signed(owner->self);
 
@@ -157,7 +157,7 @@ bh_status_show(struct bh_call *call, struct bh_err *err)
     bh_json_open(&w, NULL, '{');
     put_asked(call, &w, &q);
     bh_json_ns(&w, "at_ns", q.now_ns);
-    put_checkpoint(&w, &options->owner, q.now_ns);
+    status_put_checkpoint(&w, &options->owner, q.now_ns);
     put_clock(call, &w, q.now_ns);
     if (q.visible.all) /* it counts what everybody does */
         bh_json_u64(&w, "commits", options->owner.ops->commits(options->owner.self));

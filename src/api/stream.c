@@ -47,7 +47,7 @@ struct events {
 };
 
 static size_t
-take_events(void *self, char *memory, size_t size)
+stream_read_events(void *self, char *memory, size_t size)
 {
     struct events *events = self;
     size_t count;
@@ -105,13 +105,13 @@ static void
 send_events(struct bh_call *call, struct events *events)
 {
     call->reply->content_type = "text/event-stream";
-    call->reply->stream = (struct bh_stream){ take_events, close_events, events };
+    call->reply->stream = (struct bh_stream){ stream_read_events, close_events, events };
 }
 
 /* Who calls and whether it still may: the site file and tokens change while a stream is
  * open.  The directory is held until `leave`. */
 static bool
-enter(struct events *events)
+stream_enter(struct events *events)
 {
     const struct bh_owner *owner = &events->call.api->options.owner;
     struct bh_err unused;
@@ -121,7 +121,7 @@ enter(struct events *events)
 }
 
 static void
-leave(struct events *events)
+stream_leave(struct events *events)
 {
     const struct bh_owner *owner = &events->call.api->options.owner;
 
@@ -209,7 +209,7 @@ static bool
 put_changes(struct events *events, const struct bh_change *changes, uint32_t count)
 {
     struct bh_visible visible;
-    bool allowed = enter(events) && find_watched(events, &visible);
+    bool allowed = stream_enter(events) && find_watched(events, &visible);
 
     for (uint32_t i = 0; i < count && allowed; i++)
         if ((events->job == 0 || events->job == changes[i].job)
@@ -217,7 +217,7 @@ put_changes(struct events *events, const struct bh_change *changes, uint32_t cou
             put_change(events, &changes[i]);
     if (!allowed)
         put_denied(events);
-    leave(events);
+    stream_leave(events);
     return allowed;
 }
 
@@ -226,14 +226,14 @@ next_change(struct events *events)
 {
     struct bh_change *changes = bh_arena_alloc(events->scratch, CHANGES_MAX * sizeof *changes);
     uint32_t count;
-    bool go_on;
+    bool more;
 
     BH_ASSERT(changes);
     count = wait_changes(events, silence_ns(events), changes);
-    go_on = !is_gone_reader(events) && put_changes(events, changes, count);
-    if (go_on && events->out.length == 0 && count == 0)
+    more = !is_gone_reader(events) && put_changes(events, changes, count);
+    if (more && events->out.length == 0 && count == 0)
         bh_buf_puts(&events->out, ":\n\n");
-    return go_on && !events->out.overflow;
+    return more && !events->out.overflow;
 }
 
 bh_rc
@@ -375,7 +375,7 @@ static bool
 recheck(struct events *events)
 {
     struct bh_job_row row;
-    bool allowed = enter(events);
+    bool allowed = stream_enter(events);
 
     if (bh_jobs_read(&events->call, events->job, events->scratch, &row)) {
         allowed = allowed
@@ -383,7 +383,7 @@ recheck(struct events *events)
                                     (bh_tenant_id){ row.tenant_id }).allow;
         events->ended = bh_jobs_ended(row.state);
     }
-    leave(events);
+    stream_leave(events);
     events->checked_ns = bh_time_monotonic();
     return allowed;
 }

@@ -53,7 +53,7 @@ const struct bh_fields bh_forward_request_fields =
 /* ---- asking ---- */
 
 static bh_rc
-read_request(struct bh_call *call, struct bh_stream_request *request, struct bh_err *err)
+streams_read_request(struct bh_call *call, struct bh_stream_request *request, struct bh_err *err)
 {
     const struct bh_fields *fields = call->op->id == BH_OP_JOB_EXEC ? &bh_exec_request_fields
                                      : call->op->id == BH_OP_JOB_ATTACH
@@ -114,14 +114,14 @@ bh_streams_ask(struct bh_call *call, struct bh_err *err)
     bh_rc rc = bh_jobs_find(call, &row, err);
 
     if (rc == BH_OK)
-        rc = read_request(call, &request, err);
+        rc = streams_read_request(call, &request, err);
     if (rc == BH_OK)
         rc = find_streams(call, &streams, err);
     if (rc != BH_OK)
         return rc;
     opening.job = command.job = (bh_job_id){ row.job };
     opening.principal = call->caller.subject.principal;
-    rc = streams->ops->room(streams->self, opening.job, opening.principal, err);
+    rc = streams->ops->check_quota(streams->self, opening.job, opening.principal, err);
     if (rc == BH_OK)
         rc = bh_call_command(call, &command, &answer, err);
     if (rc == BH_CONFLICT && bh_jobs_ended(row.state)) /* the engine forgets such jobs */
@@ -186,7 +186,7 @@ permit_end(void *self)
 }
 
 static const char *
-keep(struct permit *permit, const char *text)
+streams_store(struct permit *permit, const char *text)
 {
     return text ? bh_arena_strdup(permit->kept, text) : NULL;
 }
@@ -204,11 +204,11 @@ permit_new(const struct bh_call *call)
         .method = BH_GET,
         .path = "/v1/streams",
         .body = "",
-        .authorization = keep(permit, call->request->authorization),
-        .cookie = keep(permit, call->request->cookie),
-        .host = keep(permit, call->request->host),
-        .origin = keep(permit, call->request->origin),
-        .fetch_site = keep(permit, call->request->fetch_site),
+        .authorization = streams_store(permit, call->request->authorization),
+        .cookie = streams_store(permit, call->request->cookie),
+        .host = streams_store(permit, call->request->host),
+        .origin = streams_store(permit, call->request->origin),
+        .fetch_site = streams_store(permit, call->request->fetch_site),
         .transport = &permit->transport,
         .arena = permit->scratch,
         .query = no_query,

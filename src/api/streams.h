@@ -50,7 +50,7 @@ struct bh_stream_claim {
 /* Who carries streams; any worker. */
 struct bh_streams_ops {
     /* Whether one more would be too many, of that job, of that principal or of all: BH_QUOTA. */
-    bh_rc (*room)(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *err);
+    bh_rc (*check_quota)(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *err);
     /* Take in what was recorded; from now on its end will be, too. */
     bh_rc (*admit)(void *self, const struct bh_stream_opening *opening,
                    char ret_ticket[BH_STREAM_TICKET_TEXT + 1], struct bh_err *err);

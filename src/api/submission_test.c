@@ -2,7 +2,7 @@
 
 #include "base/test.h"
 
-/* What a member takes of its node: what the job says, else the SKU for each of its pieces. */
+/* What a member takes of its node: what the job says, else the SKU for each of its partitions. */
 static void
 the_sku_says_what_the_job_does_not(void **state)
 {

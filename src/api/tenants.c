@@ -19,7 +19,7 @@ ask_tenants(void *self, const struct bh_engine *engine, uint64_t now_ns)
             q->views[i].settings.tenant.v = 0;
 }
 
-/* GPUs of a model, or pieces of a SKU; null where there is no limit. */
+/* GPUs of a model, or partitions of a SKU; null where there is no limit. */
 static void
 put_quota_amount(struct bh_json_writer *w, const char *key, enum bh_quota_scope scope,
                  uint64_t amount)
@@ -59,7 +59,7 @@ put_quotas(struct bh_call *call, struct bh_json_writer *w, const struct bh_tenan
 }
 
 static void
-put_budget(struct bh_json_writer *w, const struct bh_tenant_view *view)
+tenants_put_budget(struct bh_json_writer *w, const struct bh_tenant_view *view)
 {
     const struct bh_budget *budget = &view->settings.budget;
 
@@ -83,14 +83,14 @@ boundary_of(const struct bh_ev_tenant *settings)
 }
 
 static void
-put_tenant(struct bh_call *call, struct bh_json_writer *w, const struct bh_dir_tenant *named,
+tenants_put_tenant(struct bh_call *call, struct bh_json_writer *w, const struct bh_dir_tenant *named,
            const struct bh_tenant_view *view)
 {
     const struct bh_ev_tenant *settings = &view->settings;
 
     bh_json_open(w, NULL, '{');
     bh_json_str(w, "boundary", bh_boundary_names[boundary_of(settings)]);
-    put_budget(w, view);
+    tenants_put_budget(w, view);
     bh_json_bool(w, "dedicated_nodes", settings->dedicated_nodes);
     bh_put_decimal(w, "fair_gpu_hours", view->fair, 3600);
     bh_put_gpus(w, "guarantee", settings->guarantee);
@@ -138,7 +138,7 @@ bh_tenants_list(struct bh_call *call, struct bh_err *err)
         if (named->gone || !q.views[i].settings.tenant.v
             || !bh_visible_has(&visible, named->id.v))
             continue;
-        put_tenant(call, &w, named, &q.views[i]);
+        tenants_put_tenant(call, &w, named, &q.views[i]);
         total++;
     }
     bh_json_close(&w, ']');

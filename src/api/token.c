@@ -30,7 +30,7 @@ crc32(const char *bytes, size_t length)
 
 /* `count` random letters of an alphabet, each equally likely. */
 static bh_rc
-draw(const struct bh_crypto_ops *crypto, const char *letters, char *ret_text, size_t count,
+token_draw(const struct bh_crypto_ops *crypto, const char *letters, char *ret_text, size_t count,
      struct bh_err *err)
 {
     size_t size = strlen(letters), limit = 256 / size * size, done = 0;
@@ -57,10 +57,10 @@ bh_token_make(const struct bh_crypto_ops *crypto, struct bh_token *token,
     bh_rc rc;
 
     memcpy(text, prefixes[token->kind], ID_AT);
-    rc = draw(crypto, id_letters, text + ID_AT, BH_TOKEN_ID_LENGTH, err);
+    rc = token_draw(crypto, id_letters, text + ID_AT, BH_TOKEN_ID_LENGTH, err);
 
     if (rc == BH_OK)
-        rc = draw(crypto, secret_letters, text + SECRET_AT, BH_TOKEN_SECRET_LENGTH, err);
+        rc = token_draw(crypto, secret_letters, text + SECRET_AT, BH_TOKEN_SECRET_LENGTH, err);
     if (rc != BH_OK)
         return rc;
     text[SECRET_AT - 1] = text[CHECK_AT - 1] = '_';

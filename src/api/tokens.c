@@ -102,7 +102,7 @@ put_token(void *self, const struct bh_token_row *row)
 }
 
 static bool
-sees_all(const struct bh_call *call)
+tokens_may_see_all(const struct bh_call *call)
 {
     return bh_authz_check(call->dir, &call->caller.subject, "token.any", (bh_tenant_id){ 0 })
         .allow;
@@ -112,7 +112,7 @@ bh_rc
 bh_tokens_list(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
-    struct token_list list = { .call = call, .w = bh_call_writer(call), .any = sees_all(call) };
+    struct token_list list = { .call = call, .w = bh_call_writer(call), .any = tokens_may_see_all(call) };
     uint32_t own = call->caller.subject.principal.v;
     bh_rc rc = BH_OK;
 
@@ -142,7 +142,7 @@ bh_rc
 bh_tokens_revoke(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
-    struct token_list list = { .call = call, .any = sees_all(call) };
+    struct token_list list = { .call = call, .any = tokens_may_see_all(call) };
     struct bh_command command = { .token_id = call->id };
     bh_rc rc = BH_OK;
 

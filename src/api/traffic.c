@@ -8,7 +8,7 @@ static const char *const keys[] = { "denied_bytes", "denied_packets", "rx_bytes"
 
 /* A job that was queued again, and a gang, have several leases: they add up. */
 static bool
-add(bh_json_value items, uint64_t job, uint64_t sums[BH_COUNT(keys)])
+traffic_add(bh_json_value items, uint64_t job, uint64_t sums[BH_COUNT(keys)])
 {
     bool found = false;
 
@@ -42,7 +42,7 @@ bh_traffic_put_job(const struct bh_call *call, struct bh_json_writer *w, uint64_
         return rc;
     bh_facts_load(&call->api->options.owner, &facts);
     for (uint32_t i = 0; i < facts.node_count; i++)
-        found = add(bh_json_get(facts.nodes[i].root, "traffic"), job, sums) || found;
+        found = traffic_add(bh_json_get(facts.nodes[i].root, "traffic"), job, sums) || found;
     if (!found)
         return BH_OK;
     bh_json_open(w, "traffic", '{');

@@ -15,7 +15,7 @@ target_of(struct bh_call *call)
     case BH_OP_ACCOUNT_RESET:
         return call->id;
     case BH_OP_ACCOUNT_ENROL:
-        return bh_people_target(call);
+        return bh_accounts_target(call);
     case BH_OP_NODE_VERIFY:
         return bh_call_query(call, "node");
     default:
@@ -36,22 +36,22 @@ tenant_shredded(struct bh_call *call)
                   : (struct bh_record_object){ .id = 0 };
 }
 
-struct bh_tried
-bh_tried_of(struct bh_call *call)
+struct bh_refused_request
+bh_refused_request_of(struct bh_call *call)
 {
-    bool stranger = !call->identified && !call->caller.subject.principal.v;
-    struct bh_tried tried = { .op = call->op->id };
+    bool unknown_caller = !call->identified && !call->caller.subject.principal.v;
+    struct bh_refused_request refused = { .op = call->op->id };
 
-    if (stranger) /* nothing that he sent is looked at */
-        return tried;
+    if (unknown_caller) /* nothing that he sent is looked at */
+        return refused;
     if (!call->probed) /* of what there is not, for him, nothing was decided */
-        tried.verdict = call->verdict;
-    tried.verb = call->verb;
-    tried.job = call->job;
-    tried.tenant = call->tenant;
-    tried.target = target_of(call);
-    tried.object = call->object;
-    if (!tried.object.type[0] && call->op->id == BH_OP_KEY_SHRED)
-        tried.object = tenant_shredded(call);
-    return tried;
+        refused.verdict = call->verdict;
+    refused.verb = call->verb;
+    refused.job = call->job;
+    refused.tenant = call->tenant;
+    refused.target = target_of(call);
+    refused.object = call->object;
+    if (!refused.object.type[0] && call->op->id == BH_OP_KEY_SHRED)
+        refused.object = tenant_shredded(call);
+    return refused;
 }

@@ -25,9 +25,9 @@ open_with_a_job(void)
 }
 
 static void
-check(const char *name, const struct bh_tried *is, const struct bh_tried *wanted)
+refused_request_check(const char *name, const struct bh_refused_request *is, const struct bh_refused_request *wanted)
 {
-    BH_CHECK_STR(name, is->verb ? is->verb : bh_operation_deed(is->op), wanted->verb);
+    BH_CHECK_STR(name, is->verb ? is->verb : bh_operation_recorded_verb(is->op), wanted->verb);
     BH_CHECK_EQ(name, is->tenant.v, wanted->tenant.v);
     BH_CHECK_EQ(name, is->job.v, wanted->job.v);
     BH_CHECK_STR(name, is->object.type, wanted->object.type);
@@ -39,7 +39,7 @@ static const struct {
     const char *name;
     struct sent sent;
     uint32_t status;
-    struct bh_tried tried;
+    struct bh_refused_request tried;
     const char *target;
 } denials[] = {
     { "a read of a job", { BH_GET, "/v1/jobs/1/logs", .uid = DAVE }, 403,
@@ -107,7 +107,7 @@ the_record_names_what_was_denied(void **state)
         BH_CHECK_EQ(denials[i].name, f->refusals, 1);
         BH_CHECK_EQ(denials[i].name, f->tried[0].verdict.allow, false);
         BH_CHECK_STR(denials[i].name, f->target, denials[i].target);
-        check(denials[i].name, &f->tried[0], &denials[i].tried);
+        refused_request_check(denials[i].name, &f->tried[0], &denials[i].tried);
     }
     bh_fixture_close(f);
     bh_arena_free(arena);
@@ -123,7 +123,7 @@ a_dataset_that_is_asked_about_is_recorded_twice(void **state)
         uint32_t uid;
         const char *body;
         uint32_t status, count;
-        struct bh_tried tried[2];
+        struct bh_refused_request tried[2];
     } cases[] = {
         { "for writing", ALICE, ASK_SUBMIT(",\"mounts\":[{\"dataset\":\"imagenet\",\"write\":true}]"), 403, 2,
           { { .verb = "job.submit", .tenant = { VISION }, .verdict = { .rule = RULE_LACKS } },
@@ -147,7 +147,7 @@ a_dataset_that_is_asked_about_is_recorded_twice(void **state)
         BH_CHECK_EQ(cases[i].name, f->refusals, cases[i].count);
         BH_CHECK_EQ(cases[i].name, f->refused_rc, BH_DENIED);
         for (uint32_t n = 0; n < cases[i].count; n++)
-            check(cases[i].name, &f->tried[n], &cases[i].tried[n]);
+            refused_request_check(cases[i].name, &f->tried[n], &cases[i].tried[n]);
     }
     bh_fixture_close(f);
     BH_CHECK_DONE();
@@ -173,8 +173,8 @@ every_operation_has_its_deed(void **state)
         bh_fixture_send(f, &(struct sent){ row->method, path, .uid = BOB, .body = row->has_body ? "{}" : NULL }, &got);
         BH_CHECK_EQ(row->name, got.status, of_job ? 404 : 403);
         BH_CHECK_EQ(row->name, f->refusals, 1);
-        check(row->name, &f->tried[0],
-              &(struct bh_tried){ .verb = bh_operation_deed((enum bh_operation)op), .job = { of_job } });
+        refused_request_check(row->name, &f->tried[0],
+              &(struct bh_refused_request){ .verb = bh_operation_recorded_verb((enum bh_operation)op), .job = { of_job } });
         bh_fixture_close(f);
     }
     BH_CHECK_DONE();
@@ -190,7 +190,7 @@ a_stranger_is_his_uid(void **state)
         struct sent sent;
         uint32_t refusals, uid;
         const char *verb;
-        uint32_t unproven;
+        uint32_t unauthenticated;
     } cases[] = {
         { "a read", { BH_GET, "/v1/jobs", .uid = STRANGER }, 1, STRANGER, "job.view" },
         { "a job", { BH_GET, "/v1/jobs/1", .uid = STRANGER }, 1, STRANGER, "job.view" },
@@ -198,10 +198,10 @@ a_stranger_is_his_uid(void **state)
         { "a key", { BH_POST, "/v1/keys/shred", .uid = STRANGER,
           .body = "{\"month\":\"all\",\"reason\":\"r\",\"tenant\":\"acme\"}" }, 1, STRANGER, "key.shred" },
         { "a job's user", { BH_GET, "/v1/jobs", .uid = 100001 }, 1, 100001, "job.view" },
-        { "a bad token", { BH_GET, "/v1/jobs", .uid = ALICE, .token = "bh_no" }, .unproven = 1 },
-        { "a stranger's bad token", { BH_GET, "/v1/jobs", .uid = STRANGER, .token = "bh_no" }, .unproven = 1 },
+        { "a bad token", { BH_GET, "/v1/jobs", .uid = ALICE, .token = "bh_no" }, .unauthenticated = 1 },
+        { "a stranger's bad token", { BH_GET, "/v1/jobs", .uid = STRANGER, .token = "bh_no" }, .unauthenticated = 1 },
         { "from afar", { BH_GET, "/v1/jobs", .tcp = true } },
-        { "with a bad token", { BH_GET, "/v1/jobs", .token = "bh_no", .tcp = true }, .unproven = 1 },
+        { "with a bad token", { BH_GET, "/v1/jobs", .token = "bh_no", .tcp = true }, .unauthenticated = 1 },
         { "what is open", { BH_GET, "/healthz", .uid = STRANGER } },
     };
 
@@ -210,14 +210,14 @@ a_stranger_is_his_uid(void **state)
 
         bh_fixture_send(f, &cases[i].sent, &got);
         BH_CHECK_EQ(cases[i].name, f->refusals, cases[i].refusals);
-        BH_CHECK_EQ(cases[i].name, f->unproven, cases[i].unproven);
+        BH_CHECK_EQ(cases[i].name, f->unauthenticated, cases[i].unauthenticated);
         if (cases[i].refusals) {
             BH_CHECK_EQ(cases[i].name, f->refused_rc, BH_UNAUTHENTICATED);
             BH_CHECK_EQ(cases[i].name, f->refused.subject.uid, cases[i].uid);
             BH_CHECK_EQ(cases[i].name, f->refused.subject.principal.v, 0);
             BH_CHECK_EQ(cases[i].name, f->refused.via, BH_VIA_PEER);
             BH_CHECK_STR(cases[i].name, f->target, "");
-            check(cases[i].name, &f->tried[0], &(struct bh_tried){ .verb = cases[i].verb });
+            refused_request_check(cases[i].name, &f->tried[0], &(struct bh_refused_request){ .verb = cases[i].verb });
         }
         bh_fixture_close(f);
     }

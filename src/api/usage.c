@@ -23,7 +23,7 @@ struct usage_question {
 };
 
 static void
-take_own(struct usage *usage, const struct bh_metered_view *row)
+read_own(struct usage *usage, const struct bh_metered_view *row)
 {
     usage->own = (struct amounts){ row->compute_ns, row->memory_ns };
     usage->dedicated = (struct amounts){ row->dedicated_compute_ns, row->dedicated_memory_ns };
@@ -36,7 +36,7 @@ add_row(struct usage_question *q, const struct bh_metered_view *row)
     const struct bh_dir_tenant *tenant = bh_directory_tenant(q->dir, row->tenant);
 
     if (tenant)
-        take_own(&q->usages[tenant - q->dir->tenants], row);
+        read_own(&q->usages[tenant - q->dir->tenants], row);
     for (; tenant; tenant = bh_directory_tenant(q->dir, tenant->parent)) {
         struct usage *usage = &q->usages[tenant - q->dir->tenants];
 
@@ -78,7 +78,7 @@ put_both(struct bh_json_writer *w, const char *key, bh_part_ns compute, bh_part_
 }
 
 static void
-put_tenant(struct bh_json_writer *w, const struct bh_dir_tenant *tenant,
+usage_put_tenant(struct bh_json_writer *w, const struct bh_dir_tenant *tenant,
            const struct usage *usage)
 {
     bh_json_open(w, NULL, '{');
@@ -137,7 +137,7 @@ bh_usage_show(struct bh_call *call, struct bh_err *err)
     bh_json_open(&w, "items", '[');
     for (uint32_t i = 0; i < call->dir->tenant_count; i++)
         if (q.usages[i].metered && bh_visible_has(&visible, call->dir->tenants[i].id.v))
-            put_tenant(&w, &call->dir->tenants[i], &q.usages[i]);
+            usage_put_tenant(&w, &call->dir->tenants[i], &q.usages[i]);
     bh_json_close(&w, ']');
     if (visible.all) {
         bh_json_open(&w, "sums", '{');

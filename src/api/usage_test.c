@@ -46,7 +46,7 @@ two_of_acme_use_something(void)
 
     bh_fixture_submit(f, JOB, SPEECH, 1, 1);
     bh_fixture_submit(f, JOB + 1, 2, 1, 1);
-    bh_fixture_settle(f);
+    bh_fixture_answer_orders(f);
     assert_true(bh_view_job(f->engine, (bh_job_id){ JOB }, &view));
     ended.u.ended.lease = view.lease;
     step_at(SECOND_NS, ended);
@@ -56,14 +56,14 @@ two_of_acme_use_something(void)
 }
 
 static uint64_t
-number_at(bh_json_value object, const char *key)
+usage_number_at(bh_json_value object, const char *key)
 {
     return bh_json_number(bh_json_get(object, key), 0);
 }
 
 /* The row of that tenant in the last answer; NULL: it has none. */
 static bh_json_value
-row_of(bh_json_value items, const char *tenant)
+usage_row_of(bh_json_value items, const char *tenant)
 {
     for (size_t i = 0; i < bh_json_count(items); i++)
         if (strcmp(bh_json_text(bh_json_get(bh_json_at(items, i), "tenant"), ""), tenant) == 0)
@@ -94,19 +94,19 @@ rows_add_up_and_roll_up(void **state)
     json = usage_of(CAROL);
     items = bh_json_get(bh_json_root(json), "items");
     sums = bh_json_get(bh_json_get(bh_json_root(json), "sums"), "tenants");
-    acme = row_of(items, "acme");
+    acme = usage_row_of(items, "acme");
     for (size_t k = 0; k < BH_COUNT(keys); k++) {
         uint64_t rows = 0;
 
         for (size_t i = 0; i < bh_json_count(items); i++)
-            rows += number_at(bh_json_at(items, i), keys[k]);
-        BH_CHECK_EQ(keys[k], rows, number_at(sums, keys[k]));
-        BH_CHECK_EQ(keys[k], number_at(acme, keys[k]), 0);
-        BH_CHECK_EQ(keys[k], number_at(bh_json_get(acme, "with_below"), keys[k]),
-                    number_at(row_of(items, "acme/vision"), keys[k])
-                        + number_at(row_of(items, "acme/speech"), keys[k]));
+            rows += usage_number_at(bh_json_at(items, i), keys[k]);
+        BH_CHECK_EQ(keys[k], rows, usage_number_at(sums, keys[k]));
+        BH_CHECK_EQ(keys[k], usage_number_at(acme, keys[k]), 0);
+        BH_CHECK_EQ(keys[k], usage_number_at(bh_json_get(acme, "with_below"), keys[k]),
+                    usage_number_at(usage_row_of(items, "acme/vision"), keys[k])
+                        + usage_number_at(usage_row_of(items, "acme/speech"), keys[k]));
     }
-    BH_CHECK_EQ("what it used", number_at(row_of(items, "acme/speech"), keys[0]),
+    BH_CHECK_EQ("what it used", usage_number_at(usage_row_of(items, "acme/speech"), keys[0]),
                 UINT64_C(600) * (SECOND_NS - 1000));
     bh_json_free(json);
     BH_CHECK_DONE();
@@ -126,8 +126,8 @@ a_removed_tenant_keeps_its_row(void **state)
     f->dir.tenants = tenants;
     json = usage_of(CAROL);
     items = bh_json_get(bh_json_root(json), "items");
-    BH_CHECK("it says so", bh_json_truth(bh_json_get(row_of(items, "acme/speech"), "removed")));
-    BH_CHECK("others are there", !bh_json_get(row_of(items, "acme/vision"), "removed"));
+    BH_CHECK("it says so", bh_json_truth(bh_json_get(usage_row_of(items, "acme/speech"), "removed")));
+    BH_CHECK("others are there", !bh_json_get(usage_row_of(items, "acme/vision"), "removed"));
     bh_json_free(json);
     BH_CHECK_DONE();
 }
@@ -154,13 +154,13 @@ a_silent_node_has_a_line_of_its_own(void **state)
         json = usage_of(CAROL);
         sums = bh_json_get(bh_json_root(json), "sums");
         for (size_t i = 0; i < BH_COUNT(parts); i++)
-            sum += number_at(bh_json_get(sums, parts[i]), "compute_part_ns");
-        BH_CHECK_EQ("physical", sum, number_at(bh_json_get(sums, "physical"), "compute_part_ns"));
-        BH_CHECK_EQ("unheard", number_at(bh_json_get(sums, "unheard"), "compute_part_ns"),
+            sum += usage_number_at(bh_json_get(sums, parts[i]), "compute_part_ns");
+        BH_CHECK_EQ("physical", sum, usage_number_at(bh_json_get(sums, "physical"), "compute_part_ns"));
+        BH_CHECK_EQ("unheard", usage_number_at(bh_json_get(sums, "unheard"), "compute_part_ns"),
                     turn == 0 ? UINT64_C(600) * (NOW_NS - SECOND_NS) : 0);
         BH_CHECK("no cause of the rest",
                  !bh_json_get(bh_json_get(sums, "unusable_by"), "unheard"));
-        unusable[turn] = number_at(bh_json_get(sums, "unusable"), "compute_part_ns");
+        unusable[turn] = usage_number_at(bh_json_get(sums, "unusable"), "compute_part_ns");
         bh_json_free(json);
     }
     BH_CHECK("never goes down", unusable[1] >= unusable[0]);

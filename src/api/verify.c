@@ -3,8 +3,8 @@
 #include "api/jobs.h"
 #include "base/time.h"
 
-#define PATIENCE (30 * BH_NS_PER_S)
-#define GLANCE (10 * BH_NS_PER_MS)
+#define WAIT_MAX (30 * BH_NS_PER_S)
+#define POLL_INTERVAL (10 * BH_NS_PER_MS)
 
 enum { LATER_S = 5 /* until a try is over, and its place free */ };
 
@@ -22,12 +22,12 @@ put_verdicts(struct bh_call *call, uint64_t request, struct bh_buf *out)
 }
 
 static bh_rc
-verify(struct bh_call *call, struct bh_command *command, struct bh_err *err)
+verify_start(struct bh_call *call, struct bh_command *command, struct bh_err *err)
 {
     struct bh_json_writer w;
     struct bh_answer answer;
     struct bh_buf verdicts;
-    bh_ns until = bh_time_monotonic() + PATIENCE;
+    bh_ns until = bh_time_monotonic() + WAIT_MAX;
     bh_rc rc = bh_call_command(call, command, &answer, err);
 
     if (rc == BH_TOO_MANY)
@@ -41,7 +41,7 @@ verify(struct bh_call *call, struct bh_command *command, struct bh_err *err)
     bh_buf_init(&verdicts, 4 << 20);
     while (put_verdicts(call, answer.verify_request, &verdicts) < answer.verify_count
            && bh_time_monotonic() < until)
-        bh_time_sleep(GLANCE);
+        bh_time_sleep(POLL_INTERVAL);
     w = bh_call_writer(call);
     bh_json_open(&w, NULL, '{');
     bh_json_u64(&w, "asked", answer.verify_count);
@@ -64,7 +64,7 @@ bh_verify_job(struct bh_call *call, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     command.job = (bh_job_id){ row.job };
-    return verify(call, &command, err);
+    return verify_start(call, &command, err);
 }
 
 bh_rc
@@ -72,5 +72,5 @@ bh_verify_node(struct bh_call *call, struct bh_err *err)
 {
     struct bh_command command = { .text = bh_call_query(call, "node") };
 
-    return verify(call, &command, err);
+    return verify_start(call, &command, err);
 }

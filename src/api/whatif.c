@@ -51,53 +51,53 @@ const struct bh_fields bh_whatif_request_fields =
 
 /* ---- one at a time ---- */
 
-enum { GATE_SECONDS = 10 };
+enum { LOCK_SECONDS = 10 };
 #ifdef __SANITIZE_THREAD__ /* it does not know clocklock */
-#define GATE_CLOCK CLOCK_REALTIME
+#define LOCK_CLOCK CLOCK_REALTIME
 #define pthread_mutex_clocklock(mutex, clock, until) pthread_mutex_timedlock(mutex, until)
 #else
-#define GATE_CLOCK CLOCK_MONOTONIC
+#define LOCK_CLOCK CLOCK_MONOTONIC
 #endif
 
-struct bh_whatif_gate {
+struct bh_whatif_lock {
     pthread_mutex_t mutex;
 };
 
-struct bh_whatif_gate *
-bh_whatif_gate_new(void)
+struct bh_whatif_lock *
+bh_whatif_lock_new(void)
 {
-    struct bh_whatif_gate *gate = calloc(1, sizeof *gate);
+    struct bh_whatif_lock *whatif_lock = calloc(1, sizeof *whatif_lock);
 
-    BH_ASSERT(gate);
-    pthread_mutex_init(&gate->mutex, NULL);
-    return gate;
+    BH_ASSERT(whatif_lock);
+    pthread_mutex_init(&whatif_lock->mutex, NULL);
+    return whatif_lock;
 }
 
 void
-bh_whatif_gate_free(struct bh_whatif_gate *gate)
+bh_whatif_lock_free(struct bh_whatif_lock *whatif_lock)
 {
-    if (!gate)
+    if (!whatif_lock)
         return;
-    pthread_mutex_destroy(&gate->mutex);
-    free(gate);
+    pthread_mutex_destroy(&whatif_lock->mutex);
+    free(whatif_lock);
 }
 
 bh_rc
-bh_whatif_enter(struct bh_whatif_gate *gate, struct bh_err *err)
+bh_whatif_acquire(struct bh_whatif_lock *whatif_lock, struct bh_err *err)
 {
     struct timespec until;
 
-    clock_gettime(GATE_CLOCK, &until);
-    until.tv_sec += GATE_SECONDS;
-    if (pthread_mutex_clocklock(&gate->mutex, GATE_CLOCK, &until) == 0)
+    clock_gettime(LOCK_CLOCK, &until);
+    until.tv_sec += LOCK_SECONDS;
+    if (pthread_mutex_clocklock(&whatif_lock->mutex, LOCK_CLOCK, &until) == 0)
         return BH_OK;
     return bh_err_set(err, BH_UNAVAILABLE, "others ask what would be, and it takes long");
 }
 
 void
-bh_whatif_leave(struct bh_whatif_gate *gate)
+bh_whatif_release(struct bh_whatif_lock *whatif_lock)
 {
-    pthread_mutex_unlock(&gate->mutex);
+    pthread_mutex_unlock(&whatif_lock->mutex);
 }
 
 /* ---- the question ---- */
@@ -149,7 +149,7 @@ ask_admission(void *self, const struct bh_engine *engine, uint64_t now_ns)
 
 /* A submission that the policies in force deny has no future to look at. */
 static bh_rc
-admit(struct bh_call *call, const struct question *q, struct bh_err *err)
+whatif_admit(struct bh_call *call, const struct question *q, struct bh_err *err)
 {
     const struct bh_job_spec *spec = &q->request.submit;
     struct admitting admitting = {
@@ -177,7 +177,7 @@ read_submit(struct bh_call *call, struct question *q, struct bh_err *err)
     call->job.v = 0; /* what was allowed so far was other parts of the question */
     call->tenant.v = 0;
     call->verdict = (struct bh_verdict){ .allow = false };
-    call->verb = bh_operation_deed(BH_OP_JOB_SUBMIT);
+    call->verb = bh_operation_recorded_verb(BH_OP_JOB_SUBMIT);
     rc = bh_jobs_check_spec(call, spec, &numbers, &q->submit.tenant, err);
     if (rc == BH_OK)
         rc = permit(call, "job.submit", q->submit.tenant, err);
@@ -189,7 +189,7 @@ read_submit(struct bh_call *call, struct question *q, struct bh_err *err)
     q->submit.principal = call->caller.subject.principal;
     bh_submission_fill(spec, &numbers, bh_directory_sku_named(call->dir, spec->sku),
                        bh_call_now(call), &q->submit);
-    rc = admit(call, q, err);
+    rc = whatif_admit(call, q, err);
     return rc == BH_OK ? bh_datasets_admit(call, spec, err) : rc;
 }
 
@@ -203,7 +203,7 @@ read_cancel(struct bh_call *call, struct question *q, struct bh_err *err)
 
     if (!q->request.cancel)
         return BH_OK;
-    call->verb = bh_operation_deed(BH_OP_JOB_CANCEL);
+    call->verb = bh_operation_recorded_verb(BH_OP_JOB_CANCEL);
     call->id = bh_arena_printf(call->arena, "%" PRIu64, q->request.cancel);
     rc = bh_jobs_find(call, &row, err);
     if (rc != BH_OK)
@@ -239,7 +239,7 @@ read_quota(struct bh_call *call, struct question *q, struct bh_err *err)
 
     if (!quota->tenant)
         return BH_OK;
-    call->verb = bh_operation_deed(BH_OP_SITE_APPLY);
+    call->verb = bh_operation_recorded_verb(BH_OP_SITE_APPLY);
     tenant = bh_directory_tenant_named(call->dir, quota->tenant);
     if (tenant)
         call->object = (struct bh_record_object){ "tenant", tenant->id.v };
@@ -323,13 +323,13 @@ ask_site(struct bh_call *call, struct question *q, struct bh_err *err)
 }
 
 static bh_rc
-read_site(struct bh_call *call, struct question *q, struct bh_err *err)
+whatif_read_site(struct bh_call *call, struct question *q, struct bh_err *err)
 {
     bh_rc rc;
 
     if (q->request.site.tenants.count == 0)
         return BH_OK;
-    call->verb = bh_operation_deed(BH_OP_SITE_APPLY);
+    call->verb = bh_operation_recorded_verb(BH_OP_SITE_APPLY);
     rc = permit(call, "site.apply", (bh_tenant_id){ 0 }, err);
     if (rc == BH_OK)
         rc = bh_site_check(&q->request.site, err);
@@ -342,7 +342,7 @@ static bh_rc
 read_question(struct bh_call *call, struct question *q, struct bh_err *err)
 {
     static bh_rc (*const readers[])(struct bh_call *, struct question *, struct bh_err *) = {
-        read_site, read_quota, read_drain, read_cancel, read_submit
+        whatif_read_site, read_quota, read_drain, read_cancel, read_submit
     };
     bh_rc rc = bh_call_body(call, &bh_whatif_request_fields, &q->request, err);
 
@@ -360,11 +360,11 @@ read_question(struct bh_call *call, struct question *q, struct bh_err *err)
 
 /* Put the engine's reason in words, as for a change that is refused in earnest. */
 static bh_rc
-refuse(struct bh_call *call, const struct bh_forecast *forecast, bh_rc rc, struct bh_err *err)
+whatif_refuse(struct bh_call *call, const struct bh_simulation *simulation, bh_rc rc, struct bh_err *err)
 {
-    const struct bh_reason *reason = &forecast->future->step.verdict;
+    const struct bh_reason *reason = &simulation->future->step.verdict;
     struct bh_explain how = { .dir = call->dir, .all = true,
-                              .now_ns = forecast->future->begin_ns };
+                              .now_ns = simulation->future->begin_ns };
     struct bh_buf text;
 
     call->reason = *reason;
@@ -379,62 +379,62 @@ refuse(struct bh_call *call, const struct bh_forecast *forecast, bh_rc rc, struc
 }
 
 static bh_rc
-send_quota(struct bh_forecast *forecast, const struct question *q)
+send_quota(struct bh_simulation *simulation, const struct question *q)
 {
     struct bh_event event = { .kind = BH_EV_TENANT };
     struct bh_tenant_view view;
 
-    if (!bh_view_tenant(forecast->state.engine, q->tenant, forecast->future->begin_ns, &view))
+    if (!bh_view_tenant(simulation->state.engine, q->tenant, simulation->future->begin_ns, &view))
         return BH_NOT_FOUND;
     event.u.tenant = view.settings;
     if (q->set_limit)
         event.u.tenant.limit = q->limit;
     if (q->set_guarantee)
         event.u.tenant.guarantee = q->guarantee;
-    return bh_forecast_send(forecast, &event);
+    return bh_simulation_send(simulation, &event);
 }
 
 /* What `drain` tells the engine (daemon/cordon.c). */
 static bh_rc
-send_drain(struct bh_forecast *forecast, const struct question *q)
+send_drain(struct bh_simulation *simulation, const struct question *q)
 {
     struct bh_event event = { .kind = BH_EV_CORDON,
                               .u.cordon.held = q->request.now ? BH_HELD_DRAIN_NOW
                                                               : BH_HELD_DRAINING };
     struct bh_gpu_view gpu;
 
-    if (!bh_view_gpu(forecast->state.engine, q->drained, &gpu))
+    if (!bh_view_gpu(simulation->state.engine, q->drained, &gpu))
         return BH_NOT_FOUND;
     if (q->drain_node)
         event.u.cordon.node = gpu.node;
     else
         event.u.cordon.gpu = gpu.gpu;
-    return bh_forecast_send(forecast, &event);
+    return bh_simulation_send(simulation, &event);
 }
 
 static bh_rc
-send_all(struct bh_forecast *forecast, const struct question *q)
+send_all(struct bh_simulation *simulation, const struct question *q)
 {
     struct bh_event cancel = { .kind = BH_EV_CANCEL, .u.job.job = q->cancel };
     struct bh_event submit = { .kind = BH_EV_SUBMIT, .u.submit = q->submit };
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; q->site.events && i < q->site.event_count && rc == BH_OK; i++)
-        rc = bh_forecast_send(forecast, &q->site.events[i]);
+        rc = bh_simulation_send(simulation, &q->site.events[i]);
     if (rc == BH_OK && q->tenant.v)
-        rc = send_quota(forecast, q);
+        rc = send_quota(simulation, q);
     if (rc == BH_OK && q->drained.v)
-        rc = send_drain(forecast, q);
+        rc = send_drain(simulation, q);
     if (rc == BH_OK && q->cancel.v)
-        rc = bh_forecast_send(forecast, &cancel);
+        rc = bh_simulation_send(simulation, &cancel);
     if (rc == BH_OK && q->submit.job.v)
-        rc = bh_forecast_send(forecast, &submit);
+        rc = bh_simulation_send(simulation, &submit);
     return rc;
 }
 
 /* How the job asked about stands before time goes on. */
 static void
-look_at_subject(struct bh_outcome *outcome, const struct question *q)
+whatif_read_subject(struct bh_outcome *outcome, const struct question *q)
 {
     const struct bh_engine *engine = outcome->after.state.engine;
     struct bh_job_view holder;
@@ -448,38 +448,38 @@ look_at_subject(struct bh_outcome *outcome, const struct question *q)
         outcome->holder = holder.tenant;
 }
 
-struct taking {
-    struct bh_forecast *forecast;
+struct copying {
+    struct bh_simulation *simulation;
     uint64_t now_ns;
 };
 
 static void
-take(void *self, const struct bh_engine *engine, uint64_t now_ns)
+whatif_copy(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
-    struct taking *taking = self;
+    struct copying *copying = self;
 
-    taking->now_ns = now_ns;
-    bh_forecast_take(engine, taking->forecast);
+    copying->now_ns = now_ns;
+    bh_simulation_copy(engine, copying->simulation);
 }
 
 static bh_rc
-play(struct bh_call *call, const struct question *q, struct bh_outcome *outcome,
+whatif_play(struct bh_call *call, const struct question *q, struct bh_outcome *outcome,
      struct bh_err *err)
 {
-    struct taking taking = { .forecast = &outcome->before };
-    bh_rc rc = bh_call_ask(call, take, &taking, err);
+    struct copying copying = { .simulation = &outcome->before };
+    bh_rc rc = bh_call_ask(call, whatif_copy, &copying, err);
 
     if (rc != BH_OK)
         return rc;
-    bh_forecast_twin(&outcome->before, &outcome->after);
-    bh_forecast_begin(&outcome->before, taking.now_ns);
-    bh_forecast_begin(&outcome->after, taking.now_ns);
+    bh_simulation_clone(&outcome->before, &outcome->after);
+    bh_simulation_begin(&outcome->before, copying.now_ns);
+    bh_simulation_begin(&outcome->after, copying.now_ns);
     rc = send_all(&outcome->after, q);
     if (rc != BH_OK)
-        return refuse(call, &outcome->after, rc, err);
-    look_at_subject(outcome, q);
-    bh_forecast_play(&outcome->before);
-    bh_forecast_play(&outcome->after);
+        return whatif_refuse(call, &outcome->after, rc, err);
+    whatif_read_subject(outcome, q);
+    bh_simulation_run(&outcome->before);
+    bh_simulation_run(&outcome->after);
     return BH_OK;
 }
 
@@ -491,15 +491,15 @@ bh_whatif_ask(struct bh_call *call, struct bh_err *err)
     bh_rc rc = read_question(call, &q, err);
 
     if (rc == BH_OK)
-        rc = bh_whatif_enter(call->api->gate, err);
+        rc = bh_whatif_acquire(call->api->whatif_lock, err);
     if (rc != BH_OK)
         return rc;
     outcome.site = q.has_site ? &q.site : NULL;
-    rc = play(call, &q, &outcome, err);
-    bh_whatif_leave(call->api->gate);
+    rc = whatif_play(call, &q, &outcome, err);
+    bh_whatif_release(call->api->whatif_lock);
     if (rc == BH_OK)
         rc = bh_outcome_write(call, &outcome, err);
-    bh_forecast_free(&outcome.before);
-    bh_forecast_free(&outcome.after);
+    bh_simulation_free(&outcome.before);
+    bh_simulation_free(&outcome.after);
     return rc;
 }

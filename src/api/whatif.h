@@ -26,11 +26,11 @@ struct bh_whatif_request {
 extern const struct bh_fields bh_whatif_request_fields;
 
 /* Plays cost seconds of thinking on a large site: one at a time. */
-struct bh_whatif_gate;
-struct bh_whatif_gate *bh_whatif_gate_new(void);
-void bh_whatif_gate_free(struct bh_whatif_gate *gate);
-BH_MUST_USE bh_rc bh_whatif_enter(struct bh_whatif_gate *gate, struct bh_err *err);
-void bh_whatif_leave(struct bh_whatif_gate *gate);
+struct bh_whatif_lock;
+struct bh_whatif_lock *bh_whatif_lock_new(void);
+void bh_whatif_lock_free(struct bh_whatif_lock *whatif_lock);
+BH_MUST_USE bh_rc bh_whatif_acquire(struct bh_whatif_lock *whatif_lock, struct bh_err *err);
+void bh_whatif_release(struct bh_whatif_lock *whatif_lock);
 
 /* A bh_resource.  Besides what is wrong with the request:
  *   BH_QUOTA, BH_CONFLICT, BH_RANGE, BH_NOT_FOUND  the engine refuses the change: the

@@ -13,7 +13,7 @@ static struct received got;
 /* Two GPUs: a small job of alice's runs, a second one waits for the limit of one; bob has a
  * large one. */
 static int
-open_site(void **state)
+whatif_open_site(void **state)
 {
     f = bh_fixture_open();
     bh_fixture_submit(f, 301, 2, 1, 1);
@@ -26,14 +26,14 @@ open_site(void **state)
 }
 
 static int
-close_site(void **state)
+whatif_close_site(void **state)
 {
     bh_fixture_close(f);
     return 0;
 }
 
 static void
-sum(void *self, const void *bytes, size_t length)
+whatif_sum(void *self, const void *bytes, size_t length)
 {
     uint64_t *hash = self;
 
@@ -46,7 +46,7 @@ digest(void)
 {
     uint64_t hash = 1;
 
-    bh_engine_digest(f->engine, sum, &hash);
+    bh_engine_digest(f->engine, whatif_sum, &hash);
     return hash;
 }
 
@@ -191,7 +191,7 @@ starts_are_estimated(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_site, close_site)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, whatif_open_site, whatif_close_site)
     const struct CMUnitTest tests[] = { TEST(questions_are_answered),
                                         TEST(policies_are_asked_first),
                                         TEST(strangers_are_not_counted),

@@ -74,12 +74,12 @@ read_item(struct bh_slice item, void *self)
 }
 
 static void
-put_item(struct bh_buf *list, const void *item)
+binding_put_item(struct bh_buf *list, const void *item)
 {
     bh_binding_put(list, item);
 }
 
-static const struct bh_item_kind binding_items = { read_item, put_item };
+static const struct bh_item_kind binding_items = { read_item, binding_put_item };
 
 bool
 bh_binding_next(struct bh_slice list, size_t *cursor, struct bh_binding *ret)

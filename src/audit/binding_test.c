@@ -86,7 +86,7 @@ reads_what_it_writes(void **state)
 }
 
 static void
-refuses(void **state)
+binding_refuses(void **state)
 {
     static const struct {
         const char *what, *text;
@@ -122,7 +122,7 @@ main(void)
         cmocka_unit_test(commits),
         cmocka_unit_test(commits_as_others_do),
         cmocka_unit_test(reads_what_it_writes),
-        cmocka_unit_test(refuses),
+        cmocka_unit_test(binding_refuses),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

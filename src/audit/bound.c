@@ -150,7 +150,7 @@ bh_bound_is(const char *ev_json)
 }
 
 static uint64_t
-number_of(const struct claim *claim)
+bound_number_of(const struct claim *claim)
 {
     uint64_t number;
 
@@ -171,14 +171,14 @@ put_word(char ret[WORD_BYTES], const char *word)
 /* ---- saying it: each appends the claim as an item, or says that it need not be carried on ---- */
 
 static bool
-say_token(const struct bh_claims *claims, const void *slot, void *item)
+bound_bind_token(const struct bh_claims *claims, const void *slot, void *item)
 {
     const struct token_claim *token = slot;
     struct bound_token *ret = item;
 
     if (token->made && token->filled && bh_claims_is_forgotten(claims, token))
         return false;
-    *ret = (struct bound_token){ .number = number_of(&token->claim),
+    *ret = (struct bound_token){ .number = bound_number_of(&token->claim),
                                  .revoked = token->revoked ? token->revoked_by : 0 };
     if (!token->made)
         return true;
@@ -192,27 +192,27 @@ say_token(const struct bh_claims *claims, const void *slot, void *item)
 }
 
 static bool
-say_owner(const struct bh_claims *claims, const void *slot, void *item)
+bound_bind_owner(const struct bh_claims *claims, const void *slot, void *item)
 {
     const struct owner_claim *owner = slot;
 
     (void)claims;
     *(struct bound_owner *)item = (struct bound_owner){
         .at_ns = owner->at_ns, .record = owner->claim.record,
-        .id = (uint32_t)number_of(&owner->claim),
+        .id = (uint32_t)bound_number_of(&owner->claim),
     };
     return true;
 }
 
 static bool
-say_key(const struct bh_claims *claims, const void *slot, void *item)
+bound_bind_key(const struct bh_claims *claims, const void *slot, void *item)
 {
     const struct key_claim *key = slot;
     struct bound_key *ret = item;
 
     (void)claims;
     *ret = (struct bound_key){
-        .id = number_of(&key->claim), .tenant = key->tenant,
+        .id = bound_number_of(&key->claim), .tenant = key->tenant,
         .made = key->made ? key->claim.record : 0, .made_ns = key->made_ns,
         .destroyed = key->destroyed ? key->destroyed_by : 0, .destroyed_ns = key->destroyed_ns,
     };
@@ -223,7 +223,7 @@ say_key(const struct bh_claims *claims, const void *slot, void *item)
 
 /* Which revisions the store may have dropped is known to who sees them all. */
 static bool
-say_document(const struct bh_claims *claims, const void *slot, void *item)
+bound_bind_document(const struct bh_claims *claims, const void *slot, void *item)
 {
     const struct document_claim *document = slot;
     struct bound_document *ret = item;
@@ -240,7 +240,7 @@ say_document(const struct bh_claims *claims, const void *slot, void *item)
 }
 
 static bool
-say_text(const struct bh_claims *claims, const void *slot, void *item)
+bound_bind_text(const struct bh_claims *claims, const void *slot, void *item)
 {
     const struct text_claim *text = slot;
     struct bound_text *ret = item;
@@ -257,7 +257,7 @@ say_text(const struct bh_claims *claims, const void *slot, void *item)
 }
 
 static void
-say_submission(const struct job_claim *job, struct bound_job *ret)
+bound_bind_submission(const struct job_claim *job, struct bound_job *ret)
 {
     ret->record = job->claim.record;
     ret->submitted_ns = job->submitted_ns;
@@ -278,15 +278,15 @@ say_submission(const struct job_claim *job, struct bound_job *ret)
 }
 
 static bool
-say_job(const struct bh_claims *claims, const void *slot, void *item)
+bound_bind_job(const struct bh_claims *claims, const void *slot, void *item)
 {
     const struct job_claim *job = slot;
     struct bound_job *ret = item;
 
     (void)claims;
-    *ret = (struct bound_job){ .job = number_of(&job->claim) };
+    *ret = (struct bound_job){ .job = bound_number_of(&job->claim) };
     if (job->submitted)
-        say_submission(job, ret);
+        bound_bind_submission(job, ret);
     if (job->stated) {
         ret->stated_by = job->stated_by;
         ret->started_unknown = job->started_ns == UINT64_MAX;
@@ -303,29 +303,29 @@ say_job(const struct bh_claims *claims, const void *slot, void *item)
     return true;
 }
 
-struct saying {
+struct bound_kind {
     const struct claim_table *table;
     size_t size;                 /* of an item */
-    bool (*say)(const struct bh_claims *claims, const void *slot, void *item);
+    bool (*bind)(const struct bh_claims *claims, const void *slot, void *item);
     struct bh_list *list;
 };
 
 /* Append items to the list, as long as there is room; how many more may follow. */
 static uint32_t
-fill(struct bh_claims *claims, const struct saying *of, uint32_t room, size_t *slot)
+bound_fill(struct bh_claims *claims, const struct bound_kind *of, uint32_t capacity, size_t *slot)
 {
     struct bh_list *list = of->list;
 
     list->items = bh_arena_alloc(claims->arena, AT_ONCE * of->size);
     BH_ASSERT(list->items);
-    for (; *slot < of->table->room && room > 0; ++*slot)
+    for (; *slot < of->table->capacity && capacity > 0; ++*slot)
         if (of->table->slots[*slot]
-            && of->say(claims, of->table->slots[*slot],
+            && of->bind(claims, of->table->slots[*slot],
                        (char *)list->items + list->count * of->size)) {
             list->count++;
-            room--;
+            capacity--;
         }
-    return room;
+    return capacity;
 }
 
 bool
@@ -333,24 +333,24 @@ bh_bound_put(struct bh_claims *claims, uint64_t from, struct bh_bound_cursor *cu
              struct bh_buf *out)
 {
     struct bound bound = { .from = from, .older = claims->older };
-    const struct saying tables[] = {
-        { &claims->documents, sizeof(struct bound_document), say_document, &bound.documents },
-        { &claims->jobs, sizeof(struct bound_job), say_job, &bound.jobs },
-        { &claims->keys, sizeof(struct bound_key), say_key, &bound.keys },
-        { &claims->owners, sizeof(struct bound_owner), say_owner, &bound.owners },
-        { &claims->texts, sizeof(struct bound_text), say_text, &bound.texts },
-        { &claims->tokens, sizeof(struct bound_token), say_token, &bound.tokens },
+    const struct bound_kind tables[] = {
+        { &claims->documents, sizeof(struct bound_document), bound_bind_document, &bound.documents },
+        { &claims->jobs, sizeof(struct bound_job), bound_bind_job, &bound.jobs },
+        { &claims->keys, sizeof(struct bound_key), bound_bind_key, &bound.keys },
+        { &claims->owners, sizeof(struct bound_owner), bound_bind_owner, &bound.owners },
+        { &claims->texts, sizeof(struct bound_text), bound_bind_text, &bound.texts },
+        { &claims->tokens, sizeof(struct bound_token), bound_bind_token, &bound.tokens },
     };
-    uint32_t room = AT_ONCE;
+    uint32_t capacity = AT_ONCE;
 
     while (cursor->table < BH_COUNT(tables)) {
-        room = fill(claims, &tables[cursor->table], room, &cursor->slot);
-        if (room == 0)
+        capacity = bound_fill(claims, &tables[cursor->table], capacity, &cursor->slot);
+        if (capacity == 0)
             break;
         cursor->table++;
         cursor->slot = 0;
     }
-    if (room == AT_ONCE && cursor->begun)
+    if (capacity == AT_ONCE && cursor->begun)
         return false;
     cursor->begun = true;
     bh_buf_puts(out, opening);
@@ -362,7 +362,7 @@ bh_bound_put(struct bh_claims *claims, uint64_t from, struct bh_bound_cursor *cu
 /* ---- taking it: what is known from records that are left, or later, stays ---- */
 
 static bh_rc
-take_token(struct bh_claims *claims, const void *item, struct bh_err *err)
+bound_read_token(struct bh_claims *claims, const void *item, struct bh_err *err)
 {
     const struct bound_token *said = item;
     struct token_claim *token;
@@ -371,7 +371,7 @@ take_token(struct bh_claims *claims, const void *item, struct bh_err *err)
     bh_claim_key(key, said->number, 0);
     token = bh_claim_add(claims, &claims->tokens, key, sizeof *token);
     if (!token)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     if (said->revoked && !token->revoked) {
         token->revoked = true;
         token->revoked_by = said->revoked;
@@ -388,7 +388,7 @@ take_token(struct bh_claims *claims, const void *item, struct bh_err *err)
 }
 
 static bh_rc
-take_owner(struct bh_claims *claims, const void *item, struct bh_err *err)
+bound_read_owner(struct bh_claims *claims, const void *item, struct bh_err *err)
 {
     const struct bound_owner *said = item;
     struct owner_claim *owner;
@@ -397,7 +397,7 @@ take_owner(struct bh_claims *claims, const void *item, struct bh_err *err)
     bh_claim_key(key, said->id, 0);
     owner = bh_claim_add(claims, &claims->owners, key, sizeof *owner);
     if (!owner)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     if (said->record > owner->claim.record) {
         owner->claim.record = said->record;
         owner->at_ns = said->at_ns;
@@ -406,7 +406,7 @@ take_owner(struct bh_claims *claims, const void *item, struct bh_err *err)
 }
 
 static bh_rc
-take_key(struct bh_claims *claims, const void *item, struct bh_err *err)
+bound_read_key(struct bh_claims *claims, const void *item, struct bh_err *err)
 {
     const struct bound_key *said = item;
     struct key_claim *key;
@@ -431,7 +431,7 @@ take_key(struct bh_claims *claims, const void *item, struct bh_err *err)
 }
 
 static bh_rc
-take_document(struct bh_claims *claims, const void *item, struct bh_err *err)
+bound_read_document(struct bh_claims *claims, const void *item, struct bh_err *err)
 {
     const struct bound_document *said = item;
     struct document_claim *document;
@@ -447,7 +447,7 @@ take_document(struct bh_claims *claims, const void *item, struct bh_err *err)
         return BH_OK;
     document = bh_claim_add(claims, &claims->documents, key, sizeof *document);
     if (!document)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     document->claim.record = said->record;
     document->kind = kind;
     document->number = said->number;
@@ -460,13 +460,13 @@ take_document(struct bh_claims *claims, const void *item, struct bh_err *err)
 
 /* The first record that names a text says whose it is. */
 static bh_rc
-take_text(struct bh_claims *claims, const void *item, struct bh_err *err)
+bound_read_text(struct bh_claims *claims, const void *item, struct bh_err *err)
 {
     const struct bound_text *said = item;
     struct text_claim *text = bh_claim_add(claims, &claims->texts, said->digest, sizeof *text);
 
     if (!text)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     text->for_ever = text->for_ever || said->for_ever;
     if (text->named && text->claim.record <= said->record)
         return BH_OK;
@@ -480,7 +480,7 @@ take_text(struct bh_claims *claims, const void *item, struct bh_err *err)
 }
 
 static bh_rc
-take_submission(struct bh_claims *claims, struct job_claim *job, const struct bound_job *said,
+bound_read_submission(struct bh_claims *claims, struct job_claim *job, const struct bound_job *said,
                 struct bh_err *err)
 {
     job->submitted = true;
@@ -503,12 +503,12 @@ take_submission(struct bh_claims *claims, struct job_claim *job, const struct bo
     job->deadline_ns = said->deadline_ns;
     job->kind = bh_arena_strdup(claims->arena, said->kind);
     job->contract = bh_arena_strdup(claims->arena, said->contract);
-    return job->kind && job->contract ? BH_OK : bh_claims_no_room(err);
+    return job->kind && job->contract ? BH_OK : bh_claims_full(err);
 }
 
 /* When it began stays what the last record before its end said. */
 static void
-take_state(struct job_claim *job, const struct bound_job *said)
+bound_read_state(struct job_claim *job, const struct bound_job *said)
 {
     if (job->stated && said->stated_by < job->stated_by) {
         if (job->started_ns == UINT64_MAX && !said->started_unknown)
@@ -525,7 +525,7 @@ take_state(struct job_claim *job, const struct bound_job *said)
 }
 
 static bh_rc
-take_job(struct bh_claims *claims, const void *item, struct bh_err *err)
+bound_read_job(struct bh_claims *claims, const void *item, struct bh_err *err)
 {
     const struct bound_job *said = item;
     struct job_claim *job;
@@ -535,11 +535,11 @@ take_job(struct bh_claims *claims, const void *item, struct bh_err *err)
     bh_claim_key(key, said->job, 0);
     job = bh_claim_add(claims, &claims->jobs, key, sizeof *job);
     if (!job)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     if (said->record && !job->submitted)
-        rc = take_submission(claims, job, said, err);
+        rc = bound_read_submission(claims, job, said, err);
     if (said->stated_by)
-        take_state(job, said);
+        bound_read_state(job, said);
     if (said->placed_by && (!job->placed || said->placed_by > job->placed_by)) {
         job->placed = true;
         job->placed_by = said->placed_by;
@@ -562,7 +562,7 @@ read_bound(struct bh_claims *claims, struct bh_slice text, struct bound *ret, st
         return err->rc = BH_CONFLICT;
     memory = bh_arena_alloc(claims->arena, text.length + 1);
     if (!memory)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     bh_buf_init_fixed(&again, memory, text.length + 1);
     bh_json_encode(&again, &bound_fields, ret);
     if (again.overflow || again.length != text.length
@@ -572,41 +572,41 @@ read_bound(struct bh_claims *claims, struct bh_slice text, struct bound *ret, st
 }
 
 static bh_rc
-take_list(struct bh_claims *claims, const struct bh_list *list, size_t size,
-          bh_rc (*take)(struct bh_claims *claims, const void *item, struct bh_err *err),
+bound_read_list(struct bh_claims *claims, const struct bh_list *list, size_t size,
+          bh_rc (*read)(struct bh_claims *claims, const void *item, struct bh_err *err),
           struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; rc == BH_OK && i < list->count; i++)
-        rc = take(claims, (const char *)list->items + i * size, err);
+        rc = read(claims, (const char *)list->items + i * size, err);
     return rc;
 }
 
 static bh_rc
-take_lists(struct bh_claims *claims, const struct bound *bound, struct bh_err *err)
+bound_read_lists(struct bh_claims *claims, const struct bound *bound, struct bh_err *err)
 {
     const struct {
         const struct bh_list *list;
         size_t size;
-        bh_rc (*take)(struct bh_claims *claims, const void *item, struct bh_err *err);
+        bh_rc (*read)(struct bh_claims *claims, const void *item, struct bh_err *err);
     } lists[] = {
-        { &bound->documents, sizeof(struct bound_document), take_document },
-        { &bound->jobs, sizeof(struct bound_job), take_job },
-        { &bound->keys, sizeof(struct bound_key), take_key },
-        { &bound->owners, sizeof(struct bound_owner), take_owner },
-        { &bound->texts, sizeof(struct bound_text), take_text },
-        { &bound->tokens, sizeof(struct bound_token), take_token },
+        { &bound->documents, sizeof(struct bound_document), bound_read_document },
+        { &bound->jobs, sizeof(struct bound_job), bound_read_job },
+        { &bound->keys, sizeof(struct bound_key), bound_read_key },
+        { &bound->owners, sizeof(struct bound_owner), bound_read_owner },
+        { &bound->texts, sizeof(struct bound_text), bound_read_text },
+        { &bound->tokens, sizeof(struct bound_token), bound_read_token },
     };
     bh_rc rc = BH_OK;
 
     for (size_t i = 0; rc == BH_OK && i < BH_COUNT(lists); i++)
-        rc = take_list(claims, lists[i].list, lists[i].size, lists[i].take, err);
+        rc = bound_read_list(claims, lists[i].list, lists[i].size, lists[i].read, err);
     return rc;
 }
 
 bh_rc
-bh_claims_take_bound(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+bh_claims_read_bound(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     struct bound bound = { .from = 0 };
     struct bh_slice whole, text;
@@ -621,7 +621,7 @@ bh_claims_take_bound(struct bh_claims *claims, const struct bh_record *record, s
         return bh_err_set(err, BH_CONFLICT, "it binds rows, and does not say which");
     rc = read_bound(claims, text, &bound, err);
     if (rc == BH_OK)
-        rc = take_lists(claims, &bound, err);
+        rc = bound_read_lists(claims, &bound, err);
     if (rc != BH_OK)
         return rc;
     claims->older = claims->older || bound.older;

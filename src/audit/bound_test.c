@@ -12,14 +12,14 @@ enum { ARENA_BYTES = 16 << 20, TOKENS = 150 };
 static const struct bh_crypto_ops *const crypto = &bh_crypto_openssl;
 
 static void
-take(struct bh_claims *claims, struct bh_record record)
+bound_read(struct bh_claims *claims, struct bh_record record)
 {
     struct bh_err err = { 0 };
 
     record.version = BH_RECORD_VERSION;
     record.ts_ns = 1000 + record.seq;
     record.dec.allow = true;
-    if (bh_claims_take(claims, &record, &err) != BH_OK)
+    if (bh_claims_read(claims, &record, &err) != BH_OK)
         fail_msg("record %d: %s", (int)record.seq, err.msg);
 }
 
@@ -47,13 +47,13 @@ carried_on(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < TOKENS; i++)
-        take(before, (struct bh_record){ .seq = i, .verb = "token.create", .ev_json = facts,
+        bound_read(before, (struct bh_record){ .seq = i, .verb = "token.create", .ev_json = facts,
                                          .obj = { "token", i + 1 } });
     bh_claims_skip(after, TOKENS - 1);
     bh_buf_init(&text, BH_RECORD_BYTES_MAX);
     for (; bh_bound_put(before, 0, &cursor, &text); seq++) {
         BH_CHECK("is such", bh_bound_is(bh_buf_text(&text)));
-        take(after, (struct bh_record){ .seq = seq, .verb = BH_RECORD_ROWS_BIND,
+        bound_read(after, (struct bh_record){ .seq = seq, .verb = BH_RECORD_ROWS_BIND,
                                         .ev_json = bh_buf_text(&text),
                                         .obj = { BH_RECORD_LOG, TOKENS } });
         bh_buf_clear(&text);

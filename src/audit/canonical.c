@@ -14,7 +14,7 @@ struct walk {
 };
 
 static bool
-take(struct walk *w, char c)
+canonical_accept(struct walk *w, char c)
 {
     if (w->at == w->end || *w->at != c)
         return false;
@@ -23,7 +23,7 @@ take(struct walk *w, char c)
 }
 
 static bool
-take_word(struct walk *w, const char *word)
+canonical_parse_word(struct walk *w, const char *word)
 {
     size_t length = strlen(word);
 
@@ -34,9 +34,9 @@ take_word(struct walk *w, const char *word)
 }
 
 static bool
-take_integer(struct walk *w)
+canonical_parse_integer(struct walk *w)
 {
-    bool negative = take(w, '-');
+    bool negative = canonical_accept(w, '-');
     const char *first = w->at;
     uint64_t value = 0;
 
@@ -54,7 +54,7 @@ take_integer(struct walk *w)
 /* What follows a backslash: a short escape, or \u00xx for the control characters that
  * have none. */
 static bool
-take_escape(struct walk *w)
+canonical_parse_escape(struct walk *w)
 {
     static const char digits[] = "0123456789abcdef";
     const char *low;
@@ -75,9 +75,9 @@ take_escape(struct walk *w)
 }
 
 static bool
-take_string(struct walk *w)
+canonical_parse_string(struct walk *w)
 {
-    if (!take(w, '"'))
+    if (!canonical_accept(w, '"'))
         return false;
     while (w->at < w->end) {
         unsigned char c = (unsigned char)*w->at;
@@ -91,7 +91,7 @@ take_string(struct walk *w)
             return false;
         if (c == '\\') {
             w->at++;
-            if (!take_escape(w))
+            if (!canonical_parse_escape(w))
                 return false;
             continue;
         }
@@ -107,13 +107,13 @@ take_string(struct walk *w)
 /* Keys are compared as they are written; ASCII keys without escapes compare as they
  * read.  Others are refused. */
 static bool
-take_key(struct walk *w, const char **last, size_t *last_length)
+canonical_parse_key(struct walk *w, const char **last, size_t *last_length)
 {
     const char *key = w->at + 1;
     size_t length, common;
     int order;
 
-    if (!take_string(w))
+    if (!canonical_parse_string(w))
         return false;
     length = (size_t)(w->at - key) - 1;
     for (size_t i = 0; i < length; i++)
@@ -127,60 +127,60 @@ take_key(struct walk *w, const char **last, size_t *last_length)
     }
     *last = key;
     *last_length = length;
-    return take(w, ':');
+    return canonical_accept(w, ':');
 }
 
-static bool take_value(struct walk *w, unsigned depth);
+static bool canonical_parse_value(struct walk *w, unsigned depth);
 
 static bool
-take_object(struct walk *w, unsigned depth)
+canonical_parse_object(struct walk *w, unsigned depth)
 {
     const char *last = NULL;
     size_t last_length = 0;
 
-    if (take(w, '}'))
+    if (canonical_accept(w, '}'))
         return true;
     do {
-        if (!take_key(w, &last, &last_length) || !take_value(w, depth))
+        if (!canonical_parse_key(w, &last, &last_length) || !canonical_parse_value(w, depth))
             return false;
-    } while (take(w, ','));
-    return take(w, '}');
+    } while (canonical_accept(w, ','));
+    return canonical_accept(w, '}');
 }
 
 static bool
-take_array(struct walk *w, unsigned depth)
+canonical_parse_array(struct walk *w, unsigned depth)
 {
-    if (take(w, ']'))
+    if (canonical_accept(w, ']'))
         return true;
     do {
-        if (!take_value(w, depth))
+        if (!canonical_parse_value(w, depth))
             return false;
-    } while (take(w, ','));
-    return take(w, ']');
+    } while (canonical_accept(w, ','));
+    return canonical_accept(w, ']');
 }
 
 static bool
-take_value(struct walk *w, unsigned depth)
+canonical_parse_value(struct walk *w, unsigned depth)
 {
     if (w->at == w->end || depth == BH_CANONICAL_DEPTH_MAX)
         return false;
     switch (*w->at) {
     case '{':
         w->at++;
-        return take_object(w, depth + 1);
+        return canonical_parse_object(w, depth + 1);
     case '[':
         w->at++;
-        return take_array(w, depth + 1);
+        return canonical_parse_array(w, depth + 1);
     case '"':
-        return take_string(w);
+        return canonical_parse_string(w);
     case 't':
-        return take_word(w, "true");
+        return canonical_parse_word(w, "true");
     case 'f':
-        return take_word(w, "false");
+        return canonical_parse_word(w, "false");
     case 'n':
-        return take_word(w, "null");
+        return canonical_parse_word(w, "null");
     default:
-        return take_integer(w);
+        return canonical_parse_integer(w);
     }
 }
 
@@ -189,5 +189,5 @@ bh_canonical_step(const char *text, size_t length)
 {
     struct walk w = { text, text + length };
 
-    return take_value(&w, 0) ? (size_t)(w.at - text) : 0;
+    return canonical_parse_value(&w, 0) ? (size_t)(w.at - text) : 0;
 }

@@ -32,7 +32,7 @@ accepts(void **state)
 }
 
 static void
-refuses(void **state)
+canonical_refuses(void **state)
 {
     static const char *const texts[] = {
         "",
@@ -87,7 +87,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accepts),
-        cmocka_unit_test(refuses),
+        cmocka_unit_test(canonical_refuses),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

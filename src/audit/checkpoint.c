@@ -27,7 +27,7 @@ bh_checkpoint_sign(const struct bh_crypto_ops *crypto,
 
 /* The next line of text[0 .. *length), without its newline, into `size` bytes. */
 static bool
-take_line(const char **text, size_t *length, char *ret_line, size_t size)
+checkpoint_parse_line(const char **text, size_t *length, char *ret_line, size_t size)
 {
     const char *end = memchr(*text, '\n', *length);
     size_t count = end ? (size_t)(end - *text) : 0;
@@ -47,9 +47,9 @@ parse_body(const char *text, size_t length, struct bh_checkpoint *ret, struct bh
     char size[24], root[48];
     struct bh_buf bytes;
 
-    if (!take_line(&text, &length, ret->origin, sizeof ret->origin)
-        || !take_line(&text, &length, size, sizeof size)
-        || !take_line(&text, &length, root, sizeof root) || length > 0)
+    if (!checkpoint_parse_line(&text, &length, ret->origin, sizeof ret->origin)
+        || !checkpoint_parse_line(&text, &length, size, sizeof size)
+        || !checkpoint_parse_line(&text, &length, root, sizeof root) || length > 0)
         return bh_err_set(err, BH_INVALID,
                           "checkpoint is not three lines: origin, size, root");
     if (bh_parse_u64(size, &ret->size, err) != BH_OK)

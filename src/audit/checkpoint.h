@@ -8,7 +8,7 @@
 /* Signed statements about the log: "it has this many records and this root".  The
  * format is C2SP's tlog-checkpoint, so that other people's verifiers read it. */
 struct bh_checkpoint {
-    char origin[BH_NOTE_NAME_MAX + 1]; /* which log; the name of its key */
+    char origin[BH_NODE_RECORD_NAME_MAX + 1]; /* which log; the name of its key */
     uint64_t size;
     uint8_t root[32];
 };
@@ -17,7 +17,7 @@ struct bh_checkpoint {
 void bh_checkpoint_format(struct bh_buf *out, const struct bh_checkpoint *checkpoint);
 
 /* Append the signed note of `checkpoint` to `out`, which is empty (check
- * out->overflow; BH_NOTE_BYTES_MAX is plenty).
+ * out->overflow; BH_NODE_RECORD_BYTES_MAX is plenty).
  * BH_INVALID: bad origin; failures of the crypto port. */
 BH_MUST_USE bh_rc bh_checkpoint_sign(const struct bh_crypto_ops *crypto,
                                      const struct bh_checkpoint *checkpoint,

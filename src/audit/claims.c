@@ -20,39 +20,39 @@ bh_claim_key(uint8_t ret_key[32], uint64_t first, uint64_t second)
 
 /* The first slot that holds the key, or none. */
 static void **
-slot_of(const struct claim_table *table, const uint8_t key[32])
+claims_slot_of(const struct claim_table *table, const uint8_t key[32])
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
     size_t at;
 
     for (size_t i = 0; i < 32; i++)
         hash = (hash ^ key[i]) * UINT64_C(0x100000001b3);
-    at = (size_t)(hash ^ hash >> 32) & (table->room - 1);
+    at = (size_t)(hash ^ hash >> 32) & (table->capacity - 1);
     while (table->slots[at] && memcmp(((struct claim *)table->slots[at])->key, key, 32) != 0)
-        at = (at + 1) & (table->room - 1);
+        at = (at + 1) & (table->capacity - 1);
     return &table->slots[at];
 }
 
 void *
 bh_claim_find(const struct claim_table *table, const uint8_t key[32])
 {
-    return table->room ? *slot_of(table, key) : NULL;
+    return table->capacity ? *claims_slot_of(table, key) : NULL;
 }
 
 /* The old slots stay in the arena: as many again as there are. */
 static bool
-grow(struct bh_claims *claims, struct claim_table *table)
+claims_grow(struct bh_claims *claims, struct claim_table *table)
 {
-    struct claim_table wider = { .room = table->room ? 2 * table->room : 256 };
+    struct claim_table wider = { .capacity = table->capacity ? 2 * table->capacity : 256 };
 
-    if (2 * (table->count + 1) <= table->room)
+    if (2 * (table->count + 1) <= table->capacity)
         return true;
-    wider.slots = bh_arena_alloc(claims->arena, wider.room * sizeof *wider.slots);
+    wider.slots = bh_arena_alloc(claims->arena, wider.capacity * sizeof *wider.slots);
     if (!wider.slots)
         return false;
-    for (size_t i = 0; i < table->room; i++)
+    for (size_t i = 0; i < table->capacity; i++)
         if (table->slots[i])
-            *slot_of(&wider, ((struct claim *)table->slots[i])->key) = table->slots[i];
+            *claims_slot_of(&wider, ((struct claim *)table->slots[i])->key) = table->slots[i];
     wider.count = table->count;
     *table = wider;
     return true;
@@ -64,9 +64,9 @@ bh_claim_add(struct bh_claims *claims, struct claim_table *table, const uint8_t 
 {
     void **slot;
 
-    if (!grow(claims, table))
+    if (!claims_grow(claims, table))
         return NULL;
-    slot = slot_of(table, key);
+    slot = claims_slot_of(table, key);
     if (*slot)
         return *slot;
     *slot = bh_arena_alloc(claims->arena, size);
@@ -78,7 +78,7 @@ bh_claim_add(struct bh_claims *claims, struct claim_table *table, const uint8_t 
 }
 
 bh_rc
-bh_claims_no_room(struct bh_err *err)
+bh_claims_full(struct bh_err *err)
 {
     return bh_err_set(err, BH_FULL, "the log names more than there is memory for");
 }
@@ -92,15 +92,15 @@ bh_claims_new(struct bh_arena *arena, const struct bh_crypto_ops *crypto)
     claims->arena = arena;
     claims->crypto = crypto;
     claims->first_job = claims->result.bound_from = claims->result.rows_from = UINT64_MAX;
-    bh_buf_init_fixed(&claims->differing, claims->differing_text, BH_CLAIMS_TOLD_BYTES);
-    bh_buf_init_fixed(&claims->erased, claims->erased_text, BH_CLAIMS_TOLD_BYTES);
+    bh_buf_init_fixed(&claims->differing, claims->differing_text, BH_CLAIMS_REPORTED_BYTES);
+    bh_buf_init_fixed(&claims->erased, claims->erased_text, BH_CLAIMS_REPORTED_BYTES);
     return claims;
 }
 
 /* ---- names ---- */
 
 static bh_rc
-take_binding(struct bh_claims *claims, const struct bh_binding *binding, uint64_t seq,
+claims_read_binding(struct bh_claims *claims, const struct bh_binding *binding, uint64_t seq,
              struct bh_err *err)
 {
     struct name_claim *name;
@@ -109,7 +109,7 @@ take_binding(struct bh_claims *claims, const struct bh_binding *binding, uint64_
     bh_claim_key(key, binding->kind, binding->id);
     name = bh_claim_add(claims, &claims->names, key, sizeof *name);
     if (!name)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     claims->bindings++;
     if (name->bound && memcmp(name->commitment, binding->commitment, BH_BINDING_BYTES) != 0)
         return bh_err_set(err, BH_CONFLICT,
@@ -125,7 +125,7 @@ take_binding(struct bh_claims *claims, const struct bh_binding *binding, uint64_
 }
 
 static bh_rc
-take_names(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+claims_read_names(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     struct bh_slice list = { record->names_json, strlen(record->names_json) };
     struct bh_binding binding;
@@ -133,7 +133,7 @@ take_names(struct bh_claims *claims, const struct bh_record *record, struct bh_e
     bh_rc rc = BH_OK;
 
     while (rc == BH_OK && bh_binding_next(list, &cursor, &binding))
-        rc = take_binding(claims, &binding, record->seq, err);
+        rc = claims_read_binding(claims, &binding, record->seq, err);
     if (rc == BH_OK && record->verb && strcmp(record->verb, BH_RECORD_NAMES_BIND) == 0
         && strcmp(record->obj.type, BH_RECORD_UPGRADE) == 0
         && claims->result.bound_from == UINT64_MAX)
@@ -142,7 +142,7 @@ take_names(struct bh_claims *claims, const struct bh_record *record, struct bh_e
 }
 
 static bh_rc
-take_erasure(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+claims_read_erasure(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     uint32_t kind = bh_binding_kind(record->obj.type);
     struct name_claim *name;
@@ -153,7 +153,7 @@ take_erasure(struct bh_claims *claims, const struct bh_record *record, struct bh
     bh_claim_key(key, kind, record->obj.id);
     name = bh_claim_add(claims, &claims->names, key, sizeof *name);
     if (!name)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     name->erased = true;
     name->erased_by = record->seq;
     return BH_OK;
@@ -170,7 +170,7 @@ bh_claim_is_zero(const uint8_t bytes[32])
 /* ---- jobs ---- */
 
 static struct job_claim *
-job_of(struct bh_claims *claims, uint64_t job)
+claims_job_of(struct bh_claims *claims, uint64_t job)
 {
     uint8_t key[32];
 
@@ -215,9 +215,9 @@ signal_of(struct bh_slice submit, uint32_t contract)
 
 /* What the row has from the submission, and that the job is nowhere yet. */
 static void
-fill(const struct bh_claims *claims, struct job_claim *job, struct bh_slice submit, uint64_t seq)
+claims_fill(const struct bh_claims *claims, struct job_claim *job, struct bh_slice submit, uint64_t seq)
 {
-    const struct bh_job_place nowhere = { .lease = 0 };
+    const struct bh_job_placement nowhere = { .lease = 0 };
     uint32_t contract = word_of(submit, "contract", bh_contract_names, BH_CONTRACTS);
 
     job->filled = job->placed = true;
@@ -229,20 +229,20 @@ fill(const struct bh_claims *claims, struct job_claim *job, struct bh_slice subm
     job->gang = (uint32_t)bh_claim_number(submit, "gang");
     job->time_limit_ns = bh_claim_number(submit, "time_limit_ns");
     job->deadline_ns = bh_claim_number(submit, "deadline_ns");
-    bh_job_place_digest(claims->crypto, &nowhere, job->place);
+    bh_job_placement_digest(claims->crypto, &nowhere, job->place);
 }
 
 static bh_rc
-take_submission(struct bh_claims *claims, const struct bh_record *record, struct bh_slice submit,
+claims_read_submission(struct bh_claims *claims, const struct bh_record *record, struct bh_slice submit,
                 struct bh_err *err)
 {
     uint64_t number = bh_claim_number(submit, "job");
-    struct job_claim *job = job_of(claims, number);
+    struct job_claim *job = claims_job_of(claims, number);
     struct bh_slice value;
     char digits[65];
 
     if (!job)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     if (job->submitted)
         return bh_err_set(err, BH_CONFLICT,
                           "it submits job %" PRIu64 ", as record %" PRIu64 " did", number,
@@ -265,22 +265,22 @@ take_submission(struct bh_claims *claims, const struct bh_record *record, struct
         memcpy(job->state.state, "pending", sizeof "pending");
     }
     if (record->version >= BH_CLAIMS_ROWS_VERSION)
-        fill(claims, job, submit, record->seq);
-    return bh_claims_take_text(claims, record, job->spec, true, err);
+        claims_fill(claims, job, submit, record->seq);
+    return bh_claims_read_text(claims, record, job->spec, true, err);
 }
 
 static bh_rc
-take_states(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+claims_read_states(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     struct bh_slice list = { record->jobs_json, strlen(record->jobs_json) };
     struct bh_job_status state;
     size_t cursor = 0;
 
     while (bh_job_status_next(list, &cursor, &state)) {
-        struct job_claim *job = job_of(claims, state.job);
+        struct job_claim *job = claims_job_of(claims, state.job);
 
         if (!job)
-            return bh_claims_no_room(err);
+            return bh_claims_full(err);
         if (!state.ended_ns)
             job->started_ns = state.started_ns;
         else if (!job->stated)
@@ -300,7 +300,7 @@ take_states(struct bh_claims *claims, const struct bh_record *record, struct bh_
 /* ---- the walk ---- */
 
 bh_rc
-bh_claims_take(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+bh_claims_read(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     const char *verb = record->verb ? record->verb : "";
     struct bh_slice submit;
@@ -317,20 +317,20 @@ bh_claims_take(struct bh_claims *claims, const struct bh_record *record, struct 
     if (record->ev_json
         && bh_slice_get((struct bh_slice){ record->ev_json, strlen(record->ev_json) }, "submit",
                         &submit))
-        rc = take_submission(claims, record, submit, err);
+        rc = claims_read_submission(claims, record, submit, err);
     if (rc == BH_OK && record->jobs_json)
-        rc = take_states(claims, record, err);
+        rc = claims_read_states(claims, record, err);
     if (rc == BH_OK && record->names_json)
-        rc = take_names(claims, record, err);
+        rc = claims_read_names(claims, record, err);
     if (rc == BH_OK && record->dec.allow && strcmp(verb, BH_RECORD_NAME_ERASE) == 0)
-        rc = take_erasure(claims, record, err);
+        rc = claims_read_erasure(claims, record, err);
     if (rc == BH_OK)
-        rc = bh_claims_take_texts(claims, record, err);
+        rc = bh_claims_read_texts(claims, record, err);
     if (rc == BH_OK)
-        rc = bh_claims_take_token(claims, record, err);
+        rc = bh_claims_read_token(claims, record, err);
     if (rc == BH_OK)
-        rc = bh_claims_take_bound(claims, record, err);
-    return rc == BH_OK ? bh_claims_take_documents(claims, record, err) : rc;
+        rc = bh_claims_read_bound(claims, record, err);
+    return rc == BH_OK ? bh_claims_read_documents(claims, record, err) : rc;
 }
 
 /* Before version 4 there were names, jobs and texts alone. */

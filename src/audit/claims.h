@@ -28,7 +28,7 @@ BH_MUST_USE struct bh_claims *bh_claims_new(struct bh_arena *arena,
 /* Take the next record, decoded.
  *   BH_CONFLICT  it binds an id to another name than an earlier record did
  *   BH_FULL      the arena has no room */
-BH_MUST_USE bh_rc bh_claims_take(struct bh_claims *claims, const struct bh_record *record,
+BH_MUST_USE bh_rc bh_claims_read(struct bh_claims *claims, const struct bh_record *record,
                                  struct bh_err *err);
 
 /* The record was pruned. */
@@ -54,7 +54,7 @@ struct bh_claimed_job {
     const char *kind, *contract;
     uint64_t time_limit_ns, deadline_ns;
     uint64_t ended_by;           /* the record that ended it, as a store says; 0: it does not */
-    struct bh_job_place place;
+    struct bh_job_placement place;
     bool exported;               /* names in the row may have been erased since the last record */
 };
 

@@ -79,7 +79,7 @@ add_other_number(struct bh_claims *claims, struct document_claim *document,
         return BH_OK;
     other = add_document(claims, document->kind, record->seq - claims->gives, record);
     if (!other)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     other->principal = document->principal;
     other->nth = document->nth;
     other->optional = document->optional = true;
@@ -87,17 +87,17 @@ add_other_number(struct bh_claims *claims, struct document_claim *document,
 }
 
 static bh_rc
-take_receipt(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+claims_documents_read_receipt_record(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     struct document_claim *receipt = add_document(claims, BH_CLAIMED_RECEIPT, record->seq, record);
 
-    return receipt ? add_other_number(claims, receipt, record, err) : bh_claims_no_room(err);
+    return receipt ? add_other_number(claims, receipt, record, err) : bh_claims_full(err);
 }
 
 static bh_rc
-take_image(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+claims_documents_read_image_record(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
-    return add_document(claims, BH_CLAIMED_IMAGE, record->obj.id, record) ? BH_OK : bh_claims_no_room(err);
+    return add_document(claims, BH_CLAIMED_IMAGE, record->obj.id, record) ? BH_OK : bh_claims_full(err);
 }
 
 static const char site_verb[] = "site.apply", site_type[] = "site";
@@ -117,7 +117,7 @@ bh_claims_is_behind(const struct bh_claims *claims, uint64_t nth)
 
 /* The text of the revision in force goes with the last revision that has it. */
 static void
-take_site_text(struct bh_claims *claims, const struct bh_record *record)
+claims_documents_read_site_text(struct bh_claims *claims, const struct bh_record *record)
 {
     struct text_claim *text = bh_claim_find(&claims->texts, record->text);
 
@@ -128,7 +128,7 @@ take_site_text(struct bh_claims *claims, const struct bh_record *record)
 /* A file that says what the one in force says is no new revision; before the first record that is
  * left nobody knows what was in force. */
 static bh_rc
-take_site(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+claims_documents_read_site(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     struct site_claim *site = &claims->site;
     bool same = site->known && memcmp(site->digest, record->text, sizeof site->digest) == 0;
@@ -140,10 +140,10 @@ take_site(struct bh_claims *claims, const struct bh_record *record, struct bh_er
         return BH_OK;
     revision = add_document(claims, BH_CLAIMED_REVISION, record->seq, record);
     if (!revision)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     revision->principal = record->actor.id;
     revision->nth = ++claims->revisions;
-    take_site_text(claims, record);
+    claims_documents_read_site_text(claims, record);
     /* The store keeps revisions since shortly before version 4. */
     revision->optional = unsure || record->version < BH_CLAIMS_ROWS_VERSION;
     revision->at_ns = record->version < BH_CLAIMS_ROWS_VERSION ? 0 : record->ts_ns;
@@ -165,11 +165,11 @@ bh_claims_add_key(struct bh_claims *claims, uint64_t id, uint32_t tenant, struct
     if (id > claims->last_key)
         claims->last_key = id;
     *ret_key = bh_claim_add(claims, &claims->keys, of, sizeof(struct key_claim));
-    return *ret_key ? bh_claims_link_key(claims, *ret_key, tenant, err) : bh_claims_no_room(err);
+    return *ret_key ? bh_claims_link_key(claims, *ret_key, tenant, err) : bh_claims_full(err);
 }
 
 static bh_rc
-take_key(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+claims_documents_read_key(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     struct key_claim *key;
     bh_rc rc = bh_claims_add_key(claims, record->obj.id, record->tenant, &key, err);
@@ -186,7 +186,7 @@ take_key(struct bh_claims *claims, const struct bh_record *record, struct bh_err
 }
 
 static bh_rc
-take_destruction(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+claims_documents_read_destruction(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     struct key_claim *key;
     bh_rc rc = bh_claims_add_key(claims, record->obj.id, record->tenant, &key, err);
@@ -200,19 +200,19 @@ take_destruction(struct bh_claims *claims, const struct bh_record *record, struc
 }
 
 static bh_rc
-take_by_verb(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+claims_documents_read_by_verb(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     static const struct {
         const char *verb, *type;
         bool text;               /* the record has the digest of a text */
-        bh_rc (*take)(struct bh_claims *claims, const struct bh_record *record,
+        bh_rc (*read)(struct bh_claims *claims, const struct bh_record *record,
                       struct bh_err *err);
     } verbs[] = {
-        { "node.scrubbed", "piece", true, take_receipt },
-        { "job.image", "job", true, take_image },
-        { site_verb, site_type, true, take_site },
-        { "key.make", "key", false, take_key },
-        { "key.destroyed", "key", false, take_destruction },
+        { "node.scrubbed", "piece", true, claims_documents_read_receipt_record },
+        { "job.image", "job", true, claims_documents_read_image_record },
+        { site_verb, site_type, true, claims_documents_read_site },
+        { "key.make", "key", false, claims_documents_read_key },
+        { "key.destroyed", "key", false, claims_documents_read_destruction },
     };
 
     if (!record->dec.allow || !record->verb)
@@ -220,16 +220,16 @@ take_by_verb(struct bh_claims *claims, const struct bh_record *record, struct bh
     for (size_t i = 0; i < BH_COUNT(verbs); i++)
         if (strcmp(verbs[i].verb, record->verb) == 0 && strcmp(verbs[i].type, record->obj.type) == 0
             && (!verbs[i].text || !bh_claim_is_zero(record->text)))
-            return verbs[i].take(claims, record, err);
+            return verbs[i].read(claims, record, err);
     return BH_OK;
 }
 
 bh_rc
-bh_claims_take_documents(struct bh_claims *claims, const struct bh_record *record,
+bh_claims_read_documents(struct bh_claims *claims, const struct bh_record *record,
                          struct bh_err *err)
 {
     bool gives = record->verb && strcmp(record->verb, BH_RECORD_NAMES_GIVE) == 0;
-    bh_rc rc = take_by_verb(claims, record, err);
+    bh_rc rc = claims_documents_read_by_verb(claims, record, err);
 
     claims->gives = gives ? claims->gives + 1 : 0;
     return rc;
@@ -238,7 +238,7 @@ bh_claims_take_documents(struct bh_claims *claims, const struct bh_record *recor
 /* ---- the rows ---- */
 
 /* What a document says, as far as records say it. */
-struct said {
+struct content {
     uint64_t number;
     uint8_t digest[32];
     uint64_t at_ns;
@@ -257,7 +257,7 @@ read_digest(struct bh_slice object, const char *key, uint8_t ret[32])
 
 /* A key of 20 digits. */
 static bool
-read_number(const char *key, uint64_t *ret)
+claims_documents_read_number(const char *key, uint64_t *ret)
 {
     struct bh_err unused;
     size_t zeros = strspn(key, "0");
@@ -287,7 +287,7 @@ is_written_before(struct bh_buf *wanted, const char *value, const char *end)
 
 static bool
 read_receipt(const struct bh_claims *claims, const struct bh_claimed_document *row,
-             struct said *ret)
+             struct content *ret)
 {
     struct bh_slice whole = { row->value, strlen(row->value) }, receipt;
     char key[48], head[128], tail[48];
@@ -317,28 +317,28 @@ read_receipt(const struct bh_claims *claims, const struct bh_claimed_document *r
 
 static bool
 read_revision(const struct bh_claims *claims, const struct bh_claimed_document *row,
-              struct said *ret)
+              struct content *ret)
 {
     struct bh_slice whole = { row->value, strlen(row->value) };
 
     (void)claims;
     ret->at_ns = bh_claim_number(whole, "at_ns");
     ret->principal = (uint32_t)bh_claim_number(whole, "principal");
-    return read_number(row->key, &ret->number) && read_digest(whole, "digest", ret->digest);
+    return claims_documents_read_number(row->key, &ret->number) && read_digest(whole, "digest", ret->digest);
 }
 
 static bool
-read_image(const struct bh_claims *claims, const struct bh_claimed_document *row, struct said *ret)
+read_image(const struct bh_claims *claims, const struct bh_claimed_document *row, struct content *ret)
 {
     struct bh_slice whole = { row->value, strlen(row->value) };
 
     (void)claims;
-    return read_number(row->key, &ret->number) && read_digest(whole, "digest", ret->digest);
+    return claims_documents_read_number(row->key, &ret->number) && read_digest(whole, "digest", ret->digest);
 }
 
 static bool (*const readers[BH_CLAIMED_KINDS])(const struct bh_claims *claims,
                                                const struct bh_claimed_document *row,
-                                               struct said *ret) = {
+                                               struct content *ret) = {
     [BH_CLAIMED_RECEIPT] = read_receipt,
     [BH_CLAIMED_REVISION] = read_revision,
     [BH_CLAIMED_IMAGE] = read_image,
@@ -346,7 +346,7 @@ static bool (*const readers[BH_CLAIMED_KINDS])(const struct bh_claims *claims,
 
 /* In the one way of writing it, and with what makes it one of its kind. */
 static bool
-read_said(const struct bh_claims *claims, const struct bh_claimed_document *row, struct said *ret)
+claims_documents_read_content(const struct bh_claims *claims, const struct bh_claimed_document *row, struct content *ret)
 {
     size_t length = strlen(row->value);
 
@@ -358,33 +358,33 @@ void
 bh_claims_document(struct bh_claims *claims, const struct bh_claimed_document *row)
 {
     struct document_claim *document;
-    struct said said = { .number = 0 };
+    struct content content = { .number = 0 };
     uint8_t key[32];
 
-    if (!read_said(claims, row, &said)) {
-        bh_claims_tell(claims, "%s %.60s: it does not have the form of one",
+    if (!claims_documents_read_content(claims, row, &content)) {
+        bh_claims_report(claims, "%s %.60s: it does not have the form of one",
                        bh_claimed_kinds[row->kind], row->key);
         return;
     }
-    bh_claim_key(key, row->kind, said.number);
+    bh_claim_key(key, row->kind, content.number);
     document = bh_claim_find(&claims->documents, key);
     if (!document && bh_claims_has_lost(claims)) {
         claims->result.documents.unbound++;
         return;
     }
     if (!document) {
-        bh_claims_tell(claims, "%s %" PRIu64 " is in the table, and no record speaks of it",
-                       called[row->kind], said.number);
+        bh_claims_report(claims, "%s %" PRIu64 " is in the table, and no record speaks of it",
+                       called[row->kind], content.number);
         return;
     }
     if (document->claim.seen)
-        bh_claims_tell(claims, "%s %" PRIu64 " stands twice", called[row->kind], said.number);
+        bh_claims_report(claims, "%s %" PRIu64 " stands twice", called[row->kind], content.number);
     document->claim.seen = true;
-    if (memcmp(said.digest, document->digest, sizeof said.digest) != 0
-        || said.principal != document->principal
-        || (document->at_ns && said.at_ns != document->at_ns))
-        bh_claims_tell(claims, "%s %" PRIu64 ": it is not what record %" PRIu64 " says",
-                       called[row->kind], said.number, document->claim.record);
+    if (memcmp(content.digest, document->digest, sizeof content.digest) != 0
+        || content.principal != document->principal
+        || (document->at_ns && content.at_ns != document->at_ns))
+        bh_claims_report(claims, "%s %" PRIu64 ": it is not what record %" PRIu64 " says",
+                       called[row->kind], content.number, document->claim.record);
     else
         claims->result.documents.good++;
 }
@@ -462,18 +462,18 @@ judge_key(struct bh_claims *claims, const struct key_claim *key, const struct bh
     if ((!key || !key->made) && bh_claims_has_lost(claims))
         claims->result.keys.unbound++;
     else if (!key || !key->made)
-        bh_claims_tell(claims, "key %" PRIu64 " is in the table, and no record made it", row->id);
+        bh_claims_report(claims, "key %" PRIu64 " is in the table, and no record made it", row->id);
     else if (!is_made_so(claims, key, row))
-        bh_claims_tell(claims, "key %" PRIu64 ": it is not the one that record %" PRIu64 " made",
+        bh_claims_report(claims, "key %" PRIu64 ": it is not the one that record %" PRIu64 " made",
                        row->id, key->claim.record);
     else if (key->destroyed && !(row->destroyed_ns && row->empty))
-        bh_claims_tell(claims, "key %" PRIu64 " was destroyed by record %" PRIu64
+        bh_claims_report(claims, "key %" PRIu64 " was destroyed by record %" PRIu64
                        ", but its row does not say so", row->id, key->destroyed_by);
     else if (key->destroyed && !is_destroyed_then(key, row))
-        bh_claims_tell(claims, "key %" PRIu64 " was destroyed by record %" PRIu64
+        bh_claims_report(claims, "key %" PRIu64 " was destroyed by record %" PRIu64
                        ", at another time than its row says", row->id, key->destroyed_by);
     else if (!key->destroyed && destroyed)
-        bh_claims_tell(claims, "key %" PRIu64 " is destroyed in the table, and no record says so",
+        bh_claims_report(claims, "key %" PRIu64 " is destroyed in the table, and no record says so",
                        row->id);
     else if (destroyed)
         claims->result.keys.erased++;
@@ -490,7 +490,7 @@ bh_claims_key(struct bh_claims *claims, const struct bh_claimed_key *row, struct
     bh_claim_key(of, row->id, 0);
     key = bh_claim_find(&claims->keys, of);
     if (key && key->claim.seen && row->exported)
-        bh_claims_tell(claims, "key %" PRIu64 " stands twice", row->id);
+        bh_claims_report(claims, "key %" PRIu64 " stands twice", row->id);
     if (key)
         key->claim.seen = true;
     judge_key(claims, key, row);
@@ -510,12 +510,12 @@ bh_claims_site(struct bh_claims *claims, const char *digest, const char *revisio
     if (digest && *digest && !bh_parse_hex(digest, found, sizeof found))
         memset(found, 0xff, sizeof found);
     if (memcmp(found, site->digest, sizeof found) != 0)
-        bh_claims_tell(claims, "the site file in force is not the one that record %" PRIu64
+        bh_claims_report(claims, "the site file in force is not the one that record %" PRIu64
                        " put in force", site->record);
     if (revision && *revision && bh_parse_u64(revision, &number, &unused) != BH_OK)
         number = UINT64_MAX;
     if (site->sure && site->version >= BH_CLAIMS_ROWS_VERSION && number != site->revision)
-        bh_claims_tell(claims, "the site file in force has revision %" PRIu64
+        bh_claims_report(claims, "the site file in force has revision %" PRIu64
                        ", as the store says; record %" PRIu64 " put it in force", number,
                        site->revision);
 }
@@ -524,7 +524,7 @@ bh_claims_site(struct bh_claims *claims, const char *digest, const char *revisio
 
 /* Only as many revisions are kept; the image of a job that runs is not exported yet. */
 static bool
-is_wanted(const struct bh_claims *claims, const struct document_claim *document, bool ended_alone)
+claims_documents_is_wanted(const struct bh_claims *claims, const struct document_claim *document, bool ended_alone)
 {
     const struct job_claim *job;
     uint8_t key[32];
@@ -543,12 +543,12 @@ is_wanted(const struct bh_claims *claims, const struct document_claim *document,
 void
 bh_claims_end_documents(struct bh_claims *claims, bool ended_alone)
 {
-    for (size_t i = 0; i < claims->documents.room; i++) {
+    for (size_t i = 0; i < claims->documents.capacity; i++) {
         const struct document_claim *document = claims->documents.slots[i];
 
-        if (!document || document->claim.seen || !is_wanted(claims, document, ended_alone))
+        if (!document || document->claim.seen || !claims_documents_is_wanted(claims, document, ended_alone))
             continue;
-        bh_claims_tell(claims, "%s %" PRIu64 " is missing in the table; record %" PRIu64
+        bh_claims_report(claims, "%s %" PRIu64 " is missing in the table; record %" PRIu64
                        " speaks of it", called[document->kind], document->number,
                        document->claim.record);
     }
@@ -557,14 +557,14 @@ bh_claims_end_documents(struct bh_claims *claims, bool ended_alone)
 void
 bh_claims_end_keys(struct bh_claims *claims)
 {
-    for (size_t i = 0; i < claims->keys.room; i++) {
+    for (size_t i = 0; i < claims->keys.capacity; i++) {
         const struct key_claim *key = claims->keys.slots[i];
         uint64_t id;
 
         if (!key || key->claim.seen || !key->made)
             continue;
         memcpy(&id, key->claim.key, sizeof id);
-        bh_claims_tell(claims, "key %" PRIu64 " is missing in the table; record %" PRIu64 " made it",
+        bh_claims_report(claims, "key %" PRIu64 " is missing in the table; record %" PRIu64 " made it",
                        id, key->claim.record);
     }
 }

@@ -37,7 +37,7 @@ struct job_claim {
     uint64_t time_limit_ns, deadline_ns;
     bool placed;                 /* `place` is known */
     uint64_t placed_by;
-    uint8_t place[32];           /* bh_job_place_digest */
+    uint8_t place[32];           /* bh_job_placement_digest */
 };
 
 struct text_claim {
@@ -111,13 +111,13 @@ struct site_claim {
 /* Open addressing; a slot is empty or points to what begins with a struct claim. */
 struct claim_table {
     void **slots;
-    size_t room, count;          /* room: 0, or a power of two */
+    size_t capacity, count;          /* room: 0, or a power of two */
 };
 
 /* The first version of records that binds all columns of jobs. */
 enum { BH_CLAIMS_ROWS_VERSION = 4 };
 
-enum { BH_CLAIMS_TOLD_MAX = 20, BH_CLAIMS_TOLD_BYTES = 8192 };
+enum { BH_CLAIMS_REPORTED_MAX = 20, BH_CLAIMS_REPORTED_BYTES = 8192 };
 
 struct bh_claims {
     struct bh_arena *arena;
@@ -126,8 +126,8 @@ struct bh_claims {
     struct site_claim site;
     uint64_t revisions, last_key;
     uint64_t last_text;          /* the highest number of a text that a record names */
-    uint64_t strange_text;       /* the lowest of one that none names; 0: none */
-    uint8_t strange[32];         /* its digest */
+    uint64_t unnamed_text;       /* the lowest of one that none names; 0: none */
+    uint8_t unnamed[32];         /* its digest */
     uint64_t gives;              /* records names.give right before this one */
     uint64_t size, last_ts_ns;   /* records so far, and the time of the last */
     uint64_t first_ts_ns;        /* of the first that is left */
@@ -138,7 +138,7 @@ struct bh_claims {
     bool older, newer;           /* there are records that do not bind all columns of jobs, that
                                     do */
     struct bh_claims_result result;
-    char differing_text[BH_CLAIMS_TOLD_BYTES], erased_text[BH_CLAIMS_TOLD_BYTES];
+    char differing_text[BH_CLAIMS_REPORTED_BYTES], erased_text[BH_CLAIMS_REPORTED_BYTES];
     struct bh_buf differing, erased;
 };
 
@@ -150,12 +150,12 @@ bool bh_claims_is_site(const struct bh_record *record);
 bool bh_claims_is_behind(const struct bh_claims *claims, uint64_t nth);
 
 /* The record names that text; `for_ever`: another record than one of the site file does. */
-BH_MUST_USE bh_rc bh_claims_take_text(struct bh_claims *claims, const struct bh_record *record,
+BH_MUST_USE bh_rc bh_claims_read_text(struct bh_claims *claims, const struct bh_record *record,
                                       const uint8_t digest[32], bool for_ever,
                                       struct bh_err *err);
 
 /* What a record says of texts besides its submission's. */
-BH_MUST_USE bh_rc bh_claims_take_texts(struct bh_claims *claims, const struct bh_record *record,
+BH_MUST_USE bh_rc bh_claims_read_texts(struct bh_claims *claims, const struct bh_record *record,
                                        struct bh_err *err);
 void bh_claims_end_texts(struct bh_claims *claims);
 
@@ -164,16 +164,16 @@ BH_MUST_USE bh_rc bh_claims_link_key(struct bh_claims *claims, struct key_claim 
                                      uint32_t tenant, struct bh_err *err);
 
 /* What a record says of documents, keys and the site file. */
-BH_MUST_USE bh_rc bh_claims_take_documents(struct bh_claims *claims,
+BH_MUST_USE bh_rc bh_claims_read_documents(struct bh_claims *claims,
                                            const struct bh_record *record, struct bh_err *err);
-BH_MUST_USE bh_rc bh_claims_take_token(struct bh_claims *claims, const struct bh_record *record,
+BH_MUST_USE bh_rc bh_claims_read_token(struct bh_claims *claims, const struct bh_record *record,
                                        struct bh_err *err);
 void bh_claims_end_documents(struct bh_claims *claims, bool ended_alone);
 void bh_claims_end_keys(struct bh_claims *claims);
 void bh_claims_end_tokens(struct bh_claims *claims);
 
 /* What a record carries on of those that were pruned. */
-BH_MUST_USE bh_rc bh_claims_take_bound(struct bh_claims *claims, const struct bh_record *record,
+BH_MUST_USE bh_rc bh_claims_read_bound(struct bh_claims *claims, const struct bh_record *record,
                                        struct bh_err *err);
 
 /* Whether there were records of which nothing was carried on. */
@@ -197,20 +197,20 @@ bool bh_claims_is_wanted(const struct bh_claims *claims, const struct job_claim 
                          bool ended_alone);
 
 /* A line of the differences, if there is room for one more. */
-bool bh_claims_tells(struct bh_claims *claims);
+bool bh_claims_reports(struct bh_claims *claims);
 void bh_claims_end_line(struct bh_buf *lines, size_t from);
-#define bh_claims_tell(claims, ...)                                                        \
+#define bh_claims_report(claims, ...)                                                        \
     do {                                                                                   \
         size_t from_ = (claims)->differing.length;                                         \
                                                                                            \
-        if (!bh_claims_tells(claims))                                                      \
+        if (!bh_claims_reports(claims))                                                      \
             break;                                                                         \
         bh_buf_printf(&(claims)->differing, __VA_ARGS__);                                  \
         bh_claims_end_line(&(claims)->differing, from_);                                   \
     } while (0)
 
 /* BH_FULL. */
-bh_rc bh_claims_no_room(struct bh_err *err);
+bh_rc bh_claims_full(struct bh_err *err);
 
 bool bh_claim_is_zero(const uint8_t bytes[32]);
 

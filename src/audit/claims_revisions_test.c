@@ -24,14 +24,14 @@ digest_of(uint64_t number, uint8_t ret_digest[32])
 
 /* The file of that number, applied; or another record that names its text. */
 static void
-take(struct bh_claims *claims, uint64_t seq, const char *verb, uint64_t number)
+claims_revisions_read(struct bh_claims *claims, uint64_t seq, const char *verb, uint64_t number)
 {
     struct bh_record record = { .seq = seq, .ts_ns = 1000 + seq, .version = BH_RECORD_VERSION,
                                 .verb = verb, .obj = { "site", 0 }, .dec = { .allow = true } };
     struct bh_err err;
 
     digest_of(number, record.text);
-    assert_int_equal(bh_claims_take(claims, &record, &err), BH_OK);
+    assert_int_equal(bh_claims_read(claims, &record, &err), BH_OK);
 }
 
 static uint64_t
@@ -43,9 +43,9 @@ differences(const struct row *row)
     uint8_t digest[32];
 
     for (uint64_t number = 1; number <= row->revisions; number++)
-        take(claims, number - 1, "site.apply", number);
+        claims_revisions_read(claims, number - 1, "site.apply", number);
     if (row->also)
-        take(claims, row->revisions, row->also, 1);
+        claims_revisions_read(claims, row->revisions, row->also, 1);
     for (uint64_t number = 1; number <= row->revisions; number++) {
         digest_of(number, digest);
         if (number != row->lost)

@@ -11,9 +11,9 @@ static const char erased_text[] = "(erased)";
 
 /* Count one more; false when enough were told: the first are enough to begin with. */
 bool
-bh_claims_tells(struct bh_claims *claims)
+bh_claims_reports(struct bh_claims *claims)
 {
-    return claims->result.differences++ < BH_CLAIMS_TOLD_MAX;
+    return claims->result.differences++ < BH_CLAIMS_REPORTED_MAX;
 }
 
 /* Names come from a table that anybody may have changed: a line stays a line. */
@@ -29,7 +29,7 @@ bh_claims_end_line(struct bh_buf *lines, size_t from)
 void
 bh_claims_differ(struct bh_claims *claims, const char *what)
 {
-    bh_claims_tell(claims, "%s", what);
+    bh_claims_report(claims, "%s", what);
 }
 
 /* ---- names ---- */
@@ -45,23 +45,23 @@ has_key(const uint8_t *key)
 
 /* As an erasure leaves the row. */
 static bool
-is_blank(const struct bh_claimed_name *row)
+claims_rows_is_blank(const struct bh_claimed_name *row)
 {
     return strcmp(row->name, erased_text) == 0 && !has_key(row->key);
 }
 
 static void
-take_erased(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row)
+claims_rows_check_erased(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row)
 {
     const char *kind = bh_binding_kinds[row->kind];
 
-    if (!is_blank(row)) {
-        bh_claims_tell(claims, "%s %" PRIu32 " was erased by record %" PRIu64 ", but its row has a name",
+    if (!claims_rows_is_blank(row)) {
+        bh_claims_report(claims, "%s %" PRIu32 " was erased by record %" PRIu64 ", but its row has a name",
              kind, row->id, name->erased_by);
         return;
     }
     name->name = erased_text;
-    if (claims->result.names.erased++ < BH_CLAIMS_TOLD_MAX)
+    if (claims->result.names.erased++ < BH_CLAIMS_REPORTED_MAX)
         bh_buf_printf(&claims->erased, "%s %" PRIu32 ": erased by record %" PRIu64 "\n", kind,
                       row->id, name->erased_by);
 }
@@ -74,38 +74,38 @@ is_unbound(const struct bh_claims *claims, const struct name_claim *name,
 {
     if (claims->bindings == 0 || row->erased_by >= claims->size)
         return true;
-    return !name->bound && claims->pruned_to > 0 && is_blank(row);
+    return !name->bound && claims->pruned_to > 0 && claims_rows_is_blank(row);
 }
 
 /* Nobody has to take its name from the row: but jobs do not have another if that is gone. */
 static void
-take_unbound(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row)
+claims_rows_check_unbound(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row)
 {
     claims->result.names.unbound++;
-    if (is_blank(row))
+    if (claims_rows_is_blank(row))
         name->name = erased_text;
 }
 
 static bool
-take_bound(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row)
+claims_rows_check_bound(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row)
 {
     struct bh_binding binding = { .kind = row->kind, .id = row->id };
     const char *kind = bh_binding_kinds[row->kind];
 
     if (!name->bound) {
-        bh_claims_tell(claims, "%s %" PRIu32 " is \"%.80s\" in the table, and no record binds it",
+        bh_claims_report(claims, "%s %" PRIu32 " is \"%.80s\" in the table, and no record binds it",
              kind, row->id, row->name);
         return false;
     }
     if (!has_key(row->key)) {
-        bh_claims_tell(claims,
+        bh_claims_report(claims,
              "%s %" PRIu32 ": the key of its name is gone, and no record erased it; record %" PRIu64
              " bound it", kind, row->id, name->claim.record);
         return false;
     }
     bh_binding_commit(claims->crypto, &binding, row->key, row->name);
     if (memcmp(binding.commitment, name->commitment, BH_BINDING_BYTES) != 0) {
-        bh_claims_tell(claims,
+        bh_claims_report(claims,
              "%s %" PRIu32 " is \"%.80s\" in the table; record %" PRIu64 " bound it to another name",
              kind, row->id, row->name, name->claim.record);
         return false;
@@ -116,20 +116,20 @@ take_bound(struct bh_claims *claims, struct name_claim *name, const struct bh_cl
 
 /* The row's own, if its kind can have one: also of a name that no record speaks of. */
 static bh_rc
-take_row(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row,
+claims_rows_read_row(struct bh_claims *claims, struct name_claim *name, const struct bh_claimed_name *row,
          struct bh_err *err)
 {
     if (name->erased) {
-        take_erased(claims, name, row);
-    } else if (row->erased_by && !is_blank(row)) {
-        bh_claims_tell(claims, "%s %" PRIu32 " was erased by record %" PRIu64
+        claims_rows_check_erased(claims, name, row);
+    } else if (row->erased_by && !claims_rows_is_blank(row)) {
+        bh_claims_report(claims, "%s %" PRIu32 " was erased by record %" PRIu64
                        ", as its row says, which has a name", bh_binding_kinds[row->kind], row->id,
                        row->erased_by);
     } else if (is_unbound(claims, name, row)) {
-        take_unbound(claims, name, row);
-    } else if (take_bound(claims, name, row)) {
+        claims_rows_check_unbound(claims, name, row);
+    } else if (claims_rows_check_bound(claims, name, row)) {
         name->name = bh_arena_strdup(claims->arena, row->name);
-        return name->name ? BH_OK : bh_claims_no_room(err);
+        return name->name ? BH_OK : bh_claims_full(err);
     }
     return BH_OK;
 }
@@ -141,17 +141,17 @@ bh_claims_name(struct bh_claims *claims, const struct bh_claimed_name *row, stru
     uint8_t key[32];
 
     if (row->kind >= BH_BINDING_KINDS) {
-        bh_claims_tell(claims, "name %" PRIu32 " is of a kind that there is not", row->id);
+        bh_claims_report(claims, "name %" PRIu32 " is of a kind that there is not", row->id);
         return BH_OK;
     }
     bh_claim_key(key, row->kind, row->id);
     name = bh_claim_add(claims, &claims->names, key, sizeof *name);
     if (!name)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     if (name->claim.seen)
-        bh_claims_tell(claims, "%s %" PRIu32 " stands twice", bh_binding_kinds[row->kind], row->id);
+        bh_claims_report(claims, "%s %" PRIu32 " stands twice", bh_binding_kinds[row->kind], row->id);
     name->claim.seen = true;
-    return take_row(claims, name, row, err);
+    return claims_rows_read_row(claims, name, row, err);
 }
 
 const char *
@@ -171,7 +171,7 @@ enum { TENANT, SKU, PRINCIPAL };
 
 /* Whether the row's text is the name of that id, as far as that is known. */
 static bool
-is_named(const struct bh_claims *claims, uint32_t kind, uint32_t id, const char *text)
+claims_rows_is_named(const struct bh_claims *claims, uint32_t kind, uint32_t id, const char *text)
 {
     const char *name = bh_claims_name_of(claims, kind, id);
 
@@ -185,7 +185,7 @@ is_named_or_erased(const struct bh_claims *claims, const struct bh_claimed_job *
 {
     uint32_t id = kind == TENANT ? row->tenant_id : row->principal_id;
 
-    return is_named(claims, kind, id, text)
+    return claims_rows_is_named(claims, kind, id, text)
            || (row->exported && strcmp(text, erased_text) == 0);
 }
 
@@ -199,7 +199,7 @@ differs_in_submission(const struct bh_claims *claims, const struct job_claim *jo
     if (row->principal_id != job->principal
         || !is_named_or_erased(claims, row, PRINCIPAL, row->principal))
         return "principal";
-    if (!is_named(claims, SKU, job->sku, row->sku))
+    if (!claims_rows_is_named(claims, SKU, job->sku, row->sku))
         return "SKU";
     if (row->count != job->count)
         return "count";
@@ -234,14 +234,14 @@ differs_in_columns(const struct job_claim *job, const struct bh_claimed_job *row
 }
 
 static const char *
-differs_in_place(const struct bh_claims *claims, const struct job_claim *job,
+claims_rows_differs_in_placement(const struct bh_claims *claims, const struct job_claim *job,
                  const struct bh_claimed_job *row)
 {
     uint8_t digest[32];
 
     if (!job->placed)
         return NULL;
-    bh_job_place_digest(claims->crypto, &row->place, digest);
+    bh_job_placement_digest(claims->crypto, &row->place, digest);
     return memcmp(digest, job->place, sizeof digest) == 0
                ? NULL : "node, pieces, grade, lease or number of restarts";
 }
@@ -249,9 +249,9 @@ differs_in_place(const struct bh_claims *claims, const struct job_claim *job,
 static int32_t
 status_of(const struct bh_job_status *state)
 {
-    bool told = strcmp(state->cause, "exited") == 0 || strcmp(state->cause, "signalled") == 0;
+    bool reported = strcmp(state->cause, "exited") == 0 || strcmp(state->cause, "signalled") == 0;
 
-    return told ? state->exit_status : -1;
+    return reported ? state->exit_status : -1;
 }
 
 /* What of its state; a reason to wait changes without a record. */
@@ -272,17 +272,17 @@ differs_in_state(const struct job_claim *job, const struct bh_claimed_job *row)
 }
 
 static void
-take_unknown(struct bh_claims *claims, const struct bh_claimed_job *row)
+claims_rows_check_unknown(struct bh_claims *claims, const struct bh_claimed_job *row)
 {
     if (bh_claims_has_lost(claims) && row->job < claims->first_job)
         claims->result.jobs.unbound++;
     else
-        bh_claims_tell(claims, "job %" PRIu64 " is in the table, and no record submitted it", row->job);
+        bh_claims_report(claims, "job %" PRIu64 " is in the table, and no record submitted it", row->job);
 }
 
 /* Whether the row is what records say; else the first difference is told. */
 static bool
-is_as_said(struct bh_claims *claims, const struct job_claim *job, const struct bh_claimed_job *row)
+claims_rows_is_as_recorded(struct bh_claims *claims, const struct job_claim *job, const struct bh_claimed_job *row)
 {
     const struct {
         const char *what;
@@ -291,12 +291,12 @@ is_as_said(struct bh_claims *claims, const struct job_claim *job, const struct b
         { job->submitted ? differs_in_submission(claims, job, row) : NULL, job->claim.record },
         { differs_in_columns(job, row), job->claim.record },
         { job->stated ? differs_in_state(job, row) : NULL, job->stated_by },
-        { differs_in_place(claims, job, row), job->placed_by },
+        { claims_rows_differs_in_placement(claims, job, row), job->placed_by },
     };
 
     for (size_t i = 0; i < BH_COUNT(parts); i++)
         if (parts[i].what) {
-            bh_claims_tell(claims, "job %" PRIu64 ": its %s is not what record %" PRIu64 " says", row->job,
+            bh_claims_report(claims, "job %" PRIu64 ": its %s is not what record %" PRIu64 " says", row->job,
                  parts[i].what, parts[i].record);
             return false;
         }
@@ -312,13 +312,13 @@ bh_claims_job(struct bh_claims *claims, const struct bh_claimed_job *row)
     bh_claim_key(key, row->job, 0);
     job = bh_claim_find(&claims->jobs, key);
     if (!job) {
-        take_unknown(claims, row);
+        claims_rows_check_unknown(claims, row);
         return;
     }
     if (job->claim.seen && row->exported)
-        bh_claims_tell(claims, "job %" PRIu64 " stands twice", row->job);
+        bh_claims_report(claims, "job %" PRIu64 " stands twice", row->job);
     job->claim.seen = true;
-    if (!is_as_said(claims, job, row))
+    if (!claims_rows_is_as_recorded(claims, job, row))
         return;
     if (job->stated && job->submitted)
         claims->result.jobs.good++;
@@ -331,14 +331,14 @@ bh_claims_job(struct bh_claims *claims, const struct bh_claimed_job *row)
 static void
 end_names(struct bh_claims *claims)
 {
-    for (size_t i = 0; i < claims->names.room; i++) {
+    for (size_t i = 0; i < claims->names.capacity; i++) {
         const struct name_claim *name = claims->names.slots[i];
         uint64_t of[2];
 
         if (!name || name->claim.seen)
             continue;
         memcpy(of, name->claim.key, sizeof of);
-        bh_claims_tell(claims, "%s %" PRIu64 " is missing in the table; record %" PRIu64 " %s it",
+        bh_claims_report(claims, "%s %" PRIu64 " is missing in the table; record %" PRIu64 " %s it",
              bh_binding_kinds[of[0]], of[1], name->bound ? name->claim.record : name->erased_by,
              name->bound ? "bound" : "erased");
     }
@@ -356,14 +356,14 @@ bh_claims_is_wanted(const struct bh_claims *claims, const struct job_claim *job,
 static void
 end_jobs(struct bh_claims *claims, bool ended_alone)
 {
-    for (size_t i = 0; i < claims->jobs.room; i++) {
+    for (size_t i = 0; i < claims->jobs.capacity; i++) {
         const struct job_claim *job = claims->jobs.slots[i];
         uint64_t number;
 
         if (!job || job->claim.seen || !bh_claims_is_wanted(claims, job, ended_alone))
             continue;
         memcpy(&number, job->claim.key, sizeof number);
-        bh_claims_tell(claims, "job %" PRIu64 " is missing in the table; record %" PRIu64 " speaks of it",
+        bh_claims_report(claims, "job %" PRIu64 " is missing in the table; record %" PRIu64 " speaks of it",
              number, job->submitted ? job->claim.record : job->stated_by);
     }
 }

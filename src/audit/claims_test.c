@@ -16,7 +16,7 @@ static const uint8_t keys[2][32] = { { 1 }, { 2 } };
 static const uint8_t none[32];
 static const uint8_t spec[32] = { 0x5e };
 
-struct story {
+struct scenario {
     struct bh_arena *arena;
     struct bh_claims *claims;
     struct bh_claims_result result;
@@ -25,38 +25,38 @@ struct story {
 };
 
 static int
-begin(void **state)
+claims_begin(void **state)
 {
-    static struct story story;
+    static struct scenario scenario;
 
-    story = (struct story){ .arena = bh_arena_new(1 << 20) };
-    story.claims = bh_claims_new(story.arena, &bh_crypto_openssl);
-    *state = &story;
+    scenario = (struct scenario){ .arena = bh_arena_new(1 << 20) };
+    scenario.claims = bh_claims_new(scenario.arena, &bh_crypto_openssl);
+    *state = &scenario;
     return 0;
 }
 
 static int
-end(void **state)
+claims_end(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
 
-    bh_arena_free(story->arena);
+    bh_arena_free(scenario->arena);
     return 0;
 }
 
 static bh_rc
-take(struct story *story, struct bh_record record)
+claims_read(struct scenario *scenario, struct bh_record record)
 {
-    record.seq = story->seq++;
+    record.seq = scenario->seq++;
     record.ts_ns = 1000 + record.seq;
     record.version = record.version ? record.version : BH_RECORD_VERSION;
     record.dec.allow = true;
-    return bh_claims_take(story->claims, &record, &story->err);
+    return bh_claims_read(scenario->claims, &record, &scenario->err);
 }
 
 /* A record that gives the principals 1 and 2 to alice and root. */
 static bh_rc
-bind(struct story *story, const char *first, struct bh_record record)
+bind(struct scenario *scenario, const char *first, struct bh_record record)
 {
     struct bh_binding alice = { PRINCIPAL, 1, { 0 } }, root = { PRINCIPAL, 2, { 0 } };
     char memory[400];
@@ -72,36 +72,36 @@ bind(struct story *story, const char *first, struct bh_record record)
     record.names_json = bh_buf_text(&list);
     if (!record.verb)
         record.verb = "site.apply";
-    return take(story, record);
+    return claims_read(scenario, record);
 }
 
 static void
-name(struct story *story, uint32_t id, const char *text, const uint8_t *key)
+name(struct scenario *scenario, uint32_t id, const char *text, const uint8_t *key)
 {
     const struct bh_claimed_name row = { PRINCIPAL, id, text, key, 0 };
 
-    assert_int_equal(bh_claims_name(story->claims, &row, &story->err), BH_OK);
+    assert_int_equal(bh_claims_name(scenario->claims, &row, &scenario->err), BH_OK);
 }
 
 /* How many differences there are, of the tables that were given. */
 static uint64_t
-differences(struct story *story, uint32_t tables)
+differences(struct scenario *scenario, uint32_t tables)
 {
-    bh_claims_end(story->claims, tables, &story->result);
-    return story->result.differences;
+    bh_claims_end(scenario->claims, tables, &scenario->result);
+    return scenario->result.differences;
 }
 
 static void
 names_that_are_bound(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
 
-    assert_int_equal(bind(story, "alice", (struct bh_record){ 0 }), BH_OK);
-    name(story, 1, "alice", keys[0]);
-    name(story, 2, "root", keys[1]);
-    BH_CHECK_EQ("differences", differences(story, BH_CLAIMS_NAMES), 0);
-    BH_CHECK_EQ("good", story->result.names.good, 2);
-    BH_CHECK_STR("name", bh_claims_name_of(story->claims, PRINCIPAL, 1), "alice");
+    assert_int_equal(bind(scenario, "alice", (struct bh_record){ 0 }), BH_OK);
+    name(scenario, 1, "alice", keys[0]);
+    name(scenario, 2, "root", keys[1]);
+    BH_CHECK_EQ("differences", differences(scenario, BH_CLAIMS_NAMES), 0);
+    BH_CHECK_EQ("good", scenario->result.names.good, 2);
+    BH_CHECK_STR("name", bh_claims_name_of(scenario->claims, PRINCIPAL, 1), "alice");
     BH_CHECK_DONE();
 }
 
@@ -110,19 +110,19 @@ static void
 names_that_were_swapped(void **state)
 {
     for (int with = 0; with < 2; with++) {
-        struct story *story;
+        struct scenario *scenario;
 
-        end(state);
-        begin(state);
-        story = *state;
-        assert_int_equal(bind(story, "alice", (struct bh_record){ 0 }), BH_OK);
-        name(story, 1, "root", keys[with]);
-        name(story, 2, "alice", keys[!with]);
-        BH_CHECK_EQ("differences", differences(story, BH_CLAIMS_NAMES), 2);
-        BH_CHECK_STR("says which", story->result.differing,
+        claims_end(state);
+        claims_begin(state);
+        scenario = *state;
+        assert_int_equal(bind(scenario, "alice", (struct bh_record){ 0 }), BH_OK);
+        name(scenario, 1, "root", keys[with]);
+        name(scenario, 2, "alice", keys[!with]);
+        BH_CHECK_EQ("differences", differences(scenario, BH_CLAIMS_NAMES), 2);
+        BH_CHECK_STR("says which", scenario->result.differing,
                      "principal 1 is \"root\" in the table; record 0 bound it to another name\n"
                      "principal 2 is \"alice\" in the table; record 0 bound it to another name\n");
-        BH_CHECK("not resolved", !bh_claims_name_of(story->claims, PRINCIPAL, 1));
+        BH_CHECK("not resolved", !bh_claims_name_of(scenario->claims, PRINCIPAL, 1));
     }
     BH_CHECK_DONE();
 }
@@ -130,13 +130,13 @@ names_that_were_swapped(void **state)
 static void
 names_that_lack(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
 
-    assert_int_equal(bind(story, "alice", (struct bh_record){ 0 }), BH_OK);
-    name(story, 1, "alice", none);
-    name(story, 3, "mallory", keys[0]);
-    BH_CHECK_EQ("differences", differences(story, BH_CLAIMS_NAMES), 3);
-    BH_CHECK_STR("says which", story->result.differing,
+    assert_int_equal(bind(scenario, "alice", (struct bh_record){ 0 }), BH_OK);
+    name(scenario, 1, "alice", none);
+    name(scenario, 3, "mallory", keys[0]);
+    BH_CHECK_EQ("differences", differences(scenario, BH_CLAIMS_NAMES), 3);
+    BH_CHECK_STR("says which", scenario->result.differing,
                  "principal 1: the key of its name is gone, and no record erased it; record 0 bound it\n"
                  "principal 3 is \"mallory\" in the table, and no record binds it\n"
                  "principal 2 is missing in the table; record 0 bound it\n");
@@ -146,23 +146,23 @@ names_that_lack(void **state)
 static void
 names_that_were_erased(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
 
-    assert_int_equal(bind(story, "alice", (struct bh_record){ 0 }), BH_OK);
-    assert_int_equal(take(story, (struct bh_record){ .verb = BH_RECORD_NAME_ERASE,
+    assert_int_equal(bind(scenario, "alice", (struct bh_record){ 0 }), BH_OK);
+    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = BH_RECORD_NAME_ERASE,
                                                      .obj = { "principal", 1 } }),
                      BH_OK);
-    assert_int_equal(take(story, (struct bh_record){ .verb = BH_RECORD_NAME_ERASE,
+    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = BH_RECORD_NAME_ERASE,
                                                      .obj = { "principal", 2 } }),
                      BH_OK);
-    name(story, 1, "(erased)", none);
-    name(story, 2, "root", keys[1]);
-    BH_CHECK_EQ("differences", differences(story, BH_CLAIMS_NAMES), 1);
-    BH_CHECK_STR("says which", story->result.differing,
+    name(scenario, 1, "(erased)", none);
+    name(scenario, 2, "root", keys[1]);
+    BH_CHECK_EQ("differences", differences(scenario, BH_CLAIMS_NAMES), 1);
+    BH_CHECK_STR("says which", scenario->result.differing,
                  "principal 2 was erased by record 2, but its row has a name\n");
-    BH_CHECK_STR("erased", story->result.erased, "principal 1: erased by record 1\n");
+    BH_CHECK_STR("erased", scenario->result.erased, "principal 1: erased by record 1\n");
     BH_CHECK_EQ("a kind that there is not",
-                take(story, (struct bh_record){ .verb = BH_RECORD_NAME_ERASE, .obj = { "job", 1 } }),
+                claims_read(scenario, (struct bh_record){ .verb = BH_RECORD_NAME_ERASE, .obj = { "job", 1 } }),
                 BH_CONFLICT);
     BH_CHECK_DONE();
 }
@@ -171,11 +171,11 @@ names_that_were_erased(void **state)
 static void
 names_bound_again(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
 
-    assert_int_equal(bind(story, "alice", (struct bh_record){ 0 }), BH_OK);
-    BH_CHECK_EQ("the same", bind(story, "alice", (struct bh_record){ .verb = BH_RECORD_NAMES_BIND }), BH_OK);
-    BH_CHECK_EQ("another", bind(story, "mallory", (struct bh_record){ .verb = BH_RECORD_NAMES_BIND }),
+    assert_int_equal(bind(scenario, "alice", (struct bh_record){ 0 }), BH_OK);
+    BH_CHECK_EQ("the same", bind(scenario, "alice", (struct bh_record){ .verb = BH_RECORD_NAMES_BIND }), BH_OK);
+    BH_CHECK_EQ("another", bind(scenario, "mallory", (struct bh_record){ .verb = BH_RECORD_NAMES_BIND }),
                 BH_CONFLICT);
     BH_CHECK_DONE();
 }
@@ -183,18 +183,18 @@ names_bound_again(void **state)
 static void
 names_of_before(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
 
-    assert_int_equal(take(story, (struct bh_record){ .verb = "daemon.start", .version = 2 }), BH_OK);
-    name(story, 1, "alice", none);
-    BH_CHECK_EQ("differences", differences(story, BH_CLAIMS_NAMES), 0);
-    BH_CHECK_EQ("not bound", story->result.names.unbound, 1);
-    BH_CHECK_EQ("no upgrade", story->result.bound_from, UINT64_MAX);
-    assert_int_equal(bind(story, "alice", (struct bh_record){ .verb = BH_RECORD_NAMES_BIND,
+    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "daemon.start", .version = 2 }), BH_OK);
+    name(scenario, 1, "alice", none);
+    BH_CHECK_EQ("differences", differences(scenario, BH_CLAIMS_NAMES), 0);
+    BH_CHECK_EQ("not bound", scenario->result.names.unbound, 1);
+    BH_CHECK_EQ("no upgrade", scenario->result.bound_from, UINT64_MAX);
+    assert_int_equal(bind(scenario, "alice", (struct bh_record){ .verb = BH_RECORD_NAMES_BIND,
                                                                .obj = { BH_RECORD_UPGRADE, 2 } }),
                      BH_OK);
-    (void)differences(story, 0);
-    BH_CHECK_EQ("bound from", story->result.bound_from, 1);
+    (void)differences(scenario, 0);
+    BH_CHECK_EQ("bound from", scenario->result.bound_from, 1);
     BH_CHECK_DONE();
 }
 
@@ -221,30 +221,30 @@ row_of_7(void)
 
 /* Job 7 begins at 1002, where its row says. */
 static bh_rc
-begin_7(struct story *story)
+begin_7(struct scenario *scenario)
 {
     struct bh_job_status state = { .job = 7, .started_ns = 1002, .state = "running" };
     const struct bh_claimed_job row = row_of_7();
     char memory[BH_JOB_STATUS_ITEM_MAX + 3];
     struct bh_buf list;
 
-    bh_job_place_digest(&bh_crypto_openssl, &row.place, state.row);
+    bh_job_placement_digest(&bh_crypto_openssl, &row.place, state.row);
     bh_buf_init_fixed(&list, memory, sizeof memory);
     bh_buf_putc(&list, '[');
     bh_job_status_put(&list, &state);
     bh_buf_putc(&list, ']');
-    return take(story, (struct bh_record){ .verb = "node.started", .jobs_json = bh_buf_text(&list) });
+    return claims_read(scenario, (struct bh_record){ .verb = "node.started", .jobs_json = bh_buf_text(&list) });
 }
 
 static void
-live_and_end(struct story *story)
+live_and_end(struct scenario *scenario)
 {
-    assert_int_equal(bind(story, "alice", (struct bh_record){ 0 }), BH_OK);
-    name(story, 1, "alice", keys[0]);
-    name(story, 2, "root", keys[1]);
-    assert_int_equal(take(story, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT }), BH_OK);
-    assert_int_equal(begin_7(story), BH_OK);
-    assert_int_equal(take(story, (struct bh_record){
+    assert_int_equal(bind(scenario, "alice", (struct bh_record){ 0 }), BH_OK);
+    name(scenario, 1, "alice", keys[0]);
+    name(scenario, 2, "root", keys[1]);
+    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT }), BH_OK);
+    assert_int_equal(begin_7(scenario), BH_OK);
+    assert_int_equal(claims_read(scenario, (struct bh_record){
                                      .verb = "node.ended",
                                      .jobs_json = "[{\"cause\":\"exited\",\"ended\":\"1003\",\"job\":7,"
                                                   "\"state\":\"completed\"}]" }),
@@ -254,13 +254,13 @@ live_and_end(struct story *story)
 static void
 jobs_that_are_what_is_said(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
     struct bh_claimed_job row = row_of_7();
 
-    live_and_end(story);
-    bh_claims_job(story->claims, &row);
-    BH_CHECK_EQ("differences", differences(story, BH_CLAIMS_NAMES | BH_CLAIMS_JOBS), 0);
-    BH_CHECK_EQ("good", story->result.jobs.good, 1);
+    live_and_end(scenario);
+    bh_claims_job(scenario->claims, &row);
+    BH_CHECK_EQ("differences", differences(scenario, BH_CLAIMS_NAMES | BH_CLAIMS_JOBS), 0);
+    BH_CHECK_EQ("good", scenario->result.jobs.good, 1);
     BH_CHECK_DONE();
 }
 
@@ -268,22 +268,22 @@ jobs_that_are_what_is_said(void **state)
 static void
 names_erased_since(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
     struct bh_claimed_job row = row_of_7();
 
-    live_and_end(story);
+    live_and_end(scenario);
     row.principal = "(erased)";
     row.exported = true;
-    bh_claims_job(story->claims, &row);
-    BH_CHECK_EQ("differences", differences(story, 0), 0);
-    BH_CHECK_EQ("good", story->result.jobs.good, 1);
+    bh_claims_job(scenario->claims, &row);
+    BH_CHECK_EQ("differences", differences(scenario, 0), 0);
+    BH_CHECK_EQ("good", scenario->result.jobs.good, 1);
     row.exported = false;
-    bh_claims_job(story->claims, &row);
-    BH_CHECK_EQ("of a store", differences(story, 0), 1);
+    bh_claims_job(scenario->claims, &row);
+    BH_CHECK_EQ("of a store", differences(scenario, 0), 1);
     row.principal = "root";
     row.exported = true;
-    bh_claims_job(story->claims, &row);
-    BH_CHECK_EQ("another name, and it stands twice", differences(story, 0), 3);
+    bh_claims_job(scenario->claims, &row);
+    BH_CHECK_EQ("another name, and it stands twice", differences(scenario, 0), 3);
     BH_CHECK_DONE();
 }
 
@@ -316,7 +316,7 @@ change_row(struct bh_claimed_job *row, const struct bh_claimed_job *change)
     TAKE(place.lease);
     TAKE(place.restarts);
     TAKE(place.node);
-    TAKE(place.pieces);
+    TAKE(place.partitions);
     TAKE(place.grade);
 #undef TAKE
 }
@@ -346,7 +346,7 @@ jobs_that_were_changed(void **state)
         { PLACE, { .place = { .lease = 5 } }, 2 },
         { PLACE, { .place = { .restarts = 2 } }, 2 },
         { PLACE, { .place = { .node = "other" } }, 2 },
-        { PLACE, { .place = { .pieces = "GPU-3f2b whole" } }, 2 },
+        { PLACE, { .place = { .partitions = "GPU-3f2b whole" } }, 2 },
         { PLACE, { .place = { .grade = "B unverified" } }, 2 },
         { "state", { .state = "failed" }, 3 },
         { "start", { .started_ns = 1 }, 3 },
@@ -359,19 +359,19 @@ jobs_that_were_changed(void **state)
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_claimed_job row = row_of_7();
         const struct bh_claimed_job *change = &rows[i].row;
-        struct story *story;
+        struct scenario *scenario;
         char expected[120];
 
-        end(state);
-        begin(state);
-        story = *state;
-        live_and_end(story);
+        claims_end(state);
+        claims_begin(state);
+        scenario = *state;
+        live_and_end(scenario);
         change_row(&row, change);
-        bh_claims_job(story->claims, &row);
-        BH_CHECK_EQ(rows[i].what, differences(story, BH_CLAIMS_JOBS), 1);
+        bh_claims_job(scenario->claims, &row);
+        BH_CHECK_EQ(rows[i].what, differences(scenario, BH_CLAIMS_JOBS), 1);
         snprintf(expected, sizeof expected, "job 7: its %s is not what record %d says\n",
                  rows[i].what, (int)rows[i].record);
-        BH_CHECK_STR(rows[i].what, story->result.differing, expected);
+        BH_CHECK_STR(rows[i].what, scenario->result.differing, expected);
     }
     BH_CHECK_DONE();
 }
@@ -379,14 +379,14 @@ jobs_that_were_changed(void **state)
 static void
 jobs_that_lack(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
     struct bh_claimed_job row = row_of_7();
 
-    live_and_end(story);
+    live_and_end(scenario);
     row.job = 8;
-    bh_claims_job(story->claims, &row);
-    BH_CHECK_EQ("differences", differences(story, BH_CLAIMS_JOBS), 2);
-    BH_CHECK_STR("says which", story->result.differing,
+    bh_claims_job(scenario->claims, &row);
+    BH_CHECK_EQ("differences", differences(scenario, BH_CLAIMS_JOBS), 2);
+    BH_CHECK_STR("says which", scenario->result.differing,
                  "job 8 is in the table, and no record submitted it\n"
                  "job 7 is missing in the table; record 1 speaks of it\n");
     BH_CHECK_DONE();
@@ -396,39 +396,39 @@ jobs_that_lack(void **state)
 static void
 jobs_of_before(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
     struct bh_claimed_job row = row_of_7();
 
-    story->seq = 1;
-    assert_int_equal(take(story, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT, .version = 2 }),
+    scenario->seq = 1;
+    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT, .version = 2 }),
                      BH_OK);
-    bh_claims_job(story->claims, &row);
-    BH_CHECK_EQ("differences", differences(story, BH_CLAIMS_JOBS), 0);
-    BH_CHECK_EQ("not bound", story->result.jobs.unbound, 1);
+    bh_claims_job(scenario->claims, &row);
+    BH_CHECK_EQ("differences", differences(scenario, BH_CLAIMS_JOBS), 0);
+    BH_CHECK_EQ("not bound", scenario->result.jobs.unbound, 1);
     row.tenant_id = 6;
-    bh_claims_job(story->claims, &row);
-    BH_CHECK_EQ("but the tenant is", differences(story, BH_CLAIMS_JOBS), 1);
+    bh_claims_job(scenario->claims, &row);
+    BH_CHECK_EQ("but the tenant is", differences(scenario, BH_CLAIMS_JOBS), 1);
     BH_CHECK_DONE();
 }
 
 static void
 jobs_that_were_pruned(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
     struct bh_claimed_job row = row_of_7();
 
-    bh_claims_skip(story->claims, 0);
-    story->seq = 1;
-    assert_int_equal(take(story, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT }), BH_OK);
+    bh_claims_skip(scenario->claims, 0);
+    scenario->seq = 1;
+    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT }), BH_OK);
     row.job = 6;
-    bh_claims_job(story->claims, &row);
-    BH_CHECK_EQ("no difference", differences(story, 0), 0);
-    BH_CHECK_EQ("not bound", story->result.jobs.unbound, 1);
+    bh_claims_job(scenario->claims, &row);
+    BH_CHECK_EQ("no difference", differences(scenario, 0), 0);
+    BH_CHECK_EQ("not bound", scenario->result.jobs.unbound, 1);
     row.job = 8;
-    bh_claims_job(story->claims, &row);
-    BH_CHECK_EQ("too late to be one of them", differences(story, 0), 1);
+    bh_claims_job(scenario->claims, &row);
+    BH_CHECK_EQ("too late to be one of them", differences(scenario, 0), 1);
     BH_CHECK_EQ("submitted twice",
-                take(story, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT }), BH_CONFLICT);
+                claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT }), BH_CONFLICT);
     BH_CHECK_DONE();
 }
 
@@ -436,34 +436,34 @@ jobs_that_were_pruned(void **state)
 static void
 columns_of_before(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
     struct bh_claimed_job row = row_of_7();
 
-    story->seq = 1;
-    assert_int_equal(take(story, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT, .version = 3 }),
+    scenario->seq = 1;
+    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "job.submit", .ev_json = SUBMIT, .version = 3 }),
                      BH_OK);
     row.state = "pending";
     row.started_ns = row.ended_ns = row.ended_by = 0;
     row.exit_status = -1;
     row.priority = 1;
     row.place.node = "other";
-    bh_claims_job(story->claims, &row);
-    BH_CHECK_EQ("differences", differences(story, BH_CLAIMS_JOBS), 0);
-    BH_CHECK_EQ("good", story->result.jobs.good, 1);
-    BH_CHECK_EQ("all of version 3", story->result.rows_from, UINT64_MAX);
-    assert_int_equal(begin_7(story), BH_OK);
-    BH_CHECK_EQ("where it began is bound", differences(story, 0), 0);
+    bh_claims_job(scenario->claims, &row);
+    BH_CHECK_EQ("differences", differences(scenario, BH_CLAIMS_JOBS), 0);
+    BH_CHECK_EQ("good", scenario->result.jobs.good, 1);
+    BH_CHECK_EQ("all of version 3", scenario->result.rows_from, UINT64_MAX);
+    assert_int_equal(begin_7(scenario), BH_OK);
+    BH_CHECK_EQ("where it began is bound", differences(scenario, 0), 0);
     row = row_of_7();
     row.state = "running";
     row.ended_ns = row.ended_by = 0;
     row.exit_status = -1;
     row.priority = 1;
-    bh_claims_job(story->claims, &row);
-    BH_CHECK_EQ("as it is", differences(story, 0), 0);
+    bh_claims_job(scenario->claims, &row);
+    BH_CHECK_EQ("as it is", differences(scenario, 0), 0);
     row.place.node = "other";
-    bh_claims_job(story->claims, &row);
-    BH_CHECK_EQ("elsewhere", differences(story, 0), 1);
-    BH_CHECK_EQ("from there", story->result.rows_from, 2);
+    bh_claims_job(scenario->claims, &row);
+    BH_CHECK_EQ("elsewhere", differences(scenario, 0), 1);
+    BH_CHECK_EQ("from there", scenario->result.rows_from, 2);
     BH_CHECK_DONE();
 }
 
@@ -479,21 +479,21 @@ static const struct bh_key_facts facts = { 1, 5, 202611, 77 };
 
 /* Records 0 to 5: a receipt, two site files, of which the second twice, an image, a key. */
 static void
-keep(struct story *story)
+claims_store(struct scenario *scenario)
 {
     struct bh_record scrubbed = { .verb = "node.scrubbed", .obj = { "piece", 3 } };
     struct bh_record made = { .verb = "key.make", .obj = { "key", 4 }, .tenant = 5 };
 
     bh_crypto_openssl.sha256(RECEIPT, strlen(RECEIPT), "", 0, scrubbed.text);
     bh_key_facts_digest(&bh_crypto_openssl, &facts, made.text);
-    assert_int_equal(take(story, scrubbed), BH_OK);
+    assert_int_equal(claims_read(scenario, scrubbed), BH_OK);
     for (uint8_t i = 0; i < 3; i++)
-        assert_int_equal(take(story, (struct bh_record){ .verb = "site.apply", .obj = { "site", 0 },
+        assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "site.apply", .obj = { "site", 0 },
                                                          .actor = { .id = 2 },
                                                          .text = { i ? 0x52 : 0x51 } }), BH_OK);
-    assert_int_equal(take(story, (struct bh_record){ .verb = "job.image", .obj = { "job", 7 },
+    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "job.image", .obj = { "job", 7 },
                                                      .text = { 0x55 } }), BH_OK);
-    assert_int_equal(take(story, made), BH_OK);
+    assert_int_equal(claims_read(scenario, made), BH_OK);
 }
 
 struct kept_rows {
@@ -521,13 +521,13 @@ good_rows(char receipt[300])
 }
 
 static void
-give_key(struct story *story, const struct bh_claimed_key *row)
+give_key(struct scenario *scenario, const struct bh_claimed_key *row)
 {
-    assert_int_equal(bh_claims_key(story->claims, row, &story->err), BH_OK);
+    assert_int_equal(bh_claims_key(scenario->claims, row, &scenario->err), BH_OK);
 }
 
 static void
-give(struct story *story, const struct kept_rows *rows)
+claims_give(struct scenario *scenario, const struct kept_rows *rows)
 {
     const struct {
         enum bh_claimed_kind kind;
@@ -544,27 +544,27 @@ give(struct story *story, const struct kept_rows *rows)
                                                  documents[i].value };
 
         if (row.value)
-            bh_claims_document(story->claims, &row);
+            bh_claims_document(scenario->claims, &row);
     }
     if (rows->key.id)
-        give_key(story, &rows->key);
-    bh_claims_site(story->claims, rows->site, rows->revision);
+        give_key(scenario, &rows->key);
+    bh_claims_site(scenario->claims, rows->site, rows->revision);
 }
 
 static void
 kept_as_is_said(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
     char receipt[300];
     const struct kept_rows rows = good_rows(receipt);
 
-    keep(story);
-    give(story, &rows);
-    BH_CHECK_EQ("differences", differences(story, BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS), 0);
-    BH_CHECK_EQ("documents", story->result.documents.good, 4);
-    BH_CHECK_EQ("keys", story->result.keys.good, 1);
-    BH_CHECK("needed", bh_claims_need(story->claims, BH_CLAIMS_DOCUMENTS)
-                           && bh_claims_need(story->claims, BH_CLAIMS_KEYS));
+    claims_store(scenario);
+    claims_give(scenario, &rows);
+    BH_CHECK_EQ("differences", differences(scenario, BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS), 0);
+    BH_CHECK_EQ("documents", scenario->result.documents.good, 4);
+    BH_CHECK_EQ("keys", scenario->result.keys.good, 1);
+    BH_CHECK("needed", bh_claims_need(scenario->claims, BH_CLAIMS_DOCUMENTS)
+                           && bh_claims_need(scenario->claims, BH_CLAIMS_KEYS));
     BH_CHECK_DONE();
 }
 
@@ -606,15 +606,15 @@ kept_otherwise(void **state)
     ROW(key, (struct bh_claimed_key){ 0 }, "key 4 is missing in the table; record 5 made it");
 #undef ROW
     for (size_t i = 0; i < count; i++) {
-        struct story *story;
+        struct scenario *scenario;
 
-        end(state);
-        begin(state);
-        story = *state;
-        keep(story);
-        give(story, &rows[i]);
-        BH_CHECK(said[i], differences(story, BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS) > 0);
-        BH_CHECK(story->result.differing, strncmp(story->result.differing, said[i], strlen(said[i])) == 0);
+        claims_end(state);
+        claims_begin(state);
+        scenario = *state;
+        claims_store(scenario);
+        claims_give(scenario, &rows[i]);
+        BH_CHECK(said[i], differences(scenario, BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS) > 0);
+        BH_CHECK(scenario->result.differing, strncmp(scenario->result.differing, said[i], strlen(said[i])) == 0);
     }
     BH_CHECK_DONE();
 }
@@ -638,19 +638,19 @@ numbers_of_before(void **state)
             BH_CLAIMED_REVISION, rows[i].key,
             "{\"at_ns\":\"1002\",\"changes\":5,\"digest\":\"" DIGITS_51 "\",\"principal\":2}"
         };
-        struct story *story;
+        struct scenario *scenario;
 
-        end(state);
-        begin(state);
-        story = *state;
+        claims_end(state);
+        claims_begin(state);
+        scenario = *state;
         for (uint32_t give = 0; give < 2; give++)
-            assert_int_equal(take(story, (struct bh_record){ .verb = BH_RECORD_NAMES_GIVE,
+            assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = BH_RECORD_NAMES_GIVE,
                                                              .version = rows[i].version }), BH_OK);
-        assert_int_equal(take(story, (struct bh_record){ .verb = "site.apply", .obj = { "site", 0 },
+        assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "site.apply", .obj = { "site", 0 },
                                                          .actor = { .id = 2 }, .text = { 0x51 },
                                                          .version = rows[i].version }), BH_OK);
-        bh_claims_document(story->claims, &row);
-        BH_CHECK_EQ(rows[i].key, differences(story, BH_CLAIMS_DOCUMENTS), rows[i].differences);
+        bh_claims_document(scenario->claims, &row);
+        BH_CHECK_EQ(rows[i].key, differences(scenario, BH_CLAIMS_DOCUMENTS), rows[i].differences);
     }
     BH_CHECK_DONE();
 }
@@ -658,23 +658,23 @@ numbers_of_before(void **state)
 static void
 keys_that_were_destroyed(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
     struct bh_claimed_key key = { .id = 4, .facts = facts };
 
-    keep(story);
-    assert_int_equal(take(story, (struct bh_record){ .verb = "key.destroyed", .obj = { "key", 4 } }), BH_OK);
-    give_key(story, &key);
-    BH_CHECK_EQ("it is still there", differences(story, 0), 1);
+    claims_store(scenario);
+    assert_int_equal(claims_read(scenario, (struct bh_record){ .verb = "key.destroyed", .obj = { "key", 4 } }), BH_OK);
+    give_key(scenario, &key);
+    BH_CHECK_EQ("it is still there", differences(scenario, 0), 1);
     key.destroyed_ns = 1006;
     key.empty = true;
-    give_key(story, &key);
-    BH_CHECK_EQ("destroyed", differences(story, 0), 1);
-    BH_CHECK_EQ("erased", story->result.keys.erased, 1);
+    give_key(scenario, &key);
+    BH_CHECK_EQ("destroyed", differences(scenario, 0), 1);
+    BH_CHECK_EQ("erased", scenario->result.keys.erased, 1);
     key.destroyed_ns = 1006; /* a row of before, a little later than its record, which is the last */
     key.exported = true;
-    give_key(story, &key);
-    BH_CHECK_EQ("of an export, where it stands twice", differences(story, 0), 2);
-    BH_CHECK_EQ("erased, too", story->result.keys.erased, 2);
+    give_key(scenario, &key);
+    BH_CHECK_EQ("of an export, where it stands twice", differences(scenario, 0), 2);
+    BH_CHECK_EQ("erased, too", scenario->result.keys.erased, 2);
     BH_CHECK_DONE();
 }
 
@@ -682,37 +682,37 @@ keys_that_were_destroyed(void **state)
 static void
 kept_later_or_before(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
     struct bh_claimed_key key = { .id = 5, .facts = { .created_ns = 1006 }, .exported = true };
     const struct bh_claimed_document document = {
         BH_CLAIMED_IMAGE, "00000000000000000008", "{\"digest\":\"" DIGITS_55 "\"}"
     };
 
-    keep(story);
-    give_key(story, &key);
-    BH_CHECK_EQ("made later", differences(story, 0), 0);
+    claims_store(scenario);
+    give_key(scenario, &key);
+    BH_CHECK_EQ("made later", differences(scenario, 0), 0);
     key = (struct bh_claimed_key){ .id = 4, .facts = facts, .destroyed_ns = 1006, .exported = true };
-    give_key(story, &key);
-    BH_CHECK_EQ("destroyed later", differences(story, 0), 0);
-    bh_claims_document(story->claims, &document);
-    BH_CHECK_EQ("of no job", differences(story, 0), 1);
-    end(state);
-    begin(state);
-    story = *state;
-    bh_claims_skip(story->claims, 0);
-    bh_claims_document(story->claims, &document);
+    give_key(scenario, &key);
+    BH_CHECK_EQ("destroyed later", differences(scenario, 0), 0);
+    bh_claims_document(scenario->claims, &document);
+    BH_CHECK_EQ("of no job", differences(scenario, 0), 1);
+    claims_end(state);
+    claims_begin(state);
+    scenario = *state;
+    bh_claims_skip(scenario->claims, 0);
+    bh_claims_document(scenario->claims, &document);
     key.exported = false;
-    give_key(story, &key);
-    BH_CHECK_EQ("pruned", differences(story, 0), 0);
-    BH_CHECK_EQ("not bound", story->result.documents.unbound + story->result.keys.unbound, 2);
+    give_key(scenario, &key);
+    BH_CHECK_EQ("pruned", differences(scenario, 0), 0);
+    BH_CHECK_EQ("not bound", scenario->result.documents.unbound + scenario->result.keys.unbound, 2);
     BH_CHECK_DONE();
 }
 
 /* As many as there is room for; then it says so. */
 static void
-many(void **state)
+claims_many(void **state)
 {
-    struct story *story = *state;
+    struct scenario *scenario = *state;
     bh_rc rc = BH_OK;
     uint64_t count = 0;
 
@@ -720,18 +720,18 @@ many(void **state)
         struct bh_record record = { .verb = "site.apply" };
 
         memcpy(record.text, &(uint64_t){ count + 1 }, 8);
-        rc = take(story, record);
+        rc = claims_read(scenario, record);
     }
     BH_CHECK_EQ("full", rc, BH_FULL);
     BH_CHECK("of many", count > 1000);
-    BH_CHECK("differences", differences(story, BH_CLAIMS_TEXTS) >= count - 1);
+    BH_CHECK("differences", differences(scenario, BH_CLAIMS_TEXTS) >= count - 1);
     BH_CHECK_DONE();
 }
 
 int
 main(void)
 {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, claims_begin, claims_end)
     const struct CMUnitTest tests[] = {
         TEST(names_that_are_bound),       TEST(names_that_were_swapped),
         TEST(names_that_lack),            TEST(names_that_were_erased),
@@ -742,7 +742,7 @@ main(void)
         TEST(kept_as_is_said),            TEST(kept_otherwise),
         TEST(keys_that_were_destroyed),   TEST(kept_later_or_before),
         TEST(numbers_of_before),
-        TEST(many),
+        TEST(claims_many),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

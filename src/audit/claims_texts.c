@@ -36,7 +36,7 @@ name(const struct bh_claims *claims, struct text_claim *text, const struct bh_re
 }
 
 bh_rc
-bh_claims_take_text(struct bh_claims *claims, const struct bh_record *record,
+bh_claims_read_text(struct bh_claims *claims, const struct bh_record *record,
                     const uint8_t digest[32], bool for_ever, struct bh_err *err)
 {
     struct text_claim *text;
@@ -45,7 +45,7 @@ bh_claims_take_text(struct bh_claims *claims, const struct bh_record *record,
         return BH_OK;
     text = bh_claim_add(claims, &claims->texts, digest, sizeof *text);
     if (!text)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     if (!text->named)
         name(claims, text, record);
     text->for_ever = text->for_ever || for_ever;
@@ -62,19 +62,19 @@ add_tenant(struct bh_claims *claims, uint64_t id)
 }
 
 bh_rc
-bh_claims_take_texts(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+bh_claims_read_texts(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     const char *verb = record->verb ? record->verb : "";
     struct tenant_claim *tenant;
     bh_rc rc = BH_OK;
 
     if (names_a_text(verb))
-        rc = bh_claims_take_text(claims, record, record->text, !bh_claims_is_site(record), err);
+        rc = bh_claims_read_text(claims, record, record->text, !bh_claims_is_site(record), err);
     if (rc != BH_OK || !record->dec.allow || strcmp(verb, "key.shred") != 0)
         return rc;
     tenant = add_tenant(claims, record->obj.id);
     if (!tenant)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     tenant->shredded = true;
     tenant->claim.record = record->seq;
     return BH_OK;
@@ -90,7 +90,7 @@ bh_claims_link_key(struct bh_claims *claims, struct key_claim *key, uint32_t ten
         return BH_OK;
     owner = add_tenant(claims, tenant);
     if (!owner)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     key->linked = true;
     key->next = owner->keys;
     owner->keys = key;
@@ -112,7 +112,7 @@ put_digest(char ret_text[17], const uint8_t digest[32])
 /* What came after the last record of an export is known at its end.  Of a log that was pruned, or began
  * with records of before, texts may stand there that no record names any more. */
 static void
-take_strange(struct bh_claims *claims, const struct bh_claimed_text *row)
+claims_texts_add_unnamed(struct bh_claims *claims, const struct bh_claimed_text *row)
 {
     char shown[17];
 
@@ -120,10 +120,10 @@ take_strange(struct bh_claims *claims, const struct bh_claimed_text *row)
         return;
     if (!row->exported) {
         put_digest(shown, row->digest);
-        bh_claims_tell(claims, "text %s... is in the table, and no record names it", shown);
-    } else if (claims->strange_text == 0 || row->number < claims->strange_text) {
-        claims->strange_text = row->number;
-        memcpy(claims->strange, row->digest, sizeof claims->strange);
+        bh_claims_report(claims, "text %s... is in the table, and no record names it", shown);
+    } else if (claims->unnamed_text == 0 || row->number < claims->unnamed_text) {
+        claims->unnamed_text = row->number;
+        memcpy(claims->unnamed, row->digest, sizeof claims->unnamed);
     }
 }
 
@@ -134,19 +134,19 @@ bh_claims_text(struct bh_claims *claims, const struct bh_claimed_text *row)
     char shown[17];
 
     if (!text) {
-        take_strange(claims, row);
+        claims_texts_add_unnamed(claims, row);
         return;
     }
     put_digest(shown, row->digest);
     if (text->claim.seen)
-        bh_claims_tell(claims, "text %s... stands twice", shown);
+        bh_claims_report(claims, "text %s... stands twice", shown);
     text->claim.seen = true;
     if (row->number > claims->last_text)
         claims->last_text = row->number;
     if (memcmp(row->digest, row->found, 32) == 0)
         claims->result.texts.good++;
     else
-        bh_claims_tell(claims, "text %s...: it does not have the digest that record %" PRIu64
+        bh_claims_report(claims, "text %s...: it does not have the digest that record %" PRIu64
                        " names", shown, text->claim.record);
 }
 
@@ -221,13 +221,13 @@ is_behind(const struct bh_claims *claims, const struct text_claim *text)
 void
 bh_claims_end_texts(struct bh_claims *claims)
 {
-    if (claims->strange_text && claims->strange_text < claims->last_text) {
+    if (claims->unnamed_text && claims->unnamed_text < claims->last_text) {
         char shown[17];
 
-        put_digest(shown, claims->strange);
-        bh_claims_tell(claims, "text %s... is in the table, and no record names it", shown);
+        put_digest(shown, claims->unnamed);
+        bh_claims_report(claims, "text %s... is in the table, and no record names it", shown);
     }
-    for (size_t i = 0; i < claims->texts.room; i++) {
+    for (size_t i = 0; i < claims->texts.capacity; i++) {
         const struct text_claim *text = claims->texts.slots[i];
         char shown[17];
 
@@ -243,7 +243,7 @@ bh_claims_end_texts(struct bh_claims *claims)
             continue;
         }
         put_digest(shown, text->claim.key);
-        bh_claims_tell(claims, "text %s... of record %" PRIu64
+        bh_claims_report(claims, "text %s... of record %" PRIu64
                        " is missing, and no record erased it", shown, text->claim.record);
     }
 }

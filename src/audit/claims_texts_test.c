@@ -87,26 +87,26 @@ static const struct row rows[] = {
       .key_month = 202609, DESTROYED, .unbound = 1 },
 };
 
-struct story {
+struct scenario {
     struct bh_arena *arena;
     struct bh_claims *claims;
     uint64_t seq;
 };
 
 static void
-take(struct story *story, uint64_t at_ns, struct bh_record record)
+claims_texts_read(struct scenario *scenario, uint64_t at_ns, struct bh_record record)
 {
     struct bh_err err;
 
-    record.seq = story->seq++;
+    record.seq = scenario->seq++;
     record.ts_ns = at_ns;
     record.version = record.version ? record.version : BH_RECORD_VERSION;
     record.dec.allow = true;
-    assert_int_equal(bh_claims_take(story->claims, &record, &err), BH_OK);
+    assert_int_equal(bh_claims_read(scenario->claims, &record, &err), BH_OK);
 }
 
 static void
-take_text(struct story *story, const struct row *row)
+claims_texts_read_text(struct scenario *scenario, const struct row *row)
 {
     struct bh_record record = { .verb = "job.exec", .text = { 0x52 }, .version = row->version,
                                 .tenant = row->tenant ? row->tenant : TENANT };
@@ -114,7 +114,7 @@ take_text(struct story *story, const struct row *row)
     if (row->tenant == UINT32_MAX)
         record.tenant = 0;
     snprintf(record.obj.type, sizeof record.obj.type, "%s", row->type ? row->type : "job");
-    take(story, row->text_ns, record);
+    claims_texts_read(scenario, row->text_ns, record);
 }
 
 /* Of the tenant that the row is about; the site's are of none. */
@@ -127,7 +127,7 @@ facts_of(const struct row *row, uint32_t month)
 
 /* A key is recorded behind what it sealed first. */
 static void
-take_key(struct story *story, const struct row *row)
+claims_texts_read_key(struct scenario *scenario, const struct row *row)
 {
     const struct bh_key_facts facts = facts_of(row, row->made_month);
     struct bh_record record = { .verb = "key.make", .obj = { "key", KEY },
@@ -135,22 +135,22 @@ take_key(struct story *story, const struct row *row)
 
     if (record.version == 0)
         bh_key_facts_digest(&bh_crypto_openssl, &facts, record.text);
-    take(story, row->made_ns, record);
+    claims_texts_read(scenario, row->made_ns, record);
 }
 
 static void
-take_destruction(struct story *story, const struct row *row)
+take_destruction(struct scenario *scenario, const struct row *row)
 {
     uint32_t tenant = facts_of(row, 0).tenant_id;
 
-    take(story, LAST_NS - 1, (struct bh_record){ .verb = "key.shred", .obj = { "tenant", tenant } });
+    claims_texts_read(scenario, LAST_NS - 1, (struct bh_record){ .verb = "key.shred", .obj = { "tenant", tenant } });
     if (row->made_ns || row->pruned)
-        take(story, LAST_NS - 1, (struct bh_record){ .verb = "key.destroyed", .obj = { "key", KEY },
+        claims_texts_read(scenario, LAST_NS - 1, (struct bh_record){ .verb = "key.destroyed", .obj = { "key", KEY },
                                                      .tenant = tenant });
 }
 
 static void
-give_key(struct story *story, const struct row *row)
+give_key(struct scenario *scenario, const struct row *row)
 {
     const struct bh_claimed_key key = {
         .id = KEY, .facts = facts_of(row, row->key_month), .destroyed_ns = row->destroyed_ns,
@@ -158,29 +158,29 @@ give_key(struct story *story, const struct row *row)
     };
     struct bh_err err;
 
-    assert_int_equal(bh_claims_key(story->claims, &key, &err), BH_OK);
+    assert_int_equal(bh_claims_key(scenario->claims, &key, &err), BH_OK);
 }
 
 /* Nothing is given of the text, so it is missing. */
 static struct bh_claims_result
-judge(struct story *story, const struct row *row)
+claims_texts_judge(struct scenario *scenario, const struct row *row)
 {
     struct bh_claims_result result;
 
     if (row->pruned)
-        bh_claims_skip(story->claims, story->seq++);
+        bh_claims_skip(scenario->claims, scenario->seq++);
     if (!row->late)
-        take_text(story, row);
+        claims_texts_read_text(scenario, row);
     if (row->made_ns)
-        take_key(story, row);
+        claims_texts_read_key(scenario, row);
     if (row->destroyed)
-        take_destruction(story, row);
+        take_destruction(scenario, row);
     if (row->late)
-        take_text(story, row);
-    take(story, LAST_NS, (struct bh_record){ .verb = "daemon.start" });
+        claims_texts_read_text(scenario, row);
+    claims_texts_read(scenario, LAST_NS, (struct bh_record){ .verb = "daemon.start" });
     if (row->key_month)
-        give_key(story, row);
-    bh_claims_end(story->claims, BH_CLAIMS_TEXTS | (row->key_month ? BH_CLAIMS_KEYS : 0), &result);
+        give_key(scenario, row);
+    bh_claims_end(scenario->claims, BH_CLAIMS_TEXTS | (row->key_month ? BH_CLAIMS_KEYS : 0), &result);
     return result;
 }
 
@@ -189,17 +189,17 @@ a_text_goes_with_its_key(void **state)
 {
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        struct story story = { .arena = bh_arena_new(ARENA_BYTES) };
+        struct scenario scenario = { .arena = bh_arena_new(ARENA_BYTES) };
         struct bh_claims_result result;
 
-        story.claims = bh_claims_new(story.arena, &bh_crypto_openssl);
-        result = judge(&story, &rows[i]);
+        scenario.claims = bh_claims_new(scenario.arena, &bh_crypto_openssl);
+        result = claims_texts_judge(&scenario, &rows[i]);
         BH_CHECK_EQ(rows[i].name, result.differences, rows[i].differences);
         BH_CHECK_EQ(rows[i].name, result.texts.erased, rows[i].erased);
         BH_CHECK_EQ(rows[i].name, result.texts.unbound, rows[i].unbound);
         if (rows[i].differences)
             BH_CHECK(rows[i].name, strstr(result.differing, "is missing, and no record erased it"));
-        bh_arena_free(story.arena);
+        bh_arena_free(scenario.arena);
     }
     BH_CHECK_DONE();
 }
@@ -209,24 +209,24 @@ static void
 texts_that_are_there(void **state)
 {
     static const uint8_t first[32] = { 0x51 }, second[32] = { 0x52 }, unknown[32] = { 0x5e };
-    struct story story = { .arena = bh_arena_new(ARENA_BYTES) };
+    struct scenario scenario = { .arena = bh_arena_new(ARENA_BYTES) };
     struct bh_claims_result result;
 
     (void)state;
-    story.claims = bh_claims_new(story.arena, &bh_crypto_openssl);
-    take(&story, 1000, (struct bh_record){ .verb = "site.apply", .text = { 0x51 } });
-    take(&story, 1001, (struct bh_record){ .verb = "node.ended", .tenant = 5, .text = { 0x52 } });
-    take(&story, 1002, (struct bh_record){ .verb = "job.exec", .tenant = 5, .text = { 0x51 } });
-    take(&story, 1003, (struct bh_record){ .verb = "snapshot", .text = { 0x54 } });
-    bh_claims_text(story.claims, &(struct bh_claimed_text){ first, second, 1, false });
-    bh_claims_text(story.claims, &(struct bh_claimed_text){ second, second, 1, false });
-    bh_claims_text(story.claims, &(struct bh_claimed_text){ unknown, first, 3, true });
-    bh_claims_end(story.claims, BH_CLAIMS_TEXTS, &result);
+    scenario.claims = bh_claims_new(scenario.arena, &bh_crypto_openssl);
+    claims_texts_read(&scenario, 1000, (struct bh_record){ .verb = "site.apply", .text = { 0x51 } });
+    claims_texts_read(&scenario, 1001, (struct bh_record){ .verb = "node.ended", .tenant = 5, .text = { 0x52 } });
+    claims_texts_read(&scenario, 1002, (struct bh_record){ .verb = "job.exec", .tenant = 5, .text = { 0x51 } });
+    claims_texts_read(&scenario, 1003, (struct bh_record){ .verb = "snapshot", .text = { 0x54 } });
+    bh_claims_text(scenario.claims, &(struct bh_claimed_text){ first, second, 1, false });
+    bh_claims_text(scenario.claims, &(struct bh_claimed_text){ second, second, 1, false });
+    bh_claims_text(scenario.claims, &(struct bh_claimed_text){ unknown, first, 3, true });
+    bh_claims_end(scenario.claims, BH_CLAIMS_TEXTS, &result);
     BH_CHECK_EQ("differences", result.differences, 1);
     BH_CHECK_STR("says which", result.differing,
                  "text 5100000000000000...: it does not have the digest that record 0 names\n");
     BH_CHECK_EQ("good", result.texts.good, 1);
-    bh_arena_free(story.arena);
+    bh_arena_free(scenario.arena);
     BH_CHECK_DONE();
 }
 

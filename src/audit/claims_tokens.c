@@ -20,14 +20,14 @@ bh_token_number(const uint8_t secret[32])
 /* ---- the records ---- */
 
 static bool
-speaks_of(const struct bh_record *record, const char *verb, const char *type)
+claims_tokens_is_about(const struct bh_record *record, const char *verb, const char *type)
 {
     return record->dec.allow && record->verb && strcmp(record->verb, verb) == 0
            && strcmp(record->obj.type, type) == 0;
 }
 
 static void
-fill(const struct bh_claims *claims, struct token_claim *token, const char *ev_json)
+claims_tokens_fill(const struct bh_claims *claims, struct token_claim *token, const char *ev_json)
 {
     const struct bh_slice whole = { ev_json, strlen(ev_json) };
     struct bh_slice facts;
@@ -41,7 +41,7 @@ fill(const struct bh_claims *claims, struct token_claim *token, const char *ev_j
 }
 
 static bh_rc
-take_forgetting(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+claims_tokens_read_forgetting(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
     struct owner_claim *owner;
     uint8_t key[32];
@@ -49,27 +49,27 @@ take_forgetting(struct bh_claims *claims, const struct bh_record *record, struct
     bh_claim_key(key, record->obj.id, 0);
     owner = bh_claim_add(claims, &claims->owners, key, sizeof *owner);
     if (!owner)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     owner->claim.record = record->seq;
     owner->at_ns = record->ts_ns;
     return BH_OK;
 }
 
 bh_rc
-bh_claims_take_token(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
+bh_claims_read_token(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
-    bool makes = speaks_of(record, "token.create", "token");
+    bool makes = claims_tokens_is_about(record, "token.create", "token");
     struct token_claim *token;
     uint8_t key[32];
 
-    if (speaks_of(record, "token.forget", "account"))
-        return take_forgetting(claims, record, err);
-    if (!makes && !speaks_of(record, "token.revoke", "token"))
+    if (claims_tokens_is_about(record, "token.forget", "account"))
+        return claims_tokens_read_forgetting(claims, record, err);
+    if (!makes && !claims_tokens_is_about(record, "token.revoke", "token"))
         return BH_OK;
     bh_claim_key(key, record->obj.id, 0);
     token = bh_claim_add(claims, &claims->tokens, key, sizeof *token);
     if (!token)
-        return bh_claims_no_room(err);
+        return bh_claims_full(err);
     if (!makes) {
         token->revoked = true;
         token->revoked_by = record->seq;
@@ -78,7 +78,7 @@ bh_claims_take_token(struct bh_claims *claims, const struct bh_record *record, s
     token->made = true;
     token->claim.record = record->seq;
     if (bh_token_facts_is(record->ev_json))
-        fill(claims, token, record->ev_json);
+        claims_tokens_fill(claims, token, record->ev_json);
     return BH_OK;
 }
 
@@ -110,21 +110,21 @@ bh_claims_token(struct bh_claims *claims, const struct bh_claimed_token *row)
     bh_claim_key(key, row->number, 0);
     token = bh_claim_find(&claims->tokens, key);
     if (token && token->claim.seen)
-        bh_claims_tell(claims, "token %s stands twice", row->id);
+        bh_claims_report(claims, "token %s stands twice", row->id);
     if (token)
         token->claim.seen = true;
     if ((!token || !token->made) && (bh_claims_has_lost(claims) || claims->older))
         claims->result.tokens.unbound++;
     else if (!token || !token->made)
-        bh_claims_tell(claims, "token %s is in the table, and no record made it", row->id);
+        bh_claims_report(claims, "token %s is in the table, and no record made it", row->id);
     else if (!is_made_so(claims, token, row))
-        bh_claims_tell(claims, "token %s: its owner, scopes or end are not those of record %" PRIu64,
+        bh_claims_report(claims, "token %s: its owner, scopes or end are not those of record %" PRIu64,
                        row->id, token->claim.record);
     else if (token->revoked && !row->revoked)
-        bh_claims_tell(claims, "token %s was revoked by record %" PRIu64
+        bh_claims_report(claims, "token %s was revoked by record %" PRIu64
                        ", but its row does not say so", row->id, token->revoked_by);
     else if (!token->revoked && row->revoked)
-        bh_claims_tell(claims, "token %s is revoked in the table, and no record says so", row->id);
+        bh_claims_report(claims, "token %s is revoked in the table, and no record says so", row->id);
     else if (!token->filled)
         claims->result.tokens.unbound++;
     else
@@ -150,7 +150,7 @@ bh_claims_is_forgotten(const struct bh_claims *claims, const struct token_claim 
 void
 bh_claims_end_tokens(struct bh_claims *claims)
 {
-    for (size_t i = 0; i < claims->tokens.room; i++) {
+    for (size_t i = 0; i < claims->tokens.capacity; i++) {
         const struct token_claim *token = claims->tokens.slots[i];
         uint64_t number;
 
@@ -160,7 +160,7 @@ bh_claims_end_tokens(struct bh_claims *claims)
         if (!token->filled) /* whose it was is not known, nor how long it was good */
             claims->result.tokens.unbound++;
         else if (!bh_claims_is_forgotten(claims, token))
-            bh_claims_tell(claims, "token number %" PRIu64 " is missing in the table; record %" PRIu64
+            bh_claims_report(claims, "token number %" PRIu64 " is missing in the table; record %" PRIu64
                            " made it", number, token->claim.record);
     }
 }

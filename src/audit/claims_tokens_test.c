@@ -7,7 +7,7 @@ enum { ARENA_BYTES = 1 << 20 };
 
 /* Records 0 to 2: token 7 is made as `facts` says, token 8 as before it was said, and revoked. */
 static void
-take_all(struct bh_claims *claims, const char *facts)
+claims_tokens_read_all(struct bh_claims *claims, const char *facts)
 {
     struct bh_record records[] = {
         { .verb = "token.create", .obj = { "token", 7 }, .ev_json = facts },
@@ -20,7 +20,7 @@ take_all(struct bh_claims *claims, const char *facts)
         records[i].seq = i;
         records[i].version = BH_RECORD_VERSION;
         records[i].dec.allow = true;
-        assert_int_equal(bh_claims_take(claims, &records[i], &err), BH_OK);
+        assert_int_equal(bh_claims_read(claims, &records[i], &err), BH_OK);
     }
 }
 
@@ -53,7 +53,7 @@ tokens_are_as_they_were_made(void **state)
 
         bh_buf_init_fixed(&text, memory, sizeof memory);
         bh_token_facts_put(&text, &made);
-        take_all(claims, bh_buf_text(&text));
+        claims_tokens_read_all(claims, bh_buf_text(&text));
         bh_claims_token(claims, &rows[i].row);
         bh_claims_end(claims, 0, &result);
         BH_CHECK_EQ(rows[i].says, result.differences, rows[i].differences);

@@ -11,7 +11,7 @@ struct walk {
 };
 
 static bh_rc
-read_file(const struct bh_folder *folder, const char *path, struct bh_buf *out,
+folder_read_file(const struct bh_folder *folder, const char *path, struct bh_buf *out,
           struct bh_err *err)
 {
     bh_rc rc;
@@ -30,7 +30,7 @@ read_tile(const struct walk *walk, const struct bh_tile *tile, char path[BH_TILE
     bh_buf_init_fixed(&text, path, BH_TILE_PATH_MAX);
     bh_tile_path_format(&text, tile);
     bh_buf_text(&text);
-    return read_file(walk->folder, path, out, walk->err);
+    return folder_read_file(walk->folder, path, out, walk->err);
 }
 
 /* A tile is there and says what the records say: a bh_tile_sink. */
@@ -140,16 +140,16 @@ take_bundle(struct walk *walk, const struct bh_tile *tile)
 
 /* The checkpoint of the folder, which the bundles must end with. */
 static bh_rc
-read_checkpoint(struct walk *walk, char note[BH_NOTE_BYTES_MAX + 1], uint64_t *ret_size)
+read_checkpoint(struct walk *walk, char note[BH_NODE_RECORD_BYTES_MAX + 1], uint64_t *ret_size)
 {
     const struct bh_audit_verifier *records = &walk->verifier->records;
     struct bh_buf *text = walk->folder->tile;
     struct bh_checkpoint checkpoint;
-    bh_rc rc = read_file(walk->folder, "checkpoint", text, walk->err);
+    bh_rc rc = folder_read_file(walk->folder, "checkpoint", text, walk->err);
 
     if (rc != BH_OK)
         return rc;
-    if (text->length > BH_NOTE_BYTES_MAX || memchr(text->bytes, 0, text->length))
+    if (text->length > BH_NODE_RECORD_BYTES_MAX || memchr(text->bytes, 0, text->length))
         return bh_err_set(walk->err, BH_CONFLICT, "checkpoint: it is no note");
     memcpy(note, text->bytes, text->length);
     note[text->length] = '\0';
@@ -168,7 +168,7 @@ bh_folder_verify(const struct bh_folder *folder, struct bh_folder_verifier *veri
 {
     struct walk walk = { folder, verifier, err };
     const struct bh_tile_sink sink = { compare_tile, &walk };
-    char note[BH_NOTE_BYTES_MAX + 1];
+    char note[BH_NODE_RECORD_BYTES_MAX + 1];
     uint64_t size = 0;
     bh_rc rc = read_checkpoint(&walk, note, &size);
 

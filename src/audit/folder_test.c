@@ -107,7 +107,7 @@ head_of(const struct bh_merkle_frontier *frontier)
 }
 
 static void
-put_checkpoint(const struct bh_checkpoint *checkpoint)
+folder_put_checkpoint(const struct bh_checkpoint *checkpoint)
 {
     struct file *file = add_file(NULL);
     struct bh_buf out;
@@ -119,7 +119,7 @@ put_checkpoint(const struct bh_checkpoint *checkpoint)
 
 /* The export of a log of `count` records. */
 static void
-make_folder(uint64_t count)
+folder_make_folder(uint64_t count)
 {
     static struct bh_tiler tiler;
     const struct bh_tile_sink sink = { put_tile, NULL };
@@ -150,11 +150,11 @@ make_folder(uint64_t count)
     }
     assert_int_equal(bh_tiler_end(&tiler, &sink, &err), BH_OK);
     whole = head_of(&frontier);
-    put_checkpoint(&whole);
+    folder_put_checkpoint(&whole);
 }
 
 static int
-make_key(void **state)
+folder_make_key(void **state)
 {
     uint8_t public_key[32];
 
@@ -180,11 +180,11 @@ read_bytes(void *self, const char *path, struct bh_buf *out, struct bh_err *e)
 }
 
 static bh_rc
-verify(const struct bh_checkpoint *kept)
+folder_verify(const struct bh_checkpoint *kept)
 {
     struct bh_buf bundle, tile;
     const struct bh_folder folder = { read_bytes, NULL, &bundle, &tile };
-    const struct bh_kept_checkpoints keeps = { kept, kept ? 1 : 0 };
+    const struct bh_trusted_checkpoints keeps = { kept, kept ? 1 : 0 };
 
     bh_buf_init_fixed(&bundle, bundle_memory, sizeof bundle_memory);
     bh_buf_init_fixed(&tile, tile_memory, sizeof tile_memory);
@@ -198,16 +198,16 @@ static void
 good_as_it_is(void **state)
 {
     (void)state;
-    make_folder(RECORDS);
+    folder_make_folder(RECORDS);
     BH_CHECK_EQ("files", file_count, 6);
-    BH_CHECK_EQ("whole", verify(NULL), BH_OK);
+    BH_CHECK_EQ("whole", folder_verify(NULL), BH_OK);
     BH_CHECK_EQ("records", verifier.records.frontier.size, RECORDS);
-    BH_CHECK_EQ("kept", verify(&earlier), BH_OK);
-    BH_CHECK_EQ("kept, of all", verify(&whole), BH_OK);
+    BH_CHECK_EQ("kept", folder_verify(&earlier), BH_OK);
+    BH_CHECK_EQ("kept, of all", folder_verify(&whole), BH_OK);
     earlier.root[31] ^= 1;
-    BH_CHECK_EQ("kept of another log", verify(&earlier), BH_CONFLICT);
-    make_folder(0);
-    BH_CHECK_EQ("empty", verify(NULL), BH_OK);
+    BH_CHECK_EQ("kept of another log", folder_verify(&earlier), BH_CONFLICT);
+    folder_make_folder(0);
+    BH_CHECK_EQ("empty", folder_verify(NULL), BH_OK);
     BH_CHECK_DONE();
 }
 
@@ -215,10 +215,10 @@ static void
 every_file_missing(void **state)
 {
     (void)state;
-    make_folder(RECORDS);
+    folder_make_folder(RECORDS);
     for (size_t i = 0; i < file_count; i++) {
         files[i].missing = true;
-        BH_CHECK_EQ(files[i].path, verify(NULL), BH_NOT_FOUND);
+        BH_CHECK_EQ(files[i].path, folder_verify(NULL), BH_NOT_FOUND);
         BH_CHECK(files[i].path, strstr(err.msg, files[i].path));
         files[i].missing = false;
     }
@@ -229,34 +229,34 @@ static void
 every_file_shorter_and_longer(void **state)
 {
     (void)state;
-    make_folder(RECORDS);
+    folder_make_folder(RECORDS);
     for (size_t i = 0; i < file_count; i++) {
         files[i].length--;
-        BH_CHECK_EQ(files[i].path, verify(NULL), BH_CONFLICT);
+        BH_CHECK_EQ(files[i].path, folder_verify(NULL), BH_CONFLICT);
         files[i].length += 2;
-        BH_CHECK_EQ(files[i].path, verify(NULL), BH_CONFLICT);
+        BH_CHECK_EQ(files[i].path, folder_verify(NULL), BH_CONFLICT);
         files[i].length--;
     }
-    BH_CHECK_EQ("as before", verify(NULL), BH_OK);
+    BH_CHECK_EQ("as before", folder_verify(NULL), BH_OK);
     BH_CHECK_DONE();
 }
 
 static void
-every_bit(void **state)
+folder_every_bit(void **state)
 {
     (void)state;
-    make_folder(RECORDS);
+    folder_make_folder(RECORDS);
     for (size_t i = 0; i < file_count; i++) {
         size_t step = strcmp(files[i].path, "checkpoint") == 0 ? 1 : bit_step;
 
         for (size_t bit = 0; bit < 8 * files[i].length; bit += step) {
             files[i].bytes[bit / 8] = (char)(files[i].bytes[bit / 8] ^ (1 << bit % 8));
-            if (verify(NULL) != BH_CONFLICT)
+            if (folder_verify(NULL) != BH_CONFLICT)
                 fail_msg("%s: bit %zu flipped and not found", files[i].path, bit);
             files[i].bytes[bit / 8] = (char)(files[i].bytes[bit / 8] ^ (1 << bit % 8));
         }
     }
-    assert_int_equal(verify(NULL), BH_OK);
+    assert_int_equal(folder_verify(NULL), BH_OK);
 }
 
 /* Of a bundle that was pruned, by a record that says so, its hashes are enough; outcomes
@@ -268,31 +268,31 @@ pruned_bundle(void **state)
 
     (void)state;
     minimum = 256;
-    make_folder(RECORDS);
+    folder_make_folder(RECORDS);
     for (size_t i = 0; i < file_count; i++) {
         bundle = strcmp(files[i].path, "tile/entries/000") == 0 ? &files[i] : bundle;
         tile = strcmp(files[i].path, "tile/0/000") == 0 ? &files[i] : tile;
     }
     assert_true(bundle && tile);
-    BH_CHECK_EQ("all is there", verify(NULL), BH_OK);
+    BH_CHECK_EQ("all is there", folder_verify(NULL), BH_OK);
     bundle->missing = true;
-    BH_CHECK_EQ("pruned", verify(&earlier), BH_OK);
+    BH_CHECK_EQ("pruned", folder_verify(&earlier), BH_OK);
     BH_CHECK_EQ("records", verifier.records.frontier.size, RECORDS);
     tile->bytes[77] ^= 1;
-    BH_CHECK_EQ("a hash was changed", verify(NULL), BH_CONFLICT);
+    BH_CHECK_EQ("a hash was changed", folder_verify(NULL), BH_CONFLICT);
     tile->bytes[77] ^= 1;
     tile->length -= 32;
-    BH_CHECK_EQ("a hash is missing", verify(NULL), BH_CONFLICT);
+    BH_CHECK_EQ("a hash is missing", folder_verify(NULL), BH_CONFLICT);
     tile->missing = true;
-    BH_CHECK_EQ("its tile is missing, too", verify(NULL), BH_NOT_FOUND);
+    BH_CHECK_EQ("its tile is missing, too", folder_verify(NULL), BH_NOT_FOUND);
     minimum = 255;
-    make_folder(RECORDS);
+    folder_make_folder(RECORDS);
     bundle->missing = true;
-    BH_CHECK_EQ("not all of it was pruned", verify(NULL), BH_NOT_FOUND);
+    BH_CHECK_EQ("not all of it was pruned", folder_verify(NULL), BH_NOT_FOUND);
     BH_CHECK("says which", strstr(err.msg, "tile/entries/000"));
     minimum = 271;
-    make_folder(RECORDS);
-    BH_CHECK_EQ("no record prunes itself", verify(NULL), BH_CONFLICT);
+    folder_make_folder(RECORDS);
+    BH_CHECK_EQ("no record prunes itself", folder_verify(NULL), BH_CONFLICT);
     minimum = 0;
     BH_CHECK_DONE();
 }
@@ -305,12 +305,12 @@ every_tail_cut(void **state)
     struct bh_checkpoint kept;
 
     (void)state;
-    make_folder(RECORDS);
+    folder_make_folder(RECORDS);
     kept = whole;
     for (uint64_t count = 0; count < RECORDS; count++) {
-        make_folder(count);
-        BH_CHECK_EQ("nobody kept one", verify(NULL), BH_OK);
-        BH_CHECK_EQ("kept", verify(&kept), BH_CONFLICT);
+        folder_make_folder(count);
+        BH_CHECK_EQ("nobody kept one", folder_verify(NULL), BH_OK);
+        BH_CHECK_EQ("kept", folder_verify(&kept), BH_CONFLICT);
     }
     BH_CHECK_DONE();
 }
@@ -321,8 +321,8 @@ print_folder(void)
     static char memory[2 * BYTES_MAX];
     struct bh_buf text;
 
-    (void)make_key(NULL);
-    make_folder(RECORDS);
+    (void)folder_make_key(NULL);
+    folder_make_folder(RECORDS);
     bh_buf_init_fixed(&text, memory, sizeof memory);
     bh_note_key_format(&text, &key);
     puts(bh_buf_text(&text));
@@ -340,7 +340,7 @@ main(int argc, char **argv)
         cmocka_unit_test(good_as_it_is),
         cmocka_unit_test(every_file_missing),
         cmocka_unit_test(every_file_shorter_and_longer),
-        cmocka_unit_test(every_bit),
+        cmocka_unit_test(folder_every_bit),
         cmocka_unit_test(pruned_bundle),
         cmocka_unit_test(every_tail_cut),
     };
@@ -354,5 +354,5 @@ main(int argc, char **argv)
         return 0;
     }
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, make_key, NULL);
+    return cmocka_run_group_tests(tests, folder_make_key, NULL);
 }

@@ -6,7 +6,7 @@
 
 /* A kind for the test: {"n":5}. */
 static bool
-read_number(struct bh_slice item, void *ret)
+items_read_number(struct bh_slice item, void *ret)
 {
     struct bh_slice value;
 
@@ -14,7 +14,7 @@ read_number(struct bh_slice item, void *ret)
 }
 
 static void
-put_number(struct bh_buf *list, const void *item)
+items_put_number(struct bh_buf *list, const void *item)
 {
     const uint64_t *number = item;
 
@@ -24,7 +24,7 @@ put_number(struct bh_buf *list, const void *item)
     bh_buf_putc(list, '}');
 }
 
-static const struct bh_item_kind kind = { read_number, put_number };
+static const struct bh_item_kind kind = { items_read_number, items_put_number };
 
 static void
 one_way(void **state)
@@ -73,7 +73,7 @@ writes_a_list(void **state)
     bh_buf_init_fixed(&list, memory, sizeof memory);
     bh_buf_putc(&list, '[');
     for (size_t i = 0; i < BH_COUNT(numbers); i++)
-        put_number(&list, &numbers[i]);
+        items_put_number(&list, &numbers[i]);
     bh_buf_putc(&list, ']');
     BH_CHECK_STR("list", bh_buf_text(&list), "[{\"n\":5},{\"n\":6}]");
     BH_CHECK_DONE();

@@ -8,17 +8,17 @@
 #include "base/num.h"
 #include "ports/crypto.h"
 
-enum { PLACE_TEXT_MAX = 4096 };
+enum { PLACEMENT_TEXT_MAX = 4096 };
 
-static const struct bh_field place_rows[] = {
-    BH_F(struct bh_job_place, grade, BH_FIELD_TEXT),
-    BH_F(struct bh_job_place, lease, BH_FIELD_U64),
-    BH_F(struct bh_job_place, node, BH_FIELD_TEXT),
-    BH_F(struct bh_job_place, pieces, BH_FIELD_TEXT),
-    BH_F(struct bh_job_place, restarts, BH_FIELD_U32),
+static const struct bh_field placement_rows[] = {
+    BH_F(struct bh_job_placement, grade, BH_FIELD_TEXT),
+    BH_F(struct bh_job_placement, lease, BH_FIELD_U64),
+    BH_F(struct bh_job_placement, node, BH_FIELD_TEXT),
+    BH_F_AS(struct bh_job_placement, partitions, "pieces", BH_FIELD_TEXT),
+    BH_F(struct bh_job_placement, restarts, BH_FIELD_U32),
 };
-static const struct bh_fields place_fields =
-    BH_FIELDS("place of a job", struct bh_job_place, place_rows);
+static const struct bh_fields placement_fields =
+    BH_FIELDS("place of a job", struct bh_job_placement, placement_rows);
 
 /* What is empty is left out. */
 static const char *
@@ -28,16 +28,16 @@ or_none(const char *text)
 }
 
 void
-bh_job_place_digest(const struct bh_crypto_ops *crypto, const struct bh_job_place *place,
+bh_job_placement_digest(const struct bh_crypto_ops *crypto, const struct bh_job_placement *place,
                     uint8_t ret_digest[32])
 {
-    const struct bh_job_place written = { place->lease, place->restarts, or_none(place->node),
-                                          or_none(place->pieces), or_none(place->grade) };
-    char memory[PLACE_TEXT_MAX];
+    const struct bh_job_placement written = { place->lease, place->restarts, or_none(place->node),
+                                          or_none(place->partitions), or_none(place->grade) };
+    char memory[PLACEMENT_TEXT_MAX];
     struct bh_buf text;
 
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    bh_json_encode(&text, &place_fields, &written);
+    bh_json_encode(&text, &placement_fields, &written);
     if (text.overflow)
         memset(ret_digest, 0, 32); /* a row that somebody wrote: no record says that */
     else
@@ -53,7 +53,7 @@ put_word(struct bh_buf *list, const char *opening, const char *word)
 }
 
 static void
-put_time(struct bh_buf *list, const char *opening, uint64_t time_ns)
+job_status_put_time(struct bh_buf *list, const char *opening, uint64_t time_ns)
 {
     bh_buf_puts(list, opening);
     bh_buf_put_u64(list, time_ns);
@@ -76,7 +76,7 @@ bh_job_status_put(struct bh_buf *list, const struct bh_job_status *state)
     bh_buf_putc(list, '{');
     if (state->ended_ns) {
         put_word(list, "\"cause\":\"", state->cause);
-        put_time(list, ",\"ended\":\"", state->ended_ns);
+        job_status_put_time(list, ",\"ended\":\"", state->ended_ns);
         bh_buf_putc(list, ',');
     }
     bh_buf_puts(list, "\"job\":");
@@ -87,7 +87,7 @@ bh_job_status_put(struct bh_buf *list, const struct bh_job_status *state)
         bh_buf_putc(list, '"');
     }
     if (state->started_ns && !state->ended_ns)
-        put_time(list, ",\"started\":\"", state->started_ns);
+        job_status_put_time(list, ",\"started\":\"", state->started_ns);
     put_word(list, ",\"state\":\"", state->state);
     if (state->exit_status) {
         bh_buf_puts(list, ",\"status\":");
@@ -155,12 +155,12 @@ read_item(struct bh_slice item, void *self)
 }
 
 static void
-put_item(struct bh_buf *list, const void *item)
+job_status_put_item(struct bh_buf *list, const void *item)
 {
     bh_job_status_put(list, item);
 }
 
-static const struct bh_item_kind status_items = { read_item, put_item };
+static const struct bh_item_kind status_items = { read_item, job_status_put_item };
 
 bool
 bh_job_status_next(struct bh_slice list, size_t *cursor, struct bh_job_status *ret)

@@ -22,12 +22,12 @@ enum { BH_JOB_STATUS_TEXT_MAX = 24, BH_JOB_STATUS_ITEM_MAX = 240 };
 
 /* Where a job is, as the columns of its row say.  Records have the digest of its canonical JSON,
  * since it holds names. */
-struct bh_job_place {
+struct bh_job_placement {
     uint64_t lease;
     uint32_t restarts;
-    const char *node, *pieces, *grade;   /* NULL or "": none */
+    const char *node, *partitions, *grade;   /* NULL or "": none */
 };
-void bh_job_place_digest(const struct bh_crypto_ops *crypto, const struct bh_job_place *place,
+void bh_job_placement_digest(const struct bh_crypto_ops *crypto, const struct bh_job_placement *place,
                          uint8_t ret_digest[32]);
 
 struct bh_job_status {
@@ -36,7 +36,7 @@ struct bh_job_status {
                                             it has ended: it stays what it was */
     uint64_t ended_ns;                   /* 0: it has not */
     int32_t exit_status;
-    uint8_t row[32];                     /* bh_job_place_digest; zero when it has ended: it stays
+    uint8_t row[32];                     /* bh_job_placement_digest; zero when it has ended: it stays
                                             what it was; or in a record before version 4 */
     char state[BH_JOB_STATUS_TEXT_MAX];   /* words of small letters and underscores */
     char cause[BH_JOB_STATUS_TEXT_MAX];   /* "" while it has not ended */

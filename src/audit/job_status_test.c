@@ -58,7 +58,7 @@ reads_what_it_writes(void **state)
 }
 
 static void
-refuses(void **state)
+job_status_refuses(void **state)
 {
     static const struct {
         const char *what, *text;
@@ -91,7 +91,7 @@ static void
 digests_as_others_do(void **state)
 {
     static const struct {
-        struct bh_job_place place;
+        struct bh_job_placement place;
         const char *digest;
     } rows[] = {
         { { 0, 0, "", NULL, "" }, "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a" },
@@ -104,7 +104,7 @@ digests_as_others_do(void **state)
         char digits[65];
         struct bh_buf text;
 
-        bh_job_place_digest(&bh_crypto_openssl, &rows[i].place, digest);
+        bh_job_placement_digest(&bh_crypto_openssl, &rows[i].place, digest);
         bh_buf_init_fixed(&text, digits, sizeof digits);
         bh_buf_put_hex(&text, digest, sizeof digest);
         BH_CHECK_STR(rows[i].digest, bh_buf_text(&text), rows[i].digest);
@@ -117,7 +117,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_it_writes),
-        cmocka_unit_test(refuses),
+        cmocka_unit_test(job_status_refuses),
         cmocka_unit_test(digests_as_others_do),
     };
 

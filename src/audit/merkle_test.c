@@ -21,7 +21,7 @@ static const struct {
 };
 
 static const char *
-hex(const uint8_t hash[32])
+merkle_hex(const uint8_t hash[32])
 {
     static char text[65];
     struct bh_buf out;
@@ -57,9 +57,9 @@ known_roots(void **state)
         for (unsigned i = 0; i < rows[r].size; i++)
             bh_merkle_frontier_add(&frontier, crypto, hashes[i]);
         bh_merkle_frontier_root(&frontier, crypto, root);
-        BH_CHECK_STR("frontier", hex(root), rows[r].root);
+        BH_CHECK_STR("frontier", merkle_hex(root), rows[r].root);
         bh_merkle_root(crypto, (const uint8_t(*)[32])hashes, rows[r].size, root);
-        BH_CHECK_STR("definition", hex(root), rows[r].root);
+        BH_CHECK_STR("definition", merkle_hex(root), rows[r].root);
     }
     BH_CHECK_DONE();
 }

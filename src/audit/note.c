@@ -25,7 +25,7 @@ bh_note_name_valid(const char *name)
 {
     size_t length = strlen(name);
 
-    if (length == 0 || length > BH_NOTE_NAME_MAX)
+    if (length == 0 || length > BH_NODE_RECORD_NAME_MAX)
         return false;
     for (size_t i = 0; i < length; i++)
         if (name[i] <= ' ' || name[i] > '~' || name[i] == '+')
@@ -35,11 +35,11 @@ bh_note_name_valid(const char *name)
 
 /* From a key with its type before it. */
 static bh_rc
-make_key(const struct bh_crypto_ops *crypto, const char *name, const uint8_t typed[KEY_BYTES],
+note_make_key(const struct bh_crypto_ops *crypto, const char *name, const uint8_t typed[KEY_BYTES],
          struct bh_note_key *ret_key, struct bh_err *err)
 {
     struct bh_note_key key = { .name = "" };
-    char head[BH_NOTE_NAME_MAX + 1];
+    char head[BH_NODE_RECORD_NAME_MAX + 1];
     size_t length = strlen(name);
     uint8_t digest[32];
 
@@ -64,7 +64,7 @@ bh_note_key_make(const struct bh_crypto_ops *crypto, const char *name,
     uint8_t typed[KEY_BYTES] = { KEY_ED25519 };
 
     memcpy(typed + 1, public_key, 32);
-    return make_key(crypto, name, typed, ret_key, err);
+    return note_make_key(crypto, name, typed, ret_key, err);
 }
 
 void
@@ -95,7 +95,7 @@ parse_key(const struct bh_crypto_ops *crypto, const char *vkey, uint8_t type,
           struct bh_note_key *ret_key, struct bh_err *err)
 {
     const char *plus = strchr(vkey, '+'), *code = plus ? plus + 1 + 2 * ID_BYTES : NULL;
-    char name[BH_NOTE_NAME_MAX + 1] = "", hex[2 * ID_BYTES + 1] = "";
+    char name[BH_NODE_RECORD_NAME_MAX + 1] = "", hex[2 * ID_BYTES + 1] = "";
     uint8_t id[ID_BYTES], bytes[KEY_BYTES];
     struct bh_note_key key;
     bh_rc rc;
@@ -110,7 +110,7 @@ parse_key(const struct bh_crypto_ops *crypto, const char *vkey, uint8_t type,
         || bytes[0] != type)
         return bh_err_set(err, BH_INVALID, "verifier key of %s is no Ed25519 key%s", name,
                           type == KEY_COSIGNATURE ? " of a witness" : "");
-    rc = make_key(crypto, name, bytes, &key, err);
+    rc = note_make_key(crypto, name, bytes, &key, err);
     if (rc != BH_OK)
         return rc;
     if (memcmp(key.id, id, sizeof id) != 0)
@@ -136,16 +136,16 @@ bh_note_witness_parse(const struct bh_crypto_ops *crypto, const char *vkey,
 
 bh_rc
 bh_note_keys_parse(const struct bh_crypto_ops *crypto, const char *vkeys,
-                   struct bh_note_key ret_keys[BH_NOTE_KEYS_MAX], struct bh_err *err)
+                   struct bh_note_key ret_keys[BH_NODE_RECORD_KEYS_MAX], struct bh_err *err)
 {
     uint32_t count = 0;
     bh_rc rc = BH_OK;
 
     for (const char *at = vkeys; rc == BH_OK && *at;) {
-        char line[BH_NOTE_VKEY_MAX + 1] = "";
+        char line[BH_NODE_RECORD_VKEY_MAX + 1] = "";
         size_t length = strcspn(at, "\r\n");
 
-        if (count == BH_NOTE_KEYS_MAX || length >= sizeof line)
+        if (count == BH_NODE_RECORD_KEYS_MAX || length >= sizeof line)
             return bh_err_set(err, BH_INVALID, "too many verifier keys, or too long ones");
         memcpy(line, at, length);
         at += length + strspn(at + length, "\r\n");
@@ -277,7 +277,7 @@ check_line(const struct opening *opening, const struct signature_line *line, boo
            struct bh_err *err)
 {
     const struct bh_note_key *key = opening->key;
-    uint8_t bytes[BH_NOTE_BYTES_MAX];
+    uint8_t bytes[BH_NODE_RECORD_BYTES_MAX];
     const struct bh_note_key *signer = key;
     struct bh_buf signature;
     bh_rc rc;
@@ -312,7 +312,7 @@ check_signatures(const struct bh_crypto_ops *crypto, const struct bh_note_key *k
         struct signature_line line;
         bh_rc rc;
 
-        if (count == BH_NOTE_SIGNATURES_MAX || !split_line(&lines, &line))
+        if (count == BH_NODE_RECORD_SIGNATURES_MAX || !split_line(&lines, &line))
             return bh_err_set(err, BH_INVALID,
                               "note has a malformed signature line, or too many");
         rc = check_line(&opening, &line, &verified, err);
@@ -328,13 +328,13 @@ bh_rc
 bh_note_open(const struct bh_crypto_ops *crypto, const struct bh_note_key *key,
              const char *note, size_t *ret_text_length, struct bh_err *err)
 {
-    size_t length = strnlen(note, BH_NOTE_BYTES_MAX + 1);
+    size_t length = strnlen(note, BH_NODE_RECORD_BYTES_MAX + 1);
     const char *lines;
     bh_rc rc;
 
-    if (length > BH_NOTE_BYTES_MAX)
+    if (length > BH_NODE_RECORD_BYTES_MAX)
         return bh_err_set(err, BH_INVALID, "note is longer than %d bytes",
-                          BH_NOTE_BYTES_MAX);
+                          BH_NODE_RECORD_BYTES_MAX);
     if (!is_clean(note, length))
         return bh_err_set(err, BH_INVALID, "note is not lines of plain UTF-8 text");
     lines = find_signatures(note, length);
@@ -352,7 +352,7 @@ check_cosignature(const struct bh_crypto_ops *crypto, const struct bh_note_key *
                   struct bh_slice text, const uint8_t cosignature[COSIGNATURE_BYTES],
                   struct bh_err *err)
 {
-    char message[BH_NOTE_BYTES_MAX + 64];
+    char message[BH_NODE_RECORD_BYTES_MAX + 64];
     uint64_t time_s = 0;
     struct bh_buf out;
 

@@ -14,17 +14,17 @@
 struct bh_crypto_ops;
 
 enum {
-    BH_NOTE_NAME_MAX = 128,       /* bytes of a key's name */
-    BH_NOTE_BYTES_MAX = 16384,    /* bytes of a note */
-    BH_NOTE_SIGNATURES_MAX = 100, /* lines under a note; 16 must be accepted */
-    BH_NOTE_VKEY_MAX = 192,       /* bytes of a key in text form, with its NUL */
-    BH_NOTE_KEYS_MAX = 8          /* keys that followed each other */
+    BH_NODE_RECORD_NAME_MAX = 128,       /* bytes of a key's name */
+    BH_NODE_RECORD_BYTES_MAX = 16384,    /* bytes of a note */
+    BH_NODE_RECORD_SIGNATURES_MAX = 100, /* lines under a note; 16 must be accepted */
+    BH_NODE_RECORD_VKEY_MAX = 192,       /* bytes of a key in text form, with its NUL */
+    BH_NODE_RECORD_KEYS_MAX = 8          /* keys that followed each other */
 };
 
 /* A key to verify with, and those of the same name that it took over from: what one of them
  * signed is signed. */
 struct bh_note_key {
-    char name[BH_NOTE_NAME_MAX + 1];
+    char name[BH_NODE_RECORD_NAME_MAX + 1];
     uint8_t id[4];
     uint8_t public_key[32];
     const struct bh_note_key *older; /* NULL: there was none; the caller's */
@@ -48,9 +48,9 @@ BH_MUST_USE bh_rc bh_note_key_parse(const struct bh_crypto_ops *crypto, const ch
                                     struct bh_note_key *ret_key, struct bh_err *err);
 
 /* Read vkeys, one a line, the newest first: ret_keys[0] is it, and leads to the others.
- * BH_INVALID: none, more than BH_NOTE_KEYS_MAX, of several names, or one is malformed. */
+ * BH_INVALID: none, more than BH_NODE_RECORD_KEYS_MAX, of several names, or one is malformed. */
 BH_MUST_USE bh_rc bh_note_keys_parse(const struct bh_crypto_ops *crypto, const char *vkeys,
-                                     struct bh_note_key ret_keys[BH_NOTE_KEYS_MAX],
+                                     struct bh_note_key ret_keys[BH_NODE_RECORD_KEYS_MAX],
                                      struct bh_err *err);
 
 /* Read the vkey of a witness (C2SP's tlog-cosignature, Ed25519).  BH_INVALID as above. */

@@ -45,7 +45,7 @@ keys(void **state)
         "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2kAAAA",
         "exam ple+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k",
     };
-    char text[BH_NOTE_VKEY_MAX];
+    char text[BH_NODE_RECORD_VKEY_MAX];
     struct bh_note_key key = spec_key();
     struct bh_buf out;
     struct bh_err err;
@@ -135,7 +135,7 @@ signs_as_go_does(void **state)
 /* Whatever single bit of a note is flipped, it is not opened, or it is the note of
  * another signer. */
 static void
-every_bit(void **state)
+note_every_bit(void **state)
 {
     static const char good[] = SPEC_TEXT "\n" SPEC_LINE;
     struct bh_note_key key = spec_key();
@@ -154,7 +154,7 @@ every_bit(void **state)
 }
 
 static void
-make_key(uint8_t seed, uint8_t ret_private[32], struct bh_note_key *ret_key)
+note_make_key(uint8_t seed, uint8_t ret_private[32], struct bh_note_key *ret_key)
 {
     uint8_t public_key[32];
     struct bh_err err;
@@ -169,8 +169,8 @@ static void
 keys_that_follow_each_other(void **state)
 {
     uint8_t secrets[3][32];
-    struct bh_note_key alone[3], chain[BH_NOTE_KEYS_MAX];
-    char vkeys[3 * BH_NOTE_VKEY_MAX], note[1024];
+    struct bh_note_key alone[3], chain[BH_NODE_RECORD_KEYS_MAX];
+    char vkeys[3 * BH_NODE_RECORD_VKEY_MAX], note[1024];
     struct bh_buf out;
     struct bh_err err;
     size_t length;
@@ -178,7 +178,7 @@ keys_that_follow_each_other(void **state)
     (void)state;
     bh_buf_init_fixed(&out, vkeys, sizeof vkeys);
     for (uint8_t i = 0; i < 3; i++) {
-        make_key(i + 1, secrets[i], &alone[i]);
+        note_make_key(i + 1, secrets[i], &alone[i]);
         if (i == 2) /* chain knows the first two */
             break;
         bh_note_key_format(&out, &alone[i]);
@@ -218,7 +218,7 @@ main(void)
         cmocka_unit_test(notes),
         cmocka_unit_test(signs_as_go_does),
         cmocka_unit_test(keys_that_follow_each_other),
-        cmocka_unit_test(every_bit),
+        cmocka_unit_test(note_every_bit),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

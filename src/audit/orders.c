@@ -41,7 +41,7 @@ bh_audit_orders_init(struct bh_audit_orders *orders)
 /* ---- a set by open addressing: who finds his place taken takes the next ---- */
 
 static uint32_t
-home_of(uint64_t number)
+orders_home_of(uint64_t number)
 {
     return (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 49);
 }
@@ -54,9 +54,9 @@ next_slot(uint32_t slot)
 
 /* Where the order stands, or would stand. */
 static struct bh_audit_order *
-place_of(struct bh_audit_orders *orders, uint64_t number)
+orders_slot_of(struct bh_audit_orders *orders, uint64_t number)
 {
-    uint32_t slot = home_of(number);
+    uint32_t slot = orders_home_of(number);
 
     while (orders->slots[slot].number != 0 && orders->slots[slot].number != number)
         slot = next_slot(slot);
@@ -78,7 +78,7 @@ remove_order(struct bh_audit_orders *orders, struct bh_audit_order *order)
         slot = next_slot(slot);
         if (orders->slots[slot].number == 0)
             break;
-        home = home_of(orders->slots[slot].number);
+        home = orders_home_of(orders->slots[slot].number);
         if ((slot - home) % BH_ORDERS_SLOTS < (slot - gap) % BH_ORDERS_SLOTS)
             continue;
         orders->slots[gap] = orders->slots[slot];
@@ -151,7 +151,7 @@ check_number(const struct bh_record *record, struct bh_err *err)
 static bh_rc
 check_start(struct bh_audit_orders *orders, const struct bh_record *record, struct bh_err *err)
 {
-    const struct bh_audit_order *order = place_of(orders, record->order);
+    const struct bh_audit_order *order = orders_slot_of(orders, record->order);
 
     if (order->number != 0 && order->letter == 's' && !order->abandoned)
         return BH_OK;
@@ -162,7 +162,7 @@ check_start(struct bh_audit_orders *orders, const struct bh_record *record, stru
 }
 
 static void
-abandon(struct bh_audit_orders *orders, struct bh_audit_order *order)
+orders_abandon(struct bh_audit_orders *orders, struct bh_audit_order *order)
 {
     orders->open--;
     orders->abandoned++;
@@ -172,9 +172,9 @@ abandon(struct bh_audit_orders *orders, struct bh_audit_order *order)
 }
 
 static bh_rc
-answer(struct bh_audit_orders *orders, const struct bh_record *record, struct bh_err *err)
+orders_answer(struct bh_audit_orders *orders, const struct bh_record *record, struct bh_err *err)
 {
-    struct bh_audit_order *order = place_of(orders, record->order);
+    struct bh_audit_order *order = orders_slot_of(orders, record->order);
     const char *word = record->verb ? record->verb : "", *verb = NULL;
 
     if (order->number == 0 || record->order == 0)
@@ -189,7 +189,7 @@ answer(struct bh_audit_orders *orders, const struct bh_record *record, struct bh
                           " was abandoned before", record->order % PLACES,
                           ORDER_RECORD(record->order));
     if (strcmp(word, BH_RECORD_ORDER_ABANDONED) == 0) {
-        abandon(orders, order);
+        orders_abandon(orders, order);
         return BH_OK;
     }
     if (strcmp(word, BH_RECORD_ORDER_UNKNOWN) == 0) {
@@ -221,16 +221,16 @@ add_all(struct bh_audit_orders *orders, const struct bh_record *record, struct b
             continue;
         if (number == 0)
             return bh_err_set(err, BH_CONFLICT, "the first record gives an order");
-        *place_of(orders, number) = (struct bh_audit_order){ .number = number,
+        *orders_slot_of(orders, number) = (struct bh_audit_order){ .number = number,
                                                              .letter = record->orders[i] };
-        if (++orders->open + orders->abandoned > BH_ORDERS_KEPT_MAX)
+        if (++orders->open + orders->abandoned > BH_ORDERS_OPEN_MAX)
             forget_old(orders, record->seq);
     }
     return BH_OK;
 }
 
 bh_rc
-bh_audit_orders_take(struct bh_audit_orders *orders, const struct bh_record *record,
+bh_audit_orders_read(struct bh_audit_orders *orders, const struct bh_record *record,
                      struct bh_err *err)
 {
     bh_rc rc = check_number(record, err);
@@ -245,7 +245,7 @@ bh_audit_orders_take(struct bh_audit_orders *orders, const struct bh_record *rec
     }
     if (orders->begun && ORDER_RECORD(record->order) >= orders->exact_from) {
         if (record->phase == BH_PHASE_OUTCOME)
-            rc = answer(orders, record, err);
+            rc = orders_answer(orders, record, err);
         else if (names_start(record))
             rc = check_start(orders, record, err);
     }

@@ -16,9 +16,9 @@
  * An order's number is the number of the record that gave it, and its place in that
  * record's "orders", below 4096.  Records of version 1 do not say what they ordered: what
  * answers one of them is held against its number only.  So is what answers one of those
- * that were longest open when more than BH_ORDERS_KEPT_MAX were. */
+ * that were longest open when more than BH_ORDERS_OPEN_MAX were. */
 
-enum { BH_ORDERS_SLOTS = 1 << 15, BH_ORDERS_KEPT_MAX = BH_ORDERS_SLOTS * 3 / 4 };
+enum { BH_ORDERS_SLOTS = 1 << 15, BH_ORDERS_OPEN_MAX = BH_ORDERS_SLOTS * 3 / 4 };
 
 struct bh_audit_orders {
     struct bh_audit_order {
@@ -41,7 +41,7 @@ void bh_audit_orders_init(struct bh_audit_orders *orders);
  *   BH_CONFLICT  it answers what was not ordered, or was answered before; or is an intent and
  *                answers; or an event about a start that is not under way; or its "orders" are
  *                malformed */
-BH_MUST_USE bh_rc bh_audit_orders_take(struct bh_audit_orders *orders,
+BH_MUST_USE bh_rc bh_audit_orders_read(struct bh_audit_orders *orders,
                                        const struct bh_record *record, struct bh_err *err);
 
 /* The record `seq` was pruned: what it ordered and answered is not known. */

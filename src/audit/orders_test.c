@@ -172,7 +172,7 @@ each_row(void **state)
             struct bh_record record = record_of(&rows[i].lines[seq], seq);
             struct bh_err err;
 
-            if (bh_audit_orders_take(orders, &record, &err) != BH_OK)
+            if (bh_audit_orders_read(orders, &record, &err) != BH_OK)
                 bad = seq;
         }
         BH_CHECK_EQ(rows[i].name, bad, rows[i].bad);
@@ -193,14 +193,14 @@ an_intent_answers_nothing(void **state)
     (void)state;
     assert_non_null(orders);
     bh_audit_orders_init(orders);
-    BH_CHECK_EQ("intent", bh_audit_orders_take(orders, &record, &err), BH_CONFLICT);
+    BH_CHECK_EQ("intent", bh_audit_orders_read(orders, &record, &err), BH_CONFLICT);
     free(orders);
     BH_CHECK_DONE();
 }
 
 /* Many come and go, in no order; all are told apart, however full the table is. */
 static void
-many(void **state)
+orders_many(void **state)
 {
     enum { RECORDS = 6000, EACH = 4 };
     struct bh_audit_orders *orders = malloc(sizeof *orders);
@@ -213,7 +213,7 @@ many(void **state)
     for (; seq <= RECORDS; seq++) {
         struct bh_record record = { .seq = seq, .orders = "cccc", .version = 2 };
 
-        assert_int_equal(bh_audit_orders_take(orders, &record, &err), BH_OK);
+        assert_int_equal(bh_audit_orders_read(orders, &record, &err), BH_OK);
     }
     assert_int_equal(orders->open, RECORDS * EACH);
     for (uint64_t i = 0; i < 2 * RECORDS * EACH; i++) { /* each twice: once too often */
@@ -222,7 +222,7 @@ many(void **state)
                                     .phase = BH_PHASE_OUTCOME, .version = 2,
                                     .verb = "node.carved" };
 
-        if (bh_audit_orders_take(orders, &record, &err)
+        if (bh_audit_orders_read(orders, &record, &err)
             != (i < RECORDS * EACH ? BH_OK : BH_CONFLICT))
             fail_msg("answer %d", (int)i);
     }
@@ -234,7 +234,7 @@ many(void **state)
 static void
 too_many(void **state)
 {
-    enum { RECORDS = BH_ORDERS_KEPT_MAX + 10 };
+    enum { RECORDS = BH_ORDERS_OPEN_MAX + 10 };
     struct bh_audit_orders *orders = malloc(sizeof *orders);
     struct bh_record answer = { .seq = RECORDS + 1, .phase = BH_PHASE_OUTCOME, .version = 2,
                                 .verb = "node.started" };
@@ -246,16 +246,16 @@ too_many(void **state)
     for (uint64_t seq = 1; seq <= RECORDS; seq++) {
         struct bh_record record = { .seq = seq, .orders = "s", .version = 2 };
 
-        assert_int_equal(bh_audit_orders_take(orders, &record, &err), BH_OK);
+        assert_int_equal(bh_audit_orders_read(orders, &record, &err), BH_OK);
     }
     BH_CHECK("half", orders->open > RECORDS / 3 && orders->open < RECORDS * 2 / 3);
     bh_audit_orders_close(orders);
     BH_CHECK_EQ("oldest", orders->oldest_open, orders->exact_from);
     for (int twice = 0; twice < 2; twice++) {
         answer.order = ORDER(1, 0);
-        BH_CHECK_EQ("forgotten", bh_audit_orders_take(orders, &answer, &err), BH_OK);
+        BH_CHECK_EQ("forgotten", bh_audit_orders_read(orders, &answer, &err), BH_OK);
         answer.order = ORDER(orders->exact_from, 0);
-        BH_CHECK_EQ("kept", bh_audit_orders_take(orders, &answer, &err),
+        BH_CHECK_EQ("kept", bh_audit_orders_read(orders, &answer, &err),
                     twice ? BH_CONFLICT : BH_OK);
     }
     free(orders);
@@ -265,7 +265,7 @@ too_many(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_row),
     cmocka_unit_test(an_intent_answers_nothing),
-    cmocka_unit_test(many),
+    cmocka_unit_test(orders_many),
     cmocka_unit_test(too_many),
 };
 

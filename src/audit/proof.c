@@ -77,7 +77,7 @@ bh_proof_root(const struct bh_crypto_ops *crypto, const struct bh_merkle_source 
 
 /* PATH of RFC 6962, 2.1.1: `index` counts from the start of the range. */
 static bh_rc
-put_path(struct maker *maker, struct range range, uint64_t index)
+proof_put_path(struct maker *maker, struct range range, uint64_t index)
 {
     struct range left, right;
     bool below;
@@ -88,7 +88,7 @@ put_path(struct maker *maker, struct range range, uint64_t index)
     left = (struct range){ range.first, split_of(range.count) };
     right = (struct range){ range.first + left.count, range.count - left.count };
     below = index < left.count;
-    rc = below ? put_path(maker, left, index) : put_path(maker, right, index - left.count);
+    rc = below ? proof_put_path(maker, left, index) : proof_put_path(maker, right, index - left.count);
     return rc == BH_OK ? put_range(maker, below ? right : left) : rc;
 }
 
@@ -104,7 +104,7 @@ bh_proof_inclusion(const struct bh_crypto_ops *crypto, const struct bh_merkle_so
     if (index >= size)
         return bh_err_set(err, BH_RANGE,
                           "there is no record %" PRIu64 " in a tree of %" PRIu64, index, size);
-    rc = put_path(&maker, (struct range){ 0, size }, index);
+    rc = proof_put_path(&maker, (struct range){ 0, size }, index);
     if (rc == BH_OK)
         *ret_proof = maker.proof;
     return rc;

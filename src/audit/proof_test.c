@@ -13,7 +13,7 @@ static uint8_t roots[LEAVES + 1][32];
 static struct bh_err err;
 
 static bh_rc
-subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32], struct bh_err *e)
+proof_subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32], struct bh_err *e)
 {
     (void)self;
     (void)e;
@@ -23,7 +23,7 @@ subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32], struct
     return BH_OK;
 }
 
-static const struct bh_merkle_source source = { subtree, NULL };
+static const struct bh_merkle_source source = { proof_subtree, NULL };
 
 static int
 make_tree(void **state)
@@ -166,7 +166,7 @@ every_size_begins(void **state)
 
 /* Every bit of a proof counts. */
 static void
-every_bit(void **state)
+proof_every_bit(void **state)
 {
     struct bh_proof proof = inclusion(299, 700);
     const struct bh_tree_head tree = head(700);
@@ -214,7 +214,7 @@ main(void)
         cmocka_unit_test(as_the_rfc_draws_it),
         cmocka_unit_test(every_size_includes),
         cmocka_unit_test(every_size_begins),
-        cmocka_unit_test(every_bit),
+        cmocka_unit_test(proof_every_bit),
         cmocka_unit_test(at_the_edges),
     };
 

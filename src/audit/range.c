@@ -13,7 +13,7 @@ bh_range_begin(struct bh_range *range, uint64_t from)
 
 /* The last two join when they are the halves of an aligned subtree. */
 static bool
-joins(const struct bh_range *range)
+range_joins(const struct bh_range *range)
 {
     const struct bh_range_node *last = &range->nodes[range->count - 1];
 
@@ -33,7 +33,7 @@ bh_range_add(struct bh_range *range, const struct bh_crypto_ops *crypto,
     last->level = 0;
     memcpy(last->hash, leaf_hash, sizeof last->hash);
     range->to++;
-    while (joins(range)) {
+    while (range_joins(range)) {
         last = &range->nodes[--range->count];
         bh_merkle_node(crypto, last[-1].hash, last->hash, last[-1].hash);
         last[-1].level++;

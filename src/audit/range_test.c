@@ -8,7 +8,7 @@ static const struct bh_crypto_ops *const crypto = &bh_crypto_openssl;
 enum { LEAVES = 140 };
 
 static void
-hash_of(uint64_t leaf, uint8_t ret_hash[32])
+range_hash_of(uint64_t leaf, uint8_t ret_hash[32])
 {
     bh_merkle_leaf(crypto, &leaf, sizeof leaf, ret_hash);
 }
@@ -20,7 +20,7 @@ tree_of(uint64_t size)
     uint8_t hash[32];
 
     for (uint64_t i = 0; i < size; i++) {
-        hash_of(i, hash);
+        range_hash_of(i, hash);
         bh_merkle_frontier_add(&tree, crypto, hash);
     }
     return tree;
@@ -34,7 +34,7 @@ range_of(uint64_t from, uint64_t to)
 
     bh_range_begin(&range, from);
     for (uint64_t i = from; i < to; i++) {
-        hash_of(i, hash);
+        range_hash_of(i, hash);
         bh_range_add(&range, crypto, hash);
     }
     return range;
@@ -58,7 +58,7 @@ every_range(void **state)
             bh_merkle_frontier_root(&tree, crypto, root);
             bh_merkle_frontier_root(&whole, crypto, want);
             BH_CHECK("root", tree.size == to && memcmp(root, want, 32) == 0);
-            hash_of(to, hash);
+            range_hash_of(to, hash);
             bh_merkle_frontier_add(&whole, crypto, hash);
             bh_range_add(&range, crypto, hash);
         }

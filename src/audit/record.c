@@ -28,7 +28,7 @@ const char *const bh_via_names[BH_VIAS] = {
 
 /* Begin a member: `opening` holds everything up to its value. */
 static void
-put_key(struct bh_buf *out, const char *key)
+record_put_key(struct bh_buf *out, const char *key)
 {
     bh_buf_puts(out, out->length > 0 && out->bytes[out->length - 1] == '{' ? "\"" : ",\"");
     bh_buf_puts(out, key);
@@ -47,40 +47,40 @@ is_set(const void *bytes, size_t length)
 }
 
 static void
-put_number(struct bh_buf *out, const char *key, uint64_t value)
+record_put_number(struct bh_buf *out, const char *key, uint64_t value)
 {
     if (value == 0)
         return;
-    put_key(out, key);
+    record_put_key(out, key);
     bh_json_put_u64(out, value);
 }
 
 static void
-put_text(struct bh_buf *out, const char *key, const char *text)
+record_put_text(struct bh_buf *out, const char *key, const char *text)
 {
     if (!text || !*text)
         return;
-    put_key(out, key);
+    record_put_key(out, key);
     bh_json_put_str(out, text);
 }
 
 static void
-put_hex(struct bh_buf *out, const char *key, const uint8_t *bytes, size_t length)
+record_put_hex(struct bh_buf *out, const char *key, const uint8_t *bytes, size_t length)
 {
     if (!is_set(bytes, length))
         return;
-    put_key(out, key);
+    record_put_key(out, key);
     bh_buf_putc(out, '"');
     bh_buf_put_hex(out, bytes, length);
     bh_buf_putc(out, '"');
 }
 
 static void
-put_json(struct bh_buf *out, const char *key, const char *json)
+record_put_json(struct bh_buf *out, const char *key, const char *json)
 {
     if (!json)
         return;
-    put_key(out, key);
+    record_put_key(out, key);
     bh_buf_puts(out, json);
 }
 
@@ -89,12 +89,12 @@ put_actor(struct bh_buf *out, const struct bh_record_actor *actor)
 {
     if (!actor->id && !actor->via && !actor->uid && !actor->token[0])
         return;
-    put_key(out, "actor");
+    record_put_key(out, "actor");
     bh_buf_putc(out, '{');
-    put_number(out, "id", actor->id);
-    put_text(out, "token", actor->token);
-    put_number(out, "uid", actor->uid);
-    put_text(out, "via", bh_via_names[actor->via]);
+    record_put_number(out, "id", actor->id);
+    record_put_text(out, "token", actor->token);
+    record_put_number(out, "uid", actor->uid);
+    record_put_text(out, "via", bh_via_names[actor->via]);
     bh_buf_putc(out, '}');
 }
 
@@ -103,9 +103,9 @@ put_decision(struct bh_buf *out, const struct bh_record_decision *dec)
 {
     if (!dec->allow && !dec->rule)
         return;
-    put_key(out, "dec");
+    record_put_key(out, "dec");
     bh_buf_puts(out, dec->allow ? "{\"allow\":true" : "{\"allow\":false");
-    put_number(out, "rule", dec->rule);
+    record_put_number(out, "rule", dec->rule);
     bh_buf_putc(out, '}');
 }
 
@@ -114,22 +114,22 @@ put_object(struct bh_buf *out, const struct bh_record_object *obj)
 {
     if (!obj->id && !obj->type[0])
         return;
-    put_key(out, "obj");
+    record_put_key(out, "obj");
     bh_buf_putc(out, '{');
-    put_number(out, "id", obj->id);
-    put_text(out, "type", obj->type);
+    record_put_number(out, "id", obj->id);
+    record_put_text(out, "type", obj->type);
     bh_buf_putc(out, '}');
 }
 
 static void
 put_seq(struct bh_buf *out, uint64_t seq)
 {
-    put_key(out, "seq");
+    record_put_key(out, "seq");
     bh_json_put_u64(out, seq);
 }
 
 static void
-put_time(struct bh_buf *out, uint64_t ts_ns, uint32_t version)
+record_put_time(struct bh_buf *out, uint64_t ts_ns, uint32_t version)
 {
     bh_buf_puts(out, ",\"ts\":\"");
     bh_buf_put_u64(out, ts_ns);
@@ -142,26 +142,26 @@ bh_record_encode(struct bh_buf *out, const struct bh_record *record)
 {
     bh_buf_putc(out, '{');
     put_actor(out, &record->actor);
-    put_number(out, "boot", record->boot);
-    put_number(out, "count", record->count);
+    record_put_number(out, "boot", record->boot);
+    record_put_number(out, "count", record->count);
     put_decision(out, &record->dec);
-    put_json(out, "do", record->do_json);
-    put_json(out, "ev", record->ev_json);
-    put_json(out, "jobs", record->jobs_json);
-    put_json(out, "names", record->names_json);
+    record_put_json(out, "do", record->do_json);
+    record_put_json(out, "ev", record->ev_json);
+    record_put_json(out, "jobs", record->jobs_json);
+    record_put_json(out, "names", record->names_json);
     put_object(out, &record->obj);
-    put_number(out, "order", record->order);
-    put_text(out, "orders", record->orders);
-    put_text(out, "phase", bh_phase_names[record->phase]);
-    put_hex(out, "req", record->req, sizeof record->req);
-    put_text(out, "res", record->res);
-    put_hex(out, "salt", record->salt, sizeof record->salt);
-    put_json(out, "sealed", record->sealed_json);
+    record_put_number(out, "order", record->order);
+    record_put_text(out, "orders", record->orders);
+    record_put_text(out, "phase", bh_phase_names[record->phase]);
+    record_put_hex(out, "req", record->req, sizeof record->req);
+    record_put_text(out, "res", record->res);
+    record_put_hex(out, "salt", record->salt, sizeof record->salt);
+    record_put_json(out, "sealed", record->sealed_json);
     put_seq(out, record->seq);
-    put_number(out, "tenant", record->tenant);
-    put_hex(out, "text", record->text, sizeof record->text);
-    put_time(out, record->ts_ns, record->version);
-    put_text(out, "verb", record->verb);
+    record_put_number(out, "tenant", record->tenant);
+    record_put_hex(out, "text", record->text, sizeof record->text);
+    record_put_time(out, record->ts_ns, record->version);
+    record_put_text(out, "verb", record->verb);
     bh_buf_putc(out, '}');
 }
 
@@ -200,7 +200,7 @@ read_hex(struct bh_slice value, uint8_t *ret, size_t bytes)
 
 /* A string, unescaped into the scratch. */
 static bool
-read_text(struct reader *r, struct bh_slice value, const char **ret)
+record_read_text(struct reader *r, struct bh_slice value, const char **ret)
 {
     if (!bh_slice_str(value, r->scratch, value.length))
         return false;
@@ -220,7 +220,7 @@ read_json(struct reader *r, struct bh_slice value, const char **ret)
 }
 
 static bool
-read_name(struct bh_slice value, const char *const *names, unsigned count, unsigned *ret)
+record_read_name(struct bh_slice value, const char *const *names, unsigned count, unsigned *ret)
 {
     char name[24];
 
@@ -235,7 +235,7 @@ read_name(struct bh_slice value, const char *const *names, unsigned count, unsig
 }
 
 static bool
-take_actor(struct reader *r, struct bh_slice value)
+record_decode_actor(struct reader *r, struct bh_slice value)
 {
     struct bh_record_actor *actor = &r->record.actor;
     struct bh_slice part;
@@ -248,26 +248,26 @@ take_actor(struct reader *r, struct bh_slice value)
         return false;
     if (bh_slice_get(value, "uid", &part) && !read_u32(part, &actor->uid))
         return false;
-    if (bh_slice_get(value, "via", &part) && !read_name(part, bh_via_names, BH_VIAS, &via))
+    if (bh_slice_get(value, "via", &part) && !record_read_name(part, bh_via_names, BH_VIAS, &via))
         return false;
     actor->via = (enum bh_via)via;
     return true;
 }
 
 static bool
-take_boot(struct reader *r, struct bh_slice value)
+record_decode_boot(struct reader *r, struct bh_slice value)
 {
     return read_u32(value, &r->record.boot);
 }
 
 static bool
-take_count(struct reader *r, struct bh_slice value)
+record_decode_count(struct reader *r, struct bh_slice value)
 {
     return read_u64(value, &r->record.count) && r->record.count >= 2;
 }
 
 static bool
-take_decision(struct reader *r, struct bh_slice value)
+record_decode_decision(struct reader *r, struct bh_slice value)
 {
     struct bh_slice part;
 
@@ -279,31 +279,31 @@ take_decision(struct reader *r, struct bh_slice value)
 }
 
 static bool
-take_do(struct reader *r, struct bh_slice value)
+record_decode_do(struct reader *r, struct bh_slice value)
 {
     return read_json(r, value, &r->record.do_json);
 }
 
 static bool
-take_event(struct reader *r, struct bh_slice value)
+record_decode_event(struct reader *r, struct bh_slice value)
 {
     return read_json(r, value, &r->record.ev_json);
 }
 
 static bool
-take_jobs(struct reader *r, struct bh_slice value)
+record_decode_jobs(struct reader *r, struct bh_slice value)
 {
     return bh_job_status_is_list(value) && read_json(r, value, &r->record.jobs_json);
 }
 
 static bool
-take_names(struct reader *r, struct bh_slice value)
+record_decode_names(struct reader *r, struct bh_slice value)
 {
     return bh_binding_is_list(value) && read_json(r, value, &r->record.names_json);
 }
 
 static bool
-take_object(struct reader *r, struct bh_slice value)
+record_decode_object(struct reader *r, struct bh_slice value)
 {
     struct bh_record_object *obj = &r->record.obj;
     struct bh_slice part;
@@ -315,38 +315,38 @@ take_object(struct reader *r, struct bh_slice value)
 }
 
 static bool
-take_order(struct reader *r, struct bh_slice value)
+record_decode_order(struct reader *r, struct bh_slice value)
 {
     return read_u64(value, &r->record.order);
 }
 
 static bool
-take_orders(struct reader *r, struct bh_slice value)
+record_decode_orders(struct reader *r, struct bh_slice value)
 {
-    return read_text(r, value, &r->record.orders);
+    return record_read_text(r, value, &r->record.orders);
 }
 
 static bool
-take_phase(struct reader *r, struct bh_slice value)
+record_decode_phase(struct reader *r, struct bh_slice value)
 {
     unsigned phase;
 
-    if (!read_name(value, bh_phase_names, BH_PHASES, &phase))
+    if (!record_read_name(value, bh_phase_names, BH_PHASES, &phase))
         return false;
     r->record.phase = (enum bh_phase)phase;
     return true;
 }
 
 static bool
-take_request(struct reader *r, struct bh_slice value)
+record_decode_request(struct reader *r, struct bh_slice value)
 {
     return read_hex(value, r->record.req, sizeof r->record.req);
 }
 
 static bool
-take_result(struct reader *r, struct bh_slice value)
+record_decode_result(struct reader *r, struct bh_slice value)
 {
-    return read_text(r, value, &r->record.res);
+    return record_read_text(r, value, &r->record.res);
 }
 
 static bool
@@ -356,37 +356,37 @@ take_salt(struct reader *r, struct bh_slice value)
 }
 
 static bool
-take_sealed(struct reader *r, struct bh_slice value)
+record_decode_sealed(struct reader *r, struct bh_slice value)
 {
     return bh_sealed_is_list(value) && read_json(r, value, &r->record.sealed_json);
 }
 
 static bool
-take_seq(struct reader *r, struct bh_slice value)
+record_decode_seq(struct reader *r, struct bh_slice value)
 {
     return read_u64(value, &r->record.seq);
 }
 
 static bool
-take_tenant(struct reader *r, struct bh_slice value)
+record_decode_tenant(struct reader *r, struct bh_slice value)
 {
     return read_u32(value, &r->record.tenant);
 }
 
 static bool
-take_digest(struct reader *r, struct bh_slice value)
+record_decode_digest(struct reader *r, struct bh_slice value)
 {
     return read_hex(value, r->record.text, sizeof r->record.text);
 }
 
 static bool
-take_time(struct reader *r, struct bh_slice value)
+record_decode_time(struct reader *r, struct bh_slice value)
 {
     return read_u64(value, &r->record.ts_ns);
 }
 
 static bool
-take_version(struct reader *r, struct bh_slice value)
+record_decode_version(struct reader *r, struct bh_slice value)
 {
     const struct bh_record *record = &r->record;
     uint32_t *version = &r->record.version;
@@ -404,23 +404,23 @@ take_version(struct reader *r, struct bh_slice value)
 }
 
 static bool
-take_verb(struct reader *r, struct bh_slice value)
+record_decode_verb(struct reader *r, struct bh_slice value)
 {
-    return read_text(r, value, &r->record.verb);
+    return record_read_text(r, value, &r->record.verb);
 }
 
 static const struct member {
     const char *key;
-    bool (*take)(struct reader *r, struct bh_slice value);
+    bool (*decode)(struct reader *r, struct bh_slice value);
 } members[] = {
-    { "actor", take_actor }, { "boot", take_boot },   { "count", take_count },
-    { "dec", take_decision }, { "do", take_do },      { "ev", take_event },
-    { "jobs", take_jobs },   { "names", take_names }, { "obj", take_object },
-    { "order", take_order }, { "orders", take_orders }, { "phase", take_phase },
-    { "req", take_request }, { "res", take_result },  { "salt", take_salt },
-    { "sealed", take_sealed }, { "seq", take_seq },   { "tenant", take_tenant },
-    { "text", take_digest }, { "ts", take_time },     { "v", take_version },
-    { "verb", take_verb },
+    { "actor", record_decode_actor }, { "boot", record_decode_boot },   { "count", record_decode_count },
+    { "dec", record_decode_decision }, { "do", record_decode_do },      { "ev", record_decode_event },
+    { "jobs", record_decode_jobs },   { "names", record_decode_names }, { "obj", record_decode_object },
+    { "order", record_decode_order }, { "orders", record_decode_orders }, { "phase", record_decode_phase },
+    { "req", record_decode_request }, { "res", record_decode_result },  { "salt", take_salt },
+    { "sealed", record_decode_sealed }, { "seq", record_decode_seq },   { "tenant", record_decode_tenant },
+    { "text", record_decode_digest }, { "ts", record_decode_time },     { "v", record_decode_version },
+    { "verb", record_decode_verb },
 };
 
 /* Whether `"key":` stands at `at`; steps over it. */
@@ -447,7 +447,7 @@ read_members(struct reader *r, struct bh_slice leaf, struct bh_err *err)
         if (!step_key(&at, end, members[i].key))
             continue;
         value = (struct bh_slice){ at, bh_canonical_step(at, (size_t)(end - at)) };
-        if (value.length == 0 || !members[i].take(r, value))
+        if (value.length == 0 || !members[i].decode(r, value))
             return bh_err_set(err, BH_INVALID, "record is malformed: bad value of \"%s\"",
                               members[i].key);
         at += value.length;

@@ -187,7 +187,7 @@ static const struct {
 };
 
 static void
-refuses(void **state)
+record_refuses(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
@@ -207,7 +207,7 @@ refuses(void **state)
 /* Every flipped bit either is refused or makes another record; none is read as the
  * same one. */
 static void
-every_bit(void **state)
+record_every_bit(void **state)
 {
     static const char good[] = FULL;
     char leaf[sizeof good], scratch[sizeof good + 64], again[sizeof good + 64];
@@ -252,8 +252,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes),
         cmocka_unit_test(reads_back),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(every_bit),
+        cmocka_unit_test(record_refuses),
+        cmocka_unit_test(record_every_bit),
         cmocka_unit_test(texts_that_need_escapes),
     };
 

@@ -24,7 +24,7 @@ static const struct bh_field job_rows[] = {
     BH_F(struct bh_row_job, kind, BH_FIELD_TEXT, .max = NAME_BYTES_MAX),
     BH_F(struct bh_row_job, lease, BH_FIELD_U64),
     BH_F(struct bh_row_job, node, BH_FIELD_TEXT, .max = NAME_BYTES_MAX),
-    BH_F(struct bh_row_job, pieces, BH_FIELD_TEXT, .max = NAME_BYTES_MAX),
+    BH_F_AS(struct bh_row_job, partitions, "pieces", BH_FIELD_TEXT, .max = NAME_BYTES_MAX),
     BH_F(struct bh_row_job, principal, BH_FIELD_TEXT, .max = NAME_BYTES_MAX),
     BH_F(struct bh_row_job, principal_id, BH_FIELD_U32),
     BH_F(struct bh_row_job, priority, BH_FIELD_U32),

@@ -38,7 +38,7 @@ struct bh_row_job {
     uint64_t time_limit_ns, deadline_ns;
     uint64_t lease;
     uint32_t restarts;
-    const char *node, *pieces, *grade;
+    const char *node, *partitions, *grade;
 };
 extern const struct bh_fields bh_row_job_fields;
 

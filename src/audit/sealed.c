@@ -25,7 +25,7 @@ is_digit64(char c)
 
 /* What stands up to the next quote; decoding is stricter about the last bits. */
 static bool
-take_base64(struct bh_slice *rest, size_t length, struct bh_slice *ret)
+parse_base64(struct bh_slice *rest, size_t length, struct bh_slice *ret)
 {
     size_t count = 0, digits;
 
@@ -44,7 +44,7 @@ take_base64(struct bh_slice *rest, size_t length, struct bh_slice *ret)
 }
 
 static bool
-take_number(struct bh_slice *rest, uint64_t *ret)
+sealed_parse_number(struct bh_slice *rest, uint64_t *ret)
 {
     size_t count = 0;
 
@@ -62,11 +62,11 @@ bh_sealed_read(struct bh_slice text, struct bh_sealed *ret)
 {
     struct bh_sealed sealed;
 
-    if (!step_over(&text, "{\"c\":\"") || !take_base64(&text, 0, &sealed.cipher)
+    if (!step_over(&text, "{\"c\":\"") || !parse_base64(&text, 0, &sealed.cipher)
         || !step_over(&text, "\",\"h\":\"")
-        || !take_base64(&text, COMMITMENT_TEXT, &sealed.commitment)
-        || !step_over(&text, "\",\"k\":\"") || !take_number(&text, &sealed.key)
-        || !step_over(&text, "\",\"n\":\"") || !take_base64(&text, NONCE_TEXT, &sealed.nonce)
+        || !parse_base64(&text, COMMITMENT_TEXT, &sealed.commitment)
+        || !step_over(&text, "\",\"k\":\"") || !sealed_parse_number(&text, &sealed.key)
+        || !step_over(&text, "\",\"n\":\"") || !parse_base64(&text, NONCE_TEXT, &sealed.nonce)
         || !step_over(&text, "\"}") || text.length > 0)
         return false;
     *ret = sealed;

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* The log in pieces as C2SP's tlog-tiles has them, so that other people's programs read
+/* The log in partitions as C2SP's tlog-tiles has them, so that other people's programs read
  * it: tiles of 256 hashes, level by level, and bundles of 256 records. */
 struct bh_crypto_ops;
 

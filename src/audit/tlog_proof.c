@@ -30,7 +30,7 @@ bh_tlog_proof_format(struct bh_buf *out, const struct bh_tlog_proof *proof)
 
 /* The next line, without its newline, into LINE_MAX bytes. */
 static bool
-take_line(const char **at, char ret_line[LINE_MAX])
+tlog_proof_parse_line(const char **at, char ret_line[LINE_MAX])
 {
     const char *end = strchr(*at, '\n');
     size_t length = end ? (size_t)(end - *at) : 0;
@@ -62,7 +62,7 @@ is_base64(const char *text, size_t length)
 
 /* The `extra` line, where there is one. */
 static bool
-take_extra(const char **at, struct bh_tlog_proof *ret)
+tlog_proof_parse_extra(const char **at, struct bh_tlog_proof *ret)
 {
     static const char word[] = "extra ";
     const char *end;
@@ -84,8 +84,8 @@ parse_head(const char **at, struct bh_tlog_proof *ret)
     char line[LINE_MAX];
     struct bh_err err;
 
-    return take_line(at, line) && strcmp(line, first_line) == 0 && take_extra(at, ret)
-           && take_line(at, line) && strncmp(line, "index ", 6) == 0
+    return tlog_proof_parse_line(at, line) && strcmp(line, first_line) == 0 && tlog_proof_parse_extra(at, ret)
+           && tlog_proof_parse_line(at, line) && strncmp(line, "index ", 6) == 0
            && bh_parse_u64(line + 6, &ret->index, &err) == BH_OK;
 }
 
@@ -105,7 +105,7 @@ parse_path(const char **at, struct bh_proof *ret)
     char line[LINE_MAX];
 
     for (;;) {
-        if (!take_line(at, line))
+        if (!tlog_proof_parse_line(at, line))
             return false;
         if (line[0] == '\0')
             return true;

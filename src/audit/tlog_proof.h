@@ -7,7 +7,7 @@
 /* A proof to hand on, as C2SP's tlog-proof has it: the number of a record, its inclusion
  * proof and the signed checkpoint, in one text that can be checked without the log. */
 
-enum { BH_TLOG_PROOF_BYTES_MAX = BH_NOTE_BYTES_MAX + 8192 + 90000 };
+enum { BH_TLOG_PROOF_BYTES_MAX = BH_NODE_RECORD_BYTES_MAX + 8192 + 90000 };
 
 struct bh_tlog_proof {
     const char *extra;           /* base 64; what goes with it: here, the record itself */

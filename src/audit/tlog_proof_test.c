@@ -15,7 +15,7 @@ static struct bh_note_key key;
 static struct bh_err err;
 
 static bh_rc
-subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32], struct bh_err *e)
+tlog_proof_subtree(void *self, unsigned level, uint64_t index, uint8_t ret_hash[32], struct bh_err *e)
 {
     (void)self;
     (void)e;
@@ -29,7 +29,7 @@ static const char *
 make_proof(void)
 {
     static char text[BH_TLOG_PROOF_BYTES_MAX], note[1024];
-    const struct bh_merkle_source source = { subtree, NULL };
+    const struct bh_merkle_source source = { tlog_proof_subtree, NULL };
     const uint64_t where[2] = { 6, LEAVES };
     struct bh_checkpoint checkpoint = { .size = LEAVES };
     struct bh_tlog_proof proof = { .extra = "aGk=", .extra_length = 4, .index = 6, .note = note };
@@ -53,7 +53,7 @@ make_proof(void)
 }
 
 static bh_rc
-check(const char *text, uint32_t leaf)
+tlog_proof_check(const char *text, uint32_t leaf)
 {
     struct bh_tlog_proof proof;
     bh_rc rc = bh_tlog_proof_parse(text, &proof, &err);
@@ -76,14 +76,14 @@ written_and_read(void **state)
     BH_CHECK_EQ("holds", bh_tlog_proof_check(crypto, &key, &proof, hashes[6], &err), BH_OK);
     BH_CHECK_EQ("size", proof.tree.size, LEAVES);
     BH_CHECK_EQ("extra", proof.extra_length, 4);
-    BH_CHECK_EQ("another record", check(text, 7), BH_CONFLICT);
+    BH_CHECK_EQ("another record", tlog_proof_check(text, 7), BH_CONFLICT);
     key.public_key[0] ^= 1;
-    BH_CHECK_EQ("another key", check(text, 6), BH_DENIED);
+    BH_CHECK_EQ("another key", tlog_proof_check(text, 6), BH_DENIED);
     BH_CHECK_DONE();
 }
 
 static void
-forms(void **state)
+tlog_proof_forms(void **state)
 {
     static const char hash[] = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n";
     static const struct {
@@ -135,7 +135,7 @@ too_many_hashes(void **state)
 }
 
 static void
-every_bit(void **state)
+tlog_proof_every_bit(void **state)
 {
     static char text[BH_TLOG_PROOF_BYTES_MAX];
     const char *good = make_proof();
@@ -147,7 +147,7 @@ every_bit(void **state)
             continue; /* `extra` is nobody's word: who uses it hashes it */
         memcpy(text, good, length + 1);
         text[bit / 8] = (char)(text[bit / 8] ^ (1 << bit % 8));
-        if (check(text, 6) == BH_OK)
+        if (tlog_proof_check(text, 6) == BH_OK)
             fail_msg("bit %zu flipped and still good", bit);
     }
 }
@@ -157,9 +157,9 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(written_and_read),
-        cmocka_unit_test(forms),
+        cmocka_unit_test(tlog_proof_forms),
         cmocka_unit_test(too_many_hashes),
-        cmocka_unit_test(every_bit),
+        cmocka_unit_test(tlog_proof_every_bit),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

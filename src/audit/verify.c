@@ -16,7 +16,7 @@ bh_audit_verifier_init(struct bh_audit_verifier *verifier,
 
 /* Remember that records first .. last are bad; err says why. */
 static bh_rc
-fault(struct bh_audit_verifier *verifier, uint64_t first, uint64_t last, struct bh_err *err)
+verify_fault(struct bh_audit_verifier *verifier, uint64_t first, uint64_t last, struct bh_err *err)
 {
     verifier->faulty = true;
     verifier->bad_first = first;
@@ -37,7 +37,7 @@ check_hash(const struct bh_audit_verifier *verifier, const uint8_t hash[32],
 
 /* What a record must have in common with those before it. */
 static bh_rc
-check_place(struct bh_audit_verifier *verifier, const struct bh_record *record,
+verify_check_position(struct bh_audit_verifier *verifier, const struct bh_record *record,
             struct bh_err *err)
 {
     if (record->seq != verifier->frontier.size)
@@ -52,12 +52,12 @@ check_place(struct bh_audit_verifier *verifier, const struct bh_record *record,
     if (record->version < verifier->last_version)
         return bh_err_set(err, BH_CONFLICT, "its version %" PRIu32 " comes after version %" PRIu32,
                           record->version, verifier->last_version);
-    return bh_audit_orders_take(&verifier->orders, record, err);
+    return bh_audit_orders_read(&verifier->orders, record, err);
 }
 
 /* A record that says how far the log was pruned. */
 static bh_rc
-take_minimum(struct bh_audit_verifier *verifier, const struct bh_record *record,
+verify_read_minimum(struct bh_audit_verifier *verifier, const struct bh_record *record,
              struct bh_err *err)
 {
     if (!record->verb || strcmp(record->verb, BH_RECORD_PRUNE) != 0 || !record->dec.allow
@@ -80,7 +80,7 @@ refuse_after_fault(const struct bh_audit_verifier *verifier, struct bh_err *err)
 
 /* Kept checkpoints of the records so far. */
 static bh_rc
-check_kept(struct bh_audit_verifier *verifier, struct bh_err *err)
+verify_check_trusted(struct bh_audit_verifier *verifier, struct bh_err *err)
 {
     const struct bh_merkle_frontier *tree = &verifier->frontier;
     uint8_t root[32];
@@ -96,21 +96,21 @@ check_kept(struct bh_audit_verifier *verifier, struct bh_err *err)
         bh_err_set(err, BH_CONFLICT,
                    "the first %" PRIu64
                    " records are not those that a kept checkpoint was signed over", kept->size);
-        return fault(verifier, 0, kept->size ? kept->size - 1 : 0, err);
+        return verify_fault(verifier, 0, kept->size ? kept->size - 1 : 0, err);
     }
     return BH_OK;
 }
 
 /* Another leaf, with what was kept of the tree before the first and behind each. */
 static bh_rc
-add(struct bh_audit_verifier *verifier, const uint8_t hash[32], struct bh_err *err)
+verify_add(struct bh_audit_verifier *verifier, const uint8_t hash[32], struct bh_err *err)
 {
-    bh_rc rc = verifier->frontier.size == 0 ? check_kept(verifier, err) : BH_OK;
+    bh_rc rc = verifier->frontier.size == 0 ? verify_check_trusted(verifier, err) : BH_OK;
 
     if (rc != BH_OK)
         return rc;
     bh_merkle_frontier_add(&verifier->frontier, verifier->crypto, hash);
-    return check_kept(verifier, err);
+    return verify_check_trusted(verifier, err);
 }
 
 bh_rc
@@ -129,21 +129,21 @@ bh_audit_verifier_record(struct bh_audit_verifier *verifier, const char *leaf,
     if (rc == BH_OK)
         rc = bh_record_decode(leaf, length, verifier->scratch, &record, err);
     if (rc == BH_OK)
-        rc = check_place(verifier, &record, err);
+        rc = verify_check_position(verifier, &record, err);
     if (rc == BH_OK)
-        rc = take_minimum(verifier, &record, err);
+        rc = verify_read_minimum(verifier, &record, err);
     if (rc == BH_OK && verifier->claims)
-        rc = bh_claims_take(verifier->claims, &record, err);
+        rc = bh_claims_read(verifier->claims, &record, err);
     if (rc == BH_FULL)
         return rc;
     if (rc != BH_OK) {
         bh_err_wrap(err, "record %" PRIu64, number);
-        return fault(verifier, number, number, err);
+        return verify_fault(verifier, number, number, err);
     }
     verifier->last_ts_ns = record.ts_ns;
     verifier->last_boot = record.boot;
     verifier->last_version = record.version;
-    return add(verifier, hash, err);
+    return verify_add(verifier, hash, err);
 }
 
 bh_rc
@@ -156,7 +156,7 @@ bh_audit_verifier_hash(struct bh_audit_verifier *verifier, const uint8_t hash[32
     if (verifier->claims)
         bh_claims_skip(verifier->claims, verifier->frontier.size);
     verifier->hashes_to = verifier->frontier.size + 1;
-    return add(verifier, hash, err);
+    return verify_add(verifier, hash, err);
 }
 
 bool
@@ -176,7 +176,7 @@ root_differs(struct bh_audit_verifier *verifier, struct bh_err *err)
                ": one or more of them are not what the checkpoint of %" PRIu64
                " records signed",
                first, last, verifier->frontier.size);
-    return fault(verifier, first, last, err);
+    return verify_fault(verifier, first, last, err);
 }
 
 bh_rc
@@ -195,7 +195,7 @@ bh_audit_verifier_checkpoint(struct bh_audit_verifier *verifier, const char *not
         rc = bh_err_set(err, BH_CONFLICT, "it covers %" PRIu64 " records", checkpoint.size);
     if (rc != BH_OK) {
         bh_err_wrap(err, "checkpoint of %" PRIu64 " records", size);
-        return fault(verifier, verifier->sealed, size ? size - 1 : 0, err);
+        return verify_fault(verifier, verifier->sealed, size ? size - 1 : 0, err);
     }
     bh_merkle_frontier_root(&verifier->frontier, verifier->crypto, root);
     if (memcmp(root, checkpoint.root, sizeof root) != 0)
@@ -216,7 +216,7 @@ bh_audit_verifier_reaches(struct bh_audit_verifier *verifier, uint64_t size, str
         bh_err_set(err, BH_CONFLICT,
                    "records %" PRIu64 " to %" PRIu64
                    " are missing: a kept checkpoint was signed over them", size, wanted - 1);
-        return fault(verifier, size, wanted - 1, err);
+        return verify_fault(verifier, size, wanted - 1, err);
     }
     return BH_OK;
 }
@@ -235,12 +235,12 @@ bh_audit_verifier_end(struct bh_audit_verifier *verifier, uint64_t expected,
                    "the bytes of records up to %" PRIu64
                    " are gone, and the log does not say that they were pruned",
                    verifier->hashes_to - 1);
-        return fault(verifier, verifier->pruned_to, verifier->hashes_to - 1, err);
+        return verify_fault(verifier, verifier->pruned_to, verifier->hashes_to - 1, err);
     }
     if (size >= expected)
         return bh_audit_verifier_reaches(verifier, size, err);
     bh_err_set(err, BH_CONFLICT,
                "records %" PRIu64 " to %" PRIu64 " are missing at the end of the journal",
                size, expected - 1);
-    return fault(verifier, size, expected - 1, err);
+    return verify_fault(verifier, size, expected - 1, err);
 }

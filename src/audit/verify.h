@@ -23,7 +23,7 @@
  * later one says that it was pruned. */
 /* Checkpoints of the same log that were kept elsewhere, opened with its key: it must begin with
  * the records that they were signed over. */
-struct bh_kept_checkpoints {
+struct bh_trusted_checkpoints {
     const struct bh_checkpoint *checkpoints;
     uint32_t count;
 };
@@ -41,7 +41,7 @@ struct bh_audit_verifier {
     bool faulty;                  /* a fault was found; nothing more is accepted */
     uint64_t bad_first, bad_last; /* faulty: the record, or the range it lies in */
     struct bh_audit_orders orders; /* what is open, when the walk is over */
-    struct bh_kept_checkpoints kept;          /* the caller's; none to begin with */
+    struct bh_trusted_checkpoints kept;          /* the caller's; none to begin with */
     struct bh_claims *claims;     /* what the records say of rows; NULL: it is not gathered */
     char scratch[BH_RECORD_BYTES_MAX + 64];
 };

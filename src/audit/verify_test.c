@@ -89,7 +89,7 @@ journal_new(void)
 }
 
 static bh_rc
-walk(const struct journal *journal, struct bh_audit_verifier *verifier, struct bh_err *err)
+verify_walk(const struct journal *journal, struct bh_audit_verifier *verifier, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -111,7 +111,7 @@ good_journal(void **state)
     struct bh_err err = { 0 };
 
     (void)state;
-    if (walk(journal, verifier, &err) != BH_OK)
+    if (verify_walk(journal, verifier, &err) != BH_OK)
         fail_msg("%s", err.msg);
     assert_int_equal(verifier->checkpoints, RECORDS / EVERY);
     assert_int_equal(verifier->sealed, RECORDS);
@@ -189,14 +189,14 @@ flip_hash(struct journal *journal)
 
 /* Rewritten with its stored hash: only the checkpoint can tell. */
 static void
-rewrite(struct journal *journal)
+verify_rewrite(struct journal *journal)
 {
     journal->records[25].verb = "test.forged";
     write_leaf(journal, 25);
 }
 
 static void
-cut(struct journal *journal)
+verify_cut(struct journal *journal)
 {
     journal->count = 35;
 }
@@ -270,8 +270,8 @@ finds_each_fault(void **state)
     } rows[] = {
         { "byte", flip_byte, 17, 17, "record 17: " },
         { "hash", flip_hash, 23, 23, "record 23: " },
-        { "rewritten", rewrite, 20, 29, "records 20 to 29: " },
-        { "cut", cut, 35, 39, "records 35 to 39 are missing" },
+        { "rewritten", verify_rewrite, 20, 29, "records 20 to 29: " },
+        { "cut", verify_cut, 35, 39, "records 35 to 39 are missing" },
         { "removed", remove_record, 12, 12, "record 12: it says it is record 13" },
         { "time", time_back, 8, 8, "record 8: its time" },
         { "boot", boot_back, 30, 30, "record 30: its boot" },
@@ -290,7 +290,7 @@ finds_each_fault(void **state)
         struct bh_err err = { 0 };
 
         rows[i].spoil(journal);
-        BH_CHECK_EQ(rows[i].name, walk(journal, verifier, &err), BH_CONFLICT);
+        BH_CHECK_EQ(rows[i].name, verify_walk(journal, verifier, &err), BH_CONFLICT);
         BH_CHECK_EQ(rows[i].name, verifier->bad_first, rows[i].first);
         BH_CHECK_EQ(rows[i].name, verifier->bad_last, rows[i].last);
         err.msg[strlen(rows[i].message)] = '\0';
@@ -318,7 +318,7 @@ finds_every_flipped_bit(void **state)
 
             journal->leaves[i][bit / 8] =
                 (char)(journal->leaves[i][bit / 8] ^ (1 << bit % 8));
-            if (walk(journal, verifier, &err) != BH_CONFLICT || verifier->bad_first != i)
+            if (verify_walk(journal, verifier, &err) != BH_CONFLICT || verifier->bad_first != i)
                 fail_msg("record %u, bit %zu: not found", i, bit);
             journal->leaves[i][bit / 8] =
                 (char)(journal->leaves[i][bit / 8] ^ (1 << bit % 8));

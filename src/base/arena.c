@@ -67,7 +67,7 @@ bh_arena_alloc(struct bh_arena *arena, size_t bytes)
 {
     struct block *block = arena->current;
     size_t size = (bytes + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
-    void *place;
+    void *memory;
 
     if (size < bytes || size > arena->max - arena->used)
         return NULL;
@@ -75,10 +75,10 @@ bh_arena_alloc(struct bh_arena *arena, size_t bytes)
         block->next = block_new(size > BLOCK_BYTES ? size : BLOCK_BYTES);
         block = arena->current = block->next;
     }
-    place = block->bytes + block->used;
+    memory = block->bytes + block->used;
     block->used += size;
     arena->used += size;
-    return place;
+    return memory;
 }
 
 char *

@@ -45,15 +45,15 @@ all_zero(const unsigned char *bytes, size_t length)
 
 /* Fills a fresh arena with pieces of growing size, over many blocks. */
 static void
-fill(struct bh_arena *arena)
+arena_test_fill(struct bh_arena *arena)
 {
     for (size_t bytes = 1; bytes < 20000; bytes += bytes / 3 + 1) {
-        unsigned char *piece = bh_arena_alloc(arena, bytes);
+        unsigned char *chunk = bh_arena_alloc(arena, bytes);
 
-        assert_non_null(piece);
-        BH_CHECK_EQ("aligned", (uintptr_t)piece % _Alignof(max_align_t), 0);
-        BH_CHECK("zeroed", all_zero(piece, bytes));
-        memset(piece, 0xff, bytes);
+        assert_non_null(chunk);
+        BH_CHECK_EQ("aligned", (uintptr_t)chunk % _Alignof(max_align_t), 0);
+        BH_CHECK("zeroed", all_zero(chunk, bytes));
+        memset(chunk, 0xff, bytes);
     }
 }
 
@@ -63,7 +63,7 @@ test_reset_zeroes_what_it_hands_out_again(void **state)
     struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
 
     for (int round = 0; round < 3; round++) {
-        fill(arena);
+        arena_test_fill(arena);
         BH_CHECK("used", bh_arena_used(arena) > 20000);
         bh_arena_reset(arena);
         BH_CHECK_EQ("reset", bh_arena_used(arena), 0);

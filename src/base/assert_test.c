@@ -19,7 +19,7 @@ test_true_goes_on(void **state)
 
 /* What a child that fails an assertion says on standard error, and how it ends. */
 static int
-failing_child(char *ret_said, size_t size)
+failing_child(char *ret_output, size_t size)
 {
     int ends[2], status = 0;
     ssize_t got;
@@ -35,8 +35,8 @@ failing_child(char *ret_said, size_t size)
         _exit(0);
     }
     close(ends[1]);
-    got = read(ends[0], ret_said, size - 1);
-    ret_said[got < 0 ? 0 : got] = '\0';
+    got = read(ends[0], ret_output, size - 1);
+    ret_output[got < 0 ? 0 : got] = '\0';
     close(ends[0]);
     assert_int_equal(waitpid(child, &status, 0), child);
     return status;
@@ -45,14 +45,14 @@ failing_child(char *ret_said, size_t size)
 static void
 test_false_aborts_with_one_line(void **state)
 {
-    char said[256];
-    int status = failing_child(said, sizeof said);
+    char output[256];
+    int status = failing_child(output, sizeof output);
 
     BH_CHECK("ended by a signal", WIFSIGNALED(status));
     BH_CHECK_EQ("abort", WTERMSIG(status), SIGABRT);
-    BH_CHECK("says what", strstr(said, "bulkhead: assertion failed: 2 + 2 == 5 ("));
-    BH_CHECK("says where", strstr(said, "assert_test.c:"));
-    BH_CHECK("one line", strchr(said, '\n') == said + strlen(said) - 1);
+    BH_CHECK("says what", strstr(output, "bulkhead: assertion failed: 2 + 2 == 5 ("));
+    BH_CHECK("says where", strstr(output, "assert_test.c:"));
+    BH_CHECK("one line", strchr(output, '\n') == output + strlen(output) - 1);
     BH_CHECK_DONE();
 }
 

@@ -14,17 +14,17 @@
  * BH_AUTO_DEFINE(type, free) next to the type's free function. */
 #define BH_AUTO(fn) __attribute__((cleanup(fn##_auto)))
 #define BH_AUTO_DEFINE(type, fn)                                                         \
-    static inline void fn##_auto(type *place)                                            \
+    static inline void fn##_auto(type *variable)                                            \
     {                                                                                    \
-        if (*place)                                                                      \
-            fn(*place);                                                                  \
+        if (*variable)                                                                      \
+            fn(*variable);                                                                  \
     }
 
 /* Move a pointer out of an owned variable, leaving NULL behind. */
-#define bh_steal(place)                                                                  \
+#define bh_steal(variable)                                                                  \
     ({                                                                                   \
-        __typeof__(*(place)) stolen_ = *(place);                                         \
-        *(place) = NULL;                                                                 \
+        __typeof__(*(variable)) stolen_ = *(variable);                                         \
+        *(variable) = NULL;                                                                 \
         stolen_;                                                                         \
     })
 

@@ -3,29 +3,29 @@
 #include <stdint.h>
 
 /* The last two characters of the alphabet, and whether groups are padded. */
-struct flavour {
+struct variant {
     char digit62, digit63;
     bool padded;
 };
 
-static const struct flavour standard = { '+', '/', true }, url = { '-', '_', false };
+static const struct variant standard = { '+', '/', true }, url = { '-', '_', false };
 
 enum { CHUNK_GROUPS = 64 }; /* written at once */
 
 static char
-digit_of(const struct flavour *flavour, uint32_t value)
+digit_of(const struct variant *variant, uint32_t value)
 {
     static const char alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
     if (value < 62)
         return alphabet[value];
-    return value == 62 ? flavour->digit62 : flavour->digit63;
+    return value == 62 ? variant->digit62 : variant->digit63;
 }
 
 /* Whole groups of three bytes, at most CHUNK_GROUPS. */
 static void
-encode_chunk(const struct flavour *flavour, struct bh_buf *out, const unsigned char *byte,
+encode_chunk(const struct variant *variant, struct bh_buf *out, const unsigned char *byte,
              size_t groups)
 {
     char text[4 * CHUNK_GROUPS];
@@ -34,19 +34,19 @@ encode_chunk(const struct flavour *flavour, struct bh_buf *out, const unsigned c
         uint32_t group = (uint32_t)byte[0] << 16 | (uint32_t)byte[1] << 8 | byte[2];
 
         for (size_t k = 0; k < 4; k++)
-            text[4 * i + k] = digit_of(flavour, group >> (18 - 6 * k) & 63);
+            text[4 * i + k] = digit_of(variant, group >> (18 - 6 * k) & 63);
     }
     bh_buf_put(out, text, 4 * groups);
 }
 
 static void
-encode(const struct flavour *flavour, struct bh_buf *out, const void *bytes, size_t length)
+base64_encode(const struct variant *variant, struct bh_buf *out, const void *bytes, size_t length)
 {
     const unsigned char *byte = bytes;
     size_t whole = length / 3, rest = length % 3;
 
     for (size_t done = 0; done < whole; done += CHUNK_GROUPS)
-        encode_chunk(flavour, out, byte + 3 * done,
+        encode_chunk(variant, out, byte + 3 * done,
                      whole - done < CHUNK_GROUPS ? whole - done : CHUNK_GROUPS);
     if (rest > 0) {
         uint32_t group = (uint32_t)byte[3 * whole] << 16
@@ -54,13 +54,13 @@ encode(const struct flavour *flavour, struct bh_buf *out, const void *bytes, siz
         char text[4];
 
         for (size_t k = 0; k < 4; k++)
-            text[k] = k <= rest ? digit_of(flavour, group >> (18 - 6 * k) & 63) : '=';
-        bh_buf_put(out, text, flavour->padded ? sizeof text : rest + 1);
+            text[k] = k <= rest ? digit_of(variant, group >> (18 - 6 * k) & 63) : '=';
+        bh_buf_put(out, text, variant->padded ? sizeof text : rest + 1);
     }
 }
 
 static int
-digit_value(const struct flavour *flavour, char c)
+digit_value(const struct variant *variant, char c)
 {
     static const uint8_t values[256] = { /* one more than the value; 0: none */
     ['A'] = 1, ['B'] = 2, ['C'] = 3, ['D'] = 4, ['E'] = 5, ['F'] = 6, ['G'] = 7, ['H'] = 8,
@@ -77,21 +77,21 @@ digit_value(const struct flavour *flavour, char c)
 
     if (value > 0)
         return value - 1;
-    if (c == flavour->digit62)
+    if (c == variant->digit62)
         return 62;
-    return c == flavour->digit63 ? 63 : -1;
+    return c == variant->digit63 ? 63 : -1;
 }
 
 /* One group of four characters, of which `digits` (2 to 4) stand for something. */
 static bool
-decode_group(const struct flavour *flavour, struct bh_buf *out, const char *text,
+decode_group(const struct variant *variant, struct bh_buf *out, const char *text,
              size_t digits)
 {
     unsigned char bytes[3];
     uint32_t group = 0;
 
     for (size_t k = 0; k < 4; k++) {
-        int value = k < digits ? digit_value(flavour, text[k]) : 0;
+        int value = k < digits ? digit_value(variant, text[k]) : 0;
 
         if (value < 0)
             return false;
@@ -107,7 +107,7 @@ decode_group(const struct flavour *flavour, struct bh_buf *out, const char *text
 
 /* Whole groups of four digits, at most CHUNK_GROUPS. */
 static bool
-decode_chunk(const struct flavour *flavour, struct bh_buf *out, const char *text,
+decode_chunk(const struct variant *variant, struct bh_buf *out, const char *text,
              size_t groups)
 {
     unsigned char bytes[3 * CHUNK_GROUPS];
@@ -117,7 +117,7 @@ decode_chunk(const struct flavour *flavour, struct bh_buf *out, const char *text
         int group = 0;
 
         for (size_t k = 0; k < 4; k++) {
-            int value = digit_value(flavour, text[k]);
+            int value = digit_value(variant, text[k]);
 
             wrong |= value; /* negative when any is */
             group = group << 6 | (value & 63);
@@ -133,36 +133,36 @@ decode_chunk(const struct flavour *flavour, struct bh_buf *out, const char *text
 
 /* How many characters of the last group stand for something. */
 static size_t
-last_digits(const struct flavour *flavour, const char *text, size_t length)
+last_digits(const struct variant *variant, const char *text, size_t length)
 {
     size_t digits = length % 4 ? length % 4 : 4;
 
-    while (flavour->padded && digits > 2 && text[length - 4 + digits - 1] == '=')
+    while (variant->padded && digits > 2 && text[length - 4 + digits - 1] == '=')
         digits--;
     return digits;
 }
 
 static bool
-decode_all(const struct flavour *flavour, struct bh_buf *out, const char *text, size_t length)
+decode_all(const struct variant *variant, struct bh_buf *out, const char *text, size_t length)
 {
     size_t whole = length > 0 ? (length - 1) / 4 : 0; /* the last group may be shorter */
 
     for (size_t done = 0; done < whole; done += CHUNK_GROUPS)
-        if (!decode_chunk(flavour, out, text + 4 * done,
+        if (!decode_chunk(variant, out, text + 4 * done,
                           whole - done < CHUNK_GROUPS ? whole - done : CHUNK_GROUPS))
             return false;
     return length == 0
-           || decode_group(flavour, out, text + 4 * whole, last_digits(flavour, text, length));
+           || decode_group(variant, out, text + 4 * whole, last_digits(variant, text, length));
 }
 
 static bool
-decode(const struct flavour *flavour, struct bh_buf *out, const char *text, size_t length)
+base64_decode(const struct variant *variant, struct bh_buf *out, const char *text, size_t length)
 {
     size_t start = out->length;
 
-    if (flavour->padded ? length % 4 != 0 : length % 4 == 1)
+    if (variant->padded ? length % 4 != 0 : length % 4 == 1)
         return false;
-    if (decode_all(flavour, out, text, length))
+    if (decode_all(variant, out, text, length))
         return true;
     out->length = start;
     return false;
@@ -171,23 +171,23 @@ decode(const struct flavour *flavour, struct bh_buf *out, const char *text, size
 void
 bh_base64_encode(struct bh_buf *out, const void *bytes, size_t length)
 {
-    encode(&standard, out, bytes, length);
+    base64_encode(&standard, out, bytes, length);
 }
 
 bool
 bh_base64_decode(struct bh_buf *out, const char *text, size_t length)
 {
-    return decode(&standard, out, text, length);
+    return base64_decode(&standard, out, text, length);
 }
 
 void
 bh_base64url_encode(struct bh_buf *out, const void *bytes, size_t length)
 {
-    encode(&url, out, bytes, length);
+    base64_encode(&url, out, bytes, length);
 }
 
 bool
 bh_base64url_decode(struct bh_buf *out, const char *text, size_t length)
 {
-    return decode(&url, out, text, length);
+    return base64_decode(&url, out, text, length);
 }

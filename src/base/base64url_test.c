@@ -36,7 +36,7 @@ vectors(void **state)
 }
 
 static void
-refused(void **state)
+base64url_test_refused(void **state)
 {
     static const char *const rows[] = {
         "Z",          /* one character is no byte */
@@ -61,7 +61,7 @@ refused(void **state)
 }
 
 static void
-no_room(void **state)
+no_space(void **state)
 {
     char memory[2];
     struct bh_buf out;
@@ -76,8 +76,8 @@ no_room(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(vectors),
-    cmocka_unit_test(refused),
-    cmocka_unit_test(no_room),
+    cmocka_unit_test(base64url_test_refused),
+    cmocka_unit_test(no_space),
 };
 
 BH_TEST_MAIN(tests)

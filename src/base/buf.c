@@ -30,7 +30,7 @@ bh_buf_fini(struct bh_buf *buf)
 
 /* Room for `extra` more bytes: false sets overflow. */
 static bool
-reserve(struct bh_buf *buf, size_t extra)
+buf_reserve(struct bh_buf *buf, size_t extra)
 {
     size_t want = buf->length + extra, size = buf->size ? buf->size : 256;
 
@@ -55,7 +55,7 @@ reserve(struct bh_buf *buf, size_t extra)
 void
 bh_buf_put(struct bh_buf *buf, const void *bytes, size_t length)
 {
-    if (length == 0 || !reserve(buf, length))
+    if (length == 0 || !buf_reserve(buf, length))
         return;
     memcpy(buf->bytes + buf->length, bytes, length);
     buf->length += length;
@@ -127,7 +127,7 @@ bh_buf_printf(struct bh_buf *buf, const char *format, ...)
     n = vsnprintf(NULL, 0, format, args);
     va_end(args);
     BH_ASSERT(n >= 0);
-    if (!reserve(buf, (size_t)n + 1))
+    if (!buf_reserve(buf, (size_t)n + 1))
         return;
     va_start(args, format);
     vsnprintf(buf->bytes + buf->length, (size_t)n + 1, format, args);
@@ -155,7 +155,7 @@ bh_buf_clear(struct bh_buf *buf)
 const char *
 bh_buf_text(struct bh_buf *buf)
 {
-    if (!reserve(buf, 1))
+    if (!buf_reserve(buf, 1))
         return NULL;
     buf->bytes[buf->length] = '\0';
     return buf->bytes;

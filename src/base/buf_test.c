@@ -3,7 +3,7 @@
 #include "base/test.h"
 
 static void
-put_texts(struct bh_buf *buf)
+buf_test_put_texts(struct bh_buf *buf)
 {
     bh_buf_puts(buf, "ab");
     bh_buf_putc(buf, 'c');
@@ -32,7 +32,7 @@ put_zeros(struct bh_buf *buf)
 }
 
 static void
-put_hex(struct bh_buf *buf)
+buf_test_put_hex(struct bh_buf *buf)
 {
     bh_buf_put_hex(buf, "\x00\x0f\xf0\xff", 4);
 }
@@ -49,11 +49,11 @@ static const struct {
     void (*put)(struct bh_buf *);
     const char *text;
 } writers[] = {
-    { "texts", put_texts, "abcde" },
+    { "texts", buf_test_put_texts, "abcde" },
     { "least number", put_least, "-9223372036854775808" },
     { "largest number", put_largest, "18446744073709551615" },
     { "zeros", put_zeros, "00-1" },
-    { "hex", put_hex, "000ff0ff" },
+    { "hex", buf_test_put_hex, "000ff0ff" },
     { "format", put_format, "x=12" },
 };
 

@@ -26,7 +26,7 @@ set_of(const char *name)
 }
 
 static int
-give_up(const int *kept, size_t count)
+capability_test_give_up(const int *kept, size_t count)
 {
     unsigned long long wanted = 0;
     struct bh_err err;
@@ -63,7 +63,7 @@ each_set(void **state)
         int status = -1;
 
         if (pid == 0)
-            _exit(give_up(rows[i].kept, rows[i].count));
+            _exit(capability_test_give_up(rows[i].kept, rows[i].count));
         waitpid(pid, &status, 0);
         BH_CHECK_EQ(rows[i].name, status, 0);
     }

@@ -25,10 +25,10 @@ each_row(void **state)
 {
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        struct bh_disk_room room = { rows[i].size * MIB, rows[i].free * MIB };
+        struct bh_disk_space space = { rows[i].size * MIB, rows[i].free * MIB };
 
         BH_CHECK_EQ(rows[i].name,
-                    bh_disk_room_is_left(&room, bh_disk_room_kept(&room), rows[i].bytes * MIB),
+                    bh_disk_space_is_left(&space, bh_disk_space_reserved(&space), rows[i].bytes * MIB),
                     rows[i].left);
     }
     BH_CHECK_DONE();
@@ -38,22 +38,22 @@ each_row(void **state)
 static void
 with_an_amount_of_its_own(void **state)
 {
-    const struct bh_disk_room room = { 8192 * MIB, 512 * MIB };
+    const struct bh_disk_space space = { 8192 * MIB, 512 * MIB };
 
     (void)state;
-    assert_true(bh_disk_room_is_left(&room, 512 * MIB, 0));
-    assert_false(bh_disk_room_is_left(&room, 512 * MIB + 1, 0));
-    assert_false(bh_disk_room_is_left(&room, UINT64_MAX, 0));
-    assert_true(bh_disk_room_is_left(&room, 0, 512 * MIB));
+    assert_true(bh_disk_space_is_left(&space, 512 * MIB, 0));
+    assert_false(bh_disk_space_is_left(&space, 512 * MIB + 1, 0));
+    assert_false(bh_disk_space_is_left(&space, UINT64_MAX, 0));
+    assert_true(bh_disk_space_is_left(&space, 0, 512 * MIB));
 }
 
 static void
 of_a_file(void **state)
 {
     (void)state;
-    assert_true(bh_disk_leaves_room(-1, 1));
-    assert_true(bh_disk_room_at("/").size > 0);
-    assert_int_equal(bh_disk_room_at("/nowhere/at/all").size, 0);
+    assert_true(bh_disk_leaves_space(-1, 1));
+    assert_true(bh_disk_space_at("/").size > 0);
+    assert_int_equal(bh_disk_space_at("/nowhere/at/all").size, 0);
 }
 
 static const struct CMUnitTest tests[] = {

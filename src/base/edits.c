@@ -78,7 +78,7 @@ same_key(const char *members, const struct bh_fields *of, struct pair items)
 
 /* Text that needs no quotes to be told from what stands around it. */
 static bool
-is_plain(const char *text, size_t length)
+edits_is_plain(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -93,7 +93,7 @@ put_value(struct bh_buf *out, const char *json, size_t length)
 {
     size_t kept = length < BH_EDIT_VALUE_MAX ? length : BH_EDIT_VALUE_MAX - 32;
 
-    if (length > 2 && json[0] == '"' && is_plain(json + 1, length - 2) && kept == length) {
+    if (length > 2 && json[0] == '"' && edits_is_plain(json + 1, length - 2) && kept == length) {
         bh_buf_put(out, json + 1, length - 2);
         return;
     }
@@ -107,7 +107,7 @@ put_value(struct bh_buf *out, const char *json, size_t length)
 /* The member's JSON; empty when it is left out. The same encoder that makes the canonical text
  * decides both. */
 static void
-put_member(struct bh_buf *out, const struct bh_field *field, const void *value)
+edits_put_member(struct bh_buf *out, const struct bh_field *field, const void *value)
 {
     const struct bh_fields one = { .name = "", .count = 1, .fields = field };
     size_t key = strlen(field->name) + 4; /* {"name": */
@@ -124,7 +124,7 @@ put_member(struct bh_buf *out, const struct bh_field *field, const void *value)
 }
 
 static void
-put_key(struct bh_buf *out, const char *members, const struct bh_fields *of, const void *item)
+edits_put_key(struct bh_buf *out, const char *members, const struct bh_fields *of, const void *item)
 {
     bool single = !strchr(members, ' ');
     const struct bh_field *field;
@@ -136,7 +136,7 @@ put_key(struct bh_buf *out, const char *members, const struct bh_fields *of, con
         struct bh_buf json;
 
         bh_buf_init(&json, ENCODED_MAX);
-        put_member(&json, field, item);
+        edits_put_member(&json, field, item);
         if (json.length > 0) {
             bh_buf_puts(out, out->length > begun ? "," : "");
             bh_buf_printf(out, "%s%s", single ? "" : field->name, single ? "" : "=");
@@ -150,7 +150,7 @@ put_key(struct bh_buf *out, const char *members, const struct bh_fields *of, con
 /* ---- lines ---- */
 
 static void
-put_line(const struct walk *walk, const char *what, const struct bh_buf *rest)
+edits_put_line(const struct walk *walk, const char *what, const struct bh_buf *rest)
 {
     char memory[BH_EDIT_LINE_MAX];
     struct bh_buf line;
@@ -180,11 +180,11 @@ put_change(const struct walk *walk, const struct bh_buf *from, const struct bh_b
         put_value(&both, to->bytes, to->length);
     else
         bh_buf_puts(&both, absent);
-    put_line(walk, "", &both);
+    edits_put_line(walk, "", &both);
 }
 
 static size_t
-enter(struct walk *walk, const char *name)
+edits_enter(struct walk *walk, const char *name)
 {
     size_t length = walk->path.length;
 
@@ -193,7 +193,7 @@ enter(struct walk *walk, const char *name)
 }
 
 static void
-leave(struct walk *walk, size_t length)
+edits_leave(struct walk *walk, size_t length)
 {
     walk->path.length = length;
     walk->path.overflow = false;
@@ -308,7 +308,7 @@ enter_item(struct walk *walk, const struct items *items, uint32_t at)
     struct bh_buf json;
 
     if (items->of) {
-        put_key(&walk->path, key_members(walk->edits, items->of), items->of, item_at(items, at));
+        edits_put_key(&walk->path, key_members(walk->edits, items->of), items->of, item_at(items, at));
         return;
     }
     bh_buf_init(&json, ENCODED_MAX);
@@ -339,7 +339,7 @@ says_more(const char *members, const struct bh_fields *of, const void *item)
         struct bh_buf json;
 
         bh_buf_init(&json, ENCODED_MAX);
-        put_member(&json, &of->fields[i], item);
+        edits_put_member(&json, &of->fields[i], item);
         more = json.length > 0 && !is_in_key(members, of, &of->fields[i]);
         bh_buf_fini(&json);
     }
@@ -362,8 +362,8 @@ put_lone(struct walk *walk, const struct items *items, uint32_t at, const char *
         put_value(&rest, json.bytes, json.length);
     }
     enter_item(walk, items, at);
-    put_line(walk, what, &rest);
-    leave(walk, length);
+    edits_put_line(walk, what, &rest);
+    edits_leave(walk, length);
     bh_buf_fini(&json);
 }
 
@@ -373,7 +373,7 @@ static void
 walk_list(struct walk *walk, const struct bh_field *field, struct pair values)
 {
     struct matching m = { items_of(field, values.from), items_of(field, values.to), { 0 }, { 0 } };
-    size_t length = enter(walk, field->name), item;
+    size_t length = edits_enter(walk, field->name), item;
 
     BH_ASSERT(m.from.count <= BH_EDIT_ITEMS_MAX && m.to.count <= BH_EDIT_ITEMS_MAX);
     match(walk, &m);
@@ -388,14 +388,14 @@ walk_list(struct walk *walk, const struct bh_field *field, struct pair values)
         enter_item(walk, &m.from, i);
         walk_struct(walk, field->of,
                     (struct pair){ item_at(&m.from, i), item_at(&m.to, m.to_of[i]) });
-        leave(walk, item);
+        edits_leave(walk, item);
     }
     for (uint32_t i = 0; i < m.to.count; i++)
         if (m.from_of[i] == LONE)
             put_lone(walk, &m.to, i, "added");
     if (is_reordered(&m))
-        put_line(walk, "reordered", NULL);
-    leave(walk, length);
+        edits_put_line(walk, "reordered", NULL);
+    edits_leave(walk, length);
 }
 
 static bool
@@ -408,13 +408,13 @@ same_text(const struct bh_buf *a, const struct bh_buf *b)
 static void
 walk_value(struct walk *walk, const struct bh_field *field, struct pair values)
 {
-    size_t length = enter(walk, field->name);
+    size_t length = edits_enter(walk, field->name);
     struct bh_buf from, to;
 
     bh_buf_init(&from, ENCODED_MAX);
     bh_buf_init(&to, ENCODED_MAX);
-    put_member(&from, field, values.from);
-    put_member(&to, field, values.to);
+    edits_put_member(&from, field, values.from);
+    edits_put_member(&to, field, values.to);
     if (field->kind == BH_FIELD_STRUCT && !same_text(&from, &to))
         walk_struct(walk, field->of,
                     (struct pair){ from.length ? member_at(values.from, field) : NULL,
@@ -423,7 +423,7 @@ walk_value(struct walk *walk, const struct bh_field *field, struct pair values)
         put_change(walk, &from, &to);
     bh_buf_fini(&from);
     bh_buf_fini(&to);
-    leave(walk, length);
+    edits_leave(walk, length);
 }
 
 static bool

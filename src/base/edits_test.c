@@ -15,7 +15,7 @@ struct lines {
 };
 
 static void
-take_line(void *self, const char *text, size_t length)
+edits_test_take_line(void *self, const char *text, size_t length)
 {
     struct lines *lines = self;
 
@@ -29,25 +29,25 @@ take_line(void *self, const char *text, size_t length)
 }
 
 static struct lines *
-find(const struct zoo *from, const struct zoo *to)
+edits_test_find(const struct sample *from, const struct sample *to)
 {
     static struct lines lines;
-    const struct bh_edits edits = { keys, BH_COUNT(keys), take_line, &lines };
+    const struct bh_edits edits = { keys, BH_COUNT(keys), edits_test_take_line, &lines };
 
     lines.length = lines.count = 0;
     lines.text[0] = '\0';
-    bh_edits_find(&edits, &zoo_fields, from, to);
+    bh_edits_find(&edits, &sample_fields, from, to);
     return &lines;
 }
 
 static void
 scalars_show_from_and_to(void **state)
 {
-    struct zoo from = { .at = 1, .colour = ZOO_RED, .digest = { 1 }, .text = "a b" };
-    struct zoo to = { .at = 2, .colour = ZOO_BLUE, .big = UINT64_MAX, .digest = { 2 },
+    struct sample from = { .at = 1, .colour = ZOO_RED, .digest = { 1 }, .text = "a b" };
+    struct sample to = { .at = 2, .colour = ZOO_BLUE, .big = UINT64_MAX, .digest = { 2 },
                       .flag = true, .name = "x", .text = "c" };
 
-    BH_CHECK_STR("all kinds", find(&from, &to)->text,
+    BH_CHECK_STR("all kinds", edits_test_find(&from, &to)->text,
                  "at: 1 -> 2\n"
                  "big: (absent) -> 18446744073709551615\n"
                  "colour: (absent) -> blue\n" /* its first value is left out */
@@ -61,15 +61,15 @@ scalars_show_from_and_to(void **state)
 static void
 items_are_known_by_their_keys(void **state)
 {
-    struct zoo_tenant before[] = { { 1, 5 }, { 2, 5 }, { 3, 5 } };
-    struct zoo_tenant after[] = { { 3, 5 }, { 1, 7 }, { 4, 0 } };
+    struct sample_tenant before[] = { { 1, 5 }, { 2, 5 }, { 3, 5 } };
+    struct sample_tenant after[] = { { 3, 5 }, { 1, 7 }, { 4, 0 } };
     const char *tags[] = { "a", "b" }, *others[] = { "b", "c d" };
-    struct zoo from = { .tenants = { before, 3 }, .tags = { tags, 2 },
+    struct sample from = { .tenants = { before, 3 }, .tags = { tags, 2 },
                         .slots = { { 1, 1 } }, .slot_count = 1 };
-    struct zoo to = { .tenants = { after, 3 }, .tags = { others, 2 },
+    struct sample to = { .tenants = { after, 3 }, .tags = { others, 2 },
                       .slots = { { 1, 2 }, { 2, 0 } }, .slot_count = 2 };
 
-    BH_CHECK_STR("lists, arrays, texts", find(&from, &to)->text,
+    BH_CHECK_STR("lists, arrays, texts", edits_test_find(&from, &to)->text,
                  "slots[1].limit: 1 -> 2\n"
                  "slots[2]: added\n"
                  "tags[a]: removed\n"
@@ -85,12 +85,12 @@ static void
 long_values_are_cut_between_characters(void **state)
 {
     char text[4000];
-    struct zoo from = { .text = "" }, to = { .text = text };
+    struct sample from = { .text = "" }, to = { .text = text };
     const char *line;
 
     for (size_t i = 0; i + 2 < sizeof text; i += 2)
         memcpy(text + i, "\xc3\xa4", 3);
-    line = find(&from, &to)->text;
+    line = edits_test_find(&from, &to)->text;
     BH_CHECK("cut", strlen(line) < BH_EDIT_VALUE_MAX + 40);
     BH_CHECK("says how long it is", strstr(line, "\xc3\xa4... (4000 bytes)\n"));
     BH_CHECK_DONE();
@@ -101,7 +101,7 @@ long_values_are_cut_between_characters(void **state)
 static uint64_t seed = 88172645463325252;
 
 static uint32_t
-draw(uint32_t below)
+edits_test_draw(uint32_t below)
 {
     seed ^= seed << 13;
     seed ^= seed >> 7;
@@ -110,30 +110,30 @@ draw(uint32_t below)
 }
 
 struct made {
-    struct zoo zoo;
-    struct zoo_tenant tenants[4];
+    struct sample sample;
+    struct sample_tenant tenants[4];
     const char *tags[3];
 };
 
 static void
-make(struct made *made)
+edits_test_make(struct made *made)
 {
     static const char *const words[] = { "", "a", "b" };
 
     memset(made, 0, sizeof *made);
-    made->zoo.flag = draw(4) == 0;
-    made->zoo.colour = draw(4) ? ZOO_RED : ZOO_GREEN;
-    made->zoo.nested.limit = draw(4) == 0;
-    made->zoo.text = draw(2) ? NULL : words[draw(3)];
-    made->zoo.tenants = (struct bh_list){ made->tenants, draw(5) };
+    made->sample.flag = edits_test_draw(4) == 0;
+    made->sample.colour = edits_test_draw(4) ? ZOO_RED : ZOO_GREEN;
+    made->sample.nested.limit = edits_test_draw(4) == 0;
+    made->sample.text = edits_test_draw(2) ? NULL : words[edits_test_draw(3)];
+    made->sample.tenants = (struct bh_list){ made->tenants, edits_test_draw(5) };
     for (uint32_t i = 0; i < 4; i++)
-        made->tenants[i] = (struct zoo_tenant){ 1 + draw(2), draw(3) == 0 };
-    made->zoo.tags = (struct bh_texts){ made->tags, draw(4) };
+        made->tenants[i] = (struct sample_tenant){ 1 + edits_test_draw(2), edits_test_draw(3) == 0 };
+    made->sample.tags = (struct bh_texts){ made->tags, edits_test_draw(4) };
     for (uint32_t i = 0; i < 3; i++)
-        made->tags[i] = words[draw(3)];
-    made->zoo.slot_count = draw(3);
-    for (uint32_t i = 0; i < made->zoo.slot_count; i++)
-        made->zoo.slots[i].id = 1 + draw(2);
+        made->tags[i] = words[edits_test_draw(3)];
+    made->sample.slot_count = edits_test_draw(3);
+    for (uint32_t i = 0; i < made->sample.slot_count; i++)
+        made->sample.slots[i].id = 1 + edits_test_draw(2);
 }
 
 static void
@@ -148,19 +148,19 @@ lines_are_there_when_the_text_differs(void **state)
         struct made a, b;
         bool equal;
 
-        make(&a);
-        make(&b);
+        edits_test_make(&a);
+        edits_test_make(&b);
         bh_buf_clear(&one);
         bh_buf_clear(&other);
-        bh_json_encode(&one, &zoo_fields, &a.zoo);
-        bh_json_encode(&other, &zoo_fields, &b.zoo);
+        bh_json_encode(&one, &sample_fields, &a.sample);
+        bh_json_encode(&other, &sample_fields, &b.sample);
         equal = strcmp(bh_buf_text(&one), bh_buf_text(&other)) == 0;
         same += equal;
-        if ((find(&a.zoo, &b.zoo)->count == 0) != equal) {
+        if ((edits_test_find(&a.sample, &b.sample)->count == 0) != equal) {
             BH_CHECK_STR("the same or not", one.bytes, other.bytes);
             break;
         }
-        if (find(&a.zoo, &a.zoo)->count != 0)
+        if (edits_test_find(&a.sample, &a.sample)->count != 0)
             BH_CHECK_STR("itself", one.bytes, "no line");
     }
     BH_CHECK("both happened", same > 10);
@@ -174,8 +174,8 @@ lists_without_a_key_are_found(void **state)
 {
     const struct bh_edits with = { keys, BH_COUNT(keys), NULL, NULL }, without = { 0 };
 
-    BH_CHECK("by the table", bh_edits_known(&with, &zoo_fields));
-    BH_CHECK("no member called name", !bh_edits_known(&without, &zoo_fields));
+    BH_CHECK("by the table", bh_edits_known(&with, &sample_fields));
+    BH_CHECK("no member called name", !bh_edits_known(&without, &sample_fields));
     BH_CHECK_DONE();
 }
 

@@ -22,7 +22,7 @@ static const struct {
 /* Messages quote what strangers sent, cut at any byte: what is left must be fit for
  * a terminal and for JSON. */
 static void BH_PRINTF(2, 0)
-fill(struct bh_err *err, const char *format, va_list args)
+err_fill(struct bh_err *err, const char *format, va_list args)
 {
     vsnprintf(err->msg, sizeof err->msg, format, args);
     bh_utf8_scrub(err->msg);
@@ -38,7 +38,7 @@ bh_err_set(struct bh_err *err, bh_rc rc, const char *format, ...)
     err->sys_kind = BH_SYS_NONE;
     err->sys = 0;
     va_start(args, format);
-    fill(err, format, args);
+    err_fill(err, format, args);
     va_end(args);
     return rc;
 }
@@ -52,7 +52,7 @@ bh_err_sys(struct bh_err *err, bh_rc rc, enum bh_sys kind, int number, const cha
     err->sys_kind = kind;
     err->sys = number;
     va_start(args, format);
-    fill(err, format, args);
+    err_fill(err, format, args);
     va_end(args);
     return rc;
 }
@@ -89,7 +89,7 @@ bh_err_errno(struct bh_err *err, const char *format, ...)
     err->sys_kind = BH_SYS_ERRNO;
     err->sys = number;
     va_start(args, format);
-    fill(err, format, args);
+    err_fill(err, format, args);
     va_end(args);
     used = strlen(err->msg);
     snprintf(err->msg + used, sizeof err->msg - used, ": %s", strerror(number));

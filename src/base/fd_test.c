@@ -14,7 +14,7 @@
 static char folder[64];
 
 static int
-make_folder(void **state)
+fd_test_make_folder(void **state)
 {
     snprintf(folder, sizeof folder, "/tmp/bh-fd-test-XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
@@ -36,8 +36,8 @@ static const char *
 in_folder(const char *name)
 {
     static char path[4][160];
-    static unsigned turn;
-    char *at = path[turn++ % 4];
+    static unsigned row;
+    char *at = path[row++ % 4];
 
     snprintf(at, sizeof path[0], "%s/%s", folder, name);
     return at;
@@ -45,7 +45,7 @@ in_folder(const char *name)
 
 /* The file's text, or the failure's name. */
 static const char *
-text_of(const char *path, size_t max)
+fd_test_text_of(const char *path, size_t max)
 {
     static char memory[64];
     struct bh_buf text;
@@ -67,14 +67,14 @@ test_replace_and_read(void **state)
     struct stat found;
 
     BH_CHECK_EQ("new", bh_file_replace(path, "one", 3, 0600, &err), BH_OK);
-    BH_CHECK_STR("new", text_of(path, 3), "one");
+    BH_CHECK_STR("new", fd_test_text_of(path, 3), "one");
     BH_CHECK_EQ("again", bh_file_replace(path, "other", 5, 0644, &err), BH_OK);
-    BH_CHECK_STR("again", text_of(path, 100), "other");
+    BH_CHECK_STR("again", fd_test_text_of(path, 100), "other");
     BH_CHECK_EQ("mode", stat(path, &found) == 0 ? found.st_mode & 07777 : 0, 0644);
     BH_CHECK_EQ("no temporary file left", access(in_folder("file.new"), F_OK), -1);
-    BH_CHECK_STR("larger than allowed", text_of(path, 4), "full");
+    BH_CHECK_STR("larger than allowed", fd_test_text_of(path, 4), "full");
     BH_CHECK_EQ("empty", bh_file_replace(path, "", 0, 0600, &err), BH_OK);
-    BH_CHECK_STR("empty", text_of(path, 0), "");
+    BH_CHECK_STR("empty", fd_test_text_of(path, 0), "");
     BH_CHECK_DONE();
 }
 
@@ -105,7 +105,7 @@ test_keep(void **state)
         assert_int_equal(stat(path, &after), 0);
         BH_CHECK_EQ(rows[i].name, before.st_ino == after.st_ino, rows[i].stays);
         BH_CHECK_EQ(rows[i].name, after.st_mode & 0777, rows[i].mode);
-        BH_CHECK_STR(rows[i].name, text_of(path, 60), rows[i].text);
+        BH_CHECK_STR(rows[i].name, fd_test_text_of(path, 60), rows[i].text);
     }
     unlink(path);
     BH_CHECK_EQ("made", bh_file_keep(path, "text", 4, 0644, &err), BH_OK);
@@ -120,8 +120,8 @@ test_replace_does_not_follow_a_link(void **state)
     BH_CHECK_EQ("victim", bh_file_replace(in_folder("victim"), "safe", 4, 0600, &err), BH_OK);
     assert_int_equal(symlink(in_folder("victim"), in_folder("linked.new")), 0);
     BH_CHECK_EQ("replace", bh_file_replace(in_folder("linked"), "new", 3, 0600, &err), BH_OK);
-    BH_CHECK_STR("the link's target", text_of(in_folder("victim"), 9), "safe");
-    BH_CHECK_STR("the file", text_of(in_folder("linked"), 9), "new");
+    BH_CHECK_STR("the link's target", fd_test_text_of(in_folder("victim"), 9), "safe");
+    BH_CHECK_STR("the file", fd_test_text_of(in_folder("linked"), 9), "new");
     BH_CHECK_DONE();
 }
 
@@ -132,8 +132,8 @@ test_failures_name_the_file(void **state)
     struct bh_buf text;
     struct bh_err err = { 0 };
 
-    BH_CHECK_STR("absent", text_of(in_folder("absent"), 9), "not_found");
-    BH_CHECK_STR("a folder", text_of(folder, 9), "io");
+    BH_CHECK_STR("absent", fd_test_text_of(in_folder("absent"), 9), "not_found");
+    BH_CHECK_STR("a folder", fd_test_text_of(folder, 9), "io");
     BH_CHECK_EQ("no such folder", bh_file_replace(in_folder("no/file"), "", 0, 0600, &err),
                 BH_NOT_FOUND);
     BH_CHECK("names the file", strstr(err.msg, "/no/file.new: No such file or directory"));
@@ -221,16 +221,16 @@ test_peer_groups(void **state)
     int ends[2];
     gid_t mine[1024], theirs[1024];
     int count = getgroups((int)BH_COUNT(mine), mine);
-    size_t told = 99;
+    size_t reported = 99;
     struct bh_err err = { 0 };
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    BH_CHECK_EQ("groups", bh_unix_peer_groups(ends[0], theirs, BH_COUNT(theirs), &told, &err),
+    BH_CHECK_EQ("groups", bh_unix_peer_groups(ends[0], theirs, BH_COUNT(theirs), &reported, &err),
                 BH_OK);
-    BH_CHECK_EQ("count", told, count);
+    BH_CHECK_EQ("count", reported, count);
     BH_CHECK_EQ("same", memcmp(mine, theirs, (size_t)count * sizeof *mine), 0);
     bh_fd_close(ends[0]);
-    BH_CHECK_EQ("no socket", bh_unix_peer_groups(-1, theirs, 1, &told, &err), BH_IO);
+    BH_CHECK_EQ("no socket", bh_unix_peer_groups(-1, theirs, 1, &reported, &err), BH_IO);
     bh_fd_close(ends[1]);
     BH_CHECK_DONE();
 }
@@ -251,7 +251,7 @@ test_listen_replaces_only_the_dead(void **state)
     bh_fd_close(second);
     BH_CHECK_EQ("file", bh_file_replace(in_folder("precious"), "x", 1, 0600, &err), BH_OK);
     BH_CHECK_EQ("a file", bh_unix_listen(in_folder("precious"), 0600, &second, &err), BH_CONFLICT);
-    BH_CHECK_STR("is kept", text_of(in_folder("precious"), 9), "x");
+    BH_CHECK_STR("is kept", fd_test_text_of(in_folder("precious"), 9), "x");
     BH_CHECK_EQ("no socket", bh_unix_connect(in_folder("none"), &first, &err), BH_UNAVAILABLE);
     BH_CHECK_DONE();
 }
@@ -308,5 +308,5 @@ int
 main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, fd_test_make_folder, remove_folder);
 }

@@ -22,7 +22,7 @@ static void
 test_find(void **state)
 {
     for (size_t i = 0; i < BH_COUNT(finds); i++) {
-        const struct bh_field *field = bh_fields_find(&zoo_fields, finds[i].text, finds[i].length);
+        const struct bh_field *field = bh_fields_find(&sample_fields, finds[i].text, finds[i].length);
 
         BH_CHECK_STR(finds[i].name, field ? field->name : "none",
                      finds[i].found ? finds[i].found : "none");
@@ -61,7 +61,7 @@ struct odd {
     uint64_t c;
     char name[8];
     struct bh_list list;
-    struct zoo_tenant items[2];
+    struct sample_tenant items[2];
 };
 #define NAMED(text, member, k, ...)                                                      \
     { .name = text, .kind = k, .offset = offsetof(struct odd, member),                   \
@@ -77,10 +77,10 @@ static const struct bh_field wrong_bool[] = { NAMED("a", a, BH_FIELD_BOOL) };
 static const struct bh_field no_names[] = { NAMED("a", a, BH_FIELD_ENUM) };
 static const struct bh_field no_of[] = { NAMED("list", list, BH_FIELD_LIST) };
 static const struct bh_field no_max[] = { NAMED("items", items, BH_FIELD_ARRAY,
-                                                .of = &zoo_tenant_fields) };
+                                                .of = &sample_tenant_fields) };
 static const struct bh_field wrong_max[] = { NAMED("items", items, BH_FIELD_ARRAY,
-                                                   .of = &zoo_tenant_fields, .max = 3) };
-static const struct bh_fields inner = BH_FIELDS("inner", struct zoo_tenant, unordered);
+                                                   .of = &sample_tenant_fields, .max = 3) };
+static const struct bh_fields inner = BH_FIELDS("inner", struct sample_tenant, unordered);
 static const struct bh_field bad_inside[] = { NAMED("list", list, BH_FIELD_LIST, .of = &inner) };
 
 static const struct {
@@ -89,7 +89,7 @@ static const struct {
     bool ordered;
 } orders[] = {
     { "good", BH_FIELDS("odd", struct odd, good), true },
-    { "of every kind", BH_FIELDS("zoo", struct zoo, zoo_rows), true },
+    { "of every kind", BH_FIELDS("zoo", struct sample, sample_rows), true },
     { "unordered", BH_FIELDS("odd", struct odd, unordered), false },
     { "a name twice", BH_FIELDS("odd", struct odd, twice), false },
     { "32 bits for 64", BH_FIELDS("odd", struct odd, wrong_size), false },

@@ -31,8 +31,8 @@ use_malloc_or_abort(void)
 /* What a mistyped key is compared with, and how many letters it may be off. */
 enum { KEY_SHOWN_MAX = 48 };
 
-struct place {
-    const struct place *up;
+struct position {
+    const struct position *up;
     const char *key; /* NULL: an array item */
     uint32_t index;
 };
@@ -43,11 +43,11 @@ struct decoder {
 };
 
 static void
-put_place(struct bh_buf *out, const struct place *at)
+json_put_position(struct bh_buf *out, const struct position *at)
 {
     if (!at)
         return;
-    put_place(out, at->up);
+    json_put_position(out, at->up);
     if (!at->key) {
         bh_buf_printf(out, "[%" PRIu32 "]", at->index);
         return;
@@ -57,11 +57,11 @@ put_place(struct bh_buf *out, const struct place *at)
     bh_buf_puts(out, at->key);
 }
 
-static bh_rc fail(struct decoder *d, const struct place *at, bh_rc rc, const char *format, ...)
+static bh_rc json_fail(struct decoder *d, const struct position *at, bh_rc rc, const char *format, ...)
     BH_PRINTF(4, 5);
 
 static bh_rc
-fail(struct decoder *d, const struct place *at, bh_rc rc, const char *format, ...)
+json_fail(struct decoder *d, const struct position *at, bh_rc rc, const char *format, ...)
 {
     char memory[160], message[200];
     struct bh_buf where;
@@ -69,7 +69,7 @@ fail(struct decoder *d, const struct place *at, bh_rc rc, const char *format, ..
     va_list args;
 
     bh_buf_init_fixed(&where, memory, sizeof memory);
-    put_place(&where, at);
+    json_put_position(&where, at);
     text = bh_buf_text(&where);
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
@@ -120,7 +120,7 @@ refuse_syntax(const json_error_t *why, struct bh_err *err)
 }
 
 static bh_rc
-load(const char *text, size_t length, json_t **ret_root, struct bh_err *err)
+json_load(const char *text, size_t length, json_t **ret_root, struct bh_err *err)
 {
     json_error_t why;
     json_t *root;
@@ -144,16 +144,16 @@ load(const char *text, size_t length, json_t **ret_root, struct bh_err *err)
 
 static bh_rc decode_object(struct decoder *d, const json_t *json,
                            const struct bh_fields *fields, void *ret_struct,
-                           const struct place *at);
+                           const struct position *at);
 
 static bh_rc
-decode_u64(struct decoder *d, const json_t *json, uint64_t *ret_value, const struct place *at)
+decode_u64(struct decoder *d, const json_t *json, uint64_t *ret_value, const struct position *at)
 {
     if (json_is_integer(json)) {
         json_int_t value = json_integer_value(json);
 
         if (value < 0)
-            return fail(d, at, BH_RANGE, "must not be negative");
+            return json_fail(d, at, BH_RANGE, "must not be negative");
         *ret_value = (uint64_t)value;
         return BH_OK;
     }
@@ -162,131 +162,131 @@ decode_u64(struct decoder *d, const json_t *json, uint64_t *ret_value, const str
 
         if (rc == BH_OK)
             return rc;
-        return fail(d, at, rc, rc == BH_RANGE ? "the number is too large" : "expected an integer");
+        return json_fail(d, at, rc, rc == BH_RANGE ? "the number is too large" : "expected an integer");
     }
     if (json_is_real(json))
-        return fail(d, at, BH_INVALID, "fractions are not accepted; expected an integer");
-    return fail(d, at, BH_INVALID, "expected an integer");
+        return json_fail(d, at, BH_INVALID, "fractions are not accepted; expected an integer");
+    return json_fail(d, at, BH_INVALID, "expected an integer");
 }
 
 static bh_rc
 decode_32(struct decoder *d, const json_t *json, const struct bh_field *field,
-          unsigned char *place, const struct place *at)
+          unsigned char *position, const struct position *at)
 {
     bool is_signed = field->kind == BH_FIELD_I32;
     json_int_t value;
 
     if (json_is_real(json))
-        return fail(d, at, BH_INVALID, "fractions are not accepted; expected an integer");
+        return json_fail(d, at, BH_INVALID, "fractions are not accepted; expected an integer");
     if (!json_is_integer(json))
-        return fail(d, at, BH_INVALID, "expected an integer");
+        return json_fail(d, at, BH_INVALID, "expected an integer");
     value = json_integer_value(json);
     if (!is_signed && value < 0)
-        return fail(d, at, BH_RANGE, "must not be negative");
+        return json_fail(d, at, BH_RANGE, "must not be negative");
     if (value > (is_signed ? INT32_MAX : (json_int_t)UINT32_MAX)
         || (is_signed && value < INT32_MIN))
-        return fail(d, at, BH_RANGE, "%lld is out of range", (long long)value);
+        return json_fail(d, at, BH_RANGE, "%lld is out of range", (long long)value);
     if (value == 0 && (field->flags & BH_FIELD_POSITIVE))
-        return fail(d, at, BH_RANGE, "must be at least 1");
-    memcpy(place, &(uint32_t){ (uint32_t)value }, sizeof(uint32_t));
+        return json_fail(d, at, BH_RANGE, "must be at least 1");
+    memcpy(position, &(uint32_t){ (uint32_t)value }, sizeof(uint32_t));
     return BH_OK;
 }
 
 static bh_rc
 decode_enum(struct decoder *d, const json_t *json, const struct bh_field *field,
-            unsigned char *place, const struct place *at)
+            unsigned char *position, const struct position *at)
 {
     char memory[120];
     struct bh_buf choices;
 
     if (!json_is_string(json))
-        return fail(d, at, BH_INVALID, "expected a string");
+        return json_fail(d, at, BH_INVALID, "expected a string");
     bh_buf_init_fixed(&choices, memory, sizeof memory);
     for (uint32_t i = 0; i < field->name_count; i++) {
         if (!field->names[i])
             continue;
         if (strcmp(field->names[i], json_string_value(json)) == 0) {
-            memcpy(place, &i, sizeof i);
+            memcpy(position, &i, sizeof i);
             return BH_OK;
         }
         bh_buf_printf(&choices, "%s%s", choices.length ? ", " : "", field->names[i]);
     }
     choices.overflow = false;
     choices.length = choices.length < sizeof memory ? choices.length : sizeof memory - 1;
-    return fail(d, at, BH_INVALID, "\"%.40s\" is not one of %s", json_string_value(json),
+    return json_fail(d, at, BH_INVALID, "\"%.40s\" is not one of %s", json_string_value(json),
                 bh_buf_text(&choices));
 }
 
 /* Control characters never enter: they could forge lines in logs and tables. */
 static bh_rc
-check_text(struct decoder *d, const json_t *json, size_t max, const struct place *at)
+check_text(struct decoder *d, const json_t *json, size_t max, const struct position *at)
 {
     const unsigned char *text;
 
     if (!json_is_string(json))
-        return fail(d, at, BH_INVALID, "expected a string");
+        return json_fail(d, at, BH_INVALID, "expected a string");
     if (json_string_length(json) > max)
-        return fail(d, at, BH_RANGE, "longer than %zu bytes", max);
+        return json_fail(d, at, BH_RANGE, "longer than %zu bytes", max);
     text = (const unsigned char *)json_string_value(json);
     for (; *text; text++)
         if ((*text < 0x20 && *text != '\n' && *text != '\t') || *text == 0x7f)
-            return fail(d, at, BH_INVALID, "control character 0x%02x", *text);
+            return json_fail(d, at, BH_INVALID, "control character 0x%02x", *text);
     return BH_OK;
 }
 
 static bh_rc
 decode_str(struct decoder *d, const json_t *json, const struct bh_field *field,
-           unsigned char *place, const struct place *at)
+           unsigned char *position, const struct position *at)
 {
     bh_rc rc = check_text(d, json, field->size - 1, at);
 
     if (rc != BH_OK)
         return rc;
     if (strpbrk(json_string_value(json), "\n\t"))
-        return fail(d, at, BH_INVALID, "line breaks and tabs are not accepted here");
-    memcpy(place, json_string_value(json), json_string_length(json) + 1);
+        return json_fail(d, at, BH_INVALID, "line breaks and tabs are not accepted here");
+    memcpy(position, json_string_value(json), json_string_length(json) + 1);
     return BH_OK;
 }
 
 static bh_rc
 decode_text(struct decoder *d, const json_t *json, size_t max, const char **ret_text,
-            const struct place *at)
+            const struct position *at)
 {
     bh_rc rc = check_text(d, json, max ? max : BH_FIELD_TEXT_MAX, at);
 
     if (rc != BH_OK)
         return rc;
     *ret_text = bh_arena_strdup(d->arena, json_string_value(json));
-    return *ret_text ? BH_OK : fail(d, at, BH_FULL, "the request is too large");
+    return *ret_text ? BH_OK : json_fail(d, at, BH_FULL, "the request is too large");
 }
 
 /* An amount may be written without quotes where it is whole. */
 static bh_rc
 decode_amount(struct decoder *d, const json_t *json, const struct bh_field *field,
-              const char **ret_text, const struct place *at)
+              const char **ret_text, const struct position *at)
 {
     if (!(field->flags & BH_FIELD_NUMBERS) || !json_is_integer(json))
         return decode_text(d, json, field->max, ret_text, at);
     if (json_integer_value(json) < 0)
-        return fail(d, at, BH_RANGE, "must not be negative");
+        return json_fail(d, at, BH_RANGE, "must not be negative");
     *ret_text = bh_arena_printf(d->arena, "%lld", (long long)json_integer_value(json));
-    return *ret_text ? BH_OK : fail(d, at, BH_FULL, "the request is too large");
+    return *ret_text ? BH_OK : json_fail(d, at, BH_FULL, "the request is too large");
 }
 
 static bh_rc
-check_array(struct decoder *d, const json_t *json, uint32_t max, const struct place *at)
+check_array(struct decoder *d, const json_t *json, uint32_t max, const struct position *at)
 {
     if (!json_is_array(json))
-        return fail(d, at, BH_INVALID, "expected a list");
+        return json_fail(d, at, BH_INVALID, "expected a list");
     if (json_array_size(json) > (max ? max : BH_FIELD_ITEMS_MAX))
-        return fail(d, at, BH_RANGE, "more than %" PRIu32 " items",
+        return json_fail(d, at, BH_RANGE, "more than %" PRIu32 " items",
                     max ? max : (uint32_t)BH_FIELD_ITEMS_MAX);
     return BH_OK;
 }
 
 static bh_rc
 decode_texts(struct decoder *d, const json_t *json, const struct bh_field *field,
-             struct bh_texts *ret_texts, const struct place *at)
+             struct bh_texts *ret_texts, const struct position *at)
 {
     bh_rc rc = check_array(d, json, field->max, at);
     size_t count = json_array_size(json);
@@ -296,9 +296,9 @@ decode_texts(struct decoder *d, const json_t *json, const struct bh_field *field
         return rc;
     items = bh_arena_alloc(d->arena, (count + 1) * sizeof *items);
     if (!items)
-        return fail(d, at, BH_FULL, "the request is too large");
+        return json_fail(d, at, BH_FULL, "the request is too large");
     for (uint32_t i = 0; i < count && rc == BH_OK; i++) {
-        struct place here = { .up = at, .index = i };
+        struct position here = { .up = at, .index = i };
 
         rc = decode_text(d, json_array_get(json, i), 0, &items[i], &here);
     }
@@ -308,13 +308,13 @@ decode_texts(struct decoder *d, const json_t *json, const struct bh_field *field
 
 static bh_rc
 decode_items(struct decoder *d, const json_t *json, const struct bh_fields *of, void *ret_items,
-             const struct place *at)
+             const struct position *at)
 {
     unsigned char *item = ret_items;
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < json_array_size(json) && rc == BH_OK; i++, item += of->size) {
-        struct place here = { .up = at, .index = i };
+        struct position here = { .up = at, .index = i };
 
         rc = decode_object(d, json_array_get(json, i), of, item, &here);
     }
@@ -323,7 +323,7 @@ decode_items(struct decoder *d, const json_t *json, const struct bh_fields *of, 
 
 static bh_rc
 decode_list(struct decoder *d, const json_t *json, const struct bh_field *field,
-            struct bh_list *ret_list, const struct place *at)
+            struct bh_list *ret_list, const struct position *at)
 {
     bh_rc rc = check_array(d, json, field->max, at);
     size_t count = rc == BH_OK ? json_array_size(json) : 0;
@@ -332,14 +332,14 @@ decode_list(struct decoder *d, const json_t *json, const struct bh_field *field,
         return rc;
     ret_list->items = bh_arena_alloc(d->arena, count * field->of->size + 1);
     if (!ret_list->items)
-        return fail(d, at, BH_FULL, "the request is too large");
+        return json_fail(d, at, BH_FULL, "the request is too large");
     ret_list->count = (uint32_t)count;
     return decode_items(d, json, field->of, ret_list->items, at);
 }
 
 static bh_rc
 decode_array(struct decoder *d, const json_t *json, const struct bh_field *field,
-             unsigned char *base, const struct place *at)
+             unsigned char *base, const struct position *at)
 {
     bh_rc rc = check_array(d, json, field->max, at);
     uint32_t count = rc == BH_OK ? (uint32_t)json_array_size(json) : 0;
@@ -352,51 +352,51 @@ decode_array(struct decoder *d, const json_t *json, const struct bh_field *field
 
 static bh_rc
 decode_hex(struct decoder *d, const json_t *json, const struct bh_field *field,
-           unsigned char *place, const struct place *at)
+           unsigned char *position, const struct position *at)
 {
     if (!json_is_string(json) || json_string_length(json) != 2 * field->size
-        || !bh_parse_hex(json_string_value(json), place, field->size))
-        return fail(d, at, BH_INVALID, "expected %" PRIu32 " bytes in lower-case hex",
+        || !bh_parse_hex(json_string_value(json), position, field->size))
+        return json_fail(d, at, BH_INVALID, "expected %" PRIu32 " bytes in lower-case hex",
                     field->size);
     return BH_OK;
 }
 
 static bh_rc
 decode_field(struct decoder *d, const json_t *json, const struct bh_field *field,
-             unsigned char *base, const struct place *at)
+             unsigned char *base, const struct position *at)
 {
-    unsigned char *place = base + field->offset;
+    unsigned char *position = base + field->offset;
 
     switch (field->kind) {
     case BH_FIELD_BOOL:
         if (!json_is_boolean(json))
-            return fail(d, at, BH_INVALID, "expected true or false");
-        *(bool *)(void *)place = json_is_true(json);
+            return json_fail(d, at, BH_INVALID, "expected true or false");
+        *(bool *)(void *)position = json_is_true(json);
         return BH_OK;
     case BH_FIELD_U32:
     case BH_FIELD_I32:
-        return decode_32(d, json, field, place, at);
+        return decode_32(d, json, field, position, at);
     case BH_FIELD_U64:
     case BH_FIELD_NS:
-        return decode_u64(d, json, (uint64_t *)(void *)place, at);
+        return decode_u64(d, json, (uint64_t *)(void *)position, at);
     case BH_FIELD_ENUM:
-        return decode_enum(d, json, field, place, at);
+        return decode_enum(d, json, field, position, at);
     case BH_FIELD_STR:
-        return decode_str(d, json, field, place, at);
+        return decode_str(d, json, field, position, at);
     case BH_FIELD_TEXT:
-        return decode_amount(d, json, field, (const char **)(void *)place, at);
+        return decode_amount(d, json, field, (const char **)(void *)position, at);
     case BH_FIELD_TEXTS:
-        return decode_texts(d, json, field, (struct bh_texts *)(void *)place, at);
+        return decode_texts(d, json, field, (struct bh_texts *)(void *)position, at);
     case BH_FIELD_HEX:
-        return decode_hex(d, json, field, place, at);
+        return decode_hex(d, json, field, position, at);
     case BH_FIELD_STRUCT:
-        return decode_object(d, json, field->of, place, at);
+        return decode_object(d, json, field->of, position, at);
     case BH_FIELD_ARRAY:
         return decode_array(d, json, field, base, at);
     case BH_FIELD_LIST:
-        return decode_list(d, json, field, (struct bh_list *)(void *)place, at);
+        return decode_list(d, json, field, (struct bh_list *)(void *)position, at);
     }
-    return fail(d, at, BH_BUG, "field has no kind");
+    return json_fail(d, at, BH_BUG, "field has no kind");
 }
 
 static bh_rc
@@ -410,14 +410,14 @@ hint_field(struct decoder *d, const struct bh_field *field)
 
 static bh_rc
 check_required(struct decoder *d, const json_t *json, const struct bh_fields *fields,
-               const struct place *at)
+               const struct position *at)
 {
     for (uint32_t i = 0; i < fields->count; i++) {
         const struct bh_field *field = &fields->fields[i];
 
         if (!(field->flags & BH_FIELD_REQUIRED) || json_object_get(json, field->name))
             continue;
-        (void)fail(d, at, BH_INVALID, "\"%s\" is missing", field->name);
+        (void)json_fail(d, at, BH_INVALID, "\"%s\" is missing", field->name);
         return hint_field(d, field);
     }
     return BH_OK;
@@ -425,14 +425,14 @@ check_required(struct decoder *d, const json_t *json, const struct bh_fields *fi
 
 static bh_rc
 refuse_key(struct decoder *d, const char *key, const struct bh_fields *fields,
-           const struct place *at)
+           const struct position *at)
 {
     char memory[sizeof d->err->hint] = "";
     struct bh_nearest nearest = { 0 };
     struct bh_buf hint;
     uint32_t i = 0;
 
-    (void)fail(d, at, BH_INVALID, "unknown key \"%.60s\" in %s", key, fields->name);
+    (void)json_fail(d, at, BH_INVALID, "unknown key \"%.60s\" in %s", key, fields->name);
     for (uint32_t n = 0; n < fields->count; n++)
         bh_nearest_try(&nearest, key, fields->fields[n].name);
     bh_buf_init_fixed(&hint, memory, sizeof memory);
@@ -448,17 +448,17 @@ refuse_key(struct decoder *d, const char *key, const struct bh_fields *fields,
 
 static bh_rc
 decode_object(struct decoder *d, const json_t *json, const struct bh_fields *fields,
-              void *ret_struct, const struct place *at)
+              void *ret_struct, const struct position *at)
 {
     const char *key;
     json_t *value;
 
     if (!json_is_object(json))
-        return fail(d, at, BH_INVALID, "expected an object (%s)", fields->name);
+        return json_fail(d, at, BH_INVALID, "expected an object (%s)", fields->name);
     memset(ret_struct, 0, fields->size);
     json_object_foreach((json_t *)(uintptr_t)json, key, value) {
         const struct bh_field *field = bh_fields_find(fields, key, strlen(key));
-        struct place here = { .up = at, .key = key };
+        struct position here = { .up = at, .key = key };
         bh_rc rc;
 
         if (!field)
@@ -479,7 +479,7 @@ bh_json_decode(const char *text, size_t length, const struct bh_fields *fields,
 {
     struct decoder d = { .arena = arena, .err = err };
     json_t *root;
-    bh_rc rc = load(text, length, &root, err);
+    bh_rc rc = json_load(text, length, &root, err);
 
     if (rc != BH_OK)
         return rc;
@@ -512,7 +512,7 @@ bh_rc
 bh_json_parse(const char *text, size_t length, struct bh_json **ret_json, struct bh_err *err)
 {
     json_t *root;
-    bh_rc rc = load(text, length, &root, err);
+    bh_rc rc = json_load(text, length, &root, err);
 
     if (rc != BH_OK)
         return rc;

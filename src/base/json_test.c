@@ -11,14 +11,14 @@
 #include "base/test_zoo.h"
 
 static bh_rc
-decode(const char *text, size_t length, struct bh_arena *arena, struct bh_buf *ret_again,
+json_test_decode(const char *text, size_t length, struct bh_arena *arena, struct bh_buf *ret_again,
        struct bh_err *err)
 {
-    struct zoo zoo;
-    bh_rc rc = bh_json_decode(text, length, &zoo_fields, &zoo, arena, err);
+    struct sample sample;
+    bh_rc rc = bh_json_decode(text, length, &sample_fields, &sample, arena, err);
 
     if (rc == BH_OK)
-        bh_json_encode(ret_again, &zoo_fields, &zoo);
+        bh_json_encode(ret_again, &sample_fields, &sample);
     return rc;
 }
 
@@ -74,7 +74,7 @@ test_accepted(void **state)
 
         bh_buf_init_fixed(&again, memory, sizeof memory);
         BH_CHECK_EQ(accepted[i].name,
-                    decode(accepted[i].text, strlen(accepted[i].text), arena, &again, &err), BH_OK);
+                    json_test_decode(accepted[i].text, strlen(accepted[i].text), arena, &again, &err), BH_OK);
         BH_CHECK_STR(accepted[i].name, err.msg, "");
         BH_CHECK_STR(accepted[i].name, bh_buf_text(&again),
                      accepted[i].again ? accepted[i].again : accepted[i].text);
@@ -192,8 +192,8 @@ test_refused(void **state)
 
     for (size_t i = 0; i < BH_COUNT(refused); i++) {
         struct bh_err err = { 0 };
-        struct zoo zoo;
-        bh_rc rc = bh_json_decode(refused[i].text, strlen(refused[i].text), &zoo_fields, &zoo,
+        struct sample sample;
+        bh_rc rc = bh_json_decode(refused[i].text, strlen(refused[i].text), &sample_fields, &sample,
                                   arena, &err);
 
         BH_CHECK_EQ(refused[i].name, rc, refused[i].rc);
@@ -226,8 +226,8 @@ test_hints(void **state)
 
     for (size_t i = 0; i < BH_COUNT(unknown_keys); i++) {
         struct bh_err err = { 0 };
-        struct zoo zoo;
-        bh_rc rc = bh_json_decode(unknown_keys[i].text, strlen(unknown_keys[i].text), &zoo_fields, &zoo, arena,
+        struct sample sample;
+        bh_rc rc = bh_json_decode(unknown_keys[i].text, strlen(unknown_keys[i].text), &sample_fields, &sample, arena,
                                   &err);
 
         BH_CHECK_EQ(unknown_keys[i].name, rc, BH_INVALID);
@@ -337,8 +337,8 @@ test_small_arena(void **state)
     for (size_t cap = 0; cap <= 256; cap++) {
         struct bh_arena *arena = bh_arena_new(cap);
         struct bh_err err = { 0 };
-        struct zoo zoo;
-        bh_rc rc = bh_json_decode(text, strlen(text), &zoo_fields, &zoo, arena, &err);
+        struct sample sample;
+        bh_rc rc = bh_json_decode(text, strlen(text), &sample_fields, &sample, arena, &err);
 
         if (rc == BH_OK) {
             fits++;
@@ -451,17 +451,17 @@ test_members_come_in_order(void **state)
 
 /* One text or one list of the default maximum, and one more. */
 static const struct bh_field open_rows[] = {
-    BH_F(struct zoo, tags, BH_FIELD_TEXTS),
-    BH_F(struct zoo, text, BH_FIELD_TEXT),
+    BH_F(struct sample, tags, BH_FIELD_TEXTS),
+    BH_F(struct sample, text, BH_FIELD_TEXT),
 };
-static const struct bh_fields open_fields = BH_FIELDS("open", struct zoo, open_rows);
+static const struct bh_fields open_fields = BH_FIELDS("open", struct sample, open_rows);
 
 static bh_rc
 decode_open(struct bh_buf *text, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-    struct zoo zoo;
-    bh_rc rc = bh_json_decode(bh_buf_text(text), text->length, &open_fields, &zoo, arena, err);
+    struct sample sample;
+    bh_rc rc = bh_json_decode(bh_buf_text(text), text->length, &open_fields, &sample, arena, err);
 
     bh_buf_fini(text);
     return rc;

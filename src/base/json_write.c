@@ -74,39 +74,39 @@ bh_json_put_u64(struct bh_buf *out, uint64_t value)
 }
 
 static uint32_t
-load_u32(const void *place)
+load_u32(const void *position)
 {
     uint32_t value;
 
-    memcpy(&value, place, sizeof value);
+    memcpy(&value, position, sizeof value);
     return value;
 }
 
 static uint64_t
-load_u64(const void *place)
+load_u64(const void *position)
 {
     uint64_t value;
 
-    memcpy(&value, place, sizeof value);
+    memcpy(&value, position, sizeof value);
     return value;
 }
 
 static bool all_zero(const struct bh_fields *fields, const unsigned char *base);
 
 static bool
-is_zero(const struct bh_field *field, const unsigned char *base)
+json_is_zero(const struct bh_field *field, const unsigned char *base)
 {
-    const unsigned char *place = base + field->offset;
+    const unsigned char *position = base + field->offset;
 
     switch (field->kind) {
     case BH_FIELD_ARRAY:
         return load_u32(base + field->count_offset) == 0;
     case BH_FIELD_LIST:
-        return ((const struct bh_list *)(const void *)place)->count == 0;
+        return ((const struct bh_list *)(const void *)position)->count == 0;
     case BH_FIELD_TEXTS:
-        return ((const struct bh_texts *)(const void *)place)->count == 0;
+        return ((const struct bh_texts *)(const void *)position)->count == 0;
     case BH_FIELD_STR:
-        return place[0] == '\0';
+        return position[0] == '\0';
     case BH_FIELD_BOOL:
     case BH_FIELD_U32:
     case BH_FIELD_I32:
@@ -116,11 +116,11 @@ is_zero(const struct bh_field *field, const unsigned char *base)
     case BH_FIELD_TEXT:
     case BH_FIELD_HEX:
         for (uint32_t i = 0; i < field->size; i++)
-            if (place[i])
+            if (position[i])
                 return false;
         return true;
     case BH_FIELD_STRUCT:
-        return all_zero(field->of, place);
+        return all_zero(field->of, position);
     }
     return false;
 }
@@ -129,7 +129,7 @@ static bool
 all_zero(const struct bh_fields *fields, const unsigned char *base)
 {
     for (uint32_t i = 0; i < fields->count; i++)
-        if (!is_zero(&fields->fields[i], base))
+        if (!json_is_zero(&fields->fields[i], base))
             return false;
     return true;
 }
@@ -148,7 +148,7 @@ put_items(struct bh_buf *out, const struct bh_fields *of, const unsigned char *i
 }
 
 static void
-put_texts(struct bh_buf *out, const struct bh_texts *texts)
+json_put_texts(struct bh_buf *out, const struct bh_texts *texts)
 {
     bh_buf_putc(out, '[');
     for (uint32_t i = 0; i < texts->count; i++) {
@@ -160,80 +160,80 @@ put_texts(struct bh_buf *out, const struct bh_texts *texts)
 }
 
 static void
-put_number(struct bh_buf *out, const struct bh_field *field, const unsigned char *place)
+json_put_number(struct bh_buf *out, const struct bh_field *field, const unsigned char *position)
 {
     if (field->kind == BH_FIELD_U32) {
-        bh_buf_put_u64(out, load_u32(place));
+        bh_buf_put_u64(out, load_u32(position));
     } else if (field->kind == BH_FIELD_I32) {
-        bh_buf_put_i64(out, (int32_t)load_u32(place));
+        bh_buf_put_i64(out, (int32_t)load_u32(position));
     } else if (field->kind == BH_FIELD_NS) {
         bh_buf_putc(out, '"');
-        bh_buf_put_u64(out, load_u64(place));
+        bh_buf_put_u64(out, load_u64(position));
         bh_buf_putc(out, '"');
     } else {
-        bh_json_put_u64(out, load_u64(place));
+        bh_json_put_u64(out, load_u64(position));
     }
 }
 
 static void
-put_enum(struct bh_buf *out, const struct bh_field *field, const unsigned char *place)
+put_enum(struct bh_buf *out, const struct bh_field *field, const unsigned char *position)
 {
-    uint32_t value = load_u32(place);
+    uint32_t value = load_u32(position);
 
     BH_ASSERT(value < field->name_count && field->names[value]);
     bh_json_put_str(out, field->names[value]);
 }
 
 static void
-put_text(struct bh_buf *out, const unsigned char *place)
+json_put_text(struct bh_buf *out, const unsigned char *position)
 {
     const char *text;
 
-    memcpy(&text, place, sizeof text);
+    memcpy(&text, position, sizeof text);
     bh_json_put_str(out, text ? text : "");
 }
 
 static void
 put_field(struct bh_buf *out, const struct bh_field *field, const unsigned char *base)
 {
-    const unsigned char *place = base + field->offset;
+    const unsigned char *position = base + field->offset;
 
     switch (field->kind) {
     case BH_FIELD_BOOL:
-        bh_buf_puts(out, *place ? "true" : "false");
+        bh_buf_puts(out, *position ? "true" : "false");
         break;
     case BH_FIELD_U32:
     case BH_FIELD_I32:
     case BH_FIELD_U64:
     case BH_FIELD_NS:
-        put_number(out, field, place);
+        json_put_number(out, field, position);
         break;
     case BH_FIELD_ENUM:
-        put_enum(out, field, place);
+        put_enum(out, field, position);
         break;
     case BH_FIELD_STR:
-        bh_json_put_strn(out, (const char *)place, strnlen((const char *)place, field->size));
+        bh_json_put_strn(out, (const char *)position, strnlen((const char *)position, field->size));
         break;
     case BH_FIELD_TEXT:
-        put_text(out, place);
+        json_put_text(out, position);
         break;
     case BH_FIELD_TEXTS:
-        put_texts(out, (const struct bh_texts *)(const void *)place);
+        json_put_texts(out, (const struct bh_texts *)(const void *)position);
         break;
     case BH_FIELD_HEX:
         bh_buf_putc(out, '"');
-        bh_buf_put_hex(out, place, field->size);
+        bh_buf_put_hex(out, position, field->size);
         bh_buf_putc(out, '"');
         break;
     case BH_FIELD_STRUCT:
-        bh_json_encode(out, field->of, place);
+        bh_json_encode(out, field->of, position);
         break;
     case BH_FIELD_ARRAY:
         BH_ASSERT(load_u32(base + field->count_offset) <= field->max);
-        put_items(out, field->of, place, load_u32(base + field->count_offset));
+        put_items(out, field->of, position, load_u32(base + field->count_offset));
         break;
     case BH_FIELD_LIST: {
-        const struct bh_list *list = (const struct bh_list *)(const void *)place;
+        const struct bh_list *list = (const struct bh_list *)(const void *)position;
 
         put_items(out, field->of, list->items, list->count);
         break;
@@ -252,7 +252,7 @@ bh_json_encode(struct bh_buf *out, const struct bh_fields *fields, const void *v
         const struct bh_field *field = &fields->fields[i];
         const unsigned char *base = value;
 
-        if (!(field->flags & kept) && is_zero(field, base))
+        if (!(field->flags & kept) && json_is_zero(field, base))
             continue;
         if (!first)
             bh_buf_putc(out, ',');
@@ -271,7 +271,7 @@ bh_json_begin(struct bh_buf *out)
 }
 
 static void
-put_key(struct bh_json_writer *w, const char *key)
+json_put_key(struct bh_json_writer *w, const char *key)
 {
     uint64_t bit = UINT64_C(1) << w->depth;
 
@@ -289,7 +289,7 @@ bh_json_open(struct bh_json_writer *w, const char *key, char bracket)
 {
     BH_ASSERT(bracket == '{' || bracket == '[');
     BH_ASSERT(w->depth < 62);
-    put_key(w, key);
+    json_put_key(w, key);
     bh_buf_putc(w->out, bracket);
     w->depth++;
     w->filled &= ~(UINT64_C(1) << w->depth);
@@ -306,35 +306,35 @@ bh_json_close(struct bh_json_writer *w, char bracket)
 void
 bh_json_str(struct bh_json_writer *w, const char *key, const char *text)
 {
-    put_key(w, key);
+    json_put_key(w, key);
     bh_json_put_str(w->out, text ? text : "");
 }
 
 void
 bh_json_strn(struct bh_json_writer *w, const char *key, const char *text, size_t length)
 {
-    put_key(w, key);
+    json_put_key(w, key);
     bh_json_put_strn(w->out, text, length);
 }
 
 void
 bh_json_u64(struct bh_json_writer *w, const char *key, uint64_t value)
 {
-    put_key(w, key);
+    json_put_key(w, key);
     bh_json_put_u64(w->out, value);
 }
 
 void
 bh_json_i64(struct bh_json_writer *w, const char *key, int64_t value)
 {
-    put_key(w, key);
+    json_put_key(w, key);
     bh_buf_put_i64(w->out, value);
 }
 
 void
 bh_json_ns(struct bh_json_writer *w, const char *key, uint64_t value)
 {
-    put_key(w, key);
+    json_put_key(w, key);
     bh_buf_putc(w->out, '"');
     bh_buf_put_u64(w->out, value);
     bh_buf_putc(w->out, '"');
@@ -343,7 +343,7 @@ bh_json_ns(struct bh_json_writer *w, const char *key, uint64_t value)
 void
 bh_json_bool(struct bh_json_writer *w, const char *key, bool value)
 {
-    put_key(w, key);
+    json_put_key(w, key);
     bh_buf_puts(w->out, value ? "true" : "false");
 }
 
@@ -351,7 +351,7 @@ void
 bh_json_struct(struct bh_json_writer *w, const char *key, const struct bh_fields *fields,
                const void *value)
 {
-    put_key(w, key);
+    json_put_key(w, key);
     bh_json_encode(w->out, fields, value);
 }
 
@@ -364,6 +364,6 @@ bh_json_raw(struct bh_json_writer *w, const char *key, const char *text)
 void
 bh_json_rawn(struct bh_json_writer *w, const char *key, const char *text, size_t length)
 {
-    put_key(w, key);
+    json_put_key(w, key);
     bh_buf_put(w->out, text, length);
 }

@@ -67,8 +67,8 @@ static void
 test_every_kind(void **state)
 {
     const char *tags[] = { "x", "y" };
-    struct zoo_tenant tenants[] = { { 1, 2 }, { 3, 0 } };
-    struct zoo zoo = {
+    struct sample_tenant tenants[] = { { 1, 2 }, { 3, 0 } };
+    struct sample sample = {
         .at = 1, .big = 2, .colour = ZOO_BLUE, .count = 3, .delta = -4,
         .digest = { 0xde, 0xad, 0, 1 }, .flag = true, .name = "name", .nested = { 5, 6 },
         .slots = { { 7, 8 }, { 9, 10 } }, .slot_count = 1, .tags = { tags, 2 },
@@ -78,7 +78,7 @@ test_every_kind(void **state)
     struct bh_buf out;
 
     bh_buf_init_fixed(&out, memory, sizeof memory);
-    bh_json_encode(&out, &zoo_fields, &zoo);
+    bh_json_encode(&out, &sample_fields, &sample);
     BH_CHECK_STR("zoo", bh_buf_text(&out),
                  "{\"at\":\"1\",\"big\":2,\"colour\":\"blue\",\"count\":3,\"delta\":-4,"
                  "\"digest\":\"dead0001\",\"flag\":true,\"name\":\"name\","
@@ -91,16 +91,16 @@ test_every_kind(void **state)
 static void
 test_zeros_are_left_out(void **state)
 {
-    struct zoo zoo = { 0 };
-    struct zoo_tenant tenant = { 0 };
+    struct sample sample = { 0 };
+    struct sample_tenant tenant = { 0 };
     char memory[64];
     struct bh_buf out;
 
     bh_buf_init_fixed(&out, memory, sizeof memory);
-    bh_json_encode(&out, &zoo_fields, &zoo);
+    bh_json_encode(&out, &sample_fields, &sample);
     BH_CHECK_STR("but for the flagged", bh_buf_text(&out), "{\"count\":0}");
     bh_buf_clear(&out);
-    bh_json_encode(&out, &zoo_tenant_fields, &tenant);
+    bh_json_encode(&out, &sample_tenant_fields, &tenant);
     BH_CHECK_STR("and the required", bh_buf_text(&out), "{\"id\":0}");
     BH_CHECK_DONE();
 }
@@ -108,7 +108,7 @@ test_zeros_are_left_out(void **state)
 static void
 test_writer(void **state)
 {
-    struct zoo_tenant tenant = { 1, 2 };
+    struct sample_tenant tenant = { 1, 2 };
     char memory[512];
     struct bh_buf out;
     struct bh_json_writer w;
@@ -130,7 +130,7 @@ test_writer(void **state)
     bh_json_ns(&w, "at", 5);
     bh_json_bool(&w, "yes", true);
     bh_json_bool(&w, "no", false);
-    bh_json_struct(&w, "tenant", &zoo_tenant_fields, &tenant);
+    bh_json_struct(&w, "tenant", &sample_tenant_fields, &tenant);
     bh_json_raw(&w, "raw", "[1,2]");
     bh_json_close(&w, '}');
     BH_CHECK_STR("document", bh_buf_text(&out),
@@ -145,7 +145,7 @@ test_writer(void **state)
 static void
 test_no_room(void **state)
 {
-    struct zoo zoo = { .at = 1, .name = "name", .text = "a\nb" };
+    struct sample sample = { .at = 1, .name = "name", .text = "a\nb" };
     const size_t need = strlen("{\"at\":\"1\",\"count\":0,\"name\":\"name\",\"text\":\"a\\nb\"}");
 
     for (size_t size = 0; size <= need; size++) {
@@ -154,7 +154,7 @@ test_no_room(void **state)
 
         memset(memory, '#', sizeof memory);
         bh_buf_init_fixed(&out, memory, size);
-        bh_json_encode(&out, &zoo_fields, &zoo);
+        bh_json_encode(&out, &sample_fields, &sample);
         BH_CHECK_EQ("overflow", out.overflow, size < need);
         BH_CHECK_EQ("the byte behind", memory[size], '#');
     }

@@ -33,7 +33,7 @@ bh_log_setup(const char *program, bool json, enum bh_log_level level)
 }
 
 static void
-put_name(struct bh_buf *out, const char *name)
+log_put_name(struct bh_buf *out, const char *name)
 {
     for (; *name; name++)
         bh_buf_putc(out, *name >= 'A' && *name <= 'Z' ? (char)(*name + 32) : *name);
@@ -47,13 +47,13 @@ struct line {
 };
 
 static const char *
-text_of(const struct bh_log_field *field)
+log_text_of(const struct bh_log_field *field)
 {
     return field->text ? field->text : "";
 }
 
 static void
-put_json(const struct line *line, const struct bh_log_field *field)
+log_put_json(const struct line *line, const struct bh_log_field *field)
 {
     enum bh_log_event event = line->event;
     struct bh_buf *out = line->out;
@@ -62,7 +62,7 @@ put_json(const struct line *line, const struct bh_log_field *field)
     struct bh_buf name;
 
     bh_buf_init_fixed(&name, memory, sizeof memory);
-    put_name(&name, events[event].name);
+    log_put_name(&name, events[event].name);
     bh_json_open(&w, NULL, '{');
     bh_json_ns(&w, "ts", bh_time_now());
     bh_json_str(&w, "level", level_names[events[event].level]);
@@ -70,7 +70,7 @@ put_json(const struct line *line, const struct bh_log_field *field)
     bh_json_str(&w, "event", bh_buf_text(&name));
     for (; field->kind != BH_LOG_END; field++) {
         if (field->kind == BH_LOG_STR)
-            bh_json_strn(&w, field->name, text_of(field), strnlen(text_of(field), line->cut));
+            bh_json_strn(&w, field->name, log_text_of(field), strnlen(log_text_of(field), line->cut));
         else
             bh_json_u64(&w, field->name, field->number);
     }
@@ -78,7 +78,7 @@ put_json(const struct line *line, const struct bh_log_field *field)
 }
 
 static void
-put_text(const struct line *line, const struct bh_log_field *field)
+log_put_text(const struct line *line, const struct bh_log_field *field)
 {
     struct bh_buf *out = line->out;
 
@@ -88,7 +88,7 @@ put_text(const struct line *line, const struct bh_log_field *field)
     for (; field->kind != BH_LOG_END; field++) {
         bh_buf_printf(out, " %s=", field->name);
         if (field->kind == BH_LOG_STR)
-            bh_json_put_strn(out, text_of(field), strnlen(text_of(field), line->cut));
+            bh_json_put_strn(out, log_text_of(field), strnlen(log_text_of(field), line->cut));
         else
             bh_buf_put_u64(out, field->number);
     }
@@ -105,7 +105,7 @@ bh_log_write(enum bh_log_event event, const struct bh_log_field *fields)
         return;
     for (size_t i = 0; i < BH_COUNT(cuts); i++) {
         bh_buf_init_fixed(&out, memory, sizeof memory - 1);
-        (setup.json ? put_json : put_text)(&(struct line){ &out, event, cuts[i] }, fields);
+        (setup.json ? log_put_json : log_put_text)(&(struct line){ &out, event, cuts[i] }, fields);
         if (!out.overflow)
             break;
     }

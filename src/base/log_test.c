@@ -7,7 +7,7 @@
 
 /* What `event` with `fields` writes to standard error. */
 static size_t
-logged(enum bh_log_event event, const struct bh_log_field *fields, char *ret_line, size_t size)
+log_test_logged(enum bh_log_event event, const struct bh_log_field *fields, char *ret_line, size_t size)
 {
     int ends[2], kept = dup(STDERR_FILENO);
     ssize_t got;
@@ -38,7 +38,7 @@ test_text_line(void **state)
     char line[4096];
 
     bh_log_setup("test", false, BH_LOG_INFO);
-    logged(BH_EVENT_XID, fields, line, sizeof line);
+    log_test_logged(BH_EVENT_XID, fields, line, sizeof line);
     BH_CHECK("begins with the time", strlen(line) > 20 && line[19] == 'Z');
     BH_CHECK_STR("the rest", line + 20,
                  " warn test: driver reported an XID gpu=\"GPU-1\\n\\\"x\\\"\" none=\"\" "
@@ -56,7 +56,7 @@ test_json_line(void **state)
     size_t length;
 
     bh_log_setup("test", true, BH_LOG_INFO);
-    length = logged(BH_EVENT_XID, fields, line, sizeof line);
+    length = log_test_logged(BH_EVENT_XID, fields, line, sizeof line);
     BH_CHECK("one line", length > 0 && strchr(line, '\n') == line + length - 1);
     assert_int_equal(bh_json_parse(line, length, &json, &err), BH_OK);
     root = bh_json_root(json);
@@ -67,7 +67,7 @@ test_json_line(void **state)
     BH_CHECK_EQ("a number", bh_json_number(bh_json_get(root, "lease"), 0), UINT64_MAX);
     BH_CHECK("time", bh_json_number(bh_json_get(root, "ts"), 0) > 0);
     bh_json_free(json);
-    logged(BH_EVENT_DISK_FULL, &fields[BH_COUNT(fields) - 1], line, sizeof line);
+    log_test_logged(BH_EVENT_DISK_FULL, &fields[BH_COUNT(fields) - 1], line, sizeof line);
     BH_CHECK("a name of two words", strstr(line, "\"event\":\"disk_full\"}"));
     BH_CHECK_DONE();
 }
@@ -89,7 +89,7 @@ test_long_texts_are_cut(void **state)
         size_t got;
 
         text[length] = '\0';
-        got = logged(BH_EVENT_FAILED, longest, line, sizeof line);
+        got = log_test_logged(BH_EVENT_FAILED, longest, line, sizeof line);
         text[length] = '\n';
         BH_CHECK("within 2 KiB", got <= 2048);
         assert_int_equal(bh_json_parse(line, got, &json, &err), BH_OK);
@@ -121,7 +121,7 @@ test_levels(void **state)
         const struct bh_log_field none = { .kind = BH_LOG_END };
 
         bh_log_setup("test", false, levels[i].level);
-        BH_CHECK_EQ(levels[i].name, logged(levels[i].event, &none, line, sizeof line) > 0,
+        BH_CHECK_EQ(levels[i].name, log_test_logged(levels[i].event, &none, line, sizeof line) > 0,
                     levels[i].shown);
     }
     bh_log_setup("test", false, BH_LOG_INFO);

@@ -32,7 +32,7 @@ read_digits(const char **at, uint64_t *ret_value, struct bh_err *err)
 
 /* As read_digits, refusing leading zeros: some would read them as octal. */
 static bh_rc
-read_number(const char **at, uint64_t *ret_value, struct bh_err *err)
+num_read_number(const char **at, uint64_t *ret_value, struct bh_err *err)
 {
     const char *start = *at;
 
@@ -46,7 +46,7 @@ bh_parse_u64(const char *text, uint64_t *ret_value, struct bh_err *err)
 {
     const char *at = text;
     uint64_t value;
-    bh_rc rc = read_number(&at, &value, err);
+    bh_rc rc = num_read_number(&at, &value, err);
 
     if (rc != BH_OK)
         return rc;
@@ -120,7 +120,7 @@ parse_with_unit(const char *text, const struct units *units, uint64_t *ret_value
     const char *at = text;
     const struct unit *unit;
     uint64_t value;
-    bh_rc rc = read_number(&at, &value, err);
+    bh_rc rc = num_read_number(&at, &value, err);
 
     if (rc != BH_OK)
         return rc;
@@ -262,11 +262,11 @@ read_amount(const char *text, uint64_t *ret_num, uint64_t *ret_den, struct bh_er
 {
     const char *at = text;
     uint64_t num, den = 1;
-    bh_rc rc = read_number(&at, &num, err);
+    bh_rc rc = num_read_number(&at, &num, err);
 
     if (rc == BH_OK && *at == '/') {
         at++;
-        rc = read_number(&at, &den, err);
+        rc = num_read_number(&at, &den, err);
     } else if (rc == BH_OK && *at == '.') {
         at++;
         rc = read_fraction(&at, &num, &den, err);

@@ -6,7 +6,7 @@
 #include "base/num.h"
 
 static const struct bh_param *
-find(const struct bh_params *params, const char *name, size_t length)
+params_find(const struct bh_params *params, const char *name, size_t length)
 {
     for (uint32_t i = 0; i < params->count; i++)
         if (strlen(params->rows[i].name) == length
@@ -29,7 +29,7 @@ check_range(const struct bh_param *param, uint64_t value, struct bh_err *err)
 }
 
 static bh_rc
-set_number(const struct bh_param *param, const char *value, void *place, struct bh_err *err)
+set_number(const struct bh_param *param, const char *value, void *target, struct bh_err *err)
 {
     uint64_t number = 0;
     bh_rc rc;
@@ -46,19 +46,19 @@ set_number(const struct bh_param *param, const char *value, void *place, struct 
     if (rc != BH_OK)
         return rc;
     if (param->kind == BH_PARAM_U32)
-        *(uint32_t *)place = (uint32_t)number;
+        *(uint32_t *)target = (uint32_t)number;
     else
-        *(uint64_t *)place = number;
+        *(uint64_t *)target = number;
     return BH_OK;
 }
 
 static bh_rc
-set_bool(const struct bh_param *param, const char *value, bool *place, struct bh_err *err)
+set_bool(const struct bh_param *param, const char *value, bool *target, struct bh_err *err)
 {
     if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
         return bh_err_set(err, BH_INVALID, "%s: \"%.40s\" is neither true nor false", param->name,
                           value);
-    *place = value[0] == 't';
+    *target = value[0] == 't';
     return BH_OK;
 }
 
@@ -77,25 +77,25 @@ static bh_rc
 set_value(const struct bh_param *param, const char *value, void *config,
           struct bh_arena *arena, struct bh_err *err)
 {
-    void *place = (char *)config + param->offset;
+    void *target = (char *)config + param->offset;
     const char *copy;
 
     if (param->kind == BH_PARAM_BOOL)
-        return set_bool(param, value, place, err);
+        return set_bool(param, value, target, err);
     if (param->kind != BH_PARAM_TEXT && param->kind != BH_PARAM_LIST)
-        return set_number(param, value, place, err);
+        return set_number(param, value, target, err);
     copy = bh_arena_strdup(arena, value);
     if (!copy)
         return bh_err_set(err, BH_FULL, "%s: the configuration is too large", param->name);
     if (param->kind == BH_PARAM_LIST)
-        return add_item(param, copy, place, err);
-    *(const char **)place = copy;
+        return add_item(param, copy, target, err);
+    *(const char **)target = copy;
     return BH_OK;
 }
 
 /* `text` without blanks at either end, cut in place. */
 static char *
-trim(char *text)
+params_trim(char *text)
 {
     size_t length;
 
@@ -121,11 +121,11 @@ bh_params_set(const struct bh_params *params, const char *assignment, void *conf
     if (!equals)
         return bh_err_set(err, BH_INVALID, "expected `key = value`, not \"%.60s\"", line);
     *equals = '\0';
-    name = trim(line);
-    param = find(params, name, strlen(name));
+    name = params_trim(line);
+    param = params_find(params, name, strlen(name));
     if (!param)
         return bh_err_set(err, BH_INVALID, "unknown key \"%.60s\"", name);
-    return set_value(param, trim(equals + 1), config, arena, err);
+    return set_value(param, params_trim(equals + 1), config, arena, err);
 }
 
 static void
@@ -158,21 +158,21 @@ set_defaults(const struct bh_params *params, void *config, struct bh_arena *aren
 
 /* A key in the file stands instead of its default; twice only a list may be set. */
 static bh_rc
-note_key(const struct bh_params *params, const char *line, uint64_t *seen, void *config,
+note_key(const struct bh_params *params, const char *line, uint64_t *given, void *config,
          struct bh_err *err)
 {
-    const struct bh_param *param = find(params, line, strcspn(line, " \t="));
+    const struct bh_param *param = params_find(params, line, strcspn(line, " \t="));
     uint64_t bit;
 
     if (!param)
         return BH_OK; /* bh_params_set says so */
-    seen += (param - params->rows) / 64;
+    given += (param - params->rows) / 64;
     bit = UINT64_C(1) << (param - params->rows) % 64;
-    if (param->kind != BH_PARAM_LIST && (*seen & bit))
+    if (param->kind != BH_PARAM_LIST && (*given & bit))
         return bh_err_set(err, BH_INVALID, "%s is set twice", param->name);
-    if (param->kind == BH_PARAM_LIST && !(*seen & bit))
+    if (param->kind == BH_PARAM_LIST && !(*given & bit))
         clear_value(param, config);
-    *seen |= bit;
+    *given |= bit;
     return BH_OK;
 }
 
@@ -180,10 +180,10 @@ bh_rc
 bh_params_parse(const struct bh_params *params, const char *text, void *ret_config,
                 struct bh_arena *arena, struct bh_err *err)
 {
-    uint64_t seen[4] = { 0 };
+    uint64_t given[4] = { 0 };
     bh_rc rc = set_defaults(params, ret_config, arena, err);
 
-    BH_ASSERT(params->count <= 64 * BH_COUNT(seen));
+    BH_ASSERT(params->count <= 64 * BH_COUNT(given));
     if (rc != BH_OK)
         return rc;
     for (uint32_t number = 1; *text; number++) {
@@ -193,10 +193,10 @@ bh_params_parse(const struct bh_params *params, const char *text, void *ret_conf
         if (!line)
             return bh_err_set(err, BH_FULL, "line %" PRIu32 ": the file is too large", number);
         text += length + (text[length] == '\n');
-        line = trim(line);
+        line = params_trim(line);
         if (!*line || *line == '#')
             continue;
-        rc = note_key(params, line, seen, ret_config, err);
+        rc = note_key(params, line, given, ret_config, err);
         if (rc == BH_OK)
             rc = bh_params_set(params, line, ret_config, arena, err);
         if (rc != BH_OK)

@@ -26,7 +26,7 @@ static const struct bh_params params = { rows, BH_COUNT(rows) };
 
 /* The whole configuration as one text. */
 static const char *
-show(const struct config *config)
+params_test_show(const struct config *config)
 {
     static char text[256];
     int used = snprintf(text, sizeof text, "%s %s %u %u %llu %llu %d", config->listen,
@@ -67,7 +67,7 @@ test_accepted(void **state)
         BH_CHECK_EQ(accepted[i].name,
                     bh_params_parse(&params, accepted[i].text, &config, arena, &err), BH_OK);
         BH_CHECK_STR(accepted[i].name, err.msg, "");
-        BH_CHECK_STR(accepted[i].name, show(&config), accepted[i].config);
+        BH_CHECK_STR(accepted[i].name, params_test_show(&config), accepted[i].config);
     }
     BH_CHECK_DONE();
 }

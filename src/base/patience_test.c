@@ -19,7 +19,7 @@ test_patience(void **state)
             setenv("BULKHEAD_TEST_SLOW", rows[i].slow, 1);
         else
             unsetenv("BULKHEAD_TEST_SLOW");
-        BH_CHECK_EQ(rows[i].slow ? rows[i].slow : "not said", bh_test_patience(10), rows[i].of_ten);
+        BH_CHECK_EQ(rows[i].slow ? rows[i].slow : "not said", bh_test_scaled(10), rows[i].of_ten);
     }
     BH_CHECK_DONE();
 }

@@ -8,7 +8,7 @@ struct item {
 };
 
 static void
-finds(void **state)
+search_test_finds(void **state)
 {
     static const struct item items[] = {
         { .number = 2 }, { .number = 4 }, { .number = 4 }, { .number = 9 }, { .number = UINT64_MAX },
@@ -43,7 +43,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds),
+        cmocka_unit_test(search_test_finds),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

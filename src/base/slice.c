@@ -17,7 +17,7 @@ walk_of(struct bh_slice slice)
 }
 
 static bool
-is_blank(char c)
+slice_is_blank(char c)
 {
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
@@ -25,13 +25,13 @@ is_blank(char c)
 static void
 skip_blanks(struct walk *w)
 {
-    while (w->at < w->end && is_blank(*w->at))
+    while (w->at < w->end && slice_is_blank(*w->at))
         w->at++;
 }
 
 /* Steps over `c`, blanks before it included. */
 static bool
-take(struct walk *w, char c)
+slice_consume(struct walk *w, char c)
 {
     skip_blanks(w);
     if (w->at == w->end || *w->at != c)
@@ -109,7 +109,7 @@ skip_word(struct walk *w)
 }
 
 static bool
-take_value(struct walk *w, struct bh_slice *ret)
+parse_value(struct walk *w, struct bh_slice *ret)
 {
     const char *start;
     bool found;
@@ -128,14 +128,14 @@ take_value(struct walk *w, struct bh_slice *ret)
 }
 
 static bool
-take_member(struct walk *w, struct bh_slice *ret_key, struct bh_slice *ret_value)
+parse_member(struct walk *w, struct bh_slice *ret_key, struct bh_slice *ret_value)
 {
     skip_blanks(w);
     ret_key->text = w->at;
     if (!skip_string(w))
         return false;
     ret_key->length = (size_t)(w->at - ret_key->text);
-    return take(w, ':') && take_value(w, ret_value);
+    return slice_consume(w, ':') && parse_value(w, ret_value);
 }
 
 /* Whether a quoted key says `name`; escapes are rare and cost a copy. */
@@ -156,16 +156,16 @@ bh_slice_get(struct bh_slice object, const char *key, struct bh_slice *ret)
     struct walk w = walk_of(object);
     struct bh_slice name, value;
 
-    if (!take(&w, '{'))
+    if (!slice_consume(&w, '{'))
         return false;
     do {
-        if (!take_member(&w, &name, &value))
+        if (!parse_member(&w, &name, &value))
             return false;
         if (key_is(name, key)) {
             *ret = value;
             return true;
         }
-    } while (take(&w, ','));
+    } while (slice_consume(&w, ','));
     return false;
 }
 
@@ -175,7 +175,7 @@ bh_slice_first_key(struct bh_slice object, char *ret_key, size_t size, struct bh
     struct walk w = walk_of(object);
     struct bh_slice name, value;
 
-    if (!take(&w, '{') || !take_member(&w, &name, &value) || !bh_slice_str(name, ret_key, size))
+    if (!slice_consume(&w, '{') || !parse_member(&w, &name, &value) || !bh_slice_str(name, ret_key, size))
         return false;
     *ret_value = value;
     return true;
@@ -190,13 +190,13 @@ bh_slice_next_item(struct bh_slice array, size_t *cursor, struct bh_slice *ret_i
     if (*cursor >= array.length)
         return false;
     w.at += *cursor;
-    if (first && !take(&w, '['))
+    if (first && !slice_consume(&w, '['))
         return false;
-    if (take(&w, ']')) {
+    if (slice_consume(&w, ']')) {
         *cursor = BH_SLICE_END;
         return false;
     }
-    if ((!first && !take(&w, ',')) || !take_value(&w, ret_item))
+    if ((!first && !slice_consume(&w, ',')) || !parse_value(&w, ret_item))
         return false;
     *cursor = (size_t)(w.at - array.text);
     return true;
@@ -232,7 +232,7 @@ hex_value(char c)
 }
 
 static bool
-take_hex4(struct walk *w, uint32_t *ret_code)
+parse_hex4(struct walk *w, uint32_t *ret_code)
 {
     uint32_t code = 0;
 
@@ -251,16 +251,16 @@ take_hex4(struct walk *w, uint32_t *ret_code)
 
 /* What follows \u: a character, or the two halves of one. */
 static bool
-take_unicode(struct walk *w, uint32_t *ret_code)
+parse_unicode(struct walk *w, uint32_t *ret_code)
 {
     uint32_t high, low;
 
-    if (!take_hex4(w, &high) || high == 0 || (high >= 0xdc00 && high <= 0xdfff))
+    if (!parse_hex4(w, &high) || high == 0 || (high >= 0xdc00 && high <= 0xdfff))
         return false;
     *ret_code = high;
     if (high < 0xd800 || high > 0xdbff)
         return true;
-    if (w->end - w->at < 6 || *w->at++ != '\\' || *w->at++ != 'u' || !take_hex4(w, &low)
+    if (w->end - w->at < 6 || *w->at++ != '\\' || *w->at++ != 'u' || !parse_hex4(w, &low)
         || low < 0xdc00 || low > 0xdfff)
         return false;
     *ret_code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
@@ -269,7 +269,7 @@ take_unicode(struct walk *w, uint32_t *ret_code)
 
 /* What follows a backslash, as UTF-8: its length, 0 when malformed. */
 static size_t
-take_escape(struct walk *w, char ret_bytes[4])
+parse_escape(struct walk *w, char ret_bytes[4])
 {
     static const char names[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const char *name;
@@ -283,7 +283,7 @@ take_escape(struct walk *w, char ret_bytes[4])
         ret_bytes[0] = meant[name - names];
         return 1;
     }
-    if (*w->at++ != 'u' || !take_unicode(w, &code))
+    if (*w->at++ != 'u' || !parse_unicode(w, &code))
         return 0;
     return bh_utf8_encode(code, ret_bytes);
 }
@@ -303,7 +303,7 @@ bh_slice_str(struct bh_slice value, char *ret, size_t size)
         if ((unsigned char)bytes[0] < 0x20 || bytes[0] == '"')
             return false;
         if (bytes[0] == '\\')
-            count = take_escape(&w, bytes);
+            count = parse_escape(&w, bytes);
         if (count == 0 || count >= size - used)
             return false;
         memcpy(ret + used, bytes, count);

@@ -10,7 +10,7 @@ slice(const char *text)
 
 /* The slice as text; "(none)" when it was not found. */
 static const char *
-show(bool found, struct bh_slice got, char *memory, size_t size)
+slice_test_show(bool found, struct bh_slice got, char *memory, size_t size)
 {
     if (!found)
         return "(none)";
@@ -59,7 +59,7 @@ test_get(void **state)
         struct bh_slice got;
         bool found = bh_slice_get(slice(gets[i].object), gets[i].key, &got);
 
-        BH_CHECK_STR(gets[i].name, show(found, got, memory, sizeof memory), gets[i].value);
+        BH_CHECK_STR(gets[i].name, slice_test_show(found, got, memory, sizeof memory), gets[i].value);
     }
     BH_CHECK_DONE();
 }
@@ -89,7 +89,7 @@ test_first_key(void **state)
         if (!firsts[i].key)
             continue;
         BH_CHECK_STR(firsts[i].name, key, firsts[i].key);
-        BH_CHECK_STR(firsts[i].name, show(found, got, memory, sizeof memory), firsts[i].value);
+        BH_CHECK_STR(firsts[i].name, slice_test_show(found, got, memory, sizeof memory), firsts[i].value);
     }
     BH_CHECK_DONE();
 }

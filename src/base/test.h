@@ -53,7 +53,7 @@ static int bh_test_failures __attribute__((unused));
  * machine that says it is slow (BULKHEAD_TEST_SLOW; tools/run-tests, tools/test-vm); a part of
  * one counts as one. */
 static inline int __attribute__((unused))
-bh_test_patience(int time)
+bh_test_scaled(int time)
 {
     const char *slow = getenv("BULKHEAD_TEST_SLOW");
     double exact = slow ? strtod(slow, NULL) : 1;

@@ -142,11 +142,11 @@ scrub(char *text, const char *stays)
 
     while (left > 0) {
         size_t bytes = bh_utf8_step(text, left);
-        bool keep = bytes > 0 && (!is_unseen(text, bytes) || strchr(stays, *text));
+        bool kept_length = bytes > 0 && (!is_unseen(text, bytes) || strchr(stays, *text));
 
         if (bytes == 0)
             bytes = 1;
-        if (!keep)
+        if (!kept_length)
             memset(text, '?', bytes);
         text += bytes;
         left -= bytes;

@@ -128,7 +128,7 @@ note_key(struct reader *r, const yaml_event_t *event, size_t start)
 }
 
 static bh_rc
-put_key(struct reader *r, const yaml_event_t *event)
+yaml_put_key(struct reader *r, const yaml_event_t *event)
 {
     const char *text = (const char *)event->data.scalar.value;
     size_t start;
@@ -183,7 +183,7 @@ on_scalar(struct reader *r, const yaml_event_t *event)
     if (strlen(text) != event->data.scalar.length)
         return refuse(r, event, "NUL characters are not accepted", "remove \\0 from the text");
     if (at_key(r)) {
-        rc = put_key(r, event);
+        rc = yaml_put_key(r, event);
     } else {
         put_separator(r);
         if (!plain || !put_typed(r->out, text))
@@ -256,7 +256,7 @@ on_document(struct reader *r, const yaml_event_t *event)
 }
 
 static bh_rc
-take_event(struct reader *r, const yaml_event_t *event)
+yaml_take_event(struct reader *r, const yaml_event_t *event)
 {
     static bh_rc (*const takers[])(struct reader *, const yaml_event_t *) = {
         [YAML_DOCUMENT_START_EVENT] = on_document, [YAML_ALIAS_EVENT] = on_alias,
@@ -272,7 +272,7 @@ take_event(struct reader *r, const yaml_event_t *event)
 
 /* The reader of bytes gives an offset, the scanner and the parser give line and column. */
 static yaml_mark_t
-place_of_problem(const yaml_parser_t *parser, const char *text)
+position_of_problem(const yaml_parser_t *parser, const char *text)
 {
     yaml_mark_t mark = { 0 };
 
@@ -289,7 +289,7 @@ static bh_rc
 refuse_syntax(struct reader *r, const char *text)
 {
     const yaml_parser_t *parser = &r->parser;
-    yaml_mark_t at = place_of_problem(parser, text);
+    yaml_mark_t at = position_of_problem(parser, text);
 
     BH_ASSERT(parser->error != YAML_MEMORY_ERROR);
     bh_err_set(r->err, BH_INVALID, "line %zu, column %zu: not valid YAML: %s", at.line + 1,
@@ -315,7 +315,7 @@ read_events(struct reader *r, const char *text)
         if (!yaml_parser_parse(&r->parser, &event))
             return refuse_syntax(r, text);
         ended = event.type == YAML_STREAM_END_EVENT;
-        rc = take_event(r, &event);
+        rc = yaml_take_event(r, &event);
         yaml_event_delete(&event);
         if (rc != BH_OK)
             return rc;

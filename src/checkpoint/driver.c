@@ -27,7 +27,7 @@ get_state(void *self, int pid, CUprocessState *ret_state)
 }
 
 static CUresult
-lock(void *self, int pid, unsigned timeout_ms)
+driver_lock(void *self, int pid, unsigned timeout_ms)
 {
     CUcheckpointLockArgs args = { .timeoutMs = timeout_ms };
 
@@ -35,25 +35,25 @@ lock(void *self, int pid, unsigned timeout_ms)
 }
 
 static CUresult
-checkpoint(void *self, int pid)
+driver_checkpoint(void *self, int pid)
 {
     return cuda.cuCheckpointProcessCheckpoint(pid, NULL);
 }
 
 static CUresult
-restore(void *self, int pid)
+driver_restore(void *self, int pid)
 {
     return cuda.cuCheckpointProcessRestore(pid, NULL);
 }
 
 static CUresult
-unlock(void *self, int pid)
+driver_unlock(void *self, int pid)
 {
     return cuda.cuCheckpointProcessUnlock(pid, NULL);
 }
 
 static const char *
-name_of(void *self, CUresult rc)
+driver_name_of(void *self, CUresult rc)
 {
     const char *name = NULL;
 
@@ -61,7 +61,7 @@ name_of(void *self, CUresult rc)
 }
 
 static bool
-lives(void *self, int pid)
+driver_lives(void *self, int pid)
 {
     return kill(pid, 0) == 0 || errno != ESRCH;
 }
@@ -88,12 +88,12 @@ bh_checkpoint_driver_load(const char *folder, struct bh_checkpoint_driver *ret_d
     CALLS(CALL)
 #undef CALL
     *ret_driver = (struct bh_checkpoint_driver){ .state = get_state,
-                                                 .lock = lock,
-                                                 .checkpoint = checkpoint,
-                                                 .restore = restore,
-                                                 .unlock = unlock,
-                                                 .name = name_of,
-                                                 .lives = lives };
+                                                 .lock = driver_lock,
+                                                 .checkpoint = driver_checkpoint,
+                                                 .restore = driver_restore,
+                                                 .unlock = driver_unlock,
+                                                 .name = driver_name_of,
+                                                 .lives = driver_lives };
     return BH_OK;
 }
 

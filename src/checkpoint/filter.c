@@ -39,52 +39,52 @@ struct program {
 };
 
 static void
-put(struct program *program, const struct sock_filter code)
+filter_put(struct program *program, const struct sock_filter code)
 {
     BH_ASSERT(program->count < PROGRAM_MAX);
     program->code[program->count++] = code;
 }
 
 static void
-put_answer(struct program *program, uint32_t action)
+filter_put_answer(struct program *program, uint32_t action)
 {
-    put(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
+    filter_put(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
 
 static void
-put_load(struct program *program, size_t offset)
+filter_put_load(struct program *program, size_t offset)
 {
-    put(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+    filter_put(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
 /* The answer to call `number`, and nothing to others. */
 static void
 put_call(struct program *program, uint32_t number, uint32_t action)
 {
-    put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
-    put_answer(program, action);
+    filter_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
+    filter_put_answer(program, action);
 }
 
 /* Only sockets within the machine: the helper's network is empty anyway. */
 static void
 put_socket(struct program *program)
 {
-    put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 4));
-    put_load(program, offsetof(struct seccomp_data, args[0]));
-    put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 1, 0));
-    put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
-    put_answer(program, SECCOMP_RET_ALLOW);
+    filter_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 4));
+    filter_put_load(program, offsetof(struct seccomp_data, args[0]));
+    filter_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 1, 0));
+    filter_put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+    filter_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 /* Threads and not namespaces. */
 static void
 put_clone(struct program *program)
 {
-    put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
-    put_load(program, offsetof(struct seccomp_data, args[0]));
-    put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NAMESPACES, 0, 1));
-    put_answer(program, SECCOMP_RET_ERRNO | EPERM);
-    put_answer(program, SECCOMP_RET_ALLOW);
+    filter_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
+    filter_put_load(program, offsetof(struct seccomp_data, args[0]));
+    filter_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NAMESPACES, 0, 1));
+    filter_put_answer(program, SECCOMP_RET_ERRNO | EPERM);
+    filter_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 bh_rc
@@ -93,18 +93,18 @@ bh_checkpoint_filter_load(struct bh_err *err)
     struct program program = { .count = 0 };
     struct sock_fprog filter = { .filter = program.code };
 
-    put_load(&program, offsetof(struct seccomp_data, arch));
-    put(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
-    put_answer(&program, SECCOMP_RET_KILL_PROCESS);
-    put_load(&program, offsetof(struct seccomp_data, nr));
-    put(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1));
-    put_answer(&program, SECCOMP_RET_KILL_PROCESS);
+    filter_put_load(&program, offsetof(struct seccomp_data, arch));
+    filter_put(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
+    filter_put_answer(&program, SECCOMP_RET_KILL_PROCESS);
+    filter_put_load(&program, offsetof(struct seccomp_data, nr));
+    filter_put(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1));
+    filter_put_answer(&program, SECCOMP_RET_KILL_PROCESS);
     for (size_t i = 0; i < BH_COUNT(refused); i++)
         put_call(&program, (uint32_t)refused[i], SECCOMP_RET_ERRNO | EPERM);
     put_call(&program, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS); /* its flags cannot be read */
     put_socket(&program);
     put_clone(&program);
-    put_answer(&program, SECCOMP_RET_ALLOW);
+    filter_put_answer(&program, SECCOMP_RET_ALLOW);
     filter.len = program.count;
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0
                ? BH_OK

@@ -17,7 +17,7 @@
 enum { REQUEST_MAX = 64 << 10, LINE_MAX_ = 1024, EXIT_USAGE = 2 };
 
 static bh_rc
-read_request(struct bh_arena *arena, struct bh_checkpoint_request *ret_request,
+checkpoint_program_read_request(struct bh_arena *arena, struct bh_checkpoint_request *ret_request,
              struct bh_err *err)
 {
     static char text[REQUEST_MAX];
@@ -36,7 +36,7 @@ read_request(struct bh_arena *arena, struct bh_checkpoint_request *ret_request,
 }
 
 static void
-refuse(struct bh_checkpoint_report *report, enum bh_checkpoint_end end, const struct bh_err *err)
+checkpoint_program_refuse(struct bh_checkpoint_report *report, enum bh_checkpoint_end end, const struct bh_err *err)
 {
     *report = (struct bh_checkpoint_report){ .end = end };
     snprintf(report->why, sizeof report->why, "%.190s", err->msg);
@@ -44,43 +44,43 @@ refuse(struct bh_checkpoint_report *report, enum bh_checkpoint_end end, const st
 
 /* Before the first call nothing was done to any process. */
 static void
-run(const struct bh_checkpoint_request *request, struct bh_checkpoint_report *report)
+checkpoint_program_run(const struct bh_checkpoint_request *request, struct bh_checkpoint_report *report)
 {
     bool own = request->library && *request->library;
     struct bh_checkpoint_driver driver;
     struct bh_err err;
-    bh_rc rc = bh_checkpoint_room_enter(request, &err);
+    bh_rc rc = bh_checkpoint_sandbox_enter(request, &err);
 
     if (rc == BH_NOT_FOUND)
         *report = (struct bh_checkpoint_report){ .end = BH_CHECKPOINT_DONE };
     else if (rc != BH_OK)
-        refuse(report, BH_CHECKPOINT_REFUSED, &err);
+        checkpoint_program_refuse(report, BH_CHECKPOINT_REFUSED, &err);
     if (rc != BH_OK)
         return;
-    rc = bh_checkpoint_driver_load(own ? BH_CHECKPOINT_ROOM_LIBRARY : NULL, &driver, &err);
+    rc = bh_checkpoint_driver_load(own ? BH_CHECKPOINT_SANDBOX_LIBRARY : NULL, &driver, &err);
     if (rc != BH_OK) {
-        refuse(report, BH_CHECKPOINT_NO_CALLS, &err);
+        checkpoint_program_refuse(report, BH_CHECKPOINT_NO_CALLS, &err);
         return;
     }
     *report = (struct bh_checkpoint_report){ .end = BH_CHECKPOINT_DONE };
     if (request->action == BH_CHECKPOINT_PROBE)
         return;
     if (bh_checkpoint_driver_init(&driver, &err) != BH_OK)
-        refuse(report, BH_CHECKPOINT_REFUSED, &err);
-    else if (request->action == BH_CHECKPOINT_TAKE)
-        bh_checkpoint_take(&driver, request, report);
+        checkpoint_program_refuse(report, BH_CHECKPOINT_REFUSED, &err);
+    else if (request->action == BH_CHECKPOINT_SAVE)
+        bh_checkpoint_save(&driver, request, report);
     else
-        bh_checkpoint_back(&driver, request, report);
+        bh_checkpoint_restore(&driver, request, report);
 }
 
 static bool
-say(const struct bh_checkpoint_report *report)
+checkpoint_print(const struct bh_checkpoint_report *report)
 {
     char line[LINE_MAX_];
     struct bh_buf out;
 
     bh_buf_init_fixed(&out, line, sizeof line);
-    bh_buf_puts(&out, BH_CHECKPOINT_WORD);
+    bh_buf_puts(&out, BH_CHECKPOINT_PREFIX);
     bh_json_encode(&out, &bh_checkpoint_report_fields, report);
     bh_buf_putc(&out, '\n');
     return !out.overflow && write(STDOUT_FILENO, out.bytes, out.length) == (ssize_t)out.length;
@@ -94,13 +94,13 @@ main(int argc, char **argv)
     struct bh_checkpoint_report report;
     struct bh_err err;
 
-    if (argc != 1 || geteuid() != 0 || read_request(arena, &request, &err) != BH_OK) {
+    if (argc != 1 || geteuid() != 0 || checkpoint_program_read_request(arena, &request, &err) != BH_OK) {
         fputs("usage: bulkhead-checkpoint < REQUEST\n"
               "It is started by bulkhead-node, for a job that is suspended or resumed.\n",
               stderr);
         return EXIT_USAGE;
     }
-    run(&request, &report);
+    checkpoint_program_run(&request, &report);
     fflush(stdout);
-    _exit(say(&report) ? 0 : 1); /* without what libraries do at an end */
+    _exit(checkpoint_print(&report) ? 0 : 1); /* without what libraries do at an end */
 }

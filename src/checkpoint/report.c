@@ -2,14 +2,14 @@
 
 static const char *const action_names[BH_CHECKPOINT_ACTIONS] = {
     [BH_CHECKPOINT_PROBE] = "probe",
-    [BH_CHECKPOINT_TAKE] = "take",
-    [BH_CHECKPOINT_BACK] = "back",
+    [BH_CHECKPOINT_SAVE] = "take",
+    [BH_CHECKPOINT_RESTORE] = "back",
 };
 
 static const char *const end_names[BH_CHECKPOINT_ENDS] = {
     [BH_CHECKPOINT_DONE] = "done",
     [BH_CHECKPOINT_REFUSED] = "refused",
-    [BH_CHECKPOINT_BAD] = "bad",
+    [BH_CHECKPOINT_FAILED] = "bad",
     [BH_CHECKPOINT_NO_CALLS] = "no-calls",
 };
 

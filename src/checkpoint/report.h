@@ -9,16 +9,16 @@
 /* What bulkhead-node and bulkhead-checkpoint say to each other.  Both are of one build.
  *
  * The node's request is one JSON document on standard input.  The answer stands on standard
- * output: BH_CHECKPOINT_WORD, one line of JSON, and a newline; libraries may print before it. */
+ * output: BH_CHECKPOINT_PREFIX, one line of JSON, and a newline; libraries may print before it. */
 
-#define BH_CHECKPOINT_WORD "bulkhead-checkpoint: "
+#define BH_CHECKPOINT_PREFIX "bulkhead-checkpoint: "
 
 enum { BH_CHECKPOINT_PIDS_MAX = 64, BH_CHECKPOINT_DEVICES_MAX = 64, BH_CHECKPOINT_MOUNTS_MAX = 16 };
 
 enum bh_checkpoint_action {
     BH_CHECKPOINT_PROBE, /* are the calls there? */
-    BH_CHECKPOINT_TAKE,  /* put the processes' GPU memory aside: all of them, or none */
-    BH_CHECKPOINT_BACK,  /* give it back, whatever was done to each */
+    BH_CHECKPOINT_SAVE,  /* put the processes' GPU memory aside: all of them, or none */
+    BH_CHECKPOINT_RESTORE,  /* give it back, whatever was done to each */
     BH_CHECKPOINT_ACTIONS
 };
 
@@ -51,7 +51,7 @@ struct bh_checkpoint_request {
 enum bh_checkpoint_end {
     BH_CHECKPOINT_DONE,
     BH_CHECKPOINT_REFUSED,  /* the driver said no; every process is as it was */
-    BH_CHECKPOINT_BAD,      /* it said no, and a process is not as it was */
+    BH_CHECKPOINT_FAILED,      /* it said no, and a process is not as it was */
     BH_CHECKPOINT_NO_CALLS, /* there is no libcuda.so.1, or it has no such calls */
     BH_CHECKPOINT_ENDS
 };

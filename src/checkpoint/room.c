@@ -21,14 +21,14 @@
 #include "base/num.h"
 #include "checkpoint/filter.h"
 
-#define ROOM "/tmp" /* covered by the room while it is built; every machine has it */
+#define ROOT "/tmp" /* covered by the room while it is built; every machine has it */
 
 enum { PATH_SIZE = 512, NOBODY = 65534, IDS = 65536, FIRST_OF_OTHERS = 3 };
 
 /* ---- its root ---- */
 
 static bh_rc
-show(const char *source, const char *target, unsigned long flags, struct bh_err *err)
+checkpoint_sandbox_show(const char *source, const char *target, unsigned long flags, struct bh_err *err)
 {
     if (mount(source, target, NULL, MS_BIND, NULL) != 0
         || mount(NULL, target, NULL, MS_BIND | MS_REMOUNT | MS_NOSUID | MS_NODEV | flags, NULL)
@@ -41,11 +41,11 @@ show(const char *source, const char *target, unsigned long flags, struct bh_err 
 static bh_rc
 make_place(const char *path, char ret_place[PATH_SIZE], struct bh_err *err)
 {
-    int length = snprintf(ret_place, PATH_SIZE, ROOM "%s", path);
+    int length = snprintf(ret_place, PATH_SIZE, ROOT "%s", path);
 
     if (length < 0 || length >= PATH_SIZE || path[0] != '/' || strstr(path, "/.."))
         return bh_err_set(err, BH_INVALID, "%.100s is no place for a mount", path);
-    for (char *slash = strchr(ret_place + strlen(ROOM) + 1, '/'); slash;
+    for (char *slash = strchr(ret_place + strlen(ROOT) + 1, '/'); slash;
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(ret_place, 0755) != 0 && errno != EEXIST)
@@ -63,7 +63,7 @@ show_at(const char *source, const char *path, unsigned long flags, struct bh_err
     char place[PATH_SIZE];
     bh_rc rc = make_place(path, place, err);
 
-    return rc == BH_OK ? show(source, place, flags, err) : rc;
+    return rc == BH_OK ? checkpoint_sandbox_show(source, place, flags, err) : rc;
 }
 
 /* Programs and libraries, as this machine has them: folders, or links into /usr. */
@@ -78,7 +78,7 @@ show_libraries(struct bh_err *err)
         ssize_t n = readlink(names[i], link, sizeof link - 1);
         struct stat st;
 
-        snprintf(place, sizeof place, ROOM "%s", names[i]);
+        snprintf(place, sizeof place, ROOT "%s", names[i]);
         if (n > 0) {
             link[n] = '\0';
             if (symlink(link, place) != 0)
@@ -103,7 +103,7 @@ make_device(const struct bh_checkpoint_device *device, struct bh_err *err)
     rc = make_place(folder, place, err);
     if (rc != BH_OK)
         return rc;
-    snprintf(path, sizeof path, ROOM "%s", device->path);
+    snprintf(path, sizeof path, ROOT "%s", device->path);
     if ((mknod(path, S_IFCHR | 0666, makedev(device->major, device->minor)) != 0
          && errno != EEXIST)
         || chmod(path, 0666) != 0)
@@ -173,7 +173,7 @@ fill_root(const struct bh_checkpoint_request *request, const struct sources *sou
     bh_rc rc = show_libraries(err);
 
     if (rc == BH_OK && sources->library >= 0)
-        rc = show_source(sources->library, BH_CHECKPOINT_ROOM_LIBRARY, MS_RDONLY, err);
+        rc = show_source(sources->library, BH_CHECKPOINT_SANDBOX_LIBRARY, MS_RDONLY, err);
     if (rc == BH_OK)
         rc = make_devices(request, err);
     for (uint32_t i = 0; i < request->mounts.count && rc == BH_OK; i++) {
@@ -201,12 +201,12 @@ enter_root(const struct bh_checkpoint_request *request, struct bh_err *err)
     rc = open_sources(request, &sources, err);
     if (rc != BH_OK)
         return rc;
-    if (mount("bulkhead-checkpoint", ROOM, "tmpfs", MS_NOSUID, "mode=755,size=65536") != 0)
+    if (mount("bulkhead-checkpoint", ROOT, "tmpfs", MS_NOSUID, "mode=755,size=65536") != 0)
         return bh_err_errno(err, "mount the helper's root");
     rc = fill_root(request, &sources, err);
     if (rc != BH_OK)
         return rc;
-    if (syscall(SYS_pivot_root, ROOM, ROOM "/old") != 0 || chdir("/") != 0
+    if (syscall(SYS_pivot_root, ROOT, ROOT "/old") != 0 || chdir("/") != 0
         || umount2("/old", MNT_DETACH) != 0
         || mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, NULL) != 0)
         return bh_err_errno(err, "enter the helper's root");
@@ -279,7 +279,7 @@ become_the_jobs(int namespace, struct bh_err *err)
 }
 
 bh_rc
-bh_checkpoint_room_enter(const struct bh_checkpoint_request *request, struct bh_err *err)
+bh_checkpoint_sandbox_enter(const struct bh_checkpoint_request *request, struct bh_err *err)
 {
     static const struct rlimit none = { 0, 0 };
     BH_AUTO(bh_fd_close) int namespace = -1;

@@ -8,7 +8,7 @@
  * processes of a tenant, who may answer with anything: so it has every right over that job, and
  * none over the machine or another job. */
 
-#define BH_CHECKPOINT_ROOM_LIBRARY "/driver" /* the request's folder, within */
+#define BH_CHECKPOINT_SANDBOX_LIBRARY "/driver" /* the request's folder, within */
 
 /* Enter: a root of this machine's programs, read-only, with the request's devices and mounts and
  * this machine's /proc, because the driver's calls name processes by their numbers here; no
@@ -18,7 +18,7 @@
  *   BH_NOT_FOUND  every process of the request has ended
  *   BH_DENIED     a process of the request is not in such a namespace
  *   BH_IO         the kernel refused */
-BH_MUST_USE bh_rc bh_checkpoint_room_enter(const struct bh_checkpoint_request *request,
+BH_MUST_USE bh_rc bh_checkpoint_sandbox_enter(const struct bh_checkpoint_request *request,
                                            struct bh_err *err);
 
 #endif

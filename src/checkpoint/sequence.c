@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 
-struct course {
+struct sequence {
     const struct bh_checkpoint_driver *driver;
     const struct bh_checkpoint_request *request;
     struct bh_checkpoint_report *report;
@@ -12,22 +12,22 @@ struct course {
 
 /* False; the report gets the first that failed. */
 static bool
-fail(const struct course *course, const char *call, uint32_t pid, CUresult rc)
+checkpoint_sequence_fail(const struct sequence *sequence, const char *call, uint32_t pid, CUresult rc)
 {
-    struct bh_checkpoint_report *report = course->report;
+    struct bh_checkpoint_report *report = sequence->report;
 
     if (report->pid != 0)
         return false;
     report->pid = pid;
     snprintf(report->why, sizeof report->why, "%s of process %u: %s (%d)", call, pid,
-             course->driver->name(course->driver->self, rc), (int)rc);
+             sequence->driver->name(sequence->driver->self, rc), (int)rc);
     return false;
 }
 
 static bool
-fail_for(const struct course *course, uint32_t pid, CUprocessState state)
+fail_for(const struct sequence *sequence, uint32_t pid, CUprocessState state)
 {
-    struct bh_checkpoint_report *report = course->report;
+    struct bh_checkpoint_report *report = sequence->report;
 
     if (report->pid != 0)
         return false;
@@ -43,117 +43,117 @@ struct step {
     const char *name;
     CUprocessState from;
     uint32_t fine; /* bit for each other state in which there is nothing to do */
-    CUresult (*call)(const struct course *course, int pid);
+    CUresult (*call)(const struct sequence *sequence, int pid);
 };
 
 static bool
-step_one(const struct course *course, const struct step *step, uint32_t pid)
+step_one(const struct sequence *sequence, const struct step *step, uint32_t pid)
 {
-    const struct bh_checkpoint_driver *driver = course->driver;
+    const struct bh_checkpoint_driver *driver = sequence->driver;
     CUprocessState state;
     CUresult rc = driver->state(driver->self, (int)pid, &state);
 
     if (rc == CUDA_SUCCESS && state != step->from)
         return (uint32_t)state < 32 && (step->fine >> state & 1) != 0
                    ? true
-                   : fail_for(course, pid, state);
+                   : fail_for(sequence, pid, state);
     if (rc != CUDA_SUCCESS)
         return !driver->lives(driver->self, (int)pid)
-               || fail(course, "cuCheckpointProcessGetState", pid, rc);
-    rc = step->call(course, (int)pid);
+               || checkpoint_sequence_fail(sequence, "cuCheckpointProcessGetState", pid, rc);
+    rc = step->call(sequence, (int)pid);
     if (rc == CUDA_SUCCESS) {
-        course->report->processes++;
+        sequence->report->processes++;
         return true;
     }
-    return !driver->lives(driver->self, (int)pid) || fail(course, step->name, pid, rc);
+    return !driver->lives(driver->self, (int)pid) || checkpoint_sequence_fail(sequence, step->name, pid, rc);
 }
 
 static CUresult
-lock(const struct course *course, int pid)
+checkpoint_sequence_lock(const struct sequence *sequence, int pid)
 {
-    return course->driver->lock(course->driver->self, pid, course->request->lock_ms);
+    return sequence->driver->lock(sequence->driver->self, pid, sequence->request->lock_ms);
 }
 
 static CUresult
-checkpoint(const struct course *course, int pid)
+checkpoint_sequence_checkpoint(const struct sequence *sequence, int pid)
 {
-    return course->driver->checkpoint(course->driver->self, pid);
+    return sequence->driver->checkpoint(sequence->driver->self, pid);
 }
 
 static CUresult
-restore(const struct course *course, int pid)
+checkpoint_sequence_restore(const struct sequence *sequence, int pid)
 {
-    return course->driver->restore(course->driver->self, pid);
+    return sequence->driver->restore(sequence->driver->self, pid);
 }
 
 static CUresult
-unlock(const struct course *course, int pid)
+checkpoint_sequence_unlock(const struct sequence *sequence, int pid)
 {
-    return course->driver->unlock(course->driver->self, pid);
+    return sequence->driver->unlock(sequence->driver->self, pid);
 }
 
 #define BIT(state) (1u << CU_PROCESS_STATE_##state)
 
 static const struct step lock_step = { "cuCheckpointProcessLock", CU_PROCESS_STATE_RUNNING,
-                                       BIT(LOCKED) | BIT(CHECKPOINTED), lock };
+                                       BIT(LOCKED) | BIT(CHECKPOINTED), checkpoint_sequence_lock };
 static const struct step checkpoint_step = { "cuCheckpointProcessCheckpoint",
                                              CU_PROCESS_STATE_LOCKED, BIT(CHECKPOINTED),
-                                             checkpoint };
+                                             checkpoint_sequence_checkpoint };
 static const struct step restore_step = { "cuCheckpointProcessRestore",
                                           CU_PROCESS_STATE_CHECKPOINTED,
-                                          BIT(LOCKED) | BIT(RUNNING), restore };
+                                          BIT(LOCKED) | BIT(RUNNING), checkpoint_sequence_restore };
 static const struct step unlock_step = { "cuCheckpointProcessUnlock", CU_PROCESS_STATE_LOCKED,
-                                         BIT(RUNNING), unlock };
+                                         BIT(RUNNING), checkpoint_sequence_unlock };
 
 /* True when it went well for each; `anyway`: after one that failed the others are tried, too. */
 static bool
-step_all(const struct course *course, const struct step *step, bool anyway)
+step_all(const struct sequence *sequence, const struct step *step, bool anyway)
 {
     bool well = true;
 
-    course->report->processes = 0;
-    for (uint32_t i = 0; i < course->request->pid_count && (well || anyway); i++)
-        well = step_one(course, step, course->request->pids[i].pid) && well;
+    sequence->report->processes = 0;
+    for (uint32_t i = 0; i < sequence->request->pid_count && (well || anyway); i++)
+        well = step_one(sequence, step, sequence->request->pids[i].pid) && well;
     return well;
 }
 
 static bool
-give_back(const struct course *course)
+sequence_restore(const struct sequence *sequence)
 {
-    bool restored = step_all(course, &restore_step, true);
-    uint32_t processes = course->report->processes;
-    bool unlocked = restored && step_all(course, &unlock_step, true);
+    bool restored = step_all(sequence, &restore_step, true);
+    uint32_t processes = sequence->report->processes;
+    bool unlocked = restored && step_all(sequence, &unlock_step, true);
 
-    course->report->processes = processes;
+    sequence->report->processes = processes;
     return unlocked;
 }
 
 void
-bh_checkpoint_take(const struct bh_checkpoint_driver *driver,
+bh_checkpoint_save(const struct bh_checkpoint_driver *driver,
                    const struct bh_checkpoint_request *request,
                    struct bh_checkpoint_report *ret_report)
 {
-    const struct course course = { driver, request, ret_report };
+    const struct sequence sequence = { driver, request, ret_report };
     struct bh_checkpoint_report undone = { .end = BH_CHECKPOINT_DONE };
-    const struct course back = { driver, request, &undone };
+    const struct sequence back = { driver, request, &undone };
 
     BH_ASSERT(request->pid_count <= BH_CHECKPOINT_PIDS_MAX);
     *ret_report = (struct bh_checkpoint_report){ .end = BH_CHECKPOINT_DONE };
-    if (step_all(&course, &lock_step, false) && step_all(&course, &checkpoint_step, false))
+    if (step_all(&sequence, &lock_step, false) && step_all(&sequence, &checkpoint_step, false))
         return;
     ret_report->processes = 0;
-    ret_report->end = give_back(&back) ? BH_CHECKPOINT_REFUSED : BH_CHECKPOINT_BAD;
+    ret_report->end = sequence_restore(&back) ? BH_CHECKPOINT_REFUSED : BH_CHECKPOINT_FAILED;
 }
 
 void
-bh_checkpoint_back(const struct bh_checkpoint_driver *driver,
+bh_checkpoint_restore(const struct bh_checkpoint_driver *driver,
                    const struct bh_checkpoint_request *request,
                    struct bh_checkpoint_report *ret_report)
 {
-    const struct course course = { driver, request, ret_report };
+    const struct sequence sequence = { driver, request, ret_report };
 
     BH_ASSERT(request->pid_count <= BH_CHECKPOINT_PIDS_MAX);
     *ret_report = (struct bh_checkpoint_report){ .end = BH_CHECKPOINT_DONE };
-    if (!give_back(&course))
-        ret_report->end = BH_CHECKPOINT_BAD;
+    if (!sequence_restore(&sequence))
+        ret_report->end = BH_CHECKPOINT_FAILED;
 }

@@ -18,7 +18,7 @@ static struct {
 } fake;
 
 static CUresult
-ask(const char *call, int pid, CUprocessState from, CUprocessState to)
+checkpoint_sequence_test_ask(const char *call, int pid, CUprocessState from, CUprocessState to)
 {
     char what[32];
     size_t used = strlen(fake.said);
@@ -53,49 +53,49 @@ get_state(void *self, int pid, CUprocessState *ret_state)
 }
 
 static CUresult
-lock(void *self, int pid, unsigned timeout_ms)
+checkpoint_sequence_test_lock(void *self, int pid, unsigned timeout_ms)
 {
     BH_CHECK_EQ("the time to come to rest", timeout_ms, 1234);
-    return ask("lock", pid, CU_PROCESS_STATE_RUNNING, CU_PROCESS_STATE_LOCKED);
+    return checkpoint_sequence_test_ask("lock", pid, CU_PROCESS_STATE_RUNNING, CU_PROCESS_STATE_LOCKED);
 }
 
 static CUresult
-checkpoint(void *self, int pid)
+checkpoint_sequence_test_checkpoint(void *self, int pid)
 {
-    return ask("out", pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_CHECKPOINTED);
+    return checkpoint_sequence_test_ask("out", pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_CHECKPOINTED);
 }
 
 static CUresult
-restore(void *self, int pid)
+checkpoint_sequence_test_restore(void *self, int pid)
 {
-    return ask("in", pid, CU_PROCESS_STATE_CHECKPOINTED, CU_PROCESS_STATE_LOCKED);
+    return checkpoint_sequence_test_ask("in", pid, CU_PROCESS_STATE_CHECKPOINTED, CU_PROCESS_STATE_LOCKED);
 }
 
 static CUresult
-unlock(void *self, int pid)
+checkpoint_sequence_test_unlock(void *self, int pid)
 {
-    return ask("unlock", pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_RUNNING);
+    return checkpoint_sequence_test_ask("unlock", pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_RUNNING);
 }
 
 static const char *
-name_of(void *self, CUresult rc)
+checkpoint_sequence_test_name_of(void *self, CUresult rc)
 {
     return rc == CUDA_ERROR_NOT_READY ? "NOT_READY" : "OTHER";
 }
 
 static bool
-lives(void *self, int pid)
+checkpoint_sequence_test_lives(void *self, int pid)
 {
     return fake.state[pid] != GONE;
 }
 
 static const struct bh_checkpoint_driver driver = { .state = get_state,
-                                                    .lock = lock,
-                                                    .checkpoint = checkpoint,
-                                                    .restore = restore,
-                                                    .unlock = unlock,
-                                                    .name = name_of,
-                                                    .lives = lives };
+                                                    .lock = checkpoint_sequence_test_lock,
+                                                    .checkpoint = checkpoint_sequence_test_checkpoint,
+                                                    .restore = checkpoint_sequence_test_restore,
+                                                    .unlock = checkpoint_sequence_test_unlock,
+                                                    .name = checkpoint_sequence_test_name_of,
+                                                    .lives = checkpoint_sequence_test_lives };
 
 /* ---- the cases ---- */
 
@@ -120,7 +120,7 @@ static const struct sequence_case {
       BH_CHECKPOINT_REFUSED, 2, { R, R, R },
       "lock1 lock2 lock3 out1 out2 in1 unlock1 unlock2 unlock3" },
     { "the second is left bad: nobody computes beside it", false, { R, R, R }, NULL, "out2", NULL,
-      BH_CHECKPOINT_BAD, 2, { L, F, L }, "lock1 lock2 lock3 out1 out2 in1" },
+      BH_CHECKPOINT_FAILED, 2, { L, F, L }, "lock1 lock2 lock3 out1 out2 in1" },
     { "one that ended before is none", false, { R, GONE, R }, NULL, NULL, NULL,
       BH_CHECKPOINT_DONE, 0, { C, GONE, C }, "lock1 lock3 out1 out3" },
     { "one that ends meanwhile is none", false, { R, R, R }, NULL, NULL, "out2",
@@ -130,17 +130,17 @@ static const struct sequence_case {
     { "cut off half-way: it goes on", false, { C, L, L }, NULL, NULL, NULL, BH_CHECKPOINT_DONE,
       0, { C, C, C }, "out2 out3" },
     { "bad from before: nothing is begun with it", false, { R, F, R }, NULL, NULL, NULL,
-      BH_CHECKPOINT_BAD, 2, { L, F, R }, "lock1" },
+      BH_CHECKPOINT_FAILED, 2, { L, F, R }, "lock1" },
     { "all come back, and then compute", true, { C, C, C }, NULL, NULL, NULL, BH_CHECKPOINT_DONE,
       0, { R, R, R }, "in1 in2 in3 unlock1 unlock2 unlock3" },
     { "back from wherever each is", true, { R, L, C }, NULL, NULL, NULL, BH_CHECKPOINT_DONE, 0,
       { R, R, R }, "in3 unlock2 unlock3" },
     { "one cannot come back: none computes", true, { C, C, C }, "in2", NULL, NULL,
-      BH_CHECKPOINT_BAD, 2, { L, C, L }, "in1 in2 in3" },
-    { "one cannot be unlocked", true, { C, C, C }, "unlock2", NULL, NULL, BH_CHECKPOINT_BAD, 2,
+      BH_CHECKPOINT_FAILED, 2, { L, C, L }, "in1 in2 in3" },
+    { "one cannot be unlocked", true, { C, C, C }, "unlock2", NULL, NULL, BH_CHECKPOINT_FAILED, 2,
       { R, L, R }, "in1 in2 in3 unlock1 unlock2 unlock3" },
     { "a state that we do not know", true, { C, TRANSIENT, C }, NULL, NULL, NULL,
-      BH_CHECKPOINT_BAD, 2, { L, TRANSIENT, L }, "in1 in3" },
+      BH_CHECKPOINT_FAILED, 2, { L, TRANSIENT, L }, "in1 in3" },
 };
 
 static void
@@ -159,7 +159,7 @@ test_sequence(void **state)
         fake.refuses = one->refuses;
         fake.breaks = one->breaks;
         fake.ends = one->ends;
-        (one->back ? bh_checkpoint_back : bh_checkpoint_take)(&driver, &request, &report);
+        (one->back ? bh_checkpoint_restore : bh_checkpoint_save)(&driver, &request, &report);
         BH_CHECK_EQ(one->name, report.end, one->end);
         BH_CHECK_EQ(one->name, report.pid, one->pid);
         BH_CHECK_STR(one->name, fake.said, one->said);
@@ -178,7 +178,7 @@ test_says_why(void **state)
 
     memset(&fake, 0, sizeof fake);
     fake.refuses = "lock2";
-    bh_checkpoint_take(&driver, &request, &report);
+    bh_checkpoint_save(&driver, &request, &report);
     BH_CHECK_STR("call, process and result", report.why,
                  "cuCheckpointProcessLock of process 2: NOT_READY (600)");
     BH_CHECK_DONE();

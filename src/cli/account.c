@@ -13,7 +13,7 @@
 enum { PATH_BYTES_MAX = 1024, TEXT_MAX = 1024 };
 
 static const char *
-member(bh_json_value object, const char *key)
+account_member(bh_json_value object, const char *key)
 {
     return bh_json_text(bh_json_get(object, key), "");
 }
@@ -67,7 +67,7 @@ bh_cli_account_show(struct bh_cli *cli, struct bh_err *err)
 
 /* Whose password: --account, else the account of who is signed in. */
 static bh_rc
-whose(const struct bh_cli *cli, const char **ret_name, struct bh_err *err)
+account_name(const struct bh_cli *cli, const char **ret_name, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc;
@@ -81,7 +81,7 @@ whose(const struct bh_cli *cli, const char **ret_name, struct bh_err *err)
     }
     rc = bh_cli_fetch(cli, "/v1/account", &json, err);
     if (rc == BH_OK)
-        *ret_name = bh_arena_strdup(cli->arena, member(bh_json_root(json), "name"));
+        *ret_name = bh_arena_strdup(cli->arena, account_member(bh_json_root(json), "name"));
     return rc;
 }
 
@@ -95,18 +95,18 @@ bh_cli_account_password(struct bh_cli *cli, struct bh_err *err)
         { "account", NULL }, { enrol ? "enrol" : "old", before }, { "password", password },
         { NULL, NULL },
     };
-    bh_rc rc = whose(cli, &members[0].text, err);
+    bh_rc rc = account_name(cli, &members[0].text, err);
 
     if (rc == BH_OK)
         rc = bh_session_ask(cli, enrol ? "one-time code: " : "present password: ", before, err);
     if (rc == BH_OK)
         rc = bh_session_ask_new(cli, password, err);
     if (rc == BH_OK)
-        rc = bh_session_tell(cli, "PUT /v1/account/password", members, &json, err);
+        rc = bh_session_send(cli, "PUT /v1/account/password", members, &json, err);
     explicit_bzero(before, sizeof before);
     explicit_bzero(password, sizeof password);
     if (rc == BH_OK)
-        bh_session_say(cli, "the password is set");
+        bh_session_print(cli, "the password is set");
     if (rc == BH_OK)
         bh_session_recheck(cli);
     return rc;
@@ -119,7 +119,7 @@ print_recovery(const struct bh_cli *cli, bh_json_value codes)
 {
     if (bh_json_count(codes) == 0)
         return;
-    bh_session_say(cli, "Recovery codes: each signs in once when the app is lost. They are shown "
+    bh_session_print(cli, "Recovery codes: each signs in once when the app is lost. They are shown "
                         "this once; keep them where the app is not. Earlier ones are void.");
     for (size_t i = 0; i < bh_json_count(codes); i++)
         print_line(bh_json_text(bh_json_at(codes, i), ""));
@@ -129,7 +129,7 @@ bh_rc
 bh_cli_account_recovery(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    bh_rc rc = bh_session_tell(cli, "POST /v1/account/recovery", NULL, &json, err);
+    bh_rc rc = bh_session_send(cli, "POST /v1/account/recovery", NULL, &json, err);
 
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
@@ -148,13 +148,13 @@ confirm_totp(const struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = bh_session_ask(cli, "the code that the app shows: ", code, err);
 
     if (rc == BH_OK)
-        rc = bh_session_tell(cli, "PUT /v1/account/totp", members, &json, err);
+        rc = bh_session_send(cli, "PUT /v1/account/totp", members, &json, err);
     explicit_bzero(code, sizeof code);
     if (rc != BH_OK) {
         bh_err_wrap(err, "the app is not added");
         return bh_err_hint(err, "bulkhead account totp begins anew");
     }
-    bh_session_say(cli, "the authenticator app is added, and this session has shown it");
+    bh_session_print(cli, "the authenticator app is added, and this session has shown it");
     print_recovery(cli, bh_json_get(bh_json_root(json), "recovery"));
     return BH_OK;
 }
@@ -163,17 +163,17 @@ static bh_rc
 add_totp(const struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    bh_rc rc = bh_session_tell(cli, "POST /v1/account/totp", NULL, &json, err);
+    bh_rc rc = bh_session_send(cli, "POST /v1/account/totp", NULL, &json, err);
 
     if (rc != BH_OK)
         return rc;
-    bh_session_say(cli, "For the authenticator app, shown this once:");
-    print_line(member(bh_json_root(json), "address"));
+    bh_session_print(cli, "For the authenticator app, shown this once:");
+    print_line(account_member(bh_json_root(json), "address"));
     printf("secret: ");
-    print_line(member(bh_json_root(json), "secret"));
+    print_line(account_member(bh_json_root(json), "secret"));
     if (fflush(stdout) != 0)
         return bh_err_errno(err, "standard output");
-    bh_account_show_qr(member(bh_json_root(json), "address"));
+    bh_account_show_qr(account_member(bh_json_root(json), "address"));
     return confirm_totp(cli, err);
 }
 
@@ -191,7 +191,7 @@ bh_cli_account_totp(struct bh_cli *cli, struct bh_err *err)
     }
     rc = remove_named(cli, "DELETE /v1/account/totp", "", err);
     if (rc == BH_OK)
-        bh_session_say(cli, "the authenticator app is removed");
+        bh_session_print(cli, "the authenticator app is removed");
     return rc;
 }
 
@@ -220,7 +220,7 @@ list_passkeys(const struct bh_cli *cli, struct bh_err *err)
 
 /* Only a browser reaches a passkey. */
 static bh_rc
-say_where(const struct bh_cli *cli, struct bh_err *err)
+print_where(const struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     const char *address;
@@ -229,12 +229,12 @@ say_where(const struct bh_cli *cli, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
-    address = member(bh_json_root(json), "address");
+    address = account_member(bh_json_root(json), "address");
     if (!*address && cli->client.server)
         address = bh_session_address(cli);
     if (!*address)
         return bh_err_set(err, BH_UNAVAILABLE, "the server has no address for browsers");
-    bh_session_say(cli, "passkeys are added in a browser:");
+    bh_session_print(cli, "passkeys are added in a browser:");
     snprintf(text, sizeof text, "%.*s/account",
              (int)(strlen(address) - (address[strlen(address) - 1] == '/')), address);
     print_line(text);
@@ -247,7 +247,7 @@ remove_passkey(const struct bh_cli *cli, const char *id, struct bh_err *err)
     bh_rc rc = remove_named(cli, "DELETE /v1/account/passkeys/", id, err);
 
     if (rc == BH_OK)
-        bh_session_say(cli, "passkey %s is removed", id);
+        bh_session_print(cli, "passkey %s is removed", id);
     return rc;
 }
 
@@ -260,7 +260,7 @@ bh_cli_account_passkey(struct bh_cli *cli, struct bh_err *err)
     if (strcmp(what, "list") == 0 && rest == 0)
         return list_passkeys(cli, err);
     if (strcmp(what, "add") == 0 && rest == 0)
-        return say_where(cli, err);
+        return print_where(cli, err);
     if (strcmp(what, "remove") == 0 && rest == 1)
         return remove_passkey(cli, cli->args->arguments[1], err);
     bh_err_set(err, BH_INVALID, "account passkey: not understood");
@@ -276,20 +276,20 @@ bh_cli_account_list(struct bh_cli *cli, struct bh_err *err)
 }
 
 bh_rc
-bh_cli_account_enrol(struct bh_cli *cli, struct bh_err *err)
+bh_cli_account_enroll(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_member members[] = { { "principal", cli->args->arguments[0] }, { NULL, NULL } };
-    bh_rc rc = bh_session_tell(cli, "POST /v1/accounts", members, &json, err);
+    bh_rc rc = bh_session_send(cli, "POST /v1/accounts", members, &json, err);
 
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    bh_session_say(cli, "One-time code for %s, good until %s, shown this once. To set a password "
+    bh_session_print(cli, "One-time code for %s, good until %s, shown this once. To set a password "
                         "with it: bulkhead account password --enrol --account %s",
-                   member(bh_json_root(json), "name"),
+                   account_member(bh_json_root(json), "name"),
                    bh_session_time(cli, bh_json_root(json), "expires_ns"),
-                   member(bh_json_root(json), "name"));
-    print_line(member(bh_json_root(json), "code"));
+                   account_member(bh_json_root(json), "name"));
+    print_line(account_member(bh_json_root(json), "code"));
     return BH_OK;
 }
 
@@ -300,7 +300,7 @@ bh_cli_account_reset(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = remove_named(cli, "DELETE /v1/accounts/", name, err);
 
     if (rc == BH_OK)
-        bh_session_say(cli, "the account of %s has no password and no factors any more, and its "
+        bh_session_print(cli, "the account of %s has no password and no factors any more, and its "
                             "sessions are ended; bulkhead account enrol %s lets it begin anew",
                        name, name);
     if (rc == BH_OK)

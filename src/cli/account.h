@@ -10,7 +10,7 @@ bh_rc bh_cli_account_totp(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_account_recovery(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_account_passkey(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_account_list(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_account_enrol(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_account_enroll(struct bh_cli *cli, struct bh_err *err);
 bh_rc bh_cli_account_reset(struct bh_cli *cli, struct bh_err *err);
 
 #endif

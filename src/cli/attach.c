@@ -21,14 +21,14 @@ enum { BODY_MAX = 256 << 10, STATUS_INTERRUPTED = 130 };
 /* ---- asking ---- */
 
 bh_rc
-bh_stream_ask(const struct bh_cli *cli, const struct bh_stream_wish *wish,
+bh_stream_ask(const struct bh_cli *cli, const struct bh_stream_target *target,
               const char **ret_ticket, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_http_request request = { .method = "POST", .body = wish->body,
-                                       .body_length = strlen(wish->body) };
+    struct bh_http_request request = { .method = "POST", .body = target->body,
+                                       .body_length = strlen(target->body) };
     char path[160];
-    bh_rc rc = bh_cli_job_path(wish->job, wish->rest, path, sizeof path, err);
+    bh_rc rc = bh_cli_job_path(target->job, target->rest, path, sizeof path, err);
 
     request.path = path;
     if (rc == BH_OK)
@@ -41,7 +41,7 @@ bh_stream_ask(const struct bh_cli *cli, const struct bh_stream_wish *wish,
 }
 
 static void
-put_member(const struct bh_cli *cli, struct bh_json_writer *w)
+attach_put_member(const struct bh_cli *cli, struct bh_json_writer *w)
 {
     if (cli->args->options[BH_OPT_MEMBER].given)
         bh_json_u64(w, "member", cli->args->options[BH_OPT_MEMBER].number);
@@ -58,14 +58,14 @@ put_size(struct bh_json_writer *w, bool columns)
 
 /* Ask, and open what was let in; the body is the wish's and goes. */
 static bh_rc
-open_stream(const struct bh_cli *cli, struct bh_stream_wish wish, struct bh_buf *body,
+open_stream(const struct bh_cli *cli, struct bh_stream_target target, struct bh_buf *body,
             struct bh_duplex **ret_duplex, struct bh_err *err)
 {
     const char *ticket;
     bh_rc rc;
 
-    wish.body = bh_buf_text(body);
-    rc = wish.body ? bh_stream_ask(cli, &wish, &ticket, err)
+    target.body = bh_buf_text(body);
+    rc = target.body ? bh_stream_ask(cli, &target, &ticket, err)
                    : bh_err_set(err, BH_RANGE, "the command is too long");
     bh_buf_fini(body);
 
@@ -104,11 +104,11 @@ bh_cli_exec(struct bh_cli *cli, struct bh_err *err)
     bh_json_close(&w, ']');
     put_size(&w, true);
     bh_json_bool(&w, "input", interact.input);
-    put_member(cli, &w);
+    attach_put_member(cli, &w);
     put_size(&w, false);
     bh_json_bool(&w, "tty", bh_cli_flag(cli, BH_OPT_TTY));
     bh_json_close(&w, '}');
-    rc = open_stream(cli, (struct bh_stream_wish){ words[0], "/exec", NULL }, &body, &duplex, err);
+    rc = open_stream(cli, (struct bh_stream_target){ words[0], "/exec", NULL }, &body, &duplex, err);
     if (rc != BH_OK)
         return rc;
     interact.duplex = duplex;
@@ -133,10 +133,10 @@ attach_once(struct bh_cli *cli, const char *job, struct bh_interact *interact,
     bh_json_open(&w, NULL, '{');
     put_size(&w, true);
     bh_json_bool(&w, "input", interact->input);
-    put_member(cli, &w);
+    attach_put_member(cli, &w);
     put_size(&w, false);
     bh_json_close(&w, '}');
-    rc = open_stream(cli, (struct bh_stream_wish){ job, "/attach", NULL }, &body, &duplex, err);
+    rc = open_stream(cli, (struct bh_stream_target){ job, "/attach", NULL }, &body, &duplex, err);
     if (rc != BH_OK)
         return rc;
     interact->duplex = duplex;

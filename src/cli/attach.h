@@ -23,12 +23,12 @@ BH_MUST_USE bh_rc bh_attach(struct bh_cli *cli, const char *job, bool input,
                             enum bh_attach_end *ret_end, struct bh_err *err);
 
 /* A stream to ask for: POST /v1/jobs/JOB + `rest` with `body`. */
-struct bh_stream_wish {
+struct bh_stream_target {
     const char *job, *rest, *body;
 };
 
 /* Ask; the ticket in the arena. */
-BH_MUST_USE bh_rc bh_stream_ask(const struct bh_cli *cli, const struct bh_stream_wish *wish,
+BH_MUST_USE bh_rc bh_stream_ask(const struct bh_cli *cli, const struct bh_stream_target *wish,
                                 const char **ret_ticket, struct bh_err *err);
 
 /* Wait, at most half a minute, until the job's end is known, and make its status ours. */

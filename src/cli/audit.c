@@ -294,7 +294,7 @@ copy_file(const char *path, int to, struct bh_err *err)
 
 /* What the verifier reads, and the file that the key stands beside. */
 static bh_rc
-read_source(const struct bh_cli *cli, char place[PATH_MAX], const char **ret_option,
+read_source(const struct bh_cli *cli, char source[PATH_MAX], const char **ret_option,
             struct bh_err *err)
 {
     static const enum bh_option_id sources[] = { BH_OPT_STORE, BH_OPT_RECORDS, BH_OPT_EXPORT };
@@ -307,7 +307,7 @@ read_source(const struct bh_cli *cli, char place[PATH_MAX], const char **ret_opt
     for (size_t i = 0; i < BH_COUNT(sources); i++) {
         if (!options[sources[i]].given)
             continue;
-        snprintf(place, PATH_MAX, "%s%s", options[sources[i]].text,
+        snprintf(source, PATH_MAX, "%s%s", options[sources[i]].text,
                  sources[i] == BH_OPT_EXPORT ? "/checkpoint" : "");
         *ret_option = bh_cli_options[sources[i]].name;
         given++;
@@ -320,7 +320,7 @@ read_source(const struct bh_cli *cli, char place[PATH_MAX], const char **ret_opt
     if (options[BH_OPT_QUORUM].given && !options[BH_OPT_WITNESS].given)
         return bh_err_set(err, BH_INVALID, "audit verify: --quorum goes with --witness");
     if (store && stat(store, &status) == 0 && S_ISDIR(status.st_mode))
-        snprintf(place, PATH_MAX, "%s/bulkhead.db", store);
+        snprintf(source, PATH_MAX, "%s/bulkhead.db", store);
     return BH_OK;
 }
 
@@ -328,26 +328,26 @@ enum { ARGUMENTS_MAX = 12 + 2 * BH_OPTION_TEXTS_MAX };
 
 /* The arguments: the key, what to verify, and what was kept. */
 static void
-put_arguments(struct bh_cli *cli, const char *place, const char *key,
+put_arguments(struct bh_cli *cli, const char *source, const char *key,
               const char *ret_arguments[ARGUMENTS_MAX])
 {
     const struct bh_option_value *options = cli->args->options;
-    const struct bh_option_value *kept = &options[BH_OPT_KEPT];
+    const struct bh_option_value *stored = &options[BH_OPT_KEPT];
     size_t count = 0;
 
     ret_arguments[count++] = "--vkey";
     ret_arguments[count++] = key;
     if (options[BH_OPT_STORE].given) {
         ret_arguments[count++] = "--store";
-        ret_arguments[count++] = place;
+        ret_arguments[count++] = source;
     }
     if (options[BH_OPT_EXPORT].given) {
         ret_arguments[count++] = "--export";
         ret_arguments[count++] = options[BH_OPT_EXPORT].text;
     }
-    for (uint32_t i = 0; i < kept->count; i++) {
+    for (uint32_t i = 0; i < stored->count; i++) {
         ret_arguments[count++] = "--kept";
-        ret_arguments[count++] = kept->texts[i];
+        ret_arguments[count++] = stored->texts[i];
     }
     if (options[BH_OPT_WITNESS].given) {
         ret_arguments[count++] = "--witness";
@@ -365,18 +365,18 @@ bh_rc
 bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err)
 {
     const char *arguments[ARGUMENTS_MAX], *option;
-    char place[PATH_MAX], key[PATH_MAX];
+    char source[PATH_MAX], key[PATH_MAX];
     struct bh_verifier verifier;
     uint64_t size;
-    bh_rc rc = read_source(cli, place, &option, err);
+    bh_rc rc = read_source(cli, source, &option, err);
 
     if (rc == BH_OK)
-        rc = bh_verifier_key(cli, option ? place : NULL,
+        rc = bh_verifier_key(cli, option ? source : NULL,
                              cli->args->options[BH_OPT_EXPORT].given ? "vkey" : "audit.vkey", key,
                              err);
     if (rc != BH_OK)
         return rc;
-    put_arguments(cli, place, key, arguments);
+    put_arguments(cli, source, key, arguments);
     rc = bh_verifier_start(cli, arguments, &verifier, err);
     if (rc != BH_OK)
         return rc;
@@ -385,6 +385,6 @@ bh_cli_audit_verify(struct bh_cli *cli, struct bh_err *err)
     if (!option && rc == BH_OK)
         rc = export_rows(cli, verifier.fd, size, err);
     if (option && cli->args->options[BH_OPT_RECORDS].given)
-        rc = copy_file(place, verifier.fd, err);
+        rc = copy_file(source, verifier.fd, err);
     return bh_verifier_end(cli, &verifier, rc, err);
 }

@@ -51,7 +51,7 @@ bh_cli_audit_search(struct bh_cli *cli, struct bh_err *err)
 /* ---- proofs ---- */
 
 static bh_rc
-save(const char *path, const char *text, struct bh_err *err)
+audit_log_save(const char *path, const char *text, struct bh_err *err)
 {
     bh_rc rc = bh_file_replace(path, text, strlen(text), 0644, err);
 
@@ -77,9 +77,9 @@ bh_cli_audit_prove(struct bh_cli *cli, struct bh_err *err)
         return rc;
     proof = bh_json_text(bh_json_get(bh_json_root(json), "proof"), "");
     if (record)
-        rc = save(record, bh_json_text(bh_json_get(bh_json_root(json), "leaf"), ""), err);
+        rc = audit_log_save(record, bh_json_text(bh_json_get(bh_json_root(json), "leaf"), ""), err);
     if (rc == BH_OK && to)
-        return save(to, proof, err);
+        return audit_log_save(to, proof, err);
     if (rc == BH_OK && !bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         fputs(proof, stdout);
     return rc;
@@ -105,7 +105,7 @@ bh_cli_audit_check(struct bh_cli *cli, struct bh_err *err)
 static bh_rc
 read_size(const char *path, uint64_t *ret_size, struct bh_err *err)
 {
-    char memory[BH_NOTE_BYTES_MAX + 1], *line, *end;
+    char memory[BH_NODE_RECORD_BYTES_MAX + 1], *line, *end;
     struct bh_buf text;
     bh_rc rc;
 
@@ -170,7 +170,7 @@ bh_cli_audit_consistency(struct bh_cli *cli, struct bh_err *err)
 /* ---- export ---- */
 
 static bool
-take_bytes(void *self, const char *bytes, size_t length)
+append_bytes(void *self, const char *bytes, size_t length)
 {
     bh_buf_put(self, bytes, length);
     return true;
@@ -184,7 +184,7 @@ fetch_file(const struct bh_cli *cli, const char *name, bool anew, struct bh_err 
     char url[PATH_BYTES_MAX], path[PATH_MAX];
     const struct bh_http_request request = { .method = "GET", .path = url };
     struct bh_buf body;
-    struct bh_exchange exchange = { .sink = take_bytes, .self = &body };
+    struct bh_exchange exchange = { .sink = append_bytes, .self = &body };
     bh_rc rc;
 
     snprintf(url, sizeof url, "/v1/log/%s", name);
@@ -232,7 +232,7 @@ fetch_minimum(const struct bh_cli *cli, uint64_t *ret_minimum, struct bh_err *er
     const struct bh_http_request request = { .method = "GET", .path = "/v1/log/minimum" };
     char memory[32];
     struct bh_buf body;
-    struct bh_exchange exchange = { .sink = take_bytes, .self = &body };
+    struct bh_exchange exchange = { .sink = append_bytes, .self = &body };
     bh_rc rc;
 
     bh_buf_init_fixed(&body, memory, sizeof memory);
@@ -272,7 +272,7 @@ fetch_log(const struct bh_cli *cli, struct bh_err *err)
 static bh_rc
 copy_key(const char *from, const char *folder, struct bh_err *err)
 {
-    char memory[(BH_NOTE_KEYS_MAX + 1) * BH_NOTE_VKEY_MAX], path[PATH_MAX];
+    char memory[(BH_NODE_RECORD_KEYS_MAX + 1) * BH_NODE_RECORD_VKEY_MAX], path[PATH_MAX];
     struct bh_buf text;
     bh_rc rc;
 

@@ -15,7 +15,7 @@ const char *const bh_audit_tables[] = { BH_ROWS_NAMES, BH_ROWS_JOBS, BH_ROWS_TEX
                                            BH_ROWS_DOCUMENTS, BH_ROWS_KEYS, NULL };
 
 static bool
-take_bytes(void *self, const char *bytes, size_t length)
+append_bytes(void *self, const char *bytes, size_t length)
 {
     bh_buf_put(self, bytes, length);
     return true;
@@ -52,7 +52,7 @@ bh_audit_rows_fetch(const struct bh_cli *cli, const char *table, uint64_t size,
         char path[120];
         const struct bh_http_request request = { .method = "GET", .path = path };
         struct bh_buf page;
-        struct bh_exchange exchange = { .sink = take_bytes, .self = &page };
+        struct bh_exchange exchange = { .sink = append_bytes, .self = &page };
 
         snprintf(path, sizeof path, "/v1/log/rows/%s?size=%" PRIu64 "&after=%" PRIu64, table,
                  size, after);
@@ -62,7 +62,7 @@ bh_audit_rows_fetch(const struct bh_cli *cli, const char *table, uint64_t size,
             rc = bh_err_set(err, BH_FULL, "the answer is too large");
         if (rc == BH_OK && page.length > 0) {
             last = last_of(&page);
-            rc = pages.take(pages.self, table, page.bytes, page.length, err);
+            rc = pages.append(pages.self, table, page.bytes, page.length, err);
         }
         more = page.length > 0 && last > after;
         after = last;
@@ -82,7 +82,7 @@ write_page(void *self, const char *table, const char *lines, size_t length, stru
 
 /* Readable by those who may read the folder; an export that fails leaves the file of before. */
 static bh_rc
-save(const struct bh_cli *cli, const char *folder, const char *table, uint64_t size,
+audit_rows_save(const struct bh_cli *cli, const char *folder, const char *table, uint64_t size,
      struct bh_err *err)
 {
     char path[PATH_MAX], fresh[PATH_MAX];
@@ -112,6 +112,6 @@ bh_audit_rows_save(const struct bh_cli *cli, const char *folder, uint64_t size,
     bh_rc rc = BH_OK;
 
     for (size_t i = 0; rc == BH_OK && bh_audit_tables[i]; i++)
-        rc = save(cli, folder, bh_audit_tables[i], size, err);
+        rc = audit_rows_save(cli, folder, bh_audit_tables[i], size, err);
     return rc;
 }

@@ -13,18 +13,18 @@
 enum { STATUS_BAD = 1, STATUS_EXEC_FAILED = 127, ARGUMENTS_MAX = 160 };
 
 static bool
-exists(const char *path)
+verifier_exists(const char *path)
 {
     return access(path, F_OK) == 0;
 }
 
 /* A sibling of the file at `path`. */
 static void
-put_beside(char place[PATH_MAX], const char *path, const char *name)
+put_sibling(char found[PATH_MAX], const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
 
-    snprintf(place, PATH_MAX, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, name);
+    snprintf(found, PATH_MAX, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, name);
 }
 
 /* Where `up` publishes it, and where the daemon keeps it. */
@@ -32,7 +32,7 @@ static const char *const standard_keys[] = { "/var/lib/bulkhead/audit.vkey",
                                              "/var/lib/bulkhead/daemon/audit.vkey" };
 
 bh_rc
-bh_verifier_key(const struct bh_cli *cli, const char *beside, const char *name,
+bh_verifier_key(const struct bh_cli *cli, const char *sibling, const char *name,
                 char ret_path[PATH_MAX], struct bh_err *err)
 {
     const char *key = cli->args->options[BH_OPT_VKEY].text;
@@ -41,35 +41,35 @@ bh_verifier_key(const struct bh_cli *cli, const char *beside, const char *name,
         snprintf(ret_path, PATH_MAX, "%s", key);
         return BH_OK;
     }
-    if (beside)
-        put_beside(ret_path, beside, name);
+    if (sibling)
+        put_sibling(ret_path, sibling, name);
     else
-        put_beside(ret_path, cli->client.socket, "../audit.vkey");
-    for (size_t i = 0; !beside && !exists(ret_path) && i < BH_COUNT(standard_keys); i++)
+        put_sibling(ret_path, cli->client.socket, "../audit.vkey");
+    for (size_t i = 0; !sibling && !verifier_exists(ret_path) && i < BH_COUNT(standard_keys); i++)
         snprintf(ret_path, PATH_MAX, "%s", standard_keys[i]);
-    if (exists(ret_path))
+    if (verifier_exists(ret_path))
         return BH_OK;
     bh_err_set(err, BH_NOT_FOUND, "the audit log's public key is not here");
     return bh_err_hint(err, "--vkey FILE: the daemon keeps it as audit.vkey in its state folder");
 }
 
 static bh_rc
-find_program(char place[PATH_MAX], struct bh_err *err)
+find_program(char found[PATH_MAX], struct bh_err *err)
 {
-    static const char *const places[] = { "../libexec/bulkhead/bulkhead-audit",
+    static const char *const candidates[] = { "../libexec/bulkhead/bulkhead-audit",
                                           "bulkhead-audit" };
     bh_rc rc = BH_OK;
 
-    for (size_t i = 0; rc == BH_OK && i < BH_COUNT(places); i++) {
-        rc = bh_cli_beside(places[i], place, PATH_MAX, err);
-        if (rc == BH_OK && exists(place))
+    for (size_t i = 0; rc == BH_OK && i < BH_COUNT(candidates); i++) {
+        rc = bh_cli_program_path(candidates[i], found, PATH_MAX, err);
+        if (rc == BH_OK && verifier_exists(found))
             return BH_OK;
     }
     return bh_err_set(err, BH_NOT_FOUND, "bulkhead-audit is missing beside this program");
 }
 
 static bh_rc
-start(const char *const argv[], struct bh_verifier *ret_verifier, struct bh_err *err)
+verifier_start(const char *const argv[], struct bh_verifier *ret_verifier, struct bh_err *err)
 {
     int ends[2];
     pid_t pid;
@@ -110,7 +110,7 @@ bh_verifier_start(const struct bh_cli *cli, const char *const *arguments,
             return bh_err_set(err, BH_INVALID, "too many files");
         argv[count++] = *arguments;
     }
-    return start(argv, ret_verifier, err);
+    return verifier_start(argv, ret_verifier, err);
 }
 
 bh_rc

@@ -15,7 +15,7 @@ struct bh_verifier {
 
 /* The audit log's public key: as said with --vkey, in the folder of the file `beside` (NULL:
  * none) or of the daemon here.  BH_NOT_FOUND. */
-BH_MUST_USE bh_rc bh_verifier_key(const struct bh_cli *cli, const char *beside, const char *name,
+BH_MUST_USE bh_rc bh_verifier_key(const struct bh_cli *cli, const char *sibling, const char *name,
                                   char ret_path[PATH_MAX], struct bh_err *err);
 
 /* Start it with these arguments, NULL-terminated; -o json and yaml are passed on.

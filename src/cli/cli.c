@@ -46,7 +46,7 @@ bh_cli_fetch(const struct bh_cli *cli, const char *path, struct bh_json **ret_js
 
 /* A key that nobody else uses, as hex. */
 static bh_rc
-make_key(char ret_key[2 * KEY_BYTES + 1], struct bh_err *err)
+cli_make_key(char ret_key[2 * KEY_BYTES + 1], struct bh_err *err)
 {
     uint8_t bytes[KEY_BYTES];
     struct bh_buf out;
@@ -66,7 +66,7 @@ bh_cli_change(const struct bh_cli *cli, const char *what, struct bh_document *bo
     struct bh_http_request request = { .accept = "application/json" };
     char key[2 * KEY_BYTES + 1], method[16];
     size_t length = strcspn(what, " ");
-    bh_rc rc = make_key(key, err);
+    bh_rc rc = cli_make_key(key, err);
 
     if (rc != BH_OK)
         return rc;
@@ -174,7 +174,7 @@ put_page(struct listing *l, bh_json_value items)
 
 /* What a page says about itself. */
 static void
-take_page(struct listing *l, bh_json_value page)
+add_page(struct listing *l, bh_json_value page)
 {
     bh_json_value next = bh_json_get(page, "next");
 
@@ -187,7 +187,7 @@ take_page(struct listing *l, bh_json_value page)
 }
 
 static void
-say_rest(const struct listing *l)
+print_rest(const struct listing *l)
 {
     if (!*l->cursor || l->document || bh_cli_flag(l->cli, BH_OPT_QUIET))
         return;
@@ -211,7 +211,7 @@ fetch_all(struct listing *l, struct bh_err *err)
         if (rc != BH_OK)
             return rc;
         put_page(l, bh_json_get(bh_json_root(json), "items"));
-        take_page(l, bh_json_root(json));
+        add_page(l, bh_json_root(json));
     } while (*l->cursor && l->shown < l->wanted);
     return rc;
 }
@@ -258,7 +258,7 @@ bh_cli_list(const struct bh_cli *cli, const char *path, bool paged, const struct
     if (rc == BH_OK)
         rc = bh_output_write(&l.out, err);
     if (rc == BH_OK)
-        say_rest(&l);
+        print_rest(&l);
     bh_table_free(l.table);
     bh_buf_fini(&l.out);
     return rc;
@@ -267,7 +267,7 @@ bh_cli_list(const struct bh_cli *cli, const char *path, bool paged, const struct
 /* ---- files ---- */
 
 static bh_rc
-read_all(int fd, struct bh_buf *out, struct bh_err *err)
+cli_read_all(int fd, struct bh_buf *out, struct bh_err *err)
 {
     char bytes[8192];
     ssize_t got;
@@ -287,7 +287,7 @@ bh_cli_read_document(const char *path, struct bh_document *ret_document, struct 
     bh_rc rc;
 
     bh_buf_init(text, BH_JSON_BYTES_MAX + 1);
-    rc = strcmp(path, "-") == 0 ? read_all(STDIN_FILENO, text, err)
+    rc = strcmp(path, "-") == 0 ? cli_read_all(STDIN_FILENO, text, err)
                                 : bh_file_read(path, BH_JSON_BYTES_MAX, text, err);
     if (rc != BH_OK)
         return rc;
@@ -310,7 +310,7 @@ bh_cli_report(const struct bh_err *err)
 }
 
 bh_rc
-bh_cli_beside(const char *relative, char *ret_path, size_t size, struct bh_err *err)
+bh_cli_program_path(const char *relative, char *ret_path, size_t size, struct bh_err *err)
 {
     char self[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);

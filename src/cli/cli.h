@@ -4,13 +4,13 @@
 #include "cli/client.h"
 #include "cli/view.h"
 
-struct bh_kept;
+struct bh_stored_session;
 
 /* What every command gets, and the steps that many of them share. */
 struct bh_cli {
     const struct bh_args *args;
     struct bh_client client;
-    const struct bh_kept *session; /* whose secret client.token is; NULL: none kept is used */
+    const struct bh_stored_session *session; /* whose secret client.token is; NULL: none kept is used */
     struct bh_arena *arena;   /* lives as long as the command */
     int status;               /* exit status when the command returns BH_OK */
 };
@@ -83,7 +83,7 @@ BH_MUST_USE bh_rc bh_cli_read_document(const char *path, struct bh_document *ret
 int bh_cli_report(const struct bh_err *err);
 
 /* The folder of this program with `relative` behind it, "../libexec/bulkhead". */
-BH_MUST_USE bh_rc bh_cli_beside(const char *relative, char *ret_path, size_t size,
+BH_MUST_USE bh_rc bh_cli_program_path(const char *relative, char *ret_path, size_t size,
                                 struct bh_err *err);
 
 #endif

@@ -29,7 +29,7 @@ setting(const struct bh_args *args, enum bh_option_id option, const char *variab
 
 /* A token without the blanks and the line end around it. */
 static bh_rc
-read_token(const char *path, struct bh_arena *arena, const char **ret_token, struct bh_err *err)
+client_read_token(const char *path, struct bh_arena *arena, const char **ret_token, struct bh_err *err)
 {
     char memory[TOKEN_BYTES_MAX];
     struct bh_buf text;
@@ -77,7 +77,7 @@ bh_client_init(struct bh_client *client, const struct bh_args *args, struct bh_a
         return bh_err_set(err, BH_INVALID, "--client-cert and --client-key go together");
     if (!client->server)
         client->token = NULL; /* the socket knows who we are */
-    return file ? read_token(file, arena, &client->token, err) : BH_OK;
+    return file ? client_read_token(file, arena, &client->token, err) : BH_OK;
 }
 
 bh_rc
@@ -110,7 +110,7 @@ struct receiver {
 };
 
 static bool
-receive(void *self, const char *bytes, size_t length)
+client_receive(void *self, const char *bytes, size_t length)
 {
     struct receiver *r = self;
 
@@ -122,7 +122,7 @@ receive(void *self, const char *bytes, size_t length)
 
 /* Wait for bytes.  True: read now; false: over, or *ret_rc says why not. */
 static bool
-await(int fd, struct bh_exchange *exchange, bh_rc *ret_rc, struct bh_err *err)
+client_await(int fd, struct bh_exchange *exchange, bh_rc *ret_rc, struct bh_err *err)
 {
     bh_ns silent_since = bh_time_monotonic();
 
@@ -156,7 +156,7 @@ read_reply(int fd, struct receiver *r, struct bh_err *err)
     while (rc == BH_OK && r->parser.step != BH_HTTP_DONE && !r->parser.stopped) {
         ssize_t got;
 
-        if (!await(fd, r->exchange, &rc, err))
+        if (!client_await(fd, r->exchange, &rc, err))
             return rc;
         got = recv(fd, bytes, sizeof bytes, 0);
         if (got == 0)
@@ -205,7 +205,7 @@ send_https(const struct bh_client *client, const struct bh_http_request *request
     struct bh_https https = {
         .server = client->server, .ca_file = client->ca_file, .pin = client->pin,
         .cert = client->cert, .key = client->key,
-        .sink = receive, .self = r, .idle = r->exchange->idle, .idle_self = r->exchange->self,
+        .sink = client_receive, .self = r, .idle = r->exchange->idle, .idle_self = r->exchange->self,
         .ret_status = &r->parser.status, .ret_stopped = &r->exchange->stopped,
         .ret_challenge = r->parser.challenge, .ret_retry_after_s = &r->parser.retry_after_s,
     };
@@ -228,7 +228,7 @@ send_once(const struct bh_client *client, const struct bh_http_request *request,
     bh_rc rc;
 
     with_token.token = client->token;
-    bh_http_parser_init(&r.parser, receive, &r);
+    bh_http_parser_init(&r.parser, client_receive, &r);
     bh_buf_init(&r.error, ERROR_BODY_MAX);
     rc = client->server ? send_https(client, &with_token, &r, err)
                         : send_unix(client, &with_token, &r, err);
@@ -243,7 +243,7 @@ send_once(const struct bh_client *client, const struct bh_http_request *request,
 
 /* False: the exchange ended it. */
 static bool
-wait_for(uint32_t seconds, struct bh_exchange *exchange)
+client_wait_for(uint32_t seconds, struct bh_exchange *exchange)
 {
     bh_ns until = bh_time_monotonic() + seconds * BH_NS_PER_S;
 
@@ -266,7 +266,7 @@ send_patiently(const struct bh_client *client, const struct bh_http_request *req
 
     for (int i = 0; i < RETRIES_MAX && rc == BH_TOO_MANY && ret_wanted->retry_after_s
                     && ret_wanted->retry_after_s <= RETRY_AFTER_MAX_S; i++) {
-        if (!wait_for(ret_wanted->retry_after_s, exchange))
+        if (!client_wait_for(ret_wanted->retry_after_s, exchange))
             return BH_OK;
         rc = send_once(client, request, exchange, ret_wanted, err);
     }
@@ -287,7 +287,7 @@ bh_client_send(const struct bh_client *client, const struct bh_http_request *req
 }
 
 static bool
-collect(void *self, const char *bytes, size_t length)
+client_collect(void *self, const char *bytes, size_t length)
 {
     struct bh_buf *body = self;
 
@@ -300,7 +300,7 @@ bh_client_json(const struct bh_client *client, const struct bh_http_request *req
                struct bh_json **ret_json, struct bh_err *err)
 {
     struct bh_buf body;
-    struct bh_exchange exchange = { .sink = collect, .self = &body };
+    struct bh_exchange exchange = { .sink = client_collect, .self = &body };
     bh_rc rc;
 
     *ret_json = NULL;

@@ -42,7 +42,7 @@ read_request(int fd, char *text, size_t size)
 }
 
 static void
-give(struct server *server, const char *answer)
+client_test_send(struct server *server, const char *answer)
 {
     int fd = accept(server->listener, NULL, NULL);
     size_t length = strlen(answer);
@@ -61,13 +61,13 @@ give(struct server *server, const char *answer)
 }
 
 static void *
-serve(void *self)
+client_test_serve(void *self)
 {
     struct server *server = self;
 
     if (server->first)
-        give(server, server->first);
-    give(server, server->answer);
+        client_test_send(server, server->first);
+    client_test_send(server, server->answer);
     return NULL;
 }
 
@@ -81,17 +81,17 @@ start_two(struct server *server, const char *first, const char *answer, size_t s
     assert_non_null(mkdtemp(server->folder));
     snprintf(server->path, sizeof server->path, "%s/s", server->folder);
     assert_int_equal(bh_unix_listen(server->path, 0600, &server->listener, &err), BH_OK);
-    assert_int_equal(pthread_create(&server->thread, NULL, serve, server), 0);
+    assert_int_equal(pthread_create(&server->thread, NULL, client_test_serve, server), 0);
 }
 
 static void
-start(struct server *server, const char *answer, size_t step)
+client_test_start(struct server *server, const char *answer, size_t step)
 {
     start_two(server, NULL, answer, step);
 }
 
 static void
-stop(struct server *server)
+client_test_stop(struct server *server)
 {
     pthread_join(server->thread, NULL);
     close(server->listener);
@@ -144,10 +144,10 @@ test_answers(void **state)
             struct bh_err err = { .rc = BH_OK };
             bh_rc rc;
 
-            start(&server, answers[i].answer, steps[s]);
+            client_test_start(&server, answers[i].answer, steps[s]);
             client = (struct bh_client){ .socket = server.path };
             rc = bh_client_json(&client, &request, &json, &err);
-            stop(&server);
+            client_test_stop(&server);
             BH_CHECK_EQ(answers[i].name, rc, answers[i].rc);
             if (rc == BH_OK)
                 BH_CHECK_STR(answers[i].name, bh_json_text(bh_json_get(bh_json_root(json), "a"), ""),
@@ -175,13 +175,13 @@ test_patience(void **state)
     start_two(&server, later, JSON("200 OK", "9", "{\"a\":\"b\"}"), 65536);
     client = (struct bh_client){ .socket = server.path };
     BH_CHECK_EQ("again", bh_client_json(&client, &request, &json, &err), BH_OK);
-    stop(&server);
+    client_test_stop(&server);
     bh_json_free(json);
     BH_CHECK("not before its time", bh_time_monotonic() - began >= BH_NS_PER_S);
-    start(&server, JSON("429 X", "37", "{\"error\":{\"code\":\"too_many\"}}        "), 65536);
+    client_test_start(&server, JSON("429 X", "37", "{\"error\":{\"code\":\"too_many\"}}        "), 65536);
     client = (struct bh_client){ .socket = server.path };
     BH_CHECK_EQ("not told when", bh_client_json(&client, &request, &json, &err), BH_TOO_MANY);
-    stop(&server);
+    client_test_stop(&server);
     bh_json_free(json);
     BH_CHECK_DONE();
 }
@@ -349,10 +349,10 @@ test_change_has_key(void **state)
     struct bh_err err;
 
     make_cli(line, &args, &cli);
-    start(&server, JSON("200 OK", "2", "{}"), 65536);
+    client_test_start(&server, JSON("200 OK", "2", "{}"), 65536);
     cli.client = (struct bh_client){ .socket = server.path };
     assert_int_equal(bh_cli_change(&cli, "POST /v1/jobs", NULL, &json, &err), BH_OK);
-    stop(&server);
+    client_test_stop(&server);
     assert_non_null(strstr(server.request, "POST /v1/jobs HTTP/1.1\r\n"));
     assert_non_null(strstr(server.request, "Idempotency-Key: mine\r\n"));
     assert_null(strstr(server.request, "Authorization"));

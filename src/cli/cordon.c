@@ -8,10 +8,10 @@
 #include "cli/output.h"
 #include "cli/pick.h"
 
-#define LOOK_AGAIN (200 * BH_NS_PER_MS)
+#define POLL_NS (200 * BH_NS_PER_MS)
 
 static const char *
-text(bh_json_value object, const char *key)
+cordon_text(bh_json_value object, const char *key)
 {
     return bh_json_text(bh_json_get(object, key), "");
 }
@@ -36,7 +36,7 @@ put_body(const struct bh_cli *cli, const char *target, struct bh_buf *out)
 
 /* `done` NULL: the caller says what came of it. */
 static bh_rc
-say(struct bh_cli *cli, const char *what, const char *done, const char *target,
+cordon_print(struct bh_cli *cli, const char *what, const char *done, const char *target,
     struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
@@ -55,18 +55,18 @@ say(struct bh_cli *cli, const char *what, const char *done, const char *target,
 }
 
 static bh_rc
-say_of_argument(struct bh_cli *cli, const char *what, const char *done, struct bh_err *err)
+print_argument(struct bh_cli *cli, const char *what, const char *done, struct bh_err *err)
 {
     char target[BH_PICK_NAME_MAX];
     bh_rc rc = bh_pick_target(cli, target, err);
 
-    return rc == BH_OK ? say(cli, what, done, target, err) : rc;
+    return rc == BH_OK ? cordon_print(cli, what, done, target, err) : rc;
 }
 
 bh_rc
 bh_cli_cordon(struct bh_cli *cli, struct bh_err *err)
 {
-    return say_of_argument(cli, "POST /v1/cordon", "gets no new work", err);
+    return print_argument(cli, "POST /v1/cordon", "gets no new work", err);
 }
 
 /* ---- letting it go again ---- */
@@ -74,22 +74,22 @@ bh_cli_cordon(struct bh_cli *cli, struct bh_err *err)
 static bool
 is_of_target(bh_json_value gpu, const char *target)
 {
-    return strncmp(text(gpu, "uuid"), target, strlen(target)) == 0
-           || strcmp(text(gpu, "node"), target) == 0;
+    return strncmp(cordon_text(gpu, "uuid"), target, strlen(target)) == 0
+           || strcmp(cordon_text(gpu, "node"), target) == 0;
 }
 
 /* What lets new work on a GPU that is kept from it by more than its own hold. */
 static void
 put_remedy(struct bh_buf *out, bh_json_value gpu)
 {
-    const char *node_held = text(gpu, "node_held");
+    const char *node_held = cordon_text(gpu, "node_held");
 
-    if (*text(gpu, "unmanaged_why"))
-        bh_buf_printf(out, ": %s; %s", text(gpu, "unmanaged_why"), text(gpu, "unmanaged_fix"));
-    else if (strcmp(text(gpu, "health"), "quarantined") == 0)
-        bh_buf_printf(out, "; bulkhead uncordon %s --clear-fault ends that", text(gpu, "uuid"));
+    if (*cordon_text(gpu, "unmanaged_why"))
+        bh_buf_printf(out, ": %s; %s", cordon_text(gpu, "unmanaged_why"), cordon_text(gpu, "unmanaged_fix"));
+    else if (strcmp(cordon_text(gpu, "health"), "quarantined") == 0)
+        bh_buf_printf(out, "; bulkhead uncordon %s --clear-fault ends that", cordon_text(gpu, "uuid"));
     else if (*node_held && strcmp(node_held, "no") != 0)
-        bh_buf_printf(out, "; bulkhead uncordon %s lets its node go", text(gpu, "node"));
+        bh_buf_printf(out, "; bulkhead uncordon %s lets its node go", cordon_text(gpu, "node"));
     else if (bh_json_truth(bh_json_get(gpu, "cordoned")))
         bh_buf_puts(out, "; the site file has it cordoned");
 }
@@ -97,7 +97,7 @@ put_remedy(struct bh_buf *out, bh_json_value gpu)
 /* A line for each GPU of the target that gets no new work all the same.  `tested`: a test is under
  * way, which only those do not end that are not managed. */
 static void
-put_kept_off(struct bh_buf *out, bh_json_value gpus, const char *target, bool tested)
+put_blocked(struct bh_buf *out, bh_json_value gpus, const char *target, bool tested)
 {
     static const struct bh_column state = { "STATE", "", BH_CELL_GPU_STATE, false };
     bh_json_value items = bh_json_get(gpus, "items");
@@ -106,9 +106,9 @@ put_kept_off(struct bh_buf *out, bh_json_value gpus, const char *target, bool te
         bh_json_value gpu = bh_json_at(items, i);
 
         if (!is_of_target(gpu, target)
-            || (tested ? !*text(gpu, "unmanaged_why") : bh_view_gpu_is_open(gpu)))
+            || (tested ? !*cordon_text(gpu, "unmanaged_why") : bh_view_gpu_is_open(gpu)))
             continue;
-        bh_buf_printf(out, "%s gets no new work still: ", text(gpu, "uuid"));
+        bh_buf_printf(out, "%s gets no new work still: ", cordon_text(gpu, "uuid"));
         bh_view_cell(out, &state, gpu, 0);
         put_remedy(out, gpu);
         bh_buf_putc(out, '\n');
@@ -118,7 +118,7 @@ put_kept_off(struct bh_buf *out, bh_json_value gpus, const char *target, bool te
 /* Its own hold is one of several things that keep work off a GPU: say those that stay.  A target
  * that was named by the beginning of a UUID is found by it, too. */
 static bh_rc
-say_let_go(const struct bh_cli *cli, const char *target, bool tested, struct bh_err *err)
+print_remaining_holds(const struct bh_cli *cli, const char *target, bool tested, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *gpus = NULL;
     bh_rc rc = bh_cli_fetch(cli, "/v1/gpus", &gpus, err);
@@ -127,7 +127,7 @@ say_let_go(const struct bh_cli *cli, const char *target, bool tested, struct bh_
     if (rc != BH_OK)
         return rc;
     bh_buf_init(&out, BH_JSON_BYTES_MAX);
-    put_kept_off(&out, bh_json_root(gpus), target, tested);
+    put_blocked(&out, bh_json_root(gpus), target, tested);
     if (out.length == 0)
         bh_buf_printf(&out, "%s %s\n", target,
                       tested ? "is tested, and gets new work when it is well"
@@ -146,10 +146,10 @@ bh_cli_uncordon(struct bh_cli *cli, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
-    rc = say(cli, what, NULL, target, err);
+    rc = cordon_print(cli, what, NULL, target, err);
     if (rc != BH_OK || bh_cli_flag(cli, BH_OPT_QUIET) || bh_cli_output(cli) > BH_OUT_WIDE)
         return rc;
-    return say_let_go(cli, target, bh_cli_flag(cli, BH_OPT_CLEAR_FAULT), err);
+    return print_remaining_holds(cli, target, bh_cli_flag(cli, BH_OPT_CLEAR_FAULT), err);
 }
 
 /* ---- waiting ---- */
@@ -162,12 +162,12 @@ in_use(bh_json_value gpus, const char *target)
     uint32_t used = 0;
 
     for (size_t i = 0; i < bh_json_count(items); i++) {
-        bh_json_value gpu = bh_json_at(items, i), pieces = bh_json_get(gpu, "pieces");
+        bh_json_value gpu = bh_json_at(items, i), partitions = bh_json_get(gpu, "pieces");
 
         if (!is_of_target(gpu, target))
             continue;
-        for (size_t k = 0; k < bh_json_count(pieces); k++) {
-            const char *state = text(bh_json_at(pieces, k), "state");
+        for (size_t k = 0; k < bh_json_count(partitions); k++) {
+            const char *state = cordon_text(bh_json_at(partitions, k), "state");
 
             used += strcmp(state, "leased") == 0 || strcmp(state, "carving") == 0;
         }
@@ -193,7 +193,7 @@ wait_until_empty(struct bh_cli *cli, const char *target, struct bh_err *err)
         if (bh_time_monotonic() >= deadline)
             return bh_err_set(err, BH_TIMEOUT, "%s: %" PRIu32 " pieces are still in use", target,
                               used);
-        bh_time_sleep(LOOK_AGAIN);
+        bh_time_sleep(POLL_NS);
     }
     if (!bh_cli_flag(cli, BH_OPT_QUIET) && bh_cli_output(cli) <= BH_OUT_WIDE)
         printf("%s is empty\n", target);
@@ -207,7 +207,7 @@ bh_cli_drain(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = bh_pick_target(cli, target, err);
 
     if (rc == BH_OK)
-        rc = say(cli, "POST /v1/drain",
+        rc = cordon_print(cli, "POST /v1/drain",
                  bh_cli_flag(cli, BH_OPT_NOW) ? "is being emptied" : "gets empty as its jobs end",
                  target, err);
     if (rc != BH_OK || !cli->args->options[BH_OPT_WAIT].given)

@@ -16,7 +16,7 @@ put_findings(const struct bh_cli *cli, struct bh_json_writer *w, enum bh_verdict
     for (size_t i = 0; i < bh_doctor_check_count; i++) {
         struct bh_finding finding = { .verdict = BH_CHECK_OK };
 
-        bh_doctor_checks[i].look(cli, &finding);
+        bh_doctor_checks[i].progress(cli, &finding);
         if (finding.verdict > *ret_worst)
             *ret_worst = finding.verdict;
         bh_json_open(w, NULL, '{');

@@ -15,7 +15,7 @@ struct bh_finding {
 
 struct bh_check {
     const char *name;
-    void (*look)(const struct bh_cli *cli, struct bh_finding *ret_finding);
+    void (*progress)(const struct bh_cli *cli, struct bh_finding *ret_finding);
 };
 
 /* The checks, in the order in which one would mend things. */

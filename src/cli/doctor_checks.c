@@ -31,7 +31,7 @@ enum { CGROUP2_MAGIC = 0x63677270, NOFILE_WANTED = 8192, MEMLOCK_WANTED_KIB = 81
        PROBE_TEXT_MAX = 4096, CLOCK_AHEAD_MOST_MS = 5000 };
 
 static void BH_PRINTF(3, 4)
-report(struct bh_finding *finding, enum bh_verdict_kind verdict, const char *format, ...)
+doctor_report(struct bh_finding *finding, enum bh_verdict_kind verdict, const char *format, ...)
 {
     va_list args;
 
@@ -42,7 +42,7 @@ report(struct bh_finding *finding, enum bh_verdict_kind verdict, const char *for
 }
 
 static void BH_PRINTF(2, 3)
-advise(struct bh_finding *finding, const char *format, ...)
+doctor_advise(struct bh_finding *finding, const char *format, ...)
 {
     va_list args;
 
@@ -81,7 +81,7 @@ bh_doctor_folder(const struct bh_cli *cli, char *ret_folder, size_t size)
 
 /* A file of that folder. */
 static void
-put_file(const struct bh_cli *cli, const char *name, char ret_path[PATH_MAX])
+doctor_put_file(const struct bh_cli *cli, const char *name, char ret_path[PATH_MAX])
 {
     size_t length;
 
@@ -91,7 +91,7 @@ put_file(const struct bh_cli *cli, const char *name, char ret_path[PATH_MAX])
 }
 
 static bool
-is_there(const char *path)
+doctor_is_there(const char *path)
 {
     return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
@@ -102,9 +102,9 @@ has_site(const struct bh_cli *cli)
 {
     char daemon[PATH_MAX], node[PATH_MAX];
 
-    put_file(cli, "bulkheadd.conf", daemon);
-    put_file(cli, "node.conf", node);
-    return is_there(daemon) || is_there(node);
+    doctor_put_file(cli, "bulkheadd.conf", daemon);
+    doctor_put_file(cli, "node.conf", node);
+    return doctor_is_there(daemon) || doctor_is_there(node);
 }
 
 /* The first bytes that a program prints, or -1: it cannot be run. */
@@ -141,11 +141,11 @@ static void
 check_root(const struct bh_cli *cli, struct bh_finding *f)
 {
     if (geteuid() == 0) {
-        report(f, BH_CHECK_OK, "running as root");
+        doctor_report(f, BH_CHECK_OK, "running as root");
         return;
     }
-    report(f, BH_CHECK_WARN, "running as uid %u: some checks see less", geteuid());
-    advise(f, "bulkhead-node needs root; run doctor as root too");
+    doctor_report(f, BH_CHECK_WARN, "running as uid %u: some checks see less", geteuid());
+    doctor_advise(f, "bulkhead-node needs root; run doctor as root too");
 }
 
 static void
@@ -156,11 +156,11 @@ check_kernel(const struct bh_cli *cli, struct bh_finding *f)
 
     uname(&name);
     sscanf(name.release, "%u.%u", &major, &minor);
-    report(f, BH_CHECK_OK, "Linux %s on %s", name.release, name.machine);
+    doctor_report(f, BH_CHECK_OK, "Linux %s on %s", name.release, name.machine);
     if (major > KERNEL_MAJOR || (major == KERNEL_MAJOR && minor >= KERNEL_MINOR))
         return;
     f->verdict = BH_CHECK_FAIL;
-    advise(f, "use Linux %d.%d or newer", KERNEL_MAJOR, KERNEL_MINOR);
+    doctor_advise(f, "use Linux %d.%d or newer", KERNEL_MAJOR, KERNEL_MINOR);
 }
 
 static void
@@ -172,12 +172,12 @@ check_cgroups(const struct bh_cli *cli, struct bh_finding *f)
     size_t used = 0;
 
     if (statfs("/sys/fs/cgroup", &top) != 0) {
-        report(f, BH_CHECK_FAIL, "/sys/fs/cgroup is not mounted");
-        advise(f, "mount -t cgroup2 none /sys/fs/cgroup");
+        doctor_report(f, BH_CHECK_FAIL, "/sys/fs/cgroup is not mounted");
+        doctor_advise(f, "mount -t cgroup2 none /sys/fs/cgroup");
         return;
     }
     if ((unsigned long)top.f_type == CGROUP2_MAGIC) {
-        report(f, BH_CHECK_OK, "cgroup v2");
+        doctor_report(f, BH_CHECK_OK, "cgroup v2");
         return;
     }
     for (size_t i = 0; i < BH_COUNT(wanted); i++) {
@@ -185,10 +185,10 @@ check_cgroups(const struct bh_cli *cli, struct bh_finding *f)
         if (access(path, F_OK) != 0)
             used += (size_t)snprintf(missing + used, sizeof missing - used, " %s", wanted[i]);
     }
-    report(f, *missing ? BH_CHECK_FAIL : BH_CHECK_WARN, "cgroup %s%s%s",
+    doctor_report(f, *missing ? BH_CHECK_FAIL : BH_CHECK_WARN, "cgroup %s%s%s",
            statfs("/sys/fs/cgroup/unified", &unified) == 0 ? "v1 with v2 beside it (hybrid)" : "v1",
            *missing ? "; missing:" : "", missing);
-    advise(f, *missing ? "boot with systemd.unified_cgroup_hierarchy=1"
+    doctor_advise(f, *missing ? "boot with systemd.unified_cgroup_hierarchy=1"
                        : "supported; cgroup v2 is the product's path: boot with "
                          "systemd.unified_cgroup_hierarchy=1");
 }
@@ -204,17 +204,17 @@ check_user_namespaces(const struct bh_cli *cli, struct bh_finding *f)
     bh_buf_init_fixed(&text, memory, sizeof memory - 1);
     if (bh_file_read("/proc/sys/user/max_user_namespaces", sizeof memory - 1, &text, &unread)
         != BH_OK) {
-        report(f, BH_CHECK_FAIL, "this kernel has no user namespaces");
-        advise(f, "use a kernel with CONFIG_USER_NS");
+        doctor_report(f, BH_CHECK_FAIL, "this kernel has no user namespaces");
+        doctor_advise(f, "use a kernel with CONFIG_USER_NS");
         return;
     }
     memory[strcspn(memory, "\n")] = '\0';
     if (strcmp(memory, "0") != 0) {
-        report(f, BH_CHECK_OK, "up to %.20s", memory);
+        doctor_report(f, BH_CHECK_OK, "up to %.20s", memory);
         return;
     }
-    report(f, BH_CHECK_FAIL, "user namespaces are turned off");
-    advise(f, "sysctl -w user.max_user_namespaces=16384");
+    doctor_report(f, BH_CHECK_FAIL, "user namespaces are turned off");
+    doctor_advise(f, "sysctl -w user.max_user_namespaces=16384");
 }
 
 static void
@@ -225,22 +225,22 @@ check_idmapped_mounts(const struct bh_cli *cli, struct bh_finding *f)
     long rc = syscall(SYS_mount_setattr, -1, "", 0x1000, &attributes, sizeof attributes);
 
     if (rc == 0 || errno != ENOSYS) {
-        report(f, BH_CHECK_OK, "the kernel knows mount_setattr");
+        doctor_report(f, BH_CHECK_OK, "the kernel knows mount_setattr");
         return;
     }
-    report(f, BH_CHECK_FAIL, "no mount_setattr");
-    advise(f, "use Linux 5.12 or newer");
+    doctor_report(f, BH_CHECK_FAIL, "no mount_setattr");
+    doctor_advise(f, "use Linux 5.12 or newer");
 }
 
 static void
 check_seccomp(const struct bh_cli *cli, struct bh_finding *f)
 {
     if (access("/proc/sys/kernel/seccomp/actions_avail", R_OK) == 0) {
-        report(f, BH_CHECK_OK, "filters are available");
+        doctor_report(f, BH_CHECK_OK, "filters are available");
         return;
     }
-    report(f, BH_CHECK_FAIL, "no seccomp filters");
-    advise(f, "use a kernel with CONFIG_SECCOMP_FILTER");
+    doctor_report(f, BH_CHECK_FAIL, "no seccomp filters");
+    doctor_advise(f, "use a kernel with CONFIG_SECCOMP_FILTER");
 }
 
 static void
@@ -253,14 +253,14 @@ check_limits(const struct bh_cli *cli, struct bh_finding *f)
     getrlimit(RLIMIT_MEMLOCK, &locked);
     if (locked.rlim_max != RLIM_INFINITY)
         snprintf(amount, sizeof amount, "%llu KiB", (unsigned long long)locked.rlim_max / 1024);
-    report(f, BH_CHECK_OK, "%llu open files, %s of locked memory",
+    doctor_report(f, BH_CHECK_OK, "%llu open files, %s of locked memory",
            (unsigned long long)files.rlim_max, amount);
     if (files.rlim_max < NOFILE_WANTED) {
         f->verdict = BH_CHECK_WARN;
-        advise(f, "raise LimitNOFILE to %d: a connection and a job take one each", NOFILE_WANTED);
+        doctor_advise(f, "raise LimitNOFILE to %d: a connection and a job take one each", NOFILE_WANTED);
     } else if (locked.rlim_max / 1024 < MEMLOCK_WANTED_KIB) {
         f->verdict = BH_CHECK_WARN;
-        advise(f, "raise LimitMEMLOCK to %d KiB: device rules of jobs are locked memory",
+        doctor_advise(f, "raise LimitMEMLOCK to %d KiB: device rules of jobs are locked memory",
                MEMLOCK_WANTED_KIB);
     }
 }
@@ -277,7 +277,7 @@ put_client(const struct bh_cli *cli, struct bh_cli *ret_inner, char socket[PATH_
 
 /* From the daemon of the site that is looked at. */
 static bh_rc
-fetch(const struct bh_cli *cli, const char *path, struct bh_json **ret_json, struct bh_err *err)
+doctor_fetch(const struct bh_cli *cli, const char *path, struct bh_json **ret_json, struct bh_err *err)
 {
     char socket[PATH_MAX];
     struct bh_cli inner;
@@ -293,7 +293,7 @@ ask_clock_ahead(const struct bh_cli *cli)
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_err ignored;
 
-    if (fetch(cli, "/v1/status", &json, &ignored) != BH_OK)
+    if (doctor_fetch(cli, "/v1/status", &json, &ignored) != BH_OK)
         return 0;
     return bh_json_integer(bh_json_get(bh_json_root(json), "clock_ahead_ms"), 0);
 }
@@ -306,17 +306,17 @@ check_clock(const struct bh_cli *cli, struct bh_finding *f)
     int64_t ahead_ms = ask_clock_ahead(cli);
 
     if (bh_time_now() < UINT64_C(1700000000) * BH_NS_PER_S) {
-        report(f, BH_CHECK_FAIL, "the clock is years behind");
-        advise(f, "set it: records carry the time");
+        doctor_report(f, BH_CHECK_FAIL, "the clock is years behind");
+        doctor_advise(f, "set it: records carry the time");
     } else if (ahead_ms > CLOCK_AHEAD_MOST_MS || ahead_ms < -CLOCK_AHEAD_MOST_MS) {
-        report(f, BH_CHECK_WARN, "engine time is %lld s %s the wall clock",
+        doctor_report(f, BH_CHECK_WARN, "engine time is %lld s %s the wall clock",
                (long long)llabs(ahead_ms) / 1000, ahead_ms > 0 ? "behind" : "ahead of");
-        advise(f, "it approaches it by 36 s an hour; docs/time.md");
+        doctor_advise(f, "it approaches it by 36 s an hour; docs/time.md");
     } else if (rc == TIME_ERROR || state.status & STA_UNSYNC) {
-        report(f, BH_CHECK_WARN, "the clock is not synchronised");
-        advise(f, "run chrony or systemd-timesyncd: records and bills carry the time");
+        doctor_report(f, BH_CHECK_WARN, "the clock is not synchronised");
+        doctor_advise(f, "run chrony or systemd-timesyncd: records and bills carry the time");
     } else {
-        report(f, BH_CHECK_OK, "synchronised");
+        doctor_report(f, BH_CHECK_OK, "synchronised");
     }
 }
 
@@ -353,15 +353,15 @@ check_crun(const struct bh_cli *cli, struct bh_finding *f)
 
     if (ask_program(argv, text, sizeof text) != 0
         || sscanf(text, "crun version %u.%u.%u", &major, &minor, &patch) < 2) {
-        report(f, BH_CHECK_FAIL, "crun does not run");
-        advise(f, "apt-get install crun");
+        doctor_report(f, BH_CHECK_FAIL, "crun does not run");
+        doctor_advise(f, "apt-get install crun");
         return;
     }
     holes = bh_doctor_crun_holes(major, minor, patch);
-    report(f, holes ? BH_CHECK_WARN : BH_CHECK_OK, "crun %u.%u.%u%s%s", major, minor, patch,
+    doctor_report(f, holes ? BH_CHECK_WARN : BH_CHECK_OK, "crun %u.%u.%u%s%s", major, minor, patch,
            holes ? "; known holes: " : "", holes ? holes : "");
     if (holes)
-        advise(f, "out of reach: jobs get a tmpfs on /dev and numeric users, and crun exec is never "
+        doctor_advise(f, "out of reach: jobs get a tmpfs on /dev and numeric users, and crun exec is never "
                   "used; 1.30 has none of them");
 }
 
@@ -375,12 +375,12 @@ check_images(const struct bh_cli *cli, struct bh_finding *f)
     bool fetches = ask_program(skopeo, text, sizeof text) == 0;
 
     if (!unpacks) {
-        report(f, BH_CHECK_WARN, "umoci does not run: jobs cannot have images");
-        advise(f, "apt-get install umoci, or set umoci in node.conf");
+        doctor_report(f, BH_CHECK_WARN, "umoci does not run: jobs cannot have images");
+        doctor_advise(f, "apt-get install umoci, or set umoci in node.conf");
     } else if (!fetches) {
-        report(f, BH_CHECK_OK, "umoci; without skopeo none from registries");
+        doctor_report(f, BH_CHECK_OK, "umoci; without skopeo none from registries");
     } else {
-        report(f, BH_CHECK_OK, "umoci, and skopeo for registries");
+        doctor_report(f, BH_CHECK_OK, "umoci, and skopeo for registries");
     }
 }
 
@@ -392,19 +392,19 @@ check_site(const struct bh_cli *cli, struct bh_finding *f)
 
     bh_doctor_folder(cli, folder, sizeof folder);
     if (!has_site(cli)) {
-        report(f, bh_cli_flag(cli, BH_OPT_DIR) ? BH_CHECK_FAIL : BH_CHECK_WARN,
-               is_there(folder) ? "no site is configured in %.160s" : "there is no folder %.160s",
+        doctor_report(f, bh_cli_flag(cli, BH_OPT_DIR) ? BH_CHECK_FAIL : BH_CHECK_WARN,
+               doctor_is_there(folder) ? "no site is configured in %.160s" : "there is no folder %.160s",
                folder);
-        advise(f, "bulkhead up makes a site, up --dir DIR one in a folder; doctor --dir DIR looks at that");
+        doctor_advise(f, "bulkhead up makes a site, up --dir DIR one in a folder; doctor --dir DIR looks at that");
         return;
     }
     if (bh_cli_flag(cli, BH_OPT_DIR) || cli->client.server || is_of_socket(cli, folder)) {
-        report(f, BH_CHECK_OK, "configured in %.160s", folder);
+        doctor_report(f, BH_CHECK_OK, "configured in %.160s", folder);
         return;
     }
-    report(f, BH_CHECK_WARN, "%.60s is read, whose daemon is not on %.100s", folder,
+    doctor_report(f, BH_CHECK_WARN, "%.60s is read, whose daemon is not on %.100s", folder,
            cli->client.socket);
-    advise(f, "bulkhead doctor --dir DIR looks at the site whose configuration is in DIR");
+    doctor_advise(f, "bulkhead doctor --dir DIR looks at the site whose configuration is in DIR");
 }
 
 static void
@@ -415,16 +415,16 @@ check_driver(const struct bh_cli *cli, struct bh_finding *f)
     uint32_t gpus;
     bh_rc rc;
 
-    put_file(cli, "node.conf", conf);
+    doctor_put_file(cli, "node.conf", conf);
     bh_setting_read(conf, "nvml_library", "libnvidia-ml.so.1", library, sizeof library);
     bh_setting_read(conf, "driver_env", "", environment, sizeof environment);
     rc = bh_driver_probe(library, environment, &gpus, &err);
     if (rc == BH_OK) {
-        report(f, gpus ? BH_CHECK_OK : BH_CHECK_WARN, "%s lists %u GPUs", library, gpus);
+        doctor_report(f, gpus ? BH_CHECK_OK : BH_CHECK_WARN, "%s lists %u GPUs", library, gpus);
         return;
     }
-    report(f, BH_CHECK_FAIL, "%s", err.msg);
-    advise(f, rc == BH_NOT_FOUND ? "install NVIDIA's driver, or use the simulated one: bulkhead up"
+    doctor_report(f, BH_CHECK_FAIL, "%s", err.msg);
+    doctor_advise(f, rc == BH_NOT_FOUND ? "install NVIDIA's driver, or use the simulated one: bulkhead up"
                                  : "nvidia-smi should work first");
 }
 
@@ -440,19 +440,19 @@ check_holders(const struct bh_cli *cli, struct bh_finding *f)
     bh_buf_init_fixed(&held, f->fix, sizeof f->fix);
     count = bh_holders_put(&held, "/proc", BH_HOLDERS_ANY, 4);
     if (count == 0) {
-        report(f, BH_CHECK_OK, "no process that can be seen holds a GPU open");
+        doctor_report(f, BH_CHECK_OK, "no process that can be seen holds a GPU open");
         f->fix[0] = '\0';
         return;
     }
-    report(f, BH_CHECK_WARN, "%u processes hold GPUs open; while they do, MIG modes cannot change%s",
+    doctor_report(f, BH_CHECK_WARN, "%u processes hold GPUs open; while they do, MIG modes cannot change%s",
            count, bh_holders_has_drm("/proc") ? ", and nvidia_drm is loaded" : "");
     if (!bh_buf_text(&held) || held.overflow)
-        advise(f, "fuser -v /dev/nvidia*");
+        doctor_advise(f, "fuser -v /dev/nvidia*");
 }
 
 /* What a file system has, and what is made of it; the worst of several folders is told. */
 static void
-look_at_disk(struct bh_finding *f, char *folder, const char *when_full)
+check_disk_of(struct bh_finding *f, char *folder, const char *when_full)
 {
     struct statvfs status;
     enum bh_verdict_kind verdict;
@@ -463,16 +463,16 @@ look_at_disk(struct bh_finding *f, char *folder, const char *when_full)
     if (access(folder, F_OK) != 0 && *folder != '/')
         memcpy(folder, ".", 2);
     if (statvfs(folder, &status) != 0) {
-        report(f, BH_CHECK_WARN, "%s: %s", folder, strerror(errno));
+        doctor_report(f, BH_CHECK_WARN, "%s: %s", folder, strerror(errno));
         return;
     }
     mib = (unsigned long long)status.f_bavail * status.f_frsize >> 20;
     verdict = mib < DISK_LEAST_MIB ? BH_CHECK_FAIL : mib < DISK_WANTED_MIB ? BH_CHECK_WARN : BH_CHECK_OK;
     if (*f->found && (verdict == BH_CHECK_OK || f->verdict != BH_CHECK_OK))
         return;
-    report(f, verdict, "%llu MiB free for %s", mib, folder);
+    doctor_report(f, verdict, "%llu MiB free for %s", mib, folder);
     if (verdict != BH_CHECK_OK)
-        advise(f, "make room: %s; %d MiB are wanted", when_full, DISK_WANTED_MIB);
+        doctor_advise(f, "make room: %s; %d MiB are wanted", when_full, DISK_WANTED_MIB);
 }
 
 static void
@@ -480,20 +480,20 @@ check_disk(const struct bh_cli *cli, struct bh_finding *f)
 {
     char conf[PATH_MAX], folder[PATH_MAX];
 
-    put_file(cli, "bulkheadd.conf", conf);
+    doctor_put_file(cli, "bulkheadd.conf", conf);
     if (!bh_setting_read(conf, "state_dir", "/var/lib/bulkhead/daemon", folder, sizeof folder)
         && bh_cli_flag(cli, BH_OPT_DIR))
         bh_doctor_folder(cli, folder, sizeof folder); /* what `up --dir` would fill */
-    look_at_disk(f, folder, "a full disk stops all changes");
-    put_file(cli, "node.conf", conf);
+    check_disk_of(f, folder, "a full disk stops all changes");
+    doctor_put_file(cli, "node.conf", conf);
     if (access(conf, F_OK) != 0)
         return;
     bh_setting_read(conf, "log_dir", "/var/lib/bulkhead/logs", folder, sizeof folder);
-    look_at_disk(f, folder, "on a full disk jobs' output is dropped");
+    check_disk_of(f, folder, "on a full disk jobs' output is dropped");
     bh_setting_read(conf, "scratch_dir", "", folder, sizeof folder);
     if (!*folder)
         bh_setting_read(conf, "state_dir", "/var/lib/bulkhead/node", folder, sizeof folder);
-    look_at_disk(f, folder, "on a full disk jobs with scratch wait");
+    check_disk_of(f, folder, "on a full disk jobs with scratch wait");
 }
 
 static void
@@ -502,19 +502,19 @@ check_node_conf(const struct bh_cli *cli, struct bh_finding *f)
     char path[PATH_MAX];
     struct stat status;
 
-    put_file(cli, "node.conf", path);
+    doctor_put_file(cli, "node.conf", path);
     if (stat(path, &status) != 0) {
-        report(f, errno == ENOENT ? BH_CHECK_WARN : BH_CHECK_FAIL, "%s: %s", path,
+        doctor_report(f, errno == ENOENT ? BH_CHECK_WARN : BH_CHECK_FAIL, "%s: %s", path,
                strerror(errno));
-        advise(f, "bulkhead up writes it; examples are in share/doc/bulkhead");
+        doctor_advise(f, "bulkhead up writes it; examples are in share/doc/bulkhead");
         return;
     }
     if (status.st_uid == 0 && !(status.st_mode & (S_IWGRP | S_IWOTH))) {
-        report(f, BH_CHECK_OK, "%s belongs to root", path);
+        doctor_report(f, BH_CHECK_OK, "%s belongs to root", path);
         return;
     }
-    report(f, BH_CHECK_FAIL, "%s can be changed by others than root", path);
-    advise(f, "chown root %s; chmod go-w %s", path, path);
+    doctor_report(f, BH_CHECK_FAIL, "%s can be changed by others than root", path);
+    doctor_advise(f, "chown root %s; chmod go-w %s", path, path);
 }
 
 static void
@@ -527,12 +527,12 @@ check_daemon(const struct bh_cli *cli, struct bh_finding *f)
 
     put_client(cli, &inner, socket);
     if (bh_cli_fetch(&inner, "/healthz", &json, &err) == BH_OK) {
-        report(f, BH_CHECK_OK, "bulkheadd serves on %s",
+        doctor_report(f, BH_CHECK_OK, "bulkheadd serves on %s",
                inner.client.server ? inner.client.server : inner.client.socket);
         return;
     }
-    report(f, BH_CHECK_FAIL, "%.180s", err.msg);
-    advise(f, "%.180s", err.hint);
+    doctor_report(f, BH_CHECK_FAIL, "%.180s", err.msg);
+    doctor_advise(f, "%.180s", err.hint);
 }
 
 static void
@@ -542,19 +542,19 @@ check_node(const struct bh_cli *cli, struct bh_finding *f)
     struct bh_err err;
     bh_json_value node;
 
-    if (fetch(cli, "/v1/status", &json, &err) != BH_OK) {
-        report(f, err.rc == BH_UNAVAILABLE ? BH_CHECK_FAIL : BH_CHECK_WARN, "%.180s", err.msg);
+    if (doctor_fetch(cli, "/v1/status", &json, &err) != BH_OK) {
+        doctor_report(f, err.rc == BH_UNAVAILABLE ? BH_CHECK_FAIL : BH_CHECK_WARN, "%.180s", err.msg);
         return;
     }
     node = bh_json_get(bh_json_root(json), "node");
     if (bh_json_truth(bh_json_get(node, "connected"))) {
-        report(f, BH_CHECK_OK, "%.60s is connected, driver %.40s",
+        doctor_report(f, BH_CHECK_OK, "%.60s is connected, driver %.40s",
                bh_json_text(bh_json_get(node, "name"), "?"),
                bh_json_text(bh_json_get(node, "driver"), "?"));
         return;
     }
-    report(f, BH_CHECK_FAIL, "no bulkhead-node is connected");
-    advise(f, "start it: systemctl start bulkhead-node, or bulkhead up");
+    doctor_report(f, BH_CHECK_FAIL, "no bulkhead-node is connected");
+    doctor_advise(f, "start it: systemctl start bulkhead-node, or bulkhead up");
 }
 
 /* GPUs that get no work because their drivers do not answer for them. */
@@ -566,8 +566,8 @@ check_lost(const struct bh_cli *cli, struct bh_finding *f)
     bh_json_value items, first = NULL;
     uint32_t lost = 0;
 
-    if (fetch(cli, "/v1/gpus", &json, &err) != BH_OK) {
-        report(f, BH_CHECK_WARN, "%.180s", err.msg);
+    if (doctor_fetch(cli, "/v1/gpus", &json, &err) != BH_OK) {
+        doctor_report(f, BH_CHECK_WARN, "%.180s", err.msg);
         return;
     }
     items = bh_json_get(bh_json_root(json), "items");
@@ -575,13 +575,13 @@ check_lost(const struct bh_cli *cli, struct bh_finding *f)
         if (strcmp(bh_json_text(bh_json_get(bh_json_at(items, i), "health"), ""), "lost") == 0)
             first = lost++ ? first : bh_json_at(items, i);
     if (!lost) {
-        report(f, BH_CHECK_OK, "none of %zu is lost", bh_json_count(items));
+        doctor_report(f, BH_CHECK_OK, "none of %zu is lost", bh_json_count(items));
         return;
     }
-    report(f, BH_CHECK_WARN, "%u of %zu lost, the first: %.48s: %.100s", lost, bh_json_count(items),
+    doctor_report(f, BH_CHECK_WARN, "%u of %zu lost, the first: %.48s: %.100s", lost, bh_json_count(items),
            bh_json_text(bh_json_get(first, "uuid"), "?"),
            bh_json_text(bh_json_get(first, "fenced_why"), "its node does not have it"));
-    advise(f, "the kernel's log says why; reset it or reboot its node: it serves again when it answers");
+    doctor_advise(f, "the kernel's log says why; reset it or reboot its node: it serves again when it answers");
 }
 
 /* GPUs that Bulkhead would manage, were it not for instances that are not in a node's journal. */
@@ -593,8 +593,8 @@ check_unmanaged(const struct bh_cli *cli, struct bh_finding *f)
     bh_json_value items, first = NULL;
     uint32_t count = 0;
 
-    if (fetch(cli, "/v1/gpus", &json, &err) != BH_OK) {
-        report(f, BH_CHECK_WARN, "%.180s", err.msg);
+    if (doctor_fetch(cli, "/v1/gpus", &json, &err) != BH_OK) {
+        doctor_report(f, BH_CHECK_WARN, "%.180s", err.msg);
         return;
     }
     items = bh_json_get(bh_json_root(json), "items");
@@ -602,13 +602,13 @@ check_unmanaged(const struct bh_cli *cli, struct bh_finding *f)
         if (bh_json_get(bh_json_at(items, i), "foreign_instances"))
             first = count++ ? first : bh_json_at(items, i);
     if (!count) {
-        report(f, BH_CHECK_OK, "none of %zu has instances of others", bh_json_count(items));
+        doctor_report(f, BH_CHECK_OK, "none of %zu has instances of others", bh_json_count(items));
         return;
     }
-    report(f, BH_CHECK_WARN, "%u of %zu unmanaged, the first: %.48s: %.120s", count,
+    doctor_report(f, BH_CHECK_WARN, "%u of %zu unmanaged, the first: %.48s: %.120s", count,
            bh_json_count(items), bh_json_text(bh_json_get(first, "uuid"), "?"),
            bh_json_text(bh_json_get(first, "unmanaged_why"), "instances of others"));
-    advise(f, "%.140s; docs/mig.md", bh_json_text(bh_json_get(first, "unmanaged_fix"), ""));
+    doctor_advise(f, "%.140s; docs/mig.md", bh_json_text(bh_json_get(first, "unmanaged_fix"), ""));
 }
 
 const struct bh_check bh_doctor_checks[] = {

@@ -19,7 +19,7 @@ struct answer {
 };
 
 static struct answer
-ask(const char *library)
+driver_probe_ask(const char *library)
 {
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     int (*init)(void) = handle ? (int (*)(void))dlsym(handle, "nvmlInit_v2") : NULL;
@@ -44,7 +44,7 @@ run_child(const char *library, char *environment, int to)
     alarm(SECONDS_MAX);
     if (*environment)
         putenv(environment);
-    answer = ask(library);
+    answer = driver_probe_ask(library);
     _exit(write(to, &answer, sizeof answer) == (ssize_t)sizeof answer ? 0 : 1);
 }
 

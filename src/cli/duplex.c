@@ -26,7 +26,7 @@ struct bh_duplex {
 
 /* Read what is there, at most `size` bytes: how many, 0 at the end, -1 for nothing now. */
 static ssize_t
-receive(struct bh_duplex *duplex, char *bytes, size_t size)
+duplex_receive(struct bh_duplex *duplex, char *bytes, size_t size)
 {
     ssize_t got;
 
@@ -39,7 +39,7 @@ receive(struct bh_duplex *duplex, char *bytes, size_t size)
 }
 
 static bh_rc
-broken(struct bh_err *err)
+duplex_broken(struct bh_err *err)
 {
     return bh_err_set(err, BH_UNAVAILABLE, "the connection to bulkheadd broke");
 }
@@ -53,9 +53,9 @@ send_all(struct bh_duplex *duplex, const char *bytes, size_t length, struct bh_e
                                    : send(duplex->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
 
         if (went < 0 && !duplex->tls && errno != EAGAIN && errno != EINTR)
-            return broken(err);
+            return duplex_broken(err);
         if (went == 0)
-            return broken(err);
+            return duplex_broken(err);
         if (went < 0) {
             (void)!poll(&polled, 1, 1000);
             continue;
@@ -112,7 +112,7 @@ send_head(const struct bh_client *client, struct bh_duplex *duplex, const char *
 }
 
 static bool
-collect(void *self, const char *bytes, size_t length)
+duplex_collect(void *self, const char *bytes, size_t length)
 {
     struct bh_buf *body = self;
 
@@ -131,14 +131,14 @@ read_refusal(struct bh_duplex *duplex, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     bh_buf_init(&body, BODY_MAX);
-    bh_http_parser_init(&parser, collect, &body);
+    bh_http_parser_init(&parser, duplex_collect, &body);
     while (rc == BH_OK && got != 0 && parser.step != BH_HTTP_DONE && !parser.stopped) {
         if (got > 0)
             rc = bh_http_parser_feed(&parser, duplex->bytes, (size_t)got, err);
         else if (poll(&polled, 1, PATIENCE_MS) <= 0)
             break;
         if (rc == BH_OK && parser.step != BH_HTTP_DONE)
-            got = receive(duplex, duplex->bytes, sizeof duplex->bytes);
+            got = duplex_receive(duplex, duplex->bytes, sizeof duplex->bytes);
     }
     if (rc == BH_OK)
         rc = bh_client_error(parser.status, body.bytes ? body.bytes : "", body.length, err);
@@ -156,11 +156,11 @@ read_head(struct bh_duplex *duplex, struct bh_err *err)
 
     while (!end) {
         struct pollfd polled = { .fd = duplex->fd, .events = POLLIN };
-        ssize_t got = receive(duplex, duplex->bytes + duplex->length,
+        ssize_t got = duplex_receive(duplex, duplex->bytes + duplex->length,
                               sizeof duplex->bytes - duplex->length);
 
         if (got == 0 || bh_time_monotonic() > until || duplex->length > HEAD_MAX)
-            return broken(err);
+            return duplex_broken(err);
         if (got < 0) {
             (void)!poll(&polled, 1, 1000);
             continue;
@@ -234,10 +234,10 @@ bh_duplex_next(struct bh_duplex *duplex, struct bh_stream_frame *ret_frame, stru
             duplex->used = ret_frame->size;
         if (rc != BH_NOT_FOUND)
             return rc;
-        got = receive(duplex, duplex->bytes + duplex->length,
+        got = duplex_receive(duplex, duplex->bytes + duplex->length,
                       sizeof duplex->bytes - duplex->length);
         if (got == 0)
-            return broken(err);
+            return duplex_broken(err);
         if (got < 0)
             return rc;
         duplex->length += (size_t)got;

@@ -37,7 +37,7 @@ write_bytes(struct output *out, const char *bytes, size_t length)
 
 /* {"text":"..."}: a piece of output.  Bytes that are no text come as base64. */
 static bool
-take_log(struct output *out, const char *text, size_t length)
+read_log(struct output *out, const char *text, size_t length)
 {
     struct bh_slice event = { text, length }, value;
     char *bytes = malloc(length + 1);
@@ -57,13 +57,13 @@ take_log(struct output *out, const char *text, size_t length)
 }
 
 static bool
-take_event(void *self, const char *event, const char *text, size_t length)
+read_event(void *self, const char *event, const char *text, size_t length)
 {
     struct output *out = self;
 
     out->some = true;
     if (strcmp(event, "log") == 0)
-        return take_log(out, text, length);
+        return read_log(out, text, length);
     if (strcmp(event, "denied") == 0) {
         out->rc = bh_err_set(out->err, BH_DENIED, "you may no longer read this job's output");
         return false;
@@ -103,14 +103,14 @@ follow_once(struct output *out, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     request.path = path;
-    bh_sse_init(&sse, take_event, out);
+    bh_sse_init(&sse, read_event, out);
     rc = bh_client_send(&out->follow->cli->client, &request, &exchange, err);
     bh_sse_fini(&sse);
     return rc;
 }
 
 static bool
-is_over(const struct output *out)
+follow_is_over(const struct output *out)
 {
     return out->rc != BH_OK || out->follow->ended || out->follow->left;
 }
@@ -129,7 +129,7 @@ bh_follow_output(struct bh_follow *follow, struct bh_err *err)
             *err = writing;
             return out.rc;
         }
-        if (is_over(&out))
+        if (follow_is_over(&out))
             return BH_OK;
         if (rc != BH_OK && rc != BH_UNAVAILABLE && rc != BH_UNCERTAIN)
             return rc;

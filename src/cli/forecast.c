@@ -8,10 +8,10 @@ static const struct {
     const char *key;
     const struct bh_view *view;
 } tables[] = {
-    { "tenants", &bh_view_outlook_tenants },
-    { "pools", &bh_view_outlook_pools },
-    { "pieces", &bh_view_outlook_pieces },
-    { "nodes", &bh_view_outlook_nodes },
+    { "tenants", &bh_view_forecast_tenants },
+    { "pools", &bh_view_forecast_pools },
+    { "pieces", &bh_view_forecast_partitions },
+    { "nodes", &bh_view_forecast_nodes },
 };
 
 /* "bounds 1h, 3h, 24h ahead, to be kept 95 % of the time; ? is a guess; lending all, ..." */

@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 
-/* `bulkhead forecast`: what is expected, as tables of tenants, pools, pieces and nodes. */
+/* `bulkhead forecast`: what is expected, as tables of tenants, pools, partitions and nodes. */
 bh_rc bh_cli_forecast(struct bh_cli *cli, struct bh_err *err);
 
 #endif

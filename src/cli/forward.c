@@ -49,7 +49,7 @@ struct connection {
 };
 
 static bool
-take(struct connection *c, const struct bh_stream_frame *frame)
+forward_receive(struct connection *c, const struct bh_stream_frame *frame)
 {
     struct bh_err ignored, why;
 
@@ -72,14 +72,14 @@ take(struct connection *c, const struct bh_stream_frame *frame)
 }
 
 static bool
-take_all(struct connection *c, struct bh_duplex *duplex)
+forward_receive_all(struct connection *c, struct bh_duplex *duplex)
 {
     struct bh_stream_frame frame;
     struct bh_err ignored;
     bh_rc rc;
 
     while ((rc = bh_duplex_next(duplex, &frame, &ignored)) == BH_OK)
-        if (!take(c, &frame))
+        if (!forward_receive(c, &frame))
             return false;
     return rc == BH_NOT_FOUND;
 }
@@ -88,8 +88,8 @@ static bool
 pass_input(struct connection *c, struct bh_duplex *duplex)
 {
     char bytes[INPUT_CHUNK];
-    size_t room = c->credit < sizeof bytes ? c->credit : sizeof bytes;
-    ssize_t got = read(c->fd, bytes, room);
+    size_t available = c->credit < sizeof bytes ? c->credit : sizeof bytes;
+    ssize_t got = read(c->fd, bytes, available);
     struct bh_stream_frame frame = { .kind = BH_STREAM_STDIN, .bytes = bytes };
     struct bh_err ignored;
 
@@ -104,7 +104,7 @@ pass_input(struct connection *c, struct bh_duplex *duplex)
 static void
 carry(struct connection *c, struct bh_duplex *duplex)
 {
-    bool good = take_all(c, duplex);
+    bool good = forward_receive_all(c, duplex);
 
     while (good) {
         struct pollfd polls[2] = {
@@ -115,14 +115,14 @@ carry(struct connection *c, struct bh_duplex *duplex)
         if (poll(polls, 2, -1) < 0)
             continue;
         if (polls[0].revents)
-            good = take_all(c, duplex);
+            good = forward_receive_all(c, duplex);
         if (good && polls[1].revents)
             good = pass_input(c, duplex);
     }
 }
 
 static void *
-serve(void *self)
+forward_serve(void *self)
 {
     BH_AUTO(bh_duplex_close) struct bh_duplex *duplex = NULL;
     struct connection *c = self;
@@ -138,7 +138,7 @@ serve(void *self)
 }
 
 static void
-take_in(const struct forward *forward, const struct port *port)
+accept_port(const struct forward *forward, const struct port *port)
 {
     struct connection *c = calloc(1, sizeof *c);
     pthread_attr_t attr;
@@ -151,7 +151,7 @@ take_in(const struct forward *forward, const struct port *port)
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
-    if (c->fd < 0 || pthread_create(&thread, &attr, serve, c) != 0) {
+    if (c->fd < 0 || pthread_create(&thread, &attr, forward_serve, c) != 0) {
         bh_fd_close(c->fd);
         free(c);
     }
@@ -244,7 +244,7 @@ show_ports(const struct forward *forward, struct bh_err *err)
 
 /* Until the forward's own stream ends, which carries nothing, or a signal comes. */
 static bh_rc
-turn(const struct forward *forward, struct bh_duplex *watch, bool *ret_over, struct bh_err *err)
+forward_poll_once(const struct forward *forward, struct bh_duplex *watch, bool *ret_over, struct bh_err *err)
 {
     struct pollfd polls[2 + PORTS_MAX] = {
         { .fd = bh_duplex_fd(watch), .events = POLLIN },
@@ -266,22 +266,22 @@ turn(const struct forward *forward, struct bh_duplex *watch, bool *ret_over, str
     (void)!poll(polls, 2 + forward->count, -1);
     for (uint32_t i = 0; i < forward->count; i++)
         if (polls[2 + i].revents)
-            take_in(forward, &forward->ports[i]);
+            accept_port(forward, &forward->ports[i]);
     for (int number; (number = bh_terminal_next_signal()) != 0;)
         *ret_over = *ret_over || number != SIGWINCH;
     return BH_OK;
 }
 
 static bh_rc
-ask(struct forward *forward, struct bh_err *err)
+forward_request(struct forward *forward, struct bh_err *err)
 {
     const struct bh_option_value *member = &forward->cli->args->options[BH_OPT_MEMBER];
     char body[64] = "{}";
-    struct bh_stream_wish wish = { forward->cli->args->arguments[0], "/forward", body };
+    struct bh_stream_target target = { forward->cli->args->arguments[0], "/forward", body };
 
     if (member->given)
         snprintf(body, sizeof body, "{\"member\":%" PRIu64 "}", member->number);
-    return bh_stream_ask(forward->cli, &wish, &forward->ticket, err);
+    return bh_stream_ask(forward->cli, &target, &forward->ticket, err);
 }
 
 bh_rc
@@ -295,13 +295,13 @@ bh_cli_port_forward(struct bh_cli *cli, struct bh_err *err)
     forward.cli = cli;
     rc = open_ports(&forward, err);
     if (rc == BH_OK)
-        rc = ask(&forward, err);
+        rc = forward_request(&forward, err);
     if (rc == BH_OK)
         rc = bh_duplex_open(&cli->client, forward.ticket, 0, &watch, err);
     if (rc == BH_OK)
         rc = show_ports(&forward, err);
     while (rc == BH_OK && !over)
-        rc = turn(&forward, watch, &over, err);
+        rc = forward_poll_once(&forward, watch, &over, err);
     for (uint32_t i = 0; i < forward.count; i++)
         bh_fd_close(forward.ports[i].listener);
     return rc;

@@ -14,62 +14,62 @@ bh_http_parser_init(struct bh_http_parser *parser, bh_http_sink sink, void *self
 }
 
 static bh_rc
-fault(struct bh_err *err, const char *what)
+http_fault(struct bh_err *err, const char *what)
 {
     return bh_err_set(err, BH_IO, "the server's reply is no HTTP/1.1: %s", what);
 }
 
 /* "HTTP/1.1 200 OK" */
 static bh_rc
-take_status(struct bh_http_parser *p, struct bh_err *err)
+parse_status(struct bh_http_parser *p, struct bh_err *err)
 {
     const char *line = p->line;
 
     if (strncmp(line, "HTTP/1.1 ", 9) != 0 && strncmp(line, "HTTP/1.0 ", 9) != 0)
-        return fault(err, "bad status line");
+        return http_fault(err, "bad status line");
     line += 9;
     if (strspn(line, "0123456789") != 3 || (line[3] && line[3] != ' '))
-        return fault(err, "bad status");
+        return http_fault(err, "bad status");
     p->status = (uint32_t)((line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0'));
     p->step = BH_HTTP_HEADER;
     return BH_OK;
 }
 
 static bh_rc
-take_length(struct bh_http_parser *p, const char *value, struct bh_err *err)
+parse_length(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
     uint64_t length;
 
     if (bh_parse_u64(value, &length, err) != BH_OK || (p->has_length && length != p->left))
-        return fault(err, "bad Content-Length");
+        return http_fault(err, "bad Content-Length");
     if (length > BH_HTTP_BODY_MAX)
-        return fault(err, "the body is too large");
+        return http_fault(err, "the body is too large");
     p->has_length = true;
     p->left = length;
     return BH_OK;
 }
 
 static bh_rc
-take_encoding(struct bh_http_parser *p, const char *value, struct bh_err *err)
+parse_encoding(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
     if (strcasecmp(value, "chunked") != 0 || p->chunked)
-        return fault(err, "unknown Transfer-Encoding");
+        return http_fault(err, "unknown Transfer-Encoding");
     p->chunked = true;
     return BH_OK;
 }
 
 static bh_rc
-take_type(struct bh_http_parser *p, const char *value, struct bh_err *err)
+parse_type(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
     if (strlen(value) >= sizeof p->content_type)
-        return fault(err, "bad Content-Type");
+        return http_fault(err, "bad Content-Type");
     memcpy(p->content_type, value, strlen(value) + 1);
     return BH_OK;
 }
 
 /* What to show to be let in.  One that is too long says nothing to us. */
 static bh_rc
-take_challenge(struct bh_http_parser *p, const char *value, struct bh_err *err)
+parse_challenge(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
     if (strlen(value) < sizeof p->challenge)
         memcpy(p->challenge, value, strlen(value) + 1);
@@ -78,7 +78,7 @@ take_challenge(struct bh_http_parser *p, const char *value, struct bh_err *err)
 
 /* A date says nothing to us. */
 static bh_rc
-take_retry(struct bh_http_parser *p, const char *value, struct bh_err *err)
+parse_retry(struct bh_http_parser *p, const char *value, struct bh_err *err)
 {
     struct bh_err unused;
     uint64_t seconds;
@@ -93,11 +93,11 @@ static const struct {
     const char *name;
     bh_rc (*take)(struct bh_http_parser *p, const char *value, struct bh_err *err);
 } headers[] = {
-    { "content-length", take_length },
-    { "transfer-encoding", take_encoding },
-    { "content-type", take_type },
-    { "www-authenticate", take_challenge },
-    { "retry-after", take_retry },
+    { "content-length", parse_length },
+    { "transfer-encoding", parse_encoding },
+    { "content-type", parse_type },
+    { "www-authenticate", parse_challenge },
+    { "retry-after", parse_retry },
 };
 
 /* The empty line after the headers: how the body comes. */
@@ -109,7 +109,7 @@ begin_body(struct bh_http_parser *p, struct bh_err *err)
         return BH_OK;
     }
     if (p->chunked && p->has_length)
-        return fault(err, "both Content-Length and Transfer-Encoding");
+        return http_fault(err, "both Content-Length and Transfer-Encoding");
     if (p->status == 204 || p->status == 304 || (p->has_length && p->left == 0))
         p->step = BH_HTTP_DONE;
     else if (p->chunked)
@@ -120,14 +120,14 @@ begin_body(struct bh_http_parser *p, struct bh_err *err)
 }
 
 static bh_rc
-take_header(struct bh_http_parser *p, struct bh_err *err)
+parse_header(struct bh_http_parser *p, struct bh_err *err)
 {
     char *value = strchr(p->line, ':');
 
     if (!*p->line)
         return begin_body(p, err);
     if (!value || value == p->line || isspace((unsigned char)*p->line))
-        return fault(err, "bad header");
+        return http_fault(err, "bad header");
     *value++ = '\0';
     value += strspn(value, " \t");
     for (char *end = value + strlen(value); end > value && strchr(" \t", end[-1]);)
@@ -140,13 +140,13 @@ take_header(struct bh_http_parser *p, struct bh_err *err)
 
 /* "1a2b" or "1a2b;extension" */
 static bh_rc
-take_chunk_size(struct bh_http_parser *p, struct bh_err *err)
+parse_chunk_size(struct bh_http_parser *p, struct bh_err *err)
 {
     size_t digits = strspn(p->line, "0123456789abcdefABCDEF");
     uint64_t size = 0;
 
     if (digits == 0 || digits > 8 || (p->line[digits] && !strchr("; \t", p->line[digits])))
-        return fault(err, "bad chunk size");
+        return http_fault(err, "bad chunk size");
     for (size_t i = 0; i < digits; i++) {
         char c = (char)tolower((unsigned char)p->line[i]);
 
@@ -158,26 +158,26 @@ take_chunk_size(struct bh_http_parser *p, struct bh_err *err)
 }
 
 static bh_rc
-take_chunk_end(struct bh_http_parser *p, struct bh_err *err)
+parse_chunk_end(struct bh_http_parser *p, struct bh_err *err)
 {
     if (*p->line)
-        return fault(err, "a chunk is longer than its size");
+        return http_fault(err, "a chunk is longer than its size");
     p->step = BH_HTTP_CHUNK_SIZE;
     return BH_OK;
 }
 
 static bh_rc
-take_trailer(struct bh_http_parser *p, struct bh_err *err)
+parse_trailer(struct bh_http_parser *p, struct bh_err *err)
 {
     if (!*p->line)
         p->step = BH_HTTP_DONE;
     return BH_OK;
 }
 
-static bh_rc (*const take_line[])(struct bh_http_parser *p, struct bh_err *err) = {
-    [BH_HTTP_STATUS] = take_status,         [BH_HTTP_HEADER] = take_header,
-    [BH_HTTP_CHUNK_SIZE] = take_chunk_size, [BH_HTTP_CHUNK_END] = take_chunk_end,
-    [BH_HTTP_TRAILER] = take_trailer,
+static bh_rc (*const parse_line[])(struct bh_http_parser *p, struct bh_err *err) = {
+    [BH_HTTP_STATUS] = parse_status,         [BH_HTTP_HEADER] = parse_header,
+    [BH_HTTP_CHUNK_SIZE] = parse_chunk_size, [BH_HTTP_CHUNK_END] = parse_chunk_end,
+    [BH_HTTP_TRAILER] = parse_trailer,
 };
 
 /* Collect a line; how many bytes were taken.  *ret_whole says that it is complete, in
@@ -213,13 +213,13 @@ feed_line(struct bh_http_parser *p, const char **bytes, size_t *length, struct b
     p->header_bytes += taken;
     oversized = p->header_bytes > BH_HTTP_HEADERS_MAX && p->step <= BH_HTTP_HEADER;
     if (oversized || (!whole && held >= sizeof p->line - 1))
-        return fault(err, "a header is too large");
+        return http_fault(err, "a header is too large");
     if (!whole)
         return BH_OK;
     p->line_length = 0;
     if (memchr(p->line, '\0', held))
-        return fault(err, "a NUL in a header");
-    return take_line[p->step](p, err);
+        return http_fault(err, "a NUL in a header");
+    return parse_line[p->step](p, err);
 }
 
 static bh_rc

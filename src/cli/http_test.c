@@ -9,7 +9,7 @@ struct taken {
 };
 
 static bool
-take(void *self, const char *bytes, size_t length)
+http_test_sink(void *self, const char *bytes, size_t length)
 {
     struct taken *taken = self;
 
@@ -63,14 +63,14 @@ static const struct {
 
 /* The whole reply in pieces of `step` bytes. */
 static bh_rc
-parse(const char *reply, size_t step, struct bh_http_parser *parser, struct taken *taken)
+http_test_parse(const char *reply, size_t step, struct bh_http_parser *parser, struct taken *taken)
 {
     struct bh_err err;
     size_t length = strlen(reply);
     bh_rc rc = BH_OK;
 
     *taken = (struct taken){ .length = 0 };
-    bh_http_parser_init(parser, take, taken);
+    bh_http_parser_init(parser, http_test_sink, taken);
     for (size_t at = 0; rc == BH_OK && at < length; at += step)
         rc = bh_http_parser_feed(parser, reply + at, length - at < step ? length - at : step, &err);
     return rc == BH_OK ? bh_http_parser_end(parser, &err) : rc;
@@ -102,7 +102,7 @@ test_challenges(void **state)
 
         snprintf(reply, sizeof reply, "HTTP/1.1 401 X\r\n%sContent-Length: 0\r\n\r\n",
                  challenges[i].header);
-        BH_CHECK_EQ(challenges[i].name, parse(reply, 7, &parser, &taken), BH_OK);
+        BH_CHECK_EQ(challenges[i].name, http_test_parse(reply, 7, &parser, &taken), BH_OK);
         BH_CHECK_STR(challenges[i].name, parser.challenge, challenges[i].challenge);
     }
     BH_CHECK_DONE();
@@ -118,7 +118,7 @@ test_replies(void **state)
     for (size_t i = 0; i < BH_COUNT(replies); i++)
         for (size_t s = 0; s < BH_COUNT(steps); s++) {
             struct bh_http_parser parser;
-            bh_rc rc = parse(replies[i].reply, steps[s], &parser, &taken);
+            bh_rc rc = http_test_parse(replies[i].reply, steps[s], &parser, &taken);
 
             BH_CHECK_EQ(replies[i].name, rc, replies[i].rc);
             BH_CHECK_EQ(replies[i].name, parser.status, replies[i].status);
@@ -140,7 +140,7 @@ test_endless_headers(void **state)
     bh_rc rc;
     size_t fed = 0;
 
-    bh_http_parser_init(&parser, take, &taken);
+    bh_http_parser_init(&parser, http_test_sink, &taken);
     rc = bh_http_parser_feed(&parser, OK, strlen(OK), &err);
     for (; rc == BH_OK && fed < 4 * (size_t)BH_HTTP_HEADERS_MAX; fed += strlen(line))
         rc = bh_http_parser_feed(&parser, line, strlen(line), &err);
@@ -157,7 +157,7 @@ test_one_long_line(void **state)
     struct bh_err err;
 
     memset(line, 'a', sizeof line);
-    bh_http_parser_init(&parser, take, &taken);
+    bh_http_parser_init(&parser, http_test_sink, &taken);
     assert_int_equal(bh_http_parser_feed(&parser, line, sizeof line, &err), BH_IO);
 }
 
@@ -169,7 +169,7 @@ test_sink_stops(void **state)
     struct bh_err err;
     const char *reply = OK "\r\nabcdef";
 
-    bh_http_parser_init(&parser, take, &taken);
+    bh_http_parser_init(&parser, http_test_sink, &taken);
     for (const char *c = reply; *c; c++)
         assert_int_equal(bh_http_parser_feed(&parser, c, 1, &err), BH_OK);
     assert_true(parser.stopped);

@@ -50,7 +50,7 @@ load_curl(struct bh_err *err)
 }
 
 static size_t
-take_body(char *bytes, size_t size, size_t count, void *self)
+receive_body(char *bytes, size_t size, size_t count, void *self)
 {
     struct transfer *t = self;
     long status = 0;
@@ -85,7 +85,7 @@ read_header(const char *bytes, size_t length, const char *name,
 
 /* A header line, with its end. */
 static size_t
-take_header(char *bytes, size_t size, size_t count, void *self)
+receive_header(char *bytes, size_t size, size_t count, void *self)
 {
     const struct bh_https *https = ((struct transfer *)self)->https;
     size_t length = size * count;
@@ -167,9 +167,9 @@ set_request(struct transfer *t, const struct bh_http_request *request, const cha
     curl.curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, request->method);
     curl.curl_easy_setopt(t->easy, CURLOPT_NOSIGNAL, 1L);
     curl.curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT, 20L);
-    curl.curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, take_body);
+    curl.curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, receive_body);
     curl.curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
-    curl.curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, take_header);
+    curl.curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, receive_header);
     curl.curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
     curl.curl_easy_setopt(t->easy, CURLOPT_NOPROGRESS, 0L);
     curl.curl_easy_setopt(t->easy, CURLOPT_XFERINFOFUNCTION, ask_idle);
@@ -183,7 +183,7 @@ set_request(struct transfer *t, const struct bh_http_request *request, const cha
 }
 
 static bh_rc
-explain(const struct bh_https *https, CURLcode code, struct bh_err *err)
+https_explain(const struct bh_https *https, CURLcode code, struct bh_err *err)
 {
     static const struct {
         CURLcode code;
@@ -246,7 +246,7 @@ bh_https_send(const struct bh_https *https, const struct bh_http_request *reques
     curl.curl_easy_getinfo(t.easy, CURLINFO_RESPONSE_CODE, &status);
     *https->ret_status = (uint32_t)status;
     if (code != CURLE_OK && !*https->ret_stopped)
-        rc = explain(https, code, err);
+        rc = https_explain(https, code, err);
     curl.curl_slist_free_all(headers);
     curl.curl_easy_cleanup(t.easy);
     return rc;
@@ -287,7 +287,7 @@ bh_https_connect(const struct bh_https *https, struct bh_https_connection **ret_
     if (code == CURLE_OK)
         code = curl.curl_easy_getinfo(t.easy, CURLINFO_ACTIVESOCKET, &fd);
     if (code != CURLE_OK || fd < 0) {
-        rc = explain(https, code, err);
+        rc = https_explain(https, code, err);
         bh_https_disconnect(connection);
         return rc;
     }

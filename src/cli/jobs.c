@@ -164,34 +164,34 @@ bh_cli_describe(struct bh_cli *cli, struct bh_err *err)
 
 /* "n1 GPU-3f2a 1g.10gb@0, n1 GPU-77aa whole" */
 static void
-put_places(struct bh_buf *out, bh_json_value places)
+put_placements(struct bh_buf *out, bh_json_value placements)
 {
     static const struct bh_column cells[] = { { "", "node", BH_CELL_TEXT, false },
                                               { "", "gpu", BH_CELL_TEXT, false },
                                               { "", "profile", BH_CELL_TEXT, false } };
 
-    for (size_t i = 0; i < bh_json_count(places); i++) {
-        bh_json_value place = bh_json_at(places, i);
+    for (size_t i = 0; i < bh_json_count(placements); i++) {
+        bh_json_value placement = bh_json_at(placements, i);
 
         bh_buf_puts(out, i > 0 ? "," : "");
         for (size_t c = 0; c < BH_COUNT(cells); c++) {
             bh_buf_putc(out, ' ');
-            bh_view_cell(out, &cells[c], place, 0);
+            bh_view_cell(out, &cells[c], placement, 0);
         }
-        if (strcmp(bh_json_text(bh_json_get(place, "profile"), ""), "whole") != 0)
-            bh_buf_printf(out, "@%" PRIu64, bh_json_number(bh_json_get(place, "start"), 0));
+        if (strcmp(bh_json_text(bh_json_get(placement, "profile"), ""), "whole") != 0)
+            bh_buf_printf(out, "@%" PRIu64, bh_json_number(bh_json_get(placement, "start"), 0));
     }
 }
 
 /* What the engine keeps for the job while it waits. */
 static void
-put_kept(struct bh_buf *out, bh_json_value why, uint64_t now_ns)
+put_reservation(struct bh_buf *out, bh_json_value why, uint64_t now_ns)
 {
     uint64_t from_ns = bh_json_number(bh_json_get(why, "reserved_ns"), 0);
 
     if (bh_json_count(bh_json_get(why, "claimed_on")) > 0) {
         bh_buf_puts(out, "being cleared for it:");
-        put_places(out, bh_json_get(why, "claimed_on"));
+        put_placements(out, bh_json_get(why, "claimed_on"));
         bh_buf_putc(out, '\n');
     }
     if (!from_ns)
@@ -204,7 +204,7 @@ put_kept(struct bh_buf *out, bh_json_value why, uint64_t now_ns)
         bh_buf_putc(out, ')');
     }
     bh_buf_puts(out, " on:");
-    put_places(out, bh_json_get(why, "reserved_on"));
+    put_placements(out, bh_json_get(why, "reserved_on"));
     bh_buf_putc(out, '\n');
 }
 
@@ -224,7 +224,7 @@ bh_cli_why(struct bh_cli *cli, struct bh_err *err)
     if (*bh_json_text(bh_json_get(why, "next"), ""))
         bh_buf_printf(&out, "next: %s\n", bh_json_text(bh_json_get(why, "next"), ""));
     bh_whatif_put_estimate(&out, why, bh_time_now());
-    put_kept(&out, why, bh_time_now());
+    put_reservation(&out, why, bh_time_now());
     bh_buf_printf(&out, "reason: %s\n", bh_json_text(bh_json_get(why, "reason"), "none"));
     rc = bh_output_write(&out, err);
     bh_buf_fini(&out);
@@ -306,7 +306,7 @@ bh_cli_logs(struct bh_cli *cli, struct bh_err *err)
 /* Has the job come as far as is waited for?  It has started when its program runs: exec, attach
  * and port-forward may follow. */
 static bool
-has_come(const struct bh_cli *cli, const char *state)
+has_arrived(const struct bh_cli *cli, const char *state)
 {
     const char *goal = cli->args->options[BH_OPT_FOR].text;
     bool start = goal && strcmp(goal, "start") == 0;
@@ -316,7 +316,7 @@ has_come(const struct bh_cli *cli, const char *state)
 
 /* Ask until the job has come so far or the time is over. */
 static bh_rc
-wait_for(struct bh_cli *cli, const char *job, bh_ns deadline, struct bh_err *err)
+jobs_wait_for(struct bh_cli *cli, const char *job, bh_ns deadline, struct bh_err *err)
 {
     bh_ns pause = 50 * BH_NS_PER_MS;
 
@@ -328,7 +328,7 @@ wait_for(struct bh_cli *cli, const char *job, bh_ns deadline, struct bh_err *err
 
         if (rc != BH_OK && rc != BH_UNAVAILABLE && rc != BH_UNCERTAIN)
             return rc;
-        if (rc == BH_OK && has_come(cli, state)) {
+        if (rc == BH_OK && has_arrived(cli, state)) {
             if (bh_job_has_ended(state) && strcmp(state, "completed") != 0)
                 cli->status = BH_STATUS_JOB_FAILED;
             if (!bh_cli_flag(cli, BH_OPT_QUIET))
@@ -351,6 +351,6 @@ bh_cli_wait_for(struct bh_cli *cli, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; rc == BH_OK && i < cli->args->count; i++)
-        rc = wait_for(cli, cli->args->arguments[i], deadline, err);
+        rc = jobs_wait_for(cli, cli->args->arguments[i], deadline, err);
     return rc;
 }

@@ -96,7 +96,7 @@ put_text_item(const struct writing *w, const char *text)
 
 /* Options whose items are more than their text. */
 static bh_rc
-put_texts(const struct writing *w, enum bh_option_id id, const struct bh_option_value *value)
+jobspec_put_texts(const struct writing *w, enum bh_option_id id, const struct bh_option_value *value)
 {
     bh_rc (*put)(const struct writing *, const char *) =
         id == BH_OPT_MOUNT ? put_mount : id == BH_OPT_ENV ? put_env : put_text_item;
@@ -124,7 +124,7 @@ put_option(const struct writing *w, enum bh_option_id id, const struct bh_option
         bh_json_u64(w->json, option->key, value->number);
         break;
     case BH_OPT_KIND_TEXTS:
-        rc = put_texts(w, id, value);
+        rc = jobspec_put_texts(w, id, value);
         break;
     case BH_OPT_KIND_TEXT:
     case BH_OPT_KIND_SPAN:
@@ -158,7 +158,7 @@ any_given(const struct bh_args *args)
 }
 
 static bh_rc
-put_member(const struct writing *w, const struct bh_buf *file, const char *key)
+jobspec_put_member(const struct writing *w, const struct bh_buf *file, const char *key)
 {
     struct bh_slice value = { 0 };
     char *text = NULL;
@@ -194,7 +194,7 @@ put_rest(const struct writing *w, const struct bh_args *args, const struct bh_bu
         rc = bh_err_set(w->err, BH_INVALID, "the job file holds no mapping");
     while (rc == BH_OK && bh_json_next(bh_json_root(json), &cursor, &key, &member))
         if (!is_given(args, key))
-            rc = put_member(w, file, key);
+            rc = jobspec_put_member(w, file, key);
     if (rc == BH_OK && tenant && !bh_json_get(bh_json_root(json), "tenant"))
         bh_json_str(w->json, "tenant", tenant);
     return rc;
@@ -211,12 +211,12 @@ put_env_of_terminal(const struct writing *w, const struct bh_args *args)
 
     texts[0] = term ? bh_arena_printf(w->arena, "TERM=%.64s", term) : NULL;
     if (!texts[0])
-        return env->given ? put_texts(w, BH_OPT_ENV, env) : BH_OK;
+        return env->given ? jobspec_put_texts(w, BH_OPT_ENV, env) : BH_OK;
     for (uint32_t i = 0; i < env->count; i++)
         texts[i + 1] = env->texts[i];
     all.texts = texts;
     all.count = env->count + 1; /* the last of a name counts */
-    return put_texts(w, BH_OPT_ENV, &all);
+    return jobspec_put_texts(w, BH_OPT_ENV, &all);
 }
 
 static bh_rc

@@ -17,52 +17,52 @@
 enum { FILE_BYTES_MAX = 256 << 10, FORMAT = 1 };
 
 /* What the file holds. */
-struct kept_file {
-    struct bh_list devices;  /* of struct bh_kept_device */
-    struct bh_list sessions; /* of struct bh_kept */
+struct session_file {
+    struct bh_list devices;  /* of struct bh_stored_device */
+    struct bh_list sessions; /* of struct bh_stored_session */
     uint32_t version;
 };
 
 #define NEEDED(type, member, how) BH_F(type, member, how, .flags = BH_FIELD_REQUIRED)
 
-static const struct bh_field kept_rows[] = {
-    NEEDED(struct bh_kept, address, BH_FIELD_TEXT), NEEDED(struct bh_kept, expires_ns, BH_FIELD_NS),
-    NEEDED(struct bh_kept, id, BH_FIELD_TEXT),      NEEDED(struct bh_kept, name, BH_FIELD_TEXT),
-    NEEDED(struct bh_kept, session, BH_FIELD_TEXT),
+static const struct bh_field stored_rows[] = {
+    NEEDED(struct bh_stored_session, address, BH_FIELD_TEXT), NEEDED(struct bh_stored_session, expires_ns, BH_FIELD_NS),
+    NEEDED(struct bh_stored_session, id, BH_FIELD_TEXT),      NEEDED(struct bh_stored_session, name, BH_FIELD_TEXT),
+    NEEDED(struct bh_stored_session, session, BH_FIELD_TEXT),
 };
-static const struct bh_fields kept_fields = BH_FIELDS("session", struct bh_kept, kept_rows);
+static const struct bh_fields stored_fields = BH_FIELDS("session", struct bh_stored_session, stored_rows);
 
 static const struct bh_field device_rows[] = {
-    NEEDED(struct bh_kept_device, address, BH_FIELD_TEXT),
-    NEEDED(struct bh_kept_device, device, BH_FIELD_TEXT),
-    NEEDED(struct bh_kept_device, name, BH_FIELD_TEXT),
+    NEEDED(struct bh_stored_device, address, BH_FIELD_TEXT),
+    NEEDED(struct bh_stored_device, device, BH_FIELD_TEXT),
+    NEEDED(struct bh_stored_device, name, BH_FIELD_TEXT),
 };
 static const struct bh_fields device_fields =
-    BH_FIELDS("device", struct bh_kept_device, device_rows);
+    BH_FIELDS("device", struct bh_stored_device, device_rows);
 
 static const struct bh_field file_rows[] = {
-    BH_F(struct kept_file, devices, BH_FIELD_LIST, .of = &device_fields, .max = BH_KEPT_MAX),
-    BH_F(struct kept_file, sessions, BH_FIELD_LIST, .of = &kept_fields,
-         .max = BH_KEPT_MAX, .flags = BH_FIELD_ALWAYS),
-    NEEDED(struct kept_file, version, BH_FIELD_U32),
+    BH_F(struct session_file, devices, BH_FIELD_LIST, .of = &device_fields, .max = BH_STORED_SESSIONS_MAX),
+    BH_F(struct session_file, sessions, BH_FIELD_LIST, .of = &stored_fields,
+         .max = BH_STORED_SESSIONS_MAX, .flags = BH_FIELD_ALWAYS),
+    NEEDED(struct session_file, version, BH_FIELD_U32),
 };
-static const struct bh_fields file_fields = BH_FIELDS("sessions", struct kept_file, file_rows);
+static const struct bh_fields file_fields = BH_FIELDS("sessions", struct session_file, file_rows);
 
 bh_rc
-bh_kept_path(char ret_path[BH_KEPT_PATH_MAX], struct bh_err *err)
+bh_stored_session_path(char ret_path[BH_STORED_SESSION_PATH_MAX], struct bh_err *err)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     int length;
 
     if (state && *state == '/') {
-        length = snprintf(ret_path, BH_KEPT_PATH_MAX, "%s/bulkhead/sessions", state);
+        length = snprintf(ret_path, BH_STORED_SESSION_PATH_MAX, "%s/bulkhead/sessions", state);
     } else if (home && *home == '/') {
-        length = snprintf(ret_path, BH_KEPT_PATH_MAX, "%s/.local/state/bulkhead/sessions", home);
+        length = snprintf(ret_path, BH_STORED_SESSION_PATH_MAX, "%s/.local/state/bulkhead/sessions", home);
     } else {
         bh_err_set(err, BH_NOT_FOUND, "no place to keep a session: HOME is not set");
         return BH_NOT_FOUND;
     }
-    return length < BH_KEPT_PATH_MAX ? BH_OK
+    return length < BH_STORED_SESSION_PATH_MAX ? BH_OK
                                      : bh_err_set(err, BH_RANGE, "HOME is too long a path");
 }
 
@@ -85,9 +85,9 @@ check_owner(const char *path, const struct stat *found, mode_t taken, struct bh_
 }
 
 static void
-folder_of(const char *path, char ret_folder[BH_KEPT_PATH_MAX])
+folder_of(const char *path, char ret_folder[BH_STORED_SESSION_PATH_MAX])
 {
-    snprintf(ret_folder, BH_KEPT_PATH_MAX, "%s", path);
+    snprintf(ret_folder, BH_STORED_SESSION_PATH_MAX, "%s", path);
     *strrchr(ret_folder, '/') = '\0';
 }
 
@@ -95,7 +95,7 @@ folder_of(const char *path, char ret_folder[BH_KEPT_PATH_MAX])
 static bh_rc
 open_folder(const char *path, int *ret_fd, struct bh_err *err)
 {
-    char folder[BH_KEPT_PATH_MAX];
+    char folder[BH_STORED_SESSION_PATH_MAX];
     struct stat found;
 
     folder_of(path, folder);
@@ -110,7 +110,7 @@ open_folder(const char *path, int *ret_fd, struct bh_err *err)
 }
 
 static bh_rc
-open_file(int folder, const char *path, int *ret_fd, struct bh_err *err)
+stored_session_open_file(int folder, const char *path, int *ret_fd, struct bh_err *err)
 {
     struct stat found;
 
@@ -129,14 +129,14 @@ open_file(int folder, const char *path, int *ret_fd, struct bh_err *err)
 
 /* What is wrong with it is not quoted: it might be a secret. */
 static bh_rc
-damaged(const char *path, struct bh_err *err)
+stored_session_damaged(const char *path, struct bh_err *err)
 {
     bh_err_set(err, BH_INVALID, "%s is damaged", path);
     return bh_err_hint(err, "remove it, then bulkhead login");
 }
 
 static bh_rc
-read_file(int fd, const char *path, struct bh_arena *arena, struct kept_file *ret_file,
+stored_session_read_file(int fd, const char *path, struct bh_arena *arena, struct session_file *ret_file,
           struct bh_err *err)
 {
     char *bytes = malloc(FILE_BYTES_MAX);
@@ -153,7 +153,7 @@ read_file(int fd, const char *path, struct bh_arena *arena, struct kept_file *re
     else if (length == FILE_BYTES_MAX
              || bh_json_decode(bytes, length, &file_fields, ret_file, arena, err) != BH_OK
              || ret_file->version != FORMAT)
-        rc = damaged(path, err);
+        rc = stored_session_damaged(path, err);
     explicit_bzero(bytes, length);
     free(bytes);
     return rc;
@@ -161,20 +161,20 @@ read_file(int fd, const char *path, struct bh_arena *arena, struct kept_file *re
 
 /* All sessions of the file; none when there is no file. */
 static bh_rc
-load(int folder, const char *path, struct bh_arena *arena, struct kept_file *ret_file,
+stored_session_load(int folder, const char *path, struct bh_arena *arena, struct session_file *ret_file,
      struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = -1;
-    bh_rc rc = open_file(folder, path, &fd, err);
+    bh_rc rc = stored_session_open_file(folder, path, &fd, err);
 
-    *ret_file = (struct kept_file){ .version = FORMAT };
+    *ret_file = (struct session_file){ .version = FORMAT };
     if (rc == BH_NOT_FOUND)
         return BH_OK;
-    return rc == BH_OK ? read_file(fd, path, arena, ret_file, err) : rc;
+    return rc == BH_OK ? stored_session_read_file(fd, path, arena, ret_file, err) : rc;
 }
 
 static bh_rc
-store(const char *path, const struct kept_file *file, struct bh_err *err)
+store(const char *path, const struct session_file *file, struct bh_err *err)
 {
     char *memory = malloc(FILE_BYTES_MAX);
     struct bh_buf text;
@@ -206,9 +206,9 @@ lock_folder(const char *path, int *ret_fd, struct bh_err *err)
 /* Remove the sessions of `address` (with `id`, unless it is NULL) and those that are over;
  * whether there was one to remove. */
 static bool
-sift(struct kept_file *file, const char *address, const char *id, uint64_t now_ns)
+remove_expired(struct session_file *file, const char *address, const char *id, uint64_t now_ns)
 {
-    struct bh_kept *all = file->sessions.items;
+    struct bh_stored_session *all = file->sessions.items;
     uint32_t left = 0;
 
     for (uint32_t i = 0; i < file->sessions.count; i++) {
@@ -225,33 +225,33 @@ sift(struct kept_file *file, const char *address, const char *id, uint64_t now_n
 
 /* All of the file, for reading. */
 static bh_rc
-read_kept(const char *path, struct bh_arena *arena, struct kept_file *ret_file,
+read_stored(const char *path, struct bh_arena *arena, struct session_file *ret_file,
           struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int folder = -1;
     bh_rc rc = open_folder(path, &folder, err);
 
-    return rc == BH_OK ? load(folder, path, arena, ret_file, err) : rc;
+    return rc == BH_OK ? stored_session_load(folder, path, arena, ret_file, err) : rc;
 }
 
 /* All of the file, for changing, with the folder's lock; makes the folder. */
 static bh_rc
 begin_change(const char *path, struct bh_arena *arena, int *ret_lock,
-             struct kept_file *ret_file, struct bh_err *err)
+             struct session_file *ret_file, struct bh_err *err)
 {
-    char folder[BH_KEPT_PATH_MAX];
+    char folder[BH_STORED_SESSION_PATH_MAX];
     bh_rc rc;
 
     folder_of(path, folder);
     rc = bh_dir_make(folder, 0700, err);
     if (rc == BH_OK)
         rc = lock_folder(path, ret_lock, err);
-    return rc == BH_OK ? load(*ret_lock, path, arena, ret_file, err) : rc;
+    return rc == BH_OK ? stored_session_load(*ret_lock, path, arena, ret_file, err) : rc;
 }
 
 /* The list with room for one more item, which it leaves to the caller; NULL: no memory. */
 static void *
-grow(struct bh_list *list, size_t size, struct bh_arena *arena)
+stored_session_grow(struct bh_list *list, size_t size, struct bh_arena *arena)
 {
     char *items = bh_arena_alloc(arena, (list->count + 1) * size);
 
@@ -264,19 +264,19 @@ grow(struct bh_list *list, size_t size, struct bh_arena *arena)
 }
 
 bh_rc
-bh_kept_find(const char *path, const char *address, struct bh_arena *arena,
-             struct bh_kept *ret_kept, struct bh_err *err)
+bh_stored_session_find(const char *path, const char *address, struct bh_arena *arena,
+             struct bh_stored_session *ret_stored, struct bh_err *err)
 {
-    struct kept_file file;
-    bh_rc rc = read_kept(path, arena, &file, err);
+    struct session_file file;
+    bh_rc rc = read_stored(path, arena, &file, err);
 
     if (rc != BH_OK)
         return rc;
     for (uint32_t i = 0; i < file.sessions.count; i++) {
-        const struct bh_kept *kept = (const struct bh_kept *)file.sessions.items + i;
+        const struct bh_stored_session *stored = (const struct bh_stored_session *)file.sessions.items + i;
 
-        if (strcmp(kept->address, address) == 0) {
-            *ret_kept = *kept;
+        if (strcmp(stored->address, address) == 0) {
+            *ret_stored = *stored;
             return BH_OK;
         }
     }
@@ -284,38 +284,38 @@ bh_kept_find(const char *path, const char *address, struct bh_arena *arena,
 }
 
 bh_rc
-bh_kept_put(const char *path, const struct bh_kept *kept, uint64_t now_ns,
+bh_stored_session_put(const char *path, const struct bh_stored_session *stored, uint64_t now_ns,
             struct bh_arena *arena, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int lock = -1;
-    struct kept_file file;
-    struct bh_kept *place = NULL;
+    struct session_file file;
+    struct bh_stored_session *slot = NULL;
     bh_rc rc = begin_change(path, arena, &lock, &file, err);
 
     if (rc != BH_OK)
         return rc;
-    sift(&file, kept->address, NULL, now_ns);
-    if (file.sessions.count < BH_KEPT_MAX)
-        place = grow(&file.sessions, sizeof *place, arena);
-    if (!place)
+    remove_expired(&file, stored->address, NULL, now_ns);
+    if (file.sessions.count < BH_STORED_SESSIONS_MAX)
+        slot = stored_session_grow(&file.sessions, sizeof *slot, arena);
+    if (!slot)
         return bh_err_set(err, BH_FULL, "%s: too many sessions", path);
-    *place = *kept;
+    *slot = *stored;
     return store(path, &file, err);
 }
 
 static bool
-is_device_of(const struct bh_kept_device *device, const char *address, const char *name)
+is_device_of(const struct bh_stored_device *device, const char *address, const char *name)
 {
     return strcmp(device->address, address) == 0 && strcasecmp(device->name, name) == 0;
 }
 
 bh_rc
-bh_kept_put_device(const char *path, const struct bh_kept_device *device, struct bh_arena *arena,
+bh_stored_device_put(const char *path, const struct bh_stored_device *device, struct bh_arena *arena,
                    struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int lock = -1;
-    struct kept_file file;
-    struct bh_kept_device *all, *place;
+    struct session_file file;
+    struct bh_stored_device *all, *slot;
     uint32_t left = 0;
     bh_rc rc = begin_change(path, arena, &lock, &file, err);
 
@@ -324,26 +324,26 @@ bh_kept_put_device(const char *path, const struct bh_kept_device *device, struct
     all = file.devices.items;
     for (uint32_t i = 0; i < file.devices.count; i++) /* the oldest goes when there are too many */
         if (!is_device_of(&all[i], device->address, device->name)
-            && (i > 0 || file.devices.count < BH_KEPT_MAX))
+            && (i > 0 || file.devices.count < BH_STORED_SESSIONS_MAX))
             all[left++] = all[i];
     file.devices.count = left;
-    place = grow(&file.devices, sizeof *place, arena);
-    if (!place)
+    slot = stored_session_grow(&file.devices, sizeof *slot, arena);
+    if (!slot)
         return bh_err_set(err, BH_FULL, "no memory");
-    *place = *device;
+    *slot = *device;
     return store(path, &file, err);
 }
 
 const char *
-bh_kept_device(const char *path, const char *address, const char *name, struct bh_arena *arena)
+bh_stored_device(const char *path, const char *address, const char *name, struct bh_arena *arena)
 {
-    struct kept_file file;
+    struct session_file file;
     struct bh_err unread;
 
-    if (read_kept(path, arena, &file, &unread) != BH_OK)
+    if (read_stored(path, arena, &file, &unread) != BH_OK)
         return NULL;
     for (uint32_t i = 0; i < file.devices.count; i++) {
-        const struct bh_kept_device *device = (const struct bh_kept_device *)file.devices.items + i;
+        const struct bh_stored_device *device = (const struct bh_stored_device *)file.devices.items + i;
 
         if (is_device_of(device, address, name))
             return device->device;
@@ -352,18 +352,18 @@ bh_kept_device(const char *path, const char *address, const char *name, struct b
 }
 
 bh_rc
-bh_kept_drop(const char *path, const char *address, const char *id, struct bh_arena *arena,
+bh_stored_session_drop(const char *path, const char *address, const char *id, struct bh_arena *arena,
              struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int lock = -1;
-    struct kept_file file;
+    struct session_file file;
     bh_rc rc = lock_folder(path, &lock, err);
 
     if (rc == BH_NOT_FOUND)
         return BH_OK;
     if (rc == BH_OK)
-        rc = load(lock, path, arena, &file, err);
-    if (rc != BH_OK || !sift(&file, address, id, 0))
+        rc = stored_session_load(lock, path, arena, &file, err);
+    if (rc != BH_OK || !remove_expired(&file, address, id, 0))
         return rc;
     return store(path, &file, err);
 }

@@ -11,46 +11,46 @@
 #define NOW 1000u
 
 /* A private folder with a sessions file below it. */
-struct place {
-    char root[64], folder[96], path[BH_KEPT_PATH_MAX];
+struct fixture {
+    char root[64], folder[96], path[BH_STORED_SESSION_PATH_MAX];
     struct bh_arena *arena;
     struct bh_err err;
 };
 
 static void
-make_place(struct place *place)
+make_fixture(struct fixture *fixture)
 {
-    *place = (struct place){ .root = "/tmp/bulkhead-kept-test.XXXXXX",
+    *fixture = (struct fixture){ .root = "/tmp/bulkhead-kept-test.XXXXXX",
                              .arena = bh_arena_new(1 << 20) };
-    assert_non_null(mkdtemp(place->root));
-    snprintf(place->folder, sizeof place->folder, "%s/bulkhead", place->root);
-    snprintf(place->path, sizeof place->path, "%s/sessions", place->folder);
+    assert_non_null(mkdtemp(fixture->root));
+    snprintf(fixture->folder, sizeof fixture->folder, "%s/bulkhead", fixture->root);
+    snprintf(fixture->path, sizeof fixture->path, "%s/sessions", fixture->folder);
 }
 
 static void
-remove_place(struct place *place)
+remove_fixture(struct fixture *fixture)
 {
-    unlink(place->path);
-    rmdir(place->folder);
-    unlink(place->folder);
-    rmdir(place->root);
-    bh_arena_free(place->arena);
+    unlink(fixture->path);
+    rmdir(fixture->folder);
+    unlink(fixture->folder);
+    rmdir(fixture->root);
+    bh_arena_free(fixture->arena);
 }
 
 static bh_rc
-keep(struct place *place, const char *address, const char *id, uint64_t expires_ns)
+stored_session_test_put(struct fixture *fixture, const char *address, const char *id, uint64_t expires_ns)
 {
-    struct bh_kept kept = { address, expires_ns, id, "ada", "bs_secret" };
+    struct bh_stored_session stored = { address, expires_ns, id, "ada", "bs_secret" };
 
-    return bh_kept_put(place->path, &kept, NOW, place->arena, &place->err);
+    return bh_stored_session_put(fixture->path, &stored, NOW, fixture->arena, &fixture->err);
 }
 
 static const char *
-id_at(struct place *place, const char *address)
+id_at(struct fixture *fixture, const char *address)
 {
-    struct bh_kept kept;
+    struct bh_stored_session stored;
 
-    return bh_kept_find(place->path, address, place->arena, &kept, &place->err) == BH_OK ? kept.id
+    return bh_stored_session_find(fixture->path, address, fixture->arena, &stored, &fixture->err) == BH_OK ? stored.id
                                                                                         : "";
 }
 
@@ -65,47 +65,47 @@ mode_of(const char *path)
 static void
 test_one_entry_a_server(void **state)
 {
-    struct place place;
+    struct fixture fixture;
 
-    make_place(&place);
-    BH_CHECK_STR("before", id_at(&place, "https://a"), "");
-    BH_CHECK_EQ("no file", place.err.rc, BH_NOT_FOUND);
-    BH_CHECK_EQ("first", keep(&place, "https://a", "s1", NOW + 1), BH_OK);
-    BH_CHECK_EQ("second", keep(&place, "unix:/b", "s2", NOW + 1), BH_OK);
-    BH_CHECK_EQ("again", keep(&place, "https://a", "s3", NOW + 1), BH_OK);
-    BH_CHECK_STR("replaced", id_at(&place, "https://a"), "s3");
-    BH_CHECK_STR("the other's", id_at(&place, "unix:/b"), "s2");
-    BH_CHECK_STR("no other address", id_at(&place, "https://a/"), "");
-    BH_CHECK_EQ("file", mode_of(place.path), 0600);
-    BH_CHECK_EQ("folder", mode_of(place.folder), 0700);
-    remove_place(&place);
+    make_fixture(&fixture);
+    BH_CHECK_STR("before", id_at(&fixture, "https://a"), "");
+    BH_CHECK_EQ("no file", fixture.err.rc, BH_NOT_FOUND);
+    BH_CHECK_EQ("first", stored_session_test_put(&fixture, "https://a", "s1", NOW + 1), BH_OK);
+    BH_CHECK_EQ("second", stored_session_test_put(&fixture, "unix:/b", "s2", NOW + 1), BH_OK);
+    BH_CHECK_EQ("again", stored_session_test_put(&fixture, "https://a", "s3", NOW + 1), BH_OK);
+    BH_CHECK_STR("replaced", id_at(&fixture, "https://a"), "s3");
+    BH_CHECK_STR("the other's", id_at(&fixture, "unix:/b"), "s2");
+    BH_CHECK_STR("no other address", id_at(&fixture, "https://a/"), "");
+    BH_CHECK_EQ("file", mode_of(fixture.path), 0600);
+    BH_CHECK_EQ("folder", mode_of(fixture.folder), 0700);
+    remove_fixture(&fixture);
     BH_CHECK_DONE();
 }
 
 static void
 test_dropped(void **state)
 {
-    struct place place;
+    struct fixture fixture;
     struct bh_err err;
 
-    make_place(&place);
-    BH_CHECK_EQ("no file", bh_kept_drop(place.path, "https://a", "s1", place.arena, &err), BH_OK);
-    BH_CHECK_EQ("kept", keep(&place, "https://a", "s1", NOW + 1), BH_OK);
-    BH_CHECK_EQ("another id", bh_kept_drop(place.path, "https://a", "s0", place.arena, &err), BH_OK);
-    BH_CHECK_STR("a newer session stays", id_at(&place, "https://a"), "s1");
-    BH_CHECK_EQ("dropped", bh_kept_drop(place.path, "https://a", "s1", place.arena, &err), BH_OK);
-    BH_CHECK_STR("gone", id_at(&place, "https://a"), "");
-    BH_CHECK_EQ("ended", keep(&place, "https://a", "s2", NOW), BH_OK);
-    BH_CHECK_EQ("another", keep(&place, "https://b", "s3", NOW + 1), BH_OK);
-    BH_CHECK_STR("what is over goes with the next change", id_at(&place, "https://a"), "");
-    remove_place(&place);
+    make_fixture(&fixture);
+    BH_CHECK_EQ("no file", bh_stored_session_drop(fixture.path, "https://a", "s1", fixture.arena, &err), BH_OK);
+    BH_CHECK_EQ("kept", stored_session_test_put(&fixture, "https://a", "s1", NOW + 1), BH_OK);
+    BH_CHECK_EQ("another id", bh_stored_session_drop(fixture.path, "https://a", "s0", fixture.arena, &err), BH_OK);
+    BH_CHECK_STR("a newer session stays", id_at(&fixture, "https://a"), "s1");
+    BH_CHECK_EQ("dropped", bh_stored_session_drop(fixture.path, "https://a", "s1", fixture.arena, &err), BH_OK);
+    BH_CHECK_STR("gone", id_at(&fixture, "https://a"), "");
+    BH_CHECK_EQ("ended", stored_session_test_put(&fixture, "https://a", "s2", NOW), BH_OK);
+    BH_CHECK_EQ("another", stored_session_test_put(&fixture, "https://b", "s3", NOW + 1), BH_OK);
+    BH_CHECK_STR("what is over goes with the next change", id_at(&fixture, "https://a"), "");
+    remove_fixture(&fixture);
     BH_CHECK_DONE();
 }
 
 static const char *
-device_at(struct place *place, const char *address, const char *name)
+device_at(struct fixture *fixture, const char *address, const char *name)
 {
-    const char *device = bh_kept_device(place->path, address, name, place->arena);
+    const char *device = bh_stored_device(fixture->path, address, name, fixture->arena);
 
     return device ? device : "";
 }
@@ -114,53 +114,53 @@ device_at(struct place *place, const char *address, const char *name)
 static void
 test_devices(void **state)
 {
-    struct bh_kept_device devices[] = { { "https://a", "d1", "ada" }, { "https://a", "d2", "bob" },
+    struct bh_stored_device devices[] = { { "https://a", "d1", "ada" }, { "https://a", "d2", "bob" },
                                         { "https://a", "d3", "ada" } };
-    struct place place;
+    struct fixture fixture;
     char address[32];
 
-    make_place(&place);
-    BH_CHECK_STR("before", device_at(&place, "https://a", "ada"), "");
+    make_fixture(&fixture);
+    BH_CHECK_STR("before", device_at(&fixture, "https://a", "ada"), "");
     for (size_t i = 0; i < BH_COUNT(devices); i++)
-        BH_CHECK_EQ("kept", bh_kept_put_device(place.path, &devices[i], place.arena, &place.err),
+        BH_CHECK_EQ("kept", bh_stored_device_put(fixture.path, &devices[i], fixture.arena, &fixture.err),
                     BH_OK);
-    BH_CHECK_EQ("session", keep(&place, "https://a", "s1", NOW + 1), BH_OK);
-    BH_CHECK_EQ("dropped", bh_kept_drop(place.path, "https://a", "s1", place.arena, &place.err),
+    BH_CHECK_EQ("session", stored_session_test_put(&fixture, "https://a", "s1", NOW + 1), BH_OK);
+    BH_CHECK_EQ("dropped", bh_stored_session_drop(fixture.path, "https://a", "s1", fixture.arena, &fixture.err),
                 BH_OK);
-    BH_CHECK_STR("the newest", device_at(&place, "https://a", "ada"), "d3");
-    BH_CHECK_STR("however it is written", device_at(&place, "https://a", "Ada"), "d3");
-    BH_CHECK_STR("another's", device_at(&place, "https://a", "bob"), "d2");
-    BH_CHECK_STR("elsewhere", device_at(&place, "https://b", "ada"), "");
-    for (int i = 0; i < BH_KEPT_MAX; i++) {
+    BH_CHECK_STR("the newest", device_at(&fixture, "https://a", "ada"), "d3");
+    BH_CHECK_STR("however it is written", device_at(&fixture, "https://a", "Ada"), "d3");
+    BH_CHECK_STR("another's", device_at(&fixture, "https://a", "bob"), "d2");
+    BH_CHECK_STR("elsewhere", device_at(&fixture, "https://b", "ada"), "");
+    for (int i = 0; i < BH_STORED_SESSIONS_MAX; i++) {
         snprintf(address, sizeof address, "https://%d", i);
         devices[0].address = address;
-        BH_CHECK_EQ(address, bh_kept_put_device(place.path, &devices[0], place.arena, &place.err),
+        BH_CHECK_EQ(address, bh_stored_device_put(fixture.path, &devices[0], fixture.arena, &fixture.err),
                     BH_OK);
     }
-    BH_CHECK_STR("the oldest goes", device_at(&place, "https://a", "bob"), "");
-    BH_CHECK_STR("the newest stays", device_at(&place, "https://63", "ada"), "d1");
-    BH_CHECK_STR("another kept one", device_at(&place, "https://0", "ada"), "d1");
-    BH_CHECK_EQ("open to all", chmod(place.path, 0644), 0);
-    BH_CHECK_STR("with the file, all is refused", device_at(&place, "https://0", "ada"), "");
-    remove_place(&place);
+    BH_CHECK_STR("the oldest goes", device_at(&fixture, "https://a", "bob"), "");
+    BH_CHECK_STR("the newest stays", device_at(&fixture, "https://63", "ada"), "d1");
+    BH_CHECK_STR("another kept one", device_at(&fixture, "https://0", "ada"), "d1");
+    BH_CHECK_EQ("open to all", chmod(fixture.path, 0644), 0);
+    BH_CHECK_STR("with the file, all is refused", device_at(&fixture, "https://0", "ada"), "");
+    remove_fixture(&fixture);
     BH_CHECK_DONE();
 }
 
 static void
 test_full(void **state)
 {
-    struct place place;
+    struct fixture fixture;
     char address[32];
 
-    make_place(&place);
-    for (int i = 0; i < BH_KEPT_MAX; i++) {
+    make_fixture(&fixture);
+    for (int i = 0; i < BH_STORED_SESSIONS_MAX; i++) {
         snprintf(address, sizeof address, "https://%d", i);
-        BH_CHECK_EQ(address, keep(&place, address, "s", NOW + 1), BH_OK);
+        BH_CHECK_EQ(address, stored_session_test_put(&fixture, address, "s", NOW + 1), BH_OK);
     }
-    BH_CHECK_EQ("one more", keep(&place, "https://more", "s", NOW + 1), BH_FULL);
-    BH_CHECK_EQ("in place of another", keep(&place, "https://0", "t", NOW + 1), BH_OK);
-    BH_CHECK_STR("replaced", id_at(&place, "https://0"), "t");
-    remove_place(&place);
+    BH_CHECK_EQ("one more", stored_session_test_put(&fixture, "https://more", "s", NOW + 1), BH_FULL);
+    BH_CHECK_EQ("in place of another", stored_session_test_put(&fixture, "https://0", "t", NOW + 1), BH_OK);
+    BH_CHECK_STR("replaced", id_at(&fixture, "https://0"), "t");
+    remove_fixture(&fixture);
     BH_CHECK_DONE();
 }
 
@@ -187,30 +187,30 @@ static const struct {
 static void
 check_untrusted(size_t i)
 {
-    struct place place;
-    struct bh_kept kept;
+    struct fixture fixture;
+    struct bh_stored_session stored;
     char real[128];
     bh_rc rc;
 
-    make_place(&place);
-    snprintf(real, sizeof real, "%s/real", place.root);
-    BH_CHECK_EQ(untrusted[i].name, keep(&place, "https://a", "s1", NOW + 1), BH_OK);
+    make_fixture(&fixture);
+    snprintf(real, sizeof real, "%s/real", fixture.root);
+    BH_CHECK_EQ(untrusted[i].name, stored_session_test_put(&fixture, "https://a", "s1", NOW + 1), BH_OK);
     if (untrusted[i].link) {
-        BH_CHECK_EQ(untrusted[i].name, rename(place.path, real), 0);
-        BH_CHECK_EQ(untrusted[i].name, symlink(real, place.path), 0);
+        BH_CHECK_EQ(untrusted[i].name, rename(fixture.path, real), 0);
+        BH_CHECK_EQ(untrusted[i].name, symlink(real, fixture.path), 0);
     } else {
-        BH_CHECK_EQ(untrusted[i].name, chmod(place.path, untrusted[i].file), 0);
+        BH_CHECK_EQ(untrusted[i].name, chmod(fixture.path, untrusted[i].file), 0);
     }
     if (untrusted[i].owner)
-        BH_CHECK_EQ(untrusted[i].name, chown(place.path, untrusted[i].owner, 0), 0);
-    BH_CHECK_EQ(untrusted[i].name, chmod(place.folder, untrusted[i].folder), 0);
-    rc = bh_kept_find(place.path, "https://a", place.arena, &kept, &place.err);
+        BH_CHECK_EQ(untrusted[i].name, chown(fixture.path, untrusted[i].owner, 0), 0);
+    BH_CHECK_EQ(untrusted[i].name, chmod(fixture.folder, untrusted[i].folder), 0);
+    rc = bh_stored_session_find(fixture.path, "https://a", fixture.arena, &stored, &fixture.err);
     BH_CHECK_EQ(untrusted[i].name, rc, untrusted[i].rc);
     if (rc != BH_OK)
-        BH_CHECK(untrusted[i].name, strstr(place.err.msg, untrusted[i].message));
-    BH_CHECK_EQ(untrusted[i].name, keep(&place, "https://b", "s2", NOW + 1), untrusted[i].rc);
+        BH_CHECK(untrusted[i].name, strstr(fixture.err.msg, untrusted[i].message));
+    BH_CHECK_EQ(untrusted[i].name, stored_session_test_put(&fixture, "https://b", "s2", NOW + 1), untrusted[i].rc);
     unlink(real);
-    remove_place(&place);
+    remove_fixture(&fixture);
 }
 
 static void
@@ -226,19 +226,19 @@ test_untrusted(void **state)
 static void
 test_linked_folder(void **state)
 {
-    struct place place;
-    struct bh_kept kept;
+    struct fixture fixture;
+    struct bh_stored_session stored;
     char real[128];
 
-    make_place(&place);
-    snprintf(real, sizeof real, "%s/real", place.root);
+    make_fixture(&fixture);
+    snprintf(real, sizeof real, "%s/real", fixture.root);
     assert_int_equal(mkdir(real, 0700), 0); /* nothing else is wrong with it */
-    assert_int_equal(symlink(real, place.folder), 0);
-    BH_CHECK_EQ("found", bh_kept_find(place.path, "https://a", place.arena, &kept, &place.err),
+    assert_int_equal(symlink(real, fixture.folder), 0);
+    BH_CHECK_EQ("found", bh_stored_session_find(fixture.path, "https://a", fixture.arena, &stored, &fixture.err),
                 BH_DENIED);
-    BH_CHECK_EQ("kept", keep(&place, "https://a", "s", NOW + 1), BH_DENIED);
+    BH_CHECK_EQ("kept", stored_session_test_put(&fixture, "https://a", "s", NOW + 1), BH_DENIED);
     rmdir(real);
-    remove_place(&place);
+    remove_fixture(&fixture);
     BH_CHECK_DONE();
 }
 
@@ -264,23 +264,23 @@ static void
 test_damaged(void **state)
 {
     for (size_t i = 0; i < BH_COUNT(damaged); i++) {
-        struct place place;
-        struct bh_kept kept;
+        struct fixture fixture;
+        struct bh_stored_session stored;
         bh_rc rc;
 
-        make_place(&place);
-        BH_CHECK_EQ(damaged[i].name, bh_dir_make(place.folder, 0700, &place.err), BH_OK);
+        make_fixture(&fixture);
+        BH_CHECK_EQ(damaged[i].name, bh_dir_make(fixture.folder, 0700, &fixture.err), BH_OK);
         BH_CHECK_EQ(damaged[i].name,
-                    bh_file_replace(place.path, damaged[i].text, strlen(damaged[i].text), 0600,
-                                    &place.err), BH_OK);
-        rc = bh_kept_find(place.path, "https://a", place.arena, &kept, &place.err);
+                    bh_file_replace(fixture.path, damaged[i].text, strlen(damaged[i].text), 0600,
+                                    &fixture.err), BH_OK);
+        rc = bh_stored_session_find(fixture.path, "https://a", fixture.arena, &stored, &fixture.err);
         BH_CHECK_EQ(damaged[i].name, rc, damaged[i].rc);
         if (rc != BH_OK) {
-            BH_CHECK(damaged[i].name, strstr(place.err.msg, "is damaged"));
-            BH_CHECK(damaged[i].name, !strstr(place.err.msg, "bs_"));
-            BH_CHECK_EQ(damaged[i].name, keep(&place, "https://b", "s", NOW + 1), BH_INVALID);
+            BH_CHECK(damaged[i].name, strstr(fixture.err.msg, "is damaged"));
+            BH_CHECK(damaged[i].name, !strstr(fixture.err.msg, "bs_"));
+            BH_CHECK_EQ(damaged[i].name, stored_session_test_put(&fixture, "https://b", "s", NOW + 1), BH_INVALID);
         }
-        remove_place(&place);
+        remove_fixture(&fixture);
     }
     BH_CHECK_DONE();
 }
@@ -290,16 +290,16 @@ static void
 test_oversized(void **state)
 {
     static char text[300 << 10];
-    struct place place;
-    struct bh_kept kept;
+    struct fixture fixture;
+    struct bh_stored_session stored;
 
-    make_place(&place);
+    make_fixture(&fixture);
     memset(text, ' ', sizeof text);
-    assert_int_equal(bh_dir_make(place.folder, 0700, &place.err), BH_OK);
-    assert_int_equal(bh_file_replace(place.path, text, sizeof text, 0600, &place.err), BH_OK);
-    BH_CHECK_EQ("found", bh_kept_find(place.path, "https://a", place.arena, &kept, &place.err),
+    assert_int_equal(bh_dir_make(fixture.folder, 0700, &fixture.err), BH_OK);
+    assert_int_equal(bh_file_replace(fixture.path, text, sizeof text, 0600, &fixture.err), BH_OK);
+    BH_CHECK_EQ("found", bh_stored_session_find(fixture.path, "https://a", fixture.arena, &stored, &fixture.err),
                 BH_INVALID);
-    remove_place(&place);
+    remove_fixture(&fixture);
     BH_CHECK_DONE();
 }
 
@@ -315,7 +315,7 @@ static const struct {
 };
 
 static void
-set(const char *name, const char *value)
+stored_session_test_set(const char *name, const char *value)
 {
     if (value)
         setenv(name, value, 1);
@@ -327,13 +327,13 @@ static void
 test_paths(void **state)
 {
     for (size_t i = 0; i < BH_COUNT(paths); i++) {
-        char path[BH_KEPT_PATH_MAX];
+        char path[BH_STORED_SESSION_PATH_MAX];
         struct bh_err err;
         bh_rc rc;
 
-        set("XDG_STATE_HOME", paths[i].state_home);
-        set("HOME", paths[i].home);
-        rc = bh_kept_path(path, &err);
+        stored_session_test_set("XDG_STATE_HOME", paths[i].state_home);
+        stored_session_test_set("HOME", paths[i].home);
+        rc = bh_stored_session_path(path, &err);
         BH_CHECK_EQ(paths[i].name, rc, paths[i].path ? BH_OK : BH_NOT_FOUND);
         if (rc == BH_OK)
             BH_CHECK_STR(paths[i].name, path, paths[i].path);

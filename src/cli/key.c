@@ -9,13 +9,13 @@
 #include "cli/views.h"
 
 static const char *
-text(bh_json_value object, const char *key)
+key_text(bh_json_value object, const char *key)
 {
     return bh_json_text(bh_json_get(object, key), "");
 }
 
 static uint64_t
-number(bh_json_value object, const char *key)
+key_number(bh_json_value object, const char *key)
 {
     return bh_json_number(bh_json_get(object, key), 0);
 }
@@ -30,23 +30,23 @@ bh_cli_key_list(struct bh_cli *cli, struct bh_err *err)
 static const char *
 what_of(const struct bh_cli *cli, bh_json_value answer)
 {
-    const char *name = text(answer, "name");
+    const char *name = key_text(answer, "name");
 
     return *name ? bh_arena_printf(cli->arena, "the name %s", name)
                  : bh_arena_printf(cli->arena, "%" PRIu64 " keys of %s (%s)",
-                                   number(answer, "keys"), text(answer, "tenant"),
-                                   text(answer, "month"));
+                                   key_number(answer, "keys"), key_text(answer, "tenant"),
+                                   key_text(answer, "month"));
 }
 
 /* What came of it; the token is for another person, so it stands alone. */
 static void
-say(const struct bh_cli *cli, bh_json_value answer)
+key_print(const struct bh_cli *cli, bh_json_value answer)
 {
-    const char *token = text(answer, "token");
+    const char *token = key_text(answer, "token");
 
     if (!*token) {
-        if (*text(answer, "name"))
-            printf("the name %s is erased; its id stays\n", text(answer, "name"));
+        if (*key_text(answer, "name"))
+            printf("the name %s is erased; its id stays\n", key_text(answer, "name"));
         else
             printf("%s are destroyed; what they sealed is erased\n", what_of(cli, answer));
         return;
@@ -56,8 +56,8 @@ say(const struct bh_cli *cli, bh_json_value answer)
                 "asked for: %s; nothing is destroyed yet\n"
                 "another administrator confirms within 24 hours, with his own reason:\n"
                 "  bulkhead key shred %s%s%s%s --confirm TOKEN --reason TEXT\n",
-                what_of(cli, answer), text(answer, "name"), text(answer, "tenant"),
-                *text(answer, "month") ? " --month " : "", text(answer, "month"));
+                what_of(cli, answer), key_text(answer, "name"), key_text(answer, "tenant"),
+                *key_text(answer, "month") ? " --month " : "", key_text(answer, "month"));
     printf("%s\n", token);
 }
 
@@ -95,7 +95,7 @@ bh_cli_key_shred(struct bh_cli *cli, struct bh_err *err)
     bh_buf_fini(&body.text);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
-    say(cli, bh_json_root(json));
+    key_print(cli, bh_json_root(json));
     return BH_OK;
 }
 
@@ -109,6 +109,6 @@ bh_cli_key_rotate(struct bh_cli *cli, struct bh_err *err)
         return rc;
     if (!bh_cli_flag(cli, BH_OPT_QUIET))
         printf("the root key is a new one; %" PRIu64 " tenants' keys are wrapped by it\n",
-               number(bh_json_root(json), "keys"));
+               key_number(bh_json_root(json), "keys"));
     return BH_OK;
 }

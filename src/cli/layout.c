@@ -8,41 +8,41 @@
 #include "base/time.h"
 #include "cli/output.h"
 
-#define LOOK_AGAIN (200 * BH_NS_PER_MS)
+#define POLL_NS (200 * BH_NS_PER_MS)
 #define FOLLOW_DEFAULT (300 * BH_NS_PER_S)
 
 enum { STATUS_DIFFERS = 1, STATUS_PENDING = 7 };
 
 static const char *
-text(bh_json_value object, const char *key)
+layout_text(bh_json_value object, const char *key)
 {
     return bh_json_text(bh_json_get(object, key), "");
 }
 
 static uint64_t
-number(bh_json_value object, const char *key)
+layout_number(bh_json_value object, const char *key)
 {
     return bh_json_number(bh_json_get(object, key), 0);
 }
 
 /* "gpu1/0 GPU-1234 (H100-80GB)" */
 static void
-put_gpu(struct bh_buf *out, bh_json_value item)
+layout_put_gpu(struct bh_buf *out, bh_json_value item)
 {
-    if (*text(item, "node"))
-        bh_buf_printf(out, "%s/%" PRIu64 " ", text(item, "node"), number(item, "index"));
-    bh_buf_printf(out, "%s (%s)", text(item, "gpu"), text(item, "model"));
+    if (*layout_text(item, "node"))
+        bh_buf_printf(out, "%s/%" PRIu64 " ", layout_text(item, "node"), layout_number(item, "index"));
+    bh_buf_printf(out, "%s (%s)", layout_text(item, "gpu"), layout_text(item, "model"));
 }
 
 /* ---- differences ---- */
 
 static void
-put_pieces(struct bh_buf *out, bh_json_value item, const char *key, const char *sign)
+layout_put_partitions(struct bh_buf *out, bh_json_value item, const char *key, const char *sign)
 {
-    bh_json_value pieces = bh_json_get(item, key);
+    bh_json_value partitions = bh_json_get(item, key);
 
-    for (size_t i = 0; i < bh_json_count(pieces); i++)
-        bh_buf_printf(out, "  %s %s\n", sign, bh_json_text(bh_json_at(pieces, i), ""));
+    for (size_t i = 0; i < bh_json_count(partitions); i++)
+        bh_buf_printf(out, "  %s %s\n", sign, bh_json_text(bh_json_at(partitions, i), ""));
 }
 
 static void
@@ -53,9 +53,9 @@ put_waits(struct bh_buf *out, bh_json_value item)
     for (size_t i = 0; i < bh_json_count(waits); i++) {
         bh_json_value wait = bh_json_at(waits, i);
 
-        bh_buf_printf(out, "  ~ %s is in use by ", text(wait, "piece"));
-        if (number(wait, "job"))
-            bh_buf_printf(out, "job %" PRIu64, number(wait, "job"));
+        bh_buf_printf(out, "  ~ %s is in use by ", layout_text(wait, "piece"));
+        if (layout_number(wait, "job"))
+            bh_buf_printf(out, "job %" PRIu64, layout_number(wait, "job"));
         else
             bh_buf_puts(out, "another tenant's job");
         bh_buf_puts(out, "; it is not touched before that ends\n");
@@ -70,17 +70,17 @@ bh_layout_put_diff(struct bh_buf *out, bh_json_value answer)
     for (size_t i = 0; i < bh_json_count(items); i++) {
         bh_json_value item = bh_json_at(items, i);
 
-        put_gpu(out, item);
+        layout_put_gpu(out, item);
         if (bh_json_truth(bh_json_get(item, "forget")))
             bh_buf_puts(out, ": nothing is declared any more");
         bh_buf_putc(out, '\n');
-        put_pieces(out, item, "keep", "=");
-        put_pieces(out, item, "destroy", "-");
-        put_pieces(out, item, "create", "+");
+        layout_put_partitions(out, item, "keep", "=");
+        layout_put_partitions(out, item, "destroy", "-");
+        layout_put_partitions(out, item, "create", "+");
         put_waits(out, item);
     }
     bh_buf_printf(out, "%" PRIu64 " changes on %zu GPUs; GPUs that are not named are left alone\n",
-                  number(answer, "total"), bh_json_count(items));
+                  layout_number(answer, "total"), bh_json_count(items));
 }
 
 static bh_rc
@@ -130,7 +130,7 @@ bh_cli_layout_diff(struct bh_cli *cli, struct bh_err *err)
     bh_buf_fini(&document.text);
     if (rc != BH_OK)
         return rc;
-    if (number(bh_json_root(json), "total") > 0)
+    if (layout_number(bh_json_root(json), "total") > 0)
         cli->status = STATUS_DIFFERS;
     return print_diff(cli, bh_json_root(json), err);
 }
@@ -138,22 +138,22 @@ bh_cli_layout_diff(struct bh_cli *cli, struct bh_err *err)
 /* ---- following a change ---- */
 
 /* What is seen of a change's GPUs at one look. */
-struct look {
-    size_t gpus, declared, stand; /* pieces declared, and those that stand */
+struct progress {
+    size_t gpus, declared, ready; /* partitions declared, and those that stand */
     bool busy, waits;             /* something is being done; something has to end first */
     bh_json_value undone;         /* a GPU where it failed, or that went back with one */
 };
 
 static bool
-stands(bh_json_value item, const char *piece)
+layout_is_ready(bh_json_value item, const char *partition)
 {
     bh_json_value all = bh_json_get(item, "stands");
 
     for (size_t i = 0; i < bh_json_count(all); i++) {
         bh_json_value at = bh_json_at(all, i);
 
-        if (strcmp(text(at, "piece"), piece) == 0
-            && (strcmp(text(at, "state"), "idle") == 0 || strcmp(text(at, "state"), "leased") == 0))
+        if (strcmp(layout_text(at, "piece"), partition) == 0
+            && (strcmp(layout_text(at, "state"), "idle") == 0 || strcmp(layout_text(at, "state"), "leased") == 0))
             return true;
     }
     return false;
@@ -165,7 +165,7 @@ is_at_work(bh_json_value item)
     bh_json_value all = bh_json_get(item, "stands");
 
     for (size_t i = 0; i < bh_json_count(all); i++) {
-        const char *state = text(bh_json_at(all, i), "state");
+        const char *state = layout_text(bh_json_at(all, i), "state");
 
         if (strcmp(state, "carving") == 0 || strcmp(state, "clearing") == 0)
             return true;
@@ -174,61 +174,61 @@ is_at_work(bh_json_value item)
 }
 
 static void
-look_at(bh_json_value item, struct look *look)
+read_gpu_progress(bh_json_value item, struct progress *progress)
 {
     bh_json_value declared = bh_json_get(item, "declared");
-    const char *state = text(item, "state");
+    const char *state = layout_text(item, "state");
     bool under_way = strcmp(state, "applying") == 0 || strcmp(state, "undoing") == 0;
 
-    look->gpus++;
-    look->declared += bh_json_count(declared);
+    progress->gpus++;
+    progress->declared += bh_json_count(declared);
     for (size_t i = 0; i < bh_json_count(declared); i++)
-        look->stand += stands(item, bh_json_text(bh_json_at(declared, i), ""));
-    look->busy = look->busy || is_at_work(item);
-    look->waits = look->waits || under_way;
+        progress->ready += layout_is_ready(item, bh_json_text(bh_json_at(declared, i), ""));
+    progress->busy = progress->busy || is_at_work(item);
+    progress->waits = progress->waits || under_way;
     if ((strcmp(state, "undone") == 0 || strcmp(state, "failed") == 0 || strcmp(state, "undoing") == 0)
-        && (!look->undone || *text(item, "failure")))
-        look->undone = item;
+        && (!progress->undone || *layout_text(item, "failure")))
+        progress->undone = item;
 }
 
-static struct look
-look_over(bh_json_value answer, uint64_t change)
+static struct progress
+read_progress(bh_json_value answer, uint64_t change)
 {
     bh_json_value items = bh_json_get(answer, "items");
-    struct look look = { .gpus = 0 };
+    struct progress progress = { .gpus = 0 };
 
     for (size_t i = 0; i < bh_json_count(items); i++)
-        if (number(bh_json_at(items, i), "change") == change)
-            look_at(bh_json_at(items, i), &look);
-    return look;
+        if (layout_number(bh_json_at(items, i), "change") == change)
+            read_gpu_progress(bh_json_at(items, i), &progress);
+    return progress;
 }
 
 /* It failed somewhere: which GPU, why, and what is there now. */
 static bh_rc
-tell_undone(bh_json_value item, struct bh_err *err)
+report_undone(bh_json_value item, struct bh_err *err)
 {
     char memory[160];
     struct bh_buf gpu;
 
     bh_buf_init_fixed(&gpu, memory, sizeof memory);
-    put_gpu(&gpu, item);
+    layout_put_gpu(&gpu, item);
     bh_err_set(err, BH_CONFLICT, "the layout was not made and all of it was taken back: %s%s%s",
-               bh_buf_text(&gpu) ? memory : text(item, "gpu"),
-               *text(item, "trouble") ? ": " : "", text(item, "trouble"));
-    if (strcmp(text(item, "state"), "failed") == 0)
+               bh_buf_text(&gpu) ? memory : layout_text(item, "gpu"),
+               *layout_text(item, "trouble") ? ": " : "", layout_text(item, "trouble"));
+    if (strcmp(layout_text(item, "state"), "failed") == 0)
         return bh_err_hint(err, "what stood before could not be made again either; "
                            "`bulkhead layout get` shows what stands");
     return bh_err_hint(err, "`bulkhead doctor` on the node names who holds its GPUs");
 }
 
 static void
-tell_progress(const struct bh_cli *cli, const struct look *look, size_t *told)
+print_progress(const struct bh_cli *cli, const struct progress *progress, size_t *printed)
 {
-    if (bh_cli_flag(cli, BH_OPT_QUIET) || *told == look->stand + 1)
+    if (bh_cli_flag(cli, BH_OPT_QUIET) || *printed == progress->ready + 1)
         return;
-    *told = look->stand + 1;
-    fprintf(stderr, "%zu of %zu pieces stand on %zu GPUs\n", look->stand, look->declared,
-            look->gpus);
+    *printed = progress->ready + 1;
+    fprintf(stderr, "%zu of %zu pieces stand on %zu GPUs\n", progress->ready, progress->declared,
+            progress->gpus);
 }
 
 static bh_ns
@@ -243,36 +243,36 @@ follow_for(const struct bh_cli *cli)
 
 /* Until it stands, went back, or can only wait for jobs to end. */
 static bh_rc
-follow(struct bh_cli *cli, uint64_t change, struct bh_err *err)
+layout_follow(struct bh_cli *cli, uint64_t change, struct bh_err *err)
 {
     bh_ns until = bh_time_monotonic() + follow_for(cli);
-    size_t told = 0;
+    size_t printed = 0;
 
     for (;;) {
         BH_AUTO(bh_json_free) struct bh_json *json = NULL;
         bh_rc rc = bh_cli_fetch(cli, "/v1/layouts", &json, err);
-        struct look look;
+        struct progress progress;
 
         if (rc != BH_OK)
             return rc;
-        look = look_over(bh_json_root(json), change);
-        tell_progress(cli, &look, &told);
-        if (look.undone && !look.busy)
-            return tell_undone(look.undone, err);
-        if (!look.busy && !look.waits)
+        progress = read_progress(bh_json_root(json), change);
+        print_progress(cli, &progress, &printed);
+        if (progress.undone && !progress.busy)
+            return report_undone(progress.undone, err);
+        if (!progress.busy && !progress.waits)
             return BH_OK;
-        if (!look.busy || bh_time_monotonic() > until) {
+        if (!progress.busy || bh_time_monotonic() > until) {
             fprintf(stderr, "the rest waits for jobs to end, or for room that is kept; it is "
                             "made then (bulkhead layout get)\n");
             cli->status = STATUS_PENDING;
             return BH_OK;
         }
-        bh_time_sleep(LOOK_AGAIN);
+        bh_time_sleep(POLL_NS);
     }
 }
 
 static bh_rc
-tell_change(struct bh_cli *cli, const struct bh_json *json, struct bh_err *err)
+print_change(struct bh_cli *cli, const struct bh_json *json, struct bh_err *err)
 {
     bh_json_value answer = bh_json_root(json);
     bh_rc rc = BH_OK;
@@ -280,10 +280,10 @@ tell_change(struct bh_cli *cli, const struct bh_json *json, struct bh_err *err)
     if (bh_cli_print_document(cli, answer, &rc, err) && rc != BH_OK)
         return rc;
     if (!bh_cli_flag(cli, BH_OPT_QUIET) && bh_cli_output(cli) == BH_OUT_TABLE)
-        printf("change %" PRIu64 " of %" PRIu64 " GPUs\n", number(answer, "change"),
-               number(answer, "gpus"));
+        printf("change %" PRIu64 " of %" PRIu64 " GPUs\n", layout_number(answer, "change"),
+               layout_number(answer, "gpus"));
     fflush(stdout);
-    return follow(cli, number(answer, "change"), err);
+    return layout_follow(cli, layout_number(answer, "change"), err);
 }
 
 bh_rc
@@ -306,7 +306,7 @@ bh_cli_layout_apply(struct bh_cli *cli, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     if (!dry_run)
-        return tell_change(cli, made, err);
+        return print_change(cli, made, err);
     if (table && !bh_cli_flag(cli, BH_OPT_QUIET))
         printf("nothing was changed\n");
     return BH_OK;
@@ -318,7 +318,7 @@ bh_cli_layout_rollback(struct bh_cli *cli, struct bh_err *err)
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_cli_change(cli, "POST /v1/layouts/rollback", NULL, &json, err);
 
-    return rc == BH_OK ? tell_change(cli, json, err) : rc;
+    return rc == BH_OK ? print_change(cli, json, err) : rc;
 }
 
 /* ---- showing ---- */

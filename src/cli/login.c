@@ -9,7 +9,7 @@
 /* ---- what all ways end with ---- */
 
 static const char *
-member(bh_json_value object, const char *key)
+login_member(bh_json_value object, const char *key)
 {
     return bh_json_text(bh_json_get(object, key), "");
 }
@@ -20,47 +20,47 @@ end_former(const struct bh_cli *cli, const char *path)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_cli inner = *cli;
-    struct bh_kept former;
+    struct bh_stored_session former;
     struct bh_err unread;
 
-    if (bh_kept_find(path, bh_session_address(cli), cli->arena, &former, &unread) != BH_OK)
+    if (bh_stored_session_find(path, bh_session_address(cli), cli->arena, &former, &unread) != BH_OK)
         return;
     inner.client.token = former.session;
-    if (bh_session_tell(&inner, "POST /v1/sign-out", NULL, &json, &unread) == BH_OK)
-        bh_session_say(cli, "the session before, %s, is ended", former.id);
+    if (bh_session_send(&inner, "POST /v1/sign-out", NULL, &json, &unread) == BH_OK)
+        bh_session_print(cli, "the session before, %s, is ended", former.id);
 }
 
 /* Signing in did not need it, so that it cannot be kept is no failure of it. */
 static void
-keep_device(const struct bh_cli *cli, const char *path, bh_json_value session)
+store_device(const struct bh_cli *cli, const char *path, bh_json_value session)
 {
-    struct bh_kept_device device = { bh_session_address(cli), member(session, "device"),
-                                     member(session, "name") };
+    struct bh_stored_device device = { bh_session_address(cli), login_member(session, "device"),
+                                     login_member(session, "name") };
     struct bh_err err;
 
-    if (*device.device && bh_kept_put_device(path, &device, cli->arena, &err) != BH_OK)
-        bh_session_say(cli, "this device could not be remembered: %s", err.msg);
+    if (*device.device && bh_stored_device_put(path, &device, cli->arena, &err) != BH_OK)
+        bh_session_print(cli, "this device could not be remembered: %s", err.msg);
 }
 
 static bh_rc
-keep(const struct bh_cli *cli, const char *path, bh_json_value session, struct bh_err *err)
+login_store(const struct bh_cli *cli, const char *path, bh_json_value session, struct bh_err *err)
 {
-    struct bh_kept kept = {
-        .address = bh_session_address(cli), .id = member(session, "id"),
-        .name = member(session, "name"), .session = member(session, "session"),
+    struct bh_stored_session stored = {
+        .address = bh_session_address(cli), .id = login_member(session, "id"),
+        .name = login_member(session, "name"), .session = login_member(session, "session"),
         .expires_ns = bh_json_number(bh_json_get(session, "expires_ns"), 0),
     };
     bh_rc rc;
 
-    if (!*kept.session || !*kept.id)
+    if (!*stored.session || !*stored.id)
         return bh_err_set(err, BH_IO, "the server's answer holds no session");
     end_former(cli, path);
-    rc = bh_kept_put(path, &kept, bh_time_now(), cli->arena, err);
+    rc = bh_stored_session_put(path, &stored, bh_time_now(), cli->arena, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "the session could not be kept");
-    keep_device(cli, path, session);
-    bh_session_say(cli, "signed in at %s as %s until %s; bulkhead logout ends it", kept.address,
-                   kept.name, bh_session_time(cli, session, "expires_ns"));
+    store_device(cli, path, session);
+    bh_session_print(cli, "signed in at %s as %s until %s; bulkhead logout ends it", stored.address,
+                   stored.name, bh_session_time(cli, session, "expires_ns"));
     return BH_OK;
 }
 
@@ -88,11 +88,11 @@ sign_in_account(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_e
     if (*code)
         members[1].text = code;
     if (rc == BH_OK)
-        rc = bh_session_tell(cli, "POST /v1/sign-in", members, ret_json, err);
+        rc = bh_session_send(cli, "POST /v1/sign-in", members, ret_json, err);
     explicit_bzero(password, sizeof password);
     explicit_bzero(code, sizeof code);
-    if (rc == BH_OK && strcmp(member(bh_json_root(*ret_json), "level"), "none") == 0)
-        bh_session_say(cli, "no second factor was shown; bulkhead account totp adds one");
+    if (rc == BH_OK && strcmp(login_member(bh_json_root(*ret_json), "level"), "none") == 0)
+        bh_session_print(cli, "no second factor was shown; bulkhead account totp adds one");
     return rc;
 }
 
@@ -127,18 +127,18 @@ sign_in_first(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_err
     if (rc == BH_OK)
         rc = bh_session_ask_new(cli, password, err);
     if (rc == BH_OK)
-        rc = bh_session_tell(cli, "POST /v1/sign-in/first", members, ret_json, err);
+        rc = bh_session_send(cli, "POST /v1/sign-in/first", members, ret_json, err);
     explicit_bzero(code, sizeof code);
     explicit_bzero(password, sizeof password);
     if (rc == BH_OK)
-        bh_session_say(cli, "next, add a second factor: bulkhead account totp");
+        bh_session_print(cli, "next, add a second factor: bulkhead account totp");
     return rc;
 }
 
 /* ---- again ---- */
 
 static bh_rc
-prove_again(struct bh_cli *cli, struct bh_err *err)
+show_step_up(struct bh_cli *cli, struct bh_err *err)
 {
     char code[BH_PROMPT_MAX];
     bh_rc rc = bh_session_use(cli, err);
@@ -154,7 +154,7 @@ prove_again(struct bh_cli *cli, struct bh_err *err)
         rc = bh_session_prove(cli, code, err);
     explicit_bzero(code, sizeof code);
     if (rc == BH_OK)
-        bh_session_say(cli, "the code is good");
+        bh_session_print(cli, "the code is good");
     return rc;
 }
 
@@ -162,7 +162,7 @@ prove_again(struct bh_cli *cli, struct bh_err *err)
 
 /* Ways that ask the server first what it offers. */
 static bh_rc
-sign_in_by_ways(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_err *err)
+sign_in_by_methods(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_cli_fetch(cli, "/v1/sign-in", &json, err);
@@ -181,7 +181,7 @@ sign_in(const struct bh_cli *cli, struct bh_json **ret_json, struct bh_err *err)
         return sign_in_first(cli, ret_json, err);
     if (bh_cli_flag(cli, BH_OPT_ACCOUNT))
         return sign_in_account(cli, ret_json, err);
-    return sign_in_by_ways(cli, ret_json, err);
+    return sign_in_by_methods(cli, ret_json, err);
 }
 
 /* Options that each choose a way; --first takes --account as the new one's name. */
@@ -206,21 +206,21 @@ bh_rc
 bh_cli_login(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    char path[BH_KEPT_PATH_MAX];
-    struct bh_kept former;
+    char path[BH_STORED_SESSION_PATH_MAX];
+    struct bh_stored_session former;
     bh_rc rc = check_ways(cli, err);
 
     if (rc == BH_OK && bh_cli_flag(cli, BH_OPT_AGAIN))
-        return prove_again(cli, err);
+        return show_step_up(cli, err);
     if (rc == BH_OK)
-        rc = bh_kept_path(path, err);
+        rc = bh_stored_session_path(path, err);
     if (rc != BH_OK)
         return rc;
     /* A session that cannot be kept is not begun. */
-    rc = bh_kept_find(path, bh_session_address(cli), cli->arena, &former, err);
+    rc = bh_stored_session_find(path, bh_session_address(cli), cli->arena, &former, err);
     if (rc != BH_OK && rc != BH_NOT_FOUND)
         return rc;
     cli->client.token = NULL;
     rc = sign_in(cli, &json, err);
-    return rc == BH_OK ? keep(cli, path, bh_json_root(json), err) : rc;
+    return rc == BH_OK ? login_store(cli, path, bh_json_root(json), err) : rc;
 }

@@ -108,7 +108,7 @@ put_address(const struct bh_cli *cli, bh_json_value ways, const struct bh_pkce *
 }
 
 static bh_rc
-invite(const struct bh_cli *cli, bh_json_value ways, const struct bh_pkce *pkce, uint16_t port,
+login_browser_invite(const struct bh_cli *cli, bh_json_value ways, const struct bh_pkce *pkce, uint16_t port,
        struct bh_err *err)
 {
     char address[ADDRESS_MAX];
@@ -131,14 +131,14 @@ invite(const struct bh_cli *cli, bh_json_value ways, const struct bh_pkce *pkce,
 }
 
 static bh_rc
-exchange(const struct bh_cli *cli, const struct bh_pkce *pkce, const char *code,
+login_browser_exchange(const struct bh_cli *cli, const struct bh_pkce *pkce, const char *code,
          struct bh_json **ret_json, struct bh_err *err)
 {
     struct bh_member members[] = {
         { "code", code }, { "verifier", pkce->verifier }, { NULL, NULL },
     };
 
-    return bh_session_tell(cli, "POST /v1/sign-in/code", members, ret_json, err);
+    return bh_session_send(cli, "POST /v1/sign-in/code", members, ret_json, err);
 }
 
 bh_rc
@@ -146,20 +146,20 @@ bh_login_browser(const struct bh_cli *cli, bh_json_value ways, struct bh_json **
                  struct bh_err *err)
 {
     char code[BH_LOOPBACK_CODE_MAX];
-    struct bh_loopback door;
+    struct bh_loopback loopback;
     struct bh_pkce pkce;
     bh_rc rc = bh_pkce_make(&pkce, err);
 
     if (rc == BH_OK)
-        rc = bh_loopback_open(pkce.state, &door, err);
+        rc = bh_loopback_open(pkce.state, &loopback, err);
     if (rc != BH_OK)
         return rc;
-    rc = invite(cli, ways, &pkce, door.port, err);
+    rc = login_browser_invite(cli, ways, &pkce, loopback.port, err);
     if (rc == BH_OK)
-        rc = bh_loopback_wait(&door, code, err);
-    bh_loopback_close(&door);
+        rc = bh_loopback_wait(&loopback, code, err);
+    bh_loopback_close(&loopback);
     if (rc == BH_OK)
-        rc = exchange(cli, &pkce, code, ret_json, err);
+        rc = login_browser_exchange(cli, &pkce, code, ret_json, err);
     explicit_bzero(&pkce, sizeof pkce);
     explicit_bzero(code, sizeof code);
     return rc;

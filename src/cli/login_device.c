@@ -12,7 +12,7 @@ enum { INTERVAL_LEAST_S = 1, INTERVAL_MOST_S = 60, INTERVAL_STANDARD_S = 5, PATH
 #define WAIT_NS (3600 * BH_NS_PER_S)
 
 static const char *
-member(bh_json_value object, const char *key)
+login_device_member(bh_json_value object, const char *key)
 {
     return bh_json_text(bh_json_get(object, key), "");
 }
@@ -37,7 +37,7 @@ find_issuer(bh_json_value ways, const char *wanted, const char **ret_name, struc
 
     for (size_t i = 0; i < bh_json_count(issuers); i++) {
         bh_json_value issuer = bh_json_at(issuers, i);
-        const char *name = member(issuer, "name");
+        const char *name = login_device_member(issuer, "name");
 
         if (!bh_json_truth(bh_json_get(issuer, "device")) || (wanted && strcmp(name, wanted) != 0))
             continue;
@@ -81,7 +81,7 @@ poll_until_done(const struct bh_cli *cli, const char *what, uint64_t interval_s,
         bh_rc rc;
 
         bh_time_sleep(interval_s * BH_NS_PER_S);
-        rc = bh_session_tell(cli, what, NULL, &json, err);
+        rc = bh_session_send(cli, what, NULL, &json, err);
         if (rc != BH_OK && !is_passing(rc))
             return rc;
         if (rc == BH_OK && bh_json_get(bh_json_root(json), "session")) {
@@ -97,13 +97,13 @@ poll_until_done(const struct bh_cli *cli, const char *what, uint64_t interval_s,
 /* ---- the device flow ---- */
 
 static void
-invite(bh_json_value begun)
+login_device_invite(bh_json_value begun)
 {
-    const char *complete = member(begun, "address_complete");
+    const char *complete = login_device_member(begun, "address_complete");
     char text[2048];
 
     snprintf(text, sizeof text, "open %s on any machine and enter the code %s",
-             member(begun, "address"), member(begun, "code"));
+             login_device_member(begun, "address"), login_device_member(begun, "code"));
     bh_utf8_scrub(text);
     fprintf(stderr, "%s\n", text);
     snprintf(text, sizeof text, "%s", complete);
@@ -124,15 +124,15 @@ bh_login_device(const struct bh_cli *cli, bh_json_value ways, struct bh_json **r
 
     bh_session_host(host);
     if (rc == BH_OK)
-        rc = bh_session_tell(cli, "POST /v1/sign-in/device", members, &json, err);
+        rc = bh_session_send(cli, "POST /v1/sign-in/device", members, &json, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_init_fixed(&what, memory, sizeof memory);
     bh_buf_puts(&what, "POST /v1/sign-in/device/");
-    bh_http_put_encoded(&what, member(bh_json_root(json), "id"));
+    bh_http_put_encoded(&what, login_device_member(bh_json_root(json), "id"));
     if (!bh_buf_text(&what))
         return bh_err_set(err, BH_IO, "the server's answer names no sign-in");
-    invite(bh_json_root(json));
+    login_device_invite(bh_json_root(json));
     return poll_until_done(cli, memory, interval_of(bh_json_root(json), INTERVAL_STANDARD_S),
                            ret_json, err);
 }

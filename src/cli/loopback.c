@@ -18,21 +18,21 @@
 enum { BACKLOG = 8, VALUE_MAX = BH_LOOPBACK_CODE_MAX };
 
 #define WAIT_NS (300 * BH_NS_PER_S)
-#define VISITOR_NS (5 * BH_NS_PER_S)
+#define CLIENT_NS (5 * BH_NS_PER_S)
 
 /* What the visitor is told. */
 static const struct {
     const char *status, *text;
-} answers[BH_VISITS] = {
-    [BH_VISIT_DONE] = { "200 OK", "Signed in. You can close this window." },
-    [BH_VISIT_NO] = { "200 OK", "Not signed in. You can close this window." },
-    [BH_VISIT_STATE] = { "400 Bad Request", "This is not the sign-in that the command line waits for." },
-    [BH_VISIT_QUERY] = { "400 Bad Request", "This is not what the sign-in page sends." },
-    [BH_VISIT_PATH] = { "404 Not Found", "Nothing is here." },
-    [BH_VISIT_METHOD] = { "405 Method Not Allowed", "Only GET is answered." },
-    [BH_VISIT_HOST] = { "400 Bad Request", "This was sent to another host." },
-    [BH_VISIT_LARGE] = { "431 Request Header Fields Too Large", "The request is too large." },
-    [BH_VISIT_SLOW] = { "408 Request Timeout", "The request took too long." },
+} answers[BH_LOOPBACK_OUTCOMES] = {
+    [BH_LOOPBACK_DONE] = { "200 OK", "Signed in. You can close this window." },
+    [BH_LOOPBACK_NO] = { "200 OK", "Not signed in. You can close this window." },
+    [BH_LOOPBACK_STATE] = { "400 Bad Request", "This is not the sign-in that the command line waits for." },
+    [BH_LOOPBACK_QUERY] = { "400 Bad Request", "This is not what the sign-in page sends." },
+    [BH_LOOPBACK_PATH] = { "404 Not Found", "Nothing is here." },
+    [BH_LOOPBACK_METHOD] = { "405 Method Not Allowed", "Only GET is answered." },
+    [BH_LOOPBACK_HOST] = { "400 Bad Request", "This was sent to another host." },
+    [BH_LOOPBACK_LARGE] = { "431 Request Header Fields Too Large", "The request is too large." },
+    [BH_LOOPBACK_SLOW] = { "408 Request Timeout", "The request took too long." },
 };
 
 bh_rc
@@ -42,7 +42,7 @@ bh_loopback_open(const char *state, struct bh_loopback *ret_loopback, struct bh_
     socklen_t length = sizeof at;
 
     *ret_loopback = (struct bh_loopback){ .state = state, .wait_ns = WAIT_NS,
-                                          .visitor_ns = VISITOR_NS };
+                                          .client_ns = CLIENT_NS };
     ret_loopback->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (ret_loopback->fd < 0 || bind(ret_loopback->fd, (struct sockaddr *)&at, sizeof at) != 0
         || listen(ret_loopback->fd, BACKLOG) != 0
@@ -72,7 +72,7 @@ struct parameter {
 
 /* Codes and states are base64url: nothing in them is ever percent-encoded. */
 static bool
-take_parameter(struct parameter *into, const char *value, size_t length)
+read_parameter(struct parameter *into, const char *value, size_t length)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                   "0123456789-_.~";
@@ -95,7 +95,7 @@ read_query(const char *query, struct parameter *parameters, size_t count)
         for (size_t i = 0; name < whole && i < count; i++)
             if (strlen(parameters[i].name) == name
                 && strncmp(parameters[i].name, query, name) == 0)
-                taken = take_parameter(&parameters[i], query + name + 1, whole - name - 1);
+                taken = read_parameter(&parameters[i], query + name + 1, whole - name - 1);
         if (!taken)
             return false;
         query += whole + (query[whole] == '&');
@@ -103,7 +103,7 @@ read_query(const char *query, struct parameter *parameters, size_t count)
     return true;
 }
 
-static enum bh_visit
+static enum bh_loopback_outcome
 judge_query(const struct bh_loopback *loopback, const char *query,
             char ret_code[BH_LOOPBACK_CODE_MAX])
 {
@@ -112,13 +112,13 @@ judge_query(const struct bh_loopback *loopback, const char *query,
     const char *code = parameters[0].value, *error = parameters[2].value;
 
     if (!read_query(query, parameters, BH_COUNT(parameters)) || !*code == !*error)
-        return BH_VISIT_QUERY;
+        return BH_LOOPBACK_QUERY;
     if (!bh_pkce_same(parameters[1].value, loopback->state))
-        return BH_VISIT_STATE;
+        return BH_LOOPBACK_STATE;
     if (*error)
-        return BH_VISIT_NO;
+        return BH_LOOPBACK_NO;
     memcpy(ret_code, code, strlen(code) + 1);
-    return BH_VISIT_DONE;
+    return BH_LOOPBACK_DONE;
 }
 
 /* The Host header is this door's: a page elsewhere whose name was pointed at 127.0.0.1
@@ -143,7 +143,7 @@ is_our_host(const struct bh_loopback *loopback, const char *headers)
     return found == 1;
 }
 
-enum bh_visit
+enum bh_loopback_outcome
 bh_loopback_judge(const struct bh_loopback *loopback, char *text,
                   char ret_code[BH_LOOPBACK_CODE_MAX])
 {
@@ -151,13 +151,13 @@ bh_loopback_judge(const struct bh_loopback *loopback, char *text,
 
     BH_ASSERT(end);
     if (strncmp(text, "GET ", 4) != 0)
-        return BH_VISIT_METHOD;
+        return BH_LOOPBACK_METHOD;
     if (!is_our_host(loopback, end + 1))
-        return BH_VISIT_HOST;
+        return BH_LOOPBACK_HOST;
     *end = '\0';
     target[strcspn(target, " \r")] = '\0';
     if (target[0] != '/' || (target[1] && target[1] != '?'))
-        return BH_VISIT_PATH;
+        return BH_LOOPBACK_PATH;
     query = target[1] ? target + 2 : target + 1;
     return judge_query(loopback, query, ret_code);
 }
@@ -166,7 +166,7 @@ bh_loopback_judge(const struct bh_loopback *loopback, char *text,
 
 /* Wait until the socket has something, or until `until`: then false. */
 static bool
-await(int fd, bh_ns until)
+loopback_await(int fd, bh_ns until)
 {
     for (;;) {
         bh_ns now = bh_time_monotonic();
@@ -181,8 +181,8 @@ await(int fd, bh_ns until)
     }
 }
 
-/* Read up to the empty line after the headers.  BH_VISITS: the visitor left. */
-static enum bh_visit
+/* Read up to the empty line after the headers.  BH_LOOPBACK_OUTCOMES: the visitor left. */
+static enum bh_loopback_outcome
 read_head(int fd, bh_ns until, char text[BH_LOOPBACK_REQUEST_MAX])
 {
     size_t length = 0;
@@ -190,26 +190,26 @@ read_head(int fd, bh_ns until, char text[BH_LOOPBACK_REQUEST_MAX])
     for (;;) {
         ssize_t got;
 
-        if (!await(fd, until))
-            return BH_VISIT_SLOW;
+        if (!loopback_await(fd, until))
+            return BH_LOOPBACK_SLOW;
         got = recv(fd, text + length, BH_LOOPBACK_REQUEST_MAX - 1 - length, 0);
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (got <= 0)
-            return BH_VISITS;
+            return BH_LOOPBACK_OUTCOMES;
         length += (size_t)got;
         text[length] = '\0';
         if (strlen(text) < length)
-            return BH_VISIT_QUERY; /* a NUL */
+            return BH_LOOPBACK_QUERY; /* a NUL */
         if (strstr(text, "\r\n\r\n"))
-            return BH_VISIT_DONE;
+            return BH_LOOPBACK_DONE;
         if (length == BH_LOOPBACK_REQUEST_MAX - 1)
-            return BH_VISIT_LARGE;
+            return BH_LOOPBACK_LARGE;
     }
 }
 
 static void
-answer(int fd, enum bh_visit visit)
+loopback_respond(int fd, enum bh_loopback_outcome outcome)
 {
     char text[1024];
     struct bh_buf out;
@@ -220,7 +220,7 @@ answer(int fd, enum bh_visit visit)
                   "Content-Security-Policy: default-src 'none'\r\nCache-Control: no-store\r\n"
                   "Referrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n"
                   "Connection: close\r\n\r\n<!doctype html><title>Bulkhead</title><p>%s</p>\n",
-                  answers[visit].status, answers[visit].text);
+                  answers[outcome].status, answers[outcome].text);
     /* The socket's buffer takes it at once; a visitor who does not read gets no more. */
     if (send(fd, out.bytes, out.length, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
         shutdown(fd, SHUT_WR);
@@ -228,30 +228,30 @@ answer(int fd, enum bh_visit visit)
 
 /* What is left unread would make closing a reset, which takes the answer away. */
 static void
-drain(int fd)
+loopback_drain(int fd)
 {
     bh_ns until = bh_time_monotonic() + 200 * BH_NS_PER_MS;
     char bytes[4096];
 
-    while (await(fd, until) && recv(fd, bytes, sizeof bytes, 0) > 0)
+    while (loopback_await(fd, until) && recv(fd, bytes, sizeof bytes, 0) > 0)
         ;
 }
 
-static enum bh_visit
-receive(const struct bh_loopback *loopback, int fd, bh_ns until,
+static enum bh_loopback_outcome
+loopback_receive(const struct bh_loopback *loopback, int fd, bh_ns until,
         char ret_code[BH_LOOPBACK_CODE_MAX])
 {
     char text[BH_LOOPBACK_REQUEST_MAX];
-    bh_ns patience = bh_time_monotonic() + loopback->visitor_ns;
-    enum bh_visit visit = read_head(fd, patience < until ? patience : until, text);
+    bh_ns patience = bh_time_monotonic() + loopback->client_ns;
+    enum bh_loopback_outcome outcome = read_head(fd, patience < until ? patience : until, text);
 
-    if (visit == BH_VISIT_DONE)
-        visit = bh_loopback_judge(loopback, text, ret_code);
-    if (visit < BH_VISITS)
-        answer(fd, visit);
-    if (visit < BH_VISITS)
-        drain(fd);
-    return visit;
+    if (outcome == BH_LOOPBACK_DONE)
+        outcome = bh_loopback_judge(loopback, text, ret_code);
+    if (outcome < BH_LOOPBACK_OUTCOMES)
+        loopback_respond(fd, outcome);
+    if (outcome < BH_LOOPBACK_OUTCOMES)
+        loopback_drain(fd);
+    return outcome;
 }
 
 bh_rc
@@ -260,19 +260,19 @@ bh_loopback_wait(const struct bh_loopback *loopback, char ret_code[BH_LOOPBACK_C
 {
     bh_ns until = bh_time_monotonic() + loopback->wait_ns;
 
-    while (await(loopback->fd, until)) {
+    while (loopback_await(loopback->fd, until)) {
         BH_AUTO(bh_fd_close) int fd = accept4(loopback->fd, NULL, NULL,
                                               SOCK_CLOEXEC | SOCK_NONBLOCK);
-        enum bh_visit visit;
+        enum bh_loopback_outcome outcome;
 
         if (fd < 0 && (errno == EINTR || errno == EAGAIN || errno == ECONNABORTED))
             continue;
         if (fd < 0)
             return bh_err_errno(err, "waiting for the browser");
-        visit = receive(loopback, fd, until, ret_code);
-        if (visit == BH_VISIT_DONE)
+        outcome = loopback_receive(loopback, fd, until, ret_code);
+        if (outcome == BH_LOOPBACK_DONE)
             return BH_OK;
-        if (visit == BH_VISIT_NO)
+        if (outcome == BH_LOOPBACK_NO)
             return bh_err_set(err, BH_DENIED, "signing in was refused in the browser");
     }
     bh_err_set(err, BH_TIMEOUT, "the browser did not come back");

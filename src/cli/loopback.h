@@ -19,21 +19,21 @@ struct bh_loopback {
     uint16_t port;
     const char *state;  /* borrowed */
     bh_ns wait_ns;      /* how long to wait in all; 5 minutes unless set */
-    bh_ns visitor_ns;   /* how long one visitor may take; 5 seconds unless set */
+    bh_ns client_ns;   /* how long one visitor may take; 5 seconds unless set */
 };
 
 /* What a visitor wants, which is how he is answered. */
-enum bh_visit {
-    BH_VISIT_DONE,      /* he brings the code */
-    BH_VISIT_NO,        /* the person said no */
-    BH_VISIT_STATE, BH_VISIT_QUERY, BH_VISIT_PATH, BH_VISIT_METHOD, BH_VISIT_HOST,
-    BH_VISIT_LARGE, BH_VISIT_SLOW,
-    BH_VISITS
+enum bh_loopback_outcome {
+    BH_LOOPBACK_DONE,      /* he brings the code */
+    BH_LOOPBACK_NO,        /* the person said no */
+    BH_LOOPBACK_STATE, BH_LOOPBACK_QUERY, BH_LOOPBACK_PATH, BH_LOOPBACK_METHOD, BH_LOOPBACK_HOST,
+    BH_LOOPBACK_LARGE, BH_LOOPBACK_SLOW,
+    BH_LOOPBACK_OUTCOMES
 };
 
 /* Judge the head of a request, a text of whole lines, which is changed; the code of
- * BH_VISIT_DONE. */
-enum bh_visit bh_loopback_judge(const struct bh_loopback *loopback, char *text,
+ * BH_LOOPBACK_DONE. */
+enum bh_loopback_outcome bh_loopback_judge(const struct bh_loopback *loopback, char *text,
                                 char ret_code[BH_LOOPBACK_CODE_MAX]);
 
 /* Listen on a free port.  BH_IO. */

@@ -15,7 +15,7 @@
 #define OK_HEAD "Host: HOST\r\n\r\n"
 
 static int
-knock(uint16_t port)
+loopback_test_connect(uint16_t port)
 {
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port),
                               .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -49,7 +49,7 @@ put_request(struct bh_buf *out, const char *text, uint16_t port)
 }
 
 static void *
-visit(void *self)
+outcome(void *self)
 {
     struct visitors *v = self;
 
@@ -59,7 +59,7 @@ visit(void *self)
         struct bh_err unread;
         size_t held = 0;
         ssize_t got;
-        int fd = knock(v->port);
+        int fd = loopback_test_connect(v->port);
 
         bh_buf_init_fixed(&out, text, sizeof text);
         put_request(&out, v->requests[i], v->port);
@@ -73,18 +73,18 @@ visit(void *self)
 }
 
 static bh_rc
-receive(struct visitors *v, char ret_code[BH_LOOPBACK_CODE_MAX], struct bh_err *err)
+loopback_test_receive(struct visitors *v, char ret_code[BH_LOOPBACK_CODE_MAX], struct bh_err *err)
 {
-    struct bh_loopback door;
+    struct bh_loopback loopback;
     bh_rc rc;
 
-    assert_int_equal(bh_loopback_open(STATE, &door, err), BH_OK);
-    door.wait_ns = (v->alone ? 3 : 120) * BH_NS_PER_S;
-    door.visitor_ns = (v->slow ? 1 : 60) * BH_NS_PER_S;
-    v->port = door.port;
-    assert_int_equal(pthread_create(&v->thread, NULL, visit, v), 0);
-    rc = bh_loopback_wait(&door, ret_code, err);
-    bh_loopback_close(&door);
+    assert_int_equal(bh_loopback_open(STATE, &loopback, err), BH_OK);
+    loopback.wait_ns = (v->alone ? 3 : 120) * BH_NS_PER_S;
+    loopback.client_ns = (v->slow ? 1 : 60) * BH_NS_PER_S;
+    v->port = loopback.port;
+    assert_int_equal(pthread_create(&v->thread, NULL, outcome, v), 0);
+    rc = bh_loopback_wait(&loopback, ret_code, err);
+    bh_loopback_close(&loopback);
     pthread_join(v->thread, NULL);
     return rc;
 }
@@ -133,7 +133,7 @@ test_refused(void **state)
         char code[BH_LOOPBACK_CODE_MAX] = "";
         struct bh_err err;
 
-        BH_CHECK_EQ(refused[i].name, receive(&v, code, &err), BH_OK);
+        BH_CHECK_EQ(refused[i].name, loopback_test_receive(&v, code, &err), BH_OK);
         BH_CHECK_STR(refused[i].name, code, "abc");
         BH_CHECK(refused[i].name, strncmp(v.answers[0], "HTTP/1.1 ", 9) == 0
                                       && strncmp(v.answers[0] + 9, refused[i].status, 3) == 0);
@@ -153,7 +153,7 @@ test_oversized(void **state)
     struct bh_err err;
 
     memset(large, 'x', sizeof large - 1);
-    assert_int_equal(receive(&v, code, &err), BH_OK);
+    assert_int_equal(loopback_test_receive(&v, code, &err), BH_OK);
     assert_string_equal(code, "abc");
     assert_non_null(strstr(v.answers[0], " 431 "));
     assert_non_null(strstr(v.answers[1], " 408 "));
@@ -170,11 +170,11 @@ test_longest_code(void **state)
     memset(longest, 'c', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     snprintf(request, sizeof request, "GET /?code=%s&state=" STATE " HTTP/1.1\r\n" OK_HEAD, longest);
-    assert_int_equal(receive(&v, code, &err), BH_OK);
+    assert_int_equal(loopback_test_receive(&v, code, &err), BH_OK);
     assert_string_equal(code, longest);
     snprintf(request, sizeof request, "GET /?code=%sc&state=" STATE " HTTP/1.1\r\n" OK_HEAD, longest);
     v.alone = true;
-    assert_int_equal(receive(&v, code, &err), BH_TIMEOUT);
+    assert_int_equal(loopback_test_receive(&v, code, &err), BH_TIMEOUT);
     assert_non_null(strstr(v.answers[0], " 400 "));
 }
 
@@ -186,7 +186,7 @@ test_said_no(void **state)
     char code[BH_LOOPBACK_CODE_MAX];
     struct bh_err err;
 
-    assert_int_equal(receive(&v, code, &err), BH_DENIED);
+    assert_int_equal(loopback_test_receive(&v, code, &err), BH_DENIED);
     assert_non_null(strstr(v.answers[0], "Not signed in."));
 }
 
@@ -197,7 +197,7 @@ test_nobody_comes(void **state)
     char code[BH_LOOPBACK_CODE_MAX];
     struct bh_err err;
 
-    assert_int_equal(receive(&v, code, &err), BH_TIMEOUT);
+    assert_int_equal(loopback_test_receive(&v, code, &err), BH_TIMEOUT);
     assert_non_null(strstr(err.hint, "--device"));
 }
 
@@ -207,15 +207,15 @@ test_only_here(void **state)
 {
     struct sockaddr_in at = { 0 };
     socklen_t length = sizeof at;
-    struct bh_loopback door;
+    struct bh_loopback loopback;
     struct bh_err err;
 
-    assert_int_equal(bh_loopback_open(STATE, &door, &err), BH_OK);
-    assert_int_equal(getsockname(door.fd, (struct sockaddr *)&at, &length), 0);
+    assert_int_equal(bh_loopback_open(STATE, &loopback, &err), BH_OK);
+    assert_int_equal(getsockname(loopback.fd, (struct sockaddr *)&at, &length), 0);
     assert_int_equal(ntohl(at.sin_addr.s_addr), INADDR_LOOPBACK);
-    assert_int_equal(door.wait_ns, 300 * BH_NS_PER_S);
-    bh_loopback_close(&door);
-    assert_int_equal(door.fd, -1);
+    assert_int_equal(loopback.wait_ns, 300 * BH_NS_PER_S);
+    bh_loopback_close(&loopback);
+    assert_int_equal(loopback.fd, -1);
 }
 
 /* RFC 7636, appendix B. */

@@ -101,7 +101,7 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_ACCOUNT_RECOVERY] = bh_cli_account_recovery,
     [BH_CMD_ACCOUNT_PASSKEY] = bh_cli_account_passkey,
     [BH_CMD_ACCOUNT_LIST] = bh_cli_account_list,
-    [BH_CMD_ACCOUNT_ENROL] = bh_cli_account_enrol,
+    [BH_CMD_ACCOUNT_ENROL] = bh_cli_account_enroll,
     [BH_CMD_ACCOUNT_RESET] = bh_cli_account_reset,
     [BH_CMD_WHOAMI] = bh_cli_whoami,
     [BH_CMD_STATUS] = bh_cli_status,
@@ -173,7 +173,7 @@ bh_cli_version(struct bh_cli *cli, struct bh_err *err)
 
 /* Commands that ask nothing of a server, or see to their session themselves. */
 static bool
-goes_without_session(const struct bh_args *args)
+needs_no_session(const struct bh_args *args)
 {
     static const enum bh_command_id without[] = {
         BH_CMD_UP,         BH_CMD_LOGIN,   BH_CMD_LOGOUT, BH_CMD_AUDIT_CHECK,
@@ -187,11 +187,11 @@ goes_without_session(const struct bh_args *args)
 }
 
 static bh_rc
-perform(struct bh_cli *cli, struct bh_err *err)
+cli_perform(struct bh_cli *cli, struct bh_err *err)
 {
     bh_rc rc = bh_client_init(&cli->client, cli->args, cli->arena, err);
 
-    if (rc == BH_OK && !goes_without_session(cli->args))
+    if (rc == BH_OK && !needs_no_session(cli->args))
         rc = bh_session_use(cli, err);
     if (cli->args->command == BH_CMD_DOCTOR)
         rc = BH_OK; /* it says itself what it cannot reach */
@@ -219,7 +219,7 @@ main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     cli.arena = bh_arena_new(ARENA_MAX);
     rc = args.options[BH_OPT_HELP].given ? print_help(args.command, &err)
-                                         : perform(&cli, &err);
+                                         : cli_perform(&cli, &err);
     if (rc != BH_OK && err.sys_kind == BH_SYS_ERRNO && err.sys == EPIPE)
         cli.status = STATUS_PIPE; /* whoever read our output has seen enough */
     else if (rc != BH_OK)

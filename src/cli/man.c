@@ -34,7 +34,7 @@ static const struct parameter node_parameters[] = {
 
 /* Text that troff shall not interpret. */
 static void
-put(struct bh_buf *out, const char *text)
+man_put(struct bh_buf *out, const char *text)
 {
     for (; *text; text++) {
         if (*text == '\\' || *text == '-')
@@ -45,11 +45,11 @@ put(struct bh_buf *out, const char *text)
 
 /* A line of text; a dot at its beginning would be a macro. */
 static void
-put_line(struct bh_buf *out, const char *text)
+man_put_line(struct bh_buf *out, const char *text)
 {
     if (*text == '.' || *text == '\'')
         bh_buf_puts(out, "\\&");
-    put(out, text);
+    man_put(out, text);
     bh_buf_putc(out, '\n');
 }
 
@@ -60,9 +60,9 @@ put_title(struct bh_buf *out, const char *name, const char *section, const char 
     for (const char *c = name; *c; c++)
         bh_buf_putc(out, (char)toupper((unsigned char)*c));
     bh_buf_printf(out, " %s \"\" \"Bulkhead\" \"Bulkhead\"\n.SH NAME\n", section);
-    put(out, name);
+    man_put(out, name);
     bh_buf_puts(out, " \\- ");
-    put_line(out, summary);
+    man_put_line(out, summary);
 }
 
 static void
@@ -75,7 +75,7 @@ static void
 put_paragraph(struct bh_buf *out, const char *text)
 {
     bh_buf_puts(out, ".PP\n");
-    put_line(out, text);
+    man_put_line(out, text);
 }
 
 /* A term and what it means. */
@@ -83,22 +83,22 @@ static void
 put_term(struct bh_buf *out, const char *term, const char *value, const char *doc)
 {
     bh_buf_puts(out, ".TP\n\\fB");
-    put(out, term);
+    man_put(out, term);
     bh_buf_puts(out, "\\fR");
     if (*value) {
         bh_buf_puts(out, " \\fI");
-        put(out, value);
+        man_put(out, value);
         bh_buf_puts(out, "\\fR");
     }
     bh_buf_putc(out, '\n');
-    put_line(out, doc);
+    man_put_line(out, doc);
 }
 
 static void
 put_see_also(struct bh_buf *out, const char *pages)
 {
     put_section(out, "SEE ALSO");
-    put_line(out, pages);
+    man_put_line(out, pages);
 }
 
 /* ---- bulkhead(1) ---- */
@@ -110,15 +110,15 @@ put_option(struct bh_buf *out, const struct bh_option *option)
     if (option->letter)
         bh_buf_printf(out, "\\fB\\-%c\\fR, ", option->letter);
     bh_buf_puts(out, "\\fB\\-\\-");
-    put(out, option->name);
+    man_put(out, option->name);
     bh_buf_puts(out, "\\fR");
     if (*option->value) {
         bh_buf_puts(out, " \\fI");
-        put(out, option->value);
+        man_put(out, option->value);
         bh_buf_puts(out, "\\fR");
     }
     bh_buf_putc(out, '\n');
-    put_line(out, option->doc);
+    man_put_line(out, option->doc);
 }
 
 static void
@@ -136,16 +136,16 @@ static void
 put_command(struct bh_buf *out, const struct bh_cli_command *command)
 {
     bh_buf_puts(out, ".SS \"bulkhead ");
-    put(out, command->name);
+    man_put(out, command->name);
     bh_buf_printf(out, "%s%s", *command->options ? " [OPTION...]" : "",
                   *command->arguments ? " " : "");
-    put(out, command->arguments);
+    man_put(out, command->arguments);
     bh_buf_puts(out, "\"\n");
     bh_buf_putc(out, (char)toupper((unsigned char)command->summary[0]));
-    put(out, command->summary + 1);
+    man_put(out, command->summary + 1);
     bh_buf_puts(out, ".\n");
     if (*command->details)
-        put_line(out, command->details);
+        man_put_line(out, command->details);
     put_options(out, command->options);
 }
 
@@ -170,7 +170,7 @@ put_statuses(struct bh_buf *out)
     char number[8];
 
     put_section(out, "EXIT STATUS");
-    put_line(out, "bulkhead run ends with the job's own status, 128 and the number of the "
+    man_put_line(out, "bulkhead run ends with the job's own status, 128 and the number of the "
                   "signal when one ended it. Everything else:");
     for (size_t i = 0; i < BH_COUNT(statuses); i++) {
         snprintf(number, sizeof number, "%d", statuses[i].status);
@@ -183,9 +183,9 @@ bh_man_bulkhead(struct bh_buf *out)
 {
     put_title(out, "bulkhead", "1", "share GPUs between tenants who may not trust each other");
     put_section(out, "SYNOPSIS");
-    put_line(out, "bulkhead [OPTION...] COMMAND [ARGUMENT...]");
+    man_put_line(out, "bulkhead [OPTION...] COMMAND [ARGUMENT...]");
     put_section(out, "DESCRIPTION");
-    put_line(out, "bulkhead asks bulkheadd(8) over its unix socket, where the caller's Unix "
+    man_put_line(out, "bulkhead asks bulkheadd(8) over its unix socket, where the caller's Unix "
                   "identity counts, or over HTTPS with an API token.");
     put_section(out, "COMMANDS");
     for (uint32_t i = 0; i < BH_COMMANDS; i++)
@@ -216,9 +216,9 @@ bh_man_bulkheadd(struct bh_buf *out)
 {
     put_title(out, "bulkheadd", "8", "the Bulkhead control daemon");
     put_section(out, "SYNOPSIS");
-    put_line(out, "bulkheadd [--config FILE] [--set KEY=VALUE]... [--rotate-root FILE] [--allow-root]");
+    man_put_line(out, "bulkheadd [--config FILE] [--set KEY=VALUE]... [--rotate-root FILE] [--allow-root]");
     put_section(out, "DESCRIPTION");
-    put_line(out, "Serves the API on a unix socket and on HTTPS, decides who gets which piece "
+    man_put_line(out, "Serves the API on a unix socket and on HTTPS, decides who gets which piece "
                   "of which GPU and when, and journals every decision. Runs in the foreground "
                   "as a user of its own, never as root.");
     put_section(out, "OPTIONS");
@@ -239,9 +239,9 @@ bh_man_node(struct bh_buf *out)
 {
     put_title(out, "bulkhead-node", "8", "carve GPUs and run jobs for bulkheadd");
     put_section(out, "SYNOPSIS");
-    put_line(out, "bulkhead-node --config FILE [--log-json]");
+    man_put_line(out, "bulkhead-node --config FILE [--log-json]");
     put_section(out, "DESCRIPTION");
-    put_line(out, "Runs as root without a network listener and does what bulkheadd(8) orders, "
+    man_put_line(out, "Runs as root without a network listener and does what bulkheadd(8) orders, "
                   "within what node.conf(5) allows: it makes and destroys GPU instances and "
                   "runs jobs in sandboxes, each under a keeper that outlives it.");
     put_section(out, "OPTIONS");
@@ -262,7 +262,7 @@ put_parameters(struct bh_buf *out, const struct parameter *rows, size_t count)
     for (size_t i = 0; i < count; i++) {
         put_term(out, rows[i].name, rows[i].unit, rows[i].doc);
         bh_buf_puts(out, ".br\nDefault: ");
-        put_line(out, strcmp(rows[i].standard, "\"\"") == 0 ? "none" : rows[i].standard);
+        man_put_line(out, strcmp(rows[i].standard, "\"\"") == 0 ? "none" : rows[i].standard);
     }
 }
 
@@ -275,7 +275,7 @@ bh_man_bulkheadd_conf(struct bh_buf *out)
 {
     put_title(out, "bulkheadd.conf", "5", "configuration of bulkheadd");
     put_section(out, "DESCRIPTION");
-    put_line(out, conf_form);
+    man_put_line(out, conf_form);
     put_parameters(out, daemon_parameters, BH_COUNT(daemon_parameters));
     put_see_also(out, "bulkheadd(8)");
 }
@@ -285,7 +285,7 @@ bh_man_node_conf(struct bh_buf *out)
 {
     put_title(out, "node.conf", "5", "what Bulkhead may do on this machine");
     put_section(out, "DESCRIPTION");
-    put_line(out, conf_form);
+    man_put_line(out, conf_form);
     put_paragraph(out, "The file belongs to root and nobody else may write it: whatever bulkheadd "
                        "orders is checked against it.");
     put_parameters(out, node_parameters, BH_COUNT(node_parameters));
@@ -347,13 +347,13 @@ bh_man_example_node(struct bh_buf *out)
 /* ---- the site file and the job file ---- */
 
 static void
-put_names(struct bh_buf *out, const struct bh_field *field)
+man_put_names(struct bh_buf *out, const struct bh_field *field)
 {
     bh_buf_puts(out, " One of");
     for (uint32_t i = 0; i < field->name_count; i++)
         if (field->names[i]) {
             bh_buf_putc(out, ' ');
-            put(out, field->names[i]);
+            man_put(out, field->names[i]);
         }
     bh_buf_putc(out, '.');
 }
@@ -370,12 +370,12 @@ put_field(struct bh_buf *out, const struct bh_field *field)
     };
 
     bh_buf_printf(out, ".TP\n\\fB%s\\fR \\fI%s\\fR\n\\&", field->name, kinds[field->kind]);
-    put(out, field->doc ? field->doc : "");
+    man_put(out, field->doc ? field->doc : "");
     bh_buf_putc(out, '.');
     if (field->flags & BH_FIELD_REQUIRED)
         bh_buf_puts(out, " Required.");
     if (field->names)
-        put_names(out, field);
+        man_put_names(out, field);
     bh_buf_putc(out, '\n');
 }
 
@@ -384,7 +384,7 @@ static void
 put_fields(struct bh_buf *out, const struct bh_fields *fields, const char *title, uint32_t depth)
 {
     bh_buf_puts(out, ".SS \"");
-    put(out, title);
+    man_put(out, title);
     bh_buf_puts(out, "\"\n");
     for (uint32_t i = 0; i < fields->count; i++)
         put_field(out, &fields->fields[i]);
@@ -407,7 +407,7 @@ put_roles(struct bh_buf *out)
     };
 
     put_section(out, "ROLES");
-    put_line(out, "What a binding allows, in its tenant and all below it. A principal with several "
+    man_put_line(out, "What a binding allows, in its tenant and all below it. A principal with several "
                   "bindings may do what any of them allows.");
     for (uint32_t role = BH_ROLE_NONE + 1; role < BH_ROLES; role++) {
         char memory[ROLE_VERBS_BYTES];
@@ -426,7 +426,7 @@ bh_man_site(struct bh_buf *out)
 {
     put_title(out, "bulkhead-site", "5", "the site file: tenants, sizes, people, GPUs");
     put_section(out, "DESCRIPTION");
-    put_line(out, "YAML or JSON, put in force by bulkhead apply -f FILE and given back by bulkhead "
+    man_put_line(out, "YAML or JSON, put in force by bulkhead apply -f FILE and given back by bulkhead "
                   "get site. It is applied whole: what it does not name any more is removed. "
                   "Unknown keys, YAML aliases and tags are refused.");
     put_section(out, "KEYS");
@@ -440,7 +440,7 @@ bh_man_job(struct bh_buf *out)
 {
     put_title(out, "bulkhead-job", "5", "a job, as bulkhead submit FILE takes it");
     put_section(out, "DESCRIPTION");
-    put_line(out, "YAML or JSON; the options of bulkhead submit replace what it says.");
+    man_put_line(out, "YAML or JSON; the options of bulkhead submit replace what it says.");
     put_section(out, "KEYS");
     put_fields(out, &bh_job_spec_fields, "at the top", 0);
     put_see_also(out, "bulkhead(1), bulkhead-site(5)");

@@ -147,7 +147,7 @@ unknown_command(const char *name, struct bh_err *err)
 
 /* Take a word that is no option while the command is not known yet. */
 static bh_rc
-take_command(struct reader *r, const char *word)
+parse_command(struct reader *r, const char *word)
 {
     char name[64];
     size_t length = strlen(word);
@@ -280,7 +280,7 @@ unknown_option(struct reader *r, const char *word)
 
 /* The next word as the value of an option that stands without one. */
 static bh_rc
-take_next(struct reader *r, enum bh_option_id id)
+parse_next(struct reader *r, enum bh_option_id id)
 {
     if (r->at >= r->argc)
         return bh_err_set(r->err, BH_INVALID, "--%s: %s is missing", bh_cli_options[id].name,
@@ -290,7 +290,7 @@ take_next(struct reader *r, enum bh_option_id id)
 
 /* "--name", "--name=value" */
 static bh_rc
-take_long(struct reader *r, const char *word)
+parse_long(struct reader *r, const char *word)
 {
     const char *name = word + 2, *equals = strchrnul(name, '=');
     enum bh_option_id id =
@@ -304,7 +304,7 @@ take_long(struct reader *r, const char *word)
         r->args->options[id].given = true;
         return BH_OK;
     }
-    return *equals ? put_value(r->args, id, equals + 1, r->err) : take_next(r, id);
+    return *equals ? put_value(r->args, id, equals + 1, r->err) : parse_next(r, id);
 }
 
 /* "-it" is what fingers know, wherever -t is something else alone. */
@@ -317,7 +317,7 @@ is_both(const struct reader *r, const char *word)
 
 /* "-A", "-Aw", "-ojson", "-o json" */
 static bh_rc
-take_letters(struct reader *r, const char *word)
+parse_letters(struct reader *r, const char *word)
 {
     if (is_both(r, word)) {
         r->args->options[BH_OPT_STDIN].given = r->args->options[BH_OPT_TTY].given = true;
@@ -329,27 +329,27 @@ take_letters(struct reader *r, const char *word)
         if (id == BH_OPTIONS)
             return unknown_option(r, word);
         if (bh_cli_options[id].kind != BH_OPT_KIND_FLAG)
-            return letter[1] ? put_value(r->args, id, letter + 1, r->err) : take_next(r, id);
+            return letter[1] ? put_value(r->args, id, letter + 1, r->err) : parse_next(r, id);
         r->args->options[id].given = true;
     }
     return BH_OK;
 }
 
 static void
-take_argument(struct reader *r, const char *word)
+parse_argument(struct reader *r, const char *word)
 {
     r->args->arguments[r->args->count++] = word;
 }
 
 static void
-take_rest(struct reader *r)
+parse_rest(struct reader *r)
 {
     while (r->at < r->argc)
-        take_argument(r, r->argv[r->at++]);
+        parse_argument(r, r->argv[r->at++]);
 }
 
 static bh_rc
-take_word(struct reader *r)
+parse_word(struct reader *r)
 {
     const char *word = r->argv[r->at++];
     bool known = r->args->command < BH_COMMANDS;
@@ -360,20 +360,20 @@ take_word(struct reader *r)
     if (strcmp(word, "--") == 0) {
         r->args->program = true;
         r->args->before = r->args->count;
-        take_rest(r);
+        parse_rest(r);
         return BH_OK;
     }
     if (strncmp(word, "--", 2) == 0)
-        return take_long(r, word);
+        return parse_long(r, word);
     if (*word == '-' && word[1])
-        return take_letters(r, word);
+        return parse_letters(r, word);
     if (!known)
-        return take_command(r, word);
-    take_argument(r, word);
+        return parse_command(r, word);
+    parse_argument(r, word);
     /* `run --sku small python -u x.py`: -u is python's; exec has a job before it. */
     if ((r->args->command == BH_CMD_RUN && r->args->count == 1)
         || (r->args->command == BH_CMD_EXEC && r->args->count == 2))
-        take_rest(r);
+        parse_rest(r);
     return BH_OK;
 }
 
@@ -420,7 +420,7 @@ bh_args_parse(int argc, char **argv, struct bh_args *ret_args, struct bh_err *er
     for (int i = 1; i < argc && rc == BH_OK; i++)
         rc = bh_word_check(argv[i], err);
     while (rc == BH_OK && r.at < argc)
-        rc = take_word(&r);
+        rc = parse_word(&r);
     if (rc != BH_OK || ret_args->options[BH_OPT_HELP].given || ret_args->command == BH_CMD_HELP)
         return rc;
     if (ret_args->command == BH_COMMANDS) {

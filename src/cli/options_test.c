@@ -5,7 +5,7 @@
 enum { WORDS_MAX = 12 };
 
 static int
-split(char *line, char **words)
+options_test_split(char *line, char **words)
 {
     char *rest;
     int count = 0;
@@ -87,7 +87,7 @@ test_lines(void **state)
         bh_rc rc;
 
         snprintf(line, sizeof line, "%s", lines[i].line);
-        rc = bh_args_parse(split(line, words), words, &args, &err);
+        rc = bh_args_parse(options_test_split(line, words), words, &args, &err);
         BH_CHECK_EQ(lines[i].name, rc, lines[i].rc);
         BH_CHECK_EQ(lines[i].name, args.command, lines[i].command);
         BH_CHECK_EQ(lines[i].name, rc == BH_OK || *err.msg, 1);
@@ -108,7 +108,7 @@ test_values(void **state)
     struct bh_err err;
     struct bh_args args;
 
-    assert_int_equal(bh_args_parse(split(line, words), words, &args, &err), BH_OK);
+    assert_int_equal(bh_args_parse(options_test_split(line, words), words, &args, &err), BH_OK);
     BH_CHECK_EQ("number", args.options[BH_OPT_COUNT].number, 3);
     BH_CHECK_EQ("span", args.options[BH_OPT_WAIT].number, 3600000000000);
     BH_CHECK_EQ("repeated", args.options[BH_OPT_ENV].count, 2);
@@ -279,7 +279,7 @@ test_habits(void **state)
         struct bh_err err = { .rc = BH_OK };
 
         snprintf(line, sizeof line, "%s", cases[i].line);
-        BH_CHECK_EQ(cases[i].line, bh_args_parse(split(line, words), words, &args, &err), BH_INVALID);
+        BH_CHECK_EQ(cases[i].line, bh_args_parse(options_test_split(line, words), words, &args, &err), BH_INVALID);
         if (!strstr(err.hint, cases[i].hint))
             BH_CHECK_STR(cases[i].line, err.hint, cases[i].hint);
         bh_args_fini(&args);

@@ -70,7 +70,7 @@ put_scalar(struct bh_buf *out, bh_json_value value)
     }
 }
 
-static void put_json(struct bh_buf *out, bh_json_value value, uint32_t depth);
+static void output_put_json(struct bh_buf *out, bh_json_value value, uint32_t depth);
 
 static void
 put_json_object(struct bh_buf *out, bh_json_value value, uint32_t depth)
@@ -87,7 +87,7 @@ put_json_object(struct bh_buf *out, bh_json_value value, uint32_t depth)
         indent(out, depth + 1);
         put_string(out, key);
         bh_buf_puts(out, ": ");
-        put_json(out, member, depth + 1);
+        output_put_json(out, member, depth + 1);
         first = false;
     }
     if (!first)
@@ -105,7 +105,7 @@ put_json_array(struct bh_buf *out, bh_json_value value, uint32_t depth)
         if (i > 0)
             bh_buf_putc(out, ',');
         indent(out, depth + 1);
-        put_json(out, bh_json_at(value, i), depth + 1);
+        output_put_json(out, bh_json_at(value, i), depth + 1);
     }
     if (count > 0)
         indent(out, depth);
@@ -113,7 +113,7 @@ put_json_array(struct bh_buf *out, bh_json_value value, uint32_t depth)
 }
 
 static void
-put_json(struct bh_buf *out, bh_json_value value, uint32_t depth)
+output_put_json(struct bh_buf *out, bh_json_value value, uint32_t depth)
 {
     enum bh_json_kind kind = bh_json_kind(value);
 
@@ -128,13 +128,13 @@ put_json(struct bh_buf *out, bh_json_value value, uint32_t depth)
 void
 bh_output_json(struct bh_buf *out, bh_json_value value)
 {
-    put_json(out, value, 0);
+    output_put_json(out, value, 0);
     bh_buf_putc(out, '\n');
 }
 
 /* Can the string stand in YAML without quotes, and stay a string? */
 static bool
-is_plain(const char *text)
+output_is_plain(const char *text)
 {
     static const char *const words[] = { "null", "true", "false", "yes", "no", "on", "off" };
     const char *safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./";
@@ -155,7 +155,7 @@ put_yaml_scalar(struct bh_buf *out, bh_json_value value)
 {
     const char *text = bh_json_text(value, NULL);
 
-    if (text && is_plain(text))
+    if (text && output_is_plain(text))
         bh_buf_puts(out, text);
     else
         put_scalar(out, value); /* YAML takes JSON's quoted strings */
@@ -200,7 +200,7 @@ put_yaml(struct bh_buf *out, bh_json_value value, uint32_t depth, bool in_list)
         else
             indent(out, depth);
         behind_dash = false;
-        if (is_plain(key))
+        if (output_is_plain(key))
             bh_buf_puts(out, key);
         else
             put_string(out, key);
@@ -247,7 +247,7 @@ bh_output_list_item(struct bh_output_list *list, bh_json_value item)
         if (list->count > 0)
             bh_buf_putc(list->out, ',');
         indent(list->out, 2);
-        put_json(list->out, item, 2);
+        output_put_json(list->out, item, 2);
     }
     list->count++;
 }

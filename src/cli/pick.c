@@ -10,7 +10,7 @@
 enum { PREFIX_MIN = 8, INDEX_MAX = 1000 };
 
 static const char *
-text(bh_json_value object, const char *key)
+pick_text(bh_json_value object, const char *key)
 {
     return bh_json_text(bh_json_get(object, key), "");
 }
@@ -44,12 +44,12 @@ parse_gpu(const char *word, struct gpu_word *ret_word)
 }
 
 static bool
-is_meant(bh_json_value gpu, const struct gpu_word *word)
+pick_is_meant(bh_json_value gpu, const struct gpu_word *word)
 {
-    if (*word->node && strcmp(text(gpu, "node"), word->node) != 0)
+    if (*word->node && strcmp(pick_text(gpu, "node"), word->node) != 0)
         return false;
     if (word->uuid)
-        return strncmp(text(gpu, "uuid"), word->uuid, strlen(word->uuid)) == 0;
+        return strncmp(pick_text(gpu, "uuid"), word->uuid, strlen(word->uuid)) == 0;
     return bh_json_number(bh_json_get(gpu, "index"), UINT64_MAX) == word->index;
 }
 
@@ -64,14 +64,14 @@ refuse_gpu(bh_json_value items, const char *word, struct bh_err *err)
 
     bh_err_set(err, BH_NOT_FOUND, "no GPU %.80s that you may see", word);
     for (size_t n = 0; n < count; n++)
-        bh_nearest_try(&nearest, word, text(bh_json_at(items, n), "uuid"));
+        bh_nearest_try(&nearest, word, pick_text(bh_json_at(items, n), "uuid"));
     if (nearest.word)
         return bh_err_hint(err, "did you mean %s?", nearest.word);
     bh_buf_init_fixed(&hint, memory, sizeof memory);
     bh_buf_puts(&hint, count ? "by number, NODE/NUMBER or UUID:" : "no node is connected");
     for (; i < count && hint.length + BH_PICK_NAME_MAX / 2 < sizeof memory; i++)
         bh_buf_printf(&hint, "%s %.40s/%" PRIu64, i ? "," : "",
-                      text(bh_json_at(items, i), "node"),
+                      pick_text(bh_json_at(items, i), "node"),
                       bh_json_number(bh_json_get(bh_json_at(items, i), "index"), 0));
     if (i < count)
         bh_buf_printf(&hint, " and %zu more", count - i);
@@ -86,14 +86,14 @@ bh_pick_gpu(bh_json_value gpus, const char *word, bh_json_value *ret_gpu, struct
     uint32_t count = 0;
 
     for (size_t i = 0; i < bh_json_count(items); i++)
-        if (strcmp(text(bh_json_at(items, i), "uuid"), word) == 0) {
+        if (strcmp(pick_text(bh_json_at(items, i), "uuid"), word) == 0) {
             *ret_gpu = bh_json_at(items, i);
             return BH_OK;
         }
     if (!parse_gpu(word, &meant))
         return refuse_gpu(items, word, err);
     for (size_t i = 0; i < bh_json_count(items); i++)
-        if (is_meant(bh_json_at(items, i), &meant)) {
+        if (pick_is_meant(bh_json_at(items, i), &meant)) {
             found = bh_json_at(items, i);
             count++;
         }
@@ -122,18 +122,18 @@ bh_pick_target(const struct bh_cli *cli, char ret_name[BH_PICK_NAME_MAX], struct
     snprintf(ret_name, BH_PICK_NAME_MAX, "%s", target);
     items = bh_json_get(bh_json_root(json), "items");
     for (size_t i = 0; i < bh_json_count(items); i++)
-        if (strcmp(text(bh_json_at(items, i), "node"), target) == 0)
+        if (strcmp(pick_text(bh_json_at(items, i), "node"), target) == 0)
             return BH_OK;
     rc = bh_pick_gpu(bh_json_root(json), target, &gpu, err);
     if (rc == BH_OK)
-        snprintf(ret_name, BH_PICK_NAME_MAX, "%s", text(gpu, "uuid"));
+        snprintf(ret_name, BH_PICK_NAME_MAX, "%s", pick_text(gpu, "uuid"));
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
 
 /* ---- others ---- */
 
 static bool
-is_named(bh_json_value object, const char *key, const char *name)
+pick_is_named(bh_json_value object, const char *key, const char *name)
 {
     bh_json_value value = bh_json_get(object, key);
     char number[24];
@@ -153,11 +153,11 @@ bh_pick_named(bh_json_value items, const struct bh_pick_by *by, const char *word
     for (size_t i = 0; i < bh_json_count(items); i++) {
         bh_json_value object = bh_json_at(items, i);
 
-        if (is_named(object, by->key, word) || is_named(object, by->also, word)) {
+        if (pick_is_named(object, by->key, word) || pick_is_named(object, by->also, word)) {
             *ret_object = object;
             return BH_OK;
         }
-        bh_nearest_try(&nearest, word, text(object, by->key));
+        bh_nearest_try(&nearest, word, pick_text(object, by->key));
     }
     bh_err_set(err, BH_NOT_FOUND, "no %s %.80s that you may see", by->kind, word);
     return nearest.word ? bh_err_hint(err, "did you mean %s?", nearest.word) : BH_NOT_FOUND;

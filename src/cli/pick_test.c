@@ -10,7 +10,7 @@ static const char gpus[] =
 static const struct {
     const char *word;
     bh_rc rc;
-    const char *said; /* the UUID, or what the message and its hint have */
+    const char *output; /* the UUID, or what the message and its hint have */
 } gpu_rows[] = {
     { "GPU-1bd7ab2e-68fb", BH_OK, "GPU-1bd7ab2e-68fb" },
     { "GPU-1bd7ab2e", BH_OK, "GPU-1bd7ab2e-68fb" },
@@ -30,7 +30,7 @@ static const struct {
 };
 
 static struct bh_json *
-parse(const char *json_text)
+pick_test_parse(const char *json_text)
 {
     struct bh_json *json = NULL;
     struct bh_err err;
@@ -43,21 +43,21 @@ parse(const char *json_text)
 static void
 test_gpus(void **state)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json = parse(gpus);
+    BH_AUTO(bh_json_free) struct bh_json *json = pick_test_parse(gpus);
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(gpu_rows); i++) {
         struct bh_err err = { .rc = BH_OK };
         bh_json_value gpu = NULL;
-        char said[600];
+        char output[600];
         bh_rc rc = bh_pick_gpu(bh_json_root(json), gpu_rows[i].word, &gpu, &err);
 
         if (rc == BH_OK)
-            snprintf(said, sizeof said, "%s", bh_json_text(bh_json_get(gpu, "uuid"), ""));
+            snprintf(output, sizeof output, "%s", bh_json_text(bh_json_get(gpu, "uuid"), ""));
         else
-            snprintf(said, sizeof said, "%s; %s", err.msg, err.hint);
+            snprintf(output, sizeof output, "%s; %s", err.msg, err.hint);
         BH_CHECK_EQ(gpu_rows[i].word, rc, gpu_rows[i].rc);
-        BH_CHECK(gpu_rows[i].word, strstr(said, gpu_rows[i].said));
+        BH_CHECK(gpu_rows[i].word, strstr(output, gpu_rows[i].output));
     }
     BH_CHECK_DONE();
 }
@@ -66,7 +66,7 @@ static void
 test_named(void **state)
 {
     BH_AUTO(bh_json_free) struct bh_json *json =
-        parse("[{\"name\":\"acme/vision\",\"id\":4},{\"name\":\"acme/speech\",\"id\":7}]");
+        pick_test_parse("[{\"name\":\"acme/vision\",\"id\":4},{\"name\":\"acme/speech\",\"id\":7}]");
     static const struct {
         const char *word;
         bh_rc rc;

@@ -10,28 +10,28 @@
 enum { STATUS_DENIED = 1 };
 
 static const char *
-text(bh_json_value object, const char *key)
+policy_text(bh_json_value object, const char *key)
 {
     return bh_json_text(bh_json_get(object, key), "");
 }
 
 static uint64_t
-number(bh_json_value object, const char *key)
+policy_number(bh_json_value object, const char *key)
 {
     return bh_json_number(bh_json_get(object, key), 0);
 }
 
 static void
-put_item(struct bh_buf *out, bh_json_value item)
+policy_put_item(struct bh_buf *out, bh_json_value item)
 {
-    bh_buf_printf(out, "job %" PRIu64 " (%s", number(item, "job"), text(item, "tenant"));
-    if (*text(item, "user")) { /* it is recorded, and has its own moment */
-        bh_buf_printf(out, ", %s, ", text(item, "user"));
-        bh_time_put_utc(out, number(item, "submitted_ns"));
+    bh_buf_printf(out, "job %" PRIu64 " (%s", policy_number(item, "job"), policy_text(item, "tenant"));
+    if (*policy_text(item, "user")) { /* it is recorded, and has its own moment */
+        bh_buf_printf(out, ", %s, ", policy_text(item, "user"));
+        bh_time_put_utc(out, policy_number(item, "submitted_ns"));
     }
-    bh_buf_printf(out, "): %s\n", text(item, "sentence"));
-    if (*text(item, "next"))
-        bh_buf_printf(out, "  next: %s\n", text(item, "next"));
+    bh_buf_printf(out, "): %s\n", policy_text(item, "sentence"));
+    if (*policy_text(item, "next"))
+        bh_buf_printf(out, "  next: %s\n", policy_text(item, "next"));
 }
 
 void
@@ -40,19 +40,19 @@ bh_policy_put(struct bh_buf *out, bh_json_value answer)
     bh_json_value items = bh_json_get(answer, "items");
 
     for (size_t i = 0; i < bh_json_count(items); i++)
-        put_item(out, bh_json_at(items, i));
+        policy_put_item(out, bh_json_at(items, i));
     bh_buf_printf(out, "%" PRIu64 " of %" PRIu64 " submissions would be denied",
-                  number(answer, "denied"), number(answer, "tested"));
-    if (number(answer, "denied") > bh_json_count(items))
+                  policy_number(answer, "denied"), policy_number(answer, "tested"));
+    if (policy_number(answer, "denied") > bh_json_count(items))
         bh_buf_printf(out, "; the first %zu are shown", bh_json_count(items));
-    if (number(answer, "erased") > 0)
-        bh_buf_printf(out, "; %" PRIu64 " more were erased", number(answer, "erased"));
+    if (policy_number(answer, "erased") > 0)
+        bh_buf_printf(out, "; %" PRIu64 " more were erased", policy_number(answer, "erased"));
     bh_buf_putc(out, '\n');
 }
 
 /* The document as JSON, behind its key; one job that stands alone becomes a list. */
 static bh_rc
-put_document(struct bh_buf *body, const char *key, const char *file, bool list,
+policy_put_document(struct bh_buf *body, const char *key, const char *file, bool list,
              struct bh_err *err)
 {
     struct bh_document document = { .yaml = false };
@@ -87,15 +87,15 @@ put_request(const struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
 
     bh_buf_putc(body, '{');
     if (against && strcmp(against, "journal") != 0)
-        rc = put_document(body, "jobs", against, true, err);
+        rc = policy_put_document(body, "jobs", against, true, err);
     if (rc == BH_OK && site)
-        rc = put_document(body, "site", site, false, err);
+        rc = policy_put_document(body, "site", site, false, err);
     bh_buf_putc(body, '}');
     return rc;
 }
 
 static bh_rc
-ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
+policy_ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_http_request request = { .method = "POST", .path = "/v1/policy/test",
@@ -110,7 +110,7 @@ ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
     rc = bh_client_json(&cli->client, &request, &json, err);
     if (rc != BH_OK)
         return rc;
-    if (number(bh_json_root(json), "denied") > 0)
+    if (policy_number(bh_json_root(json), "denied") > 0)
         cli->status = STATUS_DENIED;
     if (bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
@@ -130,7 +130,7 @@ bh_cli_policy_test(struct bh_cli *cli, struct bh_err *err)
     bh_buf_init(&body, 2 * BH_JSON_BYTES_MAX);
     rc = put_request(cli, &body, err);
     if (rc == BH_OK)
-        rc = ask(cli, &body, err);
+        rc = policy_ask(cli, &body, err);
     bh_buf_fini(&body);
     return rc;
 }

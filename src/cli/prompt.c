@@ -82,7 +82,7 @@ read_byte(int fd, const sigset_t *mask, char *ret_byte, bool *ret_end, struct bh
 
 /* *ret_end: the input ended before the line did. */
 static bh_rc
-read_line(int fd, const sigset_t *mask, char ret_text[BH_PROMPT_MAX], bool *ret_end,
+prompt_read_line(int fd, const sigset_t *mask, char ret_text[BH_PROMPT_MAX], bool *ret_end,
           struct bh_err *err)
 {
     size_t length = 0;
@@ -115,7 +115,7 @@ bh_prompt_read_line(int fd, char ret_text[BH_PROMPT_MAX], struct bh_err *err)
     bool end;
 
     forbid_core_dumps();
-    return read_line(fd, NULL, ret_text, &end, err);
+    return prompt_read_line(fd, NULL, ret_text, &end, err);
 }
 
 /* One question.  BH_UNCERTAIN: a signal came in between, and has done its work. */
@@ -139,7 +139,7 @@ ask_once(int fd, const char *question, bool echo, char ret_text[BH_PROMPT_MAX],
     else
         rc = bh_fd_write_all(fd, question, strlen(question), err);
     if (rc == BH_OK)
-        rc = read_line(fd, &signals_before.mask, ret_text, &end, err);
+        rc = prompt_read_line(fd, &signals_before.mask, ret_text, &end, err);
     tcsetattr(fd, TCSAFLUSH, &before);
     release_signals(&signals_before);
     if (caught) {

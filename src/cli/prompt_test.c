@@ -19,7 +19,7 @@
 struct terminal {
     int ours, theirs;        /* the person's end, the program's */
     const char *typed;
-    char seen[512];          /* until the program is done */
+    char output[512];          /* until the program is done */
     bool echoed;             /* whether the terminal echoed while it was asked */
     pthread_t person;
 };
@@ -34,31 +34,31 @@ echoes(int fd)
 }
 
 static size_t
-see(struct terminal *t, size_t held, int wait_ms)
+prompt_test_read(struct terminal *t, size_t held, int wait_ms)
 {
     struct pollfd watched = { .fd = t->ours, .events = POLLIN };
     ssize_t got = 0;
 
-    while (held < sizeof t->seen - 1 && poll(&watched, 1, wait_ms) > 0
-           && (got = read(t->ours, t->seen + held, sizeof t->seen - 1 - held)) > 0) {
+    while (held < sizeof t->output - 1 && poll(&watched, 1, wait_ms) > 0
+           && (got = read(t->ours, t->output + held, sizeof t->output - 1 - held)) > 0) {
         held += (size_t)got;
-        t->seen[held] = '\0';
-        if (strstr(t->seen, "? ") && wait_ms > 500)
+        t->output[held] = '\0';
+        if (strstr(t->output, "? ") && wait_ms > 500)
             break;
     }
     return held;
 }
 
 static void *
-answer(void *self)
+prompt_test_answer(void *self)
 {
     struct terminal *t = self;
     struct bh_err unread;
-    size_t held = see(t, 0, 25000); /* what is typed before the question is thrown away */
+    size_t held = prompt_test_read(t, 0, 25000); /* what is typed before the question is thrown away */
 
     t->echoed = echoes(t->ours);
     if (bh_fd_write_all(t->ours, t->typed, strlen(t->typed), &unread) == BH_OK)
-        see(t, held, 100);
+        prompt_test_read(t, held, 100);
     return NULL;
 }
 
@@ -101,15 +101,15 @@ test_asked(void **state)
         struct bh_err err;
 
         open_terminal(&t, cases[i].typed);
-        assert_int_equal(pthread_create(&t.person, NULL, answer, &t), 0);
+        assert_int_equal(pthread_create(&t.person, NULL, prompt_test_answer, &t), 0);
         BH_CHECK_EQ(cases[i].name, bh_prompt_ask_on(t.theirs, "who? ", cases[i].echo, text, &err),
                     cases[i].rc);
         pthread_join(t.person, NULL);
         BH_CHECK_STR(cases[i].name, text, cases[i].text);
         BH_CHECK_EQ(cases[i].name, t.echoed, cases[i].echo);
-        BH_CHECK(cases[i].name, strncmp(t.seen, "who? ", 5) == 0);
+        BH_CHECK(cases[i].name, strncmp(t.output, "who? ", 5) == 0);
         if (strlen(cases[i].text) > 0)
-            BH_CHECK_EQ(cases[i].name, strstr(t.seen, cases[i].text) != NULL, cases[i].echo);
+            BH_CHECK_EQ(cases[i].name, strstr(t.output, cases[i].text) != NULL, cases[i].echo);
         BH_CHECK(cases[i].name, echoes(t.theirs));
         close_terminal(&t);
     }
@@ -135,8 +135,8 @@ test_signal(void **state)
 
             _exit(bh_prompt_ask_on(t.theirs, "who? ", false, text, &err) == BH_OK ? 0 : 1);
         }
-        see(&t, 0, 5000);
-        BH_CHECK_STR("asked", t.seen, "who? ");
+        prompt_test_read(&t, 0, 5000);
+        BH_CHECK_STR("asked", t.output, "who? ");
         BH_CHECK("quiet", !echoes(t.theirs));
         kill(child, ending[i]);
         waitpid(child, &status, 0);

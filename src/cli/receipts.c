@@ -11,7 +11,7 @@ enum { PATH_SIZE = 128 };
 
 /* A job's number, or a GPU's UUID, which has no other letters than these. */
 static bh_rc
-put_path(const char *what, char path[PATH_SIZE], struct bh_err *err)
+receipts_put_path(const char *what, char path[PATH_SIZE], struct bh_err *err)
 {
     struct bh_err ignored;
     uint64_t job;
@@ -31,7 +31,7 @@ bh_rc
 bh_cli_receipts(struct bh_cli *cli, struct bh_err *err)
 {
     char path[PATH_SIZE] = "/v1/receipts";
-    bh_rc rc = cli->args->count > 0 ? put_path(cli->args->arguments[0], path, err) : BH_OK;
+    bh_rc rc = cli->args->count > 0 ? receipts_put_path(cli->args->arguments[0], path, err) : BH_OK;
 
     return rc == BH_OK ? bh_cli_list(cli, path, true, &bh_view_receipts, err) : rc;
 }

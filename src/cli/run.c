@@ -24,7 +24,7 @@ count_interrupt(int signal)
 }
 
 /* A job that its submitter is looking at. */
-struct attended {
+struct run_job {
     struct bh_cli *cli;
     char id[24];
     bool started, cancelled, out_of_time;
@@ -33,21 +33,21 @@ struct attended {
 };
 
 static void
-say(const struct attended *job, const char *text)
+run_print(const struct run_job *job, const char *text)
 {
     if (!bh_cli_flag(job->cli, BH_OPT_QUIET))
         fprintf(stderr, "bulkhead: job %s %s\n", job->id, text);
 }
 
 static void
-cancel(struct attended *job, const char *why)
+run_cancel(struct run_job *job, const char *why)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_err err;
     char what[64];
 
     job->cancelled = true;
-    say(job, why);
+    run_print(job, why);
     snprintf(what, sizeof what, "POST /v1/jobs/%s/cancel", job->id);
     if (bh_cli_change(job->cli, what, NULL, &json, &err) != BH_OK && err.rc != BH_CONFLICT)
         bh_cli_report(&err);
@@ -55,7 +55,7 @@ cancel(struct attended *job, const char *why)
 
 /* Show why it waits, once for each new reason. */
 static void
-show_why(struct attended *job)
+show_why(struct run_job *job)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     char path[64], text[SENTENCE_MAX + 16];
@@ -78,21 +78,21 @@ show_why(struct attended *job)
         return;
     snprintf(job->sentence, sizeof job->sentence, "%s", sentence);
     snprintf(text, sizeof text, "waits: %s", job->sentence);
-    say(job, text);
+    run_print(job, text);
 }
 
 /* Asked several times a second while the output is followed. */
 static bool
-attend(void *self)
+poll_job(void *self)
 {
-    struct attended *job = self;
+    struct run_job *job = self;
     const struct bh_option_value *limit = &job->cli->args->options[BH_OPT_WAIT];
     bh_ns now = bh_time_monotonic();
 
     if (interrupts > 1)
         return false;
     if (interrupts == 1 && !job->cancelled)
-        cancel(job, "is being cancelled; Ctrl-C again leaves it");
+        run_cancel(job, "is being cancelled; Ctrl-C again leaves it");
     if (!job->started && now - job->asked >= WHY_EVERY_NS)
         show_why(job);
     if (!job->started && !job->cancelled && limit->given
@@ -100,7 +100,7 @@ attend(void *self)
         show_why(job);
         job->out_of_time = !job->started;
         if (job->out_of_time)
-            cancel(job, "has not started in time and is cancelled");
+            run_cancel(job, "has not started in time and is cancelled");
     }
     return true;
 }
@@ -120,7 +120,7 @@ bh_run_status(const char *state, const char *cause, int64_t status)
 
 /* The job is over: say how, unless its status says it all. */
 static bh_rc
-conclude(struct attended *job, struct bh_err *err)
+run_finish(struct run_job *job, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     char path[64], text[160];
@@ -141,7 +141,7 @@ conclude(struct attended *job, struct bh_err *err)
         bool same = strcmp(state, cause) == 0;
 
         snprintf(text, sizeof text, "%s%s%s", state, same ? "" : ": ", same ? "" : cause);
-        say(job, text);
+        run_print(job, text);
     }
     if (job->cancelled && strcmp(cause, "cancelled") == 0)
         job->cli->status = STATUS_INTERRUPTED;
@@ -150,7 +150,7 @@ conclude(struct attended *job, struct bh_err *err)
 
 /* Of a gang one member's output is shown: say whose, and where the others' is. */
 static void
-say_member(const struct attended *job)
+print_member(const struct run_job *job)
 {
     const struct bh_option_value *gang = &job->cli->args->options[BH_OPT_GANG];
     char text[160];
@@ -159,7 +159,7 @@ say_member(const struct attended *job)
         return;
     snprintf(text, sizeof text, "has %" PRIu64 " members: this was the first's output; bulkhead logs %s "
              "--member 1%s", gang->number, job->id, gang->number > 2 ? ", 2, ..." : "");
-    say(job, text);
+    run_print(job, text);
 }
 
 static void
@@ -175,7 +175,7 @@ catch_interrupts(void)
 
 /* Wait until it runs, or has ended. */
 static bh_rc
-await_start(struct attended *job, bool *ret_runs, struct bh_err *err)
+await_start(struct run_job *job, bool *ret_runs, struct bh_err *err)
 {
     for (;;) {
         BH_AUTO(bh_json_free) struct bh_json *json = NULL;
@@ -189,7 +189,7 @@ await_start(struct attended *job, bool *ret_runs, struct bh_err *err)
             return rc;
         state = bh_json_text(bh_json_get(bh_json_root(json), "state"), "");
         *ret_runs = strcmp(state, "running") == 0;
-        if (*ret_runs || bh_job_has_ended(state) || !attend(job))
+        if (*ret_runs || bh_job_has_ended(state) || !poll_job(job))
             return BH_OK;
         bh_time_sleep(START_POLL_NS);
     }
@@ -198,7 +198,7 @@ await_start(struct attended *job, bool *ret_runs, struct bh_err *err)
 /* A job with our input, or in a terminal: attached to as soon as it runs.  What a short one wrote
  * before is in its log. */
 static bh_rc
-run_attached(struct attended *job, struct bh_follow *follow, struct bh_err *err)
+run_attached(struct run_job *job, struct bh_follow *follow, struct bh_err *err)
 {
     enum bh_attach_end end = BH_ATTACH_NEVER;
     bool runs = false;
@@ -209,19 +209,19 @@ run_attached(struct attended *job, struct bh_follow *follow, struct bh_err *err)
     if (rc != BH_OK || end == BH_ATTACH_JOB_ENDED)
         return rc == BH_OK ? bh_attach_conclude(job->cli, job->id, err) : rc;
     if (end == BH_ATTACH_LEFT) {
-        say(job, "runs on; bulkhead attach goes back to it");
+        run_print(job, "runs on; bulkhead attach goes back to it");
         return BH_OK;
     }
     rc = bh_follow_output(follow, err);
-    return rc == BH_OK && !follow->left ? conclude(job, err) : rc;
+    return rc == BH_OK && !follow->left ? run_finish(job, err) : rc;
 }
 
 bh_rc
 bh_cli_run(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct attended job = { .cli = cli, .submitted = bh_time_monotonic() };
-    struct bh_follow follow = { .cli = cli, .job = job.id, .idle = attend, .idle_self = &job };
+    struct run_job job = { .cli = cli, .submitted = bh_time_monotonic() };
+    struct bh_follow follow = { .cli = cli, .job = job.id, .idle = poll_job, .idle_self = &job };
     bh_rc rc = bh_attach_check(cli, err);
 
     if (rc == BH_OK)
@@ -230,7 +230,7 @@ bh_cli_run(struct bh_cli *cli, struct bh_err *err)
         return rc;
     snprintf(job.id, sizeof job.id, "%" PRIu64,
              bh_json_number(bh_json_get(bh_json_root(json), "id"), 0));
-    say(&job, bh_json_text(bh_json_get(bh_json_root(json), "state"), "submitted"));
+    run_print(&job, bh_json_text(bh_json_get(bh_json_root(json), "state"), "submitted"));
     catch_interrupts();
     /* A job that starts at once need not be explained. */
     job.asked = bh_time_monotonic() - WHY_EVERY_NS + BH_NS_PER_S / 4;
@@ -239,10 +239,10 @@ bh_cli_run(struct bh_cli *cli, struct bh_err *err)
     rc = bh_follow_output(&follow, err);
     if (rc != BH_OK)
         return rc;
-    say_member(&job);
+    print_member(&job);
     if (!follow.left)
-        return conclude(&job, err);
-    say(&job, "is left alone; bulkhead logs -f shows its output");
+        return run_finish(&job, err);
+    run_print(&job, "is left alone; bulkhead logs -f shows its output");
     cli->status = STATUS_INTERRUPTED;
     return BH_OK;
 }

@@ -35,7 +35,7 @@ bh_session_address(const struct bh_cli *cli)
 }
 
 void
-bh_session_say(const struct bh_cli *cli, const char *format, ...)
+bh_session_print(const struct bh_cli *cli, const char *format, ...)
 {
     char line[LINE_MAX_BYTES];
     va_list args;
@@ -63,12 +63,12 @@ bh_session_time(const struct bh_cli *cli, bh_json_value object, const char *key)
 {
     char memory[40];
     struct bh_buf text;
-    const char *kept;
+    const char *stored;
 
     bh_buf_init_fixed(&text, memory, sizeof memory);
     bh_time_put_utc(&text, bh_json_number(bh_json_get(object, key), 0));
-    kept = bh_buf_text(&text) ? bh_arena_strdup(cli->arena, memory) : NULL;
-    return kept ? kept : "?";
+    stored = bh_buf_text(&text) ? bh_arena_strdup(cli->arena, memory) : NULL;
+    return stored ? stored : "?";
 }
 
 /* {"key":"text",...} into memory that the caller wipes. */
@@ -86,7 +86,7 @@ put_members(struct bh_buf *out, const struct bh_member *members, struct bh_err *
 }
 
 bh_rc
-bh_session_tell(const struct bh_cli *cli, const char *what, const struct bh_member *members,
+bh_session_send(const struct bh_cli *cli, const char *what, const struct bh_member *members,
                 struct bh_json **ret_json, struct bh_err *err)
 {
     struct bh_http_request request = { .accept = "application/json" };
@@ -142,7 +142,7 @@ bh_session_ask_new(const struct bh_cli *cli, char ret_text[BH_PROMPT_MAX], struc
 
 /* The same client, which takes a 401 as it is. */
 static struct bh_cli
-plain(const struct bh_cli *cli)
+session_plain(const struct bh_cli *cli)
 {
     struct bh_cli copy = *cli;
 
@@ -153,29 +153,29 @@ plain(const struct bh_cli *cli)
 const char *
 bh_session_device(const struct bh_cli *cli, const char *name)
 {
-    char path[BH_KEPT_PATH_MAX];
+    char path[BH_STORED_SESSION_PATH_MAX];
     struct bh_err unread;
 
-    return bh_kept_path(path, &unread) == BH_OK
-         ? bh_kept_device(path, bh_session_address(cli), name, cli->arena) : NULL;
+    return bh_stored_session_path(path, &unread) == BH_OK
+         ? bh_stored_device(path, bh_session_address(cli), name, cli->arena) : NULL;
 }
 
 bh_rc
 bh_session_prove(const struct bh_cli *cli, const char *code, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_cli inner = plain(cli);
+    struct bh_cli inner = session_plain(cli);
     struct bh_member members[] = {
         { "code", code },
         { "device", cli->session ? bh_session_device(cli, cli->session->name) : NULL },
         { NULL, NULL },
     };
 
-    return bh_session_tell(&inner, "POST /v1/prove", members, &json, err);
+    return bh_session_send(&inner, "POST /v1/prove", members, &json, err);
 }
 
 static bh_rc
-ended(const struct bh_cli *cli, const char *name, struct bh_err *err)
+session_ended(const struct bh_cli *cli, const char *name, struct bh_err *err)
 {
     bh_err_set(err, BH_UNAUTHENTICATED, "your session as %.100s has ended", name);
     return bh_err_hint(err, cli->client.server
@@ -189,16 +189,16 @@ static bh_rc
 check_ended(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_cli inner = plain(cli);
-    char path[BH_KEPT_PATH_MAX];
+    struct bh_cli inner = session_plain(cli);
+    char path[BH_STORED_SESSION_PATH_MAX];
     struct bh_err asked;
 
     if (bh_cli_fetch(&inner, "/v1/whoami", &json, &asked) != BH_UNAUTHENTICATED)
         return err->rc;
-    if (bh_kept_path(path, &asked) == BH_OK
-        && bh_kept_drop(path, cli->session->address, cli->session->id, cli->arena, &asked) != BH_OK)
-        bh_session_say(cli, "the ended session could not be forgotten: %s", asked.msg);
-    return ended(cli, cli->session->name, err);
+    if (bh_stored_session_path(path, &asked) == BH_OK
+        && bh_stored_session_drop(path, cli->session->address, cli->session->id, cli->arena, &asked) != BH_OK)
+        bh_session_print(cli, "the ended session could not be forgotten: %s", asked.msg);
+    return session_ended(cli, cli->session->name, err);
 }
 
 void
@@ -208,7 +208,7 @@ bh_session_recheck(struct bh_cli *cli)
 
     if (!cli->session || check_ended(cli, &err) != BH_UNAUTHENTICATED)
         return;
-    bh_session_say(cli, "%s: %s", err.msg, err.hint);
+    bh_session_print(cli, "%s: %s", err.msg, err.hint);
 }
 
 /* Ask for a code, show it and have the request repeated. */
@@ -222,7 +222,7 @@ step_up(struct bh_cli *cli, struct bh_err *err)
         bh_err_hint(err, "bulkhead login --again shows a code; then try again");
         return err->rc;
     }
-    bh_session_say(cli, "%s", err->msg);
+    bh_session_print(cli, "%s", err->msg);
     rc = bh_prompt_ask("code of the authenticator app: ", false, code, err);
     if (rc == BH_OK)
         rc = bh_session_prove(cli, code, err);
@@ -242,7 +242,7 @@ not_signed_in(struct bh_cli *cli, struct bh_err *err)
 }
 
 static bh_rc
-refused(void *self, const char *challenge, struct bh_err *err)
+session_refused(void *self, const char *challenge, struct bh_err *err)
 {
     struct bh_cli *cli = self;
 
@@ -258,36 +258,36 @@ refused(void *self, const char *challenge, struct bh_err *err)
 }
 
 static bh_rc
-take_kept(struct bh_cli *cli, const char *path, struct bh_err *err)
+use_stored(struct bh_cli *cli, const char *path, struct bh_err *err)
 {
     const char *address = bh_session_address(cli);
-    struct bh_kept *kept = bh_arena_alloc(cli->arena, sizeof *kept);
+    struct bh_stored_session *stored = bh_arena_alloc(cli->arena, sizeof *stored);
     bh_rc rc;
 
-    if (!kept)
+    if (!stored)
         return bh_err_set(err, BH_FULL, "no memory");
-    rc = bh_kept_find(path, address, cli->arena, kept, err);
+    rc = bh_stored_session_find(path, address, cli->arena, stored, err);
     if (rc == BH_DENIED && err->sys_kind == BH_SYS_ERRNO && err->sys == EACCES)
         return BH_OK; /* somebody else's home, as with setpriv: ours keeps nothing there */
     if (rc != BH_OK)
         return rc == BH_NOT_FOUND ? BH_OK : rc;
-    if (kept->expires_ns <= bh_time_now()) {
-        rc = bh_kept_drop(path, address, kept->id, cli->arena, err);
-        return rc == BH_OK ? ended(cli, kept->name, err) : rc;
+    if (stored->expires_ns <= bh_time_now()) {
+        rc = bh_stored_session_drop(path, address, stored->id, cli->arena, err);
+        return rc == BH_OK ? session_ended(cli, stored->name, err) : rc;
     }
-    cli->session = kept;
-    cli->client.token = kept->session;
+    cli->session = stored;
+    cli->client.token = stored->session;
     return BH_OK;
 }
 
 bh_rc
 bh_session_use(struct bh_cli *cli, struct bh_err *err)
 {
-    char path[BH_KEPT_PATH_MAX];
+    char path[BH_STORED_SESSION_PATH_MAX];
 
-    cli->client.refused = refused;
+    cli->client.refused = session_refused;
     cli->client.refused_self = cli;
-    if (cli->client.token || bh_kept_path(path, err) != BH_OK)
+    if (cli->client.token || bh_stored_session_path(path, err) != BH_OK)
         return BH_OK;
-    return take_kept(cli, path, err);
+    return use_stored(cli, path, err);
 }

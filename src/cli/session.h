@@ -14,7 +14,7 @@
 const char *bh_session_address(const struct bh_cli *cli);
 
 /* Use the session kept for the server, if there is one and no token was given.
- *   BH_DENIED, BH_INVALID  the file is not to be trusted, or damaged (bh_kept_find)
+ *   BH_DENIED, BH_INVALID  the file is not to be trusted, or damaged (bh_stored_session_find)
  *   BH_UNAUTHENTICATED     the session is over; it was forgotten */
 BH_MUST_USE bh_rc bh_session_use(struct bh_cli *cli, struct bh_err *err);
 
@@ -35,7 +35,7 @@ struct bh_member {
 
 /* Send "POST /v1/..." with an object of these members, once and without an idempotency key:
  * what is said here may be a secret, and its copies are wiped.  Free ret_json. */
-BH_MUST_USE bh_rc bh_session_tell(const struct bh_cli *cli, const char *what,
+BH_MUST_USE bh_rc bh_session_send(const struct bh_cli *cli, const char *what,
                                   const struct bh_member *members, struct bh_json **ret_json,
                                   struct bh_err *err);
 
@@ -53,7 +53,7 @@ enum { BH_SESSION_HOST_MAX = 121 };
 void bh_session_host(char ret_host[BH_SESSION_HOST_MAX]);
 
 /* A line for people on standard error, unless --quiet; what the server said is scrubbed. */
-void bh_session_say(const struct bh_cli *cli, const char *format, ...) BH_PRINTF(2, 3);
+void bh_session_print(const struct bh_cli *cli, const char *format, ...) BH_PRINTF(2, 3);
 
 /* "2026-11-20T09:27:00Z" of a member in nanoseconds, in the arena. */
 const char *bh_session_time(const struct bh_cli *cli, bh_json_value object, const char *key);

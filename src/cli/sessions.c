@@ -16,7 +16,7 @@ sign_out(const struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     const char *logout;
-    bh_rc rc = bh_session_tell(cli, "POST /v1/sign-out", NULL, &json, err);
+    bh_rc rc = bh_session_send(cli, "POST /v1/sign-out", NULL, &json, err);
 
     if (rc == BH_UNAUTHENTICATED)
         return BH_OK;
@@ -24,7 +24,7 @@ sign_out(const struct bh_cli *cli, struct bh_err *err)
         return rc;
     logout = bh_json_text(bh_json_get(bh_json_root(json), "logout"), "");
     if (*logout)
-        bh_session_say(cli, "to sign out at the provider, too, open:\n%s", logout);
+        bh_session_print(cli, "to sign out at the provider, too, open:\n%s", logout);
     return BH_OK;
 }
 
@@ -32,23 +32,23 @@ sign_out(const struct bh_cli *cli, struct bh_err *err)
 bh_rc
 bh_cli_logout(struct bh_cli *cli, struct bh_err *err)
 {
-    char path[BH_KEPT_PATH_MAX];
-    struct bh_kept kept;
-    bh_rc rc = bh_kept_path(path, err);
+    char path[BH_STORED_SESSION_PATH_MAX];
+    struct bh_stored_session stored;
+    bh_rc rc = bh_stored_session_path(path, err);
 
     if (rc == BH_OK)
-        rc = bh_kept_find(path, bh_session_address(cli), cli->arena, &kept, err);
+        rc = bh_stored_session_find(path, bh_session_address(cli), cli->arena, &stored, err);
     if (rc == BH_NOT_FOUND)
         return bh_err_set(err, BH_NOT_FOUND, "you are not signed in at %s",
                           bh_session_address(cli));
     if (rc != BH_OK)
         return rc;
-    cli->client.token = kept.session;
+    cli->client.token = stored.session;
     rc = sign_out(cli, err);
     if (rc == BH_OK)
-        rc = bh_kept_drop(path, kept.address, kept.id, cli->arena, err);
+        rc = bh_stored_session_drop(path, stored.address, stored.id, cli->arena, err);
     if (rc == BH_OK)
-        bh_session_say(cli, "signed out of %s as %s", kept.address, kept.name);
+        bh_session_print(cli, "signed out of %s as %s", stored.address, stored.name);
     return rc;
 }
 
@@ -64,7 +64,7 @@ static bh_rc
 end_one(struct bh_cli *cli, const char *id, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    char memory[PATH_BYTES_MAX], path[BH_KEPT_PATH_MAX];
+    char memory[PATH_BYTES_MAX], path[BH_STORED_SESSION_PATH_MAX];
     struct bh_buf what;
     bh_rc rc;
 
@@ -80,8 +80,8 @@ end_one(struct bh_cli *cli, const char *id, struct bh_err *err)
         printf("session %s is ended\n", id);
     if (!cli->session || strcmp(cli->session->id, id) != 0)
         return BH_OK;
-    rc = bh_kept_path(path, err);
-    return rc == BH_OK ? bh_kept_drop(path, cli->session->address, id, cli->arena, err) : rc;
+    rc = bh_stored_session_path(path, err);
+    return rc == BH_OK ? bh_stored_session_drop(path, cli->session->address, id, cli->arena, err) : rc;
 }
 
 static bh_rc
@@ -136,7 +136,7 @@ bh_cli_break_glass(struct bh_cli *cli, struct bh_err *err)
         bh_buf_printf(&words, "%s%s", i ? " " : "", cli->args->arguments[i]);
     if (!bh_buf_text(&words))
         return bh_err_set(err, BH_INVALID, "the reason is too long");
-    rc = bh_session_tell(cli, "POST /v1/break-glass", members, &json, err);
+    rc = bh_session_send(cli, "POST /v1/break-glass", members, &json, err);
     if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
         return rc;
     fprintf(stderr, "THE GLASS IS BROKEN until %s.\n"

@@ -53,7 +53,7 @@ bh_setting_read(const char *file, const char *name, const char *standard, char *
 }
 
 static void
-put_lines(struct bh_buf *out, const char *text, const char *name, const char *value)
+setting_put_lines(struct bh_buf *out, const char *text, const char *name, const char *value)
 {
     bool set = false;
 
@@ -85,7 +85,7 @@ bh_setting_write(const char *file, const char *name, const char *value, struct b
     bh_buf_init(&after, 2 * FILE_BYTES_MAX);
     rc = bh_file_read(file, FILE_BYTES_MAX - 1, &before, err);
     if (rc == BH_OK) {
-        put_lines(&after, bh_buf_text(&before) ? bh_buf_text(&before) : "", name, value);
+        setting_put_lines(&after, bh_buf_text(&before) ? bh_buf_text(&before) : "", name, value);
         rc = after.overflow ? bh_err_set(err, BH_FULL, "%s is too long", file)
                             : bh_file_replace(file, after.bytes, after.length, 0644, err);
     }

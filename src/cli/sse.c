@@ -34,7 +34,7 @@ dispatch(struct bh_sse *sse)
 }
 
 static bool
-take_line(struct bh_sse *sse, const char *line)
+sse_take_line(struct bh_sse *sse, const char *line)
 {
     size_t name = strcspn(line, ":");
     const char *value = line + name + (line[name] == ':');
@@ -72,7 +72,7 @@ bh_sse_feed(void *self, const char *bytes, size_t length)
         if (sse->line.length > 0 && sse->line.bytes[sse->line.length - 1] == '\r')
             sse->line.length--;
         line = bh_buf_text(&sse->line);
-        if (!line || !take_line(sse, line))
+        if (!line || !sse_take_line(sse, line))
             return false;
         bh_buf_clear(&sse->line);
     }

@@ -2,24 +2,24 @@
 
 #include "base/test.h"
 
-struct heard {
+struct received {
     char text[1024];
     uint32_t count, most; /* most: end after so many, 0 never */
 };
 
 static bool
-hear(void *self, const char *event, const char *text, size_t length)
+sse_test_receive(void *self, const char *event, const char *text, size_t length)
 {
-    struct heard *heard = self;
-    size_t at = strlen(heard->text);
+    struct received *received = self;
+    size_t at = strlen(received->text);
 
-    snprintf(heard->text + at, sizeof heard->text - at, "<%s:%.*s>", event, (int)length, text);
-    heard->count++;
-    return !heard->most || heard->count < heard->most;
+    snprintf(received->text + at, sizeof received->text - at, "<%s:%.*s>", event, (int)length, text);
+    received->count++;
+    return !received->most || received->count < received->most;
 }
 
 static const struct {
-    const char *name, *stream, *heard;
+    const char *name, *stream, *received;
 } streams[] = {
     { "one", "event: log\ndata: a\n\n", "<log:a>" },
     { "no name", "data: a\n\n", "<message:a>" },
@@ -43,17 +43,17 @@ test_streams(void **state)
 
     for (size_t i = 0; i < BH_COUNT(streams); i++)
         for (size_t s = 0; s < BH_COUNT(steps); s++) {
-            struct heard heard = { "" };
+            struct received received = { "" };
             struct bh_sse sse;
             size_t length = strlen(streams[i].stream);
 
-            bh_sse_init(&sse, hear, &heard);
+            bh_sse_init(&sse, sse_test_receive, &received);
             for (size_t at = 0; at < length; at += steps[s])
                 BH_CHECK(streams[i].name,
                          bh_sse_feed(&sse, streams[i].stream + at,
                                      length - at < steps[s] ? length - at : steps[s]));
             bh_sse_fini(&sse);
-            BH_CHECK_STR(streams[i].name, heard.text, streams[i].heard);
+            BH_CHECK_STR(streams[i].name, received.text, streams[i].received);
         }
     BH_CHECK_DONE();
 }
@@ -61,14 +61,14 @@ test_streams(void **state)
 static void
 test_sink_ends(void **state)
 {
-    struct heard heard = { .text = "", .most = 1 };
+    struct received received = { .text = "", .most = 1 };
     struct bh_sse sse;
     const char *stream = "data: a\n\ndata: b\n\n";
 
-    bh_sse_init(&sse, hear, &heard);
+    bh_sse_init(&sse, sse_test_receive, &received);
     assert_false(bh_sse_feed(&sse, stream, strlen(stream)));
     bh_sse_fini(&sse);
-    assert_string_equal(heard.text, "<message:a>");
+    assert_string_equal(received.text, "<message:a>");
 }
 
 /* An event that never ends is not collected for ever. */
@@ -76,12 +76,12 @@ static void
 test_endless_event(void **state)
 {
     static char piece[65536];
-    struct heard heard = { "" };
+    struct received received = { "" };
     struct bh_sse sse;
     size_t fed = 0;
 
     memset(piece, 'a', sizeof piece);
-    bh_sse_init(&sse, hear, &heard);
+    bh_sse_init(&sse, sse_test_receive, &received);
     while (fed < 4 * (size_t)BH_SSE_EVENT_MAX && bh_sse_feed(&sse, piece, sizeof piece))
         fed += sizeof piece;
     bh_sse_fini(&sse);

@@ -57,7 +57,7 @@ columns_of(uint32_t code)
 
 /* The character that `text` begins with; its bytes in *ret_length. */
 static uint32_t
-decode(const char *text, size_t *ret_length)
+table_decode(const char *text, size_t *ret_length)
 {
     static const uint8_t masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
     size_t length = bh_utf8_step(text, strlen(text));
@@ -77,7 +77,7 @@ width_of(const char *text)
     size_t columns = 0, length;
 
     for (; *text; text += length)
-        columns += columns_of(decode(text, &length));
+        columns += columns_of(table_decode(text, &length));
     return columns;
 }
 

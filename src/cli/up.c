@@ -215,25 +215,25 @@ stop_jobs(const struct bh_up *up)
 static bh_rc
 await_supervisor(const struct bh_up *up, pid_t pid, int fd, struct bh_err *err)
 {
-    char said[REPORT_BYTES_MAX];
+    char output[REPORT_BYTES_MAX];
     size_t held = 0;
     ssize_t got = 1;
 
-    while (held < sizeof said - 1 && got != 0) {
-        got = read(fd, said + held, sizeof said - 1 - held);
+    while (held < sizeof output - 1 && got != 0) {
+        got = read(fd, output + held, sizeof output - 1 - held);
         if (got > 0)
             held += (size_t)got;
         else if (got < 0 && errno != EINTR)
             break;
     }
-    said[held] = '\0';
-    if (*said == '+') {
+    output[held] = '\0';
+    if (*output == '+') {
         printf("bulkhead: ready on %s; kill %d ends it; its output is in %s/up.log\n", up->socket,
                (int)pid, up->state);
-        fputs(said + 1, stdout);
+        fputs(output + 1, stdout);
         return BH_OK;
     }
-    bh_err_set(err, BH_UNAVAILABLE, "Bulkhead did not start: %s", held ? said : "it died");
+    bh_err_set(err, BH_UNAVAILABLE, "Bulkhead did not start: %s", held ? output : "it died");
     return bh_err_hint(err, "%s/up.log says more", up->state);
 }
 

@@ -11,39 +11,39 @@
 #include "cli/setting.h"
 #include "cli/up.h"
 
-enum { DAEMON_UID_STANDARD = 64101, CONF_BYTES_MAX = 16 << 10, KEPT_BYTES_MAX = 8192, UIDS_END = 1000000 };
+enum { DAEMON_UID_STANDARD = 64101, CONF_BYTES_MAX = 16 << 10, DAEMON_FILE_BYTES_MAX = 8192, UIDS_END = 1000000 };
 
 /* Where a program may lie, seen from the folder of this one: an installed or staged
  * tree, then a build folder. */
-static const char *const program_places[BH_UP_PROGRAMS][4] = {
+static const char *const program_candidates[BH_UP_PROGRAMS][4] = {
     [BH_UP_NODE] = { "../sbin/bulkhead-node", "../libexec/bulkhead/bulkhead-node",
                      "../node/bulkhead-node" },
     [BH_UP_SIGNER] = { "../libexec/bulkhead/bulkhead-signer", "../signer/bulkhead-signer" },
     [BH_UP_DAEMON] = { "../libexec/bulkhead/bulkheadd", "../sbin/bulkheadd",
                        "../daemon/bulkheadd" },
 };
-static const char *const library_places[] = { "../lib/bulkhead/sim", "../lib64/bulkhead/sim",
+static const char *const library_candidates[] = { "../lib/bulkhead/sim", "../lib64/bulkhead/sim",
                                               "../lib/x86_64-linux-gnu/bulkhead/sim",
                                               "../lib/aarch64-linux-gnu/bulkhead/sim",
                                               "../../sim", NULL };
-static const char *const shim_places[] = { "../lib/bulkhead/shim", "../lib64/bulkhead/shim",
+static const char *const shim_candidates[] = { "../lib/bulkhead/shim", "../lib64/bulkhead/shim",
                                            "../lib/x86_64-linux-gnu/bulkhead/shim",
                                            "../lib/aarch64-linux-gnu/bulkhead/shim",
                                            "../shim", NULL };
-static const char *const libexec_places[] = { "../libexec/bulkhead", "../node", NULL };
-static const char *const tools_places[] = { "../libexec/bulkhead/tools", "../../sim/smi", NULL };
+static const char *const libexec_candidates[] = { "../libexec/bulkhead", "../node", NULL };
+static const char *const tools_candidates[] = { "../libexec/bulkhead/tools", "../../sim/smi", NULL };
 #define NVIDIA_SMI "/usr/bin/nvidia-smi"
-static const char *const simctl_places[] = { "bulkhead-simctl", "../../sim/bulkhead-simctl",
+static const char *const simctl_candidates[] = { "bulkhead-simctl", "../../sim/bulkhead-simctl",
                                              NULL };
 
 static bh_rc BH_PRINTF(3, 4)
-put_path(char place[PATH_MAX], struct bh_err *err, const char *format, ...)
+up_put_path(char written[PATH_MAX], struct bh_err *err, const char *format, ...)
 {
     va_list args;
     int length;
 
     va_start(args, format);
-    length = vsnprintf(place, PATH_MAX, format, args);
+    length = vsnprintf(written, PATH_MAX, format, args);
     va_end(args);
     if (length < 0 || length >= PATH_MAX / 2)
         return bh_err_set(err, BH_RANGE, "--dir: too long a path");
@@ -52,19 +52,19 @@ put_path(char place[PATH_MAX], struct bh_err *err, const char *format, ...)
 
 /* The first of the places that exists, made absolute; BH_NOT_FOUND. */
 static bh_rc
-find(const char *const places[], char ret_path[PATH_MAX], struct bh_err *err)
+up_find(const char *const candidates[], char ret_path[PATH_MAX], struct bh_err *err)
 {
     char candidate[PATH_MAX];
     bh_rc rc = BH_NOT_FOUND;
 
-    for (size_t i = 0; places[i]; i++) {
-        rc = bh_cli_beside(places[i], candidate, sizeof candidate, err);
+    for (size_t i = 0; candidates[i]; i++) {
+        rc = bh_cli_program_path(candidates[i], candidate, sizeof candidate, err);
         if (rc != BH_OK)
             return rc;
         if (realpath(candidate, ret_path))
             return BH_OK;
     }
-    bh_err_set(err, BH_NOT_FOUND, "%s is missing beside this program", places[0]);
+    bh_err_set(err, BH_NOT_FOUND, "%s is missing beside this program", candidates[0]);
     return bh_err_hint(err, "run bulkhead from an installed or staged tree (tools/stage DIR)");
 }
 
@@ -72,17 +72,17 @@ static bh_rc
 locate_programs(struct bh_up *up, struct bh_err *err)
 {
     struct bh_err unneeded;
-    bh_rc rc = find(libexec_places, up->libexec_dir, err);
+    bh_rc rc = up_find(libexec_candidates, up->libexec_dir, err);
 
     for (int i = 0; rc == BH_OK && i < BH_UP_PROGRAMS; i++)
-        rc = find(program_places[i], up->program[i], err);
+        rc = up_find(program_candidates[i], up->program[i], err);
     if (rc == BH_OK && !up->real_driver)
-        rc = find(library_places, up->library_dir, err);
+        rc = up_find(library_candidates, up->library_dir, err);
     if (rc != BH_OK)
         return rc;
-    if (find(tools_places, up->tools_dir, &unneeded) != BH_OK)
+    if (up_find(tools_candidates, up->tools_dir, &unneeded) != BH_OK)
         *up->tools_dir = '\0';
-    if (find(shim_places, up->shim_dir, &unneeded) != BH_OK)
+    if (up_find(shim_candidates, up->shim_dir, &unneeded) != BH_OK)
         *up->shim_dir = '\0';
     return BH_OK;
 }
@@ -128,11 +128,11 @@ locate_below(struct bh_up *up, const char *dir, struct bh_err *err)
     if (rc == BH_OK && strpbrk(absolute, "\n#:"))
         rc = bh_err_set(err, BH_INVALID, "--dir: the path holds a line end, # or :");
     if (rc == BH_OK)
-        rc = put_path(up->state, err, "%s", absolute);
+        rc = up_put_path(up->state, err, "%s", absolute);
     if (rc == BH_OK)
-        rc = put_path(up->conf, err, "%s", absolute);
+        rc = up_put_path(up->conf, err, "%s", absolute);
     if (rc == BH_OK)
-        rc = put_path(up->run, err, "%s/run", absolute);
+        rc = up_put_path(up->run, err, "%s/run", absolute);
     snprintf(up->cgroup, sizeof up->cgroup, "/bulkhead-%08x", rc == BH_OK ? hash(absolute) : 0);
     return rc;
 }
@@ -152,13 +152,13 @@ locate_folders(struct bh_up *up, struct bh_err *err)
         snprintf(up->cgroup, sizeof up->cgroup, "/bulkhead");
     }
     if (rc == BH_OK)
-        rc = put_path(up->socket, err, "%s/bulkhead.sock", up->run);
+        rc = up_put_path(up->socket, err, "%s/bulkhead.sock", up->run);
     if (rc == BH_OK)
-        rc = put_path(up->node_socket, err, "%s/node/node.sock", up->run);
+        rc = up_put_path(up->node_socket, err, "%s/node/node.sock", up->run);
     if (rc == BH_OK)
-        rc = put_path(up->signer_socket, err, "%s/signer/signer.sock", up->run);
+        rc = up_put_path(up->signer_socket, err, "%s/signer/signer.sock", up->run);
     if (rc == BH_OK)
-        rc = put_path(up->sim, err, "%s/sim", up->state);
+        rc = up_put_path(up->sim, err, "%s/sim", up->state);
     if (rc == BH_OK && strlen(up->signer_socket) > 104) {
         bh_err_set(err, BH_RANGE, "--dir: %s is too long for a socket's path", up->run);
         rc = bh_err_hint(err, "choose a DIR of at most 80 characters");
@@ -252,7 +252,7 @@ static bh_rc
 adopt_site(struct bh_up *up, struct bh_err *err)
 {
     char conf[PATH_MAX];
-    bh_rc rc = put_path(conf, err, "%s/node.conf", up->conf);
+    bh_rc rc = up_put_path(conf, err, "%s/node.conf", up->conf);
 
     if (rc != BH_OK || access(conf, F_OK) != 0)
         return rc;
@@ -266,14 +266,14 @@ adopt_site(struct bh_up *up, struct bh_err *err)
 static bh_rc
 set_port(const struct bh_up *up, struct bh_err *err)
 {
-    char conf[PATH_MAX], had[32], port[16];
-    bh_rc rc = put_path(conf, err, "%s/bulkheadd.conf", up->conf);
+    char conf[PATH_MAX], present[32], port[16];
+    bh_rc rc = up_put_path(conf, err, "%s/bulkheadd.conf", up->conf);
 
     if (rc != BH_OK || !up->cli->args->options[BH_OPT_HTTPS_PORT].given)
         return rc;
     snprintf(port, sizeof port, "%u", up->https_port);
-    bh_setting_read(conf, "https_port", "", had, sizeof had);
-    return strcmp(had, port) == 0 ? BH_OK : bh_setting_write(conf, "https_port", port, err);
+    bh_setting_read(conf, "https_port", "", present, sizeof present);
+    return strcmp(present, port) == 0 ? BH_OK : bh_setting_write(conf, "https_port", port, err);
 }
 
 bh_rc
@@ -317,11 +317,11 @@ struct folder {
 /* A folder with exactly this owner and mode.  What is a link there is refused: root
  * must not change what somebody else pointed at. */
 static bh_rc
-make_folder(const struct folder *folder, struct bh_err *err)
+up_make_folder(const struct folder *folder, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = -1;
     char path[PATH_MAX];
-    bh_rc rc = put_path(path, err, "%s%s", folder->base, folder->name);
+    bh_rc rc = up_put_path(path, err, "%s%s", folder->base, folder->name);
 
     if (rc == BH_OK)
         rc = bh_dir_make(path, 0755, err);
@@ -355,7 +355,7 @@ check_reachable(const char *path, struct bh_err *err)
 }
 
 static bh_rc
-make_folders(const struct bh_up *up, struct bh_err *err)
+up_make_folders(const struct bh_up *up, struct bh_err *err)
 {
     const struct folder folders[] = {
         { up->conf, "", 0, 0, 0755 },
@@ -372,7 +372,7 @@ make_folders(const struct bh_up *up, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     for (size_t i = 0; rc == BH_OK && i < BH_COUNT(folders); i++)
-        rc = make_folder(&folders[i], err);
+        rc = up_make_folder(&folders[i], err);
     return rc;
 }
 
@@ -381,10 +381,10 @@ make_folders(const struct bh_up *up, struct bh_err *err)
 /* The bytes of the daemon's file, which it may have put anything in place of: nothing that
  * is a link, a device or long is read.  BH_NOT_FOUND. */
 static bh_rc
-read_kept(const char *path, struct bh_buf *out, struct bh_err *err)
+read_daemon_file(const char *path, struct bh_buf *out, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    char bytes[KEPT_BYTES_MAX];
+    char bytes[DAEMON_FILE_BYTES_MAX];
     struct stat status;
     ssize_t length;
 
@@ -400,16 +400,16 @@ read_kept(const char *path, struct bh_buf *out, struct bh_err *err)
 
 /* Copy one file to the signer's folder.  BH_NOT_FOUND: the daemon has none. */
 static bh_rc
-copy_kept(const struct bh_up *up, const char *name, struct bh_err *err)
+copy_to_signer(const struct bh_up *up, const char *name, struct bh_err *err)
 {
-    char from[PATH_MAX + 48], to[PATH_MAX + 48], memory[KEPT_BYTES_MAX];
+    char from[PATH_MAX + 48], to[PATH_MAX + 48], memory[DAEMON_FILE_BYTES_MAX];
     struct bh_buf bytes;
     bh_rc rc;
 
     snprintf(from, sizeof from, "%s/daemon/%s", up->state, name);
     snprintf(to, sizeof to, "%s/signer/%s", up->state, name);
     bh_buf_init_fixed(&bytes, memory, sizeof memory);
-    rc = read_kept(from, &bytes, err);
+    rc = read_daemon_file(from, &bytes, err);
     if (rc == BH_OK)
         rc = bh_file_replace(to, bytes.bytes, bytes.length, 0600, err);
     if (rc == BH_OK && lchown(to, up->signer_uid, up->signer_uid) != 0)
@@ -419,7 +419,7 @@ copy_kept(const struct bh_up *up, const char *name, struct bh_err *err)
 }
 
 static void
-remove_kept(const struct bh_up *up, const char *name)
+remove_daemon_file(const struct bh_up *up, const char *name)
 {
     char path[PATH_MAX + 48];
 
@@ -429,7 +429,7 @@ remove_kept(const struct bh_up *up, const char *name)
 
 /* The key last: a signer that has a key without its mark could sign again from nothing, and without
  * its name or the key before it would not see what lacks. */
-static const char *const kept[] = { "audit.signed", "audit.public", "audit.key.old", "audit.key" };
+static const char *const stored[] = { "audit.signed", "audit.public", "audit.key.old", "audit.key" };
 
 static bh_rc
 move_key(const struct bh_up *up, struct bh_err *err)
@@ -439,14 +439,14 @@ move_key(const struct bh_up *up, struct bh_err *err)
 
     snprintf(key, sizeof key, "%s/signer/audit.key", up->state);
     if (access(key, F_OK) != 0)
-        for (size_t i = 0; i < BH_COUNT(kept) && (rc == BH_OK || rc == BH_NOT_FOUND); i++)
-            rc = copy_kept(up, kept[i], err);
+        for (size_t i = 0; i < BH_COUNT(stored) && (rc == BH_OK || rc == BH_NOT_FOUND); i++)
+            rc = copy_to_signer(up, stored[i], err);
     if (rc == BH_NOT_FOUND) /* a new site: the signer makes its key */
         return BH_OK;
     if (rc != BH_OK)
         return rc;
-    for (size_t i = BH_COUNT(kept); i-- > 0;)
-        remove_kept(up, kept[i]);
+    for (size_t i = BH_COUNT(stored); i-- > 0;)
+        remove_daemon_file(up, stored[i]);
     return BH_OK;
 }
 
@@ -486,7 +486,7 @@ put_node_conf(struct bh_buf *out, const struct bh_up *up)
                   "job_driver_mount = %s/view/{minor}-{gi}:/run/bulkhead-sim/view\n"
                   "job_driver_mount = %s/vram/{minor}-{gi}:/run/bulkhead-sim/vram:rw\n",
                   up->library_dir, up->library_dir, up->sim, up->sim, up->sim, up->sim);
-    if (find(simctl_places, simctl, &ignored) == BH_OK)
+    if (up_find(simctl_candidates, simctl, &ignored) == BH_OK)
         bh_buf_printf(out, "gpu_reset = %s\n", simctl);
 }
 
@@ -507,7 +507,7 @@ write_missing(const struct bh_up *up, const char *name,
 {
     char path[PATH_MAX];
     struct bh_buf text;
-    bh_rc rc = put_path(path, err, "%s/%s", up->conf, name);
+    bh_rc rc = up_put_path(path, err, "%s/%s", up->conf, name);
 
     if (rc != BH_OK || access(path, F_OK) == 0)
         return rc;
@@ -524,7 +524,7 @@ bh_up_simctl(const struct bh_up *up, const char *command, const char *word, stru
 {
     char simctl[PATH_MAX];
     const char *const argv[] = { simctl, "--state", up->sim, "--", command, word, NULL };
-    bh_rc rc = find(simctl_places, simctl, err);
+    bh_rc rc = up_find(simctl_candidates, simctl, err);
 
     return rc == BH_OK ? bh_up_call(argv, err) : rc;
 }
@@ -534,10 +534,10 @@ static bh_rc
 make_simulated_driver(const struct bh_up *up, struct bh_err *err)
 {
     char path[PATH_MAX];
-    bh_rc rc = put_path(path, err, "%s/state", up->sim);
+    bh_rc rc = up_put_path(path, err, "%s/state", up->sim);
 
     if (rc == BH_OK && access(path, F_OK) != 0) {
-        rc = make_folder(&(struct folder){ up->sim, "", 0, 0, 0755 }, err);
+        rc = up_make_folder(&(struct folder){ up->sim, "", 0, 0, 0755 }, err);
         if (rc == BH_OK)
             rc = bh_up_simctl(up, "init", up->gpus, err);
         put_topology_path(up, path);
@@ -563,7 +563,7 @@ bh_up_prepare(const struct bh_up *up, struct bh_err *err)
 
     umask(022);
     if (rc == BH_OK)
-        rc = make_folders(up, err);
+        rc = up_make_folders(up, err);
     if (rc == BH_OK)
         rc = move_key(up, err);
     if (rc == BH_OK)

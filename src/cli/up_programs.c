@@ -19,7 +19,7 @@
 
 /* The node tries its walls first, for verify_timeout_ms at most: ten minutes. */
 #define READY_MAX_NS (11 * 60 * BH_NS_PER_S)
-#define READY_SAID_NS (60 * BH_NS_PER_S)
+#define READY_REPORT_NS (60 * BH_NS_PER_S)
 #define STOP_MAX_NS (15 * BH_NS_PER_S)
 #define RESTART_WINDOW_NS (60 * BH_NS_PER_S)
 
@@ -123,7 +123,7 @@ run_child(const struct bh_up *up, enum bh_up_program which, int output)
 }
 
 static bh_rc
-start(struct supervisor *s, enum bh_up_program which, struct bh_err *err)
+up_start(struct supervisor *s, enum bh_up_program which, struct bh_err *err)
 {
     struct child *child = &s->children[which];
     int ends[2];
@@ -202,7 +202,7 @@ relay(struct child *child, const char *name)
 
 /* Take the ends of children; true when one of the programs ended. */
 static bool
-reap(struct supervisor *s)
+up_reap(struct supervisor *s)
 {
     bool any = false;
     int status;
@@ -228,7 +228,7 @@ reap(struct supervisor *s)
 
 /* Start again what died, unless it dies all the time. */
 static bh_rc
-restart(struct supervisor *s, struct bh_err *err)
+up_restart(struct supervisor *s, struct bh_err *err)
 {
     bh_ns now = bh_time_monotonic();
     bh_rc rc = BH_OK;
@@ -245,7 +245,7 @@ restart(struct supervisor *s, struct bh_err *err)
         if (child->restarts++ >= RESTARTS_MAX)
             return bh_err_set(err, BH_UNAVAILABLE, "%s died more than %d times within a minute",
                               s->up->program[i], RESTARTS_MAX);
-        rc = start(s, (enum bh_up_program)i, err);
+        rc = up_start(s, (enum bh_up_program)i, err);
     }
     return rc;
 }
@@ -253,7 +253,7 @@ restart(struct supervisor *s, struct bh_err *err)
 /* Wait a little, relaying output.  Returns the number of a signal that asks us to end,
  * or 0. */
 static int
-turn(struct supervisor *s)
+up_poll_once(struct supervisor *s)
 {
     struct pollfd watched[BH_UP_PROGRAMS + 1] = { { .fd = s->signals, .events = POLLIN } };
     struct signalfd_siginfo signal;
@@ -296,12 +296,12 @@ static bh_rc
 await_ready(struct supervisor *s, int *ret_asked, struct bh_err *err)
 {
     bh_ns begun = bh_time_monotonic(), passed = 0;
-    bool said = false;
+    bool reported = false;
 
     *ret_asked = 0;
     while (*ret_asked == 0 && !is_ready(s->up)) {
-        *ret_asked = turn(s);
-        reap(s);
+        *ret_asked = up_poll_once(s);
+        up_reap(s);
         for (int i = 0; i < BH_UP_PROGRAMS; i++)
             if (s->children[i].pid == 0)
                 return bh_err_set(err, BH_UNAVAILABLE, "%.60s ended before it was ready: %s",
@@ -309,23 +309,23 @@ await_ready(struct supervisor *s, int *ret_asked, struct bh_err *err)
         passed = bh_time_monotonic() - begun;
         if (passed > READY_MAX_NS)
             return bh_err_set(err, BH_UNAVAILABLE, "not ready within eleven minutes");
-        if (passed > READY_SAID_NS && !said) {
+        if (passed > READY_REPORT_NS && !reported) {
             puts("not ready after a minute; waiting on");
             fflush(stdout);
-            said = true;
+            reported = true;
         }
     }
     return BH_OK;
 }
 
 static bh_rc
-watch(struct supervisor *s, struct bh_err *err)
+up_watch(struct supervisor *s, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
-    while (rc == BH_OK && turn(s) == 0)
-        if (reap(s))
-            rc = restart(s, err);
+    while (rc == BH_OK && up_poll_once(s) == 0)
+        if (up_reap(s))
+            rc = up_restart(s, err);
     return rc;
 }
 
@@ -341,8 +341,8 @@ end_child(struct supervisor *s, enum bh_up_program which)
         return;
     kill(child->pid, SIGTERM);
     while (child->pid != 0) {
-        turn(s);
-        reap(s);
+        up_poll_once(s);
+        up_reap(s);
         if (child->pid != 0 && bh_time_monotonic() > deadline) {
             kill(child->pid, SIGKILL);
             deadline = UINT64_MAX;
@@ -390,13 +390,13 @@ bh_up_supervise(const struct bh_up *up, bh_rc (*ready)(const struct bh_up *up, s
         s.children[i].output = -1;
     rc = open_signals(&s, err);
     for (int i = 0; rc == BH_OK && i < BH_UP_PROGRAMS; i++)
-        rc = start(&s, (enum bh_up_program)i, err);
+        rc = up_start(&s, (enum bh_up_program)i, err);
     if (rc == BH_OK)
         rc = await_ready(&s, &asked, err);
     if (rc == BH_OK && asked == 0)
         rc = ready(up, err);
     if (rc == BH_OK && asked == 0)
-        rc = watch(&s, err);
+        rc = up_watch(&s, err);
     if (rc == BH_OK)
         stopping(up);
     end_all(&s);

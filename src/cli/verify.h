@@ -11,7 +11,7 @@
 
 /* The parts of bulkhead-audit, the program that verifies audit logs. */
 
-enum { BH_VERIFY_KEPT_MAX = 64 };
+enum { BH_VERIFY_SAVED_MAX = 64 };
 
 /* Its command line. */
 struct bh_verify_args {
@@ -19,7 +19,7 @@ struct bh_verify_args {
     const char *witness;                               /* file of witnesses' keys */
     const char *quorum_text;                           /* NULL: all of them */
     const char *old, *new;                             /* checkpoints */
-    const char *kept[BH_VERIFY_KEPT_MAX];
+    const char *kept[BH_VERIFY_SAVED_MAX];
     uint32_t kept_count;
     bool json;
 };
@@ -41,7 +41,7 @@ struct bh_claims *bh_verify_rows_claims(struct bh_verify_rows *rows);
 
 /* Take a row of the table "names", "jobs" or "texts" (audit/rows.h).  BH_CONFLICT: it is none;
  * BH_FULL. */
-BH_MUST_USE bh_rc bh_verify_rows_take(struct bh_verify_rows *rows, const char *table,
+BH_MUST_USE bh_rc bh_verify_rows_add(struct bh_verify_rows *rows, const char *table,
                                       const char *line, size_t length, struct bh_err *err);
 
 /* All rows were taken: put what came out into the verdict. */
@@ -61,24 +61,24 @@ void bh_verify_put_orders(struct bh_verdict_text *verdict,
 
 /* ---- checkpoints that were kept elsewhere, with their witnesses ---- */
 
-struct bh_verify_kept;
+struct bh_verify_saved;
 
-/* Open those of the command line; *ret_kept is always the caller's, to be freed.  BH_CONFLICT: one
+/* Open those of the command line; *ret_saved is always the caller's, to be freed.  BH_CONFLICT: one
  * is not signed, or not cosigned by as many witnesses as it needs; failures of reading. */
-BH_MUST_USE bh_rc bh_verify_kept_open(const struct bh_verify_args *args,
+BH_MUST_USE bh_rc bh_verify_saved_open(const struct bh_verify_args *args,
                                       const struct bh_note_key *key,
-                                      struct bh_verify_kept **ret_kept, struct bh_err *err);
-void bh_verify_kept_free(struct bh_verify_kept *kept);
+                                      struct bh_verify_saved **ret_saved, struct bh_err *err);
+void bh_verify_saved_free(struct bh_verify_saved *kept);
 
 /* For bh_audit_verifier. */
-struct bh_kept_checkpoints bh_verify_kept_checkpoints(const struct bh_verify_kept *kept);
+struct bh_trusted_checkpoints bh_verify_saved_checkpoints(const struct bh_verify_saved *kept);
 
 /* Where none was kept, the checkpoint in that file needs the witnesses. */
-BH_MUST_USE bh_rc bh_verify_kept_own(const struct bh_verify_kept *kept, const char *path,
+BH_MUST_USE bh_rc bh_verify_saved_check_own(const struct bh_verify_saved *kept, const char *path,
                                      struct bh_err *err);
 
 /* That the log continues so many. */
-void bh_verify_put_kept(struct bh_verdict_text *verdict, uint32_t count);
+void bh_verify_put_saved(struct bh_verdict_text *verdict, uint32_t count);
 
 /* An exported log, with the checkpoints kept elsewhere.  BH_CONFLICT: it is not what was
  * signed; BH_NOT_FOUND: a file is missing; failures of reading. */

@@ -47,8 +47,8 @@ read_witnesses(const struct bh_verify_args *args, struct witnesses *ret, struct 
 
     if (!args->witness)
         return BH_OK;
-    bh_buf_init(&text, WITNESSES_MAX * BH_NOTE_VKEY_MAX);
-    rc = bh_verify_read(args->witness, WITNESSES_MAX * BH_NOTE_VKEY_MAX - 1, &text, err);
+    bh_buf_init(&text, WITNESSES_MAX * BH_NODE_RECORD_VKEY_MAX);
+    rc = bh_verify_read(args->witness, WITNESSES_MAX * BH_NODE_RECORD_VKEY_MAX - 1, &text, err);
     if (rc == BH_OK)
         rc = parse_witnesses(text.bytes, ret, err);
     bh_buf_fini(&text);
@@ -82,24 +82,24 @@ check_quorum(const struct witnesses *witnesses, const char *note, struct bh_err 
 
 /* ---- checkpoints ---- */
 
-struct bh_verify_kept {
+struct bh_verify_saved {
     struct witnesses witnesses;
-    struct bh_checkpoint checkpoints[BH_VERIFY_KEPT_MAX];
+    struct bh_checkpoint checkpoints[BH_VERIFY_SAVED_MAX];
     uint32_t count;
 };
 
 static bh_rc
-open_kept(const struct bh_verify_args *args, const struct bh_note_key *key,
-          const struct witnesses *witnesses, struct bh_checkpoint *ret_kept, struct bh_err *err)
+open_saved(const struct bh_verify_args *args, const struct bh_note_key *key,
+          const struct witnesses *witnesses, struct bh_checkpoint *ret_saved, struct bh_err *err)
 {
     struct bh_buf text;
     bh_rc rc = BH_OK;
 
-    bh_buf_init(&text, BH_NOTE_BYTES_MAX + 1);
+    bh_buf_init(&text, BH_NODE_RECORD_BYTES_MAX + 1);
     for (uint32_t i = 0; rc == BH_OK && i < args->kept_count; i++) {
-        rc = bh_verify_read(args->kept[i], BH_NOTE_BYTES_MAX, &text, err);
+        rc = bh_verify_read(args->kept[i], BH_NODE_RECORD_BYTES_MAX, &text, err);
         if (rc == BH_OK)
-            rc = bh_checkpoint_open(&bh_crypto_openssl, key, text.bytes, &ret_kept[i], err);
+            rc = bh_checkpoint_open(&bh_crypto_openssl, key, text.bytes, &ret_saved[i], err);
         if (rc == BH_OK)
             rc = check_quorum(witnesses, text.bytes, err);
         if (rc != BH_OK)
@@ -110,49 +110,49 @@ open_kept(const struct bh_verify_args *args, const struct bh_note_key *key,
 }
 
 bh_rc
-bh_verify_kept_open(const struct bh_verify_args *args, const struct bh_note_key *key,
-                    struct bh_verify_kept **ret_kept, struct bh_err *err)
+bh_verify_saved_open(const struct bh_verify_args *args, const struct bh_note_key *key,
+                    struct bh_verify_saved **ret_saved, struct bh_err *err)
 {
-    struct bh_verify_kept *kept = calloc(1, sizeof *kept);
+    struct bh_verify_saved *saved = calloc(1, sizeof *saved);
     bh_rc rc;
 
-    BH_ASSERT(kept);
-    *ret_kept = kept;
-    kept->count = args->kept_count;
-    rc = read_witnesses(args, &kept->witnesses, err);
-    return rc == BH_OK ? open_kept(args, key, &kept->witnesses, kept->checkpoints, err) : rc;
+    BH_ASSERT(saved);
+    *ret_saved = saved;
+    saved->count = args->kept_count;
+    rc = read_witnesses(args, &saved->witnesses, err);
+    return rc == BH_OK ? open_saved(args, key, &saved->witnesses, saved->checkpoints, err) : rc;
 }
 
 void
-bh_verify_kept_free(struct bh_verify_kept *kept)
+bh_verify_saved_free(struct bh_verify_saved *saved)
 {
-    free(kept);
+    free(saved);
 }
 
-struct bh_kept_checkpoints
-bh_verify_kept_checkpoints(const struct bh_verify_kept *kept)
+struct bh_trusted_checkpoints
+bh_verify_saved_checkpoints(const struct bh_verify_saved *saved)
 {
-    return (struct bh_kept_checkpoints){ kept->checkpoints, kept->count };
+    return (struct bh_trusted_checkpoints){ saved->checkpoints, saved->count };
 }
 
 bh_rc
-bh_verify_kept_own(const struct bh_verify_kept *kept, const char *path, struct bh_err *err)
+bh_verify_saved_check_own(const struct bh_verify_saved *saved, const char *path, struct bh_err *err)
 {
     struct bh_buf text;
     bh_rc rc;
 
-    if (kept->count > 0 || kept->witnesses.count == 0)
+    if (saved->count > 0 || saved->witnesses.count == 0)
         return BH_OK;
-    bh_buf_init(&text, BH_NOTE_BYTES_MAX + 1);
-    rc = bh_verify_read(path, BH_NOTE_BYTES_MAX, &text, err);
-    if (rc == BH_OK && (rc = check_quorum(&kept->witnesses, text.bytes, err)) != BH_OK)
+    bh_buf_init(&text, BH_NODE_RECORD_BYTES_MAX + 1);
+    rc = bh_verify_read(path, BH_NODE_RECORD_BYTES_MAX, &text, err);
+    if (rc == BH_OK && (rc = check_quorum(&saved->witnesses, text.bytes, err)) != BH_OK)
         bh_err_wrap(err, "checkpoint");
     bh_buf_fini(&text);
     return rc;
 }
 
 void
-bh_verify_put_kept(struct bh_verdict_text *verdict, uint32_t count)
+bh_verify_put_saved(struct bh_verdict_text *verdict, uint32_t count)
 {
     if (count)
         bh_buf_printf(&verdict->sentence, "; it continues %" PRIu32 " kept checkpoint%s", count,

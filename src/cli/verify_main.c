@@ -47,7 +47,7 @@ bh_verify_read(const char *path, size_t max, struct bh_buf *out, struct bh_err *
 }
 
 static bh_rc
-read_keys(const char *path, struct bh_note_key ret_keys[BH_NOTE_KEYS_MAX], struct bh_err *err)
+read_keys(const char *path, struct bh_note_key ret_keys[BH_NODE_RECORD_KEYS_MAX], struct bh_err *err)
 {
     char memory[KEY_FILE_MAX];
     struct bh_buf text;
@@ -100,7 +100,7 @@ verify_store(const char *path, struct bh_audit_verifier *verifier,
 
 /* A record that was pruned, by the hash that is left of it. */
 static bh_rc
-take_hash(struct bh_audit_verifier *verifier, const char *line, size_t length,
+add_hash(struct bh_audit_verifier *verifier, const char *line, size_t length,
           struct bh_err *err)
 {
     uint8_t hash[32];
@@ -113,26 +113,26 @@ take_hash(struct bh_audit_verifier *verifier, const char *line, size_t length,
 
 /* "names {...}": a row of a table. */
 static bh_rc
-take_row(struct bh_verify_rows *rows, const char *line, size_t length, struct bh_err *err)
+verify_add_row(struct bh_verify_rows *rows, const char *line, size_t length, struct bh_err *err)
 {
     size_t word = strcspn(line, " ");
     char table[16];
 
     snprintf(table, sizeof table, "%.*s", (int)(word < sizeof table ? word : 0), line);
-    return bh_verify_rows_take(rows, table, line + word + 1, length - word - 1, err);
+    return bh_verify_rows_add(rows, table, line + word + 1, length - word - 1, err);
 }
 
 /* A record, a checkpoint as a JSON string, the hash of a record that was pruned, or a row. */
 static bh_rc
-take_line(struct bh_audit_verifier *verifier, struct bh_verify_rows *rows, const char *line,
+verify_add_line(struct bh_audit_verifier *verifier, struct bh_verify_rows *rows, const char *line,
           size_t length, struct bh_err *err)
 {
-    char note[BH_NOTE_BYTES_MAX + 1];
+    char note[BH_NODE_RECORD_BYTES_MAX + 1];
 
     if (length > 0 && strcspn(line, " ") < length && *line != '{' && *line != '"')
-        return take_row(rows, line, length, err);
+        return verify_add_row(rows, line, length, err);
     if (*line != '"' && *line != '{')
-        return take_hash(verifier, line, length, err);
+        return add_hash(verifier, line, length, err);
     if (*line == '{')
         return bh_audit_verifier_record(verifier, line, length, NULL, err);
     if (!bh_slice_str((struct bh_slice){ line, length }, note, sizeof note))
@@ -153,7 +153,7 @@ verify_lines(FILE *in, struct bh_audit_verifier *verifier, struct bh_verify_rows
     while (rc == BH_OK && (length = getline(&line, &size, in)) > 0) {
         if (line[length - 1] == '\n')
             line[--length] = '\0';
-        rc = take_line(verifier, rows, line, (size_t)length, err);
+        rc = verify_add_line(verifier, rows, line, (size_t)length, err);
     }
     free(line);
     if (rc == BH_OK && ferror(in))
@@ -183,7 +183,7 @@ put_good(struct bh_verdict_text *verdict, const struct bh_audit_verifier *verifi
     bh_buf_printf(&verdict->sentence,
                   "audit log is whole: %" PRIu64 " records, %" PRIu64 " signed checkpoints by %s",
                   size, verifier->checkpoints, verifier->key.name);
-    bh_verify_put_kept(verdict, verifier->kept.count);
+    bh_verify_put_saved(verdict, verifier->kept.count);
     if (verifier->hashes_to)
         bh_buf_printf(&verdict->sentence, "\npruned, with their hashes kept: those below %" PRIu64,
                       verifier->pruned_to);
@@ -204,14 +204,14 @@ verify_log(const struct bh_verify_args *args, const struct bh_note_key *key,
     struct bh_audit_verifier *verifier = malloc(sizeof *verifier);
     struct bh_verify_rows *rows = bh_verify_rows_new();
     struct bh_claims_result result;
-    struct bh_verify_kept *kept;
+    struct bh_verify_saved *saved;
     bh_rc rc;
 
     BH_ASSERT(verifier);
     bh_audit_verifier_init(verifier, &bh_crypto_openssl, key);
     verifier->claims = bh_verify_rows_claims(rows);
-    rc = bh_verify_kept_open(args, key, &kept, err);
-    verifier->kept = bh_verify_kept_checkpoints(kept);
+    rc = bh_verify_saved_open(args, key, &saved, err);
+    verifier->kept = bh_verify_saved_checkpoints(saved);
     if (rc == BH_OK)
         rc = args->store ? verify_store(args->store, verifier, &result, err)
                          : verify_lines(stdin, verifier, rows, err);
@@ -223,7 +223,7 @@ verify_log(const struct bh_verify_args *args, const struct bh_note_key *key,
         bh_verify_rows_put(verdict, &result);
     else if (rc == BH_OK)
         bh_verify_rows_end(rows, verdict);
-    bh_verify_kept_free(kept);
+    bh_verify_saved_free(saved);
     bh_verify_rows_free(rows);
     free(verifier);
     return rc;
@@ -233,10 +233,10 @@ verify_log(const struct bh_verify_args *args, const struct bh_note_key *key,
 
 /* Where an option's value goes. */
 static const char **
-place_of(struct bh_verify_args *args, const char *option)
+verify_target_of(struct bh_verify_args *args, const char *option)
 {
     const struct {
-        const char *name, **place;
+        const char *name, **target;
     } options[] = {
         { "--vkey", &args->key },    { "--store", &args->store }, { "--export", &args->folder },
         { "--check", &args->proof }, { "--record", &args->record },
@@ -246,27 +246,27 @@ place_of(struct bh_verify_args *args, const char *option)
 
     for (size_t i = 0; i < BH_COUNT(options); i++)
         if (strcmp(options[i].name, option) == 0)
-            return options[i].place;
-    if (strcmp(option, "--kept") == 0 && args->kept_count < BH_VERIFY_KEPT_MAX)
+            return options[i].target;
+    if (strcmp(option, "--kept") == 0 && args->kept_count < BH_VERIFY_SAVED_MAX)
         return &args->kept[args->kept_count++];
     return NULL;
 }
 
 static bool
-parse(int argc, char **argv, struct bh_verify_args *ret)
+verify_parse(int argc, char **argv, struct bh_verify_args *ret)
 {
     for (int i = 1; i < argc; i++) {
-        const char **place;
+        const char **target;
 
         if (strcmp(argv[i], "--json") == 0) {
             ret->json = true;
             continue;
         }
-        place = place_of(ret, argv[i]);
-        if (!place || i + 1 == argc)
+        target = verify_target_of(ret, argv[i]);
+        if (!target || i + 1 == argc)
             return false;
-        *place = argv[++i];
-        if (place == &ret->old) {
+        *target = argv[++i];
+        if (target == &ret->old) {
             if (i + 1 == argc)
                 return false;
             ret->new = argv[++i];
@@ -278,7 +278,7 @@ parse(int argc, char **argv, struct bh_verify_args *ret)
 /* ---- the verdict ---- */
 
 static int
-say(const struct bh_verify_args *args, const struct bh_verdict_text *verdict,
+verify_print(const struct bh_verify_args *args, const struct bh_verdict_text *verdict,
     const struct bh_err *err)
 {
     bool bad = err->rc == BH_CONFLICT || err->rc == BH_DENIED;
@@ -309,12 +309,12 @@ main(int argc, char **argv)
 {
     struct bh_verify_args args = { 0 };
     struct bh_verdict_text verdict = { .differs = false };
-    struct bh_note_key keys[BH_NOTE_KEYS_MAX]; /* the newest leads to the others */
+    struct bh_note_key keys[BH_NODE_RECORD_KEYS_MAX]; /* the newest leads to the others */
     struct bh_err err = { .rc = BH_OK };
     int status;
     bh_rc rc;
 
-    if (!parse(argc, argv, &args)) {
+    if (!verify_parse(argc, argv, &args)) {
         fputs(usage, stderr);
         return STATUS_USAGE;
     }
@@ -327,7 +327,7 @@ main(int argc, char **argv)
              : args.old   ? bh_verify_consistency(&args, keys, &verdict, &err)
                           : verify_log(&args, keys, &verdict, &err);
     err.rc = rc;
-    status = say(&args, &verdict, &err);
+    status = verify_print(&args, &verdict, &err);
     bh_buf_fini(&verdict.sentence);
     bh_buf_fini(&verdict.members);
     return status;

@@ -43,7 +43,7 @@ put_proved(struct bh_verdict_text *verdict, const struct bh_tlog_proof *proof,
 }
 
 static bh_rc
-check(const struct bh_note_key *key, struct bh_tlog_proof *proof, struct bh_buf *record,
+verify_proof_check(const struct bh_note_key *key, struct bh_tlog_proof *proof, struct bh_buf *record,
       struct bh_err *err)
 {
     uint8_t hash[32];
@@ -71,7 +71,7 @@ bh_verify_proof(const struct bh_verify_args *args, const struct bh_note_key *key
     if (rc == BH_OK)
         rc = find_record(args, &proof, &record, err);
     if (rc == BH_OK)
-        rc = check(key, &proof, &record, err);
+        rc = verify_proof_check(key, &proof, &record, err);
     if (rc == BH_OK)
         put_proved(verdict, &proof, &record);
     bh_buf_fini(&text);
@@ -89,8 +89,8 @@ open_head(const char *path, const struct bh_note_key *key, struct bh_tree_head *
     struct bh_buf text;
     bh_rc rc;
 
-    bh_buf_init(&text, BH_NOTE_BYTES_MAX + 1);
-    rc = bh_verify_read(path, BH_NOTE_BYTES_MAX, &text, err);
+    bh_buf_init(&text, BH_NODE_RECORD_BYTES_MAX + 1);
+    rc = bh_verify_read(path, BH_NODE_RECORD_BYTES_MAX, &text, err);
     if (rc == BH_OK)
         rc = bh_checkpoint_open(crypto, key, text.bytes, &checkpoint, err);
     bh_buf_fini(&text);

@@ -60,7 +60,7 @@ text_or_none(const char *text)
 }
 
 static bh_rc
-take_name(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
+add_name(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 {
     struct bh_row_name row = { 0 };
     struct bh_claimed_name name;
@@ -75,7 +75,7 @@ take_name(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 }
 
 static bh_rc
-take_job(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
+add_job(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 {
     struct bh_row_job row = { 0 };
     struct bh_claimed_job job;
@@ -93,7 +93,7 @@ take_job(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
         .priority = row.priority, .gang = row.gang, .checkpoint_signal = row.checkpoint_signal,
         .kind = text_or_none(row.kind), .contract = text_or_none(row.contract),
         .time_limit_ns = row.time_limit_ns, .deadline_ns = row.deadline_ns,
-        .place = { row.lease, row.restarts, row.node, row.pieces, row.grade },
+        .place = { row.lease, row.restarts, row.node, row.partitions, row.grade },
         .exported = true,
     };
     bh_claims_job(rows->claims, &job);
@@ -117,7 +117,7 @@ is_written_so(struct bh_slice line, const struct bh_row_text *row)
 
 /* `memory` has room for the line. */
 static bool
-read_text(struct bh_slice line, char *memory, struct bh_row_text *ret)
+verify_rows_read_text(struct bh_slice line, char *memory, struct bh_row_text *ret)
 {
     char digits[65];
     struct bh_slice value;
@@ -137,7 +137,7 @@ read_text(struct bh_slice line, char *memory, struct bh_row_text *ret)
 
 /* A text may be longer than any other document, so it is not decoded as one. */
 static bh_rc
-take_text(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
+add_text(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 {
     char *memory = malloc(line.length + 1);
     struct bh_row_text row = { .text = NULL };
@@ -145,7 +145,7 @@ take_text(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
     bool good;
 
     BH_ASSERT(memory);
-    good = read_text(line, memory, &row);
+    good = verify_rows_read_text(line, memory, &row);
     if (good) {
         const char *text = text_or_none(row.text);
 
@@ -158,7 +158,7 @@ take_text(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 }
 
 static bh_rc
-take_document(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
+add_document(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 {
     struct bh_row_document row = { 0 };
     struct bh_claimed_document document = { .kind = BH_CLAIMED_KINDS };
@@ -179,7 +179,7 @@ take_document(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *
 }
 
 static bh_rc
-take_key(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
+add_key(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err)
 {
     struct bh_row_key row = { 0 };
     struct bh_claimed_key key;
@@ -201,15 +201,15 @@ static const struct table {
     uint32_t how;                /* BH_CLAIMS_ENDED, or 0 */
     bh_rc (*take)(struct bh_verify_rows *rows, struct bh_slice line, struct bh_err *err);
 } tables[] = {
-    { BH_ROWS_NAMES, BH_CLAIMS_NAMES, 0, take_name },
-    { BH_ROWS_JOBS, BH_CLAIMS_JOBS, BH_CLAIMS_ENDED, take_job },
-    { BH_ROWS_TEXTS, BH_CLAIMS_TEXTS, 0, take_text },
-    { BH_ROWS_DOCUMENTS, BH_CLAIMS_DOCUMENTS, BH_CLAIMS_ENDED, take_document },
-    { BH_ROWS_KEYS, BH_CLAIMS_KEYS, 0, take_key },
+    { BH_ROWS_NAMES, BH_CLAIMS_NAMES, 0, add_name },
+    { BH_ROWS_JOBS, BH_CLAIMS_JOBS, BH_CLAIMS_ENDED, add_job },
+    { BH_ROWS_TEXTS, BH_CLAIMS_TEXTS, 0, add_text },
+    { BH_ROWS_DOCUMENTS, BH_CLAIMS_DOCUMENTS, BH_CLAIMS_ENDED, add_document },
+    { BH_ROWS_KEYS, BH_CLAIMS_KEYS, 0, add_key },
 };
 
 bh_rc
-bh_verify_rows_take(struct bh_verify_rows *rows, const char *table, const char *line,
+bh_verify_rows_add(struct bh_verify_rows *rows, const char *table, const char *line,
                     size_t length, struct bh_err *err)
 {
     bh_rc rc = bh_err_set(err, BH_CONFLICT, "no rows of %.40s are known", table);
@@ -230,7 +230,7 @@ bh_verify_rows_take(struct bh_verify_rows *rows, const char *table, const char *
 
 /* BH_NOT_FOUND: there is no such file. */
 static bh_rc
-take_file(struct bh_verify_rows *rows, const char *path, const struct table *table,
+add_file(struct bh_verify_rows *rows, const char *path, const struct table *table,
           struct bh_err *err)
 {
     FILE *in = fopen(path, "re");
@@ -243,7 +243,7 @@ take_file(struct bh_verify_rows *rows, const char *path, const struct table *tab
         return bh_err_errno(err, "%s", path);
     rows->tables |= table->table | table->how;
     while (rc == BH_OK && (length = getline(&line, &size, in)) > 0)
-        rc = bh_verify_rows_take(rows, table->name, line,
+        rc = bh_verify_rows_add(rows, table->name, line,
                                  (size_t)length - (line[length - 1] == '\n'), err);
     free(line);
     if (rc == BH_OK && ferror(in))
@@ -263,7 +263,7 @@ bh_verify_rows_folder(struct bh_verify_rows *rows, const char *folder,
 
         if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, tables[i].name) >= sizeof path)
             return bh_err_set(err, BH_INVALID, "the folder's name is too long");
-        rc = take_file(rows, path, &tables[i], err);
+        rc = add_file(rows, path, &tables[i], err);
         if (rc != BH_OK && (rc != BH_NOT_FOUND || bh_claims_need(rows->claims, tables[i].table)))
             return rc;
     }
@@ -274,7 +274,7 @@ bh_verify_rows_folder(struct bh_verify_rows *rows, const char *folder,
 /* ---- the verdict ---- */
 
 static void
-put_count(struct bh_verdict_text *verdict, const char *name, const struct bh_claims_count *count)
+verify_rows_put_count(struct bh_verdict_text *verdict, const char *name, const struct bh_claims_count *count)
 {
     if (count->good + count->erased + count->unbound > 0)
         bh_buf_printf(&verdict->sentence, "\n%s: %" PRIu64 " as the log says", name, count->good);
@@ -305,7 +305,7 @@ put_array(struct bh_verdict_text *verdict, const char *name, const char *lines)
 
 /* Lines, each indented below the verdict. */
 static void
-put_lines(struct bh_verdict_text *verdict, const char *lines)
+verify_rows_put_lines(struct bh_verdict_text *verdict, const char *lines)
 {
     while (*lines) {
         size_t length = strcspn(lines, "\n");
@@ -322,13 +322,13 @@ bh_verify_rows_put(struct bh_verdict_text *verdict, const struct bh_claims_resul
     bh_buf_printf(&verdict->members, ",\"differences\":%" PRIu64, result->differences);
     put_array(verdict, "differing", result->differing);
     put_array(verdict, "erased", result->erased);
-    put_count(verdict, BH_ROWS_JOBS, &result->jobs);
-    put_count(verdict, BH_ROWS_NAMES, &result->names);
-    put_lines(verdict, result->erased);
-    put_count(verdict, BH_ROWS_TEXTS, &result->texts);
-    put_count(verdict, BH_ROWS_DOCUMENTS, &result->documents);
-    put_count(verdict, BH_ROWS_KEYS, &result->keys);
-    put_count(verdict, "tokens", &result->tokens);
+    verify_rows_put_count(verdict, BH_ROWS_JOBS, &result->jobs);
+    verify_rows_put_count(verdict, BH_ROWS_NAMES, &result->names);
+    verify_rows_put_lines(verdict, result->erased);
+    verify_rows_put_count(verdict, BH_ROWS_TEXTS, &result->texts);
+    verify_rows_put_count(verdict, BH_ROWS_DOCUMENTS, &result->documents);
+    verify_rows_put_count(verdict, BH_ROWS_KEYS, &result->keys);
+    verify_rows_put_count(verdict, "tokens", &result->tokens);
     if (result->bound_from != UINT64_MAX)
         bh_buf_printf(&verdict->sentence,
                       "\nnames of before record %" PRIu64 " are bound only from there",
@@ -341,7 +341,7 @@ bh_verify_rows_put(struct bh_verdict_text *verdict, const struct bh_claims_resul
         return;
     bh_buf_printf(&verdict->sentence, "\nNOT what the log says: %" PRIu64 " rows",
                   result->differences);
-    put_lines(verdict, result->differing);
+    verify_rows_put_lines(verdict, result->differing);
 }
 
 void

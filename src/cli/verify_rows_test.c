@@ -31,7 +31,7 @@ struct trial {
 };
 
 static void
-begin(struct trial *trial)
+verify_rows_test_begin(struct trial *trial)
 {
     static const struct bh_note_key nobody;
 
@@ -44,7 +44,7 @@ begin(struct trial *trial)
 
 /* ---- a store ---- */
 
-static char place[64];
+static char store_path[64];
 
 static void
 drop_store(void)
@@ -53,7 +53,7 @@ drop_store(void)
     char file[80];
 
     for (size_t i = 0; i < BH_COUNT(beside); i++) {
-        snprintf(file, sizeof file, "%s%s", place, beside[i]);
+        snprintf(file, sizeof file, "%s%s", store_path, beside[i]);
         unlink(file);
     }
 }
@@ -70,13 +70,13 @@ make_store(const char *file)
 }
 
 static void
-take_sql(struct trial *trial, const char *statement)
+add_sql(struct trial *trial, const char *statement)
 {
     if (!trial->sql) {
-        snprintf(place, sizeof place, "/tmp/verify_rows.%ld.db", (long)getpid());
+        snprintf(store_path, sizeof store_path, "/tmp/verify_rows.%ld.db", (long)getpid());
         drop_store();
-        make_store(place);
-        assert_int_equal(sqlite3_open(place, &trial->sql), SQLITE_OK);
+        make_store(store_path);
+        assert_int_equal(sqlite3_open(store_path, &trial->sql), SQLITE_OK);
         sqlite3_exec(trial->sql, "PRAGMA synchronous = OFF", NULL, NULL, NULL);
     }
     if (sqlite3_exec(trial->sql, statement, NULL, NULL, NULL) != SQLITE_OK)
@@ -92,7 +92,7 @@ compare_store(struct trial *trial, struct bh_claims_result *ret_result, struct b
     bh_rc rc;
 
     sqlite3_close(trial->sql);
-    rc = bh_store_sqlite_open(place, BH_STORE_SNAPSHOT, &bh_crypto_openssl, &store, &err);
+    rc = bh_store_sqlite_open(store_path, BH_STORE_SNAPSHOT, &bh_crypto_openssl, &store, &err);
     assert_int_equal(rc, BH_OK);
     rc = bh_store_compare(&store, &bh_crypto_openssl, trial->verifier.claims, ret_result, &err);
     store.ops->close(store.self);
@@ -104,7 +104,7 @@ compare_store(struct trial *trial, struct bh_claims_result *ret_result, struct b
 
 /* What stands behind the word, or NULL. */
 static const char *
-behind(const char *line, const char *word)
+verify_rows_test_behind(const char *line, const char *word)
 {
     size_t length = strlen(word);
 
@@ -112,7 +112,7 @@ behind(const char *line, const char *word)
 }
 
 static void
-take_record(struct trial *trial, const char *leaf)
+add_record(struct trial *trial, const char *leaf)
 {
     struct bh_audit_verifier *verifier = &trial->verifier;
     static const uint8_t hash[32];
@@ -134,7 +134,7 @@ check_whole(struct trial *trial)
 
 /* A line of a table's file: its name, a blank and the row. */
 static void
-take_row(struct trial *trial, const char *line)
+verify_rows_test_add_row(struct trial *trial, const char *line)
 {
     size_t word = strcspn(line, " ");
     struct bh_err err = { 0 };
@@ -144,33 +144,33 @@ take_row(struct trial *trial, const char *line)
     line += word + (line[word] == ' ');
     check_whole(trial);
     if (!trial->early[0]
-        && bh_verify_rows_take(trial->rows, table, line, strlen(line), &err) != BH_OK)
+        && bh_verify_rows_add(trial->rows, table, line, strlen(line), &err) != BH_OK)
         snprintf(trial->early, sizeof trial->early, "malformed %s\n", table);
 }
 
 /* A line of a case; after the first fault none matters. */
 static void
-take_line(struct trial *trial, const char *line)
+verify_rows_test_read_line(struct trial *trial, const char *line)
 {
-    const char *log = behind(line, "with");
+    const char *log = verify_rows_test_behind(line, "with");
 
     if (trial->early[0])
         return;
-    if (!log && behind(line, "sql"))
-        take_sql(trial, behind(line, "sql"));
+    if (!log && verify_rows_test_behind(line, "sql"))
+        add_sql(trial, verify_rows_test_behind(line, "sql"));
     else if (!log && strcmp(line, "pruned") == 0)
-        take_record(trial, NULL);
-    else if (!log && behind(line, "record"))
-        take_record(trial, behind(line, "record"));
+        add_record(trial, NULL);
+    else if (!log && verify_rows_test_behind(line, "record"))
+        add_record(trial, verify_rows_test_behind(line, "record"));
     else if (!log)
-        take_row(trial, line);
+        verify_rows_test_add_row(trial, line);
     for (size_t i = 0; log && i < line_count; i++) {
-        const char *name = behind(lines[i], "log");
+        const char *name = verify_rows_test_behind(lines[i], "log");
 
         if (!name || strcmp(name, log) != 0)
             continue;
         while (++i < line_count && *lines[i])
-            take_line(trial, lines[i]);
+            verify_rows_test_read_line(trial, lines[i]);
         return;
     }
     BH_CHECK(line, !log);
@@ -198,7 +198,7 @@ put_sorted(struct bh_buf *verdict, const char *differing)
 }
 
 static void
-put_count(struct bh_buf *verdict, const char *table, const struct bh_claims_count *count)
+verify_rows_test_put_count(struct bh_buf *verdict, const char *table, const struct bh_claims_count *count)
 {
     const struct {
         const char *what;
@@ -218,7 +218,7 @@ put_count(struct bh_buf *verdict, const char *table, const struct bh_claims_coun
 
 /* In the words of audit/verdicts.txt. */
 static void
-end(struct trial *trial, struct bh_buf *verdict)
+verify_rows_test_end(struct trial *trial, struct bh_buf *verdict)
 {
     struct bh_claims_result result;
 
@@ -228,12 +228,12 @@ end(struct trial *trial, struct bh_buf *verdict)
         bh_claims_end(trial->verifier.claims, every_table, &result);
     if (!trial->early[0] && (!trial->sql || compare_store(trial, &result, verdict))) {
         put_sorted(verdict, result.differing);
-        put_count(verdict, BH_ROWS_NAMES, &result.names);
-        put_count(verdict, BH_ROWS_JOBS, &result.jobs);
-        put_count(verdict, BH_ROWS_TEXTS, &result.texts);
-        put_count(verdict, BH_ROWS_DOCUMENTS, &result.documents);
-        put_count(verdict, BH_ROWS_KEYS, &result.keys);
-        put_count(verdict, "tokens", &result.tokens);
+        verify_rows_test_put_count(verdict, BH_ROWS_NAMES, &result.names);
+        verify_rows_test_put_count(verdict, BH_ROWS_JOBS, &result.jobs);
+        verify_rows_test_put_count(verdict, BH_ROWS_TEXTS, &result.texts);
+        verify_rows_test_put_count(verdict, BH_ROWS_DOCUMENTS, &result.documents);
+        verify_rows_test_put_count(verdict, BH_ROWS_KEYS, &result.keys);
+        verify_rows_test_put_count(verdict, "tokens", &result.tokens);
     }
     bh_verify_rows_free(trial->rows);
 }
@@ -249,13 +249,13 @@ judge_case(size_t at)
 
     bh_buf_init_fixed(&verdict, memory, sizeof memory);
     bh_buf_init_fixed(&wanted, wanted_memory, sizeof wanted_memory);
-    begin(&trial);
+    verify_rows_test_begin(&trial);
     for (at++; at < line_count && *lines[at]; at++)
-        if (behind(lines[at], ">"))
-            bh_buf_printf(&wanted, "%s\n", behind(lines[at], ">"));
+        if (verify_rows_test_behind(lines[at], ">"))
+            bh_buf_printf(&wanted, "%s\n", verify_rows_test_behind(lines[at], ">"));
         else
-            take_line(&trial, lines[at]);
-    end(&trial, &verdict);
+            verify_rows_test_read_line(&trial, lines[at]);
+    verify_rows_test_end(&trial, &verdict);
     BH_CHECK_STR(what, bh_buf_text(&verdict), bh_buf_text(&wanted));
     return at;
 }
@@ -266,8 +266,8 @@ judge_line(const char *what, const char *line, bool good)
 {
     static struct trial trial;
 
-    begin(&trial);
-    take_line(&trial, line);
+    verify_rows_test_begin(&trial);
+    verify_rows_test_read_line(&trial, line);
     BH_CHECK_EQ(what, !trial.early[0], good);
     bh_verify_rows_free(trial.rows);
 }
@@ -279,16 +279,16 @@ verdicts(void **state)
 
     (void)state;
     for (size_t i = 0; i < line_count; i++) {
-        const char *good = behind(lines[i], "good"), *bad = behind(lines[i], "bad");
+        const char *good = verify_rows_test_behind(lines[i], "good"), *bad = verify_rows_test_behind(lines[i], "bad");
 
-        cases += good || bad || behind(lines[i], "case");
-        if (behind(lines[i], "case"))
+        cases += good || bad || verify_rows_test_behind(lines[i], "case");
+        if (verify_rows_test_behind(lines[i], "case"))
             i = judge_case(i);
         else if (good || bad)
             judge_line(lines[i], good ? good : bad, good);
         else
-            BH_CHECK(lines[i], !*lines[i] || *lines[i] == '#' || behind(lines[i], "log")
-                                   || behind(lines[i], "record") || behind(lines[i], "sql") || strcmp(lines[i], "pruned") == 0);
+            BH_CHECK(lines[i], !*lines[i] || *lines[i] == '#' || verify_rows_test_behind(lines[i], "log")
+                                   || verify_rows_test_behind(lines[i], "record") || verify_rows_test_behind(lines[i], "sql") || strcmp(lines[i], "pruned") == 0);
     }
     printf("# %d cases\n", cases);
     BH_CHECK("all of them", cases >= CASES_AT_LEAST);

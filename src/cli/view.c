@@ -13,7 +13,7 @@ enum { PARTS = 4200, CELL_BYTES_MAX = 4096, DESCRIBE_DEPTH_MAX = 8 };
 
 /* The member that a key with dots names, or NULL. */
 static bh_json_value
-find(bh_json_value object, const char *key)
+view_find(bh_json_value object, const char *key)
 {
     char name[64];
 
@@ -50,15 +50,15 @@ put_clean(struct bh_buf *out, const char *text)
         bh_utf8_scrub(out->bytes + begin);
 }
 
-static void put_text(struct bh_buf *out, bh_json_value value);
+static void view_put_text(struct bh_buf *out, bh_json_value value);
 
 static void
-put_list(struct bh_buf *out, bh_json_value list)
+view_put_list(struct bh_buf *out, bh_json_value list)
 {
     for (size_t i = 0; i < bh_json_count(list); i++) {
         if (i > 0)
             bh_buf_puts(out, ", ");
-        put_text(out, bh_json_at(list, i));
+        view_put_text(out, bh_json_at(list, i));
     }
 }
 
@@ -76,13 +76,13 @@ put_members(struct bh_buf *out, bh_json_value object)
             bh_buf_puts(out, ", ");
         put_clean(out, key);
         bh_buf_putc(out, ' ');
-        put_text(out, value);
+        view_put_text(out, value);
         first = false;
     }
 }
 
 static void
-put_text(struct bh_buf *out, bh_json_value value)
+view_put_text(struct bh_buf *out, bh_json_value value)
 {
     switch (bh_json_kind(value)) {
     case BH_JSON_STRING:
@@ -95,7 +95,7 @@ put_text(struct bh_buf *out, bh_json_value value)
         bh_buf_puts(out, bh_json_truth(value) ? "yes" : "no");
         break;
     case BH_JSON_ARRAY:
-        put_list(out, value);
+        view_put_list(out, value);
         break;
     case BH_JSON_OBJECT:
         put_members(out, value);
@@ -106,7 +106,7 @@ put_text(struct bh_buf *out, bh_json_value value)
 }
 
 static void
-put_time(struct bh_buf *out, bh_json_value value)
+view_put_time(struct bh_buf *out, bh_json_value value)
 {
     uint64_t at = bh_json_number(value, 0);
 
@@ -116,7 +116,7 @@ put_time(struct bh_buf *out, bh_json_value value)
 
 /* parts / 4200 with at most three decimals, exactly when it can be */
 static void
-put_parts(struct bh_buf *out, bh_json_value value)
+view_put_parts(struct bh_buf *out, bh_json_value value)
 {
     uint64_t parts = bh_json_number(value, UINT64_MAX), thousandths;
     char text[8];
@@ -176,20 +176,20 @@ put_runtime(struct bh_buf *out, bh_json_value job, uint64_t now_ns)
 }
 
 static void
-put_place(struct bh_buf *out, bh_json_value job)
+put_placement(struct bh_buf *out, bh_json_value job)
 {
     const char *node = bh_json_text(bh_json_get(job, "node"), "");
-    bh_json_value pieces = bh_json_get(job, "pieces");
+    bh_json_value partitions = bh_json_get(job, "pieces");
 
     put_clean(out, node);
-    if (*node && (bh_json_count(pieces) > 0 || *bh_json_text(pieces, "")))
+    if (*node && (bh_json_count(partitions) > 0 || *bh_json_text(partitions, "")))
         bh_buf_putc(out, '/');
-    put_text(out, pieces);
+    view_put_text(out, partitions);
 }
 
 /* Why it waits; for ended jobs how, with the exit status. */
 static void
-put_reason(struct bh_buf *out, bh_json_value job)
+view_put_reason(struct bh_buf *out, bh_json_value job)
 {
     const char *reason = bh_json_text(bh_json_get(job, "reason"), "");
     const char *cause = bh_json_text(bh_json_get(job, "cause"), "");
@@ -210,9 +210,9 @@ put_models(struct bh_buf *out, bh_json_value models)
         bh_json_value entry = bh_json_at(models, i);
 
         bh_buf_puts(out, i > 0 ? ", " : "");
-        put_text(out, bh_json_get(entry, "model"));
+        view_put_text(out, bh_json_get(entry, "model"));
         bh_buf_putc(out, ' ');
-        put_text(out, bh_json_get(entry, "profile"));
+        view_put_text(out, bh_json_get(entry, "profile"));
     }
 }
 
@@ -223,7 +223,7 @@ put_bound(struct bh_buf *out, bh_json_value value)
     if (bh_json_kind(value) == BH_JSON_NULL)
         bh_buf_putc(out, '-');
     else
-        put_text(out, value);
+        view_put_text(out, value);
 }
 
 /* "small 2/4, H100-80GB 0.5/-" */
@@ -234,9 +234,9 @@ put_quotas(struct bh_buf *out, bh_json_value quotas)
         bh_json_value entry = bh_json_at(quotas, i), sku = bh_json_get(entry, "sku");
 
         bh_buf_puts(out, i > 0 ? ", " : "");
-        put_text(out, bh_json_kind(sku) == BH_JSON_NULL ? bh_json_get(entry, "model") : sku);
+        view_put_text(out, bh_json_kind(sku) == BH_JSON_NULL ? bh_json_get(entry, "model") : sku);
         bh_buf_putc(out, ' ');
-        put_text(out, bh_json_get(entry, "used"));
+        view_put_text(out, bh_json_get(entry, "used"));
         bh_buf_putc(out, '/');
         put_bound(out, bh_json_get(entry, "limit"));
     }
@@ -244,47 +244,47 @@ put_quotas(struct bh_buf *out, bh_json_value quotas)
 
 /* "12.50/100.00 GPU-h, 3.10/- a month" */
 static void
-put_budget(struct bh_buf *out, bh_json_value budget)
+view_put_budget(struct bh_buf *out, bh_json_value budget)
 {
     if (bh_json_kind(budget) == BH_JSON_NULL) {
         bh_buf_putc(out, '-');
         return;
     }
-    put_text(out, bh_json_get(budget, "spent_gpu_hours"));
+    view_put_text(out, bh_json_get(budget, "spent_gpu_hours"));
     bh_buf_putc(out, '/');
     put_bound(out, bh_json_get(budget, "gpu_hours"));
     bh_buf_puts(out, " GPU-h, ");
-    put_text(out, bh_json_get(budget, "spent_money"));
+    view_put_text(out, bh_json_get(budget, "spent_money"));
     bh_buf_putc(out, '/');
     put_bound(out, bh_json_get(budget, "money"));
     bh_buf_puts(out, " a ");
-    put_text(out, bh_json_get(budget, "period"));
+    view_put_text(out, bh_json_get(budget, "period"));
 }
 
 static void
-put_count(struct bh_buf *out, bh_json_value list)
+view_put_count(struct bh_buf *out, bh_json_value list)
 {
     bh_buf_put_u64(out, bh_json_count(list));
 }
 
 /* "1g.10gb@0 leased acme/vision job 12, 1g.10gb@1 idle" */
 static void
-put_pieces(struct bh_buf *out, bh_json_value pieces)
+view_put_partitions(struct bh_buf *out, bh_json_value partitions)
 {
-    for (size_t i = 0; i < bh_json_count(pieces); i++) {
-        bh_json_value piece = bh_json_at(pieces, i);
+    for (size_t i = 0; i < bh_json_count(partitions); i++) {
+        bh_json_value partition = bh_json_at(partitions, i);
 
         bh_buf_puts(out, i > 0 ? ", " : "");
-        put_text(out, bh_json_get(piece, "profile"));
-        bh_buf_printf(out, "@%" PRIu64 " ", bh_json_number(bh_json_get(piece, "start"), 0));
-        if (bh_json_get(piece, "grade"))
-            bh_buf_printf(out, "grade %s ", bh_json_text(bh_json_get(piece, "grade"), ""));
-        put_text(out, bh_json_get(piece, "state"));
-        if (bh_json_get(piece, "tenant"))
+        view_put_text(out, bh_json_get(partition, "profile"));
+        bh_buf_printf(out, "@%" PRIu64 " ", bh_json_number(bh_json_get(partition, "start"), 0));
+        if (bh_json_get(partition, "grade"))
+            bh_buf_printf(out, "grade %s ", bh_json_text(bh_json_get(partition, "grade"), ""));
+        view_put_text(out, bh_json_get(partition, "state"));
+        if (bh_json_get(partition, "tenant"))
             bh_buf_putc(out, ' ');
-        put_text(out, bh_json_get(piece, "tenant"));
-        if (bh_json_get(piece, "job"))
-            bh_buf_printf(out, " job %" PRIu64, bh_json_number(bh_json_get(piece, "job"), 0));
+        view_put_text(out, bh_json_get(partition, "tenant"));
+        if (bh_json_get(partition, "job"))
+            bh_buf_printf(out, " job %" PRIu64, bh_json_number(bh_json_get(partition, "job"), 0));
     }
 }
 
@@ -300,16 +300,16 @@ is_drained_by(bh_json_value gpu, const char *by)
     return strncmp(bh_json_text(bh_json_get(gpu, by), "no"), "drain", 5) == 0;
 }
 
-/* "cordoned"; where it was drained, "draining" while somebody has a piece of it. */
+/* "cordoned"; where it was drained, "draining" while somebody has a partition of it. */
 static const char *
 held_word(bh_json_value gpu)
 {
-    bh_json_value pieces = bh_json_get(gpu, "pieces");
+    bh_json_value partitions = bh_json_get(gpu, "pieces");
 
     if (!is_drained_by(gpu, "held") && !is_drained_by(gpu, "node_held"))
         return "cordoned";
-    for (size_t i = 0; i < bh_json_count(pieces); i++)
-        if (strcmp(bh_json_text(bh_json_get(bh_json_at(pieces, i), "state"), ""), "leased") == 0)
+    for (size_t i = 0; i < bh_json_count(partitions); i++)
+        if (strcmp(bh_json_text(bh_json_get(bh_json_at(partitions, i), "state"), ""), "leased") == 0)
             return "draining";
     return "drained";
 }
@@ -319,7 +319,7 @@ put_node_state(struct bh_buf *out, bh_json_value node)
 {
     const char *isolation = bh_json_text(bh_json_get(node, "isolation"), "");
 
-    put_text(out, bh_json_get(node, "state"));
+    view_put_text(out, bh_json_get(node, "state"));
     if (is_held(node, "held"))
         bh_buf_puts(out, is_drained_by(node, "held") ? ", drained" : ", cordoned");
     if (bh_json_truth(bh_json_get(node, "unchecked")))
@@ -379,7 +379,7 @@ put_gpu_state(struct bh_buf *out, bh_json_value gpu)
         put_clean(out, bh_json_truth(bh_json_get(gpu, "cordoned")) ? "cordoned" : health);
     if (bh_json_get(gpu, "fault")) {
         bh_buf_puts(out, " (");
-        put_text(out, bh_json_get(gpu, "fault"));
+        view_put_text(out, bh_json_get(gpu, "fault"));
         bh_buf_putc(out, ')');
     }
 }
@@ -389,13 +389,13 @@ put_forecast(struct bh_buf *out, bh_json_value bound)
 {
     bh_json_value gpus = bh_json_get(bound, "gpus");
 
-    put_text(out, gpus ? gpus : bh_json_get(bound, "pieces"));
+    view_put_text(out, gpus ? gpus : bh_json_get(bound, "pieces"));
     if (bound && !bh_json_truth(bh_json_get(bound, "firm")))
         bh_buf_putc(out, '?');
 }
 
 static void
-put_kept(struct bh_buf *out, bh_json_value bound)
+put_hits(struct bh_buf *out, bh_json_value bound)
 {
     uint64_t judged = bh_json_number(bh_json_get(bound, "judged"), 0);
 
@@ -423,28 +423,28 @@ put_proposal(struct bh_buf *out, bh_json_value proposal)
 }
 
 static void
-put_assumed(struct bh_buf *out, bh_json_value gpu)
+put_unverified(struct bh_buf *out, bh_json_value gpu)
 {
     bh_buf_puts(out, bh_json_truth(bh_json_get(gpu, "assumed")) ? "assumed" : "confirmed");
 }
 
 /* Cells made of one member. */
 static void (*const put_member[BH_CELLS])(struct bh_buf *out, bh_json_value value) = {
-    [BH_CELL_TEXT] = put_text,         [BH_CELL_TIME] = put_time,
-    [BH_CELL_PARTS] = put_parts,       [BH_CELL_MIB] = put_mib,
-    [BH_CELL_GPU_TIME] = put_gpu_time, [BH_CELL_COUNT] = put_count,
+    [BH_CELL_TEXT] = view_put_text,         [BH_CELL_TIME] = view_put_time,
+    [BH_CELL_PARTS] = view_put_parts,       [BH_CELL_MIB] = put_mib,
+    [BH_CELL_GPU_TIME] = put_gpu_time, [BH_CELL_COUNT] = view_put_count,
     [BH_CELL_MODELS] = put_models,     [BH_CELL_QUOTAS] = put_quotas,
-    [BH_CELL_BUDGET] = put_budget,
-    [BH_CELL_PIECES] = put_pieces,     [BH_CELL_BOUND] = put_forecast,
-    [BH_CELL_KEPT] = put_kept,         [BH_CELL_PERMILLE] = put_permille,
+    [BH_CELL_BUDGET] = view_put_budget,
+    [BH_CELL_PARTITIONS] = view_put_partitions,     [BH_CELL_BOUND] = put_forecast,
+    [BH_CELL_HITS] = put_hits,         [BH_CELL_PERMILLE] = put_permille,
     [BH_CELL_PROPOSAL] = put_proposal,
 };
 
 /* Cells made of several members of the object. */
 static void (*const put_whole[BH_CELLS])(struct bh_buf *out, bh_json_value object) = {
-    [BH_CELL_PLACE] = put_place,         [BH_CELL_REASON] = put_reason,
+    [BH_CELL_PLACEMENT] = put_placement,         [BH_CELL_REASON] = view_put_reason,
     [BH_CELL_NODE_STATE] = put_node_state,
-    [BH_CELL_GPU_STATE] = put_gpu_state, [BH_CELL_ASSUMED] = put_assumed,
+    [BH_CELL_GPU_STATE] = put_gpu_state, [BH_CELL_UNVERIFIED] = put_unverified,
 };
 
 void
@@ -456,12 +456,12 @@ bh_view_cell(struct bh_buf *out, const struct bh_column *column, bh_json_value o
     else if (put_whole[column->cell])
         put_whole[column->cell](out, object);
     else
-        put_member[column->cell](out, find(object, column->key));
+        put_member[column->cell](out, view_find(object, column->key));
 }
 
 /* The columns that are shown, in order; how many. */
 static uint32_t
-choose(const struct bh_view *view, bool wide, const struct bh_column *ret_chosen[])
+view_choose(const struct bh_view *view, bool wide, const struct bh_column *ret_chosen[])
 {
     uint32_t count = 0;
 
@@ -475,7 +475,7 @@ struct bh_table *
 bh_view_begin(const struct bh_view *view, const struct bh_view_style *style)
 {
     const struct bh_column *chosen[BH_TABLE_COLUMNS_MAX];
-    uint32_t columns = choose(view, style->wide, chosen);
+    uint32_t columns = view_choose(view, style->wide, chosen);
     struct bh_table *table = bh_table_new(columns);
 
     for (uint32_t c = 0; style->headers && c < columns; c++)
@@ -488,7 +488,7 @@ bh_view_add(struct bh_table *table, const struct bh_view *view, const struct bh_
             bh_json_value items)
 {
     const struct bh_column *chosen[BH_TABLE_COLUMNS_MAX];
-    uint32_t columns = choose(view, style->wide, chosen);
+    uint32_t columns = view_choose(view, style->wide, chosen);
     char memory[CELL_BYTES_MAX];
 
     for (size_t i = 0; i < bh_json_count(items); i++)
@@ -535,7 +535,7 @@ put_label(struct bh_buf *out, const char *key, uint32_t depth)
     bh_buf_putc(out, ' ');
 }
 
-static void describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns, uint32_t depth);
+static void view_describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns, uint32_t depth);
 
 static bool
 holds_objects(bh_json_value list)
@@ -552,11 +552,11 @@ holds_lines(const char *key, bh_json_value value)
 }
 
 static void
-put_lines(struct bh_buf *out, bh_json_value list, uint32_t depth)
+view_put_lines(struct bh_buf *out, bh_json_value list, uint32_t depth)
 {
     for (size_t i = 0; i < bh_json_count(list); i++) {
         bh_buf_printf(out, "\n%*s", (int)(depth + 1) * 2, "");
-        put_text(out, bh_json_at(list, i));
+        view_put_text(out, bh_json_at(list, i));
     }
 }
 
@@ -581,7 +581,7 @@ describe_member(struct bh_buf *out, const char *key, bh_json_value value, uint64
     put_label(out, key, depth);
     if (bh_json_kind(value) == BH_JSON_OBJECT && depth < DESCRIBE_DEPTH_MAX) {
         bh_buf_putc(out, '\n');
-        describe(out, value, now_ns, depth + 1);
+        view_describe(out, value, now_ns, depth + 1);
         return;
     }
     if (is_time && bh_json_number(value, 0) > 1000000 * BH_NS_PER_S)
@@ -589,18 +589,18 @@ describe_member(struct bh_buf *out, const char *key, bh_json_value value, uint64
     else if (is_time)
         bh_time_put_span(out, bh_json_number(value, 0));
     else if (holds_lines(key, value))
-        put_lines(out, value, depth);
+        view_put_lines(out, value, depth);
     else if (!holds_objects(value))
-        put_text(out, value);
+        view_put_text(out, value);
     bh_buf_putc(out, '\n');
     for (size_t i = 0; holds_objects(value) && i < bh_json_count(value); i++) {
         bh_buf_printf(out, "%*s- %zu\n", (int)depth * 2, "", i + 1);
-        describe(out, bh_json_at(value, i), now_ns, depth + 1);
+        view_describe(out, bh_json_at(value, i), now_ns, depth + 1);
     }
 }
 
 static void
-describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns, uint32_t depth)
+view_describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns, uint32_t depth)
 {
     void *cursor = NULL;
     const char *key;
@@ -613,5 +613,5 @@ describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns, uint32_t dept
 void
 bh_view_describe(struct bh_buf *out, bh_json_value value, uint64_t now_ns)
 {
-    describe(out, value, now_ns, 0);
+    view_describe(out, value, now_ns, 0);
 }

@@ -39,7 +39,7 @@ test_table(void **state)
 }
 
 static struct bh_json *
-parse(const char *text)
+view_test_parse(const char *text)
 {
     struct bh_json *json = NULL;
     struct bh_err err;
@@ -54,7 +54,7 @@ static void
 test_unseen_characters(void **state)
 {
 #define UNSEEN "\xe2\x80\xae" "\xe2\x80\x8b" "\xc2\x85" "\xef\xbb\xbf" "\x7f"
-    BH_AUTO(bh_json_free) struct bh_json *json = parse(
+    BH_AUTO(bh_json_free) struct bh_json *json = view_test_parse(
         "{\"spec\":{\"args\":[\"a" UNSEEN "\",\"b\\n\"],\"env\":[\"A=" UNSEEN "\"],"
         "\"mounts\":[{\"source\":\"/" UNSEEN "\",\"target\":\"/" UNSEEN "\"}],"
         "\"m" UNSEEN "\":{\"k" UNSEEN "\":\"v" UNSEEN "\"}}}");
@@ -72,7 +72,7 @@ test_unseen_characters(void **state)
 
 static const struct {
     const char *name;
-    enum bh_cell cell;
+    enum bh_unpack_sandbox cell;
     const char *key, *object, *text;
 } cells[] = {
     { "text", BH_CELL_TEXT, "a", "{\"a\":\"x\"}", "x" },
@@ -80,8 +80,8 @@ static const struct {
     { "flag", BH_CELL_TEXT, "a", "{\"a\":true}", "yes" },
     { "a bound", BH_CELL_BOUND, "a", "{\"a\":{\"firm\":true,\"gpus\":\"1.5\"}}", "1.5" },
     { "a guess", BH_CELL_BOUND, "a", "{\"a\":{\"firm\":false,\"pieces\":3}}", "3?" },
-    { "kept", BH_CELL_KEPT, "a", "{\"a\":{\"judged\":20,\"kept\":19}}", "19/20" },
-    { "none fell due", BH_CELL_KEPT, "a", "{\"a\":{\"judged\":0,\"kept\":0}}", "-" },
+    { "kept", BH_CELL_HITS, "a", "{\"a\":{\"judged\":20,\"kept\":19}}", "19/20" },
+    { "none fell due", BH_CELL_HITS, "a", "{\"a\":{\"judged\":0,\"kept\":0}}", "-" },
     { "permille", BH_CELL_PERMILLE, "a", "{\"a\":875}", "87.5%" },
     { "grow", BH_CELL_PROPOSAL, "a", "{\"a\":{\"gpus\":8,\"move\":\"grow\"}}", "grow by 8" },
     { "keep", BH_CELL_PROPOSAL, "a", "{\"a\":{\"gpus\":0,\"move\":\"keep\"}}", "keep" },
@@ -105,12 +105,12 @@ static const struct {
     { "not started", BH_CELL_RUNTIME, "", "{\"started_ns\":\"0\"}", "" },
     { "running", BH_CELL_RUNTIME, "", "{\"started_ns\":\"999999815000000000\"}", "3m05s" },
     { "ended", BH_CELL_RUNTIME, "", "{\"started_ns\":\"5000000000\",\"ended_ns\":\"9000000000\"}", "4s" },
-    { "place", BH_CELL_PLACE, "", "{\"node\":\"n1\",\"pieces\":\"GPU-1 1g.10gb@0\"}", "n1/GPU-1 1g.10gb@0" },
-    { "no place", BH_CELL_PLACE, "", "{\"node\":\"\",\"pieces\":\"\"}", "" },
+    { "place", BH_CELL_PLACEMENT, "", "{\"node\":\"n1\",\"pieces\":\"GPU-1 1g.10gb@0\"}", "n1/GPU-1 1g.10gb@0" },
+    { "no place", BH_CELL_PLACEMENT, "", "{\"node\":\"\",\"pieces\":\"\"}", "" },
     { "waits", BH_CELL_REASON, "", "{\"reason\":\"quota_gpu\",\"exit_status\":null}", "quota_gpu" },
     { "ended well", BH_CELL_REASON, "", "{\"reason\":\"none\",\"cause\":\"exited\",\"exit_status\":0}", "exited" },
     { "ended badly", BH_CELL_REASON, "", "{\"reason\":\"none\",\"cause\":\"exited\",\"exit_status\":7}", "exited(7)" },
-    { "piece", BH_CELL_PIECES, "p",
+    { "piece", BH_CELL_PARTITIONS, "p",
       "{\"p\":[{\"profile\":\"1g.10gb\",\"start\":2,\"state\":\"leased\",\"tenant\":\"acme\",\"job\":4},"
       "{\"profile\":\"whole\",\"start\":0,\"state\":\"idle\"}]}",
       "1g.10gb@2 leased acme job 4, whole@0 idle" },
@@ -148,7 +148,7 @@ static const struct {
     { "unmanaged", BH_CELL_GPU_STATE, "", "{\"managed\":false}", "unmanaged" },
     { "unmanaged", BH_CELL_GPU_STATE, "", "{\"managed\":false,\"foreign_instances\":2}",
       "unmanaged (foreign instances)" },
-    { "assumed", BH_CELL_ASSUMED, "", "{\"assumed\":true}", "assumed" },
+    { "assumed", BH_CELL_UNVERIFIED, "", "{\"assumed\":true}", "assumed" },
     { "quotas", BH_CELL_QUOTAS, "l", "{\"l\":[{\"sku\":\"small\",\"used\":1,\"limit\":2},"
       "{\"model\":\"H100-80GB\",\"used\":\"0.5\",\"limit\":null}]}",
       "small 1/2, H100-80GB 0.5/-" },
@@ -161,7 +161,7 @@ static void
 test_cells(void **state)
 {
     for (size_t i = 0; i < BH_COUNT(cells); i++) {
-        BH_AUTO(bh_json_free) struct bh_json *json = parse(cells[i].object);
+        BH_AUTO(bh_json_free) struct bh_json *json = view_test_parse(cells[i].object);
         struct bh_column column = { "X", cells[i].key, cells[i].cell, false };
         char memory[512];
         struct bh_buf out;
@@ -176,7 +176,7 @@ test_cells(void **state)
 static void
 test_jobs_table(void **state)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json = parse(
+    BH_AUTO(bh_json_free) struct bh_json *json = view_test_parse(
         "[{\"id\":12,\"name\":\"train\",\"user\":\"alice\",\"tenant\":\"acme/vision\",\"sku\":\"small\","
         "\"state\":\"running\",\"started_ns\":\"999999997000000000\",\"node\":\"n1\","
         "\"pieces\":\"GPU-1 1g.10gb@0\",\"reason\":\"\"},"
@@ -203,8 +203,8 @@ test_views_fit(void **state)
     static const struct bh_view *const views[] = {
         &bh_view_jobs,  &bh_view_gpus,   &bh_view_nodes,   &bh_view_tenants,     &bh_view_quota,
         &bh_view_skus,  &bh_view_datasets, &bh_view_usage,  &bh_view_tokens,  &bh_view_records,
-        &bh_view_checkpoints, &bh_view_checks, &bh_view_outlook_tenants,
-        &bh_view_outlook_pools, &bh_view_outlook_pieces, &bh_view_outlook_nodes,
+        &bh_view_checkpoints, &bh_view_checks, &bh_view_forecast_tenants,
+        &bh_view_forecast_pools, &bh_view_forecast_partitions, &bh_view_forecast_nodes,
     };
 
     for (size_t i = 0; i < BH_COUNT(views); i++) {
@@ -222,7 +222,7 @@ static const char document[] =
 static void
 test_json(void **state)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json = parse("{\"a\":[1,{\"b\":\"c\"}],\"d\":{},\"e\":[]}");
+    BH_AUTO(bh_json_free) struct bh_json *json = view_test_parse("{\"a\":[1,{\"b\":\"c\"}],\"d\":{},\"e\":[]}");
     struct bh_buf out;
 
     bh_buf_init(&out, 65536);
@@ -236,7 +236,7 @@ test_json(void **state)
 static void
 test_yaml_round(void **state)
 {
-    BH_AUTO(bh_json_free) struct bh_json *json = parse(document), *back = NULL;
+    BH_AUTO(bh_json_free) struct bh_json *json = view_test_parse(document), *back = NULL;
     struct bh_buf yaml, text, first, second;
     struct bh_err err;
 
@@ -261,7 +261,7 @@ static void
 test_yaml_text(void **state)
 {
     BH_AUTO(bh_json_free) struct bh_json *json =
-        parse("{\"a\":[{\"b\":\"c\",\"d\":[1]},\"no\"],\"e\":{\"f\":\"g/h\"}}");
+        view_test_parse("{\"a\":[{\"b\":\"c\",\"d\":[1]},\"no\"],\"e\":{\"f\":\"g/h\"}}");
     struct bh_buf out;
 
     bh_buf_init(&out, 65536);
@@ -275,7 +275,7 @@ static void
 test_describe_lines(void **state)
 {
     BH_AUTO(bh_json_free) struct bh_json *json =
-        parse("{\"changes\":[\"a: 1 -> 2\",\"b: added (c, d)\"],\"args\":[\"sh\",\"-c\"]}");
+        view_test_parse("{\"changes\":[\"a: 1 -> 2\",\"b: added (c, d)\"],\"args\":[\"sh\",\"-c\"]}");
     struct bh_buf out;
 
     bh_buf_init(&out, 4096);

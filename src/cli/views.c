@@ -22,7 +22,7 @@ static const struct bh_column jobs_columns[] = {
     { "DEADLINE", "deadline_ns", BH_CELL_TIME, true },
     { "START", "estimated_start_ns", BH_CELL_TIME, true },
     { "RESERVED", "reserved_ns", BH_CELL_TIME, true },
-    { "NODE/GPU", "", BH_CELL_PLACE, false },
+    { "NODE/GPU", "", BH_CELL_PLACEMENT, false },
     { "REASON", "", BH_CELL_REASON, false },
 };
 VIEW(jobs);
@@ -38,7 +38,7 @@ static const struct bh_column starts_columns[] = {
     { "STATE", "state", BH_CELL_TEXT, false },
     { "START", "estimated_start_ns", BH_CELL_TIME, false },
     { "RESERVED", "reserved_ns", BH_CELL_TIME, true },
-    { "NODE/GPU", "", BH_CELL_PLACE, false },
+    { "NODE/GPU", "", BH_CELL_PLACEMENT, false },
     { "REASON", "", BH_CELL_REASON, false },
 };
 VIEW(starts);
@@ -51,7 +51,7 @@ static const struct bh_column gpus_columns[] = {
     { "PRODUCT", "product", BH_CELL_TEXT, true },
     { "PCI", "pci", BH_CELL_TEXT, true },
     { "MEMORY", "memory_mib", BH_CELL_MIB, true },
-    { "FACTS", "", BH_CELL_ASSUMED, true },
+    { "FACTS", "", BH_CELL_UNVERIFIED, true },
     { "MODE", "mode", BH_CELL_TEXT, false },
     { "STATE", "", BH_CELL_GPU_STATE, false },
     { "USED", "used.gpus", BH_CELL_TEXT, false },
@@ -59,7 +59,7 @@ static const struct bh_column gpus_columns[] = {
     { "UNUSABLE", "unusable.gpus", BH_CELL_TEXT, true },
     { "LAYOUT", "layout", BH_CELL_TEXT, true },
     { "SHARES %", "share_percent", BH_CELL_TEXT, true },
-    { "PIECES", "pieces", BH_CELL_PIECES, false },
+    { "PIECES", "pieces", BH_CELL_PARTITIONS, false },
     { "TROUBLE", "trouble", BH_CELL_TEXT, true },
     { "UNMANAGED", "unmanaged_why", BH_CELL_TEXT, true },
 };
@@ -277,58 +277,58 @@ static const struct bh_column checks_columns[] = {
 VIEW(checks);
 
 /* `forecast`: a table a kind of subject. */
-static const struct bh_column outlook_tenants_columns[] = {
+static const struct bh_column forecast_tenants_columns[] = {
     { "TENANT", "name", BH_CELL_TEXT, false },
     { "GUARANTEE", "guarantee", BH_CELL_TEXT, false },
     { "NOW", "level", BH_CELL_TEXT, false },
     { "NEXT", "bounds.near", BH_CELL_BOUND, false },
     { "LATER", "bounds.later", BH_CELL_BOUND, false },
     { "FAR", "bounds.far", BH_CELL_BOUND, false },
-    { "KEPT", "bounds.near", BH_CELL_KEPT, false },
-    { "KEPT LATER", "bounds.later", BH_CELL_KEPT, true },
-    { "KEPT FAR", "bounds.far", BH_CELL_KEPT, true },
+    { "KEPT", "bounds.near", BH_CELL_HITS, false },
+    { "KEPT LATER", "bounds.later", BH_CELL_HITS, true },
+    { "KEPT FAR", "bounds.far", BH_CELL_HITS, true },
     { "MAY BE LENT", "lends", BH_CELL_TEXT, false },
 };
-VIEW(outlook_tenants);
+VIEW(forecast_tenants);
 
-static const struct bh_column outlook_pools_columns[] = {
+static const struct bh_column forecast_pools_columns[] = {
     { "POOL", "model", BH_CELL_TEXT, false },
     { "GPUS", "gpus", BH_CELL_TEXT, false },
     { "NOW", "level", BH_CELL_TEXT, false },
     { "NEXT", "bounds.near", BH_CELL_BOUND, false },
     { "LATER", "bounds.later", BH_CELL_BOUND, false },
     { "FAR", "bounds.far", BH_CELL_BOUND, false },
-    { "KEPT", "bounds.near", BH_CELL_KEPT, false },
-    { "KEPT LATER", "bounds.later", BH_CELL_KEPT, true },
-    { "KEPT FAR", "bounds.far", BH_CELL_KEPT, true },
+    { "KEPT", "bounds.near", BH_CELL_HITS, false },
+    { "KEPT LATER", "bounds.later", BH_CELL_HITS, true },
+    { "KEPT FAR", "bounds.far", BH_CELL_HITS, true },
     { "WANTS", "proposal.wanted", BH_CELL_TEXT, false },
     { "WANTS FAR", "proposal.wanted_later", BH_CELL_TEXT, false },
     { "GUARANTEED", "proposal.least", BH_CELL_TEXT, true },
     { "PROPOSAL", "proposal", BH_CELL_PROPOSAL, false },
 };
-VIEW(outlook_pools);
+VIEW(forecast_pools);
 
-static const struct bh_column outlook_pieces_columns[] = {
+static const struct bh_column forecast_partitions_columns[] = {
     { "PIECES", "profile", BH_CELL_TEXT, false },
     { "MODEL", "model", BH_CELL_TEXT, false },
     { "NOW", "level", BH_CELL_TEXT, false },
     { "NEXT", "bounds.near", BH_CELL_BOUND, false },
     { "LATER", "bounds.later", BH_CELL_BOUND, false },
     { "FAR", "bounds.far", BH_CELL_BOUND, false },
-    { "KEPT", "bounds.near", BH_CELL_KEPT, false },
+    { "KEPT", "bounds.near", BH_CELL_HITS, false },
     { "READY", "ready", BH_CELL_TEXT, false },
 };
-VIEW(outlook_pieces);
+VIEW(forecast_partitions);
 
-static const struct bh_column outlook_nodes_columns[] = {
+static const struct bh_column forecast_nodes_columns[] = {
     { "NODE", "node", BH_CELL_TEXT, false },
     { "GPUS", "capacity", BH_CELL_TEXT, false },
     { "NOW", "level", BH_CELL_TEXT, false },
     { "NEXT", "bounds.near", BH_CELL_BOUND, false },
-    { "KEPT", "bounds.near", BH_CELL_KEPT, false },
+    { "KEPT", "bounds.near", BH_CELL_HITS, false },
     { "FULL", "level_permille", BH_CELL_PERMILLE, false },
     { "EXPECTED", "projected_permille", BH_CELL_PERMILLE, false },
     { "MARK", "mark_permille", BH_CELL_PERMILLE, true },
     { "HOT", "hot", BH_CELL_TEXT, false },
 };
-VIEW(outlook_nodes);
+VIEW(forecast_nodes);

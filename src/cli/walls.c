@@ -7,28 +7,28 @@
 #include "cli/output.h"
 
 static uint64_t
-number(bh_json_value object, const char *key)
+isolation_number(bh_json_value object, const char *key)
 {
     return bh_json_number(bh_json_get(object, key), 0);
 }
 
 static const char *
-text(bh_json_value object, const char *key)
+isolation_text(bh_json_value object, const char *key)
 {
     return bh_json_text(bh_json_get(object, key), "");
 }
 
 /* Of a check or a verdict: "pass", "inconclusive" or "fail". */
 static bool
-passes(bh_json_value object)
+isolation_passes(bh_json_value object)
 {
-    return strcmp(text(object, "result"), "pass") == 0;
+    return strcmp(isolation_text(object, "result"), "pass") == 0;
 }
 
 static bool
 is_inconclusive(bh_json_value object)
 {
-    return strcmp(text(object, "result"), "inconclusive") == 0;
+    return strcmp(isolation_text(object, "result"), "inconclusive") == 0;
 }
 
 /* "POST /v1/jobs/3/verify", "POST /v1/verify?node=gpu1" */
@@ -50,10 +50,10 @@ name_request(const struct bh_cli *cli, char *ret_what, size_t size, struct bh_er
 }
 
 static bool
-say_verdict(bh_json_value verdict, bool each)
+print_verdict(bh_json_value verdict, bool each)
 {
-    uint64_t again_ns = number(verdict, "again_ns");
-    bool held = passes(verdict);
+    uint64_t again_ns = isolation_number(verdict, "again_ns");
+    bool passed = isolation_passes(verdict);
     bh_json_value checks = bh_json_get(verdict, "checks");
     struct bh_err unwritten;
     struct bh_buf out;
@@ -61,31 +61,31 @@ say_verdict(bh_json_value verdict, bool each)
     bh_buf_init(&out, BH_OUTPUT_MAX);
     for (size_t i = 0; i < bh_json_count(checks); i++) {
         bh_json_value check = bh_json_at(checks, i);
-        if (each || !passes(check))
-            bh_buf_printf(&out, "%-12s %-20s %s\n", text(check, "result"),
-                          text(check, "name"), text(check, "answer"));
+        if (each || !isolation_passes(check))
+            bh_buf_printf(&out, "%-12s %-20s %s\n", isolation_text(check, "result"),
+                          isolation_text(check, "name"), isolation_text(check, "answer"));
     }
-    if (number(verdict, "lease"))
-        bh_buf_printf(&out, "lease %" PRIu64 " on ", number(verdict, "lease"));
+    if (isolation_number(verdict, "lease"))
+        bh_buf_printf(&out, "lease %" PRIu64 " on ", isolation_number(verdict, "lease"));
     bh_buf_printf(&out, "%s: %s: %" PRIu64 " tried, %" PRIu64 " need what is not here\n",
-                  text(verdict, "node"),
-                  held                       ? "all isolation checks pass"
+                  isolation_text(verdict, "node"),
+                  passed                       ? "all isolation checks pass"
                   : is_inconclusive(verdict) ? "an isolation check is inconclusive"
                                              : "AN ISOLATION CHECK FAILS",
-                  number(verdict, "tried"), number(verdict, "skipped"));
-    if (again_ns > number(verdict, "at_ns"))
-        bh_buf_printf(&out, "%s: tries again by itself in %" PRIu64 " s\n", text(verdict, "node"),
-                      (again_ns - number(verdict, "at_ns") + 999999999) / 1000000000);
+                  isolation_number(verdict, "tried"), isolation_number(verdict, "skipped"));
+    if (again_ns > isolation_number(verdict, "at_ns"))
+        bh_buf_printf(&out, "%s: tries again by itself in %" PRIu64 " s\n", isolation_text(verdict, "node"),
+                      (again_ns - isolation_number(verdict, "at_ns") + 999999999) / 1000000000);
     (void)!bh_output_write(&out, &unwritten); /* the verdict is the exit status, seen or not */
     bh_buf_fini(&out);
-    return held;
+    return passed;
 }
 
 bh_rc
 bh_cli_verify(struct bh_cli *cli, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    bool held = true, broken = false, printed;
+    bool passed = true, failed = false, printed;
     bh_json_value verdicts;
     char what[160];
     bh_rc rc = name_request(cli, what, sizeof what, err);
@@ -98,19 +98,19 @@ bh_cli_verify(struct bh_cli *cli, struct bh_err *err)
     verdicts = bh_json_get(bh_json_root(json), "verdicts");
     for (size_t i = 0; i < bh_json_count(verdicts); i++) {
         bh_json_value verdict = bh_json_at(verdicts, i);
-        bool its = printed ? passes(verdict)
-                           : say_verdict(verdict, bh_cli_output(cli) == BH_OUT_WIDE);
+        bool its = printed ? isolation_passes(verdict)
+                           : print_verdict(verdict, bh_cli_output(cli) == BH_OUT_WIDE);
 
-        held = held && its;
-        broken = broken || (!its && !is_inconclusive(verdict));
+        passed = passed && its;
+        failed = failed || (!its && !is_inconclusive(verdict));
     }
-    if (bh_json_count(verdicts) < number(bh_json_root(json), "asked"))
+    if (bh_json_count(verdicts) < isolation_number(bh_json_root(json), "asked"))
         return bh_err_set(err, BH_UNAVAILABLE, "%zu of %" PRIu64 " answered", bh_json_count(verdicts),
-                          number(bh_json_root(json), "asked"));
+                          isolation_number(bh_json_root(json), "asked"));
     if (bh_json_count(verdicts) == 0)
         return bh_err_set(err, BH_UNAVAILABLE, "no node is there to ask");
-    if (held)
+    if (passed)
         return rc;
     return bh_err_set(err, BH_UNAVAILABLE, "%s",
-                      broken ? "an isolation check fails" : "an isolation check is inconclusive");
+                      failed ? "an isolation check fails" : "an isolation check is inconclusive");
 }

@@ -1,5 +1,5 @@
-#ifndef BH_CLI_WALLS_H
-#define BH_CLI_WALLS_H
+#ifndef BH_CLI_ISOLATION_H
+#define BH_CLI_ISOLATION_H
 
 #include "cli/cli.h"
 

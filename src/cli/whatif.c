@@ -14,13 +14,13 @@
 /* ---- the answer in words ---- */
 
 static uint64_t
-number(bh_json_value object, const char *key)
+whatif_number(bh_json_value object, const char *key)
 {
     return bh_json_number(bh_json_get(object, key), 0);
 }
 
 static const char *
-text(bh_json_value object, const char *key)
+whatif_text(bh_json_value object, const char *key)
 {
     return bh_json_text(bh_json_get(object, key), "");
 }
@@ -40,28 +40,28 @@ put_when(struct bh_buf *out, uint64_t at_ns, uint64_t now_ns)
 void
 bh_whatif_put_estimate(struct bh_buf *out, bh_json_value job, uint64_t now_ns)
 {
-    uint64_t start_ns = number(job, "estimated_start_ns");
+    uint64_t start_ns = whatif_number(job, "estimated_start_ns");
 
     if (!start_ns)
         return;
     bh_buf_puts(out, "estimated start: ");
     put_when(out, start_ns, now_ns);
-    if (*text(job, "assumption"))
-        bh_buf_printf(out, ", %s", text(job, "assumption"));
+    if (*whatif_text(job, "assumption"))
+        bh_buf_printf(out, ", %s", whatif_text(job, "assumption"));
     bh_buf_putc(out, '\n');
 }
 
 static void
-put_job(struct bh_buf *out, bh_json_value job, uint64_t now_ns)
+whatif_put_job(struct bh_buf *out, bh_json_value job, uint64_t now_ns)
 {
-    uint64_t start_ns = number(job, "estimated_start_ns");
+    uint64_t start_ns = whatif_number(job, "estimated_start_ns");
 
-    if (strcmp(text(job, "decision"), "ends") == 0)
+    if (strcmp(whatif_text(job, "decision"), "ends") == 0)
         return;
-    if (strcmp(text(job, "decision"), "starts") == 0) {
+    if (strcmp(whatif_text(job, "decision"), "starts") == 0) {
         bh_buf_puts(out, "the job would start at once");
-        if (*text(job, "gpu"))
-            bh_buf_printf(out, " on %s", text(job, "gpu"));
+        if (*whatif_text(job, "gpu"))
+            bh_buf_printf(out, " on %s", whatif_text(job, "gpu"));
         bh_buf_putc(out, '\n');
         return;
     }
@@ -72,8 +72,8 @@ put_job(struct bh_buf *out, bh_json_value job, uint64_t now_ns)
     } else {
         bh_buf_puts(out, "; it is not known when it starts");
     }
-    bh_buf_printf(out, "\nwhy: %s\nnext: %s\nreason: %s\n", text(job, "sentence"),
-                  text(job, "next"), text(job, "reason"));
+    bh_buf_printf(out, "\nwhy: %s\nnext: %s\nreason: %s\n", whatif_text(job, "sentence"),
+                  whatif_text(job, "next"), whatif_text(job, "reason"));
 }
 
 /* "job 12 (acme/vision) would start 2h05m later, in 3h" */
@@ -93,10 +93,10 @@ put_change(struct bh_buf *out, bh_json_value change, uint64_t now_ns)
         { "starts", "would start, which it does not now,", false, true },
         { "spared", "would not have to make way any more", false, false },
     };
-    const char *kind = text(change, "kind");
-    uint64_t before = number(change, "before_ns"), after = number(change, "after_ns");
+    const char *kind = whatif_text(change, "kind");
+    uint64_t before = whatif_number(change, "before_ns"), after = whatif_number(change, "after_ns");
 
-    bh_buf_printf(out, "job %" PRIu64 " (%s) ", number(change, "job"), text(change, "tenant"));
+    bh_buf_printf(out, "job %" PRIu64 " (%s) ", whatif_number(change, "job"), whatif_text(change, "tenant"));
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         if (strcmp(rows[i].kind, kind) != 0)
             continue;
@@ -109,10 +109,10 @@ put_change(struct bh_buf *out, bh_json_value change, uint64_t now_ns)
         if (rows[i].when)
             put_when(out, after, now_ns);
     }
-    if (number(change, "for_job"))
-        bh_buf_printf(out, " for job %" PRIu64, number(change, "for_job"));
-    else if (*text(change, "for"))
-        bh_buf_printf(out, " for %s", text(change, "for"));
+    if (whatif_number(change, "for_job"))
+        bh_buf_printf(out, " for job %" PRIu64, whatif_number(change, "for_job"));
+    else if (*whatif_text(change, "for"))
+        bh_buf_printf(out, " for %s", whatif_text(change, "for"));
     bh_buf_putc(out, '\n');
 }
 
@@ -133,7 +133,7 @@ bh_whatif_put(struct bh_buf *out, bh_json_value answer)
     bh_json_value changes = bh_json_get(answer, "changes");
     bh_json_value hidden = bh_json_get(answer, "changes_of_other_tenants");
     bh_json_value site = bh_json_get(answer, "site");
-    uint64_t now_ns = number(answer, "now_ns");
+    uint64_t now_ns = whatif_number(answer, "now_ns");
     void *cursor = NULL;
     const char *kind;
     bh_json_value count;
@@ -144,7 +144,7 @@ bh_whatif_put(struct bh_buf *out, bh_json_value answer)
                       bh_json_number(bh_json_get(site, "change_count"), 0));
     }
     if (bh_json_get(answer, "job"))
-        put_job(out, bh_json_get(answer, "job"), now_ns);
+        whatif_put_job(out, bh_json_get(answer, "job"), now_ns);
     for (size_t i = 0; i < bh_json_count(changes); i++)
         put_change(out, bh_json_at(changes, i), now_ns);
     put_hidden(out, hidden);
@@ -152,14 +152,14 @@ bh_whatif_put(struct bh_buf *out, bh_json_value answer)
         bh_buf_puts(out, "nothing changes for other jobs\n");
     if (!bh_json_truth(bh_json_get(answer, "complete")))
         bh_buf_puts(out, "the queue is long: this is as far as was looked\n");
-    bh_buf_printf(out, "(%s; nothing was changed)\n", text(answer, "assumption"));
+    bh_buf_printf(out, "(%s; nothing was changed)\n", whatif_text(answer, "assumption"));
 }
 
 /* ---- questions ---- */
 
 /* Nothing is changed, so a question may be repeated freely. */
 static bh_rc
-ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
+whatif_ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     struct bh_http_request request = { .method = "POST", .path = "/v1/whatif",
@@ -183,7 +183,7 @@ ask(struct bh_cli *cli, struct bh_buf *body, struct bh_err *err)
 
 /* The document as JSON, whatever it is written in. */
 static bh_rc
-put_document(struct bh_buf *body, const char *key, const struct bh_document *document,
+whatif_put_document(struct bh_buf *body, const char *key, const struct bh_document *document,
              struct bh_err *err)
 {
     const struct bh_buf *text = &document->text;
@@ -211,9 +211,9 @@ bh_cli_whatif_submit(struct bh_cli *cli, struct bh_err *err)
     bh_buf_init(&body, 2 * BH_JSON_BYTES_MAX);
     rc = bh_jobspec_build(cli->args, file, cli->arena, &job, err);
     if (rc == BH_OK)
-        rc = put_document(&body, "submit", &job, err);
+        rc = whatif_put_document(&body, "submit", &job, err);
     if (rc == BH_OK)
-        rc = ask(cli, &body, err);
+        rc = whatif_ask(cli, &body, err);
     bh_buf_fini(&job.text);
     bh_buf_fini(&body);
     return rc == BH_OK ? rc : bh_jobspec_explain(file, err);
@@ -234,9 +234,9 @@ bh_cli_whatif_apply(struct bh_cli *cli, struct bh_err *err)
     bh_buf_init(&body, 2 * BH_JSON_BYTES_MAX);
     rc = bh_cli_read_document(file, &site, err);
     if (rc == BH_OK)
-        rc = put_document(&body, "site", &site, err);
+        rc = whatif_put_document(&body, "site", &site, err);
     if (rc == BH_OK)
-        rc = ask(cli, &body, err);
+        rc = whatif_ask(cli, &body, err);
     bh_buf_fini(&site.text);
     bh_buf_fini(&body);
     return rc;
@@ -256,7 +256,7 @@ bh_cli_whatif_cancel(struct bh_cli *cli, struct bh_err *err)
     bh_buf_puts(&body, "{\"cancel\":");
     bh_json_put_u64(&body, job);
     bh_buf_putc(&body, '}');
-    return ask(cli, &body, err);
+    return whatif_ask(cli, &body, err);
 }
 
 bh_rc
@@ -280,7 +280,7 @@ bh_cli_whatif_quota(struct bh_cli *cli, struct bh_err *err)
     bh_json_str(&w, "tenant", cli->args->arguments[0]);
     bh_json_close(&w, '}');
     bh_json_close(&w, '}');
-    return ask(cli, &body, err);
+    return whatif_ask(cli, &body, err);
 }
 
 bh_rc
@@ -300,5 +300,5 @@ bh_cli_whatif_drain(struct bh_cli *cli, struct bh_err *err)
     if (bh_cli_flag(cli, BH_OPT_NOW))
         bh_json_bool(&w, "now", true);
     bh_json_close(&w, '}');
-    return ask(cli, &body, err);
+    return whatif_ask(cli, &body, err);
 }

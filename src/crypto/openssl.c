@@ -69,7 +69,7 @@ sha256(const void *first, size_t first_length, const void *second, size_t second
 }
 
 static bh_rc
-sign(const uint8_t private_key[32], const void *message, size_t length,
+openssl_sign(const uint8_t private_key[32], const void *message, size_t length,
      uint8_t ret_signature[64], struct bh_err *err)
 {
     BH_AUTO(EVP_PKEY_free) EVP_PKEY *key = NULL;
@@ -84,7 +84,7 @@ sign(const uint8_t private_key[32], const void *message, size_t length,
 }
 
 static bh_rc
-verify(const uint8_t public_key[32], const void *message, size_t length,
+openssl_verify(const uint8_t public_key[32], const void *message, size_t length,
        const uint8_t signature[64], struct bh_err *err)
 {
     BH_AUTO(EVP_PKEY_free) EVP_PKEY *key = NULL;
@@ -132,7 +132,7 @@ random_bytes(void *ret_bytes, size_t length, struct bh_err *err)
 }
 
 static bh_rc
-make_key(uint8_t ret_private[32], uint8_t ret_public[32], struct bh_err *err)
+openssl_make_key(uint8_t ret_private[32], uint8_t ret_public[32], struct bh_err *err)
 {
     uint8_t private_key[32];
     bh_rc rc = random_bytes(private_key, sizeof private_key, err);
@@ -151,9 +151,9 @@ const struct bh_crypto_ops bh_crypto_openssl = {
     .sha256_begin = sha256_begin,
     .sha256_put = sha256_put,
     .sha256_finish = sha256_finish,
-    .sign = sign,
-    .verify = verify,
-    .make_key = make_key,
+    .sign = openssl_sign,
+    .verify = openssl_verify,
+    .make_key = openssl_make_key,
     .public_of = public_of,
     .hmac = bh_openssl_hmac,
     .seal = bh_openssl_seal,

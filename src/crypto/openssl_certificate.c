@@ -107,7 +107,7 @@ fill_certificate(X509 *cert, EVP_PKEY *key, const char *host)
 }
 
 static bh_rc
-copy_text(BIO *bio, char *ret_text, size_t size, struct bh_err *err)
+certificate_copy_text(BIO *bio, char *ret_text, size_t size, struct bh_err *err)
 {
     char *text;
     long length = BIO_get_mem_data(bio, &text);
@@ -137,8 +137,8 @@ bh_openssl_make_certificate(const char *host, char *ret_cert, size_t cert_size,
         || PEM_write_bio_X509(cert_pem, cert) != 1
         || PEM_write_bio_PKCS8PrivateKey(key_pem, key, NULL, NULL, 0, NULL, NULL) != 1)
         return bh_openssl_err(err, BH_IO, "cannot make a certificate");
-    rc = copy_text(cert_pem, ret_cert, cert_size, err);
+    rc = certificate_copy_text(cert_pem, ret_cert, cert_size, err);
     if (rc == BH_OK)
-        rc = copy_text(key_pem, ret_key, key_size, err);
+        rc = certificate_copy_text(key_pem, ret_key, key_size, err);
     return rc;
 }

@@ -27,7 +27,7 @@ check_mode(const char *path, struct bh_err *err)
 }
 
 static bh_rc
-load(const char *path, uint8_t ret_private[KEY_BYTES], struct bh_err *err)
+key_file_load(const char *path, uint8_t ret_private[KEY_BYTES], struct bh_err *err)
 {
     char bytes[KEY_BYTES + 1];
     struct bh_buf buf;
@@ -46,7 +46,7 @@ load(const char *path, uint8_t ret_private[KEY_BYTES], struct bh_err *err)
 }
 
 static bh_rc
-make(const struct bh_crypto_ops *crypto, const char *path, uint8_t ret_private[KEY_BYTES],
+key_file_make(const struct bh_crypto_ops *crypto, const char *path, uint8_t ret_private[KEY_BYTES],
      struct bh_err *err)
 {
     uint8_t private_key[KEY_BYTES], public_key[KEY_BYTES];
@@ -64,11 +64,11 @@ bh_rc
 bh_crypto_key_load_or_make(const struct bh_crypto_ops *crypto, const char *path,
                            uint8_t ret_private[32], bool *ret_made, struct bh_err *err)
 {
-    bh_rc rc = load(path, ret_private, err);
+    bh_rc rc = key_file_load(path, ret_private, err);
     bool made = false;
 
     if (rc == BH_NOT_FOUND) {
-        rc = make(crypto, path, ret_private, err);
+        rc = key_file_make(crypto, path, ret_private, err);
         made = true;
     }
     if (rc == BH_OK && ret_made)

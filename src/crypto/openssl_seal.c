@@ -15,7 +15,7 @@
 
 BH_AUTO_DEFINE(EVP_CIPHER_CTX *, EVP_CIPHER_CTX_free)
 
-enum { BLOCK = 16, KEY = 32, HALF = 12, PIECE = 1 << 30, HASH_BLOCK = 64 };
+enum { BLOCK = 16, KEY = 32, HALF = 12, CHUNK_MAX = 1 << 30, HASH_BLOCK = 64 };
 
 /* What CMAC adds to a last block that is whole: the encrypted zero, doubled in GF(2^128). */
 static void
@@ -60,7 +60,7 @@ message_key(const struct bh_aead *aead, uint8_t ret_key[KEY])
 }
 
 static EVP_CIPHER_CTX *
-begin(const struct bh_aead *aead, bool encrypt)
+seal_begin(const struct bh_aead *aead, bool encrypt)
 {
     BH_AUTO(EVP_CIPHER_CTX_free) EVP_CIPHER_CTX *gcm = EVP_CIPHER_CTX_new();
     uint8_t key[KEY];
@@ -77,10 +77,10 @@ begin(const struct bh_aead *aead, bool encrypt)
 
 /* OpenSSL counts in int. */
 static bool
-pass(EVP_CIPHER_CTX *gcm, const uint8_t *from, size_t length, uint8_t *to)
+seal_pass(EVP_CIPHER_CTX *gcm, const uint8_t *from, size_t length, uint8_t *to)
 {
     while (length > 0) {
-        int piece = length > PIECE ? PIECE : (int)length, done;
+        int piece = length > CHUNK_MAX ? CHUNK_MAX : (int)length, done;
 
         if (EVP_CipherUpdate(gcm, to, &done, from, piece) != 1)
             return false;
@@ -95,11 +95,11 @@ bh_rc
 bh_openssl_seal(const struct bh_aead *aead, const void *plain, size_t length,
                 void *ret_sealed, struct bh_err *err)
 {
-    BH_AUTO(EVP_CIPHER_CTX_free) EVP_CIPHER_CTX *gcm = begin(aead, true);
+    BH_AUTO(EVP_CIPHER_CTX_free) EVP_CIPHER_CTX *gcm = seal_begin(aead, true);
     uint8_t *out = ret_sealed;
     int rest;
 
-    if (!gcm || !pass(gcm, plain, length, out)
+    if (!gcm || !seal_pass(gcm, plain, length, out)
         || EVP_EncryptFinal_ex(gcm, out + length, &rest) != 1
         || EVP_CIPHER_CTX_ctrl(gcm, EVP_CTRL_GCM_GET_TAG, BH_AEAD_TAG_BYTES, out + length) != 1)
         return bh_openssl_err(err, BH_IO, "cannot seal");
@@ -118,8 +118,8 @@ bh_openssl_open(const struct bh_aead *aead, const void *sealed, size_t length,
         return bh_err_set(err, BH_INVALID, "too short to have been sealed");
     length -= sizeof tag;
     memcpy(tag, (const uint8_t *)sealed + length, sizeof tag);
-    gcm = begin(aead, false);
-    if (!gcm || !pass(gcm, sealed, length, out)
+    gcm = seal_begin(aead, false);
+    if (!gcm || !seal_pass(gcm, sealed, length, out)
         || EVP_CIPHER_CTX_ctrl(gcm, EVP_CTRL_GCM_SET_TAG, sizeof tag, tag) != 1)
         return bh_openssl_err(err, BH_IO, "cannot open what was sealed");
     if (EVP_DecryptFinal_ex(gcm, out + length, &rest) == 1)

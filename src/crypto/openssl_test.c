@@ -15,7 +15,7 @@
 static const struct bh_crypto_ops *const crypto = &bh_crypto_openssl;
 
 static const char *
-hex(const uint8_t *bytes, size_t length)
+openssl_test_hex(const uint8_t *bytes, size_t length)
 {
     static char text[160];
     struct bh_buf out;
@@ -36,15 +36,15 @@ hmac_vectors(void **state)
     (void)state;
     /* RFC 4231, cases 1, 2 and 6 */
     crypto->hmac(key, 20, "Hi There", 8, digest);
-    BH_CHECK_STR("case 1", hex(digest, 32),
+    BH_CHECK_STR("case 1", openssl_test_hex(digest, 32),
                  "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
     crypto->hmac("Jefe", 4, "what do ya want for nothing?", 28, digest);
-    BH_CHECK_STR("case 2", hex(digest, 32),
+    BH_CHECK_STR("case 2", openssl_test_hex(digest, 32),
                  "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
     memset(long_key, 0xaa, sizeof long_key);
     crypto->hmac(long_key, sizeof long_key,
                  "Test Using Larger Than Block-Size Key - Hash Key First", 54, digest);
-    BH_CHECK_STR("case 6", hex(digest, 32),
+    BH_CHECK_STR("case 6", openssl_test_hex(digest, 32),
                  "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
@@ -70,7 +70,7 @@ xaes_vectors(void **state)
 
         memset(key, rows[i].key, sizeof key);
         BH_CHECK_EQ("seal", crypto->seal(&aead, plain, 12, sealed, &err), BH_OK);
-        BH_CHECK_STR("sealed", hex(sealed, sizeof sealed), rows[i].sealed);
+        BH_CHECK_STR("sealed", openssl_test_hex(sealed, sizeof sealed), rows[i].sealed);
         BH_CHECK_EQ("open", crypto->open(&aead, sealed, sizeof sealed, opened, &err), BH_OK);
         BH_CHECK("opened", memcmp(opened, plain, 12) == 0);
     }
@@ -126,20 +126,20 @@ sha256_vectors(void **state)
 
         for (size_t cut = 0; cut <= length; cut += 7) {
             crypto->sha256(rows[i].text, cut, rows[i].text + cut, length - cut, digest);
-            BH_CHECK_STR(rows[i].text, hex(digest, 32), rows[i].digest);
+            BH_CHECK_STR(rows[i].text, openssl_test_hex(digest, 32), rows[i].digest);
         }
         crypto->sha256_begin(&hash);
         for (size_t k = 0; k < length; k++)
             crypto->sha256_put(&hash, rows[i].text + k, 1);
         crypto->sha256_finish(&hash, digest);
-        BH_CHECK_STR(rows[i].text, hex(digest, 32), rows[i].digest);
+        BH_CHECK_STR(rows[i].text, openssl_test_hex(digest, 32), rows[i].digest);
     }
     memset(chunk, 'a', sizeof chunk);
     crypto->sha256_begin(&hash);
     for (int i = 0; i < 1000; i++)
         crypto->sha256_put(&hash, chunk, sizeof chunk);
     crypto->sha256_finish(&hash, digest);
-    BH_CHECK_STR("a million a", hex(digest, 32),
+    BH_CHECK_STR("a million a", openssl_test_hex(digest, 32),
                  "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
     BH_CHECK_DONE();
 }
@@ -179,11 +179,11 @@ ed25519_vectors(void **state)
 
         assert_true(bh_parse_hex(rows[i].private_key, private_key, 32));
         assert_int_equal(crypto->public_of(private_key, public_key, &err), BH_OK);
-        BH_CHECK_STR(name, hex(public_key, 32), rows[i].public_key);
+        BH_CHECK_STR(name, openssl_test_hex(public_key, 32), rows[i].public_key);
         assert_int_equal(
             crypto->sign(private_key, rows[i].message, rows[i].length, signature, &err),
             BH_OK);
-        BH_CHECK_STR(name, hex(signature, 64), rows[i].signature);
+        BH_CHECK_STR(name, openssl_test_hex(signature, 64), rows[i].signature);
         BH_CHECK_EQ(
             name,
             crypto->verify(public_key, rows[i].message, rows[i].length, signature, &err),
@@ -235,7 +235,7 @@ read_certificate(const char *cert, const char *key)
 }
 
 static void
-certificate(void **state)
+openssl_test_certificate(void **state)
 {
     static const struct {
         const char *host, *good, *bad;
@@ -326,7 +326,7 @@ main(void)
         cmocka_unit_test(hmac_vectors),
         cmocka_unit_test(xaes_vectors),
         cmocka_unit_test(sealed_is_bound),      cmocka_unit_test(ed25519_vectors),
-        cmocka_unit_test(keys_and_randomness), cmocka_unit_test(certificate),
+        cmocka_unit_test(keys_and_randomness), cmocka_unit_test(openssl_test_certificate),
         cmocka_unit_test(key_files),
     };
 

@@ -10,8 +10,8 @@
 
 enum { SCRATCH_MAX = 16 << 20 };
 
-struct bh_fresh_spec {
-    struct bh_fresh_spec *next;
+struct bh_batch_spec {
+    struct bh_batch_spec *next;
     uint8_t digest[32];
     const struct bh_job_spec *spec;
 };
@@ -32,7 +32,7 @@ void
 bh_access_close(struct bh_core *core)
 {
     bh_arena_free(core->access.scratch);
-    free(core->access.told);
+    free(core->access.reported);
 }
 
 void
@@ -41,7 +41,7 @@ bh_access_committed(struct bh_core *core)
     core->access.fresh = NULL;
     core->access.refused = NULL;
     if (core->access.site_changed)
-        core->access.look_ns = 0; /* the directory that is in force only now */
+        core->access.check_ns = 0; /* the directory that is in force only now */
     core->access.site_changed = false;
 }
 
@@ -49,7 +49,7 @@ void
 bh_access_aborted(struct bh_core *core)
 {
     core->access.site_changed = true;
-    core->access.told_count = 0;
+    core->access.reported_count = 0;
     bh_access_committed(core);
 }
 
@@ -74,7 +74,7 @@ site_has_any(const struct bh_core *core)
 }
 
 static uint32_t
-owner_of(const struct bh_core *core, const struct bh_dataset *dataset, bh_tenant_id otherwise)
+access_owner_of(const struct bh_core *core, const struct bh_dataset *dataset, bh_tenant_id otherwise)
 {
     uint32_t id = dataset ? bh_catalog_find(core->catalog, BH_NAME_TENANT, dataset->text->tenant)
                           : 0;
@@ -122,7 +122,7 @@ entry_of(const struct bh_core *core, const struct judging *j, uint32_t mount,
         .verb = mount < j->spec->mounts.count && mounts[mount].write ? "dataset.write"
                                                                       : "dataset.read",
         .obj = { "dataset", name ? id_of(core, name) : 0 },
-        .tenant = owner_of(core, dataset, tenant),
+        .tenant = access_owner_of(core, dataset, tenant),
     };
 }
 
@@ -138,7 +138,7 @@ denial_of(const struct bh_core *core, const struct judging *j,
 }
 
 static bool
-refuse(struct bh_core *core, bh_job_id job, uint32_t rule)
+access_refuse(struct bh_core *core, bh_job_id job, uint32_t rule)
 {
     struct bh_refused_job *refused;
 
@@ -172,9 +172,9 @@ record_denial(struct bh_core *core, const struct bh_command *command, bh_tenant_
     job.phase = BH_PHASE_EVENT;
     beside.actor = job.actor;
     beside.req = job.req;
-    rc = bh_core_note(core, &job, BH_DENIED, &err);
+    rc = bh_core_record(core, &job, BH_DENIED, &err);
     if (rc == BH_OK && beside.obj.id)
-        rc = bh_core_note(core, &beside, BH_DENIED, &err);
+        rc = bh_core_record(core, &beside, BH_DENIED, &err);
     return rc;
 }
 
@@ -183,7 +183,7 @@ static bool
 is_hidden(struct bh_core *core, const struct bh_command *command,
           const struct bh_data_denial *denial)
 {
-    bh_tenant_id owner = { owner_of(core, denial->dataset, (bh_tenant_id){ 0 }) };
+    bh_tenant_id owner = { access_owner_of(core, denial->dataset, (bh_tenant_id){ 0 }) };
 
     return !denial->named
            && !bh_command_holds(core, command, "dataset.view", owner).allow;
@@ -222,11 +222,11 @@ bh_access_submit(struct bh_core *core, const struct bh_command *command, bh_tena
 void
 bh_access_expect(struct bh_core *core, const uint8_t digest[32], const struct bh_job_spec *spec)
 {
-    struct bh_fresh_spec *fresh = bh_arena_alloc(core->arena, sizeof *fresh);
+    struct bh_batch_spec *fresh = bh_arena_alloc(core->arena, sizeof *fresh);
 
     if (!fresh)
         return; /* it is then found nowhere, and its start refused */
-    *fresh = (struct bh_fresh_spec){ .next = core->access.fresh, .spec = spec };
+    *fresh = (struct bh_batch_spec){ .next = core->access.fresh, .spec = spec };
     memcpy(fresh->digest, digest, sizeof fresh->digest);
     core->access.fresh = fresh;
 }
@@ -242,7 +242,7 @@ find_spec(struct bh_core *core, const uint8_t digest[32], const struct bh_job_sp
     const char *text;
     bh_rc rc;
 
-    for (const struct bh_fresh_spec *fresh = core->access.fresh; fresh; fresh = fresh->next)
+    for (const struct bh_batch_spec *fresh = core->access.fresh; fresh; fresh = fresh->next)
         if (memcmp(fresh->digest, digest, sizeof fresh->digest) == 0) {
             *ret_spec = fresh->spec;
             return BH_OK;
@@ -284,7 +284,7 @@ record_mounts(struct bh_core *core, const struct judging *j, const struct bh_eff
         entry.order = effect->order;
         entry.text = view->spec;
         entry.dec = (struct bh_record_decision){ true, bh_data_rule_number(&verdict) };
-        rc = bh_core_note(core, &entry, BH_OK, err);
+        rc = bh_core_record(core, &entry, BH_OK, err);
     }
     return rc;
 }
@@ -296,7 +296,7 @@ record_refusal(struct bh_core *core, struct bh_entry entry, const struct bh_effe
     entry.actor.id = view->principal.v;
     entry.order = effect ? effect->order : 0;
     entry.text = view->spec;
-    return bh_core_note(core, &entry, BH_DENIED, err);
+    return bh_core_record(core, &entry, BH_DENIED, err);
 }
 
 bh_rc
@@ -315,7 +315,7 @@ bh_access_start(struct bh_core *core, const struct bh_effect *effect, bool *ret_
     rc = find_spec(core, view.spec, &spec, err);
     if (rc != BH_OK) { /* what it mounts cannot be known: a damaged text must not stop the site */
         *ret_allowed = false;
-        return bh_command_fatal(rc) || !refuse(core, view.job, 0)
+        return bh_command_fatal(rc) || !access_refuse(core, view.job, 0)
                    ? bh_err_wrap(err, "what job %" PRIu64 " mounts", view.job.v) : BH_OK;
     }
     j = judging_of(core, bh_catalog_get(core->catalog), &view, spec);
@@ -326,13 +326,13 @@ bh_access_start(struct bh_core *core, const struct bh_effect *effect, bool *ret_
         rc = record_refusal(core, denial_of(core, &j, &denial, view.tenant), effect, &view, err);
     bh_catalog_put(core->catalog, j.dir);
     if (rc == BH_OK && !*ret_allowed
-        && !refuse(core, view.job, bh_data_rule_number(&denial.verdict)))
+        && !access_refuse(core, view.job, bh_data_rule_number(&denial.verdict)))
         rc = bh_err_set(err, BH_FULL, "too many refusals");
     return rc;
 }
 
 bh_rc
-bh_access_again(struct bh_core *core, const struct bh_effect *effect,
+bh_access_retry(struct bh_core *core, const struct bh_effect *effect,
                 const struct bh_job_view *view, const struct bh_job_spec *spec, struct bh_err *err)
 {
     struct bh_data_denial denial;
@@ -343,7 +343,7 @@ bh_access_again(struct bh_core *core, const struct bh_effect *effect,
     if (!bh_datasets_allow(&j.dir->datasets, spec, &j.request, &denial)) {
         (void)bh_datasets_explain(spec, &j.request, &denial, false, err);
         rc = err->rc = BH_DENIED;
-        if (!refuse(core, view->job, bh_data_rule_number(&denial.verdict)))
+        if (!access_refuse(core, view->job, bh_data_rule_number(&denial.verdict)))
             rc = err->rc = BH_UNAVAILABLE;
     }
     bh_catalog_put(core->catalog, j.dir);
@@ -351,7 +351,7 @@ bh_access_again(struct bh_core *core, const struct bh_effect *effect,
 }
 
 bh_rc
-bh_access_settle(struct bh_core *core, struct bh_err *err)
+bh_access_end_refused(struct bh_core *core, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -380,31 +380,31 @@ bh_access_settle(struct bh_core *core, struct bh_err *err)
 /* ---- running jobs ---- */
 
 /* A walk over all jobs; `told` becomes the list of those that are without access now. */
-struct look {
+struct access_scan {
     struct bh_core *core;
     const struct bh_directory *dir;
-    uint64_t *told;
-    uint32_t count, room;
+    uint64_t *reported;
+    uint32_t count, capacity;
 };
 
 static bool
-was_told(const struct bh_core *core, bh_job_id job)
+access_is_reported(const struct bh_core *core, bh_job_id job)
 {
-    for (uint32_t i = 0; i < core->access.told_count; i++)
-        if (core->access.told[i] == job.v)
+    for (uint32_t i = 0; i < core->access.reported_count; i++)
+        if (core->access.reported[i] == job.v)
             return true;
     return false;
 }
 
 static void
-tell(struct look *look, bh_job_id job)
+access_add_reported(struct access_scan *access_scan, bh_job_id job)
 {
-    if (look->count == look->room) {
-        look->room = look->room ? 2 * look->room : 16;
-        look->told = realloc(look->told, look->room * sizeof *look->told);
-        BH_ASSERT(look->told);
+    if (access_scan->count == access_scan->capacity) {
+        access_scan->capacity = access_scan->capacity ? 2 * access_scan->capacity : 16;
+        access_scan->reported = realloc(access_scan->reported, access_scan->capacity * sizeof *access_scan->reported);
+        BH_ASSERT(access_scan->reported);
     }
-    look->told[look->count++] = job.v;
+    access_scan->reported[access_scan->count++] = job.v;
 }
 
 static bool
@@ -440,25 +440,25 @@ bh_access_readers(struct bh_core *core, const char *dataset)
 }
 
 static bh_rc
-look_at(struct look *look, const struct bh_job_view *view, struct bh_err *err)
+access_check_job(struct access_scan *access_scan, const struct bh_job_view *view, struct bh_err *err)
 {
     const struct bh_job_spec *spec;
     struct bh_data_denial denial;
     struct judging j;
-    bh_rc rc = find_spec(look->core, view->spec, &spec, err);
+    bh_rc rc = find_spec(access_scan->core, view->spec, &spec, err);
 
     if (rc != BH_OK)
         return bh_command_fatal(rc) ? rc : BH_OK; /* it runs; its next start is refused */
-    j = judging_of(look->core, look->dir, view, spec);
-    if (bh_datasets_allow(&look->dir->datasets, spec, &j.request, &denial))
+    j = judging_of(access_scan->core, access_scan->dir, view, spec);
+    if (bh_datasets_allow(&access_scan->dir->datasets, spec, &j.request, &denial))
         return BH_OK;
-    tell(look, view->job);
-    if (was_told(look->core, view->job))
+    access_add_reported(access_scan, view->job);
+    if (access_is_reported(access_scan->core, view->job))
         return BH_OK;
-    rc = record_refusal(look->core, denial_of(look->core, &j, &denial, view->tenant), NULL, view,
+    rc = record_refusal(access_scan->core, denial_of(access_scan->core, &j, &denial, view->tenant), NULL, view,
                         err);
     if (rc == BH_OK && denial.dataset && denial.dataset->text->on_expiry == BH_DATASET_STOP
-        && !refuse(look->core, view->job, bh_data_rule_number(&denial.verdict)))
+        && !access_refuse(access_scan->core, view->job, bh_data_rule_number(&denial.verdict)))
         rc = bh_err_set(err, BH_FULL, "too many refusals");
     return rc;
 }
@@ -480,25 +480,25 @@ next_end_ns(const struct bh_datasets *datasets, uint64_t now_ns)
 }
 
 bh_rc
-bh_access_look(struct bh_core *core, struct bh_err *err)
+bh_access_check(struct bh_core *core, struct bh_err *err)
 {
-    struct look look = { .core = core };
+    struct access_scan access_scan = { .core = core };
     uint64_t now_ns = bh_core_now(core);
     struct bh_job_view view;
     uint32_t cursor = 0;
     bh_rc rc = BH_OK;
 
-    if (now_ns < core->access.look_ns || !site_has_any(core))
+    if (now_ns < core->access.check_ns || !site_has_any(core))
         return BH_OK;
-    look.dir = bh_catalog_get(core->catalog);
+    access_scan.dir = bh_catalog_get(core->catalog);
     while (rc == BH_OK && bh_view_next_job(core->state.engine, &cursor, &view))
         if (is_running(&view))
-            rc = look_at(&look, &view, err);
-    core->access.look_ns = next_end_ns(&look.dir->datasets, now_ns);
-    bh_catalog_put(core->catalog, look.dir);
-    free(core->access.told);
-    core->access.told = look.told;
-    core->access.told_count = look.count;
-    core->access.told_room = look.room;
+            rc = access_check_job(&access_scan, &view, err);
+    core->access.check_ns = next_end_ns(&access_scan.dir->datasets, now_ns);
+    bh_catalog_put(core->catalog, access_scan.dir);
+    free(core->access.reported);
+    core->access.reported = access_scan.reported;
+    core->access.reported_count = access_scan.count;
+    core->access.reported_capacity = access_scan.capacity;
     return rc;
 }

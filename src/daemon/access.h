@@ -18,12 +18,12 @@ struct bh_order_message;
  * A site that never had a dataset pays nothing for it. */
 struct bh_access {
     struct bh_arena *scratch;        /* of one specification, and then of the next */
-    struct bh_fresh_spec *fresh;     /* submitted in the open batch, in the core's arena */
+    struct bh_batch_spec *fresh;     /* submitted in the open batch, in the core's arena */
     struct bh_refused_job *refused;  /* to be ended at the next commit, in the core's arena */
-    uint64_t look_ns;                /* when running jobs are next looked at; 0: now */
+    uint64_t check_ns;                /* when running jobs are next looked at; 0: now */
     bool site_changed;               /* the open batch puts another site file in force */
-    uint64_t *told;                  /* running jobs whose lost access is on record */
-    uint32_t told_count, told_room;
+    uint64_t *reported;                  /* running jobs whose lost access is on record */
+    uint32_t reported_count, reported_capacity;
 };
 
 void bh_access_open(struct bh_core *core);
@@ -48,19 +48,19 @@ BH_MUST_USE bh_rc bh_access_start(struct bh_core *core, const struct bh_effect *
 /* The same start said again to a node, some time after.
  *   BH_DENIED       it may not have its datasets any more; the job ends at the next commit
  *   BH_UNAVAILABLE  nor that, and too many end so already: the start has failed */
-BH_MUST_USE bh_rc bh_access_again(struct bh_core *core, const struct bh_effect *effect,
+BH_MUST_USE bh_rc bh_access_retry(struct bh_core *core, const struct bh_effect *effect,
                                   const struct bh_job_view *view, const struct bh_job_spec *spec,
                                   struct bh_err *err);
 
 /* Look at running jobs if it is time to: who has lost access is recorded once, and stopped where
  * the dataset's on_expiry says so. */
-BH_MUST_USE bh_rc bh_access_look(struct bh_core *core, struct bh_err *err);
+BH_MUST_USE bh_rc bh_access_check(struct bh_core *core, struct bh_err *err);
 
 /* How many running jobs mount the dataset of that name. */
 uint32_t bh_access_readers(struct bh_core *core, const char *dataset);
 
 /* Part of every commit, before it: end the jobs that were refused. */
-BH_MUST_USE bh_rc bh_access_settle(struct bh_core *core, struct bh_err *err);
+BH_MUST_USE bh_rc bh_access_end_refused(struct bh_core *core, struct bh_err *err);
 
 /* Part of every commit, after it: what was of the batch is forgotten.  And of every abort: so are
  * records that it took back. */

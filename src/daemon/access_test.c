@@ -40,7 +40,7 @@ submit_networked(struct fixture *f, const char *who, const char *tenant, const s
     command.text = bh_arena_strdup(f->arena, bh_buf_text(&text));
     command.text_length = strlen(command.text);
     bh_buf_fini(&text);
-    return run(f, &command);
+    return fixture_run(f, &command);
 }
 
 static bh_rc
@@ -58,13 +58,13 @@ submit_reader(struct fixture *f)
 /* ---- the node's side: events by hand ---- */
 
 static void
-carve(struct fixture *f)
+access_carve(struct fixture *f)
 {
     const struct bh_effect *effect = order_of(f, BH_FX_CARVE);
 
     assert_non_null(effect);
-    step(f, (struct bh_event){ .kind = BH_EV_CARVED,
-                               .u.piece = { effect->piece.partition, BH_OUTCOME_OK, 0 } });
+    gpu_fixture_step(f, (struct bh_event){ .kind = BH_EV_CARVED,
+                               .u.partition = { effect->partition.partition, BH_OUTCOME_OK, 0 } });
 }
 
 static void
@@ -73,18 +73,18 @@ answer_start(struct fixture *f)
     const struct bh_effect *effect = order_of(f, BH_FX_START);
 
     assert_non_null(effect);
-    step(f, (struct bh_event){ .kind = BH_EV_STARTED, .u.lease = { effect->lease, BH_OUTCOME_OK, 0 } });
+    gpu_fixture_step(f, (struct bh_event){ .kind = BH_EV_STARTED, .u.lease = { effect->lease, BH_OUTCOME_OK, 0 } });
     bh_core_released(&f->core);
 }
 
 static void
 end_lease(struct fixture *f, bh_lease_id lease, enum bh_end_cause cause)
 {
-    step(f, (struct bh_event){ .kind = BH_EV_ENDED, .u.ended = { lease, cause, 0, 1, false } });
+    gpu_fixture_step(f, (struct bh_event){ .kind = BH_EV_ENDED, .u.ended = { lease, cause, 0, 1, false } });
 }
 
 static enum bh_end_cause
-cause_of(const struct fixture *f, uint64_t job)
+access_cause_of(const struct fixture *f, uint64_t job)
 {
     struct bh_job_view view;
 
@@ -136,7 +136,7 @@ a_denied_submission_is_recorded_for_the_job_and_for_the_dataset(void **state)
 {
     struct fixture f;
 
-    open_site(&f, SITE(READERS, ""));
+    gpu_fixture_open_site(&f, SITE(READERS, ""));
     BH_CHECK_EQ("allowed", submit_reader(&f), BH_OK);
     BH_CHECK_EQ("no right to write", submit_with(&f, "alice", "acme/vision",
                     &(struct bh_mount_spec){ .dataset = "imagenet", .write = true }), BH_DENIED);
@@ -145,7 +145,7 @@ a_denied_submission_is_recorded_for_the_job_and_for_the_dataset(void **state)
                                             "\"verb\":\"job.submit\""), 1);
     BH_CHECK_EQ("of the dataset", count_records(&f, DATASET, "\"rule\":3004}", ACMES, "\"verb\":\"dataset.write\""), 1);
     BH_CHECK_EQ("no number was given out", f.core.next_job, 2);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -156,7 +156,7 @@ a_network_is_a_place_to_copy_to(void **state)
     const struct bh_mount_spec mount = { .dataset = "imagenet" };
     struct fixture f;
 
-    open_site(&f, SITE(READERS, ""));
+    gpu_fixture_open_site(&f, SITE(READERS, ""));
     for (uint32_t mode = BH_NETWORK_NONE + 1; mode < BH_NETWORK_MODES; mode++) {
         BH_CHECK_EQ(bh_network_mode_names[mode], submit_networked(&f, "alice", "acme/vision", &mount, mode), BH_DENIED);
         BH_CHECK_STR("why", f.err.msg, "mounts[0]: imagenet: grants[0] gives mount, read, and no grant copy");
@@ -165,9 +165,9 @@ a_network_is_a_place_to_copy_to(void **state)
     assert_int_equal(bh_refusals_write(&f.core, true, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     BH_CHECK_EQ("of the dataset", count_records(&f, DATASET, "\"rule\":3004}", ACMES, READS), BH_NETWORK_MODES - 1);
-    assert_int_equal(apply(&f, SITE(COPIERS, "")), BH_OK);
+    assert_int_equal(fixture_apply(&f, SITE(COPIERS, "")), BH_OK);
     BH_CHECK_EQ("with copy", submit_networked(&f, "alice", "acme/vision", &mount, BH_NETWORK_TENANT), BH_OK);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -177,7 +177,7 @@ a_hidden_dataset_is_like_none(void **state)
     struct bh_err of_none, of_hidden;
     struct fixture f;
 
-    open_site(&f, SITE(READERS, ""));
+    gpu_fixture_open_site(&f, SITE(READERS, ""));
     BH_CHECK_EQ("none", submit_with(&f, "bob", "other", &(struct bh_mount_spec){ .dataset = "nothin" }), BH_NOT_FOUND);
     of_none = f.err;
     BH_CHECK_EQ("hidden", submit_with(&f, "bob", "other", &(struct bh_mount_spec){ .dataset = "secret" }), BH_NOT_FOUND);
@@ -192,7 +192,7 @@ a_hidden_dataset_is_like_none(void **state)
     BH_CHECK_EQ("also below its tenant", submit_with(&f, "alice", "acme/vision", &(struct bh_mount_spec){ .dataset = "secret" }), BH_NOT_FOUND);
     BH_CHECK_EQ("who may see it", submit_with(&f, "erin", "acme", &(struct bh_mount_spec){ .dataset = "secret" }), BH_DENIED);
     BH_CHECK_STR("is told why", f.err.msg, "mounts[0]: secret: no grant is for erin in acme");
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -208,10 +208,10 @@ a_start_is_recorded_before_it_happens(void **state)
     struct fixture f;
     char number[40];
 
-    open_site(&f, SITE(READERS, ""));
+    gpu_fixture_open_site(&f, SITE(READERS, ""));
     assert_int_equal(submit_reader(&f), BH_OK);
     BH_CHECK_EQ("not yet", count_records(&f, DATASET, NULL, NULL, NULL), 0);
-    carve(&f);
+    access_carve(&f);
     start = order_of(&f, BH_FX_START);
     assert_non_null(start);
     snprintf(number, sizeof number, "\"order\":%llu,", (unsigned long long)start->order);
@@ -223,7 +223,7 @@ a_start_is_recorded_before_it_happens(void **state)
     BH_CHECK_STR("its folder", mount->source, "/data/imagenet");
     BH_CHECK_STR("its place", mount->target, "/datasets/imagenet");
     BH_CHECK("only to read", !mount->write);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -234,16 +234,16 @@ a_start_in_the_same_step_as_the_submission_is_recorded_too(void **state)
     struct fixture f;
     bh_lease_id lease;
 
-    open_site(&f, SITE(READERS, ""));
+    gpu_fixture_open_site(&f, SITE(READERS, ""));
     assert_int_equal(submit_reader(&f), BH_OK);
-    carve(&f);
+    access_carve(&f);
     lease = order_of(&f, BH_FX_START)->lease;
     answer_start(&f);
     end_lease(&f, lease, BH_END_EXITED);
     assert_int_equal(submit_reader(&f), BH_OK);
     BH_CHECK("it starts at once", order_of(&f, BH_FX_START));
     BH_CHECK_EQ("both", count_records(&f, DATASET, ALLOWED, READS, NULL), 2);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -253,20 +253,20 @@ a_grant_that_is_taken_back_ends_the_job_at_its_start(void **state)
     const struct bh_effect *stop;
     struct fixture f;
 
-    open_site(&f, SITE(READERS, ""));
+    gpu_fixture_open_site(&f, SITE(READERS, ""));
     assert_int_equal(submit_reader(&f), BH_OK);
-    assert_int_equal(apply(&f, SITE("{tenant: other, may: [mount, read]}", "")), BH_OK);
-    carve(&f);
+    assert_int_equal(fixture_apply(&f, SITE("{tenant: other, may: [mount, read]}", "")), BH_OK);
+    access_carve(&f);
     stop = order_of(&f, BH_FX_STOP);
     BH_CHECK("it is not started", !order_of(&f, BH_FX_START));
     BH_CHECK("but stopped", stop);
     BH_CHECK_EQ("recorded", count_records(&f, DATASET, "\"rule\":3002}", ACMES, "\"res\":\"denied\""), 1);
     BH_CHECK_EQ("as is the job's end", count_records(&f, "\"cancel\":{\"cause\":\"dataset\",\"job\":1}", "\"verb\":\"job.refuse\"", NULL, NULL), 1);
     end_lease(&f, stop->lease, BH_END_START_FAILED);
-    BH_CHECK_EQ("and why", cause_of(&f, 1), BH_END_DATASET);
+    BH_CHECK_EQ("and why", access_cause_of(&f, 1), BH_END_DATASET);
     close_core(&f);
     assert_int_equal(open_core(&f), BH_OK); /* replay leads to the same state, or fails */
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -275,13 +275,13 @@ a_grant_that_has_ended_does_too(void **state)
 {
     struct fixture f;
 
-    open_site(&f, SITE(READERS, ""));
+    gpu_fixture_open_site(&f, SITE(READERS, ""));
     assert_int_equal(submit_reader(&f), BH_OK);
-    assert_int_equal(apply(&f, SITE("{tenant: acme, may: [mount, read], until: '2020-01-01T00:00:00Z'}", "")), BH_OK);
-    carve(&f);
+    assert_int_equal(fixture_apply(&f, SITE("{tenant: acme, may: [mount, read], until: '2020-01-01T00:00:00Z'}", "")), BH_OK);
+    access_carve(&f);
     BH_CHECK("it is not started", !order_of(&f, BH_FX_START));
     BH_CHECK_EQ("recorded", count_records(&f, DATASET, "\"rule\":3005}", ACMES, READS), 1);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -290,15 +290,15 @@ a_dataset_that_is_gone_cannot_be_mounted(void **state)
 {
     struct fixture f;
 
-    open_site(&f, SITE(READERS, ""));
+    gpu_fixture_open_site(&f, SITE(READERS, ""));
     assert_int_equal(submit_reader(&f), BH_OK);
-    assert_int_equal(apply(&f, "tenants: [{name: acme}, {name: acme/vision}]\n"
+    assert_int_equal(fixture_apply(&f, "tenants: [{name: acme}, {name: acme/vision}]\n"
                                "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
                                "principals: [{name: alice, uid: 2001}]\ngpus: [{uuid: all, managed: true}]\n"), BH_OK);
-    carve(&f);
+    access_carve(&f);
     BH_CHECK("it is not started", !order_of(&f, BH_FX_START));
     BH_CHECK_EQ("recorded under its old number", count_records(&f, DATASET, "\"rule\":3001}", READS, NULL), 1);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -307,12 +307,12 @@ a_place_that_a_grant_leaves_out_is_refused(void **state)
 {
     struct fixture f;
 
-    open_site(&f, SITE("{tenant: acme, may: [mount, read], to: {nodes: [n2]}}", ""));
+    gpu_fixture_open_site(&f, SITE("{tenant: acme, may: [mount, read], to: {nodes: [n2]}}", ""));
     BH_CHECK_EQ("nobody knows yet", submit_reader(&f), BH_OK);
-    carve(&f);
+    access_carve(&f);
     BH_CHECK("it is not started", !order_of(&f, BH_FX_START));
     BH_CHECK_EQ("recorded", count_records(&f, DATASET, "\"rule\":3006}", ACMES, READS), 1);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -324,17 +324,17 @@ an_order_that_is_said_again_is_judged_again(void **state)
     struct bh_effect start;
     struct fixture f;
 
-    open_site(&f, SITE(READERS, ""));
+    gpu_fixture_open_site(&f, SITE(READERS, ""));
     assert_int_equal(submit_reader(&f), BH_OK);
-    carve(&f);
+    access_carve(&f);
     start = *order_of(&f, BH_FX_START);
     bh_core_released(&f.core);
-    assert_int_equal(apply(&f, SITE("", "")), BH_OK);
+    assert_int_equal(fixture_apply(&f, SITE("", "")), BH_OK);
     BH_CHECK_EQ("not said", bh_orders_message(&f.core, &start, f.arena, &order, &f.err), BH_DENIED);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     BH_CHECK("but stopped", order_of(&f, BH_FX_STOP));
     BH_CHECK_EQ("recorded", count_records(&f, "\"cancel\":{\"cause\":\"dataset\",\"job\":1}", "\"rule\":3002}", NULL, NULL), 1);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -350,7 +350,7 @@ a_start_of_who_knows_what_is_refused(void **state)
                                   .verb = "test", .job_name = "lost" };
         struct bh_event event = { .kind = BH_EV_SUBMIT };
 
-        open_site(&f, datasets ? SITE(READERS, "")
+        gpu_fixture_open_site(&f, datasets ? SITE(READERS, "")
                                : "tenants: [{name: acme}, {name: acme/vision}]\n"
                                  "skus: [{name: small, grade: C, models: [{model: H100-80GB, profile: 1g.10gb}]}]\n"
                                  "principals: [{name: alice, uid: 2001}]\ngpus: [{uuid: all, managed: true}]\n");
@@ -360,10 +360,10 @@ a_start_of_who_knows_what_is_refused(void **state)
                                                 .count = 1, .priority = BH_PRIORITY_NORMAL };
         assert_int_equal(bh_core_step(&f.core, &entry, &event, &f.err), BH_OK);
         assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-        carve(&f);
+        access_carve(&f);
         BH_CHECK_EQ("only sites with datasets ask", order_of(&f, BH_FX_START) != NULL, !datasets);
         BH_CHECK_EQ("it ends", count_records(&f, "\"cause\":\"dataset\"", "\"verb\":\"job.refuse\"", NULL, NULL), datasets);
-        teardown(&f);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -371,9 +371,9 @@ a_start_of_who_knows_what_is_refused(void **state)
 /* ---- while it runs ---- */
 
 static void
-look(struct fixture *f)
+access_check(struct fixture *f)
 {
-    assert_int_equal(bh_access_look(&f->core, &f->err), BH_OK);
+    assert_int_equal(bh_access_check(&f->core, &f->err), BH_OK);
     assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
 }
 
@@ -383,23 +383,23 @@ a_running_job_whose_grant_ends_is_recorded_once(void **state)
     struct fixture f;
 
     for (int stop = 0; stop < 2; stop++) {
-        open_site(&f, stop ? SITE(READERS, ", on_expiry: stop") : SITE(READERS, ""));
+        gpu_fixture_open_site(&f, stop ? SITE(READERS, ", on_expiry: stop") : SITE(READERS, ""));
         assert_int_equal(submit_reader(&f), BH_OK);
-        carve(&f);
+        access_carve(&f);
         answer_start(&f);
-        look(&f);
+        access_check(&f);
         BH_CHECK_EQ("all is well", count_records(&f, DATASET, "\"allow\":false", NULL, NULL), 0);
-        assert_int_equal(apply(&f, stop ? SITE("", ", on_expiry: stop") : SITE("", "")), BH_OK);
-        look(&f);
-        look(&f);
+        assert_int_equal(fixture_apply(&f, stop ? SITE("", ", on_expiry: stop") : SITE("", "")), BH_OK);
+        access_check(&f);
+        access_check(&f);
         BH_CHECK_EQ("once", count_records(&f, DATASET, "\"rule\":3002}", READS, NULL), 1);
         BH_CHECK_EQ(stop ? "stopped" : "kept", order_of(&f, BH_FX_STOP) != NULL, stop);
-        assert_int_equal(apply(&f, stop ? SITE(READERS, ", on_expiry: stop") : SITE(READERS, "")), BH_OK);
-        look(&f);
-        assert_int_equal(apply(&f, stop ? SITE("", ", on_expiry: stop") : SITE("", "")), BH_OK);
-        look(&f);
+        assert_int_equal(fixture_apply(&f, stop ? SITE(READERS, ", on_expiry: stop") : SITE(READERS, "")), BH_OK);
+        access_check(&f);
+        assert_int_equal(fixture_apply(&f, stop ? SITE("", ", on_expiry: stop") : SITE("", "")), BH_OK);
+        access_check(&f);
         BH_CHECK_EQ("again when it is lost again", count_records(&f, DATASET, "\"rule\":3002}", READS, NULL), 2 - stop);
-        teardown(&f);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -412,22 +412,22 @@ a_job_with_a_network_loses_access_with_copy(void **state)
     struct fixture f;
 
     for (int runs = 0; runs < 2; runs++) {
-        open_site(&f, SITE(COPIERS, ", on_expiry: stop"));
+        gpu_fixture_open_site(&f, SITE(COPIERS, ", on_expiry: stop"));
         assert_int_equal(submit_networked(&f, "alice", "acme/vision", &mount, BH_NETWORK_TENANT), BH_OK);
         if (runs) {
-            carve(&f);
+            access_carve(&f);
             answer_start(&f);
-            look(&f);
+            access_check(&f);
         }
-        assert_int_equal(apply(&f, SITE(READERS, ", on_expiry: stop")), BH_OK);
+        assert_int_equal(fixture_apply(&f, SITE(READERS, ", on_expiry: stop")), BH_OK);
         if (runs)
-            look(&f);
+            access_check(&f);
         else
-            carve(&f);
+            access_carve(&f);
         BH_CHECK("it is not started", runs || !order_of(&f, BH_FX_START));
         BH_CHECK("but stopped", order_of(&f, BH_FX_STOP));
         BH_CHECK_EQ("recorded", count_records(&f, DATASET, "\"rule\":3004}", ACMES, READS), 1);
-        teardown(&f);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -439,14 +439,14 @@ running_jobs_are_looked_at_when_a_grant_ends(void **state)
     uint64_t until_ns;
 
     assert_int_equal(bh_parse_utc("2100-01-01T00:00:00Z", &until_ns, &f.err), BH_OK);
-    open_site(&f, SITE("{tenant: acme, may: [mount, read], until: '2100-01-01T00:00:00Z'}", ""));
-    look(&f);
-    BH_CHECK_EQ("then", f.core.access.look_ns, until_ns);
-    assert_int_equal(apply(&f, SITE(READERS, "")), BH_OK);
-    BH_CHECK_EQ("and when the site changes", f.core.access.look_ns, 0);
-    look(&f);
-    BH_CHECK_EQ("never else", f.core.access.look_ns, UINT64_MAX);
-    teardown(&f);
+    gpu_fixture_open_site(&f, SITE("{tenant: acme, may: [mount, read], until: '2100-01-01T00:00:00Z'}", ""));
+    access_check(&f);
+    BH_CHECK_EQ("then", f.core.access.check_ns, until_ns);
+    assert_int_equal(fixture_apply(&f, SITE(READERS, "")), BH_OK);
+    BH_CHECK_EQ("and when the site changes", f.core.access.check_ns, 0);
+    access_check(&f);
+    BH_CHECK_EQ("never else", f.core.access.check_ns, UINT64_MAX);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 

@@ -20,54 +20,54 @@ bh_allowance_is_free(struct bh_core *core, const struct bh_caller *caller)
 enum kind { JOB, TOKEN };
 
 static void
-took(struct bh_core *core, enum kind kind, uint32_t principal)
+allowance_add(struct bh_core *core, enum kind kind, uint32_t principal)
 {
-    struct bh_taken *taken = bh_arena_alloc(core->arena, sizeof *taken);
+    struct bh_batch_created *taken = bh_arena_alloc(core->arena, sizeof *taken);
 
     if (!taken) /* a batch of that size fails for want of room elsewhere */
         return;
-    *taken = (struct bh_taken){ core->taken, principal, kind == TOKEN };
+    *taken = (struct bh_batch_created){ core->taken, principal, kind == TOKEN };
     core->taken = taken;
 }
 
 static uint64_t
-taken_by(const struct bh_core *core, enum kind kind, uint32_t principal)
+allowance_added_by(const struct bh_core *core, enum kind kind, uint32_t principal)
 {
     uint64_t count = 0;
 
-    for (const struct bh_taken *taken = core->taken; taken; taken = taken->next)
+    for (const struct bh_batch_created *taken = core->taken; taken; taken = taken->next)
         count += taken->principal == principal && taken->token == (kind == TOKEN);
     return count;
 }
 
 void
-bh_allowance_took_job(struct bh_core *core, uint32_t principal)
+bh_allowance_add_job(struct bh_core *core, uint32_t principal)
 {
-    took(core, JOB, principal);
+    allowance_add(core, JOB, principal);
 }
 
 void
-bh_allowance_took_token(struct bh_core *core, uint32_t principal)
+bh_allowance_add_token(struct bh_core *core, uint32_t principal)
 {
-    took(core, TOKEN, principal);
+    allowance_add(core, TOKEN, principal);
 }
 
 bool
-bh_allowance_has_taken_token(const struct bh_core *core, uint32_t principal)
+bh_allowance_has_new_token(const struct bh_core *core, uint32_t principal)
 {
-    return taken_by(core, TOKEN, principal) > 0;
+    return allowance_added_by(core, TOKEN, principal) > 0;
 }
 
 /* ---- jobs ---- */
 
 static bh_rc
-count_waiting(struct bh_core *core, uint32_t principal, uint64_t *ret_count, struct bh_err *err)
+allowance_count_pending(struct bh_core *core, uint32_t principal, uint64_t *ret_count, struct bh_err *err)
 {
     const struct bh_job_filter filter = { .principal_id = principal, .active_only = true,
                                           .state = bh_job_state_names[BH_JOB_PENDING] };
     bh_rc rc = core->store.ops->count_jobs(core->store.self, &filter, ret_count, err);
 
-    *ret_count += taken_by(core, JOB, principal);
+    *ret_count += allowance_added_by(core, JOB, principal);
     return rc;
 }
 
@@ -97,7 +97,7 @@ bh_allowance_check_job(struct bh_core *core, const struct bh_command *command,
         && view.pending >= config->tenant_jobs_waiting_max)
         return refuse_jobs("the tenant", config->tenant_jobs_waiting_max, err);
     if (config->jobs_waiting_max)
-        rc = count_waiting(core, caller->subject.principal.v, &waiting, err);
+        rc = allowance_count_pending(core, caller->subject.principal.v, &waiting, err);
     if (rc == BH_OK && config->jobs_waiting_max && waiting >= config->jobs_waiting_max)
         return refuse_jobs(caller->name ? caller->name : "the caller", config->jobs_waiting_max,
                            err);
@@ -116,7 +116,7 @@ bh_allowance_check_text(struct bh_core *core, const struct bh_command *command,
 
     if (most == 0 || bytes == 0 || bh_allowance_is_free(core, &command->caller))
         return BH_OK;
-    rc = bh_texts_kept(core, tenant.v, &kept, err);
+    rc = bh_texts_bytes(core, tenant.v, &kept, err);
     if (rc != BH_OK || (kept <= most && bytes <= most - kept))
         return rc;
     name = bh_catalog_name_of(core->catalog, BH_NAME_TENANT, tenant.v);
@@ -153,7 +153,7 @@ bh_allowance_check_token(struct bh_core *core, const struct bh_command *command,
     if (most == 0 || bh_allowance_is_free(core, &command->caller))
         return BH_OK;
     rc = core->store.ops->list_tokens(core->store.self, &filter, count_valid, &tally, err);
-    if (rc != BH_OK || tally.valid + taken_by(core, TOKEN, principal) < most)
+    if (rc != BH_OK || tally.valid + allowance_added_by(core, TOKEN, principal) < most)
         return rc;
     bh_err_set(err, BH_QUOTA, "there are %" PRIu32 " valid tokens already, which is the most",
                most);
@@ -162,35 +162,35 @@ bh_allowance_check_token(struct bh_core *core, const struct bh_command *command,
 
 /* ---- the disk ---- */
 
-#define LOOK_AGAIN BH_NS_PER_S
+#define DISK_CHECK_INTERVAL BH_NS_PER_S
 
 /* A change's text is sealed, which makes it a third longer, and stands in the store's log before
  * it is copied into its file; the rest is the record, the rows and what the store has beside them. */
 enum { TAKEN_OF_TEXT = 3, TAKEN_BESIDE = 16 << 10 };
 
 static uint64_t
-taken_of_disk(const struct bh_command *command)
+allowance_disk_use_of(const struct bh_command *command)
 {
     return TAKEN_BESIDE + TAKEN_OF_TEXT * (uint64_t)command->text_length;
 }
 
 /* What the daemon's user may still write.  Where jobs' output is on the same disk, it ends
- * earlier unless the disk is small (bh_disk_leaves_room). */
+ * earlier unless the disk is small (bh_disk_leaves_space). */
 static void
-look_at_disk(struct bh_core *core)
+allowance_check_disk(struct bh_core *core)
 {
     struct bh_disk *disk = &core->disk;
     bh_ns now = bh_time_monotonic();
     bool low;
 
-    if (disk->looked_ns && now < disk->looked_ns + LOOK_AGAIN)
+    if (disk->checked_ns && now < disk->checked_ns + DISK_CHECK_INTERVAL)
         return;
-    disk->looked_ns = now;
-    disk->room = bh_disk_room_at(core->config->state_dir);
+    disk->checked_ns = now;
+    disk->capacity = bh_disk_space_at(core->config->state_dir);
     disk->taken = 0;
-    low = !bh_disk_room_is_left(&disk->room, core->config->disk_reserve, 0);
+    low = !bh_disk_space_is_left(&disk->capacity, core->config->disk_reserve, 0);
     if (low && !disk->low)
-        bh_log(DISK_LOW, BH_U64("left_bytes", disk->room.free),
+        bh_log(DISK_LOW, BH_U64("left_bytes", disk->capacity.free),
                BH_U64("reserve", core->config->disk_reserve));
     disk->low = low;
 }
@@ -215,11 +215,11 @@ bh_allowance_check_disk(struct bh_core *core, const struct bh_command *command,
 {
     uint64_t reserve = core->config->disk_reserve, taken;
 
-    if (reserve == 0 || command->system || command->people || command->dry_run)
+    if (reserve == 0 || command->system || command->accounts || command->dry_run)
         return BH_OK;
-    look_at_disk(core);
-    taken = core->disk.taken + taken_of_disk(command);
-    if (bh_disk_room_is_left(&core->disk.room, reserve, taken) || relieves(command)
+    allowance_check_disk(core);
+    taken = core->disk.taken + allowance_disk_use_of(command);
+    if (bh_disk_space_is_left(&core->disk.capacity, reserve, taken) || relieves(command)
         || bh_allowance_is_free(core, &command->caller)) {
         core->disk.taken = taken;
         return BH_OK;

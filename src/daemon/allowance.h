@@ -37,10 +37,10 @@ BH_MUST_USE bh_rc bh_allowance_check_disk(struct bh_core *core, const struct bh_
                                           struct bh_err *err);
 
 /* Whether a token was made for the principal in the open batch. */
-bool bh_allowance_has_taken_token(const struct bh_core *core, uint32_t principal);
+bool bh_allowance_has_new_token(const struct bh_core *core, uint32_t principal);
 
 /* One more was made in the open batch. */
-void bh_allowance_took_job(struct bh_core *core, uint32_t principal);
-void bh_allowance_took_token(struct bh_core *core, uint32_t principal);
+void bh_allowance_add_job(struct bh_core *core, uint32_t principal);
+void bh_allowance_add_token(struct bh_core *core, uint32_t principal);
 
 #endif

@@ -9,19 +9,19 @@
 static struct fixture f;
 
 static int
-begin(void **state)
+allowance_begin(void **state)
 {
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     f.config.jobs_waiting_max = 3;
     f.config.tokens_max = 2;
     return 0;
 }
 
 static int
-end(void **state)
+allowance_end(void **state)
 {
-    teardown(&f);
+    fixture_teardown(&f);
     return 0;
 }
 
@@ -38,7 +38,7 @@ token_command(const char *who, const char *whose)
 /* ---- tokens that open nothing ---- */
 
 static bool
-count_row(void *self, const struct bh_token_row *row)
+allowance_count_row(void *self, const struct bh_token_row *row)
 {
     ++*(uint32_t *)self;
     return true;
@@ -57,7 +57,7 @@ token_rows(const char *id)
     const struct bh_token_filter filter = { .id = id };
     uint32_t count = 0;
 
-    assert_int_equal(f.core.store.ops->list_tokens(f.core.store.self, &filter, count_row, &count,
+    assert_int_equal(f.core.store.ops->list_tokens(f.core.store.self, &filter, allowance_count_row, &count,
                                                    &f.err), BH_OK);
     return count;
 }
@@ -71,16 +71,16 @@ dead_tokens_are_bounded(void **state)
     char first[16] = "", kept[16] = "";
     uint32_t records = 0;
 
-    assert_int_equal(run(&f, &make), BH_OK);
+    assert_int_equal(fixture_run(&f, &make), BH_OK);
     snprintf(kept, sizeof kept, "%s", f.answer.token_id);
-    for (uint32_t i = 0; i < BH_TOKENS_DEAD_MAX + 8; i++) {
-        assert_int_equal(run(&f, &make), BH_OK);
+    for (uint32_t i = 0; i < BH_TOKENS_EXPIRED_MAX + 8; i++) {
+        assert_int_equal(fixture_run(&f, &make), BH_OK);
         revoke.token_id = bh_arena_strdup(f.arena, f.answer.token_id);
         if (i == 0)
             snprintf(first, sizeof first, "%s", revoke.token_id);
-        assert_int_equal(run(&f, &revoke), BH_OK);
+        assert_int_equal(fixture_run(&f, &revoke), BH_OK);
     }
-    BH_CHECK("so many, and what was not revoked", token_rows(NULL) <= BH_TOKENS_DEAD_MAX + 2);
+    BH_CHECK("so many, and what was not revoked", token_rows(NULL) <= BH_TOKENS_EXPIRED_MAX + 2);
     BH_CHECK_EQ("the one that is valid is there", token_rows(kept), 1);
     BH_CHECK_EQ("the oldest is forgotten", token_rows(first), 0);
     BH_CHECK_EQ("the newest is not", token_rows(revoke.token_id), 1);
@@ -107,7 +107,7 @@ jobs_are_counted_in_one_batch(void **state)
                         "alice has 3 jobs that wait or are held, which is the most");
     first_refused = f.core.next_job;
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-    assert_int_equal(submit(&f, alice_small), BH_QUOTA);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_QUOTA);
     assert_int_equal(f.core.next_job, first_refused);
 }
 
@@ -117,20 +117,20 @@ a_cancelled_job_makes_room(void **state)
     struct bh_command cancel = { .op = BH_OP_JOB_CANCEL };
 
     for (int i = 0; i < 3; i++)
-        assert_int_equal(submit(&f, alice_small), BH_OK);
-    assert_int_equal(submit(&f, alice_small), BH_QUOTA);
+        assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_QUOTA);
     cancel.caller = caller_named(&f, "alice");
     cancel.job = (bh_job_id){ f.core.next_job - 1 };
-    assert_int_equal(run(&f, &cancel), BH_OK);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    assert_int_equal(fixture_run(&f, &cancel), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
 }
 
 static void
 a_tenant_has_a_limit_with_all_below_it(void **state)
 {
     f.config.tenant_jobs_waiting_max = 1;
-    assert_int_equal(submit(&f, alice_small), BH_OK);
-    assert_int_equal(submit(&f, alice_small), BH_QUOTA);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_QUOTA);
     assert_string_equal(f.err.msg,
                         "the tenant has 1 jobs that wait or are held, which is the most");
 }
@@ -143,16 +143,16 @@ administrators_have_no_limit(void **state)
     roots.who = "root";
     f.config.tenant_jobs_waiting_max = 1;
     for (int i = 0; i < 5; i++)
-        assert_int_equal(submit(&f, roots), BH_OK);
+        assert_int_equal(fixture_submit(&f, roots), BH_OK);
 }
 
 /* The disk as if it had so many bytes free, as of now. */
 static void
-leave(uint64_t free)
+allowance_leave(uint64_t free)
 {
     f.config.disk_reserve = 1 << 20;
-    f.core.disk = (struct bh_disk){ .looked_ns = bh_time_monotonic() + 3600 * BH_NS_PER_S,
-                                    .room = { UINT64_MAX, free } };
+    f.core.disk = (struct bh_disk){ .checked_ns = bh_time_monotonic() + 3600 * BH_NS_PER_S,
+                                    .capacity = { UINT64_MAX, free } };
 }
 
 /* Between two looks at the disk, which are a second apart: no commit either. */
@@ -163,12 +163,12 @@ what_is_let_through_counts(void **state)
     uint32_t let = 0;
 
     large.text_length = 1 << 20;
-    leave(17 << 20);
+    allowance_leave(17 << 20);
     while (let < 100 && bh_allowance_check_disk(&f.core, &large, &f.err) == BH_OK)
         let++;
     BH_CHECK("as many as surely fit", let >= 3 && let <= 8);
     BH_CHECK_EQ("what is small still does", bh_allowance_check_disk(&f.core, &small, &f.err), BH_OK);
-    leave(17 << 20);
+    allowance_leave(17 << 20);
     BH_CHECK_EQ("another look", bh_allowance_check_disk(&f.core, &large, &f.err), BH_OK);
     BH_CHECK_DONE();
 }
@@ -186,7 +186,7 @@ a_full_disk_stops_no_ending(void **state)
         { BH_OP_JOB_SUBMIT, BH_FULL },  { BH_OP_JOB_EXEC, BH_FULL },
     };
 
-    leave(1 << 20);
+    allowance_leave(1 << 20);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         const struct bh_command command = { .op = rows[i].op, .caller = caller_named(&f, "alice") };
 
@@ -241,7 +241,7 @@ a_tenants_texts_are_bounded(void **state)
     cancel.caller = caller_named(&f, "alice");
     for (uint64_t job = 1; job < f.core.next_job - 1; job++) {
         cancel.job = (bh_job_id){ job };
-        assert_int_equal(run(&f, &cancel), BH_OK);
+        assert_int_equal(fixture_run(&f, &cancel), BH_OK);
     }
     BH_CHECK_EQ("ended ones count", submit_until_refused(), 0);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
@@ -265,7 +265,7 @@ what_cannot_end_in_time_is_refused(void **state)
     command.numbers.deadline_ns = BH_NS_PER_S;
     for (int held = 0; held < 2; held++) {
         ((struct bh_job_spec *)command.spec)->hold = held;
-        BH_CHECK_EQ("refused", run(&f, &command), BH_RANGE);
+        BH_CHECK_EQ("refused", fixture_run(&f, &command), BH_RANGE);
     }
     BH_CHECK_DONE();
 }
@@ -281,7 +281,7 @@ the_last_of_the_disk_is_for_administrators(void **state)
     dry.dry_run = own.system = true;
     assert_int_equal(bh_allowance_check_disk(&f.core, &alices, &f.err), BH_OK);
     f.config.disk_reserve = UINT64_MAX;
-    f.core.disk.looked_ns = 0;
+    f.core.disk.checked_ns = 0;
     assert_int_equal(bh_allowance_check_disk(&f.core, &alices, &f.err), BH_FULL);
     assert_string_equal(f.err.msg,
                         "the disk is nearly full: what is left is kept for administrators");
@@ -306,28 +306,28 @@ tokens_are_counted(void **state)
     }
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     roots = token_command("root", "alice");
-    assert_int_equal(run(&f, &roots), BH_OK); /* an administrator may */
+    assert_int_equal(fixture_run(&f, &roots), BH_OK); /* an administrator may */
     revoke.caller = caller_named(&f, "alice");
-    assert_int_equal(run(&f, &revoke), BH_OK);
+    assert_int_equal(fixture_run(&f, &revoke), BH_OK);
     roots = token_command("alice", NULL);
-    assert_int_equal(run(&f, &roots), BH_QUOTA); /* two are valid again */
+    assert_int_equal(fixture_run(&f, &roots), BH_QUOTA); /* two are valid again */
 }
 
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(jobs_are_counted_in_one_batch, begin, end),
-        cmocka_unit_test_setup_teardown(a_cancelled_job_makes_room, begin, end),
-        cmocka_unit_test_setup_teardown(a_tenant_has_a_limit_with_all_below_it, begin, end),
-        cmocka_unit_test_setup_teardown(administrators_have_no_limit, begin, end),
-        cmocka_unit_test_setup_teardown(tokens_are_counted, begin, end),
-        cmocka_unit_test_setup_teardown(dead_tokens_are_bounded, begin, end),
-        cmocka_unit_test_setup_teardown(a_tenants_texts_are_bounded, begin, end),
-        cmocka_unit_test_setup_teardown(what_is_let_through_counts, begin, end),
-        cmocka_unit_test_setup_teardown(a_full_disk_stops_no_ending, begin, end),
-        cmocka_unit_test_setup_teardown(what_cannot_end_in_time_is_refused, begin, end),
-        cmocka_unit_test_setup_teardown(the_last_of_the_disk_is_for_administrators, begin, end),
+        cmocka_unit_test_setup_teardown(jobs_are_counted_in_one_batch, allowance_begin, allowance_end),
+        cmocka_unit_test_setup_teardown(a_cancelled_job_makes_room, allowance_begin, allowance_end),
+        cmocka_unit_test_setup_teardown(a_tenant_has_a_limit_with_all_below_it, allowance_begin, allowance_end),
+        cmocka_unit_test_setup_teardown(administrators_have_no_limit, allowance_begin, allowance_end),
+        cmocka_unit_test_setup_teardown(tokens_are_counted, allowance_begin, allowance_end),
+        cmocka_unit_test_setup_teardown(dead_tokens_are_bounded, allowance_begin, allowance_end),
+        cmocka_unit_test_setup_teardown(a_tenants_texts_are_bounded, allowance_begin, allowance_end),
+        cmocka_unit_test_setup_teardown(what_is_let_through_counts, allowance_begin, allowance_end),
+        cmocka_unit_test_setup_teardown(a_full_disk_stops_no_ending, allowance_begin, allowance_end),
+        cmocka_unit_test_setup_teardown(what_cannot_end_in_time_is_refused, allowance_begin, allowance_end),
+        cmocka_unit_test_setup_teardown(the_last_of_the_disk_is_for_administrators, allowance_begin, allowance_end),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

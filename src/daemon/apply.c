@@ -524,7 +524,7 @@ bh_site_gpu_flags(const struct bh_site *site, const char *uuid, const char *node
 {
     const struct bh_site_gpu *gpus = site->gpus.items;
     const struct bh_site_pool *pool = bh_site_pool_of(site, node);
-    struct bh_site_gpu_flags flags = { .layout = pool ? pool->layout : BH_LAYOUT_ON_DEMAND };
+    struct bh_site_gpu_flags flags = { .layout = pool ? pool->layout : BH_POOL_LAYOUT_ON_DEMAND };
 
     for (uint32_t i = 0; i < site->gpus.count; i++)
         if (strcmp(gpus[i].uuid, "all") == 0 || strcmp(gpus[i].uuid, uuid) == 0) {
@@ -588,7 +588,7 @@ name_jobs_below(const struct bh_core *core, const struct change *change,
 
 /* All events on a copy: the file is applied wholly or not at all. */
 static bh_rc
-rehearse(const struct bh_plan *plan, const struct bh_core *core, struct bh_err *err)
+apply_rehearse(const struct bh_plan *plan, const struct bh_core *core, struct bh_err *err)
 {
     struct bh_step *step = calloc(1, sizeof *step);
     struct bh_state copy;
@@ -647,7 +647,7 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_plan **
             || plan_removals(plan, core, BH_NAME_SKU, site_names_sku, site) != BH_OK))
         rc = plan_full(err);
     if (rc == BH_OK)
-        rc = rehearse(plan, core, err);
+        rc = apply_rehearse(plan, core, err);
     if (rc == BH_OK)
         *ret_plan = bh_steal(&plan);
     return rc;
@@ -681,11 +681,11 @@ object_of(const struct change *change, const struct bh_core *core)
 /* A start replays changes one by one, so each has a record of its own.  It says which it is; that
  * of the deed, with the file's digest, comes behind them by the same request. */
 static bh_rc
-step_change(const struct change *change, struct bh_core *core, const struct bh_entry *deed,
+step_change(const struct change *change, struct bh_core *core, const struct bh_entry *origin,
             struct bh_err *err)
 {
     struct bh_event event = change->event;
-    struct bh_entry entry = *deed;
+    struct bh_entry entry = *origin;
 
     entry.verb = "site.change";
     entry.obj = object_of(change, core);
@@ -707,7 +707,7 @@ run_change(const struct change *change, struct bh_core *core, const struct bh_en
         rc = bh_tokens_revoke_all(
             core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);
     if (rc == BH_OK && change->drop && change->kind == BH_NAME_PRINCIPAL)
-        rc = bh_people_forget(
+        rc = bh_accounts_forget(
             core, bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, change->name), err);
     if (rc == BH_OK && change->drop)
         rc = bh_catalog_drop(core->catalog, change->kind,

@@ -37,7 +37,7 @@ bool bh_site_revives(const struct bh_core *core, const struct bh_site *site);
 struct bh_site_gpu_flags {
     uint32_t share_limit;        /* as in bh_ev_gpu */
     bool managed, cordoned;
-    enum bh_layout layout;
+    enum bh_pool_layout layout;
 };
 struct bh_site_gpu_flags bh_site_gpu_flags(const struct bh_site *site, const char *uuid,
                                            const char *node);

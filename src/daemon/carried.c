@@ -8,8 +8,8 @@
 enum { ROW_BYTES_MAX = 512 };
 
 void
-bh_carried_note(const struct bh_core *core, const struct bh_carried_end *end,
-                struct bh_carried_note *ret_note)
+bh_carried_text(const struct bh_core *core, const struct bh_carried_end *end,
+                struct bh_carried_text *ret_note)
 {
     struct bh_buf text;
 
@@ -23,12 +23,12 @@ bh_carried_note(const struct bh_core *core, const struct bh_carried_end *end,
 
 /* Of the open batch, or what the store has: readers do not see the batch. */
 static bh_rc
-find(struct bh_core *core, const struct bh_document_key *key,
+carried_find(struct bh_core *core, const struct bh_document_key *key,
      struct bh_document_row *ret_row, struct bh_err *err)
 {
     bh_rc rc;
 
-    for (const struct bh_kept_document *kept = core->documents; kept; kept = kept->next)
+    for (const struct bh_batch_document *kept = core->documents; kept; kept = kept->next)
         if (kept->row.kind == key->kind && strcmp(kept->row.key, key->key) == 0) {
             *ret_row = kept->row;
             return BH_OK;
@@ -41,12 +41,12 @@ find(struct bh_core *core, const struct bh_document_key *key,
 }
 
 static bh_rc
-add(struct bh_core *core, enum bh_document_kind kind, uint64_t number,
+carried_add(struct bh_core *core, enum bh_document_kind kind, uint64_t number,
     const struct bh_msg_carried *carried, struct bh_err *err)
 {
     char key[BH_CARRIED_KEY_SIZE], memory[ROW_BYTES_MAX];
     const struct bh_document_key wanted = { kind, key };
-    struct bh_kept_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
+    struct bh_batch_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
     struct bh_carried_row row;
     struct bh_document_row old;
     struct bh_buf json;
@@ -54,7 +54,7 @@ add(struct bh_core *core, enum bh_document_kind kind, uint64_t number,
 
     bh_carried_key(number, key);
     if (rc == BH_OK)
-        rc = find(core, &wanted, &old, err);
+        rc = carried_find(core, &wanted, &old, err);
     if (rc == BH_OK)
         rc = bh_carried_parse(old.value, &row, err);
     if (rc != BH_OK)
@@ -64,7 +64,7 @@ add(struct bh_core *core, enum bh_document_kind kind, uint64_t number,
     bh_buf_init_fixed(&json, memory, sizeof memory);
     bh_json_encode(&json, &bh_carried_row_fields, &row);
     BH_ASSERT(!json.overflow);
-    *kept = (struct bh_kept_document){
+    *kept = (struct bh_batch_document){
         .next = core->documents,
         .row = { .kind = kind,
                  .version = old.version + 1,
@@ -78,15 +78,15 @@ add(struct bh_core *core, enum bh_document_kind kind, uint64_t number,
 }
 
 bh_rc
-bh_carried_put(struct bh_core *core, const struct bh_carried_note *note, struct bh_err *err)
+bh_carried_put(struct bh_core *core, const struct bh_carried_text *note, struct bh_err *err)
 {
     const struct bh_carried_end *end = &note->end;
     const struct bh_text_row text = { .digest = note->digest, .text = { note->text, note->length } };
     bh_rc rc = core->store.ops->put_text(core->store.self, &text, err);
 
     if (rc == BH_OK)
-        rc = add(core, BH_DOCUMENT_CARRIED, end->job, &end->carried, err);
+        rc = carried_add(core, BH_DOCUMENT_CARRIED, end->job, &end->carried, err);
     if (rc == BH_OK)
-        rc = add(core, BH_DOCUMENT_CARRIED_TENANT, end->tenant, &end->carried, err);
+        rc = carried_add(core, BH_DOCUMENT_CARRIED_TENANT, end->tenant, &end->carried, err);
     return rc;
 }

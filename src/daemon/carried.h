@@ -8,7 +8,7 @@
  * that, and added to what its job and its tenant have (api/carried.h).  Owner thread only.
  */
 
-struct bh_carried_note {
+struct bh_carried_text {
     struct bh_carried_end end;
     struct bh_digest digest; /* of `text`; for the record */
     char text[512];
@@ -16,12 +16,12 @@ struct bh_carried_note {
 };
 
 /* The text and its digest. */
-void bh_carried_note(const struct bh_core *core, const struct bh_carried_end *end,
-                     struct bh_carried_note *ret_note);
+void bh_carried_text(const struct bh_core *core, const struct bh_carried_end *end,
+                     struct bh_carried_text *ret_note);
 
 /* Put the text and both sums into the batch that has the record.  Results of the store's
  * put_text, get_document and put_document; BH_FULL: the batch has no room. */
-BH_MUST_USE bh_rc bh_carried_put(struct bh_core *core, const struct bh_carried_note *note,
+BH_MUST_USE bh_rc bh_carried_put(struct bh_core *core, const struct bh_carried_text *note,
                                  struct bh_err *err);
 
 #endif

@@ -3,18 +3,18 @@
 #include "daemon/fixture_test.h"
 
 static void
-put(struct fixture *f, uint64_t job, uint64_t lease, uint64_t rx_bytes)
+carried_put(struct fixture *f, uint64_t job, uint64_t lease, uint64_t rx_bytes)
 {
     const struct bh_carried_end end = { { .counted = true, .rx_bytes = rx_bytes }, job, lease, 3 };
-    struct bh_carried_note note;
+    struct bh_carried_text note;
 
-    bh_carried_note(&f->core, &end, &note);
+    bh_carried_text(&f->core, &end, &note);
     assert_int_equal(bh_core_begin(&f->core, &f->err), BH_OK);
     assert_int_equal(bh_carried_put(&f->core, &note, &f->err), BH_OK);
 }
 
 static struct bh_carried_row
-kept(struct fixture *f, enum bh_document_kind kind, uint64_t number)
+carried_stored(struct fixture *f, enum bh_document_kind kind, uint64_t number)
 {
     struct bh_carried_row row;
 
@@ -28,20 +28,20 @@ ends_of_one_batch_add_up(void **state)
 {
     struct fixture f;
 
-    setup(&f);
-    put(&f, 7, 1, 10);
-    put(&f, 7, 2, 20);
-    put(&f, 8, 3, 5);
-    BH_CHECK_EQ("not yet durable", kept(&f, BH_DOCUMENT_CARRIED, 7).leases, 0);
+    fixture_setup(&f);
+    carried_put(&f, 7, 1, 10);
+    carried_put(&f, 7, 2, 20);
+    carried_put(&f, 8, 3, 5);
+    BH_CHECK_EQ("not yet durable", carried_stored(&f, BH_DOCUMENT_CARRIED, 7).leases, 0);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-    put(&f, 7, 4, 100);
+    carried_put(&f, 7, 4, 100);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-    BH_CHECK_EQ("leases of the job", kept(&f, BH_DOCUMENT_CARRIED, 7).leases, 3);
-    BH_CHECK_EQ("its bytes", kept(&f, BH_DOCUMENT_CARRIED, 7).sums.rx_bytes, 130);
-    BH_CHECK_EQ("the other's", kept(&f, BH_DOCUMENT_CARRIED, 8).sums.rx_bytes, 5);
-    BH_CHECK_EQ("the tenant's", kept(&f, BH_DOCUMENT_CARRIED_TENANT, 3).sums.rx_bytes, 135);
-    BH_CHECK_EQ("not a job's of its number", kept(&f, BH_DOCUMENT_CARRIED, 3).leases, 0);
-    teardown(&f);
+    BH_CHECK_EQ("leases of the job", carried_stored(&f, BH_DOCUMENT_CARRIED, 7).leases, 3);
+    BH_CHECK_EQ("its bytes", carried_stored(&f, BH_DOCUMENT_CARRIED, 7).sums.rx_bytes, 130);
+    BH_CHECK_EQ("the other's", carried_stored(&f, BH_DOCUMENT_CARRIED, 8).sums.rx_bytes, 5);
+    BH_CHECK_EQ("the tenant's", carried_stored(&f, BH_DOCUMENT_CARRIED_TENANT, 3).sums.rx_bytes, 135);
+    BH_CHECK_EQ("not a job's of its number", carried_stored(&f, BH_DOCUMENT_CARRIED, 3).leases, 0);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 

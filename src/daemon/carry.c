@@ -45,7 +45,7 @@ read_first(struct reading *r, unsigned char first)
 }
 
 static void
-follow(struct reading *r, const char *bytes, size_t length)
+stream_relay_follow(struct reading *r, const char *bytes, size_t length)
 {
     while (length > 0) {
         size_t part;
@@ -71,7 +71,7 @@ follow(struct reading *r, const char *bytes, size_t length)
 
 /* False: the connection is broken. */
 static bool
-fill(struct way *way, struct reading *reading)
+stream_relay_fill(struct way *way, struct reading *reading)
 {
     ssize_t got = recv(way->from, way->buffer, sizeof way->buffer, MSG_DONTWAIT);
 
@@ -83,12 +83,12 @@ fill(struct way *way, struct reading *reading)
     way->sent = 0;
     way->bytes += (uint64_t)got;
     if (reading)
-        follow(reading, way->buffer, way->length);
+        stream_relay_follow(reading, way->buffer, way->length);
     return true;
 }
 
 static bool
-empty(struct way *way)
+stream_relay_empty(struct way *way)
 {
     ssize_t went = send(way->to, way->buffer + way->sent, way->length - way->sent,
                         MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -119,7 +119,7 @@ struct pair {
 
 /* One turn; false: a side is broken, or all was carried. */
 static bool
-turn(struct pair *pair)
+stream_relay_step(struct pair *pair)
 {
     struct pollfd polls[2] = {
         { .fd = pair->up.from, .events = wants(&pair->up, &pair->down) },
@@ -131,13 +131,13 @@ turn(struct pair *pair)
         return true;
     pair->moved = bh_time_monotonic();
     if (polls[0].revents & (POLLIN | POLLHUP | POLLERR) && !is_full(&pair->up))
-        good = fill(&pair->up, NULL);
+        good = stream_relay_fill(&pair->up, NULL);
     if (good && polls[1].revents & (POLLIN | POLLHUP | POLLERR) && !is_full(&pair->down))
-        good = fill(&pair->down, &pair->reading);
+        good = stream_relay_fill(&pair->down, &pair->reading);
     if (good && is_full(&pair->up))
-        good = empty(&pair->up);
+        good = stream_relay_empty(&pair->up);
     if (good && is_full(&pair->down))
-        good = empty(&pair->down);
+        good = stream_relay_empty(&pair->down);
     return good && !pair->up.over && !(pair->down.over && !is_full(&pair->down))
            && !(pair->reading.ended && !is_full(&pair->down));
 }
@@ -151,14 +151,14 @@ deliver(struct pair *pair)
 
     while (is_full(&pair->down) && bh_time_monotonic() < until) {
         (void)!poll(&polled, 1, 100);
-        if (!empty(&pair->down))
+        if (!stream_relay_empty(&pair->down))
             return;
     }
 }
 
 /* Our own last word; whatever stands half-sent before it is cut there anyway. */
 static void
-say_why(const struct pair *pair, bh_rc rc, const char *why)
+stream_relay_report_error(const struct pair *pair, bh_rc rc, const char *why)
 {
     char frame[BH_STREAM_HEADER + 1 + BH_STREAM_WHY_MAX];
     struct bh_stream_frame last = { .kind = BH_STREAM_ERROR, .number = rc, .bytes = why,
@@ -170,23 +170,23 @@ say_why(const struct pair *pair, bh_rc rc, const char *why)
 }
 
 static bh_rc
-carry_all(const struct bh_carry *carry, struct pair *pair)
+stream_relay_all(const struct bh_stream_relay *relay, struct pair *pair)
 {
     bh_ns asked = bh_time_monotonic();
 
     pair->moved = asked;
-    while (turn(pair)) {
+    while (stream_relay_step(pair)) {
         bh_ns now = bh_time_monotonic();
 
         if (now - asked > ASK_MS * BH_NS_PER_MS) {
             asked = now;
-            if (!carry->go_on(carry->self)) {
-                say_why(pair, BH_DENIED, "the stream is over: you may no longer, or bulkheadd ends");
+            if (!relay->may_continue(relay->self)) {
+                stream_relay_report_error(pair, BH_DENIED, "the stream is over: you may no longer, or bulkheadd ends");
                 return BH_DENIED;
             }
         }
-        if (now - pair->moved > BH_CARRY_IDLE_NS) {
-            say_why(pair, BH_TIMEOUT, "nothing came for eight hours");
+        if (now - pair->moved > BH_STREAM_RELAY_IDLE_NS) {
+            stream_relay_report_error(pair, BH_TIMEOUT, "nothing came for eight hours");
             return BH_TIMEOUT;
         }
     }
@@ -195,15 +195,15 @@ carry_all(const struct bh_carry *carry, struct pair *pair)
 }
 
 void
-bh_carry(const struct bh_carry *carry, struct bh_stream_end *ret_end)
+bh_stream_relay(const struct bh_stream_relay *relay, struct bh_stream_end *ret_end)
 {
     struct pair *pair = calloc(1, sizeof *pair);
 
     BH_ASSERT(pair);
-    pair->up.from = pair->down.to = carry->client;
-    pair->up.to = pair->down.from = carry->node;
+    pair->up.from = pair->down.to = relay->client;
+    pair->up.to = pair->down.from = relay->node;
     pair->reading.status = -1;
-    ret_end->res = carry_all(carry, pair);
+    ret_end->res = stream_relay_all(relay, pair);
     ret_end->status = pair->reading.status;
     ret_end->in_bytes = pair->up.bytes;
     ret_end->out_bytes = pair->down.bytes;

@@ -10,20 +10,20 @@
  * read from.  The frames of wire/stream.h are looked at from the node's side only, to learn how
  * the stream ended. */
 
-#define BH_CARRY_IDLE_NS (UINT64_C(8) * 3600 * BH_NS_PER_S)
+#define BH_STREAM_RELAY_IDLE_NS (UINT64_C(8) * 3600 * BH_NS_PER_S)
 
-struct bh_carry {
+struct bh_stream_relay {
     int client, node;
     /* Asked every second or so: false ends the stream. */
-    bool (*go_on)(void *self);
+    bool (*may_continue)(void *self);
     void *self;
 };
 
 /* Until either side is done.  Sets res, status and the bytes of `ret_end`:
  *   BH_OK           the stream ended by its last frame, EXIT; or another code, by ERROR
  *   BH_UNAVAILABLE  one side went without a last frame
- *   BH_DENIED       go_on said so
- *   BH_TIMEOUT      nothing came for BH_CARRY_IDLE_NS */
-void bh_carry(const struct bh_carry *carry, struct bh_stream_end *ret_end);
+ *   BH_DENIED       may_continue said so
+ *   BH_TIMEOUT      nothing came for BH_STREAM_RELAY_IDLE_NS */
+void bh_stream_relay(const struct bh_stream_relay *relay, struct bh_stream_end *ret_end);
 
 #endif

@@ -22,7 +22,7 @@ struct name {
 };
 
 /* A name that waits to be bound. */
-struct waiting {
+struct unbound {
     enum bh_name_kind kind;
     uint32_t id;
 };
@@ -31,7 +31,7 @@ struct waiting {
  * twice the room and holds ids, 0 where none is; no name ever leaves it. */
 struct names {
     struct name *items;
-    uint32_t count, room;
+    uint32_t count, capacity;
     uint32_t *by_hash;
 };
 
@@ -40,8 +40,8 @@ struct bh_catalog {
     struct bh_store store;
     const struct bh_crypto_ops *crypto;
     struct names names[BH_NAME_KINDS];
-    struct waiting *waiting;
-    uint32_t waiting_from, waiting_to, waiting_room; /* those from .. to - 1 */
+    struct unbound *unbound;
+    uint32_t unbound_from, unbound_to, unbound_capacity; /* those from .. to - 1 */
     struct bh_arena *site_arena;
     struct bh_site site;
     char *site_text;
@@ -85,7 +85,7 @@ bh_catalog_free(struct bh_catalog *catalog)
         return;
     for (int kind = 0; kind < BH_NAME_KINDS; kind++)
         names_clear(&catalog->names[kind]);
-    free(catalog->waiting);
+    free(catalog->unbound);
     bh_published_put(catalog->published);
     bh_arena_free(catalog->site_arena);
     free(catalog->site_text);
@@ -94,7 +94,7 @@ bh_catalog_free(struct bh_catalog *catalog)
 }
 
 static uint32_t
-hash_of(const char *text)
+catalog_hash_of(const char *text)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 
@@ -105,9 +105,9 @@ hash_of(const char *text)
 
 /* Where the name's id stands in `by_hash`, or the empty place where it would. */
 static uint32_t *
-place_of(const struct names *names, const char *text)
+catalog_name_slot(const struct names *names, const char *text)
 {
-    uint32_t mask = 2 * names->room - 1, at = hash_of(text) & mask;
+    uint32_t mask = 2 * names->capacity - 1, at = catalog_hash_of(text) & mask;
 
     while (names->by_hash[at] && strcmp(names->items[names->by_hash[at]].text, text) != 0)
         at = (at + 1) & mask;
@@ -122,23 +122,23 @@ is_erased(const char *name)
 
 /* The slot of an id, growing up to it. */
 static struct name *
-slot_of(struct names *names, uint32_t id)
+catalog_slot_of(struct names *names, uint32_t id)
 {
-    uint32_t room = names->room ? names->room : 64;
+    uint32_t capacity = names->capacity ? names->capacity : 64;
 
-    while (id >= room)
-        room *= 2;
-    if (room > names->room) {
-        names->items = realloc(names->items, room * sizeof *names->items);
+    while (id >= capacity)
+        capacity *= 2;
+    if (capacity > names->capacity) {
+        names->items = realloc(names->items, capacity * sizeof *names->items);
         BH_ASSERT(names->items);
-        memset(names->items + names->room, 0, (room - names->room) * sizeof *names->items);
-        names->room = room;
+        memset(names->items + names->capacity, 0, (capacity - names->capacity) * sizeof *names->items);
+        names->capacity = capacity;
         free(names->by_hash);
-        names->by_hash = calloc(2 * (size_t)room, sizeof *names->by_hash);
+        names->by_hash = calloc(2 * (size_t)capacity, sizeof *names->by_hash);
         BH_ASSERT(names->by_hash);
         for (uint32_t known = 1; known < names->count; known++)
             if (names->items[known].text && !is_erased(names->items[known].text))
-                *place_of(names, names->items[known].text) = known;
+                *catalog_name_slot(names, names->items[known].text) = known;
     }
     if (id >= names->count)
         names->count = id + 1;
@@ -147,16 +147,16 @@ slot_of(struct names *names, uint32_t id)
 
 /* What was erased keeps its id, and is found by no name. */
 static bool
-see_name(void *self, const struct bh_name_row *row)
+catalog_load_name(void *self, const struct bh_name_row *row)
 {
     struct bh_catalog *catalog = self;
     struct names *names = &catalog->names[row->kind];
-    struct name *slot = slot_of(names, row->id);
+    struct name *slot = catalog_slot_of(names, row->id);
 
     if (!slot->text) {
         slot->text = strdup(row->name);
         if (!is_erased(row->name))
-            *place_of(names, row->name) = row->id;
+            *catalog_name_slot(names, row->name) = row->id;
     }
     BH_ASSERT(strcmp(slot->text, row->name) == 0); /* an id has one name until it is erased */
     slot->gone = row->gone;
@@ -207,8 +207,8 @@ bh_catalog_load(struct bh_catalog *catalog, struct bh_err *err)
 
     for (int kind = 0; kind < BH_NAME_KINDS; kind++)
         names_clear(&catalog->names[kind]);
-    catalog->waiting_from = catalog->waiting_to = 0;
-    rc = catalog->store.ops->list_names(catalog->store.self, see_name, catalog, err);
+    catalog->unbound_from = catalog->unbound_to = 0;
+    rc = catalog->store.ops->list_names(catalog->store.self, catalog_load_name, catalog, err);
     if (rc == BH_OK)
         rc = load_site(catalog, arena, err);
     if (rc == BH_OK)
@@ -224,14 +224,14 @@ find_name(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *
 {
     const struct names *names = &catalog->names[kind];
 
-    if (!names->room)
+    if (!names->capacity)
         return NULL;
-    *ret_id = *place_of(names, text);
+    *ret_id = *catalog_name_slot(names, text);
     return *ret_id ? &names->items[*ret_id] : NULL;
 }
 
 static bh_rc
-put_name(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id, struct bh_err *err)
+catalog_put_name(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id, struct bh_err *err)
 {
     const struct name *slot = &catalog->names[kind].items[id];
     const struct bh_name_row row = { .kind = kind, .id = id, .name = slot->text,
@@ -242,17 +242,17 @@ put_name(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id, struct
 }
 
 static void
-wait_to_be_bound(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id)
+catalog_queue_unbound(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id)
 {
-    if (catalog->waiting_from == catalog->waiting_to)
-        catalog->waiting_from = catalog->waiting_to = 0;
-    if (catalog->waiting_to == catalog->waiting_room) {
-        catalog->waiting_room = catalog->waiting_room ? 2 * catalog->waiting_room : 64;
-        catalog->waiting = realloc(catalog->waiting,
-                                   catalog->waiting_room * sizeof *catalog->waiting);
-        BH_ASSERT(catalog->waiting);
+    if (catalog->unbound_from == catalog->unbound_to)
+        catalog->unbound_from = catalog->unbound_to = 0;
+    if (catalog->unbound_to == catalog->unbound_capacity) {
+        catalog->unbound_capacity = catalog->unbound_capacity ? 2 * catalog->unbound_capacity : 64;
+        catalog->unbound = realloc(catalog->unbound,
+                                   catalog->unbound_capacity * sizeof *catalog->unbound);
+        BH_ASSERT(catalog->unbound);
     }
-    catalog->waiting[catalog->waiting_to++] = (struct waiting){ kind, id };
+    catalog->unbound[catalog->unbound_to++] = (struct unbound){ kind, id };
     catalog->names[kind].items[id].waits = true;
 }
 
@@ -265,8 +265,8 @@ give_id(struct bh_catalog *catalog, struct bh_name_row *row, struct bh_err *err)
     row->id = count ? count : 1;
     if (rc != BH_OK)
         return rc;
-    see_name(catalog, row);
-    wait_to_be_bound(catalog, row->kind, row->id);
+    catalog_load_name(catalog, row);
+    catalog_queue_unbound(catalog, row->kind, row->id);
     return BH_OK;
 }
 
@@ -284,7 +284,7 @@ bh_catalog_name(struct bh_catalog *catalog, enum bh_name_kind kind, const char *
     else if (slot->gone) {
         slot->gone = false;
         if (!slot->waits)
-            rc = put_name(catalog, kind, row.id, err);
+            rc = catalog_put_name(catalog, kind, row.id, err);
     }
     *ret_id = row.id;
     return rc;
@@ -336,10 +336,10 @@ bh_rc
 bh_catalog_drop(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id,
                 struct bh_err *err)
 {
-    struct name *slot = slot_of(&catalog->names[kind], id);
+    struct name *slot = catalog_slot_of(&catalog->names[kind], id);
 
     slot->gone = true;
-    return slot->waits ? BH_OK : put_name(catalog, kind, id, err);
+    return slot->waits ? BH_OK : catalog_put_name(catalog, kind, id, err);
 }
 
 /* ---- binding ---- */
@@ -347,7 +347,7 @@ bh_catalog_drop(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id,
 uint32_t
 bh_catalog_unbound(const struct bh_catalog *catalog)
 {
-    return catalog->waiting_to - catalog->waiting_from;
+    return catalog->unbound_to - catalog->unbound_from;
 }
 
 bh_rc
@@ -357,7 +357,7 @@ bh_catalog_bind(struct bh_catalog *catalog, uint32_t max, uint64_t seq, struct b
     bh_rc rc = BH_OK;
 
     for (; rc == BH_OK && max > 0 && bh_catalog_unbound(catalog) > 0; max--) {
-        const struct waiting next = catalog->waiting[catalog->waiting_from++];
+        const struct unbound next = catalog->unbound[catalog->unbound_from++];
         struct name *slot = &catalog->names[next.kind].items[next.id];
         struct bh_binding binding = { .kind = next.kind, .id = next.id };
 
@@ -366,7 +366,7 @@ bh_catalog_bind(struct bh_catalog *catalog, uint32_t max, uint64_t seq, struct b
         slot->waits = false;
         if (slot->record == 0) /* else it is bound again, as it was */
             slot->record = seq;
-        rc = put_name(catalog, next.kind, next.id, err);
+        rc = catalog_put_name(catalog, next.kind, next.id, err);
     }
     return rc;
 }
@@ -395,7 +395,7 @@ bh_catalog_rebind(struct bh_catalog *catalog, bool fresh, uint32_t *ret_count, s
                 rc = catalog->crypto->random(slot->key.bytes, sizeof slot->key.bytes, err);
             if (rc != BH_OK || !has_key(slot))
                 continue;
-            wait_to_be_bound(catalog, (enum bh_name_kind)kind, id);
+            catalog_queue_unbound(catalog, (enum bh_name_kind)kind, id);
             ++*ret_count;
         }
     return rc;
@@ -405,7 +405,7 @@ bh_rc
 bh_catalog_erase(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id, uint64_t seq,
                  struct bh_err *err)
 {
-    struct name *slot = slot_of(&catalog->names[kind], id);
+    struct name *slot = catalog_slot_of(&catalog->names[kind], id);
     char *blank = strdup(BH_ERASED);
 
     BH_ASSERT(blank && slot->text && !is_erased(slot->text));
@@ -417,7 +417,7 @@ bh_catalog_erase(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id
     slot->text = blank;
     slot->key = (struct bh_digest){ { 0 } };
     slot->record = seq;
-    return put_name(catalog, kind, id, err);
+    return catalog_put_name(catalog, kind, id, err);
 }
 
 const struct bh_site *

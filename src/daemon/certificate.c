@@ -30,7 +30,7 @@ bh_certificate_free(struct bh_certificate *certificate)
 }
 
 static bh_rc
-make(const struct bh_crypto_ops *crypto, const char *pem_path, const char *key_path,
+certificate_make(const struct bh_crypto_ops *crypto, const char *pem_path, const char *key_path,
      struct bh_err *err)
 {
     char host[256] = "localhost", pem[PEM_MAX], key[PEM_MAX];
@@ -49,7 +49,7 @@ make(const struct bh_crypto_ops *crypto, const char *pem_path, const char *key_p
 }
 
 static bh_rc
-load(struct bh_certificate *certificate, const char *pem_path, const char *key_path,
+certificate_load(struct bh_certificate *certificate, const char *pem_path, const char *key_path,
      struct bh_err *err)
 {
     bh_rc rc = bh_file_read(pem_path, PEM_MAX, &certificate->pem, err);
@@ -72,12 +72,12 @@ bh_certificate_load_or_make(const struct bh_crypto_ops *crypto, const char *fold
     bh_buf_init(&certificate->clients, 2 * PEM_MAX);
     snprintf(pem_path, sizeof pem_path, "%s/tls.crt", folder);
     snprintf(key_path, sizeof key_path, "%s/tls.key", folder);
-    rc = load(certificate, pem_path, key_path, err);
+    rc = certificate_load(certificate, pem_path, key_path, err);
     if (rc == BH_NOT_FOUND) {
         bh_buf_clear(&certificate->pem);
-        rc = make(crypto, pem_path, key_path, err);
+        rc = certificate_make(crypto, pem_path, key_path, err);
         if (rc == BH_OK)
-            rc = load(certificate, pem_path, key_path, err);
+            rc = certificate_load(certificate, pem_path, key_path, err);
     }
     if (rc == BH_OK)
         *ret_certificate = bh_steal(&certificate);

@@ -35,7 +35,7 @@ append_record(void *self, uint64_t seq, const char *leaf, size_t length)
 }
 
 static bool
-see_first(void *self, uint64_t seq, const char *leaf, size_t length)
+checkpoints_read_first(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     (void)leaf;
     (void)length;
@@ -67,7 +67,7 @@ read_pruned(struct bh_checkpoints *c, const struct bh_store *store, uint64_t fro
             struct bh_err *err)
 {
     struct pruned pruned = { &c->since_durable, c->crypto, from };
-    bh_rc rc = store->ops->list_records(store->self, from, INT64_MAX, see_first, &pruned.end, err);
+    bh_rc rc = store->ops->list_records(store->self, from, INT64_MAX, checkpoints_read_first, &pruned.end, err);
 
     if (rc != BH_OK || pruned.end == from)
         return rc;
@@ -116,16 +116,16 @@ bh_checkpoints_aborted(struct bh_checkpoints *c)
 /* ---- asking ---- */
 
 static void
-lost(struct bh_checkpoints *c, const struct bh_err *why)
+checkpoints_signer_lost(struct bh_checkpoints *c, const struct bh_err *why)
 {
-    c->state = BH_SIGNER_AWAY;
-    if (!c->said_lost)
+    c->state = BH_SIGNER_DISCONNECTED;
+    if (!c->logged_lost)
         bh_log(SIGNER_LOST, BH_ERRLOG(why));
-    c->said_lost = true;
+    c->logged_lost = true;
 }
 
 static bool
-send_question(struct bh_checkpoints *c, enum bh_signer_verb verb)
+checkpoints_send_request(struct bh_checkpoints *c, enum bh_signer_verb verb)
 {
     const struct bh_err gone = { .rc = BH_UNAVAILABLE, .msg = "it takes no question" };
 
@@ -136,7 +136,7 @@ send_question(struct bh_checkpoints *c, enum bh_signer_verb verb)
     snprintf(c->question.name, sizeof c->question.name, "%s", c->name);
     if (c->signing.ops->ask(c->signing.self, &c->question))
         return true;
-    lost(c, &gone);
+    checkpoints_signer_lost(c, &gone);
     return false;
 }
 
@@ -150,11 +150,11 @@ ask_about(struct bh_checkpoints *c, const struct bh_merkle_frontier *tree)
 bool
 bh_checkpoints_ask(struct bh_checkpoints *c, const struct bh_merkle_frontier *tree)
 {
-    if (c->state != BH_SIGNER_IDLE || tree->size <= c->mark_size)
+    if (c->state != BH_SIGNER_IDLE || tree->size <= c->watermark_size)
         return false;
     BH_ASSERT(c->since.to == tree->size);
     ask_about(c, tree);
-    if (!send_question(c, BH_SIGNER_SIGN))
+    if (!checkpoints_send_request(c, BH_SIGNER_SIGN))
         return false;
     c->state = BH_SIGNER_BUSY;
     bh_range_begin(&c->after, tree->size);
@@ -165,14 +165,14 @@ bh_checkpoints_ask(struct bh_checkpoints *c, const struct bh_merkle_frontier *tr
 /* ---- answers ---- */
 
 static void
-keep_mark(struct bh_checkpoints *c)
+checkpoints_store_watermark(struct bh_checkpoints *c)
 {
-    c->mark_size = c->answer.size;
-    c->marked = c->answer.marked;
+    c->watermark_size = c->answer.size;
+    c->has_watermark = c->answer.has_watermark;
 }
 
 static bh_rc
-reason(const struct bh_signer_answer *answer, struct bh_err *err)
+reason(const struct bh_signer_reply *answer, struct bh_err *err)
 {
     bh_rc rc = answer->rc > BH_OK && answer->rc <= BH_BUG ? (bh_rc)answer->rc : BH_BUG;
 
@@ -184,108 +184,108 @@ reason(const struct bh_signer_answer *answer, struct bh_err *err)
 
 /* It may have moved its mark all the same: it is asked how far it is before the next. */
 static void
-refused(struct bh_checkpoints *c)
+checkpoints_signer_refused(struct bh_checkpoints *c)
 {
     struct bh_err why = { 0 };
 
-    c->state = BH_SIGNER_AWAY;
-    if (!c->said_refused && reason(&c->answer, &why) != BH_OK)
+    c->state = BH_SIGNER_DISCONNECTED;
+    if (!c->logged_refused && reason(&c->answer, &why) != BH_OK)
         bh_log(SIGNER_REFUSED, BH_ERRLOG(&why), BH_STR("next", why.hint));
-    c->said_refused = true;
+    c->logged_refused = true;
 }
 
 /* It came back: another signature may have been made than we heard of. */
 static void
-take_hello(struct bh_checkpoints *c, const struct bh_store *store)
+checkpoints_receive_hello(struct bh_checkpoints *c, const struct bh_store *store)
 {
     struct bh_err err;
 
     if (c->answer.rc != BH_OK) {
-        refused(c);
-        c->greet_ns = bh_time_monotonic() + refused_pause_ns;
+        checkpoints_signer_refused(c);
+        c->hello_ns = bh_time_monotonic() + refused_pause_ns;
         return;
     }
     c->state = BH_SIGNER_IDLE;
-    keep_mark(c);
+    checkpoints_store_watermark(c);
     c->keys_changed = strcmp(c->vkeys, c->answer.vkeys) != 0;
     memcpy(c->vkeys, c->answer.vkeys, sizeof c->vkeys);
-    if (c->since.from != c->mark_size && read_range(c, store, c->mark_size, &err) != BH_OK) {
-        lost(c, &err);
+    if (c->since.from != c->watermark_size && read_range(c, store, c->watermark_size, &err) != BH_OK) {
+        checkpoints_signer_lost(c, &err);
         return;
     }
-    if (c->said_lost)
+    if (c->logged_lost)
         bh_log(SIGNER_BACK);
-    c->said_lost = false;
+    c->logged_lost = false;
 }
 
 void
 bh_checkpoints_refuse_keys(struct bh_checkpoints *c, const struct bh_err *why)
 {
-    c->state = BH_SIGNER_AWAY;
+    c->state = BH_SIGNER_DISCONNECTED;
     c->keys_changed = false;
     c->vkeys[0] = '\0';
-    c->greet_ns = bh_time_monotonic() + refused_pause_ns;
-    if (!c->said_refused)
+    c->hello_ns = bh_time_monotonic() + refused_pause_ns;
+    if (!c->logged_refused)
         bh_log(SIGNER_REFUSED, BH_ERRLOG(why), BH_STR("next", why->hint));
-    c->said_refused = true;
+    c->logged_refused = true;
 }
 
 static void
-take_signature(struct bh_checkpoints *c)
+checkpoints_receive_signature(struct bh_checkpoints *c)
 {
     if (c->answer.rc != BH_OK) {
-        refused(c);
+        checkpoints_signer_refused(c);
         return;
     }
     c->state = BH_SIGNER_IDLE;
-    keep_mark(c);
+    checkpoints_store_watermark(c);
     c->since = c->after;
     c->since_durable = c->after_durable;
     c->note_size = c->answer.size;
     memcpy(c->note, c->answer.note, sizeof c->note);
-    c->said_refused = false;
+    c->logged_refused = false;
 }
 
 static void
-greet(struct bh_checkpoints *c)
+checkpoints_send_hello(struct bh_checkpoints *c)
 {
-    if (bh_time_monotonic() >= c->greet_ns && c->signing.ops->connected(c->signing.self)
-        && send_question(c, BH_SIGNER_HELLO))
-        c->state = BH_SIGNER_GREETED;
+    if (bh_time_monotonic() >= c->hello_ns && c->signing.ops->connected(c->signing.self)
+        && checkpoints_send_request(c, BH_SIGNER_HELLO))
+        c->state = BH_SIGNER_HELLO_SENT;
 }
 
 /* A signer that is stopped, or hangs on its disk, is as good as dead. */
 static void
-give_up(struct bh_checkpoints *c)
+checkpoints_give_up(struct bh_checkpoints *c)
 {
     const struct bh_err why = { .rc = BH_TIMEOUT, .msg = "it does not answer" };
 
     c->signing.ops->drop(c->signing.self);
-    lost(c, &why);
+    checkpoints_signer_lost(c, &why);
 }
 
 void
-bh_checkpoints_turn(struct bh_checkpoints *c, const struct bh_store *store)
+bh_checkpoints_poll(struct bh_checkpoints *c, const struct bh_store *store)
 {
     struct bh_err err;
     bh_rc rc;
 
-    if (c->state == BH_SIGNER_AWAY)
-        greet(c);
-    if (c->state == BH_SIGNER_AWAY)
+    if (c->state == BH_SIGNER_DISCONNECTED)
+        checkpoints_send_hello(c);
+    if (c->state == BH_SIGNER_DISCONNECTED)
         return;
-    rc = c->signing.ops->take(c->signing.self, 0, &c->answer, &err);
+    rc = c->signing.ops->receive(c->signing.self, 0, &c->answer, &err);
     if (rc == BH_UNAVAILABLE)
-        lost(c, &err);
+        checkpoints_signer_lost(c, &err);
     if (rc == BH_NOT_FOUND && c->state != BH_SIGNER_IDLE
         && bh_time_monotonic() > c->sent_ns + answer_max_ns)
-        give_up(c);
+        checkpoints_give_up(c);
     if (rc != BH_OK || c->answer.number != c->number)
         return;
-    if (c->state == BH_SIGNER_GREETED)
-        take_hello(c, store);
+    if (c->state == BH_SIGNER_HELLO_SENT)
+        checkpoints_receive_hello(c, store);
     else if (c->state == BH_SIGNER_BUSY)
-        take_signature(c);
+        checkpoints_receive_signature(c);
 }
 
 /* ---- the end ---- */
@@ -304,14 +304,14 @@ bh_checkpoints_finish(struct bh_checkpoints *c, const struct bh_store *store,
 {
     bh_ns deadline = bh_time_monotonic() + finish_max_ns;
 
-    while (c->mark_size < tree->size) {
+    while (c->watermark_size < tree->size) {
         (void)bh_checkpoints_ask(c, tree);
-        if (c->said_refused || c->said_lost || c->keys_changed)
+        if (c->logged_refused || c->logged_lost || c->keys_changed)
             return bh_err_set(err, BH_UNAVAILABLE, "the signer refuses, or is gone");
         if (bh_time_monotonic() > deadline)
             return bh_err_set(err, BH_TIMEOUT, "the signer does not answer");
         await_signer(c);
-        bh_checkpoints_turn(c, store);
+        bh_checkpoints_poll(c, store);
     }
     return BH_OK;
 }
@@ -323,13 +323,13 @@ ask_and_wait(struct bh_checkpoints *c, enum bh_signer_verb verb, struct bh_err *
 {
     bh_rc rc;
 
-    if (!c->signing.ops->connected(c->signing.self) || !send_question(c, verb)) {
+    if (!c->signing.ops->connected(c->signing.self) || !checkpoints_send_request(c, verb)) {
         bh_err_set(err, BH_UNAVAILABLE, "the signer cannot be reached");
         return bh_err_hint(err, "restart bulkhead-signer, which makes its socket anew: systemctl "
                            "restart bulkhead-signer, or end `bulkhead up` and start it again");
     }
     do
-        rc = c->signing.ops->take(c->signing.self, answer_max_ns, &c->answer, err);
+        rc = c->signing.ops->receive(c->signing.self, answer_max_ns, &c->answer, err);
     while (rc == BH_OK && c->answer.number != c->number);
     if (rc == BH_NOT_FOUND)
         return err->rc = BH_UNAVAILABLE;
@@ -345,7 +345,7 @@ bh_checkpoints_open(struct bh_checkpoints *c, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
-    keep_mark(c);
+    checkpoints_store_watermark(c);
     memcpy(c->vkeys, c->answer.vkeys, sizeof c->vkeys);
     return BH_OK;
 }
@@ -356,13 +356,13 @@ bh_checkpoints_check(struct bh_checkpoints *c, const struct bh_store *store,
 {
     bh_rc rc;
 
-    if (c->mark_size > tree->size) {
+    if (c->watermark_size > tree->size) {
         bh_err_set(err, BH_CONFLICT,
                    "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
-                   tree->size, c->mark_size);
+                   tree->size, c->watermark_size);
         return bh_err_hint(err, BH_SIGNER_GO_BACK);
     }
-    rc = read_range(c, store, c->mark_size, err);
+    rc = read_range(c, store, c->watermark_size, err);
     if (rc != BH_OK)
         return rc;
     ask_about(c, tree);

@@ -18,25 +18,25 @@ struct bh_checkpoints {
     const char *name;            /* the log's origin */
     /* what the signer said */
     char vkeys[BH_SIGNER_VKEYS_MAX]; /* one a line, the newest first */
-    bool keys_changed;           /* since the caller looked: bh_checkpoints_turn */
-    uint64_t mark_size;          /* records of the largest tree that was ever signed */
-    bool marked;                 /* there is a file that says so */
+    bool keys_changed;           /* since the caller looked: bh_checkpoints_poll */
+    uint64_t watermark_size;          /* records of the largest tree that was ever signed */
+    bool has_watermark;                 /* there is a file that says so */
     /* what it must be told */
     struct bh_range since, since_durable; /* behind what it signed; of committed records */
     struct bh_range after, after_durable; /* behind what it is signing */
-    enum { BH_SIGNER_AWAY, BH_SIGNER_GREETED, BH_SIGNER_IDLE, BH_SIGNER_BUSY } state;
+    enum { BH_SIGNER_DISCONNECTED, BH_SIGNER_HELLO_SENT, BH_SIGNER_IDLE, BH_SIGNER_BUSY } state;
     uint64_t number;             /* of the question that waits for its answer */
     uint64_t sent_ns;            /* when it was sent */
-    uint64_t greet_ns;           /* it is not asked again before, when it refuses even to say hello */
-    bool said_lost, said_refused;
+    uint64_t hello_ns;           /* it is not asked again before, when it refuses even to say hello */
+    bool logged_lost, logged_refused;
     /* what it signed last, until that is in the store */
     uint64_t note_size;          /* 0: none */
     char note[BH_SIGNER_NOTE_MAX];
-    struct bh_signer_question question;
-    struct bh_signer_answer answer;
+    struct bh_signer_request question;
+    struct bh_signer_reply answer;
 };
 
-/* Ask the signer who it is, waiting for it: vkeys, mark_size and marked are known then.
+/* Ask the signer who it is, waiting for it: vkeys, watermark_size and marked are known then.
  * BH_UNAVAILABLE: it does not answer; or why it refuses. */
 BH_MUST_USE bh_rc bh_checkpoints_open(struct bh_checkpoints *checkpoints, struct bh_err *err);
 
@@ -71,7 +71,7 @@ BH_MUST_USE bh_rc bh_checkpoints_finish(struct bh_checkpoints *checkpoints,
 /* Take the answer, if there is one: note_size tells.  A signer that is gone is looked for;
  * one that came back is asked how far it had signed, and `store` says what came since.  It may have
  * been given another key meanwhile, which keys_changed says. */
-void bh_checkpoints_turn(struct bh_checkpoints *checkpoints, const struct bh_store *store);
+void bh_checkpoints_poll(struct bh_checkpoints *checkpoints, const struct bh_store *store);
 
 /* Its keys cannot be taken, for `why`: it is said, it signs nothing, and is asked again after a while. */
 void bh_checkpoints_refuse_keys(struct bh_checkpoints *checkpoints, const struct bh_err *why);

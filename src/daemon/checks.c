@@ -9,24 +9,24 @@
 
 /* Where that of the node stands, or a place for it; NULL: there is none. */
 static struct bh_check *
-find(struct bh_core *core, bh_node_id node)
+checks_find(struct bh_core *core, bh_node_id node)
 {
-    struct bh_check *room = NULL;
+    struct bh_check *capacity = NULL;
 
     for (uint32_t i = 0; i < BH_CORE_CHECKS_MAX; i++) {
         if (core->checks[i].node.v == node.v)
             return &core->checks[i];
-        if (!room && core->checks[i].node.v == 0)
-            room = &core->checks[i];
+        if (!capacity && core->checks[i].node.v == 0)
+            capacity = &core->checks[i];
     }
-    if (room)
-        *room = (struct bh_check){ .node = node };
-    return room;
+    if (capacity)
+        *capacity = (struct bh_check){ .node = node };
+    return capacity;
 }
 
 /* Those of nodes that are not aside any more. */
 static void
-forget(struct bh_core *core, const bh_node_id *aside, uint32_t count)
+checks_forget(struct bh_core *core, const bh_node_id *aside, uint32_t count)
 {
     for (uint32_t i = 0; i < BH_CORE_CHECKS_MAX; i++) {
         bool wanted = false;
@@ -39,7 +39,7 @@ forget(struct bh_core *core, const bh_node_id *aside, uint32_t count)
 }
 
 static bh_rc
-ask(struct bh_core *core, struct bh_check *check, bh_ns now, struct bh_err *err)
+checks_ask(struct bh_core *core, struct bh_check *check, bh_ns now, struct bh_err *err)
 {
     const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
                                     .phase = BH_PHASE_EVENT, .verb = "node.check",
@@ -56,10 +56,10 @@ ask(struct bh_core *core, struct bh_check *check, bh_ns now, struct bh_err *err)
     check->pause = !check->pause                    ? PAUSE_FIRST
                    : check->pause > PAUSE_MOST / 2 ? PAUSE_MOST
                                                    : 2 * check->pause;
-    check->again_at = now + check->pause;
+    check->retry_at = now + check->pause;
     core->verifies[core->verify_count++] =
         (struct bh_verify_order){ .node = check->node, .request = core->journal.next_seq };
-    return bh_core_note(core, &entry, BH_OK, err);
+    return bh_core_record(core, &entry, BH_OK, err);
 }
 
 bh_rc
@@ -71,12 +71,12 @@ bh_checks_ask(struct bh_core *core, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     if (now)
-        forget(core, aside, count);
+        checks_forget(core, aside, count);
     for (uint32_t i = 0; i < count && rc == BH_OK; i++) {
-        struct bh_check *check = find(core, aside[i]);
+        struct bh_check *check = checks_find(core, aside[i]);
 
-        if (check && check->again_at <= now)
-            rc = ask(core, check, now, err);
+        if (check && check->retry_at <= now)
+            rc = checks_ask(core, check, now, err);
     }
     return rc;
 }

@@ -30,7 +30,7 @@ fake_wall(void)
 static char folder[40];
 
 static void
-begin(void)
+clock_begin(void)
 {
     snprintf(folder, sizeof folder, "/tmp/bh-clock-XXXXXX");
     assert_non_null(mkdtemp(folder));
@@ -39,7 +39,7 @@ begin(void)
 }
 
 static void
-end(void)
+clock_end(void)
 {
     char path[60];
 
@@ -62,12 +62,12 @@ open_clock(const char *boot_id)
 
 /* Both clocks go on, with a turn each second. */
 static void
-pass(struct bh_clock *clock, int64_t span)
+clock_pass(struct bh_clock *clock, int64_t span)
 {
     for (; span > 0; span -= S) {
         boot_ns += S;
         wall_ns += S;
-        bh_clock_turn(clock);
+        bh_clock_tick(clock);
     }
 }
 
@@ -98,16 +98,16 @@ test_steps(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_clock clock;
 
-        begin();
+        clock_begin();
         clock = open_clock("one");
         wall_ns += cases[i].step;
-        pass(&clock, cases[i].back_after);
+        clock_pass(&clock, cases[i].back_after);
         if (cases[i].back_after)
             wall_ns -= cases[i].step;
-        pass(&clock, HOUR - cases[i].back_after);
+        clock_pass(&clock, HOUR - cases[i].back_after);
         BH_CHECK(cases[i].name, now(&clock) >= cases[i].least && now(&clock) <= cases[i].most);
         BH_CHECK_EQ(cases[i].name, clock.offset_ns, wall_ns - EPOCH - now(&clock));
-        end();
+        clock_end();
     }
     BH_CHECK_DONE();
 }
@@ -174,17 +174,17 @@ test_log(void **state)
         struct bh_clock clock;
         const char *text;
 
-        begin();
+        clock_begin();
         clock = open_clock("one");
         begin_log();
         for (int n = 0; n < cases[i].times; n++) {
             wall_ns += cases[i].step;
-            pass(&clock, cases[i].apart_s * S);
+            clock_pass(&clock, cases[i].apart_s * S);
         }
         text = end_log();
         BH_CHECK_EQ(cases[i].name, count_lines(text), cases[i].lines);
         BH_CHECK(cases[i].name, strstr(text, cases[i].said) != NULL);
-        end();
+        clock_end();
     }
     BH_CHECK_DONE();
 }
@@ -198,18 +198,18 @@ test_never_back(void **state)
     int64_t before = 0;
 
     (void)state;
-    begin();
+    clock_begin();
     clock = open_clock("one");
     for (int turn = 0; turn < 20000; turn++) {
         random = random * 1103515245 + 12345;
         boot_ns += random >> 12;
         wall_ns = EPOCH + (int64_t)(random % 100000) * S - 50000 * S;
         BH_CHECK("before the turn", now(&clock) >= before);
-        bh_clock_turn(&clock);
+        bh_clock_tick(&clock);
         BH_CHECK("after it", now(&clock) >= before);
         before = now(&clock);
     }
-    end();
+    clock_end();
     BH_CHECK_DONE();
 }
 
@@ -232,7 +232,7 @@ test_restarts(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_clock clock;
 
-        begin();
+        clock_begin();
         clock = open_clock("one");
         wall_ns += cases[i].away + cases[i].step;
         boot_ns = cases[i].boots_anew ? 3 * S : boot_ns + cases[i].away;
@@ -241,7 +241,7 @@ test_restarts(void **state)
         BH_CHECK_EQ(cases[i].name, now(&clock), cases[i].expected);
         boot_ns += S;
         BH_CHECK_EQ("and goes on", now(&clock), cases[i].expected + S);
-        end();
+        clock_end();
     }
     BH_CHECK_DONE();
 }
@@ -253,25 +253,25 @@ test_suspend(void **state)
     struct bh_clock clock;
 
     (void)state;
-    begin();
+    clock_begin();
     clock = open_clock("one");
     boot_ns += 8 * HOUR;
     wall_ns += 8 * HOUR;
-    bh_clock_turn(&clock);
+    bh_clock_tick(&clock);
     BH_CHECK_EQ("counts", now(&clock), 8 * HOUR);
     BH_CHECK_EQ("is no step", clock.offset_ns, 0);
-    end();
+    clock_end();
     BH_CHECK_DONE();
 }
 
 /* What the daemon before can have told anybody. */
 static void
-test_heard(void **state)
+test_saved(void **state)
 {
     static const struct {
         const char *name;
         const char *boot_id;
-        int64_t lived, away, heard; /* of when it ended */
+        int64_t lived, away, saved; /* of when it ended */
     } cases[] = {
         { "a second more than its last turn", "one", 10 * S, HOUR, S },
         { "not later than now", "one", 10 * S, S / 2, S / 2 },
@@ -283,16 +283,16 @@ test_heard(void **state)
         struct bh_clock clock;
         int64_t ended;
 
-        begin();
+        clock_begin();
         clock = open_clock("one");
-        BH_CHECK_EQ("nothing yet", bh_clock_heard(&clock), S);
-        pass(&clock, cases[i].lived);
+        BH_CHECK_EQ("nothing yet", bh_clock_last_saved(&clock), S);
+        clock_pass(&clock, cases[i].lived);
         ended = (int64_t)bh_clock_now(&clock);
         boot_ns += cases[i].away;
         wall_ns += cases[i].away;
         clock = open_clock(cases[i].boot_id);
-        BH_CHECK_EQ(cases[i].name, (int64_t)bh_clock_heard(&clock) - ended, cases[i].heard);
-        end();
+        BH_CHECK_EQ(cases[i].name, (int64_t)bh_clock_last_saved(&clock) - ended, cases[i].saved);
+        clock_end();
     }
     BH_CHECK_DONE();
 }
@@ -309,7 +309,7 @@ test_damaged(void **state)
         char path[60];
         FILE *file;
 
-        begin();
+        clock_begin();
         snprintf(path, sizeof path, "%s/clock", folder);
         file = fopen(path, "w");
         assert_non_null(file);
@@ -317,7 +317,7 @@ test_damaged(void **state)
         fclose(file);
         clock = open_clock("one");
         BH_CHECK_EQ(texts[i], now(&clock), 0);
-        end();
+        clock_end();
     }
     BH_CHECK_DONE();
 }
@@ -325,7 +325,7 @@ test_damaged(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_steps),   cmocka_unit_test(test_never_back),
     cmocka_unit_test(test_restarts), cmocka_unit_test(test_suspend),
-    cmocka_unit_test(test_damaged), cmocka_unit_test(test_heard),
+    cmocka_unit_test(test_damaged), cmocka_unit_test(test_saved),
     cmocka_unit_test(test_log),
 };
 BH_TEST_MAIN(tests)

@@ -35,7 +35,7 @@ bh_command_entry(const struct bh_caller *caller, enum bh_operation op, bh_tenant
         .phase = BH_PHASE_INTENT,
         .tenant = tenant.v,
         .req = caller->request_id,
-        .verb = bh_operation_deed(op),
+        .verb = bh_operation_recorded_verb(op),
     };
 
     if (caller->token)
@@ -56,47 +56,47 @@ object_called(const struct bh_core *core, enum bh_name_kind kind, const char *ty
 
 /* What was named and there is, by its number; what was typed and there is not stays out. */
 static struct bh_record_object
-object_named(const struct bh_core *core, const struct bh_tried *tried)
+object_named(const struct bh_core *core, const struct bh_refused_request *refused)
 {
-    if (tried->object.type[0])
-        return tried->object;
-    if (tried->job.v > 0 && tried->job.v < core->next_job)
-        return (struct bh_record_object){ .type = "job", .id = tried->job.v };
-    if (!tried->target)
+    if (refused->object.type[0])
+        return refused->object;
+    if (refused->job.v > 0 && refused->job.v < core->next_job)
+        return (struct bh_record_object){ .type = "job", .id = refused->job.v };
+    if (!refused->target)
         return (struct bh_record_object){ .id = 0 };
-    switch ((int)tried->op) {
+    switch ((int)refused->op) {
     case BH_OP_TOKEN_REVOKE:
-        return bh_token_object(core, tried->target);
+        return bh_token_object(core, refused->target);
     case BH_OP_ACCOUNT_ENROL:
     case BH_OP_ACCOUNT_RESET:
-        return object_called(core, BH_NAME_PRINCIPAL, "account", tried->target);
+        return object_called(core, BH_NAME_PRINCIPAL, "account", refused->target);
     case BH_OP_NODE_VERIFY:
-        return object_called(core, BH_NAME_NODE, "node", tried->target);
+        return object_called(core, BH_NAME_NODE, "node", refused->target);
     default:
-        return bh_cordon_object(core, tried->target);
+        return bh_cordon_object(core, refused->target);
     }
 }
 
 /* What a command tries, and what it was decided so far. */
-static struct bh_tried
-tried_by(const struct bh_core *core, const struct bh_command *command)
+static struct bh_refused_request
+command_refused_request_by(const struct bh_core *core, const struct bh_command *command)
 {
-    struct bh_tried tried = { .op = command->op, .verdict = core->decided, .job = command->job,
+    struct bh_refused_request refused = { .op = command->op, .verdict = core->decided, .job = command->job,
                               .tenant = command->tenant };
-    struct bh_whose whose;
+    struct bh_job_owner whose;
     struct bh_err ignored;
 
-    if (command->people)
-        tried.object = command->people->object;
+    if (command->accounts)
+        refused.object = command->accounts->object;
     if (command->cordon)
-        tried.target = command->cordon->target;
+        refused.target = command->cordon->target;
     else if (command->token_id)
-        tried.target = command->token_id;
+        refused.target = command->token_id;
     else if (command->op == BH_OP_NODE_VERIFY)
-        tried.target = command->text;
-    if (command->job.v && bh_whose_job(core, command->job, &whose, &ignored) == BH_OK)
-        tried.tenant = whose.tenant;
-    return tried;
+        refused.target = command->text;
+    if (command->job.v && bh_job_owner_find(core, command->job, &whose, &ignored) == BH_OK)
+        refused.tenant = whose.tenant;
+    return refused;
 }
 
 bh_rc
@@ -106,12 +106,12 @@ bh_command_deny(struct bh_core *core, const struct bh_command *command, bh_tenan
     const char *path = bh_catalog_name_of(core->catalog, BH_NAME_TENANT, tenant.v);
     struct bh_entry entry =
         bh_command_entry(&command->caller, command->op, tenant, denial.verdict);
-    struct bh_tried tried = tried_by(core, command);
+    struct bh_refused_request refused = command_refused_request_by(core, command);
     struct bh_err ignored;
 
     entry.phase = BH_PHASE_EVENT;
-    entry.obj = object_named(core, &tried);
-    if (bh_core_note(core, &entry, BH_DENIED, &ignored) != BH_OK)
+    entry.obj = object_named(core, &refused);
+    if (bh_core_record(core, &entry, BH_DENIED, &ignored) != BH_OK)
         return bh_err_set(err, ignored.rc, "the denial could not be recorded: %.160s",
                           ignored.msg);
     return bh_authz_explain(&denial, command->caller.name ? command->caller.name : "the caller",
@@ -129,7 +129,7 @@ bh_command_refusal(struct bh_core *core, const struct bh_entry *entry, bh_rc rc,
     if (event.job_name || event.submitter)
         event.obj.id = 0; /* the number was not given out */
     bh_command_explain(core, rc, reason, err);
-    if (bh_core_note(core, &event, rc, &ignored) != BH_OK)
+    if (bh_core_record(core, &event, rc, &ignored) != BH_OK)
         return bh_err_set(err, ignored.rc, "the refusal could not be recorded: %.160s",
                           ignored.msg);
     return rc;
@@ -174,7 +174,7 @@ bh_command_holds(struct bh_core *core, const struct bh_command *command, const c
 
 /* Why the job cannot be cancelled or released: what it is instead. */
 static bh_rc
-say_state(bh_job_id job, const char *state, bool ended, struct bh_err *err)
+command_explain_state(bh_job_id job, const char *state, bool ended, struct bh_err *err)
 {
     if (ended) {
         bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " has ended already: %.20s", job.v, state);
@@ -193,7 +193,7 @@ refuse_state(struct bh_core *core, const struct bh_entry *entry, const struct bh
 
     if (rc != BH_CONFLICT || core->step.verdict.code != BH_REASON_WRONG_STATE)
         return rc;
-    return say_state(view->job, bh_job_state_names[view->state], view->state >= BH_JOB_COMPLETED,
+    return command_explain_state(view->job, bh_job_state_names[view->state], view->state >= BH_JOB_COMPLETED,
                      err);
 }
 
@@ -209,9 +209,9 @@ change_job(struct bh_core *core, const struct bh_command *command, struct bh_are
     const char *verb = "job.cancel";
     struct bh_verdict verdict;
     struct bh_job_view view;
-    struct bh_whose whose;
+    struct bh_job_owner whose;
     struct bh_entry entry;
-    bh_rc rc = bh_whose_job(core, command->job, &whose, err);
+    bh_rc rc = bh_job_owner_find(core, command->job, &whose, err);
 
     if (rc != BH_OK)
         return rc;
@@ -222,7 +222,7 @@ change_job(struct bh_core *core, const struct bh_command *command, struct bh_are
         return bh_command_deny(core, command, whose.tenant,
                                (struct bh_denial){ verb, verdict, BH_REACH_OBJECT }, err);
     if (!bh_view_job(core->state.engine, command->job, &view)) /* the store has it alone */
-        return say_state(command->job, whose.state, true, err);
+        return command_explain_state(command->job, whose.state, true, err);
     entry = bh_command_entry(&command->caller, command->op, whose.tenant, verdict);
     entry.obj = (struct bh_record_object){ .type = "job", .id = command->job.v };
     rc = bh_core_step(core, &entry, &event, err);
@@ -282,11 +282,11 @@ static const struct {
 };
 
 static bh_rc
-run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+command_run(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
     struct bh_answer *ret_answer, struct bh_err *err)
 {
-    if (command->people)
-        return bh_people_change(core, command, arena, ret_answer, err);
+    if (command->accounts)
+        return bh_accounts_change(core, command, arena, ret_answer, err);
     for (size_t i = 0; i < BH_COUNT(commands); i++)
         if (commands[i].op == command->op)
             return commands[i].run(core, command, arena, ret_answer, err);
@@ -294,10 +294,10 @@ run(struct bh_core *core, const struct bh_command *command, struct bh_arena *are
 }
 
 static bool
-find_kept_reply(const struct bh_core *core, const struct bh_caller *caller,
+command_find_batch_reply(const struct bh_core *core, const struct bh_caller *caller,
                 struct bh_reply_row *ret_row)
 {
-    for (const struct bh_kept_reply *kept = core->replies; kept; kept = kept->next)
+    for (const struct bh_batch_reply *kept = core->replies; kept; kept = kept->next)
         if (kept->row.principal_id == caller->subject.principal.v
             && strcmp(kept->row.key, caller->idempotency_key) == 0) {
             *ret_row = kept->row;
@@ -315,7 +315,7 @@ find_reply(struct bh_core *core, const struct bh_command *command, struct bh_are
     struct bh_reply_row row;
     bh_rc rc = BH_OK;
 
-    if (!find_kept_reply(core, caller, &row))
+    if (!command_find_batch_reply(core, caller, &row))
         rc = core->store.ops->get_reply(core->store.self, caller->subject.principal.v,
                                         caller->idempotency_key, arena, &row, err);
     if (rc != BH_OK)
@@ -332,13 +332,13 @@ find_reply(struct bh_core *core, const struct bh_command *command, struct bh_are
 }
 
 static bool
-keep_reply(struct bh_core *core, const struct bh_reply_row *row)
+command_store_reply(struct bh_core *core, const struct bh_reply_row *row)
 {
-    struct bh_kept_reply *kept = bh_arena_alloc(core->arena, sizeof *kept);
+    struct bh_batch_reply *kept = bh_arena_alloc(core->arena, sizeof *kept);
 
     if (!kept)
         return false;
-    *kept = (struct bh_kept_reply){ core->replies, *row };
+    *kept = (struct bh_batch_reply){ core->replies, *row };
     kept->row.key = bh_arena_strdup(core->arena, row->key);
     core->replies = kept;
     return kept->row.key != NULL;
@@ -362,7 +362,7 @@ remember_reply(struct bh_core *core, const struct bh_command *command,
     bh_buf_init(&body, REPLY_BYTES_MAX);
     bh_answer_encode(&body, command, answer, true);
     row.body = bh_buf_text(&body) ? bh_arena_strdup(core->arena, bh_buf_text(&body)) : NULL;
-    if (row.body && keep_reply(core, &row))
+    if (row.body && command_store_reply(core, &row))
         rc = core->store.ops->put_reply(core->store.self, &row, err);
     else
         rc = bh_err_set(err, BH_BUG, "the answer is too long to be remembered");
@@ -372,9 +372,9 @@ remember_reply(struct bh_core *core, const struct bh_command *command,
 
 /* Every attempt of a known principal is in the log, also one that failed early. */
 static bh_rc
-note_failure(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
+command_record_failure(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
 {
-    const struct bh_turned_away what = { tried_by(core, command), err->rc, 1 };
+    const struct bh_counted_refusal what = { command_refused_request_by(core, command), err->rc, 1 };
     bh_rc rc = bh_command_refused(core, &command->caller, &what);
 
     return rc == BH_OK ? err->rc : bh_err_set(err, rc, "the refusal could not be recorded");
@@ -394,16 +394,16 @@ bh_command_run(struct bh_core *core, const struct bh_command *command, struct bh
     if (keyed) {
         rc = find_reply(core, command, arena, ret_answer, err);
         if (rc == BH_CONFLICT)
-            return note_failure(core, command, err);
+            return command_record_failure(core, command, err);
         if (rc != BH_NOT_FOUND)
             return rc;
     }
-    rc = run(core, command, arena, ret_answer, err);
+    rc = command_run(core, command, arena, ret_answer, err);
     if (rc == BH_OK && keyed)
         rc = remember_reply(core, command, ret_answer, err);
     if (rc != BH_OK && !bh_command_fatal(rc) && core->journal.next_seq == seq
         && core->refusals.seen == seen)
-        rc = note_failure(core, command, err);
+        rc = command_record_failure(core, command, err);
     return rc;
 }
 
@@ -415,15 +415,15 @@ bh_command_fatal(bh_rc rc)
 
 bh_rc
 bh_command_refused(struct bh_core *core, const struct bh_caller *caller,
-                   const struct bh_turned_away *what)
+                   const struct bh_counted_refusal *what)
 {
-    const struct bh_tried *tried = &what->what;
-    struct bh_entry entry = bh_command_entry(caller, tried->op, tried->tenant, tried->verdict);
+    const struct bh_refused_request *refused = &what->what;
+    struct bh_entry entry = bh_command_entry(caller, refused->op, refused->tenant, refused->verdict);
     struct bh_err err;
 
     entry.phase = BH_PHASE_EVENT;
-    if (tried->verb)
-        entry.verb = tried->verb;
-    entry.obj = object_named(core, tried);
-    return bh_core_note_times(core, &entry, what->res, what->times, &err);
+    if (refused->verb)
+        entry.verb = refused->verb;
+    entry.obj = object_named(core, refused);
+    return bh_core_record_times(core, &entry, what->res, what->times, &err);
 }

@@ -36,12 +36,12 @@ void bh_command_explain(const struct bh_core *core, bh_rc rc, const struct bh_re
 bool bh_command_fatal(bh_rc rc);
 
 /* A request that was turned away, or as many equal ones in a row. */
-struct bh_turned_away {
-    struct bh_tried what;
+struct bh_counted_refusal {
+    struct bh_refused_request what;
     bh_rc res;
     uint64_t times;
 };
 BH_MUST_USE bh_rc bh_command_refused(struct bh_core *core, const struct bh_caller *caller,
-                                     const struct bh_turned_away *what);
+                                     const struct bh_counted_refusal *what);
 
 #endif

@@ -135,7 +135,7 @@ bh_core_seal(struct bh_core *core, bh_tenant_id tenant, struct bh_slice plain,
 
 /* How much of a note the next item holds: all, or as many whole lines as fit; 0: not even one. */
 static size_t
-piece_of(const char *note)
+core_item_length(const char *note)
 {
     size_t length = strnlen(note, BH_ENTRY_NOTE_ITEM_MAX + 1);
 
@@ -156,21 +156,21 @@ seal_note(struct bh_core *core, const struct bh_entry *entry, struct bh_buf *lis
 
     bh_buf_putc(list, '[');
     for (uint32_t items = 0; rc == BH_OK && *note; items++) {
-        const struct bh_slice piece = { note, piece_of(note) };
+        const struct bh_slice item = { note, core_item_length(note) };
 
-        if (items == BH_SEALED_ITEMS_MAX || piece.length == 0)
+        if (items == BH_SEALED_ITEMS_MAX || item.length == 0)
             return bh_err_set(err, BH_RANGE, "a text of %zu bytes is too long for a record",
                               strlen(entry->note));
         bh_buf_puts(list, items ? "," : "");
-        rc = bh_core_seal(core, (bh_tenant_id){ entry->tenant }, piece, list, err);
-        note += piece.length;
+        rc = bh_core_seal(core, (bh_tenant_id){ entry->tenant }, item, list, err);
+        note += item.length;
     }
     bh_buf_putc(list, ']');
     return rc;
 }
 
 static bh_rc
-append(struct bh_core *core, const struct bh_entry *entry, struct bh_record *record,
+core_append(struct bh_core *core, const struct bh_entry *entry, struct bh_record *record,
        struct bh_err *err)
 {
     char memory[BH_RECORD_BYTES_MAX], names_memory[BH_NAMES_BYTES_MAX];
@@ -205,12 +205,12 @@ append(struct bh_core *core, const struct bh_entry *entry, struct bh_record *rec
         memcpy(record->req, entry->req, sizeof record->req);
     rc = bh_journal_append(&core->journal, record, err);
     if (rc == BH_OK)
-        bh_open_orders_take(&core->open_orders, record);
+        bh_open_orders_read(&core->open_orders, record);
     return rc;
 }
 
 static bool
-is_new_and_waiting(const struct bh_event *event, const struct bh_effect *effect)
+core_is_new_and_pending(const struct bh_event *event, const struct bh_effect *effect)
 {
     return event->kind == BH_EV_SUBMIT && effect->state == BH_JOB_PENDING
            && bh_same(event->u.submit.job, effect->job);
@@ -218,7 +218,7 @@ is_new_and_waiting(const struct bh_event *event, const struct bh_effect *effect)
 
 /* An effect for the node into the batch; a start that may not have its datasets stays here. */
 static bh_rc
-take_order(struct bh_core *core, const struct bh_effect *effect, struct bh_err *err)
+core_accept_order(struct bh_core *core, const struct bh_effect *effect, struct bh_err *err)
 {
     bool allowed = true;
     bh_rc rc = effect->kind == BH_FX_START ? bh_access_start(core, effect, &allowed, err) : BH_OK;
@@ -233,7 +233,7 @@ take_order(struct bh_core *core, const struct bh_effect *effect, struct bh_err *
 
 /* Rows of the jobs that changed, and the node's effects into the batch. */
 static bh_rc
-take_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh_event *event,
+core_collect_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh_event *event,
              struct bh_err *err)
 {
     if (event->kind == BH_EV_SUBMIT) {
@@ -246,12 +246,12 @@ take_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh
         const struct bh_effect *effect = &core->step.effects[i];
         bh_rc rc = BH_OK;
 
-        if (effect->kind == BH_FX_JOB && is_new_and_waiting(event, effect))
+        if (effect->kind == BH_FX_JOB && core_is_new_and_pending(event, effect))
             continue; /* its row says so already */
         if (effect->kind == BH_FX_JOB)
-            rc = bh_rows_change(core, effect, core->told_by[i], event->now_ns, err);
+            rc = bh_rows_change(core, effect, core->recorded_by[i], event->now_ns, err);
         else
-            rc = take_order(core, effect, err);
+            rc = core_accept_order(core, effect, err);
         if (rc != BH_OK)
             return rc;
     }
@@ -303,7 +303,7 @@ put_states(const struct bh_core *core, const struct bh_event *event, uint32_t *c
         const struct bh_effect *effect = &core->step.effects[*cursor];
         struct bh_job_status state;
 
-        if (effect->kind != BH_FX_JOB || is_new_and_waiting(event, effect))
+        if (effect->kind != BH_FX_JOB || core_is_new_and_pending(event, effect))
             continue;
         if (list->length + BH_JOB_STATUS_ITEM_MAX + 2 > list->size)
             break;
@@ -315,10 +315,10 @@ put_states(const struct bh_core *core, const struct bh_event *event, uint32_t *c
 
 /* The effects first .. last - 1 stand in the record that was appended last. */
 static void
-note_told(struct bh_core *core, uint32_t first, uint32_t last)
+core_set_recorded_by(struct bh_core *core, uint32_t first, uint32_t last)
 {
     for (uint32_t i = first; i < last; i++)
-        core->told_by[i] = core->journal.next_seq - 1;
+        core->recorded_by[i] = core->journal.next_seq - 1;
 }
 
 /* Those that found no room. */
@@ -341,8 +341,8 @@ record_states(struct bh_core *core, const struct bh_event *event, uint32_t curso
         if (list.length <= 2)
             return BH_OK;
         record.jobs_json = bh_buf_text(&list);
-        rc = append(core, &entry, &record, err);
-        note_told(core, first, cursor);
+        rc = core_append(core, &entry, &record, err);
+        core_set_recorded_by(core, first, cursor);
     }
     return rc;
 }
@@ -372,8 +372,8 @@ record_step(struct bh_core *core, const struct bh_entry *entry, const struct bh_
     bh_buf_init_fixed(&states, states_memory, sizeof states_memory);
     put_states(core, event, &cursor, &states);
     record.jobs_json = states.length > 2 ? bh_buf_text(&states) : NULL;
-    rc = append(core, entry, &record, err);
-    note_told(core, 0, cursor);
+    rc = core_append(core, entry, &record, err);
+    core_set_recorded_by(core, 0, cursor);
     return rc == BH_OK ? record_states(core, event, cursor, err) : rc;
 }
 
@@ -390,12 +390,12 @@ bh_core_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event
         return bh_err_set(err, rc, "%s", bh_reason_names[core->step.verdict.code]);
     rc = record_step(core, entry, event, err);
     if (rc == BH_OK)
-        rc = take_effects(core, entry, event, err);
+        rc = core_collect_effects(core, entry, event, err);
     if (rc != BH_OK) /* the engine has gone ahead of the journal: abort the batch */
         return rc == BH_FULL || rc == BH_UNCERTAIN ? rc : bh_err_set(err, BH_IO, "journal: %.200s", err->msg);
     if (event->kind != BH_EV_SUBMIT) /* that one only adds behind */
         core->reasons_stale = true;
-    bh_faults_tell(core);
+    bh_faults_log(core);
     sample_invariants(core);
     return BH_OK;
 }
@@ -407,35 +407,35 @@ is_refused(bh_rc res)
 }
 
 bh_rc
-bh_core_note_counted(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
+bh_core_record_counted(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
                      uint64_t count, struct bh_err *err)
 {
     struct bh_record record = { .ts_ns = bh_core_now(core), .res = bh_rc_name(res),
                                 .count = count > 1 ? count : 0 };
 
     BH_ASSERT(!is_refused(res) || !entry->dec.allow);
-    return append(core, entry, &record, err);
+    return core_append(core, entry, &record, err);
 }
 
 bh_rc
-bh_core_note_times(struct bh_core *core, const struct bh_entry *entry, bh_rc res, uint64_t times,
+bh_core_record_times(struct bh_core *core, const struct bh_entry *entry, bh_rc res, uint64_t times,
                    struct bh_err *err)
 {
-    struct bh_entry told = *entry;
+    struct bh_entry recorded = *entry;
     uint64_t left;
 
     /* A rule that allowed it did not refuse it: who came with the right verb, and is refused all the
      * same, is refused by no rule. */
-    if (is_refused(res) && told.dec.allow)
-        told.dec = (struct bh_record_decision){ .allow = false };
-    left = bh_refusals_take(core, &told, res, times);
-    return left ? bh_core_note_counted(core, &told, res, left, err) : BH_OK;
+    if (is_refused(res) && recorded.dec.allow)
+        recorded.dec = (struct bh_record_decision){ .allow = false };
+    left = bh_refusals_count(core, &recorded, res, times);
+    return left ? bh_core_record_counted(core, &recorded, res, left, err) : BH_OK;
 }
 
 bh_rc
-bh_core_note(struct bh_core *core, const struct bh_entry *entry, bh_rc res, struct bh_err *err)
+bh_core_record(struct bh_core *core, const struct bh_entry *entry, bh_rc res, struct bh_err *err)
 {
-    return bh_core_note_times(core, entry, res, 1, err);
+    return bh_core_record_times(core, entry, res, 1, err);
 }
 
 /* Keys that were made since; the record stands beside the row. */
@@ -457,13 +457,13 @@ record_made_keys(struct bh_core *core, struct bh_err *err)
                                   .obj = { "key", row.id } };
 
         bh_key_facts_digest(core->crypto, &facts, digest);
-        rc = bh_core_note(core, &entry, BH_OK, err);
+        rc = bh_core_record(core, &entry, BH_OK, err);
     }
     return rc;
 }
 
 static bh_rc
-commit(struct bh_core *core, struct bh_err *err)
+core_commit(struct bh_core *core, struct bh_err *err)
 {
     bh_ns begun = bh_time_monotonic();
     bh_rc rc = core->store.ops->commit(core->store.self, err);
@@ -476,7 +476,7 @@ commit(struct bh_core *core, struct bh_err *err)
 bh_rc
 bh_core_commit(struct bh_core *core, struct bh_err *err)
 {
-    bh_rc rc = bh_access_settle(core, err);
+    bh_rc rc = bh_access_end_refused(core, err);
 
     if (rc != BH_OK)
         return rc;
@@ -493,7 +493,7 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_snapshot_if_due(core, err);
     if (rc == BH_OK)
-        rc = commit(core, err);
+        rc = core_commit(core, err);
     if (rc != BH_OK)
         return rc;
     core->open = false;

@@ -20,7 +20,7 @@
 /* The heart of the daemon: engine, journal, names and query tables, changed together.
  *
  * Everything here belongs to the owner thread.  Changes are made inside a batch:
- * bh_core_step and bh_core_note open a transaction when the first one comes,
+ * bh_core_step and bh_core_record open a transaction when the first one comes,
  * bh_core_commit makes all durable at once, and only then may effects be released
  * (bh_core_effects) and answers given.  When anything in a batch fails, bh_core_abort
  * throws the whole batch away and rebuilds the state from snapshot and journal. */
@@ -48,7 +48,7 @@ struct bh_gpu_facts {
     bool unread;                     /* its node could not read it in its last inventory */
     bool usable;                     /* node.conf allows it, and nobody else carved it */
     bool mig_capable;
-    uint8_t told;                    /* enum bh_gpu_health, in the daemon's log */
+    uint8_t logged_health;                    /* enum bh_gpu_health, in the daemon's log */
     uint64_t cause_ns;               /* the last fault that others may follow from */
     struct bh_fault_count minor;     /* of faults that change little */
 };
@@ -68,14 +68,14 @@ enum { BH_CORE_VERIFIES_MAX = 256, BH_CORE_CHECKS_MAX = 64 };
 
 struct bh_check {
     bh_node_id node;         /* 0: none */
-    uint64_t again_at, pause; /* monotonic ns */
+    uint64_t retry_at, pause; /* monotonic ns */
 };
 
 /* What the disk of the state folder had when it was looked at, and what commands since then take of
  * it at most. */
 struct bh_disk {
-    uint64_t looked_ns;              /* monotonic; 0: never */
-    struct bh_disk_room room;
+    uint64_t checked_ns;              /* monotonic; 0: never */
+    struct bh_disk_space capacity;
     uint64_t taken;                  /* bytes */
     bool low;                        /* it was nearly full then */
 };
@@ -86,7 +86,7 @@ struct bh_text_counts {
         uint64_t bytes;
         bool known;
     } *items;
-    uint32_t room;
+    uint32_t capacity;
     bool dropped;                    /* the open batch dropped some: forgotten with its end */
 };
 
@@ -103,11 +103,11 @@ struct bh_core {
     struct bh_catalog *catalog;
     struct bh_hub *hub;
     struct bh_step step;             /* of the last event */
-    uint64_t told_by[BH_EFFECTS_MAX]; /* of its effects on jobs: the record that says so */
+    uint64_t recorded_by[BH_EFFECTS_MAX]; /* of its effects on jobs: the record that says so */
     struct bh_arena *arena;          /* reset at every commit */
-    struct bh_kept_reply *replies;   /* of the open batch, in `arena` */
-    struct bh_kept_document *documents; /* the same */
-    struct bh_taken *taken;          /* likewise: jobs and tokens that were made */
+    struct bh_batch_reply *replies;   /* of the open batch, in `arena` */
+    struct bh_batch_document *documents; /* the same */
+    struct bh_batch_created *taken;          /* likewise: jobs and tokens that were made */
     bool tokens_changed;             /* in the open batch */
     struct bh_refusals refusals;     /* that repeat */
     struct bh_verdict decided;       /* on the command that runs; false: nothing yet */
@@ -123,14 +123,14 @@ struct bh_core {
     uint64_t next_job;               /* number of the next job */
     uint64_t steps;                  /* for sampling the invariants */
     _Atomic uint64_t commits;        /* since the start; read by any thread */
-    struct bh_tally_book tally;
+    struct bh_tallies tally;
     _Atomic uint64_t signed_records, signed_ns; /* the newest checkpoint's; likewise */
     struct bh_effect *effects;       /* of the batch, for the node, in order */
     uint32_t effect_count;
     struct bh_gpu_facts *gpu_facts;  /* by GPU id; what only the node knows */
     uint32_t gpu_facts_count;
     struct bh_tenant_faults tenant_faults[BH_FAULT_TENANTS_MAX];
-    uint64_t health_told;            /* bh_view_health_moves when the log last said them */
+    uint64_t health_logged;            /* bh_view_health_moves when the log last said them */
     struct bh_effect *scratch;       /* BH_CORE_EFFECTS_MAX of them, for looking through */
     struct bh_shown *shown;          /* reasons that rows show; by job modulo its size */
     struct bh_reason added_reason;   /* why the job submitted last waits, or not */
@@ -156,20 +156,20 @@ struct bh_shown {
 enum { BH_SHOWN_MAX = 1 << 17 };
 
 /* An answer remembered in the open batch: readers of the store do not see it yet. */
-struct bh_kept_reply {
-    struct bh_kept_reply *next;
+struct bh_batch_reply {
+    struct bh_batch_reply *next;
     struct bh_reply_row row;
 };
 
 /* A document put in the open batch, the same way. */
-struct bh_kept_document {
-    struct bh_kept_document *next;
+struct bh_batch_document {
+    struct bh_batch_document *next;
     struct bh_document_row row;
 };
 
 /* A job or a token that somebody made in the open batch, the same way. */
-struct bh_taken {
-    struct bh_taken *next;
+struct bh_batch_created {
+    struct bh_batch_created *next;
     uint32_t principal;
     bool token;
 };
@@ -215,13 +215,13 @@ BH_MUST_USE bh_rc bh_core_step(struct bh_core *core, const struct bh_entry *entr
 /* Put a record without an engine event (a denial, a token) into the batch.  A refusal like one
  * before is counted instead (daemon/refusals.h).  A record of BH_DENIED or BH_UNAUTHENTICATED never
  * says that it was allowed: a rule that `entry` says allowed it is left out. */
-BH_MUST_USE bh_rc bh_core_note(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
+BH_MUST_USE bh_rc bh_core_record(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
                                struct bh_err *err);
 /* The same for as many equal ones. */
-BH_MUST_USE bh_rc bh_core_note_times(struct bh_core *core, const struct bh_entry *entry,
+BH_MUST_USE bh_rc bh_core_record_times(struct bh_core *core, const struct bh_entry *entry,
                                      bh_rc res, uint64_t times, struct bh_err *err);
 /* Put one record into the batch that stands for `count` refusals. */
-BH_MUST_USE bh_rc bh_core_note_counted(struct bh_core *core, const struct bh_entry *entry,
+BH_MUST_USE bh_rc bh_core_record_counted(struct bh_core *core, const struct bh_entry *entry,
                                        bh_rc res, uint64_t count, struct bh_err *err);
 
 /* Begin the batch's transaction if none is open: for changes of tables that come with a record. */

@@ -17,7 +17,7 @@ digest_of(const struct fixture *f, uint8_t ret_digest[32])
 }
 
 static bool
-count_row(void *self, const struct bh_job_row *row)
+core_count_row(void *self, const struct bh_job_row *row)
 {
     ++*(uint32_t *)self;
     return row->job != 0;
@@ -29,7 +29,7 @@ count_jobs(struct fixture *f)
     struct bh_job_filter filter = { .limit = 10000 };
     uint32_t count = 0;
 
-    assert_int_equal(f->core.store.ops->list_jobs(f->core.store.self, &filter, count_row, &count,
+    assert_int_equal(f->core.store.ops->list_jobs(f->core.store.self, &filter, core_count_row, &count,
                                                   &f->err),
                      BH_OK);
     return count;
@@ -49,21 +49,21 @@ test_a_clock_step_is_not_followed(void **unused)
     struct fixture f;
     uint64_t before;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     before = f.core.journal.last_ts_ns;
     f.core.clock.source.wall = two_hours_ahead;
     for (int i = 0; i < 100; i++)
-        bh_clock_turn(&f.core.clock);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+        bh_clock_tick(&f.core.clock);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     BH_CHECK("goes on", f.core.journal.last_ts_ns > before);
     BH_CHECK("by itself", f.core.journal.last_ts_ns - before < 600 * BH_NS_PER_S);
     close_core(&f);
     assert_int_equal(open_core(&f), BH_OK);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     BH_CHECK("after a restart", f.core.journal.last_ts_ns - before < 600 * BH_NS_PER_S);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static void
@@ -73,10 +73,10 @@ test_state_survives_a_restart(void **unused)
     uint8_t before[32], after[32];
     uint64_t records;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     for (int i = 0; i < 5; i++)
-        assert_int_equal(submit(&f, alice_small), BH_OK);
+        assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     BH_CHECK_EQ("jobs are numbered from 1", f.answer.job.v, 5);
     digest_of(&f, before);
     records = f.core.journal.next_seq;
@@ -87,10 +87,10 @@ test_state_survives_a_restart(void **unused)
     assert_memory_equal(before, after, 32);
     BH_CHECK_EQ("records", f.core.journal.next_seq, records);
     BH_CHECK_EQ("rows", count_jobs(&f), 5);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     BH_CHECK_EQ("numbers go on", f.answer.job.v, 6);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static void
@@ -101,13 +101,13 @@ test_snapshot_and_journal_lead_to_the_same_state(void **unused)
     struct bh_err err;
     char path[160];
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     for (int i = 0; i < 20; i++)
-        assert_int_equal(submit(&f, alice_small), BH_OK);
+        assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     assert_int_equal(bh_snapshot_write(&f.core, &err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &err), BH_OK);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     digest_of(&f, before);
     snprintf(path, sizeof path, "%s/snapshot-%" PRIu64 ".bin", f.folder, f.core.snapshot_seq);
     close_core(&f);
@@ -124,7 +124,7 @@ test_snapshot_and_journal_lead_to_the_same_state(void **unused)
     assert_true(f.core.snapshot_seq == 0);
     digest_of(&f, after);
     assert_memory_equal(before, after, 32);
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* A tenant's keys, which its first submission would make. */
@@ -152,8 +152,8 @@ test_what_nothing_waits_for_is_abandoned(void **unused)
     };
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     bh_open_orders_add(&f.core.open_orders, ORDER, SINCE);
     for (size_t i = 0; i < BH_COUNT(turns); i++) {
         uint64_t records = f.core.journal.next_seq;
@@ -163,7 +163,7 @@ test_what_nothing_waits_for_is_abandoned(void **unused)
         BH_CHECK_EQ(turns[i].name, f.core.journal.next_seq - records, turns[i].records);
     }
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* What is left of a snapshot in a log that an older or newer build began: only a digest of the
@@ -176,19 +176,19 @@ test_snapshots_of_other_layouts_are_passed_over(void **unused)
                               .verb = "snapshot", .obj = { "snapshot", 7 }, .text = digest };
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    assert_int_equal(bh_core_note(&f.core, &entry, BH_OK, &f.err), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    assert_int_equal(bh_core_record(&f.core, &entry, BH_OK, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     close_core(&f);
     BH_CHECK_EQ("from before layouts were named", open_core(&f), BH_OK);
     bh_state_snapshot_type(entry.obj.type);
-    assert_int_equal(bh_core_note(&f.core, &entry, BH_OK, &f.err), BH_OK);
+    assert_int_equal(bh_core_record(&f.core, &entry, BH_OK, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     close_core(&f);
     BH_CHECK_EQ("of this one", open_core(&f), BH_CONFLICT);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static void
@@ -209,21 +209,21 @@ test_refusals_change_nothing_and_are_recorded(void **unused)
     struct fixture f;
     uint8_t before[32], after[32];
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     make_keys(&f, "acme/vision/train");
     digest_of(&f, before);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         uint64_t refusals = f.core.refusals.seen;
 
-        BH_CHECK_EQ(cases[i].name, submit(&f, cases[i].submission), cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, fixture_submit(&f, cases[i].submission), cases[i].rc);
         BH_CHECK_EQ(cases[i].name, f.core.refusals.seen, refusals + 1);
         digest_of(&f, after);
         BH_CHECK_EQ(cases[i].name, memcmp(before, after, 32), 0);
     }
     BH_CHECK_EQ("rows", count_jobs(&f), 0);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* Who asks for a longer grace than the site allows is told the number; dry run or not. */
@@ -233,19 +233,19 @@ test_a_grace_has_a_most(void **unused)
     struct bh_command command;
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     command = submit_command(&f, alice_small);
     for (int dry = 0; dry < 2; dry++) {
         command.dry_run = dry;
         command.numbers.grace_ns = 601 * BH_NS_PER_S;
-        BH_CHECK_EQ("more", run(&f, &command), BH_RANGE);
+        BH_CHECK_EQ("more", fixture_run(&f, &command), BH_RANGE);
         BH_CHECK_STR("which", f.err.msg, "grace: 601 s is more than the 600 s that this site allows");
         command.numbers.grace_ns = 600 * BH_NS_PER_S;
-        BH_CHECK_EQ("as much", run(&f, &command), BH_OK);
+        BH_CHECK_EQ("as much", fixture_run(&f, &command), BH_OK);
     }
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static void
@@ -254,16 +254,16 @@ test_a_repeated_key_is_one_job(void **unused)
     struct submission keyed = alice_small;
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     keyed.key = "k-1";
-    assert_int_equal(submit(&f, keyed), BH_OK);
+    assert_int_equal(fixture_submit(&f, keyed), BH_OK);
     assert_null(f.answer.replayed);
-    assert_int_equal(submit(&f, keyed), BH_OK);
+    assert_int_equal(fixture_submit(&f, keyed), BH_OK);
     assert_non_null(f.answer.replayed);
     BH_CHECK_EQ("rows", count_jobs(&f), 1);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* What a site file says of scheduling is in force once it is applied; without it, the
@@ -274,8 +274,8 @@ test_scheduling_is_applied(void **unused)
     struct bh_ev_settings settings;
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, "scheduling: {order: drf, half_life: never, backfill: off,"
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, "scheduling: {order: drf, half_life: never, backfill: off,"
                                " assumed_run: 2h, min_runtime: 10m, lending: forecast,"
                                " hotspots: on, preshape: on, defrag: on,"
                                " defrag_gain_percent: 300, defrag_gpu_hours: 1.5,"
@@ -294,7 +294,7 @@ test_scheduling_is_applied(void **unused)
     BH_CHECK_EQ("lost", settings.defrag.lost_gpu_s, 5400);
     BH_CHECK_EQ("moves", settings.defrag.moves, 3);
     BH_CHECK_EQ("rest", settings.defrag.rest_ns, 3600000000000);
-    assert_int_equal(apply(&f, "{}"), BH_OK);
+    assert_int_equal(fixture_apply(&f, "{}"), BH_OK);
     bh_view_settings(f.core.state.engine, &settings);
     BH_CHECK_EQ("order again", settings.order, BH_ORDER_FAIR_TREE);
     BH_CHECK_EQ("7 days", settings.half_life_ns, BH_HALF_LIFE_DEFAULT_NS);
@@ -306,7 +306,7 @@ test_scheduling_is_applied(void **unused)
     BH_CHECK_EQ("off again", settings.defrag.mode, BH_DEFRAG_OFF);
     BH_CHECK_EQ("moves again", settings.defrag.moves, BH_DEFRAG_MOVES_DEFAULT);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* Two requests with one key in one batch: the second must see the first's answer before
@@ -321,8 +321,8 @@ test_a_key_repeated_in_one_batch_is_one_job(void **unused)
                                   .text_length = 2 };
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     assert_int_equal(bh_spec_check(&spec, &command.numbers, &f.err), BH_OK);
     command.caller = caller_named(&f, "alice");
     command.caller.idempotency_key = "k-2";
@@ -333,10 +333,10 @@ test_a_key_repeated_in_one_batch_is_one_job(void **unused)
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     BH_CHECK_EQ("rows", count_jobs(&f), 1);
     command.caller.request.bytes[0] ^= 1;
-    BH_CHECK_EQ("another body", run(&f, &command), BH_CONFLICT);
+    BH_CHECK_EQ("another body", fixture_run(&f, &command), BH_CONFLICT);
     BH_CHECK("what helps", strstr(f.err.hint, "take another key"));
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* A binding whose tenant is gone grants nothing; least of all the whole site. */
@@ -353,11 +353,11 @@ test_a_removed_tenant_leaves_no_role_behind(void **unused)
     struct bh_subject alice;
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     f.prune = true; /* acme/vision has another below */
-    assert_int_equal(apply(&f, without), BH_OK);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(fixture_apply(&f, without), BH_OK);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     alice = caller_named(&f, "alice").subject;
     dir = bh_catalog_get(f.core.catalog);
     BH_CHECK_EQ("site", bh_authz_check(dir, &alice, "job.submit", (bh_tenant_id){ 0 }).allow, 0);
@@ -365,9 +365,9 @@ test_a_removed_tenant_leaves_no_role_behind(void **unused)
     for (uint32_t i = 0; i < dir->binding_count; i++)
         BH_CHECK("no binding on the site", dir->bindings[i].tenant.v != 0);
     bh_catalog_put(f.core.catalog, dir);
-    BH_CHECK_EQ("again", submit(&f, alice_small), BH_OK);
+    BH_CHECK_EQ("again", fixture_submit(&f, alice_small), BH_OK);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* A store whose next commit fails, around the real one. */
@@ -393,9 +393,9 @@ test_a_failed_commit_leaves_nothing(void **unused)
     uint8_t before[32], after[32];
     uint64_t records;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     digest_of(&f, before);
     records = f.core.journal.next_seq;
 
@@ -412,11 +412,11 @@ test_a_failed_commit_leaves_nothing(void **unused)
     assert_memory_equal(before, after, 32);
     BH_CHECK_EQ("records", f.core.journal.next_seq, records);
 
-    assert_int_equal(run(&f, &release), BH_OK);
+    assert_int_equal(fixture_run(&f, &release), BH_OK);
     BH_CHECK_EQ("state", f.answer.state, BH_JOB_CANCELLED);
     f.core.store.ops = real_ops;
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* Whoever repeats a command is told what the job is instead. */
@@ -436,19 +436,19 @@ test_a_command_that_comes_too_late_names_the_state(void **unused)
     };
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     for (size_t i = 0; i < BH_COUNT(steps); i++) {
         struct bh_command command = { .op = steps[i].op, .job = { 1 } };
 
         command.caller = caller_named(&f, "root");
-        BH_CHECK_EQ(steps[i].name, run(&f, &command), steps[i].rc);
+        BH_CHECK_EQ(steps[i].name, fixture_run(&f, &command), steps[i].rc);
         if (steps[i].says)
             BH_CHECK_STR(steps[i].name, f.err.msg, steps[i].says);
     }
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static void
@@ -469,7 +469,7 @@ drop_last_record(const struct fixture *f)
 /* ---- the watermark: what was signed stands outside the store, too ---- */
 
 static void
-sign(struct fixture *f)
+core_sign(struct fixture *f)
 {
     f->core.journal.asked_ns = 0;
     assert_int_equal(bh_core_begin(&f->core, &f->err), BH_OK);
@@ -481,14 +481,14 @@ test_a_log_shorter_than_signed_is_refused(void **unused)
 {
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    sign(&f);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    core_sign(&f);
     close_core(&f);
     drop_last_record(&f);
     BH_CHECK_EQ("open", open_core(&f), BH_CONFLICT);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* Change the closed store by a statement. */
@@ -505,7 +505,7 @@ alter(const struct fixture *f, const char *statement)
 }
 
 static void
-write_mark(const struct fixture *f, const char *text)
+write_watermark(const struct fixture *f, const char *text)
 {
     char path[128];
 
@@ -522,21 +522,21 @@ test_a_store_put_back_to_an_earlier_day_is_refused(void **unused)
 {
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    sign(&f);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
-    sign(&f);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    core_sign(&f);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
+    core_sign(&f);
     close_core(&f);
     alter(&f, "delete from records where seq = (select max(seq) from records);"
               "delete from checkpoints where size > (select count(*) from records)");
     BH_CHECK_EQ("open", open_core(&f), BH_CONFLICT);
     BH_CHECK("says so", strstr(f.err.msg, "were signed"));
     close_core(&f);
-    write_mark(&f, "0\n");
+    write_watermark(&f, "0\n");
     BH_CHECK_EQ("as an administrator may decide", open_core(&f), BH_OK);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* As many records, and no checkpoint that would tell. */
@@ -545,10 +545,10 @@ test_another_log_of_the_same_length_is_refused(void **unused)
 {
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
-    sign(&f);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
+    core_sign(&f);
     close_core(&f);
     alter(&f, "delete from checkpoints;"
               "update records set leaf = cast(replace(leaf, '\"boot\":1', '\"boot\":2') as blob) "
@@ -556,27 +556,27 @@ test_another_log_of_the_same_length_is_refused(void **unused)
     BH_CHECK_EQ("open", open_core(&f), BH_CONFLICT);
     BH_CHECK("says so", strstr(f.err.msg, "does not begin with"));
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* The way on after a refusal does not lead past records that are at odds with the snapshot. */
 static void
-test_a_mark_of_nothing_passes_no_other_records(void **unused)
+test_a_watermark_of_nothing_passes_no_other_records(void **unused)
 {
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     assert_int_equal(bh_snapshot_write(&f.core, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-    sign(&f);
+    core_sign(&f);
     close_core(&f);
     alter(&f, "update records set leaf = x'', hash = zeroblob(32) where seq = 0");
-    write_mark(&f, "0\n");
+    write_watermark(&f, "0\n");
     BH_CHECK_EQ("open", open_core(&f), BH_CONFLICT);
     BH_CHECK("says where to look", strstr(f.err.hint, "audit verify --store"));
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static void
@@ -584,21 +584,21 @@ test_a_missing_or_damaged_watermark_is_refused(void **unused)
 {
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    sign(&f);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    core_sign(&f);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     close_core(&f);
     BH_CHECK_EQ("more than it says is fine", open_core(&f), BH_OK);
     close_core(&f);
-    write_mark(&f, "7 abc\n");
+    write_watermark(&f, "7 abc\n");
     BH_CHECK_EQ("damaged", open_core(&f), BH_INVALID);
     close_core(&f);
-    write_mark(&f, NULL);
+    write_watermark(&f, NULL);
     BH_CHECK_EQ("missing", open_core(&f), BH_CONFLICT);
     BH_CHECK("says what to do", strstr(f.err.hint, "kept elsewhere"));
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* A signature that a failed commit takes back covers committed records only: what is
@@ -609,23 +609,23 @@ test_a_failed_commit_was_never_signed(void **unused)
     struct fixture f;
     uint64_t committed;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     committed = f.core.journal.next_seq;
     f.core.journal.asked_ns = 0;
     assert_int_equal(bh_core_begin(&f.core, &f.err), BH_OK);
-    assert_int_equal(bh_core_note(&f.core, &(struct bh_entry){ .verb = "test" }, BH_OK, &f.err), BH_OK);
+    assert_int_equal(bh_core_record(&f.core, &(struct bh_entry){ .verb = "test" }, BH_OK, &f.err), BH_OK);
     BH_CHECK("signed", bh_journal_signed(&f.core.journal));
     assert_int_equal(bh_journal_checkpoint(&f.core.journal, &f.err), BH_OK);
-    BH_CHECK_EQ("signed", f.core.journal.checkpoints.mark_size, committed);
+    BH_CHECK_EQ("signed", f.core.journal.checkpoints.watermark_size, committed);
     assert_true(bh_core_abort(&f.core));
-    assert_int_equal(submit(&f, alice_small), BH_OK);
-    sign(&f);
-    BH_CHECK("goes on", f.core.journal.checkpoints.mark_size > committed);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
+    core_sign(&f);
+    BH_CHECK("goes on", f.core.journal.checkpoints.watermark_size > committed);
     close_core(&f);
     BH_CHECK_EQ("open", open_core(&f), BH_OK);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* ---- the signer may die ---- */
@@ -636,24 +636,24 @@ test_records_go_on_without_a_signer(void **unused)
     struct fixture f;
     uint64_t before;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    sign(&f);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    core_sign(&f);
     before = f.core.journal.signed_size;
     f.signer_gone = true;
     for (int i = 0; i < 3; i++) {
-        BH_CHECK_EQ("recorded", submit(&f, alice_small), BH_OK);
-        sign(&f);
+        BH_CHECK_EQ("recorded", fixture_submit(&f, alice_small), BH_OK);
+        core_sign(&f);
     }
     BH_CHECK_EQ("not signed", f.core.journal.signed_size, before);
     f.signer_gone = false;
     for (int i = 0; i < 3; i++) /* it is found, says how far it is, and signs */
-        sign(&f);
+        core_sign(&f);
     BH_CHECK_EQ("signed", f.core.journal.signed_size, f.core.journal.next_seq);
     close_core(&f);
     BH_CHECK_EQ("starts", open_core(&f), BH_OK);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* It signed, and died before it could say so. */
@@ -662,25 +662,25 @@ test_a_signature_that_was_not_heard_of(void **unused)
 {
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    sign(&f);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    core_sign(&f);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     f.core.journal.asked_ns = 0;
     bh_journal_ask(&f.core.journal, bh_core_now(&f.core), 1);
     BH_CHECK("signed", f.signer_answers);
     f.signer_answers = false;
     f.signer_gone = true;
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     BH_CHECK("not heard of", f.core.journal.signed_size < f.core.journal.checkpoints.since.to);
     f.signer_gone = false;
     for (int i = 0; i < 3; i++)
-        sign(&f);
+        core_sign(&f);
     BH_CHECK_EQ("goes on", f.core.journal.signed_size, f.core.journal.next_seq);
     close_core(&f);
     BH_CHECK_EQ("starts", open_core(&f), BH_OK);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* Its disk failed, after the mark was replaced. */
@@ -689,20 +689,20 @@ test_a_signature_that_failed_half_way(void **unused)
 {
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    sign(&f);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    core_sign(&f);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     f.core.journal.asked_ns = 0;
     bh_journal_ask(&f.core.journal, bh_core_now(&f.core), 1);
     f.signed_answer.rc = BH_IO;
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(submit(&f, alice_small), BH_OK);
-        sign(&f);
+        assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
+        core_sign(&f);
     }
     BH_CHECK_EQ("goes on", f.core.journal.signed_size, f.core.journal.next_seq);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static void
@@ -710,13 +710,13 @@ test_no_start_without_a_signer(void **unused)
 {
     struct fixture f;
 
-    setup(&f);
+    fixture_setup(&f);
     close_core(&f);
     f.signer_gone = true;
     BH_CHECK_EQ("open", open_core(&f), BH_UNAVAILABLE);
     BH_CHECK("says so", strstr(f.err.msg, "signer"));
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static void
@@ -725,24 +725,24 @@ test_a_site_file_is_applied_wholly_or_not_at_all(void **unused)
     struct fixture f;
     uint8_t before[32], after[32];
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     digest_of(&f, before);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     BH_CHECK_EQ("nothing to change", f.answer.changes.count, 0);
     digest_of(&f, after);
     BH_CHECK_EQ("same state", memcmp(before, after, 32), 0);
 
     /* small is still wanted by a pending job */
-    BH_CHECK_EQ("refused", apply(&f, "tenants: [{name: acme}, {name: acme/new}]\nskus: []\n"),
+    BH_CHECK_EQ("refused", fixture_apply(&f, "tenants: [{name: acme}, {name: acme/new}]\nskus: []\n"),
                 BH_CONFLICT);
     digest_of(&f, after);
     BH_CHECK_EQ("nothing changed", memcmp(before, after, 32), 0);
     BH_CHECK_EQ("no new name",
                 bh_catalog_find(f.core.catalog, BH_NAME_TENANT, "acme/new"), 0);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -762,7 +762,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_log_shorter_than_signed_is_refused),
     cmocka_unit_test(test_a_store_put_back_to_an_earlier_day_is_refused),
     cmocka_unit_test(test_another_log_of_the_same_length_is_refused),
-    cmocka_unit_test(test_a_mark_of_nothing_passes_no_other_records),
+    cmocka_unit_test(test_a_watermark_of_nothing_passes_no_other_records),
     cmocka_unit_test(test_a_missing_or_damaged_watermark_is_refused),
     cmocka_unit_test(test_a_failed_commit_was_never_signed),
     cmocka_unit_test(test_records_go_on_without_a_signer),

@@ -42,15 +42,15 @@ make_token(struct fixture *f, const char *who, const char *own_scopes,
                                   .token = request };
 
     command.caller.subject.scopes = own_scopes;
-    return run(f, &command);
+    return fixture_run(f, &command);
 }
 
 static void
-begin(struct fixture *f)
+crossing_begin(struct fixture *f)
 {
-    setup(f);
-    assert_int_equal(apply(f, whole_site), BH_OK);
-    assert_int_equal(submit(f, alices), BH_OK);
+    fixture_setup(f);
+    assert_int_equal(fixture_apply(f, whole_site), BH_OK);
+    assert_int_equal(fixture_submit(f, alices), BH_OK);
     assert_int_equal(make_token(f, "alice", NULL, &(struct bh_token_request){ .note = "" }), BH_OK);
 }
 
@@ -71,7 +71,7 @@ apply_as(struct fixture *f, const char *who, const char *scopes, const char *yam
     command.text = bh_arena_strdup(f->arena, bh_buf_text(&json));
     command.text_length = strlen(command.text);
     bh_buf_fini(&json);
-    return run(f, &command);
+    return fixture_run(f, &command);
 }
 
 /* ---- another tenant's ---- */
@@ -80,11 +80,11 @@ static const struct bh_document_put alices_account = {
     .row = { BH_DOCUMENT_ACCOUNT, "1", 0, 1, "{}" }, .blind = true
 };
 
-static const struct bh_people_change alices_change = { .verb = "account.change",
+static const struct bh_accounts_change alices_change = { .verb = "account.change",
                                                        .puts = &alices_account, .put_count = 1 };
 
 static bh_rc
-reach(struct fixture *f, enum bh_operation op, const char *token_id)
+crossing_connect(struct fixture *f, enum bh_operation op, const char *token_id)
 {
     static const struct bh_ev_move move;
     static const struct bh_stream_request stream;
@@ -96,14 +96,14 @@ reach(struct fixture *f, enum bh_operation op, const char *token_id)
 
     if (bh_operation_get(op)->scope == BH_SCOPE_OWN
         || strcmp(bh_operation_get(op)->verb, "account.any") == 0)
-        command.people = &alices_change;
+        command.accounts = &alices_change;
     if (op == BH_OP_JOB_SUBMIT)
-        return submit(f, (struct submission){ "bob", "acme/vision", "small", NULL, 0, 1 });
+        return fixture_submit(f, (struct submission){ "bob", "acme/vision", "small", NULL, 0, 1 });
     if (op == BH_OP_SITE_APPLY)
         return apply_as(f, "bob", NULL, whole_site, false);
     if (op == BH_OP_TOKEN_CREATE)
         return make_token(f, "bob", NULL, &(struct bh_token_request){ .principal = "alice" });
-    return run(f, &command);
+    return fixture_run(f, &command);
 }
 
 static bool
@@ -129,17 +129,17 @@ every_change_of_anothers_is_refused_and_recorded(void **state)
 
         if (row->kind != BH_OPERATION_MUTATE || row->scope == BH_SCOPE_NOBODY)
             continue; /* reads; and the door, src/people/crossing_test.c */
-        begin(&f);
+        crossing_begin(&f);
         token = f.answer.token_id;
         records = f.core.journal.next_seq;
-        rc = reach(&f, (enum bh_operation)op, token);
+        rc = crossing_connect(&f, (enum bh_operation)op, token);
         BH_CHECK_EQ(row->name, rc, op == BH_OP_TOKEN_REVOKE ? BH_NOT_FOUND : BH_DENIED);
         BH_CHECK_EQ(row->name, f.core.journal.next_seq, records + 1);
         BH_CHECK_EQ(row->name, f.core.next_job, 2);
         assert_int_equal(f.core.store.ops->list_records(f.core.store.self, records, records, keep_verb,
                                                         verb, &f.err), BH_OK);
-        BH_CHECK_STR(row->name, verb, bh_operation_deed((enum bh_operation)op));
-        teardown(&f);
+        BH_CHECK_STR(row->name, verb, bh_operation_recorded_verb((enum bh_operation)op));
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -188,7 +188,7 @@ a_site_file_gives_no_role_that_its_sender_does_not_hold(void **state)
             struct fixture f;
             bh_rc rc;
 
-            begin(&f);
+            crossing_begin(&f);
             records = f.core.journal.next_seq;
             rc = apply_as(&f, cases[i].who, cases[i].scopes, cases[i].yaml, dry);
             BH_CHECK_EQ(cases[i].name, rc, cases[i].rc);
@@ -196,7 +196,7 @@ a_site_file_gives_no_role_that_its_sender_does_not_hold(void **state)
                 BH_CHECK_STR(cases[i].name, f.err.msg, cases[i].says);
                 BH_CHECK_EQ(cases[i].name, f.core.journal.next_seq, records + 1);
             }
-            teardown(&f);
+            fixture_teardown(&f);
         }
     }
     BH_CHECK_DONE();
@@ -229,10 +229,10 @@ a_token_gives_no_more_than_its_maker_holds(void **state)
                                             .principal = cases[i].principal };
         struct fixture f;
 
-        begin(&f);
+        crossing_begin(&f);
         BH_CHECK_EQ(cases[i].name, make_token(&f, cases[i].who, cases[i].own, &request),
                     cases[i].rc);
-        teardown(&f);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }

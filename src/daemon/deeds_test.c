@@ -84,15 +84,15 @@ struct asked {
 };
 
 static bh_rc
-room(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *err)
+check_quota(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *err)
 {
     return BH_OK;
 }
 
-static const struct bh_streams_ops streams = { .room = room };
+static const struct bh_streams_ops streams = { .check_quota = check_quota };
 
 static void
-ask(const struct asked *asked)
+verbs_ask(const struct asked *asked)
 {
     struct sent sent = { asked->method, asked->path, asked->body, .uid = asked->who };
 
@@ -105,7 +105,7 @@ ask(const struct asked *asked)
 }
 
 static void
-check(const char *name, const struct asked *asked, const struct want *want)
+verbs_check(const char *name, const struct asked *asked, const struct want *want)
 {
     const char *tenant = want->tenant ? want->tenant : "";
     uint64_t before = s.f.core.journal.next_seq;
@@ -113,7 +113,7 @@ check(const char *name, const struct asked *asked, const struct want *want)
     const char *told;
 
     name = body_of(&s, "%s by %d", name, (int)asked->who);
-    ask(asked);
+    verbs_ask(asked);
     newest = newest_since(before);
     BH_CHECK_EQ(name, newest.count, 1);
     told = bh_catalog_name_of(s.f.core.catalog, BH_NAME_TENANT, newest.record.tenant);
@@ -130,30 +130,30 @@ check(const char *name, const struct asked *asked, const struct want *want)
 static const char *
 token_of(enum who who, const char *body, const char **ret_id)
 {
-    ask(&(struct asked){ who, BH_POST, "/v1/tokens", body });
+    verbs_ask(&(struct asked){ who, BH_POST, "/v1/tokens", body });
     assert_int_equal(s.status, 201);
-    *ret_id = said(&s, "id");
-    return said(&s, "token");
+    *ret_id = accounts_fixture_text_of(&s, "id");
+    return accounts_fixture_text_of(&s, "token");
 }
 
 static void
-begin(void)
+verbs_begin(void)
 {
     static const struct submission alices = { "alice", "acme", "small", NULL, 0, 1 };
     struct bh_job_view view;
 
     memset(&s, 0, sizeof s);
-    open_site(&s, deeds_site);
-    close_people(&s);
+    accounts_fixture_open_site(&s, deeds_site);
+    close_accounts(&s);
     s.streams = (struct bh_streams_port){ &streams, NULL };
-    open_people(&s);
+    open_accounts(&s);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(submit(&s.f, alices), BH_OK);
-    ask(&(struct asked){ ALICE, BH_POST, "/v1/jobs/2/cancel", NULL });
+        assert_int_equal(fixture_submit(&s.f, alices), BH_OK);
+    verbs_ask(&(struct asked){ ALICE, BH_POST, "/v1/jobs/2/cancel", NULL });
     assert_int_equal(s.status, 200);
     alices_token = token_of(ALICE, "{\"scopes\":\"job.view\"}", &alices_id);
     (void)token_of(ERIN, "{}", &erins_id);
-    assert_int_equal(submit(&s.f, alices), BH_OK); /* what has ended is forgotten then */
+    assert_int_equal(fixture_submit(&s.f, alices), BH_OK); /* what has ended is forgotten then */
     assert_false(bh_view_job(s.f.core.state.engine, (bh_job_id){ 2 }, &view));
 }
 
@@ -177,7 +177,7 @@ check_job(const struct route *route, enum who who, uint64_t job, const struct wa
     const struct asked asked = { who, BH_POST,
                                  body_of(&s, "/v1/jobs/%d/%s", (int)job, route->name), route->body };
 
-    check(body_of(&s, "%s %d", route->name, (int)job), &asked, want);
+    verbs_check(body_of(&s, "%s %d", route->name, (int)job), &asked, want);
 }
 
 static void
@@ -185,7 +185,7 @@ a_deed_at_a_job_is_decided_before_its_state_is_told(void **state)
 {
     static const uint64_t ids[] = { 1, 2 };
 
-    begin();
+    verbs_begin();
     for (size_t i = 0; i < BH_COUNT(routes); i++) {
         const struct route *route = &routes[i];
         const bool verify = strcmp(route->name, "verify") == 0;
@@ -212,7 +212,7 @@ a_deed_at_a_job_is_decided_before_its_state_is_told(void **state)
         check_job(route, ALICE, 99, &(struct want){ route->verb, "", 0, NULL, "not_found", 0 });
     }
     check_job(&routes[0], ALICE, 3, &(struct want){ "job.cancel", "job", 3, "acme", "ok", 8 });
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -275,7 +275,7 @@ static const struct other {
 };
 
 static const char *
-path_of(const char *path)
+verbs_path_of(const char *path)
 {
     const char *at = strstr(path, TOKEN_ID);
 
@@ -284,14 +284,14 @@ path_of(const char *path)
 
 /* Numbers in the table are those of people in the order of the site file, 1 is erin's token, or acme. */
 static uint64_t
-number_of(const struct want *want)
+verbs_number_of(const struct want *want)
 {
-    static const char *const people[] = { "", "alice", "viv", "bob", "dave", "erin" };
+    static const char *const accounts[] = { "", "alice", "viv", "bob", "dave", "erin" };
 
     if (strcmp(want->object, "token") == 0)
         return bh_token_object(&s.f.core, erins_id).id;
     if (strcmp(want->object, "account") == 0)
-        return bh_catalog_find(s.f.core.catalog, BH_NAME_PRINCIPAL, people[want->id]);
+        return bh_catalog_find(s.f.core.catalog, BH_NAME_PRINCIPAL, accounts[want->id]);
     if (strcmp(want->object, "tenant") == 0)
         return bh_catalog_find(s.f.core.catalog, BH_NAME_TENANT, "acme");
     return want->id;
@@ -302,15 +302,15 @@ every_change_has_one_deed(void **state)
 {
     bool tried[BH_OPERATIONS] = { false };
 
-    begin();
+    verbs_begin();
     for (size_t i = 0; i < BH_COUNT(others); i++) {
         const struct other *other = &others[i];
         const struct bh_operation_row *row = bh_operation_get(other->op);
-        const struct asked asked = { other->who, row->method, path_of(other->path), other->body };
+        const struct asked asked = { other->who, row->method, verbs_path_of(other->path), other->body };
         struct want want = other->want;
 
-        want.id = number_of(&other->want);
-        check(row->name, &asked, &want);
+        want.id = verbs_number_of(&other->want);
+        verbs_check(row->name, &asked, &want);
         tried[other->op] = true;
     }
     for (int op = 0; op < BH_OPERATIONS; op++) {
@@ -320,7 +320,7 @@ every_change_has_one_deed(void **state)
             && row->scope != BH_SCOPE_JOB)
             BH_CHECK(row->name, tried[op]);
     }
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -366,7 +366,7 @@ check_strange(const char *type, uint64_t id, uint64_t records, uint64_t times)
 }
 
 static void
-show(const char *bearer, uint32_t times)
+verbs_show(const char *bearer, uint32_t times)
 {
     for (uint32_t i = 0; i < times; i++) {
         SEND(&s, BH_GET, "/v1/jobs", .bearer = bearer);
@@ -398,22 +398,22 @@ wrong_credentials_are_counted(void **state)
     uint64_t number;
     char *mistyped;
 
-    begin();
+    verbs_begin();
     mistyped = bh_arena_strdup(s.f.arena, alices_token);
     mistyped[strlen(mistyped) - 12] ^= 1; /* of its secret: nor does the checksum fit */
-    show(another_of(&number), 500);
-    show(mistyped, 2);
-    show("nonsense", 3);
-    show("", 1);
-    show("bh_AAAAAAAAAAAA_of_no_token", 1);
-    show("bs_nonsense", 1);
+    verbs_show(another_of(&number), 500);
+    verbs_show(mistyped, 2);
+    verbs_show("nonsense", 3);
+    verbs_show("", 1);
+    verbs_show("bh_AAAAAAAAAAAA_of_no_token", 1);
+    verbs_show("bs_nonsense", 1);
     SEND(&s, BH_GET, "/v1/jobs", .bearer = NULL); /* nothing was shown */
     assert_int_equal(bh_refusals_write(&s.f.core, true, &s.f.err), BH_OK);
     assert_int_equal(bh_core_commit(&s.f.core, &s.f.err), BH_OK);
     check_strange("token", number, 2, 500);
     check_strange("token", bh_token_object(&s.f.core, alices_id).id, 2, 2);
     check_strange("", 0, 2, 6);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 

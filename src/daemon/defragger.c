@@ -3,28 +3,28 @@
 #include "api/proposal.h"
 #include "base/log.h"
 
-struct taking {
-    struct bh_forecast forecast;
+struct copying {
+    struct bh_simulation simulation;
     uint64_t now_ns;
     bool wanted;
 };
 
 /* On the owner's thread: a copy where it is wanted, and nothing else. */
 static void
-take(void *self, const struct bh_engine *engine, uint64_t now_ns)
+defragger_copy(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
-    struct taking *taking = self;
+    struct copying *copying = self;
     struct bh_ev_settings settings;
 
     bh_view_settings(engine, &settings);
-    taking->wanted = settings.defrag.mode == BH_DEFRAG_ON;
-    taking->now_ns = now_ns;
-    if (taking->wanted)
-        bh_forecast_take(engine, &taking->forecast);
+    copying->wanted = settings.defrag.mode == BH_DEFRAG_ON;
+    copying->now_ns = now_ns;
+    if (copying->wanted)
+        bh_simulation_copy(engine, &copying->simulation);
 }
 
 static void
-carry_out(const struct bh_owner *owner, const struct bh_proposal *proposal)
+defragger_apply(const struct bh_owner *owner, const struct bh_proposal *proposal)
 {
     const struct bh_ev_move *move = &proposal->plan.move;
     struct bh_command command = { .op = BH_OP_DEFRAG_APPLY, .system = true, .move = move,
@@ -41,17 +41,17 @@ carry_out(const struct bh_owner *owner, const struct bh_proposal *proposal)
 }
 
 void
-bh_defragger_look(void *self)
+bh_defragger_run(void *self)
 {
     const struct bh_owner *owner = self;
-    struct taking taking = { .wanted = false };
+    struct copying copying = { .wanted = false };
     struct bh_proposal proposal;
     struct bh_err unused;
 
-    if (owner->ops->ask(owner->self, take, &taking, &unused) != BH_OK || !taking.wanted)
+    if (owner->ops->ask(owner->self, defragger_copy, &copying, &unused) != BH_OK || !copying.wanted)
         return;
-    bh_proposal_make(&taking.forecast, taking.now_ns, &proposal);
+    bh_proposal_make(&copying.simulation, copying.now_ns, &proposal);
     if (bh_proposal_holds(&proposal))
-        carry_out(owner, &proposal);
+        defragger_apply(owner, &proposal);
     bh_proposal_free(&proposal);
 }

@@ -27,7 +27,7 @@ alloc(struct bh_arena *arena, uint32_t count, size_t size)
 }
 
 static const char *
-copy(struct bh_arena *arena, const char *text)
+directory_copy(struct bh_arena *arena, const char *text)
 {
     return text ? bh_arena_strdup(arena, text) : NULL;
 }
@@ -92,7 +92,7 @@ count_names(const struct bh_catalog *catalog, enum bh_name_kind kind)
 }
 
 static enum bh_tenant_kind
-kind_of(const struct bh_site *site, const char *path)
+directory_kind_of(const struct bh_site *site, const char *path)
 {
     const struct bh_site_tenant *tenants = site->tenants.items;
 
@@ -114,8 +114,8 @@ add_tenants(struct bh_published *p, const struct bh_catalog *catalog)
         rows[i] = (struct bh_dir_tenant){
             .id = { i + 1 },
             .parent = parent_id(catalog, path),
-            .path = copy(p->arena, path),
-            .kind = kind_of(bh_catalog_site(catalog), path),
+            .path = directory_copy(p->arena, path),
+            .kind = directory_kind_of(bh_catalog_site(catalog), path),
             .gone = !bh_catalog_find(catalog, BH_NAME_TENANT, path),
         };
     }
@@ -146,9 +146,9 @@ add_skus(struct bh_published *p, const struct bh_catalog *catalog)
 
         rows[i] = (struct bh_dir_sku){
             .id = { i + 1 },
-            .name = copy(p->arena, name),
-            .cpu = sku ? copy(p->arena, sku->cpu) : NULL,
-            .memory = sku ? copy(p->arena, sku->memory) : NULL,
+            .name = directory_copy(p->arena, name),
+            .cpu = sku ? directory_copy(p->arena, sku->cpu) : NULL,
+            .memory = sku ? directory_copy(p->arena, sku->memory) : NULL,
             .gone = !sku,
             .models = sku ? bh_site_sku_models(sku) : 0,
             .managed = sku ? sku->managed : BH_MANAGED_CHARGE,
@@ -183,7 +183,7 @@ add_principals(struct bh_published *p, const struct bh_catalog *catalog)
 
         rows[i] = (struct bh_dir_principal){
             .id = { i + 1 },
-            .name = copy(p->arena, name),
+            .name = directory_copy(p->arena, name),
             .uid = strcmp(name, "root") == 0       ? 0
                    : known && !known->service ? known->uid
                                               : UINT32_MAX,
@@ -192,8 +192,8 @@ add_principals(struct bh_published *p, const struct bh_catalog *catalog)
                     && !bh_principal_is_issuers(bh_catalog_site(catalog), name),
             .account = known && known->account,
             .break_glass = known && known->break_glass,
-            .default_tenant = known ? copy(p->arena, known->default_tenant) : NULL,
-            .identity = known ? copy(p->arena, known->identity) : NULL,
+            .default_tenant = known ? directory_copy(p->arena, known->default_tenant) : NULL,
+            .identity = known ? directory_copy(p->arena, known->identity) : NULL,
         };
     }
     p->directory.principals = rows;
@@ -220,7 +220,7 @@ add_bindings(struct bh_published *p, const struct bh_catalog *catalog)
 }
 
 static void
-add_gpus(struct bh_published *p, const struct bh_catalog *catalog)
+directory_add_gpus(struct bh_published *p, const struct bh_catalog *catalog)
 {
     uint32_t count = count_names(catalog, BH_NAME_GPU);
     struct bh_dir_gpu *rows = alloc(p->arena, count, sizeof *rows);
@@ -229,7 +229,7 @@ add_gpus(struct bh_published *p, const struct bh_catalog *catalog)
         const char *uuid = bh_catalog_name_of(catalog, BH_NAME_GPU, i + 1);
 
         rows[i] = (struct bh_dir_gpu){
-            .id = { i + 1 }, .uuid = copy(p->arena, uuid),
+            .id = { i + 1 }, .uuid = directory_copy(p->arena, uuid),
             .managed = bh_site_gpu_flags(bh_catalog_site(catalog), uuid, "").managed
         };
     }
@@ -245,7 +245,7 @@ add_mounts(struct bh_published *p, const struct bh_catalog *catalog)
     struct bh_dir_mount *rows = alloc(p->arena, list->count, sizeof *rows);
 
     for (uint32_t i = 0; i < list->count; i++)
-        rows[i] = (struct bh_dir_mount){ copy(p->arena, from[i].path),
+        rows[i] = (struct bh_dir_mount){ directory_copy(p->arena, from[i].path),
                                          tenant_id(catalog, from[i].tenant), from[i].write };
     p->directory.mounts = rows;
     p->directory.mount_count = list->count;
@@ -260,7 +260,7 @@ add_dataset_names(struct bh_published *p, const struct bh_catalog *catalog)
     for (uint32_t i = 0; i < count; i++) {
         const char *name = bh_catalog_name_of(catalog, BH_NAME_DATASET, i + 1);
 
-        rows[i] = (struct bh_dir_dataset){ { i + 1 }, copy(p->arena, name),
+        rows[i] = (struct bh_dir_dataset){ { i + 1 }, directory_copy(p->arena, name),
                                            !bh_catalog_find(catalog, BH_NAME_DATASET, name) };
     }
     p->directory.dataset_names = rows;
@@ -275,7 +275,7 @@ add_groups(struct bh_published *p, const struct bh_catalog *catalog)
     const char *name;
 
     while ((name = bh_catalog_next(catalog, BH_NAME_GROUP, &cursor, &id)))
-        rows[p->directory.group_count++] = (struct bh_dir_group){ id, copy(p->arena, name) };
+        rows[p->directory.group_count++] = (struct bh_dir_group){ id, directory_copy(p->arena, name) };
     p->directory.groups = rows;
 }
 
@@ -341,7 +341,7 @@ bh_published_new(const struct bh_catalog *catalog)
     add_skus(p, catalog);
     add_principals(p, catalog);
     add_bindings(p, catalog);
-    add_gpus(p, catalog);
+    directory_add_gpus(p, catalog);
     add_mounts(p, catalog);
     add_groups(p, catalog);
     add_dataset_names(p, catalog);

@@ -13,7 +13,7 @@ enum { LINE_MAX_BYTES = 96, FILE_BYTES_MAX = BH_EPOCHS_MAX * LINE_MAX_BYTES + 1 
 /* ---- the file: a line "ID JOB ORDER LEASE PARTITION" for each ---- */
 
 static bh_rc
-parse(struct bh_epochs *epochs, const char *text, struct bh_err *err)
+epoch_parse(struct bh_epochs *epochs, const char *text, struct bh_err *err)
 {
     for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
         struct bh_epoch *epoch = &epochs->items[epochs->count];
@@ -33,7 +33,7 @@ parse(struct bh_epochs *epochs, const char *text, struct bh_err *err)
 }
 
 static bh_rc
-load(struct bh_epochs *epochs, struct bh_err *err)
+epoch_load(struct bh_epochs *epochs, struct bh_err *err)
 {
     struct bh_buf text;
     bh_rc rc;
@@ -41,13 +41,13 @@ load(struct bh_epochs *epochs, struct bh_err *err)
     bh_buf_init(&text, FILE_BYTES_MAX);
     rc = bh_file_read(epochs->path, FILE_BYTES_MAX - 1, &text, err);
     if (rc == BH_OK && text.length > 0)
-        rc = parse(epochs, bh_buf_text(&text), err);
+        rc = epoch_parse(epochs, bh_buf_text(&text), err);
     bh_buf_fini(&text);
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
 
 static bh_rc
-save(const struct bh_epochs *epochs, struct bh_err *err)
+epoch_save(const struct bh_epochs *epochs, struct bh_err *err)
 {
     struct bh_buf text;
     bh_rc rc;
@@ -91,7 +91,7 @@ bh_epochs_open(struct bh_epochs *epochs, const char *folder, const struct bh_epo
     snprintf(epochs->path, sizeof epochs->path, "%s/epochs", folder);
     epochs->count = 0;
     epochs->unkept = false;
-    rc = load(epochs, err);
+    rc = epoch_load(epochs, err);
     if (rc != BH_OK)
         return rc;
     if (epochs->count == 0 && (next->job > 1 || next->lease > 1))
@@ -118,7 +118,7 @@ bh_epochs_open(struct bh_epochs *epochs, const char *folder, const struct bh_epo
 bh_rc
 bh_epochs_keep(struct bh_epochs *epochs, struct bh_err *err)
 {
-    bh_rc rc = epochs->unkept ? save(epochs, err) : BH_OK;
+    bh_rc rc = epochs->unkept ? epoch_save(epochs, err) : BH_OK;
 
     if (rc == BH_OK)
         epochs->unkept = false;

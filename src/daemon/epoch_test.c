@@ -24,7 +24,7 @@ count_up(void *ret_bytes, size_t length, struct bh_err *err)
 }
 
 static struct bh_crypto_ops
-begin(const char *text)
+epoch_begin(const char *text)
 {
     struct bh_err err;
 
@@ -38,7 +38,7 @@ begin(const char *text)
 }
 
 static void
-end(void)
+epoch_end(void)
 {
     unlink(path);
     assert_int_equal(rmdir(folder), 0);
@@ -69,7 +69,7 @@ test_open(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_crypto_ops crypto = begin(cases[i].text);
+        struct bh_crypto_ops crypto = epoch_begin(cases[i].text);
         static struct bh_epochs epochs;
         struct bh_err err;
 
@@ -80,7 +80,7 @@ test_open(void **state)
             BH_CHECK_EQ(cases[i].name, epochs.items[epochs.count - 1].id, 1);
             BH_CHECK_EQ(cases[i].name, bh_epochs_of_job(&epochs, cases[i].next.job), 1);
         }
-        end();
+        epoch_end();
     }
     BH_CHECK_DONE();
 }
@@ -89,7 +89,7 @@ test_open(void **state)
 static void
 test_restored(void **state)
 {
-    struct bh_crypto_ops crypto = begin(NULL);
+    struct bh_crypto_ops crypto = epoch_begin(NULL);
     static struct bh_epochs epochs;
     static const struct bh_epoch starts[] = {
         { 0, 1, 0, 1, 1 }, { 0, 4, 100, 4, 1 }, { 0, 9, 300, 9, 1 }, { 0, 4, 100, 4, 1 },
@@ -109,7 +109,7 @@ test_restored(void **state)
     BH_CHECK_EQ("first", items[0].id, 1);
     BH_CHECK_EQ("and last", items[1].id, 4);
     BH_CHECK_EQ("from", items[1].order, 100);
-    end();
+    epoch_end();
     BH_CHECK_DONE();
 }
 
@@ -117,7 +117,7 @@ test_restored(void **state)
 static void
 test_bound(void **state)
 {
-    struct bh_crypto_ops crypto = begin(NULL);
+    struct bh_crypto_ops crypto = epoch_begin(NULL);
     static struct bh_epochs epochs;
     struct bh_msg_epoch items[BH_WIRE_EPOCHS_MAX];
     struct bh_epoch next = { 0, 1, 0, 1, 1 };
@@ -129,7 +129,7 @@ test_bound(void **state)
     BH_CHECK_EQ("the last so many", epochs.count, BH_EPOCHS_MAX);
     BH_CHECK_EQ("told of", bh_epochs_list(&epochs, items, BH_WIRE_EPOCHS_MAX), BH_WIRE_EPOCHS_MAX);
     BH_CHECK_EQ("the newest last", items[BH_WIRE_EPOCHS_MAX - 1].id, BH_EPOCHS_MAX + 10);
-    end();
+    epoch_end();
     BH_CHECK_DONE();
 }
 

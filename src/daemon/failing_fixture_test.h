@@ -74,10 +74,10 @@ open_failing(struct fixture *f)
     char path[128];
 
     close_core(f);
-    must(f, prepare_core(f));
+    keys_fixture_must(f, prepare_core(f));
     f->core.hub = bh_hub_new();
     snprintf(path, sizeof path, "%s/bulkhead.db", f->folder);
-    must(f, bh_store_sqlite_open(path, BH_STORE_WRITE, f->core.crypto, &f->core.store, &f->err));
+    keys_fixture_must(f, bh_store_sqlite_open(path, BH_STORE_WRITE, f->core.crypto, &f->core.store, &f->err));
     failing.real = f->core.store.ops;
     failing.ops = *failing.real;
     failing.ops.put_record = failing_record;
@@ -89,12 +89,12 @@ open_failing(struct fixture *f)
     failing.ops.commit = failing_commit;
     failing.fails_at = 0;
     f->core.store.ops = &failing.ops;
-    must(f, bh_core_open(&f->core, &f->err));
+    keys_fixture_must(f, bh_core_open(&f->core, &f->err));
 }
 
 /* One try: the batch is committed, or aborted as the owner would. */
 static inline bh_rc
-try(struct fixture *f, struct bh_command *command)
+failing_attempt(struct fixture *f, struct bh_command *command)
 {
     bh_rc rc = bh_command_run(&f->core, command, f->arena, &f->answer, &f->err);
 

@@ -10,7 +10,7 @@
 enum { SEALED_MAX = 2048, JSON_MAX = 256 };
 
 static bh_rc
-put(struct bh_core *core, uint64_t job, const struct bh_digest *digest, struct bh_err *err)
+failures_put(struct bh_core *core, uint64_t job, const struct bh_digest *digest, struct bh_err *err)
 {
     char key[BH_FAILURE_KEY_SIZE], memory[JSON_MAX];
     struct bh_failure_row row;
@@ -47,7 +47,7 @@ bh_failures_keep(struct bh_core *core, uint64_t lease, const char *why,
     rc = bh_texts_put(core, &(struct bh_text_row){ *digest, view.tenant.v,
                                                    { item.bytes, item.length } }, err);
     if (rc == BH_OK)
-        rc = put(core, view.job.v, digest, err);
+        rc = failures_put(core, view.job.v, digest, err);
     ret_failure->kept = rc == BH_OK;
     return rc;
 }

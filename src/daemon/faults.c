@@ -14,7 +14,7 @@ struct report {
     const struct bh_msg_health *health;
     struct bh_gpu_view view;
     struct bh_gpu_facts *facts;
-    struct bh_fault_seen seen;
+    struct bh_fault_report seen;
     struct bh_fault_remedy remedy;
     bh_partition_id partition;   /* 0: it names none that stands */
     bh_tenant_id tenant;         /* who has that; 0: nobody, or several */
@@ -77,38 +77,38 @@ send_fault(struct bh_core *core, const struct report *report, struct bh_err *err
 
 /* It answers, and the driver wants no reboot any more. */
 static bh_rc
-mend(struct bh_core *core, struct report *report, struct bh_err *err)
+faults_report_recovered(struct bh_core *core, struct report *report, struct bh_err *err)
 {
     bool wanted = report->seen.recovery < BH_RECOVERIES
                   && report->seen.recovery != BH_RECOVERY_NONE;
 
     if (report->view.health != BH_HEALTH_NEEDS_REBOOT || wanted)
         return BH_OK;
-    report->remedy = (struct bh_fault_remedy){ .then = BH_THEN_MENDED };
+    report->remedy = (struct bh_fault_remedy){ .then = BH_THEN_RECOVERED };
     return send_fault(core, report, err);
 }
 
 /* ---- faults ---- */
 
-/* Who has the piece; that of the whole GPU, when one tenant has all of it. */
+/* Who has the partition; that of the whole GPU, when one tenant has all of it. */
 static void
 find_tenant(const struct bh_core *core, struct report *report)
 {
-    struct bh_piece_view piece;
+    struct bh_partition_view partition;
     uint32_t cursor = 0;
     bool several = false, stands = false;
 
-    while (bh_view_next_piece(core->state.engine, &cursor, &piece)) {
+    while (bh_view_next_partition(core->state.engine, &cursor, &partition)) {
         bool named = report->health->partition
-                     && piece.piece.partition.v == report->health->partition;
+                     && partition.partition.partition.v == report->health->partition;
 
-        if (!bh_same(piece.piece.gpu, report->view.gpu))
+        if (!bh_same(partition.partition.gpu, report->view.gpu))
             continue;
         stands = stands || named;
-        if (!piece.lease.v || (report->health->partition && !named))
+        if (!partition.lease.v || (report->health->partition && !named))
             continue;
-        several = several || (report->tenant.v && !bh_same(report->tenant, piece.tenant));
-        report->tenant = piece.tenant;
+        several = several || (report->tenant.v && !bh_same(report->tenant, partition.tenant));
+        report->tenant = partition.tenant;
     }
     if (several)
         report->tenant.v = 0;
@@ -118,7 +118,7 @@ find_tenant(const struct bh_core *core, struct report *report)
 
 /* Whether one more may be recorded in this hour; `ret_last`: none after it may. */
 static bool
-within(struct bh_fault_count *count, uint64_t now_ns, uint32_t most, bool *ret_last)
+faults_within(struct bh_fault_count *count, uint64_t now_ns, uint32_t most, bool *ret_last)
 {
     if (count->began_ns == 0 || now_ns - count->began_ns >= HOUR_NS)
         *count = (struct bh_fault_count){ now_ns, 0 };
@@ -160,21 +160,21 @@ static bool
 may_record(struct bh_core *core, struct report *report)
 {
     uint64_t now_ns = bh_core_now(core);
-    bool last, owned = is_apps(report) && report->tenant.v, room;
+    bool last, owned = is_apps(report) && report->tenant.v, capacity;
 
     if (bh_fault_is_cause(&report->remedy))
         return true;
-    room = owned ? within(count_of(core, report->tenant.v), now_ns, BH_FAULTS_TENANT_HOUR, &last)
-                 : within(&report->facts->minor, now_ns, BH_FAULTS_GPU_HOUR, &last);
-    if (owned && room && last)
+    capacity = owned ? faults_within(count_of(core, report->tenant.v), now_ns, BH_FAULTS_TENANT_HOUR, &last)
+                 : faults_within(&report->facts->minor, now_ns, BH_FAULTS_GPU_HOUR, &last);
+    if (owned && capacity && last)
         bh_log(TENANT_FAULTS, BH_U64("tenant", report->tenant.v),
                BH_U64("faults", BH_FAULTS_TENANT_HOUR), BH_STR("gpu", report->health->gpu));
-    return room;
+    return capacity;
 }
 
 /* A GPU that is being dealt with already, and that nobody has any more, tells nothing new. */
 static bool
-is_old_news(const struct report *report)
+faults_is_redundant(const struct report *report)
 {
     enum bh_gpu_health health = report->view.health;
 
@@ -185,7 +185,7 @@ is_old_news(const struct report *report)
 }
 
 static bh_rc
-take_fault(struct bh_core *core, struct report *report, struct bh_err *err)
+faults_receive_fault(struct bh_core *core, struct report *report, struct bh_err *err)
 {
     uint64_t at_ns = report->health->at_ns ? report->health->at_ns : bh_core_now(core);
     uint64_t cause_ns = report->facts->cause_ns;
@@ -197,7 +197,7 @@ take_fault(struct bh_core *core, struct report *report, struct bh_err *err)
     report->remedy = bh_fault_remedy(&report->seen);
     if (bh_fault_is_cause(&report->remedy))
         report->facts->cause_ns = at_ns;
-    if (is_old_news(report) || !may_record(core, report))
+    if (faults_is_redundant(report) || !may_record(core, report))
         return BH_OK;
     if (report->health->xid)
         bh_log(XID, BH_STR("gpu", report->health->gpu), BH_U64("xid", report->health->xid),
@@ -206,7 +206,7 @@ take_fault(struct bh_core *core, struct report *report, struct bh_err *err)
 }
 
 bh_rc
-bh_faults_take(struct bh_core *core, bh_node_id node, const struct bh_msg_health *health,
+bh_faults_receive(struct bh_core *core, bh_node_id node, const struct bh_msg_health *health,
                struct bh_err *err)
 {
     struct report report = { .health = health };
@@ -217,27 +217,27 @@ bh_faults_take(struct bh_core *core, bh_node_id node, const struct bh_msg_health
         || !bh_same(report.view.node, node))
         return BH_OK;
     report.facts = bh_core_gpu_facts(core, report.view.gpu);
-    report.seen = (struct bh_fault_seen){
+    report.seen = (struct bh_fault_report){
         .xid = health->fault == BH_FAULT_XID ? health->xid : 0, .recovery = health->recovery,
-        .sign = health->fault == BH_FAULT_SIGN && health->sign < BH_SIGNS
-                    ? (enum bh_sign)health->sign : BH_SIGN_NONE };
+        .sign = health->fault == BH_FAULT_HEALTH_RULE && health->sign < BH_HEALTH_RULES
+                    ? (enum bh_health_rule)health->sign : BH_HEALTH_RULE_NONE };
     if (bh_fault_fences(health->fault))
         return set_fenced(core, &report, true, err);
     if (health->fault == BH_FAULT_NONE) {
         rc = set_fenced(core, &report, false, err);
-        return rc == BH_OK ? mend(core, &report, err) : rc;
+        return rc == BH_OK ? faults_report_recovered(core, &report, err) : rc;
     }
-    if (report.seen.xid == 0 && report.seen.sign == BH_SIGN_NONE)
+    if (report.seen.xid == 0 && report.seen.sign == BH_HEALTH_RULE_NONE)
         return BH_OK;
-    if (report.seen.sign == BH_SIGN_RECOVERY && health->recovery == BH_RECOVERY_NONE)
-        return mend(core, &report, err);
-    return take_fault(core, &report, err);
+    if (report.seen.sign == BH_HEALTH_RULE_RECOVERY && health->recovery == BH_RECOVERY_NONE)
+        return faults_report_recovered(core, &report, err);
+    return faults_receive_fault(core, &report, err);
 }
 
 /* ---- the log ---- */
 
 static void
-tell(const struct bh_core *core, const struct bh_gpu_view *view)
+faults_log_gpu(const struct bh_core *core, const struct bh_gpu_view *view)
 {
     const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, view->gpu.v);
 
@@ -246,26 +246,26 @@ tell(const struct bh_core *core, const struct bh_gpu_view *view)
     else
         bh_log(GPU_HEALTH, BH_STR("gpu", uuid ? uuid : ""),
                BH_STR("health", bh_gpu_health_names[view->health]), BH_U64("xid", view->xid),
-               BH_STR("sign", bh_sign_names[view->sign < BH_SIGNS ? view->sign : 0]));
+               BH_STR("sign", bh_health_rule_names[view->sign < BH_HEALTH_RULES ? view->sign : 0]));
 }
 
 void
-bh_faults_tell(struct bh_core *core)
+bh_faults_log(struct bh_core *core)
 {
     uint64_t moves = bh_view_health_moves(core->state.engine);
     struct bh_gpu_view view;
     uint32_t cursor = 0;
 
-    if (moves == core->health_told)
+    if (moves == core->health_logged)
         return;
-    core->health_told = moves;
+    core->health_logged = moves;
     while (bh_view_next_gpu(core->state.engine, &cursor, &view)) {
         struct bh_gpu_facts *facts = bh_core_gpu_facts(core, view.gpu);
 
-        if (facts->told == view.health)
+        if (facts->logged_health == view.health)
             continue;
-        facts->told = (uint8_t)view.health;
+        facts->logged_health = (uint8_t)view.health;
         bh_tally_count(&core->tally, BH_TALLY_HEALTH + (uint32_t)view.health);
-        tell(core, &view);
+        faults_log_gpu(core, &view);
     }
 }

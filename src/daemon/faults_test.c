@@ -9,7 +9,7 @@ static const char first[] = "GPU-aaaaaaaa-0000", second[] = "GPU-bbbbbbbb-0000";
 
 /* A node with two GPUs, taken in as its inventory. */
 static void
-add_node(struct fixture *f)
+faults_add_node(struct fixture *f)
 {
     struct bh_msg_gpu gpus[2] = { { .model = "H100-80GB", .mig_capable = true, .allowed = true },
                                   { .model = "H100-80GB", .mig_capable = true, .allowed = true } };
@@ -21,22 +21,22 @@ add_node(struct fixture *f)
     assert_int_equal(bh_core_begin(&f->core, &f->err), BH_OK);
     assert_int_equal(bh_catalog_name(f->core.catalog, BH_NAME_NODE, "n1", &node.v, &f->err), BH_OK);
     assert_int_equal(bh_inventory_node(&f->core, node, NULL, &f->err), BH_OK);
-    assert_int_equal(bh_inventory_take(&f->core, node, &inventory, &f->err), BH_OK);
+    assert_int_equal(bh_inventory_apply(&f->core, node, &inventory, &f->err), BH_OK);
     assert_int_equal(bh_inventory_node(&f->core, node, &(struct bh_node_offer){ 0, 0 }, &f->err), BH_OK);
     assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
 }
 
 static void
-open_site(struct fixture *f)
+faults_open_site(struct fixture *f)
 {
-    setup(f);
-    assert_int_equal(apply(f, site_yaml), BH_OK);
-    add_node(f);
+    fixture_setup(f);
+    assert_int_equal(fixture_apply(f, site_yaml), BH_OK);
+    faults_add_node(f);
 }
 
 /* One report of the node; how many records it made. */
 static uint64_t
-tell(struct fixture *f, struct bh_msg_health health)
+faults_report(struct fixture *f, struct bh_msg_health health)
 {
     uint64_t before = f->core.journal.next_seq;
     bh_node_id node = { bh_catalog_find(f->core.catalog, BH_NAME_NODE, "n1") };
@@ -46,13 +46,13 @@ tell(struct fixture *f, struct bh_msg_health health)
     if (health.gi == 0)
         health.gi = UINT32_MAX;
     assert_int_equal(bh_core_begin(&f->core, &f->err), BH_OK);
-    assert_int_equal(bh_faults_take(&f->core, node, &health, &f->err), BH_OK);
+    assert_int_equal(bh_faults_receive(&f->core, node, &health, &f->err), BH_OK);
     assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
     return f->core.journal.next_seq - before;
 }
 
 static struct bh_gpu_view
-look(const struct fixture *f, const char *uuid)
+faults_check(const struct fixture *f, const char *uuid)
 {
     struct bh_gpu_view view = { 0 };
     bh_gpu_id gpu = { bh_catalog_find(f->core.catalog, BH_NAME_GPU, uuid) };
@@ -79,10 +79,10 @@ reports_are_judged(void **state)
           BH_HEALTH_OK, false },
         { "off the bus", { .fault = BH_FAULT_XID, .xid = 79, .recovery = UINT32_MAX },
           BH_HEALTH_NEEDS_REBOOT, false },
-        { "not remapped", { .fault = BH_FAULT_SIGN, .sign = BH_SIGN_REMAP_FAILED },
+        { "not remapped", { .fault = BH_FAULT_HEALTH_RULE, .sign = BH_HEALTH_RULE_REMAP_FAILED },
           BH_HEALTH_QUARANTINED, false },
-        { "hot", { .fault = BH_FAULT_SIGN, .sign = BH_SIGN_THERMAL }, BH_HEALTH_WATCHED, false },
-        { "a sign of a newer node", { .fault = BH_FAULT_SIGN, .sign = BH_SIGNS }, BH_HEALTH_OK, false },
+        { "hot", { .fault = BH_FAULT_HEALTH_RULE, .sign = BH_HEALTH_RULE_THERMAL }, BH_HEALTH_WATCHED, false },
+        { "a sign of a newer node", { .fault = BH_FAULT_HEALTH_RULE, .sign = BH_HEALTH_RULES }, BH_HEALTH_OK, false },
         { "it hangs", { .fault = BH_FAULT_HUNG }, BH_HEALTH_OK, true },
         { "another's GPU", { .gpu = "GPU-nobody", .fault = BH_FAULT_XID, .xid = 95 },
           BH_HEALTH_OK, false },
@@ -91,12 +91,12 @@ reports_are_judged(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct fixture f;
 
-        open_site(&f);
-        (void)tell(&f, cases[i].report);
-        BH_CHECK_EQ(cases[i].name, look(&f, first).health, cases[i].health);
-        BH_CHECK_EQ(cases[i].name, look(&f, first).fenced, cases[i].fenced);
-        BH_CHECK_EQ(cases[i].name, look(&f, second).health, BH_HEALTH_OK);
-        teardown(&f);
+        faults_open_site(&f);
+        (void)faults_report(&f, cases[i].report);
+        BH_CHECK_EQ(cases[i].name, faults_check(&f, first).health, cases[i].health);
+        BH_CHECK_EQ(cases[i].name, faults_check(&f, first).fenced, cases[i].fenced);
+        BH_CHECK_EQ(cases[i].name, faults_check(&f, second).health, BH_HEALTH_OK);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -106,20 +106,20 @@ what_answers_again_is_back(void **state)
 {
     struct fixture f;
 
-    open_site(&f);
-    (void)tell(&f, (struct bh_msg_health){ .fault = BH_FAULT_HUNG });
-    assert_true(look(&f, first).fenced);
-    (void)tell(&f, (struct bh_msg_health){ .fault = BH_FAULT_NONE, .recovery = UINT32_MAX });
-    assert_false(look(&f, first).fenced);
-    assert_int_equal(tell(&f, (struct bh_msg_health){ .fault = BH_FAULT_NONE }), 0);
-    (void)tell(&f, (struct bh_msg_health){ .fault = BH_FAULT_XID, .xid = 79,
+    faults_open_site(&f);
+    (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_HUNG });
+    assert_true(faults_check(&f, first).fenced);
+    (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_NONE, .recovery = UINT32_MAX });
+    assert_false(faults_check(&f, first).fenced);
+    assert_int_equal(faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_NONE }), 0);
+    (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_XID, .xid = 79,
                                            .recovery = UINT32_MAX });
-    (void)tell(&f, (struct bh_msg_health){ .fault = BH_FAULT_NONE,
+    (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_NONE,
                                            .recovery = BH_RECOVERY_REBOOT });
-    assert_int_equal(look(&f, first).health, BH_HEALTH_NEEDS_REBOOT);
-    (void)tell(&f, (struct bh_msg_health){ .fault = BH_FAULT_NONE });
-    assert_int_equal(look(&f, first).health, BH_HEALTH_TESTING);
-    teardown(&f);
+    assert_int_equal(faults_check(&f, first).health, BH_HEALTH_NEEDS_REBOOT);
+    (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_NONE });
+    assert_int_equal(faults_check(&f, first).health, BH_HEALTH_TESTING);
+    fixture_teardown(&f);
 }
 
 /* What follows a cause is no fault of its own: no record against the tenant, no reset more. */
@@ -128,15 +128,15 @@ consequences_are_not_counted(void **state)
 {
     struct fixture f;
 
-    open_site(&f);
-    (void)tell(&f, (struct bh_msg_health){ .fault = BH_FAULT_XID, .xid = 63, .at_ns = 100 * S,
+    faults_open_site(&f);
+    (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_XID, .xid = 63, .at_ns = 100 * S,
                                            .recovery = UINT32_MAX, .gpu = "GPU-aaaaaaaa-0000" });
-    (void)tell(&f, (struct bh_msg_health){ .fault = BH_FAULT_SIGN, .at_ns = 105 * S,
-                                           .sign = BH_SIGN_ECC_UNCORRECTED,
+    (void)faults_report(&f, (struct bh_msg_health){ .fault = BH_FAULT_HEALTH_RULE, .at_ns = 105 * S,
+                                           .sign = BH_HEALTH_RULE_ECC_UNCORRECTED,
                                            .recovery = UINT32_MAX });
-    assert_true(look(&f, first).resets == 0);
-    assert_int_equal(look(&f, first).sign, BH_SIGN_NONE);
-    teardown(&f);
+    assert_true(faults_check(&f, first).resets == 0);
+    assert_int_equal(faults_check(&f, first).sign, BH_HEALTH_RULE_NONE);
+    fixture_teardown(&f);
 }
 
 /* Who makes a GPU say XID 31 all day long fills neither the log nor the disk. */
@@ -144,34 +144,34 @@ static void
 an_abusive_tenant_is_recorded_so_often(void **state)
 {
     struct bh_msg_health fault = { .fault = BH_FAULT_XID, .xid = 31, .recovery = UINT32_MAX };
-    struct bh_piece_view piece;
+    struct bh_partition_view partition;
     uint32_t cursor = 0;
     uint64_t records = 0;
     struct fixture f;
 
-    open_site(&f);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
-    assert_true(bh_view_next_piece(f.core.state.engine, &cursor, &piece));
-    fault.partition = piece.piece.partition.v;
+    faults_open_site(&f);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
+    assert_true(bh_view_next_partition(f.core.state.engine, &cursor, &partition));
+    fault.partition = partition.partition.partition.v;
     fault.gi = 1;
     snprintf(fault.gpu, sizeof fault.gpu, "%s",
-             bh_catalog_name_of(f.core.catalog, BH_NAME_GPU, piece.piece.gpu.v));
+             bh_catalog_name_of(f.core.catalog, BH_NAME_GPU, partition.partition.gpu.v));
     for (int i = 0; i < 500; i++)
-        records += tell(&f, fault);
+        records += faults_report(&f, fault);
     assert_int_equal(records, BH_FAULTS_TENANT_HOUR);
-    assert_int_equal(look(&f, fault.gpu).health, BH_HEALTH_OK);
+    assert_int_equal(faults_check(&f, fault.gpu).health, BH_HEALTH_OK);
     fault.xid = 95; /* what is serious is never drowned by it */
-    (void)tell(&f, fault);
-    assert_int_equal(look(&f, fault.gpu).health, BH_HEALTH_FENCED);
-    teardown(&f);
+    (void)faults_report(&f, fault);
+    assert_int_equal(faults_check(&f, fault.gpu).health, BH_HEALTH_FENCED);
+    fixture_teardown(&f);
 }
 
 static bh_rc
-say(struct fixture *f, const char *who, enum bh_operation op, struct bh_cordon_request request)
+faults_send(struct fixture *f, const char *who, enum bh_operation op, struct bh_cordon_request request)
 {
     struct bh_command command = { .op = op, .caller = caller_named(f, who), .cordon = &request };
 
-    return run(f, &command);
+    return fixture_run(f, &command);
 }
 
 static void
@@ -194,16 +194,16 @@ operators_name_a_gpu_or_a_node(void **state)
         uint64_t before;
         struct fixture f;
 
-        open_site(&f);
+        faults_open_site(&f);
         before = f.core.journal.next_seq;
-        BH_CHECK_EQ(cases[i].name, say(&f, cases[i].who, BH_OP_DRAIN, request), cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, faults_send(&f, cases[i].who, BH_OP_DRAIN, request), cases[i].rc);
         BH_CHECK(cases[i].name, f.core.journal.next_seq > before);
         if (cases[i].rc == BH_OK) {
             BH_CHECK_EQ(cases[i].name, f.answer.held, BH_HELD_DRAINING);
-            BH_CHECK(cases[i].name, look(&f, first).held == BH_HELD_DRAINING
-                                        || look(&f, first).node_held == BH_HELD_DRAINING);
+            BH_CHECK(cases[i].name, faults_check(&f, first).held == BH_HELD_DRAINING
+                                        || faults_check(&f, first).node_held == BH_HELD_DRAINING);
         }
-        teardown(&f);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -214,16 +214,16 @@ a_cordon_outlives_the_daemon(void **state)
 {
     struct fixture f;
 
-    open_site(&f);
-    assert_int_equal(say(&f, "root", BH_OP_CORDON, (struct bh_cordon_request){ .target = first }),
+    faults_open_site(&f);
+    assert_int_equal(faults_send(&f, "root", BH_OP_CORDON, (struct bh_cordon_request){ .target = first }),
                      BH_OK);
     close_core(&f);
     assert_int_equal(open_core(&f), BH_OK);
-    assert_int_equal(look(&f, first).held, BH_HELD_CORDONED);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    assert_int_equal(look(&f, first).held, BH_HELD_CORDONED);
-    assert_false(look(&f, first).cordoned);
-    teardown(&f);
+    assert_int_equal(faults_check(&f, first).held, BH_HELD_CORDONED);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    assert_int_equal(faults_check(&f, first).held, BH_HELD_CORDONED);
+    assert_false(faults_check(&f, first).cordoned);
+    fixture_teardown(&f);
 }
 
 int

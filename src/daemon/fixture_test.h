@@ -36,7 +36,7 @@ struct fixture {
     struct bh_daemon_config config;
     struct bh_core core;
     struct bh_signer signer;     /* in this process: it answers at once */
-    struct bh_signer_answer signed_answer;
+    struct bh_signer_reply signed_answer;
     bool signer_answers, signer_gone;
     bool prune;                  /* apply also removes what has something */
     struct bh_arena *arena;
@@ -53,19 +53,19 @@ local_connected(void *self)
 }
 
 static bool
-local_ask(void *self, const struct bh_signer_question *question)
+local_ask(void *self, const struct bh_signer_request *question)
 {
     struct fixture *f = self;
 
     if (f->signer_gone)
         return false;
-    bh_signer_answer(&f->signer, question, &f->signed_answer);
+    bh_signer_reply(&f->signer, question, &f->signed_answer);
     f->signer_answers = true;
     return true;
 }
 
 static bh_rc
-local_take(void *self, uint64_t wait_ns, struct bh_signer_answer *ret_answer, struct bh_err *err)
+local_receive(void *self, uint64_t wait_ns, struct bh_signer_reply *ret_answer, struct bh_err *err)
 {
     struct fixture *f = self;
 
@@ -94,7 +94,7 @@ local_fd(const void *self)
 static inline bh_rc
 prepare_core(struct fixture *f)
 {
-    static const struct bh_signing_ops local = { local_connected, local_ask, local_take,
+    static const struct bh_signing_ops local = { local_connected, local_ask, local_receive,
                                                  local_drop, local_fd };
 
     f->config.grace_max = 600 * BH_NS_PER_S;
@@ -129,7 +129,7 @@ close_core(struct fixture *f)
 }
 
 static inline void
-setup(struct fixture *f)
+fixture_setup(struct fixture *f)
 {
     memset(f, 0, sizeof *f);
     snprintf(f->folder, sizeof f->folder, "/tmp/bh-core-XXXXXX");
@@ -142,7 +142,7 @@ setup(struct fixture *f)
 }
 
 static inline void
-teardown(struct fixture *f)
+fixture_teardown(struct fixture *f)
 {
     struct dirent *entry;
     DIR *folder;
@@ -168,7 +168,7 @@ caller_named(struct fixture *f, const char *name)
 }
 
 static inline bh_rc
-run(struct fixture *f, struct bh_command *command)
+fixture_run(struct fixture *f, struct bh_command *command)
 {
     bh_rc rc = bh_command_run(&f->core, command, f->arena, &f->answer, &f->err);
 
@@ -198,11 +198,11 @@ apply_command(struct fixture *f, const char *yaml)
 }
 
 static inline bh_rc
-apply(struct fixture *f, const char *yaml)
+fixture_apply(struct fixture *f, const char *yaml)
 {
     struct bh_command command = apply_command(f, yaml);
 
-    return run(f, &command);
+    return fixture_run(f, &command);
 }
 
 struct submission {
@@ -234,11 +234,11 @@ submit_command(struct fixture *f, struct submission s)
 }
 
 static inline bh_rc
-submit(struct fixture *f, struct submission s)
+fixture_submit(struct fixture *f, struct submission s)
 {
     struct bh_command command = submit_command(f, s);
 
-    return run(f, &command);
+    return fixture_run(f, &command);
 }
 
 __attribute__((unused)) static const struct submission alice_small = { "alice", "acme/vision/train", "small", NULL, 0, 1 };

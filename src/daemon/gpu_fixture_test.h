@@ -19,7 +19,7 @@ __attribute__((unused)) static const char whole_yaml[] =
 __attribute__((unused)) static const struct submission whole = { "root", "acme/vision/train", "large", NULL, 0, 1 };
 
 static inline void
-step(struct fixture *f, struct bh_event event)
+gpu_fixture_step(struct fixture *f, struct bh_event event)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
                               .phase = BH_PHASE_EVENT, .verb = "test" };
@@ -30,17 +30,17 @@ step(struct fixture *f, struct bh_event event)
 
 /* A node n1 with one H100. */
 static inline void
-open_site(struct fixture *f, const char *yaml)
+gpu_fixture_open_site(struct fixture *f, const char *yaml)
 {
     uint32_t node, gpu;
 
-    setup(f);
-    assert_int_equal(apply(f, yaml), BH_OK);
+    fixture_setup(f);
+    assert_int_equal(fixture_apply(f, yaml), BH_OK);
     assert_int_equal(bh_core_begin(&f->core, &f->err), BH_OK);
     assert_int_equal(bh_catalog_name(f->core.catalog, BH_NAME_NODE, "n1", &node, &f->err), BH_OK);
     assert_int_equal(bh_catalog_name(f->core.catalog, BH_NAME_GPU, "GPU-1", &gpu, &f->err), BH_OK);
-    step(f, (struct bh_event){ .kind = BH_EV_NODE, .u.node = { { node }, true, 0, 0 } });
-    step(f, (struct bh_event){ .kind = BH_EV_GPU,
+    gpu_fixture_step(f, (struct bh_event){ .kind = BH_EV_NODE, .u.node = { { node }, true, 0, 0 } });
+    gpu_fixture_step(f, (struct bh_event){ .kind = BH_EV_GPU,
                                .u.gpu = { .gpu = { gpu }, .node = { node }, .model = BH_GPU_H100_80GB,
                                           .managed = true, .mig_capable = true } });
 }

@@ -100,7 +100,7 @@ deny(struct bh_core *core, const struct bh_command *command, const char *verb,
 
 /* Whoever may break the glass may be an admin of the site: the first who may only now. */
 static const char *
-new_glass(const struct bh_site *before, const struct bh_site *after)
+grants_new_break_glass(const struct bh_site *before, const struct bh_site *after)
 {
     const struct bh_site_principal *principals = after->principals.items;
 
@@ -115,7 +115,7 @@ new_glass(const struct bh_site *before, const struct bh_site *after)
 }
 
 static bh_rc
-check_glass(struct bh_core *core, const struct bh_command *command, const char *who,
+grants_check_break_glass(struct bh_core *core, const struct bh_command *command, const char *who,
             struct bh_err *err)
 {
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
@@ -142,7 +142,7 @@ bh_grants_check_site(struct bh_core *core, const struct bh_command *command,
     const struct bh_site *before = bh_catalog_site(core->catalog), *after = command->site;
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
     const struct bh_site_binding *binding = after->bindings.items;
-    const char *lacks = NULL, *glass = new_glass(before, after);
+    const char *lacks = NULL, *break_glass = grants_new_break_glass(before, after);
     bh_tenant_id tenant = { 0 };
     uint32_t at;
     bh_rc rc;
@@ -157,7 +157,7 @@ bh_grants_check_site(struct bh_core *core, const struct bh_command *command,
     }
     bh_catalog_put(core->catalog, dir);
     if (!lacks)
-        return glass ? check_glass(core, command, glass, err) : BH_OK;
+        return break_glass ? grants_check_break_glass(core, command, break_glass, err) : BH_OK;
     rc = deny(core, command, lacks, tenant, err);
     if (rc != BH_DENIED)
         return rc;

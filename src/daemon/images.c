@@ -14,7 +14,7 @@ enum { ROW_BYTES_MAX = 256 };
 /* ---- how far they are ---- */
 
 void
-bh_images_take(struct bh_images *images, const struct bh_msg_image *image)
+bh_images_update(struct bh_images *images, const struct bh_msg_image *image)
 {
     uint32_t at = 0;
 
@@ -70,13 +70,13 @@ bh_images_put(const struct bh_images *images, struct bh_buf *out)
 
 /* Of the open batch, or what the store has: whether the job is known to have that image. */
 static bool
-is_known(struct bh_core *core, const char *key, const char *value)
+images_is_known(struct bh_core *core, const char *key, const char *value)
 {
     const struct bh_document_key wanted = { BH_DOCUMENT_IMAGE, key };
     struct bh_document_row row;
     struct bh_err ignored;
 
-    for (const struct bh_kept_document *kept = core->documents; kept; kept = kept->next)
+    for (const struct bh_batch_document *kept = core->documents; kept; kept = kept->next)
         if (kept->row.kind == BH_DOCUMENT_IMAGE && strcmp(kept->row.key, key) == 0)
             return strcmp(kept->row.value, value) == 0;
     return core->store.ops->get_document(core->store.self, &wanted, core->arena, &row, &ignored)
@@ -85,13 +85,13 @@ is_known(struct bh_core *core, const char *key, const char *value)
 }
 
 static bh_rc
-put(struct bh_core *core, const char *key, const char *value, struct bh_err *err)
+images_put(struct bh_core *core, const char *key, const char *value, struct bh_err *err)
 {
-    struct bh_kept_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
+    struct bh_batch_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
 
     if (!kept)
         return bh_err_set(err, BH_FULL, "the batch is full");
-    *kept = (struct bh_kept_document){
+    *kept = (struct bh_batch_document){
         .next = core->documents,
         .row = { .kind = BH_DOCUMENT_IMAGE, .version = 1,
                  .key = bh_arena_strdup(core->arena, key),
@@ -123,11 +123,11 @@ bh_images_record(struct bh_core *core, bh_node_id node, const struct bh_msg_imag
     bh_buf_init_fixed(&json, memory, sizeof memory);
     bh_json_encode(&json, &bh_image_row_fields, &row);
     BH_ASSERT(!json.overflow);
-    if (is_known(core, key, bh_buf_text(&json)))
+    if (images_is_known(core, key, bh_buf_text(&json)))
         return BH_OK;
     entry.tenant = view.tenant.v;
     entry.obj = (struct bh_record_object){ .type = "job", .id = view.job.v };
     entry.text = row.digest;
-    rc = bh_core_note(core, &entry, BH_OK, err);
-    return rc == BH_OK ? put(core, key, bh_buf_text(&json), err) : rc;
+    rc = bh_core_record(core, &entry, BH_OK, err);
+    return rc == BH_OK ? images_put(core, key, bh_buf_text(&json), err) : rc;
 }

@@ -16,7 +16,7 @@ struct bh_images {
 };
 
 /* Take over how far one is; READY ends that, and so does a full table of those that came later. */
-void bh_images_take(struct bh_images *images, const struct bh_msg_image *image);
+void bh_images_update(struct bh_images *images, const struct bh_msg_image *image);
 
 /* The node is gone. */
 void bh_images_clear(struct bh_images *images);

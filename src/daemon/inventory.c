@@ -13,7 +13,7 @@
 enum { UNMANAGED_TEXT_MAX = 4096 };
 
 static struct bh_entry
-report(const char *verb, const char *type, uint64_t id)
+inventory_report(const char *verb, const char *type, uint64_t id)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                               .dec = { .allow = true },
@@ -50,14 +50,14 @@ bh_inventory_known(const struct bh_gpu_view *view)
 
 /* ---- GPUs that cannot be read ---- */
 
-/* It is what it was when it was read last, and gets no work: its pieces, its model and who may use
+/* It is what it was when it was read last, and gets no work: its partitions, its model and who may use
  * it come with the inventory that its node sends when it can be read. */
 static bh_rc
-keep_unread(struct bh_core *core, const struct bh_gpu_view *view, const char *why,
+inventory_fence_unread(struct bh_core *core, const struct bh_gpu_view *view, const char *why,
             struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = bh_inventory_known(view) };
-    struct bh_entry entry = report("node.gpu", "gpu", view->gpu.v);
+    struct bh_entry entry = inventory_report("node.gpu", "gpu", view->gpu.v);
     const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, view->gpu.v);
 
     bh_core_gpu_facts(core, view->gpu)->unread = true;
@@ -84,7 +84,7 @@ why_unread(const struct bh_gpu_view *view, const struct bh_msg_gpu *from)
 
 /* *ret_taken: it is one of those, and all is done for it. */
 static bh_rc
-take_unread(struct bh_core *core, const struct bh_msg_gpu *from, bool *ret_taken,
+inventory_apply_unread(struct bh_core *core, const struct bh_msg_gpu *from, bool *ret_taken,
             struct bh_err *err)
 {
     uint32_t id = *from->uuid ? bh_catalog_find(core->catalog, BH_NAME_GPU, from->uuid) : 0;
@@ -96,7 +96,7 @@ take_unread(struct bh_core *core, const struct bh_msg_gpu *from, bool *ret_taken
     if (!why)
         return BH_OK;
     if (known)
-        return keep_unread(core, &view, why, err);
+        return inventory_fence_unread(core, &view, why, err);
     bh_log(GPU_UNREAD, BH_STR("gpu", from->uuid), BH_U64("index", from->index),
            BH_STR("why", why));
     return BH_OK;
@@ -129,7 +129,7 @@ find_gone_gpus(struct bh_core *core, bh_node_id node, const struct bh_msg_invent
         const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, view.gpu.v);
 
         if (bh_same(view.node, node) && uuid && !names_gpu(inventory, uuid))
-            rc = keep_unread(core, &view, "the driver does not name it any more", err);
+            rc = inventory_fence_unread(core, &view, "the driver does not name it any more", err);
     }
     return rc;
 }
@@ -140,17 +140,17 @@ find_gone_gpus(struct bh_core *core, bh_node_id node, const struct bh_msg_invent
 static void
 warn_unmanaged(const struct bh_msg_inventory *inventory, const struct bh_msg_gpu *from)
 {
-    const struct bh_msg_piece *pieces = inventory->pieces.items;
+    const struct bh_msg_partition *partitions = inventory->partitions.items;
     struct bh_unmanaged unmanaged = {
         .gpu = from->uuid, .node = inventory->node, .in_site = true, .allowed = from->allowed,
         .scrub_off = inventory->driver_scrub == BH_DRIVER_SCRUB_OFF,
     };
     struct bh_buf why, fix;
 
-    for (uint32_t i = 0; i < inventory->pieces.count; i++)
-        if (pieces[i].partition == 0 && strcmp(pieces[i].gpu, from->uuid) == 0)
+    for (uint32_t i = 0; i < inventory->partitions.count; i++)
+        if (partitions[i].partition == 0 && strcmp(partitions[i].gpu, from->uuid) == 0)
             bh_unmanaged_add(&unmanaged, &(struct bh_unmanaged_instance){
-                pieces[i].profile, pieces[i].start, pieces[i].gi });
+                partitions[i].profile, partitions[i].start, partitions[i].gi });
     bh_buf_init(&why, UNMANAGED_TEXT_MAX);
     bh_buf_init(&fix, UNMANAGED_TEXT_MAX);
     if (bh_unmanaged_put(&unmanaged, &why, &fix))
@@ -163,7 +163,7 @@ warn_unmanaged(const struct bh_msg_inventory *inventory, const struct bh_msg_gpu
 /* One GPU: managed only when the site says so and node.conf allows it, and never while
  * it holds instances that are not ours. */
 static bh_rc
-take_read(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
+inventory_apply_read(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
           const struct bh_msg_gpu *from, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_GPU };
@@ -200,33 +200,33 @@ take_read(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *
         return BH_OK;
     bh_log(GPU_FOUND, BH_STR("gpu", from->uuid), BH_STR("model", from->product),
            BH_U64("managed", gpu->managed));
-    entry = report("node.gpu", "gpu", gpu->gpu.v);
+    entry = inventory_report("node.gpu", "gpu", gpu->gpu.v);
     return bh_core_step(core, &entry, &event, err);
 }
 
 static bh_rc
-take_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
+inventory_apply_gpu(struct bh_core *core, bh_node_id node, const struct bh_msg_inventory *inventory,
          const struct bh_msg_gpu *from, struct bh_err *err)
 {
     bool taken;
-    bh_rc rc = take_unread(core, from, &taken, err);
+    bh_rc rc = inventory_apply_unread(core, from, &taken, err);
 
-    return rc != BH_OK || taken ? rc : take_read(core, node, inventory, from, err);
+    return rc != BH_OK || taken ? rc : inventory_apply_read(core, node, inventory, from, err);
 }
 
 static bool
-has_piece(const struct bh_msg_inventory *inventory, uint64_t partition)
+has_partition(const struct bh_msg_inventory *inventory, uint64_t partition)
 {
-    const struct bh_msg_piece *pieces = inventory->pieces.items;
+    const struct bh_msg_partition *partitions = inventory->partitions.items;
 
-    for (uint32_t i = 0; i < inventory->pieces.count; i++)
-        if (pieces[i].partition == partition)
+    for (uint32_t i = 0; i < inventory->partitions.count; i++)
+        if (partitions[i].partition == partition)
             return true;
     return false;
 }
 
 static bool
-on_node(const struct bh_core *core, bh_gpu_id gpu, bh_node_id node)
+inventory_on_node(const struct bh_core *core, bh_gpu_id gpu, bh_node_id node)
 {
     struct bh_gpu_view view;
 
@@ -235,23 +235,23 @@ on_node(const struct bh_core *core, bh_gpu_id gpu, bh_node_id node)
 
 /* Pieces that should stand on the node and do not (it was restarted, say). */
 static bh_rc
-find_gone_pieces(struct bh_core *core, bh_node_id node,
+find_gone_partitions(struct bh_core *core, bh_node_id node,
                  const struct bh_msg_inventory *inventory, struct bh_err *err)
 {
-    struct bh_piece_view view;
+    struct bh_partition_view view;
     uint32_t cursor = 0;
 
-    while (bh_view_next_piece(core->state.engine, &cursor, &view)) {
-        struct bh_event event = { .kind = BH_EV_PIECE_GONE,
-                                  .u.piece = { view.piece.partition, BH_OUTCOME_FAILED, 0 } };
+    while (bh_view_next_partition(core->state.engine, &cursor, &view)) {
+        struct bh_event event = { .kind = BH_EV_PARTITION_GONE,
+                                  .u.partition = { view.partition.partition, BH_OUTCOME_FAILED, 0 } };
         struct bh_entry entry;
-        bool standing = view.state == BH_PIECE_IDLE || view.state == BH_PIECE_LEASED;
+        bool standing = view.state == BH_PARTITION_IDLE || view.state == BH_PARTITION_LEASED;
         bh_rc rc;
 
-        if (!standing || !on_node(core, view.piece.gpu, node)
-            || has_piece(inventory, view.piece.partition.v))
+        if (!standing || !inventory_on_node(core, view.partition.gpu, node)
+            || has_partition(inventory, view.partition.partition.v))
             continue;
-        entry = report("node.piece_gone", "piece", view.piece.partition.v);
+        entry = inventory_report("node.piece_gone", "piece", view.partition.partition.v);
         rc = bh_core_step(core, &entry, &event, err);
         if (rc != BH_OK && rc != BH_CONFLICT && rc != BH_NOT_FOUND)
             return rc;
@@ -288,7 +288,7 @@ end_lost(struct bh_core *core, const struct bh_job_view *job,
     struct bh_event event = { .kind = BH_EV_ENDED,
                               .u.ended = { .lease = member->lease, .cause = BH_END_NODE_LOST,
                                            .ended_ns = bh_core_now(core) } };
-    struct bh_entry entry = report("node.lease_lost", "lease", member->lease.v);
+    struct bh_entry entry = inventory_report("node.lease_lost", "lease", member->lease.v);
     bh_rc rc;
 
     entry.tenant = job->tenant.v;
@@ -340,18 +340,18 @@ bh_inventory_check(const struct bh_core *core, const struct bh_msg_inventory *in
 }
 
 bh_rc
-bh_inventory_take(struct bh_core *core, bh_node_id node,
+bh_inventory_apply(struct bh_core *core, bh_node_id node,
                   const struct bh_msg_inventory *inventory, struct bh_err *err)
 {
     const struct bh_msg_gpu *gpus = inventory->gpus.items;
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < inventory->gpus.count && rc == BH_OK; i++)
-        rc = take_gpu(core, node, inventory, &gpus[i], err);
+        rc = inventory_apply_gpu(core, node, inventory, &gpus[i], err);
     if (rc == BH_OK)
         rc = find_gone_gpus(core, node, inventory, err);
     if (rc == BH_OK)
-        rc = find_gone_pieces(core, node, inventory, err);
+        rc = find_gone_partitions(core, node, inventory, err);
     if (rc == BH_OK)
         rc = find_lost_leases(core, node, inventory, err);
     return rc;
@@ -375,7 +375,7 @@ bh_inventory_node(struct bh_core *core, bh_node_id node, const struct bh_node_of
                   struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_NODE, .u.node = { .node = node } };
-    struct bh_entry entry = report(offer ? "node.up" : "node.down", "node", node.v);
+    struct bh_entry entry = inventory_report(offer ? "node.up" : "node.down", "node", node.v);
 
     if (offer) {
         event.u.node.up = true;
@@ -418,7 +418,7 @@ bh_inventory_sampled(struct bh_core *core, bh_node_id node, const struct bh_list
             || (view.fenced && !view.keeps))
             continue;
         memcpy(health.gpu, sampled[i].uuid, sizeof health.gpu);
-        rc = bh_faults_take(core, node, &health, err);
+        rc = bh_faults_receive(core, node, &health, err);
         if (rc != BH_OK)
             return rc;
     }
@@ -427,13 +427,13 @@ bh_inventory_sampled(struct bh_core *core, bh_node_id node, const struct bh_list
 
 /* One more than a node takes: it would rather refuse the message than end what a shorter
  * one does not name. */
-enum { KEEP_MOST = BH_WIRE_KEEP_MAX + 1 };
+enum { KEEP_MOST = BH_WIRE_RETAIN_MAX + 1 };
 
 /* The leases of a job's members that stand on the node. */
 static void
-keep_members(const struct bh_core *core, bh_job_id job, bh_node_id node, struct bh_list *leases)
+inventory_list_members(const struct bh_core *core, bh_job_id job, bh_node_id node, struct bh_list *leases)
 {
-    struct bh_msg_keep_item *items = leases->items;
+    struct bh_msg_retain_item *items = leases->items;
     struct bh_member_view member;
 
     for (uint32_t i = 0; leases->count < KEEP_MOST
@@ -445,21 +445,21 @@ keep_members(const struct bh_core *core, bh_job_id job, bh_node_id node, struct 
 
 void
 bh_inventory_keep(const struct bh_core *core, bh_node_id node, struct bh_arena *arena,
-                  struct bh_msg_keep *ret_keep)
+                  struct bh_msg_retain *ret_keep)
 {
-    struct bh_msg_keep_item *pieces = bh_arena_alloc(arena, KEEP_MOST * sizeof *pieces);
-    struct bh_msg_keep_item *leases = bh_arena_alloc(arena, KEEP_MOST * sizeof *leases);
-    struct bh_piece_view piece;
+    struct bh_msg_retain_item *partitions = bh_arena_alloc(arena, KEEP_MOST * sizeof *partitions);
+    struct bh_msg_retain_item *leases = bh_arena_alloc(arena, KEEP_MOST * sizeof *leases);
+    struct bh_partition_view partition;
     struct bh_job_view job;
     uint32_t cursor = 0;
 
-    BH_ASSERT(pieces && leases);
-    *ret_keep = (struct bh_msg_keep){ { leases, 0 }, { pieces, 0 } };
-    while (ret_keep->pieces.count < KEEP_MOST
-           && bh_view_next_piece(core->state.engine, &cursor, &piece))
-        if (on_node(core, piece.piece.gpu, node))
-            pieces[ret_keep->pieces.count++].id = piece.piece.partition.v;
+    BH_ASSERT(partitions && leases);
+    *ret_keep = (struct bh_msg_retain){ { leases, 0 }, { partitions, 0 } };
+    while (ret_keep->partitions.count < KEEP_MOST
+           && bh_view_next_partition(core->state.engine, &cursor, &partition))
+        if (inventory_on_node(core, partition.partition.gpu, node))
+            partitions[ret_keep->partitions.count++].id = partition.partition.partition.v;
     cursor = 0;
     while (bh_view_next_job(core->state.engine, &cursor, &job))
-        keep_members(core, job.job, node, &ret_keep->leases);
+        inventory_list_members(core, job.job, node, &ret_keep->leases);
 }

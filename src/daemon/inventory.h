@@ -13,12 +13,12 @@ BH_MUST_USE bh_rc bh_inventory_check(const struct bh_core *core,
                                      const struct bh_msg_inventory *inventory,
                                      struct bh_err *err);
 
-/* GPUs, pieces that are gone, and leases that the node has never heard of.  The
+/* GPUs, partitions that are gone, and leases that the node has never heard of.  The
  * node's inventory names every lease it has, also ended ones not yet acknowledged.
  *
  * A GPU that the node cannot read, or that its driver names no more, stays what it was and is
  * fenced until an inventory has it whole; one that was never read is not taken in before. */
-BH_MUST_USE bh_rc bh_inventory_take(struct bh_core *core, bh_node_id node,
+BH_MUST_USE bh_rc bh_inventory_apply(struct bh_core *core, bh_node_id node,
                                     const struct bh_msg_inventory *inventory,
                                     struct bh_err *err);
 
@@ -45,8 +45,8 @@ BH_MUST_USE bh_rc bh_inventory_lose_all(struct bh_core *core, bh_ns since_ns, st
 BH_MUST_USE bh_rc bh_inventory_sampled(struct bh_core *core, bh_node_id node,
                                        const struct bh_list *gpus, struct bh_err *err);
 
-/* Every piece and lease that the engine knows on the node, for KEEP. */
+/* Every partition and lease that the engine knows on the node, for KEEP. */
 void bh_inventory_keep(const struct bh_core *core, bh_node_id node, struct bh_arena *arena,
-                       struct bh_msg_keep *ret_keep);
+                       struct bh_msg_retain *ret_keep);
 
 #endif

@@ -14,7 +14,7 @@ static const struct bh_msg_gpu unread = { .fault = BH_FAULT_LOST, .allowed = tru
 
 /* One inventory: the first GPU as given (NULL: not named), and the other, which is well. */
 static bh_rc
-take(struct fixture *f, const struct bh_msg_gpu *first, const char *uuid, const char *driver)
+inventory_read(struct fixture *f, const struct bh_msg_gpu *first, const char *uuid, const char *driver)
 {
     struct bh_msg_gpu gpus[2] = { whole };
     struct bh_msg_inventory inventory = { .node = "n1", .gpus = { gpus, 1 } };
@@ -31,13 +31,13 @@ take(struct fixture *f, const struct bh_msg_gpu *first, const char *uuid, const 
     assert_int_equal(bh_core_begin(&f->core, &f->err), BH_OK);
     assert_int_equal(bh_catalog_name(f->core.catalog, BH_NAME_NODE, "n1", &node.v, &f->err), BH_OK);
     assert_int_equal(bh_inventory_node(&f->core, node, NULL, &f->err), BH_OK);
-    rc = bh_inventory_take(&f->core, node, &inventory, &f->err);
+    rc = bh_inventory_apply(&f->core, node, &inventory, &f->err);
     assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
     return rc;
 }
 
 static bool
-find(const struct fixture *f, const char *uuid, struct bh_gpu_view *ret_view)
+inventory_find(const struct fixture *f, const char *uuid, struct bh_gpu_view *ret_view)
 {
     bh_gpu_id gpu = { bh_catalog_find(f->core.catalog, BH_NAME_GPU, uuid) };
 
@@ -46,7 +46,7 @@ find(const struct fixture *f, const char *uuid, struct bh_gpu_view *ret_view)
 
 /* The node says that the GPU's driver answers. */
 static void
-say_it_answers(struct fixture *f)
+report_answering(struct fixture *f)
 {
     struct bh_msg_health health = { .fault = BH_FAULT_NONE, .gi = UINT32_MAX,
                                     .recovery = UINT32_MAX };
@@ -54,7 +54,7 @@ say_it_answers(struct fixture *f)
 
     snprintf(health.gpu, sizeof health.gpu, "%s", lost_uuid);
     assert_int_equal(bh_core_begin(&f->core, &f->err), BH_OK);
-    assert_int_equal(bh_faults_take(&f->core, node, &health, &f->err), BH_OK);
+    assert_int_equal(bh_faults_receive(&f->core, node, &health, &f->err), BH_OK);
     assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
 }
 
@@ -81,18 +81,18 @@ a_known_one_is_kept(void **state)
         struct fixture f;
         struct bh_gpu_view view = { 0 };
 
-        setup(&f);
-        assert_int_equal(apply(&f, site_yaml), BH_OK);
-        assert_int_equal(take(&f, &whole, lost_uuid, "580"), BH_OK);
-        BH_CHECK_EQ(cases[i].name, take(&f, cases[i].says, cases[i].uuid, cases[i].driver), BH_OK);
-        assert_true(find(&f, lost_uuid, &view));
+        fixture_setup(&f);
+        assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+        assert_int_equal(inventory_read(&f, &whole, lost_uuid, "580"), BH_OK);
+        BH_CHECK_EQ(cases[i].name, inventory_read(&f, cases[i].says, cases[i].uuid, cases[i].driver), BH_OK);
+        assert_true(inventory_find(&f, lost_uuid, &view));
         BH_CHECK_EQ(cases[i].name, view.model, bh_model_find("H100-80GB"));
         BH_CHECK_EQ(cases[i].name, view.mig_capable, true);
         BH_CHECK_EQ(cases[i].name, view.managed, true);
         BH_CHECK_EQ(cases[i].name, view.fenced, cases[i].fenced);
-        assert_true(find(&f, other_uuid, &view));
+        assert_true(inventory_find(&f, other_uuid, &view));
         BH_CHECK_EQ(cases[i].name, view.fenced, false);
-        teardown(&f);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -103,18 +103,18 @@ it_is_back_with_its_inventory(void **state)
     struct bh_gpu_view view = { 0 };
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    assert_int_equal(take(&f, &whole, lost_uuid, "580"), BH_OK);
-    assert_int_equal(take(&f, &unread, lost_uuid, "580"), BH_OK);
-    say_it_answers(&f);
-    assert_true(find(&f, lost_uuid, &view));
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    assert_int_equal(inventory_read(&f, &whole, lost_uuid, "580"), BH_OK);
+    assert_int_equal(inventory_read(&f, &unread, lost_uuid, "580"), BH_OK);
+    report_answering(&f);
+    assert_true(inventory_find(&f, lost_uuid, &view));
     BH_CHECK("what stands on it is not known yet", view.fenced);
-    assert_int_equal(take(&f, &whole, lost_uuid, "580"), BH_OK);
-    assert_true(find(&f, lost_uuid, &view));
+    assert_int_equal(inventory_read(&f, &whole, lost_uuid, "580"), BH_OK);
+    assert_true(inventory_find(&f, lost_uuid, &view));
     BH_CHECK("back", !view.fenced && view.managed);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static void
@@ -123,17 +123,17 @@ one_that_was_never_read_is_taken_in_later(void **state)
     struct bh_gpu_view view = { 0 };
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    BH_CHECK_EQ("without a name", take(&f, &unread, "", "580"), BH_OK);
-    BH_CHECK_EQ("without a model", take(&f, &unread, lost_uuid, "580"), BH_OK);
-    BH_CHECK("not taken in", !find(&f, lost_uuid, &view));
-    BH_CHECK("the other is", find(&f, other_uuid, &view) && !view.fenced);
-    BH_CHECK_EQ("it answers", take(&f, &whole, lost_uuid, "580"), BH_OK);
-    BH_CHECK("taken in", find(&f, lost_uuid, &view) && !view.fenced && view.managed);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    BH_CHECK_EQ("without a name", inventory_read(&f, &unread, "", "580"), BH_OK);
+    BH_CHECK_EQ("without a model", inventory_read(&f, &unread, lost_uuid, "580"), BH_OK);
+    BH_CHECK("not taken in", !inventory_find(&f, lost_uuid, &view));
+    BH_CHECK("the other is", inventory_find(&f, other_uuid, &view) && !view.fenced);
+    BH_CHECK_EQ("it answers", inventory_read(&f, &whole, lost_uuid, "580"), BH_OK);
+    BH_CHECK("taken in", inventory_find(&f, lost_uuid, &view) && !view.fenced && view.managed);
     BH_CHECK_EQ("as what it is", view.model, bh_model_find("H100-80GB"));
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static const struct CMUnitTest tests[] = {

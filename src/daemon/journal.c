@@ -24,11 +24,11 @@ has_line(const char *known, const char *line)
 /* Step behind the line at *at, which is taken with its newline; false at the end, and at what is no
  * line of a key. */
 static bool
-take_line(const char **at, char ret_line[BH_NOTE_VKEY_MAX + 2])
+take_line(const char **at, char ret_line[BH_NODE_RECORD_VKEY_MAX + 2])
 {
     size_t length = strcspn(*at, "\n") + 1;
 
-    if ((*at)[0] == '\0' || (*at)[length - 1] != '\n' || length >= BH_NOTE_VKEY_MAX + 2)
+    if ((*at)[0] == '\0' || (*at)[length - 1] != '\n' || length >= BH_NODE_RECORD_VKEY_MAX + 2)
         return false;
     memcpy(ret_line, *at, length);
     ret_line[length] = '\0';
@@ -40,12 +40,12 @@ take_line(const char **at, char ret_line[BH_NOTE_VKEY_MAX + 2])
 static void
 add_older(struct bh_buf *text, const char *known)
 {
-    char line[BH_NOTE_VKEY_MAX + 2];
+    char line[BH_NODE_RECORD_VKEY_MAX + 2];
     uint32_t count = 0;
 
     for (const char *at = bh_buf_text(text); (at = strchr(at, '\n')); at++)
         count++;
-    while (count < BH_NOTE_KEYS_MAX && take_line(&known, line)) {
+    while (count < BH_NODE_RECORD_KEYS_MAX && take_line(&known, line)) {
         if (has_line(bh_buf_text(text), line))
             continue;
         bh_buf_puts(text, line);
@@ -61,9 +61,9 @@ check_vouched(const struct bh_journal *journal, const char *known, struct bh_err
 {
     const struct bh_checkpoints *checkpoints = &journal->checkpoints;
     const char *at = checkpoints->vkeys;
-    char line[BH_NOTE_VKEY_MAX + 2];
+    char line[BH_NODE_RECORD_VKEY_MAX + 2];
 
-    if (!*known || (checkpoints->marked && checkpoints->mark_size == 0))
+    if (!*known || (checkpoints->has_watermark && checkpoints->watermark_size == 0))
         return BH_OK;
     while (take_line(&at, line))
         if (has_line(known, line))
@@ -79,7 +79,7 @@ check_vouched(const struct bh_journal *journal, const char *known, struct bh_err
 static bh_rc
 read_known(struct bh_journal *journal, const char *path, struct bh_buf *known, struct bh_err *err)
 {
-    struct bh_note_key keys[BH_NOTE_KEYS_MAX];
+    struct bh_note_key keys[BH_NODE_RECORD_KEYS_MAX];
     bh_rc rc = bh_file_read(path, BH_JOURNAL_KEYS_BYTES_MAX - 2, known, err);
 
     journal->unpublished = rc != BH_OK || known->length == 0 || known->bytes[known->length - 1] != '\n';
@@ -228,7 +228,7 @@ follow_keys(struct bh_journal *journal)
 bool
 bh_journal_signed(struct bh_journal *journal)
 {
-    bh_checkpoints_turn(&journal->checkpoints, &journal->store);
+    bh_checkpoints_poll(&journal->checkpoints, &journal->store);
     if (journal->checkpoints.keys_changed)
         follow_keys(journal);
     return journal->checkpoints.note_size > journal->signed_size;
@@ -304,7 +304,7 @@ struct last_signed {
 };
 
 static bool
-see_checkpoint(void *self, const struct bh_checkpoint_row *row)
+journal_check_last_checkpoint(void *self, const struct bh_checkpoint_row *row)
 {
     struct last_signed *last = self;
     struct bh_journal *journal = last->journal;
@@ -345,9 +345,9 @@ check_end(const struct bh_journal *journal, struct bh_err *err)
 
 /* The largest tree that was ever signed, as the signer knows it. */
 static bh_rc
-check_mark(struct bh_journal *journal, uint64_t signed_size, struct bh_err *err)
+journal_check_watermark(struct bh_journal *journal, uint64_t signed_size, struct bh_err *err)
 {
-    if (journal->checkpoints.marked || signed_size == 0)
+    if (journal->checkpoints.has_watermark || signed_size == 0)
         return bh_checkpoints_check(&journal->checkpoints, &journal->store, &journal->frontier,
                                     err);
     bh_err_set(err, BH_CONFLICT,
@@ -356,7 +356,7 @@ check_mark(struct bh_journal *journal, uint64_t signed_size, struct bh_err *err)
 }
 
 static bool
-see_size(void *self, const struct bh_checkpoint_row *row)
+journal_read_size(void *self, const struct bh_checkpoint_row *row)
 {
     *(uint64_t *)self = row->size;
     return true;
@@ -371,9 +371,9 @@ bh_journal_check_signed(struct bh_journal *journal, struct bh_err *err)
 
     if (rc == BH_OK)
         rc = journal->store.ops->list_checkpoints(journal->store.self, journal->frontier.size,
-                                                  see_checkpoint, &last, err);
+                                                  journal_check_last_checkpoint, &last, err);
     if (rc == BH_OK)
-        rc = journal->store.ops->list_checkpoints(journal->store.self, 0, see_size, &newest, err);
+        rc = journal->store.ops->list_checkpoints(journal->store.self, 0, journal_read_size, &newest, err);
     if (rc != BH_OK)
         return rc;
     if (last.rc != BH_OK)
@@ -382,7 +382,7 @@ bh_journal_check_signed(struct bh_journal *journal, struct bh_err *err)
         return bh_err_set(err, BH_CONFLICT,
                           "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
                           journal->frontier.size, last.size);
-    rc = check_mark(journal, newest, err);
+    rc = journal_check_watermark(journal, newest, err);
     if (rc != BH_OK)
         return rc;
     journal->durable = journal->frontier;

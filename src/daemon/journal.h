@@ -20,7 +20,7 @@ struct bh_journal {
     const char *origin;              /* the site's name, also the key's */
     const char *state_dir;
     struct bh_note_key key;          /* and, behind it, those before */
-    struct bh_note_key keys[BH_NOTE_KEYS_MAX];
+    struct bh_note_key keys[BH_NODE_RECORD_KEYS_MAX];
     char vkeys[BH_JOURNAL_KEYS_BYTES_MAX]; /* as audit.vkey has them, or shall have */
     bool unpublished;                /* they are not in that file yet */
     struct bh_merkle_frontier frontier;

@@ -30,7 +30,7 @@ write_file(struct fixture *f, const char *file, const void *bytes, size_t length
     char path[160];
 
     path_of(f, file, path);
-    must(f, bh_file_replace(path, bytes, length, 0600, &f->err));
+    keys_fixture_must(f, bh_file_replace(path, bytes, length, 0600, &f->err));
 }
 
 static void
@@ -60,14 +60,14 @@ sign(struct fixture *f)
 {
     uint64_t before = f->core.journal.signed_size;
 
-    must(f, bh_core_begin(&f->core, &f->err));
-    must(f, bh_core_note(&f->core, &(struct bh_entry){ .verb = "test", .dec = { .allow = true } }, BH_OK,
+    keys_fixture_must(f, bh_core_begin(&f->core, &f->err));
+    keys_fixture_must(f, bh_core_record(&f->core, &(struct bh_entry){ .verb = "test", .dec = { .allow = true } }, BH_OK,
                          &f->err));
-    must(f, bh_core_commit(&f->core, &f->err));
+    keys_fixture_must(f, bh_core_commit(&f->core, &f->err));
     for (int i = 0; i < 2; i++) {
         f->core.journal.asked_ns = 0;
-        must(f, bh_core_begin(&f->core, &f->err));
-        must(f, bh_core_commit(&f->core, &f->err));
+        keys_fixture_must(f, bh_core_begin(&f->core, &f->err));
+        keys_fixture_must(f, bh_core_commit(&f->core, &f->err));
     }
     return f->core.journal.signed_size > before;
 }
@@ -75,7 +75,7 @@ sign(struct fixture *f)
 static void
 open_signed(struct fixture *f)
 {
-    setup(f);
+    fixture_setup(f);
     assert_true(sign(f));
 }
 
@@ -117,12 +117,12 @@ a_key_that_nobody_vouches_for(void **state)
     read_file(&f, "audit.key", after);
     after[5] ^= 1;
     write_file(&f, "audit.key", after, 32);
-    must(&f, open_core(&f));
+    keys_fixture_must(&f, open_core(&f));
     read_file(&f, "audit.vkey", after);
     BH_CHECK_STR("the right key is published again", after, before);
     BH_CHECK("and signs", sign(&f));
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static void
@@ -134,26 +134,26 @@ a_key_that_was_turned(void **state)
     (void)state;
     open_signed(&f);
     close_core(&f);
-    must(&f, bh_signer_rotate(&f.signer, &f.err));
-    must(&f, open_core(&f));
+    keys_fixture_must(&f, bh_signer_rotate(&f.signer, &f.err));
+    keys_fixture_must(&f, open_core(&f));
     BH_CHECK_EQ("vouched for by the one before", published(&f), 2);
     BH_CHECK("signs", sign(&f));
     close_core(&f);
-    must(&f, bh_signer_retire(&f.signer, &f.err));
-    must(&f, open_core(&f));
+    keys_fixture_must(&f, bh_signer_retire(&f.signer, &f.err));
+    keys_fixture_must(&f, open_core(&f));
     BH_CHECK_EQ("the one before is kept", published(&f), 2);
     BH_CHECK("signs", sign(&f));
     close_core(&f);
-    must(&f, bh_signer_rotate(&f.signer, &f.err));
-    must(&f, bh_signer_retire(&f.signer, &f.err));
+    keys_fixture_must(&f, bh_signer_rotate(&f.signer, &f.err));
+    keys_fixture_must(&f, bh_signer_retire(&f.signer, &f.err));
     BH_CHECK_EQ("no key vouched for it", open_core(&f), BH_CONFLICT);
     BH_CHECK_EQ("not published", published(&f), 2);
     close_core(&f);
     write_file(&f, "audit.signed", zero, strlen(zero));
-    must(&f, open_core(&f)); /* as an administrator may decide */
+    keys_fixture_must(&f, open_core(&f)); /* as an administrator may decide */
     BH_CHECK_EQ("published", published(&f), 3);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* The signer is stopped, and started again, under a daemon that goes on. */
@@ -166,24 +166,24 @@ a_key_that_was_turned_meanwhile(void **state)
     open_signed(&f);
     f.signer_gone = true;
     BH_CHECK("gone", !sign(&f));
-    must(&f, bh_signer_rotate(&f.signer, &f.err));
+    keys_fixture_must(&f, bh_signer_rotate(&f.signer, &f.err));
     f.signer_gone = false;
     BH_CHECK("signs", sign(&f));
     BH_CHECK_EQ("published", published(&f), 2);
     f.signer_gone = true;
     BH_CHECK("gone", !sign(&f));
-    must(&f, bh_signer_retire(&f.signer, &f.err));
+    keys_fixture_must(&f, bh_signer_retire(&f.signer, &f.err));
     f.signer_gone = false;
     BH_CHECK("signs", sign(&f));
     f.signer_gone = true;
     BH_CHECK("gone", !sign(&f));
     flip_key(&f);
-    must(&f, bh_signer_open(&f.signer, f.core.crypto, f.folder, &f.err));
+    keys_fixture_must(&f, bh_signer_open(&f.signer, f.core.crypto, f.folder, &f.err));
     f.signer_gone = false;
     BH_CHECK("another is not asked to sign", !sign(&f));
     BH_CHECK_EQ("nor published", published(&f), 2);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static void
@@ -214,7 +214,7 @@ a_file_of_keys(void **state)
         BH_CHECK_EQ(rows[i].name, f.err.hint[0] != '\0', rows[i].rc != BH_OK);
     }
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* A full disk has no room for it. */
@@ -234,7 +234,7 @@ what_is_there_is_not_written_again(void **state)
     BH_CHECK("the same file", before.st_ino == after.st_ino
                                   && before.st_ctim.tv_nsec == after.st_ctim.tv_nsec);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 int

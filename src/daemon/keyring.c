@@ -12,7 +12,7 @@ struct found {
 };
 
 static bool
-see_key(void *self, const struct bh_key_row *row)
+keyring_find_destroyed(void *self, const struct bh_key_row *row)
 {
     struct found *found = self;
 
@@ -47,7 +47,7 @@ open_tree(struct bh_keyring *ring, const struct bh_crypto_ops *crypto, struct bh
         return bh_root_unstage(root, err);
     if (rc == BH_CONFLICT)
         rc = open_with(ring, crypto, root->next, err);
-    return rc == BH_OK ? bh_root_settle(root, err) : rc;
+    return rc == BH_OK ? bh_root_commit(root, err) : rc;
 }
 
 bh_rc
@@ -58,7 +58,7 @@ bh_keyring_open(struct bh_keyring *ring, const struct bh_daemon_config *config,
                                        .credentials = config->credentials,
                                        .state_dir = config->state_dir };
     struct found found = { false, false };
-    bh_rc rc = store.ops->list_keys(store.self, see_key, &found, err);
+    bh_rc rc = store.ops->list_keys(store.self, keyring_find_destroyed, &found, err);
 
     /* a crash may have come between the commit that destroyed a key and the scrubbing */
     *ring = (struct bh_keyring){ .store = store, .scrub_due = found.destroyed };
@@ -131,7 +131,7 @@ finish_rotation(struct bh_keyring *ring)
 
     bh_keys_rotated(ring->keys);
     ring->rotating = false;
-    if (ring->root.staged && bh_root_settle(&ring->root, &err) != BH_OK)
+    if (ring->root.staged && bh_root_commit(&ring->root, &err) != BH_OK)
         bh_log(ROOT_KEY_NOT_REPLACED, BH_ERRLOG(&err));
     bh_root_wipe(&ring->root);
 }

@@ -47,7 +47,7 @@ submit_keyed(struct fixture *f, const char *tenant, const char *key)
     command.text = bh_buf_text(&text);
     command.text_length = text.length;
     command.caller.idempotency_key = key;
-    if (run(f, &command) != BH_OK)
+    if (fixture_run(f, &command) != BH_OK)
         fail_msg("%s", f->err.msg);
     bh_buf_fini(&text);
     return f->answer.job.v;
@@ -60,23 +60,23 @@ submit_canary(struct fixture *f, const char *tenant)
 }
 
 static inline void
-cancel(struct fixture *f, uint64_t job)
+keys_fixture_cancel(struct fixture *f, uint64_t job)
 {
     struct bh_command command = { .op = BH_OP_JOB_CANCEL, .caller = caller_named(f, "alice"),
                                   .job = { job } };
 
-    assert_int_equal(run(f, &command), BH_OK);
+    assert_int_equal(fixture_run(f, &command), BH_OK);
 }
 
 static inline bh_rc
-shred(struct fixture *f, const char *who, struct bh_shred_request request)
+keys_fixture_shred(struct fixture *f, const char *who, struct bh_shred_request request)
 {
     struct bh_command command = { .op = BH_OP_KEY_SHRED, .caller = caller_named(f, who),
                                   .shred = &request };
 
     if (!request.reason)
         request.reason = "canary-reason";
-    return run(f, &command);
+    return fixture_run(f, &command);
 }
 
 static inline const char *
@@ -92,7 +92,7 @@ this_month(struct fixture *f)
 }
 
 static inline bool
-take_row(void *self, const struct bh_job_row *row)
+keys_fixture_read_row(void *self, const struct bh_job_row *row)
 {
     struct bh_job_row *kept = self;
     static char name[64];
@@ -104,11 +104,11 @@ take_row(void *self, const struct bh_job_row *row)
 }
 
 static inline struct bh_job_row
-row_of(struct fixture *f, uint64_t job)
+keys_fixture_row_of(struct fixture *f, uint64_t job)
 {
     struct bh_job_row row = { 0 };
 
-    assert_int_equal(f->core.store.ops->get_job(f->core.store.self, job, take_row, &row, &f->err),
+    assert_int_equal(f->core.store.ops->get_job(f->core.store.self, job, keys_fixture_read_row, &row, &f->err),
                      BH_OK);
     return row;
 }
@@ -117,7 +117,7 @@ row_of(struct fixture *f, uint64_t job)
 static inline const char *
 spec_of(struct fixture *f, uint64_t job)
 {
-    struct bh_job_row row = row_of(f, job);
+    struct bh_job_row row = keys_fixture_row_of(f, job);
     const char *text;
 
     return bh_keys_get_text(f->core.ring.keys, &row.spec, f->arena, &text, &f->err) == BH_OK
@@ -147,13 +147,13 @@ is_in_files(const struct fixture *f, const void *bytes, size_t length)
 }
 
 static inline bool
-has_text(const struct fixture *f, const char *text)
+keys_fixture_has_text(const struct fixture *f, const char *text)
 {
     return is_in_files(f, text, strlen(text));
 }
 
 static inline bool
-take_living(void *self, const struct bh_key_row *row)
+read_living(void *self, const struct bh_key_row *row)
 {
     if (row->kind == BH_KEY_KIND_AUDIT && row->tenant_id && !row->shredded_ns)
         *(struct bh_key_row *)self = *row;
@@ -161,7 +161,7 @@ take_living(void *self, const struct bh_key_row *row)
 }
 
 static inline void
-must(const struct fixture *f, bh_rc rc)
+keys_fixture_must(const struct fixture *f, bh_rc rc)
 {
     if (rc != BH_OK)
         fail_msg("%s: %s", bh_rc_name(rc), f->err.msg);
@@ -171,7 +171,7 @@ static inline void
 reopen(struct fixture *f)
 {
     close_core(f);
-    must(f, open_core(f));
+    keys_fixture_must(f, open_core(f));
 }
 
 struct seen {
@@ -181,7 +181,7 @@ struct seen {
 };
 
 static inline bool
-see_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
+read_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct seen *seen = self;
     char verb[64];
@@ -201,7 +201,7 @@ leaves(struct fixture *f, const char *verb)
 {
     struct seen seen = { .verb = verb };
 
-    must(f, f->core.store.ops->list_records(f->core.store.self, 0, INT64_MAX, see_leaf, &seen,
+    keys_fixture_must(f, f->core.store.ops->list_records(f->core.store.self, 0, INT64_MAX, read_leaf, &seen,
                                             &f->err));
     return seen;
 }

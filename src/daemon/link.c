@@ -32,7 +32,7 @@ static const bh_ns reconnect_most_ns = 1000 * BH_NS_PER_MS;
 static const bh_ns refused_pause_ns = 10 * BH_NS_PER_S;
 
 /* An order that could not be put into words: the engine hears that it failed. */
-struct unsaid {
+struct unsent {
     struct bh_effect effect;
     struct bh_msg_outcome outcome;
 };
@@ -44,22 +44,22 @@ struct bh_node_link {
     struct bh_link *io;          /* NULL: not connected */
     uint32_t watched;            /* events that epoll looks for */
     bh_node_id node;             /* 0 until its first inventory */
-    bool greeted;                /* inventory seen on this connection */
-    bool settled;                /* and all that happened before: the node is up */
+    bool has_inventory;                /* inventory seen on this connection */
+    bool recovered;                /* and all that happened before: the node is up */
     uint64_t since_seq;          /* the log's next record when it connected */
     struct bh_node_offer offer;  /* by its last inventory */
     uint64_t marks;              /* the most that it ever told of its marks, as recorded */
-    bool owes_down;              /* the connection went and the engine does not know */
+    bool down_unreported;              /* the connection went and the engine does not know */
     bool resend;                 /* outstanding effects and KEEP are due after commit */
     bool touched;
     struct bh_node_link *next_touched;
-    bh_ns next_try_ns, backoff_ns;
+    bh_ns next_connect_ns, backoff_ns;
     struct bh_msg_ack *acks;
-    uint32_t ack_count, ack_room;
+    uint32_t ack_count, ack_capacity;
     struct bh_effect *orders;    /* sent on this connection and not answered */
-    uint32_t order_count, order_room;
-    struct unsaid *unsaid;
-    uint32_t unsaid_count;
+    uint32_t order_count, order_capacity;
+    struct unsent *unsent;
+    uint32_t unsent_count;
     /* shared, under shared->mutex */
     char *inventory;
     char *samples;
@@ -95,7 +95,7 @@ bh_node_link_is_connected(const struct bh_node_link *link)
 }
 
 static void
-publish(struct bh_node_link *link, char **place, const struct bh_fields *fields,
+link_publish(struct bh_node_link *link, char **place, const struct bh_fields *fields,
         const void *message)
 {
     struct bh_buf json;
@@ -114,7 +114,7 @@ publish(struct bh_node_link *link, char **place, const struct bh_fields *fields,
 }
 
 static void
-touch(struct bh_node_link *link)
+link_touch(struct bh_node_link *link)
 {
     if (link->touched)
         return;
@@ -124,11 +124,11 @@ touch(struct bh_node_link *link)
 }
 
 static void
-try_at(struct bh_node_link *link, bh_ns when)
+link_connect_at(struct bh_node_link *link, bh_ns when)
 {
-    link->next_try_ns = when;
-    if (when < link->shared->try_ns)
-        link->shared->try_ns = when;
+    link->next_connect_ns = when;
+    if (when < link->shared->connect_ns)
+        link->shared->connect_ns = when;
 }
 
 /* Longer after every attempt that came to nothing. */
@@ -140,21 +140,21 @@ back_off(struct bh_node_link *link)
 }
 
 static void
-disconnect(struct bh_node_link *link)
+link_disconnect(struct bh_node_link *link)
 {
     struct bh_links_shared *shared = link->shared;
 
     bh_link_free(link->io); /* which takes it out of epoll, too */
     link->io = NULL;
-    if (link->greeted) {
+    if (link->has_inventory) {
         shared->of_node[link->node.v] = NULL;
-        link->owes_down = shared->unsettled = true;
+        link->down_unreported = shared->down_pending = true;
     }
-    link->greeted = link->settled = link->resend = false;
+    link->has_inventory = link->recovered = link->resend = false;
     link->ack_count = link->order_count = 0;
-    try_at(link, bh_time_monotonic() + link->backoff_ns);
-    publish(link, &link->inventory, NULL, NULL);
-    publish(link, &link->samples, NULL, NULL);
+    link_connect_at(link, bh_time_monotonic() + link->backoff_ns);
+    link_publish(link, &link->inventory, NULL, NULL);
+    link_publish(link, &link->samples, NULL, NULL);
     pthread_mutex_lock(&shared->mutex);
     bh_images_clear(&link->images);
     pthread_mutex_unlock(&shared->mutex);
@@ -169,7 +169,7 @@ bh_node_link_free(struct bh_node_link *link)
         free(link->verdicts[i].json);
     free(link->acks);
     free(link->orders);
-    free(link->unsaid);
+    free(link->unsent);
     bh_traffic_fini(&link->traffic);
     bh_images_fini(&link->images);
     free(link->path);
@@ -180,12 +180,12 @@ static void
 break_off(struct bh_node_link *link, const struct bh_err *why)
 {
     bh_log(NODE_LOST, BH_STR("socket", link->path), BH_ERRLOG(why));
-    disconnect(link);
+    link_disconnect(link);
 }
 
 /* epoll looks for what the link wants now. */
 static void
-watch(struct bh_node_link *link)
+link_watch(struct bh_node_link *link)
 {
     uint32_t events = link->io ? (uint32_t)bh_link_interest(link->io) : 0;
     struct epoll_event event = { .events = events, .data.ptr = link };
@@ -211,13 +211,13 @@ put_message(struct bh_node_link *link, uint32_t number, const void *message)
 }
 
 static void
-write_out(struct bh_node_link *link)
+link_write_out(struct bh_node_link *link)
 {
     struct bh_err err;
 
     if (link->io && bh_link_flush(link->io, &err) != BH_OK)
         break_off(link, &err);
-    watch(link);
+    link_watch(link);
 }
 
 void
@@ -233,12 +233,12 @@ bh_node_link_connect(struct bh_node_link *link)
 
     if (link->io)
         return;
-    if (bh_time_monotonic() < link->next_try_ns) {
-        try_at(link, link->next_try_ns);
+    if (bh_time_monotonic() < link->next_connect_ns) {
+        link_connect_at(link, link->next_connect_ns);
         return;
     }
     if (bh_unix_connect(link->path, &fd, &err) != BH_OK) {
-        try_at(link, bh_time_monotonic() + link->backoff_ns);
+        link_connect_at(link, bh_time_monotonic() + link->backoff_ns);
         back_off(link);
         return;
     }
@@ -247,46 +247,46 @@ bh_node_link_connect(struct bh_node_link *link)
     link->since_seq = core->journal.next_seq;
     snprintf(hello.site, sizeof hello.site, "%s", core->config->site_name);
     put_message(link, BH_MSG_HELLO, &hello);
-    write_out(link);
+    link_write_out(link);
 }
 
 static bh_rc
-answer_unsaid(struct bh_node_link *link, struct bh_err *err)
+link_fail_unsent(struct bh_node_link *link, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
-    while (rc == BH_OK && link->unsaid_count > 0) {
-        const struct unsaid *unsaid = &link->unsaid[--link->unsaid_count];
+    while (rc == BH_OK && link->unsent_count > 0) {
+        const struct unsent *unsent = &link->unsent[--link->unsent_count];
 
-        rc = bh_orders_outcome(link->shared->core, &unsaid->effect, &unsaid->outcome, err);
+        rc = bh_orders_outcome(link->shared->core, &unsent->effect, &unsent->outcome, err);
     }
     return rc;
 }
 
 bh_rc
-bh_node_link_settle(struct bh_node_link *link, struct bh_err *err)
+bh_node_link_report_down(struct bh_node_link *link, struct bh_err *err)
 {
-    bh_rc rc = answer_unsaid(link, err);
+    bh_rc rc = link_fail_unsent(link, err);
 
-    if (rc != BH_OK || !link->owes_down)
+    if (rc != BH_OK || !link->down_unreported)
         return rc;
     rc = bh_inventory_node(link->shared->core, link->node, NULL, err);
     if (rc == BH_OK)
-        link->owes_down = false;
+        link->down_unreported = false;
     return rc;
 }
 
 static void
 owe_ack(struct bh_node_link *link, struct bh_msg_ack ack)
 {
-    if (link->ack_count == link->ack_room && link->ack_room < ACKS_MAX) {
-        link->ack_room = link->ack_room ? 4 * link->ack_room : 16;
-        link->acks = realloc(link->acks, link->ack_room * sizeof *link->acks);
+    if (link->ack_count == link->ack_capacity && link->ack_capacity < ACKS_MAX) {
+        link->ack_capacity = link->ack_capacity ? 4 * link->ack_capacity : 16;
+        link->acks = realloc(link->acks, link->ack_capacity * sizeof *link->acks);
         BH_ASSERT(link->acks);
     }
-    if (link->ack_count < link->ack_room) /* more are asked for again by the node's repeats */
+    if (link->ack_count < link->ack_capacity) /* more are asked for again by the node's repeats */
         link->acks[link->ack_count++] = ack;
-    touch(link);
+    link_touch(link);
 }
 
 /* One connection speaks for a node, and for one node. */
@@ -297,7 +297,7 @@ check_name(const struct bh_node_link *link, const char *name, struct bh_err *err
     uint32_t id = bh_catalog_find(shared->core->catalog, BH_NAME_NODE, name);
     const struct bh_node_link *other = id < shared->of_node_count ? shared->of_node[id] : NULL;
 
-    if (link->greeted && link->node.v != id)
+    if (link->has_inventory && link->node.v != id)
         return bh_err_set(err, BH_CONFLICT, "a connected node now calls itself %s", name);
     if (!other || other == link)
         return BH_OK;
@@ -307,7 +307,7 @@ check_name(const struct bh_node_link *link, const char *name, struct bh_err *err
 
 /* From now on this link speaks for the node. */
 static void
-speak_for(struct bh_node_link *link, uint32_t id)
+link_claim_node(struct bh_node_link *link, uint32_t id)
 {
     struct bh_links_shared *shared = link->shared;
 
@@ -321,14 +321,14 @@ speak_for(struct bh_node_link *link, uint32_t id)
         shared->of_node_count = count;
     }
     shared->of_node[id] = link;
-    link->greeted = link->resend = true;
-    link->owes_down = false;
+    link->has_inventory = link->resend = true;
+    link->down_unreported = false;
     link->backoff_ns = reconnect_first_ns;
-    touch(link);
+    link_touch(link);
 }
 
 static bh_rc
-take_inventory(struct bh_node_link *link, const void *message, struct bh_err *err)
+link_receive_inventory(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     const struct bh_msg_inventory *inventory = message;
     bool known = bh_catalog_find(link->shared->core->catalog, BH_NAME_NODE, inventory->node) != 0;
@@ -345,22 +345,22 @@ take_inventory(struct bh_node_link *link, const void *message, struct bh_err *er
         return rc;
     link->node.v = id;
     link->offer = bh_inventory_offer(inventory);
-    if (!link->greeted)
+    if (!link->has_inventory)
         rc = bh_marks_recorded(link->shared->core, link->node, &link->marks, err);
     if (rc == BH_OK && !known) /* a GPU's node must be known */
         rc = bh_inventory_node(link->shared->core, link->node, NULL, err);
     if (rc == BH_OK)
-        rc = bh_inventory_take(link->shared->core, link->node, inventory, err);
-    if (rc == BH_OK && link->settled)
+        rc = bh_inventory_apply(link->shared->core, link->node, inventory, err);
+    if (rc == BH_OK && link->recovered)
         rc = bh_inventory_node(link->shared->core, link->node, &link->offer, err);
     if (rc != BH_OK)
         return rc;
     link->shared->core->catalog_changed = true;
-    if (!link->greeted)
+    if (!link->has_inventory)
         bh_log(NODE_CONNECTED, BH_STR("node", inventory->node),
                BH_STR("driver", inventory->driver));
-    speak_for(link, id);
-    publish(link, &link->inventory, bh_message_fields(BH_MSG_INVENTORY), inventory);
+    link_claim_node(link, id);
+    link_publish(link, &link->inventory, bh_message_fields(BH_MSG_INVENTORY), inventory);
     return BH_OK;
 }
 
@@ -383,12 +383,12 @@ is_sent(const void *self, uint64_t order)
 /* It has told what ended before: what its tenants' leases cost is known, and it may have more.  An
  * order of an earlier connection whose lease has ended is not sent again, so it has no answer. */
 static bh_rc
-take_settled(struct bh_node_link *link, const void *message, struct bh_err *err)
+link_receive_recovered(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     bh_rc rc = bh_inventory_node(link->shared->core, link->node, &link->offer, err);
 
     (void)message;
-    link->settled = rc == BH_OK;
+    link->recovered = rc == BH_OK;
     return rc == BH_OK ? bh_orders_abandon_unsent(link->shared->core, link->since_seq, is_sent,
                                                   link->shared, err)
                        : rc;
@@ -398,17 +398,17 @@ take_settled(struct bh_node_link *link, const void *message, struct bh_err *err)
 static void
 remember_order(struct bh_node_link *link, const struct bh_effect *effect)
 {
-    if (link->order_count == link->order_room && link->order_room < ORDERS_MAX) {
-        link->order_room = link->order_room ? 4 * link->order_room : 16;
-        link->orders = realloc(link->orders, link->order_room * sizeof *link->orders);
+    if (link->order_count == link->order_capacity && link->order_capacity < ORDERS_MAX) {
+        link->order_capacity = link->order_capacity ? 4 * link->order_capacity : 16;
+        link->orders = realloc(link->orders, link->order_capacity * sizeof *link->orders);
         BH_ASSERT(link->orders);
     }
-    if (link->order_count < link->order_room)
+    if (link->order_count < link->order_capacity)
         link->orders[link->order_count++] = *effect;
 }
 
 static bool
-take_order(struct bh_node_link *link, uint64_t order, struct bh_effect *ret_effect)
+link_receive_node_order(struct bh_node_link *link, uint64_t order, struct bh_effect *ret_effect)
 {
     for (uint32_t i = 0; i < link->order_count; i++)
         if (link->orders[i].order == order) {
@@ -420,7 +420,7 @@ take_order(struct bh_node_link *link, uint64_t order, struct bh_effect *ret_effe
 }
 
 static bh_rc
-take_outcome(struct bh_node_link *link, const void *message, struct bh_err *err)
+link_receive_outcome(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     const struct bh_msg_outcome *outcome = message;
     struct bh_effect effect;
@@ -428,13 +428,13 @@ take_outcome(struct bh_node_link *link, const void *message, struct bh_err *err)
     if (outcome->outcome != BH_OUTCOME_OK)
         bh_log(EFFECT_FAILED, BH_U64("order", outcome->order), BH_STR("why", outcome->why));
     owe_ack(link, (struct bh_msg_ack){ .order = outcome->order });
-    if (!take_order(link, outcome->order, &effect))
+    if (!link_receive_node_order(link, outcome->order, &effect))
         return BH_OK;
     return bh_orders_outcome(link->shared->core, &effect, outcome, err);
 }
 
 static bh_rc
-take_ended(struct bh_node_link *link, const void *message, struct bh_err *err)
+link_receive_ended(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     struct bh_msg_ended ended = *(const struct bh_msg_ended *)message;
 
@@ -453,50 +453,50 @@ take_marks(struct bh_node_link *link, const void *message, struct bh_err *err)
 }
 
 static bh_rc
-take_receipt(struct bh_node_link *link, const void *message, struct bh_err *err)
+link_receive_receipt(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     const struct bh_msg_receipt *receipt = message;
 
     owe_ack(link, (struct bh_msg_ack){ .receipt = receipt->order });
-    return bh_receipts_take(link->shared->core, receipt, err);
+    return bh_receipts_record(link->shared->core, receipt, err);
 }
 
 static bh_rc
-take_samples(struct bh_node_link *link, const void *message, struct bh_err *err)
+link_receive_samples(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     const struct bh_msg_samples *samples = message;
 
-    publish(link, &link->samples, bh_message_fields(BH_MSG_SAMPLES), message);
+    link_publish(link, &link->samples, bh_message_fields(BH_MSG_SAMPLES), message);
     return bh_inventory_sampled(link->shared->core, link->node, &samples->gpus, err);
 }
 
 static bh_rc
-take_traffic(struct bh_node_link *link, const void *message, struct bh_err *err)
+link_receive_traffic(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     const struct bh_msg_traffic *traffic = message;
 
     pthread_mutex_lock(&link->shared->mutex);
-    bh_traffic_take(&link->traffic, &traffic->items);
+    bh_traffic_update(&link->traffic, &traffic->items);
     pthread_mutex_unlock(&link->shared->mutex);
     return BH_OK;
 }
 
 static bh_rc
-take_image(struct bh_node_link *link, const void *message, struct bh_err *err)
+link_receive_image(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     const struct bh_msg_image *image = message;
 
     pthread_mutex_lock(&link->shared->mutex);
-    bh_images_take(&link->images, image);
+    bh_images_update(&link->images, image);
     pthread_mutex_unlock(&link->shared->mutex);
     return image->stage == BH_IMAGE_READY
                ? bh_images_record(link->shared->core, link->node, image, err) : BH_OK;
 }
 
 static bh_rc
-take_health(struct bh_node_link *link, const void *message, struct bh_err *err)
+link_receive_health(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
-    return bh_faults_take(link->shared->core, link->node, message, err);
+    return bh_faults_receive(link->shared->core, link->node, message, err);
 }
 
 /* Its JSON with the node's name, for who waits. */
@@ -529,7 +529,7 @@ name_verdict(const struct bh_node_link *link, const struct bh_msg_verdict *verdi
 }
 
 static bh_rc
-take_verdict(struct bh_node_link *link, const void *message, struct bh_err *err)
+link_receive_verdict(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
     const struct bh_msg_verdict *verdict = message;
     uint32_t place = link->verdict_next++ % BH_NODE_VERDICTS;
@@ -540,79 +540,79 @@ take_verdict(struct bh_node_link *link, const void *message, struct bh_err *err)
     link->verdicts[place].request = verdict->request;
     link->verdicts[place].json = json;
     pthread_mutex_unlock(&link->shared->mutex);
-    return bh_verify_take(link->shared->core, link->node, verdict, err);
+    return bh_verify_verdict(link->shared->core, link->node, verdict, err);
 }
 
 static bh_rc
-take_notice(struct bh_node_link *link, const void *message, struct bh_err *err)
+link_receive_notice(struct bh_node_link *link, const void *message, struct bh_err *err)
 {
-    return bh_notices_take(link->shared->core, link->node, message, err);
+    return bh_notices_record(link->shared->core, link->node, message, err);
 }
 
 /* What a node may say, and when: nothing before its inventory. */
 static const struct {
     uint32_t number;
-    bh_rc (*take)(struct bh_node_link *link, const void *message, struct bh_err *err);
+    bh_rc (*receive)(struct bh_node_link *link, const void *message, struct bh_err *err);
     bool first;
-} takers[] = {
-    { BH_MSG_INVENTORY, take_inventory, true },
-    { BH_MSG_OUTCOME, take_outcome, false },
-    { BH_MSG_ENDED, take_ended, false },
-    { BH_MSG_SETTLED, take_settled, false },
+} receivers[] = {
+    { BH_MSG_INVENTORY, link_receive_inventory, true },
+    { BH_MSG_OUTCOME, link_receive_outcome, false },
+    { BH_MSG_ENDED, link_receive_ended, false },
+    { BH_MSG_SYNCED, link_receive_recovered, false },
     { BH_MSG_MARKS, take_marks, false },
-    { BH_MSG_RECEIPT, take_receipt, false },
-    { BH_MSG_SAMPLES, take_samples, false },
-    { BH_MSG_HEALTH, take_health, false },
-    { BH_MSG_TRAFFIC, take_traffic, false },
-    { BH_MSG_IMAGE, take_image, false },
-    { BH_MSG_VERDICT, take_verdict, false },
-    { BH_MSG_NOTICE, take_notice, false },
+    { BH_MSG_RECEIPT, link_receive_receipt, false },
+    { BH_MSG_SAMPLES, link_receive_samples, false },
+    { BH_MSG_HEALTH, link_receive_health, false },
+    { BH_MSG_TRAFFIC, link_receive_traffic, false },
+    { BH_MSG_IMAGE, link_receive_image, false },
+    { BH_MSG_VERDICT, link_receive_verdict, false },
+    { BH_MSG_NOTICE, link_receive_notice, false },
 };
 
 static bh_rc
-take_frame(struct bh_node_link *link, const struct bh_frame *frame, struct bh_err *err)
+link_receive_frame(struct bh_node_link *link, const struct bh_frame *frame, struct bh_err *err)
 {
     const struct bh_fields *fields = bh_message_fields(frame->number);
     void *message;
 
-    for (size_t i = 0; i < BH_COUNT(takers); i++) {
+    for (size_t i = 0; i < BH_COUNT(receivers); i++) {
         bh_rc rc;
 
-        if (takers[i].number != frame->number || (!takers[i].first && !link->greeted))
+        if (receivers[i].number != frame->number || (!receivers[i].first && !link->has_inventory))
             continue;
         message = bh_arena_alloc(link->shared->arena, fields->size);
         if (!message)
             return bh_err_set(err, BH_INVALID, "message is too large");
         rc = bh_frame_decode(frame, fields, message, link->shared->arena, err);
-        return rc == BH_OK ? takers[i].take(link, message, err) : rc;
+        return rc == BH_OK ? receivers[i].receive(link, message, err) : rc;
     }
     return bh_err_set(err, BH_INVALID, "message %" PRIu32 " is not expected here",
                       frame->number);
 }
 
 static bh_rc
-lost(struct bh_node_link *link, const struct bh_err *why, struct bh_err *err)
+link_lost(struct bh_node_link *link, const struct bh_err *why, struct bh_err *err)
 {
     bh_log(NODE_LOST, BH_STR("socket", link->path), BH_ERRLOG(why), BH_STR("next", why->hint));
     back_off(link);
-    disconnect(link);
-    return bh_node_link_settle(link, err);
+    link_disconnect(link);
+    return bh_node_link_report_down(link, err);
 }
 
 /* What it said cannot be taken: the connection ends.  One that claims what is another's
  * would say the same again, so it waits longer. */
 static bh_rc
-refuse(struct bh_node_link *link, const struct bh_err *why, struct bh_err *err)
+link_refuse(struct bh_node_link *link, const struct bh_err *why, struct bh_err *err)
 {
     if (why->rc != BH_CONFLICT) {
         bh_log(FRAME_REFUSED, BH_STR("socket", link->path), BH_ERRLOG(why));
-        return lost(link, why, err);
+        return link_lost(link, why, err);
     }
     bh_log(NODE_REFUSED, BH_STR("socket", link->path), BH_ERRLOG(why),
            BH_STR("next", why->hint));
-    disconnect(link);
-    try_at(link, bh_time_monotonic() + refused_pause_ns);
-    return bh_node_link_settle(link, err);
+    link_disconnect(link);
+    link_connect_at(link, bh_time_monotonic() + refused_pause_ns);
+    return bh_node_link_report_down(link, err);
 }
 
 bh_rc
@@ -628,45 +628,45 @@ bh_node_link_receive(struct bh_node_link *link, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_link_readable(link->io, &why);
     if (rc != BH_OK)
-        return lost(link, &why, err);
+        return link_lost(link, &why, err);
     while ((rc = bh_link_next(link->io, &frame, &why)) == BH_OK) {
         bh_arena_reset(link->shared->arena);
-        rc = take_frame(link, &frame, &why);
+        rc = link_receive_frame(link, &frame, &why);
         if (bh_command_fatal(rc)) {
             *err = why;
             return rc;
         }
         if (rc != BH_OK)
-            return refuse(link, &why, err);
+            return link_refuse(link, &why, err);
     }
     if (rc != BH_NOT_FOUND)
-        return lost(link, &why, err);
-    watch(link);
+        return link_lost(link, &why, err);
+    link_watch(link);
     return BH_OK;
 }
 
 bool
-bh_node_link_takes_orders(const struct bh_node_link *link)
+bh_node_link_accepts_orders(const struct bh_node_link *link)
 {
-    return link->greeted && !link->resend;
+    return link->has_inventory && !link->resend;
 }
 
 /* What lacks a grant is left to daemon/access.h, which ends its job with that cause. */
 static void
-keep_unsaid(struct bh_node_link *link, const struct bh_effect *effect, const struct bh_err *why)
+link_store_unsent(struct bh_node_link *link, const struct bh_effect *effect, const struct bh_err *why)
 {
-    struct unsaid *unsaid;
+    struct unsent *unsent;
 
     bh_log(EFFECT_FAILED, BH_U64("order", effect->order), BH_ERRLOG(why));
     if (why->rc == BH_DENIED)
         return;
-    link->unsaid = realloc(link->unsaid, (link->unsaid_count + 1) * sizeof *link->unsaid);
-    BH_ASSERT(link->unsaid);
-    unsaid = &link->unsaid[link->unsaid_count++];
-    *unsaid = (struct unsaid){ *effect, { .order = effect->order, .outcome = BH_OUTCOME_FAILED,
+    link->unsent = realloc(link->unsent, (link->unsent_count + 1) * sizeof *link->unsent);
+    BH_ASSERT(link->unsent);
+    unsent = &link->unsent[link->unsent_count++];
+    *unsent = (struct unsent){ *effect, { .order = effect->order, .outcome = BH_OUTCOME_FAILED,
                                           .rc = (uint32_t)why->rc } };
-    snprintf(unsaid->outcome.why, sizeof unsaid->outcome.why, "%s", why->msg);
-    link->shared->unsettled = true;
+    snprintf(unsent->outcome.why, sizeof unsent->outcome.why, "%s", why->msg);
+    link->shared->down_pending = true;
 }
 
 void
@@ -680,22 +680,22 @@ bh_node_link_order(struct bh_node_link *link, const struct bh_effect *effect)
     if (bh_orders_message(link->shared->core, effect, link->shared->arena, &order, &err) == BH_OK)
         put_message(link, order.number, order.message);
     else
-        keep_unsaid(link, effect, &err);
-    touch(link);
+        link_store_unsent(link, effect, &err);
+    link_touch(link);
 }
 
 /* After an inventory: what exists, then everything that was ordered and not answered. */
 static void
-say_everything(struct bh_node_link *link)
+link_send_all(struct bh_node_link *link)
 {
     struct bh_core *core = link->shared->core;
-    struct bh_msg_keep keep;
+    struct bh_msg_retain keep;
     uint32_t count;
 
     bh_arena_reset(link->shared->arena);
     bh_inventory_keep(core, link->node, link->shared->arena, &keep);
     keep.marks = link->marks;
-    put_message(link, BH_MSG_KEEP, &keep);
+    put_message(link, BH_MSG_RETAIN, &keep);
     count = bh_engine_outstanding(core->state.engine, link->node, core->scratch,
                                   BH_CORE_EFFECTS_MAX);
     for (uint32_t i = 0; i < count; i++)
@@ -729,10 +729,10 @@ bh_node_link_finish(struct bh_node_link *link)
     struct bh_node_link *next = link->next_touched;
 
     if (link->resend)
-        say_everything(link);
+        link_send_all(link);
     link->resend = link->touched = false;
     link->next_touched = NULL;
-    write_out(link);
+    link_write_out(link);
     return next;
 }
 
@@ -741,9 +741,9 @@ void
 bh_node_link_reset(struct bh_node_link *link)
 {
     if (link->io)
-        disconnect(link);
-    link->unsaid_count = 0;
-    link->owes_down = link->touched = false;
+        link_disconnect(link);
+    link->unsent_count = 0;
+    link->down_unreported = link->touched = false;
     link->next_touched = NULL;
 }
 
@@ -769,10 +769,10 @@ bh_node_link_verify(struct bh_node_link *link, const struct bh_verify_order *ord
 {
     struct bh_msg_verify verify = { .request = order->request, .lease = order->lease };
 
-    if (!link->greeted)
+    if (!link->has_inventory)
         return; /* who asked waits in vain, and may ask again */
     put_message(link, BH_MSG_VERIFY, &verify);
-    touch(link);
+    link_touch(link);
 }
 
 bool

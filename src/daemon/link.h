@@ -21,8 +21,8 @@ struct bh_links_shared {
     struct bh_node_link **of_node;   /* by node id: the link that speaks for it, or NULL */
     uint32_t of_node_count;
     struct bh_node_link *touched;    /* have something to do after the commit */
-    bool unsettled;                  /* a link went down outside a batch */
-    uint64_t try_ns;                 /* when a link wants to connect next (monotonic) */
+    bool down_pending;                  /* a link went down outside a batch */
+    uint64_t connect_ns;                 /* when a link wants to connect next (monotonic) */
     pthread_mutex_t mutex;           /* over every link's inventory and samples */
 };
 
@@ -34,7 +34,7 @@ const char *bh_node_link_path(const struct bh_node_link *link);
 bool bh_node_link_is_connected(const struct bh_node_link *link);
 
 /* Try to connect if there is no connection and it is time to; never blocks for long.
- * Says in `shared->try_ns` when it wants to be called again. */
+ * Says in `shared->connect_ns` when it wants to be called again. */
 void bh_node_link_connect(struct bh_node_link *link);
 
 /* The socket is ready: read, and step the core for every message, inside its batch.
@@ -45,11 +45,11 @@ BH_MUST_USE bh_rc bh_node_link_receive(struct bh_node_link *link, struct bh_err 
 
 /* Tell the engine, once, when the connection went outside a batch.  As
  * bh_node_link_receive. */
-BH_MUST_USE bh_rc bh_node_link_settle(struct bh_node_link *link, struct bh_err *err);
+BH_MUST_USE bh_rc bh_node_link_report_down(struct bh_node_link *link, struct bh_err *err);
 
 /* Whether an effect goes out by bh_node_link_order: the node has said what it has, and
  * is not about to hear everything outstanding anyway. */
-bool bh_node_link_takes_orders(const struct bh_node_link *link);
+bool bh_node_link_accepts_orders(const struct bh_node_link *link);
 
 /* After a commit: put an effect behind what waits to be written.  The link is touched. */
 void bh_node_link_order(struct bh_node_link *link, const struct bh_effect *effect);

@@ -7,7 +7,7 @@
 #include "daemon/orders.h"
 #include "store/audit.h"
 
-enum { LEAF_ROOM = 4096 };
+enum { LEAF_SIZE = 4096 };
 
 static void
 test_what_was_not_answered_is_said_again_to_its_node(void **unused)
@@ -18,19 +18,19 @@ test_what_was_not_answered_is_said_again_to_its_node(void **unused)
 
     open_scene(&s, 2);
     s.peers[0].mute = s.peers[1].mute = true;
-    assert_int_equal(submit(&s.f, whole), BH_OK);
+    assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
     bh_node_links_release(s.links);
     for (int n = 0; n < 4; n++)
-        turn(&s);
+        scene_step(&s);
     mute = s.peers[0].carves ? &s.peers[0] : &s.peers[1];
     other = mute == &s.peers[0] ? &s.peers[1] : &s.peers[0];
     BH_CHECK_EQ("ordered once", mute->carves, 1);
     order = mute->order;
     peer_close(&s, mute);
-    turns_until(&s, 1);
+    scene_step_until(&s, 1);
     mute->mute = other->mute = false;
     peer_open(&s, mute);
-    turns_until(&s, 2);
+    scene_step_until(&s, 2);
     BH_CHECK_EQ("ordered again", mute->carves, 2);
     BH_CHECK_EQ("by the same number", mute->order, order);
     BH_CHECK_EQ("not elsewhere", other->carves, 0);
@@ -61,9 +61,9 @@ test_what_became_of_an_order_is_unknown_after_a_start_and_then_told(void **unuse
 
     open_scene(&s, 1);
     s.peers[0].mute = true;
-    assert_int_equal(submit(&s.f, whole), BH_OK);
+    assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
     bh_node_links_release(s.links);
-    turn(&s);
+    scene_step(&s);
     check_orders(&s, "ordered", 1, 0);
     for (int start = 0; start < 2; start++) {
         bh_node_links_free(s.links);
@@ -75,7 +75,7 @@ test_what_became_of_an_order_is_unknown_after_a_start_and_then_told(void **unuse
         s.links = bh_node_links_new(&s.f.core);
     }
     s.peers[0].mute = false;
-    turns_until(&s, 1);
+    scene_step_until(&s, 1);
     BH_CHECK_EQ("runs", state_of(&s, 1), BH_JOB_RUNNING);
     check_orders(&s, "told", 0, 0);
     assert_int_equal(bh_orders_unknown(&s.f.core, &s.f.err), BH_OK);
@@ -90,10 +90,10 @@ open_with_start_unanswered(struct scene *s)
 {
     open_scene(s, 1);
     s->peers[0].slow = true;
-    assert_int_equal(submit(&s->f, whole), BH_OK);
+    assert_int_equal(fixture_submit(&s->f, whole), BH_OK);
     bh_node_links_release(s->links);
-    for (int n = 0; n < TURNS; n++)
-        turn(s);
+    for (int n = 0; n < STEPS; n++)
+        scene_step(s);
     BH_CHECK_EQ("ordered", s->peers[0].starts, 1);
 }
 
@@ -106,14 +106,14 @@ test_an_answer_that_comes_too_late_is_recorded(void **unused)
 
     open_with_start_unanswered(&s);
     cancel.caller = caller_named(&s.f, "root");
-    assert_int_equal(run(&s.f, &cancel), BH_OK);
+    assert_int_equal(fixture_run(&s.f, &cancel), BH_OK);
     bh_node_links_release(s.links);
-    turn(&s);
+    scene_step(&s);
     check_orders(&s, "not answered", 1, 0);
     for (int twice = 0; twice < 2; twice++) {
-        say_done(&s.peers[0], s.peers[0].start_order);
-        turn(&s);
-        turn(&s);
+        send_done(&s.peers[0], s.peers[0].start_order);
+        scene_step(&s);
+        scene_step(&s);
         check_orders(&s, "answered once", 0, 0);
     }
     BH_CHECK_DONE();
@@ -141,7 +141,7 @@ test_a_start_that_nobody_heard_of_is_closed_with_its_job(void **unused)
         } else {
             bh_node_links_reset(s.links);
         }
-        turns_until(&s, 1);
+        scene_step_until(&s, 1);
         BH_CHECK("the job has ended", !bh_view_job(s.f.core.state.engine, (bh_job_id){ 1 }, &view));
         BH_CHECK_EQ("not ordered again", s.peers[0].starts, 1);
         check_orders(&s, restart ? "the daemon was away" : "the connection broke", 0, 0);
@@ -160,30 +160,30 @@ test_a_node_that_comes_closes_no_order_of_another(void **unused)
 
     open_scene(&s, 2);
     s.peers[0].slow = s.peers[1].slow = true;
-    assert_int_equal(submit(&s.f, whole), BH_OK);
+    assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
     bh_node_links_release(s.links);
-    for (int n = 0; n < TURNS; n++)
-        turn(&s);
+    for (int n = 0; n < STEPS; n++)
+        scene_step(&s);
     slow = peer_of_job(&s, 1);
     other = slow == &s.peers[0] ? &s.peers[1] : &s.peers[0];
     cancel.caller = caller_named(&s.f, "root");
-    assert_int_equal(run(&s.f, &cancel), BH_OK);
+    assert_int_equal(fixture_run(&s.f, &cancel), BH_OK);
     bh_node_links_release(s.links);
     peer_close(&s, other);
-    turns_until(&s, 1);
+    scene_step_until(&s, 1);
     peer_open(&s, other);
-    turns_until(&s, 2);
+    scene_step_until(&s, 2);
     check_orders(&s, "not answered", 1, 0);
-    say_done(slow, slow->start_order);
-    turn(&s);
-    turn(&s);
+    send_done(slow, slow->start_order);
+    scene_step(&s);
+    scene_step(&s);
     check_orders(&s, "answered", 0, 0);
     BH_CHECK_DONE();
     close_scene(&s);
 }
 
 static bool
-take_row(void *self, const struct bh_job_row *row)
+link_orders_read_row(void *self, const struct bh_job_row *row)
 {
     *(struct bh_job_row *)self = *row;
     return true;
@@ -203,16 +203,16 @@ ended_of(struct scene *s, uint64_t job)
 {
     struct bh_job_row row = { 0 };
 
-    assert_int_equal(s->f.core.store.ops->get_job(s->f.core.store.self, job, take_row, &row,
+    assert_int_equal(s->f.core.store.ops->get_job(s->f.core.store.self, job, link_orders_read_row, &row,
                                                   &s->f.err), BH_OK);
     return row.ended_ns;
 }
 
 static bool
-take_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
+read_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     (void)seq;
-    snprintf(self, LEAF_ROOM, "%.*s", (int)length, leaf);
+    snprintf(self, LEAF_SIZE, "%.*s", (int)length, leaf);
     return true;
 }
 
@@ -220,12 +220,12 @@ take_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
 static bool
 is_ended_by_its_record(struct scene *s, uint64_t job)
 {
-    char leaf[LEAF_ROOM] = "", item[60];
+    char leaf[LEAF_SIZE] = "", item[60];
     struct bh_job_row row = { 0 };
     const struct bh_store *store = &s->f.core.store;
 
-    assert_int_equal(store->ops->get_job(store->self, job, take_row, &row, &s->f.err), BH_OK);
-    assert_int_equal(store->ops->list_records(store->self, row.ended_by, row.ended_by, take_leaf,
+    assert_int_equal(store->ops->get_job(store->self, job, link_orders_read_row, &row, &s->f.err), BH_OK);
+    assert_int_equal(store->ops->list_records(store->self, row.ended_by, row.ended_by, read_leaf,
                                               leaf, &s->f.err), BH_OK);
     snprintf(item, sizeof item, "\"ended\":\"%llu\",\"job\":%llu,",
              (unsigned long long)row.ended_ns, (unsigned long long)job);
@@ -244,23 +244,23 @@ test_an_end_told_late(void **unused)
     struct scene s;
 
     open_scene(&s, 1);
-    assert_int_equal(submit(&s.f, whole), BH_OK);
+    assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
     bh_node_links_release(s.links);
-    turns_until(&s, 1);
+    scene_step_until(&s, 1);
     assert_true(bh_view_job(s.f.core.state.engine, (bh_job_id){ 1 }, &job));
-    bh_clock_turn(&s.f.core.clock);
+    bh_clock_tick(&s.f.core.clock);
     bh_node_links_free(s.links);
     close_core(&s.f);
     assert_int_equal(open_core(&s.f), BH_OK);
     s.links = bh_node_links_new(&s.f.core);
     s.f.core.clock.base_ns += (int64_t)(2 * hour_ns);
-    assert_int_equal(bh_inventory_lose_all(&s.f.core, bh_clock_heard(&s.f.core.clock), &s.f.err),
+    assert_int_equal(bh_inventory_lose_all(&s.f.core, bh_clock_last_saved(&s.f.core.clock), &s.f.err),
                      BH_OK);
     assert_int_equal(bh_core_commit(&s.f.core, &s.f.err), BH_OK);
     BH_CHECK("pays for nothing that nobody heard of", used_s(&s, job.tenant) <= 60);
     ended.lease = s.peers[0].lease;
     s.peers[0].untold = &ended;
-    turns_until(&s, 1);
+    scene_step_until(&s, 1);
     ran_s = (ended_of(&s, 1) - job.started_ns) / BH_NS_PER_S;
     BH_CHECK("ran for half an hour", ran_s >= 1800 && ran_s < 1900);
     BH_CHECK("its row names the record that says so", is_ended_by_its_record(&s, 1));
@@ -283,9 +283,9 @@ test_a_start_told_late(void **unused)
     open_with_start_unanswered(&s);
     s.f.core.clock.base_ns += (int64_t)(2 * hour_ns);
     outcome.order = s.peers[0].start_order;
-    say(&s.peers[0], BH_MSG_OUTCOME, &outcome);
-    turn(&s);
-    turn(&s);
+    peer_send(&s.peers[0], BH_MSG_OUTCOME, &outcome);
+    scene_step(&s);
+    scene_step(&s);
     assert_true(bh_view_job(s.f.core.state.engine, (bh_job_id){ 1 }, &job));
     BH_CHECK("it runs", job.started_ns > 0);
     since_s = (bh_core_now(&s.f.core) - job.started_ns) / BH_NS_PER_S;
@@ -303,15 +303,15 @@ test_an_order_that_cannot_be_said_has_failed(void **unused)
     struct scene s;
 
     open_scene(&s, 1);
-    assert_int_equal(submit(&s.f, whole), BH_OK);
+    assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
     assert_true(bh_view_job(s.f.core.state.engine, (bh_job_id){ 1 }, &view));
     memcpy(digest.bytes, view.spec, sizeof digest.bytes);
     assert_int_equal(bh_core_begin(&s.f.core, &s.f.err), BH_OK);
     assert_int_equal(s.f.core.store.ops->drop_text(s.f.core.store.self, &digest, &s.f.err), BH_OK);
     assert_int_equal(bh_core_commit(&s.f.core, &s.f.err), BH_OK);
     bh_node_links_release(s.links);
-    for (int n = 0; n < TURNS; n++)
-        turn(&s);
+    for (int n = 0; n < STEPS; n++)
+        scene_step(&s);
     BH_CHECK_EQ("carved for", s.peers[0].carves, 1);
     BH_CHECK_EQ("never sent", s.peers[0].starts, 0);
     BH_CHECK_EQ("the job has failed", state_of(&s, 1), BH_JOB_FAILED);

@@ -23,8 +23,8 @@ struct bh_node_links {
     /* owner thread */
     struct bh_links_shared shared;
     bh_ns scan_ns;               /* the folder is not read again before */
-    bool settled;                /* the engine believes no node up that is not */
-    bool said_full;
+    bool reported_down;                /* the engine believes no node up that is not */
+    bool logged_full;
     /* read by any thread under shared.mutex, written by the owner thread under it */
     struct bh_node_link **items; /* in the order of their paths */
     uint32_t count;
@@ -171,14 +171,14 @@ merge(struct bh_node_links *links, const struct paths *paths)
 }
 
 static void
-scan(struct bh_node_links *links)
+links_scan(struct bh_node_links *links)
 {
     const char *place = links->shared.core->config->node_socket;
     struct paths *paths = find_sockets(place);
 
-    if (paths->full && !links->said_full)
+    if (paths->full && !links->logged_full)
         bh_log(NODE_REFUSED, BH_STR("folder", place), BH_U64("most", BH_NODE_LINKS_MAX));
-    links->said_full = paths->full;
+    links->logged_full = paths->full;
     pthread_mutex_lock(&links->shared.mutex);
     merge(links, paths);
     pthread_mutex_unlock(&links->shared.mutex);
@@ -194,19 +194,19 @@ bh_node_links_connect(struct bh_node_links *links)
 {
     bh_ns now = bh_time_monotonic();
 
-    if (now < bh_node_links_try_ns(links))
+    if (now < bh_node_links_connect_ns(links))
         return;
     if (now >= links->scan_ns)
-        scan(links);
-    links->shared.try_ns = UINT64_MAX;
+        links_scan(links);
+    links->shared.connect_ns = UINT64_MAX;
     for (uint32_t i = 0; i < links->count; i++)
         bh_node_link_connect(links->items[i]);
 }
 
 uint64_t
-bh_node_links_try_ns(const struct bh_node_links *links)
+bh_node_links_connect_ns(const struct bh_node_links *links)
 {
-    return links->scan_ns < links->shared.try_ns ? links->scan_ns : links->shared.try_ns;
+    return links->scan_ns < links->shared.connect_ns ? links->scan_ns : links->shared.connect_ns;
 }
 
 int
@@ -228,16 +228,16 @@ bh_node_links_receive(struct bh_node_links *links, struct bh_err *err)
 }
 
 bh_rc
-bh_node_links_settle(struct bh_node_links *links, struct bh_err *err)
+bh_node_links_report_down(struct bh_node_links *links, struct bh_err *err)
 {
-    bh_rc rc = links->settled ? BH_OK : bh_inventory_lose_all(links->shared.core, 0, err);
+    bh_rc rc = links->reported_down ? BH_OK : bh_inventory_lose_all(links->shared.core, 0, err);
 
-    links->settled = rc == BH_OK;
-    if (rc != BH_OK || !links->shared.unsettled)
+    links->reported_down = rc == BH_OK;
+    if (rc != BH_OK || !links->shared.down_pending)
         return rc;
     for (uint32_t i = 0; i < links->count && rc == BH_OK; i++)
-        rc = bh_node_link_settle(links->items[i], err);
-    links->shared.unsettled = rc != BH_OK;
+        rc = bh_node_link_report_down(links->items[i], err);
+    links->shared.down_pending = rc != BH_OK;
     return rc;
 }
 
@@ -267,7 +267,7 @@ bh_node_links_release(struct bh_node_links *links)
     for (uint32_t i = 0; i < count; i++) {
         struct bh_node_link *link = link_of(links, effects[i].node);
 
-        if (link && bh_node_link_takes_orders(link))
+        if (link && bh_node_link_accepts_orders(link))
             bh_node_link_order(link, &effects[i]);
     }
     for (uint32_t i = 0; i < shared->core->verify_count; i++) {
@@ -288,7 +288,7 @@ bh_node_links_reset(struct bh_node_links *links)
     for (uint32_t i = 0; i < links->count; i++)
         bh_node_link_reset(links->items[i]);
     links->shared.touched = NULL;
-    links->shared.unsettled = links->settled = false;
+    links->shared.down_pending = links->reported_down = false;
 }
 
 bool

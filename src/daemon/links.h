@@ -19,7 +19,7 @@ void bh_node_links_free(struct bh_node_links *links);
 void bh_node_links_connect(struct bh_node_links *links);
 
 /* When bh_node_links_connect wants to be called next (monotonic). */
-uint64_t bh_node_links_try_ns(const struct bh_node_links *links);
+uint64_t bh_node_links_connect_ns(const struct bh_node_links *links);
 
 /* For poll(): readable when a link has something to do. */
 int bh_node_links_fd(const struct bh_node_links *links);
@@ -31,7 +31,7 @@ BH_MUST_USE bh_rc bh_node_links_receive(struct bh_node_links *links, struct bh_e
 /* Tell the engine which nodes are gone: at the start and after a reset all that it may
  * believe up, later those whose connection broke outside a batch.  As
  * bh_node_links_receive. */
-BH_MUST_USE bh_rc bh_node_links_settle(struct bh_node_links *links, struct bh_err *err);
+BH_MUST_USE bh_rc bh_node_links_report_down(struct bh_node_links *links, struct bh_err *err);
 
 /* After a commit: send each effect of the core to its node, and acknowledge what is on
  * disk now.  What a node that is away should do is sent when it comes back. */

@@ -12,10 +12,10 @@ static void
 submit_two(struct scene *s)
 {
     for (int i = 0; i < 2; i++)
-        assert_int_equal(submit(&s->f, whole), BH_OK);
+        assert_int_equal(fixture_submit(&s->f, whole), BH_OK);
     bh_node_links_release(s->links);
-    for (int n = 0; n < TURNS; n++)
-        turn(s);
+    for (int n = 0; n < STEPS; n++)
+        scene_step(s);
 }
 
 /* ---- what is promised ---- */
@@ -50,24 +50,24 @@ test_one_that_goes_takes_only_its_own(void **unused)
     submit_two(&s);
     gone = peer_of_job(&s, 1);
     peer_close(&s, gone);
-    turns_until(&s, 1);
+    scene_step_until(&s, 1);
     BH_CHECK_EQ("the other's job", state_of(&s, 2), BH_JOB_RUNNING);
     BH_CHECK_EQ("nothing new for the other", peer_of_job(&s, 2)->starts, 1);
 
     /* it comes back with its job: nothing happened */
     peer_open(&s, gone);
-    turns_until(&s, 2);
+    scene_step_until(&s, 2);
     BH_CHECK_EQ("still there", state_of(&s, 1), BH_JOB_RUNNING);
     BH_CHECK_EQ("not started again", gone->starts, 1);
     BH_CHECK_EQ("KEEP names its lease only", gone->kept_leases, 1);
-    BH_CHECK_EQ("and its piece only", gone->kept_pieces, 1);
+    BH_CHECK_EQ("and its piece only", gone->kept_partitions, 1);
 
     /* and now without: that job is lost with it, the other's is not */
     peer_close(&s, gone);
-    turns_until(&s, 1);
-    gone->lease = gone->piece = 0;
+    scene_step_until(&s, 1);
+    gone->lease = gone->partition = 0;
     peer_open(&s, gone);
-    turns_until(&s, 2);
+    scene_step_until(&s, 2);
     BH_CHECK_EQ("the lost one was queued again", state_of(&s, 1), BH_JOB_RUNNING);
     BH_CHECK_EQ("and started anew", gone->starts, 2);
     BH_CHECK_EQ("the other's job", state_of(&s, 2), BH_JOB_RUNNING);
@@ -85,11 +85,11 @@ test_a_name_belongs_to_one_socket(void **unused)
     submit_two(&s);
     peer_open(&s, &s.peers[2]); /* calls itself node-a, too */
     for (int n = 0; n < 30000 && (!s.peers[2].hellos || s.peers[2].io); n++) {
-        turn(&s);
+        scene_step(&s);
         bh_time_sleep(BH_NS_PER_MS);
     }
     BH_CHECK_EQ("it was asked", s.peers[2].hellos, 1);
-    BH_CHECK_EQ("two are connected", connected(&s), 2);
+    BH_CHECK_EQ("two are connected", scene_connected(&s), 2);
     BH_CHECK("the first keeps its connection", s.peers[0].io != NULL);
     BH_CHECK("the second has none", s.peers[2].io == NULL);
     BH_CHECK_EQ("and heard nothing", s.peers[2].keeps, 0);
@@ -112,12 +112,12 @@ test_the_daemon_restarts_with_both(void **unused)
     close_core(&s.f);
     assert_int_equal(open_core(&s.f), BH_OK);
     s.links = bh_node_links_new(&s.f.core);
-    turns_until(&s, 2);
+    scene_step_until(&s, 2);
     for (int i = 0; i < 2; i++) {
         BH_CHECK_EQ(s.peers[i].name, state_of(&s, 1 + (uint64_t)i), BH_JOB_RUNNING);
         BH_CHECK_EQ(s.peers[i].name, s.peers[i].starts, 1);
         BH_CHECK_EQ(s.peers[i].name, s.peers[i].kept_leases, 1);
-        BH_CHECK_EQ(s.peers[i].name, s.peers[i].kept_pieces, 1);
+        BH_CHECK_EQ(s.peers[i].name, s.peers[i].kept_partitions, 1);
     }
     BH_CHECK_DONE();
     close_scene(&s);
@@ -137,22 +137,22 @@ test_marks_are_kept(void **unused)
     BH_CHECK_EQ("new", peer->kept_marks, 0);
     for (size_t i = 0; i < BH_COUNT(turns); i++) {
         peer_close(&s, peer);
-        turns_until(&s, 1);
+        scene_step_until(&s, 1);
         peer->marks = turns[i].says;
         peer_open(&s, peer);
-        turns_until(&s, 2);
+        scene_step_until(&s, 2);
         BH_CHECK_EQ("it had told", peer->kept_marks, turns[i].hears);
     }
     bh_node_links_reset(s.links);
     assert_true(bh_core_abort(&s.f.core));
-    turns_until(&s, 2);
+    scene_step_until(&s, 2);
     BH_CHECK_EQ("after an abort", peer->kept_marks, 44);
     bh_node_links_free(s.links);
     close_core(&s.f);
     assert_int_equal(open_core(&s.f), BH_OK);
     s.links = bh_node_links_new(&s.f.core);
     peer->kept_marks = 0;
-    turns_until(&s, 2);
+    scene_step_until(&s, 2);
     BH_CHECK_EQ("after a restart", peer->kept_marks, 44);
     BH_CHECK_EQ("another's", s.peers[1].kept_marks, 0);
     BH_CHECK_DONE();
@@ -166,12 +166,12 @@ test_a_reset_loses_nothing(void **unused)
     struct scene s;
 
     open_scene(&s, 2);
-    assert_int_equal(submit(&s.f, whole), BH_OK);
-    assert_int_equal(submit(&s.f, whole), BH_OK);
+    assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
+    assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
     bh_node_links_reset(s.links);
     assert_true(bh_core_abort(&s.f.core));
-    BH_CHECK_EQ("nobody is connected", connected(&s), 0);
-    turns_until(&s, 2);
+    BH_CHECK_EQ("nobody is connected", scene_connected(&s), 0);
+    scene_step_until(&s, 2);
     for (int i = 0; i < 2; i++) {
         BH_CHECK_EQ(s.peers[i].name, state_of(&s, 1 + (uint64_t)i), BH_JOB_RUNNING);
         BH_CHECK_EQ(s.peers[i].name, s.peers[i].starts, 1);
@@ -181,7 +181,7 @@ test_a_reset_loses_nothing(void **unused)
 }
 
 static void
-say_ended(struct peer *peer, enum bh_end_cause cause, uint64_t rx_bytes)
+send_ended(struct peer *peer, enum bh_end_cause cause, uint64_t rx_bytes)
 {
     struct bh_msg_ended ended = { .lease = peer->lease,
                                   .cause = cause,
@@ -189,17 +189,17 @@ say_ended(struct peer *peer, enum bh_end_cause cause, uint64_t rx_bytes)
                                                .rx_bytes = rx_bytes,
                                                .tx_bytes = 10 * rx_bytes } };
 
-    say(peer, BH_MSG_ENDED, &ended);
+    peer_send(peer, BH_MSG_ENDED, &ended);
 }
 
 static void
-say_traffic(struct peer *peer, uint64_t rx_bytes)
+send_traffic(struct peer *peer, uint64_t rx_bytes)
 {
     struct bh_msg_traffic_item item = { .lease = peer->lease,
                                         .job = 1,
                                         .rx_bytes = rx_bytes };
 
-    say(peer, BH_MSG_TRAFFIC, &(struct bh_msg_traffic){ .items = { &item, 1 } });
+    peer_send(peer, BH_MSG_TRAFFIC, &(struct bh_msg_traffic){ .items = { &item, 1 } });
 }
 
 static struct bh_carried_row
@@ -213,7 +213,7 @@ carried(struct scene *s, enum bh_document_kind kind, uint64_t number)
 }
 
 static bool
-has_text(struct scene *s, const char *plain)
+links_has_text(struct scene *s, const char *plain)
 {
     struct bh_digest digest;
     const char *text;
@@ -232,36 +232,36 @@ test_what_networks_carried_is_kept(void **unused)
     uint32_t tenant;
 
     open_scene(&s, 1);
-    assert_int_equal(submit(&s.f, whole), BH_OK);
+    assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
     bh_node_links_release(s.links);
-    turns_until(&s, 1);
+    scene_step_until(&s, 1);
     tenant = bh_catalog_find(s.f.core.catalog, BH_NAME_TENANT, "acme/vision/train");
-    say_traffic(peer, 5);
-    turn(&s);
+    send_traffic(peer, 5);
+    scene_step(&s);
     BH_CHECK_EQ("what runs is not kept", carried(&s, BH_DOCUMENT_CARRIED, 1).leases, 0);
-    say_ended(peer, BH_END_NODE_LOST, 7);
-    say_ended(peer, BH_END_NODE_LOST, 7);
+    send_ended(peer, BH_END_NODE_LOST, 7);
+    send_ended(peer, BH_END_NODE_LOST, 7);
     assert_int_equal(bh_node_links_receive(s.links, &s.f.err), BH_OK);
     bh_node_links_reset(s.links);
     assert_true(bh_core_abort(&s.f.core));
     BH_CHECK_EQ("nor what was aborted", carried(&s, BH_DOCUMENT_CARRIED, 1).leases, 0);
-    turns_until(&s, 1);
-    say_ended(peer, BH_END_NODE_LOST, 7);
-    say_ended(peer, BH_END_NODE_LOST, 7);
-    turns_until(&s, 1);
+    scene_step_until(&s, 1);
+    send_ended(peer, BH_END_NODE_LOST, 7);
+    send_ended(peer, BH_END_NODE_LOST, 7);
+    scene_step_until(&s, 1);
     BH_CHECK_EQ("one lease", carried(&s, BH_DOCUMENT_CARRIED, 1).leases, 1);
     BH_CHECK_EQ("its bytes", carried(&s, BH_DOCUMENT_CARRIED, 1).sums.rx_bytes, 7);
     BH_CHECK("the record's text",
-             has_text(&s, "{\"carried\":{\"counted\":true,\"rx_bytes\":7,"
+             links_has_text(&s, "{\"carried\":{\"counted\":true,\"rx_bytes\":7,"
                           "\"tx_bytes\":70},\"job\":1,\"lease\":1,"
                           "\"tenant\":3}"));
     BH_CHECK_EQ("queued again", peer->starts, 2);
 
     /* its machine goes down: what was said last counts */
-    say_traffic(peer, 100);
-    turn(&s);
-    say_ended(peer, BH_END_EXITED, 0);
-    turns_until(&s, 1);
+    send_traffic(peer, 100);
+    scene_step(&s);
+    send_ended(peer, BH_END_EXITED, 0);
+    scene_step_until(&s, 1);
     bh_node_links_free(s.links);
     close_core(&s.f);
     assert_int_equal(open_core(&s.f), BH_OK);
@@ -292,13 +292,13 @@ inventory_says(struct scene *s, const char *part)
 }
 
 static void
-say_image(struct peer *peer, uint32_t stage, uint64_t done_bytes, const char *digest)
+send_image(struct peer *peer, uint32_t stage, uint64_t done_bytes, const char *digest)
 {
     struct bh_msg_image image = { .lease = peer->lease, .job = 1, .stage = stage,
                                   .done_bytes = done_bytes, .total_bytes = 800 };
 
     snprintf(image.digest, sizeof image.digest, "%s", digest);
-    say(peer, BH_MSG_IMAGE, &image);
+    peer_send(peer, BH_MSG_IMAGE, &image);
 }
 
 static bool
@@ -327,45 +327,45 @@ test_how_far_an_image_is_is_memory_and_which_it_is_a_record(void **unused)
     uint64_t records;
 
     open_scene(&s, 2);
-    assert_int_equal(submit(&s.f, whole), BH_OK);
+    assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
     bh_node_links_release(s.links);
-    turns_until(&s, 2);
+    scene_step_until(&s, 2);
     if (other->lease) {
         other = peer;
         peer = &s.peers[1];
     }
     other->lease = peer->lease;
     records = s.f.core.journal.next_seq;
-    say_image(peer, BH_IMAGE_FETCHING, 80, "");
-    say_image(peer, BH_IMAGE_FETCHING, 120, "");
-    say_image(peer, 99, 0, "");
-    say_image(peer, BH_IMAGE_FETCHING, 120, "");
-    turn(&s);
+    send_image(peer, BH_IMAGE_FETCHING, 80, "");
+    send_image(peer, BH_IMAGE_FETCHING, 120, "");
+    send_image(peer, 99, 0, "");
+    send_image(peer, BH_IMAGE_FETCHING, 120, "");
+    scene_step(&s);
     BH_CHECK("how far", inventory_says(&s, fetching));
-    say_image(peer, BH_IMAGE_READY, 0, "");
-    turn(&s);
+    send_image(peer, BH_IMAGE_READY, 0, "");
+    scene_step(&s);
     BH_CHECK("it came to nothing", !inventory_says(&s, fetching) && inventory_says(&s, none)
                                        && !has_image(&s, ""));
-    say_image(other, BH_IMAGE_READY, 0, DIGEST);
-    turn(&s);
+    send_image(other, BH_IMAGE_READY, 0, DIGEST);
+    scene_step(&s);
     BH_CHECK_EQ("of another node's lease", s.f.core.journal.next_seq, records);
-    say_ended(other, BH_END_EXITED, 0);
-    say(other, BH_MSG_NOTICE, &(struct bh_msg_notice){ .lease = other->lease });
-    turn(&s);
+    send_ended(other, BH_END_EXITED, 0);
+    peer_send(other, BH_MSG_NOTICE, &(struct bh_msg_notice){ .lease = other->lease });
+    scene_step(&s);
     BH_CHECK_EQ("nor its end, nor what happens to it", s.f.core.journal.next_seq, records);
-    say_image(peer, BH_IMAGE_READY, 0, "../../../etc/passwd");
-    turn(&s);
+    send_image(peer, BH_IMAGE_READY, 0, "../../../etc/passwd");
+    scene_step(&s);
     BH_CHECK_EQ("that is no digest", s.f.core.journal.next_seq, records);
-    say_image(peer, BH_IMAGE_READY, 0, DIGEST);
-    say_image(peer, BH_IMAGE_READY, 0, DIGEST);
-    turn(&s);
-    say_image(peer, BH_IMAGE_READY, 0, DIGEST);
-    turn(&s);
+    send_image(peer, BH_IMAGE_READY, 0, DIGEST);
+    send_image(peer, BH_IMAGE_READY, 0, DIGEST);
+    scene_step(&s);
+    send_image(peer, BH_IMAGE_READY, 0, DIGEST);
+    scene_step(&s);
     BH_CHECK("which", has_image(&s, DIGEST));
     BH_CHECK_EQ("once", s.f.core.journal.next_seq, records + 1);
     peer->lease += 77;
-    say_image(peer, BH_IMAGE_READY, 0, DIGEST);
-    turn(&s);
+    send_image(peer, BH_IMAGE_READY, 0, DIGEST);
+    scene_step(&s);
     BH_CHECK_EQ("of a lease that is not", s.f.core.journal.next_seq, records + 1);
     BH_CHECK_DONE();
     close_scene(&s);
@@ -380,18 +380,18 @@ test_a_file_is_one_node(void **unused)
 
     open_scene(&s, 0);
     bh_node_links_free(s.links);
-    path_of(&s, &s.peers[1], path);
+    peer_path_of(&s, &s.peers[1], path);
     s.f.config.node_socket = path;
     s.links = bh_node_links_new(&s.f.core);
-    turn(&s);
+    scene_step(&s);
     peer_open(&s, &s.peers[0]); /* beside it: not asked for */
     peer_open(&s, &s.peers[1]);
-    turns_until(&s, 1);
+    scene_step_until(&s, 1);
     BH_CHECK("the one that is named", s.peers[1].io && !s.peers[0].io);
-    assert_int_equal(submit(&s.f, whole), BH_OK);
+    assert_int_equal(fixture_submit(&s.f, whole), BH_OK);
     bh_node_links_release(s.links);
-    for (int n = 0; n < TURNS; n++)
-        turn(&s);
+    for (int n = 0; n < STEPS; n++)
+        scene_step(&s);
     BH_CHECK_EQ("runs", state_of(&s, 1), BH_JOB_RUNNING);
     BH_CHECK_DONE();
     close_scene(&s);

@@ -39,9 +39,9 @@ static const char default_config[] = "/etc/bulkhead/bulkheadd.conf";
 /* Where bulkhead-fetch may be, seen from bulkheadd's own folder: installed, or built. */
 static const char *const program_folders[] = { ".", "../libexec/bulkhead", "../fetch" };
 
-static const uint64_t people_tend_ns = 30 * BH_NS_PER_S;
+static const uint64_t accounts_tick_ns = 30 * BH_NS_PER_S;
 
-static const uint64_t streams_tend_ns = 5 * BH_NS_PER_S;
+static const uint64_t streams_tick_ns = 5 * BH_NS_PER_S;
 
 enum { CONFIG_ARENA_MAX = 1 << 20, SOCKET_MODE = 0666 };
 
@@ -74,8 +74,8 @@ struct program {
     struct bh_signing_process *signing;
     struct bh_owner_thread *owner;
     struct bh_owner port;
-    struct bh_ticker *defragger, *tender, *usher;
-    struct bh_people *people;
+    struct bh_ticker *defragger, *accounts_ticker, *streams_ticker;
+    struct bh_accounts *accounts;
     struct bh_fetch *fetch;
     struct bh_streams *streams;
     struct bh_api *api;
@@ -273,7 +273,7 @@ serve_https(struct program *program, struct bh_err *err)
 
 /* The blocks of addresses in a parameter, as a list. */
 static bool
-split(struct bh_arena *arena, const char *text, struct bh_texts *ret_texts)
+daemon_split(struct bh_arena *arena, const char *text, struct bh_texts *ret_texts)
 {
     char *copy = bh_arena_strdup(arena, text), *at, *rest = NULL;
 
@@ -322,15 +322,15 @@ start_fetch(struct program *program, struct bh_err *err)
         .plain_loopback = true, /* the site file says for which issuer */
     };
 
-    if (!split(program->arena, config->provider_networks, &options.allow))
+    if (!daemon_split(program->arena, config->provider_networks, &options.allow))
         return bh_err_set(err, BH_FULL, "provider_networks is too long");
     return bh_fetch_start(&options, &program->fetch, err);
 }
 
 static bh_rc
-open_people(struct program *program, struct bh_err *err)
+daemon_open_accounts(struct program *program, struct bh_err *err)
 {
-    struct bh_people_options options = { .owner = program->port,
+    struct bh_accounts_options options = { .owner = program->port,
                                          .store = program->core.store,
                                          .crypto = &bh_crypto_openssl,
                                          .keys = program->core.ring.keys,
@@ -343,23 +343,23 @@ open_people(struct program *program, struct bh_err *err)
         options.https = bh_fetch_port(program->fetch);
     else
         bh_log(FETCH_MISSING, BH_ERRLOG(&none));
-    return bh_people_open(&options, &program->people, err);
+    return bh_accounts_open(&options, &program->accounts, err);
 }
 
 static void
-tend_people(void *self)
+daemon_maintain_accounts(void *self)
 {
-    bh_people_tend(self);
+    bh_accounts_maintain(self);
 }
 
 static void
-tend_streams(void *self)
+daemon_expire_streams(void *self)
 {
-    bh_streams_tend(self);
+    bh_streams_expire(self);
 }
 
 static bh_rc
-start(struct program *program, struct bh_err *err)
+daemon_start(struct program *program, struct bh_err *err)
 {
     struct bh_api_options options = { .crypto = &bh_crypto_openssl, .version = version,
                                       .job_uid_first = program->config.job_uid_first,
@@ -380,10 +380,10 @@ start(struct program *program, struct bh_err *err)
     program->port = options.owner = bh_owner_port(program->owner);
     options.store = program->core.store;
     options.keys = program->core.ring.keys;
-    rc = open_people(program, err);
+    rc = daemon_open_accounts(program, err);
     if (rc != BH_OK)
         return rc;
-    options.people = bh_people_port(program->people);
+    options.accounts = bh_accounts_port(program->accounts);
     program->streams = bh_streams_new(program->port, &bh_crypto_openssl);
     options.streams = bh_streams_port(program->streams);
     program->api = bh_api_new(&options);
@@ -391,12 +391,12 @@ start(struct program *program, struct bh_err *err)
                                                         .api_self = program->api,
                                                         .crypto = &bh_crypto_openssl,
                                                         .site = "Bulkhead" });
-    rc = bh_ticker_start(program->config.defrag_interval, bh_defragger_look, &program->port,
+    rc = bh_ticker_start(program->config.defrag_interval, bh_defragger_run, &program->port,
                          &program->defragger, err);
     if (rc == BH_OK)
-        rc = bh_ticker_start(people_tend_ns, tend_people, program->people, &program->tender, err);
+        rc = bh_ticker_start(accounts_tick_ns, daemon_maintain_accounts, program->accounts, &program->accounts_ticker, err);
     if (rc == BH_OK)
-        rc = bh_ticker_start(streams_tend_ns, tend_streams, program->streams, &program->usher,
+        rc = bh_ticker_start(streams_tick_ns, daemon_expire_streams, program->streams, &program->streams_ticker,
                              err);
     if (rc == BH_OK)
         rc = serve_https(program, err);
@@ -453,22 +453,22 @@ forbid_core_dumps(struct bh_err *err)
 }
 
 static void
-stop(struct program *program)
+daemon_stop(struct program *program)
 {
     bh_log(STOPPING);
-    bh_ticker_stop(program->usher);
+    bh_ticker_stop(program->streams_ticker);
     bh_streams_stop(program->streams); /* while their ends can be recorded */
     bh_owner_halt(program->owner);
     bh_server_stop(program->https_server);
     bh_server_stop(program->socket_server);
     bh_ticker_stop(program->defragger);
-    bh_ticker_stop(program->tender);
-    bh_people_tend(program->people);
+    bh_ticker_stop(program->accounts_ticker);
+    bh_accounts_maintain(program->accounts);
     bh_owner_stop(program->owner);
     bh_web_free(program->web);
     bh_api_free(program->api);
     bh_streams_free(program->streams);
-    bh_people_close(program->people);
+    bh_accounts_close(program->accounts);
     bh_fetch_stop(program->fetch);
     program->core.store.ops->close(program->core.store.self);
     bh_core_close(&program->core);
@@ -478,7 +478,7 @@ stop(struct program *program)
 }
 
 static int
-fail(const struct bh_err *err)
+daemon_fail(const struct bh_err *err)
 {
     bh_log(FAILED, BH_ERRLOG(err), BH_STR("next", err->hint));
     return bh_rc_exit(err->rc);
@@ -503,26 +503,26 @@ main(int argc, char **argv)
     program->arena = bh_arena_new(CONFIG_ARENA_MAX);
     bh_log_setup("bulkheadd", false, BH_LOG_INFO);
     if (load_config(program, &args, &err) != BH_OK)
-        return fail(&err);
+        return daemon_fail(&err);
     bh_log_setup("bulkheadd", program->config.log_json, BH_LOG_INFO);
     if (geteuid() == 0 && !args.allow_root) {
         bh_err_set(&err, BH_DENIED, "bulkheadd does not run as root");
         bh_err_hint(&err, "start it as a user of its own, as `bulkhead up` does");
-        return fail(&err);
+        return daemon_fail(&err);
     }
     if (forbid_core_dumps(&err) != BH_OK)
-        return fail(&err);
+        return daemon_fail(&err);
     if (args.rotate_root)
-        return rotate_root(program, args.rotate_root, &err) == BH_OK ? 0 : fail(&err);
+        return rotate_root(program, args.rotate_root, &err) == BH_OK ? 0 : daemon_fail(&err);
     signal_fd = block_signals();
     raise_files_limit();
-    if (start(program, &err) != BH_OK)
-        return fail(&err);
+    if (daemon_start(program, &err) != BH_OK)
+        return daemon_fail(&err);
     bh_log(READY, BH_STR("socket", program->config.socket),
            BH_U64("records", program->records));
     wait_for_end(signal_fd);
     status = bh_owner_failed(program->owner) ? 8 : 0;
-    stop(program);
+    daemon_stop(program);
     bh_arena_free(program->arena);
     return status;
 }

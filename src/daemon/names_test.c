@@ -50,15 +50,15 @@ of_a_site(void **state)
     struct bh_claims_result result;
 
     (void)state;
-    setup(&f);
-    ok(&f, apply(&f, site_yaml));
+    fixture_setup(&f);
+    ok(&f, fixture_apply(&f, site_yaml));
     result = audit(&f);
     BH_CHECK_STR("differences", result.differing, "");
     BH_CHECK_EQ("all are bound", result.names.good, 5);
     BH_CHECK_STR("by the records that gave them", verbs(&f), "");
-    ok(&f, apply(&f, site_yaml));
+    ok(&f, fixture_apply(&f, site_yaml));
     BH_CHECK_EQ("once", audit(&f).names.good, 5);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -71,18 +71,18 @@ of_many(void **state)
     struct bh_buf yaml;
 
     (void)state;
-    setup(&f);
+    fixture_setup(&f);
     bh_buf_init(&yaml, 1 << 20);
     bh_buf_puts(&yaml, "tenants: [{name: acme, kind: organization}]\nprincipals:\n");
     for (int i = 0; i < 300; i++)
         bh_buf_printf(&yaml, "  - {name: person-%d, uid: %d}\n", i, 3000 + i);
-    ok(&f, apply(&f, bh_buf_text(&yaml)));
+    ok(&f, fixture_apply(&f, bh_buf_text(&yaml)));
     bh_buf_fini(&yaml);
     result = audit(&f);
     BH_CHECK_STR("differences", result.differing, "");
     BH_CHECK_EQ("all are bound", result.names.good, 301);
     BH_CHECK_STR("in records of their own", verbs(&f), "names.give site;names.give site;");
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -94,7 +94,7 @@ without_a_record(void **state)
     uint32_t id, again;
 
     (void)state;
-    setup(&f);
+    fixture_setup(&f);
     ok(&f, bh_core_begin(&f.core, &f.err));
     ok(&f, bh_catalog_name(f.core.catalog, BH_NAME_PRINCIPAL, "root", &id, &f.err));
     BH_CHECK_EQ("waits", bh_catalog_unbound(f.core.catalog), 1);
@@ -107,7 +107,7 @@ without_a_record(void **state)
     BH_CHECK_EQ("the same id", again, id);
     BH_CHECK_STR("a record of its own", verbs(&f), "names.give ;");
     BH_CHECK_EQ("bound", audit(&f).names.good, 1);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -124,11 +124,11 @@ of_before(void **state)
     struct fixture f;
 
     (void)state;
-    setup(&f);
+    fixture_setup(&f);
     ok(&f, bh_core_begin(&f.core, &f.err));
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         ok(&f, f.core.store.ops->put_name(f.core.store.self, &rows[i], &f.err));
-    ok(&f, bh_core_note(&f.core, &(struct bh_entry){ .verb = "daemon.start" }, BH_OK, &f.err));
+    ok(&f, bh_core_record(&f.core, &(struct bh_entry){ .verb = "daemon.start" }, BH_OK, &f.err));
     ok(&f, bh_core_commit(&f.core, &f.err));
     close_core(&f);
     ok(&f, open_core(&f));
@@ -151,7 +151,7 @@ of_before(void **state)
     ok(&f, bh_core_commit(&f.core, &f.err));
     BH_CHECK_STR("once", verbs(&f), "names.bind upgrade;");
     BH_CHECK_EQ("and it is seen", audit(&f).differences, 1);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -165,11 +165,11 @@ kept_at_a_pruning(void **state)
     uint64_t end;
 
     (void)state;
-    setup(&f);
-    ok(&f, apply(&f, site_yaml));
+    fixture_setup(&f);
+    ok(&f, fixture_apply(&f, site_yaml));
     store = &f.core.store;
     end = f.core.journal.next_seq;
-    ok(&f, bh_core_note(&f.core,
+    ok(&f, bh_core_record(&f.core,
                         &(struct bh_entry){ .verb = BH_RECORD_PRUNE, .dec = { .allow = true },
                                             .obj = { BH_RECORD_LOG, end } },
                         BH_OK, &f.err));
@@ -181,7 +181,7 @@ kept_at_a_pruning(void **state)
     BH_CHECK_EQ("bound", result.names.good, 5);
     BH_CHECK_EQ("no upgrade", result.bound_from, UINT64_MAX);
     BH_CHECK_STR("by one record", verbs(&f), "names.bind log;");
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -195,14 +195,14 @@ erased(void **state)
     uint32_t id, again;
 
     (void)state;
-    setup(&f);
-    ok(&f, apply(&f, site_yaml));
+    fixture_setup(&f);
+    ok(&f, fixture_apply(&f, site_yaml));
     id = bh_catalog_find(f.core.catalog, BH_NAME_PRINCIPAL, "alice");
     BH_CHECK_EQ("in use", bh_catalog_erase(f.core.catalog, BH_NAME_PRINCIPAL, id, 1, &f.err),
                 BH_CONFLICT);
     ok(&f, bh_core_begin(&f.core, &f.err));
     ok(&f, bh_catalog_drop(f.core.catalog, BH_NAME_PRINCIPAL, id, &f.err));
-    ok(&f, bh_core_note(&f.core,
+    ok(&f, bh_core_record(&f.core,
                         &(struct bh_entry){ .verb = BH_RECORD_NAME_ERASE, .dec = { .allow = true },
                                             .obj = { "principal", id } },
                         BH_OK, &f.err));
@@ -221,7 +221,7 @@ erased(void **state)
     ok(&f, bh_core_commit(&f.core, &f.err));
     BH_CHECK("another id", again != id);
     BH_CHECK_EQ("still so", audit(&f).differences, 0);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 

@@ -17,12 +17,12 @@ static const char *const verbs[BH_JOB_NOTICES] = {
 
 /* As the open batch has it, or the store: readers of that do not see the batch. */
 static bh_rc
-find(struct bh_core *core, const char *key, struct bh_document_row *ret_row, struct bh_err *err)
+notices_find(struct bh_core *core, const char *key, struct bh_document_row *ret_row, struct bh_err *err)
 {
     const struct bh_document_key wanted = { BH_DOCUMENT_NOTICES, key };
     bh_rc rc;
 
-    for (const struct bh_kept_document *kept = core->documents; kept; kept = kept->next)
+    for (const struct bh_batch_document *kept = core->documents; kept; kept = kept->next)
         if (kept->row.kind == BH_DOCUMENT_NOTICES && strcmp(kept->row.key, key) == 0) {
             *ret_row = kept->row;
             return BH_OK;
@@ -35,7 +35,7 @@ find(struct bh_core *core, const char *key, struct bh_document_row *ret_row, str
 }
 
 static void
-add(struct bh_job_notices_row *row, const struct bh_msg_notice *notice)
+notices_add(struct bh_job_notices_row *row, const struct bh_msg_notice *notice)
 {
     struct bh_job_notice_item *item = row->items;
 
@@ -51,9 +51,9 @@ add(struct bh_job_notices_row *row, const struct bh_msg_notice *notice)
 }
 
 static bh_rc
-put(struct bh_core *core, uint64_t job, const struct bh_msg_notice *notice, struct bh_err *err)
+notices_put(struct bh_core *core, uint64_t job, const struct bh_msg_notice *notice, struct bh_err *err)
 {
-    struct bh_kept_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
+    struct bh_batch_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
     char key[BH_JOB_NOTICES_KEY_SIZE], memory[JSON_MAX];
     struct bh_job_notices_row row = { .item_count = 0 };
     struct bh_document_row old;
@@ -62,16 +62,16 @@ put(struct bh_core *core, uint64_t job, const struct bh_msg_notice *notice, stru
 
     bh_job_notices_key(job, key);
     if (rc == BH_OK)
-        rc = find(core, key, &old, err);
+        rc = notices_find(core, key, &old, err);
     if (rc == BH_OK)
         rc = bh_json_decode(old.value, strlen(old.value), &bh_job_notices_fields, &row,
                             core->arena, err);
     if (rc != BH_OK)
         return rc;
-    add(&row, notice);
+    notices_add(&row, notice);
     bh_buf_init_fixed(&json, memory, sizeof memory);
     bh_json_encode(&json, &bh_job_notices_fields, &row);
-    *kept = (struct bh_kept_document){
+    *kept = (struct bh_batch_document){
         .next = core->documents,
         .row = { .kind = BH_DOCUMENT_NOTICES, .version = old.version + 1,
                  .key = bh_arena_strdup(core->arena, key),
@@ -85,7 +85,7 @@ put(struct bh_core *core, uint64_t job, const struct bh_msg_notice *notice, stru
 
 /* What it says of the job's grade: the record binds the row that is written with it. */
 static bh_rc
-take_standing(struct bh_core *core, struct bh_entry *entry, const struct bh_job_view *view,
+record_grade(struct bh_core *core, struct bh_entry *entry, const struct bh_job_view *view,
               bool verified, struct bh_err *err)
 {
     char memory[BH_JOB_STATUS_ITEM_MAX + 3];
@@ -99,12 +99,12 @@ take_standing(struct bh_core *core, struct bh_entry *entry, const struct bh_job_
     bh_job_status_put(&list, &state);
     bh_buf_putc(&list, ']');
     entry->jobs_json = bh_buf_text(&list);
-    rc = bh_core_note(core, entry, BH_OK, err);
+    rc = bh_core_record(core, entry, BH_OK, err);
     return rc == BH_OK ? bh_rows_regrade(core, view, verified, err) : rc;
 }
 
 bh_rc
-bh_notices_take(struct bh_core *core, bh_node_id node, const struct bh_msg_notice *notice,
+bh_notices_record(struct bh_core *core, bh_node_id node, const struct bh_msg_notice *notice,
                 struct bh_err *err)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
@@ -120,8 +120,8 @@ bh_notices_take(struct bh_core *core, bh_node_id node, const struct bh_msg_notic
     entry.tenant = view.tenant.v;
     entry.obj.id = view.job.v;
     if (notice->kind == BH_JOB_NOTICE_UNVERIFIED || notice->kind == BH_JOB_NOTICE_VERIFIED)
-        rc = take_standing(core, &entry, &view, notice->kind == BH_JOB_NOTICE_VERIFIED, err);
+        rc = record_grade(core, &entry, &view, notice->kind == BH_JOB_NOTICE_VERIFIED, err);
     else
-        rc = bh_core_note(core, &entry, BH_OK, err);
-    return rc == BH_OK ? put(core, view.job.v, notice, err) : rc;
+        rc = bh_core_record(core, &entry, BH_OK, err);
+    return rc == BH_OK ? notices_put(core, view.job.v, notice, err) : rc;
 }

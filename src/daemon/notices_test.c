@@ -6,7 +6,7 @@
 
 /* A node whose name is given, with a GPU; its number. */
 static bh_node_id
-add_node(struct fixture *f, const char *name, const char *uuid)
+notices_add_node(struct fixture *f, const char *name, const char *uuid)
 {
     struct bh_msg_gpu gpu = { .model = "H100-80GB", .mig_capable = true, .allowed = true };
     struct bh_msg_inventory inventory = { .gpus = { &gpu, 1 } };
@@ -17,7 +17,7 @@ add_node(struct fixture *f, const char *name, const char *uuid)
     assert_int_equal(bh_core_begin(&f->core, &f->err), BH_OK);
     assert_int_equal(bh_catalog_name(f->core.catalog, BH_NAME_NODE, name, &node.v, &f->err), BH_OK);
     assert_int_equal(bh_inventory_node(&f->core, node, NULL, &f->err), BH_OK);
-    assert_int_equal(bh_inventory_take(&f->core, node, &inventory, &f->err), BH_OK);
+    assert_int_equal(bh_inventory_apply(&f->core, node, &inventory, &f->err), BH_OK);
     assert_int_equal(bh_inventory_node(&f->core, node, &(struct bh_node_offer){ 0, 0 }, &f->err), BH_OK);
     assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
     return node;
@@ -38,7 +38,7 @@ struct last {
 };
 
 static bool
-keep_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
+notices_store_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct last *last = self;
 
@@ -53,7 +53,7 @@ check_record(struct fixture *f, const char *verb)
     struct last last = { "" };
     char wanted[64];
 
-    assert_int_equal(f->core.store.ops->list_records(f->core.store.self, seq, seq, keep_leaf, &last,
+    assert_int_equal(f->core.store.ops->list_records(f->core.store.self, seq, seq, notices_store_leaf, &last,
                                                      &f->err), BH_OK);
     snprintf(wanted, sizeof wanted, "\"verb\":\"%s\"", verb);
     BH_CHECK(last.leaf, strstr(last.leaf, wanted) != NULL);
@@ -88,13 +88,13 @@ static const struct {
 };
 
 static void
-take(struct fixture *f, size_t row, bh_node_id node, uint64_t lease)
+notices_read(struct fixture *f, size_t row, bh_node_id node, uint64_t lease)
 {
     const struct bh_msg_notice notice = { .lease = lease, .at_ns = cases[row].at_ns,
                                           .kind = cases[row].kind, .count = cases[row].count };
     uint64_t before = f->core.journal.next_seq;
 
-    assert_int_equal(bh_notices_take(&f->core, node, &notice, &f->err), BH_OK);
+    assert_int_equal(bh_notices_record(&f->core, node, &notice, &f->err), BH_OK);
     if (cases[row].commit)
         assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
     BH_CHECK_EQ(cases[row].name, f->core.journal.next_seq - before, cases[row].records);
@@ -112,21 +112,21 @@ each_is_a_record_and_counts(void **state)
     bh_node_id node, other;
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    node = add_node(&f, "n1", "GPU-a");
-    assert_int_equal(submit(&f, alice_small), BH_OK);
-    other = add_node(&f, "n2", "GPU-b");
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    node = notices_add_node(&f, "n1", "GPU-a");
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
+    other = notices_add_node(&f, "n2", "GPU-b");
     assert_true(bh_view_job(f.core.state.engine, (bh_job_id){ 1 }, &job));
     assert_true(job.lease.v != 0);
     for (size_t i = 0; i < BH_COUNT(cases); i++)
-        take(&f, i, cases[i].other_node ? other : node, job.lease.v + cases[i].other_lease);
+        notices_read(&f, i, cases[i].other_node ? other : node, job.lease.v + cases[i].other_lease);
     close_core(&f);
     assert_int_equal(open_core(&f), BH_OK);
     check_document(&f, "by the next daemon", MORE_5_FULL_1);
     BH_CHECK("with its job", bh_view_job(f.core.state.engine, (bh_job_id){ 1 }, &job));
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 int

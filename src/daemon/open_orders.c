@@ -7,7 +7,7 @@
 #include "base/search.h"
 #include "engine/event.h"
 
-enum { ROOM_MIN = 64 };
+enum { CAPACITY_MIN = 64 };
 
 /* Where `number` is, or would be inserted. */
 static uint32_t
@@ -35,13 +35,13 @@ bh_open_orders_add(struct bh_open_orders *orders, uint64_t number, uint64_t sinc
 
     if (at < orders->count && orders->items[at].number == number)
         return;
-    if (orders->count == orders->room && orders->done > orders->count / 2) {
+    if (orders->count == orders->capacity && orders->done > orders->count / 2) {
         compact(orders);
         at = position_of(orders, number);
     }
-    if (orders->count == orders->room) {
-        orders->room = orders->room ? 2 * orders->room : ROOM_MIN;
-        orders->items = realloc(orders->items, orders->room * sizeof *orders->items);
+    if (orders->count == orders->capacity) {
+        orders->capacity = orders->capacity ? 2 * orders->capacity : CAPACITY_MIN;
+        orders->items = realloc(orders->items, orders->capacity * sizeof *orders->items);
         BH_ASSERT(orders->items);
     }
     memmove(&orders->items[at + 1], &orders->items[at],
@@ -62,7 +62,7 @@ remove_order(struct bh_open_orders *orders, uint64_t number)
 }
 
 void
-bh_open_orders_take(struct bh_open_orders *orders, const struct bh_record *record)
+bh_open_orders_read(struct bh_open_orders *orders, const struct bh_record *record)
 {
     bool answers = record->phase == BH_PHASE_OUTCOME && record->order
                    && strcmp(record->verb, BH_RECORD_ORDER_UNKNOWN) != 0;

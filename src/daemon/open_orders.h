@@ -17,11 +17,11 @@ struct bh_open_orders {
         uint64_t since_ns;   /* when it was given; or when a snapshot told of it */
         bool done;           /* it has its outcome, and is taken out when another is added */
     } *items;                /* by number */
-    uint32_t count, room, done;
+    uint32_t count, capacity, done;
 };
 
 /* The next record of the log: what it orders, and what it answers. */
-void bh_open_orders_take(struct bh_open_orders *orders, const struct bh_record *record);
+void bh_open_orders_read(struct bh_open_orders *orders, const struct bh_record *record);
 
 /* An order of an earlier record, which a snapshot stands for; in any order. */
 void bh_open_orders_add(struct bh_open_orders *orders, uint64_t number, uint64_t since_ns);

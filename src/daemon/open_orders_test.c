@@ -43,7 +43,7 @@ each_row(void **state)
                                         .phase = line->answers ? BH_PHASE_OUTCOME
                                                                : BH_PHASE_INTENT };
 
-            bh_open_orders_take(&orders, &record);
+            bh_open_orders_read(&orders, &record);
         }
         for (uint32_t n = 0; n < orders.count; n++)
             if (!orders.items[n].done)
@@ -66,10 +66,10 @@ bounded(void **state)
         struct bh_record answer = { .seq = 2 * seq + 1, .verb = "node.carved",
                                     .phase = BH_PHASE_OUTCOME, .order = ORDER(2 * seq, 0) };
 
-        bh_open_orders_take(&orders, &given);
-        bh_open_orders_take(&orders, &answer);
+        bh_open_orders_read(&orders, &given);
+        bh_open_orders_read(&orders, &answer);
     }
-    assert_true(orders.room <= 64);
+    assert_true(orders.capacity <= 64);
     bh_open_orders_reset(&orders);
     bh_open_orders_add(&orders, 9, 1);
     bh_open_orders_add(&orders, 5, 1);

@@ -26,18 +26,18 @@ gpu_uuid(const struct bh_core *core, bh_gpu_id gpu)
     return uuid ? uuid : "";
 }
 
-/* What kind of piece, with all that the node needs of a share. */
+/* What kind of partition, with all that the node needs of a share. */
 static void
-fill_kind(const struct bh_core *core, const struct bh_piece *piece, struct bh_msg_carve *carve)
+fill_kind(const struct bh_core *core, const struct bh_partition *partition, struct bh_msg_carve *carve)
 {
     struct bh_gpu_view gpu = { 0 };
     enum bh_gpu_model model;
     struct bh_share share;
 
-    (void)bh_view_gpu(core->state.engine, piece->gpu, &gpu);
+    (void)bh_view_gpu(core->state.engine, partition->gpu, &gpu);
     model = (enum bh_gpu_model)gpu.model;
-    bh_piece_name(model, piece->profile, carve->profile);
-    if (!bh_share_get((bh_profile_id){ piece->profile }, &share))
+    bh_partition_name(model, partition->profile, carve->profile);
+    if (!bh_share_get((bh_profile_id){ partition->profile }, &share))
         return;
     carve->cap_bytes = bh_share_cap_bytes(model, &share);
     carve->context_bytes = bh_share_context_bytes(model);
@@ -63,15 +63,15 @@ carve_message(const struct bh_core *core, const struct bh_effect *effect, struct
     struct bh_job_view view;
 
     carve->order = effect->order;
-    carve->partition = effect->piece.partition.v;
-    carve->start = effect->piece.start;
+    carve->partition = effect->partition.partition.v;
+    carve->start = effect->partition.start;
     carve->tenant = effect->tenant.v;
     if (bh_view_lease(core->state.engine, effect->lease, &view)) {
         carve->tenant = view.tenant.v;
         carve->job = view.job.v;
     }
-    snprintf(carve->gpu, sizeof carve->gpu, "%s", gpu_uuid(core, effect->piece.gpu));
-    fill_kind(core, &effect->piece, carve);
+    snprintf(carve->gpu, sizeof carve->gpu, "%s", gpu_uuid(core, effect->partition.gpu));
+    fill_kind(core, &effect->partition, carve);
     return carve;
 }
 
@@ -180,7 +180,7 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     if (rc == BH_OK)
         rc = bh_spec_numbers(&spec, &numbers, err);
     if (rc == BH_OK)
-        rc = bh_access_again(core, effect, &view, &spec, err);
+        rc = bh_access_retry(core, effect, &view, &spec, err);
     if (rc != BH_OK)
         return rc;
     dir = bh_catalog_get(core->catalog);
@@ -198,9 +198,9 @@ start_message(struct bh_core *core, const struct bh_effect *effect, struct bh_ar
     start->stdio = spec.tty ? BH_STDIO_TERMINAL : spec.input ? BH_STDIO_PIPE : BH_STDIO_NONE;
     start->gang = view.gang;
     start->member = view.member;
-    start->piece_count = view.piece_count;
-    for (uint32_t i = 0; i < view.piece_count; i++)
-        start->pieces[i].partition = view.pieces[i].partition.v;
+    start->partition_count = view.partition_count;
+    for (uint32_t i = 0; i < view.partition_count; i++)
+        start->partitions[i].partition = view.partitions[i].partition.v;
     fill_mounts(start, dir, &spec, arena);
     fill_identity(start, dir, &view);
     start->boundary = bh_view_strongest(core->state.engine, view.tenant);
@@ -240,7 +240,7 @@ gpu_message(const struct bh_core *core, const struct bh_effect *effect, uint32_t
     struct bh_msg_gpu_order *order = new_message(arena, number);
 
     order->order = effect->order;
-    snprintf(order->gpu, sizeof order->gpu, "%s", gpu_uuid(core, effect->piece.gpu));
+    snprintf(order->gpu, sizeof order->gpu, "%s", gpu_uuid(core, effect->partition.gpu));
     return order;
 }
 
@@ -250,7 +250,7 @@ destroy_message(const struct bh_effect *effect, struct bh_arena *arena)
     struct bh_msg_destroy *destroy = new_message(arena, BH_MSG_DESTROY);
 
     destroy->order = effect->order;
-    destroy->partition = effect->piece.partition.v;
+    destroy->partition = effect->partition.partition.v;
     destroy->tenant = effect->tenant.v;
     return destroy;
 }
@@ -297,7 +297,7 @@ bh_orders_message(struct bh_core *core, const struct bh_effect *effect, struct b
 static const struct {
     enum bh_event_kind event;
     const char *verb;
-    bool piece, silent;
+    bool partition, silent;
 } answers[BH_EFFECT_KINDS] = {
     [BH_FX_CARVE] = { BH_EV_CARVED, "node.carved", true, false },
     [BH_FX_DESTROY] = { BH_EV_DESTROYED, "node.destroyed", true, false },
@@ -345,16 +345,16 @@ answer_event(const struct bh_core *core, const struct bh_effect *effect,
              const struct bh_msg_outcome *outcome)
 {
     struct bh_event event = { .kind = answers[effect->kind].event };
-    uint32_t most = answers[effect->kind].piece ? BH_OUTCOME_UNCLEAN : BH_OUTCOME_CONTEXT_HELD;
+    uint32_t most = answers[effect->kind].partition ? BH_OUTCOME_UNCLEAN : BH_OUTCOME_CONTEXT_HELD;
     enum bh_outcome_kind kind = outcome->outcome <= most
                                     ? (enum bh_outcome_kind)outcome->outcome
                                     : BH_OUTCOME_FAILED;
     bool failed = effect->kind == BH_FX_START && kind == BH_OUTCOME_FAILED;
 
     if (event.kind == BH_EV_SERVICED)
-        event.u.serviced = (struct bh_ev_serviced){ effect->piece.gpu, kind, outcome->rc };
-    else if (answers[effect->kind].piece)
-        event.u.piece = (struct bh_ev_piece){ effect->piece.partition, kind, outcome->rc };
+        event.u.serviced = (struct bh_ev_serviced){ effect->partition.gpu, kind, outcome->rc };
+    else if (answers[effect->kind].partition)
+        event.u.partition = (struct bh_ev_partition){ effect->partition.partition, kind, outcome->rc };
     else
         event.u.lease = (struct bh_ev_lease){ effect->lease, kind, outcome->rc,
                                               event.kind == BH_EV_STARTED
@@ -382,15 +382,15 @@ static struct bh_record_object
 object_of(const struct bh_effect *effect)
 {
     if (answers[effect->kind].event == BH_EV_SERVICED)
-        return (struct bh_record_object){ "gpu", effect->piece.gpu.v };
-    if (answers[effect->kind].piece)
-        return (struct bh_record_object){ "piece", effect->piece.partition.v };
+        return (struct bh_record_object){ "gpu", effect->partition.gpu.v };
+    if (answers[effect->kind].partition)
+        return (struct bh_record_object){ "piece", effect->partition.partition.v };
     return (struct bh_record_object){ "lease", effect->lease.v };
 }
 
 /* Whether the node's words go with the record: why a job did not begin, go on, or make way. */
 static bool
-says_why(const struct bh_effect *effect, const struct bh_msg_outcome *outcome)
+orders_has_explanation(const struct bh_effect *effect, const struct bh_msg_outcome *outcome)
 {
     if (effect->kind == BH_FX_SUSPEND)
         return outcome->outcome == BH_OUTCOME_CONTEXT_HELD;
@@ -416,7 +416,7 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
     entry.verb = answers[effect->kind].verb;
     entry.obj = object_of(effect);
     event = answer_event(core, effect, outcome);
-    if (awaited && says_why(effect, outcome)
+    if (awaited && orders_has_explanation(effect, outcome)
         && bh_failures_keep(core, effect->lease.v, outcome->why, &failure, err) != BH_OK)
         return err->rc;
     if (failure.kept) {
@@ -428,11 +428,11 @@ bh_orders_outcome(struct bh_core *core, const struct bh_effect *effect,
     if (rc != BH_CONFLICT && rc != BH_NOT_FOUND)
         return rc;
     /* The answer to an older question: no event any more, but what was ordered was done. */
-    return bh_core_note(core, &entry, (bh_rc)outcome->rc, err);
+    return bh_core_record(core, &entry, (bh_rc)outcome->rc, err);
 }
 
 static bh_rc
-note_unknown(struct bh_core *core, const struct bh_effect *effect, struct bh_err *err)
+orders_record_unknown(struct bh_core *core, const struct bh_effect *effect, struct bh_err *err)
 {
     const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                                     .dec = { .allow = true },
@@ -441,7 +441,7 @@ note_unknown(struct bh_core *core, const struct bh_effect *effect, struct bh_err
                                     .order = effect->order,
                                     .verb = BH_RECORD_ORDER_UNKNOWN };
 
-    return answers[effect->kind].silent ? BH_OK : bh_core_note(core, &entry, BH_UNCERTAIN, err);
+    return answers[effect->kind].silent ? BH_OK : bh_core_record(core, &entry, BH_UNCERTAIN, err);
 }
 
 bh_rc
@@ -455,13 +455,13 @@ bh_orders_unknown(struct bh_core *core, struct bh_err *err)
                                                core->scratch, BH_CORE_EFFECTS_MAX);
 
         for (uint32_t i = 0; i < count && rc == BH_OK; i++)
-            rc = note_unknown(core, &core->scratch[i], err);
+            rc = orders_record_unknown(core, &core->scratch[i], err);
     }
     return rc;
 }
 
 static bh_rc
-note_abandoned(struct bh_core *core, struct bh_record_object about, uint64_t order, bh_rc why,
+orders_record_abandoned(struct bh_core *core, struct bh_record_object about, uint64_t order, bh_rc why,
                struct bh_err *err)
 {
     const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
@@ -471,13 +471,13 @@ note_abandoned(struct bh_core *core, struct bh_record_object about, uint64_t ord
                                     .order = order,
                                     .verb = BH_RECORD_ORDER_ABANDONED };
 
-    return bh_core_note(core, &entry, why, err);
+    return bh_core_record(core, &entry, why, err);
 }
 
 bh_rc
 bh_orders_withhold(struct bh_core *core, const struct bh_effect *effect, struct bh_err *err)
 {
-    return note_abandoned(core, object_of(effect), effect->order, BH_DENIED, err);
+    return orders_record_abandoned(core, object_of(effect), effect->order, BH_DENIED, err);
 }
 
 static bool
@@ -496,7 +496,7 @@ struct meant {
 };
 
 static bool
-is_meant(const struct meant *meant, const struct bh_open_order *order)
+orders_is_meant(const struct meant *meant, const struct bh_open_order *order)
 {
     return !order->done && order->since_ns < meant->before_ns
            && order->number < meant->before_number
@@ -504,7 +504,7 @@ is_meant(const struct meant *meant, const struct bh_open_order *order)
 }
 
 static bh_rc
-abandon(struct bh_core *core, const struct meant *meant, struct bh_err *err)
+orders_abandon(struct bh_core *core, const struct meant *meant, struct bh_err *err)
 {
     struct bh_open_orders *open = &core->open_orders;
     uint32_t count = bh_engine_outstanding(core->state.engine, (bh_node_id){ 0 }, core->scratch,
@@ -516,8 +516,8 @@ abandon(struct bh_core *core, const struct meant *meant, struct bh_err *err)
     for (uint32_t i = 0; i < open->count && rc == BH_OK; i++) {
         struct bh_open_order order = open->items[i];
 
-        if (is_meant(meant, &order) && !is_awaited(core->scratch, count, order.number))
-            rc = note_abandoned(core, (struct bh_record_object){ .type = "order" }, order.number,
+        if (orders_is_meant(meant, &order) && !is_awaited(core->scratch, count, order.number))
+            rc = orders_record_abandoned(core, (struct bh_record_object){ .type = "order" }, order.number,
                                 BH_UNAVAILABLE, err);
     }
     return rc;
@@ -526,7 +526,7 @@ abandon(struct bh_core *core, const struct meant *meant, struct bh_err *err)
 bh_rc
 bh_orders_abandon(struct bh_core *core, uint64_t before_ns, struct bh_err *err)
 {
-    return abandon(core, &(struct meant){ .before_ns = before_ns, .before_number = UINT64_MAX },
+    return orders_abandon(core, &(struct meant){ .before_ns = before_ns, .before_number = UINT64_MAX },
                    err);
 }
 
@@ -539,7 +539,7 @@ bh_orders_abandon_unsent(struct bh_core *core, uint64_t before_seq,
                                  .before_number = before_seq << BH_ORDER_BITS,
                                  .is_sent = is_sent, .self = self };
 
-    return abandon(core, &meant, err);
+    return orders_abandon(core, &meant, err);
 }
 
 bh_rc
@@ -561,7 +561,7 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
                      ended->unasked && ended->cause == BH_END_EXITED && ended->exit_status == 0,
                      ended->cause == BH_END_START_FAILED || ended->cause == BH_END_KEEPER_LOST },
     };
-    struct bh_carried_note note;
+    struct bh_carried_text note;
     struct bh_job_view view;
     struct bh_failure failure = { .kept = false };
     bool counted;
@@ -579,7 +579,7 @@ bh_orders_ended(struct bh_core *core, bh_node_id node, const struct bh_msg_ended
     /* The record has one text, or none; what never started carried nothing. */
     counted = ended->carried.counted && ended->cause != BH_END_START_FAILED;
     if (counted)
-        bh_carried_note(core, &(struct bh_carried_end){ ended->carried, view.job.v, ended->lease,
+        bh_carried_text(core, &(struct bh_carried_end){ ended->carried, view.job.v, ended->lease,
                                                         view.tenant.v }, &note);
     entry.text = counted ? note.digest.bytes : failure.kept ? failure.digest.bytes : NULL;
     rc = bh_core_step(core, &entry, &event, err);

@@ -29,8 +29,8 @@
 #include "wire/message.h"
 
 /* One thing that a worker wants; lives on the worker's stack until it is done. */
-struct wish {
-    struct wish *next;
+struct request {
+    struct request *next;
     /* a command */
     const struct bh_command *command;
     struct bh_arena *arena;
@@ -50,7 +50,7 @@ enum { TARGET_SIZE = 120 };
 struct refusal {
     struct bh_caller caller;
     char token[16], target[TARGET_SIZE];
-    struct bh_turned_away what;
+    struct bh_counted_refusal what;
 };
 
 /* After a full disk: not every command tries in vain, and rebuilds the state for it. */
@@ -59,27 +59,27 @@ static const bh_ns full_pause_ns = 1 * BH_NS_PER_S;
 static const bh_ns abandon_after_ns = 60 * BH_NS_PER_S;
 static const bh_ns refresh_pause_ns = 200 * BH_NS_PER_MS;
 
-enum { REFUSALS_MAX = 1024, STRANGERS_MAX = 64, IDLE_POLL_MS = 1000 };
+enum { REFUSALS_MAX = 1024, UNKNOWN_MAX = 64, IDLE_POLL_MS = 1000 };
 
 struct bh_owner_thread {
     /* owner thread */
     struct bh_core *core;
     struct bh_node_links *links;
-    struct bh_observer *observer;
+    struct bh_forecaster *forecaster;
     bh_ns full_until_ns; /* the disk was full: nothing is written until then */
     bh_ns refresh_ns;    /* reasons in rows are not refreshed before */
     uint64_t abandon_ns; /* orders that nothing waits for are not looked for before */
     bool full;           /* and that was said; until the next commit succeeds */
     struct refusal *taken;
     uint64_t taken_more;
-    struct bh_unproven taken_unproven;
+    struct bh_unauthenticated taken_unauthenticated;
     /* shared, under mutex */
     pthread_mutex_t mutex;
-    struct wish *first, **last;
+    struct request *first, **last;
     struct refusal *refusals;
-    uint32_t refusal_count, stranger_count; /* the latter are of strangers */
-    uint64_t strangers_more;                /* for whom there was no room */
-    struct bh_unproven unproven;            /* credentials that were nobody's */
+    uint32_t refusal_count, unknown_count; /* the latter are of strangers */
+    uint64_t unknown_more;                /* for whom there was no room */
+    struct bh_unauthenticated unauthenticated;            /* credentials that were nobody's */
     bool stopping;
     /* fixed */
     int wake_fd;
@@ -90,7 +90,7 @@ struct bh_owner_thread {
 /* ---- the workers' side ---- */
 
 static void
-wake(struct bh_owner_thread *owner)
+owner_wake(struct bh_owner_thread *owner)
 {
     uint64_t one = 1;
 
@@ -99,74 +99,74 @@ wake(struct bh_owner_thread *owner)
 }
 
 static bh_rc
-wait_for(struct bh_owner_thread *owner, struct wish *wish)
+owner_wait_for(struct bh_owner_thread *owner, struct request *request)
 {
-    sem_init(&wish->finished, 0, 0);
-    wish->rc = bh_err_set(wish->err, BH_UNAVAILABLE, "the daemon is stopping");
+    sem_init(&request->finished, 0, 0);
+    request->rc = bh_err_set(request->err, BH_UNAVAILABLE, "the daemon is stopping");
     pthread_mutex_lock(&owner->mutex);
     if (owner->stopping) {
-        sem_post(&wish->finished);
+        sem_post(&request->finished);
     } else {
         bool was_empty = !owner->first;
 
-        *owner->last = wish;
-        owner->last = &wish->next;
+        *owner->last = request;
+        owner->last = &request->next;
         if (was_empty)
-            wake(owner);
+            owner_wake(owner);
     }
     pthread_mutex_unlock(&owner->mutex);
-    while (sem_wait(&wish->finished) != 0)
+    while (sem_wait(&request->finished) != 0)
         ;
-    sem_destroy(&wish->finished);
-    return wish->rc;
+    sem_destroy(&request->finished);
+    return request->rc;
 }
 
 static bh_rc
 port_command(void *self, const struct bh_command *command, struct bh_arena *arena,
              struct bh_answer *ret_answer, struct bh_err *err)
 {
-    struct wish wish = { .command = command, .arena = arena, .answer = ret_answer, .err = err };
+    struct request request = { .command = command, .arena = arena, .answer = ret_answer, .err = err };
 
-    return wait_for(self, &wish);
+    return owner_wait_for(self, &request);
 }
 
 static bh_rc
 port_ask(void *self, bh_question question, void *question_self, struct bh_err *err)
 {
-    struct wish wish = { .question = question, .question_self = question_self, .err = err };
+    struct request request = { .question = question, .question_self = question_self, .err = err };
 
-    return wait_for(self, &wish);
+    return owner_wait_for(self, &request);
 }
 
 /* A question to the forecasts is one to the engine that knows where they are. */
-struct foresight_wish {
+struct forecast_request {
     const struct bh_owner_thread *owner;
-    bh_foresight_question question;
+    bh_forecast_question question;
     void *self;
 };
 
 static void
-ask_foresight(void *self, const struct bh_engine *engine, uint64_t now_ns)
+owner_run_forecast_question(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
-    const struct foresight_wish *wish = self;
+    const struct forecast_request *request = self;
 
-    wish->question(wish->self, bh_observer_foresight(wish->owner->observer), engine, now_ns);
+    request->question(request->self, bh_forecaster_series(request->owner->forecaster), engine, now_ns);
 }
 
 static bh_rc
-port_foresee(void *self, bh_foresight_question question, void *question_self,
+port_ask_forecast(void *self, bh_forecast_question question, void *question_self,
              struct bh_err *err)
 {
-    struct foresight_wish wish = { self, question, question_self };
+    struct forecast_request request = { self, question, question_self };
 
-    return port_ask(self, ask_foresight, &wish, err);
+    return port_ask(self, owner_run_forecast_question, &request, err);
 }
 
 static bool
 is_repeated(const struct refusal *refusal, const struct bh_caller *caller,
-            const struct bh_turned_away *what)
+            const struct bh_counted_refusal *what)
 {
-    const struct bh_tried *last = &refusal->what.what, *next = &what->what;
+    const struct bh_refused_request *last = &refusal->what.what, *next = &what->what;
 
     return last->op == next->op && refusal->what.res == what->res
            && strcmp(last->verb ? last->verb : "", next->verb ? next->verb : "") == 0
@@ -184,8 +184,8 @@ is_repeated(const struct refusal *refusal, const struct bh_caller *caller,
 }
 
 static void
-keep_refusal(struct refusal *refusal, const struct bh_caller *caller,
-             const struct bh_turned_away *what)
+owner_queue_refusal(struct refusal *refusal, const struct bh_caller *caller,
+             const struct bh_counted_refusal *what)
 {
     *refusal = (struct refusal){ .caller = *caller, .what = *what };
     refusal->caller.subject.gids = NULL;
@@ -208,12 +208,12 @@ is_for_a_record(const struct bh_caller *caller, bh_rc rc)
 }
 
 static void
-port_refused(void *self, const struct bh_caller *caller, const struct bh_tried *attempt,
+port_refused(void *self, const struct bh_caller *caller, const struct bh_refused_request *attempt,
              const struct bh_err *err)
 {
     struct bh_owner_thread *owner = self;
-    const struct bh_turned_away what = { *attempt, err->rc, 1 };
-    bool stranger = caller->subject.principal.v == 0;
+    const struct bh_counted_refusal what = { *attempt, err->rc, 1 };
+    bool unknown_caller = caller->subject.principal.v == 0;
     struct refusal *last;
 
     if (!is_for_a_record(caller, err->rc))
@@ -222,24 +222,24 @@ port_refused(void *self, const struct bh_caller *caller, const struct bh_tried *
     last = owner->refusal_count > 0 ? &owner->refusals[owner->refusal_count - 1] : NULL;
     if (last && is_repeated(last, caller, &what)) {
         last->what.times++;
-    } else if (stranger && owner->stranger_count == STRANGERS_MAX) {
-        owner->strangers_more++; /* they leave room for who is known */
+    } else if (unknown_caller && owner->unknown_count == UNKNOWN_MAX) {
+        owner->unknown_more++; /* they leave room for who is known */
     } else if (owner->refusal_count < REFUSALS_MAX && !owner->stopping) {
-        keep_refusal(&owner->refusals[owner->refusal_count++], caller, &what);
-        owner->stranger_count += stranger;
-        wake(owner);
+        owner_queue_refusal(&owner->refusals[owner->refusal_count++], caller, &what);
+        owner->unknown_count += unknown_caller;
+        owner_wake(owner);
     }
     pthread_mutex_unlock(&owner->mutex);
 }
 
 static void
-port_unproven(void *self, uint64_t token)
+port_unauthenticated(void *self, uint64_t token)
 {
     struct bh_owner_thread *owner = self;
 
     pthread_mutex_lock(&owner->mutex);
-    if (!owner->stopping && !bh_unproven_add(&owner->unproven, token))
-        wake(owner);
+    if (!owner->stopping && !bh_unauthenticated_add(&owner->unauthenticated, token))
+        owner_wake(owner);
     pthread_mutex_unlock(&owner->mutex);
 }
 
@@ -330,9 +330,9 @@ port_log_path(void *self, bh_job_id job, uint32_t member, struct bh_arena *arena
 static const struct bh_owner_ops port_ops = {
     .command = port_command,
     .ask = port_ask,
-    .foresee = port_foresee,
+    .ask_forecast = port_ask_forecast,
     .refused = port_refused,
-    .unproven = port_unproven,
+    .unauthenticated = port_unauthenticated,
     .directory_get = port_directory_get,
     .directory_put = port_directory_put,
     .change_number = port_change_number,
@@ -354,17 +354,17 @@ bh_owner_port(struct bh_owner_thread *owner)
 /* ---- the owner's side ---- */
 
 static bool
-paused(const struct bh_owner_thread *owner)
+owner_paused(const struct bh_owner_thread *owner)
 {
     return bh_time_monotonic() < owner->full_until_ns;
 }
 
 /* Takes up to batch_max wishes and all refusals; the rest stays queued. */
-static struct wish *
-take_wishes(struct bh_owner_thread *owner, uint32_t *ret_refusals, bool *ret_stopping)
+static struct request *
+owner_dequeue_requests(struct bh_owner_thread *owner, uint32_t *ret_refusals, bool *ret_stopping)
 {
-    struct wish *first, **end;
-    bool later = paused(owner);
+    struct request *first, **end;
+    bool later = owner_paused(owner);
 
     pthread_mutex_lock(&owner->mutex);
     first = owner->first;
@@ -376,17 +376,17 @@ take_wishes(struct bh_owner_thread *owner, uint32_t *ret_refusals, bool *ret_sto
     if (!owner->first)
         owner->last = &owner->first;
     else
-        wake(owner);
+        owner_wake(owner);
     if (end == &owner->first)
         first = NULL;
     *ret_refusals = later ? 0 : owner->refusal_count;
     memcpy(owner->taken, owner->refusals, *ret_refusals * sizeof *owner->taken);
     owner->refusal_count -= *ret_refusals;
-    owner->taken_more = later ? 0 : owner->strangers_more;
-    owner->taken_unproven = later ? (struct bh_unproven){ 0 } : owner->unproven;
+    owner->taken_more = later ? 0 : owner->unknown_more;
+    owner->taken_unauthenticated = later ? (struct bh_unauthenticated){ 0 } : owner->unauthenticated;
     if (!later) {
-        owner->strangers_more = owner->stranger_count = 0;
-        owner->unproven = (struct bh_unproven){ 0 };
+        owner->unknown_more = owner->unknown_count = 0;
+        owner->unauthenticated = (struct bh_unauthenticated){ 0 };
     }
     *ret_stopping = owner->stopping;
     pthread_mutex_unlock(&owner->mutex);
@@ -395,30 +395,30 @@ take_wishes(struct bh_owner_thread *owner, uint32_t *ret_refusals, bool *ret_sto
 
 /* Each has a semaphore of its own: those who wake want no lock that is held here. */
 static void
-finish_wishes(struct wish *wish)
+owner_finish_requests(struct request *request)
 {
-    while (wish) {
-        struct wish *next = wish->next; /* it is gone once its worker wakes */
+    while (request) {
+        struct request *next = request->next; /* it is gone once its worker wakes */
 
-        sem_post(&wish->finished);
-        wish = next;
+        sem_post(&request->finished);
+        request = next;
     }
 }
 
 /* False, with the reason in `ret_why`, when the batch must be aborted. */
 static bool
-run_commands(struct bh_owner_thread *owner, struct wish *wish, struct bh_err *ret_why)
+run_commands(struct bh_owner_thread *owner, struct request *request, struct bh_err *ret_why)
 {
-    for (; wish; wish = wish->next) {
-        if (!wish->command)
+    for (; request; request = request->next) {
+        if (!request->command)
             continue;
-        wish->rc = bh_allowance_check_disk(owner->core, wish->command, wish->err);
-        if (wish->rc != BH_OK)
+        request->rc = bh_allowance_check_disk(owner->core, request->command, request->err);
+        if (request->rc != BH_OK)
             continue;
-        wish->rc = bh_command_run(owner->core, wish->command, wish->arena, wish->answer,
-                                  wish->err);
-        if (bh_command_fatal(wish->rc)) {
-            *ret_why = *wish->err;
+        request->rc = bh_command_run(owner->core, request->command, request->arena, request->answer,
+                                  request->err);
+        if (bh_command_fatal(request->rc)) {
+            *ret_why = *request->err;
             return false;
         }
     }
@@ -426,11 +426,11 @@ run_commands(struct bh_owner_thread *owner, struct wish *wish, struct bh_err *re
 }
 
 static bh_rc
-record_more_strangers(struct bh_owner_thread *owner)
+owner_record_more_unknown(struct bh_owner_thread *owner)
 {
     const struct bh_caller several = { .via = BH_VIA_PEER,
                                        .subject.uid = BH_RECORD_UID_SEVERAL };
-    const struct bh_turned_away what = {
+    const struct bh_counted_refusal what = {
         { .op = BH_OP_STATUS, .verb = BH_RECORD_CALLER_UNKNOWN }, BH_UNAUTHENTICATED,
         owner->taken_more
     };
@@ -452,9 +452,9 @@ run_refusals(struct bh_owner_thread *owner, uint32_t count, struct bh_err *ret_w
             break;
     }
     if (ret_why->rc == BH_OK)
-        ret_why->rc = record_more_strangers(owner);
+        ret_why->rc = owner_record_more_unknown(owner);
     if (ret_why->rc == BH_OK)
-        ret_why->rc = bh_unproven_record(owner->core, &owner->taken_unproven, ret_why);
+        ret_why->rc = bh_unauthenticated_record(owner->core, &owner->taken_unauthenticated, ret_why);
     if (ret_why->rc != BH_OK)
         bh_err_set(ret_why, ret_why->rc, "a refusal could not be recorded");
     return ret_why->rc == BH_OK;
@@ -482,19 +482,19 @@ run_ticks(struct bh_owner_thread *owner, struct bh_err *err)
 }
 
 static void
-answer_questions(struct bh_owner_thread *owner, struct wish *wish)
+answer_questions(struct bh_owner_thread *owner, struct request *request)
 {
-    for (; wish; wish = wish->next) {
-        if (!wish->question)
+    for (; request; request = request->next) {
+        if (!request->question)
             continue;
-        wish->question(wish->question_self, owner->core->state.engine,
+        request->question(request->question_self, owner->core->state.engine,
                        bh_core_now(owner->core));
-        wish->rc = BH_OK;
+        request->rc = BH_OK;
     }
 }
 
 static void
-fail_batch(struct bh_owner_thread *owner, struct wish *wishes, const struct bh_err *why)
+fail_batch(struct bh_owner_thread *owner, struct request *requests, const struct bh_err *why)
 {
     if (why->rc == BH_FULL) {
         owner->full_until_ns = bh_time_monotonic() + full_pause_ns;
@@ -503,11 +503,11 @@ fail_batch(struct bh_owner_thread *owner, struct wish *wishes, const struct bh_e
         owner->full = true;
     } else
         bh_log(COMMIT_FAILED, BH_ERRLOG(why));
-    for (struct wish *wish = wishes; wish; wish = wish->next) {
-        wish->rc = why->rc;
-        *wish->err = *why;
-        if (wish->answer)
-            *wish->answer = (struct bh_answer){ 0 };
+    for (struct request *request = requests; request; request = request->next) {
+        request->rc = why->rc;
+        *request->err = *why;
+        if (request->answer)
+            *request->answer = (struct bh_answer){ 0 };
     }
     bh_node_links_reset(owner->links);
     /* Whether an uncertain commit was kept is known only after a fresh start. */
@@ -516,30 +516,30 @@ fail_batch(struct bh_owner_thread *owner, struct wish *wishes, const struct bh_e
         kill(getpid(), SIGTERM); /* wakes main, which ends the program */
         return;
     }
-    answer_questions(owner, wishes);
+    answer_questions(owner, requests);
 }
 
 static bh_rc
-change_all(struct bh_owner_thread *owner, struct wish *wishes, uint32_t refusals,
+change_all(struct bh_owner_thread *owner, struct request *requests, uint32_t refusals,
            bool nodes_speak, struct bh_err *err)
 {
     bh_rc rc = bh_start_settle(owner->core, err);
 
     if (rc == BH_OK)
-        rc = bh_node_links_settle(owner->links, err);
+        rc = bh_node_links_report_down(owner->links, err);
     if (rc == BH_OK && nodes_speak)
         rc = bh_node_links_receive(owner->links, err);
     if (rc == BH_OK
-        && (!run_commands(owner, wishes, err) || !run_refusals(owner, refusals, err)))
+        && (!run_commands(owner, requests, err) || !run_refusals(owner, refusals, err)))
         rc = err->rc;
     if (rc == BH_OK)
         rc = bh_refusals_write(owner->core, false, err);
     if (rc == BH_OK)
-        rc = bh_observer_look(owner->observer, err);
+        rc = bh_forecaster_update(owner->forecaster, err);
     if (rc == BH_OK)
         rc = run_ticks(owner, err);
     if (rc == BH_OK)
-        rc = bh_access_look(owner->core, err);
+        rc = bh_access_check(owner->core, err);
     if (rc == BH_OK)
         rc = bh_core_commit(owner->core, err);
     return rc;
@@ -547,12 +547,12 @@ change_all(struct bh_owner_thread *owner, struct wish *wishes, uint32_t refusals
 
 /* While the disk is known to be full: reads are served, changes are refused by name. */
 static void
-refuse_changes(struct bh_owner_thread *owner, struct wish *wishes)
+refuse_changes(struct bh_owner_thread *owner, struct request *requests)
 {
-    for (struct wish *wish = wishes; wish; wish = wish->next)
-        wish->rc = bh_err_set(wish->err, BH_FULL,
+    for (struct request *request = requests; request; request = request->next)
+        request->rc = bh_err_set(request->err, BH_FULL,
                               "the disk is full: reads are served, changes are refused");
-    answer_questions(owner, wishes);
+    answer_questions(owner, requests);
 }
 
 /* One batch: all that is there, one commit, then answers and effects. */
@@ -562,19 +562,19 @@ run_batch(struct bh_owner_thread *owner, bool nodes_speak)
     struct bh_err err = { .rc = BH_IO, .msg = "the journal could not be written" };
     uint32_t refusals;
     bool stopping;
-    struct wish *wishes = take_wishes(owner, &refusals, &stopping);
+    struct request *requests = owner_dequeue_requests(owner, &refusals, &stopping);
 
-    bh_clock_turn(&owner->core->clock);
-    if (paused(owner)) {
-        refuse_changes(owner, wishes);
-    } else if (change_all(owner, wishes, refusals, nodes_speak, &err) == BH_OK) {
+    bh_clock_tick(&owner->core->clock);
+    if (owner_paused(owner)) {
+        refuse_changes(owner, requests);
+    } else if (change_all(owner, requests, refusals, nodes_speak, &err) == BH_OK) {
         owner->full = false;
-        answer_questions(owner, wishes);
+        answer_questions(owner, requests);
         bh_node_links_release(owner->links);
     } else {
-        fail_batch(owner, wishes, &err);
+        fail_batch(owner, requests, &err);
     }
-    finish_wishes(wishes);
+    owner_finish_requests(requests);
     return !stopping && !atomic_load(&owner->failed);
 }
 
@@ -585,20 +585,20 @@ sleep_ms(const struct bh_owner_thread *owner)
 {
     uint64_t now = bh_core_now(owner->core), monotonic = bh_time_monotonic();
     uint64_t tick = bh_engine_next_tick_ns(owner->core->state.engine);
-    uint64_t try = bh_node_links_try_ns(owner->links);
-    uint64_t look = bh_observer_next_ns(owner->observer);
+    uint64_t try = bh_node_links_connect_ns(owner->links);
+    uint64_t update_ns = bh_forecaster_next_ns(owner->forecaster);
     uint64_t wait = IDLE_POLL_MS * BH_NS_PER_MS;
 
-    if (paused(owner))
+    if (owner_paused(owner))
         return (int)((owner->full_until_ns - monotonic) / BH_NS_PER_MS) + 1;
-    if (tick <= now || try <= monotonic || look <= now)
+    if (tick <= now || try <= monotonic || update_ns <= now)
         return 0;
     if (owner->core->reasons_stale && refresh_pause_ns < wait)
         wait = refresh_pause_ns;
     if (tick - now < wait)
         wait = tick - now;
-    if (look - now < wait)
-        wait = look - now;
+    if (update_ns - now < wait)
+        wait = update_ns - now;
     if (try - monotonic < wait)
         wait = try - monotonic;
     return (int)(wait / BH_NS_PER_MS) + 1;
@@ -612,7 +612,7 @@ refresh_when_idle(struct bh_owner_thread *owner)
     bh_ns now = bh_time_monotonic();
     struct bh_err err;
 
-    if (!core->reasons_stale || paused(owner) || now < owner->refresh_ns)
+    if (!core->reasons_stale || owner_paused(owner) || now < owner->refresh_ns)
         return;
     owner->refresh_ns = now + refresh_pause_ns;
     if (bh_rows_refresh(core, bh_core_now(core), &err) != BH_OK
@@ -628,7 +628,7 @@ sign_when_idle(struct bh_owner_thread *owner)
     struct bh_core *core = owner->core;
     struct bh_err err;
 
-    if (core->open || paused(owner))
+    if (core->open || owner_paused(owner))
         return;
     bh_journal_ask(&core->journal, bh_core_now(core), core->config->checkpoint_interval);
     if (!bh_journal_signed(&core->journal))
@@ -645,7 +645,7 @@ abandon_when_idle(struct bh_owner_thread *owner)
     uint64_t now = bh_core_now(core);
     struct bh_err err;
 
-    if (core->open || paused(owner) || now < owner->abandon_ns)
+    if (core->open || owner_paused(owner) || now < owner->abandon_ns)
         return;
     owner->abandon_ns = now + abandon_after_ns / 2;
     if (bh_orders_abandon(core, now - abandon_after_ns, &err) != BH_OK
@@ -655,9 +655,9 @@ abandon_when_idle(struct bh_owner_thread *owner)
 
 /* The thread ends: nobody waits for it any more, now or later. */
 static void
-turn_away(struct bh_owner_thread *owner)
+owner_refuse_pending(struct bh_owner_thread *owner)
 {
-    struct wish *left;
+    struct request *left;
 
     pthread_mutex_lock(&owner->mutex);
     owner->stopping = true;
@@ -665,7 +665,7 @@ turn_away(struct bh_owner_thread *owner)
     owner->first = NULL;
     owner->last = &owner->first;
     pthread_mutex_unlock(&owner->mutex);
-    finish_wishes(left);
+    owner_finish_requests(left);
 }
 
 static void *
@@ -678,8 +678,8 @@ run_thread(void *self)
         const struct bh_signing *signing = &owner->core->journal.checkpoints.signing;
         struct pollfd fds[3] = {
             { .fd = owner->wake_fd, .events = POLLIN },
-            { .fd = paused(owner) ? -1 : bh_node_links_fd(owner->links), .events = POLLIN },
-            { .fd = paused(owner) ? -1 : signing->ops->fd(signing->self), .events = POLLIN },
+            { .fd = owner_paused(owner) ? -1 : bh_node_links_fd(owner->links), .events = POLLIN },
+            { .fd = owner_paused(owner) ? -1 : signing->ops->fd(signing->self), .events = POLLIN },
         };
         uint64_t count;
 
@@ -688,13 +688,13 @@ run_thread(void *self)
         if (fds[0].revents && read(owner->wake_fd, &count, sizeof count) < 0)
             continue;
         more = run_batch(owner, fds[1].revents != 0);
-        if (!paused(owner))
+        if (!owner_paused(owner))
             bh_node_links_connect(owner->links);
         refresh_when_idle(owner);
         abandon_when_idle(owner);
         sign_when_idle(owner);
     }
-    turn_away(owner);
+    owner_refuse_pending(owner);
     return NULL;
 }
 
@@ -716,7 +716,7 @@ bh_owner_start(struct bh_core *core, struct bh_owner_thread **ret_owner, struct 
     owner->links = bh_node_links_new(core);
     core->node_socket = find_socket;
     core->node_socket_self = owner;
-    owner->observer = bh_observer_open(core);
+    owner->forecaster = bh_forecaster_open(core);
     owner->last = &owner->first;
     owner->refusals = calloc(REFUSALS_MAX, sizeof *owner->refusals);
     owner->taken = calloc(REFUSALS_MAX, sizeof *owner->taken);
@@ -736,7 +736,7 @@ bh_owner_halt(struct bh_owner_thread *owner)
 {
     pthread_mutex_lock(&owner->mutex);
     owner->stopping = true;
-    wake(owner);
+    owner_wake(owner);
     pthread_mutex_unlock(&owner->mutex);
     bh_hub_stop(owner->core->hub);
 }
@@ -773,7 +773,7 @@ bh_owner_stop(struct bh_owner_thread *owner)
     if (!atomic_load(&owner->failed) && !owner->core->start_due && close_journal(owner->core, &err) != BH_OK)
         bh_log(COMMIT_FAILED, BH_ERRLOG(&err));
     bh_node_links_free(owner->links);
-    bh_observer_close(owner->observer);
+    bh_forecaster_close(owner->forecaster);
     close(owner->wake_fd);
     pthread_mutex_destroy(&owner->mutex);
     free(owner->refusals);

@@ -43,7 +43,7 @@ submit_one(struct worker *worker, struct bh_arena *arena, uint64_t *ret_id)
 }
 
 static void *
-work(void *self)
+owner_work(void *self)
 {
     struct worker *worker = self;
     struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
@@ -71,7 +71,7 @@ start_workers(struct fixture *f, struct bh_owner_thread *owner, struct worker *w
     for (int i = 0; i < WORKERS; i++) {
         workers[i] = (struct worker){ .owner = bh_owner_port(owner),
                                       .caller = caller_named(f, "alice") };
-        pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+        pthread_create(&workers[i].thread, NULL, owner_work, &workers[i]);
     }
 }
 
@@ -84,9 +84,9 @@ test_answers_are_kept(void **unused)
     struct fixture f;
     bool seen[WORKERS * JOBS_EACH + 1] = { false };
 
-    setup(&f);
+    fixture_setup(&f);
     f.config.node_socket = "/nonexistent/node.sock";
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     assert_int_equal(bh_owner_start(&f.core, &owner, &f.err), BH_OK);
     start_workers(&f, owner, workers);
     for (int i = 0; i < WORKERS; i++) {
@@ -104,7 +104,7 @@ test_answers_are_kept(void **unused)
                                        BH_NS_PER_MS, changes, 16), 0);
     bh_owner_stop(owner);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* Whoever comes while the owner stops gets an answer, if only that it is unavailable. */
@@ -116,10 +116,10 @@ test_stopping_leaves_nobody_waiting(void **unused)
     struct fixture f;
     uint32_t accepted = 0;
 
-    setup(&f);
+    fixture_setup(&f);
     f.config.node_socket = "/nonexistent/node.sock";
     f.config.batch_max = 1;
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     assert_int_equal(bh_owner_start(&f.core, &owner, &f.err), BH_OK);
     start_workers(&f, owner, workers);
     bh_time_sleep(5 * BH_NS_PER_MS);
@@ -133,7 +133,7 @@ test_stopping_leaves_nobody_waiting(void **unused)
     assert_int_equal(open_core(&f), BH_OK);
     BH_CHECK_EQ("kept", f.core.next_job - 1, accepted);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 struct sum {
@@ -168,16 +168,16 @@ test_strangers_leave_room(void **unused)
 {
     enum { USERS = 20000 };
     const struct bh_err turned_away = { .rc = BH_UNAUTHENTICATED }, denied = { .rc = BH_DENIED };
-    const struct bh_tried tried = { .op = BH_OP_JOB_LIST };
+    const struct bh_refused_request tried = { .op = BH_OP_JOB_LIST };
     struct bh_owner_thread *owner;
     struct bh_caller alice;
     struct sum sum = { .records = 0 };
     struct bh_owner port;
     struct fixture f;
 
-    setup(&f);
+    fixture_setup(&f);
     f.config.node_socket = "/nonexistent/node.sock";
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     alice = caller_named(&f, "alice");
     assert_int_equal(bh_owner_start(&f.core, &owner, &f.err), BH_OK);
     port = bh_owner_port(owner);
@@ -193,10 +193,10 @@ test_strangers_leave_room(void **unused)
     bh_owner_stop(owner);
     assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, add_refusal, &sum, &f.err), BH_OK);
     BH_CHECK_EQ("each is counted", sum.strangers, USERS);
-    BH_CHECK("in few records", sum.records <= 2 * BH_FOLDS_STRANGERS);
+    BH_CHECK("in few records", sum.records <= 2 * BH_REFUSAL_GROUPS_UNKNOWN);
     BH_CHECK_EQ("who is known, too", sum.known, USERS / 1000);
     BH_CHECK_DONE();
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static const struct CMUnitTest tests[] = {

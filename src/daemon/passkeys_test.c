@@ -29,7 +29,7 @@ struct asked {
 };
 
 static struct asked
-ask(const char *path, const char *session)
+passkeys_ask(const char *path, const char *session)
 {
     struct asked asked = { 0 };
     bh_json_value options;
@@ -39,7 +39,7 @@ ask(const char *path, const char *session)
     if (s.status != 200)
         return asked;
     options = bh_json_get(bh_json_root(s.json), "options");
-    asked.id = said(&s, "challenge");
+    asked.id = accounts_fixture_text_of(&s, "challenge");
     asked.challenge =
         bh_arena_strdup(s.f.arena, bh_json_text(bh_json_get(options, "challenge"), ""));
     bh_buf_init_fixed(&handle, asked.user.handle, sizeof asked.user.handle);
@@ -59,16 +59,16 @@ answer_to(const struct asked *asked, const char *more)
 
     bh_buf_init_fixed(&out, memory, sizeof memory);
     bh_buf_printf(&out, "{%s\"challenge\":\"%s\",", more, asked->id);
-    bh_test_answer_json(&response, &out);
+    bh_test_response_put_json(&response, &out);
     assert_non_null(bh_buf_text(&out));
     *strchr(memory + 1, '{') = ' ';
     return bh_arena_strdup(s.f.arena, memory);
 }
 
 static struct bh_webauthn_user
-add(const char *session, struct bh_test_authenticator *device)
+passkeys_add(const char *session, struct bh_test_authenticator *device)
 {
-    struct asked asked = ask("/v1/account/passkeys/challenge", session);
+    struct asked asked = passkeys_ask("/v1/account/passkeys/challenge", session);
 
     assert_int_equal(s.status, 200);
     bh_test_create(device, asked.challenge, &response);
@@ -79,14 +79,14 @@ add(const char *session, struct bh_test_authenticator *device)
 
 /* Sign in with the device; the session's secret, or "". */
 static const char *
-enter(struct bh_test_authenticator *device, const struct bh_webauthn_user *user)
+passkeys_enter(struct bh_test_authenticator *device, const struct bh_webauthn_user *user)
 {
-    struct asked asked = ask("/v1/sign-in/challenge", NULL);
+    struct asked asked = passkeys_ask("/v1/sign-in/challenge", NULL);
 
     assert_int_equal(s.status, 200);
     bh_test_get(device, asked.challenge, user, &response);
     SEND(&s, BH_POST, "/v1/sign-in", .body = answer_to(&asked, ""));
-    return s.status == 201 ? said(&s, "session") : "";
+    return s.status == 201 ? accounts_fixture_text_of(&s, "session") : "";
 }
 
 static uint32_t
@@ -105,11 +105,11 @@ open_with(struct bh_test_authenticator *device, enum bh_passkey_alg alg,
 {
     const char *session;
 
-    open_site(&s, passkey_site);
-    enrol(&s, "ada");
-    session = sign_in(&s, "ada", PASSWORD, NULL);
+    accounts_fixture_open_site(&s, passkey_site);
+    accounts_steps_enrol(&s, "ada");
+    session = accounts_steps_sign_in(&s, "ada", PASSWORD, NULL);
     bh_test_authenticator_init(device, alg);
-    *ret_user = add(session, device);
+    *ret_user = passkeys_add(session, device);
     assert_int_equal(s.status, 201);
     return session;
 }
@@ -118,7 +118,7 @@ static void
 close_with(struct bh_test_authenticator *device)
 {
     bh_test_authenticator_fini(device);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
 }
 
 static void
@@ -136,16 +136,16 @@ a_passkey_is_two_factors_by_itself(void **state)
         BH_CHECK_EQ(name, count_passkeys(session), 1);
         SEND(&s, BH_GET, "/v1/site", .bearer = session);
         BH_CHECK_EQ("who made it has shown it", s.status, 200);
-        session = enter(&device, &user);
+        session = passkeys_enter(&device, &user);
         BH_CHECK_EQ(name, s.status, 201);
-        BH_CHECK_STR(name, said(&s, "level"), "passkey");
-        BH_CHECK_STR(name, said(&s, "name"), "ada");
+        BH_CHECK_STR(name, accounts_fixture_text_of(&s, "level"), "passkey");
+        BH_CHECK_STR(name, accounts_fixture_text_of(&s, "name"), "ada");
         SEND(&s, BH_GET, "/v1/site", .bearer = session);
         BH_CHECK_EQ("a passkey alone", s.status, 200);
-        restart(&s);
-        enter(&device, &user);
+        accounts_fixture_restart(&s);
+        passkeys_enter(&device, &user);
         BH_CHECK_EQ("after a restart", s.status, 201);
-        sign_in(&s, "ada", PASSWORD, NULL);
+        accounts_steps_sign_in(&s, "ada", PASSWORD, NULL);
         BH_CHECK_EQ("now there is a second factor to show", s.status, 401);
         close_with(&device);
     }
@@ -181,7 +181,7 @@ one_answer_for_every_wrong_passkey(void **state)
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         const struct row *row = &rows[i];
         struct bh_test_authenticator changed = device;
-        struct asked asked = ask("/v1/sign-in/challenge", NULL);
+        struct asked asked = passkeys_ask("/v1/sign-in/challenge", NULL);
         const char *body;
 
         changed.site = row->site ? row->site : device.site;
@@ -215,15 +215,15 @@ adding_asks_who_it_is(void **state)
     struct asked asked;
     const char *session = open_with(&device, BH_PASSKEY_ES256, &user), *bobs;
 
-    add(session, &device);
+    passkeys_add(session, &device);
     BH_CHECK_EQ("the same again", s.status, 409);
-    enrol(&s, "bob");
-    bobs = sign_in(&s, "bob", PASSWORD, NULL);
-    add(bobs, &device);
+    accounts_steps_enrol(&s, "bob");
+    bobs = accounts_steps_sign_in(&s, "bob", PASSWORD, NULL);
+    passkeys_add(bobs, &device);
     BH_CHECK_EQ("the same for somebody else", s.status, 409);
     bh_test_authenticator_init(&twin, BH_PASSKEY_ES256);
     twin.id[0]++;
-    asked = ask("/v1/account/passkeys/challenge", session);
+    asked = passkeys_ask("/v1/account/passkeys/challenge", session);
     bh_test_create(&twin, asked.challenge, &response);
     SEND(&s, BH_POST, "/v1/account/passkeys", .bearer = bobs, .body = answer_to(&asked, ""));
     BH_CHECK_EQ("somebody else's challenge", s.status, 504);
@@ -232,7 +232,7 @@ adding_asks_who_it_is(void **state)
     SEND(&s, BH_POST, "/v1/account/passkeys", .bearer = session, .body = answer_to(&asked, ""));
     BH_CHECK_EQ("once", s.status, 504);
     clock_ns += 601 * BH_NS_PER_S;
-    ask("/v1/account/passkeys/challenge", session);
+    passkeys_ask("/v1/account/passkeys/challenge", session);
     BH_CHECK_EQ("after ten minutes", s.status, 401);
     BH_CHECK("asked again", strstr(s.challenge, "insufficient_user_authentication"));
     SEND(&s, BH_POST, "/v1/account/passkeys/challenge");
@@ -249,22 +249,22 @@ the_last_factor_stays(void **state)
     struct bh_webauthn_user user;
     const char *session = open_with(&device, BH_PASSKEY_EDDSA, &user), *path, *bobs;
 
-    path = body_of(&s, "/v1/account/passkeys/%s", said(&s, "id"));
+    path = body_of(&s, "/v1/account/passkeys/%s", accounts_fixture_text_of(&s, "id"));
     SEND(&s, BH_DELETE, path, .bearer = session);
     BH_CHECK_EQ("the only one", s.status, 409);
-    enrol(&s, "bob");
-    bobs = sign_in(&s, "bob", PASSWORD, NULL);
+    accounts_steps_enrol(&s, "bob");
+    bobs = accounts_steps_sign_in(&s, "bob", PASSWORD, NULL);
     SEND(&s, BH_DELETE, path, .bearer = bobs);
     BH_CHECK_EQ("somebody else's", s.status, 404);
     bh_test_authenticator_init(&second, BH_PASSKEY_EDDSA);
     second.id[0]++;
-    add(session, &second);
+    passkeys_add(session, &second);
     BH_CHECK("no new recovery codes", !bh_json_get(bh_json_root(s.json), "recovery"));
     SEND(&s, BH_DELETE, path, .bearer = session);
     BH_CHECK_EQ("one of two", s.status, 200);
-    enter(&device, &user);
+    passkeys_enter(&device, &user);
     BH_CHECK_EQ("does not sign in any more", s.status, 401);
-    enter(&second, &user);
+    passkeys_enter(&second, &user);
     BH_CHECK_EQ("the other does", s.status, 201);
     BH_CHECK_EQ("one is left", count_passkeys(session), 1);
     bh_test_authenticator_fini(&second);
@@ -280,25 +280,25 @@ a_passkey_shows_again_who_it_is(void **state)
     const char *session = open_with(&device, BH_PASSKEY_EDDSA, &user), *bobs;
     struct asked asked;
 
-    enrol(&s, "bob");
-    bobs = sign_in(&s, "bob", PASSWORD, NULL);
+    accounts_steps_enrol(&s, "bob");
+    bobs = accounts_steps_sign_in(&s, "bob", PASSWORD, NULL);
     bh_test_authenticator_init(&other, BH_PASSKEY_EDDSA);
     other.id[0]++;
-    bobs_user = add(bobs, &other);
-    session = enter(&device, &user);
+    bobs_user = passkeys_add(bobs, &other);
+    session = passkeys_enter(&device, &user);
     clock_ns += 700 * BH_NS_PER_S;
-    ask("/v1/account/passkeys/challenge", session);
+    passkeys_ask("/v1/account/passkeys/challenge", session);
     BH_CHECK_EQ("long ago", s.status, 401);
-    asked = ask("/v1/sign-in/challenge", NULL);
+    asked = passkeys_ask("/v1/sign-in/challenge", NULL);
     bh_test_get(&other, asked.challenge, &bobs_user, &response);
     SEND(&s, BH_POST, "/v1/prove", .bearer = session, .body = answer_to(&asked, ""));
     BH_CHECK_EQ("somebody else's", s.status, 401);
-    asked = ask("/v1/sign-in/challenge", NULL);
+    asked = passkeys_ask("/v1/sign-in/challenge", NULL);
     bh_test_get(&device, asked.challenge, &user, &response);
     SEND(&s, BH_POST, "/v1/prove", .bearer = session, .body = answer_to(&asked, ""));
     BH_CHECK_EQ("one's own", s.status, 200);
-    BH_CHECK_STR("level", said(&s, "level"), "passkey");
-    ask("/v1/account/passkeys/challenge", session);
+    BH_CHECK_STR("level", accounts_fixture_text_of(&s, "level"), "passkey");
+    passkeys_ask("/v1/account/passkeys/challenge", session);
     BH_CHECK_EQ("shown", s.status, 200);
     bh_test_authenticator_fini(&other);
     close_with(&device);
@@ -314,19 +314,19 @@ a_passkey_alone_is_for_local_accounts(void **state)
     struct asked asked = { 0 };
     bh_json_value options;
 
-    open_site(&s, passkey_site);
+    accounts_fixture_open_site(&s, passkey_site);
     bh_test_authenticator_init(&device, BH_PASSKEY_EDDSA);
     SEND(&s, BH_POST, "/v1/account/passkeys/challenge", .uid = 2003);
     assert_int_equal(s.status, 200);
     options = bh_json_get(bh_json_root(s.json), "options");
-    asked.id = said(&s, "challenge");
+    asked.id = accounts_fixture_text_of(&s, "challenge");
     asked.challenge =
         bh_arena_strdup(s.f.arena, bh_json_text(bh_json_get(options, "challenge"), ""));
     bh_test_create(&device, asked.challenge, &response);
     SEND(&s, BH_POST, "/v1/account/passkeys", .uid = 2003, .body = answer_to(&asked, ""));
     BH_CHECK_EQ("kept", s.status, 201);
     user = (struct bh_webauthn_user) { .handle_bytes = 0 };
-    enter(&device, &user);
+    passkeys_enter(&device, &user);
     BH_CHECK_EQ("but no way in", s.status, 401);
     close_with(&device);
     BH_CHECK_DONE();
@@ -343,7 +343,7 @@ strangers_lock_nobody_out(void **state)
     open_with(&device, BH_PASSKEY_EDDSA, &user);
     bh_test_authenticator_init(&thief, BH_PASSKEY_EDDSA); /* has the id, but not the key */
     for (int i = 0; i < 40; i++) {
-        struct asked asked = ask("/v1/sign-in/challenge", NULL);
+        struct asked asked = passkeys_ask("/v1/sign-in/challenge", NULL);
 
         bh_test_get(&thief, asked.challenge, &user, &response);
         SEND(&s, BH_POST, "/v1/sign-in", .body = answer_to(&asked, ""));
@@ -351,7 +351,7 @@ strangers_lock_nobody_out(void **state)
         BH_CHECK("not locked", !strstr(s.text, "too many"));
     }
     device.counter = 100;
-    enter(&device, &user);
+    passkeys_enter(&device, &user);
     BH_CHECK_EQ("its owner", s.status, 201);
     bh_test_authenticator_fini(&thief);
     close_with(&device);
@@ -369,10 +369,10 @@ a_flood_of_challenges_ends_nothing(void **state)
 
     session = open_with(&device, BH_PASSKEY_ES256, &user);
     SEND(&s, BH_POST, "/v1/account/totp", .bearer = session);
-    secret = said(&s, "secret");
-    asked = ask("/v1/sign-in/challenge", NULL);
+    secret = accounts_fixture_text_of(&s, "secret");
+    asked = passkeys_ask("/v1/sign-in/challenge", NULL);
     for (int i = 0; i < 2000; i++)
-        ask("/v1/sign-in/challenge", NULL);
+        passkeys_ask("/v1/sign-in/challenge", NULL);
     BH_CHECK_EQ("still answered", s.status, 200);
     bh_test_get(&device, asked.challenge, &user, &response);
     SEND(&s, BH_POST, "/v1/sign-in", .body = answer_to(&asked, ""));
@@ -393,7 +393,7 @@ five_minutes_later(void)
 static void
 after_a_restart(void)
 {
-    restart(&s);
+    accounts_fixture_restart(&s);
 }
 
 static void
@@ -421,8 +421,8 @@ a_challenge_is_good_once_and_for_five_minutes(void **state)
         const char *body;
 
         open_with(&device, BH_PASSKEY_ES256, &user);
-        other = ask("/v1/sign-in/challenge", NULL);
-        asked = ask("/v1/sign-in/challenge", NULL);
+        other = passkeys_ask("/v1/sign-in/challenge", NULL);
+        asked = passkeys_ask("/v1/sign-in/challenge", NULL);
         bh_test_get(&device, asked.challenge, &user, &response);
         SEND(&s, BH_POST, "/v1/sign-in", .body = answer_to(&other, ""));
         BH_CHECK_EQ("another's id", s.status, 401);
@@ -463,17 +463,17 @@ a_password_alone_adds_to_no_finished_account(void **state)
     struct bh_test_authenticator device;
     const char *early, *session;
 
-    open_site(&s, passkey_site);
-    enrol(&s, "ada");
-    early = sign_in(&s, "ada", PASSWORD, NULL);
-    session = sign_in(&s, "ada", PASSWORD, NULL);
+    accounts_fixture_open_site(&s, passkey_site);
+    accounts_steps_enrol(&s, "ada");
+    early = accounts_steps_sign_in(&s, "ada", PASSWORD, NULL);
+    session = accounts_steps_sign_in(&s, "ada", PASSWORD, NULL);
     bh_test_authenticator_init(&device, BH_PASSKEY_ES256);
-    add(session, &device);
+    passkeys_add(session, &device);
     BH_CHECK_EQ("the first", s.status, 201);
-    ask("/v1/account/passkeys/challenge", early);
+    passkeys_ask("/v1/account/passkeys/challenge", early);
     BH_CHECK_EQ("asked again", s.status, 401);
     BH_CHECK("for a factor", strstr(s.challenge, "insufficient_user_authentication"));
-    ask("/v1/account/passkeys/challenge", session);
+    passkeys_ask("/v1/account/passkeys/challenge", session);
     BH_CHECK_EQ("who has shown it goes on", s.status, 200);
     close_with(&device);
     BH_CHECK_DONE();
@@ -487,11 +487,11 @@ who_is_signed_in_is_asked_for_his_own(void **state)
     const char *session;
 
     session = open_with(&device, BH_PASSKEY_ES256, &user);
-    ask("/v1/sign-in/challenge", session);
+    passkeys_ask("/v1/sign-in/challenge", session);
     BH_CHECK("one's own", strstr(s.text, "\"allowCredentials\":[{"));
-    ask("/v1/sign-in/challenge", NULL);
+    passkeys_ask("/v1/sign-in/challenge", NULL);
     BH_CHECK("a stranger is told of none", strstr(s.text, "\"allowCredentials\":[]"));
-    ask("/v1/sign-in/challenge", "bs_aaaaaaaaaaaa");
+    passkeys_ask("/v1/sign-in/challenge", "bs_aaaaaaaaaaaa");
     BH_CHECK("nor is one without a session", strstr(s.text, "\"allowCredentials\":[]"));
     close_with(&device);
     BH_CHECK_DONE();
@@ -514,16 +514,16 @@ passkeys_need_a_host_with_a_name(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         char site[2048];
 
-        snprintf(site, sizeof site, "%ssign_in: {address: '%s'}\n", people_site,
+        snprintf(site, sizeof site, "%ssign_in: {address: '%s'}\n", accounts_site,
                  cases[i].address);
-        open_site(&s, site);
+        accounts_fixture_open_site(&s, site);
         SEND(&s, BH_GET, "/v1/sign-in");
         BH_CHECK_EQ(cases[i].address, strstr(s.text, "\"passkeys\":true") != NULL,
                     cases[i].offered);
         SEND(&s, BH_POST, "/v1/sign-in/challenge");
         BH_CHECK_EQ(cases[i].address, s.status, cases[i].offered ? 200 : 503);
         BH_CHECK(cases[i].address, strstr(s.text, cases[i].rp));
-        close_site(&s);
+        accounts_fixture_close_site(&s);
     }
     BH_CHECK_DONE();
 }
@@ -531,10 +531,10 @@ passkeys_need_a_host_with_a_name(void **state)
 static void
 passkeys_need_an_address(void **state)
 {
-    open_site(&s, people_site);
-    ask("/v1/sign-in/challenge", NULL);
+    accounts_fixture_open_site(&s, accounts_site);
+    passkeys_ask("/v1/sign-in/challenge", NULL);
     BH_CHECK_EQ("none", s.status, 503);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 

@@ -12,7 +12,7 @@
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
-enum { NODES_MAX = 3, TURNS = 16 };
+enum { NODES_MAX = 3, STEPS = 16 };
 
 /* A node with one GPU that does what it is told at once, unless it is mute. */
 struct peer {
@@ -22,12 +22,12 @@ struct peer {
     bool mute;
     bool slow;                   /* does not say that it started a job */
     uint64_t start_order;
-    uint64_t piece, lease;       /* what it has */
+    uint64_t partition, lease;       /* what it has */
     const struct bh_msg_ended *untold; /* said on each connection, before SETTLED */
     uint32_t hellos, carves, starts, keeps;
     uint64_t order;              /* of the last CARVE */
     uint64_t marks, kept_marks;  /* says so after its inventory; named by the last KEEP */
-    uint32_t kept_leases, kept_pieces; /* named by the last KEEP */
+    uint32_t kept_leases, kept_partitions; /* named by the last KEEP */
     char carved_on[BH_UUID_MAX];
 };
 
@@ -41,7 +41,7 @@ struct scene {
 /* ---- a node's side ---- */
 
 static void
-path_of(const struct scene *s, const struct peer *peer, char ret_path[108])
+peer_path_of(const struct scene *s, const struct peer *peer, char ret_path[108])
 {
     snprintf(ret_path, 108, "%s/%s", s->folder, peer->file);
 }
@@ -51,7 +51,7 @@ peer_open(struct scene *s, struct peer *peer)
 {
     char path[108];
 
-    path_of(s, peer, path);
+    peer_path_of(s, peer, path);
     assert_int_equal(bh_unix_listen(path, 0600, &peer->listener, &s->f.err), BH_OK);
 }
 
@@ -65,12 +65,12 @@ peer_close(struct scene *s, struct peer *peer)
     peer->io = NULL;
     close(peer->listener);
     peer->listener = -1;
-    path_of(s, peer, path);
+    peer_path_of(s, peer, path);
     unlink(path);
 }
 
 static void
-say(struct peer *peer, uint32_t number, const void *message)
+peer_send(struct peer *peer, uint32_t number, const void *message)
 {
     struct bh_err err;
 
@@ -79,64 +79,64 @@ say(struct peer *peer, uint32_t number, const void *message)
 }
 
 static void
-say_inventory(struct peer *peer)
+send_inventory(struct peer *peer)
 {
     struct bh_msg_gpu gpu = { .model = "H100-80GB", .mig_capable = true, .allowed = true };
-    struct bh_msg_piece piece = { .partition = peer->piece, .profile = "whole" };
+    struct bh_msg_partition partition = { .partition = peer->partition, .profile = "whole" };
     struct bh_msg_lease_state lease = { .lease = peer->lease };
     struct bh_msg_inventory inventory = { .gpus = { &gpu, 1 },
-                                          .pieces = { &piece, peer->piece != 0 },
+                                          .partitions = { &partition, peer->partition != 0 },
                                           .leases = { &lease, peer->lease != 0 } };
 
     snprintf(gpu.uuid, sizeof gpu.uuid, "%s", peer->gpu);
-    snprintf(piece.gpu, sizeof piece.gpu, "%s", peer->gpu);
+    snprintf(partition.gpu, sizeof partition.gpu, "%s", peer->gpu);
     snprintf(inventory.node, sizeof inventory.node, "%s", peer->name);
-    say(peer, BH_MSG_INVENTORY, &inventory);
-    say(peer, BH_MSG_MARKS, &(struct bh_msg_marks){ peer->marks });
+    peer_send(peer, BH_MSG_INVENTORY, &inventory);
+    peer_send(peer, BH_MSG_MARKS, &(struct bh_msg_marks){ peer->marks });
     if (peer->untold)
-        say(peer, BH_MSG_ENDED, peer->untold);
-    say(peer, BH_MSG_SETTLED, &(struct bh_msg_settled){ .ends = 0 });
+        peer_send(peer, BH_MSG_ENDED, peer->untold);
+    peer_send(peer, BH_MSG_SYNCED, &(struct bh_msg_synced){ .ends = 0 });
 }
 
 static void
-say_done(struct peer *peer, uint64_t order)
+send_done(struct peer *peer, uint64_t order)
 {
     struct bh_msg_outcome outcome = { .order = order };
 
     if (!peer->mute)
-        say(peer, BH_MSG_OUTCOME, &outcome);
+        peer_send(peer, BH_MSG_OUTCOME, &outcome);
 }
 
 static void
-hear(struct peer *peer, uint32_t number, const void *message)
+peer_receive(struct peer *peer, uint32_t number, const void *message)
 {
     const struct bh_msg_carve *carve = message;
     const struct bh_msg_start *start = message;
-    const struct bh_msg_keep *keep = message;
+    const struct bh_msg_retain *keep = message;
 
     if (number == BH_MSG_HELLO) {
         peer->hellos++;
-        say_inventory(peer);
+        send_inventory(peer);
     }
-    if (number == BH_MSG_KEEP) {
+    if (number == BH_MSG_RETAIN) {
         peer->keeps++;
         peer->kept_marks = keep->marks;
         peer->kept_leases = keep->leases.count;
-        peer->kept_pieces = keep->pieces.count;
+        peer->kept_partitions = keep->partitions.count;
     }
     if (number == BH_MSG_CARVE) {
         peer->carves++;
         peer->order = carve->order;
         memcpy(peer->carved_on, carve->gpu, sizeof peer->carved_on);
-        peer->piece = peer->mute ? 0 : carve->partition;
-        say_done(peer, carve->order);
+        peer->partition = peer->mute ? 0 : carve->partition;
+        send_done(peer, carve->order);
     }
     if (number == BH_MSG_START) {
         peer->starts++;
         peer->lease = start->lease;
         peer->start_order = start->order;
         if (!peer->slow)
-            say_done(peer, start->order);
+            send_done(peer, start->order);
     }
 }
 
@@ -152,7 +152,7 @@ peer_read(struct peer *peer, struct bh_arena *arena)
         void *message = bh_arena_alloc(arena, fields->size);
 
         assert_int_equal(bh_frame_decode(&frame, fields, message, arena, &err), BH_OK);
-        hear(peer, frame.number, message);
+        peer_receive(peer, frame.number, message);
     }
     if (rc == BH_NOT_FOUND)
         return;
@@ -161,7 +161,7 @@ peer_read(struct peer *peer, struct bh_arena *arena)
 }
 
 static void
-peer_turn(struct scene *s, struct peer *peer)
+peer_step(struct scene *s, struct peer *peer)
 {
     struct pollfd waiting = { .fd = peer->listener, .events = POLLIN };
 

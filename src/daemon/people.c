@@ -9,7 +9,7 @@
 static const struct bh_document_row *
 find_put(const struct bh_core *core, const struct bh_document_key *key)
 {
-    for (const struct bh_kept_document *kept = core->documents; kept; kept = kept->next)
+    for (const struct bh_batch_document *kept = core->documents; kept; kept = kept->next)
         if (kept->row.kind == key->kind && strcmp(kept->row.key, key->key) == 0)
             return &kept->row;
     return NULL;
@@ -34,7 +34,7 @@ version_of(struct bh_core *core, const struct bh_document_key *key, uint64_t *re
 }
 
 static bh_rc
-check_versions(struct bh_core *core, const struct bh_people_change *change, struct bh_err *err)
+check_versions(struct bh_core *core, const struct bh_accounts_change *change, struct bh_err *err)
 {
     for (uint32_t i = 0; i < change->put_count; i++) {
         const struct bh_document_put *put = &change->puts[i];
@@ -52,7 +52,7 @@ check_versions(struct bh_core *core, const struct bh_people_change *change, stru
 
 /* Accounts and sessions hold what signs in: the store sees them sealed. */
 static bh_rc
-seal(struct bh_core *core, const struct bh_document_put *put, const char **ret_value,
+accounts_seal(struct bh_core *core, const struct bh_document_put *put, const char **ret_value,
      struct bh_err *err)
 {
     const struct bh_key_use use = { .purpose = BH_KEY_IDENTITY, .now_ns = bh_core_now(core) };
@@ -75,22 +75,22 @@ seal(struct bh_core *core, const struct bh_document_put *put, const char **ret_v
 }
 
 static bh_rc
-put_document(struct bh_core *core, const struct bh_document_put *put, uint32_t person,
+accounts_put_document(struct bh_core *core, const struct bh_document_put *put, uint32_t person,
              struct bh_err *err)
 {
-    struct bh_kept_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
+    struct bh_batch_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
     struct bh_document_key key = { put->row.kind, put->row.key };
     uint64_t version = put->row.version;
     const char *value = NULL;
     bh_rc rc = put->blind ? version_of(core, &key, &version, err) : BH_OK;
 
     if (rc == BH_OK)
-        rc = seal(core, put, &value, err);
+        rc = accounts_seal(core, put, &value, err);
     if (rc != BH_OK)
         return rc;
     if (!kept)
         return bh_err_set(err, BH_BUG, "no room for a document");
-    *kept = (struct bh_kept_document){ core->documents, put->row };
+    *kept = (struct bh_batch_document){ core->documents, put->row };
     kept->row.version = version + 1;
     if (!kept->row.principal_id)
         kept->row.principal_id = person;
@@ -136,7 +136,7 @@ put_use(struct bh_core *core, const struct bh_token_use *use, struct bh_err *err
 }
 
 static bh_rc
-find_person(struct bh_core *core, const struct bh_people_change *change, uint32_t *ret_id,
+find_person(struct bh_core *core, const struct bh_accounts_change *change, uint32_t *ret_id,
             struct bh_err *err)
 {
     uint32_t known;
@@ -152,13 +152,13 @@ find_person(struct bh_core *core, const struct bh_people_change *change, uint32_
 }
 
 static bh_rc
-write_all(struct bh_core *core, const struct bh_people_change *change, uint32_t person,
+write_all(struct bh_core *core, const struct bh_accounts_change *change, uint32_t person,
           struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; rc == BH_OK && i < change->put_count; i++)
-        rc = put_document(core, &change->puts[i], person, err);
+        rc = accounts_put_document(core, &change->puts[i], person, err);
     for (uint32_t i = 0; rc == BH_OK && i < change->use_count; i++)
         rc = put_use(core, &change->uses[i], err);
     return rc;
@@ -168,7 +168,7 @@ write_all(struct bh_core *core, const struct bh_people_change *change, uint32_t 
 static bool
 is_own(const struct bh_command *command)
 {
-    const struct bh_people_change *change = command->people;
+    const struct bh_accounts_change *change = command->accounts;
 
     for (uint32_t i = 0; i < change->put_count; i++) {
         uint32_t whose = change->puts[i].row.principal_id;
@@ -182,7 +182,7 @@ is_own(const struct bh_command *command)
 /* What anybody may do at the door is decided where codes and passwords are known, in
  * src/people; what is another's takes account.any. */
 static struct bh_verdict
-authorise(struct bh_core *core, const struct bh_command *command, const char *verb)
+accounts_authorise(struct bh_core *core, const struct bh_command *command, const char *verb)
 {
     const struct bh_directory *dir;
     struct bh_verdict verdict;
@@ -204,12 +204,12 @@ reach_of(const struct bh_command *command)
 }
 
 bh_rc
-bh_people_change(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+bh_accounts_change(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
                  struct bh_answer *ret_answer, struct bh_err *err)
 {
-    const struct bh_people_change *change = command->people;
+    const struct bh_accounts_change *change = command->accounts;
     const char *verb = bh_operation_get(command->op)->verb;
-    struct bh_verdict verdict = authorise(core, command, verb);
+    struct bh_verdict verdict = accounts_authorise(core, command, verb);
     struct bh_entry entry;
     uint32_t person;
     bh_rc rc;
@@ -233,7 +233,7 @@ bh_people_change(struct bh_core *core, const struct bh_command *command, struct 
         entry.phase = BH_PHASE_EVENT;
         entry.dec = (struct bh_record_decision){ .rule = BH_RULE_NOT_SHOWN };
     }
-    rc = bh_core_note(core, &entry, change->res, err);
+    rc = bh_core_record(core, &entry, change->res, err);
     if (rc == BH_OK)
         rc = write_all(core, change, person, err);
     ret_answer->principal = person;
@@ -251,7 +251,7 @@ struct leaving {
 };
 
 static bool
-take_leaving(void *self, const struct bh_document_row *row)
+accounts_add_leaving(void *self, const struct bh_document_row *row)
 {
     struct leaving *leaving = self;
     struct bh_document_put *put;
@@ -266,7 +266,7 @@ take_leaving(void *self, const struct bh_document_row *row)
 }
 
 bh_rc
-bh_people_forget(struct bh_core *core, uint32_t principal, struct bh_err *err)
+bh_accounts_forget(struct bh_core *core, uint32_t principal, struct bh_err *err)
 {
     static const enum bh_document_kind kinds[] = { BH_DOCUMENT_ACCOUNT, BH_DOCUMENT_PASSKEY,
                                                    BH_DOCUMENT_SESSION };
@@ -276,7 +276,7 @@ bh_people_forget(struct bh_core *core, uint32_t principal, struct bh_err *err)
                               .obj = { .type = "account", .id = principal },
                               .verb = "account.forget" };
     struct leaving *leaving = bh_arena_alloc(core->arena, sizeof *leaving);
-    struct bh_people_change change;
+    struct bh_accounts_change change;
     bh_rc rc = BH_OK;
 
     if (!leaving)
@@ -286,7 +286,7 @@ bh_people_forget(struct bh_core *core, uint32_t principal, struct bh_err *err)
     for (size_t i = 0; i < BH_COUNT(kinds) && rc == BH_OK; i++) {
         struct bh_document_filter filter = { kinds[i], principal };
 
-        rc = core->store.ops->list_documents(core->store.self, &filter, take_leaving, leaving,
+        rc = core->store.ops->list_documents(core->store.self, &filter, accounts_add_leaving, leaving,
                                              err);
     }
     if (rc != BH_OK || leaving->count == 0)
@@ -294,7 +294,7 @@ bh_people_forget(struct bh_core *core, uint32_t principal, struct bh_err *err)
     if (leaving->count == FORGOTTEN_AT_ONCE_MAX)
         return bh_err_set(err, BH_RANGE, "a principal that is removed has over %d documents",
                           FORGOTTEN_AT_ONCE_MAX - 1);
-    change = (struct bh_people_change){ .puts = leaving->puts, .put_count = leaving->count };
-    rc = bh_core_note(core, &entry, BH_OK, err);
+    change = (struct bh_accounts_change){ .puts = leaving->puts, .put_count = leaving->count };
+    rc = bh_core_record(core, &entry, BH_OK, err);
     return rc == BH_OK ? write_all(core, &change, principal, err) : rc;
 }

@@ -29,7 +29,7 @@ enum caller { STRANGER, DAN, BOB, TOKEN, SCOPED_TOKEN, CALLERS };
 static const char *const caller_names[CALLERS] = { "a stranger", "dan", "bob", "a token",
                                                    "a token for accounts" };
 
-enum fate {
+enum outcome {
     UNTRIED,
     OPEN,    /* 2xx: the caller's own, or for anybody */
     NOBODY,  /* 401 */
@@ -39,12 +39,12 @@ enum fate {
     EITHER,  /* as other tests say */
 };
 
-#define ALL(fate) { fate, fate, fate, fate, fate }
+#define ALL(outcome) { outcome, outcome, outcome, outcome, outcome }
 #define JUNK "\"authenticator_data\":\"AA\",\"client_data\":\"AA\",\"credential\":\"AAAA\""
 #define ADAS_SESSION "{ada's session}" /* stands for its id in a path */
 
 static const struct reach {
-    enum fate fates[CALLERS]; /* of stranger, dan, bob, token, token for accounts */
+    enum outcome outcomes[CALLERS]; /* of stranger, dan, bob, token, token for accounts */
     const char *path, *body;
 } reaches[BH_OPERATIONS] = {
     [BH_OP_SIGN_IN_WAYS] = { ALL(OPEN), "/v1/sign-in", NULL },
@@ -130,23 +130,23 @@ token_of(const char *session, const char *body)
 {
     SEND(&s, BH_POST, "/v1/tokens", .bearer = session, .body = body);
     assert_int_equal(s.status, 201);
-    return said(&s, "token");
+    return accounts_fixture_text_of(&s, "token");
 }
 
 static void
-begin(void)
+accounts_crossing_begin(void)
 {
     const char *secret;
 
-    open_site(&s, crossing_site);
+    accounts_fixture_open_site(&s, crossing_site);
     secret = enrol_with_app(&s, "ada");
-    sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
-    adas_session = said(&s, "id");
+    accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    adas_session = accounts_fixture_text_of(&s, "id");
     give_ada_a_passkey();
-    enrol(&s, "dan");
-    bearers[DAN] = sign_in(&s, "dan", PASSWORD, NULL);
+    accounts_steps_enrol(&s, "dan");
+    bearers[DAN] = accounts_steps_sign_in(&s, "dan", PASSWORD, NULL);
     secret = enrol_with_app(&s, "bob");
-    bearers[BOB] = sign_in(&s, "bob", PASSWORD, code_of(&s, secret, clock_ns));
+    bearers[BOB] = accounts_steps_sign_in(&s, "bob", PASSWORD, code_of(&s, secret, clock_ns));
     bearers[TOKEN] = token_of(bearers[BOB], "{}");
     bearers[SCOPED_TOKEN] = token_of(bearers[BOB], "{\"scopes\":\"account.any job.view\"}");
 }
@@ -183,9 +183,9 @@ kept_of_ada(void)
 }
 
 static bool
-is_fate(enum fate fate)
+is_outcome(enum outcome outcome)
 {
-    switch (fate) {
+    switch (outcome) {
     case OPEN:
         return s.status >= 200 && s.status < 300;
     case NOBODY:
@@ -205,7 +205,7 @@ is_fate(enum fate fate)
 }
 
 static const char *
-path_of(const struct reach *reach)
+accounts_crossing_path_of(const struct reach *reach)
 {
     const char *at = strstr(reach->path, ADAS_SESSION);
 
@@ -214,39 +214,39 @@ path_of(const struct reach *reach)
 }
 
 static void
-try(enum bh_operation op, const struct reach *reach)
+accounts_crossing_attempt(enum bh_operation op, const struct reach *reach)
 {
     const struct bh_operation_row *row = bh_operation_get(op);
     const char *before;
 
-    begin();
+    accounts_crossing_begin();
     before = kept_of_ada();
     for (enum caller caller = 0; caller < CALLERS; caller++) {
         const char *name = body_of(&s, "%s, %s", row->name, caller_names[caller]);
 
-        SEND(&s, row->method, path_of(reach), .bearer = bearers[caller], .body = reach->body,
+        SEND(&s, row->method, accounts_crossing_path_of(reach), .bearer = bearers[caller], .body = reach->body,
              .address = body_of(&s, "192.0.2.%d", (int)caller));
-        if (!is_fate(reach->fates[caller]))
-            BH_CHECK_EQ(name, s.status, (uint32_t)reach->fates[caller]);
+        if (!is_outcome(reach->outcomes[caller]))
+            BH_CHECK_EQ(name, s.status, (uint32_t)reach->outcomes[caller]);
         BH_CHECK_STR(name, kept_of_ada(), before);
         BH_CHECK(name, !strstr(s.text, "\"ada\""));
         BH_CHECK(name, op == BH_OP_SESSION_END || !strstr(s.text, adas_session)); /* as asked */
     }
-    close_site(&s);
+    accounts_fixture_close_site(&s);
 }
 
 static void
 nobody_reaches_what_is_adas(void **state)
 {
     for (int op = 0; op < BH_OPERATIONS; op++) {
-        if (!bh_operation_of_people((enum bh_operation)op))
+        if (!bh_operation_of_accounts((enum bh_operation)op))
             continue;
         BH_CHECK(bh_operation_get((enum bh_operation)op)->name, reaches[op].path);
         if (reaches[op].path)
-            try((enum bh_operation)op, &reaches[op]);
+            accounts_crossing_attempt((enum bh_operation)op, &reaches[op]);
     }
     for (size_t i = 0; i < BH_COUNT(others); i++)
-        try(others[i].op, &others[i].reach);
+        accounts_crossing_attempt(others[i].op, &others[i].reach);
     BH_CHECK_DONE();
 }
 

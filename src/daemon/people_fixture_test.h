@@ -9,7 +9,7 @@
 #include "daemon/unproven.h"
 #include "people/people.h"
 
-static const char people_site[] =
+static const char accounts_site[] =
     "tenants:\n"
     "  - {name: acme}\n"
     "skus:\n"
@@ -28,7 +28,7 @@ struct site {
     struct bh_https https;       /* in the network's place */
     struct bh_streams_port streams; /* NULL: none */
     struct bh_owner owner;
-    struct bh_people *people;
+    struct bh_accounts *accounts;
     struct bh_api *api;
     /* the last reply */
     uint32_t status;
@@ -57,11 +57,11 @@ owner_command(void *self, const struct bh_command *command, struct bh_arena *are
 }
 
 static inline void
-owner_refused(void *self, const struct bh_caller *caller, const struct bh_tried *attempt,
+owner_refused(void *self, const struct bh_caller *caller, const struct bh_refused_request *attempt,
               const struct bh_err *err)
 {
     struct site *s = self;
-    const struct bh_turned_away what = { *attempt, err->rc, 1 };
+    const struct bh_counted_refusal what = { *attempt, err->rc, 1 };
 
     if (caller->subject.principal.v == 0
         && (caller->via != BH_VIA_PEER || err->rc != BH_UNAUTHENTICATED))
@@ -71,13 +71,13 @@ owner_refused(void *self, const struct bh_caller *caller, const struct bh_tried 
 }
 
 static inline void
-owner_unproven(void *self, uint64_t token)
+owner_unauthenticated(void *self, uint64_t token)
 {
     struct site *s = self;
-    struct bh_unproven unproven = { .items = { { 0 } } };
+    struct bh_unauthenticated unauthenticated = { .items = { { 0 } } };
 
-    bh_unproven_add(&unproven, token);
-    assert_int_equal(bh_unproven_record(&s->f.core, &unproven, &s->f.err), BH_OK);
+    bh_unauthenticated_add(&unauthenticated, token);
+    assert_int_equal(bh_unauthenticated_record(&s->f.core, &unauthenticated, &s->f.err), BH_OK);
     assert_int_equal(bh_core_commit(&s->f.core, &s->f.err), BH_OK);
 }
 
@@ -94,14 +94,14 @@ owner_directory_put(void *self, const struct bh_directory *dir)
 }
 
 static const struct bh_owner_ops owner_ops = {
-    .command = owner_command, .refused = owner_refused, .unproven = owner_unproven, .directory_get = owner_directory,
+    .command = owner_command, .refused = owner_refused, .unauthenticated = owner_unauthenticated, .directory_get = owner_directory,
     .directory_put = owner_directory_put,
 };
 
 static inline void
-open_people(struct site *s)
+open_accounts(struct site *s)
 {
-    struct bh_people_options options = { .owner = s->owner, .store = s->f.core.store,
+    struct bh_accounts_options options = { .owner = s->owner, .store = s->f.core.store,
                                          .crypto = &bh_crypto_openssl, .now = clock_now,
                                          .keys = s->f.core.ring.keys,
                                          .https = s->https, .secrets_dir = s->f.folder,
@@ -111,26 +111,26 @@ open_people(struct site *s)
                                   .streams = s->streams,
                                   .job_uid_first = 100000 };
 
-    assert_int_equal(bh_people_open(&options, &s->people, &s->f.err), BH_OK);
-    api.people = bh_people_port(s->people);
+    assert_int_equal(bh_accounts_open(&options, &s->accounts, &s->f.err), BH_OK);
+    api.accounts = bh_accounts_port(s->accounts);
     s->api = bh_api_new(&api);
 }
 
 static inline void
-close_people(struct site *s)
+close_accounts(struct site *s)
 {
     bh_api_free(s->api);
-    bh_people_close(s->people);
+    bh_accounts_close(s->accounts);
 }
 
 /* As the daemon does when it is started anew. */
 static inline void
-restart(struct site *s)
+accounts_fixture_restart(struct site *s)
 {
-    close_people(s);
+    close_accounts(s);
     close_core(&s->f);
     assert_int_equal(open_core(&s->f), BH_OK);
-    open_people(s);
+    open_accounts(s);
 }
 
 static inline void
@@ -138,25 +138,25 @@ open_site_with(struct site *s, const char *yaml, struct bh_https https)
 {
     memset(s, 0, sizeof *s);
     s->https = https;
-    setup(&s->f);
+    fixture_setup(&s->f);
     s->owner = (struct bh_owner){ &owner_ops, s };
     if (yaml)
-        assert_int_equal(apply(&s->f, yaml), BH_OK);
-    open_people(s);
+        assert_int_equal(fixture_apply(&s->f, yaml), BH_OK);
+    open_accounts(s);
 }
 
 static inline void
-open_site(struct site *s, const char *yaml)
+accounts_fixture_open_site(struct site *s, const char *yaml)
 {
     open_site_with(s, yaml, (struct bh_https){ .ops = NULL });
 }
 
 static inline void
-close_site(struct site *s)
+accounts_fixture_close_site(struct site *s)
 {
     bh_json_free(s->json);
-    close_people(s);
-    teardown(&s->f);
+    close_accounts(s);
+    fixture_teardown(&s->f);
 }
 
 static inline const char *
@@ -216,7 +216,7 @@ send_sent(struct site *s, const struct sent *sent)
 
 /* A text of the last reply, copied. */
 static inline const char *
-said(struct site *s, const char *key)
+accounts_fixture_text_of(struct site *s, const char *key)
 {
     return bh_arena_strdup(s->f.arena, bh_json_text(bh_json_get(bh_json_root(s->json), key), ""));
 }

@@ -30,24 +30,24 @@ code_of(struct site *at, const char *secret, bh_ns when)
 
 /* An admin on the machine makes a one-time code, and its owner a password. */
 static inline void
-enrol(struct site *at, const char *name)
+accounts_steps_enrol(struct site *at, const char *name)
 {
     SEND(at, BH_POST, "/v1/accounts", .uid = 2003, .body = body_of(at, "{\"principal\":\"%s\"}", name));
     assert_int_equal(at->status, 200);
     SEND(at, BH_PUT, "/v1/account/password",
          .body = body_of(at, "{\"account\":\"%s\",\"enrol\":\"%s\",\"password\":\"" PASSWORD "\"}",
-                         name, said(at, "code")));
+                         name, accounts_fixture_text_of(at, "code")));
     assert_int_equal(at->status, 200);
 }
 
 /* Sign in; the session's secret, or "" . */
 static inline const char *
-sign_in(struct site *at, const char *name, const char *password, const char *code)
+accounts_steps_sign_in(struct site *at, const char *name, const char *password, const char *code)
 {
     SEND(at, BH_POST, "/v1/sign-in",
          .body = body_of(at, "{\"account\":\"%s\",\"code\":\"%s\",\"password\":\"%s\"}", name,
                          code ? code : "", password));
-    return at->status == 201 ? said(at, "session") : "";
+    return at->status == 201 ? accounts_fixture_text_of(at, "session") : "";
 }
 
 /* The same with an authenticator app set up: its secret. */
@@ -56,11 +56,11 @@ enrol_with_app(struct site *at, const char *name)
 {
     const char *session, *secret;
 
-    enrol(at, name);
-    session = sign_in(at, name, PASSWORD, NULL);
+    accounts_steps_enrol(at, name);
+    session = accounts_steps_sign_in(at, name, PASSWORD, NULL);
     SEND(at, BH_POST, "/v1/account/totp", .bearer = session);
     assert_int_equal(at->status, 200);
-    secret = said(at, "secret");
+    secret = accounts_fixture_text_of(at, "secret");
     SEND(at, BH_PUT, "/v1/account/totp", .bearer = session,
          .body = body_of(at, "{\"code\":\"%s\"}", code_of(at, secret, clock_ns)));
     assert_int_equal(at->status, 200);

@@ -13,7 +13,7 @@ struct walk {
 };
 
 static bool
-look_for(void *self, uint64_t seq, const char *leaf, size_t length)
+find_text(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct walk *walk = self;
 
@@ -30,7 +30,7 @@ records_say(const char *text)
 
     snprintf(walk.needle, sizeof walk.needle, "%s", text);
     assert_int_equal(store->ops->last_record(store->self, &last, &s.f.err), BH_OK);
-    assert_int_equal(store->ops->list_records(store->self, 0, last, look_for, &walk, &s.f.err),
+    assert_int_equal(store->ops->list_records(store->self, 0, last, find_text, &walk, &s.f.err),
                      BH_OK);
     return walk.found;
 }
@@ -49,9 +49,9 @@ an_account_begins_with_a_one_time_code(void **state)
 {
     const char *code, *session;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     SEND(&s, BH_POST, "/v1/accounts", .uid = 2003, .body = "{\"principal\":\"ada\"}");
-    code = said(&s, "code");
+    code = accounts_fixture_text_of(&s, "code");
     BH_CHECK_EQ("made", s.status, 200);
     SEND(&s, BH_PUT, "/v1/account/password", .body = body_of(&s, "{\"account\":\"ada\",\"enrol\":\"%s\","
          "\"password\":\"short\"}", code));
@@ -65,7 +65,7 @@ an_account_begins_with_a_one_time_code(void **state)
     SEND(&s, BH_PUT, "/v1/account/password", .body = body_of(&s, "{\"account\":\"ada\",\"enrol\":\"%s\","
          "\"password\":\"" PASSWORD "\"}", code));
     BH_CHECK_EQ("once", s.status, 401);
-    session = sign_in(&s, "ada", PASSWORD, NULL);
+    session = accounts_steps_sign_in(&s, "ada", PASSWORD, NULL);
     BH_CHECK_EQ("in", s.status, 201);
     SEND(&s, BH_GET, "/v1/site", .bearer = session);
     BH_CHECK_EQ("not before there is a second factor", s.status, 403);
@@ -74,12 +74,12 @@ an_account_begins_with_a_one_time_code(void **state)
     BH_CHECK_EQ("but one's own account", s.status, 200);
     BH_CHECK("recorded", records_have("account.enrol") && records_have("account.password")
                              && records_have("session.open") && records_have("sign_in.refused"));
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
 static bool
-look_for_plain(void *self, const struct bh_document_row *row)
+find_plain_text(void *self, const struct bh_document_row *row)
 {
     struct walk *walk = self;
 
@@ -95,9 +95,9 @@ accounts_and_sessions_are_sealed_in_the_store(void **state)
 
     const char *app;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     app = enrol_with_app(&s, "ada");
-    sign_in(&s, "ada", PASSWORD, code_of(&s, app, clock_ns));
+    accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, app, clock_ns));
     BH_CHECK_EQ("in", s.status, 201);
     for (size_t i = 0; i < BH_COUNT(words); i++)
         for (int kind = BH_DOCUMENT_ACCOUNT; kind <= BH_DOCUMENT_SESSION; kind++) {
@@ -107,13 +107,13 @@ accounts_and_sessions_are_sealed_in_the_store(void **state)
             snprintf(walk.needle, sizeof walk.needle, "%s", words[i]);
             assert_int_equal(store->ops->list_documents(
                 store->self, &(struct bh_document_filter){ (enum bh_document_kind)kind, 0 },
-                look_for_plain, &walk, &s.f.err), BH_OK);
+                find_plain_text, &walk, &s.f.err), BH_OK);
             BH_CHECK(words[i], !walk.found);
         }
-    restart(&s);
+    accounts_fixture_restart(&s);
     SEND(&s, BH_GET, "/v1/sign-in");
     BH_CHECK_EQ("opens again", s.status, 200);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -122,25 +122,25 @@ a_second_factor_opens_what_the_role_allows(void **state)
 {
     const char *secret, *session;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     secret = enrol_with_app(&s, "ada");
-    sign_in(&s, "ada", PASSWORD, NULL);
+    accounts_steps_sign_in(&s, "ada", PASSWORD, NULL);
     BH_CHECK_EQ("no code", s.status, 401);
-    sign_in(&s, "ada", PASSWORD, "000000");
+    accounts_steps_sign_in(&s, "ada", PASSWORD, "000000");
     BH_CHECK_EQ("wrong code", s.status, 401);
-    sign_in(&s, "ada", "another password", code_of(&s, secret, clock_ns));
+    accounts_steps_sign_in(&s, "ada", "another password", code_of(&s, secret, clock_ns));
     BH_CHECK_EQ("wrong password", s.status, 401);
-    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    session = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     BH_CHECK_EQ("in", s.status, 201);
-    BH_CHECK_STR("by a code", said(&s, "level"), "code");
-    sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    BH_CHECK_STR("by a code", accounts_fixture_text_of(&s, "level"), "code");
+    accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     BH_CHECK_EQ("no code twice", s.status, 401);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
-    BH_CHECK_STR("who", said(&s, "name"), "ada");
-    BH_CHECK_STR("how", said(&s, "via"), "session");
+    BH_CHECK_STR("who", accounts_fixture_text_of(&s, "name"), "ada");
+    BH_CHECK_STR("how", accounts_fixture_text_of(&s, "via"), "session");
     SEND(&s, BH_GET, "/v1/site", .bearer = session);
     BH_CHECK_EQ("reads what admins read", s.status, 200);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -158,7 +158,7 @@ one_answer_for_every_way_to_fail(void **state)
     };
     const char *first = NULL;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     enrol_with_app(&s, "ada");
     for (size_t i = 0; i < BH_COUNT(bodies); i++) {
         SEND(&s, BH_POST, "/v1/sign-in", .body = bodies[i],
@@ -170,7 +170,7 @@ one_answer_for_every_way_to_fail(void **state)
             first = bh_arena_strdup(s.f.arena, s.text);
         BH_CHECK_STR(bodies[i], s.text, first);
     }
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -202,10 +202,10 @@ each_failure_is_in_the_log_alone_or_counted(void **state)
     const struct bh_store *store = &s.f.core.store;
     struct refused_sum sum = { 0 };
 
-    open_site(&s, people_site);
-    enrol(&s, "ada");
+    accounts_fixture_open_site(&s, accounts_site);
+    accounts_steps_enrol(&s, "ada");
     for (int i = 0; i < 13; i++) { /* the sixth and later have to wait */
-        sign_in(&s, "ada", "wrong wrong wrong", NULL);
+        accounts_steps_sign_in(&s, "ada", "wrong wrong wrong", NULL);
         BH_CHECK_EQ("refused", s.status, 401);
     }
     assert_int_equal(bh_refusals_write(&s.f.core, true, &s.f.err), BH_OK);
@@ -216,7 +216,7 @@ each_failure_is_in_the_log_alone_or_counted(void **state)
     BH_CHECK_EQ("all of them", sum.attempts, 13);
     BH_CHECK_EQ("the first, and one for the others", sum.records, 2);
     BH_CHECK("none is allowed", !sum.allowed);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -226,23 +226,23 @@ attempts_are_counted_over_restarts_and_names(void **state)
     static const char *const names[] = { "ada", "Ada", " ada", "ADA", "ada " };
     const char *secret, *device;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     secret = enrol_with_app(&s, "ada");
-    sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
-    device = said(&s, "device");
+    accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    device = accounts_fixture_text_of(&s, "device");
     clock_ns += 60 * BH_NS_PER_S;
     for (size_t i = 0; i < BH_COUNT(names); i++) {
         if (i == 3)
-            restart(&s);
-        sign_in(&s, names[i], "wrong wrong wrong", NULL);
+            accounts_fixture_restart(&s);
+        accounts_steps_sign_in(&s, names[i], "wrong wrong wrong", NULL);
         BH_CHECK_EQ(names[i], s.status, 401);
         BH_CHECK(names[i], strstr(s.text, "is wrong"));
     }
-    sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     BH_CHECK_EQ("locked", s.status, 401);
     BH_CHECK("says so", strstr(s.text, "too many attempts"));
-    restart(&s);
-    sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    accounts_fixture_restart(&s);
+    accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     BH_CHECK("after a restart, too", strstr(s.text, "too many attempts"));
     SEND(&s, BH_POST, "/v1/sign-in", .address = "198.51.100.7", .body = body_of(&s,
          "{\"account\":\"ada\",\"code\":\"%s\",\"device\":\"%s\",\"password\":\"" PASSWORD "\"}",
@@ -252,9 +252,9 @@ attempts_are_counted_over_restarts_and_names(void **state)
          "{\"account\":\"bob\",\"device\":\"%s\",\"password\":\"x\"}", device));
     BH_CHECK("and of that account alone", s.status == 401);
     clock_ns += 901 * BH_NS_PER_S;
-    sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     BH_CHECK_EQ("a quarter of an hour later", s.status, 201);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -263,45 +263,45 @@ sessions_end(void **state)
 {
     const char *secret, *one, *two, *id;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     secret = enrol_with_app(&s, "ada");
-    one = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
-    id = said(&s, "id");
+    one = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    id = accounts_fixture_text_of(&s, "id");
     clock_ns += 30 * BH_NS_PER_S;
-    two = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    two = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     SEND(&s, BH_GET, "/v1/sessions", .bearer = two);
     BH_CHECK("both are listed", strstr(s.text, id));
     SEND(&s, BH_DELETE, body_of(&s, "/v1/sessions/%s", id), .bearer = two);
     BH_CHECK_EQ("ended", s.status, 200);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = one);
     BH_CHECK_EQ("at once", s.status, 401);
-    restart(&s);
+    accounts_fixture_restart(&s);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = two);
     BH_CHECK_EQ("a restart ends none", s.status, 200);
     clock_ns += 1790 * BH_NS_PER_S;
     SEND(&s, BH_GET, "/v1/whoami", .bearer = two);
     BH_CHECK_EQ("used within half an hour", s.status, 200);
     clock_ns += 1790 * BH_NS_PER_S;
-    bh_people_tend(s.people);
+    bh_accounts_maintain(s.accounts);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = two);
     BH_CHECK_EQ("and again", s.status, 200);
     clock_ns += 1801 * BH_NS_PER_S;
     SEND(&s, BH_GET, "/v1/whoami", .bearer = two);
     BH_CHECK_EQ("idle", s.status, 401);
-    bh_people_tend(s.people);
+    bh_accounts_maintain(s.accounts);
     BH_CHECK("swept", records_have("session.over"));
-    two = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    two = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     for (int i = 0; i < 25; i++) {
         clock_ns += 1740 * BH_NS_PER_S;
         SEND(&s, BH_GET, "/v1/whoami", .bearer = two);
     }
     BH_CHECK_EQ("twelve hours are over", s.status, 401);
-    two = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    two = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     SEND(&s, BH_POST, "/v1/sign-out", .bearer = two);
     BH_CHECK_EQ("out", s.status, 200);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = two);
     BH_CHECK_EQ("out", s.status, 401);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -312,9 +312,9 @@ verbs_ask_again(void **state)
 {
     const char *secret, *session;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     secret = enrol_with_app(&s, "ada");
-    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    session = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     SEND(&s, BH_GET, "/v1/accounts", .bearer = session);
     BH_CHECK_EQ("just shown", s.status, 200);
     clock_ns += 301 * BH_NS_PER_S;
@@ -333,7 +333,7 @@ verbs_ask_again(void **state)
     SEND(&s, BH_GET, "/v1/accounts", .bearer = session);
     BH_CHECK_EQ("a clock set back shows nothing", s.status, 401);
     clock_ns += 3600 * BH_NS_PER_S;
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -341,7 +341,7 @@ static const char verifier[] = "vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv";
 
 /* The command line's session by the browser's. */
 static const char *
-grant(const char *browsers)
+accounts_grant(const char *browsers)
 {
     char challenge[BH_SECRET_TEXT];
 
@@ -350,9 +350,9 @@ grant(const char *browsers)
          .body = body_of(&s, "{\"challenge\":\"%s\",\"host\":\"laptop\"}", challenge));
     assert_int_equal(s.status, 200);
     SEND(&s, BH_POST, "/v1/sign-in/code",
-         .body = body_of(&s, "{\"code\":\"%s\",\"verifier\":\"%s\"}", said(&s, "code"), verifier));
+         .body = body_of(&s, "{\"code\":\"%s\",\"verifier\":\"%s\"}", accounts_fixture_text_of(&s, "code"), verifier));
     assert_int_equal(s.status, 201);
-    return said(&s, "session");
+    return accounts_fixture_text_of(&s, "session");
 }
 
 /* A session that lets a command line in gives it neither a moment nor an hour that it has not
@@ -362,18 +362,18 @@ a_granted_session_is_no_more_than_its_browsers(void **state)
 {
     const char *secret, *session, *ends;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     secret = enrol_with_app(&s, "ada");
-    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
-    ends = said(&s, "expires_ns");
+    session = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    ends = accounts_fixture_text_of(&s, "expires_ns");
     clock_ns += 301 * BH_NS_PER_S;
-    session = grant(session);
-    BH_CHECK_STR("ends with it", said(&s, "expires_ns"), ends);
+    session = accounts_grant(session);
+    BH_CHECK_STR("ends with it", accounts_fixture_text_of(&s, "expires_ns"), ends);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
-    BH_CHECK_STR("the same person", said(&s, "name"), "ada");
+    BH_CHECK_STR("the same person", accounts_fixture_text_of(&s, "name"), "ada");
     SEND(&s, BH_GET, "/v1/accounts", .bearer = session);
     BH_CHECK_EQ("who showed a code as long ago", s.status, 401);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -388,12 +388,12 @@ exchange_as(const char *browsers, uint8_t browser_shows, uint8_t shows)
          .body = body_of(&s, "{\"challenge\":\"%s\",\"host\":\"laptop\"}", challenge));
     assert_int_equal(s.status, 200);
     SEND(&s, BH_POST, "/v1/sign-in/code", .certificate = shows,
-         .body = body_of(&s, "{\"code\":\"%s\",\"verifier\":\"%s\"}", said(&s, "code"), verifier));
+         .body = body_of(&s, "{\"code\":\"%s\",\"verifier\":\"%s\"}", accounts_fixture_text_of(&s, "code"), verifier));
     return s.status;
 }
 
 static uint32_t
-use(const char *session, uint8_t shows)
+accounts_use(const char *session, uint8_t shows)
 {
     SEND(&s, BH_GET, "/v1/whoami", .bearer = session, .certificate = shows);
     return s.status;
@@ -405,28 +405,28 @@ a_bound_session_wants_its_certificate(void **state)
     static const char print[] = "0707070707070707070707070707070707070707070707070707070707070707";
     const char *secret, *session, *plain;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     secret = enrol_with_app(&s, "ada");
-    plain = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    plain = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     clock_ns += 30 * BH_NS_PER_S;
     SEND(&s, BH_POST, "/v1/sign-in", .certificate = 7,
          .body = body_of(&s, "{\"account\":\"ada\",\"code\":\"%s\",\"password\":\"" PASSWORD "\"}",
                          code_of(&s, secret, clock_ns)));
-    session = said(&s, "session");
-    BH_CHECK_EQ("with it", use(session, 7), 200);
-    BH_CHECK_EQ("with another", use(session, 8), 401);
+    session = accounts_fixture_text_of(&s, "session");
+    BH_CHECK_EQ("with it", accounts_use(session, 7), 200);
+    BH_CHECK_EQ("with another", accounts_use(session, 8), 401);
     BH_CHECK("as one that is over", strstr(s.text, "the session is over"));
-    BH_CHECK_EQ("without", use(session, 0), 401);
+    BH_CHECK_EQ("without", accounts_use(session, 0), 401);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = session, .uid = 2003);
     BH_CHECK_EQ("on the socket", s.status, 401);
     SEND(&s, BH_GET, "/v1/sessions", .bearer = session, .certificate = 7);
     BH_CHECK("listed with it", strstr(s.text, print) && strstr(s.text, "\"certificate\":\"\""));
-    BH_CHECK_EQ("shown beside one that is not bound", use(plain, 7), 200);
-    BH_CHECK_EQ("which does not bind it", use(plain, 0), 200);
-    restart(&s);
-    BH_CHECK_EQ("bound after a restart", use(session, 0), 401);
-    BH_CHECK_EQ("and known", use(session, 7), 200);
-    close_site(&s);
+    BH_CHECK_EQ("shown beside one that is not bound", accounts_use(plain, 7), 200);
+    BH_CHECK_EQ("which does not bind it", accounts_use(plain, 0), 200);
+    accounts_fixture_restart(&s);
+    BH_CHECK_EQ("bound after a restart", accounts_use(session, 0), 401);
+    BH_CHECK_EQ("and known", accounts_use(session, 7), 200);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -435,25 +435,25 @@ a_granted_session_has_the_certificate_it_came_with(void **state)
 {
     const char *secret, *bound, *granted;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     secret = enrol_with_app(&s, "ada");
     SEND(&s, BH_POST, "/v1/sign-in", .certificate = 7,
          .body = body_of(&s, "{\"account\":\"ada\",\"code\":\"%s\",\"password\":\"" PASSWORD "\"}",
                          code_of(&s, secret, clock_ns)));
-    bound = said(&s, "session");
+    bound = accounts_fixture_text_of(&s, "session");
     BH_CHECK_EQ("bound lets in none that is not", exchange_as(bound, 7, 0), 401);
     BH_CHECK_EQ("with another", exchange_as(bound, 7, 8), 201);
-    granted = said(&s, "session");
-    BH_CHECK_EQ("good with the other", use(granted, 8), 200);
-    BH_CHECK_EQ("not with the browser's", use(granted, 7), 401);
+    granted = accounts_fixture_text_of(&s, "session");
+    BH_CHECK_EQ("good with the other", accounts_use(granted, 8), 200);
+    BH_CHECK_EQ("not with the browser's", accounts_use(granted, 7), 401);
     BH_CHECK_EQ("from a bound one again", exchange_as(granted, 8, 8), 201);
     clock_ns += 30 * BH_NS_PER_S;
-    bound = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    bound = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     BH_CHECK_EQ("from one that is not", exchange_as(bound, 0, 8), 201);
-    granted = said(&s, "session");
-    BH_CHECK_EQ("is bound", use(granted, 0), 401);
-    BH_CHECK_EQ("to what it came with", use(granted, 8), 200);
-    close_site(&s);
+    granted = accounts_fixture_text_of(&s, "session");
+    BH_CHECK_EQ("is bound", accounts_use(granted, 0), 401);
+    BH_CHECK_EQ("to what it came with", accounts_use(granted, 8), 200);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -463,16 +463,16 @@ tokens_name_what_asks_for_a_person(void **state)
     static const char all[] = "{\"note\":\"ci\"}", one[] = "{\"scopes\":\"account.any\"}";
     const char *secret, *session, *token;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     secret = enrol_with_app(&s, "ada");
-    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    session = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     SEND(&s, BH_POST, "/v1/tokens", .bearer = session, .body = all);
-    token = said(&s, "token");
+    token = accounts_fixture_text_of(&s, "token");
     SEND(&s, BH_GET, "/v1/accounts", .bearer = token);
     BH_CHECK_EQ("a token of all", s.status, 401);
     SEND(&s, BH_POST, "/v1/tokens", .bearer = session, .body = one);
     BH_CHECK_EQ("made by somebody who is there", s.status, 201);
-    token = said(&s, "token");
+    token = accounts_fixture_text_of(&s, "token");
     SEND(&s, BH_GET, "/v1/accounts", .bearer = token);
     BH_CHECK_EQ("it names the verb", s.status, 200);
     clock_ns += 301 * BH_NS_PER_S;
@@ -480,7 +480,7 @@ tokens_name_what_asks_for_a_person(void **state)
     BH_CHECK_EQ("some time after", s.status, 401);
     SEND(&s, BH_POST, "/v1/tokens", .bearer = session, .body = all);
     BH_CHECK_EQ("but others", s.status, 201);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -490,24 +490,24 @@ tokens_say_when_they_were_used(void **state)
 {
     const char *token, *other;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     SEND(&s, BH_POST, "/v1/tokens", .uid = 2003);
-    token = said(&s, "token");
+    token = accounts_fixture_text_of(&s, "token");
     SEND(&s, BH_POST, "/v1/tokens", .uid = 2003);
-    other = said(&s, "token");
+    other = accounts_fixture_text_of(&s, "token");
     SEND(&s, BH_GET, "/v1/tokens", .uid = 2003);
     BH_CHECK("not yet", !strstr(s.text, "\"last_used_ns\":\"1"));
     SEND(&s, BH_GET, "/v1/whoami", .bearer = token);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = other);
     SEND(&s, BH_DELETE, body_of(&s, "/v1/tokens/%.12s", other + 3), .uid = 2003);
-    bh_people_tend(s.people);
+    bh_accounts_maintain(s.accounts);
     SEND(&s, BH_GET, "/v1/tokens", .uid = 2003);
     BH_CHECK("when", strstr(s.text, body_of(&s, "\"last_used_ns\":\"%llu\"",
                                             (unsigned long long)clock_ns)));
     SEND(&s, BH_GET, "/v1/whoami", .bearer = other);
     BH_CHECK_EQ("revoked stays revoked", s.status, 401);
     BH_CHECK("recorded", records_have("use.note"));
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -517,22 +517,22 @@ recovery_codes_are_good_once(void **state)
     const char *session, *secret, *code;
     bh_json_value codes;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     secret = enrol_with_app(&s, "ada");
-    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    session = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     SEND(&s, BH_POST, "/v1/account/recovery", .bearer = session);
     codes = bh_json_get(bh_json_root(s.json), "recovery");
     BH_CHECK_EQ("ten", bh_json_count(codes), 10);
     code = bh_arena_strdup(s.f.arena, bh_json_text(bh_json_at(codes, 3), ""));
-    sign_in(&s, "ada", PASSWORD, code);
+    accounts_steps_sign_in(&s, "ada", PASSWORD, code);
     BH_CHECK_EQ("instead of the app's", s.status, 201);
-    sign_in(&s, "ada", PASSWORD, code);
+    accounts_steps_sign_in(&s, "ada", PASSWORD, code);
     BH_CHECK_EQ("once", s.status, 401);
     SEND(&s, BH_GET, "/v1/account", .bearer = session);
     BH_CHECK("nine are left", strstr(s.text, "\"recovery_left\":9"));
     SEND(&s, BH_DELETE, "/v1/account/totp", .bearer = session);
     BH_CHECK_EQ("the only factor stays", s.status, 409);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -543,16 +543,16 @@ a_password_alone_sets_no_other(void **state)
                                  "\"password\":\"quite another one\"}";
     const char *secret, *session;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     secret = enrol_with_app(&s, "ada");
     SEND(&s, BH_PUT, "/v1/account/password", .body = change);
     BH_CHECK_EQ("without the second factor", s.status, 401);
-    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    session = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     SEND(&s, BH_PUT, "/v1/account/password", .bearer = session, .body = change);
     BH_CHECK_EQ("signed in with it", s.status, 200);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
     BH_CHECK_EQ("which ends all sessions", s.status, 401);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -561,38 +561,38 @@ an_admin_resets_and_others_do_not(void **state)
 {
     const char *secret, *bobs, *adas;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     secret = enrol_with_app(&s, "bob");
-    bobs = sign_in(&s, "bob", PASSWORD, code_of(&s, secret, clock_ns));
+    bobs = accounts_steps_sign_in(&s, "bob", PASSWORD, code_of(&s, secret, clock_ns));
     SEND(&s, BH_DELETE, "/v1/accounts/ada", .bearer = bobs);
     BH_CHECK_EQ("not bob", s.status, 403);
     secret = enrol_with_app(&s, "ada");
-    adas = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
-    SEND(&s, BH_DELETE, body_of(&s, "/v1/sessions/%s", said(&s, "id")), .bearer = bobs);
+    adas = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    SEND(&s, BH_DELETE, body_of(&s, "/v1/sessions/%s", accounts_fixture_text_of(&s, "id")), .bearer = bobs);
     BH_CHECK_EQ("nor another's session", s.status, 404);
     SEND(&s, BH_DELETE, "/v1/accounts/bob", .bearer = adas);
     BH_CHECK_EQ("an admin", s.status, 200);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = bobs);
     BH_CHECK_EQ("his sessions are over", s.status, 401);
-    sign_in(&s, "bob", PASSWORD, NULL);
+    accounts_steps_sign_in(&s, "bob", PASSWORD, NULL);
     BH_CHECK_EQ("and his password is gone", s.status, 401);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
 static void
-broken_glass_lasts_an_hour(void **state)
+break_glass_lasts_an_hour(void **state)
 {
     static const char reason[] = "{\"reason\":\"the cluster is on fire\"}";
     const char *secret, *session;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     secret = enrol_with_app(&s, "ada");
-    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    session = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
     SEND(&s, BH_POST, "/v1/break-glass", .bearer = session, .body = reason);
     BH_CHECK_EQ("not for everybody", s.status, 403);
     secret = enrol_with_app(&s, "bob");
-    session = sign_in(&s, "bob", PASSWORD, code_of(&s, secret, clock_ns));
+    session = accounts_steps_sign_in(&s, "bob", PASSWORD, code_of(&s, secret, clock_ns));
     SEND(&s, BH_GET, "/v1/site", .bearer = session);
     BH_CHECK_EQ("a developer", s.status, 403);
     SEND(&s, BH_POST, "/v1/break-glass", .bearer = session, .body = "{\"reason\":\"\"}");
@@ -611,27 +611,27 @@ broken_glass_lasts_an_hour(void **state)
     BH_CHECK_EQ("after it", s.status, 403);
     BH_CHECK("recorded", records_have("glass.break"));
     BH_CHECK("with the reason, sealed", !records_say("on fire") && records_say("\"sealed\":["));
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
 /* Wrong passwords at his name and from his address do not hold up who has to break the glass. */
 static void
-guessers_hold_up_no_broken_glass(void **state)
+guessers_delay_no_break_glass(void **state)
 {
     const char *secret, *session;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     secret = enrol_with_app(&s, "bob");
-    session = sign_in(&s, "bob", PASSWORD, code_of(&s, secret, clock_ns));
+    session = accounts_steps_sign_in(&s, "bob", PASSWORD, code_of(&s, secret, clock_ns));
     for (size_t i = 0; i < 40; i++)
-        sign_in(&s, i % 2 ? "bob" : body_of(&s, "user%zu", i), "wrong wrong wrong", NULL);
+        accounts_steps_sign_in(&s, i % 2 ? "bob" : body_of(&s, "user%zu", i), "wrong wrong wrong", NULL);
     BH_CHECK("the name and the address are locked", strstr(s.text, "too many attempts"));
     SEND(&s, BH_POST, "/v1/break-glass", .bearer = session, .body = "{\"reason\":\"the cluster is on fire\"}");
     BH_CHECK_EQ("broken", s.status, 200);
     SEND(&s, BH_GET, "/v1/site", .bearer = session);
     BH_CHECK_EQ("an admin", s.status, 200);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -642,12 +642,12 @@ the_first_admin_comes_with_a_code_from_a_file(void **state)
     const char *session;
     struct bh_buf text;
 
-    open_site(&s, NULL);
+    accounts_fixture_open_site(&s, NULL);
     snprintf(path, sizeof path, "%s/first-admin.code", s.f.folder);
     bh_buf_init_fixed(&text, code, sizeof code);
     assert_int_equal(bh_file_read(path, 60, &text, &s.f.err), BH_OK);
     code[32] = '\0';
-    restart(&s); /* which wants no room on a full disk */
+    accounts_fixture_restart(&s); /* which wants no room on a full disk */
     SEND(&s, BH_POST, "/v1/sign-in/first", .body = "{\"account\":\"eve\",\"code\":\"0\","
          "\"password\":\"" PASSWORD "\"}");
     BH_CHECK_EQ("a guess", s.status, 401);
@@ -657,16 +657,16 @@ the_first_admin_comes_with_a_code_from_a_file(void **state)
     SEND(&s, BH_POST, "/v1/sign-in/first", .body = body_of(&s, "{\"account\":\"ada\",\"code\":\"%s\","
          "\"password\":\"" PASSWORD "\"}", code));
     BH_CHECK_EQ("in", s.status, 201);
-    session = said(&s, "session");
+    session = accounts_fixture_text_of(&s, "session");
     SEND(&s, BH_POST, "/v1/account/totp", .bearer = session);
     BH_CHECK_EQ("goes on to a second factor", s.status, 200);
     BH_CHECK("the file is gone", access(path, F_OK) != 0);
     SEND(&s, BH_POST, "/v1/sign-in/first", .body = body_of(&s, "{\"account\":\"eve\",\"code\":\"%s\","
          "\"password\":\"" PASSWORD "\"}", code));
     BH_CHECK_EQ("once", s.status, 401);
-    restart(&s);
+    accounts_fixture_restart(&s);
     BH_CHECK("and no other after a restart", access(path, F_OK) != 0);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -678,21 +678,21 @@ who_leaves_takes_his_account_along(void **state)
                                       "bindings: [{role: admin, principal: carol, tenant: '*'}]\n";
     const char *secret, *session;
 
-    open_site(&s, people_site);
+    accounts_fixture_open_site(&s, accounts_site);
     secret = enrol_with_app(&s, "ada");
-    session = sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
-    BH_CHECK_EQ("not by mistake", apply(&s.f, without_ada), BH_CONFLICT);
+    session = accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns));
+    BH_CHECK_EQ("not by mistake", fixture_apply(&s.f, without_ada), BH_CONFLICT);
     BH_CHECK_STR("he has an account", s.f.err.msg, "1 name would be removed that has "
                  "something: principals[ada]: 1 account, 2 sessions");
     s.f.prune = true;
-    assert_int_equal(apply(&s.f, without_ada), BH_OK);
+    assert_int_equal(fixture_apply(&s.f, without_ada), BH_OK);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
     BH_CHECK_EQ("out at once", s.status, 401);
-    assert_int_equal(apply(&s.f, people_site), BH_OK);
-    sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns + 30 * BH_NS_PER_S));
+    assert_int_equal(fixture_apply(&s.f, accounts_site), BH_OK);
+    accounts_steps_sign_in(&s, "ada", PASSWORD, code_of(&s, secret, clock_ns + 30 * BH_NS_PER_S));
     BH_CHECK_EQ("and does not find it again", s.status, 401);
     BH_CHECK("recorded", records_have("account.forget"));
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -716,8 +716,8 @@ main(void)
         cmocka_unit_test(recovery_codes_are_good_once),
         cmocka_unit_test(a_password_alone_sets_no_other),
         cmocka_unit_test(an_admin_resets_and_others_do_not),
-        cmocka_unit_test(broken_glass_lasts_an_hour),
-        cmocka_unit_test(guessers_hold_up_no_broken_glass),
+        cmocka_unit_test(break_glass_lasts_an_hour),
+        cmocka_unit_test(guessers_delay_no_break_glass),
         cmocka_unit_test(the_first_admin_comes_with_a_code_from_a_file),
         cmocka_unit_test(who_leaves_takes_his_account_along),
     };

@@ -10,7 +10,7 @@ enum { JSON_MAX = 16 << 10 };
 
 /* Whose memory it was, as far as somebody knows. */
 static uint32_t
-tenant_of(const struct bh_msg_receipt *receipt)
+receipts_tenant_of(const struct bh_msg_receipt *receipt)
 {
     for (uint32_t i = 0; i < receipt->from_count; i++) {
         if (receipt->from[i].tenant && receipt->from[i].tenant != UINT32_MAX)
@@ -20,13 +20,13 @@ tenant_of(const struct bh_msg_receipt *receipt)
 }
 
 static bool
-is_known(struct bh_core *core, const char *key)
+receipts_is_known(struct bh_core *core, const char *key)
 {
     const struct bh_document_key wanted = { BH_DOCUMENT_RECEIPT, key };
     struct bh_document_row row;
     struct bh_err ignored;
 
-    for (const struct bh_kept_document *kept = core->documents; kept; kept = kept->next) {
+    for (const struct bh_batch_document *kept = core->documents; kept; kept = kept->next) {
         if (kept->row.kind == BH_DOCUMENT_RECEIPT && strcmp(kept->row.key, key) == 0)
             return true;
     }
@@ -36,10 +36,10 @@ is_known(struct bh_core *core, const char *key)
 
 /* Readers of the store do not see it before the commit. */
 static bh_rc
-put(struct bh_core *core, const char *key, const struct bh_receipt_row *receipt,
+receipts_put(struct bh_core *core, const char *key, const struct bh_receipt_row *receipt,
     struct bh_err *err)
 {
-    struct bh_kept_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
+    struct bh_batch_document *kept = bh_arena_alloc(core->arena, sizeof *kept);
     char memory[JSON_MAX];
     struct bh_buf json;
 
@@ -47,7 +47,7 @@ put(struct bh_core *core, const char *key, const struct bh_receipt_row *receipt,
     bh_json_encode(&json, &bh_receipt_row_fields, receipt);
     if (!kept || json.overflow)
         return bh_err_set(err, BH_FULL, "a receipt is too long");
-    *kept = (struct bh_kept_document){
+    *kept = (struct bh_batch_document){
         .next = core->documents,
         .row = { .kind = BH_DOCUMENT_RECEIPT, .version = 1,
                  .key = bh_arena_strdup(core->arena, key),
@@ -68,22 +68,22 @@ rc_of(const struct bh_msg_receipt *receipt)
 }
 
 static bh_rc
-record(struct bh_core *core, const struct bh_receipt_row *row, struct bh_err *err)
+receipts_record(struct bh_core *core, const struct bh_receipt_row *row, struct bh_err *err)
 {
     const struct bh_msg_receipt *receipt = &row->receipt;
     const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                                     .dec = { .allow = true },
                                     .phase = BH_PHASE_EVENT,
-                                    .tenant = tenant_of(receipt),
+                                    .tenant = receipts_tenant_of(receipt),
                                     .text = row->digest,
                                     .verb = "node.scrubbed",
                                     .obj = { "piece", receipt->partition } };
 
-    return bh_core_note(core, &entry, rc_of(receipt), err);
+    return bh_core_record(core, &entry, rc_of(receipt), err);
 }
 
 bh_rc
-bh_receipts_take(struct bh_core *core, const struct bh_msg_receipt *receipt, struct bh_err *err)
+bh_receipts_record(struct bh_core *core, const struct bh_msg_receipt *receipt, struct bh_err *err)
 {
     struct bh_receipt_row row = { .receipt = *receipt };
     char key[BH_RECEIPT_KEY_SIZE], memory[JSON_MAX];
@@ -91,7 +91,7 @@ bh_receipts_take(struct bh_core *core, const struct bh_msg_receipt *receipt, str
     bh_rc rc = bh_core_begin(core, err);
 
     bh_receipt_key(receipt, key);
-    if (rc != BH_OK || is_known(core, key))
+    if (rc != BH_OK || receipts_is_known(core, key))
         return rc;
     rc = core->crypto->random(row.receipt.salt, sizeof row.receipt.salt, err);
     if (rc != BH_OK)
@@ -101,10 +101,10 @@ bh_receipts_take(struct bh_core *core, const struct bh_msg_receipt *receipt, str
     if (json.overflow)
         return bh_err_set(err, BH_INVALID, "a receipt is too long");
     core->crypto->sha256("", 0, json.bytes, json.length, row.digest);
-    rc = record(core, &row, err);
+    rc = receipts_record(core, &row, err);
     row.record = core->journal.next_seq - 1; /* records of new names came before it */
     if (rc == BH_OK)
-        rc = put(core, key, &row, err);
+        rc = receipts_put(core, key, &row, err);
     if (rc == BH_OK)
         bh_tally_count(&core->tally, bh_tally_scrub(receipt->method, receipt->result));
     if (receipt->result == BH_SCRUB_FAILED)

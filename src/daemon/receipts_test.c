@@ -5,26 +5,26 @@
 #include "daemon/fixture_test.h"
 
 static bool
-count(void *self, const struct bh_document_row *row)
+receipts_count(void *self, const struct bh_document_row *row)
 {
     ++*(uint32_t *)self;
     return true;
 }
 
 static uint32_t
-kept(struct fixture *f)
+receipts_stored(struct fixture *f)
 {
     const struct bh_document_filter filter = { .kind = BH_DOCUMENT_RECEIPT };
     uint32_t n = 0;
 
-    assert_int_equal(f->core.store.ops->list_documents(f->core.store.self, &filter, count, &n,
+    assert_int_equal(f->core.store.ops->list_documents(f->core.store.self, &filter, receipts_count, &n,
                                                        &f->err),
                      BH_OK);
     return n;
 }
 
 /* A node repeats a receipt until it is acknowledged; a scrub that was done again for the same
- * order, after the node died or for another piece of the lease, is another one. */
+ * order, after the node died or for another partition of the lease, is another one. */
 static void
 each_scrub_has_one(void **state)
 {
@@ -44,21 +44,21 @@ each_scrub_has_one(void **state)
     for (int together = 0; together < 2; together++) { /* in one transaction, or each in its own */
         struct fixture f;
 
-        setup(&f);
+        fixture_setup(&f);
         for (size_t i = 0; i < BH_COUNT(cases); i++) {
             struct bh_msg_receipt receipt = { .order = cases[i].order, .partition = 3,
                                               .begun_ns = cases[i].begun_ns,
                                               .method = BH_SCRUB_FILL, .result = cases[i].result };
             uint64_t before = f.core.journal.next_seq;
 
-            assert_int_equal(bh_receipts_take(&f.core, &receipt, &f.err), BH_OK);
+            assert_int_equal(bh_receipts_record(&f.core, &receipt, &f.err), BH_OK);
             BH_CHECK_EQ(cases[i].name, f.core.journal.next_seq - before, cases[i].records);
             if (!together)
                 assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
         }
         assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-        BH_CHECK_EQ("kept", kept(&f), 3);
-        teardown(&f);
+        BH_CHECK_EQ("kept", receipts_stored(&f), 3);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -94,8 +94,8 @@ no_reader_rounds_a_number(void **state)
         char value[4096] = "";
         struct fixture f;
 
-        setup(&f);
-        assert_int_equal(bh_receipts_take(&f.core, &receipt, &f.err), BH_OK);
+        fixture_setup(&f);
+        assert_int_equal(bh_receipts_record(&f.core, &receipt, &f.err), BH_OK);
         assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
         assert_int_equal(f.core.store.ops->list_documents(f.core.store.self, &filter, copy_value,
                                                            value, &f.err), BH_OK);
@@ -105,7 +105,7 @@ no_reader_rounds_a_number(void **state)
         BH_CHECK_EQ(cases[i].name, bh_json_decode(value, strlen(value), &bh_receipt_row_fields, &row,
                                                   f.arena, &f.err), BH_OK);
         BH_CHECK_EQ(cases[i].name, row.receipt.memory_bytes, cases[i].bytes);
-        teardown(&f);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -127,8 +127,8 @@ a_digest_tells_nothing(void **state)
         struct bh_buf json;
         struct fixture f;
 
-        setup(&f);
-        assert_int_equal(bh_receipts_take(&f.core, &told, &f.err), BH_OK);
+        fixture_setup(&f);
+        assert_int_equal(bh_receipts_record(&f.core, &told, &f.err), BH_OK);
         assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
         assert_int_equal(f.core.store.ops->list_documents(f.core.store.self, &filter, copy_value,
                                                            value, &f.err), BH_OK);
@@ -139,7 +139,7 @@ a_digest_tells_nothing(void **state)
         f.core.crypto->sha256(json.bytes, json.length, "", 0, digest);
         BH_CHECK("its own digest", memcmp(rows[i].digest, digest, sizeof digest) == 0);
         BH_CHECK("not the node's salt", memcmp(rows[i].receipt.salt, told.salt, sizeof told.salt) != 0);
-        teardown(&f);
+        fixture_teardown(&f);
     }
     BH_CHECK("another one", memcmp(rows[0].digest, rows[1].digest, sizeof rows[0].digest) != 0);
     BH_CHECK_DONE();

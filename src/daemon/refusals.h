@@ -20,14 +20,14 @@ struct bh_core;
 struct bh_entry;
 
 enum {
-    BH_FOLDS_MAX = 512,          /* of who is known */
-    BH_FOLDS_STRANGERS = 17,     /* of Unix users that are nobody's, with the last */
-    BH_FOLDS_UNPROVEN = 64,      /* of credentials that are nobody's, with the last */
-    BH_FOLDS_ALL = BH_FOLDS_MAX + BH_FOLDS_STRANGERS + BH_FOLDS_UNPROVEN
+    BH_REFUSAL_GROUPS_MAX = 512,          /* of who is known */
+    BH_REFUSAL_GROUPS_UNKNOWN = 17,     /* of Unix users that are nobody's, with the last */
+    BH_REFUSAL_GROUPS_UNAUTHENTICATED = 64,      /* of credentials that are nobody's, with the last */
+    BH_REFUSAL_GROUPS_ALL = BH_REFUSAL_GROUPS_MAX + BH_REFUSAL_GROUPS_UNKNOWN + BH_REFUSAL_GROUPS_UNAUTHENTICATED
 };
 
 /* One kind of refusal. */
-struct bh_fold {
+struct bh_refusal_group {
     struct bh_record_actor actor;
     struct bh_record_decision dec;
     struct bh_record_object obj;
@@ -43,7 +43,7 @@ struct bh_fold {
 };
 
 struct bh_refusals {
-    struct bh_fold folds[BH_FOLDS_ALL]; /* in that order */
+    struct bh_refusal_group groups[BH_REFUSAL_GROUPS_ALL]; /* in that order */
     uint64_t next_ns;            /* the first end of a window; 0: none */
     bool touched;                /* in the open batch */
     uint64_t seen;               /* refusals so far, recorded or counted */
@@ -51,10 +51,10 @@ struct bh_refusals {
 
 /* How many of the `times` equal notes a record must stand for now: 0 when all were counted, all
  * when the note is no such refusal or found no place. */
-uint64_t bh_refusals_take(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
+uint64_t bh_refusals_count(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
                           uint64_t times);
 
-/* Write what was counted in windows that are over; `all`: in all.  Results of bh_core_note. */
+/* Write what was counted in windows that are over; `all`: in all.  Results of bh_core_record. */
 BH_MUST_USE bh_rc bh_refusals_write(struct bh_core *core, bool all, struct bh_err *err);
 
 /* The open batch was committed, or thrown away. */

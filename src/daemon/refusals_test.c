@@ -7,17 +7,17 @@
 static struct fixture f;
 
 static int
-begin(void **state)
+refusals_begin(void **state)
 {
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     return 0;
 }
 
 static int
-end(void **state)
+refusals_end(void **state)
 {
-    teardown(&f);
+    fixture_teardown(&f);
     return 0;
 }
 
@@ -46,7 +46,7 @@ add_record(void *self, uint64_t seq, const char *leaf, size_t length)
 }
 
 static struct sum
-sum_up(const char *res)
+refusals_sum_up(const char *res)
 {
     struct sum sum = { .res = res };
 
@@ -58,7 +58,7 @@ sum_up(const char *res)
 
 /* alice may not cordon. */
 static bh_rc
-refuse(void)
+refusals_refuse(void)
 {
     static const struct bh_cordon_request request = { .target = "n1" };
     struct bh_command command = { .op = BH_OP_CORDON, .caller = caller_named(&f, "alice"),
@@ -77,7 +77,7 @@ write_all(void)
 static void
 check_sum(const char *res, uint64_t records, uint64_t refusals)
 {
-    struct sum sum = sum_up(res);
+    struct sum sum = refusals_sum_up(res);
 
     assert_int_equal(sum.records, records);
     assert_int_equal(sum.refusals, refusals);
@@ -88,7 +88,7 @@ static void
 repeated_ones_are_one_record(void **state)
 {
     for (int i = 0; i < 3540; i++) {
-        assert_int_equal(refuse(), BH_DENIED);
+        assert_int_equal(refusals_refuse(), BH_DENIED);
         if (i % 256 == 0)
             assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     }
@@ -104,8 +104,8 @@ static void
 the_window_ends(void **state)
 {
     f.config.refusal_window = 1;
-    assert_int_equal(refuse(), BH_DENIED);
-    assert_int_equal(refuse(), BH_DENIED);
+    assert_int_equal(refusals_refuse(), BH_DENIED);
+    assert_int_equal(refusals_refuse(), BH_DENIED);
     assert_int_equal(bh_refusals_write(&f.core, false, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     check_sum("denied", 2, 2);
@@ -119,9 +119,9 @@ others_are_records_of_their_own(void **state)
 
     high.priority = BH_PRIORITY_HIGH;
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(refuse(), BH_DENIED);
-        assert_int_equal(submit(&f, high), BH_DENIED);
-        assert_int_equal(run(&f, &rotate), BH_DENIED);
+        assert_int_equal(refusals_refuse(), BH_DENIED);
+        assert_int_equal(fixture_submit(&f, high), BH_DENIED);
+        assert_int_equal(fixture_run(&f, &rotate), BH_DENIED);
     }
     check_sum("denied", 3, 3);
     write_all();
@@ -137,10 +137,10 @@ numbers_do_not_tell_them_apart(void **state)
 
     for (uint64_t job = 100; job < 200; job++) {
         cancel.job.v = job;
-        assert_int_equal(run(&f, &cancel), BH_NOT_FOUND);
+        assert_int_equal(fixture_run(&f, &cancel), BH_NOT_FOUND);
     }
     write_all();
-    sum = sum_up("not_found");
+    sum = refusals_sum_up("not_found");
     assert_int_equal(sum.records, 2);
     assert_int_equal(sum.refusals, 100);
 }
@@ -154,7 +154,7 @@ nor_do_targets(void **state)
 
     for (uint32_t gpu = 0; gpu < 100; gpu++) {
         char name[40];
-        const struct bh_turned_away what = { { BH_OP_CORDON, .target = name }, BH_DENIED, 1 };
+        const struct bh_counted_refusal what = { { BH_OP_CORDON, .target = name }, BH_DENIED, 1 };
         uint32_t id;
 
         snprintf(name, sizeof name, "GPU-%u", gpu);
@@ -163,7 +163,7 @@ nor_do_targets(void **state)
         assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     }
     write_all();
-    sum = sum_up("denied");
+    sum = refusals_sum_up("denied");
     assert_int_equal(sum.records, 2);
     assert_int_equal(sum.refusals, 100);
 }
@@ -171,10 +171,10 @@ nor_do_targets(void **state)
 static void
 an_aborted_batch_loses_none(void **state)
 {
-    assert_int_equal(refuse(), BH_DENIED);
+    assert_int_equal(refusals_refuse(), BH_DENIED);
     assert_true(bh_core_abort(&f.core)); /* with it the first's record */
-    assert_int_equal(refuse(), BH_DENIED);
-    assert_int_equal(refuse(), BH_DENIED);
+    assert_int_equal(refusals_refuse(), BH_DENIED);
+    assert_int_equal(refusals_refuse(), BH_DENIED);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     assert_int_equal(bh_refusals_write(&f.core, true, &f.err), BH_OK);
     assert_true(bh_core_abort(&f.core)); /* with it the counted one */
@@ -190,7 +190,7 @@ no_refusal_says_allowed(void **state)
     const struct bh_caller alice = caller_named(&f, "alice");
 
     for (size_t i = 0; i < BH_COUNT(refusals); i++) {
-        const struct bh_turned_away what = { { BH_OP_KEY_SHRED, { true, 41 } }, refusals[i], 3 };
+        const struct bh_counted_refusal what = { { BH_OP_KEY_SHRED, { true, 41 } }, refusals[i], 3 };
 
         assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
         write_all();
@@ -223,7 +223,7 @@ static void
 verb_tenant_and_object_are_told(void **state)
 {
     const struct bh_caller alice = caller_named(&f, "alice");
-    const struct bh_turned_away what = {
+    const struct bh_counted_refusal what = {
         { BH_OP_WHATIF, .verb = "site.apply", .tenant = { 2 }, .object = { "tenant", 3 } }, BH_DENIED, 1 };
     struct bh_command verify = { .op = BH_OP_JOB_VERIFY, .caller = alice, .job = { 4711 }, .tenant = { 2 } };
     char leaf[512];
@@ -234,7 +234,7 @@ verb_tenant_and_object_are_told(void **state)
     assert_non_null(strstr(leaf, "\"obj\":{\"id\":3,\"type\":\"tenant\"}"));
     assert_non_null(strstr(leaf, "\"tenant\":2,"));
     assert_non_null(strstr(leaf, "\"verb\":\"site.apply\""));
-    assert_int_equal(run(&f, &verify), BH_NOT_FOUND);
+    assert_int_equal(fixture_run(&f, &verify), BH_NOT_FOUND);
     assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, keep_rest, leaf, &f.err), BH_OK);
     assert_non_null(strstr(leaf, "\"tenant\":2,"));
     assert_non_null(strstr(leaf, "\"verb\":\"isolation.verify\""));
@@ -255,14 +255,14 @@ the_only_object_is_told(void **state)
     };
     const struct bh_caller alice = caller_named(&f, "alice");
 
-    assert_int_equal(submit(&f, alice_small), BH_OK);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_record_object last = { .id = 0 };
 
         memset(&f.core.refusals, 0, sizeof f.core.refusals);
         for (size_t n = 0; n < BH_COUNT(rows[i].jobs); n++) {
-            const struct bh_turned_away what = {
+            const struct bh_counted_refusal what = {
                 { BH_OP_JOB_EXEC, .job = { rows[i].jobs[n] } }, BH_DENIED, 2
             };
 
@@ -288,7 +288,7 @@ what_was_named_is_told(void **state)
 {
     static const struct {
         const char *name;
-        struct bh_tried tried;
+        struct bh_refused_request tried;
         struct bh_record_object obj;
     } rows[] = {
         { "a node", { BH_OP_CORDON, .target = "n1" }, { "node", 1 } },
@@ -300,11 +300,11 @@ what_was_named_is_told(void **state)
     const struct bh_caller alice = caller_named(&f, "alice");
     uint32_t id;
 
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     assert_int_equal(bh_catalog_name(f.core.catalog, BH_NAME_NODE, "n1", &id, &f.err), BH_OK);
     assert_int_equal(bh_catalog_name(f.core.catalog, BH_NAME_GPU, "GPU-1", &id, &f.err), BH_OK);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        const struct bh_turned_away what = { rows[i].tried, BH_DENIED, 1 };
+        const struct bh_counted_refusal what = { rows[i].tried, BH_DENIED, 1 };
         struct bh_record_object last = { .id = 0 };
 
         assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
@@ -323,10 +323,10 @@ static void
 a_full_table_loses_none(void **state)
 {
     const struct bh_caller alice = caller_named(&f, "alice");
-    const struct bh_turned_away what = { { BH_OP_CORDON, { false, 0 } }, BH_DENIED, 7 };
+    const struct bh_counted_refusal what = { { BH_OP_CORDON, { false, 0 } }, BH_DENIED, 7 };
 
-    for (uint32_t i = 0; i < BH_FOLDS_MAX; i++)
-        f.core.refusals.folds[i].until_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < BH_REFUSAL_GROUPS_MAX; i++)
+        f.core.refusals.groups[i].until_ns = UINT64_MAX;
     assert_int_equal(bh_command_refused(&f.core, &alice, &what), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     check_sum("denied", 1, 7);
@@ -336,7 +336,7 @@ static bh_rc
 turn_away(uint32_t uid, enum bh_operation op)
 {
     const struct bh_caller stranger = { .via = BH_VIA_PEER, .subject.uid = uid };
-    const struct bh_turned_away what = { { .op = op }, BH_UNAUTHENTICATED, 1 };
+    const struct bh_counted_refusal what = { { .op = op }, BH_UNAUTHENTICATED, 1 };
 
     return bh_command_refused(&f.core, &stranger, &what);
 }
@@ -352,12 +352,12 @@ strangers_do_not_fill_the_log(void **state)
         for (uint32_t uid = 100000; uid < 100000 + USERS; uid++)
             assert_int_equal(turn_away(uid, BH_OP_JOB_LIST), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-    check_sum("unauthenticated", BH_FOLDS_STRANGERS, BH_FOLDS_STRANGERS);
-    for (uint32_t i = 0; i < BH_FOLDS_ALL; i++)
-        if (i < BH_FOLDS_MAX || i >= BH_FOLDS_MAX + BH_FOLDS_STRANGERS)
-            assert_int_equal(f.core.refusals.folds[i].until_ns, 0);
+    check_sum("unauthenticated", BH_REFUSAL_GROUPS_UNKNOWN, BH_REFUSAL_GROUPS_UNKNOWN);
+    for (uint32_t i = 0; i < BH_REFUSAL_GROUPS_ALL; i++)
+        if (i < BH_REFUSAL_GROUPS_MAX || i >= BH_REFUSAL_GROUPS_MAX + BH_REFUSAL_GROUPS_UNKNOWN)
+            assert_int_equal(f.core.refusals.groups[i].until_ns, 0);
     write_all();
-    check_sum("unauthenticated", 2 * BH_FOLDS_STRANGERS, 2 * USERS);
+    check_sum("unauthenticated", 2 * BH_REFUSAL_GROUPS_UNKNOWN, 2 * USERS);
 }
 
 /* Nor one of them, by asking for all there is. */
@@ -384,26 +384,26 @@ credentials_of_nobody_take_no_place(void **state)
     uint64_t before;
     struct sum sum;
 
-    for (uint32_t i = 0; i < BH_FOLDS_MAX + BH_FOLDS_STRANGERS; i++) /* of others */
-        refusals->folds[i].until_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < BH_REFUSAL_GROUPS_MAX + BH_REFUSAL_GROUPS_UNKNOWN; i++) /* of others */
+        refusals->groups[i].until_ns = UINT64_MAX;
     before = f.core.journal.next_seq;
     for (uint32_t round = 0; round < 20; round++) {
-        struct bh_unproven unproven = { .items = { { 0 } } };
+        struct bh_unauthenticated unauthenticated = { .items = { { 0 } } };
 
         for (uint64_t token = 0; token < 1000; token++)
-            bh_unproven_add(&unproven, token * (round + 1));
-        assert_int_equal(bh_unproven_record(&f.core, &unproven, &f.err), BH_OK);
+            bh_unauthenticated_add(&unauthenticated, token * (round + 1));
+        assert_int_equal(bh_unauthenticated_record(&f.core, &unauthenticated, &f.err), BH_OK);
         assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     }
-    assert_true(f.core.journal.next_seq - before <= BH_FOLDS_UNPROVEN);
-    for (uint32_t i = 0; i < BH_FOLDS_MAX + BH_FOLDS_STRANGERS; i++) {
-        assert_int_equal(refusals->folds[i].until_ns, UINT64_MAX);
-        refusals->folds[i].until_ns = 0;
+    assert_true(f.core.journal.next_seq - before <= BH_REFUSAL_GROUPS_UNAUTHENTICATED);
+    for (uint32_t i = 0; i < BH_REFUSAL_GROUPS_MAX + BH_REFUSAL_GROUPS_UNKNOWN; i++) {
+        assert_int_equal(refusals->groups[i].until_ns, UINT64_MAX);
+        refusals->groups[i].until_ns = 0;
     }
     write_all();
-    sum = sum_up("unauthenticated");
+    sum = refusals_sum_up("unauthenticated");
     assert_int_equal(sum.refusals, 20000);
-    assert_true(sum.records <= 2 * BH_FOLDS_UNPROVEN);
+    assert_true(sum.records <= 2 * BH_REFUSAL_GROUPS_UNAUTHENTICATED);
     assert_false(sum.allowed);
 }
 
@@ -414,7 +414,7 @@ nor_do_accounts(void **state)
     const struct bh_caller alice = caller_named(&f, "alice");
 
     for (uint64_t id = 1; id <= 100; id++) {
-        const struct bh_turned_away what = {
+        const struct bh_counted_refusal what = {
             { BH_OP_ACCOUNT_RESET, .object = { "account", id } }, BH_DENIED, 1
         };
 
@@ -428,21 +428,21 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(repeated_ones_are_one_record, begin, end),
-        cmocka_unit_test_setup_teardown(the_window_ends, begin, end),
-        cmocka_unit_test_setup_teardown(others_are_records_of_their_own, begin, end),
-        cmocka_unit_test_setup_teardown(numbers_do_not_tell_them_apart, begin, end),
-        cmocka_unit_test_setup_teardown(nor_do_targets, begin, end),
-        cmocka_unit_test_setup_teardown(nor_do_accounts, begin, end),
-        cmocka_unit_test_setup_teardown(credentials_of_nobody_take_no_place, begin, end),
-        cmocka_unit_test_setup_teardown(no_refusal_says_allowed, begin, end),
-        cmocka_unit_test_setup_teardown(what_was_named_is_told, begin, end),
-        cmocka_unit_test_setup_teardown(verb_tenant_and_object_are_told, begin, end),
-        cmocka_unit_test_setup_teardown(the_only_object_is_told, begin, end),
-        cmocka_unit_test_setup_teardown(a_full_table_loses_none, begin, end),
-        cmocka_unit_test_setup_teardown(strangers_do_not_fill_the_log, begin, end),
-        cmocka_unit_test_setup_teardown(one_stranger_is_one_kind, begin, end),
-        cmocka_unit_test_setup_teardown(an_aborted_batch_loses_none, begin, end),
+        cmocka_unit_test_setup_teardown(repeated_ones_are_one_record, refusals_begin, refusals_end),
+        cmocka_unit_test_setup_teardown(the_window_ends, refusals_begin, refusals_end),
+        cmocka_unit_test_setup_teardown(others_are_records_of_their_own, refusals_begin, refusals_end),
+        cmocka_unit_test_setup_teardown(numbers_do_not_tell_them_apart, refusals_begin, refusals_end),
+        cmocka_unit_test_setup_teardown(nor_do_targets, refusals_begin, refusals_end),
+        cmocka_unit_test_setup_teardown(nor_do_accounts, refusals_begin, refusals_end),
+        cmocka_unit_test_setup_teardown(credentials_of_nobody_take_no_place, refusals_begin, refusals_end),
+        cmocka_unit_test_setup_teardown(no_refusal_says_allowed, refusals_begin, refusals_end),
+        cmocka_unit_test_setup_teardown(what_was_named_is_told, refusals_begin, refusals_end),
+        cmocka_unit_test_setup_teardown(verb_tenant_and_object_are_told, refusals_begin, refusals_end),
+        cmocka_unit_test_setup_teardown(the_only_object_is_told, refusals_begin, refusals_end),
+        cmocka_unit_test_setup_teardown(a_full_table_loses_none, refusals_begin, refusals_end),
+        cmocka_unit_test_setup_teardown(strangers_do_not_fill_the_log, refusals_begin, refusals_end),
+        cmocka_unit_test_setup_teardown(one_stranger_is_one_kind, refusals_begin, refusals_end),
+        cmocka_unit_test_setup_teardown(an_aborted_batch_loses_none, refusals_begin, refusals_end),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

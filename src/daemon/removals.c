@@ -11,7 +11,7 @@ struct line {
 
 /* Room for one more thing on the line. */
 static struct bh_buf *
-next(struct line *line)
+removals_next(struct line *line)
 {
     if (line->begun)
         bh_buf_puts(line->out, ", ");
@@ -22,10 +22,10 @@ next(struct line *line)
 }
 
 static void
-put_count(struct line *line, uint64_t count, const char *one, const char *many)
+removals_put_count(struct line *line, uint64_t count, const char *one, const char *many)
 {
     if (count)
-        bh_buf_printf(next(line), "%" PRIu64 " %s", count, count == 1 ? one : many);
+        bh_buf_printf(removals_next(line), "%" PRIu64 " %s", count, count == 1 ? one : many);
 }
 
 /* Jobs that have not ended, of whom a removal is about: those of tenants that go are cancelled. */
@@ -34,7 +34,7 @@ struct alive {
 };
 
 static bool
-goes(const struct bh_removal *removal, uint32_t tenant)
+removals_has_tenant(const struct bh_removal *removal, uint32_t tenant)
 {
     for (uint32_t i = 0; i < removal->tenant_count; i++)
         if (removal->tenants[i] == tenant)
@@ -56,7 +56,7 @@ count_alive(const struct bh_core *core, const struct bh_removal *removal)
         if (view.cause != BH_END_NONE || id != removal->id)
             continue;
         alive.all++;
-        alive.cancelled += goes(removal, view.tenant.v);
+        alive.cancelled += removals_has_tenant(removal, view.tenant.v);
     }
     return alive;
 }
@@ -76,7 +76,7 @@ count_active(struct bh_core *core, struct bh_job_filter filter, uint64_t *alive,
 }
 
 static void
-put_fate(struct bh_buf *out, const struct alive *alive)
+removals_put_outcome(struct bh_buf *out, const struct alive *alive)
 {
     uint64_t stay = alive->all - alive->cancelled;
 
@@ -96,25 +96,25 @@ static bh_rc
 put_jobs(struct bh_core *core, struct line *line, const struct bh_removal *removal,
          const struct bh_job_filter *of, struct bh_err *err)
 {
-    struct bh_job_filter going = *of;
+    struct bh_job_filter removed = *of;
     struct alive alive = count_alive(core, removal);
     uint64_t all = 0;
     bh_rc rc = core->store.ops->count_jobs(core->store.self, of, &all, err);
 
     if (rc == BH_OK)
         rc = count_active(core, *of, &alive.all, err);
-    going.tenants = removal->tenants;
-    going.tenant_count = removal->tenant_count;
+    removed.tenants = removal->tenants;
+    removed.tenant_count = removal->tenant_count;
     if (removal->kind == BH_NAME_TENANT)
         alive.cancelled = alive.all;
-    else if (rc == BH_OK && going.tenant_count)
-        rc = count_active(core, going, &alive.cancelled, err);
+    else if (rc == BH_OK && removed.tenant_count)
+        rc = count_active(core, removed, &alive.cancelled, err);
     if (rc != BH_OK)
         return rc;
     all = all > alive.all ? all : alive.all;
-    put_count(line, all, "job", "jobs");
+    removals_put_count(line, all, "job", "jobs");
     if (alive.all)
-        put_fate(line->out, &alive);
+        removals_put_outcome(line->out, &alive);
     return BH_OK;
 }
 
@@ -144,12 +144,12 @@ put_usage(struct bh_core *core, struct line *line, uint32_t id)
         || (row.compute_ns == 0 && row.memory_ns == 0))
         return;
     used = (uint64_t)(row.compute_ns / milli_hour);
-    bh_buf_printf(next(line), "%" PRIu64 ".%03u GPU-hours used", used / 1000,
+    bh_buf_printf(removals_next(line), "%" PRIu64 ".%03u GPU-hours used", used / 1000,
                   (unsigned)(used % 1000));
 }
 
 static bh_rc
-put_tenant(struct bh_core *core, struct line *line, const struct bh_removal *removal,
+removals_put_tenant(struct bh_core *core, struct line *line, const struct bh_removal *removal,
            struct bh_err *err)
 {
     const struct bh_job_filter filter = { .tenants = &removal->id, .tenant_count = 1 };
@@ -158,7 +158,7 @@ put_tenant(struct bh_core *core, struct line *line, const struct bh_removal *rem
 
     put_usage(core, line, removal->id);
     rc = put_jobs(core, line, removal, &filter, err);
-    put_count(line, below, "tenant below", "tenants below");
+    removals_put_count(line, below, "tenant below", "tenants below");
     return rc;
 }
 
@@ -205,14 +205,14 @@ put_principal(struct bh_core *core, struct line *line, const struct bh_removal *
     if (rc == BH_OK)
         rc = core->store.ops->list_tokens(core->store.self, &held, count_token, &tokens,
                                           err);
-    put_count(line, tokens.count, "token", "tokens");
+    removals_put_count(line, tokens.count, "token", "tokens");
     for (size_t i = 0; i < BH_COUNT(kinds) && rc == BH_OK; i++) {
         const struct bh_document_filter documents = { kinds[i].kind, id };
         uint64_t count = 0;
 
         rc = core->store.ops->list_documents(core->store.self, &documents, count_document, &count,
                                              err);
-        put_count(line, count, kinds[i].one, kinds[i].many);
+        removals_put_count(line, count, kinds[i].one, kinds[i].many);
     }
     return rc;
 }
@@ -231,13 +231,13 @@ bh_removal_put(struct bh_core *core, const struct bh_removal *removal, struct bh
     bh_rc rc = BH_OK;
 
     if (kind == BH_NAME_TENANT)
-        rc = put_tenant(core, &line, removal, err);
+        rc = removals_put_tenant(core, &line, removal, err);
     else if (kind == BH_NAME_PRINCIPAL)
         rc = put_principal(core, &line, removal, err);
     else if (kind == BH_NAME_SKU)
-        put_count(&line, count_alive(core, removal).all, "job not ended", "jobs not ended");
+        removals_put_count(&line, count_alive(core, removal).all, "job not ended", "jobs not ended");
     else if (kind == BH_NAME_DATASET)
-        put_count(&line, bh_access_readers(core, line.name), "running job", "running jobs");
+        removals_put_count(&line, bh_access_readers(core, line.name), "running job", "running jobs");
     if (line.begun)
         bh_buf_putc(out, '\n');
     return rc;

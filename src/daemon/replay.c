@@ -65,7 +65,7 @@ check_digest(struct replay *replay, const struct bh_record *record)
 }
 
 static bool
-see_record(void *self, uint64_t seq, const char *leaf, size_t length)
+replay_record(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct replay *replay = self;
     struct bh_record record;
@@ -85,7 +85,7 @@ see_record(void *self, uint64_t seq, const char *leaf, size_t length)
         return false;
     }
     bh_journal_replayed(&replay->core->journal, leaf, length, &record);
-    bh_open_orders_take(&replay->core->open_orders, &record);
+    bh_open_orders_read(&replay->core->open_orders, &record);
     replay->count++;
     return true;
 }
@@ -119,7 +119,7 @@ replay_records(struct bh_core *core, struct bh_err *err)
 
     BH_ASSERT(replay.decisions && replay.scratch);
     rc = core->store.ops->list_records(core->store.self, core->journal.next_seq, INT64_MAX,
-                                       see_record, &replay, err);
+                                       replay_record, &replay, err);
     free(replay.decisions);
     free(replay.scratch);
     bh_arena_free(replay.arena);

@@ -45,7 +45,7 @@ struct moment {
 };
 
 static bool
-see_time(void *self, uint64_t seq, const char *leaf, size_t length)
+retention_read_time(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct moment *moment = self;
     struct bh_slice value;
@@ -66,7 +66,7 @@ skip_older(const struct bh_core *core, uint64_t before_ns, uint64_t range[2], st
     while (range[0] < range[1]) {
         uint64_t middle = range[0] + (range[1] - range[0]) / 2;
         struct moment moment = { UINT64_MAX };
-        bh_rc rc = store->ops->list_records(store->self, middle, middle, see_time, &moment, err);
+        bh_rc rc = store->ops->list_records(store->self, middle, middle, retention_read_time, &moment, err);
 
         if (rc != BH_OK)
             return rc;
@@ -137,7 +137,7 @@ struct reading {
 };
 
 static bool
-see_record(void *self, uint64_t seq, const char *leaf, size_t length)
+retention_read_record(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct reading *reading = self;
     struct bh_record record;
@@ -145,7 +145,7 @@ see_record(void *self, uint64_t seq, const char *leaf, size_t length)
     (void)seq;
     reading->rc = bh_record_decode(leaf, length, reading->scratch, &record, reading->err);
     if (reading->rc == BH_OK)
-        reading->rc = bh_claims_take(reading->claims, &record, reading->err);
+        reading->rc = bh_claims_read(reading->claims, &record, reading->err);
     return reading->rc == BH_OK;
 }
 
@@ -161,7 +161,7 @@ read_range(struct bh_core *core, const uint64_t range[2], struct bh_claims *clai
     BH_ASSERT(reading.scratch);
     if (range[0] > 0)
         bh_claims_skip(claims, range[0] - 1);
-    rc = store->ops->list_records(store->self, range[0], range[1] - 1, see_record, &reading, err);
+    rc = store->ops->list_records(store->self, range[0], range[1] - 1, retention_read_record, &reading, err);
     free(reading.scratch);
     return rc == BH_OK ? reading.rc : rc;
 }
@@ -181,7 +181,7 @@ write_bound(struct bh_core *core, struct bh_claims *claims, uint64_t from, uint6
     while (rc == BH_OK && bh_bound_put(claims, from, &cursor, &text)) {
         entry.ev_json = bh_buf_text(&text);
         BH_ASSERT(entry.ev_json);
-        rc = bh_core_note(core, &entry, BH_OK, err);
+        rc = bh_core_record(core, &entry, BH_OK, err);
         bh_buf_clear(&text);
     }
     bh_buf_fini(&text);
@@ -207,7 +207,7 @@ find_gap(struct bh_core *core, uint64_t first, uint64_t *ret_from, struct bh_err
 /* What the records that go said of rows is said again by those that stay: what they said, not what
  * the rows are now. */
 static bh_rc
-carry_on(struct bh_core *core, const uint64_t range[2], struct bh_err *err)
+retention_bind_remaining(struct bh_core *core, const uint64_t range[2], struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(CLAIMS_BYTES_MAX);
     struct bh_claims *claims = bh_claims_new(arena, core->crypto);
@@ -228,7 +228,7 @@ carry_on(struct bh_core *core, const uint64_t range[2], struct bh_err *err)
 
 /* Recorded before it happens, in the same transaction; also when there is nothing to prune. */
 static bh_rc
-prune(struct bh_core *core, const struct bh_entry *like, const uint64_t range[2],
+retention_prune(struct bh_core *core, const struct bh_entry *like, const uint64_t range[2],
       struct bh_err *err)
 {
     const struct bh_store *store = &core->store;
@@ -239,11 +239,11 @@ prune(struct bh_core *core, const struct bh_entry *like, const uint64_t range[2]
     snprintf(text, sizeof text, "%" PRIu64, range[1]);
     entry.verb = BH_RECORD_PRUNE;
     entry.obj = (struct bh_record_object){ .type = BH_RECORD_LOG, .id = range[1] };
-    rc = bh_core_note(core, &entry, BH_OK, err);
+    rc = bh_core_record(core, &entry, BH_OK, err);
     if (rc == BH_OK && range[1] > range[0])
         rc = bh_names_keep(core, range[1], err);
     if (rc == BH_OK && range[1] > range[0])
-        rc = carry_on(core, range, err);
+        rc = retention_bind_remaining(core, range, err);
     if (rc == BH_OK && range[1] > range[0])
         rc = store->ops->prune_records(store->self, range[0], range[1] - 1, err);
     if (rc == BH_OK)
@@ -278,5 +278,5 @@ bh_retention_run(struct bh_core *core, const struct bh_command *command, struct 
     if (command->dry_run)
         return BH_OK;
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
-    return prune(core, &entry, range, err);
+    return retention_prune(core, &entry, range, err);
 }

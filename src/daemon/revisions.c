@@ -53,31 +53,31 @@ bh_revision_guard(const struct bh_core *core, uint64_t wanted, struct bh_err *er
 struct walk {
     struct bh_arena *arena;
     struct bh_revision *rows;
-    size_t room, count;
+    size_t capacity, count;
     bool full;
 };
 
 static bool
-grow(struct walk *walk)
+revisions_grow(struct walk *walk)
 {
-    size_t room = walk->room ? 2 * walk->room : BH_REVISIONS_MAX + 1;
-    struct bh_revision *wider = bh_arena_alloc(walk->arena, room * sizeof *wider);
+    size_t capacity = walk->capacity ? 2 * walk->capacity : BH_REVISIONS_MAX + 1;
+    struct bh_revision *wider = bh_arena_alloc(walk->arena, capacity * sizeof *wider);
 
     if (!wider)
         return false;
     if (walk->count > 0)
         memcpy(wider, walk->rows, walk->count * sizeof *wider);
     walk->rows = wider;
-    walk->room = room;
+    walk->capacity = capacity;
     return true;
 }
 
 static bool
-see_revision(void *self, const struct bh_document_row *row)
+revisions_read_revision(void *self, const struct bh_document_row *row)
 {
     struct walk *walk = self;
 
-    walk->full = walk->count == walk->room && !grow(walk);
+    walk->full = walk->count == walk->capacity && !revisions_grow(walk);
     if (walk->full)
         return false;
     if (bh_revision_decode(row, walk->arena, &walk->rows[walk->count]))
@@ -103,7 +103,7 @@ is_shared(const struct walk *walk, size_t at, const struct bh_revision *newest)
 }
 
 static bh_rc
-drop(struct bh_core *core, const struct bh_revision *revision, bool with_text, struct bh_err *err)
+revisions_drop(struct bh_core *core, const struct bh_revision *revision, bool with_text, struct bh_err *err)
 {
     char key[BH_REVISION_KEY_SIZE];
     const struct bh_document_row gone = { .kind = BH_DOCUMENT_REVISION, .key = key, .value = NULL };
@@ -129,17 +129,17 @@ is_second(const struct bh_core *core, const struct walk *walk)
 /* The walk sees what is committed, so only the first of a batch drops: a later one could take the
  * text of one before it.  What they leave above the bound goes with the next batch. */
 static bh_rc
-keep_bound(struct bh_core *core, const struct bh_revision *newest, struct bh_err *err)
+revisions_enforce_bound(struct bh_core *core, const struct bh_revision *newest, struct bh_err *err)
 {
     const struct bh_document_filter filter = { .kind = BH_DOCUMENT_REVISION };
     struct walk walk = { .arena = bh_arena_new(REVISIONS_BYTES_MAX) };
-    bh_rc rc = core->store.ops->list_documents(core->store.self, &filter, see_revision, &walk, err);
+    bh_rc rc = core->store.ops->list_documents(core->store.self, &filter, revisions_read_revision, &walk, err);
 
     if (rc == BH_OK && walk.full)
         rc = bh_err_set(err, BH_FULL, "the store has more revisions than there is memory for");
     if (!is_second(core, &walk))
         for (size_t i = 0; rc == BH_OK && i + BH_REVISIONS_MAX <= walk.count; i++)
-            rc = drop(core, &walk.rows[i], !is_shared(&walk, i, newest), err);
+            rc = revisions_drop(core, &walk.rows[i], !is_shared(&walk, i, newest), err);
     bh_arena_free(walk.arena);
     return rc;
 }
@@ -150,7 +150,7 @@ bh_revision_put(struct bh_core *core, const struct bh_revision *revision, struct
     char key[BH_REVISION_KEY_SIZE], memory[256];
     struct bh_document_row row = { .kind = BH_DOCUMENT_REVISION, .key = key, .version = 1 };
     struct bh_buf value;
-    bh_rc rc = keep_bound(core, revision, err);
+    bh_rc rc = revisions_enforce_bound(core, revision, err);
 
     if (rc != BH_OK)
         return rc;

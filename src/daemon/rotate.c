@@ -6,7 +6,7 @@
 
 /* Recorded before it happens, in the same transaction. */
 static bh_rc
-rotate(struct bh_core *core, const struct bh_entry *entry, const uint8_t *next,
+rotate_key(struct bh_core *core, const struct bh_entry *entry, const uint8_t *next,
        uint64_t *ret_count, struct bh_err *err)
 {
     bh_rc rc = bh_core_begin(core, err);
@@ -14,7 +14,7 @@ rotate(struct bh_core *core, const struct bh_entry *entry, const uint8_t *next,
     if (rc == BH_OK)
         rc = bh_keyring_rotate(&core->ring, core->crypto, next, ret_count, err);
     if (rc == BH_OK)
-        rc = bh_core_note(core, entry, BH_OK, err);
+        rc = bh_core_record(core, entry, BH_OK, err);
     if (rc == BH_OK || rc == BH_CONFLICT || bh_command_fatal(rc))
         return rc;
     return bh_err_set(err, BH_IO, "%.200s", err->msg); /* some are wrapped anew: abort */
@@ -36,7 +36,7 @@ bh_rotate_run(struct bh_core *core, const struct bh_command *command, struct bh_
                                (struct bh_denial){ "key.rotate", verdict, BH_REACH_OBJECT }, err);
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     entry.obj = (struct bh_record_object){ .type = "site" };
-    rc = rotate(core, &entry, NULL, &count, err);
+    rc = rotate_key(core, &entry, NULL, &count, err);
     if (rc == BH_CONFLICT && !core->ring.root.replaceable)
         return bh_err_hint(err, "stop the daemon, bulkheadd --rotate-root FILE, then replace "
                                 "the credential by FILE");
@@ -58,7 +58,7 @@ bh_rotate_to_file(struct bh_core *core, const char *path, uint64_t *ret_count,
     bh_rc rc = bh_root_read(path, next, err);
 
     if (rc == BH_OK)
-        rc = rotate(core, &entry, next, ret_count, err);
+        rc = rotate_key(core, &entry, next, ret_count, err);
     explicit_bzero(next, sizeof next);
     return rc == BH_OK ? bh_core_commit(core, err) : rc;
 }

@@ -6,11 +6,11 @@
 /* New root keys, and crashes and failures on the way to them. */
 
 static bh_rc
-rotate(struct fixture *f, const char *who)
+rotate_rotate(struct fixture *f, const char *who)
 {
     struct bh_command command = { .op = BH_OP_KEY_ROTATE, .caller = caller_named(f, who) };
 
-    return run(f, &command);
+    return fixture_run(f, &command);
 }
 
 static bool
@@ -30,12 +30,12 @@ the_root_is_replaced(void **state)
     uint8_t before[32], after[32];
     uint64_t job;
 
-    setup(&f);
-    must(&f, apply(&f, two_admins));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, two_admins));
     job = submit_canary(&f, "other");
     assert_true(read_root(&f, "root.key", before));
-    BH_CHECK_EQ("a developer", rotate(&f, "alice"), BH_DENIED);
-    BH_CHECK_EQ("an admin", rotate(&f, "carol"), BH_OK);
+    BH_CHECK_EQ("a developer", rotate_rotate(&f, "alice"), BH_DENIED);
+    BH_CHECK_EQ("an admin", rotate_rotate(&f, "carol"), BH_OK);
     BH_CHECK_EQ("the tenant's and the site's", f.answer.keys, 2);
     assert_true(read_root(&f, "root.key", after));
     BH_CHECK("another", memcmp(before, after, 32) != 0);
@@ -46,7 +46,7 @@ the_root_is_replaced(void **state)
     BH_CHECK("opens", strstr(spec_of(&f, job), command_canary));
     (void)submit_canary(&f, "acme/vision");
     reopen(&f);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -62,19 +62,19 @@ a_crash_cuts_a_rotation_anywhere(void **state)
         struct fixture f;
         uint64_t count, job;
 
-        setup(&f);
-        must(&f, apply(&f, two_admins));
+        fixture_setup(&f);
+        keys_fixture_must(&f, fixture_apply(&f, two_admins));
         job = submit_canary(&f, "other");
         assert_true(read_root(&f, "root.key", before));
-        must(&f, bh_core_begin(&f.core, &f.err));
+        keys_fixture_must(&f, bh_core_begin(&f.core, &f.err));
         if (point == STAGED)
-            must(&f, bh_root_stage(&f.core.ring.root, next, &f.err));
+            keys_fixture_must(&f, bh_root_stage(&f.core.ring.root, next, &f.err));
         else
-            must(&f, bh_keyring_rotate(&f.core.ring, f.core.crypto, next, &count, &f.err));
+            keys_fixture_must(&f, bh_keyring_rotate(&f.core.ring, f.core.crypto, next, &count, &f.err));
         if (point == COMMITTED) /* by the store alone: the daemon died right after */
-            must(&f, f.core.store.ops->commit(f.core.store.self, &f.err));
+            keys_fixture_must(&f, f.core.store.ops->commit(f.core.store.self, &f.err));
         if (point == SETTLED)
-            must(&f, bh_core_commit(&f.core, &f.err));
+            keys_fixture_must(&f, bh_core_commit(&f.core, &f.err));
         BH_CHECK_EQ(points[point], read_root(&f, "root.key.next", staged), point != SETTLED);
         reopen(&f);
         BH_CHECK(points[point], strstr(spec_of(&f, job), command_canary));
@@ -84,7 +84,7 @@ a_crash_cuts_a_rotation_anywhere(void **state)
         BH_CHECK(points[point], !read_root(&f, "root.key.next", staged));
         reopen(&f);
         BH_CHECK(points[point], strstr(spec_of(&f, job), command_canary));
-        teardown(&f);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -99,16 +99,16 @@ a_file_that_cannot_be_replaced_is_finished_later(void **state)
     struct fixture f;
     uint64_t job;
 
-    setup(&f);
-    must(&f, apply(&f, two_admins));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, two_admins));
     job = submit_canary(&f, "other");
     snprintf(path, sizeof path, "%s/root.key", f.folder);
     snprintf(away, sizeof away, "%s/away", f.folder);
     assert_int_equal(rename(path, away), 0);
-    BH_CHECK_EQ("rotates", rotate(&f, "carol"), BH_OK);
+    BH_CHECK_EQ("rotates", rotate_rotate(&f, "carol"), BH_OK);
     assert_int_equal(rename(away, path), 0);
     assert_true(read_root(&f, "root.key.next", staged));
-    BH_CHECK_EQ("not on top of that", rotate(&f, "carol"), BH_CONFLICT);
+    BH_CHECK_EQ("not on top of that", rotate_rotate(&f, "carol"), BH_CONFLICT);
     assert_true(read_root(&f, "root.key.next", after));
     BH_CHECK("untouched", memcmp(staged, after, 32) == 0);
     (void)submit_canary(&f, "acme/vision");
@@ -116,8 +116,8 @@ a_file_that_cannot_be_replaced_is_finished_later(void **state)
     BH_CHECK("opens", strstr(spec_of(&f, job), command_canary));
     assert_true(read_root(&f, "root.key", after));
     BH_CHECK("in its place", memcmp(staged, after, 32) == 0);
-    BH_CHECK_EQ("and again", rotate(&f, "carol"), BH_OK);
-    teardown(&f);
+    BH_CHECK_EQ("and again", rotate_rotate(&f, "carol"), BH_OK);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -128,12 +128,12 @@ an_aborted_rotation_never_was(void **state)
     struct fixture f;
     uint64_t count, job;
 
-    setup(&f);
-    must(&f, apply(&f, two_admins));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, two_admins));
     job = submit_canary(&f, "other");
     assert_true(read_root(&f, "root.key", before));
-    must(&f, bh_core_begin(&f.core, &f.err));
-    must(&f, bh_keyring_rotate(&f.core.ring, f.core.crypto, NULL, &count, &f.err));
+    keys_fixture_must(&f, bh_core_begin(&f.core, &f.err));
+    keys_fixture_must(&f, bh_keyring_rotate(&f.core.ring, f.core.crypto, NULL, &count, &f.err));
     assert_true(bh_core_abort(&f.core));
     BH_CHECK("nothing staged", !read_root(&f, "root.key.next", after));
     BH_CHECK("opens", strstr(spec_of(&f, job), command_canary));
@@ -141,7 +141,7 @@ an_aborted_rotation_never_was(void **state)
     reopen(&f);
     assert_true(read_root(&f, "root.key", after));
     BH_CHECK("the old one", memcmp(before, after, 32) == 0);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -152,7 +152,7 @@ put_key_file(struct fixture *f, const char *name, uint8_t first)
     char path[160];
 
     snprintf(path, sizeof path, "%s/%s", f->folder, name);
-    must(f, bh_file_replace(path, key, sizeof key, 0600, &f->err));
+    keys_fixture_must(f, bh_file_replace(path, key, sizeof key, 0600, &f->err));
 }
 
 /* systemd's to replace: the tree is wrapped by the next key, and waits for it. */
@@ -163,28 +163,28 @@ a_credential_is_rotated_by_hand(void **state)
     char next[160];
     uint64_t count, job;
 
-    setup(&f);
+    fixture_setup(&f);
     close_core(&f);
     put_key_file(&f, "bulkhead.root", 7);
     put_key_file(&f, "next", 8);
     snprintf(next, sizeof next, "%s/next", f.folder);
     f.config.credentials = f.folder;
-    must(&f, open_core(&f));
-    must(&f, apply(&f, two_admins));
+    keys_fixture_must(&f, open_core(&f));
+    keys_fixture_must(&f, fixture_apply(&f, two_admins));
     job = submit_canary(&f, "other");
-    BH_CHECK_EQ("not ours", rotate(&f, "carol"), BH_CONFLICT);
+    BH_CHECK_EQ("not ours", rotate_rotate(&f, "carol"), BH_CONFLICT);
     BH_CHECK("the way is said", strstr(f.err.hint, "--rotate-root"));
     BH_CHECK("works on", strstr(spec_of(&f, job), command_canary));
-    must(&f, bh_rotate_to_file(&f.core, next, &count, &f.err));
+    keys_fixture_must(&f, bh_rotate_to_file(&f.core, next, &count, &f.err));
     BH_CHECK_EQ("the tenant's and the site's", count, 2);
     BH_CHECK_EQ("to itself", bh_rotate_to_file(&f.core, next, &count, &f.err), BH_CONFLICT);
     close_core(&f);
     BH_CHECK_EQ("the old credential", open_core(&f), BH_CONFLICT);
     close_core(&f);
     put_key_file(&f, "bulkhead.root", 8);
-    must(&f, open_core(&f));
+    keys_fixture_must(&f, open_core(&f));
     BH_CHECK("the new one", strstr(spec_of(&f, job), command_canary));
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -195,15 +195,15 @@ a_lost_root_is_not_made_anew(void **state)
     struct fixture f;
     char path[160];
 
-    setup(&f);
-    must(&f, apply(&f, two_admins));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, two_admins));
     (void)submit_canary(&f, "other");
     close_core(&f);
     snprintf(path, sizeof path, "%s/root.key", f.folder);
     assert_int_equal(unlink(path), 0);
     BH_CHECK_EQ("refuses", open_core(&f), BH_NOT_FOUND);
     BH_CHECK("and makes none", access(path, F_OK) != 0);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -215,8 +215,8 @@ a_failed_write_rotates_nothing(void **state)
     uint64_t job;
     bh_rc rc;
 
-    setup(&f);
-    must(&f, apply(&f, one_admin));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, one_admin));
     job = submit_canary(&f, "other");
     (void)submit_canary(&f, "acme/vision");
     do {
@@ -227,14 +227,14 @@ a_failed_write_rotates_nothing(void **state)
         command.caller = caller_named(&f, "carol");
         failing.calls = 0;
         failing.fails_at = ++at;
-        rc = try(&f, &command);
+        rc = failing_attempt(&f, &command);
         BH_CHECK("opens", strstr(spec_of(&f, job), command_canary));
         BH_CHECK_EQ("recorded", leaves(&f, "key.rotate").count, rc == BH_OK);
     } while (rc != BH_OK && at < 100);
     BH_CHECK("several writes", at > 3);
     reopen(&f);
     BH_CHECK("opens", strstr(spec_of(&f, job), command_canary));
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 

@@ -15,7 +15,7 @@ name_or_none(const char *name)
 }
 
 static void
-note_change(struct bh_core *core, const struct bh_job_change *row, uint32_t tenant,
+rows_record_change(struct bh_core *core, const struct bh_job_change *row, uint32_t tenant,
             uint32_t principal, uint64_t now_ns)
 {
     struct bh_change *change;
@@ -74,7 +74,7 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
         .kind = bh_job_kind_names[submit->kind],
         .state = bh_job_state_names[BH_JOB_PENDING],
         .contract = bh_contract_names[submit->contract],
-        .node = "", .pieces = "", .grade = "",
+        .node = "", .partitions = "", .grade = "",
         .submitted_ns = event->now_ns,
         .time_limit_ns = submit->time_limit_ns,
         .deadline_ns = submit->deadline_ns,
@@ -89,7 +89,7 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
         (struct bh_shown){ (uint32_t)submit->job.v, core->added_reason.code };
     row.reason = bh_reason_names[core->added_reason.code];
     memcpy(row.spec.bytes, submit->spec, sizeof row.spec.bytes);
-    note_change(core, &(struct bh_job_change){ .job = row.job, .state = row.state,
+    rows_record_change(core, &(struct bh_job_change){ .job = row.job, .state = row.state,
                                                .reason = row.reason },
                 row.tenant_id, row.principal_id, event->now_ns);
     return put_named(core, &row, err);
@@ -97,25 +97,25 @@ bh_rows_add(struct bh_core *core, const struct bh_event *event, const struct bh_
 
 /* "GPU-3f2a 1g.10gb@2", with "gpu7/" before it where it is on another node than the list's. */
 static void
-put_piece(const struct bh_core *core, const struct bh_piece *piece, bh_node_id listed,
+put_partition(const struct bh_core *core, const struct bh_partition *partition, bh_node_id listed,
           struct bh_buf *out)
 {
-    char name[BH_PIECE_NAME_MAX];
+    char name[BH_PARTITION_NAME_MAX];
     struct bh_gpu_view gpu = { 0 };
-    const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, piece->gpu.v);
+    const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, partition->gpu.v);
 
-    if (bh_view_gpu(core->state.engine, piece->gpu, &gpu) && !bh_same(gpu.node, listed))
+    if (bh_view_gpu(core->state.engine, partition->gpu, &gpu) && !bh_same(gpu.node, listed))
         bh_buf_printf(out, "%s/", name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_NODE,
                                                                   gpu.node.v)));
-    bh_piece_name((enum bh_gpu_model)gpu.model, piece->profile, name);
+    bh_partition_name((enum bh_gpu_model)gpu.model, partition->profile, name);
     bh_buf_printf(out, "%.12s %s", name_or_none(uuid), name);
-    if (piece->profile != BH_PROFILE_WHOLE.v)
-        bh_buf_printf(out, "@%" PRIu32, piece->start);
+    if (partition->profile != BH_PROFILE_WHOLE.v)
+        bh_buf_printf(out, "@%" PRIu32, partition->start);
 }
 
 /* One more of the list; false: it is full, and says so. */
 static bool
-add_piece(const struct bh_core *core, const struct bh_piece *piece, bh_node_id listed,
+add_partition(const struct bh_core *core, const struct bh_partition *partition, bh_node_id listed,
           struct bh_buf *out)
 {
     static const char more[] = ", ...";
@@ -123,7 +123,7 @@ add_piece(const struct bh_core *core, const struct bh_piece *piece, bh_node_id l
     struct bh_buf one;
 
     bh_buf_init_fixed(&one, text, sizeof text);
-    put_piece(core, piece, listed, &one);
+    put_partition(core, partition, listed, &one);
     if (out->length + one.length + 2 + sizeof more > out->size) {
         bh_buf_puts(out, more);
         return false;
@@ -137,7 +137,7 @@ add_piece(const struct bh_core *core, const struct bh_piece *piece, bh_node_id l
 /* Those of every member of the job, in their order, as people read them; at most what the buffer
  * holds. */
 static void
-put_pieces(const struct bh_core *core, const struct bh_job_view *view, struct bh_buf *out)
+rows_put_partitions(const struct bh_core *core, const struct bh_job_view *view, struct bh_buf *out)
 {
     struct bh_member_view member;
     bool fits = true;
@@ -145,23 +145,23 @@ put_pieces(const struct bh_core *core, const struct bh_job_view *view, struct bh
     for (uint32_t at = 0; fits && at < view->gang; at++) {
         if (!bh_view_member(core->state.engine, view->job, at, &member))
             return;
-        for (uint32_t i = 0; fits && i < member.piece_count; i++)
-            fits = add_piece(core, &member.pieces[i], view->node, out);
+        for (uint32_t i = 0; fits && i < member.partition_count; i++)
+            fits = add_partition(core, &member.partitions[i], view->node, out);
     }
 }
 
 static bool
-is_waiting(const struct bh_job_view *view)
+rows_is_pending(const struct bh_job_view *view)
 {
     return view->state == BH_JOB_PENDING || view->state == BH_JOB_SUSPENDED;
 }
 
 static const char *
-waiting_reason(struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns)
+rows_pending_reason(struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns)
 {
     struct bh_reason reason;
 
-    if (!is_waiting(view))
+    if (!rows_is_pending(view))
         return "";
     bh_engine_why(core->state.engine, view->job, now_ns, &reason);
     core->shown[view->job.v % BH_SHOWN_MAX] = (struct bh_shown){ (uint32_t)view->job.v, reason.code };
@@ -169,51 +169,51 @@ waiting_reason(struct bh_core *core, const struct bh_job_view *view, uint64_t no
 }
 
 /* Where a living job is, in texts that the row has and a record a digest of. */
-struct place {
-    struct bh_job_place columns;
-    char grade[32], pieces[400];
+struct placement {
+    struct bh_job_placement columns;
+    char grade[32], partitions[400];
 };
 
 /* `standing`: what is said of its grade beside it; "": nothing. */
 static void
-find_place(const struct bh_core *core, const struct bh_job_view *view, const char *standing,
-           struct place *ret)
+rows_fill_placement(const struct bh_core *core, const struct bh_job_view *view, const char *suffix,
+           struct placement *ret)
 {
-    struct bh_buf pieces;
+    struct bh_buf partitions;
 
-    bh_buf_init_fixed(&pieces, ret->pieces, sizeof ret->pieces);
-    put_pieces(core, view, &pieces);
+    bh_buf_init_fixed(&partitions, ret->partitions, sizeof ret->partitions);
+    rows_put_partitions(core, view, &partitions);
     snprintf(ret->grade, sizeof ret->grade, "%s%s", view->lease.v ? bh_grade_names[view->grade] : "",
-             standing);
-    ret->columns = (struct bh_job_place){
+             suffix);
+    ret->columns = (struct bh_job_placement){
         .lease = view->lease.v,
         .restarts = view->restarts,
         .node = name_or_none(bh_catalog_name_of(core->catalog, BH_NAME_NODE, view->node.v)),
-        .pieces = bh_buf_text(&pieces) ? bh_buf_text(&pieces) : "",
+        .partitions = bh_buf_text(&partitions) ? bh_buf_text(&partitions) : "",
         .grade = ret->grade,
     };
 }
 
 static bh_rc
-change_living(struct bh_core *core, const struct bh_job_view *view, const char *standing,
+rows_change_active(struct bh_core *core, const struct bh_job_view *view, const char *suffix,
               uint64_t now_ns, struct bh_err *err)
 {
-    struct place place;
+    struct placement placement;
     struct bh_job_change row = {
         .job = view->job.v,
         .state = bh_job_state_names[view->state],
-        .reason = waiting_reason(core, view, now_ns),
+        .reason = rows_pending_reason(core, view, now_ns),
         .started_ns = view->started_ns,
         .exit_status = -1,
     };
 
-    find_place(core, view, standing, &place);
-    row.lease = place.columns.lease;
-    row.restarts = place.columns.restarts;
-    row.node = place.columns.node;
-    row.pieces = place.columns.pieces;
-    row.grade = place.columns.grade;
-    note_change(core, &row, view->tenant.v, view->principal.v, now_ns);
+    rows_fill_placement(core, view, suffix, &placement);
+    row.lease = placement.columns.lease;
+    row.restarts = placement.columns.restarts;
+    row.node = placement.columns.node;
+    row.partitions = placement.columns.partitions;
+    row.grade = placement.columns.grade;
+    rows_record_change(core, &row, view->tenant.v, view->principal.v, now_ns);
     return core->store.ops->change_job(core->store.self, &row, err);
 }
 
@@ -224,21 +224,21 @@ change_reason(struct bh_core *core, const struct bh_job_view *view, uint64_t now
 {
     const struct bh_job_change row = { .job = view->job.v,
                                        .state = bh_job_state_names[view->state],
-                                       .reason = waiting_reason(core, view, now_ns),
+                                       .reason = rows_pending_reason(core, view, now_ns),
                                        .exit_status = -1 };
 
-    note_change(core, &row, view->tenant.v, view->principal.v, now_ns);
+    rows_record_change(core, &row, view->tenant.v, view->principal.v, now_ns);
     return core->store.ops->change_job(core->store.self, &row, err);
 }
 
 /* Whether the job's row shows another reason than it now waits for. */
 static bool
-shows_wrong(const struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns)
+rows_is_stale(const struct bh_core *core, const struct bh_job_view *view, uint64_t now_ns)
 {
     const struct bh_shown *shown = &core->shown[view->job.v % BH_SHOWN_MAX];
     struct bh_reason reason;
 
-    if (!is_waiting(view))
+    if (!rows_is_pending(view))
         return false;
     bh_engine_why(core->state.engine, view->job, now_ns, &reason);
     return shown->job != (uint32_t)view->job.v || shown->code != reason.code;
@@ -249,7 +249,7 @@ bh_rows_refresh(struct bh_core *core, uint64_t now_ns, struct bh_err *err)
 {
     struct bh_job_view view;
 
-    for (uint32_t looked = 0; looked < REFRESH_AT_ONCE; looked++) {
+    for (uint32_t checked = 0; checked < REFRESH_AT_ONCE; checked++) {
         bh_rc rc = BH_OK;
 
         if (!bh_view_next_job(core->state.engine, &core->refresh_cursor, &view)) {
@@ -257,7 +257,7 @@ bh_rows_refresh(struct bh_core *core, uint64_t now_ns, struct bh_err *err)
             core->reasons_stale = false;
             return BH_OK;
         }
-        if (!shows_wrong(core, &view, now_ns))
+        if (!rows_is_stale(core, &view, now_ns))
             continue;
         rc = bh_core_begin(core, err);
         if (rc == BH_OK)
@@ -287,15 +287,15 @@ end_of(const struct bh_job_view *view, uint64_t now_ns)
 
 /* Of a job that has not ended. */
 static void
-put_living(const struct bh_core *core, const struct bh_job_view *view, const char *standing,
+rows_put_active(const struct bh_core *core, const struct bh_job_view *view, const char *suffix,
            struct bh_job_status *state)
 {
-    struct place place;
+    struct placement placement;
 
-    find_place(core, view, standing, &place);
+    rows_fill_placement(core, view, suffix, &placement);
     snprintf(state->state, sizeof state->state, "%s", bh_job_state_names[view->state]);
     state->started_ns = view->started_ns;
-    bh_job_place_digest(core->crypto, &place.columns, state->row);
+    bh_job_placement_digest(core->crypto, &placement.columns, state->row);
 }
 
 void
@@ -307,7 +307,7 @@ bh_rows_status(const struct bh_core *core, const struct bh_effect *effect, uint6
 
     *ret_state = (struct bh_job_status){ .job = effect->job.v };
     if (!ended) {
-        put_living(core, &view, "", ret_state);
+        rows_put_active(core, &view, "", ret_state);
         return;
     }
     snprintf(ret_state->state, sizeof ret_state->state, "%s", bh_job_state_names[effect->state]);
@@ -317,7 +317,7 @@ bh_rows_status(const struct bh_core *core, const struct bh_effect *effect, uint6
 }
 
 static const char *
-standing_of(bool verified)
+rows_grade_suffix(bool verified)
 {
     return verified ? "" : " unverified";
 }
@@ -327,18 +327,18 @@ bh_rows_regraded(const struct bh_core *core, const struct bh_job_view *view, boo
                  struct bh_job_status *ret_state)
 {
     *ret_state = (struct bh_job_status){ .job = view->job.v };
-    put_living(core, view, standing_of(verified), ret_state);
+    rows_put_active(core, view, rows_grade_suffix(verified), ret_state);
 }
 
 bh_rc
 bh_rows_regrade(struct bh_core *core, const struct bh_job_view *view, bool verified,
                 struct bh_err *err)
 {
-    return change_living(core, view, standing_of(verified), bh_core_now(core), err);
+    return rows_change_active(core, view, rows_grade_suffix(verified), bh_core_now(core), err);
 }
 
 bh_rc
-bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t told_by,
+bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t recorded_by,
                uint64_t now_ns, struct bh_err *err)
 {
     struct bh_job_view view = { 0 };
@@ -349,15 +349,15 @@ bh_rows_change(struct bh_core *core, const struct bh_effect *effect, uint64_t to
         .state = bh_job_state_names[effect->state],
         .reason = bh_end_cause_names[effect->cause],
         .ended_ns = end_of(&view, now_ns),
-        .ended_by = told_by,
+        .ended_by = recorded_by,
         .exit_status = effect->cause == BH_END_EXITED || effect->cause == BH_END_SIGNALLED
                            ? effect->exit_status
                            : -1,
     };
 
     if (!ended)
-        return change_living(core, &view, "", now_ns, err);
-    row.node = row.pieces = row.grade = NULL; /* stay as they were */
-    note_change(core, &row, view.tenant.v, view.principal.v, now_ns);
+        return rows_change_active(core, &view, "", now_ns, err);
+    row.node = row.partitions = row.grade = NULL; /* stay as they were */
+    rows_record_change(core, &row, view.tenant.v, view.principal.v, now_ns);
     return core->store.ops->change_job(core->store.self, &row, err);
 }

@@ -16,10 +16,10 @@ BH_MUST_USE bh_rc bh_rows_add(struct bh_core *core, const struct bh_event *event
 void bh_rows_status(const struct bh_core *core, const struct bh_effect *effect, uint64_t now_ns,
                    struct bh_job_status *ret_state);
 
-/* A job's public state changed: `effect` is of kind JOB, `told_by` the number of the record that
+/* A job's public state changed: `effect` is of kind JOB, `recorded_by` the number of the record that
  * says so. */
 BH_MUST_USE bh_rc bh_rows_change(struct bh_core *core, const struct bh_effect *effect,
-                                 uint64_t told_by, uint64_t now_ns, struct bh_err *err);
+                                 uint64_t recorded_by, uint64_t now_ns, struct bh_err *err);
 
 /* A lease of a job was found to be isolated as its grade says, or not to be shown to be: what the
  * row will say, for the record, and the row. */

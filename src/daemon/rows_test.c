@@ -9,7 +9,7 @@ enum { NODES = 3, GPUS = 8 };
 
 /* A node with eight GPUs, "GPU-n1-0000..." and on. */
 static void
-add_node(struct fixture *f, uint32_t number)
+rows_add_node(struct fixture *f, uint32_t number)
 {
     struct bh_msg_gpu gpus[GPUS];
     struct bh_msg_inventory inventory = { .gpus = { gpus, GPUS } };
@@ -24,20 +24,20 @@ add_node(struct fixture *f, uint32_t number)
     assert_int_equal(bh_catalog_name(f->core.catalog, BH_NAME_NODE, inventory.node, &node.v, &f->err),
                      BH_OK);
     assert_int_equal(bh_inventory_node(&f->core, node, NULL, &f->err), BH_OK);
-    assert_int_equal(bh_inventory_take(&f->core, node, &inventory, &f->err), BH_OK);
+    assert_int_equal(bh_inventory_apply(&f->core, node, &inventory, &f->err), BH_OK);
     assert_int_equal(bh_inventory_node(&f->core, node, &(struct bh_node_offer){ 0, 0 }, &f->err), BH_OK);
     assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
 }
 
 static bool
-take_pieces(void *self, const struct bh_job_row *row)
+take_partitions(void *self, const struct bh_job_row *row)
 {
-    snprintf(self, 512, "%s", row->pieces);
+    snprintf(self, 512, "%s", row->partitions);
     return true;
 }
 
 static void
-pieces_of_all_members(void **state)
+partitions_of_all_members(void **state)
 {
     static const struct {
         const char *name;
@@ -52,25 +52,25 @@ pieces_of_all_members(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct submission wanted = { "root", "acme/vision/train", "large", NULL, 0, 1,
                                      cases[i].gang };
-        char pieces[512] = "";
+        char partitions[512] = "";
         struct fixture f;
 
-        setup(&f);
-        assert_int_equal(apply(&f, whole_yaml), BH_OK);
+        fixture_setup(&f);
+        assert_int_equal(fixture_apply(&f, whole_yaml), BH_OK);
         for (uint32_t node = 1; node <= NODES; node++)
-            add_node(&f, node);
-        assert_int_equal(submit(&f, wanted), BH_OK);
-        assert_int_equal(f.core.store.ops->get_job(f.core.store.self, 1, take_pieces, pieces, &f.err),
+            rows_add_node(&f, node);
+        assert_int_equal(fixture_submit(&f, wanted), BH_OK);
+        assert_int_equal(f.core.store.ops->get_job(f.core.store.self, 1, take_partitions, partitions, &f.err),
                          BH_OK);
-        BH_CHECK(pieces, strncmp(pieces, cases[i].first, strlen(cases[i].first)) == 0);
-        BH_CHECK_STR(cases[i].name, pieces + strlen(pieces) - strlen(cases[i].last), cases[i].last);
-        teardown(&f);
+        BH_CHECK(partitions, strncmp(partitions, cases[i].first, strlen(cases[i].first)) == 0);
+        BH_CHECK_STR(cases[i].name, partitions + strlen(partitions) - strlen(cases[i].last), cases[i].last);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(pieces_of_all_members),
+    cmocka_unit_test(partitions_of_all_members),
 };
 
 BH_TEST_MAIN(tests)

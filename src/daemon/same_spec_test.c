@@ -5,7 +5,7 @@
 #include "base/test.h"
 
 static struct bh_same_spec
-make(uint64_t key, uint32_t tenant, uint32_t principal, const char *plain)
+same_spec_make(uint64_t key, uint32_t tenant, uint32_t principal, const char *plain)
 {
     uint8_t bytes[32] = { 0 };
 
@@ -31,12 +31,12 @@ test_find(void **state)
         { "another text", 7, 3, 12, "trail", false },
     };
     static struct bh_same_specs specs;
-    struct bh_same_spec kept = make(7, 3, 12, "train");
+    struct bh_same_spec kept = same_spec_make(7, 3, 12, "train");
 
     memset(kept.sealed, 9, sizeof kept.sealed);
     bh_same_specs_put(&specs, &kept);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_same_spec spec = make(cases[i].key, cases[i].tenant, cases[i].principal,
+        struct bh_same_spec spec = same_spec_make(cases[i].key, cases[i].tenant, cases[i].principal,
                                         cases[i].plain);
 
         BH_CHECK_EQ(cases[i].name, bh_same_specs_find(&specs, &spec), cases[i].found);

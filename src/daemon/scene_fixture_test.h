@@ -10,21 +10,21 @@
 
 /* As one turn of the owner's loop. */
 static inline void
-turn(struct scene *s)
+scene_step(struct scene *s)
 {
     struct bh_err *err = &s->f.err;
 
     bh_node_links_connect(s->links);
     for (int i = 0; i < NODES_MAX; i++)
-        peer_turn(s, &s->peers[i]);
-    assert_int_equal(bh_node_links_settle(s->links, err), BH_OK);
+        peer_step(s, &s->peers[i]);
+    assert_int_equal(bh_node_links_report_down(s->links, err), BH_OK);
     assert_int_equal(bh_node_links_receive(s->links, err), BH_OK);
     assert_int_equal(bh_core_commit(&s->f.core, err), BH_OK);
     bh_node_links_release(s->links);
 }
 
 static inline uint32_t
-connected(struct scene *s)
+scene_connected(struct scene *s)
 {
     uint32_t cursor = 0, count = 0;
     struct bh_buf json;
@@ -38,15 +38,15 @@ connected(struct scene *s)
 
 /* Connections come after a pause of some milliseconds; then everything is said at once. */
 static inline void
-turns_until(struct scene *s, uint32_t nodes)
+scene_step_until(struct scene *s, uint32_t nodes)
 {
-    for (int n = 0; n < 3000 && connected(s) != nodes; n++) {
-        turn(s);
+    for (int n = 0; n < 3000 && scene_connected(s) != nodes; n++) {
+        scene_step(s);
         bh_time_sleep(BH_NS_PER_MS);
     }
-    assert_int_equal(connected(s), nodes);
-    for (int n = 0; n < TURNS; n++)
-        turn(s);
+    assert_int_equal(scene_connected(s), nodes);
+    for (int n = 0; n < STEPS; n++)
+        scene_step(s);
 }
 
 static inline void
@@ -57,7 +57,7 @@ close_scene(struct scene *s)
         if (s->peers[i].listener >= 0)
             peer_close(s, &s->peers[i]);
     assert_int_equal(rmdir(s->folder), 0);
-    teardown(&s->f);
+    fixture_teardown(&s->f);
 }
 
 static inline void
@@ -70,16 +70,16 @@ open_scene(struct scene *s, uint32_t nodes)
     };
 
     memset(s, 0, sizeof *s);
-    setup(&s->f);
+    fixture_setup(&s->f);
     snprintf(s->folder, sizeof s->folder, "/tmp/bh-links-XXXXXX");
     assert_non_null(mkdtemp(s->folder));
     s->f.config.node_socket = s->folder;
-    assert_int_equal(apply(&s->f, whole_yaml), BH_OK);
+    assert_int_equal(fixture_apply(&s->f, whole_yaml), BH_OK);
     memcpy(s->peers, peers, sizeof s->peers);
     s->links = bh_node_links_new(&s->f.core);
     for (uint32_t i = 0; i < nodes; i++)
         peer_open(s, &s->peers[i]);
-    turns_until(s, nodes);
+    scene_step_until(s, nodes);
 }
 
 static inline enum bh_job_state

@@ -24,7 +24,7 @@ struct shredding {
     uint32_t month;              /* 0: all */
     struct bh_erasure erasure;
     uint64_t *ids;               /* in `arena` */
-    uint32_t count, room;
+    uint32_t count, capacity;
     char meta[META_KEY];         /* where the proposal is kept */
     bool of_name;                /* a name, not keys: `ids` has `name` alone, for the token */
     enum bh_name_kind kind;
@@ -90,7 +90,7 @@ read_month(const char *text, uint32_t *ret_month, struct bh_erasure *erasure)
 /* The identities' key hangs below the site's own: that one stays.  So does the site's of
  * the present month, which seals the reason. */
 static bool
-is_meant(const struct shredding *s, const struct bh_key_row *row)
+shred_is_meant(const struct shredding *s, const struct bh_key_row *row)
 {
     if (row->tenant_id != s->tenant || row->shredded_ns > 0
         || (s->tenant == 0 && row->month == bh_time_month(bh_core_now(s->core))))
@@ -101,13 +101,13 @@ is_meant(const struct shredding *s, const struct bh_key_row *row)
 }
 
 static bool
-take_key(void *self, const struct bh_key_row *row)
+shred_add_key(void *self, const struct bh_key_row *row)
 {
     struct shredding *s = self;
 
-    if (s->ids && is_meant(s, row))
+    if (s->ids && shred_is_meant(s, row))
         s->ids[s->count] = row->id;
-    s->count += is_meant(s, row);
+    s->count += shred_is_meant(s, row);
     return true;
 }
 
@@ -121,7 +121,7 @@ may_be_erased(uint32_t kind)
 
 /* "principal:bob". */
 static bool
-read_name(struct shredding *s, const char *text)
+shred_read_name(struct shredding *s, const char *text)
 {
     const char *colon = strchr(text, ':'), *known;
     char kind[16];
@@ -144,7 +144,7 @@ find_name(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
     const char *text = s->command->shred->name;
 
     s->of_name = true;
-    if (!read_name(s, text)) {
+    if (!shred_read_name(s, text)) {
         bh_err_set(err, BH_NOT_FOUND, "name: there is no \"%.80s\"", text);
         return bh_err_hint(err, "say what it names: tenant:, principal:, group: or dataset:NAME");
     }
@@ -168,7 +168,7 @@ struct readable {
 };
 
 static bool
-see_readable(void *self, const struct bh_job_row *row)
+shred_find_readable(void *self, const struct bh_job_row *row)
 {
     struct readable *readable = self;
     const struct shredding *s = readable->s;
@@ -194,7 +194,7 @@ has_plain(const struct shredding *s)
     struct readable readable = { s, arena, false };
     struct bh_err ignored;
 
-    return s->core->store.ops->list_jobs(s->core->store.self, &filter, see_readable, &readable,
+    return s->core->store.ops->list_jobs(s->core->store.self, &filter, shred_find_readable, &readable,
                                          &ignored) == BH_OK
            && readable.found;
 }
@@ -212,7 +212,7 @@ find_keys(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
                           "2026-11 nor \"all\"", request->month);
     s->erasure.tenant_id = s->tenant;
     snprintf(s->meta, sizeof s->meta, "shred.%" PRIu32, s->tenant);
-    bh_keys_each(s->core->ring.keys, take_key, s);
+    bh_keys_each(s->core->ring.keys, shred_add_key, s);
     if (s->count == 0 && !has_plain(s))
         return bh_err_set(err, BH_NOT_FOUND, "%.80s has no key of %s to destroy",
                           request->tenant, s->month ? request->month : "any month");
@@ -220,7 +220,7 @@ find_keys(struct shredding *s, struct bh_arena *arena, struct bh_err *err)
     if (!s->ids)
         return bh_err_set(err, BH_RANGE, "%" PRIu32 " keys are too many at once", s->count);
     s->count = 0;
-    bh_keys_each(s->core->ring.keys, take_key, s);
+    bh_keys_each(s->core->ring.keys, shred_add_key, s);
     return BH_OK;
 }
 
@@ -269,7 +269,7 @@ bh_hold_check(const struct bh_core *core, const struct bh_site *fresh, struct bh
 }
 
 static bool
-is_of(const struct shredding *s, const struct bh_job_view *view)
+shred_is_of(const struct shredding *s, const struct bh_job_view *view)
 {
     if (s->of_name)
         return (s->kind == BH_NAME_TENANT && view->tenant.v == s->name)
@@ -280,13 +280,13 @@ is_of(const struct shredding *s, const struct bh_job_view *view)
 /* A job that has not ended reads its specification when it starts again.  It was sealed a
  * moment before it was submitted, so one of just after the month may be of it. */
 static bh_rc
-check_jobs(const struct shredding *s, struct bh_err *err)
+shred_check_jobs(const struct shredding *s, struct bh_err *err)
 {
     struct bh_job_view view;
     uint32_t cursor = 0, count = 0;
 
     while (bh_view_next_job(s->core->state.engine, &cursor, &view))
-        count += is_of(s, &view) && view.state < BH_JOB_COMPLETED
+        count += shred_is_of(s, &view) && view.state < BH_JOB_COMPLETED
                  && view.submitted_ns >= s->erasure.from_ns
                  && (view.submitted_ns < s->erasure.before_ns
                      || view.submitted_ns - s->erasure.before_ns < BH_CLAIMS_MOMENT_NS);
@@ -355,7 +355,7 @@ make_token(const struct shredding *s, const struct proposal *proposal, char ret_
 }
 
 static bh_rc
-note(const struct shredding *s, const struct bh_entry *like, const char *verb,
+shred_record(const struct shredding *s, const struct bh_entry *like, const char *verb,
      struct bh_err *err)
 {
     const struct bh_shred_request *request = s->command->shred;
@@ -372,17 +372,17 @@ note(const struct shredding *s, const struct bh_entry *like, const char *verb,
         entry.obj.id = s->name;
     }
     entry.note = text;
-    return bh_core_note(s->core, &entry, BH_OK, err);
+    return bh_core_record(s->core, &entry, BH_OK, err);
 }
 
 static bh_rc
-ask(const struct shredding *s, const struct bh_entry *entry, struct bh_arena *arena,
+shred_ask(const struct shredding *s, const struct bh_entry *entry, struct bh_arena *arena,
     struct bh_answer *ret_answer, struct bh_err *err)
 {
     const struct proposal proposal = { s->command->caller.subject.principal.v, s->month,
                                        bh_core_now(s->core) };
     char value[80], token[TOKEN_TEXT];
-    bh_rc rc = note(s, entry, s->of_name ? "name.erase.ask" : "key.shred.ask", err);
+    bh_rc rc = shred_record(s, entry, s->of_name ? "name.erase.ask" : "key.shred.ask", err);
 
     make_token(s, &proposal, token);
     snprintf(value, sizeof value, "%" PRIu32 " %" PRIu32 " %" PRIu64, proposal.principal,
@@ -463,7 +463,7 @@ destroy_key(const struct shredding *s, const struct bh_entry *like, uint64_t id,
     entry.phase = BH_PHASE_EVENT;
     entry.tenant = s->tenant;
     entry.obj = (struct bh_record_object){ .type = "key", .id = id };
-    rc = bh_core_note(s->core, &entry, BH_OK, err);
+    rc = bh_core_record(s->core, &entry, BH_OK, err);
     if (rc == BH_OK)
         rc = bh_keys_shred(s->core->ring.keys, id, s->core->journal.last_ts_ns, err);
     return rc;
@@ -474,7 +474,7 @@ static bh_rc
 erase_name(const struct shredding *s, const struct bh_entry *entry, struct bh_err *err)
 {
     const struct bh_store *store = &s->core->store;
-    bh_rc rc = note(s, entry, BH_RECORD_NAME_ERASE, err);
+    bh_rc rc = shred_record(s, entry, BH_RECORD_NAME_ERASE, err);
 
     if (rc == BH_OK)
         rc = bh_catalog_erase(s->core->catalog, s->kind, s->name, s->core->journal.next_seq - 1,
@@ -489,7 +489,7 @@ static bh_rc
 destroy_keys(const struct shredding *s, const struct bh_entry *entry, struct bh_err *err)
 {
     const struct bh_store *store = &s->core->store;
-    bh_rc rc = note(s, entry, "key.shred", err);
+    bh_rc rc = shred_record(s, entry, "key.shred", err);
 
     for (uint32_t i = 0; i < s->count && rc == BH_OK; i++)
         rc = destroy_key(s, entry, s->ids[i], err);
@@ -499,7 +499,7 @@ destroy_keys(const struct shredding *s, const struct bh_entry *entry, struct bh_
 }
 
 static bh_rc
-destroy(const struct shredding *s, const struct bh_entry *entry, struct bh_err *err)
+shred_destroy(const struct shredding *s, const struct bh_entry *entry, struct bh_err *err)
 {
     const struct bh_store *store = &s->core->store;
     bh_rc rc = s->of_name ? erase_name(s, entry, err) : destroy_keys(s, entry, err);
@@ -529,7 +529,7 @@ bh_shred_run(struct bh_core *core, const struct bh_command *command, struct bh_a
     if (rc == BH_OK)
         rc = check_hold(&s, err);
     if (rc == BH_OK)
-        rc = check_jobs(&s, err);
+        rc = shred_check_jobs(&s, err);
     if (rc == BH_OK && command->shred->token)
         rc = check_confirmation(&s, arena, err);
     if (rc != BH_OK)
@@ -537,6 +537,6 @@ bh_shred_run(struct bh_core *core, const struct bh_command *command, struct bh_a
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     ret_answer->keys = s.count;
     if (!command->shred->token && has_another(&s))
-        return ask(&s, &entry, arena, ret_answer, err);
-    return destroy(&s, &entry, err);
+        return shred_ask(&s, &entry, arena, ret_answer, err);
+    return shred_destroy(&s, &entry, err);
 }

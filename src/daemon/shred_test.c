@@ -21,14 +21,14 @@ what_people_write_is_sealed(void **state)
     struct bh_job_row row;
     uint64_t job;
 
-    setup(&f);
-    must(&f, apply(&f, two_admins));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, two_admins));
     job = submit_keyed(&f, "acme/vision", "a key");
     BH_CHECK_STR("opened", spec_of(&f, job), plain);
-    BH_CHECK("not in the files", !has_text(&f, "canary"));
+    BH_CHECK("not in the files", !keys_fixture_has_text(&f, "canary"));
     BH_CHECK_EQ("not in the log", leaves(&f, "job.submit").leaks, 0);
     BH_CHECK_EQ("keys are recorded", leaves(&f, "key.make").count, 4); /* the site's, too */
-    row = row_of(&f, job);
+    row = keys_fixture_row_of(&f, job);
     f.core.crypto->sha256(plain, strlen(plain), "", 0, guess);
     BH_CHECK("cannot be guessed", memcmp(row.spec.bytes, guess, 32) != 0);
     bh_state_digest(&f.core.state, f.core.crypto, digest);
@@ -38,7 +38,7 @@ what_people_write_is_sealed(void **state)
     BH_CHECK_STR("and opens", spec_of(&f, job), plain);
     (void)submit_keyed(&f, "acme/vision", "a key");
     BH_CHECK("a repeat is answered alike", strstr(f.answer.replayed, "\"id\":1,"));
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -55,29 +55,29 @@ a_note_is_sealed_in_the_leaf(void **state)
     struct seen seen;
     size_t cursor = 0;
 
-    setup(&f);
-    must(&f, apply(&f, two_admins));
-    must(&f, bh_core_note(&f.core, &entry, BH_OK, &f.err));
-    must(&f, bh_core_commit(&f.core, &f.err));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, two_admins));
+    keys_fixture_must(&f, bh_core_record(&f.core, &entry, BH_OK, &f.err));
+    keys_fixture_must(&f, bh_core_commit(&f.core, &f.err));
     seen = leaves(&f, "test.note");
     BH_CHECK_EQ("hidden", seen.leaks, 0);
-    must(&f, bh_record_decode(seen.leaf, strlen(seen.leaf), scratch, &record, &f.err));
+    keys_fixture_must(&f, bh_record_decode(seen.leaf, strlen(seen.leaf), scratch, &record, &f.err));
     assert_non_null(record.sealed_json);
     assert_true(bh_slice_next_item((struct bh_slice){ record.sealed_json,
                                                       strlen(record.sealed_json) },
                                    &cursor, &item));
     bh_buf_init_fixed(&plain, opened, sizeof opened);
-    must(&f, bh_keys_unseal(f.core.ring.keys, item, &plain, &f.err));
+    keys_fixture_must(&f, bh_keys_unseal(f.core.ring.keys, item, &plain, &f.err));
     BH_CHECK_STR("opened", bh_buf_text(&plain), "canary-note");
     memset(too_long, 'x', sizeof too_long - 1);
     too_long[sizeof too_long - 1] = '\0';
     entry.note = too_long;
-    BH_CHECK_EQ("too long", bh_core_note(&f.core, &entry, BH_OK, &f.err), BH_RANGE);
+    BH_CHECK_EQ("too long", bh_core_record(&f.core, &entry, BH_OK, &f.err), BH_RANGE);
     too_long[BH_ENTRY_NOTE_ITEM_MAX] = '\0';
-    BH_CHECK_EQ("as long as may be", bh_core_note(&f.core, &entry, BH_OK, &f.err), BH_OK);
-    must(&f, bh_core_commit(&f.core, &f.err));
+    BH_CHECK_EQ("as long as may be", bh_core_record(&f.core, &entry, BH_OK, &f.err), BH_OK);
+    keys_fixture_must(&f, bh_core_commit(&f.core, &f.err));
     reopen(&f);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -89,16 +89,16 @@ an_aborted_batch_made_no_keys(void **state)
     struct bh_buf item;
     char memory[400];
 
-    setup(&f);
-    must(&f, apply(&f, two_admins));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, two_admins));
     bh_buf_init_fixed(&item, memory, sizeof memory);
-    must(&f, bh_core_seal(&f.core, (bh_tenant_id){ 1 }, (struct bh_slice){ "x", 1 }, &item, &f.err));
+    keys_fixture_must(&f, bh_core_seal(&f.core, (bh_tenant_id){ 1 }, (struct bh_slice){ "x", 1 }, &item, &f.err));
     assert_true(bh_core_abort(&f.core));
     BH_CHECK_STR("works on", spec_of(&f, submit_canary(&f, "other")) ? "yes" : "", "yes");
     BH_CHECK_EQ("two keys beside the site's", leaves(&f, "key.make").count, 4);
     reopen(&f);
     BH_CHECK("opens", strstr(spec_of(&f, 1), command_canary));
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -112,35 +112,35 @@ it_takes_two_persons(void **state)
     struct bh_shred_request month = { "acme/vision", NULL, NULL, NULL };
     uint64_t job;
 
-    setup(&f);
-    must(&f, apply(&f, two_admins));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, two_admins));
     month.month = this_month(&f);
     job = submit_canary(&f, "acme/vision");
-    BH_CHECK_EQ("while it waits", shred(&f, "carol", month), BH_CONFLICT);
-    cancel(&f, job);
-    BH_CHECK_EQ("a developer", shred(&f, "alice", month), BH_DENIED);
+    BH_CHECK_EQ("while it waits", keys_fixture_shred(&f, "carol", month), BH_CONFLICT);
+    keys_fixture_cancel(&f, job);
+    BH_CHECK_EQ("a developer", keys_fixture_shred(&f, "alice", month), BH_DENIED);
     month.token = "0123456789abcdef";
-    BH_CHECK_EQ("nobody asked", shred(&f, "dan", month), BH_NOT_FOUND);
+    BH_CHECK_EQ("nobody asked", keys_fixture_shred(&f, "dan", month), BH_NOT_FOUND);
     month.token = NULL;
-    BH_CHECK_EQ("asks", shred(&f, "carol", month), BH_OK);
+    BH_CHECK_EQ("asks", keys_fixture_shred(&f, "carol", month), BH_OK);
     BH_CHECK_EQ("for one key", f.answer.keys, 1);
     snprintf(token, sizeof token, "%s", f.answer.shred_token);
     BH_CHECK("nothing happened", strstr(spec_of(&f, job), command_canary));
     month.token = token;
-    BH_CHECK_EQ("not oneself", shred(&f, "carol", month), BH_DENIED);
+    BH_CHECK_EQ("not oneself", keys_fixture_shred(&f, "carol", month), BH_DENIED);
     reopen(&f);
-    BH_CHECK_EQ("of all is another request", shred(&f, "dan",
+    BH_CHECK_EQ("of all is another request", keys_fixture_shred(&f, "dan",
                 (struct bh_shred_request){ "acme/vision", "all", NULL, token }), BH_CONFLICT);
-    BH_CHECK_EQ("another confirms", shred(&f, "dan", month), BH_OK);
+    BH_CHECK_EQ("another confirms", keys_fixture_shred(&f, "dan", month), BH_OK);
     BH_CHECK_STR("done", f.answer.shred_token ? f.answer.shred_token : "", "");
     BH_CHECK_STR("gone", spec_of(&f, job), "erased");
-    BH_CHECK_STR("its name", row_of(&f, job).name, BH_ERASED);
-    BH_CHECK_EQ("not again", shred(&f, "dan", month), BH_NOT_FOUND);
+    BH_CHECK_STR("its name", keys_fixture_row_of(&f, job).name, BH_ERASED);
+    BH_CHECK_EQ("not again", keys_fixture_shred(&f, "dan", month), BH_NOT_FOUND);
     BH_CHECK_EQ("asked", leaves(&f, "key.shred.ask").count, 1);
     BH_CHECK_EQ("confirmed", leaves(&f, "key.shred").count, 1);
     BH_CHECK_EQ("each key", leaves(&f, "key.destroyed").count, 1);
     BH_CHECK_EQ("reasons are sealed", leaves(&f, "").leaks, 0);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -153,30 +153,30 @@ nothing_stays_behind(void **state)
     struct bh_audit_verifier verifier;
     uint64_t job, other;
 
-    setup(&f);
-    must(&f, apply(&f, one_admin));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, one_admin));
     job = submit_canary(&f, "acme/vision");
-    cancel(&f, job);
-    bh_keys_each(f.core.ring.keys, take_living, &key);
+    keys_fixture_cancel(&f, job);
+    bh_keys_each(f.core.ring.keys, read_living, &key);
     BH_CHECK("the key is there", is_in_files(&f, key.wrapped, sizeof key.wrapped));
-    BH_CHECK_EQ("alone", shred(&f, "carol",
+    BH_CHECK_EQ("alone", keys_fixture_shred(&f, "carol",
                                (struct bh_shred_request){ "acme/vision", this_month(&f), NULL,
                                                           NULL }), BH_OK);
     BH_CHECK_STR("at once", spec_of(&f, job), "erased");
     BH_CHECK("scrubbed", !f.core.ring.scrub_due);
-    BH_CHECK("no canary", !has_text(&f, "canary"));
+    BH_CHECK("no canary", !keys_fixture_has_text(&f, "canary"));
     BH_CHECK("no key", !is_in_files(&f, key.wrapped, sizeof key.wrapped));
     other = submit_canary(&f, "acme/vision");
     BH_CHECK("a new key for what is new", strstr(spec_of(&f, other), command_canary));
-    must(&f, bh_snapshot_write(&f.core, &f.err));
-    must(&f, bh_core_commit(&f.core, &f.err));
+    keys_fixture_must(&f, bh_snapshot_write(&f.core, &f.err));
+    keys_fixture_must(&f, bh_core_commit(&f.core, &f.err));
     reopen(&f);
     BH_CHECK("a start scrubs again, for a crash may have come between", f.core.ring.scrub_due);
     BH_CHECK_STR("for ever", spec_of(&f, job), "erased");
     bh_audit_verifier_init(&verifier, f.core.crypto, &f.core.journal.key);
-    must(&f, bh_store_audit(&f.core.store, &verifier, &f.err));
+    keys_fixture_must(&f, bh_store_audit(&f.core.store, &verifier, &f.err));
     BH_CHECK_EQ("verifies", verifier.frontier.size, f.core.journal.next_seq);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -187,21 +187,21 @@ a_legal_hold_keeps_keys(void **state)
     struct fixture f;
     uint64_t job;
 
-    setup(&f);
-    must(&f, apply(&f, held));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, held));
     job = submit_canary(&f, "acme/vision");
-    cancel(&f, job);
-    BH_CHECK_EQ("held above", shred(&f, "carol", all), BH_CONFLICT);
+    keys_fixture_cancel(&f, job);
+    BH_CHECK_EQ("held above", keys_fixture_shred(&f, "carol", all), BH_CONFLICT);
     BH_CHECK_STR("says so", f.err.msg, "acme is under a legal hold");
-    BH_CHECK_EQ("nor removed", apply(&f, "tenants: [{name: other, kind: organization}]\n"),
+    BH_CHECK_EQ("nor removed", fixture_apply(&f, "tenants: [{name: other, kind: organization}]\n"),
                 BH_CONFLICT);
-    must(&f, apply(&f, two_admins));
-    BH_CHECK_EQ("lifted", shred(&f, "carol", all), BH_OK);
+    keys_fixture_must(&f, fixture_apply(&f, two_admins));
+    BH_CHECK_EQ("lifted", keys_fixture_shred(&f, "carol", all), BH_OK);
     BH_CHECK_EQ("the tenant's key and the month's", f.answer.keys, 2);
-    must(&f, apply(&f, held));
+    keys_fixture_must(&f, fixture_apply(&f, held));
     all.token = f.answer.shred_token;
-    BH_CHECK_EQ("held again", shred(&f, "dan", all), BH_CONFLICT);
-    teardown(&f);
+    BH_CHECK_EQ("held again", keys_fixture_shred(&f, "dan", all), BH_CONFLICT);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -224,15 +224,15 @@ a_group_counts_as_another(void **state)
         char site[4096];
         uint64_t job;
 
-        setup(&f);
+        fixture_setup(&f);
         snprintf(site, sizeof site, "%s%s", one_admin, rows[i].binding);
-        must(&f, apply(&f, site));
+        keys_fixture_must(&f, fixture_apply(&f, site));
         month.month = this_month(&f);
         job = submit_canary(&f, "acme/vision");
-        cancel(&f, job);
-        BH_CHECK_EQ(rows[i].name, shred(&f, "carol", month), BH_OK);
+        keys_fixture_cancel(&f, job);
+        BH_CHECK_EQ(rows[i].name, keys_fixture_shred(&f, "carol", month), BH_OK);
         BH_CHECK_EQ(rows[i].name, strstr(spec_of(&f, job), command_canary) == NULL, rows[i].at_once);
-        teardown(&f);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -262,23 +262,23 @@ root_is_no_second_person(void **state)
         struct fixture f;
         uint64_t job;
 
-        setup(&f);
-        must(&f, apply(&f, one_admin));
+        fixture_setup(&f);
+        keys_fixture_must(&f, fixture_apply(&f, one_admin));
         job = submit_canary(&f, "acme/vision");
-        cancel(&f, job);
+        keys_fixture_cancel(&f, job);
         f.prune = true;
-        must(&f, apply(&f, rows[i].site));
+        keys_fixture_must(&f, fixture_apply(&f, rows[i].site));
         month.month = this_month(&f);
-        BH_CHECK_EQ(rows[i].name, shred(&f, rows[i].asks, month), BH_OK);
+        BH_CHECK_EQ(rows[i].name, keys_fixture_shred(&f, rows[i].asks, month), BH_OK);
         BH_CHECK_EQ(rows[i].name, strcmp(spec_of(&f, job), "erased") == 0,
                     rows[i].confirmed == BH_FULL);
         if (rows[i].confirms) {
             month.token = f.answer.shred_token;
-            BH_CHECK_EQ(rows[i].name, shred(&f, rows[i].confirms, month), rows[i].confirmed);
+            BH_CHECK_EQ(rows[i].name, keys_fixture_shred(&f, rows[i].confirms, month), rows[i].confirmed);
             BH_CHECK_EQ(rows[i].name, strcmp(spec_of(&f, job), "erased") == 0,
                         rows[i].confirmed == BH_OK);
         }
-        teardown(&f);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -290,29 +290,29 @@ a_removed_tenants_keys_are_destroyed_when_asked(void **state)
     struct fixture f;
     uint64_t job, kept = 0;
 
-    setup(&f);
-    must(&f, apply(&f, one_admin));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, one_admin));
     job = submit_canary(&f, "other");
-    cancel(&f, job);
+    keys_fixture_cancel(&f, job);
     f.prune = true;
-    must(&f, apply(&f, "tenants: [{name: acme, kind: organization}]\n"
+    keys_fixture_must(&f, fixture_apply(&f, "tenants: [{name: acme, kind: organization}]\n"
                        "principals: [{name: carol, uid: 2003}]\n"
                        "bindings: [{role: admin, principal: carol, tenant: '*'}]\n"));
     BH_CHECK("not by itself", strstr(spec_of(&f, job), command_canary));
-    must(&f, bh_texts_kept(&f.core, 3, &kept, &f.err));
+    keys_fixture_must(&f, bh_texts_bytes(&f.core, 3, &kept, &f.err));
     BH_CHECK("which counts against its tenant", kept > 0);
-    BH_CHECK_EQ("never was", shred(&f, "carol",
+    BH_CHECK_EQ("never was", keys_fixture_shred(&f, "carol",
                 (struct bh_shred_request){ "nobody", "all", NULL, NULL }), BH_NOT_FOUND);
-    BH_CHECK_EQ("no such month", shred(&f, "carol",
+    BH_CHECK_EQ("no such month", keys_fixture_shred(&f, "carol",
                 (struct bh_shred_request){ "other", "1999-01", NULL, NULL }), BH_NOT_FOUND);
-    BH_CHECK_EQ("no month", shred(&f, "carol",
+    BH_CHECK_EQ("no month", keys_fixture_shred(&f, "carol",
                 (struct bh_shred_request){ "other", "2026-13", NULL, NULL }), BH_INVALID);
-    BH_CHECK_EQ("all of it", shred(&f, "carol",
+    BH_CHECK_EQ("all of it", keys_fixture_shred(&f, "carol",
                 (struct bh_shred_request){ "other", "all", NULL, NULL }), BH_OK);
     BH_CHECK_STR("gone", spec_of(&f, job), "erased");
-    must(&f, bh_texts_kept(&f.core, 3, &kept, &f.err));
+    keys_fixture_must(&f, bh_texts_bytes(&f.core, 3, &kept, &f.err));
     BH_CHECK_EQ("and counts no more", kept, 0);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -324,27 +324,27 @@ texts_from_before_sealing_go_too(void **state)
     struct bh_job_row row = { .job = 900, .tenant_id = 3, .name = "canary-old-name",
                               .tenant = "other", .principal = "alice", .sku = "small",
                               .kind = "batch", .state = "completed", .contract = "", .reason = "",
-                              .node = "", .pieces = "", .grade = "",
+                              .node = "", .partitions = "", .grade = "",
                               .submitted_ns = UINT64_C(1736500000000000000), .ended_ns = 1 };
     struct bh_shred_request january = { "other", "2025-01", NULL, NULL };
     struct fixture f;
 
-    setup(&f);
-    must(&f, apply(&f, one_admin));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, one_admin));
     f.core.crypto->sha256(old, strlen(old), "", 0, row.spec.bytes);
-    must(&f, bh_core_begin(&f.core, &f.err));
-    must(&f, f.core.store.ops->put_text(f.core.store.self, &(struct bh_text_row){ row.spec, 0, { old, strlen(old) } }, &f.err));
-    must(&f, f.core.store.ops->put_job(f.core.store.self, &row, &f.err));
-    must(&f, bh_core_commit(&f.core, &f.err));
+    keys_fixture_must(&f, bh_core_begin(&f.core, &f.err));
+    keys_fixture_must(&f, f.core.store.ops->put_text(f.core.store.self, &(struct bh_text_row){ row.spec, 0, { old, strlen(old) } }, &f.err));
+    keys_fixture_must(&f, f.core.store.ops->put_job(f.core.store.self, &row, &f.err));
+    keys_fixture_must(&f, bh_core_commit(&f.core, &f.err));
     BH_CHECK_STR("read as it is", spec_of(&f, 900), old);
-    BH_CHECK_EQ("another month", shred(&f, "carol",
+    BH_CHECK_EQ("another month", keys_fixture_shred(&f, "carol",
                 (struct bh_shred_request){ "other", "2025-02", NULL, NULL }), BH_NOT_FOUND);
-    BH_CHECK_EQ("its month", shred(&f, "carol", january), BH_OK);
+    BH_CHECK_EQ("its month", keys_fixture_shred(&f, "carol", january), BH_OK);
     BH_CHECK_STR("gone", spec_of(&f, 900), "erased");
-    BH_CHECK_STR("its name", row_of(&f, 900).name, BH_ERASED);
-    BH_CHECK("from the files", !has_text(&f, "canary"));
-    BH_CHECK_EQ("not again", shred(&f, "carol", january), BH_NOT_FOUND);
-    teardown(&f);
+    BH_CHECK_STR("its name", keys_fixture_row_of(&f, 900).name, BH_ERASED);
+    BH_CHECK("from the files", !keys_fixture_has_text(&f, "canary"));
+    BH_CHECK_EQ("not again", keys_fixture_shred(&f, "carol", january), BH_NOT_FOUND);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -353,7 +353,7 @@ struct destruction {
 };
 
 static bool
-see_destruction(void *self, uint64_t seq, const char *leaf, size_t length)
+check_destruction(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct destruction *seen = self;
     struct bh_slice value;
@@ -367,7 +367,7 @@ see_destruction(void *self, uint64_t seq, const char *leaf, size_t length)
 }
 
 static bool
-see_destroyed_key(void *self, const struct bh_key_row *row)
+check_destroyed_key(void *self, const struct bh_key_row *row)
 {
     struct destruction *seen = self;
 
@@ -384,16 +384,16 @@ row_and_record_have_one_time(void **state)
     struct fixture f;
 
     (void)state;
-    setup(&f);
-    must(&f, apply(&f, one_admin));
-    cancel(&f, submit_canary(&f, "acme/vision"));
-    must(&f, shred(&f, "carol", (struct bh_shred_request){ "acme/vision", this_month(&f), NULL, NULL }));
-    must(&f, f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, see_destruction, &seen,
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, one_admin));
+    keys_fixture_cancel(&f, submit_canary(&f, "acme/vision"));
+    keys_fixture_must(&f, keys_fixture_shred(&f, "carol", (struct bh_shred_request){ "acme/vision", this_month(&f), NULL, NULL }));
+    keys_fixture_must(&f, f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, check_destruction, &seen,
                                             &f.err));
-    bh_keys_each(f.core.ring.keys, see_destroyed_key, &seen);
+    bh_keys_each(f.core.ring.keys, check_destroyed_key, &seen);
     BH_CHECK("destroyed", seen.record_ns > 0);
     BH_CHECK_EQ("one time", seen.row_ns, seen.record_ns);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -406,23 +406,23 @@ a_proposal_grows_old(void **state)
     char token[32], memory[400];
     struct bh_buf item;
 
-    setup(&f);
-    must(&f, apply(&f, two_admins));
-    cancel(&f, submit_canary(&f, "other"));
-    must(&f, shred(&f, "carol", all));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, two_admins));
+    keys_fixture_cancel(&f, submit_canary(&f, "other"));
+    keys_fixture_must(&f, keys_fixture_shred(&f, "carol", all));
     snprintf(token, sizeof token, "%s", f.answer.shred_token);
     all.token = token;
     bh_buf_init_fixed(&item, memory, sizeof memory);
-    must(&f, bh_core_begin(&f.core, &f.err));
-    must(&f, bh_keys_seal(f.core.ring.keys, &next_year, (struct bh_slice){ "x", 1 }, &item, &f.err));
-    must(&f, bh_core_commit(&f.core, &f.err));
-    BH_CHECK_EQ("another key since", shred(&f, "dan", all), BH_CONFLICT);
-    must(&f, bh_core_begin(&f.core, &f.err));
-    must(&f, f.core.store.ops->put_meta(f.core.store.self, "shred.3", "2 0 1000", &f.err));
-    must(&f, bh_core_commit(&f.core, &f.err));
-    BH_CHECK_EQ("too old", shred(&f, "dan", all), BH_CONFLICT);
+    keys_fixture_must(&f, bh_core_begin(&f.core, &f.err));
+    keys_fixture_must(&f, bh_keys_seal(f.core.ring.keys, &next_year, (struct bh_slice){ "x", 1 }, &item, &f.err));
+    keys_fixture_must(&f, bh_core_commit(&f.core, &f.err));
+    BH_CHECK_EQ("another key since", keys_fixture_shred(&f, "dan", all), BH_CONFLICT);
+    keys_fixture_must(&f, bh_core_begin(&f.core, &f.err));
+    keys_fixture_must(&f, f.core.store.ops->put_meta(f.core.store.self, "shred.3", "2 0 1000", &f.err));
+    keys_fixture_must(&f, bh_core_commit(&f.core, &f.err));
+    BH_CHECK_EQ("too old", keys_fixture_shred(&f, "dan", all), BH_CONFLICT);
     BH_CHECK_STR("says so", f.err.msg, "that was asked for more than a day ago");
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -436,17 +436,17 @@ the_sites_present_month_stays(void **state)
     char memory[400], secret[400];
     struct bh_buf item, kept, plain;
 
-    setup(&f);
-    must(&f, apply(&f, one_admin));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, one_admin));
     bh_buf_init_fixed(&item, memory, sizeof memory);
     bh_buf_init_fixed(&kept, secret, sizeof secret);
-    must(&f, bh_core_begin(&f.core, &f.err));
-    must(&f, bh_keys_seal(f.core.ring.keys, &last_year, (struct bh_slice){ "x", 1 }, &item, &f.err));
-    must(&f, bh_keys_seal(f.core.ring.keys, &identity, (struct bh_slice){ "y", 1 }, &kept, &f.err));
-    must(&f, bh_core_commit(&f.core, &f.err));
-    must(&f, shred(&f, "carol", (struct bh_shred_request){ "*", "all", NULL, NULL }));
+    keys_fixture_must(&f, bh_core_begin(&f.core, &f.err));
+    keys_fixture_must(&f, bh_keys_seal(f.core.ring.keys, &last_year, (struct bh_slice){ "x", 1 }, &item, &f.err));
+    keys_fixture_must(&f, bh_keys_seal(f.core.ring.keys, &identity, (struct bh_slice){ "y", 1 }, &kept, &f.err));
+    keys_fixture_must(&f, bh_core_commit(&f.core, &f.err));
+    keys_fixture_must(&f, keys_fixture_shred(&f, "carol", (struct bh_shred_request){ "*", "all", NULL, NULL }));
     BH_CHECK_EQ("last year's", f.answer.keys, 1);
-    BH_CHECK_EQ("nothing else", shred(&f, "carol", (struct bh_shred_request){ "*", "all", NULL, NULL }),
+    BH_CHECK_EQ("nothing else", keys_fixture_shred(&f, "carol", (struct bh_shred_request){ "*", "all", NULL, NULL }),
                 BH_NOT_FOUND);
     bh_buf_init(&plain, 100);
     BH_CHECK_EQ("gone", bh_keys_unseal(f.core.ring.keys,
@@ -454,7 +454,7 @@ the_sites_present_month_stays(void **state)
     BH_CHECK_EQ("identities stay", bh_keys_unseal(f.core.ring.keys,
                 (struct bh_slice){ kept.bytes, kept.length }, &plain, &f.err), BH_OK);
     bh_buf_fini(&plain);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -468,10 +468,10 @@ a_failed_write_destroys_nothing(void **state)
     uint64_t job;
     bh_rc rc;
 
-    setup(&f);
-    must(&f, apply(&f, one_admin));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, one_admin));
     job = submit_canary(&f, "other");
-    cancel(&f, job);
+    keys_fixture_cancel(&f, job);
     open_failing(&f);
     do {
         struct bh_command command = { .op = BH_OP_KEY_SHRED, .caller = caller_named(&f, "carol"),
@@ -479,7 +479,7 @@ a_failed_write_destroys_nothing(void **state)
 
         failing.calls = 0;
         failing.fails_at = ++at;
-        rc = try(&f, &command);
+        rc = failing_attempt(&f, &command);
         BH_CHECK(rc == BH_OK ? "done" : "not done",
                  (strcmp(spec_of(&f, job), "erased") == 0) == (rc == BH_OK));
         BH_CHECK_EQ("recorded", leaves(&f, "key.destroyed").count, rc == BH_OK ? 2 : 0);
@@ -487,7 +487,7 @@ a_failed_write_destroys_nothing(void **state)
     BH_CHECK("several writes", at > 8);
     reopen(&f);
     BH_CHECK_STR("for ever", spec_of(&f, job), "erased");
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 

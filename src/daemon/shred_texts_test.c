@@ -16,7 +16,7 @@ static const char site[] = TENANTS("") "gpus: [{uuid: all, managed: true}]\n";
 
 /* ---- the node's side: events by hand ---- */
 
-/* A job of alice's in acme/vision that its node is to start, on a piece that there is or is made. */
+/* A job of alice's in acme/vision that its node is to start, on a partition that there is or is made. */
 static struct bh_effect
 submit_to_node(struct fixture *f)
 {
@@ -26,8 +26,8 @@ submit_to_node(struct fixture *f)
     (void)submit_canary(f, "acme/vision");
     order = order_of(f, BH_FX_CARVE);
     if (order)
-        step(f, (struct bh_event){ .kind = BH_EV_CARVED,
-                                   .u.piece = { order->piece.partition, BH_OUTCOME_OK, 0 } });
+        gpu_fixture_step(f, (struct bh_event){ .kind = BH_EV_CARVED,
+                                   .u.partition = { order->partition.partition, BH_OUTCOME_OK, 0 } });
     order = order_of(f, BH_FX_START);
     assert_non_null(order);
     start = *order;
@@ -43,8 +43,8 @@ fail_a_start(struct fixture *f)
     const struct bh_msg_outcome outcome = { .order = order.order, .outcome = BH_OUTCOME_FAILED,
                                             .rc = BH_NOT_FOUND, .why = "canary-image is not there" };
 
-    must(f, bh_orders_outcome(&f->core, &order, &outcome, &f->err));
-    must(f, bh_core_commit(&f->core, &f->err));
+    keys_fixture_must(f, bh_orders_outcome(&f->core, &order, &outcome, &f->err));
+    keys_fixture_must(f, bh_core_commit(&f->core, &f->err));
     bh_core_released(&f->core);
 }
 
@@ -64,10 +64,10 @@ run_and_exec(struct fixture *f)
     struct bh_command command = { .op = BH_OP_JOB_EXEC, .caller = caller_named(f, "alice"),
                                   .job = order.job, .stream = &stream };
 
-    step(f, (struct bh_event){ .kind = BH_EV_STARTED, .u.lease = { order.lease, BH_OUTCOME_OK, 0 } });
+    gpu_fixture_step(f, (struct bh_event){ .kind = BH_EV_STARTED, .u.lease = { order.lease, BH_OUTCOME_OK, 0 } });
     f->core.node_socket = any_socket;
-    must(f, run(f, &command));
-    step(f, (struct bh_event){ .kind = BH_EV_ENDED,
+    keys_fixture_must(f, fixture_run(f, &command));
+    gpu_fixture_step(f, (struct bh_event){ .kind = BH_EV_ENDED,
                                .u.ended = { order.lease, BH_END_EXITED, 0, 1, false } });
     bh_core_released(&f->core);
 }
@@ -75,11 +75,11 @@ run_and_exec(struct fixture *f)
 /* ---- what is kept ---- */
 
 static uint64_t
-kept_of(struct fixture *f, uint32_t tenant)
+shred_texts_stored_of(struct fixture *f, uint32_t tenant)
 {
     uint64_t kept = 0;
 
-    must(f, bh_texts_kept(&f->core, tenant, &kept, &f->err));
+    keys_fixture_must(f, bh_texts_bytes(&f->core, tenant, &kept, &f->err));
     return kept;
 }
 
@@ -96,7 +96,7 @@ sealed_texts(struct fixture *f)
 {
     uint32_t count = 0;
 
-    must(f, f->core.store.ops->list_texts(f->core.store.self, 0, count_sealed, &count, &f->err));
+    keys_fixture_must(f, f->core.store.ops->list_texts(f->core.store.self, 0, count_sealed, &count, &f->err));
     return count;
 }
 
@@ -122,30 +122,30 @@ a_months_texts_go_with_their_key(void **state)
     struct fixture f;
     uint64_t before, later;
 
-    open_site(&f, site);
+    gpu_fixture_open_site(&f, site);
     snprintf(first, sizeof first, "%s", this_month(&f));
     month.month = first;
     fail_a_start(&f);
     run_and_exec(&f);
     BH_CHECK_EQ("a specification that both have, a message, a command", sealed_texts(&f), 3);
-    before = kept_of(&f, VISION);
+    before = shred_texts_stored_of(&f, VISION);
     f.core.clock.base_ns += (int64_t)days_ns;
     run_and_exec(&f);
-    later = kept_of(&f, VISION) - before;
+    later = shred_texts_stored_of(&f, VISION) - before;
     BH_CHECK_EQ("and two of another month", sealed_texts(&f), 5);
     check_log(&f, 0);
-    BH_CHECK_EQ("destroyed", shred(&f, "carol", month), BH_OK);
+    BH_CHECK_EQ("destroyed", keys_fixture_shred(&f, "carol", month), BH_OK);
     BH_CHECK_EQ("one key", f.answer.keys, 1);
     BH_CHECK_EQ("all that it sealed is gone", sealed_texts(&f), 2);
-    BH_CHECK_EQ("and counts no more", kept_of(&f, VISION), later);
+    BH_CHECK_EQ("and counts no more", shred_texts_stored_of(&f, VISION), later);
     check_log(&f, 3);
     reopen(&f);
-    BH_CHECK_EQ("nor after a start", kept_of(&f, VISION), later);
+    BH_CHECK_EQ("nor after a start", shred_texts_stored_of(&f, VISION), later);
     month.month = "all";
-    BH_CHECK_EQ("the rest", shred(&f, "carol", month), BH_OK);
-    BH_CHECK_EQ("nothing is left", sealed_texts(&f) + kept_of(&f, VISION), 0);
+    BH_CHECK_EQ("the rest", keys_fixture_shred(&f, "carol", month), BH_OK);
+    BH_CHECK_EQ("nothing is left", sealed_texts(&f) + shred_texts_stored_of(&f, VISION), 0);
     check_log(&f, 5);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 

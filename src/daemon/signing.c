@@ -23,7 +23,7 @@ enum { CHANNEL = 3 };
 
 static const bh_ns pause_first_ns = 100 * BH_NS_PER_MS;
 static const bh_ns pause_most_ns = 30 * BH_NS_PER_S;
-static const bh_ns await_glance_ns = 20 * BH_NS_PER_MS;
+static const bh_ns await_poll_ns = 20 * BH_NS_PER_MS;
 static const bh_ns steady_ns = 60 * BH_NS_PER_S; /* after so long all is well again */
 
 /* Where the program may lie, seen from the folder of this one: installed, then built, then
@@ -35,9 +35,9 @@ struct bh_signing_process {
     const char *socket, *folder, *program;
     int fd;                      /* -1: no connection */
     pid_t pid;                   /* 0: no child */
-    bh_ns try_ns, pause_ns, since_ns;
+    bh_ns connect_ns, pause_ns, since_ns;
     size_t held;                 /* bytes of the next answer */
-    struct bh_signer_answer answer;
+    struct bh_signer_reply answer;
 };
 
 struct bh_signing_process *
@@ -56,7 +56,7 @@ bh_signing_process_new(const struct bh_daemon_config *config)
 
 /* The child ends by itself when its socket closes; it is asked to, all the same. */
 static void
-disconnect(struct bh_signing_process *process)
+signing_disconnect(struct bh_signing_process *process)
 {
     bh_ns now = bh_time_monotonic();
 
@@ -71,7 +71,7 @@ disconnect(struct bh_signing_process *process)
     process->pid = 0;
     if (now - process->since_ns > steady_ns)
         process->pause_ns = pause_first_ns;
-    process->try_ns = now + process->pause_ns;
+    process->connect_ns = now + process->pause_ns;
     process->pause_ns =
         2 * process->pause_ns < pause_most_ns ? 2 * process->pause_ns : pause_most_ns;
 }
@@ -81,7 +81,7 @@ bh_signing_process_free(struct bh_signing_process *process)
 {
     if (!process)
         return;
-    disconnect(process);
+    signing_disconnect(process);
     free(process);
 }
 
@@ -112,7 +112,7 @@ find_program(const struct bh_signing_process *process, char ret_path[PATH_MAX],
 
 /* Only the socket, as descriptor 3, and standard error reach it. */
 static int
-spawn(char *const argv[], int socket, pid_t *ret_pid)
+signing_spawn(char *const argv[], int socket, pid_t *ret_pid)
 {
     static char *const environment[] = { NULL };
     posix_spawn_file_actions_t files;
@@ -152,7 +152,7 @@ start_child(struct bh_signing_process *process, struct bh_err *err)
     snprintf(folder, sizeof folder, "%s", process->folder);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return bh_err_errno(err, "a socket pair");
-    error = spawn(argv, pair[1], &process->pid);
+    error = signing_spawn(argv, pair[1], &process->pid);
     bh_fd_close(pair[1]);
     if (error) {
         bh_fd_close(pair[0]);
@@ -185,7 +185,7 @@ bh_signing_process_await(struct bh_signing_process *process, uint64_t most_ns)
     while (process->socket[0] && process->fd < 0 && try_connect(process, &err) != BH_OK) {
         if (bh_time_monotonic() >= until)
             return false;
-        bh_time_sleep(await_glance_ns);
+        bh_time_sleep(await_poll_ns);
     }
     return true;
 }
@@ -198,13 +198,13 @@ process_connected(void *self)
 
     if (process->fd >= 0)
         return true;
-    if (bh_time_monotonic() < process->try_ns)
+    if (bh_time_monotonic() < process->connect_ns)
         return false;
     process->since_ns = bh_time_monotonic();
     if (try_connect(process, &err) == BH_OK)
         return true;
     bh_log(SIGNER_LOST, BH_ERRLOG(&err), BH_STR("next", err.hint));
-    disconnect(process);
+    signing_disconnect(process);
     return false;
 }
 
@@ -212,7 +212,7 @@ process_connected(void *self)
 
 /* A socket that does not take a whole question belongs to a signer that stopped reading. */
 static bool
-process_ask(void *self, const struct bh_signer_question *question)
+process_ask(void *self, const struct bh_signer_request *question)
 {
     struct bh_signing_process *process = self;
 
@@ -220,13 +220,13 @@ process_ask(void *self, const struct bh_signer_question *question)
         return false;
     if (send(process->fd, question, sizeof *question, MSG_NOSIGNAL) == (ssize_t)sizeof *question)
         return true;
-    disconnect(process);
+    signing_disconnect(process);
     return false;
 }
 
 /* What is there; false when the other end is gone. */
 static bool
-receive(struct bh_signing_process *process)
+signing_receive(struct bh_signing_process *process)
 {
     while (process->held < sizeof process->answer) {
         ssize_t got = read(process->fd, (char *)&process->answer + process->held,
@@ -243,7 +243,7 @@ receive(struct bh_signing_process *process)
 
 /* Texts are ended here: they are printed. */
 static void
-end_texts(struct bh_signer_answer *answer)
+end_texts(struct bh_signer_reply *answer)
 {
     answer->vkeys[sizeof answer->vkeys - 1] = '\0';
     answer->note[sizeof answer->note - 1] = '\0';
@@ -252,7 +252,7 @@ end_texts(struct bh_signer_answer *answer)
 }
 
 static bh_rc
-process_take(void *self, uint64_t wait_ns, struct bh_signer_answer *ret_answer,
+signing_process_receive(void *self, uint64_t wait_ns, struct bh_signer_reply *ret_answer,
              struct bh_err *err)
 {
     struct bh_signing_process *process = self;
@@ -262,8 +262,8 @@ process_take(void *self, uint64_t wait_ns, struct bh_signer_answer *ret_answer,
         bh_ns now = bh_time_monotonic();
         struct pollfd waiting = { .fd = process->fd, .events = POLLIN };
 
-        if (process->fd < 0 || !receive(process)) {
-            disconnect(process);
+        if (process->fd < 0 || !signing_receive(process)) {
+            signing_disconnect(process);
             return bh_err_set(err, BH_UNAVAILABLE, "the signer is gone");
         }
         if (process->held == sizeof process->answer)
@@ -281,7 +281,7 @@ process_take(void *self, uint64_t wait_ns, struct bh_signer_answer *ret_answer,
 static void
 process_drop(void *self)
 {
-    disconnect(self);
+    signing_disconnect(self);
 }
 
 static int
@@ -297,7 +297,7 @@ bh_signing_process_port(struct bh_signing_process *process)
 {
     static const struct bh_signing_ops ops = { .connected = process_connected,
                                                .ask = process_ask,
-                                               .take = process_take,
+                                               .receive = signing_process_receive,
                                                .drop = process_drop,
                                                .fd = process_fd };
 

@@ -15,11 +15,11 @@ struct bh_signing_ops {
     /* Whether there is a connection; tries to make one when that is due. */
     bool (*connected)(void *self);
     /* Send a question; false when the connection broke, or there is none. */
-    bool (*ask)(void *self, const struct bh_signer_question *question);
+    bool (*ask)(void *self, const struct bh_signer_request *question);
     /* The next answer, waiting for `wait_ns` at most.
      *   BH_NOT_FOUND    there is none yet
      *   BH_UNAVAILABLE  the connection broke */
-    bh_rc (*take)(void *self, uint64_t wait_ns, struct bh_signer_answer *ret_answer,
+    bh_rc (*receive)(void *self, uint64_t wait_ns, struct bh_signer_reply *ret_answer,
                   struct bh_err *err);
     /* It does not answer any more: break the connection. */
     void (*drop)(void *self);

@@ -25,12 +25,12 @@ struct fixture {
     struct bh_daemon_config config;
     struct bh_signing_process *process;
     struct bh_signing port;
-    struct bh_signer_answer answer;
+    struct bh_signer_reply answer;
     struct bh_err err;
 };
 
 static void
-setup(struct fixture *f)
+signing_setup(struct fixture *f)
 {
     *f = (struct fixture){ .folder = "/tmp/bh-signing-XXXXXX" };
     assert_non_null(mkdtemp(f->folder));
@@ -42,7 +42,7 @@ setup(struct fixture *f)
 }
 
 static void
-teardown(struct fixture *f)
+signing_teardown(struct fixture *f)
 {
     DIR *folder;
     struct dirent *entry;
@@ -57,22 +57,22 @@ teardown(struct fixture *f)
 }
 
 static bool
-ask(struct fixture *f)
+signing_ask(struct fixture *f)
 {
-    const struct bh_signer_question hello = { .version = BH_SIGNER_VERSION, .number = 9,
+    const struct bh_signer_request hello = { .version = BH_SIGNER_VERSION, .number = 9,
                                               .name = "log.example/a" };
 
     return f->port.ops->ask(f->port.self, &hello);
 }
 
 static bh_rc
-take(struct fixture *f)
+receive(struct fixture *f)
 {
-    return f->port.ops->take(f->port.self, 30 * BH_NS_PER_S, &f->answer, &f->err);
+    return f->port.ops->receive(f->port.self, 30 * BH_NS_PER_S, &f->answer, &f->err);
 }
 
 static bool
-connected(struct fixture *f)
+signing_connected(struct fixture *f)
 {
     return f->port.ops->connected(f->port.self);
 }
@@ -80,9 +80,9 @@ connected(struct fixture *f)
 static bool
 connects(struct fixture *f)
 {
-    for (int i = 0; i < 30000 && !connected(f); i++)
+    for (int i = 0; i < 30000 && !signing_connected(f); i++)
         bh_time_sleep(BH_NS_PER_MS);
-    return connected(f);
+    return signing_connected(f);
 }
 
 /* The one child of this program. */
@@ -108,26 +108,26 @@ a_child_that_dies_is_started_again(void **state)
     struct fixture f;
 
     (void)state;
-    setup(&f);
-    BH_CHECK("connected", connected(&f));
-    BH_CHECK("asked", ask(&f));
-    BH_CHECK_EQ("answered", take(&f), BH_OK);
+    signing_setup(&f);
+    BH_CHECK("connected", signing_connected(&f));
+    BH_CHECK("asked", signing_ask(&f));
+    BH_CHECK_EQ("answered", receive(&f), BH_OK);
     BH_CHECK_EQ("number", f.answer.number, 9);
     BH_CHECK("key", strncmp(f.answer.vkeys, "log.example/a+", 14) == 0);
     memcpy(vkey, f.answer.vkeys, sizeof vkey);
     for (int deaths = 0; deaths < 3; deaths++) {
         assert_true(child_of_mine() > 0);
         kill(child_of_mine(), SIGKILL);
-        BH_CHECK_EQ("gone", take(&f), BH_UNAVAILABLE);
-        BH_CHECK("not at once", !connected(&f));
-        BH_CHECK("not asked", !ask(&f));
+        BH_CHECK_EQ("gone", receive(&f), BH_UNAVAILABLE);
+        BH_CHECK("not at once", !signing_connected(&f));
+        BH_CHECK("not asked", !signing_ask(&f));
         BH_CHECK("again", connects(&f));
-        BH_CHECK("asked again", ask(&f));
-        BH_CHECK_EQ("answered again", take(&f), BH_OK);
+        BH_CHECK("asked again", signing_ask(&f));
+        BH_CHECK_EQ("answered again", receive(&f), BH_OK);
         BH_CHECK_STR("the same key", f.answer.vkeys, vkey);
     }
     BH_CHECK_DONE();
-    teardown(&f);
+    signing_teardown(&f);
     BH_CHECK_EQ("no child is left", child_of_mine(), 0);
     BH_CHECK_DONE();
 }
@@ -140,19 +140,19 @@ a_key_that_others_may_read(void **state)
     struct fixture f;
 
     (void)state;
-    setup(&f);
-    BH_CHECK("connected", connected(&f) && ask(&f));
-    BH_CHECK_EQ("good", take(&f), BH_OK);
+    signing_setup(&f);
+    BH_CHECK("connected", signing_connected(&f) && signing_ask(&f));
+    BH_CHECK_EQ("good", receive(&f), BH_OK);
     snprintf(path, sizeof path, "%s/audit.key", f.folder);
     assert_int_equal(chmod(path, 0644), 0);
     kill(child_of_mine(), SIGKILL);
-    BH_CHECK_EQ("gone", take(&f), BH_UNAVAILABLE);
-    BH_CHECK("again", connects(&f) && ask(&f));
-    BH_CHECK_EQ("answers", take(&f), BH_OK);
+    BH_CHECK_EQ("gone", receive(&f), BH_UNAVAILABLE);
+    BH_CHECK("again", connects(&f) && signing_ask(&f));
+    BH_CHECK_EQ("answers", receive(&f), BH_OK);
     BH_CHECK_EQ("that it does not", f.answer.rc, BH_DENIED);
     BH_CHECK("why", strstr(f.answer.why, "may be used by others"));
     BH_CHECK_DONE();
-    teardown(&f);
+    signing_teardown(&f);
 }
 
 static void
@@ -161,16 +161,16 @@ no_program(void **state)
     struct fixture f;
 
     (void)state;
-    setup(&f);
+    signing_setup(&f);
     f.config.signer = "/nonexistent/bulkhead-signer";
     bh_signing_process_free(f.process);
     f.process = bh_signing_process_new(&f.config);
     f.port = bh_signing_process_port(f.process);
-    if (connected(&f)) /* as some tools' posix_spawn has it, which then ends at once */
-        ask(&f);
-    BH_CHECK_EQ("gone", take(&f), BH_UNAVAILABLE);
+    if (signing_connected(&f)) /* as some tools' posix_spawn has it, which then ends at once */
+        signing_ask(&f);
+    BH_CHECK_EQ("gone", receive(&f), BH_UNAVAILABLE);
     BH_CHECK_DONE();
-    teardown(&f);
+    signing_teardown(&f);
 }
 
 /* A signer of its own, for processes of user `uid`. */
@@ -196,24 +196,24 @@ at_a_socket(void **state)
     pid_t pid;
 
     (void)state;
-    setup(&f);
+    signing_setup(&f);
     f.config.signer_socket = f.socket;
     bh_signing_process_free(f.process);
     f.process = bh_signing_process_new(&f.config);
     f.port = bh_signing_process_port(f.process);
-    BH_CHECK("nobody there", !connected(&f));
+    BH_CHECK("nobody there", !signing_connected(&f));
     for (int i = 0; i < 2; i++) { /* for us, and then for somebody else */
         pid = start_signer(&f, geteuid() + (uint32_t)i);
         BH_CHECK("connected", connects(&f));
-        ask(&f);
-        BH_CHECK_EQ("answered", take(&f), i ? BH_UNAVAILABLE : BH_OK);
+        signing_ask(&f);
+        BH_CHECK_EQ("answered", receive(&f), i ? BH_UNAVAILABLE : BH_OK);
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
         if (i == 0)
-            BH_CHECK_EQ("gone", take(&f), BH_UNAVAILABLE);
+            BH_CHECK_EQ("gone", receive(&f), BH_UNAVAILABLE);
     }
     BH_CHECK_DONE();
-    teardown(&f);
+    signing_teardown(&f);
 }
 
 /* Started beside us, it does not listen yet when we first ask. */
@@ -224,7 +224,7 @@ awaited_at_a_socket(void **state)
     pid_t pid;
 
     (void)state;
-    setup(&f);
+    signing_setup(&f);
     BH_CHECK("a child of ours is not awaited", bh_signing_process_await(f.process, 0));
     f.config.signer_socket = f.socket;
     bh_signing_process_free(f.process);
@@ -232,14 +232,14 @@ awaited_at_a_socket(void **state)
     f.port = bh_signing_process_port(f.process);
     BH_CHECK("nobody comes", !bh_signing_process_await(f.process, 0));
     pid = start_signer(&f, geteuid());
-    BH_CHECK("it comes", bh_signing_process_await(f.process, bh_test_patience(30) * BH_NS_PER_S));
-    BH_CHECK("connected", connected(&f));
-    ask(&f);
-    BH_CHECK_EQ("answered", take(&f), BH_OK);
+    BH_CHECK("it comes", bh_signing_process_await(f.process, bh_test_scaled(30) * BH_NS_PER_S));
+    BH_CHECK("connected", signing_connected(&f));
+    signing_ask(&f);
+    BH_CHECK_EQ("answered", receive(&f), BH_OK);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     BH_CHECK_DONE();
-    teardown(&f);
+    signing_teardown(&f);
 }
 
 int

@@ -90,7 +90,7 @@ ask_for_prune(const char *removals, struct bh_err *err)
 /* ---- the record ---- */
 
 static void
-put_line(struct bh_buf *note, const char *line, size_t length)
+site_apply_put_line(struct bh_buf *note, const char *line, size_t length)
 {
     size_t kept = length < NOTE_LINE_MAX ? length : NOTE_LINE_MAX;
 
@@ -102,7 +102,7 @@ put_line(struct bh_buf *note, const char *line, size_t length)
 
 /* Lines of `text` while the note is shorter than `most`; returns how many were left out. */
 static uint32_t
-put_lines(struct bh_buf *note, const char *prefix, const char *text, size_t most)
+site_apply_put_lines(struct bh_buf *note, const char *prefix, const char *text, size_t most)
 {
     uint32_t left = 0;
 
@@ -113,7 +113,7 @@ put_lines(struct bh_buf *note, const char *prefix, const char *text, size_t most
             continue;
         }
         bh_buf_puts(note, prefix);
-        put_line(note, text, length);
+        site_apply_put_line(note, text, length);
     }
     return left;
 }
@@ -129,13 +129,13 @@ note_of(const struct bh_answer *answer, struct bh_arena *arena)
     const char *copy;
 
     bh_buf_init(&note, BH_ENTRY_NOTE_MAX);
-    left += put_lines(&note, "", changes->lines ? changes->lines : "", NOTE_CHANGES_BYTES);
+    left += site_apply_put_lines(&note, "", changes->lines ? changes->lines : "", NOTE_CHANGES_BYTES);
     if (left > 0) {
         bh_buf_printf(&note, "%u more; sha256 of all %u lines: ", left, changes->count);
         bh_buf_put_hex(&note, changes->digest, sizeof changes->digest);
         bh_buf_putc(&note, '\n');
     }
-    left = put_lines(&note, "removed ", answer->removes, NOTE_LINES_BYTES);
+    left = site_apply_put_lines(&note, "removed ", answer->removes, NOTE_LINES_BYTES);
     if (left > 0)
         bh_buf_printf(&note, "removed %u more that had something\n", left);
     if (note.length == 0)
@@ -168,7 +168,7 @@ put_site(struct applying *a, struct bh_err *err)
     memcpy(revision.digest, digest.bytes, sizeof revision.digest);
     a->entry.text = digest.bytes;
     a->entry.note = note_of(a->answer, core->arena);
-    rc = bh_core_note(core, &a->entry, BH_OK, err);
+    rc = bh_core_record(core, &a->entry, BH_OK, err);
     if (rc != BH_OK || strcmp(text, bh_catalog_site_text(core->catalog)) == 0)
         return rc;
     revision.number = core->journal.next_seq - 1; /* records of new names came before it */
@@ -181,7 +181,7 @@ put_site(struct applying *a, struct bh_err *err)
 }
 
 static bh_rc
-carry_out(struct applying *a, struct bh_plan *plan, struct bh_err *err)
+site_apply_run(struct applying *a, struct bh_plan *plan, struct bh_err *err)
 {
     bh_rc rc = bh_plan_run(plan, a->core, &a->entry, err);
 
@@ -232,5 +232,5 @@ bh_site_run(struct bh_core *core, const struct bh_command *command, struct bh_ar
         return ask_for_prune(ret_answer->removes, err);
     applying.entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     applying.entry.obj = (struct bh_record_object){ .type = "site" };
-    return carry_out(&applying, plan, err);
+    return site_apply_run(&applying, plan, err);
 }

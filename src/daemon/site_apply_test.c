@@ -25,7 +25,7 @@ struct leaf {
 };
 
 static bool
-keep_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
+site_apply_store_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct leaf *kept = self;
 
@@ -44,7 +44,7 @@ last_leaf(struct fixture *f)
     static struct leaf leaf;
 
     leaf = (struct leaf){ .seq = 0 };
-    assert_int_equal(f->core.store.ops->list_records(f->core.store.self, 0, INT64_MAX, keep_leaf,
+    assert_int_equal(f->core.store.ops->list_records(f->core.store.self, 0, INT64_MAX, site_apply_store_leaf,
                                                      &leaf, &f->err), BH_OK);
     return &leaf;
 }
@@ -77,7 +77,7 @@ apply_as(struct fixture *f, const char *yaml, struct bh_command how)
     command.prune = how.prune;
     command.guarded = how.guarded;
     command.revision = how.revision;
-    return run(f, &command);
+    return fixture_run(f, &command);
 }
 
 /* ---- differences ---- */
@@ -107,8 +107,8 @@ what_a_file_changes_is_shown_and_recorded(void **state)
         const struct leaf *leaf;
         struct fixture f;
 
-        setup(&f);
-        assert_int_equal(apply(&f, plain_site), BH_OK);
+        fixture_setup(&f);
+        assert_int_equal(fixture_apply(&f, plain_site), BH_OK);
         BH_CHECK_EQ(cases[i].name, apply_as(&f, cases[i].site, dry), BH_OK);
         BH_CHECK_STR(cases[i].name, f.answer.changes.lines, cases[i].line);
         BH_CHECK_EQ(cases[i].name, apply_as(&f, cases[i].site, wet), BH_OK);
@@ -121,7 +121,7 @@ what_a_file_changes_is_shown_and_recorded(void **state)
         BH_CHECK_EQ("and nothing is left to do", f.answer.changes.count, 0);
         BH_CHECK_EQ("the file in force", apply_as(&f, cases[i].site, wet), BH_OK);
         BH_CHECK_STR("says so", note_of(&f, last_leaf(&f)), "no change\n");
-        teardown(&f);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -165,14 +165,14 @@ one_deed_is_one_record(void **state)
     struct deeds deeds = { 0 };
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, plain_site), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, plain_site), BH_OK);
     assert_int_equal(f.core.store.ops->list_records(f.core.store.self, 0, INT64_MAX, count_deed,
                                                     &deeds, &f.err), BH_OK);
     BH_CHECK_EQ("one deed", deeds.applies, 1);
     BH_CHECK_STR("its changes", deeds.objects, "scheduling sku tenant tenant ");
     BH_CHECK_EQ("by one request", deeds.of_another_request, 0);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -187,7 +187,7 @@ a_long_difference_is_cut_in_the_record_alone(void **state)
     uint32_t lines = 0;
     char digest[80];
 
-    setup(&f);
+    fixture_setup(&f);
     bh_buf_init(&yaml, 1 << 20);
     bh_buf_puts(&yaml, "principals:\n");
     for (uint32_t i = 0; i < 1000; i++)
@@ -203,7 +203,7 @@ a_long_difference_is_cut_in_the_record_alone(void **state)
     BH_CHECK("and how many are not", strstr(note, digest));
     BH_CHECK_EQ("the store is whole", open_core((close_core(&f), &f)), BH_OK);
     bh_buf_fini(&yaml);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -236,11 +236,11 @@ a_revision_is_the_record_that_applied_it(void **state)
     struct fixture f;
     uint64_t first;
 
-    setup(&f);
-    assert_int_equal(apply(&f, plain_site), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, plain_site), BH_OK);
     first = f.answer.revision;
     BH_CHECK_EQ("its number", first, last_leaf(&f)->seq);
-    assert_int_equal(apply(&f, plain_site), BH_OK);
+    assert_int_equal(fixture_apply(&f, plain_site), BH_OK);
     BH_CHECK_EQ("the same file is the same revision", f.answer.revision, first);
     assert_int_equal(apply_as(&f, site_yaml, wet), BH_OK);
     BH_CHECK("another", f.answer.revision > first);
@@ -251,7 +251,7 @@ a_revision_is_the_record_that_applied_it(void **state)
     assert_int_equal(bh_revision_read(&f.core.store, first, f.arena, &revision, &f.err), BH_OK);
     assert_int_equal(bh_revision_text(&f.core.store, &revision, f.arena, &text, &f.err), BH_OK);
     BH_CHECK("with their texts", strstr(text, "\"bob\""));
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -262,7 +262,7 @@ the_slower_of_two_editors_is_told(void **state)
     struct bh_command guarded = { .guarded = true };
     struct fixture f;
 
-    setup(&f);
+    fixture_setup(&f);
     BH_CHECK_EQ("none is in force yet", apply_as(&f, plain_site, guarded), BH_OK);
     guarded.revision = f.answer.revision;
     BH_CHECK_EQ("the faster", apply_as(&f, faster, guarded), BH_OK);
@@ -276,7 +276,7 @@ the_slower_of_two_editors_is_told(void **state)
     guarded.dry_run = true;
     BH_CHECK_EQ("also when it is tried", apply_as(&f, site_yaml, guarded), BH_CONFLICT);
     BH_CHECK("nothing changed", strstr(bh_catalog_site_text(f.core.catalog), "2009"));
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -303,7 +303,7 @@ apply_numbers(struct fixture *f, uint32_t first, uint32_t count)
     for (uint32_t number = first; number < first + count; number++) {
         struct bh_command command = numbered(f, number);
 
-        assert_int_equal(run(f, &command), BH_OK);
+        assert_int_equal(fixture_run(f, &command), BH_OK);
         bh_arena_reset(f->arena);
     }
     bh_arena_free(f->arena);
@@ -330,7 +330,7 @@ struct late {
 };
 
 static bool
-take_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
+read_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     static char scratch[BH_RECORD_BYTES_MAX + 64];
     struct late *late = self;
@@ -338,13 +338,13 @@ take_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
     struct bh_err err;
 
     assert_int_equal(bh_record_decode(leaf, length, scratch, &record, &err), BH_OK);
-    assert_int_equal(bh_claims_take(late->claims, &record, &err), BH_OK);
+    assert_int_equal(bh_claims_read(late->claims, &record, &err), BH_OK);
     late->size = seq + 1;
     return true;
 }
 
 static bool
-take_late_revision(void *self, const struct bh_document_row *row)
+read_late_revision(void *self, const struct bh_document_row *row)
 {
     const struct bh_claimed_document claimed = { BH_CLAIMED_REVISION, row->key, row->value };
     struct late *late = self;
@@ -355,7 +355,7 @@ take_late_revision(void *self, const struct bh_document_row *row)
 }
 
 static bool
-take_late_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
+read_late_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
                size_t length)
 {
     struct late *late = self;
@@ -377,12 +377,12 @@ go_between_records_and_rows(struct fixture *f)
     struct late late = { .claims = bh_claims_new(arena, f->core.crypto) };
     struct bh_claims_result result;
 
-    assert_int_equal(store->ops->list_records(store->self, 0, INT64_MAX, take_leaf, &late, &f->err),
+    assert_int_equal(store->ops->list_records(store->self, 0, INT64_MAX, read_leaf, &late, &f->err),
                      BH_OK);
     apply_numbers(f, 2000, GOING);
-    assert_int_equal(store->ops->list_documents(store->self, &filter, take_late_revision, &late,
+    assert_int_equal(store->ops->list_documents(store->self, &filter, read_late_revision, &late,
                                                 &f->err), BH_OK);
-    assert_int_equal(store->ops->list_texts(store->self, 0, take_late_text, &late, &f->err), BH_OK);
+    assert_int_equal(store->ops->list_texts(store->self, 0, read_late_text, &late, &f->err), BH_OK);
     bh_claims_end(late.claims, BH_CLAIMS_TEXTS | BH_CLAIMS_DOCUMENTS | BH_CLAIMS_ENDED, &result);
     BH_CHECK_STR("nothing is missing", result.differing, "");
     BH_CHECK_EQ("those that are wanted", result.documents.good, BH_CLAIMS_REVISIONS_MAX);
@@ -415,7 +415,7 @@ revisions_are_bounded(void **state)
     uint64_t number;
     const char *text;
 
-    setup(&f);
+    fixture_setup(&f);
     apply_numbers(&f, 1, 1);
     assert_int_equal(bh_revision_read(&f.core.store, f.answer.revision, f.arena, &first, &f.err), BH_OK);
     apply_numbers(&f, 2, GOING);
@@ -432,7 +432,7 @@ revisions_are_bounded(void **state)
                 bh_revision_read(&f.core.store, number, f.arena, &first, &f.err), BH_NOT_FOUND);
     BH_CHECK_EQ("its text is a later one's, too",
                 bh_revision_text(&f.core.store, &shared, f.arena, &text, &f.err), BH_OK);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -450,18 +450,18 @@ what_has_something_is_removed_on_demand_alone(void **state)
     struct fixture f;
     uint64_t seq;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     token.caller = caller_named(&f, "alice");
-    assert_int_equal(run(&f, &token), BH_OK);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    assert_int_equal(fixture_run(&f, &token), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     cancel.job = f.answer.job;
     BH_CHECK_EQ("a tenant, a SKU, a principal", apply_as(&f, without, dry), BH_CONFLICT);
     BH_CHECK_STR("not while the engine needs them", f.err.msg, "acme/vision: 1 job of tenants below it, "
                  "which the file leaves out too, must have ended first");
     BH_CHECK("and what to do", strstr(f.err.hint, "`bulkhead ps --tenant acme/vision`"));
     cancel.caller = caller_named(&f, "alice");
-    assert_int_equal(run(&f, &cancel), BH_OK);
+    assert_int_equal(fixture_run(&f, &cancel), BH_OK);
     seq = f.core.journal.next_seq;
     BH_CHECK_EQ("tried", apply_as(&f, without, dry), BH_OK);
     BH_CHECK_EQ("not recorded", f.core.journal.next_seq, seq);
@@ -478,7 +478,7 @@ what_has_something_is_removed_on_demand_alone(void **state)
     BH_CHECK("in the answer", strstr(f.answer.removes, "principals[alice]: 1 job, 1 token\n"));
     BH_CHECK("in the record", strstr(note_of(&f, last_leaf(&f)),
                                      "removed principals[alice]: 1 job, 1 token\n"));
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -503,9 +503,9 @@ what_happens_to_jobs_is_said_before(void **state)
     struct bh_job_view view;
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
-    assert_int_equal(submit(&f, alice_small), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
+    assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     view.job = f.answer.job;
     BH_CHECK_EQ("the SKU, tried", apply_as(&f, without_sku, dry), BH_CONFLICT);
     BH_CHECK_STR("why", f.err.msg, "small: 1 job still wants small");
@@ -525,7 +525,7 @@ what_happens_to_jobs_is_said_before(void **state)
     BH_CHECK("in the record", strstr(note_of(&f, last_leaf(&f)), "(1 not ended: it is cancelled)\n"));
     BH_CHECK("and it is", !bh_view_job(f.core.state.engine, view.job, &view)
                               || view.cause == BH_END_TENANT_REMOVED);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -558,12 +558,12 @@ what_has_no_effect_is_warned_of(void **state)
         struct bh_command dry = { .dry_run = true }, wet = { .prune = false };
         struct fixture f;
 
-        setup(&f);
+        fixture_setup(&f);
         BH_CHECK_EQ(cases[i].name, apply_as(&f, cases[i].site, dry), BH_OK);
         BH_CHECK_STR(cases[i].name, f.answer.warnings, cases[i].warnings);
         BH_CHECK_EQ(cases[i].name, apply_as(&f, cases[i].site, wet), BH_OK);
         BH_CHECK_STR(cases[i].name, f.answer.warnings, cases[i].warnings);
-        teardown(&f);
+        fixture_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -574,13 +574,13 @@ what_has_nothing_is_just_removed(void **state)
     struct bh_command wet = { .prune = false };
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, plain_site), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, plain_site), BH_OK);
     BH_CHECK_EQ("bob", apply_as(&f, SITE("", "", "", "", ""), wet), BH_OK);
     BH_CHECK_STR("leaves nothing", f.answer.removes, "");
     BH_CHECK_STR("is a change", f.answer.changes.lines,
                  "principals[bob]: removed {\"name\":\"bob\",\"uid\":2002}\n");
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 

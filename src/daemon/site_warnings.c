@@ -13,7 +13,7 @@ struct warnings {
 };
 
 static void
-put_line(struct warnings *w, struct bh_buf *line)
+site_warnings_put_line(struct warnings *w, struct bh_buf *line)
 {
     if (!bh_buf_text(line) || w->text.length + line->length + 2 * LINE_BYTES_MAX > WARNINGS_BYTES_MAX)
         w->left++;
@@ -42,7 +42,7 @@ warn_of_name(struct warnings *w, enum bh_name_kind kind, const char *entry, cons
                   kind == BH_NAME_GPU ? "has shown such a GPU" : "of that name has connected");
     if (nearest.word)
         bh_buf_printf(&line, "; did you mean %.80s?", nearest.word);
-    put_line(w, &line);
+    site_warnings_put_line(w, &line);
 }
 
 static void
@@ -90,7 +90,7 @@ warn_of_grades(struct warnings *w, const struct bh_site *site)
         bh_buf_init_fixed(&line, memory, sizeof memory);
         bh_buf_printf(&line, "skus[%.80s]: grade A is a node without other tenants, and no tenant "
                              "has dedicated_nodes: its jobs never start", skus[i].name);
-        put_line(w, &line);
+        site_warnings_put_line(w, &line);
     }
 }
 

@@ -16,7 +16,7 @@
 enum { SNAPSHOT_BYTES_MAX = 1 << 30 };
 
 /* What the store remembers about the last snapshot (meta "snapshot"). */
-struct note {
+struct manifest {
     char file[64];          /* in the state folder */
     char frontier[BH_MERKLE_TEXT_MAX];
     uint64_t next_job;
@@ -26,31 +26,31 @@ struct note {
     uint8_t sha256[32];     /* of the file */
 };
 
-static const struct bh_field note_fields[] = {
-    BH_F(struct note, boot, BH_FIELD_U32),
-    BH_F(struct note, file, BH_FIELD_STR),
-    BH_F(struct note, frontier, BH_FIELD_STR),
-    BH_F(struct note, next_job, BH_FIELD_U64),
-    BH_F(struct note, seq, BH_FIELD_U64),
-    BH_F(struct note, sha256, BH_FIELD_HEX),
-    BH_F(struct note, ts_ns, BH_FIELD_NS),
+static const struct bh_field manifest_fields[] = {
+    BH_F(struct manifest, boot, BH_FIELD_U32),
+    BH_F(struct manifest, file, BH_FIELD_STR),
+    BH_F(struct manifest, frontier, BH_FIELD_STR),
+    BH_F(struct manifest, next_job, BH_FIELD_U64),
+    BH_F(struct manifest, seq, BH_FIELD_U64),
+    BH_F(struct manifest, sha256, BH_FIELD_HEX),
+    BH_F(struct manifest, ts_ns, BH_FIELD_NS),
 };
-static const struct bh_fields note_description = BH_FIELDS("snapshot", struct note, note_fields);
+static const struct bh_fields manifest_description = BH_FIELDS("snapshot", struct manifest, manifest_fields);
 
 static void
-path_of(const struct bh_core *core, const char *file, char ret_path[4096])
+snapshot_path_of(const struct bh_core *core, const char *file, char ret_path[4096])
 {
     snprintf(ret_path, 4096, "%s/%s", core->config->state_dir, file);
 }
 
 static bh_rc
-put_note(struct bh_core *core, const struct note *note, struct bh_err *err)
+snapshot_put_manifest(struct bh_core *core, const struct manifest *manifest, struct bh_err *err)
 {
     struct bh_buf json;
     bh_rc rc;
 
     bh_buf_init(&json, 64 << 10);
-    bh_json_encode(&json, &note_description, note);
+    bh_json_encode(&json, &manifest_description, manifest);
     rc = core->store.ops->put_meta(core->store.self, "snapshot", bh_buf_text(&json), err);
     bh_buf_fini(&json);
     return rc;
@@ -64,7 +64,7 @@ bh_snapshot_committed(struct bh_core *core)
     if (!core->stale_snapshot)
         return;
     snprintf(file, sizeof file, "snapshot-%" PRIu64 ".bin", core->stale_snapshot);
-    path_of(core, file, path);
+    snapshot_path_of(core, file, path);
     unlink(path);
     core->stale_snapshot = 0;
 }
@@ -72,10 +72,10 @@ bh_snapshot_committed(struct bh_core *core)
 static bh_rc
 write_snapshot(struct bh_core *core, struct bh_err *err)
 {
-    struct note note = { .seq = core->journal.next_seq, .boot = core->journal.boot,
+    struct manifest manifest = { .seq = core->journal.next_seq, .boot = core->journal.boot,
                          .next_job = core->next_job, .ts_ns = core->journal.last_ts_ns };
     struct bh_entry entry = { .phase = BH_PHASE_EVENT, .verb = "snapshot",
-                              .obj = { .id = note.seq },
+                              .obj = { .id = manifest.seq },
                               .dec = { .allow = true } };
     uint8_t digest[32];
     char path[4096];
@@ -83,10 +83,10 @@ write_snapshot(struct bh_core *core, struct bh_err *err)
     bh_rc rc;
 
     bh_state_snapshot_type(entry.obj.type);
-    snprintf(note.file, sizeof note.file, "snapshot-%" PRIu64 ".bin", note.seq);
-    path_of(core, note.file, path);
-    core->crypto->sha256(core->state.block, core->state.bytes, "", 0, note.sha256);
-    bh_buf_init_fixed(&frontier, note.frontier, sizeof note.frontier);
+    snprintf(manifest.file, sizeof manifest.file, "snapshot-%" PRIu64 ".bin", manifest.seq);
+    snapshot_path_of(core, manifest.file, path);
+    core->crypto->sha256(core->state.block, core->state.bytes, "", 0, manifest.sha256);
+    bh_buf_init_fixed(&frontier, manifest.frontier, sizeof manifest.frontier);
     bh_merkle_frontier_format(&frontier, &core->journal.frontier);
     rc = bh_buf_text(&frontier) ? BH_OK : bh_err_set(err, BH_BUG, "frontier is too long");
     if (rc == BH_OK)
@@ -94,15 +94,15 @@ write_snapshot(struct bh_core *core, struct bh_err *err)
     bh_state_digest(&core->state, core->crypto, digest);
     entry.text = digest;
     if (rc == BH_OK)
-        rc = bh_core_note(core, &entry, BH_OK, err);
+        rc = bh_core_record(core, &entry, BH_OK, err);
     if (rc == BH_OK)
-        rc = put_note(core, &note, err);
+        rc = snapshot_put_manifest(core, &manifest, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "snapshot");
-    if (core->snapshot_seq != note.seq)
+    if (core->snapshot_seq != manifest.seq)
         core->stale_snapshot = core->snapshot_seq;
-    core->snapshot_seq = note.seq;
-    bh_log(SNAPSHOT_WRITTEN, BH_U64("records", note.seq), BH_U64("bytes", core->state.bytes));
+    core->snapshot_seq = manifest.seq;
+    bh_log(SNAPSHOT_WRITTEN, BH_U64("records", manifest.seq), BH_U64("bytes", core->state.bytes));
     return BH_OK;
 }
 
@@ -123,7 +123,7 @@ bh_snapshot_if_due(struct bh_core *core, struct bh_err *err)
 }
 
 static bh_rc
-read_note(struct bh_core *core, struct note *ret_note, struct bh_err *err)
+snapshot_read_manifest(struct bh_core *core, struct manifest *ret_manifest, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     const char *json;
@@ -131,58 +131,58 @@ read_note(struct bh_core *core, struct note *ret_note, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
-    return bh_json_decode(json, strlen(json), &note_description, ret_note, arena, err);
+    return bh_json_decode(json, strlen(json), &manifest_description, ret_manifest, arena, err);
 }
 
 /* The file, if it is what was written. */
 static bh_rc
-read_block(const struct bh_core *core, const struct note *note, struct bh_buf *ret_bytes,
+read_block(const struct bh_core *core, const struct manifest *manifest, struct bh_buf *ret_bytes,
            struct bh_err *err)
 {
     char path[4096];
     uint8_t sha256[32];
     bh_rc rc;
 
-    path_of(core, note->file, path);
+    snapshot_path_of(core, manifest->file, path);
     rc = bh_file_read(path, SNAPSHOT_BYTES_MAX, ret_bytes, err);
     if (rc != BH_OK)
         return rc;
     core->crypto->sha256(ret_bytes->bytes, ret_bytes->length, "", 0, sha256);
-    if (memcmp(sha256, note->sha256, sizeof sha256) == 0)
+    if (memcmp(sha256, manifest->sha256, sizeof sha256) == 0)
         return BH_OK;
     return bh_err_set(err, BH_INVALID, "%s does not have the digest it was written with",
-                      note->file);
+                      manifest->file);
 }
 
 bh_rc
 bh_snapshot_check(struct bh_core *core, uint64_t *ret_seq, struct bh_err *err)
 {
-    struct note *note = calloc(1, sizeof *note);
+    struct manifest *manifest = calloc(1, sizeof *manifest);
     struct bh_buf bytes;
     bh_rc rc;
 
-    BH_ASSERT(note);
+    BH_ASSERT(manifest);
     bh_buf_init(&bytes, SNAPSHOT_BYTES_MAX);
-    rc = read_note(core, note, err);
-    if (rc == BH_OK && (rc = read_block(core, note, &bytes, err)) == BH_NOT_FOUND)
+    rc = snapshot_read_manifest(core, manifest, err);
+    if (rc == BH_OK && (rc = read_block(core, manifest, &bytes, err)) == BH_NOT_FOUND)
         rc = err->rc = BH_IO;
     if (rc == BH_OK)
-        *ret_seq = note->seq;
+        *ret_seq = manifest->seq;
     bh_buf_fini(&bytes);
-    free(note);
+    free(manifest);
     return rc;
 }
 
 static bh_rc
-adopt(struct bh_core *core, const struct note *note, struct bh_err *err)
+snapshot_adopt(struct bh_core *core, const struct manifest *manifest, struct bh_err *err)
 {
     struct bh_buf bytes;
     bh_rc rc;
 
     bh_buf_init(&bytes, SNAPSHOT_BYTES_MAX);
-    rc = read_block(core, note, &bytes, err);
+    rc = read_block(core, manifest, &bytes, err);
     if (rc == BH_OK)
-        rc = bh_merkle_frontier_parse(note->frontier, &core->journal.frontier, err);
+        rc = bh_merkle_frontier_parse(manifest->frontier, &core->journal.frontier, err);
     if (rc == BH_OK)
         rc = bh_state_adopt(&core->state, bytes.bytes, bytes.length, err);
     bh_buf_fini(&bytes);
@@ -192,27 +192,27 @@ adopt(struct bh_core *core, const struct note *note, struct bh_err *err)
 bh_rc
 bh_snapshot_load(struct bh_core *core, struct bh_err *err)
 {
-    struct note *note = calloc(1, sizeof *note);
+    struct manifest *manifest = calloc(1, sizeof *manifest);
     struct bh_journal *journal = &core->journal;
     bh_rc rc;
 
-    BH_ASSERT(note);
+    BH_ASSERT(manifest);
     journal->frontier = (struct bh_merkle_frontier){ 0 };
     journal->next_seq = journal->last_ts_ns = core->snapshot_seq = core->stale_snapshot = 0;
     journal->boot = 0;
     core->next_job = 1;
-    rc = read_note(core, note, err);
+    rc = snapshot_read_manifest(core, manifest, err);
     if (rc == BH_OK)
-        rc = adopt(core, note, err);
+        rc = snapshot_adopt(core, manifest, err);
     if (rc == BH_OK) {
-        journal->next_seq = core->snapshot_seq = note->seq;
-        journal->last_ts_ns = note->ts_ns;
-        journal->boot = note->boot;
-        core->next_job = note->next_job;
+        journal->next_seq = core->snapshot_seq = manifest->seq;
+        journal->last_ts_ns = manifest->ts_ns;
+        journal->boot = manifest->boot;
+        core->next_job = manifest->next_job;
     } else if (rc != BH_NOT_FOUND) {
         bh_log(SNAPSHOT_REFUSED, BH_ERRLOG(err));
         journal->frontier = (struct bh_merkle_frontier){ 0 };
     }
-    free(note);
+    free(manifest);
     return BH_OK;
 }

@@ -17,10 +17,10 @@ record(struct bh_core *core, struct bh_err *err)
                               .verb = "daemon.start",
                               .obj = { .type = "daemon" } };
     uint32_t root;
-    bh_rc rc = bh_inventory_lose_all(core, bh_clock_heard(&core->clock), err);
+    bh_rc rc = bh_inventory_lose_all(core, bh_clock_last_saved(&core->clock), err);
 
     if (rc == BH_OK)
-        rc = bh_core_note(core, &entry, BH_OK, err);
+        rc = bh_core_record(core, &entry, BH_OK, err);
     if (rc == BH_OK)
         rc = bh_names_upgrade(core, err);
     if (rc == BH_OK)

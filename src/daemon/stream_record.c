@@ -18,7 +18,7 @@
  * began with.  It is no outcome: those answer orders of the engine. */
 #define END "stream.end"
 
-enum { KEY_ROOM = 24, VALUE_ROOM = 160, LOST_AT_ONCE_MAX = 512, COMMAND_BYTES_MAX = 256 << 10 };
+enum { KEY_SIZE = 24, VALUE_SIZE = 160, LOST_AT_ONCE_MAX = 512, COMMAND_BYTES_MAX = 256 << 10 };
 
 /* ---- the beginning ---- */
 
@@ -98,7 +98,7 @@ seal_command(struct bh_core *core, const struct bh_command *command, bh_tenant_i
 static bh_rc
 put_open(struct bh_core *core, const struct bh_entry *entry, uint64_t seq, struct bh_err *err)
 {
-    char key[KEY_ROOM], value[VALUE_ROOM];
+    char key[KEY_SIZE], value[VALUE_SIZE];
     struct bh_document_row row = { .kind = BH_DOCUMENT_STREAM, .key = key, .version = 1,
                                    .principal_id = entry->actor.id, .value = value };
 
@@ -121,29 +121,29 @@ record_begin(struct bh_core *core, const struct bh_command *command, struct bh_e
     }
     *ret_seq = core->journal.next_seq;
     if (rc == BH_OK)
-        rc = bh_core_note(core, entry, BH_OK, err);
+        rc = bh_core_record(core, entry, BH_OK, err);
     return rc == BH_OK ? put_open(core, entry, *ret_seq, err) : rc;
 }
 
 /* Who submitted it, or who may do so with anybody's. */
 static const char *
-verb_for(const struct bh_command *command, const struct bh_whose *whose)
+verb_for(const struct bh_command *command, const struct bh_job_owner *whose)
 {
     return bh_same(whose->principal, command->caller.subject.principal) ? "job.exec"
                                                                        : "job.exec.any";
 }
 
 static bh_rc
-begin(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
+stream_record_begin(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
       struct bh_answer *ret_answer, struct bh_err *err)
 {
     struct bh_stream_grant *grant = &ret_answer->stream;
     struct bh_member_view member;
     struct bh_job_view view;
     struct bh_verdict verdict;
-    struct bh_whose whose;
+    struct bh_job_owner whose;
     struct bh_entry entry;
-    bh_rc rc = bh_whose_job(core, command->job, &whose, err);
+    bh_rc rc = bh_job_owner_find(core, command->job, &whose, err);
 
     if (rc != BH_OK)
         return rc;
@@ -174,19 +174,19 @@ begin(struct bh_core *core, const struct bh_command *command, struct bh_arena *a
 static bh_rc
 record_end(struct bh_core *core, const struct bh_entry *entry, bh_rc res, struct bh_err *err)
 {
-    char key[KEY_ROOM];
+    char key[KEY_SIZE];
     struct bh_document_row gone = { .kind = BH_DOCUMENT_STREAM, .key = key, .version = 2,
                                     .principal_id = entry->actor.id };
     bh_rc rc = bh_core_begin(core, err);
 
     snprintf(key, sizeof key, "%" PRIu64, entry->obj.id);
     if (rc == BH_OK)
-        rc = bh_core_note(core, entry, res, err);
+        rc = bh_core_record(core, entry, res, err);
     return rc == BH_OK ? core->store.ops->put_document(core->store.self, &gone, err) : rc;
 }
 
 static bh_rc
-end(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
+stream_record_end(struct bh_core *core, const struct bh_command *command, struct bh_err *err)
 {
     const struct bh_stream_end *what = command->stream_end;
     char note[160];
@@ -207,10 +207,10 @@ bh_stream_record(struct bh_core *core, const struct bh_command *command, struct 
                  struct bh_answer *ret_answer, struct bh_err *err)
 {
     if (command->stream_end && command->system)
-        return end(core, command, err);
+        return stream_record_end(core, command, err);
     if (!command->stream)
         return bh_err_set(err, BH_BUG, "a stream without its request");
-    return begin(core, command, arena, ret_answer, err);
+    return stream_record_begin(core, command, arena, ret_answer, err);
 }
 
 /* ---- after a start ---- */

@@ -55,9 +55,9 @@ only_who_may_goes_in(void **state)
     static const struct bh_stream_request request;
     struct fixture f;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_text), BH_OK);
-    assert_int_equal(submit(&f, alices), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_text), BH_OK);
+    assert_int_equal(fixture_submit(&f, alices), BH_OK);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         for (size_t op = 0; op < BH_COUNT(ops); op++) {
             struct bh_command command = { .op = ops[op], .job = { 1 }, .stream = &request,
@@ -67,11 +67,11 @@ only_who_may_goes_in(void **state)
             uint64_t before = *noted;
 
             command.caller.subject.scopes = cases[i].scopes;
-            BH_CHECK_EQ(cases[i].name, run(&f, &command), cases[i].rc);
+            BH_CHECK_EQ(cases[i].name, fixture_run(&f, &command), cases[i].rc);
             BH_CHECK_EQ(cases[i].name, *noted, before + 1);
         }
     }
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 
@@ -104,8 +104,8 @@ what_was_left_open_is_ended(void **state)
     struct fixture f;
     uint64_t records;
 
-    setup(&f);
-    assert_int_equal(apply(&f, site_text), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, site_text), BH_OK);
     assert_int_equal(bh_core_begin(&f.core, &f.err), BH_OK);
     assert_int_equal(f.core.store.ops->put_document(f.core.store.self, &row, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
@@ -117,7 +117,7 @@ what_was_left_open_is_ended(void **state)
         assert_int_equal(open_streams(&f), 0);
         assert_int_equal(f.core.journal.next_seq, records + (start == 0));
     }
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static const struct CMUnitTest tests[] = {

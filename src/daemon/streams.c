@@ -16,7 +16,7 @@
 
 enum { MESSAGE_MAX = 96 << 10, PERMIT_EVERY_S = 2, STOP_S = 5 };
 
-enum slot_state { FREE, WAITING, OPEN, CLOSING };
+enum slot_state { FREE, PENDING, OPEN, CLOSING };
 
 /* One that was recorded. */
 struct slot {
@@ -24,7 +24,7 @@ struct slot {
     enum bh_operation op;
     char ticket[BH_STREAM_TICKET_TEXT + 1];
     uint32_t principal;
-    bh_ns expires;               /* monotonic; while WAITING */
+    bh_ns expires;               /* monotonic; while PENDING */
     uint64_t lease;
     char verb[16], *socket;
     char *message;               /* as the node reads it; not for a forward */
@@ -40,7 +40,7 @@ struct bh_streams {
     pthread_cond_t ended;
     /* under mutex */
     struct slot slots[BH_STREAMS_MAX];
-    uint32_t carried;            /* threads that carry */
+    uint32_t relayed;            /* threads that carry */
     bool stopping;
 };
 
@@ -58,13 +58,13 @@ bh_streams_new(struct bh_owner owner, const struct bh_crypto_ops *crypto)
 }
 
 static void
-lock(struct bh_streams *streams)
+streams_lock(struct bh_streams *streams)
 {
     pthread_mutex_lock(&streams->mutex);
 }
 
 static void
-unlock(struct bh_streams *streams)
+streams_unlock(struct bh_streams *streams)
 {
     pthread_mutex_unlock(&streams->mutex);
 }
@@ -73,7 +73,7 @@ unlock(struct bh_streams *streams)
 
 /* Under the mutex. */
 static bh_rc
-count_room(const struct bh_streams *streams, bh_job_id job, bh_principal_id principal,
+streams_check_quota(const struct bh_streams *streams, bh_job_id job, bh_principal_id principal,
            struct bh_err *err)
 {
     uint32_t of_job = 0, of_principal = 0, all = 0;
@@ -98,14 +98,14 @@ count_room(const struct bh_streams *streams, bh_job_id job, bh_principal_id prin
 }
 
 static bh_rc
-port_room(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *err)
+port_check_quota(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *err)
 {
     struct bh_streams *streams = self;
     bh_rc rc;
 
-    lock(streams);
-    rc = count_room(streams, job, principal, err);
-    unlock(streams);
+    streams_lock(streams);
+    rc = streams_check_quota(streams, job, principal, err);
+    streams_unlock(streams);
     return rc;
 }
 
@@ -114,7 +114,7 @@ port_room(void *self, bh_job_id job, bh_principal_id principal, struct bh_err *e
 /* Record it, and only then let the place go.  A failure is the owner's: what it cannot record
  * now is recorded by the next start. */
 static void
-finish(struct bh_streams *streams, struct slot *slot)
+streams_finish(struct bh_streams *streams, struct slot *slot)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_command command = { .op = slot->op, .stream_end = &slot->end, .system = true,
@@ -123,32 +123,32 @@ finish(struct bh_streams *streams, struct slot *slot)
     struct bh_err ignored;
 
     (void)!streams->owner.ops->command(streams->owner.self, &command, arena, &answer, &ignored);
-    lock(streams);
+    streams_lock(streams);
     free(slot->socket);
     free(slot->message);
     *slot = (struct slot){ .state = FREE };
     pthread_cond_broadcast(&streams->ended);
-    unlock(streams);
+    streams_unlock(streams);
 }
 
 void
-bh_streams_tend(struct bh_streams *streams)
+bh_streams_expire(struct bh_streams *streams)
 {
     for (int i = 0; i < BH_STREAMS_MAX; i++) {
         struct slot *slot = &streams->slots[i];
         bool late;
 
-        lock(streams);
-        late = slot->state == WAITING
+        streams_lock(streams);
+        late = slot->state == PENDING
                && (streams->stopping || slot->expires < bh_time_monotonic());
         if (late) {
             slot->state = CLOSING;
             slot->end.res = BH_TIMEOUT;
             slot->end.status = -1;
         }
-        unlock(streams);
+        streams_unlock(streams);
         if (late)
-            finish(streams, slot);
+            streams_finish(streams, slot);
     }
 }
 
@@ -158,7 +158,7 @@ is_quiet(const struct bh_streams *streams)
     for (int i = 0; i < BH_STREAMS_MAX; i++)
         if (streams->slots[i].state != FREE)
             return false;
-    return streams->carried == 0;
+    return streams->relayed == 0;
 }
 
 void
@@ -168,15 +168,15 @@ bh_streams_stop(struct bh_streams *streams)
 
     if (!streams)
         return;
-    lock(streams);
+    streams_lock(streams);
     streams->stopping = true;
-    unlock(streams);
-    bh_streams_tend(streams);
+    streams_unlock(streams);
+    bh_streams_expire(streams);
     for (bool quiet = false; !quiet && bh_time_monotonic() < until;) {
         bh_time_sleep(10 * BH_NS_PER_MS);
-        lock(streams);
+        streams_lock(streams);
         quiet = is_quiet(streams);
-        unlock(streams);
+        streams_unlock(streams);
     }
 }
 
@@ -198,7 +198,7 @@ bh_streams_free(struct bh_streams *streams)
 
 /* The message that the node reads; NULL and `err` when it cannot be. */
 static char *
-encode(const struct bh_msg_stream *message, size_t *ret_length)
+streams_encode(const struct bh_msg_stream *message, size_t *ret_length)
 {
     struct bh_buf out;
     char *copy = NULL;
@@ -245,7 +245,7 @@ static bh_rc
 fill_slot(struct bh_streams *streams, const struct bh_stream_opening *opening,
           const struct slot *made, struct bh_err *err)
 {
-    bh_rc rc = count_room(streams, opening->job, opening->principal, err);
+    bh_rc rc = streams_check_quota(streams, opening->job, opening->principal, err);
 
     for (int i = 0; i < BH_STREAMS_MAX && rc == BH_OK; i++)
         if (streams->slots[i].state == FREE) {
@@ -262,7 +262,7 @@ port_admit(void *self, const struct bh_stream_opening *opening,
     struct bh_streams *streams = self;
     struct bh_msg_stream message = message_of(opening);
     struct slot made = {
-        .state = WAITING, .op = opening->op, .principal = opening->principal.v,
+        .state = PENDING, .op = opening->op, .principal = opening->principal.v,
         .expires = bh_time_monotonic() + BH_STREAM_TICKET_NS, .lease = opening->grant->lease,
         .end = { .seq = opening->grant->seq, .job = opening->job, .status = -1,
                  .tenant_id = opening->grant->tenant.v,
@@ -274,26 +274,26 @@ port_admit(void *self, const struct bh_stream_opening *opening,
         return rc;
     snprintf(made.verb, sizeof made.verb, "%s", opening->grant->verb);
     made.socket = strdup(opening->grant->socket);
-    made.message = encode(&message, &made.message_length);
+    made.message = streams_encode(&message, &made.message_length);
     if (!made.socket || !made.message)
         rc = bh_err_set(err, BH_RANGE, "the command is too long");
-    lock(streams);
+    streams_lock(streams);
     if (rc == BH_OK)
         rc = fill_slot(streams, opening, &made, err);
-    unlock(streams);
+    streams_unlock(streams);
     if (rc == BH_OK) {
         memcpy(ret_ticket, made.ticket, sizeof made.ticket);
         return BH_OK;
     }
     made.end.res = rc;
-    finish(streams, &made); /* it was recorded, and is over */
+    streams_finish(streams, &made); /* it was recorded, and is over */
     return rc;
 }
 
 /* ---- opening ---- */
 
 /* A connection that is carried. */
-struct carried {
+struct relayed {
     struct bh_streams *streams;
     struct slot *slot;
     struct bh_stream_permit permit;
@@ -308,7 +308,7 @@ find_slot(struct bh_streams *streams, const char *ticket, bh_principal_id princi
     for (int i = 0; i < BH_STREAMS_MAX; i++) {
         struct slot *slot = &streams->slots[i];
 
-        if ((slot->state == WAITING || slot->state == OPEN) && slot->principal == principal.v
+        if ((slot->state == PENDING || slot->state == OPEN) && slot->principal == principal.v
             && strcmp(slot->ticket, ticket) == 0)
             return slot;
     }
@@ -317,12 +317,12 @@ find_slot(struct bh_streams *streams, const char *ticket, bh_principal_id princi
 
 /* Under the mutex: take the slot's own stream, or one connection more. */
 static bh_rc
-take_place(struct bh_streams *streams, struct slot *slot, bool connection, struct bh_err *err)
+streams_acquire_slot(struct bh_streams *streams, struct slot *slot, bool connection, struct bh_err *err)
 {
     if (streams->stopping)
         return bh_err_set(err, BH_UNAVAILABLE, "bulkheadd is ending");
     if (!slot || (connection && (slot->op != BH_OP_JOB_FORWARD || slot->state != OPEN))
-        || (!connection && slot->state != WAITING))
+        || (!connection && slot->state != PENDING))
         return bh_err_set(err, BH_NOT_FOUND, "no such ticket: it is good once, and not for long");
     if (connection && slot->connections >= BH_STREAM_CONNECTIONS_MAX)
         return bh_err_set(err, BH_QUOTA, "%d connections are open already",
@@ -333,17 +333,17 @@ take_place(struct bh_streams *streams, struct slot *slot, bool connection, struc
     } else {
         slot->state = OPEN;
     }
-    streams->carried++;
+    streams->relayed++;
     return BH_OK;
 }
 
 static void
-let_go(struct carried *one, const struct bh_stream_end *end)
+streams_release(struct relayed *one, const struct bh_stream_end *end)
 {
     struct bh_streams *streams = one->streams;
     struct slot *slot = one->slot;
 
-    lock(streams);
+    streams_lock(streams);
     slot->end.in_bytes += end->in_bytes;
     slot->end.out_bytes += end->out_bytes;
     if (one->connection) {
@@ -355,26 +355,26 @@ let_go(struct carried *one, const struct bh_stream_end *end)
     }
     while (!one->connection && slot->connections > 0)
         pthread_cond_wait(&streams->ended, &streams->mutex);
-    streams->carried--;
+    streams->relayed--;
     pthread_cond_broadcast(&streams->ended);
-    unlock(streams);
+    streams_unlock(streams);
     if (!one->connection)
-        finish(streams, slot);
+        streams_finish(streams, slot);
     one->permit.end(one->permit.self);
     bh_fd_close(one->node);
     free(one);
 }
 
 static bool
-go_on(void *self)
+may_continue(void *self)
 {
-    struct carried *one = self;
+    struct relayed *one = self;
     bh_ns now = bh_time_monotonic();
     bool open;
 
-    lock(one->streams);
+    streams_lock(one->streams);
     open = one->slot->state == OPEN && !one->streams->stopping;
-    unlock(one->streams);
+    streams_unlock(one->streams);
     if (!open || now - one->asked < PERMIT_EVERY_S * BH_NS_PER_S)
         return open;
     one->asked = now;
@@ -383,31 +383,31 @@ go_on(void *self)
 }
 
 static void
-run(void *self, int fd)
+streams_run(void *self, int fd)
 {
-    struct carried *one = self;
-    struct bh_carry carry = { .client = fd, .node = one->node, .go_on = go_on, .self = one };
+    struct relayed *one = self;
+    struct bh_stream_relay relay = { .client = fd, .node = one->node, .may_continue = may_continue, .self = one };
     struct bh_stream_end end = { 0 };
 
-    bh_carry(&carry, &end);
-    let_go(one, &end);
+    bh_stream_relay(&relay, &end);
+    streams_release(one, &end);
 }
 
 static void
-drop(void *self)
+streams_drop(void *self)
 {
-    let_go(self, &(struct bh_stream_end){ .res = BH_UNAVAILABLE, .status = -1 });
+    streams_release(self, &(struct bh_stream_end){ .res = BH_UNAVAILABLE, .status = -1 });
 }
 
 /* Connect to the node and say what is wanted. */
 static bh_rc
-reach(const struct slot *slot, uint32_t port, int *ret_fd, struct bh_err *err)
+streams_connect(const struct slot *slot, uint32_t port, int *ret_fd, struct bh_err *err)
 {
     struct bh_msg_stream forward = { .lease = slot->lease, .what = BH_STREAM_FORWARD,
                                      .port = port };
     BH_AUTO(bh_fd_close) int fd = -1;
     size_t length = slot->message_length;
-    char path[512], *made = port ? encode(&forward, &length) : NULL;
+    char path[512], *made = port ? streams_encode(&forward, &length) : NULL;
     bh_rc rc;
 
     snprintf(path, sizeof path, "%s.streams", slot->socket);
@@ -426,34 +426,34 @@ port_open(void *self, const struct bh_stream_claim *claim, struct bh_upgrade *re
           struct bh_err *err)
 {
     struct bh_streams *streams = self;
-    struct carried *one = calloc(1, sizeof *one);
+    struct relayed *one = calloc(1, sizeof *one);
     bh_rc rc;
 
     BH_ASSERT(one);
-    *one = (struct carried){ .streams = streams, .node = -1, .connection = claim->port != 0,
+    *one = (struct relayed){ .streams = streams, .node = -1, .connection = claim->port != 0,
                              .asked = bh_time_monotonic() };
-    lock(streams);
+    streams_lock(streams);
     one->slot = find_slot(streams, claim->ticket, claim->principal);
-    rc = take_place(streams, one->slot, one->connection, err);
-    unlock(streams);
+    rc = streams_acquire_slot(streams, one->slot, one->connection, err);
+    streams_unlock(streams);
     if (rc != BH_OK) {
         free(one);
         return rc;
     }
     one->permit = claim->permit;
-    rc = reach(one->slot, claim->port, &one->node, err);
+    rc = streams_connect(one->slot, claim->port, &one->node, err);
     if (rc != BH_OK) { /* the permit stays the caller's */
         one->permit.end = free;
         one->permit.self = NULL;
-        drop(one);
+        streams_drop(one);
         return rc;
     }
-    *ret_upgrade = (struct bh_upgrade){ .run = run, .drop = drop, .self = one };
+    *ret_upgrade = (struct bh_upgrade){ .run = streams_run, .drop = streams_drop, .self = one };
     return BH_OK;
 }
 
 static const struct bh_streams_ops ops = {
-    .room = port_room,
+    .check_quota = port_check_quota,
     .admit = port_admit,
     .open = port_open,
 };

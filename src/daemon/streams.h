@@ -25,6 +25,6 @@ void bh_streams_free(struct bh_streams *streams);
 struct bh_streams_port bh_streams_port(struct bh_streams *streams);
 
 /* Every few seconds: the ends of those that nobody opened in time. */
-void bh_streams_tend(struct bh_streams *streams);
+void bh_streams_expire(struct bh_streams *streams);
 
 #endif

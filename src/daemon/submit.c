@@ -66,7 +66,7 @@ permitted(struct bh_core *core, const struct bh_command *command, bh_tenant_id t
 }
 
 static void
-sign(const struct bh_core *core, const struct bh_command *command,
+submit_sign(const struct bh_core *core, const struct bh_command *command,
             struct bh_ev_submit *submit)
 {
     submit->job.v = core->next_job;
@@ -108,7 +108,7 @@ seal_spec(struct bh_core *core, const struct bh_command *command, struct bh_ev_s
 
 /* The store has the item, as soon as it has the record. */
 static void
-keep_spec(struct bh_core *core, const struct bh_command *command,
+submit_store_spec(struct bh_core *core, const struct bh_command *command,
           const struct bh_ev_submit *submit)
 {
     struct bh_same_spec spec = same_spec(core, command, submit);
@@ -163,7 +163,7 @@ seal_and_record(struct bh_core *core, const struct bh_command *command, struct b
         bh_access_expect(core, event->u.submit.spec, command->spec);
         rc = record_submit(core, event, &item, entry, err);
         if (rc == BH_OK && item.length > 0)
-            keep_spec(core, command, &event->u.submit);
+            submit_store_spec(core, command, &event->u.submit);
     }
     bh_buf_fini(&item);
     return rc;
@@ -189,7 +189,7 @@ check_ever(struct bh_core *core, const struct bh_command *command, const struct 
 
 /* What would happen, on a copy: nothing is recorded. */
 static bh_rc
-rehearse(struct bh_core *core, struct bh_event *event, struct bh_answer *ret_answer,
+submit_rehearse(struct bh_core *core, struct bh_event *event, struct bh_answer *ret_answer,
          struct bh_err *err)
 {
     struct bh_state copy, kept = core->state;
@@ -215,7 +215,7 @@ rehearse(struct bh_core *core, struct bh_event *event, struct bh_answer *ret_ans
 }
 
 static bh_rc
-prepare(struct bh_core *core, const struct bh_command *command, struct bh_event *event,
+submit_prepare(struct bh_core *core, const struct bh_command *command, struct bh_event *event,
         struct bh_err *err)
 {
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
@@ -224,13 +224,13 @@ prepare(struct bh_core *core, const struct bh_command *command, struct bh_event 
     bh_catalog_put(core->catalog, dir);
     if (rc == BH_OK)
         rc = check_grace(core, &event->u.submit, err);
-    sign(core, command, &event->u.submit);
+    submit_sign(core, command, &event->u.submit);
     return rc;
 }
 
 /* What the policies of the site file say; a denial is recorded with its rule. */
 static bh_rc
-admit(struct bh_core *core, const struct bh_command *command, const struct bh_ev_submit *submit,
+submit_admit(struct bh_core *core, const struct bh_command *command, const struct bh_ev_submit *submit,
       struct bh_err *err)
 {
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
@@ -250,7 +250,7 @@ admit(struct bh_core *core, const struct bh_command *command, const struct bh_ev
     entry = bh_command_entry(&command->caller, command->op, submit->tenant,
                              (struct bh_verdict){ false, bh_admission_number(denial.rule) });
     entry.phase = BH_PHASE_EVENT;
-    if (bh_core_note(core, &entry, BH_DENIED, &ignored) != BH_OK)
+    if (bh_core_record(core, &entry, BH_DENIED, &ignored) != BH_OK)
         return bh_err_set(err, ignored.rc, "the denial could not be recorded: %.160s",
                           ignored.msg);
     return BH_DENIED;
@@ -263,13 +263,13 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     struct bh_event event = { .kind = BH_EV_SUBMIT };
     struct bh_denial check;
     struct bh_entry entry;
-    bh_rc rc = prepare(core, command, &event, err);
+    bh_rc rc = submit_prepare(core, command, &event, err);
 
     if (rc != BH_OK)
         return rc;
     if (!permitted(core, command, event.u.submit.tenant, &check))
         return bh_command_deny(core, command, event.u.submit.tenant, check, err);
-    rc = admit(core, command, &event.u.submit, err);
+    rc = submit_admit(core, command, &event.u.submit, err);
     if (rc == BH_OK)
         rc = bh_access_submit(core, command, event.u.submit.tenant, err);
     if (rc == BH_OK)
@@ -285,11 +285,11 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
     if (rc != BH_OK)
         return rc;
     if (command->dry_run)
-        return rehearse(core, &event, ret_answer, err);
+        return submit_rehearse(core, &event, ret_answer, err);
     rc = seal_and_record(core, command, &event, &entry, err);
     if (rc != BH_OK)
         return rc;
-    bh_allowance_took_job(core, command->caller.subject.principal.v);
+    bh_allowance_add_job(core, command->caller.subject.principal.v);
     answer_from_view(core, event.u.submit.job, ret_answer);
     ret_answer->reason = core->added_reason;
     return BH_OK;

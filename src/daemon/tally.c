@@ -5,14 +5,14 @@
 #include "base/assert.h"
 
 void
-bh_tally_count(struct bh_tally_book *book, uint32_t what)
+bh_tally_count(struct bh_tallies *book, uint32_t what)
 {
     BH_ASSERT(what < BH_TALLIES);
     book->open[what]++;
 }
 
 static uint32_t
-bucket_of(uint64_t took_ns)
+tally_bucket_of(uint64_t took_ns)
 {
     uint32_t bucket = 0;
 
@@ -22,9 +22,9 @@ bucket_of(uint64_t took_ns)
 }
 
 void
-bh_tally_committed(struct bh_tally_book *book, uint64_t took_ns)
+bh_tally_committed(struct bh_tallies *book, uint64_t took_ns)
 {
-    book->open[BH_TALLY_COMMITS + bucket_of(took_ns)]++;
+    book->open[BH_TALLY_COMMITS + tally_bucket_of(took_ns)]++;
     for (uint32_t i = 0; i < BH_TALLIES; i++)
         if (book->open[i])
             atomic_fetch_add_explicit(&book->durable[i], book->open[i], memory_order_relaxed);
@@ -33,13 +33,13 @@ bh_tally_committed(struct bh_tally_book *book, uint64_t took_ns)
 }
 
 void
-bh_tally_aborted(struct bh_tally_book *book)
+bh_tally_aborted(struct bh_tallies *book)
 {
     memset(book->open, 0, sizeof book->open);
 }
 
 void
-bh_tally_read(const struct bh_tally_book *book, uint64_t ret_tally[BH_TALLIES])
+bh_tally_read(const struct bh_tallies *book, uint64_t ret_tally[BH_TALLIES])
 {
     for (uint32_t i = 0; i < BH_TALLIES; i++)
         ret_tally[i] = atomic_load_explicit(&book->durable[i], memory_order_relaxed);

@@ -9,7 +9,7 @@ static uint64_t now[BH_TALLIES];
 static void
 what_is_committed_counts(void **state)
 {
-    struct bh_tally_book book = { { 0 }, { 0 } };
+    struct bh_tallies book = { { 0 }, { 0 } };
 
     bh_tally_count(&book, bh_tally_scrub(1, 2));
     bh_tally_count(&book, BH_TALLY_VERDICTS + 1);
@@ -44,7 +44,7 @@ commits_go_into_their_bucket(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_tally_book book = { { 0 }, { 0 } };
+        struct bh_tallies book = { { 0 }, { 0 } };
 
         bh_tally_committed(&book, cases[i].took_ns);
         bh_tally_read(&book, now);

@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 
-enum { ROOM_STEP = 64 };
+enum { CAPACITY_STEP = 64 };
 
 /* Asked before the batch's first text of the tenant is put, as readers do not see that one. */
 static bh_rc
@@ -16,13 +16,13 @@ find_count(struct bh_core *core, uint32_t tenant, struct bh_text_count **ret_cou
     struct bh_text_count *count;
     bh_rc rc;
 
-    if (tenant >= counts->room) {
-        uint32_t room = tenant + ROOM_STEP;
+    if (tenant >= counts->capacity) {
+        uint32_t capacity = tenant + CAPACITY_STEP;
 
-        counts->items = realloc(counts->items, room * sizeof *counts->items);
+        counts->items = realloc(counts->items, capacity * sizeof *counts->items);
         BH_ASSERT(counts->items);
-        memset(counts->items + counts->room, 0, (room - counts->room) * sizeof *counts->items);
-        counts->room = room;
+        memset(counts->items + counts->capacity, 0, (capacity - counts->capacity) * sizeof *counts->items);
+        counts->capacity = capacity;
     }
     count = &counts->items[tenant];
     *ret_count = count;
@@ -34,7 +34,7 @@ find_count(struct bh_core *core, uint32_t tenant, struct bh_text_count **ret_cou
 }
 
 bh_rc
-bh_texts_kept(struct bh_core *core, uint32_t tenant, uint64_t *ret_bytes, struct bh_err *err)
+bh_texts_bytes(struct bh_core *core, uint32_t tenant, uint64_t *ret_bytes, struct bh_err *err)
 {
     struct bh_text_count *count;
     bh_rc rc = find_count(core, tenant, &count, err);
@@ -63,8 +63,8 @@ bh_texts_forget(struct bh_core *core)
     struct bh_text_counts *counts = &core->text_counts;
 
     counts->dropped = false;
-    if (counts->room)
-        memset(counts->items, 0, counts->room * sizeof *counts->items);
+    if (counts->capacity)
+        memset(counts->items, 0, counts->capacity * sizeof *counts->items);
 }
 
 void

@@ -12,7 +12,7 @@ BH_MUST_USE bh_rc bh_texts_put(struct bh_core *core, const struct bh_text_row *r
                                struct bh_err *err);
 
 /* How many bytes of the tenant's are kept, the open batch's included. */
-BH_MUST_USE bh_rc bh_texts_kept(struct bh_core *core, uint32_t tenant, uint64_t *ret_bytes,
+BH_MUST_USE bh_rc bh_texts_bytes(struct bh_core *core, uint32_t tenant, uint64_t *ret_bytes,
                                 struct bh_err *err);
 
 /* The store is to be asked again: it dropped some, or the batch was aborted. */

@@ -9,7 +9,7 @@
 
 struct bh_ticker {
     /* fixed */
-    void (*turn)(void *self);
+    void (*tick)(void *self);
     void *self;
     uint64_t interval_ns;
     pthread_t thread;
@@ -21,7 +21,7 @@ struct bh_ticker {
 
 /* False when the thread is to end. */
 static bool
-wait_a_turn(struct bh_ticker *ticker)
+ticker_wait(struct bh_ticker *ticker)
 {
     bh_ns until_ns = bh_time_monotonic() + ticker->interval_ns;
     struct timespec until = { .tv_sec = (time_t)(until_ns / BH_NS_PER_S),
@@ -42,19 +42,19 @@ run_thread(void *self)
 {
     struct bh_ticker *ticker = self;
 
-    while (wait_a_turn(ticker))
-        ticker->turn(ticker->self);
+    while (ticker_wait(ticker))
+        ticker->tick(ticker->self);
     return NULL;
 }
 
 bh_rc
-bh_ticker_start(uint64_t interval_ns, void (*turn)(void *self), void *self,
+bh_ticker_start(uint64_t interval_ns, void (*tick)(void *self), void *self,
                 struct bh_ticker **ret_ticker, struct bh_err *err)
 {
     struct bh_ticker *ticker = calloc(1, sizeof *ticker);
 
     BH_ASSERT(ticker);
-    *ticker = (struct bh_ticker){ .turn = turn, .self = self, .interval_ns = interval_ns };
+    *ticker = (struct bh_ticker){ .tick = tick, .self = self, .interval_ns = interval_ns };
     pthread_mutex_init(&ticker->mutex, NULL);
     pthread_cond_init(&ticker->changed, NULL);
     errno = pthread_create(&ticker->thread, NULL, run_thread, ticker);

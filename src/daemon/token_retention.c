@@ -6,7 +6,7 @@
 
 enum { FORGOTTEN_AT_ONCE_MAX = 256 };
 
-struct dead {
+struct expired {
     char id[sizeof((struct bh_token_row *)NULL)->id];
     uint64_t created_ns;
 };
@@ -16,28 +16,28 @@ struct dead {
 struct forgetting {
     uint64_t now_ns;
     uint32_t count;
-    struct dead dead[BH_TOKENS_DEAD_MAX + FORGOTTEN_AT_ONCE_MAX];
+    struct expired expired[BH_TOKENS_EXPIRED_MAX + FORGOTTEN_AT_ONCE_MAX];
 };
 
 static bool
-take_dead(void *self, const struct bh_token_row *row)
+add_expired(void *self, const struct bh_token_row *row)
 {
     struct forgetting *forgetting = self;
-    struct dead *dead;
+    struct expired *expired;
 
     if (!row->revoked && row->expires_ns > forgetting->now_ns)
         return true;
-    dead = &forgetting->dead[forgetting->count++];
-    memcpy(dead->id, row->id, sizeof dead->id);
-    dead->created_ns = row->created_ns;
-    return forgetting->count < BH_COUNT(forgetting->dead);
+    expired = &forgetting->expired[forgetting->count++];
+    memcpy(expired->id, row->id, sizeof expired->id);
+    expired->created_ns = row->created_ns;
+    return forgetting->count < BH_COUNT(forgetting->expired);
 }
 
 /* The oldest first; those of one moment by their id. */
 static int
-compare_dead(const void *a, const void *b)
+compare_expired(const void *a, const void *b)
 {
-    const struct dead *left = a, *right = b;
+    const struct expired *left = a, *right = b;
 
     if (left->created_ns != right->created_ns)
         return left->created_ns < right->created_ns ? -1 : 1;
@@ -45,7 +45,7 @@ compare_dead(const void *a, const void *b)
 }
 
 static bh_rc
-record(struct bh_core *core, uint32_t principal, uint32_t count, struct bh_err *err)
+token_retention_record(struct bh_core *core, uint32_t principal, uint32_t count, struct bh_err *err)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                               .dec = { .allow = true },
@@ -56,7 +56,7 @@ record(struct bh_core *core, uint32_t principal, uint32_t count, struct bh_err *
 
     snprintf(note, sizeof note, "%u tokens that were revoked or had expired", count);
     entry.note = note;
-    return bh_core_note(core, &entry, BH_OK, err);
+    return bh_core_record(core, &entry, BH_OK, err);
 }
 
 bh_rc
@@ -71,13 +71,13 @@ bh_tokens_forget(struct bh_core *core, uint32_t principal, struct bh_err *err)
         return bh_err_set(err, BH_FULL, "no room to forget tokens");
     forgetting->now_ns = bh_core_now(core);
     forgetting->count = 0;
-    rc = core->store.ops->list_tokens(core->store.self, &filter, take_dead, forgetting, err);
-    if (rc != BH_OK || forgetting->count <= BH_TOKENS_DEAD_MAX)
+    rc = core->store.ops->list_tokens(core->store.self, &filter, add_expired, forgetting, err);
+    if (rc != BH_OK || forgetting->count <= BH_TOKENS_EXPIRED_MAX)
         return rc;
-    count = forgetting->count - BH_TOKENS_DEAD_MAX;
-    qsort(forgetting->dead, forgetting->count, sizeof forgetting->dead[0], compare_dead);
-    rc = record(core, principal, count, err);
+    count = forgetting->count - BH_TOKENS_EXPIRED_MAX;
+    qsort(forgetting->expired, forgetting->count, sizeof forgetting->expired[0], compare_expired);
+    rc = token_retention_record(core, principal, count, err);
     for (uint32_t i = 0; i < count && rc == BH_OK; i++)
-        rc = core->store.ops->drop_token(core->store.self, forgetting->dead[i].id, err);
+        rc = core->store.ops->drop_token(core->store.self, forgetting->expired[i].id, err);
     return rc;
 }

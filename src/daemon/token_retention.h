@@ -5,7 +5,7 @@
 
 /* Tokens that open nothing any more, revoked or expired: of each principal so many are kept, those
  * that were made last, for whoever asks what a token was (docs/limits.md). */
-enum { BH_TOKENS_DEAD_MAX = 64 };
+enum { BH_TOKENS_EXPIRED_MAX = 64 };
 
 /* Before the first token of an open batch is made for the principal: those beyond are forgotten,
  * and a record (token.forget) says how many.  Failures of the store. */

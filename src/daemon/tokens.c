@@ -19,7 +19,7 @@ static const uint64_t lifetime_most_ns = UINT64_C(90) * 86400 * 1000000000;
 
 /* Whether the caller holds `verb` anywhere, and if not why. */
 static struct bh_verdict
-holds(struct bh_core *core, const struct bh_command *command, const char *verb)
+tokens_holds(struct bh_core *core, const struct bh_command *command, const char *verb)
 {
     const struct bh_directory *dir = bh_catalog_get(core->catalog);
     struct bh_verdict verdict = bh_authz_check_anywhere(dir, &command->caller.subject, verb);
@@ -30,9 +30,9 @@ holds(struct bh_core *core, const struct bh_command *command, const char *verb)
 
 /* The same, and it is what the record says of the command, whatever comes of it. */
 static struct bh_verdict
-decide(struct bh_core *core, const struct bh_command *command, const char *verb)
+tokens_decide(struct bh_core *core, const struct bh_command *command, const char *verb)
 {
-    core->decided = holds(core, command, verb);
+    core->decided = tokens_holds(core, command, verb);
     return core->decided;
 }
 
@@ -98,7 +98,7 @@ check_presence(struct bh_core *core, const struct bh_command *command, struct bh
     int used;
 
     for (; scopes && sscanf(scopes, "%39s%n", word, &used) == 1; scopes += used) {
-        struct bh_verdict verdict = holds(core, command, word);
+        struct bh_verdict verdict = tokens_holds(core, command, word);
 
         if (verdict.rule == BH_RULE_STEP_UP)
             return bh_command_deny(core, command, (bh_tenant_id){ 0 },
@@ -165,7 +165,7 @@ make_row(struct bh_core *core, const struct bh_command *command, struct bh_token
 }
 
 static bh_rc
-put_row(struct bh_core *core, const struct bh_entry *entry, const struct bh_token_row *row,
+tokens_put_row(struct bh_core *core, const struct bh_entry *entry, const struct bh_token_row *row,
         struct bh_err *err)
 {
     struct bh_entry with_object = *entry;
@@ -175,7 +175,7 @@ put_row(struct bh_core *core, const struct bh_entry *entry, const struct bh_toke
     /* The record names the token by its id in the actor's place only when it acts; here it is the
      * object, whose id is a number. */
     with_object.obj = (struct bh_record_object){ "token", bh_token_number(row->secret.bytes) };
-    rc = bh_core_note(core, &with_object, BH_OK, err);
+    rc = bh_core_record(core, &with_object, BH_OK, err);
     return rc == BH_OK ? core->store.ops->put_token(core->store.self, row, err) : rc;
 }
 
@@ -195,14 +195,14 @@ put_new_row(struct bh_core *core, struct bh_entry *entry, const struct bh_token_
     if (!entry->ev_json)
         return bh_err_set(err, BH_RANGE, "scopes: too long");
     entry->note = row->note;
-    return put_row(core, entry, row, err);
+    return tokens_put_row(core, entry, row, err);
 }
 
 bh_rc
 bh_token_create(struct bh_core *core, const struct bh_command *command, struct bh_arena *arena,
                 struct bh_answer *ret_answer, struct bh_err *err)
 {
-    struct bh_verdict verdict = decide(core, command, "token.create");
+    struct bh_verdict verdict = tokens_decide(core, command, "token.create");
     struct bh_token_row row = { 0 };
     char text[BH_TOKEN_LENGTH + 1];
     struct bh_entry entry;
@@ -213,7 +213,7 @@ bh_token_create(struct bh_core *core, const struct bh_command *command, struct b
                                (struct bh_denial){ "token.create", verdict, BH_REACH_ANYWHERE }, err);
     rc = make_row(core, command, &row, text, err);
     /* the store shows what is committed: once in a batch, or they would be counted twice */
-    if (rc == BH_OK && !bh_allowance_has_taken_token(core, row.principal_id))
+    if (rc == BH_OK && !bh_allowance_has_new_token(core, row.principal_id))
         rc = bh_tokens_forget(core, row.principal_id, err);
     if (rc != BH_OK)
         return rc;
@@ -221,7 +221,7 @@ bh_token_create(struct bh_core *core, const struct bh_command *command, struct b
     rc = put_new_row(core, &entry, &row, err);
     if (rc != BH_OK)
         return rc;
-    bh_allowance_took_token(core, row.principal_id);
+    bh_allowance_add_token(core, row.principal_id);
     ret_answer->secret = bh_arena_strdup(arena, text);
     ret_answer->token_id = bh_arena_strdup(arena, row.id);
     explicit_bzero(text, sizeof text);
@@ -229,7 +229,7 @@ bh_token_create(struct bh_core *core, const struct bh_command *command, struct b
 }
 
 static bool
-take_number(void *self, const struct bh_token_row *row)
+tokens_read_number(void *self, const struct bh_token_row *row)
 {
     *(struct bh_record_object *)self =
         (struct bh_record_object){ "token", bh_token_number(row->secret.bytes) };
@@ -244,7 +244,7 @@ bh_token_object(const struct bh_core *core, const char *id)
 
     if (bh_token_id_valid(id))
         (void)!core->store.ops->list_tokens(core->store.self, &(struct bh_token_filter){ .id = id },
-                                            take_number, &object, &ignored);
+                                            tokens_read_number, &object, &ignored);
     return object;
 }
 
@@ -270,7 +270,7 @@ bh_rc
 bh_token_revoke(struct bh_core *core, const struct bh_command *command,
                 struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err)
 {
-    struct bh_verdict verdict = decide(core, command, "token.revoke");
+    struct bh_verdict verdict = tokens_decide(core, command, "token.revoke");
     struct search search = { .arena = arena };
     struct bh_entry entry;
     bh_rc rc;
@@ -292,7 +292,7 @@ bh_token_revoke(struct bh_core *core, const struct bh_command *command,
                           command->token_id);
     search.row.revoked = true;
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
-    rc = put_row(core, &entry, &search.row, err);
+    rc = tokens_put_row(core, &entry, &search.row, err);
     ret_answer->token_id = command->token_id;
     return rc;
 }
@@ -344,7 +344,7 @@ bh_tokens_revoke_all(struct bh_core *core, uint32_t principal, struct bh_err *er
                           REVOKED_AT_ONCE_MAX - 1);
     for (uint32_t i = 0; rc == BH_OK && i < owned->count; i++) {
         owned->rows[i].revoked = true;
-        rc = put_row(core, &entry, &owned->rows[i], err);
+        rc = tokens_put_row(core, &entry, &owned->rows[i], err);
     }
     return rc;
 }

@@ -4,12 +4,12 @@
 static struct fixture f;
 
 static bh_rc
-make(const char *who, const struct bh_token_request *request)
+tokens_make(const char *who, const struct bh_token_request *request)
 {
     struct bh_command command = { .op = BH_OP_TOKEN_CREATE, .caller = caller_named(&f, who),
                                   .token = request };
 
-    return run(&f, &command);
+    return fixture_run(&f, &command);
 }
 
 static void
@@ -22,10 +22,10 @@ the_record_says_what_it_may(void **state)
     char wanted[160];
     struct seen seen;
 
-    setup(&f);
-    must(&f, apply(&f, two_admins));
+    fixture_setup(&f);
+    keys_fixture_must(&f, fixture_apply(&f, two_admins));
     alice = bh_catalog_find(f.core.catalog, BH_NAME_PRINCIPAL, "alice");
-    must(&f, make("carol", &request));
+    keys_fixture_must(&f, tokens_make("carol", &request));
     seen = leaves(&f, "token.create");
     snprintf(wanted, sizeof wanted, ",\"principal\":%u,\"scopes\":\"job.view job.submit\"}},", alice);
     BH_CHECK_EQ("one", seen.count, 1);
@@ -35,7 +35,7 @@ the_record_says_what_it_may(void **state)
     BH_CHECK_EQ("which is sealed", seen.leaks, 0);
     reopen(&f); /* a replay passes over what the engine was not told */
     BH_CHECK_EQ("once more", leaves(&f, "token.create").count, 1);
-    teardown(&f);
+    fixture_teardown(&f);
     BH_CHECK_DONE();
 }
 

@@ -7,7 +7,7 @@
 #include "base/json.h"
 
 static void
-drop(struct bh_traffic *traffic, uint32_t at)
+traffic_drop(struct bh_traffic *traffic, uint32_t at)
 {
     memmove(&traffic->items[at], &traffic->items[at + 1],
             (--traffic->count - at) * sizeof *traffic->items);
@@ -15,7 +15,7 @@ drop(struct bh_traffic *traffic, uint32_t at)
 
 /* The oldest of those that ended, else the oldest. */
 static void
-make_room(struct bh_traffic *traffic)
+traffic_evict(struct bh_traffic *traffic)
 {
     uint32_t at = 0;
 
@@ -23,23 +23,23 @@ make_room(struct bh_traffic *traffic)
         return;
     while (at < traffic->count && !traffic->items[at].final)
         at++;
-    drop(traffic, at < traffic->count ? at : 0);
+    traffic_drop(traffic, at < traffic->count ? at : 0);
 }
 
 static void
-take(struct bh_traffic *traffic, const struct bh_msg_traffic_item *item)
+traffic_put(struct bh_traffic *traffic, const struct bh_msg_traffic_item *item)
 {
     for (uint32_t i = 0; i < traffic->count; i++)
         if (traffic->items[i].lease == item->lease) {
             traffic->items[i] = *item;
             return;
         }
-    make_room(traffic);
+    traffic_evict(traffic);
     traffic->items[traffic->count++] = *item;
 }
 
 void
-bh_traffic_take(struct bh_traffic *traffic, const struct bh_list *items)
+bh_traffic_update(struct bh_traffic *traffic, const struct bh_list *items)
 {
     const struct bh_msg_traffic_item *item = items->items;
 
@@ -47,7 +47,7 @@ bh_traffic_take(struct bh_traffic *traffic, const struct bh_list *items)
         traffic->items = calloc(BH_TRAFFIC_MAX, sizeof *traffic->items);
     BH_ASSERT(traffic->items);
     for (uint32_t i = 0; i < items->count; i++)
-        take(traffic, &item[i]);
+        traffic_put(traffic, &item[i]);
 }
 
 bool
@@ -78,7 +78,7 @@ bh_traffic_forget(struct bh_traffic *traffic, uint64_t lease)
 {
     for (uint32_t i = 0; i < traffic->count; i++)
         if (traffic->items[i].lease == lease) {
-            drop(traffic, i);
+            traffic_drop(traffic, i);
             return;
         }
 }

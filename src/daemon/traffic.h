@@ -15,7 +15,7 @@ struct bh_traffic {
 };
 
 /* Take over what a node says; when all is full, the oldest of a job that ended goes first. */
-void bh_traffic_take(struct bh_traffic *traffic, const struct bh_list *items);
+void bh_traffic_update(struct bh_traffic *traffic, const struct bh_list *items);
 
 /* The last word on a lease into `carried`; false, and nothing is changed, when there is
  * none. */

@@ -3,9 +3,9 @@
 #include "base/test.h"
 
 static void
-say(struct bh_traffic *traffic, struct bh_msg_traffic_item item)
+traffic_send(struct bh_traffic *traffic, struct bh_msg_traffic_item item)
 {
-    bh_traffic_take(traffic, &(struct bh_list){ &item, 1 });
+    bh_traffic_update(traffic, &(struct bh_list){ &item, 1 });
 }
 
 static void
@@ -18,8 +18,8 @@ test_last_word(void **state)
     bh_buf_init_fixed(&out, memory, sizeof memory);
     bh_traffic_put(&traffic, &out);
     BH_CHECK_STR("none", bh_buf_text(&out), "[]");
-    say(&traffic, (struct bh_msg_traffic_item){ .lease = 1, .job = 7, .rx_bytes = 5 });
-    say(&traffic, (struct bh_msg_traffic_item){ .lease = 1, .job = 7, .rx_bytes = 9, .final = true });
+    traffic_send(&traffic, (struct bh_msg_traffic_item){ .lease = 1, .job = 7, .rx_bytes = 5 });
+    traffic_send(&traffic, (struct bh_msg_traffic_item){ .lease = 1, .job = 7, .rx_bytes = 9, .final = true });
     bh_buf_clear(&out);
     bh_traffic_put(&traffic, &out);
     BH_CHECK_STR("one", bh_buf_text(&out),
@@ -35,11 +35,11 @@ test_full(void **state)
     struct bh_traffic traffic = { .count = 0 };
 
     for (uint64_t lease = 1; lease <= BH_TRAFFIC_MAX; lease++)
-        say(&traffic, (struct bh_msg_traffic_item){ .lease = lease, .final = lease == 3 });
-    say(&traffic, (struct bh_msg_traffic_item){ .lease = BH_TRAFFIC_MAX + 1 });
+        traffic_send(&traffic, (struct bh_msg_traffic_item){ .lease = lease, .final = lease == 3 });
+    traffic_send(&traffic, (struct bh_msg_traffic_item){ .lease = BH_TRAFFIC_MAX + 1 });
     BH_CHECK_EQ("full", traffic.count, BH_TRAFFIC_MAX);
     BH_CHECK_EQ("the one that ended went", traffic.items[2].lease, 4);
-    say(&traffic, (struct bh_msg_traffic_item){ .lease = BH_TRAFFIC_MAX + 2 });
+    traffic_send(&traffic, (struct bh_msg_traffic_item){ .lease = BH_TRAFFIC_MAX + 2 });
     BH_CHECK_EQ("then the oldest", traffic.items[0].lease, 2);
     BH_CHECK_EQ("the new one stands last", traffic.items[traffic.count - 1].lease,
                 BH_TRAFFIC_MAX + 2);
@@ -54,14 +54,14 @@ test_forgotten(void **state)
     struct bh_traffic traffic = { .count = 0 };
 
     BH_CHECK("nothing there", !bh_traffic_find(&traffic, 1, &carried));
-    say(&traffic, (struct bh_msg_traffic_item){ .lease = 1,
+    traffic_send(&traffic, (struct bh_msg_traffic_item){ .lease = 1,
                                                  .rx_bytes = 5,
                                                  .rx_packets = 4,
                                                  .tx_bytes = 3,
                                                  .tx_packets = 2,
                                                  .denied_bytes = 7,
                                                  .denied_packets = 6 });
-    say(&traffic, (struct bh_msg_traffic_item){ .lease = 2, .rx_bytes = 8 });
+    traffic_send(&traffic, (struct bh_msg_traffic_item){ .lease = 2, .rx_bytes = 8 });
     BH_CHECK("another", !bh_traffic_find(&traffic, 3, &carried));
     BH_CHECK_EQ("unchanged", carried.rx_bytes, 1);
     BH_CHECK("found", bh_traffic_find(&traffic, 1, &carried));

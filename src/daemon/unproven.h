@@ -11,21 +11,21 @@
  * whatever, they take none of what is kept of those who are known. */
 struct bh_core;
 
-enum { BH_UNPROVEN_MAX = 64 };
+enum { BH_UNAUTHENTICATED_MAX = 64 };
 
 /* Zeroed is empty.  The first place is of those without a token, and of what finds no other. */
-struct bh_unproven {
+struct bh_unauthenticated {
     struct {
         uint64_t token;          /* as records number it; 0: none */
         uint64_t times;
-    } items[BH_UNPROVEN_MAX];
+    } items[BH_UNAUTHENTICATED_MAX];
 };
 
 /* Count one; false: there was none before, and somebody is to be told. */
-bool bh_unproven_add(struct bh_unproven *unproven, uint64_t token);
+bool bh_unauthenticated_add(struct bh_unauthenticated *unauthenticated, uint64_t token);
 
-/* Record them as refused sign-ins (daemon/refusals.h).  Results of bh_core_note. */
-BH_MUST_USE bh_rc bh_unproven_record(struct bh_core *core, const struct bh_unproven *unproven,
+/* Record them as refused sign-ins (daemon/refusals.h).  Results of bh_core_record. */
+BH_MUST_USE bh_rc bh_unauthenticated_record(struct bh_core *core, const struct bh_unauthenticated *unauthenticated,
                                      struct bh_err *err);
 
 #endif

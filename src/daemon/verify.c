@@ -38,7 +38,7 @@ count_under_way(const struct bh_core *core, uint32_t principal, bh_node_id node)
 }
 
 static bh_rc
-check_room(const struct bh_core *core, uint32_t principal, bh_node_id node, struct bh_err *err)
+verify_check_limits(const struct bh_core *core, uint32_t principal, bh_node_id node, struct bh_err *err)
 {
     if (!principal)
         return BH_OK;
@@ -52,7 +52,7 @@ check_room(const struct bh_core *core, uint32_t principal, bh_node_id node, stru
 /* Whether a try of that job, or of that node itself, is under way: then its verdicts are the
  * answer. */
 static bool
-share(const struct bh_core *core, bh_job_id job, bh_node_id node, struct bh_answer *ret_answer)
+verify_join(const struct bh_core *core, bh_job_id job, bh_node_id node, struct bh_answer *ret_answer)
 {
     uint64_t request = 0;
     uint32_t count = 0;
@@ -81,7 +81,7 @@ counted_for(struct bh_core *core, const struct bh_command *command)
 
 /* To be asked after the commit, and known again when it answers. */
 static void
-ask(struct bh_core *core, const struct bh_command *command, struct bh_verify_order *order)
+verify_ask(struct bh_core *core, const struct bh_command *command, struct bh_verify_order *order)
 {
     order->asked_ns = bh_core_now(core);
     order->principal = counted_for(core, command);
@@ -93,11 +93,11 @@ ask(struct bh_core *core, const struct bh_command *command, struct bh_verify_ord
 }
 
 static bh_rc
-note(struct bh_core *core, const struct bh_entry *entry, struct bh_answer *ret_answer,
+verify_record(struct bh_core *core, const struct bh_entry *entry, struct bh_answer *ret_answer,
      struct bh_err *err)
 {
     ret_answer->verify_request = core->journal.next_seq;
-    return bh_core_note(core, entry, BH_OK, err);
+    return bh_core_record(core, entry, BH_OK, err);
 }
 
 static bh_rc
@@ -109,9 +109,9 @@ verify_job(struct bh_core *core, const struct bh_command *command, struct bh_ans
     struct bh_job_view view;
     struct bh_entry entry;
     struct bh_answer of_another = { 0 };
-    struct bh_whose whose;
+    struct bh_job_owner whose;
     bool shared;
-    bh_rc rc = bh_whose_job(core, command->job, &whose, err);
+    bh_rc rc = bh_job_owner_find(core, command->job, &whose, err);
 
     if (rc != BH_OK)
         return rc;
@@ -123,11 +123,11 @@ verify_job(struct bh_core *core, const struct bh_command *command, struct bh_ans
         return bh_err_set(err, BH_CONFLICT, "job %" PRIu64 " does not run", command->job.v);
     entry = bh_command_entry(&command->caller, command->op, view.tenant, verdict);
     entry.obj = (struct bh_record_object){ .type = "job", .id = command->job.v };
-    shared = share(core, command->job, (bh_node_id){ 0 }, &of_another);
+    shared = verify_join(core, command->job, (bh_node_id){ 0 }, &of_another);
     if (!shared && bh_view_member(core->state.engine, command->job, 0, &member))
-        rc = check_room(core, counted_for(core, command), member.node, err);
+        rc = verify_check_limits(core, counted_for(core, command), member.node, err);
     if (rc == BH_OK)
-        rc = note(core, &entry, ret_answer, err);
+        rc = verify_record(core, &entry, ret_answer, err);
     if (shared) {
         *ret_answer = of_another;
         return rc;
@@ -136,7 +136,7 @@ verify_job(struct bh_core *core, const struct bh_command *command, struct bh_ans
                          && bh_view_member(core->state.engine, command->job, i, &member); i++) {
         if (member.done || !member.node.v)
             continue;
-        ask(core, command, &(struct bh_verify_order){ member.node, member.lease.v,
+        verify_ask(core, command, &(struct bh_verify_order){ member.node, member.lease.v,
                                                       ret_answer->verify_request,
                                                       command->job.v, view.tenant.v });
         ret_answer->verify_count++;
@@ -152,7 +152,7 @@ ask_node(struct bh_core *core, const struct bh_command *command, uint32_t id,
 
     if (!bh_view_host(core->state.engine, (bh_node_id){ id }, &host) || !host.up)
         return;
-    ask(core, command, &(struct bh_verify_order){ .node = { id },
+    verify_ask(core, command, &(struct bh_verify_order){ .node = { id },
                                                   .request = answer->verify_request });
     answer->verify_count++;
 }
@@ -180,11 +180,11 @@ verify_nodes(struct bh_core *core, const struct bh_command *command,
     entry = bh_command_entry(&command->caller, command->op, (bh_tenant_id){ 0 }, verdict);
     entry.obj = all ? (struct bh_record_object){ .type = "site" }
                     : (struct bh_record_object){ .type = "node", .id = id };
-    shared = !all && share(core, (bh_job_id){ 0 }, (bh_node_id){ id }, &of_another);
+    shared = !all && verify_join(core, (bh_job_id){ 0 }, (bh_node_id){ id }, &of_another);
     if (!shared)
-        rc = check_room(core, counted_for(core, command), (bh_node_id){ id }, err);
+        rc = verify_check_limits(core, counted_for(core, command), (bh_node_id){ id }, err);
     if (rc == BH_OK)
-        rc = note(core, &entry, ret_answer, err);
+        rc = verify_record(core, &entry, ret_answer, err);
     if (shared) {
         *ret_answer = of_another;
         return rc;
@@ -206,7 +206,7 @@ bh_verify_run(struct bh_core *core, const struct bh_command *command, struct bh_
 }
 
 bh_rc
-bh_verify_take(struct bh_core *core, bh_node_id node, const struct bh_msg_verdict *verdict,
+bh_verify_verdict(struct bh_core *core, bh_node_id node, const struct bh_msg_verdict *verdict,
                struct bh_err *err)
 {
     static const bh_rc results[BH_CHECK_RESULTS] = { [BH_CHECK_PASS] = BH_OK,
@@ -234,7 +234,7 @@ bh_verify_take(struct bh_core *core, bh_node_id node, const struct bh_msg_verdic
     bh_tally_count(&core->tally, BH_TALLY_VERDICTS + tallies[verdict->result]);
     if (verdict->result == BH_CHECK_INCONCLUSIVE)
         bh_log(WALLS_UNFINISHED, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
-               BH_STR("why", verdict->why), BH_U64("again_ns", verdict->again_ns));
+               BH_STR("why", verdict->why), BH_U64("again_ns", verdict->retry_ns));
     else if (verdict->result == BH_CHECK_FAIL)
         bh_log(WALL_BROKEN, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
                BH_STR("why", verdict->why));
@@ -243,7 +243,7 @@ bh_verify_take(struct bh_core *core, bh_node_id node, const struct bh_msg_verdic
             bh_log(NODE_CHECKED, BH_U64("node", node.v));
         return bh_core_step(core, &entry, &event, err);
     }
-    return bh_core_note(core, &entry, results[verdict->result], err);
+    return bh_core_record(core, &entry, results[verdict->result], err);
 }
 
 void

@@ -19,7 +19,7 @@ BH_MUST_USE bh_rc bh_verify_run(struct bh_core *core, const struct bh_command *c
                                 struct bh_err *err);
 
 /* A node says what came of a try: record it. */
-BH_MUST_USE bh_rc bh_verify_take(struct bh_core *core, bh_node_id node,
+BH_MUST_USE bh_rc bh_verify_verdict(struct bh_core *core, bh_node_id node,
                                  const struct bh_msg_verdict *verdict, struct bh_err *err);
 
 /* The batch was thrown away: what was asked for in it is not under way. */

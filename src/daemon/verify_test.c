@@ -14,7 +14,7 @@ static const char operators_yaml[] =
 static struct fixture f;
 
 static void
-add_node(const char *name)
+verify_add_node(const char *name)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
                               .phase = BH_PHASE_EVENT, .verb = "node.up" };
@@ -31,41 +31,41 @@ add_node(const char *name)
 }
 
 static int
-begin(void **state)
+verify_begin(void **state)
 {
     static const char *const names[] = { "n1", "n2", "n3", "n4", "n5", "n6" };
 
-    setup(&f);
-    assert_int_equal(apply(&f, operators_yaml), BH_OK);
+    fixture_setup(&f);
+    assert_int_equal(fixture_apply(&f, operators_yaml), BH_OK);
     for (size_t i = 0; i < BH_COUNT(names); i++)
-        add_node(names[i]);
+        verify_add_node(names[i]);
     return 0;
 }
 
 static int
-end(void **state)
+verify_end(void **state)
 {
-    teardown(&f);
+    fixture_teardown(&f);
     return 0;
 }
 
 static bh_rc
-ask(const char *who, const char *node)
+verify_ask(const char *who, const char *node)
 {
     struct bh_command command = { .op = BH_OP_NODE_VERIFY, .caller = caller_named(&f, who),
                                   .text = node };
 
-    return run(&f, &command);
+    return fixture_run(&f, &command);
 }
 
 /* The node says what came of the request. */
 static void
-answer(const char *node, uint64_t request)
+verify_answer(const char *node, uint64_t request)
 {
     struct bh_msg_verdict verdict = { .request = request, .result = BH_CHECK_PASS };
     bh_node_id id = { bh_catalog_find(f.core.catalog, BH_NAME_NODE, node) };
 
-    assert_int_equal(bh_verify_take(&f.core, id, &verdict, &f.err), BH_OK);
+    assert_int_equal(bh_verify_verdict(&f.core, id, &verdict, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
 }
 
@@ -74,16 +74,16 @@ one_try_answers_all_who_ask(void **state)
 {
     uint64_t first;
 
-    assert_int_equal(ask("alice", "n1"), BH_OK);
+    assert_int_equal(verify_ask("alice", "n1"), BH_OK);
     first = f.answer.verify_request;
     for (int i = 0; i < 120; i++) {
-        assert_int_equal(ask(i % 2 ? "alice" : "root", "n1"), BH_OK);
+        assert_int_equal(verify_ask(i % 2 ? "alice" : "root", "n1"), BH_OK);
         assert_int_equal(f.answer.verify_request, first);
         assert_int_equal(f.answer.verify_count, 1);
     }
     assert_int_equal(f.core.verify_count, 1); /* the node is asked once */
-    answer("n1", first);
-    assert_int_equal(ask("alice", "n1"), BH_OK);
+    verify_answer("n1", first);
+    assert_int_equal(verify_ask("alice", "n1"), BH_OK);
     assert_int_not_equal(f.answer.verify_request, first);
 }
 
@@ -92,16 +92,16 @@ nobody_asks_for_many_at_once(void **state)
 {
     uint64_t second;
 
-    assert_int_equal(ask("alice", "n1"), BH_OK);
-    assert_int_equal(ask("alice", "n2"), BH_OK);
+    assert_int_equal(verify_ask("alice", "n1"), BH_OK);
+    assert_int_equal(verify_ask("alice", "n2"), BH_OK);
     second = f.answer.verify_request;
-    assert_int_equal(ask("alice", "n3"), BH_TOO_MANY);
-    assert_int_equal(ask("bob", "n3"), BH_OK);
-    assert_int_equal(ask("root", "n4"), BH_OK); /* administrators always may */
-    assert_int_equal(ask("root", "n5"), BH_OK);
-    assert_int_equal(ask("root", "n6"), BH_OK);
-    answer("n2", second);
-    assert_int_equal(ask("alice", "n2"), BH_OK);
+    assert_int_equal(verify_ask("alice", "n3"), BH_TOO_MANY);
+    assert_int_equal(verify_ask("bob", "n3"), BH_OK);
+    assert_int_equal(verify_ask("root", "n4"), BH_OK); /* administrators always may */
+    assert_int_equal(verify_ask("root", "n5"), BH_OK);
+    assert_int_equal(verify_ask("root", "n6"), BH_OK);
+    verify_answer("n2", second);
+    assert_int_equal(verify_ask("alice", "n2"), BH_OK);
 }
 
 static void
@@ -113,7 +113,7 @@ an_aborted_wish_is_not_under_way(void **state)
     assert_int_equal(bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
     assert_true(bh_core_abort(&f.core));
     assert_int_equal(f.core.verify_count, 0);
-    assert_int_equal(ask("alice", "n1"), BH_OK);
+    assert_int_equal(verify_ask("alice", "n1"), BH_OK);
     assert_int_equal(f.core.verify_count, 1);
 }
 
@@ -121,9 +121,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_try_answers_all_who_ask, begin, end),
-        cmocka_unit_test_setup_teardown(nobody_asks_for_many_at_once, begin, end),
-        cmocka_unit_test_setup_teardown(an_aborted_wish_is_not_under_way, begin, end),
+        cmocka_unit_test_setup_teardown(one_try_answers_all_who_ask, verify_begin, verify_end),
+        cmocka_unit_test_setup_teardown(nobody_asks_for_many_at_once, verify_begin, verify_end),
+        cmocka_unit_test_setup_teardown(an_aborted_wish_is_not_under_way, verify_begin, verify_end),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -17,7 +17,7 @@ enum {
 };
 
 /* A machine may have very many processes, and the driver's child has a deadline. */
-#define LOOK_FOR (2 * BH_NS_PER_S)
+#define SCAN_TIMEOUT (2 * BH_NS_PER_S)
 
 static const struct {
     const char *comm, *fix;
@@ -96,7 +96,7 @@ has_mapped(const char *proc_root, const char *pid, uint32_t minor)
 /* ---- what they are called ---- */
 
 static void
-read_name(const char *proc_root, uint32_t pid, char ret_name[64])
+holders_read_name(const char *proc_root, uint32_t pid, char ret_name[64])
 {
     char path[512];
     struct bh_buf name;
@@ -149,7 +149,7 @@ bh_holders_put_one(struct bh_buf *out, const char *proc_root, uint32_t pid)
 {
     char name[64];
 
-    read_name(proc_root, pid, name);
+    holders_read_name(proc_root, pid, name);
     put_holder(out, name, pid);
 }
 
@@ -159,7 +159,7 @@ bh_holders_put(struct bh_buf *out, const char *proc_root, uint32_t minor, uint32
     const struct dirent *entry;
     struct bh_err err;
     uint32_t found = 0;
-    bh_ns until = bh_time_monotonic() + LOOK_FOR;
+    bh_ns until = bh_time_monotonic() + SCAN_TIMEOUT;
     DIR *dir = opendir(proc_root);
 
     while (dir && (entry = readdir(dir)) && bh_time_monotonic() < until) {
@@ -170,7 +170,7 @@ bh_holders_put(struct bh_buf *out, const char *proc_root, uint32_t minor, uint32
             || (!has_open(proc_root, entry->d_name, minor)
                 && !has_mapped(proc_root, entry->d_name, minor)))
             continue;
-        read_name(proc_root, (uint32_t)pid, name);
+        holders_read_name(proc_root, (uint32_t)pid, name);
         if (is_sibling(proc_root, (uint32_t)pid, name))
             continue;
         if (found < most) {

@@ -38,7 +38,7 @@ holders(uint32_t minor, uint32_t most, uint32_t want)
 }
 
 static void
-put_file(const char *name, const char *text)
+holders_test_put_file(const char *name, const char *text)
 {
     struct bh_err err;
     char path[128];
@@ -61,7 +61,7 @@ test_holders(void **state)
     put_process("14", "nv-hostengine\n", "/dev/nvidia-caps/nvidia-cap273");
     put_process("15", "nvidia-persiste\n", "/dev/nvidiactl");
     put_process("16", "trainer\n", "/tmp/nvidia3");
-    put_file("16/maps", "7f00-7f01 rw-s 00000000 00:06 99      /dev/nvidia3\n");
+    holders_test_put_file("16/maps", "7f00-7f01 rw-s 00000000 00:06 99      /dev/nvidia3\n");
     put_process("self", "myself\n", "/dev/nvidia0");
     put_process(self, "this test\n", "/dev/nvidia0");
     BH_CHECK_STR("one", holders(0, 4, 1), "python3 11: kill 11");
@@ -74,13 +74,13 @@ test_holders(void **state)
     BH_CHECK_STR("more than shown", holders(0, 0, 1), "; ...");
     holders(BH_HOLDERS_ANY, 9, 6);
     BH_CHECK("no display", !bh_holders_has_drm(root));
-    put_file("modules", "nvidia 1 0\nnvidia_drm 2 0\n");
+    holders_test_put_file("modules", "nvidia 1 0\nnvidia_drm 2 0\n");
     BH_CHECK("display", bh_holders_has_drm(root));
     BH_CHECK_DONE();
 }
 
 static int
-end(void **state)
+holders_test_end(void **state)
 {
     static const char *const names[] = { "11", "12", "13", "14", "15", "16", "self", NULL };
     char path[128], pid[16];
@@ -105,7 +105,7 @@ end(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_teardown(test_holders, end),
+    cmocka_unit_test_teardown(test_holders, holders_test_end),
 };
 
 BH_TEST_MAIN(tests)

@@ -21,7 +21,7 @@ parts_of(const nvmlGpmMetric_t *metric)
 }
 
 static struct bh_device_activity
-compare(struct bh_nvml *nvml, nvmlGpmSample_t first, nvmlGpmSample_t second)
+nvml_activity_compare(struct bh_nvml *nvml, nvmlGpmSample_t first, nvmlGpmSample_t second)
 {
     nvmlGpmMetricsGet_t get = { .version = NVML_GPM_METRICS_GET_VERSION,
                                 .numMetrics = BH_COUNT(metrics), .sample1 = first,
@@ -39,7 +39,7 @@ compare(struct bh_nvml *nvml, nvmlGpmSample_t first, nvmlGpmSample_t second)
 
 /* A sample of the GPU, or of an instance on it; NULL: there is none to be had. */
 static nvmlGpmSample_t
-take(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t gi)
+nvml_activity_sample(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t gi)
 {
     nvmlGpmSample_t sample = NULL;
     nvmlReturn_t result = nvml_call(nvml, gpm_alloc, &sample);
@@ -55,7 +55,7 @@ take(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t gi)
 }
 
 static void
-forget(struct bh_nvml *nvml, struct bh_nvml_watch *watch)
+nvml_activity_forget(struct bh_nvml *nvml, struct bh_nvml_watch *watch)
 {
     if (watch->sample)
         (void)nvml_call(nvml, gpm_free, watch->sample);
@@ -83,12 +83,12 @@ bh_nvml_activity(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uint32_t g
         return bh_nvml_no_activity;
     if (watch->sample && now - watch->at < SPAN_LEAST)
         return watch->activity;
-    sample = take(nvml, gpu, gi);
+    sample = nvml_activity_sample(nvml, gpu, gi);
     if (!sample) {
-        forget(nvml, watch);
+        nvml_activity_forget(nvml, watch);
         return bh_nvml_no_activity;
     }
-    watch->activity = watch->sample ? compare(nvml, watch->sample, sample) : bh_nvml_no_activity;
+    watch->activity = watch->sample ? nvml_activity_compare(nvml, watch->sample, sample) : bh_nvml_no_activity;
     if (watch->sample)
         (void)nvml_call(nvml, gpm_free, watch->sample);
     watch->sample = sample;
@@ -102,12 +102,12 @@ bh_nvml_activity_forget(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, uin
     struct bh_nvml_watch *watch = find_watch(nvml, gpu, gi);
 
     if (watch)
-        forget(nvml, watch);
+        nvml_activity_forget(nvml, watch);
 }
 
 void
 bh_nvml_activity_forget_gpu(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu)
 {
     for (uint32_t i = 0; gpu->minor < BH_NVML_GPUS_MAX && i < BH_NVML_WATCHES; i++)
-        forget(nvml, &nvml->watches[gpu->minor][i]);
+        nvml_activity_forget(nvml, &nvml->watches[gpu->minor][i]);
 }

@@ -13,7 +13,7 @@ struct half_made {
 /* Take back what stands.  Returns the failure that led here, or BH_UNCERTAIN when
  * something is left. */
 static bh_rc
-undo(struct bh_nvml *nvml, const struct half_made *half, struct bh_err *err)
+nvml_carve_undo(struct bh_nvml *nvml, const struct half_made *half, struct bh_err *err)
 {
     nvmlReturn_t result = NVML_SUCCESS;
 
@@ -91,7 +91,7 @@ create_full_ci(struct bh_nvml *nvml, nvmlGpuInstance_t gi, uint32_t slices,
 /* What the driver says it made, against what was asked.  Memory may differ by what a
  * driver release reserves; the next profile has half or double. */
 static bh_rc
-compare(const struct bh_nvml_profile *profile, nvmlGpuInstancePlacement_t place,
+nvml_carve_compare(const struct bh_nvml_profile *profile, nvmlGpuInstancePlacement_t place,
         const struct bh_device_instance *made, struct bh_err *err)
 {
     uint32_t slack = profile->memory_mib / 8;
@@ -119,7 +119,7 @@ struct plan {
 };
 
 static bh_rc
-build(struct bh_nvml *nvml, const struct plan *plan, struct half_made *half,
+nvml_carve_build(struct bh_nvml *nvml, const struct plan *plan, struct half_made *half,
       struct bh_device_instance *ret_instance, struct bh_err *err)
 {
     const struct bh_nvml_gpu *gpu = &plan->gpu;
@@ -137,7 +137,7 @@ build(struct bh_nvml *nvml, const struct plan *plan, struct half_made *half,
     result = bh_nvml_describe(nvml, gpu, half->gi, half->ci, ret_instance);
     if (result != NVML_SUCCESS)
         return bh_nvml_fail(err, result, "cannot read %s on %s back", name, gpu->uuid);
-    return compare(&plan->profile, plan->place, ret_instance, err);
+    return nvml_carve_compare(&plan->profile, plan->place, ret_instance, err);
 }
 
 bh_rc
@@ -165,9 +165,9 @@ bh_nvml_carve(void *self, const char *uuid, const char *profile, uint32_t start,
         rc = find_placement(nvml, &plan.gpu, &plan.profile, &plan.place, err);
     if (rc != BH_OK)
         return rc;
-    rc = build(nvml, &plan, &half, &made, err);
+    rc = nvml_carve_build(nvml, &plan, &half, &made, err);
     if (rc != BH_OK)
-        return undo(nvml, &half, err);
+        return nvml_carve_undo(nvml, &half, err);
     *ret_instance = made;
     return BH_OK;
 }

@@ -29,7 +29,7 @@ static const struct {
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
 static unsigned long long
-number_of(const nvmlFieldValue_t *value)
+nvml_health_number_of(const nvmlFieldValue_t *value)
 {
     if (value->valueType == NVML_VALUE_TYPE_UNSIGNED_INT)
         return value->value.uiVal;
@@ -40,7 +40,7 @@ number_of(const nvmlFieldValue_t *value)
 
 /* Two fields may go to one member: their sum. */
 static void
-take(struct bh_device_health *health, size_t at, unsigned long long number)
+nvml_health_read(struct bh_device_health *health, size_t at, unsigned long long number)
 {
     char *place = (char *)health + fields[at].offset;
 
@@ -76,7 +76,7 @@ bh_nvml_health(void *self, const char *uuid, struct bh_device_health *ret_health
         if (bh_nvml_lost(values[i].nvmlReturn))
             return bh_err_set(err, BH_NOT_FOUND, "%s has fallen off the bus", uuid);
         if (values[i].nvmlReturn == NVML_SUCCESS)
-            take(&health, i, number_of(&values[i]));
+            nvml_health_read(&health, i, nvml_health_number_of(&values[i]));
     }
     *ret_health = health;
     return BH_OK;

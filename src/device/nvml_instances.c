@@ -131,7 +131,7 @@ bh_nvml_describe(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlGpuIns
 
 /* One GPU instance: an entry for each of its compute instances, or one for none. */
 static nvmlReturn_t
-append(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlGpuInstance_t gi,
+nvml_instances_append(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu, nvmlGpuInstance_t gi,
        struct bh_inventory *inventory, uint32_t max)
 {
     nvmlComputeInstance_t cis[BH_NVML_INSTANCES_MAX] = { NULL };
@@ -164,7 +164,7 @@ bh_nvml_instances(struct bh_nvml *nvml, const struct bh_nvml_gpu *gpu,
                               profile->most, profile->name);
         result = nvml_call(nvml, gis, gpu->handle, profile->id, gis, &n);
         for (unsigned int i = 0; result == NVML_SUCCESS && i < n; i++)
-            result = append(nvml, gpu, gis[i], inventory, max);
+            result = nvml_instances_append(nvml, gpu, gis[i], inventory, max);
         if (result == NVML_ERROR_INSUFFICIENT_SIZE)
             return bh_err_set(err, BH_FULL, "%s: more than %u instances", gpu->uuid, max);
         if (result != NVML_SUCCESS)

@@ -70,7 +70,7 @@ describe_v1(struct bh_nvml *nvml, nvmlDevice_t gpu, uint32_t number,
 
 /* Two of NVML's numbers may stand for one profile of the driver. */
 static bool
-known(const struct bh_nvml_profiles *profiles, uint32_t id)
+nvml_profiles_known(const struct bh_nvml_profiles *profiles, uint32_t id)
 {
     for (uint32_t i = 0; i < profiles->count; i++)
         if (profiles->items[i].id == id)
@@ -90,7 +90,7 @@ bh_nvml_load_profiles(struct bh_nvml *nvml, struct bh_nvml_gpu *gpu)
         if (describe_v2(nvml, gpu->handle, number, profile) != NVML_SUCCESS
             && describe_v1(nvml, gpu->handle, number, profile) != NVML_SUCCESS)
             continue;
-        if (!known(profiles, profile->id))
+        if (!nvml_profiles_known(profiles, profile->id))
             profiles->count++;
     }
 }

@@ -5,7 +5,7 @@
 
 /* A GPU's text in at most `size` bytes; UUIDs and names of MIG are longer than ours. */
 static void
-keep_text(char *ret_text, size_t size, const char *text)
+copy_text(char *ret_text, size_t size, const char *text)
 {
     size_t length = strnlen(text, size - 1);
 
@@ -15,24 +15,24 @@ keep_text(char *ret_text, size_t size, const char *text)
 
 /* What identifies the GPU; a failure here leaves the GPU unnamed. */
 static nvmlReturn_t
-identify(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_gpu *gpu)
+nvml_scan_identify(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_gpu *gpu)
 {
     char text[NVML_DEVICE_UUID_V2_BUFFER_SIZE] = "";
     nvmlPciInfo_t pci = { 0 };
     nvmlReturn_t result = nvml_call(nvml, uuid, handle, text, sizeof text);
 
     if (result == NVML_SUCCESS)
-        keep_text(gpu->uuid, sizeof gpu->uuid, text);
+        copy_text(gpu->uuid, sizeof gpu->uuid, text);
     if (result == NVML_SUCCESS)
         result = nvml_call(nvml, pci, handle, &pci);
     if (result == NVML_SUCCESS)
-        keep_text(gpu->pci, sizeof gpu->pci, pci.busId);
+        copy_text(gpu->pci, sizeof gpu->pci, pci.busId);
     if (result == NVML_SUCCESS)
         result = nvml_call(nvml, minor, handle, &gpu->minor);
     if (result == NVML_SUCCESS)
         result = nvml_call(nvml, name, handle, text, NVML_DEVICE_NAME_BUFFER_SIZE);
     if (result == NVML_SUCCESS)
-        keep_text(gpu->product, sizeof gpu->product, text);
+        copy_text(gpu->product, sizeof gpu->product, text);
     return result;
 }
 
@@ -55,7 +55,7 @@ measure_memory(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_gpu *
 
 /* Sensors: what a board does not have reads as 0, or 255 for the utilisation. */
 static nvmlReturn_t
-measure(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_gpu *gpu)
+nvml_scan_measure(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_gpu *gpu)
 {
     unsigned int number = 0;
     unsigned long long count = 0;
@@ -79,16 +79,16 @@ measure(struct bh_nvml *nvml, nvmlDevice_t handle, struct bh_device_gpu *gpu)
 }
 
 static nvmlReturn_t
-look_at(struct bh_nvml *nvml, uint32_t index, nvmlDevice_t *ret_handle,
+nvml_read_gpu(struct bh_nvml *nvml, uint32_t index, nvmlDevice_t *ret_handle,
         struct bh_device_gpu *gpu)
 {
     unsigned int current = 0, pending = 0;
     nvmlReturn_t result = nvml_call(nvml, by_index, index, ret_handle);
 
     if (result == NVML_SUCCESS)
-        result = identify(nvml, *ret_handle, gpu);
+        result = nvml_scan_identify(nvml, *ret_handle, gpu);
     if (result == NVML_SUCCESS)
-        result = measure(nvml, *ret_handle, gpu);
+        result = nvml_scan_measure(nvml, *ret_handle, gpu);
     if (result != NVML_SUCCESS)
         return result;
     result = nvml_call(nvml, mig_mode, *ret_handle, &current, &pending);
@@ -99,7 +99,7 @@ look_at(struct bh_nvml *nvml, uint32_t index, nvmlDevice_t *ret_handle,
 
 /* A lost GPU stays in the inventory under the name it had. */
 static void
-remember(struct bh_nvml *nvml, struct bh_device_gpu *gpu)
+nvml_scan_remember(struct bh_nvml *nvml, struct bh_device_gpu *gpu)
 {
     if (gpu->index >= BH_NVML_GPUS_MAX)
         return;
@@ -122,9 +122,9 @@ scan_gpu(struct bh_nvml *nvml, uint32_t index, struct bh_inventory *inventory,
     bh_rc rc;
 
     gpu->index = index;
-    result = look_at(nvml, index, &parent.handle, gpu);
+    result = nvml_read_gpu(nvml, index, &parent.handle, gpu);
     gpu->lost = bh_nvml_lost(result);
-    remember(nvml, gpu);
+    nvml_scan_remember(nvml, gpu);
     gpu->activity = bh_nvml_no_activity;
     if (gpu->lost)
         return BH_OK;
@@ -159,7 +159,7 @@ bh_nvml_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_invent
     if (count > BH_NVML_GPUS_MAX)
         return bh_err_set(err, BH_RANGE, "%u GPUs, at most %d are supported", count,
                           BH_NVML_GPUS_MAX);
-    keep_text(inventory.driver, sizeof inventory.driver, version);
+    copy_text(inventory.driver, sizeof inventory.driver, version);
     inventory.gpu_count = count;
     inventory.gpus = bh_arena_alloc(arena, sizeof *inventory.gpus * (count + 1));
     inventory.instances = bh_arena_alloc(arena, sizeof *inventory.instances

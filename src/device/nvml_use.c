@@ -94,7 +94,7 @@ bh_nvml_processes(void *self, const char *uuid, struct bh_arena *arena,
 /* The library names more than a hundred per cent where it knows nothing, and entries without a
  * process. */
 static uint32_t
-keep_busy(const nvmlProcessUtilizationSample_t *found, uint32_t count,
+copy_busy(const nvmlProcessUtilizationSample_t *found, uint32_t count,
           struct bh_device_busy *ret_busy)
 {
     uint32_t kept = 0;
@@ -128,7 +128,7 @@ bh_nvml_busy(void *self, const char *uuid, struct bh_arena *arena,
     busy = bh_arena_alloc(arena, PROCESSES_MAX * sizeof *busy);
     if (!busy)
         return bh_err_set(err, BH_FULL, "no room for the processes of %s", uuid);
-    samples->count = keep_busy(found, count < PROCESSES_MAX ? count : PROCESSES_MAX, busy);
+    samples->count = copy_busy(found, count < PROCESSES_MAX ? count : PROCESSES_MAX, busy);
     samples->items = busy;
     return BH_OK;
 }

@@ -16,11 +16,11 @@
 
 enum {
     CLASSES_SPARE = 3, /* one event by itself queues at most so many jobs again or anew */
-    GPU_PIECES_MAX = 16,
+    GPU_PARTITIONS_MAX = 16,
 };
 
 static bh_rc
-refuse(struct bh_reason *ret_why, enum bh_reason_code code, bh_rc rc)
+admit_refuse(struct bh_reason *ret_why, enum bh_reason_code code, bh_rc rc)
 {
     ret_why->code = code;
     return rc;
@@ -29,13 +29,13 @@ refuse(struct bh_reason *ret_why, enum bh_reason_code code, bh_rc rc)
 /* ---- room in the tables ---- */
 
 static uint32_t
-least(uint64_t a, uint64_t b)
+admit_least(uint64_t a, uint64_t b)
 {
     return (uint32_t)(a < b ? a : b);
 }
 
 static bool
-has_room(struct bh_engine *engine, enum table_kind kind, uint32_t wanted,
+admit_has_capacity(struct bh_engine *engine, enum table_kind kind, uint32_t wanted,
          struct bh_reason *ret_why)
 {
     struct bh_engine_caps *caps = &engine->wanted;
@@ -43,7 +43,7 @@ has_room(struct bh_engine *engine, enum table_kind kind, uint32_t wanted,
         [TABLE_TENANT] = &caps->tenants,  [TABLE_SKU] = &caps->skus,
         [TABLE_NODE] = &caps->nodes,      [TABLE_GPU] = &caps->gpus,
         [TABLE_JOB] = &caps->jobs,        [TABLE_LEASE] = &caps->leases,
-        [TABLE_PART] = &caps->partitions, [TABLE_CLASS] = &caps->classes,
+        [TABLE_PARTITION] = &caps->partitions, [TABLE_CLASS] = &caps->classes,
         [TABLE_METERED] = &caps->metered,
     };
 
@@ -77,7 +77,7 @@ falls_back(const struct bh_engine *engine, uint32_t slot, const struct bh_event 
     const struct lease *lease = lease_at(engine, slot);
 
     for (uint32_t i = 0; lease->state == LEASE_CARVING && i < lease->count; i++) {
-        const struct gpu *gpu = gpu_at(engine, gpu_find(engine, lease->places[i].gpu));
+        const struct gpu *gpu = gpu_at(engine, gpu_find(engine, lease->placements[i].gpu));
 
         if (gpu->fenced == FENCE_ENDS || bh_health_ends(engine, slot) != BH_END_NONE
             || takes_ground(engine, event, gpu))
@@ -88,38 +88,38 @@ falls_back(const struct bh_engine *engine, uint32_t slot, const struct bh_event 
 
 /* Each of them may be the first of its class. */
 static bool
-room_to_requeue(struct bh_engine *engine, const struct bh_event *event,
+capacity_to_requeue(struct bh_engine *engine, const struct bh_event *event,
                 struct bh_reason *ret_why)
 {
-    uint32_t most = least(BH_DECISIONS_MAX, engine->tables[TABLE_LEASE].live), wanted = 0;
+    uint32_t most = admit_least(BH_DECISIONS_MAX, engine->tables[TABLE_LEASE].live), wanted = 0;
 
     if (bh_slots_free(engine, TABLE_CLASS) >= CLASSES_SPARE + most)
         return true;
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);)
         wanted += falls_back(engine, slot, event);
-    return has_room(engine, TABLE_CLASS, CLASSES_SPARE + least(wanted, most), ret_why);
+    return admit_has_capacity(engine, TABLE_CLASS, CLASSES_SPARE + admit_least(wanted, most), ret_why);
 }
 
 /* What the decisions of one step could take at most. */
 static bool
-room_to_decide(struct bh_engine *engine, const struct bh_event *event,
+capacity_to_decide(struct bh_engine *engine, const struct bh_event *event,
                struct bh_reason *ret_why)
 {
     uint32_t more = event->kind == BH_EV_SUBMIT ? event->u.submit.gang + 1 : 1;
-    uint32_t places = least(BH_DECISIONS_MAX, (uint64_t)engine->core.pending_members + more);
-    uint64_t on_gpus = (uint64_t)engine->tables[TABLE_GPU].live * GPU_PIECES_MAX;
-    uint32_t pieces = least(on_gpus, (uint64_t)BH_DECISIONS_MAX * BH_JOB_COUNT_MAX);
+    uint32_t placements = admit_least(BH_DECISIONS_MAX, (uint64_t)engine->core.pending_members + more);
+    uint64_t on_gpus = (uint64_t)engine->tables[TABLE_GPU].live * GPU_PARTITIONS_MAX;
+    uint32_t partitions = admit_least(on_gpus, (uint64_t)BH_DECISIONS_MAX * BH_JOB_COUNT_MAX);
 
-    return room_to_requeue(engine, event, ret_why)
-           && has_room(engine, TABLE_LEASE, places, ret_why)
-           && has_room(engine, TABLE_PART, pieces, ret_why);
+    return capacity_to_requeue(engine, event, ret_why)
+           && admit_has_capacity(engine, TABLE_LEASE, placements, ret_why)
+           && admit_has_capacity(engine, TABLE_PARTITION, partitions, ret_why);
 }
 
 static bool
-room_for(struct bh_engine *engine, enum table_kind kind, uint64_t id,
+capacity_for(struct bh_engine *engine, enum table_kind kind, uint64_t id,
          struct bh_reason *ret_why)
 {
-    return bh_slot_find(engine, kind, id) || has_room(engine, kind, 1, ret_why);
+    return bh_slot_find(engine, kind, id) || admit_has_capacity(engine, kind, 1, ret_why);
 }
 
 /* ---- configuration ---- */
@@ -131,8 +131,8 @@ admit_tenant(struct bh_engine *engine, const struct bh_event *event, struct bh_r
     bh_rc rc = bh_tenant_check(engine, &event->u.tenant, ret_why);
 
     if (rc == BH_OK
-        && (!room_for(engine, TABLE_TENANT, id, ret_why)
-            || !room_for(engine, TABLE_METERED, id, ret_why)))
+        && (!capacity_for(engine, TABLE_TENANT, id, ret_why)
+            || !capacity_for(engine, TABLE_METERED, id, ret_why)))
         return BH_FULL;
     return rc;
 }
@@ -148,7 +148,7 @@ static bool
 sku_row_valid(const struct bh_sku_model *row)
 {
     return row->model < BH_GPU_MODELS
-           && bh_piece_exists((enum bh_gpu_model)row->model, row->profile);
+           && bh_partition_exists((enum bh_gpu_model)row->model, row->profile);
 }
 
 static bh_rc
@@ -159,11 +159,11 @@ admit_sku(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
     ret_why->sku = sku->sku;
     if (sku->sku.v == 0 || (uint32_t)sku->grade >= BH_GRADES
         || sku->model_count > BH_SKU_MODELS_MAX || sku->price > BH_AMOUNT_MAX)
-        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+        return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     for (uint32_t i = 0; i < sku->model_count; i++)
         if (!sku_row_valid(&sku->models[i]))
-            return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
-    return room_for(engine, TABLE_SKU, sku->sku.v, ret_why) ? BH_OK : BH_FULL;
+            return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    return capacity_for(engine, TABLE_SKU, sku->sku.v, ret_why) ? BH_OK : BH_FULL;
 }
 
 static bh_rc
@@ -175,11 +175,11 @@ admit_sku_remove(struct bh_engine *engine, const struct bh_event *event,
 
     ret_why->sku = event->u.sku.sku;
     if (!slot)
-        return refuse(ret_why, BH_REASON_UNKNOWN_SKU, BH_NOT_FOUND);
+        return admit_refuse(ret_why, BH_REASON_UNKNOWN_SKU, BH_NOT_FOUND);
     for (uint32_t at = engine->core.ended_head; at; at = job_at(engine, at)->next)
         gone += job_at(engine, at)->sku == slot;
     ret_why->used = sku_at(engine, slot)->jobs - gone;
-    return ret_why->used ? refuse(ret_why, BH_REASON_SKU_BUSY, BH_CONFLICT) : BH_OK;
+    return ret_why->used ? admit_refuse(ret_why, BH_REASON_SKU_BUSY, BH_CONFLICT) : BH_OK;
 }
 
 /* ---- reports of nodes ---- */
@@ -188,8 +188,8 @@ static bh_rc
 admit_node(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     if (event->u.node.node.v == 0)
-        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
-    return room_for(engine, TABLE_NODE, event->u.node.node.v, ret_why) ? BH_OK : BH_FULL;
+        return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    return capacity_for(engine, TABLE_NODE, event->u.node.node.v, ret_why) ? BH_OK : BH_FULL;
 }
 
 static bh_rc
@@ -203,30 +203,30 @@ admit_gpu(struct bh_engine *engine, const struct bh_event *event, struct bh_reas
     if (report->gpu.v == 0 || report->model >= BH_GPU_MODELS
         || (report->mig_capable && report->model == BH_GPU_MODEL_NONE)
         || report->link > UINT8_MAX || report->numa > UINT8_MAX
-        || (uint32_t)report->layout >= BH_LAYOUTS
+        || (uint32_t)report->layout >= BH_POOL_LAYOUTS
         || report->share_limit > BH_SHARE_OVERSUBSCRIBE_MAX * BH_GPU_PARTS)
-        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+        return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!node_find(engine, report->node.v))
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
     if (slot && (gpu->model != report->model || node_at(engine, gpu->node)->id != report->node.v))
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
-    return room_for(engine, TABLE_GPU, report->gpu.v, ret_why) ? BH_OK : BH_FULL;
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+    return capacity_for(engine, TABLE_GPU, report->gpu.v, ret_why) ? BH_OK : BH_FULL;
 }
 
-/* The piece waits for the answer to this effect. */
+/* The partition waits for the answer to this effect. */
 static bh_rc
 admit_answer(struct bh_engine *engine, const struct bh_event *event,
              enum bh_effect_kind effect, struct bh_reason *ret_why)
 {
-    uint32_t slot = part_find(engine, event->u.piece.partition.v);
-    const struct part *part = part_at(engine, slot);
+    uint32_t slot = partition_find(engine, event->u.partition.partition.v);
+    const struct partition *partition = partition_at(engine, slot);
 
     if (!slot)
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
-    if (part->waiting != effect + 1u)
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
-    if ((uint32_t)event->u.piece.outcome >= BH_OUTCOMES)
-        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+    if (partition->waiting != effect + 1u)
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+    if ((uint32_t)event->u.partition.outcome >= BH_OUTCOMES)
+        return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     return BH_OK;
 }
 
@@ -244,15 +244,15 @@ admit_destroyed(struct bh_engine *engine, const struct bh_event *event,
 }
 
 static bh_rc
-admit_piece_gone(struct bh_engine *engine, const struct bh_event *event,
+admit_partition_gone(struct bh_engine *engine, const struct bh_event *event,
                  struct bh_reason *ret_why)
 {
-    uint32_t slot = part_find(engine, event->u.piece.partition.v);
+    uint32_t slot = partition_find(engine, event->u.partition.partition.v);
 
     if (!slot)
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
-    if (part_at(engine, slot)->gone)
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+    if (partition_at(engine, slot)->gone)
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
     return BH_OK;
 }
 
@@ -263,10 +263,10 @@ admit_lease(struct bh_engine *engine, bh_lease_id id, enum lease_event event,
     uint32_t slot = lease_find(engine, id.v);
 
     if (!slot)
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
     ret_why->job.v = job_at(engine, lease_at(engine, slot)->job)->id;
     if (!bh_lease_allows(engine, slot, event))
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
     return BH_OK;
 }
 
@@ -304,7 +304,7 @@ static bh_rc
 admit_ended(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     if ((uint32_t)event->u.ended.cause >= BH_END_CAUSES)
-        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+        return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     return admit_lease(engine, event->u.ended.lease, LEASE_ENDED, ret_why);
 }
 
@@ -315,7 +315,7 @@ submit_in_range(const struct bh_ev_submit *submit)
 {
     return submit->job.v != 0 && submit->count >= 1 && submit->count <= BH_JOB_COUNT_MAX
            && submit->gang <= BH_JOB_GANG_MAX
-           && submit->gang * submit->count <= BH_JOB_PIECES_MAX
+           && submit->gang * submit->count <= BH_JOB_PARTITIONS_MAX
            && (uint32_t)submit->kind < BH_JOB_KINDS
            && submit->priority >= BH_PRIORITY_LOW && submit->priority < BH_PRIORITIES
            && (uint32_t)submit->contract < BH_CONTRACTS
@@ -347,13 +347,13 @@ ever_allowed(const struct bh_engine *engine, const struct bh_ev_submit *submit,
 {
     uint32_t slot = sku_find(engine, submit->sku.v);
     const struct sku *sku = sku_at(engine, slot);
-    uint32_t pieces = submit->count * (submit->gang ? submit->gang : 1);
+    uint32_t partitions = submit->count * (submit->gang ? submit->gang : 1);
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
         struct bh_wanted wanted = {
             .tenant = tenant_find(engine, submit->tenant.v), .sku = slot,
-            .count = pieces, .principal = submit->principal.v, .model = sku->models[row],
-            .equivalent = bh_quota_equivalent(sku->profiles[row], pieces) };
+            .count = partitions, .principal = submit->principal.v, .model = sku->models[row],
+            .equivalent = bh_quota_equivalent(sku->profiles[row], partitions) };
 
         if (bh_quota_ever(engine, &wanted, ret_why))
             return true;
@@ -370,20 +370,20 @@ admit_submit(struct bh_engine *engine, const struct bh_event *event, struct bh_r
 
     if (!submit_in_range(submit)) {
         ret_why->wanted = submit->gang > 1 ? submit->count * submit->gang : submit->count;
-        ret_why->limit = submit->gang > 1 ? BH_JOB_PIECES_MAX : BH_JOB_COUNT_MAX;
-        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+        ret_why->limit = submit->gang > 1 ? BH_JOB_PARTITIONS_MAX : BH_JOB_COUNT_MAX;
+        return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     }
     if (!tenant || tenant_at(engine, tenant)->removed) {
         ret_why->tenant = submit->tenant;
-        return refuse(ret_why, BH_REASON_UNKNOWN_TENANT, BH_NOT_FOUND);
+        return admit_refuse(ret_why, BH_REASON_UNKNOWN_TENANT, BH_NOT_FOUND);
     }
     if (!sku) {
         ret_why->sku = submit->sku;
-        return refuse(ret_why, BH_REASON_UNKNOWN_SKU, BH_NOT_FOUND);
+        return admit_refuse(ret_why, BH_REASON_UNKNOWN_SKU, BH_NOT_FOUND);
     }
     if (job_find(engine, submit->job.v)) {
         ret_why->job = submit->job;
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
     }
     if (!meets_deadline(engine, event, ret_why))
         return BH_RANGE;
@@ -391,7 +391,7 @@ admit_submit(struct bh_engine *engine, const struct bh_event *event, struct bh_r
         return BH_QUOTA;
     if (bh_slots_free(engine, TABLE_JOB) + engine->core.ended_count > 0)
         return BH_OK;
-    return has_room(engine, TABLE_JOB, 1, ret_why) ? BH_OK : BH_FULL;
+    return admit_has_capacity(engine, TABLE_JOB, 1, ret_why) ? BH_OK : BH_FULL;
 }
 
 static bh_rc
@@ -403,11 +403,11 @@ admit_cancel(struct bh_engine *engine, const struct bh_event *event, struct bh_r
 
     ret_why->job = event->u.job.job;
     if (cause != BH_END_NONE && cause != BH_END_CANCELLED && cause != BH_END_DATASET)
-        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+        return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!slot)
-        return refuse(ret_why, BH_REASON_UNKNOWN_JOB, BH_NOT_FOUND);
+        return admit_refuse(ret_why, BH_REASON_UNKNOWN_JOB, BH_NOT_FOUND);
     if (job->state >= BH_JOB_COMPLETED)
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
     BH_ASSERT(!job->lease || bh_gang_allows(engine, slot, LEASE_STOP));
     return BH_OK;
 }
@@ -420,9 +420,9 @@ admit_release(struct bh_engine *engine, const struct bh_event *event,
 
     ret_why->job = event->u.job.job;
     if (!slot)
-        return refuse(ret_why, BH_REASON_UNKNOWN_JOB, BH_NOT_FOUND);
+        return admit_refuse(ret_why, BH_REASON_UNKNOWN_JOB, BH_NOT_FOUND);
     if (!job_at(engine, slot)->hold || job_at(engine, slot)->state != BH_JOB_PENDING)
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
     return BH_OK;
 }
 
@@ -443,41 +443,41 @@ admit_settings(struct bh_engine *engine, const struct bh_event *event,
     ret_why->limit = BH_SPAN_MAX_NS;
     if ((uint32_t)settings->order >= BH_ORDERS || (uint32_t)settings->lending >= BH_LENDINGS
         || longest_ns > BH_SPAN_MAX_NS || settings->burn_in_ns > BH_SPAN_MAX_NS)
-        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+        return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if ((uint32_t)defrag->mode >= BH_DEFRAG_MODES || defrag->gain_percent > BH_DEFRAG_PERCENT_MAX
         || defrag->lost_gpu_s > BH_DEFRAG_LOST_MAX_GPU_S || defrag->rest_ns > BH_SPAN_MAX_NS)
-        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+        return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!decays || (settings->half_life_ns >= minute_ns && settings->half_life_ns <= year_ns))
         return BH_OK;
     ret_why->wanted = settings->half_life_ns;
     ret_why->limit = year_ns;
-    return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
 }
 
 static bool
-outlook_in_range(const struct bh_ev_outlook *outlook)
+advice_in_range(const struct bh_ev_advice *advice)
 {
-    if (outlook->of == BH_OUTLOOK_TENANT)
-        return outlook->expected <= BH_AMOUNT_MAX;
-    if (outlook->of == BH_OUTLOOK_NODE)
+    if (advice->of == BH_ADVICE_TENANT)
+        return advice->expected <= BH_AMOUNT_MAX;
+    if (advice->of == BH_ADVICE_NODE)
         return true;
-    return outlook->of == BH_OUTLOOK_PIECES && outlook->ready <= BH_READY_MAX
-           && outlook->profile < PROFILES_MAX
-           && bh_profile_get((bh_profile_id){ outlook->profile });
+    return advice->of == BH_ADVICE_PARTITIONS && advice->ready <= BH_READY_MAX
+           && advice->profile < PROFILES_MAX
+           && bh_profile_get((bh_profile_id){ advice->profile });
 }
 
 static bh_rc
-admit_outlook(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
+admit_advice(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
-    const struct bh_ev_outlook *outlook = &event->u.outlook;
+    const struct bh_ev_advice *advice = &event->u.advice;
 
-    if (!outlook_in_range(outlook))
-        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
-    ret_why->tenant = outlook->tenant;
-    if (outlook->of == BH_OUTLOOK_TENANT && !tenant_find(engine, outlook->tenant.v))
-        return refuse(ret_why, BH_REASON_UNKNOWN_TENANT, BH_NOT_FOUND);
-    if (outlook->of == BH_OUTLOOK_NODE && !node_find(engine, outlook->node.v))
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+    if (!advice_in_range(advice))
+        return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+    ret_why->tenant = advice->tenant;
+    if (advice->of == BH_ADVICE_TENANT && !tenant_find(engine, advice->tenant.v))
+        return admit_refuse(ret_why, BH_REASON_UNKNOWN_TENANT, BH_NOT_FOUND);
+    if (advice->of == BH_ADVICE_NODE && !node_find(engine, advice->node.v))
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
     return BH_OK;
 }
 
@@ -490,25 +490,25 @@ admit_move(struct bh_engine *engine, const struct bh_event *event, struct bh_rea
 }
 
 static bh_rc
-admit_standing(struct bh_engine *engine, const struct bh_event *event,
+admit_layout(struct bh_engine *engine, const struct bh_event *event,
                struct bh_reason *ret_why)
 {
-    return bh_standing_admit(engine, &event->u.standing, ret_why);
+    return bh_layout_admit(engine, &event->u.gpu_layout, ret_why);
 }
 
 static bh_rc
 admit_health(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     const struct bh_ev_health *fault = &event->u.health;
-    const struct part *part = part_at(engine, part_find(engine, fault->partition.v));
+    const struct partition *partition = partition_at(engine, partition_find(engine, fault->partition.v));
 
     ret_why->gpu = fault->gpu;
     if ((uint32_t)fault->ends >= BH_FAULT_ENDS || (uint32_t)fault->then >= BH_FAULT_THENS)
-        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+        return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!gpu_find(engine, fault->gpu.v))
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
-    if (fault->ends == BH_ENDS_INSTANCE && gpu_at(engine, part->gpu)->id != fault->gpu.v)
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+    if (fault->ends == BH_ENDS_INSTANCE && gpu_at(engine, partition->gpu)->id != fault->gpu.v)
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
     return BH_OK;
 }
 
@@ -520,11 +520,11 @@ admit_serviced(struct bh_engine *engine, const struct bh_event *event,
 
     ret_why->gpu = event->u.serviced.gpu;
     if ((uint32_t)event->u.serviced.outcome > BH_OUTCOME_CONTEXT_HELD)
-        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+        return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (!slot)
-        return refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+        return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
     return gpu_at(engine, slot)->health.waiting
-               ? BH_OK : refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
+               ? BH_OK : admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
 }
 
 static bh_rc
@@ -534,7 +534,7 @@ admit_cordon(struct bh_engine *engine, const struct bh_event *event, struct bh_r
 
     ret_why->gpu = event->u.cordon.gpu;
     return rc == BH_OK ? rc
-                       : refuse(ret_why, rc == BH_RANGE ? BH_REASON_OUT_OF_RANGE
+                       : admit_refuse(ret_why, rc == BH_RANGE ? BH_REASON_OUT_OF_RANGE
                                                         : BH_REASON_WRONG_STATE, rc);
 }
 
@@ -542,9 +542,9 @@ static bh_rc
 admit_checked(struct bh_engine *engine, const struct bh_event *event, struct bh_reason *ret_why)
 {
     if (event->u.checked.outcome != BH_OUTCOME_OK && event->u.checked.outcome != BH_OUTCOME_FAILED)
-        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+        return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     return node_find(engine, event->u.checked.node.v)
-               ? BH_OK : refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
+               ? BH_OK : admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_NOT_FOUND);
 }
 
 bh_rc
@@ -556,23 +556,23 @@ bh_admit(struct bh_engine *engine, const struct bh_event *event, struct bh_reaso
         [BH_EV_SKU] = admit_sku,             [BH_EV_SKU_REMOVE] = admit_sku_remove,
         [BH_EV_NODE] = admit_node,           [BH_EV_GPU] = admit_gpu,
         [BH_EV_CARVED] = admit_carved,       [BH_EV_DESTROYED] = admit_destroyed,
-        [BH_EV_PIECE_GONE] = admit_piece_gone, [BH_EV_STARTED] = admit_started,
+        [BH_EV_PARTITION_GONE] = admit_partition_gone, [BH_EV_STARTED] = admit_started,
         [BH_EV_SUSPENDED] = admit_suspended, [BH_EV_RESUMED] = admit_resumed,
         [BH_EV_ENDED] = admit_ended,         [BH_EV_SUBMIT] = admit_submit,
         [BH_EV_CANCEL] = admit_cancel,       [BH_EV_RELEASE] = admit_release,
-        [BH_EV_SETTINGS] = admit_settings,   [BH_EV_OUTLOOK] = admit_outlook,
+        [BH_EV_SETTINGS] = admit_settings,   [BH_EV_ADVICE] = admit_advice,
         [BH_EV_MOVE] = admit_move,
-        [BH_EV_STANDING] = admit_standing,           [BH_EV_HEALTH] = admit_health,
+        [BH_EV_LAYOUT] = admit_layout,           [BH_EV_HEALTH] = admit_health,
         [BH_EV_SERVICED] = admit_serviced,   [BH_EV_CORDON] = admit_cordon,
         [BH_EV_CHECKED] = admit_checked,
     };
     bh_rc rc = BH_OK;
 
     if ((uint32_t)event->kind >= BH_EVENT_KINDS)
-        return refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
+        return admit_refuse(ret_why, BH_REASON_OUT_OF_RANGE, BH_RANGE);
     if (admit[event->kind])
         rc = admit[event->kind](engine, event, ret_why);
-    if (rc == BH_OK && !room_to_decide(engine, event, ret_why))
+    if (rc == BH_OK && !capacity_to_decide(engine, event, ret_why))
         rc = BH_FULL;
     if (rc == BH_OK)
         *ret_why = (struct bh_reason){ 0 };

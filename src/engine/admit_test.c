@@ -38,7 +38,7 @@ what_is_wrong_is_named(void **state)
           BH_RANGE, BH_REASON_OUT_OF_RANGE },
         { "release of nothing", { .kind = BH_EV_RELEASE, .u.job = { { 77 } } }, BH_NOT_FOUND,
           BH_REASON_UNKNOWN_JOB },
-        { "carved nothing", { .kind = BH_EV_CARVED, .u.piece = { { 77 } } }, BH_NOT_FOUND,
+        { "carved nothing", { .kind = BH_EV_CARVED, .u.partition = { { 77 } } }, BH_NOT_FOUND,
           BH_REASON_WRONG_STATE },
         { "started nothing", { .kind = BH_EV_STARTED, .u.lease = { { 77 } } }, BH_NOT_FOUND,
           BH_REASON_WRONG_STATE },
@@ -60,16 +60,16 @@ what_is_wrong_is_named(void **state)
           { .kind = BH_EV_GPU, .u.gpu = { .gpu = { 9 }, .node = { 1 }, .mig_capable = true } },
           BH_RANGE, BH_REASON_OUT_OF_RANGE },
     };
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_event event = cases[i].event;
 
-        BH_CHECK_EQ(cases[i].name, bh_story_send(story, &event), cases[i].rc);
-        BH_CHECK_EQ(cases[i].name, story->step.verdict.code, cases[i].why);
+        BH_CHECK_EQ(cases[i].name, bh_fixture_send(fixture, &event), cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, fixture->step.verdict.code, cases[i].why);
     }
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 static void
@@ -82,73 +82,73 @@ outlooks_that_are_wrong_are_refused(void **state)
         enum bh_reason_code why;
     } cases[] = {
         { "an outlook of a tenant that is not there",
-          { .kind = BH_EV_OUTLOOK, .u.outlook = { .tenant = { 77 } } }, BH_NOT_FOUND,
+          { .kind = BH_EV_ADVICE, .u.advice = { .tenant = { 77 } } }, BH_NOT_FOUND,
           BH_REASON_UNKNOWN_TENANT },
         { "an outlook of more than there can be",
-          { .kind = BH_EV_OUTLOOK,
-            .u.outlook = { .tenant = { 2 }, .expected = BH_AMOUNT_MAX + 1 } },
+          { .kind = BH_EV_ADVICE,
+            .u.advice = { .tenant = { 2 }, .expected = BH_AMOUNT_MAX + 1 } },
           BH_RANGE, BH_REASON_OUT_OF_RANGE },
         { "an outlook of a node that is not there",
-          { .kind = BH_EV_OUTLOOK,
-            .u.outlook = { .of = BH_OUTLOOK_NODE, .node = { 77 } } },
+          { .kind = BH_EV_ADVICE,
+            .u.advice = { .of = BH_ADVICE_NODE, .node = { 77 } } },
           BH_NOT_FOUND, BH_REASON_WRONG_STATE },
         { "whole GPUs carved ahead",
-          { .kind = BH_EV_OUTLOOK,
-            .u.outlook = { .of = BH_OUTLOOK_PIECES, .profile = 1, .ready = 1 } },
+          { .kind = BH_EV_ADVICE,
+            .u.advice = { .of = BH_ADVICE_PARTITIONS, .profile = 1, .ready = 1 } },
           BH_RANGE, BH_REASON_OUT_OF_RANGE },
         { "too many pieces ahead",
-          { .kind = BH_EV_OUTLOOK,
-            .u.outlook = { .of = BH_OUTLOOK_PIECES, .profile = 2, .ready = BH_READY_MAX + 1 } },
+          { .kind = BH_EV_ADVICE,
+            .u.advice = { .of = BH_ADVICE_PARTITIONS, .profile = 2, .ready = BH_READY_MAX + 1 } },
           BH_RANGE, BH_REASON_OUT_OF_RANGE },
         { "an outlook of nothing",
-          { .kind = BH_EV_OUTLOOK, .u.outlook = { .of = BH_OUTLOOKS } },
+          { .kind = BH_EV_ADVICE, .u.advice = { .of = BH_ADVICE_OFS } },
           BH_RANGE, BH_REASON_OUT_OF_RANGE },
         { "lending of no kind",
           { .kind = BH_EV_SETTINGS,
             .u.settings = { .half_life_ns = BH_UNLIMITED, .lending = BH_LENDINGS } },
           BH_RANGE, BH_REASON_OUT_OF_RANGE },
     };
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_event event = cases[i].event;
 
-        BH_CHECK_EQ(cases[i].name, bh_story_send(story, &event), cases[i].rc);
-        BH_CHECK_EQ(cases[i].name, story->step.verdict.code, cases[i].why);
+        BH_CHECK_EQ(cases[i].name, bh_fixture_send(fixture, &event), cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, fixture->step.verdict.code, cases[i].why);
     }
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 static void
 answers_that_nobody_waits_for_are_refused(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_event carved = { .kind = BH_EV_CARVED }, started = { .kind = BH_EV_STARTED };
 
-    bh_story_run(story, bh_story_wants(21, 1, 1));
-    carved.u.piece.partition.v = 1;
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
+    carved.u.partition.partition.v = 1;
     started.u.lease.lease.v = 1;
-    assert_int_equal(bh_story_send(story, &carved), BH_CONFLICT);
-    assert_int_equal(bh_story_send(story, &started), BH_CONFLICT);
-    bh_story_close(story);
+    assert_int_equal(bh_fixture_send(fixture, &carved), BH_CONFLICT);
+    assert_int_equal(bh_fixture_send(fixture, &started), BH_CONFLICT);
+    bh_fixture_close(fixture);
 }
 
 static void
 a_sku_that_jobs_want_stays(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_event removal = { .kind = BH_EV_SKU_REMOVE };
-    uint64_t job = bh_story_run(story, bh_story_wants(21, 1, 1));
+    uint64_t job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
 
     removal.u.sku.sku.v = 1;
-    assert_int_equal(bh_story_send(story, &removal), BH_CONFLICT);
-    assert_int_equal(story->step.verdict.code, BH_REASON_SKU_BUSY);
-    assert_int_equal(story->step.verdict.used, 1);
-    bh_story_exit(story, job, 0);
-    assert_int_equal(bh_story_send(story, &removal), BH_OK);
-    assert_int_equal(bh_story_send(story, &removal), BH_NOT_FOUND);
-    bh_story_close(story);
+    assert_int_equal(bh_fixture_send(fixture, &removal), BH_CONFLICT);
+    assert_int_equal(fixture->step.verdict.code, BH_REASON_SKU_BUSY);
+    assert_int_equal(fixture->step.verdict.used, 1);
+    bh_fixture_exit_job(fixture, job, 0);
+    assert_int_equal(bh_fixture_send(fixture, &removal), BH_OK);
+    assert_int_equal(bh_fixture_send(fixture, &removal), BH_NOT_FOUND);
+    bh_fixture_close(fixture);
 }
 
 /* Seven jobs of seven classes are being carved for, and other classes fill the table:
@@ -160,34 +160,34 @@ a_fence_has_room_for_all_it_queues_again(void **state)
     struct bh_ev_gpu fenced = { .gpu = { 1 }, .node = { 1 }, .model = BH_GPU_H100_80GB,
                                 .managed = true, .fenced = true, .mig_capable = true };
     struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = fenced };
-    struct bh_story *story;
+    struct bh_fixture *fixture;
     uint64_t jobs[7];
 
     caps.classes = 10;
-    story = bh_story_open_with(&caps);
-    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 1 },
+    fixture = bh_fixture_open_with(&caps);
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 1 },
                                                   .kind = BH_TENANT_ORGANIZATION });
-    bh_story_sku(story, 1, "1g.10gb");
-    bh_story_h100s(story, 1, 1, 1);
+    bh_fixture_sku(fixture, 1, "1g.10gb");
+    bh_fixture_h100s(fixture, 1, 1, 1);
     for (uint32_t i = 0; i < 7; i++) {
-        bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 2 + i }, .parent = { 1 },
+        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 2 + i }, .parent = { 1 },
                                                       .kind = BH_TENANT_PROJECT });
-        jobs[i] = bh_story_submit(story, bh_story_wants(2 + i, 1, 1));
-        assert_int_equal(bh_story_state(story, jobs[i]), BH_JOB_STARTING);
+        jobs[i] = bh_fixture_submit(fixture, bh_fixture_submission(2 + i, 1, 1));
+        assert_int_equal(bh_fixture_state(fixture, jobs[i]), BH_JOB_STARTING);
     }
     for (uint32_t i = 0; i < 7; i++) {
-        struct bh_ev_submit waits = bh_story_wants(2 + i, 1, 2);
+        struct bh_ev_submit waits = bh_fixture_submission(2 + i, 1, 2);
 
         waits.hold = true;
-        bh_story_submit(story, waits);
+        bh_fixture_submit(fixture, waits);
     }
-    assert_int_equal(bh_story_send(story, &event), BH_FULL);
-    assert_int_equal(story->step.verdict.code, BH_REASON_TABLE_FULL);
-    wanted = bh_engine_wanted(story->engine);
+    assert_int_equal(bh_fixture_send(fixture, &event), BH_FULL);
+    assert_int_equal(fixture->step.verdict.code, BH_REASON_TABLE_FULL);
+    wanted = bh_engine_wanted(fixture->engine);
     assert_int_equal(wanted.classes, 20);
     for (uint32_t i = 0; i < 7; i++)
-        assert_int_equal(bh_story_state(story, jobs[i]), BH_JOB_STARTING);
-    bh_story_close(story);
+        assert_int_equal(bh_fixture_state(fixture, jobs[i]), BH_JOB_STARTING);
+    bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {

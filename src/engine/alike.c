@@ -7,7 +7,7 @@
 #include "engine/slots.h"
 
 static bool
-is_of(const struct alike *group, uint32_t model, const struct bh_occupancy *occupancy)
+gpu_group_matches(const struct gpu_group *group, uint32_t model, const struct bh_occupancy *occupancy)
 {
     return group->model == model && group->occupancy.units == occupancy->units
            && group->occupancy.slices == occupancy->slices
@@ -18,7 +18,7 @@ is_of(const struct alike *group, uint32_t model, const struct bh_occupancy *occu
 
 /* Where the group is looked for first. */
 static uint64_t
-home_of(uint32_t model, const struct bh_occupancy *occupancy)
+gpu_group_home_of(uint32_t model, const struct bh_occupancy *occupancy)
 {
     uint64_t hash = 0xcbf29ce484222325ull ^ model, counts[2];
     const uint64_t flags = (uint64_t)occupancy->whole << 1 | occupancy->media;
@@ -38,13 +38,13 @@ group_for(struct bh_engine *engine, uint32_t model, const struct bh_occupancy *o
 {
     uint64_t id;
     uint32_t slot;
-    struct alike *group;
+    struct gpu_group *group;
 
-    for (id = home_of(model, occupancy); (slot = alike_find(engine, id)) != 0; id++)
-        if (is_of(alike_at(engine, slot), model, occupancy))
+    for (id = gpu_group_home_of(model, occupancy); (slot = gpu_group_find(engine, id)) != 0; id++)
+        if (gpu_group_matches(gpu_group_at(engine, slot), model, occupancy))
             return slot;
-    slot = bh_slot_add(engine, TABLE_ALIKE, id);
-    group = alike_at(engine, slot);
+    slot = bh_slot_add(engine, TABLE_GPU_GROUP, id);
+    group = gpu_group_at(engine, slot);
     group->model = model;
     /* bytes, not values: what lies between members is part of the state */
     memcpy(&group->occupancy, occupancy, sizeof(group->occupancy));
@@ -52,67 +52,67 @@ group_for(struct bh_engine *engine, uint32_t model, const struct bh_occupancy *o
 }
 
 static void
-leave(struct bh_engine *engine, uint32_t slot)
+gpu_group_leave(struct bh_engine *engine, uint32_t slot)
 {
     struct gpu *gpu = gpu_at(engine, slot);
-    struct alike *group = alike_at(engine, gpu->alike);
+    struct gpu_group *group = gpu_group_at(engine, gpu->gpu_group);
 
     BH_ASSERT(group->gpus > 0);
-    if (gpu->next_alike)
-        gpu_at(engine, gpu->next_alike)->prev_alike = gpu->prev_alike;
-    if (gpu->prev_alike)
-        gpu_at(engine, gpu->prev_alike)->next_alike = gpu->next_alike;
+    if (gpu->next_in_group)
+        gpu_at(engine, gpu->next_in_group)->prev_in_group = gpu->prev_in_group;
+    if (gpu->prev_in_group)
+        gpu_at(engine, gpu->prev_in_group)->next_in_group = gpu->next_in_group;
     else
-        group->first = gpu->next_alike;
+        group->first = gpu->next_in_group;
     group->gpus--;
     if (group->gpus == 0)
-        bh_slot_remove(engine, TABLE_ALIKE, gpu->alike);
-    gpu->alike = gpu->next_alike = gpu->prev_alike = 0;
+        bh_slot_remove(engine, TABLE_GPU_GROUP, gpu->gpu_group);
+    gpu->gpu_group = gpu->next_in_group = gpu->prev_in_group = 0;
 }
 
 static void
-join(struct bh_engine *engine, uint32_t slot)
+gpu_group_join(struct bh_engine *engine, uint32_t slot)
 {
     struct gpu *gpu = gpu_at(engine, slot);
-    struct alike *group;
+    struct gpu_group *group;
 
-    gpu->alike = group_for(engine, gpu->model, &gpu->occupancy);
-    group = alike_at(engine, gpu->alike);
-    gpu->next_alike = group->first;
+    gpu->gpu_group = group_for(engine, gpu->model, &gpu->occupancy);
+    group = gpu_group_at(engine, gpu->gpu_group);
+    gpu->next_in_group = group->first;
     if (group->first)
-        gpu_at(engine, group->first)->prev_alike = slot;
+        gpu_at(engine, group->first)->prev_in_group = slot;
     group->first = slot;
     group->gpus++;
 }
 
 void
-bh_alike_follow(struct bh_engine *engine, uint32_t slot, bool offered)
+bh_gpu_group_update(struct bh_engine *engine, uint32_t slot, bool offered)
 {
     struct gpu *gpu = gpu_at(engine, slot);
 
-    if (gpu->alike && offered
-        && is_of(alike_at(engine, gpu->alike), gpu->model, &gpu->occupancy))
+    if (gpu->gpu_group && offered
+        && gpu_group_matches(gpu_group_at(engine, gpu->gpu_group), gpu->model, &gpu->occupancy))
         return;
-    if (gpu->alike)
-        leave(engine, slot);
+    if (gpu->gpu_group)
+        gpu_group_leave(engine, slot);
     if (offered)
-        join(engine, slot);
+        gpu_group_join(engine, slot);
 }
 
 bool
-bh_alike_check(const struct bh_engine *engine, uint32_t *ret_gpu)
+bh_gpu_group_check(const struct bh_engine *engine, uint32_t *ret_gpu)
 {
     uint32_t members = 0;
 
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_ALIKE, &slot);) {
-        const struct alike *group = alike_at(engine, slot);
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU_GROUP, &slot);) {
+        const struct gpu_group *group = gpu_group_at(engine, slot);
         uint32_t count = 0;
 
-        for (*ret_gpu = group->first; *ret_gpu; *ret_gpu = gpu_at(engine, *ret_gpu)->next_alike) {
+        for (*ret_gpu = group->first; *ret_gpu; *ret_gpu = gpu_at(engine, *ret_gpu)->next_in_group) {
             const struct gpu *gpu = gpu_at(engine, *ret_gpu);
 
-            if (gpu->alike != slot || ++count > group->gpus
-                || !is_of(group, gpu->model, &gpu->occupancy))
+            if (gpu->gpu_group != slot || ++count > group->gpus
+                || !gpu_group_matches(group, gpu->model, &gpu->occupancy))
                 return false;
         }
         if (count != group->gpus)
@@ -120,7 +120,7 @@ bh_alike_check(const struct bh_engine *engine, uint32_t *ret_gpu)
         members += count;
     }
     for (*ret_gpu = 0; bh_slot_next(engine, TABLE_GPU, ret_gpu);)
-        members -= gpu_at(engine, *ret_gpu)->alike != 0;
+        members -= gpu_at(engine, *ret_gpu)->gpu_group != 0;
     *ret_gpu = 0;
     return members == 0;
 }

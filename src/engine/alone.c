@@ -4,22 +4,22 @@
 #include "engine/slots.h"
 
 static bool
-taken_by_others(const struct bh_search *search, uint64_t gpu_id, uint32_t *ret_beside)
+taken_by_others(const struct bh_search *search, uint64_t gpu_id, uint32_t *ret_neighbor)
 {
     for (uint32_t i = 0; i < search->taking_count; i++) {
         const struct bh_taking *taking = &search->taking[i];
 
-        if (taking->place.gpu != gpu_id
+        if (taking->placement.gpu != gpu_id
             || job_at(search->engine, taking->job)->tenant == search->tenant)
             continue;
-        *ret_beside = taking->job;
+        *ret_neighbor = taking->job;
         return true;
     }
     return false;
 }
 
 bool
-bh_alone_may_carve(const struct bh_search *search, uint32_t slot, uint32_t *ret_beside)
+bh_exclusive_may_carve(const struct bh_search *search, uint32_t slot, uint32_t *ret_neighbor)
 {
     const struct bh_engine *engine = search->engine;
     const struct gpu *gpu = gpu_at(engine, slot);
@@ -27,37 +27,37 @@ bh_alone_may_carve(const struct bh_search *search, uint32_t slot, uint32_t *ret_
     BH_ASSERT(gpu->id != 0);
     if (!gpu->lone_carve)
         return true;
-    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
-        uint32_t holder = part_at(engine, at)->lease;
+    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+        uint32_t holder = partition_at(engine, at)->lease;
 
         if (!holder || lease_at(engine, holder)->tenant == search->tenant
-            || bh_room_is_gone(search, holder))
+            || bh_capacity_is_gone(search, holder))
             continue;
-        *ret_beside = lease_at(engine, holder)->job;
+        *ret_neighbor = lease_at(engine, holder)->job;
         return false;
     }
-    return !taken_by_others(search, gpu->id, ret_beside);
+    return !taken_by_others(search, gpu->id, ret_neighbor);
 }
 
 bool
-bh_alone_may_stand(const struct bh_search *search, uint32_t gpu, uint32_t profile,
-                   uint32_t *ret_beside)
+bh_exclusive_may_stand(const struct bh_search *search, uint32_t gpu, uint32_t profile,
+                   uint32_t *ret_neighbor)
 {
     return bh_profile_is_share((bh_profile_id){ profile })
-           || bh_alone_may_carve(search, gpu, ret_beside);
+           || bh_exclusive_may_carve(search, gpu, ret_neighbor);
 }
 
 bool
-bh_alone_with(const struct bh_engine *engine, uint32_t slot, uint32_t tenant_id)
+bh_exclusive_with(const struct bh_engine *engine, uint32_t slot, uint32_t tenant_id)
 {
     struct bh_search search = { .engine = engine, .tenant = tenant_find(engine, tenant_id) };
     uint32_t beside;
 
-    return bh_alone_may_carve(&search, slot, &beside);
+    return bh_exclusive_may_carve(&search, slot, &beside);
 }
 
 uint32_t
-bh_alone_ready(const struct bh_search *search, uint32_t slot, uint32_t profile_id,
+bh_exclusive_ready(const struct bh_search *search, uint32_t slot, uint32_t profile_id,
                const struct bh_occupancy *occupancy)
 {
     const struct bh_engine *engine = search->engine;
@@ -65,15 +65,15 @@ bh_alone_ready(const struct bh_search *search, uint32_t slot, uint32_t profile_i
     const struct gpu *gpu = gpu_at(engine, slot);
     uint32_t best = 0;
 
-    for (uint32_t at = gpu->idle && profile ? gpu->first_part : 0; at;) {
-        const struct part *part = part_at(engine, at);
+    for (uint32_t at = gpu->idle && profile ? gpu->first_partition : 0; at;) {
+        const struct partition *partition = partition_at(engine, at);
 
-        if (part->state == BH_PIECE_IDLE && part->profile == profile_id
-            && (part->tenant == 0 || part->tenant == tenant_at(engine, search->tenant)->id)
-            && bh_occupancy_fits(occupancy, profile, part->start)
-            && (!best || part->start < part_at(engine, best)->start))
+        if (partition->state == BH_PARTITION_IDLE && partition->profile == profile_id
+            && (partition->tenant == 0 || partition->tenant == tenant_at(engine, search->tenant)->id)
+            && bh_occupancy_fits(occupancy, profile, partition->start)
+            && (!best || partition->start < partition_at(engine, best)->start))
             best = at;
-        at = part->next_on_gpu;
+        at = partition->next_on_gpu;
     }
     return best;
 }

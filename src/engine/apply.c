@@ -14,57 +14,57 @@
 /* How long a job waits before it makes room again when room did not come free. */
 #define COOL_DOWN_NS 10000000000ull
 
-/* Whether a recorded piece can be carved, or lent to the tenant. */
+/* Whether a recorded decided can be carved, or lent to the tenant. */
 static bool
-piece_fits(const struct bh_engine *engine, const struct bh_piece *piece, uint32_t tenant,
+partition_fits(const struct bh_engine *engine, const struct bh_partition *decided, uint32_t tenant,
            uint32_t node)
 {
-    uint32_t gpu = gpu_find(engine, piece->gpu.v);
-    const struct part *part = part_at(engine, part_find(engine, piece->partition.v));
+    uint32_t gpu = gpu_find(engine, decided->gpu.v);
+    const struct partition *partition = partition_at(engine, partition_find(engine, decided->partition.v));
 
-    if (!gpu || gpu_at(engine, gpu)->node != node || piece->partition.v == 0)
+    if (!gpu || gpu_at(engine, gpu)->node != node || decided->partition.v == 0)
         return false;
-    if (piece->start > UINT16_MAX)
+    if (decided->start > UINT16_MAX)
         return false;
-    if (piece->carve)
-        return part->id == 0 && bh_slots_free(engine, TABLE_PART) > 0;
-    return part->id != 0 && part->state == BH_PIECE_IDLE && part->gpu == gpu
-           && part->profile == piece->profile && part->start == piece->start
-           && (part->tenant == 0 || part->tenant == tenant_at(engine, tenant)->id);
+    if (decided->carve)
+        return partition->id == 0 && bh_slots_free(engine, TABLE_PARTITION) > 0;
+    return partition->id != 0 && partition->state == BH_PARTITION_IDLE && partition->gpu == gpu
+           && partition->profile == decided->profile && partition->start == decided->start
+           && (partition->tenant == 0 || partition->tenant == tenant_at(engine, tenant)->id);
 }
 
-/* Whether all recorded pieces are free, on one node; says which. */
+/* Whether all recorded partitions are free, on one node; says which. */
 static bool
-pieces_fit(const struct bh_engine *engine, uint32_t job, uint32_t tenant,
+partitions_fit(const struct bh_engine *engine, uint32_t job, uint32_t tenant,
            const struct bh_decision *decision, uint32_t *ret_node)
 {
     struct bh_search search = { .engine = engine, .tenant = tenant, .job = job,
                                 .past_claims = true };
-    struct place places[BH_JOB_COUNT_MAX];
-    uint32_t node = gpu_at(engine, gpu_find(engine, decision->pieces[0].gpu.v))->node;
+    struct placement placements[BH_JOB_COUNT_MAX];
+    uint32_t node = gpu_at(engine, gpu_find(engine, decision->partitions[0].gpu.v))->node;
 
-    if (decision->piece_count == 0 || decision->piece_count > BH_JOB_COUNT_MAX)
+    if (decision->partition_count == 0 || decision->partition_count > BH_JOB_COUNT_MAX)
         return false;
-    for (uint32_t i = 0; i < decision->piece_count; i++) {
-        const struct bh_piece *piece = &decision->pieces[i];
+    for (uint32_t i = 0; i < decision->partition_count; i++) {
+        const struct bh_partition *decided = &decision->partitions[i];
 
-        if (!piece_fits(engine, piece, tenant, node))
+        if (!partition_fits(engine, decided, tenant, node))
             return false;
-        places[i] = (struct place){ piece->gpu.v, piece->profile,
-                                    piece->start };
+        placements[i] = (struct placement){ decided->gpu.v, decided->profile,
+                                    decided->start };
     }
     *ret_node = node;
-    return bh_place_possible(&search, places, decision->piece_count);
+    return bh_placement_possible(&search, placements, decision->partition_count);
 }
 
-/* Idle pieces are lent first, so that carving beside them does not clear them. */
+/* Idle partitions are lent first, so that carving beside them does not clear them. */
 static void
-add_pieces(struct work *work, uint32_t lease, const struct bh_decision *decision)
+add_partitions(struct work *work, uint32_t lease, const struct bh_decision *decision)
 {
     for (uint32_t carve = 0; carve <= 1; carve++)
-        for (uint32_t i = 0; i < decision->piece_count; i++)
-            if (decision->pieces[i].carve == (carve != 0))
-                bh_lease_add_piece(work, lease, i, &decision->pieces[i]);
+        for (uint32_t i = 0; i < decision->partition_count; i++)
+            if (decision->partitions[i].carve == (carve != 0))
+                bh_lease_add_partition(work, lease, i, &decision->partitions[i]);
 }
 
 /* Whether the member is the job's next to be placed: the first while the job is queued, then
@@ -83,7 +83,7 @@ is_next_member(const struct work *work, uint32_t job_slot, const struct bh_decis
 }
 
 static bh_rc
-place(struct work *work, const struct bh_decision *decision)
+apply_place(struct work *work, const struct bh_decision *decision)
 {
     struct bh_engine *engine = work->engine;
     uint32_t job_slot = job_find(engine, decision->job.v), node = 0, lease;
@@ -91,16 +91,16 @@ place(struct work *work, const struct bh_decision *decision)
     struct bh_wanted held;
 
     if (!job_slot || !is_next_member(work, job_slot, decision)
-        || job->count != decision->piece_count || bh_slots_free(engine, TABLE_LEASE) == 0)
+        || job->count != decision->partition_count || bh_slots_free(engine, TABLE_LEASE) == 0)
         return BH_CONFLICT;
-    if (!pieces_fit(engine, job_slot, job->tenant, decision, &node))
+    if (!partitions_fit(engine, job_slot, job->tenant, decision, &node))
         return BH_CONFLICT;
     lease = bh_lease_create(work, decision, job_slot, node);
-    add_pieces(work, lease, decision);
+    add_partitions(work, lease, decision);
     held = bh_quota_of_lease(engine, lease);
-    bh_quota_take(engine, &held);
-    bh_order_taken(engine, job->tenant);
-    bh_gang_took(work, decision, job->gang);
+    bh_quota_charge(engine, &held);
+    bh_queue_capacity_taken(engine, job->tenant);
+    bh_gang_decision_applied(work, decision, job->gang);
     if (work->rest.members == 0)
         bh_gang_proceed(work, job_slot);
     return BH_OK;
@@ -109,18 +109,18 @@ place(struct work *work, const struct bh_decision *decision)
 static bool
 same_places(const struct lease *lease, const struct bh_decision *decision)
 {
-    if (lease->count != decision->piece_count)
+    if (lease->count != decision->partition_count)
         return false;
     for (uint32_t i = 0; i < lease->count; i++)
-        if (lease->places[i].gpu != decision->pieces[i].gpu.v
-            || lease->places[i].profile != decision->pieces[i].profile
-            || lease->places[i].start != decision->pieces[i].start)
+        if (lease->placements[i].gpu != decision->partitions[i].gpu.v
+            || lease->placements[i].profile != decision->partitions[i].profile
+            || lease->placements[i].start != decision->partitions[i].start)
             return false;
     return true;
 }
 
 static bh_rc
-resume(struct work *work, const struct bh_decision *decision)
+apply_resume(struct work *work, const struct bh_decision *decision)
 {
     struct bh_engine *engine = work->engine;
     uint32_t slot = lease_find(engine, decision->lease.v), node = 0;
@@ -130,36 +130,36 @@ resume(struct work *work, const struct bh_decision *decision)
         || job_at(engine, lease->job)->id != decision->job.v
         || (work->rest.members == 0 && !bh_gang_leads_suspended(engine, slot)))
         return BH_CONFLICT;
-    if (!pieces_fit(engine, lease->job, lease->tenant, decision, &node) || node != lease->node)
+    if (!partitions_fit(engine, lease->job, lease->tenant, decision, &node) || node != lease->node)
         return BH_CONFLICT;
-    add_pieces(work, slot, decision);
-    bh_lease_step(work, slot, &(struct lease_news){ .event = LEASE_RESUME });
-    bh_gang_took(work, decision, bh_gang_live(engine, lease->job));
+    add_partitions(work, slot, decision);
+    bh_lease_step(work, slot, &(struct lease_change){ .event = LEASE_RESUME });
+    bh_gang_decision_applied(work, decision, bh_gang_live(engine, lease->job));
     if (work->rest.members == 0)
         bh_gang_proceed(work, lease->job);
     return BH_OK;
 }
 
 static bh_rc
-suspend(struct work *work, const struct bh_decision *decision)
+apply_suspend(struct work *work, const struct bh_decision *decision)
 {
     uint32_t slot = lease_find(work->engine, decision->lease.v);
     uint32_t job = lease_at(work->engine, slot)->job;
-    struct lease_news news = { .event = LEASE_SUSPEND, .for_job = decision->for_job.v };
+    struct lease_change change = { .event = LEASE_SUSPEND, .for_job = decision->for_job.v };
 
     if (!slot || !bh_gang_allows(work->engine, job, LEASE_SUSPEND))
         return BH_CONFLICT;
-    bh_gang_tell(work, job, &news);
+    bh_gang_notify(work, job, &change);
     return BH_OK;
 }
 
 static bh_rc
-stop(struct work *work, const struct bh_decision *decision)
+apply_stop(struct work *work, const struct bh_decision *decision)
 {
     struct bh_engine *engine = work->engine;
     uint32_t slot = lease_find(engine, decision->lease.v);
     uint32_t job = job_find(engine, decision->job.v);
-    struct lease_news news = { .event = LEASE_STOP, .cause = decision->cause,
+    struct lease_change change = { .event = LEASE_STOP, .cause = decision->cause,
                                .for_job = decision->for_job.v };
 
     if ((uint32_t)decision->cause >= BH_END_CAUSES)
@@ -174,7 +174,7 @@ stop(struct work *work, const struct bh_decision *decision)
     }
     if (!slot || lease_at(engine, slot)->job != job || !bh_gang_allows(engine, job, LEASE_STOP))
         return BH_CONFLICT;
-    bh_gang_tell(work, job, &news);
+    bh_gang_notify(work, job, &change);
     return BH_OK;
 }
 
@@ -204,38 +204,38 @@ claim_for(struct work *work, uint32_t job, bool reserved)
     return NULL;
 }
 
-/* Whether the pieces stand on GPUs that there are. */
+/* Whether the partitions stand on GPUs that there are. */
 static bool
 places_known(const struct bh_engine *engine, const struct bh_decision *decision)
 {
-    for (uint32_t i = 0; i < decision->piece_count; i++)
-        if (!gpu_find(engine, decision->pieces[i].gpu.v))
+    for (uint32_t i = 0; i < decision->partition_count; i++)
+        if (!gpu_find(engine, decision->partitions[i].gpu.v))
             return false;
-    return decision->piece_count > 0 && decision->piece_count <= BH_JOB_COUNT_MAX;
+    return decision->partition_count > 0 && decision->partition_count <= BH_JOB_COUNT_MAX;
 }
 
 static void
 add_places(struct bh_engine *engine, struct claim *claim, const struct bh_decision *decision)
 {
-    for (uint32_t i = 0; i < decision->piece_count; i++) {
-        const struct bh_piece *piece = &decision->pieces[i];
+    for (uint32_t i = 0; i < decision->partition_count; i++) {
+        const struct bh_partition *decided = &decision->partitions[i];
 
-        claim->places[claim->count++] = (struct place){ piece->gpu.v, piece->profile,
-                                                        piece->start };
-        claim->equivalent += bh_quota_equivalent(piece->profile, 1);
-        gpu_at(engine, gpu_find(engine, piece->gpu.v))->claimed++;
+        claim->placements[claim->count++] = (struct placement){ decided->gpu.v, decided->profile,
+                                                        decided->start };
+        claim->equivalent += bh_quota_equivalent(decided->profile, 1);
+        gpu_at(engine, gpu_find(engine, decided->gpu.v))->claimed++;
     }
 }
 
 /* Keep the room that a decision names for a member, as a claim or a reservation. */
 static bh_rc
-keep_room(struct work *work, const struct bh_decision *decision)
+reserve_capacity(struct work *work, const struct bh_decision *decision)
 {
     struct bh_engine *engine = work->engine;
     uint32_t job = job_find(engine, decision->job.v), members;
     struct claim *claim;
 
-    if (!job || !may_claim(engine, job) || decision->piece_count != job_at(engine, job)->count
+    if (!job || !may_claim(engine, job) || decision->partition_count != job_at(engine, job)->count
         || !places_known(engine, decision))
         return BH_CONFLICT;
     claim = claim_for(work, job, decision->at_ns != 0);
@@ -245,21 +245,21 @@ keep_room(struct work *work, const struct bh_decision *decision)
     if (claim->job == 0) {
         claim->job = job;
         claim->at_ns = decision->at_ns;
-        bh_order_news(engine, job_at(engine, job)->tenant);
+        bh_queue_invalidate(engine, job_at(engine, job)->tenant);
         engine->core.claim_count++;
         engine->core.reserved += claim->at_ns != 0;
     }
     add_places(engine, claim, decision);
-    bh_gang_took(work, decision, members);
+    bh_gang_decision_applied(work, decision, members);
     return BH_OK;
 }
 
 static bh_rc
-claim(struct work *work, const struct bh_decision *decision)
+apply_claim(struct work *work, const struct bh_decision *decision)
 {
     struct core *core = &work->engine->core;
     bool first = work->rest.members == 0;
-    bh_rc rc = decision->at_ns ? BH_CONFLICT : keep_room(work, decision);
+    bh_rc rc = decision->at_ns ? BH_CONFLICT : reserve_capacity(work, decision);
     struct job *job;
 
     if (rc != BH_OK || !first)
@@ -267,14 +267,14 @@ claim(struct work *work, const struct bh_decision *decision)
     job = job_at(work->engine, job_find(work->engine, decision->job.v));
     job->claims = job->claims_window == core->window ? (uint8_t)(job->claims + 1) : 1;
     job->claims_window = core->window;
-    bh_order_stir(work->engine);
+    bh_queue_wake(work->engine);
     return BH_OK;
 }
 
 static bh_rc
-reserve(struct work *work, const struct bh_decision *decision)
+apply_reserve(struct work *work, const struct bh_decision *decision)
 {
-    return decision->at_ns ? keep_room(work, decision) : BH_CONFLICT;
+    return decision->at_ns ? reserve_capacity(work, decision) : BH_CONFLICT;
 }
 
 static bh_rc
@@ -290,7 +290,7 @@ unreserve(struct work *work, const struct bh_decision *decision)
 }
 
 static bh_rc
-unclaim(struct work *work, const struct bh_decision *decision)
+apply_unclaim(struct work *work, const struct bh_decision *decision)
 {
     struct bh_engine *engine = work->engine;
     uint32_t job = job_find(engine, decision->job.v);
@@ -307,10 +307,10 @@ bh_apply(struct work *work, const struct bh_decision *decision)
 {
     static bh_rc (*const apply[BH_DECISION_KINDS])(struct work *,
                                                    const struct bh_decision *) = {
-        [BH_DO_PLACE] = place, [BH_DO_RESUME] = resume, [BH_DO_SUSPEND] = suspend,
-        [BH_DO_STOP] = stop,   [BH_DO_CLAIM] = claim,   [BH_DO_UNCLAIM] = unclaim,
-        [BH_DO_RESERVE] = reserve, [BH_DO_UNRESERVE] = unreserve, [BH_DO_SHAPE] = bh_shape_apply,
-        [BH_DO_CLEAR] = bh_standing_clear,
+        [BH_DO_PLACE] = apply_place, [BH_DO_RESUME] = apply_resume, [BH_DO_SUSPEND] = apply_suspend,
+        [BH_DO_STOP] = apply_stop,   [BH_DO_CLAIM] = apply_claim,   [BH_DO_UNCLAIM] = apply_unclaim,
+        [BH_DO_RESERVE] = apply_reserve, [BH_DO_UNRESERVE] = unreserve, [BH_DO_WARM] = bh_warm_apply,
+        [BH_DO_CLEAR] = bh_layout_clear,
     };
 
     if ((uint32_t)decision->kind >= BH_DECISION_KINDS || !bh_gang_follows(work, decision))

@@ -48,7 +48,7 @@ bh_avoid_left(struct work *work, uint32_t node)
             || (class->avoid_node != BH_AVOID_ALL && class->avoid_node != node_at(engine, node)->id))
             continue;
         class->avoid_until_ns = soon_ns;
-        bh_order_look_again(engine, slot);
+        bh_queue_retry(engine, slot);
     }
 }
 
@@ -69,11 +69,11 @@ bh_avoid_why(const struct bh_search *search, const struct bh_need *need,
     struct bh_plan plan;
 
     open.avoid_gpu = open.avoid_node = 0;
-    if (!need->avoid_node || !bh_place_find(search, &open, &plan, NULL))
+    if (!need->avoid_node || !bh_placement_find(search, &open, &plan, NULL))
         return false;
     *ret_reason = (struct bh_reason){
         .code = class->scratch ? BH_REASON_SCRATCH : BH_REASON_START_FAILED,
-        .gpu = { gpu_at(engine, plan.spots[0].gpu)->id },
+        .gpu = { gpu_at(engine, plan.assignments[0].gpu)->id },
         .frees_at_ns = class->avoid_until_ns,
     };
     return true;

@@ -8,14 +8,14 @@
 static bool
 has_unclean(const struct bh_engine *engine, const struct gpu *gpu)
 {
-    for (uint32_t at = gpu->stuck ? gpu->first_part : 0; at; at = part_at(engine, at)->next_on_gpu)
-        if (part_at(engine, at)->state == BH_PIECE_CLEARING && part_at(engine, at)->unclean)
+    for (uint32_t at = gpu->stuck ? gpu->first_partition : 0; at; at = partition_at(engine, at)->next_on_gpu)
+        if (partition_at(engine, at)->state == BH_PARTITION_CLEARING && partition_at(engine, at)->unclean)
             return true;
     return false;
 }
 
 enum bh_reason_code
-bh_away_of(const struct bh_engine *engine, const struct gpu *gpu)
+bh_unschedulable_reason(const struct bh_engine *engine, const struct gpu *gpu)
 {
     const struct node *node = node_at(engine, gpu->node);
 
@@ -43,7 +43,7 @@ bh_away_of(const struct bh_engine *engine, const struct gpu *gpu)
 
 /* In the order in which tables/reasons.tbl has them; a node that is down may never come back. */
 enum bh_reason_code
-bh_away_first(enum bh_reason_code a, enum bh_reason_code b)
+bh_unschedulable_first(enum bh_reason_code a, enum bh_reason_code b)
 {
     bool lasts = a == BH_REASON_NONE || (a == BH_REASON_NODE_DOWN && b != BH_REASON_NONE);
 

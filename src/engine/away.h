@@ -1,5 +1,5 @@
-#ifndef BH_ENGINE_AWAY_H
-#define BH_ENGINE_AWAY_H
+#ifndef BH_ENGINE_UNSCHEDULABLE_H
+#define BH_ENGINE_UNSCHEDULABLE_H
 
 #include "engine/reason.h"
 #include "engine/state_internal.h"
@@ -8,9 +8,9 @@
 
 /* The reason's code; BH_REASON_NONE: it gets work.  Of several that hold, the one that stays
  * longest: an operator's word counts when the GPU is well again, too. */
-enum bh_reason_code bh_away_of(const struct bh_engine *engine, const struct gpu *gpu);
+enum bh_reason_code bh_unschedulable_reason(const struct bh_engine *engine, const struct gpu *gpu);
 
 /* Of two codes for two GPUs the one that is likely to end first; NONE ends never. */
-enum bh_reason_code bh_away_first(enum bh_reason_code a, enum bh_reason_code b);
+enum bh_reason_code bh_unschedulable_first(enum bh_reason_code a, enum bh_reason_code b);
 
 #endif

@@ -6,23 +6,23 @@ static const struct bh_ev_gpu plain = { .gpu = { 1 }, .node = { 1 }, .model = BH
                                         .managed = true, .mig_capable = true };
 
 static void
-hold(struct bh_story *story, struct bh_ev_cordon cordon)
+unschedulable_test_hold(struct bh_fixture *fixture, struct bh_ev_cordon cordon)
 {
-    bh_story_must(story, &(struct bh_event){ .kind = BH_EV_CORDON, .u.cordon = cordon });
+    bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_CORDON, .u.cordon = cordon });
 }
 
 static void
-fault(struct bh_story *story, enum bh_fault_then then)
+unschedulable_test_fault(struct bh_fixture *fixture, enum bh_fault_then then)
 {
-    bh_story_must(story, &(struct bh_event){ .kind = BH_EV_HEALTH,
+    bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_HEALTH,
                                              .u.health = { .gpu = { 1 }, .then = then,
                                                            .ends = BH_ENDS_NOBODY } });
 }
 
 static void
-check_why(const char *name, struct bh_story *story, uint64_t job, enum bh_reason_code code)
+check_why(const char *name, struct bh_fixture *fixture, uint64_t job, enum bh_reason_code code)
 {
-    struct bh_reason why = bh_story_why(story, job);
+    struct bh_reason why = bh_fixture_why(fixture, job);
 
     BH_CHECK_STR(name, bh_reason_names[why.code], bh_reason_names[code]);
     BH_CHECK_EQ(name, why.gpu.v, code == BH_REASON_NODE_DOWN ? 0 : 1);
@@ -32,30 +32,30 @@ check_why(const char *name, struct bh_story *story, uint64_t job, enum bh_reason
 static void
 the_cause_is_named(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_ev_gpu gpu = plain;
     uint64_t job;
 
-    fault(story, BH_THEN_RESET);
-    job = bh_story_submit(story, bh_story_wants(21, 1, 1));
-    check_why("a reset", story, job, BH_REASON_IN_REPAIR);
+    unschedulable_test_fault(fixture, BH_THEN_RESET);
+    job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
+    check_why("a reset", fixture, job, BH_REASON_IN_REPAIR);
     gpu.fenced = true;
-    bh_story_gpu(story, gpu);
-    check_why("a fence", story, job, BH_REASON_FENCED);
-    fault(story, BH_THEN_REBOOT);
-    check_why("a reboot", story, job, BH_REASON_NEEDS_REBOOT);
-    fault(story, BH_THEN_RETIRE);
-    check_why("quarantine", story, job, BH_REASON_QUARANTINED);
-    hold(story, (struct bh_ev_cordon){ .gpu = { 1 }, .held = BH_HELD_CORDONED });
-    check_why("a cordon", story, job, BH_REASON_CORDONED);
-    hold(story, (struct bh_ev_cordon){ .node = { 1 }, .held = BH_HELD_DRAINING });
-    check_why("its node's", story, job, BH_REASON_CORDONED_NODE);
+    bh_fixture_gpu(fixture, gpu);
+    check_why("a fence", fixture, job, BH_REASON_FENCED);
+    unschedulable_test_fault(fixture, BH_THEN_REBOOT);
+    check_why("a reboot", fixture, job, BH_REASON_NEEDS_REBOOT);
+    unschedulable_test_fault(fixture, BH_THEN_RETIRE);
+    check_why("quarantine", fixture, job, BH_REASON_QUARANTINED);
+    unschedulable_test_hold(fixture, (struct bh_ev_cordon){ .gpu = { 1 }, .held = BH_HELD_CORDONED });
+    check_why("a cordon", fixture, job, BH_REASON_CORDONED);
+    unschedulable_test_hold(fixture, (struct bh_ev_cordon){ .node = { 1 }, .held = BH_HELD_DRAINING });
+    check_why("its node's", fixture, job, BH_REASON_CORDONED_NODE);
     gpu.cordoned = true;
-    bh_story_gpu(story, gpu);
-    check_why("the site file's", story, job, BH_REASON_CORDONED_SITE);
-    bh_story_node(story, 1, false);
-    check_why("no node", story, job, BH_REASON_NODE_DOWN);
-    bh_story_close(story);
+    bh_fixture_gpu(fixture, gpu);
+    check_why("the site file's", fixture, job, BH_REASON_CORDONED_SITE);
+    bh_fixture_node(fixture, 1, false);
+    check_why("no node", fixture, job, BH_REASON_NODE_DOWN);
+    bh_fixture_close(fixture);
     BH_CHECK_DONE();
 }
 
@@ -63,20 +63,20 @@ the_cause_is_named(void **state)
 static void
 it_is_said_beside_another(void **state)
 {
-    struct bh_story *story = bh_story_site(2);
+    struct bh_fixture *fixture = bh_fixture_site(2);
     struct bh_reason why;
     uint64_t waits;
 
-    hold(story, (struct bh_ev_cordon){ .gpu = { 1 }, .held = BH_HELD_CORDONED });
-    bh_story_run(story, bh_story_wants(21, 3, 1));
-    waits = bh_story_submit(story, bh_story_wants(21, 3, 1));
-    why = bh_story_why(story, waits);
+    unschedulable_test_hold(fixture, (struct bh_ev_cordon){ .gpu = { 1 }, .held = BH_HELD_CORDONED });
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));
+    waits = bh_fixture_submit(fixture, bh_fixture_submission(21, 3, 1));
+    why = bh_fixture_why(fixture, waits);
     BH_CHECK_STR("in use", bh_reason_names[why.code], "no_capacity");
     BH_CHECK_STR("and", bh_reason_names[why.also], "cordoned");
     BH_CHECK_EQ("which", why.also_gpu.v, 1);
-    hold(story, (struct bh_ev_cordon){ .gpu = { 1 }, .held = BH_HELD_NOT });
-    BH_CHECK_EQ("let go", bh_story_why(story, waits).also, BH_REASON_NONE);
-    bh_story_close(story);
+    unschedulable_test_hold(fixture, (struct bh_ev_cordon){ .gpu = { 1 }, .held = BH_HELD_NOT });
+    BH_CHECK_EQ("let go", bh_fixture_why(fixture, waits).also, BH_REASON_NONE);
+    bh_fixture_close(fixture);
     BH_CHECK_DONE();
 }
 
@@ -94,8 +94,8 @@ which_ends_first(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        BH_CHECK_EQ("first", bh_away_first(rows[i].a, rows[i].b), rows[i].first);
-        BH_CHECK_EQ("turned", bh_away_first(rows[i].b, rows[i].a), rows[i].first);
+        BH_CHECK_EQ("first", bh_unschedulable_first(rows[i].a, rows[i].b), rows[i].first);
+        BH_CHECK_EQ("turned", bh_unschedulable_first(rows[i].b, rows[i].a), rows[i].first);
     }
     BH_CHECK_DONE();
 }

@@ -8,19 +8,19 @@
  * fleet only the few nodes are looked at closely that could be the cheapest. */
 
 /* Room of one row of the SKU that is wanted. */
-struct bh_bid {
-    struct bh_asker *asker;
+struct bh_bound_request {
+    struct bh_preemptor *preemptor;
     const struct bh_search *search; /* nobody gone */
     const struct bh_need *need;
     uint32_t row;
-    bool claims_bind; /* bh_room_claims_bind: spares a look at each */
+    bool claims_bind; /* bh_capacity_claims_bind: spares a look at each */
 };
 
 /* Each component of the bound is, by itself, no dearer than that of any way to make room on
  * the node; so is the whole, compared as costs are.  False: there is no way. */
-bool bh_bound(const struct bh_bid *bid, uint32_t node, struct bh_cost *ret_bound);
+bool bh_bound(const struct bh_bound_request *request, uint32_t node, struct bh_cost *ret_bound);
 
 /* How many members could stand on the node at most if all left who may be asked. */
-uint32_t bh_bound_members(const struct bh_bid *bid, uint32_t node);
+uint32_t bh_bound_members(const struct bh_bound_request *request, uint32_t node);
 
 #endif

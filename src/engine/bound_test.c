@@ -24,35 +24,35 @@ whole_gpus_cost_what_stands_on_them(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        struct bh_story *story = bh_story_site(2);
-        struct bh_ev_submit low = bh_story_wants(21, 3, 1);
-        struct bh_search search = { .engine = story->engine, .past_leaving = true };
+        struct bh_fixture *fixture = bh_fixture_site(2);
+        struct bh_ev_submit low = bh_fixture_submission(21, 3, 1);
+        struct bh_search search = { .engine = fixture->engine, .past_leaving = true };
         struct bh_cost bound = { 0 };
-        struct bh_asker asker;
+        struct bh_preemptor preemptor;
         struct bh_wanted wanted;
         struct bh_need need;
-        struct bh_bid bid = { &asker, &search, &need, 0 };
+        struct bh_bound_request request = { &preemptor, &search, &need, 0 };
         bool possible;
 
         low.priority = BH_PRIORITY_LOW;
-        bh_story_run(story, low);
-        story->now_ns += 2000000000;
+        bh_fixture_submit_running(fixture, low);
+        fixture->now_ns += 2000000000;
         low.contract = rows[i].contract;
-        bh_story_run(story, low);
-        bh_story_tick(story, 1000000000);
-        wanted = (struct bh_wanted){ tenant_find(story->engine, 31), sku_find(story->engine, 3),
+        bh_fixture_submit_running(fixture, low);
+        bh_fixture_tick(fixture, 1000000000);
+        wanted = (struct bh_wanted){ tenant_find(fixture->engine, 31), sku_find(fixture->engine, 3),
                                      rows[i].count, rows[i].count * BH_GPU_PARTS, .model = 0 };
         need = (struct bh_need){ wanted.tenant, wanted.sku, 0, wanted.count, 1, 0 };
         search.tenant = wanted.tenant;
-        bh_asker_init(&asker, &search, 0, &wanted);
-        asker.priority = BH_PRIORITY_URGENT;
-        possible = bh_bound(&bid, 1, &bound);
+        bh_preemptor_init(&preemptor, &search, 0, &wanted);
+        preemptor.priority = BH_PRIORITY_URGENT;
+        possible = bh_bound(&request, 1, &bound);
         BH_CHECK_EQ(rows[i].name, possible, rows[i].possible);
         if (possible) {
             BH_CHECK(rows[i].name, bound.lost == (bh_part_ns)rows[i].lost_ns * BH_GPU_PARTS);
             BH_CHECK_EQ(rows[i].name, bound.victims, rows[i].victims);
         }
-        bh_story_close(story);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }

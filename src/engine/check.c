@@ -57,7 +57,7 @@ write_number(struct inspection *in, uint64_t number)
 
 /* "<what> <id>: <why>"; always false. */
 static bool
-broken(struct inspection *in, const char *what, uint64_t id, const char *why)
+check_report_broken(struct inspection *in, const char *what, uint64_t id, const char *why)
 {
     write_text(in, what);
     write_char(in, ' ');
@@ -72,7 +72,7 @@ broken(struct inspection *in, const char *what, uint64_t id, const char *why)
 /* ---- tables ---- */
 
 static bool
-is_zero(const void *bytes, size_t length)
+check_is_zero(const void *bytes, size_t length)
 {
     const unsigned char *at = bytes;
 
@@ -87,25 +87,25 @@ check_table(struct inspection *in, enum table_kind kind)
     static const char *const names[TABLES] = {
         [TABLE_TENANT] = "tenant", [TABLE_SKU] = "sku",     [TABLE_NODE] = "node",
         [TABLE_GPU] = "gpu",       [TABLE_JOB] = "job",     [TABLE_LEASE] = "lease",
-        [TABLE_PART] = "piece",    [TABLE_CLASS] = "class",
-        [TABLE_ALIKE] = "group",   [TABLE_METERED] = "ledger row",
+        [TABLE_PARTITION] = "piece",    [TABLE_CLASS] = "class",
+        [TABLE_GPU_GROUP] = "group",   [TABLE_METERED] = "ledger row",
     };
     const struct table *table = &in->engine->tables[kind];
     size_t head = offsetof(struct slot, next_free) + sizeof(uint32_t);
     uint32_t live = 0;
 
-    if (!is_zero(bh_slot_at(in->engine, kind, 0), table->slot_size))
-        return broken(in, names[kind], 0, "slot 0 was written");
+    if (!check_is_zero(bh_slot_at(in->engine, kind, 0), table->slot_size))
+        return check_report_broken(in, names[kind], 0, "slot 0 was written");
     for (uint32_t slot = 1; slot <= table->high; slot++) {
         const struct slot *at = bh_slot_at(in->engine, kind, slot);
 
         live += at->id != 0;
         if (at->id && bh_slot_find(in->engine, kind, at->id) != slot)
-            return broken(in, names[kind], at->id, "its index does not find it");
-        if (!at->id && !is_zero((const char *)at + head, table->slot_size - head))
-            return broken(in, names[kind], slot, "a free slot is not zero");
+            return check_report_broken(in, names[kind], at->id, "its index does not find it");
+        if (!at->id && !check_is_zero((const char *)at + head, table->slot_size - head))
+            return check_report_broken(in, names[kind], slot, "a free slot is not zero");
     }
-    return live == table->live || broken(in, names[kind], live, "miscounted");
+    return live == table->live || check_report_broken(in, names[kind], live, "miscounted");
 }
 
 static bool
@@ -126,19 +126,19 @@ check_shapes(struct inspection *in)
     uint16_t unheld[PROFILES_MAX] = { 0 };
     uint32_t wanted = 0;
 
-    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_PART, &slot);) {
-        const struct part *part = part_at(in->engine, slot);
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_PARTITION, &slot);) {
+        const struct partition *partition = partition_at(in->engine, slot);
 
-        if (part->tenant != 0 || part->state == BH_PIECE_CLEARING)
+        if (partition->tenant != 0 || partition->state == BH_PARTITION_CLEARING)
             continue;
-        if (part->lease || part->profile >= PROFILES_MAX)
-            return broken(in, "piece", part->id, "nobody's, but leased");
-        unheld[part->profile]++;
+        if (partition->lease || partition->profile >= PROFILES_MAX)
+            return check_report_broken(in, "piece", partition->id, "nobody's, but leased");
+        unheld[partition->profile]++;
     }
     for (uint32_t i = 0; i < PROFILES_MAX; i++)
         wanted += shapes->ready[i] > 0;
     if (memcmp(unheld, shapes->unheld, sizeof(unheld)) != 0 || wanted != shapes->wanted)
-        return broken(in, "pieces", wanted, "those of nobody are miscounted");
+        return check_report_broken(in, "pieces", wanted, "those of nobody are miscounted");
     return true;
 }
 
@@ -153,82 +153,82 @@ check_expected(struct inspection *in)
 
         withholders += bh_tenant_withholds(in->engine, slot);
         if (tenant->expected > BH_AMOUNT_MAX)
-            return broken(in, "tenant", tenant->id, "more is expected of it than can be");
+            return check_report_broken(in, "tenant", tenant->id, "more is expected of it than can be");
     }
     return withholders == in->engine->core.withholders
-           || broken(in, "withholders", withholders, "miscounted");
+           || check_report_broken(in, "withholders", withholders, "miscounted");
 }
 
 static bool
 check_derived(struct inspection *in)
 {
     uint64_t id = 0;
-    const char *why = bh_standing_broken(in->engine, &id);
+    const char *why = bh_layout_check(in->engine, &id);
 
     if (why)
-        return broken(in, "gpu", id, why);
+        return check_report_broken(in, "gpu", id, why);
     why = bh_dedication_broken(in->engine, &id);
     if (why)
-        return broken(in, "of", id, why);
-    return bh_gpu_form_check(in->engine) || broken(in, "forms", 0, "who may use a GPU has changed");
+        return check_report_broken(in, "of", id, why);
+    return bh_gpu_form_check(in->engine) || check_report_broken(in, "forms", 0, "who may use a GPU has changed");
 }
 
 /* ---- GPUs ---- */
 
 static bool
-stack_part(const struct gpu *gpu, const struct part *part, struct bh_occupancy *occupancy)
+stack_part(const struct gpu *gpu, const struct partition *partition, struct bh_occupancy *occupancy)
 {
     enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
 
-    if (!bh_piece_fits(occupancy, model, part->profile, part->start))
+    if (!bh_partition_fits(occupancy, model, partition->profile, partition->start))
         return false;
-    bh_piece_add(occupancy, model, part->profile, part->start);
+    bh_partition_add(occupancy, model, partition->profile, partition->start);
     return true;
 }
 
-/* First the pieces in use, then the idle ones: together what the geometry allows. */
+/* First the partitions in use, then the idle ones: together what the geometry allows. */
 static bool
-check_pieces(struct inspection *in, const struct gpu *gpu, uint32_t slot)
+check_partitions(struct inspection *in, const struct gpu *gpu, uint32_t slot)
 {
     /* shares were sold by the scale, whatever the site says by now */
     struct bh_occupancy occupancy = { .share_limit = gpu->share_scale };
     uint32_t idle = 0, leased = 0, stuck = 0;
 
-    for (uint32_t at = gpu->first_part; at; at = part_at(in->engine, at)->next_on_gpu) {
-        const struct part *part = part_at(in->engine, at);
+    for (uint32_t at = gpu->first_partition; at; at = partition_at(in->engine, at)->next_on_gpu) {
+        const struct partition *partition = partition_at(in->engine, at);
 
-        idle += part->state == BH_PIECE_IDLE;
-        leased += part->state == BH_PIECE_LEASED;
-        stuck += part->stuck;
-        if (part->gpu != slot)
-            return broken(in, "piece", part->id, "stands on another GPU than its list");
-        if ((part->state == BH_PIECE_CARVING || part->state == BH_PIECE_LEASED)
-            && !stack_part(gpu, part, &occupancy))
-            return broken(in, "piece", part->id, "the geometry forbids it there");
-        if (part->state == BH_PIECE_LEASED && !part->lease)
-            return broken(in, "piece", part->id, "leased to nobody");
-        if (part->unheard
-            != (part->state == BH_PIECE_LEASED && !node_at(in->engine, gpu->node)->up))
-            return broken(in, "piece", part->id, "its tenant is charged, or not, against its node");
-        if (part->unclean && part->state != BH_PIECE_CLEARING
-            && !(part->state == BH_PIECE_CARVING && part->gone))
-            return broken(in, "piece", part->id, "in use, and not clean");
-        if ((part->state == BH_PIECE_IDLE || part->state == BH_PIECE_CLEARING) && part->lease)
-            return broken(in, "piece", part->id, "idle, but has a lease");
+        idle += partition->state == BH_PARTITION_IDLE;
+        leased += partition->state == BH_PARTITION_LEASED;
+        stuck += partition->stuck;
+        if (partition->gpu != slot)
+            return check_report_broken(in, "piece", partition->id, "stands on another GPU than its list");
+        if ((partition->state == BH_PARTITION_CARVING || partition->state == BH_PARTITION_LEASED)
+            && !stack_part(gpu, partition, &occupancy))
+            return check_report_broken(in, "piece", partition->id, "the geometry forbids it there");
+        if (partition->state == BH_PARTITION_LEASED && !partition->lease)
+            return check_report_broken(in, "piece", partition->id, "leased to nobody");
+        if (partition->unheard
+            != (partition->state == BH_PARTITION_LEASED && !node_at(in->engine, gpu->node)->up))
+            return check_report_broken(in, "piece", partition->id, "its tenant is charged, or not, against its node");
+        if (partition->unclean && partition->state != BH_PARTITION_CLEARING
+            && !(partition->state == BH_PARTITION_CARVING && partition->gone))
+            return check_report_broken(in, "piece", partition->id, "in use, and not clean");
+        if ((partition->state == BH_PARTITION_IDLE || partition->state == BH_PARTITION_CLEARING) && partition->lease)
+            return check_report_broken(in, "piece", partition->id, "idle, but has a lease");
     }
     if (gpu->occupancy.share_limit > gpu->share_limit || !gpu->occupancy.shared != !gpu->share_scale)
-        return broken(in, "gpu", gpu->id, "is shared beyond what the site allows");
+        return check_report_broken(in, "gpu", gpu->id, "is shared beyond what the site allows");
     occupancy.share_limit = gpu->occupancy.share_limit;
     if (memcmp(&occupancy, &gpu->occupancy, sizeof(occupancy)) != 0)
-        return broken(in, "gpu", gpu->id, "its occupancy is not that of its pieces");
+        return check_report_broken(in, "gpu", gpu->id, "its occupancy is not that of its pieces");
     occupancy.share_limit = BH_SHARE_OVERSUBSCRIBE_MAX * BH_GPU_PARTS; /* idle: sold to nobody */
-    for (uint32_t at = gpu->first_part; at; at = part_at(in->engine, at)->next_on_gpu)
-        if (part_at(in->engine, at)->state == BH_PIECE_IDLE
-            && !stack_part(gpu, part_at(in->engine, at), &occupancy))
-            return broken(in, "piece", part_at(in->engine, at)->id,
+    for (uint32_t at = gpu->first_partition; at; at = partition_at(in->engine, at)->next_on_gpu)
+        if (partition_at(in->engine, at)->state == BH_PARTITION_IDLE
+            && !stack_part(gpu, partition_at(in->engine, at), &occupancy))
+            return check_report_broken(in, "piece", partition_at(in->engine, at)->id,
                           "idle where the geometry forbids it");
     if (idle != gpu->idle || leased != gpu->leased || stuck != gpu->stuck)
-        return broken(in, "gpu", gpu->id, "pieces miscounted");
+        return check_report_broken(in, "gpu", gpu->id, "pieces miscounted");
     return true;
 }
 
@@ -243,22 +243,22 @@ check_split(struct inspection *in, const struct gpu *gpu, uint32_t slot)
         causes = bh_parts_add(causes, split.causes[i]);
         if (split.causes[i].compute != gpu->causes_compute[i]
             || split.causes[i].memory != gpu->causes_memory[i])
-            return broken(in, "gpu", gpu->id, "why it is unusable is stale");
+            return check_report_broken(in, "gpu", gpu->id, "why it is unusable is stale");
     }
     if (causes.compute != split.unusable.compute || causes.memory != split.unusable.memory)
-        return broken(in, "gpu", gpu->id, "it is unusable without a cause");
+        return check_report_broken(in, "gpu", gpu->id, "it is unusable without a cause");
     if (split.leased.compute + split.dedicated.compute + split.idle.compute
                 + split.unusable.compute != BH_GPU_PARTS
         || split.leased.memory + split.dedicated.memory + split.idle.memory
                    + split.unusable.memory != BH_GPU_PARTS)
-        return broken(in, "gpu", gpu->id, "its parts do not add up");
+        return check_report_broken(in, "gpu", gpu->id, "its parts do not add up");
     if (split.leased.compute != gpu->leased_compute
         || split.leased.memory != gpu->leased_memory
         || split.dedicated.compute != gpu->dedicated_compute
         || split.dedicated.memory != gpu->dedicated_memory
         || split.unusable.compute != gpu->unusable_compute
         || split.unusable.memory != gpu->unusable_memory)
-        return broken(in, "gpu", gpu->id, "its ledger rates are stale");
+        return check_report_broken(in, "gpu", gpu->id, "its ledger rates are stale");
     return true;
 }
 
@@ -271,15 +271,15 @@ check_counts(struct inspection *in, uint32_t slot)
 
     for (uint32_t at = node->first_gpu; at; at = gpu_at(in->engine, at)->next_on_node) {
         const struct gpu *gpu = gpu_at(in->engine, at);
-        bool offered = bh_room_offered(in->engine, gpu);
+        bool offered = bh_capacity_offered(in->engine, gpu);
 
         empty += offered && gpu->occupancy.units == 0 && !gpu->occupancy.whole;
         open += offered && !bh_occupancy_is_full(&gpu->occupancy, (enum bh_gpu_model)gpu->model);
         if (!(node->models >> gpu->model & 1))
-            return broken(in, "node", node->id, "does not know the model of a GPU");
+            return check_report_broken(in, "node", node->id, "does not know the model of a GPU");
     }
     return (empty == node->empty && open == node->open)
-           || broken(in, "node", node->id, "its free GPUs are miscounted");
+           || check_report_broken(in, "node", node->id, "its free GPUs are miscounted");
 }
 
 static bool
@@ -290,7 +290,7 @@ check_demand(struct inspection *in)
 
     for (uint32_t i = 0; i < demand->count; i++)
         sum += demand->asked[i].weight;
-    return sum == demand->sum || broken(in, "demand", sum, "miscounted");
+    return sum == demand->sum || check_report_broken(in, "demand", sum, "miscounted");
 }
 
 static bool
@@ -303,10 +303,10 @@ check_gpus(struct inspection *in)
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_GPU, &slot);) {
         const struct gpu *gpu = gpu_at(in->engine, slot);
 
-        if (!check_pieces(in, gpu, slot) || !check_split(in, gpu, slot))
+        if (!check_partitions(in, gpu, slot) || !check_split(in, gpu, slot))
             return false;
         if (bh_health_broken(in->engine, slot))
-            return broken(in, "gpu", gpu->id, bh_health_broken(in->engine, slot));
+            return check_report_broken(in, "gpu", gpu->id, bh_health_broken(in->engine, slot));
         physical += BH_GPU_PARTS;
         leased += gpu->leased_compute + gpu->leased_memory + gpu->dedicated_compute
                   + gpu->dedicated_memory;
@@ -318,18 +318,18 @@ check_gpus(struct inspection *in)
         unchecked += node_at(in->engine, slot)->unchecked;
     }
     if (unchecked != in->engine->core.unchecked)
-        return broken(in, "nodes", unchecked, "that are unchecked are miscounted");
+        return check_report_broken(in, "nodes", unchecked, "that are unchecked are miscounted");
     if (!bh_health_counted(in->engine))
-        return broken(in, "gpus", 0, "that are reset or need a reboot are miscounted");
-    if (!bh_alike_check(in->engine, &astray))
-        return broken(in, "gpu", gpu_at(in->engine, astray)->id, "stands in the wrong group");
+        return check_report_broken(in, "gpus", 0, "that are reset or need a reboot are miscounted");
+    if (!bh_gpu_group_check(in->engine, &astray))
+        return check_report_broken(in, "gpu", gpu_at(in->engine, astray)->id, "stands in the wrong group");
     if (!bh_host_check(in->engine, &crowded))
-        return broken(in, "node", node_at(in->engine, crowded)->id,
+        return check_report_broken(in, "node", node_at(in->engine, crowded)->id,
                       "its cores, memory or leases are miscounted");
     if (physical != totals->rate_physical
         || leased != totals->rate_leased_compute + totals->rate_leased_memory
         || unusable != totals->rate_unusable_compute + totals->rate_unusable_memory)
-        return broken(in, "ledger", 0, "the fleet's rates are not the sum of its GPUs");
+        return check_report_broken(in, "ledger", 0, "the fleet's rates are not the sum of its GPUs");
     return true;
 }
 
@@ -342,21 +342,21 @@ check_held(struct inspection *in, const struct lease *lease, uint32_t slot)
     bool stopping_aside = lease->state == LEASE_STOPPING && !lease->parts[0];
 
     for (uint32_t i = 0; i < lease->count; i++) {
-        const struct part *part = part_at(in->engine, lease->parts[i]);
+        const struct partition *partition = partition_at(in->engine, lease->parts[i]);
 
         if (!lease->parts[i] && (aside || stopping_aside))
             continue;
         if (!lease->parts[i] || aside)
-            return broken(in, "lease", lease->id, "does not hold all its pieces");
-        if (part->lease != slot || part->profile != lease->places[i].profile
-            || part->start != lease->places[i].start
-            || gpu_at(in->engine, part->gpu)->id != lease->places[i].gpu)
-            return broken(in, "lease", lease->id, "its piece is not where it says");
-        if (part->state == BH_PIECE_CARVING && lease->state != LEASE_CARVING
+            return check_report_broken(in, "lease", lease->id, "does not hold all its pieces");
+        if (partition->lease != slot || partition->profile != lease->placements[i].profile
+            || partition->start != lease->placements[i].start
+            || gpu_at(in->engine, partition->gpu)->id != lease->placements[i].gpu)
+            return check_report_broken(in, "lease", lease->id, "its piece is not where it says");
+        if (partition->state == BH_PARTITION_CARVING && lease->state != LEASE_CARVING
             && lease->state != LEASE_RECARVING && lease->state != LEASE_STOPPING)
-            return broken(in, "lease", lease->id, "runs on a piece that is not carved");
-        if (gpu_at(in->engine, part->gpu)->node != lease->node)
-            return broken(in, "lease", lease->id, "its pieces stand on several nodes");
+            return check_report_broken(in, "lease", lease->id, "runs on a piece that is not carved");
+        if (gpu_at(in->engine, partition->gpu)->node != lease->node)
+            return check_report_broken(in, "lease", lease->id, "its pieces stand on several nodes");
     }
     return true;
 }
@@ -396,13 +396,13 @@ check_gang(struct inspection *in, uint32_t slot)
         const struct lease *lease = lease_at(in->engine, at);
 
         if (lease->job != slot || lease->member != members || lease->id != first->id + members)
-            return broken(in, "lease", lease->id, "is not the member its place says");
+            return check_report_broken(in, "lease", lease->id, "is not the member its place says");
         members++;
     }
     if (members != job->gang)
-        return broken(in, "job", job->id, "does not hold its whole gang");
+        return check_report_broken(in, "job", job->id, "does not hold its whole gang");
     if (!is_in_step(in->engine, slot))
-        return broken(in, "job", job->id, "has members in states that do not go together");
+        return check_report_broken(in, "job", job->id, "has members in states that do not go together");
     return true;
 }
 
@@ -415,13 +415,13 @@ check_lease(struct inspection *in, uint32_t slot)
 
     if (!job->id || job->lease == 0 || job->count != lease->count
         || job->tenant != lease->tenant)
-        return broken(in, "lease", lease->id, "has no job of its own");
+        return check_report_broken(in, "lease", lease->id, "has no job of its own");
     if (job->class || job->state == BH_JOB_PENDING || job->state >= BH_JOB_COMPLETED)
-        return broken(in, "job", job->id, "has a lease, but is queued or ended");
+        return check_report_broken(in, "job", job->id, "has a lease, but is queued or ended");
     if (!check_held(in, lease, slot))
         return false;
-    if (!bh_room_lease_apart(in->engine, slot, &why))
-        return broken(in, "lease", lease->id, "stands closer than a boundary allows");
+    if (!bh_capacity_lease_apart(in->engine, slot, &why))
+        return check_report_broken(in, "lease", lease->id, "stands closer than a boundary allows");
     return true;
 }
 
@@ -429,7 +429,7 @@ static bool
 check_leases(struct inspection *in)
 {
     const struct core *core = &in->engine->core;
-    uint32_t suspended = 0, held = 0, leased = 0, members = 0, preemptable[BH_PRIORITIES + 1] = { 0 };
+    uint32_t suspended = 0, held = 0, leased = 0, members = 0, preemptible_jobs[BH_PRIORITIES + 1] = { 0 };
 
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(in->engine, slot);
@@ -440,17 +440,17 @@ check_leases(struct inspection *in)
         suspended += lease->state == LEASE_SUSPENDED;
         held += lease->parts[0] ? lease->count : 0;
         members += job->lease == slot ? job->gang : 0;
-        preemptable[job->priority] += job->lease == slot && job->contract != BH_CONTRACT_NEVER;
+        preemptible_jobs[job->priority] += job->lease == slot && job->contract != BH_CONTRACT_NEVER;
     }
-    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_PART, &slot);)
-        leased += part_at(in->engine, slot)->lease != 0;
+    for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_PARTITION, &slot);)
+        leased += partition_at(in->engine, slot)->lease != 0;
     if (members != in->engine->tables[TABLE_LEASE].live)
-        return broken(in, "leases", members, "some belong to no gang");
+        return check_report_broken(in, "leases", members, "some belong to no gang");
     if (held != leased)
-        return broken(in, "pieces", leased, "held, but not all by leases that know it");
+        return check_report_broken(in, "pieces", leased, "held, but not all by leases that know it");
     if (suspended != core->suspended
-        || memcmp(preemptable, core->preemptable, sizeof(preemptable)) != 0)
-        return broken(in, "leases", suspended, "miscounted");
+        || memcmp(preemptible_jobs, core->preemptible_jobs, sizeof(preemptible_jobs)) != 0)
+        return check_report_broken(in, "leases", suspended, "miscounted");
     return true;
 }
 
@@ -467,20 +467,20 @@ check_class(struct inspection *in, uint32_t slot)
         const struct job *job = job_at(in->engine, at);
 
         if (job->class != slot || job->prev != before || job->state != BH_JOB_PENDING)
-            return broken(in, "job", job->id, "is not what its place in the queue says");
+            return check_report_broken(in, "job", job->id, "is not what its place in the queue says");
         if (job->sequence <= sequence)
-            return broken(in, "job", job->id, "queued out of order");
+            return check_report_broken(in, "job", job->id, "queued out of order");
         sequence = job->sequence;
         before = at;
         jobs++;
     }
     if (jobs == 0 || jobs != class->jobs || before != class->tail)
-        return broken(in, "class", slot, "its list is broken");
+        return check_report_broken(in, "class", slot, "its list is broken");
     return true;
 }
 
 static bool
-check_jobs(struct inspection *in)
+check_all_jobs(struct inspection *in)
 {
     const struct core *core = &in->engine->core;
     uint32_t queued = 0, pending = 0, ended = 0, listed = 0, members = 0;
@@ -497,10 +497,10 @@ check_jobs(struct inspection *in)
         members += job->state == BH_JOB_PENDING ? job->gang : 0;
         ended += job->state >= BH_JOB_COMPLETED;
         if ((job->state == BH_JOB_PENDING) != (job->class != 0))
-            return broken(in, "job", job->id, "pending, but in no queue");
+            return check_report_broken(in, "job", job->id, "pending, but in no queue");
         if ((job->lease != 0) == (job->state == BH_JOB_PENDING
                                   || job->state >= BH_JOB_COMPLETED))
-            return broken(in, "job", job->id, "its state and its lease disagree");
+            return check_report_broken(in, "job", job->id, "its state and its lease disagree");
         if (job->lease && !check_gang(in, slot))
             return false;
     }
@@ -508,26 +508,26 @@ check_jobs(struct inspection *in)
         listed++;
     if (queued != pending || pending != core->pending || ended != core->ended_count
         || members != core->pending_members || listed != ended)
-        return broken(in, "jobs", pending, "miscounted");
+        return check_report_broken(in, "jobs", pending, "miscounted");
     return true;
 }
 
 /* How many places of claims and reservations stand on the GPU. */
 static uint32_t
-places_kept_on(const struct bh_engine *engine, uint32_t gpu_id)
+placements_reserved_on(const struct bh_engine *engine, uint32_t gpu_id)
 {
     uint32_t found = 0;
 
     for (uint32_t i = 0; i < CLAIMS_MAX; i++)
         for (uint32_t k = 0; k < engine->core.claims[i].count; k++)
-            found += engine->core.claims[i].places[k].gpu == gpu_id;
+            found += engine->core.claims[i].placements[k].gpu == gpu_id;
     return found;
 }
 
 /* Each GPU counts the places that are kept on it: searches trust that to pass over the rest.
  * Where those with a place count right and the sum is right, all do. */
 static bool
-check_kept(struct inspection *in)
+check_reserved(struct inspection *in)
 {
     uint64_t kept = 0, counted = 0;
 
@@ -535,16 +535,16 @@ check_kept(struct inspection *in)
         const struct claim *claim = &in->engine->core.claims[i];
 
         for (uint32_t k = 0; k < claim->count; k++) {
-            uint32_t id = claim->places[k].gpu, gpu = gpu_find(in->engine, id);
+            uint32_t id = claim->placements[k].gpu, gpu = gpu_find(in->engine, id);
 
-            if (!gpu || gpu_at(in->engine, gpu)->claimed != places_kept_on(in->engine, id))
-                return broken(in, "gpu", id, "what is kept on it is miscounted");
+            if (!gpu || gpu_at(in->engine, gpu)->claimed != placements_reserved_on(in->engine, id))
+                return check_report_broken(in, "gpu", id, "what is kept on it is miscounted");
         }
         kept += claim->count;
     }
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_GPU, &slot);)
         counted += gpu_at(in->engine, slot)->claimed;
-    return counted == kept || broken(in, "gpus", counted, "count room that nobody keeps");
+    return counted == kept || check_report_broken(in, "gpus", counted, "count room that nobody keeps");
 }
 
 /* The job is leaving its places, to be queued again: those that are kept for it are new. */
@@ -567,24 +567,24 @@ check_claims(struct inspection *in)
         bool aside = bh_gang_all(in->engine, claim->job, LEASE_SUSPENDED);
         uint32_t members = aside ? bh_gang_live(in->engine, claim->job) : job->gang;
 
-        if (!claim->job && !is_zero(claim, sizeof(*claim)))
-            return broken(in, "claim", i, "free, but not zero");
+        if (!claim->job && !check_is_zero(claim, sizeof(*claim)))
+            return check_report_broken(in, "claim", i, "free, but not zero");
         if (claim->job
             && ((!job->class && !aside && !is_leaving_for_good(in->engine, claim))
                 || (uint32_t)job->count * members != claim->count))
-            return broken(in, "claim", i, "kept for a job that does not wait");
+            return check_report_broken(in, "claim", i, "kept for a job that does not wait");
         count += claim->job != 0;
         reserved += claim->at_ns != 0;
         if (claim->at_ns == 0)
             continue;
         if (hints->settled && !hints->cut
             && models >> bh_reserve_model(in->engine, claim) & 1)
-            return broken(in, "claim", i, "a second reservation on one GPU model");
+            return check_report_broken(in, "claim", i, "a second reservation on one GPU model");
         models |= UINT64_C(1) << bh_reserve_model(in->engine, claim);
     }
     if (reserved != in->engine->core.reserved)
-        return broken(in, "reservations", reserved, "miscounted");
-    return count == in->engine->core.claim_count || broken(in, "claims", count, "miscounted");
+        return check_report_broken(in, "reservations", reserved, "miscounted");
+    return count == in->engine->core.claim_count || check_report_broken(in, "claims", count, "miscounted");
 }
 
 /* No more was moved in the hour that is counted in than is counted, and nobody who must not
@@ -601,13 +601,13 @@ check_moves(struct inspection *in)
         /* to the second: one of the last hour is not to be taken for one of this */
         moved += bh_move_last_ns(job) >= core->moves_began_ns + 1000000000;
         if (bh_move_last_ns(job) >= core->now_ns + 1000000000)
-            return broken(in, "job", job->id, "is moved in the future");
+            return check_report_broken(in, "job", job->id, "is moved in the future");
         if (job->moved_s && (job->contract == BH_CONTRACT_NEVER
                               || job->contract == BH_CONTRACT_SUSPEND || job->deadline_ns))
-            return broken(in, "job", job->id, "was moved, and must not be");
+            return check_report_broken(in, "job", job->id, "was moved, and must not be");
     }
     if (moved > core->moves || (core->moves > 0) != (core->moves_began_ns > 0))
-        return broken(in, "moves", moved, "miscounted");
+        return check_report_broken(in, "moves", moved, "miscounted");
     return true;
 }
 
@@ -663,7 +663,7 @@ tally_jobs(const struct bh_engine *engine, uint32_t slot, struct tally *tally)
 }
 
 static bool
-check_tenant(struct inspection *in, uint32_t slot)
+check_one_tenant(struct inspection *in, uint32_t slot)
 {
     const struct tenant *tenant = tenant_at(in->engine, slot);
     struct tally tally = { 0 };
@@ -672,15 +672,15 @@ check_tenant(struct inspection *in, uint32_t slot)
     tally_jobs(in->engine, slot, &tally);
     for (uint32_t i = 0; i < tenant->quota_count; i++)
         if (tally.quotas[i] != tenant->quotas[i].used)
-            return broken(in, "tenant", tenant->id, "a quota's use is not that of its leases");
+            return check_report_broken(in, "tenant", tenant->id, "a quota's use is not that of its leases");
     if (tally.used.equivalent != tenant->used || tally.used_own != tenant->used_own
         || tally.cost != tenant->cost)
-        return broken(in, "tenant", tenant->id, "its use is not that of its leases");
+        return check_report_broken(in, "tenant", tenant->id, "its use is not that of its leases");
     if (tally.jobs != tenant->jobs || tally.running != tenant->running
         || tally.pending != tenant->pending || tally.children != tenant->children)
-        return broken(in, "tenant", tenant->id, "jobs or children miscounted");
-    if (!bh_way_is_whole(in->engine, slot, tally.yielding))
-        return broken(in, "tenant", tenant->id, "its list of jobs that may make way is wrong");
+        return check_report_broken(in, "tenant", tenant->id, "jobs or children miscounted");
+    if (!bh_preemptible_check(in->engine, slot, tally.yielding))
+        return check_report_broken(in, "tenant", tenant->id, "its list of jobs that may make way is wrong");
     return true;
 }
 
@@ -690,10 +690,10 @@ check_tenants(struct inspection *in)
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_TENANT, &slot);) {
         const struct tenant *tenant = tenant_at(in->engine, slot);
 
-        if (!check_tenant(in, slot))
+        if (!check_one_tenant(in, slot))
             return false;
         if (metered_at(in->engine, tenant->metered)->id != tenant->id)
-            return broken(in, "tenant", tenant->id, "its row of the ledger is another's");
+            return check_report_broken(in, "tenant", tenant->id, "its row of the ledger is another's");
     }
     return true;
 }
@@ -703,7 +703,7 @@ check_ledger(struct inspection *in)
 {
     const char *why = bh_ledger_broken(in->engine);
 
-    return !why || broken(in, "ledger", 0, why);
+    return !why || check_report_broken(in, "ledger", 0, why);
 }
 
 /* ---- what was decided ---- */
@@ -729,8 +729,8 @@ check_decided(struct inspection *in)
     if (!hints->settled || hints->cut)
         return true;
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_CLASS, &slot);) {
-        struct bh_need need = bh_place_need(in->engine, slot);
-        struct bh_candidate candidate;
+        struct bh_need need = bh_placement_need(in->engine, slot);
+        struct bh_queue_entry entry;
         struct bh_search search;
         struct bh_plan plan;
         struct bh_reason why;
@@ -738,11 +738,11 @@ check_decided(struct inspection *in)
         if (class_at(in->engine, slot)->hold || has_claim(in->engine, slot)
             || bh_usage_exhausted(in->engine, need.tenant, &why))
             continue;
-        bh_order_of_class(in->engine, slot, &candidate);
-        search = bh_reserve_search(in->engine, &candidate, need.job);
-        if (!bh_place_find(&search, &need, &plan, NULL))
+        bh_queue_entry_of_class(in->engine, slot, &entry);
+        search = bh_reserve_search(in->engine, &entry, need.job);
+        if (!bh_placement_find(&search, &need, &plan, NULL))
             continue;
-        return broken(in, "job", job_at(in->engine, need.job)->id,
+        return check_report_broken(in, "job", job_at(in->engine, need.job)->id,
                       "waits, though there is room for it");
     }
     return true;
@@ -756,13 +756,13 @@ check_due(struct inspection *in)
 
     for (uint32_t slot = 0; hints->due_known && bh_slot_next(in->engine, TABLE_LEASE, &slot);)
         if (bh_lease_deadline_ns(in->engine, slot) < hints->due_ns)
-            return broken(in, "lease", lease_at(in->engine, slot)->id, "falls due unnoticed");
+            return check_report_broken(in, "lease", lease_at(in->engine, slot)->id, "falls due unnoticed");
     for (uint32_t slot = 0; hints->due_known && bh_slot_next(in->engine, TABLE_GPU, &slot);)
         if (bh_gpu_retry_ns(in->engine, slot) < hints->due_ns
             || bh_health_due_ns(in->engine, slot) < hints->due_ns)
-            return broken(in, "gpu", gpu_at(in->engine, slot)->id, "is due unnoticed");
-    if (hints->due_known && bh_shape_retry_ns(in->engine) < hints->due_ns)
-        return broken(in, "pieces", hints->due_ns, "are to be carved unnoticed");
+            return check_report_broken(in, "gpu", gpu_at(in->engine, slot)->id, "is due unnoticed");
+    if (hints->due_known && bh_warm_retry_ns(in->engine) < hints->due_ns)
+        return check_report_broken(in, "pieces", hints->due_ns, "are to be carved unnoticed");
     return true;
 }
 
@@ -774,16 +774,16 @@ check_hints(struct inspection *in)
     struct work work = { .engine = (struct bh_engine *)(uintptr_t)in->engine };
 
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_CLASS, &slot);) {
-        struct bh_need need = bh_place_need(in->engine, slot);
+        struct bh_need need = bh_placement_need(in->engine, slot);
         uint32_t within;
 
-        if (bh_order_asleep(in->engine, slot) && !bh_preempt_in_vain(&work, &need, &within))
-            return broken(in, "job", job_at(in->engine, need.job)->id,
+        if (bh_queue_is_blocked(in->engine, slot) && !bh_preempt_in_vain(&work, &need, &within))
+            return check_report_broken(in, "job", job_at(in->engine, need.job)->id,
                           "is passed over, though room could be made");
     }
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_NODE, &slot);)
         if (!bh_reserve_ends_known(in->engine, slot))
-            return broken(in, "node", node_at(in->engine, slot)->id,
+            return check_report_broken(in, "node", node_at(in->engine, slot)->id,
                           "a lease ends at another time than was remembered");
     return true;
 }
@@ -794,7 +794,7 @@ bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
     struct inspection in = { .engine = engine, .text = ret_broken, .size = size };
 
     return check_tables(&in) && check_demand(&in) && check_gpus(&in) && check_leases(&in)
-           && check_jobs(&in) && check_claims(&in) && check_kept(&in) && check_tenants(&in)
+           && check_all_jobs(&in) && check_claims(&in) && check_reserved(&in) && check_tenants(&in)
            && check_ledger(&in) && check_decided(&in) && check_hints(&in) && check_due(&in)
            && check_shapes(&in) && check_expected(&in) && check_moves(&in) && check_derived(&in);
 }

@@ -14,7 +14,7 @@ held_twice(struct bh_engine *engine)
 static void
 overlapping(struct bh_engine *engine)
 {
-    part_at(engine, 1)->start = part_at(engine, 2)->start;
+    partition_at(engine, 1)->start = partition_at(engine, 2)->start;
 }
 
 static void
@@ -68,7 +68,7 @@ left_waiting(struct bh_engine *engine)
 static void
 dirty_slot(struct bh_engine *engine)
 {
-    part_at(engine, 0)->gpu = 1;
+    partition_at(engine, 0)->gpu = 1;
 }
 
 static void
@@ -90,16 +90,16 @@ out_of_step(struct bh_engine *engine)
 }
 
 static void
-kept_uncounted(struct bh_engine *engine)
+reserved_uncounted(struct bh_engine *engine)
 {
     assert_true(gpu_at(engine, 1)->claimed > 0);
     gpu_at(engine, 1)->claimed--;
 }
 
 static void
-kept_nowhere(struct bh_engine *engine)
+reserved_nowhere(struct bh_engine *engine)
 {
-    engine->core.claims[0].places[0].gpu = 99;
+    engine->core.claims[0].placements[0].gpu = 99;
 }
 
 static void
@@ -131,27 +131,27 @@ whatever_is_broken_is_found(void **state)
         { "lost member", lost_member, "job 4: does not hold its whole gang" },
         { "two incarnations", other_incarnation, "some belong to no gang" },
         { "out of step", out_of_step, "job 4: has members in states that do not go together" },
-        { "room uncounted", kept_uncounted, "gpu 1: what is kept on it is miscounted" },
-        { "room on no GPU", kept_nowhere, "gpu 99: what is kept on it is miscounted" },
+        { "room uncounted", reserved_uncounted, "gpu 1: what is kept on it is miscounted" },
+        { "room on no GPU", reserved_nowhere, "gpu 99: what is kept on it is miscounted" },
         { "room of nobody", counted_for_nobody, "count room that nobody keeps" },
         { "a slot of zeroes", dirty_slot, "piece 0: slot 0 was written" },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = bh_story_site(1);
+        struct bh_fixture *fixture = bh_fixture_site(1);
         char text[200] = "";
 
-        bh_story_run(story, bh_story_wants(21, 1, 1));
-        bh_story_run(story, bh_story_wants(31, 1, 1));
-        bh_story_submit(story, bh_story_wants(21, 3, 1));
-        bh_story_run(story, (struct bh_ev_submit){ .tenant = { 21 }, .sku = { 1 }, .gang = 2,
+        bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
+        bh_fixture_submit_running(fixture, bh_fixture_submission(31, 1, 1));
+        bh_fixture_submit(fixture, bh_fixture_submission(21, 3, 1));
+        bh_fixture_submit_running(fixture, (struct bh_ev_submit){ .tenant = { 21 }, .sku = { 1 }, .gang = 2,
                                                    .priority = BH_PRIORITY_HIGH });
-        BH_CHECK(cases[i].name, bh_engine_check(story->engine, text, sizeof(text)));
-        cases[i].sabotage(story->engine);
-        BH_CHECK(cases[i].name, !bh_engine_check(story->engine, text, sizeof(text)));
+        BH_CHECK(cases[i].name, bh_engine_check(fixture->engine, text, sizeof(text)));
+        cases[i].sabotage(fixture->engine);
+        BH_CHECK(cases[i].name, !bh_engine_check(fixture->engine, text, sizeof(text)));
         if (!strstr(text, cases[i].text))
             BH_CHECK_STR(cases[i].name, text, cases[i].text);
-        bh_story_close(story);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
@@ -159,14 +159,14 @@ whatever_is_broken_is_found(void **state)
 static void
 a_small_buffer_is_not_overrun(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
     char text[8] = "1234567";
 
-    stale_rate(story->engine);
-    assert_false(bh_engine_check(story->engine, text, 5));
+    stale_rate(fixture->engine);
+    assert_false(bh_engine_check(fixture->engine, text, 5));
     assert_string_equal(text, "gpu ");
     assert_int_equal(text[5], '6');
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {

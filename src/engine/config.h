@@ -55,7 +55,7 @@ struct bh_ev_settings {
     enum bh_lending lending;
     uint64_t burn_in_ns;         /* a GPU that was reset gets no work for so long; 0: none */
     bool hotspots;               /* new work goes to hot nodes last */
-    bool preshape;               /* pieces that will be asked for are carved before */
+    bool preshape;               /* partitions that will be asked for are carved before */
     bool spread_kinds;           /* batch jobs on other nodes than services and interactive
                                     ones, where both have room */
     struct bh_defrag defrag;
@@ -63,7 +63,7 @@ struct bh_ev_settings {
 
 /* What a quota counts, beside GPU-equivalents of all kinds. */
 enum bh_quota_scope {
-    BH_QUOTA_SKU,                /* pieces of one SKU */
+    BH_QUOTA_SKU,                /* partitions of one SKU */
     BH_QUOTA_MODEL,              /* GPU-equivalents in parts on GPUs of one model */
     BH_QUOTA_SCOPES
 };
@@ -113,33 +113,33 @@ struct bh_ev_sku {
     enum bh_grade grade;         /* the least it promises */
     struct bh_sku_model models[BH_SKU_MODELS_MAX];
     uint32_t model_count;
-    uint64_t price;              /* micro-units of money for one piece and hour */
+    uint64_t price;              /* micro-units of money for one partition and hour */
 };
 
 /* What shall stand on a GPU (engine/standing.h). */
-enum { BH_STANDING_MAX = 7 };
+enum { BH_LAYOUT_MAX = 7 };
 
-enum bh_standing_mode {
-    BH_STANDING_NOT_SAID,  /* nothing is declared any more; what stands is left alone */
-    BH_STANDING_DECLARED,  /* it is made, and made again whenever its room is free */
-    BH_STANDING_ONCE,      /* it is made once, and then nothing is declared */
-    BH_STANDING_MODES
+enum bh_layout_mode {
+    BH_LAYOUT_UNDECLARED,  /* nothing is declared any more; what stands is left alone */
+    BH_LAYOUT_DECLARED,  /* it is made, and made again whenever its room is free */
+    BH_LAYOUT_ONCE,      /* it is made once, and then nothing is declared */
+    BH_LAYOUT_MODES
 };
 
-struct bh_standing_piece {
+struct bh_ev_layout_partition {
     uint32_t profile, start;
 };
 
-struct bh_ev_standing {
+struct bh_ev_layout {
     bh_gpu_id gpu;
-    enum bh_standing_mode mode;
+    enum bh_layout_mode mode;
     uint32_t apply;              /* the change that this is part of: 1 more than the last, or the
                                     last again; what fails takes the rest of it back */
-    struct bh_standing_piece pieces[BH_STANDING_MAX];
-    uint32_t piece_count;
+    struct bh_ev_layout_partition partitions[BH_LAYOUT_MAX];
+    uint32_t partition_count;
 };
 
 extern const char *const bh_quota_scope_names[BH_QUOTA_SCOPES];
-extern const char *const bh_standing_mode_names[BH_STANDING_MODES];
+extern const char *const bh_layout_mode_names[BH_LAYOUT_MODES];
 
 #endif

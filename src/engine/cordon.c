@@ -46,5 +46,5 @@ bh_cordon_set(struct work *work, const struct bh_ev_cordon *cordon)
             clear_fault(work, at);
     }
     engine->hints.swept = false;
-    bh_order_open_window(engine);
+    bh_queue_open_window(engine);
 }

@@ -24,7 +24,7 @@ static bool
 on_fenced_gpu(const struct bh_engine *engine, const struct lease *lease)
 {
     for (uint32_t i = 0; i < lease->count; i++)
-        if (gpu_at(engine, gpu_find(engine, lease->places[i].gpu))->fenced == FENCE_ENDS)
+        if (gpu_at(engine, gpu_find(engine, lease->placements[i].gpu))->fenced == FENCE_ENDS)
             return true;
     return false;
 }
@@ -121,7 +121,7 @@ sweep_hopeless(struct bh_engine *engine, struct bh_decision *ret_decision)
 }
 
 static bool
-sweep(struct bh_engine *engine, bool tick, struct bh_decision *ret_decision)
+decide_sweep(struct bh_engine *engine, bool tick, struct bh_decision *ret_decision)
 {
     if (engine->hints.swept && !tick)
         return false;
@@ -136,25 +136,25 @@ sweep(struct bh_engine *engine, bool tick, struct bh_decision *ret_decision)
 /* ---- room for the first candidate ---- */
 
 static bool
-place_at(struct work *work, uint32_t job, const struct place *places, uint32_t count,
+placement_at(struct work *work, uint32_t job, const struct placement *placements, uint32_t count,
          struct bh_decision *ret_decision)
 {
-    bh_gang_begin(work, BH_DO_PLACE, job, places, count);
+    bh_gang_begin(work, BH_DO_PLACE, job, placements, count);
     return bh_gang_decide(work, ret_decision);
 }
 
 /* Whether a claimed room is free, and the limits allow it, in what is imagined. */
 static bool
-can_take(const struct bh_search *search, const struct claim *claim)
+can_use(const struct bh_search *search, const struct claim *claim)
 {
     struct bh_wanted wanted = bh_quota_of_claim(search->engine, claim);
 
-    return bh_place_possible(search, claim->places, claim->count)
+    return bh_placement_possible(search, claim->placements, claim->count)
            && bh_quota_permits(search, &wanted);
 }
 
 static void
-unclaim(const struct bh_engine *engine, uint32_t job, struct bh_decision *ret_decision)
+decide_unclaim(const struct bh_engine *engine, uint32_t job, struct bh_decision *ret_decision)
 {
     *ret_decision = (struct bh_decision){ .kind = BH_DO_UNCLAIM,
                                           .job = { job_at(engine, job)->id } };
@@ -163,27 +163,27 @@ unclaim(const struct bh_engine *engine, uint32_t job, struct bh_decision *ret_de
 /* A job for which room is being made: it goes there and nowhere else, and gives the
  * room up when it does not come free. */
 static bool
-try_claim(struct work *work, const struct bh_candidate *candidate, const struct claim *claim,
+try_claim(struct work *work, const struct bh_queue_entry *entry, const struct claim *claim,
           struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
-    struct bh_search search = bh_reserve_search(engine, candidate, claim->job);
+    struct bh_search search = bh_reserve_search(engine, entry, claim->job);
 
     search.closed = 0;
-    if (can_take(&search, claim))
-        return place_at(work, claim->job, claim->places, claim->count, ret_decision);
+    if (can_use(&search, claim))
+        return placement_at(work, claim->job, claim->placements, claim->count, ret_decision);
     search.past_leaving = true;
     search.past = bh_reserve_set(engine);
-    if (can_take(&search, claim))
+    if (can_use(&search, claim))
         return false;
-    unclaim(engine, claim->job, ret_decision);
+    decide_unclaim(engine, claim->job, ret_decision);
     return true;
 }
 
 /* The class's jobs that have claims, wherever they stand in it: a requeued one may
  * have come before them. */
 static bool
-try_claims(struct work *work, const struct bh_candidate *candidate,
+try_claims(struct work *work, const struct bh_queue_entry *entry,
            struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
@@ -192,57 +192,57 @@ try_claims(struct work *work, const struct bh_candidate *candidate,
         const struct claim *claim = &engine->core.claims[i];
 
         if (claim->job && claim->at_ns == 0
-            && job_at(engine, claim->job)->class == candidate->class
-            && try_claim(work, candidate, claim, ret_decision))
+            && job_at(engine, claim->job)->class == entry->class
+            && try_claim(work, entry, claim, ret_decision))
             return true;
     }
     return false;
 }
 
 static bool
-try_class(struct work *work, const struct bh_candidate *candidate,
+try_class(struct work *work, const struct bh_queue_entry *entry,
           struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
-    struct bh_need need = bh_place_need(engine, candidate->class);
-    struct place places[BH_JOB_PIECES_MAX];
+    struct bh_need need = bh_placement_need(engine, entry->class);
+    struct placement placements[BH_JOB_PARTITIONS_MAX];
     struct bh_search search;
     struct bh_plan plan;
     struct bh_reason why;
 
-    if (try_claims(work, candidate, ret_decision))
+    if (try_claims(work, entry, ret_decision))
         return true;
     if (bh_usage_exhausted(engine, need.tenant, &why))
         return false;
-    need.job = bh_order_job(engine, candidate);
+    need.job = bh_queue_job(engine, entry);
     if (!need.job)
         return false;
-    search = bh_reserve_search(engine, candidate, need.job);
+    search = bh_reserve_search(engine, entry, need.job);
     if (!bh_shortcut_find(engine, &search, &need, &plan))
         return bh_preempt(work, &search, &need, ret_decision);
-    bh_place_list(engine, &plan, places);
-    return place_at(work, need.job, places, plan.count, ret_decision);
+    bh_placement_list(engine, &plan, placements);
+    return placement_at(work, need.job, placements, plan.count, ret_decision);
 }
 
 static bool
 can_resume(const struct bh_search *search)
 {
     struct bh_wanted wanted = bh_gang_to_resume(search->engine, search->job);
-    struct place places[BH_JOB_PIECES_MAX];
-    uint32_t count = bh_gang_places(search->engine, search->job, places);
+    struct placement placements[BH_JOB_PARTITIONS_MAX];
+    uint32_t count = bh_gang_places(search->engine, search->job, placements);
 
-    return bh_place_possible(search, places, count)
+    return bh_placement_possible(search, placements, count)
            && bh_quota_permits(search, &wanted);
 }
 
 /* A suspended gang goes on where it was, and may have lower ones leave from there. */
 static bool
-try_resume(struct work *work, const struct bh_candidate *candidate,
+try_resume(struct work *work, const struct bh_queue_entry *entry,
            struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
-    uint32_t job = lease_at(engine, candidate->lease)->job;
-    struct bh_search search = bh_reserve_search(engine, candidate, job);
+    uint32_t job = lease_at(engine, entry->lease)->job;
+    struct bh_search search = bh_reserve_search(engine, entry, job);
 
     if (bh_job_claim(engine, job))
         search.closed = 0;
@@ -256,12 +256,12 @@ try_resume(struct work *work, const struct bh_candidate *candidate,
     search.past = bh_reserve_set(engine);
     if (can_resume(&search))
         return false;
-    unclaim(engine, job, ret_decision);
+    decide_unclaim(engine, job, ret_decision);
     return true;
 }
 
 static uint64_t
-sooner(uint64_t a_ns, uint64_t b_ns, uint64_t now_ns)
+decide_sooner(uint64_t a_ns, uint64_t b_ns, uint64_t now_ns)
 {
     if (a_ns <= now_ns)
         return b_ns > now_ns ? b_ns : 0;
@@ -270,19 +270,19 @@ sooner(uint64_t a_ns, uint64_t b_ns, uint64_t now_ns)
 
 /* When a candidate that could not be helped may be by time alone, or 0. */
 static uint64_t
-wait_until(const struct work *work, const struct bh_candidate *candidate)
+wait_until(const struct work *work, const struct bh_queue_entry *entry)
 {
     struct bh_engine *engine = work->engine;
-    const struct class *class = class_at(engine, candidate->class);
-    uint32_t job = bh_order_job(engine, candidate);
+    const struct class *class = class_at(engine, entry->class);
+    uint32_t job = bh_queue_job(engine, entry);
     uint64_t now_ns = engine->core.now_ns;
-    uint64_t until_ns = sooner(class->avoid_until_ns, job_at(engine, job)->preempt_after_ns,
+    uint64_t until_ns = decide_sooner(class->avoid_until_ns, job_at(engine, job)->preempt_after_ns,
                                now_ns);
     struct bh_reason why;
 
-    if (candidate->class && bh_usage_exhausted(engine, class->tenant, &why))
-        until_ns = sooner(until_ns, why.frees_at_ns, now_ns);
-    return sooner(until_ns, work->of_age_ns, now_ns);
+    if (entry->class && bh_usage_exhausted(engine, class->tenant, &why))
+        until_ns = decide_sooner(until_ns, why.frees_at_ns, now_ns);
+    return decide_sooner(until_ns, work->of_age_ns, now_ns);
 }
 
 /* Room is being made for a job of the class. */
@@ -300,33 +300,33 @@ has_claim(const struct bh_engine *engine, uint32_t class)
 
 /* A limit holds the class back, and making others leave would not help. */
 static bool
-falls_asleep(struct work *work, const struct bh_candidate *candidate)
+is_blocked_by_limit(struct work *work, const struct bh_queue_entry *entry)
 {
     struct bh_engine *engine = work->engine;
     struct bh_need need;
     uint32_t within;
 
-    if (!candidate->class || has_claim(engine, candidate->class))
+    if (!entry->class || has_claim(engine, entry->class))
         return false;
-    need = bh_place_need(engine, candidate->class);
+    need = bh_placement_need(engine, entry->class);
     if (!bh_preempt_in_vain(work, &need, &within))
         return false;
-    bh_order_sleep(engine, candidate->class, within, wait_until(work, candidate));
+    bh_queue_block(engine, entry->class, within, wait_until(work, entry));
     return true;
 }
 
 /* Place or resume it, or make room for it; else it is parked. */
 static bool
-help(struct work *work, const struct bh_candidate *candidate, struct bh_decision *ret_decision)
+decide_try_entry(struct work *work, const struct bh_queue_entry *entry, struct bh_decision *ret_decision)
 {
     work->of_age_ns = 0;
-    if (falls_asleep(work, candidate))
+    if (is_blocked_by_limit(work, entry))
         return false;
     work->of_age_ns = 0;
-    if (candidate->class ? try_class(work, candidate, ret_decision)
-                         : try_resume(work, candidate, ret_decision))
+    if (entry->class ? try_class(work, entry, ret_decision)
+                         : try_resume(work, entry, ret_decision))
         return true;
-    bh_order_park(work->engine, candidate, wait_until(work, candidate));
+    bh_queue_defer(work->engine, entry, wait_until(work, entry));
     return false;
 }
 
@@ -336,13 +336,13 @@ static bool
 help_first(struct work *work, struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
-    struct bh_candidate candidate;
+    struct bh_queue_entry entry;
     struct bh_walk walk = { .headed = 0 };
 
-    bh_order_again(engine);
-    while (bh_order_first(engine, &candidate))
-        if ((!candidate.parked && help(work, &candidate, ret_decision))
-            || bh_reserve_settle(work, &walk, &candidate, ret_decision))
+    bh_queue_rewind(engine);
+    while (bh_queue_next(engine, &entry))
+        if ((!entry.deferred && decide_try_entry(work, &entry, ret_decision))
+            || bh_reserve_decide(work, &walk, &entry, ret_decision))
             return true;
     return bh_reserve_give_up(engine, &walk, ret_decision);
 }
@@ -354,9 +354,9 @@ set_wake(struct bh_engine *engine)
     uint64_t wake_ns = 0, now_ns = engine->core.now_ns;
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);)
-        wake_ns = sooner(wake_ns, bh_class_hint(engine, slot)->until_ns, now_ns);
+        wake_ns = decide_sooner(wake_ns, bh_class_hint(engine, slot)->until_ns, now_ns);
     for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);)
-        wake_ns = sooner(wake_ns, bh_lease_hint(engine, slot)->until_ns, now_ns);
+        wake_ns = decide_sooner(wake_ns, bh_lease_hint(engine, slot)->until_ns, now_ns);
     engine->hints.wake_ns = wake_ns;
 }
 
@@ -380,11 +380,11 @@ bh_decide(struct work *work, bool tick, struct bh_decision *ret_decision)
     struct hints *hints = &work->engine->hints;
 
     BH_ASSERT(work->now_ns == work->engine->core.now_ns);
-    bh_stock_catch_up(work->engine);
+    bh_node_index_update(work->engine);
     if (bh_gang_decide(work, ret_decision) || bh_preempt_next(work, ret_decision))
         return true;
-    if (sweep(work->engine, tick, ret_decision) || help_first(work, ret_decision)
-        || bh_standing_decide(work, ret_decision) || bh_shape_decide(work, ret_decision))
+    if (decide_sweep(work->engine, tick, ret_decision) || help_first(work, ret_decision)
+        || bh_layout_decide(work, ret_decision) || bh_warm_decide(work, ret_decision))
         return true;
     hints->reserved_until_ns = bh_reserve_until_ns(work->engine);
     hints->settled = true;
@@ -394,15 +394,15 @@ bh_decide(struct work *work, bool tick, struct bh_decision *ret_decision)
 uint32_t
 bh_decide_effects(const struct bh_engine *engine, const struct bh_decision *decision)
 {
-    struct place places[BH_JOB_COUNT_MAX];
+    struct placement placements[BH_JOB_COUNT_MAX];
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < decision->piece_count; i++)
-        if (decision->pieces[i].carve)
-            places[count++].gpu = decision->pieces[i].gpu.v;
+    for (uint32_t i = 0; i < decision->partition_count; i++)
+        if (decision->partitions[i].carve)
+            placements[count++].gpu = decision->partitions[i].gpu.v;
     /* each member's lease its own, and two jobs */
     return 2 + job_at(engine, job_find(engine, decision->job.v))->gang
-           + bh_gang_carving(engine, places, count);
+           + bh_gang_carving(engine, placements, count);
 }
 
 bool
@@ -418,7 +418,7 @@ bh_decide_record(const struct work *work, const struct bh_decision *decision)
     bool bunched = decision->kind == BH_DO_PLACE || decision->kind == BH_DO_RESUME;
     struct bh_record_needs needs = {
         .decisions = 1 + bunch->members - bunch->next + work->victim_count,
-        .pieces = decision->piece_count * (1 + bunch->members - bunch->next),
+        .partitions = decision->partition_count * (1 + bunch->members - bunch->next),
         .effects = bunched ? bh_gang_effects(work) : bh_decide_effects(work->engine, decision),
     };
 

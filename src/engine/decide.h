@@ -15,9 +15,9 @@ uint32_t bh_decide_effects(const struct bh_engine *engine, const struct bh_decis
 bool bh_decide_begun(const struct work *work);
 
 /* How many decisions stand in one record with this one, itself counted, with how many
- * pieces, and the most effects that they can cause. */
+ * partitions, and the most effects that they can cause. */
 struct bh_record_needs {
-    uint32_t decisions, pieces, effects;
+    uint32_t decisions, partitions, effects;
 };
 struct bh_record_needs bh_decide_record(const struct work *work,
                                         const struct bh_decision *decision);

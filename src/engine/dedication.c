@@ -6,7 +6,7 @@
 #include "engine/tenant.h"
 
 static void
-charge(struct bh_engine *engine, uint32_t node, uint32_t tenant)
+dedication_charge(struct bh_engine *engine, uint32_t node, uint32_t tenant)
 {
     node_at(engine, node)->dedicated_to = tenant;
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
@@ -23,7 +23,7 @@ bh_dedication_arrive(struct bh_engine *engine, uint32_t lease)
     if (tenant == 0)
         return;
     if (node_at(engine, node)->dedicating++ == 0)
-        charge(engine, node, tenant);
+        dedication_charge(engine, node, tenant);
     BH_ASSERT(node_at(engine, node)->dedicated_to == tenant);
 }
 
@@ -36,7 +36,7 @@ bh_dedication_leave(struct bh_engine *engine, uint32_t lease)
         return;
     BH_ASSERT(node_at(engine, node)->dedicating > 0);
     if (--node_at(engine, node)->dedicating == 0)
-        charge(engine, node, 0);
+        dedication_charge(engine, node, 0);
 }
 
 void
@@ -46,7 +46,7 @@ bh_dedication_suspend(struct bh_engine *engine)
          engine->core.dedicated && bh_slot_next(engine, TABLE_NODE, &node);) {
         node_at(engine, node)->dedicating = 0;
         if (node_at(engine, node)->dedicated_to)
-            charge(engine, node, 0);
+            dedication_charge(engine, node, 0);
     }
 }
 

@@ -6,33 +6,33 @@
 #define SECOND_NS UINT64_C(1000000000)
 
 /* Department 3 asks for nodes of its own; node 1 has GPUs 1 and 2, node 2 has 11 and 12. */
-static struct bh_story *
+static struct bh_fixture *
 site_of_two_nodes(void)
 {
-    struct bh_story *story = bh_story_site(2);
+    struct bh_fixture *fixture = bh_fixture_site(2);
 
-    bh_story_h100s(story, 2, 11, 2);
-    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
+    bh_fixture_h100s(fixture, 2, 11, 2);
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
                                                   .kind = BH_TENANT_DEPARTMENT,
                                                   .dedicated_nodes = true });
-    return story;
+    return fixture;
 }
 
 static struct bh_tenant_view
-tenant(const struct bh_story *story, uint32_t id)
+dedication_test_tenant(const struct bh_fixture *fixture, uint32_t id)
 {
     struct bh_tenant_view view;
 
-    assert_true(bh_view_tenant(story->engine, (bh_tenant_id){ id }, story->now_ns, &view));
+    assert_true(bh_view_tenant(fixture->engine, (bh_tenant_id){ id }, fixture->now_ns, &view));
     return view;
 }
 
 static struct bh_gpu_view
-gpu(const struct bh_story *story, uint32_t id)
+dedication_test_gpu(const struct bh_fixture *fixture, uint32_t id)
 {
     struct bh_gpu_view view;
 
-    assert_true(bh_view_gpu(story->engine, (bh_gpu_id){ id }, &view));
+    assert_true(bh_view_gpu(fixture->engine, (bh_gpu_id){ id }, &view));
     return view;
 }
 
@@ -62,26 +62,26 @@ what_others_cannot_use_is_dedicated(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = site_of_two_nodes();
+        struct bh_fixture *fixture = site_of_two_nodes();
         struct bh_gpu_view one, other;
 
-        bh_story_run(story, bh_story_wants(31, cases[i].sku, 1));
+        bh_fixture_submit_running(fixture, bh_fixture_submission(31, cases[i].sku, 1));
         if (cases[i].what == CORDONED)
-            bh_story_gpu(story, (struct bh_ev_gpu){ .gpu = { 2 }, .node = { 1 }, .managed = true,
+            bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 2 }, .node = { 1 }, .managed = true,
                                                     .model = BH_GPU_H100_80GB,
                                                     .mig_capable = true, .cordoned = true });
         if (cases[i].what == DOWN)
-            bh_story_node(story, 1, false);
-        one = gpu(story, 1);
-        other = gpu(story, 2);
+            bh_fixture_node(fixture, 1, false);
+        one = dedication_test_gpu(fixture, 1);
+        other = dedication_test_gpu(fixture, 2);
         BH_CHECK_EQ(cases[i].name, one.used.compute + other.used.compute, cases[i].used);
         BH_CHECK_EQ(cases[i].name, one.dedicated.compute + other.dedicated.compute,
                     cases[i].dedicated);
         BH_CHECK_EQ(cases[i].name, one.unusable.compute + other.unusable.compute,
                     cases[i].unusable);
         BH_CHECK_EQ(cases[i].name, one.idle.memory + other.idle.memory, 0);
-        BH_CHECK_EQ(cases[i].name, gpu(story, 11).idle.compute, BH_GPU_PARTS);
-        bh_story_close(story);
+        BH_CHECK_EQ(cases[i].name, dedication_test_gpu(fixture, 11).idle.compute, BH_GPU_PARTS);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
@@ -95,23 +95,23 @@ waiting_for_a_node_is_a_guess_without_limits(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(limits_ns); i++) {
-        struct bh_story *story = site_of_two_nodes();
-        struct bh_ev_submit submit = bh_story_wants(21, 3, 1);
+        struct bh_fixture *fixture = site_of_two_nodes();
+        struct bh_ev_submit submit = bh_fixture_submission(21, 3, 1);
         struct bh_reason why;
 
         submit.time_limit_ns = limits_ns[i];
         for (int gpu = 0; gpu < 4; gpu++)
-            bh_story_run(story, submit);
+            bh_fixture_submit_running(fixture, submit);
         for (int gpu = 0; gpu < 2; gpu++) {
             /* a GPU of each node is free again, and it is beside another tenant's */
-            bh_story_exit(story, (uint64_t)(1 + 2 * gpu), 0);
-            bh_story_settle(story);
+            bh_fixture_exit_job(fixture, (uint64_t)(1 + 2 * gpu), 0);
+            bh_fixture_finish_effects(fixture);
         }
-        why = bh_story_why(story, bh_story_submit(story, bh_story_wants(31, 1, 1)));
+        why = bh_fixture_why(fixture, bh_fixture_submit(fixture, bh_fixture_submission(31, 1, 1)));
         BH_CHECK_EQ("who is on the node", why.code, BH_REASON_BOUNDARY);
         BH_CHECK("expected", why.frees_at_ns > 0);
         BH_CHECK_EQ("a guess", why.assumed, limits_ns[i] == 0);
-        bh_story_close(story);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
@@ -120,97 +120,97 @@ waiting_for_a_node_is_a_guess_without_limits(void **state)
 static void
 the_whole_node_is_metered_from_first_to_last(void **state)
 {
-    struct bh_story *story = site_of_two_nodes();
-    uint64_t first = bh_story_run(story, bh_story_wants(31, 1, 1)), second;
+    struct bh_fixture *fixture = site_of_two_nodes();
+    uint64_t first = bh_fixture_submit_running(fixture, bh_fixture_submission(31, 1, 1)), second;
     struct bh_tenant_view own, above;
 
-    bh_story_tick(story, 10 * SECOND_NS);
-    second = bh_story_run(story, bh_story_wants(31, 2, 1));
-    bh_story_tick(story, 10 * SECOND_NS);
-    bh_story_exit(story, first, 0);
-    bh_story_tick(story, 10 * SECOND_NS);
-    bh_story_exit(story, second, 0);
-    bh_story_tick(story, 10 * SECOND_NS);
-    own = tenant(story, 31);
-    above = tenant(story, 3);
+    bh_fixture_tick(fixture, 10 * SECOND_NS);
+    second = bh_fixture_submit_running(fixture, bh_fixture_submission(31, 2, 1));
+    bh_fixture_tick(fixture, 10 * SECOND_NS);
+    bh_fixture_exit_job(fixture, first, 0);
+    bh_fixture_tick(fixture, 10 * SECOND_NS);
+    bh_fixture_exit_job(fixture, second, 0);
+    bh_fixture_tick(fixture, 10 * SECOND_NS);
+    own = dedication_test_tenant(fixture, 31);
+    above = dedication_test_tenant(fixture, 3);
     assert_int_equal(gpu_seconds(own.compute_ns + above.compute_ns), 2 * 30);
     assert_int_equal(gpu_seconds(own.memory_ns + above.memory_ns), 2 * 30);
     assert_true(above.dedicated_compute_ns == above.compute_ns && above.compute_ns > 0);
     assert_true(own.dedicated_compute_ns == 0);
     assert_int_equal(above.used, 0); /* limits count what jobs use */
-    assert_int_equal(gpu(story, 1).idle.compute, BH_GPU_PARTS);
-    bh_story_close(story);
+    assert_int_equal(dedication_test_gpu(fixture, 1).idle.compute, BH_GPU_PARTS);
+    bh_fixture_close(fixture);
 }
 
 /* A suspended job keeps others off its node: so it pays for it. */
 static void
 a_suspended_lease_still_dedicates(void **state)
 {
-    struct bh_story *story = site_of_two_nodes();
-    struct bh_ev_submit low = bh_story_wants(31, 3, 2), high = bh_story_wants(31, 3, 2);
+    struct bh_fixture *fixture = site_of_two_nodes();
+    struct bh_ev_submit low = bh_fixture_submission(31, 3, 2), high = bh_fixture_submission(31, 3, 2);
     uint64_t job;
 
     low.priority = BH_PRIORITY_LOW;
     low.contract = BH_CONTRACT_SUSPEND;
-    bh_story_run(story, bh_story_wants(21, 3, 2)); /* on node 1 */
-    bh_story_run(story, low);
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 2)); /* on node 1 */
+    bh_fixture_submit_running(fixture, low);
     high.priority = BH_PRIORITY_HIGH;
-    job = bh_story_run(story, high);
-    bh_story_tick(story, SECOND_NS);
-    assert_int_equal(gpu(story, 11).used.compute, BH_GPU_PARTS);
-    assert_int_equal(gpu(story, 11).dedicated.compute, 0); /* it is leased */
-    bh_story_gpu(story, (struct bh_ev_gpu){ .gpu = { 11 }, .node = { 2 }, .managed = true,
+    job = bh_fixture_submit_running(fixture, high);
+    bh_fixture_tick(fixture, SECOND_NS);
+    assert_int_equal(dedication_test_gpu(fixture, 11).used.compute, BH_GPU_PARTS);
+    assert_int_equal(dedication_test_gpu(fixture, 11).dedicated.compute, 0); /* it is leased */
+    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 11 }, .node = { 2 }, .managed = true,
                                             .model = BH_GPU_H100_80GB, .mig_capable = true,
                                             .cordoned = true }); /* none resumes there */
-    bh_story_exit(story, job, 0);
-    bh_story_settle(story);
-    assert_int_equal(gpu(story, 12).dedicated.compute, BH_GPU_PARTS);
-    assert_int_equal(gpu(story, 11).dedicated.compute, 0);
-    assert_int_equal(gpu(story, 11).unusable.compute, BH_GPU_PARTS);
-    bh_story_close(story);
+    bh_fixture_exit_job(fixture, job, 0);
+    bh_fixture_finish_effects(fixture);
+    assert_int_equal(dedication_test_gpu(fixture, 12).dedicated.compute, BH_GPU_PARTS);
+    assert_int_equal(dedication_test_gpu(fixture, 11).dedicated.compute, 0);
+    assert_int_equal(dedication_test_gpu(fixture, 11).unusable.compute, BH_GPU_PARTS);
+    bh_fixture_close(fixture);
 }
 
 /* A node that becomes dedicated while it is in use, and ceases to be. */
 static void
 the_tree_may_change_under_it(void **state)
 {
-    struct bh_story *story = site_of_two_nodes();
+    struct bh_fixture *fixture = site_of_two_nodes();
     struct bh_ev_tenant department = { .tenant = { 2 }, .parent = { 1 },
                                        .kind = BH_TENANT_DEPARTMENT, .dedicated_nodes = true };
 
-    bh_story_run(story, bh_story_wants(21, 1, 1));
-    assert_int_equal(gpu(story, 1).used.compute, 600);
-    bh_story_tenant(story, department);
-    assert_int_equal(gpu(story, 1).used.compute, BH_GPU_PARTS);
-    bh_story_tick(story, 10 * SECOND_NS);
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
+    assert_int_equal(dedication_test_gpu(fixture, 1).used.compute, 600);
+    bh_fixture_tenant(fixture, department);
+    assert_int_equal(dedication_test_gpu(fixture, 1).used.compute, BH_GPU_PARTS);
+    bh_fixture_tick(fixture, 10 * SECOND_NS);
     department.dedicated_nodes = false;
-    bh_story_tenant(story, department);
-    assert_int_equal(gpu(story, 1).used.compute, 600);
-    bh_story_tick(story, 10 * SECOND_NS);
-    assert_int_equal((uint64_t)(tenant(story, 2).compute_ns / SECOND_NS), 10 * 7800);
-    assert_int_equal((uint64_t)(tenant(story, 21).compute_ns / SECOND_NS), 20 * 600);
-    bh_story_close(story);
+    bh_fixture_tenant(fixture, department);
+    assert_int_equal(dedication_test_gpu(fixture, 1).used.compute, 600);
+    bh_fixture_tick(fixture, 10 * SECOND_NS);
+    assert_int_equal((uint64_t)(dedication_test_tenant(fixture, 2).compute_ns / SECOND_NS), 10 * 7800);
+    assert_int_equal((uint64_t)(dedication_test_tenant(fixture, 21).compute_ns / SECOND_NS), 20 * 600);
+    bh_fixture_close(fixture);
 }
 
 /* Budgets and turns count what is kept from others as what is used. */
 static void
 a_budget_counts_what_is_dedicated(void **state)
 {
-    struct bh_story *story = site_of_two_nodes();
+    struct bh_fixture *fixture = site_of_two_nodes();
     struct bh_ev_tenant department = { .tenant = { 3 }, .parent = { 1 },
                                        .kind = BH_TENANT_DEPARTMENT, .dedicated_nodes = true,
                                        .budget = { BH_PERIOD_DAY, 15, BH_UNLIMITED } };
     uint64_t job;
 
-    bh_story_tenant(story, department);
-    bh_story_run(story, bh_story_wants(31, 1, 1));
-    bh_story_tick(story, 10 * SECOND_NS); /* 20 GPU-seconds, of which its job used 1.4 */
-    job = bh_story_submit(story, bh_story_wants(31, 1, 1));
-    assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
-    assert_int_equal(bh_story_why(story, job).code, BH_REASON_BUDGET);
-    assert_int_equal(bh_story_why(story, job).used, 20);
-    assert_int_equal(tenant(story, 3).fair, 20);
-    bh_story_close(story);
+    bh_fixture_tenant(fixture, department);
+    bh_fixture_submit_running(fixture, bh_fixture_submission(31, 1, 1));
+    bh_fixture_tick(fixture, 10 * SECOND_NS); /* 20 GPU-seconds, of which its job used 1.4 */
+    job = bh_fixture_submit(fixture, bh_fixture_submission(31, 1, 1));
+    assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_PENDING);
+    assert_int_equal(bh_fixture_why(fixture, job).code, BH_REASON_BUDGET);
+    assert_int_equal(bh_fixture_why(fixture, job).used, 20);
+    assert_int_equal(dedication_test_tenant(fixture, 3).fair, 20);
+    bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -35,14 +35,14 @@ struct target {
 
 /* Whether the place, beside those that are taken, can be had. */
 static bool
-is_free(const struct wish *wish, const struct bh_shift *shift, const struct target *target)
+defrag_is_free(const struct wish *wish, const struct bh_shift *shift, const struct target *target)
 {
     struct bh_search search = wish->base;
-    struct place place = { (uint32_t)gpu_at(search.engine, target->gpu)->id,
+    struct placement placement = { (uint32_t)gpu_at(search.engine, target->gpu)->id,
                            target->profile, target->start };
 
     bh_shift_imagine(shift, &search);
-    return bh_place_free(&search, &place, 0);
+    return bh_placement_free(&search, &placement, 0);
 }
 
 /* Whoever stands right there moves. */
@@ -51,12 +51,12 @@ clear_place(struct bh_shift *shift, const struct target *target)
 {
     const struct bh_engine *engine = shift->engine;
 
-    for (uint32_t at = gpu_at(engine, target->gpu)->first_part; at;
-         at = part_at(engine, at)->next_on_gpu) {
-        const struct part *part = part_at(engine, at);
+    for (uint32_t at = gpu_at(engine, target->gpu)->first_partition; at;
+         at = partition_at(engine, at)->next_on_gpu) {
+        const struct partition *partition = partition_at(engine, at);
 
-        if (part->lease && bh_room_overlaps(part, target->profile, target->start)
-            && !bh_shift_add(shift, lease_at(engine, part->lease)->job))
+        if (partition->lease && bh_capacity_overlaps(partition, target->profile, target->start)
+            && !bh_shift_add(shift, lease_at(engine, partition->lease)->job))
             return false;
     }
     return true;
@@ -68,12 +68,12 @@ cheapest_on(const struct bh_shift *shift, uint32_t gpu, struct bh_shift *best, b
 {
     const struct bh_engine *engine = shift->engine;
 
-    for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
-         at = part_at(engine, at)->next_on_gpu) {
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
+         at = partition_at(engine, at)->next_on_gpu) {
         struct bh_shift next = *shift;
 
-        if (!part_at(engine, at)->lease
-            || !bh_shift_add(&next, lease_at(engine, part_at(engine, at)->lease)->job)
+        if (!partition_at(engine, at)->lease
+            || !bh_shift_add(&next, lease_at(engine, partition_at(engine, at)->lease)->job)
             || next.job_count == shift->job_count || (found && next.cost >= best->cost))
             continue;
         *best = next;
@@ -88,13 +88,13 @@ static bool
 move_one_more(const struct wish *wish, struct bh_shift *shift, uint32_t gpu)
 {
     const struct bh_engine *engine = shift->engine;
-    struct place place = { .gpu = (uint32_t)gpu_at(engine, gpu)->id };
+    struct placement placement = { .gpu = (uint32_t)gpu_at(engine, gpu)->id };
     struct bh_search search = wish->base;
     struct bh_shift best;
     bool found = false;
 
     bh_shift_imagine(shift, &search);
-    if (bh_place_hosted(&search, &place, 0))
+    if (bh_placement_hosted(&search, &placement, 0))
         found = cheapest_on(shift, gpu, &best, false);
     else
         for (uint32_t at = node_at(engine, gpu_at(engine, gpu)->node)->first_gpu; at;
@@ -109,15 +109,15 @@ move_one_more(const struct wish *wish, struct bh_shift *shift, uint32_t gpu)
 static bool
 make_free(const struct wish *wish, struct bh_shift *shift, const struct target *target)
 {
-    struct place place = { (uint32_t)gpu_at(shift->engine, target->gpu)->id,
+    struct placement placement = { (uint32_t)gpu_at(shift->engine, target->gpu)->id,
                            target->profile, target->start };
 
-    if (!is_free(wish, shift, target) && !clear_place(shift, target))
+    if (!defrag_is_free(wish, shift, target) && !clear_place(shift, target))
         return false;
-    while (!is_free(wish, shift, target))
+    while (!defrag_is_free(wish, shift, target))
         if (!move_one_more(wish, shift, target->gpu))
             return false;
-    bh_shift_take(shift, wish->need->job, &place);
+    bh_shift_take(shift, wish->need->job, &placement);
     return true;
 }
 
@@ -134,12 +134,12 @@ offers(const struct wish *wish, uint32_t slot)
     const struct bh_engine *engine = wish->base.engine;
     const struct gpu *gpu = gpu_at(engine, slot);
 
-    return bh_room_offered(engine, gpu)
-           && bh_place_serves(engine, gpu, wish->need->tenant, sku_at(engine, wish->need->sku),
+    return bh_capacity_offered(engine, gpu)
+           && bh_placement_serves(engine, gpu, wish->need->tenant, sku_at(engine, wish->need->sku),
                               wish->row);
 }
 
-/* Where the wanted piece is tried on the GPU, with those who move away. */
+/* Where the wanted partition is tried on the GPU, with those who move away. */
 static uint32_t
 starts_on(const struct wish *wish, const struct bh_shift *shift, uint32_t gpu)
 {
@@ -148,11 +148,11 @@ starts_on(const struct wish *wish, const struct bh_shift *shift, uint32_t gpu)
     if (!offers(wish, gpu))
         return 0;
     bh_shift_imagine(shift, &search);
-    return bh_room_starts(&search, gpu,
+    return bh_capacity_starts(&search, gpu,
                           sku_at(search.engine, wish->need->sku)->profiles[wish->row], NULL, 0);
 }
 
-/* The cheapest place on the node for one more piece. */
+/* The cheapest place on the node for one more partition. */
 static bool
 add_place(const struct wish *wish, uint32_t node, struct bh_shift *shift)
 {
@@ -202,20 +202,20 @@ static bool
 is_needless(const struct wish *wish, const struct bh_shift *shift, uint32_t at)
 {
     struct bh_search search = wish->base;
-    struct place places[BH_MOVE_PLACES_MAX];
+    struct placement placements[BH_MOVE_PLACEMENTS_MAX];
     struct bh_shift less = *shift;
 
     for (uint32_t i = 0; i < shift->taking_count; i++)
-        places[i] = shift->taking[i].place;
+        placements[i] = shift->taking[i].placement;
     bh_shift_drop(&less, at);
     less.taking_count = 0;
     bh_shift_imagine(&less, &search);
-    return bh_place_possible(&search, places, shift->taking_count);
+    return bh_placement_possible(&search, placements, shift->taking_count);
 }
 
 /* Nobody moves who need not, and all who move find other places. */
 static bool
-finish(struct wish *wish, struct bh_shift *shift)
+defrag_finish(struct wish *wish, struct bh_shift *shift)
 {
     for (uint32_t i = shift->job_count; i-- > 0;)
         if (is_needless(wish, shift, i))
@@ -223,12 +223,12 @@ finish(struct wish *wish, struct bh_shift *shift)
     if (shift->job_count == 0 || wish->settled == SETTLED_MOST)
         return false;
     wish->settled++;
-    return bh_shift_settle(shift);
+    return bh_shift_place(shift);
 }
 
-/* One piece on some GPU of the node: every place is tried to its end. */
+/* One partition on some GPU of the node: every place is tried to its end. */
 static bool
-find_for_piece(struct wish *wish, uint32_t node, const struct bh_shift *empty,
+find_for_partition(struct wish *wish, uint32_t node, const struct bh_shift *empty,
                struct bh_shift *best, bool found)
 {
     const struct bh_engine *engine = empty->engine;
@@ -242,7 +242,7 @@ find_for_piece(struct wish *wish, uint32_t node, const struct bh_shift *empty,
             struct bh_shift next = *empty;
 
             if (!make_free(wish, &next, &target) || (found && !is_cheaper(&next, best))
-                || !finish(wish, &next))
+                || !defrag_finish(wish, &next))
                 continue;
             *best = next;
             found = true;
@@ -258,11 +258,11 @@ find_for_one(struct wish *wish, const struct bh_shift *empty, struct bh_shift *b
         struct bh_shift next = *empty;
 
         if (wish->need->count == 1) {
-            found = find_for_piece(wish, node, empty, best, found);
+            found = find_for_partition(wish, node, empty, best, found);
             continue;
         }
         if (!add_member(wish, node, &next) || (found && !is_cheaper(&next, best))
-            || !finish(wish, &next))
+            || !defrag_finish(wish, &next))
             continue;
         *best = next;
         found = true;
@@ -291,7 +291,7 @@ find_for_gang(struct wish *wish, const struct bh_shift *empty, struct bh_shift *
             return found;
         shift = cheapest;
     }
-    if ((found && !is_cheaper(&shift, best)) || !finish(wish, &shift))
+    if ((found && !is_cheaper(&shift, best)) || !defrag_finish(wish, &shift))
         return found;
     *best = shift;
     return true;
@@ -307,19 +307,19 @@ find_shift(const struct bh_search *base, const struct bh_need *need, struct bh_s
 
     bh_shift_init(&empty, engine);
     empty.for_job = need->job;
-    empty.pieces = need->count * need->gang;
+    empty.partitions = need->count * need->gang;
     for (uint32_t i = 0; i < CLAIMS_MAX; i++)
         if (engine->core.claims[i].job == need->job)
             empty.past |= 1u << i;
-    if (empty.pieces > BH_MOVE_PLACES_MAX)
+    if (empty.partitions > BH_MOVE_PLACEMENTS_MAX)
         return false;
     for (uint32_t row = 0; row < sku->model_count; row++) {
         struct wish wish = { .base = *base, .need = need, .row = row };
-        struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+        struct bh_wanted wanted = bh_placement_wanted(engine, need, row);
         struct bh_reason why;
         uint32_t whose;
 
-        if (base->closed >> sku->models[row] & 1 || !bh_place_by(engine, need, row)
+        if (base->closed >> sku->models[row] & 1 || !bh_placement_by(engine, need, row)
             || !bh_quota_allows(base, &wanted, &why, &whose))
             continue;
         found = need->gang == 1 ? find_for_one(&wish, &empty, ret_shift, found)
@@ -348,7 +348,7 @@ gain_of(const struct bh_engine *engine, uint32_t slot, const struct bh_shift *sh
     }
     for (uint32_t i = 0; i < shift->taking_count; i++)
         if (shift->taking[i].job == slot)
-            parts += bh_quota_equivalent(shift->taking[i].place.profile, 1);
+            parts += bh_quota_equivalent(shift->taking[i].placement.profile, 1);
     return (bh_part_ns)parts * (runs_ns < sooner_ns ? runs_ns : sooner_ns);
 }
 
@@ -371,44 +371,44 @@ first_of(const struct bh_engine *engine, uint32_t class)
 
 /* Moves so that a job of the class can begin. */
 static bool
-help(const struct bh_engine *engine, const struct bh_candidate *candidate,
+defrag_try_class(const struct bh_engine *engine, const struct bh_queue_entry *entry,
      struct bh_defrag_plan *ret_plan)
 {
-    struct bh_need need = bh_place_need(engine, candidate->class);
+    struct bh_need need = bh_placement_need(engine, entry->class);
     struct bh_search search, past;
     struct bh_shift shift;
     struct bh_plan plan;
     struct bh_reason why;
 
-    need.job = first_of(engine, candidate->class);
+    need.job = first_of(engine, entry->class);
     if (!need.job || bh_usage_exhausted(engine, need.tenant, &why))
         return false;
-    search = bh_reserve_search(engine, candidate, need.job);
+    search = bh_reserve_search(engine, entry, need.job);
     past = search;
     past.past_leaving = true;
-    if (bh_place_find(&past, &need, &plan, NULL) || !find_shift(&search, &need, &shift))
+    if (bh_placement_find(&past, &need, &plan, NULL) || !find_shift(&search, &need, &shift))
         return false;
-    ret_plan->room = bh_defrag_touched(&shift);
+    ret_plan->capacity = bh_defrag_touched(&shift);
     return bh_shift_write(&shift, gain_of(engine, need.job, &shift), &ret_plan->move);
 }
 
 /* The candidate that comes next after another, or first of all (NULL). */
 static bool
-next_class(const struct bh_engine *engine, const struct bh_candidate *after,
-           struct bh_candidate *ret_next)
+next_class(const struct bh_engine *engine, const struct bh_queue_entry *after,
+           struct bh_queue_entry *ret_next)
 {
     bool found = false;
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
-        struct bh_candidate candidate;
+        struct bh_queue_entry entry;
 
         if (class_at(engine, slot)->hold)
             continue;
-        bh_order_of_class(engine, slot, &candidate);
-        if ((after && !bh_order_before(engine, after, &candidate))
-            || (found && !bh_order_before(engine, &candidate, ret_next)))
+        bh_queue_entry_of_class(engine, slot, &entry);
+        if ((after && !bh_queue_before(engine, after, &entry))
+            || (found && !bh_queue_before(engine, &entry, ret_next)))
             continue;
-        *ret_next = candidate;
+        *ret_next = entry;
         found = true;
     }
     return found;
@@ -417,16 +417,16 @@ next_class(const struct bh_engine *engine, const struct bh_candidate *after,
 bool
 bh_defrag_find(const struct bh_engine *engine, struct bh_defrag_plan *ret_plan)
 {
-    struct bh_candidate candidate, next;
+    struct bh_queue_entry entry, next;
     bool any = next_class(engine, NULL, &next);
 
     if (engine->core.leaving || bh_move_left(engine, engine->core.now_ns).moves == 0)
         return false;
     for (uint32_t i = 0; any && i < WAITING_MOST; i++) {
-        candidate = next;
-        if (help(engine, &candidate, ret_plan))
+        entry = next;
+        if (defrag_try_class(engine, &entry, ret_plan))
             return true;
-        any = next_class(engine, &candidate, &next);
+        any = next_class(engine, &entry, &next);
     }
     return bh_defrag_leave(engine, ret_plan) || bh_defrag_join(engine, ret_plan);
 }
@@ -438,11 +438,11 @@ bh_defrag_token(const struct bh_ev_move *move)
 
     for (uint32_t i = 0; i < move->move_count; i++)
         hash = (hash * UINT64_C(0x100000001b3)) ^ move->moves[i].lease.v;
-    for (uint32_t i = 0; i < move->place_count; i++) {
-        const struct bh_move_place *place = &move->places[i];
+    for (uint32_t i = 0; i < move->placement_count; i++) {
+        const struct bh_move_placement *placement = &move->placements[i];
 
-        hash = (hash * UINT64_C(0x100000001b3)) ^ place->gpu.v;
-        hash = (hash * UINT64_C(0x100000001b3)) ^ (place->profile << 8 | place->start);
+        hash = (hash * UINT64_C(0x100000001b3)) ^ placement->gpu.v;
+        hash = (hash * UINT64_C(0x100000001b3)) ^ (placement->profile << 8 | placement->start);
     }
     hash ^= hash >> 29;
     hash *= UINT64_C(0x9e3779b97f4a7c15);

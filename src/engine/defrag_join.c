@@ -4,7 +4,7 @@
 #include "engine/gang.h"
 #include "engine/slots.h"
 
-enum { IDEAS_MOST = 32, SIZES_MOST = 64, TOUCHED_MOST = 2 * BH_MOVE_PLACES_MAX };
+enum { IDEAS_MOST = 32, SIZES_MOST = 64, TOUCHED_MOST = 2 * BH_MOVE_PLACEMENTS_MAX };
 
 /* ---- what could begin ---- */
 
@@ -41,22 +41,22 @@ list_sizes(const struct bh_engine *engine, struct sizes *ret_sizes)
     }
 }
 
-/* How many pieces of the size could begin on the GPU. */
+/* How many partitions of the size could begin on the GPU. */
 static uint64_t
-room_on(const struct gpu *gpu, const struct bh_occupancy *occupancy, const struct size *size)
+capacity_on(const struct gpu *gpu, const struct bh_occupancy *occupancy, const struct size *size)
 {
-    if (!bh_room_takes(gpu, size->profile))
+    if (!bh_capacity_accepts(gpu, size->profile))
         return 0;
-    return bh_piece_room(occupancy, (enum bh_gpu_model)size->model, size->profile);
+    return bh_partition_capacity(occupancy, (enum bh_gpu_model)size->model, size->profile);
 }
 
 /* The same on a node's GPUs of the size's model together; and how many GPUs those are. */
 static uint64_t
-room_at(const struct bh_search *search, uint32_t node, const struct size *size,
+capacity_at(const struct bh_search *search, uint32_t node, const struct size *size,
         uint32_t *ret_gpus)
 {
     const struct bh_engine *engine = search->engine;
-    uint64_t room = 0;
+    uint64_t capacity = 0;
 
     *ret_gpus = 0;
     for (uint32_t at = node_at(engine, node)->first_gpu; at; at = gpu_at(engine, at)->next_on_node) {
@@ -64,31 +64,31 @@ room_at(const struct bh_search *search, uint32_t node, const struct size *size,
         struct bh_occupancy occupancy;
 
         *ret_gpus += gpu->model == size->model;
-        if (gpu->model != size->model || !bh_room_offered(engine, gpu))
+        if (gpu->model != size->model || !bh_capacity_offered(engine, gpu))
             continue;
-        bh_room_occupancy(search, at, &occupancy);
-        room += room_on(gpu, &occupancy, size);
+        bh_capacity_occupancy(search, at, &occupancy);
+        capacity += capacity_on(gpu, &occupancy, size);
     }
-    return room;
+    return capacity;
 }
 
-/* What jobs of so many pieces each could take, summed over 1, and for whole GPUs 2, 4, 8...;
+/* What jobs of so many partitions each could take, summed over 1, and for whole GPUs 2, 4, 8...;
  * how many such numbers there are is added. */
 static uint64_t
-usable(uint64_t room, uint64_t gpus, const struct size *size, uint32_t *numbers)
+usable(uint64_t capacity, uint64_t gpus, const struct size *size, uint32_t *numbers)
 {
     uint64_t sum = 0;
 
-    for (uint64_t pieces = 1; pieces == 1 || (size->profile == BH_PROFILE_WHOLE.v && pieces <= gpus);
-         pieces *= 2) {
-        sum += room / pieces * pieces * size->parts;
+    for (uint64_t partitions = 1; partitions == 1 || (size->profile == BH_PROFILE_WHOLE.v && partitions <= gpus);
+         partitions *= 2) {
+        sum += capacity / partitions * partitions * size->parts;
         ++*numbers;
     }
     return sum;
 }
 
 static uint64_t
-potential(const struct bh_search *search, uint32_t node, const struct sizes *sizes)
+defrag_join_potential(const struct bh_search *search, uint32_t node, const struct sizes *sizes)
 {
     uint32_t models = node_at(search->engine, node)->models;
     uint64_t sum = 0;
@@ -98,12 +98,12 @@ potential(const struct bh_search *search, uint32_t node, const struct sizes *siz
         uint64_t all = 0;
 
         for (uint32_t i = 0; i < sizes->count; i++) {
-            uint64_t room;
+            uint64_t capacity;
 
             if (sizes->at[i].model != (uint32_t)__builtin_ctz(models))
                 continue;
-            room = room_at(search, node, &sizes->at[i], &gpus);
-            all += usable(room, gpus, &sizes->at[i], &numbers);
+            capacity = capacity_at(search, node, &sizes->at[i], &gpus);
+            all += usable(capacity, gpus, &sizes->at[i], &numbers);
         }
         sum += numbers ? all / numbers : 0;
     }
@@ -116,7 +116,7 @@ bh_defrag_potential(const struct bh_search *search, uint32_t node)
     struct sizes sizes;
 
     list_sizes(search->engine, &sizes);
-    return potential(search, node, &sizes);
+    return defrag_join_potential(search, node, &sizes);
 }
 
 /* Nodes, each once. */
@@ -125,7 +125,7 @@ struct nodes {
 };
 
 static void
-touch(const struct bh_engine *engine, uint32_t gpu_id, struct nodes *nodes)
+defrag_join_touch(const struct bh_engine *engine, uint32_t gpu_id, struct nodes *nodes)
 {
     uint32_t node = gpu_at(engine, gpu_find(engine, gpu_id))->node;
 
@@ -144,27 +144,27 @@ potential_of(const struct bh_search *search, const struct nodes *nodes)
 
     list_sizes(search->engine, &sizes);
     for (uint32_t i = 0; i < nodes->count; i++)
-        sum += potential(search, nodes->at[i], &sizes);
+        sum += defrag_join_potential(search, nodes->at[i], &sizes);
     return sum;
 }
 
-struct bh_defrag_room
+struct bh_defrag_capacity
 bh_defrag_touched(const struct bh_shift *shift)
 {
     const struct bh_engine *engine = shift->engine;
     struct bh_search search = { .engine = engine, .past = shift->past };
     struct nodes nodes = { .count = 0 };
-    struct bh_defrag_room room;
+    struct bh_defrag_capacity capacity;
 
     for (uint32_t i = 0; i < shift->job_count; i++)
         for (uint32_t at = 0; (at = bh_gang_next(engine, shift->jobs[i], at)) != 0;)
-            touch(engine, lease_at(engine, at)->places[0].gpu, &nodes);
+            defrag_join_touch(engine, lease_at(engine, at)->placements[0].gpu, &nodes);
     for (uint32_t i = 0; i < shift->taking_count; i++)
-        touch(engine, shift->taking[i].place.gpu, &nodes);
-    room.before = potential_of(&search, &nodes);
+        defrag_join_touch(engine, shift->taking[i].placement.gpu, &nodes);
+    capacity.before = potential_of(&search, &nodes);
     bh_shift_imagine(shift, &search);
-    room.after = potential_of(&search, &nodes);
-    return room;
+    capacity.after = potential_of(&search, &nodes);
+    return capacity;
 }
 
 /* ---- who could move away ---- */
@@ -185,7 +185,7 @@ start_shift(const struct bh_engine *engine, const struct idea *idea, struct bh_s
         ret_shift->avoid_gpu = (uint32_t)gpu_at(engine, idea->gpu)->id;
         return bh_shift_empty(ret_shift, idea->gpu) && ret_shift->job_count > 0;
     }
-    ret_shift->away = idea->node;
+    ret_shift->excluded_node = idea->node;
     for (uint32_t gpu = node_at(engine, idea->node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
         if (!bh_shift_empty(ret_shift, gpu))
@@ -197,12 +197,12 @@ start_shift(const struct bh_engine *engine, const struct idea *idea, struct bh_s
 static __int128
 score_of(const struct bh_shift *shift)
 {
-    struct bh_defrag_room room = bh_defrag_touched(shift);
+    struct bh_defrag_capacity capacity = bh_defrag_touched(shift);
     uint64_t percent = shift->engine->core.settings.defrag.gain_percent;
 
-    if (room.after <= room.before)
+    if (capacity.after <= capacity.before)
         return 0;
-    return (__int128)((bh_part_ns)(room.after - room.before) * BH_DEFRAG_JOIN_NS * 100)
+    return (__int128)((bh_part_ns)(capacity.after - capacity.before) * BH_DEFRAG_JOIN_NS * 100)
            - (__int128)(shift->cost * percent);
 }
 
@@ -232,7 +232,7 @@ consider(const struct bh_engine *engine, struct ideas *ideas, struct idea idea)
 }
 
 static void
-collect(const struct bh_engine *engine, struct ideas *ideas)
+defrag_join_collect(const struct bh_engine *engine, struct ideas *ideas)
 {
     for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
         if (gpu_at(engine, gpu)->leased > 0)
@@ -251,22 +251,22 @@ bh_defrag_join(const struct bh_engine *engine, struct bh_defrag_plan *ret_plan)
     struct ideas ideas = { .count = 0 };
     __int128 best = 0;
 
-    collect(engine, &ideas);
+    defrag_join_collect(engine, &ideas);
     for (uint32_t i = 0; i < ideas.count && ideas.at[i].score > best; i++) {
-        struct bh_defrag_room room;
+        struct bh_defrag_capacity capacity;
         struct bh_shift shift;
         struct bh_ev_move move;
         bh_part_ns gain;
 
-        if (!start_shift(engine, &ideas.at[i], &shift) || !bh_shift_settle(&shift)
+        if (!start_shift(engine, &ideas.at[i], &shift) || !bh_shift_place(&shift)
             || score_of(&shift) <= best)
             continue;
-        room = bh_defrag_touched(&shift);
-        gain = (bh_part_ns)(room.after - room.before) * BH_DEFRAG_JOIN_NS;
+        capacity = bh_defrag_touched(&shift);
+        gain = (bh_part_ns)(capacity.after - capacity.before) * BH_DEFRAG_JOIN_NS;
         if (!bh_shift_write(&shift, gain, &move))
             continue;
         best = score_of(&shift);
-        *ret_plan = (struct bh_defrag_plan){ .move = move, .room = room };
+        *ret_plan = (struct bh_defrag_plan){ .move = move, .capacity = capacity };
     }
     return best > 0;
 }

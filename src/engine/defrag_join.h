@@ -13,7 +13,7 @@
 uint64_t bh_defrag_potential(const struct bh_search *search, uint32_t node);
 
 /* The same of all nodes that the shift touches, before and with it. */
-struct bh_defrag_room bh_defrag_touched(const struct bh_shift *shift);
+struct bh_defrag_capacity bh_defrag_touched(const struct bh_shift *shift);
 
 /* The plan that joins most room for what it costs. */
 bool bh_defrag_join(const struct bh_engine *engine, struct bh_defrag_plan *ret_plan);

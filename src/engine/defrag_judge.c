@@ -5,7 +5,7 @@
 
 /* When it starts, as far as was played. */
 static uint64_t
-start_of(const struct bh_outlook *row, uint64_t until_ns)
+start_of(const struct bh_job_forecast *row, uint64_t until_ns)
 {
     return row && row->start_ns ? row->start_ns : until_ns;
 }
@@ -20,7 +20,7 @@ parts_of(const struct bh_engine *engine, bh_job_id id)
 
 void
 bh_defrag_judge(const struct bh_engine *engine, const struct bh_ev_move *move,
-                const struct bh_outlooks *before, const struct bh_outlooks *after,
+                const struct bh_job_forecasts *before, const struct bh_job_forecasts *after,
                 struct bh_defrag_verdict *ret_verdict)
 {
     uint64_t until_ns = before->until_ns > after->until_ns ? before->until_ns
@@ -31,9 +31,9 @@ bh_defrag_judge(const struct bh_engine *engine, const struct bh_ev_move *move,
     bh_part_ns won = 0, lost = 0;
 
     for (uint32_t i = 0; i < before->count; i++) {
-        const struct bh_outlook *row = &before->rows[i];
+        const struct bh_job_forecast *row = &before->rows[i];
         uint64_t was_ns = start_of(row, until_ns);
-        uint64_t is_ns = start_of(bh_outlooks_find(after, row->job), until_ns);
+        uint64_t is_ns = start_of(bh_job_forecasts_find(after, row->job), until_ns);
 
         if (row->state != BH_JOB_PENDING || was_ns == is_ns)
             continue;

@@ -18,7 +18,7 @@ struct bh_defrag_verdict {
 
 /* `engine` is one from which the futures began, or a copy. */
 void bh_defrag_judge(const struct bh_engine *engine, const struct bh_ev_move *move,
-                     const struct bh_outlooks *before, const struct bh_outlooks *after,
+                     const struct bh_job_forecasts *before, const struct bh_job_forecasts *after,
                      struct bh_defrag_verdict *ret_verdict);
 
 #endif

@@ -6,23 +6,23 @@
 #define HOUR_NS UINT64_C(3600000000000)
 
 /* Job 2 waits for half a GPU, job 3 for a whole one; both in two futures. */
-static struct bh_story *
-open_site(void)
+static struct bh_fixture *
+defrag_judge_test_open_site(void)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_event event = { .kind = BH_EV_SETTINGS };
-    struct bh_ev_submit held = bh_story_wants(21, 3, 1);
+    struct bh_ev_submit held = bh_fixture_submission(21, 3, 1);
 
-    bh_story_run(story, held);
+    bh_fixture_submit_running(fixture, held);
     held.hold = true;
     held.sku.v = 2;
-    bh_story_submit(story, held);
+    bh_fixture_submit(fixture, held);
     held.sku.v = 3;
-    bh_story_submit(story, held);
-    bh_view_settings(story->engine, &event.u.settings);
+    bh_fixture_submit(fixture, held);
+    bh_view_settings(fixture->engine, &event.u.settings);
     event.u.settings.defrag = (struct bh_defrag){ .mode = BH_DEFRAG_SUGGEST };
-    bh_story_must(story, &event);
-    return story;
+    bh_fixture_must_send(fixture, &event);
+    return fixture;
 }
 
 static void
@@ -47,11 +47,11 @@ waiting_that_is_saved_must_be_worth_it(void **state)
         { "joined room counts", { 1, 2 }, { 1, 2 }, 0, 2000, 1000, 0, 0, 0, true },
         { "less who waits for it", { 1, 2 }, { 2, 2 }, 0, 2000, 1000, -1800000, 0, 1, false },
     };
-    struct bh_story *story = open_site();
+    struct bh_fixture *fixture = defrag_judge_test_open_site();
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_outlook rows[2][2];
-        struct bh_outlooks futures[2];
+        struct bh_job_forecast rows[2][2];
+        struct bh_job_forecasts futures[2];
         struct bh_ev_move move = { .for_job = { cases[i].for_job }, .move_count = 1,
                                    .gain_gpu_ms = cases[i].gain_gpu_ms,
                                    .cost_gpu_ms = cases[i].cost_gpu_ms };
@@ -61,20 +61,20 @@ waiting_that_is_saved_must_be_worth_it(void **state)
             const uint64_t *starts = k ? cases[i].after : cases[i].before;
 
             for (uint64_t job = 2; job <= 3; job++)
-                rows[k][job - 2] = (struct bh_outlook){ .job = { job },
+                rows[k][job - 2] = (struct bh_job_forecast){ .job = { job },
                                                         .state = BH_JOB_PENDING,
                                                         .start_ns = starts[job - 2] * HOUR_NS };
-            futures[k] = (struct bh_outlooks){ .rows = rows[k], .count = 2, .max = 2,
+            futures[k] = (struct bh_job_forecasts){ .rows = rows[k], .count = 2, .max = 2,
                                                .until_ns = 12 * HOUR_NS };
         }
-        bh_defrag_judge(story->engine, &move, &futures[0], &futures[1], &verdict);
+        bh_defrag_judge(fixture->engine, &move, &futures[0], &futures[1], &verdict);
         BH_CHECK_EQ(cases[i].name, verdict.saved_gpu_ms, cases[i].saved_gpu_ms);
         BH_CHECK_EQ(cases[i].name, verdict.sooner, cases[i].sooner);
         BH_CHECK_EQ(cases[i].name, verdict.later, cases[i].later);
         BH_CHECK_EQ(cases[i].name, verdict.sound, cases[i].sound);
     }
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 int

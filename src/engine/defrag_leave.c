@@ -18,8 +18,8 @@ stays_ns(const struct bh_engine *engine, const struct gpu *gpu)
 {
     uint64_t last_ns = engine->core.now_ns;
 
-    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
-        uint32_t lease = part_at(engine, at)->lease;
+    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+        uint32_t lease = partition_at(engine, at)->lease;
         uint64_t ends_ns = lease ? bh_lease_ends_ns(engine, lease) : 0;
 
         last_ns = ends_ns > last_ns ? ends_ns : last_ns;
@@ -43,13 +43,13 @@ bh_defrag_leave(const struct bh_engine *engine, struct bh_defrag_plan *ret_plan)
         if (!is_to_be_left(engine, gpu))
             continue;
         bh_shift_init(&shift, engine);
-        if (!bh_shift_empty(&shift, slot) || shift.job_count == 0 || !bh_shift_settle(&shift))
+        if (!bh_shift_empty(&shift, slot) || shift.job_count == 0 || !bh_shift_place(&shift))
             continue;
         score = (__int128)(gain * 100) - (__int128)(shift.cost * percent);
         if (score <= best || !bh_shift_write(&shift, gain, &move))
             continue;
         best = score;
-        *ret_plan = (struct bh_defrag_plan){ .move = move, .room = bh_defrag_touched(&shift),
+        *ret_plan = (struct bh_defrag_plan){ .move = move, .capacity = bh_defrag_touched(&shift),
                                              .empties = { (uint32_t)gpu->id } };
     }
     return best > 0;

@@ -7,19 +7,19 @@
 #define HOUR_NS UINT64_C(3600000000000)
 
 static void
-suggest(struct bh_story *story)
+suggest(struct bh_fixture *fixture)
 {
     struct bh_event event = { .kind = BH_EV_SETTINGS };
 
-    bh_view_settings(story->engine, &event.u.settings);
+    bh_view_settings(fixture->engine, &event.u.settings);
     event.u.settings.defrag = (struct bh_defrag){ .mode = BH_DEFRAG_SUGGEST };
-    bh_story_must(story, &event);
+    bh_fixture_must_send(fixture, &event);
 }
 
 static void
-cordon(struct bh_story *story, uint32_t id)
+defrag_leave_test_cordon(struct bh_fixture *fixture, uint32_t id)
 {
-    bh_story_gpu(story, (struct bh_ev_gpu){ .gpu = { id }, .node = { 1 }, .managed = true,
+    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { id }, .node = { 1 }, .managed = true,
                                             .cordoned = true, .mig_capable = true,
                                             .model = BH_GPU_H100_80GB });
 }
@@ -45,25 +45,25 @@ who_can_go_goes(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = bh_story_site(2);
-        struct bh_ev_submit submit = bh_story_wants(21, 3, 1), other = submit;
+        struct bh_fixture *fixture = bh_fixture_site(2);
+        struct bh_ev_submit submit = bh_fixture_submission(21, 3, 1), other = submit;
         struct bh_defrag_plan plan = { .empties = { 0 } };
         uint64_t job, gpu;
 
-        suggest(story);
+        suggest(fixture);
         submit.contract = cases[i].contract;
         submit.time_limit_ns = cases[i].limit_ns;
         other.contract = BH_CONTRACT_NEVER;
-        job = bh_story_run(story, submit);
-        gpu = bh_story_where(story, job) / 100;
+        job = bh_fixture_submit_running(fixture, submit);
+        gpu = bh_fixture_placement_of(fixture, job) / 100;
         if (cases[i].other_busy)
-            bh_story_run(story, other);
-        bh_story_tick(story, cases[i].ran_ns + 1);
+            bh_fixture_submit_running(fixture, other);
+        bh_fixture_tick(fixture, cases[i].ran_ns + 1);
         if (cases[i].cordoned)
-            cordon(story, (uint32_t)gpu);
-        BH_CHECK_EQ(cases[i].name, bh_defrag_leave(story->engine, &plan), cases[i].plan);
+            defrag_leave_test_cordon(fixture, (uint32_t)gpu);
+        BH_CHECK_EQ(cases[i].name, bh_defrag_leave(fixture->engine, &plan), cases[i].plan);
         BH_CHECK_EQ(cases[i].name, plan.empties.v, cases[i].plan ? gpu : 0);
-        bh_story_close(story);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
@@ -72,28 +72,28 @@ who_can_go_goes(void **state)
 static void
 the_gpu_is_left(void **state)
 {
-    struct bh_story *story = bh_story_site(2);
+    struct bh_fixture *fixture = bh_fixture_site(2);
     struct bh_event event = { .kind = BH_EV_MOVE };
     uint64_t jobs[3], from;
     struct bh_defrag_plan plan;
 
-    suggest(story);
+    suggest(fixture);
     for (uint32_t i = 0; i < 3; i++)
-        jobs[i] = bh_story_run(story, bh_story_wants(21, 1, 1));
-    from = bh_story_where(story, jobs[0]) / 100;
-    cordon(story, (uint32_t)from);
-    assert_true(bh_defrag_find(story->engine, &plan));
+        jobs[i] = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
+    from = bh_fixture_placement_of(fixture, jobs[0]) / 100;
+    defrag_leave_test_cordon(fixture, (uint32_t)from);
+    assert_true(bh_defrag_find(fixture->engine, &plan));
     assert_int_equal(plan.empties.v, from);
     assert_int_equal(plan.move.move_count, 3);
     event.u.move = plan.move;
-    bh_story_must(story, &event);
-    bh_story_settle(story);
+    bh_fixture_must_send(fixture, &event);
+    bh_fixture_finish_effects(fixture);
     for (uint32_t i = 0; i < 3; i++) {
-        assert_int_equal(bh_story_state(story, jobs[i]), BH_JOB_RUNNING);
-        assert_int_not_equal(bh_story_where(story, jobs[i]) / 100, from);
+        assert_int_equal(bh_fixture_state(fixture, jobs[i]), BH_JOB_RUNNING);
+        assert_int_not_equal(bh_fixture_placement_of(fixture, jobs[i]) / 100, from);
     }
-    assert_false(bh_defrag_leave(story->engine, &plan));
-    bh_story_close(story);
+    assert_false(bh_defrag_leave(fixture->engine, &plan));
+    bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -14,7 +14,7 @@ bh_shift_init(struct bh_shift *shift, const struct bh_engine *engine)
 }
 
 static uint32_t
-pieces_of(const struct bh_shift *shift, uint32_t job)
+defrag_shift_partitions_of(const struct bh_shift *shift, uint32_t job)
 {
     return (uint32_t)job_at(shift->engine, job)->count * job_at(shift->engine, job)->gang;
 }
@@ -28,7 +28,7 @@ bh_shift_add(struct bh_shift *shift, uint32_t job)
         if (shift->jobs[i] == job)
             return true;
     if (shift->job_count == shift->most_jobs
-        || shift->pieces + pieces_of(shift, job) > BH_MOVE_PLACES_MAX
+        || shift->partitions + defrag_shift_partitions_of(shift, job) > BH_MOVE_PLACEMENTS_MAX
         || !bh_move_yields(shift->engine, job, shift->for_job)
         || !bh_move_allowed(shift->engine, job, shift->engine->core.now_ns))
         return false;
@@ -36,7 +36,7 @@ bh_shift_add(struct bh_shift *shift, uint32_t job)
     if (bh_move_gpu_ms(cost) >= shift->lost_gpu_ms)
         return false;
     shift->jobs[shift->job_count++] = job;
-    shift->pieces += pieces_of(shift, job);
+    shift->partitions += defrag_shift_partitions_of(shift, job);
     shift->cost = cost;
     return true;
 }
@@ -46,9 +46,9 @@ bh_shift_empty(struct bh_shift *shift, uint32_t gpu)
 {
     const struct bh_engine *engine = shift->engine;
 
-    for (uint32_t at = gpu_at(engine, gpu)->first_part; at; at = part_at(engine, at)->next_on_gpu)
-        if (part_at(engine, at)->lease
-            && !bh_shift_add(shift, lease_at(engine, part_at(engine, at)->lease)->job))
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+        if (partition_at(engine, at)->lease
+            && !bh_shift_add(shift, lease_at(engine, partition_at(engine, at)->lease)->job))
             return false;
     return true;
 }
@@ -57,7 +57,7 @@ void
 bh_shift_drop(struct bh_shift *shift, uint32_t at)
 {
     BH_ASSERT(at < shift->job_count);
-    shift->pieces -= pieces_of(shift, shift->jobs[at]);
+    shift->partitions -= defrag_shift_partitions_of(shift, shift->jobs[at]);
     shift->cost -= bh_move_cost(shift->engine, shift->jobs[at]);
     shift->jobs[at] = shift->jobs[--shift->job_count];
 }
@@ -73,10 +73,10 @@ bh_shift_imagine(const struct bh_shift *shift, struct bh_search *search)
 }
 
 void
-bh_shift_take(struct bh_shift *shift, uint32_t job, const struct place *place)
+bh_shift_take(struct bh_shift *shift, uint32_t job, const struct placement *placement)
 {
-    BH_ASSERT(shift->taking_count < BH_MOVE_PLACES_MAX);
-    shift->taking[shift->taking_count++] = (struct bh_taking){ job, *place };
+    BH_ASSERT(shift->taking_count < BH_MOVE_PLACEMENTS_MAX);
+    shift->taking[shift->taking_count++] = (struct bh_taking){ job, *placement };
 }
 
 /* ---- where to ---- */
@@ -113,21 +113,21 @@ sort_jobs(struct bh_shift *shift)
 
 /* The row of its SKU by which the job has what it has; false when the SKU was changed. */
 static bool
-row_of(const struct bh_engine *engine, uint32_t slot, uint32_t *ret_row)
+defrag_shift_row_of(const struct bh_engine *engine, uint32_t slot, uint32_t *ret_row)
 {
     const struct job *job = job_at(engine, slot);
     const struct sku *sku = sku_at(engine, job->sku);
-    const struct place *place = &lease_at(engine, job->lease)->places[0];
-    uint32_t model = gpu_at(engine, gpu_find(engine, place->gpu))->model;
+    const struct placement *placement = &lease_at(engine, job->lease)->placements[0];
+    uint32_t model = gpu_at(engine, gpu_find(engine, placement->gpu))->model;
 
     for (*ret_row = 0; *ret_row < sku->model_count; ++*ret_row)
-        if (sku->models[*ret_row] == model && sku->profiles[*ret_row] == place->profile)
+        if (sku->models[*ret_row] == model && sku->profiles[*ret_row] == placement->profile)
             return true;
     return false;
 }
 
 static bool
-settle(struct bh_shift *shift, uint32_t slot)
+shift_place_job(struct bh_shift *shift, uint32_t slot)
 {
     const struct bh_engine *engine = shift->engine;
     const struct job *job = job_at(engine, slot);
@@ -135,26 +135,26 @@ settle(struct bh_shift *shift, uint32_t slot)
                             .count = job->count, .gang = job->gang,
                             .avoid_gpu = shift->avoid_gpu };
     struct bh_search search = { .engine = engine, .tenant = job->tenant, .job = slot,
-                                .past = shift->past, .away = shift->away };
-    struct place places[BH_JOB_PIECES_MAX];
+                                .past = shift->past, .excluded_node = shift->excluded_node };
+    struct placement placements[BH_JOB_PARTITIONS_MAX];
     struct bh_plan plan;
     uint32_t row;
 
     bh_shift_imagine(shift, &search);
-    if (!row_of(engine, slot, &row) || !bh_place_on(&search, &need, row, 0, &plan))
+    if (!defrag_shift_row_of(engine, slot, &row) || !bh_placement_on(&search, &need, row, 0, &plan))
         return false;
-    bh_place_list(engine, &plan, places);
+    bh_placement_list(engine, &plan, placements);
     for (uint32_t i = 0; i < plan.count; i++)
-        bh_shift_take(shift, slot, &places[i]);
+        bh_shift_take(shift, slot, &placements[i]);
     return true;
 }
 
 bool
-bh_shift_settle(struct bh_shift *shift)
+bh_shift_place(struct bh_shift *shift)
 {
     sort_jobs(shift);
     for (uint32_t i = 0; i < shift->job_count; i++)
-        if (!settle(shift, shift->jobs[i]))
+        if (!shift_place_job(shift, shift->jobs[i]))
             return false;
     return true;
 }
@@ -168,8 +168,8 @@ write_places(const struct bh_shift *shift, bool for_job, struct bh_ev_move *move
         const struct bh_taking *taking = &shift->taking[i];
 
         if ((taking->job == shift->for_job) == for_job)
-            move->places[move->place_count++] = (struct bh_move_place){
-                { taking->place.gpu }, taking->place.profile, taking->place.start };
+            move->placements[move->placement_count++] = (struct bh_move_placement){
+                { taking->placement.gpu }, taking->placement.profile, taking->placement.start };
     }
 }
 

@@ -8,13 +8,13 @@ struct bh_shift {
     const struct bh_engine *engine;
     uint32_t for_job;                   /* slot: who all this is for, or 0 */
     uint32_t past;                      /* claims that are not minded: what is reserved for it */
-    uint32_t avoid_gpu, away;           /* GPU (id) and node (slot) that nobody moves onto; 0 */
+    uint32_t avoid_gpu, excluded_node;           /* GPU (id) and node (slot) that nobody moves onto; 0 */
     uint32_t jobs[BH_MOVES_MAX];        /* slots */
-    uint32_t job_count, pieces;         /* and pieces of all, with those of for_job */
+    uint32_t job_count, partitions;         /* and partitions of all, with those of for_job */
     uint32_t most_jobs;                 /* what the budget allows */
     uint64_t lost_gpu_ms;
     bh_part_ns cost;
-    struct bh_taking taking[BH_MOVE_PLACES_MAX]; /* of for_job, then of the jobs in order */
+    struct bh_taking taking[BH_MOVE_PLACEMENTS_MAX]; /* of for_job, then of the jobs in order */
     uint32_t taking_count;
 };
 
@@ -35,11 +35,11 @@ void bh_shift_drop(struct bh_shift *shift, uint32_t at);
 void bh_shift_imagine(const struct bh_shift *shift, struct bh_search *search);
 
 /* A place is taken. */
-void bh_shift_take(struct bh_shift *shift, uint32_t job, const struct place *place);
+void bh_shift_take(struct bh_shift *shift, uint32_t job, const struct placement *placement);
 
 /* Find new places for all of them, of the same sizes on the same GPU model, the largest
  * first.  False: somebody finds none. */
-bool bh_shift_settle(struct bh_shift *shift);
+bool bh_shift_place(struct bh_shift *shift);
 
 /* As an event, with what is gained; false when the engine would not take it. */
 bool bh_shift_write(const struct bh_shift *shift, bh_part_ns gain, struct bh_ev_move *ret_move);

@@ -19,13 +19,13 @@ enum { GPUS = 4, JOBS_MOST = 8, MOVES_MOST = 4, PLANS_MOST = 200 };
 static uint64_t rounds_wanted = 800, seed_wanted = 1;
 
 struct course {
-    struct bh_story *story;
+    struct bh_fixture *fixture;
     uint64_t random;
     uint32_t compared, dearer, missed, plans, helped, joined;
 };
 
 static uint32_t
-draw(struct course *course, uint32_t below)
+defrag_test_draw(struct course *course, uint32_t below)
 {
     course->random ^= course->random << 13;
     course->random ^= course->random >> 7;
@@ -38,44 +38,44 @@ open_course(struct course *course)
 {
     struct bh_event event = { .kind = BH_EV_SETTINGS };
 
-    *course = (struct course){ .story = bh_story_site(GPUS / 2),
+    *course = (struct course){ .fixture = bh_fixture_site(GPUS / 2),
                                .random = seed_wanted * 0x9e3779b97f4a7c15ull + 1 };
-    bh_story_h100s(course->story, 2, 11, GPUS / 2);
-    bh_view_settings(course->story->engine, &event.u.settings);
+    bh_fixture_h100s(course->fixture, 2, 11, GPUS / 2);
+    bh_view_settings(course->fixture->engine, &event.u.settings);
     event.u.settings.defrag = (struct bh_defrag){ .mode = BH_DEFRAG_ON, .moves = 1000000,
                                                   .gain_percent = 1, .rest_ns = 1,
                                                   .lost_gpu_s = BH_DEFRAG_LOST_MAX_GPU_S };
-    bh_story_must(course->story, &event);
+    bh_fixture_must_send(course->fixture, &event);
 }
 
 /* Some jobs end, some come; then all that can happen has happened. */
 static void
-stir(struct course *course)
+wake(struct course *course)
 {
-    struct bh_story *story = course->story;
+    struct bh_fixture *fixture = course->fixture;
     struct bh_job_view view;
     uint32_t cursor = 0, count = 0;
     uint64_t jobs[64];
 
-    while (bh_view_next_job(story->engine, &cursor, &view) && count < BH_COUNT(jobs))
+    while (bh_view_next_job(fixture->engine, &cursor, &view) && count < BH_COUNT(jobs))
         if (view.state < BH_JOB_COMPLETED)
             jobs[count++] = view.job.v;
     for (uint32_t i = 0; i < count; i++)
-        if (draw(course, count > 10 ? 2 : 3) == 0)
-            assert_int_equal(bh_story_cancel(story, jobs[i]), BH_OK);
-    bh_story_settle(story);
-    for (uint32_t i = draw(course, 6); i > 0; i--) {
-        struct bh_ev_submit wants = bh_story_wants(draw(course, 2) ? 21 : 31,
-                                                   1 + draw(course, 3), 1);
+        if (defrag_test_draw(course, count > 10 ? 2 : 3) == 0)
+            assert_int_equal(bh_fixture_cancel(fixture, jobs[i]), BH_OK);
+    bh_fixture_finish_effects(fixture);
+    for (uint32_t i = defrag_test_draw(course, 6); i > 0; i--) {
+        struct bh_ev_submit wants = bh_fixture_submission(defrag_test_draw(course, 2) ? 21 : 31,
+                                                   1 + defrag_test_draw(course, 3), 1);
 
-        wants.contract = draw(course, 5) ? BH_CONTRACT_CHECKPOINT : BH_CONTRACT_NEVER;
-        wants.grace_ns = 1000000000 * (uint64_t)(1 + draw(course, 100));
-        bh_story_submit(story, wants);
-        bh_story_settle(story);
-        story->now_ns += 1000000000;
+        wants.contract = defrag_test_draw(course, 5) ? BH_CONTRACT_CHECKPOINT : BH_CONTRACT_NEVER;
+        wants.grace_ns = 1000000000 * (uint64_t)(1 + defrag_test_draw(course, 100));
+        bh_fixture_submit(fixture, wants);
+        bh_fixture_finish_effects(fixture);
+        fixture->now_ns += 1000000000;
     }
-    bh_story_tick(story, 1000000000);
-    bh_story_settle(story);
+    bh_fixture_tick(fixture, 1000000000);
+    bh_fixture_finish_effects(fixture);
 }
 
 /* ---- a search of everything ---- */
@@ -87,14 +87,14 @@ struct piece {
 
 struct board {
     const struct bh_engine *engine;
-    struct piece pieces[JOBS_MOST];
+    struct piece partitions[JOBS_MOST];
     uint32_t count;
     bh_part_ns best;
     bool found;
 };
 
 static bool
-stands(struct bh_occupancy *gpu, uint32_t profile_id, uint32_t start)
+defrag_test_stands(struct bh_occupancy *gpu, uint32_t profile_id, uint32_t start)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
 
@@ -122,14 +122,14 @@ all_fit(const struct bh_occupancy gpus[GPUS], const uint32_t *profiles, uint32_t
             struct bh_occupancy next[GPUS];
 
             memcpy(next, gpus, sizeof(next));
-            if (stands(&next[gpu], profiles[0], start)
+            if (defrag_test_stands(&next[gpu], profiles[0], start)
                 && all_fit(next, profiles + 1, count - 1))
                 return true;
         }
     return false;
 }
 
-/* With the set of pieces taken up, they and the job that waits find places. */
+/* With the set of partitions taken up, they and the job that waits find places. */
 static void
 try_set(struct board *board, uint32_t set, uint32_t profile)
 {
@@ -138,10 +138,10 @@ try_set(struct board *board, uint32_t set, uint32_t profile)
     bh_part_ns cost = 0;
 
     for (uint32_t i = 0; i < board->count; i++) {
-        const struct piece *piece = &board->pieces[i];
+        const struct piece *piece = &board->partitions[i];
 
         if (!(set >> i & 1)) {
-            assert_true(stands(&gpus[piece->gpu], piece->profile, piece->start));
+            assert_true(defrag_test_stands(&gpus[piece->gpu], piece->profile, piece->start));
             continue;
         }
         if (!bh_move_allowed(board->engine, piece->job, board->engine->core.now_ns))
@@ -160,13 +160,13 @@ set_board(const struct bh_engine *engine, struct board *board)
 {
     *board = (struct board){ .engine = engine };
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
-        const struct place *place = &lease_at(engine, slot)->places[0];
+        const struct placement *placement = &lease_at(engine, slot)->placements[0];
 
         if (board->count == JOBS_MOST || lease_at(engine, slot)->state != LEASE_RUNNING)
             return false;
-        board->pieces[board->count++] =
-            (struct piece){ place->profile, place->gpu < 10 ? place->gpu - 1 : place->gpu - 9,
-                            place->start, lease_at(engine, slot)->job };
+        board->partitions[board->count++] =
+            (struct piece){ placement->profile, placement->gpu < 10 ? placement->gpu - 1 : placement->gpu - 9,
+                            placement->start, lease_at(engine, slot)->job };
     }
     return true;
 }
@@ -193,9 +193,9 @@ first_waiting(const struct bh_engine *engine)
 }
 
 static void
-compare(struct course *course)
+defrag_test_compare(struct course *course)
 {
-    const struct bh_engine *engine = course->story->engine;
+    const struct bh_engine *engine = course->fixture->engine;
     uint32_t job = first_waiting(engine);
     struct bh_defrag_plan plan;
     struct board board;
@@ -223,21 +223,21 @@ plans_are_the_cheapest_nearly_always(void **state)
 
     open_course(&course);
     for (uint64_t i = 0; i < rounds_wanted; i++) {
-        stir(&course);
-        compare(&course);
+        wake(&course);
+        defrag_test_compare(&course);
     }
     fprintf(stderr, "# %u compared: %u dearer than the cheapest, %u missed\n", course.compared,
             course.dearer, course.missed);
     assert_true(course.compared >= rounds_wanted / 20);
     assert_true(course.missed * 10 <= course.compared);
     assert_true(course.dearer * 10 <= course.compared);
-    bh_story_close(course.story);
+    bh_fixture_close(course.fixture);
 }
 
 /* ---- no livelock ---- */
 
 static uint64_t
-potential(const struct bh_engine *engine)
+defrag_test_potential(const struct bh_engine *engine)
 {
     struct bh_search search = { .engine = engine };
     uint64_t sum = 0;
@@ -248,26 +248,26 @@ potential(const struct bh_engine *engine)
 }
 
 static void
-carry_out(struct course *course, const struct bh_defrag_plan *plan)
+defrag_test_carry_out(struct course *course, const struct bh_defrag_plan *plan)
 {
-    struct bh_story *story = course->story;
-    uint64_t before = potential(story->engine);
-    uint32_t pending = story->engine->core.pending;
+    struct bh_fixture *fixture = course->fixture;
+    uint64_t before = defrag_test_potential(fixture->engine);
+    uint32_t pending = fixture->engine->core.pending;
 
-    bh_story_must(story, &(struct bh_event){ .kind = BH_EV_MOVE, .u.move = plan->move });
-    bh_story_settle(story);
-    bh_story_tick(story, 1000000000);
-    bh_story_settle(story);
+    bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_MOVE, .u.move = plan->move });
+    bh_fixture_finish_effects(fixture);
+    bh_fixture_tick(fixture, 1000000000);
+    bh_fixture_finish_effects(fixture);
     for (uint32_t i = 0; i < plan->move.move_count; i++)
-        assert_int_equal(bh_story_state(story, plan->move.moves[i].job.v), BH_JOB_RUNNING);
+        assert_int_equal(bh_fixture_state(fixture, plan->move.moves[i].job.v), BH_JOB_RUNNING);
     if (plan->move.for_job.v) {
-        assert_int_equal(bh_story_state(story, plan->move.for_job.v), BH_JOB_RUNNING);
+        assert_int_equal(bh_fixture_state(fixture, plan->move.for_job.v), BH_JOB_RUNNING);
         course->helped++;
     } else {
-        assert_true(story->engine->core.pending < pending || potential(story->engine) > before);
+        assert_true(fixture->engine->core.pending < pending || defrag_test_potential(fixture->engine) > before);
         course->joined++;
     }
-    assert_true(story->engine->core.pending <= pending);
+    assert_true(fixture->engine->core.pending <= pending);
 }
 
 static void
@@ -280,21 +280,21 @@ plans_come_to_an_end(void **state)
     for (uint64_t i = 0; i < rounds_wanted; i++) {
         uint32_t plans = 0;
 
-        stir(&course);
-        while (bh_defrag_find(course.story->engine, &plan)) {
+        wake(&course);
+        while (bh_defrag_find(course.fixture->engine, &plan)) {
             assert_true(++plans < PLANS_MOST);
-            carry_out(&course, &plan);
+            defrag_test_carry_out(&course, &plan);
         }
         course.plans = plans > course.plans ? plans : course.plans;
         for (uint32_t tick = 0; tick < 3; tick++) {
-            bh_story_tick(course.story, 60000000000);
-            assert_false(bh_defrag_find(course.story->engine, &plan));
+            bh_fixture_tick(course.fixture, 60000000000);
+            assert_false(bh_defrag_find(course.fixture->engine, &plan));
         }
     }
     fprintf(stderr, "# %u plans for a job, %u for room; at most %u in a row\n", course.helped,
             course.joined, course.plans);
     assert_true(course.helped > 0 && course.joined > 0);
-    bh_story_close(course.story);
+    bh_fixture_close(course.fixture);
 }
 
 /* ---- what a plan is called ---- */
@@ -303,14 +303,14 @@ static void
 a_token_names_what_is_done(void **state)
 {
     struct bh_ev_move move = { .for_job = { 3 }, .moves = { { { 1 }, { 7 } } }, .move_count = 1,
-                               .places = { { { 1 }, 2, 4 }, { { 2 }, 0, 0 } }, .place_count = 2 };
+                               .placements = { { { 1 }, 2, 4 }, { { 2 }, 0, 0 } }, .placement_count = 2 };
     struct bh_ev_move other = move;
     uint64_t token = bh_defrag_token(&move);
 
     assert_true(token != 0);
     other.gain_gpu_ms = 9;
     assert_true(bh_defrag_token(&other) == token);
-    other.places[1].start = 4;
+    other.placements[1].start = 4;
     assert_true(bh_defrag_token(&other) != token);
     other = move;
     other.moves[0].lease.v = 8;

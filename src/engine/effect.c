@@ -18,28 +18,28 @@ bh_effect_add(struct work *work, enum bh_effect_kind kind, uint32_t node)
     return effect;
 }
 
-static struct bh_piece
-piece_of(const struct bh_engine *engine, const struct part *part)
+static struct bh_partition
+partition_of(const struct bh_engine *engine, const struct partition *partition)
 {
-    return (struct bh_piece){ .partition = { part->id },
-                              .gpu = { (uint32_t)gpu_at(engine, part->gpu)->id },
-                              .profile = part->profile, .start = part->start,
-                              .carve = part->state == BH_PIECE_CARVING };
+    return (struct bh_partition){ .partition = { partition->id },
+                              .gpu = { (uint32_t)gpu_at(engine, partition->gpu)->id },
+                              .profile = partition->profile, .start = partition->start,
+                              .carve = partition->state == BH_PARTITION_CARVING };
 }
 
 void
-bh_effect_of_part(const struct bh_engine *engine, uint32_t slot, struct bh_effect *ret_effect)
+bh_effect_of_partition(const struct bh_engine *engine, uint32_t slot, struct bh_effect *ret_effect)
 {
-    const struct part *part = part_at(engine, slot);
-    const struct gpu *gpu = gpu_at(engine, part->gpu);
+    const struct partition *partition = partition_at(engine, slot);
+    const struct gpu *gpu = gpu_at(engine, partition->gpu);
 
-    BH_ASSERT(part->waiting != 0);
-    *ret_effect = (struct bh_effect){ .kind = (enum bh_effect_kind)(part->waiting - 1),
-                                      .order = part->order,
+    BH_ASSERT(partition->waiting != 0);
+    *ret_effect = (struct bh_effect){ .kind = (enum bh_effect_kind)(partition->waiting - 1),
+                                      .order = partition->order,
                                       .node = { (uint32_t)node_at(engine, gpu->node)->id },
-                                      .lease = { lease_at(engine, part->lease)->id },
-                                      .piece = piece_of(engine, part) };
-    ret_effect->tenant.v = part->state == BH_PIECE_CLEARING ? part->cleared_for : part->tenant;
+                                      .lease = { lease_at(engine, partition->lease)->id },
+                                      .partition = partition_of(engine, partition) };
+    ret_effect->tenant.v = partition->state == BH_PARTITION_CLEARING ? partition->cleared_for : partition->tenant;
 }
 
 void
@@ -75,15 +75,15 @@ bh_effect_lease(struct work *work, enum bh_effect_kind kind, uint32_t slot)
 }
 
 void
-bh_effect_part(struct work *work, enum bh_effect_kind kind, uint32_t slot)
+bh_effect_partition(struct work *work, enum bh_effect_kind kind, uint32_t slot)
 {
-    struct part *part = part_at(work->engine, slot);
+    struct partition *partition = partition_at(work->engine, slot);
     struct bh_effect *effect =
-        bh_effect_add(work, kind, gpu_at(work->engine, part->gpu)->node);
+        bh_effect_add(work, kind, gpu_at(work->engine, partition->gpu)->node);
 
-    part->order = effect->order;
-    part->waiting = (uint8_t)(kind + 1);
-    bh_effect_of_part(work->engine, slot, effect);
+    partition->order = effect->order;
+    partition->waiting = (uint8_t)(kind + 1);
+    bh_effect_of_partition(work->engine, slot, effect);
 }
 
 void
@@ -95,7 +95,7 @@ bh_effect_of_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_effect
     *ret_effect = (struct bh_effect){ .kind = (enum bh_effect_kind)(gpu->health.waiting - 1),
                                       .order = gpu->health.order,
                                       .node = { (uint32_t)node_at(engine, gpu->node)->id },
-                                      .piece.gpu = { (uint32_t)gpu->id } };
+                                      .partition.gpu = { (uint32_t)gpu->id } };
 }
 
 void
@@ -110,7 +110,7 @@ bh_effect_gpu(struct work *work, enum bh_effect_kind kind, uint32_t slot)
 }
 
 static struct bh_effect *
-told(const struct work *work, uint64_t job_id)
+effect_find_job(const struct work *work, uint64_t job_id)
 {
     for (uint32_t i = 0; i < work->step->effect_count; i++) {
         struct bh_effect *effect = &work->step->effects[i];
@@ -126,7 +126,7 @@ bh_effect_job(struct work *work, uint32_t slot)
 {
     const struct job *job = job_at(work->engine, slot);
     const struct lease *lease = lease_at(work->engine, job->lease);
-    struct bh_effect *effect = told(work, job->id);
+    struct bh_effect *effect = effect_find_job(work, job->id);
 
     if (!effect)
         effect = bh_effect_add(work, BH_FX_JOB, lease->node);

@@ -12,8 +12,8 @@ struct bh_effect *bh_effect_add(struct work *work, enum bh_effect_kind kind, uin
 /* An effect on a lease (slot), not answered until the lease hears of it. */
 void bh_effect_lease(struct work *work, enum bh_effect_kind kind, uint32_t lease);
 
-/* An effect on a piece (slot): CARVE or DESTROY. */
-void bh_effect_part(struct work *work, enum bh_effect_kind kind, uint32_t part);
+/* An effect on a partition (slot): CARVE or DESTROY. */
+void bh_effect_partition(struct work *work, enum bh_effect_kind kind, uint32_t partition);
 
 /* An effect on a GPU (slot): RESET or TEST. */
 void bh_effect_gpu(struct work *work, enum bh_effect_kind kind, uint32_t gpu);
@@ -21,10 +21,10 @@ void bh_effect_gpu(struct work *work, enum bh_effect_kind kind, uint32_t gpu);
 /* The job's (slot) public state changed; told once in a step, as it is in the end. */
 void bh_effect_job(struct work *work, uint32_t job);
 
-/* The effect again that a lease, a piece or a GPU waits for. */
+/* The effect again that a lease, a partition or a GPU waits for. */
 void bh_effect_of_lease(const struct bh_engine *engine, uint32_t lease,
                         struct bh_effect *ret_effect);
-void bh_effect_of_part(const struct bh_engine *engine, uint32_t part,
+void bh_effect_of_partition(const struct bh_engine *engine, uint32_t partition,
                        struct bh_effect *ret_effect);
 void bh_effect_of_gpu(const struct bh_engine *engine, uint32_t gpu,
                       struct bh_effect *ret_effect);

@@ -26,14 +26,14 @@ lay_out(struct bh_engine *header, const struct bh_engine_caps *caps)
     end += ((uint64_t)caps->tenants + 1) * sizeof(struct tenant_hint);
     header->hints.node_offset = end;
     end += ((uint64_t)caps->nodes + 1) * sizeof(struct node_hint);
-    header->hints.way_offset = end;
-    end += ((uint64_t)caps->leases + 1) * sizeof(struct way);
+    header->hints.preemptible_offset = end;
+    end += ((uint64_t)caps->leases + 1) * sizeof(struct preemptible);
     header->hints.queue_offset = end;
-    end += ((uint64_t)caps->classes + caps->leases) * sizeof(struct bh_candidate);
+    end += ((uint64_t)caps->classes + caps->leases) * sizeof(struct bh_queue_entry);
     header->hints.figures_offset = end = (end + 15) & ~(uint64_t)15;
     end += POOLS_MAX * bh_pool_bytes();
-    header->hints.stock_offset = end = (end + 63) & ~(uint64_t)63;
-    end += bh_stock_bytes(caps);
+    header->hints.node_index_offset = end = (end + 63) & ~(uint64_t)63;
+    end += bh_node_index_bytes(caps);
     return end;
 }
 
@@ -86,7 +86,7 @@ bh_engine_grow(const struct bh_engine *engine, void *memory, const struct bh_eng
         bh_slots_reindex(grown, (enum table_kind)i);
     }
     bh_pool_restore(grown);
-    bh_way_copy(grown, engine);
+    bh_preemptible_copy(grown, engine);
     return grown;
 }
 
@@ -111,10 +111,10 @@ is_laid_out(const struct bh_engine *engine)
            && want.hints.lease_offset == engine->hints.lease_offset
            && want.hints.tenant_offset == engine->hints.tenant_offset
            && want.hints.node_offset == engine->hints.node_offset
-           && want.hints.way_offset == engine->hints.way_offset
+           && want.hints.preemptible_offset == engine->hints.preemptible_offset
            && want.hints.queue_offset == engine->hints.queue_offset
            && want.hints.figures_offset == engine->hints.figures_offset
-           && want.hints.stock_offset == engine->hints.stock_offset;
+           && want.hints.node_index_offset == engine->hints.node_index_offset;
 }
 
 struct bh_engine *

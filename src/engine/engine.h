@@ -55,9 +55,9 @@ struct bh_engine_caps bh_engine_caps(const struct bh_engine *engine);
 struct bh_engine_caps bh_engine_wanted(const struct bh_engine *engine);
 
 /* A record has room for the largest gang: its decisions, those on all who leave for it,
- * and what it takes to clear and carve every piece; beside what the event itself causes.
- * So many pieces in all decisions can be written in a record of the journal. */
-enum { BH_DECISIONS_MAX = 128, BH_EFFECTS_MAX = 2304, BH_DECIDED_PIECES_MAX = 384 };
+ * and what it takes to clear and carve every partition; beside what the event itself causes.
+ * So many partitions in all decisions can be written in a record of the journal. */
+enum { BH_DECISIONS_MAX = 128, BH_EFFECTS_MAX = 2304, BH_DECIDED_PARTITIONS_MAX = 384 };
 
 /* What one step brought; filled by the step, owned by the caller. */
 struct bh_step {
@@ -71,7 +71,7 @@ struct bh_step {
 /* Take one event: change the state, decide, and say what must be done.
  *
  * On any result but BH_OK nothing has changed and `step->verdict` says why:
- *   BH_NOT_FOUND  a tenant, SKU, job, lease or piece that the event names
+ *   BH_NOT_FOUND  a tenant, SKU, job, lease or partition that the event names
  *   BH_CONFLICT   the (state, event) pair is not in the tables
  *   BH_RANGE      a quantity outside its range
  *   BH_QUOTA      SUBMIT that no limit would ever allow

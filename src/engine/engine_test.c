@@ -5,19 +5,19 @@
 static void
 a_snapshot_is_adopted_and_goes_on(void **state)
 {
-    struct bh_story *story = bh_story_site(2);
-    struct bh_engine_caps caps = bh_engine_caps(story->engine);
+    struct bh_fixture *fixture = bh_fixture_site(2);
+    struct bh_engine_caps caps = bh_engine_caps(fixture->engine);
     size_t size = bh_engine_size(&caps);
-    struct bh_engine *copy = bh_story_engine(&caps);
+    struct bh_engine *copy = bh_fixture_engine(&caps);
 
-    bh_story_run(story, bh_story_wants(21, 1, 1));
-    memcpy(copy, story->engine, size);
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
+    memcpy(copy, fixture->engine, size);
     assert_ptr_equal(bh_engine_adopt(copy, size), copy);
-    assert_true(bh_story_digest(copy) == bh_story_digest(story->engine));
-    free(story->engine);
-    story->engine = copy;
-    bh_story_run(story, bh_story_wants(31, 1, 1));
-    bh_story_close(story);
+    assert_true(bh_fixture_digest(copy) == bh_fixture_digest(fixture->engine));
+    free(fixture->engine);
+    fixture->engine = copy;
+    bh_fixture_submit_running(fixture, bh_fixture_submission(31, 1, 1));
+    bh_fixture_close(fixture);
 }
 
 static void
@@ -25,7 +25,7 @@ foreign_bytes_are_not_adopted(void **state)
 {
     struct bh_engine_caps caps = BH_ENGINE_CAPS_DEFAULT;
     size_t size = bh_engine_size(&caps);
-    struct bh_engine *engine = bh_story_engine(&caps);
+    struct bh_engine *engine = bh_fixture_engine(&caps);
     unsigned char *bytes = (unsigned char *)engine;
 
     assert_non_null(bh_engine_adopt(engine, size));
@@ -46,42 +46,42 @@ static void
 a_full_table_is_named_and_growing_helps(void **state)
 {
     struct bh_engine_caps caps = BH_ENGINE_CAPS_DEFAULT, wanted;
-    struct bh_story *story;
+    struct bh_fixture *fixture;
     struct bh_engine *larger;
 
     caps.jobs = 2;
-    story = bh_story_open_with(&caps);
-    bh_story_sku(story, 1, "1g.10gb");
-    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 1 } });
-    bh_story_submit(story, bh_story_wants(1, 1, 1));
-    bh_story_submit(story, bh_story_wants(1, 1, 1));
-    assert_int_equal(bh_story_try(story, bh_story_wants(1, 1, 1)), BH_FULL);
-    assert_int_equal(story->step.verdict.code, BH_REASON_TABLE_FULL);
-    wanted = bh_engine_wanted(story->engine);
+    fixture = bh_fixture_open_with(&caps);
+    bh_fixture_sku(fixture, 1, "1g.10gb");
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 1 } });
+    bh_fixture_submit(fixture, bh_fixture_submission(1, 1, 1));
+    bh_fixture_submit(fixture, bh_fixture_submission(1, 1, 1));
+    assert_int_equal(bh_fixture_try_submit(fixture, bh_fixture_submission(1, 1, 1)), BH_FULL);
+    assert_int_equal(fixture->step.verdict.code, BH_REASON_TABLE_FULL);
+    wanted = bh_engine_wanted(fixture->engine);
     assert_int_equal(wanted.jobs, 4);
     assert_int_equal(wanted.leases, caps.leases);
-    larger = bh_engine_grow(story->engine, calloc(1, bh_engine_size(&wanted)), &wanted);
-    assert_true(bh_story_digest(larger) == bh_story_digest(story->engine));
-    free(story->engine);
-    story->engine = larger;
-    bh_story_submit(story, bh_story_wants(1, 1, 1));
-    bh_story_close(story);
+    larger = bh_engine_grow(fixture->engine, calloc(1, bh_engine_size(&wanted)), &wanted);
+    assert_true(bh_fixture_digest(larger) == bh_fixture_digest(fixture->engine));
+    free(fixture->engine);
+    fixture->engine = larger;
+    bh_fixture_submit(fixture, bh_fixture_submission(1, 1, 1));
+    bh_fixture_close(fixture);
 }
 
 static void
 a_job_that_ended_gives_its_slot_to_the_next(void **state)
 {
     struct bh_engine_caps caps = BH_ENGINE_CAPS_DEFAULT;
-    struct bh_story *story;
+    struct bh_fixture *fixture;
 
     caps.jobs = 1;
-    story = bh_story_open_with(&caps);
-    bh_story_sku(story, 1, "1g.10gb");
-    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 1 } });
+    fixture = bh_fixture_open_with(&caps);
+    bh_fixture_sku(fixture, 1, "1g.10gb");
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 1 } });
     for (uint32_t i = 0; i < 5; i++)
         assert_int_equal(
-            bh_story_cancel(story, bh_story_submit(story, bh_story_wants(1, 1, 1))), BH_OK);
-    bh_story_close(story);
+            bh_fixture_cancel(fixture, bh_fixture_submit(fixture, bh_fixture_submission(1, 1, 1))), BH_OK);
+    bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -12,7 +12,7 @@ const char *const bh_event_names[BH_EVENT_KINDS] = {
     [BH_EV_GPU] = "gpu",
     [BH_EV_CARVED] = "carved",
     [BH_EV_DESTROYED] = "destroyed",
-    [BH_EV_PIECE_GONE] = "piece_gone",
+    [BH_EV_PARTITION_GONE] = "piece_gone",
     [BH_EV_STARTED] = "started",
     [BH_EV_SUSPENDED] = "suspended",
     [BH_EV_RESUMED] = "resumed",
@@ -21,9 +21,9 @@ const char *const bh_event_names[BH_EVENT_KINDS] = {
     [BH_EV_CANCEL] = "cancel",
     [BH_EV_RELEASE] = "release",
     [BH_EV_SETTINGS] = "settings",
-    [BH_EV_OUTLOOK] = "outlook",
+    [BH_EV_ADVICE] = "outlook",
     [BH_EV_MOVE] = "move",
-    [BH_EV_STANDING] = "standing",
+    [BH_EV_LAYOUT] = "standing",
     [BH_EV_HEALTH] = "health",
     [BH_EV_SERVICED] = "serviced",
     [BH_EV_CORDON] = "cordon",
@@ -41,14 +41,14 @@ const char *const bh_held_names[BH_HELDS] = {
     [BH_HELD_DRAIN_NOW] = "drain_now",
 };
 
-static const char *const outlook_names[BH_OUTLOOKS] = {
-    [BH_OUTLOOK_TENANT] = "tenant", [BH_OUTLOOK_NODE] = "node", [BH_OUTLOOK_PIECES] = "pieces",
+static const char *const advice_names[BH_ADVICE_OFS] = {
+    [BH_ADVICE_TENANT] = "tenant", [BH_ADVICE_NODE] = "node", [BH_ADVICE_PARTITIONS] = "pieces",
 };
 
 const char *const bh_decision_names[BH_DECISION_KINDS] = {
     [BH_DO_PLACE] = "place", [BH_DO_RESUME] = "resume", [BH_DO_SUSPEND] = "suspend",
     [BH_DO_STOP] = "stop",   [BH_DO_CLAIM] = "claim",   [BH_DO_UNCLAIM] = "unclaim",
-    [BH_DO_RESERVE] = "reserve", [BH_DO_UNRESERVE] = "unreserve", [BH_DO_SHAPE] = "shape",
+    [BH_DO_RESERVE] = "reserve", [BH_DO_UNRESERVE] = "unreserve", [BH_DO_WARM] = "shape",
     [BH_DO_CLEAR] = "clear",
 };
 
@@ -81,7 +81,7 @@ static const struct bh_field settings_rows[] = {
     BH_F(struct bh_ev_settings, hotspots, BH_FIELD_BOOL),
     BH_F_ENUM(struct bh_ev_settings, lending, bh_lending_names),
     BH_F(struct bh_ev_settings, min_runtime_ns, BH_FIELD_NS),
-    BH_F_ENUM(struct bh_ev_settings, order, bh_order_names),
+    BH_F_ENUM(struct bh_ev_settings, order, bh_queue_order_names),
     BH_F(struct bh_ev_settings, preshape, BH_FIELD_BOOL),
     BH_F(struct bh_ev_settings, spread_kinds, BH_FIELD_BOOL),
 };
@@ -146,7 +146,7 @@ static const struct bh_field gpu_rows[] = {
     BH_F(struct bh_ev_gpu, fenced, BH_FIELD_BOOL),
     ID32(struct bh_ev_gpu, gpu),
     BH_F(struct bh_ev_gpu, keeps, BH_FIELD_BOOL),
-    BH_F_ENUM(struct bh_ev_gpu, layout, bh_layout_names),
+    BH_F_ENUM(struct bh_ev_gpu, layout, bh_pool_layout_names),
     BH_F(struct bh_ev_gpu, link, BH_FIELD_U32),
     BH_F(struct bh_ev_gpu, lone_carve, BH_FIELD_BOOL),
     BH_F(struct bh_ev_gpu, managed, BH_FIELD_BOOL),
@@ -157,10 +157,10 @@ static const struct bh_field gpu_rows[] = {
     BH_F(struct bh_ev_gpu, share_limit, BH_FIELD_U32),
 };
 
-static const struct bh_field piece_rows[] = {
-    BH_F_ENUM(struct bh_ev_piece, outcome, outcome_names),
-    ID64(struct bh_ev_piece, partition),
-    BH_F(struct bh_ev_piece, rc, BH_FIELD_U32),
+static const struct bh_field partition_rows[] = {
+    BH_F_ENUM(struct bh_ev_partition, outcome, outcome_names),
+    ID64(struct bh_ev_partition, partition),
+    BH_F(struct bh_ev_partition, rc, BH_FIELD_U32),
 };
 
 static const struct bh_field lease_rows[] = {
@@ -204,14 +204,14 @@ static const struct bh_field submit_rows[] = {
     BH_F(struct bh_ev_submit, time_limit_ns, BH_FIELD_NS),
 };
 
-static const struct bh_field outlook_rows[] = {
-    BH_F(struct bh_ev_outlook, expected, BH_FIELD_U64),
-    BH_F(struct bh_ev_outlook, hot, BH_FIELD_BOOL),
-    ID32(struct bh_ev_outlook, node),
-    BH_F_ENUM(struct bh_ev_outlook, of, outlook_names),
-    BH_F(struct bh_ev_outlook, profile, BH_FIELD_U32),
-    BH_F(struct bh_ev_outlook, ready, BH_FIELD_U32),
-    ID32(struct bh_ev_outlook, tenant),
+static const struct bh_field advice_rows[] = {
+    BH_F(struct bh_ev_advice, expected, BH_FIELD_U64),
+    BH_F(struct bh_ev_advice, hot, BH_FIELD_BOOL),
+    ID32(struct bh_ev_advice, node),
+    BH_F_ENUM(struct bh_ev_advice, of, advice_names),
+    BH_F(struct bh_ev_advice, profile, BH_FIELD_U32),
+    BH_F(struct bh_ev_advice, ready, BH_FIELD_U32),
+    ID32(struct bh_ev_advice, tenant),
 };
 
 static const struct bh_field job_rows[] = {
@@ -227,39 +227,39 @@ static const struct bh_field moved_rows[] = {
 static const struct bh_fields moved_fields = BH_FIELDS("moved", struct bh_moved, moved_rows);
 
 static const struct bh_field move_place_rows[] = {
-    ID32(struct bh_move_place, gpu),
-    BH_F(struct bh_move_place, profile, BH_FIELD_U32),
-    BH_F(struct bh_move_place, start, BH_FIELD_U32),
+    ID32(struct bh_move_placement, gpu),
+    BH_F(struct bh_move_placement, profile, BH_FIELD_U32),
+    BH_F(struct bh_move_placement, start, BH_FIELD_U32),
 };
 static const struct bh_fields move_place_fields =
-    BH_FIELDS("place", struct bh_move_place, move_place_rows);
+    BH_FIELDS("place", struct bh_move_placement, move_place_rows);
 
 static const struct bh_field move_rows[] = {
     BH_F(struct bh_ev_move, cost_gpu_ms, BH_FIELD_U64),
     ID64(struct bh_ev_move, for_job),
     BH_F(struct bh_ev_move, gain_gpu_ms, BH_FIELD_U64),
     BH_F_ARRAY(struct bh_ev_move, moves, move_count, moved_fields, BH_MOVES_MAX),
-    BH_F_ARRAY(struct bh_ev_move, places, place_count, move_place_fields, BH_MOVE_PLACES_MAX),
+    BH_F_ARRAY_AS(struct bh_ev_move, placements, "places", placement_count, move_place_fields, BH_MOVE_PLACEMENTS_MAX),
 };
 
-const char *const bh_standing_mode_names[BH_STANDING_MODES] = {
-    [BH_STANDING_NOT_SAID] = "not_said", [BH_STANDING_DECLARED] = "declared",
-    [BH_STANDING_ONCE] = "once",
+const char *const bh_layout_mode_names[BH_LAYOUT_MODES] = {
+    [BH_LAYOUT_UNDECLARED] = "not_said", [BH_LAYOUT_DECLARED] = "declared",
+    [BH_LAYOUT_ONCE] = "once",
 };
 
-static const struct bh_field standing_piece_rows[] = {
-    BH_F(struct bh_standing_piece, profile, BH_FIELD_U32),
-    BH_F(struct bh_standing_piece, start, BH_FIELD_U32),
+static const struct bh_field layout_partition_rows[] = {
+    BH_F(struct bh_ev_layout_partition, profile, BH_FIELD_U32),
+    BH_F(struct bh_ev_layout_partition, start, BH_FIELD_U32),
 };
-static const struct bh_fields standing_piece_fields =
-    BH_FIELDS("standing_piece", struct bh_standing_piece, standing_piece_rows);
+static const struct bh_fields layout_partition_fields =
+    BH_FIELDS("standing_piece", struct bh_ev_layout_partition, layout_partition_rows);
 
-static const struct bh_field standing_rows[] = {
-    BH_F(struct bh_ev_standing, apply, BH_FIELD_U32),
-    ID32(struct bh_ev_standing, gpu),
-    BH_F_ENUM(struct bh_ev_standing, mode, bh_standing_mode_names),
-    BH_F_ARRAY(struct bh_ev_standing, pieces, piece_count, standing_piece_fields,
-               BH_STANDING_MAX),
+static const struct bh_field layout_rows[] = {
+    BH_F(struct bh_ev_layout, apply, BH_FIELD_U32),
+    ID32(struct bh_ev_layout, gpu),
+    BH_F_ENUM(struct bh_ev_layout, mode, bh_layout_mode_names),
+    BH_F_ARRAY_AS(struct bh_ev_layout, partitions, "pieces", partition_count, layout_partition_fields,
+               BH_LAYOUT_MAX),
 };
 
 static const struct bh_field health_rows[] = {
@@ -295,8 +295,8 @@ static const struct bh_fields tenant_fields =
 static const struct bh_fields sku_fields = BH_FIELDS("sku", struct bh_ev_sku, sku_rows);
 static const struct bh_fields node_fields = BH_FIELDS("node", struct bh_ev_node, node_rows);
 static const struct bh_fields gpu_fields = BH_FIELDS("gpu", struct bh_ev_gpu, gpu_rows);
-static const struct bh_fields piece_event_fields =
-    BH_FIELDS("piece", struct bh_ev_piece, piece_rows);
+static const struct bh_fields partition_event_fields =
+    BH_FIELDS("piece", struct bh_ev_partition, partition_rows);
 static const struct bh_fields lease_fields =
     BH_FIELDS("lease", struct bh_ev_lease, lease_rows);
 static const struct bh_fields ended_fields =
@@ -306,8 +306,8 @@ static const struct bh_fields submit_fields =
 static const struct bh_fields job_fields = BH_FIELDS("job", struct bh_ev_job, job_rows);
 
 static const struct bh_fields move_fields = BH_FIELDS("move", struct bh_ev_move, move_rows);
-static const struct bh_fields standing_fields =
-    BH_FIELDS("standing", struct bh_ev_standing, standing_rows);
+static const struct bh_fields layout_fields =
+    BH_FIELDS("standing", struct bh_ev_layout, layout_rows);
 static const struct bh_fields settings_fields =
     BH_FIELDS("settings", struct bh_ev_settings, settings_rows);
 
@@ -321,8 +321,8 @@ static const struct bh_fields cordon_fields =
 static const struct bh_fields checked_fields =
     BH_FIELDS("checked", struct bh_ev_checked, checked_rows);
 
-static const struct bh_fields outlook_fields =
-    BH_FIELDS("outlook", struct bh_ev_outlook, outlook_rows);
+static const struct bh_fields advice_fields =
+    BH_FIELDS("outlook", struct bh_ev_advice, advice_rows);
 
 const struct bh_fields *
 bh_event_fields(enum bh_event_kind kind)
@@ -334,9 +334,9 @@ bh_event_fields(enum bh_event_kind kind)
         [BH_EV_SKU_REMOVE] = &sku_fields,
         [BH_EV_NODE] = &node_fields,
         [BH_EV_GPU] = &gpu_fields,
-        [BH_EV_CARVED] = &piece_event_fields,
-        [BH_EV_DESTROYED] = &piece_event_fields,
-        [BH_EV_PIECE_GONE] = &piece_event_fields,
+        [BH_EV_CARVED] = &partition_event_fields,
+        [BH_EV_DESTROYED] = &partition_event_fields,
+        [BH_EV_PARTITION_GONE] = &partition_event_fields,
         [BH_EV_STARTED] = &lease_fields,
         [BH_EV_SUSPENDED] = &lease_fields,
         [BH_EV_RESUMED] = &lease_fields,
@@ -345,9 +345,9 @@ bh_event_fields(enum bh_event_kind kind)
         [BH_EV_CANCEL] = &job_fields,
         [BH_EV_RELEASE] = &job_fields,
         [BH_EV_SETTINGS] = &settings_fields,
-        [BH_EV_OUTLOOK] = &outlook_fields,
+        [BH_EV_ADVICE] = &advice_fields,
         [BH_EV_MOVE] = &move_fields,
-        [BH_EV_STANDING] = &standing_fields,
+        [BH_EV_LAYOUT] = &layout_fields,
         [BH_EV_HEALTH] = &health_fields,
         [BH_EV_SERVICED] = &serviced_fields,
         [BH_EV_CORDON] = &cordon_fields,
@@ -357,15 +357,15 @@ bh_event_fields(enum bh_event_kind kind)
     return (uint32_t)kind < BH_EVENT_KINDS ? fields[kind] : NULL;
 }
 
-static const struct bh_field decision_piece_rows[] = {
-    BH_F(struct bh_piece, carve, BH_FIELD_BOOL),
-    ID32(struct bh_piece, gpu),
-    ID64(struct bh_piece, partition),
-    BH_F(struct bh_piece, profile, BH_FIELD_U32),
-    BH_F(struct bh_piece, start, BH_FIELD_U32),
+static const struct bh_field decision_partition_rows[] = {
+    BH_F(struct bh_partition, carve, BH_FIELD_BOOL),
+    ID32(struct bh_partition, gpu),
+    ID64(struct bh_partition, partition),
+    BH_F(struct bh_partition, profile, BH_FIELD_U32),
+    BH_F(struct bh_partition, start, BH_FIELD_U32),
 };
-static const struct bh_fields decision_piece_fields =
-    BH_FIELDS("piece", struct bh_piece, decision_piece_rows);
+static const struct bh_fields decision_partition_fields =
+    BH_FIELDS("piece", struct bh_partition, decision_partition_rows);
 
 static const struct bh_field decision_rows[] = {
     BH_F(struct bh_decision, at_ns, BH_FIELD_NS),
@@ -375,7 +375,7 @@ static const struct bh_field decision_rows[] = {
     BH_F_ENUM(struct bh_decision, kind, bh_decision_names, .flags = BH_FIELD_ALWAYS),
     ID64(struct bh_decision, lease),
     BH_F(struct bh_decision, member, BH_FIELD_U32),
-    BH_F_ARRAY(struct bh_decision, pieces, piece_count, decision_piece_fields,
+    BH_F_ARRAY_AS(struct bh_decision, partitions, "pieces", partition_count, decision_partition_fields,
                BH_JOB_COUNT_MAX),
 };
 const struct bh_fields bh_decision_fields =

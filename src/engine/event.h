@@ -37,7 +37,7 @@ struct bh_ev_gpu {
     bool mig_capable;
     uint32_t link;       /* NVLink domain on its node; 0: none, or unknown */
     uint32_t numa;       /* number of its NUMA node + 1; 0: unknown */
-    enum bh_layout layout; /* of the pool of its node */
+    enum bh_pool_layout layout; /* of the pool of its node */
     bool lone_carve;     /* its driver must not carve or destroy beside another tenant's
                             lease (CVE-2026-24197) */
     uint32_t share_limit; /* compute parts that shares of it may have together: BH_GPU_PARTS, or
@@ -45,8 +45,8 @@ struct bh_ev_gpu {
                             While it has shares, what it was when the first came bounds it */
 };
 
-/* A piece was carved (or destroyed), or could not be. */
-struct bh_ev_piece {
+/* A partition was carved (or destroyed), or could not be. */
+struct bh_ev_partition {
     bh_partition_id partition;
     enum bh_outcome_kind outcome;
     uint32_t rc;         /* bh_rc of the node when it failed */
@@ -82,9 +82,9 @@ struct bh_ev_submit {
     bh_tenant_id tenant;
     bh_principal_id principal;
     bh_sku_id sku;
-    uint32_t count;              /* pieces of each member, 1 .. BH_JOB_COUNT_MAX */
+    uint32_t count;              /* partitions of each member, 1 .. BH_JOB_COUNT_MAX */
     uint32_t gang;               /* members, at most BH_JOB_GANG_MAX; 0 is 1.  All together
-                                    at most BH_JOB_PIECES_MAX pieces */
+                                    at most BH_JOB_PARTITIONS_MAX partitions */
     uint32_t cpu_milli, memory_mib; /* of the node of each member, which needs to have them;
                                        0: none */
     enum bh_job_kind kind;
@@ -112,9 +112,9 @@ enum bh_event_kind {
     BH_EV_SKU_REMOVE,     /* u.sku.sku; BH_CONFLICT while a job wants it */
     BH_EV_NODE,
     BH_EV_GPU,
-    BH_EV_CARVED,         /* u.piece */
-    BH_EV_DESTROYED,      /* u.piece */
-    BH_EV_PIECE_GONE,     /* u.piece: found missing on the node */
+    BH_EV_CARVED,         /* u.partition */
+    BH_EV_DESTROYED,      /* u.partition */
+    BH_EV_PARTITION_GONE,     /* u.partition: found missing on the node */
     BH_EV_STARTED,        /* u.lease */
     BH_EV_SUSPENDED,      /* u.lease; CONTEXT_HELD: it keeps the GPU */
     BH_EV_RESUMED,        /* u.lease */
@@ -123,9 +123,9 @@ enum bh_event_kind {
     BH_EV_CANCEL,         /* u.job */
     BH_EV_RELEASE,        /* u.job: a held job may run */
     BH_EV_SETTINGS,
-    BH_EV_OUTLOOK,
+    BH_EV_ADVICE,
     BH_EV_MOVE,           /* u.move */
-    BH_EV_STANDING,       /* u.standing */
+    BH_EV_LAYOUT,       /* u.standing */
     BH_EV_HEALTH,
     BH_EV_SERVICED,
     BH_EV_CORDON,
@@ -142,15 +142,15 @@ struct bh_event {
         struct bh_ev_sku sku;
         struct bh_ev_node node;
         struct bh_ev_gpu gpu;
-        struct bh_ev_piece piece;
+        struct bh_ev_partition partition;
         struct bh_ev_lease lease;
         struct bh_ev_ended ended;
         struct bh_ev_submit submit;
         struct bh_ev_job job;
         struct bh_ev_settings settings;
-        struct bh_ev_outlook outlook;
+        struct bh_ev_advice advice;
         struct bh_ev_move move;
-        struct bh_ev_standing standing;
+        struct bh_ev_layout gpu_layout;
         struct bh_ev_health health;
         struct bh_ev_serviced serviced;
         struct bh_ev_cordon cordon;
@@ -161,26 +161,26 @@ struct bh_event {
 /* ---- decisions ---- */
 
 enum bh_decision_kind {
-    BH_DO_PLACE,    /* a member of a pending job gets a lease on pieces */
-    BH_DO_RESUME,   /* a suspended lease gets its old pieces back */
+    BH_DO_PLACE,    /* a member of a pending job gets a lease on partitions */
+    BH_DO_RESUME,   /* a suspended lease gets its old partitions back */
     BH_DO_SUSPEND,  /* a lease makes way, and with it all of its job */
     BH_DO_STOP,     /* a lease ends, and with it all of its job: preempted, over its time
                        limit; without a lease, a pending job ends */
-    BH_DO_CLAIM,    /* room (pieces) is kept for a job while others leave; the SUSPEND and
+    BH_DO_CLAIM,    /* room (partitions) is kept for a job while others leave; the SUSPEND and
                        STOP decisions with its number as for_job follow */
     BH_DO_UNCLAIM,  /* that room will not come free after all */
-    BH_DO_RESERVE,  /* room (pieces) is kept from at_ns on for one who must wait; anew or not */
+    BH_DO_RESERVE,  /* room (partitions) is kept from at_ns on for one who must wait; anew or not */
     BH_DO_UNRESERVE, /* that room is not kept any more */
-    BH_DO_SHAPE,    /* a piece is carved for whoever comes first: no job, no lease */
-    BH_DO_CLEAR,    /* an idle piece goes, because another layout was declared */
+    BH_DO_WARM,    /* a partition is carved for whoever comes first: no job, no lease */
+    BH_DO_CLEAR,    /* an idle partition goes, because another layout was declared */
     BH_DECISION_KINDS
 };
 
-struct bh_piece {
+struct bh_partition {
     bh_partition_id partition; /* new number when it must be carved, else the idle one */
     bh_gpu_id gpu;
     uint32_t profile, start;
-    bool carve;                /* idle pieces in its way are destroyed first */
+    bool carve;                /* idle partitions in its way are destroyed first */
 };
 
 /* The PLACE, RESUME and CLAIM decisions for a gang stand together in one record, one for
@@ -192,22 +192,22 @@ struct bh_decision {
     uint32_t member;             /* PLACE, RESUME: 0 .. gang - 1; CLAIM: counted from 0 */
     bh_job_id for_job;           /* SUSPEND, STOP by preemption: who needs the room */
     enum bh_end_cause cause;     /* STOP */
-    struct bh_piece pieces[BH_JOB_COUNT_MAX]; /* PLACE, RESUME, SHAPE, CLEAR; else gpu,
+    struct bh_partition partitions[BH_JOB_COUNT_MAX]; /* PLACE, RESUME, SHAPE, CLEAR; else gpu,
                                                  profile, start */
-    uint32_t piece_count;
+    uint32_t partition_count;
     uint64_t at_ns;              /* RESERVE */
 };
 
 /* ---- effects ---- */
 
 enum bh_effect_kind {
-    BH_FX_CARVE,    /* piece on gpu; switches the GPU's mode where needed */
+    BH_FX_CARVE,    /* partition on gpu; switches the GPU's mode where needed */
     BH_FX_DESTROY,
-    BH_FX_START,    /* lease; its pieces are ready, and those of its whole gang */
+    BH_FX_START,    /* lease; its partitions are ready, and those of its whole gang */
     BH_FX_SUSPEND,
     BH_FX_RESUME,
     BH_FX_STOP,
-    BH_FX_RESET,    /* the GPU, piece.gpu; it is empty */
+    BH_FX_RESET,    /* the GPU, partition.gpu; it is empty */
     BH_FX_TEST,     /* whether its faults are gone; likewise */
     BH_FX_JOB,      /* not for the node: this job's public state changed */
     BH_EFFECT_KINDS
@@ -227,7 +227,7 @@ struct bh_effect {
     bh_node_id node;
     bh_lease_id lease;
     bh_job_id job;
-    struct bh_piece piece;         /* CARVE, DESTROY; and for whom: 0 is nobody yet; its GPU alone: RESET, TEST */
+    struct bh_partition partition;         /* CARVE, DESTROY; and for whom: 0 is nobody yet; its GPU alone: RESET, TEST */
     bh_tenant_id tenant;
     uint64_t grace_ns;             /* STOP */
     uint32_t signal;               /* STOP: what it is told to end with; 0: SIGTERM */

@@ -11,7 +11,7 @@ enum bh_outcome_kind {
     BH_OUTCOME_OK,
     BH_OUTCOME_FAILED,
     BH_OUTCOME_CONTEXT_HELD,
-    BH_OUTCOME_UNCLEAN, /* CARVED, DESTROYED: failed; the piece stands, and its memory is not clean */
+    BH_OUTCOME_UNCLEAN, /* CARVED, DESTROYED: failed; the partition stands, and its memory is not clean */
     BH_OUTCOMES
 };
 

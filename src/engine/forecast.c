@@ -51,7 +51,7 @@ value_at(const struct bh_forecast *forecast, uint64_t slot)
 }
 
 static void
-gather(const struct bh_forecast *forecast, uint32_t steps, struct changes *ret_changes)
+forecast_gather(const struct bh_forecast *forecast, uint32_t steps, struct changes *ret_changes)
 {
     uint32_t count = forecast->count > steps ? forecast->count - steps : 0;
 
@@ -109,7 +109,7 @@ bh_forecast_bound(const struct bh_forecast *forecast, uint32_t steps, uint32_t q
     struct changes changes;
 
     check_question(steps, q_bp);
-    gather(forecast, steps, &changes);
+    forecast_gather(forecast, steps, &changes);
     bound.changes = changes.count;
     bound.rank = ((changes.count + 1) * q_bp + WHOLE_BP - 1) / WHOLE_BP;
     bound.firm = bound.rank <= changes.count;
@@ -130,7 +130,7 @@ set_bit(uint64_t *words, uint32_t at, bool value)
 
 /* Enter the outcome of a slot over that of one window ago. */
 static void
-judge(struct bh_forecast *forecast, struct bh_forecast_promise *promise, bool seen)
+forecast_judge(struct bh_forecast *forecast, struct bh_forecast_promise *promise, bool seen)
 {
     uint32_t *bound = &promise->bounds[forecast->slot % promise->steps];
     uint32_t at = (uint32_t)(forecast->slot % forecast->window);
@@ -149,7 +149,7 @@ close_slot(struct bh_forecast *forecast, bool seen)
         struct bh_forecast_promise *promise = &forecast->promises[i];
         struct bh_forecast_bound bound;
 
-        judge(forecast, promise, seen);
+        forecast_judge(forecast, promise, seen);
         if (!seen)
             continue;
         bound = bh_forecast_bound(forecast, promise->steps, promise->q_bp);

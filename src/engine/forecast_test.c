@@ -11,7 +11,7 @@ static const bh_ns slot_ns = MINUTE_30 * BH_NS_PER_S;
 
 /* The value at the `at`th slot after some Monday. */
 static void
-put(struct bh_forecast *forecast, uint64_t at, uint32_t value)
+forecast_test_put(struct bh_forecast *forecast, uint64_t at, uint32_t value)
 {
     bh_forecast_put(forecast, (900000 + at) * slot_ns + 17, value);
 }
@@ -126,7 +126,7 @@ bounds_by_hand(void **state)
 
         bh_forecast_init(&forecast, slot_ns, bounds[i].window);
         for (uint32_t k = 0; k < bounds[i].count; k++)
-            put(&forecast, k, bounds[i].values[k]);
+            forecast_test_put(&forecast, k, bounds[i].values[k]);
         bound = bh_forecast_bound(&forecast, bounds[i].steps, bounds[i].q_bp);
         BH_CHECK_EQ(bounds[i].name, bound.value, bounds[i].value);
         BH_CHECK_EQ(bounds[i].name, bound.level, bounds[i].level);
@@ -160,7 +160,7 @@ gaps_repeat_the_last_value(void **state)
 
         bh_forecast_init(&forecast, slot_ns, 8);
         for (uint32_t k = 0; k < gaps[i].count; k++)
-            put(&forecast, gaps[i].at[k], gaps[i].values[k]);
+            forecast_test_put(&forecast, gaps[i].at[k], gaps[i].values[k]);
         BH_CHECK_EQ(gaps[i].name, forecast.count, gaps[i].slots);
         for (uint32_t k = 0; k < gaps[i].slots; k++)
             BH_CHECK_EQ(gaps[i].name,
@@ -183,9 +183,9 @@ a_long_gap_leaves_a_flat_past(void **state)
     bh_forecast_init(&forecast, slot_ns, BH_FORECAST_WINDOW_MAX);
     promise = bh_forecast_promise(&forecast, 2, 9000);
     for (uint32_t i = 0; i < 100; i++)
-        put(&forecast, i, i * i);
+        forecast_test_put(&forecast, i, i * i);
     assert_int_not_equal(bh_forecast_coverage(&forecast, promise).judged, 0);
-    put(&forecast, UINT64_C(100000000), 7);
+    forecast_test_put(&forecast, UINT64_C(100000000), 7);
     assert_int_equal(bh_forecast_coverage(&forecast, promise).judged, 0);
     bound = bh_forecast_bound(&forecast, 2, 9000);
     assert_int_equal(bound.level, 7);
@@ -259,7 +259,7 @@ bounds_are_those_of_a_sorted_list(void **state)
     for (uint32_t i = 0; i < SERIES; i++) {
         struct bh_forecast_bound bound;
 
-        put(&forecast, i, values[i]);
+        forecast_test_put(&forecast, i, values[i]);
         bound = bh_forecast_bound(&forecast, steps[i % 4], quantiles[i % 5]);
         BH_CHECK_EQ("bound", bound.value, plain_bound(values, i, &bound, 300));
     }
@@ -286,7 +286,7 @@ coverage_is_counted_over_the_window(void **state)
         struct bh_forecast_coverage coverage;
         uint32_t kept = 0, judged = 0;
 
-        put(&forecast, i, values[i]);
+        forecast_test_put(&forecast, i, values[i]);
         bound = bh_forecast_bound(&forecast, STEPS, 8000);
         said[i + STEPS] = bound.firm ? (int64_t)bound.value : -1;
         coverage = bh_forecast_coverage(&forecast, promise);
@@ -311,13 +311,13 @@ missed_slots_are_not_judged(void **state)
     bh_forecast_init(&forecast, slot_ns, 64);
     promise = bh_forecast_promise(&forecast, 1, 5000);
     for (uint32_t i = 0; i < 10; i++)
-        put(&forecast, i, 5);
+        forecast_test_put(&forecast, i, 5);
     assert_int_equal(bh_forecast_coverage(&forecast, promise).judged, 7); /* slots 2 .. 8 */
-    put(&forecast, 15, 5); /* closes 9 and misses 10 .. 14 */
+    forecast_test_put(&forecast, 15, 5); /* closes 9 and misses 10 .. 14 */
     assert_int_equal(bh_forecast_coverage(&forecast, promise).judged, 8);
-    put(&forecast, 16, 5); /* nothing was said of 15 */
+    forecast_test_put(&forecast, 16, 5); /* nothing was said of 15 */
     assert_int_equal(bh_forecast_coverage(&forecast, promise).judged, 8);
-    put(&forecast, 17, 5);
+    forecast_test_put(&forecast, 17, 5);
     assert_int_equal(bh_forecast_coverage(&forecast, promise).judged, 9);
     assert_int_equal(bh_forecast_coverage(&forecast, promise).kept, 9);
 }
@@ -335,11 +335,11 @@ a_copy_is_a_twin(void **state)
     bh_forecast_init(&one, slot_ns, BH_FORECAST_WINDOW_MAX);
     bh_forecast_promise(&one, 2, 9500);
     for (uint32_t i = 0; i < SERIES; i++) {
-        put(&one, 2 * i, values[i]);
+        forecast_test_put(&one, 2 * i, values[i]);
         if (i == SERIES / 2)
             memcpy(&two, &one, sizeof two);
         else if (i > SERIES / 2)
-            put(&two, 2 * i, values[i]);
+            forecast_test_put(&two, 2 * i, values[i]);
     }
     assert_memory_equal(&one, &two, sizeof one);
 }

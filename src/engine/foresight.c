@@ -6,30 +6,30 @@
 #include "engine/quota.h"
 #include "engine/slots.h"
 
-const uint32_t bh_foresight_steps[BH_FORESIGHT_HORIZONS] = { 2, 6, 48 };
+const uint32_t bh_forecast_horizon_steps[BH_FORECAST_HORIZONS] = { 2, 6, 48 };
 
-const char *const bh_sight_names[BH_SIGHTS] = {
-    [BH_SIGHT_TENANT] = "tenant", [BH_SIGHT_POOL] = "pool",
-    [BH_SIGHT_PIECES] = "pieces", [BH_SIGHT_NODE] = "node",
+const char *const bh_forecast_of_names[BH_FORECAST_OFS] = {
+    [BH_FORECAST_OF_TENANT] = "tenant", [BH_FORECAST_OF_POOL] = "pool",
+    [BH_FORECAST_OF_PARTITIONS] = "pieces", [BH_FORECAST_OF_NODE] = "node",
 };
 
 uint32_t
-bh_sight_horizons(enum bh_sight_of of)
+bh_forecast_row_horizons(enum bh_forecast_of of)
 {
-    return of == BH_SIGHT_NODE ? 1 : BH_FORESIGHT_HORIZONS;
+    return of == BH_FORECAST_OF_NODE ? 1 : BH_FORECAST_HORIZONS;
 }
 
 /* ---- rows ---- */
 
 /* Where the subject's row is, or would be. */
 static uint32_t
-position(const struct bh_foresight *foresight, uint32_t of, uint32_t id)
+position(const struct bh_forecast_series *series, uint32_t of, uint32_t id)
 {
-    uint32_t low = 0, high = foresight->count;
+    uint32_t low = 0, high = series->count;
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        const struct bh_sight *row = &foresight->rows[middle];
+        const struct bh_forecast_row *row = &series->rows[middle];
 
         if (row->of < of || (row->of == of && row->id < id))
             low = middle + 1;
@@ -39,45 +39,45 @@ position(const struct bh_foresight *foresight, uint32_t of, uint32_t id)
     return low;
 }
 
-static struct bh_sight *
-find(const struct bh_foresight *foresight, uint32_t of, uint32_t id)
+static struct bh_forecast_row *
+series_find(const struct bh_forecast_series *series, uint32_t of, uint32_t id)
 {
-    uint32_t at = position(foresight, of, id);
-    struct bh_sight *row = &foresight->rows[at];
+    uint32_t at = position(series, of, id);
+    struct bh_forecast_row *row = &series->rows[at];
 
-    return at < foresight->count && row->of == of && row->id == id ? row : NULL;
+    return at < series->count && row->of == of && row->id == id ? row : NULL;
 }
 
-const struct bh_sight *
-bh_foresight_find(const struct bh_foresight *foresight, enum bh_sight_of of, uint32_t id)
+const struct bh_forecast_row *
+bh_forecast_series_find(const struct bh_forecast_series *series, enum bh_forecast_of of, uint32_t id)
 {
-    return find(foresight, of, id);
+    return series_find(series, of, id);
 }
 
 /* The subject is there: its row, with nothing counted yet. */
 static void
-meet(struct bh_foresight *foresight, uint32_t of, uint32_t id)
+meet(struct bh_forecast_series *series, uint32_t of, uint32_t id)
 {
-    uint32_t at = position(foresight, of, id);
-    struct bh_sight *row = find(foresight, of, id);
+    uint32_t at = position(series, of, id);
+    struct bh_forecast_row *row = series_find(series, of, id);
 
     if (!row) {
-        BH_ASSERT(foresight->count < foresight->max);
-        row = &foresight->rows[at];
-        memmove(row + 1, row, (foresight->count++ - at) * sizeof(*row));
-        *row = (struct bh_sight){ .of = of, .id = id };
-        bh_forecast_init(&row->series, foresight->slot_ns, BH_FORECAST_WINDOW_MAX);
-        for (uint32_t i = 0; i < bh_sight_horizons((enum bh_sight_of)of); i++)
-            bh_forecast_promise(&row->series, bh_foresight_steps[i], BH_FORESIGHT_Q_BP);
+        BH_ASSERT(series->count < series->max);
+        row = &series->rows[at];
+        memmove(row + 1, row, (series->count++ - at) * sizeof(*row));
+        *row = (struct bh_forecast_row){ .of = of, .id = id };
+        bh_forecast_init(&row->series, series->slot_ns, BH_FORECAST_WINDOW_MAX);
+        for (uint32_t i = 0; i < bh_forecast_row_horizons((enum bh_forecast_of)of); i++)
+            bh_forecast_promise(&row->series, bh_forecast_horizon_steps[i], BH_FORECAST_Q_BP);
     }
     row->seen = 1;
     row->value = 0;
 }
 
 static void
-add(const struct bh_foresight *foresight, uint32_t of, uint32_t id, uint64_t amount)
+series_add(const struct bh_forecast_series *series, uint32_t of, uint32_t id, uint64_t amount)
 {
-    struct bh_sight *row = find(foresight, of, id);
+    struct bh_forecast_row *row = series_find(series, of, id);
     uint64_t sum = row ? row->value + amount : 0;
 
     if (row)
@@ -85,18 +85,18 @@ add(const struct bh_foresight *foresight, uint32_t of, uint32_t id, uint64_t amo
 }
 
 bool
-bh_sight_is_valid(const struct bh_sight *sight, uint64_t slot_ns)
+bh_forecast_row_is_valid(const struct bh_forecast_row *forecast_row, uint64_t slot_ns)
 {
-    const struct bh_forecast *series = &sight->series;
+    const struct bh_forecast *series = &forecast_row->series;
 
-    if (sight->of >= BH_SIGHTS
-        || series->promise_count != bh_sight_horizons((enum bh_sight_of)sight->of)
+    if (forecast_row->of >= BH_FORECAST_OFS
+        || series->promise_count != bh_forecast_row_horizons((enum bh_forecast_of)forecast_row->of)
         || series->slot_ns != slot_ns || series->window != BH_FORECAST_WINDOW_MAX
         || series->count > BH_FORECAST_SLOTS)
         return false;
     for (uint32_t i = 0; i < series->promise_count; i++)
-        if (series->promises[i].steps != bh_foresight_steps[i]
-            || series->promises[i].q_bp != BH_FORESIGHT_Q_BP)
+        if (series->promises[i].steps != bh_forecast_horizon_steps[i]
+            || series->promises[i].q_bp != BH_FORECAST_Q_BP)
             return false;
     return true;
 }
@@ -114,52 +114,52 @@ likely_row(const struct bh_engine *engine, const struct sku *sku)
 }
 
 static void
-meet_tenants(struct bh_foresight *foresight, const struct bh_engine *engine)
+meet_tenants(struct bh_forecast_series *series, const struct bh_engine *engine)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
         const struct tenant *tenant = tenant_at(engine, slot);
 
         if (tenant->guarantee == 0 || tenant->removed)
             continue;
-        meet(foresight, BH_SIGHT_TENANT, (uint32_t)tenant->id);
-        add(foresight, BH_SIGHT_TENANT, (uint32_t)tenant->id, tenant->used);
+        meet(series, BH_FORECAST_OF_TENANT, (uint32_t)tenant->id);
+        series_add(series, BH_FORECAST_OF_TENANT, (uint32_t)tenant->id, tenant->used);
     }
 }
 
 static void
-meet_pools(struct bh_foresight *foresight, const struct bh_engine *engine)
+meet_pools(struct bh_forecast_series *series, const struct bh_engine *engine)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
         const struct gpu *gpu = gpu_at(engine, slot);
 
         if (gpu->managed)
-            meet(foresight, BH_SIGHT_POOL, gpu->model);
+            meet(series, BH_FORECAST_OF_POOL, gpu->model);
     }
     for (uint32_t model = 0; model < MODELS_MAX; model++)
-        add(foresight, BH_SIGHT_POOL, model, engine->core.used_models[model]);
+        series_add(series, BH_FORECAST_OF_POOL, model, engine->core.used_models[model]);
 }
 
 static void
-meet_pieces(struct bh_foresight *foresight, const struct bh_engine *engine)
+meet_partitions(struct bh_forecast_series *series, const struct bh_engine *engine)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_SKU, &slot);) {
         const struct sku *sku = sku_at(engine, slot);
 
         for (uint32_t row = 0; row < sku->model_count; row++)
             if (bh_profile_get((bh_profile_id){ sku->profiles[row] })) /* not whole, no share */
-                meet(foresight, BH_SIGHT_PIECES, sku->profiles[row]);
+                meet(series, BH_FORECAST_OF_PARTITIONS, sku->profiles[row]);
     }
 }
 
 static void
-meet_nodes(struct bh_foresight *foresight, const struct bh_engine *engine)
+meet_nodes(struct bh_forecast_series *series, const struct bh_engine *engine)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_NODE, &slot);)
-        meet(foresight, BH_SIGHT_NODE, (uint32_t)node_at(engine, slot)->id);
+        meet(series, BH_FORECAST_OF_NODE, (uint32_t)node_at(engine, slot)->id);
 }
 
 uint32_t
-bh_foresight_needed(const struct bh_engine *engine)
+bh_forecast_series_needed(const struct bh_engine *engine)
 {
     return engine->tables[TABLE_TENANT].live + MODELS_MAX + PROFILES_MAX
            + engine->tables[TABLE_NODE].live;
@@ -168,137 +168,137 @@ bh_foresight_needed(const struct bh_engine *engine)
 /* ---- what is used and waited for ---- */
 
 static void
-count_parts(const struct bh_foresight *foresight, const struct bh_engine *engine)
+count_parts(const struct bh_forecast_series *series, const struct bh_engine *engine)
 {
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PART, &slot);) {
-        const struct part *part = part_at(engine, slot);
-        const struct node *node = node_at(engine, gpu_at(engine, part->gpu)->node);
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PARTITION, &slot);) {
+        const struct partition *partition = partition_at(engine, slot);
+        const struct node *node = node_at(engine, gpu_at(engine, partition->gpu)->node);
 
-        if (!part->lease)
+        if (!partition->lease)
             continue;
-        add(foresight, BH_SIGHT_NODE, (uint32_t)node->id, bh_quota_equivalent(part->profile, 1));
-        add(foresight, BH_SIGHT_PIECES, part->profile, 1);
+        series_add(series, BH_FORECAST_OF_NODE, (uint32_t)node->id, bh_quota_equivalent(partition->profile, 1));
+        series_add(series, BH_FORECAST_OF_PARTITIONS, partition->profile, 1);
     }
 }
 
-/* So many pieces by the row are wanted beside what is used. */
+/* So many partitions by the row are wanted beside what is used. */
 static void
-count_wanted(const struct bh_foresight *foresight, const struct bh_engine *engine,
-             uint32_t tenant, const struct sku *sku, uint64_t pieces)
+count_wanted(const struct bh_forecast_series *series, const struct bh_engine *engine,
+             uint32_t tenant, const struct sku *sku, uint64_t partitions)
 {
     uint32_t row = likely_row(engine, sku);
-    uint64_t equivalent = sku->equivalents[row] * pieces;
+    uint64_t equivalent = sku->equivalents[row] * partitions;
 
     for (uint32_t at = tenant; at; at = tenant_at(engine, at)->parent)
-        add(foresight, BH_SIGHT_TENANT, (uint32_t)tenant_at(engine, at)->id, equivalent);
-    add(foresight, BH_SIGHT_POOL, sku->models[row], equivalent);
-    add(foresight, BH_SIGHT_PIECES, sku->profiles[row], pieces);
+        series_add(series, BH_FORECAST_OF_TENANT, (uint32_t)tenant_at(engine, at)->id, equivalent);
+    series_add(series, BH_FORECAST_OF_POOL, sku->models[row], equivalent);
+    series_add(series, BH_FORECAST_OF_PARTITIONS, sku->profiles[row], partitions);
 }
 
 static void
-count_waiting(const struct bh_foresight *foresight, const struct bh_engine *engine)
+count_waiting(const struct bh_forecast_series *series, const struct bh_engine *engine)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
         const struct class *class = class_at(engine, slot);
 
         if (!class->hold)
-            count_wanted(foresight, engine, class->tenant, sku_at(engine, class->sku),
+            count_wanted(series, engine, class->tenant, sku_at(engine, class->sku),
                          (uint64_t)class->jobs * class->count * class->gang);
     }
     for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);) {
         const struct lease *lease = lease_at(engine, slot);
 
         if (lease->state == LEASE_SUSPENDED)
-            count_wanted(foresight, engine, lease->tenant,
+            count_wanted(series, engine, lease->tenant,
                          sku_at(engine, job_at(engine, lease->job)->sku), lease->count);
     }
 }
 
 void
-bh_foresight_observe(struct bh_foresight *foresight, const struct bh_engine *engine,
+bh_forecast_series_observe(struct bh_forecast_series *series, const struct bh_engine *engine,
                      uint64_t now_ns)
 {
     uint32_t kept = 0;
 
-    BH_ASSERT(foresight->slot_ns > 0);
-    if (now_ns / foresight->slot_ns < foresight->slot)
+    BH_ASSERT(series->slot_ns > 0);
+    if (now_ns / series->slot_ns < series->slot)
         return;
-    foresight->slot = now_ns / foresight->slot_ns;
-    for (uint32_t i = 0; i < foresight->count; i++)
-        foresight->rows[i].seen = 0;
-    meet_tenants(foresight, engine);
-    meet_pools(foresight, engine);
-    meet_pieces(foresight, engine);
-    meet_nodes(foresight, engine);
-    count_parts(foresight, engine);
-    count_waiting(foresight, engine);
-    for (uint32_t i = 0; i < foresight->count; i++) {
-        struct bh_sight *row = &foresight->rows[i];
+    series->slot = now_ns / series->slot_ns;
+    for (uint32_t i = 0; i < series->count; i++)
+        series->rows[i].seen = 0;
+    meet_tenants(series, engine);
+    meet_pools(series, engine);
+    meet_partitions(series, engine);
+    meet_nodes(series, engine);
+    count_parts(series, engine);
+    count_waiting(series, engine);
+    for (uint32_t i = 0; i < series->count; i++) {
+        struct bh_forecast_row *row = &series->rows[i];
 
         if (!row->seen)
             continue;
         bh_forecast_put(&row->series, now_ns, row->value);
         if (kept++ != i)
-            foresight->rows[kept - 1] = *row;
+            series->rows[kept - 1] = *row;
     }
-    foresight->count = kept;
+    series->count = kept;
 }
 
 /* ---- what follows ---- */
 
 struct bh_forecast_bound
-bh_sight_bound(const struct bh_sight *sight, uint32_t horizon)
+bh_forecast_row_bound(const struct bh_forecast_row *forecast_row, uint32_t horizon)
 {
-    BH_ASSERT(horizon < BH_FORESIGHT_HORIZONS);
-    return bh_forecast_bound(&sight->series, bh_foresight_steps[horizon], BH_FORESIGHT_Q_BP);
+    BH_ASSERT(horizon < BH_FORECAST_HORIZONS);
+    return bh_forecast_bound(&forecast_row->series, bh_forecast_horizon_steps[horizon], BH_FORECAST_Q_BP);
 }
 
 uint64_t
-bh_foresight_capacity(const struct bh_engine *engine, bh_node_id id)
+bh_forecast_series_capacity(const struct bh_engine *engine, bh_node_id id)
 {
     const struct node *node = node_at(engine, node_find(engine, id.v));
     uint64_t gpus = 0;
 
     for (uint32_t at = node->first_gpu; at; at = gpu_at(engine, at)->next_on_node)
-        gpus += bh_room_offered(engine, gpu_at(engine, at));
+        gpus += bh_capacity_offered(engine, gpu_at(engine, at));
     return gpus * BH_GPU_PARTS;
 }
 
 static bool
-tell_tenant(const struct bh_engine *engine, const struct bh_sight *sight,
-            struct bh_ev_outlook *outlook)
+advise_tenant(const struct bh_engine *engine, const struct bh_forecast_row *forecast_row,
+            struct bh_ev_advice *advice)
 {
-    const struct tenant *tenant = tenant_at(engine, tenant_find(engine, sight->id));
-    struct bh_forecast_bound bound = bh_sight_bound(sight, 0);
+    const struct tenant *tenant = tenant_at(engine, tenant_find(engine, forecast_row->id));
+    struct bh_forecast_bound bound = bh_forecast_row_bound(forecast_row, 0);
 
-    outlook->of = BH_OUTLOOK_TENANT;
-    outlook->tenant.v = sight->id;
-    outlook->expected = tenant->guarantee - bh_headroom_lend(tenant->guarantee, &bound);
+    advice->of = BH_ADVICE_TENANT;
+    advice->tenant.v = forecast_row->id;
+    advice->expected = tenant->guarantee - bh_headroom_lend(tenant->guarantee, &bound);
     return engine->core.settings.lending == BH_LEND_FORECAST && tenant->id && !tenant->removed
-           && outlook->expected != tenant->expected;
+           && advice->expected != tenant->expected;
 }
 
 static bool
-tell_node(const struct bh_engine *engine, const struct bh_sight *sight,
-          struct bh_ev_outlook *outlook)
+advise_node(const struct bh_engine *engine, const struct bh_forecast_row *forecast_row,
+          struct bh_ev_advice *advice)
 {
-    uint64_t capacity = bh_foresight_capacity(engine, (bh_node_id){ sight->id });
-    const struct node *node = node_at(engine, node_find(engine, sight->id));
+    uint64_t capacity = bh_forecast_series_capacity(engine, (bh_node_id){ forecast_row->id });
+    const struct node *node = node_at(engine, node_find(engine, forecast_row->id));
     struct bh_forecast_bound bound;
 
     if (!engine->core.settings.hotspots || !node->id || capacity == 0)
         return false;
-    bound = bh_sight_bound(sight, 0);
-    outlook->of = BH_OUTLOOK_NODE;
-    outlook->node.v = sight->id;
-    outlook->hot = bh_headroom_test_node(&bound, capacity, BH_FORESIGHT_MARK_PERMILLE).hot;
-    return outlook->hot != (bool)node->hot;
+    bound = bh_forecast_row_bound(forecast_row, 0);
+    advice->of = BH_ADVICE_NODE;
+    advice->node.v = forecast_row->id;
+    advice->hot = bh_headroom_test_node(&bound, capacity, BH_FORECAST_HOT_PERMILLE).hot;
+    return advice->hot != (bool)node->hot;
 }
 
 uint32_t
-bh_sight_ready(const struct bh_sight *sight)
+bh_forecast_row_ready(const struct bh_forecast_row *forecast_row)
 {
-    struct bh_forecast_bound bound = bh_sight_bound(sight, 0);
+    struct bh_forecast_bound bound = bh_forecast_row_bound(forecast_row, 0);
     uint32_t more = bound.value > bound.level ? bound.value - bound.level : 0;
 
     if (!bound.firm)
@@ -307,45 +307,45 @@ bh_sight_ready(const struct bh_sight *sight)
 }
 
 static bool
-tell_pieces(const struct bh_engine *engine, uint32_t profile, uint32_t ready,
-            struct bh_ev_outlook *outlook)
+advise_partitions(const struct bh_engine *engine, uint32_t profile, uint32_t ready,
+            struct bh_ev_advice *advice)
 {
-    outlook->of = BH_OUTLOOK_PIECES;
-    outlook->profile = profile;
-    outlook->ready = ready;
+    advice->of = BH_ADVICE_PARTITIONS;
+    advice->profile = profile;
+    advice->ready = ready;
     return engine->core.settings.preshape && engine->core.shapes.ready[profile] != ready;
 }
 
 /* Profiles that no SKU has any more. */
 static bool
-tell_gone(const struct bh_foresight *foresight, const struct bh_engine *engine,
-          uint32_t profile, struct bh_ev_outlook *outlook)
+advise_gone(const struct bh_forecast_series *series, const struct bh_engine *engine,
+          uint32_t profile, struct bh_ev_advice *advice)
 {
-    return !find(foresight, BH_SIGHT_PIECES, profile)
-           && tell_pieces(engine, profile, 0, outlook);
+    return !series_find(series, BH_FORECAST_OF_PARTITIONS, profile)
+           && advise_partitions(engine, profile, 0, advice);
 }
 
 bool
-bh_foresight_next(const struct bh_foresight *foresight, const struct bh_engine *engine,
+bh_forecast_series_next(const struct bh_forecast_series *series, const struct bh_engine *engine,
                   uint32_t *cursor, struct bh_event *ret_event)
 {
-    struct bh_ev_outlook *outlook = &ret_event->u.outlook;
+    struct bh_ev_advice *advice = &ret_event->u.advice;
     bool differs = false;
 
-    *ret_event = (struct bh_event){ .kind = BH_EV_OUTLOOK };
-    while (!differs && *cursor < foresight->count + PROFILES_MAX) {
-        const struct bh_sight *row = &foresight->rows[*cursor];
-        bool gone = *cursor >= foresight->count;
+    *ret_event = (struct bh_event){ .kind = BH_EV_ADVICE };
+    while (!differs && *cursor < series->count + PROFILES_MAX) {
+        const struct bh_forecast_row *row = &series->rows[*cursor];
+        bool gone = *cursor >= series->count;
 
-        *outlook = (struct bh_ev_outlook){ 0 };
+        *advice = (struct bh_ev_advice){ 0 };
         if (gone)
-            differs = tell_gone(foresight, engine, *cursor - foresight->count, outlook);
-        else if (row->of == BH_SIGHT_TENANT)
-            differs = tell_tenant(engine, row, outlook);
-        else if (row->of == BH_SIGHT_NODE)
-            differs = tell_node(engine, row, outlook);
-        else if (row->of == BH_SIGHT_PIECES)
-            differs = tell_pieces(engine, row->id, bh_sight_ready(row), outlook);
+            differs = advise_gone(series, engine, *cursor - series->count, advice);
+        else if (row->of == BH_FORECAST_OF_TENANT)
+            differs = advise_tenant(engine, row, advice);
+        else if (row->of == BH_FORECAST_OF_NODE)
+            differs = advise_node(engine, row, advice);
+        else if (row->of == BH_FORECAST_OF_PARTITIONS)
+            differs = advise_partitions(engine, row->id, bh_forecast_row_ready(row), advice);
         ++*cursor;
     }
     return differs;
@@ -404,7 +404,7 @@ grain_of(const struct bh_engine *engine, uint32_t model)
 }
 
 struct bh_headroom_pool
-bh_foresight_pool(const struct bh_engine *engine, uint32_t model,
+bh_forecast_series_pool(const struct bh_engine *engine, uint32_t model,
                   const struct bh_forecast_bound *bounds)
 {
     const uint32_t most = (1u << 30) - 1;
@@ -415,11 +415,11 @@ bh_foresight_pool(const struct bh_engine *engine, uint32_t model,
         only = only && (i == model || engine->core.offered[i] == 0);
     least = (guaranteed(engine, model, only) + BH_GPU_PARTS - 1) / BH_GPU_PARTS;
     return (struct bh_headroom_pool){ .need = bounds,
-                                      .later = bounds ? &bounds[BH_FORESIGHT_HORIZONS - 1]
+                                      .later = bounds ? &bounds[BH_FORECAST_HORIZONS - 1]
                                                       : NULL,
                                       .capacity = engine->core.offered[model],
                                       .least = least < most ? (uint32_t)least : most,
                                       .most = most,
                                       .grain = grain_of(engine, model),
-                                      .reserve_permille = BH_FORESIGHT_RESERVE_PERMILLE };
+                                      .reserve_permille = BH_FORECAST_RESERVE_PERMILLE };
 }

@@ -10,30 +10,30 @@
 /* ---- news ---- */
 
 static void
-tell(struct bh_future *future, struct bh_news news)
+future_notify(struct bh_future *future, struct bh_future_event event)
 {
-    news.at_ns = future->now_ns;
-    if (news.kind == BH_NEWS_STARTS && bh_same(news.job, future->options.until))
+    event.at_ns = future->now_ns;
+    if (event.kind == BH_FUTURE_EVENT_STARTS && bh_same(event.job, future->options.until))
         future->met = true;
-    if (future->options.hear)
-        future->options.hear(future->options.self, future->engine, &news);
+    if (future->options.notify)
+        future->options.notify(future->options.self, future->engine, &event);
 }
 
 static void
-tell_decision(struct bh_future *future, const struct bh_decision *decision)
+notify_decision(struct bh_future *future, const struct bh_decision *decision)
 {
-    struct bh_news news = { .job = decision->job, .for_job = decision->for_job,
+    struct bh_future_event event = { .job = decision->job, .for_job = decision->for_job,
                             .cause = decision->cause };
 
     switch (decision->kind) {
     case BH_DO_PLACE:
-        news.kind = BH_NEWS_STARTS;
+        event.kind = BH_FUTURE_EVENT_STARTS;
         break;
     case BH_DO_RESUME:
-        news.kind = BH_NEWS_RESUMES;
+        event.kind = BH_FUTURE_EVENT_RESUMES;
         break;
     case BH_DO_SUSPEND:
-        news.kind = BH_NEWS_SUSPENDED;
+        event.kind = BH_FUTURE_EVENT_SUSPENDED;
         break;
     case BH_DO_STOP:
         if (!decision->lease.v
@@ -41,33 +41,33 @@ tell_decision(struct bh_future *future, const struct bh_decision *decision)
                 job_at(future->engine, job_find(future->engine, decision->job.v)),
                 decision->cause))
             return; /* its end is told when it comes */
-        news.kind = BH_NEWS_REQUEUED;
+        event.kind = BH_FUTURE_EVENT_REQUEUED;
         break;
     case BH_DO_CLAIM:
     case BH_DO_UNCLAIM:
     case BH_DO_RESERVE:
     case BH_DO_UNRESERVE:
-    case BH_DO_SHAPE:
+    case BH_DO_WARM:
     case BH_DO_CLEAR:
     case BH_DECISION_KINDS:
         return;
     }
-    tell(future, news);
+    future_notify(future, event);
 }
 
 /* Who is moved makes way by command, not by decision. */
 static void
-tell_moves(struct bh_future *future, const struct bh_ev_move *move)
+notify_moves(struct bh_future *future, const struct bh_ev_move *move)
 {
     for (uint32_t i = 0; i < move->move_count; i++)
-        tell(future, (struct bh_news){ .kind = BH_NEWS_REQUEUED, .job = move->moves[i].job,
+        future_notify(future, (struct bh_future_event){ .kind = BH_FUTURE_EVENT_REQUEUED, .job = move->moves[i].job,
                                        .for_job = move->for_job, .cause = BH_END_MOVED });
 }
 
 /* ---- answers ---- */
 
 static bool
-of_piece(enum bh_effect_kind kind)
+of_partition(enum bh_effect_kind kind)
 {
     return kind == BH_FX_CARVE || kind == BH_FX_DESTROY;
 }
@@ -82,9 +82,9 @@ of_gpu(enum bh_effect_kind kind)
 static uint64_t
 subject_of(const struct bh_effect *effect)
 {
-    if (of_piece(effect->kind))
-        return effect->piece.partition.v;
-    return of_gpu(effect->kind) ? effect->piece.gpu.v : effect->lease.v;
+    if (of_partition(effect->kind))
+        return effect->partition.partition.v;
+    return of_gpu(effect->kind) ? effect->partition.gpu.v : effect->lease.v;
 }
 
 static void
@@ -102,12 +102,12 @@ enqueue(struct bh_future *future, const struct bh_future_order *order)
 
 /* What the step brought: news are told, orders wait to be answered. */
 static void
-take_step(struct bh_future *future)
+answer_step(struct bh_future *future)
 {
     const struct bh_step *step = &future->step;
 
     for (uint32_t i = 0; i < step->decision_count; i++)
-        tell_decision(future, &step->decisions[i]);
+        notify_decision(future, &step->decisions[i]);
     for (uint32_t i = 0; i < step->effect_count; i++) {
         const struct bh_effect *effect = &step->effects[i];
 
@@ -115,7 +115,7 @@ take_step(struct bh_future *future)
             enqueue(future, &(struct bh_future_order){
                                 effect->kind, effect->order, subject_of(effect) });
         else if (effect->state >= BH_JOB_COMPLETED)
-            tell(future, (struct bh_news){ .kind = BH_NEWS_ENDS, .job = effect->job,
+            future_notify(future, (struct bh_future_event){ .kind = BH_FUTURE_EVENT_ENDS, .job = effect->job,
                                            .cause = effect->cause });
     }
 }
@@ -140,7 +140,7 @@ static bool
 is_due(const struct bh_future *future, const struct bh_future_order *order)
 {
     const struct bh_engine *engine = future->engine;
-    uint32_t slot = of_piece(order->kind) ? part_find(engine, order->id)
+    uint32_t slot = of_partition(order->kind) ? partition_find(engine, order->id)
                                           : lease_find(engine, order->id);
 
     if (of_gpu(order->kind)) {
@@ -149,11 +149,11 @@ is_due(const struct bh_future *future, const struct bh_future_order *order)
         return gpu->health.waiting == order->kind + 1 && gpu->health.order == order->order
                && node_answers(engine, gpu->node);
     }
-    if (of_piece(order->kind)) {
-        const struct part *part = part_at(engine, slot);
+    if (of_partition(order->kind)) {
+        const struct partition *partition = partition_at(engine, slot);
 
-        return slot && part->waiting == order->kind + 1 && part->order == order->order
-               && node_answers(engine, gpu_at(engine, part->gpu)->node);
+        return slot && partition->waiting == order->kind + 1 && partition->order == order->order
+               && node_answers(engine, gpu_at(engine, partition->gpu)->node);
     }
     return slot && lease_at(engine, slot)->waiting == order->kind + 1
            && lease_at(engine, slot)->order == order->order
@@ -164,16 +164,16 @@ is_due(const struct bh_future *future, const struct bh_future_order *order)
 /* Collect what waits for an answer from the tables: destructions before what relies on
  * them. */
 static void
-look_through(struct bh_future *future)
+inspect_tables(struct bh_future *future)
 {
     const struct bh_engine *engine = future->engine;
 
     BH_ASSERT(future->count == 0);
     future->spilled = false;
     for (int pass = BH_FX_DESTROY; pass >= BH_FX_CARVE; pass--)
-        for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PART, &slot);) {
-            const struct part *part = part_at(engine, slot);
-            struct bh_future_order order = { (enum bh_effect_kind)pass, part->order, part->id };
+        for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PARTITION, &slot);) {
+            const struct partition *partition = partition_at(engine, slot);
+            struct bh_future_order order = { (enum bh_effect_kind)pass, partition->order, partition->id };
 
             if (is_due(future, &order))
                 enqueue(future, &order);
@@ -198,7 +198,7 @@ look_through(struct bh_future *future)
 
 /* The event that answers an order well. */
 static struct bh_event
-answer(const struct bh_future *future, const struct bh_future_order *order)
+future_answer(const struct bh_future *future, const struct bh_future_order *order)
 {
     static const uint8_t kinds[BH_EFFECT_KINDS] = {
         [BH_FX_CARVE] = BH_EV_CARVED,   [BH_FX_DESTROY] = BH_EV_DESTROYED,
@@ -208,8 +208,8 @@ answer(const struct bh_future *future, const struct bh_future_order *order)
     };
     struct bh_event event = { .kind = (enum bh_event_kind)kinds[order->kind] };
 
-    if (of_piece(order->kind))
-        event.u.piece = (struct bh_ev_piece){ { order->id }, BH_OUTCOME_OK, 0 };
+    if (of_partition(order->kind))
+        event.u.partition = (struct bh_ev_partition){ { order->id }, BH_OUTCOME_OK, 0 };
     else if (of_gpu(order->kind))
         event.u.serviced =
             (struct bh_ev_serviced){ { (uint32_t)order->id }, BH_OUTCOME_OK, 0 };
@@ -227,7 +227,7 @@ answer(const struct bh_future *future, const struct bh_future_order *order)
  * then a tick decides, for an engine that was told what happened and not what to do looks
  * at everything again. */
 static bh_rc
-happen(struct bh_future *future, const struct bh_event *event, bool decide)
+future_step_event(struct bh_future *future, const struct bh_event *event, bool decide)
 {
     struct bh_event now = *event;
     bh_rc rc;
@@ -241,15 +241,15 @@ happen(struct bh_future *future, const struct bh_event *event, bool decide)
     future->seq++;
     future->steps++;
     if (now.kind == BH_EV_MOVE)
-        tell_moves(future, &now.u.move);
-    take_step(future);
+        notify_moves(future, &now.u.move);
+    answer_step(future);
     return BH_OK;
 }
 
 bh_rc
 bh_future_send(struct bh_future *future, const struct bh_event *event)
 {
-    return happen(future, event, true);
+    return future_step_event(future, event, true);
 }
 
 /* Answer the oldest order; one that is no longer wanted is dropped.  BH_FULL: the answer
@@ -258,11 +258,11 @@ static bh_rc
 answer_first(struct bh_future *future)
 {
     const struct bh_future_order order = future->queue[future->first];
-    struct bh_event event = answer(future, &order);
+    struct bh_event event = future_answer(future, &order);
     bh_rc rc = BH_OK;
 
     if (is_due(future, &order))
-        rc = happen(future, &event, false);
+        rc = future_step_event(future, &event, false);
     if (rc == BH_FULL)
         return rc;
     future->first = (future->first + 1) % BH_FUTURE_QUEUE_MAX;
@@ -321,7 +321,7 @@ ending(const struct bh_future *future, uint32_t lease)
     struct bh_event event = { .kind = BH_EV_ENDED };
 
     if (lease_at(future->engine, lease)->state == LEASE_STOPPING)
-        return answer(future, &(struct bh_future_order){
+        return future_answer(future, &(struct bh_future_order){
                                   BH_FX_STOP, 0, lease_at(future->engine, lease)->id });
     event.u.ended = (struct bh_ev_ended){ .lease = { lease_at(future->engine, lease)->id },
                                           .cause = BH_END_EXITED,
@@ -348,7 +348,7 @@ move_on(struct bh_future *future)
     future->now_ns = next_ns > future->now_ns ? next_ns : future->now_ns;
     if (end_ns == next_ns)
         event = ending(future, lease);
-    rc = happen(future, &event, event.kind == BH_EV_TICK);
+    rc = future_step_event(future, &event, event.kind == BH_EV_TICK);
     if (rc == BH_FULL)
         return BH_FUTURE_FULL;
     return rc == BH_OK ? BH_FUTURE_MORE : BH_FUTURE_QUIET;
@@ -402,7 +402,7 @@ bh_future_run(struct bh_future *future, uint32_t budget)
 
     for (; budget > 0 && end == BH_FUTURE_MORE; budget--) {
         if (future->count == 0 && future->spilled)
-            look_through(future);
+            inspect_tables(future);
         if (future->count == 0 && is_done(future))
             return BH_FUTURE_DONE;
         if (future->count == 0)

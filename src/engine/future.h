@@ -18,32 +18,32 @@
 enum { BH_FUTURE_QUEUE_MAX = 512 };
 
 /* What happens to a job; told after the step that decided it. */
-enum bh_news_kind {
-    BH_NEWS_STARTS,    /* it is placed: bh_view_job says where */
-    BH_NEWS_RESUMES,
-    BH_NEWS_SUSPENDED, /* for_job needs the room */
-    BH_NEWS_REQUEUED,  /* stopped, and queued again if its contract allows */
-    BH_NEWS_ENDS,      /* `cause` says how: it is over */
-    BH_NEWS_KINDS
+enum bh_future_event_kind {
+    BH_FUTURE_EVENT_STARTS,    /* it is placed: bh_view_job says where */
+    BH_FUTURE_EVENT_RESUMES,
+    BH_FUTURE_EVENT_SUSPENDED, /* for_job needs the room */
+    BH_FUTURE_EVENT_REQUEUED,  /* stopped, and queued again if its contract allows */
+    BH_FUTURE_EVENT_ENDS,      /* `cause` says how: it is over */
+    BH_FUTURE_EVENT_KINDS
 };
 
-struct bh_news {
-    enum bh_news_kind kind;
+struct bh_future_event {
+    enum bh_future_event_kind kind;
     uint64_t at_ns;
     bh_job_id job, for_job;
     enum bh_end_cause cause;
 };
 
-/* Told of every piece of news, with the engine as it is then; it must not be changed. */
-typedef void (*bh_news_sink)(void *self, const struct bh_engine *engine,
-                             const struct bh_news *news);
+/* Told of every partition of news, with the engine as it is then; it must not be changed. */
+typedef void (*bh_future_notify)(void *self, const struct bh_engine *engine,
+                             const struct bh_future_event *event);
 
 struct bh_future_options {
     uint64_t now_ns;      /* where it begins; not before the engine's last event */
     uint64_t assumed_ns;  /* 0: BH_FUTURE_ASSUMED_NS */
     uint64_t horizon_ns;  /* how far it is played; 0: BH_FUTURE_HORIZON_NS */
     bh_job_id until;      /* done when this job has started; 0: when all that wait have */
-    bh_news_sink hear;    /* NULL: nobody listens */
+    bh_future_notify notify;    /* NULL: nobody listens */
     void *self;
 };
 
@@ -60,7 +60,7 @@ enum bh_future_end {
 /* An effect that is to be answered. */
 struct bh_future_order {
     enum bh_effect_kind kind;
-    uint64_t order, id;   /* of the lease or the piece */
+    uint64_t order, id;   /* of the lease or the partition */
 };
 
 /* One future under way: in the caller's memory, some 50 KiB. */

@@ -5,18 +5,18 @@
 
 #define HOUR (UINT64_C(3600) * 1000000000)
 
-enum { NEWS_MAX = 4096 };
+enum { EVENTS_MAX = 4096 };
 
-static struct bh_news heard[NEWS_MAX];
-static uint32_t heard_count;
+static struct bh_future_event events[EVENTS_MAX];
+static uint32_t event_count;
 static struct bh_future future;
 
 static void
-hear(void *self, const struct bh_engine *engine, const struct bh_news *news)
+notify(void *self, const struct bh_engine *engine, const struct bh_future_event *event)
 {
-    if (heard_count < NEWS_MAX)
-        heard[heard_count++] = *news;
-    assert_ptr_equal(self, &heard);
+    if (event_count < EVENTS_MAX)
+        events[event_count++] = *event;
+    assert_ptr_equal(self, &events);
     assert_non_null(engine);
 }
 
@@ -34,39 +34,39 @@ copy_of(const struct bh_engine *engine, uint32_t more_jobs)
 
 /* Play a copy of the story's engine; the engine itself must not change. */
 static enum bh_future_end
-play(const struct bh_story *story, struct bh_future_options options, uint32_t budget)
+future_test_play(const struct bh_fixture *fixture, struct bh_future_options options, uint32_t budget)
 {
-    struct bh_engine *copy = copy_of(story->engine, 0);
-    uint64_t digest = bh_story_digest(story->engine);
+    struct bh_engine *copy = copy_of(fixture->engine, 0);
+    uint64_t digest = bh_fixture_digest(fixture->engine);
     char broken[200] = "";
     enum bh_future_end end;
 
-    heard_count = 0;
-    options.now_ns = story->now_ns;
-    options.hear = hear;
-    options.self = &heard;
+    event_count = 0;
+    options.now_ns = fixture->now_ns;
+    options.notify = notify;
+    options.self = &events;
     bh_future_begin(&future, copy, &options);
     end = bh_future_run(&future, budget);
     BH_CHECK("the copy is sound", bh_engine_check(copy, broken, sizeof broken));
-    BH_CHECK_EQ("nothing was changed", bh_story_digest(story->engine), digest);
+    BH_CHECK_EQ("nothing was changed", bh_fixture_digest(fixture->engine), digest);
     free(copy);
     return end;
 }
 
 /* When the news of that kind about the job came, in nanoseconds from now; or -1. */
 static int64_t
-when(const struct bh_story *story, enum bh_news_kind kind, uint64_t job)
+when(const struct bh_fixture *fixture, enum bh_future_event_kind kind, uint64_t job)
 {
-    for (uint32_t i = 0; i < heard_count; i++)
-        if (heard[i].kind == kind && heard[i].job.v == job)
-            return (int64_t)(heard[i].at_ns - story->now_ns);
+    for (uint32_t i = 0; i < event_count; i++)
+        if (events[i].kind == kind && events[i].job.v == job)
+            return (int64_t)(events[i].at_ns - fixture->now_ns);
     return -1;
 }
 
 static struct bh_ev_submit
-whole(enum bh_priority priority, uint64_t limit_ns)
+future_test_whole(enum bh_priority priority, uint64_t limit_ns)
 {
-    struct bh_ev_submit submit = bh_story_wants(21, 3, 1);
+    struct bh_ev_submit submit = bh_fixture_submission(21, 3, 1);
 
     submit.priority = priority;
     submit.time_limit_ns = limit_ns;
@@ -94,21 +94,21 @@ jobs_follow_one_another(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = bh_story_site(1);
-        struct bh_ev_submit first = whole(BH_PRIORITY_NORMAL, cases[i].first_ns);
+        struct bh_fixture *fixture = bh_fixture_site(1);
+        struct bh_ev_submit first = future_test_whole(BH_PRIORITY_NORMAL, cases[i].first_ns);
         uint64_t second, third;
 
         first.kind = cases[i].kind;
-        bh_story_run(story, first);
-        second = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, cases[i].second_ns));
-        third = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, 0));
+        bh_fixture_submit_running(fixture, first);
+        second = bh_fixture_submit(fixture, future_test_whole(BH_PRIORITY_NORMAL, cases[i].second_ns));
+        third = bh_fixture_submit(fixture, future_test_whole(BH_PRIORITY_NORMAL, 0));
         BH_CHECK_EQ(cases[i].name,
-                    play(story, (struct bh_future_options){ .assumed_ns = cases[i].assumed_ns },
+                    future_test_play(fixture, (struct bh_future_options){ .assumed_ns = cases[i].assumed_ns },
                          10000),
                     cases[i].end);
-        BH_CHECK_EQ(cases[i].name, when(story, BH_NEWS_STARTS, second), cases[i].second_starts);
-        BH_CHECK_EQ(cases[i].name, when(story, BH_NEWS_STARTS, third), cases[i].third_starts);
-        bh_story_close(story);
+        BH_CHECK_EQ(cases[i].name, when(fixture, BH_FUTURE_EVENT_STARTS, second), cases[i].second_starts);
+        BH_CHECK_EQ(cases[i].name, when(fixture, BH_FUTURE_EVENT_STARTS, third), cases[i].third_starts);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
@@ -117,37 +117,37 @@ jobs_follow_one_another(void **state)
 static void
 what_is_under_way_is_finished(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
-    uint64_t first = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, HOUR));
-    uint64_t second = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, HOUR));
+    struct bh_fixture *fixture = bh_fixture_site(1);
+    uint64_t first = bh_fixture_submit(fixture, future_test_whole(BH_PRIORITY_NORMAL, HOUR));
+    uint64_t second = bh_fixture_submit(fixture, future_test_whole(BH_PRIORITY_NORMAL, HOUR));
 
-    /* its piece is not carved yet */
-    BH_CHECK_EQ("done", play(story, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
-    BH_CHECK_EQ("it was placed before", when(story, BH_NEWS_STARTS, first), -1);
-    BH_CHECK_EQ("the next one", when(story, BH_NEWS_STARTS, second), HOUR);
-    BH_CHECK_EQ("by its limit", when(story, BH_NEWS_ENDS, first), HOUR);
-    bh_story_settle(story);
-    bh_story_tick(story, HOUR / 2);
-    BH_CHECK_EQ("later", play(story, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
-    BH_CHECK_EQ("half the wait is over", when(story, BH_NEWS_STARTS, second), HOUR / 2);
+    /* its partition is not carved yet */
+    BH_CHECK_EQ("done", future_test_play(fixture, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
+    BH_CHECK_EQ("it was placed before", when(fixture, BH_FUTURE_EVENT_STARTS, first), -1);
+    BH_CHECK_EQ("the next one", when(fixture, BH_FUTURE_EVENT_STARTS, second), HOUR);
+    BH_CHECK_EQ("by its limit", when(fixture, BH_FUTURE_EVENT_ENDS, first), HOUR);
+    bh_fixture_finish_effects(fixture);
+    bh_fixture_tick(fixture, HOUR / 2);
+    BH_CHECK_EQ("later", future_test_play(fixture, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
+    BH_CHECK_EQ("half the wait is over", when(fixture, BH_FUTURE_EVENT_STARTS, second), HOUR / 2);
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 /* A job that has run longer than is assumed goes on as long again. */
 static void
 an_overdue_job_goes_on(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
     uint64_t second;
 
-    bh_story_run(story, whole(BH_PRIORITY_NORMAL, 0));
-    second = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, HOUR));
-    bh_story_tick(story, 30 * HOUR);
-    BH_CHECK_EQ("done", play(story, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
-    BH_CHECK_EQ("as long again", when(story, BH_NEWS_STARTS, second), 30 * HOUR);
+    bh_fixture_submit_running(fixture, future_test_whole(BH_PRIORITY_NORMAL, 0));
+    second = bh_fixture_submit(fixture, future_test_whole(BH_PRIORITY_NORMAL, HOUR));
+    bh_fixture_tick(fixture, 30 * HOUR);
+    BH_CHECK_EQ("done", future_test_play(fixture, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
+    BH_CHECK_EQ("as long again", when(fixture, BH_FUTURE_EVENT_STARTS, second), 30 * HOUR);
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 static void
@@ -156,42 +156,42 @@ preemption_is_foretold(void **state)
     static const struct {
         const char *name;
         enum bh_contract contract;
-        enum bh_news_kind way;
-        enum bh_news_kind back; /* how the lower one goes on after an hour */
+        enum bh_future_event_kind preemptible;
+        enum bh_future_event_kind back; /* how the lower one goes on after an hour */
         int64_t end;
     } cases[] = {
-        { "suspend", BH_CONTRACT_SUSPEND, BH_NEWS_SUSPENDED, BH_NEWS_RESUMES, 5 * HOUR },
-        { "requeue", BH_CONTRACT_REQUEUE, BH_NEWS_REQUEUED, BH_NEWS_STARTS, 5 * HOUR },
+        { "suspend", BH_CONTRACT_SUSPEND, BH_FUTURE_EVENT_SUSPENDED, BH_FUTURE_EVENT_RESUMES, 5 * HOUR },
+        { "requeue", BH_CONTRACT_REQUEUE, BH_FUTURE_EVENT_REQUEUED, BH_FUTURE_EVENT_STARTS, 5 * HOUR },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = bh_story_site(1);
-        struct bh_ev_submit low = whole(BH_PRIORITY_LOW, 4 * HOUR);
+        struct bh_fixture *fixture = bh_fixture_site(1);
+        struct bh_ev_submit low = future_test_whole(BH_PRIORITY_LOW, 4 * HOUR);
         struct bh_event submit = { .kind = BH_EV_SUBMIT,
-                                   .u.submit = whole(BH_PRIORITY_HIGH, HOUR) };
+                                   .u.submit = future_test_whole(BH_PRIORITY_HIGH, HOUR) };
         struct bh_engine *copy;
         uint64_t first;
 
         low.contract = cases[i].contract;
-        first = bh_story_run(story, low);
+        first = bh_fixture_submit_running(fixture, low);
         submit.u.submit.job.v = 99;
-        copy = copy_of(story->engine, 0);
-        heard_count = 0;
+        copy = copy_of(fixture->engine, 0);
+        event_count = 0;
         bh_future_begin(&future, copy,
-                        &(struct bh_future_options){ .now_ns = story->now_ns, .hear = hear,
-                                                     .self = &heard,
+                        &(struct bh_future_options){ .now_ns = fixture->now_ns, .notify = notify,
+                                                     .self = &events,
                                                      .until = { 777 } }); /* to the end */
         BH_CHECK_EQ(cases[i].name, bh_future_send(&future, &submit), BH_OK);
-        BH_CHECK_EQ(cases[i].name, when(story, cases[i].way, first), 0);
-        BH_CHECK_EQ(cases[i].name, heard[0].for_job.v, 99);
+        BH_CHECK_EQ(cases[i].name, when(fixture, cases[i].preemptible, first), 0);
+        BH_CHECK_EQ(cases[i].name, events[0].for_job.v, 99);
         while (bh_future_run(&future, 1) == BH_FUTURE_MORE)
             ; /* in the smallest portions */
-        BH_CHECK_EQ(cases[i].name, when(story, BH_NEWS_STARTS, 99), 0);
-        BH_CHECK_EQ(cases[i].name, when(story, BH_NEWS_ENDS, 99), HOUR);
-        BH_CHECK_EQ(cases[i].name, when(story, cases[i].back, first), HOUR);
-        BH_CHECK_EQ(cases[i].name, when(story, BH_NEWS_ENDS, first), cases[i].end);
+        BH_CHECK_EQ(cases[i].name, when(fixture, BH_FUTURE_EVENT_STARTS, 99), 0);
+        BH_CHECK_EQ(cases[i].name, when(fixture, BH_FUTURE_EVENT_ENDS, 99), HOUR);
+        BH_CHECK_EQ(cases[i].name, when(fixture, cases[i].back, first), HOUR);
+        BH_CHECK_EQ(cases[i].name, when(fixture, BH_FUTURE_EVENT_ENDS, first), cases[i].end);
         free(copy);
-        bh_story_close(story);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
@@ -199,67 +199,67 @@ preemption_is_foretold(void **state)
 static void
 it_stops_where_it_is_told(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
-    struct bh_ev_submit held = whole(BH_PRIORITY_NORMAL, HOUR);
+    struct bh_fixture *fixture = bh_fixture_site(1);
+    struct bh_ev_submit held = future_test_whole(BH_PRIORITY_NORMAL, HOUR);
     uint64_t second, third;
 
-    bh_story_run(story, whole(BH_PRIORITY_NORMAL, HOUR));
-    second = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, HOUR));
-    third = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, HOUR));
+    bh_fixture_submit_running(fixture, future_test_whole(BH_PRIORITY_NORMAL, HOUR));
+    second = bh_fixture_submit(fixture, future_test_whole(BH_PRIORITY_NORMAL, HOUR));
+    third = bh_fixture_submit(fixture, future_test_whole(BH_PRIORITY_NORMAL, HOUR));
     held.hold = true;
-    bh_story_submit(story, held);
-    BH_CHECK_EQ("a job", play(story, (struct bh_future_options){ .until = { second } }, 1000),
+    bh_fixture_submit(fixture, held);
+    BH_CHECK_EQ("a job", future_test_play(fixture, (struct bh_future_options){ .until = { second } }, 1000),
                 BH_FUTURE_DONE);
-    BH_CHECK_EQ("the next is not played", when(story, BH_NEWS_STARTS, third), -1);
+    BH_CHECK_EQ("the next is not played", when(fixture, BH_FUTURE_EVENT_STARTS, third), -1);
     BH_CHECK_EQ("a horizon",
-                play(story, (struct bh_future_options){ .horizon_ns = HOUR + 1 }, 1000),
+                future_test_play(fixture, (struct bh_future_options){ .horizon_ns = HOUR + 1 }, 1000),
                 BH_FUTURE_HORIZON);
-    BH_CHECK_EQ("before it", when(story, BH_NEWS_STARTS, second), HOUR);
-    BH_CHECK_EQ("behind it", when(story, BH_NEWS_STARTS, third), -1);
-    BH_CHECK_EQ("a budget", play(story, (struct bh_future_options){ 0 }, 2), BH_FUTURE_MORE);
+    BH_CHECK_EQ("before it", when(fixture, BH_FUTURE_EVENT_STARTS, second), HOUR);
+    BH_CHECK_EQ("behind it", when(fixture, BH_FUTURE_EVENT_STARTS, third), -1);
+    BH_CHECK_EQ("a budget", future_test_play(fixture, (struct bh_future_options){ 0 }, 2), BH_FUTURE_MORE);
     BH_CHECK_EQ("held jobs are not waited for",
-                play(story, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
-    BH_CHECK_EQ("all others started", when(story, BH_NEWS_STARTS, third), 2 * HOUR);
+                future_test_play(fixture, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
+    BH_CHECK_EQ("all others started", when(fixture, BH_FUTURE_EVENT_STARTS, third), 2 * HOUR);
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 /* A node that is down answers nothing and starts nothing. */
 static void
 a_node_that_is_down_stays_down(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
     uint64_t second;
 
-    bh_story_run(story, whole(BH_PRIORITY_NORMAL, HOUR));
-    second = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, HOUR));
-    bh_story_node(story, 1, false);
-    BH_CHECK("nothing", play(story, (struct bh_future_options){ 0 }, 1000) >= BH_FUTURE_QUIET);
-    BH_CHECK_EQ("it waits", when(story, BH_NEWS_STARTS, second), -1);
+    bh_fixture_submit_running(fixture, future_test_whole(BH_PRIORITY_NORMAL, HOUR));
+    second = bh_fixture_submit(fixture, future_test_whole(BH_PRIORITY_NORMAL, HOUR));
+    bh_fixture_node(fixture, 1, false);
+    BH_CHECK("nothing", future_test_play(fixture, (struct bh_future_options){ 0 }, 1000) >= BH_FUTURE_QUIET);
+    BH_CHECK_EQ("it waits", when(fixture, BH_FUTURE_EVENT_STARTS, second), -1);
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 /* More jobs than the queue of orders holds, on many GPUs. */
 static void
 a_flood_is_played_whole(void **state)
 {
-    struct bh_story *story = bh_story_site(64);
+    struct bh_fixture *fixture = bh_fixture_site(64);
     uint32_t starts = 0;
 
-    story->quick = true;
+    fixture->quick = true;
     for (uint32_t i = 0; i < 1500; i++) {
-        struct bh_ev_submit submit = bh_story_wants(21 + i % 2 * 10, 1 + i % 3, 1);
+        struct bh_ev_submit submit = bh_fixture_submission(21 + i % 2 * 10, 1 + i % 3, 1);
 
         submit.time_limit_ns = HOUR * (1 + i % 5);
-        bh_story_submit(story, submit);
+        bh_fixture_submit(fixture, submit);
     }
-    BH_CHECK_EQ("done", play(story, (struct bh_future_options){ 0 }, 1000000), BH_FUTURE_DONE);
-    for (uint32_t i = 0; i < heard_count; i++)
-        starts += heard[i].kind == BH_NEWS_STARTS;
+    BH_CHECK_EQ("done", future_test_play(fixture, (struct bh_future_options){ 0 }, 1000000), BH_FUTURE_DONE);
+    for (uint32_t i = 0; i < event_count; i++)
+        starts += events[i].kind == BH_FUTURE_EVENT_STARTS;
     BH_CHECK("hundreds start later", starts > 1000);
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 /* What stops may use its grace to the end, and says so; without the grace it is told again. */
@@ -268,31 +268,31 @@ a_grace_is_waited_for(void **state)
 {
     static const uint64_t grace_ns = UINT64_C(600) * 1000000000;
     struct bh_event at_once = { .kind = BH_EV_CANCEL, .u.job.at_once = true };
-    struct bh_story *story = bh_story_site(1);
-    struct bh_ev_submit stubborn = whole(BH_PRIORITY_NORMAL, 0);
+    struct bh_fixture *fixture = bh_fixture_site(1);
+    struct bh_ev_submit stubborn = future_test_whole(BH_PRIORITY_NORMAL, 0);
     struct bh_reason why;
     uint64_t second;
 
     stubborn.grace_ns = grace_ns;
-    at_once.u.job.job.v = bh_story_run(story, stubborn);
-    second = bh_story_submit(story, whole(BH_PRIORITY_NORMAL, HOUR));
-    BH_CHECK_EQ("cancelled", bh_story_cancel(story, at_once.u.job.job.v), BH_OK);
-    why = bh_story_why(story, at_once.u.job.job.v);
+    at_once.u.job.job.v = bh_fixture_submit_running(fixture, stubborn);
+    second = bh_fixture_submit(fixture, future_test_whole(BH_PRIORITY_NORMAL, HOUR));
+    BH_CHECK_EQ("cancelled", bh_fixture_cancel(fixture, at_once.u.job.job.v), BH_OK);
+    why = bh_fixture_why(fixture, at_once.u.job.job.v);
     BH_CHECK_EQ("why", why.code, BH_REASON_STOPPING);
-    BH_CHECK_EQ("until", why.frees_at_ns, story->now_ns + grace_ns);
-    bh_story_tick(story, grace_ns / 4);
-    BH_CHECK_EQ("done", play(story, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
+    BH_CHECK_EQ("until", why.frees_at_ns, fixture->now_ns + grace_ns);
+    bh_fixture_tick(fixture, grace_ns / 4);
+    BH_CHECK_EQ("done", future_test_play(fixture, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
     BH_CHECK_EQ("it may keep the room to the end of its grace",
-                when(story, BH_NEWS_STARTS, second), grace_ns / 4 * 3);
-    BH_CHECK_EQ("again", bh_story_cancel(story, at_once.u.job.job.v), BH_OK);
-    BH_CHECK_EQ("no second order", bh_story_effects(story, BH_FX_STOP), 0);
-    BH_CHECK_EQ("at once", bh_story_send(story, &at_once), BH_OK);
-    BH_CHECK_EQ("a second order", bh_story_effects(story, BH_FX_STOP), 1);
-    BH_CHECK_EQ("has no grace", story->step.effects[0].grace_ns, 0);
-    BH_CHECK_EQ("done", play(story, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
-    BH_CHECK_EQ("at once", when(story, BH_NEWS_STARTS, second), 0);
+                when(fixture, BH_FUTURE_EVENT_STARTS, second), grace_ns / 4 * 3);
+    BH_CHECK_EQ("again", bh_fixture_cancel(fixture, at_once.u.job.job.v), BH_OK);
+    BH_CHECK_EQ("no second order", bh_fixture_effects(fixture, BH_FX_STOP), 0);
+    BH_CHECK_EQ("at once", bh_fixture_send(fixture, &at_once), BH_OK);
+    BH_CHECK_EQ("a second order", bh_fixture_effects(fixture, BH_FX_STOP), 1);
+    BH_CHECK_EQ("has no grace", fixture->step.effects[0].grace_ns, 0);
+    BH_CHECK_EQ("done", future_test_play(fixture, (struct bh_future_options){ 0 }, 1000), BH_FUTURE_DONE);
+    BH_CHECK_EQ("at once", when(fixture, BH_FUTURE_EVENT_STARTS, second), 0);
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 /* Several that were told at one moment end at one moment: two jobs, or the members of one. */
@@ -306,25 +306,25 @@ one_grace_ends_for_all(void **state)
     } cases[] = { { "two jobs", 2, 1 }, { "a gang", 1, 2 }, { "two gangs", 2, 2 } };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        uint32_t rooms = cases[i].jobs * cases[i].members;
-        struct bh_story *story = bh_story_site(rooms);
-        struct bh_ev_submit stubborn = whole(BH_PRIORITY_NORMAL, 0);
-        struct bh_ev_submit all = bh_story_wants(21, 3, rooms);
+        uint32_t capacities_left = cases[i].jobs * cases[i].members;
+        struct bh_fixture *fixture = bh_fixture_site(capacities_left);
+        struct bh_ev_submit stubborn = future_test_whole(BH_PRIORITY_NORMAL, 0);
+        struct bh_ev_submit all = bh_fixture_submission(21, 3, capacities_left);
         uint64_t jobs[2], next;
 
         stubborn.gang = cases[i].members;
         stubborn.grace_ns = grace_ns;
         for (uint32_t k = 0; k < cases[i].jobs; k++)
-            jobs[k] = bh_story_run(story, stubborn);
-        next = bh_story_submit(story, all);
+            jobs[k] = bh_fixture_submit_running(fixture, stubborn);
+        next = bh_fixture_submit(fixture, all);
         for (uint32_t k = 0; k < cases[i].jobs; k++)
-            BH_CHECK_EQ(cases[i].name, bh_story_cancel(story, jobs[k]), BH_OK);
-        BH_CHECK_EQ(cases[i].name, play(story, (struct bh_future_options){ 0 }, 1000),
+            BH_CHECK_EQ(cases[i].name, bh_fixture_cancel(fixture, jobs[k]), BH_OK);
+        BH_CHECK_EQ(cases[i].name, future_test_play(fixture, (struct bh_future_options){ 0 }, 1000),
                     BH_FUTURE_DONE);
-        BH_CHECK_EQ(cases[i].name, when(story, BH_NEWS_STARTS, next), grace_ns);
+        BH_CHECK_EQ(cases[i].name, when(fixture, BH_FUTURE_EVENT_STARTS, next), grace_ns);
         for (uint32_t k = 0; k < cases[i].jobs; k++)
-            BH_CHECK_EQ(cases[i].name, when(story, BH_NEWS_ENDS, jobs[k]), grace_ns);
-        bh_story_close(story);
+            BH_CHECK_EQ(cases[i].name, when(fixture, BH_FUTURE_EVENT_ENDS, jobs[k]), grace_ns);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }

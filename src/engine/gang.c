@@ -62,34 +62,34 @@ bh_gang_allows(const struct bh_engine *engine, uint32_t job, enum lease_event ev
 /* A cancel outranks what would queue the job again, and a time that was over, also when some
  * members have ended. */
 static void
-outrank(struct job *job, const struct lease_news *news)
+outrank(struct job *job, const struct lease_change *change)
 {
     if (!bh_lease_queues_again(job, (enum bh_end_cause)job->verdict)
         && job->verdict != BH_END_TIME_LIMIT && job->verdict != BH_END_DEADLINE)
         return;
-    if (news->event == LEASE_STOP
-        && (news->cause == BH_END_CANCELLED || news->cause == BH_END_TENANT_REMOVED
-            || news->cause == BH_END_DATASET))
-        job->verdict = (uint8_t)news->cause;
+    if (change->event == LEASE_STOP
+        && (change->cause == BH_END_CANCELLED || change->cause == BH_END_TENANT_REMOVED
+            || change->cause == BH_END_DATASET))
+        job->verdict = (uint8_t)change->cause;
 }
 
 void
-bh_gang_tell(struct work *work, uint32_t job_slot, const struct lease_news *news)
+bh_gang_notify(struct work *work, uint32_t job_slot, const struct lease_change *change)
 {
     const struct job *job = job_at(work->engine, job_slot);
     uint32_t at = 0;
 
-    BH_ASSERT(news->event == LEASE_STOP || news->event == LEASE_SUSPEND);
-    outrank(job_at(work->engine, job_slot), news);
+    BH_ASSERT(change->event == LEASE_STOP || change->event == LEASE_SUSPEND);
+    outrank(job_at(work->engine, job_slot), change);
     while (job->lease && (at = bh_gang_next(work->engine, job_slot, at)) != 0)
-        bh_lease_step(work, at, news); /* one that is being carved for ends them all */
+        bh_lease_step(work, at, change); /* one that is being carved for ends them all */
 }
 
 static bool
 is_carving(const struct bh_engine *engine, const struct lease *lease)
 {
     for (uint32_t i = 0; i < lease->count; i++)
-        if (part_at(engine, lease->parts[i])->state == BH_PIECE_CARVING && lease->parts[i])
+        if (partition_at(engine, lease->parts[i])->state == BH_PARTITION_CARVING && lease->parts[i])
             return true;
     return false;
 }
@@ -104,7 +104,7 @@ bh_gang_proceed(struct work *work, uint32_t job)
             return;
     for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0;)
         if (bh_lease_allows(engine, at, LEASE_READY))
-            bh_lease_step(work, at, &(struct lease_news){ .event = LEASE_READY });
+            bh_lease_step(work, at, &(struct lease_change){ .event = LEASE_READY });
 }
 
 /* ---- what people see ---- */
@@ -160,15 +160,15 @@ bh_gang_show(struct work *work, uint32_t slot)
 
 uint32_t
 bh_gang_places(const struct bh_engine *engine, uint32_t job,
-               struct place ret_places[BH_JOB_PIECES_MAX])
+               struct placement ret_places[BH_JOB_PARTITIONS_MAX])
 {
     uint32_t count = 0;
 
     for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0;) {
         const struct lease *lease = lease_at(engine, at);
 
-        BH_ASSERT(count + lease->count <= BH_JOB_PIECES_MAX);
-        memcpy(&ret_places[count], lease->places, lease->count * sizeof(struct place));
+        BH_ASSERT(count + lease->count <= BH_JOB_PARTITIONS_MAX);
+        memcpy(&ret_places[count], lease->placements, lease->count * sizeof(struct placement));
         count += lease->count;
     }
     return count;
@@ -196,13 +196,13 @@ bh_gang_to_resume(const struct bh_engine *engine, uint32_t job)
 
 void
 bh_gang_begin(struct work *work, enum bh_decision_kind kind, uint32_t job,
-              const struct place *places, uint32_t count)
+              const struct placement *placements, uint32_t count)
 {
     struct bunch *bunch = &work->bunch;
     uint32_t each = job_at(work->engine, job)->count;
 
     BH_ASSERT(bunch->next == bunch->members);
-    BH_ASSERT(count <= BH_JOB_PIECES_MAX && count % each == 0);
+    BH_ASSERT(count <= BH_JOB_PARTITIONS_MAX && count % each == 0);
     bunch->kind = kind;
     bunch->job = job;
     bunch->count = each;
@@ -210,15 +210,15 @@ bh_gang_begin(struct work *work, enum bh_decision_kind kind, uint32_t job,
     bunch->at_ns = 0;
     bunch->members = kind == BH_DO_RESUME ? bh_gang_live(work->engine, job) : count / each;
     if (count)
-        memcpy(bunch->places, places, count * sizeof(struct place));
+        memcpy(bunch->placements, placements, count * sizeof(struct placement));
 }
 
 void
-bh_gang_begin_reserve(struct work *work, uint32_t job, const struct place *places, uint32_t count,
+bh_gang_begin_reserve(struct work *work, uint32_t job, const struct placement *placements, uint32_t count,
                       uint64_t at_ns)
 {
     BH_ASSERT(at_ns != 0);
-    bh_gang_begin(work, BH_DO_RESERVE, job, places, count);
+    bh_gang_begin(work, BH_DO_RESERVE, job, placements, count);
     work->bunch.at_ns = at_ns;
 }
 
@@ -237,23 +237,23 @@ first_suspended(const struct bh_engine *engine, uint32_t job)
 
 /* Pieces at these places: idle ones of the tenant, as they are now, or new ones. */
 static void
-fill_pieces(const struct bh_engine *engine, uint32_t tenant, const struct place *places,
+fill_partitions(const struct bh_engine *engine, uint32_t tenant, const struct placement *placements,
             struct bh_decision *decision)
 {
     struct bh_plan plan;
-    bool found = bh_place_plan(engine, tenant, places, decision->piece_count, &plan);
+    bool found = bh_placement_plan(engine, tenant, placements, decision->partition_count, &plan);
 
     BH_ASSERT(found);
-    bh_place_decide(engine, &plan, decision);
+    bh_placement_decide(engine, &plan, decision);
 }
 
 static void
-fill_claim(const struct place *places, struct bh_decision *decision)
+fill_claim(const struct placement *placements, struct bh_decision *decision)
 {
-    for (uint32_t i = 0; i < decision->piece_count; i++)
-        decision->pieces[i] = (struct bh_piece){ .gpu = { places[i].gpu },
-                                                 .profile = places[i].profile,
-                                                 .start = places[i].start };
+    for (uint32_t i = 0; i < decision->partition_count; i++)
+        decision->partitions[i] = (struct bh_partition){ .gpu = { placements[i].gpu },
+                                                 .profile = placements[i].profile,
+                                                 .start = placements[i].start };
 }
 
 bool
@@ -261,7 +261,7 @@ bh_gang_decide(struct work *work, struct bh_decision *ret_decision)
 {
     const struct bh_engine *engine = work->engine;
     struct bunch *bunch = &work->bunch;
-    const struct place *places = &bunch->places[bunch->next * bunch->count];
+    const struct placement *placements = &bunch->placements[bunch->next * bunch->count];
     const struct job *job = job_at(engine, bunch->job);
     uint32_t lease;
 
@@ -269,26 +269,26 @@ bh_gang_decide(struct work *work, struct bh_decision *ret_decision)
         return false;
     *ret_decision = (struct bh_decision){ .kind = bunch->kind, .job = { job->id },
                                           .member = bunch->next++,
-                                          .piece_count = bunch->count,
+                                          .partition_count = bunch->count,
                                           .at_ns = bunch->at_ns };
     if (bunch->kind == BH_DO_CLAIM || bunch->kind == BH_DO_RESERVE) {
-        fill_claim(places, ret_decision);
+        fill_claim(placements, ret_decision);
         return true;
     }
     if (bunch->kind == BH_DO_RESUME) {
         lease = first_suspended(engine, bunch->job);
-        places = lease_at(engine, lease)->places;
+        placements = lease_at(engine, lease)->placements;
         ret_decision->lease.v = lease_at(engine, lease)->id;
         ret_decision->member = lease_at(engine, lease)->member;
     } else {
         ret_decision->lease.v = engine->core.next_lease;
     }
-    fill_pieces(engine, job->tenant, places, ret_decision);
+    fill_partitions(engine, job->tenant, placements, ret_decision);
     return true;
 }
 
 uint32_t
-bh_gang_carving(const struct bh_engine *engine, const struct place *places, uint32_t count)
+bh_gang_carving(const struct bh_engine *engine, const struct placement *placements, uint32_t count)
 {
     uint32_t most = count;
 
@@ -296,9 +296,9 @@ bh_gang_carving(const struct bh_engine *engine, const struct place *places, uint
         bool seen = false;
 
         for (uint32_t k = i; k > 0 && !seen; k--)
-            seen = places[k - 1].gpu == places[i].gpu;
+            seen = placements[k - 1].gpu == placements[i].gpu;
         if (!seen)
-            most += gpu_at(engine, gpu_find(engine, places[i].gpu))->idle;
+            most += gpu_at(engine, gpu_find(engine, placements[i].gpu))->idle;
     }
     return most;
 }
@@ -309,13 +309,13 @@ bh_gang_effects(const struct work *work)
     const struct bh_engine *engine = work->engine;
     const struct bunch *bunch = &work->bunch;
     uint32_t count = bunch->members * bunch->count, own = 3 + job_at(engine, bunch->job)->gang;
-    struct place places[BH_JOB_PIECES_MAX];
+    struct placement placements[BH_JOB_PARTITIONS_MAX];
 
     BH_ASSERT(bunch->kind == BH_DO_PLACE || bunch->kind == BH_DO_RESUME);
     if (bunch->kind == BH_DO_PLACE)
-        return own + bh_gang_carving(engine, bunch->places, count);
-    count = bh_gang_places(engine, bunch->job, places);
-    return own + bh_gang_carving(engine, places, count);
+        return own + bh_gang_carving(engine, bunch->placements, count);
+    count = bh_gang_places(engine, bunch->job, placements);
+    return own + bh_gang_carving(engine, placements, count);
 }
 
 bool
@@ -329,7 +329,7 @@ bh_gang_follows(const struct work *work, const struct bh_decision *decision)
 }
 
 void
-bh_gang_took(struct work *work, const struct bh_decision *decision, uint32_t members)
+bh_gang_decision_applied(struct work *work, const struct bh_decision *decision, uint32_t members)
 {
     struct rest *rest = &work->rest;
     bool first = rest->members == 0;

@@ -78,7 +78,7 @@ struct sum {
 };
 
 static void
-add(const struct bh_engine *engine, struct sum *sum, const struct sum *more)
+gpu_form_add(const struct bh_engine *engine, struct sum *sum, const struct sum *more)
 {
     if (!more->any)
         return;
@@ -96,12 +96,12 @@ find_common(const struct bh_engine *engine, uint32_t ret_common[MODELS_MAX])
         uint32_t models = tenant_at(engine, slot)->children ? 0 : models_of(engine, slot);
 
         if (models == UINT32_MAX)
-            add(engine, &all, &one);
+            gpu_form_add(engine, &all, &one);
         for (uint32_t left = models == UINT32_MAX ? 0 : models; left; left &= left - 1)
-            add(engine, &some[__builtin_ctz(left)], &one);
+            gpu_form_add(engine, &some[__builtin_ctz(left)], &one);
     }
     for (uint32_t model = 0; model < MODELS_MAX; model++) {
-        add(engine, &some[model], &all);
+        gpu_form_add(engine, &some[model], &all);
         ret_common[model] = some[model].common;
     }
 }
@@ -115,8 +115,8 @@ bh_gpu_form_recount(struct bh_engine *engine)
     if (memcmp(common, engine->core.common, sizeof(common)) == 0)
         return;
     memcpy(engine->core.common, common, sizeof(common));
-    bh_order_news(engine, 0);
-    bh_order_stir(engine);
+    bh_queue_invalidate(engine, 0);
+    bh_queue_wake(engine);
 }
 
 bool
@@ -187,7 +187,7 @@ is_offered(const struct sku *sku, uint32_t model, enum bh_gpu_form called)
 }
 
 static enum bh_gpu_form_cause
-cause_of(const struct sku *sku, uint32_t model, enum bh_gpu_form form,
+gpu_form_cause_of(const struct sku *sku, uint32_t model, enum bh_gpu_form form,
          enum bh_gpu_form called)
 {
     if (form < called)
@@ -211,7 +211,7 @@ first_forbidden(const struct bh_engine *engine, const struct job *job,
 }
 
 void
-bh_gpu_form_tell(const struct bh_engine *engine, uint32_t slot,
+bh_gpu_form_explain(const struct bh_engine *engine, uint32_t slot,
                  struct bh_gpu_form_reason *ret_form)
 {
     const struct job *job = job_at(engine, slot);
@@ -223,13 +223,13 @@ bh_gpu_form_tell(const struct bh_engine *engine, uint32_t slot,
 
     if (!slot || (!job->lease && row == sku->model_count))
         return;
-    model = job->lease ? gpu_at(engine, gpu_find(engine, lease->places[0].gpu))->model
+    model = job->lease ? gpu_at(engine, gpu_find(engine, lease->placements[0].gpu))->model
                        : sku->models[row];
     form = bh_gpu_form_of(
-        (bh_profile_id){ job->lease ? lease->places[0].profile : sku->profiles[row] });
+        (bh_profile_id){ job->lease ? lease->placements[0].profile : sku->profiles[row] });
     call = bh_gpu_form_call_of(engine, job->tenant, model);
     *ret_form = (struct bh_gpu_form_reason){
-        .cause = job->lease ? cause_of(sku, model, form, call.form) : BH_GPU_FORM_FORBIDDEN,
+        .cause = job->lease ? gpu_form_cause_of(sku, model, form, call.form) : BH_GPU_FORM_FORBIDDEN,
         .form = form,
         .called = call.form,
         .boundary = call.boundary,

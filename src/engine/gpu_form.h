@@ -45,7 +45,7 @@ uint32_t bh_gpu_form_offered(const struct sku *sku);
 
 /* Of a job (slot): which form it has and why; where it waits, what its boundary keeps it
  * from. Untouched where there is nothing to tell. */
-void bh_gpu_form_tell(const struct bh_engine *engine, uint32_t job,
+void bh_gpu_form_explain(const struct bh_engine *engine, uint32_t job,
                       struct bh_gpu_form_reason *ret_form);
 
 #endif

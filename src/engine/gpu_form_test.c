@@ -5,30 +5,30 @@
 #include "engine/story_test.h"
 
 static void
-tenant(struct bh_story *story, uint32_t id, uint32_t parent, enum bh_boundary boundary)
+gpu_form_test_tenant(struct bh_fixture *fixture, uint32_t id, uint32_t parent, enum bh_boundary boundary)
 {
-    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { id },
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { id },
                                                    .parent = { parent },
                                                    .kind = BH_TENANT_TEAM,
                                                    .boundary = boundary });
 }
 
 static struct bh_gpu_form_call
-call_of(const struct bh_story *story, uint32_t id)
+call_of(const struct bh_fixture *fixture, uint32_t id)
 {
-    return bh_gpu_form_call_of(story->engine, tenant_find(story->engine, id),
+    return bh_gpu_form_call_of(fixture->engine, tenant_find(fixture->engine, id),
                                BH_GPU_H100_80GB);
 }
 
 /* 1 (organization: fortress) with 2 (hard) above 21 and 22 (soft), and 3 (hard) above 31.
  */
-static struct bh_story *
-site(void)
+static struct bh_fixture *
+gpu_form_test_site(void)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
 
-    tenant(story, 22, 2, BH_BOUNDARY_SOFT);
-    return story;
+    gpu_form_test_tenant(fixture, 22, 2, BH_BOUNDARY_SOFT);
+    return fixture;
 }
 
 /* The strongest on the way up to, not including, the common tenant: 1 here. */
@@ -47,30 +47,30 @@ the_way_to_the_common_tenant_counts(void **state)
         { "the other department", 31, BH_BOUNDARY_HARD, 3 },
         { "the common tenant", 1, BH_BOUNDARY_NONE, 0 },
     };
-    struct bh_story *story = site();
+    struct bh_fixture *fixture = gpu_form_test_site();
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_gpu_form_call call = call_of(story, cases[i].tenant);
+        struct bh_gpu_form_call call = call_of(fixture, cases[i].tenant);
 
         BH_CHECK_EQ(cases[i].name, call.boundary, cases[i].boundary);
-        BH_CHECK_EQ(cases[i].name, tenant_at(story->engine, call.tenant)->id,
+        BH_CHECK_EQ(cases[i].name, tenant_at(fixture->engine, call.tenant)->id,
                     cases[i].whose);
     }
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 /* Another organization: all ways lead past the roots. */
 static void
 without_a_common_tenant_all_count(void **state)
 {
-    struct bh_story *story = site();
+    struct bh_fixture *fixture = gpu_form_test_site();
 
-    tenant(story, 9, 0, BH_BOUNDARY_NONE);
-    assert_int_equal(call_of(story, 21).boundary, BH_BOUNDARY_FORTRESS);
-    assert_int_equal(call_of(story, 21).form, BH_GPU_FORM_WHOLE);
-    assert_int_equal(call_of(story, 9).boundary, BH_BOUNDARY_NONE);
-    bh_story_close(story);
+    gpu_form_test_tenant(fixture, 9, 0, BH_BOUNDARY_NONE);
+    assert_int_equal(call_of(fixture, 21).boundary, BH_BOUNDARY_FORTRESS);
+    assert_int_equal(call_of(fixture, 21).form, BH_GPU_FORM_WHOLE);
+    assert_int_equal(call_of(fixture, 9).boundary, BH_BOUNDARY_NONE);
+    bh_fixture_close(fixture);
 }
 
 /* Who is kept off a model does not count for it. */
@@ -91,7 +91,7 @@ limits_of_none_keep_tenants_off(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = site();
+        struct bh_fixture *fixture = gpu_form_test_site();
         struct bh_event event = { .kind = BH_EV_TENANT };
         struct bh_ev_tenant *three = &event.u.tenant;
         int none_of = cases[i].none_of;
@@ -111,9 +111,9 @@ limits_of_none_keep_tenants_off(void **state)
             if (none_of == SKUS || sku == 1)
                 three->quotas[three->quota_count++] =
                     (struct bh_tenant_quota){ .scope = BH_QUOTA_SKU, .of = sku };
-        bh_story_must(story, &event);
-        BH_CHECK_EQ(cases[i].name, call_of(story, 22).boundary, cases[i].boundary);
-        bh_story_close(story);
+        bh_fixture_must_send(fixture, &event);
+        BH_CHECK_EQ(cases[i].name, call_of(fixture, 22).boundary, cases[i].boundary);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }

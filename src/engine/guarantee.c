@@ -7,7 +7,7 @@
 /* ---- what is not lent ---- */
 
 static uint64_t
-kept_of(uint64_t guarantee, uint64_t withhold, uint64_t used)
+guarantee_withheld_of(uint64_t guarantee, uint64_t withhold, uint64_t used)
 {
     uint64_t idle = guarantee > used ? guarantee - used : 0;
 
@@ -27,7 +27,7 @@ expected_of(const struct bh_engine *engine, const struct tenant *tenant)
 }
 
 static uint64_t
-greater(uint64_t a, uint64_t b)
+guarantee_greater(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -36,14 +36,14 @@ greater(uint64_t a, uint64_t b)
  * guarantees of GPUs, models and SKUs say may be the same room: the greatest counts.  Pieces
  * of a SKU count with the least that keeps its promise. */
 static uint64_t
-kept_by(const struct bh_engine *engine, const struct tenant *tenant, uint32_t model)
+withheld_by(const struct bh_engine *engine, const struct tenant *tenant, uint32_t model)
 {
-    uint64_t all = kept_of(tenant->guarantee, tenant->withhold, tenant->used);
+    uint64_t all = guarantee_withheld_of(tenant->guarantee, tenant->withhold, tenant->used);
     uint64_t models = 0, skus = 0, expected = expected_of(engine, tenant);
 
     for (uint32_t i = 0; i < tenant->quota_count; i++) {
         const struct quota *quota = &tenant->quotas[i];
-        uint64_t kept = kept_of(quota->guarantee, quota->withhold, quota->used);
+        uint64_t kept = guarantee_withheld_of(quota->guarantee, quota->withhold, quota->used);
 
         if (quota->scope == BH_QUOTA_MODEL)
             models += model == 0 || quota->of == model ? kept : 0;
@@ -52,22 +52,22 @@ kept_by(const struct bh_engine *engine, const struct tenant *tenant, uint32_t mo
     }
     if (tenant->removed)
         return 0;
-    return model ? models : greater(greater(all, expected), greater(models, skus));
+    return model ? models : guarantee_greater(guarantee_greater(all, expected), guarantee_greater(models, skus));
 }
 
 /* Of all who keep something back from the tenant; what a tenant keeps stands for those
  * below it too. */
 static uint64_t
-kept_from(const struct bh_engine *engine, uint32_t wanting, uint32_t model, uint32_t *ret_who)
+withheld_from(const struct bh_engine *engine, uint32_t wanting, uint32_t model, uint32_t *ret_who)
 {
     uint64_t sum = 0;
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
         uint32_t above = tenant_at(engine, slot)->parent;
-        uint64_t kept = kept_by(engine, tenant_at(engine, slot), model);
+        uint64_t kept = withheld_by(engine, tenant_at(engine, slot), model);
 
         while (above && (bh_tenant_within(engine, above, wanting)
-                         || kept_by(engine, tenant_at(engine, above), model) == 0))
+                         || withheld_by(engine, tenant_at(engine, above), model) == 0))
             above = tenant_at(engine, above)->parent;
         if (kept == 0 || above || bh_tenant_within(engine, slot, wanting))
             continue;
@@ -84,7 +84,7 @@ by_forecast(const struct bh_engine *engine, uint32_t slot)
     struct tenant without = *tenant_at(engine, slot);
 
     without.expected = 0;
-    return kept_by(engine, &without, 0) < kept_by(engine, tenant_at(engine, slot), 0);
+    return withheld_by(engine, &without, 0) < withheld_by(engine, tenant_at(engine, slot), 0);
 }
 
 /* Whether enough stays free of what others are guaranteed and do not lend. */
@@ -96,7 +96,7 @@ leaves_enough(const struct bh_search *search, const struct bh_wanted *wanted, ui
     struct quota by_model = { .scope = BH_QUOTA_MODEL, .of = model };
     struct bh_filter filter = { .quota = model ? &by_model : NULL };
     uint32_t who = 0;
-    uint64_t kept = kept_from(search->engine, wanted->tenant, model, &who), capacity = 0;
+    uint64_t kept = withheld_from(search->engine, wanted->tenant, model, &who), capacity = 0;
 
     if (kept == 0)
         return true;
@@ -132,7 +132,7 @@ enum word { SAYS_NOTHING, COVERS_IT, IS_EXCEEDED };
 
 /* What one guarantee says. */
 static enum word
-covers(uint64_t guarantee, uint64_t used, uint64_t more)
+guarantee_covers(uint64_t guarantee, uint64_t used, uint64_t more)
 {
     if (guarantee == 0 || more == 0)
         return SAYS_NOTHING;
@@ -184,12 +184,12 @@ static enum word
 covered_by(const struct bh_engine *engine, uint32_t slot, const struct question *question)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
-    enum word word = covers(tenant->guarantee, used_with(engine, slot, NULL, question),
+    enum word word = guarantee_covers(tenant->guarantee, used_with(engine, slot, NULL, question),
                             question->wanted->equivalent);
 
     for (uint32_t i = 0; i < tenant->quota_count && word != COVERS_IT; i++) {
         const struct quota *quota = &tenant->quotas[i];
-        enum word by = covers(quota->guarantee, used_with(engine, slot, quota, question),
+        enum word by = guarantee_covers(quota->guarantee, used_with(engine, slot, quota, question),
                               bh_quota_counted(engine, quota, question->wanted));
 
         word = by != SAYS_NOTHING ? by : word;

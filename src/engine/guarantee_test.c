@@ -41,10 +41,10 @@ guarantees_cover_what_they_name(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = bh_story_site(4);
+        struct bh_fixture *fixture = bh_fixture_site(4);
         struct bh_ev_tenant department = cases[i].department, project = cases[i].project;
-        struct bh_wanted wanted = { .tenant = tenant_find(story->engine, 21),
-                                    .sku = sku_find(story->engine, 3), .count = 1,
+        struct bh_wanted wanted = { .tenant = tenant_find(fixture->engine, 21),
+                                    .sku = sku_find(fixture->engine, 3), .count = 1,
                                     .equivalent = 4200, .model = BH_GPU_H100_80GB };
         uint32_t within;
 
@@ -54,15 +54,15 @@ guarantees_cover_what_they_name(void **state)
         project.tenant.v = 21;
         project.parent.v = 2;
         project.kind = BH_TENANT_PROJECT;
-        bh_story_tenant(story, department);
-        bh_story_tenant(story, project);
+        bh_fixture_tenant(fixture, department);
+        bh_fixture_tenant(fixture, project);
         for (uint32_t k = 0; k < cases[i].used; k++)
-            bh_story_run(story, bh_story_wants(21, 3, 1));
-        BH_CHECK_EQ(cases[i].name, bh_guarantee_cover(story->engine, &wanted, &within),
+            bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));
+        BH_CHECK_EQ(cases[i].name, bh_guarantee_cover(fixture->engine, &wanted, &within),
                     cases[i].cover);
         BH_CHECK_EQ(cases[i].name, within,
-                    cases[i].cover == BH_COVER_WITHIN ? tenant_find(story->engine, 2) : 0);
-        bh_story_close(story);
+                    cases[i].cover == BH_COVER_WITHIN ? tenant_find(fixture->engine, 2) : 0);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
@@ -70,40 +70,40 @@ guarantees_cover_what_they_name(void **state)
 static void
 what_is_not_lent_stays_free(void **state)
 {
-    struct bh_story *story = bh_story_site(2);
+    struct bh_fixture *fixture = bh_fixture_site(2);
     uint64_t job;
 
-    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
                                                   .kind = BH_TENANT_DEPARTMENT,
                                                   .guarantee = 4200, .withhold = 2100 });
-    bh_story_run(story, bh_story_wants(21, 3, 1));
-    job = bh_story_submit(story, bh_story_wants(21, 3, 1));
-    assert_int_equal(bh_story_why(story, job).code, BH_REASON_KEPT);
-    assert_int_equal(bh_story_why(story, job).tenant.v, 3);
-    bh_story_run(story, bh_story_wants(21, 2, 1)); /* the half that is lent */
-    bh_story_run(story, bh_story_wants(31, 2, 1)); /* and the half that is not */
-    bh_story_close(story);
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));
+    job = bh_fixture_submit(fixture, bh_fixture_submission(21, 3, 1));
+    assert_int_equal(bh_fixture_why(fixture, job).code, BH_REASON_KEPT);
+    assert_int_equal(bh_fixture_why(fixture, job).tenant.v, 3);
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 2, 1)); /* the half that is lent */
+    bh_fixture_submit_running(fixture, bh_fixture_submission(31, 2, 1)); /* and the half that is not */
+    bh_fixture_close(fixture);
 }
 
-/* Department 3 keeps a whole GPU back, in pieces of a SKU that nobody uses. */
+/* Department 3 keeps a whole GPU back, in partitions of a SKU that nobody uses. */
 static void
 what_was_kept_of_a_sku_is_free_once_it_is_gone(void **state)
 {
     struct bh_event gone = { .kind = BH_EV_SKU_REMOVE, .u.sku.sku = { 9 } };
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
     uint64_t job;
 
-    bh_story_sku(story, 9, NULL);
-    bh_story_tenant(story, (struct bh_ev_tenant){
+    bh_fixture_sku(fixture, 9, NULL);
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){
                                .tenant = { 3 }, .parent = { 1 }, .kind = BH_TENANT_DEPARTMENT,
                                .quota_count = 1,
                                .quotas = { { BH_QUOTA_SKU, 9, BH_UNLIMITED, 1, 1 } } });
-    job = bh_story_submit(story, bh_story_wants(21, 1, 1));
-    assert_int_equal(bh_story_why(story, job).code, BH_REASON_KEPT);
-    bh_story_must(story, &gone);
-    bh_story_settle(story);
-    assert_int_equal(bh_story_state(story, job), BH_JOB_RUNNING);
-    bh_story_close(story);
+    job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
+    assert_int_equal(bh_fixture_why(fixture, job).code, BH_REASON_KEPT);
+    bh_fixture_must_send(fixture, &gone);
+    bh_fixture_finish_effects(fixture);
+    assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_RUNNING);
+    bh_fixture_close(fixture);
 }
 
 /* Department 3 is guaranteed one of two GPUs; 2 borrows. */
@@ -126,26 +126,26 @@ what_is_expected_stays_free(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = bh_story_site(2);
-        struct bh_event settings = { .kind = BH_EV_SETTINGS }, outlook = { .kind = BH_EV_OUTLOOK };
+        struct bh_fixture *fixture = bh_fixture_site(2);
+        struct bh_event settings = { .kind = BH_EV_SETTINGS }, advice = { .kind = BH_EV_ADVICE };
         uint64_t job;
 
-        bh_story_tenant(story, (struct bh_ev_tenant){
+        bh_fixture_tenant(fixture, (struct bh_ev_tenant){
                                    .tenant = { 3 }, .parent = { 1 },
                                    .kind = BH_TENANT_DEPARTMENT, .guarantee = 4200,
                                    .withhold = cases[i].withhold });
-        bh_view_settings(story->engine, &settings.u.settings);
+        bh_view_settings(fixture->engine, &settings.u.settings);
         settings.u.settings.lending = cases[i].lending;
-        bh_story_must(story, &settings);
-        outlook.u.outlook.tenant.v = 3;
-        outlook.u.outlook.expected = cases[i].expected;
-        bh_story_must(story, &outlook);
-        bh_story_run(story, bh_story_wants(21, 3, 1));
-        job = bh_story_submit(story, bh_story_wants(21, 3, 1));
-        BH_CHECK_EQ(cases[i].name, bh_story_why(story, job).code, cases[i].code);
+        bh_fixture_must_send(fixture, &settings);
+        advice.u.advice.tenant.v = 3;
+        advice.u.advice.expected = cases[i].expected;
+        bh_fixture_must_send(fixture, &advice);
+        bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));
+        job = bh_fixture_submit(fixture, bh_fixture_submission(21, 3, 1));
+        BH_CHECK_EQ(cases[i].name, bh_fixture_why(fixture, job).code, cases[i].code);
         if (cases[i].code == BH_REASON_KEPT_FORECAST)
-            BH_CHECK_EQ(cases[i].name, bh_story_why(story, job).expected, cases[i].expected);
-        bh_story_close(story);
+            BH_CHECK_EQ(cases[i].name, bh_fixture_why(fixture, job).expected, cases[i].expected);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }

@@ -31,7 +31,7 @@ larger(uint32_t a, uint32_t b)
 }
 
 static uint32_t
-smaller(uint32_t a, uint32_t b)
+headroom_smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -40,12 +40,12 @@ smaller(uint32_t a, uint32_t b)
 static uint32_t
 gpus_to_add(const struct bh_headroom_pool *pool, uint32_t wanted)
 {
-    uint32_t target = smaller(larger(wanted, pool->least), pool->most);
+    uint32_t target = headroom_smaller(larger(wanted, pool->least), pool->most);
     uint32_t missing = target > pool->capacity ? target - pool->capacity : 0;
-    uint32_t room = pool->most > pool->capacity ? pool->most - pool->capacity : 0;
+    uint32_t capacity = pool->most > pool->capacity ? pool->most - pool->capacity : 0;
     uint32_t grains = (missing + pool->grain - 1) / pool->grain;
 
-    return smaller(grains, room / pool->grain) * pool->grain;
+    return headroom_smaller(grains, capacity / pool->grain) * pool->grain;
 }
 
 static uint32_t

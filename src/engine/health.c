@@ -69,7 +69,7 @@ wants_service(const struct gpu_health *health)
 }
 
 static void
-count(struct bh_engine *engine, struct gpu_health *health)
+health_count(struct bh_engine *engine, struct gpu_health *health)
 {
     bool now = wants_service(health);
 
@@ -100,7 +100,7 @@ refresh_node(struct bh_engine *engine, uint32_t node)
 }
 
 static void
-enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
+health_enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
 {
     struct bh_engine *engine = work->engine;
     struct gpu *gpu = gpu_at(engine, slot);
@@ -117,14 +117,14 @@ enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
         health->xid = health->sign = health->attempts = 0;
     if (next == BH_HEALTH_OK || next == BH_HEALTH_TESTING) /* reset, rebooted, or people say so */
         health->reset_due = 0;
-    count(engine, health);
+    health_count(engine, health);
     node->reboots += (uint32_t)(next == BH_HEALTH_NEEDS_REBOOT) - (uint32_t)before;
     if (before != (next == BH_HEALTH_NEEDS_REBOOT))
         refresh_node(engine, gpu->node);
     else
         bh_ledger_refresh(engine, slot);
     engine->hints.due_known = engine->hints.swept = false;
-    bh_order_open_window(engine);
+    bh_queue_open_window(engine);
 }
 
 /* ---- faults ---- */
@@ -133,29 +133,29 @@ enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
 static void
 evict(struct bh_engine *engine, uint32_t slot, const struct bh_ev_health *fault)
 {
-    for (uint32_t at = gpu_at(engine, slot)->first_part; at; at = part_at(engine, at)->next_on_gpu) {
-        struct part *part = part_at(engine, at);
+    for (uint32_t at = gpu_at(engine, slot)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+        struct partition *partition = partition_at(engine, at);
 
-        if (part->lease
+        if (partition->lease
             && (fault->ends == BH_ENDS_GPU
-                || (fault->ends == BH_ENDS_INSTANCE && part->id == fault->partition.v)))
-            part->evict = BH_END_GPU_FAULT;
+                || (fault->ends == BH_ENDS_INSTANCE && partition->id == fault->partition.v)))
+            partition->evict = BH_END_GPU_FAULT;
     }
     engine->hints.swept = engine->hints.settled = false;
 }
 
-/* Who meets a fault that may be the application's: the job on that piece, or on the GPU when it
+/* Who meets a fault that may be the application's: the job on that partition, or on the GPU when it
  * is the only one. */
 static uint64_t
-job_hit(const struct bh_engine *engine, uint32_t slot, bh_partition_id partition)
+job_hit(const struct bh_engine *engine, uint32_t slot, bh_partition_id only)
 {
     uint64_t found = 0;
 
-    for (uint32_t at = gpu_at(engine, slot)->first_part; at; at = part_at(engine, at)->next_on_gpu) {
-        const struct part *part = part_at(engine, at);
-        uint64_t job = job_at(engine, lease_at(engine, part->lease)->job)->id;
+    for (uint32_t at = gpu_at(engine, slot)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+        const struct partition *partition = partition_at(engine, at);
+        uint64_t job = job_at(engine, lease_at(engine, partition->lease)->job)->id;
 
-        if (job == 0 || (partition.v && part->id != partition.v))
+        if (job == 0 || (only.v && partition->id != only.v))
             continue;
         if (found && found != job)
             return 0;
@@ -213,13 +213,13 @@ bh_health_fault(struct work *work, const struct bh_ev_health *fault)
     if (then == BH_THEN_RESET_IDLE && next == BH_HEALTH_WATCHED)
         health->reset_due = 1;
     if (next != state || begins_anew(state, then)) {
-        if (then != BH_THEN_MENDED) {
+        if (then != BH_THEN_RECOVERED) {
             health->xid = fault->xid;
             health->sign = fault->sign;
         }
-        enter(work, slot, next);
+        health_enter(work, slot, next);
     }
-    count(work->engine, health);
+    health_count(work->engine, health);
 }
 
 enum bh_end_cause
@@ -228,11 +228,11 @@ bh_health_ends(const struct bh_engine *engine, uint32_t slot)
     const struct lease *lease = lease_at(engine, slot);
 
     for (uint32_t i = 0; i < lease->count; i++) {
-        const struct part *part = part_at(engine, lease->parts[i]);
-        const struct gpu *gpu = gpu_at(engine, gpu_find(engine, lease->places[i].gpu));
+        const struct partition *partition = partition_at(engine, lease->parts[i]);
+        const struct gpu *gpu = gpu_at(engine, gpu_find(engine, lease->placements[i].gpu));
 
-        if (part->evict)
-            return (enum bh_end_cause)part->evict;
+        if (partition->evict)
+            return (enum bh_end_cause)partition->evict;
         if (gpu->held == BH_HELD_DRAIN_NOW || node_at(engine, gpu->node)->held == BH_HELD_DRAIN_NOW)
             return BH_END_DRAINED;
         /* it would wait for its old place for ever */
@@ -247,10 +247,10 @@ bh_health_ends(const struct bh_engine *engine, uint32_t slot)
 /* ---- service ---- */
 
 static void
-order(struct work *work, uint32_t slot, enum bh_effect_kind kind)
+health_order(struct work *work, uint32_t slot, enum bh_effect_kind kind)
 {
     bh_effect_gpu(work, kind, slot);
-    count(work->engine, &gpu_at(work->engine, slot)->health);
+    health_count(work->engine, &gpu_at(work->engine, slot)->health);
 }
 
 static uint32_t
@@ -264,37 +264,37 @@ recent_resets(const struct work *work, const struct gpu_health *health)
     return recent;
 }
 
-/* Whether somebody has or gets a piece of it. */
+/* Whether somebody has or gets a partition of it. */
 static bool
 is_in_use(const struct bh_engine *engine, const struct gpu *gpu)
 {
-    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu)
-        if (part_at(engine, at)->state == BH_PIECE_LEASED
-            || part_at(engine, at)->state == BH_PIECE_CARVING)
+    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+        if (partition_at(engine, at)->state == BH_PARTITION_LEASED
+            || partition_at(engine, at)->state == BH_PARTITION_CARVING)
             return true;
     return false;
 }
 
 /* Destroy what is idle.  True: nothing stands any more, but what would not go. */
 static bool
-empty(struct work *work, uint32_t slot)
+health_empty(struct work *work, uint32_t slot)
 {
     bool done = true;
 
-    for (uint32_t at = gpu_at(work->engine, slot)->first_part; at;) {
-        const struct part *part = part_at(work->engine, at);
-        uint32_t next = part->next_on_gpu;
+    for (uint32_t at = gpu_at(work->engine, slot)->first_partition; at;) {
+        const struct partition *partition = partition_at(work->engine, at);
+        uint32_t next = partition->next_on_gpu;
 
-        if (part->state == BH_PIECE_IDLE)
-            bh_part_clear(work, at, 0);
-        done = done && part->stuck && !part->waiting;
+        if (partition->state == BH_PARTITION_IDLE)
+            bh_partition_clear(work, at, 0);
+        done = done && partition->stuck && !partition->waiting;
         at = next;
     }
     return done;
 }
 
 static void
-serve(struct work *work, uint32_t slot)
+health_serve(struct work *work, uint32_t slot)
 {
     struct gpu *gpu = gpu_at(work->engine, slot);
     struct gpu_health *health = &gpu->health;
@@ -302,39 +302,39 @@ serve(struct work *work, uint32_t slot)
     if (health->waiting)
         return;
     if (health->state == BH_HEALTH_TESTING) {
-        order(work, slot, BH_FX_TEST);
+        health_order(work, slot, BH_FX_TEST);
         return;
     }
     if (!gpu->managed || is_in_use(work->engine, gpu))
         return;
     if (health->state == BH_HEALTH_WATCHED)
-        enter(work, slot, BH_HEALTH_DRAINING);
-    if (!empty(work, slot))
+        health_enter(work, slot, BH_HEALTH_DRAINING);
+    if (!health_empty(work, slot))
         return;
     if (recent_resets(work, health) == HEALTH_RESETS) {
-        enter(work, slot, BH_HEALTH_QUARANTINED);
+        health_enter(work, slot, BH_HEALTH_QUARANTINED);
         return;
     }
-    enter(work, slot, BH_HEALTH_RESETTING);
-    order(work, slot, BH_FX_RESET);
+    health_enter(work, slot, BH_HEALTH_RESETTING);
+    health_order(work, slot, BH_FX_RESET);
 }
 
 static void
-expire(struct work *work, uint32_t slot)
+health_expire(struct work *work, uint32_t slot)
 {
     struct gpu_health *health = &gpu_at(work->engine, slot)->health;
 
     if (health->state == BH_HEALTH_WAITING)
-        enter(work, slot, BH_HEALTH_FENCED);
+        health_enter(work, slot, BH_HEALTH_FENCED);
     else if (health->reset_due)
         health->until_ns = 0; /* until it is idle */
     else
-        enter(work, slot, BH_HEALTH_OK);
+        health_enter(work, slot, BH_HEALTH_OK);
     work->engine->hints.due_known = false;
 }
 
 void
-bh_health_pass(struct work *work, bool tick)
+bh_health_advance(struct work *work, bool tick)
 {
     struct bh_engine *engine = work->engine;
     uint32_t served = 0;
@@ -345,10 +345,10 @@ bh_health_pass(struct work *work, bool tick)
         const struct gpu_health *health = &gpu_at(engine, slot)->health;
 
         if (tick && health->until_ns && health->until_ns <= work->now_ns)
-            expire(work, slot);
+            health_expire(work, slot);
         if (!health->served)
             continue;
-        serve(work, slot);
+        health_serve(work, slot);
         served++;
     }
 }
@@ -363,13 +363,13 @@ bh_health_due_ns(const struct bh_engine *engine, uint32_t slot)
 
 /* Nothing that stood on it does. */
 static void
-forget_pieces(struct work *work, uint32_t slot)
+forget_partitions(struct work *work, uint32_t slot)
 {
-    for (uint32_t at = gpu_at(work->engine, slot)->first_part; at;) {
-        uint32_t next = part_at(work->engine, at)->next_on_gpu;
+    for (uint32_t at = gpu_at(work->engine, slot)->first_partition; at;) {
+        uint32_t next = partition_at(work->engine, at)->next_on_gpu;
 
-        BH_ASSERT(part_at(work->engine, at)->state == BH_PIECE_CLEARING);
-        bh_part_drop(work, at);
+        BH_ASSERT(partition_at(work->engine, at)->state == BH_PARTITION_CLEARING);
+        bh_partition_drop(work, at);
         at = next;
     }
 }
@@ -380,16 +380,16 @@ after_reset(struct work *work, uint32_t slot, const struct bh_ev_serviced *answe
     struct gpu_health *health = &gpu_at(work->engine, slot)->health;
 
     if (answer->outcome == BH_OUTCOME_OK) {
-        forget_pieces(work, slot);
+        forget_partitions(work, slot);
         memmove(&health->resets_ns[1], &health->resets_ns[0],
                 (HEALTH_RESETS - 1) * sizeof health->resets_ns[0]);
         health->resets_ns[0] = work->now_ns;
         health->attempts = 0;
-        enter(work, slot, BH_HEALTH_TESTING);
+        health_enter(work, slot, BH_HEALTH_TESTING);
         return;
     }
     health->attempts++;
-    enter(work, slot,
+    health_enter(work, slot,
           answer->rc == BH_UNAVAILABLE || health->attempts > BH_HEALTH_ATTEMPTS_MAX
               ? BH_HEALTH_QUARANTINED : BH_HEALTH_WAITING);
 }
@@ -398,9 +398,9 @@ static void
 after_test(struct work *work, uint32_t slot, const struct bh_ev_serviced *answer)
 {
     if (answer->outcome != BH_OUTCOME_OK)
-        enter(work, slot, BH_HEALTH_DRAINING);
+        health_enter(work, slot, BH_HEALTH_DRAINING);
     else
-        enter(work, slot, work->engine->core.settings.burn_in_ns ? BH_HEALTH_BURN_IN : BH_HEALTH_OK);
+        health_enter(work, slot, work->engine->core.settings.burn_in_ns ? BH_HEALTH_BURN_IN : BH_HEALTH_OK);
 }
 
 void
@@ -417,7 +417,7 @@ bh_health_serviced(struct work *work, const struct bh_ev_serviced *answer)
         after_reset(work, slot, answer);
     else if (health->state == BH_HEALTH_TESTING && effect == BH_FX_TEST + 1)
         after_test(work, slot, answer);
-    count(work->engine, health);
+    health_count(work->engine, health);
 }
 
 void
@@ -432,9 +432,9 @@ bh_health_clear(struct work *work, uint32_t slot)
     memset(health->strikes_job, 0, sizeof health->strikes_job);
     health->attempts = health->reset_due = 0;
     if (state == BH_HEALTH_OK || state == BH_HEALTH_WATCHED)
-        enter(work, slot, BH_HEALTH_OK);
+        health_enter(work, slot, BH_HEALTH_OK);
     else if (state != BH_HEALTH_RESETTING)
-        enter(work, slot, BH_HEALTH_TESTING);
+        health_enter(work, slot, BH_HEALTH_TESTING);
 }
 
 /* ---- what always holds ---- */
@@ -459,8 +459,8 @@ bh_health_broken(const struct bh_engine *engine, uint32_t slot)
     if (health->reset_due
         && (health->state == BH_HEALTH_TESTING || health->state == BH_HEALTH_BURN_IN))
         return "is due for the reset that it had";
-    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu)
-        if (part_at(engine, at)->evict && !part_at(engine, at)->lease)
+    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+        if (partition_at(engine, at)->evict && !partition_at(engine, at)->lease)
             return "evicts nobody from a piece";
     return NULL;
 }

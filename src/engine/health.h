@@ -32,7 +32,7 @@ void bh_health_clear(struct work *work, uint32_t gpu);
 
 /* Go on with those that wait to be emptied, reset or tested; at a tick also with those whose
  * time has come. */
-void bh_health_pass(struct work *work, bool tick);
+void bh_health_advance(struct work *work, bool tick);
 
 /* Why the lease cannot stay where it is, by faults of its GPUs; NONE: it can. */
 enum bh_end_cause bh_health_ends(const struct bh_engine *engine, uint32_t lease);

@@ -41,13 +41,13 @@ stays_in_memory(const struct bh_search *search, uint32_t slot)
 
     if (search->by_ns && bh_lease_ends_ns(engine, slot) <= search->by_ns)
         return false;
-    if (bh_room_is_leaving(engine, slot))
+    if (bh_capacity_is_leaving(engine, slot))
         return lease->state == LEASE_SUSPENDING;
     return job->contract == BH_CONTRACT_SUSPEND
            && bh_gang_all(engine, lease->job, LEASE_RUNNING);
 }
 
-/* What those give back who are imagined gone.  A lease is met at its first piece. */
+/* What those give back who are imagined gone.  A lease is met at its first partition. */
 static void
 add_gone(const struct bh_search *search, uint32_t node, struct amounts *left)
 {
@@ -57,13 +57,13 @@ add_gone(const struct bh_search *search, uint32_t node, struct amounts *left)
         return;
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
-        for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
-             at = part_at(engine, at)->next_on_gpu) {
-            uint32_t lease = part_at(engine, at)->lease;
+        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
+             at = partition_at(engine, at)->next_on_gpu) {
+            uint32_t lease = partition_at(engine, at)->lease;
             const struct job *job = job_at(engine, lease_at(engine, lease)->job);
 
             if (!lease || lease_at(engine, lease)->parts[0] != at
-                || !bh_room_is_gone(search, lease))
+                || !bh_capacity_is_gone(search, lease))
                 continue;
             left->cpu_milli += job->cpu_milli;
             left->memory_mib += stays_in_memory(search, lease) ? 0 : job->memory_mib;
@@ -72,37 +72,37 @@ add_gone(const struct bh_search *search, uint32_t node, struct amounts *left)
 
 /* What the members of a claim's job on the node will take. */
 static void
-take_claim(const struct bh_engine *engine, const struct claim *claim, uint32_t node,
+charge_claim(const struct bh_engine *engine, const struct claim *claim, uint32_t node,
            struct amounts *left)
 {
     struct amounts each = wanted_by(engine, claim->job);
-    uint32_t pieces = 0, members;
+    uint32_t partitions = 0, members;
 
     for (uint32_t i = 0; i < claim->count; i++)
-        pieces += gpu_at(engine, gpu_find(engine, claim->places[i].gpu))->node == node;
-    members = pieces / job_at(engine, claim->job)->count;
+        partitions += gpu_at(engine, gpu_find(engine, claim->placements[i].gpu))->node == node;
+    members = partitions / job_at(engine, claim->job)->count;
     left->cpu_milli -= each.cpu_milli * members;
     left->memory_mib -= each.memory_mib * members;
 }
 
 /* What the members of those will take who are imagined there. */
 static void
-take_taking(const struct bh_search *search, uint32_t node, struct amounts *left)
+charge_taking(const struct bh_search *search, uint32_t node, struct amounts *left)
 {
     const struct bh_engine *engine = search->engine;
 
-    for (uint32_t i = 0, pieces = 0; i < search->taking_count; i++) {
+    for (uint32_t i = 0, partitions = 0; i < search->taking_count; i++) {
         const struct bh_taking *taking = &search->taking[i];
         struct amounts each = wanted_by(engine, taking->job);
         bool last = i + 1 == search->taking_count || taking[1].job != taking->job;
 
-        pieces += gpu_at(engine, gpu_find(engine, taking->place.gpu))->node == node;
+        partitions += gpu_at(engine, gpu_find(engine, taking->placement.gpu))->node == node;
         if (!last)
             continue;
-        pieces /= job_at(engine, taking->job)->count;
-        left->cpu_milli -= each.cpu_milli * pieces;
-        left->memory_mib -= each.memory_mib * pieces;
-        pieces = 0;
+        partitions /= job_at(engine, taking->job)->count;
+        left->cpu_milli -= each.cpu_milli * partitions;
+        left->memory_mib -= each.memory_mib * partitions;
+        partitions = 0;
     }
 }
 
@@ -115,12 +115,12 @@ left_now(const struct bh_search *search, uint32_t slot)
                             (int64_t)node->memory_mib - (int64_t)node->memory_used };
 
     add_gone(search, slot, &left);
-    take_taking(search, slot, &left);
+    charge_taking(search, slot, &left);
     for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
-        const struct claim *claim = bh_room_claim(search, i);
+        const struct claim *claim = bh_capacity_claim(search, i);
 
         if (claim && claim->at_ns == 0 && !search->past_claims)
-            take_claim(engine, claim, slot, &left);
+            charge_claim(engine, claim, slot, &left);
     }
     return left;
 }
@@ -134,7 +134,7 @@ left_throughout(const struct bh_search *search, uint32_t slot)
     struct amounts left = left_now(search, slot);
 
     for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
-        const struct claim *claim = bh_room_claim(search, i);
+        const struct claim *claim = bh_capacity_claim(search, i);
         struct bh_search then = *search;
         struct amounts later;
 
@@ -142,7 +142,7 @@ left_throughout(const struct bh_search *search, uint32_t slot)
             continue;
         then.by_ns = claim->at_ns;
         later = left_now(&then, slot);
-        take_claim(engine, claim, slot, &later);
+        charge_claim(engine, claim, slot, &later);
         left.cpu_milli = later.cpu_milli < left.cpu_milli ? later.cpu_milli : left.cpu_milli;
         left.memory_mib =
             later.memory_mib < left.memory_mib ? later.memory_mib : left.memory_mib;
@@ -152,7 +152,7 @@ left_throughout(const struct bh_search *search, uint32_t slot)
 
 /* How often `each` is in `left`, where the node limits it at all. */
 static uint32_t
-times(int64_t left, int64_t each, uint32_t has)
+host_times(int64_t left, int64_t each, uint32_t has)
 {
     if (each == 0 || has == 0)
         return UINT32_MAX;
@@ -162,14 +162,14 @@ times(int64_t left, int64_t each, uint32_t has)
 static uint32_t
 members_in(const struct node *node, const struct amounts *left, const struct amounts *each)
 {
-    uint32_t by_cores = times(left->cpu_milli, each->cpu_milli, node->cpu_milli);
-    uint32_t by_memory = times(left->memory_mib, each->memory_mib, node->memory_mib);
+    uint32_t by_cores = host_times(left->cpu_milli, each->cpu_milli, node->cpu_milli);
+    uint32_t by_memory = host_times(left->memory_mib, each->memory_mib, node->memory_mib);
 
     return by_cores < by_memory ? by_cores : by_memory;
 }
 
 uint32_t
-bh_host_room(const struct bh_search *search, uint32_t slot)
+bh_host_capacity(const struct bh_search *search, uint32_t slot)
 {
     struct amounts each = wanted_by(search->engine, search->job), left;
 
@@ -185,11 +185,11 @@ bh_host_lacks_cores(const struct bh_search *search, uint32_t slot)
     struct amounts each = wanted_by(search->engine, search->job);
     struct amounts left = left_throughout(search, slot);
 
-    return times(left.cpu_milli, each.cpu_milli, node_at(search->engine, slot)->cpu_milli) == 0;
+    return host_times(left.cpu_milli, each.cpu_milli, node_at(search->engine, slot)->cpu_milli) == 0;
 }
 
 uint32_t
-bh_host_room_ever(const struct bh_engine *engine, uint32_t job, uint32_t slot)
+bh_host_capacity_ever(const struct bh_engine *engine, uint32_t job, uint32_t slot)
 {
     const struct node *node = node_at(engine, slot);
     struct amounts each = { job_at(engine, job)->cpu_milli, job_at(engine, job)->memory_mib };
@@ -268,7 +268,7 @@ node_of(struct bh_engine *engine, uint32_t lease)
 }
 
 static const struct job *
-job_of(const struct bh_engine *engine, uint32_t lease)
+host_job_of(const struct bh_engine *engine, uint32_t lease)
 {
     return job_at(engine, lease_at(engine, lease)->job);
 }
@@ -279,8 +279,8 @@ bh_host_arrive(struct bh_engine *engine, uint32_t lease)
     struct node *node = node_of(engine, lease);
 
     node->leases++;
-    node->lasting += bh_host_lasts(job_of(engine, lease));
-    node->memory_used += job_of(engine, lease)->memory_mib;
+    node->lasting += bh_host_lasts(host_job_of(engine, lease));
+    node->memory_used += host_job_of(engine, lease)->memory_mib;
     bh_host_return(engine, lease);
     bh_dedication_arrive(engine, lease);
 }
@@ -290,16 +290,16 @@ bh_host_rest(struct bh_engine *engine, uint32_t lease)
 {
     struct node *node = node_of(engine, lease);
 
-    BH_ASSERT(node->cpu_used >= job_of(engine, lease)->cpu_milli);
-    bh_stock_touch(engine, lease_at(engine, lease)->node);
-    node->cpu_used -= job_of(engine, lease)->cpu_milli;
+    BH_ASSERT(node->cpu_used >= host_job_of(engine, lease)->cpu_milli);
+    bh_node_index_invalidate(engine, lease_at(engine, lease)->node);
+    node->cpu_used -= host_job_of(engine, lease)->cpu_milli;
 }
 
 void
 bh_host_return(struct bh_engine *engine, uint32_t lease)
 {
-    node_of(engine, lease)->cpu_used += job_of(engine, lease)->cpu_milli;
-    bh_stock_touch(engine, lease_at(engine, lease)->node);
+    node_of(engine, lease)->cpu_used += host_job_of(engine, lease)->cpu_milli;
+    bh_node_index_invalidate(engine, lease_at(engine, lease)->node);
 }
 
 void
@@ -308,17 +308,17 @@ bh_host_leave(struct bh_engine *engine, uint32_t lease)
     struct node *node = node_of(engine, lease);
 
     BH_ASSERT(node->leases > 0);
-    BH_ASSERT(node->memory_used >= job_of(engine, lease)->memory_mib);
-    bh_stock_touch(engine, lease_at(engine, lease)->node);
+    BH_ASSERT(node->memory_used >= host_job_of(engine, lease)->memory_mib);
+    bh_node_index_invalidate(engine, lease_at(engine, lease)->node);
     node->leases--;
-    node->lasting -= bh_host_lasts(job_of(engine, lease));
-    node->memory_used -= job_of(engine, lease)->memory_mib;
+    node->lasting -= bh_host_lasts(host_job_of(engine, lease));
+    node->memory_used -= host_job_of(engine, lease)->memory_mib;
     if (lease_at(engine, lease)->parts[0])
         bh_host_rest(engine, lease);
     bh_dedication_leave(engine, lease);
 }
 
-/* What the leases take that hold pieces on the node. */
+/* What the leases take that hold partitions on the node. */
 static struct amounts
 held_on(const struct bh_engine *engine, uint32_t node)
 {
@@ -326,19 +326,19 @@ held_on(const struct bh_engine *engine, uint32_t node)
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
-        for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
-             at = part_at(engine, at)->next_on_gpu) {
-            uint32_t lease = part_at(engine, at)->lease;
+        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
+             at = partition_at(engine, at)->next_on_gpu) {
+            uint32_t lease = partition_at(engine, at)->lease;
 
             if (!lease || lease_at(engine, lease)->parts[0] != at)
                 continue;
-            held.cpu_milli += job_of(engine, lease)->cpu_milli;
-            held.memory_mib += job_of(engine, lease)->memory_mib;
+            held.cpu_milli += host_job_of(engine, lease)->cpu_milli;
+            held.memory_mib += host_job_of(engine, lease)->memory_mib;
         }
     return held;
 }
 
-/* A node's memory also holds those who have no pieces: for them there is but the sum. */
+/* A node's memory also holds those who have no partitions: for them there is but the sum. */
 bool
 bh_host_check(const struct bh_engine *engine, uint32_t *ret_node)
 {
@@ -358,9 +358,9 @@ bh_host_check(const struct bh_engine *engine, uint32_t *ret_node)
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         bool there = lease_at(engine, slot)->state != LEASE_DONE;
 
-        memory_mib -= there ? job_of(engine, slot)->memory_mib : 0;
+        memory_mib -= there ? host_job_of(engine, slot)->memory_mib : 0;
         leases -= there;
-        lasting -= there && bh_host_lasts(job_of(engine, slot));
+        lasting -= there && bh_host_lasts(host_job_of(engine, slot));
     }
     *ret_node = 0;
     return memory_mib == 0 && leases == 0 && lasting == 0;

@@ -5,20 +5,20 @@
 
 /* Cores and memory of nodes, as jobs take them: so much for each member on its node.
  *
- * A member holds cores while it holds its pieces, and memory until it is gone: one that is
+ * A member holds cores while it holds its partitions, and memory until it is gone: one that is
  * suspended stays in memory.  What a node has not reported is not limited, and a job that
  * asks for nothing takes nothing.  Room that is kept for others (claims, reservations)
  * keeps cores and memory for their members, too. */
 
 /* How many more members of the search's job the node has cores and memory for, in what is
  * imagined; UINT32_MAX when they take none. */
-uint32_t bh_host_room(const struct bh_search *search, uint32_t node);
+uint32_t bh_host_capacity(const struct bh_search *search, uint32_t node);
 
 /* Where that is 0: whether it is for want of cores; else of memory. */
 bool bh_host_lacks_cores(const struct bh_search *search, uint32_t node);
 
 /* The same if the node were empty. */
-uint32_t bh_host_room_ever(const struct bh_engine *engine, uint32_t job, uint32_t node);
+uint32_t bh_host_capacity_ever(const struct bh_engine *engine, uint32_t job, uint32_t node);
 
 /* What a node has left now for all jobs, room that is kept not counted; UINT32_MAX where it
  * is not limited. */

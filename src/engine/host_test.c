@@ -5,21 +5,21 @@
 #include "engine/story_test.h"
 
 /* A site of one node with these cores and memory, and two GPUs. */
-static struct bh_story *
+static struct bh_fixture *
 site_with(uint32_t cpu_milli, uint32_t memory_mib)
 {
-    struct bh_story *story = bh_story_site(2);
+    struct bh_fixture *fixture = bh_fixture_site(2);
 
-    bh_story_must(story, &(struct bh_event){ .kind = BH_EV_NODE,
+    bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_NODE,
                                              .u.node = { { 1 }, true, cpu_milli, memory_mib } });
-    return story;
+    return fixture;
 }
 
-/* A job of the tenant for one small piece and so much of its node. */
+/* A job of the tenant for one small partition and so much of its node. */
 static struct bh_ev_submit
 taking(uint32_t tenant, uint32_t cpu_milli, uint32_t memory_mib)
 {
-    struct bh_ev_submit submit = bh_story_wants(tenant, 1, 1);
+    struct bh_ev_submit submit = bh_fixture_submission(tenant, 1, 1);
 
     submit.cpu_milli = cpu_milli;
     submit.memory_mib = memory_mib;
@@ -46,32 +46,32 @@ a_node_gives_no_more_than_it_has(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = site_with(cases[i].has_cpu, cases[i].has_memory);
+        struct bh_fixture *fixture = site_with(cases[i].has_cpu, cases[i].has_memory);
         uint64_t second;
 
-        bh_story_run(story, taking(21, 1500, 1500));
-        second = bh_story_submit(story, taking(21, cases[i].wants_cpu, cases[i].wants_memory));
-        BH_CHECK_EQ(cases[i].name, bh_story_state(story, second),
+        bh_fixture_submit_running(fixture, taking(21, 1500, 1500));
+        second = bh_fixture_submit(fixture, taking(21, cases[i].wants_cpu, cases[i].wants_memory));
+        BH_CHECK_EQ(cases[i].name, bh_fixture_state(fixture, second),
                     cases[i].why ? BH_JOB_PENDING : BH_JOB_STARTING);
         if (cases[i].why)
-            BH_CHECK_EQ(cases[i].name, bh_story_why(story, second).code, cases[i].why);
-        bh_story_close(story);
+            BH_CHECK_EQ(cases[i].name, bh_fixture_why(fixture, second).code, cases[i].why);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
 
 static struct bh_host_left
-left_on(const struct bh_story *story)
+left_on(const struct bh_fixture *fixture)
 {
-    return bh_host_left(story->engine, node_find(story->engine, 1));
+    return bh_host_left(fixture->engine, node_find(fixture->engine, 1));
 }
 
 /* Frozen processes use no cores, but their memory. */
 static void
 who_is_suspended_stays_in_memory(void **state)
 {
-    struct bh_story *story = site_with(4000, 4000);
-    struct bh_ev_submit low = bh_story_wants(21, 3, 2), high = bh_story_wants(21, 3, 2);
+    struct bh_fixture *fixture = site_with(4000, 4000);
+    struct bh_ev_submit low = bh_fixture_submission(21, 3, 2), high = bh_fixture_submission(21, 3, 2);
     uint64_t first;
 
     low.priority = BH_PRIORITY_LOW;
@@ -79,20 +79,20 @@ who_is_suspended_stays_in_memory(void **state)
     low.cpu_milli = high.cpu_milli = 3000;
     low.memory_mib = high.memory_mib = 1000;
     high.priority = BH_PRIORITY_HIGH;
-    first = bh_story_run(story, low);
-    bh_story_run(story, high);
-    assert_int_equal(bh_story_state(story, first), BH_JOB_SUSPENDED);
-    assert_int_equal(left_on(story).cpu_milli, 1000);
-    assert_int_equal(left_on(story).memory_mib, 2000);
-    bh_story_close(story);
+    first = bh_fixture_submit_running(fixture, low);
+    bh_fixture_submit_running(fixture, high);
+    assert_int_equal(bh_fixture_state(fixture, first), BH_JOB_SUSPENDED);
+    assert_int_equal(left_on(fixture).cpu_milli, 1000);
+    assert_int_equal(left_on(fixture).memory_mib, 2000);
+    bh_fixture_close(fixture);
 }
 
 /* Those of a gang who are in memory need none of it to go on. */
 static void
 a_suspended_gang_goes_on(void **state)
 {
-    struct bh_story *story = site_with(4000, 4000);
-    struct bh_ev_submit low = bh_story_wants(21, 3, 1), high = bh_story_wants(21, 3, 2);
+    struct bh_fixture *fixture = site_with(4000, 4000);
+    struct bh_ev_submit low = bh_fixture_submission(21, 3, 1), high = bh_fixture_submission(21, 3, 2);
     uint64_t first, second;
 
     low.gang = 2;
@@ -101,90 +101,90 @@ a_suspended_gang_goes_on(void **state)
     low.priority = BH_PRIORITY_LOW;
     low.contract = BH_CONTRACT_SUSPEND;
     high.priority = BH_PRIORITY_HIGH;
-    first = bh_story_run(story, low);
-    second = bh_story_run(story, high);
-    assert_int_equal(bh_story_state(story, first), BH_JOB_SUSPENDED);
-    bh_story_exit(story, second, 0);
-    bh_story_settle(story);
-    assert_int_equal(bh_story_state(story, first), BH_JOB_RUNNING);
-    assert_int_equal(left_on(story).memory_mib, 200);
-    bh_story_close(story);
+    first = bh_fixture_submit_running(fixture, low);
+    second = bh_fixture_submit_running(fixture, high);
+    assert_int_equal(bh_fixture_state(fixture, first), BH_JOB_SUSPENDED);
+    bh_fixture_exit_job(fixture, second, 0);
+    bh_fixture_finish_effects(fixture);
+    assert_int_equal(bh_fixture_state(fixture, first), BH_JOB_RUNNING);
+    assert_int_equal(left_on(fixture).memory_mib, 200);
+    bh_fixture_close(fixture);
 }
 
 /* Nor does it help to suspend those who hold the memory that is missing. */
 static void
 nobody_is_suspended_for_memory_in_vain(void **state)
 {
-    struct bh_story *story = site_with(4000, 4000);
+    struct bh_fixture *fixture = site_with(4000, 4000);
     struct bh_ev_submit low = taking(21, 100, 3000), high = taking(21, 100, 3000);
     uint64_t first, second;
 
     low.priority = BH_PRIORITY_LOW;
     low.contract = BH_CONTRACT_SUSPEND;
     high.priority = BH_PRIORITY_HIGH;
-    first = bh_story_run(story, low);
-    second = bh_story_submit(story, high);
-    bh_story_settle(story);
-    assert_int_equal(bh_story_state(story, first), BH_JOB_RUNNING);
-    assert_int_equal(bh_story_job(story, first).suspensions, 0);
-    assert_int_equal(bh_story_why(story, second).code, BH_REASON_MEMORY);
-    bh_story_close(story);
+    first = bh_fixture_submit_running(fixture, low);
+    second = bh_fixture_submit(fixture, high);
+    bh_fixture_finish_effects(fixture);
+    assert_int_equal(bh_fixture_state(fixture, first), BH_JOB_RUNNING);
+    assert_int_equal(bh_fixture_job(fixture, first).suspensions, 0);
+    assert_int_equal(bh_fixture_why(fixture, second).code, BH_REASON_MEMORY);
+    bh_fixture_close(fixture);
 }
 
 /* GPUs are free, and the cores are on the other GPU. */
 static void
 who_holds_the_cores_makes_way(void **state)
 {
-    struct bh_story *story = site_with(4000, 0);
-    struct bh_ev_submit low = bh_story_wants(21, 3, 1), high = bh_story_wants(21, 3, 1);
+    struct bh_fixture *fixture = site_with(4000, 0);
+    struct bh_ev_submit low = bh_fixture_submission(21, 3, 1), high = bh_fixture_submission(21, 3, 1);
     uint64_t first, second;
 
     low.cpu_milli = high.cpu_milli = 3000;
     low.contract = BH_CONTRACT_SUSPEND;
     low.priority = BH_PRIORITY_LOW;
     high.priority = BH_PRIORITY_HIGH;
-    first = bh_story_run(story, low);
-    second = bh_story_submit(story, high);
-    bh_story_settle(story);
-    assert_int_equal(bh_story_state(story, first), BH_JOB_SUSPENDED);
-    assert_int_equal(bh_story_state(story, second), BH_JOB_RUNNING);
-    bh_story_close(story);
+    first = bh_fixture_submit_running(fixture, low);
+    second = bh_fixture_submit(fixture, high);
+    bh_fixture_finish_effects(fixture);
+    assert_int_equal(bh_fixture_state(fixture, first), BH_JOB_SUSPENDED);
+    assert_int_equal(bh_fixture_state(fixture, second), BH_JOB_RUNNING);
+    bh_fixture_close(fixture);
 }
 
 /* Each member takes its own from its node. */
 static void
 members_of_a_gang_take_each_their_own(void **state)
 {
-    struct bh_story *story = site_with(4000, 0);
+    struct bh_fixture *fixture = site_with(4000, 0);
     struct bh_ev_submit gang = taking(21, 1500, 0);
     uint64_t two, three;
 
     gang.gang = 3;
-    three = bh_story_submit(story, gang);
-    assert_int_equal(bh_story_why(story, three).code, BH_REASON_NEVER_CORES);
+    three = bh_fixture_submit(fixture, gang);
+    assert_int_equal(bh_fixture_why(fixture, three).code, BH_REASON_NEVER_CORES);
     gang.gang = 2;
-    two = bh_story_run(story, gang);
-    assert_int_equal(bh_story_state(story, two), BH_JOB_RUNNING);
-    assert_int_equal(left_on(story).cpu_milli, 1000);
-    bh_story_close(story);
+    two = bh_fixture_submit_running(fixture, gang);
+    assert_int_equal(bh_fixture_state(fixture, two), BH_JOB_RUNNING);
+    assert_int_equal(left_on(fixture).cpu_milli, 1000);
+    bh_fixture_close(fixture);
 }
 
 /* A node may have less than before: what runs goes on, and nothing comes to it. */
 static void
 a_node_that_shrinks_gets_nothing_more(void **state)
 {
-    struct bh_story *story = site_with(4000, 0);
-    uint64_t first = bh_story_run(story, taking(21, 3000, 0)), second;
+    struct bh_fixture *fixture = site_with(4000, 0);
+    uint64_t first = bh_fixture_submit_running(fixture, taking(21, 3000, 0)), second;
 
-    bh_story_must(story, &(struct bh_event){ .kind = BH_EV_NODE,
+    bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_NODE,
                                              .u.node = { { 1 }, true, 2000, 0 } });
-    second = bh_story_submit(story, taking(21, 100, 0));
-    assert_int_equal(bh_story_state(story, first), BH_JOB_RUNNING);
-    assert_int_equal(bh_story_state(story, second), BH_JOB_PENDING);
-    assert_int_equal(left_on(story).cpu_milli, 0);
-    bh_story_exit(story, first, 0);
-    assert_int_equal(bh_story_state(story, second), BH_JOB_STARTING);
-    bh_story_close(story);
+    second = bh_fixture_submit(fixture, taking(21, 100, 0));
+    assert_int_equal(bh_fixture_state(fixture, first), BH_JOB_RUNNING);
+    assert_int_equal(bh_fixture_state(fixture, second), BH_JOB_PENDING);
+    assert_int_equal(left_on(fixture).cpu_milli, 0);
+    bh_fixture_exit_job(fixture, first, 0);
+    assert_int_equal(bh_fixture_state(fixture, second), BH_JOB_STARTING);
+    bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {

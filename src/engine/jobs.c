@@ -57,10 +57,10 @@ bh_job_create(struct work *work, const struct bh_ev_submit *event)
     job->state = BH_JOB_PENDING;
     tenant_at(engine, job->tenant)->jobs++;
     sku_at(engine, job->sku)->jobs++;
-    bh_pool_ask(engine, job->sku, (uint32_t)job->count * job->gang);
-    bh_stock_ask(engine, slot);
+    bh_pool_demand_add(engine, job->sku, (uint32_t)job->count * job->gang);
+    bh_node_index_demand(engine, slot);
     bh_tenant_count(engine, job->tenant, 0, 1);
-    bh_order_enqueue(engine, slot);
+    bh_queue_add(engine, slot);
     note_deadline(engine, job);
     bh_effect_job(work, slot);
 }
@@ -75,7 +75,7 @@ bh_job_end(struct work *work, uint32_t slot, enum bh_job_state state, enum bh_en
     BH_ASSERT(job->lease == 0);
     BH_ASSERT(job->state == BH_JOB_PENDING);
     if (job->class)
-        bh_order_dequeue(engine, slot);
+        bh_queue_remove(engine, slot);
     bh_job_unclaim(engine, slot);
     bh_tenant_count(engine, job->tenant, 0, -1);
     job->state = (uint8_t)state;
@@ -97,7 +97,7 @@ bh_job_requeue(struct work *work, uint32_t slot, enum bh_end_cause cause)
     BH_ASSERT(job->state == BH_JOB_PENDING);
     job->cause = (uint8_t)cause;
     job->started_ns = 0;
-    bh_order_enqueue(work->engine, slot);
+    bh_queue_add(work->engine, slot);
     note_deadline(work->engine, job);
     bh_effect_job(work, slot);
 }
@@ -108,22 +108,22 @@ bh_job_unhold(struct work *work, uint32_t slot)
     struct job *job = job_at(work->engine, slot);
 
     BH_ASSERT(job->hold);
-    bh_order_dequeue(work->engine, slot);
+    bh_queue_remove(work->engine, slot);
     job->hold = 0;
     job->sequence = work->engine->core.next_sequence++;
-    bh_order_enqueue(work->engine, slot);
+    bh_queue_add(work->engine, slot);
     bh_effect_job(work, slot);
 }
 
 void
-bh_job_attach(struct work *work, uint32_t slot, uint32_t lease)
+bh_job_attach_lease(struct work *work, uint32_t slot, uint32_t lease)
 {
     struct bh_engine *engine = work->engine;
     struct job *job = job_at(engine, slot);
 
     BH_ASSERT(job->state == BH_JOB_PENDING);
     BH_ASSERT(job->lease == 0);
-    bh_order_dequeue(engine, slot);
+    bh_queue_remove(engine, slot);
     bh_job_unclaim(engine, slot);
     job->lease = lease;
     job->state = BH_JOB_STARTING;
@@ -131,8 +131,8 @@ bh_job_attach(struct work *work, uint32_t slot, uint32_t lease)
     job->verdict = BH_END_NONE;
     job->verdict_status = 0;
     if (job->contract != BH_CONTRACT_NEVER)
-        engine->core.preemptable[job->priority]++;
-    bh_way_enter(engine, slot);
+        engine->core.preemptible_jobs[job->priority]++;
+    bh_preemptible_add(engine, slot);
     bh_tenant_count(engine, job->tenant, 1, -1);
     bh_effect_job(work, slot);
 }
@@ -145,11 +145,11 @@ bh_job_detach(struct work *work, uint32_t slot)
 
     BH_ASSERT(job->lease != 0);
     bh_effect_job(work, slot); /* while its lease can still be told */
-    bh_way_leave(engine, slot);
+    bh_preemptible_remove(engine, slot);
     job->lease = 0;
     job->state = BH_JOB_PENDING;
     if (job->contract != BH_CONTRACT_NEVER)
-        engine->core.preemptable[job->priority]--;
+        engine->core.preemptible_jobs[job->priority]--;
     bh_tenant_count(engine, job->tenant, -1, 1);
 }
 
@@ -183,12 +183,12 @@ bh_job_drop_claim(struct bh_engine *engine, struct claim *claim)
     BH_ASSERT(claim->job != 0);
     BH_ASSERT(engine->core.claim_count > 0);
     for (uint32_t i = 0; i < claim->count; i++)
-        gpu_at(engine, gpu_find(engine, claim->places[i].gpu))->claimed--;
+        gpu_at(engine, gpu_find(engine, claim->placements[i].gpu))->claimed--;
     engine->core.reserved -= claim->at_ns != 0;
     engine->core.claim_count--;
-    bh_order_news(engine, job_at(engine, claim->job)->tenant);
+    bh_queue_invalidate(engine, job_at(engine, claim->job)->tenant);
     memset(claim, 0, sizeof(*claim));
-    bh_order_stir(engine);
+    bh_queue_wake(engine);
 }
 
 void

@@ -24,7 +24,7 @@ void bh_job_requeue(struct work *work, uint32_t job, enum bh_end_cause cause);
 void bh_job_unhold(struct work *work, uint32_t job);
 
 /* The job's first member got a lease (slot), or all let go of theirs. */
-void bh_job_attach(struct work *work, uint32_t job, uint32_t lease);
+void bh_job_attach_lease(struct work *work, uint32_t job, uint32_t lease);
 void bh_job_detach(struct work *work, uint32_t job);
 
 /* The room that is being made for the job, or that is reserved for it, or NULL. */

@@ -18,10 +18,10 @@
 
 enum { CARVE_FAILURES_MAX = 3 };
 
-typedef void lease_act(struct work *work, uint32_t lease, const struct lease_news *news);
+typedef void lease_act(struct work *work, uint32_t lease, const struct lease_change *change);
 
-static lease_act start, resume, run, freeze, put_aside, take_up, stop, stop_suspended;
-static lease_act end, abandon, fail_carve, fail_start, fail_suspend, fail_resume, ignore;
+static lease_act lease_start, lease_resume, lease_run, lease_freeze, put_aside, resume_timers, lease_stop, stop_suspended;
+static lease_act lease_end, lease_abandon, fail_carve, fail_start, fail_suspend, fail_resume, ignore;
 static lease_act stop_again;
 
 static const struct rule {
@@ -29,55 +29,55 @@ static const struct rule {
     enum lease_state next;
 } rules[LEASE_STATES][LEASE_EVENTS] = {
     [LEASE_CARVING] = {
-        [LEASE_READY]          = { start, LEASE_STARTING },
+        [LEASE_READY]          = { lease_start, LEASE_STARTING },
         [LEASE_CARVE_FAILED]   = { fail_carve, LEASE_NONE },
-        [LEASE_STOP]           = { abandon, LEASE_NONE },
+        [LEASE_STOP]           = { lease_abandon, LEASE_NONE },
     },
     [LEASE_STARTING] = {
-        [LEASE_STARTED]        = { run, LEASE_RUNNING },
+        [LEASE_STARTED]        = { lease_run, LEASE_RUNNING },
         [LEASE_START_FAILED]   = { fail_start, LEASE_DONE },
-        [LEASE_STOP]           = { stop, LEASE_STOPPING },
-        [LEASE_ENDED]          = { end, LEASE_DONE },
+        [LEASE_STOP]           = { lease_stop, LEASE_STOPPING },
+        [LEASE_ENDED]          = { lease_end, LEASE_DONE },
     },
     [LEASE_RUNNING] = {
-        [LEASE_SUSPEND]        = { freeze, LEASE_SUSPENDING },
-        [LEASE_STOP]           = { stop, LEASE_STOPPING },
-        [LEASE_ENDED]          = { end, LEASE_DONE },
+        [LEASE_SUSPEND]        = { lease_freeze, LEASE_SUSPENDING },
+        [LEASE_STOP]           = { lease_stop, LEASE_STOPPING },
+        [LEASE_ENDED]          = { lease_end, LEASE_DONE },
     },
     [LEASE_SUSPENDING] = {
         [LEASE_SUSPENDED_OK]   = { put_aside, LEASE_SUSPENDED },
         [LEASE_SUSPEND_FAILED] = { fail_suspend, LEASE_STOPPING },
-        [LEASE_STOP]           = { stop, LEASE_STOPPING },
-        [LEASE_ENDED]          = { end, LEASE_DONE },
+        [LEASE_STOP]           = { lease_stop, LEASE_STOPPING },
+        [LEASE_ENDED]          = { lease_end, LEASE_DONE },
     },
     [LEASE_SUSPENDED] = {
-        [LEASE_RESUME]         = { take_up, LEASE_RECARVING },
+        [LEASE_RESUME]         = { resume_timers, LEASE_RECARVING },
         [LEASE_STOP]           = { stop_suspended, LEASE_STOPPING },
-        [LEASE_ENDED]          = { end, LEASE_DONE },
+        [LEASE_ENDED]          = { lease_end, LEASE_DONE },
     },
     [LEASE_RECARVING] = {
-        [LEASE_READY]          = { resume, LEASE_RESUMING },
+        [LEASE_READY]          = { lease_resume, LEASE_RESUMING },
         [LEASE_CARVE_FAILED]   = { fail_resume, LEASE_STOPPING },
-        [LEASE_STOP]           = { stop, LEASE_STOPPING },
-        [LEASE_ENDED]          = { end, LEASE_DONE },
+        [LEASE_STOP]           = { lease_stop, LEASE_STOPPING },
+        [LEASE_ENDED]          = { lease_end, LEASE_DONE },
     },
     [LEASE_RESUMING] = {
-        [LEASE_RESUMED]        = { run, LEASE_RUNNING },
+        [LEASE_RESUMED]        = { lease_run, LEASE_RUNNING },
         [LEASE_RESUME_FAILED]  = { fail_resume, LEASE_STOPPING },
-        [LEASE_STOP]           = { stop, LEASE_STOPPING },
-        [LEASE_ENDED]          = { end, LEASE_DONE },
+        [LEASE_STOP]           = { lease_stop, LEASE_STOPPING },
+        [LEASE_ENDED]          = { lease_end, LEASE_DONE },
     },
     [LEASE_STOPPING] = {
         [LEASE_READY]          = { ignore, LEASE_STOPPING },
         [LEASE_CARVE_FAILED]   = { ignore, LEASE_STOPPING },
         [LEASE_STARTED]        = { ignore, LEASE_STOPPING },
-        [LEASE_START_FAILED]   = { end, LEASE_DONE },
+        [LEASE_START_FAILED]   = { lease_end, LEASE_DONE },
         [LEASE_SUSPENDED_OK]   = { ignore, LEASE_STOPPING },
         [LEASE_SUSPEND_FAILED] = { ignore, LEASE_STOPPING },
         [LEASE_RESUMED]        = { ignore, LEASE_STOPPING },
         [LEASE_RESUME_FAILED]  = { ignore, LEASE_STOPPING },
         [LEASE_STOP]           = { stop_again, LEASE_STOPPING },
-        [LEASE_ENDED]          = { end, LEASE_DONE },
+        [LEASE_ENDED]          = { lease_end, LEASE_DONE },
     },
 };
 
@@ -143,10 +143,10 @@ matters_to_others(const struct bh_engine *engine, const struct lease *lease,
 }
 
 void
-bh_lease_step(struct work *work, uint32_t slot, const struct lease_news *news)
+bh_lease_step(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     struct lease *lease = lease_at(work->engine, slot);
-    const struct rule *rule = &rules[lease->state][news->event];
+    const struct rule *rule = &rules[lease->state][change->event];
     uint64_t due_ns = bh_lease_deadline_ns(work->engine, slot);
 
     BH_ASSERT(rule->act != NULL);
@@ -163,18 +163,18 @@ bh_lease_step(struct work *work, uint32_t slot, const struct lease_news *news)
         if (rule->next == LEASE_DONE)
             lease->ran_ns = bh_lease_ran_ns(work->engine, slot);
         if (rule->next == LEASE_RUNNING)
-            bh_way_runs(work->engine, lease->job);
+            bh_preemptible_runs(work->engine, lease->job);
         lease->state = (uint8_t)rule->next;
         bh_gang_show(work, lease->job);
     }
     bh_node_hint(work->engine, lease->node)->end_ns = 0;
     if (matters_to_others(work->engine, lease, rule->next))
-        bh_order_news(work->engine, lease->tenant);
-    rule->act(work, slot, news);
+        bh_queue_invalidate(work->engine, lease->tenant);
+    rule->act(work, slot, change);
     move_due(&work->engine->hints, due_ns, bh_lease_deadline_ns(work->engine, slot));
 }
 
-/* ---- pieces ---- */
+/* ---- partitions ---- */
 
 /* Behind those of the job's members that were placed before. */
 static void
@@ -184,7 +184,7 @@ chain(struct work *work, uint32_t job_slot, uint32_t slot)
     uint32_t *link = &job_at(engine, job_slot)->lease;
 
     if (*link == 0) {
-        bh_job_attach(work, job_slot, slot);
+        bh_job_attach_lease(work, job_slot, slot);
         return;
     }
     while (*link)
@@ -219,39 +219,39 @@ bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t 
 }
 
 void
-bh_lease_add_piece(struct work *work, uint32_t slot, uint32_t at, const struct bh_piece *piece)
+bh_lease_add_partition(struct work *work, uint32_t slot, uint32_t at, const struct bh_partition *decided)
 {
     struct bh_engine *engine = work->engine;
     struct lease *lease = lease_at(engine, slot);
-    uint32_t part;
+    uint32_t partition;
 
     BH_ASSERT(at < lease->count);
-    if (piece->carve) {
-        part = bh_part_carve(work, piece, slot);
+    if (decided->carve) {
+        partition = bh_partition_carve(work, decided, slot);
     } else {
-        part = part_find(engine, piece->partition.v);
-        bh_part_lend(work, part, slot);
+        partition = partition_find(engine, decided->partition.v);
+        bh_partition_assign(work, partition, slot);
     }
-    lease->parts[at] = part;
-    lease->places[at] = (struct place){ piece->gpu.v, piece->profile,
-                                        piece->start };
-    lease->grade = (uint8_t)bh_room_grade(engine, lease->tenant, piece->profile);
+    lease->parts[at] = partition;
+    lease->placements[at] = (struct placement){ decided->gpu.v, decided->profile,
+                                        decided->start };
+    lease->grade = (uint8_t)bh_capacity_grade(engine, lease->tenant, decided->profile);
 }
 
-/* Let go of all pieces, and of what they counted for. */
+/* Let go of all partitions, and of what they counted for. */
 static void
-let_go(struct work *work, uint32_t slot)
+lease_release_partitions(struct work *work, uint32_t slot)
 {
     struct lease *lease = lease_at(work->engine, slot);
     struct bh_wanted held = bh_quota_of_lease(work->engine, slot);
 
-    bh_quota_give(work->engine, &held);
+    bh_quota_release(work->engine, &held);
     for (uint32_t i = 0; i < lease->count; i++)
         if (lease->parts[i])
-            bh_part_return(work, lease->parts[i]);
+            bh_partition_release(work, lease->parts[i]);
     memset(lease->parts, 0, sizeof(lease->parts));
-    bh_node_hint(work->engine, lease->node)->end_ns = 0; /* a piece on its way changes no ledger */
-    bh_order_stir(work->engine);
+    bh_node_hint(work->engine, lease->node)->end_ns = 0; /* a decided on its way changes no ledger */
+    bh_queue_wake(work->engine);
 }
 
 /* The leases are no more; their job is pending and in no queue yet. */
@@ -263,7 +263,7 @@ disband(struct work *work, uint32_t job)
 
     while ((at = bh_gang_next(engine, job, at)) != 0) {
         bh_host_leave(engine, at);
-        let_go(work, at);
+        lease_release_partitions(work, at);
     }
     bh_job_detach(work, job);
     for (at = next; at; at = next) {
@@ -332,30 +332,30 @@ bh_lease_ends_ns(const struct bh_engine *engine, uint32_t slot)
 /* ---- acts ---- */
 
 static void
-start(struct work *work, uint32_t slot, const struct lease_news *news)
+lease_start(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     job_at(work->engine, lease_at(work->engine, slot)->job)->carve_failures = 0;
     bh_effect_lease(work, BH_FX_START, slot);
-    bh_order_stir(work->engine); /* it may make way for a higher one from now on */
+    bh_queue_wake(work->engine); /* it may make way for a higher one from now on */
 }
 
 static void
-resume(struct work *work, uint32_t slot, const struct lease_news *news)
+lease_resume(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     bh_effect_lease(work, BH_FX_RESUME, slot);
 }
 
 /* When it happened by the node's word: not before `least`, and not after now. */
 static uint64_t
-time_of(const struct work *work, const struct lease_news *news, uint64_t least)
+time_of(const struct work *work, const struct lease_change *change, uint64_t least)
 {
-    if (news->at_ns == 0 || news->at_ns > work->now_ns)
+    if (change->at_ns == 0 || change->at_ns > work->now_ns)
         return work->now_ns;
-    return news->at_ns > least ? news->at_ns : least;
+    return change->at_ns > least ? change->at_ns : least;
 }
 
 static void
-run(struct work *work, uint32_t slot, const struct lease_news *news)
+lease_run(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     struct lease *lease = lease_at(work->engine, slot);
     struct job *job = job_at(work->engine, lease->job);
@@ -363,20 +363,20 @@ run(struct work *work, uint32_t slot, const struct lease_news *news)
 
     lease->waiting = 0;
     lease->order = 0;
-    began_ns = time_of(work, news, lease->since_ns);
+    began_ns = time_of(work, change, lease->since_ns);
     lease->since_ns = work->now_ns; /* leases are in order of it */
     lease->ran_ns += work->now_ns - began_ns;
     bh_unchecked_forget(work->engine, lease->node);
     job->scratch = 0;
     if (job->started_ns == 0)
         job->started_ns = began_ns;
-    bh_order_stir(work->engine);
+    bh_queue_wake(work->engine);
 }
 
 static void
-freeze(struct work *work, uint32_t slot, const struct lease_news *news)
+lease_freeze(struct work *work, uint32_t slot, const struct lease_change *change)
 {
-    lease_at(work->engine, slot)->for_job = news->for_job;
+    lease_at(work->engine, slot)->for_job = change->for_job;
     bh_effect_lease(work, BH_FX_SUSPEND, slot);
 }
 
@@ -388,7 +388,7 @@ pause_clock(struct work *work, struct lease *lease)
 }
 
 static void
-put_aside(struct work *work, uint32_t slot, const struct lease_news *news)
+put_aside(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     struct lease *lease = lease_at(work->engine, slot);
 
@@ -396,13 +396,13 @@ put_aside(struct work *work, uint32_t slot, const struct lease_news *news)
     lease->order = 0;
     pause_clock(work, lease);
     bh_host_rest(work->engine, slot);
-    let_go(work, slot);
+    lease_release_partitions(work, slot);
     *bh_lease_hint(work->engine, slot) = (struct hint){ 0 };
 }
 
-/* The pieces were added before; what they count for is taken here. */
+/* The partitions were added before; what they count for is taken here. */
 static void
-take_up(struct work *work, uint32_t slot, const struct lease_news *news)
+resume_timers(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     struct bh_wanted held = bh_quota_of_lease(work->engine, slot);
 
@@ -410,8 +410,8 @@ take_up(struct work *work, uint32_t slot, const struct lease_news *news)
     lease_at(work->engine, slot)->for_job = 0;
     lease_at(work->engine, slot)->since_ns = work->now_ns;
     bh_host_return(work->engine, slot);
-    bh_quota_take(work->engine, &held);
-    bh_order_taken(work->engine, held.tenant);
+    bh_quota_charge(work->engine, &held);
+    bh_queue_capacity_taken(work->engine, held.tenant);
 }
 
 static void
@@ -425,40 +425,40 @@ order_stop(struct work *work, uint32_t slot)
 }
 
 static void
-stop(struct work *work, uint32_t slot, const struct lease_news *news)
+lease_stop(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     struct lease *lease = lease_at(work->engine, slot);
 
-    lease->stop_cause = (uint8_t)news->cause;
-    if (news->for_job)
-        lease->for_job = news->for_job;
+    lease->stop_cause = (uint8_t)change->cause;
+    if (change->for_job)
+        lease->for_job = change->for_job;
     order_stop(work, slot);
-    bh_order_stir(work->engine);
+    bh_queue_wake(work->engine);
 }
 
 static void
-stop_suspended(struct work *work, uint32_t slot, const struct lease_news *news)
+stop_suspended(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     lease_at(work->engine, slot)->for_job = 0;
-    stop(work, slot, news);
+    lease_stop(work, slot, change);
 }
 
 static void
-ignore(struct work *work, uint32_t slot, const struct lease_news *news)
+ignore(struct work *work, uint32_t slot, const struct lease_change *change)
 {
 }
 
 /* Causes that end the job outrank those that would queue it again. */
 static void
-stop_again(struct work *work, uint32_t slot, const struct lease_news *news)
+stop_again(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     struct lease *lease = lease_at(work->engine, slot);
 
-    if (news->cause == BH_END_CANCELLED || news->cause == BH_END_TENANT_REMOVED
-        || (news->cause == BH_END_DATASET && lease->stop_cause != BH_END_CANCELLED
+    if (change->cause == BH_END_CANCELLED || change->cause == BH_END_TENANT_REMOVED
+        || (change->cause == BH_END_DATASET && lease->stop_cause != BH_END_CANCELLED
             && lease->stop_cause != BH_END_TENANT_REMOVED))
-        lease->stop_cause = (uint8_t)news->cause;
-    if (news->at_once && lease->kill_ns > work->now_ns)
+        lease->stop_cause = (uint8_t)change->cause;
+    if (change->at_once && lease->kill_ns > work->now_ns)
         order_stop(work, slot);
 }
 
@@ -466,21 +466,21 @@ stop_again(struct work *work, uint32_t slot, const struct lease_news *news)
 static void
 stop_all(struct work *work, uint32_t slot, enum bh_end_cause cause)
 {
-    struct lease_news news = { .event = LEASE_STOP, .cause = cause };
+    struct lease_change change = { .event = LEASE_STOP, .cause = cause };
 
-    stop(work, slot, &news);
-    bh_gang_tell(work, lease_at(work->engine, slot)->job, &news);
+    lease_stop(work, slot, &change);
+    bh_gang_notify(work, lease_at(work->engine, slot)->job, &change);
 }
 
 static void
-fail_suspend(struct work *work, uint32_t slot, const struct lease_news *news)
+fail_suspend(struct work *work, uint32_t slot, const struct lease_change *change)
 {
-    bh_order_open_window(work->engine);
+    bh_queue_open_window(work->engine);
     stop_all(work, slot, BH_END_PREEMPTED);
 }
 
 static void
-fail_resume(struct work *work, uint32_t slot, const struct lease_news *news)
+fail_resume(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     stop_all(work, slot, BH_END_RESUME_FAILED);
 }
@@ -518,7 +518,7 @@ fate_of(const struct job *job, enum bh_end_cause cause, int32_t exit_status)
 
 /* No lease is left: the job ends or is queued again. */
 static void
-conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit_status)
+lease_conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit_status)
 {
     static const uint8_t states[] = { [FATE_FAILED] = BH_JOB_FAILED,
                                       [FATE_COMPLETED] = BH_JOB_COMPLETED,
@@ -528,7 +528,7 @@ conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit
     bool waits = job->scratch && cause == BH_END_START_FAILED;
 
     if (cause != BH_END_PREEMPTED && cause != BH_END_MOVED)
-        bh_order_open_window(work->engine);
+        bh_queue_open_window(work->engine);
     disband(work, slot);
     if (fate != FATE_REQUEUED) {
         bh_job_end(work, slot, (enum bh_job_state)states[fate], cause, exit_status);
@@ -545,38 +545,38 @@ conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit
 /* The member is done and gives back what it held.  The first that did not end well says
  * what becomes of the job, and the others are stopped; the last to be done ends it. */
 static void
-retire(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit_status)
+lease_retire(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t exit_status)
 {
     struct bh_engine *engine = work->engine;
     struct lease *lease = lease_at(engine, slot);
     uint32_t job_slot = lease->job;
     struct job *job = job_at(engine, job_slot);
-    struct lease_news others = { .event = LEASE_STOP, .cause = cause };
+    struct lease_change others = { .event = LEASE_STOP, .cause = cause };
 
     BH_ASSERT(lease->state == LEASE_DONE);
     lease->waiting = 0;
     lease->order = 0;
     bh_host_leave(engine, slot);
     bh_avoid_left(work, lease->node);
-    let_go(work, slot);
+    lease_release_partitions(work, slot);
     if (cause == BH_END_EXITED && exit_status == 0)
         cause = BH_END_NONE;
     if (cause != BH_END_NONE && job->verdict == BH_END_NONE) {
         job->verdict = (uint8_t)cause;
         job->verdict_status = exit_status;
-        bh_gang_tell(work, job_slot, &others);
+        bh_gang_notify(work, job_slot, &others);
     }
     if (bh_gang_live(engine, job_slot) > 0)
         return;
     cause = job->verdict ? (enum bh_end_cause)job->verdict : BH_END_EXITED;
-    conclude(work, job_slot, cause, job->verdict_status);
+    lease_conclude(work, job_slot, cause, job->verdict_status);
 }
 
 /* A job that came to its end by itself while the stop was still on its way is not queued
  * again, nor cancelled.  One whose GPU was lost may have failed because of that, but what is
  * done is done: it is not run twice. */
 static bool
-ended_first(const struct lease *lease, const struct lease_news *news)
+ended_first(const struct lease *lease, const struct lease_change *change)
 {
     static const bool its_own[BH_END_CAUSES] = {
         [BH_END_EXITED] = true, [BH_END_SIGNALLED] = true, [BH_END_OUT_OF_MEMORY] = true,
@@ -588,13 +588,13 @@ ended_first(const struct lease *lease, const struct lease_news *news)
         [BH_END_DATASET] = true,    [BH_END_DRAINED] = true,
     };
 
-    return news->completed
-           || (news->unasked && its_own[news->cause] && outranked[lease->stop_cause]);
+    return change->completed
+           || (change->unasked && its_own[change->cause] && outranked[lease->stop_cause]);
 }
 
 /* Remember who a job that is queued again was stopped for. */
 static void
-blame(const struct work *work, uint32_t slot, enum bh_end_cause cause, uint64_t for_job)
+lease_blame(const struct work *work, uint32_t slot, enum bh_end_cause cause, uint64_t for_job)
 {
     struct job *job = job_at(work->engine, slot);
 
@@ -614,7 +614,7 @@ has_another(const struct bh_engine *engine, uint32_t node)
 
 /* The lease's job did not begin. */
 static void
-miss_start(struct work *work, uint32_t slot, const struct lease_news *news)
+miss_start(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     struct bh_engine *engine = work->engine;
     uint32_t at = lease_at(engine, slot)->job, node = lease_at(engine, slot)->node;
@@ -622,81 +622,81 @@ miss_start(struct work *work, uint32_t slot, const struct lease_news *news)
 
     bool waited = job->scratch;
 
-    if (news->elsewhere && !news->refused && !news->scratch)
-        bh_unchecked_note(work, node, at);
-    job->scratch = news->scratch;
-    job->again = news->scratch
-                 || (news->elsewhere && !job->retried && (!news->refused || has_another(engine, node)));
-    retire(work, slot, BH_END_START_FAILED, news->exit_status);
-    node_at(engine, node)->scratch_short |= news->scratch;
-    if (!news->elsewhere || job->state != BH_JOB_PENDING)
+    if (change->elsewhere && !change->refused && !change->scratch)
+        bh_unchecked_count_failure(work, node, at);
+    job->scratch = change->scratch;
+    job->again = change->scratch
+                 || (change->elsewhere && !job->retried && (!change->refused || has_another(engine, node)));
+    lease_retire(work, slot, BH_END_START_FAILED, change->exit_status);
+    node_at(engine, node)->scratch_short |= change->scratch;
+    if (!change->elsewhere || job->state != BH_JOB_PENDING)
         return;
-    if (news->scratch)
+    if (change->scratch)
         bh_avoid_for_scratch(work, at, node, waited);
     else
         bh_avoid(work, at, 0, (uint32_t)node_at(engine, node)->id);
-    bh_order_open_window(engine); /* what it avoided before may do now */
+    bh_queue_open_window(engine); /* what it avoided before may do now */
 }
 
 /* When the node says that the lease ended: not before it began, or, where it did not, was placed. */
 static uint64_t
-end_of(const struct work *work, const struct lease *lease, const struct lease_news *news)
+end_of(const struct work *work, const struct lease *lease, const struct lease_change *change)
 {
     uint64_t began_ns = job_at(work->engine, lease->job)->started_ns;
     bool has_run = began_ns && lease->since_ns >= began_ns;
 
-    return time_of(work, news, has_run ? began_ns : lease->since_ns);
+    return time_of(work, change, has_run ? began_ns : lease->since_ns);
 }
 
 static void
-end(struct work *work, uint32_t slot, const struct lease_news *news)
+lease_end(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     const struct lease *lease = lease_at(work->engine, slot);
-    enum bh_end_cause cause = news->cause;
+    enum bh_end_cause cause = change->cause;
 
-    work->ended_ns = end_of(work, lease, news);
-    work->lost = news->cause == BH_END_NODE_LOST && news->at_ns == 0;
-    if (lease->stop_cause != BH_END_NONE && !ended_first(lease, news))
+    work->ended_ns = end_of(work, lease, change);
+    work->lost = change->cause == BH_END_NODE_LOST && change->at_ns == 0;
+    if (lease->stop_cause != BH_END_NONE && !ended_first(lease, change))
         cause = (enum bh_end_cause)lease->stop_cause;
-    blame(work, lease->job, cause, lease->for_job);
+    lease_blame(work, lease->job, cause, lease->for_job);
     if (cause == BH_END_KEEPER_LOST && !job_at(work->engine, lease->job)->verdict)
-        job_at(work->engine, lease->job)->again = news->elsewhere;
+        job_at(work->engine, lease->job)->again = change->elsewhere;
     if (cause == BH_END_START_FAILED)
-        miss_start(work, slot, news);
+        miss_start(work, slot, change);
     else
-        retire(work, slot, cause, news->exit_status);
+        lease_retire(work, slot, cause, change->exit_status);
     work->ended_ns = 0;
     work->lost = false;
 }
 
 static void
-abandon(struct work *work, uint32_t slot, const struct lease_news *news)
+lease_abandon(struct work *work, uint32_t slot, const struct lease_change *change)
 {
-    blame(work, lease_at(work->engine, slot)->job, news->cause, news->for_job);
-    conclude(work, lease_at(work->engine, slot)->job, news->cause, 0);
+    lease_blame(work, lease_at(work->engine, slot)->job, change->cause, change->for_job);
+    lease_conclude(work, lease_at(work->engine, slot)->job, change->cause, 0);
 }
 
 /* One that failed where an isolation check has closed the GPU is not the job's fault: it is
  * queued again. */
 static void
-fail_start(struct work *work, uint32_t slot, const struct lease_news *news)
+fail_start(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     const struct lease *lease = lease_at(work->engine, slot);
     bool closed = false;
 
     for (uint32_t i = 0; i < lease->count; i++)
-        closed |= gpu_at(work->engine, gpu_find(work->engine, lease->places[i].gpu))->fenced
+        closed |= gpu_at(work->engine, gpu_find(work->engine, lease->placements[i].gpu))->fenced
                   == FENCE_KEEPS;
-    work->ended_ns = end_of(work, lease, news);
+    work->ended_ns = end_of(work, lease, change);
     if (closed)
-        retire(work, slot, BH_END_GPU_LOST, 0);
+        lease_retire(work, slot, BH_END_GPU_LOST, 0);
     else
-        miss_start(work, slot, news);
+        miss_start(work, slot, change);
     work->ended_ns = 0;
 }
 
 static void
-fail_carve(struct work *work, uint32_t slot, const struct lease_news *news)
+fail_carve(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     struct bh_engine *engine = work->engine;
     uint32_t job_slot = lease_at(engine, slot)->job;
@@ -708,7 +708,7 @@ fail_carve(struct work *work, uint32_t slot, const struct lease_news *news)
         bh_job_end(work, job_slot, BH_JOB_FAILED, BH_END_CARVE_FAILED, 0);
         return;
     }
-    bh_order_open_window(engine);
+    bh_queue_open_window(engine);
     bh_job_requeue(work, job_slot, BH_END_CARVE_FAILED);
-    bh_avoid(work, job_slot, news->gpu, 0);
+    bh_avoid(work, job_slot, change->gpu, 0);
 }

@@ -6,7 +6,7 @@
 /* A lease's life, as a table of (state, event).  Pairs that are not in the table are
  * refused; late answers to what is no longer wanted are in it and change nothing. */
 enum lease_event {
-    LEASE_READY,          /* all pieces of its gang are carved */
+    LEASE_READY,          /* all partitions of its gang are carved */
     LEASE_CARVE_FAILED,
     LEASE_STARTED,
     LEASE_START_FAILED,
@@ -22,7 +22,7 @@ enum lease_event {
 };
 
 /* What comes with the event. */
-struct lease_news {
+struct lease_change {
     enum lease_event event;
     enum bh_end_cause cause;   /* STOP, ENDED */
     int32_t exit_status;       /* ENDED */
@@ -39,19 +39,19 @@ struct lease_news {
 bool bh_lease_allows(const struct bh_engine *engine, uint32_t lease, enum lease_event event);
 
 /* Take a pair that is allowed. */
-void bh_lease_step(struct work *work, uint32_t lease, const struct lease_news *news);
+void bh_lease_step(struct work *work, uint32_t lease, const struct lease_change *change);
 
 /* Whether that cause queues the job again when no lease of it is left, unless its contract is
  * NEVER. */
 bool bh_lease_queues_again(const struct job *job, enum bh_end_cause cause);
 
-/* A member's lease, in CARVING, for a job (slot) on a node (slot); pieces follow. */
+/* A member's lease, in CARVING, for a job (slot) on a node (slot); partitions follow. */
 uint32_t bh_lease_create(struct work *work, const struct bh_decision *decision, uint32_t job,
                          uint32_t node);
 
-/* Give the lease a piece: carve it, or lend an idle one. */
-void bh_lease_add_piece(struct work *work, uint32_t lease, uint32_t at,
-                        const struct bh_piece *piece);
+/* Give the lease a decided: carve it, or lend an idle one. */
+void bh_lease_add_partition(struct work *work, uint32_t lease, uint32_t at,
+                        const struct bh_partition *decided);
 
 /* How long it has run, time suspended not counted. */
 uint64_t bh_lease_ran_ns(const struct bh_engine *engine, uint32_t lease);
@@ -59,7 +59,7 @@ uint64_t bh_lease_ran_ns(const struct bh_engine *engine, uint32_t lease);
 /* When its time limit strikes or its job's deadline, or UINT64_MAX. */
 uint64_t bh_lease_deadline_ns(const struct bh_engine *engine, uint32_t lease);
 
-/* When it will have left its pieces, as far as one can tell: by its deadline, else by the
+/* When it will have left its partitions, as far as one can tell: by its deadline, else by the
  * assumed run time since it began (as often over as it takes to lie ahead). */
 uint64_t bh_lease_ends_ns(const struct bh_engine *engine, uint32_t lease);
 

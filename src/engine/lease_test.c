@@ -27,21 +27,21 @@ only_listed_pairs_are_taken(void **state)
         { "done", LEASE_DONE, 0 },
 #undef ON
     };
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
     uint32_t slot;
 
-    bh_story_run(story, bh_story_wants(21, 1, 1));
-    slot = lease_find(story->engine, 1);
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
+    slot = lease_find(fixture->engine, 1);
     assert_int_equal(BH_COUNT(cases), LEASE_STATES - 1);
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         for (uint32_t event = 0; event < LEASE_EVENTS; event++) {
-            lease_at(story->engine, slot)->state = (uint8_t)cases[i].state;
+            lease_at(fixture->engine, slot)->state = (uint8_t)cases[i].state;
             BH_CHECK_EQ(cases[i].name,
-                        bh_lease_allows(story->engine, slot, (enum lease_event)event),
+                        bh_lease_allows(fixture->engine, slot, (enum lease_event)event),
                         cases[i].allowed >> event & 1);
         }
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 /* How a lease ended by itself, and what becomes of its job. */
@@ -71,20 +71,20 @@ ends_have_their_consequences(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = bh_story_site(1);
-        struct bh_ev_submit submit = bh_story_wants(21, 1, 1);
+        struct bh_fixture *fixture = bh_fixture_site(1);
+        struct bh_ev_submit submit = bh_fixture_submission(21, 1, 1);
         struct bh_event ended = { .kind = BH_EV_ENDED };
         uint64_t job;
 
         submit.contract = cases[i].contract;
-        job = bh_story_run(story, submit);
-        ended.u.ended = (struct bh_ev_ended){ .lease = bh_story_job(story, job).lease,
+        job = bh_fixture_submit_running(fixture, submit);
+        ended.u.ended = (struct bh_ev_ended){ .lease = bh_fixture_job(fixture, job).lease,
                                               .cause = cases[i].cause,
                                               .exit_status = cases[i].status,
                                               .elsewhere = cases[i].elsewhere };
-        bh_story_must(story, &ended);
-        BH_CHECK_EQ(cases[i].name, bh_story_state(story, job), cases[i].becomes);
-        bh_story_close(story);
+        bh_fixture_must_send(fixture, &ended);
+        BH_CHECK_EQ(cases[i].name, bh_fixture_state(fixture, job), cases[i].becomes);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
@@ -92,47 +92,47 @@ ends_have_their_consequences(void **state)
 static void
 a_carve_that_fails_is_tried_elsewhere_three_times(void **state)
 {
-    struct bh_story *story = bh_story_site(2);
-    uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1));
-    uint32_t first = bh_story_where(story, job) / 100;
+    struct bh_fixture *fixture = bh_fixture_site(2);
+    uint64_t job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
+    uint32_t first = bh_fixture_placement_of(fixture, job) / 100;
 
-    bh_story_next(story, BH_OUTCOME_FAILED);
-    assert_int_equal(bh_story_state(story, job), BH_JOB_STARTING);
-    assert_true(bh_story_where(story, job) / 100 != first);
-    bh_story_next(story, BH_OUTCOME_FAILED);
-    bh_story_next(story, BH_OUTCOME_FAILED);
-    assert_int_equal(bh_story_state(story, job), BH_JOB_STARTING);
-    bh_story_next(story, BH_OUTCOME_FAILED);
-    assert_int_equal(bh_story_state(story, job), BH_JOB_FAILED);
-    assert_int_equal(bh_story_job(story, job).cause, BH_END_CARVE_FAILED);
-    bh_story_close(story);
+    bh_fixture_answer_next(fixture, BH_OUTCOME_FAILED);
+    assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_STARTING);
+    assert_true(bh_fixture_placement_of(fixture, job) / 100 != first);
+    bh_fixture_answer_next(fixture, BH_OUTCOME_FAILED);
+    bh_fixture_answer_next(fixture, BH_OUTCOME_FAILED);
+    assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_STARTING);
+    bh_fixture_answer_next(fixture, BH_OUTCOME_FAILED);
+    assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_FAILED);
+    assert_int_equal(bh_fixture_job(fixture, job).cause, BH_END_CARVE_FAILED);
+    bh_fixture_close(fixture);
 }
 
 static void
 on_the_only_gpu_a_failed_carve_waits_a_while(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
-    uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+    struct bh_fixture *fixture = bh_fixture_site(1);
+    uint64_t job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
 
-    bh_story_next(story, BH_OUTCOME_FAILED);
-    assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
-    assert_int_equal(bh_engine_next_tick_ns(story->engine), story->now_ns + 5000000000ull);
-    bh_story_tick(story, 5000000000ull);
-    assert_int_equal(bh_story_state(story, job), BH_JOB_STARTING);
-    bh_story_close(story);
+    bh_fixture_answer_next(fixture, BH_OUTCOME_FAILED);
+    assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_PENDING);
+    assert_int_equal(bh_engine_next_tick_ns(fixture->engine), fixture->now_ns + 5000000000ull);
+    bh_fixture_tick(fixture, 5000000000ull);
+    assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_STARTING);
+    bh_fixture_close(fixture);
 }
 
 static void
 a_start_that_fails_ends_the_job(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
-    uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+    struct bh_fixture *fixture = bh_fixture_site(1);
+    uint64_t job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
 
-    bh_story_next(story, BH_OUTCOME_OK);
-    bh_story_next(story, BH_OUTCOME_FAILED);
-    assert_int_equal(bh_story_state(story, job), BH_JOB_FAILED);
-    assert_int_equal(bh_story_job(story, job).cause, BH_END_START_FAILED);
-    bh_story_close(story);
+    bh_fixture_answer_next(fixture, BH_OUTCOME_OK);
+    bh_fixture_answer_next(fixture, BH_OUTCOME_FAILED);
+    assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_FAILED);
+    assert_int_equal(bh_fixture_job(fixture, job).cause, BH_END_START_FAILED);
+    bh_fixture_close(fixture);
 }
 
 /* A job that was told to end, and what its end is told to be: the job's own end, when it
@@ -180,21 +180,21 @@ an_end_of_its_own_outranks_the_stop(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = bh_story_site(1);
-        uint64_t job = bh_story_run(story, bh_story_wants(21, 1, 1));
+        struct bh_fixture *fixture = bh_fixture_site(1);
+        uint64_t job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
         struct bh_event ended = { .kind = BH_EV_ENDED };
 
-        story->quick = true; /* the stop is set by hand */
-        lease_at(story->engine, lease_find(story->engine, 1))->stop_cause
+        fixture->quick = true; /* the stop is set by hand */
+        lease_at(fixture->engine, lease_find(fixture->engine, 1))->stop_cause
             = (uint8_t)cases[i].stop;
-        lease_at(story->engine, lease_find(story->engine, 1))->state = LEASE_STOPPING;
+        lease_at(fixture->engine, lease_find(fixture->engine, 1))->state = LEASE_STOPPING;
         ended.u.ended = (struct bh_ev_ended){ .lease = { 1 }, .cause = cases[i].cause,
                                               .exit_status = cases[i].status,
                                               .unasked = cases[i].unasked,
                                               .completed = cases[i].completed };
-        bh_story_must(story, &ended);
-        BH_CHECK_EQ(cases[i].name, bh_story_state(story, job), cases[i].becomes);
-        bh_story_close(story);
+        bh_fixture_must_send(fixture, &ended);
+        BH_CHECK_EQ(cases[i].name, bh_fixture_state(fixture, job), cases[i].becomes);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
@@ -203,20 +203,20 @@ an_end_of_its_own_outranks_the_stop(void **state)
 static void
 a_carve_that_succeeds_clears_the_failures(void **state)
 {
-    struct bh_story *story = bh_story_site(2);
-    uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1));
-    struct bh_event gone = { .kind = BH_EV_PIECE_GONE };
+    struct bh_fixture *fixture = bh_fixture_site(2);
+    uint64_t job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
+    struct bh_event gone = { .kind = BH_EV_PARTITION_GONE };
 
     for (int life = 0; life < 3; life++) {
-        bh_story_next(story, BH_OUTCOME_FAILED);
-        bh_story_next(story, BH_OUTCOME_FAILED);
-        bh_story_settle(story);
-        assert_int_equal(bh_story_state(story, job), BH_JOB_RUNNING);
-        gone.u.piece.partition = bh_story_job(story, job).pieces[0].partition;
-        bh_story_must(story, &gone);
-        bh_story_next(story, BH_OUTCOME_OK); /* the stop: it is queued again, and carved for */
+        bh_fixture_answer_next(fixture, BH_OUTCOME_FAILED);
+        bh_fixture_answer_next(fixture, BH_OUTCOME_FAILED);
+        bh_fixture_finish_effects(fixture);
+        assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_RUNNING);
+        gone.u.partition.partition = bh_fixture_job(fixture, job).partitions[0].partition;
+        bh_fixture_must_send(fixture, &gone);
+        bh_fixture_answer_next(fixture, BH_OUTCOME_OK); /* the stop: it is queued again, and carved for */
     }
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {

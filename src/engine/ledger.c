@@ -55,7 +55,7 @@ bh_ledger_dedicated(const struct bh_engine *engine, uint32_t row, uint64_t now_n
 
 /* The tenant's row, brought up to now. */
 static struct metered *
-settle(struct bh_engine *engine, uint32_t slot)
+ledger_update(struct bh_engine *engine, uint32_t slot)
 {
     uint32_t row = tenant_at(engine, slot)->metered;
     struct metered *metered = metered_at(engine, row);
@@ -86,7 +86,7 @@ bh_ledger_open(struct bh_engine *engine, uint32_t slot)
 void
 bh_ledger_leave(struct bh_engine *engine, uint32_t slot)
 {
-    const struct metered *metered = settle(engine, slot);
+    const struct metered *metered = ledger_update(engine, slot);
 
     BH_ASSERT(metered->rate_compute == 0 && metered->rate_memory == 0);
     if (metered->compute_ns == 0 && metered->memory_ns == 0)
@@ -94,18 +94,18 @@ bh_ledger_leave(struct bh_engine *engine, uint32_t slot)
 }
 
 void
-bh_ledger_hold(struct bh_engine *engine, uint32_t slot, struct bh_parts parts)
+bh_ledger_acquire(struct bh_engine *engine, uint32_t slot, struct bh_parts parts)
 {
-    struct metered *metered = settle(engine, slot);
+    struct metered *metered = ledger_update(engine, slot);
 
     metered->rate_compute += parts.compute;
     metered->rate_memory += parts.memory;
 }
 
 void
-bh_ledger_yield(struct bh_engine *engine, uint32_t slot, struct bh_parts parts)
+bh_ledger_release(struct bh_engine *engine, uint32_t slot, struct bh_parts parts)
 {
-    struct metered *metered = settle(engine, slot);
+    struct metered *metered = ledger_update(engine, slot);
 
     BH_ASSERT(metered->rate_compute >= parts.compute);
     BH_ASSERT(metered->rate_memory >= parts.memory);
@@ -118,7 +118,7 @@ bh_ledger_debit(struct bh_engine *engine, uint32_t slot, struct bh_parts parts, 
                 uint64_t had_ns)
 {
     struct totals *totals = &engine->core.totals;
-    struct metered *metered = settle(engine, slot);
+    struct metered *metered = ledger_update(engine, slot);
     bh_part_ns compute = (bh_part_ns)parts.compute * had_ns;
     bh_part_ns memory = (bh_part_ns)parts.memory * had_ns;
 
@@ -135,21 +135,21 @@ bh_ledger_debit(struct bh_engine *engine, uint32_t slot, struct bh_parts parts, 
     totals->causes_memory[BH_UNUSABLE_AWAY] += (bh_part_ns)parts.memory * (span_ns - had_ns);
 }
 
-/* Whether what is kept aside is what the pieces say that nothing is heard of. */
+/* Whether what is kept aside is what the partitions say that nothing is heard of. */
 static bool
 is_unheard_whole(const struct bh_engine *engine)
 {
     const struct totals *totals = &engine->core.totals;
     bh_part_ns compute = 0, memory = 0;
 
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PART, &slot);) {
-        const struct part *part = part_at(engine, slot);
-        struct bh_parts parts = bh_part_charge(gpu_at(engine, part->gpu), part->profile);
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PARTITION, &slot);) {
+        const struct partition *partition = partition_at(engine, slot);
+        struct bh_parts parts = bh_partition_charge(gpu_at(engine, partition->gpu), partition->profile);
 
-        if (!part->unheard)
+        if (!partition->unheard)
             continue;
-        compute += (bh_part_ns)parts.compute * (engine->core.now_ns - part->unheard_ns);
-        memory += (bh_part_ns)parts.memory * (engine->core.now_ns - part->unheard_ns);
+        compute += (bh_part_ns)parts.compute * (engine->core.now_ns - partition->unheard_ns);
+        memory += (bh_part_ns)parts.memory * (engine->core.now_ns - partition->unheard_ns);
     }
     return compute == totals->causes_compute[BH_UNUSABLE_UNHEARD]
            && memory == totals->causes_memory[BH_UNUSABLE_UNHEARD];
@@ -230,7 +230,7 @@ usable_units(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
 }
 
 static uint64_t
-least(uint64_t a, uint64_t b)
+ledger_least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -247,7 +247,7 @@ rest_of(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
     if (occupancy->units == 0 || !facts)
         return (struct bh_parts){ BH_GPU_PARTS, BH_GPU_PARTS };
     free_units = ~occupancy->units & ((1u << facts->memory_units) - 1);
-    slices = (uint32_t)least(facts->compute_slices - occupancy->slices,
+    slices = (uint32_t)ledger_least(facts->compute_slices - occupancy->slices,
                              usable_slices(model, free_units, facts->memory_units));
     return (struct bh_parts){
         (uint64_t)slices * (BH_GPU_PARTS / facts->compute_slices),
@@ -256,25 +256,25 @@ rest_of(enum bh_gpu_model model, const struct bh_occupancy *occupancy)
     };
 }
 
-/* The parts of its pieces in a state.  Pieces being cleared are no longer in the occupancy;
+/* The parts of its partitions in a state.  Pieces being cleared are no longer in the occupancy;
  * their parts come back when they are gone, as far as nothing new stands there already. */
 static struct bh_parts
-in_state(const struct bh_engine *engine, const struct gpu *gpu, enum bh_piece_state state)
+in_state(const struct bh_engine *engine, const struct gpu *gpu, enum bh_partition_state state)
 {
     struct bh_parts sum = { 0, 0 };
 
-    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
-        const struct part *part = part_at(engine, at);
+    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+        const struct partition *partition = partition_at(engine, at);
 
-        if (part->state == state)
-            sum = bh_parts_add(sum, bh_part_charge(gpu, part->profile));
+        if (partition->state == state)
+            sum = bh_parts_add(sum, bh_partition_charge(gpu, partition->profile));
     }
     return sum;
 }
 
 /* Why a GPU that gets no new work gets none. */
 static enum bh_unusable
-cause_of(const struct bh_engine *engine, const struct gpu *gpu)
+ledger_cause_of(const struct bh_engine *engine, const struct gpu *gpu)
 {
     const struct node *node = node_at(engine, gpu->node);
 
@@ -287,7 +287,7 @@ cause_of(const struct bh_engine *engine, const struct gpu *gpu)
 
 /* Memory that a shared GPU keeps back: none when it is not shared. */
 static uint64_t
-kept_back(const struct gpu *gpu)
+withheld_parts(const struct gpu *gpu)
 {
     enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
     uint64_t slots = (uint64_t)__builtin_popcount(gpu->occupancy.shares);
@@ -300,42 +300,42 @@ kept_back(const struct gpu *gpu)
 static struct bh_parts
 rest_of_shared(const struct bh_engine *engine, const struct gpu *gpu)
 {
-    struct bh_parts taken = bh_parts_add(in_state(engine, gpu, BH_PIECE_LEASED),
-                                         in_state(engine, gpu, BH_PIECE_CARVING));
+    struct bh_parts taken = bh_parts_add(in_state(engine, gpu, BH_PARTITION_LEASED),
+                                         in_state(engine, gpu, BH_PARTITION_CARVING));
 
-    taken.memory += kept_back(gpu);
-    return (struct bh_parts){ BH_GPU_PARTS - least(BH_GPU_PARTS, taken.compute),
-                              BH_GPU_PARTS - least(BH_GPU_PARTS, taken.memory) };
+    taken.memory += withheld_parts(gpu);
+    return (struct bh_parts){ BH_GPU_PARTS - ledger_least(BH_GPU_PARTS, taken.compute),
+                              BH_GPU_PARTS - ledger_least(BH_GPU_PARTS, taken.memory) };
 }
 
 /* What is leased while nobody can say whether it still is: all of it, or nothing. */
 static struct bh_parts
-unheard_of(const struct bh_engine *engine, const struct gpu *gpu)
+unreported_parts(const struct bh_engine *engine, const struct gpu *gpu)
 {
     return node_at(engine, gpu->node)->up ? (struct bh_parts){ 0, 0 }
-                                          : in_state(engine, gpu, BH_PIECE_LEASED);
+                                          : in_state(engine, gpu, BH_PARTITION_LEASED);
 }
 
 static void
-tell_causes(const struct bh_engine *engine, const struct gpu *gpu, struct bh_split *split)
+report_causes(const struct bh_engine *engine, const struct gpu *gpu, struct bh_split *split)
 {
     struct bh_parts changing;
 
     for (int i = 0; i < BH_UNUSABLES; i++)
         split->causes[i] = (struct bh_parts){ 0, 0 };
-    if (!bh_room_offered(engine, gpu)) {
-        split->causes[BH_UNUSABLE_UNHEARD] = unheard_of(engine, gpu);
-        split->causes[cause_of(engine, gpu)] =
+    if (!bh_capacity_offered(engine, gpu)) {
+        split->causes[BH_UNUSABLE_UNHEARD] = unreported_parts(engine, gpu);
+        split->causes[ledger_cause_of(engine, gpu)] =
             bh_parts_sub(split->unusable, split->causes[BH_UNUSABLE_UNHEARD]);
         return;
     }
-    changing = bh_parts_add(in_state(engine, gpu, BH_PIECE_CARVING),
-                            in_state(engine, gpu, BH_PIECE_CLEARING));
-    changing.compute = least(changing.compute, split->unusable.compute);
-    changing.memory = least(changing.memory, split->unusable.memory);
+    changing = bh_parts_add(in_state(engine, gpu, BH_PARTITION_CARVING),
+                            in_state(engine, gpu, BH_PARTITION_CLEARING));
+    changing.compute = ledger_least(changing.compute, split->unusable.compute);
+    changing.memory = ledger_least(changing.memory, split->unusable.memory);
     split->causes[BH_UNUSABLE_CARVING] = changing;
     split->causes[BH_UNUSABLE_RESERVE].memory =
-        least(kept_back(gpu), split->unusable.memory - changing.memory);
+        ledger_least(withheld_parts(gpu), split->unusable.memory - changing.memory);
     split->causes[BH_UNUSABLE_GEOMETRY] =
         bh_parts_sub(bh_parts_sub(split->unusable, changing),
                      split->causes[BH_UNUSABLE_RESERVE]);
@@ -360,23 +360,23 @@ bh_ledger_split(const struct bh_engine *engine, uint32_t slot, struct bh_split *
 {
     static const struct bh_parts all = { BH_GPU_PARTS, BH_GPU_PARTS };
     const struct gpu *gpu = gpu_at(engine, slot);
-    struct bh_parts idle = { 0, 0 }, leased = in_state(engine, gpu, BH_PIECE_LEASED);
+    struct bh_parts idle = { 0, 0 }, leased = in_state(engine, gpu, BH_PARTITION_LEASED);
 
-    if (bh_room_offered(engine, gpu)) {
-        struct bh_parts clearing = in_state(engine, gpu, BH_PIECE_CLEARING);
+    if (bh_capacity_offered(engine, gpu)) {
+        struct bh_parts clearing = in_state(engine, gpu, BH_PARTITION_CLEARING);
 
         idle = gpu->occupancy.shared ? rest_of_shared(engine, gpu)
                                      : rest_of((enum bh_gpu_model)gpu->model, &gpu->occupancy);
-        idle.compute -= least(idle.compute, clearing.compute);
-        idle.memory -= least(idle.memory, clearing.memory);
+        idle.compute -= ledger_least(idle.compute, clearing.compute);
+        idle.memory -= ledger_least(idle.memory, clearing.memory);
     }
-    leased = bh_parts_sub(leased, unheard_of(engine, gpu));
+    leased = bh_parts_sub(leased, unreported_parts(engine, gpu));
     ret_split->leased = leased;
     ret_split->dedicated = (struct bh_parts){ 0, 0 };
     ret_split->idle = idle;
     ret_split->unusable = bh_parts_sub(bh_parts_sub(all, leased), idle);
-    tell_causes(engine, gpu, ret_split);
-    if (node_at(engine, gpu->node)->dedicated_to && bh_room_offered(engine, gpu))
+    report_causes(engine, gpu, ret_split);
+    if (node_at(engine, gpu->node)->dedicated_to && bh_capacity_offered(engine, gpu))
         dedicate(ret_split);
 }
 
@@ -389,7 +389,7 @@ recount(struct bh_engine *engine, uint32_t slot)
     struct node *node = node_at(engine, gpu->node);
     uint8_t before = gpu->counted, now = 0;
 
-    if (bh_room_offered(engine, gpu)) {
+    if (bh_capacity_offered(engine, gpu)) {
         bool empty = gpu->occupancy.units == 0 && !gpu->occupancy.whole;
 
         now = (uint8_t)(GPU_OFFERED | (empty ? GPU_EMPTY | GPU_OPEN : 0)
@@ -400,7 +400,7 @@ recount(struct bh_engine *engine, uint32_t slot)
     if (now == before)
         return;
     gpu->counted = now;
-    bh_stock_touch(engine, gpu->node);
+    bh_node_index_invalidate(engine, gpu->node);
     core->offered[gpu->model] += !!(now & GPU_OFFERED) - !!(before & GPU_OFFERED);
     core->empty[gpu->model] += !!(now & GPU_EMPTY) - !!(before & GPU_EMPTY);
     core->open[gpu->model] += !!(now & GPU_OPEN) - !!(before & GPU_OPEN);
@@ -416,9 +416,9 @@ equivalent_of_leases(const struct bh_engine *engine, const struct gpu *gpu)
 {
     uint64_t sum = 0;
 
-    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu)
-        if (part_at(engine, at)->state == BH_PIECE_LEASED)
-            sum += bh_parts_equivalent(bh_part_charge(gpu, part_at(engine, at)->profile));
+    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+        if (partition_at(engine, at)->state == BH_PARTITION_LEASED)
+            sum += bh_parts_equivalent(bh_partition_charge(gpu, partition_at(engine, at)->profile));
     return sum;
 }
 
@@ -433,7 +433,7 @@ charge_dedicated(struct bh_engine *engine, const struct gpu *gpu, bool begins)
 
     if (at == 0)
         return;
-    (begins ? bh_ledger_hold : bh_ledger_yield)(engine, at, parts);
+    (begins ? bh_ledger_acquire : bh_ledger_release)(engine, at, parts);
     metered = metered_at(engine, tenant_at(engine, at)->metered);
     metered->rate_dedicated_compute += sign * parts.compute;
     metered->rate_dedicated_memory += sign * parts.memory;
@@ -453,7 +453,7 @@ follow_dedicated(struct bh_engine *engine, struct gpu *gpu, const struct bh_spli
     gpu->dedicated_compute = (uint32_t)split->dedicated.compute;
     gpu->dedicated_memory = (uint32_t)split->dedicated.memory;
     gpu->dedicated_equivalent =
-        any ? (uint32_t)(all - least(all, equivalent_of_leases(engine, gpu))) : 0;
+        any ? (uint32_t)(all - ledger_least(all, equivalent_of_leases(engine, gpu))) : 0;
     charge_dedicated(engine, gpu, true);
 }
 

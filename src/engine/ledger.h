@@ -10,8 +10,8 @@
 void bh_ledger_advance(struct bh_engine *engine, uint64_t now_ns);
 
 /* The tenant begins (or ceases) to hold these parts. */
-void bh_ledger_hold(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);
-void bh_ledger_yield(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);
+void bh_ledger_acquire(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);
+void bh_ledger_release(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);
 
 /* What became of these parts in the last `span_ns`, in which nothing was heard of them, is known
  * now: the tenant had them for the first `had_ns`, then they were nobody's. */
@@ -46,7 +46,7 @@ void bh_ledger_split(const struct bh_engine *engine, uint32_t gpu, struct bh_spl
 void bh_ledger_dedicated(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
                          bh_part_ns *ret_compute, bh_part_ns *ret_memory);
 
-/* A piece on the GPU, the GPU or its node changed: adjust the fleet's rates, and those of the
+/* A partition on the GPU, the GPU or its node changed: adjust the fleet's rates, and those of the
  * tenant that the node is dedicated to. */
 void bh_ledger_refresh(struct bh_engine *engine, uint32_t gpu);
 

@@ -15,14 +15,14 @@ struct bh_ledger_follow {
 };
 
 static inline void
-bh_ledger_follow(struct bh_ledger_follow *follow, const struct bh_story *story)
+bh_ledger_follow(struct bh_ledger_follow *follow, const struct bh_fixture *fixture)
 {
     struct bh_ledger_view sums;
     bh_part_ns compute = 0, memory = 0;
     uint32_t cursor = 0;
     struct bh_metered_view row;
 
-    while (bh_view_next_metered(story->engine, &cursor, story->now_ns, &row)) {
+    while (bh_view_next_metered(fixture->engine, &cursor, fixture->now_ns, &row)) {
         assert_true(row.tenant.v < BH_FOLLOWED_TENANTS);
         assert_true(row.compute_ns >= follow->rows[row.tenant.v].compute_ns);
         assert_true(row.memory_ns >= follow->rows[row.tenant.v].memory_ns);
@@ -32,8 +32,8 @@ bh_ledger_follow(struct bh_ledger_follow *follow, const struct bh_story *story)
     }
     for (uint32_t id = 1; id < BH_FOLLOWED_TENANTS; id++)
         assert_true(follow->rows[id].compute_ns == 0
-                    || bh_view_metered(story->engine, (bh_tenant_id){ id }, story->now_ns, &row));
-    bh_view_ledger(story->engine, story->now_ns, &sums);
+                    || bh_view_metered(fixture->engine, (bh_tenant_id){ id }, fixture->now_ns, &row));
+    bh_view_ledger(fixture->engine, fixture->now_ns, &sums);
     assert_true(compute == sums.tenants_compute && memory == sums.tenants_memory);
     assert_true(compute + sums.idle_compute + sums.unusable_compute == sums.physical);
     assert_true(memory + sums.idle_memory + sums.unusable_memory == sums.physical);

@@ -28,7 +28,7 @@ claimed(const struct bh_search *search, const struct bh_filter *filter)
     if (engine->core.claim_count == 0 || search->past_claims)
         return 0;
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
-        const struct claim *claim = bh_room_claim(search, i);
+        const struct claim *claim = bh_capacity_claim(search, i);
         struct bh_wanted taken;
 
         if (!claim)
@@ -58,7 +58,7 @@ bh_filter_freed(const struct bh_search *search, const struct bh_filter *filter)
         for (uint32_t at = 0; (at = bh_gang_next(engine, search->gone[i], at)) != 0;) {
             struct bh_wanted held = bh_quota_of_lease(engine, at);
 
-            if (!search->past_leaving || !bh_room_is_leaving(engine, at))
+            if (!search->past_leaving || !bh_capacity_is_leaving(engine, at))
                 sum += bh_filter_counts(engine, filter, &held);
         }
     return sum;
@@ -171,11 +171,11 @@ bh_quota_permits(const struct bh_search *search, const struct bh_wanted *wanted)
 /* Whether one tenant's limits are short of it. */
 static bool
 is_short(const struct bh_engine *engine, const struct bh_wanted *wanted, uint32_t at,
-         struct bh_short *ret_short)
+         struct bh_limit_shortage *ret_short)
 {
     const struct tenant *tenant = tenant_at(engine, at);
 
-    *ret_short = (struct bh_short){ .filter = { .tenant = at } };
+    *ret_short = (struct bh_limit_shortage){ .filter = { .tenant = at } };
     if (tenant->limit != BH_UNLIMITED && tenant->used + wanted->equivalent > tenant->limit) {
         ret_short->by = tenant->used + wanted->equivalent - tenant->limit;
         return true;
@@ -195,7 +195,7 @@ is_short(const struct bh_engine *engine, const struct bh_wanted *wanted, uint32_
 
 bool
 bh_quota_short(const struct bh_engine *engine, const struct bh_wanted *wanted,
-               struct bh_short *ret_short)
+               struct bh_limit_shortage *ret_short)
 {
     for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent)
         if (is_short(engine, wanted, at, ret_short))

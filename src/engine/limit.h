@@ -35,7 +35,7 @@ bool bh_quota_allows(const struct bh_search *search, const struct bh_wanted *wan
 bool bh_quota_permits(const struct bh_search *search, const struct bh_wanted *wanted);
 
 /* A limit that is used up, whatever is claimed. */
-struct bh_short {
+struct bh_limit_shortage {
     struct bh_filter filter; /* whose it is, and what it counts */
     uint64_t by;             /* how much must be given back before it fits */
 };
@@ -43,7 +43,7 @@ struct bh_short {
 /* Whether a limit of the tenant or of one above it has no room for what is wanted: the lowest
  * such.  Those of users, and what is kept for others, are not asked. */
 bool bh_quota_short(const struct bh_engine *engine, const struct bh_wanted *wanted,
-                    struct bh_short *ret_short);
+                    struct bh_limit_shortage *ret_short);
 
 /* Whether the limits would allow it if nothing else ran. */
 bool bh_quota_ever(const struct bh_engine *engine, const struct bh_wanted *wanted,

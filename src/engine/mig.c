@@ -26,8 +26,8 @@ struct shape {
 struct figure {
     uint64_t key;
     uint32_t soon[BH_MIG_SHAPES_MAX];
-    uint8_t room[BH_MIG_SHAPES_MAX];
-    uint32_t layouts, pieces;
+    uint8_t capacity[BH_MIG_SHAPES_MAX];
+    uint32_t layouts, partitions;
 };
 
 struct bh_mig {
@@ -98,7 +98,7 @@ bh_mig_shapes(const struct bh_mig *mig)
 /* ---- figures: occupancies by their units and counts ---- */
 
 static uint64_t
-key_of(const struct bh_mig *mig, const struct bh_occupancy *occupancy)
+mig_key_of(const struct bh_mig *mig, const struct bh_occupancy *occupancy)
 {
     uint64_t counts = 0;
 
@@ -109,7 +109,7 @@ key_of(const struct bh_mig *mig, const struct bh_occupancy *occupancy)
 
 /* The slot that holds the key, or the empty one where it belongs. */
 static uint32_t
-slot_of(const struct bh_mig *mig, uint64_t key)
+mig_slot_of(const struct bh_mig *mig, uint64_t key)
 {
     uint32_t slot = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 32) % SLOTS;
 
@@ -119,28 +119,28 @@ slot_of(const struct bh_mig *mig, uint64_t key)
 }
 
 static void
-see_now(const struct bh_mig *mig, const struct bh_occupancy *occupancy,
+compute_now(const struct bh_mig *mig, const struct bh_occupancy *occupancy,
         struct figure *ret_figure)
 {
     for (uint32_t p = 0; p < mig->shape_count; p++) {
-        uint32_t room = bh_occupancy_room(occupancy, stands_for(&mig->shapes[p]));
+        uint32_t capacity = bh_occupancy_capacity(occupancy, stands_for(&mig->shapes[p]));
 
-        ret_figure->room[p] = (uint8_t)room;
-        ret_figure->soon[p] = room * BH_MIG_ONE;
+        ret_figure->capacity[p] = (uint8_t)capacity;
+        ret_figure->soon[p] = capacity * BH_MIG_ONE;
     }
 }
 
 /* What is known of the occupancy; `blank` (all zero) is filled when nothing is. */
 static const struct figure *
-see(const struct bh_mig *mig, const struct bh_occupancy *occupancy, struct figure *blank)
+mig_find_figure(const struct bh_mig *mig, const struct bh_occupancy *occupancy, struct figure *blank)
 {
     uint32_t found = 0;
 
     if (!occupancy->whole)
-        found = mig->slots[slot_of(mig, key_of(mig, occupancy))];
+        found = mig->slots[mig_slot_of(mig, mig_key_of(mig, occupancy))];
     if (found)
         return &mig->figures[found - 1];
-    see_now(mig, occupancy, blank);
+    compute_now(mig, occupancy, blank);
     return blank;
 }
 
@@ -156,8 +156,8 @@ struct layout {
 static struct figure *
 figure_for(struct bh_mig *mig, const struct layout *layout)
 {
-    uint64_t key = key_of(mig, &layout->occupancy);
-    uint32_t slot = slot_of(mig, key);
+    uint64_t key = mig_key_of(mig, &layout->occupancy);
+    uint32_t slot = mig_slot_of(mig, key);
     struct figure *figure;
 
     if (mig->slots[slot])
@@ -166,15 +166,15 @@ figure_for(struct bh_mig *mig, const struct layout *layout)
         return NULL;
     figure = &mig->figures[mig->figure_count++];
     mig->slots[slot] = (uint16_t)mig->figure_count;
-    see_now(mig, &layout->occupancy, figure);
+    compute_now(mig, &layout->occupancy, figure);
     memset(figure->soon, 0, sizeof(figure->soon));
     figure->key = key;
-    figure->pieces = layout->count;
+    figure->partitions = layout->count;
     return figure;
 }
 
-/* Each piece leaves at rate 1 and the span ends at rate 9/2: soon is what there is room
- * for now, or soon after the piece that leaves first, by their chances.  Summed over the
+/* Each partition leaves at rate 1 and the span ends at rate 9/2: soon is what there is room
+ * for now, or soon after the partition that leaves first, by their chances.  Summed over the
  * layouts of the figure. */
 static void
 add_layout(struct bh_mig *mig, const struct layout *layout)
@@ -191,28 +191,28 @@ add_layout(struct bh_mig *mig, const struct layout *layout)
 
         bh_occupancy_remove(&without, stands_for(&mig->shapes[layout->shapes[i]]),
                             layout->starts[i]);
-        left = see(mig, &without, &blank);
+        left = mig_find_figure(mig, &without, &blank);
         for (uint32_t p = 0; p < mig->shape_count; p++)
             after[p] += left->soon[p];
     }
     for (uint32_t p = 0; p < mig->shape_count; p++)
-        figure->soon[p] += (uint32_t)((NINTHS * BH_MIG_ONE * (uint64_t)figure->room[p]
+        figure->soon[p] += (uint32_t)((NINTHS * BH_MIG_ONE * (uint64_t)figure->capacity[p]
                                        + LATER_NINTHS * after[p])
                                       / (NINTHS + LATER_NINTHS * layout->count));
     figure->layouts++;
 }
 
-/* All layouts of `pieces` pieces, each once: at every unit one of the shapes, or none. */
+/* All layouts of `partitions` partitions, each once: at every unit one of the shapes, or none. */
 static void
-add_layouts(struct bh_mig *mig, uint32_t pieces, uint32_t unit, struct layout *layout)
+add_layouts(struct bh_mig *mig, uint32_t partitions, uint32_t unit, struct layout *layout)
 {
     if (unit == mig->units) {
-        if (layout->count == pieces)
+        if (layout->count == partitions)
             add_layout(mig, layout);
         return;
     }
-    add_layouts(mig, pieces, unit + 1, layout);
-    for (uint32_t p = 0; layout->count < pieces && p < mig->shape_count; p++) {
+    add_layouts(mig, partitions, unit + 1, layout);
+    for (uint32_t p = 0; layout->count < partitions && p < mig->shape_count; p++) {
         const struct bh_profile *profile = stands_for(&mig->shapes[p]);
 
         if (!bh_occupancy_fits(&layout->occupancy, profile, unit))
@@ -220,20 +220,20 @@ add_layouts(struct bh_mig *mig, uint32_t pieces, uint32_t unit, struct layout *l
         bh_occupancy_add(&layout->occupancy, profile, unit);
         layout->shapes[layout->count] = (uint8_t)p;
         layout->starts[layout->count++] = (uint8_t)unit;
-        add_layouts(mig, pieces, unit + 1, layout);
+        add_layouts(mig, partitions, unit + 1, layout);
         layout->count--;
         bh_occupancy_remove(&layout->occupancy, profile, unit);
     }
 }
 
-/* After the layouts of so many pieces: sums become means. */
+/* After the layouts of so many partitions: sums become means. */
 static void
-settle(struct bh_mig *mig, uint32_t pieces)
+mig_divide_sums(struct bh_mig *mig, uint32_t partitions)
 {
     for (uint32_t i = 0; i < mig->figure_count; i++) {
         struct figure *figure = &mig->figures[i];
 
-        for (uint32_t p = 0; figure->pieces == pieces && p < mig->shape_count; p++)
+        for (uint32_t p = 0; figure->partitions == partitions && p < mig->shape_count; p++)
             figure->soon[p] /= figure->layouts;
     }
 }
@@ -260,9 +260,9 @@ bh_mig_init(void *memory, enum bh_gpu_model model)
     mig->slices = facts->compute_slices;
     for (uint32_t row = 0; row < count; row++)
         add_profile(mig, row, &profile[row]);
-    for (uint32_t pieces = 0; pieces <= mig->slices; pieces++) {
-        add_layouts(mig, pieces, 0, &layout);
-        settle(mig, pieces);
+    for (uint32_t partitions = 0; partitions <= mig->slices; partitions++) {
+        add_layouts(mig, partitions, 0, &layout);
+        mig_divide_sums(mig, partitions);
     }
     BH_ASSERT(layout.occupancy.units == 0 && mig->figure_count > 1);
     BH_ASSERT(mig->figure_count < BH_MIG_FIGURES_MAX); /* all of a real model have a figure */
@@ -276,14 +276,14 @@ bh_mig_pool_add(const struct bh_mig *mig, struct bh_mig_pool *pool,
                 const struct bh_occupancy *occupancy)
 {
     struct figure blank = { 0 };
-    const struct figure *figure = see(mig, occupancy, &blank);
+    const struct figure *figure = mig_find_figure(mig, occupancy, &blank);
 
     BH_ASSERT(pool->gpus < BH_MIG_GPUS_MAX);
     pool->gpus++;
     for (uint32_t p = 0; p < mig->shape_count; p++) {
-        pool->fits[p] += figure->room[p] ? BH_MIG_ONE : 0;
+        pool->fits[p] += figure->capacity[p] ? BH_MIG_ONE : 0;
         pool->soon[p] += figure->soon[p];
-        pool->room[p] += figure->room[p] * (uint64_t)BH_MIG_ONE;
+        pool->capacity[p] += figure->capacity[p] * (uint64_t)BH_MIG_ONE;
     }
 }
 
@@ -292,15 +292,15 @@ bh_mig_pool_remove(const struct bh_mig *mig, struct bh_mig_pool *pool,
                    const struct bh_occupancy *occupancy)
 {
     struct figure blank = { 0 };
-    const struct figure *figure = see(mig, occupancy, &blank);
+    const struct figure *figure = mig_find_figure(mig, occupancy, &blank);
 
     BH_ASSERT(pool->gpus > 0);
     pool->gpus--;
     for (uint32_t p = 0; p < mig->shape_count; p++) {
         BH_ASSERT(pool->soon[p] >= figure->soon[p]);
-        pool->fits[p] -= figure->room[p] ? BH_MIG_ONE : 0;
+        pool->fits[p] -= figure->capacity[p] ? BH_MIG_ONE : 0;
         pool->soon[p] -= figure->soon[p];
-        pool->room[p] -= figure->room[p] * (uint64_t)BH_MIG_ONE;
+        pool->capacity[p] -= figure->capacity[p] * (uint64_t)BH_MIG_ONE;
     }
 }
 
@@ -345,10 +345,10 @@ falling(uint64_t far, uint64_t unit)
 
 /* The chance that more are asked for than there is room, all in 1/BH_MIG_ONE. */
 static int64_t
-shortage(uint64_t room, uint64_t asked)
+shortage(uint64_t capacity, uint64_t asked)
 {
     uint64_t deviation = square_root((asked + BH_MIG_ONE / 10) * BH_MIG_ONE);
-    int64_t spare = (int64_t)(room + BH_MIG_ONE / 2) - (int64_t)asked;
+    int64_t spare = (int64_t)(capacity + BH_MIG_ONE / 2) - (int64_t)asked;
 
     if (spare < 0)
         return PRICE_ONE - falling((uint64_t)-spare * LOGISTIC_STEPS, deviation);
@@ -375,13 +375,13 @@ bh_mig_price(const struct bh_mig *mig, const struct bh_mig_demand *demand,
         uint64_t weight = known ? demand->weights[p] : 1, size = mig->shapes[p].slices;
         uint64_t life = weight * capacity * BH_MIG_ONE / slices; /* jobs in a mean life */
         uint64_t share = PRICE_ONE * weight / jobs;
-        int64_t far = shortage(pool->room[p], life * FAR_NINTHS / NINTHS);
+        int64_t far = shortage(pool->capacity[p], life * FAR_NINTHS / NINTHS);
 
         ret_prices->now[p] =
             (int64_t)size * shortage(pool->fits[p], life * NOW_NINTHS / NINTHS);
         ret_prices->later[p] =
             (int64_t)size * shortage(pool->soon[p], life * LATER_NINTHS / NINTHS);
-        ret_prices->room[p] =
+        ret_prices->capacity[p] =
             (int64_t)size * (SHARE_TENTHS * (int64_t)share + FAR_TENTHS * far) / 10;
     }
 }
@@ -393,11 +393,11 @@ bh_mig_worth(const struct bh_mig *mig, const struct bh_mig_prices *prices,
              const struct bh_occupancy *occupancy)
 {
     struct figure blank = { 0 };
-    const struct figure *figure = see(mig, occupancy, &blank);
+    const struct figure *figure = mig_find_figure(mig, occupancy, &blank);
     int64_t worth = 0;
 
     for (uint32_t p = 0; p < mig->shape_count; p++) {
-        worth += (prices->now[p] * (figure->room[p] > 0) + prices->room[p] * figure->room[p])
+        worth += (prices->now[p] * (figure->capacity[p] > 0) + prices->capacity[p] * figure->capacity[p])
                  * BH_MIG_ONE;
         worth += prices->later[p] * (int64_t)figure->soon[p];
     }

@@ -13,7 +13,7 @@
  * with s_p slices and the share w_p of the expected jobs, an occupancy has
  *
  *   fits_p   whether a job of p fits
- *   room_p   how many would fit (bh_occupancy_room)
+ *   room_p   how many would fit (bh_occupancy_capacity)
  *   soon_p   room_p as expected after 2/9 of a mean life (exponential, no arrivals)
  *
  * and a placement costs what it takes of them, at the pool's prices:
@@ -47,8 +47,8 @@ enum {
 /* The model's shapes and what each occupancy has room for, now and soon.
  *
  * An occupancy is known by its units and its counts, so layouts that differ only in which
- * piece stands where share the mean of their soon_p.  One that no set of pieces explains
- * (blocked by claims or stuck pieces), or that came after BH_MIG_FIGURES_MAX others, is
+ * partition stands where share the mean of their soon_p.  One that no set of partitions explains
+ * (blocked by claims or stuck partitions), or that came after BH_MIG_FIGURES_MAX others, is
  * taken to stay as it is: soon_p is room_p. */
 struct bh_mig;
 
@@ -74,7 +74,7 @@ struct bh_mig_demand {
  * add each GPU, and remove and add it again around each change.  Up to BH_MIG_GPUS_MAX. */
 struct bh_mig_pool {
     uint32_t gpus;
-    uint64_t fits[BH_MIG_SHAPES_MAX], soon[BH_MIG_SHAPES_MAX], room[BH_MIG_SHAPES_MAX];
+    uint64_t fits[BH_MIG_SHAPES_MAX], soon[BH_MIG_SHAPES_MAX], capacity[BH_MIG_SHAPES_MAX];
     /* all three in 1/BH_MIG_ONE */
 };
 
@@ -86,7 +86,7 @@ void bh_mig_pool_remove(const struct bh_mig *mig, struct bh_mig_pool *pool,
 /* What room is worth, in 1/65536 slice: s_p times now_p, later_p, and the factor of room.
  */
 struct bh_mig_prices {
-    int64_t now[BH_MIG_SHAPES_MAX], later[BH_MIG_SHAPES_MAX], room[BH_MIG_SHAPES_MAX];
+    int64_t now[BH_MIG_SHAPES_MAX], later[BH_MIG_SHAPES_MAX], capacity[BH_MIG_SHAPES_MAX];
 };
 
 void bh_mig_price(const struct bh_mig *mig, const struct bh_mig_demand *demand,

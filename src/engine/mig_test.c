@@ -15,7 +15,7 @@ mig_for(enum bh_gpu_model model)
 }
 
 static const struct bh_profile *
-h100(const char *name)
+mig_test_h100(const char *name)
 {
     const struct bh_profile *profile = bh_profile_find(BH_GPU_H100_80GB, name);
 
@@ -25,16 +25,16 @@ h100(const char *name)
 
 /* "3g.40gb@4 1g.10gb@0" as an occupancy. */
 static struct bh_occupancy
-stands(const char *pieces)
+mig_test_stands(const char *partitions)
 {
     struct bh_occupancy occupancy = { 0 };
     char name[32];
     unsigned start;
     int taken;
 
-    while (sscanf(pieces, " %31[^@]@%u%n", name, &start, &taken) == 2) {
-        bh_occupancy_add(&occupancy, h100(name), start);
-        pieces += taken;
+    while (sscanf(partitions, " %31[^@]@%u%n", name, &start, &taken) == 2) {
+        bh_occupancy_add(&occupancy, mig_test_h100(name), start);
+        partitions += taken;
     }
     return occupancy;
 }
@@ -80,13 +80,13 @@ every_model_has_its_occupancies_told_apart(void **state)
     BH_CHECK_DONE();
 }
 
-/* Worked by hand: a piece leaves before the span ends with a chance of 2 in 11 when it is
- * alone, and of two pieces one leaves first with 4 in 13. */
+/* Worked by hand: a partition leaves before the span ends with a chance of 2 in 11 when it is
+ * alone, and of two partitions one leaves first with 4 in 13. */
 static void
-room_soon_is_room_after_the_pieces_that_leave(void **state)
+room_soon_is_room_after_the_partitions_that_leave(void **state)
 {
     static const struct {
-        const char *pieces, *profile;
+        const char *partitions, *profile;
         uint64_t fits, soon; /* soon in 143rds of a job */
     } cases[] = {
         { "", "7g.80gb", 1, 143 },
@@ -102,15 +102,15 @@ room_soon_is_room_after_the_pieces_that_leave(void **state)
     struct bh_mig *mig = mig_for(BH_GPU_H100_80GB);
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_occupancy occupancy = stands(cases[i].pieces);
-        uint32_t shape = bh_mig_shape(mig, h100(cases[i].profile));
+        struct bh_occupancy occupancy = mig_test_stands(cases[i].partitions);
+        uint32_t shape = bh_mig_shape(mig, mig_test_h100(cases[i].profile));
         struct bh_mig_pool pool = { 0 };
         int64_t off;
 
         bh_mig_pool_add(mig, &pool, &occupancy);
         off = (int64_t)(pool.soon[shape] * 143) - (int64_t)(cases[i].soon * BH_MIG_ONE);
-        BH_CHECK_EQ(cases[i].pieces, pool.fits[shape], cases[i].fits * BH_MIG_ONE);
-        BH_CHECK(cases[i].pieces, llabs(off) <= 2 * 143);
+        BH_CHECK_EQ(cases[i].partitions, pool.fits[shape], cases[i].fits * BH_MIG_ONE);
+        BH_CHECK(cases[i].partitions, llabs(off) <= 2 * 143);
     }
     free(mig);
     BH_CHECK_DONE();
@@ -120,7 +120,7 @@ static void
 adding_and_removing_leaves_the_pool_as_it_was(void **state)
 {
     struct bh_mig *mig = mig_for(BH_GPU_H100_80GB);
-    struct bh_occupancy empty = { 0 }, half = stands("4g.40gb@0"),
+    struct bh_occupancy empty = { 0 }, half = mig_test_stands("4g.40gb@0"),
                         whole = { .whole = true };
     struct bh_mig_pool pool = { 0 }, before;
 
@@ -141,7 +141,7 @@ static void
 prices_follow_supply_and_demand(void **state)
 {
     struct bh_mig *mig = mig_for(BH_GPU_H100_80GB);
-    uint32_t large = bh_mig_shape(mig, h100("7g.80gb"));
+    uint32_t large = bh_mig_shape(mig, mig_test_h100("7g.80gb"));
     int64_t last_now = INT64_MAX, last_later = INT64_MAX;
 
     for (uint32_t empty = 0; empty <= 100; empty++) {
@@ -159,7 +159,7 @@ prices_follow_supply_and_demand(void **state)
         demand.weights[large] = 3;
         bh_mig_price(mig, &demand, &pool, &wanted);
         BH_CHECK("rises", wanted.now[large] >= prices.now[large]);
-        BH_CHECK("of room", wanted.room[large] > prices.room[large]);
+        BH_CHECK("of room", wanted.capacity[large] > prices.capacity[large]);
     }
     BH_CHECK("nearly nothing in the end", last_now < 65536 / 100);
     free(mig);
@@ -174,7 +174,7 @@ no_demand_is_equal_demand(void **state)
     struct bh_mig_demand none = { { 0 } }, equal = { { 9, 9, 9 } };
     struct bh_mig_pool pool = { .gpus = 4,
                                 .soon = { 12000, 5000, 1000 },
-                                .room = { 8192, 4096, 0 } };
+                                .capacity = { 8192, 4096, 0 } };
     struct bh_mig_prices a = { { 0 } }, b = { { 0 } };
 
     bh_mig_price(mig, &none, &pool, &a);
@@ -199,10 +199,10 @@ choose_alone(const struct bh_mig *mig, const struct bh_occupancy *occupancy,
 }
 
 static void
-small_pieces_leave_room_for_large_ones(void **state)
+small_partitions_leave_room_for_large_ones(void **state)
 {
     static const struct {
-        const char *pieces, *profile;
+        const char *partitions, *profile;
         uint32_t starts;
     } cases[] = {
         { "", "3g.40gb", 1 << 4 },          /* 4g.40gb stands only at 0 */
@@ -214,10 +214,10 @@ small_pieces_leave_room_for_large_ones(void **state)
     struct bh_mig *mig = mig_for(BH_GPU_H100_80GB);
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_occupancy occupancy = stands(cases[i].pieces);
+        struct bh_occupancy occupancy = mig_test_stands(cases[i].partitions);
 
         BH_CHECK_EQ(cases[i].profile,
-                    choose_alone(mig, &occupancy, h100(cases[i].profile)).starts,
+                    choose_alone(mig, &occupancy, mig_test_h100(cases[i].profile)).starts,
                     cases[i].starts);
     }
     free(mig);
@@ -231,11 +231,11 @@ random_occupancy(const struct bh_profile *first, uint32_t count, uint64_t *seed)
     struct bh_occupancy occupancy = { 0 };
 
     for (uint32_t i = 0; i < next_random(seed) % 8; i++) {
-        const struct bh_profile *piece = first + next_random(seed) % count;
+        const struct bh_profile *partition = first + next_random(seed) % count;
         uint32_t start = (uint32_t)next_random(seed) % 12;
 
-        if (bh_occupancy_fits(&occupancy, piece, start))
-            bh_occupancy_add(&occupancy, piece, start);
+        if (bh_occupancy_fits(&occupancy, partition, start))
+            bh_occupancy_add(&occupancy, partition, start);
     }
     if (next_random(seed) % 4 == 0)
         occupancy.units |= 1u << next_random(seed) % 4;
@@ -361,7 +361,7 @@ small_pools_come_near_the_best_in_hindsight(void **state)
         uint32_t mine, best;
 
         for (uint32_t i = 0; i < SMALL_JOBS; i++)
-            small.jobs[i] = h100(names[next_random(&seed) % BH_COUNT(names)]);
+            small.jobs[i] = mig_test_h100(names[next_random(&seed) % BH_COUNT(names)]);
         same = small;
         best = most_slices(&small, 0);
         mine = chosen_slices(mig, &same);
@@ -382,11 +382,11 @@ main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(profiles_of_one_size_and_place_are_one_shape),
         cmocka_unit_test(every_model_has_its_occupancies_told_apart),
-        cmocka_unit_test(room_soon_is_room_after_the_pieces_that_leave),
+        cmocka_unit_test(room_soon_is_room_after_the_partitions_that_leave),
         cmocka_unit_test(adding_and_removing_leaves_the_pool_as_it_was),
         cmocka_unit_test(prices_follow_supply_and_demand),
         cmocka_unit_test(no_demand_is_equal_demand),
-        cmocka_unit_test(small_pieces_leave_room_for_large_ones),
+        cmocka_unit_test(small_partitions_leave_room_for_large_ones),
         cmocka_unit_test(what_is_chosen_fits),
         cmocka_unit_test(small_pools_come_near_the_best_in_hindsight),
     };

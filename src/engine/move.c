@@ -125,7 +125,7 @@ bh_move_underway(const struct bh_engine *engine, uint32_t slot)
 
 /* Whether the hour that is counted in is over. */
 static bool
-is_over(const struct core *core, uint64_t now_ns)
+move_is_over(const struct core *core, uint64_t now_ns)
 {
     return core->moves_began_ns == 0 || now_ns - core->moves_began_ns >= BH_MOVE_PERIOD_NS;
 }
@@ -143,7 +143,7 @@ bh_move_left(const struct bh_engine *engine, uint64_t now_ns)
     const struct bh_defrag *defrag = &core->settings.defrag;
     struct bh_move_budget left = { defrag->moves, defrag->lost_gpu_s * 1000, 0 };
 
-    if (is_over(core, now_ns))
+    if (move_is_over(core, now_ns))
         return left;
     left.moves = less(left.moves, core->moves);
     left.lost_gpu_ms = less(left.lost_gpu_ms, core->moves_lost_gpu_ms);
@@ -160,12 +160,12 @@ struct checking {
     uint32_t jobs[BH_MOVES_MAX];  /* slots of the moved */
     uint32_t for_job;             /* slot, or 0 */
     uint32_t reserved;            /* its reservation, as a set of claims */
-    struct bh_taking taking[BH_MOVE_PLACES_MAX];
+    struct bh_taking taking[BH_MOVE_PLACEMENTS_MAX];
     uint32_t taking_count;
 };
 
 static uint32_t
-pieces_of(const struct job *job)
+move_partitions_of(const struct job *job)
 {
     return (uint32_t)job->count * job->gang;
 }
@@ -183,10 +183,10 @@ check_range(const struct bh_ev_move *move, struct bh_reason *ret_why)
     *ret_why = (struct bh_reason){ .code = BH_REASON_OUT_OF_RANGE, .wanted = move->move_count,
                                    .limit = BH_MOVES_MAX };
     if (move->move_count == 0 || move->move_count > BH_MOVES_MAX
-        || move->place_count > BH_MOVE_PLACES_MAX)
+        || move->placement_count > BH_MOVE_PLACEMENTS_MAX)
         return BH_RANGE;
-    for (uint32_t i = 0; i < move->place_count; i++)
-        if (move->places[i].start > UINT16_MAX)
+    for (uint32_t i = 0; i < move->placement_count; i++)
+        if (move->placements[i].start > UINT16_MAX)
             return BH_RANGE;
     return BH_OK;
 }
@@ -219,11 +219,11 @@ check_worth(const struct bh_engine *engine, const struct bh_ev_move *move, uint6
 
 /* Those who are named are there, each once, may be moved, and have places. */
 static bh_rc
-check_jobs(struct checking *c, uint64_t now_ns, struct bh_reason *ret_why)
+move_check_jobs(struct checking *c, uint64_t now_ns, struct bh_reason *ret_why)
 {
     const struct bh_engine *engine = c->engine;
     const struct bh_ev_move *move = c->move;
-    uint32_t places = 0;
+    uint32_t placements = 0;
 
     c->for_job = job_find(engine, move->for_job.v);
     for (uint32_t i = 0; i < move->move_count; i++) {
@@ -237,34 +237,34 @@ check_jobs(struct checking *c, uint64_t now_ns, struct bh_reason *ret_why)
             || lease_at(engine, job_at(engine, slot)->lease)->id != move->moves[i].lease.v)
             return stale(move->moves[i].job, ret_why);
         c->jobs[i] = slot;
-        places += pieces_of(job_at(engine, slot));
+        placements += move_partitions_of(job_at(engine, slot));
     }
     if (move->for_job.v && (!c->for_job || !job_at(engine, c->for_job)->class
                             || job_at(engine, c->for_job)->hold))
         return stale(move->for_job, ret_why);
-    places += c->for_job ? pieces_of(job_at(engine, c->for_job)) : 0;
-    return places == move->place_count ? BH_OK : stale(move->for_job, ret_why);
+    placements += c->for_job ? move_partitions_of(job_at(engine, c->for_job)) : 0;
+    return placements == move->placement_count ? BH_OK : stale(move->for_job, ret_why);
 }
 
-/* Whether the SKU can be kept there, all pieces of a member on one node. */
+/* Whether the SKU can be kept there, all partitions of a member on one node. */
 static bool
-keeps_sku(const struct bh_engine *engine, uint32_t slot, const struct bh_move_place *places)
+meets_sku(const struct bh_engine *engine, uint32_t slot, const struct bh_move_placement *placements)
 {
     const struct job *job = job_at(engine, slot);
     const struct sku *sku = sku_at(engine, job->sku);
 
-    for (uint32_t i = 0; i < pieces_of(job); i++) {
-        uint32_t gpu = gpu_find(engine, places[i].gpu.v);
-        uint32_t lead = gpu_find(engine, places[i - i % job->count].gpu.v);
+    for (uint32_t i = 0; i < move_partitions_of(job); i++) {
+        uint32_t gpu = gpu_find(engine, placements[i].gpu.v);
+        uint32_t lead = gpu_find(engine, placements[i - i % job->count].gpu.v);
         bool kept = false;
 
         for (uint32_t row = 0; gpu && row < sku->model_count; row++)
             kept = kept
-                   || (sku->profiles[row] == places[i].profile
-                       && bh_place_serves(engine, gpu_at(engine, gpu), job->tenant, sku, row));
+                   || (sku->profiles[row] == placements[i].profile
+                       && bh_placement_serves(engine, gpu_at(engine, gpu), job->tenant, sku, row));
         if (!kept || gpu_at(engine, gpu)->node != gpu_at(engine, lead)->node
             || gpu_at(engine, gpu)->model
-                   != gpu_at(engine, gpu_find(engine, places[0].gpu.v))->model)
+                   != gpu_at(engine, gpu_find(engine, placements[0].gpu.v))->model)
             return false;
     }
     return true;
@@ -272,27 +272,27 @@ keeps_sku(const struct bh_engine *engine, uint32_t slot, const struct bh_move_pl
 
 /* What the job would use on those places. */
 static struct bh_wanted
-wanted_there(const struct bh_engine *engine, uint32_t slot, const struct bh_move_place *places)
+wanted_there(const struct bh_engine *engine, uint32_t slot, const struct bh_move_placement *placements)
 {
     const struct job *job = job_at(engine, slot);
     struct bh_wanted wanted = {
-        .tenant = job->tenant, .sku = job->sku, .count = pieces_of(job),
+        .tenant = job->tenant, .sku = job->sku, .count = move_partitions_of(job),
         .principal = job->principal,
-        .model = gpu_at(engine, gpu_find(engine, places[0].gpu.v))->model,
+        .model = gpu_at(engine, gpu_find(engine, placements[0].gpu.v))->model,
     };
 
     for (uint32_t i = 0; i < wanted.count; i++)
-        wanted.equivalent += bh_quota_equivalent(places[i].profile, 1);
+        wanted.equivalent += bh_quota_equivalent(placements[i].profile, 1);
     return wanted;
 }
 
 /* Whether the places are free for the job with all that move gone, beside what those who
  * were looked at before take; they count as taken from then on. */
 static bool
-take_places(struct checking *c, struct bh_search *search, const struct bh_move_place *places)
+acquire_placements(struct checking *c, struct bh_search *search, const struct bh_move_placement *placements)
 {
-    uint32_t count = pieces_of(job_at(c->engine, search->job));
-    struct place at[BH_MOVE_PLACES_MAX];
+    uint32_t count = move_partitions_of(job_at(c->engine, search->job));
+    struct placement at[BH_MOVE_PLACEMENTS_MAX];
 
     search->taking = c->taking;
     search->taking_count = c->taking_count;
@@ -300,9 +300,9 @@ take_places(struct checking *c, struct bh_search *search, const struct bh_move_p
     for (uint32_t i = 0; i < search->gone_count; i++)
         search->gone[i] = c->jobs[i];
     for (uint32_t i = 0; i < count; i++)
-        at[i] = (struct place){ places[i].gpu.v, places[i].profile,
-                                places[i].start };
-    if (!bh_place_possible(search, at, count))
+        at[i] = (struct placement){ placements[i].gpu.v, placements[i].profile,
+                                placements[i].start };
+    if (!bh_placement_possible(search, at, count))
         return false;
     for (uint32_t i = 0; i < count; i++)
         c->taking[c->taking_count++] = (struct bh_taking){ search->job, at[i] };
@@ -311,10 +311,10 @@ take_places(struct checking *c, struct bh_search *search, const struct bh_move_p
 
 /* Room for the one that all is for: beside everybody who is there, as limits go. */
 static bool
-check_for_job(struct checking *c, const struct bh_move_place *places)
+check_for_job(struct checking *c, const struct bh_move_placement *placements)
 {
     const struct bh_engine *engine = c->engine;
-    struct bh_candidate candidate;
+    struct bh_queue_entry entry;
     struct bh_search search;
     struct bh_wanted wanted;
 
@@ -325,17 +325,17 @@ check_for_job(struct checking *c, const struct bh_move_place *places)
             return false; /* others make room for it already */
         c->reserved = 1u << i;
     }
-    if (!keeps_sku(engine, c->for_job, places))
+    if (!meets_sku(engine, c->for_job, placements))
         return false;
-    bh_order_of_job(engine, c->for_job, &candidate);
-    search = bh_reserve_search(engine, &candidate, c->for_job);
+    bh_queue_entry_of_job(engine, c->for_job, &entry);
+    search = bh_reserve_search(engine, &entry, c->for_job);
     search.closed = 0;
-    wanted = wanted_there(engine, c->for_job, places);
-    return bh_quota_permits(&search, &wanted) && take_places(c, &search, places);
+    wanted = wanted_there(engine, c->for_job, placements);
+    return bh_quota_permits(&search, &wanted) && acquire_placements(c, &search, placements);
 }
 
 static bool
-check_moved(struct checking *c, uint32_t slot, const struct bh_move_place *places)
+check_moved(struct checking *c, uint32_t slot, const struct bh_move_placement *placements)
 {
     const struct bh_engine *engine = c->engine;
     struct bh_search search = { .engine = engine, .tenant = job_at(engine, slot)->tenant,
@@ -343,10 +343,10 @@ check_moved(struct checking *c, uint32_t slot, const struct bh_move_place *place
                                 .gone = { slot } };
     struct bh_wanted wanted;
 
-    if (!keeps_sku(engine, slot, places))
+    if (!meets_sku(engine, slot, placements))
         return false;
-    wanted = wanted_there(engine, slot, places);
-    return bh_quota_permits(&search, &wanted) && take_places(c, &search, places);
+    wanted = wanted_there(engine, slot, placements);
+    return bh_quota_permits(&search, &wanted) && acquire_placements(c, &search, placements);
 }
 
 static uint32_t
@@ -360,23 +360,23 @@ bh_move_check(const struct bh_engine *engine, const struct bh_ev_move *move, uin
               struct bh_reason *ret_why)
 {
     struct checking c = { .engine = engine, .move = move };
-    const struct bh_move_place *places = move->places;
+    const struct bh_move_placement *placements = move->placements;
     bh_rc rc = check_range(move, ret_why);
 
     if (rc == BH_OK)
         rc = check_worth(engine, move, now_ns, ret_why);
     if (rc == BH_OK)
-        rc = check_jobs(&c, now_ns, ret_why);
+        rc = move_check_jobs(&c, now_ns, ret_why);
     if (rc != BH_OK)
         return rc;
     if (c.for_job
-        && !check_for_job(&c, &places[move->place_count
-                                      - pieces_of(job_at(engine, c.for_job))]))
+        && !check_for_job(&c, &placements[move->placement_count
+                                      - move_partitions_of(job_at(engine, c.for_job))]))
         return stale(move->for_job, ret_why);
     for (uint32_t i = 0; i < move->move_count; i++) {
-        if (!check_moved(&c, c.jobs[i], places))
+        if (!check_moved(&c, c.jobs[i], placements))
             return stale(move->moves[i].job, ret_why);
-        places += pieces_of(job_at(engine, c.jobs[i]));
+        placements += move_partitions_of(job_at(engine, c.jobs[i]));
     }
     if (engine->core.claim_count + claims_needed(&c) > CLAIMS_MAX)
         return stale(move->for_job, ret_why);
@@ -388,9 +388,9 @@ bh_move_check(const struct bh_engine *engine, const struct bh_ev_move *move, uin
 
 /* Keep the places for the job. */
 static void
-claim_places(struct bh_engine *engine, uint32_t slot, const struct bh_move_place *places)
+claim_places(struct bh_engine *engine, uint32_t slot, const struct bh_move_placement *placements)
 {
-    uint32_t at = 0, count = pieces_of(job_at(engine, slot));
+    uint32_t at = 0, count = move_partitions_of(job_at(engine, slot));
     struct claim *claim;
 
     bh_job_unclaim(engine, slot); /* what was reserved for it */
@@ -400,11 +400,11 @@ claim_places(struct bh_engine *engine, uint32_t slot, const struct bh_move_place
     claim = &engine->core.claims[at];
     claim->job = slot;
     for (uint32_t i = 0; i < count; i++) {
-        claim->places[claim->count++] = (struct place){ places[i].gpu.v,
-                                                        places[i].profile,
-                                                        places[i].start };
-        claim->equivalent += bh_quota_equivalent(places[i].profile, 1);
-        gpu_at(engine, gpu_find(engine, places[i].gpu.v))->claimed++;
+        claim->placements[claim->count++] = (struct placement){ placements[i].gpu.v,
+                                                        placements[i].profile,
+                                                        placements[i].start };
+        claim->equivalent += bh_quota_equivalent(placements[i].profile, 1);
+        gpu_at(engine, gpu_find(engine, placements[i].gpu.v))->claimed++;
     }
     engine->core.claim_count++;
 }
@@ -412,7 +412,7 @@ claim_places(struct bh_engine *engine, uint32_t slot, const struct bh_move_place
 static void
 count_moves(struct core *core, const struct bh_ev_move *move)
 {
-    if (is_over(core, core->now_ns)) {
+    if (move_is_over(core, core->now_ns)) {
         core->moves_began_ns = core->now_ns;
         core->moves = 0;
         core->moves_lost_gpu_ms = 0;
@@ -425,8 +425,8 @@ void
 bh_move_run(struct work *work, const struct bh_ev_move *move)
 {
     struct bh_engine *engine = work->engine;
-    const struct bh_move_place *places = move->places;
-    struct lease_news news = { .event = LEASE_STOP, .cause = BH_END_MOVED,
+    const struct bh_move_placement *placements = move->placements;
+    struct lease_change change = { .event = LEASE_STOP, .cause = BH_END_MOVED,
                                .for_job = move->for_job.v };
     uint32_t for_job = job_find(engine, move->for_job.v);
 
@@ -434,14 +434,14 @@ bh_move_run(struct work *work, const struct bh_ev_move *move)
     for (uint32_t i = 0; i < move->move_count; i++) {
         uint32_t slot = job_find(engine, move->moves[i].job.v);
 
-        claim_places(engine, slot, places);
-        places += pieces_of(job_at(engine, slot));
+        claim_places(engine, slot, placements);
+        placements += move_partitions_of(job_at(engine, slot));
         job_at(engine, slot)->moved_s = (uint32_t)((work->now_ns + NS_PER_S - 1) / NS_PER_S);
-        bh_gang_tell(work, slot, &news);
+        bh_gang_notify(work, slot, &change);
     }
     if (for_job)
-        claim_places(engine, for_job, places);
+        claim_places(engine, for_job, placements);
     count_moves(&engine->core, move);
-    bh_order_news(engine, 0); /* room is kept, and will come free, for anybody */
-    bh_order_stir(engine);
+    bh_queue_invalidate(engine, 0); /* room is kept, and will come free, for anybody */
+    bh_queue_wake(engine);
 }

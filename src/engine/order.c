@@ -29,7 +29,7 @@ needs_it(const struct class *class, const struct job *job)
 
 /* Where the job's class is looked for first. */
 static uint64_t
-home_of(const struct job *job)
+queue_home_of(const struct job *job)
 {
     const uint64_t needs[] = { job->tenant, job->sku, job->principal, job->count,
                                job->gang, job->priority, job->hold, length_of(job),
@@ -48,14 +48,14 @@ find_class(const struct bh_engine *engine, const struct job *job, uint64_t *ret_
 {
     uint32_t slot;
 
-    for (*ret_id = home_of(job); (slot = class_find(engine, *ret_id)); ++*ret_id)
+    for (*ret_id = queue_home_of(job); (slot = class_find(engine, *ret_id)); ++*ret_id)
         if (needs_it(class_at(engine, slot), job))
             return slot;
     return 0;
 }
 
 uint32_t
-bh_order_class(const struct bh_engine *engine, const struct job *job)
+bh_queue_find_class(const struct bh_engine *engine, const struct job *job)
 {
     uint64_t id;
 
@@ -90,7 +90,7 @@ class_for(struct bh_engine *engine, const struct job *job)
 
 /* The job that the new one comes right after, or 0. */
 static uint32_t
-place_in(const struct bh_engine *engine, const struct class *class, uint64_t sequence)
+placement_in(const struct bh_engine *engine, const struct class *class, uint64_t sequence)
 {
     uint32_t before = 0;
 
@@ -103,19 +103,19 @@ place_in(const struct bh_engine *engine, const struct class *class, uint64_t seq
 }
 
 void
-bh_order_look_again(struct bh_engine *engine, uint32_t class)
+bh_queue_retry(struct bh_engine *engine, uint32_t class)
 {
     *bh_class_hint(engine, class) = (struct hint){ 0 };
     engine->hints.settled = false;
 }
 
 void
-bh_order_enqueue(struct bh_engine *engine, uint32_t slot)
+bh_queue_add(struct bh_engine *engine, uint32_t slot)
 {
     struct job *job = job_at(engine, slot);
     uint32_t class_slot = class_for(engine, job);
     struct class *class = class_at(engine, class_slot);
-    uint32_t before = place_in(engine, class, job->sequence);
+    uint32_t before = placement_in(engine, class, job->sequence);
 
     BH_ASSERT(job->state == BH_JOB_PENDING);
     BH_ASSERT(job->class == 0);
@@ -134,11 +134,11 @@ bh_order_enqueue(struct bh_engine *engine, uint32_t slot)
     engine->core.pending++;
     engine->core.pending_members += job->gang;
     if (before == 0 || bh_job_claim(engine, before))
-        bh_order_look_again(engine, class_slot); /* it is the first that room is looked for */
+        bh_queue_retry(engine, class_slot); /* it is the first that room is looked for */
 }
 
 void
-bh_order_dequeue(struct bh_engine *engine, uint32_t slot)
+bh_queue_remove(struct bh_engine *engine, uint32_t slot)
 {
     struct job *job = job_at(engine, slot);
     uint32_t class_slot = job->class;
@@ -147,7 +147,7 @@ bh_order_dequeue(struct bh_engine *engine, uint32_t slot)
     BH_ASSERT(class_slot != 0);
     BH_ASSERT(class->jobs > 0);
     if (class->head == slot)
-        bh_order_look_again(engine, class_slot);
+        bh_queue_retry(engine, class_slot);
     if (job->prev)
         job_at(engine, job->prev)->next = job->next;
     else
@@ -165,7 +165,7 @@ bh_order_dequeue(struct bh_engine *engine, uint32_t slot)
 }
 
 void
-bh_order_stir(struct bh_engine *engine)
+bh_queue_wake(struct bh_engine *engine)
 {
     engine->core.generation++;
     engine->core.turned_ns = engine->core.now_ns;
@@ -173,21 +173,21 @@ bh_order_stir(struct bh_engine *engine)
 }
 
 void
-bh_order_news(struct bh_engine *engine, uint32_t tenant)
+bh_queue_invalidate(struct bh_engine *engine, uint32_t tenant)
 {
-    uint64_t now = ++engine->hints.news;
+    uint64_t now = ++engine->hints.changes;
 
     if (tenant == 0)
-        engine->hints.all_news = now;
+        engine->hints.all_changes = now;
     for (; tenant; tenant = tenant_at(engine, tenant)->parent)
-        bh_tenant_hint(engine, tenant)->news = now;
+        bh_tenant_hint(engine, tenant)->changes = now;
 }
 
 void
-bh_order_open_window(struct bh_engine *engine)
+bh_queue_open_window(struct bh_engine *engine)
 {
     engine->core.window++;
-    bh_order_stir(engine);
+    bh_queue_wake(engine);
 }
 
 /* Whether a guarantee says something of what the tenant uses. */
@@ -202,7 +202,7 @@ is_guaranteed(const struct tenant *tenant)
 }
 
 void
-bh_order_taken(struct bh_engine *engine, uint32_t tenant)
+bh_queue_capacity_taken(struct bh_engine *engine, uint32_t tenant)
 {
     const struct core *core = &engine->core;
     bool matters = core->withholders > 0
@@ -211,14 +211,14 @@ bh_order_taken(struct bh_engine *engine, uint32_t tenant)
     for (uint32_t at = tenant; at && !matters; at = tenant_at(engine, at)->parent)
         matters = is_guaranteed(tenant_at(engine, at));
     if (matters)
-        bh_order_stir(engine);
+        bh_queue_wake(engine);
 }
 
 /* ---- who comes first ---- */
 
 bool
-bh_order_before(const struct bh_engine *engine, const struct bh_candidate *a,
-                const struct bh_candidate *b)
+bh_queue_before(const struct bh_engine *engine, const struct bh_queue_entry *a,
+                const struct bh_queue_entry *b)
 {
     int turn;
 
@@ -235,7 +235,7 @@ bh_order_before(const struct bh_engine *engine, const struct bh_candidate *a,
 }
 
 static bool
-is_parked(const struct bh_engine *engine, const struct hint *hint)
+is_deferred(const struct bh_engine *engine, const struct hint *hint)
 {
     if (hint->generation != engine->core.generation + 1)
         return false;
@@ -243,86 +243,86 @@ is_parked(const struct bh_engine *engine, const struct hint *hint)
 }
 
 bool
-bh_order_asleep(const struct bh_engine *engine, uint32_t class)
+bh_queue_is_blocked(const struct bh_engine *engine, uint32_t class)
 {
     const struct hint *hint = bh_class_hint(engine, class);
 
-    if (hint->asleep <= engine->hints.all_news
-        || hint->asleep <= bh_tenant_hint(engine, hint->within)->news)
+    if (hint->blocked_at <= engine->hints.all_changes
+        || hint->blocked_at <= bh_tenant_hint(engine, hint->within)->changes)
         return false;
     return hint->until_ns == 0 || engine->core.now_ns < hint->until_ns;
 }
 
 void
-bh_order_of_class(const struct bh_engine *engine, uint32_t slot,
-                  struct bh_candidate *ret_candidate)
+bh_queue_entry_of_class(const struct bh_engine *engine, uint32_t slot,
+                  struct bh_queue_entry *ret_entry)
 {
     const struct class *class = class_at(engine, slot);
     const struct job *head = job_at(engine, class->head);
-    struct bh_need need = bh_place_need(engine, slot);
+    struct bh_need need = bh_placement_need(engine, slot);
 
-    *ret_candidate = (struct bh_candidate){ .class = slot, .priority = class->priority,
+    *ret_entry = (struct bh_queue_entry){ .class = slot, .priority = class->priority,
                                             .sequence = head->sequence, .id = head->id,
                                             .tenant = class->tenant,
-                                            .cover = (uint8_t)bh_place_cover(engine, &need) };
+                                            .cover = (uint8_t)bh_placement_cover(engine, &need) };
 }
 
 void
-bh_order_of_lease(const struct bh_engine *engine, uint32_t slot,
-                  struct bh_candidate *ret_candidate)
+bh_queue_entry_of_lease(const struct bh_engine *engine, uint32_t slot,
+                  struct bh_queue_entry *ret_entry)
 {
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
     struct bh_wanted wanted = bh_gang_to_resume(engine, lease->job);
     uint32_t within;
 
-    *ret_candidate = (struct bh_candidate){
+    *ret_entry = (struct bh_queue_entry){
         .lease = slot, .priority = job->priority, .sequence = job->sequence, .id = job->id,
         .tenant = job->tenant, .cover = (uint8_t)bh_guarantee_cover(engine, &wanted, &within) };
 }
 
 void
-bh_order_of_job(const struct bh_engine *engine, uint32_t slot,
-                struct bh_candidate *ret_candidate)
+bh_queue_entry_of_job(const struct bh_engine *engine, uint32_t slot,
+                struct bh_queue_entry *ret_entry)
 {
     const struct job *job = job_at(engine, slot);
 
     BH_ASSERT(job->class || job->lease);
     if (job->class)
-        bh_order_of_class(engine, job->class, ret_candidate);
+        bh_queue_entry_of_class(engine, job->class, ret_entry);
     else
-        bh_order_of_lease(engine, bh_gang_next(engine, slot, 0), ret_candidate);
+        bh_queue_entry_of_lease(engine, bh_gang_next(engine, slot, 0), ret_entry);
 }
 
 uint32_t
-bh_order_job(struct bh_engine *engine, const struct bh_candidate *candidate)
+bh_queue_job(struct bh_engine *engine, const struct bh_queue_entry *entry)
 {
-    uint32_t job = candidate->class ? class_at(engine, candidate->class)->head
-                                    : lease_at(engine, candidate->lease)->job;
+    uint32_t job = entry->class ? class_at(engine, entry->class)->head
+                                    : lease_at(engine, entry->lease)->job;
 
     while (job && bh_job_claim(engine, job))
-        job = candidate->class ? job_at(engine, job)->next : 0;
+        job = entry->class ? job_at(engine, job)->next : 0;
     return job;
 }
 
 /* The heap of candidates: above each stands one that comes before it. */
-static struct bh_candidate *
+static struct bh_queue_entry *
 queue_at(const struct bh_engine *engine, uint32_t at)
 {
-    return (struct bh_candidate *)bh_block_at(engine, engine->hints.queue_offset) + at;
+    return (struct bh_queue_entry *)bh_block_at(engine, engine->hints.queue_offset) + at;
 }
 
 static void
 sink(struct bh_engine *engine, uint32_t at)
 {
-    struct bh_candidate moved = *queue_at(engine, at);
+    struct bh_queue_entry moved = *queue_at(engine, at);
     uint32_t count = engine->hints.queue_count;
 
     for (uint32_t below; (below = 2 * at + 1) < count; at = below) {
         if (below + 1 < count
-            && bh_order_before(engine, queue_at(engine, below + 1), queue_at(engine, below)))
+            && bh_queue_before(engine, queue_at(engine, below + 1), queue_at(engine, below)))
             below++;
-        if (!bh_order_before(engine, queue_at(engine, below), &moved))
+        if (!bh_queue_before(engine, queue_at(engine, below), &moved))
             break;
         *queue_at(engine, at) = *queue_at(engine, below);
     }
@@ -335,16 +335,16 @@ build_queue(struct bh_engine *engine)
     uint32_t count = 0;
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
-        if (class_at(engine, slot)->hold || bh_order_asleep(engine, slot))
+        if (class_at(engine, slot)->hold || bh_queue_is_blocked(engine, slot))
             continue;
-        bh_order_of_class(engine, slot, queue_at(engine, count));
-        queue_at(engine, count++)->parked = is_parked(engine, bh_class_hint(engine, slot));
+        bh_queue_entry_of_class(engine, slot, queue_at(engine, count));
+        queue_at(engine, count++)->deferred = is_deferred(engine, bh_class_hint(engine, slot));
     }
     for (uint32_t slot = 0; engine->core.suspended && bh_slot_next(engine, TABLE_LEASE, &slot);) {
         if (!bh_gang_leads_suspended(engine, slot))
             continue;
-        bh_order_of_lease(engine, slot, queue_at(engine, count));
-        queue_at(engine, count++)->parked = is_parked(engine, bh_lease_hint(engine, slot));
+        bh_queue_entry_of_lease(engine, slot, queue_at(engine, count));
+        queue_at(engine, count++)->deferred = is_deferred(engine, bh_lease_hint(engine, slot));
     }
     engine->hints.queue_count = count;
     engine->hints.queued = true;
@@ -353,19 +353,19 @@ build_queue(struct bh_engine *engine)
 }
 
 void
-bh_order_again(struct bh_engine *engine)
+bh_queue_rewind(struct bh_engine *engine)
 {
     engine->hints.queued = false;
 }
 
 bool
-bh_order_first(struct bh_engine *engine, struct bh_candidate *ret_candidate)
+bh_queue_next(struct bh_engine *engine, struct bh_queue_entry *ret_entry)
 {
     if (!engine->hints.queued)
         build_queue(engine);
     if (engine->hints.queue_count == 0)
         return false;
-    *ret_candidate = *queue_at(engine, 0);
+    *ret_entry = *queue_at(engine, 0);
     *queue_at(engine, 0) = *queue_at(engine, --engine->hints.queue_count);
     if (engine->hints.queue_count > 0)
         sink(engine, 0);
@@ -373,26 +373,26 @@ bh_order_first(struct bh_engine *engine, struct bh_candidate *ret_candidate)
 }
 
 void
-bh_order_park(struct bh_engine *engine, const struct bh_candidate *candidate,
+bh_queue_defer(struct bh_engine *engine, const struct bh_queue_entry *entry,
               uint64_t until_ns)
 {
-    struct hint *hint = candidate->class ? bh_class_hint(engine, candidate->class)
-                                         : bh_lease_hint(engine, candidate->lease);
+    struct hint *hint = entry->class ? bh_class_hint(engine, entry->class)
+                                         : bh_lease_hint(engine, entry->lease);
 
     hint->generation = engine->core.generation + 1;
     hint->until_ns = until_ns;
-    hint->asleep = 0;
+    hint->blocked_at = 0;
     if (until_ns && (engine->hints.wake_ns == 0 || until_ns < engine->hints.wake_ns))
         engine->hints.wake_ns = until_ns;
 }
 
 void
-bh_order_sleep(struct bh_engine *engine, uint32_t class, uint32_t within, uint64_t until_ns)
+bh_queue_block(struct bh_engine *engine, uint32_t class, uint32_t within, uint64_t until_ns)
 {
-    struct bh_candidate candidate = { .class = class };
+    struct bh_queue_entry entry = { .class = class };
     struct hint *hint = bh_class_hint(engine, class);
 
-    bh_order_park(engine, &candidate, until_ns);
-    hint->asleep = engine->hints.news + 1;
+    bh_queue_defer(engine, &entry, until_ns);
+    hint->blocked_at = engine->hints.changes + 1;
     hint->within = within;
 }

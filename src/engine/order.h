@@ -1,44 +1,44 @@
-#ifndef BH_ENGINE_ORDER_H
-#define BH_ENGINE_ORDER_H
+#ifndef BH_ENGINE_QUEUE_H
+#define BH_ENGINE_QUEUE_H
 
 #include "engine/state_internal.h"
 
 /* Pending jobs, grouped in classes of equal needs, and who comes first. */
 
 /* The class that a job of these needs belongs to, or 0 when there is none yet. */
-uint32_t bh_order_class(const struct bh_engine *engine, const struct job *job);
+uint32_t bh_queue_find_class(const struct bh_engine *engine, const struct job *job);
 
 /* Queue a pending job by its sequence; makes the class where needed.  For those who
  * come last (the usual case) and first (requeued) this costs nothing. */
-void bh_order_enqueue(struct bh_engine *engine, uint32_t job);
+void bh_queue_add(struct bh_engine *engine, uint32_t job);
 
 /* Take a job out of its class; an empty class is freed. */
-void bh_order_dequeue(struct bh_engine *engine, uint32_t job);
+void bh_queue_remove(struct bh_engine *engine, uint32_t job);
 
 /* Forget what was found for the class. */
-void bh_order_look_again(struct bh_engine *engine, uint32_t class);
+void bh_queue_retry(struct bh_engine *engine, uint32_t class);
 
 /* Something freed up that could help a waiting job. */
-void bh_order_stir(struct bh_engine *engine);
+void bh_queue_wake(struct bh_engine *engine);
 
 /* The tenant (slot) took room.  That helps nobody, unless a guarantee says something of it: what
  * was kept back is in use now, others of the tenant are no longer protected, or do not come
  * first any more; or room is reserved, and it is somebody else's turn now. */
-void bh_order_taken(struct bh_engine *engine, uint32_t tenant);
+void bh_queue_capacity_taken(struct bh_engine *engine, uint32_t tenant);
 
 /* Something happened that could help those who wait below the tenant (slot), by what limits
  * and guarantees say, or by whom they could make leave; 0: anybody. */
-void bh_order_news(struct bh_engine *engine, uint32_t tenant);
+void bh_queue_invalidate(struct bh_engine *engine, uint32_t tenant);
 
 /* A stir because of something from outside, or because a job ended: whoever has made
  * room as often as a job may, may do so again. */
-void bh_order_open_window(struct bh_engine *engine);
+void bh_queue_open_window(struct bh_engine *engine);
 
 /* A candidate for room: the head of a class, or a suspended gang, by its first lease. */
-struct bh_candidate {
+struct bh_queue_entry {
     uint32_t class, lease; /* slots; one is 0 */
     uint8_t cover;  /* enum bh_cover of engine/guarantee.h */
-    bool parked;    /* it could not be helped before, and nothing has changed for it */
+    bool deferred;    /* it could not be helped before, and nothing has changed for it */
     uint8_t priority;
     uint32_t tenant; /* slot */
     uint64_t sequence, id;
@@ -48,40 +48,40 @@ struct bh_candidate {
  * priority, then
  * whose tenant's turn it is (engine/usage.h), then the earlier, then the lower id.  Changes
  * with stirs only: turns are told as of the last one. */
-bool bh_order_before(const struct bh_engine *engine, const struct bh_candidate *a,
-                     const struct bh_candidate *b);
+bool bh_queue_before(const struct bh_engine *engine, const struct bh_queue_entry *a,
+                     const struct bh_queue_entry *b);
 
 /* The next of all candidates that are not held, the first first; false when there is none
- * left.  Begin with bh_order_again: nothing may change between but that they are parked. */
-void bh_order_again(struct bh_engine *engine);
-bool bh_order_first(struct bh_engine *engine, struct bh_candidate *ret_candidate);
+ * left.  Begin with bh_queue_rewind: nothing may change between but that they are parked. */
+void bh_queue_rewind(struct bh_engine *engine);
+bool bh_queue_next(struct bh_engine *engine, struct bh_queue_entry *ret_entry);
 
 /* It could not be helped: look again only after a stir, or from `until_ns` on. */
-void bh_order_park(struct bh_engine *engine, const struct bh_candidate *candidate,
+void bh_queue_defer(struct bh_engine *engine, const struct bh_queue_entry *entry,
                    uint64_t until_ns);
 
 /* It could not be helped because a limit holds it back, and will not before there are news
  * below the tenant (slot), or `until_ns`: until then it is no candidate. */
-void bh_order_sleep(struct bh_engine *engine, uint32_t class, uint32_t within,
+void bh_queue_block(struct bh_engine *engine, uint32_t class, uint32_t within,
                     uint64_t until_ns);
 
 /* Whether the class is no candidate for that reason. */
-bool bh_order_asleep(const struct bh_engine *engine, uint32_t class);
+bool bh_queue_is_blocked(const struct bh_engine *engine, uint32_t class);
 
 /* The candidate that a waiting job (slot) belongs to: its class's, or its suspended lease. */
-void bh_order_of_job(const struct bh_engine *engine, uint32_t job,
-                     struct bh_candidate *ret_candidate);
+void bh_queue_entry_of_job(const struct bh_engine *engine, uint32_t job,
+                     struct bh_queue_entry *ret_entry);
 
 /* The job (slot) that room is looked for: the class's first that has no claim, or 0; the
  * suspended lease's, or 0 when it has one. */
-uint32_t bh_order_job(struct bh_engine *engine, const struct bh_candidate *candidate);
+uint32_t bh_queue_job(struct bh_engine *engine, const struct bh_queue_entry *entry);
 
 /* The candidate that a suspended gang is, by its first lease. */
-void bh_order_of_lease(const struct bh_engine *engine, uint32_t lease,
-                       struct bh_candidate *ret_candidate);
+void bh_queue_entry_of_lease(const struct bh_engine *engine, uint32_t lease,
+                       struct bh_queue_entry *ret_entry);
 
 /* The candidate that a class's head is. */
-void bh_order_of_class(const struct bh_engine *engine, uint32_t class,
-                       struct bh_candidate *ret_candidate);
+void bh_queue_entry_of_class(const struct bh_engine *engine, uint32_t class,
+                       struct bh_queue_entry *ret_entry);
 
 #endif

@@ -23,9 +23,9 @@ index_slots(uint32_t entries)
 }
 
 static bool
-looks_ahead(const struct bh_pack *pack)
+has_lookahead(const struct bh_pack *pack)
 {
-    return bh_pack_rules[pack->policy].looks_ahead;
+    return bh_pack_rules[pack->policy].has_lookahead;
 }
 
 static size_t
@@ -45,20 +45,20 @@ layout(struct bh_pack *pack, const struct bh_pack_caps *caps)
     uint32_t kinds = caps->kinds ? caps->kinds : BH_PACK_KINDS_MAX;
     uint32_t models = caps->models ? caps->models : BH_PACK_MODELS_MAX;
     uint32_t stride = bh_pack_kind_stride(caps->nodes, kinds);
-    uint32_t twin_slots = index_slots(caps->nodes), ask_slots = index_slots(caps->shapes);
+    uint32_t twin_slots = index_slots(caps->nodes), request_slots = index_slots(caps->shapes);
 
     pack->caps = (struct bh_pack_caps){ caps->nodes, caps->shapes, kinds, models };
     pack->twin_mask = twin_slots - 1;
-    pack->ask_mask = ask_slots - 1;
+    pack->request_mask = request_slots - 1;
     pack->hosts = lay(&end, caps->nodes * sizeof(struct bh_pack_host));
     pack->twins = lay(&end, caps->nodes * sizeof(struct bh_pack_twins));
     pack->twin_index = lay(&end, twin_slots * sizeof(uint32_t));
-    pack->asks = lay(&end, caps->shapes * sizeof(struct bh_pack_ask));
-    pack->ask_index = lay(&end, ask_slots * sizeof(uint32_t));
+    pack->requests = lay(&end, caps->shapes * sizeof(struct bh_pack_request));
+    pack->find_in_index = lay(&end, request_slots * sizeof(uint32_t));
     pack->typicals = lay(&end, bh_pack_noise_size(caps));
     pack->rows = lay(&end, bh_pack_loss_rows(models) * sizeof(struct bh_pack_loss_row));
-    pack->seats = lay(&end, caps->nodes * sizeof(uint32_t));
-    pack->sitters = lay(&end, stride * sizeof(uint32_t));
+    pack->positions = lay(&end, caps->nodes * sizeof(uint32_t));
+    pack->occupants = lay(&end, stride * sizeof(uint32_t));
     pack->waste_rows = lay(&end, bh_pack_waste_rows_size(kinds));
     pack->waste_nodes = lay(&end, bh_pack_waste_nodes_size(kinds));
     pack->waste_offers = lay(&end, bh_pack_waste_offers_size(caps));
@@ -86,11 +86,11 @@ bh_pack_init(void *memory, const struct bh_pack_caps *caps, enum bh_pack_policy 
     memset(bh_pack_at(pack, pack->hosts), 0, caps->nodes * sizeof(struct bh_pack_host));
     memset(bh_pack_at(pack, pack->twin_index), 0xff,
            (pack->twin_mask + 1) * sizeof(uint32_t));
-    memset(bh_pack_at(pack, pack->ask_index), 0xff,
-           (pack->ask_mask + 1) * sizeof(uint32_t));
+    memset(bh_pack_at(pack, pack->find_in_index), 0xff,
+           (pack->request_mask + 1) * sizeof(uint32_t));
     pack->policy = policy;
     pack->stride =
-        bh_pack_kind_stride(caps->nodes, looks_ahead(pack) ? pack->caps.kinds : 1);
+        bh_pack_kind_stride(caps->nodes, has_lookahead(pack) ? pack->caps.kinds : 1);
     pack->newest = BH_PACK_NOWHERE;
     pack->kinds.count = 1;
     pack->stale = pack->scattered = true;
@@ -144,7 +144,7 @@ unlink_host(struct bh_pack *pack, const struct bh_pack_host *host)
 
 /* Put the node in front of the list of changes. */
 static void
-touch(struct bh_pack *pack, uint32_t node)
+pack_touch(struct bh_pack *pack, uint32_t node)
 {
     struct bh_pack_host *host = bh_pack_host(pack, node);
 
@@ -160,9 +160,9 @@ touch(struct bh_pack *pack, uint32_t node)
 
 /* Work out anew what follows from the parts left on each GPU. */
 static void
-sum_up(struct bh_pack_host *host)
+pack_sum_up(struct bh_pack_host *host)
 {
-    host->whole = host->broken = host->roomiest = 0;
+    host->whole = host->broken = host->most_free = 0;
     host->whole_count = 0;
     host->parts = 0;
     for (uint32_t g = 0; g < host->left.gpus; g++) {
@@ -173,20 +173,20 @@ sum_up(struct bh_pack_host *host)
         host->whole |= (uint16_t)((parts == BH_GPU_PARTS) << g);
         host->whole_count += parts == BH_GPU_PARTS;
         host->broken |= (uint16_t)((parts > 0 && parts < BH_GPU_PARTS) << g);
-        host->roomiest = parts > host->roomiest ? parts : host->roomiest;
+        host->most_free = parts > host->most_free ? parts : host->most_free;
     }
 }
 
 /* Bring the tables' view of a host up to date, where there are tables. */
 static void
-refresh(struct bh_pack *pack, struct bh_pack_host *host)
+pack_refresh(struct bh_pack *pack, struct bh_pack_host *host)
 {
-    if (looks_ahead(pack) && !bh_pack_waste_covers(pack, host))
+    if (has_lookahead(pack) && !bh_pack_waste_covers(pack, host))
         pack->stale = true;
     if (pack->stale)
         return;
     bh_pack_loss_refresh(pack, host);
-    if (looks_ahead(pack))
+    if (has_lookahead(pack))
         bh_pack_waste_refresh(pack, host);
 }
 
@@ -216,16 +216,16 @@ bh_pack_set_node(struct bh_pack *pack, uint32_t node, const struct bh_pack_node 
     host->left = *left;
     memset((char *)host->left.parts + used, 0, sizeof host->left.parts - used);
     host->twin = find_twins(pack, &host->left);
-    sum_up(host);
+    pack_sum_up(host);
     count_in(pack, host);
-    touch(pack, node);
+    pack_touch(pack, node);
     if (!(pack->models >> left->model & 1)) {
         pack->models |= 1ULL << left->model;
         pack->stale = true;
     }
     if (bh_pack_kind(pack, left) != kind)
         pack->scattered = true;
-    refresh(pack, host);
+    pack_refresh(pack, host);
 }
 
 const struct bh_pack_node *
@@ -244,26 +244,26 @@ is_same_shape(const struct bh_pack_shape *a, const struct bh_pack_shape *b)
 uint32_t
 bh_pack_shape(struct bh_pack *pack, const struct bh_pack_shape *shape)
 {
-    uint32_t *slots = bh_pack_at(pack, pack->ask_index);
-    uint32_t slot = (uint32_t)hash_words(shape, sizeof *shape) & pack->ask_mask;
+    uint32_t *slots = bh_pack_at(pack, pack->find_in_index);
+    uint32_t slot = (uint32_t)hash_words(shape, sizeof *shape) & pack->request_mask;
 
     BH_ASSERT(shape->parts <= BH_GPU_PARTS);
     BH_ASSERT(shape->gpus <= 1 || shape->parts == BH_GPU_PARTS);
     BH_ASSERT(shape->gpus == 0 || shape->parts > 0);
-    for (; slots[slot] != BH_PACK_NOWHERE; slot = (slot + 1) & pack->ask_mask)
-        if (is_same_shape(&bh_pack_ask(pack, slots[slot])->want, shape))
+    for (; slots[slot] != BH_PACK_NOWHERE; slot = (slot + 1) & pack->request_mask)
+        if (is_same_shape(&bh_pack_request(pack, slots[slot])->want, shape))
             return slots[slot];
     if (pack->shapes == pack->caps.shapes)
         return BH_PACK_NOWHERE;
     slots[slot] = pack->shapes;
-    *bh_pack_ask(pack, pack->shapes) = (struct bh_pack_ask) { .want = *shape };
+    *bh_pack_request(pack, pack->shapes) = (struct bh_pack_request) { .want = *shape };
     return pack->shapes++;
 }
 
 bool
 bh_pack_expect(struct bh_pack *pack, uint32_t shape, uint32_t weight)
 {
-    struct bh_pack_ask *ask = bh_pack_ask(pack, shape);
+    struct bh_pack_request *ask = bh_pack_request(pack, shape);
 
     BH_ASSERT(shape < pack->shapes && weight < BH_PACK_WEIGHT_MAX);
     if (weight > 0 && !bh_pack_loss_admit(pack, &ask->want))
@@ -286,7 +286,7 @@ build_tables(struct bh_pack *pack)
 {
     bh_pack_loss_build(pack);
     bh_pack_noise_build(pack);
-    if (looks_ahead(pack)) {
+    if (has_lookahead(pack)) {
         bh_pack_kind_sort(pack);
         bh_pack_price_build(pack);
         bh_pack_waste_build(pack);
@@ -294,7 +294,7 @@ build_tables(struct bh_pack *pack)
     pack->stale = false;
     pack->scattered = true;
     for (uint32_t n = pack->newest; n != BH_PACK_NOWHERE; n = bh_pack_host(pack, n)->older)
-        refresh(pack, bh_pack_host(pack, n));
+        pack_refresh(pack, bh_pack_host(pack, n));
 }
 
 void
@@ -304,9 +304,9 @@ bh_pack_prepare(struct bh_pack *pack)
         build_tables(pack);
     if (!pack->scattered)
         return;
-    bh_pack_kind_seat(pack);
+    bh_pack_kind_position(pack);
     for (uint32_t s = 0; s < pack->shapes; s++)
-        bh_pack_ask(pack, s)->seen = 0;
+        bh_pack_request(pack, s)->seen = 0;
     pack->scattered = false;
 }
 
@@ -314,8 +314,8 @@ static inline int32_t
 score(const struct bh_pack *pack, const struct bh_pack_host *host,
       const struct bh_pack_shape *want)
 {
-    if (!bh_pack_has_room(host, want))
-        return BH_PACK_NO_ROOM;
+    if (!bh_pack_has_capacity(host, want))
+        return BH_PACK_NO_CAPACITY;
     return bh_pack_rules[pack->policy].score(pack, host, want);
 }
 
@@ -343,10 +343,10 @@ tree_of(const struct bh_pack *pack, uint32_t shape)
 }
 
 static void
-fill(struct bh_pack *pack, uint32_t shape)
+pack_fill(struct bh_pack *pack, uint32_t shape)
 {
-    const struct bh_pack_shape *want = &bh_pack_ask(pack, shape)->want;
-    const uint32_t *seats = bh_pack_kind_seats(pack);
+    const struct bh_pack_shape *want = &bh_pack_request(pack, shape)->want;
+    const uint32_t *positions = bh_pack_kind_positions(pack);
     int32_t *tree = tree_of(pack, shape);
 
     pack->filling++;
@@ -356,7 +356,7 @@ fill(struct bh_pack *pack, uint32_t shape)
         const struct bh_pack_host *host = bh_pack_host(pack, n);
 
         if (host->changed)
-            tree[seats ? seats[n] : n] = score_twin(pack, host, want);
+            tree[positions ? positions[n] : n] = score_twin(pack, host, want);
     }
     for (uint32_t k = 0; k < pack->kinds.count; k++)
         bh_pack_tree_build(&pack->kinds.stand[k].plan, tree + pack->kinds.stand[k].first);
@@ -366,115 +366,115 @@ fill(struct bh_pack *pack, uint32_t shape)
 static void
 catch_up(struct bh_pack *pack, uint32_t shape)
 {
-    struct bh_pack_ask *ask = bh_pack_ask(pack, shape);
-    const uint32_t *seats = bh_pack_kind_seats(pack);
+    struct bh_pack_request *ask = bh_pack_request(pack, shape);
+    const uint32_t *positions = bh_pack_kind_positions(pack);
     int32_t *tree = tree_of(pack, shape);
     uint32_t node = pack->newest;
 
     if (ask->seen == 0)
-        fill(pack, shape);
+        pack_fill(pack, shape);
     while (ask->seen && node != BH_PACK_NOWHERE) {
         const struct bh_pack_host *host = bh_pack_host(pack, node);
-        uint32_t seat = seats ? seats[node] : node;
+        uint32_t position = positions ? positions[node] : node;
         int32_t now;
 
         if (host->changed <= ask->seen)
             break;
         now = score(pack, host, &ask->want);
-        if (now != tree[seat])
-            bh_pack_kind_set(pack, tree, bh_pack_kind(pack, &host->left), seat, now);
+        if (now != tree[position])
+            bh_pack_kind_set(pack, tree, bh_pack_kind(pack, &host->left), position, now);
         node = host->older;
     }
     ask->seen = pack->now;
 }
 
 bool
-bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_spot *ret_spot)
+bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_placement *ret_placement)
 {
-    const struct bh_pack_shape *want = &bh_pack_ask(pack, shape)->want;
+    const struct bh_pack_shape *want = &bh_pack_request(pack, shape)->want;
     int32_t *tree = tree_of(pack, shape);
-    const uint32_t *seats;
+    const uint32_t *positions;
 
     BH_ASSERT(shape < pack->shapes);
     bh_pack_prepare(pack);
-    seats = bh_pack_kind_seats(pack);
+    positions = bh_pack_kind_positions(pack);
     catch_up(pack, shape);
     for (;;) {
-        struct bh_pack_spot spot = { .node = bh_pack_kind_best(pack, tree, want) };
+        struct bh_pack_placement placement = { .node = bh_pack_kind_best(pack, tree, want) };
         const struct bh_pack_host *host;
-        uint32_t seat;
+        uint32_t position;
         int32_t sure;
 
-        if (spot.node == BH_PACK_NOWHERE)
+        if (placement.node == BH_PACK_NOWHERE)
             return false;
-        host = bh_pack_host(pack, spot.node);
-        seat = seats ? seats[spot.node] : spot.node;
-        sure = bh_pack_rules[pack->policy].pick(pack, host, want, &spot.gpus);
-        if (sure == tree[seat]) {
-            *ret_spot = spot;
+        host = bh_pack_host(pack, placement.node);
+        position = positions ? positions[placement.node] : placement.node;
+        sure = bh_pack_rules[pack->policy].pick(pack, host, want, &placement.gpus);
+        if (sure == tree[position]) {
+            *ret_placement = placement;
             return true;
         }
-        BH_ASSERT(sure < tree[seat]);
-        bh_pack_kind_set(pack, tree, bh_pack_kind(pack, &host->left), seat, sure);
+        BH_ASSERT(sure < tree[position]);
+        bh_pack_kind_set(pack, tree, bh_pack_kind(pack, &host->left), position, sure);
     }
 }
 
 /* A shape has come to a node or left it. */
 static void
-settle(struct bh_pack *pack, const struct bh_pack_shape *want, uint32_t node)
+pack_update(struct bh_pack *pack, const struct bh_pack_shape *want, uint32_t node)
 {
     struct bh_pack_host *host = bh_pack_host(pack, node);
 
     count_out(pack, host);
     host->twin = BH_PACK_NOWHERE;
-    sum_up(host);
+    pack_sum_up(host);
     count_in(pack, host);
-    touch(pack, node);
-    refresh(pack, host);
-    if (want->gpus > 0 && looks_ahead(pack) && !pack->stale)
-        bh_pack_price_note(pack);
+    pack_touch(pack, node);
+    pack_refresh(pack, host);
+    if (want->gpus > 0 && has_lookahead(pack) && !pack->stale)
+        bh_pack_price_count(pack);
 }
 
 void
-bh_pack_take(struct bh_pack *pack, uint32_t shape, const struct bh_pack_spot *spot)
+bh_pack_acquire(struct bh_pack *pack, uint32_t shape, const struct bh_pack_placement *placement)
 {
-    const struct bh_pack_shape *want = &bh_pack_ask(pack, shape)->want;
-    struct bh_pack_node *left = &bh_pack_host(pack, spot->node)->left;
+    const struct bh_pack_shape *want = &bh_pack_request(pack, shape)->want;
+    struct bh_pack_node *left = &bh_pack_host(pack, placement->node)->left;
 
-    BH_ASSERT((uint32_t)__builtin_popcount(spot->gpus) == want->gpus);
+    BH_ASSERT((uint32_t)__builtin_popcount(placement->gpus) == want->gpus);
     BH_ASSERT(left->cpu_milli >= want->cpu_milli && left->memory_mib >= want->memory_mib);
     left->cpu_milli -= want->cpu_milli;
     left->memory_mib -= want->memory_mib;
-    for (uint32_t gpus = spot->gpus; gpus; gpus &= gpus - 1) {
+    for (uint32_t gpus = placement->gpus; gpus; gpus &= gpus - 1) {
         uint16_t *parts = &left->parts[__builtin_ctz(gpus)];
 
         BH_ASSERT(*parts >= want->parts);
         *parts = (uint16_t)(*parts - want->parts);
     }
-    settle(pack, want, spot->node);
+    pack_update(pack, want, placement->node);
 }
 
 void
-bh_pack_give(struct bh_pack *pack, uint32_t shape, const struct bh_pack_spot *spot)
+bh_pack_release(struct bh_pack *pack, uint32_t shape, const struct bh_pack_placement *placement)
 {
-    const struct bh_pack_shape *want = &bh_pack_ask(pack, shape)->want;
-    struct bh_pack_node *left = &bh_pack_host(pack, spot->node)->left;
+    const struct bh_pack_shape *want = &bh_pack_request(pack, shape)->want;
+    struct bh_pack_node *left = &bh_pack_host(pack, placement->node)->left;
 
-    BH_ASSERT((uint32_t)__builtin_popcount(spot->gpus) == want->gpus);
+    BH_ASSERT((uint32_t)__builtin_popcount(placement->gpus) == want->gpus);
     left->cpu_milli += want->cpu_milli;
     left->memory_mib += want->memory_mib;
-    for (uint32_t gpus = spot->gpus; gpus; gpus &= gpus - 1) {
+    for (uint32_t gpus = placement->gpus; gpus; gpus &= gpus - 1) {
         uint16_t *parts = &left->parts[__builtin_ctz(gpus)];
 
         *parts = (uint16_t)(*parts + want->parts);
     }
-    settle(pack, want, spot->node);
+    pack_update(pack, want, placement->node);
 }
 
 void
 bh_pack_reckon(struct bh_pack *pack)
 {
-    if (looks_ahead(pack) && !pack->stale)
+    if (has_lookahead(pack) && !pack->stale)
         bh_pack_price_reckon(pack);
 }
 
@@ -486,7 +486,7 @@ bh_pack_judge(const struct bh_pack *pack, uint32_t node, const struct bh_pack_sh
     int64_t price = 0;
 
     BH_ASSERT(node < pack->caps.nodes);
-    if (pack->stale || !host->changed || !bh_pack_has_room(host, want))
+    if (pack->stale || !host->changed || !bh_pack_has_capacity(host, want))
         return false;
     if (pack->kinds.count > 1)
         price = bh_pack_price(pack, bh_pack_kind(pack, &host->left), want);

@@ -59,7 +59,7 @@ struct bh_pack_shape {
 };
 
 /* Where it goes. */
-struct bh_pack_spot {
+struct bh_pack_placement {
     uint32_t node;
     uint32_t gpus; /* bit g: GPU g of the node */
 };
@@ -96,11 +96,11 @@ void bh_pack_expect_others(struct bh_pack *pack, uint32_t weight);
 void bh_pack_prepare(struct bh_pack *pack);
 
 /* The best spot for the shape.  False: no node has room. */
-bool bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_spot *ret_spot);
+bool bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_placement *ret_placement);
 
 /* Take what the shape asks for from the spot, which has it; give it back. */
-void bh_pack_take(struct bh_pack *pack, uint32_t shape, const struct bh_pack_spot *spot);
-void bh_pack_give(struct bh_pack *pack, uint32_t shape, const struct bh_pack_spot *spot);
+void bh_pack_acquire(struct bh_pack *pack, uint32_t shape, const struct bh_pack_placement *placement);
+void bh_pack_release(struct bh_pack *pack, uint32_t shape, const struct bh_pack_placement *placement);
 
 /* Work out what GPUs of scarce models cost now, instead of after so many placements: then
  * what is found follows from what nodes have left and what is expected alone. */

@@ -65,13 +65,13 @@ ahead_demand(const struct world *world, uint64_t known, int64_t ret_asked[8])
 
     for (uint32_t s = 0; s < world->shape_count; s++) {
         const struct bh_pack_shape *shape = &world->shapes[s];
-        int64_t asks = world->weights[s] * (int64_t)(shape->gpus * shape->parts) * 5 / 21;
+        int64_t requests = world->weights[s] * (int64_t)(shape->gpus * shape->parts) * 5 / 21;
         uint64_t models = shape->models & known;
 
-        demand += asks;
+        demand += requests;
         if (shape->gpus && models != known)
             ret_asked[(models & 1) + (models >> 21 & 1) * 2 + (models >> 42 & 1) * 4] +=
-                asks;
+                requests;
     }
     return demand;
 }
@@ -132,7 +132,7 @@ ahead_search(const struct ahead *ahead, const struct bh_pack_shape *shape,
         uint32_t gpus = 0;
         int64_t points;
 
-        if (!reference_has_room(node, shape))
+        if (!reference_has_capacity(node, shape))
             continue;
         points = ahead_best(ahead, node, shape, &gpus) -
                  ahead->level[node->model / 21] * (int64_t)(shape->gpus * shape->parts) /

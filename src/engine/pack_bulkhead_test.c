@@ -29,21 +29,21 @@ make_world(struct world *world, uint64_t seed)
 
 /* Place a random shape where the index says, if the search says so too. */
 static void
-step(struct ahead *ahead, struct bh_pack *pack, const char *name)
+pack_bulkhead_test_step(struct ahead *ahead, struct bh_pack *pack, const char *name)
 {
     struct world *world = ahead->world;
     uint32_t shape = world_draw(world, world->shape_count), gpus = 0;
     int node = ahead_search(ahead, &world->shapes[shape], &gpus);
-    struct bh_pack_spot spot;
+    struct bh_pack_placement placement;
 
-    BH_CHECK_EQ(name, bh_pack_find(pack, shape, &spot), node != NO_NODE);
+    BH_CHECK_EQ(name, bh_pack_find(pack, shape, &placement), node != NO_NODE);
     if (node == NO_NODE || bh_test_failures)
         return;
-    BH_CHECK_EQ(name, spot.node, node);
-    BH_CHECK_EQ(name, spot.gpus, gpus);
-    bh_pack_take(pack, shape, &spot);
-    world->nodes[spot.node] =
-        reference_take(&world->nodes[spot.node], &world->shapes[shape], spot.gpus);
+    BH_CHECK_EQ(name, placement.node, node);
+    BH_CHECK_EQ(name, placement.gpus, gpus);
+    bh_pack_acquire(pack, shape, &placement);
+    world->nodes[placement.node] =
+        reference_take(&world->nodes[placement.node], &world->shapes[shape], placement.gpus);
     if (world->shapes[shape].gpus && ++ahead->placed == PLACEMENTS)
         ahead_reckon(ahead);
 }
@@ -63,7 +63,7 @@ answers_equal_a_search(void **state)
         pack = world_index(&world, BH_PACK_BULKHEAD);
         ahead_learn(&ahead, &world, most_tenths(&world));
         for (int i = 0; i < STEPS && bh_test_failures == 0; i++)
-            step(&ahead, pack, name);
+            pack_bulkhead_test_step(&ahead, pack, name);
         ahead_forget(&ahead);
         free(pack);
         BH_CHECK_DONE();
@@ -88,7 +88,7 @@ scores_are_as_defined(void **state)
         uint32_t n = world_draw(&world, world.node_count), wanted = 0, gpus = 0;
         const struct bh_pack_host *host = bh_pack_host(pack, n);
 
-        if (!reference_has_room(&world.nodes[n], shape))
+        if (!reference_has_capacity(&world.nodes[n], shape))
             continue;
         BH_CHECK_EQ("score", bh_pack_bulkhead_score(pack, host, shape),
                     ahead_best(&ahead, &world.nodes[n], shape, &wanted));
@@ -126,37 +126,37 @@ static bool
 fits_somewhere(const struct world *world, const struct bh_pack_shape *shape)
 {
     for (uint32_t n = 0; n < world->node_count; n++)
-        if (reference_has_room(&world->nodes[n], shape))
+        if (reference_has_capacity(&world->nodes[n], shape))
             return true;
     return false;
 }
 
 /* Place and give back at random; FNV-1a over all answers. */
 static uint64_t
-live(struct world *world, struct bh_pack *pack)
+pack_bulkhead_test_live(struct world *world, struct bh_pack *pack)
 {
     uint64_t hash = 0xcbf29ce484222325;
-    struct bh_pack_spot spot, last = { 0 };
+    struct bh_pack_placement placement, last = { 0 };
     uint32_t last_shape = BH_PACK_NOWHERE;
 
     for (int i = 0; i < STEPS; i++) {
         uint32_t s = world_draw(world, world->shape_count);
-        bool found = bh_pack_find(pack, s, &spot);
+        bool found = bh_pack_find(pack, s, &placement);
 
         BH_CHECK_EQ("placed if it fits", found, fits_somewhere(world, &world->shapes[s]));
-        hash = (hash ^ (found ? spot.node * 65536ULL + spot.gpus : 1)) * 0x100000001b3;
+        hash = (hash ^ (found ? placement.node * 65536ULL + placement.gpus : 1)) * 0x100000001b3;
         if (!found)
             continue;
         BH_CHECK("with room",
-                 reference_has_room(&world->nodes[spot.node], &world->shapes[s]));
-        bh_pack_take(pack, s, &spot);
+                 reference_has_capacity(&world->nodes[placement.node], &world->shapes[s]));
+        bh_pack_acquire(pack, s, &placement);
         if (last_shape != BH_PACK_NOWHERE && i % 3 == 0) {
-            bh_pack_give(pack, last_shape, &last);
+            bh_pack_release(pack, last_shape, &last);
             world->nodes[last.node] = *bh_pack_node(pack, last.node);
         }
-        world->nodes[spot.node] = *bh_pack_node(pack, spot.node);
+        world->nodes[placement.node] = *bh_pack_node(pack, placement.node);
         last_shape = i % 3 == 0 ? BH_PACK_NOWHERE : s;
-        last = spot;
+        last = placement;
     }
     return hash;
 }
@@ -173,7 +173,7 @@ live_once(uint64_t seed, bool expected)
     for (uint32_t s = 0; s < world.shape_count && !expected; s++)
         world.weights[s] = 0;
     pack = world_index(&world, BH_PACK_BULKHEAD);
-    hash = live(&world, pack);
+    hash = pack_bulkhead_test_live(&world, pack);
     free(pack);
     return hash;
 }
@@ -203,7 +203,7 @@ scarce_models_come_last(void **state)
     struct bh_pack_caps caps = { 2, 2 };
     struct bh_pack *pack =
         bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BULKHEAD);
-    struct bh_pack_spot spot;
+    struct bh_pack_placement placement;
     uint32_t free_choice, bound;
 
     (void)state;
@@ -212,17 +212,17 @@ scarce_models_come_last(void **state)
     free_choice = bh_pack_shape(pack, &any);
     bound = bh_pack_shape(pack, &picky);
     assert_true(bh_pack_expect(pack, free_choice, 10));
-    assert_true(bh_pack_find(pack, free_choice, &spot));
-    assert_int_equal(spot.node, 0);
+    assert_true(bh_pack_find(pack, free_choice, &placement));
+    assert_int_equal(placement.node, 0);
     assert_true(bh_pack_expect(pack, bound, 10));
-    assert_true(bh_pack_find(pack, free_choice, &spot));
-    assert_int_equal(spot.node, 1);
-    bh_pack_take(pack, free_choice, &spot);
-    assert_true(bh_pack_find(pack, free_choice, &spot));
-    assert_int_equal(spot.node, 1);
-    bh_pack_take(pack, free_choice, &spot);
-    assert_true(bh_pack_find(pack, free_choice, &spot));
-    assert_int_equal(spot.node, 0);
+    assert_true(bh_pack_find(pack, free_choice, &placement));
+    assert_int_equal(placement.node, 1);
+    bh_pack_acquire(pack, free_choice, &placement);
+    assert_true(bh_pack_find(pack, free_choice, &placement));
+    assert_int_equal(placement.node, 1);
+    bh_pack_acquire(pack, free_choice, &placement);
+    assert_true(bh_pack_find(pack, free_choice, &placement));
+    assert_int_equal(placement.node, 0);
     free(pack);
 }
 

@@ -28,7 +28,7 @@ enum {
 struct bh_pack_host {
     uint64_t changed;     /* when */
     uint32_t older;       /* neighbour in the list by `changed` */
-    uint16_t roomiest;    /* the most that is free on one GPU */
+    uint16_t most_free;    /* the most that is free on one GPU */
     uint16_t whole_count; /* GPUs wholly free */
     struct bh_pack_node left;
     uint16_t whole, broken; /* bit g: GPU g is wholly free; has something free, not all */
@@ -48,7 +48,7 @@ struct bh_pack_twins {
 };
 
 /* A shape. */
-struct bh_pack_ask {
+struct bh_pack_request {
     struct bh_pack_shape want;
     uint32_t weight; /* how often it is expected */
     uint64_t seen;   /* changes up to here are in its tree; 0: its tree is empty */
@@ -77,7 +77,7 @@ struct bh_pack_loss_table {
 };
 
 /* Where the tournament of one kind's nodes stands in the tree of a shape. */
-struct bh_pack_stand {
+struct bh_pack_subtree {
     struct bh_pack_tree_plan plan;
     uint32_t first; /* of the tree's scores */
 };
@@ -93,11 +93,11 @@ struct bh_pack_kinds {
     uint8_t of[BH_PACK_MODELS_MAX];   /* model: its kind */
     uint8_t model[BH_PACK_KINDS_MAX]; /* kind: its first model */
     struct bh_pack_reach reach[BH_PACK_KINDS_MAX];
-    struct bh_pack_stand stand[BH_PACK_KINDS_MAX];
+    struct bh_pack_subtree stand[BH_PACK_KINDS_MAX];
 };
 
 /* Supply and demand; pack_price.h. */
-struct bh_pack_market {
+struct bh_pack_supply {
     int64_t free_parts[BH_PACK_MODELS_MAX]; /* of each model */
     uint32_t placed;                        /* with GPUs, since the latest reckoning */
     uint32_t sets;
@@ -129,12 +129,12 @@ struct bh_pack {
     uint32_t unexpected, typical_count; /* for pack_noise.c */
     struct bh_pack_loss_table loss;
     struct bh_pack_kinds kinds;
-    struct bh_pack_market market;
+    struct bh_pack_supply market;
     /* Where arrays begin, in bytes from the block's start. */
-    size_t hosts, twins, twin_index, asks, ask_index, typicals, rows, trees;
-    size_t seats, sitters; /* node: its place in a tree, and back */
+    size_t hosts, twins, twin_index, requests, find_in_index, typicals, rows, trees;
+    size_t positions, occupants; /* node: its place in a tree, and back */
     size_t waste_rows, waste_nodes, waste_offers;
-    uint32_t twin_mask, ask_mask;
+    uint32_t twin_mask, request_mask;
 };
 
 /* A policy: how good a node with room is for a shape, higher better, and, of the best node,
@@ -145,7 +145,7 @@ struct bh_pack_rule {
                      const struct bh_pack_shape *want);
     int32_t (*pick)(const struct bh_pack *pack, const struct bh_pack_host *host,
                     const struct bh_pack_shape *want, uint32_t *ret_gpus);
-    bool looks_ahead; /* it has tables of waste and prices */
+    bool has_lookahead; /* it has tables of waste and prices */
 };
 extern const struct bh_pack_rule bh_pack_rules[BH_PACK_POLICIES];
 
@@ -161,10 +161,10 @@ bh_pack_host(const struct bh_pack *pack, uint32_t node)
     return (struct bh_pack_host *)bh_pack_at(pack, pack->hosts) + node;
 }
 
-static inline struct bh_pack_ask *
-bh_pack_ask(const struct bh_pack *pack, uint32_t shape)
+static inline struct bh_pack_request *
+bh_pack_request(const struct bh_pack *pack, uint32_t shape)
 {
-    return (struct bh_pack_ask *)bh_pack_at(pack, pack->asks) + shape;
+    return (struct bh_pack_request *)bh_pack_at(pack, pack->requests) + shape;
 }
 
 static inline struct bh_pack_loss_row *
@@ -174,7 +174,7 @@ bh_pack_loss_row(const struct bh_pack *pack, uint32_t row)
 }
 
 static inline bool
-bh_pack_has_room(const struct bh_pack_host *host, const struct bh_pack_shape *want)
+bh_pack_has_capacity(const struct bh_pack_host *host, const struct bh_pack_shape *want)
 {
     const struct bh_pack_node *left = &host->left;
 
@@ -184,7 +184,7 @@ bh_pack_has_room(const struct bh_pack_host *host, const struct bh_pack_shape *wa
         return true;
     if (!(want->models >> left->model & 1))
         return false;
-    return want->parts < BH_GPU_PARTS ? host->roomiest >= want->parts
+    return want->parts < BH_GPU_PARTS ? host->most_free >= want->parts
                                       : host->whole_count >= want->gpus;
 }
 

@@ -19,7 +19,7 @@ static bool
 are_alike(const struct bh_pack *pack, uint32_t a, uint32_t b)
 {
     for (uint32_t s = 0; s < pack->shapes; s++) {
-        const struct bh_pack_ask *ask = bh_pack_ask(pack, s);
+        const struct bh_pack_request *ask = bh_pack_request(pack, s);
 
         if (ask->weight > 0 && ask->want.gpus > 0 &&
             ((ask->want.models >> a ^ ask->want.models >> b) & 1))
@@ -29,7 +29,7 @@ are_alike(const struct bh_pack *pack, uint32_t a, uint32_t b)
 }
 
 static uint32_t
-kind_of(struct bh_pack *pack, uint32_t model)
+pack_kind_of(struct bh_pack *pack, uint32_t model)
 {
     struct bh_pack_kinds *kinds = &pack->kinds;
 
@@ -51,7 +51,7 @@ bh_pack_kind_sort(struct bh_pack *pack)
     kinds->count = 0;
     for (uint32_t model = 0; model < BH_PACK_MODELS_MAX; model++)
         if (pack->models >> model & 1)
-            kinds->of[model] = (uint8_t)kind_of(pack, model);
+            kinds->of[model] = (uint8_t)pack_kind_of(pack, model);
     kinds->count = kinds->count ? kinds->count : 1;
 }
 
@@ -72,28 +72,28 @@ set_up_stands(struct bh_pack *pack)
 }
 
 void
-bh_pack_kind_seat(struct bh_pack *pack)
+bh_pack_kind_position(struct bh_pack *pack)
 {
-    uint32_t *seats = bh_pack_at(pack, pack->seats), *sitters;
+    uint32_t *positions = bh_pack_at(pack, pack->positions), *occupants;
     uint32_t next[BH_PACK_KINDS_MAX];
 
-    sitters = bh_pack_at(pack, pack->sitters);
+    occupants = bh_pack_at(pack, pack->occupants);
     set_up_stands(pack);
     for (uint32_t k = 0; k < pack->kinds.count; k++)
         next[k] = pack->kinds.stand[k].first;
     for (uint32_t n = 0; n < pack->caps.nodes; n++) {
-        seats[n] = next[bh_pack_kind(pack, &bh_pack_host(pack, n)->left)]++;
-        sitters[seats[n]] = n;
+        positions[n] = next[bh_pack_kind(pack, &bh_pack_host(pack, n)->left)]++;
+        occupants[positions[n]] = n;
     }
 }
 
 /* The best node of one kind. */
 static uint32_t
-winner(const struct bh_pack *pack, const int32_t *tree, const struct bh_pack_stand *stand)
+winner(const struct bh_pack *pack, const int32_t *tree, const struct bh_pack_subtree *stand)
 {
-    const uint32_t *sitters = bh_pack_at(pack, pack->sitters);
+    const uint32_t *occupants = bh_pack_at(pack, pack->occupants);
 
-    return sitters[stand->first + bh_pack_tree_best(&stand->plan, tree + stand->first)];
+    return occupants[stand->first + bh_pack_tree_best(&stand->plan, tree + stand->first)];
 }
 
 static uint32_t
@@ -104,12 +104,12 @@ best_after_prices(const struct bh_pack *pack, const int32_t *tree,
     int64_t most = INT64_MIN;
 
     for (uint32_t k = 0; k < pack->kinds.count; k++) {
-        const struct bh_pack_stand *stand = &pack->kinds.stand[k];
+        const struct bh_pack_subtree *stand = &pack->kinds.stand[k];
         int32_t top = bh_pack_tree_top(&stand->plan, tree + stand->first);
         int64_t offer = (int64_t)top - bh_pack_price(pack, k, want);
         uint32_t node;
 
-        if (top == BH_PACK_NO_ROOM || offer < most)
+        if (top == BH_PACK_NO_CAPACITY || offer < most)
             continue;
         node = winner(pack, tree, stand);
         best = offer > most || node < best ? node : best;
@@ -127,5 +127,5 @@ bh_pack_kind_best(const struct bh_pack *pack, const int32_t *tree,
     if (pack->kinds.count > 1)
         return best_after_prices(pack, tree, want);
     best = bh_pack_tree_best(&pack->kinds.stand[0].plan, tree);
-    return tree[best] == BH_PACK_NO_ROOM ? BH_PACK_NOWHERE : best;
+    return tree[best] == BH_PACK_NO_CAPACITY ? BH_PACK_NOWHERE : best;
 }

@@ -19,7 +19,7 @@ uint32_t bh_pack_kind_stride(uint32_t nodes, uint32_t kinds);
 void bh_pack_kind_sort(struct bh_pack *pack);
 
 /* Seat the nodes by kind, in the order of their numbers. */
-void bh_pack_kind_seat(struct bh_pack *pack);
+void bh_pack_kind_position(struct bh_pack *pack);
 
 /* Of the shape's tree the node with the best score after prices, of equal ones the lowest;
  * BH_PACK_NOWHERE when none has room. */
@@ -35,19 +35,19 @@ bh_pack_kind(const struct bh_pack *pack, const struct bh_pack_node *left)
 
 /* Where each node's score stands in a shape's tree; NULL: at the node's number. */
 static inline const uint32_t *
-bh_pack_kind_seats(const struct bh_pack *pack)
+bh_pack_kind_positions(const struct bh_pack *pack)
 {
-    return pack->kinds.count == 1 ? NULL : bh_pack_at(pack, pack->seats);
+    return pack->kinds.count == 1 ? NULL : bh_pack_at(pack, pack->positions);
 }
 
 /* Give a node of this kind a score, in one shape's tree. */
 static inline void
-bh_pack_kind_set(const struct bh_pack *pack, int32_t *tree, uint32_t kind, uint32_t seat,
+bh_pack_kind_set(const struct bh_pack *pack, int32_t *tree, uint32_t kind, uint32_t position,
                  int32_t score)
 {
-    const struct bh_pack_stand *stand = &pack->kinds.stand[kind];
+    const struct bh_pack_subtree *stand = &pack->kinds.stand[kind];
 
-    bh_pack_tree_set(&stand->plan, tree + stand->first, seat - stand->first, score);
+    bh_pack_tree_set(&stand->plan, tree + stand->first, position - stand->first, score);
 }
 
 #endif

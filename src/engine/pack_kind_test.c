@@ -10,7 +10,7 @@ enum { NODES = 40, MODELS = 20 };
 static const struct bh_pack_node plain = { 1000, 1000, 0, 1, { 4200 } };
 
 static struct bh_pack *
-open_index(enum bh_pack_policy policy)
+pack_kind_test_open_index(enum bh_pack_policy policy)
 {
     struct bh_pack_caps caps = { NODES, MODELS + 2 };
     struct bh_pack *pack = bh_pack_init(malloc(bh_pack_size(&caps)), &caps, policy);
@@ -25,7 +25,7 @@ open_index(enum bh_pack_policy policy)
 }
 
 static uint32_t
-expect(struct bh_pack *pack, uint64_t models)
+pack_kind_test_expect(struct bh_pack *pack, uint64_t models)
 {
     struct bh_pack_shape shape = { 500, 0, 1, 420, models };
     uint32_t number = bh_pack_shape(pack, &shape);
@@ -37,14 +37,14 @@ expect(struct bh_pack *pack, uint64_t models)
 static void
 models_are_told_apart_by_shapes(void **state)
 {
-    struct bh_pack *pack = open_index(BH_PACK_BULKHEAD);
+    struct bh_pack *pack = pack_kind_test_open_index(BH_PACK_BULKHEAD);
 
     (void)state;
     bh_pack_prepare(pack);
     assert_int_equal(pack->kinds.count, 1);
-    expect(pack, UINT64_MAX);
-    expect(pack, 0x00f);
-    expect(pack, 0x00c);
+    pack_kind_test_expect(pack, UINT64_MAX);
+    pack_kind_test_expect(pack, 0x00f);
+    pack_kind_test_expect(pack, 0x00c);
     bh_pack_prepare(pack);
     assert_int_equal(pack->kinds.count, 3);
     for (uint32_t model = 0; model < MODELS; model++)
@@ -56,11 +56,11 @@ models_are_told_apart_by_shapes(void **state)
 static void
 the_last_kind_takes_the_rest(void **state)
 {
-    struct bh_pack *pack = open_index(BH_PACK_BULKHEAD);
+    struct bh_pack *pack = pack_kind_test_open_index(BH_PACK_BULKHEAD);
 
     (void)state;
     for (uint32_t model = 0; model < MODELS; model++)
-        expect(pack, 1ULL << model);
+        pack_kind_test_expect(pack, 1ULL << model);
     bh_pack_prepare(pack);
     assert_int_equal(pack->kinds.count, BH_PACK_KINDS_MAX);
     assert_int_equal(pack->kinds.of[BH_PACK_KINDS_MAX - 1], BH_PACK_KINDS_MAX - 1);
@@ -72,20 +72,20 @@ the_last_kind_takes_the_rest(void **state)
 static void
 seats_are_all_different(void **state)
 {
-    struct bh_pack *pack = open_index(BH_PACK_BULKHEAD);
-    const uint32_t *seats, *sitters;
+    struct bh_pack *pack = pack_kind_test_open_index(BH_PACK_BULKHEAD);
+    const uint32_t *positions, *occupants;
 
     (void)state;
-    assert_null(bh_pack_kind_seats(pack));
+    assert_null(bh_pack_kind_positions(pack));
     for (uint32_t model = 0; model < MODELS; model++)
-        expect(pack, 1ULL << model);
+        pack_kind_test_expect(pack, 1ULL << model);
     bh_pack_prepare(pack);
-    seats = bh_pack_kind_seats(pack);
-    sitters = bh_pack_at(pack, pack->sitters);
-    assert_non_null(seats);
+    positions = bh_pack_kind_positions(pack);
+    occupants = bh_pack_at(pack, pack->occupants);
+    assert_non_null(positions);
     for (uint32_t n = 0; n < NODES; n++) {
-        BH_CHECK("in the tree", seats[n] < pack->stride);
-        BH_CHECK_EQ("alone", sitters[seats[n]], n);
+        BH_CHECK("in the tree", positions[n] < pack->stride);
+        BH_CHECK_EQ("alone", occupants[positions[n]], n);
     }
     free(pack);
     BH_CHECK_DONE();
@@ -95,13 +95,13 @@ seats_are_all_different(void **state)
 static void
 kinds_compete_after_prices(void **state)
 {
-    struct bh_pack *pack = open_index(BH_PACK_BULKHEAD);
+    struct bh_pack *pack = pack_kind_test_open_index(BH_PACK_BULKHEAD);
     struct bh_pack_shape shape = { 500, 0, 1, 4200, UINT64_MAX };
     int32_t *tree;
 
     (void)state;
-    expect(pack, 0x1);
-    expect(pack, 0x2);
+    pack_kind_test_expect(pack, 0x1);
+    pack_kind_test_expect(pack, 0x2);
     bh_pack_prepare(pack);
     tree = bh_pack_at(pack, pack->trees);
     for (uint32_t k = 0; k < pack->kinds.count; k++)
@@ -109,7 +109,7 @@ kinds_compete_after_prices(void **state)
     assert_int_equal(bh_pack_kind_best(pack, tree, &shape), BH_PACK_NOWHERE);
     for (uint32_t n = 1; n < 4; n++)
         bh_pack_kind_set(pack, tree, bh_pack_kind(pack, bh_pack_node(pack, n)),
-                         bh_pack_kind_seats(pack)[n], 7);
+                         bh_pack_kind_positions(pack)[n], 7);
     pack->market.level[0] = pack->market.level[1] = pack->market.level[2] = 0;
     assert_int_equal(bh_pack_kind_best(pack, tree, &shape), 1);
     pack->market.level[1] = 8;
@@ -123,13 +123,13 @@ kinds_compete_after_prices(void **state)
 static void
 other_policies_have_one_kind(void **state)
 {
-    struct bh_pack *pack = open_index(BH_PACK_FGD);
+    struct bh_pack *pack = pack_kind_test_open_index(BH_PACK_FGD);
 
     (void)state;
-    expect(pack, 0x1);
+    pack_kind_test_expect(pack, 0x1);
     bh_pack_prepare(pack);
     assert_int_equal(pack->kinds.count, 1);
-    assert_null(bh_pack_kind_seats(pack));
+    assert_null(bh_pack_kind_positions(pack));
     free(pack);
 }
 

@@ -80,7 +80,7 @@ asks_for_part(const struct bh_pack_shape *want)
 }
 
 static bool
-admit(struct bh_pack_loss_table *table, const struct bh_pack_shape *want)
+pack_loss_admit(struct bh_pack_loss_table *table, const struct bh_pack_shape *want)
 {
     return insert_amount(&table->core_amounts, want->cpu_milli) &&
            (want->gpus == 0 || !asks_for_part(want) ||
@@ -93,8 +93,8 @@ collect_amounts(struct bh_pack *pack)
 {
     pack->loss.core_amounts.count = pack->loss.part_amounts.count = 0;
     for (uint32_t s = 0; s < pack->shapes; s++) {
-        const struct bh_pack_ask *ask = bh_pack_ask(pack, s);
-        bool fits = ask->weight == 0 || admit(&pack->loss, &ask->want);
+        const struct bh_pack_request *ask = bh_pack_request(pack, s);
+        bool fits = ask->weight == 0 || pack_loss_admit(&pack->loss, &ask->want);
 
         BH_ASSERT(fits);
     }
@@ -103,10 +103,10 @@ collect_amounts(struct bh_pack *pack)
 bool
 bh_pack_loss_admit(struct bh_pack *pack, const struct bh_pack_shape *want)
 {
-    if (admit(&pack->loss, want))
+    if (pack_loss_admit(&pack->loss, want))
         return true;
     collect_amounts(pack);
-    return admit(&pack->loss, want);
+    return pack_loss_admit(&pack->loss, want);
 }
 
 static void
@@ -117,7 +117,7 @@ build_amounts(struct bh_pack *pack)
 
     table->weight = 0;
     for (uint32_t s = 0; s < pack->shapes; s++)
-        table->weight += bh_pack_ask(pack, s)->weight;
+        table->weight += bh_pack_request(pack, s)->weight;
     BH_ASSERT(table->weight < BH_PACK_WEIGHT_MAX);
     bh_pack_ladder_build(&table->cores, table->core_amounts.sorted,
                          table->core_amounts.count);
@@ -130,13 +130,13 @@ build_amounts(struct bh_pack *pack)
 /* Weights of the shapes that one model and exactly one class of cores lets in, by the
  * level, or the number of whole GPUs, from which they can use what is free. */
 static void
-gather(const struct bh_pack *pack, uint32_t model, struct bh_pack_loss_row *rows)
+pack_loss_gather(const struct bh_pack *pack, uint32_t model, struct bh_pack_loss_row *rows)
 {
     const struct bh_pack_loss_table *table = &pack->loss;
 
     memset(rows, 0, CLASSES * sizeof *rows);
     for (uint32_t s = 0; s < pack->shapes; s++) {
-        const struct bh_pack_ask *ask = bh_pack_ask(pack, s);
+        const struct bh_pack_request *ask = bh_pack_request(pack, s);
         const struct bh_pack_shape *want = &ask->want;
         struct bh_pack_loss_row *row;
 
@@ -188,14 +188,14 @@ bh_pack_loss_build(struct bh_pack *pack)
         if (!(pack->models >> model & 1))
             continue;
         pack->loss.first[model] = (uint8_t)known;
-        gather(pack, model, rows);
+        pack_loss_gather(pack, model, rows);
         accumulate(&pack->loss, rows);
         known += known + 1 < pack->caps.models;
     }
 }
 
 static uint32_t
-row_of(const struct bh_pack *pack, const struct bh_pack_node *left, uint32_t cores)
+pack_loss_row_of(const struct bh_pack *pack, const struct bh_pack_node *left, uint32_t cores)
 {
     return (uint32_t)pack->loss.first[left->model] * CLASSES +
            bh_pack_ladder_count(&pack->loss.cores, cores);
@@ -221,7 +221,7 @@ host_loss(const struct bh_pack *pack, const struct bh_pack_host *host,
 void
 bh_pack_loss_refresh(const struct bh_pack *pack, struct bh_pack_host *host)
 {
-    host->row = row_of(pack, &host->left, host->left.cpu_milli);
+    host->row = pack_loss_row_of(pack, &host->left, host->left.cpu_milli);
     host->loss = host_loss(pack, host, bh_pack_loss_row(pack, host->row));
 }
 
@@ -253,7 +253,7 @@ bh_pack_loss_choices(const struct bh_pack *pack, const struct bh_pack_host *host
                      const struct bh_pack_shape *want,
                      struct bh_pack_choice ret_choices[BH_PACK_GPUS_MAX])
 {
-    uint32_t number = row_of(pack, &host->left, host->left.cpu_milli - want->cpu_milli);
+    uint32_t number = pack_loss_row_of(pack, &host->left, host->left.cpu_milli - want->cpu_milli);
     const struct bh_pack_loss_row *row = bh_pack_loss_row(pack, number);
     int64_t by_cores = number == host->row ? 0 : host->loss - host_loss(pack, host, row);
     uint32_t whole = host->whole_count, count = 1;

@@ -30,7 +30,7 @@ check_choices(const struct world *world, const struct bh_pack *pack, uint32_t n,
     struct bh_pack_choice choices[BH_PACK_GPUS_MAX];
     uint32_t count;
 
-    if (!reference_has_room(node, shape))
+    if (!reference_has_capacity(node, shape))
         return;
     count = bh_pack_loss_choices(pack, bh_pack_host(pack, n), shape, choices);
     BH_CHECK("count", count >= 1 && count <= BH_PACK_GPUS_MAX);

@@ -90,7 +90,7 @@ typicals_of(const struct bh_pack *pack)
 }
 
 static void
-insert(struct bh_pack *pack, const struct bh_pack_ask *ask)
+pack_noise_insert(struct bh_pack *pack, const struct bh_pack_request *ask)
 {
     struct typical *list = typicals_of(pack);
     struct typical one = { .want = ask->want, .weight = ask->weight };
@@ -109,8 +109,8 @@ bh_pack_noise_build(struct bh_pack *pack)
 
     pack->typical_count = 0;
     for (uint32_t s = 0; s < pack->shapes; s++)
-        if (bh_pack_ask(pack, s)->weight > 0)
-            insert(pack, bh_pack_ask(pack, s));
+        if (bh_pack_request(pack, s)->weight > 0)
+            pack_noise_insert(pack, bh_pack_request(pack, s));
     if (pack->typical_count == 0)
         return;
     share = divide(pack->loss.weight, all);

@@ -11,7 +11,7 @@ reference_verdict(const struct world *world, uint32_t n, const struct bh_pack_sh
     struct bh_pack_node left;
     double gain;
 
-    if (!reference_has_room(node, shape))
+    if (!reference_has_capacity(node, shape))
         return -1;
     left = reference_take(node, shape, reference_first_gpus(node, shape));
     if (reference_loss(world, node) != reference_loss(world, &left))

@@ -51,7 +51,7 @@ static const struct {
 };
 
 static struct bh_pack *
-open_index(enum bh_pack_policy policy)
+pack_policy_test_open_index(enum bh_pack_policy policy)
 {
     struct bh_pack_caps caps = { NODES, BH_COUNT(cases) };
     struct bh_pack *pack = bh_pack_init(malloc(bh_pack_size(&caps)), &caps, policy);
@@ -68,14 +68,14 @@ places_are_as_told(void **state)
 {
     (void)state;
     for (enum bh_pack_policy p = 0; p < BH_PACK_POLICIES; p++) {
-        struct bh_pack *pack = open_index(p);
+        struct bh_pack *pack = pack_policy_test_open_index(p);
 
         for (size_t i = 0; i < BH_COUNT(cases); i++) {
-            struct bh_pack_spot spot = { 9, 9 };
+            struct bh_pack_placement placement = { 9, 9 };
 
-            BH_CHECK(cases[i].name, bh_pack_find(pack, (uint32_t)i, &spot));
-            BH_CHECK_EQ(cases[i].name, spot.node, cases[i].node[p]);
-            BH_CHECK_EQ(cases[i].name, spot.gpus, cases[i].gpus[p]);
+            BH_CHECK(cases[i].name, bh_pack_find(pack, (uint32_t)i, &placement));
+            BH_CHECK_EQ(cases[i].name, placement.node, cases[i].node[p]);
+            BH_CHECK_EQ(cases[i].name, placement.gpus, cases[i].gpus[p]);
         }
         free(pack);
     }

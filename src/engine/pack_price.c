@@ -13,7 +13,7 @@ milli_of(int64_t parts)
 
 /* What no node could ever give is no demand. */
 static int64_t
-demand_of(const struct bh_pack_ask *ask)
+demand_of(const struct bh_pack_request *ask)
 {
     if (ask->want.gpus > BH_PACK_GPUS_MAX)
         return 0;
@@ -22,7 +22,7 @@ demand_of(const struct bh_pack_ask *ask)
 
 /* Book demand for a set of models. */
 static void
-book(struct bh_pack_market *market, uint64_t models, int64_t demand)
+book(struct bh_pack_supply *market, uint64_t models, int64_t demand)
 {
     uint32_t k = 0;
 
@@ -51,7 +51,7 @@ free_milli(const struct bh_pack *pack, uint64_t models)
 void
 bh_pack_price_reckon(struct bh_pack *pack)
 {
-    struct bh_pack_market *market = &pack->market;
+    struct bh_pack_supply *market = &pack->market;
     int64_t scarcity[BH_PACK_KINDS_MAX] = { 0 }, all = free_milli(pack, UINT64_MAX);
 
     for (uint32_t s = 0; s < market->sets; s++) {
@@ -73,12 +73,12 @@ bh_pack_price_reckon(struct bh_pack *pack)
 void
 bh_pack_price_build(struct bh_pack *pack)
 {
-    struct bh_pack_market *market = &pack->market;
+    struct bh_pack_supply *market = &pack->market;
     int64_t demand = 0;
 
     market->sets = 0;
     for (uint32_t s = 0; s < pack->shapes; s++) {
-        const struct bh_pack_ask *ask = bh_pack_ask(pack, s);
+        const struct bh_pack_request *ask = bh_pack_request(pack, s);
         uint64_t models = ask->want.models & pack->models;
 
         demand += demand_of(ask);
@@ -91,7 +91,7 @@ bh_pack_price_build(struct bh_pack *pack)
 }
 
 void
-bh_pack_price_note(struct bh_pack *pack)
+bh_pack_price_count(struct bh_pack *pack)
 {
     if (++pack->market.placed >= BH_PACK_PRICE_PLACEMENTS)
         bh_pack_price_reckon(pack);

@@ -27,6 +27,6 @@ void bh_pack_price_build(struct bh_pack *pack);
 void bh_pack_price_reckon(struct bh_pack *pack);
 
 /* A shape with GPUs was placed, or has left. */
-void bh_pack_price_note(struct bh_pack *pack);
+void bh_pack_price_count(struct bh_pack *pack);
 
 #endif

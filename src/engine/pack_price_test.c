@@ -14,7 +14,7 @@ static const struct bh_pack_shape half_any = { 0, 0, 1, GPU / 2, UINT64_MAX };
 /* `gpus` nodes of a GPU each, the first `scarce` of model 0 and the others of model 1; two
  * thirds of the demand take any, one third model 0 only. */
 static struct bh_pack *
-open_index(uint32_t gpus, uint32_t scarce)
+pack_price_test_open_index(uint32_t gpus, uint32_t scarce)
 {
     struct bh_pack_caps caps = { gpus, 3 };
     struct bh_pack *pack =
@@ -48,7 +48,7 @@ levels_follow_scarcity(void **state)
 {
     (void)state;
     for (size_t i = 0; i < BH_COUNT(levels); i++) {
-        struct bh_pack *pack = open_index(levels[i].gpus, levels[i].scarce);
+        struct bh_pack *pack = pack_price_test_open_index(levels[i].gpus, levels[i].scarce);
 
         BH_CHECK_EQ(levels[i].name, pack->market.level[0], levels[i].level);
         BH_CHECK_EQ("model 1", pack->market.level[1], 0);
@@ -64,20 +64,20 @@ levels_follow_scarcity(void **state)
 static void
 levels_move_with_placements(void **state)
 {
-    struct bh_pack *pack = open_index(100, 50);
+    struct bh_pack *pack = pack_price_test_open_index(100, 50);
 
     (void)state;
     for (uint32_t n = 0; n < 48; n++) {
-        struct bh_pack_spot spot = { n, 1 };
+        struct bh_pack_placement placement = { n, 1 };
         uint32_t before = pack->market.level[0];
 
-        bh_pack_take(pack, 0, &spot);
+        bh_pack_acquire(pack, 0, &placement);
         BH_CHECK_EQ("moves at the sixteenth", pack->market.level[0] != before,
                     (n + 1) % BH_PACK_PRICE_PLACEMENTS == 0);
     }
     BH_CHECK_EQ("2 of 52 free", pack->market.level[0], 256);
     for (uint32_t n = 0; n < 48; n++)
-        bh_pack_give(pack, 0, &(struct bh_pack_spot) { n, 1 });
+        bh_pack_release(pack, 0, &(struct bh_pack_placement) { n, 1 });
     BH_CHECK_EQ("as before", pack->market.level[0], 40);
     free(pack);
     BH_CHECK_DONE();
@@ -86,7 +86,7 @@ levels_move_with_placements(void **state)
 static void
 a_node_that_changes_model_changes_supply(void **state)
 {
-    struct bh_pack *pack = open_index(100, 50);
+    struct bh_pack *pack = pack_price_test_open_index(100, 50);
 
     (void)state;
     for (uint32_t n = 0; n < 25; n++)
@@ -95,8 +95,8 @@ a_node_that_changes_model_changes_supply(void **state)
     assert_int_equal(pack->market.free_parts[0], 25 * GPU);
     assert_int_equal(pack->market.free_parts[1], 75 * GPU);
     for (uint32_t i = 0; i < BH_PACK_PRICE_PLACEMENTS; i++) {
-        bh_pack_take(pack, 0, &(struct bh_pack_spot) { 30, 1 });
-        bh_pack_give(pack, 0, &(struct bh_pack_spot) { 30, 1 });
+        bh_pack_acquire(pack, 0, &(struct bh_pack_placement) { 30, 1 });
+        bh_pack_release(pack, 0, &(struct bh_pack_placement) { 30, 1 });
     }
     assert_int_equal(pack->market.level[0], 80);
     free(pack);
@@ -134,14 +134,14 @@ impossible_shapes_are_no_demand(void **state)
     struct bh_pack *pack =
         bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BULKHEAD);
     struct bh_pack_shape huge = { 0, 0, UINT32_MAX, GPU, 1 };
-    struct bh_pack_spot spot;
+    struct bh_pack_placement placement;
 
     (void)state;
     for (uint32_t n = 0; n < 2; n++)
         bh_pack_set_node(
             pack, n, &(struct bh_pack_node) { .model = n, .gpus = 1, .parts = { GPU } });
     assert_true(bh_pack_expect(pack, bh_pack_shape(pack, &huge), BH_PACK_WEIGHT_MAX - 1));
-    assert_false(bh_pack_find(pack, 0, &spot));
+    assert_false(bh_pack_find(pack, 0, &placement));
     assert_int_equal(pack->market.level[0], 0);
     free(pack);
 }

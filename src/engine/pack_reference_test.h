@@ -112,7 +112,7 @@ reference_fits_gpus(const struct bh_pack_node *node, const struct bh_pack_shape 
 }
 
 static inline bool
-reference_has_room(const struct bh_pack_node *node, const struct bh_pack_shape *shape)
+reference_has_capacity(const struct bh_pack_node *node, const struct bh_pack_shape *shape)
 {
     return node->cpu_milli >= shape->cpu_milli && node->memory_mib >= shape->memory_mib &&
            (shape->gpus == 0 || shape->models >> node->model & 1) &&

@@ -90,16 +90,16 @@ choose_gpus(const struct world *world, const struct bh_pack_node *node,
 
 /* To 0 .. 100 over the nodes with room, as the artifact does before it compares. */
 static void
-normalise(int64_t *points, const bool *room, uint32_t count)
+normalise(int64_t *points, const bool *capacity, uint32_t count)
 {
     int64_t low = INT64_MAX, high = INT64_MIN;
 
     for (uint32_t n = 0; n < count; n++) {
-        low = room[n] && points[n] < low ? points[n] : low;
-        high = room[n] && points[n] > high ? points[n] : high;
+        low = capacity[n] && points[n] < low ? points[n] : low;
+        high = capacity[n] && points[n] > high ? points[n] : high;
     }
     for (uint32_t n = 0; n < count; n++)
-        if (room[n])
+        if (capacity[n])
             points[n] = high == low ? 0 : (points[n] - low) * 100 / (high - low);
 }
 
@@ -110,20 +110,20 @@ search(const struct world *world, uint32_t s, enum bh_pack_policy policy,
     const struct bh_pack_shape *shape = &world->shapes[s];
     int64_t points[WORLD_NODES] = { 0 };
     uint32_t gpus[WORLD_NODES] = { 0 };
-    bool room[WORLD_NODES] = { 0 };
+    bool capacity[WORLD_NODES] = { 0 };
     int best = NO_NODE;
 
     for (uint32_t n = 0; n < world->node_count; n++) {
-        room[n] = reference_has_room(&world->nodes[n], shape);
-        if (!room[n])
+        capacity[n] = reference_has_capacity(&world->nodes[n], shape);
+        if (!capacity[n])
             continue;
         gpus[n] = choose_gpus(world, &world->nodes[n], shape, policy);
         points[n] = scores[policy](world, &world->nodes[n], shape, gpus[n]);
     }
     if (policy == BH_PACK_BESTFIT)
-        normalise(points, room, world->node_count);
+        normalise(points, capacity, world->node_count);
     for (uint32_t n = 0; n < world->node_count; n++)
-        if (room[n] && (best == NO_NODE || points[n] > points[best]))
+        if (capacity[n] && (best == NO_NODE || points[n] > points[best]))
             best = (int)n;
     if (best != NO_NODE)
         *ret_gpus = gpus[best];
@@ -133,7 +133,7 @@ search(const struct world *world, uint32_t s, enum bh_pack_policy policy,
 /* What was placed, to be given back. */
 struct placed {
     uint32_t shape;
-    struct bh_pack_spot spot;
+    struct bh_pack_placement placement;
 };
 enum { PLACED_MAX = 64, STEPS = 60 };
 
@@ -147,44 +147,44 @@ struct history {
 };
 
 static bool
-find_alike(struct history *history, uint32_t shape, struct bh_pack_spot *ret_spot)
+find_gpu_group(struct history *history, uint32_t shape, struct bh_pack_placement *ret_placement)
 {
     uint32_t gpus = 0;
     int node = search(&history->world, shape, history->policy, &gpus);
-    bool found = bh_pack_find(history->pack, shape, ret_spot);
+    bool found = bh_pack_find(history->pack, shape, ret_placement);
 
     BH_CHECK_EQ(history->name, found, node != NO_NODE);
     if (!found || node == NO_NODE)
         return false;
-    BH_CHECK_EQ(history->name, ret_spot->node, node);
-    BH_CHECK_EQ(history->name, ret_spot->gpus, gpus);
+    BH_CHECK_EQ(history->name, ret_placement->node, node);
+    BH_CHECK_EQ(history->name, ret_placement->gpus, gpus);
     return bh_test_failures == 0;
 }
 
 static void
-place(struct history *history)
+pack_test_placement(struct history *history)
 {
     struct world *world = &history->world;
     uint32_t shape = world_draw(world, world->shape_count);
-    struct bh_pack_spot spot;
+    struct bh_pack_placement placement;
 
-    if (history->count == PLACED_MAX || !find_alike(history, shape, &spot))
+    if (history->count == PLACED_MAX || !find_gpu_group(history, shape, &placement))
         return;
-    bh_pack_take(history->pack, shape, &spot);
-    world->nodes[spot.node] =
-        reference_take(&world->nodes[spot.node], &world->shapes[shape], spot.gpus);
-    history->placed[history->count++] = (struct placed) { shape, spot };
+    bh_pack_acquire(history->pack, shape, &placement);
+    world->nodes[placement.node] =
+        reference_take(&world->nodes[placement.node], &world->shapes[shape], placement.gpus);
+    history->placed[history->count++] = (struct placed) { shape, placement };
 }
 
 static void
-give_back(struct history *history)
+pack_test_give_back(struct history *history)
 {
     uint32_t which = world_draw(&history->world, history->count);
     struct placed placed = history->placed[which];
 
     history->placed[which] = history->placed[--history->count];
-    bh_pack_give(history->pack, placed.shape, &placed.spot);
-    history->world.nodes[placed.spot.node] = *bh_pack_node(history->pack, placed.spot.node);
+    bh_pack_release(history->pack, placed.shape, &placed.placement);
+    history->world.nodes[placed.placement.node] = *bh_pack_node(history->pack, placed.placement.node);
 }
 
 /* A node comes back, or another takes its place; nothing is left of what it held. */
@@ -197,7 +197,7 @@ replace_node(struct history *history)
     world->nodes[node] = world_draw_node(world);
     bh_pack_set_node(history->pack, node, &world->nodes[node]);
     for (uint32_t i = 0; i < history->count; i++)
-        if (history->placed[i].spot.node != node)
+        if (history->placed[i].placement.node != node)
             history->placed[kept++] = history->placed[i];
     history->count = kept;
 }
@@ -223,7 +223,7 @@ check_fragmentation(struct history *history)
 }
 
 static void
-live(struct history *history)
+pack_test_live(struct history *history)
 {
     for (uint32_t step = 0; step < STEPS && bh_test_failures == 0; step++) {
         uint32_t what = world_draw(&history->world, 40);
@@ -233,9 +233,9 @@ live(struct history *history)
         else if (what == 1)
             change_expectation(history);
         else if (what < 10 && history->count)
-            give_back(history);
+            pack_test_give_back(history);
         else
-            place(history);
+            pack_test_placement(history);
         check_fragmentation(history);
     }
 }
@@ -254,7 +254,7 @@ answers_equal_a_search(void **state)
                      bh_pack_policy_names[policy], (int)seed);
             world_make(&history.world, seed);
             history.pack = world_index(&history.world, policy);
-            live(&history);
+            pack_test_live(&history);
             free(history.pack);
             BH_CHECK_DONE();
         }
@@ -309,14 +309,14 @@ a_node_never_set_has_nothing(void **state)
         bh_pack_init(malloc(bh_pack_size(&caps)), &caps, BH_PACK_BESTFIT);
     struct bh_pack_shape nothing = { .models = 1 };
     struct bh_pack_node node = { .cpu_milli = 1 };
-    struct bh_pack_spot spot;
+    struct bh_pack_placement placement;
     uint32_t shape = bh_pack_shape(pack, &nothing);
 
     (void)state;
-    assert_false(bh_pack_find(pack, shape, &spot));
+    assert_false(bh_pack_find(pack, shape, &placement));
     bh_pack_set_node(pack, 2, &node);
-    assert_true(bh_pack_find(pack, shape, &spot));
-    assert_int_equal(spot.node, 2);
+    assert_true(bh_pack_find(pack, shape, &placement));
+    assert_int_equal(placement.node, 2);
     free(pack);
 }
 

@@ -23,14 +23,14 @@ void
 bh_pack_tree_clear(const struct bh_pack_tree_plan *plan, int32_t *tree)
 {
     for (uint32_t i = 0; i < plan->scores; i++)
-        tree[i] = BH_PACK_NO_ROOM;
+        tree[i] = BH_PACK_NO_CAPACITY;
 }
 
 /* Four scores in one register. */
 typedef int32_t lanes __attribute__((vector_size(16)));
 
 static inline lanes
-greater(lanes a, lanes b)
+pack_tree_greater(lanes a, lanes b)
 {
     lanes first = a > b;
 
@@ -41,7 +41,7 @@ static inline int32_t
 match_winner(const int32_t *scores)
 {
     const lanes *row = (const void *)scores;
-    lanes best = greater(greater(row[0], row[1]), greater(row[2], row[3]));
+    lanes best = pack_tree_greater(pack_tree_greater(row[0], row[1]), pack_tree_greater(row[2], row[3]));
     int32_t low = best[0] > best[1] ? best[0] : best[1];
     int32_t high = best[2] > best[3] ? best[2] : best[3];
 
@@ -65,23 +65,23 @@ void
 bh_pack_tree_set(const struct bh_pack_tree_plan *plan, int32_t *tree, uint32_t leaf,
                  int32_t score)
 {
-    int32_t *place = tree + leaf, before = *place;
+    int32_t *placement = tree + leaf, before = *placement;
 
-    *place = score;
+    *placement = score;
     for (uint32_t r = 1; r < plan->rows && score != before; r++) {
         int32_t *match =
             tree + plan->row[r - 1] + leaf / BH_PACK_TREE_FAN * BH_PACK_TREE_FAN;
         int32_t won;
 
         leaf /= BH_PACK_TREE_FAN;
-        place = tree + plan->row[r] + leaf;
-        won = *place;
+        placement = tree + plan->row[r] + leaf;
+        won = *placement;
         if (score < won) {
             if (before < won)
                 return; /* it neither had won nor wins */
             score = match_winner(match);
         }
-        *place = score;
+        *placement = score;
         before = won;
     }
 }
@@ -96,13 +96,13 @@ uint32_t
 bh_pack_tree_best(const struct bh_pack_tree_plan *plan, const int32_t *tree)
 {
     int32_t best = bh_pack_tree_top(plan, tree);
-    uint32_t place = 0;
+    uint32_t placement = 0;
 
-    for (uint32_t r = plan->rows; r-- > 0; place *= BH_PACK_TREE_FAN) {
-        while (tree[plan->row[r] + place] != best)
-            place++;
+    for (uint32_t r = plan->rows; r-- > 0; placement *= BH_PACK_TREE_FAN) {
+        while (tree[plan->row[r] + placement] != best)
+            placement++;
         if (r == 0)
             break;
     }
-    return place;
+    return placement;
 }

@@ -10,7 +10,7 @@
  * of `scores` numbers in the caller's memory, 16-byte aligned. */
 
 enum { BH_PACK_TREE_FAN = 16, BH_PACK_TREE_ROWS_MAX = 8 };
-#define BH_PACK_NO_ROOM INT32_MIN /* worse than any score */
+#define BH_PACK_NO_CAPACITY INT32_MIN /* worse than any score */
 
 /* Where the rows stand in a tree of so many leaves; row 0 is the leaves, the last row has
  * one match. */
@@ -21,7 +21,7 @@ struct bh_pack_tree_plan {
 
 struct bh_pack_tree_plan bh_pack_tree_plan(uint32_t leaves);
 
-/* A tree in which every leaf is BH_PACK_NO_ROOM. */
+/* A tree in which every leaf is BH_PACK_NO_CAPACITY. */
 void bh_pack_tree_clear(const struct bh_pack_tree_plan *plan, int32_t *tree);
 
 /* Play all matches, after leaves were written directly. */
@@ -34,7 +34,7 @@ void bh_pack_tree_set(const struct bh_pack_tree_plan *plan, int32_t *tree, uint3
 /* The winning score. */
 int32_t bh_pack_tree_top(const struct bh_pack_tree_plan *plan, const int32_t *tree);
 
-/* The winning leaf; leaf 0 when all are BH_PACK_NO_ROOM. */
+/* The winning leaf; leaf 0 when all are BH_PACK_NO_CAPACITY. */
 uint32_t bh_pack_tree_best(const struct bh_pack_tree_plan *plan, const int32_t *tree);
 
 #endif

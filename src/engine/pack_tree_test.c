@@ -8,7 +8,7 @@
 static const uint32_t sizes[] = { 1, 2, 15, 16, 17, 255, 256, 257, 1213, 4097 };
 
 static uint32_t
-scan(const int32_t *scores, uint32_t count)
+pack_tree_test_scan(const int32_t *scores, uint32_t count)
 {
     uint32_t best = 0;
 
@@ -19,7 +19,7 @@ scan(const int32_t *scores, uint32_t count)
 }
 
 static uint32_t
-draw(uint64_t *state, uint32_t limit)
+pack_tree_test_draw(uint64_t *state, uint32_t limit)
 {
     *state = *state * 6364136223846793005 + 1442695040888963407;
     return (uint32_t)(*state >> 33) % limit;
@@ -38,16 +38,16 @@ winners_equal_a_scan(void **state)
 
         bh_pack_tree_clear(&plan, tree);
         for (uint32_t leaf = 0; leaf < count; leaf++)
-            scores[leaf] = tree[leaf] = (int32_t)draw(&random, 5) - 2;
+            scores[leaf] = tree[leaf] = (int32_t)pack_tree_test_draw(&random, 5) - 2;
         bh_pack_tree_build(&plan, tree);
         for (uint32_t step = 0; step < 3000; step++) {
-            uint32_t leaf = draw(&random, 3) ? draw(&random, count) : scan(scores, count);
+            uint32_t leaf = pack_tree_test_draw(&random, 3) ? pack_tree_test_draw(&random, count) : pack_tree_test_scan(scores, count);
 
             scores[leaf] =
-                draw(&random, 4) ? (int32_t)draw(&random, 6) - 3 : BH_PACK_NO_ROOM;
+                pack_tree_test_draw(&random, 4) ? (int32_t)pack_tree_test_draw(&random, 6) - 3 : BH_PACK_NO_CAPACITY;
             bh_pack_tree_set(&plan, tree, leaf, scores[leaf]);
-            BH_CHECK_EQ("winner", bh_pack_tree_best(&plan, tree), scan(scores, count));
-            BH_CHECK_EQ("top", bh_pack_tree_top(&plan, tree), scores[scan(scores, count)]);
+            BH_CHECK_EQ("winner", bh_pack_tree_best(&plan, tree), pack_tree_test_scan(scores, count));
+            BH_CHECK_EQ("top", bh_pack_tree_top(&plan, tree), scores[pack_tree_test_scan(scores, count)]);
         }
         free(scores);
         free(tree);
@@ -64,7 +64,7 @@ an_empty_tree_has_no_winner(void **state)
     (void)state;
     bh_pack_tree_clear(&plan, tree);
     assert_int_equal(bh_pack_tree_best(&plan, tree), 0);
-    assert_int_equal(tree[0], BH_PACK_NO_ROOM);
+    assert_int_equal(tree[0], BH_PACK_NO_CAPACITY);
     bh_pack_tree_set(&plan, tree, 299, INT32_MAX);
     assert_int_equal(bh_pack_tree_best(&plan, tree), 299);
     free(tree);

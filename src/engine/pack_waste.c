@@ -35,7 +35,7 @@ bh_pack_waste_nodes_size(uint32_t kinds)
 }
 
 static struct bh_pack_waste_row *
-row_of(const struct bh_pack *pack, uint32_t kind, uint32_t class)
+pack_waste_row_of(const struct bh_pack *pack, uint32_t kind, uint32_t class)
 {
     struct bh_pack_waste_row *rows = bh_pack_at(pack, pack->waste_rows);
 
@@ -59,7 +59,7 @@ struct demand {
 };
 
 static bool
-is_served(const struct demand *demand, const struct bh_pack_ask *ask)
+is_served(const struct demand *demand, const struct bh_pack_request *ask)
 {
     return ask->weight > 0 &&
            (ask->want.gpus == 0 || ask->want.models >> demand->model & 1);
@@ -71,7 +71,7 @@ demand_for(const struct bh_pack *pack, uint32_t kind)
     struct demand demand = { .pack = pack, .kind = kind, .model = pack->kinds.model[kind] };
 
     for (uint32_t s = 0; s < pack->shapes; s++) {
-        const struct bh_pack_ask *ask = bh_pack_ask(pack, s);
+        const struct bh_pack_request *ask = bh_pack_request(pack, s);
 
         if (!is_served(&demand, ask))
             continue;
@@ -93,7 +93,7 @@ struct sizes {
 };
 
 static void
-add_shape(const struct demand *demand, const struct bh_pack_ask *ask, struct sizes *sizes,
+add_shape(const struct demand *demand, const struct bh_pack_request *ask, struct sizes *sizes,
           struct bh_pack_waste_row *row)
 {
     const struct bh_pack_shape *want = &ask->want;
@@ -117,7 +117,7 @@ add_class(const struct demand *demand, uint32_t class, struct sizes *sizes,
     bool added = false;
 
     for (uint32_t s = 0; s < pack->shapes; s++) {
-        const struct bh_pack_ask *ask = bh_pack_ask(pack, s);
+        const struct bh_pack_request *ask = bh_pack_request(pack, s);
 
         if (ask->want.gpus == 0 || !is_served(demand, ask) ||
             bh_pack_ladder_count(&pack->loss.cores, ask->want.cpu_milli) != class)
@@ -162,7 +162,7 @@ build_rows(const struct demand *demand)
     struct sizes sizes = { { 0 } };
 
     for (uint32_t class = 0; class < classes; class ++) {
-        struct bh_pack_waste_row *row = row_of(demand->pack, demand->kind, class);
+        struct bh_pack_waste_row *row = pack_waste_row_of(demand->pack, demand->kind, class);
 
         if (class == 0)
             *row = (struct bh_pack_waste_row) { .several = 0 };
@@ -194,7 +194,7 @@ worth_of(uint32_t tenths, uint32_t cores)
 }
 
 static struct offer
-offer_from(const struct demand *demand, const struct bh_pack_ask *ask)
+offer_from(const struct demand *demand, const struct bh_pack_request *ask)
 {
     const struct bh_pack_shape *want = &ask->want;
     struct offer offer = {
@@ -243,7 +243,7 @@ collect_offers(const struct demand *demand, struct offer *offers)
     uint32_t count = 0;
 
     for (uint32_t s = 0; s < pack->shapes; s++) {
-        const struct bh_pack_ask *ask = bh_pack_ask(pack, s);
+        const struct bh_pack_request *ask = bh_pack_request(pack, s);
         struct offer offer;
 
         if (!is_served(demand, ask))
@@ -413,7 +413,7 @@ waste_of_gpus(const struct bh_pack_waste_row *row, const struct bh_pack_host *ho
 static const struct bh_pack_waste_row *
 row_for(const struct bh_pack *pack, uint32_t kind, uint32_t milli)
 {
-    return row_of(pack, kind, bh_pack_ladder_count(&pack->loss.cores, milli));
+    return pack_waste_row_of(pack, kind, bh_pack_ladder_count(&pack->loss.cores, milli));
 }
 
 void

@@ -15,7 +15,7 @@ static const struct bh_pack_shape pair = { 2000, 0, 2, 4200, 1 };
 static const struct bh_pack_shape other_model = { 2000, 0, 1, 2100, 2 };
 
 static struct bh_pack *
-open_index(const struct bh_pack_shape *expected)
+pack_waste_test_open_index(const struct bh_pack_shape *expected)
 {
     struct bh_pack_caps caps = { 2, 4 };
     struct bh_pack *pack =
@@ -39,7 +39,7 @@ row_at(const struct bh_pack *pack, uint32_t class)
 static void
 halves_fill_a_gpu(void **state)
 {
-    struct bh_pack *pack = open_index(&half);
+    struct bh_pack *pack = pack_waste_test_open_index(&half);
 
     (void)state;
     for (int r = 0; r <= BH_PACK_LEVELS; r++) {
@@ -54,7 +54,7 @@ halves_fill_a_gpu(void **state)
 static void
 pairs_need_two_free_gpus(void **state)
 {
-    struct bh_pack *pack = open_index(&pair);
+    struct bh_pack *pack = pack_waste_test_open_index(&pair);
     const struct bh_pack_waste_row *row = row_at(pack, 1);
 
     (void)state;
@@ -71,14 +71,14 @@ pairs_need_two_free_gpus(void **state)
 static void
 choices_are_by_gpu(void **state)
 {
-    struct bh_pack *pack = open_index(&half);
+    struct bh_pack *pack = pack_waste_test_open_index(&half);
     struct bh_pack_choice choices[BH_PACK_GPUS_MAX];
-    struct bh_pack_spot spot = { 0, 2 };
+    struct bh_pack_placement placement = { 0, 2 };
 
     (void)state;
     assert_int_equal(bh_pack_waste_choices(pack, bh_pack_host(pack, 0), &half, choices), 1);
     assert_int_equal(choices[0].gpus, 1);
-    bh_pack_take(pack, 0, &spot);
+    bh_pack_acquire(pack, 0, &placement);
     assert_int_equal(bh_pack_waste_choices(pack, bh_pack_host(pack, 0), &half, choices), 2);
     assert_int_equal(choices[0].gpus, 1);
     assert_int_equal(choices[1].gpus, 2);
@@ -90,7 +90,7 @@ choices_are_by_gpu(void **state)
 static void
 what_nobody_may_use_is_waste(void **state)
 {
-    struct bh_pack *pack = open_index(&other_model);
+    struct bh_pack *pack = pack_waste_test_open_index(&other_model);
 
     (void)state;
     for (int r = 0; r <= BH_PACK_LEVELS; r++)
@@ -119,16 +119,16 @@ larger_nodes_are_not_covered(void **state)
 {
     (void)state;
     for (size_t i = 0; i < BH_COUNT(larger); i++) {
-        struct bh_pack *pack = open_index(&half);
+        struct bh_pack *pack = pack_waste_test_open_index(&half);
         struct bh_pack_host host = *bh_pack_host(pack, 0);
         struct bh_pack_node next = node;
-        struct bh_pack_spot spot;
+        struct bh_pack_placement placement;
 
         next.cpu_milli = host.left.cpu_milli = larger[i].cpu_milli;
         next.gpus = host.left.gpus = larger[i].gpus;
         BH_CHECK_EQ(larger[i].name, bh_pack_waste_covers(pack, &host), larger[i].covered);
         bh_pack_set_node(pack, 1, &next);
-        BH_CHECK(larger[i].name, bh_pack_find(pack, 0, &spot));
+        BH_CHECK(larger[i].name, bh_pack_find(pack, 0, &placement));
         BH_CHECK(larger[i].name, bh_pack_waste_covers(pack, bh_pack_host(pack, 1)));
         free(pack);
     }

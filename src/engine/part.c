@@ -8,7 +8,7 @@
 #include "engine/slots.h"
 
 struct bh_parts
-bh_part_charge(const struct gpu *gpu, uint32_t profile)
+bh_partition_charge(const struct gpu *gpu, uint32_t profile)
 {
     struct bh_parts parts = bh_profile_parts((bh_profile_id){ profile });
 
@@ -18,13 +18,13 @@ bh_part_charge(const struct gpu *gpu, uint32_t profile)
 }
 
 static struct bh_parts
-charge_of(const struct bh_engine *engine, const struct part *part)
+charge_of(const struct bh_engine *engine, const struct partition *partition)
 {
-    return bh_part_charge(gpu_at(engine, part->gpu), part->profile);
+    return bh_partition_charge(gpu_at(engine, partition->gpu), partition->profile);
 }
 
 void
-bh_part_limit_shares(struct gpu *gpu)
+bh_partition_limit_shares(struct gpu *gpu)
 {
     uint32_t limit = gpu->share_limit;
 
@@ -36,40 +36,40 @@ bh_part_limit_shares(struct gpu *gpu)
 }
 
 static void
-occupy(struct gpu *gpu, const struct part *part)
+occupy(struct gpu *gpu, const struct partition *partition)
 {
     bool first = !gpu->occupancy.shared;
 
-    bh_piece_add(&gpu->occupancy, (enum bh_gpu_model)gpu->model, part->profile, part->start);
+    bh_partition_add(&gpu->occupancy, (enum bh_gpu_model)gpu->model, partition->profile, partition->start);
     if (first && gpu->occupancy.shared)
         gpu->share_scale = gpu->share_limit;
-    bh_part_limit_shares(gpu);
+    bh_partition_limit_shares(gpu);
 }
 
 static void
-vacate(struct gpu *gpu, const struct part *part)
+vacate(struct gpu *gpu, const struct partition *partition)
 {
-    bh_piece_remove(&gpu->occupancy, (enum bh_gpu_model)gpu->model, part->profile, part->start);
-    bh_part_limit_shares(gpu);
+    bh_partition_remove(&gpu->occupancy, (enum bh_gpu_model)gpu->model, partition->profile, partition->start);
+    bh_partition_limit_shares(gpu);
 }
 
-/* Destroy for a tenant the idle pieces that cannot stand beside what now occupies the GPU. */
+/* Destroy for a tenant the idle partitions that cannot stand beside what now occupies the GPU. */
 static void
-make_way(struct work *work, uint32_t gpu_slot, uint32_t tenant)
+clear_way(struct work *work, uint32_t gpu_slot, uint32_t tenant)
 {
     struct gpu *gpu = gpu_at(work->engine, gpu_slot);
     struct bh_occupancy full = gpu->occupancy;
 
-    for (uint32_t at = gpu->idle ? gpu->first_part : 0; at;) {
-        const struct part *part = part_at(work->engine, at);
+    for (uint32_t at = gpu->idle ? gpu->first_partition : 0; at;) {
+        const struct partition *partition = partition_at(work->engine, at);
         enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
-        uint32_t next = part->next_on_gpu;
+        uint32_t next = partition->next_on_gpu;
 
-        if (part->state == BH_PIECE_IDLE) {
-            if (bh_piece_fits(&full, model, part->profile, part->start))
-                bh_piece_add(&full, model, part->profile, part->start);
+        if (partition->state == BH_PARTITION_IDLE) {
+            if (bh_partition_fits(&full, model, partition->profile, partition->start))
+                bh_partition_add(&full, model, partition->profile, partition->start);
             else
-                bh_part_clear(work, at, tenant);
+                bh_partition_clear(work, at, tenant);
         }
         at = next;
     }
@@ -78,43 +78,43 @@ make_way(struct work *work, uint32_t gpu_slot, uint32_t tenant)
 static void
 unlink_from_gpu(struct bh_engine *engine, uint32_t slot)
 {
-    struct part *part = part_at(engine, slot);
-    uint32_t *link = &gpu_at(engine, part->gpu)->first_part;
+    struct partition *partition = partition_at(engine, slot);
+    uint32_t *link = &gpu_at(engine, partition->gpu)->first_partition;
 
     while (*link != slot) {
         BH_ASSERT(*link != 0);
-        link = &part_at(engine, *link)->next_on_gpu;
+        link = &partition_at(engine, *link)->next_on_gpu;
     }
-    *link = part->next_on_gpu;
+    *link = partition->next_on_gpu;
 }
 
 uint32_t
-bh_part_carve(struct work *work, const struct bh_piece *piece, uint32_t lease)
+bh_partition_carve(struct work *work, const struct bh_partition *decided, uint32_t lease)
 {
     struct bh_engine *engine = work->engine;
-    uint32_t gpu_slot = gpu_find(engine, piece->gpu.v);
-    uint32_t slot = bh_slot_add(engine, TABLE_PART, piece->partition.v);
+    uint32_t gpu_slot = gpu_find(engine, decided->gpu.v);
+    uint32_t slot = bh_slot_add(engine, TABLE_PARTITION, decided->partition.v);
     struct gpu *gpu = gpu_at(engine, gpu_slot);
-    struct part *part = part_at(engine, slot);
+    struct partition *partition = partition_at(engine, slot);
 
     BH_ASSERT(gpu_slot != 0);
-    part->gpu = gpu_slot;
-    part->lease = lease;
-    part->tenant = (uint32_t)tenant_at(engine, lease_at(engine, lease)->tenant)->id;
-    if (part->tenant == 0)
-        bh_shape_count(engine, piece->profile, true);
-    part->profile = piece->profile;
-    part->start = (uint16_t)piece->start;
-    part->state = BH_PIECE_CARVING;
-    occupy(gpu, part);
-    make_way(work, gpu_slot, part->tenant);
-    part->next_on_gpu = gpu->first_part;
-    gpu->first_part = slot;
-    gpu->mig = bh_profile_get((bh_profile_id){ part->profile }) != NULL;
-    gpu->shared = bh_profile_is_share((bh_profile_id){ part->profile });
-    if (engine->core.next_partition <= piece->partition.v)
-        engine->core.next_partition = piece->partition.v + 1;
-    bh_effect_part(work, BH_FX_CARVE, slot);
+    partition->gpu = gpu_slot;
+    partition->lease = lease;
+    partition->tenant = (uint32_t)tenant_at(engine, lease_at(engine, lease)->tenant)->id;
+    if (partition->tenant == 0)
+        bh_warm_count(engine, decided->profile, true);
+    partition->profile = decided->profile;
+    partition->start = (uint16_t)decided->start;
+    partition->state = BH_PARTITION_CARVING;
+    occupy(gpu, partition);
+    clear_way(work, gpu_slot, partition->tenant);
+    partition->next_on_gpu = gpu->first_partition;
+    gpu->first_partition = slot;
+    gpu->mig = bh_profile_get((bh_profile_id){ partition->profile }) != NULL;
+    gpu->shared = bh_profile_is_share((bh_profile_id){ partition->profile });
+    if (engine->core.next_partition <= decided->partition.v)
+        engine->core.next_partition = decided->partition.v + 1;
+    bh_effect_partition(work, BH_FX_CARVE, slot);
     bh_ledger_refresh(engine, gpu_slot);
     return slot;
 }
@@ -123,50 +123,50 @@ bh_part_carve(struct work *work, const struct bh_piece *piece, uint32_t lease)
 
 /* From now on its tenant; where its node cannot be heard, nobody yet. */
 static void
-begin_charge(struct work *work, struct part *part)
+begin_charge(struct work *work, struct partition *partition)
 {
     struct bh_engine *engine = work->engine;
 
-    BH_ASSERT(part->state == BH_PIECE_LEASED && !part->unheard);
-    if (node_at(engine, gpu_at(engine, part->gpu)->node)->up) {
-        bh_ledger_hold(engine, lease_at(engine, part->lease)->tenant, charge_of(engine, part));
+    BH_ASSERT(partition->state == BH_PARTITION_LEASED && !partition->unheard);
+    if (node_at(engine, gpu_at(engine, partition->gpu)->node)->up) {
+        bh_ledger_acquire(engine, lease_at(engine, partition->lease)->tenant, charge_of(engine, partition));
         return;
     }
-    part->unheard = 1;
-    part->unheard_ns = work->now_ns;
+    partition->unheard = 1;
+    partition->unheard_ns = work->now_ns;
 }
 
 /* Its tenant had it until then, as far as nobody was charged yet. */
 static void
-end_charge(struct work *work, struct part *part, uint64_t until_ns)
+end_charge(struct work *work, struct partition *partition, uint64_t until_ns)
 {
     struct bh_engine *engine = work->engine;
-    uint32_t tenant = lease_at(engine, part->lease)->tenant;
-    uint64_t had_ns = until_ns > part->unheard_ns ? until_ns - part->unheard_ns : 0;
+    uint32_t tenant = lease_at(engine, partition->lease)->tenant;
+    uint64_t had_ns = until_ns > partition->unheard_ns ? until_ns - partition->unheard_ns : 0;
 
-    BH_ASSERT(part->state == BH_PIECE_LEASED && until_ns <= work->now_ns);
-    if (part->unheard)
-        bh_ledger_debit(engine, tenant, charge_of(engine, part),
-                        work->now_ns - part->unheard_ns, had_ns);
+    BH_ASSERT(partition->state == BH_PARTITION_LEASED && until_ns <= work->now_ns);
+    if (partition->unheard)
+        bh_ledger_debit(engine, tenant, charge_of(engine, partition),
+                        work->now_ns - partition->unheard_ns, had_ns);
     else
-        bh_ledger_yield(engine, tenant, charge_of(engine, part));
-    part->unheard = 0;
-    part->unheard_ns = 0;
+        bh_ledger_release(engine, tenant, charge_of(engine, partition));
+    partition->unheard = 0;
+    partition->unheard_ns = 0;
 }
 
 void
-bh_part_node_turned(struct work *work, uint32_t gpu)
+bh_partition_node_changed(struct work *work, uint32_t gpu)
 {
     struct bh_engine *engine = work->engine;
     bool up = node_at(engine, gpu_at(engine, gpu)->node)->up;
 
-    for (uint32_t at = gpu_at(engine, gpu)->first_part; at; at = part_at(engine, at)->next_on_gpu) {
-        struct part *part = part_at(engine, at);
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+        struct partition *partition = partition_at(engine, at);
 
-        if (part->state != BH_PIECE_LEASED || part->unheard != up)
+        if (partition->state != BH_PARTITION_LEASED || partition->unheard != up)
             continue;
-        end_charge(work, part, work->now_ns);
-        begin_charge(work, part);
+        end_charge(work, partition, work->now_ns);
+        begin_charge(work, partition);
     }
     bh_ledger_refresh(engine, gpu);
 }
@@ -174,136 +174,136 @@ bh_part_node_turned(struct work *work, uint32_t gpu)
 /* ---- its states ---- */
 
 static void
-become_leased(struct work *work, struct part *part)
+become_leased(struct work *work, struct partition *partition)
 {
-    part->state = BH_PIECE_LEASED;
-    gpu_at(work->engine, part->gpu)->leased++;
-    begin_charge(work, part);
+    partition->state = BH_PARTITION_LEASED;
+    gpu_at(work->engine, partition->gpu)->leased++;
+    begin_charge(work, partition);
 }
 
 static void
-become_idle(struct work *work, struct part *part)
+become_idle(struct work *work, struct partition *partition)
 {
-    struct gpu *gpu = gpu_at(work->engine, part->gpu);
+    struct gpu *gpu = gpu_at(work->engine, partition->gpu);
 
-    part->state = BH_PIECE_IDLE;
-    part->lease = 0;
+    partition->state = BH_PARTITION_IDLE;
+    partition->lease = 0;
     gpu->idle++;
-    vacate(gpu, part);
-    bh_order_stir(work->engine);
+    vacate(gpu, partition);
+    bh_queue_wake(work->engine);
 }
 
 void
-bh_part_ready(struct work *work, uint32_t slot)
+bh_partition_mark_ready(struct work *work, uint32_t slot)
 {
-    struct part *part = part_at(work->engine, slot);
+    struct partition *partition = partition_at(work->engine, slot);
 
-    BH_ASSERT(part->state == BH_PIECE_CARVING);
-    part->waiting = 0;
-    part->order = 0;
-    if (part->lease)
-        become_leased(work, part);
+    BH_ASSERT(partition->state == BH_PARTITION_CARVING);
+    partition->waiting = 0;
+    partition->order = 0;
+    if (partition->lease)
+        become_leased(work, partition);
     else
-        become_idle(work, part);
-    bh_ledger_refresh(work->engine, part->gpu);
+        become_idle(work, partition);
+    bh_ledger_refresh(work->engine, partition->gpu);
 }
 
 void
-bh_part_lend(struct work *work, uint32_t slot, uint32_t lease)
+bh_partition_assign(struct work *work, uint32_t slot, uint32_t lease)
 {
-    struct part *part = part_at(work->engine, slot);
-    struct gpu *gpu = gpu_at(work->engine, part->gpu);
+    struct partition *partition = partition_at(work->engine, slot);
+    struct gpu *gpu = gpu_at(work->engine, partition->gpu);
     uint32_t tenant =
         (uint32_t)tenant_at(work->engine, lease_at(work->engine, lease)->tenant)->id;
 
-    BH_ASSERT(part->state == BH_PIECE_IDLE);
-    if (part->tenant == 0)
-        bh_shape_count(work->engine, part->profile, false);
+    BH_ASSERT(partition->state == BH_PARTITION_IDLE);
+    if (partition->tenant == 0)
+        bh_warm_count(work->engine, partition->profile, false);
     else
-        BH_ASSERT(part->tenant == tenant);
+        BH_ASSERT(partition->tenant == tenant);
     gpu->idle--;
-    part->lease = lease;
-    part->tenant = tenant;
-    occupy(gpu, part);
-    become_leased(work, part);
-    bh_ledger_refresh(work->engine, part->gpu);
+    partition->lease = lease;
+    partition->tenant = tenant;
+    occupy(gpu, partition);
+    become_leased(work, partition);
+    bh_ledger_refresh(work->engine, partition->gpu);
 }
 
 void
-bh_part_return(struct work *work, uint32_t slot)
+bh_partition_release(struct work *work, uint32_t slot)
 {
     struct bh_engine *engine = work->engine;
-    struct part *part = part_at(engine, slot);
-    uint32_t gpu = part->gpu;
+    struct partition *partition = partition_at(engine, slot);
+    uint32_t gpu = partition->gpu;
 
-    part->evict = 0;
-    if (part->state == BH_PIECE_CARVING) {
-        part->lease = 0;
-        bh_order_stir(engine);
-        if (part->unclean)
-            bh_part_quarantine(work, slot);
-        else if (part->gone)
-            bh_part_drop(work, slot);
+    partition->evict = 0;
+    if (partition->state == BH_PARTITION_CARVING) {
+        partition->lease = 0;
+        bh_queue_wake(engine);
+        if (partition->unclean)
+            bh_partition_quarantine(work, slot);
+        else if (partition->gone)
+            bh_partition_drop(work, slot);
         return;
     }
-    BH_ASSERT(part->state == BH_PIECE_LEASED);
-    end_charge(work, part, work->lost       ? part->unheard_ns
+    BH_ASSERT(partition->state == BH_PARTITION_LEASED);
+    end_charge(work, partition, work->lost       ? partition->unheard_ns
                            : work->ended_ns ? work->ended_ns : work->now_ns);
     gpu_at(engine, gpu)->leased--;
-    become_idle(work, part);
-    if (part->gone)
-        bh_part_drop(work, slot);
+    become_idle(work, partition);
+    if (partition->gone)
+        bh_partition_drop(work, slot);
     else
         bh_ledger_refresh(engine, gpu);
 }
 
 void
-bh_part_clear(struct work *work, uint32_t slot, uint32_t tenant)
+bh_partition_clear(struct work *work, uint32_t slot, uint32_t tenant)
 {
-    struct part *part = part_at(work->engine, slot);
+    struct partition *partition = partition_at(work->engine, slot);
 
-    BH_ASSERT(part->state == BH_PIECE_IDLE);
-    part->cleared_for = tenant;
-    if (part->tenant == 0)
-        bh_shape_count(work->engine, part->profile, false);
-    gpu_at(work->engine, part->gpu)->idle--;
-    part->state = BH_PIECE_CLEARING;
-    bh_effect_part(work, BH_FX_DESTROY, slot);
-    bh_ledger_refresh(work->engine, part->gpu);
+    BH_ASSERT(partition->state == BH_PARTITION_IDLE);
+    partition->cleared_for = tenant;
+    if (partition->tenant == 0)
+        bh_warm_count(work->engine, partition->profile, false);
+    gpu_at(work->engine, partition->gpu)->idle--;
+    partition->state = BH_PARTITION_CLEARING;
+    bh_effect_partition(work, BH_FX_DESTROY, slot);
+    bh_ledger_refresh(work->engine, partition->gpu);
 }
 
 void
-bh_part_drop(struct work *work, uint32_t slot)
+bh_partition_drop(struct work *work, uint32_t slot)
 {
     struct bh_engine *engine = work->engine;
-    struct part *part = part_at(engine, slot);
-    uint32_t gpu_slot = part->gpu;
+    struct partition *partition = partition_at(engine, slot);
+    uint32_t gpu_slot = partition->gpu;
     struct gpu *gpu = gpu_at(engine, gpu_slot);
 
-    BH_ASSERT(part->state != BH_PIECE_LEASED);
-    if (part->state == BH_PIECE_CARVING)
-        vacate(gpu, part);
-    if (part->state == BH_PIECE_IDLE)
+    BH_ASSERT(partition->state != BH_PARTITION_LEASED);
+    if (partition->state == BH_PARTITION_CARVING)
+        vacate(gpu, partition);
+    if (partition->state == BH_PARTITION_IDLE)
         gpu->idle--;
-    if (part->tenant == 0 && part->state != BH_PIECE_CLEARING)
-        bh_shape_count(engine, part->profile, false);
-    gpu->stuck -= part->stuck;
-    engine->hints.due_known = engine->hints.due_known && !part->stuck;
+    if (partition->tenant == 0 && partition->state != BH_PARTITION_CLEARING)
+        bh_warm_count(engine, partition->profile, false);
+    gpu->stuck -= partition->stuck;
+    engine->hints.due_known = engine->hints.due_known && !partition->stuck;
     unlink_from_gpu(engine, slot);
-    bh_slot_remove(engine, TABLE_PART, slot);
+    bh_slot_remove(engine, TABLE_PARTITION, slot);
     bh_ledger_refresh(engine, gpu_slot);
-    bh_order_stir(engine);
+    bh_queue_wake(engine);
 }
 
 void
-bh_part_lose(struct work *work, uint32_t slot)
+bh_partition_mark_lost(struct work *work, uint32_t slot)
 {
-    struct part *part = part_at(work->engine, slot);
+    struct partition *partition = partition_at(work->engine, slot);
 
-    BH_ASSERT(part->lease != 0);
-    part->gone = 1;
-    part->waiting = 0;
-    part->order = 0;
+    BH_ASSERT(partition->lease != 0);
+    partition->gone = 1;
+    partition->waiting = 0;
+    partition->order = 0;
 }
 
 uint64_t
@@ -316,72 +316,72 @@ bh_gpu_retry_ns(const struct bh_engine *engine, uint32_t slot)
     return gpu->stuck && gpu->retry_ns && answers ? gpu->retry_ns : UINT64_MAX;
 }
 
-/* Between two scrubs of an unclean piece the pause doubles. */
+/* Between two scrubs of an unclean decided the pause doubles. */
 static uint64_t
-pause_ns(const struct part *part)
+pause_ns(const struct partition *partition)
 {
-    return BH_PART_RETRY_NS << (part->unclean > 1 ? part->unclean - 1 : 0);
+    return BH_PARTITION_RETRY_NS << (partition->unclean > 1 ? partition->unclean - 1 : 0);
 }
 
 void
-bh_part_stick(struct work *work, uint32_t slot)
+bh_partition_mark_stuck(struct work *work, uint32_t slot)
 {
-    struct part *part = part_at(work->engine, slot);
-    struct gpu *gpu = gpu_at(work->engine, part->gpu);
+    struct partition *partition = partition_at(work->engine, slot);
+    struct gpu *gpu = gpu_at(work->engine, partition->gpu);
 
-    BH_ASSERT(part->state == BH_PIECE_CLEARING && part->unclean <= BH_UNCLEAN_TRIES);
-    part->waiting = 0;
-    part->order = 0;
-    if (!part->stuck && gpu->claimed)
-        bh_order_stir(work->engine); /* it may stand in room that is kept for somebody */
-    gpu->stuck += !part->stuck;
-    part->stuck = 1;
-    if (!bh_part_is_given_up(work->engine, slot))
-        gpu->retry_ns = work->now_ns + pause_ns(part);
+    BH_ASSERT(partition->state == BH_PARTITION_CLEARING && partition->unclean <= BH_UNCLEAN_TRIES);
+    partition->waiting = 0;
+    partition->order = 0;
+    if (!partition->stuck && gpu->claimed)
+        bh_queue_wake(work->engine); /* it may stand in room that is kept for somebody */
+    gpu->stuck += !partition->stuck;
+    partition->stuck = 1;
+    if (!bh_partition_is_given_up(work->engine, slot))
+        gpu->retry_ns = work->now_ns + pause_ns(partition);
     work->engine->hints.due_known = false;
 }
 
 void
-bh_part_mark_unclean(struct work *work, uint32_t slot)
+bh_partition_mark_unclean(struct work *work, uint32_t slot)
 {
-    struct part *part = part_at(work->engine, slot);
+    struct partition *partition = partition_at(work->engine, slot);
 
-    BH_ASSERT(part->state == BH_PIECE_CARVING || part->state == BH_PIECE_CLEARING);
-    part->unclean += part->unclean < BH_UNCLEAN_TRIES;
+    BH_ASSERT(partition->state == BH_PARTITION_CARVING || partition->state == BH_PARTITION_CLEARING);
+    partition->unclean += partition->unclean < BH_UNCLEAN_TRIES;
 }
 
 void
-bh_part_quarantine(struct work *work, uint32_t slot)
+bh_partition_quarantine(struct work *work, uint32_t slot)
 {
     struct bh_engine *engine = work->engine;
-    struct part *part = part_at(engine, slot);
+    struct partition *partition = partition_at(engine, slot);
 
-    BH_ASSERT(part->state == BH_PIECE_CARVING && part->unclean && !part->lease);
-    vacate(gpu_at(engine, part->gpu), part);
-    if (part->tenant == 0)
-        bh_shape_count(engine, part->profile, false);
-    part->state = BH_PIECE_CLEARING;
-    part->gone = 0;
-    bh_part_stick(work, slot);
-    bh_ledger_refresh(engine, part->gpu);
-    bh_order_stir(engine);
+    BH_ASSERT(partition->state == BH_PARTITION_CARVING && partition->unclean && !partition->lease);
+    vacate(gpu_at(engine, partition->gpu), partition);
+    if (partition->tenant == 0)
+        bh_warm_count(engine, partition->profile, false);
+    partition->state = BH_PARTITION_CLEARING;
+    partition->gone = 0;
+    bh_partition_mark_stuck(work, slot);
+    bh_ledger_refresh(engine, partition->gpu);
+    bh_queue_wake(engine);
 }
 
 void
-bh_part_absolve(struct work *work, uint32_t gpu_slot)
+bh_partition_retry(struct work *work, uint32_t gpu_slot)
 {
     struct gpu *gpu = gpu_at(work->engine, gpu_slot);
 
-    for (uint32_t at = gpu->stuck ? gpu->first_part : 0; at;
-         at = part_at(work->engine, at)->next_on_gpu) {
-        struct part *part = part_at(work->engine, at);
+    for (uint32_t at = gpu->stuck ? gpu->first_partition : 0; at;
+         at = partition_at(work->engine, at)->next_on_gpu) {
+        struct partition *partition = partition_at(work->engine, at);
 
-        part->unclean = part->unclean && part->stuck ? 1 : part->unclean;
+        partition->unclean = partition->unclean && partition->stuck ? 1 : partition->unclean;
     }
 }
 
 bool
-bh_part_is_given_up(const struct bh_engine *engine, uint32_t slot)
+bh_partition_is_given_up(const struct bh_engine *engine, uint32_t slot)
 {
-    return part_at(engine, slot)->unclean >= BH_UNCLEAN_TRIES;
+    return partition_at(engine, slot)->unclean >= BH_UNCLEAN_TRIES;
 }

@@ -12,7 +12,7 @@
 #include "engine/stock.h"
 
 bool
-bh_place_better(const struct bh_score *a, const struct bh_score *b)
+bh_placement_better(const struct bh_score *a, const struct bh_score *b)
 {
     if (a->nodes != b->nodes)
         return a->nodes < b->nodes;
@@ -40,7 +40,7 @@ bh_place_better(const struct bh_score *a, const struct bh_score *b)
 }
 
 bool
-bh_place_is_mixed(const struct bh_engine *engine, uint32_t slot, uint32_t job)
+bh_placement_is_mixed(const struct bh_engine *engine, uint32_t slot, uint32_t job)
 {
     const struct node *node = node_at(engine, slot);
 
@@ -50,58 +50,58 @@ bh_place_is_mixed(const struct bh_engine *engine, uint32_t slot, uint32_t job)
 }
 
 bool
-bh_place_misfits(const struct gpu *gpu, uint32_t profile)
+bh_placement_misfits(const struct gpu *gpu, uint32_t profile)
 {
     uint64_t twice = 2 * bh_parts_equivalent(bh_profile_parts((bh_profile_id){ profile }));
 
-    switch ((enum bh_layout)gpu->layout) {
-    case BH_LAYOUT_DEVELOPMENT:
+    switch ((enum bh_pool_layout)gpu->layout) {
+    case BH_POOL_LAYOUT_DEVELOPMENT:
         return twice > BH_GPU_PARTS;
-    case BH_LAYOUT_PRODUCTION:
+    case BH_POOL_LAYOUT_PRODUCTION:
         return twice < BH_GPU_PARTS;
-    case BH_LAYOUT_BALANCED:
+    case BH_POOL_LAYOUT_BALANCED:
         return gpu->id % 2 ? twice > BH_GPU_PARTS : twice < BH_GPU_PARTS;
-    case BH_LAYOUT_ON_DEMAND:
-    case BH_LAYOUTS:
+    case BH_POOL_LAYOUT_ON_DEMAND:
+    case BH_POOL_LAYOUTS:
         break;
     }
     return false;
 }
 
 bool
-bh_place_is_hot(const struct bh_engine *engine, uint32_t node)
+bh_placement_is_hot(const struct bh_engine *engine, uint32_t node)
 {
     return engine->core.settings.hotspots && node_at(engine, node)->hot;
 }
 
 uint32_t
-bh_place_idle(const struct bh_engine *engine, const struct bh_spot *spot, uint32_t tenant)
+bh_placement_idle(const struct bh_engine *engine, const struct bh_assignment *assignment, uint32_t tenant)
 {
-    const struct gpu *gpu = gpu_at(engine, spot->gpu);
+    const struct gpu *gpu = gpu_at(engine, assignment->gpu);
 
-    for (uint32_t at = gpu->idle ? gpu->first_part : 0; at;) {
-        const struct part *part = part_at(engine, at);
+    for (uint32_t at = gpu->idle ? gpu->first_partition : 0; at;) {
+        const struct partition *partition = partition_at(engine, at);
 
-        if (part->state == BH_PIECE_IDLE && part->profile == spot->profile
-            && part->start == spot->start
-            && (part->tenant == 0 || part->tenant == tenant_at(engine, tenant)->id))
+        if (partition->state == BH_PARTITION_IDLE && partition->profile == assignment->profile
+            && partition->start == assignment->start
+            && (partition->tenant == 0 || partition->tenant == tenant_at(engine, tenant)->id))
             return at;
-        at = part->next_on_gpu;
+        at = partition->next_on_gpu;
     }
     return 0;
 }
 
 bool
-bh_place_serves(const struct bh_engine *engine, const struct gpu *gpu, uint32_t tenant,
+bh_placement_serves(const struct bh_engine *engine, const struct gpu *gpu, uint32_t tenant,
                 const struct sku *sku, uint32_t row)
 {
     uint32_t profile = sku->profiles[row];
 
     if (gpu->model != sku->models[row])
         return false;
-    if (!bh_room_takes(gpu, profile) || !bh_gpu_form_allows(engine, tenant, sku, row))
+    if (!bh_capacity_accepts(gpu, profile) || !bh_gpu_form_allows(engine, tenant, sku, row))
         return false;
-    return bh_grade_keeps(bh_room_grade(engine, tenant, profile), (enum bh_grade)sku->grade);
+    return bh_grade_meets(bh_capacity_grade(engine, tenant, profile), (enum bh_grade)sku->grade);
 }
 
 static void
@@ -109,12 +109,12 @@ add_chosen(const struct bh_plan *plan, uint32_t gpu, enum bh_gpu_model model,
            struct bh_occupancy *occupancy)
 {
     for (uint32_t i = 0; i < plan->count; i++)
-        if (plan->spots[i].gpu == gpu)
-            bh_room_block(occupancy, model, plan->spots[i].profile, plan->spots[i].start);
+        if (plan->assignments[i].gpu == gpu)
+            bh_capacity_block(occupancy, model, plan->assignments[i].profile, plan->assignments[i].start);
 }
 
 bool
-bh_place_imagines(const struct bh_search *search)
+bh_placement_imagines(const struct bh_search *search)
 {
     return search->past_leaving || search->by_ns || search->gone_count;
 }
@@ -154,49 +154,49 @@ is_in_vain(const struct bh_finder *finder)
     const struct bh_search *search = finder->search;
     const struct core *core = &search->engine->core;
 
-    if (bh_place_imagines(search) || bh_profile_is_share((bh_profile_id){ finder->profile }))
+    if (bh_placement_imagines(search) || bh_profile_is_share((bh_profile_id){ finder->profile }))
         return false;
     return finder->profile == BH_PROFILE_WHOLE.v
                ? core->empty[finder->model] < finder->need->count * finder->need->gang
                : core->open[finder->model] == 0;
 }
 
-/* The lowest of these starts that has an idle piece for the tenant, else the lowest. */
-static struct bh_spot
+/* The lowest of these starts that has an idle partition for the tenant, else the lowest. */
+static struct bh_assignment
 choose_start(const struct bh_finder *finder, uint32_t slot, uint32_t starts)
 {
-    struct bh_spot spot = { .gpu = slot, .profile = finder->profile,
-                            .start = (uint32_t)__builtin_ctz(starts) }, first = spot;
+    struct bh_assignment assignment = { .gpu = slot, .profile = finder->profile,
+                            .start = (uint32_t)__builtin_ctz(starts) }, first = assignment;
 
     if (bh_profile_is_share((bh_profile_id){ finder->profile }))
-        first.start = bh_room_slot(finder->search->engine, slot, starts);
+        first.start = bh_capacity_slot(finder->search->engine, slot, starts);
     if (!gpu_at(finder->search->engine, slot)->idle)
         return first;
     for (; starts; starts &= starts - 1) {
-        spot.start = (uint32_t)__builtin_ctz(starts);
-        spot.reuse = bh_place_idle(finder->search->engine, &spot, finder->need->tenant);
-        if (spot.reuse)
-            return spot;
+        assignment.start = (uint32_t)__builtin_ctz(starts);
+        assignment.reuse = bh_placement_idle(finder->search->engine, &assignment, finder->need->tenant);
+        if (assignment.reuse)
+            return assignment;
     }
     return first;
 }
 
-/* Where it may matter that a piece stands ready, that goes before what costs jobs to come
+/* Where it may matter that a partition stands ready, that goes before what costs jobs to come
  * least.  False: it must stand ready, and none does. */
 static bool
-choose_spot(struct bh_finder *finder, uint32_t slot, const struct bh_occupancy *occupancy,
-            uint32_t starts, struct bh_spot *ret_spot)
+choose_assignment(struct bh_finder *finder, uint32_t slot, const struct bh_occupancy *occupancy,
+            uint32_t starts, struct bh_assignment *ret_assignment)
 {
     const struct bh_engine *engine = finder->search->engine;
     const struct gpu *gpu = gpu_at(engine, slot);
     uint32_t ready = 0, beside = 0;
 
     if (gpu->lone_carve || gpu->wanted.mode)
-        ready = bh_alone_ready(finder->search, slot, finder->profile, occupancy);
-    *ret_spot = ready ? (struct bh_spot){ slot, finder->profile, part_at(engine, ready)->start,
+        ready = bh_exclusive_ready(finder->search, slot, finder->profile, occupancy);
+    *ret_assignment = ready ? (struct bh_assignment){ slot, finder->profile, partition_at(engine, ready)->start,
                                           ready }
                       : choose_start(finder, slot, starts);
-    if (ready || bh_alone_may_stand(finder->search, slot, finder->profile, &beside))
+    if (ready || bh_exclusive_may_stand(finder->search, slot, finder->profile, &beside))
         return true;
     finder->alone = beside;
     finder->alone_gpu = slot;
@@ -204,30 +204,30 @@ choose_spot(struct bh_finder *finder, uint32_t slot, const struct bh_occupancy *
 }
 
 bool
-bh_place_spot(struct bh_finder *finder, const struct bh_plan *plan, uint32_t slot,
-        struct bh_spot *ret_spot, struct bh_score *ret_score)
+bh_placement_assign(struct bh_finder *finder, const struct bh_plan *plan, uint32_t slot,
+        struct bh_assignment *ret_assignment, struct bh_score *ret_score)
 {
     const struct bh_engine *engine = finder->search->engine;
     const struct gpu *gpu = gpu_at(engine, slot);
     struct bh_occupancy occupancy;
-    const struct bh_start_choice *best;
+    const struct bh_candidate_starts *best;
 
-    bh_room_occupancy(finder->search, slot, &occupancy);
+    bh_capacity_occupancy(finder->search, slot, &occupancy);
     add_chosen(plan, slot, (enum bh_gpu_model)gpu->model, &occupancy);
-    best = bh_starts_find(&finder->starts, &occupancy);
-    if (best->starts == 0 || !choose_spot(finder, slot, &occupancy, best->starts, ret_spot))
+    best = bh_candidates_find(&finder->starts, &occupancy);
+    if (best->starts == 0 || !choose_assignment(finder, slot, &occupancy, best->starts, ret_assignment))
         return false;
     *ret_score = (struct bh_score){ .growth = best->growth,
-                                    .misfits = bh_place_misfits(gpu, finder->profile)
-                                               || (gpu->wanted.mode && !ret_spot->reuse),
-                                    .carve = !ret_spot->reuse,
+                                    .misfits = bh_placement_misfits(gpu, finder->profile)
+                                               || (gpu->wanted.mode && !ret_assignment->reuse),
+                                    .carve = !ret_assignment->reuse,
                                  .unused = occupancy.units == 0 || !gpu->mig,
-                                 .gpu = gpu->id, .start = ret_spot->start };
+                                 .gpu = gpu->id, .start = ret_assignment->start };
     return true;
 }
 
 bool
-bh_place_offers(struct bh_finder *finder, uint32_t slot)
+bh_placement_offers(struct bh_finder *finder, uint32_t slot)
 {
     const struct gpu *gpu = gpu_at(finder->search->engine, slot);
 
@@ -238,13 +238,13 @@ bh_place_offers(struct bh_finder *finder, uint32_t slot)
             || (finder->claims_bind && gpu->claimed)))
         return false;
     return gpu->model == finder->model && !bh_avoids(finder->need, gpu->id, gpu->node)
-           && bh_room_takes(gpu, finder->profile)
-           && bh_room_offered(finder->search->engine, gpu);
+           && bh_capacity_accepts(gpu, finder->profile)
+           && bh_capacity_offered(finder->search->engine, gpu);
 }
 
-/* The best spot on a node for one more piece. */
+/* The best spot on a node for one more partition. */
 static bool
-next_spot(struct bh_finder *finder, const struct bh_plan *plan, struct bh_spot *ret_spot,
+next_assignment(struct bh_finder *finder, const struct bh_plan *plan, struct bh_assignment *ret_assignment,
           struct bh_score *ret_score)
 {
     const struct bh_engine *engine = finder->search->engine;
@@ -252,18 +252,18 @@ next_spot(struct bh_finder *finder, const struct bh_plan *plan, struct bh_spot *
 
     for (uint32_t slot = node_at(engine, plan->node)->first_gpu; slot;
          slot = gpu_at(engine, slot)->next_on_node) {
-        struct bh_spot spot;
+        struct bh_assignment assignment;
         struct bh_score score;
 
-        if (!bh_place_offers(finder, slot) || !bh_place_spot(finder, plan, slot, &spot, &score))
+        if (!bh_placement_offers(finder, slot) || !bh_placement_assign(finder, plan, slot, &assignment, &score))
             continue;
-        if (found && !bh_place_better(&score, ret_score))
+        if (found && !bh_placement_better(&score, ret_score))
             continue;
-        if (!bh_room_beside(finder->search, slot, finder->profile, &finder->beside)) {
+        if (!bh_capacity_beside(finder->search, slot, finder->profile, &finder->beside)) {
             finder->beside_gpu = slot;
             continue;
         }
-        *ret_spot = spot;
+        *ret_assignment = assignment;
         *ret_score = score;
         found = true;
     }
@@ -271,14 +271,14 @@ next_spot(struct bh_finder *finder, const struct bh_plan *plan, struct bh_spot *
 }
 
 void
-bh_place_copy(struct bh_plan *to, const struct bh_plan *from)
+bh_placement_copy(struct bh_plan *to, const struct bh_plan *from)
 {
     to->node = from->node;
     to->count = from->count;
-    memcpy(to->spots, from->spots, from->count * sizeof(struct bh_spot));
+    memcpy(to->assignments, from->assignments, from->count * sizeof(struct bh_assignment));
 }
 
-/* The score of pieces together: that of the first, with all growth. */
+/* The score of partitions together: that of the first, with all growth. */
 static void
 add_score(struct bh_score *sum, const struct bh_score *next, bool first)
 {
@@ -298,36 +298,36 @@ add_score(struct bh_score *sum, const struct bh_score *next, bool first)
 
 /* How far apart whole GPUs are: 0 in one NVLink domain, 1 on one NUMA node, else 2. */
 static uint32_t
-apart(const struct bh_engine *engine, const struct bh_spot *spots, uint32_t count)
+placement_apart(const struct bh_engine *engine, const struct bh_assignment *assignments, uint32_t count)
 {
-    const struct gpu *first = gpu_at(engine, spots[0].gpu);
+    const struct gpu *first = gpu_at(engine, assignments[0].gpu);
     bool link = first->link != 0, numa = first->numa != 0;
 
-    if (count == 1 || spots[0].profile != BH_PROFILE_WHOLE.v)
+    if (count == 1 || assignments[0].profile != BH_PROFILE_WHOLE.v)
         return 0;
     for (uint32_t i = 1; i < count; i++) {
-        link = link && gpu_at(engine, spots[i].gpu)->link == first->link;
-        numa = numa && gpu_at(engine, spots[i].gpu)->numa == first->numa;
+        link = link && gpu_at(engine, assignments[i].gpu)->link == first->link;
+        numa = numa && gpu_at(engine, assignments[i].gpu)->numa == first->numa;
     }
     return link ? 0 : numa ? 1 : 2;
 }
 
-/* One member's pieces on the plan's node, as far as the finder looks. */
+/* One member's partitions on the plan's node, as far as the finder looks. */
 static bool
 fill_within(struct bh_finder *finder, struct bh_plan *plan, struct bh_score *ret_score)
 {
     uint32_t first = plan->count;
 
     for (uint32_t i = 0; i < finder->need->count; i++) {
-        struct bh_spot spot = { 0 };
+        struct bh_assignment assignment = { 0 };
         struct bh_score score = { 0 };
 
-        if (!next_spot(finder, plan, &spot, &score))
+        if (!next_assignment(finder, plan, &assignment, &score))
             return false;
-        plan->spots[plan->count++] = spot;
+        plan->assignments[plan->count++] = assignment;
         add_score(ret_score, &score, i == 0);
     }
-    ret_score->apart = apart(finder->search->engine, &plan->spots[first], finder->need->count);
+    ret_score->apart = placement_apart(finder->search->engine, &plan->assignments[first], finder->need->count);
     return true;
 }
 
@@ -344,19 +344,19 @@ fill_near(struct bh_finder *finder, uint32_t gpu, bool by_link, struct bh_plan *
 
     if (by_link ? near->link == 0 : near->numa == 0)
         return;
-    bh_place_copy(&other, plan);
+    bh_placement_copy(&other, plan);
     other.count = before;
     finder->link = by_link ? near->link : 0;
     finder->numa = by_link ? 0 : near->numa;
     found = fill_within(finder, &other, &next);
     finder->link = finder->numa = 0;
-    if (!found || !bh_place_better(&next, score))
+    if (!found || !bh_placement_better(&next, score))
         return;
-    bh_place_copy(plan, &other);
+    bh_placement_copy(plan, &other);
     *score = next;
 }
 
-/* One member's pieces on the plan's node: whole GPUs close together where that can be. */
+/* One member's partitions on the plan's node: whole GPUs close together where that can be. */
 static bool
 fill_member(struct bh_finder *finder, struct bh_plan *plan, struct bh_score *ret_score)
 {
@@ -371,32 +371,32 @@ fill_member(struct bh_finder *finder, struct bh_plan *plan, struct bh_score *ret
     return true;
 }
 
-struct bh_stock_want
-bh_place_whole(const struct bh_engine *engine, const struct bh_need *need, uint32_t members,
+struct bh_node_request
+bh_placement_whole(const struct bh_engine *engine, const struct bh_need *need, uint32_t members,
            uint64_t models)
 {
     const struct job *job = job_at(engine, need->job);
 
-    return (struct bh_stock_want){ .cpu_milli = job->cpu_milli * members,
+    return (struct bh_node_request){ .cpu_milli = job->cpu_milli * members,
                                    .memory_mib = job->memory_mib * members,
                                    .gpus = need->count * members, .models = models };
 }
 
-/* What a node's score is beside those of the pieces. */
+/* What a node's score is beside those of the partitions. */
 static void
 score_node(const struct bh_finder *finder, uint32_t node, uint32_t members, struct bh_score *score)
 {
     const struct bh_engine *engine = finder->search->engine;
-    struct bh_stock_want want =
-        bh_place_whole(engine, finder->need, members, UINT64_C(1) << finder->model);
+    struct bh_node_request want =
+        bh_placement_whole(engine, finder->need, members, UINT64_C(1) << finder->model);
 
     score->nodes = 1;
-    score->hot = bh_place_is_hot(engine, node);
-    score->mixed = bh_place_is_mixed(engine, node, finder->need->job);
+    score->hot = bh_placement_is_hot(engine, node);
+    score->mixed = bh_placement_is_mixed(engine, node, finder->need->job);
     if (finder->profile != BH_PROFILE_WHOLE.v)
         return;
     score->node = node;
-    score->growth = bh_stock_cost(engine, node, &want);
+    score->growth = bh_node_index_cost(engine, node, &want);
 }
 
 /* How many of so many members the node has cores and memory for, beside those that the plan
@@ -404,19 +404,19 @@ score_node(const struct bh_finder *finder, uint32_t node, uint32_t members, stru
 static uint32_t
 hosted(const struct bh_finder *finder, uint32_t node, uint32_t most, const struct bh_plan *plan)
 {
-    uint32_t room = bh_host_room(finder->search, node), pieces = 0, there;
+    uint32_t capacity = bh_host_capacity(finder->search, node), partitions = 0, there;
 
-    if (room == UINT32_MAX)
+    if (capacity == UINT32_MAX)
         return most;
     for (uint32_t i = 0; i < plan->count; i++)
-        pieces += gpu_at(finder->search->engine, plan->spots[i].gpu)->node == node;
-    there = pieces / finder->need->count;
-    room = room > there ? room - there : 0;
-    return room < most ? room : most;
+        partitions += gpu_at(finder->search->engine, plan->assignments[i].gpu)->node == node;
+    there = partitions / finder->need->count;
+    capacity = capacity > there ? capacity - there : 0;
+    return capacity < most ? capacity : most;
 }
 
 uint32_t
-bh_place_fill(struct bh_finder *finder, uint32_t node, uint32_t most, struct bh_plan *plan,
+bh_placement_fill(struct bh_finder *finder, uint32_t node, uint32_t most, struct bh_plan *plan,
           struct bh_score *ret_score)
 {
     const struct node *at = node_at(finder->search->engine, node);
@@ -424,7 +424,7 @@ bh_place_fill(struct bh_finder *finder, uint32_t node, uint32_t most, struct bh_
 
     finder->counts = !imagines_on(finder->search, node);
     if (!at->up || is_hopeless(finder, at)
-        || !bh_room_on_node(finder->search, node, &finder->beside))
+        || !bh_capacity_on_node(finder->search, node, &finder->beside))
         return 0;
     plan->node = node;
     most = hosted(finder, node, most, plan);
@@ -446,7 +446,7 @@ bh_place_fill(struct bh_finder *finder, uint32_t node, uint32_t most, struct bh_
 /* The node that holds most of the members that are left, and of those the best, behind the
  * plan; returns how many, 0 when none has room. */
 static uint32_t
-add_node(struct bh_finder *finder, uint32_t left, struct bh_plan *plan, struct bh_score *ret_score)
+placement_add_node(struct bh_finder *finder, uint32_t left, struct bh_plan *plan, struct bh_score *ret_score)
 {
     struct bh_plan next, best;
     uint32_t most = 0;
@@ -455,16 +455,16 @@ add_node(struct bh_finder *finder, uint32_t left, struct bh_plan *plan, struct b
         struct bh_score score = { 0 };
         uint32_t members;
 
-        bh_place_copy(&next, plan);
-        members = bh_place_fill(finder, node, left, &next, &score);
-        if (members == 0 || members < most || (members == most && !bh_place_better(&score, ret_score)))
+        bh_placement_copy(&next, plan);
+        members = bh_placement_fill(finder, node, left, &next, &score);
+        if (members == 0 || members < most || (members == most && !bh_placement_better(&score, ret_score)))
             continue;
-        bh_place_copy(&best, &next);
+        bh_placement_copy(&best, &next);
         *ret_score = score;
         most = members;
     }
     if (most)
-        bh_place_copy(plan, &best);
+        bh_placement_copy(plan, &best);
     return most;
 }
 
@@ -475,11 +475,11 @@ fill_row(struct bh_finder *finder, struct bh_plan *ret_plan, struct bh_score *re
 {
     uint32_t placed = 0, gang = finder->need->gang;
 
-    finder->claims_bind = bh_room_claims_bind(finder->search);
+    finder->claims_bind = bh_capacity_claims_bind(finder->search);
     ret_plan->count = 0;
     while (placed < gang) {
         struct bh_score score = { 0 };
-        uint32_t members = add_node(finder, gang - placed, ret_plan, &score);
+        uint32_t members = placement_add_node(finder, gang - placed, ret_plan, &score);
 
         if (members == 0)
             return false;
@@ -497,12 +497,12 @@ bh_finder_for(const struct bh_search *search, const struct bh_need *need, uint32
     struct bh_finder finder = { .search = search, .need = need, .row = row,
                              .model = sku->models[row], .profile = sku->profiles[row] };
 
-    bh_starts_init(&finder.starts, finder.model, finder.profile);
+    bh_candidates_init(&finder.starts, finder.model, finder.profile);
     return finder;
 }
 
 bool
-bh_place_on(const struct bh_search *search, const struct bh_need *need, uint32_t row,
+bh_placement_on(const struct bh_search *search, const struct bh_need *need, uint32_t row,
             uint32_t node, struct bh_plan *ret_plan)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
@@ -511,11 +511,11 @@ bh_place_on(const struct bh_search *search, const struct bh_need *need, uint32_t
     bool found;
 
     BH_ASSERT(row < sku->model_count);
-    if (!bh_place_by(search->engine, need, row))
+    if (!bh_placement_by(search->engine, need, row))
         return false;
     ret_plan->count = 0;
     if (node)
-        found = bh_place_fill(&finder, node, need->gang, ret_plan, &score) == need->gang;
+        found = bh_placement_fill(&finder, node, need->gang, ret_plan, &score) == need->gang;
     else
         found = !is_in_vain(&finder) && fill_row(&finder, ret_plan, &score);
     ret_plan->growth = score.growth;
@@ -523,7 +523,7 @@ bh_place_on(const struct bh_search *search, const struct bh_need *need, uint32_t
 }
 
 struct bh_need
-bh_place_need(const struct bh_engine *engine, uint32_t slot)
+bh_placement_need(const struct bh_engine *engine, uint32_t slot)
 {
     const struct class *class = class_at(engine, slot);
     bool fresh = engine->core.now_ns < class->avoid_until_ns;
@@ -537,11 +537,11 @@ bh_place_need(const struct bh_engine *engine, uint32_t slot)
 }
 
 bool
-bh_place_row(struct bh_finder *finder, struct bh_plan *ret_plan, struct bh_score *ret_score)
+bh_placement_row(struct bh_finder *finder, struct bh_plan *ret_plan, struct bh_score *ret_score)
 {
     if (is_in_vain(finder))
         return false;
-    bh_starts_price(&finder->starts, finder->search->engine, finder->model);
+    bh_candidates_price(&finder->starts, finder->search->engine, finder->model);
     *ret_score = (struct bh_score){ 0 };
     if (!fill_row(finder, ret_plan, ret_score))
         return false;
@@ -551,28 +551,28 @@ bh_place_row(struct bh_finder *finder, struct bh_plan *ret_plan, struct bh_score
 }
 
 struct bh_wanted
-bh_place_wanted(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
+bh_placement_wanted(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
 {
     const struct sku *sku = sku_at(engine, need->sku);
-    uint32_t pieces = need->count * need->gang;
+    uint32_t partitions = need->count * need->gang;
 
     BH_ASSERT(row < sku->model_count);
-    return (struct bh_wanted){ .tenant = need->tenant, .sku = need->sku, .count = pieces,
+    return (struct bh_wanted){ .tenant = need->tenant, .sku = need->sku, .count = partitions,
                                .principal = job_at(engine, need->job)->principal,
                                .model = sku->models[row],
-                               .equivalent = (uint64_t)sku->equivalents[row] * pieces };
+                               .equivalent = (uint64_t)sku->equivalents[row] * partitions };
 }
 
 enum bh_cover
-bh_place_cover(const struct bh_engine *engine, const struct bh_need *need)
+bh_placement_cover(const struct bh_engine *engine, const struct bh_need *need)
 {
     enum bh_cover best = BH_COVER_NONE;
 
     for (uint32_t row = 0;
          row < sku_at(engine, need->sku)->model_count && best < BH_COVER_ALL; row++) {
-        struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+        struct bh_wanted wanted = bh_placement_wanted(engine, need, row);
         uint32_t within;
-        enum bh_cover cover = bh_place_by(engine, need, row)
+        enum bh_cover cover = bh_placement_by(engine, need, row)
                                   ? bh_guarantee_cover(engine, &wanted, &within)
                                   : BH_COVER_NONE;
 
@@ -582,25 +582,25 @@ bh_place_cover(const struct bh_engine *engine, const struct bh_need *need)
 }
 
 bool
-bh_place_by(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
+bh_placement_by(const struct bh_engine *engine, const struct bh_need *need, uint32_t row)
 {
     const struct sku *sku = sku_at(engine, need->sku);
 
-    return bh_grade_keeps(bh_room_grade(engine, need->tenant, sku->profiles[row]),
+    return bh_grade_meets(bh_capacity_grade(engine, need->tenant, sku->profiles[row]),
                           (enum bh_grade)sku->grade)
            && bh_gpu_form_allows(engine, need->tenant, sku, row);
 }
 
 bool
-bh_place_allowed(const struct bh_search *search, const struct bh_need *need, uint32_t row,
+bh_placement_allowed(const struct bh_search *search, const struct bh_need *need, uint32_t row,
                  struct bh_reason *ret_limit)
 {
     const struct bh_engine *engine = search->engine;
     const struct sku *sku = sku_at(engine, need->sku);
-    struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+    struct bh_wanted wanted = bh_placement_wanted(engine, need, row);
     uint32_t whose;
 
-    return bh_place_by(engine, need, row) && !(search->closed >> sku->models[row] & 1)
+    return bh_placement_by(engine, need, row) && !(search->closed >> sku->models[row] & 1)
            && bh_quota_allows(search, &wanted, ret_limit, &whose);
 }
 
@@ -608,103 +608,103 @@ bh_place_allowed(const struct bh_search *search, const struct bh_need *need, uin
 static bool
 may_be_shared(const struct gpu *gpu, uint32_t profile)
 {
-    return !bh_profile_is_share((bh_profile_id){ profile }) || bh_room_takes(gpu, profile);
+    return !bh_profile_is_share((bh_profile_id){ profile }) || bh_capacity_accepts(gpu, profile);
 }
 
 bool
-bh_place_hosted(const struct bh_search *search, const struct place *places, uint32_t count)
+bh_placement_hosted(const struct bh_search *search, const struct placement *placements, uint32_t count)
 {
     const struct bh_engine *engine = search->engine;
-    uint32_t node = gpu_at(engine, gpu_find(engine, places[count].gpu))->node, pieces = 0;
-    uint32_t room = bh_host_room(search, node);
+    uint32_t node = gpu_at(engine, gpu_find(engine, placements[count].gpu))->node, partitions = 0;
+    uint32_t capacity = bh_host_capacity(search, node);
 
-    if (room == UINT32_MAX)
+    if (capacity == UINT32_MAX)
         return true;
     for (uint32_t i = 0; i < count; i++)
-        pieces += gpu_at(engine, gpu_find(engine, places[i].gpu))->node == node;
-    return pieces / job_at(engine, search->job)->count < room;
+        partitions += gpu_at(engine, gpu_find(engine, placements[i].gpu))->node == node;
+    return partitions / job_at(engine, search->job)->count < capacity;
 }
 
 bool
-bh_place_free(const struct bh_search *search, const struct place *places, uint32_t count)
+bh_placement_free(const struct bh_search *search, const struct placement *placements, uint32_t count)
 {
     const struct bh_engine *engine = search->engine;
-    const struct place *place = &places[count];
-    uint32_t slot = gpu_find(engine, place->gpu), beside;
+    const struct placement *placement = &placements[count];
+    uint32_t slot = gpu_find(engine, placement->gpu), beside;
     const struct gpu *gpu = gpu_at(engine, slot);
     enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
     struct bh_occupancy occupancy;
 
-    if (!slot || !bh_room_offered(engine, gpu) || search->closed >> gpu->model & 1
-        || !bh_piece_exists(model, place->profile) || !may_be_shared(gpu, place->profile))
+    if (!slot || !bh_capacity_offered(engine, gpu) || search->closed >> gpu->model & 1
+        || !bh_partition_exists(model, placement->profile) || !may_be_shared(gpu, placement->profile))
         return false;
-    bh_room_occupancy(search, slot, &occupancy);
+    bh_capacity_occupancy(search, slot, &occupancy);
     for (uint32_t i = 0; i < count; i++)
-        if (places[i].gpu == place->gpu)
-            bh_room_block(&occupancy, model, places[i].profile, places[i].start);
-    if (!bh_piece_fits(&occupancy, model, place->profile, place->start))
+        if (placements[i].gpu == placement->gpu)
+            bh_capacity_block(&occupancy, model, placements[i].profile, placements[i].start);
+    if (!bh_partition_fits(&occupancy, model, placement->profile, placement->start))
         return false;
-    if (!bh_alone_may_stand(search, slot, place->profile, &beside)
-        && !bh_place_idle(engine, &(struct bh_spot){ slot, place->profile, place->start, 0 },
+    if (!bh_exclusive_may_stand(search, slot, placement->profile, &beside)
+        && !bh_placement_idle(engine, &(struct bh_assignment){ slot, placement->profile, placement->start, 0 },
                           search->tenant))
         return false;
-    return bh_room_beside(search, slot, place->profile, &beside)
-           && bh_room_on_node(search, gpu->node, &beside) && bh_place_hosted(search, places, count);
+    return bh_capacity_beside(search, slot, placement->profile, &beside)
+           && bh_capacity_on_node(search, gpu->node, &beside) && bh_placement_hosted(search, placements, count);
 }
 
 bool
-bh_place_possible(const struct bh_search *search, const struct place *places, uint32_t count)
+bh_placement_possible(const struct bh_search *search, const struct placement *placements, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (!bh_place_free(search, places, i))
+        if (!bh_placement_free(search, placements, i))
             return false;
     return true;
 }
 
 void
-bh_place_list(const struct bh_engine *engine, const struct bh_plan *plan,
-              struct place ret_places[BH_JOB_PIECES_MAX])
+bh_placement_list(const struct bh_engine *engine, const struct bh_plan *plan,
+              struct placement ret_places[BH_JOB_PARTITIONS_MAX])
 {
     for (uint32_t i = 0; i < plan->count; i++)
-        ret_places[i] = (struct place){ (uint32_t)gpu_at(engine, plan->spots[i].gpu)->id,
-                                        plan->spots[i].profile,
-                                        plan->spots[i].start };
+        ret_places[i] = (struct placement){ (uint32_t)gpu_at(engine, plan->assignments[i].gpu)->id,
+                                        plan->assignments[i].profile,
+                                        plan->assignments[i].start };
 }
 
 bool
-bh_place_plan(const struct bh_engine *engine, uint32_t tenant, const struct place *places,
+bh_placement_plan(const struct bh_engine *engine, uint32_t tenant, const struct placement *placements,
               uint32_t count, struct bh_plan *ret_plan)
 {
     ret_plan->count = count;
     ret_plan->node = 0;
     for (uint32_t i = 0; i < count; i++) {
-        struct bh_spot *spot = &ret_plan->spots[i];
+        struct bh_assignment *assignment = &ret_plan->assignments[i];
 
-        *spot = (struct bh_spot){ gpu_find(engine, places[i].gpu), places[i].profile,
-                                  places[i].start, 0 };
-        if (!spot->gpu)
+        *assignment = (struct bh_assignment){ gpu_find(engine, placements[i].gpu), placements[i].profile,
+                                  placements[i].start, 0 };
+        if (!assignment->gpu)
             return false;
-        spot->reuse = bh_place_idle(engine, spot, tenant);
-        ret_plan->node = gpu_at(engine, spot->gpu)->node;
+        assignment->reuse = bh_placement_idle(engine, assignment, tenant);
+        ret_plan->node = gpu_at(engine, assignment->gpu)->node;
     }
     return count > 0;
 }
 
 void
-bh_place_decide(const struct bh_engine *engine, const struct bh_plan *plan,
+bh_placement_decide(const struct bh_engine *engine, const struct bh_plan *plan,
                 struct bh_decision *ret_decision)
 {
     uint64_t next = engine->core.next_partition;
 
     BH_ASSERT(plan->count <= BH_JOB_COUNT_MAX); /* of one member */
-    ret_decision->piece_count = plan->count;
+    ret_decision->partition_count = plan->count;
     for (uint32_t i = 0; i < plan->count; i++) {
-        const struct bh_spot *spot = &plan->spots[i];
+        const struct bh_assignment *assignment = &plan->assignments[i];
 
-        ret_decision->pieces[i] = (struct bh_piece){
-            .partition = { spot->reuse ? part_at(engine, spot->reuse)->id : next },
-            .gpu = { (uint32_t)gpu_at(engine, spot->gpu)->id },
-            .profile = spot->profile, .start = spot->start, .carve = !spot->reuse };
-        next += !spot->reuse;
+        ret_decision->partitions[i] = (struct bh_partition){
+            .partition = { assignment->reuse ? partition_at(engine, assignment->reuse)->id : next },
+            .gpu = { (uint32_t)gpu_at(engine, assignment->gpu)->id },
+            .profile = assignment->profile, .start = assignment->start, .carve = !assignment->reuse };
+        next += !assignment->reuse;
     }
 }

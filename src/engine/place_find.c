@@ -27,7 +27,7 @@ note_obstacle(struct obstacle *obstacle, const struct bh_finder *finder)
 
 /* Why nothing was found, if it was for those who stand there. */
 static void
-tell_obstacle(const struct bh_engine *engine, const struct obstacle *obstacle, uint32_t sku,
+report_obstacle(const struct bh_engine *engine, const struct obstacle *obstacle, uint32_t sku,
               struct bh_reason *reason)
 {
     bool boundary = obstacle->beside != 0;
@@ -83,16 +83,16 @@ is_empty(const struct bh_search *search, uint32_t gpu)
 {
     struct bh_occupancy occupancy;
 
-    bh_room_occupancy(search, gpu, &occupancy);
+    bh_capacity_occupancy(search, gpu, &occupancy);
     return occupancy.units == 0 && !occupancy.whole;
 }
 
 static bool
-is_known(const struct bh_plan *plan, uint32_t at)
+placement_find_is_known(const struct bh_plan *plan, uint32_t at)
 {
     uint32_t i = 0;
 
-    while (plan->spots[i].gpu != plan->spots[at].gpu)
+    while (plan->assignments[i].gpu != plan->assignments[at].gpu)
         i++;
     return i < at;
 }
@@ -104,7 +104,7 @@ blocked_by(const struct bh_search *search, const struct bh_plan *plan)
     uint32_t blocked = 0;
 
     for (uint32_t i = 0; i < plan->count; i++)
-        if (!is_known(plan, i) && is_empty(search, plan->spots[i].gpu))
+        if (!placement_find_is_known(plan, i) && is_empty(search, plan->assignments[i].gpu))
             blocked += BH_GPU_PARTS;
     return blocked;
 }
@@ -123,12 +123,12 @@ find_in_rank(const struct bh_search *search, const struct bh_need *need, uint32_
         struct bh_finder finder;
 
         if (rank_of(sku, row) != rank
-            || !bh_place_allowed(search, need, row, &choice->limit))
+            || !bh_placement_allowed(search, need, row, &choice->limit))
             continue;
         finder = bh_finder_for(search, need, row);
-        if (bh_place_row(&finder, &plan, &score)
-            && (!found || bh_place_better(&score, &best_score))) {
-            bh_place_copy(best, &plan);
+        if (bh_placement_row(&finder, &plan, &score)
+            && (!found || bh_placement_better(&score, &best_score))) {
+            bh_placement_copy(best, &plan);
             best_score = score;
             found = true;
         }
@@ -152,7 +152,7 @@ try_rank(const struct bh_search *search, const struct bh_need *need, uint32_t ra
     if (choice->found && blocked >= choice->blocked)
         return;
     if (choice->found)
-        bh_place_copy(choice->plan, &plan);
+        bh_placement_copy(choice->plan, &plan);
     choice->found = true;
     choice->blocked = blocked;
 }
@@ -160,7 +160,7 @@ try_rank(const struct bh_search *search, const struct bh_need *need, uint32_t ra
 /* The weakest form that is allowed goes first: what the tenant's boundary calls for, or the
  * next that the SKU offers. */
 bool
-bh_place_find(const struct bh_search *search, const struct bh_need *need,
+bh_placement_find(const struct bh_search *search, const struct bh_need *need,
               struct bh_plan *ret_plan, struct bh_reason *ret_why)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
@@ -172,6 +172,6 @@ bh_place_find(const struct bh_search *search, const struct bh_need *need,
     if (choice.found || !ret_why)
         return choice.found;
     *ret_why = choice.limit;
-    tell_obstacle(search->engine, &choice.obstacle, need->sku, ret_why);
+    report_obstacle(search->engine, &choice.obstacle, need->sku, ret_why);
     return false;
 }

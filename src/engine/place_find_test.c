@@ -7,11 +7,11 @@ enum { FORMS_SKU = 40 };
 
 /* Two H100s that may be shared, and a SKU of these rows: s a share of a quarter, m 1g.10gb, w the
  * whole GPU. */
-static struct bh_story *
+static struct bh_fixture *
 site_with(const char *rows)
 {
     static const struct bh_share quarter = { 1050, 950, BH_SHARE_WORK_CONSERVING };
-    struct bh_story *story = bh_story_site(0);
+    struct bh_fixture *fixture = bh_fixture_site(0);
     struct bh_event event = { .kind = BH_EV_SKU };
 
     event.u.sku = (struct bh_ev_sku){ .sku = { FORMS_SKU }, .grade = BH_GRADE_F };
@@ -21,33 +21,33 @@ site_with(const char *rows)
             *rows == 's'   ? bh_share_profile(&quarter).v
             : *rows == 'm' ? bh_profile_find(BH_GPU_H100_80GB, "1g.10gb")->id.v
                            : BH_PROFILE_WHOLE.v };
-    bh_story_must(story, &event);
+    bh_fixture_must_send(fixture, &event);
     for (uint32_t gpu = 1; gpu <= 2; gpu++)
-        bh_story_gpu(story, (struct bh_ev_gpu){ .gpu = { gpu }, .node = { 1 }, .managed = true,
+        bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { gpu }, .node = { 1 }, .managed = true,
                                                 .model = BH_GPU_H100_80GB, .mig_capable = true,
                                                 .share_limit = BH_GPU_PARTS });
-    return story;
+    return fixture;
 }
 
 /* Departments 2 and 3 get the boundary. */
 static void
-set_boundary(struct bh_story *story, enum bh_boundary boundary)
+set_boundary(struct bh_fixture *fixture, enum bh_boundary boundary)
 {
     for (uint32_t id = 2; id <= 3; id++)
-        bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { id }, .parent = { 1 },
+        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { id }, .parent = { 1 },
                                                       .kind = BH_TENANT_DEPARTMENT,
                                                       .boundary = boundary });
 }
 
 /* s, m or w; - where it waits. */
 static char
-form_of(const struct bh_story *story, uint64_t job)
+form_of(const struct bh_fixture *fixture, uint64_t job)
 {
-    struct bh_job_view view = bh_story_job(story, job);
+    struct bh_job_view view = bh_fixture_job(fixture, job);
 
-    if (view.piece_count == 0)
+    if (view.partition_count == 0)
         return '-';
-    return "ssmw"[bh_gpu_form_of((bh_profile_id){ view.pieces[0].profile })];
+    return "ssmw"[bh_gpu_form_of((bh_profile_id){ view.partitions[0].profile })];
 }
 
 /* What a job gets on an empty site by its SKU's rows, whatever their order. */
@@ -72,15 +72,15 @@ the_boundary_says_the_form(void **state)
         for (int boundary = BH_BOUNDARY_NONE; boundary <= BH_BOUNDARY_FORTRESS; boundary++) {
             const char wanted[] = { cases[i].none, cases[i].soft, cases[i].hard,
                                     cases[i].fortress };
-            struct bh_story *story = site_with(cases[i].rows);
+            struct bh_fixture *fixture = site_with(cases[i].rows);
             uint64_t job;
 
-            bh_story_node(story, 1, true);
-            set_boundary(story, (enum bh_boundary)boundary);
-            job = bh_story_run(story, bh_story_wants(21, FORMS_SKU, 1));
-            BH_CHECK_EQ(cases[i].rows, form_of(story, job),
+            bh_fixture_node(fixture, 1, true);
+            set_boundary(fixture, (enum bh_boundary)boundary);
+            job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, FORMS_SKU, 1));
+            BH_CHECK_EQ(cases[i].rows, form_of(fixture, job),
                         wanted[boundary - BH_BOUNDARY_NONE]);
-            bh_story_close(story);
+            bh_fixture_close(fixture);
         }
     BH_CHECK_DONE();
 }
@@ -89,44 +89,44 @@ the_boundary_says_the_form(void **state)
 static void
 it_waits_rather_than_get_less(void **state)
 {
-    struct bh_story *story = site_with("smw");
+    struct bh_fixture *fixture = site_with("smw");
     uint64_t job;
 
-    bh_story_node(story, 1, true);
-    set_boundary(story, BH_BOUNDARY_NONE);
-    bh_story_run(story, bh_story_wants(21, FORMS_SKU, 1)); /* a share, on GPU 1 */
-    bh_story_run(story, bh_story_wants(21, 3, 1));         /* GPU 2, whole */
-    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 4 }, .parent = { 1 },
+    bh_fixture_node(fixture, 1, true);
+    set_boundary(fixture, BH_BOUNDARY_NONE);
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, FORMS_SKU, 1)); /* a share, on GPU 1 */
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));         /* GPU 2, whole */
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 4 }, .parent = { 1 },
                                                   .kind = BH_TENANT_PROJECT,
                                                   .boundary = BH_BOUNDARY_HARD });
-    job = bh_story_submit(story, bh_story_wants(4, FORMS_SKU, 1));
-    bh_story_settle(story);
-    assert_int_equal(form_of(story, job), '-');
-    assert_int_equal(bh_story_why(story, job).form.cause, BH_GPU_FORM_FORBIDDEN);
-    assert_int_equal(bh_story_why(story, job).form.called, BH_GPU_FORM_MIG);
-    bh_story_close(story);
+    job = bh_fixture_submit(fixture, bh_fixture_submission(4, FORMS_SKU, 1));
+    bh_fixture_finish_effects(fixture);
+    assert_int_equal(form_of(fixture, job), '-');
+    assert_int_equal(bh_fixture_why(fixture, job).form.cause, BH_GPU_FORM_FORBIDDEN);
+    assert_int_equal(bh_fixture_why(fixture, job).form.called, BH_GPU_FORM_MIG);
+    bh_fixture_close(fixture);
 }
 
 /* A stronger form where it needs no other empty GPU. */
 static void
 a_stronger_one_may_block_less(void **state)
 {
-    struct bh_story *story = site_with("smw");
+    struct bh_fixture *fixture = site_with("smw");
     uint64_t first, second, third;
 
-    bh_story_node(story, 1, true);
-    set_boundary(story, BH_BOUNDARY_SOFT);
-    bh_story_run(story, bh_story_wants(21, 1, 1)); /* 1g.10gb: GPU 1 is carved */
-    first = bh_story_run(story, bh_story_wants(21, FORMS_SKU, 1));
-    assert_int_equal(form_of(story, first), 'm');
-    assert_int_equal(bh_story_why(story, first).form.cause, BH_GPU_FORM_BLOCKS_LESS);
-    bh_story_run(story, bh_story_wants(21, 1, 5)); /* GPU 1 has seven, and is full */
-    second = bh_story_run(story, bh_story_wants(21, FORMS_SKU, 1));
-    assert_int_equal(form_of(story, second), 's');
-    third = bh_story_run(story, bh_story_wants(21, FORMS_SKU, 1));
-    assert_int_equal(form_of(story, third), 's');
-    assert_int_equal(bh_story_why(story, third).form.cause, BH_GPU_FORM_CALLED);
-    bh_story_close(story);
+    bh_fixture_node(fixture, 1, true);
+    set_boundary(fixture, BH_BOUNDARY_SOFT);
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1)); /* 1g.10gb: GPU 1 is carved */
+    first = bh_fixture_submit_running(fixture, bh_fixture_submission(21, FORMS_SKU, 1));
+    assert_int_equal(form_of(fixture, first), 'm');
+    assert_int_equal(bh_fixture_why(fixture, first).form.cause, BH_GPU_FORM_BLOCKS_LESS);
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 5)); /* GPU 1 has seven, and is full */
+    second = bh_fixture_submit_running(fixture, bh_fixture_submission(21, FORMS_SKU, 1));
+    assert_int_equal(form_of(fixture, second), 's');
+    third = bh_fixture_submit_running(fixture, bh_fixture_submission(21, FORMS_SKU, 1));
+    assert_int_equal(form_of(fixture, third), 's');
+    assert_int_equal(bh_fixture_why(fixture, third).form.cause, BH_GPU_FORM_CALLED);
+    bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {

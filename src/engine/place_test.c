@@ -6,7 +6,7 @@
 /* Jobs of SKUs (1: 1g.10gb, 2: 3g.40gb, 3: whole), one after the other on two GPUs:
  * where each comes to stand, as gpu * 100 + start. */
 static void
-pieces_go_where_least_is_broken_up(void **state)
+partitions_go_where_least_is_broken_up(void **state)
 {
     static const struct {
         const char *name;
@@ -20,14 +20,14 @@ pieces_go_where_least_is_broken_up(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = bh_story_site(2);
+        struct bh_fixture *fixture = bh_fixture_site(2);
 
         for (size_t k = 0; k < 4 && cases[i].skus[k]; k++) {
-            uint64_t job = bh_story_run(story, bh_story_wants(21, cases[i].skus[k], 1));
+            uint64_t job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, cases[i].skus[k], 1));
 
-            BH_CHECK_EQ(cases[i].name, bh_story_where(story, job), cases[i].where[k]);
+            BH_CHECK_EQ(cases[i].name, bh_fixture_placement_of(fixture, job), cases[i].where[k]);
         }
-        bh_story_close(story);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
@@ -35,33 +35,33 @@ pieces_go_where_least_is_broken_up(void **state)
 static void
 a_gang_stands_on_one_node(void **state)
 {
-    struct bh_story *story = bh_story_site(2);
+    struct bh_fixture *fixture = bh_fixture_site(2);
     uint64_t gang, more;
 
-    bh_story_h100s(story, 2, 11, 3);
-    bh_story_run(story, bh_story_wants(21, 3, 1));
-    gang = bh_story_run(story, bh_story_wants(21, 3, 3));
-    assert_int_equal(bh_story_job(story, gang).node.v, 2);
-    assert_int_equal(bh_story_job(story, gang).piece_count, 3);
-    more = bh_story_submit(story, bh_story_wants(21, 3, 2));
-    assert_int_equal(bh_story_state(story, more), BH_JOB_PENDING);
-    bh_story_close(story);
+    bh_fixture_h100s(fixture, 2, 11, 3);
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));
+    gang = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 3));
+    assert_int_equal(bh_fixture_job(fixture, gang).node.v, 2);
+    assert_int_equal(bh_fixture_job(fixture, gang).partition_count, 3);
+    more = bh_fixture_submit(fixture, bh_fixture_submission(21, 3, 2));
+    assert_int_equal(bh_fixture_state(fixture, more), BH_JOB_PENDING);
+    bh_fixture_close(fixture);
 }
 
 static void
-seven_small_pieces_fill_a_gpu(void **state)
+seven_small_partitions_fill_a_gpu(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
-    uint64_t job = bh_story_run(story, bh_story_wants(21, 1, 7)), extra;
-    struct bh_job_view view = bh_story_job(story, job);
+    struct bh_fixture *fixture = bh_fixture_site(1);
+    uint64_t job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 7)), extra;
+    struct bh_job_view view = bh_fixture_job(fixture, job);
     uint32_t starts = 0;
 
-    for (uint32_t i = 0; i < view.piece_count; i++)
-        starts |= 1u << view.pieces[i].start;
+    for (uint32_t i = 0; i < view.partition_count; i++)
+        starts |= 1u << view.partitions[i].start;
     assert_int_equal(starts, 0x7f);
-    extra = bh_story_submit(story, bh_story_wants(21, 1, 1));
-    assert_int_equal(bh_story_state(story, extra), BH_JOB_PENDING);
-    bh_story_close(story);
+    extra = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
+    assert_int_equal(bh_fixture_state(fixture, extra), BH_JOB_PENDING);
+    bh_fixture_close(fixture);
 }
 
 /* What makes a GPU take no new work. */
@@ -81,17 +81,17 @@ some_gpus_get_nothing(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = bh_story_site(0);
+        struct bh_fixture *fixture = bh_fixture_site(0);
         struct bh_ev_gpu gpu = cases[i].gpu;
-        uint64_t job = bh_story_submit(story, bh_story_wants(21, 1, 1));
+        uint64_t job = bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1));
 
         gpu.gpu.v = 1;
         gpu.node.v = 1;
         gpu.model = BH_GPU_H100_80GB;
-        bh_story_gpu(story, gpu);
-        BH_CHECK_EQ(cases[i].name, bh_story_state(story, job),
+        bh_fixture_gpu(fixture, gpu);
+        BH_CHECK_EQ(cases[i].name, bh_fixture_state(fixture, job),
                     cases[i].placed ? BH_JOB_STARTING : BH_JOB_PENDING);
-        bh_story_close(story);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
@@ -99,7 +99,7 @@ some_gpus_get_nothing(void **state)
 static void
 a_sku_is_kept_on_each_model_as_it_says(void **state)
 {
-    struct bh_story *story = bh_story_site(0);
+    struct bh_fixture *fixture = bh_fixture_site(0);
     struct bh_event event = { .kind = BH_EV_SKU };
     const struct bh_profile *on_a30 = bh_profile_find(BH_GPU_A30_24GB, "1g.6gb");
     uint64_t job;
@@ -108,13 +108,13 @@ a_sku_is_kept_on_each_model_as_it_says(void **state)
     event.u.sku.models[0] = (struct bh_sku_model){
         BH_GPU_H100_80GB, bh_profile_find(BH_GPU_H100_80GB, "1g.10gb")->id.v };
     event.u.sku.models[1] = (struct bh_sku_model){ BH_GPU_A30_24GB, on_a30->id.v };
-    bh_story_must(story, &event);
-    bh_story_gpu(story, (struct bh_ev_gpu){ .gpu = { 1 }, .node = { 1 },
+    bh_fixture_must_send(fixture, &event);
+    bh_fixture_gpu(fixture, (struct bh_ev_gpu){ .gpu = { 1 }, .node = { 1 },
                                             .model = BH_GPU_A30_24GB, .managed = true,
                                             .mig_capable = true });
-    job = bh_story_run(story, bh_story_wants(21, 1, 1));
-    assert_int_equal(bh_story_job(story, job).pieces[0].profile, on_a30->id.v);
-    bh_story_close(story);
+    job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
+    assert_int_equal(bh_fixture_job(fixture, job).partitions[0].profile, on_a30->id.v);
+    bh_fixture_close(fixture);
 }
 
 /* Two nodes alike; the first would be taken. */
@@ -132,30 +132,30 @@ a_hot_node_comes_last_where_that_is_set(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_event settings = { .kind = BH_EV_SETTINGS }, hot = { .kind = BH_EV_OUTLOOK };
-        struct bh_story *story = bh_story_site(1);
+        struct bh_event settings = { .kind = BH_EV_SETTINGS }, hot = { .kind = BH_EV_ADVICE };
+        struct bh_fixture *fixture = bh_fixture_site(1);
 
-        bh_story_h100s(story, 2, 2, 1);
-        bh_view_settings(story->engine, &settings.u.settings);
+        bh_fixture_h100s(fixture, 2, 2, 1);
+        bh_view_settings(fixture->engine, &settings.u.settings);
         settings.u.settings.hotspots = cases[i].hotspots;
-        bh_story_must(story, &settings);
-        hot.u.outlook.of = BH_OUTLOOK_NODE;
-        hot.u.outlook.node.v = 1;
-        hot.u.outlook.hot = cases[i].hot;
-        bh_story_must(story, &hot);
+        bh_fixture_must_send(fixture, &settings);
+        hot.u.advice.of = BH_ADVICE_NODE;
+        hot.u.advice.node.v = 1;
+        hot.u.advice.hot = cases[i].hot;
+        bh_fixture_must_send(fixture, &hot);
         BH_CHECK_EQ(cases[i].name,
-                    bh_story_job(story, bh_story_run(story, bh_story_wants(21, 3, 1))).node.v,
+                    bh_fixture_job(fixture, bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1))).node.v,
                     cases[i].node);
-        bh_story_run(story, bh_story_wants(21, 3, 1)); /* and the other one after that */
-        bh_story_close(story);
+        bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1)); /* and the other one after that */
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(pieces_go_where_least_is_broken_up),
+    cmocka_unit_test(partitions_go_where_least_is_broken_up),
     cmocka_unit_test(a_gang_stands_on_one_node),
-    cmocka_unit_test(seven_small_pieces_fill_a_gpu),
+    cmocka_unit_test(seven_small_partitions_fill_a_gpu),
     cmocka_unit_test(some_gpus_get_nothing),
     cmocka_unit_test(a_hot_node_comes_last_where_that_is_set),
     cmocka_unit_test(a_sku_is_kept_on_each_model_as_it_says),

@@ -6,7 +6,7 @@
 #include "engine/alike.h"
 #include "engine/slots.h"
 
-/* Demand is forgotten by half when so many pieces of a model were asked for: a few days of
+/* Demand is forgotten by half when so many partitions of a model were asked for: a few days of
  * a busy site, and weeks of a quiet one. */
 enum { DEMAND_MAX = 4096 };
 
@@ -24,7 +24,7 @@ bh_pool_bytes(void)
 }
 
 void
-bh_pool_know(struct bh_engine *engine, uint32_t model)
+bh_pool_add_model(struct bh_engine *engine, uint32_t model)
 {
     struct core *core = &engine->core;
     uint32_t profiles;
@@ -70,11 +70,11 @@ bh_pool_follow(struct bh_engine *engine, uint32_t slot, bool offered)
 
     if (!figures)
         return;
-    pool = &pool_of(engine, gpu->model)->room;
+    pool = &pool_of(engine, gpu->model)->capacity;
     if (gpu->pooled)
         bh_mig_pool_remove(figures, pool, &gpu->pooled_as);
     gpu->pooled = offered && gpu->mig_capable;
-    bh_alike_follow(engine, slot, gpu->pooled);
+    bh_gpu_group_update(engine, slot, gpu->pooled);
     /* bytes, not values: what lies between members is part of the state */
     memcpy(&gpu->pooled_as, &gpu->occupancy, sizeof(gpu->pooled_as));
     if (gpu->pooled)
@@ -84,7 +84,7 @@ bh_pool_follow(struct bh_engine *engine, uint32_t slot, bool offered)
 }
 
 static void
-ask_model(struct bh_engine *engine, uint32_t model, uint32_t profile_id, uint32_t pieces)
+count_demand(struct bh_engine *engine, uint32_t model, uint32_t profile_id, uint32_t partitions)
 {
     const struct bh_mig *figures = figures_of(engine, model);
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
@@ -93,8 +93,8 @@ ask_model(struct bh_engine *engine, uint32_t model, uint32_t profile_id, uint32_
     if (!figures || !profile)
         return;
     pool = pool_of(engine, model);
-    pool->asked[bh_mig_shape(figures, profile)] += pieces;
-    pool->asked_sum += pieces;
+    pool->asked[bh_mig_shape(figures, profile)] += partitions;
+    pool->asked_sum += partitions;
     if (pool->asked_sum < DEMAND_MAX)
         return;
     pool->asked_sum = 0;
@@ -105,15 +105,15 @@ ask_model(struct bh_engine *engine, uint32_t model, uint32_t profile_id, uint32_
 }
 
 void
-bh_pool_ask(struct bh_engine *engine, uint32_t slot, uint32_t pieces)
+bh_pool_demand_add(struct bh_engine *engine, uint32_t slot, uint32_t partitions)
 {
     const struct sku *sku = sku_at(engine, slot);
 
     for (uint32_t row = 0; row < sku->model_count; row++)
-        ask_model(engine, sku->models[row], sku->profiles[row], pieces);
+        count_demand(engine, sku->models[row], sku->profiles[row], partitions);
 }
 
-_Static_assert(BH_COUNT(((struct bh_demand_view *)0)->pieces) == BH_MIG_SHAPES_MAX,
+_Static_assert(BH_COUNT(((struct bh_demand_view *)0)->partitions) == BH_MIG_SHAPES_MAX,
                "one for each shape");
 
 bool
@@ -126,8 +126,8 @@ bh_pool_demand(const struct bh_engine *engine, uint32_t model, struct bh_demand_
     if (!figures)
         return false;
     *ret_view = (struct bh_demand_view){ .shapes = bh_mig_shapes(figures) };
-    memcpy(ret_view->pieces, engine->core.pools[engine->core.pool_of[model] - 1].asked,
-           sizeof ret_view->pieces);
+    memcpy(ret_view->partitions, engine->core.pools[engine->core.pool_of[model] - 1].asked,
+           sizeof ret_view->partitions);
     for (uint32_t row = count; row > 0; row--) /* the first comes last */
         ret_view->profiles[bh_mig_shape(figures, &profile[row - 1])] = profile[row - 1].id.v;
     return true;
@@ -145,6 +145,6 @@ bh_pool_prices(const struct bh_engine *engine, uint32_t model, struct bh_mig_pri
     pool = &engine->core.pools[engine->core.pool_of[model] - 1];
     for (uint32_t i = 0; i < bh_mig_shapes(figures); i++)
         demand.weights[i] = 1 + pool->asked[i];
-    bh_mig_price(figures, &demand, &pool->room, ret_prices);
+    bh_mig_price(figures, &demand, &pool->capacity, ret_prices);
     return figures;
 }

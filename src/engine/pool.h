@@ -15,14 +15,14 @@
 uint64_t bh_pool_bytes(void);
 
 /* A GPU of the model is there: have its figures.  And all that were had, in a new block. */
-void bh_pool_know(struct bh_engine *engine, uint32_t model);
+void bh_pool_add_model(struct bh_engine *engine, uint32_t model);
 void bh_pool_restore(struct bh_engine *engine);
 
 /* The GPU's occupancy, or whether it gets new work, has changed. */
 void bh_pool_follow(struct bh_engine *engine, uint32_t gpu, bool offered);
 
-/* A job asks for so many pieces of a SKU. */
-void bh_pool_ask(struct bh_engine *engine, uint32_t sku, uint32_t pieces);
+/* A job asks for so many partitions of a SKU. */
+void bh_pool_demand_add(struct bh_engine *engine, uint32_t sku, uint32_t partitions);
 
 /* As bh_view_demand; a model below MODELS_MAX. */
 bool bh_pool_demand(const struct bh_engine *engine, uint32_t model,

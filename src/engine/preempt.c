@@ -21,9 +21,9 @@ enum {
 
 /* A way to make room: where the job goes, and who (search.gone) leaves. */
 struct scheme {
-    struct bh_asker *asker;
+    struct bh_preemptor *preemptor;
     struct bh_search search;
-    struct place places[BH_JOB_PIECES_MAX];
+    struct placement placements[BH_JOB_PARTITIONS_MAX];
     uint32_t count;
     uint32_t leases; /* of all who leave */
     struct bh_cost cost;
@@ -36,24 +36,24 @@ struct target {
 };
 
 static void
-init_scheme(struct scheme *scheme, struct bh_asker *asker, const struct bh_search *search)
+init_scheme(struct scheme *scheme, struct bh_preemptor *preemptor, const struct bh_search *search)
 {
-    scheme->asker = asker;
+    scheme->preemptor = preemptor;
     scheme->search = *search;
     scheme->count = scheme->leases = 0;
-    scheme->cost = bh_victims_cost(asker, search);
+    scheme->cost = bh_victims_cost(preemptor, search);
 }
 
 /* A copy without the places that are not used. */
 static void
 copy_scheme(struct scheme *to, const struct scheme *from)
 {
-    to->asker = from->asker;
+    to->preemptor = from->preemptor;
     to->search = from->search;
     to->count = from->count;
     to->leases = from->leases;
     to->cost = from->cost;
-    memcpy(to->places, from->places, from->count * sizeof(struct place));
+    memcpy(to->placements, from->placements, from->count * sizeof(struct placement));
 }
 
 static void
@@ -61,7 +61,7 @@ add_up(struct scheme *scheme)
 {
     int64_t growth = scheme->cost.growth;
 
-    scheme->cost = bh_victims_cost(scheme->asker, &scheme->search);
+    scheme->cost = bh_victims_cost(scheme->preemptor, &scheme->search);
     scheme->cost.growth = growth;
 }
 
@@ -72,8 +72,8 @@ add_victim(struct scheme *scheme, uint32_t job)
     uint32_t gang = job_at(search->engine, job)->gang;
 
     if (search->gone_count == BH_VICTIMS_MAX || scheme->leases + gang > VICTIM_LEASES_MAX
-        || bh_room_empties(search, scheme->places, scheme->count, job)
-        || !bh_victim_may_leave(scheme->asker, search, job))
+        || bh_capacity_empties(search, scheme->placements, scheme->count, job)
+        || !bh_victim_may_leave(scheme->preemptor, search, job))
         return false;
     search->gone[search->gone_count++] = job;
     scheme->leases += gang;
@@ -85,12 +85,12 @@ add_victim(struct scheme *scheme, uint32_t job)
 
 /* Whether the place, together with those chosen before, can be had. */
 static bool
-is_free(struct scheme *scheme, const struct target *target)
+preempt_is_free(struct scheme *scheme, const struct target *target)
 {
-    scheme->places[scheme->count] =
-        (struct place){ (uint32_t)gpu_at(scheme->search.engine, target->gpu)->id,
+    scheme->placements[scheme->count] =
+        (struct placement){ (uint32_t)gpu_at(scheme->search.engine, target->gpu)->id,
                         target->profile, target->start };
-    return bh_place_free(&scheme->search, scheme->places, scheme->count);
+    return bh_placement_free(&scheme->search, scheme->placements, scheme->count);
 }
 
 /* Whoever stands in the way leaves, where he runs and may be asked. */
@@ -108,20 +108,20 @@ clear_place(struct scheme *scheme, const struct target *target)
     const struct bh_engine *engine = scheme->search.engine;
     uint32_t node = gpu_at(engine, target->gpu)->node, beside;
 
-    for (uint32_t at = gpu_at(engine, target->gpu)->first_part; at;
-         at = part_at(engine, at)->next_on_gpu) {
-        const struct part *part = part_at(engine, at);
+    for (uint32_t at = gpu_at(engine, target->gpu)->first_partition; at;
+         at = partition_at(engine, at)->next_on_gpu) {
+        const struct partition *partition = partition_at(engine, at);
 
-        if (!part->lease || bh_room_is_gone(&scheme->search, part->lease)
-            || !bh_room_overlaps(part, target->profile, target->start))
+        if (!partition->lease || bh_capacity_is_gone(&scheme->search, partition->lease)
+            || !bh_capacity_overlaps(partition, target->profile, target->start))
             continue;
-        if (!add_victim(scheme, lease_at(engine, part->lease)->job))
+        if (!add_victim(scheme, lease_at(engine, partition->lease)->job))
             return false;
     }
-    while (!bh_room_beside(&scheme->search, target->gpu, target->profile, &beside))
+    while (!bh_capacity_beside(&scheme->search, target->gpu, target->profile, &beside))
         if (!send_away(scheme, beside))
             return false;
-    while (!bh_room_on_node(&scheme->search, node, &beside))
+    while (!bh_capacity_on_node(&scheme->search, node, &beside))
         if (!send_away(scheme, beside))
             return false;
     return true;
@@ -145,30 +145,30 @@ struct cheapest {
 
 /* Keep the job where it may leave, has not, and is cheaper. */
 static void
-keep_cheaper(const struct scheme *scheme, uint32_t job, struct cheapest *best)
+prefer_cheaper(const struct scheme *scheme, uint32_t job, struct cheapest *best)
 {
     struct bh_cost cost;
 
     if (job == best->job || is_gone(&scheme->search, job)
-        || bh_room_empties(&scheme->search, scheme->places, scheme->count, job)
-        || !bh_victim_eligible(scheme->asker, &scheme->search, job))
+        || bh_capacity_empties(&scheme->search, scheme->placements, scheme->count, job)
+        || !bh_victim_eligible(scheme->preemptor, &scheme->search, job))
         return;
-    cost = bh_victim_cost(scheme->asker, &scheme->search, job);
+    cost = bh_victim_cost(scheme->preemptor, &scheme->search, job);
     if ((best->job && !bh_cost_less(&cost, &best->cost))
-        || !bh_victim_may_leave(scheme->asker, &scheme->search, job))
+        || !bh_victim_may_leave(scheme->preemptor, &scheme->search, job))
         return;
     *best = (struct cheapest){ job, cost };
 }
 
 static void
-keep_cheapest_on(const struct scheme *scheme, uint32_t gpu, struct cheapest *best)
+prefer_cheapest_on(const struct scheme *scheme, uint32_t gpu, struct cheapest *best)
 {
     const struct bh_engine *engine = scheme->search.engine;
 
-    for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
-         at = part_at(engine, at)->next_on_gpu)
-        if (part_at(engine, at)->lease)
-            keep_cheaper(scheme, lease_at(engine, part_at(engine, at)->lease)->job, best);
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
+         at = partition_at(engine, at)->next_on_gpu)
+        if (partition_at(engine, at)->lease)
+            prefer_cheaper(scheme, lease_at(engine, partition_at(engine, at)->lease)->job, best);
 }
 
 /* The cheapest job on the GPU, or 0. */
@@ -177,7 +177,7 @@ cheapest_on(const struct scheme *scheme, uint32_t gpu)
 {
     struct cheapest best = { .job = 0 };
 
-    keep_cheapest_on(scheme, gpu, &best);
+    prefer_cheapest_on(scheme, gpu, &best);
     return best.job;
 }
 
@@ -190,7 +190,7 @@ cheapest_near(const struct scheme *scheme, uint32_t node)
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
-        keep_cheapest_on(scheme, gpu, &best);
+        prefer_cheapest_on(scheme, gpu, &best);
     return best.job;
 }
 
@@ -199,7 +199,7 @@ cheapest_near(const struct scheme *scheme, uint32_t node)
 static uint32_t
 next_to_leave(const struct scheme *scheme, const struct target *target)
 {
-    if (bh_place_hosted(&scheme->search, scheme->places, scheme->count))
+    if (bh_placement_hosted(&scheme->search, scheme->placements, scheme->count))
         return cheapest_on(scheme, target->gpu);
     return cheapest_near(scheme, gpu_at(scheme->search.engine, target->gpu)->node);
 }
@@ -210,11 +210,11 @@ next_to_leave(const struct scheme *scheme, const struct target *target)
 static bool
 make_free(struct scheme *scheme, const struct target *target)
 {
-    if (is_free(scheme, target))
-        return !bh_room_empties(&scheme->search, &scheme->places[scheme->count], 1, 0);
-    if (bh_room_is_vain(scheme->search.engine, target->gpu) || !clear_place(scheme, target))
+    if (preempt_is_free(scheme, target))
+        return !bh_capacity_empties(&scheme->search, &scheme->placements[scheme->count], 1, 0);
+    if (bh_capacity_is_futile(scheme->search.engine, target->gpu) || !clear_place(scheme, target))
         return false;
-    while (!is_free(scheme, target)) {
+    while (!preempt_is_free(scheme, target)) {
         uint32_t job = next_to_leave(scheme, target);
 
         if (!job || !add_victim(scheme, job))
@@ -232,17 +232,17 @@ growth_of(const struct scheme *scheme, const struct target *target)
     struct bh_occupancy occupancy;
     uint64_t before;
 
-    bh_room_occupancy(&scheme->search, target->gpu, &occupancy);
+    bh_capacity_occupancy(&scheme->search, target->gpu, &occupancy);
     for (uint32_t i = 0; i < scheme->count; i++)
-        if (scheme->places[i].gpu == gpu->id)
-            bh_room_block(&occupancy, model, scheme->places[i].profile,
-                          scheme->places[i].start);
+        if (scheme->placements[i].gpu == gpu->id)
+            bh_capacity_block(&occupancy, model, scheme->placements[i].profile,
+                          scheme->placements[i].start);
     before = bh_occupancy_fragmentation(&occupancy, model);
-    bh_room_block(&occupancy, model, target->profile, target->start);
+    bh_capacity_block(&occupancy, model, target->profile, target->start);
     return (int64_t)bh_occupancy_fragmentation(&occupancy, model) - (int64_t)before;
 }
 
-/* The cheapest place on a node for one more piece, added to the scheme. */
+/* The cheapest place on a node for one more partition, added to the scheme. */
 static bool
 add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint32_t row)
 {
@@ -253,12 +253,12 @@ add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node) {
-        if (!bh_room_offered(engine, gpu_at(engine, gpu))
+        if (!bh_capacity_offered(engine, gpu_at(engine, gpu))
             || bh_avoids(need, gpu_at(engine, gpu)->id, node)
-            || !bh_place_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
+            || !bh_placement_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
             continue;
-        for (uint32_t starts = bh_room_starts(&scheme->search, gpu, sku->profiles[row],
-                                              scheme->places, scheme->count);
+        for (uint32_t starts = bh_capacity_starts(&scheme->search, gpu, sku->profiles[row],
+                                              scheme->placements, scheme->count);
              starts; starts &= starts - 1) {
             struct target target = { gpu, sku->profiles[row],
                                      (uint32_t)__builtin_ctz(starts) };
@@ -301,15 +301,15 @@ static uint32_t
 cheapest_under(const struct scheme *scheme, uint32_t tenant, const struct bh_reason *limit)
 {
     const struct bh_engine *engine = scheme->search.engine;
-    struct bh_crowd crowd = { .within = tenant };
+    struct bh_victim_iterator victims_iterator = { .within = tenant };
     struct cheapest best = { .job = 0 };
 
-    while (bh_crowd_next(scheme->asker, &scheme->search, &crowd)) {
-        uint32_t lease = bh_gang_next(engine, crowd.job, 0);
+    while (bh_victim_next(scheme->preemptor, &scheme->search, &victims_iterator)) {
+        uint32_t lease = bh_gang_next(engine, victims_iterator.job, 0);
 
         if (lease && lease_at(engine, lease)->parts[0]
             && counts_for(&scheme->search, lease, limit))
-            keep_cheaper(scheme, crowd.job, &best);
+            prefer_cheaper(scheme, victims_iterator.job, &best);
     }
     return best.job;
 }
@@ -320,7 +320,7 @@ make_quota(struct scheme *scheme)
     struct bh_reason limit;
     uint32_t whose;
 
-    while (!bh_quota_allows(&scheme->search, &scheme->asker->wanted, &limit, &whose)) {
+    while (!bh_quota_allows(&scheme->search, &scheme->preemptor->wanted, &limit, &whose)) {
         uint32_t job = cheapest_under(scheme, whose, &limit);
 
         if (!job || !add_victim(scheme, job))
@@ -334,8 +334,8 @@ make_quota(struct scheme *scheme)
 static bool
 is_enough(const struct scheme *scheme)
 {
-    return bh_place_possible(&scheme->search, scheme->places, scheme->count)
-           && bh_quota_permits(&scheme->search, &scheme->asker->wanted);
+    return bh_placement_possible(&scheme->search, scheme->placements, scheme->count)
+           && bh_quota_permits(&scheme->search, &scheme->preemptor->wanted);
 }
 
 /* Whether it would do without one of those who leave: the scheme without him. */
@@ -364,7 +364,7 @@ spare(struct scheme *scheme)
         spared = false;
         for (uint32_t i = 0; i < scheme->search.gone_count; i++) {
             struct bh_cost cost =
-                bh_victim_cost(scheme->asker, &scheme->search, scheme->search.gone[i]);
+                bh_victim_cost(scheme->preemptor, &scheme->search, scheme->search.gone[i]);
 
             if ((spared && !bh_cost_less(&dearest, &cost)) || !is_needless(scheme, i, &less))
                 continue;
@@ -422,15 +422,15 @@ add_anywhere(struct scheme *scheme, const struct bh_need *need, uint32_t row, ui
 
 /* All members, the first on that node; on any when it is 0. */
 static bool
-plan_scheme(const struct bh_bid *bid, uint32_t node, struct scheme *ret_scheme)
+plan_scheme(const struct bh_bound_request *request, uint32_t node, struct scheme *ret_scheme)
 {
     uint32_t placed = node != 0;
 
-    init_scheme(ret_scheme, bid->asker, bid->search);
-    if (node && !add_member(ret_scheme, bid->need, node, bid->row))
+    init_scheme(ret_scheme, request->preemptor, request->search);
+    if (node && !add_member(ret_scheme, request->need, node, request->row))
         return false;
-    for (; placed < bid->need->gang; placed++)
-        if (!add_anywhere(ret_scheme, bid->need, bid->row, &node))
+    for (; placed < request->need->gang; placed++)
+        if (!add_anywhere(ret_scheme, request->need, request->row, &node))
             return false;
     if (!make_quota(ret_scheme))
         return false;
@@ -442,47 +442,47 @@ plan_scheme(const struct bh_bid *bid, uint32_t node, struct scheme *ret_scheme)
 /* The cheaper of two schemes: with those first who lose least, and with those first who
  * come first whatever they lose.  Only the latter says whether there is one. */
 static bool
-scheme_for(const struct bh_bid *bid, uint32_t node, struct scheme *ret_scheme)
+scheme_for(const struct bh_bound_request *request, uint32_t node, struct scheme *ret_scheme)
 {
     struct scheme other;
     bool found;
 
-    bid->asker->timeless = true;
-    found = plan_scheme(bid, node, ret_scheme);
-    bid->asker->timeless = false;
+    request->preemptor->timeless = true;
+    found = plan_scheme(request, node, ret_scheme);
+    request->preemptor->timeless = false;
     if (!found || ret_scheme->search.gone_count == 0)
         return found;
     add_up(ret_scheme);
-    if (plan_scheme(bid, node, &other) && bh_cost_less(&other.cost, &ret_scheme->cost))
+    if (plan_scheme(request, node, &other) && bh_cost_less(&other.cost, &ret_scheme->cost))
         copy_scheme(ret_scheme, &other);
     return true;
 }
 
 /* Whether the limits could be met at all: asked first, for it is the cheaper. */
 static bool
-quota_possible(const struct bh_bid *bid)
+quota_possible(const struct bh_bound_request *request)
 {
     struct scheme probe;
     bool possible;
 
-    bid->asker->timeless = true;
-    init_scheme(&probe, bid->asker, bid->search);
+    request->preemptor->timeless = true;
+    init_scheme(&probe, request->preemptor, request->search);
     possible = make_quota(&probe);
-    bid->asker->timeless = false;
+    request->preemptor->timeless = false;
     return possible;
 }
 
 /* Look at a node, when it could be cheaper than the best so far. */
 static bool
-keep_best(const struct bh_bid *bid, uint32_t node, bool found, struct scheme *best)
+prefer_best(const struct bh_bound_request *request, uint32_t node, bool found, struct scheme *best)
 {
     struct bh_cost bound;
     struct scheme scheme;
 
-    if (!node_at(bid->search->engine, node)->up || !bh_bound(bid, node, &bound)
+    if (!node_at(request->search->engine, node)->up || !bh_bound(request, node, &bound)
         || (found && !bh_cost_less(&bound, &best->cost)))
         return found;
-    if (!scheme_for(bid, node, &scheme)
+    if (!scheme_for(request, node, &scheme)
         || (found && !bh_cost_less(&scheme.cost, &best->cost)))
         return found;
     copy_scheme(best, &scheme);
@@ -505,15 +505,15 @@ promises_more(const struct promise *a, const struct promise *b)
 
 /* The next two nodes in order of bounds. */
 static void
-next_promises(const struct bh_bid *bid, const struct promise *after,
+next_promises(const struct bh_bound_request *request, const struct promise *after,
               struct promise ret_next[2])
 {
     struct promise next;
 
     ret_next[0].node = ret_next[1].node = 0;
-    for (uint32_t node = 0; bh_slot_next(bid->search->engine, TABLE_NODE, &node);) {
+    for (uint32_t node = 0; bh_slot_next(request->search->engine, TABLE_NODE, &node);) {
         next.node = node;
-        if (!node_at(bid->search->engine, node)->up || !bh_bound(bid, node, &next.bound)
+        if (!node_at(request->search->engine, node)->up || !bh_bound(request, node, &next.bound)
             || (after->node && !promises_more(after, &next))
             || (ret_next[1].node && !promises_more(&next, &ret_next[1])))
             continue;
@@ -528,44 +528,44 @@ next_promises(const struct bh_bid *bid, const struct promise *after,
 /* A few nodes of the least bounds first: when one of them will do, few others need a closer
  * look, and none when the next bound is no less than what it costs. */
 static bool
-find_on_node(const struct bh_bid *bid, bool found, struct scheme *best)
+find_on_node(const struct bh_bound_request *request, bool found, struct scheme *best)
 {
     struct promise next[2] = { { .node = 0 }, { .node = 0 } };
 
-    next_promises(bid, &(struct promise){ .node = 0 }, next);
+    next_promises(request, &(struct promise){ .node = 0 }, next);
     for (uint32_t i = 0; i < PROMISES && next[0].node && !found; i++) {
-        found = keep_best(bid, next[0].node, found, best);
+        found = prefer_best(request, next[0].node, found, best);
         if (found && (!next[1].node || !bh_cost_less(&next[1].bound, &best->cost)))
             return true;
         if (!found)
-            next_promises(bid, &(struct promise){ next[0].node, next[0].bound }, next);
+            next_promises(request, &(struct promise){ next[0].node, next[0].bound }, next);
     }
-    for (uint32_t node = 0; next[0].node && bh_slot_next(bid->search->engine, TABLE_NODE, &node);)
-        found = keep_best(bid, node, found, best);
+    for (uint32_t node = 0; next[0].node && bh_slot_next(request->search->engine, TABLE_NODE, &node);)
+        found = prefer_best(request, node, found, best);
     return found;
 }
 
 /* Whether there could be room for the whole gang at all. */
 static bool
-gang_possible(const struct bh_bid *bid)
+gang_possible(const struct bh_bound_request *request)
 {
     uint32_t members = 0;
 
     for (uint32_t node = 0;
-         members < bid->need->gang && bh_slot_next(bid->search->engine, TABLE_NODE, &node);)
-        members += bh_bound_members(bid, node);
-    return members >= bid->need->gang;
+         members < request->need->gang && bh_slot_next(request->search->engine, TABLE_NODE, &node);)
+        members += bh_bound_members(request, node);
+    return members >= request->need->gang;
 }
 
 /* A gang looks for its nodes member by member. */
 static bool
-find_in_row(const struct bh_bid *bid, bool found, struct scheme *best)
+find_in_row(const struct bh_bound_request *request, bool found, struct scheme *best)
 {
     struct scheme scheme;
 
-    if (bid->need->gang == 1)
-        return find_on_node(bid, found, best);
-    if (!gang_possible(bid) || !scheme_for(bid, 0, &scheme)
+    if (request->need->gang == 1)
+        return find_on_node(request, found, best);
+    if (!gang_possible(request) || !scheme_for(request, 0, &scheme)
         || (found && !bh_cost_less(&scheme.cost, &best->cost)))
         return found;
     copy_scheme(best, &scheme);
@@ -574,10 +574,10 @@ find_in_row(const struct bh_bid *bid, bool found, struct scheme *best)
 
 /* What is only too young may leave later: the asker is looked at again then. */
 static void
-note_age(struct work *work, const struct bh_asker *asker)
+note_age(struct work *work, const struct bh_preemptor *preemptor)
 {
-    if (asker->of_age_ns && (work->of_age_ns == 0 || asker->of_age_ns < work->of_age_ns))
-        work->of_age_ns = asker->of_age_ns;
+    if (preemptor->of_age_ns && (work->of_age_ns == 0 || preemptor->of_age_ns < work->of_age_ns))
+        work->of_age_ns = preemptor->of_age_ns;
 }
 
 /* The cheapest scheme on any row; NULL: whether there is anybody whom the need could make leave,
@@ -590,18 +590,18 @@ find_scheme(struct work *work, const struct bh_search *search, const struct bh_n
     bool found = false;
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        struct bh_asker asker;
-        struct bh_bid bid = { &asker, search, need, row, bh_room_claims_bind(search) };
-        struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
+        struct bh_preemptor preemptor;
+        struct bh_bound_request request = { &preemptor, search, need, row, bh_capacity_claims_bind(search) };
+        struct bh_wanted wanted = bh_placement_wanted(search->engine, need, row);
 
-        bh_asker_init(&asker, search, need->job, &wanted);
-        if (search->closed >> sku->models[row] & 1 || !bh_place_by(search->engine, need, row)
-            || !bh_asker_may(&asker, search->engine))
+        bh_preemptor_init(&preemptor, search, need->job, &wanted);
+        if (search->closed >> sku->models[row] & 1 || !bh_placement_by(search->engine, need, row)
+            || !bh_preemptor_may(&preemptor, search->engine))
             continue;
-        if (bh_victims_any(&asker, search))
+        if (bh_victims_any(&preemptor, search))
             found = !ret_scheme
-                    || (quota_possible(&bid) ? find_in_row(&bid, found, ret_scheme) : found);
-        note_age(work, &asker);
+                    || (quota_possible(&request) ? find_in_row(&request, found, ret_scheme) : found);
+        note_age(work, &preemptor);
     }
     return found;
 }
@@ -625,21 +625,21 @@ row_in_vain(struct work *work, const struct bh_search *search, const struct bh_n
             uint32_t row, uint32_t *ret_within)
 {
     const struct bh_engine *engine = work->engine;
-    struct bh_wanted wanted = bh_place_wanted(engine, need, row);
-    struct bh_short limit;
-    struct bh_asker asker;
+    struct bh_wanted wanted = bh_placement_wanted(engine, need, row);
+    struct bh_limit_shortage limit;
+    struct bh_preemptor preemptor;
 
     if (!bh_quota_short(engine, &wanted, &limit)
         || bh_filter_freed(search, &limit.filter) >= limit.by)
         return false; /* else anybody's leaving may help, wherever he stands */
     *ret_within = topmost_concerned(engine, limit.filter.tenant, &wanted);
-    if (!bh_asker_anybody(engine))
+    if (!bh_preemptor_any_victim(engine))
         return true;
-    bh_asker_init(&asker, search, need->job, &wanted);
-    if (bh_asker_may(&asker, engine)
-        && bh_victims_could_free(&asker, search, &limit.filter, limit.by) >= limit.by)
+    bh_preemptor_init(&preemptor, search, need->job, &wanted);
+    if (bh_preemptor_may(&preemptor, engine)
+        && bh_victims_could_free(&preemptor, search, &limit.filter, limit.by) >= limit.by)
         return false;
-    note_age(work, &asker);
+    note_age(work, &preemptor);
     return true;
 }
 
@@ -654,7 +654,7 @@ bh_preempt_in_vain(struct work *work, const struct bh_need *need, uint32_t *ret_
     for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++) {
         uint32_t within;
 
-        if (!bh_place_by(engine, need, row))
+        if (!bh_placement_by(engine, need, row))
             continue;
         if (!row_in_vain(work, &search, need, row, &within))
             return false;
@@ -688,12 +688,12 @@ may_preempt(const struct work *work, uint32_t job)
 
 /* The claim as decisions; those on who leaves follow from the work. */
 static bool
-claim_room(struct work *work, uint32_t job, const struct scheme *scheme,
+claim_capacity(struct work *work, uint32_t job, const struct scheme *scheme,
            struct bh_decision *ret_decision)
 {
     if (scheme->search.gone_count == 0)
         return false; /* those who leave already make room enough */
-    bh_gang_begin(work, BH_DO_CLAIM, job, scheme->places, scheme->count);
+    bh_gang_begin(work, BH_DO_CLAIM, job, scheme->placements, scheme->count);
     work->victims_for = job_at(work->engine, job)->id;
     work->victim_count = scheme->search.gone_count;
     for (uint32_t i = 0; i < scheme->search.gone_count; i++)
@@ -713,28 +713,28 @@ bh_preempt(struct work *work, const struct bh_search *base, const struct bh_need
     if (!may_preempt(work, need->job)
         || (work->engine->core.leaving
             && (!find_scheme(work, &search, need, NULL)
-                || bh_place_find(&search, need, &plan, NULL)))
+                || bh_placement_find(&search, need, &plan, NULL)))
         || !find_scheme(work, &search, need, &scheme))
         return false; /* those who leave make room enough, or nobody can */
-    return claim_room(work, need->job, &scheme, ret_decision);
+    return claim_capacity(work, need->job, &scheme, ret_decision);
 }
 
 /* Exactly the gang's old places. */
 static bool
-plan_to_resume(struct bh_asker *asker, const struct bh_search *search, struct scheme *ret_scheme)
+plan_to_resume(struct bh_preemptor *preemptor, const struct bh_search *search, struct scheme *ret_scheme)
 {
     const struct bh_engine *engine = search->engine;
-    struct place places[BH_JOB_PIECES_MAX];
-    uint32_t count = bh_gang_places(engine, search->job, places);
+    struct placement placements[BH_JOB_PARTITIONS_MAX];
+    uint32_t count = bh_gang_places(engine, search->job, placements);
 
-    init_scheme(ret_scheme, asker, search);
+    init_scheme(ret_scheme, preemptor, search);
     for (uint32_t i = 0; i < count; i++) {
-        struct target target = { gpu_find(engine, places[i].gpu), places[i].profile,
-                                 places[i].start };
+        struct target target = { gpu_find(engine, placements[i].gpu), placements[i].profile,
+                                 placements[i].start };
 
         if (!make_free(ret_scheme, &target))
             return false;
-        ret_scheme->places[ret_scheme->count++] = places[i];
+        ret_scheme->placements[ret_scheme->count++] = placements[i];
     }
     if (!make_quota(ret_scheme))
         return false;
@@ -750,30 +750,30 @@ bh_preempt_to_resume(struct work *work, const struct bh_search *base,
     struct bh_wanted wanted = bh_gang_to_resume(engine, base->job);
     struct bh_search search = *base;
     struct scheme scheme, other;
-    struct bh_asker asker;
+    struct bh_preemptor preemptor;
     bool found;
 
     search.past_leaving = true;
-    bh_asker_init(&asker, &search, base->job, &wanted);
-    if (!may_preempt(work, base->job) || !bh_asker_may(&asker, engine))
+    bh_preemptor_init(&preemptor, &search, base->job, &wanted);
+    if (!may_preempt(work, base->job) || !bh_preemptor_may(&preemptor, engine))
         return false;
-    asker.timeless = true;
-    found = plan_to_resume(&asker, &search, &scheme);
-    asker.timeless = false;
-    note_age(work, &asker);
+    preemptor.timeless = true;
+    found = plan_to_resume(&preemptor, &search, &scheme);
+    preemptor.timeless = false;
+    note_age(work, &preemptor);
     if (!found)
         return false;
     add_up(&scheme);
-    if (plan_to_resume(&asker, &search, &other) && bh_cost_less(&other.cost, &scheme.cost))
+    if (plan_to_resume(&preemptor, &search, &other) && bh_cost_less(&other.cost, &scheme.cost))
         copy_scheme(&scheme, &other);
-    return claim_room(work, base->job, &scheme, ret_decision);
+    return claim_capacity(work, base->job, &scheme, ret_decision);
 }
 
 bool
 bh_preempt_next(struct work *work, struct bh_decision *ret_decision)
 {
     const struct bh_engine *engine = work->engine;
-    const struct job *job, *asker;
+    const struct job *job, *preemptor;
     uint32_t slot;
     bool suspend;
 
@@ -781,8 +781,8 @@ bh_preempt_next(struct work *work, struct bh_decision *ret_decision)
         return false;
     slot = work->victims[--work->victim_count];
     job = job_at(engine, slot);
-    asker = job_at(engine, job_find(engine, work->victims_for));
-    suspend = bh_victim_suspends(engine, slot, asker->tenant)
+    preemptor = job_at(engine, job_find(engine, work->victims_for));
+    suspend = bh_victim_suspends(engine, slot, preemptor->tenant)
               && bh_gang_all(engine, slot, LEASE_RUNNING);
     *ret_decision = (struct bh_decision){
         .kind = suspend ? BH_DO_SUSPEND : BH_DO_STOP, .job = { job->id },

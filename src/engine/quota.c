@@ -51,27 +51,27 @@ bh_quota_counted(const struct bh_engine *engine, const struct quota *quota,
 /* Whether what others take could show who may be made to leave, or make another limit the first
  * that is met while somebody leaves anyway. */
 static bool
-anybody_makes_way(const struct bh_engine *engine)
+any_preemptible(const struct bh_engine *engine)
 {
     uint32_t jobs = engine->core.leaving != 0;
 
     for (uint32_t i = 0; i <= BH_PRIORITIES; i++)
-        jobs += engine->core.preemptable[i];
+        jobs += engine->core.preemptible_jobs[i];
     return jobs > 0;
 }
 
 /* Each tenant's share of the change: `sign` 1 or -1. */
 static void
-count(struct bh_engine *engine, const struct bh_wanted *wanted, int64_t sign)
+quota_count(struct bh_engine *engine, const struct bh_wanted *wanted, int64_t sign)
 {
     uint64_t cost = sku_at(engine, wanted->sku)->price * wanted->count;
 
-    if (sign < 0 || anybody_makes_way(engine))
-        bh_order_news(engine, wanted->tenant);
+    if (sign < 0 || any_preemptible(engine))
+        bh_queue_invalidate(engine, wanted->tenant);
     for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
         struct tenant *tenant = tenant_at(engine, at);
 
-        bh_usage_settle(engine, at);
+        bh_usage_update(engine, at);
         BH_ASSERT(sign > 0 || tenant->used >= wanted->equivalent);
         tenant->used += (uint64_t)sign * wanted->equivalent;
         tenant->used_own += at == wanted->tenant ? (uint64_t)sign * wanted->equivalent : 0;
@@ -89,15 +89,15 @@ count(struct bh_engine *engine, const struct bh_wanted *wanted, int64_t sign)
 }
 
 void
-bh_quota_take(struct bh_engine *engine, const struct bh_wanted *wanted)
+bh_quota_charge(struct bh_engine *engine, const struct bh_wanted *wanted)
 {
-    count(engine, wanted, 1);
+    quota_count(engine, wanted, 1);
 }
 
 void
-bh_quota_give(struct bh_engine *engine, const struct bh_wanted *wanted)
+bh_quota_release(struct bh_engine *engine, const struct bh_wanted *wanted)
 {
-    count(engine, wanted, -1);
+    quota_count(engine, wanted, -1);
 }
 
 /* ---- leases ---- */
@@ -106,7 +106,7 @@ struct bh_wanted
 bh_quota_of_claim(const struct bh_engine *engine, const struct claim *claim)
 {
     const struct job *job = job_at(engine, claim->job);
-    uint32_t gpu = gpu_find(engine, claim->places[0].gpu);
+    uint32_t gpu = gpu_find(engine, claim->placements[0].gpu);
 
     return (struct bh_wanted){ .tenant = job->tenant, .sku = job->sku, .count = claim->count,
                                .equivalent = claim->equivalent,
@@ -122,11 +122,11 @@ bh_quota_to_resume(const struct bh_engine *engine, uint32_t slot)
     struct bh_wanted wanted = { .tenant = lease->tenant, .count = lease->count,
                                 .sku = job->sku, .principal = job->principal };
 
-    wanted.model = gpu_at(engine, lease->parts[0] ? part_at(engine, lease->parts[0])->gpu
-                                                  : gpu_find(engine, lease->places[0].gpu))
+    wanted.model = gpu_at(engine, lease->parts[0] ? partition_at(engine, lease->parts[0])->gpu
+                                                  : gpu_find(engine, lease->placements[0].gpu))
                        ->model;
     for (uint32_t i = 0; i < lease->count; i++)
-        wanted.equivalent += bh_quota_equivalent(lease->places[i].profile, 1);
+        wanted.equivalent += bh_quota_equivalent(lease->placements[i].profile, 1);
     return wanted;
 }
 
@@ -144,11 +144,11 @@ bh_quota_of_lease(const struct bh_engine *engine, uint32_t slot)
 void
 bh_quota_recount(struct bh_engine *engine)
 {
-    bh_order_news(engine, 0);
+    bh_queue_invalidate(engine, 0);
     for (uint32_t at = 0; bh_slot_next(engine, TABLE_TENANT, &at);) {
         struct tenant *tenant = tenant_at(engine, at);
 
-        bh_usage_settle(engine, at);
+        bh_usage_update(engine, at);
         tenant->used = tenant->used_own = tenant->cost = 0;
         tenant->running = tenant->pending = 0;
         for (uint32_t i = 0; i < tenant->quota_count; i++)
@@ -159,7 +159,7 @@ bh_quota_recount(struct bh_engine *engine)
     for (uint32_t at = 0; bh_slot_next(engine, TABLE_LEASE, &at);) {
         struct bh_wanted held = bh_quota_of_lease(engine, at);
 
-        bh_quota_take(engine, &held);
+        bh_quota_charge(engine, &held);
     }
     for (uint32_t at = 0; bh_slot_next(engine, TABLE_JOB, &at);) {
         const struct job *job = job_at(engine, at);

@@ -8,21 +8,21 @@
 /* What a placement would use. */
 struct bh_wanted {
     uint32_t tenant, sku; /* slots */
-    uint32_t count;       /* pieces */
+    uint32_t count;       /* partitions */
     uint64_t equivalent;  /* GPU-equivalents in parts, of all of them */
     uint32_t model;       /* of the GPUs: enum bh_gpu_model */
     uint32_t principal;   /* id: whose job it is */
 };
 
-/* The equivalents of `count` pieces of a profile. */
+/* The equivalents of `count` partitions of a profile. */
 uint64_t bh_quota_equivalent(uint32_t profile, uint32_t count);
 
 /* The least that the SKU could be kept with, over its models. */
 uint64_t bh_quota_least(const struct bh_engine *engine, uint32_t sku, uint32_t count);
 
 /* Count what a lease takes, or gives back, in the tenant and all above it. */
-void bh_quota_take(struct bh_engine *engine, const struct bh_wanted *wanted);
-void bh_quota_give(struct bh_engine *engine, const struct bh_wanted *wanted);
+void bh_quota_charge(struct bh_engine *engine, const struct bh_wanted *wanted);
+void bh_quota_release(struct bh_engine *engine, const struct bh_wanted *wanted);
 
 /* What a lease holds just now; nothing while it is suspended. */
 struct bh_wanted bh_quota_of_lease(const struct bh_engine *engine, uint32_t lease);

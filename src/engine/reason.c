@@ -7,9 +7,9 @@ const char *const bh_reason_names[BH_REASONS] = {
 };
 
 const char *const bh_guarantee_cause_names[BH_GUARANTEE_CAUSES] = {
-    [BH_GUARANTEE_UNTOLD] = "untold",
+    [BH_GUARANTEE_NO_CAUSE] = "untold",
     [BH_GUARANTEE_USED] = "used",
-    [BH_GUARANTEE_NOBODY] = "nobody_borrows",
+    [BH_GUARANTEE_NO_BORROWER] = "nobody_borrows",
     [BH_GUARANTEE_NEVER] = "never_preempted",
     [BH_GUARANTEE_YOUNG] = "min_runtime",
     [BH_GUARANTEE_RESET] = "gpu_reset",

@@ -20,7 +20,7 @@ extern const char *const bh_reason_names[BH_REASONS];
 
 /* Why a job has the form of a GPU that it has: share, MIG instance or whole GPU. */
 enum bh_gpu_form_cause {
-    BH_GPU_FORM_UNTOLD,
+    BH_GPU_FORM_NO_CAUSE,
     BH_GPU_FORM_CALLED,      /* the boundary that counts for its tenant calls for it */
     BH_GPU_FORM_NOT_OFFERED, /* the SKU does not offer what that calls for on the model */
     BH_GPU_FORM_BLOCKS_LESS, /* what that calls for had no room, or blocked more */
@@ -39,9 +39,9 @@ struct bh_gpu_form_reason {
 /* Why a job that waits for room that others hold takes none of it back, though a guarantee
  * says something of it. */
 enum bh_guarantee_cause {
-    BH_GUARANTEE_UNTOLD,     /* none does, or it waits for something else */
+    BH_GUARANTEE_NO_CAUSE,     /* none does, or it waits for something else */
     BH_GUARANTEE_USED,       /* it has no room for the job */
-    BH_GUARANTEE_NOBODY,     /* nobody who does not share it uses more than he is guaranteed */
+    BH_GUARANTEE_NO_BORROWER,     /* nobody who does not share it uses more than he is guaranteed */
     BH_GUARANTEE_NEVER,      /* those who do run with the contract never */
     BH_GUARANTEE_YOUNG,      /* they have not run for the time that they were promised */
     BH_GUARANTEE_RESET,      /* they stand on GPUs that are reset before they give room */
@@ -69,8 +69,8 @@ struct bh_reason {
     bh_job_id job;          /* who holds it, or who it is for */
     bh_gpu_id gpu;
     uint32_t model;         /* enum bh_gpu_model */
-    uint64_t limit, used, wanted; /* parts, or pieces where a SKU is named */
-    uint64_t free_pieces;   /* NO_SHAPE: parts that are free but in other shapes */
+    uint64_t limit, used, wanted; /* parts, or partitions where a SKU is named */
+    uint64_t free_partitions;   /* NO_SHAPE: parts that are free but in other shapes */
     uint64_t expected;      /* KEPT_FORECAST: parts that the tenant may want of its guarantee */
     uint64_t frees_at_ns;   /* by time limits, at the latest; 0 is unknown */
     bool leaving;           /* then the grace of `job` is over, which is told to end already */

@@ -23,7 +23,7 @@ _Static_assert((int)BH_GPU_MODELS <= 64, "a set of models is a number of 64 bits
 uint32_t
 bh_reserve_model(const struct bh_engine *engine, const struct claim *claim)
 {
-    return gpu_at(engine, gpu_find(engine, claim->places[0].gpu))->model;
+    return gpu_at(engine, gpu_find(engine, claim->placements[0].gpu))->model;
 }
 
 uint32_t
@@ -54,18 +54,18 @@ certain_end_ns(const struct bh_engine *engine, uint32_t slot)
 
 /* Whether what is reserved does not bind the candidate, for it comes first. */
 static bool
-comes_before(const struct bh_engine *engine, const struct bh_candidate *candidate,
+comes_before(const struct bh_engine *engine, const struct bh_queue_entry *entry,
              const struct claim *claim)
 {
-    struct bh_candidate holder;
+    struct bh_queue_entry holder;
 
-    bh_order_of_job(engine, claim->job, &holder);
-    return (candidate->class && candidate->class == holder.class)
-           || bh_order_before(engine, candidate, &holder);
+    bh_queue_entry_of_job(engine, claim->job, &holder);
+    return (entry->class && entry->class == holder.class)
+           || bh_queue_before(engine, entry, &holder);
 }
 
 struct bh_search
-bh_reserve_search(const struct bh_engine *engine, const struct bh_candidate *candidate,
+bh_reserve_search(const struct bh_engine *engine, const struct bh_queue_entry *entry,
                   uint32_t job)
 {
     struct bh_search search = { .engine = engine, .job = job,
@@ -77,7 +77,7 @@ bh_reserve_search(const struct bh_engine *engine, const struct bh_candidate *can
 
         if (claim->at_ns == 0 || claim->job == job)
             continue;
-        if (comes_before(engine, candidate, claim))
+        if (comes_before(engine, entry, claim))
             search.past |= 1u << i;
         else if (!engine->core.settings.backfill)
             search.closed |= UINT64_C(1) << bh_reserve_model(engine, claim);
@@ -93,13 +93,13 @@ bh_reserve_search(const struct bh_engine *engine, const struct bh_candidate *can
 struct wish {
     struct bh_search search;
     const struct bh_need *need; /* NULL: the places */
-    const struct place *places;
+    const struct placement *placements;
     uint32_t count, row, node;
 };
 
 /* Where and when. */
 struct offer {
-    struct place places[BH_JOB_PIECES_MAX];
+    struct placement placements[BH_JOB_PARTITIONS_MAX];
     uint32_t count;
     uint64_t at_ns, node_id;
     int64_t growth;
@@ -118,13 +118,13 @@ fits_by(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
     ret_offer->growth = 0;
     ret_offer->node_id = node_at(engine, wish->node)->id;
     if (!wish->need) {
-        memcpy(ret_offer->places, wish->places, wish->count * sizeof(struct place));
-        return bh_place_possible(&wish->search, wish->places, wish->count);
+        memcpy(ret_offer->placements, wish->placements, wish->count * sizeof(struct placement));
+        return bh_placement_possible(&wish->search, wish->placements, wish->count);
     }
-    if (!bh_place_on(&wish->search, wish->need, wish->row, wish->node, &plan))
+    if (!bh_placement_on(&wish->search, wish->need, wish->row, wish->node, &plan))
         return false;
     ret_offer->growth = plan.growth;
-    bh_place_list(engine, &plan, ret_offer->places);
+    bh_placement_list(engine, &plan, ret_offer->placements);
     return true;
 }
 
@@ -154,10 +154,10 @@ insert_end(struct ends *ends, uint64_t end_ns)
 static void
 insert_ends_on(const struct bh_engine *engine, uint32_t gpu, struct ends *ends)
 {
-    for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
-         at = part_at(engine, at)->next_on_gpu)
-        if (part_at(engine, at)->lease)
-            insert_end(ends, bh_lease_ends_ns(engine, part_at(engine, at)->lease));
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
+         at = partition_at(engine, at)->next_on_gpu)
+        if (partition_at(engine, at)->lease)
+            insert_end(ends, bh_lease_ends_ns(engine, partition_at(engine, at)->lease));
 }
 
 static void
@@ -186,7 +186,7 @@ list_ends(const struct wish *wish, struct ends *ends)
 
     ends->count = 0;
     for (uint32_t i = 0; !wish->need && i < wish->count; i++)
-        insert_ends_of_node(engine, gpu_at(engine, gpu_find(engine, wish->places[i].gpu))->node,
+        insert_ends_of_node(engine, gpu_at(engine, gpu_find(engine, wish->placements[i].gpu))->node,
                             ends);
     if (wish->node)
         insert_ends_of_node(engine, wish->node, ends);
@@ -200,7 +200,7 @@ list_ends(const struct wish *wish, struct ends *ends)
 static void
 copy_offer(struct offer *to, const struct offer *from)
 {
-    memcpy(to->places, from->places, from->count * sizeof(struct place));
+    memcpy(to->placements, from->placements, from->count * sizeof(struct placement));
     to->count = from->count;
     to->at_ns = from->at_ns;
     to->node_id = from->node_id;
@@ -291,10 +291,10 @@ find_first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_t model)
         if (gpu_at(engine, gpu)->model != model && node_at(engine, node)->cpu_milli == 0
             && node_at(engine, node)->memory_mib == 0)
             continue; /* else what they leave of cores and memory may be what is missing */
-        for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
-             at = part_at(engine, at)->next_on_gpu) {
-            uint32_t lease = part_at(engine, at)->lease;
-            uint64_t end_ns = bh_room_is_leaving(engine, lease) ? 0
+        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
+             at = partition_at(engine, at)->next_on_gpu) {
+            uint32_t lease = partition_at(engine, at)->lease;
+            uint64_t end_ns = bh_capacity_is_leaving(engine, lease) ? 0
                               : lease ? bh_lease_ends_ns(engine, lease)
                                       : UINT64_MAX;
 
@@ -336,7 +336,7 @@ node_of_first_end(const struct bh_engine *engine, uint32_t model)
 }
 
 static bool
-keep_soonest(struct wish *wish, uint32_t node, bool found, struct offer *best)
+prefer_soonest(struct wish *wish, uint32_t node, bool found, struct offer *best)
 {
     struct offer offer;
 
@@ -358,12 +358,12 @@ soonest_in_row(struct wish *wish, bool found, struct offer *best)
     uint32_t first = node_of_first_end(engine, model);
 
     if (first && wish->need->gang > 1)
-        return keep_soonest(wish, 0, found, best);
+        return prefer_soonest(wish, 0, found, best);
     if (first)
-        found = keep_soonest(wish, first, found, best);
+        found = prefer_soonest(wish, first, found, best);
     for (uint32_t node = 0; first && bh_slot_next(engine, TABLE_NODE, &node);)
         if (node != first && (!found || first_end_ns(engine, node, model) <= best->at_ns))
-            found = keep_soonest(wish, node, found, best);
+            found = prefer_soonest(wish, node, found, best);
     return found;
 }
 
@@ -377,9 +377,9 @@ soonest_of_class(const struct bh_search *search, const struct bh_need *need, uin
     for (uint32_t row = 0; row < sku->model_count; row++) {
         struct wish wish = { .search = *search, .need = need, .row = row,
                              .count = need->count * need->gang };
-        struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
+        struct bh_wanted wanted = bh_placement_wanted(search->engine, need, row);
 
-        if (headed >> sku->models[row] & 1 || !bh_place_by(search->engine, need, row)
+        if (headed >> sku->models[row] & 1 || !bh_placement_by(search->engine, need, row)
             || !bh_quota_permits(search, &wanted))
             continue;
         found = soonest_in_row(&wish, found, ret_offer);
@@ -391,10 +391,10 @@ soonest_of_class(const struct bh_search *search, const struct bh_need *need, uin
 static bool
 soonest_to_resume(const struct bh_search *search, struct offer *ret_offer)
 {
-    struct place places[BH_JOB_PIECES_MAX];
+    struct placement placements[BH_JOB_PARTITIONS_MAX];
     struct bh_wanted wanted = bh_gang_to_resume(search->engine, search->job);
-    struct wish wish = { .search = *search, .places = places,
-                         .count = bh_gang_places(search->engine, search->job, places) };
+    struct wish wish = { .search = *search, .placements = placements,
+                         .count = bh_gang_places(search->engine, search->job, placements) };
 
     return bh_quota_permits(search, &wanted) && soonest(&wish, UINT64_MAX, ret_offer);
 }
@@ -415,12 +415,12 @@ models_of(const struct bh_engine *engine, uint32_t sku_slot)
 static uint32_t
 model_of_lease(const struct bh_engine *engine, uint32_t slot)
 {
-    return gpu_at(engine, gpu_find(engine, lease_at(engine, slot)->places[0].gpu))->model;
+    return gpu_at(engine, gpu_find(engine, lease_at(engine, slot)->placements[0].gpu))->model;
 }
 
 /* Whether the reservation is what it should be. */
 static bool
-stands(const struct bh_engine *engine, const struct claim *claim)
+reserve_is_valid(const struct bh_engine *engine, const struct claim *claim)
 {
     struct bh_wanted wanted = bh_quota_of_claim(engine, claim);
     struct bh_search search = { .engine = engine, .job = claim->job, .tenant = wanted.tenant,
@@ -429,27 +429,27 @@ stands(const struct bh_engine *engine, const struct claim *claim)
     if (claim->at_ns <= engine->core.now_ns || !bh_quota_permits(&search, &wanted))
         return false;
     search.by_ns = claim->at_ns;
-    if (!bh_place_possible(&search, claim->places, claim->count))
+    if (!bh_placement_possible(&search, claim->placements, claim->count))
         return false;
     search.by_ns = claim->at_ns - 1;
     return claim->at_ns <= engine->core.now_ns + LEAVING_NS
-           || !bh_place_possible(&search, claim->places, claim->count);
+           || !bh_placement_possible(&search, claim->placements, claim->count);
 }
 
 /* The models that a candidate may be the first for. */
 static uint64_t
-wanted_by(const struct bh_engine *engine, const struct bh_candidate *candidate)
+wanted_by(const struct bh_engine *engine, const struct bh_queue_entry *entry)
 {
-    return candidate->class ? models_of(engine, class_at(engine, candidate->class)->sku)
-                            : UINT64_C(1) << model_of_lease(engine, candidate->lease);
+    return entry->class ? models_of(engine, class_at(engine, entry->class)->sku)
+                            : UINT64_C(1) << model_of_lease(engine, entry->lease);
 }
 
 bool
-bh_reserve_settle(struct work *work, struct bh_walk *walk, const struct bh_candidate *candidate,
+bh_reserve_decide(struct work *work, struct bh_walk *walk, const struct bh_queue_entry *entry,
                   struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
-    uint32_t job = bh_order_job(engine, candidate);
+    uint32_t job = bh_queue_job(engine, entry);
     const struct claim *own = bh_job_reservation(engine, job);
     struct bh_search search = { .engine = engine, .job = job,
                                 .tenant = job_at(engine, job)->tenant,
@@ -458,19 +458,19 @@ bh_reserve_settle(struct work *work, struct bh_walk *walk, const struct bh_candi
     struct bh_reason why;
     struct offer offer;
 
-    if (!job || (wanted_by(engine, candidate) & ~walk->headed) == 0)
+    if (!job || (wanted_by(engine, entry) & ~walk->headed) == 0)
         return false;
     search.closed = walk->headed;
-    if (own && stands(engine, own) && !(walk->headed >> bh_reserve_model(engine, own) & 1)) {
+    if (own && reserve_is_valid(engine, own) && !(walk->headed >> bh_reserve_model(engine, own) & 1)) {
         walk->headed |= UINT64_C(1) << bh_reserve_model(engine, own);
         walk->kept |= 1u << (own - engine->core.claims);
         return false;
     }
     if (!own && engine->core.claim_count == CLAIMS_MAX)
         return false;
-    if (candidate->class) {
-        need = bh_place_need(engine, candidate->class);
-        if (bh_avoid_waits(engine, candidate->class))
+    if (entry->class) {
+        need = bh_placement_need(engine, entry->class);
+        if (bh_avoid_waits(engine, entry->class))
             return false;
         need.job = job;
         need.avoid_gpu = 0;
@@ -481,7 +481,7 @@ bh_reserve_settle(struct work *work, struct bh_walk *walk, const struct bh_candi
     } else if (!soonest_to_resume(&search, &offer)) {
         return false;
     }
-    bh_gang_begin_reserve(work, job, offer.places, offer.count, offer.at_ns);
+    bh_gang_begin_reserve(work, job, offer.placements, offer.count, offer.at_ns);
     return bh_gang_decide(work, ret_decision);
 }
 
@@ -513,7 +513,7 @@ bh_reserve_until_ns(const struct bh_engine *engine)
         if (claim->at_ns == 0)
             continue;
         for (uint32_t k = 0; k < claim->count; k++)
-            insert_ends_near(engine, gpu_find(engine, claim->places[k].gpu), &ends);
+            insert_ends_near(engine, gpu_find(engine, claim->placements[k].gpu), &ends);
         if (ends.count > 0 && ends.at[0] < until_ns)
             until_ns = ends.at[0];
         if (claim->at_ns < until_ns)

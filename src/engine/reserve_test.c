@@ -13,44 +13,44 @@ lasting(struct bh_ev_submit submit, uint64_t limit_ns)
 }
 
 /* Two GPUs: one is held for two hours, the other is free; a job that wants both waits. */
-static struct bh_story *
+static struct bh_fixture *
 held_for_two_hours(uint64_t *ret_head)
 {
-    struct bh_story *story = bh_story_site(2);
+    struct bh_fixture *fixture = bh_fixture_site(2);
 
-    bh_story_run(story, lasting(bh_story_wants(21, 3, 1), 2 * hour_ns));
-    *ret_head = bh_story_submit(story, bh_story_wants(31, 3, 2));
-    return story;
+    bh_fixture_submit_running(fixture, lasting(bh_fixture_submission(21, 3, 1), 2 * hour_ns));
+    *ret_head = bh_fixture_submit(fixture, bh_fixture_submission(31, 3, 2));
+    return fixture;
 }
 
 static void
 the_first_that_waits_gets_the_soonest_room(void **state)
 {
     uint64_t head;
-    struct bh_story *story = held_for_two_hours(&head);
-    struct bh_job_view view = bh_story_job(story, head);
+    struct bh_fixture *fixture = held_for_two_hours(&head);
+    struct bh_job_view view = bh_fixture_job(fixture, head);
 
     assert_int_equal(view.state, BH_JOB_PENDING);
-    assert_int_equal(view.reserved_ns, story->now_ns + 2 * hour_ns);
-    bh_story_close(story);
+    assert_int_equal(view.reserved_ns, fixture->now_ns + 2 * hour_ns);
+    bh_fixture_close(fixture);
 }
 
 static void
 only_who_ends_in_time_goes_before(void **state)
 {
     uint64_t head;
-    struct bh_story *story = held_for_two_hours(&head);
+    struct bh_fixture *fixture = held_for_two_hours(&head);
     uint64_t limits[] = { 0, 3 * hour_ns, 2 * hour_ns, hour_ns };
     static const enum bh_job_state states[] = { BH_JOB_PENDING, BH_JOB_PENDING, BH_JOB_RUNNING,
                                                 BH_JOB_PENDING };
 
     for (size_t i = 0; i < BH_COUNT(limits); i++) {
-        uint64_t job = bh_story_submit(story, lasting(bh_story_wants(21, 3, 1), limits[i]));
+        uint64_t job = bh_fixture_submit(fixture, lasting(bh_fixture_submission(21, 3, 1), limits[i]));
 
-        bh_story_settle(story);
-        BH_CHECK_EQ("backfilled", bh_story_state(story, job), states[i]);
+        bh_fixture_finish_effects(fixture);
+        BH_CHECK_EQ("backfilled", bh_fixture_state(fixture, job), states[i]);
     }
-    bh_story_close(story);
+    bh_fixture_close(fixture);
     BH_CHECK_DONE();
 }
 
@@ -58,32 +58,32 @@ static void
 the_first_begins_when_its_time_comes(void **state)
 {
     uint64_t head;
-    struct bh_story *story = held_for_two_hours(&head);
+    struct bh_fixture *fixture = held_for_two_hours(&head);
 
-    bh_story_tick(story, 2 * hour_ns);
-    bh_story_settle(story);
-    assert_int_equal(bh_story_state(story, head), BH_JOB_RUNNING);
-    bh_story_close(story);
+    bh_fixture_tick(fixture, 2 * hour_ns);
+    bh_fixture_finish_effects(fixture);
+    assert_int_equal(bh_fixture_state(fixture, head), BH_JOB_RUNNING);
+    bh_fixture_close(fixture);
 }
 
 static void
 the_reservation_moves_to_a_higher_one(void **state)
 {
     uint64_t head, high;
-    struct bh_story *story = held_for_two_hours(&head);
-    struct bh_ev_submit submit = bh_story_wants(31, 3, 2);
+    struct bh_fixture *fixture = held_for_two_hours(&head);
+    struct bh_ev_submit submit = bh_fixture_submission(31, 3, 2);
 
     submit.priority = BH_PRIORITY_HIGH;
-    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
                                                   .kind = BH_TENANT_DEPARTMENT,
                                                   .guarantee = 4200 });
-    high = bh_story_submit(story, submit);
-    assert_int_not_equal(bh_story_job(story, high).reserved_ns, 0);
-    assert_int_equal(bh_story_job(story, head).reserved_ns, 0);
-    assert_int_equal(bh_story_cancel(story, high), BH_OK);
-    assert_int_not_equal(bh_story_job(story, head).reserved_ns, 0);
-    assert_int_equal(bh_story_cancel(story, head), BH_OK);
-    bh_story_close(story);
+    high = bh_fixture_submit(fixture, submit);
+    assert_int_not_equal(bh_fixture_job(fixture, high).reserved_ns, 0);
+    assert_int_equal(bh_fixture_job(fixture, head).reserved_ns, 0);
+    assert_int_equal(bh_fixture_cancel(fixture, high), BH_OK);
+    assert_int_not_equal(bh_fixture_job(fixture, head).reserved_ns, 0);
+    assert_int_equal(bh_fixture_cancel(fixture, head), BH_OK);
+    bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {

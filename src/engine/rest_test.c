@@ -26,14 +26,14 @@ enum { CLAIMS_MOST = 3, GPUS = 6, JOBS = 24, TICKS = 40, VICTIMS_MOST = 32, ANSW
 static uint64_t windows_wanted = 300, seed_wanted = 1;
 
 struct course {
-    struct bh_story *story;
+    struct bh_fixture *fixture;
     uint64_t random;
-    uint32_t claims, victims, checked, places, most_claims;
+    uint32_t claims, victims, checked, placements, most_claims;
     uint32_t reclaims, reclaims_within; /* the latter below a guarantee that is used up */
 };
 
 static uint32_t
-draw(struct course *course, uint32_t below)
+rest_test_draw(struct course *course, uint32_t below)
 {
     course->random ^= course->random << 13;
     course->random ^= course->random >> 7;
@@ -55,18 +55,18 @@ wanted_by(const struct bh_engine *engine, const struct claim *claim)
 static bool
 is_free_but(const struct bh_engine *engine, const struct claim *claim, uint32_t but)
 {
-    struct bh_candidate candidate;
+    struct bh_queue_entry entry;
     struct bh_search search;
     struct bh_wanted wanted = wanted_by(engine, claim);
     struct bh_reason why;
     uint32_t whose;
 
-    bh_order_of_job(engine, claim->job, &candidate);
-    search = bh_reserve_search(engine, &candidate, claim->job);
+    bh_queue_entry_of_job(engine, claim->job, &entry);
+    search = bh_reserve_search(engine, &entry, claim->job);
     for (uint32_t at = engine->core.leaving; at; at = lease_at(engine, at)->next_leaving)
         if (lease_at(engine, at)->job != but && search.gone_count < BH_VICTIMS_MAX)
             search.gone[search.gone_count++] = lease_at(engine, at)->job;
-    return bh_place_possible(&search, claim->places, claim->count)
+    return bh_placement_possible(&search, claim->placements, claim->count)
            && bh_quota_allows(&search, &wanted, &why, &whose);
 }
 
@@ -170,12 +170,12 @@ used_up_above(const struct bh_engine *engine, uint32_t tenant, uint32_t other)
 }
 
 static void
-check_reclaim(struct course *course, uint32_t victim, uint32_t asker)
+check_reclaim(struct course *course, uint32_t victim, uint32_t preemptor)
 {
-    const struct bh_engine *engine = course->story->engine;
-    uint32_t tenant = job_at(engine, asker)->tenant, other = job_at(engine, victim)->tenant;
+    const struct bh_engine *engine = course->fixture->engine;
+    uint32_t tenant = job_at(engine, preemptor)->tenant, other = job_at(engine, victim)->tenant;
 
-    if (job_at(engine, victim)->priority < job_at(engine, asker)->priority)
+    if (job_at(engine, victim)->priority < job_at(engine, preemptor)->priority)
         return;
     assert_true(is_promised(engine, tenant, other, 0));
     assert_true(borrows(engine, other, tenant));
@@ -185,9 +185,9 @@ check_reclaim(struct course *course, uint32_t victim, uint32_t asker)
 
 /* Whether the job, which waits, could have just the room of the other. */
 static bool
-could_take_back(const struct bh_engine *engine, uint32_t asker, uint32_t victim)
+could_take_back(const struct bh_engine *engine, uint32_t preemptor, uint32_t victim)
 {
-    const struct job *wants = job_at(engine, asker), *has = job_at(engine, victim);
+    const struct job *wants = job_at(engine, preemptor), *has = job_at(engine, victim);
     uint64_t more = (uint64_t)sku_at(engine, wants->sku)->equivalents[0] * wants->count;
 
     return wants->state == BH_JOB_PENDING && has->state == BH_JOB_RUNNING
@@ -201,17 +201,17 @@ could_take_back(const struct bh_engine *engine, uint32_t asker, uint32_t victim)
 static void
 check_nobody_waits(const struct bh_engine *engine)
 {
-    for (uint32_t asker = 0; bh_slot_next(engine, TABLE_JOB, &asker);)
+    for (uint32_t preemptor = 0; bh_slot_next(engine, TABLE_JOB, &preemptor);)
         for (uint32_t victim = 0; bh_slot_next(engine, TABLE_JOB, &victim);)
-            assert_false(could_take_back(engine, asker, victim));
+            assert_false(could_take_back(engine, preemptor, victim));
 }
 
 /* The victims that the last step named. */
 static void
 check_victims(struct course *course)
 {
-    const struct bh_engine *engine = course->story->engine;
-    const struct bh_step *step = &course->story->step;
+    const struct bh_engine *engine = course->fixture->engine;
+    const struct bh_step *step = &course->fixture->step;
 
     for (uint32_t i = 0; i < step->decision_count; i++) {
         const struct bh_decision *decision = &step->decisions[i];
@@ -221,7 +221,7 @@ check_victims(struct course *course)
         if (decision->for_job.v == 0)
             continue;
         course->victims++;
-        if (!claim || went_on(step) || !bh_room_is_leaving(engine, lease) || leaving_count(engine) > BH_VICTIMS_MAX)
+        if (!claim || went_on(step) || !bh_capacity_is_leaving(engine, lease) || leaving_count(engine) > BH_VICTIMS_MAX)
             continue;
         course->checked++;
         check_reclaim(course, lease_at(engine, lease)->job, claim->job);
@@ -234,26 +234,26 @@ check_victims(struct course *course)
 
 struct window {
     uint32_t claims[4096]; /* by job */
-    struct bh_decision rooms[4096];
+    struct bh_decision capacities_left[4096];
 };
 
 static void
 check_place(struct window *window, const struct bh_decision *decision)
 {
-    const struct bh_decision *room = &window->rooms[decision->job.v];
+    const struct bh_decision *capacity = &window->capacities_left[decision->job.v];
 
-    for (uint32_t i = 0; i < room->piece_count; i++) {
-        assert_int_equal(decision->pieces[i].gpu.v, room->pieces[i].gpu.v);
-        assert_int_equal(decision->pieces[i].profile, room->pieces[i].profile);
-        assert_int_equal(decision->pieces[i].start, room->pieces[i].start);
+    for (uint32_t i = 0; i < capacity->partition_count; i++) {
+        assert_int_equal(decision->partitions[i].gpu.v, capacity->partitions[i].gpu.v);
+        assert_int_equal(decision->partitions[i].profile, capacity->partitions[i].profile);
+        assert_int_equal(decision->partitions[i].start, capacity->partitions[i].start);
     }
-    window->rooms[decision->job.v].piece_count = 0;
+    window->capacities_left[decision->job.v].partition_count = 0;
 }
 
 static void
-watch(struct course *course, struct window *window)
+rest_test_watch(struct course *course, struct window *window)
 {
-    const struct bh_step *step = &course->story->step;
+    const struct bh_step *step = &course->fixture->step;
 
     for (uint32_t i = 0; i < step->decision_count; i++) {
         const struct bh_decision *decision = &step->decisions[i];
@@ -262,14 +262,14 @@ watch(struct course *course, struct window *window)
         assert_true(job < BH_COUNT(window->claims));
         assert_int_not_equal(decision->kind, BH_DO_UNCLAIM);
         if (decision->kind == BH_DO_CLAIM) {
-            window->rooms[job] = *decision;
+            window->capacities_left[job] = *decision;
             course->claims++;
             assert_true(++window->claims[job] <= CLAIMS_MOST);
             if (window->claims[job] > course->most_claims)
                 course->most_claims = window->claims[job];
         }
         if (decision->kind == BH_DO_PLACE || decision->kind == BH_DO_RESUME) {
-            course->places++;
+            course->placements++;
             check_place(window, decision);
         }
     }
@@ -279,21 +279,21 @@ watch(struct course *course, struct window *window)
 static void
 answer_all(struct course *course, struct window *window)
 {
-    struct bh_story *story = course->story;
+    struct bh_fixture *fixture = course->fixture;
     uint32_t answers = 0;
 
-    while (story->effect_count) {
-        uint32_t at = draw(course, story->effect_count);
-        struct bh_event event = bh_story_answer(&story->effects[at], BH_OUTCOME_OK);
+    while (fixture->effect_count) {
+        uint32_t at = rest_test_draw(course, fixture->effect_count);
+        struct bh_event event = bh_fixture_answer(&fixture->effects[at], BH_OUTCOME_OK);
         bh_rc rc;
 
-        story->effect_count--;
-        memmove(&story->effects[at], &story->effects[at + 1],
-                (story->effect_count - at) * sizeof(story->effects[0]));
-        rc = bh_story_send(story, &event);
+        fixture->effect_count--;
+        memmove(&fixture->effects[at], &fixture->effects[at + 1],
+                (fixture->effect_count - at) * sizeof(fixture->effects[0]));
+        rc = bh_fixture_send(fixture, &event);
         assert_true(++answers < ANSWERS_MOST);
         if (rc == BH_OK)
-            watch(course, window);
+            rest_test_watch(course, window);
     }
 }
 
@@ -301,20 +301,20 @@ answer_all(struct course *course, struct window *window)
 
 /* Nothing from outside any more: it comes to rest, and stays so while time passes. */
 static void
-rest(struct course *course, struct window *window)
+rest_test_rest(struct course *course, struct window *window)
 {
     for (uint32_t i = 0; i < TICKS; i++) {
         struct bh_event tick = { .kind = BH_EV_TICK };
 
         answer_all(course, window);
-        course->story->now_ns += 15000000000;
-        assert_int_equal(bh_story_send(course->story, &tick), BH_OK);
-        watch(course, window);
+        course->fixture->now_ns += 15000000000;
+        assert_int_equal(bh_fixture_send(course->fixture, &tick), BH_OK);
+        rest_test_watch(course, window);
     }
     answer_all(course, window);
-    for (uint64_t job = 0; job < BH_COUNT(window->rooms); job++)
-        assert_int_equal(window->rooms[job].piece_count, 0);
-    check_nobody_waits(course->story->engine);
+    for (uint64_t job = 0; job < BH_COUNT(window->capacities_left); job++)
+        assert_int_equal(window->capacities_left[job].partition_count, 0);
+    check_nobody_waits(course->fixture->engine);
 }
 
 static void
@@ -334,9 +334,9 @@ set_tenants(struct course *course)
         struct bh_ev_tenant tenant = tenants[i];
 
         tenant.boundary = BH_BOUNDARY_NONE;
-        tenant.guarantee = i ? guarantees[draw(course, BH_COUNT(guarantees))] : 0;
-        tenant.min_runtime_ns = draw(course, 4) ? 0 : 20000000000;
-        bh_story_tenant(course->story, tenant);
+        tenant.guarantee = i ? guarantees[rest_test_draw(course, BH_COUNT(guarantees))] : 0;
+        tenant.min_runtime_ns = rest_test_draw(course, 4) ? 0 : 20000000000;
+        bh_fixture_tenant(course->fixture, tenant);
     }
 }
 
@@ -345,16 +345,16 @@ submit_some(struct course *course, struct window *window)
 {
     static const uint32_t tenants[] = { 2, 3, 21, 22, 31 };
 
-    for (uint32_t i = draw(course, 8); i > 0; i--) {
-        struct bh_ev_submit job = bh_story_wants(tenants[draw(course, BH_COUNT(tenants))],
-                                                 1 + draw(course, 3), 1 + draw(course, 2));
+    for (uint32_t i = rest_test_draw(course, 8); i > 0; i--) {
+        struct bh_ev_submit job = bh_fixture_submission(tenants[rest_test_draw(course, BH_COUNT(tenants))],
+                                                 1 + rest_test_draw(course, 3), 1 + rest_test_draw(course, 2));
 
-        job.priority = (enum bh_priority)(1 + draw(course, 4));
-        job.contract = (enum bh_contract)draw(course, BH_CONTRACTS);
-        job.grace_ns = draw(course, 2000000000);
-        bh_story_submit(course->story, job);
-        watch(course, window);
-        course->story->now_ns += draw(course, 1000000000);
+        job.priority = (enum bh_priority)(1 + rest_test_draw(course, 4));
+        job.contract = (enum bh_contract)rest_test_draw(course, BH_CONTRACTS);
+        job.grace_ns = rest_test_draw(course, 2000000000);
+        bh_fixture_submit(course->fixture, job);
+        rest_test_watch(course, window);
+        course->fixture->now_ns += rest_test_draw(course, 1000000000);
     }
 }
 
@@ -365,18 +365,18 @@ end_some(struct course *course)
     uint32_t cursor = 0, live = 0;
     uint64_t jobs[512];
 
-    while (bh_view_next_job(course->story->engine, &cursor, &view) && live < BH_COUNT(jobs))
+    while (bh_view_next_job(course->fixture->engine, &cursor, &view) && live < BH_COUNT(jobs))
         if (view.state < BH_JOB_COMPLETED)
             jobs[live++] = view.job.v;
     for (uint32_t i = 0; i < live; i++)
-        if (live > JOBS ? draw(course, 2) : draw(course, 6) == 0)
-            assert_int_equal(bh_story_cancel(course->story, jobs[i]), BH_OK);
+        if (live > JOBS ? rest_test_draw(course, 2) : rest_test_draw(course, 6) == 0)
+            assert_int_equal(bh_fixture_cancel(course->fixture, jobs[i]), BH_OK);
 }
 
 static void
 every_window_comes_to_rest(void **state)
 {
-    struct course course = { .story = bh_story_site(GPUS),
+    struct course course = { .fixture = bh_fixture_site(GPUS),
                              .random = seed_wanted * 0x9e3779b97f4a7c15ull + 1 };
 
     for (uint64_t i = 0; i < windows_wanted; i++) {
@@ -386,19 +386,19 @@ every_window_comes_to_rest(void **state)
         if (i % 10 == 0)
             set_tenants(&course);
         end_some(&course);
-        while (course.story->effect_count) /* what changes and cancelled jobs began */
-            bh_story_next(course.story, BH_OUTCOME_OK);
+        while (course.fixture->effect_count) /* what changes and cancelled jobs began */
+            bh_fixture_answer_next(course.fixture, BH_OUTCOME_OK);
         submit_some(&course, window);
-        rest(&course, window);
+        rest_test_rest(&course, window);
         free(window);
     }
     fprintf(stderr, "# %u claims, %u victims (%u checked), %u placements; most claims of a job: "
                     "%u; %u reclaims, %u of them below a guarantee that is used up\n",
-            course.claims, course.victims, course.checked, course.places, course.most_claims,
+            course.claims, course.victims, course.checked, course.placements, course.most_claims,
             course.reclaims, course.reclaims_within);
     assert_true(course.claims > 0);
     assert_true(course.reclaims_within > 0);
-    bh_story_close(course.story);
+    bh_fixture_close(course.fixture);
 }
 
 int

@@ -21,25 +21,25 @@ boundaries_decide_who_stands_beside_whom(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = bh_story_site(2);
+        struct bh_fixture *fixture = bh_fixture_site(2);
         uint64_t one, other;
 
-        bh_story_h100s(story, 2, 11, 2);
-        bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
+        bh_fixture_h100s(fixture, 2, 11, 2);
+        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 3 }, .parent = { 1 },
                                                       .kind = BH_TENANT_DEPARTMENT,
                                                       .boundary = cases[i].boundary,
                                                       .dedicated_nodes = cases[i].dedicated });
-        one = bh_story_run(story, bh_story_wants(21, 1, 1));
-        other = bh_story_run(story, bh_story_wants(31, 1, 1));
+        one = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
+        other = bh_fixture_submit_running(fixture, bh_fixture_submission(31, 1, 1));
         BH_CHECK_EQ(cases[i].name,
-                    bh_story_where(story, one) / 100 == bh_story_where(story, other) / 100,
+                    bh_fixture_placement_of(fixture, one) / 100 == bh_fixture_placement_of(fixture, other) / 100,
                     cases[i].same_gpu);
         BH_CHECK_EQ(cases[i].name,
-                    bh_same(bh_story_job(story, one).node, bh_story_job(story, other).node),
+                    bh_same(bh_fixture_job(fixture, one).node, bh_fixture_job(fixture, other).node),
                     cases[i].same_node);
-        BH_CHECK_EQ(cases[i].name, bh_story_job(story, other).grade,
+        BH_CHECK_EQ(cases[i].name, bh_fixture_job(fixture, other).grade,
                     cases[i].dedicated ? BH_GRADE_A : BH_GRADE_C);
-        bh_story_close(story);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
@@ -47,28 +47,28 @@ boundaries_decide_who_stands_beside_whom(void **state)
 static void
 a_whole_gpu_is_grade_b(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
-    uint64_t job = bh_story_run(story, bh_story_wants(21, 3, 1));
+    struct bh_fixture *fixture = bh_fixture_site(1);
+    uint64_t job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));
 
-    assert_int_equal(bh_story_job(story, job).grade, BH_GRADE_B);
-    bh_story_close(story);
+    assert_int_equal(bh_fixture_job(fixture, job).grade, BH_GRADE_B);
+    bh_fixture_close(fixture);
 }
 
 static void
 a_sku_of_a_stronger_grade_is_not_served_by_mig(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_event event = { .kind = BH_EV_SKU };
     uint64_t job;
 
     event.u.sku = (struct bh_ev_sku){ .sku = { 4 }, .grade = BH_GRADE_B, .model_count = 1 };
     event.u.sku.models[0].model = BH_GPU_H100_80GB;
     event.u.sku.models[0].profile = bh_profile_find(BH_GPU_H100_80GB, "3g.40gb")->id.v;
-    bh_story_must(story, &event);
-    job = bh_story_submit(story, bh_story_wants(21, 4, 1));
-    assert_int_equal(bh_story_state(story, job), BH_JOB_PENDING);
-    assert_int_equal(bh_story_why(story, job).code, BH_REASON_NEVER_SHAPE);
-    bh_story_close(story);
+    bh_fixture_must_send(fixture, &event);
+    job = bh_fixture_submit(fixture, bh_fixture_submission(21, 4, 1));
+    assert_int_equal(bh_fixture_state(fixture, job), BH_JOB_PENDING);
+    assert_int_equal(bh_fixture_why(fixture, job).code, BH_REASON_NEVER_SHAPE);
+    bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -14,7 +14,7 @@ struct slot {
 };
 
 struct quota {
-    uint64_t limit, guarantee, withhold, used; /* pieces, or parts */
+    uint64_t limit, guarantee, withhold, used; /* partitions, or parts */
     uint32_t scope, of;
 };
 
@@ -23,7 +23,7 @@ struct tenant {
     uint32_t next_free;
     uint32_t parent; /* slot */
     uint64_t limit, guarantee, withhold, user_limit, min_runtime_ns;
-    uint64_t expected; /* of the guarantee: bh_ev_outlook */
+    uint64_t expected; /* of the guarantee: bh_ev_advice */
     uint64_t used;     /* GPU-equivalents in parts, with the subtree */
     uint64_t used_own; /* of that, its own jobs */
     uint64_t cost;     /* micro-units an hour of what is used, with the subtree */
@@ -63,7 +63,7 @@ struct sku {
     uint32_t grade;
     uint32_t models[BH_SKU_MODELS_MAX], profiles[BH_SKU_MODELS_MAX];
     uint32_t model_count, jobs;
-    uint32_t equivalents[BH_SKU_MODELS_MAX]; /* of one piece: parts, by row */
+    uint32_t equivalents[BH_SKU_MODELS_MAX]; /* of one partition: parts, by row */
     uint32_t forms; /* that its rows have: bits of enum bh_gpu_form */
     uint32_t unused;
     uint64_t price;
@@ -107,9 +107,9 @@ struct gpu_health {
 };
 
 /* What shall stand on a GPU, by declaration: engine/standing.h. */
-struct standing {
-    uint8_t profiles[BH_STANDING_MAX], starts[BH_STANDING_MAX];
-    uint8_t count, mode; /* enum bh_standing_mode */
+struct gpu_layout {
+    uint8_t profiles[BH_LAYOUT_MAX], starts[BH_LAYOUT_MAX];
+    uint8_t count, mode; /* enum bh_layout_mode */
 };
 
 enum gpu_fence { FENCE_NONE, FENCE_ENDS, FENCE_KEEPS }; /* KEEPS: its leases run on */
@@ -119,10 +119,10 @@ struct gpu {
     uint32_t next_free;
     uint32_t node, next_on_node;
     uint32_t model;
-    uint32_t first_part; /* slots, linked by part.next_on_gpu, latest first */
-    uint32_t idle, leased, stuck; /* pieces in those states */
+    uint32_t first_partition; /* slots, linked by part.next_on_gpu, latest first */
+    uint32_t idle, leased, stuck; /* partitions in those states */
     uint64_t retry_ns; /* when to try again to destroy the stuck ones; 0: none waits */
-    struct bh_occupancy occupancy; /* of the pieces that are carving or leased */
+    struct bh_occupancy occupancy; /* of the partitions that are carving or leased */
     uint8_t managed, cordoned, fenced, mig_capable; /* fenced: enum gpu_fence */
     uint8_t mig;     /* was carved into instances last */
     uint8_t counted; /* enum gpu_counted bits: how it stands in the counts of its node */
@@ -130,15 +130,15 @@ struct gpu {
     uint8_t layout, lone_carve, held; /* held: enum bh_held */
     uint8_t pooled; /* its pool counts it, with this occupancy */
     struct bh_occupancy pooled_as;
-    uint32_t alike, next_alike, prev_alike; /* its group, or 0; slots of GPUs in it */
+    uint32_t gpu_group, next_in_group, prev_in_group; /* its group, or 0; slots of GPUs in it */
     uint32_t claimed; /* places of claims and reservations on it */
     uint32_t leased_compute, leased_memory, unusable_compute, unusable_memory;
     uint32_t dedicated_to; /* tenant (slot) that is charged for these, or 0 */
     uint32_t dedicated_compute, dedicated_memory, dedicated_equivalent;
-    struct standing wanted, before; /* what is wanted; what a failure goes back to */
-    uint64_t standing_retry_ns;     /* a carve failed: none before the tick then; 0: none did */
+    struct gpu_layout wanted, before; /* what is wanted; what a failure goes back to */
+    uint64_t layout_retry_ns;     /* a carve failed: none before the tick then; 0: none did */
     uint32_t apply;                 /* number of the change that wanted it */
-    uint8_t standing, standing_rc;  /* enum bh_standing_state; why it failed: bh_rc */
+    uint8_t gpu_layout, layout_rc;  /* enum bh_layout_state; why it failed: bh_rc */
     uint8_t shared;  /* had shares last */
     uint8_t spare[1];
     uint32_t share_limit;           /* compute parts that its shares may have, as the site says */
@@ -149,7 +149,7 @@ struct gpu {
 
 /* GPUs of a model that stand alike.  The id is a hash of that; where two meet, the later takes
  * the next number. */
-struct alike {
+struct gpu_group {
     uint64_t id;
     uint32_t next_free;
     uint32_t model, gpus, first; /* gpu slot */
@@ -157,14 +157,14 @@ struct alike {
 };
 
 /* What is counted of GPUs, by node and by model, so that searches pass over what is full.
- * It follows gpu.occupancy, and knows nothing of claims and stuck pieces. */
+ * It follows gpu.occupancy, and knows nothing of claims and stuck partitions. */
 enum gpu_counted {
     GPU_OFFERED = 1, /* gets new work */
     GPU_EMPTY = 2,   /* and nothing of it is in use */
     GPU_OPEN = 4     /* and something of it is free */
 };
 
-struct place {
+struct placement {
     uint32_t gpu; /* id: a slot may be gone by the time the place is wanted again */
     uint32_t profile, start;
 };
@@ -222,7 +222,7 @@ struct lease {
     uint64_t since_ns; /* when it last began to run; before that, when it was placed */
     uint64_t ran_ns;   /* before that */
     uint64_t kill_ns;  /* STOPPING: when its grace is over, by the order */
-    struct place places[BH_JOB_COUNT_MAX];
+    struct placement placements[BH_JOB_COUNT_MAX];
     uint32_t parts[BH_JOB_COUNT_MAX]; /* slots; 0 while suspended, and once done */
     uint8_t count, state, grade, waiting; /* waiting: an effect kind + 1, or 0 */
     uint8_t stop_cause, member, unused[2];
@@ -230,7 +230,7 @@ struct lease {
     uint32_t next_leaving, prev_leaving; /* slots; of those that are suspended or stopped */
 };
 
-struct part {
+struct partition {
     uint64_t id;
     uint32_t next_free;
     uint32_t gpu, next_on_gpu;

@@ -13,7 +13,7 @@
 #define RETRY_NS 60000000000ull
 
 void
-bh_shape_want(struct bh_engine *engine, uint32_t profile, uint32_t ready)
+bh_warm_set(struct bh_engine *engine, uint32_t profile, uint32_t ready)
 {
     struct shapes *shapes = &engine->core.shapes;
 
@@ -26,7 +26,7 @@ bh_shape_want(struct bh_engine *engine, uint32_t profile, uint32_t ready)
 }
 
 void
-bh_shape_count(struct bh_engine *engine, uint32_t profile, bool more)
+bh_warm_count(struct bh_engine *engine, uint32_t profile, bool more)
 {
     uint16_t *unheld = &engine->core.shapes.unheld[profile];
 
@@ -36,22 +36,22 @@ bh_shape_count(struct bh_engine *engine, uint32_t profile, bool more)
 }
 
 void
-bh_shape_failed(struct bh_engine *engine)
+bh_warm_failed(struct bh_engine *engine)
 {
     engine->core.shapes.retry_ns = engine->core.now_ns + RETRY_NS;
     engine->hints.due_known = false;
 }
 
 uint64_t
-bh_shape_retry_ns(const struct bh_engine *engine)
+bh_warm_retry_ns(const struct bh_engine *engine)
 {
     return engine->core.shapes.retry_ns ? engine->core.shapes.retry_ns : UINT64_MAX;
 }
 
 void
-bh_shape_pass(struct bh_engine *engine)
+bh_warm_tick(struct bh_engine *engine)
 {
-    if (engine->core.now_ns < bh_shape_retry_ns(engine))
+    if (engine->core.now_ns < bh_warm_retry_ns(engine))
         return;
     engine->core.shapes.retry_ns = 0;
     engine->hints.due_known = false;
@@ -59,37 +59,37 @@ bh_shape_pass(struct bh_engine *engine)
 
 /* ---- where ---- */
 
-/* Whether an idle piece may go for one that is nobody's. */
+/* Whether an idle partition may go for one that is nobody's. */
 static bool
-is_left(const struct bh_engine *engine, const struct part *part)
+is_left(const struct bh_engine *engine, const struct partition *partition)
 {
-    const struct tenant *tenant = tenant_at(engine, tenant_find(engine, part->tenant));
+    const struct tenant *tenant = tenant_at(engine, tenant_find(engine, partition->tenant));
 
-    return part->tenant != 0 && tenant->running == 0 && tenant->pending == 0;
+    return partition->tenant != 0 && tenant->running == 0 && tenant->pending == 0;
 }
 
 /* What stands on the GPU, or is to: in use, claimed, or idle for somebody who may come. */
 static void
-see(const struct bh_engine *engine, uint32_t slot, struct bh_occupancy *ret_occupancy)
+warm_read_occupancy(const struct bh_engine *engine, uint32_t slot, struct bh_occupancy *ret_occupancy)
 {
     struct bh_search search = { .engine = engine };
     const struct gpu *gpu = gpu_at(engine, slot);
 
-    bh_room_occupancy(&search, slot, ret_occupancy);
-    for (uint32_t at = gpu->idle ? gpu->first_part : 0; at;) {
-        const struct part *part = part_at(engine, at);
+    bh_capacity_occupancy(&search, slot, ret_occupancy);
+    for (uint32_t at = gpu->idle ? gpu->first_partition : 0; at;) {
+        const struct partition *partition = partition_at(engine, at);
 
-        if (part->state == BH_PIECE_IDLE && !is_left(engine, part))
-            bh_room_block(ret_occupancy, (enum bh_gpu_model)gpu->model, part->profile,
-                          part->start);
-        at = part->next_on_gpu;
+        if (partition->state == BH_PARTITION_IDLE && !is_left(engine, partition))
+            bh_capacity_block(ret_occupancy, (enum bh_gpu_model)gpu->model, partition->profile,
+                          partition->start);
+        at = partition->next_on_gpu;
     }
 }
 
 /* A place, and what it costs the jobs to come. */
 struct site {
     uint32_t gpu, start; /* slot; 0: none */
-    bool misfit;         /* it is kept for pieces of another size */
+    bool misfit;         /* it is kept for partitions of another size */
     int64_t cost;
     bool whole;          /* the GPU would have to become one that is divided */
 };
@@ -118,12 +118,12 @@ find_site(const struct bh_engine *engine, const struct bh_profile *profile)
         struct bh_occupancy occupancy;
         struct bh_mig_choice choice;
         struct site site = { .gpu = slot, .whole = !gpu->mig,
-                             .misfit = bh_place_misfits(gpu, profile->id.v) };
+                             .misfit = bh_placement_misfits(gpu, profile->id.v) };
 
-        if (gpu->model != profile->model || !gpu->mig_capable || !bh_room_offered(engine, gpu)
-            || gpu->wanted.mode || !bh_alone_with(engine, slot, 0))
+        if (gpu->model != profile->model || !gpu->mig_capable || !bh_capacity_offered(engine, gpu)
+            || gpu->wanted.mode || !bh_exclusive_with(engine, slot, 0))
             continue;
-        see(engine, slot, &occupancy);
+        warm_read_occupancy(engine, slot, &occupancy);
         choice = bh_mig_choose(figures, &prices, &occupancy, profile);
         site.cost = choice.cost;
         if (choice.starts == 0 || !is_better(engine, &site, &best))
@@ -135,7 +135,7 @@ find_site(const struct bh_engine *engine, const struct bh_profile *profile)
 }
 
 bool
-bh_shape_decide(const struct work *work, struct bh_decision *ret_decision)
+bh_warm_decide(const struct work *work, struct bh_decision *ret_decision)
 {
     const struct bh_engine *engine = work->engine;
     const struct shapes *shapes = &engine->core.shapes;
@@ -151,9 +151,9 @@ bh_shape_decide(const struct work *work, struct bh_decision *ret_decision)
         site = find_site(engine, bh_profile_get((bh_profile_id){ id }));
         if (!site.gpu)
             continue;
-        *ret_decision = (struct bh_decision){ .kind = BH_DO_SHAPE, .piece_count = 1 };
-        ret_decision->pieces[0] =
-            (struct bh_piece){ { engine->core.next_partition },
+        *ret_decision = (struct bh_decision){ .kind = BH_DO_WARM, .partition_count = 1 };
+        ret_decision->partitions[0] =
+            (struct bh_partition){ { engine->core.next_partition },
                                { (uint32_t)gpu_at(engine, site.gpu)->id }, id, site.start, true };
         return true;
     }
@@ -161,27 +161,27 @@ bh_shape_decide(const struct work *work, struct bh_decision *ret_decision)
 }
 
 bh_rc
-bh_shape_apply(struct work *work, const struct bh_decision *decision)
+bh_warm_apply(struct work *work, const struct bh_decision *decision)
 {
     struct bh_engine *engine = work->engine;
-    const struct bh_piece *piece = &decision->pieces[0];
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ piece->profile });
-    uint32_t slot = gpu_find(engine, piece->gpu.v);
+    const struct bh_partition *partition = &decision->partitions[0];
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ partition->profile });
+    uint32_t slot = gpu_find(engine, partition->gpu.v);
     const struct gpu *gpu = gpu_at(engine, slot);
     struct bh_occupancy occupancy;
 
-    if (decision->piece_count != 1 || decision->job.v || decision->lease.v || !piece->carve
-        || piece->partition.v == 0 || part_find(engine, piece->partition.v))
+    if (decision->partition_count != 1 || decision->job.v || decision->lease.v || !partition->carve
+        || partition->partition.v == 0 || partition_find(engine, partition->partition.v))
         return BH_CONFLICT;
     if (!slot || !profile || profile->model != (enum bh_gpu_model)gpu->model
-        || piece->profile >= PROFILES_MAX || bh_slots_free(engine, TABLE_PART) == 0)
+        || partition->profile >= PROFILES_MAX || bh_slots_free(engine, TABLE_PARTITION) == 0)
         return BH_CONFLICT;
-    bh_room_occupancy(&(struct bh_search){ .engine = engine, .past_claims = true }, slot,
+    bh_capacity_occupancy(&(struct bh_search){ .engine = engine, .past_claims = true }, slot,
                       &occupancy);
-    if (!gpu->mig_capable || !bh_alone_with(engine, slot, 0)
-        || (!bh_room_offered(engine, gpu) && !bh_standing_wants(engine, slot, piece))
-        || !bh_occupancy_fits(&occupancy, profile, piece->start))
+    if (!gpu->mig_capable || !bh_exclusive_with(engine, slot, 0)
+        || (!bh_capacity_offered(engine, gpu) && !bh_layout_contains(engine, slot, partition))
+        || !bh_occupancy_fits(&occupancy, profile, partition->start))
         return BH_CONFLICT;
-    bh_part_carve(work, piece, 0);
+    bh_partition_carve(work, partition, 0);
     return BH_OK;
 }

@@ -1,5 +1,5 @@
-#ifndef BH_ENGINE_SHAPE_H
-#define BH_ENGINE_SHAPE_H
+#ifndef BH_ENGINE_WARM_H
+#define BH_ENGINE_WARM_H
 
 #include "engine/work_internal.h"
 
@@ -7,29 +7,29 @@
  * as many of each profile as the outlook wants ready, where the jobs to come lose least by
  * it (engine/mig.h).
  *
- * Such a piece is nobody's until the first job takes it, whoever's job that is: nothing ran
- * on it since it was carved.  Nothing is kept free for it: it goes like any idle piece when
- * something else is to stand there, and it takes the place of idle pieces only where their
+ * Such a partition is nobody's until the first job takes it, whoever's job that is: nothing ran
+ * on it since it was carved.  Nothing is kept free for it: it goes like any idle partition when
+ * something else is to stand there, and it takes the place of idle partitions only where their
  * tenant has no job at all. */
 
-/* How many pieces of a profile should stand ready. */
-void bh_shape_want(struct bh_engine *engine, uint32_t profile, uint32_t ready);
+/* How many partitions of a profile should stand ready. */
+void bh_warm_set(struct bh_engine *engine, uint32_t profile, uint32_t ready);
 
-/* The next piece to carve, when the settings say so and some are missing. */
-bool bh_shape_decide(const struct work *work, struct bh_decision *ret_decision);
+/* The next partition to carve, when the settings say so and some are missing. */
+bool bh_warm_decide(const struct work *work, struct bh_decision *ret_decision);
 
-/* BH_CONFLICT: it is not such a piece, or something stands there. */
-BH_MUST_USE bh_rc bh_shape_apply(struct work *work, const struct bh_decision *decision);
+/* BH_CONFLICT: it is not such a partition, or something stands there. */
+BH_MUST_USE bh_rc bh_warm_apply(struct work *work, const struct bh_decision *decision);
 
 /* One more, or one less, of those that nobody has held yet. */
-void bh_shape_count(struct bh_engine *engine, uint32_t profile, bool more);
+void bh_warm_count(struct bh_engine *engine, uint32_t profile, bool more);
 
-/* A piece for nobody could not be carved: none is tried before the first tick at or after
+/* A partition for nobody could not be carved: none is tried before the first tick at or after
  * that time (UINT64_MAX: nothing waits for it). */
-void bh_shape_failed(struct bh_engine *engine);
-uint64_t bh_shape_retry_ns(const struct bh_engine *engine);
+void bh_warm_failed(struct bh_engine *engine);
+uint64_t bh_warm_retry_ns(const struct bh_engine *engine);
 
 /* A tick has come. */
-void bh_shape_pass(struct bh_engine *engine);
+void bh_warm_tick(struct bh_engine *engine);
 
 #endif

@@ -27,8 +27,8 @@ static const uint32_t slot_sizes[TABLES] = {
     [TABLE_TENANT] = sizeof(struct tenant), [TABLE_SKU] = sizeof(struct sku),
     [TABLE_NODE] = sizeof(struct node),     [TABLE_GPU] = sizeof(struct gpu),
     [TABLE_JOB] = sizeof(struct job),       [TABLE_LEASE] = sizeof(struct lease),
-    [TABLE_PART] = sizeof(struct part),     [TABLE_CLASS] = sizeof(struct class),
-    [TABLE_ALIKE] = sizeof(struct alike),   [TABLE_METERED] = sizeof(struct metered),
+    [TABLE_PARTITION] = sizeof(struct partition),     [TABLE_CLASS] = sizeof(struct class),
+    [TABLE_GPU_GROUP] = sizeof(struct gpu_group),   [TABLE_METERED] = sizeof(struct metered),
 };
 
 _Static_assert(sizeof(struct job) <= 192, "10,000 pending jobs must stay below 3 MB");
@@ -40,8 +40,8 @@ bh_slots_layout(struct table tables[TABLES], const struct bh_engine_caps *caps, 
         [TABLE_TENANT] = caps->tenants, [TABLE_SKU] = caps->skus,
         [TABLE_NODE] = caps->nodes,     [TABLE_GPU] = caps->gpus,
         [TABLE_JOB] = caps->jobs,       [TABLE_LEASE] = caps->leases,
-        [TABLE_PART] = caps->partitions, [TABLE_CLASS] = caps->classes,
-        [TABLE_ALIKE] = caps->gpus,     [TABLE_METERED] = caps->metered,
+        [TABLE_PARTITION] = caps->partitions, [TABLE_CLASS] = caps->classes,
+        [TABLE_GPU_GROUP] = caps->gpus,     [TABLE_METERED] = caps->metered,
     };
     uint64_t at = aligned(start);
 
@@ -58,7 +58,7 @@ bh_slots_layout(struct table tables[TABLES], const struct bh_engine_caps *caps, 
 }
 
 static uint32_t *
-index_of(const struct bh_engine *engine, enum table_kind kind)
+slots_index_of(const struct bh_engine *engine, enum table_kind kind)
 {
     return bh_block_at(engine, engine->tables[kind].index_offset);
 }
@@ -70,18 +70,18 @@ id_at(const struct bh_engine *engine, enum table_kind kind, uint32_t slot)
 }
 
 static uint32_t
-home_of(uint64_t id, uint32_t mask)
+slots_home_of(uint64_t id, uint32_t mask)
 {
     return (uint32_t)((id * 0x9e3779b97f4a7c15ull) >> 32) & mask;
 }
 
 /* Where the id stands in the index, or the empty place where it would. */
 static uint32_t
-probe(const struct bh_engine *engine, enum table_kind kind, uint64_t id)
+slots_probe(const struct bh_engine *engine, enum table_kind kind, uint64_t id)
 {
-    const uint32_t *index = index_of(engine, kind);
+    const uint32_t *index = slots_index_of(engine, kind);
     uint32_t mask = engine->tables[kind].index_mask;
-    uint32_t at = home_of(id, mask);
+    uint32_t at = slots_home_of(id, mask);
 
     while (index[at] && id_at(engine, kind, index[at]) != id)
         at = (at + 1) & mask;
@@ -91,7 +91,7 @@ probe(const struct bh_engine *engine, enum table_kind kind, uint64_t id)
 uint32_t
 bh_slot_find(const struct bh_engine *engine, enum table_kind kind, uint64_t id)
 {
-    return id ? index_of(engine, kind)[probe(engine, kind, id)] : 0;
+    return id ? slots_index_of(engine, kind)[slots_probe(engine, kind, id)] : 0;
 }
 
 uint32_t
@@ -118,7 +118,7 @@ bh_slot_add(struct bh_engine *engine, enum table_kind kind, uint64_t id)
     head->next_free = 0;
     head->id = id;
     table->live++;
-    index_of(engine, kind)[probe(engine, kind, id)] = slot;
+    slots_index_of(engine, kind)[slots_probe(engine, kind, id)] = slot;
     return slot;
 }
 
@@ -126,11 +126,11 @@ bh_slot_add(struct bh_engine *engine, enum table_kind kind, uint64_t id)
 static void
 unindex(struct bh_engine *engine, enum table_kind kind, uint32_t hole)
 {
-    uint32_t *index = index_of(engine, kind);
+    uint32_t *index = slots_index_of(engine, kind);
     uint32_t mask = engine->tables[kind].index_mask;
 
     for (uint32_t at = (hole + 1) & mask; index[at]; at = (at + 1) & mask) {
-        uint32_t home = home_of(id_at(engine, kind, index[at]), mask);
+        uint32_t home = slots_home_of(id_at(engine, kind, index[at]), mask);
 
         if (((at - home) & mask) < ((at - hole) & mask))
             continue;
@@ -148,7 +148,7 @@ bh_slot_remove(struct bh_engine *engine, enum table_kind kind, uint32_t slot)
 
     BH_ASSERT(slot != 0 && slot <= table->high);
     BH_ASSERT(head->id != 0);
-    unindex(engine, kind, probe(engine, kind, head->id));
+    unindex(engine, kind, slots_probe(engine, kind, head->id));
     memset(head, 0, table->slot_size);
     head->next_free = table->free_head;
     table->free_head = slot;
@@ -159,7 +159,7 @@ void
 bh_slots_reindex(struct bh_engine *engine, enum table_kind kind)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, kind, &slot);)
-        index_of(engine, kind)[probe(engine, kind, id_at(engine, kind, slot))] = slot;
+        slots_index_of(engine, kind)[slots_probe(engine, kind, id_at(engine, kind, slot))] = slot;
 }
 
 bool

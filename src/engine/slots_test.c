@@ -7,7 +7,7 @@ static void
 slots_are_found_by_id_through_any_history(void **state)
 {
     struct bh_engine_caps caps = BH_ENGINE_CAPS_DEFAULT;
-    struct bh_engine *engine = bh_story_engine(&caps);
+    struct bh_engine *engine = bh_fixture_engine(&caps);
     uint32_t slots[200] = { 0 };
     uint32_t random = 1, live = 0;
 
@@ -33,7 +33,7 @@ slots_are_found_by_id_through_any_history(void **state)
 static void
 a_freed_slot_is_used_again_first(void **state)
 {
-    struct bh_engine *engine = bh_story_engine(&BH_ENGINE_CAPS_DEFAULT);
+    struct bh_engine *engine = bh_fixture_engine(&BH_ENGINE_CAPS_DEFAULT);
     uint32_t a = bh_slot_add(engine, TABLE_GPU, 10), b = bh_slot_add(engine, TABLE_GPU, 11);
 
     bh_slot_remove(engine, TABLE_GPU, a);

@@ -6,24 +6,24 @@
 #include "engine/pool.h"
 
 void
-bh_starts_init(struct bh_starts *starts, uint32_t model, uint32_t profile)
+bh_candidates_init(struct bh_candidates *starts, uint32_t model, uint32_t profile)
 {
     starts->model = (enum bh_gpu_model)model;
     starts->profile = profile;
     starts->figures = NULL;
-    for (uint32_t i = 0; i < BH_STARTS_MEMO; i++)
+    for (uint32_t i = 0; i < BH_CANDIDATES_CACHE; i++)
         starts->memos[i].occupancy.units = UINT32_MAX;
 }
 
 void
-bh_starts_price(struct bh_starts *starts, const struct bh_engine *engine, uint32_t model)
+bh_candidates_price(struct bh_candidates *starts, const struct bh_engine *engine, uint32_t model)
 {
     if (starts->profile != BH_PROFILE_WHOLE.v)
         starts->figures = bh_pool_prices(engine, model, &starts->prices);
 }
 
 static bool
-alike(const struct bh_occupancy *a, const struct bh_occupancy *b)
+is_same_occupancy(const struct bh_occupancy *a, const struct bh_occupancy *b)
 {
     return a->units == b->units && a->slices == b->slices && a->whole == b->whole
            && a->media == b->media && a->shared == b->shared && a->shares == b->shares
@@ -34,13 +34,13 @@ alike(const struct bh_occupancy *a, const struct bh_occupancy *b)
 /* Where the model has no prices: the starts where fragmentation grows least. */
 static void
 weigh_starts(const struct bh_profile *profile, const struct bh_occupancy *occupancy,
-             struct bh_start_choice *ret_choice)
+             struct bh_candidate_starts *ret_choice)
 {
     uint64_t before;
 
     ret_choice->starts = 0;
     ret_choice->growth = 0;
-    if (bh_occupancy_room(occupancy, profile) == 0)
+    if (bh_occupancy_capacity(occupancy, profile) == 0)
         return;
     before = bh_occupancy_fragmentation(occupancy, profile->model);
     for (uint32_t starts = profile->starts; starts; starts &= starts - 1) {
@@ -63,15 +63,15 @@ weigh_starts(const struct bh_profile *profile, const struct bh_occupancy *occupa
 
 /* Shares go where least is left: GPUs that are shared fill up, and others stay whole. */
 static void
-weigh_share(const struct bh_starts *starts, const struct bh_share *share,
-            const struct bh_occupancy *occupancy, struct bh_start_choice *ret_choice)
+weigh_share(const struct bh_candidates *starts, const struct bh_share *share,
+            const struct bh_occupancy *occupancy, struct bh_candidate_starts *ret_choice)
 {
     uint32_t free_slots = ~occupancy->shares;
     struct bh_occupancy after = *occupancy;
 
     ret_choice->starts = 0;
     ret_choice->growth = 0;
-    if (bh_share_room(occupancy, starts->model, share) == 0)
+    if (bh_share_capacity(occupancy, starts->model, share) == 0)
         return;
     bh_share_add(&after, starts->model, share, (uint32_t)__builtin_ctz(free_slots));
     ret_choice->starts = free_slots;
@@ -81,8 +81,8 @@ weigh_share(const struct bh_starts *starts, const struct bh_share *share,
 }
 
 static void
-weigh(const struct bh_starts *starts, const struct bh_occupancy *occupancy,
-      struct bh_start_choice *ret_choice)
+candidates_weigh(const struct bh_candidates *starts, const struct bh_occupancy *occupancy,
+      struct bh_candidate_starts *ret_choice)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ starts->profile });
 
@@ -109,12 +109,12 @@ weigh(const struct bh_starts *starts, const struct bh_occupancy *occupancy,
     ret_choice->growth = 0;
 }
 
-const struct bh_start_choice *
-bh_starts_find(struct bh_starts *starts, const struct bh_occupancy *occupancy)
+const struct bh_candidate_starts *
+bh_candidates_find(struct bh_candidates *starts, const struct bh_occupancy *occupancy)
 {
-    uint32_t at = (occupancy->units * 2654435761u >> 8) % BH_STARTS_MEMO;
+    uint32_t at = (occupancy->units * 2654435761u >> 8) % BH_CANDIDATES_CACHE;
 
-    if (!alike(&starts->memos[at].occupancy, occupancy))
-        weigh(starts, occupancy, &starts->memos[at]);
+    if (!is_same_occupancy(&starts->memos[at].occupancy, occupancy))
+        candidates_weigh(starts, occupancy, &starts->memos[at]);
     return &starts->memos[at];
 }

@@ -1,40 +1,40 @@
-#ifndef BH_ENGINE_STARTS_H
-#define BH_ENGINE_STARTS_H
+#ifndef BH_ENGINE_CANDIDATES_H
+#define BH_ENGINE_CANDIDATES_H
 
 #include "engine/mig.h"
 #include "engine/state_internal.h"
 
-/* Where on a GPU a piece goes: the starts that cost jobs to come least, by what stands there.
+/* Where on a GPU a partition goes: the starts that cost jobs to come least, by what stands there.
  *
  * GPUs with the same occupancy have the same best starts, and most GPUs of a fleet look
  * alike: the last few answers are remembered. */
 
-struct bh_start_choice {
+struct bh_candidate_starts {
     struct bh_occupancy occupancy;
     uint32_t starts; /* bits; 0: no room */
     int64_t growth;  /* what they cost */
 };
 
-enum { BH_STARTS_MEMO = 16 };
+enum { BH_CANDIDATES_CACHE = 16 };
 
 /* Contents are for starts.c. */
-struct bh_starts {
+struct bh_candidates {
     enum bh_gpu_model model;
     uint32_t profile;
     const struct bh_mig *figures; /* and prices; NULL: by fragmentation */
     struct bh_mig_prices prices;
-    struct bh_start_choice memos[BH_STARTS_MEMO];
+    struct bh_candidate_starts memos[BH_CANDIDATES_CACHE];
 };
 
 /* For a profile on GPUs of a model: MIG profiles by how much the free part is broken up, shares
  * (which have all free slots) by how much is left. */
-void bh_starts_init(struct bh_starts *starts, uint32_t model, uint32_t profile);
+void bh_candidates_init(struct bh_candidates *starts, uint32_t model, uint32_t profile);
 
 /* By what room is worth (engine/pool.h), where the model has prices. */
-void bh_starts_price(struct bh_starts *starts, const struct bh_engine *engine, uint32_t model);
+void bh_candidates_price(struct bh_candidates *starts, const struct bh_engine *engine, uint32_t model);
 
 /* The best ones on a GPU that stands so; good until the next call. */
-const struct bh_start_choice *bh_starts_find(struct bh_starts *starts,
+const struct bh_candidate_starts *bh_candidates_find(struct bh_candidates *starts,
                                              const struct bh_occupancy *occupancy);
 
 #endif

@@ -3,7 +3,7 @@
 #include "base/test.h"
 #include "model/geometry.h"
 
-/* On an H100 that is empty or has these pieces: where a piece breaks up least, and the same
+/* On an H100 that is empty or has these partitions: where a partition breaks up least, and the same
  * when it is asked again with others between. */
 static void
 the_starts_that_break_up_least(void **state)
@@ -27,16 +27,16 @@ the_starts_that_break_up_least(void **state)
             const struct bh_profile *wanted =
                 cases[i].wanted ? bh_profile_find(BH_GPU_H100_80GB, cases[i].wanted) : NULL;
             struct bh_occupancy occupancy = { 0 };
-            struct bh_starts starts;
+            struct bh_candidates starts;
 
-            bh_starts_init(&starts, BH_GPU_H100_80GB,
+            bh_candidates_init(&starts, BH_GPU_H100_80GB,
                            wanted ? wanted->id.v : BH_PROFILE_WHOLE.v);
-            bh_starts_find(&starts, &occupancy);
+            bh_candidates_find(&starts, &occupancy);
             if (cases[i].stands)
                 bh_occupancy_add(&occupancy,
                                  bh_profile_find(BH_GPU_H100_80GB, cases[i].stands),
                                  cases[i].at);
-            BH_CHECK_EQ(cases[i].name, bh_starts_find(&starts, &occupancy)->starts,
+            BH_CHECK_EQ(cases[i].name, bh_candidates_find(&starts, &occupancy)->starts,
                         cases[i].starts);
         }
     BH_CHECK_DONE();

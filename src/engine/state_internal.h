@@ -22,9 +22,9 @@ enum table_kind {
     TABLE_GPU,
     TABLE_JOB,
     TABLE_LEASE,
-    TABLE_PART,
+    TABLE_PARTITION,
     TABLE_CLASS,
-    TABLE_ALIKE, /* as many as there may be GPUs */
+    TABLE_GPU_GROUP, /* as many as there may be GPUs */
     TABLE_METERED,
     TABLES
 };
@@ -41,8 +41,8 @@ struct claim {
     uint32_t job; /* slot; 0: free */
     uint32_t count;
     uint64_t at_ns;      /* of a reservation: from when on; 0: a claim */
-    uint64_t equivalent; /* in parts, of all its pieces */
-    struct place places[BH_JOB_PIECES_MAX];
+    uint64_t equivalent; /* in parts, of all its partitions */
+    struct placement placements[BH_JOB_PARTITIONS_MAX];
 };
 
 enum { CLAIMS_MAX = 32 }; /* a set of them is a number of 32 bits */
@@ -50,14 +50,14 @@ enum { CLAIMS_MAX = 32 }; /* a set of them is a number of 32 bits */
 /* The GPUs of one model that can be carved: engine/pool.h. */
 enum { POOLS_MAX = 4 };
 struct pool {
-    struct bh_mig_pool room;
-    uint32_t asked[BH_MIG_SHAPES_MAX], asked_sum; /* pieces, lately */
+    struct bh_mig_pool capacity;
+    uint32_t asked[BH_MIG_SHAPES_MAX], asked_sum; /* partitions, lately */
     uint32_t unused;
 };
 
 /* What was asked for of whole GPUs, by members: engine/stock.h. */
 enum { WANTS_MAX = 32 };
-struct stock_want {
+struct demand_row {
     uint64_t models;  /* bits */
     uint32_t cpu_milli, memory_mib, gpus;
     uint32_t weight;  /* how often */
@@ -68,7 +68,7 @@ struct demand {
     uint32_t sum;     /* of weights asked for */
     uint32_t renew_at; /* expected anew at that sum */
     uint32_t count, expected_count;
-    struct stock_want asked[WANTS_MAX], expected[WANTS_MAX];
+    struct demand_row asked[WANTS_MAX], expected[WANTS_MAX];
 };
 
 /* Pieces that nobody has held since they were carved, by profile: how many there should be
@@ -112,7 +112,7 @@ struct core {
     uint64_t half_life_began_ns; /* usage is weighed from 1 to 2 since */
     uint64_t turned_ns;  /* whose turn it is was told then: when generation moved last */
     uint64_t window;      /* moves with what happens from outside, and with each end */
-    uint32_t preemptable[BH_PRIORITIES + 1]; /* jobs that may make way, by priority */
+    uint32_t preemptible_jobs[BH_PRIORITIES + 1]; /* jobs that may make way, by priority */
     uint32_t claim_count, reserved; /* all claims; those that are reservations */
     uint64_t moves_began_ns; /* of the hour that moves are counted in; 0: none was yet */
     uint64_t moves_lost_gpu_ms; /* by them, as engine/move.h reckons */
@@ -136,15 +136,15 @@ struct core {
  * decides anything: forgetting it costs time only.  Not in the digest. */
 struct hints {
     uint64_t class_offset, lease_offset; /* arrays of struct hint, one per slot */
-    uint64_t tenant_offset, way_offset;  /* of struct tenant_hint; of struct way, by lease */
+    uint64_t tenant_offset, preemptible_offset;  /* of struct tenant_hint; of struct way, by lease */
     uint64_t node_offset;                /* of struct node_hint */
-    uint64_t queue_offset;               /* of struct bh_candidate: a heap, the first on top */
+    uint64_t queue_offset;               /* of struct bh_queue_entry: a heap, the first on top */
     uint64_t figures_offset;             /* of the pools' figures */
-    uint64_t stock_offset;               /* of the index of whole GPUs, with what is touched */
-    uint64_t stock_version;              /* of the demand that it was made for, + 1; 0: none */
-    uint32_t stock_touched;              /* the first node that it does not know as it is */
-    bool stock_mixed;                    /* some node has GPUs of several models */
-    uint64_t news, all_news;             /* counts; as of when everything may be different */
+    uint64_t node_index_offset;               /* of the index of whole GPUs, with what is touched */
+    uint64_t node_index_version;              /* of the demand that it was made for, + 1; 0: none */
+    uint32_t node_index_changed;              /* the first node that it does not know as it is */
+    bool node_index_mixed;                    /* some node has GPUs of several models */
+    uint64_t changes, all_changes;             /* counts; as of when everything may be different */
     uint32_t queue_count;
     bool queued;                         /* the heap holds all that may be looked at */
     uint64_t wake_ns;                    /* the earliest hint.until_ns */
@@ -160,13 +160,13 @@ struct hints {
 struct hint {
     uint64_t generation; /* + 1: could not be placed then */
     uint64_t until_ns;   /* look again from then on; 0: no need */
-    uint64_t asleep;     /* hints.news + 1: a limit holds it back, and nobody's leaving would help */
+    uint64_t blocked_at;     /* hints.news + 1: a limit holds it back, and nobody's leaving would help */
     uint32_t within;     /* tenant (slot): nothing else changes that, but what happens below it */
     uint32_t unused;
 };
 
 struct tenant_hint {
-    uint64_t news;        /* hints.news when something happened that could help somebody below */
+    uint64_t changes;        /* hints.news when something happened that could help somebody below */
     uint32_t first, last; /* jobs (slots) that may make way: engine/way.h */
 };
 
@@ -174,7 +174,7 @@ struct node_hint {
     uint64_t end_ns; /* when the first of its leases ends; 0: one is leaving, or not known */
 };
 
-struct way {
+struct preemptible {
     uint32_t next, prev; /* jobs (slots) of the same tenant */
     uint64_t since_ns;
 };

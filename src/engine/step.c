@@ -30,7 +30,7 @@ clear_step(struct bh_step *step)
 
 /* Admit the event, and change what it changes by itself. */
 static bh_rc
-take(struct work *work, const struct bh_event *event)
+step_admit(struct work *work, const struct bh_event *event)
 {
     struct bh_engine *engine = work->engine;
     uint64_t half_life_ns = engine->core.half_life_began_ns;
@@ -46,7 +46,7 @@ take(struct work *work, const struct bh_event *event)
     bh_usage_advance(engine, work->now_ns);
     bh_ledger_advance(engine, work->now_ns);
     if (half_life_ns != engine->core.half_life_began_ns)
-        bh_order_stir(engine); /* what was used is rounded: turns may change */
+        bh_queue_wake(engine); /* what was used is rounded: turns may change */
     bh_jobs_reap(engine);
     bh_transition(work, event);
     return BH_OK;
@@ -72,16 +72,16 @@ within_limits(const struct bh_engine *engine, const struct bh_decision *decision
 /* Whether the decision fits, and those that must stand in the same record: on the rest of
  * a gang, and on those who leave for a claim. */
 static bool
-has_room(const struct work *work, const struct bh_decision *decision)
+step_has_capacity(const struct work *work, const struct bh_decision *decision)
 {
     const struct bh_step *step = work->step;
     struct bh_record_needs needs = bh_decide_record(work, decision);
 
     for (uint32_t i = 0; i < step->decision_count; i++)
-        needs.pieces += step->decisions[i].piece_count;
+        needs.partitions += step->decisions[i].partition_count;
     return step->decision_count + needs.decisions <= BH_DECISIONS_MAX
            && step->effect_count + needs.effects <= BH_EFFECTS_MAX
-           && needs.pieces <= BH_DECIDED_PIECES_MAX;
+           && needs.partitions <= BH_DECIDED_PARTITIONS_MAX;
 }
 
 /* Decide and apply until nothing more can be decided, or the step is full. */
@@ -95,7 +95,7 @@ decide_all(struct work *work, bool tick)
     while (bh_decide(work, tick, &decision)) {
         bh_rc rc;
 
-        if (!begun && !has_room(work, &decision)) {
+        if (!begun && !step_has_capacity(work, &decision)) {
             step->more = true;
             return;
         }
@@ -111,10 +111,10 @@ decide_all(struct work *work, bool tick)
 static uint64_t
 first_due_ns(const struct bh_engine *engine)
 {
-    uint64_t next_ns = bh_shape_retry_ns(engine);
+    uint64_t next_ns = bh_warm_retry_ns(engine);
 
-    if (bh_standing_retry_ns(engine) < next_ns)
-        next_ns = bh_standing_retry_ns(engine);
+    if (bh_layout_retry_ns(engine) < next_ns)
+        next_ns = bh_layout_retry_ns(engine);
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         uint64_t deadline_ns = bh_lease_deadline_ns(engine, slot);
@@ -144,7 +144,7 @@ bh_rc
 bh_engine_step(struct bh_engine *engine, const struct bh_event *event, struct bh_step *step)
 {
     struct work work = { .engine = engine, .step = step };
-    bh_rc rc = take(&work, event);
+    bh_rc rc = step_admit(&work, event);
 
     if (rc != BH_OK)
         return rc;
@@ -169,14 +169,14 @@ bh_engine_replay(struct bh_engine *engine, const struct bh_event *event,
                  const struct bh_decision *decisions, uint32_t count, struct bh_step *step)
 {
     struct work work = { .engine = engine, .step = step };
-    bh_rc rc = take(&work, event);
+    bh_rc rc = step_admit(&work, event);
 
     if (rc != BH_OK)
         return rc;
     if (count > BH_DECISIONS_MAX)
         return BH_CONFLICT;
     for (uint32_t i = 0; i < count; i++) {
-        if (decisions[i].piece_count > BH_JOB_COUNT_MAX)
+        if (decisions[i].partition_count > BH_JOB_COUNT_MAX)
             return BH_CONFLICT;
         step->decisions[step->decision_count++] = decisions[i];
         if (step->effect_count + bh_decide_effects(engine, &decisions[i]) > BH_EFFECTS_MAX)
@@ -191,7 +191,7 @@ bh_engine_replay(struct bh_engine *engine, const struct bh_event *event,
 
 /* Keep the `max` effects with the lowest numbers, in order. */
 static void
-insert(struct bh_effect *effects, uint32_t *count, uint32_t max, const struct bh_effect *effect)
+step_insert(struct bh_effect *effects, uint32_t *count, uint32_t max, const struct bh_effect *effect)
 {
     uint32_t at = *count;
 
@@ -218,21 +218,21 @@ bh_engine_outstanding(const struct bh_engine *engine, bh_node_id node,
             continue;
         bh_effect_of_lease(engine, slot, &effect);
         if (node.v == 0 || bh_same(effect.node, node))
-            insert(ret_effects, &count, max, &effect);
+            step_insert(ret_effects, &count, max, &effect);
     }
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PART, &slot);) {
-        if (!part_at(engine, slot)->waiting)
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PARTITION, &slot);) {
+        if (!partition_at(engine, slot)->waiting)
             continue;
-        bh_effect_of_part(engine, slot, &effect);
+        bh_effect_of_partition(engine, slot, &effect);
         if (node.v == 0 || bh_same(effect.node, node))
-            insert(ret_effects, &count, max, &effect);
+            step_insert(ret_effects, &count, max, &effect);
     }
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);) {
         if (!gpu_at(engine, slot)->health.waiting)
             continue;
         bh_effect_of_gpu(engine, slot, &effect);
         if (node.v == 0 || bh_same(effect.node, node))
-            insert(ret_effects, &count, max, &effect);
+            step_insert(ret_effects, &count, max, &effect);
     }
     return count;
 }
@@ -240,15 +240,15 @@ bh_engine_outstanding(const struct bh_engine *engine, bh_node_id node,
 bool
 bh_engine_awaits(const struct bh_engine *engine, const struct bh_effect *effect)
 {
-    uint32_t part = part_find(engine, effect->piece.partition.v);
+    uint32_t partition = partition_find(engine, effect->partition.partition.v);
     uint32_t lease = lease_find(engine, effect->lease.v);
-    const struct gpu *gpu = gpu_at(engine, gpu_find(engine, effect->piece.gpu.v));
+    const struct gpu *gpu = gpu_at(engine, gpu_find(engine, effect->partition.gpu.v));
 
     if (effect->kind == BH_FX_RESET || effect->kind == BH_FX_TEST)
         return gpu->health.waiting == effect->kind + 1 && gpu->health.order == effect->order;
     if (effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY)
-        return part && part_at(engine, part)->waiting == effect->kind + 1
-               && part_at(engine, part)->order == effect->order;
+        return partition && partition_at(engine, partition)->waiting == effect->kind + 1
+               && partition_at(engine, partition)->order == effect->order;
     return lease && lease_at(engine, lease)->waiting == effect->kind + 1
            && lease_at(engine, lease)->order == effect->order;
 }

@@ -30,7 +30,7 @@ list_bytes(const struct bh_engine_caps *caps)
 }
 
 uint64_t
-bh_stock_bytes(const struct bh_engine_caps *caps)
+bh_node_index_bytes(const struct bh_engine_caps *caps)
 {
     struct bh_pack_caps pack = caps_of(caps);
 
@@ -40,13 +40,13 @@ bh_stock_bytes(const struct bh_engine_caps *caps)
 static uint32_t *
 next_touched(const struct bh_engine *engine, uint32_t node)
 {
-    return (uint32_t *)bh_block_at(engine, engine->hints.stock_offset) + node;
+    return (uint32_t *)bh_block_at(engine, engine->hints.node_index_offset) + node;
 }
 
 static struct bh_pack *
-index_of(const struct bh_engine *engine)
+node_index_at(const struct bh_engine *engine)
 {
-    return bh_block_at(engine, engine->hints.stock_offset + list_bytes(&engine->caps));
+    return bh_block_at(engine, engine->hints.node_index_offset + list_bytes(&engine->caps));
 }
 
 /* ---- demand ---- */
@@ -64,13 +64,13 @@ models_of(const struct sku *sku)
 }
 
 /* The row of a want; a new one takes the place of the rarest. */
-static struct stock_want *
-row_for(struct demand *demand, const struct stock_want *want)
+static struct demand_row *
+row_for(struct demand *demand, const struct demand_row *want)
 {
     uint32_t rarest = 0;
 
     for (uint32_t i = 0; i < demand->count; i++) {
-        const struct stock_want *row = &demand->asked[i];
+        const struct demand_row *row = &demand->asked[i];
 
         if (row->models == want->models && row->gpus == want->gpus
             && row->cpu_milli == want->cpu_milli && row->memory_mib == want->memory_mib)
@@ -97,7 +97,7 @@ forget_half(struct demand *demand)
 /* What is expected is what was asked for so far.  That is said anew when as much has been
  * asked for again: first often, then ever more rarely. */
 static void
-expect(struct demand *demand)
+node_index_expect(struct demand *demand)
 {
     if (demand->sum < demand->renew_at)
         return;
@@ -110,11 +110,11 @@ expect(struct demand *demand)
 }
 
 void
-bh_stock_ask(struct bh_engine *engine, uint32_t slot)
+bh_node_index_demand(struct bh_engine *engine, uint32_t slot)
 {
     struct demand *demand = &engine->core.demand;
     const struct job *job = job_at(engine, slot);
-    struct stock_want want = { .models = models_of(sku_at(engine, job->sku)),
+    struct demand_row want = { .models = models_of(sku_at(engine, job->sku)),
                                .gpus = job->count, .cpu_milli = job->cpu_milli,
                                .memory_mib = job->memory_mib };
 
@@ -122,27 +122,27 @@ bh_stock_ask(struct bh_engine *engine, uint32_t slot)
         return;
     row_for(demand, &want)->weight += job->gang;
     demand->sum += job->gang;
-    expect(demand);
+    node_index_expect(demand);
 }
 
 /* ---- the index ---- */
 
 void
-bh_stock_touch(struct bh_engine *engine, uint32_t node)
+bh_node_index_invalidate(struct bh_engine *engine, uint32_t node)
 {
     uint32_t *next = next_touched(engine, node);
 
     BH_ASSERT(node != 0);
     if (*next)
         return;
-    *next = engine->hints.stock_touched ? engine->hints.stock_touched : LAST;
-    engine->hints.stock_touched = node;
+    *next = engine->hints.node_index_changed ? engine->hints.node_index_changed : LAST;
+    engine->hints.node_index_changed = node;
 }
 
 void
-bh_stock_forget(struct bh_engine *engine)
+bh_node_index_rebuild(struct bh_engine *engine)
 {
-    engine->hints.stock_version = 0;
+    engine->hints.node_index_version = 0;
 }
 
 static bool
@@ -152,7 +152,7 @@ is_of_one_model(const struct node *node)
 }
 
 static void
-put_node(struct bh_engine *engine, uint32_t slot)
+node_index_put_node(struct bh_engine *engine, uint32_t slot)
 {
     const struct node *node = node_at(engine, slot);
     struct bh_host_left host = bh_host_left(engine, slot);
@@ -160,12 +160,12 @@ put_node(struct bh_engine *engine, uint32_t slot)
 
     if (!node->models)
         return;
-    engine->hints.stock_mixed = engine->hints.stock_mixed || !is_of_one_model(node);
+    engine->hints.node_index_mixed = engine->hints.node_index_mixed || !is_of_one_model(node);
     left.model = (uint32_t)__builtin_ctz(node->models);
     left.gpus = node->gpu_count < BH_PACK_GPUS_MAX ? node->gpu_count : BH_PACK_GPUS_MAX;
     for (uint32_t i = 0; i < left.gpus && i < node->empty && is_of_one_model(node); i++)
         left.parts[i] = BH_GPU_PARTS;
-    bh_pack_set_node(index_of(engine), slot, &left);
+    bh_pack_set_node(node_index_at(engine), slot, &left);
 }
 
 static struct bh_pack_shape
@@ -176,19 +176,19 @@ shape_of(uint32_t cpu_milli, uint32_t memory_mib, uint32_t gpus, uint64_t models
 }
 
 static void
-rebuild(struct bh_engine *engine)
+node_index_build(struct bh_engine *engine)
 {
     const struct demand *demand = &engine->core.demand;
     struct bh_pack_caps caps = caps_of(&engine->caps);
-    struct bh_pack *pack = bh_pack_init(index_of(engine), &caps, BH_PACK_BULKHEAD);
+    struct bh_pack *pack = bh_pack_init(node_index_at(engine), &caps, BH_PACK_BULKHEAD);
 
     memset(next_touched(engine, 0), 0, (size_t)list_bytes(&engine->caps));
-    engine->hints.stock_touched = 0;
-    engine->hints.stock_mixed = false;
+    engine->hints.node_index_changed = 0;
+    engine->hints.node_index_mixed = false;
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_NODE, &slot);)
-        put_node(engine, slot);
+        node_index_put_node(engine, slot);
     for (uint32_t i = 0; i < demand->expected_count; i++) {
-        const struct stock_want *want = &demand->expected[i];
+        const struct demand_row *want = &demand->expected[i];
         struct bh_pack_shape shape =
             shape_of(want->cpu_milli, want->memory_mib, want->gpus, want->models);
         bool taken = want->weight == 0
@@ -196,65 +196,65 @@ rebuild(struct bh_engine *engine)
 
         BH_ASSERT(taken);
     }
-    engine->hints.stock_version = demand->version + 1;
+    engine->hints.node_index_version = demand->version + 1;
 }
 
 void
-bh_stock_catch_up(struct bh_engine *engine)
+bh_node_index_update(struct bh_engine *engine)
 {
-    bool current = engine->hints.stock_version == engine->core.demand.version + 1;
+    bool current = engine->hints.node_index_version == engine->core.demand.version + 1;
     uint32_t next;
 
     if (engine->core.demand.version == 0)
         return; /* nobody ever asked for whole GPUs */
-    if (current && engine->hints.stock_touched == 0)
+    if (current && engine->hints.node_index_changed == 0)
         return; /* tables and levels follow from nodes and demand alone */
     if (!current)
-        rebuild(engine);
-    for (uint32_t node = engine->hints.stock_touched; node && node != LAST; node = next) {
+        node_index_build(engine);
+    for (uint32_t node = engine->hints.node_index_changed; node && node != LAST; node = next) {
         next = *next_touched(engine, node);
         *next_touched(engine, node) = 0;
-        put_node(engine, node);
+        node_index_put_node(engine, node);
     }
-    engine->hints.stock_touched = 0;
-    bh_pack_prepare(index_of(engine));
-    bh_pack_reckon(index_of(engine));
+    engine->hints.node_index_changed = 0;
+    bh_pack_prepare(node_index_at(engine));
+    bh_pack_reckon(node_index_at(engine));
 }
 
 static bool
 is_ready(const struct bh_engine *engine)
 {
-    return engine->hints.stock_version != 0;
+    return engine->hints.node_index_version != 0;
 }
 
 int64_t
-bh_stock_cost(const struct bh_engine *engine, uint32_t node, const struct bh_stock_want *want)
+bh_node_index_cost(const struct bh_engine *engine, uint32_t node, const struct bh_node_request *want)
 {
     struct bh_pack_shape shape =
         shape_of(want->cpu_milli, want->memory_mib, want->gpus, want->models);
     int32_t score;
 
     if (!is_ready(engine) || want->gpus > BH_PACK_GPUS_MAX
-        || !bh_pack_judge(index_of(engine), node, &shape, &score))
+        || !bh_pack_judge(node_index_at(engine), node, &shape, &score))
         return 0;
     return -(int64_t)score;
 }
 
 bool
-bh_stock_find(struct bh_engine *engine, const struct bh_stock_want *want, uint32_t *ret_node)
+bh_node_index_find(struct bh_engine *engine, const struct bh_node_request *want, uint32_t *ret_node)
 {
     struct bh_pack_shape shape =
         shape_of(want->cpu_milli, want->memory_mib, want->gpus, want->models);
-    struct bh_pack_spot spot;
+    struct bh_pack_placement assignment;
     uint32_t number;
 
     *ret_node = 0;
-    if (!is_ready(engine) || engine->hints.stock_mixed)
+    if (!is_ready(engine) || engine->hints.node_index_mixed)
         return false;
-    number = bh_pack_shape(index_of(engine), &shape);
+    number = bh_pack_shape(node_index_at(engine), &shape);
     if (number == UINT32_MAX)
         return false;
-    if (bh_pack_find(index_of(engine), number, &spot))
-        *ret_node = spot.node;
+    if (bh_pack_find(node_index_at(engine), number, &assignment))
+        *ret_node = assignment.node;
     return true;
 }

@@ -1,5 +1,5 @@
-#ifndef BH_ENGINE_STOCK_H
-#define BH_ENGINE_STOCK_H
+#ifndef BH_ENGINE_NODE_INDEX_H
+#define BH_ENGINE_NODE_INDEX_H
 
 #include "engine/pack.h"
 #include "engine/state_internal.h"
@@ -15,34 +15,34 @@
  * Pieces of GPUs that are carved are no stock: engine/pool.h has the like for them. */
 
 /* Bytes that the index takes in the block. */
-uint64_t bh_stock_bytes(const struct bh_engine_caps *caps);
+uint64_t bh_node_index_bytes(const struct bh_engine_caps *caps);
 
 /* A job asks for whole GPUs, or may. */
-void bh_stock_ask(struct bh_engine *engine, uint32_t job);
+void bh_node_index_demand(struct bh_engine *engine, uint32_t job);
 
 /* What the node has left is not what it was. */
-void bh_stock_touch(struct bh_engine *engine, uint32_t node);
+void bh_node_index_invalidate(struct bh_engine *engine, uint32_t node);
 
 /* Make the index from the state: all of it, at the next turn. */
-void bh_stock_forget(struct bh_engine *engine);
+void bh_node_index_rebuild(struct bh_engine *engine);
 
 /* Bring the index up to the state: nodes that were touched, and a new demand. */
-void bh_stock_catch_up(struct bh_engine *engine);
+void bh_node_index_update(struct bh_engine *engine);
 
 /* Cores and memory of each member, whole GPUs, and the models that will do (bits). */
-struct bh_stock_want {
+struct bh_node_request {
     uint32_t cpu_milli, memory_mib, gpus;
     uint64_t models;
 };
 
 /* What taking the node costs jobs to come, less being better; negative where they gain.  0
  * where it has no room, or GPUs of several models. */
-int64_t bh_stock_cost(const struct bh_engine *engine, uint32_t node,
-                      const struct bh_stock_want *want);
+int64_t bh_node_index_cost(const struct bh_engine *engine, uint32_t node,
+                      const struct bh_node_request *want);
 
 /* The node that costs least (slot), of equals the lowest; 0: none has room.  False: not
  * known, for the index cannot say of all nodes. */
-bool bh_stock_find(struct bh_engine *engine, const struct bh_stock_want *want,
+bool bh_node_index_find(struct bh_engine *engine, const struct bh_node_request *want,
                    uint32_t *ret_node);
 
 #endif

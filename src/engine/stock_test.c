@@ -10,7 +10,7 @@ static const uint32_t models[] = { BH_GPU_H100_80GB, BH_GPU_A100_80GB, BH_GPU_A3
 
 /* SKU FIRST_SKU takes any model, the next all but the first, the last the first alone. */
 static void
-say_sku(struct bh_story *story, uint32_t number)
+say_sku(struct bh_fixture *fixture, uint32_t number)
 {
     struct bh_event event = { .kind = BH_EV_SKU };
     struct bh_ev_sku *sku = &event.u.sku;
@@ -21,13 +21,13 @@ say_sku(struct bh_story *story, uint32_t number)
         if (number == 0 || (number == 1) == (i > 0))
             sku->models[sku->model_count++] = (struct bh_sku_model){ models[i],
                                                                      BH_PROFILE_WHOLE.v };
-    bh_story_must(story, &event);
+    bh_fixture_must_send(fixture, &event);
 }
 
 static void
-say_gpu(struct bh_story *story, uint32_t node, uint32_t at, bool cordoned)
+say_gpu(struct bh_fixture *fixture, uint32_t node, uint32_t at, bool cordoned)
 {
-    bh_story_gpu(story, (struct bh_ev_gpu){
+    bh_fixture_gpu(fixture, (struct bh_ev_gpu){
                             .gpu = { node * 100 + at }, .node = { node },
                             .model = models[node % BH_COUNT(models)], .managed = true,
                             .cordoned = cordoned, .link = node % 2 ? 1 + at / 2 : 0 });
@@ -37,74 +37,74 @@ say_gpu(struct bh_story *story, uint32_t node, uint32_t at, bool cordoned)
 static void
 scarce_models_are_taken_last(void **state)
 {
-    struct bh_story *story = bh_story_site(0);
+    struct bh_fixture *fixture = bh_fixture_site(0);
     uint64_t job;
 
     for (uint32_t i = 0; i < WHOLE_SKUS; i++)
-        say_sku(story, i);
+        say_sku(fixture, i);
     for (uint32_t node = 3; node < 6; node++) { /* 3 is of the first model */
-        bh_story_node(story, node, true);
+        bh_fixture_node(fixture, node, true);
         for (uint32_t i = 0; i < EACH; i++)
-            say_gpu(story, node, i, false);
+            say_gpu(fixture, node, i, false);
     }
     for (uint32_t i = 0; i < 3 * EACH; i++) { /* who must have the first model */
-        job = bh_story_run(story, bh_story_wants(21, FIRST_SKU + 2, 1));
-        assert_int_equal(bh_story_job(story, job).node.v, 3);
-        assert_int_equal(bh_story_cancel(story, job), BH_OK);
-        bh_story_settle(story);
+        job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, FIRST_SKU + 2, 1));
+        assert_int_equal(bh_fixture_job(fixture, job).node.v, 3);
+        assert_int_equal(bh_fixture_cancel(fixture, job), BH_OK);
+        bh_fixture_finish_effects(fixture);
     }
     for (uint32_t i = 0; i < 2 * EACH; i++) { /* and who may have any */
-        job = bh_story_run(story, bh_story_wants(21, FIRST_SKU, 1));
-        assert_int_not_equal(bh_story_job(story, job).node.v, 3);
+        job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, FIRST_SKU, 1));
+        assert_int_not_equal(bh_fixture_job(fixture, job).node.v, 3);
     }
-    job = bh_story_run(story, bh_story_wants(21, FIRST_SKU, 1));
-    assert_int_equal(bh_story_job(story, job).node.v, 3);
-    bh_story_close(story);
+    job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, FIRST_SKU, 1));
+    assert_int_equal(bh_fixture_job(fixture, job).node.v, 3);
+    bh_fixture_close(fixture);
 }
 
 /* The fuller of two nodes with cores for it, and of those the one whose cores fit best. */
 static void
 what_is_left_is_kept_usable(void **state)
 {
-    struct bh_story *story = bh_story_site(0);
-    struct bh_ev_submit wide = bh_story_wants(21, FIRST_SKU, EACH), one = wide;
+    struct bh_fixture *fixture = bh_fixture_site(0);
+    struct bh_ev_submit wide = bh_fixture_submission(21, FIRST_SKU, EACH), one = wide;
     uint64_t first, second;
 
-    say_sku(story, 0);
+    say_sku(fixture, 0);
     for (uint32_t node = 3; node <= 6; node += 3) { /* of one model */
-        bh_story_must(story, &(struct bh_event){ .kind = BH_EV_NODE,
+        bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_NODE,
                                                  .u.node = { { node }, true, 32000, 0 } });
         for (uint32_t i = 0; i < EACH; i++)
-            say_gpu(story, node, i, false);
+            say_gpu(fixture, node, i, false);
     }
     one.count = 1;
     one.cpu_milli = wide.cpu_milli = 4000;
-    first = bh_story_run(story, one);
-    second = bh_story_run(story, one);
-    assert_int_equal(bh_story_job(story, first).node.v, bh_story_job(story, second).node.v);
-    assert_int_equal(bh_story_state(story, bh_story_run(story, wide)), BH_JOB_RUNNING);
-    bh_story_close(story);
+    first = bh_fixture_submit_running(fixture, one);
+    second = bh_fixture_submit_running(fixture, one);
+    assert_int_equal(bh_fixture_job(fixture, first).node.v, bh_fixture_job(fixture, second).node.v);
+    assert_int_equal(bh_fixture_state(fixture, bh_fixture_submit_running(fixture, wide)), BH_JOB_RUNNING);
+    bh_fixture_close(fixture);
 }
 
 /* More kinds of jobs than are remembered, and more jobs than are counted. */
 static void
 demand_is_forgotten_in_time(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
-    const struct demand *demand = &story->engine->core.demand;
+    struct bh_fixture *fixture = bh_fixture_site(1);
+    const struct demand *demand = &fixture->engine->core.demand;
 
-    story->quick = true;
+    fixture->quick = true;
     for (uint32_t i = 0; i < 20000; i++) {
-        struct bh_ev_submit submit = bh_story_wants(21, 3, 1);
+        struct bh_ev_submit submit = bh_fixture_submission(21, 3, 1);
 
         submit.cpu_milli = 1 + i % (2 * WANTS_MAX);
         submit.hold = true;
-        assert_int_equal(bh_story_cancel(story, bh_story_submit(story, submit)), BH_OK);
+        assert_int_equal(bh_fixture_cancel(fixture, bh_fixture_submit(fixture, submit)), BH_OK);
         assert_true(demand->count <= WANTS_MAX && demand->sum <= 4096);
         assert_true(demand->expected_count <= WANTS_MAX);
     }
-    bh_story_check(story);
-    bh_story_close(story);
+    bh_fixture_check(fixture);
+    bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {

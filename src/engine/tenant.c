@@ -145,7 +145,7 @@ bh_tenant_withholds(const struct bh_engine *engine, uint32_t slot)
 }
 
 static void
-attach(struct bh_engine *engine, struct tenant *tenant, uint32_t parent)
+tenant_attach(struct bh_engine *engine, struct tenant *tenant, uint32_t parent)
 {
     if (tenant->parent)
         tenant_at(engine, tenant->parent)->children--;
@@ -159,7 +159,7 @@ static bool
 too_close(const struct bh_engine *engine, struct bh_reason *ret_why)
 {
     for (uint32_t a = 0; bh_slot_next(engine, TABLE_LEASE, &a);)
-        if (!bh_room_lease_apart(engine, a, ret_why))
+        if (!bh_capacity_lease_apart(engine, a, ret_why))
             return true;
     return false;
 }
@@ -260,9 +260,9 @@ bh_tenant_set(struct bh_engine *engine, const struct bh_ev_tenant *event)
         tenant->usage_ns = engine->core.now_ns;
         bh_ledger_open(engine, slot);
     }
-    bh_usage_settle_all(engine);
+    bh_usage_update_all(engine);
     bh_dedication_suspend(engine);
-    attach(engine, tenant, tenant_find(engine, event->parent.v));
+    tenant_attach(engine, tenant, tenant_find(engine, event->parent.v));
     write_settings(engine, tenant, event);
     bh_dedication_restore(engine);
     bh_gpu_form_recount(engine);
@@ -306,7 +306,7 @@ bh_tenant_reap(struct bh_engine *engine, uint32_t slot)
     bh_ledger_leave(engine, slot);
     engine->core.dedicated -= tenant->dedicated;
     engine->core.withholders -= withholds(tenant);
-    attach(engine, tenant, 0);
+    tenant_attach(engine, tenant, 0);
     bh_slot_remove(engine, TABLE_TENANT, slot);
     bh_gpu_form_recount(engine);
 }

@@ -4,20 +4,20 @@
 #include "engine/story_test.h"
 
 static bh_rc
-set(struct bh_story *story, struct bh_ev_tenant tenant)
+tenant_test_set(struct bh_fixture *fixture, struct bh_ev_tenant tenant)
 {
     tenant.limit = tenant.limit ? tenant.limit : BH_UNLIMITED;
-    return bh_story_send(story, &(struct bh_event){ .kind = BH_EV_TENANT,
+    return bh_fixture_send(fixture, &(struct bh_event){ .kind = BH_EV_TENANT,
                                                     .u.tenant = tenant });
 }
 
 static bh_rc
-take_away(struct bh_story *story, uint32_t tenant)
+take_away(struct bh_fixture *fixture, uint32_t tenant)
 {
     struct bh_event event = { .kind = BH_EV_TENANT_REMOVE };
 
     event.u.tenant.tenant.v = tenant;
-    return bh_story_send(story, &event);
+    return bh_fixture_send(fixture, &event);
 }
 
 /* Organization 1 with departments 2 and 3 and projects 21 and 31; organization 9. */
@@ -37,102 +37,102 @@ the_strongest_boundary_on_the_way_counts(void **state)
         { "two organizations", 21, 9, BH_BOUNDARY_FORTRESS },
         { "an unknown tenant", 21, 77, BH_BOUNDARY_FORTRESS },
     };
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
 
-    set(story, (struct bh_ev_tenant){ .tenant = { 9 }, .kind = BH_TENANT_ORGANIZATION });
-    set(story, (struct bh_ev_tenant){ .tenant = { 22 }, .parent = { 2 },
+    tenant_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 9 }, .kind = BH_TENANT_ORGANIZATION });
+    tenant_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 22 }, .parent = { 2 },
                                       .kind = BH_TENANT_PROJECT });
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         BH_CHECK_EQ(cases[i].name,
-                    bh_view_boundary(story->engine, (bh_tenant_id){ cases[i].a },
+                    bh_view_boundary(fixture->engine, (bh_tenant_id){ cases[i].a },
                                      (bh_tenant_id){ cases[i].b }),
                     cases[i].boundary);
-    BH_CHECK("within", bh_view_within(story->engine, (bh_tenant_id){ 1 }, (bh_tenant_id){ 21 }));
+    BH_CHECK("within", bh_view_within(fixture->engine, (bh_tenant_id){ 1 }, (bh_tenant_id){ 21 }));
     BH_CHECK("not within",
-             !bh_view_within(story->engine, (bh_tenant_id){ 3 }, (bh_tenant_id){ 21 }));
+             !bh_view_within(fixture->engine, (bh_tenant_id){ 3 }, (bh_tenant_id){ 21 }));
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 static void
 changes_that_cannot_be_are_refused(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
 
-    assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 1 }, .parent = { 21 } }),
+    assert_int_equal(tenant_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 1 }, .parent = { 21 } }),
                      BH_CONFLICT);
-    assert_int_equal(story->step.verdict.code, BH_REASON_TENANT_CYCLE);
-    assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 5 }, .parent = { 77 } }),
+    assert_int_equal(fixture->step.verdict.code, BH_REASON_TENANT_CYCLE);
+    assert_int_equal(tenant_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 5 }, .parent = { 77 } }),
                      BH_NOT_FOUND);
-    assert_int_equal(story->step.verdict.tenant.v, 77);
-    assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 5 }, .quota_count = 1,
+    assert_int_equal(fixture->step.verdict.tenant.v, 77);
+    assert_int_equal(tenant_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 5 }, .quota_count = 1,
                                                        .quotas = { { .of = 99 } } }),
                      BH_NOT_FOUND);
-    assert_int_equal(story->step.verdict.sku.v, 99);
-    assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 5 }, .quota_count = 9 }),
+    assert_int_equal(fixture->step.verdict.sku.v, 99);
+    assert_int_equal(tenant_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 5 }, .quota_count = 9 }),
                      BH_RANGE);
-    assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 5 }, .quota_count = 2,
+    assert_int_equal(tenant_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 5 }, .quota_count = 2,
                                                        .quotas = { { .of = 1 }, { .of = 1 } } }),
                      BH_RANGE);
-    assert_int_equal(take_away(story, 2), BH_CONFLICT);
-    assert_int_equal(story->step.verdict.code, BH_REASON_TENANT_BUSY);
-    assert_int_equal(take_away(story, 77), BH_NOT_FOUND);
-    bh_story_close(story);
+    assert_int_equal(take_away(fixture, 2), BH_CONFLICT);
+    assert_int_equal(fixture->step.verdict.code, BH_REASON_TENANT_BUSY);
+    assert_int_equal(take_away(fixture, 77), BH_NOT_FOUND);
+    bh_fixture_close(fixture);
 }
 
 static void
 a_boundary_that_leases_already_cross_is_refused(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_ev_tenant fortress = { .tenant = { 2 }, .parent = { 1 },
                                      .kind = BH_TENANT_DEPARTMENT,
                                      .boundary = BH_BOUNDARY_FORTRESS };
     uint64_t job;
 
-    bh_story_run(story, bh_story_wants(21, 1, 1));
-    job = bh_story_run(story, bh_story_wants(31, 1, 1));
-    assert_int_equal(set(story, fortress), BH_CONFLICT);
-    assert_int_equal(story->step.verdict.code, BH_REASON_BOUNDARY);
-    bh_story_exit(story, job, 0);
-    assert_int_equal(set(story, fortress), BH_OK);
-    bh_story_close(story);
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
+    job = bh_fixture_submit_running(fixture, bh_fixture_submission(31, 1, 1));
+    assert_int_equal(tenant_test_set(fixture, fortress), BH_CONFLICT);
+    assert_int_equal(fixture->step.verdict.code, BH_REASON_BOUNDARY);
+    bh_fixture_exit_job(fixture, job, 0);
+    assert_int_equal(tenant_test_set(fixture, fortress), BH_OK);
+    bh_fixture_close(fixture);
 }
 
 static void
 usage_moves_with_the_tenant(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_tenant_view view;
 
-    bh_story_run(story, bh_story_wants(21, 1, 1));
-    assert_int_equal(set(story, (struct bh_ev_tenant){ .tenant = { 21 }, .parent = { 3 },
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 1));
+    assert_int_equal(tenant_test_set(fixture, (struct bh_ev_tenant){ .tenant = { 21 }, .parent = { 3 },
                                                        .kind = BH_TENANT_PROJECT }),
                      BH_OK);
-    assert_true(bh_view_tenant(story->engine, (bh_tenant_id){ 2 }, story->now_ns, &view));
+    assert_true(bh_view_tenant(fixture->engine, (bh_tenant_id){ 2 }, fixture->now_ns, &view));
     assert_int_equal(view.used, 0);
-    assert_true(bh_view_tenant(story->engine, (bh_tenant_id){ 3 }, story->now_ns, &view));
+    assert_true(bh_view_tenant(fixture->engine, (bh_tenant_id){ 3 }, fixture->now_ns, &view));
     assert_int_equal(view.used, 600);
     assert_int_equal(view.running, 1);
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 static void
 removing_ends_its_jobs_and_keeps_the_sums(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
-    uint64_t running = bh_story_run(story, bh_story_wants(21, 3, 1));
-    uint64_t waiting = bh_story_submit(story, bh_story_wants(21, 3, 1));
+    struct bh_fixture *fixture = bh_fixture_site(1);
+    uint64_t running = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));
+    uint64_t waiting = bh_fixture_submit(fixture, bh_fixture_submission(21, 3, 1));
     struct bh_tenant_view view;
 
-    story->now_ns += 1000;
-    assert_int_equal(take_away(story, 21), BH_OK);
-    assert_int_equal(bh_story_state(story, waiting), BH_JOB_CANCELLED);
-    assert_int_equal(bh_story_state(story, running), BH_JOB_STOPPING);
-    assert_int_equal(bh_story_try(story, bh_story_wants(21, 1, 1)), BH_NOT_FOUND);
-    bh_story_settle(story);
-    bh_story_tick(story, 1);
-    assert_false(bh_view_tenant(story->engine, (bh_tenant_id){ 21 }, story->now_ns, &view));
-    bh_story_close(story);
+    fixture->now_ns += 1000;
+    assert_int_equal(take_away(fixture, 21), BH_OK);
+    assert_int_equal(bh_fixture_state(fixture, waiting), BH_JOB_CANCELLED);
+    assert_int_equal(bh_fixture_state(fixture, running), BH_JOB_STOPPING);
+    assert_int_equal(bh_fixture_try_submit(fixture, bh_fixture_submission(21, 1, 1)), BH_NOT_FOUND);
+    bh_fixture_finish_effects(fixture);
+    bh_fixture_tick(fixture, 1);
+    assert_false(bh_view_tenant(fixture->engine, (bh_tenant_id){ 21 }, fixture->now_ns, &view));
+    bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {

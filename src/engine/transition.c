@@ -24,7 +24,7 @@
 #include "engine/unchecked.h"
 #include "engine/usage.h"
 
-enum { RETRIES_MAX = 64 }; /* pieces tried again in one step */
+enum { RETRIES_MAX = 64 }; /* partitions tried again in one step */
 
 /* ---- time ---- */
 
@@ -37,20 +37,20 @@ retry_stuck(struct work *work, uint32_t gpu_slot, uint32_t *retries)
 
     if (gpu->health.state == BH_HEALTH_RESETTING)
         return; /* it goes with the rest */
-    for (uint32_t at = gpu->stuck ? gpu->first_part : 0; at && *retries < RETRIES_MAX;
-         at = part_at(work->engine, at)->next_on_gpu) {
-        if (!part_at(work->engine, at)->stuck || part_at(work->engine, at)->waiting
-            || bh_part_is_given_up(work->engine, at))
+    for (uint32_t at = gpu->stuck ? gpu->first_partition : 0; at && *retries < RETRIES_MAX;
+         at = partition_at(work->engine, at)->next_on_gpu) {
+        if (!partition_at(work->engine, at)->stuck || partition_at(work->engine, at)->waiting
+            || bh_partition_is_given_up(work->engine, at))
             continue;
-        if (!bh_alone_with(work->engine, gpu_slot, part_at(work->engine, at)->cleared_for)) {
+        if (!bh_exclusive_with(work->engine, gpu_slot, partition_at(work->engine, at)->cleared_for)) {
             put_off = true;
             continue;
         }
-        bh_effect_part(work, BH_FX_DESTROY, at);
+        bh_effect_partition(work, BH_FX_DESTROY, at);
         ++*retries;
     }
     if (put_off)
-        gpu->retry_ns = work->now_ns + BH_PART_RETRY_NS;
+        gpu->retry_ns = work->now_ns + BH_PARTITION_RETRY_NS;
     else if (*retries < RETRIES_MAX)
         gpu->retry_ns = 0;
     work->engine->hints.due_known = work->engine->hints.due_known && !gpu->stuck;
@@ -65,8 +65,8 @@ on_tick(struct work *work, const struct bh_event *event)
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);)
         if (bh_gpu_retry_ns(engine, slot) <= work->now_ns && retries < RETRIES_MAX)
             retry_stuck(work, slot, &retries);
-    bh_shape_pass(engine);
-    bh_standing_pass(engine);
+    bh_warm_tick(engine);
+    bh_layout_tick(engine);
     engine->hints.settled = false;
 }
 
@@ -77,7 +77,7 @@ static void
 on_tenant(struct work *work, const struct bh_event *event)
 {
     bh_tenant_set(work->engine, &event->u.tenant);
-    bh_order_open_window(work->engine);
+    bh_queue_open_window(work->engine);
 }
 
 static void
@@ -85,8 +85,8 @@ on_tenant_remove(struct work *work, const struct bh_event *event)
 {
     bh_tenant_remove(work->engine, event->u.tenant.tenant);
     work->engine->hints.swept = false;
-    bh_order_news(work->engine, 0);
-    bh_order_open_window(work->engine);
+    bh_queue_invalidate(work->engine, 0);
+    bh_queue_open_window(work->engine);
 }
 
 static void
@@ -113,7 +113,7 @@ on_sku(struct work *work, const struct bh_event *event)
     sku->forms = bh_gpu_form_offered(sku);
     bh_gpu_form_recount(engine);
     bh_quota_recount(engine);
-    bh_order_open_window(engine);
+    bh_queue_open_window(engine);
 }
 
 static void
@@ -121,13 +121,13 @@ on_sku_remove(struct work *work, const struct bh_event *event)
 {
     bh_slot_remove(work->engine, TABLE_SKU, sku_find(work->engine, event->u.sku.sku.v));
     bh_gpu_form_recount(work->engine);
-    bh_order_open_window(work->engine); /* what was kept back of it is free */
+    bh_queue_open_window(work->engine); /* what was kept back of it is free */
 }
 
 /* ---- nodes and GPUs ---- */
 
 static void
-on_node(struct work *work, const struct bh_event *event)
+transition_on_node(struct work *work, const struct bh_event *event)
 {
     struct bh_engine *engine = work->engine;
     uint32_t slot = node_find(engine, event->u.node.node.v), retries = 0;
@@ -140,15 +140,15 @@ on_node(struct work *work, const struct bh_event *event)
     if (node->up) {
         node->cpu_milli = event->u.node.cpu_milli;
         node->memory_mib = event->u.node.memory_mib;
-        bh_stock_touch(engine, slot);
+        bh_node_index_invalidate(engine, slot);
     }
     engine->hints.due_known = false;
     for (uint32_t gpu = node->first_gpu; gpu; gpu = gpu_at(engine, gpu)->next_on_node) {
-        bh_part_node_turned(work, gpu);
+        bh_partition_node_changed(work, gpu);
         if (node->up)
             retry_stuck(work, gpu, &retries);
     }
-    bh_order_open_window(engine);
+    bh_queue_open_window(engine);
 }
 
 static void
@@ -164,7 +164,7 @@ link_to_node(struct bh_engine *engine, uint32_t slot, uint32_t node_slot)
     *link = slot;
     node_at(engine, node_slot)->gpu_count++;
     node_at(engine, node_slot)->models |= 1u << gpu->model;
-    bh_stock_touch(engine, node_slot);
+    bh_node_index_invalidate(engine, node_slot);
 }
 
 static void
@@ -178,14 +178,14 @@ on_gpu(struct work *work, const struct bh_event *event)
     if (!slot) {
         slot = bh_slot_add(engine, TABLE_GPU, report->gpu.v);
         gpu_at(engine, slot)->model = report->model;
-        bh_pool_know(engine, report->model);
+        bh_pool_add_model(engine, report->model);
         link_to_node(engine, slot, node_find(engine, report->node.v));
         engine->core.totals.rate_physical += BH_GPU_PARTS;
     }
     gpu = gpu_at(engine, slot);
     gpu->managed = report->managed;
     if (gpu->cordoned && !report->cordoned)
-        bh_part_absolve(work, slot);
+        bh_partition_retry(work, slot);
     gpu->cordoned = report->cordoned;
     gpu->fenced = !report->fenced ? FENCE_NONE : report->keeps ? FENCE_KEEPS : FENCE_ENDS;
     gpu->mig_capable = report->mig_capable;
@@ -195,63 +195,63 @@ on_gpu(struct work *work, const struct bh_event *event)
     gpu->layout = (uint8_t)report->layout;
     gpu->lone_carve = report->lone_carve;
     gpu->share_limit = report->share_limit;
-    bh_part_limit_shares(gpu);
+    bh_partition_limit_shares(gpu);
     bh_ledger_refresh(engine, slot);
     if (gpu->fenced != FENCE_ENDS)
         retry_stuck(work, slot, &retries);
     else
         engine->hints.swept = false;
-    bh_order_open_window(engine);
+    bh_queue_open_window(engine);
 }
 
-/* ---- pieces ---- */
+/* ---- partitions ---- */
 
-/* A piece that is not there: its lease ends, or was never complete. */
+/* A partition that is not there: its lease ends, or was never complete. */
 static void
-miss_piece(struct work *work, uint32_t slot, uint32_t rc)
+miss_partition(struct work *work, uint32_t slot, uint32_t rc)
 {
     struct bh_engine *engine = work->engine;
-    const struct part *part = part_at(engine, slot);
-    bool carving = part->state == BH_PIECE_CARVING;
-    uint32_t lease = part->lease;
-    struct lease_news news = { .event = carving ? LEASE_CARVE_FAILED : LEASE_STOP,
+    const struct partition *partition = partition_at(engine, slot);
+    bool carving = partition->state == BH_PARTITION_CARVING;
+    uint32_t lease = partition->lease;
+    struct lease_change change = { .event = carving ? LEASE_CARVE_FAILED : LEASE_STOP,
                                .cause = BH_END_GPU_LOST,
-                               .gpu = (uint32_t)gpu_at(engine, part->gpu)->id };
+                               .gpu = (uint32_t)gpu_at(engine, partition->gpu)->id };
 
     if (!lease) {
-        uint32_t gpu = part->gpu;
+        uint32_t gpu = partition->gpu;
 
-        if (carving && part->tenant == 0 && !bh_standing_failed(work, slot, rc))
-            bh_shape_failed(engine);
-        if (carving && part->unclean)
-            bh_part_quarantine(work, slot);
+        if (carving && partition->tenant == 0 && !bh_layout_failed(work, slot, rc))
+            bh_warm_failed(engine);
+        if (carving && partition->unclean)
+            bh_partition_quarantine(work, slot);
         else
-            bh_part_drop(work, slot);
-        bh_standing_settle(engine, gpu);
+            bh_partition_drop(work, slot);
+        bh_layout_update(engine, gpu);
         return;
     }
-    bh_part_lose(work, slot);
-    BH_ASSERT(bh_lease_allows(engine, lease, news.event));
+    bh_partition_mark_lost(work, slot);
+    BH_ASSERT(bh_lease_allows(engine, lease, change.event));
     if (carving)
-        bh_lease_step(work, lease, &news);
+        bh_lease_step(work, lease, &change);
     else
-        bh_gang_tell(work, lease_at(engine, lease)->job, &news);
+        bh_gang_notify(work, lease_at(engine, lease)->job, &change);
 }
 
 static void
 on_carved(struct work *work, const struct bh_event *event)
 {
-    uint32_t slot = part_find(work->engine, event->u.piece.partition.v);
-    uint32_t lease = part_at(work->engine, slot)->lease;
+    uint32_t slot = partition_find(work->engine, event->u.partition.partition.v);
+    uint32_t lease = partition_at(work->engine, slot)->lease;
 
-    if (event->u.piece.outcome == BH_OUTCOME_UNCLEAN)
-        bh_part_mark_unclean(work, slot);
-    if (event->u.piece.outcome != BH_OUTCOME_OK) {
-        miss_piece(work, slot, event->u.piece.rc);
+    if (event->u.partition.outcome == BH_OUTCOME_UNCLEAN)
+        bh_partition_mark_unclean(work, slot);
+    if (event->u.partition.outcome != BH_OUTCOME_OK) {
+        miss_partition(work, slot, event->u.partition.rc);
         return;
     }
-    bh_part_ready(work, slot);
-    bh_standing_settle(work->engine, part_at(work->engine, slot)->gpu);
+    bh_partition_mark_ready(work, slot);
+    bh_layout_update(work->engine, partition_at(work->engine, slot)->gpu);
     if (lease)
         bh_gang_proceed(work, lease_at(work->engine, lease)->job);
 }
@@ -259,46 +259,46 @@ on_carved(struct work *work, const struct bh_event *event)
 static void
 on_destroyed(struct work *work, const struct bh_event *event)
 {
-    uint32_t slot = part_find(work->engine, event->u.piece.partition.v);
-    uint32_t gpu = part_at(work->engine, slot)->gpu;
+    uint32_t slot = partition_find(work->engine, event->u.partition.partition.v);
+    uint32_t gpu = partition_at(work->engine, slot)->gpu;
 
-    if (event->u.piece.outcome == BH_OUTCOME_UNCLEAN)
-        bh_part_mark_unclean(work, slot);
-    if (event->u.piece.outcome == BH_OUTCOME_OK) {
-        bh_part_drop(work, slot);
-        bh_standing_settle(work->engine, gpu);
+    if (event->u.partition.outcome == BH_OUTCOME_UNCLEAN)
+        bh_partition_mark_unclean(work, slot);
+    if (event->u.partition.outcome == BH_OUTCOME_OK) {
+        bh_partition_drop(work, slot);
+        bh_layout_update(work->engine, gpu);
         return;
     }
-    bh_part_stick(work, slot);
-    if (part_at(work->engine, slot)->cleared_for == 0)
-        bh_standing_failed(work, slot, event->u.piece.rc);
+    bh_partition_mark_stuck(work, slot);
+    if (partition_at(work->engine, slot)->cleared_for == 0)
+        bh_layout_failed(work, slot, event->u.partition.rc);
 }
 
 static void
-on_piece_gone(struct work *work, const struct bh_event *event)
+on_partition_gone(struct work *work, const struct bh_event *event)
 {
-    miss_piece(work, part_find(work->engine, event->u.piece.partition.v), 0);
+    miss_partition(work, partition_find(work->engine, event->u.partition.partition.v), 0);
 }
 
 /* ---- leases ---- */
 
 static void
-tell_lease(struct work *work, bh_lease_id id, enum lease_event event)
+notify_lease(struct work *work, bh_lease_id id, enum lease_event event)
 {
-    bh_lease_step(work, lease_find(work->engine, id.v), &(struct lease_news){ .event = event });
+    bh_lease_step(work, lease_find(work->engine, id.v), &(struct lease_change){ .event = event });
 }
 
 static void
 on_started(struct work *work, const struct bh_event *event)
 {
     bool well = event->u.lease.outcome == BH_OUTCOME_OK;
-    struct lease_news news = { .event = well ? LEASE_STARTED : LEASE_START_FAILED,
+    struct lease_change change = { .event = well ? LEASE_STARTED : LEASE_START_FAILED,
                                .at_ns = event->u.lease.at_ns,
                                .elsewhere = event->u.lease.elsewhere,
                                .refused = event->u.lease.refused,
                                .scratch = event->u.lease.scratch };
 
-    bh_lease_step(work, lease_find(work->engine, event->u.lease.lease.v), &news);
+    bh_lease_step(work, lease_find(work->engine, event->u.lease.lease.v), &change);
 }
 
 static void
@@ -306,7 +306,7 @@ on_suspended(struct work *work, const struct bh_event *event)
 {
     bool well = event->u.lease.outcome == BH_OUTCOME_OK;
 
-    tell_lease(work, event->u.lease.lease, well ? LEASE_SUSPENDED_OK : LEASE_SUSPEND_FAILED);
+    notify_lease(work, event->u.lease.lease, well ? LEASE_SUSPENDED_OK : LEASE_SUSPEND_FAILED);
 }
 
 static void
@@ -314,20 +314,20 @@ on_resumed(struct work *work, const struct bh_event *event)
 {
     bool well = event->u.lease.outcome == BH_OUTCOME_OK;
 
-    tell_lease(work, event->u.lease.lease, well ? LEASE_RESUMED : LEASE_RESUME_FAILED);
+    notify_lease(work, event->u.lease.lease, well ? LEASE_RESUMED : LEASE_RESUME_FAILED);
 }
 
 static void
 on_ended(struct work *work, const struct bh_event *event)
 {
-    struct lease_news news = { .event = LEASE_ENDED, .cause = event->u.ended.cause,
+    struct lease_change change = { .event = LEASE_ENDED, .cause = event->u.ended.cause,
                                .exit_status = event->u.ended.exit_status,
                                .unasked = event->u.ended.unasked,
                                .completed = event->u.ended.completed,
                                .at_ns = event->u.ended.at_ns,
                                .elsewhere = event->u.ended.elsewhere };
 
-    bh_lease_step(work, lease_find(work->engine, event->u.ended.lease.v), &news);
+    bh_lease_step(work, lease_find(work->engine, event->u.ended.lease.v), &change);
 }
 
 /* ---- commands ---- */
@@ -343,16 +343,16 @@ on_cancel(struct work *work, const struct bh_event *event)
 {
     uint32_t slot = job_find(work->engine, event->u.job.job.v);
     bool dataset = event->u.job.cause == BH_END_DATASET;
-    struct lease_news news = { .event = LEASE_STOP,
+    struct lease_change change = { .event = LEASE_STOP,
                                .cause = dataset ? BH_END_DATASET : BH_END_CANCELLED,
                                .at_once = event->u.job.at_once };
 
-    if (news.at_once) /* it does not run again: no later stop needs the grace */
+    if (change.at_once) /* it does not run again: no later stop needs the grace */
         job_at(work->engine, slot)->grace_ns = 0;
     if (job_at(work->engine, slot)->lease)
-        bh_gang_tell(work, slot, &news);
+        bh_gang_notify(work, slot, &change);
     else
-        bh_job_end(work, slot, dataset ? BH_JOB_FAILED : BH_JOB_CANCELLED, news.cause, 0);
+        bh_job_end(work, slot, dataset ? BH_JOB_FAILED : BH_JOB_CANCELLED, change.cause, 0);
     work->engine->hints.settled = false; /* its tenant may have no job any more: engine/shape.h */
 }
 
@@ -361,27 +361,27 @@ on_settings(struct work *work, const struct bh_event *event)
 {
     bh_usage_configure(work->engine, &event->u.settings);
     bh_reserve_forget_ends(work->engine);
-    bh_order_news(work->engine, 0);
+    bh_queue_invalidate(work->engine, 0);
     bh_move_configure(work->engine, &event->u.settings.defrag);
-    bh_order_open_window(work->engine);
+    bh_queue_open_window(work->engine);
 }
 
 static void
-on_outlook(struct work *work, const struct bh_event *event)
+on_advice(struct work *work, const struct bh_event *event)
 {
-    const struct bh_ev_outlook *outlook = &event->u.outlook;
+    const struct bh_ev_advice *advice = &event->u.advice;
     struct bh_engine *engine = work->engine;
 
-    if (outlook->of == BH_OUTLOOK_TENANT) {
-        uint32_t tenant = tenant_find(engine, outlook->tenant.v);
+    if (advice->of == BH_ADVICE_TENANT) {
+        uint32_t tenant = tenant_find(engine, advice->tenant.v);
 
         if (tenant) /* one that was leaving may be gone by this moment */
-            bh_tenant_expect(engine, tenant, outlook->expected);
-        bh_order_stir(engine);
-    } else if (outlook->of == BH_OUTLOOK_NODE) {
-        node_at(engine, node_find(engine, outlook->node.v))->hot = outlook->hot;
+            bh_tenant_expect(engine, tenant, advice->expected);
+        bh_queue_wake(engine);
+    } else if (advice->of == BH_ADVICE_NODE) {
+        node_at(engine, node_find(engine, advice->node.v))->hot = advice->hot;
     } else {
-        bh_shape_want(engine, outlook->profile, outlook->ready);
+        bh_warm_set(engine, advice->profile, advice->ready);
     }
 }
 
@@ -392,9 +392,9 @@ on_move(struct work *work, const struct bh_event *event)
 }
 
 static void
-on_standing(struct work *work, const struct bh_event *event)
+on_layout(struct work *work, const struct bh_event *event)
 {
-    bh_standing_set(work, &event->u.standing);
+    bh_layout_set(work, &event->u.gpu_layout);
 }
 
 static void
@@ -436,11 +436,11 @@ bh_transition(struct work *work, const struct bh_event *event)
         [BH_EV_TENANT_REMOVE] = on_tenant_remove,
         [BH_EV_SKU] = on_sku,
         [BH_EV_SKU_REMOVE] = on_sku_remove,
-        [BH_EV_NODE] = on_node,
+        [BH_EV_NODE] = transition_on_node,
         [BH_EV_GPU] = on_gpu,
         [BH_EV_CARVED] = on_carved,
         [BH_EV_DESTROYED] = on_destroyed,
-        [BH_EV_PIECE_GONE] = on_piece_gone,
+        [BH_EV_PARTITION_GONE] = on_partition_gone,
         [BH_EV_STARTED] = on_started,
         [BH_EV_SUSPENDED] = on_suspended,
         [BH_EV_RESUMED] = on_resumed,
@@ -449,9 +449,9 @@ bh_transition(struct work *work, const struct bh_event *event)
         [BH_EV_CANCEL] = on_cancel,
         [BH_EV_RELEASE] = on_release,
         [BH_EV_SETTINGS] = on_settings,
-        [BH_EV_OUTLOOK] = on_outlook,
+        [BH_EV_ADVICE] = on_advice,
         [BH_EV_MOVE] = on_move,
-        [BH_EV_STANDING] = on_standing,
+        [BH_EV_LAYOUT] = on_layout,
         [BH_EV_HEALTH] = on_health,
         [BH_EV_SERVICED] = on_serviced,
         [BH_EV_CORDON] = on_cordon,
@@ -460,5 +460,5 @@ bh_transition(struct work *work, const struct bh_event *event)
 
     BH_ASSERT((uint32_t)event->kind < BH_EVENT_KINDS);
     on[event->kind](work, event);
-    bh_health_pass(work, event->kind == BH_EV_TICK);
+    bh_health_advance(work, event->kind == BH_EV_TICK);
 }

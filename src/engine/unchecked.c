@@ -7,7 +7,7 @@
 
 /* Put the node aside, or back. */
 static void
-put(struct work *work, uint32_t slot, bool unchecked)
+unchecked_put(struct work *work, uint32_t slot, bool unchecked)
 {
     struct bh_engine *engine = work->engine;
     struct node *node = node_at(engine, slot);
@@ -20,7 +20,7 @@ put(struct work *work, uint32_t slot, bool unchecked)
          gpu = gpu_at(engine, gpu)->next_on_node)
         bh_ledger_refresh(engine, gpu);
     engine->hints.swept = false;
-    bh_order_open_window(engine);
+    bh_queue_open_window(engine);
 }
 
 /* Whether only the tenant's jobs wait, and run on the node. */
@@ -39,7 +39,7 @@ is_alone(const struct bh_engine *engine, uint32_t node, uint32_t tenant)
 }
 
 void
-bh_unchecked_note(struct work *work, uint32_t slot, uint32_t job_slot)
+bh_unchecked_count_failure(struct work *work, uint32_t slot, uint32_t job_slot)
 {
     struct bh_engine *engine = work->engine;
     struct node *node = node_at(engine, slot);
@@ -56,7 +56,7 @@ bh_unchecked_note(struct work *work, uint32_t slot, uint32_t job_slot)
     node->failed_job = job->id;
     node->failed_tenant = tenant;
     if (second && !rests)
-        put(work, slot, true);
+        unchecked_put(work, slot, true);
 }
 
 void
@@ -75,7 +75,7 @@ void
 bh_unchecked_clear(struct work *work, uint32_t slot)
 {
     BH_ASSERT(node_at(work->engine, slot)->id != 0);
-    put(work, slot, false);
+    unchecked_put(work, slot, false);
     bh_unchecked_forget(work->engine, slot);
 }
 
@@ -90,5 +90,5 @@ bh_unchecked_checked(struct work *work, const struct bh_ev_checked *checked)
         bh_unchecked_clear(work, slot);
         return;
     }
-    put(work, slot, true);
+    unchecked_put(work, slot, true);
 }

@@ -15,7 +15,7 @@
 
 /* A start of the job (slot) failed on the node (slot), and nothing that the job asks for is known to
  * be why. */
-void bh_unchecked_note(struct work *work, uint32_t node, uint32_t job);
+void bh_unchecked_count_failure(struct work *work, uint32_t node, uint32_t job);
 
 /* A start came well there. */
 void bh_unchecked_forget(struct bh_engine *engine, uint32_t node);

@@ -108,7 +108,7 @@ spent_at(const struct tenant *tenant, uint64_t at_ns)
 }
 
 static void
-settle_at(struct bh_engine *engine, uint32_t slot, uint64_t at_ns)
+update_at(struct bh_engine *engine, uint32_t slot, uint64_t at_ns)
 {
     struct tenant *tenant = tenant_at(engine, slot);
     uint64_t weighed;
@@ -132,26 +132,26 @@ settle_at(struct bh_engine *engine, uint32_t slot, uint64_t at_ns)
 }
 
 void
-bh_usage_settle(struct bh_engine *engine, uint32_t tenant)
+bh_usage_update(struct bh_engine *engine, uint32_t tenant)
 {
     BH_ASSERT(tenant != 0);
-    settle_at(engine, tenant, engine->core.now_ns);
+    update_at(engine, tenant, engine->core.now_ns);
 }
 
 void
-bh_usage_settle_all(struct bh_engine *engine)
+bh_usage_update_all(struct bh_engine *engine)
 {
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);)
-        settle_at(engine, slot, engine->core.now_ns);
+        update_at(engine, slot, engine->core.now_ns);
 }
 
 void
 bh_usage_dedicate(struct bh_engine *engine, uint32_t slot, uint64_t equivalent)
 {
-    bh_usage_settle(engine, slot);
+    bh_usage_update(engine, slot);
     tenant_at(engine, slot)->dedicated_parts_own += equivalent;
     for (uint32_t at = slot; at; at = tenant_at(engine, at)->parent) {
-        bh_usage_settle(engine, at);
+        bh_usage_update(engine, at);
         tenant_at(engine, at)->dedicated_parts += equivalent;
     }
 }
@@ -162,7 +162,7 @@ halve_all(struct bh_engine *engine, uint64_t at_ns)
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
         struct tenant *tenant = tenant_at(engine, slot);
 
-        settle_at(engine, slot, at_ns);
+        update_at(engine, slot, at_ns);
         tenant->fair >>= 1;
         tenant->fair_own >>= 1;
     }
@@ -193,7 +193,7 @@ bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *settin
     uint64_t ms = (now_ns - engine->core.half_life_began_ns) / NS_PER_MS;
     uint32_t weight = bh_usage_weights[step_of(engine, ms)];
 
-    bh_usage_settle_all(engine);
+    bh_usage_update_all(engine);
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_TENANT, &slot);) {
         struct tenant *tenant = tenant_at(engine, slot);
 
@@ -295,7 +295,7 @@ bh_usage_set_budget(struct bh_engine *engine, uint32_t slot, const struct bh_bud
 {
     struct tenant *tenant = tenant_at(engine, slot);
 
-    bh_usage_settle(engine, slot);
+    bh_usage_update(engine, slot);
     if (tenant->period != budget->period) {
         tenant->spent_gpu = tenant->spent_money = 0;
         tenant->period_end_ns = bh_period_end_ns(budget->period, engine->core.now_ns);

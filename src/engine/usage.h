@@ -18,8 +18,8 @@ extern const uint32_t bh_usage_weights[BH_USAGE_STEPS]; /* 2^16 * 2^(k/64) */
 void bh_usage_advance(struct bh_engine *engine, uint64_t now_ns);
 
 /* Count what the tenant used up to now; before what it uses changes. */
-void bh_usage_settle(struct bh_engine *engine, uint32_t tenant);
-void bh_usage_settle_all(struct bh_engine *engine);
+void bh_usage_update(struct bh_engine *engine, uint32_t tenant);
+void bh_usage_update_all(struct bh_engine *engine);
 
 /* So much more is kept from others by the tenant's dedication (modulo 2^64: less of it).  It
  * counts as what is used, in the tenant and all above it; in limits it does not. */

@@ -9,17 +9,17 @@
 #define HOUR_NS UINT64_C(3600000000000)
 
 static void
-settle_on(struct bh_story *story, struct bh_ev_settings settings)
+settle_on(struct bh_fixture *fixture, struct bh_ev_settings settings)
 {
-    bh_story_must(story, &(struct bh_event){ .kind = BH_EV_SETTINGS, .u.settings = settings });
+    bh_fixture_must_send(fixture, &(struct bh_event){ .kind = BH_EV_SETTINGS, .u.settings = settings });
 }
 
 static uint64_t
-fair_of(const struct bh_story *story, uint32_t tenant)
+fair_of(const struct bh_fixture *fixture, uint32_t tenant)
 {
     struct bh_tenant_view view;
 
-    assert_true(bh_view_tenant(story->engine, (bh_tenant_id){ tenant }, story->now_ns, &view));
+    assert_true(bh_view_tenant(fixture->engine, (bh_tenant_id){ tenant }, fixture->now_ns, &view));
     return view.fair;
 }
 
@@ -35,57 +35,57 @@ weights_are_powers_of_two(void **state)
 static void
 usage_fades_by_half(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
     uint64_t job, whole;
 
-    settle_on(story, (struct bh_ev_settings){ .half_life_ns = 24 * HOUR_NS });
-    job = bh_story_run(story, bh_story_wants(21, 3, 1));
-    bh_story_tick(story, 24 * HOUR_NS);
-    whole = fair_of(story, 21);
+    settle_on(fixture, (struct bh_ev_settings){ .half_life_ns = 24 * HOUR_NS });
+    job = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));
+    bh_fixture_tick(fixture, 24 * HOUR_NS);
+    whole = fair_of(fixture, 21);
     assert_in_range(whole, 86400 * 0.98 * 0.7213, 86400 * 1.02 * 0.7213);
-    bh_story_exit(story, job, 0);
-    bh_story_tick(story, 24 * HOUR_NS);
-    assert_in_range(fair_of(story, 21), whole / 2 - 1, whole / 2 + 1);
-    assert_int_equal(fair_of(story, 2), fair_of(story, 21)); /* and all above */
-    assert_int_equal(fair_of(story, 1), fair_of(story, 21));
-    assert_int_equal(fair_of(story, 3), 0);
-    bh_story_tick(story, 300 * 24 * HOUR_NS);
-    assert_int_equal(fair_of(story, 21), 0);
-    bh_story_close(story);
+    bh_fixture_exit_job(fixture, job, 0);
+    bh_fixture_tick(fixture, 24 * HOUR_NS);
+    assert_in_range(fair_of(fixture, 21), whole / 2 - 1, whole / 2 + 1);
+    assert_int_equal(fair_of(fixture, 2), fair_of(fixture, 21)); /* and all above */
+    assert_int_equal(fair_of(fixture, 1), fair_of(fixture, 21));
+    assert_int_equal(fair_of(fixture, 3), 0);
+    bh_fixture_tick(fixture, 300 * 24 * HOUR_NS);
+    assert_int_equal(fair_of(fixture, 21), 0);
+    bh_fixture_close(fixture);
 }
 
 /* Sums do not depend on how often they were brought up to date. */
 static void
 looking_often_changes_nothing(void **state)
 {
-    struct bh_story *often = bh_story_site(1), *once = bh_story_site(1);
+    struct bh_fixture *often = bh_fixture_site(1), *once = bh_fixture_site(1);
 
-    bh_story_run(often, bh_story_wants(21, 3, 1));
-    bh_story_run(once, bh_story_wants(21, 3, 1));
+    bh_fixture_submit_running(often, bh_fixture_submission(21, 3, 1));
+    bh_fixture_submit_running(once, bh_fixture_submission(21, 3, 1));
     for (uint32_t i = 0; i < 300; i++) {
-        bh_story_tick(often, HOUR_NS + i * 1000000ull);
-        bh_usage_settle_all(often->engine);
-        bh_usage_settle_all(often->twin);
+        bh_fixture_tick(often, HOUR_NS + i * 1000000ull);
+        bh_usage_update_all(often->engine);
+        bh_usage_update_all(often->replica);
     }
-    bh_story_tick(once, often->now_ns - once->now_ns);
-    bh_usage_settle_all(once->engine);
+    bh_fixture_tick(once, often->now_ns - once->now_ns);
+    bh_usage_update_all(once->engine);
     for (uint32_t slot = 0; bh_slot_next(once->engine, TABLE_TENANT, &slot);)
         assert_memory_equal(&tenant_at(once->engine, slot)->fair,
                             &tenant_at(often->engine, slot)->fair, 2 * sizeof(bh_part_ns));
-    bh_story_close(often);
-    bh_story_close(once);
+    bh_fixture_close(often);
+    bh_fixture_close(once);
 }
 
 static void
 nothing_fades_when_told_so(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
 
-    settle_on(story, (struct bh_ev_settings){ .half_life_ns = BH_UNLIMITED });
-    bh_story_run(story, bh_story_wants(21, 3, 1));
-    bh_story_tick(story, 1000 * HOUR_NS);
-    assert_int_equal(fair_of(story, 21), 3600000);
-    bh_story_close(story);
+    settle_on(fixture, (struct bh_ev_settings){ .half_life_ns = BH_UNLIMITED });
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));
+    bh_fixture_tick(fixture, 1000 * HOUR_NS);
+    assert_int_equal(fair_of(fixture, 21), 3600000);
+    bh_fixture_close(fixture);
 }
 
 /* One GPU, and two projects that each always want it. */
@@ -105,30 +105,30 @@ shares_follow_weights(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_story *story = bh_story_site(1);
+        struct bh_fixture *fixture = bh_fixture_site(1);
         uint64_t jobs[2][130];
         uint32_t next[2] = { 0, 0 };
 
-        settle_on(story, (struct bh_ev_settings){ .order = cases[i].order,
+        settle_on(fixture, (struct bh_ev_settings){ .order = cases[i].order,
                                                   .half_life_ns = 1000 * HOUR_NS });
-        bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
+        bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
                                                       .kind = BH_TENANT_DEPARTMENT,
                                                       .weight = cases[i].weight });
         for (uint32_t k = 0; k < 2; k++)
             for (uint32_t n = 0; n < 130; n++)
-                jobs[k][n] = bh_story_submit(story, bh_story_wants(k ? 31 : 21, 3, 1));
+                jobs[k][n] = bh_fixture_submit(fixture, bh_fixture_submission(k ? 31 : 21, 3, 1));
         for (uint32_t turn = 0; turn < 120; turn++) {
             uint32_t who;
 
-            bh_story_settle(story);
-            who = bh_story_state(story, jobs[1][next[1]]) == BH_JOB_RUNNING;
-            BH_CHECK_EQ(cases[i].name, bh_story_state(story, jobs[who][next[who]]),
+            bh_fixture_finish_effects(fixture);
+            who = bh_fixture_state(fixture, jobs[1][next[1]]) == BH_JOB_RUNNING;
+            BH_CHECK_EQ(cases[i].name, bh_fixture_state(fixture, jobs[who][next[who]]),
                         BH_JOB_RUNNING);
-            story->now_ns += HOUR_NS;
-            bh_story_exit(story, jobs[who][next[who]++], 0);
+            fixture->now_ns += HOUR_NS;
+            bh_fixture_exit_job(fixture, jobs[who][next[who]++], 0);
         }
         BH_CHECK(cases[i].name, next[0] >= cases[i].least && next[0] <= cases[i].most);
-        bh_story_close(story);
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }
@@ -136,57 +136,57 @@ shares_follow_weights(void **state)
 static void
 a_budget_holds_until_the_next_period(void **state)
 {
-    struct bh_story *story = bh_story_site(2);
+    struct bh_fixture *fixture = bh_fixture_site(2);
     struct bh_ev_tenant settings = { .tenant = { 2 }, .parent = { 1 },
                                      .kind = BH_TENANT_DEPARTMENT,
                                      .budget = { BH_PERIOD_DAY, 3600, BH_UNLIMITED } };
-    uint64_t day_ns = bh_period_end_ns(BH_PERIOD_DAY, story->now_ns) + HOUR_NS, first, second;
+    uint64_t day_ns = bh_period_end_ns(BH_PERIOD_DAY, fixture->now_ns) + HOUR_NS, first, second;
 
-    bh_story_tick(story, day_ns - story->now_ns);
-    bh_story_tenant(story, settings);
-    first = bh_story_run(story, bh_story_wants(21, 3, 1));
-    bh_story_tick(story, HOUR_NS + 1);
-    second = bh_story_submit(story, bh_story_wants(21, 3, 1));
-    assert_int_equal(bh_story_state(story, first), BH_JOB_RUNNING); /* what runs goes on */
-    assert_int_equal(bh_story_state(story, second), BH_JOB_PENDING);
-    assert_int_equal(bh_story_why(story, second).code, BH_REASON_BUDGET);
-    assert_int_equal(bh_story_why(story, second).frees_at_ns,
-                     bh_period_end_ns(BH_PERIOD_DAY, story->now_ns));
-    assert_int_equal(bh_engine_next_tick_ns(story->engine),
-                     bh_period_end_ns(BH_PERIOD_DAY, story->now_ns));
-    bh_story_exit(story, first, 0);
-    assert_int_equal(bh_story_state(story, second), BH_JOB_PENDING);
-    bh_story_tick(story, bh_engine_next_tick_ns(story->engine) - story->now_ns);
-    bh_story_settle(story);
-    assert_int_equal(bh_story_state(story, second), BH_JOB_RUNNING);
-    bh_story_close(story);
+    bh_fixture_tick(fixture, day_ns - fixture->now_ns);
+    bh_fixture_tenant(fixture, settings);
+    first = bh_fixture_submit_running(fixture, bh_fixture_submission(21, 3, 1));
+    bh_fixture_tick(fixture, HOUR_NS + 1);
+    second = bh_fixture_submit(fixture, bh_fixture_submission(21, 3, 1));
+    assert_int_equal(bh_fixture_state(fixture, first), BH_JOB_RUNNING); /* what runs goes on */
+    assert_int_equal(bh_fixture_state(fixture, second), BH_JOB_PENDING);
+    assert_int_equal(bh_fixture_why(fixture, second).code, BH_REASON_BUDGET);
+    assert_int_equal(bh_fixture_why(fixture, second).frees_at_ns,
+                     bh_period_end_ns(BH_PERIOD_DAY, fixture->now_ns));
+    assert_int_equal(bh_engine_next_tick_ns(fixture->engine),
+                     bh_period_end_ns(BH_PERIOD_DAY, fixture->now_ns));
+    bh_fixture_exit_job(fixture, first, 0);
+    assert_int_equal(bh_fixture_state(fixture, second), BH_JOB_PENDING);
+    bh_fixture_tick(fixture, bh_engine_next_tick_ns(fixture->engine) - fixture->now_ns);
+    bh_fixture_finish_effects(fixture);
+    assert_int_equal(bh_fixture_state(fixture, second), BH_JOB_RUNNING);
+    bh_fixture_close(fixture);
 }
 
 static void
 money_is_spent_by_the_price(void **state)
 {
-    struct bh_story *story = bh_story_site(2);
+    struct bh_fixture *fixture = bh_fixture_site(2);
     struct bh_event price = { .kind = BH_EV_SKU };
     struct bh_tenant_view view;
 
-    assert_true(bh_view_sku(story->engine, (bh_sku_id){ 1 }, &price.u.sku));
-    price.u.sku.price = 250000; /* 0.25 an hour and piece */
-    bh_story_must(story, &price);
-    bh_story_tenant(story, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
+    assert_true(bh_view_sku(fixture->engine, (bh_sku_id){ 1 }, &price.u.sku));
+    price.u.sku.price = 250000; /* 0.25 an hour and partition */
+    bh_fixture_must_send(fixture, &price);
+    bh_fixture_tenant(fixture, (struct bh_ev_tenant){ .tenant = { 2 }, .parent = { 1 },
                                                   .kind = BH_TENANT_DEPARTMENT,
                                                   .budget = { BH_PERIOD_MONTH, BH_UNLIMITED,
                                                               1000000 } });
-    bh_story_run(story, bh_story_wants(21, 1, 2));
-    bh_story_tick(story, HOUR_NS);
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 2));
+    bh_fixture_tick(fixture, HOUR_NS);
     price.u.sku.price = 500000; /* dearer from now on, also for what runs */
-    bh_story_must(story, &price);
-    bh_story_tick(story, HOUR_NS / 2);
-    assert_true(bh_view_tenant(story->engine, (bh_tenant_id){ 2 }, story->now_ns, &view));
+    bh_fixture_must_send(fixture, &price);
+    bh_fixture_tick(fixture, HOUR_NS / 2);
+    assert_true(bh_view_tenant(fixture->engine, (bh_tenant_id){ 2 }, fixture->now_ns, &view));
     assert_in_range(view.spent_money, 999999, 1000000);
-    bh_story_tick(story, 1000000000);
-    assert_int_equal(bh_story_why(story, bh_story_submit(story, bh_story_wants(21, 1, 1))).code,
+    bh_fixture_tick(fixture, 1000000000);
+    assert_int_equal(bh_fixture_why(fixture, bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 1))).code,
                      BH_REASON_BUDGET_MONEY);
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -9,15 +9,15 @@
 /* ---- the asker ---- */
 
 void
-bh_asker_init(struct bh_asker *asker, const struct bh_search *search, uint32_t job,
+bh_preemptor_init(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job,
               const struct bh_wanted *wanted)
 {
     const struct bh_engine *engine = search->engine;
 
-    *asker = (struct bh_asker){
+    *preemptor = (struct bh_preemptor){
         .wanted = *wanted, .job = job, .priority = job_at(engine, job)->priority,
     };
-    asker->cover = bh_guarantee_cover_with_claims(engine, wanted, job, &asker->within);
+    preemptor->cover = bh_guarantee_cover_with_claims(engine, wanted, job, &preemptor->within);
     BH_ASSERT(search->gone_count == 0);
 }
 
@@ -28,20 +28,20 @@ anybody_below(const struct bh_engine *engine, uint32_t priority)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < priority; i++)
-        count += engine->core.preemptable[i];
+        count += engine->core.preemptible_jobs[i];
     return count > 0;
 }
 
 bool
-bh_asker_anybody(const struct bh_engine *engine)
+bh_preemptor_any_victim(const struct bh_engine *engine)
 {
     return anybody_below(engine, BH_PRIORITIES);
 }
 
 bool
-bh_asker_may(const struct bh_asker *asker, const struct bh_engine *engine)
+bh_preemptor_may(const struct bh_preemptor *preemptor, const struct bh_engine *engine)
 {
-    return anybody_below(engine, asker->cover ? BH_PRIORITIES : asker->priority);
+    return anybody_below(engine, preemptor->cover ? BH_PRIORITIES : preemptor->priority);
 }
 
 /* ---- sides of the tree ---- */
@@ -57,16 +57,16 @@ used_within(const struct bh_search *search, uint32_t tenant)
 
 /* Whether a guarantee covers the asker that it does not share with the tenant. */
 static bool
-is_owed(const struct bh_asker *asker, const struct bh_search *search, uint32_t tenant)
+is_owed(const struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t tenant)
 {
     const struct bh_engine *engine = search->engine;
 
-    if (asker->cover == BH_COVER_NONE
-        || (asker->within && !bh_tenant_within(engine, asker->within, tenant)))
+    if (preemptor->cover == BH_COVER_NONE
+        || (preemptor->within && !bh_tenant_within(engine, preemptor->within, tenant)))
         return false;
     for (uint32_t at = search->tenant; at; at = tenant_at(engine, at)->parent)
         if (!bh_tenant_within(engine, at, tenant)
-            && bh_guarantee_concerns(engine, at, &asker->wanted))
+            && bh_guarantee_concerns(engine, at, &preemptor->wanted))
             return true;
     return false;
 }
@@ -145,20 +145,20 @@ static uint32_t
 model_of(const struct bh_engine *engine, uint32_t slot)
 {
     const struct lease *lease = lease_at(engine, job_at(engine, slot)->lease);
-    uint32_t gpu = lease->parts[0] ? part_at(engine, lease->parts[0])->gpu
-                                   : gpu_find(engine, lease->places[0].gpu);
+    uint32_t gpu = lease->parts[0] ? partition_at(engine, lease->parts[0])->gpu
+                                   : gpu_find(engine, lease->placements[0].gpu);
 
     return gpu_at(engine, gpu)->model;
 }
 
 /* Kept for each tenant, SKU and model. */
 static struct bh_side *
-side_of(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
+side_of(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
     const struct job *job = job_at(engine, slot);
     uint32_t model = model_of(engine, slot);
-    struct bh_side *side = &asker->sides[(job->tenant * 31 + job->sku * 7 + model) % BH_SIDES];
+    struct bh_side *side = &preemptor->sides[(job->tenant * 31 + job->sku * 7 + model) % BH_SIDES];
 
     if (side->tenant == job->tenant && side->sku == job->sku && side->model == model)
         return side;
@@ -169,9 +169,9 @@ side_of(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
 
 /* The same with what guarantees say, worked out once with nobody gone. */
 static const struct bh_side *
-judge_side(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
+judge_side(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
 {
-    struct bh_side *side = side_of(asker, search, slot);
+    struct bh_side *side = side_of(preemptor, search, slot);
     struct bh_search base;
 
     if (side->judged)
@@ -179,7 +179,7 @@ judge_side(struct bh_asker *asker, const struct bh_search *search, uint32_t slot
     base = *search;
     base.gone_count = 0;
     side->guarded = bh_quota_protects(&base, slot);
-    if (is_owed(asker, &base, side->tenant))
+    if (is_owed(preemptor, &base, side->tenant))
         side->owed = owed_by(&base, side->tenant);
     side->first = first_of(&base, side->tenant, side->owed);
     side->judged = true;
@@ -190,7 +190,7 @@ judge_side(struct bh_asker *asker, const struct bh_search *search, uint32_t slot
 
 /* Whether all of it starts or runs; when the last member began. */
 static bool
-is_there(const struct bh_engine *engine, uint32_t job, bool *ret_running, uint64_t *ret_since_ns)
+victim_is_there(const struct bh_engine *engine, uint32_t job, bool *ret_running, uint64_t *ret_since_ns)
 {
     bool any = false;
 
@@ -209,15 +209,15 @@ is_there(const struct bh_engine *engine, uint32_t job, bool *ret_running, uint64
 }
 
 bool
-bh_victim_borrows(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
+bh_victim_borrows(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
 {
-    const struct bh_side *side = judge_side(asker, search, slot);
+    const struct bh_side *side = judge_side(preemptor, search, slot);
 
     return !side->guarded && side->owed > 0;
 }
 
 bool
-bh_victim_eligible(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
+bh_victim_eligible(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
     const struct job *job = job_at(engine, slot);
@@ -226,33 +226,33 @@ bh_victim_eligible(struct bh_asker *asker, const struct bh_search *search, uint3
     bool running;
 
     if (job->contract == BH_CONTRACT_NEVER
-        || (job->priority >= asker->priority && !asker->cover)
-        || !is_there(engine, slot, &running, &since_ns))
+        || (job->priority >= preemptor->priority && !preemptor->cover)
+        || !victim_is_there(engine, slot, &running, &since_ns))
         return false;
-    side = judge_side(asker, search, slot);
-    if (side->guarded || (job->priority >= asker->priority && side->owed == 0))
+    side = judge_side(preemptor, search, slot);
+    if (side->guarded || (job->priority >= preemptor->priority && side->owed == 0))
         return false;
     if (side->min_runtime_ns == 0)
         return true;
     since_ns += side->min_runtime_ns;
     if (running && since_ns <= engine->core.now_ns)
         return true;
-    if (running && (asker->of_age_ns == 0 || since_ns < asker->of_age_ns))
-        asker->of_age_ns = since_ns;
+    if (running && (preemptor->of_age_ns == 0 || since_ns < preemptor->of_age_ns))
+        preemptor->of_age_ns = since_ns;
     return false;
 }
 
 bool
-bh_victim_may_leave(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
+bh_victim_may_leave(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
 {
     const struct job *job = job_at(search->engine, slot);
 
-    if (!bh_victim_eligible(asker, search, slot))
+    if (!bh_victim_eligible(preemptor, search, slot))
         return false;
     if (search->gone_count == 0)
         return true;
     return !bh_quota_protects(search, slot)
-           && (job->priority < asker->priority || owed_by(search, job->tenant) > 0);
+           && (job->priority < preemptor->priority || owed_by(search, job->tenant) > 0);
 }
 
 bool
@@ -270,60 +270,60 @@ bh_victim_suspends(const struct bh_engine *engine, uint32_t slot, uint32_t for_t
 /* Whether the job, and all of its tenant's that follow it, are too young, and none of them is
  * of age before one that is known. */
 static bool
-are_young(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
+are_young(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
 {
-    uint64_t min_ns = side_of(asker, search, slot)->min_runtime_ns;
-    uint64_t age_ns = bh_way_since_ns(search->engine, slot) + min_ns;
+    uint64_t min_ns = side_of(preemptor, search, slot)->min_runtime_ns;
+    uint64_t age_ns = bh_preemptible_since_ns(search->engine, slot) + min_ns;
 
-    return min_ns && age_ns > search->engine->core.now_ns && asker->of_age_ns
-           && asker->of_age_ns <= age_ns;
+    return min_ns && age_ns > search->engine->core.now_ns && preemptor->of_age_ns
+           && preemptor->of_age_ns <= age_ns;
 }
 
 bool
-bh_crowd_next(struct bh_asker *asker, const struct bh_search *search, struct bh_crowd *crowd)
+bh_victim_next(struct bh_preemptor *preemptor, const struct bh_search *search, struct bh_victim_iterator *victims_iterator)
 {
     const struct bh_engine *engine = search->engine;
-    uint32_t job = crowd->job ? bh_way_next(engine, crowd->job) : 0;
+    uint32_t job = victims_iterator->job ? bh_preemptible_next(engine, victims_iterator->job) : 0;
 
-    if (job && are_young(asker, search, job))
+    if (job && are_young(preemptor, search, job))
         job = 0;
-    while (!job && bh_slot_next(engine, TABLE_TENANT, &crowd->tenant)) {
-        job = bh_way_first(engine, crowd->tenant);
+    while (!job && bh_slot_next(engine, TABLE_TENANT, &victims_iterator->tenant)) {
+        job = bh_preemptible_first(engine, victims_iterator->tenant);
         if (job
-            && ((crowd->within && !bh_tenant_within(engine, crowd->within, crowd->tenant))
-                || are_young(asker, search, job)))
+            && ((victims_iterator->within && !bh_tenant_within(engine, victims_iterator->within, victims_iterator->tenant))
+                || are_young(preemptor, search, job)))
             job = 0;
     }
-    crowd->job = job;
+    victims_iterator->job = job;
     return job != 0;
 }
 
 uint64_t
-bh_victims_could_free(struct bh_asker *asker, const struct bh_search *search,
+bh_victims_could_free(struct bh_preemptor *preemptor, const struct bh_search *search,
                       const struct bh_filter *filter, uint64_t enough)
 {
     const struct bh_engine *engine = search->engine;
     uint64_t sum = bh_filter_freed(search, filter);
-    struct bh_crowd crowd = { .within = filter->tenant };
+    struct bh_victim_iterator victims_iterator = { .within = filter->tenant };
 
-    while (sum < enough && bh_crowd_next(asker, search, &crowd)) {
+    while (sum < enough && bh_victim_next(preemptor, search, &victims_iterator)) {
         struct bh_wanted held;
 
-        if (!bh_victim_eligible(asker, search, crowd.job))
+        if (!bh_victim_eligible(preemptor, search, victims_iterator.job))
             continue;
-        held = bh_gang_to_resume(engine, crowd.job);
+        held = bh_gang_to_resume(engine, victims_iterator.job);
         sum += bh_filter_counts(engine, filter, &held);
     }
     return sum < enough ? sum : enough;
 }
 
 bool
-bh_victims_any(struct bh_asker *asker, const struct bh_search *search)
+bh_victims_any(struct bh_preemptor *preemptor, const struct bh_search *search)
 {
-    struct bh_crowd crowd = { .within = 0 };
+    struct bh_victim_iterator victims_iterator = { .within = 0 };
 
-    while (bh_crowd_next(asker, search, &crowd))
-        if (bh_victim_eligible(asker, search, crowd.job))
+    while (bh_victim_next(preemptor, search, &victims_iterator))
+        if (bh_victim_eligible(preemptor, search, victims_iterator.job))
             return true;
     return false;
 }
@@ -346,12 +346,12 @@ lost_by(const struct bh_search *search, uint32_t slot)
 }
 
 struct bh_cost
-bh_victim_cost(struct bh_asker *asker, const struct bh_search *search, uint32_t slot)
+bh_victim_cost(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
-    uint64_t owed = asker->cover ? judge_side(asker, search, slot)->first : UINT64_MAX;
+    uint64_t owed = preemptor->cover ? judge_side(preemptor, search, slot)->first : UINT64_MAX;
     struct bh_cost cost = {
-        .owed = asker->timeless ? owed > 0 : owed,
+        .owed = preemptor->timeless ? owed > 0 : owed,
         .priority = job_at(engine, slot)->priority,
         .victims = 1,
         .began_ns = UINT64_MAX,
@@ -361,19 +361,19 @@ bh_victim_cost(struct bh_asker *asker, const struct bh_search *search, uint32_t 
     for (uint32_t at = 0; (at = bh_gang_next(engine, slot, at)) != 0;) {
         uint64_t since_ns = lease_at(engine, at)->since_ns;
 
-        cost.lost += asker->timeless ? 0 : lost_by(search, at);
+        cost.lost += preemptor->timeless ? 0 : lost_by(search, at);
         cost.began_ns = since_ns < cost.began_ns ? since_ns : cost.began_ns;
     }
     return cost;
 }
 
 struct bh_cost
-bh_victims_cost(struct bh_asker *asker, const struct bh_search *search)
+bh_victims_cost(struct bh_preemptor *preemptor, const struct bh_search *search)
 {
     struct bh_cost sum = { .owed = UINT64_MAX, .began_ns = UINT64_MAX, .id = UINT64_MAX };
 
     for (uint32_t i = 0; i < search->gone_count; i++) {
-        struct bh_cost one = bh_victim_cost(asker, search, search->gone[i]);
+        struct bh_cost one = bh_victim_cost(preemptor, search, search->gone[i]);
 
         sum.owed = one.owed < sum.owed ? one.owed : sum.owed;
         sum.priority = one.priority > sum.priority ? one.priority : sum.priority;

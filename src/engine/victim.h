@@ -57,7 +57,7 @@ struct bh_side {
 };
 
 /* Who asks. */
-struct bh_asker {
+struct bh_preemptor {
     struct bh_wanted wanted;
     uint32_t job;        /* slot */
     uint8_t priority;
@@ -70,49 +70,49 @@ struct bh_asker {
 };
 
 /* An asker for a job (slot) that would use `wanted`. */
-void bh_asker_init(struct bh_asker *asker, const struct bh_search *search, uint32_t job,
+void bh_preemptor_init(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job,
                    const struct bh_wanted *wanted);
 
 /* Whether there is anybody who makes way; whether it could make somebody leave.  Quick. */
-bool bh_asker_anybody(const struct bh_engine *engine);
-bool bh_asker_may(const struct bh_asker *asker, const struct bh_engine *engine);
+bool bh_preemptor_any_victim(const struct bh_engine *engine);
+bool bh_preemptor_may(const struct bh_preemptor *preemptor, const struct bh_engine *engine);
 
 /* Whether the job (slot) may be asked, with nobody gone yet; notes `of_age_ns`. */
-bool bh_victim_eligible(struct bh_asker *asker, const struct bh_search *search, uint32_t job);
+bool bh_victim_eligible(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job);
 
 /* Whether the asker's guarantee holds against the job (slot), with nobody gone yet: no
  * guarantee protects it, and its side uses more than it is guaranteed. */
-bool bh_victim_borrows(struct bh_asker *asker, const struct bh_search *search, uint32_t job);
+bool bh_victim_borrows(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job);
 
 /* Whether it may be asked with all that are imagined gone. */
-bool bh_victim_may_leave(struct bh_asker *asker, const struct bh_search *search, uint32_t job);
+bool bh_victim_may_leave(struct bh_preemptor *preemptor, const struct bh_search *search, uint32_t job);
 
 /* Whether the job (slot) is suspended, and not stopped, when a job of the tenant (slot) has
  * it leave while it runs. */
 bool bh_victim_suspends(const struct bh_engine *engine, uint32_t job, uint32_t for_tenant);
 
 /* The cost of one job (slot), and of all that the search imagines gone. */
-struct bh_cost bh_victim_cost(struct bh_asker *asker, const struct bh_search *search,
+struct bh_cost bh_victim_cost(struct bh_preemptor *preemptor, const struct bh_search *search,
                               uint32_t job);
-struct bh_cost bh_victims_cost(struct bh_asker *asker, const struct bh_search *search);
+struct bh_cost bh_victims_cost(struct bh_preemptor *preemptor, const struct bh_search *search);
 
 /* What those who may be asked, with nobody gone yet, could give back of what is counted, or
  * `enough` when it is that much at least; notes `of_age_ns`. */
-uint64_t bh_victims_could_free(struct bh_asker *asker, const struct bh_search *search,
+uint64_t bh_victims_could_free(struct bh_preemptor *preemptor, const struct bh_search *search,
                                const struct bh_filter *filter, uint64_t enough);
 
 /* Whether there is anybody who may be asked, with nobody gone yet; notes `of_age_ns`. */
-bool bh_victims_any(struct bh_asker *asker, const struct bh_search *search);
+bool bh_victims_any(struct bh_preemptor *preemptor, const struct bh_search *search);
 
 /* Those who may make way, one after the other, in no order that matters; begin with job 0. */
-struct bh_crowd {
+struct bh_victim_iterator {
     uint32_t within; /* tenant (slot) that they stand below; 0: any */
     uint32_t tenant, job;
 };
 
 /* The next, but for those who are too young for certain; false when there is none left. */
-bool bh_crowd_next(struct bh_asker *asker, const struct bh_search *search,
-                   struct bh_crowd *crowd);
+bool bh_victim_next(struct bh_preemptor *preemptor, const struct bh_search *search,
+                   struct bh_victim_iterator *victims_iterator);
 
 bool bh_cost_less(const struct bh_cost *a, const struct bh_cost *b);
 

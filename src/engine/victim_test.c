@@ -45,26 +45,26 @@ the_contract_says_what_is_lost(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        struct bh_story *story = bh_story_site(1);
-        struct bh_ev_submit submit = bh_story_wants(21, 3, 1);
-        struct bh_search search = { .engine = story->engine };
+        struct bh_fixture *fixture = bh_fixture_site(1);
+        struct bh_ev_submit submit = bh_fixture_submission(21, 3, 1);
+        struct bh_search search = { .engine = fixture->engine };
         struct bh_wanted wanted;
-        struct bh_asker asker;
+        struct bh_preemptor preemptor;
         struct bh_cost cost;
 
         submit.contract = rows[i].contract;
         submit.grace_ns = 300;
-        bh_story_run(story, submit);
-        bh_story_submit(story, bh_story_wants(31, 3, 1));
-        bh_story_tick(story, 1000000000);
-        wanted = (struct bh_wanted){ tenant_find(story->engine, 31),
-                                     sku_find(story->engine, 3), 1, BH_GPU_PARTS };
+        bh_fixture_submit_running(fixture, submit);
+        bh_fixture_submit(fixture, bh_fixture_submission(31, 3, 1));
+        bh_fixture_tick(fixture, 1000000000);
+        wanted = (struct bh_wanted){ tenant_find(fixture->engine, 31),
+                                     sku_find(fixture->engine, 3), 1, BH_GPU_PARTS };
         search.tenant = wanted.tenant;
-        bh_asker_init(&asker, &search, job_find(story->engine, 2), &wanted);
-        cost = bh_victim_cost(&asker, &search, job_find(story->engine, 1));
+        bh_preemptor_init(&preemptor, &search, job_find(fixture->engine, 2), &wanted);
+        cost = bh_victim_cost(&preemptor, &search, job_find(fixture->engine, 1));
         BH_CHECK(rows[i].name, cost.lost == (bh_part_ns)rows[i].lost_ns * BH_GPU_PARTS);
-        BH_CHECK(rows[i].name, !bh_victim_eligible(&asker, &search, job_find(story->engine, 1))); /* the same class */
-        bh_story_close(story);
+        BH_CHECK(rows[i].name, !bh_victim_eligible(&preemptor, &search, job_find(fixture->engine, 1))); /* the same class */
+        bh_fixture_close(fixture);
     }
     BH_CHECK_DONE();
 }

@@ -11,12 +11,12 @@
 #include "engine/tenant.h"
 #include "engine/usage.h"
 
-const char *const bh_piece_state_names[BH_PIECE_STATES] = {
-    [BH_PIECE_CARVING] = "carving",
-    [BH_PIECE_IDLE] = "idle",
-    [BH_PIECE_LEASED] = "leased",
-    [BH_PIECE_CLEARING] = "clearing",
-    [BH_PIECE_QUARANTINED] = "quarantined",
+const char *const bh_partition_state_names[BH_PARTITION_STATES] = {
+    [BH_PARTITION_CARVING] = "carving",
+    [BH_PARTITION_IDLE] = "idle",
+    [BH_PARTITION_LEASED] = "leased",
+    [BH_PARTITION_CLEARING] = "clearing",
+    [BH_PARTITION_QUARANTINED] = "quarantined",
 };
 
 /* One shape for all: show_X copies out the X in a slot and says whether there is one.  The slot is
@@ -29,18 +29,18 @@ next_slot(const struct bh_engine *engine, enum table_kind kind, uint32_t *cursor
 
 /* ---- jobs ---- */
 
-/* The pieces of a lease; returns how many. */
+/* The partitions of a lease; returns how many. */
 static uint32_t
-show_pieces(const struct bh_engine *engine, const struct lease *lease,
-            struct bh_piece ret_pieces[BH_JOB_COUNT_MAX])
+show_partitions(const struct bh_engine *engine, const struct lease *lease,
+            struct bh_partition ret_partitions[BH_JOB_COUNT_MAX])
 {
     if (lease->state == LEASE_DONE)
         return 0;
     for (uint32_t i = 0; i < lease->count; i++)
-        ret_pieces[i] = (struct bh_piece){
-            .partition = { part_at(engine, lease->parts[i])->id },
-            .gpu = { lease->places[i].gpu },
-            .profile = lease->places[i].profile, .start = lease->places[i].start };
+        ret_partitions[i] = (struct bh_partition){
+            .partition = { partition_at(engine, lease->parts[i])->id },
+            .gpu = { lease->placements[i].gpu },
+            .profile = lease->placements[i].profile, .start = lease->placements[i].start };
     return lease->count;
 }
 
@@ -52,7 +52,7 @@ show_lease(const struct bh_engine *engine, const struct lease *lease,
     ret_view->member = lease->member;
     ret_view->node.v = (uint32_t)node_at(engine, lease->node)->id;
     ret_view->grade = (enum bh_grade)lease->grade;
-    ret_view->piece_count = show_pieces(engine, lease, ret_view->pieces);
+    ret_view->partition_count = show_partitions(engine, lease, ret_view->partitions);
 }
 
 /* From when on room is kept for the job, or 0. */
@@ -139,7 +139,7 @@ bh_view_member(const struct bh_engine *engine, bh_job_id job, uint32_t member,
         .done = lease->state == LEASE_DONE,
         .state = bh_gang_shows((enum lease_state)lease->state),
     };
-    ret_view->piece_count = show_pieces(engine, lease, ret_view->pieces);
+    ret_view->partition_count = show_partitions(engine, lease, ret_view->partitions);
     return true;
 }
 
@@ -150,11 +150,11 @@ bh_view_next_job(const struct bh_engine *engine, uint32_t *cursor,
     return show_job(engine, next_slot(engine, TABLE_JOB, cursor), ret_view);
 }
 
-_Static_assert((int)BH_KEPT_MAX == (int)CLAIMS_MAX, "one for each claim");
+_Static_assert((int)BH_RESERVATIONS_MAX == (int)CLAIMS_MAX, "one for each claim");
 
 bool
-bh_view_next_kept(const struct bh_engine *engine, uint32_t *cursor,
-                  struct bh_kept_view *ret_view)
+bh_view_next_reservation(const struct bh_engine *engine, uint32_t *cursor,
+                  struct bh_reservation_view *ret_view)
 {
     const struct claim *claim;
 
@@ -165,11 +165,11 @@ bh_view_next_kept(const struct bh_engine *engine, uint32_t *cursor,
     claim = &engine->core.claims[(*cursor)++];
     ret_view->job.v = job_at(engine, claim->job)->id;
     ret_view->at_ns = claim->at_ns;
-    ret_view->piece_count = claim->count;
+    ret_view->partition_count = claim->count;
     for (uint32_t i = 0; i < claim->count; i++)
-        ret_view->pieces[i] = (struct bh_piece){ .gpu = { claim->places[i].gpu },
-                                                 .profile = claim->places[i].profile,
-                                                 .start = claim->places[i].start };
+        ret_view->partitions[i] = (struct bh_partition){ .gpu = { claim->placements[i].gpu },
+                                                 .profile = claim->placements[i].profile,
+                                                 .start = claim->placements[i].start };
     return true;
 }
 
@@ -180,7 +180,7 @@ const char *const bh_unusable_names[BH_UNUSABLES] = {
     [BH_UNUSABLE_UNHEARD] = "unheard",
 };
 
-/* ---- GPUs and pieces ---- */
+/* ---- GPUs and partitions ---- */
 
 static bool
 show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_view)
@@ -202,7 +202,7 @@ show_gpu(const struct bh_engine *engine, uint32_t slot, struct bh_gpu_view *ret_
         .mig = gpu->mig,
         .link = gpu->link,
         .numa = gpu->numa,
-        .layout = (enum bh_layout)gpu->layout,
+        .layout = (enum bh_pool_layout)gpu->layout,
         .mig_capable = gpu->mig_capable,
         .lone_carve = gpu->lone_carve,
         .shared = gpu->shared,
@@ -270,35 +270,35 @@ bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_view *r
     return show_gpu(engine, gpu_find(engine, gpu.v), ret_view);
 }
 
-const char *const bh_standing_state_names[BH_STANDING_STATES] = {
-    [BH_STANDING_NONE] = "none",       [BH_STANDING_APPLYING] = "applying",
-    [BH_STANDING_STANDS] = "stands",   [BH_STANDING_UNDOING] = "undoing",
-    [BH_STANDING_UNDONE] = "undone",   [BH_STANDING_FAILED] = "failed",
+const char *const bh_layout_state_names[BH_LAYOUT_STATES] = {
+    [BH_LAYOUT_NONE] = "none",       [BH_LAYOUT_APPLYING] = "applying",
+    [BH_LAYOUT_READY] = "stands",   [BH_LAYOUT_UNDOING] = "undoing",
+    [BH_LAYOUT_UNDONE] = "undone",   [BH_LAYOUT_FAILED] = "failed",
 };
 
-static struct bh_standing_list
-show_standing(const struct standing *standing)
+static struct bh_layout_list
+show_layout(const struct gpu_layout *gpu_layout)
 {
-    struct bh_standing_list list = { .mode = (enum bh_standing_mode)standing->mode,
-                                     .count = standing->count };
+    struct bh_layout_list list = { .mode = (enum bh_layout_mode)gpu_layout->mode,
+                                     .count = gpu_layout->count };
 
-    for (uint32_t i = 0; i < standing->count; i++)
-        list.pieces[i] = (struct bh_standing_piece){ standing->profiles[i],
-                                                     standing->starts[i] };
+    for (uint32_t i = 0; i < gpu_layout->count; i++)
+        list.partitions[i] = (struct bh_ev_layout_partition){ gpu_layout->profiles[i],
+                                                     gpu_layout->starts[i] };
     return list;
 }
 
 bool
-bh_view_standing(const struct bh_engine *engine, bh_gpu_id id, struct bh_standing_view *ret_view)
+bh_view_layout(const struct bh_engine *engine, bh_gpu_id id, struct bh_layout_view *ret_view)
 {
     uint32_t slot = gpu_find(engine, id.v);
     const struct gpu *gpu = gpu_at(engine, slot);
 
     if (slot)
-        *ret_view = (struct bh_standing_view){
-            .state = (enum bh_standing_state)gpu->standing, .apply = gpu->apply,
-            .rc = gpu->standing_rc, .wanted = show_standing(&gpu->wanted),
-            .before = show_standing(&gpu->before)
+        *ret_view = (struct bh_layout_view){
+            .state = (enum bh_layout_state)gpu->gpu_layout, .apply = gpu->apply,
+            .rc = gpu->layout_rc, .wanted = show_layout(&gpu->wanted),
+            .before = show_layout(&gpu->before)
         };
     return slot != 0;
 }
@@ -317,28 +317,28 @@ bh_view_next_gpu(const struct bh_engine *engine, uint32_t *cursor,
 }
 
 bool
-bh_view_next_piece(const struct bh_engine *engine, uint32_t *cursor,
-                   struct bh_piece_view *ret_view)
+bh_view_next_partition(const struct bh_engine *engine, uint32_t *cursor,
+                   struct bh_partition_view *ret_view)
 {
-    const struct part *part;
+    const struct partition *partition;
     const struct lease *lease;
 
-    if (!bh_slot_next(engine, TABLE_PART, cursor))
+    if (!bh_slot_next(engine, TABLE_PARTITION, cursor))
         return false;
-    part = part_at(engine, *cursor);
-    lease = lease_at(engine, part->lease);
-    *ret_view = (struct bh_piece_view){
-        .piece = { .partition = { part->id },
-                   .gpu = { (uint32_t)gpu_at(engine, part->gpu)->id },
-                   .profile = part->profile,
-                   .start = part->start,
-                   .carve = part->state == BH_PIECE_CARVING },
-        .state = part->state == BH_PIECE_CLEARING && part->unclean
-                     ? BH_PIECE_QUARANTINED
-                     : (enum bh_piece_state)part->state,
+    partition = partition_at(engine, *cursor);
+    lease = lease_at(engine, partition->lease);
+    *ret_view = (struct bh_partition_view){
+        .partition = { .partition = { partition->id },
+                   .gpu = { (uint32_t)gpu_at(engine, partition->gpu)->id },
+                   .profile = partition->profile,
+                   .start = partition->start,
+                   .carve = partition->state == BH_PARTITION_CARVING },
+        .state = partition->state == BH_PARTITION_CLEARING && partition->unclean
+                     ? BH_PARTITION_QUARANTINED
+                     : (enum bh_partition_state)partition->state,
         .lease = { lease->id },
         .job = { job_at(engine, lease->job)->id },
-        .tenant = { part->tenant },
+        .tenant = { partition->tenant },
     };
     return true;
 }

@@ -12,8 +12,8 @@ struct bh_job_view {
     bh_principal_id principal;
     bh_sku_id sku;
     bh_lease_id lease;           /* 0 while pending; of its first member, or of the one asked for */
-    bh_node_id node;             /* of that member, as its grade and pieces */
-    uint32_t count, gang;        /* pieces of each member; members */
+    bh_node_id node;             /* of that member, as its grade and partitions */
+    uint32_t count, gang;        /* partitions of each member; members */
     uint32_t member;             /* whose lease that is */
     uint32_t cpu_milli, memory_mib; /* of each member; 0: none */
     enum bh_job_kind kind;
@@ -26,8 +26,8 @@ struct bh_job_view {
     uint64_t deadline_ns;        /* 0: none */
     uint64_t reserved_ns;        /* from when on room is kept for it; 0: none is */
     uint8_t spec[32];
-    struct bh_piece pieces[BH_JOB_COUNT_MAX];
-    uint32_t piece_count;
+    struct bh_partition partitions[BH_JOB_COUNT_MAX];
+    uint32_t partition_count;
     enum bh_end_cause cause;     /* an ended job is seen until the next event */
     int32_t exit_status;
     uint64_t ended_ns;
@@ -40,8 +40,8 @@ struct bh_member_view {
     bh_node_id node;
     bool done;                   /* it ended; others of the gang have not */
     enum bh_job_state state;     /* as that of a job with this lease alone */
-    struct bh_piece pieces[BH_JOB_COUNT_MAX];
-    uint32_t piece_count;        /* 0 once it is done */
+    struct bh_partition partitions[BH_JOB_COUNT_MAX];
+    uint32_t partition_count;        /* 0 once it is done */
 };
 
 /* What a node has for jobs beside its GPUs, and what they hold of it. */
@@ -56,17 +56,17 @@ struct bh_host_view {
 };
 
 /* Room that is kept for a job that waits: a claim, which is being made now, or a reservation. */
-struct bh_kept_view {
+struct bh_reservation_view {
     bh_job_id job;
     uint64_t at_ns;              /* of a reservation: from when on; 0: a claim */
-    uint32_t piece_count;        /* of all members, one after another */
-    struct bh_piece pieces[BH_JOB_PIECES_MAX]; /* GPU, profile and start */
+    uint32_t partition_count;        /* of all members, one after another */
+    struct bh_partition partitions[BH_JOB_PARTITIONS_MAX]; /* GPU, profile and start */
 };
 
 /* Why parts of a GPU are no use to anybody. */
 enum bh_unusable {
-    BH_UNUSABLE_GEOMETRY, /* free, and no piece fits there */
-    BH_UNUSABLE_CARVING,  /* a piece is being carved or destroyed */
+    BH_UNUSABLE_GEOMETRY, /* free, and no partition fits there */
+    BH_UNUSABLE_CARVING,  /* a partition is being carved or destroyed */
     BH_UNUSABLE_FAULT,    /* it does not answer, or its health keeps work off it */
     BH_UNUSABLE_CORDONED, /* by the site file, or by an operator */
     BH_UNUSABLE_AWAY,     /* its node is down, or needs a reboot; or it is not managed */
@@ -83,7 +83,7 @@ struct bh_gpu_view {
     uint32_t model;
     bool managed, cordoned, fenced, keeps, mig; /* keeps: as in bh_ev_gpu */
     uint32_t link, numa;         /* as in bh_ev_gpu */
-    enum bh_layout layout;
+    enum bh_pool_layout layout;
     bool mig_capable, lone_carve;
     bool shared;                 /* it has shares now, or had them last */
     uint32_t share_limit;        /* as in bh_ev_gpu */
@@ -99,43 +99,43 @@ struct bh_gpu_view {
 };
 
 /* How a change of what shall stand on a GPU is getting on. */
-enum bh_standing_state {
-    BH_STANDING_NONE,     /* nothing is declared */
-    BH_STANDING_APPLYING, /* pieces are made and destroyed, or wait for leases to end */
-    BH_STANDING_STANDS,   /* what is declared stood when it was made */
-    BH_STANDING_UNDOING,  /* something failed: it goes back to what was before */
-    BH_STANDING_UNDONE,   /* it is back */
-    BH_STANDING_FAILED,   /* and not even that could be made: nothing is declared any more */
-    BH_STANDING_STATES
+enum bh_layout_state {
+    BH_LAYOUT_NONE,     /* nothing is declared */
+    BH_LAYOUT_APPLYING, /* partitions are made and destroyed, or wait for leases to end */
+    BH_LAYOUT_READY,   /* what is declared stood when it was made */
+    BH_LAYOUT_UNDOING,  /* something failed: it goes back to what was before */
+    BH_LAYOUT_UNDONE,   /* it is back */
+    BH_LAYOUT_FAILED,   /* and not even that could be made: nothing is declared any more */
+    BH_LAYOUT_STATES
 };
-extern const char *const bh_standing_state_names[BH_STANDING_STATES];
+extern const char *const bh_layout_state_names[BH_LAYOUT_STATES];
 
-struct bh_standing_list {
-    enum bh_standing_mode mode;
-    struct bh_standing_piece pieces[BH_STANDING_MAX];
+struct bh_layout_list {
+    enum bh_layout_mode mode;
+    struct bh_ev_layout_partition partitions[BH_LAYOUT_MAX];
     uint32_t count;
 };
 
-struct bh_standing_view {
-    enum bh_standing_state state;
+struct bh_layout_view {
+    enum bh_layout_state state;
     uint32_t apply;              /* number of the change */
     uint32_t rc;                 /* bh_rc: why it was undone, 0 when another GPU was why */
-    struct bh_standing_list wanted, before;
+    struct bh_layout_list wanted, before;
 };
 
-enum bh_piece_state {
-    BH_PIECE_CARVING,
-    BH_PIECE_IDLE,       /* carved and free; kept for its last tenant */
-    BH_PIECE_LEASED,
-    BH_PIECE_CLEARING,
-    BH_PIECE_QUARANTINED, /* views only: clearing, and its memory is not clean */
-    BH_PIECE_STATES
+enum bh_partition_state {
+    BH_PARTITION_CARVING,
+    BH_PARTITION_IDLE,       /* carved and free; kept for its last tenant */
+    BH_PARTITION_LEASED,
+    BH_PARTITION_CLEARING,
+    BH_PARTITION_QUARANTINED, /* views only: clearing, and its memory is not clean */
+    BH_PARTITION_STATES
 };
-extern const char *const bh_piece_state_names[BH_PIECE_STATES];
+extern const char *const bh_partition_state_names[BH_PARTITION_STATES];
 
-struct bh_piece_view {
-    struct bh_piece piece;
-    enum bh_piece_state state;
+struct bh_partition_view {
+    struct bh_partition partition;
+    enum bh_partition_state state;
     bh_lease_id lease;
     bh_job_id job;
     bh_tenant_id tenant;         /* who holds it, or held it last */
@@ -182,8 +182,8 @@ bool bh_view_host(const struct bh_engine *engine, bh_node_id node, struct bh_hos
 /* Nodes that are up and get no work until they are checked; how many there are room for. */
 uint32_t bh_view_unchecked(const struct bh_engine *engine, bh_node_id *ret_nodes, uint32_t most);
 bool bh_view_gpu(const struct bh_engine *engine, bh_gpu_id gpu, struct bh_gpu_view *ret_view);
-bool bh_view_standing(const struct bh_engine *engine, bh_gpu_id gpu,
-                      struct bh_standing_view *ret_view);
+bool bh_view_layout(const struct bh_engine *engine, bh_gpu_id gpu,
+                      struct bh_layout_view *ret_view);
 /* The number of the last change of what shall stand anywhere; 0: there was none. */
 uint32_t bh_view_applied(const struct bh_engine *engine);
 bool bh_view_tenant(const struct bh_engine *engine, bh_tenant_id tenant, uint64_t now_ns,
@@ -202,7 +202,7 @@ struct bh_move_left_view {
 void bh_view_moves_left(const struct bh_engine *engine, uint64_t now_ns,
                         struct bh_move_left_view *ret_left);
 
-/* The numbers that the next lease and the next piece get. */
+/* The numbers that the next lease and the next partition get. */
 void bh_view_next_numbers(const struct bh_engine *engine, uint64_t *ret_lease,
                           uint64_t *ret_partition);
 
@@ -217,7 +217,7 @@ bool bh_view_member(const struct bh_engine *engine, bh_job_id job, uint32_t memb
  * is priced by.  False when no such GPU was seen, or too many other models were. */
 struct bh_demand_view {
     uint32_t shapes;
-    uint32_t pieces[8];          /* BH_MIG_SHAPES_MAX */
+    uint32_t partitions[8];          /* BH_MIG_SHAPES_MAX */
     uint32_t profiles[8];        /* the first of the table that has the shape */
 };
 bool bh_view_demand(const struct bh_engine *engine, uint32_t model,
@@ -228,17 +228,17 @@ bool bh_view_next_job(const struct bh_engine *engine, uint32_t *cursor,
                       struct bh_job_view *ret_view);
 bool bh_view_next_gpu(const struct bh_engine *engine, uint32_t *cursor,
                       struct bh_gpu_view *ret_view);
-bool bh_view_next_piece(const struct bh_engine *engine, uint32_t *cursor,
-                        struct bh_piece_view *ret_view);
+bool bh_view_next_partition(const struct bh_engine *engine, uint32_t *cursor,
+                        struct bh_partition_view *ret_view);
 bool bh_view_next_tenant(const struct bh_engine *engine, uint32_t *cursor, uint64_t now_ns,
                          struct bh_tenant_view *ret_view);
 bool bh_view_next_metered(const struct bh_engine *engine, uint32_t *cursor, uint64_t now_ns,
                           struct bh_metered_view *ret_view);
 
-/* At most BH_KEPT_MAX. */
-enum { BH_KEPT_MAX = 32 };
-bool bh_view_next_kept(const struct bh_engine *engine, uint32_t *cursor,
-                       struct bh_kept_view *ret_view);
+/* At most BH_RESERVATIONS_MAX. */
+enum { BH_RESERVATIONS_MAX = 32 };
+bool bh_view_next_reservation(const struct bh_engine *engine, uint32_t *cursor,
+                       struct bh_reservation_view *ret_view);
 
 /* Whether the nodes that have GPUs of the SKU's models, up or not, would have the cores and the memory
  * for all members if nothing ran there; true while no node is known to have such a GPU.  False:
@@ -247,7 +247,7 @@ bool bh_engine_hosts_ever(const struct bh_engine *engine, const struct bh_ev_sub
                           struct bh_reason *ret_why);
 
 /* Whether the managed GPUs of the nodes, up or not, could hold all members if nothing ran there; true
- * while they could not hold even one piece of the SKU.  False: `ret_why` says how many one node could
+ * while they could not hold even one partition of the SKU.  False: `ret_why` says how many one node could
  * (NEVER_SHAPE). */
 bool bh_engine_shapes_ever(const struct bh_engine *engine, const struct bh_ev_submit *submit,
                            struct bh_reason *ret_why);

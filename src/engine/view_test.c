@@ -5,8 +5,8 @@
 static void
 a_job_is_shown_as_submitted(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
-    struct bh_ev_submit submit = bh_story_wants(21, 1, 2);
+    struct bh_fixture *fixture = bh_fixture_site(1);
+    struct bh_ev_submit submit = bh_fixture_submission(21, 1, 2);
     struct bh_job_view view, by_lease;
     uint64_t job;
 
@@ -16,26 +16,26 @@ a_job_is_shown_as_submitted(void **state)
     submit.contract = BH_CONTRACT_SUSPEND;
     submit.time_limit_ns = 1234;
     submit.spec[31] = 9;
-    job = bh_story_run(story, submit);
-    view = bh_story_job(story, job);
+    job = bh_fixture_submit_running(fixture, submit);
+    view = bh_fixture_job(fixture, job);
     assert_int_equal(view.principal.v, 77);
     assert_int_equal(view.kind, BH_JOB_SERVICE);
     assert_int_equal(view.priority, BH_PRIORITY_HIGH);
     assert_int_equal(view.contract, BH_CONTRACT_SUSPEND);
     assert_int_equal(view.time_limit_ns, 1234);
     assert_int_equal(view.spec[31], 9);
-    assert_int_equal(view.piece_count, 2);
+    assert_int_equal(view.partition_count, 2);
     assert_int_equal(view.node.v, 1);
-    assert_true(bh_view_lease(story->engine, view.lease, &by_lease));
+    assert_true(bh_view_lease(fixture->engine, view.lease, &by_lease));
     assert_int_equal(by_lease.job.v, job);
-    assert_false(bh_view_lease(story->engine, (bh_lease_id){ 999 }, &by_lease));
-    bh_story_close(story);
+    assert_false(bh_view_lease(fixture->engine, (bh_lease_id){ 999 }, &by_lease));
+    bh_fixture_close(fixture);
 }
 
 static void
 settings_are_shown_as_they_were_set(void **state)
 {
-    struct bh_story *story = bh_story_site(2);
+    struct bh_fixture *fixture = bh_fixture_site(2);
     struct bh_ev_tenant tenant = { .tenant = { 2 }, .parent = { 1 },
                                    .kind = BH_TENANT_DEPARTMENT,
                                    .boundary = BH_BOUNDARY_SOFT, .dedicated_nodes = true,
@@ -45,10 +45,10 @@ settings_are_shown_as_they_were_set(void **state)
     struct bh_tenant_view view;
     struct bh_ev_sku sku;
 
-    bh_story_tenant(story, tenant);
-    bh_story_run(story, bh_story_wants(21, 1, 2));
-    bh_story_submit(story, bh_story_wants(21, 1, 3));
-    assert_true(bh_view_tenant(story->engine, (bh_tenant_id){ 2 }, story->now_ns, &view));
+    bh_fixture_tenant(fixture, tenant);
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 2));
+    bh_fixture_submit(fixture, bh_fixture_submission(21, 1, 3));
+    assert_true(bh_view_tenant(fixture->engine, (bh_tenant_id){ 2 }, fixture->now_ns, &view));
     assert_int_equal(view.settings.parent.v, 1);
     assert_int_equal(view.settings.boundary, BH_BOUNDARY_SOFT);
     assert_true(view.settings.dedicated_nodes);
@@ -59,48 +59,48 @@ settings_are_shown_as_they_were_set(void **state)
     assert_int_equal(view.quota_used[0], 2);
     assert_int_equal(view.running, 1);
     assert_int_equal(view.pending, 1);
-    assert_true(bh_view_sku(story->engine, (bh_sku_id){ 3 }, &sku));
+    assert_true(bh_view_sku(fixture->engine, (bh_sku_id){ 3 }, &sku));
     assert_int_equal(sku.models[0].profile, BH_PROFILE_WHOLE.v);
-    assert_false(bh_view_sku(story->engine, (bh_sku_id){ 99 }, &sku));
-    bh_story_close(story);
+    assert_false(bh_view_sku(fixture->engine, (bh_sku_id){ 99 }, &sku));
+    bh_fixture_close(fixture);
 }
 
 static void
 walks_see_everything_once(void **state)
 {
-    struct bh_story *story = bh_story_site(3);
+    struct bh_fixture *fixture = bh_fixture_site(3);
     struct bh_job_view job;
     struct bh_gpu_view gpu;
-    struct bh_piece_view piece;
+    struct bh_partition_view partition;
     struct bh_tenant_view tenant;
-    uint32_t cursor = 0, jobs = 0, gpus = 0, pieces = 0, tenants = 0;
+    uint32_t cursor = 0, jobs = 0, gpus = 0, partitions = 0, tenants = 0;
 
-    bh_story_run(story, bh_story_wants(21, 1, 2));
-    bh_story_run(story, bh_story_wants(31, 3, 1));
-    while (bh_view_next_job(story->engine, &cursor, &job))
+    bh_fixture_submit_running(fixture, bh_fixture_submission(21, 1, 2));
+    bh_fixture_submit_running(fixture, bh_fixture_submission(31, 3, 1));
+    while (bh_view_next_job(fixture->engine, &cursor, &job))
         jobs++;
-    for (cursor = 0; bh_view_next_gpu(story->engine, &cursor, &gpu); gpus++)
+    for (cursor = 0; bh_view_next_gpu(fixture->engine, &cursor, &gpu); gpus++)
         assert_int_equal(gpu.used.memory + gpu.idle.memory + gpu.unusable.memory, BH_GPU_PARTS);
-    for (cursor = 0; bh_view_next_piece(story->engine, &cursor, &piece); pieces++)
-        assert_int_equal(piece.tenant.v, piece.piece.profile == 1 ? 31 : 21);
-    for (cursor = 0; bh_view_next_tenant(story->engine, &cursor, story->now_ns, &tenant);)
+    for (cursor = 0; bh_view_next_partition(fixture->engine, &cursor, &partition); partitions++)
+        assert_int_equal(partition.tenant.v, partition.partition.profile == 1 ? 31 : 21);
+    for (cursor = 0; bh_view_next_tenant(fixture->engine, &cursor, fixture->now_ns, &tenant);)
         tenants++;
     assert_int_equal(jobs, 2);
     assert_int_equal(gpus, 3);
-    assert_int_equal(pieces, 3);
+    assert_int_equal(partitions, 3);
     assert_int_equal(tenants, 5);
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 /* The only room that is kept. */
-static struct bh_kept_view
-only_kept(const struct bh_story *story)
+static struct bh_reservation_view
+only_kept(const struct bh_fixture *fixture)
 {
-    struct bh_kept_view kept, other;
+    struct bh_reservation_view kept, other;
     uint32_t cursor = 0;
 
-    assert_true(bh_view_next_kept(story->engine, &cursor, &kept));
-    assert_false(bh_view_next_kept(story->engine, &cursor, &other));
+    assert_true(bh_view_next_reservation(fixture->engine, &cursor, &kept));
+    assert_false(bh_view_next_reservation(fixture->engine, &cursor, &other));
     return kept;
 }
 
@@ -108,32 +108,32 @@ only_kept(const struct bh_story *story)
 static void
 room_that_is_kept_is_shown_with_its_places(void **state)
 {
-    struct bh_story *story = bh_story_site(2);
-    struct bh_ev_submit low = bh_story_wants(21, 3, 1), gang = low, high = low;
-    struct bh_kept_view kept;
+    struct bh_fixture *fixture = bh_fixture_site(2);
+    struct bh_ev_submit low = bh_fixture_submission(21, 3, 1), gang = low, high = low;
+    struct bh_reservation_view kept;
     uint32_t cursor = 0;
     uint64_t job;
 
-    assert_false(bh_view_next_kept(story->engine, &cursor, &kept));
+    assert_false(bh_view_next_reservation(fixture->engine, &cursor, &kept));
     low.time_limit_ns = UINT64_C(3600000000000);
-    bh_story_run(story, low);
-    bh_story_run(story, low);
+    bh_fixture_submit_running(fixture, low);
+    bh_fixture_submit_running(fixture, low);
     gang.gang = 2;
-    job = bh_story_submit(story, gang);
-    kept = only_kept(story);
+    job = bh_fixture_submit(fixture, gang);
+    kept = only_kept(fixture);
     assert_int_equal(kept.job.v, job);
-    assert_int_equal(kept.at_ns, story->now_ns + low.time_limit_ns);
-    assert_int_equal(kept.piece_count, 2);
-    assert_int_equal(kept.pieces[0].gpu.v + kept.pieces[1].gpu.v, 1 + 2);
-    assert_int_equal(kept.pieces[1].profile, BH_PROFILE_WHOLE.v);
-    assert_int_equal(bh_story_cancel(story, job), BH_OK);
+    assert_int_equal(kept.at_ns, fixture->now_ns + low.time_limit_ns);
+    assert_int_equal(kept.partition_count, 2);
+    assert_int_equal(kept.partitions[0].gpu.v + kept.partitions[1].gpu.v, 1 + 2);
+    assert_int_equal(kept.partitions[1].profile, BH_PROFILE_WHOLE.v);
+    assert_int_equal(bh_fixture_cancel(fixture, job), BH_OK);
     high.priority = BH_PRIORITY_HIGH;
-    job = bh_story_submit(story, high);
-    kept = only_kept(story);
+    job = bh_fixture_submit(fixture, high);
+    kept = only_kept(fixture);
     assert_int_equal(kept.job.v, job);
     assert_int_equal(kept.at_ns, 0);
-    assert_int_equal(kept.piece_count, 1);
-    bh_story_close(story);
+    assert_int_equal(kept.partition_count, 1);
+    bh_fixture_close(fixture);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -6,7 +6,7 @@
 /* Two futures of one present, compared: what a change would bring about. */
 
 /* What becomes of one job in one future.  Times are 0 where it does not happen. */
-struct bh_outlook {
+struct bh_job_forecast {
     bh_job_id job;
     bh_tenant_id tenant;
     enum bh_job_state state;   /* at the beginning */
@@ -21,31 +21,31 @@ struct bh_outlook {
 };
 
 /* The outlooks of all jobs, in the caller's memory, by ascending id. */
-struct bh_outlooks {
-    struct bh_outlook *rows;
+struct bh_job_forecasts {
+    struct bh_job_forecast *rows;
     uint32_t count, max;
     uint64_t until_ns;         /* how far the future was played */
     bool open;                 /* it was cut short: what did not happen still may */
 };
 
 /* How many rows an engine's jobs take. */
-uint32_t bh_outlooks_needed(const struct bh_engine *engine);
+uint32_t bh_job_forecasts_needed(const struct bh_engine *engine);
 
 /* A row for each job of the engine, with `rows` and `max` set by the caller.  BH_FULL:
  * more than `max`, of which the first are there. */
-BH_MUST_USE bh_rc bh_outlooks_begin(struct bh_outlooks *outlooks,
+BH_MUST_USE bh_rc bh_job_forecasts_begin(struct bh_job_forecasts *forecasts,
                                     const struct bh_engine *engine);
 
-/* A bh_news_sink; `self` is the outlooks.  A job that was not there at the beginning gets a
+/* A bh_future_notify; `self` is the outlooks.  A job that was not there at the beginning gets a
  * row where there is room, if it starts. */
-void bh_outlooks_hear(void *self, const struct bh_engine *engine, const struct bh_news *news);
+void bh_job_forecasts_notify(void *self, const struct bh_engine *engine, const struct bh_future_event *event);
 
 /* The future came back with `end`. */
-void bh_outlooks_close(struct bh_outlooks *outlooks, const struct bh_future *future,
+void bh_job_forecasts_close(struct bh_job_forecasts *forecasts, const struct bh_future *future,
                        enum bh_future_end end);
 
 /* The job's row, or NULL. */
-const struct bh_outlook *bh_outlooks_find(const struct bh_outlooks *outlooks, bh_job_id job);
+const struct bh_job_forecast *bh_job_forecasts_find(const struct bh_job_forecasts *forecasts, bh_job_id job);
 
 /* The event by which the GPU gets no new work, and is otherwise as it is; jobs on it go on.
  * False: there is no such GPU. */
@@ -75,7 +75,7 @@ struct bh_difference {
 /* Every job for which `after` differs from `before`, at most one difference each: the one
  * that stands first in the enum.  Starts that differ by less than `least_ns` do not count.
  * Returns how many there are; the first `max` are written. */
-uint32_t bh_whatif_compare(const struct bh_outlooks *before, const struct bh_outlooks *after,
+uint32_t bh_whatif_compare(const struct bh_job_forecasts *before, const struct bh_job_forecasts *after,
                            uint64_t least_ns, struct bh_difference *ret_differences,
                            uint32_t max);
 

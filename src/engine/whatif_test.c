@@ -9,39 +9,39 @@
 enum { ROWS_MAX = 16 };
 
 struct side {
-    struct bh_outlook rows[ROWS_MAX];
-    struct bh_outlooks outlooks;
+    struct bh_job_forecast rows[ROWS_MAX];
+    struct bh_job_forecasts forecasts;
 };
 
 static struct bh_future future;
 
 /* The future of the story with these events in its present. */
 static void
-play(const struct bh_story *story, const struct bh_event *events, uint32_t count,
+whatif_test_play(const struct bh_fixture *fixture, const struct bh_event *events, uint32_t count,
      struct side *ret_side)
 {
-    struct bh_engine_caps caps = bh_engine_caps(story->engine);
+    struct bh_engine_caps caps = bh_engine_caps(fixture->engine);
     void *memory = aligned_alloc(16, (bh_engine_size(&caps) + 15) & ~(size_t)15);
-    struct bh_future_options options = { .now_ns = story->now_ns, .hear = bh_outlooks_hear,
-                                         .self = &ret_side->outlooks };
+    struct bh_future_options options = { .now_ns = fixture->now_ns, .notify = bh_job_forecasts_notify,
+                                         .self = &ret_side->forecasts };
     struct bh_engine *copy;
 
     assert_non_null(memory);
-    copy = bh_engine_grow(story->engine, memory, &caps);
-    *ret_side = (struct side){ .outlooks = { .max = ROWS_MAX } };
-    ret_side->outlooks.rows = ret_side->rows;
-    assert_int_equal(bh_outlooks_begin(&ret_side->outlooks, copy), BH_OK);
+    copy = bh_engine_grow(fixture->engine, memory, &caps);
+    *ret_side = (struct side){ .forecasts = { .max = ROWS_MAX } };
+    ret_side->forecasts.rows = ret_side->rows;
+    assert_int_equal(bh_job_forecasts_begin(&ret_side->forecasts, copy), BH_OK);
     bh_future_begin(&future, copy, &options);
     for (uint32_t i = 0; i < count; i++)
         assert_int_equal(bh_future_send(&future, &events[i]), BH_OK);
-    bh_outlooks_close(&ret_side->outlooks, &future, bh_future_run(&future, 100000));
+    bh_job_forecasts_close(&ret_side->forecasts, &future, bh_future_run(&future, 100000));
     free(memory);
 }
 
 static struct bh_ev_submit
-whole(uint32_t tenant, enum bh_priority priority, uint64_t limit_ns)
+whatif_test_whole(uint32_t tenant, enum bh_priority priority, uint64_t limit_ns)
 {
-    struct bh_ev_submit submit = bh_story_wants(tenant, 3, 1);
+    struct bh_ev_submit submit = bh_fixture_submission(tenant, 3, 1);
 
     submit.priority = priority;
     submit.time_limit_ns = limit_ns;
@@ -56,7 +56,7 @@ submission(uint64_t job, struct bh_ev_submit submit)
 }
 
 static const struct bh_difference *
-find(const struct bh_difference *differences, uint32_t count, uint64_t job)
+whatif_test_find(const struct bh_difference *differences, uint32_t count, uint64_t job)
 {
     for (uint32_t i = 0; i < count; i++)
         if (differences[i].job.v == job)
@@ -66,32 +66,32 @@ find(const struct bh_difference *differences, uint32_t count, uint64_t job)
 
 /* Two GPUs; job 1 runs for 4 h on one and makes way by suspension, job 2 for 1 h on the
  * other and never does, job 3 waits for an hour and would run for 2 h, job 4 follows. */
-static struct bh_story *
+static struct bh_fixture *
 busy_site(void)
 {
-    struct bh_story *story = bh_story_site(2);
-    struct bh_ev_submit job = whole(21, BH_PRIORITY_LOW, 4 * HOUR);
+    struct bh_fixture *fixture = bh_fixture_site(2);
+    struct bh_ev_submit job = whatif_test_whole(21, BH_PRIORITY_LOW, 4 * HOUR);
 
     job.contract = BH_CONTRACT_SUSPEND;
-    bh_story_run(story, job);
-    job = whole(21, BH_PRIORITY_NORMAL, HOUR);
+    bh_fixture_submit_running(fixture, job);
+    job = whatif_test_whole(21, BH_PRIORITY_NORMAL, HOUR);
     job.contract = BH_CONTRACT_NEVER;
-    bh_story_run(story, job);
+    bh_fixture_submit_running(fixture, job);
     job.contract = BH_CONTRACT_REQUEUE;
     job.priority = BH_PRIORITY_LOW;
     job.time_limit_ns = 2 * HOUR;
-    bh_story_submit(story, job);
-    bh_story_submit(story, job);
-    return story;
+    bh_fixture_submit(fixture, job);
+    bh_fixture_submit(fixture, job);
+    return fixture;
 }
 
 static struct bh_event
-drained(const struct bh_story *story, uint32_t gpu)
+drained(const struct bh_fixture *fixture, uint32_t gpu)
 {
     struct bh_event event = { .kind = BH_EV_TICK };
 
-    BH_CHECK("the GPU", bh_whatif_drain(story->engine, (bh_gpu_id){ gpu }, &event));
-    BH_CHECK("no other", !bh_whatif_drain(story->engine, (bh_gpu_id){ 77 }, &event));
+    BH_CHECK("the GPU", bh_whatif_drain(fixture->engine, (bh_gpu_id){ gpu }, &event));
+    BH_CHECK("no other", !bh_whatif_drain(fixture->engine, (bh_gpu_id){ 77 }, &event));
     return event;
 }
 
@@ -102,7 +102,7 @@ cancellation(uint64_t job)
 }
 
 static struct bh_event
-limited(uint64_t parts)
+whatif_test_limited(uint64_t parts)
 {
     return (struct bh_event){ .kind = BH_EV_TENANT,
                               .u.tenant = { .tenant = { 21 }, .parent = { 2 },
@@ -130,101 +130,101 @@ changes_are_told(void **state)
                 { "drain the second GPU: 4", 4, BH_DIFF_LATER, 4, 7, 0 },
                 { "drain the second GPU: 2", 2, BH_DIFF_KINDS, 0, 0, 0 } },
     };
-    struct bh_story *story = busy_site();
-    uint32_t second = bh_story_where(story, 2) / 100;
+    struct bh_fixture *fixture = busy_site();
+    uint32_t second = bh_fixture_placement_of(fixture, 2) / 100;
     const struct bh_event events[] = {
-        cancellation(2), submission(9, whole(31, BH_PRIORITY_HIGH, HOUR)), limited(100),
-        drained(story, second),
+        cancellation(2), submission(9, whatif_test_whole(31, BH_PRIORITY_HIGH, HOUR)), whatif_test_limited(100),
+        drained(fixture, second),
     };
     struct side before, after;
 
-    play(story, NULL, 0, &before);
+    whatif_test_play(fixture, NULL, 0, &before);
     for (size_t i = 0; i < BH_COUNT(told); i++) {
         struct bh_difference differences[ROWS_MAX];
         uint32_t count;
 
-        play(story, &events[i], 1, &after);
-        count = bh_whatif_compare(&before.outlooks, &after.outlooks, SECOND, differences,
+        whatif_test_play(fixture, &events[i], 1, &after);
+        count = bh_whatif_compare(&before.forecasts, &after.forecasts, SECOND, differences,
                                   ROWS_MAX);
         for (size_t k = 0; told[i][k].name; k++) {
-            const struct bh_difference *found = find(differences, count, told[i][k].job);
+            const struct bh_difference *found = whatif_test_find(differences, count, told[i][k].job);
 
             BH_CHECK_EQ(told[i][k].name, found ? found->kind : BH_DIFF_KINDS, told[i][k].kind);
             if (!found)
                 continue;
             BH_CHECK_EQ(told[i][k].name, found->for_job.v, told[i][k].for_job);
             BH_CHECK_EQ(told[i][k].name, found->after_ns,
-                        told[i][k].after ? story->now_ns + (told[i][k].after - 1) * HOUR : 0);
+                        told[i][k].after ? fixture->now_ns + (told[i][k].after - 1) * HOUR : 0);
             if (told[i][k].kind != BH_DIFF_CANCELLED)
                 BH_CHECK_EQ(told[i][k].name, found->before_ns,
-                            told[i][k].before ? story->now_ns + (told[i][k].before - 1) * HOUR
+                            told[i][k].before ? fixture->now_ns + (told[i][k].before - 1) * HOUR
                                               : 0);
         }
     }
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 static void
 the_same_twice_differs_in_nothing(void **state)
 {
-    struct bh_story *story = busy_site();
+    struct bh_fixture *fixture = busy_site();
     struct side before, after;
 
-    play(story, NULL, 0, &before);
-    play(story, NULL, 0, &after);
-    BH_CHECK_EQ("rows", before.outlooks.count, 4);
-    BH_CHECK_EQ("needed", bh_outlooks_needed(story->engine), 4);
-    BH_CHECK_EQ("none", bh_whatif_compare(&before.outlooks, &after.outlooks, 0, NULL, 0), 0);
-    BH_CHECK_EQ("when 3 starts", bh_outlooks_find(&before.outlooks, (bh_job_id){ 3 })->start_ns,
-                story->now_ns + HOUR);
-    BH_CHECK("where", bh_outlooks_find(&before.outlooks, (bh_job_id){ 3 })->gpu.v != 0);
-    BH_CHECK("no job", !bh_outlooks_find(&before.outlooks, (bh_job_id){ 77 }));
+    whatif_test_play(fixture, NULL, 0, &before);
+    whatif_test_play(fixture, NULL, 0, &after);
+    BH_CHECK_EQ("rows", before.forecasts.count, 4);
+    BH_CHECK_EQ("needed", bh_job_forecasts_needed(fixture->engine), 4);
+    BH_CHECK_EQ("none", bh_whatif_compare(&before.forecasts, &after.forecasts, 0, NULL, 0), 0);
+    BH_CHECK_EQ("when 3 starts", bh_job_forecasts_find(&before.forecasts, (bh_job_id){ 3 })->start_ns,
+                fixture->now_ns + HOUR);
+    BH_CHECK("where", bh_job_forecasts_find(&before.forecasts, (bh_job_id){ 3 })->gpu.v != 0);
+    BH_CHECK("no job", !bh_job_forecasts_find(&before.forecasts, (bh_job_id){ 77 }));
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 /* A job that was submitted in the other future has a row there, and is no difference. */
 static void
 a_new_job_has_an_outlook(void **state)
 {
-    struct bh_story *story = busy_site();
-    struct bh_event submit = submission(9, whole(21, BH_PRIORITY_LOW, HOUR));
+    struct bh_fixture *fixture = busy_site();
+    struct bh_event submit = submission(9, whatif_test_whole(21, BH_PRIORITY_LOW, HOUR));
     struct side before, after;
-    const struct bh_outlook *row;
+    const struct bh_job_forecast *row;
 
-    play(story, NULL, 0, &before);
-    play(story, &submit, 1, &after);
-    row = bh_outlooks_find(&after.outlooks, (bh_job_id){ 9 });
+    whatif_test_play(fixture, NULL, 0, &before);
+    whatif_test_play(fixture, &submit, 1, &after);
+    row = bh_job_forecasts_find(&after.forecasts, (bh_job_id){ 9 });
     BH_CHECK("a row", row != NULL);
-    BH_CHECK_EQ("behind the others", row ? row->start_ns : 0, story->now_ns + 4 * HOUR);
-    BH_CHECK_EQ("none", bh_whatif_compare(&before.outlooks, &after.outlooks, 0, NULL, 0), 0);
-    before.outlooks.max = 2;
-    BH_CHECK_EQ("no room for all", bh_outlooks_begin(&before.outlooks, story->engine), BH_FULL);
-    BH_CHECK_EQ("some are there", before.outlooks.count, 2);
+    BH_CHECK_EQ("behind the others", row ? row->start_ns : 0, fixture->now_ns + 4 * HOUR);
+    BH_CHECK_EQ("none", bh_whatif_compare(&before.forecasts, &after.forecasts, 0, NULL, 0), 0);
+    before.forecasts.max = 2;
+    BH_CHECK_EQ("no room for all", bh_job_forecasts_begin(&before.forecasts, fixture->engine), BH_FULL);
+    BH_CHECK_EQ("some are there", before.forecasts.count, 2);
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 /* Draining is a cordon, and nothing else of the GPU is different then. */
 static void
 a_drained_gpu_is_what_it_was(void **state)
 {
-    struct bh_story *story = bh_story_site(1);
+    struct bh_fixture *fixture = bh_fixture_site(1);
     struct bh_ev_gpu gpu = { .gpu = { 71 }, .node = { 1 }, .model = BH_GPU_H100_80GB,
                              .managed = true, .mig_capable = true, .link = 2, .numa = 1,
-                             .layout = BH_LAYOUT_PRODUCTION };
+                             .layout = BH_POOL_LAYOUT_PRODUCTION };
     struct bh_event event = { .kind = BH_EV_TICK };
 
-    bh_story_gpu(story, gpu);
-    BH_CHECK("found", bh_whatif_drain(story->engine, gpu.gpu, &event));
+    bh_fixture_gpu(fixture, gpu);
+    BH_CHECK("found", bh_whatif_drain(fixture->engine, gpu.gpu, &event));
     BH_CHECK_EQ("an event of the GPU", event.kind, BH_EV_GPU);
     BH_CHECK("cordoned", event.u.gpu.cordoned && event.u.gpu.managed && event.u.gpu.mig_capable);
     BH_CHECK_EQ("its link", event.u.gpu.link, 2);
     BH_CHECK_EQ("its NUMA node", event.u.gpu.numa, 1);
-    BH_CHECK_EQ("its layout", event.u.gpu.layout, BH_LAYOUT_PRODUCTION);
+    BH_CHECK_EQ("its layout", event.u.gpu.layout, BH_POOL_LAYOUT_PRODUCTION);
     BH_CHECK_DONE();
-    bh_story_close(story);
+    bh_fixture_close(fixture);
 }
 
 int

@@ -77,18 +77,18 @@ why_suspended(const struct bh_engine *engine, const struct lease *lease,
         return;
     }
     for (uint32_t i = 0; i < lease->count; i++) {
-        uint32_t gpu = gpu_find(engine, lease->places[i].gpu);
+        uint32_t gpu = gpu_find(engine, lease->placements[i].gpu);
 
-        for (uint32_t at = gpu_at(engine, gpu)->first_part; at;
-             at = part_at(engine, at)->next_on_gpu)
-            if (part_at(engine, at)->lease)
-                name_holder(engine, part_at(engine, at)->lease, reason);
+        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
+             at = partition_at(engine, at)->next_on_gpu)
+            if (partition_at(engine, at)->lease)
+                name_holder(engine, partition_at(engine, at)->lease, reason);
     }
 }
 
 /* When the grace of a lease that stops is over. */
 static void
-tell_kill(const struct bh_engine *engine, uint32_t slot, struct bh_reason *reason)
+report_kill(const struct bh_engine *engine, uint32_t slot, struct bh_reason *reason)
 {
     const struct lease *lease = lease_at(engine, slot);
 
@@ -108,10 +108,10 @@ why_leased(const struct bh_engine *engine, uint32_t job, struct bh_reason *reaso
 
     reason->code = (enum bh_reason_code)codes[job_at(engine, job)->state];
     if (reason->code == BH_REASON_STARTING)
-        reason->gpu.v = lease_at(engine, first)->places[0].gpu;
+        reason->gpu.v = lease_at(engine, first)->placements[0].gpu;
     for (uint32_t at = first; reason->code == BH_REASON_STOPPING && at;
          at = bh_gang_next(engine, job, at))
-        tell_kill(engine, at, reason);
+        report_kill(engine, at, reason);
     for (uint32_t at = first; reason->code == BH_REASON_SUSPENDED && at;
          at = bh_gang_next(engine, job, at))
         why_suspended(engine, lease_at(engine, at), reason);
@@ -129,71 +129,71 @@ struct field {
     struct bh_reason forbids; /* the limit that never allows a row that the nodes could hold */
     uint64_t used, free_parts;
     uint64_t wanted_parts;  /* of the smallest way to keep the SKU */
-    enum bh_reason_code away; /* why one of them gets no work, or not all that it has; NONE */
+    enum bh_reason_code excluded_node; /* why one of them gets no work, or not all that it has; NONE */
     bh_gpu_id away_gpu;
-    bool away_room;         /* that one has room beside its leases */
+    bool away_capacity;         /* that one has room beside its leases */
 };
 
-/* How many pieces a node could hold if it were empty. */
+/* How many partitions a node could hold if it were empty. */
 static uint32_t
-room_when_empty(const struct bh_engine *engine, const struct bh_need *need, uint32_t node,
+capacity_when_empty(const struct bh_engine *engine, const struct bh_need *need, uint32_t node,
                 uint32_t row)
 {
     const struct sku *sku = sku_at(engine, need->sku);
-    uint32_t room = 0;
+    uint32_t capacity = 0;
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node) {
         struct bh_occupancy empty = { .share_limit = gpu_at(engine, gpu)->share_limit };
 
         if (gpu_at(engine, gpu)->managed
-            && bh_place_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
-            room += bh_piece_room(&empty, (enum bh_gpu_model)gpu_at(engine, gpu)->model,
+            && bh_placement_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
+            capacity += bh_partition_capacity(&empty, (enum bh_gpu_model)gpu_at(engine, gpu)->model,
                                   sku->profiles[row]);
     }
-    return room;
+    return capacity;
 }
 
 static bool
-is_leased(const struct part *part)
+is_leased(const struct partition *partition)
 {
-    return part->state == BH_PIECE_CARVING || part->state == BH_PIECE_LEASED;
+    return partition->state == BH_PARTITION_CARVING || partition->state == BH_PARTITION_LEASED;
 }
 
-/* Whether a piece of the profile would stand beside what is leased. */
+/* Whether a partition of the profile would stand beside what is leased. */
 static bool
-has_room_beside(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile)
+has_capacity_beside(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile)
 {
     struct bh_occupancy leased = { .share_limit = gpu->share_limit };
     enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
 
-    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
-        const struct part *part = part_at(engine, at);
+    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+        const struct partition *partition = partition_at(engine, at);
 
-        if (is_leased(part))
-            bh_piece_block(&leased, model, part->profile, part->start);
+        if (is_leased(partition))
+            bh_partition_block(&leased, model, partition->profile, partition->start);
     }
-    return bh_piece_room(&leased, model, profile) > 0;
+    return bh_partition_capacity(&leased, model, profile) > 0;
 }
 
 /* Why the GPU gets no work.  One that others have all of is no reason while another has room; a
  * node that is down may never come back. */
 static void
-survey_away(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile,
+survey_unschedulable(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile,
             struct field *field)
 {
-    enum bh_reason_code away = bh_away_of(engine, gpu);
-    bool room, first;
+    enum bh_reason_code excluded_node = bh_unschedulable_reason(engine, gpu);
+    bool capacity, first;
 
-    if (away == BH_REASON_NONE)
+    if (excluded_node == BH_REASON_NONE)
         return;
-    room = away != BH_REASON_NODE_DOWN && has_room_beside(engine, gpu, profile);
-    first = away != field->away && bh_away_first(away, field->away) == away;
-    if (room == field->away_room ? !first : !room)
+    capacity = excluded_node != BH_REASON_NODE_DOWN && has_capacity_beside(engine, gpu, profile);
+    first = excluded_node != field->excluded_node && bh_unschedulable_first(excluded_node, field->excluded_node) == excluded_node;
+    if (capacity == field->away_capacity ? !first : !capacity)
         return;
-    field->away = away;
+    field->excluded_node = excluded_node;
     field->away_gpu.v = (uint32_t)gpu->id;
-    field->away_room = room;
+    field->away_capacity = capacity;
 }
 
 static void
@@ -203,23 +203,23 @@ survey_gpu(const struct bh_engine *engine, uint32_t slot, uint32_t profile, stru
     struct bh_parts used = { 0, 0 };
 
     field->serving++;
-    survey_away(engine, gpu, profile, field);
-    if (!bh_room_offered(engine, gpu))
+    survey_unschedulable(engine, gpu, profile, field);
+    if (!bh_capacity_offered(engine, gpu))
         return;
     field->up++;
-    for (uint32_t at = gpu->first_part; at; at = part_at(engine, at)->next_on_gpu) {
-        const struct part *part = part_at(engine, at);
+    for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu) {
+        const struct partition *partition = partition_at(engine, at);
 
-        if (!is_leased(part))
+        if (!is_leased(partition))
             continue;
-        used = bh_parts_add(used, bh_part_charge(gpu, part->profile));
+        used = bh_parts_add(used, bh_partition_charge(gpu, partition->profile));
         field->used++;
     }
     field->free_parts += BH_GPU_PARTS - bh_parts_equivalent(used);
 }
 
 static uint32_t
-least(uint32_t a, uint32_t b)
+why_least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -233,26 +233,26 @@ ever_held(const struct bh_engine *engine, const struct bh_need *need, uint32_t r
     uint32_t shaped = 0, members = 0;
 
     for (uint32_t node = 0; members < need->gang && bh_slot_next(engine, TABLE_NODE, &node);) {
-        uint32_t room = room_when_empty(engine, need, node, row) / need->count;
+        uint32_t capacity = capacity_when_empty(engine, need, node, row) / need->count;
 
-        shaped += room;
-        members += least(room, bh_host_room_ever(engine, need->job, node));
+        shaped += capacity;
+        members += why_least(capacity, bh_host_capacity_ever(engine, need->job, node));
     }
     *ret_shaped = *ret_shaped || shaped >= need->gang;
     return members >= need->gang;
 }
 
-/* The most pieces of the SKU, by any of its rows, that one node could hold if it were empty. */
+/* The most partitions of the SKU, by any of its rows, that one node could hold if it were empty. */
 static uint32_t
-most_pieces(const struct bh_engine *engine, const struct bh_need *need)
+most_partitions(const struct bh_engine *engine, const struct bh_need *need)
 {
     uint32_t most = 0;
 
     for (uint32_t row = 0; row < sku_at(engine, need->sku)->model_count; row++)
         for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);) {
-            uint32_t room = room_when_empty(engine, need, node, row);
+            uint32_t capacity = capacity_when_empty(engine, need, node, row);
 
-            most = room > most ? room : most;
+            most = capacity > most ? capacity : most;
         }
     return most;
 }
@@ -262,7 +262,7 @@ never_shape(const struct bh_engine *engine, const struct bh_need *need)
 {
     return (struct bh_reason){ .code = BH_REASON_NEVER_SHAPE, .sku = sku_of(engine, need->sku),
                                .wanted = need->count * need->gang,
-                               .limit = most_pieces(engine, need) };
+                               .limit = most_partitions(engine, need) };
 }
 
 /* Whether the nodes' GPUs could hold all members by the row if they were empty. */
@@ -272,7 +272,7 @@ shaped_by(const struct bh_engine *engine, const struct bh_need *need, uint32_t r
     uint64_t members = 0;
 
     for (uint32_t node = 0; members < need->gang && bh_slot_next(engine, TABLE_NODE, &node);)
-        members += room_when_empty(engine, need, node, row) / need->count;
+        members += capacity_when_empty(engine, need, node, row) / need->count;
     return members >= need->gang;
 }
 
@@ -297,7 +297,7 @@ static bool
 ever_allowed(const struct bh_engine *engine, const struct bh_need *need, uint32_t row,
              struct bh_reason *ret_why)
 {
-    struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+    struct bh_wanted wanted = bh_placement_wanted(engine, need, row);
     struct bh_reason why;
 
     if (bh_quota_ever(engine, &wanted, &why))
@@ -316,7 +316,7 @@ is_forbidden(const struct bh_engine *engine, const struct bh_need *need, uint32_
         return false;
     for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
         if (gpu_at(engine, gpu)->managed && gpu_at(engine, gpu)->model == sku->models[row]
-            && bh_room_takes(gpu_at(engine, gpu), sku->profiles[row]))
+            && bh_capacity_accepts(gpu_at(engine, gpu), sku->profiles[row]))
             return true;
     return false;
 }
@@ -335,7 +335,7 @@ survey(const struct bh_engine *engine, const struct bh_need *need)
             field.ever = true;
         for (uint32_t gpu = 0; bh_slot_next(engine, TABLE_GPU, &gpu);)
             if (gpu_at(engine, gpu)->managed
-                && bh_place_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
+                && bh_placement_serves(engine, gpu_at(engine, gpu), need->tenant, sku, row))
                 survey_gpu(engine, gpu, sku->profiles[row], &field);
     }
     return field;
@@ -350,7 +350,7 @@ over_quota(const struct bh_search *search, const struct bh_need *need,
     bool over = false;
 
     for (uint32_t row = sku->model_count; row-- > 0;) {
-        struct bh_wanted wanted = bh_place_wanted(search->engine, need, row);
+        struct bh_wanted wanted = bh_placement_wanted(search->engine, need, row);
 
         if (bh_quota_allows(search, &wanted, ret_reason, ret_whose))
             return false;
@@ -383,28 +383,28 @@ name_gpu_holder(const struct bh_engine *engine, const struct bh_need *need,
 {
     const struct sku *sku = sku_at(engine, need->sku);
 
-    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PART, &slot);) {
-        const struct part *part = part_at(engine, slot);
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PARTITION, &slot);) {
+        const struct partition *partition = partition_at(engine, slot);
 
-        for (uint32_t row = 0; part->lease && row < sku->model_count; row++)
-            if (bh_place_serves(engine, gpu_at(engine, part->gpu), need->tenant, sku, row))
-                name_holder(engine, part->lease, reason);
+        for (uint32_t row = 0; partition->lease && row < sku->model_count; row++)
+            if (bh_placement_serves(engine, gpu_at(engine, partition->gpu), need->tenant, sku, row))
+                name_holder(engine, partition->lease, reason);
     }
 }
 
 /* Whether the lease holds something on the place's GPU, or keeps the tenant off its node. */
 static bool
-holds_at(const struct bh_engine *engine, uint32_t slot, const struct place *place,
+holds_at(const struct bh_engine *engine, uint32_t slot, const struct placement *placement,
          uint32_t tenant)
 {
     const struct lease *lease = lease_at(engine, slot);
 
     if (engine->core.dedicated && lease->tenant != tenant && lease->state != LEASE_DONE
-        && lease->node == gpu_at(engine, gpu_find(engine, place->gpu))->node
+        && lease->node == gpu_at(engine, gpu_find(engine, placement->gpu))->node
         && bh_tenant_separation(engine, tenant, lease->tenant).dedicated)
         return true;
     for (uint32_t i = 0; i < lease->count; i++)
-        if (lease->parts[i] && lease->places[i].gpu == place->gpu)
+        if (lease->parts[i] && lease->placements[i].gpu == placement->gpu)
             return true;
     return false;
 }
@@ -413,7 +413,7 @@ holds_at(const struct bh_engine *engine, uint32_t slot, const struct place *plac
  * told to end count to the end of their grace.  It is no promise where any other that must leave
  * has no limit that ends it by then. */
 static void
-tell_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
+report_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
 {
     const struct claim *claim = NULL;
     uint64_t last_ns = 0;
@@ -433,7 +433,7 @@ tell_reserved(const struct bh_engine *engine, uint32_t job, struct bh_reason *re
             uint64_t by_ns = leaves_by_ns(engine, slot);
             uint64_t ends_ns = leaving ? by_ns : bh_lease_ends_ns(engine, slot);
 
-            if (!holds_at(engine, slot, &claim->places[i], job_at(engine, job)->tenant)
+            if (!holds_at(engine, slot, &claim->placements[i], job_at(engine, job)->tenant)
                 || (!leaving && ends_ns > claim->at_ns))
                 continue;
             if (!leaving && by_ns > claim->at_ns)
@@ -461,10 +461,10 @@ backfilled_by(const struct bh_search *base, const struct bh_need *need)
     struct bh_plan plan;
 
     search.past = bh_reserve_set(engine);
-    if (!engine->core.settings.backfill || !bh_place_find(&search, need, &plan, NULL))
+    if (!engine->core.settings.backfill || !bh_placement_find(&search, need, &plan, NULL))
         return 0;
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
-        const struct claim *claim = bh_room_claim(base, i);
+        const struct claim *claim = bh_capacity_claim(base, i);
 
         if (claim && claim->at_ns && (by_ns == 0 || claim->at_ns < by_ns))
             by_ns = claim->at_ns;
@@ -479,7 +479,7 @@ nearness(const struct bh_engine *engine, const struct claim *claim, uint32_t gpu
     uint32_t near = 1;
 
     for (uint32_t k = 0; k < claim->count; k++) {
-        uint32_t at = gpu_find(engine, claim->places[k].gpu);
+        uint32_t at = gpu_find(engine, claim->placements[k].gpu);
 
         if (at == gpu)
             return 3;
@@ -501,13 +501,13 @@ is_behind(const struct bh_search *base, const struct bh_need *need, struct bh_re
 
     search.past_claims = true;
     search.closed = 0;
-    if (engine->core.claim_count == 0 || !bh_place_find(&search, need, &plan, reason))
+    if (engine->core.claim_count == 0 || !bh_placement_find(&search, need, &plan, reason))
         return false;
     *reason = (struct bh_reason){ .code = BH_REASON_BEHIND,
                                   .frees_at_ns = backfilled_by(base, need) };
     for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
-        const struct claim *claim = bh_room_claim(base, i);
-        uint32_t near = claim ? nearness(engine, claim, plan.spots[0].gpu) : 0;
+        const struct claim *claim = bh_capacity_claim(base, i);
+        uint32_t near = claim ? nearness(engine, claim, plan.assignments[0].gpu) : 0;
 
         if (near <= nearest)
             continue;
@@ -521,9 +521,9 @@ is_behind(const struct bh_search *base, const struct bh_need *need, struct bh_re
 static void
 name_holders_on(const struct bh_engine *engine, uint32_t gpu, struct bh_reason *reason)
 {
-    for (uint32_t at = gpu_at(engine, gpu)->first_part; at; at = part_at(engine, at)->next_on_gpu)
-        if (part_at(engine, at)->lease)
-            name_holder(engine, part_at(engine, at)->lease, reason);
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
+        if (partition_at(engine, at)->lease)
+            name_holder(engine, partition_at(engine, at)->lease, reason);
 }
 
 /* Name who on the node leaves first. */
@@ -546,10 +546,10 @@ is_unhosted(const struct bh_search *base, const struct bh_need *need, struct bh_
     struct bh_plan plan;
 
     search.past_hosts = true;
-    if (!bh_place_find(&search, need, &plan, NULL))
+    if (!bh_placement_find(&search, need, &plan, NULL))
         return false;
     node = node_at(engine, plan.node);
-    *reason = (struct bh_reason){ .gpu = { (uint32_t)gpu_at(engine, plan.spots[0].gpu)->id } };
+    *reason = (struct bh_reason){ .gpu = { (uint32_t)gpu_at(engine, plan.assignments[0].gpu)->id } };
     if (bh_host_lacks_cores(base, plan.node)) {
         reason->code = BH_REASON_CORES;
         reason->wanted = job->cpu_milli;
@@ -562,14 +562,14 @@ is_unhosted(const struct bh_search *base, const struct bh_need *need, struct bh_
         reason->limit = node->memory_mib;
     }
     name_host_holder(engine, plan.node, reason);
-    tell_reserved(engine, need->job, reason);
+    report_reserved(engine, need->job, reason);
     return true;
 }
 
 /* The nodes would not have the cores, or the memory, for all members even if they were empty.
  * The most that a node has is named. */
 static void
-tell_never_hosted(const struct bh_engine *engine, const struct job *job,
+report_never_hosted(const struct bh_engine *engine, const struct job *job,
                   struct bh_reason *reason)
 {
     uint32_t cpu_milli = 0, memory_mib = 0, by_cores = 0;
@@ -591,17 +591,17 @@ tell_never_hosted(const struct bh_engine *engine, const struct job *job,
 
 /* No GPU that could serve it gets work: why the one that comes back first does not. */
 static void
-tell_away(const struct field *field, struct bh_reason *reason)
+report_unschedulable(const struct field *field, struct bh_reason *reason)
 {
-    *reason = (struct bh_reason){ .code = field->away };
-    BH_ASSERT(field->away != BH_REASON_NONE);
-    if (field->away != BH_REASON_NODE_DOWN)
+    *reason = (struct bh_reason){ .code = field->excluded_node };
+    BH_ASSERT(field->excluded_node != BH_REASON_NONE);
+    if (field->excluded_node != BH_REASON_NODE_DOWN)
         reason->gpu = field->away_gpu;
 }
 
 /* When the job leaves that must not have this one beside it. */
 static void
-tell_when_apart(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
+report_when_apart(const struct bh_engine *engine, uint32_t job, struct bh_reason *reason)
 {
     uint32_t beside = job_find(engine, reason->job.v);
 
@@ -613,17 +613,17 @@ tell_when_apart(const struct bh_engine *engine, uint32_t job, struct bh_reason *
         reason->frees_at_ns = by_ns;
         reason->leaving = is_stopping(engine, at);
     }
-    tell_reserved(engine, job, reason);
+    report_reserved(engine, job, reason);
 }
 
 static void
-why_no_room(const struct bh_search *search, struct bh_need *need,
+why_no_capacity(const struct bh_search *search, struct bh_need *need,
             const struct field *field, struct bh_reason *reason)
 {
     const struct bh_engine *engine = search->engine;
     struct bh_plan plan;
 
-    if (bh_place_find(search, need, &plan, reason)) {
+    if (bh_placement_find(search, need, &plan, reason)) {
         uint32_t head = class_at(engine, job_at(engine, need->job)->class)->head;
 
         *reason = (struct bh_reason){ .code = BH_REASON_BEHIND,
@@ -633,11 +633,11 @@ why_no_room(const struct bh_search *search, struct bh_need *need,
     if (bh_avoid_why(search, need, reason))
         return;
     need->avoid_gpu = need->avoid_node = 0; /* there is no room where it was tried, either */
-    (void)!bh_place_find(search, need, &plan, reason);
+    (void)!bh_placement_find(search, need, &plan, reason);
     if (is_behind(search, need, reason))
         return;
     if (reason->code == BH_REASON_BOUNDARY || reason->code == BH_REASON_REPARTITION) {
-        tell_when_apart(engine, need->job, reason);
+        report_when_apart(engine, need->job, reason);
         return;
     }
     if (is_unhosted(search, need, reason))
@@ -653,14 +653,14 @@ why_no_room(const struct bh_search *search, struct bh_need *need,
     if (field->free_parts >= field->wanted_parts) {
         reason->code = BH_REASON_NO_SHAPE;
         reason->used = 0;
-        reason->free_pieces = field->free_parts;
+        reason->free_partitions = field->free_parts;
     }
     name_gpu_holder(engine, need, reason);
-    tell_reserved(engine, need->job, reason);
-    if (field->used == 0 && field->away == BH_REASON_UNCLEAN) {
-        tell_away(field, reason);
-    } else if (field->away != BH_REASON_NODE_DOWN) {
-        reason->also = field->away;
+    report_reserved(engine, need->job, reason);
+    if (field->used == 0 && field->excluded_node == BH_REASON_UNCLEAN) {
+        report_unschedulable(field, reason);
+    } else if (field->excluded_node != BH_REASON_NODE_DOWN) {
+        reason->also = field->excluded_node;
         reason->also_gpu = field->away_gpu;
     }
 }
@@ -685,14 +685,14 @@ static void
 why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *reason)
 {
     const struct job *job = job_at(engine, job_slot);
-    struct bh_need need = bh_place_need(engine, job->class);
-    struct bh_candidate candidate;
+    struct bh_need need = bh_placement_need(engine, job->class);
+    struct bh_queue_entry entry;
     struct bh_search search;
     struct field field;
     uint32_t whose = 0;
 
-    bh_order_of_class(engine, job->class, &candidate);
-    search = bh_reserve_search(engine, &candidate, job_slot);
+    bh_queue_entry_of_class(engine, job->class, &entry);
+    search = bh_reserve_search(engine, &entry, job_slot);
     need.job = job_slot;
     if (bh_usage_exhausted(engine, job->tenant, reason))
         return;
@@ -707,15 +707,15 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
         *reason = (struct bh_reason){ .code = BH_REASON_NEVER_FORM,
                                       .sku = sku_of(engine, job->sku) };
     } else if (!field.ever && field.shaped) {
-        tell_never_hosted(engine, job, reason);
+        report_never_hosted(engine, job, reason);
     } else if (!field.ever) {
         *reason = never_shape(engine, &need);
     } else if (field.up == 0) {
-        tell_away(&field, reason);
+        report_unschedulable(&field, reason);
     } else if (over_quota(&search, &need, reason, &whose)) {
         name_quota_holder(engine, whose, job->principal, reason);
     } else {
-        why_no_room(&search, &need, &field, reason);
+        why_no_capacity(&search, &need, &field, reason);
     }
     if (waits_for_others(reason, job->tenant, whose))
         bh_why_guarantee(&search, &need, &reason->guarantee);
@@ -723,7 +723,7 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
 
 /* One of those who leave for the job. */
 static bool
-is_making_room(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *reason)
+is_preempting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *reason)
 {
     bool claimed = false;
 
@@ -732,11 +732,11 @@ is_making_room(const struct bh_engine *engine, uint32_t job_slot, struct bh_reas
                   || (engine->core.claims[i].job == job_slot && !engine->core.claims[i].at_ns);
     if (!claimed)
         return false;
-    reason->code = BH_REASON_MAKING_ROOM;
+    reason->code = BH_REASON_PREEMPTING;
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_LEASE, &slot);) {
         if (lease_at(engine, slot)->for_job != job_at(engine, job_slot)->id)
             continue;
-        tell_kill(engine, slot, reason);
+        report_kill(engine, slot, reason);
         if (!reason->job.v)
             reason->job = job_of_lease(engine, slot);
     }
@@ -754,7 +754,7 @@ why_moving(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason *
     reason->job.v = job->lease ? lease_at(engine, first)->for_job : job->preempted_for;
     for (uint32_t i = 0; i < CLAIMS_MAX; i++)
         if (engine->core.claims[i].job == job_slot)
-            reason->gpu.v = engine->core.claims[i].places[0].gpu;
+            reason->gpu.v = engine->core.claims[i].placements[0].gpu;
 }
 
 void
@@ -773,12 +773,12 @@ bh_engine_why(const struct bh_engine *engine, bh_job_id id, uint64_t now_ns,
         why_leased(engine, slot, &reason);
     else if (job->hold)
         reason.code = BH_REASON_HELD;
-    else if (job->class && !is_making_room(engine, slot, &reason))
+    else if (job->class && !is_preempting(engine, slot, &reason))
         why_waiting(engine, slot, &reason);
     if (slot && !job->lease && job->cause == BH_END_PREEMPTED)
         reason.preempted_for.v = job->preempted_for;
     if (slot && (reason.code == BH_REASON_RUNNING || (job->class && !job->hold)))
-        bh_gpu_form_tell(engine, slot, &reason.form);
+        bh_gpu_form_explain(engine, slot, &reason.form);
     if (slot && job->moved) {
         reason.moved_ns = bh_move_last_ns(job);
         reason.moved_for.v = job->preempted_for;

@@ -26,11 +26,11 @@ best_wanted(const struct bh_engine *engine, const struct bh_need *need, enum bh_
 
     *ret_cover = BH_COVER_NONE;
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        struct bh_wanted wanted = bh_place_wanted(engine, need, row);
+        struct bh_wanted wanted = bh_placement_wanted(engine, need, row);
         enum bh_cover cover;
         uint32_t within;
 
-        if (!bh_place_by(engine, need, row))
+        if (!bh_placement_by(engine, need, row))
             continue;
         cover = bh_guarantee_cover_with_claims(engine, &wanted, need->job, &within);
         if (ret.tenant && cover <= *ret_cover)
@@ -43,37 +43,37 @@ best_wanted(const struct bh_engine *engine, const struct bh_need *need, enum bh_
 
 /* Whether somebody borrows who can never be asked, whatever time passes. */
 static bool
-borrowed_for_good(struct bh_asker *asker, const struct bh_search *search)
+borrowed_for_good(struct bh_preemptor *preemptor, const struct bh_search *search)
 {
     const struct bh_engine *engine = search->engine;
 
     for (uint32_t job = 0; bh_slot_next(engine, TABLE_JOB, &job);)
         if (job_at(engine, job)->lease && job_at(engine, job)->contract == BH_CONTRACT_NEVER
-            && bh_victim_borrows(asker, search, job))
+            && bh_victim_borrows(preemptor, search, job))
             return true;
     return false;
 }
 
 /* Whether the job holds anything whose GPU gives room before it is reset. */
 static bool
-holds_room(const struct bh_engine *engine, uint32_t job)
+holds_capacity(const struct bh_engine *engine, uint32_t job)
 {
     for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0;)
         for (uint32_t i = 0; i < lease_at(engine, at)->count; i++)
-            if (!bh_room_is_vain(engine, gpu_find(engine, lease_at(engine, at)->places[i].gpu)))
+            if (!bh_capacity_is_futile(engine, gpu_find(engine, lease_at(engine, at)->placements[i].gpu)))
                 return true;
     return false;
 }
 
 /* Some borrow and may be asked; `room`: where that would be of use. */
 static enum bh_guarantee_cause
-why_not_asked(const struct bh_engine *engine, uint32_t job, bool room)
+why_not_asked(const struct bh_engine *engine, uint32_t job, bool capacity)
 {
-    if (!room)
+    if (!capacity)
         return BH_GUARANTEE_RESET;
     if (bh_preempt_spent(engine, job))
         return BH_GUARANTEE_SPENT;
-    return bh_preempt_pauses(engine, job) ? BH_GUARANTEE_UNTOLD : BH_GUARANTEE_TOO_LITTLE;
+    return bh_preempt_pauses(engine, job) ? BH_GUARANTEE_NO_CAUSE : BH_GUARANTEE_TOO_LITTLE;
 }
 
 /* A guarantee covers it: who borrows, and why that one does not leave. */
@@ -82,24 +82,24 @@ why_kept_by_others(const struct bh_search *search, const struct bh_wanted *wante
                    uint64_t *ret_until_ns)
 {
     const struct bh_engine *engine = search->engine;
-    struct bh_asker asker;
-    struct bh_crowd crowd = { .within = 0 };
-    bool any = false, room = false;
+    struct bh_preemptor preemptor;
+    struct bh_victim_iterator victims_iterator = { .within = 0 };
+    bool any = false, capacity = false;
 
-    bh_asker_init(&asker, search, search->job, wanted);
-    while (!room && bh_crowd_next(&asker, search, &crowd)) {
-        if (!bh_victim_borrows(&asker, search, crowd.job)
-            || !bh_victim_eligible(&asker, search, crowd.job))
+    bh_preemptor_init(&preemptor, search, search->job, wanted);
+    while (!capacity && bh_victim_next(&preemptor, search, &victims_iterator)) {
+        if (!bh_victim_borrows(&preemptor, search, victims_iterator.job)
+            || !bh_victim_eligible(&preemptor, search, victims_iterator.job))
             continue;
         any = true;
-        room = holds_room(engine, crowd.job);
+        capacity = holds_capacity(engine, victims_iterator.job);
     }
     if (any)
-        return why_not_asked(engine, search->job, room);
-    *ret_until_ns = asker.of_age_ns;
-    if (asker.of_age_ns)
+        return why_not_asked(engine, search->job, capacity);
+    *ret_until_ns = preemptor.of_age_ns;
+    if (preemptor.of_age_ns)
         return BH_GUARANTEE_YOUNG;
-    return borrowed_for_good(&asker, search) ? BH_GUARANTEE_NEVER : BH_GUARANTEE_NOBODY;
+    return borrowed_for_good(&preemptor, search) ? BH_GUARANTEE_NEVER : BH_GUARANTEE_NO_BORROWER;
 }
 
 void
@@ -118,7 +118,7 @@ bh_why_guarantee(const struct bh_search *base, const struct bh_need *need,
     search.past_leaving = true;
     if (cover != BH_COVER_NONE)
         reason.cause = why_kept_by_others(&search, &wanted, &reason.until_ns);
-    if (reason.cause == BH_GUARANTEE_UNTOLD)
+    if (reason.cause == BH_GUARANTEE_NO_CAUSE)
         return;
     reason.shared = at != need->tenant;
     reason.tenant.v = (uint32_t)tenant_at(engine, at)->id;

@@ -24,7 +24,7 @@ bh_why_unshared(const struct bh_engine *engine, uint32_t sku_slot)
 
         for (uint32_t row = 0; row < sku->model_count; row++)
             if (gpu->managed && gpu->model == sku->models[row]
-                && bh_room_takes(gpu, sku->profiles[row]))
+                && bh_capacity_accepts(gpu, sku->profiles[row]))
                 return false;
     }
     return true;
@@ -42,7 +42,7 @@ obstacle_on(const struct bh_occupancy *occupancy, enum bh_gpu_model model, uint3
     uint64_t taken = occupancy->share_memory + kept;
 
     if (!bh_share_get((bh_profile_id){ profile }, &share)
-        || bh_share_room(occupancy, model, &share) > 0)
+        || bh_share_capacity(occupancy, model, &share) > 0)
         return NOTHING;
     if (occupancy->units || (occupancy->whole && !occupancy->shared))
         return ANOTHER_MODE;
@@ -54,7 +54,7 @@ obstacle_on(const struct bh_occupancy *occupancy, enum bh_gpu_model model, uint3
 
 /* One GPU by one row; `seen` has a bit for each obstacle that some GPU had. */
 static void
-judge(const struct bh_search *search, uint32_t slot, uint32_t profile, uint32_t *seen,
+why_share_judge(const struct bh_search *search, uint32_t slot, uint32_t profile, uint32_t *seen,
       struct bh_reason *reason)
 {
     const struct gpu *gpu = gpu_at(search->engine, slot);
@@ -63,7 +63,7 @@ judge(const struct bh_search *search, uint32_t slot, uint32_t profile, uint32_t 
     enum obstacle obstacle;
     uint64_t left = 0;
 
-    bh_room_occupancy(search, slot, &occupancy);
+    bh_capacity_occupancy(search, slot, &occupancy);
     obstacle = obstacle_on(&occupancy, (enum bh_gpu_model)gpu->model, profile, &left);
     if (obstacle == NOTHING || *seen >> ONLY_MEMORY & 1) {
         *seen |= 1u << obstacle;
@@ -90,9 +90,9 @@ bh_why_share(const struct bh_search *search, const struct bh_need *need,
         return false;
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_GPU, &slot);)
         for (uint32_t row = 0; row < sku->model_count; row++)
-            if (bh_room_offered(engine, gpu_at(engine, slot))
-                && bh_place_serves(engine, gpu_at(engine, slot), need->tenant, sku, row))
-                judge(search, slot, sku->profiles[row], &seen, &reason);
+            if (bh_capacity_offered(engine, gpu_at(engine, slot))
+                && bh_placement_serves(engine, gpu_at(engine, slot), need->tenant, sku, row))
+                why_share_judge(search, slot, sku->profiles[row], &seen, &reason);
     if (seen >> NOTHING & 1 || reason.code == BH_REASON_NONE
         || (reason.code == BH_REASON_SHARE_MODE && seen >> OTHERS & 1))
         return false;

@@ -12,7 +12,7 @@ struct bunch {
     uint32_t members, next;       /* all of them, and the one to be decided on */
     uint32_t count;               /* places of each */
     uint64_t at_ns;               /* of RESERVE */
-    struct place places[BH_JOB_PIECES_MAX]; /* not of RESUME: the leases know theirs */
+    struct placement placements[BH_JOB_PARTITIONS_MAX]; /* not of RESUME: the leases know theirs */
 };
 
 /* What must come next in a record that was begun: the rest of a bunch. */

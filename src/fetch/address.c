@@ -21,7 +21,7 @@ static const char *const special[] = {
 static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 
 static void
-map(const uint8_t ipv4[4], uint8_t ret_bytes[16])
+address_map(const uint8_t ipv4[4], uint8_t ret_bytes[16])
 {
     uint8_t kept[4];
 
@@ -37,9 +37,9 @@ unwrap(uint8_t bytes[16])
     static const uint8_t nat64[12] = { 0, 0x64, 0xff, 0x9b };
 
     if (memcmp(bytes, nat64, sizeof nat64) == 0)
-        map(bytes + 12, bytes);
+        address_map(bytes + 12, bytes);
     else if (bytes[0] == 0x20 && bytes[1] == 0x02)
-        map(bytes + 2, bytes);
+        address_map(bytes + 2, bytes);
 }
 
 static bool
@@ -49,7 +49,7 @@ read_address(const struct sockaddr *address, uint8_t ret_bytes[16])
         struct sockaddr_in in;
 
         memcpy(&in, address, sizeof in);
-        map((const uint8_t *)&in.sin_addr, ret_bytes);
+        address_map((const uint8_t *)&in.sin_addr, ret_bytes);
         return true;
     }
     if (address->sa_family == AF_INET6) {
@@ -106,7 +106,7 @@ read_block(const char *text, struct bh_block *block)
     memcpy(address, text, length);
     address[length] = '\0';
     if (inet_pton(AF_INET, address, ipv4) == 1) {
-        map(ipv4, block->bytes);
+        address_map(ipv4, block->bytes);
         if (!read_bits(bits, 32, &block->bits))
             return false;
         block->bits += 96;

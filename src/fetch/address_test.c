@@ -20,7 +20,7 @@ address_of(const char *text)
 }
 
 static void
-addresses(void **state)
+address_test_addresses(void **state)
 {
     static const struct {
         const char *text;
@@ -139,7 +139,7 @@ blocks(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(addresses),
+    cmocka_unit_test(address_test_addresses),
     cmocka_unit_test(other_families),
     cmocka_unit_test(blocks),
 };

@@ -7,13 +7,13 @@
 #include "base/attr.h"
 
 static bool
-is_blank(char c)
+cache_control_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
 static bool
-is_word(const char *text, size_t length, const char *word)
+cache_control_is_word(const char *text, size_t length, const char *word)
 {
     return length == strlen(word) && strncasecmp(text, word, length) == 0;
 }
@@ -48,9 +48,9 @@ directive_age(const char *text, size_t length)
     size_t name = equals ? (size_t)(equals - text) : length;
     uint64_t age;
 
-    if (is_word(text, name, "no-store") || is_word(text, name, "no-cache"))
+    if (cache_control_is_word(text, name, "no-store") || cache_control_is_word(text, name, "no-cache"))
         return 0;
-    if (!equals || !is_word(text, name, "max-age"))
+    if (!equals || !cache_control_is_word(text, name, "max-age"))
         return UINT64_MAX;
     age = seconds(equals + 1, length - name - 1);
     return age == UINT64_MAX ? 0 : age;
@@ -68,9 +68,9 @@ bh_cache_control_max_age(const char *value, size_t length)
         while (at < length && value[at] != ',')
             at++;
         to = at;
-        for (; from < to && is_blank(value[from]); from++)
+        for (; from < to && cache_control_is_blank(value[from]); from++)
             continue;
-        for (last = to; last > from && is_blank(value[last - 1]); last--)
+        for (last = to; last > from && cache_control_is_blank(value[last - 1]); last--)
             continue;
         age = directive_age(value + from, last - from);
         least = age < least ? age : least;

@@ -8,114 +8,114 @@
 #include "fetch/question.h"
 #include "wire/frame_io.h"
 
-enum { ARENA_MAX = 1 << 20, TURN_MS = 1000 };
+enum { ARENA_MAX = 1 << 20, POLL_MS = 1000 };
 
 struct child {
     const struct bh_fetch_settings *settings;
     struct bh_link *link;
     CURLM *multi;
-    struct bh_question *questions[BH_FETCH_QUESTIONS_MAX];
+    struct bh_transfer *transfers[BH_FETCH_TRANSFERS_MAX];
 };
 
-static struct bh_question **
-place_of(struct child *child, const struct bh_question *question)
+static struct bh_transfer **
+child_slot_of(struct child *child, const struct bh_transfer *transfer)
 {
-    for (size_t i = 0; i < BH_COUNT(child->questions); i++)
-        if (child->questions[i] == question)
-            return &child->questions[i];
+    for (size_t i = 0; i < BH_COUNT(child->transfers); i++)
+        if (child->transfers[i] == transfer)
+            return &child->transfers[i];
     return NULL;
 }
 
 static bh_rc
-put_answer(struct child *child, const struct bh_fetch_answer *answer, struct bh_err *err)
+child_put_answer(struct child *child, const struct bh_fetch_response *answer, struct bh_err *err)
 {
-    return bh_link_put(child->link, BH_FETCH_MSG_ANSWER,
-                       bh_fetch_message_fields(BH_FETCH_MSG_ANSWER), answer, err);
+    return bh_link_put(child->link, BH_FETCH_MSG_RESPONSE,
+                       bh_fetch_message_fields(BH_FETCH_MSG_RESPONSE), answer, err);
 }
 
 /* ---- from the daemon ---- */
 
 static bh_rc
-begin(struct child *child, const struct bh_fetch_ask *ask, struct bh_err *err)
+child_begin(struct child *child, const struct bh_fetch_request *ask, struct bh_err *err)
 {
-    struct bh_fetch_answer refusal = { .call = ask->call, .cause = BH_HTTPS_BUSY };
-    struct bh_question **place = place_of(child, NULL);
+    struct bh_fetch_response refusal = { .call = ask->call, .cause = BH_HTTPS_BUSY };
+    struct bh_transfer **slot = child_slot_of(child, NULL);
 
-    if (place)
-        *place = bh_question_new(child->settings, ask, &refusal.cause);
-    if (!place || !*place)
-        return put_answer(child, &refusal, err);
-    BH_ASSERT(curl_multi_add_handle(child->multi, bh_question_easy(*place)) == CURLM_OK);
+    if (slot)
+        *slot = bh_transfer_new(child->settings, ask, &refusal.cause);
+    if (!slot || !*slot)
+        return child_put_answer(child, &refusal, err);
+    BH_ASSERT(curl_multi_add_handle(child->multi, bh_transfer_easy(*slot)) == CURLM_OK);
     return BH_OK;
 }
 
 static bh_rc
-take_frame(struct child *child, const struct bh_frame *frame, struct bh_err *err)
+child_receive_frame(struct child *child, const struct bh_frame *frame, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free)
     struct bh_arena *arena = bh_arena_new(ARENA_MAX);
-    struct bh_fetch_ask ask;
+    struct bh_fetch_request ask;
     bh_rc rc;
 
-    if (frame->number != BH_FETCH_MSG_ASK)
+    if (frame->number != BH_FETCH_MSG_REQUEST)
         return bh_err_set(err, BH_INVALID, "message %u is no question", frame->number);
     rc = bh_frame_decode(frame, bh_fetch_message_fields(frame->number), &ask, arena, err);
-    return rc == BH_OK ? begin(child, &ask, err) : rc;
+    return rc == BH_OK ? child_begin(child, &ask, err) : rc;
 }
 
 static bh_rc
-take_frames(struct child *child, struct bh_err *err)
+child_receive_frames(struct child *child, struct bh_err *err)
 {
     struct bh_frame frame;
     bh_rc rc = bh_link_readable(child->link, err);
 
     while (rc == BH_OK && (rc = bh_link_next(child->link, &frame, err)) == BH_OK)
-        rc = take_frame(child, &frame, err);
+        rc = child_receive_frame(child, &frame, err);
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
 
 /* ---- from the network ---- */
 
 static void
-end(struct child *child, struct bh_question **place)
+child_end(struct child *child, struct bh_transfer **slot)
 {
-    BH_ASSERT(curl_multi_remove_handle(child->multi, bh_question_easy(*place)) == CURLM_OK);
-    bh_question_free(*place);
-    *place = NULL;
+    BH_ASSERT(curl_multi_remove_handle(child->multi, bh_transfer_easy(*slot)) == CURLM_OK);
+    bh_transfer_free(*slot);
+    *slot = NULL;
 }
 
 static bh_rc
-take_result(struct child *child, const CURLMsg *message, struct bh_err *err)
+collect_result(struct child *child, const CURLMsg *message, struct bh_err *err)
 {
-    struct bh_fetch_answer answer;
-    struct bh_question *question = NULL;
+    struct bh_fetch_response answer;
+    struct bh_transfer *transfer = NULL;
     CURLcode result = message->data.result;
     bh_rc rc;
 
     BH_ASSERT(curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE,
-                                (char **)&question) == CURLE_OK);
-    bh_question_finish(question, result, &answer);
-    rc = put_answer(child, &answer, err);
-    end(child, place_of(child, question));
+                                (char **)&transfer) == CURLE_OK);
+    bh_transfer_finish(transfer, result, &answer);
+    rc = child_put_answer(child, &answer, err);
+    child_end(child, child_slot_of(child, transfer));
     return rc;
 }
 
 static bh_rc
-take_results(struct child *child, struct bh_err *err)
+collect_results(struct child *child, struct bh_err *err)
 {
     const CURLMsg *message;
     bh_rc rc = BH_OK;
     int left;
 
     while (rc == BH_OK && (message = curl_multi_info_read(child->multi, &left)))
-        rc = message->msg == CURLMSG_DONE ? take_result(child, message, err) : BH_OK;
+        rc = message->msg == CURLMSG_DONE ? collect_result(child, message, err) : BH_OK;
     return rc == BH_OK ? bh_link_flush(child->link, err) : rc;
 }
 
 /* ---- the loop ---- */
 
 static bh_rc
-turn(struct child *child, struct bh_err *err)
+child_poll_once(struct child *child, struct bh_err *err)
 {
     short interest = bh_link_interest(child->link);
     struct curl_waitfd socket = {
@@ -125,31 +125,31 @@ turn(struct child *child, struct bh_err *err)
     int running;
     bh_rc rc = BH_OK;
 
-    if (curl_multi_poll(child->multi, &socket, 1, TURN_MS, NULL) != CURLM_OK ||
+    if (curl_multi_poll(child->multi, &socket, 1, POLL_MS, NULL) != CURLM_OK ||
         curl_multi_perform(child->multi, &running) != CURLM_OK)
         return bh_err_set(err, BH_IO, "libcurl gave up");
     if (socket.revents & CURL_WAIT_POLLIN)
-        rc = take_frames(child, err);
-    return rc == BH_OK ? take_results(child, err) : rc;
+        rc = child_receive_frames(child, err);
+    return rc == BH_OK ? collect_results(child, err) : rc;
 }
 
 static bh_rc
-run(struct child *child, struct bh_err *err)
+child_run(struct child *child, struct bh_err *err)
 {
     static const struct bh_fetch_ready ready = { "" };
     bh_rc rc = bh_link_send(child->link, BH_FETCH_MSG_READY,
                             bh_fetch_message_fields(BH_FETCH_MSG_READY), &ready, err);
 
     while (rc == BH_OK)
-        rc = turn(child, err);
-    for (size_t i = 0; i < BH_COUNT(child->questions); i++)
-        if (child->questions[i])
-            end(child, &child->questions[i]);
+        rc = child_poll_once(child, err);
+    for (size_t i = 0; i < BH_COUNT(child->transfers); i++)
+        if (child->transfers[i])
+            child_end(child, &child->transfers[i]);
     return rc == BH_UNAVAILABLE ? BH_OK : rc;
 }
 
 void
-bh_fetch_child_complain(int fd, const struct bh_err *why)
+bh_fetch_child_report(int fd, const struct bh_err *why)
 {
     struct bh_link *link = bh_link_new(fd);
     struct bh_fetch_ready ready = { "" };
@@ -163,14 +163,14 @@ bh_fetch_child_complain(int fd, const struct bh_err *why)
 }
 
 bh_rc
-bh_fetch_child_answer(int fd, const struct bh_fetch_settings *settings, struct bh_err *err)
+bh_fetch_child_serve(int fd, const struct bh_fetch_settings *settings, struct bh_err *err)
 {
     struct child child = { .settings = settings, .link = bh_link_new(fd) };
     bh_rc rc;
 
     child.multi = curl_multi_init();
     BH_ASSERT(child.multi);
-    rc = run(&child, err);
+    rc = child_run(&child, err);
     curl_multi_cleanup(child.multi);
     bh_link_free(child.link);
     return rc;

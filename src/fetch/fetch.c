@@ -18,14 +18,14 @@ enum { ARENA_MAX = 1 << 20 };
 #define READY_WITHIN (5 * BH_NS_PER_S)
 
 /* A question of a caller, who waits until it is DONE and frees the place. */
-enum place_state { PLACE_FREE, PLACE_QUEUED, PLACE_SENT, PLACE_DONE };
+enum slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_SENT, SLOT_DONE };
 
-struct place {
-    enum place_state state;
+struct slot {
+    enum slot_state state;
     uint64_t call;
     const struct bh_https_request *request;
     struct bh_arena *arena;
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
     bh_rc rc;
     bh_ns deadline; /* an answer must be there */
 };
@@ -41,7 +41,7 @@ struct bh_fetch {
     pthread_cond_t changed;
 
     /* shared, under mutex */
-    struct place places[BH_FETCH_PENDING_MAX];
+    struct slot slots[BH_FETCH_PENDING_MAX];
     uint64_t calls;
     bool stopping;
     enum beginning beginning;
@@ -56,37 +56,37 @@ struct bh_fetch {
 /* ---- questions ---- */
 
 static void
-finish(struct bh_fetch *fetch, struct place *place, enum bh_https_cause cause)
+fetch_finish(struct bh_fetch *fetch, struct slot *slot, enum bh_https_cause cause)
 {
-    place->answer = (struct bh_https_answer) { .body = "", .cause = cause };
-    place->rc = BH_OK;
-    place->state = PLACE_DONE;
+    slot->answer = (struct bh_https_response) { .body = "", .cause = cause };
+    slot->rc = BH_OK;
+    slot->state = SLOT_DONE;
     pthread_cond_broadcast(&fetch->changed);
 }
 
 static void
-finish_all(struct bh_fetch *fetch, enum place_state state, enum bh_https_cause cause)
+finish_all(struct bh_fetch *fetch, enum slot_state state, enum bh_https_cause cause)
 {
-    for (size_t i = 0; i < BH_COUNT(fetch->places); i++)
-        if (fetch->places[i].state == state)
-            finish(fetch, &fetch->places[i], cause);
+    for (size_t i = 0; i < BH_COUNT(fetch->slots); i++)
+        if (fetch->slots[i].state == state)
+            fetch_finish(fetch, &fetch->slots[i], cause);
 }
 
-static struct place *
-find_place(struct bh_fetch *fetch, enum place_state state)
+static struct slot *
+fetch_find_slot(struct bh_fetch *fetch, enum slot_state state)
 {
-    for (size_t i = 0; i < BH_COUNT(fetch->places); i++)
-        if (fetch->places[i].state == state)
-            return &fetch->places[i];
+    for (size_t i = 0; i < BH_COUNT(fetch->slots); i++)
+        if (fetch->slots[i].state == state)
+            return &fetch->slots[i];
     return NULL;
 }
 
-static struct place *
+static struct slot *
 find_call(struct bh_fetch *fetch, uint64_t call)
 {
-    for (size_t i = 0; i < BH_COUNT(fetch->places); i++)
-        if (fetch->places[i].state == PLACE_SENT && fetch->places[i].call == call)
-            return &fetch->places[i];
+    for (size_t i = 0; i < BH_COUNT(fetch->slots); i++)
+        if (fetch->slots[i].state == SLOT_SENT && fetch->slots[i].call == call)
+            return &fetch->slots[i];
     return NULL;
 }
 
@@ -94,10 +94,10 @@ find_call(struct bh_fetch *fetch, uint64_t call)
 
 /* The process is of no more use. */
 static void
-lose(struct bh_fetch *fetch, bh_rc rc, const struct bh_err *why)
+fetch_lose_process(struct bh_fetch *fetch, bh_rc rc, const struct bh_err *why)
 {
     bh_fetch_process_end(&fetch->process);
-    finish_all(fetch, PLACE_SENT, BH_HTTPS_PROCESS);
+    finish_all(fetch, SLOT_SENT, BH_HTTPS_PROCESS);
     if (fetch->beginning == BEGINNING) {
         fetch->beginning = FAILED;
         fetch->fault = *why;
@@ -113,45 +113,45 @@ lose(struct bh_fetch *fetch, bh_rc rc, const struct bh_err *why)
 }
 
 static void
-begin(struct bh_fetch *fetch)
+fetch_begin(struct bh_fetch *fetch)
 {
     struct bh_err err;
 
     fetch->ready = fetch->answered = false;
     fetch->ready_by = bh_time_monotonic() + READY_WITHIN;
     if (bh_fetch_process_start(&fetch->command, &fetch->process, &err) != BH_OK)
-        lose(fetch, BH_UNAVAILABLE, &err);
+        fetch_lose_process(fetch, BH_UNAVAILABLE, &err);
 }
 
 /* See to it that a process is there for what is queued. */
 static void
-supply(struct bh_fetch *fetch)
+ensure_process(struct bh_fetch *fetch)
 {
-    if (!find_place(fetch, PLACE_QUEUED))
+    if (!fetch_find_slot(fetch, SLOT_QUEUED))
         return;
-    if (fetch->process.pid && fetch->ready && !find_place(fetch, PLACE_SENT) &&
+    if (fetch->process.pid && fetch->ready && !fetch_find_slot(fetch, SLOT_SENT) &&
         bh_fetch_process_stale(&fetch->process))
         bh_fetch_process_end(&fetch->process);
     if (!fetch->process.pid && bh_time_monotonic() >= fetch->paused_until)
-        begin(fetch);
+        fetch_begin(fetch);
     if (!fetch->process.pid)
-        finish_all(fetch, PLACE_QUEUED, BH_HTTPS_PROCESS);
+        finish_all(fetch, SLOT_QUEUED, BH_HTTPS_PROCESS);
 }
 
 /* A process that hangs is one that has gone. */
 static void
-expire(struct bh_fetch *fetch)
+fetch_expire(struct bh_fetch *fetch)
 {
     bh_ns now = bh_time_monotonic();
     bool late = fetch->process.pid && !fetch->ready && now >= fetch->ready_by;
     struct bh_err err;
 
-    for (size_t i = 0; i < BH_COUNT(fetch->places); i++)
-        late |= fetch->places[i].state == PLACE_SENT && now >= fetch->places[i].deadline;
+    for (size_t i = 0; i < BH_COUNT(fetch->slots); i++)
+        late |= fetch->slots[i].state == SLOT_SENT && now >= fetch->slots[i].deadline;
     if (!late)
         return;
     bh_err_set(&err, BH_UNAVAILABLE, "the process that asks the network hangs");
-    lose(fetch, BH_UNAVAILABLE, &err);
+    fetch_lose_process(fetch, BH_UNAVAILABLE, &err);
 }
 
 /* ---- frames ---- */
@@ -163,11 +163,11 @@ text_or_empty(const char *text)
 }
 
 static bh_rc
-send_place(struct bh_fetch *fetch, struct place *place, struct bh_err *err)
+send_slot(struct bh_fetch *fetch, struct slot *slot, struct bh_err *err)
 {
-    const struct bh_https_request *request = place->request;
-    const struct bh_fetch_ask ask = {
-        .call = place->call,
+    const struct bh_https_request *request = slot->request;
+    const struct bh_fetch_request ask = {
+        .call = slot->call,
         .post = request->post,
         .url = request->url,
         .authorization = text_or_empty(request->authorization),
@@ -175,25 +175,25 @@ send_place(struct bh_fetch *fetch, struct place *place, struct bh_err *err)
         .certificate = text_or_empty(request->certificate),
     };
 
-    place->state = PLACE_SENT;
-    place->deadline = bh_time_monotonic() + fetch->span;
-    return bh_link_send(fetch->process.link, BH_FETCH_MSG_ASK,
-                        bh_fetch_message_fields(BH_FETCH_MSG_ASK), &ask, err);
+    slot->state = SLOT_SENT;
+    slot->deadline = bh_time_monotonic() + fetch->span;
+    return bh_link_send(fetch->process.link, BH_FETCH_MSG_REQUEST,
+                        bh_fetch_message_fields(BH_FETCH_MSG_REQUEST), &ask, err);
 }
 
 static void
 send_queued(struct bh_fetch *fetch)
 {
-    struct place *place;
+    struct slot *slot;
     struct bh_err err;
 
-    while (fetch->process.pid && fetch->ready && (place = find_place(fetch, PLACE_QUEUED)))
-        if (send_place(fetch, place, &err) != BH_OK)
-            lose(fetch, BH_UNAVAILABLE, &err);
+    while (fetch->process.pid && fetch->ready && (slot = fetch_find_slot(fetch, SLOT_QUEUED)))
+        if (send_slot(fetch, slot, &err) != BH_OK)
+            fetch_lose_process(fetch, BH_UNAVAILABLE, &err);
 }
 
 static bh_rc
-take_ready(struct bh_fetch *fetch, const struct bh_fetch_ready *ready, struct bh_err *err)
+receive_ready(struct bh_fetch *fetch, const struct bh_fetch_ready *ready, struct bh_err *err)
 {
     if (ready->fault[0])
         return bh_err_set(err, BH_INVALID, "%s", ready->fault);
@@ -206,23 +206,23 @@ take_ready(struct bh_fetch *fetch, const struct bh_fetch_ready *ready, struct bh
 
 /* The caller waits, so its arena may be used. */
 static bh_rc
-take_answer(struct bh_fetch *fetch, const struct bh_fetch_answer *answer,
+receive_response(struct bh_fetch *fetch, const struct bh_fetch_response *answer,
             struct bh_err *err)
 {
-    struct place *place = find_call(fetch, answer->call);
+    struct slot *slot = find_call(fetch, answer->call);
     const char *body;
 
-    if (!place)
+    if (!slot)
         return bh_err_set(err, BH_INVALID, "an answer to no question");
     fetch->answered = true;
     fetch->pause = 0;
-    body = bh_arena_strdup(place->arena, answer->body);
-    finish(fetch, place, answer->cause);
+    body = bh_arena_strdup(slot->arena, answer->body);
+    fetch_finish(fetch, slot, answer->cause);
     if (!body)
-        place->rc = BH_FULL;
+        slot->rc = BH_FULL;
     if (!body || answer->status == 0)
         return BH_OK;
-    place->answer = (struct bh_https_answer) { .status = answer->status,
+    slot->answer = (struct bh_https_response) { .status = answer->status,
                                                .body = body,
                                                .length = strlen(body),
                                                .max_age_s = answer->max_age_s };
@@ -230,28 +230,28 @@ take_answer(struct bh_fetch *fetch, const struct bh_fetch_answer *answer,
 }
 
 static bh_rc
-take_frame(struct bh_fetch *fetch, const struct bh_frame *frame, struct bh_err *err)
+fetch_receive_frame(struct bh_fetch *fetch, const struct bh_frame *frame, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free)
     struct bh_arena *arena = bh_arena_new(ARENA_MAX);
     const struct bh_fields *fields = bh_fetch_message_fields(frame->number);
     union {
         struct bh_fetch_ready ready;
-        struct bh_fetch_answer answer;
+        struct bh_fetch_response answer;
     } message;
     bh_rc rc;
 
-    if (frame->number != BH_FETCH_MSG_READY && frame->number != BH_FETCH_MSG_ANSWER)
+    if (frame->number != BH_FETCH_MSG_READY && frame->number != BH_FETCH_MSG_RESPONSE)
         return bh_err_set(err, BH_INVALID, "message %u is no answer", frame->number);
     rc = bh_frame_decode(frame, fields, &message, arena, err);
     if (rc != BH_OK)
         return rc;
-    return frame->number == BH_FETCH_MSG_READY ? take_ready(fetch, &message.ready, err)
-                                               : take_answer(fetch, &message.answer, err);
+    return frame->number == BH_FETCH_MSG_READY ? receive_ready(fetch, &message.ready, err)
+                                               : receive_response(fetch, &message.answer, err);
 }
 
 static void
-take_frames(struct bh_fetch *fetch)
+fetch_receive_frames(struct bh_fetch *fetch)
 {
     struct bh_link *link = fetch->process.link;
     struct bh_frame frame;
@@ -261,9 +261,9 @@ take_frames(struct bh_fetch *fetch)
     if (rc == BH_OK)
         rc = bh_link_readable(link, &err);
     while (rc == BH_OK && (rc = bh_link_next(link, &frame, &err)) == BH_OK)
-        rc = take_frame(fetch, &frame, &err);
+        rc = fetch_receive_frame(fetch, &frame, &err);
     if (rc != BH_OK && rc != BH_NOT_FOUND)
-        lose(fetch, rc == BH_INVALID ? rc : BH_UNAVAILABLE, &err);
+        fetch_lose_process(fetch, rc == BH_INVALID ? rc : BH_UNAVAILABLE, &err);
 }
 
 /* ---- the thread ---- */
@@ -274,9 +274,9 @@ ms_until_next(const struct bh_fetch *fetch)
     bh_ns next = fetch->process.pid && !fetch->ready ? fetch->ready_by : UINT64_MAX;
     bh_ns now = bh_time_monotonic();
 
-    for (size_t i = 0; i < BH_COUNT(fetch->places); i++)
-        if (fetch->places[i].state == PLACE_SENT && fetch->places[i].deadline < next)
-            next = fetch->places[i].deadline;
+    for (size_t i = 0; i < BH_COUNT(fetch->slots); i++)
+        if (fetch->slots[i].state == SLOT_SENT && fetch->slots[i].deadline < next)
+            next = fetch->slots[i].deadline;
     if (next == UINT64_MAX)
         return -1;
     return next <= now ? 0 : (int)((next - now) / BH_NS_PER_MS + 1);
@@ -284,7 +284,7 @@ ms_until_next(const struct bh_fetch *fetch)
 
 /* Wait without the mutex until there is something to do. */
 static void
-await(struct bh_fetch *fetch)
+fetch_await(struct bh_fetch *fetch)
 {
     struct pollfd ready[2] = { { .fd = fetch->wake, .events = POLLIN }, { .fd = -1 } };
     int ms = ms_until_next(fetch);
@@ -300,31 +300,31 @@ await(struct bh_fetch *fetch)
     if (ready[0].revents)
         (void)!read(fetch->wake, &wakes, sizeof wakes); /* only its readiness counts */
     if (ready[1].revents)
-        take_frames(fetch);
+        fetch_receive_frames(fetch);
 }
 
 static void *
-run(void *self)
+fetch_run(void *self)
 {
     struct bh_fetch *fetch = self;
 
     pthread_mutex_lock(&fetch->mutex);
-    begin(fetch);
+    fetch_begin(fetch);
     while (!fetch->stopping) {
-        expire(fetch);
-        supply(fetch);
+        fetch_expire(fetch);
+        ensure_process(fetch);
         send_queued(fetch);
-        await(fetch);
+        fetch_await(fetch);
     }
     bh_fetch_process_end(&fetch->process);
-    finish_all(fetch, PLACE_SENT, BH_HTTPS_PROCESS);
-    finish_all(fetch, PLACE_QUEUED, BH_HTTPS_PROCESS);
+    finish_all(fetch, SLOT_SENT, BH_HTTPS_PROCESS);
+    finish_all(fetch, SLOT_QUEUED, BH_HTTPS_PROCESS);
     pthread_mutex_unlock(&fetch->mutex);
     return NULL;
 }
 
 static void
-wake(struct bh_fetch *fetch)
+fetch_wake(struct bh_fetch *fetch)
 {
     static const uint64_t one = 1;
 
@@ -340,7 +340,7 @@ is_within(const char *text, size_t max)
 }
 
 static bh_rc
-check(const struct bh_https_request *request, struct bh_err *err)
+fetch_check(const struct bh_https_request *request, struct bh_err *err)
 {
     if (!request->url || !request->url[0] || !is_within(request->url, BH_HTTPS_URL_MAX) ||
         !is_within(request->authorization, BH_HTTPS_HEADER_MAX) ||
@@ -355,38 +355,38 @@ check(const struct bh_https_request *request, struct bh_err *err)
 
 /* The mutex is held. */
 static void
-await_answer(struct bh_fetch *fetch, struct place *place)
+await_answer(struct bh_fetch *fetch, struct slot *slot)
 {
-    wake(fetch);
-    while (place->state != PLACE_DONE)
+    fetch_wake(fetch);
+    while (slot->state != SLOT_DONE)
         pthread_cond_wait(&fetch->changed, &fetch->mutex);
-    place->state = PLACE_FREE;
+    slot->state = SLOT_FREE;
     pthread_cond_broadcast(&fetch->changed);
 }
 
 static bh_rc
-fetch_ask(void *self, const struct bh_https_request *request, struct bh_arena *arena,
-          struct bh_https_answer *ret_answer, struct bh_err *err)
+send_request(void *self, const struct bh_https_request *request, struct bh_arena *arena,
+          struct bh_https_response *ret_answer, struct bh_err *err)
 {
     struct bh_fetch *fetch = self;
-    bh_rc rc = check(request, err);
-    struct place *place;
+    bh_rc rc = fetch_check(request, err);
+    struct slot *slot;
 
     if (rc != BH_OK)
         return rc;
     pthread_mutex_lock(&fetch->mutex);
-    place = find_place(fetch, PLACE_FREE);
-    *ret_answer = (struct bh_https_answer) { .body = "",
+    slot = fetch_find_slot(fetch, SLOT_FREE);
+    *ret_answer = (struct bh_https_response) { .body = "",
                                              .cause = fetch->stopping ? BH_HTTPS_PROCESS
                                                                       : BH_HTTPS_BUSY };
-    if (place && !fetch->stopping) {
-        *place = (struct place) { .state = PLACE_QUEUED,
+    if (slot && !fetch->stopping) {
+        *slot = (struct slot) { .state = SLOT_QUEUED,
                                   .call = ++fetch->calls,
                                   .request = request,
                                   .arena = arena };
-        await_answer(fetch, place);
-        *ret_answer = place->answer;
-        rc = place->rc;
+        await_answer(fetch, slot);
+        *ret_answer = slot->answer;
+        rc = slot->rc;
     }
     pthread_mutex_unlock(&fetch->mutex);
     return rc == BH_FULL ? bh_err_set(err, rc, "no room for an answer") : rc;
@@ -395,7 +395,7 @@ fetch_ask(void *self, const struct bh_https_request *request, struct bh_arena *a
 struct bh_https
 bh_fetch_port(struct bh_fetch *fetch)
 {
-    static const struct bh_https_ops ops = { .ask = fetch_ask };
+    static const struct bh_https_ops ops = { .ask = send_request };
 
     return (struct bh_https) { &ops, fetch };
 }
@@ -403,14 +403,14 @@ bh_fetch_port(struct bh_fetch *fetch)
 /* ---- life ---- */
 
 static struct bh_fetch *
-make(const struct bh_fetch_options *options)
+fetch_make(const struct bh_fetch_options *options)
 {
     struct bh_fetch *fetch = calloc(1, sizeof *fetch);
     uint64_t timeout_ms =
         options->timeout_ms ? options->timeout_ms : BH_HTTPS_SECONDS * 1000;
 
     BH_ASSERT(fetch);
-    fetch->span = timeout_ms * BH_NS_PER_MS + BH_FETCH_PATIENCE;
+    fetch->span = timeout_ms * BH_NS_PER_MS + BH_FETCH_GRACE;
     fetch->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     BH_ASSERT(fetch->wake >= 0);
     pthread_mutex_init(&fetch->mutex, NULL);
@@ -426,7 +426,7 @@ start_thread(struct bh_fetch *fetch)
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    BH_ASSERT(pthread_create(&fetch->thread, NULL, run, fetch) == 0);
+    BH_ASSERT(pthread_create(&fetch->thread, NULL, fetch_run, fetch) == 0);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -440,7 +440,7 @@ bh_fetch_start(const struct bh_fetch_options *options, struct bh_fetch **ret_fet
 
     if (rc != BH_OK)
         return rc;
-    fetch = make(options);
+    fetch = fetch_make(options);
     fetch->command = command;
     start_thread(fetch);
     pthread_mutex_lock(&fetch->mutex);
@@ -465,11 +465,11 @@ bh_fetch_stop(struct bh_fetch *fetch)
         return;
     pthread_mutex_lock(&fetch->mutex);
     fetch->stopping = true;
-    wake(fetch);
+    fetch_wake(fetch);
     pthread_mutex_unlock(&fetch->mutex);
     pthread_join(fetch->thread, NULL);
     pthread_mutex_lock(&fetch->mutex);
-    while (find_place(fetch, PLACE_DONE))
+    while (fetch_find_slot(fetch, SLOT_DONE))
         pthread_cond_wait(&fetch->changed, &fetch->mutex);
     pthread_mutex_unlock(&fetch->mutex);
     pthread_cond_destroy(&fetch->changed);

@@ -15,7 +15,7 @@
  * back end of ports/https.h.
  *
  * One process asks up to BH_FETCH_PENDING_MAX questions at a time.  When it dies, or does
- * not answer BH_FETCH_PATIENCE past a question's time, it is killed and what was under way
+ * not answer BH_FETCH_GRACE past a question's time, it is killed and what was under way
  * has no answer (cause PROCESS); the next question starts another.  One that dies before it
  * answered anything is followed by a pause, BH_FETCH_PAUSE_MIN at first and doubled up to
  * BH_FETCH_PAUSE_MAX, in which questions are answered so at once. */
@@ -23,7 +23,7 @@ struct bh_fetch;
 
 enum { BH_FETCH_PENDING_MAX = 32 };
 
-#define BH_FETCH_PATIENCE (2 * BH_NS_PER_S)
+#define BH_FETCH_GRACE (2 * BH_NS_PER_S)
 #define BH_FETCH_PAUSE_MIN (100 * BH_NS_PER_MS)
 #define BH_FETCH_PAUSE_MAX (30 * BH_NS_PER_S)
 

@@ -29,7 +29,7 @@ static struct {
 /* ---- set-up ---- */
 
 static void
-write_file(const char *name, const char *text, char *ret_path, size_t size)
+fetch_test_write_file(const char *name, const char *text, char *ret_path, size_t size)
 {
     struct bh_err err;
 
@@ -38,7 +38,7 @@ write_file(const char *name, const char *text, char *ret_path, size_t size)
 }
 
 static int
-set_up(void **state)
+fetch_test_set_up(void **state)
 {
     char all[3 * sizeof site.pem.certificate];
 
@@ -52,18 +52,18 @@ set_up(void **state)
     bh_test_make_pem("bulkhead", -1, 2, &site.me);
     snprintf(all, sizeof all, "%s%s%s", site.pem.certificate, site.expired.certificate,
              site.stranger.certificate);
-    write_file("ca.pem", all, site.ca, sizeof site.ca);
-    write_file("other.pem", site.other.certificate, site.other_ca, sizeof site.other_ca);
-    write_file("me.pem", site.me.certificate, site.certificate, sizeof site.certificate);
-    write_file("me.key", site.me.key, site.key, sizeof site.key);
-    write_file("empty", "", site.empty, sizeof site.empty);
+    fetch_test_write_file("ca.pem", all, site.ca, sizeof site.ca);
+    fetch_test_write_file("other.pem", site.other.certificate, site.other_ca, sizeof site.other_ca);
+    fetch_test_write_file("me.pem", site.me.certificate, site.certificate, sizeof site.certificate);
+    fetch_test_write_file("me.key", site.me.key, site.key, sizeof site.key);
+    fetch_test_write_file("empty", "", site.empty, sizeof site.empty);
     site.server = bh_test_server_start(&(struct server_options) { .pem = &site.pem });
     site.plain = bh_test_server_start(&(struct server_options) { .pem = NULL });
     return 0;
 }
 
 static int
-tear_down(void **state)
+fetch_test_tear_down(void **state)
 {
     const char *const files[] = { site.ca, site.other_ca, site.certificate, site.key,
                                   site.empty };
@@ -87,7 +87,7 @@ usual(void)
 }
 
 static struct bh_fetch *
-start(const struct bh_fetch_options *options)
+fetch_test_start(const struct bh_fetch_options *options)
 {
     struct bh_fetch *fetch = NULL;
     struct bh_err err = { 0 };
@@ -101,11 +101,11 @@ start(const struct bh_fetch_options *options)
 
 static struct bh_arena *arena;
 
-static struct bh_https_answer
-ask(struct bh_fetch *fetch, const struct bh_https_request *request)
+static struct bh_https_response
+fetch_test_ask(struct bh_fetch *fetch, const struct bh_https_request *request)
 {
     struct bh_https port = bh_fetch_port(fetch);
-    struct bh_https_answer answer = { .body = NULL };
+    struct bh_https_response answer = { .body = NULL };
     struct bh_err err = { 0 };
 
     bh_arena_reset(arena);
@@ -114,10 +114,10 @@ ask(struct bh_fetch *fetch, const struct bh_https_request *request)
     return answer;
 }
 
-static struct bh_https_answer
-get(struct bh_fetch *fetch, const char *url)
+static struct bh_https_response
+fetch_test_get(struct bh_fetch *fetch, const char *url)
 {
-    return ask(fetch, &(struct bh_https_request) { .url = url });
+    return fetch_test_ask(fetch, &(struct bh_https_request) { .url = url });
 }
 
 static const char *
@@ -129,16 +129,16 @@ url_at(const char *host, const struct server *server, const char *path)
     return url;
 }
 
-static struct bh_https_answer
+static struct bh_https_response
 get_path(struct bh_fetch *fetch, const char *path)
 {
-    return get(fetch, url_at("https://127.0.0.1", site.server, path));
+    return fetch_test_get(fetch, url_at("https://127.0.0.1", site.server, path));
 }
 
 /* ---- tests ---- */
 
 static void
-answers(void **state)
+fetch_test_answers(void **state)
 {
     static const struct {
         const char *path;
@@ -173,10 +173,10 @@ answers(void **state)
         { "/headers", 0, "", BH_HTTPS_TOO_LONG, 0 },
     };
     struct bh_fetch_options options = usual();
-    struct bh_fetch *fetch = start(&options);
-    uint32_t before = bh_test_server_taken(site.server);
+    struct bh_fetch *fetch = fetch_test_start(&options);
+    uint32_t before = bh_test_server_accepted(site.server);
     pid_t process = bh_fetch_process(fetch);
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
@@ -188,7 +188,7 @@ answers(void **state)
         BH_CHECK_EQ(rows[i].path, answer.length, strlen(rows[i].body));
     }
     /* No redirect was followed, and nothing asked twice. */
-    BH_CHECK_EQ("connections", bh_test_server_taken(site.server) - before, BH_COUNT(rows));
+    BH_CHECK_EQ("connections", bh_test_server_accepted(site.server) - before, BH_COUNT(rows));
     answer = get_path(fetch, "/edge");
     BH_CHECK_EQ("the longest", answer.length, BH_HTTPS_BYTES_MAX);
     answer = get_path(fetch, "/chunked-edge");
@@ -211,15 +211,15 @@ requests(void **state)
         .authorization = "Basic YTpi",
         .body = "a=b&c=%20",
     };
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
     struct bh_err err;
 
     (void)state;
     setenv("https_proxy", "http://127.0.0.1:1", 1);
-    fetch = start(&options);
+    fetch = fetch_test_start(&options);
     port = bh_fetch_port(fetch);
     unsetenv("https_proxy");
-    answer = ask(fetch, &request);
+    answer = fetch_test_ask(fetch, &request);
     BH_CHECK("a form", strstr(answer.body, "POST /echo HTTP/1.1\r\n"));
     BH_CHECK("a form", strstr(answer.body, "\r\nAuthorization: Basic YTpi\r\n"));
     BH_CHECK("a form", strstr(answer.body,
@@ -232,7 +232,7 @@ requests(void **state)
     memset(secret, 's', BH_HTTPS_HEADER_MAX);
     request.body = body;
     request.authorization = secret;
-    answer = ask(fetch, &request);
+    answer = fetch_test_ask(fetch, &request);
     BH_CHECK_EQ("the longest", answer.status, 200);
     BH_CHECK("the longest", answer.length > BH_HTTPS_BODY_MAX + BH_HTTPS_HEADER_MAX);
 
@@ -254,12 +254,12 @@ static void
 small_arena(void **state)
 {
     struct bh_fetch_options options = usual();
-    struct bh_fetch *fetch = start(&options);
+    struct bh_fetch *fetch = fetch_test_start(&options);
     struct bh_https port = bh_fetch_port(fetch);
     struct bh_https_request request = { .url = url_at("https://127.0.0.1", site.server,
                                                       "/edge") };
     struct bh_arena *small = bh_arena_new(1000);
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
     struct bh_err err;
 
     (void)state;
@@ -313,12 +313,12 @@ trust(void **state)
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct server *server = bh_test_server_start(&rows[i].server);
         struct bh_fetch_options options = usual();
-        struct bh_https_answer answer;
+        struct bh_https_response answer;
         struct bh_fetch *fetch;
 
         options.ca = rows[i].ca;
-        fetch = start(&options);
-        answer = get(fetch, url_at(rows[i].host, server, "/ok"));
+        fetch = fetch_test_start(&options);
+        answer = fetch_test_get(fetch, url_at(rows[i].host, server, "/ok"));
         BH_CHECK_EQ(rows[i].name, answer.cause, rows[i].cause);
         BH_CHECK_EQ(rows[i].name, answer.status, rows[i].cause ? 0 : 200);
         bh_fetch_stop(fetch);
@@ -341,14 +341,14 @@ client_certificates(void **state)
     (void)state;
     options.certificates = &mine;
     options.certificate_count = 1;
-    fetch = start(&options);
-    BH_CHECK_STR("none", ask(fetch, &request).body, "nobody");
+    fetch = fetch_test_start(&options);
+    BH_CHECK_STR("none", fetch_test_ask(fetch, &request).body, "nobody");
     request.certificate = "mine";
-    BH_CHECK_STR("mine", ask(fetch, &request).body, "bulkhead");
+    BH_CHECK_STR("mine", fetch_test_ask(fetch, &request).body, "bulkhead");
     request.certificate = "yours";
-    BH_CHECK_EQ("yours", ask(fetch, &request).cause, BH_HTTPS_CERTIFICATE);
+    BH_CHECK_EQ("yours", fetch_test_ask(fetch, &request).cause, BH_HTTPS_CERTIFICATE);
     request.certificate = NULL;
-    BH_CHECK_STR("none again", ask(fetch, &request).body, "nobody");
+    BH_CHECK_STR("none again", fetch_test_ask(fetch, &request).body, "nobody");
     bh_fetch_stop(fetch);
     bh_test_server_stop(server);
     BH_CHECK_DONE();
@@ -356,7 +356,7 @@ client_certificates(void **state)
 
 /* Which addresses may be asked, and how. */
 static void
-addresses(void **state)
+fetch_test_addresses(void **state)
 {
     enum { STRICT, LOOPBACK, PLAIN, KINDS };
     static const struct {
@@ -395,11 +395,11 @@ addresses(void **state)
 
         options.allow.count = kind == LOOPBACK ? 1 : 0;
         options.plain_loopback = kind == PLAIN;
-        fetch = start(&options);
+        fetch = fetch_test_start(&options);
         for (size_t i = 0; i < BH_COUNT(rows); i++) {
             struct server *server = rows[i].tls ? site.server : site.plain;
-            struct bh_https_answer answer =
-                get(fetch, url_at(rows[i].host, server, "/204"));
+            struct bh_https_response answer =
+                fetch_test_get(fetch, url_at(rows[i].host, server, "/204"));
             bool certified = strcmp(rows[i].host, "https://2130706433") != 0;
 
             BH_CHECK_EQ(rows[i].host, answer.cause,
@@ -407,7 +407,7 @@ addresses(void **state)
                             ? BH_HTTPS_UNTRUSTED
                             : rows[i].causes[kind]);
         }
-        BH_CHECK_EQ("a file", get(fetch, "file:///etc/passwd").cause, BH_HTTPS_URL);
+        BH_CHECK_EQ("a file", fetch_test_get(fetch, "file:///etc/passwd").cause, BH_HTTPS_URL);
         bh_fetch_stop(fetch);
     }
     BH_CHECK_DONE();
@@ -417,8 +417,8 @@ static void
 by_proxy(void **state)
 {
     struct bh_fetch_options options = usual();
-    uint32_t before = bh_test_server_taken(site.plain);
-    struct bh_https_answer answer;
+    uint32_t before = bh_test_server_accepted(site.plain);
+    struct bh_https_response answer;
     struct bh_fetch *fetch;
     char proxy[64];
 
@@ -426,11 +426,11 @@ by_proxy(void **state)
     snprintf(proxy, sizeof proxy, "http://127.0.0.1:%u", bh_test_server_port(site.plain));
     options.proxy = proxy;
     options.allow.count = 0;
-    fetch = start(&options);
+    fetch = fetch_test_start(&options);
     answer = get_path(fetch, "/500");
     BH_CHECK_EQ("through", answer.status, 500);
     BH_CHECK_EQ("the proxy's own header", answer.max_age_s, 0);
-    BH_CHECK_EQ("through", bh_test_server_taken(site.plain) - before, 1);
+    BH_CHECK_EQ("through", bh_test_server_accepted(site.plain) - before, 1);
     bh_fetch_stop(fetch);
     BH_CHECK_DONE();
 }
@@ -444,7 +444,7 @@ slow(void **state)
 
     (void)state;
     options.timeout_ms = 3000;
-    fetch = start(&options);
+    fetch = fetch_test_start(&options);
     for (size_t i = 0; i < BH_COUNT(paths); i++)
         BH_CHECK_EQ(paths[i], get_path(fetch, paths[i]).cause, BH_HTTPS_TIMEOUT);
     BH_CHECK_EQ("afterwards", get_path(fetch, "/ok").status, 200);
@@ -457,7 +457,7 @@ slow(void **state)
 struct asker {
     struct bh_fetch *fetch;
     char url[200];
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
     pthread_t thread;
 };
 
@@ -490,7 +490,7 @@ static void
 several(void **state)
 {
     struct bh_fetch_options options = usual();
-    struct bh_fetch *fetch = start(&options);
+    struct bh_fetch *fetch = fetch_test_start(&options);
     struct asker askers[TOGETHER];
 
     (void)state;
@@ -508,8 +508,8 @@ static void
 too_many_then_stopped(void **state)
 {
     struct bh_fetch_options options = usual();
-    struct bh_fetch *fetch = start(&options);
-    uint32_t before = bh_test_server_taken(site.server);
+    struct bh_fetch *fetch = fetch_test_start(&options);
+    uint32_t before = bh_test_server_accepted(site.server);
     struct asker askers[BH_FETCH_PENDING_MAX];
 
     (void)state;
@@ -531,14 +531,14 @@ static void
 killed_in_the_middle(void **state)
 {
     struct bh_fetch_options options = usual();
-    struct bh_fetch *fetch = start(&options);
+    struct bh_fetch *fetch = fetch_test_start(&options);
     pid_t first = bh_fetch_process(fetch);
     uint32_t before;
     struct asker asker;
 
     (void)state;
     BH_CHECK_EQ("before", get_path(fetch, "/ok").status, 200);
-    before = bh_test_server_taken(site.server);
+    before = bh_test_server_accepted(site.server);
     begin_ask(&asker, fetch, "/silent");
     bh_test_server_await(site.server, before + 1);
     kill(first, SIGKILL);
@@ -552,7 +552,7 @@ killed_in_the_middle(void **state)
 }
 
 static void
-hangs(void **state)
+fetch_test_hangs(void **state)
 {
     struct bh_fetch_options options = usual();
     struct bh_fetch *fetch;
@@ -560,7 +560,7 @@ hangs(void **state)
 
     (void)state;
     options.timeout_ms = 3000;
-    fetch = start(&options);
+    fetch = fetch_test_start(&options);
     first = bh_fetch_process(fetch);
     BH_CHECK_EQ("before", get_path(fetch, "/ok").status, 200);
     kill(first, SIGSTOP);
@@ -592,7 +592,7 @@ sandboxed(void **state)
                                          "\nCapPrm:\t0000000000000000\n" };
     struct bh_fetch_options options = usual();
     int inherited = dup2(2, 100); /* not closed on exec */
-    struct bh_fetch *fetch = start(&options);
+    struct bh_fetch *fetch = fetch_test_start(&options);
     char path[64], memory[8192];
     struct bh_buf text;
 
@@ -618,11 +618,11 @@ own_mounts(void)
 }
 
 static void
-put_file_over(const char *place, const char *text, char *ret_path, size_t size)
+put_file_over(const char *slot, const char *text, char *ret_path, size_t size)
 {
-    write_file("over", text, ret_path, size);
+    fetch_test_write_file("over", text, ret_path, size);
     assert_int_equal(chmod(ret_path, 0644), 0);
-    assert_int_equal(mount(ret_path, place, NULL, MS_BIND, NULL), 0);
+    assert_int_equal(mount(ret_path, slot, NULL, MS_BIND, NULL), 0);
 }
 
 /* The rules for files hold those of the start: when the resolver's are replaced, the next
@@ -641,16 +641,16 @@ replaced_files(void **state)
         return;
     }
     snprintf(url, sizeof url, "https://op.invalid:%u/ok", bh_test_server_port(site.server));
-    fetch = start(&options);
+    fetch = fetch_test_start(&options);
     first = bh_fetch_process(fetch);
-    BH_CHECK_EQ("before", get(fetch, url).cause, BH_HTTPS_RESOLVE);
+    BH_CHECK_EQ("before", fetch_test_get(fetch, url).cause, BH_HTTPS_RESOLVE);
     BH_CHECK_EQ("before", bh_fetch_process(fetch), first);
     put_file_over("/etc/hosts", "127.0.0.1 op.invalid\n169.254.169.254 meta.invalid\n",
                   hosts, sizeof hosts);
-    BH_CHECK_EQ("after: resolved, of another name", get(fetch, url).cause,
+    BH_CHECK_EQ("after: resolved, of another name", fetch_test_get(fetch, url).cause,
                 BH_HTTPS_UNTRUSTED);
     BH_CHECK("another", bh_fetch_process(fetch) != first);
-    BH_CHECK_EQ("a name for metadata", get(fetch, "https://meta.invalid").cause,
+    BH_CHECK_EQ("a name for metadata", fetch_test_get(fetch, "https://meta.invalid").cause,
                 BH_HTTPS_PRIVATE);
     assert_int_equal(umount("/etc/hosts"), 0);
     unlink(hosts);
@@ -679,10 +679,10 @@ silent_resolver(void **state)
     }
     put_file_over("/etc/resolv.conf", "nameserver 127.0.0.1\n", conf, sizeof conf);
     options.timeout_ms = 3000;
-    fetch = start(&options);
+    fetch = fetch_test_start(&options);
     first = bh_fetch_process(fetch);
     for (int i = 0; i < 2; i++)
-        BH_CHECK_EQ("silent", get(fetch, "https://op.invalid").cause, BH_HTTPS_TIMEOUT);
+        BH_CHECK_EQ("silent", fetch_test_get(fetch, "https://op.invalid").cause, BH_HTTPS_TIMEOUT);
     BH_CHECK_EQ("another", get_path(fetch, "/ok").status, 200);
     BH_CHECK_EQ("the same process", bh_fetch_process(fetch), first);
     bh_fetch_stop(fetch);
@@ -746,18 +746,18 @@ wrong_options(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(answers),
+    cmocka_unit_test(fetch_test_answers),
     cmocka_unit_test(requests),
     cmocka_unit_test(small_arena),
     cmocka_unit_test(trust),
     cmocka_unit_test(client_certificates),
-    cmocka_unit_test(addresses),
+    cmocka_unit_test(fetch_test_addresses),
     cmocka_unit_test(by_proxy),
     cmocka_unit_test(slow),
     cmocka_unit_test(several),
     cmocka_unit_test(too_many_then_stopped),
     cmocka_unit_test(killed_in_the_middle),
-    cmocka_unit_test(hangs),
+    cmocka_unit_test(fetch_test_hangs),
     cmocka_unit_test(sandboxed),
     cmocka_unit_test(replaced_files),
     cmocka_unit_test(silent_resolver),
@@ -777,7 +777,7 @@ main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     arena = bh_arena_new(ARENA_MAX);
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    failed = cmocka_run_group_tests(tests, set_up, tear_down);
+    failed = cmocka_run_group_tests(tests, fetch_test_set_up, fetch_test_tear_down);
     bh_arena_free(arena);
     return failed;
 }

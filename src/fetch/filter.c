@@ -59,7 +59,7 @@ struct program {
 };
 
 static void
-put(struct program *program, uint16_t code, uint32_t k)
+filter_put(struct program *program, uint16_t code, uint32_t k)
 {
     BH_ASSERT(program->count < PROGRAM_MAX);
     program->code[program->count++] = (struct sock_filter) { .code = code, .k = k };
@@ -69,35 +69,35 @@ put(struct program *program, uint16_t code, uint32_t k)
 static void
 put_test(struct program *program, uint16_t test, uint32_t value)
 {
-    put(program, (uint16_t)(BPF_JMP | test | BPF_K), value);
+    filter_put(program, (uint16_t)(BPF_JMP | test | BPF_K), value);
     program->code[program->count - 1].jf = 1;
 }
 
 static void
-put_answer(struct program *program, uint32_t action)
+filter_put_answer(struct program *program, uint32_t action)
 {
-    put(program, BPF_RET | BPF_K, action);
+    filter_put(program, BPF_RET | BPF_K, action);
 }
 
 static void
 put_allow_if(struct program *program, uint16_t test, uint32_t value)
 {
     put_test(program, test, value);
-    put_answer(program, SECCOMP_RET_ALLOW);
+    filter_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 static void
 put_refuse_if(struct program *program, uint16_t test, uint32_t value)
 {
     put_test(program, test, value);
-    put_answer(program, SECCOMP_RET_ERRNO | EACCES);
+    filter_put_answer(program, SECCOMP_RET_ERRNO | EACCES);
 }
 
 /* The low word of an argument: the flags and numbers here have no more. */
 static void
-put_load(struct program *program, uint32_t argument)
+filter_put_load(struct program *program, uint32_t argument)
 {
-    put(program, BPF_LD | BPF_W | BPF_ABS,
+    filter_put(program, BPF_LD | BPF_W | BPF_ABS,
         (uint32_t)(offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t)));
 }
 
@@ -105,9 +105,9 @@ put_load(struct program *program, uint32_t argument)
 static void
 put_read(struct program *program, uint32_t number)
 {
-    put_load(program, number == SYS_openat ? 2 : 1);
+    filter_put_load(program, number == SYS_openat ? 2 : 1);
     put_refuse_if(program, BPF_JSET, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND);
-    put_answer(program, SECCOMP_RET_ALLOW);
+    filter_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 /* A socket of AF_UNIX could be connected to the daemon's own, or the node's: the resolver
@@ -117,59 +117,59 @@ put_socket(struct program *program, uint32_t number)
 {
     enum { TYPE = 0xf };
 
-    put_load(program, 1);
-    put(program, BPF_ALU | BPF_AND | BPF_K, TYPE);
-    put(program, BPF_JMP | BPF_JEQ | BPF_K, SOCK_STREAM);
+    filter_put_load(program, 1);
+    filter_put(program, BPF_ALU | BPF_AND | BPF_K, TYPE);
+    filter_put(program, BPF_JMP | BPF_JEQ | BPF_K, SOCK_STREAM);
     program->code[program->count - 1].jt = 2;
-    put(program, BPF_JMP | BPF_JEQ | BPF_K, SOCK_DGRAM);
+    filter_put(program, BPF_JMP | BPF_JEQ | BPF_K, SOCK_DGRAM);
     program->code[program->count - 1].jt = 1;
-    put_answer(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
-    put_load(program, 0);
+    filter_put_answer(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
+    filter_put_load(program, 0);
     put_allow_if(program, BPF_JEQ, AF_INET);
     put_allow_if(program, BPF_JEQ, AF_INET6);
-    put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+    filter_put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
 }
 
 static void
 put_pair(struct program *program, uint32_t number)
 {
-    put_load(program, 0);
+    filter_put_load(program, 0);
     put_allow_if(program, BPF_JEQ, AF_UNIX);
-    put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+    filter_put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
 }
 
 /* Others reach a terminal, or the kernel's devices. */
 static void
-put_count(struct program *program, uint32_t number)
+filter_put_count(struct program *program, uint32_t number)
 {
-    put_load(program, 1);
+    filter_put_load(program, 1);
     put_allow_if(program, BPF_JEQ, FIONREAD);
     put_allow_if(program, BPF_JEQ, FIONBIO);
-    put_answer(program, SECCOMP_RET_ERRNO | ENOTTY);
+    filter_put_answer(program, SECCOMP_RET_ERRNO | ENOTTY);
 }
 
 static void
 put_thread(struct program *program, uint32_t number)
 {
-    put_load(program, 0);
+    filter_put_load(program, 0);
     put_allow_if(program, BPF_JSET, CLONE_THREAD);
-    put_answer(program, SECCOMP_RET_ERRNO | EACCES);
+    filter_put_answer(program, SECCOMP_RET_ERRNO | EACCES);
 }
 
 static void
 put_self(struct program *program, uint32_t number)
 {
-    put_load(program, 0);
+    filter_put_load(program, 0);
     put_allow_if(program, BPF_JEQ, (uint32_t)getpid());
-    put_answer(program, SECCOMP_RET_ERRNO | EACCES);
+    filter_put_answer(program, SECCOMP_RET_ERRNO | EACCES);
 }
 
 static void
-put_name(struct program *program, uint32_t number)
+filter_put_name(struct program *program, uint32_t number)
 {
-    put_load(program, 0);
+    filter_put_load(program, 0);
     put_allow_if(program, BPF_JEQ, PR_SET_NAME);
-    put_answer(program, SECCOMP_RET_ERRNO | EACCES);
+    filter_put_answer(program, SECCOMP_RET_ERRNO | EACCES);
 }
 
 /* A library that the resolver loads is mapped executable, from a file that nobody here can
@@ -177,36 +177,36 @@ put_name(struct program *program, uint32_t number)
 static void
 put_map(struct program *program, uint32_t number)
 {
-    put_load(program, 2);
-    put(program, BPF_ALU | BPF_AND | BPF_K, PROT_WRITE | PROT_EXEC);
+    filter_put_load(program, 2);
+    filter_put(program, BPF_ALU | BPF_AND | BPF_K, PROT_WRITE | PROT_EXEC);
     put_refuse_if(program, BPF_JEQ, PROT_WRITE | PROT_EXEC);
-    put_answer(program, SECCOMP_RET_ALLOW);
+    filter_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 static void
 put_data(struct program *program, uint32_t number)
 {
-    put_load(program, 2);
+    filter_put_load(program, 2);
     put_refuse_if(program, BPF_JSET, PROT_EXEC);
-    put_answer(program, SECCOMP_RET_ALLOW);
+    filter_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 static void
 put_allow(struct program *program, uint32_t number)
 {
-    put_answer(program, SECCOMP_RET_ALLOW);
+    filter_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 static void
 put_kill(struct program *program, uint32_t number)
 {
-    put_answer(program, SECCOMP_RET_KILL_PROCESS);
+    filter_put_answer(program, SECCOMP_RET_KILL_PROCESS);
 }
 
 static void (*const rules[RULES])(struct program *program, uint32_t number) = {
     [RULE_ALLOW] = put_allow, [RULE_READ] = put_read,   [RULE_SOCKET] = put_socket,
-    [RULE_PAIR] = put_pair,   [RULE_COUNT] = put_count, [RULE_THREAD] = put_thread,
-    [RULE_SELF] = put_self,   [RULE_NAME] = put_name,   [RULE_MAP] = put_map,
+    [RULE_PAIR] = put_pair,   [RULE_COUNT] = filter_put_count, [RULE_THREAD] = put_thread,
+    [RULE_SELF] = put_self,   [RULE_NAME] = filter_put_name,   [RULE_MAP] = put_map,
     [RULE_DATA] = put_data,   [RULE_KILL] = put_kill,
 };
 
@@ -215,25 +215,25 @@ put_call(struct program *program, const struct call *call)
 {
     unsigned short test = program->count;
 
-    put(program, BPF_JMP | BPF_JEQ | BPF_K, call->number);
+    filter_put(program, BPF_JMP | BPF_JEQ | BPF_K, call->number);
     rules[call->rule](program, call->number);
     BH_ASSERT(program->count - test - 1 < UINT8_MAX);
     program->code[test].jf = (uint8_t)(program->count - test - 1);
 }
 
 static void
-make(struct program *program)
+filter_make(struct program *program)
 {
-    put(program, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
-    put(program, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH);
+    filter_put(program, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
+    filter_put(program, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH);
     program->code[program->count - 1].jt = 1;
-    put_answer(program, SECCOMP_RET_KILL_PROCESS);
-    put(program, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    filter_put_answer(program, SECCOMP_RET_KILL_PROCESS);
+    filter_put(program, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     put_test(program, BPF_JGE, X32_BIT);
-    put_answer(program, SECCOMP_RET_KILL_PROCESS);
+    filter_put_answer(program, SECCOMP_RET_KILL_PROCESS);
     for (size_t i = 0; i < BH_COUNT(calls); i++)
         put_call(program, &calls[i]);
-    put_answer(program, SECCOMP_RET_ERRNO | ENOSYS);
+    filter_put_answer(program, SECCOMP_RET_ERRNO | ENOSYS);
 }
 
 bh_rc
@@ -242,7 +242,7 @@ bh_fetch_filter_load(struct bh_err *err)
     struct program program = { .count = 0 };
     struct sock_fprog loaded = { .filter = program.code };
 
-    make(&program);
+    filter_make(&program);
     loaded.len = program.count;
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &loaded, 0, 0) != 0)
         return bh_err_errno(err, "cannot load the system call filter");

@@ -24,7 +24,7 @@ curl_fits(void)
 /* Files are read first, rights given up next, and only then is anything read that comes
  * from outside. */
 static bh_rc
-prepare(int argc, char **argv, struct bh_fetch_settings *settings, struct bh_err *err)
+fetch_prepare(int argc, char **argv, struct bh_fetch_settings *settings, struct bh_err *err)
 {
     bh_rc rc = bh_fetch_settings_parse(argc, argv, settings, err);
 
@@ -46,11 +46,11 @@ main(int argc, char **argv)
 
     close_range(SOCKET + 1, ~0u, 0);
     signal(SIGPIPE, SIG_IGN);
-    rc = prepare(argc, argv, &settings, &err);
+    rc = fetch_prepare(argc, argv, &settings, &err);
     if (rc != BH_OK)
-        bh_fetch_child_complain(SOCKET, &err);
+        bh_fetch_child_report(SOCKET, &err);
     else
-        rc = bh_fetch_child_answer(SOCKET, &settings, &err);
+        rc = bh_fetch_child_serve(SOCKET, &settings, &err);
     if (rc != BH_OK)
         fprintf(stderr, "bulkhead-fetch: %s\n", err.msg);
     /* The resolver's threads may still run: nothing is torn down under them. */

@@ -19,13 +19,13 @@ struct bh_fetch_ready {
 };
 
 /* struct bh_https_request; what that has as NULL is "" here. */
-struct bh_fetch_ask {
+struct bh_fetch_request {
     uint64_t call; /* the answer repeats it */
     bool post;
     const char *url, *authorization, *body, *certificate;
 };
 
-struct bh_fetch_answer {
+struct bh_fetch_response {
     uint64_t call;
     uint32_t status, max_age_s;
     enum bh_https_cause cause;

@@ -19,7 +19,7 @@ enum { ARGUMENTS_MAX = 2 * (32 + 8) + 16 };
 
 /* ---- the command ---- */
 
-static void BH_PRINTF(2, 3) add(struct bh_fetch_command *command, const char *format, ...)
+static void BH_PRINTF(2, 3) process_add(struct bh_fetch_command *command, const char *format, ...)
 {
     size_t count = 0;
     va_list args;
@@ -37,12 +37,12 @@ add_pair(struct bh_fetch_command *command, const char *name, const char *value)
 {
     if (!value)
         return;
-    add(command, "%s", name);
-    add(command, "%s", value);
+    process_add(command, "%s", name);
+    process_add(command, "%s", value);
 }
 
 static bh_rc
-check(const struct bh_fetch_options *options, struct bh_err *err)
+process_check(const struct bh_fetch_options *options, struct bh_err *err)
 {
     if (!options->program)
         return bh_err_set(err, BH_INVALID, "no program that asks the network");
@@ -68,25 +68,25 @@ bh_fetch_command_make(const struct bh_fetch_options *options,
                       struct bh_fetch_command *ret_command, struct bh_err *err)
 {
     struct bh_fetch_command command = { 0 };
-    bh_rc rc = check(options, err);
+    bh_rc rc = process_check(options, err);
 
     if (rc != BH_OK)
         return rc;
     command.argv = calloc(ARGUMENTS_MAX, sizeof *command.argv);
     BH_ASSERT(command.argv);
-    add(&command, "%s", options->program);
+    process_add(&command, "%s", options->program);
     add_pair(&command, "--ca", options->ca);
     add_pair(&command, "--proxy", options->proxy);
     for (uint32_t i = 0; i < options->allow.count; i++)
         add_pair(&command, "--allow", options->allow.items[i]);
     if (options->plain_loopback)
-        add(&command, "--plain-loopback");
+        process_add(&command, "--plain-loopback");
     if (options->timeout_ms)
-        add(&command, "--timeout-ms=%u", options->timeout_ms);
+        process_add(&command, "--timeout-ms=%u", options->timeout_ms);
     for (uint32_t i = 0; i < options->certificate_count; i++) {
         const struct bh_fetch_certificate *c = &options->certificates[i];
 
-        add(&command, "--certificate=%s:%s:%s", c->name, c->certificate, c->key);
+        process_add(&command, "--certificate=%s:%s:%s", c->name, c->certificate, c->key);
     }
     *ret_command = command;
     return BH_OK;
@@ -122,7 +122,7 @@ files_now(void)
 /* Only the socket, as descriptor 3, and standard error reach it; its environment tells the
  * resolver to give up early, and nothing else. */
 static int
-spawn(const struct bh_fetch_command *command, int socket, pid_t *ret_pid)
+process_spawn(const struct bh_fetch_command *command, int socket, pid_t *ret_pid)
 {
     static char resolver[] = "RES_OPTIONS=timeout:2 attempts:2";
     static char *const environment[] = { resolver, NULL };
@@ -161,7 +161,7 @@ bh_fetch_process_start(const struct bh_fetch_command *command,
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return bh_err_sys(err, BH_UNAVAILABLE, BH_SYS_ERRNO, errno,
                           "cannot make a socket pair: %s", strerror(errno));
-    error = spawn(command, pair[1], &process.pid);
+    error = process_spawn(command, pair[1], &process.pid);
     bh_fd_close(pair[1]);
     if (error) {
         bh_fd_close(pair[0]);

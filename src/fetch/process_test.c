@@ -19,7 +19,7 @@ static const char *self;
 /* ---- the parts ---- */
 
 static void
-say(struct bh_link *link, enum bh_fetch_message_kind kind, const void *message)
+process_test_send(struct bh_link *link, enum bh_fetch_message_kind kind, const void *message)
 {
     struct bh_err err;
 
@@ -32,7 +32,7 @@ await_ask(struct bh_link *link)
 {
     struct bh_arena *arena = bh_arena_new(ARENA_MAX);
     struct pollfd ready = { .fd = SOCKET, .events = POLLIN };
-    struct bh_fetch_ask ask;
+    struct bh_fetch_request ask;
     struct bh_frame frame;
     struct bh_err err;
     bh_rc rc;
@@ -42,7 +42,7 @@ await_ask(struct bh_link *link)
             _exit(0);
         rc = bh_link_next(link, &frame, &err);
     } while (rc == BH_NOT_FOUND);
-    if (rc != BH_OK || frame.number != BH_FETCH_MSG_ASK ||
+    if (rc != BH_OK || frame.number != BH_FETCH_MSG_REQUEST ||
         bh_frame_decode(&frame, bh_fetch_message_fields(frame.number), &ask, arena, &err) !=
             BH_OK)
         _exit(1);
@@ -51,16 +51,16 @@ await_ask(struct bh_link *link)
 }
 
 static void
-answer(struct bh_link *link, uint64_t call)
+process_test_respond(struct bh_link *link, uint64_t call)
 {
-    say(link, BH_FETCH_MSG_ANSWER,
-        &(struct bh_fetch_answer) { .call = call, .status = 200, .body = "part" });
+    process_test_send(link, BH_FETCH_MSG_RESPONSE,
+        &(struct bh_fetch_response) { .call = call, .status = 200, .body = "part" });
 }
 
 static void
-answers(struct bh_link *link, uint64_t call)
+process_test_answers(struct bh_link *link, uint64_t call)
 {
-    answer(link, call);
+    process_test_respond(link, call);
 }
 
 static void
@@ -77,22 +77,22 @@ speaks_http(struct bh_link *link, uint64_t call)
 }
 
 static void
-answers_another(struct bh_link *link, uint64_t call)
+answers_other_call(struct bh_link *link, uint64_t call)
 {
-    answer(link, call + 1);
+    process_test_respond(link, call + 1);
 }
 
 static void
 answers_twice(struct bh_link *link, uint64_t call)
 {
-    answer(link, call);
-    answer(link, call);
+    process_test_respond(link, call);
+    process_test_respond(link, call);
 }
 
 static void
-asks_back(struct bh_link *link, uint64_t call)
+sends_request(struct bh_link *link, uint64_t call)
 {
-    say(link, BH_FETCH_MSG_ASK, &(struct bh_fetch_ask) { .call = call, .url = "" });
+    process_test_send(link, BH_FETCH_MSG_REQUEST, &(struct bh_fetch_request) { .call = call, .url = "" });
 }
 
 static void
@@ -105,12 +105,12 @@ static const struct part {
     void (*play)(struct bh_link *link, uint64_t call);
     bool answered;
 } parts[] = {
-    { "answers", answers, true },
+    { "answers", process_test_answers, true },
     { "dies", dies, false },
     { "speaks HTTP", speaks_http, false },
-    { "answers another", answers_another, false },
+    { "answers another", answers_other_call, false },
     { "answers twice", answers_twice, true },
-    { "asks back", asks_back, false },
+    { "asks back", sends_request, false },
     { "says nothing", says_nothing, false },
 };
 
@@ -125,7 +125,7 @@ leave_a_byte(const char *path)
 }
 
 static void
-play(const char *name, const char *path)
+process_test_act(const char *name, const char *path)
 {
     static const struct bh_fetch_ready ready = { "" };
     struct bh_link *link = bh_link_new(SOCKET);
@@ -136,7 +136,7 @@ play(const char *name, const char *path)
         leave_a_byte(path);
         name = "dies";
     }
-    say(link, BH_FETCH_MSG_READY, &ready);
+    process_test_send(link, BH_FETCH_MSG_READY, &ready);
     for (size_t i = 0; i < BH_COUNT(parts); i++)
         while (strcmp(parts[i].name, name) == 0)
             parts[i].play(link, await_ask(link));
@@ -146,7 +146,7 @@ play(const char *name, const char *path)
 /* ---- tests ---- */
 
 static struct bh_fetch *
-start(const char *part)
+process_test_start(const char *part)
 {
     const struct bh_fetch_options options = { .program = self,
                                               .ca = part,
@@ -159,12 +159,12 @@ start(const char *part)
     return fetch;
 }
 
-static struct bh_https_answer
-ask(struct bh_fetch *fetch)
+static struct bh_https_response
+process_test_request(struct bh_fetch *fetch)
 {
     struct bh_https port = bh_fetch_port(fetch);
     struct bh_arena *arena = bh_arena_new(ARENA_MAX);
-    struct bh_https_answer got;
+    struct bh_https_response got;
     struct bh_err err;
 
     assert_int_equal(bh_https_ask(&port, &(struct bh_https_request) { .url = "https://a" },
@@ -180,8 +180,8 @@ each_part(void **state)
 {
     (void)state;
     for (size_t i = 0; i < BH_COUNT(parts); i++) {
-        struct bh_fetch *fetch = start(parts[i].name);
-        struct bh_https_answer got = ask(fetch);
+        struct bh_fetch *fetch = process_test_start(parts[i].name);
+        struct bh_https_response got = process_test_request(fetch);
 
         BH_CHECK_EQ(parts[i].name, got.status, parts[i].answered ? 200 : 0);
         BH_CHECK_EQ(parts[i].name, got.cause, parts[i].answered ? 0 : BH_HTTPS_PROCESS);
@@ -194,14 +194,14 @@ each_part(void **state)
 static void
 lost_after_an_answer(void **state)
 {
-    struct bh_fetch *fetch = start("answers twice");
+    struct bh_fetch *fetch = process_test_start("answers twice");
     pid_t first = bh_fetch_process(fetch);
 
     (void)state;
-    BH_CHECK_EQ("first", ask(fetch).status, 200);
+    BH_CHECK_EQ("first", process_test_request(fetch).status, 200);
     while (bh_fetch_process(fetch) == first)
         bh_time_sleep(BH_NS_PER_MS);
-    BH_CHECK_EQ("second", ask(fetch).status, 200);
+    BH_CHECK_EQ("second", process_test_request(fetch).status, 200);
     bh_fetch_stop(fetch);
     BH_CHECK_DONE();
 }
@@ -232,7 +232,7 @@ pauses_double(void **state)
     assert_true(fd >= 0);
     assert_int_equal(bh_fetch_start(&options, &fetch, &err), BH_OK);
     for (; size_of(path) < 4; bh_time_sleep(BH_NS_PER_MS))
-        BH_CHECK_EQ("dies", ask(fetch).cause, BH_HTTPS_PROCESS);
+        BH_CHECK_EQ("dies", process_test_request(fetch).cause, BH_HTTPS_PROCESS);
     BH_CHECK("paused", bh_time_monotonic() - began >= 700 * BH_NS_PER_MS);
     bh_fetch_stop(fetch);
     close(fd);
@@ -308,7 +308,7 @@ main(int argc, char **argv)
     self = argv[0];
     signal(SIGPIPE, SIG_IGN);
     if (argc > 2 && strcmp(argv[1], "--ca") == 0)
-        play(argv[2], argc > 4 ? argv[4] : "");
+        process_test_act(argv[2], argc > 4 ? argv[4] : "");
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 enum { HEADERS_MAX = 64 * 1024 };
 
-struct bh_question {
+struct bh_transfer {
     const struct bh_fetch_settings *settings;
     CURL *easy;
     struct curl_slist *headers;
@@ -76,24 +76,24 @@ check_url(const struct bh_fetch_settings *settings, const char *text, bool *ret_
 static curl_socket_t
 open_socket(void *self, curlsocktype purpose, struct curl_sockaddr *address)
 {
-    struct bh_question *question = self;
+    struct bh_transfer *transfer = self;
 
     (void)purpose;
-    if (bh_fetch_settings_allow(question->settings, &address->addr, question->plain))
+    if (bh_fetch_settings_allow(transfer->settings, &address->addr, transfer->plain))
         return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-    question->refused = true;
+    transfer->refused = true;
     return CURL_SOCKET_BAD;
 }
 
 static size_t
-take_body(char *bytes, size_t size, size_t count, void *self)
+transfer_receive_body(char *bytes, size_t size, size_t count, void *self)
 {
-    struct bh_question *question = self;
+    struct bh_transfer *transfer = self;
 
-    question->too_long |= question->body.length + size * count > BH_HTTPS_BYTES_MAX;
-    if (!question->too_long)
-        bh_buf_put(&question->body, bytes, size * count);
-    return question->too_long ? 0 : size * count;
+    transfer->too_long |= transfer->body.length + size * count > BH_HTTPS_BYTES_MAX;
+    if (!transfer->too_long)
+        bh_buf_put(&transfer->body, bytes, size * count);
+    return transfer->too_long ? 0 : size * count;
 }
 
 /* Where the field's value begins, 0 when it is another field. */
@@ -106,56 +106,56 @@ value_at(const char *line, size_t length, const char *name)
 }
 
 static size_t
-take_header(char *line, size_t size, size_t count, void *self)
+transfer_receive_header(char *line, size_t size, size_t count, void *self)
 {
-    struct bh_question *question = self;
+    struct bh_transfer *transfer = self;
     size_t length = size * count, at = value_at(line, length, "cache-control:");
 
-    question->header_bytes += length;
-    question->too_long |= question->header_bytes > HEADERS_MAX;
-    question->headed = length == 2 && line[0] == '\r';
-    question->chunked |= value_at(line, length, "transfer-encoding:") > 0;
+    transfer->header_bytes += length;
+    transfer->too_long |= transfer->header_bytes > HEADERS_MAX;
+    transfer->headed = length == 2 && line[0] == '\r';
+    transfer->chunked |= value_at(line, length, "transfer-encoding:") > 0;
     if (at > 0) {
         uint32_t age = bh_cache_control_max_age(line + at, length - at);
 
-        if (!question->aged || age < question->max_age_s)
-            question->max_age_s = age;
-        question->aged = true;
+        if (!transfer->aged || age < transfer->max_age_s)
+            transfer->max_age_s = age;
+        transfer->aged = true;
     }
-    return question->too_long ? 0 : length;
+    return transfer->too_long ? 0 : length;
 }
 
 /* ---- the transfer's options ---- */
 
 #define SET(option, value)                                                                 \
-    BH_ASSERT(curl_easy_setopt(question->easy, option, value) == CURLE_OK)
+    BH_ASSERT(curl_easy_setopt(transfer->easy, option, value) == CURLE_OK)
 
 static void
-add_header(struct bh_question *question, const char *text)
+add_header(struct bh_transfer *transfer, const char *text)
 {
-    struct curl_slist *longer = curl_slist_append(question->headers, text);
+    struct curl_slist *longer = curl_slist_append(transfer->headers, text);
 
     BH_ASSERT(longer);
-    question->headers = longer;
+    transfer->headers = longer;
 }
 
 static void
-set_request(struct bh_question *question, const struct bh_fetch_ask *ask)
+set_request(struct bh_transfer *transfer, const struct bh_fetch_request *ask)
 {
     char line[BH_HTTPS_HEADER_MAX + 32];
     struct bh_buf text;
 
-    add_header(question, "Accept: application/json");
-    add_header(question, "Expect:");
+    add_header(transfer, "Accept: application/json");
+    add_header(transfer, "Expect:");
     if (ask->authorization[0]) {
         bh_buf_init_fixed(&text, line, sizeof line);
         bh_buf_puts(&text, "Authorization: ");
         bh_buf_puts(&text, ask->authorization);
         BH_ASSERT(bh_buf_text(&text));
-        add_header(question, line);
+        add_header(transfer, line);
         explicit_bzero(line, sizeof line);
     }
-    SET(CURLOPT_HTTPHEADER, question->headers);
+    SET(CURLOPT_HTTPHEADER, transfer->headers);
     SET(CURLOPT_URL, ask->url);
     SET(CURLOPT_USERAGENT, "bulkhead");
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -167,27 +167,27 @@ set_request(struct bh_question *question, const struct bh_fetch_ask *ask)
 }
 
 static void
-set_limits(struct bh_question *question)
+set_limits(struct bh_transfer *transfer)
 {
     SET(CURLOPT_NOSIGNAL, 1L);
-    SET(CURLOPT_TIMEOUT_MS, (long)question->settings->timeout_ms);
+    SET(CURLOPT_TIMEOUT_MS, (long)transfer->settings->timeout_ms);
     SET(CURLOPT_QUICK_EXIT, 1L); /* do not wait for the resolver's thread */
     SET(CURLOPT_MAXFILESIZE, (long)BH_HTTPS_BYTES_MAX);
     SET(CURLOPT_FOLLOWLOCATION, 0L);
     SET(CURLOPT_FORBID_REUSE, 1L);
     SET(CURLOPT_FRESH_CONNECT, 1L);
-    SET(CURLOPT_PROTOCOLS_STR, question->plain ? "http" : "https");
+    SET(CURLOPT_PROTOCOLS_STR, transfer->plain ? "http" : "https");
     /* "": none, whatever the environment says */
     SET(CURLOPT_PROXY,
-        question->settings->proxy && !question->plain ? question->settings->proxy : "");
+        transfer->settings->proxy && !transfer->plain ? transfer->settings->proxy : "");
     SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     SET(CURLOPT_OPENSOCKETFUNCTION, open_socket);
-    SET(CURLOPT_OPENSOCKETDATA, question);
-    SET(CURLOPT_WRITEFUNCTION, take_body);
-    SET(CURLOPT_WRITEDATA, question);
-    SET(CURLOPT_HEADERFUNCTION, take_header);
-    SET(CURLOPT_HEADERDATA, question);
-    SET(CURLOPT_PRIVATE, question);
+    SET(CURLOPT_OPENSOCKETDATA, transfer);
+    SET(CURLOPT_WRITEFUNCTION, transfer_receive_body);
+    SET(CURLOPT_WRITEDATA, transfer);
+    SET(CURLOPT_HEADERFUNCTION, transfer_receive_header);
+    SET(CURLOPT_HEADERDATA, transfer);
+    SET(CURLOPT_PRIVATE, transfer);
 }
 
 static struct curl_blob
@@ -197,13 +197,13 @@ blob(const struct bh_buf *text)
 }
 
 static void
-set_trust(struct bh_question *question, const struct bh_fetch_identity *identity)
+set_trust(struct bh_transfer *transfer, const struct bh_fetch_identity *identity)
 {
     SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     SET(CURLOPT_SSL_VERIFYPEER, 1L);
     SET(CURLOPT_SSL_VERIFYHOST, 2L);
-    if (question->settings->ca.length > 0) {
-        struct curl_blob ca = blob(&question->settings->ca);
+    if (transfer->settings->ca.length > 0) {
+        struct curl_blob ca = blob(&transfer->settings->ca);
 
         SET(CURLOPT_CAINFO_BLOB, &ca);
         SET(CURLOPT_CAPATH, NULL); /* the system's would count as well */
@@ -219,12 +219,12 @@ set_trust(struct bh_question *question, const struct bh_fetch_identity *identity
 
 /* ---- the life of a question ---- */
 
-struct bh_question *
-bh_question_new(const struct bh_fetch_settings *settings, const struct bh_fetch_ask *ask,
+struct bh_transfer *
+bh_transfer_new(const struct bh_fetch_settings *settings, const struct bh_fetch_request *ask,
                 enum bh_https_cause *ret_cause)
 {
     const struct bh_fetch_identity *identity = NULL;
-    struct bh_question *question;
+    struct bh_transfer *transfer;
     bool plain;
 
     if (!check_url(settings, ask->url, &plain)) {
@@ -236,33 +236,33 @@ bh_question_new(const struct bh_fetch_settings *settings, const struct bh_fetch_
         *ret_cause = BH_HTTPS_CERTIFICATE;
         return NULL;
     }
-    question = calloc(1, sizeof *question);
-    BH_ASSERT(question);
-    question->settings = settings;
-    question->call = ask->call;
-    question->plain = plain;
-    question->easy = curl_easy_init();
-    BH_ASSERT(question->easy);
-    bh_buf_init(&question->body, BH_HTTPS_BYTES_MAX + 1); /* and a NUL */
-    set_request(question, ask);
-    set_limits(question);
-    set_trust(question, identity);
-    return question;
+    transfer = calloc(1, sizeof *transfer);
+    BH_ASSERT(transfer);
+    transfer->settings = settings;
+    transfer->call = ask->call;
+    transfer->plain = plain;
+    transfer->easy = curl_easy_init();
+    BH_ASSERT(transfer->easy);
+    bh_buf_init(&transfer->body, BH_HTTPS_BYTES_MAX + 1); /* and a NUL */
+    set_request(transfer, ask);
+    set_limits(transfer);
+    set_trust(transfer, identity);
+    return transfer;
 }
 
 void
-bh_question_free(struct bh_question *question)
+bh_transfer_free(struct bh_transfer *transfer)
 {
-    curl_easy_cleanup(question->easy);
-    curl_slist_free_all(question->headers);
-    bh_buf_fini(&question->body);
-    free(question);
+    curl_easy_cleanup(transfer->easy);
+    curl_slist_free_all(transfer->headers);
+    bh_buf_fini(&transfer->body);
+    free(transfer);
 }
 
 CURL *
-bh_question_easy(struct bh_question *question)
+bh_transfer_easy(struct bh_transfer *transfer)
 {
-    return question->easy;
+    return transfer->easy;
 }
 
 /* ---- what came of it ---- */
@@ -286,11 +286,11 @@ static const struct {
 };
 
 static enum bh_https_cause
-cause_of(const struct bh_question *question, CURLcode result)
+transfer_cause_of(const struct bh_transfer *transfer, CURLcode result)
 {
-    if (question->too_long)
+    if (transfer->too_long)
         return BH_HTTPS_TOO_LONG;
-    if (question->refused && result == CURLE_COULDNT_CONNECT)
+    if (transfer->refused && result == CURLE_COULDNT_CONNECT)
         return BH_HTTPS_PRIVATE;
     for (size_t i = 0; i < BH_COUNT(causes); i++)
         if (causes[i].result == result)
@@ -300,19 +300,19 @@ cause_of(const struct bh_question *question, CURLcode result)
 
 /* A body that ends where the connection does may have been cut by anybody on the way. */
 static bool
-is_whole(const struct bh_question *question)
+transfer_is_whole(const struct bh_transfer *transfer)
 {
     curl_off_t length = -1;
 
-    if (!question->headed)
+    if (!transfer->headed)
         return false;
-    BH_ASSERT(curl_easy_getinfo(question->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T,
+    BH_ASSERT(curl_easy_getinfo(transfer->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T,
                                 &length) == CURLE_OK);
-    return length >= 0 || question->chunked || question->body.length == 0;
+    return length >= 0 || transfer->chunked || transfer->body.length == 0;
 }
 
 static bool
-is_text(const struct bh_buf *body)
+transfer_is_text(const struct bh_buf *body)
 {
     for (size_t at = 0, step; at < body->length; at += step) {
         step = bh_utf8_step(body->bytes + at, body->length - at);
@@ -323,26 +323,26 @@ is_text(const struct bh_buf *body)
 }
 
 void
-bh_question_finish(struct bh_question *question, CURLcode result,
-                   struct bh_fetch_answer *ret_answer)
+bh_transfer_finish(struct bh_transfer *transfer, CURLcode result,
+                   struct bh_fetch_response *ret_answer)
 {
-    enum bh_https_cause cause = cause_of(question, result);
+    enum bh_https_cause cause = transfer_cause_of(transfer, result);
     long status = 0;
 
-    if (cause == BH_HTTPS_ANSWERED && !is_whole(question))
+    if (cause == BH_HTTPS_ANSWERED && !transfer_is_whole(transfer))
         cause = BH_HTTPS_CUT;
-    if (cause == BH_HTTPS_ANSWERED && !is_text(&question->body))
+    if (cause == BH_HTTPS_ANSWERED && !transfer_is_text(&transfer->body))
         cause = BH_HTTPS_NO_TEXT;
-    *ret_answer = (struct bh_fetch_answer) { .call = question->call, .cause = cause };
+    *ret_answer = (struct bh_fetch_response) { .call = transfer->call, .cause = cause };
     if (cause != BH_HTTPS_ANSWERED)
         return;
-    BH_ASSERT(curl_easy_getinfo(question->easy, CURLINFO_RESPONSE_CODE, &status) ==
+    BH_ASSERT(curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status) ==
               CURLE_OK);
     if (status < 100 || status > 999) {
         ret_answer->cause = BH_HTTPS_CUT;
         return;
     }
     ret_answer->status = (uint32_t)status;
-    ret_answer->max_age_s = question->max_age_s;
-    ret_answer->body = bh_buf_text(&question->body);
+    ret_answer->max_age_s = transfer->max_age_s;
+    ret_answer->body = bh_buf_text(&transfer->body);
 }

@@ -76,7 +76,7 @@ enum {
 
 /* What is not there needs no rule. */
 static bool
-allow(int ruleset, const char *path, uint64_t access)
+sandbox_allow(int ruleset, const char *path, uint64_t access)
 {
     BH_AUTO(bh_fd_close)
     int fd = open(path, O_PATH | O_CLOEXEC);
@@ -94,9 +94,9 @@ allow_resolver(int ruleset)
     bool good = true;
 
     for (size_t i = 0; bh_fetch_resolver_files[i]; i++)
-        good = good && allow(ruleset, bh_fetch_resolver_files[i], READ_FILE);
+        good = good && sandbox_allow(ruleset, bh_fetch_resolver_files[i], READ_FILE);
     if (realpath("/etc/resolv.conf", path) && strncmp(path, "/etc/", strlen("/etc/")) != 0)
-        good = good && allow(ruleset, dirname(path), READ_FOLDER);
+        good = good && sandbox_allow(ruleset, dirname(path), READ_FOLDER);
     return good;
 }
 
@@ -115,9 +115,9 @@ lock_files(struct bh_err *err)
     if (ruleset < 0)
         return bh_err_errno(err, "cannot make rules for files");
     for (size_t i = 0; i < BH_COUNT(folders); i++)
-        good = good && allow(ruleset, folders[i], READ_FOLDER);
+        good = good && sandbox_allow(ruleset, folders[i], READ_FOLDER);
     for (size_t i = 0; i < BH_COUNT(files); i++)
-        good = good && allow(ruleset, files[i], READ_FILE);
+        good = good && sandbox_allow(ruleset, files[i], READ_FILE);
     if (!good || !allow_resolver(ruleset) ||
         syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
         return bh_err_errno(err, "cannot keep to rules for files");

@@ -26,7 +26,7 @@
 /* Each gives 0, or the errno of what was refused. */
 
 static int
-refused(long result)
+sandbox_test_refused(long result)
 {
     return result < 0 ? errno : 0;
 }
@@ -34,19 +34,19 @@ refused(long result)
 static int
 read_hosts(void)
 {
-    return refused(open("/etc/hosts", O_RDONLY));
+    return sandbox_test_refused(open("/etc/hosts", O_RDONLY));
 }
 
 static int
 read_certificates(void)
 {
-    return refused(open("/etc/ssl/certs/ca-certificates.crt", O_RDONLY));
+    return sandbox_test_refused(open("/etc/ssl/certs/ca-certificates.crt", O_RDONLY));
 }
 
 static int
 read_passwd(void)
 {
-    return refused(open("/etc/passwd", O_RDONLY));
+    return sandbox_test_refused(open("/etc/passwd", O_RDONLY));
 }
 
 static int
@@ -55,49 +55,49 @@ read_parent(void)
     char path[40];
 
     snprintf(path, sizeof path, "/proc/%d/environ", (int)getppid());
-    return refused(open(path, O_RDONLY));
+    return sandbox_test_refused(open(path, O_RDONLY));
 }
 
 static int
 write_null(void)
 {
-    return refused(open("/dev/null", O_WRONLY));
+    return sandbox_test_refused(open("/dev/null", O_WRONLY));
 }
 
 static int
 make_file(void)
 {
-    return refused(open("/tmp/bh-sandbox-test", O_RDONLY | O_CREAT, 0600));
+    return sandbox_test_refused(open("/tmp/bh-sandbox-test", O_RDONLY | O_CREAT, 0600));
 }
 
 static int
 remove_file(void)
 {
-    return refused(unlink("/tmp/bh-sandbox-test"));
+    return sandbox_test_refused(unlink("/tmp/bh-sandbox-test"));
 }
 
 static int
 internet(void)
 {
-    return refused(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    return sandbox_test_refused(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 static int
 unix_socket(void)
 {
-    return refused(socket(AF_UNIX, SOCK_STREAM, 0));
+    return sandbox_test_refused(socket(AF_UNIX, SOCK_STREAM, 0));
 }
 
 static int
 netlink_socket(void)
 {
-    return refused(socket(AF_NETLINK, SOCK_DGRAM, 0));
+    return sandbox_test_refused(socket(AF_NETLINK, SOCK_DGRAM, 0));
 }
 
 static int
 raw_socket(void)
 {
-    return refused(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));
+    return sandbox_test_refused(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));
 }
 
 static int
@@ -105,7 +105,7 @@ listen_somewhere(void)
 {
     struct sockaddr_in at = { .sin_family = AF_INET };
 
-    return refused(bind(socket(AF_INET, SOCK_STREAM, 0), (const void *)&at, sizeof at));
+    return sandbox_test_refused(bind(socket(AF_INET, SOCK_STREAM, 0), (const void *)&at, sizeof at));
 }
 
 static int
@@ -113,11 +113,11 @@ pair(void)
 {
     int fds[2];
 
-    return refused(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+    return sandbox_test_refused(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
 }
 
 static int
-resolve(void)
+sandbox_test_resolve(void)
 {
     struct addrinfo *found = NULL;
 
@@ -125,9 +125,9 @@ resolve(void)
 }
 
 static void *
-note(void *place)
+sandbox_test_record(void *slot)
 {
-    *(int *)place = 0;
+    *(int *)slot = 0;
     return NULL;
 }
 
@@ -137,28 +137,28 @@ thread(void)
     pthread_t started;
     int result = 1;
 
-    if (pthread_create(&started, NULL, note, &result) != 0)
+    if (pthread_create(&started, NULL, sandbox_test_record, &result) != 0)
         return 1;
     pthread_join(started, NULL);
     return result;
 }
 
 static int
-child(void)
+sandbox_test_child(void)
 {
-    return refused(fork());
+    return sandbox_test_refused(fork());
 }
 
 static int
 signal_parent(void)
 {
-    return refused(kill(getppid(), 0));
+    return sandbox_test_refused(kill(getppid(), 0));
 }
 
 static int
 type_into_terminal(void)
 {
-    return refused(ioctl(2, TIOCSTI, "x"));
+    return sandbox_test_refused(ioctl(2, TIOCSTI, "x"));
 }
 
 static int
@@ -167,7 +167,7 @@ run_from_data(void)
     void *page =
         mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    return refused(mprotect(page, 4096, PROT_READ | PROT_EXEC));
+    return sandbox_test_refused(mprotect(page, 4096, PROT_READ | PROT_EXEC));
 }
 
 static int
@@ -192,19 +192,19 @@ run_program(void)
 {
     char *const argv[] = { (char *)"/bin/true", NULL };
 
-    return refused(execve(argv[0], argv, NULL));
+    return sandbox_test_refused(execve(argv[0], argv, NULL));
 }
 
 static int
-trace(void)
+sandbox_test_trace(void)
 {
-    return refused(ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
+    return sandbox_test_refused(ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
 }
 
 static int
 new_namespace(void)
 {
-    return refused(unshare(CLONE_NEWUSER));
+    return sandbox_test_refused(unshare(CLONE_NEWUSER));
 }
 
 enum { KILLED = -SIGSYS };
@@ -228,15 +228,15 @@ static const struct {
     { "a raw socket", raw_socket, EPROTONOSUPPORT, false },
     { "a port of its own", listen_somewhere, ENOSYS, false },
     { "a pair of sockets", pair, 0, false },
-    { "resolve a name", resolve, 0, false },
+    { "resolve a name", sandbox_test_resolve, 0, false },
     { "a thread", thread, 0, false },
-    { "a child", child, EACCES, false },
+    { "a child", sandbox_test_child, EACCES, false },
     { "signal its parent", signal_parent, ENOSYS, false },
     { "type into a terminal", type_into_terminal, ENOTTY, false },
     { "run what it wrote", run_from_data, EACCES, false },
     { "map what it can write and run", map_all, EACCES, false },
     { "run a program", run_program, KILLED, false },
-    { "trace its parent", trace, KILLED, false },
+    { "trace its parent", sandbox_test_trace, KILLED, false },
     { "a namespace", new_namespace, KILLED, false },
 };
 
@@ -268,7 +268,7 @@ result_of(int (*action)(void))
 static bool
 needs_hosts(int (*action)(void))
 {
-    return action == read_hosts || action == resolve;
+    return action == read_hosts || action == sandbox_test_resolve;
 }
 
 static void

@@ -19,7 +19,7 @@
 #include "base/time.h"
 #include "ports/https.h"
 
-enum { TURN_MS = 10, REQUEST_MAX = 1 << 18, TOGETHER = 8 };
+enum { POLL_MS = 10, REQUEST_MAX = 1 << 18, TOGETHER = 8 };
 
 struct server {
     SSL_CTX *tls; /* NULL: http */
@@ -29,7 +29,7 @@ struct server {
     atomic_bool stopping;
 };
 
-struct visit {
+struct connection {
     struct server *server;
     int fd;
     SSL *tls;
@@ -93,31 +93,31 @@ bh_test_make_pem(const char *name, int from_days, int to_days, struct server_pem
 /* ---- saying and hearing ---- */
 
 static bool
-say(struct visit *visit, const void *bytes, size_t length)
+server_test_send(struct connection *connection, const void *bytes, size_t length)
 {
-    if (visit->tls)
-        return SSL_write(visit->tls, bytes, (int)length) == (int)length;
-    return send(visit->fd, bytes, length, MSG_NOSIGNAL) == (ssize_t)length;
+    if (connection->tls)
+        return SSL_write(connection->tls, bytes, (int)length) == (int)length;
+    return send(connection->fd, bytes, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
 static bool
-say_text(struct visit *visit, const char *text)
+send_text(struct connection *connection, const char *text)
 {
-    return say(visit, text, strlen(text));
+    return server_test_send(connection, text, strlen(text));
 }
 
 static bool
-hear_more(struct visit *visit)
+receive_more(struct connection *connection)
 {
-    size_t left = REQUEST_MAX - visit->length - 1;
-    char *place = visit->request + visit->length;
-    ssize_t n = visit->tls ? SSL_read(visit->tls, place, (int)left)
-                           : recv(visit->fd, place, left, 0);
+    size_t left = REQUEST_MAX - connection->length - 1;
+    char *slot = connection->request + connection->length;
+    ssize_t n = connection->tls ? SSL_read(connection->tls, slot, (int)left)
+                           : recv(connection->fd, slot, left, 0);
 
     if (n <= 0)
         return false;
-    visit->length += (size_t)n;
-    visit->request[visit->length] = '\0';
+    connection->length += (size_t)n;
+    connection->request[connection->length] = '\0';
     return true;
 }
 
@@ -130,43 +130,43 @@ body_length(const char *request)
 }
 
 static bool
-hear(struct visit *visit)
+server_test_receive(struct connection *connection)
 {
     const char *end = NULL;
 
-    while (!(end = strstr(visit->request, "\r\n\r\n")))
-        if (!hear_more(visit) || visit->request[0] < ' ') /* TLS where there is none */
+    while (!(end = strstr(connection->request, "\r\n\r\n")))
+        if (!receive_more(connection) || connection->request[0] < ' ') /* TLS where there is none */
             return false;
-    while (strlen(end + 4) < body_length(visit->request))
-        if (!hear_more(visit))
+    while (strlen(end + 4) < body_length(connection->request))
+        if (!receive_more(connection))
             return false;
     return true;
 }
 
 /* Until the peer goes or the test ends. */
 static void
-stay(struct visit *visit)
+stay(struct connection *connection)
 {
-    struct pollfd peer = { .fd = visit->fd, .events = POLLRDHUP };
+    struct pollfd peer = { .fd = connection->fd, .events = POLLRDHUP };
 
-    while (!visit->server->stopping && poll(&peer, 1, TURN_MS) == 0)
+    while (!connection->server->stopping && poll(&peer, 1, POLL_MS) == 0)
         continue;
 }
 
 /* ---- what a path does ---- */
 
 static void
-drip(struct visit *visit)
+server_test_send_slowly(struct connection *connection)
 {
-    struct pollfd peer = { .fd = visit->fd, .events = POLLRDHUP };
+    struct pollfd peer = { .fd = connection->fd, .events = POLLRDHUP };
 
-    say_text(visit, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
-    while (!visit->server->stopping && say_text(visit, ".") && poll(&peer, 1, TURN_MS) == 0)
+    send_text(connection, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+    while (!connection->server->stopping && send_text(connection, ".") && poll(&peer, 1, POLL_MS) == 0)
         continue;
 }
 
 static void
-say_filler(struct visit *visit, size_t count)
+send_filler(struct connection *connection, size_t count)
 {
     static char filler[4096];
 
@@ -174,100 +174,100 @@ say_filler(struct visit *visit, size_t count)
     while (count > 0) {
         size_t part = count < sizeof filler ? count : sizeof filler;
 
-        if (!say(visit, filler, part))
+        if (!server_test_send(connection, filler, part))
             return;
         count -= part;
     }
 }
 
 static void
-say_sized(struct visit *visit, size_t length)
+send_sized(struct connection *connection, size_t length)
 {
     char head[100];
 
     snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", length);
-    say_text(visit, head);
-    say_filler(visit, length);
+    send_text(connection, head);
+    send_filler(connection, length);
 }
 
 static void
-edge(struct visit *visit)
+edge(struct connection *connection)
 {
-    say_sized(visit, BH_HTTPS_BYTES_MAX);
+    send_sized(connection, BH_HTTPS_BYTES_MAX);
 }
 
 static void
-large(struct visit *visit)
+large(struct connection *connection)
 {
-    say_sized(visit, BH_HTTPS_BYTES_MAX + 1);
+    send_sized(connection, BH_HTTPS_BYTES_MAX + 1);
 }
 
 /* In one chunk, whose size is that of the whole. */
 static void
-say_chunked(struct visit *visit, size_t length)
+send_chunked(struct connection *connection, size_t length)
 {
     char head[100];
 
     snprintf(head, sizeof head,
              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%zx\r\n", length);
-    say_text(visit, head);
-    say_filler(visit, length);
-    say_text(visit, "\r\n0\r\n\r\n");
+    send_text(connection, head);
+    send_filler(connection, length);
+    send_text(connection, "\r\n0\r\n\r\n");
 }
 
 static void
-chunked_edge(struct visit *visit)
+chunked_edge(struct connection *connection)
 {
-    say_chunked(visit, BH_HTTPS_BYTES_MAX);
+    send_chunked(connection, BH_HTTPS_BYTES_MAX);
 }
 
 static void
-chunked_large(struct visit *visit)
+chunked_large(struct connection *connection)
 {
-    say_chunked(visit, BH_HTTPS_BYTES_MAX + 1);
+    send_chunked(connection, BH_HTTPS_BYTES_MAX + 1);
 }
 
 /* Without a length nobody knows beforehand. */
 static void
-flood(struct visit *visit)
+flood(struct connection *connection)
 {
-    say_text(visit, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
-    say_filler(visit, 16 * BH_HTTPS_BYTES_MAX);
+    send_text(connection, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+    send_filler(connection, 16 * BH_HTTPS_BYTES_MAX);
 }
 
 static void
-headers(struct visit *visit)
+server_test_headers(struct connection *connection)
 {
-    say_text(visit, "HTTP/1.1 200 OK\r\n");
+    send_text(connection, "HTTP/1.1 200 OK\r\n");
     for (int i = 0; i < 10000; i++)
-        if (!say_text(visit, "X-Filler: 0123456789012345678901234567890123456789\r\n"))
+        if (!send_text(connection, "X-Filler: 0123456789012345678901234567890123456789\r\n"))
             return;
 }
 
 static void
-binary(struct visit *visit)
+binary(struct connection *connection)
 {
     static const char text[] = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na\0b";
 
-    say(visit, text, sizeof text - 1);
+    server_test_send(connection, text, sizeof text - 1);
 }
 
 /* What was asked, as it came. */
 static void
-echo(struct visit *visit)
+echo(struct connection *connection)
 {
     char head[100];
 
     snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n",
-             visit->length);
-    say_text(visit, head);
-    say(visit, visit->request, visit->length);
+             connection->length);
+    send_text(connection, head);
+    server_test_send(connection, connection->request, connection->length);
 }
 
 static void
-certificate(struct visit *visit)
+server_test_certificate(struct connection *connection)
 {
-    X509 *cert = visit->tls ? SSL_get1_peer_certificate(visit->tls) : NULL;
+    X509 *cert = connection->tls ? SSL_get1_peer_certificate(connection->tls) : NULL;
     char name[64] = "nobody", text[200];
 
     if (cert)
@@ -275,33 +275,33 @@ certificate(struct visit *visit)
                                   sizeof name);
     snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s",
              strlen(name), name);
-    say_text(visit, text);
+    send_text(connection, text);
     X509_free(cert);
 }
 
 /* Whether that was all nobody can know. */
 static void
-torn(struct visit *visit)
+torn(struct connection *connection)
 {
-    say_text(visit, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhalf");
-    visit->torn = true;
+    send_text(connection, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhalf");
+    connection->torn = true;
 }
 
 /* Answers when so many are here at a time. */
 static void
-together(struct visit *visit)
+together(struct connection *connection)
 {
-    atomic_fetch_add(&visit->server->together, 1);
-    while (!visit->server->stopping && visit->server->together < TOGETHER)
+    atomic_fetch_add(&connection->server->together, 1);
+    while (!connection->server->stopping && connection->server->together < TOGETHER)
         bh_time_sleep(BH_NS_PER_MS);
-    say_text(visit, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    send_text(connection, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
 }
 
 #define OK "HTTP/1.1 200 OK\r\n"
 
 static const struct {
     const char *path, *text;          /* the answer's bytes, after which it hangs up */
-    void (*act)(struct visit *visit); /* or else */
+    void (*act)(struct connection *connection); /* or else */
 } paths[] = {
     { "/ok", OK "Content-Length: 2\r\ncache-control: public, max-age=300\r\n\r\nok", NULL },
     { "/kept",
@@ -333,18 +333,18 @@ static const struct {
     { "/chunked-large", NULL, chunked_large },
     { "/torn", NULL, torn },
     { "/flood", NULL, flood },
-    { "/headers", NULL, headers },
-    { "/slow", NULL, drip },
+    { "/headers", NULL, server_test_headers },
+    { "/slow", NULL, server_test_send_slowly },
     { "/silent", NULL, stay },
     { "/echo", NULL, echo },
-    { "/certificate", NULL, certificate },
+    { "/certificate", NULL, server_test_certificate },
     { "/together", NULL, together },
 };
 
 static void
-answer(struct visit *visit)
+server_test_respond(struct connection *connection)
 {
-    const char *from = strchr(visit->request, ' ');
+    const char *from = strchr(connection->request, ' ');
     size_t length = from ? strcspn(from + 1, " ?") : 0;
 
     for (size_t i = 0; from && i < BH_COUNT(paths); i++) {
@@ -352,18 +352,18 @@ answer(struct visit *visit)
             strncmp(from + 1, paths[i].path, length) != 0)
             continue;
         if (paths[i].act)
-            paths[i].act(visit);
+            paths[i].act(connection);
         else
-            say_text(visit, paths[i].text);
+            send_text(connection, paths[i].text);
         return;
     }
-    say_text(visit, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    send_text(connection, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
 }
 
 /* ---- a proxy's only verb ---- */
 
 static bool
-pass(int from, int to)
+server_test_pass(int from, int to)
 {
     char bytes[4096];
     ssize_t n = recv(from, bytes, sizeof bytes, 0);
@@ -373,22 +373,22 @@ pass(int from, int to)
 
 /* To that port of this machine, whatever host was named. */
 static void
-tunnel(struct visit *visit)
+tunnel(struct connection *connection)
 {
-    const char *port = strchr(visit->request, ':');
+    const char *port = strchr(connection->request, ':');
     struct sockaddr_in to = { .sin_family = AF_INET,
                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
                               .sin_port = htons(
                                   (uint16_t)strtoul(port ? port + 1 : "0", NULL, 10)) };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct pollfd ends[2] = { { .fd = visit->fd, .events = POLLIN },
+    struct pollfd ends[2] = { { .fd = connection->fd, .events = POLLIN },
                               { .fd = fd, .events = POLLIN } };
 
     if (connect(fd, (const void *)&to, sizeof to) == 0 &&
-        say_text(visit, "HTTP/1.1 200 OK\r\nCache-Control: max-age=1\r\n\r\n")) {
-        while (!visit->server->stopping && poll(ends, 2, TURN_MS) >= 0)
-            if ((ends[0].revents && !pass(ends[0].fd, ends[1].fd)) ||
-                (ends[1].revents && !pass(ends[1].fd, ends[0].fd)))
+        send_text(connection, "HTTP/1.1 200 OK\r\nCache-Control: max-age=1\r\n\r\n")) {
+        while (!connection->server->stopping && poll(ends, 2, POLL_MS) >= 0)
+            if ((ends[0].revents && !server_test_pass(ends[0].fd, ends[1].fd)) ||
+                (ends[1].revents && !server_test_pass(ends[1].fd, ends[0].fd)))
                 break;
     }
     close(fd);
@@ -397,45 +397,45 @@ tunnel(struct visit *visit)
 /* ---- connections ---- */
 
 static void *
-serve(void *self)
+server_test_serve(void *self)
 {
-    struct visit *visit = self;
-    struct server *server = visit->server;
+    struct connection *connection = self;
+    struct server *server = connection->server;
 
     if (server->tls) {
-        visit->tls = SSL_new(server->tls);
-        SSL_set_fd(visit->tls, visit->fd);
+        connection->tls = SSL_new(server->tls);
+        SSL_set_fd(connection->tls, connection->fd);
     }
-    if (!visit->tls || SSL_accept(visit->tls) == 1) {
-        if (hear(visit) && strncmp(visit->request, "CONNECT ", 8) == 0)
-            tunnel(visit);
-        else if (visit->length > 0)
-            answer(visit);
-        if (visit->tls && !visit->torn)
-            SSL_shutdown(visit->tls);
+    if (!connection->tls || SSL_accept(connection->tls) == 1) {
+        if (server_test_receive(connection) && strncmp(connection->request, "CONNECT ", 8) == 0)
+            tunnel(connection);
+        else if (connection->length > 0)
+            server_test_respond(connection);
+        if (connection->tls && !connection->torn)
+            SSL_shutdown(connection->tls);
     }
-    SSL_free(visit->tls);
-    close(visit->fd);
-    free(visit->request);
-    free(visit);
+    SSL_free(connection->tls);
+    close(connection->fd);
+    free(connection->request);
+    free(connection);
     atomic_fetch_sub(&server->open, 1);
     return NULL;
 }
 
 static void
-take(struct server *server, int fd)
+server_test_accept(struct server *server, int fd)
 {
-    struct visit *visit = calloc(1, sizeof *visit);
+    struct connection *connection = calloc(1, sizeof *connection);
     pthread_t thread;
 
-    BH_ASSERT(visit);
-    visit->server = server;
-    visit->fd = fd;
-    visit->request = calloc(1, REQUEST_MAX);
-    BH_ASSERT(visit->request);
+    BH_ASSERT(connection);
+    connection->server = server;
+    connection->fd = fd;
+    connection->request = calloc(1, REQUEST_MAX);
+    BH_ASSERT(connection->request);
     atomic_fetch_add(&server->open, 1);
     atomic_fetch_add(&server->taken, 1);
-    BH_ASSERT(pthread_create(&thread, NULL, serve, visit) == 0);
+    BH_ASSERT(pthread_create(&thread, NULL, server_test_serve, connection) == 0);
     pthread_detach(thread);
 }
 
@@ -446,12 +446,12 @@ listen_on(void *self)
     struct pollfd ready = { .fd = server->fd, .events = POLLIN };
 
     while (!server->stopping) {
-        int fd = poll(&ready, 1, TURN_MS) > 0
+        int fd = poll(&ready, 1, POLL_MS) > 0
                      ? accept4(server->fd, NULL, NULL, SOCK_CLOEXEC)
                      : -1;
 
         if (fd >= 0)
-            take(server, fd);
+            server_test_accept(server, fd);
     }
     return NULL;
 }
@@ -527,7 +527,7 @@ bh_test_server_port(const struct server *server)
 }
 
 uint32_t
-bh_test_server_taken(struct server *server)
+bh_test_server_accepted(struct server *server)
 {
     return server->taken;
 }

@@ -30,7 +30,7 @@ void bh_test_server_stop(struct server *server);
 uint16_t bh_test_server_port(const struct server *server);
 
 /* How many connections it took so far; wait until there were `count`. */
-uint32_t bh_test_server_taken(struct server *server);
+uint32_t bh_test_server_accepted(struct server *server);
 void bh_test_server_await(struct server *server, uint32_t count);
 
 #endif

@@ -53,7 +53,7 @@ add_identity(struct bh_fetch_settings *settings, char *text, struct bh_err *err)
 }
 
 static bh_rc
-take(struct bh_fetch_settings *settings, int option, char *value, struct bh_err *err)
+settings_set(struct bh_fetch_settings *settings, int option, char *value, struct bh_err *err)
 {
     switch (option) {
     case 'a':
@@ -95,7 +95,7 @@ bh_fetch_settings_parse(int argc, char **argv, struct bh_fetch_settings *ret_set
     opterr = 0;
     optind = 0; /* glibc: begin anew */
     while (rc == BH_OK && (option = getopt_long(argc, argv, "", names, NULL)) != -1)
-        rc = take(ret_settings, option, optarg, err);
+        rc = settings_set(ret_settings, option, optarg, err);
     if (rc == BH_OK && optind != argc)
         return bh_err_set(err, BH_INVALID, "\"%.60s\" is no option", argv[optind]);
     return rc;

@@ -9,7 +9,7 @@ enum { ARGUMENTS_MAX = 8 };
 
 /* As a program has them, which may be written to. */
 static bh_rc
-parse(const char *const *texts, struct bh_fetch_settings *ret_settings, struct bh_err *err)
+settings_test_parse(const char *const *texts, struct bh_fetch_settings *ret_settings, struct bh_err *err)
 {
     static char memory[ARGUMENTS_MAX][128];
     char *argv[ARGUMENTS_MAX + 1] = { (char *)"bulkhead-fetch" };
@@ -62,7 +62,7 @@ arguments(void **state)
         struct bh_fetch_settings settings;
         struct bh_err err;
 
-        BH_CHECK_EQ(rows[i].name, parse(rows[i].texts, &settings, &err), rows[i].rc);
+        BH_CHECK_EQ(rows[i].name, settings_test_parse(rows[i].texts, &settings, &err), rows[i].rc);
         bh_fetch_settings_fini(&settings);
     }
     BH_CHECK_DONE();
@@ -96,7 +96,7 @@ allowed(void **state)
         struct bh_fetch_settings settings;
         struct bh_err err;
 
-        assert_int_equal(parse(options[kind], &settings, &err), BH_OK);
+        assert_int_equal(settings_test_parse(options[kind], &settings, &err), BH_OK);
         for (size_t i = 0; i < BH_COUNT(rows); i++) {
             struct sockaddr_in to = { .sin_family = AF_INET };
 

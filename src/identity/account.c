@@ -78,7 +78,7 @@ code_of(const char *text, size_t bytes)
 void
 bh_account_key(const char *text, struct bh_buf *out)
 {
-    size_t length = strlen(text), kept = out->length, start = out->length;
+    size_t length = strlen(text), kept_length = out->length, start = out->length;
 
     while (length > 0) {
         size_t bytes = bh_utf8_step(text, length);
@@ -92,9 +92,9 @@ bh_account_key(const char *text, struct bh_buf *out)
             continue;
         bh_buf_put(out, letter, bh_utf8_encode(is_space(code) ? ' ' : fold(code), letter));
         if (!is_space(code))
-            kept = out->length;
+            kept_length = out->length;
     }
-    out->length = kept; /* without blanks at the end */
+    out->length = kept_length; /* without blanks at the end */
 }
 
 bool

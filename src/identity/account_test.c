@@ -3,7 +3,7 @@
 #include "base/test.h"
 
 static void
-spellings(void **state)
+account_test_spellings(void **state)
 {
     static const struct {
         const char *text, *key;
@@ -69,7 +69,7 @@ lengths(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(spellings),
+    cmocka_unit_test(account_test_spellings),
     cmocka_unit_test(lengths),
 };
 

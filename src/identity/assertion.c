@@ -113,23 +113,23 @@ put_header(struct bh_buf *out, const struct bh_assertion_key *key)
 }
 
 static void
-put_claims(struct bh_buf *out, const struct bh_assertion_wish *wish)
+put_claims(struct bh_buf *out, const struct bh_assertion_request *request)
 {
-    uint64_t now_s = wish->now / BH_NS_PER_S;
+    uint64_t now_s = request->now / BH_NS_PER_S;
     char memory[TEXT_MAX / 2], id[BH_SECRET_TEXT];
     struct bh_json_writer w;
     struct bh_buf json;
 
-    bh_secret_text(wish->random, id);
+    bh_secret_text(request->random, id);
     bh_buf_init_fixed(&json, memory, sizeof memory);
     w = bh_json_begin(&json);
     bh_json_open(&w, NULL, '{');
-    bh_json_str(&w, "aud", wish->audience);
+    bh_json_str(&w, "aud", request->audience);
     bh_json_u64(&w, "exp", now_s + BH_ASSERTION_SECONDS);
     bh_json_u64(&w, "iat", now_s);
-    bh_json_str(&w, "iss", wish->client);
+    bh_json_str(&w, "iss", request->client);
     bh_json_str(&w, "jti", id);
-    bh_json_str(&w, "sub", wish->client);
+    bh_json_str(&w, "sub", request->client);
     bh_json_close(&w, '}');
     put_part(out, &json);
 }
@@ -148,7 +148,7 @@ from_der(uint8_t *bytes, size_t *length)
 }
 
 static bool
-sign(const struct bh_assertion_key *key, const struct bh_buf *message, uint8_t *ret_bytes,
+assertion_sign(const struct bh_assertion_key *key, const struct bh_buf *message, uint8_t *ret_bytes,
      size_t *ret_length)
 {
     BH_AUTO(EVP_MD_CTX_free)
@@ -166,7 +166,7 @@ sign(const struct bh_assertion_key *key, const struct bh_buf *message, uint8_t *
 }
 
 bh_rc
-bh_assertion_make(const struct bh_assertion_key *key, const struct bh_assertion_wish *wish,
+bh_assertion_make(const struct bh_assertion_key *key, const struct bh_assertion_request *request,
                   struct bh_arena *arena, const char **ret_text, struct bh_err *err)
 {
     char memory[TEXT_MAX];
@@ -178,8 +178,8 @@ bh_assertion_make(const struct bh_assertion_key *key, const struct bh_assertion_
     bh_buf_init_fixed(&out, memory, sizeof memory);
     put_header(&out, key);
     bh_buf_putc(&out, '.');
-    put_claims(&out, wish);
-    if (!out.overflow && !sign(key, &out, signature, &length))
+    put_claims(&out, request);
+    if (!out.overflow && !assertion_sign(key, &out, signature, &length))
         return bh_err_set(err, BH_BUG, "cannot sign the client's assertion");
     bh_buf_putc(&out, '.');
     if (!out.overflow)

@@ -22,7 +22,7 @@ BH_MUST_USE bh_rc bh_assertion_key_open(const char *pem, size_t length, const ch
 void bh_assertion_key_free(struct bh_assertion_key *key);
 BH_AUTO_DEFINE(struct bh_assertion_key *, bh_assertion_key_free)
 
-struct bh_assertion_wish {
+struct bh_assertion_request {
     const char *client;    /* our id */
     const char *audience;  /* the token endpoint, or what the provider says it wants */
     const uint8_t *random; /* BH_SECRET_BYTES of them, fresh: a provider takes each once */
@@ -32,7 +32,7 @@ struct bh_assertion_wish {
 /* An assertion that is good for BH_ASSERTION_SECONDS.  The text lives in the arena.
  * BH_FULL: no room; BH_BUG: OpenSSL refused to sign. */
 BH_MUST_USE bh_rc bh_assertion_make(const struct bh_assertion_key *key,
-                                    const struct bh_assertion_wish *wish,
+                                    const struct bh_assertion_request *request,
                                     struct bh_arena *arena, const char **ret_text,
                                     struct bh_err *err);
 

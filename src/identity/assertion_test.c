@@ -8,7 +8,7 @@
 #define NOW (UINT64_C(1790000000) * BH_NS_PER_S)
 
 static const uint8_t zeros[BH_SECRET_BYTES];
-static const struct bh_assertion_wish wish = { .client = "bulk\"head",
+static const struct bh_assertion_request request = { .client = "bulk\"head",
                                                .audience = "https://op.example/token",
                                                .random = zeros,
                                                .now = NOW };
@@ -35,7 +35,7 @@ check_claims(const char *name, const struct bh_buf *payload)
     claims = bh_json_root(json);
     BH_CHECK_STR(name, bh_json_text(bh_json_get(claims, "iss"), ""), "bulk\"head");
     BH_CHECK_STR(name, bh_json_text(bh_json_get(claims, "sub"), ""), "bulk\"head");
-    BH_CHECK_STR(name, bh_json_text(bh_json_get(claims, "aud"), ""), wish.audience);
+    BH_CHECK_STR(name, bh_json_text(bh_json_get(claims, "aud"), ""), request.audience);
     BH_CHECK_STR(name, bh_json_text(bh_json_get(claims, "jti"), ""),
                  "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
     BH_CHECK_EQ(name, bh_json_integer(bh_json_get(claims, "iat"), 0), 1790000000);
@@ -71,7 +71,7 @@ verified(void **state)
 
         bh_arena_reset(arena);
         bh_buf_init(&payload, BH_JWS_BYTES_MAX);
-        BH_CHECK_EQ(rows[at].name, bh_assertion_make(key, &wish, arena, &text, &err),
+        BH_CHECK_EQ(rows[at].name, bh_assertion_make(key, &request, arena, &text, &err),
                     BH_OK);
         BH_CHECK_EQ(rows[at].name, bh_jws_read(text, strlen(text), &trust, &jws, &payload),
                     0);
@@ -117,20 +117,20 @@ keys_refused(void **state)
 }
 
 static void
-no_room(void **state)
+no_space(void **state)
 {
     struct bh_assertion_key *key = open_key(BH_TEST_P256, "p256");
     struct bh_arena *small = bh_arena_new(64), *arena = bh_arena_new(1 << 16);
-    struct bh_assertion_wish long_wish = wish;
+    struct bh_assertion_request long_request = request;
     const char *text = NULL;
     static char client[8000];
     struct bh_err err;
 
     (void)state;
-    BH_CHECK_EQ("arena", bh_assertion_make(key, &wish, small, &text, &err), BH_FULL);
+    BH_CHECK_EQ("arena", bh_assertion_make(key, &request, small, &text, &err), BH_FULL);
     memset(client, 'c', sizeof client - 1);
-    long_wish.client = client;
-    BH_CHECK_EQ("text", bh_assertion_make(key, &long_wish, arena, &text, &err), BH_FULL);
+    long_request.client = client;
+    BH_CHECK_EQ("text", bh_assertion_make(key, &long_request, arena, &text, &err), BH_FULL);
     BH_CHECK("untouched", !text);
     bh_assertion_key_free(key);
     bh_arena_free(small);
@@ -141,7 +141,7 @@ no_room(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(verified),
     cmocka_unit_test(keys_refused),
-    cmocka_unit_test(no_room),
+    cmocka_unit_test(no_space),
 };
 
 int

@@ -126,7 +126,7 @@ put_client(const struct bh_test_authenticator *device, const char *type,
 }
 
 static void
-sign(const struct bh_test_authenticator *device, struct bh_test_response *response)
+authenticator_test_sign(const struct bh_test_authenticator *device, struct bh_test_response *response)
 {
     uint8_t message[sizeof response->authenticator + 32];
     EVP_MD_CTX *context = EVP_MD_CTX_new();
@@ -181,7 +181,7 @@ bh_test_get(struct bh_test_authenticator *device, const char *challenge,
                       sizeof ret_response->authenticator);
     put_head(&out, device, device->flags);
     ret_response->authenticator_bytes = out.length;
-    sign(device, ret_response);
+    authenticator_test_sign(device, ret_response);
     memcpy(ret_response->id, device->id, device->id_bytes);
     ret_response->id_bytes = device->id_bytes;
     memcpy(ret_response->user, user->handle, user->handle_bytes);
@@ -189,7 +189,7 @@ bh_test_get(struct bh_test_authenticator *device, const char *challenge,
 }
 
 static const char *
-encode(struct bh_test_response *response, size_t text, const uint8_t *bytes, size_t length)
+authenticator_test_encode(struct bh_test_response *response, size_t text, const uint8_t *bytes, size_t length)
 {
     struct bh_buf out;
 
@@ -198,28 +198,28 @@ encode(struct bh_test_response *response, size_t text, const uint8_t *bytes, siz
     return bh_buf_text(&out);
 }
 
-struct bh_webauthn_answer
-bh_test_answer(struct bh_test_response *response)
+struct bh_webauthn_response
+bh_test_response_encode(struct bh_test_response *response)
 {
-    struct bh_webauthn_answer answer = {
+    struct bh_webauthn_response answer = {
         .authenticator_data =
-            encode(response, 0, response->authenticator, response->authenticator_bytes),
-        .client_data = encode(response, 1, response->client, response->client_bytes),
-        .credential = encode(response, 2, response->id, response->id_bytes),
+            authenticator_test_encode(response, 0, response->authenticator, response->authenticator_bytes),
+        .client_data = authenticator_test_encode(response, 1, response->client, response->client_bytes),
+        .credential = authenticator_test_encode(response, 2, response->id, response->id_bytes),
     };
 
     if (response->signature_bytes > 0)
         answer.signature =
-            encode(response, 3, response->signature, response->signature_bytes);
+            authenticator_test_encode(response, 3, response->signature, response->signature_bytes);
     if (response->user_bytes > 0)
-        answer.user_handle = encode(response, 4, response->user, response->user_bytes);
+        answer.user_handle = authenticator_test_encode(response, 4, response->user, response->user_bytes);
     return answer;
 }
 
 void
-bh_test_answer_json(struct bh_test_response *response, struct bh_buf *out)
+bh_test_response_put_json(struct bh_test_response *response, struct bh_buf *out)
 {
-    struct bh_webauthn_answer answer = bh_test_answer(response);
+    struct bh_webauthn_response answer = bh_test_response_encode(response);
 
-    bh_json_encode(out, &bh_webauthn_answer_fields, &answer);
+    bh_json_encode(out, &bh_webauthn_response_fields, &answer);
 }

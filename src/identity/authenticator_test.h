@@ -30,7 +30,7 @@ void bh_test_authenticator_init(struct bh_test_authenticator *device,
                                 enum bh_passkey_alg alg);
 void bh_test_authenticator_fini(struct bh_test_authenticator *device);
 
-/* What comes out, decoded; change it, then bh_test_answer it. */
+/* What comes out, decoded; change it, then bh_test_response_encode it. */
 struct bh_test_response {
     uint8_t client[BH_WEBAUTHN_CLIENT_MAX + 8];
     size_t client_bytes;
@@ -53,9 +53,9 @@ void bh_test_get(struct bh_test_authenticator *device, const char *challenge,
                  struct bh_test_response *ret_response);
 
 /* The response as its browser sends it; texts are the response's. */
-struct bh_webauthn_answer bh_test_answer(struct bh_test_response *response);
+struct bh_webauthn_response bh_test_response_encode(struct bh_test_response *response);
 
 /* The same as JSON. */
-void bh_test_answer_json(struct bh_test_response *response, struct bh_buf *out);
+void bh_test_response_put_json(struct bh_test_response *response, struct bh_buf *out);
 
 #endif

@@ -44,7 +44,7 @@ bh_claims_issuer(bh_json_value claims, const char *issuer)
 }
 
 static bool
-has_text(const struct bh_texts *texts, const char *text)
+claims_has_text(const struct bh_texts *texts, const char *text)
 {
     for (uint32_t i = 0; texts && i < texts->count; i++)
         if (strcmp(texts->items[i], text) == 0)
@@ -89,7 +89,7 @@ check_audiences(bh_json_value list, const char *client, const struct bh_texts *t
             return BH_FAULT_AUD_INVALID;
         if (strcmp(text, client) == 0)
             ours = true;
-        else if (!has_text(trusted, text))
+        else if (!claims_has_text(trusted, text))
             others = true;
     }
     if (!ours)

@@ -25,7 +25,7 @@ bh_device_ask(const struct bh_provider *provider, const struct bh_client *client
 
 /* A text of 1 to size - 1 printable ASCII characters. */
 static bool
-read_text(bh_json_value json, const char *name, char *ret_text, size_t size)
+device_read_text(bh_json_value json, const char *name, char *ret_text, size_t size)
 {
     const char *text = bh_json_text(bh_json_get(json, name), "");
 
@@ -46,9 +46,9 @@ read_begin(bh_json_value json, bool loopback, bh_ns now, struct bh_device_login 
     int64_t interval_s = bh_json_integer(interval, interval ? 0 : BH_DEVICE_INTERVAL_S);
     const char *complete = bh_json_text(bh_json_get(json, "verification_uri_complete"), "");
 
-    if (!read_text(json, "device_code", login->device_code, sizeof login->device_code) ||
-        !read_text(json, "user_code", login->user_code, sizeof login->user_code) ||
-        !read_text(json, "verification_uri", login->address, sizeof login->address) ||
+    if (!device_read_text(json, "device_code", login->device_code, sizeof login->device_code) ||
+        !device_read_text(json, "user_code", login->user_code, sizeof login->user_code) ||
+        !device_read_text(json, "verification_uri", login->address, sizeof login->address) ||
         !bh_url_check(login->address, loopback) || life_s < 1 || interval_s < 1 ||
         interval_s > BH_DEVICE_INTERVAL_MAX_S)
         return false;
@@ -63,12 +63,12 @@ read_begin(bh_json_value json, bool loopback, bh_ns now, struct bh_device_login 
 }
 
 enum bh_fault
-bh_device_begin(const struct bh_https_answer *answer, bool loopback, bh_ns now,
+bh_device_begin(const struct bh_https_response *answer, bool loopback, bh_ns now,
                 struct bh_device_login *ret_login)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
-    struct bh_device_login login = { .state = BH_DEVICE_WAITING };
+    struct bh_device_login login = { .state = BH_DEVICE_PENDING };
     struct bh_err err;
 
     if (answer->status >= 400 && answer->status <= 499)
@@ -86,9 +86,9 @@ bh_device_begin(const struct bh_https_answer *answer, bool loopback, bh_ns now,
 bool
 bh_device_due(struct bh_device_login *login, bh_ns now)
 {
-    if (login->state == BH_DEVICE_WAITING && now >= login->expires)
+    if (login->state == BH_DEVICE_PENDING && now >= login->expires)
         login->state = BH_DEVICE_EXPIRED;
-    return login->state == BH_DEVICE_WAITING && now >= login->next_poll;
+    return login->state == BH_DEVICE_PENDING && now >= login->next_poll;
 }
 
 bh_rc
@@ -99,7 +99,7 @@ bh_device_poll(const struct bh_device_login *login, const struct bh_provider *pr
     struct bh_buf form;
     bh_rc rc;
 
-    BH_ASSERT(login->state == BH_DEVICE_WAITING);
+    BH_ASSERT(login->state == BH_DEVICE_PENDING);
     bh_buf_init(&form, BH_FORM_BYTES_MAX);
     bh_form_put(&form, "grant_type", "urn:ietf:params:oauth:grant-type:device_code");
     bh_form_put(&form, "device_code", login->device_code);
@@ -116,8 +116,8 @@ static const struct {
     enum bh_fault fault;
     bool slower;
 } errors[] = {
-    { "authorization_pending", BH_DEVICE_WAITING, BH_FAULT_NONE, false },
-    { "slow_down", BH_DEVICE_WAITING, BH_FAULT_NONE, true },
+    { "authorization_pending", BH_DEVICE_PENDING, BH_FAULT_NONE, false },
+    { "slow_down", BH_DEVICE_PENDING, BH_FAULT_NONE, true },
     { "access_denied", BH_DEVICE_DENIED, BH_FAULT_DEVICE_DENIED, false },
     { "expired_token", BH_DEVICE_EXPIRED, BH_FAULT_DEVICE_EXPIRED, false },
     { "invalid_grant", BH_DEVICE_DENIED, BH_FAULT_GRANT_REFUSED, false },
@@ -132,7 +132,7 @@ wait_on(struct bh_device_login *login, bool slower, bh_ns now)
 }
 
 static enum bh_fault
-take_error(struct bh_device_login *login, const struct bh_https_answer *answer, bh_ns now)
+read_error(struct bh_device_login *login, const struct bh_https_response *answer, bh_ns now)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
@@ -153,19 +153,19 @@ take_error(struct bh_device_login *login, const struct bh_https_answer *answer, 
 }
 
 enum bh_fault
-bh_device_take(struct bh_device_login *login, const struct bh_https_answer *answer,
+bh_device_receive(struct bh_device_login *login, const struct bh_https_response *answer,
                bh_ns now, struct bh_arena *arena, struct bh_tokens *ret_tokens)
 {
     enum bh_fault fault;
 
-    BH_ASSERT(login->state == BH_DEVICE_WAITING);
+    BH_ASSERT(login->state == BH_DEVICE_PENDING);
     if (answer->status >= 400 && answer->status <= 499)
-        return take_error(login, answer, now);
+        return read_error(login, answer, now);
     if (answer->status != 200) {
         wait_on(login, true, now);
         return BH_FAULT_NONE;
     }
-    fault = bh_tokens_take(answer, true, arena, ret_tokens);
+    fault = bh_tokens_receive(answer, true, arena, ret_tokens);
     login->state = fault == BH_FAULT_NONE ? BH_DEVICE_DONE : BH_DEVICE_DENIED;
     return fault;
 }

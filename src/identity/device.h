@@ -12,7 +12,7 @@
  * One question is under way at a time; the caller asks when bh_device_due says so. */
 
 enum bh_device_state {
-    BH_DEVICE_WAITING,
+    BH_DEVICE_PENDING,
     BH_DEVICE_DONE,
     BH_DEVICE_DENIED, /* by the person, or by the provider */
     BH_DEVICE_EXPIRED
@@ -42,7 +42,7 @@ BH_MUST_USE bh_rc bh_device_ask(const struct bh_provider *provider,
 /* Read the answer and begin to wait.  Faults: PROVIDER_DOWN, CLIENT_REFUSED,
  * RESPONSE_JSON, RESPONSE_VALUE (a member is missing, malformed or too long).  `loopback`
  * as in struct bh_client. */
-BH_MUST_USE enum bh_fault bh_device_begin(const struct bh_https_answer *answer,
+BH_MUST_USE enum bh_fault bh_device_begin(const struct bh_https_response *answer,
                                           bool loopback, bh_ns now,
                                           struct bh_device_login *ret_login);
 
@@ -58,9 +58,9 @@ BH_MUST_USE bh_rc bh_device_poll(const struct bh_device_login *login,
 
 /* Read the answer.  BH_FAULT_NONE with state WAITING: not yet, or the provider did not
  * answer and is asked again more slowly; with DONE `ret_tokens` is filled.  Faults end the
- * login: DEVICE_DENIED, DEVICE_EXPIRED, CLIENT_REFUSED, those of bh_tokens_take. */
-BH_MUST_USE enum bh_fault bh_device_take(struct bh_device_login *login,
-                                         const struct bh_https_answer *answer, bh_ns now,
+ * login: DEVICE_DENIED, DEVICE_EXPIRED, CLIENT_REFUSED, those of bh_tokens_receive. */
+BH_MUST_USE enum bh_fault bh_device_receive(struct bh_device_login *login,
+                                         const struct bh_https_response *answer, bh_ns now,
                                          struct bh_arena *arena,
                                          struct bh_tokens *ret_tokens);
 

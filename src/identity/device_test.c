@@ -11,10 +11,10 @@ static const struct bh_client client = { .id = "cli", .scope = "openid" };
 static const struct bh_provider provider = { .device = "https://op.example/device/auth",
                                              .token = "https://op.example/token" };
 
-static struct bh_https_answer
+static struct bh_https_response
 answer_of(uint32_t status, const char *body)
 {
-    return (struct bh_https_answer) { status, body, strlen(body), 0 };
+    return (struct bh_https_response) { status, body, strlen(body), 0 };
 }
 
 static void
@@ -52,7 +52,7 @@ beginnings(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        struct bh_https_answer answer = answer_of(rows[i].status, rows[i].body);
+        struct bh_https_response answer = answer_of(rows[i].status, rows[i].body);
         struct bh_device_login login = { .interval_s = 0 };
 
         BH_CHECK_EQ(rows[i].name, bh_device_begin(&answer, false, NOW, &login),
@@ -75,9 +75,9 @@ polls(void **state)
         enum bh_device_state next;
         uint32_t interval_s;
     } rows[] = {
-        { "not yet", 400, "{\"error\":\"authorization_pending\"}", 0, BH_DEVICE_WAITING,
+        { "not yet", 400, "{\"error\":\"authorization_pending\"}", 0, BH_DEVICE_PENDING,
           5 },
-        { "too often", 400, "{\"error\":\"slow_down\"}", 0, BH_DEVICE_WAITING, 10 },
+        { "too often", 400, "{\"error\":\"slow_down\"}", 0, BH_DEVICE_PENDING, 10 },
         { "refused by the person", 400, "{\"error\":\"access_denied\"}",
           BH_FAULT_DEVICE_DENIED, BH_DEVICE_DENIED, 5 },
         { "too late", 400, "{\"error\":\"expired_token\"}", BH_FAULT_DEVICE_EXPIRED,
@@ -90,14 +90,14 @@ polls(void **state)
         { "done", 200, TOKENS, 0, BH_DEVICE_DONE, 5 },
         { "no ID token", 200, "{\"access_token\":\"a\",\"token_type\":\"Bearer\"}",
           BH_FAULT_RESPONSE_ID_TOKEN, BH_DEVICE_DENIED, 5 },
-        { "down", 503, "", 0, BH_DEVICE_WAITING, 10 },
-        { "no answer", 0, "", 0, BH_DEVICE_WAITING, 10 },
+        { "down", 503, "", 0, BH_DEVICE_PENDING, 10 },
+        { "no answer", 0, "", 0, BH_DEVICE_PENDING, 10 },
     };
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        struct bh_https_answer begin = answer_of(200, "{" BEGIN ",\"expires_in\":600}");
-        struct bh_https_answer answer = answer_of(rows[i].status, rows[i].body);
+        struct bh_https_response begin = answer_of(200, "{" BEGIN ",\"expires_in\":600}");
+        struct bh_https_response answer = answer_of(rows[i].status, rows[i].body);
         struct bh_arena *arena = bh_arena_new(1 << 16);
         struct bh_device_login login;
         struct bh_tokens tokens;
@@ -106,13 +106,13 @@ polls(void **state)
         BH_CHECK(rows[i].name, !bh_device_due(&login, NOW + 5 * BH_NS_PER_S - 1));
         BH_CHECK(rows[i].name, bh_device_due(&login, NOW + 5 * BH_NS_PER_S));
         BH_CHECK_EQ(rows[i].name,
-                    bh_device_take(&login, &answer, NOW + 6 * BH_NS_PER_S, arena, &tokens),
+                    bh_device_receive(&login, &answer, NOW + 6 * BH_NS_PER_S, arena, &tokens),
                     rows[i].fault);
         BH_CHECK_EQ(rows[i].name, login.state, rows[i].next);
         BH_CHECK_EQ(rows[i].name, login.interval_s, rows[i].interval_s);
         BH_CHECK_EQ(rows[i].name,
                     bh_device_due(&login, NOW + (6 + rows[i].interval_s) * BH_NS_PER_S),
-                    rows[i].next == BH_DEVICE_WAITING);
+                    rows[i].next == BH_DEVICE_PENDING);
         bh_arena_free(arena);
     }
     BH_CHECK_DONE();
@@ -121,8 +121,8 @@ polls(void **state)
 static void
 ends(void **state)
 {
-    struct bh_https_answer begin = answer_of(200, "{" BEGIN ",\"expires_in\":600}");
-    struct bh_https_answer slow = answer_of(400, "{\"error\":\"slow_down\"}");
+    struct bh_https_response begin = answer_of(200, "{" BEGIN ",\"expires_in\":600}");
+    struct bh_https_response slow = answer_of(400, "{\"error\":\"slow_down\"}");
     struct bh_arena *arena = bh_arena_new(1 << 16);
     struct bh_device_login login;
     struct bh_tokens tokens;
@@ -130,7 +130,7 @@ ends(void **state)
     (void)state;
     BH_CHECK_EQ("begin", bh_device_begin(&begin, false, NOW, &login), 0);
     for (int i = 0; i < 30; i++)
-        BH_CHECK_EQ("slow", bh_device_take(&login, &slow, NOW, arena, &tokens), 0);
+        BH_CHECK_EQ("slow", bh_device_receive(&login, &slow, NOW, arena, &tokens), 0);
     BH_CHECK_EQ("bounded", login.interval_s, BH_DEVICE_INTERVAL_MAX_S);
     BH_CHECK("last moment", bh_device_due(&login, NOW + 600 * BH_NS_PER_S - 1));
     BH_CHECK("over", !bh_device_due(&login, NOW + 600 * BH_NS_PER_S));
@@ -144,7 +144,7 @@ ends(void **state)
 }
 
 static void
-questions(void **state)
+device_test_questions(void **state)
 {
     struct bh_device_login login = { .device_code = "d+c" };
     struct bh_arena *arena = bh_arena_new(1 << 16);
@@ -169,7 +169,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(beginnings),
     cmocka_unit_test(polls),
     cmocka_unit_test(ends),
-    cmocka_unit_test(questions),
+    cmocka_unit_test(device_test_questions),
 };
 
 BH_TEST_MAIN(tests)

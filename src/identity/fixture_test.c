@@ -21,7 +21,7 @@ static int pss_salt = RSA_PSS_SALTLEN_DIGEST;
 static char jwk_text[2048], pem_text[4096], token[1 << 21];
 
 static void
-put_number(struct bh_buf *out, enum bh_test_key key, const char *name, int width)
+fixture_test_put_number(struct bh_buf *out, enum bh_test_key key, const char *name, int width)
 {
     unsigned char bytes[512];
     BIGNUM *number = NULL;
@@ -38,18 +38,18 @@ static void
 put_rsa(struct bh_buf *out, enum bh_test_key key)
 {
     bh_buf_puts(out, "{\"kty\":\"RSA\",\"n\":\"");
-    put_number(out, key, OSSL_PKEY_PARAM_RSA_N, 0);
+    fixture_test_put_number(out, key, OSSL_PKEY_PARAM_RSA_N, 0);
     bh_buf_puts(out, "\",\"e\":\"");
-    put_number(out, key, OSSL_PKEY_PARAM_RSA_E, 0);
+    fixture_test_put_number(out, key, OSSL_PKEY_PARAM_RSA_E, 0);
 }
 
 static void
 put_ec(struct bh_buf *out, enum bh_test_key key, const char *curve, int width)
 {
     bh_buf_printf(out, "{\"kty\":\"EC\",\"crv\":\"%s\",\"x\":\"", curve);
-    put_number(out, key, OSSL_PKEY_PARAM_EC_PUB_X, width);
+    fixture_test_put_number(out, key, OSSL_PKEY_PARAM_EC_PUB_X, width);
     bh_buf_puts(out, "\",\"y\":\"");
-    put_number(out, key, OSSL_PKEY_PARAM_EC_PUB_Y, width);
+    fixture_test_put_number(out, key, OSSL_PKEY_PARAM_EC_PUB_Y, width);
 }
 
 static void
@@ -153,7 +153,7 @@ from_der(unsigned char *bytes, size_t length, int half)
 }
 
 static size_t
-sign(enum bh_test_key key, enum bh_jws_alg alg, const struct bh_buf *message,
+fixture_test_sign(enum bh_test_key key, enum bh_jws_alg alg, const struct bh_buf *message,
      unsigned char ret_bytes[512])
 {
     const EVP_MD *hash = alg == BH_JWS_EDDSA   ? NULL
@@ -176,7 +176,7 @@ sign(enum bh_test_key key, enum bh_jws_alg alg, const struct bh_buf *message,
 }
 
 static void
-begin(struct bh_buf *out, const char *header, const char *payload)
+fixture_test_begin(struct bh_buf *out, const char *header, const char *payload)
 {
     bh_buf_init_fixed(out, token, sizeof token);
     bh_base64url_encode(out, header, strlen(header));
@@ -185,7 +185,7 @@ begin(struct bh_buf *out, const char *header, const char *payload)
 }
 
 static const char *
-finish(struct bh_buf *out, const unsigned char *bytes, size_t length)
+fixture_test_finish(struct bh_buf *out, const unsigned char *bytes, size_t length)
 {
     const char *text;
 
@@ -204,10 +204,10 @@ bh_test_sign(enum bh_test_key key, enum bh_jws_alg alg, const char *header,
     size_t length = 0;
     struct bh_buf out;
 
-    begin(&out, header, payload);
+    fixture_test_begin(&out, header, payload);
     if (alg < BH_JWS_ALGS)
-        length = sign(key, alg, &out, bytes);
-    return finish(&out, bytes, length);
+        length = fixture_test_sign(key, alg, &out, bytes);
+    return fixture_test_finish(&out, bytes, length);
 }
 
 const char *
@@ -233,9 +233,9 @@ bh_test_sign_hmac(const char *header, const char *payload)
 
     BH_ASSERT(PEM_write_bio_PUBKEY(bio, keys[BH_TEST_RSA]) == 1);
     size = BIO_get_mem_data(bio, &pem);
-    begin(&out, header, payload);
+    fixture_test_begin(&out, header, payload);
     HMAC(EVP_sha256(), pem, (int)size, (const unsigned char *)out.bytes, out.length, bytes,
          &length);
     BIO_free(bio);
-    return finish(&out, bytes, length);
+    return fixture_test_finish(&out, bytes, length);
 }

@@ -16,7 +16,7 @@ hex_value(char c)
 
 /* Decode into `ret`, which has room; the length, or SIZE_MAX for what is malformed. */
 static size_t
-decode(const char *text, size_t length, char *ret)
+form_decode(const char *text, size_t length, char *ret)
 {
     size_t count = 0;
 
@@ -61,14 +61,14 @@ add_pair(struct bh_form *form, const char *text, size_t length, char **at)
     const char *equals = memchr(text, '=', length);
     size_t name_length = equals ? (size_t)(equals - text) : length;
     char *name = *at, *value;
-    size_t count = decode(text, name_length, name);
+    size_t count = form_decode(text, name_length, name);
 
     if (count == SIZE_MAX || count == 0 || form->count == BH_FORM_PAIRS_MAX ||
         !is_utf8(name, count))
         return BH_FAULT_FORM;
     value = name + count + 1;
     count =
-        equals ? decode(equals + 1, length - name_length - 1, value) : decode("", 0, value);
+        equals ? form_decode(equals + 1, length - name_length - 1, value) : form_decode("", 0, value);
     if (count == SIZE_MAX || !is_utf8(value, count))
         return BH_FAULT_FORM;
     if (bh_form_get(form, name))

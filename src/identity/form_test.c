@@ -50,7 +50,7 @@ parsing(void **state)
 }
 
 static void
-limits(void **state)
+form_test_limits(void **state)
 {
     char text[BH_FORM_BYTES_MAX + 1];
     struct bh_form form;
@@ -95,7 +95,7 @@ writing(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(parsing),
-    cmocka_unit_test(limits),
+    cmocka_unit_test(form_test_limits),
     cmocka_unit_test(writing),
 };
 

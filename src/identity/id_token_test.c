@@ -31,7 +31,7 @@ plain_rules(void)
 }
 
 static enum bh_fault
-read_token(const char *token, const struct bh_id_token_rules *rules,
+id_token_test_read_token(const char *token, const struct bh_id_token_rules *rules,
            struct bh_id_token *ret)
 {
     struct bh_jws_trust trust = { bh_test_jwks(), BH_JWS_ALL & ~BH_JWS_BIT(BH_JWS_ES384) };
@@ -147,7 +147,7 @@ claims(void **state)
         snprintf(text, sizeof text, "{%s}", claim_rows[i].claims);
         token.subject[0] = '!';
         BH_CHECK_EQ(claim_rows[i].name,
-                    read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, JSON_HEADER, text),
+                    id_token_test_read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, JSON_HEADER, text),
                                &rules, &token),
                     claim_rows[i].fault);
         BH_CHECK_EQ(claim_rows[i].name, token.subject[0], claim_rows[i].fault ? '!' : '2');
@@ -198,19 +198,19 @@ signatures(void **state)
     for (size_t i = 0; i < BH_COUNT(rows); i++)
         BH_CHECK_EQ(
             rows[i].name,
-            read_token(bh_test_sign(rows[i].key, rows[i].alg, rows[i].header, "{" GOOD "}"),
+            id_token_test_read_token(bh_test_sign(rows[i].key, rows[i].alg, rows[i].header, "{" GOOD "}"),
                        &rules, &token),
             rows[i].fault);
     BH_CHECK_EQ(
         "invalid-sig-hs256",
-        read_token(bh_test_sign_hmac("{\"alg\":\"HS256\"}", "{" GOOD "}"), &rules, &token),
+        id_token_test_read_token(bh_test_sign_hmac("{\"alg\":\"HS256\"}", "{" GOOD "}"), &rules, &token),
         BH_FAULT_ALG_HMAC);
     BH_CHECK_EQ("payload a list",
-                read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, JSON_HEADER, "[]"),
+                id_token_test_read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, JSON_HEADER, "[]"),
                            &rules, &token),
                 BH_FAULT_PAYLOAD_JSON);
     BH_CHECK_EQ("payload no JSON",
-                read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, JSON_HEADER, "x"),
+                id_token_test_read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, JSON_HEADER, "x"),
                            &rules, &token),
                 BH_FAULT_PAYLOAD_JSON);
     BH_CHECK_DONE();
@@ -280,7 +280,7 @@ step_up_and_hashes(void **state)
         rules.when = plain_rules().when;
         snprintf(text, sizeof text, "{%s%s}", GOOD, rows[i].claims);
         BH_CHECK_EQ(rows[i].name,
-                    read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, JSON_HEADER, text),
+                    id_token_test_read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, JSON_HEADER, text),
                                &rules, &token),
                     rows[i].fault);
     }
@@ -316,7 +316,7 @@ what_is_known(void **state)
 
 /* An hour's jump of the clock in either direction, and lists and texts at their limits. */
 static void
-limits(void **state)
+id_token_test_limits(void **state)
 {
     struct bh_id_token_rules rules = plain_rules();
     struct bh_id_token token;
@@ -326,9 +326,9 @@ limits(void **state)
 
     (void)state;
     rules.when.now += 3600 * BH_NS_PER_S;
-    BH_CHECK_EQ("an hour later", read_token(good, &rules, &token), BH_FAULT_EXPIRED);
+    BH_CHECK_EQ("an hour later", id_token_test_read_token(good, &rules, &token), BH_FAULT_EXPIRED);
     rules.when.now -= 7200 * BH_NS_PER_S;
-    BH_CHECK_EQ("an hour before", read_token(good, &rules, &token), BH_FAULT_IAT_FUTURE);
+    BH_CHECK_EQ("an hour before", id_token_test_read_token(good, &rules, &token), BH_FAULT_IAT_FUTURE);
     rules = plain_rules();
 
     memset(sub, 's', sizeof sub);
@@ -336,7 +336,7 @@ limits(void **state)
         snprintf(text, 1 << 15, "{" ISS AUD EXP IAT NONCE ",\"sub\":\"%.*s\"}",
                  BH_CLAIM_TEXT_MAX + extra, sub);
         BH_CHECK_EQ("long sub",
-                    read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, JSON_HEADER, text),
+                    id_token_test_read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, JSON_HEADER, text),
                                &rules, &token),
                     extra ? BH_FAULT_SUB_INVALID : 0);
     }
@@ -347,7 +347,7 @@ limits(void **state)
             bh_buf_puts(&out, ",\"g\"");
         bh_buf_puts(&out, "]}");
         BH_CHECK_EQ("groups",
-                    read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, JSON_HEADER,
+                    id_token_test_read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, JSON_HEADER,
                                             bh_buf_text(&out)),
                                &rules, &token),
                     extra ? BH_FAULT_GROUPS_MANY : 0);
@@ -383,7 +383,7 @@ main(void)
         cmocka_unit_test(signatures),
         cmocka_unit_test(step_up_and_hashes),
         cmocka_unit_test(what_is_known),
-        cmocka_unit_test(limits),
+        cmocka_unit_test(id_token_test_limits),
         cmocka_unit_test(faults),
     };
 

@@ -105,7 +105,7 @@ sets(void **state)
 }
 
 static void
-limits(void **state)
+jwk_test_limits(void **state)
 {
     char kid[BH_JWK_KID_MAX + 2], text[700];
     struct bh_buf out;
@@ -206,7 +206,7 @@ main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(sets),
-        cmocka_unit_test(limits),
+        cmocka_unit_test(jwk_test_limits),
         cmocka_unit_test(weak_rsa),
         cmocka_unit_test(finding),
     };

@@ -26,13 +26,13 @@ struct bh_jwks_cache {
     bh_ns fetched, fresh_until, asked;
 };
 
-/* Should the key set be asked for now?  True begins a question: until bh_jwks_cache_take
+/* Should the key set be asked for now?  True begins a question: until bh_jwks_cache_receive
  * it is false for everybody else.  `unknown_key`: a token named a key that is not here. */
 bool bh_jwks_cache_due(struct bh_jwks_cache *cache, bool unknown_key, bh_ns now);
 
 /* The answer.  Keys stay as they are on failure: PROVIDER_DOWN, JWKS_*. */
-enum bh_fault bh_jwks_cache_take(struct bh_jwks_cache *cache,
-                                 const struct bh_https_answer *answer, bh_ns now);
+enum bh_fault bh_jwks_cache_receive(struct bh_jwks_cache *cache,
+                                 const struct bh_https_response *answer, bh_ns now);
 
 /* The keys to verify with, or NULL when there are none young enough. */
 const struct bh_jwks *bh_jwks_cache_keys(const struct bh_jwks_cache *cache, bh_ns now);

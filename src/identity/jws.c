@@ -9,7 +9,7 @@
 
 /* Where the two dots stand: exactly two, and no part empty. */
 static enum bh_fault
-split(const char *text, size_t length, struct bh_jws *jws)
+jws_split(const char *text, size_t length, struct bh_jws *jws)
 {
     const char *first = memchr(text, '.', length), *second;
 
@@ -52,7 +52,7 @@ read_alg(bh_json_value value, uint32_t algs, enum bh_jws_alg *ret_alg)
 
 /* An optional text of 1 to `max` bytes. */
 static bool
-read_text(bh_json_value value, char *ret_text, size_t max)
+jws_read_text(bh_json_value value, char *ret_text, size_t max)
 {
     const char *text = bh_json_text(value, NULL);
 
@@ -78,9 +78,9 @@ read_header(bh_json_value header, uint32_t algs, struct bh_jws *jws)
     fault = read_alg(bh_json_get(header, "alg"), algs, &jws->alg);
     if (fault != BH_FAULT_NONE)
         return fault;
-    if (!read_text(bh_json_get(header, "kid"), jws->kid, BH_JWK_KID_MAX))
+    if (!jws_read_text(bh_json_get(header, "kid"), jws->kid, BH_JWK_KID_MAX))
         return BH_FAULT_KID_INVALID;
-    return read_text(bh_json_get(header, "typ"), jws->type, BH_JWS_TYPE_MAX)
+    return jws_read_text(bh_json_get(header, "typ"), jws->type, BH_JWS_TYPE_MAX)
                ? BH_FAULT_NONE
                : BH_FAULT_HEADER_TYPE;
 }
@@ -110,7 +110,7 @@ bh_jws_parse(const char *text, size_t length, uint32_t algs, struct bh_jws *ret_
 
     if (length == 0 || length > BH_JWS_BYTES_MAX)
         return BH_FAULT_TOKEN_SIZE;
-    fault = split(text, length, &jws);
+    fault = jws_split(text, length, &jws);
     if (fault == BH_FAULT_NONE)
         fault = parse_header(algs, &jws);
     if (fault == BH_FAULT_NONE)
@@ -119,7 +119,7 @@ bh_jws_parse(const char *text, size_t length, uint32_t algs, struct bh_jws *ret_
 }
 
 static enum bh_fault
-verify(const struct bh_jws *jws, const struct bh_jwk *key)
+jws_verify(const struct bh_jws *jws, const struct bh_jwk *key)
 {
     uint8_t memory[BH_JWK_RSA_BYTES_MAX];
     struct bh_buf bytes;
@@ -142,7 +142,7 @@ bh_jws_open(const struct bh_jws *jws, const struct bh_jwk *key, struct bh_buf *p
 
     if (!(key->algs & BH_JWS_BIT(jws->alg)))
         return BH_FAULT_KEY_MISMATCH;
-    fault = verify(jws, key);
+    fault = jws_verify(jws, key);
     if (fault != BH_FAULT_NONE)
         return fault;
     if (!bh_base64url_decode(payload, jws->text + jws->payload_at, jws->payload_length))

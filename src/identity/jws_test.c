@@ -25,7 +25,7 @@ open_token(const char *token, const struct bh_jwks *set, struct bh_buf *payload)
 }
 
 static void
-published(void **state)
+jws_test_published(void **state)
 {
     static const struct {
         const char *name, *key, *token, *payload;
@@ -136,7 +136,7 @@ every_change(void **state)
 }
 
 static void
-headers(void **state)
+jws_test_headers(void **state)
 {
     static const struct {
         const char *name, *header;
@@ -194,7 +194,7 @@ headers(void **state)
 }
 
 static void
-forms(void **state)
+jws_test_forms(void **state)
 {
     static const struct {
         const char *name, *token;
@@ -356,9 +356,9 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published),    cmocka_unit_test(every_algorithm),
-        cmocka_unit_test(every_change), cmocka_unit_test(headers),
-        cmocka_unit_test(forms),        cmocka_unit_test(confusion),
+        cmocka_unit_test(jws_test_published),    cmocka_unit_test(every_algorithm),
+        cmocka_unit_test(every_change), cmocka_unit_test(jws_test_headers),
+        cmocka_unit_test(jws_test_forms),        cmocka_unit_test(confusion),
         cmocka_unit_test(registration), cmocka_unit_test(signature_lengths),
         cmocka_unit_test(sizes),        cmocka_unit_test(half_hashes),
     };

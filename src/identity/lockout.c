@@ -20,7 +20,7 @@ static const uint8_t no_key[16];
 
 /* 16 bytes for a text; never zeros. */
 static void
-key_of(const char *first, const char *second, uint8_t ret_key[16])
+lockout_key_of(const char *first, const char *second, uint8_t ret_key[16])
 {
     char hash[BH_SECRET_TEXT];
     struct bh_buf text;
@@ -62,25 +62,25 @@ matters_less(const struct bh_lockout_count *a, const struct bh_lockout_count *b,
 /* The count of that key, or a place for it: a free one, else that of the count that matters
  * least. */
 static struct bh_lockout_count *
-find(struct bh_lockout_count *counts, size_t size, const uint8_t key[16], bh_ns now)
+lockout_find(struct bh_lockout_count *counts, size_t size, const uint8_t key[16], bh_ns now)
 {
-    struct bh_lockout_count *place = NULL, *least = &counts[0];
+    struct bh_lockout_count *slot = NULL, *least = &counts[0];
 
     for (size_t i = 0; i < size; i++) {
         struct bh_lockout_count *count = &counts[i];
 
         if (memcmp(count->key, key, 16) == 0)
             return count;
-        if (!place && (memcmp(count->key, no_key, 16) == 0 || is_stale(count, now)))
-            place = count;
+        if (!slot && (memcmp(count->key, no_key, 16) == 0 || is_stale(count, now)))
+            slot = count;
         if (matters_less(count, least, now))
             least = count;
     }
-    if (!place)
-        place = least;
-    *place = (struct bh_lockout_count) { .since = now, .day = now };
-    memcpy(place->key, key, 16);
-    return place;
+    if (!slot)
+        slot = least;
+    *slot = (struct bh_lockout_count) { .since = now, .day = now };
+    memcpy(slot->key, key, 16);
+    return slot;
 }
 
 /* A lock never lasts longer than the longest from now on, whatever the clock did. */
@@ -138,15 +138,15 @@ subjects_of(struct bh_lockout *lockout, const struct bh_attempt *attempt, bh_ns 
 {
     uint8_t key[16];
 
-    key_of(attempt->account, attempt->device, key);
+    lockout_key_of(attempt->account, attempt->device, key);
     ret_subjects[0] =
-        (struct subject) { find(lockout->accounts, BH_LOCKOUT_ACCOUNTS_MAX, key, now),
+        (struct subject) { lockout_find(lockout->accounts, BH_LOCKOUT_ACCOUNTS_MAX, key, now),
                            &account_limit };
     if (attempt->device)
         return 1;
-    key_of(attempt->source, NULL, key);
+    lockout_key_of(attempt->source, NULL, key);
     ret_subjects[1] =
-        (struct subject) { find(lockout->sources, BH_LOCKOUT_SOURCES_MAX, key, now),
+        (struct subject) { lockout_find(lockout->sources, BH_LOCKOUT_SOURCES_MAX, key, now),
                            &source_limit };
     return 2;
 }
@@ -172,12 +172,12 @@ bh_lockout_begin(struct bh_lockout *lockout, const struct bh_attempt *attempt, b
 
 /* The count of that key; NULL: it was forgotten since. */
 static struct bh_lockout_count *
-find_again(struct bh_lockout_count *counts, size_t size, const char *first,
+find_count(struct bh_lockout_count *counts, size_t size, const char *first,
            const char *second)
 {
     uint8_t key[16];
 
-    key_of(first, second, key);
+    lockout_key_of(first, second, key);
     for (size_t i = 0; i < size; i++)
         if (memcmp(counts[i].key, key, 16) == 0)
             return &counts[i];
@@ -186,7 +186,7 @@ find_again(struct bh_lockout_count *counts, size_t size, const char *first,
 
 /* Take one attempt back.  A lock stays: others' failures caused the most of it. */
 static void
-take_back(struct bh_lockout_count *count)
+lockout_undo(struct bh_lockout_count *count)
 {
     if (count && count->attempts > 0)
         count->attempts--;
@@ -195,12 +195,12 @@ take_back(struct bh_lockout_count *count)
 void
 bh_lockout_succeed(struct bh_lockout *lockout, const struct bh_attempt *attempt)
 {
-    struct bh_lockout_count *account = find_again(
+    struct bh_lockout_count *account = find_count(
         lockout->accounts, BH_LOCKOUT_ACCOUNTS_MAX, attempt->account, attempt->device);
 
     if (account)
         memset(account, 0, sizeof *account);
     if (attempt->device)
         return;
-    take_back(find_again(lockout->sources, BH_LOCKOUT_SOURCES_MAX, attempt->source, NULL));
+    lockout_undo(find_count(lockout->sources, BH_LOCKOUT_SOURCES_MAX, attempt->source, NULL));
 }

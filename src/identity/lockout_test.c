@@ -30,7 +30,7 @@ guess(const char *account, bh_ns now)
 }
 
 static void
-account(void **state)
+lockout_test_account(void **state)
 {
     static const uint32_t locks_s[] = { 900, 1800, 3600, 7200, 14400, 14400 };
     bh_ns now = NOW;
@@ -51,7 +51,7 @@ account(void **state)
 
 /* CVE-2025-6004 and its like: a name in other clothes has no attempts of its own. */
 static void
-spellings(void **state)
+lockout_test_spellings(void **state)
 {
     static const char *const names[] = { "Alice", "alice ", "alice\xcc\x81", "alic\xc3\xa9",
                                          "\xef\xbc\xa1lice" };
@@ -65,7 +65,7 @@ spellings(void **state)
 }
 
 static void
-windows(void **state)
+lockout_test_windows(void **state)
 {
     (void)state;
     memset(&lockout, 0, sizeof lockout);
@@ -173,17 +173,17 @@ success(void **state)
 static void
 alerts(void **state)
 {
-    int told = 0;
+    int alerts_count = 0;
     bh_ns now = NOW;
 
     (void)state;
     memset(&lockout, 0, sizeof lockout);
     for (int i = 0; i < 30; i++, now += 600 * S) {
         BH_CHECK_EQ("slow", guess("alice", now), 0);
-        told += alert;
+        alerts_count += alert;
         BH_CHECK_EQ("the 20th", alert, i == 19);
     }
-    BH_CHECK_EQ("once", told, 1);
+    BH_CHECK_EQ("once", alerts_count, 1);
     BH_CHECK_DONE();
 }
 
@@ -233,8 +233,8 @@ full(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(account),      cmocka_unit_test(spellings),
-    cmocka_unit_test(windows),      cmocka_unit_test(source),
+    cmocka_unit_test(lockout_test_account),      cmocka_unit_test(lockout_test_spellings),
+    cmocka_unit_test(lockout_test_windows),      cmocka_unit_test(source),
     cmocka_unit_test(nothing_locks_everybody),
     cmocka_unit_test(known_device), cmocka_unit_test(success),
     cmocka_unit_test(alerts),       cmocka_unit_test(clocks),

@@ -16,7 +16,7 @@ bh_login_init(struct bh_login *login, const uint8_t random[BH_LOGIN_RANDOM], bh_
 
 bh_rc
 bh_login_begin(const struct bh_provider *provider, const struct bh_client *client,
-               const struct bh_login_wish *wish, struct bh_login *login, struct bh_buf *url)
+               const struct bh_login_request *request, struct bh_login *login, struct bh_buf *url)
 {
     char challenge[BH_SECRET_TEXT], seconds[24];
     struct bh_buf digits;
@@ -32,16 +32,16 @@ bh_login_begin(const struct bh_provider *provider, const struct bh_client *clien
     bh_form_put(url, "nonce", login->nonce);
     bh_form_put(url, "code_challenge", challenge);
     bh_form_put(url, "code_challenge_method", "S256");
-    if (wish->fresh) {
+    if (request->fresh) {
         bh_buf_init_fixed(&digits, seconds, sizeof seconds);
-        bh_buf_put_u64(&digits, wish->max_age_s);
+        bh_buf_put_u64(&digits, request->max_age_s);
         bh_form_put(url, "prompt", "login");
         bh_form_put(url, "max_age", bh_buf_text(&digits));
     }
-    if (wish->acr_values)
-        bh_form_put(url, "acr_values", wish->acr_values);
-    if (wish->hint)
-        bh_form_put(url, "login_hint", wish->hint);
+    if (request->acr_values)
+        bh_form_put(url, "acr_values", request->acr_values);
+    if (request->hint)
+        bh_form_put(url, "login_hint", request->hint);
     return bh_buf_text(url) ? BH_OK : BH_FULL;
 }
 
@@ -71,7 +71,7 @@ check_issuer(const struct bh_provider *provider, const char *iss)
 
 /* RFC 6749's error codes are small letters and '_'. */
 static void
-keep_error(const char *error, struct bh_login *login)
+store_error(const char *error, struct bh_login *login)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyz_";
 
@@ -94,7 +94,7 @@ bh_login_callback(struct bh_login *login, const struct bh_provider *provider,
     if (fault != BH_FAULT_NONE)
         return fault;
     if (bh_form_get(&form, "error")) {
-        keep_error(bh_form_get(&form, "error"), login);
+        store_error(bh_form_get(&form, "error"), login);
         return BH_FAULT_CALLBACK_ERROR;
     }
     code = bh_form_get(&form, "code");

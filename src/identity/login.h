@@ -27,7 +27,7 @@ struct bh_login {
 };
 
 /* What the person must show again for a step-up; zero asks nothing. */
-struct bh_login_wish {
+struct bh_login_request {
     bool fresh; /* prompt=login, and no older than max_age_s */
     uint32_t max_age_s;
     const char *acr_values; /* NULL: none */
@@ -38,7 +38,7 @@ struct bh_login_wish {
  * BH_FULL: `url` has no room. */
 BH_MUST_USE bh_rc bh_login_begin(const struct bh_provider *provider,
                                  const struct bh_client *client,
-                                 const struct bh_login_wish *wish, struct bh_login *login,
+                                 const struct bh_login_request *request, struct bh_login *login,
                                  struct bh_buf *url);
 
 /* Fill a login's secrets.  A step of its own, so that bh_login_begin needs no randomness.
@@ -70,7 +70,7 @@ struct bh_tokens {
 
 /* Read the token endpoint's answer: PROVIDER_DOWN, RESPONSE_*, GRANT_REFUSED,
  * CLIENT_REFUSED.  Without `id_token_needed` (a refresh) the ID token may be missing. */
-BH_MUST_USE enum bh_fault bh_tokens_take(const struct bh_https_answer *answer,
+BH_MUST_USE enum bh_fault bh_tokens_receive(const struct bh_https_response *answer,
                                          bool id_token_needed, struct bh_arena *arena,
                                          struct bh_tokens *ret_tokens);
 
@@ -85,7 +85,7 @@ BH_MUST_USE bh_rc bh_refresh_ask(const struct bh_provider *provider,
 
 /* The user's details, unsigned: `sub` must be that of the ID token.  PROVIDER_DOWN,
  * RESPONSE_JSON, USERINFO_SUB. */
-BH_MUST_USE enum bh_fault bh_userinfo_check(const struct bh_https_answer *answer,
+BH_MUST_USE enum bh_fault bh_userinfo_check(const struct bh_https_response *answer,
                                             const char *subject);
 
 #endif

@@ -30,7 +30,7 @@ new_login(void)
 static void
 redirect(void **state)
 {
-    struct bh_login_wish wish = { .fresh = true,
+    struct bh_login_request step_up = { .fresh = true,
                                   .max_age_s = 300,
                                   .acr_values = "phr phrh" };
     struct bh_login login = new_login();
@@ -40,7 +40,7 @@ redirect(void **state)
     (void)state;
     bh_secret_challenge(login.verifier, challenge);
     bh_buf_init_fixed(&url, memory, sizeof memory);
-    BH_CHECK_EQ("begin", bh_login_begin(&plain_provider, &client, &wish, &login, &url),
+    BH_CHECK_EQ("begin", bh_login_begin(&plain_provider, &client, &step_up, &login, &url),
                 BH_OK);
     snprintf(
         want, sizeof want,
@@ -52,7 +52,7 @@ redirect(void **state)
     BH_CHECK_STR("address", bh_buf_text(&url), want);
     BH_CHECK("the verifier stays here", !strstr(want, login.verifier));
     bh_buf_init_fixed(&url, memory, 100);
-    BH_CHECK_EQ("no room", bh_login_begin(&plain_provider, &client, &wish, &login, &url),
+    BH_CHECK_EQ("no room", bh_login_begin(&plain_provider, &client, &step_up, &login, &url),
                 BH_FULL);
     BH_CHECK_DONE();
 }
@@ -165,7 +165,7 @@ errors_are_not_reflected(void **state)
 }
 
 static void
-questions(void **state)
+login_test_questions(void **state)
 {
     struct bh_arena *arena = bh_arena_new(1 << 16);
     struct bh_login login = new_login();
@@ -192,7 +192,7 @@ questions(void **state)
 }
 
 static void
-answers(void **state)
+login_test_answers(void **state)
 {
     static const struct {
         const char *name;
@@ -242,12 +242,12 @@ answers(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        struct bh_https_answer answer = { rows[i].status, rows[i].body,
+        struct bh_https_response answer = { rows[i].status, rows[i].body,
                                           strlen(rows[i].body), 0 };
         struct bh_arena *arena = bh_arena_new(1 << 16);
         struct bh_tokens tokens = { .access = "kept" };
 
-        BH_CHECK_EQ(rows[i].name, bh_tokens_take(&answer, !rows[i].refresh, arena, &tokens),
+        BH_CHECK_EQ(rows[i].name, bh_tokens_receive(&answer, !rows[i].refresh, arena, &tokens),
                     rows[i].fault);
         BH_CHECK_STR(rows[i].name, tokens.access, rows[i].fault ? "kept" : "a");
         if (i == 0) {
@@ -278,7 +278,7 @@ userinfo(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        struct bh_https_answer answer = { rows[i].status, rows[i].body,
+        struct bh_https_response answer = { rows[i].status, rows[i].body,
                                           strlen(rows[i].body), 0 };
 
         BH_CHECK_EQ(rows[i].name, bh_userinfo_check(&answer, "me"), rows[i].fault);
@@ -289,7 +289,7 @@ userinfo(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(redirect),         cmocka_unit_test(callbacks),
     cmocka_unit_test(once_and_in_time), cmocka_unit_test(errors_are_not_reflected),
-    cmocka_unit_test(questions),        cmocka_unit_test(answers),
+    cmocka_unit_test(login_test_questions),        cmocka_unit_test(login_test_answers),
     cmocka_unit_test(userinfo),
 };
 

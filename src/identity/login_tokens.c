@@ -7,7 +7,7 @@
 
 /* What a token endpoint's error says about what to do. */
 static enum bh_fault
-refusal(const struct bh_https_answer *answer)
+refusal(const struct bh_https_response *answer)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
@@ -24,7 +24,7 @@ refusal(const struct bh_https_answer *answer)
 
 /* An optional text of at most `max` bytes without blanks or control characters. */
 static bool
-read_token(bh_json_value json, const char *name, struct bh_arena *arena,
+login_tokens_read_token(bh_json_value json, const char *name, struct bh_arena *arena,
            const char **ret_text)
 {
     bh_json_value value = bh_json_get(json, name);
@@ -50,9 +50,9 @@ read_tokens(bh_json_value json, bool id_token_needed, struct bh_arena *arena,
 
     if (bh_json_kind(json) != BH_JSON_OBJECT)
         return BH_FAULT_RESPONSE_JSON;
-    if (!read_token(json, "access_token", arena, &tokens->access) ||
-        !read_token(json, "id_token", arena, &tokens->id) ||
-        !read_token(json, "refresh_token", arena, &tokens->refresh) || expires_s < 0)
+    if (!login_tokens_read_token(json, "access_token", arena, &tokens->access) ||
+        !login_tokens_read_token(json, "id_token", arena, &tokens->id) ||
+        !login_tokens_read_token(json, "refresh_token", arena, &tokens->refresh) || expires_s < 0)
         return BH_FAULT_RESPONSE_VALUE;
     if ((tokens->access && strlen(tokens->access) > BH_TOKEN_TEXT_MAX) ||
         (tokens->refresh && strlen(tokens->refresh) > BH_TOKEN_TEXT_MAX))
@@ -67,7 +67,7 @@ read_tokens(bh_json_value json, bool id_token_needed, struct bh_arena *arena,
 }
 
 enum bh_fault
-bh_tokens_take(const struct bh_https_answer *answer, bool id_token_needed,
+bh_tokens_receive(const struct bh_https_response *answer, bool id_token_needed,
                struct bh_arena *arena, struct bh_tokens *ret_tokens)
 {
     BH_AUTO(bh_json_free)
@@ -87,7 +87,7 @@ bh_tokens_take(const struct bh_https_answer *answer, bool id_token_needed,
 }
 
 enum bh_fault
-bh_userinfo_check(const struct bh_https_answer *answer, const char *subject)
+bh_userinfo_check(const struct bh_https_response *answer, const char *subject)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;

@@ -9,17 +9,17 @@
 
 bh_rc
 bh_logout_url(const struct bh_provider *provider, const struct bh_client *client,
-              const struct bh_logout_wish *wish, struct bh_buf *url)
+              const struct bh_logout_request *request, struct bh_buf *url)
 {
     if (!provider->end_session[0])
         return BH_UNAVAILABLE;
     bh_buf_puts(url, provider->end_session);
     bh_form_put(url, "client_id", client->id);
-    if (wish->id_token_hint)
-        bh_form_put(url, "id_token_hint", wish->id_token_hint);
-    if (wish->back)
-        bh_form_put(url, "post_logout_redirect_uri", wish->back);
-    bh_form_put(url, "state", wish->state);
+    if (request->id_token_hint)
+        bh_form_put(url, "id_token_hint", request->id_token_hint);
+    if (request->back)
+        bh_form_put(url, "post_logout_redirect_uri", request->back);
+    bh_form_put(url, "state", request->state);
     return bh_buf_text(url) ? BH_OK : BH_FULL;
 }
 
@@ -75,12 +75,12 @@ end_of(bh_json_value claims, const struct bh_claims_when *when)
 
 /* The token's id enters the table until then. */
 static enum bh_fault
-remember(bh_json_value claims, const struct bh_logout_rules *rules,
-         struct bh_logout_seen *seen)
+logout_remember(bh_json_value claims, const struct bh_logout_rules *rules,
+         struct bh_logout_replay *replay)
 {
     char jti[BH_CLAIM_TEXT_MAX + 1], id[BH_SECRET_TEXT],
         joined[BH_URL_MAX + sizeof jti + 2];
-    size_t place = BH_LOGOUT_SEEN_MAX;
+    size_t place = BH_LOGOUT_REPLAY_MAX;
     struct bh_buf text;
 
     if (!bh_claim_text(claims, "jti", jti) || !jti[0])
@@ -90,22 +90,22 @@ remember(bh_json_value claims, const struct bh_logout_rules *rules,
     if (!bh_buf_text(&text))
         return BH_FAULT_LOGOUT_ID;
     bh_secret_challenge(joined, id);
-    for (size_t i = 0; i < BH_LOGOUT_SEEN_MAX; i++) {
-        if (seen->tokens[i].until <= rules->when.now)
+    for (size_t i = 0; i < BH_LOGOUT_REPLAY_MAX; i++) {
+        if (replay->tokens[i].until <= rules->when.now)
             place = i;
-        else if (strcmp(seen->tokens[i].id, id) == 0)
+        else if (strcmp(replay->tokens[i].id, id) == 0)
             return BH_FAULT_LOGOUT_REPLAYED;
     }
-    if (place == BH_LOGOUT_SEEN_MAX)
+    if (place == BH_LOGOUT_REPLAY_MAX)
         return BH_FAULT_LOGOUT_REPLAYED;
-    memcpy(seen->tokens[place].id, id, sizeof id);
-    seen->tokens[place].until = end_of(claims, &rules->when);
+    memcpy(replay->tokens[place].id, id, sizeof id);
+    replay->tokens[place].until = end_of(claims, &rules->when);
     return BH_FAULT_NONE;
 }
 
 static enum bh_fault
-check(bh_json_value claims, const struct bh_logout_rules *rules,
-      struct bh_logout_seen *seen, struct bh_logout *logout)
+logout_check(bh_json_value claims, const struct bh_logout_rules *rules,
+      struct bh_logout_replay *replay, struct bh_logout *logout)
 {
     static const struct bh_texts none;
     enum bh_fault fault = bh_json_kind(claims) == BH_JSON_OBJECT
@@ -120,12 +120,12 @@ check(bh_json_value claims, const struct bh_logout_rules *rules,
         fault = check_event(claims);
     if (fault == BH_FAULT_NONE)
         fault = read_target(claims, logout);
-    return fault == BH_FAULT_NONE ? remember(claims, rules, seen) : fault;
+    return fault == BH_FAULT_NONE ? logout_remember(claims, rules, replay) : fault;
 }
 
 enum bh_fault
 bh_logout_read(const char *text, const struct bh_jws_trust *trust,
-               const struct bh_logout_rules *rules, struct bh_logout_seen *seen,
+               const struct bh_logout_rules *rules, struct bh_logout_replay *replay,
                struct bh_logout *ret_logout)
 {
     BH_AUTO(bh_json_free)
@@ -145,7 +145,7 @@ bh_logout_read(const char *text, const struct bh_jws_trust *trust,
         bh_json_parse(payload.bytes, payload.length, &json, &err) != BH_OK)
         fault = BH_FAULT_PAYLOAD_JSON;
     if (fault == BH_FAULT_NONE)
-        fault = check(bh_json_root(json), rules, seen, &logout);
+        fault = logout_check(bh_json_root(json), rules, replay, &logout);
     bh_buf_fini(&payload);
     if (fault == BH_FAULT_NONE)
         *ret_logout = logout;

@@ -11,25 +11,25 @@
 
 /* The address to send the browser to.  `state` is random and comes back.  BH_UNAVAILABLE:
  * the provider has no such page; BH_FULL: `url` has no room. */
-struct bh_logout_wish {
+struct bh_logout_request {
     const char *id_token_hint; /* NULL: none */
     const char *back;          /* post_logout_redirect_uri; NULL: none */
     const char *state;
 };
 BH_MUST_USE bh_rc bh_logout_url(const struct bh_provider *provider,
                                 const struct bh_client *client,
-                                const struct bh_logout_wish *wish, struct bh_buf *url);
+                                const struct bh_logout_request *request, struct bh_buf *url);
 
 /* The browser came back.  FORM*, STATE_MISSING, STATE_WRONG. */
 BH_MUST_USE enum bh_fault bh_logout_callback(const char *state, const char *query);
 
 /* Logout tokens used lately: a token is good once.  Zeroed is empty. */
-enum { BH_LOGOUT_SEEN_MAX = 1024 };
-struct bh_logout_seen {
+enum { BH_LOGOUT_REPLAY_MAX = 1024 };
+struct bh_logout_replay {
     struct {
         char id[BH_SECRET_TEXT]; /* SHA-256 of issuer and jti */
         bh_ns until;
-    } tokens[BH_LOGOUT_SEEN_MAX];
+    } tokens[BH_LOGOUT_REPLAY_MAX];
 };
 
 /* Whose sessions end. */
@@ -48,7 +48,7 @@ struct bh_logout_rules {
 };
 BH_MUST_USE enum bh_fault bh_logout_read(const char *text, const struct bh_jws_trust *trust,
                                          const struct bh_logout_rules *rules,
-                                         struct bh_logout_seen *seen,
+                                         struct bh_logout_replay *replay,
                                          struct bh_logout *ret_logout);
 
 #endif

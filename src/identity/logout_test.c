@@ -13,20 +13,20 @@
 #define GOOD ISS AUD TIMES EVENTS WHO JTI
 #define HEADER "{\"alg\":\"RS256\",\"kid\":\"rsa\",\"typ\":\"logout+jwt\"}"
 
-static struct bh_logout_seen seen;
+static struct bh_logout_replay replay;
 
 static enum bh_fault
-read_token(const char *token, bh_ns now, struct bh_logout *ret)
+logout_test_read_token(const char *token, bh_ns now, struct bh_logout *ret)
 {
     struct bh_jws_trust trust = { bh_test_jwks(), BH_JWS_ALL & ~BH_JWS_BIT(BH_JWS_ES256) };
     struct bh_logout_rules rules = { "https://op.example", "bulkhead", { now, 60, 600 } };
 
-    return bh_logout_read(token, &trust, &rules, &seen, ret);
+    return bh_logout_read(token, &trust, &rules, &replay, ret);
 }
 
 /* Names are modules of the conformance suite's back-channel logout plan. */
 static void
-tokens(void **state)
+logout_test_tokens(void **state)
 {
     static const struct {
         const char *name, *header, *claims;
@@ -73,11 +73,11 @@ tokens(void **state)
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_logout logout = { .subject = "kept" };
 
-        memset(&seen, 0, sizeof seen);
+        memset(&replay, 0, sizeof replay);
         snprintf(text, sizeof text, "{%s}", rows[i].claims);
         BH_CHECK_EQ(
             rows[i].name,
-            read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, rows[i].header, text),
+            logout_test_read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, rows[i].header, text),
                        NOW_S * BH_NS_PER_S, &logout),
             rows[i].fault);
         BH_CHECK_EQ(rows[i].name, strcmp(logout.subject, "kept") == 0, rows[i].fault != 0);
@@ -86,41 +86,41 @@ tokens(void **state)
 }
 
 static void
-replay(void **state)
+logout_test_replay(void **state)
 {
     bh_ns now = NOW_S * BH_NS_PER_S;
     struct bh_logout logout;
     char text[1024];
 
     (void)state;
-    memset(&seen, 0, sizeof seen);
+    memset(&replay, 0, sizeof replay);
     for (int i = 0; i < 2; i++)
         BH_CHECK_EQ(
             "twice",
-            read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, HEADER, "{" GOOD "}"), now,
+            logout_test_read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, HEADER, "{" GOOD "}"), now,
                        &logout),
             i ? BH_FAULT_LOGOUT_REPLAYED : 0);
     BH_CHECK_STR("sub", logout.subject, "me");
     BH_CHECK_STR("sid", logout.session, "s1");
     /* until it would be refused for its age, to the last second of the skew */
     BH_CHECK_EQ("late",
-                read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, HEADER, "{" GOOD "}"),
+                logout_test_read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, HEADER, "{" GOOD "}"),
                            (NOW_S + 179) * BH_NS_PER_S, &logout),
                 BH_FAULT_LOGOUT_REPLAYED);
     BH_CHECK_EQ("expired",
-                read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, HEADER, "{" GOOD "}"),
+                logout_test_read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, HEADER, "{" GOOD "}"),
                            (NOW_S + 180) * BH_NS_PER_S, &logout),
                 BH_FAULT_EXPIRED);
-    for (size_t i = 0; i < BH_LOGOUT_SEEN_MAX; i++)
-        seen.tokens[i].until = now + 1;
+    for (size_t i = 0; i < BH_LOGOUT_REPLAY_MAX; i++)
+        replay.tokens[i].until = now + 1;
     snprintf(text, sizeof text, "{%s,\"jti\":\"j2\"}", ISS AUD TIMES EVENTS WHO);
     BH_CHECK_EQ(
         "full",
-        read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, HEADER, text), now, &logout),
+        logout_test_read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, HEADER, text), now, &logout),
         BH_FAULT_LOGOUT_REPLAYED);
     BH_CHECK_EQ(
         "room again",
-        read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, HEADER, text), now + 1, &logout),
+        logout_test_read_token(bh_test_sign(BH_TEST_RSA, BH_JWS_RS256, HEADER, text), now + 1, &logout),
         0);
     BH_CHECK_DONE();
 }
@@ -131,18 +131,18 @@ browser(void **state)
 {
     struct bh_provider provider = { .end_session = "https://op.example/end" };
     struct bh_client client = { .id = "bulkhead" };
-    struct bh_logout_wish wish = { "e30.e30.AA", "https://gpu.example/out", "s1" };
+    struct bh_logout_request request = { "e30.e30.AA", "https://gpu.example/out", "s1" };
     char memory[512];
     struct bh_buf url;
 
     (void)state;
     bh_buf_init_fixed(&url, memory, sizeof memory);
-    BH_CHECK_EQ("url", bh_logout_url(&provider, &client, &wish, &url), BH_OK);
+    BH_CHECK_EQ("url", bh_logout_url(&provider, &client, &request, &url), BH_OK);
     BH_CHECK_STR("url", bh_buf_text(&url),
                  "https://op.example/end?client_id=bulkhead&id_token_hint=e30.e30.AA"
                  "&post_logout_redirect_uri=https%3A%2F%2Fgpu.example%2Fout&state=s1");
     provider.end_session[0] = '\0';
-    BH_CHECK_EQ("none", bh_logout_url(&provider, &client, &wish, &url), BH_UNAVAILABLE);
+    BH_CHECK_EQ("none", bh_logout_url(&provider, &client, &request, &url), BH_UNAVAILABLE);
     BH_CHECK_EQ("rp-init-logout", bh_logout_callback("s1", "state=s1"), 0);
     BH_CHECK_EQ("invalid-state", bh_logout_callback("s1", "state=s2"),
                 BH_FAULT_STATE_WRONG);
@@ -156,8 +156,8 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tokens),
-        cmocka_unit_test(replay),
+        cmocka_unit_test(logout_test_tokens),
+        cmocka_unit_test(logout_test_replay),
         cmocka_unit_test(browser),
     };
 

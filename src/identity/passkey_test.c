@@ -9,7 +9,7 @@
     "\",\"name\":\"Ada's phone\"}"
 
 static enum bh_fault
-decode(const char *text, struct bh_passkey *ret_passkey)
+passkey_test_decode(const char *text, struct bh_passkey *ret_passkey)
 {
     BH_AUTO(bh_arena_free)
     struct bh_arena *arena = bh_arena_new(1 << 16);
@@ -18,7 +18,7 @@ decode(const char *text, struct bh_passkey *ret_passkey)
 }
 
 static void
-kept(void **state)
+passkey_test_stored(void **state)
 {
     struct bh_passkey passkey;
     struct bh_buf out;
@@ -27,10 +27,10 @@ kept(void **state)
     (void)state;
     BH_CHECK("ordered", bh_fields_ordered(&bh_passkey_fields));
     BH_CHECK_EQ("with a name that is not given any more",
-                decode("{\"aaguid\":\"00000000000000000000000000000000\",\"alg\":\"EdDSA\",\"counter\":5,"
+                passkey_test_decode("{\"aaguid\":\"00000000000000000000000000000000\",\"alg\":\"EdDSA\",\"counter\":5,"
                        "\"created\":\"1790000000000000001\",\"flags\":29,\"id\":\"_-8\",\"key\":\"" KEY32
                        "\",\"name\":\"Ada\xef\xb8\x8f\"}", &passkey), BH_FAULT_NONE);
-    BH_CHECK_EQ("read", decode(STORED, &passkey), BH_FAULT_NONE);
+    BH_CHECK_EQ("read", passkey_test_decode(STORED, &passkey), BH_FAULT_NONE);
     BH_CHECK_EQ("counter", passkey.counter, 5);
     BH_CHECK_EQ("flags", passkey.flags, 0x1d);
     BH_CHECK_EQ("alg", passkey.alg, BH_PASSKEY_EDDSA);
@@ -60,14 +60,14 @@ largest(void **state)
     bh_buf_init_fixed(&out, text, sizeof text);
     bh_passkey_encode(&out, &passkey);
     BH_CHECK("fits", bh_buf_text(&out));
-    BH_CHECK_EQ("read", decode(bh_buf_text(&out), &again), BH_FAULT_NONE);
+    BH_CHECK_EQ("read", passkey_test_decode(bh_buf_text(&out), &again), BH_FAULT_NONE);
     BH_CHECK("same", memcmp(&passkey, &again, sizeof again) == 0);
     BH_CHECK_DONE();
 }
 
 /* Each row is STORED with one thing changed. */
 static void
-damaged(void **state)
+passkey_test_damaged(void **state)
 {
     static const struct {
         const char *name, *from, *to;
@@ -98,13 +98,13 @@ damaged(void **state)
         assert_non_null(at);
         snprintf(text, sizeof text, "%.*s%s%s", (int)(at - STORED), STORED, rows[i].to,
                  at + strlen(rows[i].from));
-        BH_CHECK_EQ(rows[i].name, decode(text, &passkey), BH_FAULT_PASSKEY_STORED);
+        BH_CHECK_EQ(rows[i].name, passkey_test_decode(text, &passkey), BH_FAULT_PASSKEY_STORED);
     }
     BH_CHECK_DONE();
 }
 
 static void
-names(void **state)
+passkey_test_names(void **state)
 {
     static const struct {
         const char *name;
@@ -150,7 +150,7 @@ transports(void **state)
 }
 
 static void
-found(void **state)
+passkey_test_found(void **state)
 {
     static const struct bh_passkey items[] = { { .id = "aaaa" }, { .id = "aaab" } };
     static const struct bh_passkeys passkeys = { items, 2 };
@@ -165,8 +165,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kept),  cmocka_unit_test(largest), cmocka_unit_test(damaged),
-        cmocka_unit_test(names), cmocka_unit_test(found),   cmocka_unit_test(transports),
+        cmocka_unit_test(passkey_test_stored),  cmocka_unit_test(largest), cmocka_unit_test(passkey_test_damaged),
+        cmocka_unit_test(passkey_test_names), cmocka_unit_test(passkey_test_found),   cmocka_unit_test(transports),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -32,19 +32,19 @@ fault_of(int code)
 
 enum bh_fault
 bh_password_hash(const char *password, const uint8_t salt[BH_PASSWORD_SALT],
-                 const struct bh_password_cost *cost, char ret_kept[BH_PASSWORD_TEXT])
+                 const struct bh_password_cost *cost, char ret_stored[BH_PASSWORD_TEXT])
 {
-    char kept[BH_PASSWORD_TEXT];
+    char stored[BH_PASSWORD_TEXT];
     int code;
 
     if (!is_length_good(password))
         return BH_FAULT_PASSWORD_LENGTH;
     code = argon2id_hash_encoded(cost->passes, cost->memory_kib, cost->lanes, password,
-                                 strlen(password), salt, BH_PASSWORD_SALT, HASH_BYTES, kept,
-                                 sizeof kept);
+                                 strlen(password), salt, BH_PASSWORD_SALT, HASH_BYTES, stored,
+                                 sizeof stored);
     BH_ASSERT(code == ARGON2_OK || code == ARGON2_MEMORY_ALLOCATION_ERROR);
     if (code == ARGON2_OK)
-        memcpy(ret_kept, kept, sizeof kept);
+        memcpy(ret_stored, stored, sizeof stored);
     return fault_of(code);
 }
 
@@ -60,24 +60,24 @@ refuse_unknown(const char *password, const struct bh_password_cost *cost)
 }
 
 enum bh_fault
-bh_password_check(const char *kept, const char *password,
+bh_password_check(const char *stored, const char *password,
                   const struct bh_password_cost *cost)
 {
     if (!is_length_good(password))
         return BH_FAULT_PASSWORD_LENGTH;
-    if (!kept)
+    if (!stored)
         return refuse_unknown(password, cost);
-    if (strncmp(kept, KIND, strlen(KIND)) != 0)
+    if (strncmp(stored, KIND, strlen(KIND)) != 0)
         return BH_FAULT_PASSWORD_STORED;
-    return fault_of(argon2id_verify(kept, password, strlen(password)));
+    return fault_of(argon2id_verify(stored, password, strlen(password)));
 }
 
 bool
-bh_password_is_stale(const char *kept, const struct bh_password_cost *cost)
+bh_password_is_stale(const char *stored, const struct bh_password_cost *cost)
 {
     char want[64];
 
     snprintf(want, sizeof want, KIND "v=%d$m=%u,t=%u,p=%u$", ARGON2_VERSION_13,
              cost->memory_kib, cost->passes, cost->lanes);
-    return strncmp(kept, want, strlen(want)) != 0;
+    return strncmp(stored, want, strlen(want)) != 0;
 }

@@ -139,7 +139,7 @@ read_document(bh_json_value json, const char *issuer, bool loopback, struct bh_p
 }
 
 enum bh_fault
-bh_provider_take(const struct bh_https_answer *answer, const char *issuer, bool loopback,
+bh_provider_receive(const struct bh_https_response *answer, const char *issuer, bool loopback,
                  struct bh_provider *ret_provider)
 {
     BH_AUTO(bh_json_free)

@@ -46,7 +46,7 @@ BH_MUST_USE bh_rc bh_provider_ask(const char *issuer, bool loopback, struct bh_a
 
 /* Read the answer: DISCOVERY_*, or PROVIDER_DOWN for a status other than 200.
  * `ret_provider` is untouched on failure, so the last good one stays in use. */
-BH_MUST_USE enum bh_fault bh_provider_take(const struct bh_https_answer *answer,
+BH_MUST_USE enum bh_fault bh_provider_receive(const struct bh_https_response *answer,
                                            const char *issuer, bool loopback,
                                            struct bh_provider *ret_provider);
 

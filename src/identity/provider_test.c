@@ -53,26 +53,26 @@ documents(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        struct bh_https_answer answer = { 200, text, 0, 0 };
+        struct bh_https_response answer = { 200, text, 0, 0 };
 
         snprintf(text, sizeof text, "{%s}", rows[i].members);
         answer.length = strlen(text);
         snprintf(provider.issuer, sizeof provider.issuer, "last good");
         BH_CHECK_EQ(rows[i].name,
-                    bh_provider_take(&answer, "https://op.example", false, &provider),
+                    bh_provider_receive(&answer, "https://op.example", false, &provider),
                     rows[i].fault);
         BH_CHECK_STR(rows[i].name, provider.issuer,
                      rows[i].fault ? "last good" : "https://op.example");
         answer.status = 503;
         BH_CHECK_EQ(rows[i].name,
-                    bh_provider_take(&answer, "https://op.example", false, &provider),
+                    bh_provider_receive(&answer, "https://op.example", false, &provider),
                     BH_FAULT_PROVIDER_DOWN);
     }
     BH_CHECK_DONE();
 }
 
 static void
-addresses(void **state)
+provider_test_addresses(void **state)
 {
     static const struct {
         const char *url;
@@ -175,14 +175,14 @@ proofs(void **state)
     static const char document[] =
         "{" ISS ENDS ALG CODE ",\"device_authorization_endpoint\":\"https://op.example/d\","
         "\"mtls_endpoint_aliases\":{\"token_endpoint\":\"https://mtls.op.example/token\"}}";
-    struct bh_https_answer answer = { 200, document, sizeof document - 1, 0 };
+    struct bh_https_response answer = { 200, document, sizeof document - 1, 0 };
     struct bh_arena *arena = bh_arena_new(1 << 16);
     struct bh_client client = { .id = "bh", .assertion = "h.p.s" };
     struct bh_https_request request;
     struct bh_provider provider;
 
     (void)state;
-    BH_CHECK_EQ("read", bh_provider_take(&answer, "https://op.example", false, &provider),
+    BH_CHECK_EQ("read", bh_provider_receive(&answer, "https://op.example", false, &provider),
                 0);
     BH_CHECK_STR("key", posted(&provider, &client, arena, &request),
                  "a=b&client_id=bh&client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3A"
@@ -204,7 +204,7 @@ proofs(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(proofs),
     cmocka_unit_test(documents),
-    cmocka_unit_test(addresses),
+    cmocka_unit_test(provider_test_addresses),
     cmocka_unit_test(asking),
 };
 

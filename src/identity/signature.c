@@ -77,7 +77,7 @@ make_ec(const struct bh_jwk *jwk, const char *curve, size_t bytes)
 }
 
 static EVP_PKEY *
-make_key(const struct bh_jwk *jwk)
+signature_make_key(const struct bh_jwk *jwk)
 {
     switch (jwk->type) {
     case BH_JWK_RSA:
@@ -96,7 +96,7 @@ bool
 bh_signature_key_check(const struct bh_jwk *jwk)
 {
     BH_AUTO(EVP_PKEY_free)
-    EVP_PKEY *key = make_key(jwk);
+    EVP_PKEY *key = signature_make_key(jwk);
     BH_AUTO(EVP_PKEY_CTX_free)
     EVP_PKEY_CTX *context = NULL;
     bool good;
@@ -134,7 +134,7 @@ to_der(const struct bh_signature *signature, size_t half, uint8_t ret_der[DER_BY
 }
 
 static const EVP_MD *
-hash_of(enum bh_jws_alg alg)
+signature_hash_of(enum bh_jws_alg alg)
 {
     if (alg == BH_JWS_EDDSA)
         return NULL; /* Ed25519 hashes by itself */
@@ -154,7 +154,7 @@ set_padding(EVP_PKEY_CTX *context, enum bh_jws_alg alg)
 }
 
 static bool
-verify(EVP_PKEY *key, const struct bh_signature *signature, const uint8_t *bytes,
+signature_verify(EVP_PKEY *key, const struct bh_signature *signature, const uint8_t *bytes,
        size_t length)
 {
     BH_AUTO(EVP_MD_CTX_free)
@@ -162,7 +162,7 @@ verify(EVP_PKEY *key, const struct bh_signature *signature, const uint8_t *bytes
     EVP_PKEY_CTX *key_context;
 
     return context &&
-           EVP_DigestVerifyInit(context, &key_context, hash_of(signature->alg), NULL,
+           EVP_DigestVerifyInit(context, &key_context, signature_hash_of(signature->alg), NULL,
                                 key) == 1 &&
            set_padding(key_context, signature->alg) &&
            EVP_DigestVerify(context, bytes, length, signature->message,
@@ -186,8 +186,8 @@ bh_signature_verify(const struct bh_jwk *jwk, const struct bh_signature *signatu
         if (length == 0)
             return false;
     }
-    key = make_key(jwk);
-    good = key && verify(key, signature, bytes, length);
+    key = signature_make_key(jwk);
+    good = key && signature_verify(key, signature, bytes, length);
     ERR_clear_error();
     return good;
 }
@@ -196,7 +196,7 @@ void
 bh_signature_half_hash(enum bh_jws_alg alg, const char *text,
                        char ret_hash[BH_HALF_HASH_MAX])
 {
-    const EVP_MD *hash = alg == BH_JWS_EDDSA ? EVP_sha512() : hash_of(alg);
+    const EVP_MD *hash = alg == BH_JWS_EDDSA ? EVP_sha512() : signature_hash_of(alg);
     uint8_t digest[EVP_MAX_MD_SIZE];
     struct bh_buf out;
     unsigned length;

@@ -11,7 +11,7 @@
 #include "identity/secret.h"
 
 static const EVP_MD *
-hash_of(enum bh_totp_hash hash)
+totp_hash_of(enum bh_totp_hash hash)
 {
     if (hash == BH_TOTP_SHA512)
         return EVP_sha512();
@@ -31,7 +31,7 @@ code_of_step(const struct bh_totp *totp, uint64_t step, char ret_code[9])
     BH_ASSERT(totp->secret_bytes > 0 && totp->secret_bytes <= BH_TOTP_SECRET_MAX);
     for (size_t i = 0; i < sizeof counter; i++)
         counter[i] = (uint8_t)(step >> (56 - 8 * i));
-    BH_ASSERT(HMAC(hash_of(totp->hash), totp->secret, (int)totp->secret_bytes, counter,
+    BH_ASSERT(HMAC(totp_hash_of(totp->hash), totp->secret, (int)totp->secret_bytes, counter,
                    sizeof counter, digest, &length));
     at = digest[length - 1] & 15;
     number = (uint32_t)(digest[at] & 0x7f) << 24 | (uint32_t)digest[at + 1] << 16 |

@@ -19,7 +19,7 @@ totp_of(enum bh_totp_hash hash, uint32_t digits)
 
 /* RFC 6238, appendix B; the last row is the next test. */
 static void
-published(void **state)
+totp_test_published(void **state)
 {
     static const struct {
         uint64_t at_s;
@@ -105,7 +105,7 @@ window(void **state)
 }
 
 static void
-forms(void **state)
+totp_test_forms(void **state)
 {
     static const char *const rows[] = { "",        "12345",
                                         "1234567", "12345a",
@@ -173,8 +173,8 @@ recovery(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(published), cmocka_unit_test(last_vector), cmocka_unit_test(window),
-    cmocka_unit_test(forms),     cmocka_unit_test(address),     cmocka_unit_test(recovery),
+    cmocka_unit_test(totp_test_published), cmocka_unit_test(last_vector), cmocka_unit_test(window),
+    cmocka_unit_test(totp_test_forms),     cmocka_unit_test(address),     cmocka_unit_test(recovery),
 };
 
 BH_TEST_MAIN(tests)

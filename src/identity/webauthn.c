@@ -11,7 +11,7 @@ enum { AUTHENTICATOR_HEAD = 37, ATTESTED_HEAD = 18, HASH_BYTES = 32 };
 
 #define ENCODED(bytes) (((bytes)*4 + 2) / 3)
 #define ANSWER(member, bytes, ...)                                                         \
-    BH_F(struct bh_webauthn_answer, member, BH_FIELD_TEXT, .max = ENCODED(bytes),          \
+    BH_F(struct bh_webauthn_response, member, BH_FIELD_TEXT, .max = ENCODED(bytes),          \
          __VA_ARGS__)
 
 static const struct bh_field answer_fields[] = {
@@ -24,8 +24,8 @@ static const struct bh_field answer_fields[] = {
     ANSWER(transports, BH_PASSKEY_TRANSPORTS_MAX, .flags = 0),
     ANSWER(user_handle, BH_WEBAUTHN_HANDLE_MAX, .flags = 0),
 };
-const struct bh_fields bh_webauthn_answer_fields =
-    BH_FIELDS("webauthn_answer", struct bh_webauthn_answer, answer_fields);
+const struct bh_fields bh_webauthn_response_fields =
+    BH_FIELDS("webauthn_answer", struct bh_webauthn_response, answer_fields);
 
 void
 bh_webauthn_begin(struct bh_webauthn *ceremony, enum bh_webauthn_kind kind,
@@ -138,12 +138,12 @@ bh_webauthn_put_request(struct bh_buf *out, const struct bh_webauthn_site *site,
 
 enum bh_fault
 bh_webauthn_parse(const char *text, size_t length, enum bh_webauthn_kind kind,
-                  struct bh_arena *arena, struct bh_webauthn_answer *ret_answer)
+                  struct bh_arena *arena, struct bh_webauthn_response *ret_answer)
 {
-    struct bh_webauthn_answer answer;
+    struct bh_webauthn_response answer;
     struct bh_err err;
 
-    if (bh_json_decode(text, length, &bh_webauthn_answer_fields, &answer, arena, &err) !=
+    if (bh_json_decode(text, length, &bh_webauthn_response_fields, &answer, arena, &err) !=
         BH_OK)
         return BH_FAULT_WEBAUTHN_JSON;
     if (kind == BH_WEBAUTHN_CREATE ? answer.signature || answer.user_handle
@@ -155,7 +155,7 @@ bh_webauthn_parse(const char *text, size_t length, enum bh_webauthn_kind kind,
 
 /* Decode a text into `memory`, which `ret_bytes` then shows. */
 static bool
-decode(const char *text, void *memory, size_t size, struct bh_webauthn_bytes *ret_bytes)
+webauthn_decode(const char *text, void *memory, size_t size, struct bh_webauthn_bytes *ret_bytes)
 {
     struct bh_buf out;
 
@@ -168,7 +168,7 @@ decode(const char *text, void *memory, size_t size, struct bh_webauthn_bytes *re
 
 /* The id of a new credential; its key and whatever else follows stay in *left. */
 static bool
-take_id(struct bh_webauthn_bytes *left, struct bh_webauthn_authenticator *parts)
+decode_id(struct bh_webauthn_bytes *left, struct bh_webauthn_authenticator *parts)
 {
     const uint8_t *at = left->bytes;
 
@@ -186,7 +186,7 @@ take_id(struct bh_webauthn_bytes *left, struct bh_webauthn_authenticator *parts)
 
 /* False when the bytes end too early, or go on where nothing may follow. */
 static bool
-take_apart(const struct bh_webauthn_bytes *data,
+decode_authenticator(const struct bh_webauthn_bytes *data,
            struct bh_webauthn_authenticator *ret_parts)
 {
     const uint8_t *at = data->bytes;
@@ -203,7 +203,7 @@ take_apart(const struct bh_webauthn_bytes *data,
     left = (struct bh_webauthn_bytes) { at + AUTHENTICATOR_HEAD,
                                         data->length - AUTHENTICATOR_HEAD };
     if (ret_parts->flags & BH_PASSKEY_ATTESTED &&
-        (!take_id(&left, ret_parts) || !bh_webauthn_cbor_skip_map(&left)))
+        (!decode_id(&left, ret_parts) || !bh_webauthn_cbor_skip_map(&left)))
         return false;
     if (ret_parts->flags & BH_PASSKEY_EXTENDED && !bh_webauthn_cbor_skip_map(&left))
         return false;
@@ -233,7 +233,7 @@ check_parts(const struct bh_webauthn_site *site,
 /* The credential that the authenticator made; its id must be the one that the browser
  * names. */
 static enum bh_fault
-take_credential(const struct bh_webauthn_bytes *data,
+decode_credential(const struct bh_webauthn_bytes *data,
                 const struct bh_webauthn_authenticator *parts, const char *id,
                 struct bh_passkey *passkey)
 {
@@ -247,7 +247,7 @@ take_credential(const struct bh_webauthn_bytes *data,
     bh_base64url_encode(&text, parts->id, parts->id_bytes);
     if (strcmp(bh_buf_text(&text), id) != 0)
         return BH_FAULT_WEBAUTHN_ID;
-    if (!bh_webauthn_key_take(data, passkey))
+    if (!bh_webauthn_key_read(data, passkey))
         return BH_FAULT_WEBAUTHN_KEY;
     memcpy(passkey->aaguid, parts->aaguid, sizeof passkey->aaguid);
     passkey->counter = parts->counter;
@@ -257,7 +257,7 @@ take_credential(const struct bh_webauthn_bytes *data,
 
 enum bh_fault
 bh_webauthn_register(const struct bh_webauthn_site *site, struct bh_webauthn *ceremony,
-                     const struct bh_webauthn_answer *answer, bh_ns now,
+                     const struct bh_webauthn_response *answer, bh_ns now,
                      struct bh_passkey *ret_passkey)
 {
     uint8_t client_memory[BH_WEBAUTHN_CLIENT_MAX], memory[BH_WEBAUTHN_AUTHENTICATOR_MAX];
@@ -268,17 +268,17 @@ bh_webauthn_register(const struct bh_webauthn_site *site, struct bh_webauthn *ce
     enum bh_fault fault;
 
     BH_ASSERT(ceremony->kind == BH_WEBAUTHN_CREATE);
-    if (!decode(answer->client_data, client_memory, sizeof client_memory, &client) ||
-        !decode(answer->authenticator_data, memory, sizeof memory, &data))
+    if (!webauthn_decode(answer->client_data, client_memory, sizeof client_memory, &client) ||
+        !webauthn_decode(answer->authenticator_data, memory, sizeof memory, &data))
         return BH_FAULT_WEBAUTHN_ENCODING;
     fault = bh_webauthn_client_check(site, ceremony, &client, now);
     if (fault != BH_FAULT_NONE)
         return fault;
-    if (!take_apart(&data, &parts))
+    if (!decode_authenticator(&data, &parts))
         return BH_FAULT_WEBAUTHN_AUTHENTICATOR;
     fault = check_parts(site, &parts);
     if (fault == BH_FAULT_NONE)
-        fault = take_credential(&data, &parts, answer->credential, &passkey);
+        fault = decode_credential(&data, &parts, answer->credential, &passkey);
     if (fault == BH_FAULT_NONE && !bh_passkey_name_check(name))
         fault = BH_FAULT_PASSKEY_NAME;
     if (fault != BH_FAULT_NONE)
@@ -299,7 +299,7 @@ check_user(const struct bh_webauthn_user *user, const char *text)
 
     if (!text)
         return BH_FAULT_NONE;
-    if (!decode(text, memory, sizeof memory, &handle))
+    if (!webauthn_decode(text, memory, sizeof memory, &handle))
         return BH_FAULT_WEBAUTHN_ENCODING;
     if (handle.length != user->handle_bytes ||
         !bh_secret_equal_bytes(handle.bytes, user->handle, handle.length))
@@ -311,7 +311,7 @@ check_user(const struct bh_webauthn_user *user, const char *text)
 static enum bh_fault
 check_assertion(const struct bh_webauthn_owner *owner,
                 const struct bh_webauthn_authenticator *parts,
-                const struct bh_webauthn_answer *answer, const struct bh_passkey *passkey)
+                const struct bh_webauthn_response *answer, const struct bh_passkey *passkey)
 {
     enum bh_fault fault = check_user(owner->user, answer->user_handle);
 
@@ -324,21 +324,21 @@ check_assertion(const struct bh_webauthn_owner *owner,
 }
 
 static void
-update(const struct bh_passkey *passkey, const struct bh_webauthn_authenticator *parts,
+webauthn_update(const struct bh_passkey *passkey, const struct bh_webauthn_authenticator *parts,
        bh_ns now, struct bh_webauthn_proof *ret_proof)
 {
-    uint32_t before = passkey->counter, seen = parts->counter;
+    uint32_t before = passkey->counter, reported = parts->counter;
 
     ret_proof->passkey = *passkey;
-    ret_proof->cloned = (before > 0 || seen > 0) && seen <= before;
-    ret_proof->passkey.counter = seen > before ? seen : before;
+    ret_proof->cloned = (before > 0 || reported > 0) && reported <= before;
+    ret_proof->passkey.counter = reported > before ? reported : before;
     ret_proof->passkey.flags = parts->flags;
     ret_proof->passkey.used = now;
 }
 
 enum bh_fault
 bh_webauthn_assert(const struct bh_webauthn_owner *owner, struct bh_webauthn *ceremony,
-                   const struct bh_webauthn_answer *answer, bh_ns now,
+                   const struct bh_webauthn_response *answer, bh_ns now,
                    struct bh_webauthn_proof *ret_proof)
 {
     uint8_t client[BH_WEBAUTHN_CLIENT_MAX], data[BH_WEBAUTHN_AUTHENTICATOR_MAX];
@@ -349,9 +349,9 @@ bh_webauthn_assert(const struct bh_webauthn_owner *owner, struct bh_webauthn *ce
     enum bh_fault fault;
 
     BH_ASSERT(ceremony->kind == BH_WEBAUTHN_GET);
-    if (!decode(answer->client_data, client, sizeof client, &what.client) ||
-        !decode(answer->authenticator_data, data, sizeof data, &what.authenticator) ||
-        !decode(answer->signature, signature, sizeof signature, &what.signature))
+    if (!webauthn_decode(answer->client_data, client, sizeof client, &what.client) ||
+        !webauthn_decode(answer->authenticator_data, data, sizeof data, &what.authenticator) ||
+        !webauthn_decode(answer->signature, signature, sizeof signature, &what.signature))
         return BH_FAULT_WEBAUTHN_ENCODING;
     fault = bh_webauthn_client_check(owner->site, ceremony, &what.client, now);
     if (fault != BH_FAULT_NONE)
@@ -359,12 +359,12 @@ bh_webauthn_assert(const struct bh_webauthn_owner *owner, struct bh_webauthn *ce
     passkey = bh_passkeys_find(&owner->passkeys, answer->credential);
     if (!passkey)
         return BH_FAULT_WEBAUTHN_UNKNOWN;
-    if (!take_apart(&what.authenticator, &parts))
+    if (!decode_authenticator(&what.authenticator, &parts))
         return BH_FAULT_WEBAUTHN_AUTHENTICATOR;
     fault = check_assertion(owner, &parts, answer, passkey);
     if (fault == BH_FAULT_NONE && !bh_webauthn_key_verify(passkey, &what))
         fault = BH_FAULT_WEBAUTHN_SIGNATURE;
     if (fault == BH_FAULT_NONE)
-        update(passkey, &parts, now, ret_proof);
+        webauthn_update(passkey, &parts, now, ret_proof);
     return fault;
 }

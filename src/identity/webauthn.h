@@ -49,7 +49,7 @@ struct bh_webauthn {
 
 /* A browser's answer: base64url texts but for the first and the last two of the list; NULL
  * where it has none. */
-struct bh_webauthn_answer {
+struct bh_webauthn_response {
     const char *challenge; /* which ceremony it answers, where the caller keeps several */
     const char
         *authenticator_data; /* AuthenticatorAttestationResponse.getAuthenticatorData()
@@ -62,7 +62,7 @@ struct bh_webauthn_answer {
     const char *transports;  /* getTransports() of a new one, joined by commas */
 };
 
-extern const struct bh_fields bh_webauthn_answer_fields;
+extern const struct bh_fields bh_webauthn_response_fields;
 
 /* Ask something new, with 32 random bytes as challenge. */
 void bh_webauthn_begin(struct bh_webauthn *ceremony, enum bh_webauthn_kind kind,
@@ -87,7 +87,7 @@ void bh_webauthn_put_request(struct bh_buf *out, const struct bh_webauthn_site *
 BH_MUST_USE enum bh_fault bh_webauthn_parse(const char *text, size_t length,
                                             enum bh_webauthn_kind kind,
                                             struct bh_arena *arena,
-                                            struct bh_webauthn_answer *ret_answer);
+                                            struct bh_webauthn_response *ret_answer);
 
 /* Take the answer to a creation.  The ceremony is used up when the challenge was the right
  * one, whatever else is wrong.
@@ -102,7 +102,7 @@ BH_MUST_USE enum bh_fault bh_webauthn_parse(const char *text, size_t length,
  *   PASSKEY_NAME                                  it cannot be called so */
 BH_MUST_USE enum bh_fault bh_webauthn_register(const struct bh_webauthn_site *site,
                                                struct bh_webauthn *ceremony,
-                                               const struct bh_webauthn_answer *answer,
+                                               const struct bh_webauthn_response *answer,
                                                bh_ns now, struct bh_passkey *ret_passkey);
 
 /* What an assertion is held against. */
@@ -129,7 +129,7 @@ struct bh_webauthn_proof {
  * On failure `ret_proof` is untouched. */
 BH_MUST_USE enum bh_fault bh_webauthn_assert(const struct bh_webauthn_owner *owner,
                                              struct bh_webauthn *ceremony,
-                                             const struct bh_webauthn_answer *answer,
+                                             const struct bh_webauthn_response *answer,
                                              bh_ns now,
                                              struct bh_webauthn_proof *ret_proof);
 

@@ -7,7 +7,7 @@ enum { DEPTH_MAX = 4 }; /* CTAP 2.1, 8 */
 
 /* An item's head: how it begins, and its number.  Indefinite lengths are refused. */
 static bool
-take_head(struct bh_webauthn_bytes *left, uint8_t *ret_major, uint64_t *ret_number)
+cbor_read_head(struct bh_webauthn_bytes *left, uint8_t *ret_major, uint64_t *ret_number)
 {
     uint8_t first, more;
     uint64_t number = 0;
@@ -42,7 +42,7 @@ skip(struct bh_webauthn_bytes *left, uint32_t depth)
     uint64_t number;
     uint8_t major;
 
-    if (depth > DEPTH_MAX || !take_head(left, &major, &number) || major == CBOR_TAG)
+    if (depth > DEPTH_MAX || !cbor_read_head(left, &major, &number) || major == CBOR_TAG)
         return false;
     if (major < CBOR_BYTES || major > CBOR_MAP)
         return true;

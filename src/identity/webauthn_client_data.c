@@ -4,7 +4,7 @@
 #include "identity/webauthn_internal.h"
 
 static bool
-has_text(const struct bh_texts *texts, const char *text)
+webauthn_client_data_has_text(const struct bh_texts *texts, const char *text)
 {
     for (uint32_t i = 0; i < texts->count; i++)
         if (strcmp(texts->items[i], text) == 0)
@@ -32,7 +32,7 @@ check_origin(const struct bh_webauthn_site *site, bh_json_value root)
 {
     bh_json_value cross = bh_json_get(root, "crossOrigin");
 
-    if (!has_text(&site->origins, bh_json_text(bh_json_get(root, "origin"), "")))
+    if (!webauthn_client_data_has_text(&site->origins, bh_json_text(bh_json_get(root, "origin"), "")))
         return BH_FAULT_WEBAUTHN_ORIGIN;
     if (cross && (bh_json_kind(cross) != BH_JSON_BOOL || bh_json_truth(cross)))
         return BH_FAULT_WEBAUTHN_CROSS_ORIGIN;

@@ -68,7 +68,7 @@ client_data(void **state)
     (void)state;
     bh_test_authenticator_init(&device, BH_PASSKEY_EDDSA);
     for (size_t i = 0; i < BH_COUNT(written); i++) {
-        struct bh_webauthn_answer answer;
+        struct bh_webauthn_response answer;
         struct bh_webauthn ceremony;
         const char *mark = strstr(written[i].text, "%s");
         size_t head = mark ? (size_t)(mark - written[i].text) : strlen(written[i].text);
@@ -78,7 +78,7 @@ client_data(void **state)
         response.client_bytes = (size_t)snprintf(
             (char *)response.client, sizeof response.client, "%.*s%s%s", (int)head,
             written[i].text, mark ? ceremony.challenge : "", mark ? mark + 2 : "");
-        answer = bh_test_answer(&response);
+        answer = bh_test_response_encode(&response);
         BH_CHECK_EQ(written[i].name,
                     bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
                     written[i].fault);

@@ -34,7 +34,7 @@ BH_MUST_USE bool bh_webauthn_cbor_skip_map(struct bh_webauthn_bytes *left);
 
 /* Take the key out of authenticator data with AT.  False: none of the accepted algorithms,
  * malformed, or no public key at all (a point off its curve). */
-BH_MUST_USE bool bh_webauthn_key_take(const struct bh_webauthn_bytes *authenticator,
+BH_MUST_USE bool bh_webauthn_key_read(const struct bh_webauthn_bytes *authenticator,
                                       struct bh_passkey *ret_passkey);
 
 /* What was signed, by whom, for whom. */

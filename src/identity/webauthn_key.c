@@ -69,7 +69,7 @@ key_pointer(const struct public_key *key)
 
 /* The key, when it is of that algorithm. */
 static bool
-take_key(const struct bh_webauthn_bytes *authenticator, enum bh_passkey_alg alg,
+webauthn_key_take_key(const struct bh_webauthn_bytes *authenticator, enum bh_passkey_alg alg,
          struct bh_passkey *ret_passkey)
 {
     BH_AUTO(cred_free)
@@ -92,21 +92,21 @@ take_key(const struct bh_webauthn_bytes *authenticator, enum bh_passkey_alg alg,
 }
 
 bool
-bh_webauthn_key_take(const struct bh_webauthn_bytes *authenticator,
+bh_webauthn_key_read(const struct bh_webauthn_bytes *authenticator,
                      struct bh_passkey *ret_passkey)
 {
     bool taken = false;
 
     fido_init(0);
     for (enum bh_passkey_alg alg = 0; alg < BH_PASSKEY_ALGS && !taken; alg++)
-        taken = take_key(authenticator, alg, ret_passkey);
+        taken = webauthn_key_take_key(authenticator, alg, ret_passkey);
     ERR_clear_error();
     return taken;
 }
 
 /* The bytes of a stored key; a passkey that was decoded or registered has good ones. */
 static void
-key_of(const struct bh_passkey *passkey, struct public_key *ret_key)
+webauthn_key_key_of(const struct bh_passkey *passkey, struct public_key *ret_key)
 {
     char memory[BH_PASSKEY_KEY_TEXT];
     struct bh_buf bytes;
@@ -130,7 +130,7 @@ bh_webauthn_key_verify(const struct bh_passkey *passkey,
     bool good;
 
     fido_init(0);
-    key_of(passkey, &key);
+    webauthn_key_key_of(passkey, &key);
     good = proof && key.alg != BH_PASSKEY_ALGS &&
            fido_assert_set_clientdata(proof, what->client.bytes, what->client.length) ==
                FIDO_OK &&

@@ -19,7 +19,7 @@ static struct bh_passkey passkeys[BH_PASSKEY_ALGS]; /* what the devices register
 static struct bh_test_response response;
 
 static void
-begin(struct bh_webauthn *ceremony, enum bh_webauthn_kind kind)
+webauthn_test_begin(struct bh_webauthn *ceremony, enum bh_webauthn_kind kind)
 {
     static uint8_t random[BH_SECRET_BYTES];
 
@@ -29,53 +29,53 @@ begin(struct bh_webauthn *ceremony, enum bh_webauthn_kind kind)
 
 /* Ask, let the device answer, take the answer. */
 static enum bh_fault
-create(struct bh_test_authenticator *device, struct bh_passkey *ret_passkey)
+webauthn_test_create(struct bh_test_authenticator *device, struct bh_passkey *ret_passkey)
 {
-    struct bh_webauthn_answer answer;
+    struct bh_webauthn_response answer;
     struct bh_webauthn ceremony;
 
-    begin(&ceremony, BH_WEBAUTHN_CREATE);
+    webauthn_test_begin(&ceremony, BH_WEBAUTHN_CREATE);
     bh_test_create(device, ceremony.challenge, &response);
-    answer = bh_test_answer(&response);
+    answer = bh_test_response_encode(&response);
     answer.name = "Ada's key";
     answer.transports = "internal,hybrid";
     return bh_webauthn_register(&site, &ceremony, &answer, now, ret_passkey);
 }
 
 static struct bh_webauthn_owner
-owner_of(const struct bh_passkey *passkey)
+webauthn_test_owner_of(const struct bh_passkey *passkey)
 {
     return (struct bh_webauthn_owner) { &site, &user, { passkey, 1 } };
 }
 
 static enum bh_fault
-get(struct bh_test_authenticator *device, const struct bh_passkey *passkey,
+webauthn_test_get(struct bh_test_authenticator *device, const struct bh_passkey *passkey,
     struct bh_webauthn_proof *ret_proof)
 {
-    struct bh_webauthn_owner owner = owner_of(passkey);
-    struct bh_webauthn_answer answer;
+    struct bh_webauthn_owner owner = webauthn_test_owner_of(passkey);
+    struct bh_webauthn_response answer;
     struct bh_webauthn ceremony;
 
-    begin(&ceremony, BH_WEBAUTHN_GET);
+    webauthn_test_begin(&ceremony, BH_WEBAUTHN_GET);
     bh_test_get(device, ceremony.challenge, &user, &response);
-    answer = bh_test_answer(&response);
+    answer = bh_test_response_encode(&response);
     return bh_webauthn_assert(&owner, &ceremony, &answer, now, ret_proof);
 }
 
 static int
-set_up(void **state)
+webauthn_test_set_up(void **state)
 {
     (void)state;
     for (enum bh_passkey_alg alg = 0; alg < BH_PASSKEY_ALGS; alg++) {
         bh_test_authenticator_init(&devices[alg], alg);
-        if (create(&devices[alg], &passkeys[alg]) != BH_FAULT_NONE)
+        if (webauthn_test_create(&devices[alg], &passkeys[alg]) != BH_FAULT_NONE)
             return 1;
     }
     return 0;
 }
 
 static int
-tear_down(void **state)
+webauthn_test_tear_down(void **state)
 {
     (void)state;
     for (enum bh_passkey_alg alg = 0; alg < BH_PASSKEY_ALGS; alg++)
@@ -141,7 +141,7 @@ good(void **state)
         BH_CHECK_STR(name, passkey->name, "Ada's key");
         BH_CHECK_STR(name, passkey->transports, "internal,hybrid");
         proof.passkey = untouched;
-        BH_CHECK_EQ(name, get(&devices[alg], passkey, &proof), BH_FAULT_NONE);
+        BH_CHECK_EQ(name, webauthn_test_get(&devices[alg], passkey, &proof), BH_FAULT_NONE);
         BH_CHECK_EQ(name, proof.cloned, false);
         BH_CHECK_EQ(name, proof.passkey.counter, devices[alg].counter);
         BH_CHECK_EQ(name, proof.passkey.flags, 0x05);
@@ -154,7 +154,7 @@ good(void **state)
 /* One thing about browser or authenticator changed at a time.  A passkey is registered in
  * the good state before. */
 static void
-refused(void **state)
+webauthn_test_refused(void **state)
 {
     static const struct row {
         const char *name, *site, *origin, *type, *more;
@@ -206,9 +206,9 @@ refused(void **state)
         device.type = row->type;
         device.more = row->more ? row->more : device.more;
         device.flags = row->flags ? row->flags : device.flags;
-        BH_CHECK_EQ(row->name, create(&device, &passkey),
+        BH_CHECK_EQ(row->name, webauthn_test_create(&device, &passkey),
                     syncable ? BH_FAULT_NONE : row->fault);
-        BH_CHECK_EQ(row->name, get(&device, &passkeys[BH_PASSKEY_ES256], &proof),
+        BH_CHECK_EQ(row->name, webauthn_test_get(&device, &passkeys[BH_PASSKEY_ES256], &proof),
                     row->fault);
     }
     BH_CHECK_DONE();
@@ -220,15 +220,15 @@ once(void **state)
 {
     struct bh_test_authenticator *device = &devices[BH_PASSKEY_ES256];
     struct bh_webauthn ceremony, other;
-    struct bh_webauthn_answer answer;
+    struct bh_webauthn_response answer;
     struct bh_passkey passkey;
     const bh_ns end = now + BH_WEBAUTHN_SECONDS * BH_NS_PER_S;
 
     (void)state;
-    begin(&ceremony, BH_WEBAUTHN_CREATE);
-    begin(&other, BH_WEBAUTHN_CREATE);
+    webauthn_test_begin(&ceremony, BH_WEBAUTHN_CREATE);
+    webauthn_test_begin(&other, BH_WEBAUTHN_CREATE);
     bh_test_create(device, ceremony.challenge, &response);
-    answer = bh_test_answer(&response);
+    answer = bh_test_response_encode(&response);
     BH_CHECK_EQ("another's", bh_webauthn_register(&site, &other, &answer, now, &passkey),
                 BH_FAULT_WEBAUTHN_CHALLENGE);
     BH_CHECK_EQ("is not used up by that", other.used, false);
@@ -265,12 +265,12 @@ static void
 flip_assertion(const char *name, struct bh_test_authenticator *device, uint8_t *bytes,
                size_t length)
 {
-    struct bh_webauthn_owner owner = owner_of(&passkeys[device->alg]);
-    struct bh_webauthn_answer answer;
+    struct bh_webauthn_owner owner = webauthn_test_owner_of(&passkeys[device->alg]);
+    struct bh_webauthn_response answer;
     struct bh_webauthn_proof proof;
     struct bh_webauthn ceremony;
 
-    begin(&ceremony, BH_WEBAUTHN_GET);
+    webauthn_test_begin(&ceremony, BH_WEBAUTHN_GET);
     bh_test_get(device, ceremony.challenge, &user, &response);
     if (bytes == response.signature)
         length = response.signature_bytes;
@@ -278,13 +278,13 @@ flip_assertion(const char *name, struct bh_test_authenticator *device, uint8_t *
         length = response.client_bytes;
     for (size_t bit = 0; bit < 8 * length; bit++) {
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        answer = bh_test_answer(&response);
+        answer = bh_test_response_encode(&response);
         ceremony.used = false;
         if (bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof) == BH_FAULT_NONE)
             BH_CHECK_EQ(name, bit, -1);
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
-    answer = bh_test_answer(&response);
+    answer = bh_test_response_encode(&response);
     ceremony.used = false;
     BH_CHECK_EQ(name, bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof), 0);
 }
@@ -312,16 +312,16 @@ flipped_creations(void **state)
     for (enum bh_passkey_alg alg = 0; alg < BH_PASSKEY_ALGS; alg++) {
         struct bh_webauthn ceremony;
 
-        begin(&ceremony, BH_WEBAUTHN_CREATE);
+        webauthn_test_begin(&ceremony, BH_WEBAUTHN_CREATE);
         bh_test_create(&devices[alg], ceremony.challenge, &response);
         for (size_t bit = 0; bit < 8 * response.authenticator_bytes; bit++) {
             struct bh_passkey passkey = { 0 }, same = passkeys[alg];
-            struct bh_webauthn_answer answer;
+            struct bh_webauthn_response answer;
 
             same.counter = devices[alg].counter;
             response.authenticator[bit / 8] ^= (uint8_t)(1 << bit % 8);
             ceremony.used = false;
-            answer = bh_test_answer(&response);
+            answer = bh_test_response_encode(&response);
             answer.name = "Ada's key";
             answer.transports = "internal,hybrid";
             if (bh_webauthn_register(&site, &ceremony, &answer, now, &passkey) ==
@@ -336,31 +336,31 @@ flipped_creations(void **state)
 
 /* Cut anywhere, or with a byte behind, nothing is a credential or an assertion. */
 static void
-cut(void **state)
+webauthn_test_cut(void **state)
 {
     (void)state;
     for (enum bh_passkey_alg alg = 0; alg < BH_PASSKEY_ALGS; alg++) {
-        struct bh_webauthn_owner owner = owner_of(&passkeys[alg]);
-        struct bh_webauthn_answer answer;
+        struct bh_webauthn_owner owner = webauthn_test_owner_of(&passkeys[alg]);
+        struct bh_webauthn_response answer;
         struct bh_webauthn_proof proof;
         struct bh_passkey passkey;
         struct bh_webauthn ceremony;
         size_t whole;
 
-        begin(&ceremony, BH_WEBAUTHN_CREATE);
+        webauthn_test_begin(&ceremony, BH_WEBAUTHN_CREATE);
         bh_test_create(&devices[alg], ceremony.challenge, &response);
         for (whole = response.authenticator_bytes--; response.authenticator_bytes > 0;
              response.authenticator_bytes--) {
             ceremony.used = false;
-            answer = bh_test_answer(&response);
+            answer = bh_test_response_encode(&response);
             BH_CHECK("cut", bh_webauthn_register(&site, &ceremony, &answer, now, &passkey));
         }
-        begin(&ceremony, BH_WEBAUTHN_GET);
+        webauthn_test_begin(&ceremony, BH_WEBAUTHN_GET);
         bh_test_get(&devices[alg], ceremony.challenge, &user, &response);
         for (whole = response.signature_bytes, response.signature_bytes = 1;
              response.signature_bytes <= whole + 1; response.signature_bytes++) {
             ceremony.used = false;
-            answer = bh_test_answer(&response);
+            answer = bh_test_response_encode(&response);
             BH_CHECK_EQ("signature",
                         bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof) == 0,
                         response.signature_bytes == whole);
@@ -368,7 +368,7 @@ cut(void **state)
         response.signature_bytes = whole;
         response.authenticator_bytes = 38;
         ceremony.used = false;
-        answer = bh_test_answer(&response);
+        answer = bh_test_response_encode(&response);
         BH_CHECK_EQ("a byte behind",
                     bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof),
                     BH_FAULT_WEBAUTHN_AUTHENTICATOR);
@@ -402,7 +402,7 @@ counters(void **state)
 
         device.counter = rows[i].seen - 1;
         passkey.counter = rows[i].stored;
-        BH_CHECK_EQ(rows[i].name, get(&device, &passkey, &proof), BH_FAULT_NONE);
+        BH_CHECK_EQ(rows[i].name, webauthn_test_get(&device, &passkey, &proof), BH_FAULT_NONE);
         BH_CHECK_EQ(rows[i].name, proof.cloned, rows[i].cloned);
         BH_CHECK_EQ(rows[i].name, proof.passkey.counter, rows[i].kept);
     }
@@ -433,7 +433,7 @@ backups(void **state)
 
         device.flags = rows[i].seen;
         passkey.flags = rows[i].registered;
-        BH_CHECK_EQ(rows[i].name, get(&device, &passkey, &proof), rows[i].fault);
+        BH_CHECK_EQ(rows[i].name, webauthn_test_get(&device, &passkey, &proof), rows[i].fault);
         if (rows[i].fault == BH_FAULT_NONE)
             BH_CHECK_EQ(rows[i].name, proof.passkey.flags, rows[i].seen);
     }
@@ -461,21 +461,21 @@ owners(void **state)
         { "no passkey", &user, { NULL, 0 }, BH_FAULT_WEBAUTHN_UNKNOWN },
         { "another key of that id", &user, { &swapped, 1 }, BH_FAULT_WEBAUTHN_SIGNATURE },
     };
-    struct bh_test_authenticator *device = &devices[BH_PASSKEY_ES256], thief;
+    struct bh_test_authenticator *device = &devices[BH_PASSKEY_ES256], attacker;
 
     (void)state;
-    bh_test_authenticator_init(&thief, BH_PASSKEY_ES256);
-    assert_int_equal(create(&thief, &swapped), BH_FAULT_NONE);
-    bh_test_authenticator_fini(&thief);
+    bh_test_authenticator_init(&attacker, BH_PASSKEY_ES256);
+    assert_int_equal(webauthn_test_create(&attacker, &swapped), BH_FAULT_NONE);
+    bh_test_authenticator_fini(&attacker);
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_webauthn_owner owner = { &site, rows[i].user, rows[i].passkeys };
-        struct bh_webauthn_answer answer;
+        struct bh_webauthn_response answer;
         struct bh_webauthn_proof proof;
         struct bh_webauthn ceremony;
 
-        begin(&ceremony, BH_WEBAUTHN_GET);
+        webauthn_test_begin(&ceremony, BH_WEBAUTHN_GET);
         bh_test_get(device, ceremony.challenge, &user, &response);
-        answer = bh_test_answer(&response);
+        answer = bh_test_response_encode(&response);
         BH_CHECK_EQ(rows[i].name,
                     bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof),
                     rows[i].fault);
@@ -503,25 +503,25 @@ ids(void **state)
     };
     struct bh_passkey passkey;
     struct bh_webauthn ceremony;
-    struct bh_webauthn_answer answer;
+    struct bh_webauthn_response answer;
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_test_authenticator device = devices[BH_PASSKEY_EDDSA];
 
         device.id_bytes = rows[i].bytes;
-        BH_CHECK_EQ(rows[i].name, create(&device, &passkey), rows[i].fault);
+        BH_CHECK_EQ(rows[i].name, webauthn_test_create(&device, &passkey), rows[i].fault);
     }
-    begin(&ceremony, BH_WEBAUTHN_CREATE);
+    webauthn_test_begin(&ceremony, BH_WEBAUTHN_CREATE);
     bh_test_create(&devices[0], ceremony.challenge, &response);
     response.id[0]++;
-    answer = bh_test_answer(&response);
+    answer = bh_test_response_encode(&response);
     BH_CHECK_EQ("not the one that the browser names",
                 bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
                 BH_FAULT_WEBAUTHN_ID);
     memset(&response.authenticator[53], 0xff, 2);
     ceremony.used = false;
-    answer = bh_test_answer(&response);
+    answer = bh_test_response_encode(&response);
     BH_CHECK_EQ("longer than there are bytes",
                 bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
                 BH_FAULT_WEBAUTHN_AUTHENTICATOR);
@@ -530,7 +530,7 @@ ids(void **state)
 
 /* Keys that are none, or of no accepted algorithm. */
 static void
-keys(void **state)
+webauthn_test_keys(void **state)
 {
     enum { COSE = 55 + 32 }; /* where the key begins */
     static const struct {
@@ -547,16 +547,16 @@ keys(void **state)
         { "alg -7, Ed25519's key", BH_PASSKEY_EDDSA, COSE + 4, 0x26 ^ 0x27 },
         { "alg -258", BH_PASSKEY_RS256, COSE + 6, 1 },
     };
-    struct bh_webauthn_answer answer;
+    struct bh_webauthn_response answer;
     struct bh_webauthn ceremony;
     struct bh_passkey passkey;
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        begin(&ceremony, BH_WEBAUTHN_CREATE);
+        webauthn_test_begin(&ceremony, BH_WEBAUTHN_CREATE);
         bh_test_create(&devices[rows[i].alg], ceremony.challenge, &response);
         response.authenticator[rows[i].at] ^= rows[i].flip;
-        answer = bh_test_answer(&response);
+        answer = bh_test_response_encode(&response);
         BH_CHECK_EQ(rows[i].name,
                     bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
                     BH_FAULT_WEBAUTHN_KEY);
@@ -599,19 +599,19 @@ extensions(void **state)
         { "a map without an end", "\xbf\x61x\x01\xff", 5, true, false },
         { "five deep", "\xa1\x61x\x81\x81\x81\x80", 7, true, false },
     };
-    struct bh_webauthn_answer answer;
+    struct bh_webauthn_response answer;
     struct bh_webauthn ceremony;
     struct bh_passkey passkey;
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        begin(&ceremony, BH_WEBAUTHN_CREATE);
+        webauthn_test_begin(&ceremony, BH_WEBAUTHN_CREATE);
         bh_test_create(&devices[BH_PASSKEY_EDDSA], ceremony.challenge, &response);
         memcpy(response.authenticator + response.authenticator_bytes, rows[i].bytes,
                rows[i].length);
         response.authenticator_bytes += rows[i].length;
         response.authenticator[32] |= rows[i].extended ? BH_PASSKEY_EXTENDED : 0;
-        answer = bh_test_answer(&response);
+        answer = bh_test_response_encode(&response);
         BH_CHECK_EQ(rows[i].name,
                     bh_webauthn_register(&site, &ceremony, &answer, now, &passkey),
                     rows[i].good ? BH_FAULT_NONE : BH_FAULT_WEBAUTHN_AUTHENTICATOR);
@@ -625,8 +625,8 @@ encodings(void **state)
 {
     static const char *const texts[] = { "A", "AA==", "AB", "A+AA", "A AA" };
     struct bh_test_authenticator *device = &devices[BH_PASSKEY_EDDSA];
-    struct bh_webauthn_owner owner = owner_of(&passkeys[BH_PASSKEY_EDDSA]);
-    struct bh_webauthn_answer answer;
+    struct bh_webauthn_owner owner = webauthn_test_owner_of(&passkeys[BH_PASSKEY_EDDSA]);
+    struct bh_webauthn_response answer;
     struct bh_webauthn_proof proof;
     struct bh_webauthn ceremony;
     const char **members[] = { &answer.authenticator_data, &answer.client_data,
@@ -636,13 +636,13 @@ encodings(void **state)
     (void)state;
     memset(large, 'A', sizeof large);
     large[sizeof large - 4] = '\0';
-    begin(&ceremony, BH_WEBAUTHN_GET);
+    webauthn_test_begin(&ceremony, BH_WEBAUTHN_GET);
     bh_test_get(device, ceremony.challenge, &user, &response);
     for (size_t i = 0; i < BH_COUNT(members); i++)
         for (size_t k = 0; k <= BH_COUNT(texts); k++) {
             const char *text = k < BH_COUNT(texts) ? texts[k] : large;
 
-            answer = bh_test_answer(&response);
+            answer = bh_test_response_encode(&response);
             *members[i] = text;
             ceremony.used = false;
             BH_CHECK_EQ(text, bh_webauthn_assert(&owner, &ceremony, &answer, now, &proof),
@@ -699,11 +699,11 @@ json(void **state)
     };
 
     (void)state;
-    BH_CHECK("ordered", bh_fields_ordered(&bh_webauthn_answer_fields));
+    BH_CHECK("ordered", bh_fields_ordered(&bh_webauthn_response_fields));
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         BH_AUTO(bh_arena_free)
         struct bh_arena *arena = bh_arena_new(1 << 16);
-        struct bh_webauthn_answer answer;
+        struct bh_webauthn_response answer;
         size_t length = strlen(rows[i].text);
 
         BH_CHECK_EQ(rows[i].name,
@@ -724,21 +724,21 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options),
         cmocka_unit_test(good),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(webauthn_test_refused),
         cmocka_unit_test(once),
         cmocka_unit_test(flipped_assertions),
         cmocka_unit_test(flipped_creations),
-        cmocka_unit_test(cut),
+        cmocka_unit_test(webauthn_test_cut),
         cmocka_unit_test(counters),
         cmocka_unit_test(backups),
         cmocka_unit_test(owners),
         cmocka_unit_test(ids),
-        cmocka_unit_test(keys),
+        cmocka_unit_test(webauthn_test_keys),
         cmocka_unit_test(extensions),
         cmocka_unit_test(encodings),
         cmocka_unit_test(json),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, webauthn_test_set_up, webauthn_test_tear_down);
 }

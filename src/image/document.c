@@ -89,7 +89,7 @@ ref_name(bh_json_value descriptor)
 }
 
 static bool
-is_wanted(bh_json_value descriptor, const char *tag, const char *digest)
+document_is_wanted(bh_json_value descriptor, const char *tag, const char *digest)
 {
     const char *found = bh_json_text(bh_json_get(descriptor, "digest"), "");
 
@@ -99,7 +99,7 @@ is_wanted(bh_json_value descriptor, const char *tag, const char *digest)
 }
 
 static bh_rc
-say_missing(bh_json_value manifests, const char *tag, const char *digest,
+missing_err(bh_json_value manifests, const char *tag, const char *digest,
             struct bh_err *err)
 {
     char list[120] = "";
@@ -131,7 +131,7 @@ bh_image_find(const struct bh_buf *index, const char *tag, const char *digest,
     for (size_t i = 0; i < bh_json_count(manifests) && rc == BH_OK; i++) {
         struct bh_image_blob before = blob;
 
-        if (!is_wanted(bh_json_at(manifests, i), tag, digest))
+        if (!document_is_wanted(bh_json_at(manifests, i), tag, digest))
             continue;
         rc = read_blob(bh_json_at(manifests, i), &blob, err);
         if (rc == BH_OK && found++ && strcmp(before.digest, blob.digest) != 0)
@@ -140,7 +140,7 @@ bh_image_find(const struct bh_buf *index, const char *tag, const char *digest,
     if (rc != BH_OK)
         return bh_err_wrap(err, "index.json");
     if (found == 0)
-        return say_missing(manifests, tag, digest, err);
+        return missing_err(manifests, tag, digest, err);
     if (blob.media != BH_MEDIA_INDEX && blob.media != BH_MEDIA_MANIFEST)
         return bh_err_set(err, BH_INVALID,
                           "index.json: what it lists is no image manifest");
@@ -297,7 +297,7 @@ read_diff_ids(bh_json_value list, struct bh_image_config *config, struct bh_err 
 }
 
 static const char *
-keep_text(bh_json_value value, struct bh_arena *arena)
+store_text(bh_json_value value, struct bh_arena *arena)
 {
     const char *text = bh_json_text(value, "");
 
@@ -327,8 +327,8 @@ bh_image_read_config(const struct bh_buf *text, struct bh_arena *arena,
         rc = read_texts(bh_json_get(config, "Cmd"), "Cmd", arena, &ret_config->cmd, err);
     if (rc == BH_OK)
         rc = read_texts(bh_json_get(config, "Env"), "Env", arena, &ret_config->env, err);
-    ret_config->working_dir = keep_text(bh_json_get(config, "WorkingDir"), arena);
-    ret_config->user = keep_text(bh_json_get(config, "User"), arena);
+    ret_config->working_dir = store_text(bh_json_get(config, "WorkingDir"), arena);
+    ret_config->user = store_text(bh_json_get(config, "User"), arena);
     if (rc == BH_OK && (!ret_config->working_dir || !ret_config->user))
         rc = bh_err_set(err, BH_FULL, "WorkingDir or User is too long");
     return rc == BH_OK ? rc : bh_err_wrap(err, "configuration");

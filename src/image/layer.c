@@ -22,14 +22,14 @@ struct layer {
 };
 
 static void
-put_hex(const uint8_t digest[32], char ret_hex[BH_IMAGE_HEX])
+layer_put_hex(const uint8_t digest[32], char ret_hex[BH_IMAGE_HEX])
 {
     for (int i = 0; i < 32; i++)
         snprintf(ret_hex + 2 * i, 3, "%02x", digest[i]);
 }
 
 static bh_rc
-take_plain(struct layer *layer, const uint8_t *bytes, size_t length, struct bh_err *err)
+write_plain(struct layer *layer, const uint8_t *bytes, size_t length, struct bh_err *err)
 {
     struct bh_tar_budget *budget = layer->request->budget;
     bh_rc rc;
@@ -49,27 +49,27 @@ take_plain(struct layer *layer, const uint8_t *bytes, size_t length, struct bh_e
 static bh_rc
 inflate_more(struct layer *layer, struct bh_err *err)
 {
-    int said = layer->member_ended ? inflateReset(&layer->zip) : Z_OK;
+    int status = layer->member_ended ? inflateReset(&layer->zip) : Z_OK;
 
     layer->zip.next_out = layer->out;
     layer->zip.avail_out = CHUNK;
-    if (said == Z_OK)
-        said = inflate(&layer->zip, Z_NO_FLUSH);
-    layer->member_ended = said == Z_STREAM_END;
-    if (said != Z_OK && said != Z_STREAM_END && said != Z_BUF_ERROR)
+    if (status == Z_OK)
+        status = inflate(&layer->zip, Z_NO_FLUSH);
+    layer->member_ended = status == Z_STREAM_END;
+    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
         return bh_err_set(err, BH_INVALID, "its gzip is damaged");
-    return take_plain(layer, layer->out, CHUNK - layer->zip.avail_out, err);
+    return write_plain(layer, layer->out, CHUNK - layer->zip.avail_out, err);
 }
 
 /* What is in layer->in.  A gzip file may be several, one behind the other; and what did not
  * fit into `out` comes without new input. */
 static bh_rc
-take_packed(struct layer *layer, size_t length, struct bh_err *err)
+inflate_packed(struct layer *layer, size_t length, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     if (!layer->zipped)
-        return take_plain(layer, layer->in, length, err);
+        return write_plain(layer, layer->in, length, err);
     layer->zip.next_in = layer->in;
     layer->zip.avail_in = (uInt)length;
     do
@@ -98,7 +98,7 @@ read_blob(struct layer *layer, struct bh_err *err)
         if (layer->packed_bytes > blob->bytes)
             return bh_err_set(err, BH_INVALID, "it is longer than the manifest says");
         layer->request->crypto->sha256_put(&layer->packed, layer->in, (size_t)n);
-        rc = take_packed(layer, (size_t)n, err);
+        rc = inflate_packed(layer, (size_t)n, err);
     }
     if (rc == BH_OK && layer->packed_bytes != blob->bytes)
         return bh_err_set(err, BH_INVALID, "it is shorter than the manifest says");
@@ -117,13 +117,13 @@ check_digests(struct layer *layer, bh_rc rc, struct bh_err *err)
     layer->request->crypto->sha256_finish(&layer->plain, plain);
     if (rc != BH_OK)
         return rc;
-    put_hex(packed, hex);
+    layer_put_hex(packed, hex);
     if (strcmp(hex, layer->request->blob->digest) != 0)
         return bh_err_set(err, BH_INVALID,
                           "its digest is sha256:%.19s..., the manifest says "
                           "another",
                           hex);
-    put_hex(plain, hex);
+    layer_put_hex(plain, hex);
     if (strcmp(hex, layer->request->diff_id) != 0)
         return bh_err_set(err, BH_INVALID,
                           "unpacked its digest is sha256:%.19s..., the "

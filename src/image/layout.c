@@ -16,7 +16,7 @@
 /* The file system identity decides what may be opened; in a user namespace where this
  * process is root it may take any that is mapped there. */
 static int
-open_as(const struct bh_layout *layout, const char *path)
+open_as(const struct bh_oci_layout *layout, const char *path)
 {
     struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
                             .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
@@ -37,7 +37,7 @@ open_as(const struct bh_layout *layout, const char *path)
 }
 
 static bh_rc
-open_file(const struct bh_layout *layout, const char *path, uint64_t *ret_bytes,
+oci_layout_open_file(const struct bh_oci_layout *layout, const char *path, uint64_t *ret_bytes,
           int *ret_fd, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
@@ -56,7 +56,7 @@ open_file(const struct bh_layout *layout, const char *path, uint64_t *ret_bytes,
 }
 
 static bh_rc
-read_all(int fd, const char *path, struct bh_buf *ret_text, struct bh_err *err)
+oci_layout_read_all(int fd, const char *path, struct bh_buf *ret_text, struct bh_err *err)
 {
     char chunk[16384];
 
@@ -75,22 +75,22 @@ read_all(int fd, const char *path, struct bh_buf *ret_text, struct bh_err *err)
 }
 
 bh_rc
-bh_layout_index(const struct bh_layout *layout, struct bh_buf *ret_text, struct bh_err *err)
+bh_oci_layout_index(const struct bh_oci_layout *layout, struct bh_buf *ret_text, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
     int fd = -1;
     uint64_t bytes;
-    bh_rc rc = open_file(layout, "index.json", &bytes, &fd, err);
+    bh_rc rc = oci_layout_open_file(layout, "index.json", &bytes, &fd, err);
 
     if (rc == BH_NOT_FOUND) {
         bh_err_set(err, BH_NOT_FOUND, "it is no OCI layout: it has no index.json");
         return bh_err_hint(err, "make one: skopeo copy docker://NAME:TAG oci:PATH:TAG");
     }
-    return rc == BH_OK ? read_all(fd, "index.json", ret_text, err) : rc;
+    return rc == BH_OK ? oci_layout_read_all(fd, "index.json", ret_text, err) : rc;
 }
 
 bh_rc
-bh_layout_open(const struct bh_layout *layout, const struct bh_image_blob *blob,
+bh_oci_layout_open(const struct bh_oci_layout *layout, const struct bh_image_blob *blob,
                int *ret_fd, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
@@ -100,7 +100,7 @@ bh_layout_open(const struct bh_layout *layout, const struct bh_image_blob *blob,
     bh_rc rc;
 
     snprintf(path, sizeof path, "blobs/sha256/%s", blob->digest);
-    rc = open_file(layout, path, &bytes, &fd, err);
+    rc = oci_layout_open_file(layout, path, &bytes, &fd, err);
     if (rc == BH_NOT_FOUND) {
         bh_err_set(err, BH_NOT_FOUND, "blob sha256:%.19s... is not in the layout",
                    blob->digest);
@@ -117,17 +117,17 @@ bh_layout_open(const struct bh_layout *layout, const struct bh_image_blob *blob,
 }
 
 bh_rc
-bh_layout_document(const struct bh_layout *layout, const struct bh_image_blob *blob,
+bh_oci_layout_document(const struct bh_oci_layout *layout, const struct bh_image_blob *blob,
                    struct bh_buf *ret_text, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
     int fd = -1;
     uint8_t digest[32];
     char hex[BH_IMAGE_HEX];
-    bh_rc rc = bh_layout_open(layout, blob, &fd, err);
+    bh_rc rc = bh_oci_layout_open(layout, blob, &fd, err);
 
     if (rc == BH_OK)
-        rc = read_all(fd, blob->digest, ret_text, err);
+        rc = oci_layout_read_all(fd, blob->digest, ret_text, err);
     if (rc != BH_OK)
         return rc;
     layout->crypto->sha256(ret_text->bytes, ret_text->length, NULL, 0, digest);

@@ -33,7 +33,7 @@ bh_tar_init(struct bh_tar *tar, struct bh_tar_budget *budget)
 
 /* Octal with blanks around, or base 256 when the first bit is set. */
 static bool
-read_number(const uint8_t *field, size_t length, uint64_t *ret_number)
+tar_read_number(const uint8_t *field, size_t length, uint64_t *ret_number)
 {
     uint64_t number = 0;
     size_t i = 0;
@@ -68,11 +68,11 @@ is_sum_right(const uint8_t *block)
 
     for (uint32_t i = 0; i < BH_TAR_BLOCK; i++)
         sum += i >= SUM && i < SUM + 8 ? ' ' : block[i];
-    return read_number(block + SUM, 8, &wanted) && wanted == sum;
+    return tar_read_number(block + SUM, 8, &wanted) && wanted == sum;
 }
 
 static bool
-is_zero(const uint8_t *block)
+tar_is_zero(const uint8_t *block)
 {
     for (uint32_t i = 0; i < BH_TAR_BLOCK; i++)
         if (block[i])
@@ -143,10 +143,10 @@ check_ids(const struct bh_tar *tar, const char *name, struct bh_err *err)
 {
     uint64_t uid, gid;
 
-    if (!read_number(tar->block + UID, 8, &uid) || !read_number(tar->block + GID, 8, &gid))
+    if (!tar_read_number(tar->block + UID, 8, &uid) || !tar_read_number(tar->block + GID, 8, &gid))
         return bh_err_set(err, BH_INVALID, "\"%.80s\" has a damaged owner", name);
-    uid = tar->has_uid ? tar->said_uid : uid;
-    gid = tar->has_gid ? tar->said_gid : gid;
+    uid = tar->has_uid ? tar->pax_uid : uid;
+    gid = tar->has_gid ? tar->pax_gid : gid;
     if (uid <= ID_MAX && gid <= ID_MAX)
         return BH_OK;
     bh_err_set(err, BH_DENIED, "\"%.80s\" belongs to %s %" PRIu64, name,
@@ -157,13 +157,13 @@ check_ids(const struct bh_tar *tar, const char *name, struct bh_err *err)
 /* ---- extended headers ---- */
 
 static bh_rc
-damaged(struct bh_err *err)
+tar_damaged(struct bh_err *err)
 {
     return bh_err_set(err, BH_INVALID, "an extended header is damaged");
 }
 
 static bool
-keep_name(char *place, const char *value, size_t length)
+store_name(char *place, const char *value, size_t length)
 {
     if (length > BH_TAR_NAME_MAX || memchr(value, '\0', length))
         return false;
@@ -173,7 +173,7 @@ keep_name(char *place, const char *value, size_t length)
 }
 
 static bool
-keep_number(const char *value, size_t length, uint64_t *ret_number, bool *ret_has)
+store_number(const char *value, size_t length, uint64_t *ret_number, bool *ret_has)
 {
     char text[24];
     struct bh_err ignored;
@@ -188,27 +188,27 @@ keep_number(const char *value, size_t length, uint64_t *ret_number, bool *ret_ha
 
 /* "key=value" of one record. */
 static bool
-keep_record(struct bh_tar *tar, const char *key, size_t key_length, const char *value,
+store_record(struct bh_tar *tar, const char *key, size_t key_length, const char *value,
             size_t length)
 {
 #define IS(text) (key_length == sizeof(text) - 1 && memcmp(key, text, key_length) == 0)
     if (IS("path"))
-        return keep_name(tar->name, value, length);
+        return store_name(tar->name, value, length);
     if (IS("linkpath"))
-        return keep_name(tar->link, value, length);
+        return store_name(tar->link, value, length);
     if (IS("size"))
-        return keep_number(value, length, &tar->said_bytes, &tar->has_bytes);
+        return store_number(value, length, &tar->pax_bytes, &tar->has_bytes);
     if (IS("uid"))
-        return keep_number(value, length, &tar->said_uid, &tar->has_uid);
+        return store_number(value, length, &tar->pax_uid, &tar->has_uid);
     if (IS("gid"))
-        return keep_number(value, length, &tar->said_gid, &tar->has_gid);
+        return store_number(value, length, &tar->pax_gid, &tar->has_gid);
     return key_length < 11 || memcmp(key, "GNU.sparse.", 11) != 0;
 #undef IS
 }
 
 /* A header for all that follow says nothing that counts. */
 static bool
-keep_comment(struct bh_tar *tar, const char *key, size_t key_length, const char *value,
+store_comment(struct bh_tar *tar, const char *key, size_t key_length, const char *value,
              size_t length)
 {
     return key_length == 7 && memcmp(key, "comment", 7) == 0;
@@ -230,11 +230,11 @@ read_records(struct bh_tar *tar,
             length = length * 10 + (size_t)(*at - '0');
         if (at == end || *at++ != ' ' || length > (size_t)(end - start) ||
             length <= (size_t)(at - start) || start[length - 1] != '\n')
-            return damaged(err);
+            return tar_damaged(err);
         equals = memchr(at, '=', (size_t)(start + length - at));
         if (!equals || !keep(tar, at, (size_t)(equals - at), equals + 1,
                              (size_t)(start + length - 1 - equals - 1)))
-            return damaged(err);
+            return tar_damaged(err);
         at = start + length;
     }
     return BH_OK;
@@ -249,16 +249,16 @@ end_extended(struct bh_tar *tar, struct bh_err *err)
 
     tar->kind = 0;
     if (kind == 'x' || kind == 'g')
-        return read_records(tar, kind == 'x' ? keep_record : keep_comment, err);
-    return keep_name(kind == 'L' ? tar->name : tar->link, tar->extended, length)
+        return read_records(tar, kind == 'x' ? store_record : store_comment, err);
+    return store_name(kind == 'L' ? tar->name : tar->link, tar->extended, length)
                ? BH_OK
-               : damaged(err);
+               : tar_damaged(err);
 }
 
 /* ---- headers ---- */
 
 static void
-read_name(const struct bh_tar *tar, char *ret_name)
+tar_read_name(const struct bh_tar *tar, char *ret_name)
 {
     char prefix[156] = "";
 
@@ -290,12 +290,12 @@ spend(struct bh_tar *tar, uint64_t bytes, struct bh_err *err)
 }
 
 static bh_rc
-take_entry(struct bh_tar *tar, char type, uint64_t bytes, struct bh_err *err)
+read_entry(struct bh_tar *tar, char type, uint64_t bytes, struct bh_err *err)
 {
     char name[BH_TAR_NAME_MAX + 300];
     bh_rc rc;
 
-    read_name(tar, name);
+    tar_read_name(tar, name);
     rc = check_name(name, err);
     if (rc == BH_OK)
         rc = check_type(type, name, err);
@@ -311,26 +311,26 @@ take_entry(struct bh_tar *tar, char type, uint64_t bytes, struct bh_err *err)
 }
 
 static bh_rc
-take_header(struct bh_tar *tar, struct bh_err *err)
+tar_read_header(struct bh_tar *tar, struct bh_err *err)
 {
     uint64_t bytes;
     char type = (char)tar->block[TYPE];
     bool extended = type == 'x' || type == 'g' || type == 'L' || type == 'K';
 
-    if (is_zero(tar->block)) {
+    if (tar_is_zero(tar->block)) {
         tar->ended = true;
         return BH_OK;
     }
-    if (!is_sum_right(tar->block) || !read_number(tar->block + SIZE, 12, &bytes))
+    if (!is_sum_right(tar->block) || !tar_read_number(tar->block + SIZE, 12, &bytes))
         return bh_err_set(err, BH_INVALID, "it is no tar archive, or damaged");
     if (!extended && tar->has_bytes)
-        bytes = tar->said_bytes;
+        bytes = tar->pax_bytes;
     if (bytes > (extended ? BH_TAR_EXTENDED_MAX : ENTRY_BYTES_MAX))
         return bh_err_set(err, BH_DENIED, "an entry claims %" PRIu64 " bytes", bytes);
     tar->left = bytes;
     tar->padding = (BH_TAR_BLOCK - bytes % BH_TAR_BLOCK) % BH_TAR_BLOCK;
     if (!extended)
-        return take_entry(tar, type, bytes, err);
+        return read_entry(tar, type, bytes, err);
     tar->kind = type;
     tar->extended_length = 0;
     tar->extended[0] = '\0';
@@ -339,7 +339,7 @@ take_header(struct bh_tar *tar, struct bh_err *err)
 
 /* Content of the present entry: collected or passed over. */
 static bh_rc
-take_content(struct bh_tar *tar, const uint8_t *bytes, size_t length, struct bh_err *err)
+read_content(struct bh_tar *tar, const uint8_t *bytes, size_t length, struct bh_err *err)
 {
     tar->left -= length;
     if (!tar->kind)
@@ -351,7 +351,7 @@ take_content(struct bh_tar *tar, const uint8_t *bytes, size_t length, struct bh_
 }
 
 static size_t
-least(size_t a, uint64_t b)
+tar_least(size_t a, uint64_t b)
 {
     return b < a ? (size_t)b : a;
 }
@@ -367,18 +367,18 @@ bh_tar_feed(struct bh_tar *tar, const uint8_t *bytes, size_t length, struct bh_e
         if (tar->ended) /* what follows the end is read by nobody */
             return BH_OK;
         if (tar->left > 0) {
-            part = least(length, tar->left);
-            rc = take_content(tar, bytes, part, err);
+            part = tar_least(length, tar->left);
+            rc = read_content(tar, bytes, part, err);
         } else if (tar->padding > 0) {
-            part = least(length, tar->padding);
+            part = tar_least(length, tar->padding);
             tar->padding -= part;
         } else {
-            part = least(length, BH_TAR_BLOCK - tar->filled);
+            part = tar_least(length, BH_TAR_BLOCK - tar->filled);
             memcpy(tar->block + tar->filled, bytes, part);
             tar->filled += (uint32_t)part;
             if (tar->filled == BH_TAR_BLOCK) {
                 tar->filled = 0;
-                rc = take_header(tar, err);
+                rc = tar_read_header(tar, err);
             }
         }
         bytes += part;

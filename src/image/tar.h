@@ -36,7 +36,7 @@ struct bh_tar {
     uint32_t extended_length;
     char kind; /* of what is being collected: x, g, L, K, or 0 */
     char name[BH_TAR_NAME_MAX + 1], link[BH_TAR_NAME_MAX + 1]; /* said beforehand; "" not */
-    uint64_t said_bytes, said_uid, said_gid;
+    uint64_t pax_bytes, pax_uid, pax_gid;
     bool has_bytes, has_uid, has_gid;
     bool ended; /* two blocks of zeros, or one */
 };

@@ -16,7 +16,7 @@ enum { FILE_MAX = 1 << 20, NAME_MAX_BYTES = 64, COLUMNS = 4 };
 
 /* A file of the image's, in memory of the caller's. */
 static bool
-read_file(int root_fd, const char *path, char *memory)
+users_read_file(int root_fd, const char *path, char *memory)
 {
     struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
                             .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
@@ -52,7 +52,7 @@ read_id(const char *text, uint32_t *ret_id, struct bh_err *err)
 
 /* The columns of a line "name:x:uid:gid:..."; how many there are. */
 static size_t
-split(char *line, char *columns[COLUMNS])
+users_split(char *line, char *columns[COLUMNS])
 {
     size_t count = 0;
 
@@ -72,12 +72,12 @@ find_line(int root_fd, const char *path, const char *name, char *columns[COLUMNS
     static char text[FILE_MAX + 1];
     size_t wanted = strcmp(path, "etc/passwd") == 0 ? 4 : 3;
 
-    if (read_file(root_fd, path, text)) {
+    if (users_read_file(root_fd, path, text)) {
         for (char *line = text, *next; line; line = next) {
             next = strchr(line, '\n');
             if (next)
                 *next++ = '\0';
-            if (split(line, columns) >= wanted && strcmp(columns[0], name) == 0)
+            if (users_split(line, columns) >= wanted && strcmp(columns[0], name) == 0)
                 return BH_OK;
         }
     }
@@ -153,9 +153,9 @@ bh_user_find(int root_fd, const char *text, struct bh_user *ret_user, struct bh_
             return rc;
     }
     if (user.uid == 0)
-        user.uid = BH_USERS_ROOT_STANDS_FOR;
+        user.uid = BH_USERS_ROOT_ID;
     if (user.gid == 0)
-        user.gid = BH_USERS_ROOT_STANDS_FOR;
+        user.gid = BH_USERS_ROOT_ID;
     *ret_user = user;
     return BH_OK;
 }

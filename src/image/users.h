@@ -7,7 +7,7 @@
 
 /* The user that an image names: "", "1000", "1000:1000", "app", "app:staff". */
 
-enum { BH_USERS_ID_MAX = 65535, BH_USERS_ROOT_STANDS_FOR = 1000 };
+enum { BH_USERS_ID_MAX = 65535, BH_USERS_ROOT_ID = 1000 };
 
 struct bh_user {
     uint32_t uid, gid;

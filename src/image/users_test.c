@@ -13,7 +13,7 @@
 static char folder[] = "/tmp/bh-users-XXXXXX";
 
 static void
-write_file(const char *name, const char *text)
+users_test_write_file(const char *name, const char *text)
 {
     char path[64];
     struct bh_err err;
@@ -76,9 +76,9 @@ main(void)
         return 1;
     snprintf(path, sizeof path, "%s/etc", folder);
     mkdir(path, 0755);
-    write_file("etc/passwd", "root:x:0:0:::\nshort:x\napp:x:1234:2345:::\ntoor:x:0:0\n"
+    users_test_write_file("etc/passwd", "root:x:0:0:::\nshort:x\napp:x:1234:2345:::\ntoor:x:0:0\n"
                              "absurd:x:4294967295:0::\n");
-    write_file("etc/group", "root:x:0:\nstaff:x:50:\n");
+    users_test_write_file("etc/group", "root:x:0:\nstaff:x:50:\n");
     cmocka_set_message_output(CM_OUTPUT_TAP);
     failed = cmocka_run_group_tests(tests, NULL, NULL);
     snprintf(path, sizeof path, "%s/etc/passwd", folder);

@@ -43,7 +43,7 @@ struct bh_keys {
     pthread_mutex_t mutex;
     struct secrets *secrets;
     struct bh_key_row *rows;     /* ascending by id */
-    size_t count, room;
+    size_t count, capacity;
     bool broken;                 /* the tree could not be read again */
     /* owner thread */
     size_t told;                 /* rows that have a record, or need none */
@@ -63,9 +63,9 @@ find_row(const struct bh_keys *keys, uint64_t id)
 static void
 add_row(struct bh_keys *keys, const struct bh_key_row *row)
 {
-    if (keys->count == keys->room) {
-        keys->room = keys->room ? 2 * keys->room : 64;
-        keys->rows = realloc(keys->rows, keys->room * sizeof *keys->rows);
+    if (keys->count == keys->capacity) {
+        keys->capacity = keys->capacity ? 2 * keys->capacity : 64;
+        keys->rows = realloc(keys->rows, keys->capacity * sizeof *keys->rows);
         BH_ASSERT(keys->rows);
     }
     keys->rows[keys->count++] = *row;
@@ -96,7 +96,7 @@ find_use(struct bh_keys *keys, const struct bh_key_row *want)
 }
 
 static bool
-see_row(void *self, const struct bh_key_row *row)
+keys_load_row(void *self, const struct bh_key_row *row)
 {
     add_row(self, row);
     return true;
@@ -123,14 +123,14 @@ check_row(const struct bh_keys *keys, const struct bh_key_row *row, struct bh_er
 }
 
 static bh_rc
-load(struct bh_keys *keys, struct bh_err *err)
+keys_load(struct bh_keys *keys, struct bh_err *err)
 {
     bh_rc rc;
 
     keys->count = 0;
     memset(keys->found, 0, sizeof keys->found);
     explicit_bzero(keys->secrets->opened, sizeof keys->secrets->opened);
-    rc = keys->store.ops->list_keys(keys->store.self, see_row, keys, err);
+    rc = keys->store.ops->list_keys(keys->store.self, keys_load_row, keys, err);
     for (size_t i = 0; rc == BH_OK && i < keys->count; i++)
         rc = check_row(keys, &keys->rows[i], err);
     keys->told = keys->count;
@@ -171,7 +171,7 @@ bh_keys_open(const struct bh_keys_options *options, struct bh_keys **ret_keys,
     (void)!mlock(pages, sizeof *keys->secrets); /* where the limit allows it */
     (void)!madvise(pages, sizeof *keys->secrets, MADV_DONTDUMP);
     keys->secrets->root = make_root(keys->crypto, options->root);
-    rc = load(keys, err);
+    rc = keys_load(keys, err);
     if (rc == BH_OK)
         *ret_keys = bh_steal(&keys);
     return rc;
@@ -199,7 +199,7 @@ bh_keys_reload(struct bh_keys *keys, struct bh_err *err)
         keys->secrets->root = keys->secrets->former;
         explicit_bzero(&keys->secrets->former, sizeof keys->secrets->former);
     }
-    rc = load(keys, err);
+    rc = keys_load(keys, err);
     pthread_mutex_unlock(&keys->mutex);
     return rc;
 }
@@ -232,7 +232,7 @@ wrapping_of(struct bh_keys *keys, const struct bh_key_row *row,
 }
 
 static struct opened
-prepare(const struct bh_keys *keys, const struct bh_key_row *row,
+keys_prepare(const struct bh_keys *keys, const struct bh_key_row *row,
         const uint8_t plain[BH_KEY_BYTES])
 {
     bool wraps = row->kind == BH_KEY_KIND_TENANT;
@@ -264,14 +264,14 @@ open_key(struct bh_keys *keys, const struct bh_key_row *row, struct opened *ret_
     explicit_bzero(wrapping, sizeof wrapping);
     if (rc != BH_OK)
         return rc;
-    *slot = *ret_opened = prepare(keys, row, plain);
+    *slot = *ret_opened = keys_prepare(keys, row, plain);
     explicit_bzero(plain, sizeof plain);
     return BH_OK;
 }
 
 /* Make the key of `row`, whose parent there is, and put it. */
 static bh_rc
-make_key(struct bh_keys *keys, struct bh_key_row *row, struct bh_err *err)
+keys_make_key(struct bh_keys *keys, struct bh_key_row *row, struct bh_err *err)
 {
     uint8_t plain[BH_KEY_BYTES], wrapping[BH_KEY_BYTES];
     bh_rc rc;
@@ -297,7 +297,7 @@ need_key(struct bh_keys *keys, struct bh_key_row *want, struct bh_err *err)
     struct bh_key_row *found = find_use(keys, want);
 
     if (!found)
-        return make_key(keys, want, err);
+        return keys_make_key(keys, want, err);
     *want = *found;
     return BH_OK;
 }
@@ -363,7 +363,7 @@ bh_keys_number(struct bh_keys *keys, const struct bh_key_use *use)
 /* ---- sealing ---- */
 
 static void
-put_item(struct bh_buf *out, uint64_t key, struct bh_slice cipher,
+keys_put_item(struct bh_buf *out, uint64_t key, struct bh_slice cipher,
          const uint8_t commitment[HASH_BYTES], const uint8_t nonce[BH_AEAD_NONCE_BYTES])
 {
     bh_buf_puts(out, "{\"c\":\"");
@@ -401,7 +401,7 @@ seal_with(const struct bh_crypto_ops *crypto, const struct opened *key, struct b
         rc = crypto->seal(&aead, plain.text, plain.length, cipher, err);
     if (rc == BH_OK) {
         crypto->hmac(key->second, sizeof key->second, plain.text, plain.length, commitment);
-        put_item(out, key->id, (struct bh_slice){ cipher, length }, commitment, nonce);
+        keys_put_item(out, key->id, (struct bh_slice){ cipher, length }, commitment, nonce);
         if (out->overflow)
             rc = bh_err_set(err, BH_FULL, "no room for a sealed text of %zu bytes",
                             plain.length);
@@ -604,7 +604,7 @@ bh_keys_each(struct bh_keys *keys, bh_key_sink sink, void *sink_self)
 }
 
 static bh_rc
-shred(struct bh_keys *keys, uint64_t id, uint64_t now_ns, struct bh_err *err)
+keys_shred(struct bh_keys *keys, uint64_t id, uint64_t now_ns, struct bh_err *err)
 {
     struct bh_key_row *row = find_row(keys, id);
     struct opened *slot = &keys->secrets->opened[id % OPENED_MAX];
@@ -626,7 +626,7 @@ bh_keys_shred(struct bh_keys *keys, uint64_t id, uint64_t now_ns, struct bh_err 
     bh_rc rc;
 
     pthread_mutex_lock(&keys->mutex);
-    rc = shred(keys, id, now_ns, err);
+    rc = keys_shred(keys, id, now_ns, err);
     pthread_mutex_unlock(&keys->mutex);
     return rc;
 }
@@ -647,7 +647,7 @@ rewrap(struct bh_keys *keys, const struct root *fresh, struct bh_key_row *row,
 }
 
 static bh_rc
-rotate(struct bh_keys *keys, const struct root *fresh, uint64_t *ret_count, struct bh_err *err)
+keys_rotate(struct bh_keys *keys, const struct root *fresh, uint64_t *ret_count, struct bh_err *err)
 {
     uint64_t count = 0;
     bh_rc rc = BH_OK;
@@ -673,7 +673,7 @@ bh_keys_rotate(struct bh_keys *keys, const uint8_t root[BH_KEY_BYTES], uint64_t 
     bh_rc rc;
 
     pthread_mutex_lock(&keys->mutex);
-    rc = rotate(keys, &fresh, ret_count, err);
+    rc = keys_rotate(keys, &fresh, ret_count, err);
     pthread_mutex_unlock(&keys->mutex);
     explicit_bzero(&fresh, sizeof fresh);
     return rc;

@@ -31,7 +31,7 @@ open_keys(struct fixture *f, uint8_t root)
 }
 
 static int
-set_up(void **state)
+keys_set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
 
@@ -42,7 +42,7 @@ set_up(void **state)
 }
 
 static int
-tear_down(void **state)
+keys_tear_down(void **state)
 {
     struct fixture *f = *state;
 
@@ -54,13 +54,13 @@ tear_down(void **state)
 }
 
 static void
-begin(struct fixture *f)
+keys_begin(struct fixture *f)
 {
     assert_int_equal(f->store.ops->begin(f->store.self, &f->err), BH_OK);
 }
 
 static void
-commit(struct fixture *f)
+keys_commit(struct fixture *f)
 {
     assert_int_equal(f->store.ops->commit(f->store.self, &f->err), BH_OK);
 }
@@ -73,16 +73,16 @@ slice_of(const char *text)
 
 /* The sealed text, in the arena. */
 static const char *
-seal(struct fixture *f, struct bh_key_use use, const char *plain)
+keys_seal(struct fixture *f, struct bh_key_use use, const char *plain)
 {
     struct bh_buf out;
     const char *item;
 
     bh_buf_init(&out, 1 << 20);
-    begin(f);
+    keys_begin(f);
     if (bh_keys_seal(f->keys, &use, slice_of(plain), &out, &f->err) != BH_OK)
         fail_msg("%s", f->err.msg);
-    commit(f);
+    keys_commit(f);
     item = bh_arena_strdup(f->arena, bh_buf_text(&out));
     bh_buf_fini(&out);
     return item;
@@ -138,16 +138,16 @@ seals_and_opens(void **state)
 
     for (size_t u = 0; u < BH_COUNT(uses); u++)
         for (size_t i = 0; i < BH_COUNT(texts); i++) {
-            const char *item = seal(f, uses[u], texts[i]);
+            const char *item = keys_seal(f, uses[u], texts[i]);
 
             BH_CHECK("form", bh_keys_is_sealed(slice_of(item)));
             BH_CHECK("hidden", strlen(texts[i]) < 2 || !strstr(item, texts[i]));
             BH_CHECK_STR("opened", unseal(f, item), texts[i]);
-            BH_CHECK("each is another", strcmp(item, seal(f, uses[u], texts[i])) != 0);
+            BH_CHECK("each is another", strcmp(item, keys_seal(f, uses[u], texts[i])) != 0);
         }
     memset(large, 'a', 100000);
     large[100000] = '\0';
-    BH_CHECK_STR("large", unseal(f, seal(f, audit_3, large)), large);
+    BH_CHECK_STR("large", unseal(f, keys_seal(f, audit_3, large)), large);
     assert_int_equal(open_keys(f, 1), BH_OK);
     free(large);
     BH_CHECK_DONE();
@@ -160,14 +160,14 @@ makes_keys_as_needed(void **state)
     struct fixture *f = *state;
     struct bh_key_row row;
 
-    (void)seal(f, audit_3, "a");
-    (void)seal(f, audit_3, "b");
+    (void)keys_seal(f, audit_3, "a");
+    (void)keys_seal(f, audit_3, "b");
     BH_CHECK_STR("first", tree(f), "1:0/3/0<root 2:1/3/202611<tenant ");
-    (void)seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { 3 }, DEC - 1 }, "c");
-    (void)seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { 3 }, DEC }, "d");
-    (void)seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { 4 }, NOV }, "e");
-    (void)seal(f, (struct bh_key_use){ BH_KEY_IDENTITY, { 4 }, NOV }, "f");
-    (void)seal(f, (struct bh_key_use){ BH_KEY_IDENTITY, { 5 }, DEC }, "g");
+    (void)keys_seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { 3 }, DEC - 1 }, "c");
+    (void)keys_seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { 3 }, DEC }, "d");
+    (void)keys_seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { 4 }, NOV }, "e");
+    (void)keys_seal(f, (struct bh_key_use){ BH_KEY_IDENTITY, { 4 }, NOV }, "f");
+    (void)keys_seal(f, (struct bh_key_use){ BH_KEY_IDENTITY, { 5 }, DEC }, "g");
     BH_CHECK_STR("all", tree(f),
                  "1:0/3/0<root 2:1/3/202611<tenant 3:1/3/202612<tenant 4:0/4/0<root "
                  "5:1/4/202611<tenant 6:0/0/0<root 7:2/0/0<tenant ");
@@ -184,7 +184,7 @@ static void
 refuses_damaged_items(void **state)
 {
     struct fixture *f = *state;
-    const char *good = seal(f, audit_3, "text"), *other = seal(f, audit_3, "next");
+    const char *good = keys_seal(f, audit_3, "text"), *other = keys_seal(f, audit_3, "next");
     char item[400];
     struct bh_buf plain;
 
@@ -208,28 +208,28 @@ static void
 a_destroyed_key_opens_nothing(void **state)
 {
     struct fixture *f = *state;
-    const char *november = seal(f, audit_3, "november");
-    const char *december = seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { 3 }, DEC }, "december");
+    const char *november = keys_seal(f, audit_3, "november");
+    const char *december = keys_seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { 3 }, DEC }, "december");
 
-    begin(f);
+    keys_begin(f);
     BH_CHECK_EQ("shred", bh_keys_shred(f->keys, 2, DEC, &f->err), BH_OK);
     BH_CHECK_EQ("twice", bh_keys_shred(f->keys, 2, DEC, &f->err), BH_NOT_FOUND);
     BH_CHECK_EQ("none such", bh_keys_shred(f->keys, 99, DEC, &f->err), BH_NOT_FOUND);
-    commit(f);
+    keys_commit(f);
     for (int i = 0; i < 2; i++) {
         BH_CHECK_STR("erased", unseal(f, november), "erased");
         BH_CHECK_STR("kept", unseal(f, december), "december");
         assert_int_equal(open_keys(f, 1), BH_OK);
     }
-    BH_CHECK_STR("a new key for that month", unseal(f, seal(f, audit_3, "again")), "again");
+    BH_CHECK_STR("a new key for that month", unseal(f, keys_seal(f, audit_3, "again")), "again");
     BH_CHECK_STR("the tree", tree(f),
                  "1:0/3/0<root 2:1/3/202611<tenant! 3:1/3/202612<tenant 4:1/3/202611<tenant ");
-    begin(f);
+    keys_begin(f);
     BH_CHECK_EQ("shred the tenant's", bh_keys_shred(f->keys, 1, DEC, &f->err), BH_OK);
-    commit(f);
+    keys_commit(f);
     assert_int_equal(open_keys(f, 1), BH_OK);
     BH_CHECK_STR("all below", unseal(f, december), "erased");
-    BH_CHECK_STR("a new tree", unseal(f, seal(f, audit_3, "anew")), "anew");
+    BH_CHECK_STR("a new tree", unseal(f, keys_seal(f, audit_3, "anew")), "anew");
     BH_CHECK_DONE();
 }
 
@@ -237,12 +237,12 @@ static void
 a_rolled_back_key_never_was(void **state)
 {
     struct fixture *f = *state;
-    const char *kept = seal(f, audit_3, "kept");
+    const char *kept = keys_seal(f, audit_3, "kept");
     struct bh_buf out;
     char lost[400];
 
     bh_buf_init_fixed(&out, lost, sizeof lost);
-    begin(f);
+    keys_begin(f);
     assert_int_equal(bh_keys_seal(f->keys, &(struct bh_key_use){ BH_KEY_AUDIT, { 9 }, NOV },
                                   slice_of("lost"), &out, &f->err), BH_OK);
     assert_int_equal(bh_keys_shred(f->keys, 2, DEC, &f->err), BH_OK);
@@ -250,7 +250,7 @@ a_rolled_back_key_never_was(void **state)
     f->store.ops->rollback(f->store.self);
     BH_CHECK_EQ("reload", bh_keys_reload(f->keys, &f->err), BH_OK);
     BH_CHECK_STR("back", unseal(f, kept), "kept");
-    (void)seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { 8 }, NOV }, "x"); /* the same numbers */
+    (void)keys_seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { 8 }, NOV }, "x"); /* the same numbers */
     BH_CHECK_STR("not by another's key", unseal(f, bh_buf_text(&out)),
                  "a text sealed under key 4 is damaged");
     BH_CHECK_DONE();
@@ -270,34 +270,34 @@ rotates(void **state)
 {
     const uint8_t next[32] = { 2, [31] = 1 };
     struct fixture *f = *state;
-    const char *item = seal(f, audit_3, "text");
+    const char *item = keys_seal(f, audit_3, "text");
     struct bh_key_row before, after;
     uint64_t count = 0;
 
-    (void)seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { 4 }, NOV }, "x");
+    (void)keys_seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { 4 }, NOV }, "x");
     bh_keys_each(f->keys, take_second, &before);
-    begin(f);
+    keys_begin(f);
     BH_CHECK_EQ("rotate", bh_keys_rotate(f->keys, next, &count, &f->err), BH_OK);
     f->store.ops->rollback(f->store.self);
     BH_CHECK_EQ("reload", bh_keys_reload(f->keys, &f->err), BH_OK);
     BH_CHECK_STR("as before", unseal(f, item), "text");
     BH_CHECK_EQ("the new root is none", open_keys(f, 2), BH_CONFLICT);
     BH_CHECK_EQ("the old one", open_keys(f, 1), BH_OK);
-    begin(f);
+    keys_begin(f);
     BH_CHECK_EQ("rotate", bh_keys_rotate(f->keys, next, &count, &f->err), BH_OK);
-    commit(f);
+    keys_commit(f);
     bh_keys_rotated(f->keys);
     BH_CHECK_EQ("tenants' keys", count, 2);
     BH_CHECK_STR("opens", unseal(f, item), "text");
-    (void)seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { 5 }, NOV }, "y");
+    (void)keys_seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { 5 }, NOV }, "y");
     BH_CHECK_EQ("the old root is none", open_keys(f, 1), BH_CONFLICT);
     BH_CHECK_EQ("the new one", open_keys(f, 2), BH_OK);
     BH_CHECK_STR("opens", unseal(f, item), "text");
     bh_keys_each(f->keys, take_second, &after);
     BH_CHECK("untouched", memcmp(&before, &after, sizeof before) == 0);
-    begin(f);
+    keys_begin(f);
     BH_CHECK_EQ("the present one", bh_keys_rotate(f->keys, next, &count, &f->err), BH_CONFLICT);
-    commit(f);
+    keys_commit(f);
     BH_CHECK_DONE();
 }
 
@@ -306,21 +306,21 @@ static void
 refuses_moved_rows(void **state)
 {
     struct fixture *f = *state;
-    const char *item = seal(f, audit_3, "text");
+    const char *item = keys_seal(f, audit_3, "text");
     struct bh_key_row row;
 
     bh_keys_each(f->keys, take_second, &row);
     row.month = 202612;
-    begin(f);
+    keys_begin(f);
     assert_int_equal(f->store.ops->put_key(f->store.self, &row, &f->err), BH_OK);
-    commit(f);
+    keys_commit(f);
     assert_int_equal(open_keys(f, 1), BH_OK);
     BH_CHECK_STR("moved", unseal(f, item),
                  "key 2: was not sealed with this key, or was changed");
     row.parent = 77;
-    begin(f);
+    keys_begin(f);
     assert_int_equal(f->store.ops->put_key(f->store.self, &row, &f->err), BH_OK);
-    commit(f);
+    keys_commit(f);
     BH_CHECK_EQ("orphan", open_keys(f, 1), BH_INVALID);
     assert_int_equal(bh_keys_open(&(struct bh_keys_options){ f->store, crypto, { 1 } }, &f->keys,
                                   &f->err), BH_CONFLICT);
@@ -328,7 +328,7 @@ refuses_moved_rows(void **state)
 }
 
 static const char *
-text_of(struct fixture *f, const struct bh_digest *digest)
+keys_text_of(struct fixture *f, const struct bh_digest *digest)
 {
     const char *text;
 
@@ -342,26 +342,26 @@ keeps_texts(void **state)
     static const char old[] = "{\"args\":[\"true\"]}";
     struct fixture *f = *state;
     struct bh_digest sealed, plain, none = { { 9 } };
-    const char *item = seal(f, audit_3, old);
+    const char *item = keys_seal(f, audit_3, old);
 
     crypto->sha256(old, strlen(old), "", 0, plain.bytes);
-    begin(f);
+    keys_begin(f);
     assert_int_equal(f->store.ops->put_text(f->store.self, &(struct bh_text_row){ plain, 0, { old, strlen(old) } }, &f->err),
                      BH_OK);
     crypto->sha256(item, strlen(item), "", 0, sealed.bytes);
     assert_int_equal(f->store.ops->put_text(f->store.self, &(struct bh_text_row){ sealed, 3, { item, strlen(item) } }, &f->err),
                      BH_OK);
-    commit(f);
-    BH_CHECK_STR("sealed", text_of(f, &sealed), old);
-    BH_CHECK_STR("of before", text_of(f, &plain), old);
-    BH_CHECK_STR("gone", text_of(f, &none), "erased");
-    begin(f);
+    keys_commit(f);
+    BH_CHECK_STR("sealed", keys_text_of(f, &sealed), old);
+    BH_CHECK_STR("of before", keys_text_of(f, &plain), old);
+    BH_CHECK_STR("gone", keys_text_of(f, &none), "erased");
+    keys_begin(f);
     assert_int_equal(bh_keys_shred(f->keys, 2, DEC, &f->err), BH_OK);
-    commit(f);
+    keys_commit(f);
     BH_CHECK_EQ("it goes with its key", f->store.ops->get_text(f->store.self, &sealed, f->arena,
                                                                &(const char *){ 0 }, &f->err), BH_NOT_FOUND);
-    BH_CHECK_STR("destroyed", text_of(f, &sealed), "erased");
-    BH_CHECK_STR("of before", text_of(f, &plain), old);
+    BH_CHECK_STR("destroyed", keys_text_of(f, &sealed), "erased");
+    BH_CHECK_STR("of before", keys_text_of(f, &plain), old);
     BH_CHECK_EQ("and says so", bh_keys_get_text(f->keys, &sealed, f->arena, &(const char *){ 0 },
                                                 &f->err), BH_NOT_FOUND);
     BH_CHECK_DONE();
@@ -402,14 +402,14 @@ opens_beside_the_owner(void **state)
     struct opening openings[THREADS];
     pthread_t threads[THREADS];
     atomic_bool stop = false;
-    const char *item = seal(f, audit_3, "text");
+    const char *item = keys_seal(f, audit_3, "text");
 
     for (int i = 0; i < THREADS; i++) {
         openings[i] = (struct opening){ f, item, &stop, 0, 0 };
         assert_int_equal(pthread_create(&threads[i], NULL, open_on, &openings[i]), 0);
     }
     for (uint32_t tenant = 10; tenant < 10 + TENANTS; tenant++)
-        (void)seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { tenant }, NOV }, "other");
+        (void)keys_seal(f, (struct bh_key_use){ BH_KEY_AUDIT, { tenant }, NOV }, "other");
     atomic_store(&stop, true);
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
@@ -422,7 +422,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, keys_set_up, keys_tear_down)
         TEST(seals_and_opens),
         TEST(makes_keys_as_needed),
         TEST(refuses_damaged_items),

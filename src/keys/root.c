@@ -72,7 +72,7 @@ find_path(const struct bh_root_options *options, char *ret_path, size_t size)
 }
 
 static bh_rc
-make(const struct bh_root_options *options, struct bh_root *root, struct bh_err *err)
+root_make(const struct bh_root_options *options, struct bh_root *root, struct bh_err *err)
 {
     bh_rc rc = options->crypto->random(root->key, sizeof root->key, err);
 
@@ -111,7 +111,7 @@ bh_root_load(const struct bh_root_options *options, struct bh_root *ret_root,
 
     root.replaceable = !systemd;
     if (rc == BH_NOT_FOUND && ours && options->make)
-        rc = make(options, &root, err);
+        rc = root_make(options, &root, err);
     if (rc == BH_OK && root.replaceable)
         rc = load_next(&root, err);
     if (rc == BH_OK)
@@ -165,7 +165,7 @@ overwrite(const char *path, const uint8_t key[KEY_BYTES], struct bh_err *err)
 }
 
 bh_rc
-bh_root_settle(struct bh_root *root, struct bh_err *err)
+bh_root_commit(struct bh_root *root, struct bh_err *err)
 {
     bh_rc rc = overwrite(root->path, root->next, err);
 

@@ -47,7 +47,7 @@ BH_MUST_USE bh_rc bh_root_read(const char *path, uint8_t ret_key[32], struct bh_
  * finds both and takes the one that fits.  BH_CONFLICT: not replaceable. */
 BH_MUST_USE bh_rc bh_root_stage(struct bh_root *root, const uint8_t next[32],
                                 struct bh_err *err);
-BH_MUST_USE bh_rc bh_root_settle(struct bh_root *root, struct bh_err *err);
+BH_MUST_USE bh_rc bh_root_commit(struct bh_root *root, struct bh_err *err);
 /* The rotation did not come to pass: the staged key goes. */
 BH_MUST_USE bh_rc bh_root_unstage(struct bh_root *root, struct bh_err *err);
 

@@ -15,7 +15,7 @@ struct fixture {
 };
 
 static int
-set_up(void **state)
+root_set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
 
@@ -29,7 +29,7 @@ set_up(void **state)
 }
 
 static int
-tear_down(void **state)
+root_tear_down(void **state)
 {
     static const char *const names[] = { "root.key", "root.key.next", "bulkhead.root", "own" };
     struct fixture *f = *state;
@@ -45,7 +45,7 @@ tear_down(void **state)
 }
 
 static void
-put_file(struct fixture *f, const char *name, size_t bytes, mode_t mode)
+root_put_file(struct fixture *f, const char *name, size_t bytes, mode_t mode)
 {
     static const uint8_t content[64] = { 9, 8, 7 };
 
@@ -55,7 +55,7 @@ put_file(struct fixture *f, const char *name, size_t bytes, mode_t mode)
 }
 
 static bh_rc
-load(struct fixture *f)
+root_load(struct fixture *f)
 {
     return bh_root_load(&f->options, &f->root, &f->err);
 }
@@ -68,14 +68,14 @@ is_made_once(void **state)
     struct stat status;
 
     f->options.make = false;
-    BH_CHECK_EQ("none, and none may be made", load(f), BH_NOT_FOUND);
+    BH_CHECK_EQ("none, and none may be made", root_load(f), BH_NOT_FOUND);
     f->options.make = true;
-    BH_CHECK_EQ("made", load(f), BH_OK);
+    BH_CHECK_EQ("made", root_load(f), BH_OK);
     BH_CHECK("told", f->root.made && f->root.replaceable && !f->root.staged);
     assert_int_equal(stat(f->path, &status), 0);
     BH_CHECK_EQ("mode", status.st_mode & 0777, 0600);
     memcpy(first, f->root.key, sizeof first);
-    BH_CHECK_EQ("again", load(f), BH_OK);
+    BH_CHECK_EQ("again", root_load(f), BH_OK);
     BH_CHECK("same", !f->root.made && memcmp(first, f->root.key, sizeof first) == 0);
     BH_CHECK_DONE();
 }
@@ -101,12 +101,12 @@ refuses_bad_files(void **state)
     struct fixture *f = *state;
 
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
-        put_file(f, "root.key", rows[i].bytes, rows[i].mode);
-        BH_CHECK_EQ(rows[i].name, load(f), rows[i].rc);
+        root_put_file(f, "root.key", rows[i].bytes, rows[i].mode);
+        BH_CHECK_EQ(rows[i].name, root_load(f), rows[i].rc);
     }
     unlink(f->path);
     assert_int_equal(symlink("/etc/hostname", f->path), 0);
-    BH_CHECK_EQ("link", load(f), BH_INVALID);
+    BH_CHECK_EQ("link", root_load(f), BH_INVALID);
     BH_CHECK_DONE();
 }
 
@@ -117,22 +117,22 @@ has_an_order_of_places(void **state)
     struct fixture *f = *state;
     char own[96];
 
-    assert_int_equal(load(f), BH_OK);
+    assert_int_equal(root_load(f), BH_OK);
     f->options.credentials = f->folder;
-    BH_CHECK_EQ("no credential", load(f), BH_OK);
+    BH_CHECK_EQ("no credential", root_load(f), BH_OK);
     BH_CHECK_STR("state folder", strrchr(f->root.path, '/'), "/root.key");
-    put_file(f, "bulkhead.root", 32, 0440); /* as systemd's access list shows */
-    BH_CHECK_EQ("credential", load(f), BH_OK);
+    root_put_file(f, "bulkhead.root", 32, 0440); /* as systemd's access list shows */
+    BH_CHECK_EQ("credential", root_load(f), BH_OK);
     BH_CHECK_STR("credential", strrchr(f->root.path, '/'), "/bulkhead.root");
     BH_CHECK_EQ("not ours to replace", bh_root_stage(&f->root, f->root.key, &f->err),
                 BH_CONFLICT);
-    put_file(f, "bulkhead.root", 32, 0444);
-    BH_CHECK_EQ("world reads it", load(f), BH_DENIED);
+    root_put_file(f, "bulkhead.root", 32, 0444);
+    BH_CHECK_EQ("world reads it", root_load(f), BH_DENIED);
     snprintf(own, sizeof own, "%s/own", f->folder);
     f->options.path = own;
-    BH_CHECK_EQ("a configured one is never made", load(f), BH_NOT_FOUND);
-    put_file(f, "own", 32, 0600);
-    BH_CHECK_EQ("configured", load(f), BH_OK);
+    BH_CHECK_EQ("a configured one is never made", root_load(f), BH_NOT_FOUND);
+    root_put_file(f, "own", 32, 0600);
+    BH_CHECK_EQ("configured", root_load(f), BH_OK);
     BH_CHECK_STR("configured", strrchr(f->root.path, '/'), "/own");
     BH_CHECK_DONE();
 }
@@ -144,18 +144,18 @@ is_replaced_in_steps(void **state)
     struct fixture *f = *state;
     uint8_t first[32];
 
-    assert_int_equal(load(f), BH_OK);
+    assert_int_equal(root_load(f), BH_OK);
     memcpy(first, f->root.key, sizeof first);
     BH_CHECK_EQ("stage", bh_root_stage(&f->root, next, &f->err), BH_OK);
-    BH_CHECK_EQ("both", load(f), BH_OK);
+    BH_CHECK_EQ("both", root_load(f), BH_OK);
     BH_CHECK("both", f->root.staged && memcmp(f->root.key, first, 32) == 0
                          && memcmp(f->root.next, next, 32) == 0);
     BH_CHECK_EQ("unstage", bh_root_unstage(&f->root, &f->err), BH_OK);
-    BH_CHECK_EQ("the old one", load(f), BH_OK);
+    BH_CHECK_EQ("the old one", root_load(f), BH_OK);
     BH_CHECK("the old one", !f->root.staged && memcmp(f->root.key, first, 32) == 0);
     BH_CHECK_EQ("stage", bh_root_stage(&f->root, next, &f->err), BH_OK);
-    BH_CHECK_EQ("settle", bh_root_settle(&f->root, &f->err), BH_OK);
-    BH_CHECK_EQ("the new one", load(f), BH_OK);
+    BH_CHECK_EQ("settle", bh_root_commit(&f->root, &f->err), BH_OK);
+    BH_CHECK_EQ("the new one", root_load(f), BH_OK);
     BH_CHECK("the new one", !f->root.staged && memcmp(f->root.key, next, 32) == 0);
     BH_CHECK_DONE();
 }
@@ -164,7 +164,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, root_set_up, root_tear_down)
         TEST(is_made_once),
         TEST(refuses_bad_files),
         TEST(has_an_order_of_places),

@@ -54,7 +54,7 @@ bh_boundary_grade(enum bh_boundary boundary)
 }
 
 bool
-bh_grade_keeps(enum bh_grade have, enum bh_grade need)
+bh_grade_meets(enum bh_grade have, enum bh_grade need)
 {
     return have != BH_GRADE_NONE && (need == BH_GRADE_NONE || have <= need);
 }

@@ -51,6 +51,6 @@ enum bh_boundary bh_boundary_max(enum bh_boundary a, enum bh_boundary b);
 enum bh_grade bh_boundary_grade(enum bh_boundary boundary);
 
 /* Whether `have` is at least as strong as `need`. */
-bool bh_grade_keeps(enum bh_grade have, enum bh_grade need);
+bool bh_grade_meets(enum bh_grade have, enum bh_grade need);
 
 #endif

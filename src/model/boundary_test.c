@@ -36,7 +36,7 @@ boundaries_ask_for_grades(void **state)
 
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         BH_CHECK_EQ(cases[i].name,
-                    bh_grade_keeps(cases[i].grade, bh_boundary_grade(cases[i].boundary)),
+                    bh_grade_meets(cases[i].grade, bh_boundary_grade(cases[i].boundary)),
                     cases[i].keeps);
     BH_CHECK_DONE();
 }

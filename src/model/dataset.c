@@ -25,13 +25,13 @@ static const char *const role_names[BH_ROLES] = {
 };
 
 static const struct bh_field place_rows[] = {
-    BH_F(struct bh_site_dataset_place, nodes, BH_FIELD_TEXTS, .max = PLACES_MAX,
+    BH_F(struct bh_site_dataset_location, nodes, BH_FIELD_TEXTS, .max = PLACES_MAX,
          .doc = "names of nodes"),
-    BH_F(struct bh_site_dataset_place, pools, BH_FIELD_TEXTS, .max = PLACES_MAX,
+    BH_F(struct bh_site_dataset_location, pools, BH_FIELD_TEXTS, .max = PLACES_MAX,
          .doc = "names of pools"),
 };
 static const struct bh_fields place_fields =
-    BH_FIELDS("place", struct bh_site_dataset_place, place_rows);
+    BH_FIELDS("place", struct bh_site_dataset_location, place_rows);
 
 static const struct bh_field grant_rows[] = {
     BH_F(struct bh_site_dataset_grant, label, BH_FIELD_TEXT, .max = LABEL_MAX,

@@ -23,7 +23,7 @@ enum bh_data_right {
 };
 
 /* Where a job may have it; an empty list restricts nothing. */
-struct bh_site_dataset_place {
+struct bh_site_dataset_location {
     struct bh_texts nodes, pools;
 };
 
@@ -34,7 +34,7 @@ struct bh_site_dataset_grant {
     const char *principal;
     enum bh_role role;           /* held by name on the job's tenant, or above */
     const char *tenant;          /* the job's, or above; "*" is any */
-    struct bh_site_dataset_place to;
+    struct bh_site_dataset_location to;
     const char *until;           /* "2027-01-01T00:00:00Z"; NULL: without an end */
 };
 

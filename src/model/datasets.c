@@ -40,7 +40,7 @@ overlap(const char *a, const char *b)
 }
 
 static bh_rc
-check_doors(const struct bh_site *site, uint32_t at, struct bh_err *err)
+check_other_paths(const struct bh_site *site, uint32_t at, struct bh_err *err)
 {
     const struct bh_site_dataset *datasets = site->datasets.items, *own = &datasets[at];
     const struct bh_site_mount *mounts = site->mounts.items;
@@ -72,7 +72,7 @@ bh_dataset_check(const struct bh_site *site, uint32_t at, struct bh_err *err)
     bh_rc rc = bh_dataset_read(own, &unused, err);
 
     if (rc == BH_OK)
-        rc = check_doors(site, at, err);
+        rc = check_other_paths(site, at, err);
     if (rc == BH_OK && !bh_site_tenant_named(site, own->tenant))
         rc = bh_err_set(err, BH_INVALID, "no tenant %.119s in this file", own->tenant);
     for (uint32_t i = 0; i < own->grants.count && rc == BH_OK; i++) {

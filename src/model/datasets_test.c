@@ -56,7 +56,7 @@ static const struct {
 };
 
 static bh_rc
-check(const char *yaml, struct bh_err *err)
+datasets_test_check(const char *yaml, struct bh_err *err)
 {
     struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_site site;
@@ -82,7 +82,7 @@ datasets_stand_beside_the_rest_of_the_site(void **state)
         char yaml[2000];
 
         snprintf(yaml, sizeof yaml, "%s%s", SITE, cases[i].yaml);
-        BH_CHECK_EQ(cases[i].name, check(yaml, &err), cases[i].rc);
+        BH_CHECK_EQ(cases[i].name, datasets_test_check(yaml, &err), cases[i].rc);
         if (cases[i].says)
             BH_CHECK_STR(cases[i].name, err.msg, cases[i].says);
         else if (cases[i].rc == BH_OK)

@@ -17,7 +17,7 @@ enum { NUMBERS_MAX = 3, DIGITS_MAX = 4 };
 
 /* One number of at most four digits; NULL: there is none. */
 static const char *
-take_number(const char *at, uint32_t *ret_number)
+driver_read_number(const char *at, uint32_t *ret_number)
 {
     uint32_t digits = 0, number = 0;
 
@@ -35,7 +35,7 @@ bh_driver_parse(const char *text, struct bh_driver_version *ret_version, struct 
     const char *at = text;
 
     while (at && count < NUMBERS_MAX) {
-        at = take_number(at, &numbers[count]);
+        at = driver_read_number(at, &numbers[count]);
         if (!at)
             break;
         count++;

@@ -70,7 +70,7 @@ repartition(void **state)
 }
 
 static void
-words(void **state)
+driver_test_words(void **state)
 {
     char text[80];
     struct bh_buf out;
@@ -84,5 +84,5 @@ words(void **state)
 
 static const struct CMUnitTest tests[] = { cmocka_unit_test(versions),
                                            cmocka_unit_test(repartition),
-                                           cmocka_unit_test(words) };
+                                           cmocka_unit_test(driver_test_words) };
 BH_TEST_MAIN(tests)

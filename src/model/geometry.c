@@ -199,13 +199,13 @@ bh_occupancy_remove(struct bh_occupancy *occupancy, const struct bh_profile *pro
 }
 
 static uint32_t
-least(uint32_t a, uint32_t b)
+geometry_least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
 
 uint32_t
-bh_occupancy_room(const struct bh_occupancy *occupancy, const struct bh_profile *profile)
+bh_occupancy_capacity(const struct bh_occupancy *occupancy, const struct bh_profile *profile)
 {
     uint32_t taken = occupancy->units, found = 0;
     uint32_t by_slices, by_count, most;
@@ -214,8 +214,8 @@ bh_occupancy_room(const struct bh_occupancy *occupancy, const struct bh_profile 
         return 0;
     by_slices = (models[profile->model].compute_slices - occupancy->slices)
                 / profile->compute_slices;
-    by_count = profile->most - least(profile->most, occupancy->counts[column(profile)]);
-    most = least(by_slices, profile->media ? least(by_count, 1) : by_count);
+    by_count = profile->most - geometry_least(profile->most, occupancy->counts[column(profile)]);
+    most = geometry_least(by_slices, profile->media ? geometry_least(by_count, 1) : by_count);
     for (uint32_t starts = profile->starts; starts && found < most; starts &= starts - 1) {
         uint32_t span = interval(profile, (uint32_t)__builtin_ctz(starts));
 
@@ -255,9 +255,9 @@ bh_occupancy_fragmentation(const struct bh_occupancy *occupancy, enum bh_gpu_mod
 
         if (!profile->plain)
             continue;
-        usable = bh_occupancy_room(occupancy, profile) * profile->memory_units;
-        at_best = bh_occupancy_room(&empty, profile) * profile->memory_units;
-        at_best = least(at_best, free_units);
+        usable = bh_occupancy_capacity(occupancy, profile) * profile->memory_units;
+        at_best = bh_occupancy_capacity(&empty, profile) * profile->memory_units;
+        at_best = geometry_least(at_best, free_units);
         if (at_best > usable)
             lost += (uint64_t)(at_best - usable) * profile->memory_units;
     }

@@ -80,7 +80,7 @@ const struct bh_profile *bh_profile_first(enum bh_gpu_model model, uint32_t *ret
 /* Parts a whole GPU, a profile or a share takes. */
 struct bh_parts bh_profile_parts(bh_profile_id id);
 
-/* What stands on one GPU: built by adding pieces. */
+/* What stands on one GPU: built by adding partitions. */
 struct bh_occupancy {
     uint32_t units;                   /* bit u: memory unit u is taken */
     uint32_t slices;                  /* compute slices taken */
@@ -89,7 +89,7 @@ struct bh_occupancy {
     uint32_t share_compute;           /* parts of them together */
     uint32_t share_memory;            /* likewise, with a context for each slot */
     uint32_t share_limit;             /* what share_compute may be; 0: it is not to be shared */
-    bool media, whole;                /* whole: by one piece, or by its shares */
+    bool media, whole;                /* whole: by one partition, or by its shares */
     bool shared;                      /* what takes it whole are shares */
 };
 
@@ -97,7 +97,7 @@ struct bh_occupancy {
 bool bh_occupancy_fits(const struct bh_occupancy *occupancy, const struct bh_profile *profile,
                        uint32_t start);
 
-/* Add or take away a piece that fits, or stands there. */
+/* Add or take away a partition that fits, or stands there. */
 void bh_occupancy_add(struct bh_occupancy *occupancy, const struct bh_profile *profile,
                       uint32_t start);
 void bh_occupancy_remove(struct bh_occupancy *occupancy, const struct bh_profile *profile,
@@ -105,7 +105,7 @@ void bh_occupancy_remove(struct bh_occupancy *occupancy, const struct bh_profile
 
 /* How many more instances of `profile` could be added at best, placing each at the
  * lowest legal start. */
-uint32_t bh_occupancy_room(const struct bh_occupancy *occupancy,
+uint32_t bh_occupancy_capacity(const struct bh_occupancy *occupancy,
                            const struct bh_profile *profile);
 
 /* Whether nothing more of the model's can be added: taken whole, or no memory unit or no

@@ -4,7 +4,7 @@
 #include "base/test.h"
 
 static const struct bh_profile *
-h100(const char *name)
+geometry_test_h100(const char *name)
 {
     const struct bh_profile *profile = bh_profile_find(BH_GPU_H100_80GB, name);
 
@@ -65,12 +65,12 @@ an_empty_gpu_holds_as_many_as_the_table_says(void **state)
         const struct bh_profile *profile = bh_profile_first((enum bh_gpu_model)model, &count);
 
         for (; count > 0; count--, profile++)
-            BH_CHECK_EQ(profile->name, bh_occupancy_room(&empty, profile), profile->most);
+            BH_CHECK_EQ(profile->name, bh_occupancy_capacity(&empty, profile), profile->most);
     }
     BH_CHECK_DONE();
 }
 
-struct piece {
+struct partition {
     const char *profile;
     uint32_t start;
 };
@@ -81,8 +81,8 @@ layouts_follow_the_rules_of_combination(void **state)
 {
     static const struct {
         const char *name;
-        struct piece pieces[8];
-        struct piece next;
+        struct partition partitions[8];
+        struct partition next;
         bool fits;
     } cases[] = {
         { "4g and 3g are the largest pair", { { "4g.40gb", 0 } }, { "3g.40gb", 4 }, true },
@@ -102,10 +102,10 @@ layouts_follow_the_rules_of_combination(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_occupancy occupancy = { 0 };
 
-        for (const struct piece *piece = cases[i].pieces; piece->profile; piece++)
-            bh_occupancy_add(&occupancy, h100(piece->profile), piece->start);
+        for (const struct partition *partition = cases[i].partitions; partition->profile; partition++)
+            bh_occupancy_add(&occupancy, geometry_test_h100(partition->profile), partition->start);
         BH_CHECK_EQ(cases[i].name,
-                    bh_occupancy_fits(&occupancy, h100(cases[i].next.profile),
+                    bh_occupancy_fits(&occupancy, geometry_test_h100(cases[i].next.profile),
                                       cases[i].next.start),
                     cases[i].fits);
     }
@@ -118,10 +118,10 @@ removing_undoes_adding(void **state)
     struct bh_occupancy occupancy = { 0 };
     static const struct bh_occupancy empty;
 
-    bh_occupancy_add(&occupancy, h100("3g.40gb"), 4);
-    bh_occupancy_add(&occupancy, h100("1g.10gb+me"), 0);
-    bh_occupancy_remove(&occupancy, h100("3g.40gb"), 4);
-    bh_occupancy_remove(&occupancy, h100("1g.10gb+me"), 0);
+    bh_occupancy_add(&occupancy, geometry_test_h100("3g.40gb"), 4);
+    bh_occupancy_add(&occupancy, geometry_test_h100("1g.10gb+me"), 0);
+    bh_occupancy_remove(&occupancy, geometry_test_h100("3g.40gb"), 4);
+    bh_occupancy_remove(&occupancy, geometry_test_h100("1g.10gb+me"), 0);
     assert_memory_equal(&occupancy, &empty, sizeof(empty));
 }
 
@@ -130,7 +130,7 @@ broken_by(const char *profile, uint32_t start)
 {
     struct bh_occupancy occupancy = { 0 };
 
-    bh_occupancy_add(&occupancy, h100(profile), start);
+    bh_occupancy_add(&occupancy, geometry_test_h100(profile), start);
     return bh_occupancy_fragmentation(&occupancy, BH_GPU_H100_80GB);
 }
 
@@ -152,8 +152,8 @@ a_gpu_taken_whole_takes_no_more(void **state)
 {
     struct bh_occupancy whole = { .whole = true };
 
-    BH_CHECK("no fit", !bh_occupancy_fits(&whole, h100("1g.10gb"), 0));
-    BH_CHECK_EQ("no room", bh_occupancy_room(&whole, h100("1g.10gb")), 0);
+    BH_CHECK("no fit", !bh_occupancy_fits(&whole, geometry_test_h100("1g.10gb"), 0));
+    BH_CHECK_EQ("no room", bh_occupancy_capacity(&whole, geometry_test_h100("1g.10gb")), 0);
     BH_CHECK_EQ("parts", bh_profile_parts(BH_PROFILE_WHOLE).compute, BH_GPU_PARTS);
     BH_CHECK_EQ("nothing", bh_profile_parts(BH_PROFILE_NONE).memory, 0);
     BH_CHECK_DONE();

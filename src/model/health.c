@@ -24,7 +24,7 @@ const char *const bh_fault_then_names[BH_FAULT_THENS] = {
     [BH_THEN_WATCH] = "watch",           [BH_THEN_RESET_IDLE] = "reset_idle",
     [BH_THEN_DRAIN] = "drain",           [BH_THEN_RESET] = "reset",
     [BH_THEN_REBOOT] = "reboot",         [BH_THEN_RETIRE] = "retire",
-    [BH_THEN_MENDED] = "mended",
+    [BH_THEN_RECOVERED] = "mended",
 };
 
 const char *const bh_gpu_health_names[BH_HEALTHS] = {
@@ -49,11 +49,11 @@ const char *const bh_recovery_names[BH_RECOVERIES] = {
     [BH_RECOVERY_IMEX] = "recover_imex",
 };
 
-const char *const bh_sign_names[BH_SIGNS] = {
-    [BH_SIGN_NONE] = "none",
-#define BH_SIGN(id, name, class, doc) [BH_SIGN_##id] = name,
+const char *const bh_health_rule_names[BH_HEALTH_RULES] = {
+    [BH_HEALTH_RULE_NONE] = "none",
+#define BH_HEALTH_RULE(id, name, class, doc) [BH_HEALTH_RULE_##id] = name,
 #include "tables/health_signs.tbl"
-#undef BH_SIGN
+#undef BH_HEALTH_RULE
 };
 
 enum scope { SCOPE_EVENT, SCOPE_BOARD };
@@ -71,11 +71,11 @@ static const struct row {
 static const struct {
     enum bh_fault_class class;
     const char *doc;
-} signs[BH_SIGNS] = {
-    [BH_SIGN_NONE] = { BH_FAULT_CLASS_INFO, "nothing" },
-#define BH_SIGN(id, name, class, doc) [BH_SIGN_##id] = { BH_FAULT_CLASS_##class, doc },
+} health_rules[BH_HEALTH_RULES] = {
+    [BH_HEALTH_RULE_NONE] = { BH_FAULT_CLASS_INFO, "nothing" },
+#define BH_HEALTH_RULE(id, name, class, doc) [BH_HEALTH_RULE_##id] = { BH_FAULT_CLASS_##class, doc },
 #include "tables/health_signs.tbl"
-#undef BH_SIGN
+#undef BH_HEALTH_RULE
 };
 
 const struct bh_xid *
@@ -91,9 +91,9 @@ bh_xid_get(uint32_t xid)
 }
 
 const char *
-bh_sign_doc(enum bh_sign sign)
+bh_health_rule_doc(enum bh_health_rule sign)
 {
-    return (uint32_t)sign < BH_SIGNS ? signs[sign].doc : signs[BH_SIGN_NONE].doc;
+    return (uint32_t)sign < BH_HEALTH_RULES ? health_rules[sign].doc : health_rules[BH_HEALTH_RULE_NONE].doc;
 }
 
 /* What a class does by itself: to those whom the event names, and to the GPU. */
@@ -130,9 +130,9 @@ static const struct {
 };
 
 static enum bh_fault_ends
-ends_of(const struct bh_fault_seen *seen, bool board)
+ends_of(const struct bh_fault_report *seen, bool board)
 {
-    if (!remedies[seen->xid ? bh_xid_get(seen->xid)->class : signs[seen->sign].class].ends)
+    if (!remedies[seen->xid ? bh_xid_get(seen->xid)->class : health_rules[seen->sign].class].ends)
         return BH_ENDS_NOBODY;
     return seen->instance && !board ? BH_ENDS_INSTANCE : BH_ENDS_GPU;
 }
@@ -144,14 +144,14 @@ is_apps(enum bh_fault_class class)
 }
 
 struct bh_fault_remedy
-bh_fault_remedy(const struct bh_fault_seen *seen)
+bh_fault_remedy(const struct bh_fault_report *seen)
 {
     const struct bh_xid *xid = bh_xid_get(seen->xid);
     enum bh_fault_class class;
     struct bh_fault_remedy remedy;
 
-    BH_ASSERT((uint32_t)seen->sign < BH_SIGNS);
-    class = seen->xid ? xid->class : signs[seen->sign].class;
+    BH_ASSERT((uint32_t)seen->sign < BH_HEALTH_RULES);
+    class = seen->xid ? xid->class : health_rules[seen->sign].class;
     remedy = (struct bh_fault_remedy){ class, ends_of(seen, xid->board), remedies[class].then };
     /* the others of the GPU may go on to their end */
     if (remedy.ends == BH_ENDS_INSTANCE && remedy.then == BH_THEN_RESET)
@@ -174,13 +174,13 @@ bh_fault_is_cause(const struct bh_fault_remedy *remedy)
 }
 
 bool
-bh_fault_follows(const struct bh_fault_seen *seen, uint64_t since_cause_ns)
+bh_fault_follows(const struct bh_fault_report *seen, uint64_t since_cause_ns)
 {
-    enum bh_fault_class class = seen->xid ? bh_xid_get(seen->xid)->class : signs[seen->sign].class;
+    enum bh_fault_class class = seen->xid ? bh_xid_get(seen->xid)->class : health_rules[seen->sign].class;
 
     if (since_cause_ns >= BH_FAULT_FOLLOWS_NS)
         return false;
     if (!seen->xid)
-        return seen->sign == BH_SIGN_ECC_UNCORRECTED || seen->sign == BH_SIGN_ECC_CORRECTED;
+        return seen->sign == BH_HEALTH_RULE_ECC_UNCORRECTED || seen->sign == BH_HEALTH_RULE_ECC_CORRECTED;
     return is_apps(class) || class == BH_FAULT_CLASS_SYMPTOM;
 }

@@ -36,12 +36,12 @@ enum bh_fault_class {
 };
 
 /* What is read of a GPU from time to time; 0: nothing of that kind. */
-enum bh_sign {
-    BH_SIGN_NONE,
-#define BH_SIGN(id, name, class, doc) BH_SIGN_##id,
+enum bh_health_rule {
+    BH_HEALTH_RULE_NONE,
+#define BH_HEALTH_RULE(id, name, class, doc) BH_HEALTH_RULE_##id,
 #include "tables/health_signs.tbl"
-#undef BH_SIGN
-    BH_SIGNS
+#undef BH_HEALTH_RULE
+    BH_HEALTH_RULES
 };
 
 /* Whose leases end. */
@@ -57,7 +57,7 @@ enum bh_fault_then {
     BH_THEN_RESET,       /* fenced: no new work, and a reset once its leases have ended */
     BH_THEN_REBOOT,      /* its node gets no new work until it was rebooted */
     BH_THEN_RETIRE,      /* quarantine: no new work until an operator clears it */
-    BH_THEN_MENDED,      /* what needed a reboot is over */
+    BH_THEN_RECOVERED,      /* what needed a reboot is over */
     BH_FAULT_THENS
 };
 
@@ -81,7 +81,7 @@ extern const char *const bh_fault_ends_names[BH_FAULT_ENDS];
 extern const char *const bh_fault_then_names[BH_FAULT_THENS];
 extern const char *const bh_gpu_health_names[BH_HEALTHS];
 extern const char *const bh_recovery_names[BH_RECOVERIES];
-extern const char *const bh_sign_names[BH_SIGNS];
+extern const char *const bh_health_rule_names[BH_HEALTH_RULES];
 
 /* One row; the text of each is static. */
 struct bh_xid {
@@ -94,12 +94,12 @@ struct bh_xid {
 const struct bh_xid *bh_xid_get(uint32_t xid);
 
 /* The sentence of a sign. */
-const char *bh_sign_doc(enum bh_sign sign);
+const char *bh_health_rule_doc(enum bh_health_rule sign);
 
 /* A fault as it was reported. */
-struct bh_fault_seen {
+struct bh_fault_report {
     uint32_t xid;            /* 0: none, but a sign */
-    enum bh_sign sign;
+    enum bh_health_rule sign;
     bool instance;           /* it names an instance that stands */
     uint32_t recovery;       /* enum bh_gpu_recovery, others: not known */
     bool after_cause;        /* bh_fault_follows: not the first in a row of faults */
@@ -115,13 +115,13 @@ struct bh_fault_remedy {
  * than nothing, it decides what becomes of the GPU, and the table only whose lease the fault
  * itself ended.  "Nothing" is no verdict, because the action is read before or after the
  * driver has settled it. */
-struct bh_fault_remedy bh_fault_remedy(const struct bh_fault_seen *seen);
+struct bh_fault_remedy bh_fault_remedy(const struct bh_fault_report *seen);
 
 /* Whether an XID or sign within the time after a cause is its consequence: 43 and 45, other
  * applications' faults and counters that it moved.  A cause is a fault for which something is
  * done to the GPU. */
 #define BH_FAULT_FOLLOWS_NS 30000000000ull
 bool bh_fault_is_cause(const struct bh_fault_remedy *remedy);
-bool bh_fault_follows(const struct bh_fault_seen *seen, uint64_t since_cause_ns);
+bool bh_fault_follows(const struct bh_fault_report *seen, uint64_t since_cause_ns);
 
 #endif

@@ -69,7 +69,7 @@ remedies(void **state)
 {
     static const struct {
         const char *name;
-        struct bh_fault_seen seen;
+        struct bh_fault_report seen;
         enum bh_fault_ends ends;
         enum bh_fault_then then;
     } cases[] = {
@@ -116,16 +116,16 @@ remedies(void **state)
         { "an unknown action does not count", { .xid = 95, .recovery = 17 },
           BH_ENDS_GPU, BH_THEN_RESET },
         { "NVLink 5, the driver wants nothing", { .xid = 145 }, BH_ENDS_NOBODY, BH_THEN_WATCH },
-        { "read: reset", { .sign = BH_SIGN_RECOVERY, .recovery = BH_RECOVERY_RESET },
+        { "read: reset", { .sign = BH_HEALTH_RULE_RECOVERY, .recovery = BH_RECOVERY_RESET },
           BH_ENDS_GPU, BH_THEN_RESET },
-        { "read: remap pending", { .sign = BH_SIGN_REMAP_PENDING },
+        { "read: remap pending", { .sign = BH_HEALTH_RULE_REMAP_PENDING },
           BH_ENDS_NOBODY, BH_THEN_RESET_IDLE },
-        { "read: remap failed", { .sign = BH_SIGN_REMAP_FAILED },
+        { "read: remap failed", { .sign = BH_HEALTH_RULE_REMAP_FAILED },
           BH_ENDS_NOBODY, BH_THEN_RETIRE },
-        { "read: errors", { .sign = BH_SIGN_ECC_UNCORRECTED }, BH_ENDS_NOBODY, BH_THEN_DRAIN },
-        { "read: errors that an XID told", { .sign = BH_SIGN_ECC_UNCORRECTED, .after_cause = true },
+        { "read: errors", { .sign = BH_HEALTH_RULE_ECC_UNCORRECTED }, BH_ENDS_NOBODY, BH_THEN_DRAIN },
+        { "read: errors that an XID told", { .sign = BH_HEALTH_RULE_ECC_UNCORRECTED, .after_cause = true },
           BH_ENDS_NOBODY, BH_THEN_NOTHING },
-        { "read: too hot", { .sign = BH_SIGN_THERMAL }, BH_ENDS_NOBODY, BH_THEN_WATCH },
+        { "read: too hot", { .sign = BH_HEALTH_RULE_THERMAL }, BH_ENDS_NOBODY, BH_THEN_WATCH },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -142,7 +142,7 @@ consequences(void **state)
 {
     static const struct {
         const char *name;
-        struct bh_fault_seen seen;
+        struct bh_fault_report seen;
         uint64_t after_s;
         bool follows;
     } cases[] = {
@@ -150,8 +150,8 @@ consequences(void **state)
         { "43 within the time", { .xid = 43 }, 29, true },
         { "43 later", { .xid = 43 }, 30, false },
         { "another cause", { .xid = 95 }, 0, false },
-        { "the counter that it moved", { .sign = BH_SIGN_ECC_UNCORRECTED }, 5, true },
-        { "what is no counter", { .sign = BH_SIGN_REMAP_FAILED }, 5, false },
+        { "the counter that it moved", { .sign = BH_HEALTH_RULE_ECC_UNCORRECTED }, 5, true },
+        { "what is no counter", { .sign = BH_HEALTH_RULE_REMAP_FAILED }, 5, false },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++)
@@ -183,9 +183,9 @@ the_table_is_sorted(void **state)
         assert_true(rows[i].last >= rows[i].first);
         last = rows[i].last;
     }
-    for (uint32_t sign = 0; sign < BH_SIGNS; sign++)
-        assert_true(*bh_sign_doc((enum bh_sign)sign) && *bh_sign_names[sign]);
-    assert_string_equal(bh_sign_doc(BH_SIGNS), "nothing");
+    for (uint32_t sign = 0; sign < BH_HEALTH_RULES; sign++)
+        assert_true(*bh_health_rule_doc((enum bh_health_rule)sign) && *bh_health_rule_names[sign]);
+    assert_string_equal(bh_health_rule_doc(BH_HEALTH_RULES), "nothing");
 }
 
 static const struct CMUnitTest tests[] = {

@@ -6,7 +6,7 @@
 #include "model/path.h"
 
 static bool
-is_word(char c)
+image_is_word(char c)
 {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
            c == '_';
@@ -18,7 +18,7 @@ is_tag(const char *text)
     size_t length = strlen(text);
 
     for (size_t i = 0; i < length; i++)
-        if (!is_word(text[i]) && (i == 0 || (text[i] != '.' && text[i] != '-')))
+        if (!image_is_word(text[i]) && (i == 0 || (text[i] != '.' && text[i] != '-')))
             return false;
     return length > 0 && length <= BH_IMAGE_TAG_MAX;
 }

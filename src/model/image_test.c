@@ -9,7 +9,7 @@
 #define NO_REPOSITORY "has a repository that is none"
 
 static const char *
-said(const char *fault)
+image_test_said(const char *fault)
 {
     return fault ? fault : "is fine";
 }
@@ -71,10 +71,10 @@ test_parse(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_image image;
 
-        BH_CHECK_STR(cases[i].text, said(bh_image_parse(cases[i].text, &image)),
-                     said(cases[i].image));
-        BH_CHECK_STR(cases[i].text, said(bh_image_parse_entry(cases[i].text, &image)),
-                     said(cases[i].entry));
+        BH_CHECK_STR(cases[i].text, image_test_said(bh_image_parse(cases[i].text, &image)),
+                     image_test_said(cases[i].image));
+        BH_CHECK_STR(cases[i].text, image_test_said(bh_image_parse_entry(cases[i].text, &image)),
+                     image_test_said(cases[i].entry));
     }
     BH_CHECK_DONE();
 }

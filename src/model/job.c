@@ -23,15 +23,15 @@ const char *const bh_defrag_mode_names[BH_DEFRAG_MODES] = {
     [BH_DEFRAG_OFF] = "off", [BH_DEFRAG_SUGGEST] = "suggest", [BH_DEFRAG_ON] = "on",
 };
 
-const char *const bh_order_names[BH_ORDERS] = {
+const char *const bh_queue_order_names[BH_ORDERS] = {
     [BH_ORDER_FAIR_TREE] = "fair_tree", [BH_ORDER_DRF] = "drf", [BH_ORDER_FIFO] = "fifo",
 };
 
-const char *const bh_layout_names[BH_LAYOUTS] = {
-    [BH_LAYOUT_ON_DEMAND] = "on-demand",
-    [BH_LAYOUT_DEVELOPMENT] = "development",
-    [BH_LAYOUT_PRODUCTION] = "production",
-    [BH_LAYOUT_BALANCED] = "balanced",
+const char *const bh_pool_layout_names[BH_POOL_LAYOUTS] = {
+    [BH_POOL_LAYOUT_ON_DEMAND] = "on-demand",
+    [BH_POOL_LAYOUT_DEVELOPMENT] = "development",
+    [BH_POOL_LAYOUT_PRODUCTION] = "production",
+    [BH_POOL_LAYOUT_BALANCED] = "balanced",
 };
 
 const char *const bh_lending_names[BH_LENDINGS] = {

@@ -10,7 +10,7 @@ enum bh_job_kind { BH_JOB_BATCH, BH_JOB_SERVICE, BH_JOB_INTERACTIVE, BH_JOB_KIND
 
 enum bh_job_state {
     BH_JOB_PENDING,
-    BH_JOB_STARTING,   /* placed; pieces are being carved or the sandbox started */
+    BH_JOB_STARTING,   /* placed; partitions are being carved or the sandbox started */
     BH_JOB_RUNNING,
     BH_JOB_SUSPENDING,
     BH_JOB_SUSPENDED,
@@ -85,17 +85,17 @@ enum bh_lending {
     BH_LENDINGS
 };
 
-/* What the GPUs of a pool of nodes are kept for, where others have room: pieces of less than
+/* What the GPUs of a pool of nodes are kept for, where others have room: partitions of less than
  * half a GPU are small, those of more are large. */
-enum bh_layout {
-    BH_LAYOUT_ON_DEMAND,   /* whatever is asked for */
-    BH_LAYOUT_DEVELOPMENT, /* many small ones */
-    BH_LAYOUT_PRODUCTION,  /* few large ones */
-    BH_LAYOUT_BALANCED,    /* every second GPU for small ones, the others for large ones */
-    BH_LAYOUTS
+enum bh_pool_layout {
+    BH_POOL_LAYOUT_ON_DEMAND,   /* whatever is asked for */
+    BH_POOL_LAYOUT_DEVELOPMENT, /* many small ones */
+    BH_POOL_LAYOUT_PRODUCTION,  /* few large ones */
+    BH_POOL_LAYOUT_BALANCED,    /* every second GPU for small ones, the others for large ones */
+    BH_POOL_LAYOUTS
 };
 
-extern const char *const bh_layout_names[BH_LAYOUTS];
+extern const char *const bh_pool_layout_names[BH_POOL_LAYOUTS];
 /* Whether running jobs are moved so that others find room. */
 enum bh_defrag_mode {
     BH_DEFRAG_OFF,
@@ -105,7 +105,7 @@ enum bh_defrag_mode {
 };
 
 extern const char *const bh_defrag_mode_names[BH_DEFRAG_MODES];
-extern const char *const bh_order_names[BH_ORDERS];
+extern const char *const bh_queue_order_names[BH_ORDERS];
 extern const char *const bh_lending_names[BH_LENDINGS];
 extern const char *const bh_priority_names[BH_PRIORITIES];
 extern const char *const bh_contract_names[BH_CONTRACTS];
@@ -121,9 +121,9 @@ uint32_t bh_signal_find(const char *name);
 const char *bh_signal_name(uint32_t number);
 
 enum {
-    BH_JOB_COUNT_MAX = 16,   /* pieces one member of a job may hold, all on one node */
+    BH_JOB_COUNT_MAX = 16,   /* partitions one member of a job may hold, all on one node */
     BH_JOB_GANG_MAX = 64,    /* members of a job */
-    BH_JOB_PIECES_MAX = 256, /* pieces of all its members together */
+    BH_JOB_PARTITIONS_MAX = 256, /* partitions of all its members together */
 };
 
 #endif

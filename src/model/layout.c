@@ -12,7 +12,7 @@ static const struct bh_field entry_rows[] = {
          .doc = "nothing is declared any more; what stands is left alone"),
     BH_F(struct bh_layout_entry, gpu, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED, .max = 160,
          .doc = "\"GPU-...\", a node with a GPU's index, \"node/0\", or \"all\""),
-    BH_F(struct bh_layout_entry, pieces, BH_FIELD_TEXTS, .max = BH_LAYOUT_PIECES_MAX,
+    BH_F_AS(struct bh_layout_entry, partitions, "pieces", BH_FIELD_TEXTS, .max = BH_LAYOUT_PARTITIONS_MAX,
          .doc = "MIG profiles: \"1g.10gb x7\", \"3g.40gb@4\"; none: no instance at all"),
 };
 static const struct bh_fields entry_fields =
@@ -34,14 +34,14 @@ struct words {
 };
 
 static bh_rc
-not_a_piece(const char *text, struct bh_err *err)
+not_a_partition(const char *text, struct bh_err *err)
 {
     bh_err_set(err, BH_INVALID, "\"%.40s\" is no piece of a layout", text);
     return bh_err_hint(err, "write a profile, as 3g.40gb, 3g.40gb@4 or \"1g.10gb x7\"");
 }
 
 static bh_rc
-take_words(const char *text, struct words *ret_words, struct bh_err *err)
+read_layout_words(const char *text, struct words *ret_words, struct bh_err *err)
 {
     size_t name = strcspn(text, "@ ");
     const char *rest = text + name;
@@ -49,15 +49,15 @@ take_words(const char *text, struct words *ret_words, struct bh_err *err)
     bh_rc rc = BH_OK;
 
     if (name == 0 || name >= sizeof words.profile)
-        return not_a_piece(text, err);
+        return not_a_partition(text, err);
     memcpy(words.profile, text, name);
     if (*rest == '@')
         rc = bh_parse_u32(rest + 1, 0, 31, &words.start, err);
     else if (*rest == ' ')
-        rc = rest[1] == 'x' ? bh_parse_u32(rest + 2, 1, BH_LAYOUT_PIECES_MAX, &words.times, err)
+        rc = rest[1] == 'x' ? bh_parse_u32(rest + 2, 1, BH_LAYOUT_PARTITIONS_MAX, &words.times, err)
                             : BH_INVALID;
     if (rc != BH_OK)
-        return not_a_piece(text, err);
+        return not_a_partition(text, err);
     *ret_words = words;
     return BH_OK;
 }
@@ -82,12 +82,12 @@ unknown_profile(enum bh_gpu_model model, const char *name, struct bh_err *err)
 }
 
 static bh_rc
-add_pieces(enum bh_gpu_model model, const char *text, struct bh_layout_plan *plan,
+add_partitions(enum bh_gpu_model model, const char *text, struct bh_layout_plan *plan,
            struct bh_err *err)
 {
     const struct bh_profile *profile;
     struct words words;
-    bh_rc rc = take_words(text, &words, err);
+    bh_rc rc = read_layout_words(text, &words, err);
 
     if (rc != BH_OK)
         return rc;
@@ -97,17 +97,17 @@ add_pieces(enum bh_gpu_model model, const char *text, struct bh_layout_plan *pla
     if (words.start != NO_START && !(profile->starts >> words.start & 1))
         return bh_err_set(err, BH_INVALID, "a %s cannot start at %u", profile->name,
                           words.start);
-    if (plan->count + words.times > BH_LAYOUT_PIECES_MAX)
+    if (plan->count + words.times > BH_LAYOUT_PARTITIONS_MAX)
         return bh_err_set(err, BH_INVALID, "a GPU holds at most %d instances",
-                          BH_LAYOUT_PIECES_MAX);
+                          BH_LAYOUT_PARTITIONS_MAX);
     for (uint32_t i = 0; i < words.times; i++)
-        plan->pieces[plan->count++] = (struct bh_layout_piece){ profile, words.start };
+        plan->partitions[plan->count++] = (struct bh_layout_partition){ profile, words.start };
     return BH_OK;
 }
 
 /* Largest first, those with a start of their own before all others. */
 static bool
-comes_first(const struct bh_layout_piece *a, const struct bh_layout_piece *b)
+comes_first(const struct bh_layout_partition *a, const struct bh_layout_partition *b)
 {
     if ((a->start == NO_START) != (b->start == NO_START))
         return a->start != NO_START;
@@ -118,30 +118,30 @@ comes_first(const struct bh_layout_piece *a, const struct bh_layout_piece *b)
 
 static void
 sort(struct bh_layout_plan *plan,
-     bool (*before)(const struct bh_layout_piece *, const struct bh_layout_piece *))
+     bool (*before)(const struct bh_layout_partition *, const struct bh_layout_partition *))
 {
     for (uint32_t i = 1; i < plan->count; i++)
-        for (uint32_t k = i; k > 0 && before(&plan->pieces[k], &plan->pieces[k - 1]); k--) {
-            struct bh_layout_piece piece = plan->pieces[k];
+        for (uint32_t k = i; k > 0 && before(&plan->partitions[k], &plan->partitions[k - 1]); k--) {
+            struct bh_layout_partition partition = plan->partitions[k];
 
-            plan->pieces[k] = plan->pieces[k - 1];
-            plan->pieces[k - 1] = piece;
+            plan->partitions[k] = plan->partitions[k - 1];
+            plan->partitions[k - 1] = partition;
         }
 }
 
 static bool
-starts_first(const struct bh_layout_piece *a, const struct bh_layout_piece *b)
+starts_first(const struct bh_layout_partition *a, const struct bh_layout_partition *b)
 {
     return a->start < b->start;
 }
 
-/* The pieces from `at` on, beside what stands already: every way is tried, and at most seven
- * pieces have at most eight starts. */
+/* The partitions from `at` on, beside what stands already: every way is tried, and at most seven
+ * partitions have at most eight starts. */
 static bool
-fit(struct bh_layout_plan *plan, uint32_t at, const struct bh_occupancy *occupancy)
+layout_fit(struct bh_layout_plan *plan, uint32_t at, const struct bh_occupancy *occupancy)
 {
-    struct bh_layout_piece *piece = &plan->pieces[at];
-    uint32_t said = at < plan->count ? piece->start : 0;
+    struct bh_layout_partition *partition = &plan->partitions[at];
+    uint32_t said = at < plan->count ? partition->start : 0;
 
     if (at == plan->count)
         return true;
@@ -149,18 +149,18 @@ fit(struct bh_layout_plan *plan, uint32_t at, const struct bh_occupancy *occupan
         struct bh_occupancy next = *occupancy;
 
         if ((said != NO_START && start != said)
-            || !bh_occupancy_fits(&next, piece->profile, start))
+            || !bh_occupancy_fits(&next, partition->profile, start))
             continue;
-        bh_occupancy_add(&next, piece->profile, start);
-        piece->start = start;
-        if (fit(plan, at + 1, &next))
+        bh_occupancy_add(&next, partition->profile, start);
+        partition->start = start;
+        if (layout_fit(plan, at + 1, &next))
             return true;
-        piece->start = said;
+        partition->start = said;
     }
     return false;
 }
 
-/* Names the first piece that has no room beside those before it. */
+/* Names the first partition that has no room beside those before it. */
 static bh_rc
 no_fit(enum bh_gpu_model model, struct bh_layout_plan *plan, struct bh_err *err)
 {
@@ -170,11 +170,11 @@ no_fit(enum bh_gpu_model model, struct bh_layout_plan *plan, struct bh_err *err)
     for (plan->count = 1; plan->count < count; plan->count++) {
         struct bh_layout_plan some = *plan;
 
-        if (!fit(&some, 0, &empty))
+        if (!layout_fit(&some, 0, &empty))
             break;
     }
     bh_err_set(err, BH_INVALID, "%s does not fit on a GPU of model %s beside the %u others",
-               plan->pieces[plan->count - 1].profile->name, bh_model_facts(model)->name,
+               plan->partitions[plan->count - 1].profile->name, bh_model_facts(model)->name,
                plan->count - 1);
     return bh_err_hint(err, "the model has %u memory units and %u compute slices",
                        bh_model_facts(model)->memory_units,
@@ -182,20 +182,20 @@ no_fit(enum bh_gpu_model model, struct bh_layout_plan *plan, struct bh_err *err)
 }
 
 bh_rc
-bh_layout_place(enum bh_gpu_model model, const struct bh_texts *pieces,
+bh_layout_plan_partitions(enum bh_gpu_model model, const struct bh_texts *partitions,
                 struct bh_layout_plan *ret_plan, struct bh_err *err)
 {
     static const struct bh_occupancy empty;
     struct bh_layout_plan plan = { .count = 0 };
 
-    for (uint32_t i = 0; i < pieces->count; i++) {
-        bh_rc rc = add_pieces(model, pieces->items[i], &plan, err);
+    for (uint32_t i = 0; i < partitions->count; i++) {
+        bh_rc rc = add_partitions(model, partitions->items[i], &plan, err);
 
         if (rc != BH_OK)
             return rc;
     }
     sort(&plan, comes_first);
-    if (!fit(&plan, 0, &empty))
+    if (!layout_fit(&plan, 0, &empty))
         return no_fit(model, &plan, err);
     sort(&plan, starts_first);
     *ret_plan = plan;

@@ -8,11 +8,11 @@
 /* Which MIG instances shall stand ready on which GPUs, as an operator declares it
  * (docs/mig.md).  GPUs that a document does not name are left alone. */
 
-enum { BH_LAYOUT_PIECES_MAX = 7, BH_LAYOUT_ENTRIES_MAX = 4096, BH_LAYOUT_PIECE_TEXT_MAX = 48 };
+enum { BH_LAYOUT_PARTITIONS_MAX = 7, BH_LAYOUT_ENTRIES_MAX = 4096, BH_LAYOUT_PARTITION_TEXT_MAX = 48 };
 
 struct bh_layout_entry {
     const char *gpu;             /* "GPU-...", "node/0", or "all" */
-    struct bh_texts pieces;      /* "1g.10gb x7", "3g.40gb@4"; none: no instance at all */
+    struct bh_texts partitions;      /* "1g.10gb x7", "3g.40gb@4"; none: no instance at all */
     bool forget;                 /* nothing is declared any more; what stands is left alone */
 };
 
@@ -21,20 +21,20 @@ struct bh_layouts {
 };
 extern const struct bh_fields bh_layout_fields;
 
-struct bh_layout_piece {
+struct bh_layout_partition {
     const struct bh_profile *profile;
     uint32_t start;
 };
 
 struct bh_layout_plan {
-    struct bh_layout_piece pieces[BH_LAYOUT_PIECES_MAX]; /* by start */
+    struct bh_layout_partition partitions[BH_LAYOUT_PARTITIONS_MAX]; /* by start */
     uint32_t count;
 };
 
-/* Where the pieces of an entry stand on a GPU of the model: as they say, and those that do not
+/* Where the partitions of an entry stand on a GPU of the model: as they say, and those that do not
  * say it where they fit, the largest first.  BH_INVALID: no such profile, no such start, or not
- * all at once; the message names the piece. */
-BH_MUST_USE bh_rc bh_layout_place(enum bh_gpu_model model, const struct bh_texts *pieces,
+ * all at once; the message names the partition. */
+BH_MUST_USE bh_rc bh_layout_plan_partitions(enum bh_gpu_model model, const struct bh_texts *partitions,
                                   struct bh_layout_plan *ret_plan, struct bh_err *err);
 
 #endif

@@ -7,7 +7,7 @@
 /* What a layout becomes on an H100-80GB, or why it cannot stand. */
 static struct {
     const char *name;
-    const char *pieces[8]; /* the items of a bh_texts */
+    const char *partitions[8]; /* the items of a bh_texts */
     const char *plan; /* or NULL, and */
     const char *error;
 } cases[] = {
@@ -43,19 +43,19 @@ static void
 layouts(void **state)
 {
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_texts pieces = { .items = cases[i].pieces };
+        struct bh_texts partitions = { .items = cases[i].partitions };
         struct bh_layout_plan plan = { .count = 0 };
         struct bh_err err = { 0 };
         char text[200] = "";
         size_t at = 0;
         bh_rc rc;
 
-        while (cases[i].pieces[pieces.count])
-            pieces.count++;
-        rc = bh_layout_place(BH_GPU_H100_80GB, &pieces, &plan, &err);
+        while (cases[i].partitions[partitions.count])
+            partitions.count++;
+        rc = bh_layout_plan_partitions(BH_GPU_H100_80GB, &partitions, &plan, &err);
         for (uint32_t k = 0; k < plan.count; k++)
             at += (size_t)snprintf(text + at, sizeof text - at, "%s@%u ",
-                                   plan.pieces[k].profile->name, plan.pieces[k].start);
+                                   plan.partitions[k].profile->name, plan.partitions[k].start);
         BH_CHECK_EQ(cases[i].name, rc, cases[i].plan ? BH_OK : BH_INVALID);
         if (cases[i].plan)
             BH_CHECK_STR(cases[i].name, text, cases[i].plan);

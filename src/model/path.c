@@ -105,13 +105,13 @@ reserved_fault(const char *path)
 }
 
 const char *
-bh_sandbox_place_fault(const char *path)
+bh_sandbox_path_fault(const char *path)
 {
-    _Static_assert(BH_SANDBOX_PLACE_MAX == 1000 && PART_MAX == 255, "the texts say so");
+    _Static_assert(BH_SANDBOX_PATH_MAX == 1000 && PART_MAX == 255, "the texts say so");
 
     if (path[1] == '\0')
         return "is the root itself";
-    if (strlen(path) > BH_SANDBOX_PLACE_MAX)
+    if (strlen(path) > BH_SANDBOX_PATH_MAX)
         return "is longer than 1000 bytes, the most of a place inside a job";
     if (path[strlen(path) - 1] == '/')
         return "ends with a slash";

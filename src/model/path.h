@@ -5,7 +5,7 @@
 
 /* Tenant paths ("acme/vision/train") and file paths as users write them. */
 
-enum { BH_TENANT_PATH_MAX = 119, BH_FILE_PATH_MAX = 4095, BH_SANDBOX_PLACE_MAX = 1000 };
+enum { BH_TENANT_PATH_MAX = 119, BH_FILE_PATH_MAX = 4095, BH_SANDBOX_PATH_MAX = 1000 };
 
 /* Whether every part between slashes is a valid name and the whole is short enough. */
 bool bh_tenant_path_valid(const char *path);
@@ -22,7 +22,7 @@ const char *bh_file_path_fault(const char *path);
 
 /* Why `path`, which bh_file_path_fault let pass, may be no place inside a sandbox ("is longer than
  * 1000 bytes", "is below /proc, which belongs to the sandbox"), or NULL when it may. */
-const char *bh_sandbox_place_fault(const char *path);
+const char *bh_sandbox_path_fault(const char *path);
 
 /* Whether `path` is `above` or stands below it. */
 bool bh_file_path_within(const char *above, const char *path);

@@ -74,22 +74,22 @@ places_in_a_sandbox(void **state)
         { "/dev", "is below /dev, which belongs to the sandbox" },
         { "/usr/x", "is below /usr, which belongs to the sandbox" },
     };
-    char path[BH_SANDBOX_PLACE_MAX + 2];
+    char path[BH_SANDBOX_PATH_MAX + 2];
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        const char *fault = bh_sandbox_place_fault(cases[i].path);
+        const char *fault = bh_sandbox_path_fault(cases[i].path);
 
         BH_CHECK_STR(cases[i].path, fault ? fault : "", cases[i].fault ? cases[i].fault : "");
     }
     for (size_t i = 0; i < sizeof path; i++)
         path[i] = i % 200 == 0 ? '/' : 'a';
-    path[BH_SANDBOX_PLACE_MAX + 1] = '\0';
-    BH_CHECK_STR("one too long", bh_sandbox_place_fault(path),
+    path[BH_SANDBOX_PATH_MAX + 1] = '\0';
+    BH_CHECK_STR("one too long", bh_sandbox_path_fault(path),
                  "is longer than 1000 bytes, the most of a place inside a job");
-    path[BH_SANDBOX_PLACE_MAX] = path[BH_SANDBOX_PLACE_MAX - 1] = '\0';
-    BH_CHECK("long enough", !bh_sandbox_place_fault(path));
+    path[BH_SANDBOX_PATH_MAX] = path[BH_SANDBOX_PATH_MAX - 1] = '\0';
+    BH_CHECK("long enough", !bh_sandbox_path_fault(path));
     path[200] = 'a';
-    BH_CHECK_STR("a long part", bh_sandbox_place_fault(path), "has a part longer than 255 bytes");
+    BH_CHECK_STR("a long part", bh_sandbox_path_fault(path), "has a part longer than 255 bytes");
     BH_CHECK_DONE();
 }
 

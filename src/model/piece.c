@@ -5,7 +5,7 @@
 #include "base/assert.h"
 
 bool
-bh_piece_exists(enum bh_gpu_model model, uint32_t profile_id)
+bh_partition_exists(enum bh_gpu_model model, uint32_t profile_id)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
     struct bh_share share;
@@ -18,7 +18,7 @@ bh_piece_exists(enum bh_gpu_model model, uint32_t profile_id)
 }
 
 uint32_t
-bh_piece_starts(uint32_t profile_id)
+bh_partition_starts(uint32_t profile_id)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
 
@@ -34,7 +34,7 @@ bh_occupancy_is_empty(const struct bh_occupancy *occupancy)
 }
 
 bool
-bh_piece_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
+bh_partition_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
               uint32_t profile_id, uint32_t start)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
@@ -48,7 +48,7 @@ bh_piece_fits(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
 }
 
 void
-bh_piece_add(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile_id,
+bh_partition_add(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile_id,
              uint32_t start)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
@@ -69,7 +69,7 @@ bh_piece_add(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t p
 }
 
 void
-bh_piece_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile_id,
+bh_partition_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile_id,
                 uint32_t start)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
@@ -96,7 +96,7 @@ block_share(struct bh_occupancy *occupancy, enum bh_gpu_model model,
 }
 
 void
-bh_piece_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile_id,
+bh_partition_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile_id,
                uint32_t start)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
@@ -121,21 +121,21 @@ bh_piece_block(struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t
 }
 
 uint32_t
-bh_piece_room(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
+bh_partition_capacity(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
               uint32_t profile_id)
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
     struct bh_share share;
 
     if (profile)
-        return bh_occupancy_room(occupancy, profile);
+        return bh_occupancy_capacity(occupancy, profile);
     if (bh_share_get((bh_profile_id){ profile_id }, &share))
-        return bh_share_room(occupancy, model, &share);
+        return bh_share_capacity(occupancy, model, &share);
     return bh_occupancy_is_empty(occupancy);
 }
 
 bool
-bh_piece_overlaps(uint32_t profile, uint32_t start, uint32_t other, uint32_t other_start)
+bh_partition_overlaps(uint32_t profile, uint32_t start, uint32_t other, uint32_t other_start)
 {
     const struct bh_profile *one = bh_profile_get((bh_profile_id){ profile });
     const struct bh_profile *two = bh_profile_get((bh_profile_id){ other });
@@ -147,7 +147,7 @@ bh_piece_overlaps(uint32_t profile, uint32_t start, uint32_t other, uint32_t oth
 }
 
 void
-bh_piece_name(enum bh_gpu_model model, uint32_t profile_id, char ret_name[BH_PIECE_NAME_MAX])
+bh_partition_name(enum bh_gpu_model model, uint32_t profile_id, char ret_name[BH_PARTITION_NAME_MAX])
 {
     const struct bh_profile *profile = bh_profile_get((bh_profile_id){ profile_id });
     const char *name = profile ? profile->name : "whole";
@@ -157,6 +157,6 @@ bh_piece_name(enum bh_gpu_model model, uint32_t profile_id, char ret_name[BH_PIE
         bh_share_format(model, &share, ret_name);
         return;
     }
-    BH_ASSERT(strlen(name) < BH_PIECE_NAME_MAX);
+    BH_ASSERT(strlen(name) < BH_PARTITION_NAME_MAX);
     memcpy(ret_name, name, strlen(name) + 1);
 }

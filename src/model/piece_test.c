@@ -18,7 +18,7 @@ profile_of(enum kind kind)
     return kind == SHARE ? bh_share_profile(&quarter).v : BH_PROFILE_WHOLE.v;
 }
 
-/* A GPU is in one mode at a time: beside a piece only its own kind fits, and beside the whole
+/* A GPU is in one mode at a time: beside a partition only its own kind fits, and beside the whole
  * nothing. */
 static void
 kinds_never_stand_together(void **state)
@@ -43,16 +43,16 @@ kinds_never_stand_together(void **state)
         struct bh_occupancy stands = { .share_limit = BH_GPU_PARTS }, blocked = stands;
         uint32_t there = profile_of(cases[i].stands), wanted = profile_of(cases[i].wanted);
 
-        bh_piece_add(&stands, H100, there, 0);
-        bh_piece_block(&blocked, H100, there, 0);
-        BH_CHECK_EQ(cases[i].name, bh_piece_fits(&stands, H100, wanted, 1), cases[i].fits);
-        BH_CHECK_EQ(cases[i].name, bh_piece_fits(&blocked, H100, wanted, 1), cases[i].fits);
-        BH_CHECK_EQ(cases[i].name, bh_piece_room(&stands, H100, wanted) > 0, cases[i].fits);
+        bh_partition_add(&stands, H100, there, 0);
+        bh_partition_block(&blocked, H100, there, 0);
+        BH_CHECK_EQ(cases[i].name, bh_partition_fits(&stands, H100, wanted, 1), cases[i].fits);
+        BH_CHECK_EQ(cases[i].name, bh_partition_fits(&blocked, H100, wanted, 1), cases[i].fits);
+        BH_CHECK_EQ(cases[i].name, bh_partition_capacity(&stands, H100, wanted) > 0, cases[i].fits);
         BH_CHECK(cases[i].name, !bh_occupancy_is_empty(&stands));
-        BH_CHECK(cases[i].name, !bh_piece_fits(&stands, H100, wanted, 0));
-        bh_piece_remove(&stands, H100, there, 0);
+        BH_CHECK(cases[i].name, !bh_partition_fits(&stands, H100, wanted, 0));
+        bh_partition_remove(&stands, H100, there, 0);
         BH_CHECK(cases[i].name, bh_occupancy_is_empty(&stands));
-        BH_CHECK(cases[i].name, bh_piece_fits(&stands, H100, wanted, 0));
+        BH_CHECK(cases[i].name, bh_partition_fits(&stands, H100, wanted, 0));
     }
     BH_CHECK_DONE();
 }
@@ -66,9 +66,9 @@ what_is_marked_twice_takes_nothing(void **state)
             for (int wanted = 0; wanted < KINDS && one != two; wanted++) {
                 struct bh_occupancy occupancy = { .share_limit = BH_GPU_PARTS };
 
-                bh_piece_block(&occupancy, H100, profile_of((enum kind)one), 0);
-                bh_piece_block(&occupancy, H100, profile_of((enum kind)two), 0);
-                BH_CHECK_EQ("taken", bh_piece_fits(&occupancy, H100,
+                bh_partition_block(&occupancy, H100, profile_of((enum kind)one), 0);
+                bh_partition_block(&occupancy, H100, profile_of((enum kind)two), 0);
+                BH_CHECK_EQ("taken", bh_partition_fits(&occupancy, H100,
                                                    profile_of((enum kind)wanted), 3), false);
             }
     BH_CHECK_DONE();
@@ -79,32 +79,32 @@ places_overlap_by_units_and_by_slots(void **state)
 {
     uint32_t whole = profile_of(WHOLE), small = profile_of(SMALL), share = profile_of(SHARE);
 
-    BH_CHECK("instances apart", !bh_piece_overlaps(small, 0, small, 1));
-    BH_CHECK("instances on each other", bh_piece_overlaps(small, 1, small, 1));
-    BH_CHECK("slots apart", !bh_piece_overlaps(share, 0, share, 1));
-    BH_CHECK("one slot", bh_piece_overlaps(share, 2, share, 2));
-    BH_CHECK("a share and an instance", bh_piece_overlaps(share, 0, small, 3));
-    BH_CHECK("the whole and a share", bh_piece_overlaps(whole, 0, share, 3));
+    BH_CHECK("instances apart", !bh_partition_overlaps(small, 0, small, 1));
+    BH_CHECK("instances on each other", bh_partition_overlaps(small, 1, small, 1));
+    BH_CHECK("slots apart", !bh_partition_overlaps(share, 0, share, 1));
+    BH_CHECK("one slot", bh_partition_overlaps(share, 2, share, 2));
+    BH_CHECK("a share and an instance", bh_partition_overlaps(share, 0, small, 3));
+    BH_CHECK("the whole and a share", bh_partition_overlaps(whole, 0, share, 3));
     BH_CHECK_DONE();
 }
 
 static void
-pieces_have_names_and_models(void **state)
+partitions_have_names_and_models(void **state)
 {
     static const struct bh_share quarter = { 1050, 950, BH_SHARE_LATENCY };
-    char name[BH_PIECE_NAME_MAX];
+    char name[BH_PARTITION_NAME_MAX];
 
-    bh_piece_name(H100, bh_share_profile(&quarter).v, name);
+    bh_partition_name(H100, bh_share_profile(&quarter).v, name);
     BH_CHECK("a share", strcmp(name, "1/4:18446Mi+lat") == 0);
-    bh_piece_name(H100, profile_of(SMALL), name);
+    bh_partition_name(H100, profile_of(SMALL), name);
     BH_CHECK("an instance", strcmp(name, "1g.10gb") == 0);
-    bh_piece_name(H100, BH_PROFILE_WHOLE.v, name);
+    bh_partition_name(H100, BH_PROFILE_WHOLE.v, name);
     BH_CHECK("the whole", strcmp(name, "whole") == 0);
-    BH_CHECK("its own model", bh_piece_exists(H100, profile_of(SMALL)));
-    BH_CHECK("another model", !bh_piece_exists(BH_GPU_A30_24GB, profile_of(SMALL)));
-    BH_CHECK("any model with facts", bh_piece_exists(BH_GPU_A30_24GB, profile_of(SHARE)));
-    BH_CHECK("no number", !bh_piece_exists(H100, 0) && !bh_piece_exists(H100, 1u << 30));
-    BH_CHECK_EQ("slots", bh_piece_starts(profile_of(SHARE)), UINT32_MAX);
+    BH_CHECK("its own model", bh_partition_exists(H100, profile_of(SMALL)));
+    BH_CHECK("another model", !bh_partition_exists(BH_GPU_A30_24GB, profile_of(SMALL)));
+    BH_CHECK("any model with facts", bh_partition_exists(BH_GPU_A30_24GB, profile_of(SHARE)));
+    BH_CHECK("no number", !bh_partition_exists(H100, 0) && !bh_partition_exists(H100, 1u << 30));
+    BH_CHECK_EQ("slots", bh_partition_starts(profile_of(SHARE)), UINT32_MAX);
     BH_CHECK_DONE();
 }
 
@@ -112,6 +112,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(kinds_never_stand_together),
     cmocka_unit_test(what_is_marked_twice_takes_nothing),
     cmocka_unit_test(places_overlap_by_units_and_by_slots),
-    cmocka_unit_test(pieces_have_names_and_models),
+    cmocka_unit_test(partitions_have_names_and_models),
 };
 BH_TEST_MAIN(tests)

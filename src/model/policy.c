@@ -12,14 +12,14 @@
 
 enum { DAY_MIN = 1440, WEEK_MIN = 7 * DAY_MIN, ITEMS_MAX = 64, AHEAD_MAX_MIN = 14 * 60 };
 
-static const struct bh_field pieces_rows[] = {
-    BH_F(struct bh_site_policy_pieces, pieces, BH_FIELD_TEXT,
+static const struct bh_field partitions_rows[] = {
+    BH_F_AS(struct bh_site_policy_partitions, partitions, "pieces", BH_FIELD_TEXT,
          .flags = BH_FIELD_REQUIRED | BH_FIELD_NUMBERS, .max = 16, .doc = "of it at once at most"),
-    BH_F(struct bh_site_policy_pieces, sku, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
+    BH_F(struct bh_site_policy_partitions, sku, BH_FIELD_TEXT, .flags = BH_FIELD_REQUIRED,
          .max = BH_NAME_MAX, .doc = "a SKU's name"),
 };
-static const struct bh_fields pieces_fields =
-    BH_FIELDS("policy_pieces", struct bh_site_policy_pieces, pieces_rows);
+static const struct bh_fields partitions_fields =
+    BH_FIELDS("policy_pieces", struct bh_site_policy_partitions, partitions_rows);
 
 #define AMOUNT(member, text)                                                             \
     BH_F(struct bh_site_policy, member, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,        \
@@ -44,7 +44,7 @@ static const struct bh_field policy_rows[] = {
     AMOUNT(max_memory, "main memory of all members together: \"64Gi\""),
     AMOUNT(max_pending, "jobs that wait at once, with everything below"),
     AMOUNT(max_pieces, "pieces of all members together"),
-    BH_F(struct bh_site_policy, max_sku_pieces, BH_FIELD_LIST, .of = &pieces_fields,
+    BH_F(struct bh_site_policy, max_sku_pieces, BH_FIELD_LIST, .of = &partitions_fields,
          .max = BH_POLICY_SKUS_MAX, .doc = "pieces of a SKU that run or are waited for at once"),
     AMOUNT(max_time_limit, "\"24h\"; a job without a limit is over it"),
     WORDS(models, "GPU models; every one that keeps the job's SKU must be named"),
@@ -212,7 +212,7 @@ read_hours(const char *at, struct bh_policy_hours *ret_hours)
 
 /* `minute` of the week in UTC. */
 static bool
-within(const struct bh_policy_hours *hours, uint32_t minute)
+policy_within(const struct bh_policy_hours *hours, uint32_t minute)
 {
     uint32_t local = (minute + (uint32_t)(WEEK_MIN + hours->ahead_min)) % WEEK_MIN;
 
@@ -224,7 +224,7 @@ static bool
 open_at(const struct bh_policy_rules *rules, uint32_t minute)
 {
     for (uint32_t i = 0; i < rules->hour_count; i++)
-        if (within(&rules->hours[i], minute))
+        if (policy_within(&rules->hours[i], minute))
             return true;
     return rules->hour_count == 0;
 }
@@ -303,13 +303,13 @@ list_at(const struct bh_site_policy *policy, size_t offset)
 }
 
 static uint64_t *
-number_at(struct bh_policy_rules *rules, size_t offset)
+policy_number_at(struct bh_policy_rules *rules, size_t offset)
 {
     return (uint64_t *)(void *)((char *)rules + offset);
 }
 
 static uint64_t
-number_of(const struct bh_policy_rules *rules, size_t offset)
+policy_number_of(const struct bh_policy_rules *rules, size_t offset)
 {
     return *(const uint64_t *)(const void *)((const char *)rules + offset);
 }
@@ -327,7 +327,7 @@ read_words(const struct bh_site_policy *policy, struct bh_policy_rules *rules, s
             if (value == words[w].count)
                 return bh_err_set(err, BH_INVALID, "%s[%" PRIu32 "]: \"%.40s\" is not known",
                                   words[w].entry, i, name);
-            *number_at(rules, words[w].mask) |= UINT64_C(1) << value;
+            *policy_number_at(rules, words[w].mask) |= UINT64_C(1) << value;
         }
     }
     return BH_OK;
@@ -350,7 +350,7 @@ static const struct {
     MOST(max_count, count, bh_parse_u64),       MOST(max_cpu, cpu_milli, parse_cores),
     MOST(max_gang, gang, bh_parse_u64),         MOST(max_jobs, jobs, bh_parse_u64),
     MOST(max_memory, memory_bytes, bh_parse_bytes), MOST(max_pending, pending, bh_parse_u64),
-    MOST(max_pieces, pieces, bh_parse_u64),     MOST(max_time_limit, time_limit_ns, bh_parse_span),
+    MOST(max_pieces, partitions, bh_parse_u64),     MOST(max_time_limit, time_limit_ns, bh_parse_span),
 #undef MOST
 };
 
@@ -368,7 +368,7 @@ read_amounts(const struct bh_site_policy *policy, struct bh_policy_rules *rules,
              struct bh_err *err)
 {
     for (size_t a = 0; a < BH_COUNT(amounts); a++) {
-        uint64_t *number = number_at(rules, amounts[a].number);
+        uint64_t *number = policy_number_at(rules, amounts[a].number);
         const char *text = amount_at(policy, a);
 
         *number = UINT64_MAX;
@@ -379,14 +379,14 @@ read_amounts(const struct bh_site_policy *policy, struct bh_policy_rules *rules,
 }
 
 static bh_rc
-read_pieces(const struct bh_list *list, struct bh_policy_rules *rules, struct bh_err *err)
+read_partitions(const struct bh_list *list, struct bh_policy_rules *rules, struct bh_err *err)
 {
-    const struct bh_site_policy_pieces *items = list->items;
+    const struct bh_site_policy_partitions *items = list->items;
 
     if (list->count > BH_POLICY_SKUS_MAX)
         return bh_err_set(err, BH_RANGE, "max_sku_pieces: more than %d", BH_POLICY_SKUS_MAX);
     for (uint32_t i = 0; i < list->count; i++) {
-        if (bh_parse_u64(items[i].pieces, &rules->sku_pieces[i], err) != BH_OK)
+        if (bh_parse_u64(items[i].partitions, &rules->sku_partitions[i], err) != BH_OK)
             return bh_err_wrap(err, "max_sku_pieces[%" PRIu32 "]", i);
         for (uint32_t k = 0; k < i; k++)
             if (strcmp(items[k].sku, items[i].sku) == 0)
@@ -544,7 +544,7 @@ bh_site_policy_read(const struct bh_site_policy *policy, struct bh_policy_rules 
     if (rc == BH_OK)
         rc = read_amounts(policy, &rules, err);
     if (rc == BH_OK)
-        rc = read_pieces(&policy->max_sku_pieces, &rules, err);
+        rc = read_partitions(&policy->max_sku_pieces, &rules, err);
     if (rc == BH_OK)
         rc = read_all_hours(&policy->hours, &rules, err);
     if (rc == BH_OK)
@@ -563,7 +563,7 @@ widens(const char *entry, const char *what, struct bh_err *err)
 }
 
 static bool
-same(const char *above, const char *below)
+policy_same(const char *above, const char *below)
 {
     return strcmp(above, below) == 0;
 }
@@ -571,7 +571,7 @@ same(const char *above, const char *below)
 static bool
 same_or_none(const char *above, const char *below)
 {
-    return same(above, below) || strcmp(below, "none") == 0;
+    return policy_same(above, below) || strcmp(below, "none") == 0;
 }
 
 static bool
@@ -602,8 +602,8 @@ static const struct {
 } covered[] = {
 #define COVER(member, covers) { #member, offsetof(struct bh_site_policy, member), covers }
     COVER(datasets, same_or_none), COVER(images, bh_policy_image_allows),
-    COVER(mounts, mount_covers), COVER(skus, same),
-    COVER(egress, egress_covers), COVER(resolvers, same),
+    COVER(mounts, mount_covers), COVER(skus, policy_same),
+    COVER(egress, egress_covers), COVER(resolvers, policy_same),
 #undef COVER
 };
 
@@ -613,7 +613,7 @@ check_words(const struct bh_policy_rules *above, const struct bh_policy_rules *b
 {
     for (size_t w = 0; w < BH_COUNT(words); w++) {
         const struct bh_texts *list = list_at(below->text, words[w].list);
-        uint64_t allowed = number_of(above, words[w].mask);
+        uint64_t allowed = policy_number_of(above, words[w].mask);
 
         for (uint32_t i = 0; i < list->count && allowed; i++)
             if (!(allowed >> word_value(w, list->items[i]) & 1))
@@ -664,7 +664,7 @@ label_narrows(const char *above, const char *below)
 }
 
 static bh_rc
-check_labels(const struct bh_texts *above, const struct bh_texts *below, struct bh_err *err)
+policy_check_labels(const struct bh_texts *above, const struct bh_texts *below, struct bh_err *err)
 {
     for (uint32_t i = 0; i < below->count; i++)
         for (uint32_t k = 0; k < above->count; k++)
@@ -674,16 +674,16 @@ check_labels(const struct bh_texts *above, const struct bh_texts *below, struct 
 }
 
 static bh_rc
-check_pieces(const struct bh_policy_rules *above, const struct bh_policy_rules *below,
+policy_check_partitions(const struct bh_policy_rules *above, const struct bh_policy_rules *below,
              struct bh_err *err)
 {
-    const struct bh_site_policy_pieces *over = above->text->max_sku_pieces.items;
-    const struct bh_site_policy_pieces *items = below->text->max_sku_pieces.items;
+    const struct bh_site_policy_partitions *over = above->text->max_sku_pieces.items;
+    const struct bh_site_policy_partitions *items = below->text->max_sku_pieces.items;
 
     for (uint32_t i = 0; i < below->text->max_sku_pieces.count; i++)
         for (uint32_t k = 0; k < above->text->max_sku_pieces.count; k++)
             if (strcmp(items[i].sku, over[k].sku) == 0
-                && below->sku_pieces[i] > above->sku_pieces[k])
+                && below->sku_partitions[i] > above->sku_partitions[k])
                 return widens("max_sku_pieces", items[i].sku, err);
     return BH_OK;
 }
@@ -711,12 +711,12 @@ bh_policy_check_narrower(const struct bh_policy_rules *above,
     for (size_t a = 0; a < BH_COUNT(amounts) && rc == BH_OK; a++) {
         const char *text = amount_at(below->text, a);
 
-        if (text && number_of(below, amounts[a].number) > number_of(above, amounts[a].number))
+        if (text && policy_number_of(below, amounts[a].number) > policy_number_of(above, amounts[a].number))
             rc = widens(amounts[a].entry, text, err);
     }
     if (rc == BH_OK)
-        rc = check_labels(&above->text->labels, &below->text->labels, err);
+        rc = policy_check_labels(&above->text->labels, &below->text->labels, err);
     if (rc == BH_OK)
-        rc = check_pieces(above, below, err);
+        rc = policy_check_partitions(above, below, err);
     return rc == BH_OK ? check_hours(above, below, err) : rc;
 }

@@ -8,15 +8,15 @@
  * for what it and those below it submit.  What an entry leaves out it does not restrict; a
  * tenant's can only narrow what stands above it.  docs/policy.md explains each entry. */
 
-/* At most so many pieces of a SKU at once, running or waiting. */
-struct bh_site_policy_pieces {
-    const char *sku, *pieces;
+/* At most so many partitions of a SKU at once, running or waiting. */
+struct bh_site_policy_partitions {
+    const char *sku, *partitions;
 };
 
 struct bh_site_policy {
     struct bh_texts contracts, datasets, egress, egress_deny, hours, images, kinds, labels;
     const char *max_count, *max_cpu, *max_gang, *max_jobs, *max_memory, *max_pending, *max_pieces;
-    struct bh_list max_sku_pieces;   /* struct bh_site_policy_pieces */
+    struct bh_list max_sku_pieces;   /* struct bh_site_policy_partitions */
     const char *max_time_limit;
     struct bh_texts models, mounts, networks, priorities;
     bool require_time_limit;
@@ -39,8 +39,8 @@ struct bh_policy_hours {
 struct bh_policy_rules {
     const struct bh_site_policy *text;
     uint64_t contracts, kinds, models, networks, priorities;
-    uint64_t count, cpu_milli, gang, jobs, memory_bytes, pending, pieces, time_limit_ns;
-    uint64_t sku_pieces[BH_POLICY_SKUS_MAX];
+    uint64_t count, cpu_milli, gang, jobs, memory_bytes, pending, partitions, time_limit_ns;
+    uint64_t sku_partitions[BH_POLICY_SKUS_MAX];
     struct bh_policy_hours hours[BH_POLICY_HOURS_MAX];
     uint32_t hour_count;
 };

@@ -19,7 +19,7 @@ struct bh_parts {
 };
 
 /* The larger dimension: what limits and displays count ("GPU-equivalents").  The
- * sum over one GPU's pieces may exceed 4200, each dimension's never. */
+ * sum over one GPU's partitions may exceed 4200, each dimension's never. */
 uint64_t bh_parts_equivalent(struct bh_parts parts);
 
 struct bh_parts bh_parts_add(struct bh_parts a, struct bh_parts b);

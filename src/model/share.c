@@ -201,13 +201,13 @@ bh_share_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model,
 }
 
 static uint32_t
-least(uint32_t a, uint32_t b)
+share_least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
 
 uint32_t
-bh_share_room(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
+bh_share_capacity(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
               const struct bh_share *share)
 {
     uint32_t free_slots = ~occupancy->shares, each, room;
@@ -217,8 +217,8 @@ bh_share_room(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
         return 0;
     each = share->memory + bh_share_context_parts(model);
     room = (occupancy->share_limit - occupancy->share_compute) / share->compute;
-    room = least(room, (sellable(model) - occupancy->share_memory) / each);
-    return least(room, (uint32_t)__builtin_popcount(free_slots));
+    room = share_least(room, (sellable(model) - occupancy->share_memory) / each);
+    return share_least(room, (uint32_t)__builtin_popcount(free_slots));
 }
 
 /* ---- words ---- */
@@ -328,7 +328,7 @@ bh_share_parse(enum bh_gpu_model model, const struct bh_share_words *words,
 }
 
 static uint32_t
-common(uint32_t a, uint32_t b)
+share_common(uint32_t a, uint32_t b)
 {
     while (b) {
         uint32_t rest = a % b;
@@ -341,7 +341,7 @@ common(uint32_t a, uint32_t b)
 
 /* A name's next characters; it stays ended. */
 static void
-put_text(char name[BH_SHARE_NAME_MAX], uint32_t *length, const char *text)
+share_put_text(char name[BH_SHARE_NAME_MAX], uint32_t *length, const char *text)
 {
     size_t more = strlen(text);
 
@@ -351,28 +351,28 @@ put_text(char name[BH_SHARE_NAME_MAX], uint32_t *length, const char *text)
 }
 
 static void
-put_number(char name[BH_SHARE_NAME_MAX], uint32_t *length, uint64_t number)
+share_put_number(char name[BH_SHARE_NAME_MAX], uint32_t *length, uint64_t number)
 {
     char digits[40];
 
     bh_part_ns_format(number, digits);
-    put_text(name, length, digits);
+    share_put_text(name, length, digits);
 }
 
 void
 bh_share_format(enum bh_gpu_model model, const struct bh_share *share,
                 char ret_name[BH_SHARE_NAME_MAX])
 {
-    uint32_t divisor = common(share->compute, BH_GPU_PARTS), length = 0;
+    uint32_t divisor = share_common(share->compute, BH_GPU_PARTS), length = 0;
 
     BH_ASSERT(is_size(share));
-    put_number(ret_name, &length, share->compute / divisor);
-    put_text(ret_name, &length, "/");
-    put_number(ret_name, &length, BH_GPU_PARTS / divisor);
-    put_text(ret_name, &length, ":");
-    put_number(ret_name, &length, model ? bh_share_cap_bytes(model, share) >> 20 : share->memory);
-    put_text(ret_name, &length, model ? "Mi" : "p");
-    put_text(ret_name, &length, suffixes[share->mode]);
+    share_put_number(ret_name, &length, share->compute / divisor);
+    share_put_text(ret_name, &length, "/");
+    share_put_number(ret_name, &length, BH_GPU_PARTS / divisor);
+    share_put_text(ret_name, &length, ":");
+    share_put_number(ret_name, &length, model ? bh_share_cap_bytes(model, share) >> 20 : share->memory);
+    share_put_text(ret_name, &length, model ? "Mi" : "p");
+    share_put_text(ret_name, &length, suffixes[share->mode]);
 }
 
 bh_rc

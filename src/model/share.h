@@ -134,7 +134,7 @@ void bh_share_remove(struct bh_occupancy *occupancy, enum bh_gpu_model model,
                      const struct bh_share *share, uint32_t slot);
 
 /* How many more of it could be added. */
-uint32_t bh_share_room(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
+uint32_t bh_share_capacity(const struct bh_occupancy *occupancy, enum bh_gpu_model model,
                        const struct bh_share *share);
 
 #endif

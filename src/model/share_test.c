@@ -67,7 +67,7 @@ models_without_facts_are_not_shared(void **state)
                                &share, &err), BH_INVALID);
     BH_CHECK_EQ("untouched", share.compute, 7);
     BH_CHECK_EQ("no context", bh_share_context_bytes(BH_GPU_MODEL_NONE), 0);
-    BH_CHECK("no such piece", !bh_piece_exists(BH_GPU_MODEL_NONE,
+    BH_CHECK("no such piece", !bh_partition_exists(BH_GPU_MODEL_NONE,
                                                bh_share_profile(&(struct bh_share){ 1, 1, 0 }).v));
     for (uint32_t model = 1; model < BH_GPU_MODELS; model++) {
         const char *name = bh_model_facts((enum bh_gpu_model)model)->name;
@@ -155,7 +155,7 @@ as_many_fit_as_there_is_for(void **state)
     static const struct {
         const char *name;
         struct bh_share share;
-        uint32_t limit, room;
+        uint32_t limit, capacity;
     } cases[] = {
         { "four even quarters", { 1050, 1013, 0 }, BH_GPU_PARTS, 4 },
         { "a part more of memory", { 1050, 1014, 0 }, BH_GPU_PARTS, 3 },
@@ -170,15 +170,15 @@ as_many_fit_as_there_is_for(void **state)
         struct bh_occupancy occupancy = { .share_limit = cases[i].limit }, empty = occupancy;
         uint32_t profile = bh_share_profile(&cases[i].share).v, slot = 0;
 
-        BH_CHECK_EQ(cases[i].name, bh_piece_room(&occupancy, h100, profile), cases[i].room);
-        for (; bh_piece_fits(&occupancy, h100, profile, slot); slot++) {
-            bh_piece_add(&occupancy, h100, profile, slot);
-            BH_CHECK_EQ(cases[i].name, bh_piece_room(&occupancy, h100, profile),
-                        cases[i].room - slot - 1);
+        BH_CHECK_EQ(cases[i].name, bh_partition_capacity(&occupancy, h100, profile), cases[i].capacity);
+        for (; bh_partition_fits(&occupancy, h100, profile, slot); slot++) {
+            bh_partition_add(&occupancy, h100, profile, slot);
+            BH_CHECK_EQ(cases[i].name, bh_partition_capacity(&occupancy, h100, profile),
+                        cases[i].capacity - slot - 1);
         }
-        BH_CHECK_EQ(cases[i].name, slot, cases[i].room);
+        BH_CHECK_EQ(cases[i].name, slot, cases[i].capacity);
         for (; slot > 0; slot--)
-            bh_piece_remove(&occupancy, h100, profile, slot - 1);
+            bh_partition_remove(&occupancy, h100, profile, slot - 1);
         BH_CHECK(cases[i].name, memcmp(&occupancy, &empty, sizeof empty) == 0);
     }
     BH_CHECK_DONE();

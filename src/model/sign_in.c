@@ -94,7 +94,7 @@ bh_sign_in_issuer(const struct bh_site_sign_in *sign_in, const char *name, size_
 }
 
 static bool
-is_plain(const char *text, size_t most)
+sign_in_is_plain(const char *text, size_t most)
 {
     size_t length = strlen(text);
 
@@ -110,7 +110,7 @@ bh_sign_in_names(const struct bh_site_sign_in *sign_in, const char *text)
     const char *slash = strchr(text, '/');
 
     return slash && bh_sign_in_issuer(sign_in, text, (size_t)(slash - text))
-           && is_plain(slash + 1, BH_GROUP_MAX);
+           && sign_in_is_plain(slash + 1, BH_GROUP_MAX);
 }
 
 static uint64_t
@@ -153,7 +153,7 @@ is_verb(const char *verb)
 }
 
 static bh_rc
-check_span(const char *name, const char *text, const uint64_t bounds_ns[2], struct bh_err *err)
+sign_in_check_span(const char *name, const char *text, const uint64_t bounds_ns[2], struct bh_err *err)
 {
     uint64_t span_ns = bounds_ns[0];
     bh_rc rc = text ? bh_parse_span(text, &span_ns, err) : BH_OK;
@@ -173,7 +173,7 @@ check_address(const char *address, struct bh_err *err)
     if (!address)
         return BH_OK;
     host = strncmp(address, scheme, sizeof scheme - 1) == 0 ? address + sizeof scheme - 1 : "";
-    if (is_plain(host, URL_MAX) && strcspn(host, "/?#@ \\") == strlen(host))
+    if (sign_in_is_plain(host, URL_MAX) && strcspn(host, "/?#@ \\") == strlen(host))
         return BH_OK;
     bh_err_set(err, BH_INVALID, "address: is not https://HOST or https://HOST:PORT");
     return bh_err_hint(err, "without a path, and without a slash at the end");
@@ -190,7 +190,7 @@ check_client(const struct bh_site_issuer *issuer, struct bh_err *err)
     if (issuer->client_secret && issuer->client_auth == BH_CLIENT_NONE)
         return bh_err_set(err, BH_INVALID, "client_secret: is not used with client_auth: none");
     if (issuer->client_secret
-        && (!is_plain(issuer->client_secret, 63) || issuer->client_secret[0] == '.'
+        && (!sign_in_is_plain(issuer->client_secret, 63) || issuer->client_secret[0] == '.'
             || strchr(issuer->client_secret, '/')))
         return bh_err_set(err, BH_INVALID, "client_secret: is no plain file name");
     return BH_OK;
@@ -208,7 +208,7 @@ check_issuer(const struct bh_site_sign_in *sign_in, uint32_t at, struct bh_err *
         return bh_err_set(err, BH_INVALID, "declared twice");
     if (!local && strncmp(own->url, "https://", 8) != 0)
         return bh_err_set(err, BH_INVALID, "url: is no https address");
-    if (!is_plain(own->url, URL_MAX) || !is_plain(own->client_id, 255))
+    if (!sign_in_is_plain(own->url, URL_MAX) || !sign_in_is_plain(own->client_id, 255))
         return bh_err_set(err, BH_INVALID, "url or client_id is empty or has control characters");
     return check_client(own, err);
 }
@@ -226,7 +226,7 @@ check_step_up(const struct bh_site_sign_in *sign_in, uint32_t at, struct bh_err 
     for (uint32_t i = 0; i < at; i++)
         if (strcmp(rows[i].verb, rows[at].verb) == 0)
             return bh_err_set(err, BH_INVALID, "declared twice");
-    return check_span("within", rows[at].within, bounds_ns, err);
+    return sign_in_check_span("within", rows[at].within, bounds_ns, err);
 }
 
 bh_rc
@@ -238,9 +238,9 @@ bh_sign_in_check(const struct bh_site_sign_in *sign_in, struct bh_err *err)
     bh_rc rc = check_address(sign_in->address, err);
 
     if (rc == BH_OK)
-        rc = check_span("idle", sign_in->idle, idle_ns, err);
+        rc = sign_in_check_span("idle", sign_in->idle, idle_ns, err);
     if (rc == BH_OK)
-        rc = check_span("life", sign_in->life, life_ns, err);
+        rc = sign_in_check_span("life", sign_in->life, life_ns, err);
     for (uint32_t i = 0; rc == BH_OK && i < sign_in->issuers.count; i++)
         if ((rc = check_issuer(sign_in, i, err)) != BH_OK)
             bh_err_wrap(err, "issuers[%" PRIu32 "] %.63s", i, issuers[i].name);

@@ -188,7 +188,7 @@ static const struct bh_field gpu_rows[] = {
 static const struct bh_fields gpu_fields = BH_FIELDS("gpu", struct bh_site_gpu, gpu_rows);
 
 static const struct bh_field pool_rows[] = {
-    BH_F_ENUM(struct bh_site_pool, layout, bh_layout_names,
+    BH_F_ENUM(struct bh_site_pool, layout, bh_pool_layout_names,
               .doc = "what its GPUs are kept for while others have room: development, pieces "
                      "of less than half a GPU; production, of more; balanced, every second GPU "
                      "for either; on-demand, anything"),
@@ -249,7 +249,7 @@ static const struct bh_field scheduling_rows[] = {
     BH_F(struct bh_site_scheduling, min_runtime, BH_FIELD_TEXT, .flags = BH_FIELD_NUMBERS,
          .max = 32, .doc = "no job makes way for another before it has run so long: \"10m\"; "
                            "none when absent"),
-    BH_F_ENUM(struct bh_site_scheduling, order, bh_order_names,
+    BH_F_ENUM(struct bh_site_scheduling, order, bh_queue_order_names,
               .doc = "who comes next of those whom no guarantee covers: fair_tree by use over "
                      "weight, drf by what is held just now, fifo; fair_tree when absent"),
     BH_F_ENUM(struct bh_site_scheduling, preshape, switch_names,

@@ -18,7 +18,7 @@
  * takes it and `bulkhead get site` gives it back.  It is applied whole: what it
  * does not name any more is removed. */
 
-/* A quota of one SKU, in pieces, or of one GPU model, in GPUs. */
+/* A quota of one SKU, in partitions, or of one GPU model, in GPUs. */
 struct bh_site_quota {
     const char *sku, *model;     /* one of them */
     const char *limit, *guarantee, *lending_limit; /* "4", "0.5"; NULL: unlimited, none, all */
@@ -68,11 +68,11 @@ struct bh_site_sku {
     const char *name;
     enum bh_grade grade;
     struct bh_list models;       /* struct bh_site_sku_model */
-    const char *cpu, *memory;    /* what one piece gives a job by default */
+    const char *cpu, *memory;    /* what one partition gives a job by default */
     enum bh_managed managed;     /* of shares */
     enum bh_over_cap over_cap;   /* of shares */
     enum bh_over_time over_time; /* of shares */
-    const char *price;           /* of one piece and hour, in the site's currency; NULL: free */
+    const char *price;           /* of one partition and hour, in the site's currency; NULL: free */
 };
 
 struct bh_site_principal {
@@ -101,11 +101,11 @@ struct bh_site_gpu {
     uint32_t oversubscribe;      /* percent of its compute that they may have; 0 is 100 */
 };
 
-/* Nodes whose GPUs are kept for pieces of a size. */
+/* Nodes whose GPUs are kept for partitions of a size. */
 struct bh_site_pool {
     const char *name;
     struct bh_texts nodes;       /* names; "all" stands for those that no other pool names */
-    enum bh_layout layout;
+    enum bh_pool_layout layout;
 };
 
 struct bh_site_mount {

@@ -133,7 +133,7 @@ check_budget(const struct bh_site_budget *budget, struct bh_err *err)
 
 /* A span of at most a year; an absent one is right. */
 static bh_rc
-check_span(const char *field, const char *text, struct bh_err *err)
+site_check_span(const char *field, const char *text, struct bh_err *err)
 {
     uint64_t span_ns = 0;
     bh_rc rc = text ? bh_parse_span(text, &span_ns, err) : BH_OK;
@@ -148,7 +148,7 @@ static bh_rc
 check_half_life(const char *text, struct bh_err *err)
 {
     uint64_t span_ns = 0;
-    bh_rc rc = check_span("half_life", text, err);
+    bh_rc rc = site_check_span("half_life", text, err);
 
     if (rc == BH_OK)
         rc = bh_parse_span(text, &span_ns, err);
@@ -161,7 +161,7 @@ static bh_rc
 check_defrag(const struct bh_site_scheduling *scheduling, struct bh_err *err)
 {
     uint64_t amount = 1;
-    bh_rc rc = check_span("defrag_rest", scheduling->defrag_rest, err);
+    bh_rc rc = site_check_span("defrag_rest", scheduling->defrag_rest, err);
 
     if (rc == BH_OK)
         rc = read_amount("defrag_gpu_hours", scheduling->defrag_gpu_hours, 3600, &amount, err);
@@ -180,12 +180,12 @@ check_defrag(const struct bh_site_scheduling *scheduling, struct bh_err *err)
 static bh_rc
 check_scheduling(const struct bh_site_scheduling *scheduling, struct bh_err *err)
 {
-    bh_rc rc = check_span("assumed_run", scheduling->assumed_run, err);
+    bh_rc rc = site_check_span("assumed_run", scheduling->assumed_run, err);
 
     if (rc == BH_OK)
-        rc = check_span("burn_in", scheduling->burn_in, err);
+        rc = site_check_span("burn_in", scheduling->burn_in, err);
     if (rc == BH_OK)
-        rc = check_span("min_runtime", scheduling->min_runtime, err);
+        rc = site_check_span("min_runtime", scheduling->min_runtime, err);
     if (rc == BH_OK && scheduling->half_life && strcmp(scheduling->half_life, "never") != 0)
         rc = check_half_life(scheduling->half_life, err);
     if (rc == BH_OK)
@@ -298,7 +298,7 @@ check_guarantees(const struct bh_site *site, uint32_t at, struct bh_err *err)
 }
 
 static bh_rc
-check_tenant(const struct bh_site *site, uint32_t at, struct bh_err *err)
+site_check_tenant(const struct bh_site *site, uint32_t at, struct bh_err *err)
 {
     const struct bh_site_tenant *tenant = (const struct bh_site_tenant *)site->tenants.items + at;
     bh_rc rc = check_tree(site, at, err);
@@ -306,7 +306,7 @@ check_tenant(const struct bh_site *site, uint32_t at, struct bh_err *err)
     if (rc == BH_OK)
         rc = check_amounts(tenant, err);
     if (rc == BH_OK)
-        rc = check_span("min_runtime", tenant->min_runtime, err);
+        rc = site_check_span("min_runtime", tenant->min_runtime, err);
     if (rc == BH_OK)
         rc = check_quotas(site, tenant, err);
     return rc == BH_OK ? check_guarantees(site, at, err) : rc;
@@ -365,7 +365,7 @@ check_model(const struct bh_site_sku *sku, const struct bh_site_sku_model *entry
                                            "profile");
     if (!whole && !bh_profile_find(model, entry->profile))
         return refuse_profile(model, entry, err);
-    if (!whole && bh_grade_keeps(sku->grade, BH_GRADE_B)) {
+    if (!whole && bh_grade_meets(sku->grade, BH_GRADE_B)) {
         bh_err_set(err, BH_INVALID, "a MIG instance (%s) cannot keep grade %s", entry->profile,
                    bh_grade_names[sku->grade]);
         return bh_err_hint(err, "promise grade C, or use profile \"whole\"");
@@ -567,7 +567,7 @@ static const struct section {
     { #list, offsetof(struct bh_site, list), sizeof(type), offsetof(type, label_member),  \
       check }
     SECTION(skus, struct bh_site_sku, name, check_sku),
-    SECTION(tenants, struct bh_site_tenant, name, check_tenant),
+    SECTION(tenants, struct bh_site_tenant, name, site_check_tenant),
     SECTION(principals, struct bh_site_principal, name, check_principal),
     SECTION(bindings, struct bh_site_binding, tenant, check_binding),
     SECTION(gpus, struct bh_site_gpu, uuid, check_gpu),
@@ -589,7 +589,7 @@ label_of(const struct section *section, const struct bh_list *list, uint32_t at)
 
 /* Every entry has its name before anybody looks it up. */
 static bh_rc
-check_labels(const struct bh_site *site, struct bh_err *err)
+site_check_labels(const struct bh_site *site, struct bh_err *err)
 {
     for (size_t s = 0; s < BH_COUNT(sections); s++) {
         const struct bh_list *list =
@@ -625,7 +625,7 @@ bh_site_check(const struct bh_site *site, struct bh_err *err)
     bh_rc rc;
 
     err->hint[0] = '\0';
-    rc = check_labels(site, err);
+    rc = site_check_labels(site, err);
     if (rc == BH_OK)
         rc = check_scheduling(&site->scheduling, err);
     if (rc == BH_OK)

@@ -84,7 +84,7 @@ struct lines {
 };
 
 static void
-take_line(void *self, const char *text, size_t length)
+site_edits_test_take_line(void *self, const char *text, size_t length)
 {
     struct lines *lines = self;
 
@@ -94,7 +94,7 @@ take_line(void *self, const char *text, size_t length)
 }
 
 static struct bh_site
-read_site(const char *name, const char *yaml, struct bh_arena *arena)
+site_edits_test_read_site(const char *name, const char *yaml, struct bh_arena *arena)
 {
     struct bh_site site = { .tenants = { 0 } };
     struct bh_err err = { .msg = "" };
@@ -116,12 +116,12 @@ every_difference_has_its_line(void **state)
 {
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_arena *arena = bh_arena_new(1 << 20);
-        struct bh_site from = read_site(cases[i].name, cases[i].from, arena);
-        struct bh_site to = read_site(cases[i].name, cases[i].to, arena);
+        struct bh_site from = site_edits_test_read_site(cases[i].name, cases[i].from, arena);
+        struct bh_site to = site_edits_test_read_site(cases[i].name, cases[i].to, arena);
         struct lines lines = { .count = 0 };
 
         bh_buf_init(&lines.text, 1 << 20);
-        bh_site_edits(&from, &to, take_line, &lines);
+        bh_site_edits(&from, &to, site_edits_test_take_line, &lines);
         BH_CHECK_STR(cases[i].name, lines.count ? bh_buf_text(&lines.text) : "", cases[i].lines);
         bh_buf_fini(&lines.text);
         bh_arena_free(arena);
@@ -164,7 +164,7 @@ check_members(const struct bh_fields *fields, struct bh_site *base, struct bh_si
         else
             ((char *)other)[offset + field->offset] = some_value(field);
         bh_buf_init(&lines.text, 1 << 16);
-        bh_site_edits(base, other, take_line, &lines);
+        bh_site_edits(base, other, site_edits_test_take_line, &lines);
         BH_CHECK_EQ(field->name, lines.count, 1);
         bh_buf_fini(&lines.text);
     }

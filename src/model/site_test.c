@@ -5,7 +5,7 @@
 #include "base/yaml.h"
 
 static bh_rc
-check(const char *yaml, struct bh_err *err)
+site_test_check(const char *yaml, struct bh_err *err)
 {
     struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_site site;
@@ -58,10 +58,10 @@ a_whole_site_is_right(void **state)
 {
     struct bh_err err = { 0 };
 
-    BH_CHECK_EQ("whole", check(whole, &err), BH_OK);
+    BH_CHECK_EQ("whole", site_test_check(whole, &err), BH_OK);
     BH_CHECK_STR("whole", err.msg, "");
-    BH_CHECK_EQ("empty", check("{}", &err), BH_OK);
-    BH_CHECK_EQ("no site", check("limit: 1", &err), BH_INVALID);
+    BH_CHECK_EQ("empty", site_test_check("{}", &err), BH_OK);
+    BH_CHECK_EQ("no site", site_test_check("limit: 1", &err), BH_INVALID);
     BH_CHECK_DONE();
 }
 
@@ -249,7 +249,7 @@ faults_name_the_entry(void **state)
     for (size_t i = 0; i < BH_COUNT(faults); i++) {
         struct bh_err err = { 0 };
 
-        BH_CHECK_EQ(faults[i].name, check(faults[i].yaml, &err), faults[i].rc);
+        BH_CHECK_EQ(faults[i].name, site_test_check(faults[i].yaml, &err), faults[i].rc);
         if (faults[i].says)
             BH_CHECK_STR(faults[i].name, err.msg, faults[i].says);
     }
@@ -277,7 +277,7 @@ faults_say_what_helps(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_err err = { 0 };
 
-        BH_CHECK_EQ(cases[i].name, check(cases[i].yaml, &err), BH_INVALID);
+        BH_CHECK_EQ(cases[i].name, site_test_check(cases[i].yaml, &err), BH_INVALID);
         BH_CHECK_STR(cases[i].name, err.hint, cases[i].hint);
     }
     BH_CHECK_DONE();

@@ -186,7 +186,7 @@ is_label(const char *text)
 }
 
 static bh_rc
-check_labels(const struct bh_texts *labels, struct bh_err *err)
+spec_check_labels(const struct bh_texts *labels, struct bh_err *err)
 {
     for (uint32_t i = 0; i < labels->count; i++) {
         const char *text = labels->items[i];
@@ -238,13 +238,13 @@ bh_mount_target(const struct bh_mount_spec *mount, char memory[BH_MOUNT_TARGET_M
 static bh_rc
 check_place(const char *field, const char *path, struct bh_err *err)
 {
-    const char *fault = bh_sandbox_place_fault(path);
+    const char *fault = bh_sandbox_path_fault(path);
 
     if (!fault)
         return BH_OK;
     bh_err_set(err, BH_INVALID, "%s: \"%.80s\" %s", field, path, fault);
     return bh_err_hint(err, "choose a place of at most %d bytes outside what the sandbox fills, as "
-                            "/work/data", BH_SANDBOX_PLACE_MAX);
+                            "/work/data", BH_SANDBOX_PATH_MAX);
 }
 
 static bh_rc
@@ -276,7 +276,7 @@ check_apart(const struct bh_mount_spec *mounts, uint32_t count, const char *path
 }
 
 static bh_rc
-check_mounts(const struct bh_list *mounts, struct bh_err *err)
+spec_check_mounts(const struct bh_list *mounts, struct bh_err *err)
 {
     const struct bh_mount_spec *items = mounts->items;
     char memory[BH_MOUNT_TARGET_MAX];
@@ -296,7 +296,7 @@ check_mounts(const struct bh_list *mounts, struct bh_err *err)
 
 /* Whether a mount shows the folder where it is on the node. */
 static bool
-is_shown(const struct bh_list *mounts, const char *path)
+spec_is_shown(const struct bh_list *mounts, const char *path)
 {
     const struct bh_mount_spec *items = mounts->items;
     char memory[BH_MOUNT_TARGET_MAX];
@@ -331,7 +331,7 @@ check_cwd(const struct bh_job_spec *spec, struct bh_err *err)
     if (rc != BH_OK || bh_cwd_is_own(spec->cwd))
         return rc;
     rc = check_place("cwd", spec->cwd, err);
-    if (rc != BH_OK || is_shown(&spec->mounts, spec->cwd))
+    if (rc != BH_OK || spec_is_shown(&spec->mounts, spec->cwd))
         return rc;
     rc = check_apart(spec->mounts.items, spec->mounts.count, spec->cwd, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "cwd");
@@ -353,7 +353,7 @@ check_image(const char *text, struct bh_err *err)
 static bh_rc
 check_places(const struct bh_job_spec *spec, struct bh_err *err)
 {
-    bh_rc rc = check_mounts(&spec->mounts, err);
+    bh_rc rc = spec_check_mounts(&spec->mounts, err);
 
     if (rc == BH_OK && spec->cwd)
         rc = check_cwd(spec, err);
@@ -525,10 +525,10 @@ read_counts(const struct bh_job_spec *spec, struct bh_job_numbers *numbers, stru
     if (spec->gang > BH_JOB_GANG_MAX)
         return bh_err_set(err, BH_RANGE, "gang: %" PRIu32 " is over %d members", spec->gang,
                           BH_JOB_GANG_MAX);
-    if (spec->gang * spec->count > BH_JOB_PIECES_MAX)
+    if (spec->gang * spec->count > BH_JOB_PARTITIONS_MAX)
         return bh_err_set(err, BH_RANGE, "gang: %" PRIu32 " members of %" PRIu32
                           " pieces are over %d pieces", spec->gang, spec->count,
-                          BH_JOB_PIECES_MAX);
+                          BH_JOB_PARTITIONS_MAX);
     if (spec->pids > PIDS_MAX)
         return bh_err_set(err, BH_RANGE, "pids: %" PRIu32 " is over %d", spec->pids, PIDS_MAX);
     numbers->count = spec->count ? spec->count : 1;
@@ -566,7 +566,7 @@ bh_spec_check(const struct bh_job_spec *spec, struct bh_job_numbers *ret_numbers
     bh_rc rc = check_env(&spec->env, err);
 
     if (rc == BH_OK)
-        rc = check_labels(&spec->labels, err);
+        rc = spec_check_labels(&spec->labels, err);
     for (size_t i = 0; i < BH_COUNT(checks) && rc == BH_OK; i++)
         rc = checks[i](spec, err);
     return rc == BH_OK ? bh_spec_numbers(spec, ret_numbers, err) : rc;

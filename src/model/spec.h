@@ -35,7 +35,7 @@ struct bh_job_spec {
     const char *deadline;        /* "+2h" after it is submitted, or "2026-11-20T09:27:00Z" */
     const char *checkpoint_signal; /* "USR1"; with on_preempt: checkpoint only */
     const char *grace;           /* "30s" between SIGTERM and SIGKILL; default 10s */
-    uint32_t count;              /* pieces of each member; 0 is 1 */
+    uint32_t count;              /* partitions of each member; 0 is 1 */
     uint32_t gang;               /* members, started and ended together; 0 is 1 */
     uint32_t pids;               /* 0: the node's default */
     enum bh_job_kind kind;
@@ -53,7 +53,7 @@ struct bh_job_spec {
 enum { BH_JOB_CPU_MILLI_MIN = 10, BH_JOB_CPU_MILLI_MAX = 1000000,
        BH_JOB_MEMORY_MIN_BYTES = 8 << 20 };
 
-/* More than any machine has; of as many pieces as a job may have it is still a number of MiB that
+/* More than any machine has; of as many partitions as a job may have it is still a number of MiB that
  * the engine holds. */
 #define BH_JOB_MEMORY_MAX_BYTES (UINT64_C(128) << 40)
 
@@ -81,7 +81,7 @@ struct bh_job_numbers {
  *               path, a mount of neither or of both, an image that is none, an amount that is
  *               malformed, a bandwidth without a network
  *   BH_RANGE    a count over BH_JOB_COUNT_MAX, a gang over BH_JOB_GANG_MAX or over
- *               BH_JOB_PIECES_MAX pieces, zero memory, over a year's limit */
+ *               BH_JOB_PARTITIONS_MAX partitions, zero memory, over a year's limit */
 BH_MUST_USE bh_rc bh_spec_check(const struct bh_job_spec *spec,
                                 struct bh_job_numbers *ret_numbers, struct bh_err *err);
 

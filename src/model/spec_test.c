@@ -5,7 +5,7 @@
 #include "base/time.h"
 
 static bh_rc
-check(const char *json, struct bh_job_numbers *ret_numbers, struct bh_err *err)
+spec_test_check(const char *json, struct bh_job_numbers *ret_numbers, struct bh_err *err)
 {
     struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_job_spec spec;
@@ -180,7 +180,7 @@ specifications_are_checked(void **state)
     for (size_t i = 0; i < BH_COUNT(specs); i++) {
         struct bh_job_numbers numbers = { .count = 99 };
         struct bh_err err = { 0 };
-        bh_rc rc = check(specs[i].json, &numbers, &err);
+        bh_rc rc = spec_test_check(specs[i].json, &numbers, &err);
 
         BH_CHECK_EQ(specs[i].name, rc, specs[i].rc);
         if (specs[i].says)
@@ -217,7 +217,7 @@ texts_have_a_longest(void **state)
         bh_rc rc;
 
         snprintf(json, sizeof json, "%s%0*d%s", rows[i].before, rows[i].bytes, 0, rows[i].after);
-        rc = check(json, &numbers, &err);
+        rc = spec_test_check(json, &numbers, &err);
         BH_CHECK_EQ(rows[i].name, rc, rows[i].says ? BH_RANGE : BH_OK);
         if (rows[i].says)
             BH_CHECK_STR(rows[i].name, err.msg, rows[i].says);
@@ -231,11 +231,11 @@ numbers_are_read(void **state)
     struct bh_job_numbers numbers;
     struct bh_err err;
 
-    assert_int_equal(check(JOB(""), &numbers, &err), BH_OK);
+    assert_int_equal(spec_test_check(JOB(""), &numbers, &err), BH_OK);
     BH_CHECK_EQ("count", numbers.count, 1);
     BH_CHECK_EQ("grace", numbers.grace_ns, 10 * BH_NS_PER_S);
     BH_CHECK_EQ("no limit", numbers.time_limit_ns, 0);
-    assert_int_equal(check(JOB(",\"cpu\":\"0.5\",\"memory\":\"8Gi\",\"time_limit\":\"2h\","
+    assert_int_equal(spec_test_check(JOB(",\"cpu\":\"0.5\",\"memory\":\"8Gi\",\"time_limit\":\"2h\","
                                "\"grace\":\"0s\",\"count\":3,\"pids\":9"), &numbers, &err), BH_OK);
     BH_CHECK_EQ("cpu", numbers.cpu_milli, 500);
     BH_CHECK_EQ("memory", numbers.memory_bytes, 8LL << 30);

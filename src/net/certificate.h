@@ -1,5 +1,5 @@
-#ifndef BH_NET_CERTIFICATE_H
-#define BH_NET_CERTIFICATE_H
+#ifndef BH_HTTP_SERVER_CERTIFICATE_H
+#define BH_HTTP_SERVER_CERTIFICATE_H
 
 #include <microhttpd.h>
 #include <stdbool.h>

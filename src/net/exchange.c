@@ -22,7 +22,7 @@ struct exchange {
     struct bh_buf body;
     uint64_t received;
     bool upgraded;               /* the connection is another's from now on, */
-    struct bh_upgrade_waiting *waiting; /* once it was handed over to this one */
+    struct bh_upgrade_pending *pending; /* once it was handed over to this one */
 };
 
 /* ---- the query ---- */
@@ -168,7 +168,7 @@ make_response(struct exchange *x)
 }
 
 static bool
-says(const struct bh_reply *reply, const char *name)
+has_header(const struct bh_reply *reply, const char *name)
 {
     for (uint32_t i = 0; i < reply->header_count; i++)
         if (strcasecmp(reply->headers[i].name, name) == 0)
@@ -181,7 +181,7 @@ static bh_mhd_result
 hand_over(struct exchange *x)
 {
     struct MHD_Response *response =
-        bh_upgrade_response(x->owner->upgrades, &x->reply, x->connection, &x->waiting);
+        bh_upgrade_response(x->owner->upgrades, &x->reply, x->connection, &x->pending);
     bh_mhd_result queued;
 
     if (!response)
@@ -204,7 +204,7 @@ send_reply(struct exchange *x)
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
                                   reply->content_type ? reply->content_type
                                                       : "application/json");
-    if (!says(reply, MHD_HTTP_HEADER_CACHE_CONTROL))
+    if (!has_header(reply, MHD_HTTP_HEADER_CACHE_CONTROL))
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     for (uint32_t i = 0; i < reply->header_count; i++)
@@ -216,16 +216,16 @@ send_reply(struct exchange *x)
 }
 
 static bh_mhd_result
-answer(struct exchange *x)
+exchange_respond(struct exchange *x)
 {
-    if (!bh_peers_answering(x->connection))
+    if (!bh_peers_request_received(x->connection))
         return MHD_NO;
     x->request.body = bh_buf_text(&x->body);
     x->request.body_length = x->body.length;
     BH_ASSERT(x->request.body);
     x->owner->handler(x->owner->self, &x->request, &x->reply);
     if (x->reply.known)
-        bh_peers_known(x->connection, x->reply.principal, x->reply.who);
+        bh_peers_authenticated(x->connection, x->reply.principal, x->reply.who);
     bh_peers_answered(x->connection, x->reply.upgrade.run    ? BH_PLACE_INTERACTIVE
                                      : x->reply.stream.read ? BH_PLACE_STREAM
                                                             : BH_PLACE_SENDING);
@@ -233,13 +233,13 @@ answer(struct exchange *x)
 }
 
 static bh_mhd_result
-take_part(struct exchange *x, const char *part, size_t *part_length)
+receive_body(struct exchange *x, const char *chunk, size_t *chunk_length)
 {
-    x->received += *part_length;
+    x->received += *chunk_length;
     if (x->received > BH_SERVER_BODY_MAX) /* more than was announced */
         return MHD_NO;
-    bh_buf_put(&x->body, part, *part_length);
-    *part_length = 0;
+    bh_buf_put(&x->body, chunk, *chunk_length);
+    *chunk_length = 0;
     return MHD_YES;
 }
 
@@ -266,14 +266,14 @@ head_is_strict(struct MHD_Connection *mhd, const char *method, const char *versi
 
 bh_mhd_result
 bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const char *method,
-                 const char *version, const char *part, size_t *part_length, void **context)
+                 const char *version, const char *chunk, size_t *chunk_length, void **context)
 {
     struct exchange *x = *context;
     enum bh_method known;
 
     if (x)
-        return *part_length > 0 ? take_part(x, part, part_length) : answer(x);
-    if (!bh_peers_spoke(connection_of(mhd)))
+        return *chunk_length > 0 ? receive_body(x, chunk, chunk_length) : exchange_respond(x);
+    if (!bh_peers_head_received(connection_of(mhd)))
         return bh_refusal_queue(mhd, BH_REFUSAL_PLACES);
     if (!head_is_strict(mhd, method, version))
         return bh_refusal_queue(mhd, BH_REFUSAL_HEAD);
@@ -303,12 +303,12 @@ bh_exchange_completed(void *self, struct MHD_Connection *mhd, void **context,
         x->reply.stream.close(x->reply.stream.self);
     if (x->reply.upgrade.run)
         x->reply.upgrade.drop(x->reply.upgrade.self);
-    bh_upgrade_drop(x->waiting);
+    bh_upgrade_drop(x->pending);
     bh_buf_fini(&x->body);
     bh_buf_fini(&x->reply.body);
     bh_arena_reset(x->connection->arena);
     if (!x->upgraded) /* whoever took it over watches over it */
-        bh_peers_waiting(x->connection);
+        bh_peers_reply_sent(x->connection);
     free(x);
     *context = NULL;
 }

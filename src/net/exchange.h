@@ -1,5 +1,5 @@
-#ifndef BH_NET_EXCHANGE_H
-#define BH_NET_EXCHANGE_H
+#ifndef BH_HTTP_SERVER_EXCHANGE_H
+#define BH_HTTP_SERVER_EXCHANGE_H
 
 #include <microhttpd.h>
 
@@ -25,8 +25,8 @@ void *bh_exchange_target(void *self, const char *target, struct MHD_Connection *
 /* MHD_AccessHandlerCallback: called with the head, then for each part of the body, then
  * once more for the answer.  `self` is a bh_exchange_owner. */
 bh_mhd_result bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url,
-                               const char *method, const char *version, const char *part,
-                               size_t *part_length, void **context);
+                               const char *method, const char *version, const char *chunk,
+                               size_t *chunk_length, void **context);
 
 /* MHD_RequestCompletedCallback: the reply is sent, or the client is gone. */
 void bh_exchange_completed(void *self, struct MHD_Connection *mhd, void **context,

@@ -43,7 +43,7 @@ is_token(const char *name)
 }
 
 static bool
-is_plain(const char *value)
+head_is_plain(const char *value)
 {
     for (; *value; value++)
         if (((unsigned char)*value < 0x20 && *value != '\t') || *value == 0x7f)
@@ -66,13 +66,13 @@ is_length(const char *name)
 }
 
 static result
-take(void *self, enum MHD_ValueKind kind, const char *name, const char *value)
+head_check_field(void *self, enum MHD_ValueKind kind, const char *name, const char *value)
 {
     struct head *head = self;
 
     if (!value)
         value = "";
-    head->strict = head->strict && is_token(name) && is_plain(value)
+    head->strict = head->strict && is_token(name) && head_is_plain(value)
                    && (!is_coding(name) || strcasecmp(value, "chunked") == 0)
                    && (!LINES_STAND_AS_RECEIVED || name == head->next);
     head->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
@@ -99,7 +99,7 @@ bh_head_is_strict(struct MHD_Connection *mhd, const struct bh_head_line *line)
         return false;
     if (LINES_STAND_AS_RECEIVED && !line_is_whole(line))
         return false;
-    (void)MHD_get_connection_values(mhd, MHD_HEADER_KIND, take, &head);
+    (void)MHD_get_connection_values(mhd, MHD_HEADER_KIND, head_check_field, &head);
     if (!head.strict || head.hosts > 1 || head.lengths > 1)
         return false;
     if (head.hosts == 0 && strcmp(version, MHD_HTTP_VERSION_1_0) != 0)

@@ -1,5 +1,5 @@
-#ifndef BH_NET_HEAD_H
-#define BH_NET_HEAD_H
+#ifndef BH_HTTP_SERVER_HEAD_H
+#define BH_HTTP_SERVER_HEAD_H
 
 #include <stdbool.h>
 

@@ -89,7 +89,7 @@ number_of_principal(uint32_t principal)
 
 /* Under the mutex. */
 static void
-tell_to_end(struct bh_connection *connection)
+shut_down(struct bh_connection *connection)
 {
     connection->leaving = true;
     shutdown(connection->fd, SHUT_RDWR);
@@ -106,12 +106,12 @@ shut_late_ones(struct bh_peers *peers)
         bh_ns since = at->place.since;
 
         if ((waits || at->place.state == BH_PLACE_RECEIVING) && now > since && now - since > most)
-            tell_to_end(at);
+            shut_down(at);
     }
 }
 
 static void *
-look_after(void *self)
+watch_connections(void *self)
 {
     struct bh_peers *peers = self;
     bh_ns pause = peers->limits.head / 8 + BH_NS_PER_MS;
@@ -142,7 +142,7 @@ bh_peers_new(const struct bh_peers_limits *limits)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&peers->wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    failed = pthread_create(&peers->thread, NULL, look_after, peers);
+    failed = pthread_create(&peers->thread, NULL, watch_connections, peers);
     BH_ASSERT(!failed);
     return peers;
 }
@@ -178,62 +178,62 @@ is_root(const struct bh_connection *connection)
 static size_t
 gather(struct bh_peers *peers)
 {
-    size_t count = 0;
+    size_t peers_count = 0;
 
     for (struct bh_connection *at = peers->first; at; at = at->next) {
         if (at->leaving)
             continue;
-        if (count == peers->room) {
+        if (peers_count == peers->room) {
             peers->room = peers->room ? 2 * peers->room : ROOM_FIRST;
             peers->places = realloc(peers->places, peers->room * sizeof *peers->places);
             peers->taken = realloc(peers->taken, peers->room * sizeof(struct bh_connection *));
             peers->scratch = realloc(peers->scratch, peers->room * sizeof *peers->scratch);
             BH_ASSERT(peers->places && peers->taken && peers->scratch);
         }
-        peers->places[count] = at->place;
-        peers->taken[count++] = at;
+        peers->places[peers_count] = at->place;
+        peers->taken[peers_count++] = at;
     }
-    return count;
+    return peers_count;
 }
 
 /* Streams whose clients have gone count no more, though their threads have not seen it yet. */
 static bool
-drop_gone_streams(const struct bh_peers *peers, size_t count)
+drop_gone_streams(const struct bh_peers *peers, size_t peers_count)
 {
     bool found = false;
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < peers_count; i++)
         if (peers->places[i].state == BH_PLACE_STREAM && bh_peers_gone(peers->taken[i])) {
-            tell_to_end(peers->taken[i]);
+            shut_down(peers->taken[i]);
             found = true;
         }
     return found;
 }
 
 static struct bh_places_choice
-choose(struct bh_peers *peers, const struct bh_connection *newcomer)
+choose(struct bh_peers *peers, const struct bh_connection *joining)
 {
     struct bh_places_choice choice;
-    size_t count;
+    size_t peers_count;
 
     do {
-        count = gather(peers);
-        choice = bh_places_choose(&(struct bh_places){ peers->places, count, peers->scratch,
+        peers_count = gather(peers);
+        choice = bh_places_choose(&(struct bh_places){ peers->places, peers_count, peers->scratch,
                                                        peers->limits.places, bh_time_monotonic() },
-                                  &newcomer->place, is_root(newcomer));
-    } while (choice.lacking && drop_gone_streams(peers, count));
+                                  &joining->place, is_root(joining));
+    } while (choice.lacking && drop_gone_streams(peers, peers_count));
     return choice;
 }
 
 /* Who may not stay is told so, unless so many are being told that they would keep others out. */
 static void
-refuse(struct bh_peers *peers, struct bh_connection *newcomer)
+refuse(struct bh_peers *peers, struct bh_connection *joining)
 {
-    newcomer->refused = peers->refused < REFUSED_MOST;
-    peers->refused += newcomer->refused;
-    newcomer->leaving = true;
-    if (!newcomer->refused)
-        tell_to_end(newcomer);
+    joining->refused = peers->refused < REFUSED_MOST;
+    peers->refused += joining->refused;
+    joining->leaving = true;
+    if (!joining->refused)
+        shut_down(joining);
 }
 
 /* ---- telling of it ---- */
@@ -284,23 +284,23 @@ note(struct bh_peers *peers, const struct bh_connection *whose, char text[BH_WHO
 /* Whether somebody is to be told of it.  Root always may stay: the library takes some more than
  * there are places.  That strangers give way is no news. */
 static bool
-make_room(struct bh_peers *peers, struct bh_connection *newcomer, char text[BH_WHO_TEXT],
+peers_evict(struct bh_peers *peers, struct bh_connection *joining, char text[BH_WHO_TEXT],
           struct bh_crowding *ret_crowding)
 {
-    struct bh_places_choice choice = choose(peers, newcomer);
+    struct bh_places_choice choice = choose(peers, joining);
     struct bh_connection *giver;
 
     if (choice.giver != BH_PLACES_NONE) {
         giver = peers->taken[choice.giver];
-        tell_to_end(giver);
+        shut_down(giver);
         peers->untold_taken += giver->place.known;
         return giver->place.known && note(peers, giver, text, ret_crowding);
     }
-    if (!choice.lacking || is_root(newcomer))
+    if (!choice.lacking || is_root(joining))
         return false;
-    refuse(peers, newcomer);
+    refuse(peers, joining);
     peers->untold_refused++;
-    return note(peers, newcomer, text, ret_crowding);
+    return note(peers, joining, text, ret_crowding);
 }
 
 /* ---- its life ---- */
@@ -316,7 +316,7 @@ begin(struct bh_connection *connection)
 }
 
 void
-bh_peers_enter(struct bh_peers *peers, struct bh_connection *connection)
+bh_peers_add(struct bh_peers *peers, struct bh_connection *connection)
 {
     char text[BH_WHO_TEXT];
     struct bh_crowding crowding;
@@ -325,7 +325,7 @@ bh_peers_enter(struct bh_peers *peers, struct bh_connection *connection)
     connection->peers = peers;
     begin(connection);
     pthread_mutex_lock(&peers->mutex);
-    told = make_room(peers, connection, text, &crowding);
+    told = peers_evict(peers, connection, text, &crowding);
     connection->next = peers->first;
     connection->link = &peers->first;
     if (peers->first)
@@ -337,7 +337,7 @@ bh_peers_enter(struct bh_peers *peers, struct bh_connection *connection)
 }
 
 void
-bh_peers_leave(struct bh_connection *connection)
+bh_peers_remove(struct bh_connection *connection)
 {
     struct bh_peers *peers = connection->peers;
 
@@ -351,7 +351,7 @@ bh_peers_leave(struct bh_connection *connection)
 
 /* `since` stays: who says his request slowly has been at it since he could. */
 bool
-bh_peers_spoke(struct bh_connection *connection)
+bh_peers_head_received(struct bh_connection *connection)
 {
     bool welcome;
 
@@ -377,13 +377,13 @@ enter_state(struct bh_connection *connection, enum bh_place_state state)
 }
 
 bool
-bh_peers_answering(struct bh_connection *connection)
+bh_peers_request_received(struct bh_connection *connection)
 {
     return enter_state(connection, BH_PLACE_CARRIED_OUT);
 }
 
 void
-bh_peers_known(struct bh_connection *connection, uint32_t principal, const char *who)
+bh_peers_authenticated(struct bh_connection *connection, uint32_t principal, const char *who)
 {
     pthread_mutex_lock(&connection->peers->mutex);
     connection->place.known = true;
@@ -400,7 +400,7 @@ bh_peers_answered(struct bh_connection *connection, enum bh_place_state state)
 }
 
 void
-bh_peers_waiting(struct bh_connection *connection)
+bh_peers_reply_sent(struct bh_connection *connection)
 {
     (void)enter_state(connection, BH_PLACE_WAITING);
 }

@@ -1,5 +1,5 @@
-#ifndef BH_NET_PEERS_H
-#define BH_NET_PEERS_H
+#ifndef BH_HTTP_SERVER_PEERS_H
+#define BH_HTTP_SERVER_PEERS_H
 
 #include <pthread.h>
 
@@ -10,7 +10,7 @@
 /* The open connections of a server: nobody may hold more than a share of them, nobody may take
  * for ever to say what it wants, and nobody takes the places of others.
  *
- * A connection is a stranger's until a request on it was made by somebody known (bh_peers_known);
+ * A connection is a stranger's until a request on it was made by somebody known (bh_peers_authenticated);
  * local root is known from the beginning.  Where a newcomer finds no place, somebody gives one back
  * (net/places.h): that connection is shut down.  Where nobody does, the newcomer's first request is
  * to be refused; where many such wait, it is shut down, too.  A client that sends a byte now and then never is idle; here it has a deadline for its
@@ -52,22 +52,22 @@ BH_MUST_USE struct bh_peers *bh_peers_new(const struct bh_peers_limits *limits);
 void bh_peers_free(struct bh_peers *peers);
 
 /* A connection whose transport and fd are known begins; it may be refused, or another shut down. */
-void bh_peers_enter(struct bh_peers *peers, struct bh_connection *connection);
-void bh_peers_leave(struct bh_connection *connection);
+void bh_peers_add(struct bh_peers *peers, struct bh_connection *connection);
+void bh_peers_remove(struct bh_connection *connection);
 
 /* The request's head is there; false: it is to be refused, there is no place for it. */
-BH_MUST_USE bool bh_peers_spoke(struct bh_connection *connection);
+BH_MUST_USE bool bh_peers_head_received(struct bh_connection *connection);
 
 /* The request is whole; false: the connection was told to end, so nothing may be done for it.
  * From now on it is not cut. */
-BH_MUST_USE bool bh_peers_answering(struct bh_connection *connection);
+BH_MUST_USE bool bh_peers_request_received(struct bh_connection *connection);
 
 /* The principal, or 0, and by which name it is known who made the request. */
-void bh_peers_known(struct bh_connection *connection, uint32_t principal, const char *who);
+void bh_peers_authenticated(struct bh_connection *connection, uint32_t principal, const char *who);
 
 /* It is carried out, and its answer on the way; the answer is sent. */
 void bh_peers_answered(struct bh_connection *connection, enum bh_place_state state);
-void bh_peers_waiting(struct bh_connection *connection);
+void bh_peers_reply_sent(struct bh_connection *connection);
 
 /* Whether the client has gone, or was told to. */
 bool bh_peers_gone(const struct bh_connection *connection);

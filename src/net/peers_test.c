@@ -19,15 +19,15 @@
 enum { SOMEBODY = 12345, OTHER, THIRD }; /* uids that need not exist */
 
 /* A server with 8 places. */
-struct place {
+struct fixture {
     struct bh_server *server;
     char folder[32], path[48];
 };
 
-static struct place place;
+static struct fixture fixture;
 
 static void
-toy(void *self, const struct bh_request *request, struct bh_reply *reply)
+peers_test_handle(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
     reply->status = 200;
     reply->known = strcmp(request->path, "/known") == 0;
@@ -35,26 +35,26 @@ toy(void *self, const struct bh_request *request, struct bh_reply *reply)
 }
 
 static int
-open_place(void **state)
+open_fixture(void **state)
 {
-    struct bh_server_options options = { .handler = toy, .connections_max = 8 };
+    struct bh_server_options options = { .handler = peers_test_handle, .connections_max = 8 };
     struct bh_err err;
 
-    place = (struct place){ .folder = "/tmp/bh-peers-test-XXXXXX" };
-    assert_non_null(mkdtemp(place.folder));
-    assert_int_equal(chmod(place.folder, 0755), 0);
-    snprintf(place.path, sizeof place.path, "%s/s", place.folder);
-    assert_int_equal(bh_unix_listen(place.path, 0666, &options.fd, &err), BH_OK);
-    assert_int_equal(bh_server_start(&options, &place.server, &err), BH_OK);
+    fixture = (struct fixture){ .folder = "/tmp/bh-peers-test-XXXXXX" };
+    assert_non_null(mkdtemp(fixture.folder));
+    assert_int_equal(chmod(fixture.folder, 0755), 0);
+    snprintf(fixture.path, sizeof fixture.path, "%s/s", fixture.folder);
+    assert_int_equal(bh_unix_listen(fixture.path, 0666, &options.fd, &err), BH_OK);
+    assert_int_equal(bh_server_start(&options, &fixture.server, &err), BH_OK);
     return 0;
 }
 
 static int
-close_place(void **state)
+close_fixture(void **state)
 {
-    bh_server_stop(place.server);
-    unlink(place.path);
-    return rmdir(place.folder);
+    bh_server_stop(fixture.server);
+    unlink(fixture.path);
+    return rmdir(fixture.folder);
 }
 
 /* ---- who comes ---- */
@@ -66,14 +66,14 @@ connect_as(uid_t uid)
     int fd;
 
     assert_int_equal(seteuid(uid), 0);
-    assert_int_equal(bh_unix_connect(place.path, &fd, &err), BH_OK);
+    assert_int_equal(bh_unix_connect(fixture.path, &fd, &err), BH_OK);
     assert_int_equal(seteuid(getuid()), 0);
     return fd;
 }
 
 /* Sends, not minding when the server has closed already. */
 static void
-say(int fd, const char *bytes, size_t length)
+peers_test_send(int fd, const char *bytes, size_t length)
 {
     while (length > 0) {
         ssize_t sent = send(fd, bytes, length, MSG_NOSIGNAL);
@@ -87,7 +87,7 @@ say(int fd, const char *bytes, size_t length)
 
 /* What comes until the server closes or `until` was seen. */
 static const char *
-hear(int fd, const char *until)
+peers_test_receive(int fd, const char *until)
 {
     static char text[64 << 10];
     size_t length = 0;
@@ -111,8 +111,8 @@ is_served(int fd, const char *path)
     char request[80];
 
     snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
-    say(fd, request, strlen(request));
-    return strstr(hear(fd, "path="), "200 OK") != NULL;
+    peers_test_send(fd, request, strlen(request));
+    return strstr(peers_test_receive(fd, "path="), "200 OK") != NULL;
 }
 
 /* The server ended it: its end comes without more bytes. */
@@ -215,17 +215,17 @@ who_holds_half_is_told(void **state)
 
     for (size_t i = 0; i < BH_COUNT(busy); i++) {
         busy[i] = connect_as(somebody);
-        say(busy[i], head, sizeof head - 1);
-        BH_CHECK("on its way", strstr(hear(busy[i], "100 Continue"), "100 Continue"));
+        peers_test_send(busy[i], head, sizeof head - 1);
+        BH_CHECK("on its way", strstr(peers_test_receive(busy[i], "100 Continue"), "100 Continue"));
     }
     more = connect_as(somebody);
-    say(more, "GET /x HTTP/1.1\r\nHost: x\r\n\r\n", 28);
-    heard = hear(more, NULL);
+    peers_test_send(more, "GET /x HTTP/1.1\r\nHost: x\r\n\r\n", 28);
+    heard = peers_test_receive(more, NULL);
     BH_CHECK("told so", strstr(heard, "HTTP/1.1 429") && strstr(heard, "\"too_many\"")
                             && strstr(heard, "Retry-After: 1"));
     for (size_t i = 0; i < BH_COUNT(busy); i++) {
-        say(busy[i], "x", 1);
-        BH_CHECK("served", strstr(hear(busy[i], "path="), "200 OK"));
+        peers_test_send(busy[i], "x", 1);
+        BH_CHECK("served", strstr(peers_test_receive(busy[i], "path="), "200 OK"));
     }
     bh_fd_close(more);
     for (size_t i = 0; i < BH_COUNT(busy); i++)
@@ -254,7 +254,7 @@ addresses_are_counted_by_block(void **state)
 {
     static const struct {
         const char *name, *address, *block;
-        bool made_room;          /* by the row's end: told to end for one of its own block */
+        bool evicted;          /* by the row's end: told to end for one of its own block */
     } rows[] = {
         { "one of a block", "2001:db8:1:2::1", "2001:db8:1:2::/64", true },
         { "the next block", "2001:db8:1:3::1", "2001:db8:1:3::/64", false },
@@ -268,7 +268,7 @@ addresses_are_counted_by_block(void **state)
     };
     struct bh_connection connections[BH_COUNT(rows)];
     struct bh_peers *peers = bh_peers_new(&(struct bh_peers_limits){
-        .places = { .most = 100, .most_strangers = 100, .most_each = 2 }, .head = 60 * BH_NS_PER_S,
+        .places = { .most = 100, .most_anonymous = 100, .most_each = 2 }, .head = 60 * BH_NS_PER_S,
         .request = 60 * BH_NS_PER_S });
     int ends[2];
 
@@ -278,12 +278,12 @@ addresses_are_counted_by_block(void **state)
                                                  .fd = ends[0] };
         BH_CHECK_STR(rows[i].name, connections[i].transport.address, rows[i].address);
         BH_CHECK_STR(rows[i].name, connections[i].transport.block, rows[i].block);
-        bh_peers_enter(peers, &connections[i]);
+        bh_peers_add(peers, &connections[i]);
     }
     for (size_t i = 0; i < BH_COUNT(rows); i++)
-        BH_CHECK_EQ(rows[i].name, connections[i].leaving, rows[i].made_room);
+        BH_CHECK_EQ(rows[i].name, connections[i].leaving, rows[i].evicted);
     for (size_t i = 0; i < BH_COUNT(rows); i++)
-        bh_peers_leave(&connections[i]);
+        bh_peers_remove(&connections[i]);
     bh_peers_free(peers);
     bh_fd_close(ends[0]);
     bh_fd_close(ends[1]);
@@ -382,8 +382,8 @@ lax_heads_are_refused(void **state)
         memcpy(head, lax_heads[i].head, length);
         if (lax_heads[i].nul)
             head[lax_heads[i].nul] = '\0';
-        say(fd, head, length);
-        reply = hear(fd, NULL);
+        peers_test_send(fd, head, length);
+        reply = peers_test_receive(fd, NULL);
         BH_CHECK(lax_heads[i].name, lax_heads[i].early ? !strstr(reply, "200 OK") : is_one_answer(reply, 400));
         bh_fd_close(fd);
     }
@@ -413,8 +413,8 @@ only_a_length_says_where_a_body_ends(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         int fd = connect_as(geteuid());
 
-        say(fd, cases[i].head, strlen(cases[i].head));
-        BH_CHECK(cases[i].name, is_one_answer(hear(fd, NULL), cases[i].status));
+        peers_test_send(fd, cases[i].head, strlen(cases[i].head));
+        BH_CHECK(cases[i].name, is_one_answer(peers_test_receive(fd, NULL), cases[i].status));
         bh_fd_close(fd);
     }
     BH_CHECK_DONE();
@@ -424,13 +424,13 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nobody_takes_all_connections, open_place, close_place),
-        cmocka_unit_test_setup_teardown(strangers_lock_nobody_out, open_place, close_place),
-        cmocka_unit_test_setup_teardown(who_holds_half_is_told, open_place, close_place),
+        cmocka_unit_test_setup_teardown(nobody_takes_all_connections, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(strangers_lock_nobody_out, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(who_holds_half_is_told, open_fixture, close_fixture),
         cmocka_unit_test(addresses_are_counted_by_block),
-        cmocka_unit_test_setup_teardown(lax_heads_are_refused, open_place, close_place),
-        cmocka_unit_test_setup_teardown(only_a_length_says_where_a_body_ends, open_place,
-                                        close_place),
+        cmocka_unit_test_setup_teardown(lax_heads_are_refused, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(only_a_length_says_where_a_body_ends, open_fixture,
+                                        close_fixture),
     };
 
     signal(SIGPIPE, SIG_IGN);

@@ -6,18 +6,18 @@ enum scope { PLENTY, ALL, STRANGERS, PEER };
 
 /* Whose places lack. */
 static enum scope
-lacks(const struct bh_places *places, const struct bh_place *newcomer, bool unlimited)
+lacks(const struct bh_places *places, const struct bh_place *joining, bool unlimited)
 {
     const struct bh_places_limits *limits = &places->limits;
-    size_t strangers = 0, of_peer = 0;
+    size_t anonymous = 0, of_peer = 0;
 
     for (size_t i = 0; i < places->count; i++) {
-        strangers += !places->taken[i].known;
-        of_peer += places->taken[i].peer == newcomer->peer;
+        anonymous += !places->taken[i].known;
+        of_peer += places->taken[i].peer == joining->peer;
     }
     if (!unlimited && of_peer >= limits->most_each)
         return PEER;
-    if (!unlimited && strangers >= limits->most_strangers)
+    if (!unlimited && anonymous >= limits->most_anonymous)
         return STRANGERS;
     return places->count >= limits->most ? ALL : PLENTY;
 }
@@ -60,7 +60,7 @@ struct candidate {
 };
 
 static bool
-may_give(const struct candidate *one, const struct bh_place *newcomer, uint32_t would_hold,
+may_give(const struct candidate *one, const struct bh_place *joining, uint32_t would_hold,
          bh_ns now)
 {
     const struct bh_place *place = one->place;
@@ -71,8 +71,8 @@ may_give(const struct candidate *one, const struct bh_place *newcomer, uint32_t 
         && (now < place->since || now - place->since < BH_PLACES_SLOW_NS))
         return false;
     if (place->state == BH_PLACE_WAITING)
-        return one->stale || place->holder == newcomer->holder || one->held >= would_hold;
-    return place->holder != newcomer->holder && one->held > would_hold;
+        return one->stale || place->holder == joining->holder || one->held >= would_hold;
+    return place->holder != joining->holder && one->held > would_hold;
 }
 
 /* Whether `a` gives way rather than `b`. */
@@ -97,9 +97,9 @@ gives_first(const struct candidate *a, const struct candidate *b)
 }
 
 struct bh_places_choice
-bh_places_choose(const struct bh_places *places, const struct bh_place *newcomer, bool unlimited)
+bh_places_choose(const struct bh_places *places, const struct bh_place *joining, bool unlimited)
 {
-    enum scope scope = lacks(places, newcomer, unlimited);
+    enum scope scope = lacks(places, joining, unlimited);
     uint64_t *sorted = places->scratch;
     size_t count = places->count;
     bh_ns now = places->now;
@@ -112,16 +112,16 @@ bh_places_choose(const struct bh_places *places, const struct bh_place *newcomer
     for (size_t i = 0; i < count; i++)
         sorted[i] = places->taken[i].holder;
     qsort(sorted, count, sizeof *sorted, compare);
-    would_hold = held_by(sorted, count, newcomer->holder) + 1;
+    would_hold = held_by(sorted, count, joining->holder) + 1;
     for (size_t i = 0; i < count; i++) {
         const struct bh_place *at = &places->taken[i];
         struct candidate one = { at, held_by(sorted, count, at->holder),
                                  !at->known && at->state == BH_PLACE_WAITING && now > at->since
                                      && now - at->since > BH_PLACES_STALE_NS };
 
-        if ((scope == STRANGERS && at->known) || (scope == PEER && at->peer != newcomer->peer))
+        if ((scope == STRANGERS && at->known) || (scope == PEER && at->peer != joining->peer))
             continue;
-        if (!may_give(&one, newcomer, would_hold, now) || !gives_first(&one, &first))
+        if (!may_give(&one, joining, would_hold, now) || !gives_first(&one, &first))
             continue;
         first = one;
         choice.giver = (long)i;

@@ -32,7 +32,7 @@ struct bh_place {
 
 struct bh_places_limits {
     uint32_t most;               /* places */
-    uint32_t most_strangers;
+    uint32_t most_anonymous;
     uint32_t most_each;          /* of a Unix user or an address block */
 };
 
@@ -67,7 +67,7 @@ struct bh_places {
  * one that waits.  A newcomer's own give way only where they wait.  With too many strangers only
  * strangers' give way, with too many of a user or block only theirs. */
 BH_MUST_USE struct bh_places_choice bh_places_choose(const struct bh_places *places,
-                                                     const struct bh_place *newcomer,
+                                                     const struct bh_place *joining,
                                                      bool unlimited);
 
 #endif

@@ -31,7 +31,7 @@ read_place(const char *text)
 }
 
 static const struct {
-    const char *name, *newcomer;
+    const char *name, *joining;
     const char *places[ROOM];
     long giver;
     bool unlimited, plenty;
@@ -80,7 +80,7 @@ who_gives_way(void **state)
     static const struct bh_places_limits limits = { MOST, STRANGERS, EACH };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_place places[ROOM], newcomer = read_place(cases[i].newcomer);
+        struct bh_place places[ROOM], joining = read_place(cases[i].joining);
         struct bh_places_choice choice;
         uint64_t scratch[ROOM];
         size_t count = 0;
@@ -88,7 +88,7 @@ who_gives_way(void **state)
         for (; count < ROOM && cases[i].places[count]; count++)
             places[count] = read_place(cases[i].places[count]);
         choice = bh_places_choose(&(struct bh_places){ places, count, scratch, limits, NOW },
-                                  &newcomer, cases[i].unlimited);
+                                  &joining, cases[i].unlimited);
         BH_CHECK_EQ(cases[i].name, choice.lacking, !cases[i].plenty);
         BH_CHECK_EQ(cases[i].name, choice.giver, cases[i].giver);
     }
@@ -107,14 +107,14 @@ nobody_loses_for_ever(void **state)
     for (size_t i = 0; i < MOST; i++)
         places[i] = a;
     for (int turn = 0; turn < 100; turn++) {
-        const struct bh_place *newcomer = turn % 2 ? &a : &b;
+        const struct bh_place *joining = turn % 2 ? &a : &b;
         struct bh_places_choice choice =
-            bh_places_choose(&(struct bh_places){ places, MOST, scratch, limits, NOW }, newcomer,
+            bh_places_choose(&(struct bh_places){ places, MOST, scratch, limits, NOW }, joining,
                              false);
 
         if (choice.giver == BH_PLACES_NONE)
             continue;
-        places[choice.giver] = *newcomer;
+        places[choice.giver] = *joining;
         taken++;
     }
     for (size_t i = 0; i < MOST; i++)

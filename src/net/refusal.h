@@ -1,5 +1,5 @@
-#ifndef BH_NET_REFUSAL_H
-#define BH_NET_REFUSAL_H
+#ifndef BH_HTTP_SERVER_REFUSAL_H
+#define BH_HTTP_SERVER_REFUSAL_H
 
 #include <microhttpd.h>
 

@@ -98,9 +98,9 @@ on_connection(void *self, struct MHD_Connection *mhd, void **context,
 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         *context = connection = connection_new(mhd);
-        bh_peers_enter(server->peers, connection);
+        bh_peers_add(server->peers, connection);
     } else if (connection) {
-        bh_peers_leave(connection);
+        bh_peers_remove(connection);
         bh_arena_free(connection->arena);
         free(connection);
         *context = NULL;
@@ -159,7 +159,7 @@ struct option_list {
 };
 
 static void
-add(struct option_list *list, enum MHD_OPTION option, intptr_t value, void *pointer)
+http_server_add(struct option_list *list, enum MHD_OPTION option, intptr_t value, void *pointer)
 {
     BH_ASSERT(list->count + 1 < BH_COUNT(list->items));
     list->items[list->count++] = (struct MHD_OptionItem){ option, value, pointer };
@@ -170,11 +170,11 @@ add_tls(struct option_list *list, const struct bh_server_options *options)
 {
     static const char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3";
 
-    add(list, MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)options->certificate);
-    add(list, MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)options->key);
+    http_server_add(list, MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)options->certificate);
+    http_server_add(list, MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)options->key);
     if (options->client_ca)
-        add(list, MHD_OPTION_HTTPS_MEM_TRUST, 0, (void *)(uintptr_t)options->client_ca);
-    add(list, MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)priorities);
+        http_server_add(list, MHD_OPTION_HTTPS_MEM_TRUST, 0, (void *)(uintptr_t)options->client_ca);
+    http_server_add(list, MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)priorities);
 }
 
 static struct MHD_Daemon *
@@ -184,23 +184,23 @@ start_daemon(struct bh_server *server, const struct bh_server_options *options)
                      | MHD_USE_POLL | MHD_USE_ITC | MHD_ALLOW_UPGRADE;
     struct option_list list = { .count = 0 };
 
-    add(&list, MHD_OPTION_LISTEN_SOCKET, options->fd, NULL);
-    add(&list, MHD_OPTION_CONNECTION_LIMIT,
+    http_server_add(&list, MHD_OPTION_LISTEN_SOCKET, options->fd, NULL);
+    http_server_add(&list, MHD_OPTION_CONNECTION_LIMIT,
         (intptr_t)(options->connections_max + options->connections_max / BEYOND + BEYOND_LEAST),
         NULL);
-    add(&list, MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)options->idle_s, NULL);
-    add(&list, MHD_OPTION_CONNECTION_MEMORY_LIMIT, BH_SERVER_HEADERS_MAX, NULL);
-    add(&list, MHD_OPTION_THREAD_STACK_SIZE, STACK_BYTES, NULL);
-    add(&list, MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)(void *)on_connection, server);
-    add(&list, MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)(void *)bh_exchange_completed, NULL);
-    add(&list, STRICTNESS, STRICT, NULL);
-    add(&list, MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)(void *)bh_exchange_target, NULL);
-    add(&list, MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)(void *)unescape, NULL);
+    http_server_add(&list, MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)options->idle_s, NULL);
+    http_server_add(&list, MHD_OPTION_CONNECTION_MEMORY_LIMIT, BH_SERVER_HEADERS_MAX, NULL);
+    http_server_add(&list, MHD_OPTION_THREAD_STACK_SIZE, STACK_BYTES, NULL);
+    http_server_add(&list, MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)(void *)on_connection, server);
+    http_server_add(&list, MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)(void *)bh_exchange_completed, NULL);
+    http_server_add(&list, STRICTNESS, STRICT, NULL);
+    http_server_add(&list, MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)(void *)bh_exchange_target, NULL);
+    http_server_add(&list, MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)(void *)unescape, NULL);
     if (options->certificate) {
         flags |= MHD_USE_TLS;
         add_tls(&list, options);
     }
-    add(&list, MHD_OPTION_END, 0, NULL);
+    http_server_add(&list, MHD_OPTION_END, 0, NULL);
     return MHD_start_daemon(flags, 0, NULL, NULL, bh_exchange_step, &server->owner,
                             MHD_OPTION_ARRAY, list.items, MHD_OPTION_END);
 }
@@ -234,7 +234,7 @@ server_new(const struct bh_server_options *options)
                                                  bh_upgrades_new() };
     server->peers = bh_peers_new(&(struct bh_peers_limits){
         .places = { .most = options->connections_max,
-                    .most_strangers =
+                    .most_anonymous =
                         options->connections_max - options->connections_max / RESERVED,
                     .most_each = each ? each : 1 },
         .crowded = options->crowded,

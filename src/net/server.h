@@ -1,5 +1,5 @@
-#ifndef BH_NET_SERVER_H
-#define BH_NET_SERVER_H
+#ifndef BH_HTTP_SERVER_SERVER_H
+#define BH_HTTP_SERVER_SERVER_H
 
 #include <stdint.h>
 

@@ -13,7 +13,7 @@ union address {
     struct sockaddr any;
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
-    struct sockaddr_storage room;
+    struct sockaddr_storage storage;
 };
 
 static bh_rc

@@ -35,7 +35,7 @@ put_parameter(void *self, const char *name, const char *value)
 }
 
 static size_t
-tick(void *self, char *memory, size_t size)
+http_server_test_tick(void *self, char *memory, size_t size)
 {
     int *left = self;
 
@@ -63,7 +63,7 @@ start_ticks(struct bh_reply *reply, int count)
 
     assert_non_null(left);
     *left = count;
-    reply->stream = (struct bh_stream){ tick, tick_end, left };
+    reply->stream = (struct bh_stream){ http_server_test_tick, tick_end, left };
     reply->content_type = "text/plain";
     __atomic_add_fetch(&streams_open, 1, __ATOMIC_SEQ_CST);
 }
@@ -75,7 +75,7 @@ or_dash(const char *text)
 }
 
 static void
-toy(void *self, const struct bh_request *request, struct bh_reply *reply)
+http_server_test_handle(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
     reply->status = 200;
     bh_reply_header(reply, "X-Toy", "yes");
@@ -118,7 +118,7 @@ dial(void)
 
 /* Sends, not minding when the server has closed already. */
 static void
-say(int fd, const void *bytes, size_t length)
+http_server_test_send(int fd, const void *bytes, size_t length)
 {
     const char *at = bytes;
 
@@ -134,7 +134,7 @@ say(int fd, const void *bytes, size_t length)
 
 /* What comes until the server closes, `until` was seen or nothing comes for ten seconds. */
 static const char *
-hear(int fd, const char *until)
+http_server_test_receive(int fd, const char *until)
 {
     static char text[256 << 10];
     size_t length = 0;
@@ -156,13 +156,13 @@ hear(int fd, const char *until)
 }
 
 static const char *
-exchange(const char *request, const char *until)
+http_server_test_exchange(const char *request, const char *until)
 {
     int fd = dial();
     const char *reply;
 
-    say(fd, request, strlen(request));
-    reply = hear(fd, until);
+    http_server_test_send(fd, request, strlen(request));
+    reply = http_server_test_receive(fd, until);
     bh_fd_close(fd);
     return reply;
 }
@@ -186,7 +186,7 @@ static void
 a_request_arrives_whole(void **state)
 {
     char uid[32];
-    const char *reply = exchange("POST /v1/a%20b?x=1&y=%41%20b&z HTTP/1.1\r\nHost: x\r\n"
+    const char *reply = http_server_test_exchange("POST /v1/a%20b?x=1&y=%41%20b&z HTTP/1.1\r\nHost: x\r\n"
                                  "Authorization: Bearer t\r\nIdempotency-Key: k\r\n"
                                  "Cookie: a=1; b=2\r\nOrigin: https://x\r\n"
                                  "Sec-Fetch-Site: same-origin\r\n"
@@ -210,11 +210,11 @@ a_request_arrives_whole(void **state)
 static void
 nul_never_cuts_a_text_short(void **state)
 {
-    const char *reply = exchange(LAST("/v1/jobs%00/secret?tenant=a%00b"), NULL);
+    const char *reply = http_server_test_exchange(LAST("/v1/jobs%00/secret?tenant=a%00b"), NULL);
 
     BH_CHECK("path goes on", strstr(reply, "/v1/jobs\x01/secret"));
     BH_CHECK("query goes on", strstr(reply, "tenant=a\x01" "b;"));
-    reply = exchange(LAST("/%zz%4?a=%"), NULL);
+    reply = http_server_test_exchange(LAST("/%zz%4?a=%"), NULL);
     BH_CHECK("half escapes stay", strstr(reply, "GET /%zz%4 "));
     BH_CHECK_DONE();
 }
@@ -225,11 +225,11 @@ connections_are_kept_and_requests_follow(void **state)
     int fd = dial();
 
     for (int i = 0; i < 3; i++) {
-        say(fd, GET("/one"), strlen(GET("/one")));
-        BH_CHECK("kept", strstr(hear(fd, "key=-"), "GET /one"));
+        http_server_test_send(fd, GET("/one"), strlen(GET("/one")));
+        BH_CHECK("kept", strstr(http_server_test_receive(fd, "key=-"), "GET /one"));
     }
     bh_fd_close(fd);
-    BH_CHECK_EQ("pipelined", count_in(exchange(GET("/a") GET("/b") LAST("/c"), NULL), "200 OK"),
+    BH_CHECK_EQ("pipelined", count_in(http_server_test_exchange(GET("/a") GET("/b") LAST("/c"), NULL), "200 OK"),
                 3);
     BH_CHECK_DONE();
 }
@@ -250,13 +250,13 @@ bad_requests_are_refused(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        const char *reply = exchange(cases[i].request, "\r\n\r\n");
+        const char *reply = http_server_test_exchange(cases[i].request, "\r\n\r\n");
 
         BH_CHECK(cases[i].name, strstr(reply, cases[i].status));
     }
-    BH_CHECK("shape", strstr(exchange(cases[0].request, NULL), "{\"error\":{\"code\":\"invalid\""));
-    BH_CHECK("junk is no 200", !strstr(exchange("\x16\x03\x01 nonsense\r\n\r\n", NULL), "200 OK"));
-    BH_CHECK("still there", strstr(exchange(LAST("/x"), NULL), "GET /x"));
+    BH_CHECK("shape", strstr(http_server_test_exchange(cases[0].request, NULL), "{\"error\":{\"code\":\"invalid\""));
+    BH_CHECK("junk is no 200", !strstr(http_server_test_exchange("\x16\x03\x01 nonsense\r\n\r\n", NULL), "200 OK"));
+    BH_CHECK("still there", strstr(http_server_test_exchange(LAST("/x"), NULL), "GET /x"));
     BH_CHECK_DONE();
 }
 
@@ -269,14 +269,14 @@ huge_headers_are_refused(void **state)
 
     assert_non_null(huge);
     memset(huge, 'a', 200000);
-    say(fd, "GET / HTTP/1.1\r\nHost: x\r\nX: ", 27);
-    say(fd, huge, 200000);
-    say(fd, "\r\n\r\n", 4);
-    reply = hear(fd, "\r\n\r\n");
+    http_server_test_send(fd, "GET / HTTP/1.1\r\nHost: x\r\nX: ", 27);
+    http_server_test_send(fd, huge, 200000);
+    http_server_test_send(fd, "\r\n\r\n", 4);
+    reply = http_server_test_receive(fd, "\r\n\r\n");
     BH_CHECK("refused", !strstr(reply, "200 OK"));
     bh_fd_close(fd);
     free(huge);
-    BH_CHECK("still there", strstr(exchange(LAST("/x"), NULL), "GET /x"));
+    BH_CHECK("still there", strstr(http_server_test_exchange(LAST("/x"), NULL), "GET /x"));
     BH_CHECK_DONE();
 }
 
@@ -289,13 +289,13 @@ send_body(size_t bytes)
 
     assert_non_null(part);
     memset(part, 'b', 65536);
-    say(fd, head, (size_t)snprintf(head, sizeof head, "POST /c HTTP/1.1\r\nHost: x\r\n"
+    http_server_test_send(fd, head, (size_t)snprintf(head, sizeof head, "POST /c HTTP/1.1\r\nHost: x\r\n"
                                    "Content-Length: %zu\r\n\r\n", bytes));
     for (size_t now; bytes > 0; bytes -= now) {
         now = bytes < 65536 ? bytes : 65536;
-        say(fd, part, now);
+        http_server_test_send(fd, part, now);
     }
-    reply = hear(fd, "}");
+    reply = http_server_test_receive(fd, "}");
     bh_fd_close(fd);
     free(part);
     return strstr(reply, "body=") ? "taken" : strstr(reply, " 413 ") ? "413" : "cut";
@@ -306,7 +306,7 @@ bodies_have_a_limit(void **state)
 {
     BH_CHECK_STR("largest", send_body(BH_SERVER_BODY_MAX), "taken");
     BH_CHECK_STR("one more", send_body(BH_SERVER_BODY_MAX + 1), "413");
-    BH_CHECK("still there", strstr(exchange(LAST("/x"), NULL), "GET /x"));
+    BH_CHECK("still there", strstr(http_server_test_exchange(LAST("/x"), NULL), "GET /x"));
     BH_CHECK_DONE();
 }
 
@@ -318,13 +318,13 @@ half_requests_hold_nobody_up(void **state)
 
     for (int i = 0; i < HALVES; i++) {
         halves[i] = dial();
-        say(halves[i], "POST /half HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc",
+        http_server_test_send(halves[i], "POST /half HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc",
             (size_t)(20 + i % 30));
     }
-    BH_CHECK("served meanwhile", strstr(exchange(LAST("/x"), NULL), "GET /x"));
+    BH_CHECK("served meanwhile", strstr(http_server_test_exchange(LAST("/x"), NULL), "GET /x"));
     for (int i = 0; i < HALVES; i++)
         bh_fd_close(halves[i]);
-    BH_CHECK("and after", strstr(exchange(LAST("/x"), NULL), "GET /x"));
+    BH_CHECK("and after", strstr(http_server_test_exchange(LAST("/x"), NULL), "GET /x"));
     BH_CHECK_DONE();
 }
 
@@ -344,15 +344,15 @@ streams_end_and_vanished_readers_are_noticed(void **state)
 {
     int fd;
 
-    BH_CHECK_EQ("three ticks", count_in(exchange(LAST("/ticks"), NULL), "tick"), 3);
+    BH_CHECK_EQ("three ticks", count_in(http_server_test_exchange(LAST("/ticks"), NULL), "tick"), 3);
     fd = dial();
-    say(fd, GET("/forever"), strlen(GET("/forever")));
-    BH_CHECK("headers and first part at once", strstr(hear(fd, "tick"), "200 OK"));
+    http_server_test_send(fd, GET("/forever"), strlen(GET("/forever")));
+    BH_CHECK("headers and first part at once", strstr(http_server_test_receive(fd, "tick"), "200 OK"));
     bh_fd_close(fd);
     BH_CHECK("closed", all_closed());
     fd = dial();
-    say(fd, GET("/forever"), strlen(GET("/forever")));
-    (void)hear(fd, "tick");
+    http_server_test_send(fd, GET("/forever"), strlen(GET("/forever")));
+    (void)http_server_test_receive(fd, "tick");
     shutdown(fd, SHUT_RD);
     bh_fd_close(fd);
     BH_CHECK("closed again", all_closed());
@@ -370,11 +370,11 @@ a_stop_ends_open_streams(void **state)
 
     snprintf(path, sizeof path, "%s/other", folder);
     assert_int_equal(bh_unix_listen(path, 0600, &fd, &err), BH_OK);
-    assert_int_equal(bh_server_start(&(struct bh_server_options){ .handler = toy, .fd = fd },
+    assert_int_equal(bh_server_start(&(struct bh_server_options){ .handler = http_server_test_handle, .fd = fd },
                                      &other, &err), BH_OK);
     assert_int_equal(bh_unix_connect(path, &client, &err), BH_OK);
-    say(client, GET("/forever"), strlen(GET("/forever")));
-    (void)hear(client, "tick");
+    http_server_test_send(client, GET("/forever"), strlen(GET("/forever")));
+    (void)http_server_test_receive(client, "tick");
     BH_CHECK_EQ("connections", bh_server_connections(other), 1);
     began = bh_time_monotonic();
     bh_server_stop(other);
@@ -388,7 +388,7 @@ a_stop_ends_open_streams(void **state)
 /* How long a connection stays open on which a byte comes every 0.1 s; 0: this program was away for
  * so long once that it fell idle. */
 static uint64_t
-drip(const char *path)
+http_server_test_send_slowly(const char *path)
 {
     uint64_t began = bh_time_monotonic(), last = began, now = began, gap = 0;
     struct bh_err err;
@@ -396,7 +396,7 @@ drip(const char *path)
     int client;
 
     assert_int_equal(bh_unix_connect(path, &client, &err), BH_OK);
-    say(client, "GET / HTTP/1.1\r\nX: ", 19);
+    http_server_test_send(client, "GET / HTTP/1.1\r\nX: ", 19);
     while (open && now - began < 30 * BH_NS_PER_S) {
         char byte;
 
@@ -416,7 +416,7 @@ drip(const char *path)
 static void
 dripping_requests_have_a_deadline(void **state)
 {
-    struct bh_server_options options = { .handler = toy, .idle_s = 1 };
+    struct bh_server_options options = { .handler = http_server_test_handle, .idle_s = 1 };
     BH_AUTO(bh_server_stop) struct bh_server *other = NULL;
     struct bh_err err;
     char path[80];
@@ -426,7 +426,7 @@ dripping_requests_have_a_deadline(void **state)
     assert_int_equal(bh_unix_listen(path, 0600, &options.fd, &err), BH_OK);
     assert_int_equal(bh_server_start(&options, &other, &err), BH_OK);
     for (int i = 0; i < 10 && took == 0; i++)
-        took = drip(path);
+        took = http_server_test_send_slowly(path);
     BH_CHECK("not before its time", took > 2 * BH_NS_PER_S);
     unlink(path);
     BH_CHECK_DONE();
@@ -435,7 +435,7 @@ dripping_requests_have_a_deadline(void **state)
 static void
 wrong_options_are_refused(void **state)
 {
-    struct bh_server_options plain = { .handler = toy, .fd = -1 };
+    struct bh_server_options plain = { .handler = http_server_test_handle, .fd = -1 };
     struct bh_server *none = NULL;
     struct bh_err err;
 
@@ -489,7 +489,7 @@ ask_openssl(uint16_t port, const char *version)
 static void
 tls_is_1_3_only(void **state)
 {
-    struct bh_server_options options = { .handler = toy, .fd = -1 };
+    struct bh_server_options options = { .handler = http_server_test_handle, .fd = -1 };
     BH_AUTO(bh_server_stop) struct bh_server *tls = NULL;
     static char certificate[4096], key[4096];
     struct bh_err err;
@@ -591,7 +591,7 @@ ask_as(uint16_t port, const char *name)
 static struct bh_server *
 serve_with_authority(const char *authority, uint16_t *ret_port)
 {
-    struct bh_server_options options = { .handler = toy, .fd = -1, .client_ca = authority };
+    struct bh_server_options options = { .handler = http_server_test_handle, .fd = -1, .client_ca = authority };
     static char certificate[4096], key[4096];
     struct bh_server *tls = NULL;
     struct bh_err err;
@@ -647,7 +647,7 @@ client_certificates_are_verified(void **state)
 }
 
 static int
-start(void **state)
+http_server_test_start(void **state)
 {
     struct bh_err err;
     int fd;
@@ -658,12 +658,12 @@ start(void **state)
     snprintf(socket_path, sizeof socket_path, "%s/s", folder);
     if (bh_unix_listen(socket_path, 0600, &fd, &err) != BH_OK)
         return -1;
-    return bh_server_start(&(struct bh_server_options){ .handler = toy, .fd = fd, .idle_s = 5 },
+    return bh_server_start(&(struct bh_server_options){ .handler = http_server_test_handle, .fd = fd, .idle_s = 5 },
                            &server, &err) == BH_OK ? 0 : -1;
 }
 
 static int
-stop(void **state)
+http_server_test_stop(void **state)
 {
     bh_server_stop(server);
     unlink(socket_path);
@@ -690,5 +690,5 @@ main(void)
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, http_server_test_start, http_server_test_stop);
 }

@@ -17,19 +17,19 @@ enum { STACK_BYTES = 256 << 10, KEEPALIVE_S = 60 };
 struct bh_upgrades {
     pthread_mutex_t mutex;
     pthread_cond_t ended;
-    struct bh_upgrade_waiting *first;           /* under mutex */
+    struct bh_upgrade_pending *first;           /* under mutex */
     bool stopping;
 };
 
 /* A connection that is to be handed over, or was. */
-struct bh_upgrade_waiting {
+struct bh_upgrade_pending {
     struct bh_upgrades *upgrades;
     struct bh_upgrade upgrade;
     struct MHD_UpgradeResponseHandle *handle;
-    struct bh_upgrade_waiting **holder; /* whoever drops it when the connection never comes */
+    struct bh_upgrade_pending **holder; /* whoever drops it when the connection never comes */
     int fd;
     int tcp, plain;              /* over TLS the client's socket, and the other end of `fd` */
-    struct bh_upgrade_waiting *next, **place;
+    struct bh_upgrade_pending *next, **place;
 };
 
 struct bh_upgrades *
@@ -48,7 +48,7 @@ bh_upgrades_stop(struct bh_upgrades *upgrades)
 {
     pthread_mutex_lock(&upgrades->mutex);
     upgrades->stopping = true;
-    for (struct bh_upgrade_waiting *at = upgrades->first; at; at = at->next)
+    for (struct bh_upgrade_pending *at = upgrades->first; at; at = at->next)
         shutdown(at->fd, SHUT_RDWR);
     while (upgrades->first)
         pthread_cond_wait(&upgrades->ended, &upgrades->mutex);
@@ -65,7 +65,7 @@ bh_upgrades_free(struct bh_upgrades *upgrades)
 
 /* False when the server is ending. */
 static bool
-enter(struct bh_upgrade_waiting *one)
+upgrade_add(struct bh_upgrade_pending *one)
 {
     struct bh_upgrades *upgrades = one->upgrades;
     bool welcome;
@@ -86,7 +86,7 @@ enter(struct bh_upgrade_waiting *one)
 /* The connection is the library's again before it leaves the list: bh_upgrades_stop must not
  * return before that. */
 static void
-leave(struct bh_upgrade_waiting *one)
+upgrade_remove(struct bh_upgrade_pending *one)
 {
     struct bh_upgrades *upgrades = one->upgrades;
 
@@ -101,24 +101,24 @@ leave(struct bh_upgrade_waiting *one)
 }
 
 void
-bh_upgrade_drop(struct bh_upgrade_waiting *waiting)
+bh_upgrade_drop(struct bh_upgrade_pending *pending)
 {
-    if (!waiting)
+    if (!pending)
         return;
-    waiting->upgrade.drop(waiting->upgrade.self);
-    free(waiting);
+    pending->upgrade.drop(pending->upgrade.self);
+    free(pending);
 }
 
 static void *
-run(void *self)
+upgrade_run(void *self)
 {
-    struct bh_upgrade_waiting *one = self;
+    struct bh_upgrade_pending *one = self;
 
     one->upgrade.run(one->upgrade.self, one->fd);
     if (one->plain >= 0)
         shutdown(one->fd, SHUT_RDWR); /* the connection's thread lets it go */
     else
-        leave(one);
+        upgrade_remove(one);
     return NULL;
 }
 
@@ -137,7 +137,7 @@ keep_alive(int fd)
 
 /* A thread for what takes the connection over; false: it was dropped. */
 static bool
-start(struct bh_upgrade_waiting *one, pthread_t *ret_thread)
+upgrade_start(struct bh_upgrade_pending *one, pthread_t *ret_thread)
 {
     pthread_attr_t attr;
     int failed;
@@ -147,26 +147,26 @@ start(struct bh_upgrade_waiting *one, pthread_t *ret_thread)
     pthread_attr_setdetachstate(&attr, one->plain >= 0 ? PTHREAD_CREATE_JOINABLE
                                                        : PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
-    failed = pthread_create(ret_thread, &attr, run, one);
+    failed = pthread_create(ret_thread, &attr, upgrade_run, one);
     pthread_attr_destroy(&attr);
     if (!failed)
         return true;
     one->upgrade.drop(one->upgrade.self);
-    leave(one);
+    upgrade_remove(one);
     return false;
 }
 
 /* Over TLS this thread, the connection's, carries the bytes. */
 static void
-carry_tls(struct bh_upgrade_waiting *one, struct MHD_Connection *mhd)
+carry_tls(struct bh_upgrade_pending *one, struct MHD_Connection *mhd)
 {
     pthread_t thread;
     int plain = one->plain, fd = one->fd;
 
-    if (start(one, &thread)) {
+    if (upgrade_start(one, &thread)) {
         bh_upgrade_tls_carry(mhd, one->tcp, plain);
         pthread_join(thread, NULL);
-        leave(one);
+        upgrade_remove(one);
     }
     close(plain);
     close(fd);
@@ -174,10 +174,10 @@ carry_tls(struct bh_upgrade_waiting *one, struct MHD_Connection *mhd)
 
 /* Called in the connection's thread.  Clients say nothing before the 101. */
 static void
-take_over(void *self, struct MHD_Connection *mhd, void *context, const char *extra,
+hand_connection_over(void *self, struct MHD_Connection *mhd, void *context, const char *extra,
           size_t extra_size, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
 {
-    struct bh_upgrade_waiting *one = self;
+    struct bh_upgrade_pending *one = self;
     int pair[2] = { -1, -1 };
     pthread_t thread;
 
@@ -191,7 +191,7 @@ take_over(void *self, struct MHD_Connection *mhd, void *context, const char *ext
         one->plain = pair[0];
         one->fd = pair[1];
     }
-    if (extra_size > 0 || !enter(one)) {
+    if (extra_size > 0 || !upgrade_add(one)) {
         bh_upgrade_drop(one);
         (void)MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
         bh_fd_close(pair[0]);
@@ -199,30 +199,30 @@ take_over(void *self, struct MHD_Connection *mhd, void *context, const char *ext
     } else if (one->tcp >= 0) {
         carry_tls(one, mhd);
     } else {
-        (void)start(one, &thread);
+        (void)upgrade_start(one, &thread);
     }
 }
 
 struct MHD_Response *
 bh_upgrade_response(struct bh_upgrades *upgrades, struct bh_reply *reply,
-                    struct bh_connection *connection, struct bh_upgrade_waiting **ret_waiting)
+                    struct bh_connection *connection, struct bh_upgrade_pending **ret_pending)
 {
-    struct bh_upgrade_waiting *one = calloc(1, sizeof *one);
+    struct bh_upgrade_pending *one = calloc(1, sizeof *one);
     struct MHD_Response *response;
 
     BH_ASSERT(one);
-    *one = (struct bh_upgrade_waiting){ .upgrades = upgrades, .upgrade = reply->upgrade,
-                                         .holder = ret_waiting, .fd = -1, .plain = -1,
+    *one = (struct bh_upgrade_pending){ .upgrades = upgrades, .upgrade = reply->upgrade,
+                                         .holder = ret_pending, .fd = -1, .plain = -1,
                                          .tcp = connection->transport.unix_socket
                                                     ? -1
                                                     : connection->fd };
-    response = MHD_create_response_for_upgrade(take_over, one);
+    response = MHD_create_response_for_upgrade(hand_connection_over, one);
     if (!response) {
         free(one);
         return NULL;
     }
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_UPGRADE, reply->upgrade.protocol);
     reply->upgrade.run = NULL;
-    *ret_waiting = one;
+    *ret_pending = one;
     return response;
 }

@@ -1,5 +1,5 @@
-#ifndef BH_NET_UPGRADE_H
-#define BH_NET_UPGRADE_H
+#ifndef BH_HTTP_SERVER_UPGRADE_H
+#define BH_HTTP_SERVER_UPGRADE_H
 
 #include <microhttpd.h>
 
@@ -16,12 +16,12 @@ void bh_upgrades_stop(struct bh_upgrades *upgrades);
 void bh_upgrades_free(struct bh_upgrades *upgrades);
 
 /* The 101 for a reply that hands its connection over.  What the reply held is now
- * `*ret_waiting`, which becomes NULL when the connection was handed over; otherwise, when the
+ * `*ret_pending`, which becomes NULL when the connection was handed over; otherwise, when the
  * request is completed, it is dropped.  NULL: it cannot be made, and the reply still holds it. */
-struct bh_upgrade_waiting;
+struct bh_upgrade_pending;
 struct MHD_Response *bh_upgrade_response(struct bh_upgrades *upgrades, struct bh_reply *reply,
                                          struct bh_connection *connection,
-                                         struct bh_upgrade_waiting **ret_waiting);
-void bh_upgrade_drop(struct bh_upgrade_waiting *waiting); /* NULL is fine */
+                                         struct bh_upgrade_pending **ret_pending);
+void bh_upgrade_drop(struct bh_upgrade_pending *pending); /* NULL is fine */
 
 #endif

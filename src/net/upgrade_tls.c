@@ -10,24 +10,24 @@
 #include "base/assert.h"
 #include "base/time.h"
 
-enum { PART = 16 << 10, LINGER_MS = 2000 };
+enum { CHUNK = 16 << 10, DRAIN_MS = 2000 };
 
 struct carry {
     gnutls_session_t session;
     int tcp, plain;
     size_t up_length, up_sent, down_length, down_sent;
-    bool up_over, down_over, broken;
-    char up[PART], down[PART];   /* from the client, and to it */
+    bool up_over, down_over, failed;
+    char up[CHUNK], down[CHUNK];   /* from the client, and to it */
 };
 
 static bool
-try_again(ssize_t code)
+is_transient(ssize_t code)
 {
     return code == GNUTLS_E_AGAIN || code == GNUTLS_E_INTERRUPTED;
 }
 
 static void
-take_up(struct carry *c)
+read_plain(struct carry *c)
 {
     ssize_t got = gnutls_record_recv(c->session, c->up, sizeof c->up);
 
@@ -35,11 +35,11 @@ take_up(struct carry *c)
     if (got > 0)
         c->up_length = (size_t)got;
     else
-        c->up_over = !try_again(got);
+        c->up_over = !is_transient(got);
 }
 
 static void
-give_up(struct carry *c)
+write_tls(struct carry *c)
 {
     ssize_t went = send(c->plain, c->up + c->up_sent, c->up_length - c->up_sent,
                         MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -47,11 +47,11 @@ give_up(struct carry *c)
     if (went > 0)
         c->up_sent += (size_t)went;
     else if (errno != EAGAIN && errno != EINTR)
-        c->broken = true;
+        c->failed = true;
 }
 
 static void
-take_down(struct carry *c)
+read_tls(struct carry *c)
 {
     ssize_t got = recv(c->plain, c->down, sizeof c->down, MSG_DONTWAIT);
 
@@ -64,67 +64,67 @@ take_down(struct carry *c)
 
 /* A record that did not go whole is tried again with the same bytes. */
 static void
-give_down(struct carry *c)
+write_plain(struct carry *c)
 {
     ssize_t went = gnutls_record_send(c->session, c->down + c->down_sent,
                                       c->down_length - c->down_sent);
 
     if (went > 0)
         c->down_sent += (size_t)went;
-    else if (!try_again(went))
-        c->broken = true;
+    else if (!is_transient(went))
+        c->failed = true;
 }
 
 static bool
-has_up(const struct carry *c)
+has_plain(const struct carry *c)
 {
     return c->up_sent < c->up_length;
 }
 
 static bool
-has_down(const struct carry *c)
+has_tls(const struct carry *c)
 {
     return c->down_sent < c->down_length;
 }
 
 /* False: over. */
 static bool
-turn(struct carry *c)
+upgrade_tls_poll_once(struct carry *c)
 {
-    bool waits = gnutls_record_check_pending(c->session) > 0 && !has_up(c);
+    bool waits = gnutls_record_check_pending(c->session) > 0 && !has_plain(c);
     struct pollfd polls[2] = {
-        { .fd = c->tcp, .events = (short)((has_up(c) ? 0 : POLLIN) | (has_down(c) ? POLLOUT : 0)) },
+        { .fd = c->tcp, .events = (short)((has_plain(c) ? 0 : POLLIN) | (has_tls(c) ? POLLOUT : 0)) },
         { .fd = c->plain,
-          .events = (short)((has_down(c) ? 0 : POLLIN) | (has_up(c) ? POLLOUT : 0)) },
+          .events = (short)((has_tls(c) ? 0 : POLLIN) | (has_plain(c) ? POLLOUT : 0)) },
     };
 
     if (poll(polls, 2, waits ? 0 : -1) < 0)
         return errno == EINTR;
-    if (!has_up(c) && (waits || polls[0].revents))
-        take_up(c);
-    if (!has_down(c) && polls[1].revents)
-        take_down(c);
-    if (has_up(c))
-        give_up(c);
-    if (has_down(c))
-        give_down(c);
-    return !c->broken && !c->up_over && !(c->down_over && !has_down(c));
+    if (!has_plain(c) && (waits || polls[0].revents))
+        read_plain(c);
+    if (!has_tls(c) && polls[1].revents)
+        read_tls(c);
+    if (has_plain(c))
+        write_tls(c);
+    if (has_tls(c))
+        write_plain(c);
+    return !c->failed && !c->up_over && !(c->down_over && !has_tls(c));
 }
 
 /* What the client sent and nobody read would make the kernel throw away what it has yet to
  * receive: let it read its last frame and close first. */
 static void
-linger(struct carry *c)
+drain_tcp(struct carry *c)
 {
     struct pollfd polled = { .fd = c->tcp, .events = POLLIN };
-    bh_ns until = bh_time_monotonic() + LINGER_MS * BH_NS_PER_MS;
+    bh_ns until = bh_time_monotonic() + DRAIN_MS * BH_NS_PER_MS;
     ssize_t got;
 
     (void)!gnutls_bye(c->session, GNUTLS_SHUT_WR);
     do
         got = gnutls_record_recv(c->session, c->up, sizeof c->up);
     while (bh_time_monotonic() < until
-           && (got > 0 || (try_again(got) && poll(&polled, 1, LINGER_MS) > 0)));
+           && (got > 0 || (is_transient(got) && poll(&polled, 1, DRAIN_MS) > 0)));
 }
 
 void
@@ -138,10 +138,10 @@ bh_upgrade_tls_carry(struct MHD_Connection *mhd, int tcp, int plain)
     c->session = (gnutls_session_t)info->tls_session;
     c->tcp = tcp;
     c->plain = plain;
-    while (turn(c))
+    while (upgrade_tls_poll_once(c))
         ;
     shutdown(plain, SHUT_RDWR);
-    if (c->down_over && !c->broken)
-        linger(c);
+    if (c->down_over && !c->failed)
+        drain_tcp(c);
     free(c);
 }

@@ -1,5 +1,5 @@
-#ifndef BH_NET_UPGRADE_TLS_H
-#define BH_NET_UPGRADE_TLS_H
+#ifndef BH_HTTP_SERVER_UPGRADE_TLS_H
+#define BH_HTTP_SERVER_UPGRADE_TLS_H
 
 #include <microhttpd.h>
 

@@ -19,12 +19,12 @@
 #include "base/fd.h"
 #include "network/netlink.h"
 
-enum { SAID_MAX = 200, TUPLE_SOURCE = 1 /* CTA_FILTER_F_CTA_IP_SRC */ };
+enum { OUTPUT_MAX = 200, TUPLE_SOURCE = 1 /* CTA_FILTER_F_CTA_IP_SRC */ };
 
 /* ---- the program ---- */
 
 static bh_rc
-spawn(const char *program, char *const argv[], int in, struct bh_filter_change *ret_change,
+filter_spawn(const char *program, char *const argv[], int in, struct bh_filter_change *ret_change,
       struct bh_err *err)
 {
     static char *const env[] = { (char *)(uintptr_t) "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
@@ -65,22 +65,22 @@ bh_filter_begin(const char *program, const char *text, size_t length,
     rc = bh_fd_write_all(in, text, length, err);
     if (rc == BH_OK && lseek(in, 0, SEEK_SET) != 0)
         return bh_err_errno(err, "go back in a file in memory");
-    return rc == BH_OK ? spawn(program, argv, in, ret_change, err) : rc;
+    return rc == BH_OK ? filter_spawn(program, argv, in, ret_change, err) : rc;
 }
 
 bh_rc
 bh_filter_end(struct bh_filter_change *change, struct bh_err *err)
 {
-    char said[SAID_MAX] = "", rest[256];
+    char output[OUTPUT_MAX] = "", rest[256];
     size_t length = 0;
     int status = 0;
     ssize_t n;
 
     if (change->pid <= 0)
         return BH_OK;
-    while ((n = read(change->answer, said + length, sizeof said - 1 - length)) > 0)
+    while ((n = read(change->answer, output + length, sizeof output - 1 - length)) > 0)
         length += (size_t)n;
-    while (n == 0 && length == sizeof said - 1 && read(change->answer, rest, sizeof rest) > 0)
+    while (n == 0 && length == sizeof output - 1 && read(change->answer, rest, sizeof rest) > 0)
         ;
     close(change->answer);
     while (waitpid(change->pid, &status, 0) < 0 && errno == EINTR)
@@ -88,8 +88,8 @@ bh_filter_end(struct bh_filter_change *change, struct bh_err *err)
     *change = (struct bh_filter_change){ .answer = -1 };
     if (status == 0)
         return BH_OK;
-    said[strcspn(said, "\n")] = '\0';
-    return bh_err_set(err, BH_CONFLICT, "nft: %s", *said ? said : "failed");
+    output[strcspn(output, "\n")] = '\0';
+    return bh_err_set(err, BH_CONFLICT, "nft: %s", *output ? output : "failed");
 }
 
 bh_rc
@@ -98,7 +98,7 @@ bh_filter_check(const char *program, struct bh_err *err)
     char *argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t) "--version", NULL };
     BH_AUTO(bh_fd_close) int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     struct bh_filter_change change = { .answer = -1 };
-    bh_rc rc = spawn(program, argv, in, &change, err);
+    bh_rc rc = filter_spawn(program, argv, in, &change, err);
 
     if (rc == BH_OK && bh_filter_end(&change, err) != BH_OK) {
         bh_err_set(err, BH_UNAVAILABLE, "%.80s does not run", program);
@@ -110,7 +110,7 @@ bh_filter_check(const char *program, struct bh_err *err)
 /* ---- tables ---- */
 
 static void
-begin(struct bh_netlink_request *request, uint8_t subsystem, uint8_t type, uint8_t family)
+filter_begin(struct bh_netlink_request *request, uint8_t subsystem, uint8_t type, uint8_t family)
 {
     const struct nfgenmsg header = { .nfgen_family = family, .version = NFNETLINK_V0 };
 
@@ -127,7 +127,7 @@ attribute_of(const struct nlmsghdr *message, uint16_t type)
 
 /* A number in network order. */
 static uint64_t
-number_in(const struct rtattr *attribute)
+filter_number_in(const struct rtattr *attribute)
 {
     uint64_t number = 0;
 
@@ -137,9 +137,9 @@ number_in(const struct rtattr *attribute)
 }
 
 static void
-take_table(const struct nlmsghdr *message, void *self)
+read_table(const struct nlmsghdr *message, void *self)
 {
-    *(uint64_t *)self = number_in(attribute_of(message, NFTA_TABLE_HANDLE));
+    *(uint64_t *)self = filter_number_in(attribute_of(message, NFTA_TABLE_HANDLE));
 }
 
 uint64_t
@@ -149,22 +149,22 @@ bh_filter_table(int fd, const char *table)
     struct bh_err ignored;
     uint64_t handle = 0;
 
-    begin(&request, NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE, NFPROTO_INET);
+    filter_begin(&request, NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE, NFPROTO_INET);
     bh_netlink_put_text(&request, NFTA_TABLE_NAME, table);
-    return bh_netlink_list(fd, &request, take_table, &handle, &ignored) == BH_OK ? handle : 0;
+    return bh_netlink_list(fd, &request, read_table, &handle, &ignored) == BH_OK ? handle : 0;
 }
 
 static void
-take_counter(const struct nlmsghdr *message, void *self)
+read_counter(const struct nlmsghdr *message, void *self)
 {
     const struct rtattr *inside = attribute_of(message, NFTA_OBJ_DATA);
     struct bh_filter_count *count = self;
 
     if (!inside)
         return;
-    count->bytes = number_in(bh_netlink_find(RTA_DATA(inside), RTA_PAYLOAD(inside),
+    count->bytes = filter_number_in(bh_netlink_find(RTA_DATA(inside), RTA_PAYLOAD(inside),
                                              NFTA_COUNTER_BYTES));
-    count->packets = number_in(bh_netlink_find(RTA_DATA(inside), RTA_PAYLOAD(inside),
+    count->packets = filter_number_in(bh_netlink_find(RTA_DATA(inside), RTA_PAYLOAD(inside),
                                                NFTA_COUNTER_PACKETS));
 }
 
@@ -175,11 +175,11 @@ bh_filter_counter(int fd, const char *table, const char *name)
     struct bh_netlink_request request;
     struct bh_err ignored;
 
-    begin(&request, NFNL_SUBSYS_NFTABLES, NFT_MSG_GETOBJ, NFPROTO_INET);
+    filter_begin(&request, NFNL_SUBSYS_NFTABLES, NFT_MSG_GETOBJ, NFPROTO_INET);
     bh_netlink_put_text(&request, NFTA_OBJ_TABLE, table);
     bh_netlink_put_text(&request, NFTA_OBJ_NAME, name);
     bh_netlink_put_u32(&request, NFTA_OBJ_TYPE, htonl(NFT_OBJECT_COUNTER));
-    (void)!bh_netlink_list(fd, &request, take_counter, &count, &ignored);
+    (void)!bh_netlink_list(fd, &request, read_counter, &count, &ignored);
     return count;
 }
 
@@ -216,13 +216,13 @@ bh_filter_drain(int fd)
 
 /* Those whose first packet, or whose first answer, came from there. */
 static bh_rc
-forget(int fd, uint32_t address, bool answers, struct bh_err *err)
+filter_forget(int fd, uint32_t address, bool answers, struct bh_err *err)
 {
     uint16_t tuple = answers ? CTA_TUPLE_REPLY : CTA_TUPLE_ORIG;
     struct bh_netlink_request request;
     struct rtattr *outer, *inner;
 
-    begin(&request, NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_DELETE, AF_INET);
+    filter_begin(&request, NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_DELETE, AF_INET);
     outer = bh_netlink_nest(&request, tuple | NLA_F_NESTED);
     inner = bh_netlink_nest(&request, CTA_TUPLE_IP | NLA_F_NESTED);
     bh_netlink_put_u32(&request, CTA_IP_V4_SRC, htonl(address));
@@ -238,9 +238,9 @@ forget(int fd, uint32_t address, bool answers, struct bh_err *err)
 bh_rc
 bh_filter_forget(int fd, uint32_t address, struct bh_err *err)
 {
-    bh_rc rc = forget(fd, address, false, err);
+    bh_rc rc = filter_forget(fd, address, false, err);
 
     if (rc == BH_OK)
-        rc = forget(fd, address, true, err);
+        rc = filter_forget(fd, address, true, err);
     return rc == BH_OK || rc == BH_NOT_FOUND ? BH_OK : bh_err_wrap(err, "forget connections");
 }

@@ -1,5 +1,5 @@
-#ifndef BH_NETWORK_FILTER_H
-#define BH_NETWORK_FILTER_H
+#ifndef BH_JOB_NETWORK_FILTER_H
+#define BH_JOB_NETWORK_FILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -32,7 +32,7 @@ struct kernel {
 /* ---- which jobs ---- */
 
 static struct bh_network_job *
-find(struct kernel *kernel, uint32_t slot)
+kernel_find(struct kernel *kernel, uint32_t slot)
 {
     for (uint32_t i = 0; i < kernel->count; i++)
         if (kernel->jobs[i].slot == slot)
@@ -70,7 +70,7 @@ check_uplink(const struct kernel *kernel, const char *uplink, bool *ret_off, str
     char setting[64], value;
 
     forwarding_of(uplink, setting);
-    value = bh_space_setting(setting);
+    value = bh_netns_setting(setting);
     *ret_off = value == '0';
     if (!value) {
         bh_err_set(err, BH_UNAVAILABLE, "there is no interface %.32s", uplink);
@@ -84,7 +84,7 @@ check_uplink(const struct kernel *kernel, const char *uplink, bool *ret_off, str
 }
 
 static bh_rc
-check_way_out(const struct kernel *kernel, struct bh_err *err)
+check_egress(const struct kernel *kernel, struct bh_err *err)
 {
     if (kernel->options.uplink_count > 0)
         return BH_OK;
@@ -94,9 +94,9 @@ check_way_out(const struct kernel *kernel, struct bh_err *err)
 
 /* Noted before it is done: whoever comes after a crash can take it back. */
 static bh_rc
-note_forwarding(struct kernel *kernel, struct bh_err *err)
+record_forwarding(struct kernel *kernel, struct bh_err *err)
 {
-    bh_rc rc = check_way_out(kernel, err);
+    bh_rc rc = check_egress(kernel, err);
 
     for (uint32_t i = 0; i < kernel->options.uplink_count && rc == BH_OK; i++) {
         bool off;
@@ -118,8 +118,8 @@ forward(struct kernel *kernel, struct bh_err *err)
         char setting[64];
 
         forwarding_of(kernel->options.uplinks[i], setting);
-        if (is_guarded(kernel) && bh_space_setting(setting) == '0')
-            rc = bh_space_set(setting, "1", err);
+        if (is_guarded(kernel) && bh_netns_setting(setting) == '0')
+            rc = bh_netns_set(setting, "1", err);
     }
     return rc;
 }
@@ -134,7 +134,7 @@ stop_forwarding(struct kernel *kernel)
         return;
     for (uint32_t i = 0; i < kernel->options.uplink_count; i++) {
         forwarding_of(kernel->options.uplinks[i], setting);
-        (void)!bh_space_set(setting, "0", &ignored); /* the interface may be gone */
+        (void)!bh_netns_set(setting, "0", &ignored); /* the interface may be gone */
     }
     unlink(kernel->options.marker);
 }
@@ -153,7 +153,7 @@ site_of(const struct kernel *kernel)
 }
 
 static bool
-stands(const struct kernel *kernel)
+kernel_is_ready(const struct kernel *kernel)
 {
     return kernel->table != 0 && kernel->guarded == is_guarded(kernel)
            && bh_filter_table(kernel->filters, BH_NETWORK_TABLE) == kernel->table;
@@ -172,7 +172,7 @@ denied(const struct kernel *kernel, uint32_t slot)
 }
 
 static void
-put_all(struct kernel *kernel, struct bh_buf *text)
+kernel_put_all(struct kernel *kernel, struct bh_buf *text)
 {
     const struct bh_rules_site site = site_of(kernel);
 
@@ -187,7 +187,7 @@ put_all(struct kernel *kernel, struct bh_buf *text)
 }
 
 static bh_rc
-begin(struct kernel *kernel, const struct bh_buf *text, struct bh_filter_change *change,
+kernel_start(struct kernel *kernel, const struct bh_buf *text, struct bh_filter_change *change,
       struct bh_err *err)
 {
     if (text->overflow)
@@ -197,7 +197,7 @@ begin(struct kernel *kernel, const struct bh_buf *text, struct bh_filter_change 
 
 /* All rules anew, for the jobs that there are. */
 static bh_rc
-rebuild(struct kernel *kernel, struct bh_err *err)
+kernel_rebuild(struct kernel *kernel, struct bh_err *err)
 {
     struct bh_filter_change change = { .answer = -1 };
     struct bh_buf text;
@@ -208,8 +208,8 @@ rebuild(struct kernel *kernel, struct bh_err *err)
         return BH_OK;
     }
     bh_buf_init(&text, RULES_BYTES_MAX);
-    put_all(kernel, &text);
-    rc = begin(kernel, &text, &change, err);
+    kernel_put_all(kernel, &text);
+    rc = kernel_start(kernel, &text, &change, err);
     if (rc == BH_OK)
         rc = bh_filter_end(&change, err);
     bh_buf_fini(&text);
@@ -239,11 +239,11 @@ begin_rules(struct attaching *a, struct bh_err *err)
     bh_rc rc;
 
     bh_buf_init(&text, RULES_BYTES_MAX);
-    if (stands(kernel))
+    if (kernel_is_ready(kernel))
         bh_rules_put_job(&text, &site, a->job, (struct bh_rules_count){ 0 });
     else
-        put_all(kernel, &text);
-    rc = begin(kernel, &text, &a->change, err);
+        kernel_put_all(kernel, &text);
+    rc = kernel_start(kernel, &text, &a->change, err);
     bh_buf_fini(&text);
     return rc;
 }
@@ -255,7 +255,7 @@ end_rules(struct attaching *a, struct bh_err *err)
     bh_rc rc = bh_filter_end(&a->change, err);
 
     if (rc == BH_CONFLICT)
-        return rebuild(a->kernel, err);
+        return kernel_rebuild(a->kernel, err);
     if (rc == BH_OK)
         a->kernel->table = bh_filter_table(a->kernel->filters, BH_NETWORK_TABLE);
     return rc;
@@ -266,7 +266,7 @@ make_pair(struct attaching *a, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int space = open(a->place->space, O_RDONLY | O_CLOEXEC);
     struct bh_link_pair pair = { .here = a->name, .there = JOBS_INTERFACE,
-                                 .group = bh_rules_group(a->job), .space_fd = space };
+                                 .group = bh_rules_group(a->job), .netns_fd = space };
     struct bh_err ignored;
 
     if (space < 0)
@@ -294,7 +294,7 @@ set_up_inside(const struct attaching *a, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_link_set_up(a->inside, index, false, err);
     if (rc == BH_OK)
-        rc = bh_link_add_neighbour(a->inside, index, bh_network_gateway(pool), mac, err);
+        rc = bh_link_add_neighbor(a->inside, index, bh_network_gateway(pool), mac, err);
     if (rc == BH_OK)
         rc = bh_link_add_route(a->inside, index, (struct bh_cidr){ 0, 0 },
                                bh_network_gateway(pool), err);
@@ -307,7 +307,7 @@ set_of(const struct attaching *a, const char *family, const char *setting, struc
     char path[64];
 
     snprintf(path, sizeof path, "%s/conf/%s/%s", family, a->name, setting);
-    return bh_space_setting(path) ? bh_space_set(path, "1", err) : BH_OK;
+    return bh_netns_setting(path) ? bh_netns_set(path, "1", err) : BH_OK;
 }
 
 /* Our end: it forwards, and its source addresses are held against the routes besides. */
@@ -330,7 +330,7 @@ set_up_here(const struct attaching *a, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_link_set_up(links, index, false, err);
     if (rc == BH_OK)
-        rc = bh_link_add_neighbour(links, index, address, mac, err);
+        rc = bh_link_add_neighbor(links, index, address, mac, err);
     if (rc == BH_OK)
         rc = bh_link_add_route(links, index, (struct bh_cidr){ address, 32 }, 0, err);
     return rc;
@@ -343,7 +343,7 @@ make_all(struct attaching *a, struct bh_err *err)
     bh_rc rc = begin_rules(a, err);
 
     if (rc == BH_OK)
-        rc = bh_space_make(a->place, a->kernel->home, &a->inside, err);
+        rc = bh_netns_make(a->place, a->kernel->home, &a->inside, err);
     if (rc == BH_OK)
         rc = make_pair(a, err);
     if (rc == BH_OK)
@@ -375,13 +375,13 @@ kernel_attach(void *self, const struct bh_network_job *job, const struct bh_netw
     bh_rc rc;
 
     BH_ASSERT(job->mode != BH_NETWORK_NONE);
-    if (find(kernel, job->slot))
+    if (kernel_find(kernel, job->slot))
         return bh_err_set(err, BH_CONFLICT, "slot %u has a network already", job->slot);
     if (!bh_network_has_address(kernel->options.pool, job->slot) || kernel->count == JOBS_MAX) {
         bh_err_set(err, BH_RANGE, "network_pool has no address for job slot %u", job->slot);
         return bh_err_hint(err, "make network_pool of node.conf larger, or uid_ranges smaller");
     }
-    rc = job->mode == BH_NETWORK_EGRESS ? note_forwarding(kernel, err) : BH_OK;
+    rc = job->mode == BH_NETWORK_EGRESS ? record_forwarding(kernel, err) : BH_OK;
     if (rc != BH_OK)
         return rc;
     kernel->jobs[kernel->count++] = *job;
@@ -392,7 +392,7 @@ kernel_attach(void *self, const struct bh_network_job *job, const struct bh_netw
         return rc;
     (void)!bh_filter_end(&a.change, &ignored);
     (void)!kernel_detach(kernel, job->slot, &ignored);
-    bh_space_unmount(place);
+    bh_netns_unmount(place);
     return rc;
 }
 
@@ -416,22 +416,22 @@ drop_rules(struct kernel *kernel, const struct bh_network_job *job, struct bh_er
     struct bh_buf text;
     bh_rc rc;
 
-    if (kernel->count == 0 || !stands(kernel))
-        return rebuild(kernel, err);
+    if (kernel->count == 0 || !kernel_is_ready(kernel))
+        return kernel_rebuild(kernel, err);
     bh_buf_init(&text, RULES_BYTES_MAX);
     bh_rules_drop_job(&text, &site, job, is_last_of_group(kernel, job));
-    rc = begin(kernel, &text, &change, err);
+    rc = kernel_start(kernel, &text, &change, err);
     if (rc == BH_OK)
         rc = bh_filter_end(&change, err);
     bh_buf_fini(&text);
-    return rc == BH_CONFLICT ? rebuild(kernel, err) : rc;
+    return rc == BH_CONFLICT ? kernel_rebuild(kernel, err) : rc;
 }
 
 static bh_rc
 kernel_detach(void *self, uint32_t slot, struct bh_err *err)
 {
     struct kernel *kernel = self;
-    struct bh_network_job *found = find(kernel, slot), job;
+    struct bh_network_job *found = kernel_find(kernel, slot), job;
     char name[BH_NETWORK_NAME];
     bh_rc rc;
 
@@ -459,7 +459,7 @@ struct strays {
 };
 
 static void
-note_stray(const char *name, void *self)
+add_stray(const char *name, void *self)
 {
     struct strays *strays = self;
 
@@ -484,7 +484,7 @@ remove_strays(struct kernel *kernel, struct bh_err *err)
 
     strays.kernel = kernel;
     strays.count = 0;
-    rc = bh_link_each(kernel->links, note_stray, &strays, err);
+    rc = bh_link_each(kernel->links, add_stray, &strays, err);
     for (uint32_t i = 0; i < strays.count && rc == BH_OK; i++) {
         rc = bh_link_remove(kernel->links, strays.names[i], err);
         rc = rc == BH_NOT_FOUND ? BH_OK : rc;
@@ -504,7 +504,7 @@ kernel_restore(void *self, const struct bh_network_job *jobs, uint32_t count, st
     kernel->count = count;
     rc = remove_strays(kernel, err);
     if (rc == BH_OK)
-        rc = rebuild(kernel, err);
+        rc = kernel_rebuild(kernel, err);
     stop_forwarding(kernel);
     return rc;
 }
@@ -523,8 +523,8 @@ kernel_repair(void *self, bool *ret_made, struct bh_err *err)
     struct kernel *kernel = self;
 
     bh_filter_drain(kernel->changes);
-    *ret_made = kernel->count > 0 && !stands(kernel);
-    return *ret_made ? rebuild(kernel, err) : BH_OK;
+    *ret_made = kernel->count > 0 && !kernel_is_ready(kernel);
+    return *ret_made ? kernel_rebuild(kernel, err) : BH_OK;
 }
 
 /* ---- the rest ---- */
@@ -537,7 +537,7 @@ kernel_check(void *self, enum bh_network_mode mode, struct bh_err *err)
     bool off;
 
     if (rc == BH_OK && mode == BH_NETWORK_EGRESS)
-        rc = check_way_out(kernel, err);
+        rc = check_egress(kernel, err);
     for (uint32_t i = 0; i < kernel->options.uplink_count && rc == BH_OK; i++)
         if (mode == BH_NETWORK_EGRESS)
             rc = check_uplink(kernel, kernel->options.uplinks[i], &off, err);
@@ -554,7 +554,7 @@ kernel_counters(void *self, uint32_t slot, struct bh_network_counters *ret_count
     char name[BH_NETWORK_NAME];
     bh_rc rc;
 
-    if (!find(kernel, slot))
+    if (!kernel_find(kernel, slot))
         return bh_err_set(err, BH_NOT_FOUND, "slot %u has no network", slot);
     bh_rules_interface(slot, name);
     rc = bh_link_count(kernel->links, name, &here, err);

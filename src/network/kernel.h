@@ -1,5 +1,5 @@
-#ifndef BH_NETWORK_KERNEL_H
-#define BH_NETWORK_KERNEL_H
+#ifndef BH_JOB_NETWORK_KERNEL_H
+#define BH_JOB_NETWORK_KERNEL_H
 
 #include "ports/network.h"
 

@@ -13,10 +13,10 @@
 
 /* The queue before the cap, and how much may leave at once. */
 enum { QUEUE_MS = 50, BURST_MS = 10, BURST_MIN_BYTES = 64 << 10, QUEUE_MIN_BYTES = 128 << 10,
-       HOST_BITS = 32, GLANCES = 500 };
+       HOST_BITS = 32, POLLS_MAX = 500 };
 
 static bh_rc
-told(bh_rc rc, const char *what, struct bh_err *err)
+link_err(bh_rc rc, const char *what, struct bh_err *err)
 {
     return rc == BH_OK ? rc : bh_err_wrap(err, "%s", what);
 }
@@ -43,11 +43,11 @@ bh_link_make_pair(int fd, const struct bh_link_pair *pair, struct bh_err *err)
     request.header.nlmsg_len += sizeof none;
     bh_netlink_put_text(&request, IFLA_IFNAME, pair->there);
     bh_netlink_put(&request, IFLA_ADDRESS, pair->mac_there, sizeof pair->mac_there);
-    bh_netlink_put_u32(&request, IFLA_NET_NS_FD, (uint32_t)pair->space_fd);
+    bh_netlink_put_u32(&request, IFLA_NET_NS_FD, (uint32_t)pair->netns_fd);
     bh_netlink_end(&request, peer);
     bh_netlink_end(&request, facts);
     bh_netlink_end(&request, kind);
-    return told(bh_netlink_ask(fd, &request, err), "make an interface", err);
+    return link_err(bh_netlink_ask(fd, &request, err), "make an interface", err);
 }
 
 bh_rc
@@ -58,7 +58,7 @@ bh_link_remove(int fd, const char *name, struct bh_err *err)
 
     bh_netlink_begin(&request, RTM_DELLINK, 0, &none, sizeof none);
     bh_netlink_put_text(&request, IFLA_IFNAME, name);
-    return told(bh_netlink_ask(fd, &request, err), "remove an interface", err);
+    return link_err(bh_netlink_ask(fd, &request, err), "remove an interface", err);
 }
 
 struct found {
@@ -68,7 +68,7 @@ struct found {
 };
 
 static void
-take_link(const struct nlmsghdr *message, void *self)
+read_link(const struct nlmsghdr *message, void *self)
 {
     const struct ifinfomsg *link = NLMSG_DATA(message);
     const struct rtattr *stats;
@@ -92,14 +92,14 @@ take_link(const struct nlmsghdr *message, void *self)
 }
 
 static bh_rc
-look(int fd, const char *name, struct found *found, struct bh_err *err)
+link_read(int fd, const char *name, struct found *found, struct bh_err *err)
 {
     const struct ifinfomsg none = { .ifi_family = AF_UNSPEC };
     struct bh_netlink_request request;
 
     bh_netlink_begin(&request, RTM_GETLINK, NLM_F_ACK, &none, sizeof none);
     bh_netlink_put_text(&request, IFLA_IFNAME, name);
-    return bh_netlink_list(fd, &request, take_link, found, err);
+    return bh_netlink_list(fd, &request, read_link, found, err);
 }
 
 uint32_t
@@ -108,7 +108,7 @@ bh_link_find(int fd, const char *name)
     struct found found = { 0 };
     struct bh_err ignored;
 
-    return look(fd, name, &found, &ignored) == BH_OK ? found.index : 0;
+    return link_read(fd, name, &found, &ignored) == BH_OK ? found.index : 0;
 }
 
 bh_rc
@@ -117,20 +117,20 @@ bh_link_count(int fd, const char *name, struct bh_network_counters *ret_counters
 {
     struct bh_network_counters counters = { 0 };
     struct found found = { .counters = &counters };
-    bh_rc rc = look(fd, name, &found, err);
+    bh_rc rc = link_read(fd, name, &found, err);
 
     if (rc == BH_OK)
         *ret_counters = counters;
-    return told(rc, "read the counters of an interface", err);
+    return link_err(rc, "read the counters of an interface", err);
 }
 
 struct every {
-    bh_link_seen seen;
+    bh_link_fn seen;
     void *self;
 };
 
 static void
-take_name(const struct nlmsghdr *message, void *self)
+link_add_name(const struct nlmsghdr *message, void *self)
 {
     const struct ifinfomsg *link = NLMSG_DATA(message);
     const struct every *every = self;
@@ -144,14 +144,14 @@ take_name(const struct nlmsghdr *message, void *self)
 }
 
 bh_rc
-bh_link_each(int fd, bh_link_seen seen, void *self, struct bh_err *err)
+bh_link_each(int fd, bh_link_fn seen, void *self, struct bh_err *err)
 {
     const struct ifinfomsg none = { .ifi_family = AF_UNSPEC };
     struct every every = { seen, self };
     struct bh_netlink_request request;
 
     bh_netlink_begin(&request, RTM_GETLINK, NLM_F_DUMP, &none, sizeof none);
-    return told(bh_netlink_list(fd, &request, take_name, &every, err), "list interfaces", err);
+    return link_err(bh_netlink_list(fd, &request, link_add_name, &every, err), "list interfaces", err);
 }
 
 bh_rc
@@ -163,18 +163,18 @@ bh_link_set_up(int fd, uint32_t index, bool arp, struct bh_err *err)
     struct bh_netlink_request request;
 
     bh_netlink_begin(&request, RTM_NEWLINK, 0, &link, sizeof link);
-    return told(bh_netlink_ask(fd, &request, err), "set an interface up", err);
+    return link_err(bh_netlink_ask(fd, &request, err), "set an interface up", err);
 }
 
 bh_rc
 bh_link_await(int fd, const char *name, struct bh_err *err)
 {
-    for (int glance = 0; glance < GLANCES; glance++) {
+    for (int poll_count = 0; poll_count < POLLS_MAX; poll_count++) {
         struct found found = { 0 };
-        bh_rc rc = look(fd, name, &found, err);
+        bh_rc rc = link_read(fd, name, &found, err);
 
         if (rc != BH_OK)
-            return told(rc, "look at an interface", err);
+            return link_err(rc, "look at an interface", err);
         if (found.state == IF_OPER_UP)
             return BH_OK;
         bh_time_sleep(BH_NS_PER_MS);
@@ -194,7 +194,7 @@ bh_link_add_address(int fd, uint32_t index, uint32_t address, struct bh_err *err
     bh_netlink_begin(&request, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &family, sizeof family);
     bh_netlink_put_u32(&request, IFA_LOCAL, htonl(address));
     bh_netlink_put_u32(&request, IFA_ADDRESS, htonl(address));
-    return told(bh_netlink_ask(fd, &request, err), "give an interface its address", err);
+    return link_err(bh_netlink_ask(fd, &request, err), "give an interface its address", err);
 }
 
 bh_rc
@@ -215,11 +215,11 @@ bh_link_add_route(int fd, uint32_t index, struct bh_cidr to, uint32_t gateway,
     if (gateway)
         bh_netlink_put_u32(&request, RTA_GATEWAY, htonl(gateway));
     bh_netlink_put_u32(&request, RTA_OIF, index);
-    return told(bh_netlink_ask(fd, &request, err), "add a route", err);
+    return link_err(bh_netlink_ask(fd, &request, err), "add a route", err);
 }
 
 bh_rc
-bh_link_add_neighbour(int fd, uint32_t index, uint32_t address, const uint8_t mac[6],
+bh_link_add_neighbor(int fd, uint32_t index, uint32_t address, const uint8_t mac[6],
                       struct bh_err *err)
 {
     const struct ndmsg family = { .ndm_family = AF_INET, .ndm_ifindex = (int)index,
@@ -230,7 +230,7 @@ bh_link_add_neighbour(int fd, uint32_t index, uint32_t address, const uint8_t ma
                      sizeof family);
     bh_netlink_put_u32(&request, NDA_DST, htonl(address));
     bh_netlink_put(&request, NDA_LLADDR, mac, 6);
-    return told(bh_netlink_ask(fd, &request, err), "note a hardware address", err);
+    return link_err(bh_netlink_ask(fd, &request, err), "note a hardware address", err);
 }
 
 /* ---- how fast ---- */
@@ -265,5 +265,5 @@ bh_link_set_rate(int fd, uint32_t index, uint64_t bps, struct bh_err *err)
     bh_netlink_put(&request, TCA_TBF_RATE64, &rate, sizeof rate);
     bh_netlink_put_u32(&request, TCA_TBF_BURST, bytes_in(rate, BURST_MS, BURST_MIN_BYTES));
     bh_netlink_end(&request, nest);
-    return told(bh_netlink_ask(fd, &request, err), "cap an interface's bandwidth", err);
+    return link_err(bh_netlink_ask(fd, &request, err), "cap an interface's bandwidth", err);
 }

@@ -1,5 +1,5 @@
-#ifndef BH_NETWORK_LINK_H
-#define BH_NETWORK_LINK_H
+#ifndef BH_JOB_NETWORK_LINK_H
+#define BH_JOB_NETWORK_LINK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,12 +11,12 @@
  * network namespace of the socket.  Failures: BH_NOT_FOUND, BH_CONFLICT, BH_DENIED, BH_IO, and
  * the message says what was being done. */
 
-/* A pair of interfaces: one here, one in the namespace of `space_fd`. */
+/* A pair of interfaces: one here, one in the namespace of `netns_fd`. */
 struct bh_link_pair {
     const char *here, *there;
     uint8_t mac_here[6], mac_there[6];
     uint32_t group;              /* of the one here */
-    int space_fd;
+    int netns_fd;
 };
 
 /* Neither end is up. */
@@ -41,7 +41,7 @@ BH_MUST_USE bh_rc bh_link_add_address(int fd, uint32_t index, uint32_t address,
 BH_MUST_USE bh_rc bh_link_add_route(int fd, uint32_t index, struct bh_cidr to, uint32_t gateway,
                                     struct bh_err *err);
 /* Who has that address there, for good: nobody is asked. */
-BH_MUST_USE bh_rc bh_link_add_neighbour(int fd, uint32_t index, uint32_t address,
+BH_MUST_USE bh_rc bh_link_add_neighbor(int fd, uint32_t index, uint32_t address,
                                         const uint8_t mac[6], struct bh_err *err);
 
 /* What leaves by the interface is held to that many bits a second. */
@@ -52,7 +52,7 @@ BH_MUST_USE bh_rc bh_link_count(int fd, const char *name, struct bh_network_coun
                                 struct bh_err *err);
 
 /* Every interface of the namespace, by name. */
-typedef void (*bh_link_seen)(const char *name, void *self);
-BH_MUST_USE bh_rc bh_link_each(int fd, bh_link_seen seen, void *self, struct bh_err *err);
+typedef void (*bh_link_fn)(const char *name, void *self);
+BH_MUST_USE bh_rc bh_link_each(int fd, bh_link_fn seen, void *self, struct bh_err *err);
 
 #endif

@@ -10,12 +10,12 @@
 #include "base/assert.h"
 #include "base/fd.h"
 
-enum { ANSWER_BYTES = 64 << 10, PATIENCE_S = 10 };
+enum { REPLY_BYTES = 64 << 10, PATIENCE_S = 10 };
 
 /* ---- building ---- */
 
 static void *
-extend(struct bh_netlink_request *request, size_t size)
+netlink_extend(struct bh_netlink_request *request, size_t size)
 {
     size_t at = NLMSG_ALIGN(request->header.nlmsg_len);
 
@@ -31,14 +31,14 @@ bh_netlink_begin(struct bh_netlink_request *request, uint16_t type, uint16_t fla
 {
     request->header = (struct nlmsghdr){ .nlmsg_len = NLMSG_HDRLEN, .nlmsg_type = type,
                                          .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags) };
-    memcpy(extend(request, size), family, size);
+    memcpy(netlink_extend(request, size), family, size);
 }
 
 void
 bh_netlink_put(struct bh_netlink_request *request, uint16_t type, const void *bytes,
                size_t length)
 {
-    struct rtattr *attribute = extend(request, RTA_LENGTH(length));
+    struct rtattr *attribute = netlink_extend(request, RTA_LENGTH(length));
 
     attribute->rta_type = type;
     attribute->rta_len = (uint16_t)RTA_LENGTH(length);
@@ -61,7 +61,7 @@ bh_netlink_put_text(struct bh_netlink_request *request, uint16_t type, const cha
 struct rtattr *
 bh_netlink_nest(struct bh_netlink_request *request, uint16_t type)
 {
-    struct rtattr *nest = extend(request, RTA_LENGTH(0));
+    struct rtattr *nest = netlink_extend(request, RTA_LENGTH(0));
 
     nest->rta_type = type;
     nest->rta_len = RTA_LENGTH(0);
@@ -93,7 +93,7 @@ bh_netlink_open(int protocol, int *ret_fd, struct bh_err *err)
 }
 
 static bh_rc
-refused(int number, struct bh_err *err)
+netlink_refused(int number, struct bh_err *err)
 {
     bh_rc rc = number == EEXIST || number == EBUSY ? BH_CONFLICT
                : number == ENODEV || number == ENOENT || number == ESRCH ? BH_NOT_FOUND
@@ -102,14 +102,14 @@ refused(int number, struct bh_err *err)
     return bh_err_sys(err, rc, BH_SYS_ERRNO, number, "%s", strerror(number));
 }
 
-struct taker {
-    bh_netlink_take take;
+struct receiver {
+    bh_netlink_message_fn take;
     void *self;
 };
 
 /* One datagram of answers.  `ret_done`: it was the last. */
 static bh_rc
-take_answers(const struct nlmsghdr *message, size_t length, const struct taker *taker,
+receive_replies(const struct nlmsghdr *message, size_t length, const struct receiver *receiver,
              bool *ret_done, struct bh_err *err)
 {
 
@@ -118,24 +118,24 @@ take_answers(const struct nlmsghdr *message, size_t length, const struct taker *
             const struct nlmsgerr *answer = NLMSG_DATA(message);
 
             *ret_done = true;
-            return answer->error ? refused(-answer->error, err) : BH_OK;
+            return answer->error ? netlink_refused(-answer->error, err) : BH_OK;
         }
         *ret_done = message->nlmsg_type == NLMSG_DONE;
         if (*ret_done)
             return BH_OK;
-        if (taker->take)
-            taker->take(message, taker->self);
+        if (receiver->take)
+            receiver->take(message, receiver->self);
     }
     return BH_OK;
 }
 
 bh_rc
-bh_netlink_list(int fd, struct bh_netlink_request *request, bh_netlink_take take, void *self,
+bh_netlink_list(int fd, struct bh_netlink_request *request, bh_netlink_message_fn take, void *self,
                 struct bh_err *err)
 {
-    static _Alignas(struct nlmsghdr) char answer[ANSWER_BYTES]; /* one thread asks */
+    static _Alignas(struct nlmsghdr) char answer[REPLY_BYTES]; /* one thread asks */
     static uint32_t sequence;
-    const struct taker taker = { take, self };
+    const struct receiver receiver = { take, self };
     bool done = false;
     bh_rc rc = BH_OK;
 
@@ -151,7 +151,7 @@ bh_netlink_list(int fd, struct bh_netlink_request *request, bh_netlink_take take
             return bh_err_errno(err, "hear from the kernel");
         if (((const struct nlmsghdr *)(const void *)answer)->nlmsg_seq != sequence)
             continue; /* what an earlier one left */
-        rc = take_answers((const void *)answer, (size_t)n, &taker, &done, err);
+        rc = receive_replies((const void *)answer, (size_t)n, &receiver, &done, err);
     }
     return rc;
 }

@@ -1,5 +1,5 @@
-#ifndef BH_NETWORK_NETLINK_H
-#define BH_NETWORK_NETLINK_H
+#ifndef BH_JOB_NETWORK_NETLINK_H
+#define BH_JOB_NETWORK_NETLINK_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,9 +41,9 @@ BH_MUST_USE bh_rc bh_netlink_open(int protocol, int *ret_fd, struct bh_err *err)
 BH_MUST_USE bh_rc bh_netlink_ask(int fd, struct bh_netlink_request *request, struct bh_err *err);
 
 /* The same for a request that is answered with messages: each is given to `take`. */
-typedef void (*bh_netlink_take)(const struct nlmsghdr *message, void *self);
+typedef void (*bh_netlink_message_fn)(const struct nlmsghdr *message, void *self);
 BH_MUST_USE bh_rc bh_netlink_list(int fd, struct bh_netlink_request *request,
-                                  bh_netlink_take take, void *self, struct bh_err *err);
+                                  bh_netlink_message_fn take, void *self, struct bh_err *err);
 
 /* The attribute of that type among `length` bytes; NULL: none. */
 const struct rtattr *bh_netlink_find(const void *attributes, size_t length, uint16_t type);

@@ -1,5 +1,5 @@
-#ifndef BH_NETWORK_RULES_H
-#define BH_NETWORK_RULES_H
+#ifndef BH_JOB_NETWORK_RULES_H
+#define BH_JOB_NETWORK_RULES_H
 
 #include "base/buf.h"
 #include "ports/network.h"

@@ -12,7 +12,7 @@ static const struct bh_rules_site site = {
 static char memory[16384];
 
 static const char *
-text_of(void (*put)(struct bh_buf *out))
+rules_test_text_of(void (*put)(struct bh_buf *out))
 {
     struct bh_buf out;
 
@@ -46,12 +46,12 @@ test_table(void **state)
         "set uplinks { type ifname; elements = { \"up0\" }; }",
         "ip saddr 10.213.0.0/16 oifname != \"bhj*\" masquerade",
     };
-    const char *text = text_of(put_table);
+    const char *text = rules_test_text_of(put_table);
 
     for (size_t i = 0; i < BH_COUNT(wanted); i++)
         BH_CHECK(wanted[i], strstr(text, wanted[i]) != NULL);
     BH_CHECK("no guard", strstr(text, "iifname @uplinks oifname") == NULL);
-    text = text_of(put_guarded);
+    text = rules_test_text_of(put_guarded);
     BH_CHECK("guard", strstr(text, "iifname @uplinks oifname != \"bhj*\" drop") != NULL);
     BH_CHECK_DONE();
 }

@@ -26,7 +26,7 @@ open_setting(const char *setting, int flags)
 }
 
 bh_rc
-bh_space_set(const char *setting, const char *value, struct bh_err *err)
+bh_netns_set(const char *setting, const char *value, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = open_setting(setting, O_WRONLY);
 
@@ -36,7 +36,7 @@ bh_space_set(const char *setting, const char *value, struct bh_err *err)
 }
 
 char
-bh_space_setting(const char *setting)
+bh_netns_setting(const char *setting)
 {
     BH_AUTO(bh_fd_close) int fd = open_setting(setting, O_RDONLY);
     char value = '\0';
@@ -45,7 +45,7 @@ bh_space_setting(const char *setting)
 }
 
 void
-bh_space_unmount(const struct bh_network_place *place)
+bh_netns_unmount(const struct bh_network_place *place)
 {
     umount2(place->sys, MNT_DETACH | UMOUNT_NOFOLLOW);
     umount2(place->space, MNT_DETACH | UMOUNT_NOFOLLOW);
@@ -53,17 +53,17 @@ bh_space_unmount(const struct bh_network_place *place)
 
 /* In the new namespace.  A kernel without IPv6 has nothing to switch off. */
 static bh_rc
-set_up(const struct bh_network_place *place, int *ret_links, struct bh_err *err)
+netns_set_up(const struct bh_network_place *place, int *ret_links, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int links = -1;
     bh_rc rc = bh_netlink_open(NETLINK_ROUTE, &links, err);
 
-    if (rc == BH_OK && bh_space_setting("ipv6/conf/all/disable_ipv6"))
-        rc = bh_space_set("ipv6/conf/all/disable_ipv6", "1", err);
-    if (rc == BH_OK && bh_space_setting("ipv6/conf/default/disable_ipv6"))
-        rc = bh_space_set("ipv6/conf/default/disable_ipv6", "1", err);
+    if (rc == BH_OK && bh_netns_setting("ipv6/conf/all/disable_ipv6"))
+        rc = bh_netns_set("ipv6/conf/all/disable_ipv6", "1", err);
+    if (rc == BH_OK && bh_netns_setting("ipv6/conf/default/disable_ipv6"))
+        rc = bh_netns_set("ipv6/conf/default/disable_ipv6", "1", err);
     if (rc == BH_OK)
-        rc = bh_space_set("ipv4/ping_group_range", "0 2147483647", err);
+        rc = bh_netns_set("ipv4/ping_group_range", "0 2147483647", err);
     if (rc == BH_OK)
         rc = bh_link_set_up(links, 1, true, err); /* loopback is the first of each namespace */
     if (rc == BH_OK && mount("/proc/self/ns/net", place->space, NULL, MS_BIND, NULL) != 0)
@@ -78,15 +78,15 @@ set_up(const struct bh_network_place *place, int *ret_links, struct bh_err *err)
 }
 
 bh_rc
-bh_space_make(const struct bh_network_place *place, int home, int *ret_links, struct bh_err *err)
+bh_netns_make(const struct bh_network_place *place, int home, int *ret_links, struct bh_err *err)
 {
     bh_rc rc;
 
     if (unshare(CLONE_NEWNET) != 0)
         return bh_err_errno(err, "make a network namespace");
-    rc = set_up(place, ret_links, err);
+    rc = netns_set_up(place, ret_links, err);
     BH_ASSERT(setns(home, CLONE_NEWNET) == 0); /* elsewhere nothing may go on */
     if (rc != BH_OK)
-        bh_space_unmount(place);
+        bh_netns_unmount(place);
     return rc;
 }

@@ -27,7 +27,7 @@
 enum { SLOTS = 64, PATIENCE_MS = 400 };
 
 const char *
-bh_world_obstacle(void)
+bh_testbed_obstacle(void)
 {
     struct bh_err err;
 
@@ -51,60 +51,60 @@ set_up_end(int links, const char *name, const uint32_t *addresses, size_t count)
 }
 
 static void
-make_outside(struct bh_world *world)
+make_outside(struct bh_testbed *testbed)
 {
-    static const uint32_t outside[] = { WORLD_OUTSIDE, WORLD_OTHER, WORLD_METADATA };
-    static const uint32_t here[] = { WORLD_HERE };
+    static const uint32_t outside[] = { TESTBED_OUTSIDE, TESTBED_OTHER, TESTBED_METADATA };
+    static const uint32_t here[] = { TESTBED_HERE };
     int links = -1, beyond = -1;
     struct bh_link_pair pair = { "up0", "out0", { 6, 0, 0, 0, 0, 1 }, { 6, 0, 0, 0, 0, 2 }, 0, -1 };
     struct bh_err err;
 
     assert_int_equal(bh_netlink_open(NETLINK_ROUTE, &links, &err), BH_OK);
     assert_int_equal(unshare(CLONE_NEWNET), 0);
-    world->outside = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    testbed->outside = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     assert_int_equal(bh_netlink_open(NETLINK_ROUTE, &beyond, &err), BH_OK);
-    assert_int_equal(setns(world->home, CLONE_NEWNET), 0);
-    pair.space_fd = world->outside;
+    assert_int_equal(setns(testbed->home, CLONE_NEWNET), 0);
+    pair.netns_fd = testbed->outside;
     assert_int_equal(bh_link_make_pair(links, &pair, &err), BH_OK);
     set_up_end(beyond, "out0", outside, BH_COUNT(outside));
     set_up_end(links, "up0", here, BH_COUNT(here));
     assert_int_equal(bh_link_add_route(links, bh_link_find(links, "up0"),
-                                       (struct bh_cidr){ 0, 0 }, WORLD_OUTSIDE, &err), BH_OK);
+                                       (struct bh_cidr){ 0, 0 }, TESTBED_OUTSIDE, &err), BH_OK);
     assert_int_equal(bh_link_add_route(beyond, bh_link_find(beyond, "out0"),
-                                       (struct bh_cidr){ WORLD_HERE, 32 }, 0, &err), BH_OK);
+                                       (struct bh_cidr){ TESTBED_HERE, 32 }, 0, &err), BH_OK);
     close(links);
     close(beyond);
 }
 
 void
-bh_world_enter(struct bh_world *world)
+bh_testbed_enter(struct bh_testbed *testbed)
 {
     assert_int_equal(unshare(CLONE_NEWNET | CLONE_NEWNS), 0);
     assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
-    snprintf(world->folder, sizeof world->folder, "/tmp/bh-network-XXXXXX");
-    assert_non_null(mkdtemp(world->folder));
-    assert_int_equal(mount("places", world->folder, "tmpfs", 0, NULL), 0);
-    world->home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-    make_outside(world);
+    snprintf(testbed->folder, sizeof testbed->folder, "/tmp/bh-network-XXXXXX");
+    assert_non_null(mkdtemp(testbed->folder));
+    assert_int_equal(mount("places", testbed->folder, "tmpfs", 0, NULL), 0);
+    testbed->home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    make_outside(testbed);
 }
 
 void
-bh_world_leave(struct bh_world *world)
+bh_testbed_leave(struct bh_testbed *testbed)
 {
-    umount2(world->folder, MNT_DETACH);
-    rmdir(world->folder);
-    close(world->home);
-    close(world->outside);
+    umount2(testbed->folder, MNT_DETACH);
+    rmdir(testbed->folder);
+    close(testbed->home);
+    close(testbed->outside);
 }
 
 struct bh_network_place
-bh_world_place(const struct bh_world *world, uint32_t slot)
+bh_testbed_place(const struct bh_testbed *testbed, uint32_t slot)
 {
     static char texts[SLOTS][2][96];
     char (*place)[96] = texts[slot % SLOTS];
 
-    snprintf(place[0], sizeof place[0], "%s/space-%u", world->folder, slot);
-    snprintf(place[1], sizeof place[1], "%s/sys-%u", world->folder, slot);
+    snprintf(place[0], sizeof place[0], "%s/space-%u", testbed->folder, slot);
+    snprintf(place[1], sizeof place[1], "%s/sys-%u", testbed->folder, slot);
     close(open(place[0], O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     mkdir(place[1], 0755);
     return (struct bh_network_place){ place[0], place[1] };
@@ -113,13 +113,13 @@ bh_world_place(const struct bh_world *world, uint32_t slot)
 /* ---- being in it ---- */
 
 int
-bh_world_space(const struct bh_network_place *place)
+bh_testbed_netns(const struct bh_network_place *place)
 {
     return open(place->space, O_RDONLY | O_CLOEXEC);
 }
 
 pid_t
-bh_world_begin(int space, int (*what)(const void *self), const void *self)
+bh_testbed_start(int space, int (*what)(const void *self), const void *self)
 {
     pid_t pid = fork();
 
@@ -130,7 +130,7 @@ bh_world_begin(int space, int (*what)(const void *self), const void *self)
 }
 
 int
-bh_world_end(pid_t pid)
+bh_testbed_wait(pid_t pid)
 {
     int status = 0;
 
@@ -139,23 +139,23 @@ bh_world_end(pid_t pid)
 }
 
 int
-bh_world_run(int space, int (*what)(const void *self), const void *self)
+bh_testbed_run(int space, int (*what)(const void *self), const void *self)
 {
-    return bh_world_end(bh_world_begin(space, what, self));
+    return bh_testbed_wait(bh_testbed_start(space, what, self));
 }
 
 static struct sockaddr_in
-place_of(uint32_t address, uint16_t port)
+testbed_address_of(uint32_t address, uint16_t port)
 {
     return (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port),
                                  .sin_addr.s_addr = htonl(address) };
 }
 
 static int
-open_socket(const struct bh_world_talk *talk)
+open_socket(const struct bh_testbed_traffic *traffic)
 {
     const struct timeval patience = { .tv_usec = PATIENCE_MS * 1000 };
-    int fd = socket(AF_INET, (talk->udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_INET, (traffic->udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC, 0);
 
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience); /* of connect, too */
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ .tv_sec = 10 },
@@ -165,15 +165,15 @@ open_socket(const struct bh_world_talk *talk)
 }
 
 int
-bh_world_send(const void *self)
+bh_testbed_send(const void *self)
 {
-    const struct bh_world_talk *talk = self;
-    struct sockaddr_in to = place_of(talk->to, talk->port), from = place_of(talk->from, 0);
+    const struct bh_testbed_traffic *traffic = self;
+    struct sockaddr_in to = testbed_address_of(traffic->to, traffic->port), from = testbed_address_of(traffic->from, 0);
     static char bytes[64 << 10];
-    uint64_t left = talk->bytes;
-    int fd = open_socket(talk);
+    uint64_t left = traffic->bytes;
+    int fd = open_socket(traffic);
 
-    if (talk->from && bind(fd, (struct sockaddr *)&from, sizeof from) != 0)
+    if (traffic->from && bind(fd, (struct sockaddr *)&from, sizeof from) != 0)
         return errno;
     if (connect(fd, (struct sockaddr *)&to, sizeof to) != 0)
         return errno == EINPROGRESS ? ETIMEDOUT : errno;
@@ -185,14 +185,14 @@ bh_world_send(const void *self)
             return errno;
         left -= (uint64_t)n;
     }
-    if (talk->udp)
+    if (traffic->udp)
         return 0;
     shutdown(fd, SHUT_WR);
     return read(fd, bytes, 1) == 0 ? 0 : errno; /* the other one has read all */
 }
 
 static int
-read_all(int fd, bool udp)
+testbed_read_all(int fd, bool udp)
 {
     static char bytes[64 << 10];
     ssize_t n = read(fd, bytes, sizeof bytes);
@@ -203,31 +203,31 @@ read_all(int fd, bool udp)
 }
 
 int
-bh_world_serve(const void *self)
+bh_testbed_serve(const void *self)
 {
-    const struct bh_world_talk *talk = self;
-    struct sockaddr_in at = place_of(talk->to, talk->port);
-    int fd = open_socket(talk);
+    const struct bh_testbed_traffic *traffic = self;
+    struct sockaddr_in at = testbed_address_of(traffic->to, traffic->port);
+    int fd = open_socket(traffic);
 
-    if (bind(fd, (struct sockaddr *)&at, sizeof at) != 0 || (!talk->udp && listen(fd, 8) != 0))
+    if (bind(fd, (struct sockaddr *)&at, sizeof at) != 0 || (!traffic->udp && listen(fd, 8) != 0))
         return errno;
-    if (talk->ready >= 0)
-        (void)!write(talk->ready, "r", 1);
+    if (traffic->ready >= 0)
+        (void)!write(traffic->ready, "r", 1);
     if (poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 10000) <= 0)
         return ETIMEDOUT;
-    return read_all(talk->udp ? fd : accept(fd, NULL, NULL), talk->udp);
+    return testbed_read_all(traffic->udp ? fd : accept(fd, NULL, NULL), traffic->udp);
 }
 
 pid_t
-bh_world_listen(int space, struct bh_world_talk talk)
+bh_testbed_listen(int space, struct bh_testbed_traffic traffic)
 {
     int pipes[2];
     char ready;
     pid_t pid;
 
     assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
-    talk.ready = pipes[1];
-    pid = bh_world_begin(space, bh_world_serve, &talk);
+    traffic.ready = pipes[1];
+    pid = bh_testbed_start(space, bh_testbed_serve, &traffic);
     close(pipes[1]);
     assert_int_equal(read(pipes[0], &ready, 1), 1);
     close(pipes[0]);

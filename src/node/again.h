@@ -10,15 +10,15 @@
  * broken, and none was found to stand.  The GPUs are fenced, and it is made again after
  * verify_retry_ms of node.conf, then after twice as long, at most 5 minutes, verify_retries times.
  * What follows a wall that was seen not to hold is a person's to decide: nobody plans then. */
-struct bh_again {
+struct bh_verify_retry {
     uint32_t made;   /* planned since the last try that showed something */
     bh_ns at;        /* monotonic; 0: none is due */
 };
 
 /* A try that showed nothing ended at `now`. */
-void bh_again_plan(struct bh_again *again, const struct bh_conf *conf, bh_ns now);
+void bh_verify_retry_schedule(struct bh_verify_retry *retry, const struct bh_conf *conf, bh_ns now);
 
 /* True, once, when it is time. */
-bool bh_again_take(struct bh_again *again, bh_ns now);
+bool bh_verify_retry_is_due(struct bh_verify_retry *retry, bh_ns now);
 
 #endif

@@ -21,17 +21,17 @@ test_pauses(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_conf conf = { .verify_retries = cases[i].retries,
                                 .verify_retry_ms = cases[i].first_ms };
-        struct bh_again again = { 0 };
+        struct bh_verify_retry retry = { 0 };
         bh_ns now = 7 * BH_NS_PER_S;
 
         for (size_t k = 0; k < BH_COUNT(cases[i].pauses); k++) {
             bh_ns pause = cases[i].pauses[k] * BH_NS_PER_S;
 
-            bh_again_plan(&again, &conf, now);
-            BH_CHECK_EQ(cases[i].name, again.at, pause ? now + pause : 0);
-            BH_CHECK(cases[i].name, !bh_again_take(&again, now + pause - 1));
-            BH_CHECK_EQ(cases[i].name, bh_again_take(&again, now + pause), pause > 0);
-            BH_CHECK(cases[i].name, !bh_again_take(&again, now + pause));
+            bh_verify_retry_schedule(&retry, &conf, now);
+            BH_CHECK_EQ(cases[i].name, retry.at, pause ? now + pause : 0);
+            BH_CHECK(cases[i].name, !bh_verify_retry_is_due(&retry, now + pause - 1));
+            BH_CHECK_EQ(cases[i].name, bh_verify_retry_is_due(&retry, now + pause), pause > 0);
+            BH_CHECK(cases[i].name, !bh_verify_retry_is_due(&retry, now + pause));
             now += pause;
         }
     }
@@ -43,14 +43,14 @@ static void
 test_anew(void **state)
 {
     struct bh_conf conf = { .verify_retries = 2, .verify_retry_ms = 1000 };
-    struct bh_again again = { 0 };
+    struct bh_verify_retry retry = { 0 };
 
-    bh_again_plan(&again, &conf, 0);
-    bh_again_plan(&again, &conf, 0);
-    BH_CHECK_EQ("twice as long", again.at, 2 * BH_NS_PER_S);
-    again = (struct bh_again){ 0 };
-    bh_again_plan(&again, &conf, 0);
-    BH_CHECK_EQ("the first again", again.at, BH_NS_PER_S);
+    bh_verify_retry_schedule(&retry, &conf, 0);
+    bh_verify_retry_schedule(&retry, &conf, 0);
+    BH_CHECK_EQ("twice as long", retry.at, 2 * BH_NS_PER_S);
+    retry = (struct bh_verify_retry){ 0 };
+    bh_verify_retry_schedule(&retry, &conf, 0);
+    BH_CHECK_EQ("the first again", retry.at, BH_NS_PER_S);
     BH_CHECK_DONE();
 }
 

@@ -9,14 +9,14 @@
 static bool
 stands_on(const struct bh_job *job, const char *gpu)
 {
-    for (uint32_t i = 0; i < job->note.lent_count; i++)
-        if (strcmp(job->note.lent[i].gpu, gpu) == 0)
+    for (uint32_t i = 0; i < job->record.lent_count; i++)
+        if (strcmp(job->record.lent[i].gpu, gpu) == 0)
             return true;
     return false;
 }
 
 bh_rc
-bh_alone_check(const struct bh_node *node, const char *gpu, uint32_t tenant,
+bh_mig_change_check(const struct bh_node *node, const char *gpu, uint32_t tenant,
                struct bh_err *err)
 {
     char memory[80];
@@ -28,10 +28,10 @@ bh_alone_check(const struct bh_node *node, const char *gpu, uint32_t tenant,
         const struct bh_job *job = &node->state.jobs[i];
 
         if (!job->running || job->ended || bh_job_is_suspended(job) || !stands_on(job, gpu)
-            || (tenant && job->note.tenant == tenant))
+            || (tenant && job->record.tenant == tenant))
             continue;
         bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " of another tenant runs on GPU %s, and "
-                   "driver %s lacks the fix for %s", job->note.lease, gpu,
+                   "driver %s lacks the fix for %s", job->record.lease, gpu,
                    node->inventory.driver, bh_driver_fix_cve(BH_DRIVER_REPARTITION));
         bh_buf_init_fixed(&fixed, memory, sizeof memory);
         bh_driver_put_fixed(&fixed, BH_DRIVER_REPARTITION);

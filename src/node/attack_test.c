@@ -62,7 +62,7 @@ delay_list_of_processes(void)
 
     bh_path_format(rule, sizeof rule,
                    "nvmlDeviceGetComputeRunningProcesses_v3 delay-ms=%d count=1000\n",
-                   bh_test_patience(TEST_PATIENCE_MS));
+                   bh_test_scaled(TEST_TIMEOUT_MS));
     control_driver(rule);
 }
 
@@ -104,11 +104,11 @@ test_unkillable(void **state)
     assert_true(bh_test_wait_for_log(1, "up"));
     write_text(path, "FROZEN");
     kill(keeper_of(1), SIGKILL);
-    BH_CHECK("no end is told", !bh_test_take_within(BH_MSG_ENDED, 1, 2500, &message));
+    BH_CHECK("no end is told", !bh_test_receive_within(BH_MSG_ENDED, 1, 2500, &message));
     BH_CHECK_EQ("its piece stays", bh_test_order(BH_MSG_DESTROY, &destroy).rc, BH_CONFLICT);
     BH_CHECK_STR("no end is written", bh_test_read("state/jobs/1/exit"), "");
     write_text(path, "THAWED");
-    BH_CHECK_EQ("then it ends", bh_test_take(BH_MSG_ENDED, 1).ended.cause, BH_END_KEEPER_LOST);
+    BH_CHECK_EQ("then it ends", bh_test_receive(BH_MSG_ENDED, 1).ended.cause, BH_END_KEEPER_LOST);
     BH_CHECK_EQ("and frees it", bh_test_order(BH_MSG_DESTROY, &destroy).outcome, 0);
     BH_CHECK_DONE();
 }
@@ -132,12 +132,12 @@ test_killed_while_suspending(void **state)
     bh_test_node_end(&the_node, SIGKILL);
     control_driver("");
     bh_test_node_start(&the_node);
-    inventory = bh_test_greet(&the_node);
+    inventory = bh_test_hello(&the_node);
     BH_CHECK_EQ("the lease is known", inventory.leases.count, 1);
     BH_CHECK("not as suspended", !((struct bh_msg_lease_state *)inventory.leases.items)->frozen);
     BH_CHECK_EQ("it has its piece", bh_test_order(BH_MSG_DESTROY, &destroy).rc, BH_CONFLICT);
     bh_test_send(BH_MSG_SUSPEND, &suspend);
-    BH_CHECK_EQ("held", bh_test_take(BH_MSG_OUTCOME, 900).outcome.outcome, 2);
+    BH_CHECK_EQ("held", bh_test_receive(BH_MSG_OUTCOME, 900).outcome.outcome, 2);
     BH_CHECK_DONE();
 }
 
@@ -157,7 +157,7 @@ test_suspended_stays(void **state)
     for (int again = 0; again < 2; again++) { /* the second reads a rewritten journal */
         bh_test_node_end(&the_node, SIGKILL);
         bh_test_node_start(&the_node);
-        inventory = bh_test_greet(&the_node);
+        inventory = bh_test_hello(&the_node);
         BH_CHECK("suspended", ((struct bh_msg_lease_state *)inventory.leases.items)->frozen);
     }
     BH_CHECK_EQ("its piece can go", bh_test_order(BH_MSG_DESTROY, &destroy).outcome, 0);
@@ -174,7 +174,7 @@ test_many_processes(void **state)
                             .script = "exec ./many" };
     struct bh_msg_lease lease = { .lease = 4 };
     struct bh_msg_stop stop = { .lease = 4,
-                                .grace_ns = (bh_ns)bh_test_patience(8000) * BH_NS_PER_MS };
+                                .grace_ns = (bh_ns)bh_test_scaled(8000) * BH_NS_PER_MS };
     struct bh_msg_outcome suspended;
 
     assert_non_null(realpath("/proc/self/exe", own_path));
@@ -189,11 +189,11 @@ test_many_processes(void **state)
     BH_CHECK_EQ("context held", suspended.outcome, 2);
     BH_CHECK("its memory stays, and all of it froze", strstr(suspended.why, "libcuda.so.1"));
     BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
-    BH_CHECK_EQ("SIGTERM reaches all", bh_test_take(BH_MSG_ENDED, 4).ended.exit_status, 143);
+    BH_CHECK_EQ("SIGTERM reaches all", bh_test_receive(BH_MSG_ENDED, 4).ended.exit_status, 143);
     BH_CHECK_DONE();
 }
 
-/* ---- who has which piece ---- */
+/* ---- who has which partition ---- */
 
 static void
 test_lent_once(void **state)
@@ -212,7 +212,7 @@ test_lent_once(void **state)
     BH_CHECK_EQ("free then", bh_test_start_job(&second).outcome, 0);
     BH_CHECK_EQ("no way back", bh_test_order(BH_MSG_RESUME, &one).rc, BH_CONFLICT);
     BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
-    BH_CHECK_EQ("it does not run again", bh_test_take(BH_MSG_ENDED, 5).ended.exit_status, 137);
+    BH_CHECK_EQ("it does not run again", bh_test_receive(BH_MSG_ENDED, 5).ended.exit_status, 137);
     BH_CHECK_STR("not even to say bye", bh_test_log(5), "up\n");
     assert_true(bh_test_wait_for_log(6, "up")); /* a half-built sandbox is not suspended */
     BH_CHECK_EQ("the other runs on", bh_test_order(BH_MSG_SUSPEND, &two).outcome, 0);
@@ -278,7 +278,7 @@ test_lone_carve(void **state)
     bh_test_run((const char *const[]){ the_node.simctl, "--state", sim, "init",
                                        "1x H100-80GB driver=580.65.06", NULL });
     bh_test_node_start(&the_node);
-    inventory = bh_test_greet(&the_node);
+    inventory = bh_test_hello(&the_node);
     memcpy(the_node.gpus[0], bh_test_gpu(&inventory, 0)->uuid, BH_UUID_MAX);
     assert_int_equal(carve_for(5, 0, OURS).outcome, 0);
     assert_int_equal(carve_for(6, 1, 0).outcome, 0);
@@ -310,7 +310,7 @@ test_foreign_stays(void **state)
     bh_path_format(path, sizeof path, "%s/state/journal", the_node.folder);
     assert_int_equal(unlink(path), 0);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
     assert_int_equal(bh_test_carve(6, 1, "1g.10gb", 0).outcome, 0);
     assert_int_equal(bh_test_start_job(&job).outcome, 0);
     assert_true(bh_test_wait_for_log(7, "up"));
@@ -324,10 +324,10 @@ test_foreign_stays(void **state)
     bh_test_node_end(&the_node, SIGKILL);
     control_driver("");
     bh_test_node_start(&the_node);
-    inventory = bh_test_greet(&the_node);
+    inventory = bh_test_hello(&the_node);
     BH_CHECK("it is foreign still", bh_test_gpu(&inventory, 0)->foreign);
     bh_test_send(BH_MSG_CARVE, &cut);
-    BH_CHECK_EQ("its place is taken", bh_test_take(BH_MSG_OUTCOME, 901).outcome.rc, BH_FULL);
+    BH_CHECK_EQ("its place is taken", bh_test_receive(BH_MSG_OUTCOME, 901).outcome.rc, BH_FULL);
     BH_CHECK_DONE();
 }
 
@@ -374,7 +374,7 @@ test_folders(void **state)
         unlink(shown);
     }
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
     BH_CHECK_DONE();
 }
 
@@ -392,11 +392,11 @@ test_log_cap(void **state)
     bh_test_node_end(&the_node, SIGTERM);
     bh_test_write_conf(&the_node, "log_cap_mib = 1\n");
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
     for (uint32_t i = 0; i < 3; i++) {
         start.lease = 8 + i; /* the same job again */
         assert_int_equal(bh_test_order(BH_MSG_START, &start).outcome, 0);
-        bh_test_take(BH_MSG_ENDED, start.lease);
+        bh_test_receive(BH_MSG_ENDED, start.lease);
     }
     bh_path_format(path, sizeof path, "%s/logs/1008.log", the_node.folder);
     BH_CHECK_EQ("it is there", stat(path, &st), 0);
@@ -434,23 +434,23 @@ test_full_disk(void **state)
     bh_path_format(path, sizeof path, "%s/state", the_node.folder);
     assert_int_equal(mount("test", path, "tmpfs", 0, "size=1m,mode=700"), 0);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
     assert_int_equal(bh_test_start_job(&job).outcome, 0);
     assert_true(bh_test_wait_for_log(9, "up"));
     fill_disk("fill", 4096);
     BH_CHECK_EQ("no new job", bh_test_start_job(&another).outcome, 1);
     for (resume.order = 800; resume.order < LAST; resume.order++) {
         bh_test_send(BH_MSG_RESUME, &resume);
-        if (!bh_test_take_within(BH_MSG_OUTCOME, resume.order, bh_test_patience(1000), &message))
+        if (!bh_test_receive_within(BH_MSG_OUTCOME, resume.order, bh_test_scaled(1000), &message))
             break; /* what is left is for what must be noted */
         ack.order = resume.order;
         bh_test_send(BH_MSG_ACK, &ack);
     }
     BH_CHECK("no new orders", resume.order < LAST);
-    bh_test_hang_up(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_disconnect(&the_node);
+    bh_test_hello(&the_node);
     BH_CHECK_EQ("a stop is done", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
-    BH_CHECK_EQ("and its end is told", bh_test_take(BH_MSG_ENDED, 9).ended.exit_status, 143);
+    BH_CHECK_EQ("and its end is told", bh_test_receive(BH_MSG_ENDED, 9).ended.exit_status, 143);
     bh_path_format(path, sizeof path, "%s/state/fill", the_node.folder);
     unlink(path);
     BH_CHECK_EQ("it works again", bh_test_run_job(&another).exit_status, 0);
@@ -493,7 +493,7 @@ test_asked_too_much(void **state)
 }
 
 static void
-make_folder(const char *name, char ret_path[TEST_PATH])
+attack_test_make_folder(const char *name, char ret_path[TEST_PATH])
 {
     bh_path_format(ret_path, TEST_PATH, "%s/work/%s", the_node.folder, name);
     assert_int_equal(mkdir(ret_path, 0755), 0);
@@ -519,9 +519,9 @@ test_mounts_apart(void **state)
         { "the cwd is shown", inner, { { a, a, true } }, 1, BH_OK },
     };
 
-    make_folder("a", a);
-    make_folder("b", b);
-    make_folder("a/in", inner);
+    attack_test_make_folder("a", a);
+    attack_test_make_folder("b", b);
+    attack_test_make_folder("a/in", inner);
     for (uint32_t i = 0; i < BH_COUNT(cases); i++) {
         struct test_job job = { .lease = 30 + i, .script = "pwd", .uid = 4321,
                                 .cwd = cases[i].cwd };
@@ -531,7 +531,7 @@ test_mounts_apart(void **state)
         start.mounts = (struct bh_list){ cases[i].mounts, cases[i].count };
         BH_CHECK_EQ(cases[i].name, bh_test_order(BH_MSG_START, &start).rc, cases[i].rc);
     }
-    bh_test_take(BH_MSG_ENDED, 36);
+    bh_test_receive(BH_MSG_ENDED, 36);
     BH_CHECK("in its folder", strstr(bh_test_log(36), "/work/a/in\n"));
     BH_CHECK_DONE();
 }

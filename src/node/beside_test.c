@@ -20,7 +20,7 @@ enum { A = 7, UNCLEAN = 3 };
 #define CLEAN                                                                             \
     "echo 'bulkhead-scrub: {\"bytes\":10467934208,\"end\":\"clean\",\"samples\":4991,"    \
     "\"uuid\":\"'$2'\"}'"
-/* One that hangs on GPU 0 until there is a file `go` in what the driver shows of the piece, and
+/* One that hangs on GPU 0 until there is a file `go` in what the driver shows of the partition, and
  * has failed then. */
 #define HANGS_ON_GPU_0                                                                    \
     "if [ -e /dev/nvidia0 ]; then\n"                                                      \
@@ -55,13 +55,13 @@ has_outcome(uint64_t order)
 {
     struct test_message message;
 
-    return bh_test_take_within(BH_MSG_OUTCOME, order, 0, &message);
+    return bh_test_receive_within(BH_MSG_OUTCOME, order, 0, &message);
 }
 
 static uint32_t
 await_outcome(uint64_t order)
 {
-    return bh_test_take(BH_MSG_OUTCOME, order).outcome.outcome;
+    return bh_test_receive(BH_MSG_OUTCOME, order).outcome.outcome;
 }
 
 /* Carve on GPU 1 and run a job there, to its end. */
@@ -117,11 +117,11 @@ test_scrub_hangs(void **state)
     BH_CHECK("nobody gets it", !has_outcome(start.order));
     BH_CHECK("no outcome, though it was asked again", !has_outcome(hangs.order));
     BH_CHECK("nor of the one behind it", !has_outcome(behind.order) && !is_scrubbed_now(2));
-    bh_test_let_go(0);
+    bh_test_release(0);
     BH_CHECK_EQ("it failed", await_outcome(hangs.order), UNCLEAN);
     BH_CHECK("one outcome", !has_outcome(hangs.order));
     BH_CHECK("then the next", bh_test_await(is_scrubbed_now(2)));
-    bh_test_let_go(0);
+    bh_test_release(0);
     BH_CHECK_EQ("which fails, too", await_outcome(behind.order), UNCLEAN);
     BH_CHECK_DONE();
 }
@@ -168,7 +168,7 @@ test_stopped_in_one(void **state)
     BH_CHECK_DONE();
 }
 
-/* The probe and a scrub's helper side by side, the first of the one and the first piece of the
+/* The probe and a scrub's helper side by side, the first of the one and the first partition of the
  * other: they had one number once, and either could remove the other. */
 static void
 test_verify_beside(void **state)
@@ -182,7 +182,7 @@ test_verify_beside(void **state)
     bh_test_send(BH_MSG_VERIFY, &verify);
     bh_test_send(BH_MSG_CARVE, &carve);
     BH_CHECK_EQ("scrubbed", await_outcome(carve.order), 0);
-    verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
+    verdict = bh_test_receive(BH_MSG_VERDICT, 0).verdict;
     BH_CHECK_EQ("asked for", verdict.request, 5);
     BH_CHECK_STR("all held", verdict.why, "");
     BH_CHECK("and were tried", verdict.result == BH_CHECK_PASS && verdict.tried > 50);
@@ -262,8 +262,8 @@ test_reset_hangs(void **state)
     bh_test_send(BH_MSG_CARVE, &behind);
     bh_test_send(BH_MSG_TEST, &test);
     bh_test_send(BH_MSG_RESET, &reset);
-    bh_test_hang_up(&the_node);
-    BH_CHECK_EQ("both GPUs are there", bh_test_greet(&the_node).gpus.count, 2);
+    bh_test_disconnect(&the_node);
+    BH_CHECK_EQ("both GPUs are there", bh_test_hello(&the_node).gpus.count, 2);
     BH_CHECK("no outcome yet", !has_outcome(reset.order) && !has_outcome(behind.order)
                                    && !has_outcome(test.order));
     bh_path_format(go, sizeof go, "%s/go", the_node.folder);
@@ -285,14 +285,14 @@ await_events(uint32_t well_before)
     struct test_message message;
 
     while (the_node.well < well_before + 2) /* of both GPUs, after the greeting */
-        BH_CHECK("only that", !bh_test_take_within(BH_MSG_HEALTH, 0, 10, &message));
+        BH_CHECK("only that", !bh_test_receive_within(BH_MSG_HEALTH, 0, 10, &message));
     do
         bh_test_simctl("xid", "1", "31");
-    while (!bh_test_take_within(BH_MSG_HEALTH, 0, 100, &message)
+    while (!bh_test_receive_within(BH_MSG_HEALTH, 0, 100, &message)
            || message.health.fault != BH_FAULT_XID);
     bh_test_simctl("xid", "1", "32");
     while (message.health.xid != 32)
-        message = bh_test_take(BH_MSG_HEALTH, 0);
+        message = bh_test_receive(BH_MSG_HEALTH, 0);
 }
 
 /* XIDs of another GPU, before, while and after this one is reset: each is reported once. */
@@ -304,7 +304,7 @@ test_reset_loses_no_event(void **state)
     struct test_message message;
     char go[TEST_PATH * 2];
     uint32_t before;
-    int told = 0;
+    int reported = 0;
 
     before = the_node.well;
     start_with_reset("health_interval_ms = 60000\n");
@@ -317,14 +317,14 @@ test_reset_loses_no_event(void **state)
         if (i == GO_AT)
             bh_test_write(go, "");
         bh_test_simctl("xid", "1", "43");
-        while (bh_test_take_within(BH_MSG_HEALTH, 0, 10, &message))
-            told += message.health.xid == 43;
+        while (bh_test_receive_within(BH_MSG_HEALTH, 0, 10, &message))
+            reported += message.health.xid == 43;
     }
     BH_CHECK_EQ("reset", await_outcome(reset.order), 0);
-    while (told < XIDS && bh_test_take_within(BH_MSG_HEALTH, 0, bh_test_patience(TEST_PATIENCE_MS), &message))
-        told += message.health.xid == 43;
-    BH_CHECK_EQ("each was told", told, XIDS);
-    BH_CHECK("once", !bh_test_take_within(BH_MSG_HEALTH, 0, 200, &message));
+    while (reported < XIDS && bh_test_receive_within(BH_MSG_HEALTH, 0, bh_test_scaled(TEST_TIMEOUT_MS), &message))
+        reported += message.health.xid == 43;
+    BH_CHECK_EQ("each was told", reported, XIDS);
+    BH_CHECK("once", !bh_test_receive_within(BH_MSG_HEALTH, 0, 200, &message));
     BH_CHECK_DONE();
 }
 
@@ -341,10 +341,10 @@ test_back_before_it_was_missed(void **state)
     await_events(before);
     before = the_node.well;
     bh_test_simctl("xid", "1", "79");
-    BH_CHECK_EQ("the XID", bh_test_take(BH_MSG_HEALTH, 0).health.xid, 79);
-    BH_CHECK("and that it answers", bh_test_await(bh_test_take_within(BH_MSG_HEALTH, 0, 1, &message)
+    BH_CHECK_EQ("the XID", bh_test_receive(BH_MSG_HEALTH, 0).health.xid, 79);
+    BH_CHECK("and that it answers", bh_test_await(bh_test_receive_within(BH_MSG_HEALTH, 0, 1, &message)
                                                   || the_node.well > before));
-    BH_CHECK("no more", !bh_test_take_within(BH_MSG_HEALTH, 0, 1000, &message));
+    BH_CHECK("no more", !bh_test_receive_within(BH_MSG_HEALTH, 0, 1000, &message));
     BH_CHECK_EQ("once", the_node.well - before, 1);
     BH_CHECK_DONE();
 }
@@ -360,10 +360,10 @@ test_reset_takes_too_long(void **state)
     bh_test_send(BH_MSG_RESET, &reset);
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
     BH_CHECK("a crash forgets it", !has_outcome(reset.order));
     bh_test_send(BH_MSG_RESET, &reset);
-    outcome = bh_test_take(BH_MSG_OUTCOME, reset.order).outcome;
+    outcome = bh_test_receive(BH_MSG_OUTCOME, reset.order).outcome;
     BH_CHECK_EQ("killed", outcome.rc, BH_TIMEOUT);
     BH_CHECK(outcome.why, strstr(outcome.why, "did not end within 300 ms") != NULL);
     BH_CHECK_EQ("and its GPU is used again", bh_test_carve(1, 0, "1g.10gb", 0).outcome, 0);

@@ -30,7 +30,7 @@ struct node_of {
 };
 
 static void
-put_node(struct bh_json_writer *w, const struct node_of *node)
+cdi_put_node(struct bh_json_writer *w, const struct node_of *node)
 {
     bh_json_open(w, NULL, '{');
     bh_json_str(w, "path", node->path);
@@ -43,28 +43,28 @@ put_node(struct bh_json_writer *w, const struct node_of *node)
 
 /* The parent's node, and of a MIG instance the two that let it in. */
 static void
-put_piece_nodes(struct bh_json_writer *w, const struct bh_node *node,
-                const struct bh_note_piece *piece)
+put_partition_nodes(struct bh_json_writer *w, const struct bh_node *node,
+                const struct bh_node_partition *partition)
 {
-    struct node_of parent = { .major = NVIDIA_MAJOR, .minor = piece->minor,
+    struct node_of parent = { .major = NVIDIA_MAJOR, .minor = partition->minor,
                               .permissions = "rw" };
-    const uint32_t minors[] = { piece->gi_minor, piece->ci_minor };
+    const uint32_t minors[] = { partition->gi_minor, partition->ci_minor };
 
-    snprintf(parent.path, sizeof parent.path, "/dev/nvidia%" PRIu32, piece->minor);
-    put_node(w, &parent);
-    for (size_t i = 0; bh_share_slot_is_instance(piece) && node->caps_major && i < BH_COUNT(minors);
+    snprintf(parent.path, sizeof parent.path, "/dev/nvidia%" PRIu32, partition->minor);
+    cdi_put_node(w, &parent);
+    for (size_t i = 0; bh_share_slot_is_instance(partition) && node->caps_major && i < BH_COUNT(minors);
          i++) {
         struct node_of cap = { .major = node->caps_major, .minor = minors[i],
                                .permissions = "r" };
 
         snprintf(cap.path, sizeof cap.path, "/dev/nvidia-caps/nvidia-cap%" PRIu32, minors[i]);
-        put_node(w, &cap);
+        cdi_put_node(w, &cap);
     }
 }
 
-/* One device: the pieces from `first` on, with the variable that names them to CUDA. */
+/* One device: the partitions from `first` on, with the variable that names them to CUDA. */
 static void
-put_device(struct bh_json_writer *w, const struct bh_node *node, const struct bh_note *lease,
+put_device(struct bh_json_writer *w, const struct bh_node *node, const struct bh_node_record *lease,
            const char *name, uint32_t first)
 {
     uint32_t end = name[0] == 'l' ? lease->lent_count : first + 1;
@@ -80,7 +80,7 @@ put_device(struct bh_json_writer *w, const struct bh_node *node, const struct bh
     bh_json_open(w, "containerEdits", '{');
     bh_json_open(w, "deviceNodes", '[');
     for (uint32_t i = first; i < end; i++)
-        put_piece_nodes(w, node, &lease->lent[i]);
+        put_partition_nodes(w, node, &lease->lent[i]);
     bh_json_close(w, ']');
     if (bh_buf_text(&visible)) {
         bh_json_open(w, "env", '[');
@@ -107,9 +107,9 @@ put_common(struct bh_json_writer *w, const struct bh_node *node)
         bh_json_str(w, NULL, "LD_LIBRARY_PATH=/usr/local/nvidia/lib");
     bh_json_close(w, ']');
     bh_json_open(w, "deviceNodes", '[');
-    put_node(w, &control);
+    cdi_put_node(w, &control);
     if (node->uvm_major)
-        put_node(w, &uvm);
+        cdi_put_node(w, &uvm);
     bh_json_close(w, ']');
     if (libraries) {
         bh_json_open(w, "mounts", '[');
@@ -127,7 +127,7 @@ put_common(struct bh_json_writer *w, const struct bh_node *node)
 }
 
 void
-bh_cdi_put(struct bh_buf *out, const struct bh_node *node, const struct bh_note *lease)
+bh_cdi_put(struct bh_buf *out, const struct bh_node *node, const struct bh_node_record *lease)
 {
     struct bh_json_writer w = bh_json_begin(out);
     char all[40];
@@ -146,7 +146,7 @@ bh_cdi_put(struct bh_buf *out, const struct bh_node *node, const struct bh_note 
 }
 
 static void
-path_of(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX])
+cdi_path_of(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX])
 {
     snprintf(ret_path, BH_NODE_PATH_MAX, "%s/" PREFIX "%" PRIu64 SUFFIX, node->conf.cdi_dir,
              lease);
@@ -158,11 +158,11 @@ is_on(const struct bh_node *node)
     return node->conf.cdi_dir[0] == '/';
 }
 
-/* Root's alone: which tenant's pieces lie where is nobody else's to read, and the runtimes that
+/* Root's alone: which tenant's partitions lie where is nobody else's to read, and the runtimes that
  * read it are root's programs.  Whole or not at all for who reads it.  It is not brought to the disk: at its start the node
  * writes those that hold anew and removes the others. */
 static bh_rc
-replace(const char *path, const struct bh_buf *text, struct bh_err *err)
+cdi_replace(const char *path, const struct bh_buf *text, struct bh_err *err)
 {
     char temp[BH_NODE_PATH_MAX + 8];
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -182,7 +182,7 @@ replace(const char *path, const struct bh_buf *text, struct bh_err *err)
 }
 
 bh_rc
-bh_cdi_write(const struct bh_node *node, const struct bh_note *lease, struct bh_err *err)
+bh_cdi_write(const struct bh_node *node, const struct bh_node_record *lease, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
     struct bh_buf text;
@@ -190,13 +190,13 @@ bh_cdi_write(const struct bh_node *node, const struct bh_note *lease, struct bh_
 
     if (!is_on(node) || lease->lent_count == 0)
         return BH_OK;
-    path_of(node, lease->lease, path);
+    cdi_path_of(node, lease->lease, path);
     bh_buf_init(&text, SPEC_BYTES_MAX);
     bh_cdi_put(&text, node, lease);
     if (mkdir(node->conf.cdi_dir, 0700) != 0 && errno != EEXIST)
         rc = bh_err_errno(err, "make folder %s", node->conf.cdi_dir);
     if (rc == BH_OK)
-        rc = bh_buf_text(&text) ? replace(path, &text, err)
+        rc = bh_buf_text(&text) ? cdi_replace(path, &text, err)
                                 : bh_err_set(err, BH_FULL, "too long");
     if (rc != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "cdi"), BH_U64("lease", lease->lease),
@@ -208,7 +208,7 @@ bh_cdi_write(const struct bh_node *node, const struct bh_note *lease, struct bh_
 /* One that stays gives another tenant's nodes to who asks for the lease's: that is said.  In a folder
  * that is mounted read-only the kernel refuses before it looks whether there is one. */
 static void
-take_away(int folder, const char *name, uint64_t lease)
+remove_nodes(int folder, const char *name, uint64_t lease)
 {
     struct stat found;
     struct bh_err err;
@@ -227,8 +227,8 @@ bh_cdi_remove(const struct bh_node *node, uint64_t lease)
 
     if (!is_on(node))
         return;
-    path_of(node, lease, path);
-    take_away(AT_FDCWD, path, lease);
+    cdi_path_of(node, lease, path);
+    remove_nodes(AT_FDCWD, path, lease);
 }
 
 /* The lease in "bulkhead-lease-12.json", or 0. */
@@ -253,7 +253,7 @@ is_lent(const struct bh_node *node, uint64_t lease)
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
-        if (job->note.lease == lease)
+        if (job->record.lease == lease)
             return !job->ended && !bh_job_is_suspended(job);
     }
     return false;
@@ -270,11 +270,11 @@ bh_cdi_reconcile(const struct bh_node *node)
         uint64_t lease = lease_in(entry->d_name);
 
         if (lease && !is_lent(node, lease))
-            take_away(dirfd(dir), entry->d_name, lease);
+            remove_nodes(dirfd(dir), entry->d_name, lease);
     }
     if (dir)
         closedir(dir);
     for (uint32_t i = 0; i < node->state.job_count; i++)
-        if (is_lent(node, node->state.jobs[i].note.lease))
-            (void)bh_cdi_write(node, &node->state.jobs[i].note, &logged);
+        if (is_lent(node, node->state.jobs[i].record.lease))
+            (void)bh_cdi_write(node, &node->state.jobs[i].record, &logged);
 }

@@ -13,8 +13,8 @@ static char root[] = "/tmp/bh-cdi-XXXXXX";
 static struct bh_node *node;
 static struct bh_job jobs[2];
 
-static const struct bh_note lease = {
-    .kind = BH_NOTE_LEASE, .lease = 12, .lent_count = 2,
+static const struct bh_node_record lease = {
+    .kind = BH_NODE_RECORD_LEASE, .lease = 12, .lent_count = 2,
     .lent = { { .gpu = "GPU-1", .uuid = "MIG-a", .profile = "1g.10gb", .gi = 7, .ci = 0,
                 .minor = 3, .gi_minor = 471, .ci_minor = 472 },
               { .gpu = "GPU-2", .uuid = "GPU-2", .profile = "whole", .gi = BH_WHOLE_GPU,
@@ -22,7 +22,7 @@ static const struct bh_note lease = {
 };
 
 static int
-begin(void **state)
+cdi_test_begin(void **state)
 {
     node = calloc(1, sizeof *node);
     assert_non_null(node);
@@ -35,14 +35,14 @@ begin(void **state)
 }
 
 static int
-end(void **state)
+cdi_test_end(void **state)
 {
     free(node);
     return rmdir(root);
 }
 
 static const char *
-path_of(uint64_t number)
+cdi_test_path_of(uint64_t number)
 {
     static char path[80];
 
@@ -94,10 +94,10 @@ for_as_long_as_it_is_lent(void **state)
     struct stat found;
 
     assert_int_equal(bh_cdi_write(node, &lease, &err), BH_OK);
-    assert_int_equal(stat(path_of(12), &found), 0);
+    assert_int_equal(stat(cdi_test_path_of(12), &found), 0);
     BH_CHECK_EQ("root's alone", found.st_mode & 07777, 0600);
     bh_cdi_remove(node, 12);
-    BH_CHECK("gone", access(path_of(12), F_OK) != 0);
+    BH_CHECK("gone", access(cdi_test_path_of(12), F_OK) != 0);
     bh_cdi_remove(node, 12);
     BH_CHECK_DONE();
 }
@@ -135,16 +135,16 @@ after_a_start(void **state)
 
     snprintf(other, sizeof other, "%s/nvidia.json", root);
     assert_int_equal(bh_file_replace(other, "{}", 2, 0644, &err), BH_OK);
-    assert_int_equal(bh_file_replace(path_of(7), "{}", 2, 0644, &err), BH_OK);
-    jobs[0] = (struct bh_job){ .note = lease, .running = true };
-    jobs[1] = (struct bh_job){ .note = lease, .ended = true };
-    jobs[1].note.lease = 13;
+    assert_int_equal(bh_file_replace(cdi_test_path_of(7), "{}", 2, 0644, &err), BH_OK);
+    jobs[0] = (struct bh_job){ .record = lease, .running = true };
+    jobs[1] = (struct bh_job){ .record = lease, .ended = true };
+    jobs[1].record.lease = 13;
     node->state.jobs = jobs;
     node->state.job_count = 2;
     bh_cdi_reconcile(node);
-    BH_CHECK("stale", access(path_of(7), F_OK) != 0);
-    BH_CHECK("ended", access(path_of(13), F_OK) != 0);
-    BH_CHECK("running", access(path_of(12), F_OK) == 0);
+    BH_CHECK("stale", access(cdi_test_path_of(7), F_OK) != 0);
+    BH_CHECK("ended", access(cdi_test_path_of(13), F_OK) != 0);
+    BH_CHECK("running", access(cdi_test_path_of(12), F_OK) == 0);
     BH_CHECK("not ours", access(other, F_OK) == 0);
     bh_cdi_remove(node, 12);
     unlink(other);
@@ -166,12 +166,12 @@ where_it_cannot_be(void **state)
     bh_cdi_remove(node, 12);
     bh_cdi_reconcile(node);
     node->conf.cdi_dir = root;
-    assert_true(access(path_of(12), F_OK) != 0);
+    assert_true(access(cdi_test_path_of(12), F_OK) != 0);
 }
 
 /* What the log says meanwhile. */
 static const char *
-logged(void (*act)(const struct bh_node *))
+cdi_test_logged(void (*act)(const struct bh_node *))
 {
     static char text[2048];
     FILE *file = tmpfile();
@@ -202,14 +202,14 @@ what_stays(void **state)
     char inside[100];
 
     node->state.job_count = 0;
-    BH_CHECK_STR("none", logged(remove_12), "");
-    snprintf(inside, sizeof inside, "%s/x", path_of(12));
-    assert_int_equal(mkdir(path_of(12), 0700), 0); /* unlink does not take it */
+    BH_CHECK_STR("none", cdi_test_logged(remove_12), "");
+    snprintf(inside, sizeof inside, "%s/x", cdi_test_path_of(12));
+    assert_int_equal(mkdir(cdi_test_path_of(12), 0700), 0); /* unlink does not take it */
     assert_int_equal(mkdir(inside, 0700), 0);
-    BH_CHECK("its end", strstr(logged(remove_12), "what=\"cdi\" lease=12 why=\"remove /tmp/") != NULL);
-    BH_CHECK("a start", strstr(logged(bh_cdi_reconcile), "lease=12 why=\"remove bulkhead-lease-12") != NULL);
+    BH_CHECK("its end", strstr(cdi_test_logged(remove_12), "what=\"cdi\" lease=12 why=\"remove /tmp/") != NULL);
+    BH_CHECK("a start", strstr(cdi_test_logged(bh_cdi_reconcile), "lease=12 why=\"remove bulkhead-lease-12") != NULL);
     assert_int_equal(rmdir(inside), 0);
-    assert_int_equal(rmdir(path_of(12)), 0);
+    assert_int_equal(rmdir(cdi_test_path_of(12)), 0);
     BH_CHECK_DONE();
 }
 
@@ -226,5 +226,5 @@ int
 main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, cdi_test_begin, cdi_test_end);
 }

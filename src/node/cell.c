@@ -24,9 +24,9 @@
 #include "node/path.h"
 #include "runtime/seccomp.h"
 
-#define ROOM "/tmp" /* covered by the cell while it is built; every machine has it */
+#define ROOT "/tmp" /* covered by the cell while it is built; every machine has it */
 
-enum { EXIT_NOT_CONFINED = 125, FIRST_OF_OTHERS = BH_CELL_FD + 1, WATCH_MS = 1000 };
+enum { EXIT_NOT_CONFINED = 125, FIRST_OF_OTHERS = BH_UNPACK_SANDBOX_FD + 1, WATCH_MS = 1000 };
 
 static int machine_proc = -1; /* /proc as it was: the cell has none */
 
@@ -54,7 +54,7 @@ put_programs(struct bh_err *err)
         ssize_t n = readlink(names[i], link, sizeof link - 1);
         struct stat st;
 
-        bh_path_format(place, sizeof place, ROOM "%s", names[i]);
+        bh_path_format(place, sizeof place, ROOT "%s", names[i]);
         if (n > 0) {
             link[n] = '\0';
             if (symlink(link, place) != 0)
@@ -88,68 +88,68 @@ struct parts {
 };
 
 static bh_rc
-put_parts(const struct parts *parts, struct bh_err *err)
+unpack_sandbox_put_parts(const struct parts *parts, struct bh_err *err)
 {
     char from[64];
     bh_rc rc = BH_OK;
 
-    if (mkdir(ROOM BH_CELL_STAGE, 0755) != 0 || mkdir(ROOM BH_CELL_ETC, 0755) != 0 ||
-        mkdir(ROOM "/old", 0700) != 0)
+    if (mkdir(ROOT BH_UNPACK_SANDBOX_STAGE, 0755) != 0 || mkdir(ROOT BH_UNPACK_SANDBOX_ETC, 0755) != 0 ||
+        mkdir(ROOT "/old", 0700) != 0)
         rc = bh_err_errno(err, "make the cell's folders");
     bh_path_format(from, sizeof from, "/proc/self/fd/%d", parts->folder);
     if (rc == BH_OK)
-        rc = put_tree(from, ROOM BH_CELL_STAGE, 0, err);
+        rc = put_tree(from, ROOT BH_UNPACK_SANDBOX_STAGE, 0, err);
     if (rc == BH_OK)
-        rc = put_program(parts->tool, ROOM BH_CELL_TOOL, err);
+        rc = put_program(parts->tool, ROOT BH_UNPACK_SANDBOX_TOOL, err);
     if (rc == BH_OK)
-        rc = put_program(parts->fetcher, ROOM BH_CELL_FETCHER, err);
+        rc = put_program(parts->fetcher, ROOT BH_UNPACK_SANDBOX_FETCHER, err);
     return rc == BH_OK ? put_programs(err) : rc;
 }
 
 static bh_rc
-open_parts(const struct bh_cell *cell, struct parts *parts, struct bh_err *err)
+open_parts(const struct bh_unpack_sandbox *sandbox, struct parts *parts, struct bh_err *err)
 {
-    parts->folder = open(cell->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    parts->folder = open(sandbox->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (parts->folder < 0)
-        return bh_err_errno(err, "open %s", cell->folder);
-    parts->tool = open(cell->tool, O_PATH | O_CLOEXEC);
+        return bh_err_errno(err, "open %s", sandbox->folder);
+    parts->tool = open(sandbox->tool, O_PATH | O_CLOEXEC);
     if (parts->tool < 0)
-        return bh_err_errno(err, "open %s", cell->tool);
-    if (cell->fetcher)
-        parts->fetcher = open(cell->fetcher, O_PATH | O_CLOEXEC);
-    if (cell->fetcher && parts->fetcher < 0)
-        return bh_err_errno(err, "open %s", cell->fetcher);
+        return bh_err_errno(err, "open %s", sandbox->tool);
+    if (sandbox->fetcher)
+        parts->fetcher = open(sandbox->fetcher, O_PATH | O_CLOEXEC);
+    if (sandbox->fetcher && parts->fetcher < 0)
+        return bh_err_errno(err, "open %s", sandbox->fetcher);
     machine_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     return machine_proc < 0 ? bh_err_errno(err, "open /proc") : BH_OK;
 }
 
 static bh_rc
-build(const struct bh_cell *cell, struct parts *parts, struct bh_err *err)
+unpack_sandbox_build(const struct bh_unpack_sandbox *sandbox, struct parts *parts, struct bh_err *err)
 {
     bh_rc rc;
 
     if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) != 0 ||
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return bh_err_errno(err, "make namespaces");
-    rc = open_parts(cell, parts, err);
-    if (rc == BH_OK && mount("bulkhead-cell", ROOM, "tmpfs", MS_NOSUID | MS_NODEV,
+    rc = open_parts(sandbox, parts, err);
+    if (rc == BH_OK && mount("bulkhead-cell", ROOT, "tmpfs", MS_NOSUID | MS_NODEV,
                              "mode=755,size=65536") != 0)
         rc = bh_err_errno(err, "mount the cell");
-    return rc == BH_OK ? put_parts(parts, err) : rc;
+    return rc == BH_OK ? unpack_sandbox_put_parts(parts, err) : rc;
 }
 
 bh_rc
-bh_cell_enter(const struct bh_cell *cell, struct bh_err *err)
+bh_unpack_sandbox_enter(const struct bh_unpack_sandbox *sandbox, struct bh_err *err)
 {
     struct parts parts = { -1, -1, -1 };
-    bh_rc rc = build(cell, &parts, err);
+    bh_rc rc = unpack_sandbox_build(sandbox, &parts, err);
 
     bh_fd_close(parts.folder);
     bh_fd_close(parts.tool);
     bh_fd_close(parts.fetcher);
     if (rc != BH_OK)
         return rc;
-    if (syscall(SYS_pivot_root, ROOM, ROOM "/old") != 0 || chdir("/") != 0 ||
+    if (syscall(SYS_pivot_root, ROOT, ROOT "/old") != 0 || chdir("/") != 0 ||
         umount2("/old", MNT_DETACH) != 0 ||
         mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV,
               NULL) != 0)
@@ -182,15 +182,15 @@ load_filter(void)
 }
 
 static int
-be_child(const struct bh_cell_child *child, int gate)
+be_child(const struct bh_unpack_sandbox_child *child, int barrier)
 {
     char byte;
 
-    bool told = read(gate, &byte, 1) == 1;
+    bool started = read(barrier, &byte, 1) == 1;
 
     close_range(0, 2, 0); /* the parent's report is not the child's to write */
     close_range(FIRST_OF_OTHERS, ~0u, 0);
-    if (!told || setgroups(0, NULL) != 0 || setresgid(0, 0, 0) != 0 ||
+    if (!started || setgroups(0, NULL) != 0 || setresgid(0, 0, 0) != 0 ||
         setresuid(0, 0, 0) != 0 || !drop_capabilities() ||
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || !load_filter())
         return EXIT_NOT_CONFINED;
@@ -198,16 +198,16 @@ be_child(const struct bh_cell_child *child, int gate)
 }
 
 static bh_rc
-write_map(pid_t pid, const char *file, uint32_t base, uint32_t guest, struct bh_err *err)
+write_map(pid_t pid, const char *file, uint32_t base, uint32_t submitter, struct bh_err *err)
 {
     char path[64], text[128];
     BH_AUTO(bh_fd_close)
     int fd = -1;
-    int length = snprintf(text, sizeof text, "0 %u %d\n", base, BH_CELL_IDS);
+    int length = snprintf(text, sizeof text, "0 %u %d\n", base, BH_UNPACK_SANDBOX_IDS);
 
-    if (guest != UINT32_MAX)
+    if (submitter != UINT32_MAX)
         length += snprintf(text + length, sizeof text - (size_t)length, "%d %u 1\n",
-                           BH_CELL_GUEST, guest);
+                           BH_UNPACK_SANDBOX_SUBMITTER, submitter);
     bh_path_format(path, sizeof path, "%d/%s", (int)pid, file);
     fd = openat(machine_proc, path, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, text, (size_t)length) != length)
@@ -217,7 +217,7 @@ write_map(pid_t pid, const char *file, uint32_t base, uint32_t guest, struct bh_
 
 /* Its end; meanwhile who watches it looks. */
 static void
-await(const struct bh_cell_child *child, pid_t pid, int *ret_status)
+unpack_sandbox_await(const struct bh_unpack_sandbox_child *child, pid_t pid, int *ret_status)
 {
     BH_AUTO(bh_fd_close)
     int fd = child->watch ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
@@ -233,30 +233,30 @@ await(const struct bh_cell_child *child, pid_t pid, int *ret_status)
 }
 
 bh_rc
-bh_cell_run(const struct bh_cell_child *child, int *ret_status, struct bh_err *err)
+bh_unpack_sandbox_run(const struct bh_unpack_sandbox_child *child, int *ret_status, struct bh_err *err)
 {
-    int gate[2];
+    int barrier[2];
     pid_t pid;
     bh_rc rc;
 
-    if (pipe2(gate, O_CLOEXEC) != 0)
+    if (pipe2(barrier, O_CLOEXEC) != 0)
         return bh_err_errno(err, "pipe");
     pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | CLONE_NEWPID | SIGCHLD, NULL, NULL,
                          NULL, NULL);
     if (pid == 0) {
-        close(gate[1]);
-        _exit(be_child(child, gate[0]));
+        close(barrier[1]);
+        _exit(be_child(child, barrier[0]));
     }
-    close(gate[0]);
+    close(barrier[0]);
     rc = pid < 0 ? bh_err_errno(err, "make a user namespace")
-                 : write_map(pid, "uid_map", child->base, child->guest_uid, err);
+                 : write_map(pid, "uid_map", child->base, child->submitter_uid, err);
     if (rc == BH_OK)
-        rc = write_map(pid, "gid_map", child->base, child->guest_gid, err);
-    if (rc == BH_OK && write(gate[1], "", 1) != 1)
+        rc = write_map(pid, "gid_map", child->base, child->submitter_gid, err);
+    if (rc == BH_OK && write(barrier[1], "", 1) != 1)
         rc = bh_err_errno(err, "start the cell's child");
-    close(gate[1]);
+    close(barrier[1]);
     if (pid > 0)
-        await(child, pid, ret_status);
+        unpack_sandbox_await(child, pid, ret_status);
     if (rc == BH_OK && WIFEXITED(*ret_status) &&
         WEXITSTATUS(*ret_status) == EXIT_NOT_CONFINED)
         return bh_err_set(err, BH_IO, "the cell's child could not be confined");

@@ -13,24 +13,24 @@
  * system call filter of jobs, cannot mount, cannot make a device, and dies with its parent.
  */
 
-#define BH_CELL_STAGE "/stage" /* the folder, within */
-#define BH_CELL_TOOL "/tool"   /* a program that is added */
-#define BH_CELL_FETCHER "/fetcher" /* another */
-#define BH_CELL_ETC "/etc"     /* an empty folder, to mount on */
+#define BH_UNPACK_SANDBOX_STAGE "/stage" /* the folder, within */
+#define BH_UNPACK_SANDBOX_TOOL "/tool"   /* a program that is added */
+#define BH_UNPACK_SANDBOX_FETCHER "/fetcher" /* another */
+#define BH_UNPACK_SANDBOX_ETC "/etc"     /* an empty folder, to mount on */
 
 /* Enter it: this process's root is the cell afterwards.  Paths of the machine; `fetcher` may
  * be NULL.  Root's alone. */
-struct bh_cell {
+struct bh_unpack_sandbox {
     const char *folder, *tool, *fetcher;
 };
-BH_MUST_USE bh_rc bh_cell_enter(const struct bh_cell *cell, struct bh_err *err);
+BH_MUST_USE bh_rc bh_unpack_sandbox_enter(const struct bh_unpack_sandbox *sandbox, struct bh_err *err);
 
 /* What a child may be besides the 65536 ids from `base`: the submitter, as whom it looks at
- * his files, numbered BH_CELL_GUEST there.  UINT32_MAX: nobody. */
-enum { BH_CELL_IDS = 65536, BH_CELL_GUEST = 70000 };
-enum { BH_CELL_FD = 3 }; /* the one descriptor that it inherits */
-struct bh_cell_child {
-    uint32_t base, guest_uid, guest_gid;
+ * his files, numbered BH_UNPACK_SANDBOX_SUBMITTER there.  UINT32_MAX: nobody. */
+enum { BH_UNPACK_SANDBOX_IDS = 65536, BH_UNPACK_SANDBOX_SUBMITTER = 70000 };
+enum { BH_UNPACK_SANDBOX_FD = 3 }; /* the one descriptor that it inherits */
+struct bh_unpack_sandbox_child {
+    uint32_t base, submitter_uid, submitter_gid;
     int (*run)(void *self); /* in the child; its exit status */
     void *self;
     bool (*watch)(void *self); /* each second until its end; false: it is killed.  NULL: none */
@@ -38,7 +38,7 @@ struct bh_cell_child {
 };
 
 /* Run it to its end; `ret_status` as waitpid gives it.  BH_IO: it could not be started. */
-BH_MUST_USE bh_rc bh_cell_run(const struct bh_cell_child *child, int *ret_status,
+BH_MUST_USE bh_rc bh_unpack_sandbox_run(const struct bh_unpack_sandbox_child *child, int *ret_status,
                               struct bh_err *err);
 
 #endif

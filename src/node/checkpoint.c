@@ -20,24 +20,24 @@
 #include "node/share_slot.h"
 #include "runtime/readback.h"
 
-enum { COURSES_MAX = 16, LEAST_BRANCH = 570, WHY_MAX = 300 };
-#define PROBE_GLANCE (2 * BH_NS_PER_MS)
+enum { OPERATIONS_MAX = 16, LEAST_BRANCH = 570, WHY_MAX = 300 };
+#define PROBE_POLL_INTERVAL (2 * BH_NS_PER_MS)
 
 static const char helper_stuck[] = "a helper sits in the driver and does not end";
 
 /* A job on its way out or back. */
-struct course {
-    enum { FREE, GOES, AWAY, COMES, OVER, STUCK } step; /* STUCK: over, but its helper is not */
+struct operation {
+    enum { FREE, SAVING, SAVED, RESTORING, OVER, STUCK } step; /* STUCK: over, but its helper is not */
     uint64_t lease, order;          /* order 0: none, after a start of the node */
     struct bh_checkpoint_run run;
-    bh_ns look_at;                  /* monotonic */
-    bool bad;                       /* over: its processes are not as they were */
-    bool undoes;                    /* it comes back because it could not go */
+    bh_ns check_at;                  /* monotonic */
+    bool damaged;                       /* over: its processes are not as they were */
+    bool is_undo;                    /* it comes back because it could not go */
     char why[WHY_MAX];              /* over: why it did not go, or could not come back */
 };
 
 struct bh_checkpoints {
-    struct course course[COURSES_MAX];
+    struct operation operation[OPERATIONS_MAX];
     char missing[100];              /* why the calls are not there; "": they are */
     bool adopts;                    /* jobs of before wait for a place in the table */
 };
@@ -55,9 +55,9 @@ bh_checkpoints_new(void)
 void
 bh_checkpoints_free(struct bh_checkpoints *checkpoints)
 {
-    for (uint32_t i = 0; checkpoints && i < COURSES_MAX; i++)
-        if (checkpoints->course[i].run.pid)
-            kill(checkpoints->course[i].run.pid, SIGKILL);
+    for (uint32_t i = 0; checkpoints && i < OPERATIONS_MAX; i++)
+        if (checkpoints->operation[i].run.pid)
+            kill(checkpoints->operation[i].run.pid, SIGKILL);
     free(checkpoints);
 }
 
@@ -74,8 +74,8 @@ bh_checkpoint_probe(struct bh_node *node)
     bh_rc rc = bh_checkpoint_run_begin(node, NULL, BH_CHECKPOINT_PROBE, &run, &err);
 
     while (rc == BH_OK
-           && !bh_checkpoint_run_go_on(&run, bh_time_monotonic(), &next, &report, &err))
-        bh_time_sleep(PROBE_GLANCE);
+           && !bh_checkpoint_run_advance(&run, bh_time_monotonic(), &next, &report, &err))
+        bh_time_sleep(PROBE_POLL_INTERVAL);
     if (rc == BH_OK)
         rc = err.rc;
     snprintf(missing, sizeof node->checkpoints->missing, "%.99s",
@@ -122,8 +122,8 @@ bh_checkpoint_describe(const struct bh_node *node, char *ret_text, size_t size)
 static bool
 has_instance(const struct bh_job *job)
 {
-    for (uint32_t i = 0; i < job->note.lent_count; i++)
-        if (bh_share_slot_is_instance(&job->note.lent[i]))
+    for (uint32_t i = 0; i < job->record.lent_count; i++)
+        if (bh_share_slot_is_instance(&job->record.lent[i]))
             return true;
     return false;
 }
@@ -145,12 +145,12 @@ available_bytes(void)
 
 /* The driver keeps what it takes off the GPU in memory of the job's own processes. */
 static bool
-has_room(const struct bh_node *node, uint64_t lease, uint64_t mib, char *ret_why, size_t size)
+has_headroom(const struct bh_node *node, uint64_t lease, uint64_t mib, char *ret_why, size_t size)
 {
     struct bh_sandbox_usage usage = { 0 };
     struct bh_limits limits = { 0 };
     struct bh_cgroup_host groups;
-    uint64_t room, available = available_bytes() >> 20;
+    uint64_t headroom, available = available_bytes() >> 20;
     char id[32], path[BH_NODE_PATH_MAX];
     struct bh_err err;
     bh_rc rc;
@@ -167,14 +167,14 @@ has_room(const struct bh_node *node, uint64_t lease, uint64_t mib, char *ret_why
         return false;
     }
     usage.bytes -= usage.file_bytes < usage.bytes ? usage.file_bytes : usage.bytes;
-    room = limits.memory_bytes < usage.bytes ? 0 : (limits.memory_bytes - usage.bytes) >> 20;
-    if (room < mib)
+    headroom = limits.memory_bytes < usage.bytes ? 0 : (limits.memory_bytes - usage.bytes) >> 20;
+    if (headroom < mib)
         snprintf(ret_why, size, "%" PRIu64 " MiB on the GPU do not fit into the %" PRIu64
-                 " MiB that are left of the job's memory limit", mib, room);
+                 " MiB that are left of the job's memory limit", mib, headroom);
     else if (available < mib)
         snprintf(ret_why, size, "%" PRIu64 " MiB on the GPU do not fit into the %" PRIu64
                  " MiB of main memory that this machine has left", mib, available);
-    return room >= mib && available >= mib;
+    return headroom >= mib && available >= mib;
 }
 
 static bool
@@ -189,46 +189,46 @@ can_go(const struct bh_node *node, const struct bh_job *job, const struct bh_job
         snprintf(ret_why, size, "%u of its processes use the GPU: more than %d", on_gpu->count,
                  BH_CHECKPOINT_PIDS_MAX);
     else
-        return has_room(node, job->note.lease, on_gpu->memory_mib, ret_why, size);
+        return has_headroom(node, job->record.lease, on_gpu->memory_mib, ret_why, size);
     return false;
 }
 
 /* ---- the table ---- */
 
-static struct course *
-find(const struct bh_node *node, uint64_t lease)
+static struct operation *
+checkpoint_find(const struct bh_node *node, uint64_t lease)
 {
-    for (uint32_t i = 0; i < COURSES_MAX; i++) {
-        struct course *course = &node->checkpoints->course[i];
+    for (uint32_t i = 0; i < OPERATIONS_MAX; i++) {
+        struct operation *operation = &node->checkpoints->operation[i];
 
-        if (course->step != FREE && course->lease == lease)
-            return course;
+        if (operation->step != FREE && operation->lease == lease)
+            return operation;
     }
     return NULL;
 }
 
-static struct course *
-find_room(const struct bh_node *node)
+static struct operation *
+checkpoint_find_slot(const struct bh_node *node)
 {
-    for (uint32_t i = 0; i < COURSES_MAX; i++)
-        if (node->checkpoints->course[i].step == FREE)
-            return &node->checkpoints->course[i];
+    for (uint32_t i = 0; i < OPERATIONS_MAX; i++)
+        if (node->checkpoints->operation[i].step == FREE)
+            return &node->checkpoints->operation[i];
     return NULL;
 }
 
 static bool
-is_under_way(const struct course *course)
+is_under_way(const struct operation *operation)
 {
-    return course->step == GOES || course->step == COMES;
+    return operation->step == SAVING || operation->step == RESTORING;
 }
 
 bool
 bh_checkpoint_runs(const struct bh_node *node, uint64_t order)
 {
-    for (uint32_t i = 0; i < COURSES_MAX; i++) {
-        const struct course *course = &node->checkpoints->course[i];
+    for (uint32_t i = 0; i < OPERATIONS_MAX; i++) {
+        const struct operation *operation = &node->checkpoints->operation[i];
 
-        if (is_under_way(course) && course->order == order)
+        if (is_under_way(operation) && operation->order == order)
             return true;
     }
     return false;
@@ -236,141 +236,141 @@ bh_checkpoint_runs(const struct bh_node *node, uint64_t order)
 
 /* Its helper may still sit in the driver: then nobody else is sent to that job. */
 static void
-let_go(struct course *course)
+checkpoint_release(struct operation *operation)
 {
-    if (bh_checkpoint_run_is_stuck(&course->run))
-        course->step = STUCK;
+    if (bh_checkpoint_run_is_stuck(&operation->run))
+        operation->step = STUCK;
     else
-        *course = (struct course){ .step = FREE };
+        *operation = (struct operation){ .step = FREE };
 }
 
 /* ---- notes ---- */
 
 static bh_rc
-note_aside(struct bh_node *node, const struct bh_job *job, const struct bh_job_on_gpu *on_gpu,
+record_checkpointed(struct bh_node *node, const struct bh_job *job, const struct bh_job_on_gpu *on_gpu,
            struct bh_err *err)
 {
-    struct bh_note note = { .kind = BH_NOTE_ASIDE, .lease = job->note.lease,
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_CHECKPOINTED, .lease = job->record.lease,
                             .pid_count = on_gpu->count };
     bh_rc rc;
 
-    memcpy(note.pids, on_gpu->pids, sizeof note.pids);
-    rc = bh_state_note(&node->state, &note, err);
+    memcpy(record.pids, on_gpu->pids, sizeof record.pids);
+    rc = bh_state_record(&node->state, &record, err);
     return rc == BH_OK ? bh_state_sync(&node->state, err) : rc;
 }
 
 /* Not noted is not lost: what is given back twice is given back once. */
 static void
-note_back(struct bh_node *node, uint64_t lease)
+record_restored(struct bh_node *node, uint64_t lease)
 {
-    struct bh_note note = { .kind = BH_NOTE_BACK, .lease = lease };
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_RESTORED, .lease = lease };
     struct bh_err err;
 
-    if (bh_state_job(&node->state, lease) && bh_state_note(&node->state, &note, &err) != BH_OK)
+    if (bh_state_job(&node->state, lease) && bh_state_record(&node->state, &record, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", lease), BH_ERRLOG(&err));
 }
 
 /* ---- its steps ---- */
 
 static void
-add_why(struct course *course, const char *why)
+add_why(struct operation *operation, const char *why)
 {
-    size_t used = strlen(course->why);
+    size_t used = strlen(operation->why);
 
-    snprintf(course->why + used, sizeof course->why - used, "%s%.*s", used ? "; then: " : "",
+    snprintf(operation->why + used, sizeof operation->why - used, "%s%.*s", used ? "; then: " : "",
              WHY_MAX / 2, why);
-    bh_utf8_scrub(course->why);
+    bh_utf8_scrub(operation->why);
 }
 
 static bh_rc
-begin(struct bh_node *node, struct course *course, enum bh_checkpoint_action action,
+checkpoint_begin(struct bh_node *node, struct operation *operation, enum bh_checkpoint_action action,
       struct bh_err *err)
 {
-    const struct bh_job *job = bh_state_job(&node->state, course->lease);
+    const struct bh_job *job = bh_state_job(&node->state, operation->lease);
     bh_rc rc = job && !job->ended
-                   ? bh_checkpoint_run_begin(node, job, action, &course->run, err)
+                   ? bh_checkpoint_run_begin(node, job, action, &operation->run, err)
                    : bh_err_set(err, BH_CONFLICT, "the job has ended");
 
-    course->look_at = bh_time_monotonic();
+    operation->check_at = bh_time_monotonic();
     if (rc != BH_OK)
         return rc;
-    bh_node_share_pause(node, course->lease); /* locked, it could not answer to a turn */
-    course->step = action == BH_CHECKPOINT_TAKE ? GOES : COMES;
+    bh_node_share_pause(node, operation->lease); /* locked, it could not answer to a turn */
+    operation->step = action == BH_CHECKPOINT_SAVE ? SAVING : RESTORING;
     return BH_OK;
 }
 
 static void
-fail(struct course *course, const char *why)
+checkpoint_fail(struct operation *operation, const char *why)
 {
-    add_why(course, why);
-    course->bad = true;
-    course->step = OVER;
+    add_why(operation, why);
+    operation->damaged = true;
+    operation->step = OVER;
 }
 
 /* What was done, or may have been, is undone. */
 static void
-send_back(struct bh_node *node, struct course *course, const char *why)
+undo_save(struct bh_node *node, struct operation *operation, const char *why)
 {
     struct bh_err err;
 
-    add_why(course, why);
-    course->undoes = true;
-    if (bh_checkpoint_run_is_stuck(&course->run))
-        fail(course, helper_stuck);
-    else if (begin(node, course, BH_CHECKPOINT_BACK, &err) != BH_OK)
-        fail(course, err.msg);
+    add_why(operation, why);
+    operation->is_undo = true;
+    if (bh_checkpoint_run_is_stuck(&operation->run))
+        checkpoint_fail(operation, helper_stuck);
+    else if (checkpoint_begin(node, operation, BH_CHECKPOINT_RESTORE, &err) != BH_OK)
+        checkpoint_fail(operation, err.msg);
 }
 
 static void
-end_going(struct bh_node *node, struct course *course, const struct bh_checkpoint_report *report,
+end_save(struct bh_node *node, struct operation *operation, const struct bh_checkpoint_report *report,
           const struct bh_err *err)
 {
-    if (err->rc != BH_OK || report->end == BH_CHECKPOINT_BAD) {
-        send_back(node, course, err->rc != BH_OK ? err->msg : report->why);
+    if (err->rc != BH_OK || report->end == BH_CHECKPOINT_FAILED) {
+        undo_save(node, operation, err->rc != BH_OK ? err->msg : report->why);
         return;
     }
     if (report->end == BH_CHECKPOINT_DONE) {
-        bh_log(MEMORY_ASIDE, BH_U64("lease", course->lease),
+        bh_log(MEMORY_ASIDE, BH_U64("lease", operation->lease),
                BH_U64("processes", report->processes));
-        course->step = AWAY;
+        operation->step = SAVED;
         return;
     }
-    add_why(course, report->why);
-    note_back(node, course->lease);
-    bh_node_share_resume(node, course->lease);
-    course->step = OVER;
+    add_why(operation, report->why);
+    record_restored(node, operation->lease);
+    bh_node_share_resume(node, operation->lease);
+    operation->step = OVER;
 }
 
 static void
-end_coming(struct bh_node *node, struct course *course, const struct bh_checkpoint_report *report,
+end_restore(struct bh_node *node, struct operation *operation, const struct bh_checkpoint_report *report,
            const struct bh_err *err)
 {
     if (err->rc != BH_OK || report->end != BH_CHECKPOINT_DONE) {
-        fail(course, err->rc != BH_OK ? err->msg : report->why);
+        checkpoint_fail(operation, err->rc != BH_OK ? err->msg : report->why);
         return;
     }
-    bh_log(MEMORY_BACK, BH_U64("lease", course->lease), BH_U64("processes", report->processes));
-    note_back(node, course->lease);
-    bh_node_share_resume(node, course->lease);
-    course->step = OVER;
+    bh_log(MEMORY_BACK, BH_U64("lease", operation->lease), BH_U64("processes", report->processes));
+    record_restored(node, operation->lease);
+    bh_node_share_resume(node, operation->lease);
+    operation->step = OVER;
 }
 
 /* A job whose processes cannot go on ends, and says why. */
 static void
-end_job(struct bh_node *node, const struct course *course)
+end_job(struct bh_node *node, const struct operation *operation)
 {
-    struct bh_job *job = bh_state_job(&node->state, course->lease);
-    struct bh_msg_stop stop = { .lease = course->lease };
+    struct bh_job *job = bh_state_job(&node->state, operation->lease);
+    struct bh_msg_stop stop = { .lease = operation->lease };
     struct bh_err err;
 
-    bh_log(MEMORY_LOST, BH_U64("lease", course->lease), BH_STR("why", course->why));
+    bh_log(MEMORY_LOST, BH_U64("lease", operation->lease), BH_STR("why", operation->why));
     if (!job || job->ended)
         return;
     snprintf(job->unrestored, sizeof job->unrestored, "its GPU memory could not be given back: %.150s",
-             course->why);
+             operation->why);
     bh_utf8_scrub(job->unrestored);
     if (bh_job_stop(node, &stop, &err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_U64("lease", course->lease), BH_ERRLOG(&err));
+        bh_log(EFFECT_FAILED, BH_U64("lease", operation->lease), BH_ERRLOG(&err));
 }
 
 bool
@@ -384,56 +384,56 @@ bh_checkpoint_ended(struct bh_job *job)
 }
 
 static void
-look(struct bh_node *node, struct course *course, bh_ns now)
+checkpoint_check(struct bh_node *node, struct operation *operation, bh_ns now)
 {
     struct bh_checkpoint_report report = { 0 };
     struct bh_err err = { 0 };
 
-    if (!bh_checkpoint_run_go_on(&course->run, now, &course->look_at, &report, &err))
+    if (!bh_checkpoint_run_advance(&operation->run, now, &operation->check_at, &report, &err))
         return;
-    if (course->step == GOES)
-        end_going(node, course, &report, &err);
+    if (operation->step == SAVING)
+        end_save(node, operation, &report, &err);
     else
-        end_coming(node, course, &report, &err);
+        end_restore(node, operation, &report, &err);
 }
 
-static struct course *
-open_course(struct bh_node *node, uint64_t lease, uint64_t order)
+static struct operation *
+open_operation(struct bh_node *node, uint64_t lease, uint64_t order)
 {
-    struct course *course = find_room(node);
+    struct operation *operation = checkpoint_find_slot(node);
 
-    if (course)
-        *course = (struct course){ .lease = lease, .order = order, .run.output_fd = -1 };
-    return course;
+    if (operation)
+        *operation = (struct operation){ .lease = lease, .order = order, .run.output_fd = -1 };
+    return operation;
 }
 
 void
 bh_checkpoint_adopt(struct bh_node *node, struct bh_job *job)
 {
-    struct course *course;
+    struct operation *operation;
     struct bh_err err;
     bh_rc rc;
 
-    if (!job->aside || job->ended || job->asked || bh_job_is_suspended(job)
-        || find(node, job->note.lease))
+    if (!job->checkpointed || job->ended || job->asked || bh_job_is_suspended(job)
+        || checkpoint_find(node, job->record.lease))
         return;
-    course = open_course(node, job->note.lease, 0);
-    node->checkpoints->adopts = node->checkpoints->adopts || !course;
-    if (!course)
+    operation = open_operation(node, job->record.lease, 0);
+    node->checkpoints->adopts = node->checkpoints->adopts || !operation;
+    if (!operation)
         return;
-    rc = bh_job_check_places(node, &job->note, &err); /* it must not come back beside another */
+    rc = bh_job_check_placements(node, &job->record, &err); /* it must not come back beside another */
     if (rc == BH_OK)
-        rc = bh_scrub_check(node, &job->note, &err);
+        rc = bh_scrub_check(node, &job->record, &err);
     if (rc == BH_OK)
-        rc = begin(node, course, BH_CHECKPOINT_BACK, &err);
+        rc = checkpoint_begin(node, operation, BH_CHECKPOINT_RESTORE, &err);
     if (rc != BH_OK)
-        fail(course, err.msg);
+        checkpoint_fail(operation, err.msg);
 }
 
 static void
-adopt_others(struct bh_node *node)
+adopt_waiting(struct bh_node *node)
 {
-    if (!node->checkpoints->adopts || !find_room(node))
+    if (!node->checkpoints->adopts || !checkpoint_find_slot(node))
         return;
     node->checkpoints->adopts = false;
     for (uint32_t i = 0; i < node->state.job_count; i++)
@@ -445,19 +445,19 @@ bh_checkpoints_tick(struct bh_node *node, bh_ns now)
 {
     bh_ns next = 0;
 
-    adopt_others(node);
-    for (uint32_t i = 0; i < COURSES_MAX; i++) {
-        struct course *course = &node->checkpoints->course[i];
+    adopt_waiting(node);
+    for (uint32_t i = 0; i < OPERATIONS_MAX; i++) {
+        struct operation *operation = &node->checkpoints->operation[i];
 
-        if (is_under_way(course) && course->look_at <= now)
-            look(node, course, now);
-        if (course->step == STUCK || (course->step == OVER && course->order == 0)) {
-            if (course->step == OVER && course->bad)
-                end_job(node, course);
-            let_go(course);
+        if (is_under_way(operation) && operation->check_at <= now)
+            checkpoint_check(node, operation, now);
+        if (operation->step == STUCK || (operation->step == OVER && operation->order == 0)) {
+            if (operation->step == OVER && operation->damaged)
+                end_job(node, operation);
+            checkpoint_release(operation);
         }
-        if (is_under_way(course) && (!next || course->look_at < next))
-            next = course->look_at;
+        if (is_under_way(operation) && (!next || operation->check_at < next))
+            next = operation->check_at;
     }
     return next;
 }
@@ -466,36 +466,36 @@ bh_checkpoints_tick(struct bh_node *node, bh_ns now)
 
 /* Put it aside when it holds something.  NULL, and `ret_waits`: there is no place for it yet; or
  * without: there is nothing to put aside, or `ret_why` it cannot be. */
-static struct course *
-begin_going(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
+static struct operation *
+begin_save(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
             char ret_why[WHY_MAX])
 {
     struct bh_job *job = bh_state_job(&node->state, order->lease);
     struct bh_job_on_gpu on_gpu;
-    struct course *course;
+    struct operation *operation;
     struct bh_err err;
 
     if (!job || job->ended || !job->running || bh_job_is_suspended(job)
         || bh_job_gpu_list(node, job, &on_gpu, &err) != BH_OK || on_gpu.count == 0
         || !can_go(node, job, &on_gpu, ret_why, WHY_MAX))
         return NULL;
-    course = open_course(node, order->lease, order->order);
-    *ret_waits = course == NULL;
-    if (!course)
+    operation = open_operation(node, order->lease, order->order);
+    *ret_waits = operation == NULL;
+    if (!operation)
         return NULL;
-    if (note_aside(node, job, &on_gpu, &err) == BH_OK) {
-        if (begin(node, course, BH_CHECKPOINT_TAKE, &err) == BH_OK)
-            return course;
-        note_back(node, order->lease);
+    if (record_checkpointed(node, job, &on_gpu, &err) == BH_OK) {
+        if (checkpoint_begin(node, operation, BH_CHECKPOINT_SAVE, &err) == BH_OK)
+            return operation;
+        record_restored(node, order->lease);
     }
     snprintf(ret_why, WHY_MAX, "%.200s", err.msg);
-    let_go(course);
+    checkpoint_release(operation);
     return NULL;
 }
 
 /* It keeps the GPU. */
 static bh_rc
-hold(uint64_t lease, const char *why, bool *ret_held, struct bh_err *err)
+checkpoint_hold(uint64_t lease, const char *why, bool *ret_held, struct bh_err *err)
 {
     *ret_held = true;
     bh_log(MEMORY_KEPT, BH_U64("lease", lease), BH_STR("why", why));
@@ -505,16 +505,16 @@ hold(uint64_t lease, const char *why, bool *ret_held, struct bh_err *err)
 
 /* Nothing of it is on the GPU any more, or there never was: freeze it, and look. */
 static bh_rc
-freeze(struct bh_node *node, struct course *course, bool *ret_held, struct bh_err *err)
+checkpoint_freeze(struct bh_node *node, struct operation *operation, bool *ret_held, struct bh_err *err)
 {
-    uint64_t lease = course->lease;
+    uint64_t lease = operation->lease;
     bh_rc rc = bh_job_suspend(node, lease, ret_held, err);
 
     if (rc == BH_OK && !*ret_held) {
-        let_go(course);
+        checkpoint_release(operation);
         return rc;
     }
-    send_back(node, course, rc == BH_OK ? "it holds the GPU although its memory was put aside"
+    undo_save(node, operation, rc == BH_OK ? "it holds the GPU although its memory was put aside"
                                         : err->msg);
     *ret_held = false;
     return BH_OK;
@@ -522,9 +522,9 @@ freeze(struct bh_node *node, struct course *course, bool *ret_held, struct bh_er
 
 /* What was begun for another order, or after a start of the node, must end first. */
 static bool
-is_in_the_way(const struct course *course, uint64_t order)
+blocks_save(const struct operation *operation, uint64_t order)
 {
-    return course && (course->order != order || course->step == STUCK);
+    return operation && (operation->order != order || operation->step == STUCK);
 }
 
 static bh_rc
@@ -533,46 +533,46 @@ suspend_now(struct bh_node *node, uint64_t lease, const char *why, bool *ret_hel
 {
     bh_rc rc = bh_job_suspend(node, lease, ret_held, err);
 
-    return rc == BH_OK && *ret_held ? hold(lease, why, ret_held, err) : rc;
+    return rc == BH_OK && *ret_held ? checkpoint_hold(lease, why, ret_held, err) : rc;
 }
 
 bh_rc
 bh_checkpoint_suspend(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_held,
                       bool *ret_waits, struct bh_err *err)
 {
-    struct course *course = find(node, order->lease);
+    struct operation *operation = checkpoint_find(node, order->lease);
     char why[WHY_MAX] = "it has a context on the GPU, or has just begun";
     bh_rc rc = BH_OK;
 
     *ret_held = *ret_waits = false;
-    if (is_in_the_way(course, order->order)) {
-        *ret_waits = course->step != STUCK;
-        return *ret_waits ? BH_OK : hold(order->lease, helper_stuck, ret_held, err);
+    if (blocks_save(operation, order->order)) {
+        *ret_waits = operation->step != STUCK;
+        return *ret_waits ? BH_OK : checkpoint_hold(order->lease, helper_stuck, ret_held, err);
     }
-    if (!course)
-        course = begin_going(node, order, ret_waits, why);
-    if (!course)
+    if (!operation)
+        operation = begin_save(node, order, ret_waits, why);
+    if (!operation)
         return *ret_waits ? BH_OK : suspend_now(node, order->lease, why, ret_held, err);
-    if (course->step == AWAY)
-        rc = freeze(node, course, ret_held, err);
-    *ret_waits = is_under_way(course);
-    if (course->step == OVER) {
-        rc = hold(order->lease, course->why, ret_held, err);
-        let_go(course);
+    if (operation->step == SAVED)
+        rc = checkpoint_freeze(node, operation, ret_held, err);
+    *ret_waits = is_under_way(operation);
+    if (operation->step == OVER) {
+        rc = checkpoint_hold(order->lease, operation->why, ret_held, err);
+        checkpoint_release(operation);
     }
     return rc;
 }
 
 /* It is thawed, and its memory is away. */
 static bh_rc
-begin_coming(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
+begin_restore(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
              struct bh_err *err)
 {
-    struct course *course = open_course(node, order->lease, order->order);
+    struct operation *operation = open_operation(node, order->lease, order->order);
 
     *ret_waits = true;
-    if (course && begin(node, course, BH_CHECKPOINT_BACK, err) != BH_OK)
-        fail(course, err->msg);
+    if (operation && checkpoint_begin(node, operation, BH_CHECKPOINT_RESTORE, err) != BH_OK)
+        checkpoint_fail(operation, err->msg);
     return BH_OK;
 }
 
@@ -580,25 +580,25 @@ bh_rc
 bh_checkpoint_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_waits,
                      struct bh_err *err)
 {
-    struct course *course = find(node, order->lease);
+    struct operation *operation = checkpoint_find(node, order->lease);
     const struct bh_job *job;
     bh_rc rc;
 
-    if (course && course->step == STUCK)
+    if (operation && operation->step == STUCK)
         return bh_err_set(err, BH_UNAVAILABLE, "%s", helper_stuck);
-    *ret_waits = course && (is_in_the_way(course, order->order) || course->step != OVER);
+    *ret_waits = operation && (blocks_save(operation, order->order) || operation->step != OVER);
     if (*ret_waits)
         return BH_OK;
-    if (!course) {
+    if (!operation) {
         rc = bh_job_resume(node, order, ret_waits, err);
         job = bh_state_job(&node->state, order->lease);
-        return rc == BH_OK && !*ret_waits && job->aside ? begin_coming(node, order, ret_waits, err) : rc;
+        return rc == BH_OK && !*ret_waits && job->checkpointed ? begin_restore(node, order, ret_waits, err) : rc;
     }
     rc = BH_OK;
-    if (course->bad) {
-        end_job(node, course);
-        rc = bh_err_set(err, BH_IO, "its GPU memory could not be given back: %.170s", course->why);
+    if (operation->damaged) {
+        end_job(node, operation);
+        rc = bh_err_set(err, BH_IO, "its GPU memory could not be given back: %.170s", operation->why);
     }
-    let_go(course);
+    checkpoint_release(operation);
     return rc;
 }

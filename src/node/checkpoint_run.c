@@ -16,19 +16,19 @@
 #include "node/path.h"
 #include "runtime/oci.h"
 
-enum { REQUEST_MAX = 64 << 10, OUTPUT_MAX = 4096, DEVICES_OF_PIECE = 5, PROBE_MS = 5000 };
-#define GLANCE (10 * BH_NS_PER_MS)
-#define KILL_PATIENCE (2 * BH_NS_PER_S)
+enum { REQUEST_MAX = 64 << 10, OUTPUT_MAX = 4096, DEVICES_OF_PARTITION = 5, PROBE_MS = 5000 };
+#define POLL_INTERVAL (10 * BH_NS_PER_MS)
+#define KILL_TIMEOUT (2 * BH_NS_PER_S)
 
 /* ---- what it is asked ---- */
 
 static bh_rc
-put_mount(struct bh_arena *arena, const char *text, const struct bh_note_piece *piece,
+put_mount(struct bh_arena *arena, const char *text, const struct bh_node_partition *partition,
           struct bh_checkpoint_mount *ret_mount, struct bh_err *err)
 {
     const char *colon = strchr(text, ':');
-    char *source = colon ? bh_devices_fill(arena, text, (size_t)(colon - text), piece) : NULL;
-    char *target = colon ? bh_devices_fill(arena, colon + 1, strlen(colon + 1), piece) : NULL;
+    char *source = colon ? bh_devices_fill(arena, text, (size_t)(colon - text), partition) : NULL;
+    char *target = colon ? bh_devices_fill(arena, colon + 1, strlen(colon + 1), partition) : NULL;
     char *options = target ? strchr(target, ':') : NULL;
 
     if (!source || !target || (options && strcmp(options, ":rw") != 0))
@@ -40,7 +40,7 @@ put_mount(struct bh_arena *arena, const char *text, const struct bh_note_piece *
     return BH_OK;
 }
 
-/* What the driver of a job's first piece needs besides: a job has one place for it, too. */
+/* What the driver of a job's first partition needs besides: a job has one place for it, too. */
 static bh_rc
 put_mounts(const struct bh_node *node, const struct bh_job *job, struct bh_arena *arena,
            struct bh_list *ret_mounts, struct bh_err *err)
@@ -53,7 +53,7 @@ put_mounts(const struct bh_node *node, const struct bh_job *job, struct bh_arena
     if (!mounts || templates->count > BH_CHECKPOINT_MOUNTS_MAX)
         return bh_err_set(err, BH_FULL, "too many job_driver_mount");
     for (uint32_t i = 0; i < templates->count && rc == BH_OK; i++)
-        rc = put_mount(arena, templates->items[i], &job->note.lent[0], &mounts[i], err);
+        rc = put_mount(arena, templates->items[i], &job->record.lent[0], &mounts[i], err);
     *ret_mounts = (struct bh_list){ mounts, templates->count };
     return rc;
 }
@@ -62,8 +62,8 @@ static bh_rc
 put_devices(const struct bh_node *node, const struct bh_job *job, struct bh_arena *arena,
             struct bh_list *ret_devices, struct bh_err *err)
 {
-    struct bh_sandbox_device known[BH_WIRE_PIECES_MAX * DEVICES_OF_PIECE + 1];
-    uint32_t count = bh_devices_of(node, &job->note, known);
+    struct bh_sandbox_device known[BH_WIRE_PARTITIONS_MAX * DEVICES_OF_PARTITION + 1];
+    uint32_t count = bh_devices_of(node, &job->record, known);
     struct bh_checkpoint_device *devices = bh_arena_alloc(arena, (count + 1) * sizeof *devices);
 
     if (!devices || count > BH_CHECKPOINT_DEVICES_MAX)
@@ -78,17 +78,17 @@ put_devices(const struct bh_node *node, const struct bh_job *job, struct bh_aren
 }
 
 static bh_rc
-put_job(const struct bh_node *node, const struct bh_job *job, struct bh_arena *arena,
+checkpoint_run_put_job(const struct bh_node *node, const struct bh_job *job, struct bh_arena *arena,
         struct bh_checkpoint_request *request, struct bh_err *err)
 {
     bh_rc rc = put_mounts(node, job, arena, &request->mounts, err);
 
     if (rc == BH_OK)
         rc = put_devices(node, job, arena, &request->devices, err);
-    request->id_base = node->conf.uid_base + BH_OCI_ID_RANGE * job->note.slot;
+    request->id_base = node->conf.uid_base + BH_OCI_ID_RANGE * job->record.slot;
     request->lock_ms = node->conf.checkpoint_lock_ms;
-    request->pid_count = job->aside_count;
-    memcpy(request->pids, job->aside_pids, sizeof request->pids);
+    request->pid_count = job->checkpointed_count;
+    memcpy(request->pids, job->checkpointed_pids, sizeof request->pids);
     return rc;
 }
 
@@ -115,7 +115,7 @@ write_request(const struct bh_checkpoint_request *request, int *ret_fd, struct b
 /* ---- its life ---- */
 
 static bh_rc
-start(const struct bh_node *node, int input, struct bh_checkpoint_run *run, struct bh_err *err)
+checkpoint_run_start(const struct bh_node *node, int input, struct bh_checkpoint_run *run, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
     char *argv[] = { path, NULL };
@@ -154,7 +154,7 @@ bh_checkpoint_run_begin(const struct bh_node *node, const struct bh_job *job,
     struct bh_checkpoint_request request = { .action = action,
                                              .library = node->conf.driver_lib_dir };
     BH_AUTO(bh_fd_close) int input = -1;
-    bh_rc rc = job ? put_job(node, job, arena, &request, err) : BH_OK;
+    bh_rc rc = job ? checkpoint_run_put_job(node, job, arena, &request, err) : BH_OK;
 
     *run = (struct bh_checkpoint_run){ .output_fd = -1 };
     if (rc == BH_OK)
@@ -166,7 +166,7 @@ bh_checkpoint_run_begin(const struct bh_node *node, const struct bh_job *job,
         return bh_err_errno(err, "make a file for its output");
     run->allowed_ms = job ? node->conf.checkpoint_timeout_ms : PROBE_MS;
     run->until = bh_time_monotonic() + run->allowed_ms * BH_NS_PER_MS;
-    rc = start(node, input, run, err);
+    rc = checkpoint_run_start(node, input, run, err);
     if (rc != BH_OK) {
         bh_fd_close(run->output_fd);
         run->output_fd = -1;
@@ -186,8 +186,8 @@ read_report(const struct bh_checkpoint_run *run, struct bh_checkpoint_report *re
     bh_rc rc;
 
     text[length > 0 ? length : 0] = '\0';
-    for (const char *at = text; (at = strstr(at, BH_CHECKPOINT_WORD)); at++)
-        line = at + strlen(BH_CHECKPOINT_WORD);
+    for (const char *at = text; (at = strstr(at, BH_CHECKPOINT_PREFIX)); at++)
+        line = at + strlen(BH_CHECKPOINT_PREFIX);
     if (!line || !strchr(line, '\n'))
         return bh_err_set(err, BH_IO, "the helper died%s%.150s",
                           *text ? ": " : " and said nothing", text);
@@ -205,18 +205,18 @@ bh_checkpoint_run_is_stuck(struct bh_checkpoint_run *run)
 }
 
 bool
-bh_checkpoint_run_go_on(struct bh_checkpoint_run *run, bh_ns now, bh_ns *ret_next,
+bh_checkpoint_run_advance(struct bh_checkpoint_run *run, bh_ns now, bh_ns *ret_next,
                         struct bh_checkpoint_report *ret_report, struct bh_err *ret_err)
 {
     bool gone = !bh_checkpoint_run_is_stuck(run);
 
-    *ret_next = now + GLANCE;
+    *ret_next = now + POLL_INTERVAL;
     if (!gone && now < run->until)
         return false;
     if (!gone && !run->killed) {
         kill(run->pid, SIGKILL);
         run->killed = true;
-        run->until = now + KILL_PATIENCE;
+        run->until = now + KILL_TIMEOUT;
         return false;
     }
     ret_err->rc = BH_OK;

@@ -14,7 +14,7 @@ struct bh_checkpoint_run {
     uint32_t allowed_ms;
 };
 
-/* Begin, for a job whose processes job->aside_pids names; `job` NULL: PROBE.  `allowed_ms` is all
+/* Begin, for a job whose processes job->checkpointed_pids names; `job` NULL: PROBE.  `allowed_ms` is all
  * the time that it gets.
  *   BH_IO, BH_INVALID  it cannot be started, or job_driver_mount of node.conf cannot be read */
 BH_MUST_USE bh_rc bh_checkpoint_run_begin(const struct bh_node *node, const struct bh_job *job,
@@ -26,7 +26,7 @@ BH_MUST_USE bh_rc bh_checkpoint_run_begin(const struct bh_node *node, const stru
  *   BH_OK        it answered: `ret_report`
  *   BH_TIMEOUT   it took too long and was killed; run->pid stays where it does not go even then
  *   BH_IO        it died, or said nothing that can be read */
-bool bh_checkpoint_run_go_on(struct bh_checkpoint_run *run, bh_ns now, bh_ns *ret_next,
+bool bh_checkpoint_run_advance(struct bh_checkpoint_run *run, bh_ns now, bh_ns *ret_next,
                              struct bh_checkpoint_report *ret_report, struct bh_err *ret_err);
 
 /* Whether one that was killed still has not gone. */

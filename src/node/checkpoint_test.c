@@ -19,7 +19,7 @@ enum { A = 7, B = 8, HELD = 2 };
 static uint64_t lease_now; /* of the job that holds memory */
 
 /* Each of N processes fills MIB of device memory with bytes of its own; when there is a file `go`
- * in what the driver shows of the piece, it looks whether they are the same.  The second one
+ * in what the driver shows of the partition, it looks whether they are the same.  The second one
  * SHARES: it passes memory on to others. */
 #define HOLDS                                                                              \
     "cat >/tmp/hold.py <<'EOF'\n"                                                          \
@@ -60,7 +60,7 @@ simctl(const char *command, const char *rule, const char *word)
 }
 
 static uint32_t
-carve(uint32_t tenant, uint64_t partition, uint32_t gpu, const char *profile)
+checkpoint_test_carve(uint32_t tenant, uint64_t partition, uint32_t gpu, const char *profile)
 {
     struct bh_msg_carve message = { .partition = partition, .job = partition };
     struct bh_msg_outcome outcome;
@@ -73,7 +73,7 @@ carve(uint32_t tenant, uint64_t partition, uint32_t gpu, const char *profile)
 }
 
 static uint32_t
-destroy(uint64_t partition)
+checkpoint_test_destroy(uint64_t partition)
 {
     struct bh_msg_destroy message = { .partition = partition };
 
@@ -88,7 +88,7 @@ struct holder {
 
 /* Start A's job; it holds so much when this returns. */
 static void
-hold(const struct holder *holder)
+checkpoint_test_hold(const struct holder *holder)
 {
     char script[8192], n[32], m[32], s[32];
     struct test_job job = { .lease = ++lease_now, .partition = holder->partition, .tenant = A,
@@ -108,7 +108,7 @@ hold(const struct holder *holder)
 }
 
 static struct bh_msg_outcome
-suspend(void)
+checkpoint_test_suspend(void)
 {
     struct bh_msg_lease lease = { .lease = lease_now };
 
@@ -116,7 +116,7 @@ suspend(void)
 }
 
 static struct bh_msg_outcome
-resume(void)
+checkpoint_test_resume(void)
 {
     struct bh_msg_lease lease = { .lease = lease_now };
 
@@ -130,8 +130,8 @@ check_same(const char *name, uint32_t gpu, const char *last)
     struct bh_msg_ack ack = { .lease = lease_now };
     struct bh_msg_ended ended;
 
-    bh_test_let_go(gpu);
-    ended = bh_test_take(BH_MSG_ENDED, lease_now).ended;
+    bh_test_release(gpu);
+    ended = bh_test_receive(BH_MSG_ENDED, lease_now).ended;
     BH_CHECK_EQ(name, ended.exit_status, 0);
     BH_CHECK(name, strstr(bh_test_log(lease_now), "same 1") != NULL);
     BH_CHECK(name, strstr(bh_test_log(lease_now), last) != NULL);
@@ -143,7 +143,7 @@ check_same(const char *name, uint32_t gpu, const char *last)
 
 /* What another tenant's job finds on a GPU whose driver clears nothing, in its memory and in
  * the simulated driver's folder. */
-#define LOOKS                                                                              \
+#define CHECKS                                                                              \
     "cat /run/bulkhead-sim/vram/checkpoint* 2>/dev/null | wc -c\n"                         \
     "exec python3 -c '\n"                                                                  \
     "import ctypes as c\n"                                                                 \
@@ -164,25 +164,25 @@ test_makes_way(void **state)
     struct test_job other = { .lease = 99, .partition = 2, .tenant = B, .script = script };
     struct bh_msg_inventory inventory;
 
-    snprintf(script, sizeof script, "%s" LOOKS, bh_test_python_prelude());
+    snprintf(script, sizeof script, "%s" CHECKS, bh_test_python_prelude());
     bh_test_restart_with_cuda("");
-    bh_test_hang_up(&the_node);
-    inventory = bh_test_greet(&the_node);
+    bh_test_disconnect(&the_node);
+    inventory = bh_test_hello(&the_node);
     BH_CHECK_STR("the driver has the calls", inventory.checkpoint, "yes");
     simctl("inject", "gpu=0", "leak");
-    BH_CHECK_EQ("a whole GPU for A", carve(A, 1, 0, "whole"), 0);
-    hold(&(struct holder){ 1, "2", "4", "alone", 0 });
-    BH_CHECK_EQ("out", suspend().outcome, 0);
-    BH_CHECK_EQ("and in", resume().outcome, 0);
-    BH_CHECK_EQ("A makes way", suspend().outcome, 0);
-    BH_CHECK_EQ("its piece can go", destroy(1), 0);
-    BH_CHECK_EQ("the GPU for B", carve(B, 2, 0, "whole"), 0);
+    BH_CHECK_EQ("a whole GPU for A", checkpoint_test_carve(A, 1, 0, "whole"), 0);
+    checkpoint_test_hold(&(struct holder){ 1, "2", "4", "alone", 0 });
+    BH_CHECK_EQ("out", checkpoint_test_suspend().outcome, 0);
+    BH_CHECK_EQ("and in", checkpoint_test_resume().outcome, 0);
+    BH_CHECK_EQ("A makes way", checkpoint_test_suspend().outcome, 0);
+    BH_CHECK_EQ("its piece can go", checkpoint_test_destroy(1), 0);
+    BH_CHECK_EQ("the GPU for B", checkpoint_test_carve(B, 2, 0, "whole"), 0);
     BH_CHECK_EQ("B runs", bh_test_run_job(&other).exit_status, 0);
     BH_CHECK_STR("and finds nothing of A", bh_test_log(99), "0\nfound 0\n");
-    BH_CHECK_EQ("not yet A's again", resume().rc, BH_CONFLICT);
-    BH_CHECK_EQ("B's can go", destroy(2), 0);
-    BH_CHECK_EQ("the GPU for A again", carve(A, 3, 0, "whole"), 0);
-    BH_CHECK_EQ("A goes on", resume().outcome, 0);
+    BH_CHECK_EQ("not yet A's again", checkpoint_test_resume().rc, BH_CONFLICT);
+    BH_CHECK_EQ("B's can go", checkpoint_test_destroy(2), 0);
+    BH_CHECK_EQ("the GPU for A again", checkpoint_test_carve(A, 3, 0, "whole"), 0);
+    BH_CHECK_EQ("A goes on", checkpoint_test_resume().outcome, 0);
     check_same("with the same bytes", 0, "same 2");
     BH_CHECK_DONE();
 }
@@ -209,13 +209,13 @@ lose_memory(void)
     struct bh_msg_outcome outcome;
     struct bh_msg_ended ended;
 
-    hold(&(struct holder){ 1, "1", "4", "alone", 0 });
-    BH_CHECK_EQ("suspended", suspend().outcome, 0);
+    checkpoint_test_hold(&(struct holder){ 1, "1", "4", "alone", 0 });
+    BH_CHECK_EQ("suspended", checkpoint_test_suspend().outcome, 0);
     simctl("inject", "gpu=0", "cuda-fail");
-    outcome = resume();
+    outcome = checkpoint_test_resume();
     BH_CHECK_EQ("refused", outcome.outcome, 1);
     BH_CHECK(outcome.why, strstr(outcome.why, "could not be given back: cuInit") != NULL);
-    ended = bh_test_take(BH_MSG_ENDED, lease_now).ended;
+    ended = bh_test_receive(BH_MSG_ENDED, lease_now).ended;
     BH_CHECK_EQ("the job is ended", ended.cause, BH_END_RESUME_FAILED);
     BH_CHECK(ended.why, strstr(ended.why, "could not be given back") != NULL);
 }
@@ -226,14 +226,14 @@ test_refused(void **state)
     char go[TEST_PATH * 2];
 
     bh_test_restart_with_cuda("");
-    BH_CHECK_EQ("a whole GPU", carve(A, 1, 0, "whole"), 0);
-    BH_CHECK_EQ("an instance", carve(A, 2, 1, "1g.10gb"), 0);
+    BH_CHECK_EQ("a whole GPU", checkpoint_test_carve(A, 1, 0, "whole"), 0);
+    BH_CHECK_EQ("an instance", checkpoint_test_carve(A, 2, 1, "1g.10gb"), 0);
     bh_path_format(go, sizeof go, "%s/sim/view/0-w/go", the_node.folder);
     for (size_t i = 0; i < BH_COUNT(refused); i++) {
         struct bh_msg_outcome outcome;
 
-        hold(&refused[i].holder);
-        outcome = suspend();
+        checkpoint_test_hold(&refused[i].holder);
+        outcome = checkpoint_test_suspend();
         BH_CHECK_EQ(refused[i].name, outcome.outcome, HELD);
         BH_CHECK(outcome.why, strstr(outcome.why, refused[i].why) != NULL);
         check_same(refused[i].name, refused[i].gpu, refused[i].last);
@@ -261,12 +261,12 @@ kill_node(void)
     bh_test_node_end(&the_node, SIGKILL);
     hang(false);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
 }
 
 /* The first line of a file of /proc. */
 static void
-read_line(char *line, int size, const char *path)
+checkpoint_test_read_line(char *line, int size, const char *path)
 {
     FILE *file = fopen(path, "re");
 
@@ -285,10 +285,10 @@ find_helper(void)
     int pid, used;
 
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)the_node.pid, (int)the_node.pid);
-    read_line(children, sizeof children, path);
+    checkpoint_test_read_line(children, sizeof children, path);
     for (const char *at = children; sscanf(at, "%d%n", &pid, &used) == 1; at += used) {
         snprintf(path, sizeof path, "/proc/%d/comm", pid);
-        read_line(name, sizeof name, path);
+        checkpoint_test_read_line(name, sizeof name, path);
         if (strncmp(name, "bulkhead-checkp", 15) == 0)
             return pid;
     }
@@ -297,7 +297,7 @@ find_helper(void)
 
 /* Give the order to a driver that hangs, until a helper does it. */
 static void
-begin(uint32_t number, const struct bh_msg_lease *lease)
+checkpoint_test_begin(uint32_t number, const struct bh_msg_lease *lease)
 {
     hang(true);
     bh_test_send(number, lease);
@@ -311,10 +311,10 @@ kill_within(uint32_t number, uint64_t order)
 {
     struct bh_msg_lease lease = { .lease = lease_now, .order = order };
 
-    begin(number, &lease);
+    checkpoint_test_begin(number, &lease);
     kill_node();
     bh_test_send(number, &lease);
-    BH_CHECK_EQ("done by the next node", bh_test_take(BH_MSG_OUTCOME, order).outcome.outcome, 0);
+    BH_CHECK_EQ("done by the next node", bh_test_receive(BH_MSG_OUTCOME, order).outcome.outcome, 0);
 }
 
 /* What the helper itself answers when it is asked for a process that is not of the job with these
@@ -351,7 +351,7 @@ kill_helper_of(uint32_t number, uint64_t order)
     kill(helper, SIGSTOP); /* wherever it has come to */
     hang(false);
     kill(helper, SIGKILL);
-    return bh_test_take(BH_MSG_OUTCOME, order).outcome;
+    return bh_test_receive(BH_MSG_OUTCOME, order).outcome;
 }
 
 /* Ended with that cause and sentence, and no helper is left. */
@@ -363,7 +363,7 @@ check_lost(const struct bh_msg_outcome *outcome, const char *why)
 
     BH_CHECK_EQ("refused", outcome->outcome, 1);
     BH_CHECK(outcome->why, strstr(outcome->why, why) != NULL);
-    ended = bh_test_take(BH_MSG_ENDED, lease_now).ended;
+    ended = bh_test_receive(BH_MSG_ENDED, lease_now).ended;
     BH_CHECK_EQ("the job is ended, not suspended for ever", ended.cause, BH_END_RESUME_FAILED);
     BH_CHECK(ended.why, strstr(ended.why, why) != NULL);
     bh_test_send(BH_MSG_ACK, &ack);
@@ -375,11 +375,11 @@ test_helpers(void **state)
     struct bh_msg_outcome outcome;
 
     bh_test_restart_with_cuda("checkpoint_timeout_ms = 5000\ncheckpoint_lock_ms = 1000\n");
-    BH_CHECK_EQ("carved", carve(A, 1, 0, "whole"), 0);
-    hold(&(struct holder){ 1, "1", "4", "alone", 0 });
+    BH_CHECK_EQ("carved", checkpoint_test_carve(A, 1, 0, "whole"), 0);
+    checkpoint_test_hold(&(struct holder){ 1, "1", "4", "alone", 0 });
 
     simctl("inject", "gpu=0", "cuda-busy");
-    outcome = suspend();
+    outcome = checkpoint_test_suspend();
     BH_CHECK_EQ("does not come to rest", outcome.outcome, HELD);
     BH_CHECK(outcome.why, strstr(outcome.why, "cuCheckpointProcessLock of process ") != NULL);
     BH_CHECK(outcome.why, strstr(outcome.why, "CUDA_ERROR_NOT_READY") != NULL);
@@ -389,24 +389,24 @@ test_helpers(void **state)
     BH_CHECK_EQ("killed on the way out: it keeps the GPU", outcome.outcome, HELD);
     BH_CHECK(outcome.why, strstr(outcome.why, "the helper died") != NULL);
     the_node.order = 1000;
-    BH_CHECK_EQ("and can be suspended", suspend().outcome, 0);
+    BH_CHECK_EQ("and can be suspended", checkpoint_test_suspend().outcome, 0);
     outcome = kill_helper_of(BH_MSG_RESUME, 1900);
     check_lost(&outcome, "the helper died");
 
     the_node.order = 2000;
-    hold(&(struct holder){ 1, "1", "4", "alone", 0 });
-    BH_CHECK_EQ("suspended", suspend().outcome, 0);
+    checkpoint_test_hold(&(struct holder){ 1, "1", "4", "alone", 0 });
+    BH_CHECK_EQ("suspended", checkpoint_test_suspend().outcome, 0);
     hang(true);
-    outcome = resume();
+    outcome = checkpoint_test_resume();
     check_lost(&outcome, "did not answer within 5000 ms");
     hang(false);
-    BH_CHECK_EQ("nothing is left behind: its piece can go", destroy(1), 0);
+    BH_CHECK_EQ("nothing is left behind: its piece can go", checkpoint_test_destroy(1), 0);
     BH_CHECK_DONE();
 }
 
 /* A share has no turn while its processes are locked, and has its turn again when they are not. */
 static void
-test_turns(void **state)
+test_slices(void **state)
 {
     struct bh_msg_carve share = { .partition = 1, .profile = "1/4:10240Mi",
                                   .cap_bytes = UINT64_C(10) << 30, .context_bytes = 600 << 20,
@@ -420,21 +420,21 @@ test_turns(void **state)
              dirname(library));
     bh_test_restart_with_cuda(conf);
     BH_CHECK_EQ("a share", bh_test_carve_for(A, &share, 0).outcome, 0);
-    hold(&(struct holder){ 1, "1", "4", "alone", 0 });
+    checkpoint_test_hold(&(struct holder){ 1, "1", "4", "alone", 0 });
     fd = bh_test_share_join(lease_now);
-    BH_CHECK("has its turn", bh_test_share_turn_is(fd, lease_now, false));
+    BH_CHECK("has its turn", bh_test_share_slice_is(fd, lease_now, false));
     simctl("inject", "gpu=0", "cuda-busy");
     lease.lease = lease_now;
     bh_test_send(BH_MSG_SUSPEND, &lease);
-    BH_CHECK("none while it is asked to rest", bh_test_share_turn_is(fd, lease_now, true));
-    BH_CHECK_EQ("it does not", bh_test_take(BH_MSG_OUTCOME, 900).outcome.outcome, HELD);
-    BH_CHECK("so it has turns", bh_test_share_turn_is(fd, lease_now, false));
+    BH_CHECK("none while it is asked to rest", bh_test_share_slice_is(fd, lease_now, true));
+    BH_CHECK_EQ("it does not", bh_test_receive(BH_MSG_OUTCOME, 900).outcome.outcome, HELD);
+    BH_CHECK("so it has turns", bh_test_share_slice_is(fd, lease_now, false));
     simctl("clear", NULL, NULL);
     the_node.order = 1000;
-    BH_CHECK_EQ("suspended", suspend().outcome, 0);
-    BH_CHECK("none", bh_test_share_turn_is(fd, lease_now, true));
-    BH_CHECK_EQ("resumed", resume().outcome, 0);
-    BH_CHECK("again", bh_test_share_turn_is(fd, lease_now, false));
+    BH_CHECK_EQ("suspended", checkpoint_test_suspend().outcome, 0);
+    BH_CHECK("none", bh_test_share_slice_is(fd, lease_now, true));
+    BH_CHECK_EQ("resumed", checkpoint_test_resume().outcome, 0);
+    BH_CHECK("again", bh_test_share_slice_is(fd, lease_now, false));
     check_same("as it was", 0, "same 1");
     close(fd);
     BH_CHECK_DONE();
@@ -442,21 +442,21 @@ test_turns(void **state)
 
 /* One job through all of it. */
 static void
-test_troubles(void **state)
+test_gpu_errors(void **state)
 {
     struct bh_msg_lease lease = { .order = 800 };
     struct bh_msg_outcome outcome;
 
     bh_test_restart_with_cuda("checkpoint = 0\n");
-    BH_CHECK_EQ("carved", carve(A, 1, 0, "whole"), 0);
-    hold(&(struct holder){ 1, "1", "4", "alone", 0 });
-    outcome = suspend();
+    BH_CHECK_EQ("carved", checkpoint_test_carve(A, 1, 0, "whole"), 0);
+    checkpoint_test_hold(&(struct holder){ 1, "1", "4", "alone", 0 });
+    outcome = checkpoint_test_suspend();
     BH_CHECK_EQ("switched off", outcome.outcome, HELD);
     BH_CHECK_STR("switched off", outcome.why, "checkpoint = 0 in node.conf");
 
     bh_test_restart_with_cuda("checkpoint_timeout_ms = 300\n");
     hang(true);
-    outcome = suspend();
+    outcome = checkpoint_test_suspend();
     BH_CHECK_EQ("hangs", outcome.outcome, HELD);
     BH_CHECK(outcome.why, strstr(outcome.why, "did not answer within 300 ms; then: ") != NULL);
     hang(false);
@@ -468,9 +468,9 @@ test_troubles(void **state)
     kill_within(BH_MSG_RESUME, 901);
 
     the_node.order = 1000;
-    BH_CHECK_EQ("suspended", suspend().outcome, 0);
+    BH_CHECK_EQ("suspended", checkpoint_test_suspend().outcome, 0);
     lease.lease = lease_now;
-    begin(BH_MSG_RESUME, &lease);
+    checkpoint_test_begin(BH_MSG_RESUME, &lease);
     kill_node();
     check_same("nobody asks again: it is given back by itself", 0, "same 1");
     BH_CHECK_DONE();
@@ -481,8 +481,8 @@ main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         BH_NODE_TEST(test_makes_way), BH_NODE_TEST(test_refused),
-        BH_NODE_TEST(test_troubles),  BH_NODE_TEST(test_stranger),
-        BH_NODE_TEST(test_helpers),   BH_NODE_TEST(test_turns),
+        BH_NODE_TEST(test_gpu_errors),  BH_NODE_TEST(test_stranger),
+        BH_NODE_TEST(test_helpers),   BH_NODE_TEST(test_slices),
     };
 
     return bh_test_main(argc, argv, tests, BH_COUNT(tests));

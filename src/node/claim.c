@@ -15,7 +15,7 @@
 #include "runtime/cgroup.h"
 
 /* Root's alone to read and write, on either version of control groups. */
-#define MARK "trusted.bulkhead.site"
+#define SITE_ATTRIBUTE "trusted.bulkhead.site"
 
 enum { SITE_MAX = BH_NODE_PATH_MAX + 64 };
 
@@ -34,9 +34,9 @@ own_site(const struct bh_node *node, char ret_site[SITE_MAX], struct bh_err *err
 
 /* "": the group is new, or of a version that did not mark it. */
 static void
-read_mark(int fd, char ret_site[SITE_MAX])
+read_site(int fd, char ret_site[SITE_MAX])
 {
-    ssize_t n = fgetxattr(fd, MARK, ret_site, SITE_MAX - 1);
+    ssize_t n = fgetxattr(fd, SITE_ATTRIBUTE, ret_site, SITE_MAX - 1);
 
     ret_site[n > 0 ? n : 0] = '\0';
 }
@@ -61,7 +61,7 @@ has_jobs(const struct bh_node *node, const struct bh_cgroup_host *cgroups)
 }
 
 static bh_rc
-is_taken(const struct bh_node *node, const char *site, const char *by, struct bh_err *err)
+is_claimed(const struct bh_node *node, const char *site, const char *by, struct bh_err *err)
 {
     const char *blank = strchr(site, ' ');
 
@@ -113,7 +113,7 @@ open_group(const struct bh_node *node, const struct bh_cgroup_host *cgroups, str
 
 /* The lock first: whoever has it alone may look at the mark and change it. */
 static bh_rc
-claim(struct bh_node *node, const struct bh_cgroup_host *cgroups, const struct group *group,
+claim_group(struct bh_node *node, const struct bh_cgroup_host *cgroups, const struct group *group,
       struct bh_err *err)
 {
     char own[SITE_MAX], site[SITE_MAX];
@@ -122,12 +122,12 @@ claim(struct bh_node *node, const struct bh_cgroup_host *cgroups, const struct g
 
     if (rc != BH_OK)
         return rc;
-    read_mark(group->folder, site);
+    read_site(group->folder, site);
     if (!locked)
-        return is_taken(node, site, "node runs", err);
+        return is_claimed(node, site, "node runs", err);
     if (*site && strcmp(site, own) != 0 && has_jobs(node, cgroups))
-        return is_taken(node, site, "jobs run there", err);
-    if (fsetxattr(group->folder, MARK, own, strlen(own), 0) != 0)
+        return is_claimed(node, site, "jobs run there", err);
+    if (fsetxattr(group->folder, SITE_ATTRIBUTE, own, strlen(own), 0) != 0)
         return bh_err_errno(err, "mark control group %s", node->conf.cgroup_parent);
     return BH_OK;
 }
@@ -142,7 +142,7 @@ bh_claim_groups(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         rc = open_group(node, &cgroups, &group, err);
     if (rc == BH_OK)
-        rc = claim(node, &cgroups, &group, err);
+        rc = claim_group(node, &cgroups, &group, err);
     bh_fd_close(group.folder);
     if (rc == BH_OK)
         node->claim_fd = group.lock;

@@ -18,13 +18,13 @@
 /* Folders that look like control groups of version 1, in `mount`; the jobs' group is /p. */
 
 enum { NOBODY = 65534 };
-#define MARK "trusted.bulkhead.site"
+#define SITE_ATTRIBUTE "trusted.bulkhead.site"
 
 static char mount[] = "/tmp/bh-claim-XXXXXX";
 static struct bh_node *node;
 
 static const char *
-at(const char *path)
+claim_test_at(const char *path)
 {
     static char whole[2][200];
     static int turn;
@@ -35,9 +35,9 @@ at(const char *path)
 }
 
 static void
-put_file(const char *path, mode_t mode)
+claim_test_put_file(const char *path, mode_t mode)
 {
-    int fd = open(at(path), O_WRONLY | O_CREAT | O_CLOEXEC, mode);
+    int fd = open(claim_test_at(path), O_WRONLY | O_CREAT | O_CLOEXEC, mode);
 
     assert_true(fd >= 0);
     assert_int_equal(fchmod(fd, mode), 0);
@@ -45,7 +45,7 @@ put_file(const char *path, mode_t mode)
 }
 
 static int
-begin(void **state)
+claim_test_begin(void **state)
 {
     static const char *const names[] = { "freezer", "memory", "cpu", "cpuacct", "pids", "devices" };
     char path[80];
@@ -56,12 +56,12 @@ begin(void **state)
     assert_non_null(mkdtemp(mount));
     assert_int_equal(chmod(mount, 0755), 0);
     for (size_t i = 0; i < BH_COUNT(names); i++) {
-        assert_int_equal(mkdir(at(names[i]), 0755), 0);
+        assert_int_equal(mkdir(claim_test_at(names[i]), 0755), 0);
         snprintf(path, sizeof path, "%s/cgroup.procs", names[i]);
-        put_file(path, 0644);
+        claim_test_put_file(path, 0644);
     }
-    assert_int_equal(mkdir(at("memory/p"), 0755), 0);
-    put_file("memory/p/cgroup.procs", 0644);
+    assert_int_equal(mkdir(claim_test_at("memory/p"), 0755), 0);
+    claim_test_put_file("memory/p/cgroup.procs", 0644);
     node->conf.cgroup_mount = mount;
     node->conf.cgroup_parent = "/p";
     node->conf.state_dir = "/var/lib/bulkhead/node";
@@ -70,7 +70,7 @@ begin(void **state)
 }
 
 static int
-end(void **state)
+claim_test_end(void **state)
 {
     if (node->claim_fd >= 0)
         close(node->claim_fd);
@@ -80,23 +80,23 @@ end(void **state)
 }
 
 static bool
-can_mark(void)
+can_set_attribute(void)
 {
-    return geteuid() == 0 && setxattr(at("memory"), MARK, "1", 1, 0) == 0;
+    return geteuid() == 0 && setxattr(claim_test_at("memory"), SITE_ATTRIBUTE, "1", 1, 0) == 0;
 }
 
 /* Another account locks the folder and all of it that it can open, and goes on to hold that. */
 static pid_t
 lock_as_nobody(void)
 {
-    int told[2];
+    int reported[2];
     char word;
     pid_t pid;
 
-    assert_int_equal(pipe(told), 0);
+    assert_int_equal(pipe(reported), 0);
     pid = fork();
     if (pid == 0) {
-        DIR *dir = opendir(at("memory/p"));
+        DIR *dir = opendir(claim_test_at("memory/p"));
         int folder = dirfd(dir);
 
         if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0 || flock(folder, LOCK_EX | LOCK_NB) != 0)
@@ -104,13 +104,13 @@ lock_as_nobody(void)
         for (const struct dirent *entry; (entry = readdir(dir));)
             for (int how = O_RDONLY; how <= O_WRONLY; how++)
                 (void)!flock(openat(folder, entry->d_name, how), LOCK_EX | LOCK_NB);
-        if (write(told[1], "1", 1) == 1)
+        if (write(reported[1], "1", 1) == 1)
             pause();
         _exit(1);
     }
-    close(told[1]);
-    assert_int_equal(read(told[0], &word, 1), 1);
-    close(told[0]);
+    close(reported[1]);
+    assert_int_equal(read(reported[0], &word, 1), 1);
+    close(reported[0]);
     return pid;
 }
 
@@ -122,7 +122,7 @@ roots_alone(void **state)
     static const char *const locks[] = { "memory/p/cgroup.kill", "memory/p/memory.force_empty",
                                          "memory/p/cgroup.procs" };
 
-    if (!can_mark())
+    if (!can_set_attribute())
         skip();
     for (size_t i = 0; i < BH_COUNT(locks); i++) {
         struct bh_err err = { 0 };
@@ -130,20 +130,20 @@ roots_alone(void **state)
         pid_t pid;
 
         if (i + 1 < BH_COUNT(locks))
-            put_file(locks[i], 0200);
+            claim_test_put_file(locks[i], 0200);
         else
-            assert_int_equal(chmod(at(locks[i]), 0600), 0);
+            assert_int_equal(chmod(claim_test_at(locks[i]), 0600), 0);
         pid = lock_as_nobody();
         BH_CHECK_EQ(locks[i], bh_claim_groups(node, &err), BH_OK);
         BH_CHECK_STR(locks[i], err.msg, "");
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
-        assert_int_equal(stat(at(locks[i]), &st), 0);
+        assert_int_equal(stat(claim_test_at(locks[i]), &st), 0);
         BH_CHECK_EQ(locks[i], st.st_mode & 077, 0);
         bh_fd_close(node->claim_fd);
         node->claim_fd = -1;
         if (i + 1 < BH_COUNT(locks))
-            assert_int_equal(unlink(at(locks[i])), 0);
+            assert_int_equal(unlink(claim_test_at(locks[i])), 0);
     }
     BH_CHECK_DONE();
 }
@@ -154,10 +154,10 @@ made_so(void **state)
     struct bh_err err;
     struct stat st;
 
-    if (!can_mark())
+    if (!can_set_attribute())
         skip();
     assert_int_equal(bh_claim_groups(node, &err), BH_OK);
-    assert_int_equal(stat(at("memory/p/cgroup.procs"), &st), 0);
+    assert_int_equal(stat(claim_test_at("memory/p/cgroup.procs"), &st), 0);
     assert_int_equal(st.st_mode & 07777, 0600);
 }
 
@@ -167,16 +167,16 @@ unreadable(void **state)
 {
     struct bh_err err = { 0 };
 
-    if (!can_mark())
+    if (!can_set_attribute())
         skip();
-    assert_int_equal(setxattr(at("memory/p"), MARK, "9:9:9 /other", 12, 0), 0);
-    assert_int_equal(mkdir(at("memory/p/bh-1"), 0755), 0);
-    assert_int_equal(mkdir(at("freezer/p"), 0755), 0);
-    assert_int_equal(mkdir(at("freezer/p/bh-1"), 0755), 0);
-    assert_int_equal(mkdir(at("freezer/p/bh-1/cgroup.procs"), 0755), 0); /* cannot be read */
+    assert_int_equal(setxattr(claim_test_at("memory/p"), SITE_ATTRIBUTE, "9:9:9 /other", 12, 0), 0);
+    assert_int_equal(mkdir(claim_test_at("memory/p/bh-1"), 0755), 0);
+    assert_int_equal(mkdir(claim_test_at("freezer/p"), 0755), 0);
+    assert_int_equal(mkdir(claim_test_at("freezer/p/bh-1"), 0755), 0);
+    assert_int_equal(mkdir(claim_test_at("freezer/p/bh-1/cgroup.procs"), 0755), 0); /* cannot be read */
     BH_CHECK_EQ("not taken over", bh_claim_groups(node, &err), BH_CONFLICT);
     BH_CHECK(err.msg, strstr(err.msg, "the site of /other, whose jobs run there") != NULL);
-    assert_int_equal(rmdir(at("freezer/p/bh-1/cgroup.procs")), 0);
+    assert_int_equal(rmdir(claim_test_at("freezer/p/bh-1/cgroup.procs")), 0);
     BH_CHECK_EQ("empty, it is", bh_claim_groups(node, &err), BH_OK);
     BH_CHECK_DONE();
 }
@@ -185,9 +185,9 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(roots_alone, begin, end),
-        cmocka_unit_test_setup_teardown(made_so, begin, end),
-        cmocka_unit_test_setup_teardown(unreadable, begin, end),
+        cmocka_unit_test_setup_teardown(roots_alone, claim_test_begin, claim_test_end),
+        cmocka_unit_test_setup_teardown(made_so, claim_test_begin, claim_test_end),
+        cmocka_unit_test_setup_teardown(unreadable, claim_test_begin, claim_test_end),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

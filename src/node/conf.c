@@ -83,7 +83,7 @@ is_path(const char *name, const char *text)
 }
 
 static bh_rc
-check(const struct bh_conf *conf, struct bh_err *err)
+conf_check(const struct bh_conf *conf, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -111,7 +111,7 @@ bh_conf_parse(const char *file, const char *text, struct bh_arena *arena,
     bh_rc rc = bh_params_parse(&params, text, &conf, arena, err);
 
     if (rc == BH_OK)
-        rc = check(&conf, err);
+        rc = conf_check(&conf, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "%s", file);
     *ret_conf = conf;

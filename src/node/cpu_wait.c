@@ -10,7 +10,7 @@
 #include "base/fd.h"
 
 static bool
-read_text(const char *path, char *text, size_t size)
+cpu_wait_read_text(const char *path, char *text, size_t size)
 {
     BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -26,7 +26,7 @@ is_runnable(pid_t pid)
     const char *name_end;
 
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    name_end = read_text(path, text, sizeof text) ? strrchr(text, ')') : NULL;
+    name_end = cpu_wait_read_text(path, text, sizeof text) ? strrchr(text, ')') : NULL;
     return name_end && strncmp(name_end, ") R", 3) == 0;
 }
 
@@ -38,7 +38,7 @@ add_thread(struct bh_cpu_wait *wait, pid_t pid, const char *thread)
     uint64_t ran, waited;
 
     snprintf(path, sizeof path, "/proc/%d/task/%.20s/schedstat", (int)pid, thread);
-    if (!read_text(path, text, sizeof text)
+    if (!cpu_wait_read_text(path, text, sizeof text)
         || sscanf(text, "%" SCNu64 " %" SCNu64, &ran, &waited) != 2)
         return;
     wait->known = true;

@@ -33,23 +33,23 @@ test_stop_unknown(void **state)
     stops[0].order = ++the_node.order;
     bh_test_send(BH_MSG_START, &start);
     bh_test_send(BH_MSG_STOP, &stops[0]);
-    BH_CHECK_EQ("refused", bh_test_take(BH_MSG_OUTCOME, start.order).outcome.outcome, 1);
-    BH_CHECK_EQ("stopped", bh_test_take(BH_MSG_OUTCOME, stops[0].order).outcome.outcome, 0);
+    BH_CHECK_EQ("refused", bh_test_receive(BH_MSG_OUTCOME, start.order).outcome.outcome, 1);
+    BH_CHECK_EQ("stopped", bh_test_receive(BH_MSG_OUTCOME, stops[0].order).outcome.outcome, 0);
     BH_CHECK_EQ("never came", bh_test_order(BH_MSG_STOP, &stops[1]).outcome, 0);
     for (size_t i = 0; i < BH_COUNT(stops); i++) {
-        struct bh_msg_ended ended = bh_test_take(BH_MSG_ENDED, stops[i].lease).ended;
+        struct bh_msg_ended ended = bh_test_receive(BH_MSG_ENDED, stops[i].lease).ended;
 
         BH_CHECK_EQ("cause", ended.cause, BH_END_START_FAILED);
         BH_CHECK("not by itself", !ended.unasked && ended.ended_ns > 0);
     }
     bh_test_acknowledge(&ack);
-    bh_test_hang_up(&the_node);
-    bh_test_greet(&the_node);
-    BH_CHECK("acknowledged: not told again", !bh_test_take_within(BH_MSG_ENDED, 59, 200, &message));
+    bh_test_disconnect(&the_node);
+    bh_test_hello(&the_node);
+    BH_CHECK("acknowledged: not told again", !bh_test_receive_within(BH_MSG_ENDED, 59, 200, &message));
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    BH_CHECK_EQ("still listed", bh_test_greet(&the_node).leases.count, 1);
-    BH_CHECK_EQ("told again", bh_test_take(BH_MSG_ENDED, 2000).ended.cause, BH_END_START_FAILED);
+    BH_CHECK_EQ("still listed", bh_test_hello(&the_node).leases.count, 1);
+    BH_CHECK_EQ("told again", bh_test_receive(BH_MSG_ENDED, 2000).ended.cause, BH_END_START_FAILED);
     start.lease = 2000;
     start.image = "host";
     BH_CHECK_EQ("too late", bh_test_order(BH_MSG_START, &start).rc, BH_CONFLICT);
@@ -69,9 +69,9 @@ test_whose_end(void **state)
     BH_CHECK("its own", bh_test_run_job(&own).unasked);
     stop.lease = 45;
     BH_CHECK_EQ("late stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
-    bh_test_hang_up(&the_node);
-    bh_test_greet(&the_node);
-    BH_CHECK("still its own", bh_test_take(BH_MSG_ENDED, 45).ended.unasked);
+    bh_test_disconnect(&the_node);
+    bh_test_hello(&the_node);
+    BH_CHECK("still its own", bh_test_receive(BH_MSG_ENDED, 45).ended.unasked);
     assert_int_equal(bh_test_start_job(&asked).outcome, 0);
     assert_true(bh_test_wait_for_log(46, "up"));
     stop.lease = 46;
@@ -80,8 +80,8 @@ test_whose_end(void **state)
     bh_test_acknowledge(&ack); /* the order is forgotten, the job has not ended */
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
-    BH_CHECK("asked for", !bh_test_take(BH_MSG_ENDED, 46).ended.unasked);
+    bh_test_hello(&the_node);
+    BH_CHECK("asked for", !bh_test_receive(BH_MSG_ENDED, 46).ended.unasked);
     BH_CHECK_DONE();
 }
 
@@ -91,19 +91,19 @@ static void
 test_start_without_lease(void **state)
 {
     struct test_job job = { .lease = 47, .script = "echo ran" };
-    struct bh_note note = { .kind = BH_NOTE_ORDER, .message = BH_MSG_START, .lease = 47 };
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_ORDER, .message = BH_MSG_START, .lease = 47 };
     struct bh_state journal = { 0 };
     char folder[TEST_PATH * 2];
     struct bh_err err;
 
-    note.order = the_node.order + 1; /* which the test's next order has */
+    record.order = the_node.order + 1; /* which the test's next order has */
     bh_path_format(folder, sizeof folder, "%s/state", the_node.folder);
     bh_test_node_end(&the_node, SIGKILL);
     assert_int_equal(bh_state_open(&journal, folder, &err), BH_OK);
-    assert_int_equal(bh_state_note(&journal, &note, &err), BH_OK);
+    assert_int_equal(bh_state_record(&journal, &record, &err), BH_OK);
     bh_state_close(&journal);
     bh_test_node_start(&the_node);
-    BH_CHECK_EQ("nothing runs", bh_test_greet(&the_node).leases.count, 0);
+    BH_CHECK_EQ("nothing runs", bh_test_hello(&the_node).leases.count, 0);
     BH_CHECK_EQ("started", bh_test_run_job(&job).exit_status, 0);
     BH_CHECK_STR("once", bh_test_log(47), "ran\n");
     BH_CHECK_DONE();
@@ -114,8 +114,8 @@ test_start_without_lease(void **state)
 static struct bh_msg_inventory
 inventory_now(void)
 {
-    bh_test_hang_up(&the_node);
-    return bh_test_greet(&the_node);
+    bh_test_disconnect(&the_node);
+    return bh_test_hello(&the_node);
 }
 
 static bool
@@ -141,7 +141,7 @@ read_of(pid_t pid, const char *name, char *text, size_t size)
 /* Whether it is the gpu child that makes changes, in a call of the simulated driver that hangs:
  * that sleeps, and nothing else in this child does. */
 static bool
-hangs(pid_t pid)
+crossing_test_hangs(pid_t pid)
 {
     char text[1024];
 
@@ -159,7 +159,7 @@ find_hanging_child(void)
     if (!read_of(the_node.pid, path, list, sizeof list))
         return 0;
     for (pid_t pid; (pid = (pid_t)strtol(at, &at, 10)) > 0;)
-        if (hangs(pid))
+        if (crossing_test_hangs(pid))
             return pid;
     return 0;
 }
@@ -179,7 +179,7 @@ order_with_hang(const char *function, uint32_t number, void *message)
     memcpy(message, &(uint64_t){ ++the_node.order }, sizeof(uint64_t)); /* it comes first */
     bh_test_send(number, message);
     for (int tries = 0; (child = find_hanging_child()) == 0; tries++) {
-        assert_true(tries < bh_test_patience(2000));
+        assert_true(tries < bh_test_scaled(2000));
         bh_time_sleep(5 * BH_NS_PER_MS);
     }
     return child;
@@ -192,7 +192,7 @@ order_with_kill(const char *function, uint32_t number, void *message)
     struct bh_msg_outcome outcome;
 
     kill(order_with_hang(function, number, message), SIGKILL);
-    outcome = bh_test_take(BH_MSG_OUTCOME, the_node.order).outcome;
+    outcome = bh_test_receive(BH_MSG_OUTCOME, the_node.order).outcome;
     if (outcome.outcome != 0)
         fprintf(stderr, "%s: %s\n", function, outcome.why);
     return outcome.outcome;
@@ -215,8 +215,8 @@ test_gpu_child_killed(void **state)
                                           &halved), 0);
     BH_CHECK_EQ("destroy", order_with_kill("nvmlGpuInstanceDestroy", BH_MSG_DESTROY, &destroy),
                 0);
-    BH_CHECK_EQ("one piece", inventory_now().pieces.count, 1);
-    BH_CHECK("no GPU is reported", !bh_test_take_within(BH_MSG_HEALTH, 0, 100, &message));
+    BH_CHECK_EQ("one piece", inventory_now().partitions.count, 1);
+    BH_CHECK("no GPU is reported", !bh_test_receive_within(BH_MSG_HEALTH, 0, 100, &message));
     BH_CHECK_DONE();
 }
 
@@ -235,12 +235,12 @@ test_killed_in_destroy(void **state)
     bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
     bh_test_write(path, "");
     bh_test_node_start(&the_node);
-    inventory = bh_test_greet(&the_node);
-    BH_CHECK_EQ("nothing stands", inventory.pieces.count, 0);
+    inventory = bh_test_hello(&the_node);
+    BH_CHECK_EQ("nothing stands", inventory.partitions.count, 0);
     for (uint32_t i = 0; i < inventory.gpus.count; i++)
         BH_CHECK("nothing foreign", !bh_test_gpu(&inventory, i)->foreign);
     bh_test_send(BH_MSG_DESTROY, &destroy);
-    BH_CHECK_EQ("done", bh_test_take(BH_MSG_OUTCOME, destroy.order).outcome.outcome, 0);
+    BH_CHECK_EQ("done", bh_test_receive(BH_MSG_OUTCOME, destroy.order).outcome.outcome, 0);
     BH_CHECK_DONE();
 }
 
@@ -261,34 +261,34 @@ test_reset(void **state)
     snprintf(line, sizeof line, "gpu_reset = %s\n", the_node.simctl);
     bh_test_write_conf(&the_node, line);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
     assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
     assert_int_equal(bh_test_start_job(&job).outcome, 0);
     assert_true(bh_test_wait_for_log(95, "up"));
     BH_CHECK_EQ("held by a job", bh_test_order(BH_MSG_RESET, &order).rc, BH_CONFLICT);
     BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
-    (void)bh_test_take(BH_MSG_ENDED, 95);
+    (void)bh_test_receive(BH_MSG_ENDED, 95);
     bh_path_format(line, sizeof line, "%s/sim/control", the_node.folder);
     bh_test_write(line, "gpu=0 recovery=1\n");
     BH_CHECK_EQ("it wants a reset", bh_test_order(BH_MSG_TEST, &order).rc, BH_IO);
     BH_CHECK_EQ("reset", bh_test_order(BH_MSG_RESET, &order).outcome, 0);
     BH_CHECK_EQ("well", bh_test_order(BH_MSG_TEST, &order).outcome, 0);
-    bh_test_hang_up(&the_node);
-    inventory = bh_test_greet(&the_node);
-    BH_CHECK_EQ("nothing stands", inventory.pieces.count, 0);
+    bh_test_disconnect(&the_node);
+    inventory = bh_test_hello(&the_node);
+    BH_CHECK_EQ("nothing stands", inventory.partitions.count, 0);
     snprintf(order.gpu, sizeof order.gpu, "GPU-nobody");
     BH_CHECK_EQ("no such GPU", bh_test_order(BH_MSG_RESET, &order).rc, BH_NOT_FOUND);
     BH_CHECK_DONE();
 }
 
-/* What stands on a GPU that the driver has lost is not known: pieces stay noted, a destroy that is
+/* What stands on a GPU that the driver has lost is not known: partitions stay noted, a destroy that is
  * ordered fails, and what the daemon does not keep waits.  When it answers, what has gone goes. */
 static void
 test_gpu_lost(void **state)
 {
     struct bh_msg_destroy destroy = { .partition = 5 };
-    struct bh_msg_keep_item kept = { 5 };
-    struct bh_msg_keep keep = { .pieces = { &kept, 1 } };
+    struct bh_msg_retain_item kept = { 5 };
+    struct bh_msg_retain retain = { .partitions = { &kept, 1 } };
     struct bh_msg_outcome outcome;
     struct bh_msg_inventory inventory;
 
@@ -301,20 +301,20 @@ test_gpu_lost(void **state)
     BH_CHECK("why", strstr(outcome.why, "cannot be read"));
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    BH_CHECK_EQ("both are known", bh_test_greet(&the_node).pieces.count, 2);
-    bh_test_send(BH_MSG_KEEP, &keep);
-    BH_CHECK_EQ("and later", inventory_now().pieces.count, 2);
-    bh_test_send(BH_MSG_KEEP, &keep);
+    BH_CHECK_EQ("both are known", bh_test_hello(&the_node).partitions.count, 2);
+    bh_test_send(BH_MSG_RETAIN, &retain);
+    BH_CHECK_EQ("and later", inventory_now().partitions.count, 2);
+    bh_test_send(BH_MSG_RETAIN, &retain);
     bh_test_simctl("clear", NULL, NULL);
     do
-        inventory = bh_test_take(BH_MSG_INVENTORY, 0).inventory;
+        inventory = bh_test_receive(BH_MSG_INVENTORY, 0).inventory;
     while (bh_test_gpu(&inventory, 0)->fault != BH_FAULT_NONE);
     BH_CHECK("nothing foreign", !bh_test_gpu(&inventory, 0)->foreign);
-    BH_CHECK("what is not kept goes", bh_test_await(inventory_now().pieces.count == 1));
+    BH_CHECK("what is not kept goes", bh_test_await(inventory_now().partitions.count == 1));
     bh_test_simctl("lose", "0", NULL);
-    BH_CHECK_EQ("what is kept stands", inventory_now().pieces.count, 1);
+    BH_CHECK_EQ("what is kept stands", inventory_now().partitions.count, 1);
     bh_test_simctl("reset", "0", NULL);
-    BH_CHECK("what has gone goes", bh_test_await(inventory_now().pieces.count == 0));
+    BH_CHECK("what has gone goes", bh_test_await(inventory_now().partitions.count == 0));
     BH_CHECK_DONE();
 }
 
@@ -337,17 +337,17 @@ test_driver_later(void **state)
     assert_int_equal(rename(majors, kept), 0);
     bh_test_write_conf(&the_node, "sample_interval_ms = 100\n");
     bh_test_node_start(&the_node);
-    BH_CHECK_EQ("no driver", bh_test_greet(&the_node).gpus.count, 0);
+    BH_CHECK_EQ("no driver", bh_test_hello(&the_node).gpus.count, 0);
     BH_CHECK_EQ("no piece", bh_test_carve(5, 0, "1g.10gb", 0).outcome, 1);
     assert_int_equal(rename(kept, majors), 0);
     bh_test_write(control, "");
-    inventory = bh_test_take(BH_MSG_INVENTORY, 0).inventory;
+    inventory = bh_test_receive(BH_MSG_INVENTORY, 0).inventory;
     BH_CHECK_STR("told", bh_test_gpu(&inventory, 1)->uuid, the_node.gpus[1]);
     BH_CHECK_EQ("a piece", bh_test_carve(6, 0, "1g.10gb", 0).outcome, 0);
     BH_CHECK_EQ("a job", bh_test_run_job(&job).exit_status, 0);
     BH_CHECK_STR("has its capabilities", bh_test_log(48), "2\n");
-    bh_test_take(BH_MSG_SAMPLES, 0);
-    BH_CHECK("told once", !bh_test_take_within(BH_MSG_INVENTORY, 0, 200, &(struct test_message){ 0 }));
+    bh_test_receive(BH_MSG_SAMPLES, 0);
+    BH_CHECK("told once", !bh_test_receive_within(BH_MSG_INVENTORY, 0, 200, &(struct test_message){ 0 }));
     BH_CHECK_DONE();
 }
 

@@ -7,32 +7,32 @@
 #include "node/tenant_logs.h"
 
 enum { LOGS_AT_ONCE = 256 };
-#define LOOK_EACH (10 * BH_NS_PER_S)
-#define TELL_EACH (600 * BH_NS_PER_S)
+#define CHECK_INTERVAL (10 * BH_NS_PER_S)
+#define NOTIFY_INTERVAL (600 * BH_NS_PER_S)
 #define EXPIRE_EACH (3600 * BH_NS_PER_S)
 #define EXPIRE_ON (100 * BH_NS_PER_MS)
 #define DAY (86400 * BH_NS_PER_S)
 
 static void
-look(struct bh_disk_watch *watch, size_t which, const char *what, const char *folder, bh_ns now)
+disk_watch_check(struct bh_disk_watch *watch, size_t which, const char *what, const char *folder, bh_ns now)
 {
-    struct bh_disk_room room = bh_disk_room_at(folder);
-    uint64_t kept = bh_disk_room_kept(&room);
-    bool low = room.size > 0 && !bh_disk_room_is_left(&room, kept, 1 << 20);
-    bh_ns *told_at = &watch->told_at[which];
+    struct bh_disk_space space = bh_disk_space_at(folder);
+    uint64_t reserved = bh_disk_space_reserved(&space);
+    bool low = space.size > 0 && !bh_disk_space_is_left(&space, reserved, 1 << 20);
+    bh_ns *notified_at = &watch->notified_at[which];
 
-    if (low && (!*told_at || *told_at + TELL_EACH <= now)) {
-        bh_log(JOBS_DISK_LOW, BH_STR("what", what), BH_STR("path", folder), BH_U64("free_mib", room.free >> 20),
-               BH_U64("kept_mib", kept >> 20));
-        *told_at = now;
+    if (low && (!*notified_at || *notified_at + NOTIFY_INTERVAL <= now)) {
+        bh_log(JOBS_DISK_LOW, BH_STR("what", what), BH_STR("path", folder), BH_U64("free_mib", space.free >> 20),
+               BH_U64("kept_mib", reserved >> 20));
+        *notified_at = now;
     } else if (!low) {
-        *told_at = 0;
+        *notified_at = 0;
     }
 }
 
 /* A part of the folder at a time: the loop has other things to do. */
 static void
-expire(struct bh_node *node, bh_ns now)
+disk_watch_expire(struct bh_node *node, bh_ns now)
 {
     struct bh_disk_watch *watch = &node->disk_watch;
     bh_ns age = node->conf.log_retention_days * DAY, wall = bh_time_now();
@@ -55,13 +55,13 @@ bh_disk_watch_tick(struct bh_node *node, bh_ns now)
     struct bh_disk_watch *watch = &node->disk_watch;
     char scratch[BH_NODE_PATH_MAX];
 
-    if (watch->look_at <= now) {
+    if (watch->check_at <= now) {
         bh_scratch_folder(node, scratch);
-        look(watch, 0, "output", node->conf.log_dir, now);
-        look(watch, 1, "scratch", scratch, now);
-        watch->look_at = now + LOOK_EACH;
+        disk_watch_check(watch, 0, "output", node->conf.log_dir, now);
+        disk_watch_check(watch, 1, "scratch", scratch, now);
+        watch->check_at = now + CHECK_INTERVAL;
     }
     if (watch->expire_at <= now)
-        expire(node, now);
-    return watch->look_at < watch->expire_at ? watch->look_at : watch->expire_at;
+        disk_watch_expire(node, now);
+    return watch->check_at < watch->expire_at ? watch->check_at : watch->expire_at;
 }

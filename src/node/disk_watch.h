@@ -9,7 +9,7 @@ struct bh_node;
 
 /* The file systems that jobs write to, and logs that are too old (log_retention_days). */
 struct bh_disk_watch {
-    bh_ns look_at, told_at[2]; /* monotonic; told_at: of log_dir and the scratch, 0: it has room */
+    bh_ns check_at, notified_at[2]; /* monotonic; notified_at: of log_dir and the scratch, 0: it has room */
     bh_ns expire_at;
     DIR *expiring;             /* a part of it at a time */
 };

@@ -17,7 +17,7 @@
 #include "node/share_lease.h"
 
 enum { COPY_MOST = 1 << 30 };
-#define MARK "libcuda.so.1" /* a folder without it has no driver */
+#define MARKER "libcuda.so.1" /* a folder without it has no driver */
 
 static const char *const usual[] = { "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
                                      "/usr/lib64", "/usr/lib" };
@@ -57,7 +57,7 @@ is_drivers(const char *name)
 
 /* Beside and renamed: a job may look at the folder. */
 static bh_rc
-copy(const char *source, const char *target, struct bh_err *err)
+driver_copy(const char *source, const char *target, struct bh_err *err)
 {
     char made[BH_NODE_PATH_MAX];
     BH_AUTO(bh_fd_close) int from = open(source, O_RDONLY | O_CLOEXEC);
@@ -77,7 +77,7 @@ copy(const char *source, const char *target, struct bh_err *err)
 
 /* Names of one file stay that: a link to the longest of them, which is the file. */
 static bh_rc
-add(const char *place, const char *name, const char *folder, struct bh_err *err)
+driver_add(const char *place, const char *name, const char *folder, struct bh_err *err)
 {
     char source[BH_NODE_PATH_MAX], target[BH_NODE_PATH_MAX], real[PATH_MAX];
     const char *own;
@@ -94,13 +94,13 @@ add(const char *place, const char *name, const char *folder, struct bh_err *err)
     }
     if (access(target, F_OK) == 0 || link(real, target) == 0)
         return BH_OK;
-    return copy(real, target, err);
+    return driver_copy(real, target, err);
 }
 
 /* ---- the folder ---- */
 
 static bh_rc
-fill(const char *place, const char *folder, struct bh_err *err)
+driver_fill(const char *place, const char *folder, struct bh_err *err)
 {
     DIR *dir = opendir(place);
     bh_rc rc = dir ? BH_OK : bh_err_errno(err, "open %s", place);
@@ -113,7 +113,7 @@ fill(const char *place, const char *folder, struct bh_err *err)
             continue;
         bh_path_format(target, sizeof target, "%.400s/%.100s", folder, entry->d_name);
         if (lstat(target, &st) != 0) /* else a name of a file that had another before */
-            rc = add(place, entry->d_name, folder, err);
+            rc = driver_add(place, entry->d_name, folder, err);
     }
     if (dir)
         closedir(dir);
@@ -138,18 +138,18 @@ remove_others(const char *parent, const char *keep)
 
 /* Built beside and renamed, so that it is whole or not there. */
 static bh_rc
-make_folder(const char *place, const char *folder, struct bh_err *err)
+driver_make_folder(const char *place, const char *folder, struct bh_err *err)
 {
     char made[BH_NODE_PATH_MAX];
     bh_rc rc;
 
     if (access(folder, F_OK) == 0) /* what was installed since */
-        return fill(place, folder, err);
+        return driver_fill(place, folder, err);
     bh_path_format(made, sizeof made, "%.500s.new", folder);
     bh_path_remove_tree(made);
     rc = bh_dir_make(made, 0755, err);
     if (rc == BH_OK)
-        rc = fill(place, made, err);
+        rc = driver_fill(place, made, err);
     if (rc == BH_OK && rename(made, folder) != 0)
         rc = bh_err_errno(err, "rename %s", made);
     if (rc != BH_OK)
@@ -165,22 +165,22 @@ bh_driver_gather(const struct bh_driver_places *places, const char *parent,
         char path[BH_NODE_PATH_MAX], folder[BH_NODE_PATH_MAX], real[PATH_MAX];
         bh_rc rc;
 
-        bh_path_format(path, sizeof path, "%.400s/" MARK, places->items[i]);
+        bh_path_format(path, sizeof path, "%.400s/" MARKER, places->items[i]);
         if (!realpath(path, real))
             continue;
         bh_path_format(folder, sizeof folder, "%.300s/%.200s", parent, strrchr(real, '/') + 1);
-        rc = make_folder(places->items[i], folder, err);
+        rc = driver_make_folder(places->items[i], folder, err);
         if (rc != BH_OK)
             return bh_err_wrap(err, "gather the driver's libraries");
         remove_others(parent, strrchr(real, '/') + 1);
         bh_path_format(ret_folder, BH_NODE_PATH_MAX, "%s", folder);
         return BH_OK;
     }
-    return bh_err_set(err, BH_NOT_FOUND, "no folder has a " MARK);
+    return bh_err_set(err, BH_NOT_FOUND, "no folder has a " MARKER);
 }
 
 void
-bh_driver_settle(struct bh_node *node)
+bh_driver_read_places(struct bh_node *node)
 {
     struct bh_driver_places places;
     char parent[BH_NODE_PATH_MAX];

@@ -28,7 +28,7 @@ BH_MUST_USE bh_rc bh_driver_gather(const struct bh_driver_places *places, const 
 
 /* Settle conf.driver_lib_dir: as node.conf says; "none" is nothing; where it says nothing, what
  * was gathered, or nothing.  Never fails: a failure is logged, and jobs get no libraries. */
-void bh_driver_settle(struct bh_node *node);
+void bh_driver_read_places(struct bh_node *node);
 
 /* The real paths of `name` (libcuda.so.1) in all places, each once: where a job on this
  * machine's root file system would find it past /usr/local/nvidia/lib. */

@@ -14,7 +14,7 @@ static char top[] = "/tmp/bh-driver-XXXXXX";
 static char place[64], parent[64];
 
 static void
-put(const char *name, const char *text)
+driver_test_put(const char *name, const char *text)
 {
     struct bh_err err;
     char path[128];
@@ -35,7 +35,7 @@ put_link(const char *name, const char *target)
 
 /* What `name` in the folder holds; "-": it is not there. */
 static const char *
-text_of(const char *folder, const char *name)
+driver_test_text_of(const char *folder, const char *name)
 {
     static char memory[64];
     struct bh_buf text;
@@ -55,11 +55,11 @@ setup(void **state)
     snprintf(place, sizeof place, "%s/lib", top);
     snprintf(parent, sizeof parent, "%s/driver", top);
     assert_int_equal(mkdir(place, 0755), 0);
-    put("libcuda.so.580.1", "cuda");
-    put("libnvidia-ml.so.580.1", "ml");
-    put("libcudart.so.12", "a toolkit's");
-    put("libc.so.6", "c");
-    put("libnvidia-mlx.so.1", "not the driver's");
+    driver_test_put("libcuda.so.580.1", "cuda");
+    driver_test_put("libnvidia-ml.so.580.1", "ml");
+    driver_test_put("libcudart.so.12", "a toolkit's");
+    driver_test_put("libc.so.6", "c");
+    driver_test_put("libnvidia-mlx.so.1", "not the driver's");
     put_link("libcuda.so.1", "libcuda.so.580.1");
     put_link("libcuda.so", "libcuda.so.1");
     put_link("libnvidia-ml.so.1", "libnvidia-ml.so.580.1");
@@ -95,7 +95,7 @@ the_drivers_and_no_others(void **state)
     assert_int_equal(bh_driver_gather(&places, parent, folder, &err), BH_OK);
     BH_CHECK_STR("by version", strrchr(folder, '/') + 1, "libcuda.so.580.1");
     for (size_t i = 0; i < BH_COUNT(rows); i++)
-        BH_CHECK_STR(rows[i].name, text_of(folder, rows[i].name), rows[i].text);
+        BH_CHECK_STR(rows[i].name, driver_test_text_of(folder, rows[i].name), rows[i].text);
     BH_CHECK_DONE();
 }
 
@@ -106,13 +106,13 @@ later_ones_come_and_old_versions_go(void **state)
     struct bh_err err;
 
     (void)state;
-    put("libnvcuvid.so.580.1", "video");
+    driver_test_put("libnvcuvid.so.580.1", "video");
     assert_int_equal(bh_driver_gather(&places, parent, old, &err), BH_OK);
-    BH_CHECK_STR("installed since", text_of(old, "libnvcuvid.so.1"), "video");
-    put("libcuda.so.590.2", "newer");
+    BH_CHECK_STR("installed since", driver_test_text_of(old, "libnvcuvid.so.1"), "video");
+    driver_test_put("libcuda.so.590.2", "newer");
     put_link("libcuda.so.1", "libcuda.so.590.2");
     assert_int_equal(bh_driver_gather(&places, parent, folder, &err), BH_OK);
-    BH_CHECK_STR("the new one", text_of(folder, "libcuda.so.1"), "newer");
+    BH_CHECK_STR("the new one", driver_test_text_of(folder, "libcuda.so.1"), "newer");
     BH_CHECK("the old one's folder is gone", access(old, F_OK) != 0);
     BH_CHECK_DONE();
 }

@@ -12,8 +12,8 @@
 #include "node/scrub.h"
 
 enum { FILE_BYTES_MAX = BH_WIRE_EPOCHS_MAX * 16 };
-#define END_PATIENCE (2 * BH_NS_PER_S)
-#define LOOK_AGAIN (10 * BH_NS_PER_MS)
+#define END_TIMEOUT (2 * BH_NS_PER_S)
+#define CHECK_INTERVAL (10 * BH_NS_PER_MS)
 
 /* ---- which were heard of before ---- */
 
@@ -23,21 +23,21 @@ struct ids {
 };
 
 static void
-path_of(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX])
+epoch_path_of(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX])
 {
     bh_path_format(ret_path, BH_NODE_PATH_MAX, "%s/epochs", node->conf.state_dir);
 }
 
 /* Hexadecimal numbers, one a line; none where there is no file yet. */
 static bh_rc
-load(const struct bh_node *node, struct ids *ret_ids, struct bh_err *err)
+epoch_load(const struct bh_node *node, struct ids *ret_ids, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX], memory[FILE_BYTES_MAX];
     struct bh_buf text;
     bh_rc rc;
 
     ret_ids->count = 0;
-    path_of(node, path);
+    epoch_path_of(node, path);
     bh_buf_init_fixed(&text, memory, sizeof memory);
     rc = bh_file_read(path, sizeof memory - 1, &text, err);
     if (rc != BH_OK)
@@ -55,13 +55,13 @@ load(const struct bh_node *node, struct ids *ret_ids, struct bh_err *err)
 }
 
 static bh_rc
-save(const struct bh_node *node, const struct bh_list *epochs, struct bh_err *err)
+epoch_save(const struct bh_node *node, const struct bh_list *epochs, struct bh_err *err)
 {
     const struct bh_msg_epoch *items = epochs->items;
     char path[BH_NODE_PATH_MAX], memory[FILE_BYTES_MAX];
     struct bh_buf text;
 
-    path_of(node, path);
+    epoch_path_of(node, path);
     bh_buf_init_fixed(&text, memory, sizeof memory);
     for (uint32_t i = 0; i < epochs->count; i++)
         bh_buf_printf(&text, "%08" PRIx32 "\n", items[i].id);
@@ -69,7 +69,7 @@ save(const struct bh_node *node, const struct bh_list *epochs, struct bh_err *er
 }
 
 static bool
-has(const struct ids *ids, uint32_t id)
+epoch_has(const struct ids *ids, uint32_t id)
 {
     for (uint32_t i = 0; i < ids->count; i++)
         if (ids->items[i] == id)
@@ -81,14 +81,14 @@ has(const struct ids *ids, uint32_t id)
  * with the first epoch behind the last that both know.  Nothing here has a number from there on,
  * unless the store was put back. */
 static bool
-is_new(const struct ids *heard, const struct bh_list *epochs, struct bh_msg_epoch *ret_from)
+is_new(const struct ids *received, const struct bh_list *epochs, struct bh_msg_epoch *ret_from)
 {
     const struct bh_msg_epoch *items = epochs->items;
     uint32_t at = epochs->count;
 
-    while (at > 0 && !has(heard, items[at - 1].id))
+    while (at > 0 && !epoch_has(received, items[at - 1].id))
         at--;
-    if (heard->count == 0 || at == epochs->count)
+    if (received->count == 0 || at == epochs->count)
         return false;
     *ret_from = items[at];
     if (at == 0) /* none is known to both */
@@ -102,7 +102,7 @@ is_new(const struct ids *heard, const struct bh_list *epochs, struct bh_msg_epoc
 static void
 end_job(struct bh_node *node, uint64_t lease)
 {
-    bh_ns until = bh_time_monotonic() + END_PATIENCE;
+    bh_ns until = bh_time_monotonic() + END_TIMEOUT;
     struct bh_job *job = bh_state_job(&node->state, lease);
     struct bh_err err;
 
@@ -115,11 +115,11 @@ end_job(struct bh_node *node, uint64_t lease)
     if (bh_job_stop(node, &(struct bh_msg_stop){ .lease = lease }, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", lease), BH_ERRLOG(&err));
     while ((job = bh_state_job(&node->state, lease)) && bh_time_monotonic() < until) {
-        bh_time_sleep(LOOK_AGAIN);
+        bh_time_sleep(CHECK_INTERVAL);
         bh_job_tick(node, bh_time_monotonic());
         job = bh_state_job(&node->state, lease);
         if (job)
-            bh_job_look(node, job);
+            bh_job_check(node, job);
     }
 }
 
@@ -129,22 +129,22 @@ end_jobs(struct bh_node *node, uint64_t from)
     for (uint32_t i = node->state.job_count; i-- > 0;) {
         if (i >= node->state.job_count) /* more than one was forgotten */
             continue;
-        if (node->state.jobs[i].note.lease >= from)
-            end_job(node, node->state.jobs[i].note.lease);
+        if (node->state.jobs[i].record.lease >= from)
+            end_job(node, node->state.jobs[i].record.lease);
     }
 }
 
 static void
-destroy_pieces(struct bh_node *node, uint64_t from)
+destroy_partitions(struct bh_node *node, uint64_t from)
 {
     struct bh_err err;
 
-    for (uint32_t i = node->state.piece_count; i-- > 0;) {
-        uint64_t partition = node->state.pieces[i].partition;
+    for (uint32_t i = node->state.partition_count; i-- > 0;) {
+        uint64_t partition = node->state.partitions[i].partition;
 
         if (partition < from)
             continue;
-        if (bh_piece_destroy(node, partition, 0, &err) == BH_OK)
+        if (bh_node_partition_destroy(node, partition, 0, &err) == BH_OK)
             bh_log(INSTANCE_COLLECTED, BH_U64("piece", partition));
         else
             bh_log(EFFECT_FAILED, BH_U64("piece", partition), BH_ERRLOG(&err));
@@ -160,29 +160,29 @@ forget_receipts(struct bh_node *node, uint64_t from)
 }
 
 bh_rc
-bh_node_epochs_hear(struct bh_node *node, struct bh_orders *orders,
+bh_node_epochs_receive(struct bh_node *node, struct bh_orders *orders,
                     const struct bh_msg_hello *hello, struct bh_err *err)
 {
     struct bh_msg_epoch from;
-    struct ids heard;
+    struct ids received;
     bool lost = false;
-    bh_rc rc = load(node, &heard, err);
+    bh_rc rc = epoch_load(node, &received, err);
 
     if (rc != BH_OK || hello->epochs.count == 0)
         return rc;
-    if (is_new(&heard, &hello->epochs, &from)) {
+    if (is_new(&received, &hello->epochs, &from)) {
         lost = from.order <= node->state.reached;
         if (lost)
             bh_log(EPOCH_OTHER, BH_U64("lease", from.lease), BH_U64("jobs", node->state.job_count));
         bh_orders_drop(orders, from.order);
         end_jobs(node, from.lease);
         forget_receipts(node, from.order);
-        destroy_pieces(node, from.partition);
+        destroy_partitions(node, from.partition);
     }
     /* What was done in the lost course is in no log, a scrub either; and numbers of tenants are given out again. */
     if (lost) {
         bh_log(MEMORY_UNKNOWN, BH_STR("why", "the daemon's store was put back"));
-        rc = bh_state_disown(&node->state, from.order > 0 ? from.order - 1 : 0, 0, err);
+        rc = bh_state_forget_owners(&node->state, from.order > 0 ? from.order - 1 : 0, 0, err);
     }
-    return rc == BH_OK ? save(node, &hello->epochs, err) : rc;
+    return rc == BH_OK ? epoch_save(node, &hello->epochs, err) : rc;
 }

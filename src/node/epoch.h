@@ -14,7 +14,7 @@
  * ended and destroyed, their orders and receipts forgotten, and GPU memory of a node that took an order
  * since is nobody's known.
  *   BH_IO, BH_FULL  the journal or the file cannot be written: nothing may be told */
-BH_MUST_USE bh_rc bh_node_epochs_hear(struct bh_node *node, struct bh_orders *orders,
+BH_MUST_USE bh_rc bh_node_epochs_receive(struct bh_node *node, struct bh_orders *orders,
                                       const struct bh_msg_hello *hello, struct bh_err *err);
 
 #endif

@@ -13,12 +13,12 @@ bh_evidence_remedy(enum bh_evidence_of of, enum bh_check_result result, enum bh_
         remedies[BH_EVIDENCE_OFS][BH_CHECK_RESULTS][BH_EVIDENCE_BYS] = {
         [BH_EVIDENCE_PROBE] = {
             [BH_CHECK_PASS]         = PASS,
-            [BH_CHECK_INCONCLUSIVE] = BOTH(.again = true, .closes_node = true),
+            [BH_CHECK_INCONCLUSIVE] = BOTH(.retry = true, .closes_node = true),
             [BH_CHECK_FAIL]         = BOTH(.closes_node = true),
         },
         [BH_EVIDENCE_START] = {
             [BH_CHECK_PASS]         = PASS,
-            [BH_CHECK_INCONCLUSIVE] = BOTH(.again = true, .unverified = true),
+            [BH_CHECK_INCONCLUSIVE] = BOTH(.retry = true, .unverified = true),
             [BH_CHECK_FAIL] = {
                 [BH_EVIDENCE_BY_JOB]  = { .ends = true, .unverified = true },
                 [BH_EVIDENCE_BY_HOST] = { .ends = true, .unverified = true, .closes_gpu = true },
@@ -26,7 +26,7 @@ bh_evidence_remedy(enum bh_evidence_of of, enum bh_check_result result, enum bh_
         },
         [BH_EVIDENCE_LEASE] = {
             [BH_CHECK_PASS]         = PASS,
-            [BH_CHECK_INCONCLUSIVE] = BOTH(.again = true, .unverified = true),
+            [BH_CHECK_INCONCLUSIVE] = BOTH(.retry = true, .unverified = true),
             [BH_CHECK_FAIL] = {
                 [BH_EVIDENCE_BY_JOB]  = { .ends = true, .unverified = true },
                 [BH_EVIDENCE_BY_HOST] = { .ends = true, .unverified = true, .closes_gpu = true },

@@ -28,7 +28,7 @@ enum bh_evidence_by {
 struct bh_evidence_remedy {
     bool ends;           /* the job does not begin, or is stopped at once */
     bool unverified;     /* the lease's grade is not verified from now on */
-    bool again;          /* checked again without being asked for */
+    bool retry;          /* checked again without being asked for */
     bool closes_gpu;     /* one GPU of the lease's takes no new lease; once for each job */
     bool closes_node;    /* no GPU of the node does.  Leases that run there run on */
 };

@@ -14,7 +14,7 @@ letters_of(const struct bh_evidence_remedy *remedy)
 
     text[0] = remedy->ends ? 'E' : '.';
     text[1] = remedy->unverified ? 'U' : '.';
-    text[2] = remedy->again ? 'A' : '.';
+    text[2] = remedy->retry ? 'A' : '.';
     text[3] = remedy->closes_gpu ? 'G' : '.';
     text[4] = remedy->closes_node ? 'N' : '.';
     return text;

@@ -46,21 +46,21 @@ bh_exit_record_reserve(const char *folder, struct bh_err *err)
 
 /* The room becomes the record; BH_NOT_FOUND: there is none. */
 static bh_rc
-fill_room(const char *folder, const char *path, const struct bh_buf *text, struct bh_err *err)
+write_reserved(const char *folder, const char *path, const struct bh_buf *text, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = -1, parent = -1;
-    char room[512];
-    bh_rc rc = reserve_path(folder, room, sizeof room, err);
+    char reserved[512];
+    bh_rc rc = reserve_path(folder, reserved, sizeof reserved, err);
 
     if (rc != BH_OK)
         return rc;
-    fd = open(room, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    fd = open(reserved, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
-        return bh_err_errno(err, "open %s", room);
+        return bh_err_errno(err, "open %s", reserved);
     rc = bh_fd_write_all(fd, text->bytes, text->length, err);
     if (rc != BH_OK)
-        return bh_err_wrap(err, "write %s", room);
-    if (ftruncate(fd, (off_t)text->length) != 0 || fsync(fd) != 0 || rename(room, path) != 0)
+        return bh_err_wrap(err, "write %s", reserved);
+    if (ftruncate(fd, (off_t)text->length) != 0 || fsync(fd) != 0 || rename(reserved, path) != 0)
         return bh_err_errno(err, "replace %s", path);
     parent = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return parent < 0 || fsync(parent) != 0 ? bh_err_errno(err, "sync %s", folder) : BH_OK;
@@ -79,7 +79,7 @@ bh_exit_record_write(const char *folder, const struct bh_msg_ended *end, struct 
     bh_json_encode(&text, bh_message_fields(BH_MSG_ENDED), end);
     if (text.overflow)
         return bh_err_set(err, BH_FULL, "exit record is too long");
-    rc = fill_room(folder, path, &text, err);
+    rc = write_reserved(folder, path, &text, err);
     return rc == BH_NOT_FOUND ? bh_file_replace(path, text.bytes, text.length, 0600, err) : rc;
 }
 

@@ -21,8 +21,8 @@ BH_MUST_USE bh_rc bh_exit_record_read(const char *folder, struct bh_msg_ended *r
 /* How a keeper was asked to keep: it inherits BH_KEEPER_LOCK_FD, an open and locked file
  * `keeper` in the job's folder (its pid and start time are written there, and the lock
  * says that it lives), BH_KEEPER_LOG_FD, the job's log, BH_KEEPER_RUNTIME_FD, the program that makes the
- * sandbox (runtime/sealed.h), and BH_KEEPER_GATE_FD, an event counter to which it adds when
+ * sandbox (runtime/sealed.h), and BH_KEEPER_BARRIER_FD, an event counter to which it adds when
  * process 1 says that it waits at the start barrier. */
-enum { BH_KEEPER_LOCK_FD = 3, BH_KEEPER_LOG_FD, BH_KEEPER_RUNTIME_FD, BH_KEEPER_GATE_FD };
+enum { BH_KEEPER_LOCK_FD = 3, BH_KEEPER_LOG_FD, BH_KEEPER_RUNTIME_FD, BH_KEEPER_BARRIER_FD };
 
 #endif

@@ -11,7 +11,7 @@
 static char folder[] = "/tmp/exit-record-XXXXXX";
 
 static const char *
-path_of(const char *name)
+exit_record_test_path_of(const char *name)
 {
     static char path[80];
 
@@ -24,7 +24,7 @@ inode_of(const char *name)
 {
     struct stat st;
 
-    return stat(path_of(name), &st) == 0 ? st.st_ino : 0;
+    return stat(exit_record_test_path_of(name), &st) == 0 ? st.st_ino : 0;
 }
 
 static void
@@ -49,7 +49,7 @@ test_write(void **state)
     BH_CHECK_STR("why", found.why, "so");
     BH_CHECK_EQ("again, without room", bh_exit_record_write(folder, &end, &err), BH_OK);
     BH_CHECK_EQ("read again", bh_exit_record_read(folder, &found, &err), BH_OK);
-    unlink(path_of("exit"));
+    unlink(exit_record_test_path_of("exit"));
     BH_CHECK_DONE();
 }
 

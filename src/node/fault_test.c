@@ -37,7 +37,7 @@ is_in_lease(const char *pid)
 /* How many processes the lease has; the furthest that one of them is as process 1.  Each gets
  * the signal, where that is not 0. */
 static int
-look(int number, enum bh_first_state *ret_first)
+fault_test_check(int number, enum bh_first_state *ret_first)
 {
     DIR *processes = opendir("/proc");
     int count = 0;
@@ -66,7 +66,7 @@ count_processes(void)
 {
     enum bh_first_state ignored;
 
-    return look(0, &ignored);
+    return fault_test_check(0, &ignored);
 }
 
 static bool
@@ -81,7 +81,7 @@ await_keeper(void)
 {
     pid_t keeper = 0;
 
-    for (int tries = 0; tries < bh_test_patience(TEST_PATIENCE_MS) && keeper == 0; tries++) {
+    for (int tries = 0; tries < bh_test_scaled(TEST_TIMEOUT_MS) && keeper == 0; tries++) {
         keeper = (pid_t)strtol(bh_test_read("state/jobs/90/keeper"), NULL, 10);
         if (keeper == 0)
             bh_time_sleep(BH_NS_PER_MS);
@@ -110,12 +110,12 @@ is_stopped_at_the_barrier(void)
 
     kill(the_node.pid, SIGSTOP);
     assert_int_equal(waitpid(the_node.pid, NULL, WUNTRACED), the_node.pid);
-    look(0, &first);
+    fault_test_check(0, &first);
     if (first != BH_FIRST_SETUP)
         return false;
-    for (int tries = 0; tries < bh_test_patience(10000) && first == BH_FIRST_SETUP; tries++) {
+    for (int tries = 0; tries < bh_test_scaled(10000) && first == BH_FIRST_SETUP; tries++) {
         bh_time_sleep(BH_NS_PER_MS);
-        look(0, &first);
+        fault_test_check(0, &first);
     }
     BH_CHECK_EQ("it waits", first, BH_FIRST_WAITS);
     return true;
@@ -142,8 +142,8 @@ test_keeper_and_node_killed(void **state)
         kill(keeper, SIGKILL);
         BH_CHECK(names[i ? i - 1 : 0], await_none());
         bh_test_node_start(&the_node);
-        bh_test_greet(&the_node);
-        BH_CHECK_EQ("its end", bh_test_take(BH_MSG_ENDED, LEASE).ended.lease, LEASE);
+        bh_test_hello(&the_node);
+        BH_CHECK_EQ("its end", bh_test_receive(BH_MSG_ENDED, LEASE).ended.lease, LEASE);
         bh_test_acknowledge(&(struct bh_msg_ack){ .lease = LEASE });
     }
     BH_CHECK_DONE();
@@ -192,7 +192,7 @@ test_left_alone(void **state)
     assert_true(bh_test_wait_for_log(LEASE, "up"));
     keeper = await_keeper();
     BH_CHECK("it has places", count_places() > 0);
-    look(SIGSTOP, &first);
+    fault_test_check(SIGSTOP, &first);
     BH_CHECK_EQ("process 1 is one of them", first, BH_FIRST_BEGAN);
     bh_test_node_end(&the_node, SIGKILL);
     kill(keeper, SIGKILL);
@@ -205,7 +205,7 @@ test_left_alone(void **state)
     bh_path_remove_tree(path);
     BH_CHECK_STR("its folder is gone", bh_test_read("state/jobs/90/keeper"), "");
     bh_test_node_start(&the_node);
-    BH_CHECK_EQ("not reported", bh_test_greet(&the_node).leases.count, 0);
+    BH_CHECK_EQ("not reported", bh_test_hello(&the_node).leases.count, 0);
     BH_CHECK("its processes are gone", await_none());
     BH_CHECK_EQ("and all its places", count_places(), 0);
     BH_CHECK("the log tells", strstr(bh_test_read("node.log"), "bh-90"));
@@ -251,12 +251,12 @@ test_end_before_the_fence(void **state)
     assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
     assert_int_equal(bh_test_start_job(&job).outcome, 0);
     let_a_look_hang();
-    bh_test_let_go(0);
+    bh_test_release(0);
     do
-        message = bh_test_take(BH_MSG_HEALTH, 0);
+        message = bh_test_receive(BH_MSG_HEALTH, 0);
     while (message.health.fault != BH_FAULT_HUNG);
     BH_CHECK_EQ("the end came first", count_inbox(BH_MSG_ENDED), 1);
-    BH_CHECK_EQ("its own", bh_test_take(BH_MSG_ENDED, LEASE).ended.exit_status, 3);
+    BH_CHECK_EQ("its own", bh_test_receive(BH_MSG_ENDED, LEASE).ended.exit_status, 3);
     BH_CHECK_DONE();
 }
 
@@ -275,7 +275,7 @@ test_orders_beside_a_hang(void **state)
                  the_node.inbox[i].number != BH_MSG_HEALTH
                      || the_node.inbox[i].health.fault != BH_FAULT_HUNG);
     do
-        message = bh_test_take(BH_MSG_HEALTH, 0);
+        message = bh_test_receive(BH_MSG_HEALTH, 0);
     while (message.health.fault != BH_FAULT_HUNG);
     BH_CHECK_STR("and then", message.health.gpu, the_node.gpus[0]);
     BH_CHECK_DONE();

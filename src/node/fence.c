@@ -14,7 +14,7 @@ bh_fence_find(const struct bh_fences *fences, const char *gpu)
 }
 
 static bool
-is_known(const struct bh_fences *fences, uint64_t job)
+fence_is_known(const struct bh_fences *fences, uint64_t job)
 {
     uint64_t known = fences->job_count < BH_FENCE_JOBS_MAX ? fences->job_count : BH_FENCE_JOBS_MAX;
 
@@ -27,7 +27,7 @@ is_known(const struct bh_fences *fences, uint64_t job)
 bool
 bh_fence_add(struct bh_fences *fences, const char *gpu, uint64_t job, const char *why)
 {
-    if (is_known(fences, job) || (!bh_fence_find(fences, gpu) && fences->count == BH_FENCES_MAX))
+    if (fence_is_known(fences, job) || (!bh_fence_find(fences, gpu) && fences->count == BH_FENCES_MAX))
         return false;
     fences->jobs[fences->job_count++ % BH_FENCE_JOBS_MAX] = job;
     if (bh_fence_find(fences, gpu))

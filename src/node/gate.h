@@ -14,16 +14,16 @@
  * inspected. */
 
 /* A keeper was started, or found again: look when process 1 waits. */
-void bh_gate_shut(struct bh_job *job);
+void bh_start_barrier_set(struct bh_job *job);
 
-/* node->gate_fd is readable: some process 1 waits, so those that were not inspected yet are. */
-void bh_gate_called(struct bh_node *node);
+/* node->barrier_fd is readable: some process 1 waits, so those that were not inspected yet are. */
+void bh_start_barrier_notified(struct bh_node *node);
 
-/* job->gate_at passed: inspect, once process 1 waits. */
-void bh_gate_tick(struct bh_node *node, struct bh_job *job, bh_ns now);
+/* job->barrier_at passed: inspect, once process 1 waits. */
+void bh_start_barrier_tick(struct bh_node *node, struct bh_job *job, bh_ns now);
 
 /* The job is gone before or after it was inspected: answer its start.  True when that failed because
  * of a check, or because the runtime never brought it up: job->end says so, then. */
-bool bh_gate_ended(struct bh_node *node, struct bh_job *job);
+bool bh_start_barrier_ended(struct bh_node *node, struct bh_job *job);
 
 #endif

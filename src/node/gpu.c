@@ -17,8 +17,8 @@
 #include "node/gpu_internal.h"
 #include "node/gpu_message.h"
 
-#define LAST_PATIENCE (500 * BH_NS_PER_MS)
-#define LAST_GLANCE (2 * BH_NS_PER_MS)
+#define LAST_TIMEOUT (500 * BH_NS_PER_MS)
+#define LAST_POLL_INTERVAL (2 * BH_NS_PER_MS)
 
 /* ---- the life of a child ---- */
 
@@ -74,7 +74,7 @@ bh_gpu_abandon(struct bh_gpu_client *client, struct bh_gpu_child *child)
 /* Whether there is room for another child.  One that was just killed takes a moment to
  * go; one that hangs in the driver does not go in any. */
 static bool
-room_for_child(struct bh_gpu_client *client)
+has_child_slot(struct bh_gpu_client *client)
 {
     for (int turn = 0; turn < 20 && bh_gpu_client_reap(client) >= BH_GPU_ABANDONED_MAX; turn++)
         bh_time_sleep(5 * BH_NS_PER_MS);
@@ -111,7 +111,7 @@ write_words(const struct bh_gpu_client *client, const struct bh_gpu_watcher *wat
 /* Only the socket, as descriptor 3, and standard error reach the child; signals are as
  * in a fresh process, and the terminal's do not reach it. */
 static int
-spawn(const struct bh_gpu_client *client, int socket, const struct bh_gpu_watcher *watcher,
+gpu_spawn(const struct bh_gpu_client *client, int socket, const struct bh_gpu_watcher *watcher,
       pid_t *ret_pid)
 {
     posix_spawn_file_actions_t files;
@@ -147,14 +147,14 @@ bh_gpu_start(struct bh_gpu_client *client, struct bh_gpu_child *child, const str
 {
     int pair[2], error;
 
-    if (!room_for_child(client)) {
+    if (!has_child_slot(client)) {
         bh_err_set(err, BH_UNAVAILABLE, "%u gpu children hang in the driver",
                    client->abandoned_count);
         return bh_err_hint(err, "a driver that hangs needs a GPU reset or a reboot; see dmesg");
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return bh_err_errno(err, "cannot make a socket pair for the gpu child");
-    error = spawn(client, pair[1], watcher, &child->pid);
+    error = gpu_spawn(client, pair[1], watcher, &child->pid);
     bh_fd_close(pair[1]);
     if (error) {
         bh_fd_close(pair[0]);
@@ -202,7 +202,7 @@ bh_gpu_await_frame(struct bh_link *link, bh_ns deadline, struct bh_frame *ret_fr
 
 /* The answer to the call whose number stands in it already. */
 static bh_rc
-await_answer(const struct bh_gpu_child *child, bh_ns deadline, struct bh_gpu_answer *answer,
+await_answer(const struct bh_gpu_child *child, bh_ns deadline, struct bh_gpu_response *answer,
              struct bh_arena *arena, struct bh_err *err)
 {
     uint64_t call = answer->call;
@@ -211,7 +211,7 @@ await_answer(const struct bh_gpu_child *child, bh_ns deadline, struct bh_gpu_ans
 
     if (rc != BH_OK)
         return rc;
-    if (frame.number != BH_GPU_MSG_ANSWER)
+    if (frame.number != BH_GPU_MSG_RESPONSE)
         return bh_err_set(err, BH_INVALID, "message %u is no answer", frame.number);
     rc = bh_frame_decode(&frame, bh_gpu_message_fields(frame.number), answer, arena, err);
     if (rc == BH_OK && answer->call != call)
@@ -220,7 +220,7 @@ await_answer(const struct bh_gpu_child *child, bh_ns deadline, struct bh_gpu_ans
 }
 
 static bh_rc
-take_error(const struct bh_gpu_answer *answer, struct bh_err *err)
+copy_error(const struct bh_gpu_response *answer, struct bh_err *err)
 {
     err->rc = (bh_rc)answer->rc;
     err->sys_kind = (enum bh_sys)answer->sys_kind;
@@ -247,8 +247,8 @@ check_idle(struct bh_gpu_client *client)
 /* A request on its way: what is asked, and where the answer goes. */
 struct request {
     enum bh_gpu_message_kind kind;
-    struct bh_gpu_ask ask;
-    struct bh_gpu_answer answer;
+    struct bh_gpu_request ask;
+    struct bh_gpu_response answer;
     struct bh_arena *arena;  /* where the answer's lists live */
 };
 
@@ -262,7 +262,7 @@ only_reads(const struct request *request)
 /* What the error of a call says of its child: ETIMEDOUT it hangs, EAGAIN it had no CPU time, EPIPE
  * it died.  `rc` is that of waiting for the answer. */
 static int
-number_of(bh_rc rc, bool starved)
+gpu_number_of(bh_rc rc, bool starved)
 {
     return rc != BH_TIMEOUT ? EPIPE : starved ? EAGAIN : ETIMEDOUT;
 }
@@ -278,7 +278,7 @@ struct flight {
 
 /* There is no answer: the child is killed, and the error says what that shows. */
 static bh_rc
-give_up(struct bh_gpu_client *client, const struct flight *flight, bh_rc rc, struct bh_err *err)
+gpu_give_up(struct bh_gpu_client *client, const struct flight *flight, bh_rc rc, struct bh_err *err)
 {
     struct bh_cpu_wait after = bh_cpu_wait_read(flight->child->pid);
     bool starved =
@@ -293,7 +293,7 @@ give_up(struct bh_gpu_client *client, const struct flight *flight, bh_rc rc, str
         bh_log(GPU_NO_ANSWER, BH_ERRLOG(err));
     err->rc = BH_UNCERTAIN;
     err->sys_kind = BH_SYS_ERRNO;
-    err->sys = number_of(rc, starved);
+    err->sys = gpu_number_of(rc, starved);
     return BH_UNCERTAIN;
 }
 
@@ -301,7 +301,7 @@ give_up(struct bh_gpu_client *client, const struct flight *flight, bh_rc rc, str
 static bh_rc
 ask_child(struct bh_gpu_client *client, struct request *request, struct bh_err *err)
 {
-    struct bh_gpu_ask *ask = &request->ask;
+    struct bh_gpu_request *ask = &request->ask;
     struct flight flight = { .child = &client->answering, .kind = request->kind,
                              .gpu = ask->gpu,
                              .span = only_reads(request) ? client->read_deadline
@@ -321,8 +321,8 @@ ask_child(struct bh_gpu_client *client, struct request *request, struct bh_err *
         rc = await_answer(&client->answering, bh_time_monotonic() + flight.span,
                           &request->answer, request->arena, err);
     if (rc == BH_OK)
-        return request->answer.rc == BH_OK ? BH_OK : take_error(&request->answer, err);
-    return give_up(client, &flight, rc, err);
+        return request->answer.rc == BH_OK ? BH_OK : copy_error(&request->answer, err);
+    return gpu_give_up(client, &flight, rc, err);
 }
 
 bool
@@ -345,7 +345,7 @@ run_request(struct bh_gpu_client *client, struct request *request, struct bh_err
 
 /* A request about one GPU; its name comes from outside and may not fit. */
 static bh_rc
-prepare(struct request *ret_request, enum bh_gpu_message_kind kind, const char *gpu,
+gpu_prepare(struct request *ret_request, enum bh_gpu_message_kind kind, const char *gpu,
         struct bh_arena *arena, struct bh_err *err)
 {
     *ret_request = (struct request){ .kind = kind, .arena = arena };
@@ -412,9 +412,9 @@ stop_watching(struct bh_gpu_client *client, const char *gpu)
 static bh_rc
 client_set_mig(void *self, const char *gpu, bool enabled, struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_ANSWER_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
     struct request request;
-    bh_rc rc = prepare(&request, BH_GPU_MSG_SET_MIG, gpu, arena, err);
+    bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_SET_MIG, gpu, arena, err);
 
     if (rc != BH_OK)
         return rc;
@@ -427,9 +427,9 @@ static bh_rc
 client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
              struct bh_device_instance *ret_instance, struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_ANSWER_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
     struct request request;
-    bh_rc rc = prepare(&request, BH_GPU_MSG_CARVE, gpu, arena, err);
+    bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_CARVE, gpu, arena, err);
 
     if (rc != BH_OK)
         return rc;
@@ -450,9 +450,9 @@ client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
 static bh_rc
 client_destroy(void *self, const char *gpu, uint32_t gi, struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_ANSWER_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
     struct request request;
-    bh_rc rc = prepare(&request, BH_GPU_MSG_DESTROY, gpu, arena, err);
+    bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_DESTROY, gpu, arena, err);
 
     request.ask.gi = gi;
     return rc == BH_OK ? run_request(self, &request, err) : rc;
@@ -464,7 +464,7 @@ client_processes(void *self, const char *gpu, struct bh_arena *arena,
                  struct bh_err *err)
 {
     struct request request;
-    bh_rc rc = prepare(&request, BH_GPU_MSG_PROCESSES, gpu, arena, err);
+    bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_PROCESSES, gpu, arena, err);
 
     if (rc == BH_OK)
         rc = run_request(self, &request, err);
@@ -480,7 +480,7 @@ client_busy(void *self, const char *gpu, struct bh_arena *arena,
             struct bh_device_samples *samples, struct bh_err *err)
 {
     struct request request;
-    bh_rc rc = prepare(&request, BH_GPU_MSG_BUSY, gpu, arena, err);
+    bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_BUSY, gpu, arena, err);
 
     request.ask.since_us = samples->since_us;
     if (rc == BH_OK)
@@ -496,9 +496,9 @@ static bh_rc
 client_health(void *self, const char *gpu, struct bh_device_health *ret_health,
               struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_ANSWER_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
     struct request request;
-    bh_rc rc = prepare(&request, BH_GPU_MSG_HEALTH, gpu, arena, err);
+    bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_HEALTH, gpu, arena, err);
 
     if (rc == BH_OK)
         rc = run_request(self, &request, err);
@@ -539,11 +539,11 @@ bh_gpu_client_hide(struct bh_gpu_client *client, const uint32_t *minors, uint32_
 /* ---- questions without waiting ---- */
 
 bh_rc
-bh_gpu_client_ask(struct bh_gpu_client *client, const char *gpu, struct bh_err *err)
+bh_gpu_client_request(struct bh_gpu_client *client, const char *gpu, struct bh_err *err)
 {
     enum bh_gpu_message_kind kind = *gpu ? BH_GPU_MSG_HEALTH : BH_GPU_MSG_SCAN;
     struct request request;
-    bh_rc rc = prepare(&request, kind, gpu, NULL, err);
+    bh_rc rc = gpu_prepare(&request, kind, gpu, NULL, err);
 
     BH_ASSERT(!client->asked);
     if (rc == BH_OK && client->surveying.pid == 0)
@@ -561,7 +561,7 @@ bh_gpu_client_ask(struct bh_gpu_client *client, const char *gpu, struct bh_err *
 }
 
 static void
-find_answer(struct bh_gpu_client *client, const struct bh_gpu_answer *answer,
+find_answer(struct bh_gpu_client *client, const struct bh_gpu_response *answer,
             struct bh_gpu_found *ret_found)
 {
     *ret_found = (struct bh_gpu_found){
@@ -576,13 +576,13 @@ find_answer(struct bh_gpu_client *client, const struct bh_gpu_answer *answer,
 }
 
 bh_rc
-bh_gpu_client_take(struct bh_gpu_client *client, struct bh_arena *arena,
+bh_gpu_client_receive(struct bh_gpu_client *client, struct bh_arena *arena,
                    struct bh_gpu_found *ret_found, bool *ret_waits, struct bh_err *err)
 {
     struct flight flight = { .child = &client->surveying, .gpu = client->asked_gpu,
                              .kind = *client->asked_gpu ? BH_GPU_MSG_HEALTH : BH_GPU_MSG_SCAN,
                              .before = client->asked_wait, .span = client->read_deadline };
-    struct bh_gpu_answer answer = { .call = client->asked_call };
+    struct bh_gpu_response answer = { .call = client->asked_call };
     bh_rc rc = client->surveying.pid
                    ? await_answer(&client->surveying, bh_time_monotonic(), &answer, arena, err)
                    : bh_err_set(err, BH_UNAVAILABLE, "the gpu child was ended");
@@ -592,21 +592,21 @@ bh_gpu_client_take(struct bh_gpu_client *client, struct bh_arena *arena,
         return BH_OK;
     client->asked = false;
     if (rc != BH_OK)
-        return give_up(client, &flight, rc, err);
+        return gpu_give_up(client, &flight, rc, err);
     if (answer.rc != BH_OK)
-        return take_error(&answer, err);
+        return copy_error(&answer, err);
     find_answer(client, &answer, ret_found);
     return BH_OK;
 }
 
 int
-bh_gpu_client_answer_fd(const struct bh_gpu_client *client)
+bh_gpu_client_response_fd(const struct bh_gpu_client *client)
 {
     return client->asked && client->surveying.pid ? bh_link_fd(client->surveying.link) : -1;
 }
 
 bh_ns
-bh_gpu_client_answer_until(const struct bh_gpu_client *client)
+bh_gpu_client_response_until(const struct bh_gpu_client *client)
 {
     return client->asked && client->surveying.pid ? client->asked_until : bh_time_monotonic();
 }
@@ -664,11 +664,11 @@ bh_gpu_client_new(const struct bh_gpu_client_options *options)
 static void
 await_abandoned(struct bh_gpu_client *client)
 {
-    bh_ns deadline = bh_time_monotonic() + LAST_PATIENCE;
+    bh_ns deadline = bh_time_monotonic() + LAST_TIMEOUT;
 
     bh_gpu_client_reap(client);
     while (client->abandoned_count > 0 && bh_time_monotonic() < deadline) {
-        bh_time_sleep(LAST_GLANCE);
+        bh_time_sleep(LAST_POLL_INTERVAL);
         bh_gpu_client_reap(client);
     }
 }

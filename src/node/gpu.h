@@ -68,19 +68,19 @@ struct bh_gpu_found {
     struct bh_inventory inventory;
     struct bh_device_health health;
 };
-BH_MUST_USE bh_rc bh_gpu_client_ask(struct bh_gpu_client *client, const char *gpu,
+BH_MUST_USE bh_rc bh_gpu_client_request(struct bh_gpu_client *client, const char *gpu,
                                     struct bh_err *err);
 
 /* Its answer: `ret_waits`, it has not come and is still waited for; else as the port's call.
  * Lists live in the arena. */
-BH_MUST_USE bh_rc bh_gpu_client_take(struct bh_gpu_client *client, struct bh_arena *arena,
+BH_MUST_USE bh_rc bh_gpu_client_receive(struct bh_gpu_client *client, struct bh_arena *arena,
                                      struct bh_gpu_found *ret_found, bool *ret_waits,
                                      struct bh_err *err);
 
 /* For poll: readable when there is something to take, -1 when nothing is asked; and until when
  * (monotonic) the answer is waited for. */
-int bh_gpu_client_answer_fd(const struct bh_gpu_client *client);
-bh_ns bh_gpu_client_answer_until(const struct bh_gpu_client *client);
+int bh_gpu_client_response_fd(const struct bh_gpu_client *client);
+bh_ns bh_gpu_client_response_until(const struct bh_gpu_client *client);
 
 /* From now on wait for events of that GPU, by the minor of its device node; more than
  * BH_GPU_WATCHED_MAX are not watched.  A scan does this for each GPU that it finds. */

@@ -19,7 +19,7 @@
 
 /* How long the watcher waits for an event before it looks whether the node is still
  * there, and how long before it tries a driver again that failed. */
-#define WATCH_TURN BH_NS_PER_S
+#define WATCH_INTERVAL BH_NS_PER_S
 
 enum { ARENA_MAX = 4 << 20 };
 
@@ -29,7 +29,7 @@ struct child {
 };
 
 static bh_rc
-open_device(struct child *child, struct bh_err *err)
+gpu_child_open_device(struct child *child, struct bh_err *err)
 {
     return child->device.ops ? BH_OK : bh_device_nvml_open(child->options, &child->device, err);
 }
@@ -44,13 +44,13 @@ close_device(struct child *child)
 
 /* ---- requests: one function each, tabled by message number ---- */
 
-typedef bh_rc (*request)(const struct bh_device *device, const struct bh_gpu_ask *ask,
-                         struct bh_gpu_answer *answer, struct bh_arena *arena,
+typedef bh_rc (*request)(const struct bh_device *device, const struct bh_gpu_request *ask,
+                         struct bh_gpu_response *answer, struct bh_arena *arena,
                          struct bh_err *err);
 
 static bh_rc
-scan(const struct bh_device *device, const struct bh_gpu_ask *ask,
-     struct bh_gpu_answer *answer, struct bh_arena *arena, struct bh_err *err)
+gpu_child_scan(const struct bh_device *device, const struct bh_gpu_request *ask,
+     struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
 {
     struct bh_inventory found;
     bh_rc rc = device->ops->scan(device->self, arena, &found, err);
@@ -64,15 +64,15 @@ scan(const struct bh_device *device, const struct bh_gpu_ask *ask,
 }
 
 static bh_rc
-set_mig(const struct bh_device *device, const struct bh_gpu_ask *ask,
-        struct bh_gpu_answer *answer, struct bh_arena *arena, struct bh_err *err)
+set_mig(const struct bh_device *device, const struct bh_gpu_request *ask,
+        struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
 {
     return device->ops->set_mig(device->self, ask->gpu, ask->enabled, err);
 }
 
 static bh_rc
-carve(const struct bh_device *device, const struct bh_gpu_ask *ask,
-      struct bh_gpu_answer *answer, struct bh_arena *arena, struct bh_err *err)
+gpu_child_carve(const struct bh_device *device, const struct bh_gpu_request *ask,
+      struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
 {
     struct bh_device_instance *made = bh_arena_alloc(arena, sizeof *made);
     bh_rc rc;
@@ -86,15 +86,15 @@ carve(const struct bh_device *device, const struct bh_gpu_ask *ask,
 }
 
 static bh_rc
-destroy(const struct bh_device *device, const struct bh_gpu_ask *ask,
-        struct bh_gpu_answer *answer, struct bh_arena *arena, struct bh_err *err)
+gpu_child_destroy(const struct bh_device *device, const struct bh_gpu_request *ask,
+        struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
 {
     return device->ops->destroy(device->self, ask->gpu, ask->gi, err);
 }
 
 static bh_rc
-processes(const struct bh_device *device, const struct bh_gpu_ask *ask,
-          struct bh_gpu_answer *answer, struct bh_arena *arena, struct bh_err *err)
+gpu_child_processes(const struct bh_device *device, const struct bh_gpu_request *ask,
+          struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
 {
     struct bh_device_process *items;
     uint32_t count;
@@ -106,7 +106,7 @@ processes(const struct bh_device *device, const struct bh_gpu_ask *ask,
 }
 
 static bh_rc
-busy(const struct bh_device *device, const struct bh_gpu_ask *ask, struct bh_gpu_answer *answer,
+gpu_child_busy(const struct bh_device *device, const struct bh_gpu_request *ask, struct bh_gpu_response *answer,
      struct bh_arena *arena, struct bh_err *err)
 {
     struct bh_device_samples samples = { .since_us = ask->since_us };
@@ -118,8 +118,8 @@ busy(const struct bh_device *device, const struct bh_gpu_ask *ask, struct bh_gpu
 }
 
 static bh_rc
-health(const struct bh_device *device, const struct bh_gpu_ask *ask,
-       struct bh_gpu_answer *answer, struct bh_arena *arena, struct bh_err *err)
+gpu_child_health(const struct bh_device *device, const struct bh_gpu_request *ask,
+       struct bh_gpu_response *answer, struct bh_arena *arena, struct bh_err *err)
 {
     struct bh_device_health *found = bh_arena_alloc(arena, sizeof *found);
     bh_rc rc;
@@ -133,17 +133,17 @@ health(const struct bh_device *device, const struct bh_gpu_ask *ask,
 }
 
 static const request requests[] = {
-    [BH_GPU_MSG_SCAN] = scan,
+    [BH_GPU_MSG_SCAN] = gpu_child_scan,
     [BH_GPU_MSG_SET_MIG] = set_mig,
-    [BH_GPU_MSG_CARVE] = carve,
-    [BH_GPU_MSG_DESTROY] = destroy,
-    [BH_GPU_MSG_PROCESSES] = processes,
-    [BH_GPU_MSG_BUSY] = busy,
-    [BH_GPU_MSG_HEALTH] = health,
+    [BH_GPU_MSG_CARVE] = gpu_child_carve,
+    [BH_GPU_MSG_DESTROY] = gpu_child_destroy,
+    [BH_GPU_MSG_PROCESSES] = gpu_child_processes,
+    [BH_GPU_MSG_BUSY] = gpu_child_busy,
+    [BH_GPU_MSG_HEALTH] = gpu_child_health,
 };
 
 static void
-put_error(struct bh_gpu_answer *answer, const struct bh_err *err)
+put_error(struct bh_gpu_response *answer, const struct bh_err *err)
 {
     answer->rc = err->rc;
     answer->sys_kind = err->sys_kind;
@@ -157,9 +157,9 @@ answer_frame(struct child *child, struct bh_link *link, const struct bh_frame *f
              struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA_MAX);
-    struct bh_gpu_answer answer = { 0 };
+    struct bh_gpu_response answer = { 0 };
     struct bh_err why = { 0 };
-    struct bh_gpu_ask ask;
+    struct bh_gpu_request ask;
     bh_rc rc;
 
     if (frame->number >= BH_COUNT(requests) || !requests[frame->number])
@@ -168,12 +168,12 @@ answer_frame(struct child *child, struct bh_link *link, const struct bh_frame *f
     if (rc != BH_OK)
         return rc;
     answer.call = ask.call;
-    rc = open_device(child, &why);
+    rc = gpu_child_open_device(child, &why);
     if (rc == BH_OK)
         rc = requests[frame->number](&child->device, &ask, &answer, arena, &why);
     if (rc != BH_OK)
         put_error(&answer, &why);
-    return bh_link_send(link, BH_GPU_MSG_ANSWER, bh_gpu_message_fields(BH_GPU_MSG_ANSWER),
+    return bh_link_send(link, BH_GPU_MSG_RESPONSE, bh_gpu_message_fields(BH_GPU_MSG_RESPONSE),
                         &answer, err);
 }
 
@@ -181,7 +181,7 @@ answer_frame(struct child *child, struct bh_link *link, const struct bh_frame *f
 
 /* Whether the socket has something to do within `wait`; flushes what can be. */
 static bh_rc
-turn(struct bh_link *link, int wait_ms, struct bh_err *err)
+gpu_child_dispatch(struct bh_link *link, int wait_ms, struct bh_err *err)
 {
     struct pollfd ready = { .fd = bh_link_fd(link), .events = bh_link_interest(link) };
 
@@ -200,13 +200,13 @@ turn(struct bh_link *link, int wait_ms, struct bh_err *err)
 
 /* The node's going is the regular end. */
 static bh_rc
-ended(bh_rc rc)
+gpu_child_ended(bh_rc rc)
 {
     return rc == BH_UNAVAILABLE ? BH_OK : rc;
 }
 
 bh_rc
-bh_gpu_child_answer(int fd, const struct bh_device_options *options, struct bh_err *err)
+bh_gpu_child_respond(int fd, const struct bh_device_options *options, struct bh_err *err)
 {
     BH_AUTO(bh_link_free) struct bh_link *link = bh_link_new(fd);
     struct child child = { .options = options };
@@ -214,14 +214,14 @@ bh_gpu_child_answer(int fd, const struct bh_device_options *options, struct bh_e
     bh_rc rc = BH_OK;
 
     while (rc == BH_OK) {
-        rc = turn(link, -1, err);
+        rc = gpu_child_dispatch(link, -1, err);
         while (rc == BH_OK && (rc = bh_link_next(link, &frame, err)) == BH_OK)
             rc = answer_frame(&child, link, &frame, err);
         if (rc == BH_NOT_FOUND)
             rc = BH_OK;
     }
     close_device(&child);
-    return ended(rc);
+    return gpu_child_ended(rc);
 }
 
 bh_rc
@@ -235,21 +235,21 @@ bh_gpu_child_watch(int fd, const char *gpu, const struct bh_device_options *opti
     while (rc == BH_OK) {
         struct bh_device_event event;
         struct bh_err why;
-        bh_rc found = open_device(&child, &why);
+        bh_rc found = gpu_child_open_device(&child, &why);
 
         if (found == BH_OK)
-            found = child.device.ops->next_event(child.device.self, WATCH_TURN, &event, &why);
+            found = child.device.ops->next_event(child.device.self, WATCH_INTERVAL, &event, &why);
         if (found == BH_OK && strcmp(event.gpu, gpu) == 0) /* without nodes it sees all GPUs */
             rc = bh_link_send(link, BH_GPU_MSG_EVENT, bh_gpu_message_fields(BH_GPU_MSG_EVENT),
                               &event, err);
         else if (found != BH_OK && found != BH_TIMEOUT)
             close_device(&child); /* a driver that was reset wants to be opened anew */
         if (rc == BH_OK)
-            rc = turn(link, found == BH_OK || found == BH_TIMEOUT
-                                ? 0 : (int)(WATCH_TURN / BH_NS_PER_MS), err);
+            rc = gpu_child_dispatch(link, found == BH_OK || found == BH_TIMEOUT
+                                ? 0 : (int)(WATCH_INTERVAL / BH_NS_PER_MS), err);
     }
     close_device(&child);
-    return ended(rc);
+    return gpu_child_ended(rc);
 }
 
 /* ---- GPUs that a child must not open ---- */

@@ -11,7 +11,7 @@
 
 /* Answer requests on `fd`, one at a time, until the node closes it.  BH_OK: it did;
  * BH_INVALID: it sent something else; BH_IO. */
-BH_MUST_USE bh_rc bh_gpu_child_answer(int fd, const struct bh_device_options *options,
+BH_MUST_USE bh_rc bh_gpu_child_respond(int fd, const struct bh_device_options *options,
                                       struct bh_err *err);
 
 /* Wait for events of the GPU of that name and send each on `fd` until the node closes it. */

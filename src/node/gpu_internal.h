@@ -9,7 +9,7 @@
 
 /* What gpu.c and gpu_watch.c share. */
 
-enum { BH_GPU_ANSWER_MAX = 1 << 16 }; /* bytes of an answer without long lists, decoded */
+enum { BH_GPU_RESPONSE_MAX = 1 << 16 }; /* bytes of an answer without long lists, decoded */
 
 struct bh_gpu_child {
     pid_t pid;               /* 0: none runs */

@@ -60,7 +60,7 @@ main(int argc, char **argv)
         rc = bh_gpu_child_confine(&err);
     if (rc == BH_OK)
         rc = events ? bh_gpu_child_watch(SOCKET, events, &options, &err)
-                    : bh_gpu_child_answer(SOCKET, &options, &err);
+                    : bh_gpu_child_respond(SOCKET, &options, &err);
     if (rc != BH_OK)
         fprintf(stderr, "bulkhead-gpu: %s\n", err.msg);
     return rc == BH_OK ? 0 : bh_rc_exit(rc);

@@ -89,28 +89,28 @@ static const struct bh_fields health =
     BH_FIELDS("health", struct bh_device_health, health_fields);
 
 static const struct bh_field ask_fields[] = {
-    BH_F(struct bh_gpu_ask, call, BH_FIELD_U64),
-    BH_F(struct bh_gpu_ask, enabled, BH_FIELD_BOOL),
-    BH_F(struct bh_gpu_ask, gi, BH_FIELD_U32),
-    BH_F(struct bh_gpu_ask, gpu, BH_FIELD_STR),
-    BH_F(struct bh_gpu_ask, profile, BH_FIELD_STR),
-    BH_F(struct bh_gpu_ask, since_us, BH_FIELD_U64),
-    BH_F(struct bh_gpu_ask, start, BH_FIELD_U32),
+    BH_F(struct bh_gpu_request, call, BH_FIELD_U64),
+    BH_F(struct bh_gpu_request, enabled, BH_FIELD_BOOL),
+    BH_F(struct bh_gpu_request, gi, BH_FIELD_U32),
+    BH_F(struct bh_gpu_request, gpu, BH_FIELD_STR),
+    BH_F(struct bh_gpu_request, profile, BH_FIELD_STR),
+    BH_F(struct bh_gpu_request, since_us, BH_FIELD_U64),
+    BH_F(struct bh_gpu_request, start, BH_FIELD_U32),
 };
 
 static const struct bh_field answer_fields[] = {
-    BH_F(struct bh_gpu_answer, busy, BH_FIELD_LIST, .of = &busy),
-    BH_F(struct bh_gpu_answer, call, BH_FIELD_U64),
-    BH_F(struct bh_gpu_answer, driver, BH_FIELD_STR),
-    BH_F(struct bh_gpu_answer, gpus, BH_FIELD_LIST, .of = &gpu),
-    BH_F(struct bh_gpu_answer, healths, BH_FIELD_LIST, .of = &health),
-    BH_F(struct bh_gpu_answer, hint, BH_FIELD_STR),
-    BH_F(struct bh_gpu_answer, instances, BH_FIELD_LIST, .of = &instance),
-    BH_F(struct bh_gpu_answer, msg, BH_FIELD_STR),
-    BH_F(struct bh_gpu_answer, processes, BH_FIELD_LIST, .of = &process),
-    BH_F_ENUM(struct bh_gpu_answer, rc, rc_names),
-    BH_F(struct bh_gpu_answer, sys, BH_FIELD_I32),
-    BH_F_ENUM(struct bh_gpu_answer, sys_kind, sys_names),
+    BH_F(struct bh_gpu_response, busy, BH_FIELD_LIST, .of = &busy),
+    BH_F(struct bh_gpu_response, call, BH_FIELD_U64),
+    BH_F(struct bh_gpu_response, driver, BH_FIELD_STR),
+    BH_F(struct bh_gpu_response, gpus, BH_FIELD_LIST, .of = &gpu),
+    BH_F(struct bh_gpu_response, healths, BH_FIELD_LIST, .of = &health),
+    BH_F(struct bh_gpu_response, hint, BH_FIELD_STR),
+    BH_F(struct bh_gpu_response, instances, BH_FIELD_LIST, .of = &instance),
+    BH_F(struct bh_gpu_response, msg, BH_FIELD_STR),
+    BH_F(struct bh_gpu_response, processes, BH_FIELD_LIST, .of = &process),
+    BH_F_ENUM(struct bh_gpu_response, rc, rc_names),
+    BH_F(struct bh_gpu_response, sys, BH_FIELD_I32),
+    BH_F_ENUM(struct bh_gpu_response, sys_kind, sys_names),
 };
 
 static const struct bh_field event_fields[] = {
@@ -120,14 +120,14 @@ static const struct bh_field event_fields[] = {
 };
 
 static const struct bh_fields messages[] = {
-    [BH_GPU_MSG_SCAN] = BH_FIELDS("scan", struct bh_gpu_ask, ask_fields),
-    [BH_GPU_MSG_SET_MIG] = BH_FIELDS("set_mig", struct bh_gpu_ask, ask_fields),
-    [BH_GPU_MSG_CARVE] = BH_FIELDS("carve", struct bh_gpu_ask, ask_fields),
-    [BH_GPU_MSG_DESTROY] = BH_FIELDS("destroy", struct bh_gpu_ask, ask_fields),
-    [BH_GPU_MSG_PROCESSES] = BH_FIELDS("processes", struct bh_gpu_ask, ask_fields),
-    [BH_GPU_MSG_BUSY] = BH_FIELDS("busy", struct bh_gpu_ask, ask_fields),
-    [BH_GPU_MSG_HEALTH] = BH_FIELDS("health", struct bh_gpu_ask, ask_fields),
-    [BH_GPU_MSG_ANSWER] = BH_FIELDS("answer", struct bh_gpu_answer, answer_fields),
+    [BH_GPU_MSG_SCAN] = BH_FIELDS("scan", struct bh_gpu_request, ask_fields),
+    [BH_GPU_MSG_SET_MIG] = BH_FIELDS("set_mig", struct bh_gpu_request, ask_fields),
+    [BH_GPU_MSG_CARVE] = BH_FIELDS("carve", struct bh_gpu_request, ask_fields),
+    [BH_GPU_MSG_DESTROY] = BH_FIELDS("destroy", struct bh_gpu_request, ask_fields),
+    [BH_GPU_MSG_PROCESSES] = BH_FIELDS("processes", struct bh_gpu_request, ask_fields),
+    [BH_GPU_MSG_BUSY] = BH_FIELDS("busy", struct bh_gpu_request, ask_fields),
+    [BH_GPU_MSG_HEALTH] = BH_FIELDS("health", struct bh_gpu_request, ask_fields),
+    [BH_GPU_MSG_RESPONSE] = BH_FIELDS("answer", struct bh_gpu_response, answer_fields),
     [BH_GPU_MSG_EVENT] = BH_FIELDS("event", struct bh_device_event, event_fields),
 };
 

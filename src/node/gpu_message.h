@@ -15,7 +15,7 @@ enum bh_gpu_message_kind {
 };
 
 /* A request; each kind uses the members it needs. */
-struct bh_gpu_ask {
+struct bh_gpu_request {
     uint64_t call;       /* the answer repeats it */
     char gpu[48], profile[24];
     uint32_t start, gi;
@@ -25,7 +25,7 @@ struct bh_gpu_ask {
 
 /* rc BH_OK: SCAN filled driver, gpus and instances, CARVE one instance, PROCESSES the
  * processes, BUSY the busy, HEALTH one health.  Else the error. */
-struct bh_gpu_answer {
+struct bh_gpu_response {
     uint64_t call;
     uint32_t rc, sys_kind;
     int32_t sys;

@@ -25,11 +25,11 @@
 enum { SOCKET = 3, ARENA = 1 << 20 };
 
 static void
-send_answer(struct bh_link *link, const struct bh_gpu_answer *answer)
+send_answer(struct bh_link *link, const struct bh_gpu_response *answer)
 {
     struct bh_err err;
 
-    if (bh_link_send(link, BH_GPU_MSG_ANSWER, bh_gpu_message_fields(BH_GPU_MSG_ANSWER), answer,
+    if (bh_link_send(link, BH_GPU_MSG_RESPONSE, bh_gpu_message_fields(BH_GPU_MSG_RESPONSE), answer,
                      &err) != BH_OK)
         exit(1);
 }
@@ -39,7 +39,7 @@ await_ask(struct bh_link *link)
 {
     struct bh_arena *arena = bh_arena_new(ARENA);
     struct pollfd ready = { .fd = SOCKET, .events = POLLIN };
-    struct bh_gpu_ask ask;
+    struct bh_gpu_request ask;
     struct bh_frame frame;
     struct bh_err err;
     bh_rc rc;
@@ -60,7 +60,7 @@ await_ask(struct bh_link *link)
 /* Until it is told to go by the test's end: a child that no signal ends.  A process
  * that is traced stays a zombie until its tracer has asked for it. */
 static void
-stick(const char *note)
+stick(const char *record)
 {
     pid_t self = getpid();
     char path[512], text[32];
@@ -73,7 +73,7 @@ stick(const char *note)
         struct bh_err err;
         bool seized = ptrace(PTRACE_SEIZE, self, NULL, NULL) == 0;
 
-        snprintf(path, sizeof path, "%s/%d", note, (int)self);
+        snprintf(path, sizeof path, "%s/%d", record, (int)self);
         snprintf(text, sizeof text, "%d", seized ? (int)getpid() : 0);
         if (bh_file_replace(path, text, strlen(text), 0600, &err) != BH_OK)
             _exit(1);
@@ -110,7 +110,7 @@ starve(void)
 }
 
 static int
-play(const char *part, const char *note)
+gpu_test_play(const char *part, const char *record)
 {
     struct bh_link *link = bh_link_new(SOCKET);
     uint64_t call;
@@ -118,29 +118,29 @@ play(const char *part, const char *note)
     if (strcmp(part, "dies at once") == 0)
         return 0;
     if (strcmp(part, "sticks") == 0)
-        stick(note);
+        stick(record);
     call = await_ask(link);
     if (strcmp(part, "starves") == 0)
         starve();
     if (strcmp(part, "answers") == 0) {
         for (;; call = await_ask(link))
-            send_answer(link, &(struct bh_gpu_answer){ .call = call, .driver = "fake" });
+            send_answer(link, &(struct bh_gpu_response){ .call = call, .driver = "fake" });
     }
     if (strcmp(part, "refuses") == 0) {
-        send_answer(link, &(struct bh_gpu_answer){
+        send_answer(link, &(struct bh_gpu_response){
                               .call = call, .rc = BH_FULL, .sys_kind = BH_SYS_NVML, .sys = 23,
                               .msg = "the place is taken", .hint = "take another" });
         call = await_ask(link);
     }
     if (strcmp(part, "answers another") == 0)
-        send_answer(link, &(struct bh_gpu_answer){ .call = call + 1 });
+        send_answer(link, &(struct bh_gpu_response){ .call = call + 1 });
     if (strcmp(part, "speaks HTTP") == 0 && write(SOCKET, "HTTP/1.1 200 OK\r\n", 17) != 17)
         return 1;
     if (strcmp(part, "asks") == 0) {
         struct bh_err err;
 
         (void)!bh_link_send(link, BH_GPU_MSG_SCAN, bh_gpu_message_fields(BH_GPU_MSG_SCAN),
-                            &(struct bh_gpu_ask){ .call = call }, &err);
+                            &(struct bh_gpu_request){ .call = call }, &err);
     }
     if (strcmp(part, "dies asked") == 0)
         return 0;
@@ -149,10 +149,10 @@ play(const char *part, const char *note)
 }
 
 static struct bh_gpu_client *
-client_of(const char *part, const char *note, bh_ns deadline)
+client_of(const char *part, const char *record, bh_ns deadline)
 {
     return bh_gpu_client_new(&(struct bh_gpu_client_options){
-        .program = "/proc/self/exe", .library = part, .proc_root = note,
+        .program = "/proc/self/exe", .library = part, .proc_root = record,
         .read_deadline = deadline, .change_deadline = deadline });
 }
 
@@ -342,7 +342,7 @@ struct said {
 static struct said
 socket_with(uint32_t number, const void *bytes, size_t length)
 {
-    static const struct bh_gpu_ask ask = { .call = 7, .gpu = "GPU-1" };
+    static const struct bh_gpu_request ask = { .call = 7, .gpu = "GPU-1" };
     struct bh_buf out;
     struct said said;
     int pair[2];
@@ -368,7 +368,7 @@ static const struct {
     { "nothing",       0,                    "",                 BH_OK },
     { "a request",     BH_GPU_MSG_SCAN,      "",                 BH_OK },
     { "a cut request", BH_GPU_MSG_DESTROY,   "\x40\1",           BH_OK },
-    { "an answer",     BH_GPU_MSG_ANSWER,    "",                 BH_INVALID },
+    { "an answer",     BH_GPU_MSG_RESPONSE,    "",                 BH_INVALID },
     { "unknown",       99,                   "",                 BH_INVALID },
     { "garbage",       0,                    "GET / HTTP/1.1\r", BH_INVALID },
 };
@@ -385,11 +385,11 @@ test_child(void **state)
                                        strlen(sayings[i].bytes));
         struct bh_link *link = bh_link_new(said.node);
         BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA);
-        struct bh_gpu_answer answer = { 0 };
+        struct bh_gpu_response answer = { 0 };
         struct bh_err err = { 0 };
         struct bh_frame frame;
 
-        BH_CHECK_EQ(sayings[i].name, bh_gpu_child_answer(said.child, &options, &err),
+        BH_CHECK_EQ(sayings[i].name, bh_gpu_child_respond(said.child, &options, &err),
                     sayings[i].rc);
         if (sayings[i].rc == BH_OK && sayings[i].number) {
             assert_int_equal(bh_link_readable(link, &err), BH_OK);
@@ -414,7 +414,7 @@ struct stuck {
 
 /* The tracers that left a note in the folder; the notes go. */
 static void
-collect(struct stuck *stuck)
+gpu_test_collect(struct stuck *stuck)
 {
     const struct dirent *entry;
     DIR *dir = opendir(stuck->folder);
@@ -457,7 +457,7 @@ test_abandoned(void **state)
     for (uint32_t i = 0; i < BH_GPU_ABANDONED_MAX; i++)
         BH_CHECK_EQ("it hangs", device.ops->scan(device.self, arena, &inventory, &err),
                     BH_UNCERTAIN);
-    collect(&stuck);
+    gpu_test_collect(&stuck);
     if (stuck.count == BH_GPU_ABANDONED_MAX) {
         bh_ns before = bh_time_monotonic();
 
@@ -479,7 +479,7 @@ test_abandoned(void **state)
     BH_CHECK_EQ("a fresh one", device.ops->scan(device.self, arena, &inventory, &err),
                 BH_UNCERTAIN);
     bh_gpu_client_free(client);
-    collect(&stuck);
+    gpu_test_collect(&stuck);
     if (stuck.count > BH_GPU_ABANDONED_MAX)
         kill(stuck.tracers[BH_GPU_ABANDONED_MAX], SIGKILL);
     BH_CHECK_EQ("nothing is left", rmdir(stuck.folder), 0);
@@ -523,7 +523,7 @@ int
 main(int argc, char **argv)
 {
     if (argc >= 5 && strcmp(argv[1], "--library") == 0)
-        return play(argv[2], argv[4]);
+        return gpu_test_play(argv[2], argv[4]);
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,10 +46,10 @@ bh_gpu_client_event_fds(struct bh_gpu_client *client, int ret_fds[BH_GPU_WATCHED
 
 /* An event that has come from that child.  BH_TIMEOUT: none; BH_UNAVAILABLE: it was ended. */
 static bh_rc
-take_event(struct bh_gpu_client *client, struct bh_gpu_watcher *watcher,
+gpu_watch_receive_event(struct bh_gpu_client *client, struct bh_gpu_watcher *watcher,
            struct bh_device_event *ret_event, struct bh_err *err)
 {
-    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_ANSWER_MAX);
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
     struct bh_device_event event;
     struct bh_frame frame;
     bh_rc rc = bh_gpu_await_frame(watcher->child.link, bh_time_monotonic(), &frame, err);
@@ -71,20 +71,20 @@ take_event(struct bh_gpu_client *client, struct bh_gpu_watcher *watcher,
 }
 
 static bh_rc
-take_any_event(struct bh_gpu_client *client, struct bh_device_event *ret_event,
+receive_any_event(struct bh_gpu_client *client, struct bh_device_event *ret_event,
                struct bh_err *err)
 {
     bh_rc rc = bh_err_set(err, BH_UNAVAILABLE, "no gpu child waits for events");
 
     for (uint32_t i = 0; i < client->watcher_count; i++) {
-        bh_rc had = rc;
+        bh_rc granted = rc;
 
         if (client->watchers[i].child.pid)
-            rc = take_event(client, &client->watchers[i], ret_event, err);
+            rc = gpu_watch_receive_event(client, &client->watchers[i], ret_event, err);
         if (rc == BH_OK)
             return BH_OK;
-        if (had == BH_TIMEOUT)
-            rc = had; /* another child waits */
+        if (granted == BH_TIMEOUT)
+            rc = granted; /* another child waits */
     }
     return rc;
 }
@@ -100,7 +100,7 @@ bh_gpu_next_event(void *self, bh_ns wait, struct bh_device_event *ret_event,
         struct pollfd ready[BH_GPU_WATCHED_MAX];
         int fds[BH_GPU_WATCHED_MAX], left = bh_gpu_ms_left(deadline);
         uint32_t count = bh_gpu_client_event_fds(client, fds);
-        bh_rc rc = take_any_event(client, ret_event, err);
+        bh_rc rc = receive_any_event(client, ret_event, err);
 
         if (rc != BH_TIMEOUT || left == 0)
             return rc;

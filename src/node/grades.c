@@ -12,7 +12,7 @@ enum { DMEM_BRANCH = 615 };
 #define NOT_VERIFIED "not offered: not verified on hardware"
 
 bool
-bh_grades_driver_limits(const char *driver)
+bh_isolation_levels_driver_limits(const char *driver)
 {
     struct bh_driver_version version;
     struct bh_err unused;
@@ -37,7 +37,7 @@ has_dmem(const struct bh_node *node)
 static void
 probe_driver_limit(const struct bh_node *node, struct bh_msg_grade *grade)
 {
-    bool driver = bh_grades_driver_limits(node->inventory.driver), dmem = has_dmem(node);
+    bool driver = bh_isolation_levels_driver_limits(node->inventory.driver), dmem = has_dmem(node);
 
     snprintf(grade->grade, sizeof grade->grade, "D");
     grade->found = driver && dmem;
@@ -62,7 +62,7 @@ probe_mps(const struct bh_node *node, struct bh_msg_grade *grade)
 }
 
 void
-bh_grades_probe(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_grades)
+bh_isolation_levels_probe(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_grades)
 {
     struct bh_msg_grade *grades = bh_arena_alloc(arena, 2 * sizeof *grades);
 

@@ -7,10 +7,10 @@
  * limits by control group, and E, MPS.  It looks for what they need and tells what it found;
  * no hardware has shown yet that their limits hold, so they are offered nowhere.  The list is
  * of struct bh_msg_grade, in `arena`. */
-void bh_grades_probe(const struct bh_node *node, struct bh_arena *arena,
+void bh_isolation_levels_probe(const struct bh_node *node, struct bh_arena *arena,
                      struct bh_list *ret_grades);
 
 /* Whether the driver's version is one that limits memory by control group: 615 and newer. */
-bool bh_grades_driver_limits(const char *driver);
+bool bh_isolation_levels_driver_limits(const char *driver);
 
 #endif

@@ -35,7 +35,7 @@ not_verified(void **state)
         assert_int_equal(bh_file_replace(path, cases[i].controllers,
                                          strlen(cases[i].controllers), 0600, &err), BH_OK);
         snprintf(node->inventory.driver, sizeof node->inventory.driver, "%s", cases[i].driver);
-        bh_grades_probe(node, arena, &list);
+        bh_isolation_levels_probe(node, arena, &list);
         grades = list.items;
         assert_int_equal(list.count, 2);
         BH_CHECK_STR(cases[i].name, grades[0].grade, "D");

@@ -26,7 +26,7 @@ enum { GPUS_MAX = 64, PIDS_MAX = 4096, FINDINGS_MAX = 64, MISSES_MAX = 3, IN_FLI
 enum { NOBODY = 0, UNKNOWN = UINT32_MAX }; /* beside the numbers of tenants */
 #define LOOK_WITHIN (20 * BH_NS_PER_S)
 #define IN_FLIGHT_PATIENCE (2 * BH_NS_PER_S)
-#define LOOK_AGAIN (50 * BH_NS_PER_MS)
+#define CHECK_INTERVAL (50 * BH_NS_PER_MS)
 
 /* What the child finds.  The last one has no lease: it has looked at all. */
 struct finding {
@@ -36,7 +36,7 @@ struct finding {
 
 struct place {
     char gpu[BH_UUID_MAX];
-    uint32_t by[BH_MARK_UNITS];             /* the tenant whose jobs could have passed on what was open */
+    uint32_t by[BH_OWNERSHIP_UNITS];             /* the tenant whose jobs could have passed on what was open */
     uint32_t leavings;                      /* of jobs that could */
     bh_ns held_at;                          /* monotonic; when an order first found it held, or 0 */
 };
@@ -48,8 +48,8 @@ struct bh_handover {
     int output;                             /* its findings */
     bool dying;                             /* it had its time, and was killed */
     uint32_t leavings;                      /* of the GPU, when it began */
-    struct bh_note_piece piece;             /* that it looks for */
-    bh_ns until, look_at;                   /* monotonic; it is killed; none begins before */
+    struct bh_node_partition partition;             /* that it looks for */
+    bh_ns until, check_at;                   /* monotonic; it is killed; none begins before */
     uint32_t misses;                        /* looks in a row that came to nothing */
     struct { uint64_t lease; bh_ns since; } in_flight[IN_FLIGHT_MAX];
 };
@@ -104,7 +104,7 @@ place_of(struct bh_handover *handover, const char *gpu)
         return NULL;
     if (at == handover->place_count) {
         snprintf(handover->places[at].gpu, BH_UUID_MAX, "%s", gpu);
-        for (uint32_t u = 0; u < BH_MARK_UNITS; u++)
+        for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++)
             handover->places[at].by[u] = UNKNOWN;
         handover->place_count++;
     }
@@ -112,18 +112,18 @@ place_of(struct bh_handover *handover, const char *gpu)
 }
 
 static uint32_t
-units_of(const struct bh_note_piece *piece)
+units_of(const struct bh_node_partition *partition)
 {
-    return piece->units ? piece->units & BH_MARK_ALL : BH_MARK_ALL;
+    return partition->units ? partition->units & BH_OWNERSHIP_ALL : BH_OWNERSHIP_ALL;
 }
 
 static bool
-needs_look(struct bh_handover *handover, const struct bh_note_piece *piece, uint32_t tenant)
+needs_look(struct bh_handover *handover, const struct bh_node_partition *partition, uint32_t tenant)
 {
-    const struct place *place = place_of(handover, piece->gpu);
+    const struct place *place = place_of(handover, partition->gpu);
 
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++)
-        if (units_of(piece) >> u & 1
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++)
+        if (units_of(partition) >> u & 1
             && (!place || (place->by[u] != NOBODY && place->by[u] != tenant)))
             return true;
     return false;
@@ -132,13 +132,13 @@ needs_look(struct bh_handover *handover, const struct bh_note_piece *piece, uint
 void
 bh_handover_left(struct bh_node *node, const struct bh_job *job)
 {
-    for (uint32_t i = 0; !job->sealed && i < job->note.lent_count; i++) {
-        const struct bh_note_piece *piece = &job->note.lent[i];
-        struct place *place = place_of(node->handover, piece->gpu);
-        uint32_t tenant = job->note.tenant;
+    for (uint32_t i = 0; !job->sealed && i < job->record.lent_count; i++) {
+        const struct bh_node_partition *partition = &job->record.lent[i];
+        struct place *place = place_of(node->handover, partition->gpu);
+        uint32_t tenant = job->record.tenant;
 
-        for (uint32_t u = 0; place && u < BH_MARK_UNITS; u++)
-            if (units_of(piece) >> u & 1)
+        for (uint32_t u = 0; place && u < BH_OWNERSHIP_UNITS; u++)
+            if (units_of(partition) >> u & 1)
                 place->by[u] = place->by[u] == NOBODY || place->by[u] == tenant ? tenant : UNKNOWN;
         if (place)
             place->leavings++;
@@ -146,12 +146,12 @@ bh_handover_left(struct bh_node *node, const struct bh_job *job)
 }
 
 static void
-set_clear(struct bh_handover *handover, const struct bh_note_piece *piece)
+set_clear(struct bh_handover *handover, const struct bh_node_partition *partition)
 {
-    struct place *place = place_of(handover, piece->gpu);
+    struct place *place = place_of(handover, partition->gpu);
 
-    for (uint32_t u = 0; place && u < BH_MARK_UNITS; u++)
-        if (units_of(piece) >> u & 1)
+    for (uint32_t u = 0; place && u < BH_OWNERSHIP_UNITS; u++)
+        if (units_of(partition) >> u & 1)
             place->by[u] = NOBODY;
 }
 
@@ -159,36 +159,36 @@ set_clear(struct bh_handover *handover, const struct bh_note_piece *piece)
 
 /* Lent the same files: now, or before it was suspended. */
 static bool
-has_place(const struct bh_job *job, const struct bh_note_piece *piece)
+has_place(const struct bh_job *job, const struct bh_node_partition *partition)
 {
-    for (uint32_t i = 0; i < job->note.lent_count; i++) {
-        const struct bh_note_piece *lent = &job->note.lent[i];
+    for (uint32_t i = 0; i < job->record.lent_count; i++) {
+        const struct bh_node_partition *lent = &job->record.lent[i];
         bool instance = bh_share_slot_is_instance(lent);
 
-        if (strcmp(lent->gpu, piece->gpu) == 0 && instance == bh_share_slot_is_instance(piece)
-            && (!instance || lent->gi == piece->gi))
+        if (strcmp(lent->gpu, partition->gpu) == 0 && instance == bh_share_slot_is_instance(partition)
+            && (!instance || lent->gi == partition->gi))
             return true;
     }
     return false;
 }
 
 static bool
-is_to_be_looked_at(const struct bh_job *job, const struct bh_note_piece *piece)
+is_to_be_looked_at(const struct bh_job *job, const struct bh_node_partition *partition)
 {
-    return !job->ended && !job->sealed && job->running && !has_place(job, piece);
+    return !job->ended && !job->sealed && job->running && !has_place(job, partition);
 }
 
-/* The driver's files of the piece that the job has none of its own of. */
+/* The driver's files of the partition that the job has none of its own of. */
 static bool
 list_wanted(const struct bh_node *node, const struct bh_job *job,
-            const struct bh_note_piece *piece, struct bh_open_wanted *ret_wanted)
+            const struct bh_node_partition *partition, struct bh_open_wanted *ret_wanted)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-    struct bh_sandbox_device of_piece[8], own[2 + 3 * BH_WIRE_PIECES_MAX];
+    struct bh_sandbox_device of_piece[8], own[2 + 3 * BH_WIRE_PARTITIONS_MAX];
     const struct bh_param_list *templates = &node->conf.job_driver_mount;
-    struct bh_note lease = { .lent_count = 1, .lent[0] = *piece };
+    struct bh_node_record lease = { .lent_count = 1, .lent[0] = *partition };
     uint32_t count = bh_devices_of(node, &lease, of_piece);
-    uint32_t own_count = bh_devices_of(node, &job->note, own);
+    uint32_t own_count = bh_devices_of(node, &job->record, own);
     bool room = true;
 
     *ret_wanted = (struct bh_open_wanted){ .device_count = 0 };
@@ -204,7 +204,7 @@ list_wanted(const struct bh_node *node, const struct bh_job *job,
     }
     for (uint32_t i = 0; i < templates->count && room; i++) {
         const char *text = templates->items[i], *colon = strchr(text, ':');
-        const char *source = colon ? bh_devices_fill(arena, text, (size_t)(colon - text), piece)
+        const char *source = colon ? bh_devices_fill(arena, text, (size_t)(colon - text), partition)
                                    : NULL;
 
         room = !source || bh_open_want_folder(ret_wanted, source);
@@ -216,17 +216,17 @@ list_wanted(const struct bh_node *node, const struct bh_job *job,
 
 static void
 look_at_job(const struct bh_node *node, const struct bh_job *job,
-            const struct bh_note_piece *piece, int output)
+            const struct bh_node_partition *partition, int output)
 {
     static pid_t pids[PIDS_MAX];
-    struct finding finding = { .lease = job->note.lease };
+    struct finding finding = { .lease = job->record.lease };
     struct bh_open_wanted wanted;
     struct bh_err ignored;
     uint32_t count = 0;
     char id[32];
 
-    bh_node_job_id(job->note.lease, id);
-    if (!list_wanted(node, job, piece, &wanted)
+    bh_node_job_id(job->record.lease, id);
+    if (!list_wanted(node, job, partition, &wanted)
         || node->runtime.ops->processes(node->runtime.self, id, pids, PIDS_MAX, &count, &ignored)
                != BH_OK)
         _exit(1); /* without the last finding: nothing is known */
@@ -245,7 +245,7 @@ look_at_job(const struct bh_node *node, const struct bh_job *job,
 
 /* It keeps nothing of the node's open, whose end others wait for. */
 static void
-look(const struct bh_node *node, const struct bh_note_piece *piece, int output)
+look(const struct bh_node *node, const struct bh_node_partition *partition, int output)
 {
     const struct finding last = { .lease = 0 };
 
@@ -254,21 +254,21 @@ look(const struct bh_node *node, const struct bh_note_piece *piece, int output)
     if (output < 0 || close_range(STDERR_FILENO + 1, ~0U, 0) != 0)
         _exit(1);
     for (uint32_t i = 0; i < node->state.job_count; i++)
-        if (is_to_be_looked_at(&node->state.jobs[i], piece))
-            look_at_job(node, &node->state.jobs[i], piece, output);
+        if (is_to_be_looked_at(&node->state.jobs[i], partition))
+            look_at_job(node, &node->state.jobs[i], partition, output);
     _exit(write(output, &last, sizeof last) == (ssize_t)sizeof last ? 0 : 1);
 }
 
 static uint32_t
-leavings_of(struct bh_handover *handover, const struct bh_note_piece *piece)
+leavings_of(struct bh_handover *handover, const struct bh_node_partition *partition)
 {
-    const struct place *place = place_of(handover, piece->gpu);
+    const struct place *place = place_of(handover, partition->gpu);
 
     return place ? place->leavings : 0;
 }
 
 static bh_rc
-begin_look(struct bh_node *node, const struct bh_note_piece *piece, struct bh_err *err)
+begin_look(struct bh_node *node, const struct bh_node_partition *partition, struct bh_err *err)
 {
     struct bh_handover *handover = node->handover;
     int ends[2];
@@ -277,7 +277,7 @@ begin_look(struct bh_node *node, const struct bh_note_piece *piece, struct bh_er
         return bh_err_errno(err, "make a pipe");
     handover->pid = fork();
     if (handover->pid == 0)
-        look(node, piece, ends[1]);
+        look(node, partition, ends[1]);
     bh_fd_close(ends[1]);
     if (handover->pid < 0) {
         handover->pid = 0;
@@ -285,9 +285,9 @@ begin_look(struct bh_node *node, const struct bh_note_piece *piece, struct bh_er
         return bh_err_errno(err, "start a look at what jobs have open");
     }
     handover->output = ends[0];
-    handover->piece = *piece;
+    handover->partition = *partition;
     handover->until = bh_time_monotonic() + LOOK_WITHIN;
-    handover->leavings = leavings_of(handover, piece);
+    handover->leavings = leavings_of(handover, partition);
     return BH_OK;
 }
 
@@ -319,12 +319,12 @@ judge(struct bh_node *node, const struct finding *finding, bh_ns now)
     if (!job || job->ended)
         return;
     if (finding->found == BH_OPEN_IN_FLIGHT && lie_long(handover, finding->lease, now))
-        bh_trespass_accuse(job, &handover->piece, finding->pid,
+        bh_trespass_accuse(job, &handover->partition, finding->pid,
                            "leaves descriptors in a socket that may be of");
     else if (finding->found == BH_OPEN_MAPPED)
-        bh_trespass_accuse(job, &handover->piece, finding->pid, "has mapped files of");
+        bh_trespass_accuse(job, &handover->partition, finding->pid, "has mapped files of");
     else if (finding->found == BH_OPEN_HELD)
-        bh_trespass_accuse(job, &handover->piece, finding->pid, "has open files of");
+        bh_trespass_accuse(job, &handover->partition, finding->pid, "has open files of");
 }
 
 /* Those whose sockets were seen empty. */
@@ -356,17 +356,17 @@ take_look(struct bh_node *node, bh_ns now, struct bh_err *err)
         judge(node, &findings[i], now);
     if (whole)
         forget_in_flight(handover, findings, count - 1);
-    if (whole && count == 1 && leavings_of(handover, &handover->piece) == handover->leavings)
-        set_clear(handover, &handover->piece);
+    if (whole && count == 1 && leavings_of(handover, &handover->partition) == handover->leavings)
+        set_clear(handover, &handover->partition);
     if (end_look(handover))
-        handover->look_at = now + LOOK_AGAIN;
+        handover->check_at = now + CHECK_INTERVAL;
     handover->until = now + LOOK_WITHIN; /* where it does not go */
     handover->misses = count > 0 ? 0 : handover->misses + 1;
     if (handover->misses < MISSES_MAX)
         return BH_OK;
     handover->misses = 0;
     return bh_err_set(err, BH_TIMEOUT, "what jobs have open of GPU %s could not be read",
-                      handover->piece.gpu);
+                      handover->partition.gpu);
 }
 
 /* Its findings are read when it has ended: they fit into the pipe. */
@@ -381,16 +381,16 @@ has_ended(const struct bh_handover *handover, bh_ns now)
 }
 
 static bool
-is_anybody_there(const struct bh_node *node, const struct bh_note_piece *piece)
+is_anybody_there(const struct bh_node *node, const struct bh_node_partition *partition)
 {
     for (uint32_t i = 0; i < node->state.job_count; i++)
-        if (is_to_be_looked_at(&node->state.jobs[i], piece))
+        if (is_to_be_looked_at(&node->state.jobs[i], partition))
             return true;
     return false;
 }
 
 bh_rc
-bh_handover_check(struct bh_node *node, const struct bh_note_piece *piece, uint32_t tenant,
+bh_handover_check(struct bh_node *node, const struct bh_node_partition *partition, uint32_t tenant,
                   bool *ret_waits, struct bh_err *err)
 {
     struct bh_handover *handover = node->handover;
@@ -398,18 +398,18 @@ bh_handover_check(struct bh_node *node, const struct bh_note_piece *piece, uint3
     bh_rc rc = BH_OK;
 
     *ret_waits = false;
-    if (tenant == NOBODY || !needs_look(handover, piece, tenant))
+    if (tenant == NOBODY || !needs_look(handover, partition, tenant))
         return BH_OK;
-    if (!is_anybody_there(node, piece)) {
-        set_clear(handover, piece);
+    if (!is_anybody_there(node, partition)) {
+        set_clear(handover, partition);
         return BH_OK;
     }
     if (handover->pid && has_ended(handover, now))
         rc = take_look(node, now, err);
-    if (rc == BH_OK && needs_look(handover, piece, tenant)) {
+    if (rc == BH_OK && needs_look(handover, partition, tenant)) {
         *ret_waits = true;
-        if (!handover->pid && now >= handover->look_at)
-            rc = begin_look(node, piece, err);
+        if (!handover->pid && now >= handover->check_at)
+            rc = begin_look(node, partition, err);
     }
     return rc;
 }
@@ -422,7 +422,7 @@ tell(struct bh_node *node, const char *gpu)
 
     bh_err_set(&why, BH_CONFLICT,
                "a process of a job that was not lent it holds it: that job is ended");
-    bh_trouble_note(node, gpu, &why);
+    bh_gpu_error_record(node, gpu, &why);
 }
 
 /* A process that sits in the kernel may never go: then the order fails, as when a stranger has it. */
@@ -441,20 +441,20 @@ wait_while(struct bh_node *node, const char *gpu, bool held)
 }
 
 bool
-bh_handover_is_held(struct bh_node *node, const struct bh_note_piece *piece)
+bh_handover_is_held(struct bh_node *node, const struct bh_node_partition *partition)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-    bool whole = strcmp(piece->profile, "whole") == 0, held = false;
-    struct bh_note_piece place = *piece;
+    bool whole = strcmp(partition->profile, "whole") == 0, held = false;
+    struct bh_node_partition place = *partition;
     struct bh_device_process *processes;
     struct bh_err ignored;
     uint32_t count = 0;
 
     if (whole)
         place.gi = BH_WHOLE_GPU; /* not noted yet when it is carved */
-    else if (!*piece->uuid)
+    else if (!*partition->uuid)
         return false; /* an instance that is to be carved: nobody is there */
-    if (!needs_look(node->handover, &place, NOBODY) || bh_health_is_away(node, place.gpu)
+    if (!needs_look(node->handover, &place, NOBODY) || bh_health_is_unresponsive(node, place.gpu)
         || node->device.ops->processes(node->device.self, place.gpu, arena, &processes, &count,
                                        &ignored) != BH_OK)
         return false;

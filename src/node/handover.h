@@ -17,16 +17,16 @@
 BH_MUST_USE struct bh_handover *bh_handover_new(void);
 void bh_handover_free(struct bh_handover *handover); /* NULL is fine */
 
-/* Before the piece, which exists, is `tenant`'s (0: nobody's yet, which needs no look).  BH_OK and
+/* Before the partition, which exists, is `tenant`'s (0: nobody's yet, which needs no look).  BH_OK and
  * `ret_waits`: ask again.
  *   BH_TIMEOUT  what jobs have open could not be read, several times in a row */
-BH_MUST_USE bh_rc bh_handover_check(struct bh_node *node, const struct bh_note_piece *piece,
+BH_MUST_USE bh_rc bh_handover_check(struct bh_node *node, const struct bh_node_partition *partition,
                                     uint32_t tenant, bool *ret_waits, struct bh_err *err);
 
-/* Before the piece is destroyed, or carved where it is a whole GPU: whether the driver lists processes
+/* Before the partition is destroyed, or carved where it is a whole GPU: whether the driver lists processes
  * of other leases there.  Those are ended, which is to be waited for; destroy_wait_ms at most, then
  * false. */
-bool bh_handover_is_held(struct bh_node *node, const struct bh_note_piece *piece);
+bool bh_handover_is_held(struct bh_node *node, const struct bh_node_partition *partition);
 
 /* The job has ended, or is suspended: what it passed on before may still be open elsewhere. */
 void bh_handover_left(struct bh_node *node, const struct bh_job *job);

@@ -16,25 +16,25 @@
 
 enum { GPUS_MAX = 64, MISSED_MAX = 64 };
 #define FRESH BH_NS_PER_S            /* what was read so short a time ago is read again from here */
-#define HUNG_AGAIN_MOST (300 * BH_NS_PER_S)
+#define HUNG_RETRY_MAX (300 * BH_NS_PER_S)
 
 /* A GPU as it was when somebody looked last. */
-struct seen {
+struct gpu_state {
     char gpu[BH_UUID_MAX], pci[20];
     struct bh_device_health health;
-    bh_ns looked_at;                 /* monotonic; 0: never */
-    bool away;                       /* hangs, or is lost */
+    bh_ns checked_at;                 /* monotonic; 0: never */
+    bool unresponsive;                       /* hangs, or is lost */
     char why[200];                   /* of one that is away */
     bool announce;                   /* at the next look tell how it is */
     enum { NOT_GIVEN_UP, GIVEN_UP, ASKED_SINCE } given_up; /* by an XID that wants a reboot: */
                                      /* that it answers to a look that began after it is told */
-    bh_ns again_at, pause;           /* of one that is away: when to ask it again */
+    bh_ns retry_at, pause;           /* of one that is away: when to ask it again */
 };
 
 struct bh_health_watch {
-    struct seen seen[GPUS_MAX];
+    struct gpu_state gpu_state[GPUS_MAX];
     uint32_t count;
-    bh_ns look_at;                   /* monotonic */
+    bh_ns check_at;                   /* monotonic */
     struct bh_msg_health missed[MISSED_MAX];
     uint32_t missed_count;
 };
@@ -54,54 +54,54 @@ bh_health_watch_free(struct bh_health_watch *watch)
     free(watch);
 }
 
-static struct seen *
-find(const struct bh_node *node, const char *gpu)
+static struct gpu_state *
+health_find(const struct bh_node *node, const char *gpu)
 {
     struct bh_health_watch *watch = node->health;
 
     for (uint32_t i = 0; i < watch->count; i++)
-        if (strcmp(watch->seen[i].gpu, gpu) == 0)
-            return &watch->seen[i];
+        if (strcmp(watch->gpu_state[i].gpu, gpu) == 0)
+            return &watch->gpu_state[i];
     return NULL;
 }
 
 /* GPUs that came since. */
 static void
-learn(struct bh_node *node)
+health_learn(struct bh_node *node)
 {
     struct bh_health_watch *watch = node->health;
 
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
         const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
-        struct seen *seen = find(node, gpu->uuid);
+        struct gpu_state *gpu_state = health_find(node, gpu->uuid);
 
-        if (!seen && watch->count < GPUS_MAX && *gpu->uuid) {
-            seen = &watch->seen[watch->count++];
-            seen->announce = true;
+        if (!gpu_state && watch->count < GPUS_MAX && *gpu->uuid) {
+            gpu_state = &watch->gpu_state[watch->count++];
+            gpu_state->announce = true;
         }
-        if (!seen || !*gpu->pci)
+        if (!gpu_state || !*gpu->pci)
             continue;
-        snprintf(seen->gpu, sizeof seen->gpu, "%s", gpu->uuid);
-        snprintf(seen->pci, sizeof seen->pci, "%s", gpu->pci);
+        snprintf(gpu_state->gpu, sizeof gpu_state->gpu, "%s", gpu->uuid);
+        snprintf(gpu_state->pci, sizeof gpu_state->pci, "%s", gpu->pci);
     }
 }
 
 const char *
 bh_health_pci(const struct bh_node *node, const char *gpu)
 {
-    const struct seen *seen = find(node, gpu);
+    const struct gpu_state *gpu_state = health_find(node, gpu);
 
-    return seen ? seen->pci : "";
+    return gpu_state ? gpu_state->pci : "";
 }
 
 void
 bh_health_forget(struct bh_node *node, const char *gpu)
 {
-    struct seen *seen = find(node, gpu);
+    struct gpu_state *gpu_state = health_find(node, gpu);
 
-    if (seen) {
-        seen->looked_at = 0;
-        seen->away = false;
+    if (gpu_state) {
+        gpu_state->checked_at = 0;
+        gpu_state->unresponsive = false;
     }
 }
 
@@ -119,11 +119,11 @@ message_on(const char *gpu, enum bh_fault fault)
 
 /* The oldest give way: the last ones say more about how things stand. */
 static void
-send(struct bh_node *node, const struct bh_msg_health *health)
+health_send(struct bh_node *node, const struct bh_msg_health *health)
 {
     struct bh_health_watch *watch = node->health;
 
-    if (node->link && node->greeted) {
+    if (node->link && node->hello_received) {
         bh_node_send(node, BH_MSG_HEALTH, health);
         return;
     }
@@ -134,7 +134,7 @@ send(struct bh_node *node, const struct bh_msg_health *health)
 }
 
 void
-bh_health_greet(struct bh_node *node)
+bh_health_connected(struct bh_node *node)
 {
     struct bh_health_watch *watch = node->health;
 
@@ -142,141 +142,141 @@ bh_health_greet(struct bh_node *node)
         bh_node_send(node, BH_MSG_HEALTH, &watch->missed[i]);
     watch->missed_count = 0;
     for (uint32_t i = 0; i < watch->count; i++)
-        watch->seen[i].announce = true;
-    watch->look_at = 0;
+        watch->gpu_state[i].announce = true;
+    watch->check_at = 0;
 }
 
 /* ---- looking ---- */
 
 /* It does not answer: the daemon should keep new work off this GPU. */
 static void
-is_away(struct bh_node *node, const char *gpu, enum bh_fault fault, const struct bh_err *err)
+is_unresponsive(struct bh_node *node, const char *gpu, enum bh_fault fault, const struct bh_err *err)
 {
-    struct seen *seen = find(node, gpu);
+    struct gpu_state *gpu_state = health_find(node, gpu);
     struct bh_msg_health health = message_on(gpu, fault);
 
     snprintf(health.why, sizeof health.why, "%.199s", err->msg);
     bh_utf8_scrub(health.why);
-    if (seen) {
+    if (gpu_state) {
         bh_ns first = node->conf.health_interval_ms * BH_NS_PER_MS;
 
-        seen->pause = !seen->away ? first
-                      : seen->pause > HUNG_AGAIN_MOST / 2 ? HUNG_AGAIN_MOST : 2 * seen->pause;
-        seen->again_at = bh_time_monotonic() + seen->pause;
-        if (seen->away && !seen->announce)
+        gpu_state->pause = !gpu_state->unresponsive ? first
+                      : gpu_state->pause > HUNG_RETRY_MAX / 2 ? HUNG_RETRY_MAX : 2 * gpu_state->pause;
+        gpu_state->retry_at = bh_time_monotonic() + gpu_state->pause;
+        if (gpu_state->unresponsive && !gpu_state->announce)
             return;
-        seen->away = true;
-        memcpy(seen->why, health.why, sizeof seen->why);
+        gpu_state->unresponsive = true;
+        memcpy(gpu_state->why, health.why, sizeof gpu_state->why);
     }
     node->sample_at = 0; /* the samples tell why */
     bh_report_ends(node, gpu);
     bh_log(GPU_FENCED, BH_STR("gpu", gpu), BH_ERRLOG(err));
-    send(node, &health);
+    health_send(node, &health);
 }
 
 void
 bh_health_hung(struct bh_node *node, const char *gpu, const struct bh_err *err)
 {
     if (!bh_gpu_child_died(err))
-        is_away(node, gpu, BH_FAULT_HUNG, err);
+        is_unresponsive(node, gpu, BH_FAULT_HUNG, err);
 }
 
 bool
-bh_health_is_away(const struct bh_node *node, const char *gpu)
+bh_health_is_unresponsive(const struct bh_node *node, const char *gpu)
 {
-    const struct seen *seen = find(node, gpu);
+    const struct gpu_state *gpu_state = health_find(node, gpu);
 
-    return seen && seen->away;
+    return gpu_state && gpu_state->unresponsive;
 }
 
 const char *
 bh_health_why(const struct bh_node *node, const char *gpu)
 {
-    const struct seen *seen = find(node, gpu);
+    const struct gpu_state *gpu_state = health_find(node, gpu);
 
-    return seen && seen->away ? seen->why : NULL;
+    return gpu_state && gpu_state->unresponsive ? gpu_state->why : NULL;
 }
 
 static void
-take_error(struct bh_node *node, const char *gpu, const struct bh_err *err)
+copy_error(struct bh_node *node, const char *gpu, const struct bh_err *err)
 {
     if (err->rc == BH_UNCERTAIN)
         bh_health_hung(node, gpu, err);
     else if (err->rc == BH_NOT_FOUND)
-        is_away(node, gpu, BH_FAULT_LOST, err);
+        is_unresponsive(node, gpu, BH_FAULT_LOST, err);
 }
 
 bh_rc
-bh_health_look(struct bh_node *node, const char *gpu, struct bh_device_health *ret_health,
+bh_health_read(struct bh_node *node, const char *gpu, struct bh_device_health *ret_health,
                struct bh_err *err)
 {
     bh_rc rc = node->device.ops->health(node->device.self, gpu, ret_health, err);
 
     if (rc != BH_OK)
-        take_error(node, gpu, err);
+        copy_error(node, gpu, err);
     return rc;
 }
 
 static void
-tell_signs(struct bh_node *node, struct seen *seen, const struct bh_device_health *now,
+report_rules(struct bh_node *node, struct gpu_state *gpu_state, const struct bh_device_health *now,
            bh_ns span)
 {
-    struct bh_device_health before = seen->looked_at && !seen->announce
-                                         ? seen->health : bh_signs_none(now);
-    enum bh_sign signs[BH_SIGNS];
-    uint32_t count = bh_signs_compare(&before, now, span, signs);
+    struct bh_device_health before = gpu_state->checked_at && !gpu_state->announce
+                                         ? gpu_state->health : bh_health_rules_none(now);
+    enum bh_health_rule rules[BH_HEALTH_RULES];
+    uint32_t count = bh_health_rules_compare(&before, now, span, rules);
 
     for (uint32_t i = 0; i < count; i++) {
-        struct bh_msg_health health = message_on(seen->gpu, BH_FAULT_SIGN);
+        struct bh_msg_health health = message_on(gpu_state->gpu, BH_FAULT_HEALTH_RULE);
 
-        health.sign = signs[i];
+        health.sign = rules[i];
         health.recovery = now->recovery;
-        snprintf(health.why, sizeof health.why, "%s", bh_sign_doc(signs[i]));
-        bh_log(HEALTH_SIGN, BH_STR("gpu", seen->gpu), BH_STR("sign", bh_sign_names[signs[i]]));
-        send(node, &health);
+        snprintf(health.why, sizeof health.why, "%s", bh_health_rule_doc(rules[i]));
+        bh_log(HEALTH_SIGN, BH_STR("gpu", gpu_state->gpu), BH_STR("sign", bh_health_rule_names[rules[i]]));
+        health_send(node, &health);
     }
 }
 
 /* It answers: told when it did not before, and to a daemon that is new. */
 static void
-tell_present(struct bh_node *node, struct seen *seen, const struct bh_device_health *now)
+report_present(struct bh_node *node, struct gpu_state *gpu_state, const struct bh_device_health *now)
 {
-    struct bh_msg_health health = message_on(seen->gpu, BH_FAULT_NONE);
-    const char *walls = bh_verify_why(node, seen->gpu);
+    struct bh_msg_health health = message_on(gpu_state->gpu, BH_FAULT_NONE);
+    const char *isolation = bh_verify_why(node, gpu_state->gpu);
 
-    if (!seen->away && !seen->announce && seen->given_up != ASKED_SINCE)
+    if (!gpu_state->unresponsive && !gpu_state->announce && gpu_state->given_up != ASKED_SINCE)
         return;
-    if (seen->away)
-        bh_log(GPU_ANSWERS, BH_STR("gpu", seen->gpu));
-    seen->away = false;
-    if (seen->given_up == ASKED_SINCE)
-        seen->given_up = NOT_GIVEN_UP;
+    if (gpu_state->unresponsive)
+        bh_log(GPU_ANSWERS, BH_STR("gpu", gpu_state->gpu));
+    gpu_state->unresponsive = false;
+    if (gpu_state->given_up == ASKED_SINCE)
+        gpu_state->given_up = NOT_GIVEN_UP;
     health.recovery = now->recovery;
-    if (walls) {
+    if (isolation) {
         health.fault = BH_FAULT_ISOLATION;
-        snprintf(health.why, sizeof health.why, "%s", walls);
+        snprintf(health.why, sizeof health.why, "%s", isolation);
     }
-    send(node, &health);
+    health_send(node, &health);
 }
 
 void
 bh_health_found(struct bh_node *node, const char *gpu, const struct bh_device_health *found,
                 const struct bh_err *err)
 {
-    struct seen *seen = find(node, gpu);
+    struct gpu_state *gpu_state = health_find(node, gpu);
     bh_ns now = bh_time_monotonic();
 
-    if (!seen || bh_reset_holds(node, gpu))
+    if (!gpu_state || bh_reset_holds(node, gpu))
         return;
     if (found) {
-        tell_present(node, seen, found);
-        tell_signs(node, seen, found, seen->looked_at ? now - seen->looked_at : BH_NS_PER_S);
-        seen->health = *found;
-        seen->looked_at = now;
+        report_present(node, gpu_state, found);
+        report_rules(node, gpu_state, found, gpu_state->checked_at ? now - gpu_state->checked_at : BH_NS_PER_S);
+        gpu_state->health = *found;
+        gpu_state->checked_at = now;
     } else {
-        take_error(node, gpu, err);
+        copy_error(node, gpu, err);
     }
-    seen->announce = seen->announce && !node->greeted;
+    gpu_state->announce = gpu_state->announce && !node->hello_received;
 }
 
 bh_ns
@@ -284,23 +284,23 @@ bh_health_tick(struct bh_node *node, bh_ns now)
 {
     struct bh_health_watch *watch = node->health;
 
-    if (!node->greeted)
+    if (!node->hello_received)
         return 0;
-    if (watch->look_at > now)
-        return watch->look_at;
-    learn(node);
+    if (watch->check_at > now)
+        return watch->check_at;
+    health_learn(node);
     for (uint32_t i = 0; i < watch->count; i++) {
-        struct seen *seen = &watch->seen[i];
+        struct gpu_state *gpu_state = &watch->gpu_state[i];
 
-        if (bh_reset_holds(node, seen->gpu)
-            || (seen->away && seen->again_at > now && !seen->announce))
+        if (bh_reset_holds(node, gpu_state->gpu)
+            || (gpu_state->unresponsive && gpu_state->retry_at > now && !gpu_state->announce))
             continue;
-        bh_survey_health(node, seen->gpu);
-        if (seen->given_up == GIVEN_UP)
-            seen->given_up = ASKED_SINCE;
+        bh_survey_health(node, gpu_state->gpu);
+        if (gpu_state->given_up == GIVEN_UP)
+            gpu_state->given_up = ASKED_SINCE;
     }
-    watch->look_at = now + node->conf.health_interval_ms * BH_NS_PER_MS;
-    return watch->look_at;
+    watch->check_at = now + node->conf.health_interval_ms * BH_NS_PER_MS;
+    return watch->check_at;
 }
 
 /* ---- events ---- */
@@ -309,19 +309,19 @@ bh_health_tick(struct bh_node *node, bh_ns now)
 static uint32_t
 recovery_of(struct bh_node *node, const char *gpu)
 {
-    struct seen *seen = find(node, gpu);
+    struct gpu_state *gpu_state = health_find(node, gpu);
     bh_ns now = bh_time_monotonic();
     struct bh_device_health health;
     struct bh_err ignored;
 
-    if (seen && seen->looked_at && now - seen->looked_at < FRESH && seen->looked_at <= now)
-        return seen->health.recovery;
-    if (seen && seen->away)
+    if (gpu_state && gpu_state->checked_at && now - gpu_state->checked_at < FRESH && gpu_state->checked_at <= now)
+        return gpu_state->health.recovery;
+    if (gpu_state && gpu_state->unresponsive)
         return UINT32_MAX;
-    if (bh_health_look(node, gpu, &health, &ignored) != BH_OK)
+    if (bh_health_read(node, gpu, &health, &ignored) != BH_OK)
         return UINT32_MAX;
-    if (seen && seen->looked_at) /* its signs are told at the next look */
-        seen->health.recovery = health.recovery;
+    if (gpu_state && gpu_state->checked_at) /* its signs are told at the next look */
+        gpu_state->health.recovery = health.recovery;
     return health.recovery;
 }
 
@@ -331,24 +331,24 @@ bh_health_events(struct bh_node *node)
     struct bh_device_event event;
     struct bh_err err;
 
-    learn(node);
+    health_learn(node);
     while (node->device.ops->next_event(node->device.self, 0, &event, &err) == BH_OK) {
         struct bh_msg_health health = message_on(event.gpu, BH_FAULT_XID);
-        const struct bh_note_piece *piece =
-            bh_state_piece_at(&node->state, event.gpu, event.gi);
+        const struct bh_node_partition *partition =
+            bh_state_partition_at(&node->state, event.gpu, event.gi);
         const struct bh_xid *xid = bh_xid_get(event.xid);
 
         health.xid = event.xid;
         health.gi = event.gi;
-        health.partition = piece ? piece->partition : 0;
+        health.partition = partition ? partition->partition : 0;
         if (xid->class != BH_FAULT_CLASS_APP)
             health.recovery = recovery_of(node, event.gpu);
-        if (xid->class == BH_FAULT_CLASS_REBOOT && find(node, event.gpu))
-            find(node, event.gpu)->given_up = GIVEN_UP;
+        if (xid->class == BH_FAULT_CLASS_REBOOT && health_find(node, event.gpu))
+            health_find(node, event.gpu)->given_up = GIVEN_UP;
         snprintf(health.why, sizeof health.why, "XID %u: %s", event.xid, xid->doc);
         if (xid->class != BH_FAULT_CLASS_APP)
             bh_report_ends(node, event.gpu);
         bh_log(XID, BH_STR("gpu", event.gpu), BH_U64("xid", event.xid));
-        send(node, &health);
+        health_send(node, &health);
     }
 }

@@ -13,7 +13,7 @@ void bh_health_watch_free(struct bh_health_watch *watch);
 
 /* A daemon was greeted and has the inventory: tell it what it missed, and at the next look
  * how every GPU is. */
-void bh_health_greet(struct bh_node *node);
+void bh_health_connected(struct bh_node *node);
 
 /* Faults that the event child has seen since the last call. */
 void bh_health_events(struct bh_node *node);
@@ -23,7 +23,7 @@ void bh_health_events(struct bh_node *node);
 void bh_health_hung(struct bh_node *node, const char *gpu, const struct bh_err *err);
 
 /* Whether it did not answer when it was asked last. */
-bool bh_health_is_away(const struct bh_node *node, const char *gpu);
+bool bh_health_is_unresponsive(const struct bh_node *node, const char *gpu);
 
 /* What its driver said then; NULL: it is not away. */
 const char *bh_health_why(const struct bh_node *node, const char *gpu);
@@ -36,7 +36,7 @@ void bh_health_found(struct bh_node *node, const char *gpu, const struct bh_devi
                      const struct bh_err *err);
 
 /* Look at one GPU now.  Results of the device port's health. */
-BH_MUST_USE bh_rc bh_health_look(struct bh_node *node, const char *gpu,
+BH_MUST_USE bh_rc bh_health_read(struct bh_node *node, const char *gpu,
                                  struct bh_device_health *ret_health, struct bh_err *err);
 
 /* It was reset: what it said before does not count. */

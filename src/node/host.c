@@ -16,8 +16,8 @@
 #include "base/fd.h"
 #include "node/path.h"
 
-#define LOCK_PATIENCE (2 * BH_NS_PER_S)
-#define LOCK_GLANCE (10 * BH_NS_PER_MS)
+#define LOCK_TIMEOUT (2 * BH_NS_PER_S)
+#define LOCK_POLL_INTERVAL (10 * BH_NS_PER_MS)
 
 /* ---- paths of jobs ---- */
 
@@ -36,18 +36,18 @@ bh_node_job_folder(const struct bh_node *node, uint64_t lease, char ret_path[BH_
 void
 bh_node_job_bundle(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX])
 {
-    bh_path_format(ret_path, BH_NODE_PATH_MAX, "%s/bh-%" PRIu64, node->boxes, lease);
+    bh_path_format(ret_path, BH_NODE_PATH_MAX, "%s/bh-%" PRIu64, node->sandboxes, lease);
 }
 
 /* ---- the daemon's connection ---- */
 
 void
-bh_node_hang_up(struct bh_node *node)
+bh_node_disconnect(struct bh_node *node)
 {
     if (node->link)
         bh_link_free(node->link);
     node->link = NULL;
-    node->greeted = false;
+    node->hello_received = false;
 }
 
 void
@@ -55,9 +55,9 @@ bh_node_send(struct bh_node *node, uint32_t number, const void *message)
 {
     struct bh_err err;
 
-    if (node->greeted
+    if (node->hello_received
         && bh_link_send(node->link, number, bh_message_fields(number), message, &err) != BH_OK)
-        bh_node_hang_up(node);
+        bh_node_disconnect(node);
 }
 
 /* ---- the machine ---- */
@@ -66,10 +66,10 @@ bh_node_send(struct bh_node *node, uint32_t number, const void *message)
 bool
 bh_host_lock_file(int fd)
 {
-    bh_ns deadline = bh_time_monotonic() + LOCK_PATIENCE;
+    bh_ns deadline = bh_time_monotonic() + LOCK_TIMEOUT;
 
     while (flock(fd, LOCK_EX | LOCK_NB) != 0 && bh_time_monotonic() < deadline)
-        bh_time_sleep(LOCK_GLANCE);
+        bh_time_sleep(LOCK_POLL_INTERVAL);
     return flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
@@ -152,7 +152,7 @@ bh_host_isolate(struct bh_node *node, struct bh_err *err)
     bh_path_format(unified, sizeof unified, "%s/unified", node->conf.cgroup_mount);
     if (umount2(unified, MNT_DETACH) != 0 && errno != EINVAL && errno != ENOENT)
         return bh_err_errno(err, "take off %s", unified);
-    return bh_path_mount_tmpfs("bulkhead-boxes", node->boxes, 0711, err);
+    return bh_path_mount_tmpfs("bulkhead-boxes", node->sandboxes, 0711, err);
 }
 
 /* "195 nvidia-caps": the number before the name, or 0. */

@@ -36,13 +36,13 @@ ask_verify(uint64_t lease)
 }
 
 static struct bh_msg_verdict
-verify(uint64_t lease)
+hostile_test_verify(uint64_t lease)
 {
     ask_verify(lease);
-    return bh_test_take(BH_MSG_VERDICT, 0).verdict;
+    return bh_test_receive(BH_MSG_VERDICT, 0).verdict;
 }
 
-/* A job of that boundary on its own piece, or as that job. */
+/* A job of that boundary on its own partition, or as that job. */
 static struct bh_msg_outcome
 start_within(const struct test_job *job, enum bh_boundary boundary, uint64_t number)
 {
@@ -54,7 +54,7 @@ start_within(const struct test_job *job, enum bh_boundary boundary, uint64_t num
     return bh_test_order(BH_MSG_START, &start);
 }
 
-/* Two pieces of the first GPU and one of the second, and a neighbor on the first. */
+/* Two partitions of the first GPU and one of the second, and a neighbor on the first. */
 static void
 start_neighbors(const char *more)
 {
@@ -68,11 +68,11 @@ start_neighbors(const char *more)
 }
 
 static bool
-runs(uint64_t lease)
+hostile_test_runs(uint64_t lease)
 {
     struct test_message message;
 
-    return !bh_test_take_within(BH_MSG_ENDED, lease, 100, &message);
+    return !bh_test_receive_within(BH_MSG_ENDED, lease, 100, &message);
 }
 
 /* How many GPUs were closed for isolation, as far as the node has said by now. */
@@ -82,7 +82,7 @@ count_closed(void)
     struct test_message message;
     uint32_t count = 0;
 
-    while (bh_test_take_within(BH_MSG_HEALTH, 0, 200, &message))
+    while (bh_test_receive_within(BH_MSG_HEALTH, 0, 200, &message))
         count += message.health.fault == BH_FAULT_ISOLATION;
     return count;
 }
@@ -113,10 +113,10 @@ test_long_targets(void **state)
     start.boundary = BH_BOUNDARY_HARD;
     outcome = bh_test_order(BH_MSG_START, &start);
     BH_CHECK_STR("starts", outcome.why, "");
-    verdict = verify(LEASE);
+    verdict = hostile_test_verify(LEASE);
     BH_CHECK_STR("is verified", verdict.why, "");
     BH_CHECK_EQ("no GPU", count_closed(), 0);
-    BH_CHECK("the neighbor runs", runs(NEIGHBOR));
+    BH_CHECK("the neighbor runs", hostile_test_runs(NEIGHBOR));
     BH_CHECK_DONE();
 }
 
@@ -162,18 +162,18 @@ test_named_init(void **state)
     BH_CHECK("numbers that are high", set_last_number(HIGH_NUMBER));
     BH_CHECK_EQ("starts", start_within(&job, BH_BOUNDARY_HARD, 0).outcome, 0);
     meddler = begin_numbers_anew();
-    bh_test_let_go(0);
+    bh_test_release(0);
     BH_CHECK("named", bh_test_wait_for_log(LEASE, "ready"));
     kill(meddler, SIGKILL);
     waitpid(meddler, NULL, 0);
-    verdict = verify(LEASE);
+    verdict = hostile_test_verify(LEASE);
     BH_CHECK_STR("process 1 was inspected", verdict.why, "");
     bh_test_restart("verify_retry_ms = 100\n"); /* the next node finds the same process 1 */
-    verdict = verify(LEASE);
+    verdict = hostile_test_verify(LEASE);
     BH_CHECK_STR("and again", verdict.why, "");
     BH_CHECK_EQ("no GPU", count_closed(), 0);
-    BH_CHECK("it runs", runs(LEASE));
-    BH_CHECK("the neighbor runs", runs(NEIGHBOR));
+    BH_CHECK("it runs", hostile_test_runs(LEASE));
+    BH_CHECK("the neighbor runs", hostile_test_runs(NEIGHBOR));
     BH_CHECK_DONE();
 }
 
@@ -191,9 +191,9 @@ test_asked_early(void **state)
     bh_test_send(BH_MSG_START, &start);
     ask_verify(LEASE);
     ask_verify(NEIGHBOR);
-    BH_CHECK_EQ("starts", bh_test_take(BH_MSG_OUTCOME, start.order).outcome.outcome, 0);
+    BH_CHECK_EQ("starts", bh_test_receive(BH_MSG_OUTCOME, start.order).outcome.outcome, 0);
     for (uint32_t i = 0; i < 2; i++) {
-        struct bh_msg_verdict verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
+        struct bh_msg_verdict verdict = bh_test_receive(BH_MSG_VERDICT, 0).verdict;
 
         BH_CHECK_STR(verdict.lease == LEASE ? "it" : "the neighbor", verdict.why, "");
     }
@@ -213,7 +213,7 @@ fail_driver(const char *how)
 static void
 take_notice(const char *name, uint64_t lease, enum bh_job_notice kind)
 {
-    BH_CHECK_EQ(name, bh_test_take(BH_MSG_NOTICE, lease).notice.kind, kind);
+    BH_CHECK_EQ(name, bh_test_receive(BH_MSG_NOTICE, lease).notice.kind, kind);
 }
 
 /* A check that is inconclusive takes the lease its grade; after three more that are, it alone is
@@ -249,16 +249,16 @@ test_inconclusive(void **state)
         if (rows[i].ends)
             take_notice(rows[i].name, job.lease, BH_JOB_NOTICE_ISOLATION);
         else if (!rows[i].passes) /* longer than three checks more */
-            BH_CHECK(rows[i].name, !bh_test_take_within(BH_MSG_NOTICE, job.lease, 5000, &message));
-        BH_CHECK_EQ(rows[i].name, bh_test_take(BH_MSG_VERDICT, 0).verdict.result,
+            BH_CHECK(rows[i].name, !bh_test_receive_within(BH_MSG_NOTICE, job.lease, 5000, &message));
+        BH_CHECK_EQ(rows[i].name, bh_test_receive(BH_MSG_VERDICT, 0).verdict.result,
                     BH_CHECK_INCONCLUSIVE);
         BH_CHECK_EQ(rows[i].name, bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
-        ended = bh_test_take(BH_MSG_ENDED, job.lease).ended;
+        ended = bh_test_receive(BH_MSG_ENDED, job.lease).ended;
         BH_CHECK_EQ(rows[i].name, ended.cause == BH_END_ISOLATION, rows[i].ends);
         fail_driver("");
     }
     BH_CHECK_EQ("no GPU", count_closed(), 0);
-    BH_CHECK("the neighbor runs", runs(NEIGHBOR));
+    BH_CHECK("the neighbor runs", hostile_test_runs(NEIGHBOR));
     BH_CHECK_DONE();
 }
 
@@ -292,9 +292,9 @@ test_finding(void **state)
     start_neighbors("");
     BH_CHECK_EQ("starts", start_within(&job, BH_BOUNDARY_HARD, 900).outcome, 0);
     widen_fence(job.lease);
-    verdict = verify(job.lease);
+    verdict = hostile_test_verify(job.lease);
     BH_CHECK_EQ("fails", verdict.result, BH_CHECK_FAIL);
-    ended = bh_test_take(BH_MSG_ENDED, job.lease).ended;
+    ended = bh_test_receive(BH_MSG_ENDED, job.lease).ended;
     BH_CHECK_EQ("stopped", ended.cause, BH_END_ISOLATION);
     BH_CHECK(ended.why, strstr(ended.why, "isolation: device-fence: not ordered") != NULL);
     BH_CHECK_EQ("one GPU", count_closed(), 1);
@@ -303,11 +303,11 @@ test_finding(void **state)
     BH_CHECK(outcome.why, strstr(outcome.why, "was not verified") != NULL);
     BH_CHECK_EQ("elsewhere", start_within(&again, BH_BOUNDARY_HARD, 900).outcome, 0);
     widen_fence(again.lease);
-    BH_CHECK_EQ("fails", verify(again.lease).result, BH_CHECK_FAIL);
-    BH_CHECK_EQ("stopped", bh_test_take(BH_MSG_ENDED, again.lease).ended.cause, BH_END_ISOLATION);
+    BH_CHECK_EQ("fails", hostile_test_verify(again.lease).result, BH_CHECK_FAIL);
+    BH_CHECK_EQ("stopped", bh_test_receive(BH_MSG_ENDED, again.lease).ended.cause, BH_END_ISOLATION);
     BH_CHECK_EQ("no second GPU", count_closed(), 0);
     BH_CHECK_EQ("others start there", start_within(&other, BH_BOUNDARY_HARD, 902).outcome, 0);
-    BH_CHECK("the neighbor runs", runs(NEIGHBOR));
+    BH_CHECK("the neighbor runs", hostile_test_runs(NEIGHBOR));
     BH_CHECK_DONE();
 }
 
@@ -327,8 +327,8 @@ test_ends_meanwhile(void **state)
         bh_time_sleep(i % 10 * 10 * BH_NS_PER_MS);
         bh_test_send(BH_MSG_VERIFY, &message);
         BH_CHECK("not a failure",
-                 bh_test_take(BH_MSG_VERDICT, 0).verdict.result != BH_CHECK_FAIL);
-        BH_CHECK_EQ("by itself", bh_test_take(BH_MSG_ENDED, job.lease).ended.cause, BH_END_EXITED);
+                 bh_test_receive(BH_MSG_VERDICT, 0).verdict.result != BH_CHECK_FAIL);
+        BH_CHECK_EQ("by itself", bh_test_receive(BH_MSG_ENDED, job.lease).ended.cause, BH_END_EXITED);
     }
     BH_CHECK_EQ("no GPU", count_closed(), 0);
     BH_CHECK_DONE();
@@ -419,14 +419,14 @@ test_runtime_stopped(void **state)
         else
             assert_int_equal(kill(runtime, SIGSTOP), 0);
         BH_CHECK_EQ(rows[i].name, bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
-        BH_CHECK(rows[i].name, bh_test_take_within(BH_MSG_ENDED, job.lease, 20000, &ended));
+        BH_CHECK(rows[i].name, bh_test_receive_within(BH_MSG_ENDED, job.lease, 20000, &ended));
         BH_CHECK_EQ(rows[i].name, ended.ended.exit_status, rows[i].status);
         if (tracer > 0) {
             kill(tracer, SIGKILL);
             waitpid(tracer, NULL, 0);
         }
     }
-    BH_CHECK("the neighbor runs", runs(NEIGHBOR));
+    BH_CHECK("the neighbor runs", hostile_test_runs(NEIGHBOR));
     BH_CHECK_DONE();
 }
 

@@ -22,7 +22,7 @@
 enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126 };
 
 static pid_t
-start(char **command, int slave)
+init_start(char **command, int slave)
 {
     pid_t child = fork();
 
@@ -37,7 +37,7 @@ start(char **command, int slave)
 
 /* Reap all that have ended; true, with its status, when the job's command is among them. */
 static bool
-reap(pid_t child, int *ret_status)
+init_reap(pid_t child, int *ret_status)
 {
     for (;;) {
         int status;
@@ -61,7 +61,7 @@ reap(pid_t child, int *ret_status)
 static volatile sig_atomic_t may_begin;
 
 static void
-begin(int number)
+init_begin(int number)
 {
     may_begin = 1;
 }
@@ -71,7 +71,7 @@ begin(int number)
  * waits, and ends the wait with a signal that nobody inside can send before there is a command.
  * Only the keeper reports how a job ended: without one there is nothing to wait for. */
 static void
-await_look(void)
+await_check(void)
 {
     struct pollfd keeper = { .fd = BH_INIT_FD };
     sigset_t go, before;
@@ -79,9 +79,9 @@ await_look(void)
     sigemptyset(&go);
     sigaddset(&go, SIGUSR1);
     sigprocmask(SIG_BLOCK, &go, &before);
-    signal(SIGUSR1, begin);
+    signal(SIGUSR1, init_begin);
     sigdelset(&before, SIGUSR1);
-    bh_init_streams_say_waits();
+    bh_init_streams_send_waits();
     while (!may_begin)
         if (ppoll(&keeper, 1, NULL, &before) > 0)
             bh_init_streams_orphaned();
@@ -99,14 +99,14 @@ main(int argc, char **argv)
 
     if (!*command || strcmp(*command++, "--") != 0 || !*command)
         return EXIT_NOT_FOUND;
-    await_look();
+    await_check();
     bh_init_streams_open();
     if (tty && !bh_init_terminal(&master, &slave))
         return EXIT_NOT_EXECUTABLE;
     if (tty)
         bh_init_streams_give(master);
-    child = start(command, slave); /* `slave` stays open: the terminal lives as long as the job */
-    while (!reap(child, &status))
+    child = init_start(command, slave); /* `slave` stays open: the terminal lives as long as the job */
+    while (!init_reap(child, &status))
         bh_init_streams_wait();
     return status;
 }

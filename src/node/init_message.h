@@ -19,7 +19,7 @@
 enum { BH_INIT_FD = 3,               /* of bulkhead-init: its end of the socket to the keeper */
        BH_INIT_REQUEST_MAX = 60 << 10, BH_INIT_FDS_MAX = 4, BH_INIT_SESSIONS_MAX = 256 };
 
-enum bh_init_ask {
+enum bh_init_request_kind {
     BH_INIT_EXEC = 1,                /* run a command; fds: answers, then without a terminal
                                         standard input, output and error */
     BH_INIT_CONNECT = 2,             /* connect to a port of the job's loopback; fds: answers */
@@ -33,7 +33,7 @@ struct bh_init_request {
     uint16_t rows, columns, port, count;
 };
 
-enum bh_init_said {
+enum bh_init_reply_kind {
     BH_INIT_TERMINAL = 1,            /* init to keeper: the job's terminal comes with it */
     BH_INIT_STARTED,                 /* the command runs; its terminal comes with it, if any */
     BH_INIT_FAILED,                  /* it could not be begun; value: errno */
@@ -47,13 +47,13 @@ enum bh_init_said {
 enum { BH_INIT_IS_TTY = 1, BH_INIT_IS_WRITER = 2 };
 
 struct bh_init_reply {
-    uint32_t said;
+    uint32_t reply_kind;
     int32_t value;
 };
 
 /* From bulkhead-stream to what answers: to bulkhead-init a signal for the command's process
  * group; to the keeper 0, no more input. */
-struct bh_init_word {
+struct bh_init_signal {
     uint32_t signal;
 };
 

@@ -36,12 +36,12 @@ static int keeper = -1;
 static sigset_t usual;           /* the signal mask that commands get */
 
 static void
-note_child(int number)
+record_child(int number)
 {
 }
 
 static time_t
-now(void)
+init_streams_now(void)
 {
     struct timespec at;
 
@@ -52,7 +52,7 @@ now(void)
 void
 bh_init_streams_open(void)
 {
-    const struct sigaction action = { .sa_handler = note_child, .sa_flags = SA_NOCLDSTOP };
+    const struct sigaction action = { .sa_handler = record_child, .sa_flags = SA_NOCLDSTOP };
     sigset_t child;
 
     sigemptyset(&child);
@@ -80,9 +80,9 @@ bh_init_status(int status)
 /* ---- words ---- */
 
 static void
-say(int to, uint32_t said, int32_t value, int fd)
+init_streams_send(int to, uint32_t reply_kind, int32_t value, int fd)
 {
-    struct bh_init_reply reply = { said, value };
+    struct bh_init_reply reply = { reply_kind, value };
     struct iovec part = { &reply, sizeof reply };
     union {
         struct cmsghdr align;
@@ -107,15 +107,15 @@ say(int to, uint32_t said, int32_t value, int fd)
 }
 
 void
-bh_init_streams_say_waits(void)
+bh_init_streams_send_waits(void)
 {
-    say(BH_INIT_FD, BH_INIT_WAITS, 0, -1);
+    init_streams_send(BH_INIT_FD, BH_INIT_WAITS, 0, -1);
 }
 
 void
 bh_init_streams_give(int master)
 {
-    say(keeper, BH_INIT_TERMINAL, 0, master);
+    init_streams_send(keeper, BH_INIT_TERMINAL, 0, master);
 }
 
 /* ---- terminals and commands ---- */
@@ -251,10 +251,10 @@ run_command(struct session *session, struct request *request)
         bh_init_become(request->args);
     }
     if (pid < 0) {
-        say(request->fds[0], BH_INIT_FAILED, errno, -1);
+        init_streams_send(request->fds[0], BH_INIT_FAILED, errno, -1);
     } else {
         begin_session(session, request, pid);
-        say(session->answers, BH_INIT_STARTED, 0, master);
+        init_streams_send(session->answers, BH_INIT_STARTED, 0, master);
     }
     if (master >= 0)
         close(master);
@@ -292,9 +292,9 @@ make_connection(int answers, uint16_t port)
     if (fd < 0 && failed == ECONNREFUSED)
         fd = connect_to((struct sockaddr *)&six, sizeof six);
     if (fd >= 0)
-        say(answers, BH_INIT_CONNECTED, 0, fd);
+        init_streams_send(answers, BH_INIT_CONNECTED, 0, fd);
     else
-        say(answers, BH_INIT_FAILED, failed, -1);
+        init_streams_send(answers, BH_INIT_FAILED, failed, -1);
     _exit(0);
 }
 
@@ -306,7 +306,7 @@ connect_port(struct session *session, struct request *request)
     if (pid == 0)
         make_connection(request->fds[0], request->head.port);
     if (pid < 0)
-        say(request->fds[0], BH_INIT_FAILED, errno, -1);
+        init_streams_send(request->fds[0], BH_INIT_FAILED, errno, -1);
     else
         begin_session(session, request, 0);
 }
@@ -315,16 +315,16 @@ static void
 watch_end(struct session *session, struct request *request)
 {
     begin_session(session, request, 0);
-    say(session->answers, BH_INIT_STARTED, 0, -1);
+    init_streams_send(session->answers, BH_INIT_STARTED, 0, -1);
 }
 
 static void
-serve(struct request *request)
+init_streams_serve(struct request *request)
 {
     struct session *session = free_session();
 
     if (!session)
-        say(request->fds[0], BH_INIT_FAILED, EAGAIN, -1);
+        init_streams_send(request->fds[0], BH_INIT_FAILED, EAGAIN, -1);
     else if (request->head.ask == BH_INIT_EXEC)
         run_command(session, request);
     else if (request->head.ask == BH_INIT_CONNECT)
@@ -334,7 +334,7 @@ serve(struct request *request)
 }
 
 static void
-take_fds(struct request *request, struct msghdr *message)
+receive_fds(struct request *request, struct msghdr *message)
 {
     for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head; head = CMSG_NXTHDR(message, head)) {
         size_t bytes = head->cmsg_len - CMSG_LEN(0);
@@ -347,7 +347,7 @@ take_fds(struct request *request, struct msghdr *message)
 }
 
 static void
-take_request(void)
+receive_request(void)
 {
     static char bytes[BH_INIT_REQUEST_MAX];
     static struct request request;
@@ -364,11 +364,11 @@ take_request(void)
         bh_init_streams_orphaned();
     if (got < (ssize_t)sizeof request.head)
         return;
-    take_fds(&request, &message);
+    receive_fds(&request, &message);
     memcpy(&request.head, bytes, sizeof request.head);
     if (request.fd_count > 0
         && read_args(&request, bytes + sizeof request.head, (size_t)got - sizeof request.head))
-        serve(&request);
+        init_streams_serve(&request);
     close_fds(&request);
 }
 
@@ -416,7 +416,7 @@ end_session(struct session *session)
 
 /* Whoever asked has gone: what he began is told to, as when a terminal hangs up. */
 static void
-hang_up(struct session *session)
+disconnect(struct session *session)
 {
     close(session->answers);
     session->answers = -1;
@@ -426,19 +426,19 @@ hang_up(struct session *session)
     }
     signal_session(session->pid, SIGHUP);
     signal_session(session->pid, SIGCONT);
-    session->kill_at = now() + GRACE_S;
+    session->kill_at = init_streams_now() + GRACE_S;
 }
 
 static void
-hear(struct session *session)
+init_streams_receive(struct session *session)
 {
-    struct bh_init_word word;
+    struct bh_init_signal word;
     ssize_t got = recv(session->answers, &word, sizeof word, MSG_DONTWAIT);
 
     if (got == sizeof word && session->pid > 0 && word.signal >= 1 && word.signal <= 64)
         kill(-session->pid, (int)word.signal);
     else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-        hang_up(session);
+        disconnect(session);
 }
 
 void
@@ -450,7 +450,7 @@ bh_init_streams_reaped(pid_t pid, int status)
         sessions[i].reaped = true;
         if (sessions[i].kill_at) /* others of its session have their time yet */
             return;
-        say(sessions[i].answers, BH_INIT_EXITED, bh_init_status(status), -1);
+        init_streams_send(sessions[i].answers, BH_INIT_EXITED, bh_init_status(status), -1);
         end_session(&sessions[i]);
         return;
     }
@@ -465,9 +465,9 @@ kill_late_ones(void)
     for (int i = 0; i < BH_INIT_SESSIONS_MAX; i++) {
         if (!sessions[i].used || !sessions[i].kill_at)
             continue;
-        if (sessions[i].kill_at <= now())
+        if (sessions[i].kill_at <= init_streams_now())
             signal_session(sessions[i].pid, SIGKILL);
-        if (sessions[i].kill_at <= now() && sessions[i].reaped)
+        if (sessions[i].kill_at <= init_streams_now() && sessions[i].reaped)
             end_session(&sessions[i]);
         else
             more = true;
@@ -490,7 +490,7 @@ bh_init_streams_wait(void)
         return;
     for (int i = 0; i < BH_INIT_SESSIONS_MAX; i++)
         if (polls[1 + i].revents)
-            hear(&sessions[i]);
+            init_streams_receive(&sessions[i]);
     if (polls[0].revents)
-        take_request();
+        receive_request();
 }

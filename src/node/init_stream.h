@@ -15,7 +15,7 @@ void bh_init_streams_open(void);
 bool bh_init_terminal(int *ret_master, int *ret_slave);
 
 /* Tell the keeper that this process waits at the start barrier. */
-void bh_init_streams_say_waits(void);
+void bh_init_streams_send_waits(void);
 
 /* Hand the job's terminal to the keeper; the descriptor stays open here. */
 void bh_init_streams_give(int master);

@@ -30,7 +30,7 @@
 enum { STATUS_MAX = 16 << 10, MOUNTINFO_MAX = 2 << 20 };
 
 /* What is looked at, and what was read of it once. */
-struct look {
+struct inspection {
     struct bh_node *node;
     const struct bh_job *job;
     pid_t init;
@@ -40,7 +40,7 @@ struct look {
 };
 
 /* Whether it stands as it must; `ret_answer` says how it stands. */
-typedef enum bh_check_result (*check_fn)(const struct look *look, char *ret_answer, size_t size);
+typedef enum bh_check_result (*check_fn)(const struct inspection *inspection, char *ret_answer, size_t size);
 
 void
 bh_report_put(struct bh_report *report, const struct bh_msg_check *check, enum bh_evidence_by by)
@@ -103,23 +103,23 @@ pass_if(bool stands)
 
 /* A file of process 1, whole, at most `max` bytes. */
 static bool
-read_of(const struct look *look, const char *name, size_t max, struct bh_buf *ret_text)
+read_of(const struct inspection *inspection, const char *name, size_t max, struct bh_buf *ret_text)
 {
     struct bh_err ignored;
     char path[96];
 
-    bh_path_format(path, sizeof path, "/proc/%d/%s", (int)look->init, name);
+    bh_path_format(path, sizeof path, "/proc/%d/%s", (int)inspection->init, name);
     return bh_file_read(path, max, ret_text, &ignored) == BH_OK && bh_buf_text(ret_text)
            && ret_text->length > 0;
 }
 
 static bool
-read_short(const struct look *look, const char *name, char *text, size_t size)
+read_short(const struct inspection *inspection, const char *name, char *text, size_t size)
 {
     struct bh_buf buf;
 
     bh_buf_init_fixed(&buf, text, size);
-    if (read_of(look, name, size - 1, &buf))
+    if (read_of(inspection, name, size - 1, &buf))
         return true;
     text[0] = '\0';
     return false;
@@ -127,9 +127,9 @@ read_short(const struct look *look, const char *name, char *text, size_t size)
 
 /* What stands behind "key:\t" in the status, up to the end of the line. */
 static void
-status_of(const struct look *look, const char *key, char *text, size_t size)
+status_of(const struct inspection *inspection, const char *key, char *text, size_t size)
 {
-    const char *at = look->status;
+    const char *at = inspection->status;
     size_t length = strlen(key);
 
     text[0] = '\0';
@@ -144,9 +144,9 @@ status_of(const struct look *look, const char *key, char *text, size_t size)
 }
 
 static enum bh_check_result
-status_is(const struct look *look, const char *key, const char *wanted, char *answer, size_t size)
+status_is(const struct inspection *inspection, const char *key, const char *wanted, char *answer, size_t size)
 {
-    status_of(look, key, answer, size);
+    status_of(inspection, key, answer, size);
     if (!*answer)
         return unknown(answer, size, "%s cannot be read", key);
     return pass_if(strcmp(answer, wanted) == 0);
@@ -155,7 +155,7 @@ status_is(const struct look *look, const char *key, const char *wanted, char *an
 /* ---- identity ---- */
 
 static enum bh_check_result
-check_namespaces(const struct look *look, char *answer, size_t size)
+check_namespaces(const struct inspection *inspection, char *answer, size_t size)
 {
     static const char *const names[] = { "user", "pid", "mnt", "net", "ipc", "uts", "cgroup" };
 
@@ -163,7 +163,7 @@ check_namespaces(const struct look *look, char *answer, size_t size)
         char path[64];
         struct stat own, its;
 
-        bh_path_format(path, sizeof path, "/proc/%d/ns/%s", (int)look->init, names[i]);
+        bh_path_format(path, sizeof path, "/proc/%d/ns/%s", (int)inspection->init, names[i]);
         if (stat(path, &its) != 0)
             return unknown(answer, size, "%s cannot be read", names[i]);
         bh_path_format(path, sizeof path, "/proc/self/ns/%s", names[i]);
@@ -177,17 +177,17 @@ check_namespaces(const struct look *look, char *answer, size_t size)
 
 /* Two jobs never map to the same ids, so that the range alone tells whose a process is. */
 static enum bh_check_result
-check_ids(const struct look *look, char *answer, size_t size)
+check_ids(const struct inspection *inspection, char *answer, size_t size)
 {
     char text[256], wanted[64], line[64];
     unsigned inside, outside, count;
     const char *const maps[] = { "uid_map", "gid_map" };
 
-    snprintf(wanted, sizeof wanted, "0 %u %u", (unsigned)look->base, (unsigned)BH_OCI_ID_RANGE);
+    snprintf(wanted, sizeof wanted, "0 %u %u", (unsigned)inspection->base, (unsigned)BH_OCI_ID_RANGE);
     for (size_t i = 0; i < BH_COUNT(maps); i++) {
         char rest[8] = "";
 
-        if (!read_short(look, maps[i], text, sizeof text)
+        if (!read_short(inspection, maps[i], text, sizeof text)
             || sscanf(text, "%u %u %u %7s", &inside, &outside, &count, rest) < 3)
             return unknown(answer, size, "%s cannot be read", maps[i]);
         snprintf(line, sizeof line, "%u %u %u", inside, outside, count);
@@ -199,26 +199,26 @@ check_ids(const struct look *look, char *answer, size_t size)
 }
 
 static enum bh_check_result
-check_user(const struct look *look, char *answer, size_t size)
+check_user(const struct inspection *inspection, char *answer, size_t size)
 {
     unsigned ids[4];
 
-    status_of(look, "Uid", answer, size);
+    status_of(inspection, "Uid", answer, size);
     if (sscanf(answer, "%u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) != 4)
         return unknown(answer, size, "its user cannot be read");
     for (size_t i = 0; i < BH_COUNT(ids); i++)
-        if (ids[i] != ids[0] || ids[i] < look->base || ids[i] - look->base >= BH_OCI_ID_RANGE)
+        if (ids[i] != ids[0] || ids[i] < inspection->base || ids[i] - inspection->base >= BH_OCI_ID_RANGE)
             return BH_CHECK_FAIL; /* which of its range is for the image to say */
     return BH_CHECK_PASS;
 }
 
 static enum bh_check_result
-check_capabilities(const struct look *look, char *answer, size_t size)
+check_capabilities(const struct inspection *inspection, char *answer, size_t size)
 {
     static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
 
     for (size_t i = 0; i < BH_COUNT(sets); i++) {
-        enum bh_check_result result = status_is(look, sets[i], "0000000000000000", answer, size);
+        enum bh_check_result result = status_is(inspection, sets[i], "0000000000000000", answer, size);
 
         if (result != BH_CHECK_PASS)
             return result;
@@ -227,15 +227,15 @@ check_capabilities(const struct look *look, char *answer, size_t size)
 }
 
 static enum bh_check_result
-check_privileges(const struct look *look, char *answer, size_t size)
+check_privileges(const struct inspection *inspection, char *answer, size_t size)
 {
-    return status_is(look, "NoNewPrivs", "1", answer, size);
+    return status_is(inspection, "NoNewPrivs", "1", answer, size);
 }
 
 static enum bh_check_result
-check_filter(const struct look *look, char *answer, size_t size)
+check_filter(const struct inspection *inspection, char *answer, size_t size)
 {
-    return status_is(look, "Seccomp", "2", answer, size);
+    return status_is(inspection, "Seccomp", "2", answer, size);
 }
 
 /* ---- files ---- */
@@ -304,7 +304,7 @@ check_mount(char *line, char *answer, size_t size)
 }
 
 static enum bh_check_result
-check_mounts(const struct look *look, char *answer, size_t size)
+inspect_check_mounts(const struct inspection *inspection, char *answer, size_t size)
 {
     enum bh_check_result result = BH_CHECK_PASS;
     uint32_t count = 0;
@@ -312,7 +312,7 @@ check_mounts(const struct look *look, char *answer, size_t size)
     char *rest = NULL;
 
     bh_buf_init(&text, MOUNTINFO_MAX + 1);
-    if (!read_of(look, "mountinfo", MOUNTINFO_MAX, &text)) {
+    if (!read_of(inspection, "mountinfo", MOUNTINFO_MAX, &text)) {
         bh_buf_fini(&text);
         return unknown(answer, size, "mounts cannot be read");
     }
@@ -327,14 +327,14 @@ check_mounts(const struct look *look, char *answer, size_t size)
 /* What process 1 may hold beside its three streams: the keeper's socket, and what those who were
  * added to the job speak through (node/init_stream.h).  None of it names a file. */
 static bool
-is_stream(const struct look *look, const char *name)
+is_stream(const struct inspection *inspection, const char *name)
 {
     static const char *const kinds[] = { "socket:[", "pipe:[", "anon_inode:", "/dev/pts/",
                                          "/dev/ptmx", "/dev/pts/ptmx" };
     char path[64 + 256], target[64];
     ssize_t length;
 
-    bh_path_format(path, sizeof path, "/proc/%d/fd/%s", (int)look->init, name);
+    bh_path_format(path, sizeof path, "/proc/%d/fd/%s", (int)inspection->init, name);
     length = readlink(path, target, sizeof target - 1);
     if (length < 0)
         return errno == ENOENT; /* closed meanwhile */
@@ -347,13 +347,13 @@ is_stream(const struct look *look, const char *name)
 
 /* Process 1 has its three streams and nothing that leads outside. */
 static enum bh_check_result
-check_descriptors(const struct look *look, char *answer, size_t size)
+check_descriptors(const struct inspection *inspection, char *answer, size_t size)
 {
     uint32_t count = 0, astray = 0;
     char path[64];
     DIR *dir;
 
-    bh_path_format(path, sizeof path, "/proc/%d/fd", (int)look->init);
+    bh_path_format(path, sizeof path, "/proc/%d/fd", (int)inspection->init);
     dir = opendir(path);
     if (!dir)
         return unknown(answer, size, "descriptors cannot be read");
@@ -361,7 +361,7 @@ check_descriptors(const struct look *look, char *answer, size_t size)
         bool own = entry->d_name[0] >= '0' && entry->d_name[0] <= '2' && !entry->d_name[1];
 
         count += entry->d_name[0] != '.';
-        astray += entry->d_name[0] != '.' && !own && !is_stream(look, entry->d_name);
+        astray += entry->d_name[0] != '.' && !own && !is_stream(inspection, entry->d_name);
     }
     closedir(dir);
     return answer_with(pass_if(astray == 0), answer, size,
@@ -371,23 +371,23 @@ check_descriptors(const struct look *look, char *answer, size_t size)
 /* ---- limits and devices ---- */
 
 static void
-group_of(const struct look *look, char *path, size_t size)
+group_of(const struct inspection *inspection, char *path, size_t size)
 {
     char id[32];
 
-    bh_node_job_id(look->job->note.lease, id);
-    bh_path_format(path, size, "%s/%s", look->node->conf.cgroup_parent, id);
+    bh_node_job_id(inspection->job->record.lease, id);
+    bh_path_format(path, size, "%s/%s", inspection->node->conf.cgroup_parent, id);
 }
 
 static enum bh_check_result
-check_groups(const struct look *look, char *answer, size_t size)
+check_groups(const struct inspection *inspection, char *answer, size_t size)
 {
     struct bh_err err;
     bool inside = false;
     char id[32];
 
-    bh_node_job_id(look->job->note.lease, id);
-    if (look->node->runtime.ops->has(look->node->runtime.self, id, look->init, &inside, &err) != BH_OK)
+    bh_node_job_id(inspection->job->record.lease, id);
+    if (inspection->node->runtime.ops->has(inspection->node->runtime.self, id, inspection->init, &inside, &err) != BH_OK)
         return unknown(answer, size, "%.60s", err.msg);
     return answer_with(pass_if(inside), answer, size,
                        inside ? "in its groups" : "not in its groups");
@@ -403,14 +403,14 @@ check_limit(uint64_t is, uint64_t ordered, char *answer, size_t size)
 }
 
 static bool
-read_limits(const struct look *look, struct bh_limits *ret_limits, char *answer, size_t size)
+read_limits(const struct inspection *inspection, struct bh_limits *ret_limits, char *answer, size_t size)
 {
     struct bh_cgroup_host cgroups;
     char path[200];
     struct bh_err err;
 
-    group_of(look, path, sizeof path);
-    if (bh_cgroup_probe(look->node->conf.cgroup_mount, &cgroups, &err) == BH_OK
+    group_of(inspection, path, sizeof path);
+    if (bh_cgroup_probe(inspection->node->conf.cgroup_mount, &cgroups, &err) == BH_OK
         && bh_readback_limits(&cgroups, path, ret_limits, &err) == BH_OK)
         return true;
     snprintf(answer, size, "%.60s", err.msg);
@@ -418,37 +418,37 @@ read_limits(const struct look *look, struct bh_limits *ret_limits, char *answer,
 }
 
 static enum bh_check_result
-check_memory(const struct look *look, char *answer, size_t size)
+check_memory(const struct inspection *inspection, char *answer, size_t size)
 {
     struct bh_limits limits;
 
-    if (!read_limits(look, &limits, answer, size))
+    if (!read_limits(inspection, &limits, answer, size))
         return BH_CHECK_INCONCLUSIVE;
-    return check_limit(limits.memory_bytes, look->job->ordered.memory_bytes, answer, size);
+    return check_limit(limits.memory_bytes, inspection->job->ordered.memory_bytes, answer, size);
 }
 
 static enum bh_check_result
-check_processes(const struct look *look, char *answer, size_t size)
+check_processes(const struct inspection *inspection, char *answer, size_t size)
 {
-    uint64_t ordered = look->job->ordered.pids ? look->job->ordered.pids + 1U : 0; /* and crun */
+    uint64_t ordered = inspection->job->ordered.pids ? inspection->job->ordered.pids + 1U : 0; /* and crun */
     struct bh_limits limits;
 
-    if (!read_limits(look, &limits, answer, size))
+    if (!read_limits(inspection, &limits, answer, size))
         return BH_CHECK_INCONCLUSIVE;
     return check_limit(limits.pids, ordered, answer, size);
 }
 
 static enum bh_check_result
-check_devices(const struct look *look, char *answer, size_t size)
+check_devices(const struct inspection *inspection, char *answer, size_t size)
 {
-    struct bh_sandbox_device devices[2 + 3 * BH_WIRE_PIECES_MAX];
-    uint32_t count = bh_devices_of(look->node, &look->job->note, devices);
+    struct bh_sandbox_device devices[2 + 3 * BH_WIRE_PARTITIONS_MAX];
+    uint32_t count = bh_devices_of(inspection->node, &inspection->job->record, devices);
     struct bh_cgroup_host cgroups;
     char path[200];
     struct bh_err err;
 
-    group_of(look, path, sizeof path);
-    if (bh_cgroup_probe(look->node->conf.cgroup_mount, &cgroups, &err) != BH_OK)
+    group_of(inspection, path, sizeof path);
+    if (bh_cgroup_probe(inspection->node->conf.cgroup_mount, &cgroups, &err) != BH_OK)
         return unknown(answer, size, "%.60s", err.msg);
     if (bh_readback_devices(&cgroups, path, devices, count, &err) != BH_OK)
         return answer_with(err.rc == BH_CONFLICT ? BH_CHECK_FAIL : BH_CHECK_INCONCLUSIVE,
@@ -457,7 +457,7 @@ check_devices(const struct look *look, char *answer, size_t size)
 }
 
 static bh_rc
-look_inside(const struct bh_node *node, uint64_t lease, uint32_t pid, bool *ret_inside)
+read_inside(const struct bh_node *node, uint64_t lease, uint32_t pid, bool *ret_inside)
 {
     struct bh_err ignored;
     char id[32];
@@ -467,88 +467,88 @@ look_inside(const struct bh_node *node, uint64_t lease, uint32_t pid, bool *ret_
 }
 
 static bool
-is_of_share(const struct bh_node *node, const struct bh_note *note, const char *gpu, uint32_t pid)
+is_of_share(const struct bh_node *node, const struct bh_node_record *record, const char *gpu, uint32_t pid)
 {
     bool shares = false, inside = false;
 
-    for (uint32_t k = 0; k < note->lent_count; k++)
-        shares |= bh_share_slot_is(&note->lent[k]) && strcmp(note->lent[k].gpu, gpu) == 0;
-    return shares && look_inside(node, note->lease, pid, &inside) == BH_OK && inside;
+    for (uint32_t k = 0; k < record->lent_count; k++)
+        shares |= bh_share_slot_is(&record->lent[k]) && strcmp(record->lent[k].gpu, gpu) == 0;
+    return shares && read_inside(node, record->lease, pid, &inside) == BH_OK && inside;
 }
 
 /* In another job that shares the GPU, or in a helper sandbox of the node that scrubs beside them. */
 static bool
-is_beside(const struct bh_node *node, const struct bh_note_piece *piece, uint32_t pid)
+is_beside(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t pid)
 {
     for (uint32_t i = 0; i < node->state.job_count; i++)
-        if (is_of_share(node, &node->state.jobs[i].note, piece->gpu, pid))
+        if (is_of_share(node, &node->state.jobs[i].record, partition->gpu, pid))
             return true;
-    for (uint32_t i = 0; i < BH_GUESTS_MAX; i++) {
-        const struct bh_note *note = bh_guest_note(node, i);
+    for (uint32_t i = 0; i < BH_HELPER_SANDBOXES_MAX; i++) {
+        const struct bh_node_record *record = bh_helper_sandbox_record(node, i);
 
-        if (note && is_of_share(node, note, piece->gpu, pid))
+        if (record && is_of_share(node, record, partition->gpu, pid))
             return true;
     }
     return false;
 }
 
-/* A process that lives and is on the piece, but neither in the job nor, of a share, in one that
+/* A process that lives and is on the partition, but neither in the job nor, of a share, in one that
  * has another share of the GPU. */
 static bool
-is_stranger(const struct bh_node *node, const struct bh_job *job,
-            const struct bh_note_piece *piece, const struct bh_device_process *process)
+is_foreign(const struct bh_node *node, const struct bh_job *job,
+            const struct bh_node_partition *partition, const struct bh_device_process *process)
 {
     bool inside = false;
 
-    if (bh_share_slot_is_instance(piece) && piece->gi != process->gi)
+    if (bh_share_slot_is_instance(partition) && partition->gi != process->gi)
         return false;
-    if (bh_share_slot_is(piece) && is_beside(node, piece, process->pid))
+    if (bh_share_slot_is(partition) && is_beside(node, partition, process->pid))
         return false;
-    return look_inside(node, job->note.lease, process->pid, &inside) == BH_OK && !inside
+    return read_inside(node, job->record.lease, process->pid, &inside) == BH_OK && !inside
            && !bh_process_is_ending((pid_t)process->pid);
 }
 
 /* A stranger that is of another lease got there by what it was passed, which a job can do: it is
  * evidence against that lease, and none against this one. */
 static enum bh_check_result
-check_process(const struct look *look, const struct bh_note_piece *piece,
+check_process(const struct inspection *inspection, const struct bh_node_partition *partition,
               const struct bh_device_process *process, char *answer, size_t size)
 {
-    if (!is_stranger(look->node, look->job, piece, process))
+    if (!is_foreign(inspection->node, inspection->job, partition, process))
         return BH_CHECK_PASS;
-    if (!bh_trespass_charge(look->node, piece, process->pid, look->job->note.lease))
+    if (!bh_trespass_charge(inspection->node, partition, process->pid, inspection->job->record.lease))
         return wrong(answer, size, "process %u is on it", process->pid);
-    *look->trespassed = true;
+    *inspection->trespassed = true;
     return unknown(answer, size, "process %u of another job is on it, which is ended", process->pid);
 }
 
-/* Nobody else has a context on a piece that is about to be used. */
+/* Nobody else has a context on a partition that is about to be used. */
 static enum bh_check_result
-check_piece(const struct look *look, char *answer, size_t size)
+check_partition(const struct inspection *inspection, char *answer, size_t size)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-    const struct bh_device *device = &look->node->device;
+    const struct bh_device *device = &inspection->node->device;
 
-    for (uint32_t i = 0; i < look->job->note.lent_count; i++) {
-        const struct bh_note_piece *piece = &look->job->note.lent[i];
+    for (uint32_t i = 0; i < inspection->job->record.lent_count; i++) {
+        const struct bh_node_partition *partition = &inspection->job->record.lent[i];
         struct bh_device_process *processes;
         uint32_t count = 0;
         struct bh_err err;
 
-        if (bh_health_is_away(look->node, piece->gpu)) /* asking would hold the node up once more */
-            return unknown(answer, size, "%.40s does not answer", piece->gpu);
-        if (device->ops->processes(device->self, piece->gpu, arena, &processes, &count, &err)
+        if (bh_health_is_unresponsive(inspection->node, partition->gpu)) /* asking would hold the node up once more */
+            return unknown(answer, size, "%.40s does not answer", partition->gpu);
+        if (device->ops->processes(device->self, partition->gpu, arena, &processes, &count, &err)
             != BH_OK)
             return unknown(answer, size, "%.60s", err.msg);
         for (uint32_t p = 0; p < count; p++) {
-            enum bh_check_result result = check_process(look, piece, &processes[p], answer, size);
+            enum bh_check_result result = check_process(inspection, partition, &processes[p], answer, size);
 
             if (result != BH_CHECK_PASS)
                 return result;
         }
     }
     return answer_with(BH_CHECK_PASS, answer, size, "%u pieces, nobody else on them",
-                       look->job->note.lent_count);
+                       inspection->job->record.lent_count);
 }
 
 /* ---- all of it ---- */
@@ -564,30 +564,30 @@ static const struct {
     { "capabilities", check_capabilities, BH_EVIDENCE_BY_HOST },
     { "privileges", check_privileges, BH_EVIDENCE_BY_HOST },
     { "call-filter", check_filter, BH_EVIDENCE_BY_HOST },
-    { "mounts", check_mounts, BH_EVIDENCE_BY_JOB },      /* it chooses places */
+    { "mounts", inspect_check_mounts, BH_EVIDENCE_BY_JOB },      /* it chooses places */
     { "descriptors", check_descriptors, BH_EVIDENCE_BY_JOB }, /* it asks for streams */
     { "groups", check_groups, BH_EVIDENCE_BY_HOST },
     { "memory-limit", check_memory, BH_EVIDENCE_BY_HOST },
     { "process-limit", check_processes, BH_EVIDENCE_BY_HOST },
     { "device-fence", check_devices, BH_EVIDENCE_BY_HOST },
-    { "piece", check_piece, BH_EVIDENCE_BY_HOST },
+    { "piece", check_partition, BH_EVIDENCE_BY_HOST },
 };
 
 void
 bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init,
            struct bh_report *ret_report)
 {
-    struct look look = { .node = node, .job = job, .init = init,
-                         .base = node->conf.uid_base + BH_OCI_ID_RANGE * job->note.slot,
+    struct inspection inspection = { .node = node, .job = job, .init = init,
+                         .base = node->conf.uid_base + BH_OCI_ID_RANGE * job->record.slot,
                          .trespassed = &ret_report->trespassed };
 
     memset(ret_report, 0, sizeof *ret_report);
-    (void)read_short(&look, "status", look.status, sizeof look.status);
+    (void)read_short(&inspection, "status", inspection.status, sizeof inspection.status);
     for (size_t i = 0; i < BH_COUNT(checks); i++) {
         struct bh_msg_check check = { .outside = true };
 
         snprintf(check.name, sizeof check.name, "%s", checks[i].name);
-        check.result = checks[i].check(&look, check.answer, sizeof check.answer);
+        check.result = checks[i].check(&inspection, check.answer, sizeof check.answer);
         bh_report_put(ret_report, &check, checks[i].by);
     }
 }

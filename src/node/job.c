@@ -43,15 +43,15 @@
 #include "node/unpack.h"
 #include "runtime/cgroup.h"
 
-#define LOOK_AGAIN (50 * BH_NS_PER_MS)
-#define END_AGAIN (500 * BH_NS_PER_MS)
+#define CHECK_INTERVAL (50 * BH_NS_PER_MS)
+#define END_INTERVAL (500 * BH_NS_PER_MS)
 
 /* ---- the end ---- */
 
 static void
 report_end(struct bh_node *node, struct bh_job *job)
 {
-    bh_log(JOB_ENDED, BH_U64("lease", job->note.lease),
+    bh_log(JOB_ENDED, BH_U64("lease", job->record.lease),
            BH_STR("cause", bh_end_cause_names[job->end.cause]),
            BH_U64("status", (uint64_t)job->end.exit_status));
     bh_report_end(node, job);
@@ -62,11 +62,11 @@ report_end(struct bh_node *node, struct bh_job *job)
 static void
 write_off(struct bh_node *node, struct bh_job *job, const char *folder)
 {
-    bool rebooted = strcmp(job->note.boot, node->boot) != 0;
+    bool rebooted = strcmp(job->record.boot, node->boot) != 0;
     struct bh_err err;
 
     job->end = (struct bh_msg_ended){
-        .lease = job->note.lease,
+        .lease = job->record.lease,
         .cause = rebooted ? BH_END_NODE_LOST : BH_END_KEEPER_LOST,
         .exit_status = 128 + SIGKILL,
         .ended_ns = bh_time_now() - (rebooted ? bh_time_boot() : 0),
@@ -76,9 +76,9 @@ write_off(struct bh_node *node, struct bh_job *job, const char *folder)
              rebooted ? "the machine went down while the job ran"
                       : "the job's keeper was killed");
     job->end.started_ns = bh_keeper_started(folder);
-    bh_log(KEEPER_LOST, BH_U64("lease", job->note.lease));
+    bh_log(KEEPER_LOST, BH_U64("lease", job->record.lease));
     if (bh_exit_record_write(folder, &job->end, &err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
 }
 
 static void
@@ -86,7 +86,7 @@ close_watch(struct bh_job *job)
 {
     bh_fd_close(job->pidfd);
     job->pidfd = -1;
-    job->look_at = job->kill_at = job->term_at = 0;
+    job->check_at = job->kill_at = job->term_at = 0;
     job->running = job->frozen = false;
 }
 
@@ -107,77 +107,77 @@ end_all(struct bh_node *node, struct bh_job *job, const char *id)
         return false;
     if (runtime->ops->destroy(runtime->self, id, &err) == BH_OK)
         return true;
-    bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+    bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
     job->dying = true;
     return false;
 }
 
 /* A job has not ended, and nothing is written down, as long as a process of it lives. */
 static void
-finish(struct bh_node *node, struct bh_job *job)
+job_finish(struct bh_node *node, struct bh_job *job)
 {
     char folder[BH_NODE_PATH_MAX], id[32];
     struct bh_err err;
 
-    bh_node_job_folder(node, job->note.lease, folder);
-    bh_node_job_id(job->note.lease, id);
+    bh_node_job_folder(node, job->record.lease, folder);
+    bh_node_job_id(job->record.lease, id);
     close_watch(job);
     if (!end_all(node, job, id)) {
-        job->look_at = bh_time_monotonic() + END_AGAIN;
+        job->check_at = bh_time_monotonic() + END_INTERVAL;
         return;
     }
     if (bh_exit_record_read(folder, &job->end, &err) == BH_OK)
         job->end.unasked = !job->asked && job->end.cause != BH_END_START_FAILED;
     else
         write_off(node, job, folder);
-    job->end.lease = job->note.lease;
+    job->end.lease = job->record.lease;
     if (job->end.cause >= BH_END_CAUSES)
         job->end.cause = BH_END_KEEPER_LOST;
     job->ended = true;
     bh_handover_left(node, job);
-    bh_networks_note(node, job);
-    bh_networks_detach(node, job->note.lease);
-    bh_box_remove(node, job->note.lease);
-    bh_cdi_remove(node, job->note.lease);
-    if ((bh_gate_ended(node, job) || bh_checkpoint_ended(job) || bh_own_end_took(job))
+    bh_networks_record(node, job);
+    bh_networks_detach(node, job->record.lease);
+    bh_sandbox_spec_remove(node, job->record.lease);
+    bh_cdi_remove(node, job->record.lease);
+    if ((bh_start_barrier_ended(node, job) || bh_checkpoint_ended(job) || bh_node_stop_apply(job))
         && bh_exit_record_write(folder, &job->end, &err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
     report_end(node, job);
     if (job->unwanted)
-        bh_job_forget(node, job->note.lease);
+        bh_job_forget(node, job->record.lease);
 }
 
 void
-bh_job_look(struct bh_node *node, struct bh_job *job)
+bh_job_check(struct bh_node *node, struct bh_job *job)
 {
     char folder[BH_NODE_PATH_MAX];
     siginfo_t reaped;
     pid_t pid;
 
     if (job->unpack) {
-        bh_unpack_look(node, job);
+        bh_unpack_check(node, job);
         return;
     }
     if (job->ended)
         return;
-    bh_node_job_folder(node, job->note.lease, folder);
+    bh_node_job_folder(node, job->record.lease, folder);
     if (job->pidfd >= 0)
         waitid(P_PIDFD, (id_t)job->pidfd, &reaped, WEXITED | WNOHANG); /* ours or init's */
     if (!bh_keeper_alive(folder, &pid)) {
-        finish(node, job);
+        job_finish(node, job);
         return;
     }
     job->running = true;
     if (job->pidfd < 0 && pid > 0)
         job->pidfd = bh_keeper_watch(folder, pid);
-    job->look_at = job->pidfd < 0 ? bh_time_monotonic() + LOOK_AGAIN : 0;
+    job->check_at = job->pidfd < 0 ? bh_time_monotonic() + CHECK_INTERVAL : 0;
 }
 
 /* ---- starting ---- */
 
 /* Its sandbox, with its log, under a keeper. */
 static bh_rc
-launch(struct bh_node *node, struct bh_job *job, const struct bh_msg_start *start,
+job_launch(struct bh_node *node, struct bh_job *job, const struct bh_msg_start *start,
        struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int log_fd = -1;
@@ -194,7 +194,7 @@ launch(struct bh_node *node, struct bh_job *job, const struct bh_msg_start *star
         return rc;
     what.log_fd = log_fd;
     what.log_bound_bytes = bh_job_log_bound(node, log_fd);
-    what.log_cap_bytes = bh_job_log_room(node, log_fd);
+    what.log_cap_bytes = bh_job_log_free_bytes(node, log_fd);
     return bh_launch(node, &what, err);
 }
 
@@ -218,7 +218,7 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     if (rc == BH_OK)
         rc = bh_exit_record_reserve(folder, err);
     if (rc == BH_OK)
-        rc = launch(node, job, start, err);
+        rc = job_launch(node, job, start, err);
     if (rc == BH_FULL && err->sys == ENOSPC)
         rc = bh_err_hint(err, "make room on the disks of node %.60s, or submit it again when "
                          "there is", node->name);
@@ -227,10 +227,10 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
         return rc;
     }
     job->running = true;
-    job->look_at = job->pidfd < 0 ? bh_time_monotonic() + LOOK_AGAIN : 0;
-    if (bh_cdi_write(node, &job->note, err) != BH_OK)
-        bh_job_say(node, start, "the job has no CDI file: %.230s", err->msg);
-    bh_gate_shut(job);
+    job->check_at = job->pidfd < 0 ? bh_time_monotonic() + CHECK_INTERVAL : 0;
+    if (bh_cdi_write(node, &job->record, err) != BH_OK)
+        bh_job_log_write(node, start, "the job has no CDI file: %.230s", err->msg);
+    bh_start_barrier_set(job);
     bh_log(JOB_STARTED, BH_U64("lease", start->lease), BH_U64("job", start->job));
     return BH_OK;
 }
@@ -244,7 +244,7 @@ bh_job_is_suspended(const struct bh_job *job)
 }
 
 static bool
-overlaps(const struct bh_note_piece *a, const struct bh_note_piece *b)
+job_overlaps(const struct bh_node_partition *a, const struct bh_node_partition *b)
 {
     return strcmp(a->gpu, b->gpu) == 0
            && (a->gi == BH_WHOLE_GPU || b->gi == BH_WHOLE_GPU || a->gi == b->gi
@@ -252,38 +252,38 @@ overlaps(const struct bh_note_piece *a, const struct bh_note_piece *b)
 }
 
 bool
-bh_job_overlaps(const struct bh_note *lease, const struct bh_note_piece *place)
+bh_job_overlaps(const struct bh_node_record *lease, const struct bh_node_partition *placement)
 {
     for (uint32_t i = 0; i < lease->lent_count; i++) {
-        if (overlaps(&lease->lent[i], place))
+        if (job_overlaps(&lease->lent[i], placement))
             return true;
     }
     return false;
 }
 
 const struct bh_job *
-bh_job_at(const struct bh_node *node, const struct bh_note_piece *place, uint64_t but)
+bh_job_at(const struct bh_node *node, const struct bh_node_partition *placement, uint64_t but)
 {
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
-        if (job->note.lease != but && !job->ended && !bh_job_is_suspended(job)
-            && bh_job_overlaps(&job->note, place))
+        if (job->record.lease != but && !job->ended && !bh_job_is_suspended(job)
+            && bh_job_overlaps(&job->record, placement))
             return job;
     }
     return NULL;
 }
 
 bh_rc
-bh_job_check_places(const struct bh_node *node, const struct bh_note *lease, struct bh_err *err)
+bh_job_check_placements(const struct bh_node *node, const struct bh_node_record *lease, struct bh_err *err)
 {
     for (uint32_t i = 0; i < lease->lent_count; i++) {
         const struct bh_job *holder = bh_job_at(node, &lease->lent[i], lease->lease);
 
         if (holder)
             return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds the place of piece %"
-                              PRIu64, holder->note.lease, lease->lent[i].partition);
-        if (bh_guest_holds(node, &lease->lent[i]))
+                              PRIu64, holder->record.lease, lease->lent[i].partition);
+        if (bh_helper_sandbox_holds(node, &lease->lent[i]))
             return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " is being scrubbed",
                               lease->lent[i].partition);
         if (bh_reset_holds(node, lease->lent[i].gpu))
@@ -295,12 +295,12 @@ bh_job_check_places(const struct bh_node *node, const struct bh_note *lease, str
 /* ---- suspending ---- */
 
 static bool
-holds(const struct bh_job *job, const char *gpu, uint32_t gi)
+job_holds(const struct bh_job *job, const char *gpu, uint32_t gi)
 {
-    for (uint32_t i = 0; i < job->note.lent_count; i++) {
-        const struct bh_note_piece *piece = &job->note.lent[i];
+    for (uint32_t i = 0; i < job->record.lent_count; i++) {
+        const struct bh_node_partition *partition = &job->record.lent[i];
 
-        if (strcmp(piece->gpu, gpu) == 0 && (!bh_share_slot_is_instance(piece) || piece->gi == gi))
+        if (strcmp(partition->gpu, gpu) == 0 && (!bh_share_slot_is_instance(partition) || partition->gi == gi))
             return true;
     }
     return false;
@@ -311,7 +311,7 @@ static bool
 first_of_gpu(const struct bh_job *job, uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++) {
-        if (strcmp(job->note.lent[i].gpu, job->note.lent[at].gpu) == 0)
+        if (strcmp(job->record.lent[i].gpu, job->record.lent[at].gpu) == 0)
             return false;
     }
     return true;
@@ -351,9 +351,9 @@ bh_job_gpu_list(struct bh_node *node, const struct bh_job *job, struct bh_job_on
     bh_rc rc = BH_OK;
 
     *ret_on_gpu = (struct bh_job_on_gpu){ .count = 0 };
-    bh_node_job_id(job->note.lease, id);
-    for (uint32_t i = 0; i < job->note.lent_count && rc == BH_OK; i++) {
-        const char *gpu = job->note.lent[i].gpu;
+    bh_node_job_id(job->record.lease, id);
+    for (uint32_t i = 0; i < job->record.lent_count && rc == BH_OK; i++) {
+        const char *gpu = job->record.lent[i].gpu;
         struct bh_device_process *processes;
         uint32_t process_count;
 
@@ -364,7 +364,7 @@ bh_job_gpu_list(struct bh_node *node, const struct bh_job *job, struct bh_job_on
         for (uint32_t p = 0; p < process_count && rc == BH_OK; p++) {
             bool inside;
 
-            if (!holds(job, gpu, processes[p].gi))
+            if (!job_holds(job, gpu, processes[p].gi))
                 continue;
             rc = node->runtime.ops->has(node->runtime.self, id, (pid_t)processes[p].pid, &inside,
                                         err);
@@ -394,32 +394,32 @@ set_frozen(struct bh_node *node, struct bh_job *job, bool frozen, struct bh_err 
     char id[32];
     bh_rc rc;
 
-    bh_node_job_id(job->note.lease, id);
+    bh_node_job_id(job->record.lease, id);
     if (frozen) /* before it can say nothing any more */
-        bh_node_share_pause(node, job->note.lease);
+        bh_node_share_pause(node, job->record.lease);
     rc = node->runtime.ops->freeze(node->runtime.self, id, frozen, err);
     if (rc == BH_OK)
         job->frozen = frozen;
-    if (!job->frozen && !job->aside) /* else when its GPU memory is back */
-        bh_node_share_resume(node, job->note.lease);
+    if (!job->frozen && !job->checkpointed) /* else when its GPU memory is back */
+        bh_node_share_resume(node, job->record.lease);
     return rc;
 }
 
 static bh_rc
-note_suspended(struct bh_node *node, const struct bh_job *job, bool suspended,
+record_suspended(struct bh_node *node, const struct bh_job *job, bool suspended,
                struct bh_err *err)
 {
-    struct bh_note note = { .kind = suspended ? BH_NOTE_SUSPENDED : BH_NOTE_RESUMED,
-                            .lease = job->note.lease };
+    struct bh_node_record record = { .kind = suspended ? BH_NODE_RECORD_SUSPENDED : BH_NODE_RECORD_RESUMED,
+                            .lease = job->record.lease };
     struct bh_err logged;
 
     if (suspended)
         bh_handover_left(node, job);
     if (suspended)
-        bh_cdi_remove(node, job->note.lease);
+        bh_cdi_remove(node, job->record.lease);
     else
-        (void)bh_cdi_write(node, &job->note, &logged);
-    return job->suspended == suspended ? BH_OK : bh_state_note(&node->state, &note, err);
+        (void)bh_cdi_write(node, &job->record, &logged);
+    return job->suspended == suspended ? BH_OK : bh_state_record(&node->state, &record, err);
 }
 
 /* Whether the runtime has handed over to the job's own process 1.  A half-built sandbox
@@ -428,7 +428,7 @@ static bool
 has_begun(const struct bh_node *node, const struct bh_job *job)
 {
     pid_t init = 0;
-    BH_AUTO(bh_fd_close) int fd = bh_process_first(node, job->note.lease, &init);
+    BH_AUTO(bh_fd_close) int fd = bh_process_first(node, job->record.lease, &init);
 
     return fd >= 0 && bh_process_first_state(init) != BH_FIRST_SETUP;
 }
@@ -440,14 +440,14 @@ freeze_without_context(struct bh_node *node, struct bh_job *job, bool *ret_held,
                        struct bh_err *err)
 {
     uint64_t mib;
-    bh_rc rc = note_suspended(node, job, false, err);
+    bh_rc rc = record_suspended(node, job, false, err);
 
     if (rc == BH_OK)
         rc = set_frozen(node, job, true, err);
     if (rc == BH_OK)
         rc = bh_job_gpu_use(node, job, ret_held, &mib, err);
     *ret_held = *ret_held || !has_begun(node, job);
-    return rc == BH_OK && !*ret_held ? note_suspended(node, job, true, err) : rc;
+    return rc == BH_OK && !*ret_held ? record_suspended(node, job, true, err) : rc;
 }
 
 /* Freeze first: what a running process does after the list was read is unknown. */
@@ -480,12 +480,12 @@ bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_
 
     if (rc != BH_OK)
         return rc;
-    rc = bh_scrub_settle(node, &job->note, order->order, ret_waits, err);
+    rc = bh_scrub_prepare(node, &job->record, order->order, ret_waits, err);
     if (rc == BH_OK && *ret_waits)
         return rc;
-    for (uint32_t i = 0; i < job->note.lent_count && rc == BH_OK; i++) {
-        const struct bh_note_piece *lent = &job->note.lent[i];
-        const struct bh_note_piece *now = bh_state_piece_at(&node->state, lent->gpu, lent->gi);
+    for (uint32_t i = 0; i < job->record.lent_count && rc == BH_OK; i++) {
+        const struct bh_node_partition *lent = &job->record.lent[i];
+        const struct bh_node_partition *now = bh_state_partition_at(&node->state, lent->gpu, lent->gi);
 
         if (!now || now->minor != lent->minor || now->gi_minor != lent->gi_minor
             || now->ci_minor != lent->ci_minor || strcmp(now->profile, lent->profile) != 0)
@@ -493,9 +493,9 @@ bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_
                               " is not where it was", lent->partition, lease);
     }
     if (rc == BH_OK)
-        rc = bh_state_hold(&node->state, &job->note, err);
+        rc = bh_state_record_owner(&node->state, &job->record, err);
     if (rc == BH_OK)
-        rc = note_suspended(node, job, false, err);
+        rc = record_suspended(node, job, false, err);
     if (rc == BH_OK)
         rc = set_frozen(node, job, false, err);
     if (rc == BH_OK)
@@ -508,15 +508,15 @@ bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order, bool *ret_
 /* Noted before the signal goes out: after a crash of the node, too, an end that was asked
  * for is not taken for the job's own.  A disk that is full does not keep a job alive. */
 static void
-note_asked(struct bh_node *node, struct bh_job *job)
+record_stopping(struct bh_node *node, struct bh_job *job)
 {
-    struct bh_note asked = { .kind = BH_NOTE_ASKED, .lease = job->note.lease };
+    struct bh_node_record asked = { .kind = BH_NODE_RECORD_STOPPING, .lease = job->record.lease };
     struct bh_err err;
 
     if (job->asked)
         return;
-    if (bh_state_note(&node->state, &asked, &err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+    if (bh_state_record(&node->state, &asked, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
     job->asked = true;
 }
 
@@ -526,13 +526,13 @@ kill_inside(struct bh_node *node, struct bh_job *job, int number, struct bh_err 
     char id[32];
     bh_rc rc;
 
-    note_asked(node, job);
-    bh_node_job_id(job->note.lease, id);
-    if (job->frozen && (bh_job_check_places(node, &job->note, err) != BH_OK ||
-                        bh_scrub_check(node, &job->note, err) != BH_OK))
+    record_stopping(node, job);
+    bh_node_job_id(job->record.lease, id);
+    if (job->frozen && (bh_job_check_placements(node, &job->record, err) != BH_OK ||
+                        bh_scrub_check(node, &job->record, err) != BH_OK))
         number = SIGKILL; /* another has its GPU by now, or had: it must not run again */
-    if (job->frozen && note_suspended(node, job, false, err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(err));
+    if (job->frozen && record_suspended(node, job, false, err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(err));
     rc = node->runtime.ops->signal(node->runtime.self, id, number, err);
     if (rc == BH_OK && job->frozen) /* a frozen process takes no signal */
         rc = set_frozen(node, job, false, err);
@@ -549,9 +549,9 @@ ask_to_end(struct bh_node *node, struct bh_job *job, bh_ns now, struct bh_err *e
     char id[32];
     bh_rc rc;
 
-    bh_node_job_id(job->note.lease, id);
+    bh_node_job_id(job->record.lease, id);
     rc = node->runtime.ops->processes(node->runtime.self, id, pids, BH_COUNT(pids), &count, err);
-    job->term_at = rc == BH_OK && count < BH_COUNT(pids) ? now + LOOK_AGAIN : 0;
+    job->term_at = rc == BH_OK && count < BH_COUNT(pids) ? now + CHECK_INTERVAL : 0;
     return rc == BH_OK && !job->term_at ? kill_inside(node, job, job->term_signal, err) : rc;
 }
 
@@ -560,21 +560,21 @@ ask_to_end(struct bh_node *node, struct bh_job *job, bh_ns now, struct bh_err *e
 static bh_rc
 end_unknown(struct bh_node *node, uint64_t lease, struct bh_err *err)
 {
-    struct bh_note note = { .kind = BH_NOTE_LEASE, .lease = lease, .slot = BH_NO_SLOT };
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_LEASE, .lease = lease, .slot = BH_NO_SLOT };
     struct bh_msg_ended end = { .lease = lease, .cause = BH_END_START_FAILED,
                                 .ended_ns = bh_time_now(),
                                 .why = "the lease has no job on this node" };
     char folder[BH_NODE_PATH_MAX];
     bh_rc rc;
 
-    snprintf(note.boot, sizeof note.boot, "%s", node->boot);
+    snprintf(record.boot, sizeof record.boot, "%s", node->boot);
     rc = bh_launch_folder(node, lease, folder, err);
     if (rc == BH_OK)
         rc = bh_exit_record_write(folder, &end, err);
     if (rc == BH_OK)
-        rc = bh_state_note(&node->state, &note, err);
+        rc = bh_state_record(&node->state, &record, err);
     if (rc == BH_OK)
-        finish(node, bh_state_job(&node->state, lease));
+        job_finish(node, bh_state_job(&node->state, lease));
     return rc;
 }
 
@@ -592,12 +592,12 @@ bh_job_stop(struct bh_node *node, const struct bh_msg_stop *stop, struct bh_err 
     }
     if (!job)
         return end_unknown(node, stop->lease, err);
-    bh_job_look(node, job); /* it may have ended by itself just now, and be forgotten */
+    bh_job_check(node, job); /* it may have ended by itself just now, and be forgotten */
     job = bh_state_job(&node->state, stop->lease);
     if (!job || job->ended)
         return BH_OK;
     if (stop->grace_ns == 0) {
-        job->kill_at = now + LOOK_AGAIN; /* for what is being born just now */
+        job->kill_at = now + CHECK_INTERVAL; /* for what is being born just now */
         return kill_inside(node, job, SIGKILL, err);
     }
     job->kill_at = now + stop->grace_ns;
@@ -611,9 +611,9 @@ kill_due(struct bh_node *node, struct bh_job *job, bh_ns now)
 {
     struct bh_err err;
 
-    job->kill_at = now + LOOK_AGAIN;
+    job->kill_at = now + CHECK_INTERVAL;
     if (kill_inside(node, job, SIGKILL, &err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
 }
 
 static void
@@ -624,16 +624,16 @@ tick_job(struct bh_node *node, struct bh_job *job, bh_ns now)
     if (job->kill_at && job->kill_at <= now)
         kill_due(node, job, now);
     else if (job->term_at && job->term_at <= now && ask_to_end(node, job, now, &err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
-    if (job->gate_at && job->gate_at <= now && !job->frozen && !job->ended)
-        bh_gate_tick(node, job, now);
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
+    if (job->barrier_at && job->barrier_at <= now && !job->frozen && !job->ended)
+        bh_start_barrier_tick(node, job, now);
     bh_lease_check_tick(node, job, now);
-    if (job->look_at && job->look_at <= now)
-        bh_job_look(node, job); /* may forget it: last */
+    if (job->check_at && job->check_at <= now)
+        bh_job_check(node, job); /* may forget it: last */
 }
 
 static bh_ns
-sooner(bh_ns next, bh_ns at)
+job_sooner(bh_ns next, bh_ns at)
 {
     return at && (!next || at < next) ? at : next;
 }
@@ -649,9 +649,9 @@ bh_job_tick(struct bh_node *node, bh_ns now)
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
-        next = sooner(sooner(sooner(next, job->kill_at), job->term_at), job->look_at);
-        next = sooner(next, job->frozen || job->ended ? 0 : job->gate_at);
-        next = sooner(next, bh_lease_check_due(job));
+        next = job_sooner(job_sooner(job_sooner(next, job->kill_at), job->term_at), job->check_at);
+        next = job_sooner(next, job->frozen || job->ended ? 0 : job->barrier_at);
+        next = job_sooner(next, bh_lease_check_due(job));
     }
     return next;
 }
@@ -665,7 +665,7 @@ read_frozen(struct bh_node *node, struct bh_job *job)
     char id[32], path[200];
     struct bh_err ignored;
 
-    bh_node_job_id(job->note.lease, id);
+    bh_node_job_id(job->record.lease, id);
     bh_path_format(path, sizeof path, "%s/%s", node->conf.cgroup_parent, id);
     if (bh_cgroup_probe(node->conf.cgroup_mount, &cgroups, &ignored) == BH_OK)
         (void)!bh_cgroup_frozen(&cgroups, path, &job->frozen, &ignored);
@@ -682,9 +682,9 @@ adopt_frozen(struct bh_node *node, struct bh_job *job)
     if (!job->frozen || job->suspended)
         return;
     if (set_frozen(node, job, false, &err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
     else
-        bh_log(JOB_THAWED, BH_U64("lease", job->note.lease));
+        bh_log(JOB_THAWED, BH_U64("lease", job->record.lease));
 }
 
 /* The lease in a name like "bh-12" or "12", or 0. */
@@ -758,12 +758,12 @@ bh_job_adopt_all(struct bh_node *node)
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         struct bh_job *job = &node->state.jobs[i];
 
-        bh_job_look(node, job);
+        bh_job_check(node, job);
         if (job->ended)
             continue;
         adopt_frozen(node, job);
         bh_checkpoint_adopt(node, job);
-        bh_gate_shut(job); /* it may wait for the node that died */
+        bh_start_barrier_set(job); /* it may wait for the node that died */
         bh_lease_check_adopt(job);
     }
 }
@@ -772,13 +772,13 @@ void
 bh_job_forget(struct bh_node *node, uint64_t lease)
 {
     struct bh_job *job = bh_state_job(&node->state, lease);
-    struct bh_note note = { .kind = BH_NOTE_FORGET_LEASE, .lease = lease };
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_FORGET_LEASE, .lease = lease };
     char folder[BH_NODE_PATH_MAX];
     struct bh_err err;
 
     if (!job || !job->ended)
         return;
-    if (bh_state_note(&node->state, &note, &err) != BH_OK) {
+    if (bh_state_record(&node->state, &record, &err) != BH_OK) {
         bh_log(EFFECT_FAILED, BH_U64("lease", lease), BH_ERRLOG(&err));
         return;
     }

@@ -17,8 +17,8 @@ BH_MUST_USE bh_rc bh_job_start(struct bh_node *node, const struct bh_msg_start *
 BH_MUST_USE bh_rc bh_job_suspend(struct bh_node *node, uint64_t lease, bool *ret_held,
                                  struct bh_err *err);
 
-/* Thaw it, when its pieces stand on the device nodes they were lent with: else BH_CONFLICT.
- * `ret_waits`: not yet, memory is scrubbed first, as bh_scrub_settle. */
+/* Thaw it, when its partitions stand on the device nodes they were lent with: else BH_CONFLICT.
+ * `ret_waits`: not yet, memory is scrubbed first, as bh_scrub_prepare. */
 BH_MUST_USE bh_rc bh_job_resume(struct bh_node *node, const struct bh_msg_lease *order,
                                 bool *ret_waits, struct bh_err *err);
 
@@ -29,9 +29,9 @@ BH_MUST_USE bh_rc bh_job_resume(struct bh_node *node, const struct bh_msg_lease 
 BH_MUST_USE bh_rc bh_job_stop(struct bh_node *node, const struct bh_msg_stop *stop,
                               struct bh_err *err);
 
-/* The keeper's descriptor became readable, or look_at passed: see what became of it, and
+/* The keeper's descriptor became readable, or check_at passed: see what became of it, and
  * report the end once it is one. */
-void bh_job_look(struct bh_node *node, struct bh_job *job);
+void bh_job_check(struct bh_node *node, struct bh_job *job);
 
 /* Do what is due; the monotonic time of the next thing that is, or 0. */
 bh_ns bh_job_tick(struct bh_node *node, bh_ns now);
@@ -42,24 +42,24 @@ void bh_job_adopt_all(struct bh_node *node);
 /* The daemon has the end on disk, or does not know the lease any more. */
 void bh_job_forget(struct bh_node *node, uint64_t lease);
 
-/* Whether it is frozen and was seen to hold no context: it holds its pieces no more. */
+/* Whether it is frozen and was seen to hold no context: it holds its partitions no more. */
 bool bh_job_is_suspended(const struct bh_job *job);
 
-/* The job that holds a piece of that place, other than `but`'s, or NULL.  By place and not
- * by number: a resumed job stands where it stood, on a piece carved anew.  A whole GPU
+/* The job that holds a partition of that place, other than `but`'s, or NULL.  By place and not
+ * by number: a resumed job stands where it stood, on a partition carved anew.  A whole GPU
  * overlaps each of its instances; of `place`, gpu, gi and start count. */
-const struct bh_job *bh_job_at(const struct bh_node *node, const struct bh_note_piece *place,
+const struct bh_job *bh_job_at(const struct bh_node *node, const struct bh_node_partition *placement,
                                uint64_t but);
 
 /* Whether the lease was lent that place, or a part of it. */
-bool bh_job_overlaps(const struct bh_note *lease, const struct bh_note_piece *place);
+bool bh_job_overlaps(const struct bh_node_record *lease, const struct bh_node_partition *placement);
 
-/* BH_CONFLICT: another job holds the place of a piece that the lease was lent, it is being
+/* BH_CONFLICT: another job holds the place of a partition that the lease was lent, it is being
  * scrubbed, or its GPU is being reset. */
-BH_MUST_USE bh_rc bh_job_check_places(const struct bh_node *node, const struct bh_note *lease,
+BH_MUST_USE bh_rc bh_job_check_placements(const struct bh_node *node, const struct bh_node_record *lease,
                                       struct bh_err *err);
 
-/* Its processes that have a context on one of its pieces, and what they hold; `count` may be more
+/* Its processes that have a context on one of its partitions, and what they hold; `count` may be more
  * than there is room for. */
 struct bh_job_on_gpu {
     struct bh_checkpoint_pid pids[BH_CHECKPOINT_PIDS_MAX];
@@ -69,7 +69,7 @@ struct bh_job_on_gpu {
 BH_MUST_USE bh_rc bh_job_gpu_list(struct bh_node *node, const struct bh_job *job,
                                   struct bh_job_on_gpu *ret_on_gpu, struct bh_err *err);
 
-/* Whether any process of the job has a context on one of its pieces, and how much GPU
+/* Whether any process of the job has a context on one of its partitions, and how much GPU
  * memory its processes hold. */
 BH_MUST_USE bh_rc bh_job_gpu_use(struct bh_node *node, const struct bh_job *job,
                                  bool *ret_used, uint64_t *ret_mib, struct bh_err *err);

@@ -14,7 +14,7 @@
 #include "node/tenant_logs.h"
 
 uint64_t
-bh_job_log_room(const struct bh_node *node, int fd)
+bh_job_log_free_bytes(const struct bh_node *node, int fd)
 {
     uint64_t cap = (uint64_t)node->conf.log_cap_mib << 20;
     struct stat st;
@@ -28,7 +28,7 @@ bh_job_log_room(const struct bh_node *node, int fd)
 uint64_t
 bh_job_log_bound(const struct bh_node *node, int fd)
 {
-    return bh_disk_room_of(fd).size / 100 * node->conf.log_tenant_share;
+    return bh_disk_space_of(fd).size / 100 * node->conf.log_tenant_share;
 }
 
 bh_rc
@@ -51,7 +51,7 @@ bh_job_log_open(const struct bh_node *node, const struct bh_msg_start *start, in
 }
 
 void
-bh_job_say(const struct bh_node *node, const struct bh_msg_start *start, const char *format, ...)
+bh_job_log_write(const struct bh_node *node, const struct bh_msg_start *start, const char *format, ...)
 {
     BH_AUTO(bh_fd_close) int fd = -1;
     char line[600];
@@ -63,6 +63,6 @@ bh_job_say(const struct bh_node *node, const struct bh_msg_start *start, const c
     va_end(args);
     bh_utf8_scrub(line);
     if (bh_job_log_open(node, start, &fd, &ignored) == BH_OK
-        && bh_job_log_room(node, fd) > sizeof line)
+        && bh_job_log_free_bytes(node, fd) > sizeof line)
         dprintf(fd, "bulkhead: %s\n", line);
 }

@@ -11,14 +11,14 @@ BH_MUST_USE bh_rc bh_job_log_open(const struct bh_node *node, const struct bh_ms
                                   int *ret_fd, struct bh_err *err);
 
 /* What may still be written to a log, in bytes (node.conf's log_cap_mib). */
-uint64_t bh_job_log_room(const struct bh_node *node, int fd);
+uint64_t bh_job_log_free_bytes(const struct bh_node *node, int fd);
 
 /* What the logs of one tenant may take together, in bytes (log_tenant_share); 0 where the size of
  * the disk is not known. */
 uint64_t bh_job_log_bound(const struct bh_node *node, int fd);
 
 /* A line of the node's own in the output of a job that is being started. */
-void bh_job_say(const struct bh_node *node, const struct bh_msg_start *start, const char *format,
+void bh_job_log_write(const struct bh_node *node, const struct bh_msg_start *start, const char *format,
                 ...) BH_PRINTF(3, 4);
 
 #endif

@@ -18,7 +18,7 @@ struct bh_journal {
     char path[PATH_SIZE], next[PATH_SIZE + 8];
     int fd, old_fd; /* old_fd: while a rewrite is under way */
     uint64_t size, old_size;
-    uint64_t room; /* of the file on the disk, as far as we took it */
+    uint64_t reserved; /* of the file on the disk, as far as we took it */
     bool dirty;
     bh_ns sync_at;              /* of what is dirty, where nobody syncs it before; 0: not planned */
 };
@@ -45,7 +45,7 @@ bh_crc32c(const void *bytes, size_t length)
 }
 
 static uint32_t
-number_at(const char *bytes)
+journal_number_at(const char *bytes)
 {
     const unsigned char *b = (const unsigned char *)bytes;
 
@@ -53,7 +53,7 @@ number_at(const char *bytes)
 }
 
 static void
-put_number(char *bytes, uint32_t value)
+journal_put_number(char *bytes, uint32_t value)
 {
     for (int i = 0; i < 4; i++)
         bytes[i] = (char)(value >> (8 * i));
@@ -69,10 +69,10 @@ frame_length(const char *bytes, size_t length)
 
     if (length < HEADER)
         return 0;
-    payload = number_at(bytes);
+    payload = journal_number_at(bytes);
     if (payload == 0 || payload > BH_JOURNAL_FRAME_MAX || payload > length - HEADER)
         return 0;
-    return bh_crc32c(bytes + HEADER, payload) == number_at(bytes + 4) ? HEADER + payload : 0;
+    return bh_crc32c(bytes + HEADER, payload) == journal_number_at(bytes + 4) ? HEADER + payload : 0;
 }
 
 /* A crash tears only the end.  A whole frame behind a bad one means damage. */
@@ -87,7 +87,7 @@ whole_frame_follows(const char *bytes, size_t length)
 }
 
 static bh_rc
-replay(struct bh_journal *journal, const struct bh_buf *text, bh_journal_sink sink,
+journal_replay(struct bh_journal *journal, const struct bh_buf *text, bh_journal_sink sink,
        void *sink_self, struct bh_err *err)
 {
     size_t at = 0, step;
@@ -123,7 +123,7 @@ sync_folder(const char *path, struct bh_err *err)
 }
 
 static bh_rc
-open_file(struct bh_journal *journal, const char *path, int more_flags, struct bh_err *err)
+journal_open_file(struct bh_journal *journal, const char *path, int more_flags, struct bh_err *err)
 {
     journal->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | more_flags,
                        0600);
@@ -146,13 +146,13 @@ bh_journal_open(const char *path, bh_journal_sink sink, void *sink_self,
     snprintf(journal->next, sizeof journal->next, "%s.next", path);
     if (unlink(journal->next) != 0 && errno != ENOENT) /* of a rewrite that a crash cut off */
         return bh_err_errno(err, "remove %s", journal->next);
-    rc = open_file(journal, path, 0, err);
+    rc = journal_open_file(journal, path, 0, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_init(&text, FILE_MAX);
     rc = bh_file_read(path, FILE_MAX - 1, &text, err);
     if (rc == BH_OK)
-        rc = replay(journal, &text, sink, sink_self, err);
+        rc = journal_replay(journal, &text, sink, sink_self, err);
     bh_buf_fini(&text);
     if (rc == BH_OK)
         rc = sync_folder(path, err);
@@ -183,13 +183,13 @@ bh_journal_append(struct bh_journal *journal, const char *payload, size_t length
     BH_ASSERT(length > 0);
     if (length > BH_JOURNAL_FRAME_MAX)
         return bh_err_set(err, BH_FULL, "journal entry of %zu bytes is too long", length);
-    put_number(frame, (uint32_t)length);
-    put_number(frame + 4, bh_crc32c(payload, length));
+    journal_put_number(frame, (uint32_t)length);
+    journal_put_number(frame + 4, bh_crc32c(payload, length));
     memcpy(frame + HEADER, payload, length);
     rc = bh_fd_write_all(journal->fd, frame, HEADER + length, err);
     if (rc != BH_OK) { /* half a frame must not stand before whole ones */
         (void)!ftruncate(journal->fd, (off_t)journal->size);
-        journal->room = 0;
+        journal->reserved = 0;
         return bh_err_wrap(err, "append to %s", journal->path);
     }
     journal->size += HEADER + length;
@@ -202,7 +202,7 @@ bh_journal_reserve(struct bh_journal *journal, struct bh_err *err)
 {
     uint64_t wanted = journal->size + BH_JOURNAL_SPARE;
 
-    if (wanted <= journal->room)
+    if (wanted <= journal->reserved)
         return BH_OK;
     wanted += BH_JOURNAL_SPARE / 4; /* not at every append */
     if (fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)wanted) != 0) {
@@ -210,7 +210,7 @@ bh_journal_reserve(struct bh_journal *journal, struct bh_err *err)
             return BH_OK;
         return bh_err_errno(err, "take room for %s", journal->path);
     }
-    journal->room = wanted;
+    journal->reserved = wanted;
     return BH_OK;
 }
 
@@ -257,7 +257,7 @@ bh_journal_rewrite_begin(struct bh_journal *journal, struct bh_err *err)
     bh_rc rc;
 
     BH_ASSERT(journal->old_fd < 0);
-    rc = open_file(journal, journal->next, O_TRUNC, err);
+    rc = journal_open_file(journal, journal->next, O_TRUNC, err);
     if (rc != BH_OK) {
         journal->fd = old_fd;
         return rc;
@@ -276,7 +276,7 @@ bh_journal_rewrite_commit(struct bh_journal *journal, struct bh_err *err)
         close(journal->old_fd);
         journal->old_fd = -1;
         journal->dirty = false;
-        journal->room = 0;
+        journal->reserved = 0;
         return sync_folder(journal->path, err);
     }
     bh_err_errno(err, "replace %s", journal->path);

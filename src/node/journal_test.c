@@ -12,7 +12,7 @@ struct seen {
 };
 
 static bh_rc
-see(void *self, const char *payload, size_t length, struct bh_err *err)
+journal_test_read(void *self, const char *payload, size_t length, struct bh_err *err)
 {
     struct seen *seen = self;
 
@@ -31,7 +31,7 @@ open_journal(struct seen *seen, struct bh_journal **ret_journal)
     struct bh_err err;
 
     memset(seen, 0, sizeof *seen);
-    return bh_journal_open(path, see, seen, ret_journal, &err);
+    return bh_journal_open(path, journal_test_read, seen, ret_journal, &err);
 }
 
 static void
@@ -43,7 +43,7 @@ write_bytes(const char *bytes, size_t length)
 }
 
 static void
-append(struct bh_journal *journal, const char *text)
+journal_test_append(struct bh_journal *journal, const char *text)
 {
     struct bh_err err;
 
@@ -61,9 +61,9 @@ three_entries(char *ret_bytes, size_t size)
 
     unlink(path);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
-    append(journal, "one");
-    append(journal, "two");
-    append(journal, "three");
+    journal_test_append(journal, "one");
+    journal_test_append(journal, "two");
+    journal_test_append(journal, "three");
     assert_int_equal(bh_journal_sync(journal, &err), BH_OK);
     bh_journal_close(journal);
     bh_buf_init_fixed(&text, ret_bytes, size);
@@ -89,7 +89,7 @@ test_reopen(void **state)
     three_entries(bytes, sizeof bytes);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
     BH_CHECK_STR("all, in order", seen.text, "one,two,three,");
-    append(journal, "four");
+    journal_test_append(journal, "four");
     bh_journal_close(journal);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
     BH_CHECK_STR("appended", seen.text, "one,two,three,four,");
@@ -111,15 +111,15 @@ test_tick(void **state)
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
     assert_int_equal(bh_journal_tick(journal, 100, &next, &err), BH_OK);
     BH_CHECK_EQ("nothing to sync", next, 0);
-    append(journal, "one");
+    journal_test_append(journal, "one");
     for (bh_ns now = 200; now < 200 + soon; now += soon / 4) {
         assert_int_equal(bh_journal_tick(journal, now, &next, &err), BH_OK);
         BH_CHECK_EQ("from when it was seen", next, 200 + soon);
-        append(journal, "more");
+        journal_test_append(journal, "more");
     }
     assert_int_equal(bh_journal_tick(journal, 200 + soon, &next, &err), BH_OK);
     BH_CHECK_EQ("done", next, 0);
-    append(journal, "two");
+    journal_test_append(journal, "two");
     assert_int_equal(bh_journal_tick(journal, 3 * soon, &next, &err), BH_OK);
     BH_CHECK_EQ("planned anew", next, 4 * soon);
     assert_int_equal(bh_journal_sync(journal, &err), BH_OK);
@@ -145,7 +145,7 @@ test_cut_anywhere(void **state)
         write_bytes(bytes, cut);
         BH_CHECK_EQ(name, open_journal(&seen, &journal), BH_OK);
         BH_CHECK_EQ(name, seen.count, whole);
-        append(journal, "next");
+        journal_test_append(journal, "next");
         bh_journal_close(journal);
         BH_CHECK_EQ(name, open_journal(&seen, &journal), BH_OK);
         BH_CHECK_EQ(name, seen.count, whole + 1);
@@ -189,13 +189,13 @@ test_rewrite(void **state)
     three_entries(bytes, sizeof bytes);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
     assert_int_equal(bh_journal_rewrite_begin(journal, &err), BH_OK);
-    append(journal, "dropped");
+    journal_test_append(journal, "dropped");
     bh_journal_rewrite_cancel(journal);
-    append(journal, "four");
+    journal_test_append(journal, "four");
     assert_int_equal(bh_journal_rewrite_begin(journal, &err), BH_OK);
-    append(journal, "all");
+    journal_test_append(journal, "all");
     assert_int_equal(bh_journal_rewrite_commit(journal, &err), BH_OK);
-    append(journal, "more");
+    journal_test_append(journal, "more");
     BH_CHECK_EQ("size", bh_journal_size(journal), 8 + 3 + 8 + 4);
     bh_journal_close(journal);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
@@ -217,7 +217,7 @@ test_rewrite_cut_off(void **state)
     three_entries(bytes, sizeof bytes);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
     assert_int_equal(bh_journal_rewrite_begin(journal, &err), BH_OK);
-    append(journal, "half");
+    journal_test_append(journal, "half");
     bh_journal_close(journal);
     BH_CHECK_EQ("left by the crash", access(next, F_OK), 0);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);

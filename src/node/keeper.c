@@ -79,7 +79,7 @@ write_words(struct words *words, const struct bh_keeper_request *request)
 /* The keeper's descriptors 3 to 6 are made from copies above them, so that none is
  * overwritten before it was copied. */
 static bh_rc
-spawn(struct words *words, int lock_fd, const struct bh_keeper_request *request, pid_t *ret_pid,
+keeper_spawn(struct words *words, int lock_fd, const struct bh_keeper_request *request, pid_t *ret_pid,
       struct bh_err *err)
 {
     char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -87,7 +87,7 @@ spawn(struct words *words, int lock_fd, const struct bh_keeper_request *request,
     BH_AUTO(bh_fd_close) int lock = fcntl(lock_fd, F_DUPFD_CLOEXEC, 10);
     BH_AUTO(bh_fd_close) int log = fcntl(request->log_fd, F_DUPFD_CLOEXEC, 10);
     BH_AUTO(bh_fd_close) int runtime = fcntl(request->runtime_fd, F_DUPFD_CLOEXEC, 10);
-    BH_AUTO(bh_fd_close) int gate = fcntl(request->gate_fd, F_DUPFD_CLOEXEC, 10);
+    BH_AUTO(bh_fd_close) int barrier = fcntl(request->barrier_fd, F_DUPFD_CLOEXEC, 10);
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t none;
@@ -104,7 +104,7 @@ spawn(struct words *words, int lock_fd, const struct bh_keeper_request *request,
     posix_spawn_file_actions_adddup2(&actions, lock, BH_KEEPER_LOCK_FD);
     posix_spawn_file_actions_adddup2(&actions, log, BH_KEEPER_LOG_FD);
     posix_spawn_file_actions_adddup2(&actions, runtime, BH_KEEPER_RUNTIME_FD);
-    posix_spawn_file_actions_adddup2(&actions, gate, BH_KEEPER_GATE_FD);
+    posix_spawn_file_actions_adddup2(&actions, barrier, BH_KEEPER_BARRIER_FD);
     failed = posix_spawn(ret_pid, words->program, &actions, &attr, words->argv, env);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attr);
@@ -125,7 +125,7 @@ bh_keeper_start(const struct bh_keeper_request *request, int *ret_pidfd, struct 
     if (flock(lock_fd, LOCK_EX | LOCK_NB) != 0)
         return bh_err_set(err, BH_CONFLICT, "a keeper holds %s", request->folder);
     write_words(&words, request);
-    rc = spawn(&words, lock_fd, request, &pid, err);
+    rc = keeper_spawn(&words, lock_fd, request, &pid, err);
     if (rc != BH_OK)
         return rc;
     *ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

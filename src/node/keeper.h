@@ -20,7 +20,7 @@ struct bh_keeper_request {
     uint64_t lease, log_cap_bytes;
     struct bh_tenant_logs logs;
     uint32_t stdio;            /* enum bh_stdio */
-    int log_fd, runtime_fd, gate_fd; /* runtime_fd: of the program that is command[0] */
+    int log_fd, runtime_fd, barrier_fd; /* runtime_fd: of the program that is command[0] */
     const char *command[16];   /* the runtime's, ends with NULL */
 };
 

@@ -30,7 +30,7 @@
 enum { OUTPUT_CHUNK = 65536, DISK_CHECKED_EVERY = 1 << 20, STEPS_LEAST = 16, RUNTIME_LOG_MAX = 65536, EXIT_CANNOT_RUN = 127 };
 
 struct keeper {
-    uint64_t lease, log_room; /* log_room: bytes that may still be written */
+    uint64_t lease, log_space; /* log_space: bytes that may still be written */
     bool log_full;
     size_t log_unchecked;      /* bytes until the disk is looked at again */
     struct bh_tenant_logs logs;
@@ -56,7 +56,7 @@ write_log(const char *bytes, size_t length)
 }
 
 static void
-write_note(const char *text)
+write_record(const char *text)
 {
     char line[400];
     int length = snprintf(line, sizeof line, "bulkhead: %s\n", text);
@@ -68,12 +68,12 @@ write_note(const char *text)
 static void
 close_log(struct keeper *keeper, const char *why)
 {
-    keeper->log_room = 0;
+    keeper->log_space = 0;
     if (keeper->log_full)
         return;
     keeper->log_full = true;
     write_log("\n", 1);
-    write_note(why);
+    write_record(why);
 }
 
 /* Jobs leave those who run the machine room on its disk: looked at once for each MiB. */
@@ -85,13 +85,13 @@ check_disk(struct keeper *keeper, size_t length)
         return;
     }
     keeper->log_unchecked = DISK_CHECKED_EVERY;
-    if (!bh_disk_leaves_room(BH_KEEPER_LOG_FD, DISK_CHECKED_EVERY))
+    if (!bh_disk_leaves_space(BH_KEEPER_LOG_FD, DISK_CHECKED_EVERY))
         close_log(keeper, "the node's disk is nearly full, the rest of the output is dropped");
 }
 
 /* A party's output displaces its own older output, and nobody else's. */
 static void
-check_tenant(struct keeper *keeper, size_t length)
+keeper_check_tenant(struct keeper *keeper, size_t length)
 {
     uint64_t bound = keeper->logs.bound_bytes, step = DISK_CHECKED_EVERY;
 
@@ -101,7 +101,7 @@ check_tenant(struct keeper *keeper, size_t length)
     }
     if (bound / STEPS_LEAST < step)
         step = bound / STEPS_LEAST;
-    keeper->log_granted = bh_tenant_logs_room(&keeper->logs, step);
+    keeper->log_granted = bh_tenant_logs_free_bytes(&keeper->logs, step);
     if (keeper->log_granted == 0)
         close_log(keeper, "running jobs of this tenant, or of others under its topmost one, have filled their part "
                           "of the node's disk with output (log_tenant_share in node.conf), the rest is dropped; "
@@ -109,29 +109,29 @@ check_tenant(struct keeper *keeper, size_t length)
 }
 
 static void
-keep_output(struct keeper *keeper, const char *bytes, size_t length)
+store_output(struct keeper *keeper, const char *bytes, size_t length)
 {
     size_t kept;
 
-    if (keeper->log_room > 0)
-        check_tenant(keeper, length);
+    if (keeper->log_space > 0)
+        keeper_check_tenant(keeper, length);
     check_disk(keeper, length);
-    kept = length < keeper->log_room ? length : (size_t)keeper->log_room;
+    kept = length < keeper->log_space ? length : (size_t)keeper->log_space;
     write_log(bytes, kept);
-    keeper->log_room -= kept;
+    keeper->log_space -= kept;
     if (kept < length)
         close_log(keeper, "output is longer than log_cap_mib, the rest is dropped");
 }
 
 /* Read once, keep it and show it.  How many bytes; 0 at the end, -1 for nothing now. */
 static ssize_t
-take_output(struct keeper *keeper, int fd)
+receive_output(struct keeper *keeper, int fd)
 {
     static char chunk[OUTPUT_CHUNK];
     ssize_t n = read(fd, chunk, sizeof chunk);
 
     if (n > 0) {
-        keep_output(keeper, chunk, (size_t)n);
+        store_output(keeper, chunk, (size_t)n);
         bh_keeper_streams_show(keeper->streams, chunk, (size_t)n);
     }
     return n < 0 && errno == EIO ? 0 : n; /* a terminal that nobody has open */
@@ -169,7 +169,7 @@ become_sandbox(const struct keeper *keeper, const struct ends *ends)
  * user, and the machine's null device must not be given away.  It is empty, unless somebody
  * attached may write to it. */
 static bh_rc
-start(struct keeper *keeper, struct bh_err *err)
+keeper_start(struct keeper *keeper, struct bh_err *err)
 {
     int input[2], output[2], init;
 
@@ -200,19 +200,19 @@ start(struct keeper *keeper, struct bh_err *err)
 enum { CHILD, PIPE, TERMINAL, FIXED_POLLS };
 
 static void
-take_what_is_there(struct keeper *keeper, const struct pollfd *polls)
+receive_available(struct keeper *keeper, const struct pollfd *polls)
 {
-    if (polls[PIPE].revents && take_output(keeper, keeper->output_fd) == 0) {
+    if (polls[PIPE].revents && receive_output(keeper, keeper->output_fd) == 0) {
         close(keeper->output_fd); /* closed by the job; wait for its end alone */
         keeper->output_fd = -1;
     }
     if (polls[TERMINAL].revents && !bh_keeper_streams_busy(keeper->streams))
-        (void)!take_output(keeper, polls[TERMINAL].fd);
+        (void)!receive_output(keeper, polls[TERMINAL].fd);
 }
 
 /* One turn of the loop; true once the sandbox has ended. */
 static bool
-turn(struct keeper *keeper, int wait_ms)
+keeper_dispatch(struct keeper *keeper, int wait_ms)
 {
     struct pollfd polls[FIXED_POLLS + BH_KEEPER_POLLS_MAX];
     bool busy = bh_keeper_streams_busy(keeper->streams);
@@ -226,8 +226,8 @@ turn(struct keeper *keeper, int wait_ms)
     };
     if (poll(polls, FIXED_POLLS + count, wait_ms >= 0 ? wait_ms : wait) < 0)
         return errno != EINTR;
-    take_what_is_there(keeper, polls);
-    bh_keeper_streams_turn(keeper->streams, polls + FIXED_POLLS);
+    receive_available(keeper, polls);
+    bh_keeper_streams_dispatch(keeper->streams, polls + FIXED_POLLS);
     return polls[CHILD].revents & POLLIN;
 }
 
@@ -239,7 +239,7 @@ wait_for_readers(struct keeper *keeper)
 
     keeper->child_fd = keeper->output_fd = -1;
     while (bh_keeper_streams_busy(keeper->streams))
-        turn(keeper, 100);
+        keeper_dispatch(keeper, 100);
     keeper->child_fd = no_child;
     keeper->output_fd = no_output;
 }
@@ -247,11 +247,11 @@ wait_for_readers(struct keeper *keeper)
 /* All that the job has written before its end, and no more: what it left running has ended,
  * too. */
 static void
-take_the_rest(struct keeper *keeper, int fd)
+receive_rest(struct keeper *keeper, int fd)
 {
     do
         wait_for_readers(keeper);
-    while (fd >= 0 && take_output(keeper, fd) > 0);
+    while (fd >= 0 && receive_output(keeper, fd) > 0);
 }
 
 static int
@@ -259,12 +259,12 @@ wait_for_end(struct keeper *keeper)
 {
     int status = 0;
 
-    while (!turn(keeper, -1))
+    while (!keeper_dispatch(keeper, -1))
         ;
     while (waitpid(keeper->child, &status, 0) < 0 && errno == EINTR)
         ;
-    take_the_rest(keeper, keeper->output_fd);
-    take_the_rest(keeper, bh_keeper_streams_terminal(keeper->streams));
+    receive_rest(keeper, keeper->output_fd);
+    receive_rest(keeper, bh_keeper_streams_terminal(keeper->streams));
     bh_keeper_streams_close(keeper->streams);
     return status;
 }
@@ -295,7 +295,7 @@ runtime_refused(const struct keeper *keeper, char *ret_why, size_t size)
 /* Whether whoever ends all jobs, because the machine goes down, has said so: SIGPWR, which is
  * blocked from the start and only ever pending. */
 static bool
-told_to_go_down(void)
+is_shutting_down(void)
 {
     sigset_t pending;
 
@@ -303,7 +303,7 @@ told_to_go_down(void)
 }
 
 static void
-judge(struct keeper *keeper, int status)
+keeper_judge(struct keeper *keeper, int status)
 {
     struct bh_sandbox_usage usage = { 0 };
     struct bh_msg_ended *end = &keeper->end;
@@ -322,7 +322,7 @@ judge(struct keeper *keeper, int status)
         snprintf(end->why, sizeof end->why, "the job used all of its memory");
     } else if (end->exit_status != 0 && runtime_refused(keeper, end->why, sizeof end->why)) {
         end->cause = BH_END_START_FAILED; /* crun has said so on standard error, too */
-    } else if (told_to_go_down()) {
+    } else if (is_shutting_down()) {
         end->cause = BH_END_NODE_LOST;
         snprintf(end->why, sizeof end->why, "all jobs of the machine were ended");
     }
@@ -331,7 +331,7 @@ judge(struct keeper *keeper, int status)
 /* ---- the program ---- */
 
 static void
-say_alive(struct keeper *keeper)
+report_started(struct keeper *keeper)
 {
     char line[64];
     int length;
@@ -387,7 +387,7 @@ read_options(struct keeper *keeper, int argc, char **argv, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_parse_u64(texts['b'], &keeper->logs.bound_bytes, err);
     if (rc == BH_OK)
-        rc = bh_parse_u64(texts['c'], &keeper->log_room, err);
+        rc = bh_parse_u64(texts['c'], &keeper->log_space, err);
     if (rc == BH_OK)
         rc = bh_parse_u64(texts['s'], &stdio, err);
     if (rc == BH_OK)
@@ -405,8 +405,8 @@ guard_inherited(void)
     fcntl(BH_KEEPER_LOCK_FD, F_SETFD, FD_CLOEXEC);
     fcntl(BH_KEEPER_LOG_FD, F_SETFD, FD_CLOEXEC);
     fcntl(BH_KEEPER_RUNTIME_FD, F_SETFD, FD_CLOEXEC);
-    fcntl(BH_KEEPER_GATE_FD, F_SETFD, FD_CLOEXEC);
-    close_range(BH_KEEPER_GATE_FD + 1, ~0U, 0);
+    fcntl(BH_KEEPER_BARRIER_FD, F_SETFD, FD_CLOEXEC);
+    close_range(BH_KEEPER_BARRIER_FD + 1, ~0U, 0);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     sigemptyset(&power);
@@ -428,24 +428,24 @@ main(int argc, char **argv)
         return bh_rc_exit(rc);
     }
     keeper.end.lease = keeper.lease;
-    say_alive(&keeper);
+    report_started(&keeper);
     rc = bh_cgroup_probe(keeper.cgroup_mount, &keeper.cgroups, &err);
     if (rc == BH_OK)
         rc = bh_cgroup_step_aside(&keeper.cgroups, keeper.cgroup, &err);
     if (rc == BH_OK)
-        rc = start(&keeper, &err);
+        rc = keeper_start(&keeper, &err);
     if (rc == BH_OK) {
-        judge(&keeper, wait_for_end(&keeper));
+        keeper_judge(&keeper, wait_for_end(&keeper));
     } else {
         keeper.end.cause = BH_END_START_FAILED;
         keeper.end.ended_ns = bh_time_now();
         keeper.end.boot_ns = bh_time_boot();
         keeper.end.exit_status = EXIT_CANNOT_RUN;
         snprintf(keeper.end.why, sizeof keeper.end.why, "%.199s", err.msg);
-        write_note(err.msg);
+        write_record(err.msg);
     }
     rc = bh_exit_record_write(keeper.folder, &keeper.end, &err);
     if (rc != BH_OK) /* its message names folders of the node, and the log is the tenant's */
-        write_note("the node could not write down how the job ended");
+        write_record("the node could not write down how the job ended");
     return bh_rc_exit(rc);
 }

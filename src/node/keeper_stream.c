@@ -120,7 +120,7 @@ send_packet(int fd, enum bh_attach_packet kind, const char *bytes, size_t length
 }
 
 static void
-push(struct bh_keeper_streams *streams, struct reader *reader)
+keeper_streams_push(struct bh_keeper_streams *streams, struct reader *reader)
 {
     while (reader->fd >= 0 && reader->taken < streams->chunk_length) {
         ssize_t went = send_packet(reader->fd, BH_ATTACH_OUTPUT, streams->chunk + reader->taken,
@@ -154,7 +154,7 @@ bh_keeper_streams_busy(const struct bh_keeper_streams *streams)
 
 /* The last bytes of what was shown. */
 static void
-remember(struct bh_keeper_streams *streams, const char *bytes, size_t length)
+keeper_streams_remember(struct bh_keeper_streams *streams, const char *bytes, size_t length)
 {
     size_t most = sizeof streams->recent, kept = streams->recent_length;
 
@@ -178,13 +178,13 @@ bh_keeper_streams_show(struct bh_keeper_streams *streams, const char *bytes, siz
     bh_ns now = bh_time_monotonic();
 
     BH_ASSERT(length <= sizeof streams->chunk && !bh_keeper_streams_busy(streams));
-    remember(streams, bytes, length);
+    keeper_streams_remember(streams, bytes, length);
     memcpy(streams->chunk, bytes, length);
     streams->chunk_length = length;
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++) {
         streams->readers[i].taken = 0;
         streams->readers[i].since = now;
-        push(streams, &streams->readers[i]);
+        keeper_streams_push(streams, &streams->readers[i]);
     }
 }
 
@@ -192,7 +192,7 @@ bh_keeper_streams_show(struct bh_keeper_streams *streams, const char *bytes, siz
 
 /* Answer, with a descriptor when it is not -1. */
 static bool
-answer(int to, struct bh_init_reply reply, int fd)
+keeper_streams_answer(int to, struct bh_init_reply reply, int fd)
 {
     struct iovec part = { &reply, sizeof reply };
     union {
@@ -215,9 +215,9 @@ answer(int to, struct bh_init_reply reply, int fd)
 }
 
 static void
-refuse(int to, int why)
+keeper_streams_refuse(int to, int why)
 {
-    (void)!answer(to, (struct bh_init_reply){ BH_INIT_FAILED, why }, -1);
+    (void)!keeper_streams_answer(to, (struct bh_init_reply){ BH_INIT_FAILED, why }, -1);
 }
 
 static bool
@@ -237,7 +237,7 @@ input_of(const struct bh_keeper_streams *streams)
 
 /* The recent output goes first; it fits into the socket's room. */
 static void
-replay(struct bh_keeper_streams *streams, struct reader *reader)
+keeper_streams_replay(struct bh_keeper_streams *streams, struct reader *reader)
 {
     size_t at = 0;
 
@@ -253,9 +253,9 @@ replay(struct bh_keeper_streams *streams, struct reader *reader)
 }
 
 static void
-hear_reader(struct bh_keeper_streams *streams, struct reader *reader)
+receive_reader(struct bh_keeper_streams *streams, struct reader *reader)
 {
-    struct bh_init_word word;
+    struct bh_init_signal word;
     ssize_t got = recv(reader->fd, &word, sizeof word, MSG_DONTWAIT);
 
     if (got == sizeof word && reader->writer && streams->stdio == BH_STDIO_PIPE)
@@ -266,21 +266,21 @@ hear_reader(struct bh_keeper_streams *streams, struct reader *reader)
 
 /* Whoever left before the next one asked makes room, though this turn's poll had not seen it yet. */
 static void
-hear_all(struct bh_keeper_streams *streams)
+receive_all(struct bh_keeper_streams *streams)
 {
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++)
         if (streams->readers[i].fd >= 0)
-            hear_reader(streams, &streams->readers[i]);
+            receive_reader(streams, &streams->readers[i]);
 }
 
 static void
-attach(struct bh_keeper_streams *streams, const struct bh_init_request *request, int *fd)
+keeper_streams_attach(struct bh_keeper_streams *streams, const struct bh_init_request *request, int *fd)
 {
     struct reader *reader = NULL;
     int room = SOCKET_BYTES, input, is;
     bool writes;
 
-    hear_all(streams);
+    receive_all(streams);
     input = input_of(streams);
     writes = request->input && input >= 0 && !has_writer(streams);
     is = (streams->stdio == BH_STDIO_TERMINAL ? BH_INIT_IS_TTY : 0)
@@ -289,16 +289,16 @@ attach(struct bh_keeper_streams *streams, const struct bh_init_request *request,
         if (streams->readers[i].fd < 0)
             reader = &streams->readers[i];
     if (!reader) {
-        refuse(*fd, EAGAIN);
+        keeper_streams_refuse(*fd, EAGAIN);
         return;
     }
     setsockopt(*fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-    if (!answer(*fd, (struct bh_init_reply){ BH_INIT_ATTACHED, is }, writes ? input : -1))
+    if (!keeper_streams_answer(*fd, (struct bh_init_reply){ BH_INIT_ATTACHED, is }, writes ? input : -1))
         return;
     /* what is in the chunk is in the recent output, too */
     *reader = (struct reader){ .fd = bh_fd_steal(fd), .writer = writes,
                                .taken = streams->chunk_length, .since = bh_time_monotonic() };
-    replay(streams, reader);
+    keeper_streams_replay(streams, reader);
 }
 
 /* ---- requests ---- */
@@ -315,7 +315,7 @@ struct packet {
 };
 
 static bool
-receive(int fd, struct packet *packet)
+keeper_streams_receive(int fd, struct packet *packet)
 {
     struct iovec part = { packet->bytes, sizeof packet->bytes };
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1,
@@ -359,18 +359,18 @@ pass_on(struct bh_keeper_streams *streams, const struct packet *packet, int from
                               .msg_controllen = packet->control_length };
 
     if (sendmsg(streams->init, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-        refuse(from, errno);
+        keeper_streams_refuse(from, errno);
 }
 
 static void
-serve(struct bh_keeper_streams *streams, int *fd)
+keeper_streams_serve(struct bh_keeper_streams *streams, int *fd)
 {
     static struct packet packet;
     struct bh_init_request request;
     struct bh_peer peer;
     struct bh_err ignored;
 
-    if (!receive(*fd, &packet) || packet.length < sizeof request
+    if (!keeper_streams_receive(*fd, &packet) || packet.length < sizeof request
         || bh_unix_peer(*fd, &peer, &ignored) != BH_OK || peer.uid != geteuid()) {
         close_received(&packet);
         close_one(fd);
@@ -378,7 +378,7 @@ serve(struct bh_keeper_streams *streams, int *fd)
     }
     memcpy(&request, packet.bytes, sizeof request);
     if (request.ask == BH_INIT_ATTACH)
-        attach(streams, &request, fd);
+        keeper_streams_attach(streams, &request, fd);
     else
         pass_on(streams, &packet, *fd);
     close_received(&packet);
@@ -386,7 +386,7 @@ serve(struct bh_keeper_streams *streams, int *fd)
 }
 
 static void
-take_in(struct bh_keeper_streams *streams)
+keeper_streams_admit(struct bh_keeper_streams *streams)
 {
     int fd = accept4(streams->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     int *place = &streams->asking[streams->next_asking++ % BH_KEEPER_READERS_MAX];
@@ -406,20 +406,20 @@ call_node(struct bh_keeper_streams *streams)
     const uint64_t one = 1;
 
     if (!streams->called)
-        (void)!write(BH_KEEPER_GATE_FD, &one, sizeof one);
+        (void)!write(BH_KEEPER_BARRIER_FD, &one, sizeof one);
     streams->called = true;
 }
 
 /* Whatever it is, it is read without waiting and only then. */
 static void
-hear_init(struct bh_keeper_streams *streams)
+receive_init(struct bh_keeper_streams *streams)
 {
     static struct packet packet;
     struct msghdr message = { .msg_control = packet.control.bytes };
     struct bh_init_reply reply;
     struct cmsghdr *head;
 
-    if (!receive(streams->init, &packet)) {
+    if (!keeper_streams_receive(streams->init, &packet)) {
         if (errno != EAGAIN && errno != EINTR)
             close_one(&streams->init);
         return;
@@ -427,9 +427,9 @@ hear_init(struct bh_keeper_streams *streams)
     message.msg_controllen = packet.control_length;
     head = CMSG_FIRSTHDR(&message);
     memcpy(&reply, packet.bytes, packet.length < sizeof reply ? packet.length : sizeof reply);
-    if (packet.length == sizeof reply && reply.said == BH_INIT_WAITS)
+    if (packet.length == sizeof reply && reply.reply_kind == BH_INIT_WAITS)
         call_node(streams);
-    if (packet.length == sizeof reply && reply.said == BH_INIT_TERMINAL && head
+    if (packet.length == sizeof reply && reply.reply_kind == BH_INIT_TERMINAL && head
         && head->cmsg_len == CMSG_LEN(sizeof(int)) && streams->stdio == BH_STDIO_TERMINAL
         && streams->terminal < 0) {
         memcpy(&streams->terminal, CMSG_DATA(head), sizeof(int));
@@ -453,7 +453,7 @@ cut_late_ones(struct bh_keeper_streams *streams)
 
         if (!is_behind(streams, reader))
             continue;
-        if (now - reader->since >= BH_KEEPER_PATIENCE)
+        if (now - reader->since >= BH_KEEPER_TIMEOUT)
             cut_off(reader);
         else
             wait = 100;
@@ -492,23 +492,23 @@ bh_keeper_streams_poll(struct bh_keeper_streams *streams, struct pollfd *polls, 
 }
 
 void
-bh_keeper_streams_turn(struct bh_keeper_streams *streams, const struct pollfd *polls)
+bh_keeper_streams_dispatch(struct bh_keeper_streams *streams, const struct pollfd *polls)
 {
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++) {
         struct reader *reader = &streams->readers[i];
 
         if (reader->fd >= 0 && polls[2 + 2 * i].revents & (POLLIN | POLLHUP | POLLERR))
-            hear_reader(streams, reader);
+            receive_reader(streams, reader);
         if (reader->fd >= 0 && polls[2 + 2 * i].revents & POLLOUT)
-            push(streams, reader);
+            keeper_streams_push(streams, reader);
     }
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++)
         if (streams->asking[i] >= 0 && polls[3 + 2 * i].revents)
-            serve(streams, &streams->asking[i]);
+            keeper_streams_serve(streams, &streams->asking[i]);
     if (polls[1].revents)
-        hear_init(streams);
+        receive_init(streams);
     if (polls[0].revents)
-        take_in(streams);
+        keeper_streams_admit(streams);
 }
 
 void

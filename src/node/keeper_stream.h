@@ -15,12 +15,12 @@
  *
  * The job comes first: output is in the log before anybody sees it.  One chunk of it is out at a
  * time; while somebody who is attached has not taken it, no more is read from the job, as with
- * any terminal, and whoever takes nothing for BH_KEEPER_PATIENCE is cut off.  So no reader holds
+ * any terminal, and whoever takes nothing for BH_KEEPER_TIMEOUT is cut off.  So no reader holds
  * the job up for longer than that, and none makes the keeper's memory grow. */
 
 enum { BH_KEEPER_READERS_MAX = 16, BH_KEEPER_POLLS_MAX = 2 * BH_KEEPER_READERS_MAX + 2,
        BH_KEEPER_CHUNK = 64 << 10 };
-#define BH_KEEPER_PATIENCE (2 * BH_NS_PER_S)
+#define BH_KEEPER_TIMEOUT (2 * BH_NS_PER_S)
 
 struct bh_keeper_streams;
 
@@ -31,7 +31,7 @@ BH_MUST_USE struct bh_keeper_streams *bh_keeper_streams_open(const char *folder,
                                                              int *ret_init);
 
 /* The job is over and all its output was shown: tell those who are attached, wait for them at
- * most BH_KEEPER_PATIENCE, and free. */
+ * most BH_KEEPER_TIMEOUT, and free. */
 void bh_keeper_streams_close(struct bh_keeper_streams *streams);
 
 /* The end that the job's standard input is written to; taken over.  Closed when a writer says
@@ -53,6 +53,6 @@ size_t bh_keeper_streams_poll(struct bh_keeper_streams *streams, struct pollfd *
                               int *ret_wait_ms);
 
 /* After poll, with the same entries. */
-void bh_keeper_streams_turn(struct bh_keeper_streams *streams, const struct pollfd *polls);
+void bh_keeper_streams_dispatch(struct bh_keeper_streams *streams, const struct pollfd *polls);
 
 #endif

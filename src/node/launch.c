@@ -40,30 +40,30 @@ bh_launch(struct bh_node *node, const struct bh_launch *launch, struct bh_err *e
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(8 << 20);
     const struct bh_runtime *runtime = &node->runtime;
     struct bh_job *job = launch->job;
-    struct bh_box_request box = { node, launch->start, job, arena };
+    struct bh_sandbox_spec_request spec = { node, launch->start, job, arena };
     struct bh_sandbox sandbox;
-    char folder[BH_NODE_PATH_MAX], note[200];
+    char folder[BH_NODE_PATH_MAX], record[200];
     struct bh_keeper_request request = { .program = node->libexec, .folder = folder,
-                                         .lease = job->note.lease,
+                                         .lease = job->record.lease,
                                          .cgroup_mount = node->conf.cgroup_mount,
                                          .sandbox = &sandbox, .stdio = launch->start->stdio,
-                                         .log_fd = launch->log_fd, .gate_fd = node->gate_fd,
+                                         .log_fd = launch->log_fd, .barrier_fd = node->barrier_fd,
                                          .log_cap_bytes = launch->log_cap_bytes,
                                          .logs = { .folder = node->conf.log_dir,
-                                                   .party = job->note.party,
+                                                   .party = job->record.party,
                                                    .tenant = launch->start->tenant_id,
                                                    .bound_bytes = launch->log_bound_bytes } };
     bh_rc rc = open_runtime(node, &request.runtime_fd, err);
 
-    bh_node_job_folder(node, job->note.lease, folder);
+    bh_node_job_folder(node, job->record.lease, folder);
     if (rc == BH_OK)
-        rc = bh_box_build(&box, &sandbox, note, err);
+        rc = bh_sandbox_spec_build(&spec, &sandbox, record, err);
     if (rc == BH_OK)
         rc = runtime->ops->prepare(runtime->self, &sandbox, err);
     if (rc == BH_OK)
         rc = runtime->ops->command(runtime->self, &sandbox, request.command, err);
-    if (rc == BH_OK && *note)
-        dprintf(launch->log_fd, "bulkhead: %s\n", note);
+    if (rc == BH_OK && *record)
+        dprintf(launch->log_fd, "bulkhead: %s\n", record);
     if (rc == BH_OK)
         rc = bh_keeper_start(&request, &job->pidfd, err);
     if (rc != BH_OK)
@@ -86,7 +86,7 @@ bh_launch_clear(struct bh_node *node, uint64_t lease)
         return false;
     }
     bh_networks_detach(node, lease);
-    bh_box_remove(node, lease);
+    bh_sandbox_spec_remove(node, lease);
     bh_path_remove_tree(folder);
     return true;
 }

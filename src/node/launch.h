@@ -8,8 +8,8 @@
  * the runtime under a keeper, its process 1 waiting until its walls were looked at (gate.h). */
 
 struct bh_launch {
-    const struct bh_msg_start *start; /* what is to run; the pieces are the job's */
-    struct bh_job *job;               /* its note says lease, range of user ids and pieces */
+    const struct bh_msg_start *start; /* what is to run; the partitions are the job's */
+    struct bh_job *job;               /* its note says lease, range of user ids and partitions */
     int log_fd;                       /* gets its output; stays the caller's */
     uint64_t log_cap_bytes, log_bound_bytes; /* of its log, of all its tenant's; bound 0: none */
 };

@@ -25,16 +25,16 @@ static void
 lease_check_notify(struct bh_node *node, struct bh_job *job, bh_ns now)
 {
     for (uint32_t i = 0; i < BH_LEASE_NOTICES; i++) {
-        struct bh_msg_notice notice = { .lease = job->note.lease, .at_ns = bh_time_now(),
+        struct bh_msg_notice notice = { .lease = job->record.lease, .at_ns = bh_time_now(),
                                         .kind = notices[i] };
         bool log;
 
-        notice.count = bh_share_untold_take(&job->isolation.untold[i], now, node->greeted, &log);
+        notice.count = bh_pending_notice_due(&job->isolation.pending_notices[i], now, node->hello_received, &log);
         if (log)
             bh_log(LEASE_ISOLATION, BH_U64("lease", notice.lease), BH_U64("count", notice.count),
                    BH_STR("what", bh_job_notice_sentences[notices[i]]),
                    BH_STR("why", job->isolation.why));
-        if (notice.count > 0 && node->greeted)
+        if (notice.count > 0 && node->hello_received)
             bh_node_send(node, BH_MSG_NOTICE, &notice);
     }
 }
@@ -45,7 +45,7 @@ static void
 lease_check_passed(struct bh_node *node, struct bh_job *job)
 {
     if (job->isolation.unverified || job->isolation.unknown)
-        bh_share_untold_add(&job->isolation.untold[BH_LEASE_VERIFIED]);
+        bh_pending_notice_add(&job->isolation.pending_notices[BH_LEASE_VERIFIED]);
     job->isolation.unverified = job->isolation.unknown = false;
     job->isolation.at = 0;
     lease_check_notify(node, job, bh_time_monotonic());
@@ -59,16 +59,16 @@ lease_check_stop(struct bh_node *node, struct bh_job *job, bh_ns grace_ns)
 
     snprintf(why, sizeof why, "isolation: %.180s", job->isolation.why);
     job->isolation.at = 0;
-    bh_share_untold_add(&job->isolation.untold[BH_LEASE_STOPPED]);
+    bh_pending_notice_add(&job->isolation.pending_notices[BH_LEASE_STOPPED]);
     lease_check_notify(node, job, bh_time_monotonic());
-    if (!*job->own_why)
-        bh_own_end_begin(node, job, &(struct bh_own_end){ BH_END_ISOLATION, grace_ns, why });
+    if (!*job->stop_why)
+        bh_node_stop_begin(node, job, &(struct bh_node_stop){ BH_END_ISOLATION, grace_ns, why });
 }
 
 static void
 lease_check_again(struct bh_node *node, struct bh_job *job)
 {
-    bool needed = bh_evidence_is_needed(job->note.boundary);
+    bool needed = bh_evidence_is_needed(job->record.boundary);
 
     switch (bh_evidence_next(job->isolation.rechecks, needed)) {
     case BH_EVIDENCE_RECHECK:
@@ -76,7 +76,7 @@ lease_check_again(struct bh_node *node, struct bh_job *job)
             job->isolation.at = bh_time_monotonic() + node->conf.verify_retry_ms * BH_NS_PER_MS;
         break;
     case BH_EVIDENCE_STOP:
-        lease_check_stop(node, job, BH_OWN_END_GRACE);
+        lease_check_stop(node, job, BH_NODE_STOP_GRACE);
         break;
     case BH_EVIDENCE_LEAVE:
         job->isolation.at = 0;
@@ -101,14 +101,14 @@ lease_check_judge(struct bh_node *node, struct bh_job *job, const struct bh_repo
     if (!job->isolation.unverified) {
         job->isolation.unverified = true;
         job->isolation.rechecks = 0;
-        bh_share_untold_add(&job->isolation.untold[BH_LEASE_UNVERIFIED]);
+        bh_pending_notice_add(&job->isolation.pending_notices[BH_LEASE_UNVERIFIED]);
         lease_check_notify(node, job, bh_time_monotonic());
     }
     if (remedy->closes_gpu)
         bh_verify_close_gpu(node, job, report->why);
     if (remedy->ends)
         lease_check_stop(node, job, 0);
-    else if (remedy->again)
+    else if (remedy->retry)
         lease_check_again(node, job);
 }
 
@@ -118,8 +118,8 @@ bool
 bh_lease_check(struct bh_node *node, struct bh_job *job, struct bh_report *ret_report)
 {
     pid_t init = 0;
-    BH_AUTO(bh_fd_close) int fd = job->running && !job->ended && !job->gate_at
-                                      ? bh_process_first(node, job->note.lease, &init) : -1;
+    BH_AUTO(bh_fd_close) int fd = job->running && !job->ended && !job->barrier_at
+                                      ? bh_process_first(node, job->record.lease, &init) : -1;
     struct pollfd ended = { .fd = fd, .events = POLLIN };
 
     memset(ret_report, 0, sizeof *ret_report);
@@ -169,8 +169,8 @@ bh_lease_check_tick(struct bh_node *node, struct bh_job *job, bh_ns now)
     lease_check_notify(node, job, now);
     if (!job->isolation.at || job->isolation.at > now)
         return;
-    job->isolation.at = job->gate_at; /* not before its command may begin */
-    if (job->gate_at || job->ended)
+    job->isolation.at = job->barrier_at; /* not before its command may begin */
+    if (job->barrier_at || job->ended)
         return;
     job->isolation.rechecks += job->isolation.unverified;
     if (!bh_lease_check(node, job, &report) && job->isolation.unverified)

@@ -6,17 +6,17 @@
 
 #include "base/assert.h"
 
-static const struct bh_mark_unit unknown = { .tenant = BH_MARK_UNKNOWN };
+static const struct bh_ownership_unit unknown = { .tenant = BH_OWNERSHIP_UNKNOWN };
 static const struct bh_note_gap unknown_gap = { .profile = BH_NO_SHAPE };
 
 uint32_t
-bh_mark_units(const struct bh_note_piece *piece)
+bh_ownership_map_units(const struct bh_node_partition *partition)
 {
-    return piece->units ? piece->units & BH_MARK_ALL : BH_MARK_ALL;
+    return partition->units ? partition->units & BH_OWNERSHIP_ALL : BH_OWNERSHIP_ALL;
 }
 
-static struct bh_marks *
-find(const struct bh_mark_table *table, const char *gpu)
+static struct bh_ownership_gpu *
+ownership_find(const struct bh_ownership_map *table, const char *gpu)
 {
     for (uint32_t i = 0; i < table->count; i++) {
         if (strcmp(table->items[i].gpu, gpu) == 0)
@@ -25,23 +25,23 @@ find(const struct bh_mark_table *table, const char *gpu)
     return NULL;
 }
 
-static const struct bh_mark_unit *
-unit_at(const struct bh_mark_table *table, const char *gpu, uint32_t unit)
+static const struct bh_ownership_unit *
+unit_at(const struct bh_ownership_map *table, const char *gpu, uint32_t unit)
 {
-    const struct bh_marks *marks = find(table, gpu);
+    const struct bh_ownership_gpu *ownership = ownership_find(table, gpu);
 
-    return marks ? &marks->unit[unit] : &unknown;
+    return ownership ? &ownership->unit[unit] : &unknown;
 }
 
 static const struct bh_note_gap *
-gap_at(const struct bh_mark_table *table, const char *gpu, uint32_t unit)
+gap_at(const struct bh_ownership_map *table, const char *gpu, uint32_t unit)
 {
-    const struct bh_marks *marks = find(table, gpu);
+    const struct bh_ownership_gpu *ownership = ownership_find(table, gpu);
 
-    return marks ? &marks->gap[unit] : &unknown_gap;
+    return ownership ? &ownership->gap[unit] : &unknown_gap;
 }
 
-/* What of a piece says which memory it reaches, in a gap that has nothing else. */
+/* What of a partition says which memory it reaches, in a gap that has nothing else. */
 static struct bh_note_gap
 shape_of(const char *profile, uint32_t start)
 {
@@ -52,7 +52,7 @@ shape_of(const char *profile, uint32_t start)
     return shape;
 }
 
-/* Whether a gap is out of reach for pieces of that geometry. */
+/* Whether a gap is out of reach for partitions of that geometry. */
 static bool
 fits(const struct bh_note_gap *gap, const struct bh_note_gap *shape)
 {
@@ -66,68 +66,68 @@ has_shape(const struct bh_note_gap *gap)
 }
 
 bh_rc
-bh_mark_make_room(struct bh_mark_table *table, struct bh_err *err)
+bh_ownership_map_reserve(struct bh_ownership_map *table, struct bh_err *err)
 {
-    uint32_t wanted = table->room ? table->room * 2 : 16;
-    struct bh_marks *grown;
+    uint32_t wanted = table->capacity ? table->capacity * 2 : 16;
+    struct bh_ownership_gpu *grown;
 
-    if (table->count < table->room)
+    if (table->count < table->capacity)
         return BH_OK;
-    if (table->count >= BH_MARKS_MAX)
+    if (table->count >= BH_OWNERSHIP_GPUS_MAX)
         return bh_err_set(err, BH_FULL, "the node knows %u GPUs already", table->count);
     grown = realloc(table->items, wanted * sizeof *grown);
     if (!grown)
         return bh_err_set(err, BH_FULL, "out of memory");
     table->items = grown;
-    table->room = wanted;
+    table->capacity = wanted;
     return BH_OK;
 }
 
 void
-bh_mark_free(struct bh_mark_table *table)
+bh_ownership_map_free(struct bh_ownership_map *table)
 {
     free(table->items);
-    *table = (struct bh_mark_table){ 0 };
+    *table = (struct bh_ownership_map){ 0 };
 }
 
-static struct bh_marks *
-add(struct bh_mark_table *table, const char *gpu)
+static struct bh_ownership_gpu *
+ownership_add(struct bh_ownership_map *table, const char *gpu)
 {
-    struct bh_marks *marks = &table->items[table->count];
+    struct bh_ownership_gpu *ownership = &table->items[table->count];
 
-    BH_ASSERT(table->count < table->room);
+    BH_ASSERT(table->count < table->capacity);
     table->count++;
-    *marks = (struct bh_marks){ .sharer_count = 0 };
-    snprintf(marks->gpu, sizeof marks->gpu, "%s", gpu);
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
-        marks->unit[u] = unknown;
-        marks->gap[u] = unknown_gap;
+    *ownership = (struct bh_ownership_gpu){ .owner_count = 0 };
+    snprintf(ownership->gpu, sizeof ownership->gpu, "%s", gpu);
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
+        ownership->unit[u] = unknown;
+        ownership->gap[u] = unknown_gap;
     }
-    return marks;
+    return ownership;
 }
 
-const struct bh_marks *
-bh_mark_find(const struct bh_mark_table *table, const char *gpu)
+const struct bh_ownership_gpu *
+bh_ownership_map_find(const struct bh_ownership_map *table, const char *gpu)
 {
-    return find(table, gpu);
+    return ownership_find(table, gpu);
 }
 
-static struct bh_marks *
-find_or_add(struct bh_mark_table *table, const char *gpu)
+static struct bh_ownership_gpu *
+find_or_add(struct bh_ownership_map *table, const char *gpu)
 {
-    struct bh_marks *marks = find(table, gpu);
+    struct bh_ownership_gpu *ownership = ownership_find(table, gpu);
 
-    return marks ? marks : add(table, gpu);
+    return ownership ? ownership : ownership_add(table, gpu);
 }
 
 static void
-forget_sharers(struct bh_marks *marks)
+forget_owners(struct bh_ownership_gpu *ownership)
 {
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
-        if (marks->unit[u].several)
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
+        if (ownership->unit[u].several)
             return;
     }
-    marks->sharer_count = 0;
+    ownership->owner_count = 0;
 }
 
 /* Each tenant once, with its last job, in a list of BH_RECEIPT_FROM_MAX. */
@@ -139,7 +139,7 @@ add_owner(struct bh_msg_receipt_from *owners, uint32_t *count, uint32_t tenant, 
     while (owner < owners + *count && owner->tenant != tenant)
         owner++;
     if (owner == owners + BH_RECEIPT_FROM_MAX) {
-        owners[BH_RECEIPT_FROM_MAX - 1] = (struct bh_msg_receipt_from){ .tenant = BH_MARK_UNKNOWN };
+        owners[BH_RECEIPT_FROM_MAX - 1] = (struct bh_msg_receipt_from){ .tenant = BH_OWNERSHIP_UNKNOWN };
         return;
     }
     if (owner == owners + *count)
@@ -148,32 +148,32 @@ add_owner(struct bh_msg_receipt_from *owners, uint32_t *count, uint32_t tenant, 
 }
 
 static void
-add_sharer(struct bh_marks *marks, uint32_t tenant, uint64_t job)
+add_to_sharers(struct bh_ownership_gpu *ownership, uint32_t tenant, uint64_t job)
 {
-    add_owner(marks->sharers, &marks->sharer_count, tenant, job);
+    add_owner(ownership->owners, &ownership->owner_count, tenant, job);
 }
 
 void
-bh_mark_set(struct bh_mark_table *table, const char *gpu, uint32_t units,
-            const struct bh_mark_unit *as)
+bh_ownership_map_set(struct bh_ownership_map *table, const char *gpu, uint32_t units,
+            const struct bh_ownership_unit *as)
 {
-    struct bh_marks *marks = find_or_add(table, gpu);
+    struct bh_ownership_gpu *ownership = find_or_add(table, gpu);
 
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         if (units >> u & 1)
-            marks->unit[u] = *as;
+            ownership->unit[u] = *as;
     }
-    forget_sharers(marks);
+    forget_owners(ownership);
 }
 
 void
-bh_mark_add(struct bh_mark_table *table, const char *gpu, uint32_t units,
-            const struct bh_mark_unit *as)
+bh_ownership_map_add(struct bh_ownership_map *table, const char *gpu, uint32_t units,
+            const struct bh_ownership_unit *as)
 {
-    struct bh_marks *marks = find_or_add(table, gpu);
+    struct bh_ownership_gpu *ownership = find_or_add(table, gpu);
 
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
-        struct bh_mark_unit *unit = &marks->unit[u];
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
+        struct bh_ownership_unit *unit = &ownership->unit[u];
 
         if ((units >> u & 1) == 0)
             continue;
@@ -182,36 +182,36 @@ bh_mark_add(struct bh_mark_table *table, const char *gpu, uint32_t units,
             continue;
         }
         if (!unit->several)
-            add_sharer(marks, unit->tenant, unit->job);
-        add_sharer(marks, as->tenant, as->job);
+            add_to_sharers(ownership, unit->tenant, unit->job);
+        add_to_sharers(ownership, as->tenant, as->job);
         unit->several = true;
     }
 }
 
 void
-bh_mark_set_gap(struct bh_mark_table *table, const char *gpu, uint32_t units,
+bh_mark_set_gap(struct bh_ownership_map *table, const char *gpu, uint32_t units,
                 const struct bh_note_gap *gap)
 {
-    struct bh_marks *marks = find_or_add(table, gpu);
+    struct bh_ownership_gpu *ownership = find_or_add(table, gpu);
 
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         if (units >> u & 1)
-            marks->gap[u] = *gap;
+            ownership->gap[u] = *gap;
     }
 }
 
 /* A unit was filled under that geometry.  What the fill left out may hold bytes of everybody who had the unit
  * before, ever: the gaps of before may lie in the one that is left now. */
 static void
-leave_gap(struct bh_marks *marks, uint32_t u, const struct bh_note_gap *shape)
+leave_gap(struct bh_ownership_gpu *ownership, uint32_t u, const struct bh_note_gap *shape)
 {
-    const struct bh_mark_unit *unit = &marks->unit[u];
-    struct bh_note_gap *gap = &marks->gap[u];
+    const struct bh_ownership_unit *unit = &ownership->unit[u];
+    struct bh_note_gap *gap = &ownership->gap[u];
 
     if (!has_shape(gap))
-        add_owner(gap->from, &gap->from_count, BH_MARK_UNKNOWN, 0);
-    for (uint32_t i = 0; unit->several && i < marks->sharer_count; i++)
-        add_owner(gap->from, &gap->from_count, marks->sharers[i].tenant, marks->sharers[i].job);
+        add_owner(gap->from, &gap->from_count, BH_OWNERSHIP_UNKNOWN, 0);
+    for (uint32_t i = 0; unit->several && i < ownership->owner_count; i++)
+        add_owner(gap->from, &gap->from_count, ownership->owners[i].tenant, ownership->owners[i].job);
     if (!unit->several && !unit->clean && unit->tenant)
         add_owner(gap->from, &gap->from_count, unit->tenant, unit->job);
     memcpy(gap->profile, shape->profile, sizeof gap->profile);
@@ -219,58 +219,58 @@ leave_gap(struct bh_marks *marks, uint32_t u, const struct bh_note_gap *shape)
 }
 
 static void
-leave_gaps(struct bh_mark_table *table, uint32_t units, const struct bh_msg_receipt *receipt)
+leave_gaps(struct bh_ownership_map *table, uint32_t units, const struct bh_msg_receipt *receipt)
 {
     const struct bh_note_gap shape = shape_of(receipt->profile, receipt->start);
-    struct bh_marks *marks = find_or_add(table, receipt->gpu);
+    struct bh_ownership_gpu *ownership = find_or_add(table, receipt->gpu);
 
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         if (units >> u & 1)
-            leave_gap(marks, u, &shape);
+            leave_gap(ownership, u, &shape);
     }
 }
 
 void
-bh_mark_receipt(struct bh_mark_table *table, uint32_t units,
+bh_ownership_map_apply_receipt(struct bh_ownership_map *table, uint32_t units,
                 const struct bh_msg_receipt *receipt)
 {
-    const struct bh_mark_unit clean = { .clean = true, .tenant = receipt->tenant,
+    const struct bh_ownership_unit clean = { .clean = true, .tenant = receipt->tenant,
                                         .job = receipt->job, .receipt = receipt->order,
                                         .result = receipt->result };
     bool bad = receipt->result == BH_SCRUB_FAILED
                || (receipt->result == BH_SCRUB_INTERRUPTED && !receipt->beside);
-    struct bh_marks *marks;
+    struct bh_ownership_gpu *ownership;
 
     if (receipt->method == BH_SCRUB_EARLIER)
         return;
     if (!bad && !receipt->beside && receipt->result != BH_SCRUB_PARTIAL) {
         leave_gaps(table, units, receipt);
-        bh_mark_set(table, receipt->gpu, units, &clean);
+        bh_ownership_map_set(table, receipt->gpu, units, &clean);
     }
     if (!bad)
         return;
-    marks = find_or_add(table, receipt->gpu);
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
+    ownership = find_or_add(table, receipt->gpu);
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
         if ((units >> u & 1) == 0)
             continue;
-        if (marks->unit[u].clean) /* nobody had it since */
-            marks->unit[u] = (struct bh_mark_unit){ 0 };
-        marks->unit[u].failed = true;
+        if (ownership->unit[u].clean) /* nobody had it since */
+            ownership->unit[u] = (struct bh_ownership_unit){ 0 };
+        ownership->unit[u].failed = true;
     }
 }
 
 bool
-bh_mark_allows(const struct bh_mark_table *table, const struct bh_note_piece *piece,
+bh_ownership_map_allows(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
                uint32_t tenant)
 {
-    const struct bh_note_gap shape = shape_of(piece->profile, piece->start);
+    const struct bh_note_gap shape = shape_of(partition->profile, partition->start);
 
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
-        const struct bh_mark_unit *unit = unit_at(table, piece->gpu, u);
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
+        const struct bh_ownership_unit *unit = unit_at(table, partition->gpu, u);
 
-        if ((bh_mark_units(piece) >> u & 1) == 0)
+        if ((bh_ownership_map_units(partition) >> u & 1) == 0)
             continue;
-        if (!fits(gap_at(table, piece->gpu, u), &shape))
+        if (!fits(gap_at(table, partition->gpu, u), &shape))
             return false;
         if (!unit->clean && (unit->failed || unit->several || unit->tenant != tenant))
             return false;
@@ -279,32 +279,32 @@ bh_mark_allows(const struct bh_mark_table *table, const struct bh_note_piece *pi
 }
 
 bool
-bh_mark_is_unknown(const struct bh_mark_table *table, const struct bh_note_piece *piece,
+bh_ownership_map_is_unknown(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
                    uint32_t tenant)
 {
-    const struct bh_note_gap shape = shape_of(piece->profile, piece->start);
+    const struct bh_note_gap shape = shape_of(partition->profile, partition->start);
     bool nobodys = false;
 
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
-        const struct bh_mark_unit *unit = unit_at(table, piece->gpu, u);
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
+        const struct bh_ownership_unit *unit = unit_at(table, partition->gpu, u);
 
-        if ((bh_mark_units(piece) >> u & 1) == 0)
+        if ((bh_ownership_map_units(partition) >> u & 1) == 0)
             continue;
-        nobodys = nobodys || !fits(gap_at(table, piece->gpu, u), &shape);
+        nobodys = nobodys || !fits(gap_at(table, partition->gpu, u), &shape);
         if (unit->clean)
             continue;
-        if (unit->failed || unit->several || (unit->tenant != tenant && unit->tenant != BH_MARK_UNKNOWN))
+        if (unit->failed || unit->several || (unit->tenant != tenant && unit->tenant != BH_OWNERSHIP_UNKNOWN))
             return false;
-        nobodys = nobodys || unit->tenant == BH_MARK_UNKNOWN;
+        nobodys = nobodys || unit->tenant == BH_OWNERSHIP_UNKNOWN;
     }
     return nobodys;
 }
 
 bool
-bh_mark_failed(const struct bh_mark_table *table, const struct bh_note_piece *piece)
+bh_ownership_map_has_failed(const struct bh_ownership_map *table, const struct bh_node_partition *partition)
 {
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
-        if ((bh_mark_units(piece) >> u & 1) && unit_at(table, piece->gpu, u)->failed)
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
+        if ((bh_ownership_map_units(partition) >> u & 1) && unit_at(table, partition->gpu, u)->failed)
             return true;
     }
     return false;
@@ -332,7 +332,7 @@ list_instead(struct bh_msg_receipt *receipt, uint32_t tenant, uint64_t job)
     if (at > 0)
         receipt->from[at] = (struct bh_msg_receipt_from){ tenant, job };
     else
-        receipt->from[receipt->from_count - 1] = (struct bh_msg_receipt_from){ .tenant = BH_MARK_UNKNOWN };
+        receipt->from[receipt->from_count - 1] = (struct bh_msg_receipt_from){ .tenant = BH_OWNERSHIP_UNKNOWN };
 }
 
 static void
@@ -356,8 +356,8 @@ list_gap(const struct bh_note_gap *gap, struct bh_msg_receipt *receipt)
         if (!names(receipt, receipt->from_count, gap->from[i].tenant))
             list_one(receipt, gap->from[i].tenant, gap->from[i].job);
     }
-    if (!has_shape(gap) && !names(receipt, receipt->from_count, BH_MARK_UNKNOWN))
-        list_one(receipt, BH_MARK_UNKNOWN, 0);
+    if (!has_shape(gap) && !names(receipt, receipt->from_count, BH_OWNERSHIP_UNKNOWN))
+        list_one(receipt, BH_OWNERSHIP_UNKNOWN, 0);
 }
 
 static void
@@ -372,16 +372,16 @@ add_proof(struct bh_msg_receipt *receipt, uint64_t by)
 }
 
 bool
-bh_mark_prove(const struct bh_mark_table *table, const struct bh_note_piece *piece,
+bh_ownership_map_prove(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
               struct bh_msg_receipt *receipt)
 {
     bool found = false;
 
     receipt->by_count = 0;
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
-        const struct bh_mark_unit *unit = unit_at(table, piece->gpu, u);
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
+        const struct bh_ownership_unit *unit = unit_at(table, partition->gpu, u);
 
-        if ((bh_mark_units(piece) >> u & 1) == 0 || !unit->clean || unit->job == receipt->job)
+        if ((bh_ownership_map_units(partition) >> u & 1) == 0 || !unit->clean || unit->job == receipt->job)
             continue;
         if (!found || unit->result != BH_SCRUB_CLEAN)
             receipt->result = unit->result;
@@ -392,27 +392,27 @@ bh_mark_prove(const struct bh_mark_table *table, const struct bh_note_piece *pie
 }
 
 void
-bh_mark_list(const struct bh_mark_table *table, const struct bh_note_piece *piece,
+bh_ownership_map_list_owners(const struct bh_ownership_map *table, const struct bh_node_partition *partition,
              struct bh_msg_receipt *receipt)
 {
-    const struct bh_note_gap shape = shape_of(piece->profile, piece->start);
-    const struct bh_marks *marks = find(table, piece->gpu);
+    const struct bh_note_gap shape = shape_of(partition->profile, partition->start);
+    const struct bh_ownership_gpu *ownership = ownership_find(table, partition->gpu);
 
     receipt->from_count = 0;
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
-        const struct bh_mark_unit *unit = unit_at(table, piece->gpu, u);
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
+        const struct bh_ownership_unit *unit = unit_at(table, partition->gpu, u);
 
-        if ((bh_mark_units(piece) >> u & 1) == 0 || unit->clean)
+        if ((bh_ownership_map_units(partition) >> u & 1) == 0 || unit->clean)
             continue;
-        for (uint32_t i = 0; unit->several && i < marks->sharer_count; i++)
-            list_one(receipt, marks->sharers[i].tenant, marks->sharers[i].job);
+        for (uint32_t i = 0; unit->several && i < ownership->owner_count; i++)
+            list_one(receipt, ownership->owners[i].tenant, ownership->owners[i].job);
         if (!unit->several)
             list_one(receipt, unit->tenant, unit->job);
     }
-    for (uint32_t u = 0; u < BH_MARK_UNITS; u++) {
-        const struct bh_note_gap *gap = gap_at(table, piece->gpu, u);
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++) {
+        const struct bh_note_gap *gap = gap_at(table, partition->gpu, u);
 
-        if ((bh_mark_units(piece) >> u & 1) && !fits(gap, &shape))
+        if ((bh_ownership_map_units(partition) >> u & 1) && !fits(gap, &shape))
             list_gap(gap, receipt);
     }
 }
@@ -428,18 +428,18 @@ same_gap(const struct bh_note_gap *gap, const struct bh_note_gap *other)
 }
 
 uint32_t
-bh_mark_alike(const struct bh_marks *marks, uint32_t first)
+bh_ownership_map_alike(const struct bh_ownership_gpu *ownership, uint32_t first)
 {
-    const struct bh_mark_unit *as = &marks->unit[first];
+    const struct bh_ownership_unit *as = &ownership->unit[first];
     uint32_t units = 0;
 
-    for (uint32_t u = first; u < BH_MARK_UNITS; u++) {
-        const struct bh_mark_unit *unit = &marks->unit[u];
+    for (uint32_t u = first; u < BH_OWNERSHIP_UNITS; u++) {
+        const struct bh_ownership_unit *unit = &ownership->unit[u];
 
         if (unit->clean == as->clean && unit->failed == as->failed &&
             unit->tenant == as->tenant && unit->job == as->job && unit->several == as->several &&
             unit->receipt == as->receipt && unit->result == as->result &&
-            same_gap(&marks->gap[u], &marks->gap[first]))
+            same_gap(&ownership->gap[u], &ownership->gap[first]))
             units |= 1u << u;
     }
     return units;

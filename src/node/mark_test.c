@@ -9,13 +9,13 @@ enum { A = 7, B = 8 };
 
 static const char gpu[] = "GPU-1";
 
-static struct bh_note_piece
-piece_at(uint32_t units)
+static struct bh_node_partition
+partition_at(uint32_t units)
 {
-    struct bh_note_piece piece = { .units = units };
+    struct bh_node_partition partition = { .units = units };
 
-    snprintf(piece.gpu, sizeof piece.gpu, "%s", gpu);
-    return piece;
+    snprintf(partition.gpu, sizeof partition.gpu, "%s", gpu);
+    return partition;
 }
 
 /* Geometries by letter. */
@@ -42,15 +42,15 @@ find_shape(char letter, char profile[BH_PROFILE_NAME_MAX], uint32_t *ret_start)
     return false;
 }
 
-/* What happens to a GPU of four units, and who may have its pieces then.
+/* What happens to a GPU of four units, and who may have its partitions then.
  *   "+UT" tenant T is lent the units U, "&UT" has a share there, "*U" they are scrubbed, "!U" their
  *   scrub fails, "?U" is interrupted, "~U" they are scrubbed in part beside others; a letter behind the units is the
- *   geometry of the piece */
+ *   geometry of the partition */
 static const struct {
-    const char *name, *story;
+    const char *name, *scenario;
     uint32_t units, tenant;
     bool allowed, failed, unknown;
-    char shape; /* of the piece that is asked for */
+    char shape; /* of the partition that is asked for */
 } cases[] = {
     { "never scrubbed",               "",              0x1, A, false, false, true },
     { "scrubbed",                     "*1",            0x1, A, true,  false, false },
@@ -104,9 +104,9 @@ static const struct {
 };
 
 static void
-tell(struct bh_mark_table *table, const char *story)
+ownership_test_list(struct bh_ownership_map *table, const char *scenario)
 {
-    for (const char *at = story; *at; at += *at != '\0') {
+    for (const char *at = scenario; *at; at += *at != '\0') {
         char *end;
         uint32_t units = (uint32_t)strtoul(at + 1, &end, 16);
         struct bh_msg_receipt receipt = { .result = *at == '!'   ? BH_SCRUB_FAILED
@@ -118,16 +118,16 @@ tell(struct bh_mark_table *table, const char *story)
 
         end += find_shape(*end, receipt.profile, &receipt.start);
         snprintf(receipt.gpu, sizeof receipt.gpu, "%s", gpu);
-        assert_int_equal(bh_mark_make_room(table, &err), BH_OK);
+        assert_int_equal(bh_ownership_map_reserve(table, &err), BH_OK);
         if (*at == '+' || *at == '&') {
-            struct bh_mark_unit as = { .tenant = at[2] == 'A' ? A : B, .job = 1 };
+            struct bh_ownership_unit as = { .tenant = at[2] == 'A' ? A : B, .job = 1 };
             char one[] = { at[1], '\0' };
 
             units = (uint32_t)strtoul(one, NULL, 16);
-            (*at == '+' ? bh_mark_set : bh_mark_add)(table, gpu, units, &as);
+            (*at == '+' ? bh_ownership_map_set : bh_ownership_map_add)(table, gpu, units, &as);
             end = (char *)(uintptr_t)&at[3];
         } else {
-            bh_mark_receipt(table, units, &receipt);
+            bh_ownership_map_apply_receipt(table, units, &receipt);
         }
         at = end;
         if (!*at)
@@ -139,17 +139,17 @@ static void
 test_stories(void **state)
 {
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_mark_table table = { 0 };
-        struct bh_note_piece piece = piece_at(cases[i].units);
+        struct bh_ownership_map table = { 0 };
+        struct bh_node_partition partition = partition_at(cases[i].units);
 
-        find_shape(cases[i].shape, piece.profile, &piece.start);
-        tell(&table, cases[i].story);
-        BH_CHECK_EQ(cases[i].name, bh_mark_allows(&table, &piece, cases[i].tenant),
+        find_shape(cases[i].shape, partition.profile, &partition.start);
+        ownership_test_list(&table, cases[i].scenario);
+        BH_CHECK_EQ(cases[i].name, bh_ownership_map_allows(&table, &partition, cases[i].tenant),
                     cases[i].allowed);
-        BH_CHECK_EQ(cases[i].name, bh_mark_failed(&table, &piece), cases[i].failed);
-        BH_CHECK_EQ(cases[i].name, bh_mark_is_unknown(&table, &piece, cases[i].tenant),
+        BH_CHECK_EQ(cases[i].name, bh_ownership_map_has_failed(&table, &partition), cases[i].failed);
+        BH_CHECK_EQ(cases[i].name, bh_ownership_map_is_unknown(&table, &partition, cases[i].tenant),
                     cases[i].unknown);
-        bh_mark_free(&table);
+        bh_ownership_map_free(&table);
     }
     BH_CHECK_DONE();
 }
@@ -157,59 +157,59 @@ test_stories(void **state)
 static void
 test_list(void **state)
 {
-    struct bh_mark_table table = { 0 };
-    struct bh_note_piece piece = piece_at(0xf);
+    struct bh_ownership_map table = { 0 };
+    struct bh_node_partition partition = partition_at(0xf);
     struct bh_msg_receipt receipt = { 0 };
 
-    tell(&table, "*f +3A +4B");
-    bh_mark_list(&table, &piece, &receipt);
+    ownership_test_list(&table, "*f +3A +4B");
+    bh_ownership_map_list_owners(&table, &partition, &receipt);
     BH_CHECK_EQ("each once, the clean one not", receipt.from_count, 2);
     BH_CHECK_EQ("first", receipt.from[0].tenant, A);
     BH_CHECK_EQ("second", receipt.from[1].tenant, B);
-    tell(&table, "*f &fA &fB");
-    bh_mark_list(&table, &piece, &receipt);
+    ownership_test_list(&table, "*f &fA &fB");
+    bh_ownership_map_list_owners(&table, &partition, &receipt);
     BH_CHECK_EQ("all that share it", receipt.from_count, 2);
     BH_CHECK_EQ("the last", receipt.from[1].tenant, B);
-    tell(&table, "+3A +cB");
-    BH_CHECK_EQ("units alike", bh_mark_alike(&table.items[0], 0), 0x3);
-    snprintf(piece.gpu, sizeof piece.gpu, "GPU-2");
-    bh_mark_list(&table, &piece, &receipt);
+    ownership_test_list(&table, "+3A +cB");
+    BH_CHECK_EQ("units alike", bh_ownership_map_alike(&table.items[0], 0), 0x3);
+    snprintf(partition.gpu, sizeof partition.gpu, "GPU-2");
+    bh_ownership_map_list_owners(&table, &partition, &receipt);
     BH_CHECK_EQ("a GPU that nobody knows", receipt.from_count, 1);
-    BH_CHECK_EQ("its tenant", receipt.from[0].tenant, BH_MARK_UNKNOWN);
-    bh_mark_free(&table);
+    BH_CHECK_EQ("its tenant", receipt.from[0].tenant, BH_OWNERSHIP_UNKNOWN);
+    bh_ownership_map_free(&table);
     BH_CHECK_DONE();
 }
 
-/* Whose bytes may stand in what smaller pieces left out, behind those who had its memory last. */
+/* Whose bytes may stand in what smaller partitions left out, behind those who had its memory last. */
 static void
 test_list_gaps(void **state)
 {
     static const struct {
-        const char *name, *story;
+        const char *name, *scenario;
         char shape;
         uint32_t from[4], count;
     } lists[] = {
-        { "never scrubbed: once",           "",                        'm', { BH_MARK_UNKNOWN }, 1 },
+        { "never scrubbed: once",           "",                        'm', { BH_OWNERSHIP_UNKNOWN }, 1 },
         { "the same geometry: who had it",  "*3m +3A *3m +3B",         'm', { B }, 1 },
         { "the same geometry: clean",       "*3m +3A *3m",             'm', { 0 }, 0 },
-        { "another: who had it before, too", "*3m +3A *1s *2t +3B",    'm', { B, BH_MARK_UNKNOWN, A }, 3 },
-        { "another: clean",                 "*3m +3A *1s *2t",         'm', { BH_MARK_UNKNOWN, A }, 2 },
-        { "a gap in a gap",                 "*3m +3A *1s *2t *3m +3B", 'w', { B, BH_MARK_UNKNOWN, A }, 3 },
-        { "of shares",                      "*fw &fA &fB *fw",         's', { BH_MARK_UNKNOWN, A, B }, 3 },
+        { "another: who had it before, too", "*3m +3A *1s *2t +3B",    'm', { B, BH_OWNERSHIP_UNKNOWN, A }, 3 },
+        { "another: clean",                 "*3m +3A *1s *2t",         'm', { BH_OWNERSHIP_UNKNOWN, A }, 2 },
+        { "a gap in a gap",                 "*3m +3A *1s *2t *3m +3B", 'w', { B, BH_OWNERSHIP_UNKNOWN, A }, 3 },
+        { "of shares",                      "*fw &fA &fB *fw",         's', { BH_OWNERSHIP_UNKNOWN, A, B }, 3 },
     };
 
     for (size_t i = 0; i < BH_COUNT(lists); i++) {
-        struct bh_mark_table table = { 0 };
-        struct bh_note_piece piece = piece_at(0x3);
+        struct bh_ownership_map table = { 0 };
+        struct bh_node_partition partition = partition_at(0x3);
         struct bh_msg_receipt receipt = { 0 };
 
-        find_shape(lists[i].shape, piece.profile, &piece.start);
-        tell(&table, lists[i].story);
-        bh_mark_list(&table, &piece, &receipt);
+        find_shape(lists[i].shape, partition.profile, &partition.start);
+        ownership_test_list(&table, lists[i].scenario);
+        bh_ownership_map_list_owners(&table, &partition, &receipt);
         BH_CHECK_EQ(lists[i].name, receipt.from_count, lists[i].count);
         for (uint32_t at = 0; at < lists[i].count; at++)
             BH_CHECK_EQ(lists[i].name, receipt.from[at].tenant, lists[i].from[at]);
-        bh_mark_free(&table);
+        bh_ownership_map_free(&table);
     }
     BH_CHECK_DONE();
 }
@@ -218,21 +218,21 @@ test_list_gaps(void **state)
 static void
 test_list_full(void **state)
 {
-    struct bh_mark_table table = { 0 };
-    struct bh_note_piece piece = piece_at(0xff);
+    struct bh_ownership_map table = { 0 };
+    struct bh_node_partition partition = partition_at(0xff);
     struct bh_msg_receipt receipt = { 0 };
 
-    tell(&table, "*fw +fA *fs");
+    ownership_test_list(&table, "*fw +fA *fs");
     for (uint32_t u = 0; u < 8; u++)
-        bh_mark_set(&table, gpu, 1u << u, &(struct bh_mark_unit){ .tenant = B, .job = u + 1 });
-    bh_mark_list(&table, &piece, &receipt);
+        bh_ownership_map_set(&table, gpu, 1u << u, &(struct bh_ownership_unit){ .tenant = B, .job = u + 1 });
+    bh_ownership_map_list_owners(&table, &partition, &receipt);
     BH_CHECK_EQ("as many as fit", receipt.from_count, BH_RECEIPT_FROM_MAX);
     BH_CHECK_EQ("the first job", receipt.from[0].job, 1);
     BH_CHECK_EQ("the last that is left", receipt.from[5].job, 6);
     BH_CHECK_EQ("the tenant before", receipt.from[6].tenant, A);
-    BH_CHECK_EQ("and nobody known", receipt.from[7].tenant, BH_MARK_UNKNOWN);
-    BH_CHECK_EQ("units alike", bh_mark_alike(&table.items[0], 0), 0x1);
-    bh_mark_free(&table);
+    BH_CHECK_EQ("and nobody known", receipt.from[7].tenant, BH_OWNERSHIP_UNKNOWN);
+    BH_CHECK_EQ("units alike", bh_ownership_map_alike(&table.items[0], 0), 0x1);
+    bh_ownership_map_free(&table);
     BH_CHECK_DONE();
 }
 
@@ -260,24 +260,24 @@ test_prove(void **state)
         { "of two, one unsampled", 0xf, 9, true, 2, BH_SCRUB_UNSAMPLED, 40 },
         { "what somebody had",    0x10, 9, false, 0, BH_SCRUB_CLEAN, 0 },
     };
-    struct bh_mark_table table = { 0 };
+    struct bh_ownership_map table = { 0 };
 
-    tell(&table, "*f +cB");
-    bh_mark_receipt(&table, 0x3, &scrubs[0]);
-    bh_mark_receipt(&table, 0xc, &scrubs[1]);
-    bh_mark_receipt(&table, 0xf, &scrubs[2]); /* which changes nothing */
-    bh_mark_set(&table, gpu, 0x10, &(struct bh_mark_unit){ .tenant = A, .job = 7 });
+    ownership_test_list(&table, "*f +cB");
+    bh_ownership_map_apply_receipt(&table, 0x3, &scrubs[0]);
+    bh_ownership_map_apply_receipt(&table, 0xc, &scrubs[1]);
+    bh_ownership_map_apply_receipt(&table, 0xf, &scrubs[2]); /* which changes nothing */
+    bh_ownership_map_set(&table, gpu, 0x10, &(struct bh_ownership_unit){ .tenant = A, .job = 7 });
     for (size_t i = 0; i < BH_COUNT(proofs); i++) {
-        struct bh_note_piece piece = piece_at(proofs[i].units);
+        struct bh_node_partition partition = partition_at(proofs[i].units);
         struct bh_msg_receipt receipt = { .job = proofs[i].job };
 
-        BH_CHECK_EQ(proofs[i].name, bh_mark_prove(&table, &piece, &receipt), proofs[i].found);
+        BH_CHECK_EQ(proofs[i].name, bh_ownership_map_prove(&table, &partition, &receipt), proofs[i].found);
         BH_CHECK_EQ(proofs[i].name, receipt.by_count, proofs[i].count);
         BH_CHECK_EQ(proofs[i].name, receipt.result, proofs[i].result);
         BH_CHECK_EQ(proofs[i].name, receipt.by[0].receipt, proofs[i].first);
     }
-    BH_CHECK_EQ("units of one scrub", bh_mark_alike(&table.items[0], 0), 0x3);
-    bh_mark_free(&table);
+    BH_CHECK_EQ("units of one scrub", bh_ownership_map_alike(&table.items[0], 0), 0x3);
+    bh_ownership_map_free(&table);
     BH_CHECK_DONE();
 }
 
@@ -285,21 +285,21 @@ test_prove(void **state)
 static void
 test_too_many(void **state)
 {
-    struct bh_mark_table table = { 0 };
-    struct bh_note_piece piece = piece_at(0x1);
+    struct bh_ownership_map table = { 0 };
+    struct bh_node_partition partition = partition_at(0x1);
     struct bh_msg_receipt receipt = { 0 };
     struct bh_err err;
 
-    assert_int_equal(bh_mark_make_room(&table, &err), BH_OK);
-    bh_mark_set(&table, gpu, 0x1, &(struct bh_mark_unit){ .clean = true });
+    assert_int_equal(bh_ownership_map_reserve(&table, &err), BH_OK);
+    bh_ownership_map_set(&table, gpu, 0x1, &(struct bh_ownership_unit){ .clean = true });
     for (uint32_t i = 1; i <= BH_RECEIPT_FROM_MAX + 2; i++)
-        bh_mark_add(&table, gpu, 0x1, &(struct bh_mark_unit){ .tenant = i, .job = i });
-    bh_mark_list(&table, &piece, &receipt);
+        bh_ownership_map_add(&table, gpu, 0x1, &(struct bh_ownership_unit){ .tenant = i, .job = i });
+    bh_ownership_map_list_owners(&table, &partition, &receipt);
     BH_CHECK_EQ("as many as fit", receipt.from_count, BH_RECEIPT_FROM_MAX);
     BH_CHECK_EQ("the first", receipt.from[0].tenant, 1);
-    BH_CHECK_EQ("the rest", receipt.from[BH_RECEIPT_FROM_MAX - 1].tenant, BH_MARK_UNKNOWN);
-    BH_CHECK("nobody's", !bh_mark_allows(&table, &piece, 1));
-    bh_mark_free(&table);
+    BH_CHECK_EQ("the rest", receipt.from[BH_RECEIPT_FROM_MAX - 1].tenant, BH_OWNERSHIP_UNKNOWN);
+    BH_CHECK("nobody's", !bh_ownership_map_allows(&table, &partition, 1));
+    bh_ownership_map_free(&table);
     BH_CHECK_DONE();
 }
 

@@ -88,7 +88,7 @@ new_attached(uint64_t lease)
 }
 
 static struct bh_network_job
-job_of(const struct attached *attached)
+network_job_of(const struct attached *attached)
 {
     return (struct bh_network_job){
         .slot = attached->record.slot,
@@ -221,7 +221,7 @@ write_hosts(const struct bh_node *node, const struct attached *attached, struct 
 
 /* All that reach `attached`, which came or goes. */
 static void
-tell_peers(const struct bh_node *node, const struct attached *attached)
+notify_peers(const struct bh_node *node, const struct attached *attached)
 {
     const struct bh_networks *networks = node->networks;
     struct bh_err err;
@@ -306,7 +306,7 @@ bh_networks_unmount(const char *bundle)
 /* ---- attaching ---- */
 
 static bh_rc
-fill(const struct bh_networks *networks, const struct bh_networks_request *request,
+network_fill(const struct bh_networks *networks, const struct bh_networks_request *request,
      struct attached *attached, struct bh_err *err)
 {
     const struct bh_msg_network *asked = request->network;
@@ -319,7 +319,7 @@ fill(const struct bh_networks *networks, const struct bh_networks_request *reque
         return rc;
     *record = (struct record){
         .mode = asked->mode, .job = request->start->job, .gang = request->start->gang,
-        .member = request->start->member, .slot = request->job->note.slot,
+        .member = request->start->member, .slot = request->job->record.slot,
         .bandwidth_bps = bh_network_conf_bandwidth(&networks->conf, asked->bandwidth_bps),
         .allow = asked->allow, .deny = asked->deny,
         .name = bh_arena_strdup(attached->arena, asked->name ? asked->name : ""),
@@ -352,7 +352,7 @@ static bh_rc
 make_network(const struct bh_networks *networks, const struct bh_networks_request *request,
              const struct attached *attached, struct bh_err *err)
 {
-    const struct bh_network_job job = job_of(attached);
+    const struct bh_network_job job = network_job_of(attached);
     char space[BH_NODE_PATH_MAX], sys[BH_NODE_PATH_MAX];
     const struct bh_network_place place = { space, sys };
 
@@ -367,7 +367,7 @@ bh_networks_attach(struct bh_node *node, const struct bh_networks_request *reque
 {
     struct bh_networks *networks = node->networks;
     BH_AUTO(free_attached) struct attached *attached = new_attached(request->start->lease);
-    bh_rc rc = fill(networks, request, attached, err);
+    bh_rc rc = network_fill(networks, request, attached, err);
 
     BH_ASSERT(networks->count < BH_JOBS_MAX);
     if (rc == BH_OK)
@@ -382,7 +382,7 @@ bh_networks_attach(struct bh_node *node, const struct bh_networks_request *reque
         networks->count--;
         return rc;
     }
-    tell_peers(node, attached);
+    notify_peers(node, attached);
     bh_steal(&attached);
     return BH_OK;
 }
@@ -478,9 +478,9 @@ find_attached(const struct bh_networks *networks, uint64_t lease)
 }
 
 void
-bh_networks_note(const struct bh_node *node, struct bh_job *job)
+bh_networks_record(const struct bh_node *node, struct bh_job *job)
 {
-    struct attached *attached = find_attached(node->networks, job->note.lease);
+    struct attached *attached = find_attached(node->networks, job->record.lease);
     char folder[BH_NODE_PATH_MAX];
     struct bh_err err;
 
@@ -488,9 +488,9 @@ bh_networks_note(const struct bh_node *node, struct bh_job *job)
         return;
     count(node->networks, attached);
     job->end.carried = carried_of(&attached->counters);
-    bh_node_job_folder(node, job->note.lease, folder);
+    bh_node_job_folder(node, job->record.lease, folder);
     if (bh_exit_record_write(folder, &job->end, &err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
 }
 
 void
@@ -515,7 +515,7 @@ bh_networks_detach(struct bh_node *node, uint64_t lease)
     if (networks->network.ops->detach(networks->network.self, attached->record.slot, &err)
         != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", lease), BH_ERRLOG(&err));
-    tell_peers(node, attached);
+    notify_peers(node, attached);
 }
 
 /* ---- opening ---- */
@@ -572,9 +572,9 @@ bh_networks_close(struct bh_networks *networks)
 
 /* A job that has a network of which nothing can be read has none any more: it is cut off. */
 static void
-adopt(struct bh_node *node, const struct bh_job *job)
+network_adopt(struct bh_node *node, const struct bh_job *job)
 {
-    BH_AUTO(free_attached) struct attached *attached = new_attached(job->note.lease);
+    BH_AUTO(free_attached) struct attached *attached = new_attached(job->record.lease);
     struct bh_err err;
     bh_rc rc = read_record(node, attached, &err);
 
@@ -582,7 +582,7 @@ adopt(struct bh_node *node, const struct bh_job *job)
         node->networks->jobs[node->networks->count++] = attached;
         bh_steal(&attached);
     } else if (rc != BH_NOT_FOUND) {
-        bh_log(EFFECT_FAILED, BH_U64("lease", job->note.lease), BH_ERRLOG(&err));
+        bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
     }
 }
 
@@ -596,9 +596,9 @@ bh_networks_restore(struct bh_node *node)
     BH_ASSERT(jobs);
     for (uint32_t i = 0; i < node->state.job_count && networks->network.ops; i++)
         if (!node->state.jobs[i].ended)
-            adopt(node, &node->state.jobs[i]);
+            network_adopt(node, &node->state.jobs[i]);
     for (uint32_t i = 0; i < networks->count; i++)
-        jobs[i] = job_of(networks->jobs[i]);
+        jobs[i] = network_job_of(networks->jobs[i]);
     if (networks->network.ops
         && networks->network.ops->restore(networks->network.self, jobs, networks->count, &err)
                != BH_OK)

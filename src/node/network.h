@@ -45,7 +45,7 @@ BH_MUST_USE bh_rc bh_networks_attach(struct bh_node *node,
  * that it is told although the node may die before it is acknowledged.  Before
  * bh_networks_detach; nothing without a network, nor when the job ended while no node ran:
  * its interface went with it. */
-void bh_networks_note(const struct bh_node *node, struct bh_job *job);
+void bh_networks_record(const struct bh_node *node, struct bh_job *job);
 
 /* Remove it, tell the daemon what it carried, and tell its peers.  Safe without one. */
 void bh_networks_detach(struct bh_node *node, uint64_t lease);

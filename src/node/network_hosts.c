@@ -37,7 +37,7 @@ label_of(const char *name, char ret_label[LABEL_MAX + 1])
 }
 
 static void
-put_names(struct bh_buf *out, const struct bh_network_host *host, const char *name)
+network_hosts_put_names(struct bh_buf *out, const struct bh_network_host *host, const char *name)
 {
     bool of_gang = host->gang > 1;
     char tenant[TENANT_MAX];
@@ -62,12 +62,12 @@ bh_network_hosts_put(struct bh_buf *out, const struct bh_network_host *hosts, ui
     bh_buf_puts(out, "127.0.0.1 localhost\n::1 localhost\n");
     for (uint32_t i = 0; i < count; i++) {
         snprintf(label, sizeof label, "job-%" PRIu64, hosts[i].job);
-        put_names(out, &hosts[i], label);
+        network_hosts_put_names(out, &hosts[i], label);
     }
     for (uint32_t i = 0; i < count; i++) {
         label_of(hosts[i].name, label);
         if (*label)
-            put_names(out, &hosts[i], label);
+            network_hosts_put_names(out, &hosts[i], label);
     }
 }
 

@@ -22,7 +22,7 @@
     "exec perl -e 'use IO::Socket::INET; $| = 1; $s = IO::Socket::INET->new(Listen => 1, " \
     "LocalPort => 7000) or die $!; print \"listening\\n\"; $c = $s->accept; print <$c>;'"
 
-static struct bh_world world;
+static struct bh_testbed testbed;
 
 static void
 use_conf(const char *more)
@@ -30,13 +30,13 @@ use_conf(const char *more)
     bh_test_node_end(&the_node, SIGTERM);
     bh_test_write_conf(&the_node, more);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
 }
 
 /* ---- jobs ---- */
 
 static struct bh_msg_outcome
-start(uint64_t lease, const char *tenant, const char *script, struct bh_msg_network network)
+network_test_start(uint64_t lease, const char *tenant, const char *script, struct bh_msg_network network)
 {
     const struct test_job job = { .lease = lease, .script = script };
     struct bh_msg_start message;
@@ -47,13 +47,13 @@ start(uint64_t lease, const char *tenant, const char *script, struct bh_msg_netw
     message.network = network;
     message.order = ++the_node.order;
     bh_test_send(BH_MSG_START, &message);
-    return bh_test_take(BH_MSG_OUTCOME, message.order).outcome;
+    return bh_test_receive(BH_MSG_OUTCOME, message.order).outcome;
 }
 
 static void
 start_well(uint64_t lease, const char *tenant, const char *script, struct bh_msg_network network)
 {
-    struct bh_msg_outcome outcome = start(lease, tenant, script, network);
+    struct bh_msg_outcome outcome = network_test_start(lease, tenant, script, network);
 
     if (outcome.outcome != 0)
         fail_msg("start %u: %s", (unsigned)lease, outcome.why);
@@ -61,21 +61,21 @@ start_well(uint64_t lease, const char *tenant, const char *script, struct bh_msg
 
 /* Run it to its end: its exit status. */
 static int
-run(uint64_t lease, const char *tenant, const char *script, struct bh_msg_network network)
+network_test_run(uint64_t lease, const char *tenant, const char *script, struct bh_msg_network network)
 {
     start_well(lease, tenant, script, network);
-    return bh_test_take(BH_MSG_ENDED, lease).ended.exit_status;
+    return bh_test_receive(BH_MSG_ENDED, lease).ended.exit_status;
 }
 
 static const struct bh_msg_network tenant_network = { .mode = BH_NETWORK_TENANT };
 
 static void
-stop(uint64_t lease)
+network_test_stop(uint64_t lease)
 {
     struct bh_msg_stop message = { .lease = lease };
 
     BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &message).outcome, 0);
-    bh_test_take(BH_MSG_ENDED, lease);
+    bh_test_receive(BH_MSG_ENDED, lease);
 }
 
 /* ---- what is left ---- */
@@ -122,14 +122,14 @@ test_peers(void **state)
     use_conf(OFFERS);
     start_well(1, "org/dep", LISTEN, named);
     assert_true(bh_test_wait_for_log(1, "listening"));
-    BH_CHECK("another tenant", run(2, "org/other", "bash -c ': > /dev/tcp/10.213.0.2/7000'",
+    BH_CHECK("another tenant", network_test_run(2, "org/other", "bash -c ': > /dev/tcp/10.213.0.2/7000'",
                                    tenant_network) != 0);
-    BH_CHECK("names of others", run(3, "org/other", "grep -q server /etc/hosts",
+    BH_CHECK("names of others", network_test_run(3, "org/other", "grep -q server /etc/hosts",
                                     tenant_network) != 0);
     BH_CHECK_EQ("a peer, by name",
-                run(4, "org/dep", "bash -c 'echo hello > /dev/tcp/server.org.dep/7000'",
+                network_test_run(4, "org/dep", "bash -c 'echo hello > /dev/tcp/server.org.dep/7000'",
                     tenant_network), 0);
-    BH_CHECK_EQ("it ends", bh_test_take(BH_MSG_ENDED, 1).ended.exit_status, 0);
+    BH_CHECK_EQ("it ends", bh_test_receive(BH_MSG_ENDED, 1).ended.exit_status, 0);
     BH_CHECK("it heard", strstr(bh_test_log(1), "hello") != NULL);
     check_nothing_left();
     BH_CHECK_DONE();
@@ -146,9 +146,9 @@ test_names_follow(void **state)
     assert_true(bh_test_wait_for_log(1, "job-1001.org.dep"));
     start_well(2, "org/dep", "sleep 60", tenant_network);
     BH_CHECK("came", bh_test_wait_for_log(1, "came"));
-    stop(2);
+    network_test_stop(2);
     BH_CHECK("went", bh_test_wait_for_log(1, "went"));
-    bh_test_take(BH_MSG_ENDED, 1);
+    bh_test_receive(BH_MSG_ENDED, 1);
     check_nothing_left();
     BH_CHECK_DONE();
 }
@@ -160,16 +160,16 @@ test_egress(void **state)
     static const char *resolver = "203.0.113.1";
     const struct bh_msg_network network = { .mode = BH_NETWORK_EGRESS, .allow = { allow, 2 },
                                             .resolvers = { &resolver, 1 } };
-    pid_t server = bh_world_listen(world.outside, (struct bh_world_talk){ .to = WORLD_OUTSIDE,
+    pid_t server = bh_testbed_listen(testbed.outside, (struct bh_testbed_traffic){ .to = TESTBED_OUTSIDE,
                                                                     .port = 80 });
 
     use_conf(OFFERS);
-    BH_CHECK_EQ("allowed", run(1, "org/dep", "bash -c 'echo hello > /dev/tcp/203.0.113.1/80'",
+    BH_CHECK_EQ("allowed", network_test_run(1, "org/dep", "bash -c 'echo hello > /dev/tcp/203.0.113.1/80'",
                                network), 0);
-    BH_CHECK_EQ("it heard", bh_world_end(server), 0);
-    BH_CHECK("not allowed", run(2, "org/dep", "bash -c ': > /dev/tcp/203.0.113.1/81'",
+    BH_CHECK_EQ("it heard", bh_testbed_wait(server), 0);
+    BH_CHECK("not allowed", network_test_run(2, "org/dep", "bash -c ': > /dev/tcp/203.0.113.1/81'",
                                 network) != 0);
-    BH_CHECK_EQ("resolver", run(3, "org/dep", "cat /etc/resolv.conf /etc/nsswitch.conf", network),
+    BH_CHECK_EQ("resolver", network_test_run(3, "org/dep", "cat /etc/resolv.conf /etc/nsswitch.conf", network),
                 0);
     BH_CHECK("resolver", strstr(bh_test_log(3), "nameserver 203.0.113.1\n"));
     BH_CHECK("asked", strstr(bh_test_log(3), "hosts: files dns\n"));
@@ -199,7 +199,7 @@ test_inside(void **state)
     use_conf(OFFERS);
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         BH_CHECK_EQ(cases[i].name,
-                    run(i + 1, "org/dep", cases[i].script, tenant_network) == 0, cases[i].works);
+                    network_test_run(i + 1, "org/dep", cases[i].script, tenant_network) == 0, cases[i].works);
     check_nothing_left();
     BH_CHECK_DONE();
 }
@@ -228,7 +228,7 @@ test_refused(void **state)
         struct bh_msg_outcome outcome;
 
         use_conf(cases[i].conf);
-        outcome = start(i + 1, "org/dep", "true", cases[i].network);
+        outcome = network_test_start(i + 1, "org/dep", "true", cases[i].network);
         BH_CHECK_EQ(cases[i].name, outcome.rc, cases[i].rc);
         if (cases[i].why)
             BH_CHECK_STR(cases[i].name, outcome.why, cases[i].why);
@@ -249,12 +249,12 @@ test_traffic(void **state)
     start_well(2, "org/dep", "head -c 100000 /dev/zero | bash -c 'cat > /dev/tcp/job-1001/7000'",
                tenant_network);
     do {
-        traffic = bh_test_take(BH_MSG_TRAFFIC, 0).traffic;
+        traffic = bh_test_receive(BH_MSG_TRAFFIC, 0).traffic;
         item = traffic.items.items;
     } while (!item->final || item->lease != 2);
     BH_CHECK("sent", item->tx_bytes >= 100000 && item->tx_bytes < 120000);
     BH_CHECK("answers", item->rx_bytes > 0 && item->rx_bytes < 20000);
-    bh_test_take(BH_MSG_ENDED, 1);
+    bh_test_receive(BH_MSG_ENDED, 1);
     BH_CHECK_DONE();
 }
 
@@ -270,18 +270,18 @@ test_carried(void **state)
     assert_true(bh_test_wait_for_log(1, "listening"));
     start_well(2, "org/dep",
                "head -c 50000 /dev/zero | bash -c 'cat > /dev/tcp/job-1001/7000'", network);
-    sent = bh_test_take(BH_MSG_ENDED, 2).ended.carried;
+    sent = bh_test_receive(BH_MSG_ENDED, 2).ended.carried;
     BH_CHECK("counted", sent.counted && sent.tx_bytes >= 50000 && sent.rx_packets > 0);
-    bh_test_take(BH_MSG_ENDED, 1);
-    run(3, "org/dep", "true", (struct bh_msg_network){ .mode = BH_NETWORK_NONE });
+    bh_test_receive(BH_MSG_ENDED, 1);
+    network_test_run(3, "org/dep", "true", (struct bh_msg_network){ .mode = BH_NETWORK_NONE });
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
-    again = bh_test_take(BH_MSG_ENDED, 2).ended.carried;
+    bh_test_hello(&the_node);
+    again = bh_test_receive(BH_MSG_ENDED, 2).ended.carried;
     BH_CHECK("told again", again.counted && again.tx_bytes == sent.tx_bytes
                                && again.rx_packets == sent.rx_packets);
     BH_CHECK("none without a network",
-             !bh_test_take(BH_MSG_ENDED, 3).ended.carried.counted);
+             !bh_test_receive(BH_MSG_ENDED, 3).ended.carried.counted);
     check_nothing_left();
     BH_CHECK_DONE();
 }
@@ -295,12 +295,12 @@ test_node_killed(void **state)
     assert_true(bh_test_wait_for_log(1, "listening"));
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
-    BH_CHECK("a stranger", run(2, "org/other", "bash -c ': > /dev/tcp/10.213.0.2/7000'",
+    bh_test_hello(&the_node);
+    BH_CHECK("a stranger", network_test_run(2, "org/other", "bash -c ': > /dev/tcp/10.213.0.2/7000'",
                                tenant_network) != 0);
-    BH_CHECK_EQ("a peer", run(3, "org/dep", "bash -c 'echo hello > /dev/tcp/job-1001/7000'",
+    BH_CHECK_EQ("a peer", network_test_run(3, "org/dep", "bash -c 'echo hello > /dev/tcp/job-1001/7000'",
                               tenant_network), 0);
-    bh_test_take(BH_MSG_ENDED, 1);
+    bh_test_receive(BH_MSG_ENDED, 1);
     check_nothing_left();
     BH_CHECK_DONE();
 }
@@ -318,9 +318,9 @@ test_flushed(void **state)
     assert_int_equal(bh_filter_begin("/usr/sbin/nft", "flush ruleset\n", 14, &change, &err), BH_OK);
     assert_int_equal(bh_filter_end(&change, &err), BH_OK);
     BH_CHECK("made again", bh_test_await(strstr(bh_test_read("node.log"), "made again")));
-    BH_CHECK("another tenant", run(2, "org/other", "bash -c ': > /dev/tcp/10.213.0.2/7000'",
+    BH_CHECK("another tenant", network_test_run(2, "org/other", "bash -c ': > /dev/tcp/10.213.0.2/7000'",
                                    tenant_network) != 0);
-    stop(1);
+    network_test_stop(1);
     check_nothing_left();
     BH_CHECK_DONE();
 }
@@ -329,7 +329,7 @@ test_flushed(void **state)
 static void
 test_killed_anywhere(void **state)
 {
-    struct bh_msg_keep nothing = { 0 };
+    struct bh_msg_retain nothing = { 0 };
 
     use_conf(OFFERS);
     for (uint64_t round = 1; round <= 6; round++) {
@@ -344,9 +344,9 @@ test_killed_anywhere(void **state)
         bh_time_sleep((2 + 6 * (round - 1)) * BH_NS_PER_MS);
         bh_test_node_end(&the_node, SIGKILL);
         bh_test_node_start(&the_node);
-        bh_test_greet(&the_node);
-        bh_test_send(BH_MSG_KEEP, &nothing);
-        bh_test_take_within(BH_MSG_ENDED, round, 300, &(struct test_message){ 0 });
+        bh_test_hello(&the_node);
+        bh_test_send(BH_MSG_RETAIN, &nothing);
+        bh_test_receive_within(BH_MSG_ENDED, round, 300, &(struct test_message){ 0 });
         check_nothing_left();
     }
     BH_CHECK_DONE();
@@ -364,12 +364,12 @@ main(int argc, char **argv)
     };
     int status;
 
-    if (bh_world_obstacle()) {
-        printf("1..0 # SKIP %s\n", bh_world_obstacle());
+    if (bh_testbed_obstacle()) {
+        printf("1..0 # SKIP %s\n", bh_testbed_obstacle());
         return 0;
     }
-    bh_world_enter(&world);
+    bh_testbed_enter(&testbed);
     status = bh_test_main(argc, argv, tests, BH_COUNT(tests));
-    bh_world_leave(&world);
+    bh_testbed_leave(&testbed);
     return status;
 }

@@ -18,7 +18,7 @@
 #include "wire/message.h"
 
 struct bh_checkpoints;
-struct bh_guests;
+struct bh_helper_sandboxes;
 struct bh_handover;
 struct bh_reset;
 struct bh_scrubs;
@@ -27,11 +27,11 @@ struct bh_verify;
 
 /* All that bulkhead-node holds while it runs.  One thread owns it. */
 
-enum { BH_NODE_PATH_MAX = 512, BH_NODE_TOLD_MAX = 64 };
+enum { BH_NODE_PATH_MAX = 512, BH_NODE_REPORTED_MAX = 64 };
 
-struct bh_trouble {
+struct bh_gpu_error {
     char gpu[BH_UUID_MAX];            /* "": free */
-    char why[BH_TROUBLE_MAX];
+    char why[BH_GPU_ERROR_MAX];
 };
 
 struct bh_health_watch;
@@ -43,7 +43,7 @@ struct bh_node {
     struct bh_runtime runtime;
     struct bh_sealed sealed_runtime;
     int claim_fd;                     /* our control group (node/claim.h); -1: not ours */
-    int gate_fd;                      /* eventfd: keepers say that a process 1 waits (node/gate.h) */
+    int barrier_fd;                      /* eventfd: keepers say that a process 1 waits (node/gate.h) */
     struct bh_device device;
     struct bh_gpu_client *gpus;
     char driver_folder[BH_NODE_PATH_MAX]; /* conf.driver_lib_dir, where it was gathered */
@@ -58,32 +58,32 @@ struct bh_node {
 
     char name[64], boot[40], runtime_version[40];
     char libexec[BH_NODE_PATH_MAX];
-    char boxes[BH_NODE_PATH_MAX];     /* sandboxes, a tmpfs of our own */
+    char sandboxes[BH_NODE_PATH_MAX];     /* sandboxes, a tmpfs of our own */
     uint32_t caps_major, uvm_major;   /* 0: this machine has none */
 
     int listener;
-    struct { int fd; uint64_t reached; } witness; /* node/witness.h */
+    struct { int fd; uint64_t reached; } order_watermark; /* node/witness.h */
     struct bh_link *link;             /* the daemon's connection, or NULL */
-    bool greeted;                     /* HELLO was said on it */
+    bool hello_received;                     /* HELLO was said on it */
     uint64_t told_changes;            /* of marks, on it */
-    bool gpus_untold;                 /* the inventory went without them: no answer from the driver */
-    char told[BH_NODE_TOLD_MAX][BH_UUID_MAX]; /* the GPUs that it had whole; "" where it had not */
+    bool gpus_unreported;                 /* the inventory went without them: no answer from the driver */
+    char reported[BH_NODE_REPORTED_MAX][BH_UUID_MAX]; /* the GPUs that it had whole; "" where it had not */
     bh_ns sample_at;                  /* monotonic */
     struct bh_disk_watch disk_watch;
-    struct bh_trouble troubles[32];   /* node/trouble.h */
+    struct bh_gpu_error gpu_errors[32];   /* node/trouble.h */
     struct bh_health_watch *health;
     struct bh_share_leases *share_leases; /* node/share_lease.h */
 
-    struct bh_guests *guests;         /* node/guest.h */
+    struct bh_helper_sandboxes *helpers;         /* node/guest.h */
     struct bh_scrubs *scrubs;         /* node/scrub.h */
     struct bh_handover *handover;     /* node/handover.h */
     struct bh_reset *reset;           /* node/reset.h */
     struct bh_verify *verify;         /* node/verify.h */
     struct bh_checkpoints *checkpoints; /* node/checkpoint.h */
 
-    uint64_t doomed[BH_PIECES_MAX];   /* pieces that the daemon does not know */
-    uint32_t doomed_count;
-    bh_ns unheard_at;                 /* monotonic; when the log last said so, or 0 */
+    uint64_t orphaned[BH_NODE_PARTITIONS_MAX];   /* partitions that the daemon does not know */
+    uint32_t orphaned_count;
+    bh_ns refused_log_at;                 /* monotonic; when the log last said so, or 0 */
     bh_ns collect_at;                 /* monotonic; when to try again */
 };
 
@@ -103,6 +103,6 @@ void bh_node_job_bundle(const struct bh_node *node, uint64_t lease,
 /* Send to the daemon when it is connected and greeted; a message that cannot be sent
  * closes the connection (what matters is repeated on the next one). */
 void bh_node_send(struct bh_node *node, uint32_t number, const void *message);
-void bh_node_hang_up(struct bh_node *node);
+void bh_node_disconnect(struct bh_node *node);
 
 #endif

@@ -88,7 +88,7 @@ bh_test_log(uint64_t lease)
 
 /* The node's own deadlines, where the machine is slow and the test sets none. */
 static void
-append_patience(char *text, size_t size)
+append_timeouts(char *text, size_t size)
 {
     static const struct {
         const char *key;
@@ -99,9 +99,9 @@ append_patience(char *text, size_t size)
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         size_t length = strlen(text);
 
-        if (bh_test_patience(1) > 1 && !strstr(text, rows[i].key))
+        if (bh_test_scaled(1) > 1 && !strstr(text, rows[i].key))
             snprintf(text + length, size - length, "%s = %d\n", rows[i].key,
-                     bh_test_patience(rows[i].ms));
+                     bh_test_scaled(rows[i].ms));
     }
 }
 
@@ -121,7 +121,7 @@ bh_test_write_conf(const struct test_node *node, const char *more)
              "verify_at_start = 0\n%s%s",
              f, f, node->socket, f, node->library, f, f, f, f, node->cgroup, f, f,
              strstr(more, "verify_sample") ? "" : "verify_sample = 0\n", more);
-    append_patience(text, sizeof text);
+    append_timeouts(text, sizeof text);
     bh_path_format(path, sizeof path, "%s/node.conf", f);
     bh_test_write(path, text);
 }
@@ -150,11 +150,11 @@ bh_test_node_end(struct test_node *node, int number)
     kill(node->pid, number);
     waitpid(node->pid, NULL, 0);
     node->pid = 0;
-    bh_test_hang_up(node);
+    bh_test_disconnect(node);
 }
 
 void
-bh_test_hang_up(struct test_node *node)
+bh_test_disconnect(struct test_node *node)
 {
     if (node->link)
         bh_link_free(node->link);
@@ -229,13 +229,13 @@ test_read_frames(struct test_node *node)
 
 /* Wait for what comes; false when the connection closed or nothing came in time. */
 static bool
-test_wait(struct test_node *node, int patience_ms)
+test_wait(struct test_node *node, int timeout_ms)
 {
     struct pollfd polled = { .fd = bh_link_fd(node->link),
                              .events = bh_link_interest(node->link) };
     struct bh_err err;
 
-    if (poll(&polled, 1, patience_ms) <= 0)
+    if (poll(&polled, 1, timeout_ms) <= 0)
         return false;
     if (polled.revents & POLLOUT)
         (void)!bh_link_flush(node->link, &err);
@@ -261,10 +261,10 @@ test_is_about(const struct test_message *message, uint32_t number, uint64_t id)
 
 /* Take the message of that kind (and order or lease); false when it does not come. */
 bool
-bh_test_take_within(uint32_t number, uint64_t id, int patience_ms, struct test_message *ret)
+bh_test_receive_within(uint32_t number, uint64_t id, int timeout_ms, struct test_message *ret)
 {
     struct test_node *node = &the_node;
-    bh_ns deadline = bh_time_monotonic() + (bh_ns)patience_ms * BH_NS_PER_MS;
+    bh_ns deadline = bh_time_monotonic() + (bh_ns)timeout_ms * BH_NS_PER_MS;
 
     for (;;) {
         bh_ns now = bh_time_monotonic();
@@ -284,11 +284,11 @@ bh_test_take_within(uint32_t number, uint64_t id, int patience_ms, struct test_m
 }
 
 struct test_message
-bh_test_take(uint32_t number, uint64_t id)
+bh_test_receive(uint32_t number, uint64_t id)
 {
     struct test_message message = { 0 };
 
-    if (!bh_test_take_within(number, id, bh_test_patience(TEST_PATIENCE_MS), &message)) {
+    if (!bh_test_receive_within(number, id, bh_test_scaled(TEST_TIMEOUT_MS), &message)) {
         fprintf(stderr, "no %s %" PRIu64 "; the node says:\n%s", bh_message_name(number), id,
                 bh_test_read("node.log"));
         fail();
@@ -297,14 +297,14 @@ bh_test_take(uint32_t number, uint64_t id)
 }
 
 struct bh_msg_inventory
-bh_test_greet(struct test_node *node)
+bh_test_hello(struct test_node *node)
 {
     struct bh_msg_hello hello = { .version = BH_WIRE_VERSION, .boot = 1, .site = "test" };
     struct bh_err err;
     int fd = -1;
 
     for (int tries = 0; bh_unix_connect(node->socket, &fd, &err) != BH_OK; tries++) {
-        if (tries == bh_test_patience(TEST_PATIENCE_MS / 10)) {
+        if (tries == bh_test_scaled(TEST_TIMEOUT_MS / 10)) {
             fprintf(stderr, "%s\n%s", err.msg, bh_test_read("node.log"));
             fail();
         }
@@ -312,7 +312,7 @@ bh_test_greet(struct test_node *node)
     }
     node->link = bh_link_new(fd);
     bh_test_send(BH_MSG_HELLO, &hello);
-    return bh_test_take(BH_MSG_INVENTORY, 0).inventory;
+    return bh_test_receive(BH_MSG_INVENTORY, 0).inventory;
 }
 
 const struct bh_msg_gpu *
@@ -332,7 +332,7 @@ bh_test_restart(const char *more)
     bh_test_node_end(&the_node, SIGTERM);
     bh_test_write_conf(&the_node, more);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
 }
 
 void
@@ -359,7 +359,7 @@ bh_test_simctl(const char *command, const char *rule, const char *word)
 }
 
 void
-bh_test_let_go(uint32_t gpu)
+bh_test_release(uint32_t gpu)
 {
     char path[TEST_PATH * 2];
     glob_t views;
@@ -411,9 +411,9 @@ bh_test_carve(uint64_t partition, uint32_t gpu, const char *profile, uint32_t st
 }
 
 struct bh_msg_outcome
-bh_test_carve_for(uint32_t tenant, const struct bh_msg_carve *piece, uint32_t gpu)
+bh_test_carve_for(uint32_t tenant, const struct bh_msg_carve *partition, uint32_t gpu)
 {
-    struct bh_msg_carve message = *piece;
+    struct bh_msg_carve message = *partition;
 
     message.tenant = tenant;
     snprintf(message.gpu, sizeof message.gpu, "%s", the_node.gpus[gpu]);
@@ -438,8 +438,8 @@ bh_test_start_message(const struct test_job *job, const char **args, struct bh_m
     while (job->env[start.env.count])
         start.env.count++;
     if (job->partition) {
-        start.pieces[0].partition = job->partition;
-        start.piece_count = 1;
+        start.partitions[0].partition = job->partition;
+        start.partition_count = 1;
     }
     return start;
 }
@@ -462,13 +462,13 @@ bh_test_run_job(const struct test_job *job)
     if (outcome.outcome != 0)
         fprintf(stderr, "start: %s\n", outcome.why);
     assert_int_equal(outcome.outcome, 0);
-    return bh_test_take(BH_MSG_ENDED, job->lease).ended;
+    return bh_test_receive(BH_MSG_ENDED, job->lease).ended;
 }
 
 bool
 bh_test_wait_for_log(uint64_t lease, const char *text)
 {
-    for (int tries = 0; tries < bh_test_patience(6000); tries++) {
+    for (int tries = 0; tries < bh_test_scaled(6000); tries++) {
         if (strstr(bh_test_log(lease), text))
             return true;
         bh_time_sleep(10 * BH_NS_PER_MS);
@@ -515,7 +515,7 @@ bh_test_set_up(void **state)
     node->order = 0;
     bh_test_write_conf(node, "");
     bh_test_node_start(node);
-    inventory = bh_test_greet(node);
+    inventory = bh_test_hello(node);
     for (uint32_t i = 0; i < 2; i++)
         memcpy(node->gpus[i], bh_test_gpu(&inventory, i)->uuid, BH_UUID_MAX);
     return 0;
@@ -525,12 +525,12 @@ int
 bh_test_tear_down(void **state)
 {
     struct test_node *node = &the_node;
-    struct bh_msg_keep nothing = { 0 };
+    struct bh_msg_retain nothing = { 0 };
     char path[TEST_PATH * 2];
 
     if (node->link && node->pid > 0) {
-        bh_test_send(BH_MSG_KEEP, &nothing);
-        for (int tries = bh_test_patience(TEST_PATIENCE_MS / 20); tries > 0; tries--) {
+        bh_test_send(BH_MSG_RETAIN, &nothing);
+        for (int tries = bh_test_scaled(TEST_TIMEOUT_MS / 20); tries > 0; tries--) {
             bh_path_format(path, sizeof path, "/sys/fs/cgroup/memory%s", node->cgroup);
             if (rmdir(path) == 0 || errno == ENOENT)
                 break;
@@ -583,14 +583,14 @@ int
 bh_test_share_join(uint64_t lease)
 {
     const struct bh_share_hello hello = { BH_SHARE_MAGIC, BH_SHARE_VERSION, -1, 0 };
-    const struct bh_share_say want = { .word = BH_SHARE_WANT };
-    struct sockaddr_un door = { .sun_family = AF_UNIX };
+    const struct bh_share_client_message want = { .word = BH_SHARE_WANT };
+    struct sockaddr_un socket_dir = { .sun_family = AF_UNIX };
     struct bh_share_welcome welcome = { 0 };
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-    snprintf(door.sun_path, sizeof door.sun_path, "%.70s/run/shares/%d/door/share.sock",
+    snprintf(socket_dir.sun_path, sizeof socket_dir.sun_path, "%.70s/run/shares/%d/door/share.sock",
              the_node.folder, (int)lease);
-    assert_int_equal(connect(fd, (struct sockaddr *)&door, sizeof door), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&socket_dir, sizeof socket_dir), 0);
     assert_int_equal(send(fd, &hello, sizeof hello, 0), sizeof hello);
     assert_int_equal(recv(fd, &welcome, sizeof welcome, 0), sizeof welcome);
     assert_int_equal(welcome.answer, BH_SHARE_WELCOME);
@@ -599,20 +599,20 @@ bh_test_share_join(uint64_t lease)
 }
 
 bool
-bh_test_share_turn_is(int connection, uint64_t lease, bool shut)
+bh_test_share_slice_is(int connection, uint64_t lease, bool shut)
 {
     char path[TEST_PATH * 2];
     BH_AUTO(bh_fd_close) int fd = -1;
-    struct bh_share_say drained = { .word = BH_SHARE_DRAINED };
-    const off_t at = offsetof(struct bh_share_limits, device[0].turn);
+    struct bh_share_client_message drained = { .word = BH_SHARE_DRAINED };
+    const off_t at = offsetof(struct bh_share_limits, device[0].slice);
     bool is = false;
 
     snprintf(path, sizeof path, "%s/run/shares/%d/limits", the_node.folder, (int)lease);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    for (int tries = bh_test_patience(TEST_PATIENCE_MS); tries > 0 && !is; tries--) {
+    for (int tries = bh_test_scaled(TEST_TIMEOUT_MS); tries > 0 && !is; tries--) {
         bh_time_sleep(BH_NS_PER_MS);
-        is = pread(fd, &drained.turn, sizeof drained.turn, at) == sizeof drained.turn
-             && ((drained.turn & BH_SHARE_SHUT) != 0) == shut;
+        is = pread(fd, &drained.slice, sizeof drained.slice, at) == sizeof drained.slice
+             && ((drained.slice & BH_SHARE_SHUT) != 0) == shut;
     }
     if (is && shut)
         (void)!send(connection, &drained, sizeof drained, MSG_NOSIGNAL);

@@ -13,7 +13,7 @@
 /* A bulkhead-node of its own for a test: in a temporary folder, on the simulated driver,
  * driven over its socket.  Tests only: what does not work fails the running test. */
 
-enum { TEST_PATH = 256, TEST_INBOX_MAX = 64, TEST_PATIENCE_MS = 30000 };
+enum { TEST_PATH = 256, TEST_INBOX_MAX = 64, TEST_TIMEOUT_MS = 30000 };
 
 struct test_message {
     uint32_t number;
@@ -88,11 +88,11 @@ void bh_test_simctl(const char *command, const char *rule, const char *word);
 /* Join a lease of shares as one of its processes would, and want its turn; the connection.  Then
  * whether it comes to have its turn, or none; of that it says that it is drained. */
 int bh_test_share_join(uint64_t lease);
-bool bh_test_share_turn_is(int connection, uint64_t lease, bool shut);
+bool bh_test_share_slice_is(int connection, uint64_t lease, bool shut);
 
 /* Make the file /run/bulkhead-sim/view/go, which jobs and helpers on the GPU of that number wait
  * for. */
-void bh_test_let_go(uint32_t gpu);
+void bh_test_release(uint32_t gpu);
 
 /* Make <folder>/libexec, for libexec_dir of node.conf: the node's programs, and that shell script
  * in place of one of them, or of bulkhead-scrub. */
@@ -100,8 +100,8 @@ void bh_test_put_program(const char *name, const char *script);
 void bh_test_put_helper(const char *script);
 
 /* Connect, say HELLO and take the inventory; hang up. */
-struct bh_msg_inventory bh_test_greet(struct test_node *node);
-void bh_test_hang_up(struct test_node *node);
+struct bh_msg_inventory bh_test_hello(struct test_node *node);
+void bh_test_disconnect(struct test_node *node);
 
 /* A GPU of an inventory, which must have it. */
 const struct bh_msg_gpu *bh_test_gpu(const struct bh_msg_inventory *inventory, uint32_t index);
@@ -110,15 +110,15 @@ void bh_test_send(uint32_t number, const void *message);
 
 /* Take the message of that kind, and about that order or lease; other messages are kept.
  * `within`: false when it does not come. */
-struct test_message bh_test_take(uint32_t number, uint64_t id);
-bool bh_test_take_within(uint32_t number, uint64_t id, int patience_ms, struct test_message *ret);
+struct test_message bh_test_receive(uint32_t number, uint64_t id);
+bool bh_test_receive_within(uint32_t number, uint64_t id, int timeout_ms, struct test_message *ret);
 
 /* Give an order and take its outcome. */
 #define bh_test_order(kind, order_message)                                               \
     ({                                                                                   \
         (order_message)->order = ++the_node.order;                                       \
         bh_test_send(kind, order_message);                                               \
-        bh_test_take(BH_MSG_OUTCOME, the_node.order).outcome;                            \
+        bh_test_receive(BH_MSG_OUTCOME, the_node.order).outcome;                            \
     })
 
 struct test_job {
@@ -129,11 +129,11 @@ struct test_job {
     uint32_t pids, uid, tenant;
 };
 
-/* Carve a piece of GPU number `gpu`, for that tenant. */
-struct bh_msg_outcome bh_test_carve_for(uint32_t tenant, const struct bh_msg_carve *piece,
+/* Carve a partition of GPU number `gpu`, for that tenant. */
+struct bh_msg_outcome bh_test_carve_for(uint32_t tenant, const struct bh_msg_carve *partition,
                                         uint32_t gpu);
 
-/* Carve a piece of GPU number `gpu`. */
+/* Carve a partition of GPU number `gpu`. */
 struct bh_msg_outcome bh_test_carve(uint64_t partition, uint32_t gpu, const char *profile,
                                     uint32_t start);
 
@@ -156,7 +156,7 @@ bool bh_test_wait_for_log(uint64_t lease, const char *text);
  * patience). */
 #define bh_test_await(condition)                                                         \
     ({                                                                                   \
-        int tries_ = bh_test_patience(TEST_PATIENCE_MS / 5);                             \
+        int tries_ = bh_test_scaled(TEST_TIMEOUT_MS / 5);                             \
                                                                                          \
         while (tries_ > 0 && !(condition)) {                                             \
             tries_--;                                                                    \

@@ -48,22 +48,22 @@
 #include "node/witness.h"
 #include "runtime/crun.h"
 
-enum { GUESTS_AT = 8, EVENTS_AT = GUESTS_AT + BH_GUESTS_MAX,
+enum { HELPERS_AT = 8, EVENTS_AT = HELPERS_AT + BH_HELPER_SANDBOXES_MAX,
        FIXED_POLLS = EVENTS_AT + BH_GPU_WATCHED_MAX, EXIT_USAGE = 2 };
-#define COLLECT_AGAIN (200 * BH_NS_PER_MS)
+#define COLLECT_INTERVAL (200 * BH_NS_PER_MS)
 
-/* ---- the pieces of the program ---- */
+/* ---- the partitions of the program ---- */
 
 static bh_rc
-make_folders(struct bh_node *node, struct bh_err *err)
+node_make_folders(struct bh_node *node, struct bh_err *err)
 {
     char jobs[BH_NODE_PATH_MAX];
     const char *const own[] = { node->conf.state_dir, jobs, node->conf.log_dir,
-                                node->conf.run_dir, node->boxes };
+                                node->conf.run_dir, node->sandboxes };
     bh_rc rc;
 
     bh_path_format(jobs, sizeof jobs, "%s/jobs", node->conf.state_dir);
-    bh_path_format(node->boxes, sizeof node->boxes, "%s/boxes", node->conf.run_dir);
+    bh_path_format(node->sandboxes, sizeof node->sandboxes, "%s/boxes", node->conf.run_dir);
     rc = bh_dir_make(jobs, 0700, err);
     if (rc == BH_OK)
         rc = bh_dir_make(node->conf.log_dir, 0750, err);
@@ -72,17 +72,17 @@ make_folders(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_dir_make(node->conf.run_dir, 0755, err);
     if (rc == BH_OK)
-        rc = bh_dir_make(node->boxes, 0711, err);
+        rc = bh_dir_make(node->sandboxes, 0711, err);
     for (size_t i = 0; i < BH_COUNT(own) && rc == BH_OK; i++)
         rc = bh_host_check_folder(own[i], err);
     return rc;
 }
 
 static bh_rc
-open_gate(struct bh_node *node, struct bh_err *err)
+open_barrier(struct bh_node *node, struct bh_err *err)
 {
-    node->gate_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return node->gate_fd < 0 ? bh_err_errno(err, "make an event counter") : BH_OK;
+    node->barrier_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return node->barrier_fd < 0 ? bh_err_errno(err, "make an event counter") : BH_OK;
 }
 
 static bh_rc
@@ -96,7 +96,7 @@ open_runtime(struct bh_node *node, struct bh_err *err)
     bh_rc rc = bh_crun_version(node->conf.runtime, node->runtime_version,
                                sizeof node->runtime_version, err);
 
-    bh_path_format(state, sizeof state, "%s/crun", node->boxes);
+    bh_path_format(state, sizeof state, "%s/crun", node->sandboxes);
     return rc == BH_OK ? bh_crun_open(&options, &node->runtime, err) : rc;
 }
 
@@ -121,7 +121,7 @@ open_gpus(struct bh_node *node, struct bh_err *err)
     node->health = bh_health_watch_new();
     node->survey = bh_survey_new();
     node->scan_arena = bh_arena_new(8 << 20);
-    if (bh_piece_scan(node, err) != BH_OK) /* a server may wait for its driver */
+    if (bh_node_partition_scan(node, err) != BH_OK) /* a server may wait for its driver */
         bh_log(EFFECT_FAILED, BH_STR("what", "scan"), BH_ERRLOG(err));
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++)
         bh_log(GPU_FOUND, BH_STR("gpu", node->inventory.gpus[i].uuid),
@@ -143,7 +143,7 @@ open_listener(struct bh_node *node, struct bh_err *err)
 static void
 make_tables(struct bh_node *node)
 {
-    node->guests = bh_guests_new();
+    node->helpers = bh_helper_sandboxes_new();
     node->scrubs = bh_scrubs_new();
     node->handover = bh_handover_new();
     node->reset = bh_reset_new();
@@ -154,7 +154,7 @@ make_tables(struct bh_node *node)
 static bh_rc
 open_all(struct bh_node *node, struct bh_err *err)
 {
-    bh_rc rc = make_folders(node, err);
+    bh_rc rc = node_make_folders(node, err);
 
     make_tables(node);
     if (rc == BH_OK)
@@ -164,26 +164,26 @@ open_all(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_host_describe(node, err);
     if (rc == BH_OK)
-        rc = open_gate(node, err);
+        rc = open_barrier(node, err);
     if (rc == BH_OK)
         rc = open_runtime(node, err);
     if (rc == BH_OK)
         rc = bh_claim_groups(node, err);
     if (rc == BH_OK)
         rc = bh_networks_open(node, err);
-    bh_driver_settle(node);
+    bh_driver_read_places(node);
     if (rc == BH_OK)
-        rc = bh_rootfs_open(&node->conf, node->boxes, node->libexec, &node->rootfs, err);
+        rc = bh_rootfs_open(&node->conf, node->sandboxes, node->libexec, &node->rootfs, err);
     if (rc == BH_OK)
         rc = bh_state_open(&node->state, node->conf.state_dir, err);
     if (rc == BH_OK)
-        rc = bh_witness_open(node, err);
+        rc = bh_order_watermark_open(node, err);
     if (rc == BH_OK)
         rc = bh_store_sweep(node, err);
     if (rc == BH_OK)
         rc = open_gpus(node, err);
     if (rc == BH_OK)
-        rc = bh_piece_reconcile(node, NULL, err);
+        rc = bh_node_partition_reconcile(node, NULL, err);
     if (rc == BH_OK)
         bh_checkpoint_probe(node);
     return rc;
@@ -192,17 +192,17 @@ open_all(struct bh_node *node, struct bh_err *err)
 static void
 close_all(struct bh_node *node)
 {
-    bh_guests_free(node);
+    bh_helper_sandboxes_free(node);
     bh_claim_leave(node); /* without jobs nothing of ours stays behind */
-    bh_node_hang_up(node);
-    bh_witness_close(node);
+    bh_node_disconnect(node);
+    bh_order_watermark_close(node);
     bh_fd_close(node->listener);
     if (node->gpus)
         bh_gpu_client_free(node->gpus);
     if (node->runtime.ops)
         node->runtime.ops->close(node->runtime.self);
     bh_sealed_close(&node->sealed_runtime);
-    bh_fd_close(node->gate_fd);
+    bh_fd_close(node->barrier_fd);
     bh_health_watch_free(node->health);
     bh_survey_free(node->survey);
     bh_rootfs_close(node->rootfs);
@@ -231,9 +231,9 @@ struct loop {
 };
 
 static void
-list_fds(struct pollfd *polls, uint32_t room, const int *fds, uint32_t count)
+list_fds(struct pollfd *polls, uint32_t capacity, const int *fds, uint32_t count)
 {
-    for (uint32_t i = 0; i < room; i++)
+    for (uint32_t i = 0; i < capacity; i++)
         polls[i] = (struct pollfd){ .fd = i < count ? fds[i] : -1, .events = POLLIN };
 }
 
@@ -250,7 +250,7 @@ static void
 list_polls(struct loop *loop)
 {
     struct bh_node *node = loop->node;
-    int guests[BH_GUESTS_MAX], events[BH_GPU_WATCHED_MAX];
+    int helpers[BH_HELPER_SANDBOXES_MAX], events[BH_GPU_WATCHED_MAX];
 
     loop->polls[0] = (struct pollfd){ .fd = loop->signals, .events = POLLIN };
     loop->polls[1] = (struct pollfd){ .fd = node->listener, .events = POLLIN };
@@ -262,9 +262,9 @@ list_polls(struct loop *loop)
     loop->polls[4] = (struct pollfd){ .fd = bh_node_streams_fd(loop->streams),
                                       .events = POLLIN };
     loop->polls[5] = (struct pollfd){ .fd = bh_reset_fd(node), .events = POLLIN };
-    loop->polls[6] = (struct pollfd){ .fd = bh_gpu_client_answer_fd(node->gpus), .events = POLLIN };
-    loop->polls[7] = (struct pollfd){ .fd = node->gate_fd, .events = POLLIN };
-    list_fds(loop->polls + GUESTS_AT, BH_GUESTS_MAX, guests, bh_guests_fds(node, guests));
+    loop->polls[6] = (struct pollfd){ .fd = bh_gpu_client_response_fd(node->gpus), .events = POLLIN };
+    loop->polls[7] = (struct pollfd){ .fd = node->barrier_fd, .events = POLLIN };
+    list_fds(loop->polls + HELPERS_AT, BH_HELPER_SANDBOXES_MAX, helpers, bh_helper_sandboxes_fds(node, helpers));
     list_fds(loop->polls + EVENTS_AT, BH_GPU_WATCHED_MAX, events,
              bh_gpu_client_event_fds(node->gpus, events));
     loop->watched = 0;
@@ -273,14 +273,14 @@ list_polls(struct loop *loop)
 
         if (job->pidfd < 0)
             continue;
-        loop->leases[loop->watched] = job->note.lease;
+        loop->leases[loop->watched] = job->record.lease;
         loop->polls[FIXED_POLLS + loop->watched++]
             = (struct pollfd){ .fd = job->pidfd, .events = POLLIN };
     }
 }
 
 static bh_ns
-sooner(bh_ns next, bh_ns at)
+node_sooner(bh_ns next, bh_ns at)
 {
     return at && (!next || at < next) ? at : next;
 }
@@ -292,44 +292,44 @@ tick_orders(struct loop *loop, bh_ns now)
     struct bh_node *node = loop->node;
     bh_ns next = bh_job_tick(node, now);
 
-    next = sooner(next, bh_guests_tick(node, now));
-    next = sooner(next, bh_scrubs_tick(node, now));
-    next = sooner(next, bh_reset_tick(node, now));
-    next = sooner(next, bh_checkpoints_tick(node, now));
-    next = sooner(next, bh_orders_tick(loop->orders, now));
-    return sooner(next, bh_verify_tick(node, now));
+    next = node_sooner(next, bh_helper_sandboxes_tick(node, now));
+    next = node_sooner(next, bh_scrubs_tick(node, now));
+    next = node_sooner(next, bh_reset_tick(node, now));
+    next = node_sooner(next, bh_checkpoints_tick(node, now));
+    next = node_sooner(next, bh_orders_tick(loop->orders, now));
+    return node_sooner(next, bh_verify_tick(node, now));
 }
 
 /* Things that are due by time; how long poll may wait, in ms, or -1. */
 static int
-tick(struct loop *loop)
+node_tick(struct loop *loop)
 {
     struct bh_node *node = loop->node;
     bh_ns now = bh_time_monotonic(), next = tick_orders(loop, now);
 
-    if (node->doomed_count > 0 && node->collect_at <= now) {
+    if (node->orphaned_count > 0 && node->collect_at <= now) {
         bh_session_collect(node);
-        node->collect_at = now + COLLECT_AGAIN;
+        node->collect_at = now + COLLECT_INTERVAL;
     }
-    if (node->doomed_count > 0)
-        next = sooner(next, node->collect_at);
-    if (node->greeted && node->sample_at <= now) {
+    if (node->orphaned_count > 0)
+        next = node_sooner(next, node->collect_at);
+    if (node->hello_received && node->sample_at <= now) {
         bh_survey_scan(node);
         node->sample_at = now + node->conf.sample_interval_ms * BH_NS_PER_MS;
     }
-    if (node->greeted)
-        next = sooner(next, node->sample_at);
-    next = sooner(next, bh_disk_watch_tick(node, now));
-    next = sooner(next, bh_health_tick(node, now));
-    next = sooner(next, bh_survey_tick(node, now));
-    next = sooner(next, bh_node_shares_next(node));
+    if (node->hello_received)
+        next = node_sooner(next, node->sample_at);
+    next = node_sooner(next, bh_disk_watch_tick(node, now));
+    next = node_sooner(next, bh_health_tick(node, now));
+    next = node_sooner(next, bh_survey_tick(node, now));
+    next = node_sooner(next, bh_node_shares_next(node));
     if (!next)
         return -1;
     return next <= now ? 0 : (int)((next - now) / BH_NS_PER_MS) + 1;
 }
 
 static void
-look_at_keepers(struct loop *loop)
+check_keepers(struct loop *loop)
 {
     for (uint32_t i = 0; i < loop->watched; i++) {
         struct bh_job *job;
@@ -338,7 +338,7 @@ look_at_keepers(struct loop *loop)
             continue;
         job = bh_state_job(&loop->node->state, loop->leases[i]);
         if (job)
-            bh_job_look(loop->node, job);
+            bh_job_check(loop->node, job);
     }
 }
 
@@ -348,21 +348,21 @@ write_link(struct bh_node *node)
     struct bh_err err;
 
     if (node->link && bh_link_flush(node->link, &err) != BH_OK)
-        bh_node_hang_up(node);
+        bh_node_disconnect(node);
 }
 
 static bh_rc
-turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
+node_dispatch(struct loop *loop, bool *ret_stop, struct bh_err *err)
 {
     struct bh_node *node = loop->node;
-    int wait = tick(loop);
+    int wait = node_tick(loop);
 
     list_polls(loop);
     if (poll(loop->polls, FIXED_POLLS + loop->watched, wait) < 0 && errno != EINTR)
         return bh_err_errno(err, "poll");
     bh_gpu_client_reap(node->gpus);
     *ret_stop = loop->polls[0].revents != 0;
-    look_at_keepers(loop);
+    check_keepers(loop);
     if (has_events(loop))
         bh_health_events(node);
     if (loop->polls[3].revents)
@@ -374,10 +374,10 @@ turn(struct loop *loop, bool *ret_stop, struct bh_err *err)
     if (loop->polls[1].revents)
         bh_session_accept(node);
     if (loop->polls[4].revents)
-        bh_node_streams_turn(loop->streams);
+        bh_node_streams_dispatch(loop->streams);
     if (loop->polls[7].revents)
-        bh_gate_called(node);
-    bh_node_shares_turn(node);
+        bh_start_barrier_notified(node);
+    bh_node_shares_dispatch(node);
     if (bh_state_compact(&node->state, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "rewrite of the journal"), BH_ERRLOG(err));
     return BH_OK;
@@ -397,7 +397,7 @@ open_signals(void)
 }
 
 static bh_rc
-run(struct bh_node *node, struct bh_err *err)
+node_run(struct bh_node *node, struct bh_err *err)
 {
     BH_AUTO(bh_orders_free) struct bh_orders *orders = bh_orders_new(node);
     struct loop loop = { .node = node, .orders = orders, .signals = open_signals() };
@@ -418,7 +418,7 @@ run(struct bh_node *node, struct bh_err *err)
     if (rc == BH_OK)
         bh_log(READY, BH_STR("socket", node->conf.socket));
     while (rc == BH_OK && !stop)
-        rc = turn(&loop, &stop, err);
+        rc = node_dispatch(&loop, &stop, err);
     if (stop)
         bh_log(STOPPING, BH_STR("jobs", "run on under their keepers"));
     bh_node_streams_close(loop.streams);
@@ -478,7 +478,7 @@ read_options(int argc, char **argv, struct options *options)
 int
 main(int argc, char **argv)
 {
-    static struct bh_node node = { .listener = -1, .witness.fd = -1, .claim_fd = -1, .gate_fd = -1 };
+    static struct bh_node node = { .listener = -1, .order_watermark.fd = -1, .claim_fd = -1, .barrier_fd = -1 };
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct options options = { 0 };
     int status = read_options(argc, argv, &options);
@@ -499,7 +499,7 @@ main(int argc, char **argv)
     (void)!setgroups(0, NULL);
     rc = open_all(&node, &err);
     if (rc == BH_OK)
-        rc = run(&node, &err);
+        rc = node_run(&node, &err);
     if (rc != BH_OK)
         bh_log(FAILED, BH_ERRLOG(&err), BH_STR("hint", err.hint));
     close_all(&node);

@@ -15,7 +15,7 @@
 #include "node/node_fixture_test.h"
 #include "node/path.h"
 
-/* In a job's script, until bh_test_let_go() of its GPU. */
+/* In a job's script, until bh_test_release() of its GPU. */
 #define UNTIL_GO "until [ -e /run/bulkhead-sim/view/go ]; do sleep 0.02; done; "
 
 enum { LONG_MS = 60000 }; /* a grace that is not used up */
@@ -233,7 +233,7 @@ test_refused_folders(void **state)
         BH_CHECK_EQ(cases[i].name, outcome.outcome, cases[i].outcome);
         BH_CHECK(cases[i].name, outcome.outcome == 0 || strncmp(outcome.why, "cwd: ", 5) == 0);
         if (outcome.outcome == 0)
-            bh_test_take(BH_MSG_ENDED, job.lease);
+            bh_test_receive(BH_MSG_ENDED, job.lease);
     }
     BH_CHECK("says so in the log", strstr(bh_test_log(25), "is read-only for this job\nRead-only"));
     BH_CHECK_DONE();
@@ -322,7 +322,7 @@ test_not_found(void **state)
 
     start.args = (struct bh_texts){ args, 1 };
     assert_int_equal(bh_test_order(BH_MSG_START, &start).outcome, 0);
-    ended = bh_test_take(BH_MSG_ENDED, 32).ended;
+    ended = bh_test_receive(BH_MSG_ENDED, 32).ended;
     BH_CHECK_EQ("status", ended.exit_status, 127);
     BH_CHECK("log", strstr(bh_test_log(32), "cannot run /no/such/program"));
     BH_CHECK_DONE();
@@ -343,9 +343,9 @@ test_suspend_and_resume(void **state)
     assert_int_equal(bh_test_start_job(&job).outcome, 0);
     assert_true(bh_test_wait_for_log(40, "up"));
     BH_CHECK_EQ("suspend", bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 0);
-    BH_CHECK("does not run", !bh_test_take_within(BH_MSG_ENDED, 40, 1500, &message));
+    BH_CHECK("does not run", !bh_test_receive_within(BH_MSG_ENDED, 40, 1500, &message));
     BH_CHECK_EQ("resume", bh_test_order(BH_MSG_RESUME, &lease).outcome, 0);
-    BH_CHECK_EQ("ends well", bh_test_take(BH_MSG_ENDED, 40).ended.exit_status, 0);
+    BH_CHECK_EQ("ends well", bh_test_receive(BH_MSG_ENDED, 40).ended.exit_status, 0);
     BH_CHECK_STR("output is whole", bh_test_log(40), "up\ndone\n");
     BH_CHECK_DONE();
 }
@@ -367,7 +367,7 @@ test_suspend_with_context(void **state)
     assert_true(bh_test_wait_for_log(41, "mapped"));
     BH_CHECK_EQ("context held", bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 2);
     BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
-    BH_CHECK_EQ("killed", bh_test_take(BH_MSG_ENDED, 41).ended.exit_status, 137);
+    BH_CHECK_EQ("killed", bh_test_receive(BH_MSG_ENDED, 41).ended.exit_status, 137);
     BH_CHECK_DONE();
 }
 
@@ -404,7 +404,7 @@ test_stop(void **state)
             BH_CHECK_EQ(cases[i].name, bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 0);
         begun = bh_time_monotonic();
         BH_CHECK_EQ(cases[i].name, bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
-        BH_CHECK_EQ(cases[i].name, bh_test_take(BH_MSG_ENDED, job.lease).ended.exit_status,
+        BH_CHECK_EQ(cases[i].name, bh_test_receive(BH_MSG_ENDED, job.lease).ended.exit_status,
                     cases[i].status);
         BH_CHECK(cases[i].name, bh_time_monotonic() - begun < LONG_MS * BH_NS_PER_MS);
         BH_CHECK_STR(cases[i].name, bh_test_log(job.lease), cases[i].log);
@@ -421,7 +421,7 @@ test_stop_at_once(void **state)
 
     assert_int_equal(bh_test_start_job(&job).outcome, 0);
     BH_CHECK_EQ("stop", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
-    BH_CHECK_EQ("by SIGTERM", bh_test_take(BH_MSG_ENDED, 58).ended.exit_status, 143);
+    BH_CHECK_EQ("by SIGTERM", bh_test_receive(BH_MSG_ENDED, 58).ended.exit_status, 143);
     BH_CHECK_DONE();
 }
 
@@ -436,9 +436,9 @@ test_repeated_order(void **state)
     struct bh_msg_outcome first = bh_test_order(BH_MSG_START, &start), again;
     struct bh_msg_ack ack = { .order = start.order, .lease = 60 };
 
-    bh_test_take(BH_MSG_ENDED, 60);
+    bh_test_receive(BH_MSG_ENDED, 60);
     bh_test_send(BH_MSG_START, &start);
-    again = bh_test_take(BH_MSG_OUTCOME, start.order).outcome;
+    again = bh_test_receive(BH_MSG_OUTCOME, start.order).outcome;
     BH_CHECK_EQ("same answer", again.at_ns, first.at_ns);
     BH_CHECK_STR("ran once", bh_test_log(60), "once\n");
     bh_test_send(BH_MSG_ACK, &ack);
@@ -462,7 +462,7 @@ test_denied_gpu(void **state)
         bh_test_write(path, text);
     }
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
     outcome = bh_test_carve(5, 0, "1g.10gb", 0);
     BH_CHECK_EQ("outcome", outcome.outcome, 1);
     BH_CHECK_EQ("code", outcome.rc, BH_DENIED);
@@ -470,14 +470,14 @@ test_denied_gpu(void **state)
 }
 
 static uint32_t
-pieces_now(void)
+partitions_now(void)
 {
-    bh_test_hang_up(&the_node);
-    return bh_test_greet(&the_node).pieces.count;
+    bh_test_disconnect(&the_node);
+    return bh_test_hello(&the_node).partitions.count;
 }
 
 static void
-test_pieces(void **state)
+test_partitions(void **state)
 {
     struct bh_msg_destroy destroy = { .partition = 5 };
     struct test_job job = { .lease = 70, .partition = 6, .script = "sleep 60" };
@@ -489,7 +489,7 @@ test_pieces(void **state)
     BH_CHECK_EQ("no such GPU profile", bh_test_carve(8, 0, "9g.90gb", 1).outcome, 1);
     BH_CHECK_EQ("whole GPU", bh_test_carve(9, 1, "whole", 0).outcome, 0);
     BH_CHECK_EQ("no MIG on a whole one", bh_test_carve(10, 1, "1g.10gb", 0).rc, BH_CONFLICT);
-    BH_CHECK_EQ("three pieces", pieces_now(), 3);
+    BH_CHECK_EQ("three pieces", partitions_now(), 3);
     assert_int_equal(bh_test_start_job(&job).outcome, 0);
     destroy.partition = 6;
     BH_CHECK_EQ("held", bh_test_order(BH_MSG_DESTROY, &destroy).rc, BH_CONFLICT);
@@ -497,8 +497,8 @@ test_pieces(void **state)
     BH_CHECK_EQ("destroy", bh_test_order(BH_MSG_DESTROY, &destroy).outcome, 0);
     BH_CHECK_EQ("again", bh_test_order(BH_MSG_DESTROY, &destroy).outcome, 0);
     bh_test_order(BH_MSG_STOP, &stop);
-    bh_test_take(BH_MSG_ENDED, 70);
-    BH_CHECK_EQ("two pieces", pieces_now(), 2);
+    bh_test_receive(BH_MSG_ENDED, 70);
+    BH_CHECK_EQ("two pieces", partitions_now(), 2);
     BH_CHECK_DONE();
 }
 
@@ -518,18 +518,18 @@ test_node_killed(void **state)
     assert_int_equal(bh_test_start_job(&shorter).outcome, 0);
     assert_true(bh_test_wait_for_log(80, "up") && bh_test_wait_for_log(81, "up"));
     bh_test_node_end(&the_node, SIGKILL);
-    bh_time_sleep(bh_test_patience(600) * BH_NS_PER_MS); /* the short one ends while no node is there */
+    bh_time_sleep(bh_test_scaled(600) * BH_NS_PER_MS); /* the short one ends while no node is there */
     bh_test_node_start(&the_node);
-    inventory = bh_test_greet(&the_node);
-    BH_CHECK_EQ("the piece is known", inventory.pieces.count, 1);
+    inventory = bh_test_hello(&the_node);
+    BH_CHECK_EQ("the piece is known", inventory.partitions.count, 1);
     BH_CHECK_EQ("no lease is lost, ended or not", inventory.leases.count, 2);
-    BH_CHECK_EQ("ended meanwhile", bh_test_take(BH_MSG_ENDED, 81).ended.exit_status, 5);
-    BH_CHECK_EQ("ends later", bh_test_take(BH_MSG_ENDED, 80).ended.exit_status, 0);
+    BH_CHECK_EQ("ended meanwhile", bh_test_receive(BH_MSG_ENDED, 81).ended.exit_status, 5);
+    BH_CHECK_EQ("ends later", bh_test_receive(BH_MSG_ENDED, 80).ended.exit_status, 0);
     BH_CHECK_STR("output is whole", bh_test_log(80), "up\ndone\n");
     bh_test_acknowledge(&ack);
-    pieces_now();
-    BH_CHECK_EQ("told again until acknowledged", bh_test_take(BH_MSG_ENDED, 80).ended.exit_status, 0);
-    BH_CHECK("acknowledged: not told again", !bh_test_take_within(BH_MSG_ENDED, 81, 200, &message));
+    partitions_now();
+    BH_CHECK_EQ("told again until acknowledged", bh_test_receive(BH_MSG_ENDED, 80).ended.exit_status, 0);
+    BH_CHECK("acknowledged: not told again", !bh_test_receive_within(BH_MSG_ENDED, 81, 200, &message));
     BH_CHECK_DONE();
 }
 
@@ -564,21 +564,21 @@ test_killed_anywhere(void **state)
             bh_time_sleep(round * 500 * UINT64_C(1000));
             bh_test_node_end(&the_node, SIGKILL);
             bh_test_node_start(&the_node);
-            bh_test_greet(&the_node);
+            bh_test_hello(&the_node);
         }
-        BH_CHECK_EQ("carved", bh_test_take(BH_MSG_OUTCOME, cut.order).outcome.outcome, 0);
+        BH_CHECK_EQ("carved", bh_test_receive(BH_MSG_OUTCOME, cut.order).outcome.outcome, 0);
         for (uint32_t i = 0; i < JOBS; i++) {
             struct bh_msg_ack ack = { starts[i].order, starts[i].lease };
 
-            BH_CHECK_EQ("started", bh_test_take(BH_MSG_OUTCOME, ack.order).outcome.outcome, 0);
-            ended = bh_test_take(BH_MSG_ENDED, ack.lease).ended;
+            BH_CHECK_EQ("started", bh_test_receive(BH_MSG_OUTCOME, ack.order).outcome.outcome, 0);
+            ended = bh_test_receive(BH_MSG_ENDED, ack.lease).ended;
             BH_CHECK_EQ("ended well", ended.exit_status, 0);
             BH_CHECK_STR("ran once", bh_test_log(ack.lease), "ran\n");
             bh_test_send(BH_MSG_ACK, &ack);
         }
         BH_CHECK_EQ("destroyed", bh_test_order(BH_MSG_DESTROY, &destroy).outcome, 0);
     }
-    BH_CHECK_EQ("nothing is left", pieces_now(), 0);
+    BH_CHECK_EQ("nothing is left", partitions_now(), 0);
     BH_CHECK_DONE();
 }
 
@@ -597,7 +597,7 @@ test_orphans(void **state)
     bh_path_format(path, sizeof path, "%s/state/journal", the_node.folder);
     assert_int_equal(unlink(path), 0);
     bh_test_node_start(&the_node);
-    BH_CHECK_EQ("not reported", bh_test_greet(&the_node).leases.count, 0);
+    BH_CHECK_EQ("not reported", bh_test_hello(&the_node).leases.count, 0);
     BH_CHECK("its keeper is gone", bh_test_await(kill(keeper, 0) != 0));
     BH_CHECK_STR("its folder is gone", bh_test_read("state/jobs/95/keeper"), "");
     BH_CHECK_DONE();
@@ -622,10 +622,10 @@ test_journal_damaged(void **state)
     assert_int_equal(unlink(path), 0);
     bh_test_node_start(&the_node);
     {
-        struct bh_msg_inventory inventory = bh_test_greet(&the_node);
+        struct bh_msg_inventory inventory = bh_test_hello(&the_node);
 
         BH_CHECK("its instance is foreign now", bh_test_gpu(&inventory, 0)->foreign);
-        BH_CHECK_EQ("and left alone", inventory.pieces.count, 1);
+        BH_CHECK_EQ("and left alone", inventory.partitions.count, 1);
     }
     BH_CHECK_EQ("not destroyed for a carve", bh_test_carve(6, 0, "1g.10gb", 0).rc, BH_FULL);
     BH_CHECK_DONE();
@@ -639,14 +639,14 @@ test_driver_hangs(void **state)
     char path[TEST_PATH * 2], conf[64];
 
     bh_test_node_end(&the_node, SIGTERM);
-    bh_path_format(conf, sizeof conf, "call_timeout_ms = %d\n", bh_test_patience(3000));
+    bh_path_format(conf, sizeof conf, "call_timeout_ms = %d\n", bh_test_scaled(3000));
     bh_test_write_conf(&the_node, conf);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
     bh_path_format(path, sizeof path, "%s/sim/control", the_node.folder);
     bh_test_write(path, "nvmlDeviceCreateGpuInstanceWithPlacement hang count=1\n");
     BH_CHECK_EQ("given up", bh_test_carve(5, 0, "1g.10gb", 0).outcome, 1);
-    BH_CHECK_EQ("the GPU is reported", bh_test_take(BH_MSG_HEALTH, 0).health.fault, BH_FAULT_HUNG);
+    BH_CHECK_EQ("the GPU is reported", bh_test_receive(BH_MSG_HEALTH, 0).health.fault, BH_FAULT_HUNG);
     BH_CHECK_EQ("jobs run", bh_test_run_job(&job).exit_status, 0);
     bh_test_write(path, "");
     BH_CHECK_EQ("and it works again", bh_test_carve(6, 0, "1g.10gb", 0).outcome, 0);
@@ -665,7 +665,7 @@ test_keeper_killed(void **state)
     keeper = (pid_t)strtol(bh_test_read("state/jobs/90/keeper"), NULL, 10);
     assert_true(keeper > 1);
     kill(keeper, SIGKILL);
-    ended = bh_test_take(BH_MSG_ENDED, 90).ended;
+    ended = bh_test_receive(BH_MSG_ENDED, 90).ended;
     BH_CHECK_EQ("cause", ended.cause, BH_END_KEEPER_LOST);
     BH_CHECK("when it began is known", ended.started_ns > 0);
     BH_CHECK_DONE();
@@ -691,8 +691,8 @@ test_machine_stops(void **state)
         assert_true(bh_test_wait_for_log(job.lease, "up"));
         bh_path_format(name, sizeof name, "state/jobs/%d/keeper", (int)job.lease);
         assert_int_equal(kill((pid_t)strtol(bh_test_read(name), NULL, 10), SIGPWR), 0);
-        bh_test_let_go((uint32_t)i);
-        ended = bh_test_take(BH_MSG_ENDED, job.lease).ended;
+        bh_test_release((uint32_t)i);
+        ended = bh_test_receive(BH_MSG_ENDED, job.lease).ended;
         BH_CHECK_EQ(cases[i].name, ended.cause, BH_END_NODE_LOST);
         BH_CHECK_EQ(cases[i].name, ended.exit_status, cases[i].status);
     }
@@ -703,16 +703,16 @@ static void
 test_keep_collects(void **state)
 {
     struct test_job job = { .lease = 91, .partition = 5, .script = "echo up; sleep 60" };
-    struct bh_msg_keep_item kept = { 6 };
-    struct bh_msg_keep keep = { .pieces = { &kept, 1 } };
+    struct bh_msg_retain_item kept = { 6 };
+    struct bh_msg_retain retain = { .partitions = { &kept, 1 } };
 
     assert_int_equal(bh_test_carve(5, 0, "1g.10gb", 0).outcome, 0);
     assert_int_equal(bh_test_carve(6, 0, "1g.10gb", 1).outcome, 0);
     assert_int_equal(bh_test_start_job(&job).outcome, 0);
     assert_true(bh_test_wait_for_log(91, "up"));
-    bh_test_send(BH_MSG_KEEP, &keep);
-    bh_test_take(BH_MSG_ENDED, 91);
-    BH_CHECK("one piece is left", bh_test_await(pieces_now() == 1));
+    bh_test_send(BH_MSG_RETAIN, &retain);
+    bh_test_receive(BH_MSG_ENDED, 91);
+    BH_CHECK("one piece is left", bh_test_await(partitions_now() == 1));
     BH_CHECK_DONE();
 }
 
@@ -725,8 +725,8 @@ test_out_of_place(void **state)
     struct test_message message;
 
     bh_test_send(BH_MSG_HELLO, &hello);
-    BH_CHECK("closed", !bh_test_take_within(BH_MSG_INVENTORY, 0, 1000, &message));
-    pieces_now(); /* and serves the next one */
+    BH_CHECK("closed", !bh_test_receive_within(BH_MSG_INVENTORY, 0, 1000, &message));
+    partitions_now(); /* and serves the next one */
     BH_CHECK_DONE();
 }
 
@@ -753,8 +753,8 @@ test_garbage(void **state)
         BH_CHECK_EQ(cases[i].name, send(fd, cases[i].bytes, cases[i].length, 0),
                     cases[i].length);
         shutdown(fd, SHUT_WR);
-        BH_CHECK(cases[i].name, !bh_test_take_within(BH_MSG_INVENTORY, 0, 2000, &message));
-        BH_CHECK_EQ(cases[i].name, pieces_now(), 0);
+        BH_CHECK(cases[i].name, !bh_test_receive_within(BH_MSG_INVENTORY, 0, 2000, &message));
+        BH_CHECK_EQ(cases[i].name, partitions_now(), 0);
     }
     BH_CHECK_DONE();
 }
@@ -780,7 +780,7 @@ main(int argc, char **argv)
         BH_NODE_TEST(test_stop_at_once),
         BH_NODE_TEST(test_repeated_order),
         BH_NODE_TEST(test_denied_gpu),
-        BH_NODE_TEST(test_pieces),
+        BH_NODE_TEST(test_partitions),
         BH_NODE_TEST(test_node_killed),
         BH_NODE_TEST(test_killed_anywhere),
         BH_NODE_TEST(test_orphans),

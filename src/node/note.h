@@ -12,32 +12,32 @@
 
 /* What stands in the node's journal: notes, as canonical JSON. */
 
-enum bh_note_kind {
-    BH_NOTE_NONE,
-    BH_NOTE_ORDER,         /* an order was taken and may have been begun */
-    BH_NOTE_OUTCOME,       /* what became of it */
-    BH_NOTE_PIECE,         /* a piece exists */
-    BH_NOTE_GONE,          /* it does not any more */
-    BH_NOTE_LEASE,         /* a job is being started */
-    BH_NOTE_FORGET_ORDER,  /* acknowledged */
-    BH_NOTE_FORGET_LEASE,
-    BH_NOTE_ASKED,         /* a job was sent its first signal to end; `why`: the node stops it by
+enum bh_node_record_kind {
+    BH_NODE_RECORD_NONE,
+    BH_NODE_RECORD_ORDER,         /* an order was taken and may have been begun */
+    BH_NODE_RECORD_OUTCOME,       /* what became of it */
+    BH_NODE_RECORD_PARTITION,         /* a partition exists */
+    BH_NODE_RECORD_GONE,          /* it does not any more */
+    BH_NODE_RECORD_LEASE,         /* a job is being started */
+    BH_NODE_RECORD_FORGET_ORDER,  /* acknowledged */
+    BH_NODE_RECORD_FORGET_LEASE,
+    BH_NODE_RECORD_STOPPING,         /* a job was sent its first signal to end; `why`: the node stops it by
                               itself, and `outcome` is the cause of its end then (0, of before
                               there were two: OVER_CAP) */
-    BH_NOTE_SUSPENDED,     /* a job is frozen and was seen to hold no GPU context */
-    BH_NOTE_RESUMED,       /* that does not hold any more: it is about to be thawed */
-    BH_NOTE_MARK,          /* whose the bytes of memory units of a GPU are */
-    BH_NOTE_RECEIPT,       /* a piece was scrubbed, or that failed */
-    BH_NOTE_FORGET_RECEIPT, /* acknowledged */
-    BH_NOTE_ASIDE,         /* the GPU memory of a job's processes is put aside, or may be */
-    BH_NOTE_BACK,          /* it is not any more */
-    BH_NOTE_REACHED,       /* the highest order that was taken; `course`: in which course of things;
+    BH_NODE_RECORD_SUSPENDED,     /* a job is frozen and was seen to hold no GPU context */
+    BH_NODE_RECORD_RESUMED,       /* that does not hold any more: it is about to be thawed */
+    BH_NODE_RECORD_OWNER,          /* whose the bytes of memory units of a GPU are */
+    BH_NODE_RECORD_RECEIPT,       /* a partition was scrubbed, or that failed */
+    BH_NODE_RECORD_FORGET_RECEIPT, /* acknowledged */
+    BH_NODE_RECORD_CHECKPOINTED,         /* the GPU memory of a job's processes is put aside, or may be */
+    BH_NODE_RECORD_RESTORED,          /* it is not any more */
+    BH_NODE_RECORD_REACHED,       /* the highest order that was taken; `course`: in which course of things;
                               `changes`: bh_state.changes */
-    BH_NOTE_KINDS
+    BH_NODE_RECORD_KINDS
 };
 
-/* A piece as it stood when it was carved or lent. */
-struct bh_note_piece {
+/* A partition as it stood when it was carved or lent. */
+struct bh_node_partition {
     uint64_t partition;
     char gpu[BH_UUID_MAX], uuid[BH_UUID_MAX];
     char profile[BH_PROFILE_NAME_MAX];
@@ -53,9 +53,9 @@ struct bh_note_piece {
 #define BH_WHOLE_GPU UINT32_MAX
 
 /* What a fill did not reach: the driver kept it for itself or for the helper's context, or nobody filled it.
- * A piece of the same geometry does not get it either; another may. */
+ * A partition of the same geometry does not get it either; another may. */
 struct bh_note_gap {
-    char profile[BH_PROFILE_NAME_MAX]; /* of the piece that was filled, or BH_NO_SHAPE: nobody knows */
+    char profile[BH_PROFILE_NAME_MAX]; /* of the partition that was filled, or BH_NO_SHAPE: nobody knows */
     uint32_t start;
     /* Whose bytes may stand there, each tenant once; when there are too many, the last one is unknown. */
     struct bh_msg_receipt_from from[BH_RECEIPT_FROM_MAX];
@@ -66,14 +66,14 @@ struct bh_note_gap {
 #define BH_NO_SLOT UINT32_MAX /* of a lease that was only ever stopped */
 
 /* Fields that a kind does not use are zero. */
-struct bh_note {
-    enum bh_note_kind kind;
-    uint64_t order, lease, job, course, changes;
+struct bh_node_record {
+    enum bh_node_record_kind kind;
+    uint64_t order, lease, job, generation, changes;
     uint32_t message;                /* of the order */
-    struct bh_note_piece piece;      /* ORDER of a carve or destroy, PIECE, GONE, RECEIPT;
+    struct bh_node_partition partition;      /* ORDER of a carve or destroy, PIECE, GONE, RECEIPT;
                                         MARK: gpu and units */
     /* LEASE; ORDER of a carve: what stood on that GPU and was not ours */
-    struct bh_note_piece lent[BH_WIRE_PIECES_MAX];
+    struct bh_node_partition lent[BH_WIRE_PARTITIONS_MAX];
     uint32_t lent_count;
     bool begun;                      /* ORDER of a carve: the driver may have been asked */
     uint32_t slot;                   /* LEASE: range of user ids, or BH_NO_SLOT */
@@ -92,14 +92,14 @@ struct bh_note {
     uint32_t pid_count;
 };
 
-extern const struct bh_fields bh_note_fields;
+extern const struct bh_fields bh_node_record_fields;
 
 /* Append a note to the journal, not yet durable. */
-BH_MUST_USE bh_rc bh_note_append(struct bh_journal *journal, const struct bh_note *note,
+BH_MUST_USE bh_rc bh_node_record_append(struct bh_journal *journal, const struct bh_node_record *record,
                                  struct bh_err *err);
 
 /* The note in a journal entry. */
-BH_MUST_USE bh_rc bh_note_decode(const char *payload, size_t length, struct bh_note *ret_note,
+BH_MUST_USE bh_rc bh_node_record_decode(const char *payload, size_t length, struct bh_node_record *ret_record,
                                  struct bh_err *err);
 
 #endif

@@ -18,7 +18,7 @@
 #include "node/path.h"
 
 enum { FDINFO_MAX = 1024, LINK_MAX = 64, GLANCES = 20 };
-#define GLANCE BH_NS_PER_MS
+#define POLL_INTERVAL BH_NS_PER_MS
 
 /* Without asking the server of a network file system, which may not answer. */
 enum { STAT_FLAGS = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT };
@@ -105,7 +105,7 @@ has_in_flight(const char *task, const char *name)
     fd = open(path, O_RDONLY | O_CLOEXEC);
     holds = fd >= 0 && holds_descriptors(fd);
     for (int turn = 0; holds && turn < GLANCES; turn++) {
-        bh_time_sleep(GLANCE);
+        bh_time_sleep(POLL_INTERVAL);
         holds = holds_descriptors(fd);
     }
     bh_fd_close(fd);

@@ -132,7 +132,7 @@ has_unaccepted(void)
 }
 
 static enum bh_open_found
-look_at(void (*have)(void), const struct bh_open_wanted *wanted)
+check_at(void (*have)(void), const struct bh_open_wanted *wanted)
 {
     enum bh_open_found found;
     int ends[2];
@@ -194,7 +194,7 @@ each_way_is_found(void **state)
     assert_true(bh_open_want_folder(&wanted, folder));
     BH_CHECK_EQ("files", wanted.file_count, 1);
     for (size_t i = 0; i < BH_COUNT(cases); i++)
-        BH_CHECK_EQ(cases[i].name, look_at(cases[i].have, &wanted), cases[i].found);
+        BH_CHECK_EQ(cases[i].name, check_at(cases[i].have, &wanted), cases[i].found);
     BH_CHECK("no room", !bh_open_want_folder(&full, folder));
     BH_CHECK("no folder", bh_open_want_folder(&full, "/nowhere"));
     assert_int_equal(unlink(path), 0);
@@ -214,8 +214,8 @@ devices_are_told_by_their_numbers(void **state)
     struct bh_open_wanted wanted = { .devices = { { 1, 5 } }, .device_count = 1 };
     struct bh_open_wanted other = { .devices = { { 1, 6 } }, .device_count = 1 };
 
-    BH_CHECK_EQ("zero", look_at(has_zero, &wanted), BH_OPEN_HELD);
-    BH_CHECK_EQ("another", look_at(has_zero, &other), BH_OPEN_NONE);
+    BH_CHECK_EQ("zero", check_at(has_zero, &wanted), BH_OPEN_HELD);
+    BH_CHECK_EQ("another", check_at(has_zero, &other), BH_OPEN_NONE);
     BH_CHECK_DONE();
 }
 

@@ -41,17 +41,17 @@ struct pending {
     uint64_t order;
     const void *message;
     bh_rc refused;              /* not BH_OK: answer with `err` and begin nothing */
-    bool waits;                 /* a start before which a piece is scrubbed */
+    bool waits;                 /* a start before which a partition is scrubbed */
     struct bh_err err;
 };
 
 #define HELD_UP_FIRST (100 * BH_NS_PER_MS)
 #define HELD_UP_MOST (4 * BH_NS_PER_S)
-#define WAIT_AGAIN (20 * BH_NS_PER_MS)
+#define RETRY_INTERVAL (20 * BH_NS_PER_MS)
 
 struct bh_orders {
     struct bh_node *node;
-    struct bh_waiting_list waiting;
+    struct bh_pending_orders waiting;
     uint32_t count;
     struct pending pending[BH_ORDERS_BATCH_MAX];
 };
@@ -70,7 +70,7 @@ void
 bh_orders_free(struct bh_orders *orders)
 {
     if (orders)
-        bh_waiting_clear(&orders->waiting);
+        bh_pending_orders_clear(&orders->waiting);
     free(orders);
 }
 
@@ -78,7 +78,7 @@ bh_orders_free(struct bh_orders *orders)
 
 /* Every order begins with its number. */
 static uint64_t
-number_of(const void *message)
+orders_number_of(const void *message)
 {
     uint64_t order;
 
@@ -93,11 +93,11 @@ _Static_assert(offsetof(struct bh_msg_stop, order) == 0, "order comes first");
 _Static_assert(offsetof(struct bh_msg_gpu_order, order) == 0, "order comes first");
 
 /* Fill the note of an order and check what can be checked before it is begun. */
-typedef bh_rc (*note_fn)(struct bh_node *node, const void *message, struct bh_note *note,
+typedef bh_rc (*record_fn)(struct bh_node *node, const void *message, struct bh_node_record *record,
                          struct bh_err *err);
 /* What else came of an order. */
 struct effect {
-    bool held;  /* the outcome of a suspend; of a carve or destroy that failed: the piece stands
+    bool held;  /* the outcome of a suspend; of a carve or destroy that failed: the partition stands
                  * with memory that is not clean */
     bool waits; /* BH_OK, and something runs for it: it is performed again when that has ended */
 };
@@ -105,46 +105,46 @@ typedef bh_rc (*perform_fn)(struct bh_node *node, const void *message, struct ef
                             struct bh_err *err);
 
 static bh_rc
-note_carve(struct bh_node *node, const void *message, struct bh_note *note, struct bh_err *err)
+record_carve(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
 {
     const struct bh_msg_carve *carve = message;
 
-    note->piece.partition = carve->partition;
-    note->piece.start = carve->start;
-    note->tenant = carve->tenant;
-    note->job = carve->job;
-    snprintf(note->piece.gpu, sizeof note->piece.gpu, "%s", carve->gpu);
-    snprintf(note->piece.profile, sizeof note->piece.profile, "%s", carve->profile);
-    note->piece.cap_bytes = carve->cap_bytes;
-    note->piece.context_bytes = carve->context_bytes;
-    note->piece.share_weight = carve->weight;
-    note->piece.share_flags = (carve->hard ? BH_SHARE_IS_HARD : 0)
+    record->partition.partition = carve->partition;
+    record->partition.start = carve->start;
+    record->tenant = carve->tenant;
+    record->job = carve->job;
+    snprintf(record->partition.gpu, sizeof record->partition.gpu, "%s", carve->gpu);
+    snprintf(record->partition.profile, sizeof record->partition.profile, "%s", carve->profile);
+    record->partition.cap_bytes = carve->cap_bytes;
+    record->partition.context_bytes = carve->context_bytes;
+    record->partition.share_weight = carve->weight;
+    record->partition.share_flags = (carve->hard ? BH_SHARE_IS_HARD : 0)
                               | (carve->latency ? BH_SHARE_IS_LATENCY : 0)
                               | (carve->multiplexed ? BH_SHARE_IS_MULTIPLEXED : 0);
     /* the rest is checked when its turn comes: an order before it may make the room */
-    return bh_piece_allowed(node, carve->gpu, err);
+    return bh_node_partition_check_allowed(node, carve->gpu, err);
 }
 
 static bh_rc
-note_destroy(struct bh_node *node, const void *message, struct bh_note *note, struct bh_err *err)
+record_destroy(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
 {
-    note->piece.partition = ((const struct bh_msg_destroy *)message)->partition;
+    record->partition.partition = ((const struct bh_msg_destroy *)message)->partition;
     return BH_OK;
 }
 
 static bh_rc
-lend_pieces(const struct bh_node *node, const struct bh_msg_start *start, struct bh_note *lease,
+lend_partitions(const struct bh_node *node, const struct bh_msg_start *start, struct bh_node_record *lease,
             struct bh_err *err)
 {
-    for (uint32_t i = 0; i < start->piece_count; i++) {
-        const struct bh_note_piece *piece
-            = bh_state_piece(&node->state, start->pieces[i].partition);
+    for (uint32_t i = 0; i < start->partition_count; i++) {
+        const struct bh_node_partition *partition
+            = bh_state_partition(&node->state, start->partitions[i].partition);
 
-        if (!piece)
+        if (!partition)
             return bh_err_set(err, BH_NOT_FOUND, "pieces[%u]: no piece %" PRIu64
-                              " on this node", i, start->pieces[i].partition);
-        lease->lent[lease->lent_count] = *piece;
-        if (bh_share_slot_is(piece))
+                              " on this node", i, start->partitions[i].partition);
+        lease->lent[lease->lent_count] = *partition;
+        if (bh_share_slot_is(partition))
             bh_share_slot_lend(start, &lease->lent[lease->lent_count]);
         lease->lent_count++;
     }
@@ -152,73 +152,73 @@ lend_pieces(const struct bh_node *node, const struct bh_msg_start *start, struct
 }
 
 static bh_rc
-note_start(struct bh_node *node, const void *message, struct bh_note *note, struct bh_err *err)
+record_start(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
 {
     const struct bh_msg_start *start = message;
 
-    note->lease = start->lease;
+    record->lease = start->lease;
     if (bh_state_job(&node->state, start->lease))
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " exists already", start->lease);
     return bh_verify_check_start(node, start, err);
 }
 
 /* The lease is noted right behind its order: its range of user ids must never be
- * another's.  `ret_waits`: not yet, a piece is scrubbed first. */
+ * another's.  `ret_waits`: not yet, a partition is scrubbed first. */
 static bh_rc
-note_new_lease(struct bh_node *node, const struct bh_msg_start *start, bool *ret_waits,
+record_new_lease(struct bh_node *node, const struct bh_msg_start *start, bool *ret_waits,
                struct bh_err *err)
 {
-    struct bh_note lease = { .kind = BH_NOTE_LEASE, .lease = start->lease, .job = start->job,
+    struct bh_node_record lease = { .kind = BH_NODE_RECORD_LEASE, .lease = start->lease, .job = start->job,
                              .tenant = start->tenant_id, .boundary = start->boundary };
-    bh_rc rc = lend_pieces(node, start, &lease, err);
+    bh_rc rc = lend_partitions(node, start, &lease, err);
 
     bh_party_of(start->tenant, lease.party);
     if (rc == BH_OK)
-        rc = bh_scrub_settle(node, &lease, start->order, ret_waits, err);
+        rc = bh_scrub_prepare(node, &lease, start->order, ret_waits, err);
     if (rc != BH_OK || *ret_waits)
         return rc;
-    lease.slot = bh_guest_free_slot(node);
+    lease.slot = bh_helper_sandbox_free_slot(node);
     if (lease.slot == node->conf.uid_ranges) {
         bh_err_set(err, BH_FULL, "all %u ranges of user ids are in use", node->conf.uid_ranges);
         return bh_err_hint(err, "raise uid_ranges in node.conf");
     }
     snprintf(lease.boot, sizeof lease.boot, "%s", node->boot);
-    rc = bh_state_hold(&node->state, &lease, err);
-    return rc == BH_OK ? bh_state_note(&node->state, &lease, err) : rc;
+    rc = bh_state_record_owner(&node->state, &lease, err);
+    return rc == BH_OK ? bh_state_record(&node->state, &lease, err) : rc;
 }
 
 static bh_rc
-note_lease(struct bh_node *node, const void *message, struct bh_note *note, struct bh_err *err)
+record_lease(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
 {
-    note->lease = ((const struct bh_msg_lease *)message)->lease;
+    record->lease = ((const struct bh_msg_lease *)message)->lease;
     return BH_OK;
 }
 
 static bh_rc
-note_stop(struct bh_node *node, const void *message, struct bh_note *note, struct bh_err *err)
+record_stop(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
 {
-    note->lease = ((const struct bh_msg_stop *)message)->lease;
+    record->lease = ((const struct bh_msg_stop *)message)->lease;
     return BH_OK;
 }
 
 static bh_rc
-scrub_carved(struct bh_node *node, const struct bh_scrub_wish *wish, struct effect *ret_effect,
+scrub_carved(struct bh_node *node, const struct bh_scrub_request *request, struct effect *ret_effect,
              struct bh_err *err)
 {
-    bh_rc rc = bh_scrub_before(node, wish, &ret_effect->waits, err);
+    bh_rc rc = bh_scrub_before(node, request, &ret_effect->waits, err);
 
     ret_effect->held = rc != BH_OK;
     return rc == BH_OK && !ret_effect->waits
-               ? bh_share_slot_clear(node, wish->partition, wish->tenant, err) : rc;
+               ? bh_share_slot_clear(node, request->partition, request->tenant, err) : rc;
 }
 
 static bh_rc
-note_gpu(struct bh_node *node, const void *message, struct bh_note *note, struct bh_err *err)
+record_gpu(struct bh_node *node, const void *message, struct bh_node_record *record, struct bh_err *err)
 {
     const struct bh_msg_gpu_order *order = message;
 
-    snprintf(note->piece.gpu, sizeof note->piece.gpu, "%s", order->gpu);
-    return bh_piece_allowed(node, order->gpu, err);
+    snprintf(record->partition.gpu, sizeof record->partition.gpu, "%s", order->gpu);
+    return bh_node_partition_check_allowed(node, order->gpu, err);
 }
 
 static bh_rc
@@ -239,28 +239,28 @@ static bh_rc
 perform_carve(struct bh_node *node, const void *message, struct effect *ret_effect,
               struct bh_err *err)
 {
-    struct bh_note note = { .kind = BH_NOTE_ORDER, .order = number_of(message),
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_ORDER, .order = orders_number_of(message),
                             .message = BH_MSG_CARVE };
-    bh_rc rc = note_carve(node, message, &note, err);
-    struct bh_scrub_wish wish = bh_scrub_wish_of(&note);
+    bh_rc rc = record_carve(node, message, &record, err);
+    struct bh_scrub_request request = bh_scrub_request_of(&record);
 
-    if (rc == BH_OK && bh_piece_is_carved(node, &note.piece))
-        return scrub_carved(node, &wish, ret_effect, err);
-    ret_effect->waits = rc == BH_OK && bh_handover_is_held(node, &note.piece);
+    if (rc == BH_OK && bh_piece_is_carved(node, &record.partition))
+        return scrub_carved(node, &request, ret_effect, err);
+    ret_effect->waits = rc == BH_OK && bh_handover_is_held(node, &record.partition);
     if (ret_effect->waits)
         return BH_OK;
     if (rc == BH_OK)
-        rc = bh_piece_begin(node, &note, err);
+        rc = bh_node_partition_begin(node, &record, err);
     if (rc == BH_OK)
-        rc = bh_piece_carve_check(node, &note.piece, err);
+        rc = bh_node_partition_carve_check(node, &record.partition, err);
     if (rc == BH_OK)
-        rc = bh_share_slot_is(&note.piece) ? bh_share_slot_check(node, &note.piece, note.tenant, err)
-                                      : bh_alone_check(node, note.piece.gpu, note.tenant, err);
+        rc = bh_share_slot_is(&record.partition) ? bh_share_slot_check(node, &record.partition, record.tenant, err)
+                                      : bh_mig_change_check(node, record.partition.gpu, record.tenant, err);
     if (rc == BH_OK)
-        rc = bh_state_note(&node->state, &note, err);
+        rc = bh_state_record(&node->state, &record, err);
     if (rc == BH_OK)
-        rc = bh_piece_carve(node, &note, err);
-    return rc == BH_OK ? scrub_carved(node, &wish, ret_effect, err) : rc;
+        rc = bh_node_partition_carve(node, &record, err);
+    return rc == BH_OK ? scrub_carved(node, &request, ret_effect, err) : rc;
 }
 
 static bh_rc
@@ -268,13 +268,13 @@ perform_destroy(struct bh_node *node, const void *message, struct effect *ret_ef
                 struct bh_err *err)
 {
     const struct bh_msg_destroy *destroy = message;
-    struct bh_scrub_wish wish = { .order = destroy->order,
+    struct bh_scrub_request request = { .order = destroy->order,
                                   .partition = destroy->partition };
-    bh_rc rc = bh_scrub_again(node, &wish, &ret_effect->waits, err);
+    bh_rc rc = bh_scrub_repeat_failed(node, &request, &ret_effect->waits, err);
 
     ret_effect->held = rc != BH_OK;
     return rc == BH_OK && !ret_effect->waits
-               ? bh_piece_destroy(node, destroy->partition, destroy->tenant, err)
+               ? bh_node_partition_destroy(node, destroy->partition, destroy->tenant, err)
                : rc;
 }
 
@@ -282,13 +282,13 @@ perform_destroy(struct bh_node *node, const void *message, struct effect *ret_ef
 static void
 give_up_start(struct bh_node *node, const struct bh_msg_start *start, const struct bh_err *why)
 {
-    struct bh_note forget = { .kind = BH_NOTE_FORGET_LEASE, .lease = start->lease };
+    struct bh_node_record forget = { .kind = BH_NODE_RECORD_FORGET_LEASE, .lease = start->lease };
     struct bh_err ignored;
 
-    bh_job_say(node, start, "cannot start: %.230s%s%.150s", why->msg, *why->hint ? "; " : "",
+    bh_job_log_write(node, start, "cannot start: %.230s%s%.150s", why->msg, *why->hint ? "; " : "",
                why->hint);
-    if (bh_state_note(&node->state, &forget, &ignored) != BH_OK)
-        bh_state_job(&node->state, start->lease)->look_at = bh_time_monotonic(); /* ends it */
+    if (bh_state_record(&node->state, &forget, &ignored) != BH_OK)
+        bh_state_job(&node->state, start->lease)->check_at = bh_time_monotonic(); /* ends it */
 }
 
 static bh_rc
@@ -326,17 +326,17 @@ perform_stop(struct bh_node *node, const void *message, struct effect *ret_effec
 }
 
 static const struct {
-    note_fn note;
+    record_fn record;
     perform_fn perform;
 } kinds[] = {
-    [BH_MSG_CARVE] = { note_carve, perform_carve },
-    [BH_MSG_DESTROY] = { note_destroy, perform_destroy },
-    [BH_MSG_START] = { note_start, perform_start },
-    [BH_MSG_SUSPEND] = { note_lease, perform_suspend },
-    [BH_MSG_RESUME] = { note_lease, perform_resume },
-    [BH_MSG_STOP] = { note_stop, perform_stop },
-    [BH_MSG_RESET] = { note_gpu, perform_reset },
-    [BH_MSG_TEST] = { note_gpu, perform_test },
+    [BH_MSG_CARVE] = { record_carve, perform_carve },
+    [BH_MSG_DESTROY] = { record_destroy, perform_destroy },
+    [BH_MSG_START] = { record_start, perform_start },
+    [BH_MSG_SUSPEND] = { record_lease, perform_suspend },
+    [BH_MSG_RESUME] = { record_lease, perform_resume },
+    [BH_MSG_STOP] = { record_stop, perform_stop },
+    [BH_MSG_RESET] = { record_gpu, perform_reset },
+    [BH_MSG_TEST] = { record_gpu, perform_test },
 };
 
 /* ---- taking ---- */
@@ -352,7 +352,7 @@ send_outcome(struct bh_node *node, const struct bh_order *order)
     bh_node_send(node, BH_MSG_OUTCOME, &outcome);
 }
 
-static void settle(struct bh_node *node, const struct bh_note *order);
+static void orders_recover(struct bh_node *node, const struct bh_node_record *order);
 
 static bool
 is_in_batch(const struct bh_orders *orders, uint64_t order)
@@ -361,12 +361,12 @@ is_in_batch(const struct bh_orders *orders, uint64_t order)
         if (orders->pending[i].order == order)
             return true;
     }
-    return bh_waiting_has(&orders->waiting, order);
+    return bh_pending_orders_has(&orders->waiting, order);
 }
 
 /* A start that is answered when its walls were looked at. */
 static bool
-is_looked_at(const struct bh_node *node, const struct bh_note *order)
+is_being_checked(const struct bh_node *node, const struct bh_node_record *order)
 {
     const struct bh_job *job = order->message == BH_MSG_START
                                    ? bh_state_job(&node->state, order->lease) : NULL;
@@ -375,53 +375,53 @@ is_looked_at(const struct bh_node *node, const struct bh_note *order)
 }
 
 bh_rc
-bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
+bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
                struct bh_err *err)
 {
     struct bh_node *node = orders->node;
-    struct bh_note note = { .kind = BH_NOTE_ORDER, .order = number_of(message),
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_ORDER, .order = orders_number_of(message),
                             .message = number };
-    const struct bh_order *known = bh_state_order(&node->state, note.order);
+    const struct bh_order *known = bh_state_order(&node->state, record.order);
     struct pending *pending;
     bh_rc rc;
 
-    BH_ASSERT(number < BH_COUNT(kinds) && kinds[number].note);
-    if (note.order == 0)
+    BH_ASSERT(number < BH_COUNT(kinds) && kinds[number].record);
+    if (record.order == 0)
         return bh_err_set(err, BH_INVALID, "order number 0");
-    if (known && known->note.message != number)
-        return bh_err_set(err, BH_INVALID, "order %" PRIu64 " was a %s before", note.order,
-                          bh_message_name(known->note.message));
-    if (known && is_looked_at(node, &known->note))
+    if (known && known->record.message != number)
+        return bh_err_set(err, BH_INVALID, "order %" PRIu64 " was a %s before", record.order,
+                          bh_message_name(known->record.message));
+    if (known && is_being_checked(node, &known->record))
         return BH_OK;
-    if (known && (known->done || is_in_batch(orders, note.order)
-                  || bh_unpack_waits(node, known->note.lease))) {
+    if (known && (known->done || is_in_batch(orders, record.order)
+                  || bh_unpack_is_pending(node, known->record.lease))) {
         if (known->done)
             send_outcome(node, known);
         return BH_OK;
     }
     if (known) { /* noted, and the disk failed before it was performed */
-        struct bh_note before = known->note;
+        struct bh_node_record before = known->record;
 
-        settle(node, &before);
-        known = bh_state_order(&node->state, note.order);
-        if (known && is_looked_at(node, &known->note))
+        orders_recover(node, &before);
+        known = bh_state_order(&node->state, record.order);
+        if (known && is_being_checked(node, &known->record))
             return BH_OK;
         if (known)
             return known->done ? BH_OK : bh_err_set(err, BH_IO, "order %" PRIu64
-                                                    " cannot be settled", note.order);
+                                                    " cannot be settled", record.order);
     }
     if (orders->count == BH_ORDERS_BATCH_MAX)
         return bh_err_set(err, BH_FULL, "the batch is full");
     pending = &orders->pending[orders->count];
-    *pending = (struct pending){ .number = number, .order = note.order, .message = message };
-    pending->refused = kinds[number].note(node, message, &note, &pending->err);
+    *pending = (struct pending){ .number = number, .order = record.order, .message = message };
+    pending->refused = kinds[number].record(node, message, &record, &pending->err);
     rc = number == BH_MSG_STOP ? BH_OK : bh_state_reserve(&node->state, err);
     if (rc == BH_OK)
-        rc = bh_state_note(&node->state, &note, err);
+        rc = bh_state_record(&node->state, &record, err);
     if (rc != BH_OK)
         return rc;
     if (pending->refused == BH_OK && number == BH_MSG_START)
-        pending->refused = note_new_lease(node, message, &pending->waits, &pending->err);
+        pending->refused = record_new_lease(node, message, &pending->waits, &pending->err);
     orders->count++;
     return BH_OK;
 }
@@ -429,19 +429,19 @@ bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
 /* ---- performing ---- */
 
 static void
-answer(struct bh_node *node, const struct pending *pending, enum outcome outcome, bh_rc rc,
+orders_answer(struct bh_node *node, const struct pending *pending, enum outcome outcome, bh_rc rc,
        const char *why)
 {
-    struct bh_note note = { .kind = BH_NOTE_OUTCOME, .order = pending->order,
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_OUTCOME, .order = pending->order,
                             .outcome = outcome, .rc = rc, .at_ns = bh_time_now() };
     const struct bh_order *order;
     struct bh_err err;
 
-    snprintf(note.why, sizeof note.why, "%s", why);
-    bh_utf8_scrub(note.why);
-    if (bh_state_note(&node->state, &note, &err) != BH_OK) {
+    snprintf(record.why, sizeof record.why, "%s", why);
+    bh_utf8_scrub(record.why);
+    if (bh_state_record(&node->state, &record, &err) != BH_OK) {
         bh_log(EFFECT_FAILED, BH_U64("order", pending->order), BH_ERRLOG(&err));
-        bh_state_remember(&node->state, &note);
+        bh_state_remember(&node->state, &record);
     }
     order = bh_state_order(&node->state, pending->order);
     if (order && order->done)
@@ -468,9 +468,9 @@ answer_with(struct bh_node *node, const struct pending *pending, bh_rc rc, bool 
         return; /* answered when its walls were looked at */
     }
     if (rc != BH_OK)
-        answer(node, pending, held ? OUTCOME_UNCLEAN : OUTCOME_FAILED, rc, why);
+        orders_answer(node, pending, held ? OUTCOME_UNCLEAN : OUTCOME_FAILED, rc, why);
     else
-        answer(node, pending, held ? OUTCOME_HELD : OUTCOME_DONE, rc, held ? pending->err.msg : why);
+        orders_answer(node, pending, held ? OUTCOME_HELD : OUTCOME_DONE, rc, held ? pending->err.msg : why);
 }
 
 /* The GPU that an order changes, or has scrubbed; "": none, or it is not known. */
@@ -479,7 +479,7 @@ gpu_of(const struct bh_node *node, const struct pending *pending, char ret_gpu[B
 {
     const struct bh_msg_destroy *destroy = pending->message;
     const struct bh_msg_start *start = pending->message;
-    const struct bh_note_piece *piece = NULL;
+    const struct bh_node_partition *partition = NULL;
     const char *gpu = "";
 
     if (pending->number == BH_MSG_CARVE)
@@ -487,10 +487,10 @@ gpu_of(const struct bh_node *node, const struct pending *pending, char ret_gpu[B
     else if (pending->number == BH_MSG_RESET || pending->number == BH_MSG_TEST)
         gpu = ((const struct bh_msg_gpu_order *)pending->message)->gpu;
     else if (pending->number == BH_MSG_DESTROY)
-        piece = bh_state_piece(&node->state, destroy->partition);
-    else if (pending->number == BH_MSG_START && start->piece_count > 0)
-        piece = bh_state_piece(&node->state, start->pieces[0].partition);
-    snprintf(ret_gpu, BH_UUID_MAX, "%s", piece ? piece->gpu : gpu);
+        partition = bh_state_partition(&node->state, destroy->partition);
+    else if (pending->number == BH_MSG_START && start->partition_count > 0)
+        partition = bh_state_partition(&node->state, start->partitions[0].partition);
+    snprintf(ret_gpu, BH_UUID_MAX, "%s", partition ? partition->gpu : gpu);
 }
 
 static bool
@@ -501,26 +501,26 @@ is_held_up(const struct pending *pending)
 }
 
 /* Put the order on the list, where it is not yet. */
-static struct bh_waiting *
-wait(struct bh_orders *orders, const struct pending *pending, struct bh_waiting *waiting)
+static struct bh_pending_order *
+orders_defer(struct bh_orders *orders, const struct pending *pending, struct bh_pending_order *waiting)
 {
     char gpu[BH_UUID_MAX];
 
     gpu_of(orders->node, pending, gpu);
     return waiting ? waiting
-                   : bh_waiting_add(&orders->waiting, pending->number, pending->message, gpu);
+                   : bh_pending_orders_add(&orders->waiting, pending->number, pending->message, gpu);
 }
 
 /* The driver says that it is in use: try it again, with longer and longer pauses; false: no
  * more, or there is no room. */
 static bool
-hold_off(struct bh_orders *orders, const struct pending *pending, struct bh_waiting *waiting)
+hold_off(struct bh_orders *orders, const struct pending *pending, struct bh_pending_order *waiting)
 {
     bh_ns now = bh_time_monotonic(), most = orders->node->conf.destroy_wait_ms * BH_NS_PER_MS;
 
     if (most == 0 || (waiting && waiting->until && waiting->until <= now))
         return false;
-    waiting = wait(orders, pending, waiting);
+    waiting = orders_defer(orders, pending, waiting);
     if (!waiting)
         return false;
     waiting->until = waiting->until ? waiting->until : now + most;
@@ -532,23 +532,23 @@ hold_off(struct bh_orders *orders, const struct pending *pending, struct bh_wait
 }
 
 static void
-note_trouble(struct bh_node *node, const struct pending *pending, const char *gpu, bh_rc rc)
+record_gpu_error(struct bh_node *node, const struct pending *pending, const char *gpu, bh_rc rc)
 {
     if (*gpu && (pending->number == BH_MSG_CARVE || pending->number == BH_MSG_DESTROY))
-        bh_trouble_note(node, gpu, rc == BH_OK ? NULL : &pending->err);
+        bh_gpu_error_record(node, gpu, rc == BH_OK ? NULL : &pending->err);
 }
 
 /* Before a start that waited: its lease was not noted, and what was looked at when it came may
  * have changed since. */
 static bh_rc
-note_late(struct bh_node *node, const struct bh_msg_start *start, bool *ret_waits,
+record_late(struct bh_node *node, const struct bh_msg_start *start, bool *ret_waits,
           struct bh_err *err)
 {
-    struct bh_note unused = { .kind = BH_NOTE_ORDER };
-    bh_rc rc = note_start(node, start, &unused, err);
+    struct bh_node_record unused = { .kind = BH_NODE_RECORD_ORDER };
+    bh_rc rc = record_start(node, start, &unused, err);
 
     if (rc == BH_OK)
-        rc = note_new_lease(node, start, ret_waits, err);
+        rc = record_new_lease(node, start, ret_waits, err);
     return rc == BH_OK && !*ret_waits ? bh_state_sync(&node->state, err) : rc;
 }
 
@@ -556,14 +556,14 @@ note_late(struct bh_node *node, const struct bh_msg_start *start, bool *ret_wait
 static void
 withdraw_start(struct bh_orders *orders, uint64_t lease)
 {
-    uint32_t at = bh_waiting_find_start(&orders->waiting, lease);
+    uint32_t at = bh_pending_orders_find_start(&orders->waiting, lease);
     struct pending pending = { .number = BH_MSG_START };
 
     if (at == orders->waiting.count)
         return;
     pending.order = orders->waiting.item[at].order;
     bh_err_set(&pending.err, BH_CONFLICT, "it was stopped before it began");
-    bh_waiting_remove(&orders->waiting, at);
+    bh_pending_orders_remove(&orders->waiting, at);
     bh_scrub_leave(orders->node, pending.order);
     answer_with(orders->node, &pending, BH_CONFLICT, false);
 }
@@ -571,7 +571,7 @@ withdraw_start(struct bh_orders *orders, uint64_t lease)
 /* Perform the order, unless it comes behind others on its GPU, or behind a scrub of one that was
  * taken back: then it `waits`. */
 static bh_rc
-carry_out(struct bh_orders *orders, struct pending *pending, bool waited,
+orders_carry_out(struct bh_orders *orders, struct pending *pending, bool waited,
           struct effect *ret_effect)
 {
     struct bh_node *node = orders->node;
@@ -583,39 +583,39 @@ carry_out(struct bh_orders *orders, struct pending *pending, bool waited,
     gpu_of(node, pending, gpu);
     ret_effect->waits = pending->waits
                         || (!waited && pending->number != BH_MSG_START
-                            && (bh_waiting_is_behind(&orders->waiting, orders->waiting.count, gpu)
+                            && (bh_pending_orders_is_behind(&orders->waiting, orders->waiting.count, gpu)
                                 || bh_scrub_runs_on(node, gpu)));
-    if (rc == BH_OK && !waited && orders->waiting.count == BH_WAITING_MAX
+    if (rc == BH_OK && !waited && orders->waiting.count == BH_PENDING_ORDERS_MAX
         && (*gpu || ret_effect->waits))
-        rc = bh_err_set(&pending->err, BH_FULL, "%d orders wait already", BH_WAITING_MAX);
+        rc = bh_err_set(&pending->err, BH_FULL, "%d orders wait already", BH_PENDING_ORDERS_MAX);
     if (rc == BH_OK && waited && pending->number == BH_MSG_START)
-        rc = note_late(node, pending->message, &ret_effect->waits, &pending->err);
+        rc = record_late(node, pending->message, &ret_effect->waits, &pending->err);
     if (rc == BH_OK && !ret_effect->waits)
         rc = kinds[pending->number].perform(node, pending->message, ret_effect, &pending->err);
     if (rc != BH_OK || !ret_effect->waits)
-        note_trouble(node, pending, gpu, rc);
+        record_gpu_error(node, pending, gpu, rc);
     return rc;
 }
 
 /* `waiting`: its place on the list, or NULL.  False: it has none and needs one, or keeps it. */
 static bool
-perform(struct bh_orders *orders, struct pending *pending, struct bh_waiting *waiting)
+orders_perform(struct bh_orders *orders, struct pending *pending, struct bh_pending_order *waiting)
 {
     struct bh_node *node = orders->node;
     struct effect effect = { .held = false };
-    bh_rc rc = carry_out(orders, pending, waiting != NULL, &effect);
+    bh_rc rc = orders_carry_out(orders, pending, waiting != NULL, &effect);
 
     if (rc == BH_OK && effect.waits) {
-        waiting = wait(orders, pending, waiting);
+        waiting = orders_defer(orders, pending, waiting);
         BH_ASSERT(waiting); /* there was room */
-        waiting->at = bh_time_monotonic() + WAIT_AGAIN;
+        waiting->at = bh_time_monotonic() + RETRY_INTERVAL;
         return false;
     }
     if (rc != BH_OK && is_held_up(pending) && hold_off(orders, pending, waiting))
         return false;
     bh_scrub_leave(node, pending->order);
     if (rc != BH_OK || pending->number != BH_MSG_START
-        || !bh_unpack_waits(node, ((const struct bh_msg_start *)pending->message)->lease))
+        || !bh_unpack_is_pending(node, ((const struct bh_msg_start *)pending->message)->lease))
         answer_with(node, pending, rc, effect.held); /* else bh_orders_start_now does */
     return true;
 }
@@ -635,12 +635,12 @@ bh_orders_start_now(struct bh_node *node, const struct bh_msg_start *start, bh_r
 }
 
 void
-bh_orders_answer_start(struct bh_node *node, uint64_t order, const char *broken)
+bh_orders_respond_start(struct bh_node *node, uint64_t order, const char *failed_check)
 {
     struct pending pending = { .order = order };
 
-    answer(node, &pending, *broken ? OUTCOME_FAILED : OUTCOME_DONE,
-           *broken ? BH_UNAVAILABLE : BH_OK, broken);
+    orders_answer(node, &pending, *failed_check ? OUTCOME_FAILED : OUTCOME_DONE,
+           *failed_check ? BH_UNAVAILABLE : BH_OK, failed_check);
 }
 
 bh_rc
@@ -649,22 +649,22 @@ bh_orders_perform(struct bh_orders *orders, struct bh_err *err)
     bh_rc rc = orders->count > 0 ? bh_state_sync(&orders->node->state, err) : BH_OK;
 
     if (rc == BH_OK)
-        rc = bh_witness_say(orders->node, err);
+        rc = bh_order_watermark_write(orders->node, err);
 
     for (uint32_t i = 0; i < orders->count && rc == BH_OK; i++)
-        (void)perform(orders, &orders->pending[i], NULL);
+        (void)orders_perform(orders, &orders->pending[i], NULL);
     orders->count = 0;
     return rc;
 }
 
 /* Orders before it must end, or what runs for it, or a scrub there: nothing is to be done until
- * then.  A start comes beside the scrubs of other pieces of its GPU. */
+ * then.  A start comes beside the scrubs of other partitions of its GPU. */
 static bool
 is_blocked(const struct bh_orders *orders, uint32_t at)
 {
-    const struct bh_waiting *waiting = &orders->waiting.item[at];
+    const struct bh_pending_order *waiting = &orders->waiting.item[at];
 
-    return bh_waiting_is_behind(&orders->waiting, at, waiting->gpu)
+    return bh_pending_orders_is_behind(&orders->waiting, at, waiting->gpu)
            || bh_scrub_runs(orders->node, waiting->order)
            || (!waiting->start_of && bh_scrub_runs_on(orders->node, waiting->gpu))
            || bh_checkpoint_runs(orders->node, waiting->order)
@@ -673,29 +673,29 @@ is_blocked(const struct bh_orders *orders, uint32_t at)
 
 /* True: it has its outcome. */
 static bool
-try_again(struct bh_orders *orders, uint32_t at, bh_ns now)
+orders_retry(struct bh_orders *orders, uint32_t at, bh_ns now)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = NULL;
-    struct bh_waiting *waiting = &orders->waiting.item[at];
-    struct pending pending = { .number = waiting->kept.number, .order = waiting->order };
+    struct bh_pending_order *waiting = &orders->waiting.item[at];
+    struct pending pending = { .number = waiting->copy.number, .order = waiting->order };
 
     if (waiting->at > now || is_blocked(orders, at))
         return false;
-    arena = bh_arena_new(BH_KEPT_BYTES_MAX);
-    pending.message = bh_kept_message(&waiting->kept, arena);
-    return perform(orders, &pending, waiting);
+    arena = bh_arena_new(BH_ORDER_COPY_BYTES_MAX);
+    pending.message = bh_order_copy_message(&waiting->copy, arena);
+    return orders_perform(orders, &pending, waiting);
 }
 
 /* Those on the list that are due; the monotonic time of the next try, or 0. */
 static bh_ns
-tick_waiting(struct bh_orders *orders, bh_ns now)
+tick_pending(struct bh_orders *orders, bh_ns now)
 {
-    struct bh_waiting_list *list = &orders->waiting;
+    struct bh_pending_orders *list = &orders->waiting;
     bh_ns next = 0;
 
     for (uint32_t i = 0; i < list->count;) {
-        if (try_again(orders, i, now))
-            bh_waiting_remove(list, i);
+        if (orders_retry(orders, i, now))
+            bh_pending_orders_remove(list, i);
         else
             i++;
     }
@@ -708,11 +708,11 @@ tick_waiting(struct bh_orders *orders, bh_ns now)
 void
 bh_orders_acknowledge(struct bh_orders *orders, uint64_t order)
 {
-    struct bh_note note = { .kind = BH_NOTE_FORGET_ORDER, .order = order };
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_FORGET_ORDER, .order = order };
     const struct bh_order *known = bh_state_order(&orders->node->state, order);
     struct bh_err err;
 
-    if (known && known->done && bh_state_note(&orders->node->state, &note, &err) != BH_OK)
+    if (known && known->done && bh_state_record(&orders->node->state, &record, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("order", order), BH_ERRLOG(&err));
 }
 
@@ -725,13 +725,13 @@ bh_orders_drop(struct bh_orders *orders, uint64_t from)
     for (uint32_t i = orders->waiting.count; i-- > 0;)
         if (orders->waiting.item[i].order >= from) {
             bh_scrub_leave(orders->node, orders->waiting.item[i].order);
-            bh_waiting_remove(&orders->waiting, i);
+            bh_pending_orders_remove(&orders->waiting, i);
         }
     for (uint32_t i = state->order_count; i-- > 0;) {
-        struct bh_note forget = { .kind = BH_NOTE_FORGET_ORDER,
-                                  .order = state->orders[i].note.order };
+        struct bh_node_record forget = { .kind = BH_NODE_RECORD_FORGET_ORDER,
+                                  .order = state->orders[i].record.order };
 
-        if (forget.order >= from && bh_state_note(state, &forget, &err) != BH_OK)
+        if (forget.order >= from && bh_state_record(state, &forget, &err) != BH_OK)
             bh_log(EFFECT_FAILED, BH_U64("order", forget.order), BH_ERRLOG(&err));
     }
 }
@@ -750,30 +750,30 @@ bh_orders_repeat(struct bh_orders *orders)
 bh_ns
 bh_orders_tick(struct bh_orders *orders, bh_ns now)
 {
-    bh_ns next = tick_waiting(orders, now), kept;
+    bh_ns next = tick_pending(orders, now), copy;
     struct bh_err err;
 
-    if (bh_state_tick(&orders->node->state, now, &kept, &err) != BH_OK) {
+    if (bh_state_tick(&orders->node->state, now, &copy, &err) != BH_OK) {
         bh_log(EFFECT_FAILED, BH_STR("what", "journal"), BH_ERRLOG(&err));
-        bh_node_hang_up(orders->node);
+        bh_node_disconnect(orders->node);
     }
-    return kept && (!next || kept < next) ? kept : next;
+    return copy && (!next || copy < next) ? copy : next;
 }
 
 /* ---- repairing ---- */
 
 /* What can be repeated without harm is left to the daemon to order again. */
 static void
-settle(struct bh_node *node, const struct bh_note *order)
+orders_recover(struct bh_node *node, const struct bh_node_record *order)
 {
-    struct bh_note forget = { .kind = BH_NOTE_FORGET_ORDER, .order = order->order };
+    struct bh_node_record forget = { .kind = BH_NODE_RECORD_FORGET_ORDER, .order = order->order };
     struct pending pending = { .order = order->order };
     struct bh_err err;
 
-    if (!bh_settle_stands(node, order))
-        (void)!bh_state_note(&node->state, &forget, &err);
-    else if (!is_looked_at(node, order))
-        answer(node, &pending, OUTCOME_DONE, BH_OK, "");
+    if (!bh_order_recovery_is_done(node, order))
+        (void)!bh_state_record(&node->state, &forget, &err);
+    else if (!is_being_checked(node, order))
+        orders_answer(node, &pending, OUTCOME_DONE, BH_OK, "");
 }
 
 void
@@ -782,12 +782,12 @@ bh_orders_repair(struct bh_orders *orders)
     struct bh_state *state = &orders->node->state;
 
     for (uint32_t i = 0; i < state->order_count;) {
-        struct bh_note order = state->orders[i].note;
+        struct bh_node_record order = state->orders[i].record;
 
         if (!state->orders[i].done)
-            settle(orders->node, &order);
+            orders_recover(orders->node, &order);
         /* a forgotten one was replaced by the last: look at the same place again */
-        if (i < state->order_count && state->orders[i].note.order == order.order)
+        if (i < state->order_count && state->orders[i].record.order == order.order)
             i++;
     }
 }

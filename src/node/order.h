@@ -17,7 +17,7 @@ BH_AUTO_DEFINE(struct bh_orders *, bh_orders_free)
 
 /* Note an order (message number and its struct, texts valid until performed).  An order
  * that was taken before is answered with its outcome.  BH_FULL: perform first. */
-BH_MUST_USE bh_rc bh_orders_take(struct bh_orders *orders, uint32_t number, const void *message,
+BH_MUST_USE bh_rc bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
                                  struct bh_err *err);
 
 /* Where there are orders: make the notes durable, perform the orders and send their outcomes; those of what runs beside
@@ -48,6 +48,6 @@ void bh_orders_repair(struct bh_orders *orders);
 
 /* The look at a job's walls is over, or its end came first: answer its START.  `broken` "": done;
  * else the wall that did not hold. */
-void bh_orders_answer_start(struct bh_node *node, uint64_t order, const char *broken);
+void bh_orders_respond_start(struct bh_node *node, uint64_t order, const char *failed_check);
 
 #endif

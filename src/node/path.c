@@ -45,7 +45,7 @@ open_below(int folder, const char *path, uint64_t flags, uint64_t resolve)
 }
 
 /* Whose rights count. */
-struct eyes {
+struct credentials {
     uid_t uid;
     gid_t gid;
 };
@@ -73,36 +73,36 @@ bh_path_is_person(uid_t uid)
 }
 
 /* Whoever is nobody in particular sees what everybody may see. */
-static struct eyes
-eyes_of(const struct bh_path_request *request)
+static struct credentials
+credentials_of(const struct bh_path_request *request)
 {
     bool person = bh_path_is_person(request->uid);
     bool group = person && request->gid != 0 && request->gid != UINT32_MAX;
 
-    return (struct eyes){ person ? request->uid : BH_PATH_NOBODY,
+    return (struct credentials){ person ? request->uid : BH_PATH_NOBODY,
                           group ? request->gid : BH_PATH_NOBODY };
 }
 
 /* setfsuid says nothing when it fails, as it does for a user that cannot be: what it did
  * is read back. */
 static bool
-look_with(const struct eyes *eyes)
+use_credentials(const struct credentials *credentials)
 {
     if (geteuid() != 0)
         return true;
-    setfsgid(eyes->gid);
-    setfsuid(eyes->uid);
-    return (gid_t)setfsgid((gid_t)-1) == eyes->gid && (uid_t)setfsuid((uid_t)-1) == eyes->uid;
+    setfsgid(credentials->gid);
+    setfsuid(credentials->uid);
+    return (gid_t)setfsgid((gid_t)-1) == credentials->gid && (uid_t)setfsuid((uid_t)-1) == credentials->uid;
 }
 
 static bh_rc
-refuse(const struct bh_path_request *request, struct bh_err *err)
+path_refuse(const struct bh_path_request *request, struct bh_err *err)
 {
     if (errno == ELOOP)
         return bh_err_set(err, BH_DENIED, "%s goes through a symbolic link", request->path);
     if (errno == EXDEV)
         return bh_err_set(err, BH_DENIED, "%s leaves its folder", request->path);
-    return bh_err_errno(err, "open %s as user %u", request->path, eyes_of(request).uid);
+    return bh_err_errno(err, "open %s as user %u", request->path, credentials_of(request).uid);
 }
 
 /* The kernel judges for the file system user of the calling thread, which loses root's
@@ -112,19 +112,19 @@ open_as_user(const struct bh_path_request *request, int root_fd, const char *res
              struct bh_err *err)
 {
     int mode = R_OK | X_OK | (request->write ? W_OK : 0), fd = -1;
-    const struct eyes theirs = eyes_of(request), own = { geteuid(), getegid() };
+    const struct credentials theirs = credentials_of(request), own = { geteuid(), getegid() };
     bh_rc rc = BH_OK;
 
-    if (!look_with(&theirs)) {
-        (void)look_with(&own);
+    if (!use_credentials(&theirs)) {
+        (void)use_credentials(&own);
         return bh_err_set(err, BH_DENIED, "cannot look at %s as user %u", request->path,
                           theirs.uid);
     }
     fd = *rest ? open_below(root_fd, rest, O_PATH | O_DIRECTORY, RESOLVE_BENEATH)
                : fcntl(root_fd, F_DUPFD_CLOEXEC, 3);
     if (fd < 0 || syscall(SYS_faccessat2, fd, "", mode, AT_EACCESS | AT_EMPTY_PATH) != 0)
-        rc = refuse(request, err);
-    (void)look_with(&own);
+        rc = path_refuse(request, err);
+    (void)use_credentials(&own);
     if (rc != BH_OK)
         bh_fd_close(fd);
     else
@@ -160,7 +160,7 @@ bh_path_target_check(const char *target, struct bh_err *err)
     const char *fault = bh_file_path_fault(target);
 
     if (!fault)
-        fault = bh_sandbox_place_fault(target);
+        fault = bh_sandbox_path_fault(target);
     return fault ? bh_err_set(err, BH_INVALID, "%.80s %s", target, fault) : BH_OK;
 }
 
@@ -266,23 +266,23 @@ write_maps(pid_t pid, const struct bh_path_owner *owner, int *ret_fd, struct bh_
 static bh_rc
 make_mapping(const struct bh_path_owner *owner, int *ret_fd, struct bh_err *err)
 {
-    int gate[2], status;
+    int barrier[2], status;
     pid_t pid;
     bh_rc rc;
 
-    if (pipe2(gate, O_CLOEXEC) != 0)
+    if (pipe2(barrier, O_CLOEXEC) != 0)
         return bh_err_errno(err, "pipe");
     pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
     if (pid == 0) {
         char byte;
 
-        close(gate[1]);
-        _exit(read(gate[0], &byte, 1) < 0);
+        close(barrier[1]);
+        _exit(read(barrier[0], &byte, 1) < 0);
     }
     rc = pid < 0 ? bh_err_errno(err, "make a user namespace")
                  : write_maps(pid, owner, ret_fd, err);
-    close(gate[0]);
-    close(gate[1]);
+    close(barrier[0]);
+    close(barrier[1]);
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     return rc;

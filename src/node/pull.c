@@ -93,11 +93,11 @@ make_relay(struct bh_pull *pull, struct bh_err *err)
         .host_count = pull->host_count,
         .deny = pull->deny,
         .deny_count = pull->deny_count,
-        .told = mmap(NULL, sizeof *pull->relay.told, PROT_READ | PROT_WRITE,
+        .shared = mmap(NULL, sizeof *pull->relay.shared, PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_ANONYMOUS, -1, 0),
         .control = -1,
     };
-    return pull->relay.told == MAP_FAILED ? bh_err_errno(err, "map memory")
+    return pull->relay.shared == MAP_FAILED ? bh_err_errno(err, "map memory")
                                           : bh_relay_start(&pull->relay, err);
 }
 
@@ -117,7 +117,7 @@ bh_pull_begin(struct bh_pull *pull, struct bh_err *err)
 /* ---- in the cell ---- */
 
 static bh_rc
-write_file(const char *path, const struct bh_buf *text, uint32_t owner, struct bh_err *err)
+pull_write_file(const char *path, const struct bh_buf *text, uint32_t owner, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
@@ -150,13 +150,13 @@ write_etc(struct bh_pull *pull, uint32_t base, struct bh_err *err)
     bh_buf_init(&order, 64);
     put_hosts(pull, &hosts);
     bh_buf_puts(&order, "hosts: files\n");
-    rc = write_file(BH_CELL_ETC "/hosts", &hosts, base, err);
+    rc = pull_write_file(BH_UNPACK_SANDBOX_ETC "/hosts", &hosts, base, err);
     if (rc == BH_OK)
-        rc = write_file(BH_CELL_ETC "/nsswitch.conf", &order, base, err);
+        rc = pull_write_file(BH_UNPACK_SANDBOX_ETC "/nsswitch.conf", &order, base, err);
     if (rc == BH_OK)
-        rc = write_file(BH_PULL_CERTIFICATES, &pull->certificates, base, err);
+        rc = pull_write_file(BH_PULL_CERTIFICATES, &pull->certificates, base, err);
     if (rc == BH_OK && *pull->auth)
-        rc = write_file(BH_PULL_AUTH, &pull->auth_text, base, err);
+        rc = pull_write_file(BH_PULL_AUTH, &pull->auth_text, base, err);
     bh_buf_fini(&hosts);
     bh_buf_fini(&order);
     return rc;
@@ -172,7 +172,7 @@ bh_pull_enter(struct bh_pull *pull, uint32_t base, struct bh_err *err)
     int fd = -1;
     bh_rc rc = BH_OK;
 
-    if (mount("bulkhead-etc", BH_CELL_ETC, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+    if (mount("bulkhead-etc", BH_UNPACK_SANDBOX_ETC, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
               "mode=755,size=6m") != 0)
         return bh_err_errno(err, "mount the cell's files");
     rc = write_etc(pull, base, err);
@@ -182,7 +182,7 @@ bh_pull_enter(struct bh_pull *pull, uint32_t base, struct bh_err *err)
     if (rc != BH_OK)
         return rc;
     fd = open(BH_PULL_FOLDER, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || dup2(fd, BH_CELL_FD) < 0)
+    if (fd < 0 || dup2(fd, BH_UNPACK_SANDBOX_FD) < 0)
         return bh_err_errno(err, "open %s", BH_PULL_FOLDER);
     return bh_relay_listen(&pull->relay, err);
 }
@@ -191,7 +191,7 @@ void
 bh_pull_end(struct bh_pull *pull)
 {
     bh_relay_stop(&pull->relay);
-    umount2(BH_CELL_ETC, MNT_DETACH);
+    umount2(BH_UNPACK_SANDBOX_ETC, MNT_DETACH);
     bh_buf_fini(&pull->auth_text);
     bh_buf_fini(&pull->certificates);
 }
@@ -218,12 +218,12 @@ written_bytes(void)
 }
 
 static bool
-look(void *self, struct bh_unpack_progress *ret_progress)
+progress(void *self, struct bh_unpack_progress *ret_progress)
 {
     struct bh_pull *pull = self;
-    struct bh_relay_told *told = pull->relay.told;
-    bh_ns moved_at = atomic_load(&told->moved_at), now = bh_time_monotonic();
-    uint64_t received = atomic_load(&told->received_bytes);
+    struct bh_relay_shared *shared = pull->relay.shared;
+    bh_ns moved_at = atomic_load(&shared->moved_at), now = bh_time_monotonic();
+    uint64_t received = atomic_load(&shared->received_bytes);
 
     moved_at = moved_at > pull->begun_at ? moved_at : pull->begun_at;
     *ret_progress = (struct bh_unpack_progress) { .stage = BH_IMAGE_FETCHING };
@@ -231,7 +231,7 @@ look(void *self, struct bh_unpack_progress *ret_progress)
         ret_progress->total_bytes = pull->most_bytes;
         ret_progress->done_bytes = received < pull->most_bytes ? received : pull->most_bytes;
     }
-    if (atomic_load(&told->over) || written_bytes() > pull->most_bytes + BESIDE_BYTES)
+    if (atomic_load(&shared->over) || written_bytes() > pull->most_bytes + BESIDE_BYTES)
         pull->fault = BH_PULL_TOO_MUCH;
     else if (now > moved_at && now - moved_at > pull->stall_s * BH_NS_PER_S)
         pull->fault = BH_PULL_STALLED;
@@ -244,7 +244,7 @@ look(void *self, struct bh_unpack_progress *ret_progress)
 
 /* Why it ended, when it was not skopeo that gave up. */
 static bh_rc
-say_fault(const struct bh_pull *pull, struct bh_err *err)
+fault_error(const struct bh_pull *pull, struct bh_err *err)
 {
     if (pull->fault == BH_PULL_STALLED) {
         bh_err_set(err, BH_TIMEOUT, "%s sent nothing for %" PRIu64 " seconds",
@@ -259,15 +259,15 @@ say_fault(const struct bh_pull *pull, struct bh_err *err)
 
 /* A host that was not reached, in the relay's words: skopeo knows of a broken connection. */
 static bool
-say_trouble(const struct bh_pull *pull, struct bh_err *err)
+report_failure(const struct bh_pull *pull, struct bh_err *err)
 {
-    char trouble[BH_RELAY_TROUBLE_MAX];
+    char last_error[BH_RELAY_ERROR_MAX];
 
-    memcpy(trouble, pull->relay.told->trouble, sizeof trouble);
-    trouble[sizeof trouble - 1] = '\0';
-    if (!trouble[0])
+    memcpy(last_error, pull->relay.shared->last_error, sizeof last_error);
+    last_error[sizeof last_error - 1] = '\0';
+    if (!last_error[0])
         return false;
-    bh_err_set(err, BH_UNAVAILABLE, "cannot reach %s", trouble);
+    bh_err_set(err, BH_UNAVAILABLE, "cannot reach %s", last_error);
     return true;
 }
 
@@ -276,25 +276,25 @@ static bh_rc
 run_skopeo(struct bh_pull *pull, struct bh_unpack_runner *runner, int (*step)(void *order),
            struct bh_err *err)
 {
-    struct bh_relay_told *told = pull->relay.told;
+    struct bh_relay_shared *shared = pull->relay.shared;
     uint64_t beside = pull->fetching ? BESIDE_BYTES + pull->most_bytes / BESIDE_SHARE : 0;
     bh_rc rc;
 
-    told->trouble[0] = '\0';
-    atomic_store(&told->received_bytes, 0);
-    atomic_store(&told->limit_bytes, pull->most_bytes + beside);
+    shared->last_error[0] = '\0';
+    atomic_store(&shared->received_bytes, 0);
+    atomic_store(&shared->limit_bytes, pull->most_bytes + beside);
     pull->begun_at = bh_time_monotonic();
-    runner->look = look;
-    runner->look_self = pull;
+    runner->progress = progress;
+    runner->progress_self = pull;
     rc = bh_unpack_run(runner, step, false, err);
-    runner->look = NULL;
-    if (rc == BH_OK && !atomic_load(&told->over))
+    runner->progress = NULL;
+    if (rc == BH_OK && !atomic_load(&shared->over))
         return BH_OK;
-    if (atomic_load(&told->over))
+    if (atomic_load(&shared->over))
         pull->fault = BH_PULL_TOO_MUCH;
-    if (pull->fault != BH_PULL_GOES)
-        return say_fault(pull, err);
-    if (rc == BH_FULL || say_trouble(pull, err)) /* it was killed, or nobody was there */
+    if (pull->fault != BH_PULL_RUNNING)
+        return fault_error(pull, err);
+    if (rc == BH_FULL || report_failure(pull, err)) /* it was killed, or nobody was there */
         return err->rc;
     (void)!bh_unpack_run(runner, bh_pull_step_explain, false, err);
     return err->rc;
@@ -303,24 +303,24 @@ run_skopeo(struct bh_pull *pull, struct bh_unpack_runner *runner, int (*step)(vo
 bh_rc
 bh_pull_resolve(struct bh_pull *pull, struct bh_unpack_runner *runner, struct bh_err *err)
 {
-    struct bh_unpack_told *told = runner->order->told;
+    struct bh_unpack_shared *shared = runner->order->shared;
     bh_rc rc = BH_OK;
 
     pull->fetching = false;
     pull->most_bytes = MANIFEST_BYTES;
-    for (int i = 0; i < DOCUMENTS_MAX && rc == BH_OK && !told->resolved; i++) {
+    for (int i = 0; i < DOCUMENTS_MAX && rc == BH_OK && !shared->resolved; i++) {
         rc = run_skopeo(pull, runner, bh_pull_step_inspect, err);
         if (rc == BH_OK)
             rc = bh_unpack_run(runner, bh_pull_step_read, false, err);
     }
     if (rc != BH_OK)
         return rc;
-    if (!told->resolved)
+    if (!shared->resolved)
         return bh_err_set(err, BH_INVALID, "what its manifest lists is no image");
-    if (told->total_bytes <= runner->order->bytes_max)
+    if (shared->total_bytes <= runner->order->bytes_max)
         return BH_OK;
     bh_err_set(err, BH_FULL, "it is larger than a tenant's images may be, %" PRIu64 " MiB",
-               told->total_bytes >> 20);
+               shared->total_bytes >> 20);
     return bh_err_hint(err, "images_cap_mib of node.conf is the most");
 }
 
@@ -330,7 +330,7 @@ bh_pull_fetch(struct bh_pull *pull, struct bh_unpack_runner *runner, struct bh_e
     bh_rc rc;
 
     pull->fetching = true;
-    pull->most_bytes = runner->order->told->total_bytes;
+    pull->most_bytes = runner->order->shared->total_bytes;
     rc = run_skopeo(pull, runner, bh_pull_step_copy, err);
-    return rc == BH_OK ? bh_unpack_run(runner, bh_pull_step_keep, false, err) : rc;
+    return rc == BH_OK ? bh_unpack_run(runner, bh_pull_step_store, false, err) : rc;
 }

@@ -13,7 +13,7 @@
  * its digest becomes known, so that what is there already is not fetched again; then the
  * image is fetched by that digest, and no more than the manifest says. */
 
-#define BH_PULL_FOLDER BH_CELL_STAGE "/pull" /* as a layout: blobs/sha256 */
+#define BH_PULL_FOLDER BH_UNPACK_SANDBOX_STAGE "/pull" /* as a layout: blobs/sha256 */
 
 struct bh_pull {
     /* What is wanted, by whoever starts it. */
@@ -32,7 +32,7 @@ struct bh_pull {
     bh_ns begun_at;                           /* monotonic; of the step that runs */
     uint64_t most_bytes;                      /* on the disk, of the step that runs */
     bool fetching;                            /* blobs, and not a manifest */
-    enum { BH_PULL_GOES, BH_PULL_STALLED, BH_PULL_TOO_MUCH } fault;
+    enum { BH_PULL_RUNNING, BH_PULL_STALLED, BH_PULL_TOO_MUCH } fault;
 };
 
 /* Before the cell is entered: read what lies outside, start the relay.

@@ -21,9 +21,9 @@
 enum { WORDS_MAX = 24, IMAGE_MAX = 640, LOG_TAIL = 1000, SAID_MAX = 200 };
 
 static int
-tell(struct bh_unpack_order *order, bh_rc rc)
+pull_fail(struct bh_unpack_order *order, bh_rc rc)
 {
-    order->told->rc = rc;
+    order->shared->rc = rc;
     return rc != BH_OK;
 }
 
@@ -35,7 +35,7 @@ struct command {
 };
 
 static void
-add(struct command *command, const char *word)
+pull_steps_add(struct command *command, const char *word)
 {
     if (command->count < WORDS_MAX)
         command->words[command->count++] = word;
@@ -45,7 +45,7 @@ add(struct command *command, const char *word)
 static void
 name_image(const struct bh_unpack_order *order, char ret_image[IMAGE_MAX])
 {
-    const char *digest = order->told->manifest.digest;
+    const char *digest = order->shared->manifest.digest;
 
     digest = digest[0] ? digest : order->digest;
     if (digest[0])
@@ -58,7 +58,7 @@ name_image(const struct bh_unpack_order *order, char ret_image[IMAGE_MAX])
 
 /* Its output goes to a file, and it gets no descriptor but those of its own. */
 static int
-become(struct command *command, const char *output)
+pull_steps_become(struct command *command, const char *output)
 {
     static const char *const env[] = { "PATH=/usr/bin:/bin", "HOME=" BH_PULL_FOLDER "/tmp",
                                        "TMPDIR=" BH_PULL_FOLDER "/tmp",
@@ -72,7 +72,7 @@ become(struct command *command, const char *output)
         || dup2(log, STDERR_FILENO) < 0 || close_range(3, ~0u, 0) != 0)
         return EXIT_FAILURE;
     command->words[command->count] = NULL;
-    execve(BH_CELL_FETCHER, (char *const *)(uintptr_t)command->words,
+    execve(BH_UNPACK_SANDBOX_FETCHER, (char *const *)(uintptr_t)command->words,
            (char *const *)(uintptr_t)env);
     return EXIT_FAILURE;
 }
@@ -85,12 +85,12 @@ bh_pull_step_inspect(void *self)
     char image[IMAGE_MAX];
 
     name_image(order, image);
-    add(&command, order->pull->hosts[0].plain ? "--tls-verify=false" : "--tls-verify=true");
-    add(&command, *order->pull->auth ? "--authfile" : "--no-creds");
+    pull_steps_add(&command, order->pull->hosts[0].plain ? "--tls-verify=false" : "--tls-verify=true");
+    pull_steps_add(&command, *order->pull->auth ? "--authfile" : "--no-creds");
     if (*order->pull->auth)
-        add(&command, BH_PULL_AUTH);
-    add(&command, image);
-    return become(&command, MANIFEST);
+        pull_steps_add(&command, BH_PULL_AUTH);
+    pull_steps_add(&command, image);
+    return pull_steps_become(&command, MANIFEST);
 }
 
 int
@@ -102,14 +102,14 @@ bh_pull_step_copy(void *self)
     char image[IMAGE_MAX];
 
     name_image(order, image);
-    add(&command, order->pull->hosts[0].plain ? "--src-tls-verify=false"
+    pull_steps_add(&command, order->pull->hosts[0].plain ? "--src-tls-verify=false"
                                               : "--src-tls-verify=true");
-    add(&command, *order->pull->auth ? "--src-authfile" : "--src-no-creds");
+    pull_steps_add(&command, *order->pull->auth ? "--src-authfile" : "--src-no-creds");
     if (*order->pull->auth)
-        add(&command, BH_PULL_AUTH);
-    add(&command, image);
-    add(&command, "dir:" BLOBS);
-    return become(&command, LOG);
+        pull_steps_add(&command, BH_PULL_AUTH);
+    pull_steps_add(&command, image);
+    pull_steps_add(&command, "dir:" BLOBS);
+    return pull_steps_become(&command, LOG);
 }
 
 /* ---- what it said ---- */
@@ -187,7 +187,7 @@ int
 bh_pull_step_explain(void *self)
 {
     struct bh_unpack_order *order = self;
-    struct bh_err *err = &order->told->err;
+    struct bh_err *err = &order->shared->err;
     BH_AUTO(bh_fd_close)
     int fd = open(LOG, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     char tail[LOG_TAIL + 1];
@@ -201,9 +201,9 @@ bh_pull_step_explain(void *self)
         if (!strcasestr(said, causes[i].word))
             continue;
         bh_err_set(err, causes[i].rc, "%.*s", SAID_MAX, causes[i].message ? causes[i].message : said);
-        return tell(order, causes[i].hint ? bh_err_hint(err, "%s", causes[i].hint) : err->rc);
+        return pull_fail(order, causes[i].hint ? bh_err_hint(err, "%s", causes[i].hint) : err->rc);
     }
-    return tell(order, bh_err_set(err, BH_UNAVAILABLE, "skopeo: %.*s", SAID_MAX,
+    return pull_fail(order, bh_err_set(err, BH_UNAVAILABLE, "skopeo: %.*s", SAID_MAX,
                                   *said ? said : "it does not run"));
 }
 
@@ -212,7 +212,7 @@ bh_pull_step_explain(void *self)
 static bh_rc
 read_manifest(struct bh_unpack_order *order, const struct bh_buf *text, struct bh_err *err)
 {
-    struct bh_image_blob *blob = &order->told->manifest;
+    struct bh_image_blob *blob = &order->shared->manifest;
     const char *wanted = blob->digest[0] ? blob->digest : order->digest;
     static struct bh_image_manifest manifest;
     char hex[BH_IMAGE_HEX];
@@ -234,10 +234,10 @@ read_manifest(struct bh_unpack_order *order, const struct bh_buf *text, struct b
         return rc;
     *blob = (struct bh_image_blob) { .media = BH_MEDIA_MANIFEST, .bytes = text->length };
     memcpy(blob->digest, hex, sizeof blob->digest);
-    order->told->total_bytes = manifest.config.bytes;
+    order->shared->total_bytes = manifest.config.bytes;
     for (uint32_t i = 0; i < manifest.layer_count; i++)
-        order->told->total_bytes += manifest.layers[i].bytes;
-    order->told->resolved = true;
+        order->shared->total_bytes += manifest.layers[i].bytes;
+    order->shared->resolved = true;
     return BH_OK;
 }
 
@@ -249,20 +249,20 @@ bh_pull_step_read(void *self)
     bh_rc rc;
 
     bh_buf_init(&text, BH_IMAGE_DOCUMENT_MAX);
-    rc = bh_file_read(MANIFEST, BH_IMAGE_DOCUMENT_MAX - 1, &text, &order->told->err);
+    rc = bh_file_read(MANIFEST, BH_IMAGE_DOCUMENT_MAX - 1, &text, &order->shared->err);
     if (rc == BH_OK)
-        rc = read_manifest(order, &text, &order->told->err);
+        rc = read_manifest(order, &text, &order->shared->err);
     bh_buf_fini(&text);
-    return tell(order, rc);
+    return pull_fail(order, rc);
 }
 
 int
-bh_pull_step_keep(void *self)
+bh_pull_step_store(void *self)
 {
     struct bh_unpack_order *order = self;
     char path[128];
 
-    bh_path_format(path, sizeof path, BLOBS "/%s", order->told->manifest.digest);
-    return tell(order, rename(MANIFEST, path) == 0
-                           ? BH_OK : bh_err_errno(&order->told->err, "keep the manifest"));
+    bh_path_format(path, sizeof path, BLOBS "/%s", order->shared->manifest.digest);
+    return pull_fail(order, rename(MANIFEST, path) == 0
+                           ? BH_OK : bh_err_errno(&order->shared->err, "keep the manifest"));
 }

@@ -19,6 +19,6 @@ int bh_pull_step_explain(void *order);
 int bh_pull_step_read(void *order);
 
 /* Put it among the blobs. */
-int bh_pull_step_keep(void *order);
+int bh_pull_step_store(void *order);
 
 #endif

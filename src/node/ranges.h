@@ -8,20 +8,20 @@
  * own the files of tenants' images, and whoever reads a stranger's image must not be the probe. */
 
 static inline uint32_t
-bh_range_of_images(const struct bh_conf *conf)
+bh_uid_range_of_images(const struct bh_conf *conf)
 {
     return conf->uid_ranges;
 }
 
 static inline uint32_t
-bh_range_of_probe(const struct bh_conf *conf)
+bh_uid_range_of_probe(const struct bh_conf *conf)
 {
     return conf->uid_ranges + 1;
 }
 
 /* The first id of a range. */
 static inline uint32_t
-bh_range_first(const struct bh_conf *conf, uint32_t range)
+bh_uid_range_first(const struct bh_conf *conf, uint32_t range)
 {
     return conf->uid_base + 65536 * range;
 }

@@ -22,8 +22,8 @@ test_nobody_has_anothers_ids(void **state)
 
         assert_int_equal(bh_conf_parse("f", cases[i].text, arena, &conf, &err), BH_OK);
         jobs_end = (uint64_t)conf.uid_base + (uint64_t)BH_OCI_ID_RANGE * conf.uid_ranges;
-        images = bh_range_first(&conf, bh_range_of_images(&conf));
-        probe = bh_range_first(&conf, bh_range_of_probe(&conf));
+        images = bh_uid_range_first(&conf, bh_uid_range_of_images(&conf));
+        probe = bh_uid_range_first(&conf, bh_uid_range_of_probe(&conf));
         BH_CHECK(cases[i].name, images >= jobs_end);
         BH_CHECK(cases[i].name, probe >= jobs_end);
         BH_CHECK(cases[i].name, probe >= images + BH_OCI_ID_RANGE || images >= probe + BH_OCI_ID_RANGE);

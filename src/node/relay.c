@@ -21,7 +21,7 @@
 #include "fetch/sandbox.h"
 #include "node/relay_pipe.h"
 
-enum { BACKLOG = 64, CONNECT_MS = 10000, CONTROL_FD = 3, FIRST_OF_OTHERS = 4, TURN_MS = 1000 };
+enum { BACKLOG = 64, CONNECT_MS = 10000, CONTROL_FD = 3, FIRST_OF_OTHERS = 4, POLL_MS = 1000 };
 
 /* ---- addresses ---- */
 
@@ -60,9 +60,9 @@ bh_relay_may_reach(const struct bh_relay *relay, bool plain, const struct sockad
 /* ---- towards a host ---- */
 
 static void
-say_trouble(const struct bh_relay *relay, const struct bh_registry *host, const char *why)
+report_failure(const struct bh_relay *relay, const struct bh_registry *host, const char *why)
 {
-    snprintf(relay->told->trouble, sizeof relay->told->trouble, "%.100s: %.50s", host->host, why);
+    snprintf(relay->shared->last_error, sizeof relay->shared->last_error, "%.100s: %.50s", host->host, why);
 }
 
 /* One attempt; -1 with errno. */
@@ -89,7 +89,7 @@ try_address(const struct addrinfo *address)
 
 /* What a name resolves to counts at this moment, and that address is connected to. */
 static int
-reach(const struct bh_relay *relay, const struct bh_registry *host)
+relay_reach(const struct bh_relay *relay, const struct bh_registry *host)
 {
     const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG };
     struct addrinfo *found = NULL;
@@ -110,7 +110,7 @@ reach(const struct bh_relay *relay, const struct bh_registry *host)
     if (!failed)
         freeaddrinfo(found);
     if (fd < 0)
-        say_trouble(relay, host, why);
+        report_failure(relay, host, why);
     return fd;
 }
 
@@ -123,14 +123,14 @@ struct loop {
 };
 
 static void
-take_connection(struct loop *loop, uint32_t host)
+accept_connection(struct loop *loop, uint32_t host)
 {
     int inside = accept4(loop->listeners[host], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), outside;
 
     if (inside < 0)
         return;
-    outside = reach(loop->relay, &loop->relay->hosts[host]);
-    atomic_store(&loop->relay->told->moved_at, bh_time_monotonic());
+    outside = relay_reach(loop->relay, &loop->relay->hosts[host]);
+    atomic_store(&loop->relay->shared->moved_at, bh_time_monotonic());
     if (outside < 0)
         close(inside);
     else
@@ -144,11 +144,11 @@ receive_listeners(struct loop *loop)
     union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(sizeof loop->listeners)];
-    } room;
+    } control_space;
     char byte;
     struct iovec data = { &byte, 1 };
-    struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &room,
-                              .msg_controllen = sizeof room };
+    struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control_space,
+                              .msg_controllen = sizeof control_space };
     size_t bytes = loop->relay->host_count * sizeof(int);
     const struct cmsghdr *header;
 
@@ -162,24 +162,24 @@ receive_listeners(struct loop *loop)
 }
 
 static void
-turn(struct loop *loop)
+relay_dispatch(struct loop *loop)
 {
     struct pollfd fds[BH_RELAY_HOSTS_MAX + 1 + BH_RELAY_PIPE_FDS];
     uint32_t hosts = loop->relay->host_count, count = 0;
-    bool room = bh_relay_pipe_has_room(&loop->pipes);
+    bool control_space = bh_relay_pipes_have_space(&loop->pipes);
 
     for (; count < hosts; count++)
-        fds[count] = (struct pollfd) { .fd = room ? loop->listeners[count] : -1, .events = POLLIN };
+        fds[count] = (struct pollfd) { .fd = control_space ? loop->listeners[count] : -1, .events = POLLIN };
     fds[count++] = (struct pollfd) { .fd = CONTROL_FD };
     count += bh_relay_pipe_fds(&loop->pipes, fds + count);
-    if (poll(fds, count, TURN_MS) < 0 && errno != EINTR)
+    if (poll(fds, count, POLL_MS) < 0 && errno != EINTR)
         _exit(EXIT_FAILURE);
     if (fds[hosts].revents & (POLLHUP | POLLERR))
         _exit(EXIT_SUCCESS); /* its parent went */
-    bh_relay_pipe_move(&loop->pipes, fds + hosts + 1, loop->relay->told);
+    bh_relay_pipe_move(&loop->pipes, fds + hosts + 1, loop->relay->shared);
     for (uint32_t i = 0; i < hosts; i++)
         if (fds[i].revents & POLLIN)
-            take_connection(loop, i);
+            accept_connection(loop, i);
 }
 
 static _Noreturn void
@@ -196,8 +196,8 @@ be_relay(const struct bh_relay *relay, int control)
         || signal(SIGPIPE, SIG_IGN) == SIG_ERR || bh_fetch_sandbox_drop(&err) != BH_OK
         || bh_fetch_sandbox_enter(&err) != BH_OK || !receive_listeners(&loop))
         _exit(EXIT_FAILURE);
-    while (!atomic_load(&relay->told->over))
-        turn(&loop);
+    while (!atomic_load(&relay->shared->over))
+        relay_dispatch(&loop);
     _exit(EXIT_SUCCESS);
 }
 
@@ -269,11 +269,11 @@ send_listeners(const struct bh_relay *relay, const int *fds, struct bh_err *err)
     union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(BH_RELAY_HOSTS_MAX * sizeof(int))];
-    } room = { .bytes = { 0 } };
+    } control_space = { .bytes = { 0 } };
     char byte = 0;
     struct iovec data = { &byte, 1 };
     size_t bytes = relay->host_count * sizeof(int);
-    struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &room,
+    struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control_space,
                               .msg_controllen = CMSG_SPACE(bytes) };
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 

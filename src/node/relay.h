@@ -20,16 +20,16 @@
  * It is nobody, with the walls of bulkhead-fetch (fetch/sandbox.h), because it asks name
  * servers and is spoken to by strangers. */
 
-enum { BH_RELAY_HOSTS_MAX = 40, BH_RELAY_DENY_MAX = 32, BH_RELAY_TROUBLE_MAX = 160 };
+enum { BH_RELAY_HOSTS_MAX = 40, BH_RELAY_DENY_MAX = 32, BH_RELAY_ERROR_MAX = 160 };
 
 /* In memory that it shares with its parent, who believes the amounts and holds the text
  * within bounds. */
-struct bh_relay_told {
+struct bh_relay_shared {
     _Atomic uint64_t limit_bytes;    /* set by the parent: what may come in all */
     _Atomic uint64_t received_bytes;
     _Atomic uint64_t moved_at;       /* monotonic; when bytes went either way */
     _Atomic bool over;               /* the limit was reached: nothing more comes */
-    char trouble[BH_RELAY_TROUBLE_MAX]; /* the last: a host that was not reached, and why */
+    char last_error[BH_RELAY_ERROR_MAX]; /* the last: a host that was not reached, and why */
 };
 
 struct bh_relay {
@@ -37,7 +37,7 @@ struct bh_relay {
     uint32_t host_count;
     const char *const *deny;         /* blocks of addresses that are never connected to */
     uint32_t deny_count;
-    struct bh_relay_told *told;
+    struct bh_relay_shared *shared;
     pid_t pid;                       /* by bh_relay_start */
     int control;                     /* a socket to it */
 };

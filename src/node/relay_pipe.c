@@ -7,7 +7,7 @@
 #include "base/assert.h"
 
 bool
-bh_relay_pipe_has_room(const struct bh_relay_pipes *pipes)
+bh_relay_pipes_have_space(const struct bh_relay_pipes *pipes)
 {
     return pipes->count < BH_RELAY_PIPES_MAX;
 }
@@ -39,7 +39,7 @@ events_of(const struct bh_relay_way *read, const struct bh_relay_way *write)
 
 /* A socket that nothing is wanted of would wake the loop by its end, again and again. */
 static struct pollfd
-wish(int fd, short events)
+poll_entry(int fd, short events)
 {
     return (struct pollfd) { .fd = events ? fd : -1, .events = events };
 }
@@ -50,15 +50,15 @@ bh_relay_pipe_fds(const struct bh_relay_pipes *pipes, struct pollfd *ret_fds)
     for (uint32_t i = 0; i < pipes->count; i++) {
         const struct bh_relay_pipe *pipe = &pipes->pipe[i];
 
-        ret_fds[2 * i] = wish(pipe->inside, events_of(&pipe->out, &pipe->in));
-        ret_fds[2 * i + 1] = wish(pipe->outside, events_of(&pipe->in, &pipe->out));
+        ret_fds[2 * i] = poll_entry(pipe->inside, events_of(&pipe->out, &pipe->in));
+        ret_fds[2 * i + 1] = poll_entry(pipe->outside, events_of(&pipe->in, &pipe->out));
     }
     return 2 * pipes->count;
 }
 
 /* How many bytes came; -1: the connection broke. */
 static ssize_t
-fill(struct bh_relay_way *way, int fd)
+relay_pipe_fill(struct bh_relay_way *way, int fd)
 {
     ssize_t n;
 
@@ -74,7 +74,7 @@ fill(struct bh_relay_way *way, int fd)
 }
 
 static bool
-drain(struct bh_relay_way *way, int fd)
+relay_pipe_drain(struct bh_relay_way *way, int fd)
 {
     while (!is_empty(way)) {
         ssize_t n = write(fd, way->bytes + way->from, way->to - way->from);
@@ -92,18 +92,18 @@ drain(struct bh_relay_way *way, int fd)
 
 /* False: it is over. */
 static bool
-move(struct bh_relay_pipe *pipe, struct bh_relay_told *told)
+relay_pipe_move(struct bh_relay_pipe *pipe, struct bh_relay_shared *shared)
 {
-    ssize_t out = fill(&pipe->out, pipe->inside), in = fill(&pipe->in, pipe->outside);
+    ssize_t out = relay_pipe_fill(&pipe->out, pipe->inside), in = relay_pipe_fill(&pipe->in, pipe->outside);
 
     if (out > 0 || in > 0)
-        atomic_store(&told->moved_at, bh_time_monotonic());
+        atomic_store(&shared->moved_at, bh_time_monotonic());
     if (in > 0
-        && atomic_fetch_add(&told->received_bytes, (uint64_t)in) + (uint64_t)in
-               > atomic_load(&told->limit_bytes))
-        atomic_store(&told->over, true);
-    if (out < 0 || in < 0 || atomic_load(&told->over) || !drain(&pipe->out, pipe->outside)
-        || !drain(&pipe->in, pipe->inside))
+        && atomic_fetch_add(&shared->received_bytes, (uint64_t)in) + (uint64_t)in
+               > atomic_load(&shared->limit_bytes))
+        atomic_store(&shared->over, true);
+    if (out < 0 || in < 0 || atomic_load(&shared->over) || !relay_pipe_drain(&pipe->out, pipe->outside)
+        || !relay_pipe_drain(&pipe->in, pipe->inside))
         return false;
     return !(pipe->out.passed && pipe->in.passed);
 }
@@ -111,12 +111,12 @@ move(struct bh_relay_pipe *pipe, struct bh_relay_told *told)
 /* From the last, so that one that is over can be replaced by it. */
 void
 bh_relay_pipe_move(struct bh_relay_pipes *pipes, const struct pollfd *fds,
-                   struct bh_relay_told *told)
+                   struct bh_relay_shared *shared)
 {
     for (uint32_t i = pipes->count; i-- > 0;) {
         struct bh_relay_pipe *pipe = &pipes->pipe[i];
 
-        if ((fds[2 * i].revents == 0 && fds[2 * i + 1].revents == 0) || move(pipe, told))
+        if ((fds[2 * i].revents == 0 && fds[2 * i + 1].revents == 0) || relay_pipe_move(pipe, shared))
             continue;
         close(pipe->inside);
         close(pipe->outside);

@@ -29,7 +29,7 @@ struct bh_relay_pipes {
     uint32_t count;
 };
 
-bool bh_relay_pipe_has_room(const struct bh_relay_pipes *pipes);
+bool bh_relay_pipes_have_space(const struct bh_relay_pipes *pipes);
 
 /* Both are taken over, and are non-blocking. */
 void bh_relay_pipe_add(struct bh_relay_pipes *pipes, int inside, int outside);
@@ -40,6 +40,6 @@ uint32_t bh_relay_pipe_fds(const struct bh_relay_pipes *pipes, struct pollfd *re
 /* Move what can be moved; what came from outside is counted in `told`, and at its limit
  * `over` is set. */
 void bh_relay_pipe_move(struct bh_relay_pipes *pipes, const struct pollfd *fds,
-                        struct bh_relay_told *told);
+                        struct bh_relay_shared *shared);
 
 #endif

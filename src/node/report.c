@@ -30,12 +30,12 @@ enum { REPORT_BYTES_MAX = 8 << 20, UTILISATION_UNKNOWN = 255 };
 static void
 put_fence(const struct bh_node *node, const struct bh_device_gpu *from, struct bh_msg_gpu *gpu)
 {
-    const char *away = bh_health_why(node, from->uuid), *walls = bh_verify_why(node, from->uuid);
+    const char *away = bh_health_why(node, from->uuid), *isolation = bh_verify_why(node, from->uuid);
 
-    gpu->fault = from->lost ? BH_FAULT_LOST : walls ? BH_FAULT_ISOLATION : BH_FAULT_NONE;
+    gpu->fault = from->lost ? BH_FAULT_LOST : isolation ? BH_FAULT_ISOLATION : BH_FAULT_NONE;
     if (from->lost && !away)
         away = "the driver has lost it";
-    snprintf(gpu->fence_why, sizeof gpu->fence_why, "%s", away ? away : walls ? walls : "");
+    snprintf(gpu->fence_why, sizeof gpu->fence_why, "%s", away ? away : isolation ? isolation : "");
 }
 
 static uint32_t
@@ -54,7 +54,7 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
         gpus[i] = (struct bh_msg_gpu){
             .index = gpu->index, .minor = gpu->minor, .memory_mib = gpu->memory_mib,
             .mig_capable = gpu->mig_capable, .mig_enabled = gpu->mig_enabled,
-            .foreign = bh_piece_has_foreign(node, gpu->uuid),
+            .foreign = bh_node_partition_has_foreign(node, gpu->uuid),
             .allowed = may && bh_conf_gpu_allowed(&node->conf, gpu->uuid),
             .temperature_c = gpu->temperature_c, .power_mw = gpu->power_mw,
             .utilisation = gpu->utilisation, .memory_used_mib = gpu->memory_used_mib,
@@ -66,7 +66,7 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
         snprintf(gpus[i].uuid, sizeof gpus[i].uuid, "%s", gpu->uuid);
         snprintf(gpus[i].pci, sizeof gpus[i].pci, "%s", gpu->pci);
         snprintf(gpus[i].product, sizeof gpus[i].product, "%s", gpu->product);
-        snprintf(gpus[i].trouble, sizeof gpus[i].trouble, "%s", bh_trouble_of(node, gpu->uuid));
+        snprintf(gpus[i].last_error, sizeof gpus[i].last_error, "%s", bh_gpu_error_find(node, gpu->uuid));
         put_fence(node, gpu, &gpus[i]);
         if (model != BH_GPU_MODEL_NONE)
             snprintf(gpus[i].model, sizeof gpus[i].model, "%s", bh_model_facts(model)->name);
@@ -75,44 +75,44 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
 }
 
 static void
-fill_piece(struct bh_msg_piece *piece, const struct bh_note_piece *from)
+fill_partition(struct bh_msg_partition *partition, const struct bh_node_partition *from)
 {
-    *piece = (struct bh_msg_piece){ .partition = from->partition, .start = from->start,
+    *partition = (struct bh_msg_partition){ .partition = from->partition, .start = from->start,
                                     .gi = from->gi, .ci = from->ci,
                                     .memory_mib = from->memory_mib };
     if (from->cap_bytes)
-        piece->memory_mib = (uint32_t)(from->cap_bytes >> 20);
-    snprintf(piece->gpu, sizeof piece->gpu, "%s", from->gpu);
-    snprintf(piece->uuid, sizeof piece->uuid, "%s", from->uuid);
-    snprintf(piece->profile, sizeof piece->profile, "%s", from->profile);
+        partition->memory_mib = (uint32_t)(from->cap_bytes >> 20);
+    snprintf(partition->gpu, sizeof partition->gpu, "%s", from->gpu);
+    snprintf(partition->uuid, sizeof partition->uuid, "%s", from->uuid);
+    snprintf(partition->profile, sizeof partition->profile, "%s", from->profile);
 }
 
 static void
-fill_foreign(struct bh_msg_piece *piece, const struct bh_device_instance *from)
+fill_foreign(struct bh_msg_partition *partition, const struct bh_device_instance *from)
 {
-    *piece = (struct bh_msg_piece){ .start = from->start, .gi = from->gi, .ci = from->ci,
+    *partition = (struct bh_msg_partition){ .start = from->start, .gi = from->gi, .ci = from->ci,
                                     .memory_mib = from->memory_mib };
-    snprintf(piece->gpu, sizeof piece->gpu, "%s", from->gpu);
-    snprintf(piece->uuid, sizeof piece->uuid, "%s", from->uuid);
-    snprintf(piece->profile, sizeof piece->profile, "%s", from->profile);
+    snprintf(partition->gpu, sizeof partition->gpu, "%s", from->gpu);
+    snprintf(partition->uuid, sizeof partition->uuid, "%s", from->uuid);
+    snprintf(partition->profile, sizeof partition->profile, "%s", from->profile);
 }
 
 /* Ours first, then what else stands on the GPUs. */
 static void
-put_pieces(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
+report_put_pieces(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret_list)
 {
-    uint32_t most = node->state.piece_count + node->inventory.instance_count, count = 0;
-    struct bh_msg_piece *pieces = bh_arena_alloc(arena, (most + 1) * sizeof *pieces);
+    uint32_t most = node->state.partition_count + node->inventory.instance_count, count = 0;
+    struct bh_msg_partition *partitions = bh_arena_alloc(arena, (most + 1) * sizeof *partitions);
 
-    for (uint32_t i = 0; pieces && i < node->state.piece_count; i++)
-        fill_piece(&pieces[count++], &node->state.pieces[i]);
-    for (uint32_t i = 0; pieces && i < node->inventory.instance_count; i++) {
+    for (uint32_t i = 0; partitions && i < node->state.partition_count; i++)
+        fill_partition(&partitions[count++], &node->state.partitions[i]);
+    for (uint32_t i = 0; partitions && i < node->inventory.instance_count; i++) {
         const struct bh_device_instance *instance = &node->inventory.instances[i];
 
-        if (!bh_piece_is_ours(node, instance))
-            fill_foreign(&pieces[count++], instance);
+        if (!bh_node_partition_is_ours(node, instance))
+            fill_foreign(&partitions[count++], instance);
     }
-    *ret_list = (struct bh_list){ pieces, count };
+    *ret_list = (struct bh_list){ partitions, count };
 }
 
 static void
@@ -124,7 +124,7 @@ put_leases(const struct bh_node *node, struct bh_arena *arena, struct bh_list *r
     for (uint32_t i = 0; leases && i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
 
-        leases[i] = (struct bh_msg_lease_state){ job->note.lease,
+        leases[i] = (struct bh_msg_lease_state){ job->record.lease,
                                                    bh_job_is_suspended(job) };
     }
     *ret_list = (struct bh_list){ leases, leases ? node->state.job_count : 0 };
@@ -143,7 +143,7 @@ put_offer(const struct bh_node *node, struct bh_msg_inventory *inventory)
 }
 
 static void
-put_texts(const struct bh_param_list *from, struct bh_texts *ret_texts)
+report_put_texts(const struct bh_param_list *from, struct bh_texts *ret_texts)
 {
     *ret_texts = (struct bh_texts){ (const char **)(uintptr_t)from->items, from->count };
 }
@@ -155,10 +155,10 @@ put_services(const struct bh_node *node, struct bh_msg_inventory *inventory)
     const struct bh_conf *conf = &node->conf;
     char path[BH_NODE_PATH_MAX];
 
-    put_texts(&conf->image_roots, &inventory->image_roots);
-    put_texts(&conf->mount_roots, &inventory->mount_roots);
-    put_texts(&conf->networks, &inventory->networks);
-    put_texts(&conf->registries, &inventory->registries);
+    report_put_texts(&conf->image_roots, &inventory->image_roots);
+    report_put_texts(&conf->mount_roots, &inventory->mount_roots);
+    report_put_texts(&conf->networks, &inventory->networks);
+    report_put_texts(&conf->registries, &inventory->registries);
     inventory->unpacks = bh_helper_find(conf->umoci, path, sizeof path);
     inventory->fetches = inventory->unpacks && bh_helper_find(conf->skopeo, path, sizeof path);
     inventory->job_memory_mib = bh_limits_memory_max(conf) >> 20;
@@ -168,41 +168,41 @@ put_services(const struct bh_node *node, struct bh_msg_inventory *inventory)
 
 /* Whether an inventory says all that bulkheadd needs of it: it is sent again when it does. */
 static bool
-is_whole(const struct bh_node *node, const struct bh_device_gpu *gpu)
+report_is_whole(const struct bh_node *node, const struct bh_device_gpu *gpu)
 {
-    return !gpu->lost && !bh_piece_has_foreign(node, gpu->uuid);
+    return !gpu->lost && !bh_node_partition_has_foreign(node, gpu->uuid);
 }
 
 /* Which GPUs this inventory has whole: bulkheadd waits for the others. */
 static void
-note_told(struct bh_node *node)
+record_reported(struct bh_node *node)
 {
-    memset(node->told, 0, sizeof node->told);
-    for (uint32_t i = 0; i < node->inventory.gpu_count && i < BH_NODE_TOLD_MAX; i++)
-        if (is_whole(node, &node->inventory.gpus[i]))
-            snprintf(node->told[i], sizeof node->told[i], "%s", node->inventory.gpus[i].uuid);
+    memset(node->reported, 0, sizeof node->reported);
+    for (uint32_t i = 0; i < node->inventory.gpu_count && i < BH_NODE_REPORTED_MAX; i++)
+        if (report_is_whole(node, &node->inventory.gpus[i]))
+            snprintf(node->reported[i], sizeof node->reported[i], "%s", node->inventory.gpus[i].uuid);
 }
 
 static bool
-was_told(const struct bh_node *node, const char *gpu)
+was_reported(const struct bh_node *node, const char *gpu)
 {
-    for (uint32_t i = 0; i < BH_NODE_TOLD_MAX; i++)
-        if (strcmp(node->told[i], gpu) == 0)
+    for (uint32_t i = 0; i < BH_NODE_REPORTED_MAX; i++)
+        if (strcmp(node->reported[i], gpu) == 0)
             return true;
     return false;
 }
 
 /* What stands on GPUs that answer again. */
 static void
-take_back(struct bh_node *node)
+report_reclaim(struct bh_node *node)
 {
     struct bh_err err;
 
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
         const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
 
-        if (!gpu->lost && !was_told(node, gpu->uuid)
-            && bh_piece_reconcile(node, gpu->uuid, &err) != BH_OK)
+        if (!gpu->lost && !was_reported(node, gpu->uuid)
+            && bh_node_partition_reconcile(node, gpu->uuid, &err) != BH_OK)
             bh_log(EFFECT_FAILED, BH_STR("gpu", gpu->uuid), BH_ERRLOG(&err));
     }
 }
@@ -210,13 +210,13 @@ take_back(struct bh_node *node)
 /* Whether a GPU can be read, or has no instances of others any more, that the last inventory did not
  * have whole. */
 static bool
-has_untold(const struct bh_node *node)
+has_unreported(const struct bh_node *node)
 {
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++)
-        if (is_whole(node, &node->inventory.gpus[i])
-            && !was_told(node, node->inventory.gpus[i].uuid))
+        if (report_is_whole(node, &node->inventory.gpus[i])
+            && !was_reported(node, node->inventory.gpus[i].uuid))
             return true;
-    return node->gpus_untold;
+    return node->gpus_unreported;
 }
 
 void
@@ -234,20 +234,20 @@ bh_report_inventory(struct bh_node *node)
     inventory.driver_scrub = bh_scrub_driver(node);
     if (inventory.driver_scrub == BH_DRIVER_SCRUB_OFF)
         bh_log(DRIVER_SCRUB_OFF, BH_U64("allowed", node->conf.driver_scrub_off));
-    if (!node->inventory_known && bh_piece_scan(node, &err) != BH_OK)
+    if (!node->inventory_known && bh_node_partition_scan(node, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "scan"), BH_ERRLOG(&err));
-    node->gpus_untold = !node->inventory_known;
-    take_back(node);
+    node->gpus_unreported = !node->inventory_known;
+    report_reclaim(node);
     snprintf(inventory.node, sizeof inventory.node, "%s", node->name);
     snprintf(inventory.driver, sizeof inventory.driver, "%s", node->inventory.driver);
     snprintf(inventory.runtime, sizeof inventory.runtime, "%s", node->runtime_version);
     bh_checkpoint_describe(node, inventory.checkpoint, sizeof inventory.checkpoint);
     put_gpus(node, arena, &inventory.gpus);
-    note_told(node);
-    put_pieces(node, arena, &inventory.pieces);
+    record_reported(node);
+    report_put_pieces(node, arena, &inventory.partitions);
     put_leases(node, arena, &inventory.leases);
-    bh_grades_probe(node, arena, &inventory.grades);
-    bh_verify_walls(node, &inventory.walls);
+    bh_isolation_levels_probe(node, arena, &inventory.grades);
+    bh_verify_isolation(node, &inventory.isolation);
     bh_node_send(node, BH_MSG_INVENTORY, &inventory);
 }
 
@@ -262,27 +262,27 @@ bh_report_marks(struct bh_node *node)
     node->told_changes = marks.changes;
 }
 
-/* Percent of the time that one piece was busy, by the last scan; UNKNOWN: the driver does not
+/* Percent of the time that one partition was busy, by the last scan; UNKNOWN: the driver does not
  * say, or others are on the GPU, too. */
 static uint32_t
-percent_busy(const struct bh_node *node, const struct bh_note_piece *piece)
+percent_busy(const struct bh_node *node, const struct bh_node_partition *partition)
 {
-    for (uint32_t i = 0; piece->gi != BH_WHOLE_GPU && i < node->inventory.instance_count; i++) {
+    for (uint32_t i = 0; partition->gi != BH_WHOLE_GPU && i < node->inventory.instance_count; i++) {
         const struct bh_device_instance *instance = &node->inventory.instances[i];
 
-        if (strcmp(instance->uuid, piece->uuid) == 0)
+        if (strcmp(instance->uuid, partition->uuid) == 0)
             return instance->busy_bp <= 10000 ? (instance->busy_bp + 50) / 100 : UTILISATION_UNKNOWN;
     }
-    for (uint32_t i = 0; piece->gi == BH_WHOLE_GPU && i < node->inventory.gpu_count; i++) {
-        if (strcmp(node->inventory.gpus[i].uuid, piece->gpu) == 0)
+    for (uint32_t i = 0; partition->gi == BH_WHOLE_GPU && i < node->inventory.gpu_count; i++) {
+        if (strcmp(node->inventory.gpus[i].uuid, partition->gpu) == 0)
             return node->inventory.gpus[i].utilisation;
     }
     return UTILISATION_UNKNOWN;
 }
 
-/* The mean over a lease's pieces; UNKNOWN when one of them is. */
+/* The mean over a lease's partitions; UNKNOWN when one of them is. */
 static uint32_t
-utilisation_of(const struct bh_node *node, const struct bh_note *lease)
+utilisation_of(const struct bh_node *node, const struct bh_node_record *lease)
 {
     uint32_t sum = 0;
 
@@ -305,15 +305,15 @@ sample_job(struct bh_node *node, const struct bh_job *job, struct bh_msg_sample 
     char id[32];
     bool used;
 
-    *sample = (struct bh_msg_sample){ .lease = job->note.lease,
-                                      .gpu_utilisation = utilisation_of(node, &job->note) };
-    bh_node_job_id(job->note.lease, id);
+    *sample = (struct bh_msg_sample){ .lease = job->record.lease,
+                                      .gpu_utilisation = utilisation_of(node, &job->record) };
+    bh_node_job_id(job->record.lease, id);
     if (node->runtime.ops->usage(node->runtime.self, id, &usage, &err) != BH_OK)
         return false;
     sample->cpu_ns = usage.cpu_ns;
     sample->memory_bytes = usage.bytes;
     bh_node_share_sample(node, job, sample);
-    if (job->note.lent_count > 0
+    if (job->record.lent_count > 0
         && bh_job_gpu_use(node, job, &used, &sample->gpu_memory_mib, &err) != BH_OK)
         sample->gpu_memory_mib = 0;
     return true;
@@ -338,10 +338,10 @@ bh_report_scanned(struct bh_node *node, bool well)
     bh_host_read_majors(node); /* modules of the driver come one by one */
     if (well)
         put_gpus(node, arena, &samples.gpus);
-    if (node->inventory_known && has_untold(node))
+    if (node->inventory_known && has_unreported(node))
         bh_report_inventory(node);
     bh_verify_scanned(node);
-    bh_verify_walls(node, &samples.walls);
+    bh_verify_isolation(node, &samples.isolation);
     bh_node_send(node, BH_MSG_SAMPLES, &samples);
     bh_networks_report(node);
 }
@@ -350,7 +350,7 @@ bh_report_scanned(struct bh_node *node, bool well)
 static uint64_t
 time_since_end(const struct bh_node *node, const struct bh_job *job)
 {
-    bool same_boot = strcmp(job->note.boot, node->boot) == 0;
+    bool same_boot = strcmp(job->record.boot, node->boot) == 0;
     bh_ns now = same_boot && job->end.boot_ns ? bh_time_boot() : bh_time_now();
     bh_ns then = same_boot && job->end.boot_ns ? job->end.boot_ns : job->end.ended_ns;
 
@@ -369,13 +369,13 @@ bh_report_end(struct bh_node *node, const struct bh_job *job)
 void
 bh_report_ends(struct bh_node *node, const char *gpu)
 {
-    struct bh_note_piece whole = { .gi = BH_WHOLE_GPU };
+    struct bh_node_partition whole = { .gi = BH_WHOLE_GPU };
 
     snprintf(whole.gpu, sizeof whole.gpu, "%s", gpu);
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         struct bh_job *job = &node->state.jobs[i];
 
-        if (!job->ended && !job->unwanted && !job->unpack && bh_job_overlaps(&job->note, &whole))
-            bh_job_look(node, job);
+        if (!job->ended && !job->unwanted && !job->unpack && bh_job_overlaps(&job->record, &whole))
+            bh_job_check(node, job);
     }
 }

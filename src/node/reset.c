@@ -27,9 +27,9 @@
 #include "node/trespass.h"
 
 enum { HOLDERS_NAMED = 3, GPUS_MAX = BH_GPU_HIDDEN_MAX };
-#define LOOK_AGAIN (20 * BH_NS_PER_MS)
-#define STUCK_AGAIN (500 * BH_NS_PER_MS)
-#define KILL_PATIENCE BH_NS_PER_S
+#define CHECK_INTERVAL (20 * BH_NS_PER_MS)
+#define STUCK_INTERVAL (500 * BH_NS_PER_MS)
+#define KILL_TIMEOUT BH_NS_PER_S
 
 struct bh_reset {
     enum { IDLE, RUNS, OVER } state; /* of the order */
@@ -85,18 +85,18 @@ bh_reset_holds(const struct bh_node *node, const char *gpu)
 /* ---- who is in the way ---- */
 
 static bh_rc
-check_jobs(const struct bh_node *node, const char *gpu, struct bh_err *err)
+reset_check_jobs(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
-    struct bh_note_piece whole = { .gi = BH_WHOLE_GPU };
+    struct bh_node_partition whole = { .gi = BH_WHOLE_GPU };
     const struct bh_job *holder;
 
     snprintf(whole.gpu, sizeof whole.gpu, "%s", gpu);
     snprintf(whole.profile, sizeof whole.profile, "whole");
     holder = bh_job_at(node, &whole, 0);
-    if (bh_guest_holds(node, &whole))
+    if (bh_helper_sandbox_holds(node, &whole))
         return bh_err_set(err, BH_CONFLICT, "a piece of GPU %s is being scrubbed", gpu);
     return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds a piece of GPU %s",
-                               holder->note.lease, gpu)
+                               holder->record.lease, gpu)
                   : BH_OK;
 }
 
@@ -107,7 +107,7 @@ check_processes(const struct bh_node *node, const char *gpu, struct bh_err *err)
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_device_process *processes;
     struct bh_err ignored;
-    struct bh_note_piece whole = { .gi = BH_WHOLE_GPU, .profile = "whole" };
+    struct bh_node_partition whole = { .gi = BH_WHOLE_GPU, .profile = "whole" };
     uint32_t count = 0;
 
     snprintf(whole.gpu, sizeof whole.gpu, "%s", gpu);
@@ -125,7 +125,7 @@ check_processes(const struct bh_node *node, const char *gpu, struct bh_err *err)
 static bh_rc
 check_holders(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
-    const struct bh_device_gpu *known = bh_piece_gpu(node, gpu);
+    const struct bh_device_gpu *known = bh_node_partition_gpu(node, gpu);
     char name[32], memory[120];
     struct bh_buf who;
 
@@ -142,18 +142,18 @@ check_holders(const struct bh_node *node, const char *gpu, struct bh_err *err)
 static bh_rc
 check_free(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
-    bh_rc rc = check_jobs(node, gpu, err);
+    bh_rc rc = reset_check_jobs(node, gpu, err);
 
-    if (rc == BH_OK && bh_piece_has_foreign(node, gpu))
+    if (rc == BH_OK && bh_node_partition_has_foreign(node, gpu))
         rc = bh_err_set(err, BH_CONFLICT, "GPU %s has instances that are not Bulkhead's", gpu);
     return rc == BH_OK ? check_processes(node, gpu, err) : rc;
 }
 
 static bool
-has_piece(const struct bh_node *node, const char *gpu)
+has_partition(const struct bh_node *node, const char *gpu)
 {
-    for (uint32_t i = 0; i < node->state.piece_count; i++)
-        if (strcmp(node->state.pieces[i].gpu, gpu) == 0)
+    for (uint32_t i = 0; i < node->state.partition_count; i++)
+        if (strcmp(node->state.partitions[i].gpu, gpu) == 0)
             return true;
     return false;
 }
@@ -162,7 +162,7 @@ has_piece(const struct bh_node *node, const char *gpu)
 static bool
 resets_together(const struct bh_node *node, const char *gpu)
 {
-    const struct bh_device_gpu *known = bh_piece_gpu(node, gpu);
+    const struct bh_device_gpu *known = bh_node_partition_gpu(node, gpu);
     enum bh_gpu_model model = known ? bh_model_by_product(known->product) : BH_GPU_MODEL_NONE;
     char path[BH_NODE_PATH_MAX];
     struct stat st;
@@ -182,8 +182,8 @@ check_others(const struct bh_node *node, const char *gpu, struct bh_err *err)
 
         if (strcmp(other, gpu) == 0)
             continue;
-        rc = bh_piece_allowed(node, other, err);
-        if (rc == BH_OK && has_piece(node, other))
+        rc = bh_node_partition_check_allowed(node, other, err);
+        if (rc == BH_OK && has_partition(node, other))
             rc = bh_err_set(err, BH_CONFLICT, "GPU %s has pieces", other);
         if (rc == BH_OK)
             rc = check_free(node, other, err);
@@ -201,7 +201,7 @@ check_others(const struct bh_node *node, const char *gpu, struct bh_err *err)
 
 /* Only standard error reaches it, and the driver's environment. */
 static bh_rc
-start(const struct bh_node *node, const char *pci, pid_t *ret_pid, struct bh_err *err)
+reset_start(const struct bh_node *node, const char *pci, pid_t *ret_pid, struct bh_err *err)
 {
     const char *program = node->conf.gpu_reset;
     char *const argv[] = { (char *)(uintptr_t)program, (char *)"--gpu-reset",
@@ -234,16 +234,16 @@ start(const struct bh_node *node, const char *pci, pid_t *ret_pid, struct bh_err
 
 /* What stood on it is gone. */
 static bh_rc
-note_gone(struct bh_node *node, const char *gpu, struct bh_err *err)
+record_gone(struct bh_node *node, const char *gpu, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
-    for (uint32_t i = node->state.piece_count; i-- > 0 && rc == BH_OK;) {
-        struct bh_note note = { .kind = BH_NOTE_GONE,
-                                .piece.partition = node->state.pieces[i].partition };
+    for (uint32_t i = node->state.partition_count; i-- > 0 && rc == BH_OK;) {
+        struct bh_node_record record = { .kind = BH_NODE_RECORD_GONE,
+                                .partition.partition = node->state.partitions[i].partition };
 
-        if (strcmp(node->state.pieces[i].gpu, gpu) == 0)
-            rc = bh_state_note(&node->state, &note, err);
+        if (strcmp(node->state.partitions[i].gpu, gpu) == 0)
+            rc = bh_state_record(&node->state, &record, err);
     }
     return rc;
 }
@@ -268,7 +268,7 @@ hide(struct bh_node *node)
 }
 
 static void
-show(struct bh_node *node)
+reset_show(struct bh_node *node)
 {
     node->reset->before_count = 0;
     node->inventory_known = false;
@@ -303,7 +303,7 @@ bh_reset_complete(const struct bh_node *node, struct bh_arena *arena,
 }
 
 static bh_rc
-begin(struct bh_node *node, struct bh_err *err)
+reset_begin(struct bh_node *node, struct bh_err *err)
 {
     struct bh_reset *reset = node->reset;
     const char *gpu = reset->order.gpu;
@@ -312,10 +312,10 @@ begin(struct bh_node *node, struct bh_err *err)
     hide(node);
     rc = check_holders(node, gpu, err);
     if (rc == BH_OK)
-        rc = start(node, reset->together ? NULL : bh_health_pci(node, gpu), &reset->pid, err);
+        rc = reset_start(node, reset->together ? NULL : bh_health_pci(node, gpu), &reset->pid, err);
     if (rc != BH_OK) {
         reset->pid = 0;
-        show(node);
+        reset_show(node);
         return rc;
     }
     reset->pidfd = (int)syscall(SYS_pidfd_open, reset->pid, 0);
@@ -326,10 +326,10 @@ begin(struct bh_node *node, struct bh_err *err)
 }
 
 static bh_rc
-check(struct bh_node *node, const char *gpu, bool *ret_together, struct bh_err *err)
+reset_check(struct bh_node *node, const char *gpu, bool *ret_together, struct bh_err *err)
 {
     struct bh_err unseen;
-    bh_rc rc = bh_piece_allowed(node, gpu, err);
+    bh_rc rc = bh_node_partition_check_allowed(node, gpu, err);
 
     if (rc != BH_OK)
         return rc;
@@ -337,7 +337,7 @@ check(struct bh_node *node, const char *gpu, bool *ret_together, struct bh_err *
         bh_err_set(err, BH_UNAVAILABLE, "cannot reset here: node.conf names no gpu_reset program");
         return bh_err_hint(err, "reset it by hand, or set gpu_reset = /usr/bin/nvidia-smi");
     }
-    if (bh_piece_scan(node, &unseen) != BH_OK) /* a driver that hangs is what a reset is for */
+    if (bh_node_partition_scan(node, &unseen) != BH_OK) /* a driver that hangs is what a reset is for */
         bh_log(EFFECT_FAILED, BH_STR("what", "scan before a reset"), BH_ERRLOG(&unseen));
     if (!*bh_health_pci(node, gpu))
         return bh_err_set(err, BH_NOT_FOUND, "no GPU %s on this node", gpu);
@@ -347,11 +347,11 @@ check(struct bh_node *node, const char *gpu, bool *ret_together, struct bh_err *
 }
 
 static bh_rc
-finish(struct bh_node *node, const char *gpu, struct bh_err *err)
+reset_finish(struct bh_node *node, const char *gpu, struct bh_err *err)
 {
     bh_log(GPU_RESET, BH_STR("gpu", gpu));
     bh_health_forget(node, gpu);
-    return note_gone(node, gpu, err);
+    return record_gone(node, gpu, err);
 }
 
 bh_rc
@@ -366,7 +366,7 @@ bh_reset_run(struct bh_node *node, const struct bh_msg_gpu_order *order, bool *r
     if (reset->state == OVER && reset->order.order == order->order) {
         reset->state = IDLE;
         *err = reset->err;
-        return err->rc == BH_OK ? finish(node, order->gpu, err) : err->rc;
+        return err->rc == BH_OK ? reset_finish(node, order->gpu, err) : err->rc;
     }
     *ret_waits = reset->state != IDLE;
     if (*ret_waits)
@@ -374,12 +374,12 @@ bh_reset_run(struct bh_node *node, const struct bh_msg_gpu_order *order, bool *r
     if (reset->pid)
         return bh_err_set(err, BH_UNAVAILABLE, "process %d, which was to reset GPU %s, does not end",
                           (int)reset->pid, reset->order.gpu);
-    rc = check(node, order->gpu, &together, err);
+    rc = reset_check(node, order->gpu, &together, err);
     if (rc != BH_OK)
         return rc;
     reset->order = *order;
     reset->together = together;
-    rc = begin(node, err);
+    rc = reset_begin(node, err);
     *ret_waits = rc == BH_OK;
     return rc;
 }
@@ -400,7 +400,7 @@ has_gone(struct bh_reset *reset, int *ret_status)
 }
 
 static void
-take_status(const struct bh_node *node, int status)
+read_status(const struct bh_node *node, int status)
 {
     struct bh_reset *reset = node->reset;
 
@@ -426,21 +426,21 @@ bh_reset_tick(struct bh_node *node, bh_ns now)
     if (!reset->pid)
         return 0;
     if (has_gone(reset, &status)) {
-        show(node);
+        reset_show(node);
         if (reset->state == RUNS)
-            take_status(node, status);
+            read_status(node, status);
         return 0;
     }
     if (reset->state == RUNS && now >= reset->until && !reset->killed) {
         kill(-reset->pid, SIGKILL);
         reset->killed = true;
-        reset->until = now + KILL_PATIENCE;
+        reset->until = now + KILL_TIMEOUT;
     } else if (reset->state == RUNS && now >= reset->until) {
-        take_status(node, status);
+        read_status(node, status);
     }
     if (reset->state == RUNS && !reset->killed && reset->pidfd >= 0)
         return reset->until;
-    return now + (reset->state == RUNS ? LOOK_AGAIN : STUCK_AGAIN);
+    return now + (reset->state == RUNS ? CHECK_INTERVAL : STUCK_INTERVAL);
 }
 
 bh_rc
@@ -449,15 +449,15 @@ bh_reset_test(struct bh_node *node, const char *gpu, struct bh_err *err)
     struct bh_device_health health;
     const struct bh_device_gpu *known;
     const char *uncured;
-    bh_rc rc = bh_health_look(node, gpu, &health, err);
+    bh_rc rc = bh_health_read(node, gpu, &health, err);
 
     if (rc == BH_OK)
-        rc = bh_piece_scan(node, err);
+        rc = bh_node_partition_scan(node, err);
     if (rc != BH_OK)
         return rc;
-    known = bh_piece_gpu(node, gpu);
+    known = bh_node_partition_gpu(node, gpu);
     if (!known || known->lost)
         return bh_err_set(err, BH_IO, "GPU %s is not there", gpu);
-    uncured = bh_signs_uncured(&health);
+    uncured = bh_health_rules_uncured(&health);
     return uncured ? bh_err_set(err, BH_IO, "GPU %s still says: %s", gpu, uncured) : BH_OK;
 }

@@ -6,7 +6,7 @@
 /* Resetting a GPU, and looking whether it is well again.
  *
  * A reset runs beside the node's loop, one at a time: the program looks at every GPU and would be
- * in the way of another.  While it runs, nothing of ours opens the GPU, and nobody gets a piece of
+ * in the way of another.  While it runs, nothing of ours opens the GPU, and nobody gets a partition of
  * it; the others stay in use. */
 
 BH_MUST_USE struct bh_reset *bh_reset_new(void);

@@ -281,7 +281,7 @@ build_extra(struct bh_rootfs *rootfs, const struct bh_conf *conf, struct bh_err 
 }
 
 bh_rc
-bh_rootfs_open(const struct bh_conf *conf, const char *boxes, const char *libexec,
+bh_rootfs_open(const struct bh_conf *conf, const char *sandboxes, const char *libexec,
                struct bh_rootfs **ret_rootfs, struct bh_err *err)
 {
     BH_AUTO(bh_rootfs_close) struct bh_rootfs *rootfs = calloc(1, sizeof *rootfs);
@@ -289,7 +289,7 @@ bh_rootfs_open(const struct bh_conf *conf, const char *boxes, const char *libexe
 
     if (!rootfs)
         return bh_err_set(err, BH_FULL, "out of memory");
-    snprintf(rootfs->folder, sizeof rootfs->folder, "%.480s/host", boxes);
+    snprintf(rootfs->folder, sizeof rootfs->folder, "%.480s/host", sandboxes);
     rc = bh_path_mount_tmpfs("bulkhead-host", rootfs->folder, 0755, err); /* what jobs see of it never changes */
     if (rc == BH_OK)
         rc = build_usr(rootfs, conf, libexec, err);

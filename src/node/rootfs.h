@@ -24,7 +24,7 @@ enum { BH_ROOTFS_MOUNTS_MAX = 64 };
 #define BH_ROOTFS_LIBEXEC "/usr/local/bulkhead/libexec"
 
 /* Build the parts below the folder `boxes`. */
-BH_MUST_USE bh_rc bh_rootfs_open(const struct bh_conf *conf, const char *boxes,
+BH_MUST_USE bh_rc bh_rootfs_open(const struct bh_conf *conf, const char *sandboxes,
                                  const char *libexec, struct bh_rootfs **ret_rootfs,
                                  struct bh_err *err);
 void bh_rootfs_close(struct bh_rootfs *rootfs);

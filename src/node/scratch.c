@@ -40,53 +40,53 @@ bh_scratch_path(const struct bh_node *node, uint64_t lease, char ret_path[BH_NOD
 
 /* Of a job that an earlier run of the node started, its file says it. */
 static uint64_t
-bytes_of(const struct bh_node *node, const struct bh_job *job)
+scratch_bytes_of(const struct bh_node *node, const struct bh_job *job)
 {
     char path[BH_NODE_PATH_MAX];
     struct stat st;
 
     if (job->ended || job->scratch_bytes)
         return job->ended ? 0 : job->scratch_bytes;
-    bh_scratch_path(node, job->note.lease, path);
+    bh_scratch_path(node, job->record.lease, path);
     return lstat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
 /* A lease of before parties were noted is its own tenant's alone. */
 static bool
-is_of_party(const struct bh_note *a, const struct bh_note *b)
+is_of_party(const struct bh_node_record *a, const struct bh_node_record *b)
 {
     return *a->party && *b->party ? strcmp(a->party, b->party) == 0 : a->tenant == b->tenant;
 }
 
 /* Nobody has all of a node's scratch, with one job or with many tenants. */
 static bh_rc
-check_tenant(const struct bh_node *node, const struct bh_job *job, const char *folder, uint64_t bytes,
+scratch_check_tenant(const struct bh_node *node, const struct bh_job *job, const char *folder, uint64_t bytes,
              struct bh_err *err)
 {
-    struct bh_disk_room room = bh_disk_room_at(folder);
-    uint64_t most = (room.size - bh_disk_room_kept(&room)) / 100 * node->conf.scratch_tenant_share;
+    struct bh_disk_space space = bh_disk_space_at(folder);
+    uint64_t most = (space.size - bh_disk_space_reserved(&space)) / 100 * node->conf.scratch_tenant_share;
     uint64_t used = 0;
 
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *other = &node->state.jobs[i];
 
-        if (other != job && is_of_party(&other->note, &job->note))
-            used += bytes_of(node, other);
+        if (other != job && is_of_party(&other->record, &job->record))
+            used += scratch_bytes_of(node, other);
     }
-    if (room.size == 0 || (bytes <= most && used <= most - bytes))
+    if (space.size == 0 || (bytes <= most && used <= most - bytes))
         return BH_OK;
     /* not how much the others have: they may be behind a boundary */
     bh_err_set(err, bytes > most ? BH_RANGE : BH_QUOTA,
                "%" PRIu64 " MiB are more than %sthis tenant's part of the node's scratch, %" PRIu64
                " MiB, which all under %s have together", bytes >> 20,
                bytes > most ? "" : "is left of ", most >> 20,
-               *job->note.party ? job->note.party : "it");
+               *job->record.party ? job->record.party : "it");
     return bh_err_hint(err, bytes > most ? "ask for less; scratch_tenant_share in node.conf is the limit"
                                          : "it is tried again when a job on the node has ended");
 }
 
 bh_rc
-bh_scratch_take(const struct bh_node *node, struct bh_job *job, uint64_t bytes, struct bh_err *err)
+bh_scratch_acquire(const struct bh_node *node, struct bh_job *job, uint64_t bytes, struct bh_err *err)
 {
     char folder[BH_NODE_PATH_MAX];
     bh_rc rc;
@@ -103,7 +103,7 @@ bh_scratch_take(const struct bh_node *node, struct bh_job *job, uint64_t bytes, 
     bh_scratch_folder(node, folder);
     rc = bh_dir_make(folder, 0700, err);
     if (rc == BH_OK)
-        rc = check_tenant(node, job, folder, bytes, err);
+        rc = scratch_check_tenant(node, job, folder, bytes, err);
     if (rc == BH_OK)
         job->scratch_bytes = bytes;
     return rc;
@@ -114,7 +114,7 @@ bh_scratch_take(const struct bh_node *node, struct bh_job *job, uint64_t bytes, 
 /* A loop device that lets go of the file when nobody uses it any more.  Others take free
  * ones at the same time. */
 static bh_rc
-attach(int file, int *ret_device, char ret_path[32], struct bh_err *err)
+scratch_attach(int file, int *ret_device, char ret_path[32], struct bh_err *err)
 {
     struct loop_config config = { .fd = (uint32_t)file,
                                   .info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO };
@@ -158,7 +158,7 @@ bh_scratch_mount(const struct bh_node *node, uint64_t lease, const char *place,
     file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0)
         return bh_err_errno(err, "open %s", path);
-    rc = attach(file, &device, name, err);
+    rc = scratch_attach(file, &device, name, err);
     if (rc != BH_OK)
         return rc;
     if (mount(name, place, "ext4", MS_NOSUID | MS_NODEV | MS_NOATIME, "") != 0)

@@ -21,7 +21,7 @@ void bh_scratch_path(const struct bh_node *node, uint64_t lease,
  *   BH_RANGE        more than scratch_max_mib, or than scratch_tenant_share ever gives its party
  *   BH_QUOTA        others of its party have what that gives
  *   BH_UNAVAILABLE  mkfs.ext4 is not installed */
-BH_MUST_USE bh_rc bh_scratch_take(const struct bh_node *node, struct bh_job *job, uint64_t bytes,
+BH_MUST_USE bh_rc bh_scratch_acquire(const struct bh_node *node, struct bh_job *job, uint64_t bytes,
                                   struct bh_err *err);
 
 /* Mount it at the folder `place`, its root given to that user.  The loop device goes with

@@ -25,7 +25,7 @@ enum { INTERRUPTIONS_MAX = 4, TIMEOUTS_MAX = 2 };
 #define PAUSE_FIRST (100 * BH_NS_PER_MS)
 #define PAUSE_MOST (2 * BH_NS_PER_S)
 #define GONE_WITHIN (30 * BH_NS_PER_S) /* what is left of a helper that was killed */
-#define GONE_GLANCE (10 * BH_NS_PER_MS)
+#define GONE_POLL_INTERVAL (10 * BH_NS_PER_MS)
 
 /* ---- what the driver itself does ---- */
 
@@ -79,11 +79,11 @@ bh_scrub_driver_check(const struct bh_node *node, struct bh_err *err)
 
 /* ---- is it due? ---- */
 
-struct bh_scrub_wish
-bh_scrub_wish_of(const struct bh_note *order)
+struct bh_scrub_request
+bh_scrub_request_of(const struct bh_node_record *order)
 {
-    return (struct bh_scrub_wish){ .order = order->order,
-                                    .partition = order->piece.partition,
+    return (struct bh_scrub_request){ .order = order->order,
+                                    .partition = order->partition.partition,
                                     .tenant = order->tenant,
                                     .job = order->job };
 }
@@ -91,34 +91,34 @@ bh_scrub_wish_of(const struct bh_note *order)
 /* A share was scrubbed for the tenant and no lease has had memory of its GPU since, or there is
  * nobody else's in it. */
 static bool
-may_have(const struct bh_node *node, const struct bh_note_piece *piece, uint32_t tenant)
+may_have(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t tenant)
 {
-    return (bh_share_slot_is(piece) && piece->cleared_for == tenant)
-           || bh_mark_allows(&node->state.marks, piece, tenant);
+    return (bh_share_slot_is(partition) && partition->cleared_for == tenant)
+           || bh_ownership_map_allows(&node->state.ownership, partition, tenant);
 }
 
 bool
-bh_scrub_is_due(const struct bh_node *node, const struct bh_scrub_wish *wish)
+bh_scrub_is_due(const struct bh_node *node, const struct bh_scrub_request *request)
 {
-    const struct bh_note_piece *piece = bh_state_piece(&node->state, wish->partition);
+    const struct bh_node_partition *partition = bh_state_partition(&node->state, request->partition);
 
-    return piece && !may_have(node, piece, wish->tenant);
+    return partition && !may_have(node, partition, request->tenant);
 }
 
-/* The piece that stands where the lease was lent one: a resumed lease may get another. */
-static const struct bh_note_piece *
-piece_of(const struct bh_node *node, const struct bh_note_piece *lent)
+/* The partition that stands where the lease was lent one: a resumed lease may get another. */
+static const struct bh_node_partition *
+partition_of(const struct bh_node *node, const struct bh_node_partition *lent)
 {
-    const struct bh_note_piece *now = bh_state_piece_at(&node->state, lent->gpu, lent->gi);
+    const struct bh_node_partition *now = bh_state_partition_at(&node->state, lent->gpu, lent->gi);
 
     return now ? now : lent;
 }
 
 bh_rc
-bh_scrub_check(const struct bh_node *node, const struct bh_note *lease, struct bh_err *err)
+bh_scrub_check(const struct bh_node *node, const struct bh_node_record *lease, struct bh_err *err)
 {
     for (uint32_t i = 0; i < lease->lent_count; i++) {
-        if (!may_have(node, piece_of(node, &lease->lent[i]), lease->tenant))
+        if (!may_have(node, partition_of(node, &lease->lent[i]), lease->tenant))
             return bh_err_set(err, BH_CONFLICT,
                               "memory of piece %" PRIu64
                               " was another tenant's and has no receipt",
@@ -131,14 +131,14 @@ bh_scrub_check(const struct bh_node *node, const struct bh_note *lease, struct b
 
 struct scrub {
     enum { FREE, RUNS, OVER } state;
-    struct bh_scrub_wish wish;
-    struct bh_note note; /* the receipt, as far as it goes */
+    struct bh_scrub_request request;
+    struct bh_node_record record; /* the receipt, as far as it goes */
     struct bh_scrub_run run;
     uint64_t most;       /* bytes that it may take; 0: all */
-    bh_ns look_at;       /* monotonic; while no run is under way, when the next one begins */
+    bh_ns check_at;       /* monotonic; while no run is under way, when the next one begins */
     bh_ns pause, gone_by; /* between two runs; when the helper before must have gone */
     uint32_t interruptions, timeouts;
-    bool told;           /* its receipt is written, and its last helper has not gone yet */
+    bool logged;           /* its receipt is written, and its last helper has not gone yet */
     bool left;           /* nobody waits for it any more */
     bool was_bad;        /* a run has read back something else than it filled */
     struct bh_err err;   /* when over: what came of it */
@@ -164,13 +164,13 @@ bh_scrubs_free(struct bh_scrubs *scrubs)
 }
 
 static struct scrub *
-find(const struct bh_node *node, uint64_t order, uint64_t partition)
+scrub_find(const struct bh_node *node, uint64_t order, uint64_t partition)
 {
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         struct scrub *scrub = &node->scrubs->scrub[i];
 
-        if (scrub->state != FREE && !scrub->left && scrub->wish.order == order
-            && scrub->wish.partition == partition)
+        if (scrub->state != FREE && !scrub->left && scrub->request.order == order
+            && scrub->request.partition == partition)
             return scrub;
     }
     return NULL;
@@ -182,7 +182,7 @@ bh_scrub_runs(const struct bh_node *node, uint64_t order)
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         const struct scrub *scrub = &node->scrubs->scrub[i];
 
-        if (scrub->state == RUNS && scrub->wish.order == order)
+        if (scrub->state == RUNS && scrub->request.order == order)
             return true;
     }
     return false;
@@ -194,7 +194,7 @@ bh_scrub_runs_on(const struct bh_node *node, const char *gpu)
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         const struct scrub *scrub = &node->scrubs->scrub[i];
 
-        if (scrub->state == RUNS && strcmp(scrub->note.piece.gpu, gpu) == 0)
+        if (scrub->state == RUNS && strcmp(scrub->record.partition.gpu, gpu) == 0)
             return true;
     }
     return false;
@@ -202,12 +202,12 @@ bh_scrub_runs_on(const struct bh_node *node, const char *gpu)
 
 /* One that is under way where the lease has its places, whoever it is done for. */
 static bool
-runs_at(const struct bh_node *node, const struct bh_note *lease)
+runs_at(const struct bh_node *node, const struct bh_node_record *lease)
 {
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         const struct scrub *scrub = &node->scrubs->scrub[i];
 
-        if (scrub->state == RUNS && bh_job_overlaps(lease, &scrub->note.piece))
+        if (scrub->state == RUNS && bh_job_overlaps(lease, &scrub->record.partition))
             return true;
     }
     return false;
@@ -215,17 +215,17 @@ runs_at(const struct bh_node *node, const struct bh_note *lease)
 
 /* A place for a scrub of that GPU; NULL: it must wait for another. */
 static struct scrub *
-find_room(const struct bh_node *node, const char *gpu)
+scrub_find_slot(const struct bh_node *node, const char *gpu)
 {
-    struct scrub *room = NULL;
+    struct scrub *slot = NULL;
 
-    for (uint32_t i = 0; i < BH_SCRUBS_MAX && !room; i++) {
+    for (uint32_t i = 0; i < BH_SCRUBS_MAX && !slot; i++) {
         struct scrub *scrub = &node->scrubs->scrub[i];
 
         if (scrub->state == FREE)
-            room = scrub;
+            slot = scrub;
     }
-    return bh_scrub_runs_on(node, gpu) ? NULL : room;
+    return bh_scrub_runs_on(node, gpu) ? NULL : slot;
 }
 
 /* ---- what is made of an answer ---- */
@@ -251,12 +251,12 @@ accept_unsampled(const struct bh_node *node, struct bh_msg_receipt *receipt,
     return BH_OK;
 }
 
-/* What the helper says is held against what the piece is. */
+/* What the helper says is held against what the partition is. */
 static bh_rc
-judge(const struct bh_note_piece *piece, const struct bh_scrub_report *report,
+scrub_judge(const struct bh_node_partition *partition, const struct bh_scrub_report *report,
       struct bh_msg_receipt *receipt, struct bh_err *err)
 {
-    uint64_t least = receipt->beside ? 1 : ((uint64_t)piece->memory_mib << 20) / 100 * LEAST_PERCENT;
+    uint64_t least = receipt->beside ? 1 : ((uint64_t)partition->memory_mib << 20) / 100 * LEAST_PERCENT;
 
     receipt->method = BH_SCRUB_FILL;
     receipt->bytes = report->bytes;
@@ -273,9 +273,9 @@ judge(const struct bh_note_piece *piece, const struct bh_scrub_report *report,
                           "they were filled",
                           report->unfilled, report->samples);
     }
-    if (strcmp(report->uuid, piece->uuid) != 0)
+    if (strcmp(report->uuid, partition->uuid) != 0)
         return bh_err_set(err, BH_IO, "the helper filled %s and not %s", report->uuid,
-                          piece->uuid);
+                          partition->uuid);
     if (report->bytes < least || report->samples == 0)
         return bh_err_set(err, BH_IO, "the helper filled %" PRIu64 " bytes only",
                           report->bytes);
@@ -286,24 +286,24 @@ judge(const struct bh_note_piece *piece, const struct bh_scrub_report *report,
 /* ---- its course ---- */
 
 static void
-begin_receipt(const struct bh_node *node, const struct bh_scrub_wish *wish,
-              const struct bh_note_piece *piece, struct bh_msg_receipt *receipt)
+begin_receipt(const struct bh_node *node, const struct bh_scrub_request *request,
+              const struct bh_node_partition *partition, struct bh_msg_receipt *receipt)
 {
     *receipt = (struct bh_msg_receipt){
-        .order = wish->order,
-        .partition = wish->partition,
-        .tenant = wish->tenant,
-        .job = wish->job,
-        .start = piece->start,
+        .order = request->order,
+        .partition = request->partition,
+        .tenant = request->tenant,
+        .job = request->job,
+        .start = partition->start,
         .begun_ns = bh_time_now(),
         .driver = bh_scrub_driver(node),
         .result = BH_SCRUB_INTERRUPTED,
-        .memory_bytes = (uint64_t)piece->memory_mib << 20,
+        .memory_bytes = (uint64_t)partition->memory_mib << 20,
     };
-    snprintf(receipt->gpu, sizeof receipt->gpu, "%s", piece->gpu);
-    snprintf(receipt->uuid, sizeof receipt->uuid, "%s", piece->uuid);
-    snprintf(receipt->profile, sizeof receipt->profile, "%s", piece->profile);
-    bh_mark_list(&node->state.marks, piece, receipt);
+    snprintf(receipt->gpu, sizeof receipt->gpu, "%s", partition->gpu);
+    snprintf(receipt->uuid, sizeof receipt->uuid, "%s", partition->uuid);
+    snprintf(receipt->profile, sizeof receipt->profile, "%s", partition->profile);
+    bh_ownership_map_list_owners(&node->state.ownership, partition, receipt);
 }
 
 /* What was done, and nothing else. */
@@ -330,61 +330,61 @@ log_receipt(const struct bh_msg_receipt *receipt)
                BH_U64("bytes", receipt->bytes), BH_U64("residue", receipt->residue));
 }
 
-/* Over is over when nothing of its helper stands on the piece any more: whoever asked may use it
- * at once.  What does not go keeps the piece from everybody. */
+/* Over is over when nothing of its helper stands on the partition any more: whoever asked may use it
+ * at once.  What does not go keeps the partition from everybody. */
 static void
-finish(struct bh_node *node, struct scrub *scrub)
+scrub_finish(struct bh_node *node, struct scrub *scrub)
 {
     bh_ns now = bh_time_monotonic();
 
-    scrub->gone_by = scrub->told ? scrub->gone_by : now + GONE_WITHIN;
-    scrub->told = bh_guest_holds(node, &scrub->note.piece) && now < scrub->gone_by;
-    scrub->look_at = now + GONE_GLANCE;
-    if (scrub->told)
+    scrub->gone_by = scrub->logged ? scrub->gone_by : now + GONE_WITHIN;
+    scrub->logged = bh_helper_sandbox_holds(node, &scrub->record.partition) && now < scrub->gone_by;
+    scrub->check_at = now + GONE_POLL_INTERVAL;
+    if (scrub->logged)
         return;
-    if (bh_guest_holds(node, &scrub->note.piece) && scrub->err.rc == BH_OK)
+    if (bh_helper_sandbox_holds(node, &scrub->record.partition) && scrub->err.rc == BH_OK)
         bh_err_set(&scrub->err, BH_UNAVAILABLE, "what scrubbed piece %" PRIu64 " does not end",
-                   scrub->wish.partition);
+                   scrub->request.partition);
     scrub->state = scrub->left ? FREE : OVER;
 }
 
 /* The receipt is noted and sent, and the scrub waits for whoever asked for it. */
 static void
-conclude(struct bh_node *node, struct scrub *scrub)
+scrub_conclude(struct bh_node *node, struct scrub *scrub)
 {
-    struct bh_msg_receipt *receipt = &scrub->note.receipt;
-    bh_rc rc = scrub->err.rc, noted;
+    struct bh_msg_receipt *receipt = &scrub->record.receipt;
+    bh_rc rc = scrub->err.rc, recorded;
     struct bh_err refused;
 
     if (rc != BH_OK && !*receipt->why)
         snprintf(receipt->why, sizeof receipt->why, "%.199s", scrub->err.msg);
     bh_utf8_scrub(receipt->why);
     receipt->ended_ns = bh_time_now();
-    noted = bh_state_note(&node->state, &scrub->note, &refused);
+    recorded = bh_state_record(&node->state, &scrub->record, &refused);
     log_receipt(receipt);
-    if (noted == BH_OK)
+    if (recorded == BH_OK)
         bh_node_send(node, BH_MSG_RECEIPT, receipt);
-    if (rc == BH_OK && noted != BH_OK)
+    if (rc == BH_OK && recorded != BH_OK)
         scrub->err = refused;
     if (scrub->err.rc != BH_OK)
-        bh_err_wrap(&scrub->err, "scrub of piece %" PRIu64 " on GPU %s", scrub->wish.partition,
-                    scrub->note.piece.gpu);
-    finish(node, scrub);
+        bh_err_wrap(&scrub->err, "scrub of piece %" PRIu64 " on GPU %s", scrub->request.partition,
+                    scrub->record.partition.gpu);
+    scrub_finish(node, scrub);
 }
 
 /* Another run after a pause, or no more. */
 static void
 try_later(struct bh_node *node, struct scrub *scrub, bool more)
 {
-    scrub->note.receipt.result = BH_SCRUB_INTERRUPTED; /* bad memory is bad twice */
+    scrub->record.receipt.result = BH_SCRUB_INTERRUPTED; /* bad memory is bad twice */
     if (!more || scrub->left) {
-        conclude(node, scrub);
+        scrub_conclude(node, scrub);
         return;
     }
     scrub->pause = !scrub->pause                    ? PAUSE_FIRST
                    : scrub->pause > PAUSE_MOST / 2 ? PAUSE_MOST
                                                    : 2 * scrub->pause;
-    scrub->look_at = bh_time_monotonic() + scrub->pause;
+    scrub->check_at = bh_time_monotonic() + scrub->pause;
 }
 
 void
@@ -393,12 +393,12 @@ bh_scrub_leave(struct bh_node *node, uint64_t order)
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         struct scrub *scrub = &node->scrubs->scrub[i];
 
-        if (scrub->state == FREE || scrub->wish.order != order)
+        if (scrub->state == FREE || scrub->request.order != order)
             continue;
         scrub->left = true;
         if (scrub->state == OVER)
             scrub->state = FREE;
-        else if (!scrub->told && !scrub->run.guest) /* in a pause: there is no other run */
+        else if (!scrub->logged && !scrub->run.helper) /* in a pause: there is no other run */
             try_later(node, scrub, false);
     }
 }
@@ -414,12 +414,12 @@ try_run(struct bh_node *node, struct scrub *scrub)
 
     scrub->run = (struct bh_scrub_run){ 0 };
     scrub->gone_by = scrub->gone_by ? scrub->gone_by : now + GONE_WITHIN;
-    rc = bh_scrub_run_begin(node, &scrub->note.piece, scrub->most, &scrub->run, &scrub->err);
+    rc = bh_scrub_run_begin(node, &scrub->record.partition, scrub->most, &scrub->run, &scrub->err);
     gone = rc != BH_CONFLICT && rc != BH_FULL;
     if (rc == BH_OK) {
-        scrub->note.receipt.tries++;
+        scrub->record.receipt.tries++;
         scrub->gone_by = 0;
-        scrub->look_at = now;
+        scrub->check_at = now;
         return;
     }
     scrub->interruptions += gone;
@@ -428,7 +428,7 @@ try_run(struct bh_node *node, struct scrub *scrub)
 
 /* A run is over that does not end the scrub. */
 static void
-take_interruption(struct bh_node *node, struct scrub *scrub)
+record_interruption(struct bh_node *node, struct scrub *scrub)
 {
     bool late = scrub->err.rc == BH_TIMEOUT;
 
@@ -439,13 +439,13 @@ take_interruption(struct bh_node *node, struct scrub *scrub)
 
 /* Bytes that do not read back are filled a second time before the memory is called bad. */
 static void
-take_bad(struct bh_node *node, struct scrub *scrub)
+record_bad(struct bh_node *node, struct scrub *scrub)
 {
     bool again = scrub->was_bad;
 
     scrub->was_bad = true;
     if (again)
-        conclude(node, scrub);
+        scrub_conclude(node, scrub);
     else if (scrub->left)
         try_later(node, scrub, false);
     else
@@ -469,36 +469,36 @@ has_none(const struct bh_msg_receipt *receipt, const struct bh_scrub_report *rep
 }
 
 static void
-take_report(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_report *report)
+record_report(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_report *report)
 {
-    struct bh_msg_receipt *receipt = &scrub->note.receipt;
+    struct bh_msg_receipt *receipt = &scrub->record.receipt;
 
-    scrub->run.guest = NULL;
+    scrub->run.helper = NULL;
     if (scrub->err.rc != BH_OK) {
-        take_interruption(node, scrub);
+        record_interruption(node, scrub);
         return;
     }
     if (report->end == BH_SCRUB_END_NO_LIBRARY || has_none(receipt, report)) {
         scrub->err.rc = accept_unsampled(node, receipt, *report->why ? report->why
                                          : "others use all memory", &scrub->err);
-        conclude(node, scrub);
+        scrub_conclude(node, scrub);
         return;
     }
-    scrub->err.rc = judge(&scrub->note.piece, report, receipt, &scrub->err);
+    scrub->err.rc = scrub_judge(&scrub->record.partition, report, receipt, &scrub->err);
     if (receipt->result == BH_SCRUB_PARTIAL)
         explain_part(receipt);
     if (scrub->err.rc == BH_OK)
-        conclude(node, scrub);
+        scrub_conclude(node, scrub);
     else if (receipt->result == BH_SCRUB_FAILED)
-        take_bad(node, scrub);
+        record_bad(node, scrub);
     else
-        take_interruption(node, scrub);
+        record_interruption(node, scrub);
 }
 
 static bool
-is_beside(const struct bh_node *node, const struct bh_note_piece *piece)
+is_beside(const struct bh_node *node, const struct bh_node_partition *partition)
 {
-    return bh_share_slot_is(piece) && bh_share_slot_neighbours(node, piece->gpu).leases > 0;
+    return bh_share_slot_is(partition) && bh_share_slot_neighbours(node, partition->gpu).leases > 0;
 }
 
 /* Whether there is something to fill, and something to fill it with; else why not.  Beside others
@@ -506,14 +506,14 @@ is_beside(const struct bh_node *node, const struct bh_note_piece *piece)
 static bool
 can_fill(const struct bh_node *node, struct scrub *scrub, char *ret_why, size_t size)
 {
-    const struct bh_note_piece *piece = &scrub->note.piece;
-    struct bh_share_neighbours beside = bh_share_slot_neighbours(node, piece->gpu);
+    const struct bh_node_partition *partition = &scrub->record.partition;
+    struct bh_share_neighbours beside = bh_share_slot_neighbours(node, partition->gpu);
 
     if (!bh_scrub_has_helper(node, ret_why, size))
         return false;
-    if (!scrub->note.receipt.beside)
+    if (!scrub->record.receipt.beside)
         return true;
-    scrub->most = bh_share_slot_free_bytes(node, piece, &beside);
+    scrub->most = bh_share_slot_free_bytes(node, partition, &beside);
     if (scrub->most == 0)
         snprintf(ret_why, size, "leases beside it were promised all memory, and the driver clears "
                  "what it gives out");
@@ -521,41 +521,41 @@ can_fill(const struct bh_node *node, struct scrub *scrub, char *ret_why, size_t 
 }
 
 static void
-begin(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_wish *wish)
+scrub_begin(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_request *request)
 {
-    const struct bh_note_piece *piece = bh_state_piece(&node->state, wish->partition);
+    const struct bh_node_partition *partition = bh_state_partition(&node->state, request->partition);
     char why[200];
 
-    BH_ASSERT(piece && scrub->state == FREE);
-    *scrub = (struct scrub){ .state = RUNS, .wish = *wish, .note.kind = BH_NOTE_RECEIPT };
-    scrub->note.piece = *piece;
-    begin_receipt(node, wish, &scrub->note.piece, &scrub->note.receipt);
-    if (bh_share_slot_is(piece))
-        scrub->note.receipt.neighbors = bh_share_slot_neighbours(node, piece->gpu).leases;
-    scrub->note.receipt.beside = scrub->note.receipt.neighbors > 0;
+    BH_ASSERT(partition && scrub->state == FREE);
+    *scrub = (struct scrub){ .state = RUNS, .request = *request, .record.kind = BH_NODE_RECORD_RECEIPT };
+    scrub->record.partition = *partition;
+    begin_receipt(node, request, &scrub->record.partition, &scrub->record.receipt);
+    if (bh_share_slot_is(partition))
+        scrub->record.receipt.neighbors = bh_share_slot_neighbours(node, partition->gpu).leases;
+    scrub->record.receipt.beside = scrub->record.receipt.neighbors > 0;
     if (can_fill(node, scrub, why, sizeof why)) {
-        scrub->note.receipt.method = BH_SCRUB_FILL;
+        scrub->record.receipt.method = BH_SCRUB_FILL;
         try_run(node, scrub);
         return;
     }
-    scrub->err.rc = accept_unsampled(node, &scrub->note.receipt, why, &scrub->err);
-    conclude(node, scrub);
+    scrub->err.rc = accept_unsampled(node, &scrub->record.receipt, why, &scrub->err);
+    scrub_conclude(node, scrub);
 }
 
 /* Take it on as far as it goes now. */
 static void
-go_on(struct bh_node *node, struct scrub *scrub, bh_ns now)
+scrub_advance(struct bh_node *node, struct scrub *scrub, bh_ns now)
 {
     struct bh_scrub_report report;
 
-    if (scrub->told)
-        finish(node, scrub);
-    else if (!scrub->run.guest && scrub->look_at <= now)
+    if (scrub->logged)
+        scrub_finish(node, scrub);
+    else if (!scrub->run.helper && scrub->check_at <= now)
         try_run(node, scrub);
-    else if (scrub->run.guest
-             && (scrub->look_at <= now || bh_guest_has_ended(scrub->run.guest))
-             && bh_scrub_run_go_on(node, &scrub->run, &scrub->look_at, &report, &scrub->err))
-        take_report(node, scrub, &report);
+    else if (scrub->run.helper
+             && (scrub->check_at <= now || bh_helper_sandbox_has_ended(scrub->run.helper))
+             && bh_scrub_run_advance(node, &scrub->run, &scrub->check_at, &report, &scrub->err))
+        record_report(node, scrub, &report);
 }
 
 bh_ns
@@ -567,9 +567,9 @@ bh_scrubs_tick(struct bh_node *node, bh_ns now)
         struct scrub *scrub = &node->scrubs->scrub[i];
 
         if (scrub->state == RUNS)
-            go_on(node, scrub, now);
-        if (scrub->state == RUNS && (!next || scrub->look_at < next))
-            next = scrub->look_at;
+            scrub_advance(node, scrub, now);
+        if (scrub->state == RUNS && (!next || scrub->check_at < next))
+            next = scrub->check_at;
     }
     return next;
 }
@@ -578,19 +578,19 @@ bh_scrubs_tick(struct bh_node *node, bh_ns now)
 
 /* The answer of a scrub that was begun for the wish; or begin one, when it is due. */
 static bh_rc
-ask(struct bh_node *node, const struct bh_scrub_wish *wish, bool due, bool *ret_waits,
+scrub_ask(struct bh_node *node, const struct bh_scrub_request *request, bool due, bool *ret_waits,
     struct bh_err *err)
 {
-    struct scrub *scrub = find(node, wish->order, wish->partition);
-    const struct bh_note_piece *piece = bh_state_piece(&node->state, wish->partition);
+    struct scrub *scrub = scrub_find(node, request->order, request->partition);
+    const struct bh_node_partition *partition = bh_state_partition(&node->state, request->partition);
 
     *ret_waits = false;
     if (!scrub && !due)
         return BH_OK;
     if (!scrub) {
-        scrub = find_room(node, piece->gpu);
+        scrub = scrub_find_slot(node, partition->gpu);
         if (scrub)
-            begin(node, scrub, wish);
+            scrub_begin(node, scrub, request);
     }
     *ret_waits = !scrub || scrub->state == RUNS;
     if (*ret_waits)
@@ -601,74 +601,74 @@ ask(struct bh_node *node, const struct bh_scrub_wish *wish, bool due, bool *ret_
 }
 
 bh_rc
-bh_scrub_before(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret_waits,
+bh_scrub_before(struct bh_node *node, const struct bh_scrub_request *request, bool *ret_waits,
                 struct bh_err *err)
 {
-    bh_rc rc = bh_handover_check(node, bh_state_piece(&node->state, wish->partition),
-                                 wish->tenant, ret_waits, err);
+    bh_rc rc = bh_handover_check(node, bh_state_partition(&node->state, request->partition),
+                                 request->tenant, ret_waits, err);
 
     if (rc != BH_OK || *ret_waits)
         return rc;
-    return ask(node, wish, bh_scrub_is_due(node, wish), ret_waits, err);
+    return scrub_ask(node, request, bh_scrub_is_due(node, request), ret_waits, err);
 }
 
 bh_rc
-bh_scrub_again(struct bh_node *node, const struct bh_scrub_wish *wish, bool *ret_waits,
+bh_scrub_repeat_failed(struct bh_node *node, const struct bh_scrub_request *request, bool *ret_waits,
                struct bh_err *err)
 {
-    const struct bh_note_piece *piece = bh_state_piece(&node->state, wish->partition);
+    const struct bh_node_partition *partition = bh_state_partition(&node->state, request->partition);
 
-    *ret_waits = piece && bh_handover_is_held(node, piece);
+    *ret_waits = partition && bh_handover_is_held(node, partition);
     if (*ret_waits)
         return BH_OK;
-    return ask(node, wish,
-               piece && bh_mark_failed(&node->state.marks, piece) && !is_beside(node, piece),
+    return scrub_ask(node, request,
+               partition && bh_ownership_map_has_failed(&node->state.ownership, partition) && !is_beside(node, partition),
                ret_waits, err);
 }
 
-/* One of the lease's pieces.  Of memory that shares have together all that is not the tenant's is
+/* One of the lease's partitions.  Of memory that shares have together all that is not the tenant's is
  * scrubbed, of others what nobody knows whose it was. */
 static bh_rc
-settle_piece(struct bh_node *node, const struct bh_scrub_wish *wish,
-             const struct bh_note_piece *piece, bool *ret_waits, struct bh_err *err)
+prepare_partition(struct bh_node *node, const struct bh_scrub_request *request,
+             const struct bh_node_partition *partition, bool *ret_waits, struct bh_err *err)
 {
-    bool due = bh_scrub_is_due(node, wish);
+    bool due = bh_scrub_is_due(node, request);
     bh_rc rc = BH_OK;
 
     *ret_waits = false;
-    if (!bh_share_slot_is(piece))
-        return ask(node, wish, due && bh_mark_is_unknown(&node->state.marks, piece, wish->tenant),
+    if (!bh_share_slot_is(partition))
+        return scrub_ask(node, request, due && bh_ownership_map_is_unknown(&node->state.ownership, partition, request->tenant),
                    ret_waits, err);
-    if (bh_scrub_runs_on(node, piece->gpu)) { /* it may take all that there is */
+    if (bh_scrub_runs_on(node, partition->gpu)) { /* it may take all that there is */
         *ret_waits = true;
         return BH_OK;
     }
-    if (due && !find(node, wish->order, wish->partition))
-        rc = bh_share_slot_check_memory(node, piece, wish->tenant, err);
+    if (due && !scrub_find(node, request->order, request->partition))
+        rc = bh_share_slot_check_memory(node, partition, request->tenant, err);
     if (rc == BH_OK)
-        rc = ask(node, wish, due, ret_waits, err);
+        rc = scrub_ask(node, request, due, ret_waits, err);
     return rc == BH_OK && due && !*ret_waits
-               ? bh_share_slot_clear(node, wish->partition, wish->tenant, err) : rc;
+               ? bh_share_slot_clear(node, request->partition, request->tenant, err) : rc;
 }
 
 /* What was cleaned for another job, and goes to this one as it is, has a receipt that says by which
  * scrub: its own tenant may not see that one. */
 static bh_rc
-prove_piece(struct bh_node *node, const struct bh_scrub_wish *wish,
-            const struct bh_note_piece *piece, struct bh_err *err)
+prove_partition(struct bh_node *node, const struct bh_scrub_request *request,
+            const struct bh_node_partition *partition, struct bh_err *err)
 {
-    struct bh_note note = { .kind = BH_NOTE_RECEIPT, .piece = *piece };
-    struct bh_msg_receipt *receipt = &note.receipt;
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_RECEIPT, .partition = *partition };
+    struct bh_msg_receipt *receipt = &record.receipt;
     bh_rc rc;
 
-    begin_receipt(node, wish, piece, receipt);
-    if (!bh_mark_prove(&node->state.marks, piece, receipt))
+    begin_receipt(node, request, partition, receipt);
+    if (!bh_ownership_map_prove(&node->state.ownership, partition, receipt))
         return BH_OK;
     receipt->method = BH_SCRUB_EARLIER;
     receipt->ended_ns = receipt->begun_ns;
     if (receipt->by_count == 0)
         snprintf(receipt->why, sizeof receipt->why, "the receipt of its scrub is not known any more");
-    rc = bh_state_note(&node->state, &note, err);
+    rc = bh_state_record(&node->state, &record, err);
     if (rc != BH_OK)
         return rc;
     bh_log(SCRUBBED_EARLIER, BH_STR("gpu", receipt->gpu), BH_U64("piece", receipt->partition),
@@ -678,35 +678,35 @@ prove_piece(struct bh_node *node, const struct bh_scrub_wish *wish,
 }
 
 static bh_rc
-prove(struct bh_node *node, const struct bh_note *lease, uint64_t order, struct bh_err *err)
+prove(struct bh_node *node, const struct bh_node_record *lease, uint64_t order, struct bh_err *err)
 {
     bh_rc rc = bh_scrub_check(node, lease, err);
 
     for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK; i++) {
-        const struct bh_note_piece *piece = piece_of(node, &lease->lent[i]);
-        struct bh_scrub_wish wish = { order, piece->partition, lease->tenant, lease->job };
+        const struct bh_node_partition *partition = partition_of(node, &lease->lent[i]);
+        struct bh_scrub_request request = { order, partition->partition, lease->tenant, lease->job };
 
-        rc = prove_piece(node, &wish, piece, err);
+        rc = prove_partition(node, &request, partition, err);
     }
     return rc;
 }
 
 bh_rc
-bh_scrub_settle(struct bh_node *node, const struct bh_note *lease, uint64_t order,
+bh_scrub_prepare(struct bh_node *node, const struct bh_node_record *lease, uint64_t order,
                 bool *ret_waits, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     *ret_waits = runs_at(node, lease);
     if (!*ret_waits)
-        rc = bh_job_check_places(node, lease, err);
+        rc = bh_job_check_placements(node, lease, err);
     for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK && !*ret_waits; i++) {
-        const struct bh_note_piece *piece = piece_of(node, &lease->lent[i]);
-        struct bh_scrub_wish wish = { order, piece->partition, lease->tenant, lease->job };
+        const struct bh_node_partition *partition = partition_of(node, &lease->lent[i]);
+        struct bh_scrub_request request = { order, partition->partition, lease->tenant, lease->job };
 
-        rc = bh_handover_check(node, piece, lease->tenant, ret_waits, err);
+        rc = bh_handover_check(node, partition, lease->tenant, ret_waits, err);
         if (rc == BH_OK && !*ret_waits)
-            rc = settle_piece(node, &wish, piece, ret_waits, err);
+            rc = prepare_partition(node, &request, partition, ret_waits, err);
     }
     return rc == BH_OK && !*ret_waits ? prove(node, lease, order, err) : rc;
 }
@@ -723,9 +723,9 @@ bh_scrub_repeat(struct bh_node *node)
 void
 bh_scrub_acknowledge(struct bh_node *node, uint64_t order)
 {
-    struct bh_note note = { .kind = BH_NOTE_FORGET_RECEIPT, .order = order };
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_FORGET_RECEIPT, .order = order };
     struct bh_err err;
 
-    if (bh_state_note(&node->state, &note, &err) != BH_OK)
+    if (bh_state_record(&node->state, &record, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("order", order), BH_ERRLOG(&err));
 }

@@ -5,10 +5,10 @@
 
 /* Memory that passes from one tenant to another (docs/scrub.md).
  *
- * A piece was just carved for a tenant.  When all of its memory is clean or the tenant's
+ * A partition was just carved for a tenant.  When all of its memory is clean or the tenant's
  * own, it may be used.  Otherwise bulkhead-scrub is run on it, in a sandbox like a job's,
  * and a receipt is noted and sent; only then is the memory clean.  Whatever dies on the
- * way: without the receipt in the journal the piece starts nobody's job.
+ * way: without the receipt in the journal the partition starts nobody's job.
  *
  * A share's memory is the GPU's: while other leases run there, a scrub fills what none of them was
  * promised, and the receipt says how much that was.
@@ -16,15 +16,15 @@
  * A scrub runs beside the node's loop, one on a GPU and BH_SCRUBS_MAX in all.  One that did not end
  * (the helper or the node was killed, the driver refused) is done again; memory is called bad only
  * when it read back something else than was filled.  Whoever needs one asks, is told to wait, and
- * asks the same again until there is an answer.  Until then nobody else gets the piece
- * (bh_guest_holds): whoever comes for it waits, also when nobody asks for the scrub any more. */
+ * asks the same again until there is an answer.  Until then nobody else gets the partition
+ * (bh_helper_sandbox_holds): whoever comes for it waits, also when nobody asks for the scrub any more. */
 
 enum { BH_SCRUBS_MAX = 4 };
 
 BH_MUST_USE struct bh_scrubs *bh_scrubs_new(void);
 void bh_scrubs_free(struct bh_scrubs *scrubs); /* NULL is fine; its helpers are guests */
 
-struct bh_scrub_wish {
+struct bh_scrub_request {
     uint64_t order; /* that it is done for: the receipt's number */
     uint64_t partition;
     uint32_t tenant; /* 0: nobody's yet */
@@ -32,28 +32,28 @@ struct bh_scrub_wish {
 };
 
 /* That of a CARVE, by its note. */
-struct bh_scrub_wish bh_scrub_wish_of(const struct bh_note *order);
+struct bh_scrub_request bh_scrub_request_of(const struct bh_node_record *order);
 
-/* Whether the piece needs a scrub before the tenant may have it. */
-bool bh_scrub_is_due(const struct bh_node *node, const struct bh_scrub_wish *wish);
+/* Whether the partition needs a scrub before the tenant may have it. */
+bool bh_scrub_is_due(const struct bh_node *node, const struct bh_scrub_request *request);
 
-/* Scrub when it is due, once nobody has files of it open (node/handover.h).  The piece exists.  BH_OK and `ret_waits`: there is no answer yet.
+/* Scrub when it is due, once nobody has files of it open (node/handover.h).  The partition exists.  BH_OK and `ret_waits`: there is no answer yet.
  *   BH_IO, BH_TIMEOUT, BH_DENIED, ...  it is not clean: nobody may use it; a receipt says
  * so */
-BH_MUST_USE bh_rc bh_scrub_before(struct bh_node *node, const struct bh_scrub_wish *wish,
+BH_MUST_USE bh_rc bh_scrub_before(struct bh_node *node, const struct bh_scrub_request *request,
                                   bool *ret_waits, struct bh_err *err);
 
-/* Before a piece is destroyed: whom it was not lent is to be gone (node/handover.h), and one whose scrub failed gets another, so that its end means
+/* Before a partition is destroyed: whom it was not lent is to be gone (node/handover.h), and one whose scrub failed gets another, so that its end means
  * that it is clean.  As bh_scrub_before. */
-BH_MUST_USE bh_rc bh_scrub_again(struct bh_node *node, const struct bh_scrub_wish *wish,
+BH_MUST_USE bh_rc bh_scrub_repeat_failed(struct bh_node *node, const struct bh_scrub_request *request,
                                  bool *ret_waits, struct bh_err *err);
 
-/* Before the lease's tenant uses its pieces: a scrub that runs there still, for whomever, is waited
- * for, and the places are looked at (bh_job_check_places).  Then what nobody knows whose it was is scrubbed, for
- * `order`, one piece after the other, and of shares what others had since they were carved, too.
+/* Before the lease's tenant uses its partitions: a scrub that runs there still, for whomever, is waited
+ * for, and the places are looked at (bh_job_check_placements).  Then what nobody knows whose it was is scrubbed, for
+ * `order`, one partition after the other, and of shares what others had since they were carved, too.
  * When it may: memory that was cleaned for another job gets a receipt that says so.
  * BH_CONFLICT: it is another's; else as bh_scrub_before and bh_share_slot_check_memory. */
-BH_MUST_USE bh_rc bh_scrub_settle(struct bh_node *node, const struct bh_note *lease,
+BH_MUST_USE bh_rc bh_scrub_prepare(struct bh_node *node, const struct bh_node_record *lease,
                                   uint64_t order, bool *ret_waits, struct bh_err *err);
 
 /* Take all scrubs on as far as they go now; the monotonic time of the next thing to do, or 0. */
@@ -69,8 +69,8 @@ bool bh_scrub_runs(const struct bh_node *node, uint64_t order);
 /* Whether one is under way on that GPU, for whatever order. */
 bool bh_scrub_runs_on(const struct bh_node *node, const char *gpu);
 
-/* BH_CONFLICT: memory of a piece that the lease was lent is another's, or unknown. */
-BH_MUST_USE bh_rc bh_scrub_check(const struct bh_node *node, const struct bh_note *lease,
+/* BH_CONFLICT: memory of a partition that the lease was lent is another's, or unknown. */
+BH_MUST_USE bh_rc bh_scrub_check(const struct bh_node *node, const struct bh_node_record *lease,
                                  struct bh_err *err);
 
 /* What the driver's own parameters say, and whether this GPU server may be used with them.

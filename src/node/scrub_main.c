@@ -1,5 +1,5 @@
-/* bulkhead-scrub: runs in a sandbox of its own, on one piece.  It takes all memory that the
- * piece has, looks what samples of it hold, fills it, reads the samples back, clears it,
+/* bulkhead-scrub: runs in a sandbox of its own, on one partition.  It takes all memory that the
+ * partition has, looks what samples of it hold, fills it, reads the samples back, clears it,
  * and says what it saw in one line (node/scrub_report.h).  What it reads it counts and does
  * not show.
  *
@@ -51,7 +51,7 @@ struct chunk {
 
 struct scrub {
     struct bh_scrub_report report;
-    const char *wanted;   /* UUID of the piece, or NULL */
+    const char *wanted;   /* UUID of the partition, or NULL */
     uint64_t seed;        /* chooses the pages that are read whole */
     uint64_t most;        /* bytes; 0: all.  Others use the device, and were promised the rest */
     uint64_t whole_every; /* one page in so many */
@@ -62,7 +62,7 @@ struct scrub {
 };
 
 static bool
-refuse(struct scrub *scrub, const char *what, CUresult rc)
+scrub_program_refuse(struct scrub *scrub, const char *what, CUresult rc)
 {
     const char *name = NULL;
 
@@ -75,7 +75,7 @@ refuse(struct scrub *scrub, const char *what, CUresult rc)
 }
 
 static bool
-say_no(struct scrub *scrub, enum bh_scrub_end end, const char *why)
+fail_with(struct scrub *scrub, enum bh_scrub_end end, const char *why)
 {
     scrub->report.end = end;
     snprintf(scrub->report.why, sizeof scrub->report.why, "%s", why);
@@ -85,17 +85,17 @@ say_no(struct scrub *scrub, enum bh_scrub_end end, const char *why)
 /* ---- the library ---- */
 
 static bool
-load(struct scrub *scrub)
+scrub_program_load(struct scrub *scrub)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     const char *why = library ? NULL : dlerror();
 
     if (!library)
-        return say_no(scrub, BH_SCRUB_END_NO_LIBRARY, why ? why : "no libcuda.so.1");
+        return fail_with(scrub, BH_SCRUB_END_NO_LIBRARY, why ? why : "no libcuda.so.1");
 #define CALL(name)                                                                         \
     cuda.name = (__typeof__(name) *)dlsym(library, #name);                                 \
     if (!cuda.name)                                                                        \
-        return say_no(scrub, BH_SCRUB_END_REFUSED, "libcuda.so.1 has no " #name);
+        return fail_with(scrub, BH_SCRUB_END_REFUSED, "libcuda.so.1 has no " #name);
     CALLS(CALL)
 #undef CALL
     return true;
@@ -115,7 +115,7 @@ put_uuid(char *text, size_t size, const char *prefix, const CUuuid *uuid)
 /* One device, and the one that was meant: filling another's memory would be worse than
  * filling none. */
 static bool
-open_device(struct scrub *scrub, CUdevice *ret_device)
+scrub_program_open_device(struct scrub *scrub, CUdevice *ret_device)
 {
     const char *prefix =
         scrub->wanted && strncmp(scrub->wanted, "MIG-", 4) == 0 ? "MIG" : "GPU";
@@ -127,34 +127,34 @@ open_device(struct scrub *scrub, CUdevice *ret_device)
     if (rc == CUDA_SUCCESS)
         rc = cuda.cuDeviceGetCount(&count);
     if (rc != CUDA_SUCCESS)
-        return refuse(scrub, "cuInit", rc);
+        return scrub_program_refuse(scrub, "cuInit", rc);
     if (count != 1)
-        return say_no(scrub, BH_SCRUB_END_REFUSED, "not exactly one device is visible");
+        return fail_with(scrub, BH_SCRUB_END_REFUSED, "not exactly one device is visible");
     rc = cuda.cuDeviceGet(ret_device, 0);
     if (rc == CUDA_SUCCESS)
         rc = cuda.cuDeviceGetUuid_v2(&uuid, *ret_device);
     if (rc != CUDA_SUCCESS)
-        return refuse(scrub, "cuDeviceGetUuid", rc);
+        return scrub_program_refuse(scrub, "cuDeviceGetUuid", rc);
     put_uuid(scrub->report.uuid, sizeof scrub->report.uuid, prefix, &uuid);
     if (scrub->wanted && strcmp(scrub->wanted, scrub->report.uuid) != 0)
-        return say_no(scrub, BH_SCRUB_END_REFUSED, "the visible device is another one");
+        return fail_with(scrub, BH_SCRUB_END_REFUSED, "the visible device is another one");
     rc = cuda.cuDevicePrimaryCtxRetain(&context, *ret_device);
     if (rc == CUDA_SUCCESS)
         rc = cuda.cuCtxSetCurrent(context);
-    return rc == CUDA_SUCCESS ? true : refuse(scrub, "cuDevicePrimaryCtxRetain", rc);
+    return rc == CUDA_SUCCESS ? true : scrub_program_refuse(scrub, "cuDevicePrimaryCtxRetain", rc);
 }
 
 /* ---- its memory ---- */
 
-/* Everything there is, in pieces that get smaller until not even a page is left. */
+/* Everything there is, in partitions that get smaller until not even a page is left. */
 static bool
-take_all(struct scrub *scrub, CUdevice device)
+scrub_program_allocate_all(struct scrub *scrub, CUdevice device)
 {
     size_t total = 0, size = CHUNK_BYTES;
     CUresult rc = cuda.cuDeviceTotalMem_v2(&total, device);
 
     if (rc != CUDA_SUCCESS)
-        return refuse(scrub, "cuDeviceTotalMem", rc);
+        return scrub_program_refuse(scrub, "cuDeviceTotalMem", rc);
     scrub->report.memory_bytes = total;
     while (size >= PAGE_BYTES && scrub->chunks < CHUNKS_MAX) {
         struct chunk *chunk = &scrub->chunk[scrub->chunks];
@@ -170,13 +170,13 @@ take_all(struct scrub *scrub, CUdevice device)
             continue;
         }
         if (rc != CUDA_SUCCESS)
-            return refuse(scrub, "cuMemAlloc", rc);
+            return scrub_program_refuse(scrub, "cuMemAlloc", rc);
         chunk->bytes = size;
         scrub->chunks++;
         scrub->report.bytes += size;
     }
     if (!scrub->most && scrub->report.bytes / LEAST_PERCENT < total / 100)
-        return say_no(scrub, BH_SCRUB_END_REFUSED, "most of the memory is in use");
+        return fail_with(scrub, BH_SCRUB_END_REFUSED, "most of the memory is in use");
     return true;
 }
 
@@ -190,7 +190,7 @@ fill_all(struct scrub *scrub, uint32_t word)
                                  scrub->chunk[i].bytes / sizeof word);
     if (rc == CUDA_SUCCESS)
         rc = cuda.cuCtxSynchronize();
-    return rc == CUDA_SUCCESS ? true : refuse(scrub, "cuMemsetD32", rc);
+    return rc == CUDA_SUCCESS ? true : scrub_program_refuse(scrub, "cuMemsetD32", rc);
 }
 
 static bool
@@ -205,7 +205,7 @@ is_filled(const unsigned char *bytes, size_t length, uint32_t word)
 
 /* A number that looks random, the same one for the same page and seed. */
 static uint64_t
-mix(uint64_t seed, uint64_t page)
+scrub_program_mix(uint64_t seed, uint64_t page)
 {
     uint64_t x = seed + (page + 1) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -230,7 +230,7 @@ read_samples(struct scrub *scrub, const struct chunk *chunk)
 
 /* Samples that hold something else than `word`. */
 static bool
-look(struct scrub *scrub, uint32_t word, uint64_t *ret_others)
+scrub_program_sample(struct scrub *scrub, uint32_t word, uint64_t *ret_others)
 {
     uint64_t page = 0, others = 0;
 
@@ -241,7 +241,7 @@ look(struct scrub *scrub, uint32_t word, uint64_t *ret_others)
         for (size_t n = 0; rc == CUDA_SUCCESS && n < chunk->bytes / PAGE_BYTES; n++, page++) {
             bool filled = is_filled(scrub->samples + n * SAMPLE_BYTES, SAMPLE_BYTES, word);
 
-            if (mix(scrub->seed, page) % scrub->whole_every == 0) {
+            if (scrub_program_mix(scrub->seed, page) % scrub->whole_every == 0) {
                 rc = cuda.cuMemcpyDtoH_v2(scrub->page, chunk->address + n * PAGE_BYTES,
                                           PAGE_BYTES);
                 filled = filled && is_filled(scrub->page, PAGE_BYTES, word);
@@ -249,7 +249,7 @@ look(struct scrub *scrub, uint32_t word, uint64_t *ret_others)
             others += !filled;
         }
         if (rc != CUDA_SUCCESS)
-            return refuse(scrub, "cuMemcpyDtoH", rc);
+            return scrub_program_refuse(scrub, "cuMemcpyDtoH", rc);
     }
     scrub->report.samples = page;
     *ret_others = others;
@@ -280,20 +280,20 @@ peak_mib_s(CUdevice device)
 }
 
 static void
-run(struct scrub *scrub)
+scrub_program_run(struct scrub *scrub)
 {
     struct bh_scrub_report *report = &scrub->report;
     uint64_t left = 0;
     CUdevice device;
 
-    if (!load(scrub) || !open_device(scrub, &device) || !take_all(scrub, device))
+    if (!scrub_program_load(scrub) || !scrub_program_open_device(scrub, &device) || !scrub_program_allocate_all(scrub, device))
         return;
     scrub->whole_every = report->bytes / PAGE_BYTES / WHOLE_PAGES + 1;
     report->peak_mib_s = peak_mib_s(device);
     report->work_ns = clock_ns();
-    if (!look(scrub, 0, &report->residue) || !fill_all(scrub, PATTERN) ||
-        !look(scrub, PATTERN, &report->unfilled) || !fill_all(scrub, 0) ||
-        !look(scrub, 0, &left))
+    if (!scrub_program_sample(scrub, 0, &report->residue) || !fill_all(scrub, PATTERN) ||
+        !scrub_program_sample(scrub, PATTERN, &report->unfilled) || !fill_all(scrub, 0) ||
+        !scrub_program_sample(scrub, 0, &left))
         return;
     report->work_ns = clock_ns() - report->work_ns;
     if (left > report->unfilled)
@@ -307,13 +307,13 @@ run(struct scrub *scrub)
 /* ---- the program ---- */
 
 static int
-say(const struct bh_scrub_report *report)
+scrub_program_print(const struct bh_scrub_report *report)
 {
     char line[LINE_MAX_];
     struct bh_buf out;
 
     bh_buf_init_fixed(&out, line, sizeof line);
-    bh_buf_puts(&out, BH_SCRUB_WORD);
+    bh_buf_puts(&out, BH_SCRUB_PREFIX);
     bh_json_encode(&out, &bh_scrub_report_fields, report);
     bh_buf_putc(&out, '\n');
     if (out.overflow || fwrite(out.bytes, 1, out.length, stdout) != out.length ||
@@ -346,6 +346,6 @@ main(int argc, char **argv)
             return 2;
         }
     }
-    run(&scrub);
-    return say(&scrub.report);
+    scrub_program_run(&scrub);
+    return scrub_program_print(&scrub.report);
 }

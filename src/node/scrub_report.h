@@ -5,10 +5,10 @@
 
 #include "base/fields.h"
 
-/* What bulkhead-scrub says on its standard output: BH_SCRUB_WORD, one line of JSON, and a
+/* What bulkhead-scrub says on its standard output: BH_SCRUB_PREFIX, one line of JSON, and a
  * newline.  Libraries that it loads may print before it. */
 
-#define BH_SCRUB_WORD "bulkhead-scrub: "
+#define BH_SCRUB_PREFIX "bulkhead-scrub: "
 
 enum bh_scrub_end {
     BH_SCRUB_END_CLEAN,      /* each sample read back as it was filled, and then zero */

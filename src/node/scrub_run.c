@@ -11,9 +11,9 @@
 #include "node/path.h"
 
 enum { PIDS = 256 };
-#define GLANCE (2 * BH_NS_PER_MS)
-#define KILL_AGAIN (50 * BH_NS_PER_MS)
-#define KILL_PATIENCE (5 * BH_NS_PER_S)
+#define POLL_INTERVAL (2 * BH_NS_PER_MS)
+#define KILL_INTERVAL (50 * BH_NS_PER_MS)
+#define KILL_TIMEOUT (5 * BH_NS_PER_S)
 
 /* ---- is there anything to run? ---- */
 
@@ -45,18 +45,18 @@ time_left(const struct bh_node *node)
 }
 
 bh_rc
-bh_scrub_run_begin(struct bh_node *node, const struct bh_note_piece *piece, uint64_t most,
+bh_scrub_run_begin(struct bh_node *node, const struct bh_node_partition *partition, uint64_t most,
                    struct bh_scrub_run *run, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     uint64_t seed = bh_time_monotonic();
-    const char *args[] = { BH_ROOTFS_LIBEXEC "/scrub", "--uuid", piece->uuid, "--seed",
+    const char *args[] = { BH_ROOTFS_LIBEXEC "/scrub", "--uuid", partition->uuid, "--seed",
                            bh_arena_printf(arena, "%" PRIu64, seed), "--most",
                            bh_arena_printf(arena, "%" PRIu64, most) };
-    const char *env[] = { bh_arena_printf(arena, "CUDA_VISIBLE_DEVICES=%s", piece->uuid) };
+    const char *env[] = { bh_arena_printf(arena, "CUDA_VISIBLE_DEVICES=%s", partition->uuid) };
     struct bh_msg_start start = {
-        .lease = BH_SCRUB_LEASES + piece->partition,
-        .job = BH_SCRUB_LEASES + piece->partition,
+        .lease = BH_SCRUB_LEASES + partition->partition,
+        .job = BH_SCRUB_LEASES + partition->partition,
         .cwd = "",
         .pids = PIDS < node->conf.pids_max ? PIDS : node->conf.pids_max,
         .submitter_uid = BH_PATH_NOBODY,
@@ -64,31 +64,31 @@ bh_scrub_run_begin(struct bh_node *node, const struct bh_note_piece *piece, uint
         .args = { args, BH_COUNT(args) },
         .env = { env, BH_COUNT(env) },
     };
-    struct bh_guest_request request = { .start = &start, .lent = piece, .alone = true };
+    struct bh_helper_sandbox_request request = { .start = &start, .lent = partition, .alone = true };
 
     BH_ASSERT(args[4] && args[6] && env[0]);
     *run = (struct bh_scrub_run){ .step = BH_SCRUB_RUN_BUILDS, .until = time_left(node) };
-    return bh_guest_start(node, &request, &run->guest, err);
+    return bh_helper_sandbox_start(node, &request, &run->helper, err);
 }
 
 static void
 kill_for(struct bh_node *node, struct bh_scrub_run *run)
 {
     run->step = BH_SCRUB_RUN_DIES;
-    run->until = bh_time_monotonic() + KILL_PATIENCE;
-    bh_guest_kill(node, run->guest);
+    run->until = bh_time_monotonic() + KILL_TIMEOUT;
+    bh_helper_sandbox_kill(node, run->helper);
 }
 
 /* Its walls are looked at like a job's before it begins (node/gate.h). */
 static void
-let_go(struct bh_node *node, struct bh_scrub_run *run)
+scrub_run_release(struct bh_node *node, struct bh_scrub_run *run)
 {
     struct bh_report report;
     bh_rc rc;
 
-    if (!bh_guest_look(node, run->guest, &report) || bh_report_is_trespass(&report))
+    if (!bh_helper_sandbox_check(node, run->helper, &report) || bh_report_is_trespass(&report))
         return; /* looked at again: who trespasses is ended meanwhile */
-    rc = bh_report_result(&report) == BH_CHECK_PASS ? bh_guest_let_go(run->guest, &run->why)
+    rc = bh_report_result(&report) == BH_CHECK_PASS ? bh_helper_sandbox_release(run->helper, &run->why)
                                  : bh_err_set(&run->why, BH_UNAVAILABLE,
                                               "the helper's sandbox: %.160s", report.why);
     run->step = BH_SCRUB_RUN_WORKS;
@@ -103,13 +103,13 @@ read_report(const struct bh_scrub_run *run, struct bh_scrub_report *ret_report,
             struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-    char text[BH_GUEST_OUTPUT_MAX];
+    char text[BH_HELPER_SANDBOX_OUTPUT_MAX];
     const char *line = NULL;
     bh_rc rc;
 
-    bh_guest_read(run->guest, text);
-    for (const char *at = text; (at = strstr(at, BH_SCRUB_WORD)); at++)
-        line = at + strlen(BH_SCRUB_WORD);
+    bh_helper_sandbox_read(run->helper, text);
+    for (const char *at = text; (at = strstr(at, BH_SCRUB_PREFIX)); at++)
+        line = at + strlen(BH_SCRUB_PREFIX);
     if (!line || !strchr(line, '\n'))
         return bh_err_set(err, BH_IO, "the helper died%s%.150s",
                           *text ? ": " : " and said nothing", text);
@@ -119,31 +119,31 @@ read_report(const struct bh_scrub_run *run, struct bh_scrub_report *ret_report,
 }
 
 bool
-bh_scrub_run_go_on(struct bh_node *node, struct bh_scrub_run *run, bh_ns *ret_next,
+bh_scrub_run_advance(struct bh_node *node, struct bh_scrub_run *run, bh_ns *ret_next,
                    struct bh_scrub_report *ret_report, struct bh_err *ret_err)
 {
     bh_ns now = bh_time_monotonic();
-    bool ended = bh_guest_has_ended(run->guest);
+    bool ended = bh_helper_sandbox_has_ended(run->helper);
 
     if (!ended && run->step == BH_SCRUB_RUN_BUILDS)
-        let_go(node, run);
+        scrub_run_release(node, run);
     if (!ended && run->step != BH_SCRUB_RUN_DIES && now >= run->until) {
         bh_err_set(&run->why, BH_TIMEOUT, "the helper did not end within %u ms",
                    node->conf.scrub_timeout_ms);
         kill_for(node, run);
     } else if (!ended && run->step == BH_SCRUB_RUN_DIES) {
-        bh_guest_kill(node, run->guest);
+        bh_helper_sandbox_kill(node, run->helper);
     }
     if (!ended && now < run->until) {
-        *ret_next = run->step == BH_SCRUB_RUN_BUILDS ? now + GLANCE
-                    : run->step == BH_SCRUB_RUN_DIES ? now + KILL_AGAIN
+        *ret_next = run->step == BH_SCRUB_RUN_BUILDS ? now + POLL_INTERVAL
+                    : run->step == BH_SCRUB_RUN_DIES ? now + KILL_INTERVAL
                                                      : run->until;
         return false;
     }
     *ret_err = run->why;
     if (run->step != BH_SCRUB_RUN_DIES)
         ret_err->rc = read_report(run, ret_report, ret_err);
-    bh_guest_remove(node, run->guest);
-    run->guest = NULL;
+    bh_helper_sandbox_remove(node, run->helper);
+    run->helper = NULL;
     return true;
 }

@@ -4,11 +4,11 @@
 #include "node/guest.h"
 #include "node/scrub_report.h"
 
-/* One run of bulkhead-scrub on a piece, as a guest of the node (guest.h): a range of user ids of
- * its own, no network, the same filter of system calls, the piece's device nodes and no others.
+/* One run of bulkhead-scrub on a partition, as a guest of the node (guest.h): a range of user ids of
+ * its own, no network, the same filter of system calls, the partition's device nodes and no others.
  * No call waits for it. */
 struct bh_scrub_run {
-    struct bh_guest *guest;
+    struct bh_helper_sandbox *helper;
     enum { BH_SCRUB_RUN_BUILDS, BH_SCRUB_RUN_WORKS, BH_SCRUB_RUN_DIES } step;
     bh_ns until;      /* monotonic; the end of its step */
     struct bh_err why; /* it dies for */
@@ -18,8 +18,8 @@ struct bh_scrub_run {
  * `ret_why`. */
 bool bh_scrub_has_helper(const struct bh_node *node, char *ret_why, size_t size);
 
-/* Begin; as bh_guest_start.  It takes no more than `most` bytes, if that is not 0. */
-BH_MUST_USE bh_rc bh_scrub_run_begin(struct bh_node *node, const struct bh_note_piece *piece,
+/* Begin; as bh_helper_sandbox_start.  It takes no more than `most` bytes, if that is not 0. */
+BH_MUST_USE bh_rc bh_scrub_run_begin(struct bh_node *node, const struct bh_node_partition *partition,
                                      uint64_t most, struct bh_scrub_run *run, struct bh_err *err);
 
 /* Take it on as far as it goes now.  False: it is not over; `ret_next` is when to come again, if
@@ -28,7 +28,7 @@ BH_MUST_USE bh_rc bh_scrub_run_begin(struct bh_node *node, const struct bh_note_
  *   BH_TIMEOUT      it took longer than scrub_timeout_ms of node.conf and was killed
  *   BH_IO           it died, or said nothing that can be read
  *   BH_UNAVAILABLE  a wall of its sandbox did not stand */
-bool bh_scrub_run_go_on(struct bh_node *node, struct bh_scrub_run *run, bh_ns *ret_next,
+bool bh_scrub_run_advance(struct bh_node *node, struct bh_scrub_run *run, bh_ns *ret_next,
                         struct bh_scrub_report *ret_report, struct bh_err *ret_err);
 
 #endif

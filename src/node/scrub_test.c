@@ -33,7 +33,7 @@ enum { A = 7, B = 8, UNCLEAN = 3 };
     "print(\"found\",found)'"
 
 static struct bh_msg_carve
-piece(uint64_t partition, const char *profile, uint32_t start)
+carve_order(uint64_t partition, const char *profile, uint32_t start)
 {
     struct bh_msg_carve carve = { .partition = partition,
                                   .start = start,
@@ -44,9 +44,9 @@ piece(uint64_t partition, const char *profile, uint32_t start)
 }
 
 static uint32_t
-carve(uint32_t tenant, uint64_t partition, const char *profile, uint32_t start)
+scrub_test_carve(uint32_t tenant, uint64_t partition, const char *profile, uint32_t start)
 {
-    struct bh_msg_carve message = piece(partition, profile, start);
+    struct bh_msg_carve message = carve_order(partition, profile, start);
     struct bh_msg_outcome outcome = bh_test_carve_for(tenant, &message, 0);
 
     if (outcome.outcome != 0)
@@ -55,7 +55,7 @@ carve(uint32_t tenant, uint64_t partition, const char *profile, uint32_t start)
 }
 
 static struct bh_msg_outcome
-destroy(uint64_t partition)
+scrub_test_destroy(uint64_t partition)
 {
     struct bh_msg_destroy message = { .partition = partition };
 
@@ -69,7 +69,7 @@ receipt_now(void)
     struct test_message message = { 0 };
     struct bh_msg_ack ack = { 0 };
 
-    if (!bh_test_take_within(BH_MSG_RECEIPT, 0, 0, &message))
+    if (!bh_test_receive_within(BH_MSG_RECEIPT, 0, 0, &message))
         return (struct bh_msg_receipt){ 0 };
     ack.receipt = message.receipt.order;
     bh_test_send(BH_MSG_ACK, &ack);
@@ -77,7 +77,7 @@ receipt_now(void)
 }
 
 static const char *
-touch(uint32_t tenant, uint64_t lease, uint64_t partition, const char *script)
+scrub_test_touch(uint32_t tenant, uint64_t lease, uint64_t partition, const char *script)
 {
     char whole[TEST_PATH * 8];
     struct test_job job = {
@@ -100,16 +100,16 @@ passes_clean(const char *profile)
 {
     struct bh_msg_receipt receipt;
 
-    BH_CHECK_EQ("carved for A", carve(A, 1, profile, 0), 0);
+    BH_CHECK_EQ("carved for A", scrub_test_carve(A, 1, profile, 0), 0);
     receipt = receipt_now();
     BH_CHECK_EQ("first use: who had it is unknown", receipt.from[0].tenant, UINT32_MAX);
     BH_CHECK_EQ("and clean", receipt.result, BH_SCRUB_CLEAN);
-    BH_CHECK_STR("A finds nothing", touch(A, 1, 1, TOUCH("SECRET-A")), "found 0\n");
-    BH_CHECK_STR("the driver does not clear", touch(A, 2, 1, TOUCH("SECRET-A")),
+    BH_CHECK_STR("A finds nothing", scrub_test_touch(A, 1, 1, TOUCH("SECRET-A")), "found 0\n");
+    BH_CHECK_STR("the driver does not clear", scrub_test_touch(A, 2, 1, TOUCH("SECRET-A")),
                  "found 8\n");
     BH_CHECK_EQ("A's own: no scrub", receipt_now().order, 0);
-    BH_CHECK_EQ("destroyed", destroy(1).outcome, 0);
-    BH_CHECK_EQ("carved for B", carve(B, 2, profile, 0), 0);
+    BH_CHECK_EQ("destroyed", scrub_test_destroy(1).outcome, 0);
+    BH_CHECK_EQ("carved for B", scrub_test_carve(B, 2, profile, 0), 0);
     receipt = receipt_now();
     BH_CHECK_EQ("a receipt", receipt.order, the_node.order);
     BH_CHECK_EQ("filled", receipt.method, BH_SCRUB_FILL);
@@ -122,7 +122,7 @@ passes_clean(const char *profile)
     BH_CHECK("nearly all of it", receipt.bytes > receipt.memory_bytes / 100 * 95);
     BH_CHECK_EQ("each page", receipt.samples, receipt.bytes >> 21);
     BH_CHECK_EQ("the driver's own", receipt.driver, BH_DRIVER_SCRUB_ON);
-    BH_CHECK_STR("B finds nothing", touch(B, 3, 2, TOUCH("SECRET-B")), "found 0\n");
+    BH_CHECK_STR("B finds nothing", scrub_test_touch(B, 3, 2, TOUCH("SECRET-B")), "found 0\n");
 }
 
 static void
@@ -143,7 +143,7 @@ test_whole(void **state)
     BH_CHECK_DONE();
 }
 
-/* The same memory under another instance, and a piece that is only in part another's. */
+/* The same memory under another instance, and a partition that is only in part another's. */
 static void
 test_other_shape(void **state)
 {
@@ -151,32 +151,32 @@ test_other_shape(void **state)
 
     bh_test_restart_with_cuda("");
     bh_test_simctl("inject", "gpu=0", "leak");
-    BH_CHECK_EQ("carved for A", carve(A, 1, "1g.10gb", 1), 0);
+    BH_CHECK_EQ("carved for A", scrub_test_carve(A, 1, "1g.10gb", 1), 0);
     BH_CHECK_EQ("unknown before", receipt_now().from_count, 1);
-    BH_CHECK_STR("A", touch(A, 1, 1, TOUCH("SECRET-A")), "found 0\n");
-    BH_CHECK_EQ("destroyed", destroy(1).outcome, 0);
-    BH_CHECK_EQ("larger, for A", carve(A, 2, "2g.20gb", 0), 0);
+    BH_CHECK_STR("A", scrub_test_touch(A, 1, 1, TOUCH("SECRET-A")), "found 0\n");
+    BH_CHECK_EQ("destroyed", scrub_test_destroy(1).outcome, 0);
+    BH_CHECK_EQ("larger, for A", scrub_test_carve(A, 2, "2g.20gb", 0), 0);
     receipt = receipt_now();
     BH_CHECK_EQ("half of it was never scrubbed", receipt.from_count, 2);
-    BH_CHECK_EQ("destroyed", destroy(2).outcome, 0);
-    BH_CHECK_EQ("larger, for B", carve(B, 3, "2g.20gb", 0), 0);
+    BH_CHECK_EQ("destroyed", scrub_test_destroy(2).outcome, 0);
+    BH_CHECK_EQ("larger, for B", scrub_test_carve(B, 3, "2g.20gb", 0), 0);
     BH_CHECK_EQ("clean since: no scrub", receipt_now().order, 0);
-    BH_CHECK_STR("B", touch(B, 3, 3, TOUCH("SECRET-B")), "found 0\n");
+    BH_CHECK_STR("B", scrub_test_touch(B, 3, 3, TOUCH("SECRET-B")), "found 0\n");
     BH_CHECK_EQ("the receipt of B's", receipt_now().method, BH_SCRUB_EARLIER);
-    BH_CHECK_EQ("destroyed", destroy(3).outcome, 0);
+    BH_CHECK_EQ("destroyed", scrub_test_destroy(3).outcome, 0);
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
-    BH_CHECK_EQ("a smaller one, for B", carve(B, 4, "1g.10gb", 1), 0);
+    bh_test_hello(&the_node);
+    BH_CHECK_EQ("a smaller one, for B", scrub_test_carve(B, 4, "1g.10gb", 1), 0);
     receipt = receipt_now();
     BH_CHECK_EQ("another geometry: filled", receipt.method, BH_SCRUB_FILL);
     BH_CHECK_EQ("B's own", receipt.from[0].tenant, B);
     BH_CHECK_EQ("once nobody's known", receipt.from[1].tenant, UINT32_MAX);
     BH_CHECK_EQ("and A's, in what the scrub of the larger one left out", receipt.from[2].tenant, A);
     BH_CHECK_EQ("no more", receipt.from_count, 3);
-    BH_CHECK_STR("B", touch(B, 4, 4, TOUCH("SECRET-B")), "found 0\n");
-    BH_CHECK_EQ("destroyed", destroy(4).outcome, 0);
-    BH_CHECK_EQ("the same again, for B", carve(B, 5, "1g.10gb", 1), 0);
+    BH_CHECK_STR("B", scrub_test_touch(B, 4, 4, TOUCH("SECRET-B")), "found 0\n");
+    BH_CHECK_EQ("destroyed", scrub_test_destroy(4).outcome, 0);
+    BH_CHECK_EQ("the same again, for B", scrub_test_carve(B, 5, "1g.10gb", 1), 0);
     BH_CHECK_EQ("as it is", receipt_now().order, 0);
     BH_CHECK_DONE();
 }
@@ -188,7 +188,7 @@ is_by(const struct bh_msg_receipt *receipt, uint64_t order)
            && receipt->by[0].receipt == order;
 }
 
-/* A piece is scrubbed for a job that never begins; who gets its memory next has a receipt of its own
+/* A partition is scrubbed for a job that never begins; who gets its memory next has a receipt of its own
  * that says by which scrub it is clean, also when the node died between. */
 static void
 cleaned_for_another(const char *profile)
@@ -196,17 +196,17 @@ cleaned_for_another(const char *profile)
     struct bh_msg_receipt receipt;
     uint64_t scrub;
 
-    BH_CHECK_EQ("carved for A", carve(A, 1, profile, 0), 0);
+    BH_CHECK_EQ("carved for A", scrub_test_carve(A, 1, profile, 0), 0);
     receipt = receipt_now();
     scrub = receipt.order;
     BH_CHECK_EQ("filled", receipt.method, BH_SCRUB_FILL);
-    BH_CHECK_EQ("whose job never begins", destroy(1).outcome, 0);
+    BH_CHECK_EQ("whose job never begins", scrub_test_destroy(1).outcome, 0);
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
-    BH_CHECK_EQ("carved for B", carve(B, 2, profile, 0), 0);
+    bh_test_hello(&the_node);
+    BH_CHECK_EQ("carved for B", scrub_test_carve(B, 2, profile, 0), 0);
     BH_CHECK_EQ("no scrub", receipt_now().order, 0);
-    BH_CHECK_STR("B finds nothing", touch(B, 3, 2, TOUCH("SECRET-B")), "found 0\n");
+    BH_CHECK_STR("B finds nothing", scrub_test_touch(B, 3, 2, TOUCH("SECRET-B")), "found 0\n");
     receipt = receipt_now();
     BH_CHECK("by that scrub", is_by(&receipt, scrub));
     BH_CHECK_EQ("clean", receipt.result, BH_SCRUB_CLEAN);
@@ -214,7 +214,7 @@ cleaned_for_another(const char *profile)
     BH_CHECK_EQ("its job's", receipt.job, 1003);
     BH_CHECK_EQ("its piece", receipt.partition, 2);
     BH_CHECK_EQ("nothing was filled", receipt.bytes + receipt.samples + receipt.tries, 0);
-    BH_CHECK_STR("its own", touch(B, 4, 2, "true"), "");
+    BH_CHECK_STR("its own", scrub_test_touch(B, 4, 2, "true"), "");
     BH_CHECK_EQ("no more of them", receipt_now().order, 0);
 }
 
@@ -234,14 +234,14 @@ test_whole_cleaned_for_another(void **state)
     BH_CHECK_DONE();
 }
 
-/* The daemon says the number before its first order, whose outcome is awaited; it keeps no piece. */
+/* The daemon says the number before its first order, whose outcome is awaited; it keeps no partition. */
 static void
 keep(uint64_t marks)
 {
-    const struct bh_msg_keep keep = { .marks = marks };
+    const struct bh_msg_retain keep = { .marks = marks };
 
-    bh_test_send(BH_MSG_KEEP, &keep);
-    (void)destroy(900);
+    bh_test_send(BH_MSG_RETAIN, &keep);
+    (void)scrub_test_destroy(900);
 }
 
 /* The daemon heard of more than the node's folder knows: whose any memory is counts no more, once.  What it
@@ -249,36 +249,36 @@ keep(uint64_t marks)
 static void
 test_put_back(void **state)
 {
-    uint64_t told;
+    uint64_t logged;
 
     bh_test_restart_with_cuda("");
     keep(0);
-    BH_CHECK_EQ("carved for A", carve(A, 1, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("carved for A", scrub_test_carve(A, 1, "1g.10gb", 0), 0);
     BH_CHECK_EQ("unknown", receipt_now().from[0].tenant, UINT32_MAX);
-    told = the_node.marks;
-    BH_CHECK("told with the outcome", told > 0);
-    touch(A, 1, 1, "true");
-    BH_CHECK("and of a start", the_node.marks > told);
-    told = the_node.marks;
+    logged = the_node.marks;
+    BH_CHECK("told with the outcome", logged > 0);
+    scrub_test_touch(A, 1, 1, "true");
+    BH_CHECK("and of a start", the_node.marks > logged);
+    logged = the_node.marks;
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
-    keep(told);
-    BH_CHECK_EQ("nothing is forgotten", the_node.marks, told);
-    BH_CHECK_EQ("A's own", carve(A, 2, "1g.10gb", 0), 0);
+    bh_test_hello(&the_node);
+    keep(logged);
+    BH_CHECK_EQ("nothing is forgotten", the_node.marks, logged);
+    BH_CHECK_EQ("A's own", scrub_test_carve(A, 2, "1g.10gb", 0), 0);
     BH_CHECK_EQ("no scrub", receipt_now().order, 0);
-    told = the_node.marks + 5;
-    keep(told);
-    BH_CHECK("more than that", the_node.marks > told);
-    told = the_node.marks;
-    BH_CHECK_EQ("carved for A", carve(A, 3, "1g.10gb", 0), 0);
+    logged = the_node.marks + 5;
+    keep(logged);
+    BH_CHECK("more than that", the_node.marks > logged);
+    logged = the_node.marks;
+    BH_CHECK_EQ("carved for A", scrub_test_carve(A, 3, "1g.10gb", 0), 0);
     BH_CHECK_EQ("unknown", receipt_now().from[0].tenant, UINT32_MAX);
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
-    keep(told);
+    bh_test_hello(&the_node);
+    keep(logged);
     (void)receipt_now(); /* once more: that it was heard may not have been */
-    BH_CHECK_EQ("carved for A", carve(A, 4, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("carved for A", scrub_test_carve(A, 4, "1g.10gb", 0), 0);
     BH_CHECK_EQ("clean: no scrub", receipt_now().order, 0);
     BH_CHECK_DONE();
 }
@@ -290,21 +290,21 @@ test_start_refused(void **state)
     struct bh_msg_outcome outcome;
 
     bh_test_restart_with_cuda("");
-    BH_CHECK_EQ("carved for A", carve(A, 1, "1g.10gb", 0), 0);
-    touch(A, 1, 1, "true");
+    BH_CHECK_EQ("carved for A", scrub_test_carve(A, 1, "1g.10gb", 0), 0);
+    scrub_test_touch(A, 1, 1, "true");
     outcome = bh_test_start_job(&other);
     BH_CHECK_EQ("not B's", outcome.outcome, 1);
     BH_CHECK_EQ("not B's", outcome.rc, BH_CONFLICT);
     BH_CHECK("says why", strstr(outcome.why, "has no receipt") != NULL);
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
     other.lease++;
     BH_CHECK_EQ("nor after a crash", bh_test_start_job(&other).rc, BH_CONFLICT);
     BH_CHECK_DONE();
 }
 
-/* A scrub that fails: the piece stands, nobody gets it, and its end waits for a scrub that
+/* A scrub that fails: the partition stands, nobody gets it, and its end waits for a scrub that
  * does not fail. */
 static void
 fails(const char *rule, const char *why, uint32_t result, uint32_t tries)
@@ -312,12 +312,12 @@ fails(const char *rule, const char *why, uint32_t result, uint32_t tries)
     struct test_job job = { .lease = 9, .partition = 2, .tenant = B, .script = "true" };
     struct bh_msg_receipt receipt;
 
-    BH_CHECK_EQ("carved for A", carve(A, 1, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("carved for A", scrub_test_carve(A, 1, "1g.10gb", 0), 0);
     BH_CHECK_EQ("clean at first", receipt_now().result, BH_SCRUB_CLEAN);
-    touch(A, 1, 1, "true");
-    BH_CHECK_EQ("destroyed", destroy(1).outcome, 0);
+    scrub_test_touch(A, 1, 1, "true");
+    BH_CHECK_EQ("destroyed", scrub_test_destroy(1).outcome, 0);
     bh_test_simctl("inject", "gpu=0", rule);
-    BH_CHECK_EQ(rule, carve(B, 2, "1g.10gb", 0), UNCLEAN);
+    BH_CHECK_EQ(rule, scrub_test_carve(B, 2, "1g.10gb", 0), UNCLEAN);
     receipt = receipt_now();
     BH_CHECK_EQ(rule, receipt.result, result);
     BH_CHECK_EQ(rule, receipt.tries, tries);
@@ -326,12 +326,12 @@ fails(const char *rule, const char *why, uint32_t result, uint32_t tries)
     job.tenant = A;
     job.lease++;
     BH_CHECK_EQ("nor who had it", bh_test_start_job(&job).rc, BH_CONFLICT);
-    BH_CHECK_EQ("it stays", destroy(2).outcome, UNCLEAN);
+    BH_CHECK_EQ("it stays", scrub_test_destroy(2).outcome, UNCLEAN);
     BH_CHECK_EQ("another try", receipt_now().result, result);
     bh_test_simctl("clear", NULL, NULL);
-    BH_CHECK_EQ("until it is clean", destroy(2).outcome, 0);
+    BH_CHECK_EQ("until it is clean", scrub_test_destroy(2).outcome, 0);
     BH_CHECK_EQ("with a receipt", receipt_now().result, BH_SCRUB_CLEAN);
-    BH_CHECK_EQ("then it passes on", carve(B, 3, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("then it passes on", scrub_test_carve(B, 3, "1g.10gb", 0), 0);
 }
 
 static void
@@ -356,20 +356,20 @@ test_hangs(void **state)
     struct bh_msg_receipt receipt;
 
     bh_test_restart_with_cuda("");
-    BH_CHECK_EQ("carved for A", carve(A, 1, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("carved for A", scrub_test_carve(A, 1, "1g.10gb", 0), 0);
     BH_CHECK_EQ("clean at first", receipt_now().result, BH_SCRUB_CLEAN);
-    touch(A, 1, 1, "true");
-    BH_CHECK_EQ("destroyed", destroy(1).outcome, 0);
+    scrub_test_touch(A, 1, 1, "true");
+    BH_CHECK_EQ("destroyed", scrub_test_destroy(1).outcome, 0);
     bh_test_simctl("inject", "gpu=0", "cuda-hang");
     bh_test_restart_with_cuda("scrub_timeout_ms = 2000\n");
-    BH_CHECK_EQ("hangs", carve(B, 2, "1g.10gb", 0), UNCLEAN);
+    BH_CHECK_EQ("hangs", scrub_test_carve(B, 2, "1g.10gb", 0), UNCLEAN);
     receipt = receipt_now();
     BH_CHECK_EQ("hangs", receipt.result, BH_SCRUB_INTERRUPTED);
     BH_CHECK_EQ("once more", receipt.tries, 2);
     BH_CHECK(receipt.why, strstr(receipt.why, "did not end within 2000 ms") != NULL);
     bh_test_simctl("clear", NULL, NULL);
     bh_test_restart_with_cuda("");
-    BH_CHECK_EQ("until it is clean", destroy(2).outcome, 0);
+    BH_CHECK_EQ("until it is clean", scrub_test_destroy(2).outcome, 0);
     BH_CHECK_EQ("with a receipt", receipt_now().result, BH_SCRUB_CLEAN);
     BH_CHECK_DONE();
 }
@@ -395,7 +395,7 @@ test_without_library(void **state)
 
     bh_path_format(path, sizeof path, "%s/sim/proc/driver/nvidia/params", the_node.folder);
     for (size_t i = 0; i < BH_COUNT(without); i++) {
-        struct bh_msg_carve cut = piece(i + 1, without[i].profile, without[i].start);
+        struct bh_msg_carve cut = carve_order(i + 1, without[i].profile, without[i].start);
         struct bh_msg_receipt receipt;
 
         if (without[i].params)
@@ -409,7 +409,7 @@ test_without_library(void **state)
         BH_CHECK_EQ(without[i].name, receipt.samples, 0);
         BH_CHECK(without[i].name, strstr(receipt.why, "no libcuda.so.1") != NULL);
         if (without[i].outcome == 0)
-            BH_CHECK_EQ("given back", destroy(i + 1).outcome, 0);
+            BH_CHECK_EQ("given back", scrub_test_destroy(i + 1).outcome, 0);
     }
     BH_CHECK_DONE();
 }
@@ -436,12 +436,12 @@ test_driver_off(void **state)
     bh_test_restart_with_cuda("");
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         struct bh_msg_inventory inventory;
-        struct bh_msg_carve message = piece(50 + i, "1g.10gb", (uint32_t)i);
+        struct bh_msg_carve message = carve_order(50 + i, "1g.10gb", (uint32_t)i);
         struct bh_msg_outcome outcome;
 
         bh_test_write(path, rows[i].params);
-        bh_test_hang_up(&the_node);
-        inventory = bh_test_greet(&the_node);
+        bh_test_disconnect(&the_node);
+        inventory = bh_test_hello(&the_node);
         outcome = bh_test_carve_for(A, &message, 0);
         BH_CHECK_EQ(rows[i].params, inventory.driver_scrub, rows[i].driver);
         BH_CHECK_EQ(rows[i].params, bh_test_gpu(&inventory, 0)->allowed,
@@ -460,15 +460,15 @@ test_killed_anywhere(void **state)
 
     bh_test_restart_with_cuda("");
     bh_test_simctl("inject", "gpu=0", "leak");
-    BH_CHECK_EQ("first", carve(A, 99, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("first", scrub_test_carve(A, 99, "1g.10gb", 0), 0);
     BH_CHECK_EQ("first", receipt_now().result, BH_SCRUB_CLEAN);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         uint32_t tenant = round % 2 ? A : B;
         struct bh_msg_receipt receipt;
-        struct bh_msg_carve cut = piece(100 + round, "1g.10gb", 0);
+        struct bh_msg_carve cut = carve_order(100 + round, "1g.10gb", 0);
 
-        touch(tenant == A ? B : A, 99 + round, 99 + round, "true");
-        BH_CHECK_EQ("destroyed", destroy(99 + round).outcome, 0);
+        scrub_test_touch(tenant == A ? B : A, 99 + round, 99 + round, "true");
+        BH_CHECK_EQ("destroyed", scrub_test_destroy(99 + round).outcome, 0);
         cut.order = ++the_node.order;
         cut.tenant = tenant;
         snprintf(cut.gpu, sizeof cut.gpu, "%s", the_node.gpus[0]);
@@ -476,9 +476,9 @@ test_killed_anywhere(void **state)
         bh_time_sleep((10 + round * 18) * BH_NS_PER_MS);
         bh_test_node_end(&the_node, SIGKILL);
         bh_test_node_start(&the_node);
-        bh_test_greet(&the_node);
+        bh_test_hello(&the_node);
         bh_test_send(BH_MSG_CARVE, &cut);
-        BH_CHECK_EQ("carved", bh_test_take(BH_MSG_OUTCOME, cut.order).outcome.outcome, 0);
+        BH_CHECK_EQ("carved", bh_test_receive(BH_MSG_OUTCOME, cut.order).outcome.outcome, 0);
         receipt = receipt_now();
         BH_CHECK_EQ("with its receipt", receipt.order, cut.order);
         BH_CHECK_EQ("that is clean", receipt.result, BH_SCRUB_CLEAN);
@@ -486,7 +486,7 @@ test_killed_anywhere(void **state)
     BH_CHECK_DONE();
 }
 
-/* Whether that process is the helper of a scrub of the piece. */
+/* Whether that process is the helper of a scrub of the partition. */
 static bool
 is_helper(const char *pid, uint64_t partition)
 {
@@ -534,14 +534,14 @@ wait_for_helper(uint64_t partition)
 static void
 test_helper_left(void **state)
 {
-    struct bh_msg_carve cut = piece(2, "1g.10gb", 0);
+    struct bh_msg_carve cut = carve_order(2, "1g.10gb", 0);
     struct bh_msg_receipt receipt;
 
     bh_test_restart_with_cuda("");
-    BH_CHECK_EQ("carved for A", carve(A, 1, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("carved for A", scrub_test_carve(A, 1, "1g.10gb", 0), 0);
     BH_CHECK_EQ("clean at first", receipt_now().result, BH_SCRUB_CLEAN);
-    touch(A, 1, 1, "true");
-    BH_CHECK_EQ("destroyed", destroy(1).outcome, 0);
+    scrub_test_touch(A, 1, 1, "true");
+    BH_CHECK_EQ("destroyed", scrub_test_destroy(1).outcome, 0);
     bh_test_simctl("inject", "gpu=0", "cuda-hang");
     cut.order = ++the_node.order;
     cut.tenant = B;
@@ -551,9 +551,9 @@ test_helper_left(void **state)
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_simctl("clear", NULL, NULL);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
     bh_test_send(BH_MSG_CARVE, &cut);
-    BH_CHECK_EQ("carved", bh_test_take(BH_MSG_OUTCOME, cut.order).outcome.outcome, 0);
+    BH_CHECK_EQ("carved", bh_test_receive(BH_MSG_OUTCOME, cut.order).outcome.outcome, 0);
     receipt = receipt_now();
     BH_CHECK_EQ("scrubbed again", receipt.result, BH_SCRUB_CLEAN);
     BH_CHECK_EQ("that was A's", receipt.from[0].tenant, A);
@@ -597,7 +597,7 @@ test_liars(void **state)
 
     bh_path_format(more, sizeof more, "libexec_dir = %s/libexec\n", the_node.folder);
     for (size_t i = 0; i < BH_COUNT(liars); i++) {
-        struct bh_msg_carve cut = piece(i + 1, "1g.10gb", (uint32_t)i % 7);
+        struct bh_msg_carve cut = carve_order(i + 1, "1g.10gb", (uint32_t)i % 7);
         struct bh_msg_receipt receipt;
 
         bh_test_put_helper(liars[i].script);
@@ -618,7 +618,7 @@ test_nothing_left(void **state)
     char path[TEST_PATH * 2];
 
     bh_test_restart_with_cuda("");
-    BH_CHECK_EQ("carved", carve(A, 1, "1g.10gb", 0), 0);
+    BH_CHECK_EQ("carved", scrub_test_carve(A, 1, "1g.10gb", 0), 0);
     BH_CHECK_EQ("a receipt", receipt_now().result, BH_SCRUB_CLEAN);
     bh_path_format(path, sizeof path, "%s/state/jobs/%llu", the_node.folder,
                    (unsigned long long)((UINT64_C(1) << 62) + 1));
@@ -626,8 +626,8 @@ test_nothing_left(void **state)
     bh_path_format(path, sizeof path, "/sys/fs/cgroup/memory%s/bh-%llu", the_node.cgroup,
                    (unsigned long long)((UINT64_C(1) << 62) + 1));
     BH_CHECK("its group is gone", access(path, F_OK) != 0);
-    bh_test_hang_up(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_disconnect(&the_node);
+    bh_test_hello(&the_node);
     BH_CHECK_EQ("acknowledged: not repeated", receipt_now().order, 0);
     BH_CHECK_DONE();
 }
@@ -639,15 +639,15 @@ test_repeated(void **state)
     struct test_message message;
 
     bh_test_restart_with_cuda("");
-    BH_CHECK_EQ("carved", carve(A, 1, "1g.10gb", 0), 0);
-    BH_CHECK("told", bh_test_take_within(BH_MSG_RECEIPT, the_node.order, 0, &message));
-    bh_test_hang_up(&the_node);
-    bh_test_greet(&the_node);
-    bh_test_take(BH_MSG_RECEIPT, the_node.order); /* again */
+    BH_CHECK_EQ("carved", scrub_test_carve(A, 1, "1g.10gb", 0), 0);
+    BH_CHECK("told", bh_test_receive_within(BH_MSG_RECEIPT, the_node.order, 0, &message));
+    bh_test_disconnect(&the_node);
+    bh_test_hello(&the_node);
+    bh_test_receive(BH_MSG_RECEIPT, the_node.order); /* again */
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
-    message = bh_test_take(BH_MSG_RECEIPT, the_node.order); /* by the next */
+    bh_test_hello(&the_node);
+    message = bh_test_receive(BH_MSG_RECEIPT, the_node.order); /* by the next */
     BH_CHECK_EQ("the same", message.receipt.partition, 1);
     BH_CHECK_DONE();
 }

@@ -20,12 +20,12 @@
 #include "node/witness.h"
 
 enum { MESSAGE_BYTES_MAX = 16 << 20 };
-#define UNHEARD_AGAIN (60 * BH_NS_PER_S)
+#define REFUSED_LOG_INTERVAL (60 * BH_NS_PER_S)
 
 /* ---- connecting ---- */
 
 static bool
-is_welcome(const struct bh_node *node, int fd)
+session_allows(const struct bh_node *node, int fd)
 {
     struct bh_peer peer;
     struct bh_err err;
@@ -43,31 +43,31 @@ bh_session_accept(struct bh_node *node)
 {
     BH_AUTO(bh_fd_close) int fd = accept4(node->listener, NULL, NULL, SOCK_CLOEXEC);
 
-    if (fd < 0 || !is_welcome(node, fd))
+    if (fd < 0 || !session_allows(node, fd))
         return;
-    bh_node_hang_up(node);
+    bh_node_disconnect(node);
     node->link = bh_link_new(bh_fd_steal(&fd));
-    node->greeted = false;
+    node->hello_received = false;
 }
 
 /* ---- what each message does ---- */
 
 static void
-repeat_ends(struct bh_node *node)
+session_repeat_ends(struct bh_node *node)
 {
-    struct bh_msg_settled settled = { .ends = 0 };
+    struct bh_msg_synced synced = { .ends = 0 };
 
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         if (!node->state.jobs[i].ended)
             continue;
         bh_report_end(node, &node->state.jobs[i]);
-        settled.ends++;
+        synced.ends++;
     }
-    bh_node_send(node, BH_MSG_SETTLED, &settled);
+    bh_node_send(node, BH_MSG_SYNCED, &synced);
 }
 
 static bh_rc
-greet(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err)
+session_receive_hello(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err)
 {
     const struct bh_msg_hello *hello = message;
     bh_rc rc;
@@ -75,10 +75,10 @@ greet(struct bh_node *node, struct bh_orders *orders, const void *message, struc
     if (hello->version != BH_WIRE_VERSION)
         return bh_err_set(err, BH_INVALID, "the daemon speaks version %u, this node %u",
                           hello->version, (unsigned)BH_WIRE_VERSION);
-    rc = bh_node_epochs_hear(node, orders, hello, err);
+    rc = bh_node_epochs_receive(node, orders, hello, err);
     if (rc != BH_OK)
         return rc;
-    node->greeted = true;
+    node->hello_received = true;
     node->sample_at = bh_time_monotonic() + node->conf.sample_interval_ms * BH_NS_PER_MS;
     bh_log(NODE_CONNECTED, BH_STR("site", hello->site), BH_U64("boot", hello->boot));
     node->inventory_known = false;
@@ -86,11 +86,11 @@ greet(struct bh_node *node, struct bh_orders *orders, const void *message, struc
     node->told_changes = UINT64_MAX; /* none on this connection */
     bh_report_marks(node);
     bh_scrub_repeat(node);
-    bh_health_greet(node);
-    bh_verify_greet(node);
-    bh_unpack_greet(node);
+    bh_health_connected(node);
+    bh_verify_connected(node);
+    bh_unpack_connected(node);
     bh_orders_repeat(orders);
-    repeat_ends(node);
+    session_repeat_ends(node);
     return BH_OK;
 }
 
@@ -110,9 +110,9 @@ acknowledge(struct bh_node *node, struct bh_orders *orders, const void *message,
 }
 
 static bool
-is_named(const struct bh_list *list, uint64_t id)
+session_is_named(const struct bh_list *list, uint64_t id)
 {
-    const struct bh_msg_keep_item *items = list->items;
+    const struct bh_msg_retain_item *items = list->items;
 
     for (uint32_t i = 0; i < list->count; i++) {
         if (items[i].id == id)
@@ -123,11 +123,11 @@ is_named(const struct bh_list *list, uint64_t id)
 
 /* What ended and is unknown to the daemon is forgotten, what runs is ended first. */
 static bh_rc
-keep(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err)
+retain(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err)
 {
-    const struct bh_msg_keep *keep = message;
+    const struct bh_msg_retain *retain = message;
     struct bh_err ignored;
-    bh_rc rc = bh_witness_compare(node, keep->marks, err);
+    bh_rc rc = bh_witness_compare(node, retain->marks, err);
 
     if (rc != BH_OK)
         return rc;
@@ -135,29 +135,29 @@ keep(struct bh_node *node, struct bh_orders *orders, const void *message, struct
     for (uint32_t i = node->state.job_count; i-- > 0;) {
         struct bh_job *job = &node->state.jobs[i];
 
-        if (is_named(&keep->leases, job->note.lease) || job->unwanted)
+        if (session_is_named(&retain->leases, job->record.lease) || job->unwanted)
             continue;
         if (job->ended) {
-            bh_job_forget(node, job->note.lease);
+            bh_job_forget(node, job->record.lease);
             continue;
         }
-        bh_log(JOB_COLLECTED, BH_U64("lease", job->note.lease));
+        bh_log(JOB_COLLECTED, BH_U64("lease", job->record.lease));
         job->unwanted = true;
-        (void)!bh_job_stop(node, &(struct bh_msg_stop){ .lease = job->note.lease }, &ignored);
+        (void)!bh_job_stop(node, &(struct bh_msg_stop){ .lease = job->record.lease }, &ignored);
     }
-    node->doomed_count = 0;
-    for (uint32_t i = 0; i < node->state.piece_count; i++) {
-        if (!is_named(&keep->pieces, node->state.pieces[i].partition))
-            node->doomed[node->doomed_count++] = node->state.pieces[i].partition;
+    node->orphaned_count = 0;
+    for (uint32_t i = 0; i < node->state.partition_count; i++) {
+        if (!session_is_named(&retain->partitions, node->state.partitions[i].partition))
+            node->orphaned[node->orphaned_count++] = node->state.partitions[i].partition;
     }
     bh_session_collect(node);
     return BH_OK;
 }
 
 static bh_rc
-verify(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err)
+session_verify(struct bh_node *node, struct bh_orders *orders, const void *message, struct bh_err *err)
 {
-    bh_verify_ask(node, message);
+    bh_verify_request(node, message);
     return BH_OK;
 }
 
@@ -165,49 +165,49 @@ static bh_rc
 order_now(struct bh_node *node, struct bh_orders *orders, uint32_t number, const void *message,
           struct bh_err *err)
 {
-    bh_rc rc = bh_orders_take(orders, number, message, err);
+    bh_rc rc = bh_orders_accept(orders, number, message, err);
 
     if (rc != BH_FULL)
         return rc;
     rc = bh_orders_perform(orders, err);
-    return rc == BH_OK ? bh_orders_take(orders, number, message, err) : rc;
+    return rc == BH_OK ? bh_orders_accept(orders, number, message, err) : rc;
 }
 
 /* ---- the table of what may be said ---- */
 
-enum stage { STRANGER, GREETED };
+enum stage { BEFORE_HELLO, AFTER_HELLO };
 
 static const struct {
     enum stage stage;            /* in which it may be said */
     bool order;
-    bh_rc (*hear)(struct bh_node *node, struct bh_orders *orders, const void *message,
+    bh_rc (*accepts)(struct bh_node *node, struct bh_orders *orders, const void *message,
                   struct bh_err *err);
 } permitted[] = {
-    [BH_MSG_HELLO] = { STRANGER, false, greet },
-    [BH_MSG_CARVE] = { GREETED, true, NULL },
-    [BH_MSG_DESTROY] = { GREETED, true, NULL },
-    [BH_MSG_START] = { GREETED, true, NULL },
-    [BH_MSG_SUSPEND] = { GREETED, true, NULL },
-    [BH_MSG_RESUME] = { GREETED, true, NULL },
-    [BH_MSG_STOP] = { GREETED, true, NULL },
-    [BH_MSG_RESET] = { GREETED, true, NULL },
-    [BH_MSG_TEST] = { GREETED, true, NULL },
-    [BH_MSG_ACK] = { GREETED, false, acknowledge },
-    [BH_MSG_KEEP] = { GREETED, false, keep },
-    [BH_MSG_VERIFY] = { GREETED, false, verify },
+    [BH_MSG_HELLO] = { BEFORE_HELLO, false, session_receive_hello },
+    [BH_MSG_CARVE] = { AFTER_HELLO, true, NULL },
+    [BH_MSG_DESTROY] = { AFTER_HELLO, true, NULL },
+    [BH_MSG_START] = { AFTER_HELLO, true, NULL },
+    [BH_MSG_SUSPEND] = { AFTER_HELLO, true, NULL },
+    [BH_MSG_RESUME] = { AFTER_HELLO, true, NULL },
+    [BH_MSG_STOP] = { AFTER_HELLO, true, NULL },
+    [BH_MSG_RESET] = { AFTER_HELLO, true, NULL },
+    [BH_MSG_TEST] = { AFTER_HELLO, true, NULL },
+    [BH_MSG_ACK] = { AFTER_HELLO, false, acknowledge },
+    [BH_MSG_RETAIN] = { AFTER_HELLO, false, retain },
+    [BH_MSG_VERIFY] = { AFTER_HELLO, false, session_verify },
 };
 
 static bh_rc
-hear(struct bh_node *node, struct bh_orders *orders, const struct bh_frame *frame,
+accepts(struct bh_node *node, struct bh_orders *orders, const struct bh_frame *frame,
      struct bh_arena *arena, struct bh_err *err)
 {
-    enum stage stage = node->greeted ? GREETED : STRANGER;
+    enum stage stage = node->hello_received ? AFTER_HELLO : BEFORE_HELLO;
     const struct bh_fields *fields = bh_message_fields(frame->number);
     void *message;
     bh_rc rc;
 
     if (frame->number >= BH_COUNT(permitted) || !fields
-        || (!permitted[frame->number].order && !permitted[frame->number].hear))
+        || (!permitted[frame->number].order && !permitted[frame->number].accepts))
         return bh_err_set(err, BH_INVALID, "message %u is not for a node", frame->number);
     if (permitted[frame->number].stage != stage)
         return bh_err_set(err, BH_INVALID, "%s is out of place", bh_message_name(frame->number));
@@ -220,7 +220,7 @@ hear(struct bh_node *node, struct bh_orders *orders, const struct bh_frame *fram
     if (permitted[frame->number].order)
         return order_now(node, orders, frame->number, message, err);
     rc = bh_orders_perform(orders, err); /* in the order in which they were said */
-    return rc == BH_OK ? permitted[frame->number].hear(node, orders, message, err) : rc;
+    return rc == BH_OK ? permitted[frame->number].accepts(node, orders, message, err) : rc;
 }
 
 /* A full disk is no malformed frame; the daemon comes again each second, and meets it again. */
@@ -233,9 +233,9 @@ log_refused(struct bh_node *node, const struct bh_err *err)
         bh_log(FRAME_REFUSED, BH_ERRLOG(err));
         return;
     }
-    if (node->unheard_at && now - node->unheard_at < UNHEARD_AGAIN)
+    if (node->refused_log_at && now - node->refused_log_at < REFUSED_LOG_INTERVAL)
         return;
-    node->unheard_at = now;
+    node->refused_log_at = now;
     bh_log(DAEMON_UNHEARD, BH_ERRLOG(err), BH_STR("next", err->hint));
 }
 
@@ -252,17 +252,17 @@ bh_session_read(struct bh_node *node, struct bh_orders *orders)
     while (rc == BH_OK && node->link == link) {
         rc = bh_link_next(link, &frame, &err);
         if (rc == BH_OK)
-            rc = hear(node, orders, &frame, arena, &err);
+            rc = accepts(node, orders, &frame, arena, &err);
     }
     if (rc != BH_OK && rc != BH_NOT_FOUND && !closed) {
         log_refused(node, &err);
         closed = true;
     }
     if (closed && node->link == link)
-        bh_node_hang_up(node);
+        bh_node_disconnect(node);
     if (bh_orders_perform(orders, &err) != BH_OK) {
         bh_log(EFFECT_FAILED, BH_STR("what", "journal"), BH_ERRLOG(&err));
-        bh_node_hang_up(node);
+        bh_node_disconnect(node);
     }
 }
 
@@ -271,22 +271,22 @@ bh_session_read(struct bh_node *node, struct bh_orders *orders)
 void
 bh_session_collect(struct bh_node *node)
 {
-    uint32_t kept = 0;
+    uint32_t left = 0;
     struct bh_err err;
 
-    for (uint32_t i = 0; i < node->doomed_count; i++) {
-        uint64_t id = node->doomed[i];
+    for (uint32_t i = 0; i < node->orphaned_count; i++) {
+        uint64_t id = node->orphaned[i];
 
-        const struct bh_note_piece *piece = bh_state_piece(&node->state, id);
+        const struct bh_node_partition *partition = bh_state_partition(&node->state, id);
 
-        if (!piece)
+        if (!partition)
             continue;
-        if (node->inventory_known && bh_piece_is_unread(node, piece->gpu)) /* until it answers */
-            node->doomed[kept++] = id;
-        else if (bh_piece_destroy(node, id, 0, &err) == BH_OK)
+        if (node->inventory_known && bh_node_partition_is_unread(node, partition->gpu)) /* until it answers */
+            node->orphaned[left++] = id;
+        else if (bh_node_partition_destroy(node, id, 0, &err) == BH_OK)
             bh_log(INSTANCE_COLLECTED, BH_U64("piece", id));
         else
-            node->doomed[kept++] = id;
+            node->orphaned[left++] = id;
     }
-    node->doomed_count = kept;
+    node->orphaned_count = left;
 }

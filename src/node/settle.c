@@ -10,16 +10,16 @@
 /* A start that was noted: did the job come to life?  Its keeper says so before anything
  * else. */
 static bool
-settle_start(struct bh_node *node, const struct bh_note *order)
+recover_start(struct bh_node *node, const struct bh_node_record *order)
 {
-    struct bh_note forget = { .kind = BH_NOTE_FORGET_LEASE, .lease = order->lease };
+    struct bh_node_record forget = { .kind = BH_NODE_RECORD_FORGET_LEASE, .lease = order->lease };
     struct bh_job *job = bh_state_job(&node->state, order->lease);
     char folder[BH_NODE_PATH_MAX], id[32];
     struct bh_msg_ended end;
     struct bh_err err;
     pid_t pid;
 
-    if (!job) /* a piece was being scrubbed for it, or the node died between the two notes */
+    if (!job) /* a partition was being scrubbed for it, or the node died between the two notes */
         return false;
     bh_node_job_folder(node, order->lease, folder);
     if (bh_keeper_alive(folder, &pid)) {
@@ -31,46 +31,46 @@ settle_start(struct bh_node *node, const struct bh_note *order)
     bh_node_job_id(order->lease, id);
     (void)!node->runtime.ops->destroy(node->runtime.self, id, &err);
     bh_path_remove_tree(folder);
-    (void)!bh_state_note(&node->state, &forget, &err);
+    (void)!bh_state_record(&node->state, &forget, &err);
     return false;
 }
 
 static bool
-settle_carve(struct bh_node *node, const struct bh_note *order)
+recover_carve(struct bh_node *node, const struct bh_node_record *order)
 {
     struct bh_err err;
     bool found = false;
 
-    struct bh_scrub_wish wish = bh_scrub_wish_of(order);
+    struct bh_scrub_request request = bh_scrub_request_of(order);
 
-    if (bh_state_piece(&node->state, order->piece.partition))
-        return !bh_scrub_is_due(node, &wish);
-    if (!order->begun || bh_piece_allowed(node, order->piece.gpu, &err) != BH_OK)
+    if (bh_state_partition(&node->state, order->partition.partition))
+        return !bh_scrub_is_due(node, &request);
+    if (!order->begun || bh_node_partition_check_allowed(node, order->partition.gpu, &err) != BH_OK)
         return false;
-    return bh_piece_adopt(node, order, &found, &err) == BH_OK && found &&
-           !bh_scrub_is_due(node, &wish);
+    return bh_node_partition_adopt(node, order, &found, &err) == BH_OK && found &&
+           !bh_scrub_is_due(node, &request);
 }
 
 static bool
-settle_destroy(struct bh_node *node, const struct bh_note *order)
+recover_destroy(struct bh_node *node, const struct bh_node_record *order)
 {
-    return !bh_state_piece(&node->state, order->piece.partition);
+    return !bh_state_partition(&node->state, order->partition.partition);
 }
 
 /* The signal may have been sent: the stop is ordered again, and the end was asked for. */
 static bool
-settle_stop(struct bh_node *node, const struct bh_note *order)
+recover_stop(struct bh_node *node, const struct bh_node_record *order)
 {
-    struct bh_note asked = { .kind = BH_NOTE_ASKED, .lease = order->lease };
+    struct bh_node_record asked = { .kind = BH_NODE_RECORD_STOPPING, .lease = order->lease };
     struct bh_err ignored;
 
-    (void)!bh_state_note(&node->state, &asked, &ignored);
+    (void)!bh_state_record(&node->state, &asked, &ignored);
     return false;
 }
 
 /* Done only when its end was noted: a job that is just frozen is thawed when it is adopted. */
 static bool
-settle_suspend(struct bh_node *node, const struct bh_note *order)
+recover_suspend(struct bh_node *node, const struct bh_node_record *order)
 {
     const struct bh_job *job = bh_state_job(&node->state, order->lease);
 
@@ -78,16 +78,16 @@ settle_suspend(struct bh_node *node, const struct bh_note *order)
 }
 
 bool
-bh_settle_stands(struct bh_node *node, const struct bh_note *order)
+bh_order_recovery_is_done(struct bh_node *node, const struct bh_node_record *order)
 {
-    static bool (*const settlers[])(struct bh_node *, const struct bh_note *) = {
-        [BH_MSG_CARVE] = settle_carve,
-        [BH_MSG_DESTROY] = settle_destroy,
-        [BH_MSG_START] = settle_start,
-        [BH_MSG_SUSPEND] = settle_suspend,
-        [BH_MSG_STOP] = settle_stop,
+    static bool (*const recoverers[])(struct bh_node *, const struct bh_node_record *) = {
+        [BH_MSG_CARVE] = recover_carve,
+        [BH_MSG_DESTROY] = recover_destroy,
+        [BH_MSG_START] = recover_start,
+        [BH_MSG_SUSPEND] = recover_suspend,
+        [BH_MSG_STOP] = recover_stop,
     };
 
-    return order->message < BH_COUNT(settlers) && settlers[order->message]
-           && settlers[order->message](node, order);
+    return order->message < BH_COUNT(recoverers) && recoverers[order->message]
+           && recoverers[order->message](node, order);
 }

@@ -8,6 +8,6 @@
 /* Whether the order's effect stands, so that it was done.  If not, what was half made is undone,
  * and the order is forgotten by the caller: the daemon gives it again.  A reset and a scrub are
  * such; what ran for them is ended, or ends by itself. */
-bool bh_settle_stands(struct bh_node *node, const struct bh_note *order);
+bool bh_order_recovery_is_done(struct bh_node *node, const struct bh_node_record *order);
 
 #endif

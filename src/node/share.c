@@ -16,13 +16,13 @@
 #include "wire/frame_io.h"
 
 #define ANSWER_WITHIN (2 * BH_NS_PER_S)
-#define START_AGAIN_AFTER BH_NS_PER_S
+#define RESTART_DELAY BH_NS_PER_S
 enum { ARENA_BYTES = 1 << 18 };
 
 struct open_lease {
     struct bh_share_open open;
     struct bh_share_lease_state state;
-    bool told;               /* `state` is known */
+    bool notified;               /* `state` is known */
     struct bh_share_counts counts;
 };
 
@@ -52,7 +52,7 @@ bh_share_host_new(const struct bh_share_host_options *options)
 
 /* Kill it, if it lives; what it said of the leases is old then. */
 static void
-end(struct bh_share_host *host)
+share_host_end(struct bh_share_host *host)
 {
     if (host->pid == 0)
         return;
@@ -61,7 +61,7 @@ end(struct bh_share_host *host)
     waitpid(host->pid, NULL, 0);
     host->pid = 0;
     for (uint32_t i = 0; i < host->count; i++)
-        host->leases[i].told = false;
+        host->leases[i].notified = false;
 }
 
 void
@@ -69,13 +69,13 @@ bh_share_host_free(struct bh_share_host *host)
 {
     if (host == NULL)
         return;
-    end(host);
+    share_host_end(host);
     free(host->program);
     free(host);
 }
 
 static struct open_lease *
-find(struct bh_share_host *host, uint64_t lease)
+share_host_find(struct bh_share_host *host, uint64_t lease)
 {
     for (uint32_t i = 0; i < host->count; i++)
         if (host->leases[i].open.lease == lease)
@@ -91,7 +91,7 @@ compare_counts(struct bh_share_host *host, struct open_lease *lease)
     const struct bh_share_lease_state *state = &lease->state;
     const struct bh_share_notice notice = { .lease = state->lease,
                                             .kind = BH_SHARE_NOTICE_UNCOUNTED };
-    uint32_t found = bh_share_counts_look(&lease->counts, state);
+    uint32_t found = bh_share_counts_check(&lease->counts, state);
 
     for (uint32_t d = 0; d < BH_SHARE_DEVICES_MAX; d++) {
         if ((found & UINT32_C(1) << d) == 0)
@@ -100,29 +100,29 @@ compare_counts(struct bh_share_host *host, struct open_lease *lease)
                BH_U64("charged_mib", state->used_bytes[d] >> 20),
                BH_U64("library_mib", state->seen_mib[d]),
                BH_U64("driver_mib", state->driver_mib[d]));
-        if (bh_share_counts_tells(state, d))
+        if (bh_share_counts_must_notify(state, d))
             host->options.notice(host->options.self, &notice);
     }
 }
 
 static void
-take_state(struct bh_share_host *host, const struct bh_share_state *state)
+receive_state(struct bh_share_host *host, const struct bh_share_state *state)
 {
     const struct bh_share_lease_state *items = state->leases.items;
 
     for (uint32_t i = 0; i < state->leases.count; i++) {
-        struct open_lease *lease = find(host, items[i].lease);
+        struct open_lease *lease = share_host_find(host, items[i].lease);
 
         if (lease == NULL)
             continue;
         lease->state = items[i];
-        lease->told = true;
+        lease->notified = true;
         compare_counts(host, lease);
     }
 }
 
 static bh_rc
-take(struct bh_share_host *host, const struct bh_frame *frame, struct bh_err *err)
+share_host_receive(struct bh_share_host *host, const struct bh_frame *frame, struct bh_err *err)
 {
     union {
         struct bh_share_outcome outcome;
@@ -133,13 +133,13 @@ take(struct bh_share_host *host, const struct bh_frame *frame, struct bh_err *er
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA_BYTES);
     bh_rc rc;
 
-    if (fields == NULL || frame->number < BH_SHARE_MSG_ANSWER)
+    if (fields == NULL || frame->number < BH_SHARE_MSG_OUTCOME)
         return bh_err_set(err, BH_INVALID, "bulkhead-share says no message: %u", frame->number);
     rc = bh_frame_decode(frame, fields, &said, arena, err);
     if (rc != BH_OK)
         return rc;
     if (frame->number == BH_SHARE_MSG_STATE) {
-        take_state(host, &said.state);
+        receive_state(host, &said.state);
     } else if (frame->number == BH_SHARE_MSG_NOTICE) {
         host->options.notice(host->options.self, &said.notice);
     } else {
@@ -156,14 +156,14 @@ listen_to(struct bh_share_host *host, struct bh_err *err)
     struct bh_frame frame;
 
     while (rc == BH_OK && (rc = bh_link_next(host->link, &frame, err)) == BH_OK)
-        rc = take(host, &frame, err);
+        rc = share_host_receive(host, &frame, err);
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
 
 /* ---- asking ---- */
 
 static bh_rc
-ask(struct bh_share_host *host, uint32_t number, const void *message, struct bh_err *err)
+share_host_ask(struct bh_share_host *host, uint32_t number, const void *message, struct bh_err *err)
 {
     bh_ns until = bh_time_monotonic() + ANSWER_WITHIN, now;
     bh_rc rc;
@@ -182,7 +182,7 @@ ask(struct bh_share_host *host, uint32_t number, const void *message, struct bh_
     if (rc == BH_OK && !host->answered)
         rc = bh_err_set(err, BH_TIMEOUT, "bulkhead-share does not answer");
     if (rc != BH_OK) {
-        end(host); /* started again, and told all leases, by who asks next */
+        share_host_end(host); /* started again, and told all leases, by who asks next */
         return rc;
     }
     if (host->outcome.rc == BH_OK)
@@ -191,7 +191,7 @@ ask(struct bh_share_host *host, uint32_t number, const void *message, struct bh_
 }
 
 static bh_rc
-start(struct bh_share_host *host, struct bh_err *err)
+share_host_start(struct bh_share_host *host, struct bh_err *err)
 {
     struct bh_helper helper = { 0 };
     int pair[2];
@@ -220,9 +220,9 @@ get_ready(struct bh_share_host *host, struct bh_err *err)
 
     if (host->pid != 0)
         return BH_OK;
-    rc = start(host, err);
+    rc = share_host_start(host, err);
     for (uint32_t i = 0; rc == BH_OK && host->pid != 0 && i < host->count; i++)
-        rc = ask(host, BH_SHARE_MSG_OPEN, &host->leases[i].open, err);
+        rc = share_host_ask(host, BH_SHARE_MSG_OPEN, &host->leases[i].open, err);
     return rc;
 }
 
@@ -234,11 +234,11 @@ bh_share_host_open(struct bh_share_host *host, const struct bh_share_open *open,
 
     if (rc != BH_OK)
         return rc;
-    if (find(host, open->lease) == NULL && host->count == BH_SHARE_LEASES_MAX)
+    if (share_host_find(host, open->lease) == NULL && host->count == BH_SHARE_LEASES_MAX)
         return bh_err_set(err, BH_FULL, "%d leases share GPUs on this node",
                           BH_SHARE_LEASES_MAX);
-    rc = ask(host, BH_SHARE_MSG_OPEN, open, err);
-    if (rc == BH_OK && find(host, open->lease) == NULL)
+    rc = share_host_ask(host, BH_SHARE_MSG_OPEN, open, err);
+    if (rc == BH_OK && share_host_find(host, open->lease) == NULL)
         host->leases[host->count++] = (struct open_lease) { .open = *open };
     return rc;
 }
@@ -247,7 +247,7 @@ void
 bh_share_host_close(struct bh_share_host *host, uint64_t lease)
 {
     struct bh_share_close close_it = { .lease = lease };
-    struct open_lease *open = find(host, lease);
+    struct open_lease *open = share_host_find(host, lease);
     struct bh_err err = { 0 };
 
     if (open == NULL)
@@ -255,42 +255,42 @@ bh_share_host_close(struct bh_share_host *host, uint64_t lease)
     *open = host->leases[--host->count];
     /* One that does not answer is ended, and the next does not hear of this lease. */
     if (host->pid != 0)
-        (void)!ask(host, BH_SHARE_MSG_CLOSE, &close_it, &err);
+        (void)!share_host_ask(host, BH_SHARE_MSG_CLOSE, &close_it, &err);
 }
 
 /* What has no answer. */
 static void
-tell(struct bh_share_host *host, uint32_t number, const void *message)
+share_host_send(struct bh_share_host *host, uint32_t number, const void *message)
 {
     struct bh_err err = { 0 };
 
     if (host->pid != 0 && bh_link_send(host->link, number, bh_share_message_fields(number),
                                        message, &err) != BH_OK)
-        end(host);
+        share_host_end(host);
 }
 
 void
 bh_share_host_overhead(struct bh_share_host *host, const struct bh_share_overhead *overhead)
 {
-    tell(host, BH_SHARE_MSG_OVERHEAD, overhead);
+    share_host_send(host, BH_SHARE_MSG_OVERHEAD, overhead);
 }
 
 void
 bh_share_host_holder(struct bh_share_host *host, const struct bh_share_holder *holder)
 {
-    tell(host, BH_SHARE_MSG_HOLDER, holder);
+    share_host_send(host, BH_SHARE_MSG_HOLDER, holder);
 }
 
 void
 bh_share_host_allow(struct bh_share_host *host, const struct bh_share_allow *allow)
 {
-    struct open_lease *lease = find(host, allow->lease);
+    struct open_lease *lease = share_host_find(host, allow->lease);
 
     if (lease == NULL)
         return;
     lease->open.paused = allow->paused;
     lease->open.throttled = allow->throttled;
-    tell(host, BH_SHARE_MSG_ALLOW, allow);
+    share_host_send(host, BH_SHARE_MSG_ALLOW, allow);
 }
 
 int
@@ -300,16 +300,16 @@ bh_share_host_fd(const struct bh_share_host *host)
 }
 
 void
-bh_share_host_turn(struct bh_share_host *host)
+bh_share_host_dispatch(struct bh_share_host *host)
 {
     struct bh_err err = { 0 };
 
     if (host->pid != 0 && listen_to(host, &err) != BH_OK)
-        end(host);
+        share_host_end(host);
     if (host->pid == 0 && host->count > 0 &&
-        bh_time_monotonic() >= host->started_at + START_AGAIN_AFTER &&
+        bh_time_monotonic() >= host->started_at + RESTART_DELAY &&
         get_ready(host, &err) != BH_OK)
-        end(host);
+        share_host_end(host);
 }
 
 const struct bh_share_lease_state *
@@ -317,6 +317,6 @@ bh_share_host_find(const struct bh_share_host *host, uint64_t lease)
 {
     for (uint32_t i = 0; i < host->count; i++)
         if (host->leases[i].open.lease == lease)
-            return host->leases[i].told ? &host->leases[i].state : NULL;
+            return host->leases[i].notified ? &host->leases[i].state : NULL;
     return NULL;
 }

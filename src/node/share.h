@@ -48,10 +48,10 @@ void bh_share_host_holder(struct bh_share_host *host, const struct bh_share_hold
  * when it is not open. */
 void bh_share_host_allow(struct bh_share_host *host, const struct bh_share_allow *allow);
 
-/* To poll for reading; -1: nothing runs.  Ready, or a second passed: bh_share_host_turn,
+/* To poll for reading; -1: nothing runs.  Ready, or a second passed: bh_share_host_dispatch,
  * which takes what was said and starts a bulkhead-share that ended again. */
 int bh_share_host_fd(const struct bh_share_host *host);
-void bh_share_host_turn(struct bh_share_host *host);
+void bh_share_host_dispatch(struct bh_share_host *host);
 
 /* How a lease stood within the last second or so; NULL: not open, or not told yet. */
 const struct bh_share_lease_state *bh_share_host_find(const struct bh_share_host *host,

@@ -25,7 +25,7 @@ is_one_whole(const struct bh_device_samples *samples)
 }
 
 static void
-tell_no_samples(struct bh_node *node, const char *gpu, const char *why)
+log_no_samples(struct bh_node *node, const char *gpu, const char *why)
 {
     if (!node->share_leases->no_samples)
         bh_log(SHARE_UNSAMPLED, BH_STR("gpu", gpu), BH_STR("why", why));
@@ -33,7 +33,7 @@ tell_no_samples(struct bh_node *node, const char *gpu, const char *why)
 }
 
 void
-bh_share_busy_ask(struct bh_node *node, const char *gpu, struct bh_arena *arena,
+bh_share_busy_read(struct bh_node *node, const char *gpu, struct bh_arena *arena,
                   struct bh_share_busy *ret_busy)
 {
     bh_ns before = node->share_leases->compared_at, now = bh_time_monotonic();
@@ -48,9 +48,9 @@ bh_share_busy_ask(struct bh_node *node, const char *gpu, struct bh_arena *arena,
     rc = node->device.ops->busy(node->device.self, gpu, arena, &ret_busy->samples, &err);
     ret_busy->known = rc == BH_OK && is_one_whole(&ret_busy->samples);
     if (rc == BH_UNAVAILABLE)
-        tell_no_samples(node, gpu, err.msg);
+        log_no_samples(node, gpu, err.msg);
     else if (rc == BH_OK && !ret_busy->known)
-        tell_no_samples(node, gpu, "the parts of its processes are more than all");
+        log_no_samples(node, gpu, "the parts of its processes are more than all");
 }
 
 uint32_t
@@ -71,7 +71,7 @@ bh_share_busy_begin(struct bh_node *node)
     bh_ns now = bh_time_monotonic();
 
     for (uint32_t i = 0; i < leases->count; i++)
-        bh_share_had_take(&leases->rows[i].had,
+        bh_share_granted_add(&leases->rows[i].granted,
                           bh_share_host_find(leases->host, leases->rows[i].lease), now);
 }
 
@@ -83,7 +83,7 @@ others_bp(const struct bh_share_use *uses, uint32_t count, uint32_t but)
     uint32_t bp = 0;
 
     for (uint32_t i = 0; i < count; i++)
-        bp += i != but && uses[i].row->had.known ? uses[i].row->had.bp : 0;
+        bp += i != but && uses[i].row->granted.known ? uses[i].row->granted.bp : 0;
     return bp < ALL_BP ? bp : ALL_BP;
 }
 
@@ -94,13 +94,13 @@ bh_share_busy_judge(struct bh_node *node, const struct bh_share_use *uses, uint3
 
     for (uint32_t i = 0; i < count; i++) {
         struct bh_share_lease_row *row = uses[i].row;
-        const struct bh_share_time_look look = {
-            .span_ns = span, .busy_bp = uses[i].busy_percent * 100, .had_bp = row->had.bp,
+        const struct bh_share_time_check check = {
+            .span_ns = span, .busy_bp = uses[i].busy_percent * 100, .granted_bp = row->granted.bp,
             .others_bp = others_bp(uses, count, i),
         };
 
-        if (row->had.known && bh_share_time_look(&row->time[uses[i].device], &look))
-            row->out_of_turn |= UINT32_C(1) << uses[i].device;
+        if (row->granted.known && bh_share_time_check(&row->time[uses[i].device], &check))
+            row->out_of_slice |= UINT32_C(1) << uses[i].device;
     }
 }
 
@@ -109,8 +109,8 @@ bh_share_busy_judge(struct bh_node *node, const struct bh_share_use *uses, uint3
 static bool
 is_stopped(const struct bh_job *job)
 {
-    for (uint32_t k = 0; k < job->note.lent_count; k++)
-        if (job->note.lent[k].share_flags & BH_SHARE_IS_STOPPED_OUT)
+    for (uint32_t k = 0; k < job->record.lent_count; k++)
+        if (job->record.lent[k].share_flags & BH_SHARE_IS_STOPPED_OUT)
             return true;
     return false;
 }
@@ -118,18 +118,18 @@ is_stopped(const struct bh_job *job)
 void
 bh_share_busy_act(struct bh_node *node, struct bh_share_lease_row *row, struct bh_job *job)
 {
-    uint32_t device = (uint32_t)__builtin_ctz(row->out_of_turn);
-    uint32_t busy = bh_share_time_busy(&row->time[device]), had = bh_share_time_had(&row->time[device]);
+    uint32_t device = (uint32_t)__builtin_ctz(row->out_of_slice);
+    uint32_t busy = bh_share_time_busy(&row->time[device]), granted = bh_share_time_granted(&row->time[device]);
     char why[200];
 
-    row->out_of_turn = 0;
+    row->out_of_slice = 0;
     bh_log(SHARE_OUT_OF_TURN, BH_U64("lease", row->lease), BH_U64("device", device),
-           BH_U64("busy_percent", busy), BH_U64("turns_percent", had));
-    bh_share_leases_notice(node, row, BH_JOB_NOTICE_OUT_OF_TURN);
+           BH_U64("busy_percent", busy), BH_U64("turns_percent", granted));
+    bh_share_leases_notice(node, row, BH_JOB_NOTICE_OUT_OF_SLICE);
     if (!is_stopped(job))
         return;
     snprintf(why, sizeof why, "it was at work on its GPU %" PRIu32 " %% of the time while others had "
-             "turns, and its own turns were %" PRIu32 " %%", busy, had);
+             "turns, and its own turns were %" PRIu32 " %%", busy, granted);
     bh_share_leases_notice(node, row, BH_JOB_NOTICE_STOPPED_OUT);
-    bh_own_end_begin(node, job, &(struct bh_own_end){ BH_END_OVER_TIME, BH_OWN_END_GRACE, why });
+    bh_node_stop_begin(node, job, &(struct bh_node_stop){ BH_END_OVER_TIME, BH_NODE_STOP_GRACE, why });
 }

@@ -47,7 +47,7 @@ test_asked(void **state)
         bh_rc rc;
         struct bh_device_busy items[4];
         uint32_t count;
-        bool known, told;
+        bool known, notified;
     } cases[] = {
         { "nobody is busy",       BH_OK, { { 0, 0 } }, 0, true, false },
         { "parts of a whole",     BH_OK, { { 7, 60 }, { 8, 40 } }, 2, true, false },
@@ -64,9 +64,9 @@ test_asked(void **state)
         driver.rc = cases[i].rc;
         memcpy(driver.items, cases[i].items, sizeof driver.items);
         driver.count = cases[i].count;
-        bh_share_busy_ask(&node, "GPU-1", NULL, &busy);
+        bh_share_busy_read(&node, "GPU-1", NULL, &busy);
         BH_CHECK_EQ(cases[i].name, busy.known, cases[i].known);
-        BH_CHECK_EQ(cases[i].name, leases.no_samples, cases[i].told);
+        BH_CHECK_EQ(cases[i].name, leases.no_samples, cases[i].notified);
         BH_CHECK_EQ(cases[i].name, bh_share_busy_percent(&busy, 7),
                     busy.known && cases[i].count > 0 ? cases[i].items[0].percent : 0);
         BH_CHECK_EQ(cases[i].name, bh_share_busy_percent(&busy, 6), 0);
@@ -82,11 +82,11 @@ test_since(void **state)
     struct bh_share_busy busy;
 
     (void)state;
-    bh_share_busy_ask(&node, "GPU-1", NULL, &busy);
+    bh_share_busy_read(&node, "GPU-1", NULL, &busy);
     BH_CHECK("since the last look", driver.since_us + 900000 < now_us
                                         && driver.since_us + 5000000 > now_us);
     leases.compared_at = 0;
-    bh_share_busy_ask(&node, "GPU-1", NULL, &busy);
+    bh_share_busy_read(&node, "GPU-1", NULL, &busy);
     BH_CHECK_EQ("not asked", driver.asked, 1);
     BH_CHECK("not known", !busy.known);
     BH_CHECK_DONE();
@@ -98,7 +98,7 @@ test_judged(void **state)
 {
     static const struct {
         const char *name;
-        struct bh_share_had first, second;
+        struct bh_share_granted first, second;
         uint32_t busy_percent;
         bool out;
     } cases[] = {
@@ -115,12 +115,12 @@ test_judged(void **state)
                                         { .row = &leases.rows[1] } };
 
         set_up(state);
-        leases.rows[0].had = cases[i].first;
-        leases.rows[1].had = cases[i].second;
-        for (uint32_t look = 0; look < 30; look++)
+        leases.rows[0].granted = cases[i].first;
+        leases.rows[1].granted = cases[i].second;
+        for (uint32_t check = 0; check < 30; check++)
             bh_share_busy_judge(&node, uses, 2);
-        BH_CHECK_EQ(cases[i].name, leases.rows[0].out_of_turn, cases[i].out ? 1u << 3 : 0);
-        BH_CHECK_EQ(cases[i].name, leases.rows[1].out_of_turn, 0);
+        BH_CHECK_EQ(cases[i].name, leases.rows[0].out_of_slice, cases[i].out ? 1u << 3 : 0);
+        BH_CHECK_EQ(cases[i].name, leases.rows[1].out_of_slice, 0);
     }
     BH_CHECK_DONE();
 }

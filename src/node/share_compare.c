@@ -15,10 +15,10 @@ static bool
 is_another_device(const struct bh_job *job, uint32_t at)
 {
     for (uint32_t k = 0; k < at; k++) {
-        if (strcmp(job->note.lent[k].gpu, job->note.lent[at].gpu) == 0)
+        if (strcmp(job->record.lent[k].gpu, job->record.lent[at].gpu) == 0)
             return false;
     }
-    return bh_share_slot_is(&job->note.lent[at]);
+    return bh_share_slot_is(&job->record.lent[at]);
 }
 
 /* Bytes that a lease may have of a GPU, and which of its devices that is; 0: none of it. */
@@ -28,8 +28,8 @@ allowed_on(const struct bh_job *job, const char *gpu, uint32_t *ret_device)
     uint64_t bytes = 0;
     uint32_t devices = 0;
 
-    for (uint32_t k = 0; k < job->note.lent_count; k++) {
-        const struct bh_note_piece *lent = &job->note.lent[k];
+    for (uint32_t k = 0; k < job->record.lent_count; k++) {
+        const struct bh_node_partition *lent = &job->record.lent[k];
 
         if (is_another_device(job, k))
             devices++;
@@ -75,19 +75,19 @@ add_up(struct bh_node *node, const struct users *users, struct bh_share_use *use
 
 /* Where it is furthest beyond what it may. */
 static void
-note_look(struct bh_share_look *look, const char *gpu, uint64_t bytes, uint64_t allowed_bytes)
+record_observed(struct bh_share_observed *observed, const char *gpu, uint64_t bytes, uint64_t allowed_bytes)
 {
-    if (look->seen && bytes + look->allowed_bytes <= look->bytes + allowed_bytes)
+    if (observed->seen && bytes + observed->allowed_bytes <= observed->bytes + allowed_bytes)
         return;
-    *look = (struct bh_share_look){ .seen = true, .bytes = bytes, .allowed_bytes = allowed_bytes };
-    snprintf(look->gpu, sizeof look->gpu, "%s", gpu);
+    *observed = (struct bh_share_observed){ .seen = true, .bytes = bytes, .allowed_bytes = allowed_bytes };
+    snprintf(observed->gpu, sizeof observed->gpu, "%s", gpu);
 }
 
 static struct bh_share_lease_row *
-row_of(struct bh_node *node, const struct bh_job *job)
+share_compare_row_of(struct bh_node *node, const struct bh_job *job)
 {
     return job->ended || !job->running ? NULL
-                                       : bh_share_leases_find(node->share_leases, job->note.lease);
+                                       : bh_share_leases_find(node->share_leases, job->record.lease);
 }
 
 static void
@@ -102,18 +102,18 @@ compare_gpu(struct bh_node *node, const char *gpu)
     if (node->device.ops->processes(node->device.self, gpu, arena, &users.items, &users.count,
                                     &ignored) != BH_OK)
         return;
-    bh_share_busy_ask(node, gpu, arena, &users.busy);
+    bh_share_busy_read(node, gpu, arena, &users.busy);
     for (uint32_t i = 0; i < node->state.job_count && count < BH_SHARE_LEASES_MAX; i++) {
         const struct bh_job *job = &node->state.jobs[i];
         struct bh_share_use *use = &uses[count];
         uint64_t allowed_bytes;
 
-        *use = (struct bh_share_use){ .row = row_of(node, job) };
+        *use = (struct bh_share_use){ .row = share_compare_row_of(node, job) };
         allowed_bytes = use->row ? allowed_on(job, gpu, &use->device) : 0;
         if (allowed_bytes == 0)
             continue;
         add_up(node, &users, use);
-        note_look(&use->row->look, gpu, use->bytes, allowed_bytes);
+        record_observed(&use->row->observed, gpu, use->bytes, allowed_bytes);
         bh_share_host_overhead(node->share_leases->host,
                                &(struct bh_share_overhead){ use->row->lease, use->device,
                                                             use->bytes });
@@ -129,7 +129,7 @@ has_shares(struct bh_node *node, const char *gpu)
     uint32_t ignored;
 
     for (uint32_t i = 0; i < node->state.job_count; i++) {
-        if (row_of(node, &node->state.jobs[i])
+        if (share_compare_row_of(node, &node->state.jobs[i])
             && allowed_on(&node->state.jobs[i], gpu, &ignored) > 0)
             return true;
     }
@@ -143,8 +143,8 @@ policy_of(const struct bh_job *job)
 {
     uint32_t flags = 0;
 
-    for (uint32_t k = 0; k < job->note.lent_count; k++)
-        flags |= job->note.lent[k].share_flags;
+    for (uint32_t k = 0; k < job->record.lent_count; k++)
+        flags |= job->record.lent[k].share_flags;
     return flags & BH_SHARE_IS_STOPPED     ? BH_OVER_CAP_STOP
            : flags & BH_SHARE_IS_THROTTLED ? BH_OVER_CAP_THROTTLE
                                            : BH_OVER_CAP_WARN;
@@ -160,33 +160,33 @@ throttle(struct bh_node *node, struct bh_share_lease_row *row, bool throttled)
 }
 
 static void
-end(struct bh_node *node, struct bh_share_lease_row *row, struct bh_job *job)
+share_compare_end(struct bh_node *node, struct bh_share_lease_row *row, struct bh_job *job)
 {
     char why[200];
 
     snprintf(why, sizeof why, "it had %" PRIu64 " MiB of memory of %.47s, and its share allows %"
-             PRIu64, row->look.bytes >> 20, row->look.gpu, row->look.allowed_bytes >> 20);
+             PRIu64, row->observed.bytes >> 20, row->observed.gpu, row->observed.allowed_bytes >> 20);
     bh_share_leases_notice(node, row, BH_JOB_NOTICE_STOPPED);
-    bh_own_end_begin(node, job, &(struct bh_own_end){ BH_END_OVER_CAP, BH_OWN_END_GRACE, why });
+    bh_node_stop_begin(node, job, &(struct bh_node_stop){ BH_END_OVER_CAP, BH_NODE_STOP_GRACE, why });
 }
 
 static void
-judge(struct bh_node *node, struct bh_share_lease_row *row, struct bh_job *job, bh_ns now)
+share_compare_judge(struct bh_node *node, struct bh_share_lease_row *row, struct bh_job *job, bh_ns now)
 {
-    const struct bh_share_look *look = &row->look;
-    bool over = look->bytes > look->allowed_bytes + BH_SHARE_OVER_BYTES;
-    enum bh_share_deed deed = bh_share_over_look(&row->over, policy_of(job), over, now);
+    const struct bh_share_observed *observed = &row->observed;
+    bool over = observed->bytes > observed->allowed_bytes + BH_SHARE_OVER_BYTES;
+    enum bh_share_action action = bh_share_over_check(&row->over, policy_of(job), over, now);
 
-    if (deed == BH_SHARE_LEAVE)
+    if (action == BH_SHARE_LEAVE)
         return;
-    bh_log(SHARE_OVER_CAP, BH_U64("lease", row->lease), BH_STR("gpu", look->gpu),
-           BH_U64("mib", look->bytes >> 20), BH_U64("allowed_mib", look->allowed_bytes >> 20));
-    if (deed != BH_SHARE_RELEASE)
+    bh_log(SHARE_OVER_CAP, BH_U64("lease", row->lease), BH_STR("gpu", observed->gpu),
+           BH_U64("mib", observed->bytes >> 20), BH_U64("allowed_mib", observed->allowed_bytes >> 20));
+    if (action != BH_SHARE_RELEASE)
         bh_share_leases_notice(node, row, BH_JOB_NOTICE_OVER_CAP);
-    if (deed == BH_SHARE_THROTTLE || deed == BH_SHARE_RELEASE)
-        throttle(node, row, deed == BH_SHARE_THROTTLE);
-    else if (deed == BH_SHARE_STOP)
-        end(node, row, job); /* the job may be forgotten by then: last */
+    if (action == BH_SHARE_THROTTLE || action == BH_SHARE_RELEASE)
+        throttle(node, row, action == BH_SHARE_THROTTLE);
+    else if (action == BH_SHARE_STOP)
+        share_compare_end(node, row, job); /* the job may be forgotten by then: last */
 }
 
 void
@@ -199,7 +199,7 @@ bh_share_leases_compare(struct bh_node *node)
         return;
     leases->compare_at = now + BH_NS_PER_S;
     for (uint32_t i = 0; i < leases->count; i++)
-        leases->rows[i].look.seen = false;
+        leases->rows[i].observed.seen = false;
     bh_share_busy_begin(node);
     for (uint32_t g = 0; g < node->inventory.gpu_count; g++) {
         const char *gpu = node->inventory.gpus[g].uuid;
@@ -210,10 +210,10 @@ bh_share_leases_compare(struct bh_node *node)
     for (uint32_t i = leases->count; i-- > 0;) {
         struct bh_job *job = bh_state_job(&node->state, leases->rows[i].lease);
 
-        if (job && leases->rows[i].look.seen)
-            judge(node, &leases->rows[i], job, now);
+        if (job && leases->rows[i].observed.seen)
+            share_compare_judge(node, &leases->rows[i], job, now);
         job = bh_state_job(&node->state, leases->rows[i].lease);
-        if (job && leases->rows[i].out_of_turn)
+        if (job && leases->rows[i].out_of_slice)
             bh_share_busy_act(node, &leases->rows[i], job);
     }
     leases->compared_at = now;

@@ -18,19 +18,19 @@ differ(const struct bh_share_lease_state *state, uint32_t device)
 }
 
 uint32_t
-bh_share_counts_look(struct bh_share_counts *counts, const struct bh_share_lease_state *state)
+bh_share_counts_check(struct bh_share_counts *counts, const struct bh_share_lease_state *state)
 {
     uint32_t found = 0;
 
     for (uint32_t d = 0; d < BH_SHARE_DEVICES_MAX; d++) {
         if (!differ(state, d)) {
             counts->apart[d] = 0;
-            counts->told[d] = false;
+            counts->notified[d] = false;
         } else if (counts->apart[d] < BH_SHARE_COUNTS_STATES) {
             counts->apart[d]++;
         }
-        if (counts->apart[d] == BH_SHARE_COUNTS_STATES && !counts->told[d]) {
-            counts->told[d] = true;
+        if (counts->apart[d] == BH_SHARE_COUNTS_STATES && !counts->notified[d]) {
+            counts->notified[d] = true;
             found |= UINT32_C(1) << d;
         }
     }
@@ -38,7 +38,7 @@ bh_share_counts_look(struct bh_share_counts *counts, const struct bh_share_lease
 }
 
 bool
-bh_share_counts_tells(const struct bh_share_lease_state *state, uint32_t device)
+bh_share_counts_must_notify(const struct bh_share_lease_state *state, uint32_t device)
 {
     return state->seen_kind == BH_SHARE_SEEN_WHOLE && state->driver_mib[device] > 0
            && state->seen_mib[device]

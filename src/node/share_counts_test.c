@@ -10,7 +10,7 @@ static const struct {
     struct {
         uint32_t charged, seen, driver;
     } state[8];
-    const char *told; /* a letter for each state: t, or - */
+    const char *notified; /* a letter for each state: t, or - */
 } cases[] = {
     { "as one", BH_SHARE_SEEN_WHOLE, { { 100, 100, 100 }, { 100, 100, 100 }, { 100, 100, 100 } },
       "---" },
@@ -48,14 +48,14 @@ differences_are_told_once(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct bh_share_counts counts = { 0 };
 
-        for (size_t s = 0; cases[i].told[s] != '\0'; s++) {
+        for (size_t s = 0; cases[i].notified[s] != '\0'; s++) {
             struct bh_share_lease_state said = { .seen_kind = cases[i].kind };
 
             said.used_bytes[5] = (uint64_t)cases[i].state[s].charged << 20;
             said.seen_mib[5] = cases[i].state[s].seen;
             said.driver_mib[5] = cases[i].state[s].driver;
-            BH_CHECK_EQ(cases[i].name, bh_share_counts_look(&counts, &said),
-                        cases[i].told[s] == 't' ? 1 << 5 : 0);
+            BH_CHECK_EQ(cases[i].name, bh_share_counts_check(&counts, &said),
+                        cases[i].notified[s] == 't' ? 1 << 5 : 0);
         }
     }
     BH_CHECK_DONE();
@@ -67,7 +67,7 @@ people_are_told_of_what_no_hook_knows(void **state)
     static const struct {
         const char *name;
         uint32_t kind, charged, seen, driver;
-        bool told;
+        bool notified;
     } rows[] = {
         { "the library took more", BH_SHARE_SEEN_WHOLE, 100, 165, 165, true },
         { "a little more", BH_SHARE_SEEN_WHOLE, 100, 164, 165, false },
@@ -86,7 +86,7 @@ people_are_told_of_what_no_hook_knows(void **state)
         said.used_bytes[3] = (uint64_t)rows[i].charged << 20;
         said.seen_mib[3] = rows[i].seen;
         said.driver_mib[3] = rows[i].driver;
-        BH_CHECK_EQ(rows[i].name, bh_share_counts_tells(&said, 3), rows[i].told);
+        BH_CHECK_EQ(rows[i].name, bh_share_counts_must_notify(&said, 3), rows[i].notified);
     }
     BH_CHECK_DONE();
 }

@@ -23,10 +23,10 @@ bh_node_share_shim(const struct bh_node *node)
 bool
 bh_node_share_is(const struct bh_job *job)
 {
-    bool own = job->note.lease >= BH_SCRUB_LEASES; /* the node's: it works with the driver itself */
+    bool own = job->record.lease >= BH_SCRUB_LEASES; /* the node's: it works with the driver itself */
 
-    for (uint32_t k = 0; k < job->note.lent_count && !own; k++)
-        if (bh_share_slot_is(&job->note.lent[k]))
+    for (uint32_t k = 0; k < job->record.lent_count && !own; k++)
+        if (bh_share_slot_is(&job->record.lent[k]))
             return true;
     return false;
 }
@@ -40,7 +40,7 @@ lease_folder(const struct bh_node *node, uint64_t lease, const char *below,
 }
 
 void
-bh_node_share_door(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX])
+bh_node_share_socket_dir(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX])
 {
     lease_folder(node, lease, "/door", ret_path);
 }
@@ -48,7 +48,7 @@ bh_node_share_door(const struct bh_node *node, uint64_t lease, char ret_path[BH_
 /* ---- bulkhead-share ---- */
 
 static void
-hear(void *self, const struct bh_share_notice *notice)
+share_lease_notice(void *self, const struct bh_share_notice *notice)
 {
     static const enum bh_job_notice kinds[BH_SHARE_NOTICES] = {
         [BH_SHARE_NOTICE_FORGED] = BH_JOB_NOTICE_FORGED,
@@ -56,7 +56,7 @@ hear(void *self, const struct bh_share_notice *notice)
         [BH_SHARE_NOTICE_STRANGER] = BH_JOB_NOTICE_STRANGER,
         [BH_SHARE_NOTICE_STUCK] = BH_JOB_NOTICE_STUCK,
         [BH_SHARE_NOTICE_MORE] = BH_JOB_NOTICE_MORE,
-        [BH_SHARE_NOTICE_ROUND] = BH_JOB_NOTICE_ROUND,
+        [BH_SHARE_NOTICE_BYPASS] = BH_JOB_NOTICE_BYPASS,
         [BH_SHARE_NOTICE_OUTDATED] = BH_JOB_NOTICE_OUTDATED,
         [BH_SHARE_NOTICE_STATIC] = BH_JOB_NOTICE_STATIC,
         [BH_SHARE_NOTICE_UNCOUNTED] = BH_JOB_NOTICE_UNCOUNTED,
@@ -80,7 +80,7 @@ leases_of(struct bh_node *node)
     BH_ASSERT(leases);
     bh_path_format(program, sizeof program, "%.480s/bulkhead-share", node->libexec);
     leases->host = bh_share_host_new(
-        &(struct bh_share_host_options){ .program = program, .notice = hear, .self = node });
+        &(struct bh_share_host_options){ .program = program, .notice = share_lease_notice, .self = node });
     node->share_leases = leases;
     return leases;
 }
@@ -106,7 +106,7 @@ check_libraries(const struct bh_node *node, struct bh_err *err)
 
 /* The folders; `driver` is where the driver's own libraries are bound, below the door. */
 static bh_rc
-make_folders(const struct bh_node *node, uint64_t lease, struct bh_err *err)
+share_lease_make_folders(const struct bh_node *node, uint64_t lease, struct bh_err *err)
 {
     static const struct {
         const char *below;
@@ -132,12 +132,12 @@ weight_of(const struct bh_job *job)
 {
     uint32_t most = 0;
 
-    for (uint32_t k = 0; k < job->note.lent_count; k++) {
+    for (uint32_t k = 0; k < job->record.lent_count; k++) {
         uint32_t weight = 0;
 
-        for (uint32_t i = 0; i < job->note.lent_count; i++) {
-            if (strcmp(job->note.lent[i].gpu, job->note.lent[k].gpu) == 0)
-                weight += job->note.lent[i].share_weight;
+        for (uint32_t i = 0; i < job->record.lent_count; i++) {
+            if (strcmp(job->record.lent[i].gpu, job->record.lent[k].gpu) == 0)
+                weight += job->record.lent[i].share_weight;
         }
         most = weight > most ? weight : most;
     }
@@ -146,7 +146,7 @@ weight_of(const struct bh_job *job)
 
 /* Several shares of one GPU are one device to the job.  Which of the node's GPUs it is, by its minor: the same for all leases. */
 static void
-put_gpu(const struct bh_node *node, const struct bh_note_piece *lent, struct bh_share_open *open)
+share_lease_put_gpu(const struct bh_node *node, const struct bh_node_partition *lent, struct bh_share_open *open)
 {
     uint64_t context_bytes = lent->context_bytes / BH_SHARE_UNIT_BYTES * BH_SHARE_UNIT_BYTES;
     struct bh_share_gpu *gpu = open->gpus;
@@ -179,7 +179,7 @@ bh_share_leases_find(struct bh_share_leases *leases, uint64_t lease)
 }
 
 static bh_rc
-add(struct bh_share_leases *leases, const struct bh_share_open *open, struct bh_err *err)
+share_lease_add(struct bh_share_leases *leases, const struct bh_share_open *open, struct bh_err *err)
 {
     bh_rc rc;
 
@@ -202,36 +202,36 @@ add(struct bh_share_leases *leases, const struct bh_share_open *open, struct bh_
 bh_rc
 bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err *err)
 {
-    struct bh_share_open open = { .lease = job->note.lease, .paused = job->frozen || job->aside };
+    struct bh_share_open open = { .lease = job->record.lease, .paused = job->frozen || job->checkpointed };
     struct bh_share_leases *leases;
     char folder[BH_NODE_PATH_MAX];
     bh_rc rc;
 
-    for (uint32_t k = 0; k < job->note.lent_count && open.gpu_count < BH_SHARE_DEVICES_MAX; k++)
-        if (bh_share_slot_is(&job->note.lent[k]))
-            put_gpu(node, &job->note.lent[k], &open);
+    for (uint32_t k = 0; k < job->record.lent_count && open.gpu_count < BH_SHARE_DEVICES_MAX; k++)
+        if (bh_share_slot_is(&job->record.lent[k]))
+            share_lease_put_gpu(node, &job->record.lent[k], &open);
     if (open.gpu_count == 0)
         return BH_OK;
     open.weight = weight_of(job);
     rc = check_libraries(node, err);
     if (rc == BH_OK)
-        rc = make_folders(node, open.lease, err);
+        rc = share_lease_make_folders(node, open.lease, err);
     if (rc != BH_OK)
         return rc;
     lease_folder(node, open.lease, "", folder);
     bh_path_format(open.folder, sizeof open.folder, "%.190s", folder);
     leases = leases_of(node);
     return bh_share_leases_find(leases, open.lease) ? bh_share_host_open(leases->host, &open, err)
-                                                    : add(leases, &open, err);
+                                                    : share_lease_add(leases, &open, err);
 }
 
 /* ---- closing ---- */
 
 static bool
-lives(const struct bh_node *node, uint64_t lease)
+share_lease_lives(const struct bh_node *node, uint64_t lease)
 {
     for (uint32_t i = 0; i < node->state.job_count; i++)
-        if (node->state.jobs[i].note.lease == lease)
+        if (node->state.jobs[i].record.lease == lease)
             return !node->state.jobs[i].ended;
     return false;
 }
@@ -245,7 +245,7 @@ close_ended(struct bh_node *node)
     for (uint32_t i = leases->count; i-- > 0;) {
         uint64_t lease = leases->rows[i].lease;
 
-        if (lives(node, lease))
+        if (share_lease_lives(node, lease))
             continue;
         bh_share_host_close(leases->host, lease);
         lease_folder(node, lease, "", folder);
@@ -268,7 +268,7 @@ open_adopted(struct bh_node *node)
         const struct bh_job *job = &node->state.jobs[i];
 
         if (job->ended || !job->running || !bh_node_share_is(job) ||
-            bh_share_leases_find(leases_of(node), job->note.lease))
+            bh_share_leases_find(leases_of(node), job->record.lease))
             continue;
         if (bh_node_share_open(node, job, &err) != BH_OK)
             bh_log(EFFECT_FAILED, BH_STR("what", "share of a running job"), BH_ERRLOG(&err));
@@ -311,15 +311,15 @@ bh_node_share_resume(struct bh_node *node, uint64_t lease)
 }
 
 void
-bh_node_shares_turn(struct bh_node *node)
+bh_node_shares_dispatch(struct bh_node *node)
 {
     open_adopted(node);
     if (!node->share_leases)
         return;
     close_ended(node);
     bh_share_leases_compare(node);
-    bh_share_host_turn(node->share_leases->host);
-    bh_share_leases_tell(node);
+    bh_share_host_dispatch(node->share_leases->host);
+    bh_share_leases_notify(node);
 }
 
 bh_ns

@@ -11,7 +11,7 @@
  * from the node's journal alone: after a crash the same ones are opened again. */
 
 /* GPU memory as the driver says it, of the GPU where it is most beyond what is allowed. */
-struct bh_share_look {
+struct bh_share_observed {
     bool seen;
     char gpu[BH_UUID_MAX];
     uint64_t bytes, allowed_bytes;
@@ -20,12 +20,12 @@ struct bh_share_look {
 struct bh_share_lease_row {
     uint64_t lease;
     bool paused, throttled;
-    struct bh_share_look look;
+    struct bh_share_observed observed;
     struct bh_share_over over;
-    struct bh_share_had had;
+    struct bh_share_granted granted;
     struct bh_share_time time[BH_SHARE_DEVICES_MAX];
-    uint32_t out_of_turn; /* devices on which it was just found to run out of its turns, a bit each */
-    struct bh_share_untold untold[BH_JOB_NOTICES];
+    uint32_t out_of_slice; /* devices on which it was just found to run out of its turns, a bit each */
+    struct bh_pending_notice pending_notices[BH_JOB_NOTICES];
 };
 
 struct bh_share_leases {
@@ -63,7 +63,7 @@ struct bh_share_busy {
 };
 
 /* Ask the driver.  That it cannot say is logged once. */
-void bh_share_busy_ask(struct bh_node *node, const char *gpu, struct bh_arena *arena,
+void bh_share_busy_read(struct bh_node *node, const char *gpu, struct bh_arena *arena,
                        struct bh_share_busy *ret_busy);
 uint32_t bh_share_busy_percent(const struct bh_share_busy *busy, uint32_t pid);
 
@@ -80,6 +80,6 @@ void bh_share_busy_act(struct bh_node *node, struct bh_share_lease_row *row, str
  * when the daemon listens again. */
 void bh_share_leases_notice(struct bh_node *node, struct bh_share_lease_row *row,
                             enum bh_job_notice kind);
-void bh_share_leases_tell(struct bh_node *node);
+void bh_share_leases_notify(struct bh_node *node);
 
 #endif

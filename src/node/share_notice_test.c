@@ -94,7 +94,7 @@ static void
 test_found_while_it_opens(void **state)
 {
     struct bh_share_owner owners[2] = { { 0 }, { .pid = INT32_MAX, .started = 1 } };
-    struct bh_msg_notice told;
+    struct bh_msg_notice reported;
     pid_t forger;
 
     start_with_shim();
@@ -104,10 +104,10 @@ test_found_while_it_opens(void **state)
     owners[0] = (struct bh_share_owner){ (uint32_t)forger, bh_share_started((uint32_t)forger) };
     write_owners(1, owners, 2);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
-    told = bh_test_take(BH_MSG_NOTICE, 1).notice;
-    BH_CHECK_EQ("what", told.kind, BH_JOB_NOTICE_FORGED);
-    BH_CHECK_EQ("once", told.count, 1);
+    bh_test_hello(&the_node);
+    reported = bh_test_receive(BH_MSG_NOTICE, 1).notice;
+    BH_CHECK_EQ("what", reported.kind, BH_JOB_NOTICE_FORGED);
+    BH_CHECK_EQ("once", reported.count, 1);
     kill(forger, SIGKILL);
     waitpid(forger, NULL, 0);
     BH_CHECK_DONE();

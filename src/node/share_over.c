@@ -2,10 +2,10 @@
 
 #include "base/assert.h"
 
-enum bh_share_deed
-bh_share_over_look(struct bh_share_over *at, enum bh_over_cap policy, bool over, bh_ns now)
+enum bh_share_action
+bh_share_over_check(struct bh_share_over *at, enum bh_over_cap policy, bool over, bh_ns now)
 {
-    static const enum bh_share_deed deeds[BH_OVER_CAPS] = {
+    static const enum bh_share_action actions[BH_OVER_CAPS] = {
         [BH_OVER_CAP_WARN] = BH_SHARE_WARN,
         [BH_OVER_CAP_THROTTLE] = BH_SHARE_THROTTLE,
         [BH_OVER_CAP_STOP] = BH_SHARE_STOP,
@@ -18,6 +18,6 @@ bh_share_over_look(struct bh_share_over *at, enum bh_over_cap policy, bool over,
         return BH_SHARE_LEAVE;
     at->done = over;
     if (over)
-        return deeds[policy];
+        return actions[policy];
     return policy == BH_OVER_CAP_THROTTLE ? BH_SHARE_RELEASE : BH_SHARE_LEAVE;
 }

@@ -17,13 +17,13 @@
 /* Contexts and modules differ from what they are charged by less. */
 #define BH_SHARE_OVER_BYTES (UINT64_C(64) << 20)
 
-enum bh_share_deed {
+enum bh_share_action {
     BH_SHARE_LEAVE,    /* nothing new */
     BH_SHARE_WARN,     /* it is over: tell its people */
     BH_SHARE_THROTTLE, /* the same, and give it a tenth of its turns */
     BH_SHARE_STOP,     /* the same, and end it */
     BH_SHARE_RELEASE,  /* a throttled one is back: give it its turns again */
-    BH_SHARE_DEEDS
+    BH_SHARE_ACTIONS
 };
 
 /* Of one lease; all zero at first. */
@@ -34,7 +34,7 @@ struct bh_share_over {
 };
 
 /* What is to be done now, at a lease that is over its cap or is not.  Said once. */
-enum bh_share_deed bh_share_over_look(struct bh_share_over *at, enum bh_over_cap policy, bool over,
+enum bh_share_action bh_share_over_check(struct bh_share_over *at, enum bh_over_cap policy, bool over,
                                       bh_ns now);
 
 #endif

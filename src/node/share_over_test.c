@@ -28,7 +28,7 @@ static const struct {
 static void
 test_deeds(void **state)
 {
-    static const char letters[BH_SHARE_DEEDS + 1] = "-WTSR";
+    static const char letters[BH_SHARE_ACTIONS + 1] = "-WTSR";
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
@@ -38,7 +38,7 @@ test_deeds(void **state)
 
         assert_true(count <= SECONDS && strlen(cases[i].done) == count);
         for (size_t s = 0; s < count; s++)
-            done[s] = letters[bh_share_over_look(&at, cases[i].policy, cases[i].over[s] == '+',
+            done[s] = letters[bh_share_over_check(&at, cases[i].policy, cases[i].over[s] == '+',
                                                  (s + 100) * BH_NS_PER_S)];
         BH_CHECK_STR(cases[i].name, done, cases[i].done);
     }

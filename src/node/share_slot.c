@@ -13,15 +13,15 @@
 #define SHARE_GI UINT32_C(0xffffff00)
 
 bool
-bh_share_slot_is(const struct bh_note_piece *piece)
+bh_share_slot_is(const struct bh_node_partition *partition)
 {
-    return strchr(piece->profile, ':') != NULL;
+    return strchr(partition->profile, ':') != NULL;
 }
 
 bool
-bh_share_slot_is_instance(const struct bh_note_piece *piece)
+bh_share_slot_is_instance(const struct bh_node_partition *partition)
 {
-    return piece->gi < SHARE_GI;
+    return partition->gi < SHARE_GI;
 }
 
 uint32_t
@@ -36,9 +36,9 @@ bh_share_slot_others(const struct bh_node *node, const char *gpu, uint64_t but)
 {
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < node->state.piece_count; i++)
-        count += node->state.pieces[i].partition != but && bh_share_slot_is(&node->state.pieces[i])
-                 && strcmp(node->state.pieces[i].gpu, gpu) == 0;
+    for (uint32_t i = 0; i < node->state.partition_count; i++)
+        count += node->state.partitions[i].partition != but && bh_share_slot_is(&node->state.partitions[i])
+                 && strcmp(node->state.partitions[i].gpu, gpu) == 0;
     return count;
 }
 
@@ -53,8 +53,8 @@ bh_share_slot_neighbours(const struct bh_node *node, const char *gpu)
 
         if (job->ended || bh_job_is_suspended(job))
             continue;
-        for (uint32_t p = 0; p < job->note.lent_count; p++) {
-            const struct bh_note_piece *lent = &job->note.lent[p];
+        for (uint32_t p = 0; p < job->record.lent_count; p++) {
+            const struct bh_node_partition *lent = &job->record.lent[p];
 
             if (!bh_share_slot_is(lent) || strcmp(lent->gpu, gpu) != 0)
                 continue;
@@ -67,10 +67,10 @@ bh_share_slot_neighbours(const struct bh_node *node, const char *gpu)
 }
 
 uint64_t
-bh_share_slot_free_bytes(const struct bh_node *node, const struct bh_note_piece *share,
+bh_share_slot_free_bytes(const struct bh_node *node, const struct bh_node_partition *share,
                          const struct bh_share_neighbours *neighbours)
 {
-    const struct bh_device_gpu *gpu = bh_piece_gpu(node, share->gpu);
+    const struct bh_device_gpu *gpu = bh_node_partition_gpu(node, share->gpu);
     enum bh_gpu_model model = gpu ? bh_model_by_product(gpu->product) : BH_GPU_MODEL_NONE;
     uint64_t all = (uint64_t)share->memory_mib << 20;
     uint64_t taken = neighbours->promised_bytes + share->context_bytes;
@@ -80,11 +80,11 @@ bh_share_slot_free_bytes(const struct bh_node *node, const struct bh_note_piece 
 }
 
 bh_rc
-bh_share_slot_check_memory(const struct bh_node *node, const struct bh_note_piece *share,
+bh_share_slot_check_memory(const struct bh_node *node, const struct bh_node_partition *share,
                            uint32_t tenant, struct bh_err *err)
 {
     if (bh_share_slot_neighbours(node, share->gpu).leases == 0
-        || bh_mark_allows(&node->state.marks, share, tenant))
+        || bh_ownership_map_allows(&node->state.ownership, share, tenant))
         return BH_OK;
     if (node->conf.scrub_required)
         return bh_err_set(err, BH_UNAVAILABLE,
@@ -98,9 +98,9 @@ bh_share_slot_check_memory(const struct bh_node *node, const struct bh_note_piec
 }
 
 static bh_rc
-check_size(const struct bh_node *node, const struct bh_note_piece *wanted, struct bh_err *err)
+check_size(const struct bh_node *node, const struct bh_node_partition *wanted, struct bh_err *err)
 {
-    const struct bh_device_gpu *gpu = bh_piece_gpu(node, wanted->gpu);
+    const struct bh_device_gpu *gpu = bh_node_partition_gpu(node, wanted->gpu);
 
     if (wanted->start >= BH_GPU_SHARES_MAX)
         return bh_err_set(err, BH_RANGE, "a GPU has %d slots for shares, not %u",
@@ -116,35 +116,35 @@ check_size(const struct bh_node *node, const struct bh_note_piece *wanted, struc
 }
 
 bh_rc
-bh_share_slot_check(const struct bh_node *node, const struct bh_note_piece *wanted, uint32_t tenant,
+bh_share_slot_check(const struct bh_node *node, const struct bh_node_partition *wanted, uint32_t tenant,
                struct bh_err *err)
 {
-    struct bh_note_piece place = *wanted;
+    struct bh_node_partition placement = *wanted;
     bh_rc rc = check_size(node, wanted, err);
 
-    if (rc == BH_OK && bh_state_piece_at(&node->state, wanted->gpu, bh_share_slot_gi(wanted->start)))
+    if (rc == BH_OK && bh_state_partition_at(&node->state, wanted->gpu, bh_share_slot_gi(wanted->start)))
         return bh_err_set(err, BH_CONFLICT, "slot %u of GPU %s is taken", wanted->start,
                           wanted->gpu);
-    place.units = bh_piece_units(node, wanted);
-    return rc == BH_OK ? bh_share_slot_check_memory(node, &place, tenant, err) : rc;
+    placement.units = bh_node_partition_units(node, wanted);
+    return rc == BH_OK ? bh_share_slot_check_memory(node, &placement, tenant, err) : rc;
 }
 
 bh_rc
-bh_share_slot_clear(struct bh_node *node, uint64_t partition, uint32_t tenant, struct bh_err *err)
+bh_share_slot_clear(struct bh_node *node, uint64_t id, uint32_t tenant, struct bh_err *err)
 {
-    const struct bh_note_piece *piece = bh_state_piece(&node->state, partition);
-    struct bh_note note = { .kind = BH_NOTE_PIECE };
+    const struct bh_node_partition *partition = bh_state_partition(&node->state, id);
+    struct bh_node_record record = { .kind = BH_NODE_RECORD_PARTITION };
 
-    BH_ASSERT(piece);
-    if (!bh_share_slot_is(piece) || piece->cleared_for == tenant)
+    BH_ASSERT(partition);
+    if (!bh_share_slot_is(partition) || partition->cleared_for == tenant)
         return BH_OK;
-    note.piece = *piece;
-    note.piece.cleared_for = tenant;
-    return bh_state_note(&node->state, &note, err);
+    record.partition = *partition;
+    record.partition.cleared_for = tenant;
+    return bh_state_record(&node->state, &record, err);
 }
 
 void
-bh_share_slot_lend(const struct bh_msg_start *start, struct bh_note_piece *lent)
+bh_share_slot_lend(const struct bh_msg_start *start, struct bh_node_partition *lent)
 {
     lent->share_flags |= start->over_time == BH_OVER_TIME_STOP ? BH_SHARE_IS_STOPPED_OUT : 0;
     lent->share_flags |= start->managed == BH_MANAGED_HOST     ? BH_SHARE_HAS_MANAGED_FREE

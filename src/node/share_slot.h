@@ -5,7 +5,7 @@
 
 /* Shares of GPUs on this node (docs/shares.md).
  *
- * A share is a piece that no driver call makes: the order to carve one puts it into the node's
+ * A share is a partition that no driver call makes: the order to carve one puts it into the node's
  * journal, when its GPU is one that Bulkhead may change, is not in MIG mode, and holds nothing
  * but shares.  What leases have of them stands in node/share_lease.h. */
 
@@ -22,11 +22,11 @@ enum bh_share_flags {
     BH_SHARE_IS_STOPPED_OUT = 128, /* enum bh_over_time: out of its turns */
 };
 
-/* Whether the piece is a share; whether it is a MIG instance. */
-bool bh_share_slot_is(const struct bh_note_piece *piece);
-bool bh_share_slot_is_instance(const struct bh_note_piece *piece);
+/* Whether the partition is a share; whether it is a MIG instance. */
+bool bh_share_slot_is(const struct bh_node_partition *partition);
+bool bh_share_slot_is_instance(const struct bh_node_partition *partition);
 
-/* The number that stands for the instance of a piece in that slot: of no instance. */
+/* The number that stands for the instance of a partition in that slot: of no instance. */
 uint32_t bh_share_slot_gi(uint32_t slot);
 
 /* Shares that were made on the GPU, but for that one, whether a lease has them or not. */
@@ -41,14 +41,14 @@ struct bh_share_neighbours bh_share_slot_neighbours(const struct bh_node *node, 
 
 /* What a scrub beside these may take: the rest, less what the driver keeps and the helper's own
  * context; 0: nothing. */
-uint64_t bh_share_slot_free_bytes(const struct bh_node *node, const struct bh_note_piece *share,
+uint64_t bh_share_slot_free_bytes(const struct bh_node *node, const struct bh_node_partition *share,
                                   const struct bh_share_neighbours *neighbours);
 
 /* Whether the tenant may have memory of the GPU while others run there.  BH_UNAVAILABLE: memory
  * of other tenants cannot all be scrubbed then, and node.conf or the driver does not let that be
  * enough. */
 BH_MUST_USE bh_rc bh_share_slot_check_memory(const struct bh_node *node,
-                                             const struct bh_note_piece *share, uint32_t tenant,
+                                             const struct bh_node_partition *share, uint32_t tenant,
                                              struct bh_err *err);
 
 /* Whether a share could be made for the tenant beside those that stand there.
@@ -56,7 +56,7 @@ BH_MUST_USE bh_rc bh_share_slot_check_memory(const struct bh_node *node,
  *   BH_RANGE        its slot, or a cap above the GPU's memory
  *   BH_CONFLICT     another has its slot
  * else as bh_share_slot_check_memory */
-BH_MUST_USE bh_rc bh_share_slot_check(const struct bh_node *node, const struct bh_note_piece *wanted,
+BH_MUST_USE bh_rc bh_share_slot_check(const struct bh_node *node, const struct bh_node_partition *wanted,
                                  uint32_t tenant, struct bh_err *err);
 
 /* Note that the share was scrubbed for the tenant, or needed no scrub: it may be lent to the
@@ -64,8 +64,8 @@ BH_MUST_USE bh_rc bh_share_slot_check(const struct bh_node *node, const struct b
 BH_MUST_USE bh_rc bh_share_slot_clear(struct bh_node *node, uint64_t partition, uint32_t tenant,
                                  struct bh_err *err);
 
-/* What the start says beside the piece's own of how the share is kept to, into the lease's copy of
- * the piece. */
-void bh_share_slot_lend(const struct bh_msg_start *start, struct bh_note_piece *lent);
+/* What the start says beside the partition's own of how the share is kept to, into the lease's copy of
+ * the partition. */
+void bh_share_slot_lend(const struct bh_msg_start *start, struct bh_node_partition *lent);
 
 #endif

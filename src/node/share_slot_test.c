@@ -29,7 +29,7 @@ start_with(const char *more)
 }
 
 static struct bh_msg_carve
-share(uint64_t partition, uint32_t slot)
+share_slot_test_share(uint64_t partition, uint32_t slot)
 {
     return (struct bh_msg_carve){ .partition = partition, .start = slot,
                                   .profile = "1/4:10240Mi", .cap_bytes = 10 * GIB,
@@ -39,13 +39,13 @@ share(uint64_t partition, uint32_t slot)
 static struct bh_msg_outcome
 carve_share(uint64_t partition, uint32_t gpu, uint32_t slot, uint32_t tenant)
 {
-    struct bh_msg_carve wanted = share(partition, slot);
+    struct bh_msg_carve wanted = share_slot_test_share(partition, slot);
 
     return bh_test_carve_for(tenant, &wanted, gpu);
 }
 
 static struct bh_msg_outcome
-destroy(uint64_t partition)
+share_slot_test_destroy(uint64_t partition)
 {
     struct bh_msg_destroy message = { .partition = partition };
 
@@ -54,7 +54,7 @@ destroy(uint64_t partition)
 
 /* How often the node's log says it. */
 static uint32_t
-logged(const char *text)
+share_slot_test_logged(const char *text)
 {
     uint32_t count = 0;
 
@@ -79,13 +79,13 @@ test_stand_together(void **state)
     BH_CHECK("sees the GPU", bh_test_wait_for_log(1, "/dev/nvidia0") && bh_test_wait_for_log(1, "up"));
     BH_CHECK("and no instance", !strstr(bh_test_log(1), "nvidia-caps"));
     BH_CHECK_EQ("the other runs beside it", bh_test_run_job(&two).cause, BH_END_EXITED);
-    BH_CHECK_EQ("in use, it stays", destroy(11).rc, BH_CONFLICT);
-    BH_CHECK_EQ("idle, it goes", destroy(12).outcome, 0);
-    BH_CHECK_EQ("open for each", logged("has a share of a GPU"), 2);
+    BH_CHECK_EQ("in use, it stays", share_slot_test_destroy(11).rc, BH_CONFLICT);
+    BH_CHECK_EQ("idle, it goes", share_slot_test_destroy(12).outcome, 0);
+    BH_CHECK_EQ("open for each", share_slot_test_logged("has a share of a GPU"), 2);
     BH_CHECK_EQ("stopped", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
-    bh_test_take(BH_MSG_ENDED, 1);
-    BH_CHECK_EQ("then it goes, too", destroy(11).outcome, 0);
-    BH_CHECK_EQ("closed for each", logged("its share of a GPU no more"), 2);
+    bh_test_receive(BH_MSG_ENDED, 1);
+    BH_CHECK_EQ("then it goes, too", share_slot_test_destroy(11).outcome, 0);
+    BH_CHECK_EQ("closed for each", share_slot_test_logged("its share of a GPU no more"), 2);
     BH_CHECK_DONE();
 }
 
@@ -95,14 +95,14 @@ test_modes(void **state)
 {
     BH_CHECK_EQ("an instance", bh_test_carve(1, 0, "1g.10gb", 0).outcome, 0);
     BH_CHECK_EQ("no share beside it", carve_share(2, 0, 0, A).rc, BH_CONFLICT);
-    BH_CHECK_EQ("it goes", destroy(1).outcome, 0);
+    BH_CHECK_EQ("it goes", share_slot_test_destroy(1).outcome, 0);
     BH_CHECK_EQ("now a share", carve_share(2, 0, 0, A).outcome, 0);
     BH_CHECK_EQ("no instance beside it", bh_test_carve(3, 0, "1g.10gb", 1).rc, BH_CONFLICT);
     BH_CHECK_EQ("nor the whole", bh_test_carve(4, 0, "whole", 0).rc, BH_CONFLICT);
-    BH_CHECK_EQ("it goes", destroy(2).outcome, 0);
+    BH_CHECK_EQ("it goes", share_slot_test_destroy(2).outcome, 0);
     BH_CHECK_EQ("the whole", bh_test_carve(4, 0, "whole", 0).outcome, 0);
     BH_CHECK_EQ("no share of it", carve_share(5, 0, 0, A).rc, BH_CONFLICT);
-    BH_CHECK_EQ("it goes", destroy(4).outcome, 0);
+    BH_CHECK_EQ("it goes", share_slot_test_destroy(4).outcome, 0);
     BH_CHECK_EQ("an instance again", bh_test_carve(6, 0, "1g.10gb", 0).outcome, 0);
     BH_CHECK_DONE();
 }
@@ -126,7 +126,7 @@ test_sizes(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_msg_carve wanted = share(20 + i, cases[i].slot);
+        struct bh_msg_carve wanted = share_slot_test_share(20 + i, cases[i].slot);
 
         wanted.cap_bytes = cases[i].cap_bytes;
         wanted.weight = cases[i].weight;
@@ -140,7 +140,7 @@ static struct bh_msg_receipt
 receipt_of(uint64_t order)
 {
     struct bh_msg_ack ack = { .receipt = order };
-    struct bh_msg_receipt receipt = bh_test_take(BH_MSG_RECEIPT, order).receipt;
+    struct bh_msg_receipt receipt = bh_test_receive(BH_MSG_RECEIPT, order).receipt;
 
     bh_test_send(BH_MSG_ACK, &ack);
     return receipt;
@@ -151,7 +151,7 @@ has_receipt(uint64_t order)
 {
     struct test_message message;
 
-    return bh_test_take_within(BH_MSG_RECEIPT, order, 0, &message);
+    return bh_test_receive_within(BH_MSG_RECEIPT, order, 0, &message);
 }
 
 /* What none that run beside it was promised is filled, and the receipt says how much that was; the
@@ -180,7 +180,7 @@ test_another_tenant_beside(void **state)
     BH_CHECK("and why", strstr(receipt.why, " leases that may share the GPU ran beside it") != NULL);
     BH_CHECK_EQ("how many", receipt.neighbors, 1);
     BH_CHECK_EQ("whose it was", receipt.from[0].tenant, A);
-    BH_CHECK_EQ("said so", logged("memory scrubbed in part"), 1);
+    BH_CHECK_EQ("said so", share_slot_test_logged("memory scrubbed in part"), 1);
     BH_CHECK_EQ("B runs", bh_test_run_job(&two).cause, BH_END_EXITED);
     BH_CHECK_EQ("A in B's place", bh_test_run_job(&thief).cause, BH_END_EXITED);
     receipt = receipt_of(the_node.order);
@@ -188,9 +188,9 @@ test_another_tenant_beside(void **state)
     BH_CHECK_EQ("for A", receipt.tenant, A);
     BH_CHECK_EQ("of both", receipt.from_count, 2);
     BH_CHECK_EQ("A ends", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
-    bh_test_take(BH_MSG_ENDED, 1);
-    BH_CHECK_EQ("A's goes", destroy(11).outcome, 0);
-    BH_CHECK_EQ("B's goes", destroy(12).outcome, 0);
+    bh_test_receive(BH_MSG_ENDED, 1);
+    BH_CHECK_EQ("A's goes", share_slot_test_destroy(11).outcome, 0);
+    BH_CHECK_EQ("B's goes", share_slot_test_destroy(12).outcome, 0);
     BH_CHECK_EQ("the whole for B", bh_test_carve_for(B, &whole, 0).outcome, 0);
     receipt = receipt_of(the_node.order);
     BH_CHECK_EQ("is scrubbed", receipt.result, BH_SCRUB_CLEAN);
@@ -205,7 +205,7 @@ static void
 test_neighbor_leaves(void **state)
 {
     struct test_job one = { .lease = 1, .partition = 11, .tenant = A, .script = "exec sleep 60" };
-    struct bh_msg_carve second = share(12, 1);
+    struct bh_msg_carve second = share_slot_test_share(12, 1);
     struct bh_msg_stop stop = { .lease = 1 };
     uint64_t carved;
 
@@ -218,7 +218,7 @@ test_neighbor_leaves(void **state)
     second.order = carved = ++the_node.order;
     bh_test_send(BH_MSG_CARVE, &second);
     BH_CHECK_EQ("A ends", bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
-    BH_CHECK_EQ("for B", bh_test_take(BH_MSG_OUTCOME, carved).outcome.outcome, 0);
+    BH_CHECK_EQ("for B", bh_test_receive(BH_MSG_OUTCOME, carved).outcome.outcome, 0);
     BH_CHECK("why a part", strstr(receipt_of(carved).why, " leases that may share") != NULL);
     BH_CHECK_DONE();
 }
@@ -268,7 +268,7 @@ test_between_carve_and_start(void **state)
     BH_CHECK_EQ("A runs", bh_test_run_job(&first).cause, BH_END_EXITED);
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
     BH_CHECK_EQ("B runs", bh_test_run_job(&other).cause, BH_END_EXITED);
     BH_CHECK_EQ("on memory that was A's", receipt_of(the_node.order).from[0].tenant, A);
     BH_CHECK_DONE();
@@ -309,7 +309,7 @@ start_with_scrubs(void)
 
 /* Send the job's START, and stop it before it began: while its memory is scrubbed, or before. */
 static void
-take_back(const struct test_job *job)
+share_slot_test_reclaim(const struct test_job *job)
 {
     const char *args[3];
     struct bh_msg_start start = bh_test_start_message(job, args, NULL);
@@ -320,10 +320,10 @@ take_back(const struct test_job *job)
     bh_test_send(BH_MSG_START, &start);
     stop.order = ++the_node.order;
     bh_test_send(BH_MSG_STOP, &stop);
-    outcome = bh_test_take(BH_MSG_OUTCOME, start.order).outcome;
+    outcome = bh_test_receive(BH_MSG_OUTCOME, start.order).outcome;
     BH_CHECK_EQ("does not begin", outcome.outcome, 1);
     BH_CHECK(outcome.why, strstr(outcome.why, "stopped before it began") != NULL);
-    bh_test_take(BH_MSG_ENDED, job->lease);
+    bh_test_receive(BH_MSG_ENDED, job->lease);
 }
 
 /* Two slots of GPU 0, and A has had its memory since the second was carved for B. */
@@ -350,10 +350,10 @@ test_stopped_before_it_began(void **state)
     make_due_for_b();
     scrubs("HANG");
     for (uint32_t i = 0; i < TIMES; i++, other.lease++)
-        take_back(&other);
+        share_slot_test_reclaim(&other);
     scrubs("");
     BH_CHECK_EQ("the next one runs", bh_test_run_job(&other).cause, BH_END_EXITED);
-    while (bh_test_take_within(BH_MSG_RECEIPT, 0, 0, &last))
+    while (bh_test_receive_within(BH_MSG_RECEIPT, 0, 0, &last))
         ; /* the last run of those before it may have done, too: they were B's */
     BH_CHECK("on clean memory",
              last.receipt.result == BH_SCRUB_CLEAN && last.receipt.tenant == B);
@@ -368,9 +368,9 @@ check_next_waits(const char *name, uint32_t number, const void *message, uint64_
     struct test_message ignored;
 
     bh_test_send(number, message);
-    BH_CHECK(name, !bh_test_take_within(BH_MSG_OUTCOME, order, 500, &ignored));
+    BH_CHECK(name, !bh_test_receive_within(BH_MSG_OUTCOME, order, 500, &ignored));
     scrubs("");
-    BH_CHECK_EQ(name, bh_test_take(BH_MSG_OUTCOME, order).outcome.outcome, 0);
+    BH_CHECK_EQ(name, bh_test_receive(BH_MSG_OUTCOME, order).outcome.outcome, 0);
 }
 
 static void
@@ -385,17 +385,17 @@ test_next_waits_for_it(void **state)
     make_due_for_b();
     scrubs("HANG");
     taken_back = the_node.order + 1;
-    take_back(&other);
+    share_slot_test_reclaim(&other);
     other.lease++;
     start = bh_test_start_message(&other, args, NULL);
     start.order = ++the_node.order;
     check_next_waits("the next job", BH_MSG_START, &start, start.order);
     BH_CHECK_EQ("one run", receipt_of(taken_back).tries, 1);
-    bh_test_take(BH_MSG_ENDED, other.lease);
+    bh_test_receive(BH_MSG_ENDED, other.lease);
     other.lease++;
     other.tenant = A;
     scrubs("HANG");
-    take_back(&other);
+    share_slot_test_reclaim(&other);
     end.order = ++the_node.order;
     check_next_waits("the slot's end", BH_MSG_DESTROY, &end, end.order);
     BH_CHECK_DONE();
@@ -411,8 +411,8 @@ test_unscrubbed(void **state)
     BH_CHECK_EQ("for A", carve_share(11, 0, 0, A).outcome, 0);
     receipt = receipt_of(the_node.order);
     BH_CHECK_EQ("not looked at", receipt.result, BH_SCRUB_UNSAMPLED);
-    BH_CHECK_EQ("the log says so", logged("memory not scrubbed before another tenant"), 1);
-    BH_CHECK_EQ("and nothing else", logged("memory scrubbed"), 0);
+    BH_CHECK_EQ("the log says so", share_slot_test_logged("memory not scrubbed before another tenant"), 1);
+    BH_CHECK_EQ("and nothing else", share_slot_test_logged("memory scrubbed"), 0);
     BH_CHECK_DONE();
 }
 
@@ -436,23 +436,23 @@ test_node_killed(void **state)
     struct test_job job = { .lease = 1, .partition = 11, .tenant = A,
                             .script = "echo up; exec sleep 60" };
     struct bh_msg_inventory inventory;
-    const struct bh_msg_piece *piece;
+    const struct bh_msg_partition *partition;
 
     start_with("");
     BH_CHECK_EQ("made", carve_share(11, 0, 3, A).outcome, 0);
     BH_CHECK_EQ("runs", bh_test_start_job(&job).outcome, 0);
     BH_CHECK("up", bh_test_wait_for_log(1, "up"));
-    BH_CHECK_EQ("open", logged("has a share of a GPU"), 1);
+    BH_CHECK_EQ("open", share_slot_test_logged("has a share of a GPU"), 1);
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    inventory = bh_test_greet(&the_node);
-    BH_CHECK_EQ("known", inventory.pieces.count, 1);
-    piece = inventory.pieces.items;
-    BH_CHECK_STR("as it was", piece->profile, "1/4:10240Mi");
-    BH_CHECK_EQ("its slot", piece->start, 3);
-    BH_CHECK_EQ("its cap", piece->memory_mib, 10240);
-    BH_CHECK_EQ("in use", destroy(11).rc, BH_CONFLICT);
-    BH_CHECK("open again", logged("has a share of a GPU") >= 1 && logged("its share of a GPU no more") == 0);
+    inventory = bh_test_hello(&the_node);
+    BH_CHECK_EQ("known", inventory.partitions.count, 1);
+    partition = inventory.partitions.items;
+    BH_CHECK_STR("as it was", partition->profile, "1/4:10240Mi");
+    BH_CHECK_EQ("its slot", partition->start, 3);
+    BH_CHECK_EQ("its cap", partition->memory_mib, 10240);
+    BH_CHECK_EQ("in use", share_slot_test_destroy(11).rc, BH_CONFLICT);
+    BH_CHECK("open again", share_slot_test_logged("has a share of a GPU") >= 1 && share_slot_test_logged("its share of a GPU no more") == 0);
     BH_CHECK_DONE();
 }
 
@@ -464,7 +464,7 @@ test_suspended(void **state)
     struct test_job job = { .lease = 1, .partition = 11, .tenant = A,
                             .script = "echo up; exec sleep 60" };
     struct bh_msg_lease lease = { .lease = 1 };
-    struct bh_msg_gpu_order look = { 0 };
+    struct bh_msg_gpu_order observed = { 0 };
     int fd;
 
     start_with("");
@@ -472,22 +472,22 @@ test_suspended(void **state)
     BH_CHECK_EQ("runs", bh_test_start_job(&job).outcome, 0);
     BH_CHECK("up", bh_test_wait_for_log(1, "up"));
     fd = bh_test_share_join(1);
-    BH_CHECK("has its turn", bh_test_share_turn_is(fd, 1, false));
+    BH_CHECK("has its turn", bh_test_share_slice_is(fd, 1, false));
     BH_CHECK_EQ("suspended", bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 0);
-    BH_CHECK("has none", bh_test_share_turn_is(fd, 1, true));
+    BH_CHECK("has none", bh_test_share_slice_is(fd, 1, true));
     BH_CHECK_EQ("resumed", bh_test_order(BH_MSG_RESUME, &lease).outcome, 0);
-    BH_CHECK("has it again", bh_test_share_turn_is(fd, 1, false));
+    BH_CHECK("has it again", bh_test_share_slice_is(fd, 1, false));
     BH_CHECK_EQ("suspended again", bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 0);
     bh_test_node_end(&the_node, SIGKILL);
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
     close(fd);
     fd = bh_test_share_join(1);
-    snprintf(look.gpu, sizeof look.gpu, "%s", the_node.gpus[0]);
-    BH_CHECK_EQ("time passes", bh_test_order(BH_MSG_TEST, &look).outcome, 0);
-    BH_CHECK("has none by the next node", bh_test_share_turn_is(fd, 1, true));
+    snprintf(observed.gpu, sizeof observed.gpu, "%s", the_node.gpus[0]);
+    BH_CHECK_EQ("time passes", bh_test_order(BH_MSG_TEST, &observed).outcome, 0);
+    BH_CHECK("has none by the next node", bh_test_share_slice_is(fd, 1, true));
     BH_CHECK_EQ("resumed by it", bh_test_order(BH_MSG_RESUME, &lease).outcome, 0);
-    BH_CHECK("has it again", bh_test_share_turn_is(fd, 1, false));
+    BH_CHECK("has it again", bh_test_share_slice_is(fd, 1, false));
     close(fd);
     BH_CHECK_DONE();
 }

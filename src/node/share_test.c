@@ -20,7 +20,7 @@
 static const char *program;
 
 static void
-hear(void *self, const struct bh_share_notice *notice)
+share_host_test_receive(void *self, const struct bh_share_notice *notice)
 {
     (void)notice;
     ++*(int *)self;
@@ -42,7 +42,7 @@ lease_in(const char *folder, uint64_t lease)
 
 /* The children of this process, of which there is one. */
 static pid_t
-child(void)
+share_host_test_child(void)
 {
     char path[64], text[32] = "";
     struct bh_err err = { 0 };
@@ -68,18 +68,18 @@ comes_back(struct bh_share_host *host, uint64_t lease)
         struct pollfd ready = { .fd = bh_share_host_fd(host), .events = POLLIN };
 
         poll(&ready, 1, 100);
-        bh_share_host_turn(host);
+        bh_share_host_dispatch(host);
     } while (bh_share_host_find(host, lease) == NULL && bh_time_monotonic() < until);
     return bh_share_host_find(host, lease) != NULL;
 }
 
 static void
-kept(void **state)
+share_host_test_kept(void **state)
 {
     char folder[] = "/tmp/bh-share-host-XXXXXX", path[128];
     int notices = 0;
     struct bh_share_host *host =
-        bh_share_host_new(&(struct bh_share_host_options) { program, hear, &notices });
+        bh_share_host_new(&(struct bh_share_host_options) { program, share_host_test_receive, &notices });
     struct bh_share_open open, other;
     struct bh_err err = { 0 };
     pid_t first;
@@ -95,13 +95,13 @@ kept(void **state)
     open.lease = 3;
     BH_CHECK_EQ("says what is wrong", bh_share_host_open(host, &open, &err), BH_INVALID);
     BH_CHECK("in words", strstr(err.msg, "2 MiB") != NULL);
-    first = child();
+    first = share_host_test_child();
     assert_true(first > 0);
     kill(first, SIGKILL);
     BH_CHECK("started again, and knows the lease", comes_back(host, 1));
-    BH_CHECK("another one", child() != first);
-    assert_true(child() > 0);
-    kill(child(), SIGSTOP);
+    BH_CHECK("another one", share_host_test_child() != first);
+    assert_true(share_host_test_child() > 0);
+    kill(share_host_test_child(), SIGSTOP);
     BH_CHECK_EQ("does not answer", bh_share_host_open(host, &other, &err), BH_TIMEOUT);
     BH_CHECK_EQ("and is replaced", bh_share_host_open(host, &other, &err), BH_OK);
     BH_CHECK("with both leases", comes_back(host, 1) && comes_back(host, 2));
@@ -114,7 +114,7 @@ kept(void **state)
         BH_CHECK_EQ("the pages are gone", rmdir(path), 0);
     }
     bh_share_host_free(host);
-    BH_CHECK_EQ("no child is left", child(), 0);
+    BH_CHECK_EQ("no child is left", share_host_test_child(), 0);
     BH_CHECK_EQ("no notice", notices, 0);
     rmdir(folder);
     BH_CHECK_DONE();
@@ -125,7 +125,7 @@ static struct bh_share_usage *
 join_and_say(const struct bh_share_open *open, uint32_t seen_mib)
 {
     const struct bh_share_hello hello = { BH_SHARE_MAGIC, BH_SHARE_VERSION, -1, 0 };
-    struct sockaddr_un door = { .sun_family = AF_UNIX };
+    struct sockaddr_un socket_dir = { .sun_family = AF_UNIX };
     struct bh_share_welcome welcome;
     union {
         char bytes[CMSG_SPACE(2 * sizeof(int))];
@@ -137,8 +137,8 @@ join_and_say(const struct bh_share_open *open, uint32_t seen_mib)
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fds[2];
     struct bh_share_usage *usage;
 
-    snprintf(door.sun_path, sizeof(door.sun_path), "%.80s/door/share.sock", open->folder);
-    assert_int_equal(connect(fd, (struct sockaddr *)&door, sizeof(door)), 0);
+    snprintf(socket_dir.sun_path, sizeof(socket_dir.sun_path), "%.80s/door/share.sock", open->folder);
+    assert_int_equal(connect(fd, (struct sockaddr *)&socket_dir, sizeof(socket_dir)), 0);
     assert_int_equal(send(fd, &hello, sizeof(hello), 0), sizeof(hello));
     assert_int_equal(recvmsg(fd, &message, 0), sizeof(welcome));
     memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fds));
@@ -159,7 +159,7 @@ uncounted(void **state)
     struct bh_share_overhead driver = { .lease = 1, .bytes = 100 * MIB };
     int notices = 0;
     struct bh_share_host *host =
-        bh_share_host_new(&(struct bh_share_host_options) { program, hear, &notices });
+        bh_share_host_new(&(struct bh_share_host_options) { program, share_host_test_receive, &notices });
     bh_ns until = bh_time_monotonic() + 20 * BH_NS_PER_S;
     struct bh_share_usage *usage;
     struct bh_share_open open;
@@ -175,7 +175,7 @@ uncounted(void **state)
         struct pollfd ready = { .fd = bh_share_host_fd(host), .events = POLLIN };
 
         poll(&ready, 1, 1000);
-        bh_share_host_turn(host);
+        bh_share_host_dispatch(host);
     }
     BH_CHECK_EQ("told", notices, 1);
     munmap(usage, sizeof(*usage));
@@ -194,7 +194,7 @@ no_program(void **state)
 {
     int notices = 0;
     struct bh_share_host *host = bh_share_host_new(
-        &(struct bh_share_host_options) { "/nowhere/bulkhead-share", hear, &notices });
+        &(struct bh_share_host_options) { "/nowhere/bulkhead-share", share_host_test_receive, &notices });
     struct bh_share_open open = { .lease = 1 };
     struct bh_err err = { 0 };
 
@@ -208,7 +208,7 @@ int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kept),
+        cmocka_unit_test(share_host_test_kept),
         cmocka_unit_test(uncounted),
         cmocka_unit_test(no_program),
     };

@@ -33,12 +33,12 @@ struct mix {
 
 struct runner {
     struct tenant is;
-    uint32_t seat;
-    enum bh_turn turn;
+    uint32_t member;
+    enum bh_time_slice slice;
     uint64_t from_ns, until_ns;       /* at work */
     uint64_t left_ns, want_ns, drained_ns;
     uint32_t sampled;
-    uint64_t had_ns;
+    uint64_t granted_ns;
     struct bh_share_time time;
     int64_t most_ns;                  /* beyond its turns */
     uint64_t told_ns;                 /* when it was told of first; 0: never */
@@ -46,9 +46,9 @@ struct runner {
 
 struct world {
     const struct mix *mix;
-    struct bh_turns *turns;
+    struct bh_time_slices *slices;
     struct runner runners[TENANTS_MAX];
-    uint64_t now_ns, began_ns, sample_ns, look_ns, looked_ns, seed;
+    uint64_t now_ns, began_ns, sample_ns, check_ns, checked_ns, seed;
     uint32_t samples;
 };
 
@@ -62,9 +62,9 @@ below(struct world *world, uint64_t limit)
 }
 
 static bool
-has_turn(const struct runner *runner)
+has_slice(const struct runner *runner)
 {
-    return runner->turn == BH_TURN_OPEN || runner->turn == BH_TURN_CONTENDED;
+    return runner->slice == BH_TIME_SLICE_OPEN || runner->slice == BH_TIME_SLICE_CONTENDED;
 }
 
 static bool
@@ -76,32 +76,32 @@ is_at_work(const struct runner *runner, uint64_t now_ns)
 /* ---- what tenants do ---- */
 
 static void
-begin(struct world *world, struct runner *runner)
+share_time_model_test_begin(struct world *world, struct runner *runner)
 {
     runner->want_ns = NEVER;
     runner->left_ns = runner->is.work_ns / 2 + below(world, runner->is.work_ns);
-    bh_turns_want(world->turns, world->now_ns, runner->seat);
+    bh_time_slices_want(world->slices, world->now_ns, runner->member);
 }
 
 /* Its work is done for now. */
 static void
-rest(struct world *world, struct runner *runner)
+share_time_model_test_rest(struct world *world, struct runner *runner)
 {
     runner->until_ns = world->now_ns;
     runner->want_ns = world->now_ns + runner->is.rest_ns / 2 + below(world, runner->is.rest_ns);
-    bh_turns_idle(world->turns, world->now_ns, runner->seat);
+    bh_time_slices_idle(world->slices, world->now_ns, runner->member);
 }
 
 static uint64_t
 rests_at(const struct runner *runner)
 {
-    return runner->is.work_ns > 0 && !runner->is.cheats && has_turn(runner) && runner->want_ns == NEVER
+    return runner->is.work_ns > 0 && !runner->is.cheats && has_slice(runner) && runner->want_ns == NEVER
                ? runner->from_ns + runner->left_ns : NEVER;
 }
 
 /* What was submitted ahead still runs: 3 ms of short kernels, or one that is long. */
 static void
-end_turn(struct world *world, struct runner *runner)
+end_slice(struct world *world, struct runner *runner)
 {
     uint64_t ahead_ns = runner->is.kernel_ns > 3 * MS ? 0 : 3 * MS;
     uint64_t left_ns = below(world, runner->is.kernel_ns) + below(world, ahead_ns);
@@ -120,19 +120,19 @@ end_turn(struct world *world, struct runner *runner)
 }
 
 static void
-follow(struct world *world, struct runner *runner)
+share_time_model_test_follow(struct world *world, struct runner *runner)
 {
-    enum bh_turn turn = bh_turns_state(world->turns, runner->seat);
-    bool had = has_turn(runner);
+    enum bh_time_slice slice = bh_time_slices_state(world->slices, runner->member);
+    bool granted = has_slice(runner);
 
-    if (turn == runner->turn)
+    if (slice == runner->slice)
         return;
-    runner->turn = turn;
-    if (has_turn(runner) && !had) {
+    runner->slice = slice;
+    if (has_slice(runner) && !granted) {
         runner->from_ns = world->now_ns + below(world, world->mix->handover_ns / 2);
         runner->until_ns = NEVER;
-    } else if (turn == BH_TURN_ENDING) {
-        end_turn(world, runner);
+    } else if (slice == BH_TIME_SLICE_ENDING) {
+        end_slice(world, runner);
     }
 }
 
@@ -140,12 +140,12 @@ static void
 act(struct world *world, struct runner *runner)
 {
     if (runner->want_ns <= world->now_ns)
-        begin(world, runner);
+        share_time_model_test_begin(world, runner);
     if (rests_at(runner) <= world->now_ns)
-        rest(world, runner);
+        share_time_model_test_rest(world, runner);
     if (runner->drained_ns <= world->now_ns) {
         runner->drained_ns = NEVER;
-        bh_turns_drained(world->turns, world->now_ns, runner->seat);
+        bh_time_slices_drained(world->slices, world->now_ns, runner->member);
     }
 }
 
@@ -153,7 +153,7 @@ act(struct world *world, struct runner *runner)
 
 /* One process is found at work: of several whose slice of the driver's it happens to be. */
 static void
-sample(struct world *world)
+share_time_model_test_sample(struct world *world)
 {
     struct runner *found[TENANTS_MAX];
     uint32_t count = 0;
@@ -168,34 +168,34 @@ sample(struct world *world)
 }
 
 static void
-look(struct world *world)
+check_share(struct world *world)
 {
-    uint64_t span_ns = world->now_ns - world->looked_ns, had_bp[TENANTS_MAX], all_bp = 0;
+    uint64_t span_ns = world->now_ns - world->checked_ns, granted_bp[TENANTS_MAX], all_bp = 0;
 
     for (uint32_t i = 0; i < world->mix->count; i++) {
-        uint64_t had_ns = bh_turns_had_ns(world->turns, world->now_ns, world->runners[i].seat);
+        uint64_t granted_ns = bh_time_slices_granted_ns(world->slices, world->now_ns, world->runners[i].member);
 
-        had_bp[i] = (had_ns - world->runners[i].had_ns) * 10000 / span_ns;
-        all_bp += had_bp[i];
-        world->runners[i].had_ns = had_ns;
+        granted_bp[i] = (granted_ns - world->runners[i].granted_ns) * 10000 / span_ns;
+        all_bp += granted_bp[i];
+        world->runners[i].granted_ns = granted_ns;
     }
     for (uint32_t i = 0; i < world->mix->count; i++) {
         struct runner *runner = &world->runners[i];
-        const struct bh_share_time_look seen = {
-            .span_ns = span_ns, .had_bp = (uint32_t)had_bp[i],
+        const struct bh_share_time_check seen = {
+            .span_ns = span_ns, .granted_bp = (uint32_t)granted_bp[i],
             .busy_bp = world->samples > 0 ? runner->sampled * 100 / world->samples * 100 : 0,
-            .others_bp = (uint32_t)(all_bp - had_bp[i]),
+            .others_bp = (uint32_t)(all_bp - granted_bp[i]),
         };
 
-        if (bh_share_time_look(&runner->time, &seen) && runner->told_ns == 0)
+        if (bh_share_time_check(&runner->time, &seen) && runner->told_ns == 0)
             runner->told_ns = world->now_ns - world->began_ns;
         if (runner->time.beyond_ns > runner->most_ns)
             runner->most_ns = runner->time.beyond_ns;
         runner->sampled = 0;
     }
     world->samples = 0;
-    world->looked_ns = world->now_ns;
-    world->look_ns = world->now_ns + S + below(world, 20 * MS);
+    world->checked_ns = world->now_ns;
+    world->check_ns = world->now_ns + S + below(world, 20 * MS);
 }
 
 /* ---- time ---- */
@@ -203,12 +203,12 @@ look(struct world *world)
 static uint64_t
 next_event(const struct world *world)
 {
-    uint64_t next_ns = bh_turns_next(world->turns);
+    uint64_t next_ns = bh_time_slices_next(world->slices);
 
     if (next_ns <= world->now_ns) /* a hard one that has rested and waits for the others */
         next_ns = world->now_ns + 100 * US;
     next_ns = world->sample_ns < next_ns ? world->sample_ns : next_ns;
-    next_ns = world->look_ns < next_ns ? world->look_ns : next_ns;
+    next_ns = world->check_ns < next_ns ? world->check_ns : next_ns;
     for (uint32_t i = 0; i < world->mix->count; i++) {
         const struct runner *runner = &world->runners[i];
         const uint64_t own[] = { runner->want_ns, runner->drained_ns, rests_at(runner) };
@@ -220,39 +220,39 @@ next_event(const struct world *world)
 }
 
 static void
-step(struct world *world)
+share_time_model_test_step(struct world *world)
 {
     world->now_ns = next_event(world);
     for (uint32_t i = 0; i < world->mix->count; i++)
         act(world, &world->runners[i]);
-    bh_turns_tick(world->turns, world->now_ns);
+    bh_time_slices_tick(world->slices, world->now_ns);
     for (uint32_t i = 0; i < world->mix->count; i++)
-        follow(world, &world->runners[i]);
+        share_time_model_test_follow(world, &world->runners[i]);
     if (world->sample_ns <= world->now_ns)
-        sample(world);
-    if (world->look_ns <= world->now_ns)
-        look(world);
+        share_time_model_test_sample(world);
+    if (world->check_ns <= world->now_ns)
+        check_share(world);
 }
 
 static void
-start(struct world *world, const struct mix *mix, uint64_t seed)
+share_time_model_test_start(struct world *world, const struct mix *mix, uint64_t seed)
 {
     struct bh_err err;
 
     *world = (struct world){ .mix = mix, .seed = 88172645463325252u + seed * 7919,
-                             .turns = bh_turns_new(&(struct bh_turns_options){ .round_ns = 0 }) };
-    world->began_ns = world->now_ns = world->looked_ns = 1000 * S + below(world, S);
+                             .slices = bh_time_slices_new(&(struct bh_time_slices_options){ .round_ns = 0 }) };
+    world->began_ns = world->now_ns = world->checked_ns = 1000 * S + below(world, S);
     world->sample_ns = (world->now_ns / SAMPLE_NS + 1) * SAMPLE_NS;
-    world->look_ns = world->now_ns + S;
+    world->check_ns = world->now_ns + S;
     for (uint32_t i = 0; i < mix->count; i++) {
         struct runner *runner = &world->runners[i];
         const struct tenant *is = &mix->tenants[i];
-        const struct bh_turns_member member = { .gpus = 1, .weight = is->weight, .hard = is->hard,
+        const struct bh_time_slices_member member = { .gpus = 1, .weight = is->weight, .hard = is->hard,
                                                 .quantum_ns = is->quantum_ns };
 
         *runner = (struct runner){ .is = *is, .drained_ns = NEVER };
         runner->want_ns = is->cheats && !is->sly ? NEVER : world->now_ns + below(world, 10 * MS);
-        assert_int_equal(bh_turns_join(world->turns, world->now_ns, &member, &runner->seat, &err),
+        assert_int_equal(bh_time_slices_join(world->slices, world->now_ns, &member, &runner->member, &err),
                          BH_OK);
     }
 }
@@ -260,12 +260,12 @@ start(struct world *world, const struct mix *mix, uint64_t seed)
 static uint64_t seconds = 60;
 
 static void
-play(struct world *world, const struct mix *mix, uint64_t seed)
+share_time_model_test_run(struct world *world, const struct mix *mix, uint64_t seed)
 {
-    start(world, mix, seed);
+    share_time_model_test_start(world, mix, seed);
     while (world->now_ns < world->began_ns + seconds * S)
-        step(world);
-    bh_turns_free(world->turns);
+        share_time_model_test_step(world);
+    bh_time_slices_free(world->slices);
 }
 
 /* ---- mixes ---- */
@@ -334,7 +334,7 @@ test_honest(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(honest); i++) {
-        play(&world, &honest[i], i);
+        share_time_model_test_run(&world, &honest[i], i);
         print_message("# %s: at most %.2f s of 4\n", honest[i].name,
                       (double)most_of(&world, honest[i].name) / 1e9);
     }
@@ -358,7 +358,7 @@ test_even(void **state)
 
         for (uint32_t i = 0; i < mix.count; i++)
             mix.tenants[i] = (struct tenant)BUSY(4200 / mix.count, kernels[n / 21]);
-        play(&world, &mix, n);
+        share_time_model_test_run(&world, &mix, n);
         seen_ns = most_of(&world, mix.name);
         most_ns = seen_ns > most_ns ? seen_ns : most_ns;
     }
@@ -376,7 +376,7 @@ test_cheats(void **state)
     for (size_t i = 0; i < BH_COUNT(cheats); i++) {
         uint64_t told_ns;
 
-        play(&world, &cheats[i].mix, i);
+        share_time_model_test_run(&world, &cheats[i].mix, i);
         told_ns = world.runners[0].told_ns;
         print_message("# %s: told after %.1f s\n", cheats[i].mix.name, (double)told_ns / 1e9);
         BH_CHECK(cheats[i].mix.name, told_ns >= cheats[i].from * S && told_ns <= cheats[i].to * S);

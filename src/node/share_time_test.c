@@ -7,8 +7,8 @@ enum { ALL = 10000 };
 /* What is seen each second, in tenths of the time: of the driver's samples of the lease, of its
  * turns, of the others' turns ('x' is all of it); and in which second it is told, 0: never. */
 static const struct {
-    const char *name, *busy, *had, *others;
-    uint32_t told, busy_percent, had_percent;
+    const char *name, *busy, *granted, *others;
+    uint32_t notified, busy_percent, granted_percent;
 } cases[] = {
     { "keeps to its turns", "555555555555555555", "555555555555555555", "555555555555555555", 0 },
     { "alone, all is its own", "xxxxxxxxxxxxxxxxxx", "000000000000000000", "000000000000000000", 0 },
@@ -42,22 +42,22 @@ test_looks(void **state)
     (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_share_time at = { 0 };
-        uint32_t told = 0, times = 0;
+        uint32_t notified = 0, times = 0;
 
         for (uint32_t s = 0; cases[i].busy[s] != '\0'; s++) {
-            const struct bh_share_time_look look = { BH_NS_PER_S, tenths(cases[i].busy[s]),
-                                                     tenths(cases[i].had[s]),
+            const struct bh_share_time_check check = { BH_NS_PER_S, tenths(cases[i].busy[s]),
+                                                     tenths(cases[i].granted[s]),
                                                      tenths(cases[i].others[s]) };
 
-            if (!bh_share_time_look(&at, &look))
+            if (!bh_share_time_check(&at, &check))
                 continue;
             times++;
-            told = s + 1;
+            notified = s + 1;
             BH_CHECK_EQ(cases[i].name, bh_share_time_busy(&at), cases[i].busy_percent);
-            BH_CHECK_EQ(cases[i].name, bh_share_time_had(&at), cases[i].had_percent);
+            BH_CHECK_EQ(cases[i].name, bh_share_time_granted(&at), cases[i].granted_percent);
         }
-        BH_CHECK_EQ(cases[i].name, told, cases[i].told);
-        BH_CHECK_EQ(cases[i].name, times, cases[i].told != 0);
+        BH_CHECK_EQ(cases[i].name, notified, cases[i].notified);
+        BH_CHECK_EQ(cases[i].name, times, cases[i].notified != 0);
     }
     BH_CHECK_DONE();
 }
@@ -66,21 +66,21 @@ test_looks(void **state)
 static void
 test_again(void **state)
 {
-    const struct bh_share_time_look out = { BH_NS_PER_S, 5000, 0, ALL };
-    const struct bh_share_time_look kept = { BH_NS_PER_S, 0, 3333, ALL };
+    const struct bh_share_time_check out = { BH_NS_PER_S, 5000, 0, ALL };
+    const struct bh_share_time_check kept = { BH_NS_PER_S, 0, 3333, ALL };
     struct bh_share_time at = { 0 };
-    uint32_t told = 0;
+    uint32_t notified = 0;
 
     (void)state;
     for (uint32_t s = 0; s < 40; s++)
-        told += bh_share_time_look(&at, &out);
-    BH_CHECK_EQ("once", told, 1);
+        notified += bh_share_time_check(&at, &out);
+    BH_CHECK_EQ("once", notified, 1);
     for (uint32_t s = 0; s < 2000 && at.beyond_ns > 0; s++)
-        BH_CHECK("no more", !bh_share_time_look(&at, &kept));
+        BH_CHECK("no more", !bh_share_time_check(&at, &kept));
     BH_CHECK_EQ("forgotten", at.beyond_ns, 0);
     for (uint32_t s = 0; s < 40; s++)
-        told += bh_share_time_look(&at, &out);
-    BH_CHECK_EQ("once more", told, 2);
+        notified += bh_share_time_check(&at, &out);
+    BH_CHECK_EQ("once more", notified, 2);
     BH_CHECK_DONE();
 }
 
@@ -88,19 +88,19 @@ test_again(void **state)
 static void
 test_gap(void **state)
 {
-    const struct bh_share_time_look gap = { 60 * BH_NS_PER_S, ALL, 0, ALL }, none = { 0, ALL, 0, ALL };
+    const struct bh_share_time_check gap = { 60 * BH_NS_PER_S, ALL, 0, ALL }, none = { 0, ALL, 0, ALL };
     struct bh_share_time at = { 0 };
 
     (void)state;
-    BH_CHECK("a gap is no look", !bh_share_time_look(&at, &gap) && at.beyond_ns == 0);
-    BH_CHECK("nor is nothing", !bh_share_time_look(&at, &none) && at.beyond_ns == 0);
+    BH_CHECK("a gap is no look", !bh_share_time_check(&at, &gap) && at.beyond_ns == 0);
+    BH_CHECK("nor is nothing", !bh_share_time_check(&at, &none) && at.beyond_ns == 0);
     BH_CHECK_DONE();
 }
 
 /* What bulkhead-share says, in tenths of a second; at 0: nothing is known of the lease. */
 static const struct {
     const char *name;
-    uint32_t at, had, now;
+    uint32_t at, granted, now;
     bool known;
     uint32_t bp;
     bool outdated;
@@ -119,20 +119,20 @@ static const struct {
 };
 
 static void
-test_had(void **state)
+test_granted(void **state)
 {
     const uint64_t tenth_ns = BH_NS_PER_S / 10;
-    struct bh_share_had had = { .known = false };
+    struct bh_share_granted granted = { .known = false };
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(states); i++) {
         const struct bh_share_lease_state said = { .at_ns = states[i].at * tenth_ns,
-                                                   .had_ns = states[i].had * tenth_ns,
+                                                   .granted_ns = states[i].granted * tenth_ns,
                                                    .outdated = states[i].outdated };
 
-        bh_share_had_take(&had, states[i].at > 0 ? &said : NULL, states[i].now * tenth_ns);
-        BH_CHECK_EQ(states[i].name, had.known, states[i].known);
-        BH_CHECK_EQ(states[i].name, had.bp, states[i].bp);
+        bh_share_granted_add(&granted, states[i].at > 0 ? &said : NULL, states[i].now * tenth_ns);
+        BH_CHECK_EQ(states[i].name, granted.known, states[i].known);
+        BH_CHECK_EQ(states[i].name, granted.bp, states[i].bp);
     }
     BH_CHECK_DONE();
 }
@@ -144,7 +144,7 @@ main(void)
         cmocka_unit_test(test_looks),
         cmocka_unit_test(test_again),
         cmocka_unit_test(test_gap),
-        cmocka_unit_test(test_had),
+        cmocka_unit_test(test_granted),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

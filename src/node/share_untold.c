@@ -1,22 +1,22 @@
 #include "node/share_untold.h"
 
 void
-bh_share_untold_add(struct bh_share_untold *untold)
+bh_pending_notice_add(struct bh_pending_notice *notice)
 {
-    untold->count += untold->count < UINT32_MAX;
+    notice->count += notice->count < UINT32_MAX;
 }
 
 uint32_t
-bh_share_untold_take(struct bh_share_untold *untold, bh_ns now, bool listens, bool *ret_log)
+bh_pending_notice_due(struct bh_pending_notice *notice, bh_ns now, bool listens, bool *ret_log)
 {
-    uint32_t count = untold->count;
+    uint32_t count = notice->count;
 
     *ret_log = false;
-    if (count == 0 || now < untold->again_at)
+    if (count == 0 || now < notice->next_at)
         return 0;
-    *ret_log = !untold->logged;
-    untold->logged = true;
+    *ret_log = !notice->logged;
+    notice->logged = true;
     if (listens)
-        *untold = (struct bh_share_untold){ .again_at = now + BH_SHARE_AGAIN_NS };
+        *notice = (struct bh_pending_notice){ .next_at = now + BH_NOTICE_INTERVAL_NS };
     return count;
 }

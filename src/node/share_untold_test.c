@@ -11,7 +11,7 @@ struct row {
     uint32_t seen;
     uint64_t at;
     bool listens;
-    uint32_t told;
+    uint32_t reported;
     bool logged;
 };
 
@@ -36,18 +36,18 @@ static const struct row nobody_listens[] = {
 };
 
 static void
-play(const struct row *rows, size_t count)
+pending_notice_test_run(const struct row *rows, size_t count)
 {
-    struct bh_share_untold untold = { 0 };
+    struct bh_pending_notice notice = { 0 };
 
     for (size_t i = 0; i < count; i++) {
         bool logged = true;
 
         for (uint32_t n = 0; n < rows[i].seen; n++)
-            bh_share_untold_add(&untold);
+            bh_pending_notice_add(&notice);
         BH_CHECK_EQ(rows[i].name,
-                    bh_share_untold_take(&untold, rows[i].at, rows[i].listens, &logged),
-                    rows[i].told);
+                    bh_pending_notice_due(&notice, rows[i].at, rows[i].listens, &logged),
+                    rows[i].reported);
         BH_CHECK_EQ(rows[i].name, logged, rows[i].logged);
     }
 }
@@ -55,12 +55,12 @@ play(const struct row *rows, size_t count)
 static void
 in_ten_minutes_once(void **state)
 {
-    struct bh_share_untold untold = { .count = UINT32_MAX };
+    struct bh_pending_notice notice = { .count = UINT32_MAX };
 
-    play(told_again, sizeof told_again / sizeof told_again[0]);
-    play(nobody_listens, sizeof nobody_listens / sizeof nobody_listens[0]);
-    bh_share_untold_add(&untold);
-    BH_CHECK_EQ("as often as can be said", untold.count, UINT32_MAX);
+    pending_notice_test_run(told_again, sizeof told_again / sizeof told_again[0]);
+    pending_notice_test_run(nobody_listens, sizeof nobody_listens / sizeof nobody_listens[0]);
+    bh_pending_notice_add(&notice);
+    BH_CHECK_EQ("as often as can be said", notice.count, UINT32_MAX);
     BH_CHECK_DONE();
 }
 

@@ -11,7 +11,7 @@ enum {
 };
 
 static uint64_t
-grown(uint64_t before, uint64_t now)
+health_rules_grown(uint64_t before, uint64_t now)
 {
     return now > before ? now - before : 0;
 }
@@ -31,40 +31,40 @@ wants_other(uint32_t before, uint32_t now)
 }
 
 uint32_t
-bh_signs_compare(const struct bh_device_health *before, const struct bh_device_health *now,
-                 bh_ns span, enum bh_sign ret_signs[BH_SIGNS])
+bh_health_rules_compare(const struct bh_device_health *before, const struct bh_device_health *now,
+                 bh_ns span, enum bh_health_rule ret_rules[BH_HEALTH_RULES])
 {
-    uint64_t crc = grown(before->nvlink_crc, now->nvlink_crc);
-    bool links = grown(before->nvlink_replays, now->nvlink_replays) > 0
+    uint64_t crc = health_rules_grown(before->nvlink_crc, now->nvlink_crc);
+    bool links = health_rules_grown(before->nvlink_replays, now->nvlink_replays) > 0
                  || exceeds(crc, CRC_A_SECOND, BH_NS_PER_S, span);
     const struct {
-        enum bh_sign sign;
+        enum bh_health_rule rule;
         bool shown;
     } rules[] = {
-        { BH_SIGN_RECOVERY, wants_other(before->recovery, now->recovery) },
-        { BH_SIGN_REMAP_PENDING, now->remap_pending && !before->remap_pending },
-        { BH_SIGN_REMAP_FAILED, now->remap_failed && !before->remap_failed },
-        { BH_SIGN_RETIRED_PENDING, now->retired_pending && !before->retired_pending },
-        { BH_SIGN_ECC_UNCORRECTED, grown(before->ecc_uncorrected, now->ecc_uncorrected) > 0 },
-        { BH_SIGN_ECC_CORRECTED, exceeds(grown(before->ecc_corrected, now->ecc_corrected),
+        { BH_HEALTH_RULE_RECOVERY, wants_other(before->recovery, now->recovery) },
+        { BH_HEALTH_RULE_REMAP_PENDING, now->remap_pending && !before->remap_pending },
+        { BH_HEALTH_RULE_REMAP_FAILED, now->remap_failed && !before->remap_failed },
+        { BH_HEALTH_RULE_RETIRED_PENDING, now->retired_pending && !before->retired_pending },
+        { BH_HEALTH_RULE_ECC_UNCORRECTED, health_rules_grown(before->ecc_uncorrected, now->ecc_uncorrected) > 0 },
+        { BH_HEALTH_RULE_ECC_CORRECTED, exceeds(health_rules_grown(before->ecc_corrected, now->ecc_corrected),
                                          CORRECTED_A_MINUTE, 60 * BH_NS_PER_S, span) },
-        { BH_SIGN_PCIE_REPLAYS, exceeds(grown(before->pcie_replays, now->pcie_replays),
+        { BH_HEALTH_RULE_PCIE_REPLAYS, exceeds(health_rules_grown(before->pcie_replays, now->pcie_replays),
                                         PCIE_REPLAYS_A_MINUTE, 60 * BH_NS_PER_S, span) },
-        { BH_SIGN_NVLINK_REPLAYS, links },
-        { BH_SIGN_NVLINK_CRC, crc > 0 && !links },
-        { BH_SIGN_THERMAL, grown(before->thermal_ns, now->thermal_ns) > 0 },
-        { BH_SIGN_POWER, grown(before->power_ns, now->power_ns) > 0 },
+        { BH_HEALTH_RULE_NVLINK_REPLAYS, links },
+        { BH_HEALTH_RULE_NVLINK_CRC, crc > 0 && !links },
+        { BH_HEALTH_RULE_THERMAL, health_rules_grown(before->thermal_ns, now->thermal_ns) > 0 },
+        { BH_HEALTH_RULE_POWER, health_rules_grown(before->power_ns, now->power_ns) > 0 },
     };
     uint32_t count = 0;
 
     for (size_t i = 0; i < BH_COUNT(rules); i++)
         if (rules[i].shown)
-            ret_signs[count++] = rules[i].sign;
+            ret_rules[count++] = rules[i].rule;
     return count;
 }
 
 struct bh_device_health
-bh_signs_none(const struct bh_device_health *now)
+bh_health_rules_none(const struct bh_device_health *now)
 {
     struct bh_device_health none = *now;
 
@@ -74,7 +74,7 @@ bh_signs_none(const struct bh_device_health *now)
 }
 
 const char *
-bh_signs_uncured(const struct bh_device_health *now)
+bh_health_rules_uncured(const struct bh_device_health *now)
 {
     if (now->recovery < BH_RECOVERIES && now->recovery != BH_RECOVERY_NONE)
         return bh_recovery_names[now->recovery];

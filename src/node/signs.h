@@ -11,16 +11,16 @@
 /* The signs of `now` that `before` had not, `span` later; returns how many.  Counters that are
  * lower than before began anew.  RECOVERY is a sign also when the driver wants nothing any
  * more. */
-uint32_t bh_signs_compare(const struct bh_device_health *before,
+uint32_t bh_health_rules_compare(const struct bh_device_health *before,
                           const struct bh_device_health *now, bh_ns span,
-                          enum bh_sign ret_signs[BH_SIGNS]);
+                          enum bh_health_rule ret_rules[BH_HEALTH_RULES]);
 
 /* A look that has none of the signs that stand, and the counters of `now`: what to compare
  * with when nobody has heard of this GPU yet. */
-struct bh_device_health bh_signs_none(const struct bh_device_health *now);
+struct bh_device_health bh_health_rules_none(const struct bh_device_health *now);
 
 /* Whether what a reset is to cure is gone: fields 226, 227 and 230 clear, nothing pending.
  * NULL, or what is not. */
-const char *bh_signs_uncured(const struct bh_device_health *now);
+const char *bh_health_rules_uncured(const struct bh_device_health *now);
 
 #endif

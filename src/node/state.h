@@ -12,17 +12,17 @@
 #include "wire/message.h"
 
 /* What the node knows, rebuilt from its journal at start: orders that were not
- * acknowledged, pieces that it made, jobs that it started. */
+ * acknowledged, partitions that it made, jobs that it started. */
 
 enum {
     BH_ORDERS_MAX = 65536,
-    BH_PIECES_MAX = 4096,
+    BH_NODE_PARTITIONS_MAX = 4096,
     BH_JOBS_MAX = 4096,
     BH_RECEIPTS_MAX = 4096
 };
 
 struct bh_order {
-    struct bh_note note;             /* as taken */
+    struct bh_node_record record;             /* as taken */
     bool done;
     bool unsaved;                    /* the outcome could not be noted yet */
     struct bh_msg_outcome outcome;   /* when done */
@@ -37,20 +37,20 @@ struct bh_lease_isolation {
     bool unknown;                    /* none was made since this node started */
     uint32_t rechecks;               /* made by the node since it was verified last */
     bh_ns at;                        /* monotonic; of the next, or 0 */
-    struct bh_share_untold untold[BH_LEASE_NOTICES];
+    struct bh_pending_notice pending_notices[BH_LEASE_NOTICES];
     char why[200];
     char charge[200];                /* what it is ended for at the next turn; trespass.h.  "": nothing */
 };
 
 struct bh_job {
-    struct bh_note note;             /* lease, job, slot, lent pieces, boot */
+    struct bh_node_record record;             /* lease, job, slot, lent partitions, boot */
     bool running, frozen, ended;     /* running: its keeper was seen alive */
     bool asked;                      /* a signal to end was sent, or may have been */
     bool suspended;                  /* noted so: frozen, and seen without a GPU context */
-    bool aside;                      /* noted so: GPU memory of these processes is put aside,
+    bool checkpointed;                      /* noted so: GPU memory of these processes is put aside,
                                         or may be (checkpoint.h) */
-    struct bh_checkpoint_pid aside_pids[BH_CHECKPOINT_PIDS_MAX];
-    uint32_t aside_count;
+    struct bh_checkpoint_pid checkpointed_pids[BH_CHECKPOINT_PIDS_MAX];
+    uint32_t checkpointed_count;
     char unrestored[200];            /* why it could not be given back; "": it was */
     bool dying;                      /* its end is under way: a process does not go */
     bool sealed;                     /* it mounts nothing that others might see, too: known to be so */
@@ -59,18 +59,18 @@ struct bh_job {
     bh_ns term_at;                   /* monotonic; term_signal is still to be sent, or 0 */
     int term_signal;                 /* SIGTERM, or what it writes a checkpoint at */
     bh_ns kill_at;                   /* monotonic; 0: no stop under way */
-    bh_ns look_at;                   /* monotonic; 0: no need to look for the keeper */
+    bh_ns check_at;                   /* monotonic; 0: no need to look for the keeper */
     struct bh_unpack *unpack;        /* its image is being unpacked, or NULL (unpack.h) */
     struct bh_msg_ended end;         /* when ended */
-    bh_ns gate_at;                   /* monotonic; its walls are still to be looked at, or 0 */
-    bh_ns gate_until;                /* monotonic; not ready by then: it never will be */
+    bh_ns barrier_at;                   /* monotonic; its walls are still to be looked at, or 0 */
+    bh_ns barrier_until;                /* monotonic; not ready by then: it never will be */
     uint64_t start_order;            /* START that is answered after the look, or 0 */
     bool unbuilt;                    /* this node started it, and its command was never let begin */
-    char broken[200];                /* the wall that did not hold; "" is none */
-    uint32_t gate_tries;             /* checks at the start barrier that were inconclusive */
+    char failed_check[200];                /* the wall that did not hold; "" is none */
+    uint32_t barrier_checks;             /* checks at the start barrier that were inconclusive */
     struct bh_lease_isolation isolation;
-    char own_why[200];               /* why the node stops it by itself; "": it does not */
-    uint32_t own_cause;              /* enum bh_end_cause of that */
+    char stop_why[200];               /* why the node stops it by itself; "": it does not */
+    uint32_t stop_cause;              /* enum bh_end_cause of that */
     struct { uint64_t memory_bytes; uint32_t pids; } ordered; /* 0: not known any more */
     uint64_t scratch_bytes;          /* likewise */
 };
@@ -78,14 +78,14 @@ struct bh_job {
 struct bh_state {
     struct bh_journal *journal;
     struct bh_order *orders;
-    struct bh_note_piece *pieces;
+    struct bh_node_partition *partitions;
     struct bh_job *jobs;
-    uint32_t order_count, piece_count, job_count;
-    uint32_t order_room, piece_room, job_room;
-    struct bh_mark_table marks;      /* whose bytes lie in which memory */
+    uint32_t order_count, partition_count, job_count;
+    uint32_t order_capacity, partition_capacity, job_capacity;
+    struct bh_ownership_map ownership;      /* whose bytes lie in which memory */
     struct bh_msg_receipt *receipts; /* not yet acknowledged */
-    uint32_t receipt_count, receipt_room;
-    uint64_t reached, course;        /* the highest order that was taken, and in which course of things
+    uint32_t receipt_count, receipt_capacity;
+    uint64_t reached, generation;        /* the highest order that was taken, and in which course of things
                                       * (node/witness.h); 0: none was begun */
     uint64_t changes;                /* of marks, ever: never less than before, unless the folder was put back */
     bool unsaved;                    /* perhaps an order is */
@@ -99,18 +99,18 @@ void bh_state_close(struct bh_state *state);
 
 /* Journal a note and apply it.  Durable after bh_state_sync.  BH_FULL, BH_IO: the
  * state is as it was. */
-BH_MUST_USE bh_rc bh_state_note(struct bh_state *state, const struct bh_note *note,
+BH_MUST_USE bh_rc bh_state_record(struct bh_state *state, const struct bh_node_record *record,
                                 struct bh_err *err);
 BH_MUST_USE bh_rc bh_state_sync(struct bh_state *state, struct bh_err *err);
 
-/* Note that the memory of all pieces that the lease was lent is its tenant's from now on.
+/* Note that the memory of all partitions that the lease was lent is its tenant's from now on.
  */
-BH_MUST_USE bh_rc bh_state_hold(struct bh_state *state, const struct bh_note *lease,
+BH_MUST_USE bh_rc bh_state_record_owner(struct bh_state *state, const struct bh_node_record *lease,
                                 struct bh_err *err);
 
 /* Note that nobody knows whose bytes lie in any GPU memory, and a new course of things in which `reached` is
  * the highest order, and which has more than `changes` changes of marks. */
-BH_MUST_USE bh_rc bh_state_disown(struct bh_state *state, uint64_t reached, uint64_t changes,
+BH_MUST_USE bh_rc bh_state_forget_owners(struct bh_state *state, uint64_t reached, uint64_t changes,
                                   struct bh_err *err);
 
 /* Before an order is noted that may wait: room for it, its outcome, and what must always be
@@ -118,7 +118,7 @@ BH_MUST_USE bh_rc bh_state_disown(struct bh_state *state, uint64_t reached, uint
 BH_MUST_USE bh_rc bh_state_reserve(struct bh_state *state, struct bh_err *err);
 
 /* Apply the outcome of an order although it could not be noted; and note it later. */
-void bh_state_remember(struct bh_state *state, const struct bh_note *outcome);
+void bh_state_remember(struct bh_state *state, const struct bh_node_record *outcome);
 
 /* By time: note such outcomes, tried once a second while the disk has no room, and bh_journal_tick.  `ret_next`: when
  * to come again, also after an error, or 0. */
@@ -131,11 +131,11 @@ BH_MUST_USE bh_rc bh_state_compact(struct bh_state *state, struct bh_err *err);
 
 /* By id, or NULL.  Pointers hold until the next note. */
 struct bh_order *bh_state_order(const struct bh_state *state, uint64_t order);
-struct bh_note_piece *bh_state_piece(const struct bh_state *state, uint64_t partition);
+struct bh_node_partition *bh_state_partition(const struct bh_state *state, uint64_t partition);
 struct bh_job *bh_state_job(const struct bh_state *state, uint64_t lease);
 
-/* The piece that is this GPU instance, or NULL. */
-struct bh_note_piece *bh_state_piece_at(const struct bh_state *state, const char *gpu,
+/* The partition that is this GPU instance, or NULL. */
+struct bh_node_partition *bh_state_partition_at(const struct bh_state *state, const char *gpu,
                                         uint32_t gi);
 
 /* Ranges of user ids that others than jobs have. */

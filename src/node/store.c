@@ -19,7 +19,7 @@
 #include "node/image_note.h"
 #include "node/path.h"
 
-enum { IMAGES_MAX = 4096, NOTE_MAX = 512, NAME_BYTES = 160 };
+enum { IMAGES_MAX = 4096, RECORD_MAX = 512, NAME_BYTES = 160 };
 
 /* ---- paths ---- */
 
@@ -135,7 +135,7 @@ bh_store_clear(struct bh_node *node, const char *tenant, uint64_t lease)
 /* ---- use ---- */
 
 static void
-note_path(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX])
+record_path(const struct bh_node *node, uint64_t lease, char ret_path[BH_NODE_PATH_MAX])
 {
     char folder[BH_NODE_PATH_MAX - 16];
 
@@ -156,7 +156,7 @@ bh_store_use(struct bh_node *node, uint64_t lease, const char *tenant, const cha
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make folder %s", path);
     bh_path_format(text, sizeof text, "%s/%s", folder, digest);
-    note_path(node, lease, path);
+    record_path(node, lease, path);
     return bh_file_replace(path, text, strlen(text), 0600, err);
 }
 
@@ -168,7 +168,7 @@ bh_store_folder(const struct bh_node *node, uint64_t lease, char ret_path[BH_NOD
     struct bh_buf text;
     bh_rc rc;
 
-    note_path(node, lease, path);
+    record_path(node, lease, path);
     bh_buf_init_fixed(&text, ret_path, BH_NODE_PATH_MAX);
     rc = bh_file_read(path, BH_NODE_PATH_MAX - 1, &text, err);
     if (rc == BH_OK && !bh_buf_text(&text))
@@ -178,7 +178,7 @@ bh_store_folder(const struct bh_node *node, uint64_t lease, char ret_path[BH_NOD
 
 /* ---- the cap ---- */
 
-struct kept {
+struct stored {
     char digest[BH_IMAGE_DIGEST_CHARS + 1];
     struct timespec used;
     uint64_t bytes;
@@ -187,8 +187,8 @@ struct kept {
 static int
 by_use(const void *a, const void *b)
 {
-    const struct timespec *x = &((const struct kept *)a)->used;
-    const struct timespec *y = &((const struct kept *)b)->used;
+    const struct timespec *x = &((const struct stored *)a)->used;
+    const struct timespec *y = &((const struct stored *)b)->used;
 
     if (x->tv_sec != y->tv_sec)
         return x->tv_sec < y->tv_sec ? -1 : 1;
@@ -196,35 +196,35 @@ by_use(const void *a, const void *b)
 }
 
 static bool
-read_kept(const char *folder, const char *digest, struct kept *ret_kept)
+read_stored(const char *folder, const char *digest, struct stored *ret_stored)
 {
     BH_AUTO(bh_arena_free)
     struct bh_arena *arena = bh_arena_new(8 << 20);
     char path[BH_NODE_PATH_MAX + 100];
-    struct bh_image_note note;
+    struct bh_image_record record;
     struct bh_err ignored;
     struct stat st;
 
     bh_path_format(path, sizeof path, "%s/%s/image.json", folder, digest);
-    if (stat(path, &st) != 0 || bh_image_note_read(path, arena, &note, &ignored) != BH_OK)
+    if (stat(path, &st) != 0 || bh_image_record_read(path, arena, &record, &ignored) != BH_OK)
         return false;
-    *ret_kept = (struct kept) { .used = st.st_mtim, .bytes = note.bytes };
-    memcpy(ret_kept->digest, digest, sizeof ret_kept->digest);
+    *ret_stored = (struct stored) { .used = st.st_mtim, .bytes = record.bytes };
+    memcpy(ret_stored->digest, digest, sizeof ret_stored->digest);
     return true;
 }
 
 static uint32_t
-list_kept(const char *folder, struct kept *kept)
+list_stored(const char *folder, struct stored *stored)
 {
     DIR *dir = opendir(folder);
     uint32_t count = 0;
 
     for (const struct dirent *entry; dir && count < IMAGES_MAX && (entry = readdir(dir));)
         if (bh_image_is_digest(entry->d_name))
-            count += read_kept(folder, entry->d_name, &kept[count]);
+            count += read_stored(folder, entry->d_name, &stored[count]);
     if (dir)
         closedir(dir);
-    qsort(kept, count, sizeof *kept, by_use);
+    qsort(stored, count, sizeof *stored, by_use);
     return count;
 }
 
@@ -237,7 +237,7 @@ is_used(const struct bh_node *node, const char *folder, const char *digest)
     bh_path_format(wanted, sizeof wanted, "%s/%s", folder, digest);
     for (uint32_t i = 0; i < node->state.job_count; i++)
         if (!node->state.jobs[i].ended &&
-            bh_store_folder(node, node->state.jobs[i].note.lease, path, &ignored) ==
+            bh_store_folder(node, node->state.jobs[i].record.lease, path, &ignored) ==
                 BH_OK &&
             strcmp(path, wanted) == 0)
             return true;
@@ -248,21 +248,21 @@ void
 bh_store_trim(struct bh_node *node, const char *tenant)
 {
     uint64_t cap = (uint64_t)node->conf.images_cap_mib << 20, bytes = 0;
-    struct kept *kept = calloc(IMAGES_MAX, sizeof *kept);
+    struct stored *stored = calloc(IMAGES_MAX, sizeof *stored);
     char folder[BH_NODE_PATH_MAX];
     struct bh_err ignored;
     uint32_t count = 0;
 
-    if (kept && tenant_folder(node, tenant, folder, &ignored) == BH_OK)
-        count = list_kept(folder, kept);
+    if (stored && tenant_folder(node, tenant, folder, &ignored) == BH_OK)
+        count = list_stored(folder, stored);
     for (uint32_t i = 0; i < count; i++)
-        bytes += kept[i].bytes;
+        bytes += stored[i].bytes;
     for (uint32_t i = 0; i < count && bytes > cap; i++) {
-        if (is_used(node, folder, kept[i].digest))
+        if (is_used(node, folder, stored[i].digest))
             continue;
-        bh_log(IMAGE_REMOVED, BH_STR("tenant", tenant), BH_STR("digest", kept[i].digest));
-        remove_later(node, folder, kept[i].digest);
-        bytes -= kept[i].bytes;
+        bh_log(IMAGE_REMOVED, BH_STR("tenant", tenant), BH_STR("digest", stored[i].digest));
+        remove_later(node, folder, stored[i].digest);
+        bytes -= stored[i].bytes;
     }
-    free(kept);
+    free(stored);
 }

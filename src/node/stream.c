@@ -23,7 +23,7 @@
 #include "wire/frame.h"
 #include "wire/stream.h"
 
-enum { REQUEST_MAX = 80 << 10, READY_MAX = 64, WAITING_MAX = 64, FIRST_FD = 3 };
+enum { REQUEST_MAX = 80 << 10, READY_MAX = 64, PENDING_MAX = 64, FIRST_FD = 3 };
 
 /* A connection that has not said what it wants, or a program that serves one. */
 struct one {
@@ -38,13 +38,13 @@ struct bh_node_streams {
     struct bh_node *node;
     int listener, epoll;
     struct one ones[BH_NODE_STREAMS_MAX];
-    uint32_t waiting;
+    uint32_t pending;
 };
 
 /* ---- opening ---- */
 
 static void
-watch(struct bh_node_streams *streams, int fd, void *what)
+stream_watch(struct bh_node_streams *streams, int fd, void *what)
 {
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
 
@@ -75,16 +75,16 @@ bh_node_streams_open(struct bh_node *node, struct bh_node_streams **ret_streams,
         return rc;
     }
     fcntl(streams->listener, F_SETFL, O_NONBLOCK);
-    watch(streams, streams->listener, NULL);
+    stream_watch(streams, streams->listener, NULL);
     *ret_streams = streams;
     return BH_OK;
 }
 
 static void
-drop(struct bh_node_streams *streams, struct one *one)
+stream_drop(struct bh_node_streams *streams, struct one *one)
 {
     if (one->fd >= 0 && !one->serving)
-        streams->waiting--;
+        streams->pending--;
     bh_fd_close(one->fd);
     free(one->bytes);
     *one = (struct one){ .fd = -1 };
@@ -96,7 +96,7 @@ bh_node_streams_close(struct bh_node_streams *streams)
     if (!streams)
         return;
     for (int i = 0; i < BH_NODE_STREAMS_MAX; i++)
-        drop(streams, &streams->ones[i]);
+        stream_drop(streams, &streams->ones[i]);
     bh_fd_close(streams->listener);
     bh_fd_close(streams->epoll);
     free(streams);
@@ -112,7 +112,7 @@ bh_node_streams_fd(const struct bh_node_streams *streams)
 
 /* Say why not, as the stream's only frame. */
 static void
-refuse(int fd, const struct bh_err *err)
+stream_refuse(int fd, const struct bh_err *err)
 {
     char frame[BH_STREAM_FRAME_MAX];
     struct bh_stream_frame why = { .kind = BH_STREAM_ERROR, .number = err->rc,
@@ -122,7 +122,7 @@ refuse(int fd, const struct bh_err *err)
 }
 
 static bh_rc
-check(const struct bh_node_streams *streams, const struct bh_msg_stream *message,
+stream_check(const struct bh_node_streams *streams, const struct bh_msg_stream *message,
       const struct bh_job **ret_job, struct bh_err *err)
 {
     const struct bh_job *job = bh_state_job(&streams->node->state, message->lease);
@@ -143,7 +143,7 @@ check(const struct bh_node_streams *streams, const struct bh_msg_stream *message
 
 /* The message as it came, for the program to read. */
 static int
-keep_message(const struct one *one)
+save_message(const struct one *one)
 {
     int fd = memfd_create("bulkhead-stream", MFD_CLOEXEC);
 
@@ -157,7 +157,7 @@ keep_message(const struct one *one)
 
 /* PROGRAM FOLDER UID with the connection as descriptor 3 and the message as 4. */
 static bh_rc
-spawn(const struct bh_node_streams *streams, const struct bh_job *job, const int fds[2],
+stream_spawn(const struct bh_node_streams *streams, const struct bh_job *job, const int fds[2],
       pid_t *ret_pid, struct bh_err *err)
 {
     const struct bh_node *node = streams->node;
@@ -169,9 +169,9 @@ spawn(const struct bh_node_streams *streams, const struct bh_job *job, const int
     int failed;
 
     bh_path_format(program, sizeof program, "%s/bulkhead-stream", node->libexec);
-    bh_node_job_folder(node, job->note.lease, folder);
+    bh_node_job_folder(node, job->record.lease, folder);
     bh_path_format(uid, sizeof uid, "%" PRIu32, node->conf.uid_base
-                   + BH_OCI_ID_RANGE * job->note.slot + BH_OCI_JOB_UID);
+                   + BH_OCI_ID_RANGE * job->record.slot + BH_OCI_JOB_UID);
     sigemptyset(&none);
     posix_spawnattr_init(&attr);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
@@ -189,38 +189,38 @@ spawn(const struct bh_node_streams *streams, const struct bh_job *job, const int
 }
 
 static bh_rc
-start(struct bh_node_streams *streams, struct one *one, const struct bh_msg_stream *message,
+stream_start(struct bh_node_streams *streams, struct one *one, const struct bh_msg_stream *message,
       struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int kept = keep_message(one);
+    BH_AUTO(bh_fd_close) int kept = save_message(one);
     /* copies above those numbers, so that neither is overwritten before it was copied */
     BH_AUTO(bh_fd_close) int high = fcntl(kept, F_DUPFD_CLOEXEC, FIRST_FD + 8);
     BH_AUTO(bh_fd_close) int connection = fcntl(one->fd, F_DUPFD_CLOEXEC, FIRST_FD + 8);
     const struct bh_job *job;
     int pidfd;
     pid_t pid;
-    bh_rc rc = check(streams, message, &job, err);
+    bh_rc rc = stream_check(streams, message, &job, err);
 
     if (rc == BH_OK && (high < 0 || connection < 0))
         rc = bh_err_errno(err, "pass the stream on");
     if (rc == BH_OK)
-        rc = spawn(streams, job, (int[]){ connection, high }, &pid, err);
+        rc = stream_spawn(streams, job, (int[]){ connection, high }, &pid, err);
     if (rc != BH_OK)
         return rc;
     pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    drop(streams, one);
+    stream_drop(streams, one);
     if (pidfd < 0)
         return BH_OK; /* it is not counted, and reaped by nobody: only when descriptors run out */
     *one = (struct one){ .fd = pidfd, .serving = true, .lease = message->lease };
     fcntl(pidfd, F_SETFD, FD_CLOEXEC);
-    watch(streams, pidfd, one);
+    stream_watch(streams, pidfd, one);
     return BH_OK;
 }
 
 /* ---- connections ---- */
 
 static void
-take_message(struct bh_node_streams *streams, struct one *one)
+receive_message(struct bh_node_streams *streams, struct one *one)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(4 * REQUEST_MAX);
     struct bh_msg_stream message;
@@ -236,11 +236,11 @@ take_message(struct bh_node_streams *streams, struct one *one)
     if (rc == BH_OK)
         rc = bh_frame_decode(&frame, bh_message_fields(BH_MSG_STREAM), &message, arena, &err);
     if (rc == BH_OK)
-        rc = start(streams, one, &message, &err);
+        rc = stream_start(streams, one, &message, &err);
     if (rc == BH_OK)
         return;
-    refuse(one->fd, &err);
-    drop(streams, one);
+    stream_refuse(one->fd, &err);
+    stream_drop(streams, one);
 }
 
 static void
@@ -251,14 +251,14 @@ read_some(struct bh_node_streams *streams, struct one *one)
 
     if (got > 0) {
         one->length += (size_t)got;
-        take_message(streams, one);
+        receive_message(streams, one);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-        drop(streams, one);
+        stream_drop(streams, one);
     }
 }
 
 static struct one *
-find_room(struct bh_node_streams *streams)
+streams_find_slot(struct bh_node_streams *streams)
 {
     for (int i = 0; i < BH_NODE_STREAMS_MAX; i++)
         if (streams->ones[i].fd < 0)
@@ -277,10 +277,10 @@ is_daemon(const struct bh_node *node, int fd)
 }
 
 static void
-take_in(struct bh_node_streams *streams)
+stream_admit(struct bh_node_streams *streams)
 {
     BH_AUTO(bh_fd_close) int fd = accept4(streams->listener, NULL, NULL, SOCK_CLOEXEC);
-    struct one *one = find_room(streams);
+    struct one *one = streams_find_slot(streams);
     struct bh_err err;
 
     if (fd < 0)
@@ -289,19 +289,19 @@ take_in(struct bh_node_streams *streams)
         bh_log(PEER_REFUSED, BH_STR("socket", "streams"));
         return;
     }
-    if (!one || streams->waiting >= WAITING_MAX) {
+    if (!one || streams->pending >= PENDING_MAX) {
         bh_err_set(&err, BH_QUOTA, "this node serves %d streams already", BH_NODE_STREAMS_MAX);
-        refuse(fd, &err);
+        stream_refuse(fd, &err);
         return;
     }
     *one = (struct one){ .fd = bh_fd_steal(&fd), .bytes = malloc(REQUEST_MAX) };
     BH_ASSERT(one->bytes);
-    streams->waiting++;
-    watch(streams, one->fd, one);
+    streams->pending++;
+    stream_watch(streams, one->fd, one);
 }
 
 void
-bh_node_streams_turn(struct bh_node_streams *streams)
+bh_node_streams_dispatch(struct bh_node_streams *streams)
 {
     struct epoll_event ready[READY_MAX];
     int count = epoll_wait(streams->epoll, ready, READY_MAX, 0);
@@ -311,10 +311,10 @@ bh_node_streams_turn(struct bh_node_streams *streams)
         struct one *one = ready[i].data.ptr;
 
         if (!one) {
-            take_in(streams);
+            stream_admit(streams);
         } else if (one->serving) {
             waitid(P_PIDFD, (id_t)one->fd, &reaped, WEXITED | WNOHANG);
-            drop(streams, one);
+            stream_drop(streams, one);
         } else {
             read_some(streams, one);
         }

@@ -21,6 +21,6 @@ void bh_node_streams_close(struct bh_node_streams *streams);
 int bh_node_streams_fd(const struct bh_node_streams *streams);
 
 /* Accept, read, start and reap what is there; never blocks. */
-void bh_node_streams_turn(struct bh_node_streams *streams);
+void bh_node_streams_dispatch(struct bh_node_streams *streams);
 
 #endif

@@ -152,7 +152,7 @@ make_pipes(struct bh_pump *pump, int fds[3], uid_t uid, struct bh_err *err)
 }
 
 static bh_rc
-ask(struct bh_pump *pump, const struct bh_msg_stream *message, int keeper, uid_t uid,
+stream_ask(struct bh_pump *pump, const struct bh_msg_stream *message, int keeper, uid_t uid,
     struct bh_err *err)
 {
     int pair[2], fds[BH_INIT_FDS_MAX] = { -1, -1, -1, -1 };
@@ -210,7 +210,7 @@ lay_down_rights(struct bh_err *err)
 }
 
 static bh_rc
-prepare(struct bh_pump *pump, const struct bh_msg_stream *message, char **argv,
+stream_prepare(struct bh_pump *pump, const struct bh_msg_stream *message, char **argv,
         struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int keeper = -1;
@@ -222,7 +222,7 @@ prepare(struct bh_pump *pump, const struct bh_msg_stream *message, char **argv,
     if (rc == BH_OK && message->what == BH_STREAM_ATTACH)
         rc = ask_to_attach(pump, message, &keeper, err);
     else if (rc == BH_OK)
-        rc = ask(pump, message, keeper, (uid_t)uid, err);
+        rc = stream_ask(pump, message, keeper, (uid_t)uid, err);
     pump->keeper = bh_fd_steal(&keeper); /* it refuses there */
     return rc == BH_OK ? lay_down_rights(err) : rc;
 }
@@ -244,7 +244,7 @@ main(int argc, char **argv)
     rc = read_message(arena, &message, &err);
     close(MESSAGE_FD);
     if (rc == BH_OK)
-        rc = prepare(&pump, &message, argv, &err);
+        rc = stream_prepare(&pump, &message, argv, &err);
     if (rc == BH_OK)
         rc = bh_pump_begin(&pump, &message, &err);
     if (rc == BH_OK)

@@ -14,7 +14,7 @@
 #include "base/time.h"
 #include "node/init_message.h"
 
-enum { PATIENCE_MS = 30000, LAST_WORD_MS = 5000 };
+enum { TIMEOUT_MS = 30000, LAST_WORD_MS = 5000 };
 
 void
 bh_pump_init(struct bh_pump *pump, int client)
@@ -53,14 +53,14 @@ write_pending(struct bh_pump *pump)
     if (went > 0)
         pump->pending_sent += (size_t)went;
     else if (went < 0 && errno != EAGAIN && errno != EINTR)
-        pump->broken = true;
+        pump->disconnected = true;
     if (pump->pending_sent == pump->pending_length)
         pump->pending_sent = pump->pending_length = 0;
 }
 
 /* Whether there is room for a frame of output and for a small one behind it. */
 static bool
-has_room(const struct bh_pump *pump)
+has_space(const struct bh_pump *pump)
 {
     return sizeof pump->pending - pump->pending_length >= BH_STREAM_FRAME_MAX + 64;
 }
@@ -71,7 +71,7 @@ write_last_words(struct bh_pump *pump)
 {
     bh_ns until = bh_time_monotonic() + LAST_WORD_MS * BH_NS_PER_MS;
 
-    while (!pump->broken && pump->pending_length > 0 && bh_time_monotonic() < until) {
+    while (!pump->disconnected && pump->pending_length > 0 && bh_time_monotonic() < until) {
         struct pollfd polled = { .fd = pump->client, .events = POLLOUT };
 
         (void)!poll(&polled, 1, 100);
@@ -86,7 +86,7 @@ bh_pump_refuse(struct bh_pump *pump, const struct bh_err *err)
                                      .bytes = err->msg, .length = strlen(err->msg) };
 
     write_last_words(pump);
-    if (pump->broken || !has_room(pump))
+    if (pump->disconnected || !has_space(pump))
         return;
     put_frame(pump, &frame);
     write_last_words(pump);
@@ -96,7 +96,7 @@ bh_pump_refuse(struct bh_pump *pump, const struct bh_err *err)
 
 /* One answer, with the descriptor that came with it or -1.  False: it has ended. */
 static bool
-hear_answer(int from, struct bh_init_reply *ret_reply, int *ret_fd)
+receive_answer(int from, struct bh_init_reply *ret_reply, int *ret_fd)
 {
     struct iovec part = { ret_reply, sizeof *ret_reply };
     union {
@@ -130,17 +130,17 @@ await_answer(struct bh_pump *pump, struct bh_init_reply *ret_reply, int *ret_fd,
 {
     struct pollfd polled[2] = { { .fd = pump->answers, .events = POLLIN },
                                 { .fd = pump->client, .events = POLLRDHUP } };
-    bh_ns until = bh_time_monotonic() + PATIENCE_MS * BH_NS_PER_MS;
+    bh_ns until = bh_time_monotonic() + TIMEOUT_MS * BH_NS_PER_MS;
 
     while (bh_time_monotonic() < until) {
         if (poll(polled, 2, 200) <= 0)
             continue;
         if (polled[1].revents)
             return bh_err_set(err, BH_UNAVAILABLE, "the client is gone");
-        if (polled[0].revents && hear_answer(pump->answers, ret_reply, ret_fd))
+        if (polled[0].revents && receive_answer(pump->answers, ret_reply, ret_fd))
             return BH_OK;
         if (polled[0].revents && pump->keeper >= 0
-            && hear_answer(pump->keeper, ret_reply, ret_fd))
+            && receive_answer(pump->keeper, ret_reply, ret_fd))
             return BH_OK;
         if (polled[0].revents)
             return bh_err_set(err, BH_CONFLICT, "the job has ended");
@@ -150,7 +150,7 @@ await_answer(struct bh_pump *pump, struct bh_init_reply *ret_reply, int *ret_fd,
 
 /* What came with the answer, and what is done with it. */
 static void
-take_descriptor(struct bh_pump *pump, int fd)
+receive_descriptor(struct bh_pump *pump, int fd)
 {
     if (fd < 0)
         return;
@@ -161,7 +161,7 @@ take_descriptor(struct bh_pump *pump, int fd)
 }
 
 static void
-say_ready(struct bh_pump *pump)
+send_ready(struct bh_pump *pump)
 {
     uint8_t flags = (uint8_t)((pump->tty ? BH_STREAM_TTY : 0)
                               | (pump->writer ? BH_STREAM_WRITER : 0));
@@ -193,17 +193,17 @@ bh_pump_begin(struct bh_pump *pump, const struct bh_msg_stream *message, struct 
     if (rc != BH_OK)
         return rc;
     close_one(&pump->keeper);
-    if (reply.said == BH_INIT_FAILED) {
+    if (reply.reply_kind == BH_INIT_FAILED) {
         bh_fd_close(fd);
         return refused_because(pump, reply.value, err);
     }
     pump->tty = pump->attached ? reply.value & BH_INIT_IS_TTY : message->tty;
-    take_descriptor(pump, fd);
+    receive_descriptor(pump, fd);
     if (pump->what == BH_STREAM_EXEC && !message->input && !pump->tty)
         close_one(&pump->input); /* its input is at its end */
     pump->writer = pump->input >= 0 && (message->input || pump->what == BH_STREAM_FORWARD);
     resize(pump, message->rows, message->columns);
-    say_ready(pump);
+    send_ready(pump);
     return BH_OK;
 }
 
@@ -214,7 +214,7 @@ bh_pump_begin(struct bh_pump *pump, const struct bh_msg_stream *message, struct 
 static void
 end_input(struct bh_pump *pump)
 {
-    struct bh_init_word end = { 0 };
+    struct bh_init_signal end = { 0 };
 
     pump->no_more_input = true;
     if (pump->taken_length > 0 || pump->input < 0 || pump->tty)
@@ -230,7 +230,7 @@ end_input(struct bh_pump *pump)
 }
 
 static bh_rc
-take_input(struct bh_pump *pump, const struct bh_stream_frame *frame, struct bh_err *err)
+read_input(struct bh_pump *pump, const struct bh_stream_frame *frame, struct bh_err *err)
 {
     if (!pump->writer || pump->no_more_input)
         return BH_OK; /* nobody reads it */
@@ -266,7 +266,7 @@ write_input(struct bh_pump *pump)
 
 /* The keeper knows before the client does: who attaches then finds the place free. */
 static void
-leave(struct bh_pump *pump)
+pump_leave(struct bh_pump *pump)
 {
     if (pump->input >= 0 && pump->taken_length > 0)
         write_input(pump); /* what was typed just before */
@@ -275,14 +275,14 @@ leave(struct bh_pump *pump)
 }
 
 static bh_rc
-take_frame(struct bh_pump *pump, const struct bh_stream_frame *frame, struct bh_err *err)
+pump_receive_frame(struct bh_pump *pump, const struct bh_stream_frame *frame, struct bh_err *err)
 {
-    struct bh_init_word word = { frame->number };
+    struct bh_init_signal word = { frame->number };
 
     if (frame->kind == BH_STREAM_STDIN)
-        return take_input(pump, frame, err);
+        return read_input(pump, frame, err);
     if (frame->kind == BH_STREAM_LEAVE && pump->attached)
-        leave(pump);
+        pump_leave(pump);
     else if (frame->kind == BH_STREAM_RESIZE && (pump->writer || !pump->attached))
         resize(pump, frame->rows, frame->columns);
     else if (frame->kind == BH_STREAM_SIGNAL && pump->what == BH_STREAM_EXEC)
@@ -291,7 +291,7 @@ take_frame(struct bh_pump *pump, const struct bh_stream_frame *frame, struct bh_
 }
 
 static bh_rc
-take_frames(struct bh_pump *pump, struct bh_err *err)
+receive_frames(struct bh_pump *pump, struct bh_err *err)
 {
     size_t at = 0;
 
@@ -301,7 +301,7 @@ take_frames(struct bh_pump *pump, struct bh_err *err)
                                   BH_STREAM_CLIENT, &frame, err);
 
         if (rc == BH_OK)
-            rc = take_frame(pump, &frame, err);
+            rc = pump_receive_frame(pump, &frame, err);
         if (rc == BH_NOT_FOUND)
             break;
         if (rc != BH_OK)
@@ -320,11 +320,11 @@ read_client(struct bh_pump *pump, struct bh_err *err)
                        sizeof pump->received - pump->received_length, 0);
 
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-        pump->broken = true;
+        pump->disconnected = true;
     if (got <= 0)
         return BH_OK;
     pump->received_length += (size_t)got;
-    return take_frames(pump, err);
+    return receive_frames(pump, err);
 }
 
 static void
@@ -333,7 +333,7 @@ pay_credit(struct bh_pump *pump)
     struct bh_stream_frame more = { .kind = BH_STREAM_CREDIT_MORE,
                                     .number = (uint32_t)pump->owed };
 
-    if (pump->owed < BH_STREAM_CREDIT / 4 || !has_room(pump))
+    if (pump->owed < BH_STREAM_CREDIT / 4 || !has_space(pump))
         return;
     put_frame(pump, &more);
     pump->owed = 0;
@@ -371,13 +371,13 @@ read_source(struct bh_pump *pump, int which)
 }
 
 static bh_rc
-hear_init(struct bh_pump *pump, struct bh_err *err)
+receive_init(struct bh_pump *pump, struct bh_err *err)
 {
     struct bh_init_reply reply;
     int fd;
 
     errno = 0;
-    if (!hear_answer(pump->answers, &reply, &fd)) {
+    if (!receive_answer(pump->answers, &reply, &fd)) {
         if (errno == EAGAIN || errno == EINTR)
             return BH_OK;
         close_one(&pump->answers);
@@ -387,7 +387,7 @@ hear_init(struct bh_pump *pump, struct bh_err *err)
         return BH_OK;
     }
     bh_fd_close(fd);
-    if (reply.said != BH_INIT_EXITED)
+    if (reply.reply_kind != BH_INIT_EXITED)
         return BH_OK;
     pump->exited = true;
     pump->status = (uint8_t)reply.value;
@@ -396,7 +396,7 @@ hear_init(struct bh_pump *pump, struct bh_err *err)
 
 /* A packet of the job's own output. */
 static bh_rc
-hear_keeper(struct bh_pump *pump, struct bh_err *err)
+receive_keeper(struct bh_pump *pump, struct bh_err *err)
 {
     static char bytes[1 + BH_STREAM_PAYLOAD_MAX];
     ssize_t got = recv(pump->answers, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -419,22 +419,22 @@ enum { CLIENT, ANSWERS, INPUT, OUTPUT, ERRORS, POLLS };
 static void
 list_polls(const struct bh_pump *pump, struct pollfd *polls)
 {
-    bool room = has_room(pump);
+    bool space = has_space(pump);
     bool writing = pump->input >= 0 && pump->taken_length > 0;
 
     polls[CLIENT] = (struct pollfd){
         .fd = pump->client, .events = (short)(POLLIN | (pump->pending_length ? POLLOUT : 0))
     };
-    polls[ANSWERS] = (struct pollfd){ .fd = pump->attached && !room ? -1 : pump->answers,
+    polls[ANSWERS] = (struct pollfd){ .fd = pump->attached && !space ? -1 : pump->answers,
                                       .events = POLLIN };
     polls[INPUT] = (struct pollfd){ .fd = writing ? pump->input : -1, .events = POLLOUT };
     for (int i = 0; i < 2; i++)
-        polls[OUTPUT + i] = (struct pollfd){ .fd = room ? pump->sources[i] : -1,
+        polls[OUTPUT + i] = (struct pollfd){ .fd = space ? pump->sources[i] : -1,
                                              .events = POLLIN };
 }
 
 static bh_rc
-turn(struct bh_pump *pump, struct bh_err *err)
+pump_dispatch(struct bh_pump *pump, struct bh_err *err)
 {
     struct pollfd polls[POLLS];
     bh_rc rc = BH_OK;
@@ -447,10 +447,10 @@ turn(struct bh_pump *pump, struct bh_err *err)
     if (rc == BH_OK && polls[INPUT].revents)
         write_input(pump);
     for (int i = 0; i < 2; i++)
-        if (rc == BH_OK && polls[OUTPUT + i].revents && pump->sources[i] >= 0 && has_room(pump))
+        if (rc == BH_OK && polls[OUTPUT + i].revents && pump->sources[i] >= 0 && has_space(pump))
             read_source(pump, i);
     if (rc == BH_OK && polls[ANSWERS].revents && pump->answers >= 0)
-        rc = pump->attached ? hear_keeper(pump, err) : hear_init(pump, err);
+        rc = pump->attached ? receive_keeper(pump, err) : receive_init(pump, err);
     write_pending(pump);
     pay_credit(pump); /* behind it: a credit that found no room has nothing else to wake it */
     write_pending(pump);
@@ -459,25 +459,25 @@ turn(struct bh_pump *pump, struct bh_err *err)
 
 /* A forwarded connection is over when both directions are. */
 static bool
-is_over(const struct bh_pump *pump)
+pump_is_over(const struct bh_pump *pump)
 {
-    if (pump->broken || pump->exited)
+    if (pump->disconnected || pump->exited)
         return true;
     return pump->what == BH_STREAM_FORWARD && pump->sources[0] < 0;
 }
 
 /* What the command wrote before it ended; what it left running is not waited for. */
 static void
-take_the_rest(struct bh_pump *pump)
+receive_rest(struct bh_pump *pump)
 {
     bh_ns progress = bh_time_monotonic();
     int which = 0;
 
-    while (which < 2 && !pump->broken
-           && bh_time_monotonic() - progress < PATIENCE_MS * BH_NS_PER_MS) {
+    while (which < 2 && !pump->disconnected
+           && bh_time_monotonic() - progress < TIMEOUT_MS * BH_NS_PER_MS) {
         struct pollfd polled = { .fd = pump->client, .events = POLLOUT };
 
-        if (!has_room(pump)) {
+        if (!has_space(pump)) {
             if (poll(&polled, 1, 100) > 0)
                 progress = bh_time_monotonic();
             write_pending(pump);
@@ -493,11 +493,11 @@ bh_pump_run(struct bh_pump *pump, struct bh_err *err)
     struct bh_stream_frame last = { .kind = BH_STREAM_EXIT };
     bh_rc rc = BH_OK;
 
-    while (rc == BH_OK && !is_over(pump))
-        rc = turn(pump, err);
-    if (rc != BH_OK || pump->broken)
+    while (rc == BH_OK && !pump_is_over(pump))
+        rc = pump_dispatch(pump, err);
+    if (rc != BH_OK || pump->disconnected)
         return rc;
-    take_the_rest(pump);
+    receive_rest(pump);
     write_last_words(pump);
     last.number = pump->status;
     put_frame(pump, &last);

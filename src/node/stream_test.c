@@ -49,7 +49,7 @@ open_stream(const struct bh_msg_stream *message)
     client->status = -1;
     bh_path_format(path, sizeof path, "%s.streams", the_node.socket);
     for (int tries = 0; bh_unix_connect(path, &client->fd, &err) != BH_OK; tries++) {
-        assert_true(tries < bh_test_patience(TEST_PATIENCE_MS / 10));
+        assert_true(tries < bh_test_scaled(TEST_TIMEOUT_MS / 10));
         bh_time_sleep(10 * BH_NS_PER_MS);
     }
     bh_buf_init(&frame, 128 << 10);
@@ -67,7 +67,7 @@ close_stream(struct client *client)
 }
 
 static void
-append(char *text, size_t *length, size_t most, const struct bh_stream_frame *frame)
+stream_test_append(char *text, size_t *length, size_t most, const struct bh_stream_frame *frame)
 {
     size_t room = most - 1 - *length, part = frame->length < room ? frame->length : room;
 
@@ -78,7 +78,7 @@ append(char *text, size_t *length, size_t most, const struct bh_stream_frame *fr
 }
 
 static void
-take(struct client *client, const struct bh_stream_frame *frame)
+stream_test_receive(struct client *client, const struct bh_stream_frame *frame)
 {
     switch ((int)frame->kind) {
     case BH_STREAM_READY:
@@ -90,10 +90,10 @@ take(struct client *client, const struct bh_stream_frame *frame)
         client->credit += frame->number;
         return;
     case BH_STREAM_STDOUT:
-        append(client->out, &client->out_length, sizeof client->out, frame);
+        stream_test_append(client->out, &client->out_length, sizeof client->out, frame);
         return;
     case BH_STREAM_STDERR:
-        append(client->errors, &client->errors_length, sizeof client->errors, frame);
+        stream_test_append(client->errors, &client->errors_length, sizeof client->errors, frame);
         return;
     case BH_STREAM_EXIT:
         client->status = (int)frame->number;
@@ -126,7 +126,7 @@ read_frames(struct client *client)
     client->received_length += (size_t)got;
     while (bh_stream_next(client->received, client->received_length, BH_STREAM_NODE, &frame,
                           &err) == BH_OK) {
-        take(client, &frame);
+        stream_test_receive(client, &frame);
         memmove(client->received, client->received + frame.size,
                 client->received_length - frame.size);
         client->received_length -= frame.size;
@@ -136,18 +136,18 @@ read_frames(struct client *client)
 
 /* Until the last frame, or the end without one. */
 static void
-finish(struct client *client)
+stream_test_finish(struct client *client)
 {
-    bh_ns until = bh_time_monotonic() + bh_test_patience(TEST_PATIENCE_MS) * BH_NS_PER_MS;
+    bh_ns until = bh_time_monotonic() + bh_test_scaled(TEST_TIMEOUT_MS) * BH_NS_PER_MS;
 
     while (!client->over && read_frames(client) && bh_time_monotonic() < until)
         ;
 }
 
 static bool
-wait_for(struct client *client, const char *text)
+stream_test_wait_for(struct client *client, const char *text)
 {
-    bh_ns until = bh_time_monotonic() + bh_test_patience(TEST_PATIENCE_MS) * BH_NS_PER_MS;
+    bh_ns until = bh_time_monotonic() + bh_test_scaled(TEST_TIMEOUT_MS) * BH_NS_PER_MS;
 
     while (!strstr(client->out, text) && !client->over && bh_time_monotonic() < until)
         if (!read_frames(client))
@@ -226,7 +226,7 @@ stop_job(uint64_t lease)
     struct bh_msg_stop stop = { .lease = lease };
 
     assert_int_equal(bh_test_order(BH_MSG_STOP, &stop).outcome, 0);
-    bh_test_take(BH_MSG_ENDED, lease);
+    bh_test_receive(BH_MSG_ENDED, lease);
 }
 
 /* ---- exec ---- */
@@ -257,7 +257,7 @@ test_exec(void **state)
         if (commands[i].input)
             type(client, commands[i].input);
         send_frame(client, (struct bh_stream_frame){ .kind = BH_STREAM_STDIN });
-        finish(client);
+        stream_test_finish(client);
         assert_string_equal(client->out, commands[i].out);
         assert_string_equal(client->errors, commands[i].errors);
         assert_int_equal(client->status, commands[i].status);
@@ -268,9 +268,9 @@ test_exec(void **state)
 
 /* What /proc says of a process that was added, is what it says of the job's own. */
 static void
-test_walls(void **state)
+test_isolation(void **state)
 {
-    static const char walls[] =
+    static const char isolation[] =
         "for n in user pid mnt ipc uts cgroup net; do readlink /proc/self/ns/$n; done;"
         "cat /proc/self/cgroup;"
         "grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp|Seccomp_filters|CoreDumping)' "
@@ -279,10 +279,10 @@ test_walls(void **state)
     struct client *client;
     const char *own;
 
-    snprintf(script, sizeof script, "%s; echo begun; sleep 60", walls);
+    snprintf(script, sizeof script, "%s; echo begun; sleep 60", isolation);
     start_job(2, BH_STDIO_NONE, script);
-    client = exec_in(2, walls, false);
-    finish(client);
+    client = exec_in(2, isolation, false);
+    stream_test_finish(client);
     assert_int_equal(client->status, 0);
     own = bh_test_log(2);
     assert_non_null(strstr(own, "NoNewPrivs:\t1"));
@@ -291,7 +291,7 @@ test_walls(void **state)
     close_stream(client);
     /* and nothing of init's or of the programs outside can be taken from inside */
     client = exec_in(2, "ls /proc/1/fd >/dev/null 2>&1 || echo shut", false);
-    finish(client);
+    stream_test_finish(client);
     assert_string_equal(client->out, "shut\n");
     close_stream(client);
     stop_job(2);
@@ -306,12 +306,12 @@ test_exec_tty(void **state)
     client = exec_in(3, "tty; stty size; read line; echo got:$line; stty size; exit 7", true);
     wait_ready(client);
     assert_true(client->flags & BH_STREAM_TTY);
-    assert_true(wait_for(client, "/dev/pts/"));
-    assert_true(wait_for(client, "30 100"));
+    assert_true(stream_test_wait_for(client, "/dev/pts/"));
+    assert_true(stream_test_wait_for(client, "30 100"));
     send_frame(client, (struct bh_stream_frame){ .kind = BH_STREAM_RESIZE, .rows = 50,
                                                  .columns = 120 });
     type(client, "hello\r");
-    finish(client);
+    stream_test_finish(client);
     assert_non_null(strstr(client->out, "got:hello"));
     assert_non_null(strstr(client->out, "50 120"));
     assert_int_equal(client->status, 7);
@@ -327,7 +327,7 @@ test_signals(void **state)
     start_job(4, BH_STDIO_NONE, "echo begun; sleep 60");
     client = exec_in(4, "trap 'echo told; exit 5' INT; echo up; while :; do sleep 0.05; done",
                      false);
-    assert_true(wait_for(client, "up"));
+    assert_true(stream_test_wait_for(client, "up"));
     /* input that nobody reads is no obstacle */
     for (int i = 0; i < 2; i++) {
         static char much[BH_STREAM_PAYLOAD_MAX];
@@ -336,7 +336,7 @@ test_signals(void **state)
                                                      .length = sizeof much });
     }
     send_frame(client, (struct bh_stream_frame){ .kind = BH_STREAM_SIGNAL, .number = SIGINT });
-    finish(client);
+    stream_test_finish(client);
     assert_non_null(strstr(client->out, "told"));
     assert_int_equal(client->status, 5);
     close_stream(client);
@@ -354,11 +354,11 @@ test_job_ends(void **state)
     start_job(5, BH_STDIO_NONE, "echo begun; sleep 60");
     command = exec_in(5, "echo up; sleep 60", false);
     watch = open_stream(&message);
-    assert_true(wait_for(command, "up"));
+    assert_true(stream_test_wait_for(command, "up"));
     wait_ready(watch);
     stop_job(5);
-    finish(command);
-    finish(watch);
+    stream_test_finish(command);
+    stream_test_finish(watch);
     assert_int_equal(command->rc, BH_CONFLICT);
     assert_int_equal(watch->status, 0);
     close_stream(command);
@@ -366,7 +366,7 @@ test_job_ends(void **state)
     /* and none begins in one that has ended, or never was */
     for (uint64_t lease = 5; lease < 7; lease++) {
         command = exec_in(lease, "echo no", false);
-        finish(command);
+        stream_test_finish(command);
         assert_int_equal(command->rc, BH_CONFLICT);
         assert_string_equal(command->out, "");
         close_stream(command);
@@ -382,11 +382,11 @@ test_client_goes(void **state)
     start_job(7, BH_STDIO_NONE, "echo begun; sleep 60");
     client = exec_in(7, "exec 2>/dev/null; trap 'echo hung up >/tmp/said; exit' HUP; echo up;"
                         " while :; do sleep 0.05; done", false);
-    assert_true(wait_for(client, "up"));
+    assert_true(stream_test_wait_for(client, "up"));
     close_stream(client);
     client = exec_in(7, "for i in 1 2 3 4 5 6 7 8 9 10; do cat /tmp/said 2>/dev/null && exit;"
                         " sleep 0.1; done", false);
-    finish(client);
+    stream_test_finish(client);
     assert_string_equal(client->out, "hung up\n");
     close_stream(client);
     stop_job(7);
@@ -404,17 +404,17 @@ test_node_dies(void **state)
     assert_true(client->flags & BH_STREAM_WRITER);
     bh_test_node_end(&the_node, SIGKILL);
     type(client, "while nobody looks\n");
-    assert_true(wait_for(client, "while nobody looks"));
+    assert_true(stream_test_wait_for(client, "while nobody looks"));
     bh_test_node_start(&the_node);
-    bh_test_greet(&the_node);
+    bh_test_hello(&the_node);
     later = exec_in(8, "echo found again", false);
-    finish(later);
+    stream_test_finish(later);
     assert_string_equal(later->out, "found again\n");
     close_stream(later);
     send_frame(client, (struct bh_stream_frame){ .kind = BH_STREAM_STDIN });
-    finish(client);
+    stream_test_finish(client);
     assert_int_equal(client->status, 0);
-    assert_int_equal(bh_test_take(BH_MSG_ENDED, 8).ended.exit_status, 0);
+    assert_int_equal(bh_test_receive(BH_MSG_ENDED, 8).ended.exit_status, 0);
     close_stream(client);
 }
 
@@ -427,12 +427,12 @@ test_keeper_dies(void **state)
 
     start_job(9, BH_STDIO_NONE, "echo begun; sleep 60");
     client = exec_in(9, "echo up; sleep 60", false);
-    assert_true(wait_for(client, "up"));
+    assert_true(stream_test_wait_for(client, "up"));
     bh_path_format(folder, sizeof folder, "%s/state/jobs/9", the_node.folder);
     assert_true(bh_keeper_alive(folder, &keeper));
     kill(keeper, SIGKILL);
-    assert_int_equal(bh_test_take(BH_MSG_ENDED, 9).ended.cause, BH_END_KEEPER_LOST);
-    finish(client);
+    assert_int_equal(bh_test_receive(BH_MSG_ENDED, 9).ended.cause, BH_END_KEEPER_LOST);
+    stream_test_finish(client);
     assert_int_equal(client->rc, BH_CONFLICT);
     close_stream(client);
 }
@@ -449,19 +449,19 @@ test_terminal_job(void **state)
               " [ $line = end ] && exit 4; done");
     assert_true(bh_test_wait_for_log(10, "/dev/pts/"));
     first = attach_to(10, true);
-    assert_true(wait_for(first, "before")); /* what it said is said again */
+    assert_true(stream_test_wait_for(first, "before")); /* what it said is said again */
     assert_int_equal(first->flags, BH_STREAM_TTY | BH_STREAM_WRITER);
     second = attach_to(10, true);
     wait_ready(second);
     assert_int_equal(second->flags, BH_STREAM_TTY); /* one writes */
     type(second, "stranger\r");
     type(first, "one\r");
-    assert_true(wait_for(first, "40 132"));
-    assert_true(wait_for(second, "got:one"));
+    assert_true(stream_test_wait_for(first, "40 132"));
+    assert_true(stream_test_wait_for(second, "got:one"));
     close_stream(second);
     for (int i = 0; i < 20; i++) { /* who has left is gone when it is told so */
         send_frame(first, (struct bh_stream_frame){ .kind = BH_STREAM_LEAVE });
-        finish(first);
+        stream_test_finish(first);
         assert_int_equal(first->status, 0);
         second = attach_to(10, true);
         wait_ready(second);
@@ -473,18 +473,18 @@ test_terminal_job(void **state)
     send_frame(first, (struct bh_stream_frame){ .kind = BH_STREAM_LEAVE });
     close_stream(first);
     second = attach_to(10, true);
-    assert_true(wait_for(second, "got:last words"));
+    assert_true(stream_test_wait_for(second, "got:last words"));
     do { /* of who hung up the place is free as soon as the keeper knows */
         close_stream(second);
         second = attach_to(10, true);
         wait_ready(second);
     } while (!(second->flags & BH_STREAM_WRITER));
     type(second, "end\r");
-    finish(second);
+    stream_test_finish(second);
     assert_int_equal(second->status, 0);
     assert_null(strstr(second->out, "stranger"));
     close_stream(second);
-    assert_int_equal(bh_test_take(BH_MSG_ENDED, 10).ended.exit_status, 4);
+    assert_int_equal(bh_test_receive(BH_MSG_ENDED, 10).ended.exit_status, 4);
     assert_non_null(strstr(bh_test_log(10), "got:end"));
 }
 
@@ -499,10 +499,10 @@ test_early_attach(void **state)
     wait_ready(client);
     assert_int_equal(client->flags, BH_STREAM_TTY | BH_STREAM_WRITER);
     type(client, "at once\r");
-    finish(client);
+    stream_test_finish(client);
     assert_non_null(strstr(client->out, "got:at once"));
     close_stream(client);
-    bh_test_take(BH_MSG_ENDED, 17);
+    bh_test_receive(BH_MSG_ENDED, 17);
 }
 
 /* A job without input can be looked at, not written to. */
@@ -515,11 +515,11 @@ test_attach_without_input(void **state)
     client = attach_to(11, true);
     wait_ready(client);
     assert_int_equal(client->flags, 0);
-    finish(client);
+    stream_test_finish(client);
     assert_int_equal(client->status, 0);
     assert_non_null(strstr(client->out, "no input\nlast\n"));
     close_stream(client);
-    bh_test_take(BH_MSG_ENDED, 11);
+    bh_test_receive(BH_MSG_ENDED, 11);
 }
 
 static uint64_t
@@ -559,13 +559,13 @@ test_reader_stops(void **state)
         wait_ready(reader);
         bh_time_sleep(ms * BH_NS_PER_MS);
         assert_true(resident_kib(keeper) < before + 1024);
-        finish(reader); /* what was on its way, and why there is no more */
+        stream_test_finish(reader); /* what was on its way, and why there is no more */
         cut = reader->rc == BH_TIMEOUT;
         close_stream(reader);
     }
     assert_true(cut);
     looker = exec_in(12, "echo alive", false);
-    finish(looker);
+    stream_test_finish(looker);
     assert_string_equal(looker->out, "alive\n");
     close_stream(looker);
     stop_job(12);
@@ -582,7 +582,7 @@ test_exec_backpressure(void **state)
     wait_ready(client);
     bh_time_sleep(200 * BH_NS_PER_MS);
     assert_int_equal(client->errors_length, 0);
-    finish(client);
+    stream_test_finish(client);
     assert_int_equal(client->out_length, 900000);
     assert_string_equal(client->errors, "done\n");
     assert_int_equal(client->status, 0);
@@ -604,11 +604,11 @@ test_too_much_input(void **state)
     for (int i = 0; i < 6; i++) /* 64 KiB of credit, and the pipe takes 64 KiB */
         send_frame(client, (struct bh_stream_frame){ .kind = BH_STREAM_STDIN, .bytes = much,
                                                      .length = sizeof much });
-    finish(client);
+    stream_test_finish(client);
     assert_int_equal(client->rc, BH_INVALID);
     close_stream(client);
     client = exec_in(14, "echo fine", false);
-    finish(client);
+    stream_test_finish(client);
     assert_int_equal(client->status, 0);
     close_stream(client);
     stop_job(14);
@@ -623,7 +623,7 @@ test_suspended(void **state)
     start_job(15, BH_STDIO_NONE, "echo begun; sleep 60");
     assert_int_equal(bh_test_order(BH_MSG_SUSPEND, &lease).outcome, 0);
     client = exec_in(15, "echo no", false);
-    finish(client);
+    stream_test_finish(client);
     assert_int_equal(client->rc, BH_CONFLICT);
     assert_non_null(strstr(client->why, "suspended"));
     close_stream(client);
@@ -649,14 +649,14 @@ test_forward(void **state)
         wait_ready(client);
         type(client, "half\n");
         send_frame(client, (struct bh_stream_frame){ .kind = BH_STREAM_STDIN });
-        finish(client);
+        stream_test_finish(client);
         assert_string_equal(client->out, "said:half\n");
         assert_int_equal(client->status, 0);
         close_stream(client);
     }
     message.port = 8081;
     client = open_stream(&message);
-    finish(client);
+    stream_test_finish(client);
     assert_int_equal(client->rc, BH_CONFLICT);
     assert_non_null(strstr(client->why, "listens"));
     close_stream(client);
@@ -665,7 +665,7 @@ test_forward(void **state)
 
 static const struct CMUnitTest tests[] = {
     BH_NODE_TEST(test_exec),
-    BH_NODE_TEST(test_walls),
+    BH_NODE_TEST(test_isolation),
     BH_NODE_TEST(test_exec_tty),
     BH_NODE_TEST(test_signals),
     BH_NODE_TEST(test_job_ends),

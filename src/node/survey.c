@@ -43,7 +43,7 @@ bh_survey_free(struct bh_survey *survey)
 }
 
 static void
-want(struct bh_survey *survey, const char *gpu)
+survey_want(struct bh_survey *survey, const char *gpu)
 {
     for (uint32_t i = 0; i < survey->count; i++)
         if (strcmp(survey->items[i].gpu, gpu) == 0)
@@ -56,18 +56,18 @@ want(struct bh_survey *survey, const char *gpu)
 void
 bh_survey_scan(struct bh_node *node)
 {
-    want(node->survey, "");
+    survey_want(node->survey, "");
 }
 
 void
 bh_survey_health(struct bh_node *node, const char *gpu)
 {
-    want(node->survey, gpu);
+    survey_want(node->survey, gpu);
 }
 
 /* A scan that was made by an order meanwhile knows more than one that was asked for before. */
 static void
-take_scan(struct bh_node *node, struct bh_gpu_found *found, bh_rc rc)
+receive_scan(struct bh_node *node, struct bh_gpu_found *found, bh_rc rc)
 {
     struct bh_survey *survey = node->survey;
     struct bh_arena *before = node->scan_arena;
@@ -84,7 +84,7 @@ take_scan(struct bh_node *node, struct bh_gpu_found *found, bh_rc rc)
 
 /* False: the answer has not come. */
 static bool
-take(struct bh_node *node)
+survey_receive(struct bh_node *node)
 {
     struct bh_survey *survey = node->survey;
     struct question question = survey->items[0];
@@ -94,7 +94,7 @@ take(struct bh_node *node)
     bh_rc rc;
 
     bh_arena_reset(survey->arena);
-    rc = bh_gpu_client_take(node->gpus, survey->arena, &found, &waits, &err);
+    rc = bh_gpu_client_receive(node->gpus, survey->arena, &found, &waits, &err);
     if (waits)
         return false;
     survey->asked = false;
@@ -102,18 +102,18 @@ take(struct bh_node *node)
     if (*question.gpu)
         bh_health_found(node, question.gpu, rc == BH_OK ? &found.health : NULL, &err);
     else
-        take_scan(node, &found, rc);
+        receive_scan(node, &found, rc);
     return true;
 }
 
 static void
-ask(struct bh_node *node)
+survey_ask(struct bh_node *node)
 {
     struct bh_survey *survey = node->survey;
     struct bh_err ignored;
 
     survey->scans = node->scans;
-    survey->asked = bh_gpu_client_ask(node->gpus, survey->items[0].gpu, &ignored) == BH_OK;
+    survey->asked = bh_gpu_client_request(node->gpus, survey->items[0].gpu, &ignored) == BH_OK;
     if (!survey->asked) /* no child: wanted again when it is time */
         survey->count = 0;
 }
@@ -124,10 +124,10 @@ bh_survey_tick(struct bh_node *node, bh_ns now)
     struct bh_survey *survey = node->survey;
 
     while (survey->count > 0) {
-        if (survey->asked && !take(node))
-            return bh_gpu_client_answer_until(node->gpus);
+        if (survey->asked && !survey_receive(node))
+            return bh_gpu_client_response_until(node->gpus);
         if (survey->count > 0)
-            ask(node);
+            survey_ask(node);
     }
     return 0;
 }

@@ -26,7 +26,7 @@ struct log {
 /* Of the party: its logs, by tenant and then by age once they are sorted. */
 struct census {
     struct log *logs;
-    size_t count, room;
+    size_t count, capacity;
     uint64_t bytes;            /* all that they take */
 };
 
@@ -74,7 +74,7 @@ name_tenant(uint32_t tenant, char ret_name[TENANT_SIZE])
 
 /* The folder of a tenant's marks, or -1. */
 static int
-open_marks(const struct bh_tenant_logs *logs)
+open_markers(const struct bh_tenant_logs *logs)
 {
     BH_AUTO(bh_fd_close) int party = open_party(logs);
     char name[TENANT_SIZE];
@@ -106,21 +106,21 @@ make_marks(const struct bh_tenant_logs *logs, struct bh_err *err)
 bh_rc
 bh_tenant_logs_add(const struct bh_tenant_logs *logs, const char *name, struct bh_err *err)
 {
-    BH_AUTO(bh_fd_close) int marks = -1;
-    BH_AUTO(bh_fd_close) int mark = -1;
+    BH_AUTO(bh_fd_close) int markers = -1;
+    BH_AUTO(bh_fd_close) int marker = -1;
     bh_rc rc = BH_OK;
 
     if (is_nobodys(logs))
         return BH_OK;
-    marks = open_marks(logs);
-    if (marks < 0) {
+    markers = open_markers(logs);
+    if (markers < 0) {
         rc = make_marks(logs, err);
-        marks = rc == BH_OK ? open_marks(logs) : -1;
+        markers = rc == BH_OK ? open_markers(logs) : -1;
     }
     if (rc != BH_OK)
         return rc;
-    mark = openat(marks, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return mark < 0 ? bh_err_errno(err, "note whose log %s is", name) : BH_OK;
+    marker = openat(markers, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return marker < 0 ? bh_err_errno(err, "note whose log %s is", name) : BH_OK;
 }
 
 bool
@@ -169,14 +169,14 @@ count_log(struct census *census, uint32_t tenant, const char *name, const struct
 {
     uint64_t bytes = (uint64_t)st->st_size;
 
-    if (census->count == census->room) {
-        size_t room = census->room ? 2 * census->room : LOGS_FIRST;
-        struct log *more = reallocarray(census->logs, room, sizeof *more);
+    if (census->count == census->capacity) {
+        size_t capacity = census->capacity ? 2 * census->capacity : LOGS_FIRST;
+        struct log *more = reallocarray(census->logs, capacity, sizeof *more);
 
         if (!more)
             return; /* one that is not counted is not removed, either */
         census->logs = more;
-        census->room = room;
+        census->capacity = capacity;
     }
     bytes = bytes < BH_TENANT_LOG_LEAST ? BH_TENANT_LOG_LEAST : bytes;
     census->logs[census->count] = (struct log){ .tenant = tenant, .written = ns_of(&st->st_mtim), .bytes = bytes };
@@ -186,9 +186,9 @@ count_log(struct census *census, uint32_t tenant, const char *name, const struct
 
 /* Marks of logs that went by themselves go, too. */
 static void
-count_tenant(int folder, DIR *marks, uint32_t tenant, struct census *census)
+count_tenant(int folder, DIR *markers, uint32_t tenant, struct census *census)
 {
-    for (const struct dirent *entry; (entry = readdir(marks));) {
+    for (const struct dirent *entry; (entry = readdir(markers));) {
         struct stat st;
 
         if (*entry->d_name == '.' || strlen(entry->d_name) >= BH_LOG_NAME_MAX)
@@ -196,26 +196,26 @@ count_tenant(int folder, DIR *marks, uint32_t tenant, struct census *census)
         if (fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
             count_log(census, tenant, entry->d_name, &st);
         else if (errno == ENOENT)
-            unlinkat(dirfd(marks), entry->d_name, 0);
+            unlinkat(dirfd(markers), entry->d_name, 0);
     }
 }
 
 static void
-take_census(int folder, DIR *party, struct census *census)
+count_all_logs(int folder, DIR *party, struct census *census)
 {
     for (const struct dirent *entry; (entry = readdir(party));) {
         uint64_t tenant;
         struct bh_err ignored;
-        DIR *marks;
+        DIR *markers;
         int fd;
 
         if (bh_parse_u64(entry->d_name, &tenant, &ignored) != BH_OK || tenant > UINT32_MAX)
             continue;
         fd = open_folder(dirfd(party), entry->d_name);
-        marks = fd < 0 ? NULL : fdopendir(fd);
-        if (marks) {
-            count_tenant(folder, marks, (uint32_t)tenant, census);
-            closedir(marks);
+        markers = fd < 0 ? NULL : fdopendir(fd);
+        if (markers) {
+            count_tenant(folder, markers, (uint32_t)tenant, census);
+            closedir(markers);
         } else {
             bh_fd_close(fd);
         }
@@ -275,13 +275,13 @@ largest(struct range *ranges, size_t count, uint32_t writer)
 static bool
 remove_marked(int folder, int party, const struct log *log)
 {
-    char name[TENANT_SIZE], mark[TENANT_SIZE + 1 + BH_LOG_NAME_MAX];
+    char name[TENANT_SIZE], marker[TENANT_SIZE + 1 + BH_LOG_NAME_MAX];
 
     if (!remove_log(folder, log->name))
         return false;
     name_tenant(log->tenant, name);
-    snprintf(mark, sizeof mark, "%s/%s", name, log->name);
-    unlinkat(party, mark, 0);
+    snprintf(marker, sizeof marker, "%s/%s", name, log->name);
+    unlinkat(party, marker, 0);
     return true;
 }
 
@@ -305,7 +305,7 @@ remove_oldest(int folder, int party, struct census *census, uint32_t writer, uin
 
 /* Not all that is left at once: others of the party write, too. */
 static uint64_t
-grant(const struct bh_tenant_logs *logs, const struct census *census, uint64_t step)
+tenant_logs_grant(const struct bh_tenant_logs *logs, const struct census *census, uint64_t step)
 {
     uint64_t left = census->bytes < logs->bound_bytes ? logs->bound_bytes - census->bytes : 0;
     uint64_t part = left / GRANTS < GRANT_MOST ? left / GRANTS : GRANT_MOST;
@@ -314,12 +314,12 @@ grant(const struct bh_tenant_logs *logs, const struct census *census, uint64_t s
 }
 
 uint64_t
-bh_tenant_logs_room(const struct bh_tenant_logs *logs, uint64_t step)
+bh_tenant_logs_free_bytes(const struct bh_tenant_logs *logs, uint64_t step)
 {
     BH_AUTO(bh_fd_close) int folder = -1;
     struct census census = { 0 };
     DIR *party = NULL;
-    uint64_t room;
+    uint64_t capacity;
     int fd;
 
     if (is_nobodys(logs) || !logs->bound_bytes)
@@ -331,12 +331,12 @@ bh_tenant_logs_room(const struct bh_tenant_logs *logs, uint64_t step)
         bh_fd_close(fd);
         return UINT64_MAX;
     }
-    take_census(folder, party, &census);
+    count_all_logs(folder, party, &census);
     if (census.bytes + step > logs->bound_bytes)
         remove_oldest(folder, dirfd(party), &census, logs->tenant,
                       logs->bound_bytes > step ? logs->bound_bytes - step : 0);
-    room = grant(logs, &census, step);
+    capacity = tenant_logs_grant(logs, &census, step);
     closedir(party);
     free(census.logs);
-    return room;
+    return capacity;
 }

@@ -35,7 +35,7 @@ bool bh_tenant_logs_hold(int log_fd);
 /* How many more bytes may be written before this is asked again, at least `step` of them.  What the
  * party has beyond its bound then is removed but for what is held: of the tenant that has the most
  * of it, oldest first; of none that has less than this one.  0: that is not enough.  A folder that cannot be read is no bound. */
-uint64_t bh_tenant_logs_room(const struct bh_tenant_logs *logs, uint64_t step);
+uint64_t bh_tenant_logs_free_bytes(const struct bh_tenant_logs *logs, uint64_t step);
 
 /* Remove logs that were last written before `before` (of the wall clock), the next `most` entries of
  * an open log_dir, but for what is held.  True: there may be more. */

@@ -15,7 +15,7 @@
 static char folder[] = "/tmp/bh-tenant-logs-XXXXXX";
 
 static const char *
-path_of(const char *name)
+tenant_logs_test_path_of(const char *name)
 {
     static char path[128];
 
@@ -29,7 +29,7 @@ put_of(const char *party, uint32_t tenant, const char *name, uint64_t kib, time_
 {
     const struct bh_tenant_logs logs = { .folder = folder, .party = party, .tenant = tenant };
     const struct timespec times[2] = { { .tv_sec = at }, { .tv_sec = at } };
-    BH_AUTO(bh_fd_close) int fd = open(path_of(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    BH_AUTO(bh_fd_close) int fd = open(tenant_logs_test_path_of(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     struct bh_err err = { 0 };
 
     assert_int_equal(ftruncate(fd, (off_t)(kib * KIB)), 0);
@@ -38,7 +38,7 @@ put_of(const char *party, uint32_t tenant, const char *name, uint64_t kib, time_
 }
 
 static void
-put(uint32_t tenant, const char *name, uint64_t kib, time_t at)
+tenant_logs_test_put(uint32_t tenant, const char *name, uint64_t kib, time_t at)
 {
     char party[20];
 
@@ -47,9 +47,9 @@ put(uint32_t tenant, const char *name, uint64_t kib, time_t at)
 }
 
 static bool
-is_there(const char *name)
+tenant_logs_test_is_there(const char *name)
 {
-    return access(path_of(name), F_OK) == 0;
+    return access(tenant_logs_test_path_of(name), F_OK) == 0;
 }
 
 /* The names that are there, of these, in one text. */
@@ -60,7 +60,7 @@ left(const char *const *names)
     size_t length = 0;
 
     for (*text = '\0'; *names; names++)
-        if (is_there(*names))
+        if (tenant_logs_test_is_there(*names))
             length += (size_t)snprintf(text + length, sizeof text - length, "%s ", *names);
     return text;
 }
@@ -71,16 +71,16 @@ test_oldest_of_its_own(void **state)
     static const char *const all[] = { "1.log", "2.log", "3.log", "9.log", NULL };
     const struct bh_tenant_logs logs = { .folder = folder, .party = "t1", .tenant = 1, .bound_bytes = 1000 * KIB };
 
-    put(1, "3.log", 400, 30);
-    put(1, "1.log", 400, 10);
-    put(1, "2.log", 100, 20);
-    put(2, "9.log", 5000, 5);
-    BH_CHECK_EQ("it fits", bh_tenant_logs_room(&logs, 50 * KIB), 50 * KIB);
+    tenant_logs_test_put(1, "3.log", 400, 30);
+    tenant_logs_test_put(1, "1.log", 400, 10);
+    tenant_logs_test_put(1, "2.log", 100, 20);
+    tenant_logs_test_put(2, "9.log", 5000, 5);
+    BH_CHECK_EQ("it fits", bh_tenant_logs_free_bytes(&logs, 50 * KIB), 50 * KIB);
     BH_CHECK_STR("nothing is removed", left(all), "1.log 2.log 3.log 9.log ");
-    BH_CHECK_EQ("room is made", bh_tenant_logs_room(&logs, 200 * KIB), 200 * KIB);
+    BH_CHECK_EQ("room is made", bh_tenant_logs_free_bytes(&logs, 200 * KIB), 200 * KIB);
     BH_CHECK_STR("the oldest went, and no more", left(all), "2.log 3.log 9.log ");
-    BH_CHECK("with its mark", !is_there("parties/t1/1/1.log") && is_there("parties/t1/1/2.log"));
-    BH_CHECK_EQ("room for all", bh_tenant_logs_room(&logs, 1000 * KIB), 1000 * KIB);
+    BH_CHECK("with its mark", !tenant_logs_test_is_there("parties/t1/1/1.log") && tenant_logs_test_is_there("parties/t1/1/2.log"));
+    BH_CHECK_EQ("room for all", bh_tenant_logs_free_bytes(&logs, 1000 * KIB), 1000 * KIB);
     BH_CHECK_STR("the other tenant's stays", left(all), "9.log ");
     BH_CHECK_DONE();
 }
@@ -92,17 +92,17 @@ test_held(void **state)
     const struct bh_tenant_logs logs = { .folder = folder, .party = "t3", .tenant = 3, .bound_bytes = 500 * KIB };
     int fd;
 
-    put(3, "1.log", 450, 10);
-    put(3, "2.log", 450, 20);
-    fd = open(path_of("1.log"), O_WRONLY | O_APPEND | O_CLOEXEC);
+    tenant_logs_test_put(3, "1.log", 450, 10);
+    tenant_logs_test_put(3, "2.log", 450, 20);
+    fd = open(tenant_logs_test_path_of("1.log"), O_WRONLY | O_APPEND | O_CLOEXEC);
     BH_CHECK("it is held", bh_tenant_logs_hold(fd));
-    BH_CHECK_EQ("that of a running job counts", bh_tenant_logs_room(&logs, 100 * KIB), 0);
+    BH_CHECK_EQ("that of a running job counts", bh_tenant_logs_free_bytes(&logs, 100 * KIB), 0);
     BH_CHECK_STR("and stays", left(all), "1.log ");
     bh_fd_close(fd);
-    BH_CHECK_EQ("until it has ended", bh_tenant_logs_room(&logs, 100 * KIB), 100 * KIB);
+    BH_CHECK_EQ("until it has ended", bh_tenant_logs_free_bytes(&logs, 100 * KIB), 100 * KIB);
     BH_CHECK_STR("then it goes", left(all), "");
-    fd = open(path_of("2.log"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    unlink(path_of("2.log"));
+    fd = open(tenant_logs_test_path_of("2.log"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    unlink(tenant_logs_test_path_of("2.log"));
     BH_CHECK("what was removed cannot be held", !bh_tenant_logs_hold(fd));
     bh_fd_close(fd);
     BH_CHECK_DONE();
@@ -121,20 +121,20 @@ test_party(void **state)
     put_of("evil", 71, "3.log", 300, 30);
     put_of("evil", 73, "4.log", 190, 40);
     put_of("honest", 74, "9.log", 5000, 5);
-    BH_CHECK_EQ("they count together", bh_tenant_logs_room(&logs, 100 * KIB), 100 * KIB);
+    BH_CHECK_EQ("they count together", bh_tenant_logs_free_bytes(&logs, 100 * KIB), 100 * KIB);
     BH_CHECK_STR("the oldest of the one with most went", left(all), "1.log 3.log 4.log 9.log ");
-    BH_CHECK_EQ("and again", bh_tenant_logs_room(&logs, 500 * KIB), 500 * KIB);
+    BH_CHECK_EQ("and again", bh_tenant_logs_free_bytes(&logs, 500 * KIB), 500 * KIB);
     BH_CHECK_STR("not the oldest of all", left(all), "1.log 4.log 9.log ");
     put_of("evil", 71, "5.log", 400, 50);
-    fd = open(path_of("5.log"), O_WRONLY | O_APPEND | O_CLOEXEC);
+    fd = open(tenant_logs_test_path_of("5.log"), O_WRONLY | O_APPEND | O_CLOEXEC);
     BH_CHECK("a job of his runs", bh_tenant_logs_hold(fd));
-    BH_CHECK_EQ("it takes nothing", bh_tenant_logs_room(&logs, 500 * KIB), 0);
+    BH_CHECK_EQ("it takes nothing", bh_tenant_logs_free_bytes(&logs, 500 * KIB), 0);
     BH_CHECK_STR("of those that have less", left(all), "1.log 4.log 9.log ");
     bh_fd_close(fd);
-    BH_CHECK_EQ("his own", bh_tenant_logs_room(&logs, 500 * KIB), 500 * KIB);
-    BH_CHECK("go once it has ended", !is_there("5.log") && is_there("1.log") && is_there("4.log"));
+    BH_CHECK_EQ("his own", bh_tenant_logs_free_bytes(&logs, 500 * KIB), 500 * KIB);
+    BH_CHECK("go once it has ended", !tenant_logs_test_is_there("5.log") && tenant_logs_test_is_there("1.log") && tenant_logs_test_is_there("4.log"));
     for (const char *const *name = all; *name; name++)
-        unlink(path_of(*name));
+        unlink(tenant_logs_test_path_of(*name));
     BH_CHECK_DONE();
 }
 
@@ -142,11 +142,11 @@ test_party(void **state)
 static void
 test_marks_of_before(void **state)
 {
-    BH_CHECK("made", mkdir(path_of("tenants"), 0700) == 0 && mkdir(path_of("tenants/8"), 0700) == 0);
-    bh_fd_close(open(path_of("tenants/8/1.log"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    BH_CHECK("made", mkdir(tenant_logs_test_path_of("tenants"), 0700) == 0 && mkdir(tenant_logs_test_path_of("tenants/8"), 0700) == 0);
+    bh_fd_close(open(tenant_logs_test_path_of("tenants/8/1.log"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     put_of("acme", 8, "2.log", 1, 10);
-    BH_CHECK("they are its party's", is_there("parties/acme/8/1.log") && is_there("parties/acme/8/2.log"));
-    unlink(path_of("2.log"));
+    BH_CHECK("they are its party's", tenant_logs_test_is_there("parties/acme/8/1.log") && tenant_logs_test_is_there("parties/acme/8/2.log"));
+    unlink(tenant_logs_test_path_of("2.log"));
     BH_CHECK_DONE();
 }
 
@@ -156,16 +156,16 @@ test_small_and_gone(void **state)
 {
     const struct bh_tenant_logs logs = { .folder = folder, .party = "t4", .tenant = 4, .bound_bytes = 100 * KIB };
 
-    put(4, "1.log", 0, 10);
-    put(4, "2.log", 0, 20);
-    put(4, "3.log", 90, 30);
-    unlink(path_of("3.log"));
-    BH_CHECK_EQ("two empty ones count", bh_tenant_logs_room(&logs, 40 * KIB), 40 * KIB);
-    BH_CHECK("the first had to go", !is_there("1.log") && is_there("2.log"));
-    BH_CHECK("the mark of what is gone, too", !is_there("parties/t4/4/3.log"));
-    BH_CHECK_EQ("no bound", bh_tenant_logs_room(&(struct bh_tenant_logs){ .folder = folder, .party = "t4", .tenant = 4 }, 1), UINT64_MAX);
-    BH_CHECK_EQ("nobody's", bh_tenant_logs_room(&(struct bh_tenant_logs){ .folder = folder, .party = "", .bound_bytes = 1 }, 1), UINT64_MAX);
-    unlink(path_of("2.log"));
+    tenant_logs_test_put(4, "1.log", 0, 10);
+    tenant_logs_test_put(4, "2.log", 0, 20);
+    tenant_logs_test_put(4, "3.log", 90, 30);
+    unlink(tenant_logs_test_path_of("3.log"));
+    BH_CHECK_EQ("two empty ones count", bh_tenant_logs_free_bytes(&logs, 40 * KIB), 40 * KIB);
+    BH_CHECK("the first had to go", !tenant_logs_test_is_there("1.log") && tenant_logs_test_is_there("2.log"));
+    BH_CHECK("the mark of what is gone, too", !tenant_logs_test_is_there("parties/t4/4/3.log"));
+    BH_CHECK_EQ("no bound", bh_tenant_logs_free_bytes(&(struct bh_tenant_logs){ .folder = folder, .party = "t4", .tenant = 4 }, 1), UINT64_MAX);
+    BH_CHECK_EQ("nobody's", bh_tenant_logs_free_bytes(&(struct bh_tenant_logs){ .folder = folder, .party = "", .bound_bytes = 1 }, 1), UINT64_MAX);
+    unlink(tenant_logs_test_path_of("2.log"));
     BH_CHECK_DONE();
 }
 
@@ -175,12 +175,12 @@ test_grants(void **state)
 {
     struct bh_tenant_logs logs = { .folder = folder, .party = "t5", .tenant = 5 };
 
-    put(5, "1.log", 1024, 10);
+    tenant_logs_test_put(5, "1.log", 1024, 10);
     logs.bound_bytes = (65 << 10) * KIB;
-    BH_CHECK_EQ("a 64th of what is left", bh_tenant_logs_room(&logs, 64 * KIB), 1024 * KIB);
+    BH_CHECK_EQ("a 64th of what is left", bh_tenant_logs_free_bytes(&logs, 64 * KIB), 1024 * KIB);
     logs.bound_bytes = UINT64_C(1) << 40;
-    BH_CHECK_EQ("64 MiB at most", bh_tenant_logs_room(&logs, 64 * KIB), 64 << 20);
-    unlink(path_of("1.log"));
+    BH_CHECK_EQ("64 MiB at most", bh_tenant_logs_free_bytes(&logs, 64 * KIB), 64 << 20);
+    unlink(tenant_logs_test_path_of("1.log"));
     BH_CHECK_DONE();
 }
 
@@ -191,11 +191,11 @@ test_expire(void **state)
     int held;
     DIR *dir;
 
-    put(6, "1.log", 1, 10);
-    put(6, "2.log", 1, 10);
-    put(6, "3.log", 1, 30);
-    put(6, "other", 1, 10);
-    held = open(path_of("2.log"), O_WRONLY | O_CLOEXEC);
+    tenant_logs_test_put(6, "1.log", 1, 10);
+    tenant_logs_test_put(6, "2.log", 1, 10);
+    tenant_logs_test_put(6, "3.log", 1, 30);
+    tenant_logs_test_put(6, "other", 1, 10);
+    held = open(tenant_logs_test_path_of("2.log"), O_WRONLY | O_CLOEXEC);
     BH_CHECK("it is held", bh_tenant_logs_hold(held));
     dir = opendir(folder);
     while (bh_tenant_logs_expire(dir, 20 * BH_NS_PER_S, 2))

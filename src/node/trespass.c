@@ -14,9 +14,9 @@ bh_trespass_find(const struct bh_node *node, uint32_t pid, uint64_t but)
         bool inside = false;
         char id[32];
 
-        if (job->note.lease == but || job->ended)
+        if (job->record.lease == but || job->ended)
             continue;
-        bh_node_job_id(job->note.lease, id);
+        bh_node_job_id(job->record.lease, id);
         if (node->runtime.ops->has(node->runtime.self, id, (pid_t)pid, &inside, &ignored) == BH_OK
             && inside)
             return job;
@@ -25,23 +25,23 @@ bh_trespass_find(const struct bh_node *node, uint32_t pid, uint64_t but)
 }
 
 void
-bh_trespass_accuse(struct bh_job *job, const struct bh_note_piece *piece, uint32_t pid,
+bh_trespass_accuse(struct bh_job *job, const struct bh_node_partition *partition, uint32_t pid,
                    const char *does)
 {
-    if (!*job->isolation.charge && !*job->own_why)
+    if (!*job->isolation.charge && !*job->stop_why)
         snprintf(job->isolation.charge, sizeof job->isolation.charge,
                  "its process %" PRIu32 " %s partition %" PRIu64 " (%.16s of %.48s), which is not lent to it",
-                 pid, does, piece->partition, piece->profile, piece->gpu);
+                 pid, does, partition->partition, partition->profile, partition->gpu);
 }
 
 bool
-bh_trespass_charge(const struct bh_node *node, const struct bh_note_piece *piece,
+bh_trespass_charge(const struct bh_node *node, const struct bh_node_partition *partition,
                    uint32_t pid, uint64_t but)
 {
     struct bh_job *job = bh_trespass_find(node, pid, but);
 
-    if (!job || bh_job_overlaps(&job->note, piece))
+    if (!job || bh_job_overlaps(&job->record, partition))
         return false;
-    bh_trespass_accuse(job, piece, pid, "uses");
+    bh_trespass_accuse(job, partition, pid, "uses");
     return true;
 }

@@ -6,13 +6,13 @@
 #include "base/utf8.h"
 
 /* The GPU's entry, or a free one; NULL: all are in use. */
-static struct bh_trouble *
+static struct bh_gpu_error *
 entry_for(struct bh_node *node, const char *gpu)
 {
-    struct bh_trouble *free_one = NULL;
+    struct bh_gpu_error *free_one = NULL;
 
-    for (size_t i = 0; i < BH_COUNT(node->troubles); i++) {
-        struct bh_trouble *at = &node->troubles[i];
+    for (size_t i = 0; i < BH_COUNT(node->gpu_errors); i++) {
+        struct bh_gpu_error *at = &node->gpu_errors[i];
 
         if (strcmp(at->gpu, gpu) == 0)
             return at;
@@ -23,14 +23,14 @@ entry_for(struct bh_node *node, const char *gpu)
 }
 
 void
-bh_trouble_note(struct bh_node *node, const char *gpu, const struct bh_err *err)
+bh_gpu_error_record(struct bh_node *node, const char *gpu, const struct bh_err *err)
 {
-    struct bh_trouble *entry = entry_for(node, gpu);
+    struct bh_gpu_error *entry = entry_for(node, gpu);
 
     if (!entry)
         return;
     if (!err) {
-        *entry = (struct bh_trouble){ .gpu = "" };
+        *entry = (struct bh_gpu_error){ .gpu = "" };
         return;
     }
     snprintf(entry->gpu, sizeof entry->gpu, "%s", gpu);
@@ -40,10 +40,10 @@ bh_trouble_note(struct bh_node *node, const char *gpu, const struct bh_err *err)
 }
 
 const char *
-bh_trouble_of(const struct bh_node *node, const char *gpu)
+bh_gpu_error_find(const struct bh_node *node, const char *gpu)
 {
-    for (size_t i = 0; i < BH_COUNT(node->troubles); i++)
-        if (strcmp(node->troubles[i].gpu, gpu) == 0)
-            return node->troubles[i].why;
+    for (size_t i = 0; i < BH_COUNT(node->gpu_errors); i++)
+        if (strcmp(node->gpu_errors[i].gpu, gpu) == 0)
+            return node->gpu_errors[i].why;
     return "";
 }

@@ -6,9 +6,9 @@
 /* Why the last change of a GPU failed, for people: shown until a change of it comes out well. */
 
 /* `err` NULL: it came out well. */
-void bh_trouble_note(struct bh_node *node, const char *gpu, const struct bh_err *err);
+void bh_gpu_error_record(struct bh_node *node, const char *gpu, const struct bh_err *err);
 
 /* "" when there is none. */
-const char *bh_trouble_of(const struct bh_node *node, const char *gpu);
+const char *bh_gpu_error_find(const struct bh_node *node, const char *gpu);
 
 #endif

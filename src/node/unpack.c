@@ -36,23 +36,23 @@ enum {
     UNPACK_CPU_MILLI = 2000
 };
 
-static const bh_ns COURSE_EACH = BH_NS_PER_S;
+static const bh_ns PROGRESS_INTERVAL = BH_NS_PER_S;
 
 struct bh_unpack {
     pid_t pid;
     int report_fd;
     bh_ns give_up_at;    /* monotonic */
-    struct bh_kept kept; /* the START */
-    char said[REPORT_MAX]; /* the last line of its report, as far as it came */
-    size_t said_length;
-    struct bh_msg_image now, told; /* how far it is; what the daemon knows */
+    struct bh_order_copy copy; /* the START */
+    char output[REPORT_MAX]; /* the last line of its report, as far as it came */
+    size_t output_length;
+    struct bh_msg_image now, shared; /* how far it is; what the daemon knows */
     char digest[BH_IMAGE_DIGEST_CHARS + 1];
 };
 
 uint32_t
 bh_unpack_ids(const struct bh_conf *conf)
 {
-    return bh_range_first(conf, bh_range_of_images(conf));
+    return bh_uid_range_first(conf, bh_uid_range_of_images(conf));
 }
 
 bool
@@ -68,7 +68,7 @@ bh_unpack_wanted(const struct bh_msg_start *start)
 }
 
 bool
-bh_unpack_waits(const struct bh_node *node, uint64_t lease)
+bh_unpack_is_pending(const struct bh_node *node, uint64_t lease)
 {
     const struct bh_job *job = bh_state_job(&node->state, lease);
 
@@ -81,7 +81,7 @@ unpack_free(struct bh_unpack *unpack)
     if (!unpack)
         return;
     bh_fd_close(unpack->report_fd);
-    bh_kept_fini(&unpack->kept);
+    bh_order_copy_fini(&unpack->copy);
     free(unpack);
 }
 BH_AUTO_DEFINE(struct bh_unpack *, unpack_free)
@@ -219,7 +219,7 @@ add_scratch(struct bh_helper *helper, const struct bh_node *node,
             const struct bh_msg_start *start, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
-    bh_rc rc = bh_scratch_take(node, bh_state_job(&node->state, start->lease), start->scratch_bytes, err);
+    bh_rc rc = bh_scratch_acquire(node, bh_state_job(&node->state, start->lease), start->scratch_bytes, err);
 
     if (rc != BH_OK)
         return bh_err_wrap(err, "scratch");
@@ -261,9 +261,9 @@ start_program(struct bh_node *node, const struct bh_msg_start *start,
 
 /* Each second, to hear how far it is. */
 static bh_ns
-next_look(const struct bh_unpack *unpack)
+next_check(const struct bh_unpack *unpack)
 {
-    bh_ns soon = bh_time_monotonic() + COURSE_EACH;
+    bh_ns soon = bh_time_monotonic() + PROGRESS_INTERVAL;
 
     return soon < unpack->give_up_at ? soon : unpack->give_up_at;
 }
@@ -278,20 +278,20 @@ bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct b
 
     BH_ASSERT(job && unpack);
     unpack->report_fd = -1;
-    rc = bh_kept_init(&unpack->kept, BH_MSG_START, start, err);
+    rc = bh_order_copy_init(&unpack->copy, BH_MSG_START, start, err);
     if (rc == BH_OK)
         rc = start_program(node, start, unpack, err);
     if (rc != BH_OK)
         return rc;
     unpack->now = (struct bh_msg_image){ .lease = start->lease, .job = start->job };
     if (bh_unpack_has_image(start)) {
-        bh_job_say(node, start, "%s image %.200s",
+        bh_job_log_write(node, start, "%s image %.200s",
                    *start->image == 'd' ? "fetching" : "unpacking", start->image);
         bh_log(IMAGE_WANTED, BH_U64("lease", start->lease), BH_STR("image", start->image));
     }
     unpack->give_up_at = bh_time_monotonic() + node->conf.image_timeout_s * BH_NS_PER_S;
     job->pidfd = (int)syscall(SYS_pidfd_open, unpack->pid, 0);
-    job->look_at = next_look(unpack);
+    job->check_at = next_check(unpack);
     job->unpack = bh_steal(&unpack);
     return BH_OK;
 }
@@ -300,11 +300,11 @@ bh_unpack_begin(struct bh_node *node, const struct bh_msg_start *start, struct b
 
 /* "+STAGE DONE TOTAL" */
 static void
-take_line(struct bh_unpack *unpack)
+unpack_receive_line(struct bh_unpack *unpack)
 {
     uint64_t numbers[3] = { 0 };
     struct bh_err ignored;
-    char *save = NULL, *word = strtok_r(unpack->said + 1, " ", &save);
+    char *save = NULL, *word = strtok_r(unpack->output + 1, " ", &save);
     size_t count = 0;
 
     for (; word && count < BH_COUNT(numbers); word = strtok_r(NULL, " ", &save))
@@ -320,48 +320,48 @@ take_line(struct bh_unpack *unpack)
 
 /* What came of its report: lines of its course are taken, what stands behind them is the end. */
 static void
-read_course(struct bh_unpack *unpack)
+read_progress(struct bh_unpack *unpack)
 {
-    char *said = unpack->said, *end;
+    char *output = unpack->output, *end;
     ssize_t n;
 
-    while (unpack->said_length < REPORT_MAX - 1
-           && (n = read(unpack->report_fd, said + unpack->said_length,
-                        REPORT_MAX - 1 - unpack->said_length)) > 0) {
-        unpack->said_length += (size_t)n;
-        said[unpack->said_length] = '\0';
-        while (*said == '+' && (end = strchr(said, '\n')) != NULL) {
+    while (unpack->output_length < REPORT_MAX - 1
+           && (n = read(unpack->report_fd, output + unpack->output_length,
+                        REPORT_MAX - 1 - unpack->output_length)) > 0) {
+        unpack->output_length += (size_t)n;
+        output[unpack->output_length] = '\0';
+        while (*output == '+' && (end = strchr(output, '\n')) != NULL) {
             *end = '\0';
-            take_line(unpack);
-            unpack->said_length -= (size_t)(end + 1 - said);
-            memmove(said, end + 1, unpack->said_length + 1);
+            unpack_receive_line(unpack);
+            unpack->output_length -= (size_t)(end + 1 - output);
+            memmove(output, end + 1, unpack->output_length + 1);
         }
     }
 }
 
 static void
-say_course(struct bh_node *node, struct bh_unpack *unpack)
+send_progress(struct bh_node *node, struct bh_unpack *unpack)
 {
-    bool same = unpack->now.stage == unpack->told.stage
-                && unpack->now.done_bytes == unpack->told.done_bytes;
+    bool same = unpack->now.stage == unpack->shared.stage
+                && unpack->now.done_bytes == unpack->shared.done_bytes;
 
     if (same || unpack->now.stage == BH_IMAGE_READY)
         return;
-    unpack->told = unpack->now;
+    unpack->shared = unpack->now;
     bh_node_send(node, BH_MSG_IMAGE, &unpack->now);
 }
 
 static void
-say_ready(struct bh_node *node, const struct bh_job *job, const char *digest)
+send_ready(struct bh_node *node, const struct bh_job *job, const char *digest)
 {
-    struct bh_msg_image image = { .lease = job->note.lease, .job = job->note.job };
+    struct bh_msg_image image = { .lease = job->record.lease, .job = job->record.job };
 
     bh_path_format(image.digest, sizeof image.digest, "%.64s", digest);
     bh_node_send(node, BH_MSG_IMAGE, &image);
 }
 
 void
-bh_unpack_greet(struct bh_node *node)
+bh_unpack_connected(struct bh_node *node)
 {
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         const struct bh_job *job = &node->state.jobs[i];
@@ -369,11 +369,11 @@ bh_unpack_greet(struct bh_node *node)
         struct bh_err ignored;
 
         if (job->unpack) {
-            job->unpack->told.stage = BH_IMAGE_READY;
-            say_course(node, job->unpack);
-        } else if (bh_store_folder(node, job->note.lease, folder, &ignored) == BH_OK
+            job->unpack->shared.stage = BH_IMAGE_READY;
+            send_progress(node, job->unpack);
+        } else if (bh_store_folder(node, job->record.lease, folder, &ignored) == BH_OK
                    && strrchr(folder, '/') && bh_image_is_digest(strrchr(folder, '/') + 1)) {
-            say_ready(node, job, strrchr(folder, '/') + 1);
+            send_ready(node, job, strrchr(folder, '/') + 1);
         }
     }
 }
@@ -388,16 +388,16 @@ end_program(struct bh_node *node, struct bh_job *job, const char *tenant)
     struct bh_err ignored;
     char id[32];
 
-    bh_node_job_id(job->note.lease, id);
+    bh_node_job_id(job->record.lease, id);
     (void)!node->runtime.ops->destroy(node->runtime.self, id, &ignored);
     kill(unpack->pid, SIGKILL);
     while (waitpid(unpack->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     bh_fd_close(job->pidfd);
     job->pidfd = -1;
-    job->look_at = 0;
+    job->check_at = 0;
     if (tenant)
-        bh_store_clear(node, tenant, job->note.lease);
+        bh_store_clear(node, tenant, job->record.lease);
 }
 
 /* "!RC\nmessage\nhint\n" */
@@ -420,10 +420,10 @@ read_failure(char *text, struct bh_err *err)
 static bh_rc
 read_report(struct bh_unpack *unpack, struct bh_err *err)
 {
-    char *text = unpack->said;
+    char *text = unpack->output;
 
-    read_course(unpack);
-    if (unpack->said_length == 0)
+    read_progress(unpack);
+    if (unpack->output_length == 0)
         return bh_err_set(err, BH_IO, "unpacking it was ended from outside");
     if (text[0] == '!')
         return read_failure(text + 1, err);
@@ -438,24 +438,24 @@ read_report(struct bh_unpack *unpack, struct bh_err *err)
 
 /* Take the order back, end what runs for it, and go on with it or not. */
 static void
-conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_err *err)
+unpack_conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free)
-    struct bh_arena *arena = bh_arena_new(BH_KEPT_BYTES_MAX);
+    struct bh_arena *arena = bh_arena_new(BH_ORDER_COPY_BYTES_MAX);
     BH_AUTO(unpack_free)
     struct bh_unpack *unpack = job->unpack;
-    struct bh_msg_start start = *(struct bh_msg_start *)bh_kept_message(&unpack->kept, arena);
+    struct bh_msg_start start = *(struct bh_msg_start *)bh_order_copy_message(&unpack->copy, arena);
 
     end_program(node, job, bh_unpack_has_image(&start) ? start.tenant : NULL);
     if (rc != BH_OK && bh_unpack_has_image(&start) && strncmp(err->msg, "scratch", 7) != 0)
         bh_err_wrap(err, "image %.100s", start.image);
     if (rc == BH_OK && bh_unpack_has_image(&start))
         rc = *unpack->digest
-                 ? bh_store_use(node, job->note.lease, start.tenant, unpack->digest, err)
+                 ? bh_store_use(node, job->record.lease, start.tenant, unpack->digest, err)
                  : bh_err_set(err, BH_BUG, "an image without a digest");
     job->unpack = NULL;
     if (bh_unpack_has_image(&start))
-        say_ready(node, job, rc == BH_OK ? unpack->digest : "");
+        send_ready(node, job, rc == BH_OK ? unpack->digest : "");
     if (rc != BH_OK)
         bh_scratch_remove(node, start.lease);
     bh_orders_start_now(node, &start, rc, err);
@@ -464,7 +464,7 @@ conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_err *err)
 }
 
 void
-bh_unpack_look(struct bh_node *node, struct bh_job *job)
+bh_unpack_check(struct bh_node *node, struct bh_job *job)
 {
     struct bh_unpack *unpack = job->unpack;
     siginfo_t ended = { .si_pid = 0 };
@@ -473,9 +473,9 @@ bh_unpack_look(struct bh_node *node, struct bh_job *job)
 
     if (waitid(P_PID, (id_t)unpack->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         ended.si_pid == 0) {
-        read_course(unpack);
-        say_course(node, unpack);
-        job->look_at = next_look(unpack);
+        read_progress(unpack);
+        send_progress(node, unpack);
+        job->check_at = next_check(unpack);
         if (bh_time_monotonic() < unpack->give_up_at)
             return;
         rc = bh_err_set(&err, BH_TIMEOUT, "it was not there within %u seconds",
@@ -484,7 +484,7 @@ bh_unpack_look(struct bh_node *node, struct bh_job *job)
     } else {
         rc = read_report(unpack, &err);
     }
-    conclude(node, job, rc, &err);
+    unpack_conclude(node, job, rc, &err);
 }
 
 void
@@ -492,7 +492,7 @@ bh_unpack_cancel(struct bh_node *node, struct bh_job *job)
 {
     struct bh_err err = { 0 };
 
-    conclude(node, job,
+    unpack_conclude(node, job,
              bh_err_set(&err, BH_CONFLICT, "the job was stopped before it was unpacked"),
              &err);
 }

@@ -26,17 +26,17 @@ BH_MUST_USE bh_rc bh_unpack_begin(struct bh_node *node, const struct bh_msg_star
                                   struct bh_err *err);
 
 /* Whether that order waits for its image. */
-bool bh_unpack_waits(const struct bh_node *node, uint64_t lease);
+bool bh_unpack_is_pending(const struct bh_node *node, uint64_t lease);
 
 /* Its process ended, or its time is over: start the job, or answer that it cannot be.  The
  * job may be forgotten then. */
-void bh_unpack_look(struct bh_node *node, struct bh_job *job);
+void bh_unpack_check(struct bh_node *node, struct bh_job *job);
 
 /* Give up: the order is answered, and its lease forgotten. */
 void bh_unpack_cancel(struct bh_node *node, struct bh_job *job);
 
 /* A daemon connected: say how far images are, and which those are that jobs have. */
-void bh_unpack_greet(struct bh_node *node);
+void bh_unpack_connected(struct bh_node *node);
 
 /* First of the 65536 user ids that files in the store belong to: behind those of all jobs.
  */

@@ -106,13 +106,13 @@ open_store(struct unpack *unpack, struct bh_err *err)
 }
 
 static bh_rc
-enter_cell(struct unpack *unpack, struct bh_err *err)
+enter_sandbox(struct unpack *unpack, struct bh_err *err)
 {
     const struct options *options = unpack->options;
     char path[PATH_SIZE];
 
     bh_path_format(path, sizeof path, "%s/%s", options->store, unpack->folder);
-    return bh_cell_enter(&(struct bh_cell) { path, options->tool, options->pull.program }, err);
+    return bh_unpack_sandbox_enter(&(struct bh_unpack_sandbox) { path, options->tool, options->pull.program }, err);
 }
 
 /* One image of a tenant is fetched and unpacked at a time, so that several members of a gang
@@ -127,17 +127,17 @@ lock_store(const struct unpack *unpack, struct bh_err *err)
 /* ---- steps ---- */
 
 static bool
-look_at_stage(void *self, struct bh_unpack_progress *ret_progress)
+stage_progress(void *self, struct bh_unpack_progress *ret_progress)
 {
-    struct bh_unpack_told *told = self;
+    struct bh_unpack_shared *shared = self;
 
-    *ret_progress = (struct bh_unpack_progress) { BH_IMAGE_CHECKING, told->read_bytes,
-                                                  told->total_bytes };
+    *ret_progress = (struct bh_unpack_progress) { BH_IMAGE_CHECKING, shared->read_bytes,
+                                                  shared->total_bytes };
     return true;
 }
 
 static bool
-look_at_tool(void *self, struct bh_unpack_progress *ret_progress)
+tool_progress(void *self, struct bh_unpack_progress *ret_progress)
 {
     *ret_progress = (struct bh_unpack_progress) { .stage = BH_IMAGE_UNPACKING };
     return true;
@@ -150,10 +150,10 @@ run_long(struct unpack *unpack, int (*step)(void *self), struct bh_err *err)
     bool stage = step == bh_unpack_stage;
     bh_rc rc;
 
-    unpack->runner.look = stage ? look_at_stage : look_at_tool;
-    unpack->runner.look_self = unpack->order.told;
+    unpack->runner.progress = stage ? stage_progress : tool_progress;
+    unpack->runner.progress_self = unpack->order.shared;
     rc = bh_unpack_run(&unpack->runner, step, stage && !unpack->order.pull, err);
-    unpack->runner.look = NULL;
+    unpack->runner.progress = NULL;
     return rc;
 }
 
@@ -176,18 +176,18 @@ put_in_place(struct unpack *unpack, struct bh_err *err)
     char path[64];
 
     for (size_t i = 0; i < BH_COUNT(leftovers); i++) {
-        bh_path_format(path, sizeof path, BH_CELL_STAGE "/%s", leftovers[i]);
+        bh_path_format(path, sizeof path, BH_UNPACK_SANDBOX_STAGE "/%s", leftovers[i]);
         bh_path_remove_tree(path);
     }
     for (size_t i = 0; i < BH_COUNT(files); i++) {
-        bh_path_format(path, sizeof path, BH_CELL_STAGE "/%s", files[i]);
+        bh_path_format(path, sizeof path, BH_UNPACK_SANDBOX_STAGE "/%s", files[i]);
         unlink(path);
     }
     if (syncfs(unpack->store) != 0)
         return bh_err_errno(err, "write the image to the disk");
-    if (lchown(BH_CELL_STAGE, 0, 0) != 0 ||
+    if (lchown(BH_UNPACK_SANDBOX_STAGE, 0, 0) != 0 ||
         renameat(unpack->store, unpack->folder, unpack->store,
-                 unpack->order.told->manifest.digest) != 0)
+                 unpack->order.shared->manifest.digest) != 0)
         return bh_err_errno(err, "put the image in its place");
     return fsync(unpack->store) == 0 ? BH_OK
                                      : bh_err_errno(err, "put the image in its place");
@@ -207,7 +207,7 @@ is_present(const struct unpack *unpack, const char *digest)
 static bh_rc
 check_digest(const struct unpack *unpack, struct bh_err *err)
 {
-    char *digest = unpack->order.told->manifest.digest;
+    char *digest = unpack->order.shared->manifest.digest;
 
     digest[BH_IMAGE_HEX - 1] = '\0';
     return bh_image_is_digest(digest) ? BH_OK : bh_err_set(err, BH_BUG, "a digest that is none");
@@ -215,7 +215,7 @@ check_digest(const struct unpack *unpack, struct bh_err *err)
 
 /* Which image it is, by its manifest's digest. */
 static bh_rc
-resolve(struct unpack *unpack, struct bh_err *err)
+unpack_program_resolve(struct unpack *unpack, struct bh_err *err)
 {
     struct bh_pull *pull = &unpack->options->pull;
     bh_rc rc = BH_OK;
@@ -223,7 +223,7 @@ resolve(struct unpack *unpack, struct bh_err *err)
     if (pull->source)
         rc = bh_pull_begin(pull, err);
     if (rc == BH_OK)
-        rc = enter_cell(unpack, err);
+        rc = enter_sandbox(unpack, err);
     if (rc == BH_OK && pull->source)
         rc = bh_pull_enter(pull, unpack->runner.base, err);
     if (rc == BH_OK)
@@ -234,10 +234,10 @@ resolve(struct unpack *unpack, struct bh_err *err)
 
 /* The digest was asked for, so that no registry need say which image it is. */
 static bool
-is_known(struct unpack *unpack)
+unpack_program_has_digest(struct unpack *unpack)
 {
     const struct options *options = unpack->options;
-    char *digest = unpack->order.told->manifest.digest;
+    char *digest = unpack->order.shared->manifest.digest;
 
     if (!options->pull.source || !bh_image_is_digest(options->digest) ||
         !is_present(unpack, options->digest))
@@ -247,7 +247,7 @@ is_known(struct unpack *unpack)
 }
 
 static bh_rc
-fetch(struct unpack *unpack, struct bh_err *err)
+unpack_program_fetch(struct unpack *unpack, struct bh_err *err)
 {
     bh_rc rc = bh_pull_fetch(&unpack->options->pull, &unpack->runner, err);
 
@@ -264,7 +264,7 @@ remove_pulled(void)
 static bh_rc
 unpack_new(struct unpack *unpack, struct bh_err *err)
 {
-    bh_rc rc = unpack->order.pull ? fetch(unpack, err) : BH_OK;
+    bh_rc rc = unpack->order.pull ? unpack_program_fetch(unpack, err) : BH_OK;
 
     if (rc == BH_OK)
         rc = run_long(unpack, bh_unpack_stage, err);
@@ -289,12 +289,12 @@ drop_stage(const struct unpack *unpack, struct bh_err *err)
 static bh_rc
 unpack_image(struct unpack *unpack, struct bh_err *err)
 {
-    const char *digest = unpack->order.told->manifest.digest;
+    const char *digest = unpack->order.shared->manifest.digest;
     bh_rc rc;
 
-    if (is_known(unpack))
+    if (unpack_program_has_digest(unpack))
         return drop_stage(unpack, err);
-    rc = resolve(unpack, err);
+    rc = unpack_program_resolve(unpack, err);
     if (rc == BH_OK && is_present(unpack, digest))
         return drop_stage(unpack, err);
     if (rc == BH_OK)
@@ -309,7 +309,7 @@ unpack_image(struct unpack *unpack, struct bh_err *err)
 /* All of it is taken at once: a disk that fills later does not fail the job in the middle
  * of a write that it has room for. */
 static bh_rc
-reserve(const struct options *options, struct bh_err *err)
+unpack_program_reserve(const struct options *options, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
     int fd =
@@ -318,7 +318,7 @@ reserve(const struct options *options, struct bh_err *err)
 
     if (fd < 0)
         return bh_err_errno(err, "scratch: create %s", options->scratch);
-    if (!bh_disk_leaves_room(fd, options->scratch_bytes)) {
+    if (!bh_disk_leaves_space(fd, options->scratch_bytes)) {
         bh_err_set(err, BH_QUOTA, "scratch: %" PRIu64 " MiB would fill the node's disk",
                    options->scratch_bytes >> 20);
         return bh_err_hint(err, "it is tried again when a job on the node has ended; ask for less, or have the "
@@ -354,7 +354,7 @@ make_scratch(const struct options *options, struct bh_err *err)
     char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *const env[] = { path, NULL };
     int status = -1;
     pid_t pid;
-    bh_rc rc = reserve(options, err);
+    bh_rc rc = unpack_program_reserve(options, err);
 
     if (rc != BH_OK)
         return rc;
@@ -368,7 +368,7 @@ make_scratch(const struct options *options, struct bh_err *err)
 /* ---- the command line ---- */
 
 static bool
-read_number(const char *text, uint64_t *ret_number)
+unpack_program_read_number(const char *text, uint64_t *ret_number)
 {
     struct bh_err ignored;
 
@@ -417,13 +417,13 @@ static const struct word {
 };
 
 static bool
-take_word(const struct word *word, const char *value, struct options *options)
+unpack_program_read_word_of(const struct word *word, const char *value, struct options *options)
 {
     char *place = (char *)options + word->offset;
     uint32_t *count = (uint32_t *)(void *)((char *)options + word->count_offset);
 
     if (word->kind == WORD_NUMBER)
-        return read_number(value, (uint64_t *)(void *)place);
+        return unpack_program_read_number(value, (uint64_t *)(void *)place);
     if (word->kind == WORD_LIST && *count == word->most)
         return false;
     if (word->kind == WORD_LIST)
@@ -441,7 +441,7 @@ read_word(const char *text, struct options *options)
 
         if (strncmp(text, "--", 2) == 0 && strncmp(text + 2, words[i].name, length) == 0 &&
             text[2 + length] == '=')
-            return take_word(&words[i], text + 2 + length + 1, options);
+            return unpack_program_read_word_of(&words[i], text + 2 + length + 1, options);
     }
     return false;
 }
@@ -485,21 +485,21 @@ static bh_rc
 take_places(struct unpack *unpack, struct bh_err *err)
 {
     const struct options *options = unpack->options;
-    uid_t reader = options->pull.source ? 0 : BH_CELL_GUEST; /* as the cell numbers it */
-    void *told = mmap(NULL, sizeof *unpack->order.told, PROT_READ | PROT_WRITE,
+    uid_t reader = options->pull.source ? 0 : BH_UNPACK_SANDBOX_SUBMITTER; /* as the cell numbers it */
+    void *shared = mmap(NULL, sizeof *unpack->order.shared, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    if (told == MAP_FAILED)
+    if (shared == MAP_FAILED)
         return bh_err_errno(err, "map memory");
-    if (options->pull.source && dup2(STDIN_FILENO, BH_CELL_FD) < 0)
+    if (options->pull.source && dup2(STDIN_FILENO, BH_UNPACK_SANDBOX_FD) < 0)
         return bh_err_errno(err, "take a descriptor");
     unpack->order = (struct bh_unpack_order) {
         .pull = options->pull.source ? &options->pull : NULL,
         .tag = options->tag,
         .digest = options->digest,
         .bytes_max = options->bytes_max,
-        .layout = { &bh_crypto_openssl, BH_CELL_FD, reader, reader },
-        .told = told,
+        .layout = { &bh_crypto_openssl, BH_UNPACK_SANDBOX_FD, reader, reader },
+        .shared = shared,
     };
     unpack->runner = (struct bh_unpack_runner) { .base = (uint32_t)options->base,
                                                  .uid = (uint32_t)options->uid,
@@ -532,7 +532,7 @@ main(int argc, char **argv)
     if (rc == BH_OK && options.store)
         rc = unpack_image(&unpack, &err);
     if (rc == BH_OK)
-        printf("%s\n", options.store ? unpack.order.told->manifest.digest : "none");
+        printf("%s\n", options.store ? unpack.order.shared->manifest.digest : "none");
     else
         printf("!%d\n%s\n%s\n", (int)rc, err.msg, err.hint);
     return fflush(stdout) == 0 ? 0 : EXIT_FAILURE;

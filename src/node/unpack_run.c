@@ -9,49 +9,49 @@
 
 /* What a step told, as far as it may be believed. */
 static bh_rc
-take_told(const struct bh_unpack_told *told, struct bh_err *err)
+copy_shared(const struct bh_unpack_shared *shared, struct bh_err *err)
 {
-    struct bh_err said = told->err;
+    struct bh_err reported = shared->err;
 
-    said.msg[sizeof said.msg - 1] = said.hint[sizeof said.hint - 1] = '\0';
-    if (told->rc <= BH_OK || told->rc >= BH_BUG || !said.msg[0])
+    reported.msg[sizeof reported.msg - 1] = reported.hint[sizeof reported.hint - 1] = '\0';
+    if (shared->rc <= BH_OK || shared->rc >= BH_BUG || !reported.msg[0])
         return bh_err_set(err, BH_IO, "unpacking failed and nobody said why");
-    bh_err_set(err, told->rc, "%s", said.msg);
-    return said.hint[0] ? bh_err_hint(err, "%s", said.hint) : told->rc;
+    bh_err_set(err, shared->rc, "%s", reported.msg);
+    return reported.hint[0] ? bh_err_hint(err, "%s", reported.hint) : shared->rc;
 }
 
 static bool
-watch(void *self)
+unpack_run_watch(void *self)
 {
     struct bh_unpack_runner *runner = self;
     struct bh_unpack_progress now = { 0 };
-    bool good = runner->look(runner->look_self, &now);
+    bool good = runner->progress(runner->progress_self, &now);
 
-    if (now.stage != runner->said.stage || now.done_bytes != runner->said.done_bytes) {
+    if (now.stage != runner->reported.stage || now.done_bytes != runner->reported.done_bytes) {
         printf("+%" PRIu32 " %" PRIu64 " %" PRIu64 "\n", now.stage, now.done_bytes,
                now.total_bytes);
         fflush(stdout);
-        runner->said = now;
+        runner->reported = now;
     }
     return good;
 }
 
 bh_rc
-bh_unpack_run(struct bh_unpack_runner *runner, int (*step)(void *order), bool as_guest,
+bh_unpack_run(struct bh_unpack_runner *runner, int (*step)(void *order), bool as_submitter,
               struct bh_err *err)
 {
-    struct bh_cell_child child = { .base = runner->base,
-                                   .guest_uid = as_guest ? runner->uid : UINT32_MAX,
-                                   .guest_gid = as_guest ? runner->gid : UINT32_MAX,
+    struct bh_unpack_sandbox_child child = { .base = runner->base,
+                                   .submitter_uid = as_submitter ? runner->uid : UINT32_MAX,
+                                   .submitter_gid = as_submitter ? runner->gid : UINT32_MAX,
                                    .run = step,
                                    .self = runner->order,
-                                   .watch = runner->look ? watch : NULL,
+                                   .watch = runner->progress ? unpack_run_watch : NULL,
                                    .watch_self = runner };
     int status = 0;
     bh_rc rc;
 
-    memset(&runner->order->told->err, 0, sizeof runner->order->told->err);
-    rc = bh_cell_run(&child, &status, err);
+    memset(&runner->order->shared->err, 0, sizeof runner->order->shared->err);
+    rc = bh_unpack_sandbox_run(&child, &status, err);
     if (rc != BH_OK || status == 0)
         return rc;
     if (!WIFEXITED(status)) {
@@ -60,5 +60,5 @@ bh_unpack_run(struct bh_unpack_runner *runner, int (*step)(void *order), bool as
                            "the image may be damaged, or image_memory_mib of node.conf too "
                            "little for it");
     }
-    return take_told(runner->order->told, err);
+    return copy_shared(runner->order->shared, err);
 }

@@ -17,14 +17,14 @@ struct bh_unpack_runner {
     uint32_t uid, gid;          /* the submitter */
     struct bh_unpack_order *order;
     /* How far the step is; false: it must end.  NULL: not asked. */
-    bool (*look)(void *self, struct bh_unpack_progress *ret_progress);
-    void *look_self;
-    struct bh_unpack_progress said;
+    bool (*progress)(void *self, struct bh_unpack_progress *ret_progress);
+    void *progress_self;
+    struct bh_unpack_progress reported;
 };
 
-/* Run one to its end; as_guest: with the submitter's rights to his files.  What it told is an
+/* Run one to its end; as_submitter: with the submitter's rights to his files.  What it told is an
  * error when it failed; BH_FULL: it was killed. */
 BH_MUST_USE bh_rc bh_unpack_run(struct bh_unpack_runner *runner, int (*step)(void *order),
-                                bool as_guest, struct bh_err *err);
+                                bool as_submitter, struct bh_err *err);
 
 #endif

@@ -18,16 +18,16 @@
 #include "node/image_note.h"
 #include "node/path.h"
 
-#define STAGE BH_CELL_STAGE
+#define STAGE BH_UNPACK_SANDBOX_STAGE
 #define LAYOUT STAGE "/in"
 #define TAG "x"
 
 enum { FILES_MOST = 2000000, LOG_TAIL = 400 };
 
 static int
-tell(struct bh_unpack_order *order, bh_rc rc)
+unpack_fail(struct bh_unpack_order *order, bh_rc rc)
 {
-    order->told->rc = rc;
+    order->shared->rc = rc;
     return rc != BH_OK;
 }
 
@@ -36,15 +36,15 @@ tell(struct bh_unpack_order *order, bh_rc rc)
 static bh_rc
 find_manifest(struct bh_unpack_order *order, struct bh_buf *text, struct bh_err *err)
 {
-    struct bh_image_blob *blob = &order->told->manifest;
-    bh_rc rc = bh_layout_index(&order->layout, text, err);
+    struct bh_image_blob *blob = &order->shared->manifest;
+    bh_rc rc = bh_oci_layout_index(&order->layout, text, err);
 
     if (rc == BH_OK)
         rc = bh_image_find(text, order->tag, order->digest, blob, err);
     if (rc != BH_OK || blob->media != BH_MEDIA_INDEX)
         return rc;
     bh_buf_clear(text);
-    rc = bh_layout_document(&order->layout, blob, text, err);
+    rc = bh_oci_layout_document(&order->layout, blob, text, err);
     return rc == BH_OK ? bh_image_find_platform(text, blob, err) : rc;
 }
 
@@ -56,9 +56,9 @@ bh_unpack_resolve(void *self)
     bh_rc rc;
 
     bh_buf_init(&text, BH_IMAGE_DOCUMENT_MAX);
-    rc = find_manifest(order, &text, &order->told->err);
+    rc = find_manifest(order, &text, &order->shared->err);
     bh_buf_fini(&text);
-    return tell(order, rc);
+    return unpack_fail(order, rc);
 }
 
 /* ---- staging ---- */
@@ -74,14 +74,14 @@ struct staging {
 static bh_rc
 read_documents(struct staging *staging, struct bh_buf *text, struct bh_err *err)
 {
-    const struct bh_layout *layout = &staging->order->layout;
-    bh_rc rc = bh_layout_document(layout, &staging->order->told->manifest, text, err);
+    const struct bh_oci_layout *layout = &staging->order->layout;
+    bh_rc rc = bh_oci_layout_document(layout, &staging->order->shared->manifest, text, err);
 
     if (rc == BH_OK)
         rc = bh_image_read_manifest(text, &staging->manifest, err);
     bh_buf_clear(text);
     if (rc == BH_OK)
-        rc = bh_layout_document(layout, &staging->manifest.config, text, err);
+        rc = bh_oci_layout_document(layout, &staging->manifest.config, text, err);
     if (rc == BH_OK)
         rc = bh_image_read_config(text, staging->arena, &staging->config, err);
     if (rc == BH_OK && staging->config.diff_id_count != staging->manifest.layer_count)
@@ -92,7 +92,7 @@ read_documents(struct staging *staging, struct bh_buf *text, struct bh_err *err)
 }
 
 static bh_rc
-write_file(const char *path, const void *bytes, size_t length, struct bh_err *err)
+unpack_steps_write_file(const char *path, const void *bytes, size_t length, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -115,7 +115,7 @@ write_blob(const struct staging *staging, const struct bh_buf *text,
     ret_blob->bytes = text->length;
     bh_path_format(path, sizeof path, LAYOUT "/blobs/sha256/%s", ret_blob->digest);
     return text->overflow ? bh_err_set(err, BH_FULL, "its documents are too long")
-                          : write_file(path, text->bytes, text->length, err);
+                          : unpack_steps_write_file(path, text->bytes, text->length, err);
 }
 
 static bh_rc
@@ -136,9 +136,9 @@ write_documents(struct staging *staging, struct bh_err *err)
     bh_buf_clear(&text);
     bh_image_put_index(&text, &manifest, TAG);
     if (rc == BH_OK)
-        rc = write_file(LAYOUT "/index.json", text.bytes, text.length, err);
+        rc = unpack_steps_write_file(LAYOUT "/index.json", text.bytes, text.length, err);
     if (rc == BH_OK)
-        rc = write_file(LAYOUT "/oci-layout", version, strlen(version), err);
+        rc = unpack_steps_write_file(LAYOUT "/oci-layout", version, strlen(version), err);
     bh_buf_fini(&text);
     return rc;
 }
@@ -153,14 +153,14 @@ stage_layer(struct staging *staging, uint32_t at, struct bh_err *err)
                                         .blob = layer,
                                         .diff_id = diff_id,
                                         .budget = &staging->budget,
-                                        .read_bytes = &staging->order->told->read_bytes };
+                                        .read_bytes = &staging->order->shared->read_bytes };
     BH_AUTO(bh_fd_close)
     int from = -1;
     BH_AUTO(bh_fd_close)
     int to = -1;
     uint64_t bytes = 0;
     char path[128];
-    bh_rc rc = bh_layout_open(&staging->order->layout, layer, &from, err);
+    bh_rc rc = bh_oci_layout_open(&staging->order->layout, layer, &from, err);
 
     bh_path_format(path, sizeof path, LAYOUT "/blobs/sha256/%s", diff_id);
     if (rc == BH_OK) {
@@ -193,11 +193,11 @@ stage_all(struct staging *staging, struct bh_err *err)
     if (rc == BH_OK)
         rc = read_documents(staging, &text, err);
     if (rc == BH_OK)
-        rc = write_file(STAGE "/config", text.bytes, text.length, err);
+        rc = unpack_steps_write_file(STAGE "/config", text.bytes, text.length, err);
     bh_buf_fini(&text);
-    staging->order->told->total_bytes = 0;
+    staging->order->shared->total_bytes = 0;
     for (uint32_t i = 0; i < staging->manifest.layer_count; i++)
-        staging->order->told->total_bytes += staging->manifest.layers[i].bytes;
+        staging->order->shared->total_bytes += staging->manifest.layers[i].bytes;
     for (uint32_t i = 0; i < staging->manifest.layer_count && rc == BH_OK; i++)
         rc = stage_layer(staging, i, err);
     return rc == BH_OK ? write_documents(staging, err) : rc;
@@ -213,10 +213,10 @@ bh_unpack_stage(void *self)
     staging.order = order;
     staging.arena = bh_arena_new(4 << 20);
     staging.budget = (struct bh_tar_budget) { order->bytes_max, FILES_MOST };
-    rc = stage_all(&staging, &order->told->err);
-    order->told->bytes = order->bytes_max - staging.budget.bytes;
+    rc = stage_all(&staging, &order->shared->err);
+    order->shared->bytes = order->bytes_max - staging.budget.bytes;
     bh_arena_free(staging.arena);
-    return tell(order, rc);
+    return unpack_fail(order, rc);
 }
 
 /* ---- umoci ---- */
@@ -239,7 +239,7 @@ bh_unpack_tool(void *self)
     if (log < 0 || dup2(log, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0 ||
         dup2(log, STDERR_FILENO) < 0 || close_range(3, ~0u, 0) != 0)
         return EXIT_FAILURE;
-    execve(BH_CELL_TOOL, argv, env);
+    execve(BH_UNPACK_SANDBOX_TOOL, argv, env);
     return EXIT_FAILURE;
 }
 
@@ -263,9 +263,9 @@ bh_unpack_explain(void *self)
     while (*line && ((unsigned char)*line >= 0x80 || *line == ' '))
         line++;
     if (strstr(line, "no space left"))
-        return tell(order,
-                    bh_err_set(&order->told->err, BH_FULL, "no space left on the disk"));
-    return tell(order, bh_err_set(&order->told->err, BH_INVALID, "umoci: %.150s",
+        return unpack_fail(order,
+                    bh_err_set(&order->shared->err, BH_FULL, "no space left on the disk"));
+    return unpack_fail(order, bh_err_set(&order->shared->err, BH_INVALID, "umoci: %.150s",
                                   *line ? line : "it does not run"));
 }
 
@@ -283,7 +283,7 @@ is_folder(int root, const char *path)
 }
 
 static bh_rc
-join(struct bh_arena *arena, const struct bh_texts *first, const struct bh_texts *second,
+unpack_steps_join(struct bh_arena *arena, const struct bh_texts *first, const struct bh_texts *second,
      struct bh_texts *ret_texts, struct bh_err *err)
 {
     const char **items =
@@ -302,7 +302,7 @@ join(struct bh_arena *arena, const struct bh_texts *first, const struct bh_texts
 
 /* Variables that are none, and Bulkhead's own, are left out. */
 static void
-keep_env(struct bh_texts *env)
+filter_env(struct bh_texts *env)
 {
     uint32_t kept = 0;
 
@@ -316,12 +316,12 @@ keep_env(struct bh_texts *env)
 }
 
 static bh_rc
-write_note(struct bh_arena *arena, struct bh_unpack_order *order, struct bh_buf *text,
+write_record(struct bh_arena *arena, struct bh_unpack_order *order, struct bh_buf *text,
            struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
     int root = open(STAGE "/rootfs", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct bh_image_note note = { .bytes = order->told->bytes };
+    struct bh_image_record record = { .bytes = order->shared->bytes };
     struct bh_image_config *config = bh_arena_alloc(arena, sizeof *config);
     struct bh_user user;
     bh_rc rc = bh_file_read(STAGE "/config", BH_IMAGE_DOCUMENT_MAX - 1, text, err);
@@ -333,20 +333,20 @@ write_note(struct bh_arena *arena, struct bh_unpack_order *order, struct bh_buf 
     if (rc == BH_OK)
         rc = bh_user_find(root, config->user, &user, err);
     if (rc == BH_OK)
-        rc = join(arena, &config->entrypoint, &config->cmd, &note.command, err);
+        rc = unpack_steps_join(arena, &config->entrypoint, &config->cmd, &record.command, err);
     if (rc != BH_OK)
         return rc;
-    note.env = config->env;
-    keep_env(&note.env);
-    note.uid = user.uid;
-    note.gid = user.gid;
+    record.env = config->env;
+    filter_env(&record.env);
+    record.uid = user.uid;
+    record.gid = user.gid;
     if (config->working_dir[0] && !bh_file_path_fault(config->working_dir) &&
         is_folder(root, config->working_dir))
-        note.cwd = config->working_dir;
+        record.cwd = config->working_dir;
     bh_buf_clear(text);
-    bh_json_encode(text, &bh_image_note_fields, &note);
+    bh_json_encode(text, &bh_image_record_fields, &record);
     return text->overflow ? bh_err_set(err, BH_FULL, "its configuration is too long")
-                          : write_file(STAGE "/image.json", text->bytes, text->length, err);
+                          : unpack_steps_write_file(STAGE "/image.json", text->bytes, text->length, err);
 }
 
 int
@@ -358,8 +358,8 @@ bh_unpack_finish(void *self)
     bh_rc rc;
 
     bh_buf_init(&text, BH_IMAGE_DOCUMENT_MAX);
-    rc = write_note(arena, order, &text, &order->told->err);
+    rc = write_record(arena, order, &text, &order->shared->err);
     bh_buf_fini(&text);
     bh_arena_free(arena);
-    return tell(order, rc);
+    return unpack_fail(order, rc);
 }

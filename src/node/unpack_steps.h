@@ -10,7 +10,7 @@
  * What they tell stands in memory that they share with their parent, who believes none of
  * it but the amounts, and holds texts within bounds. */
 
-struct bh_unpack_told {
+struct bh_unpack_shared {
     bh_rc rc;
     struct bh_err err;
     struct bh_image_blob manifest; /* by bh_unpack_resolve, or pull_steps.h */
@@ -26,8 +26,8 @@ struct bh_unpack_order {
     const struct bh_pull *pull; /* from a registry (pull.h); NULL: a layout */
     const char *tag, *digest; /* "": not said */
     uint64_t bytes_max;       /* of the layers' archives */
-    struct bh_layout layout;
-    struct bh_unpack_told *told;
+    struct bh_oci_layout layout;
+    struct bh_unpack_shared *shared;
 };
 
 /* Each takes a struct bh_unpack_order and gives an exit status: 0, or 1 with told->err. */

@@ -28,11 +28,11 @@
 #include "node/report.h"
 #include "node/reset.h"
 
-enum { ASKED_MAX = 64, ARGS_MAX = 12, PROBE_PIDS = 64, GLANCE_MS = 2 };
+enum { ASKED_MAX = 64, ARGS_MAX = 12, PROBE_PIDS = 64, POLL_MS = 2 };
 #define PROBE_MEMORY (UINT64_C(64) << 20)
-#define KILL_PATIENCE (5 * BH_NS_PER_S)
-#define KILL_AGAIN (50 * BH_NS_PER_MS)
-#define GLANCE (2 * BH_NS_PER_MS)
+#define KILL_TIMEOUT (5 * BH_NS_PER_S)
+#define KILL_INTERVAL (50 * BH_NS_PER_MS)
+#define POLL_INTERVAL (2 * BH_NS_PER_MS)
 #define TRESPASS_PATIENCE (10 * BH_NS_PER_S)
 #define TRESPASS_AGAIN (50 * BH_NS_PER_MS)
 
@@ -45,23 +45,23 @@ struct asked {
 struct bh_verify {
     struct asked asked[ASKED_MAX];
     uint32_t asked_count;
-    struct bh_guest *probe;          /* of the try that runs, or NULL */
-    bool let_go, killed;
+    struct bh_helper_sandbox *probe;          /* of the try that runs, or NULL */
+    bool started, killed;
     bool lease_gone;                 /* the one that was asked about ends, or does not run here */
     bh_ns until;                     /* monotonic; it is killed, or given up when it was */
-    bh_ns look_at;                   /* monotonic; not looked at before: somebody trespasses */
+    bh_ns check_at;                   /* monotonic; not looked at before: somebody trespasses */
     uint64_t tries;
     uint32_t starts;                 /* of jobs, since the last sample */
     char driver[40];                 /* at the last try */
-    char held_driver[40];            /* at the last that held */
+    char passed_driver[40];            /* at the last that held */
     int canary;                      /* abstract socket that nobody inside may reach */
     struct bh_report own, report;    /* of the probe and its sandbox; and all that is answered */
-    struct bh_msg_verdict unheard;   /* checks are the report's */
-    bool has_unheard;
-    enum bh_walls walls;             /* of the machine's kind of sandbox */
+    struct bh_msg_verdict unsent;   /* checks are the report's */
+    bool has_unsent;
+    enum bh_isolation isolation;             /* of the machine's kind of sandbox */
     char why[200];                   /* when unfinished or broken */
-    bool proven;                     /* a try of the node failed: only one that is asked for lifts that */
-    struct bh_again again;
+    bool failed_node;                     /* a try of the node failed: only one that is asked for lifts that */
+    struct bh_verify_retry retry;
     struct bh_fences fences;
 };
 
@@ -87,9 +87,9 @@ bh_verify_free(struct bh_verify *verify)
 /* ---- fences ---- */
 
 static bool
-fences_all(const struct bh_verify *verify)
+closes_all(const struct bh_verify *verify)
 {
-    return verify->walls == BH_WALLS_UNFINISHED || verify->walls == BH_WALLS_BROKEN;
+    return verify->isolation == BH_ISOLATION_INCONCLUSIVE || verify->isolation == BH_ISOLATION_FAILED;
 }
 
 const char *
@@ -97,36 +97,36 @@ bh_verify_why(const struct bh_node *node, const char *gpu)
 {
     if (!node->verify)
         return NULL;
-    return fences_all(node->verify) ? node->verify->why : bh_fence_find(&node->verify->fences, gpu);
+    return closes_all(node->verify) ? node->verify->why : bh_fence_find(&node->verify->fences, gpu);
 }
 
 /* The wall clock's time of the next try by itself. */
 static uint64_t
-again_ns(const struct bh_verify *verify)
+retry_ns(const struct bh_verify *verify)
 {
-    bh_ns now = bh_time_monotonic(), at = verify->again.at;
+    bh_ns now = bh_time_monotonic(), at = verify->retry.at;
 
     return at ? bh_time_now() + (at > now ? at - now : 0) : 0;
 }
 
 void
-bh_verify_walls(const struct bh_node *node, struct bh_msg_walls *ret_walls)
+bh_verify_isolation(const struct bh_node *node, struct bh_msg_isolation *ret_isolation)
 {
     const struct bh_verify *verify = node->verify;
 
-    *ret_walls = (struct bh_msg_walls){ .state = verify->walls, .tries = verify->again.made,
-                                        .again_ns = again_ns(verify),
-                                        .gpus = fences_all(verify) ? node->inventory.gpu_count
+    *ret_isolation = (struct bh_msg_isolation){ .state = verify->isolation, .tries = verify->retry.made,
+                                        .retry_ns = retry_ns(verify),
+                                        .gpus = closes_all(verify) ? node->inventory.gpu_count
                                                                    : verify->fences.count };
-    memcpy(ret_walls->why, verify->why, sizeof ret_walls->why);
-    if (fences_all(verify) || verify->fences.count == 0)
+    memcpy(ret_isolation->why, verify->why, sizeof ret_isolation->why);
+    if (closes_all(verify) || verify->fences.count == 0)
         return;
-    ret_walls->state = BH_WALLS_PARTLY;
-    snprintf(ret_walls->why, sizeof ret_walls->why, "%s", verify->fences.entries[0].why);
+    ret_isolation->state = BH_ISOLATION_PARTLY_FAILED;
+    snprintf(ret_isolation->why, sizeof ret_isolation->why, "%s", verify->fences.entries[0].why);
 }
 
 static void
-say_health(struct bh_node *node, const char *gpu, uint32_t fault, const char *why)
+send_health(struct bh_node *node, const char *gpu, uint32_t fault, const char *why)
 {
     struct bh_msg_health health = { .fault = fault, .gi = BH_WHOLE_GPU,
                                     .recovery = UINT32_MAX };
@@ -139,29 +139,29 @@ say_health(struct bh_node *node, const char *gpu, uint32_t fault, const char *wh
 
 /* Those that do not answer are told of when they do again (node/health.h). */
 static bool
-answers(const struct bh_node *node, const struct bh_device_gpu *gpu)
+verify_answers(const struct bh_node *node, const struct bh_device_gpu *gpu)
 {
-    return !gpu->lost && !bh_health_is_away(node, gpu->uuid);
+    return !gpu->lost && !bh_health_is_unresponsive(node, gpu->uuid);
 }
 
 /* No GPU takes a new lease; those that run, run on, and are checked each for itself.  What failed
  * is not forgotten for a try that was inconclusive. */
 static void
-close_all(struct bh_node *node, enum bh_walls walls, const char *why)
+close_all(struct bh_node *node, enum bh_isolation isolation, const char *why)
 {
     struct bh_verify *verify = node->verify;
 
-    if (walls >= verify->walls) {
-        verify->walls = walls;
+    if (isolation >= verify->isolation) {
+        verify->isolation = isolation;
         snprintf(verify->why, sizeof verify->why, "%s", why);
     }
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
-        if (!answers(node, &node->inventory.gpus[i]))
+        if (!verify_answers(node, &node->inventory.gpus[i]))
             continue;
         bh_report_ends(node, node->inventory.gpus[i].uuid);
-        say_health(node, node->inventory.gpus[i].uuid, BH_FAULT_ISOLATION, why);
+        send_health(node, node->inventory.gpus[i].uuid, BH_FAULT_ISOLATION, why);
     }
-    for (uint32_t i = 0; walls == BH_WALLS_BROKEN && i < node->state.job_count; i++)
+    for (uint32_t i = 0; isolation == BH_ISOLATION_FAILED && i < node->state.job_count; i++)
         bh_lease_check_soon(&node->state.jobs[i]);
 }
 
@@ -170,12 +170,12 @@ void
 bh_verify_close_gpu(struct bh_node *node, const struct bh_job *job, const char *why)
 {
     struct bh_fences *fences = &node->verify->fences;
-    const char *gpu = job->note.lent[0].gpu;
+    const char *gpu = job->record.lent[0].gpu;
 
-    bh_log(WALL_BROKEN, BH_U64("lease", job->note.lease), BH_U64("job", job->note.job),
+    bh_log(WALL_BROKEN, BH_U64("lease", job->record.lease), BH_U64("job", job->record.job),
            BH_STR("why", why));
-    if (job->note.lent_count > 0 && bh_fence_add(fences, gpu, job->note.job, why))
-        say_health(node, gpu, BH_FAULT_ISOLATION, bh_fence_find(fences, gpu));
+    if (job->record.lent_count > 0 && bh_fence_add(fences, gpu, job->record.job, why))
+        send_health(node, gpu, BH_FAULT_ISOLATION, bh_fence_find(fences, gpu));
 }
 
 /* Only a try that was inconclusive is made again unasked, as long as none has failed. */
@@ -185,15 +185,15 @@ plan(struct bh_node *node, bool failed, const char *why)
     struct bh_verify *verify = node->verify;
     bh_ns now = bh_time_monotonic();
 
-    verify->proven = verify->proven || failed;
-    if (verify->proven)
-        verify->again = (struct bh_again){ 0 };
+    verify->failed_node = verify->failed_node || failed;
+    if (verify->failed_node)
+        verify->retry = (struct bh_verify_retry){ 0 };
     else
-        bh_again_plan(&verify->again, &node->conf, now);
+        bh_verify_retry_schedule(&verify->retry, &node->conf, now);
     if (!failed)
         bh_log(WALLS_UNFINISHED, BH_STR("node", node->name), BH_STR("why", why),
-               BH_U64("tries", verify->again.made),
-               BH_U64("again_ms", verify->again.at ? (verify->again.at - now) / BH_NS_PER_MS : 0));
+               BH_U64("tries", verify->retry.made),
+               BH_U64("again_ms", verify->retry.at ? (verify->retry.at - now) / BH_NS_PER_MS : 0));
 }
 
 /* After a try that passed; `asked`: somebody who may asked for it. */
@@ -201,23 +201,23 @@ static void
 lift_fences(struct bh_node *node, bool asked)
 {
     struct bh_verify *verify = node->verify;
-    bool all = fences_all(verify);
+    bool all = closes_all(verify);
 
     for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
         const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
         bool listed = bh_fence_find(&verify->fences, gpu->uuid) != NULL;
 
-        if ((asked ? all || listed : all && !listed) && answers(node, gpu))
-            say_health(node, gpu->uuid, BH_FAULT_NONE, "the isolation checks passed");
+        if ((asked ? all || listed : all && !listed) && verify_answers(node, gpu))
+            send_health(node, gpu->uuid, BH_FAULT_NONE, "the isolation checks passed");
     }
-    verify->walls = BH_WALLS_HELD;
-    memcpy(verify->held_driver, verify->driver, sizeof verify->held_driver);
+    verify->isolation = BH_ISOLATION_PASSED;
+    memcpy(verify->passed_driver, verify->driver, sizeof verify->passed_driver);
     verify->why[0] = '\0';
-    verify->again = (struct bh_again){ 0 };
+    verify->retry = (struct bh_verify_retry){ 0 };
     if (!asked)
         return;
     bh_fence_lift(&verify->fences);
-    verify->proven = false;
+    verify->failed_node = false;
 }
 
 bh_rc
@@ -226,32 +226,32 @@ bh_verify_check_start(const struct bh_node *node, const struct bh_msg_start *sta
 {
     const struct bh_verify *verify = node->verify;
 
-    if (fences_all(verify)) {
+    if (closes_all(verify)) {
         bh_err_set(err, BH_UNAVAILABLE, "isolation was not verified: %.150s", verify->why);
         return bh_err_hint(err, "bulkhead verify %.60s", node->name);
     }
-    for (uint32_t i = 0; i < start->piece_count; i++) {
-        const struct bh_note_piece *piece
-            = bh_state_piece(&node->state, start->pieces[i].partition);
+    for (uint32_t i = 0; i < start->partition_count; i++) {
+        const struct bh_node_partition *partition
+            = bh_state_partition(&node->state, start->partitions[i].partition);
 
-        if (piece && bh_verify_why(node, piece->gpu))
-            return bh_err_set(err, BH_UNAVAILABLE, "isolation on %s was not verified", piece->gpu);
+        if (partition && bh_verify_why(node, partition->gpu))
+            return bh_err_set(err, BH_UNAVAILABLE, "isolation on %s was not verified", partition->gpu);
     }
     return BH_OK;
 }
 
 /* ---- the probe's sandbox ---- */
 
-/* A piece that nobody has: the probe is lent it, as a job would be.  NULL: there is none. */
-static const struct bh_note_piece *
-find_idle_piece(const struct bh_node *node)
+/* A partition that nobody has: the probe is lent it, as a job would be.  NULL: there is none. */
+static const struct bh_node_partition *
+find_idle_partition(const struct bh_node *node)
 {
-    for (uint32_t i = 0; i < node->state.piece_count; i++) {
-        const struct bh_note_piece *piece = &node->state.pieces[i];
+    for (uint32_t i = 0; i < node->state.partition_count; i++) {
+        const struct bh_node_partition *partition = &node->state.partitions[i];
 
-        if (!bh_job_at(node, piece, 0) && !bh_guest_holds(node, piece)
-            && !bh_reset_holds(node, piece->gpu))
-            return piece;
+        if (!bh_job_at(node, partition, 0) && !bh_helper_sandbox_holds(node, partition)
+            && !bh_reset_holds(node, partition->gpu))
+            return partition;
     }
     return NULL;
 }
@@ -278,9 +278,9 @@ make_canaries(struct bh_node *node)
 }
 
 static const char *
-list_lent(const struct bh_node *node, const struct bh_note_piece *lent, struct bh_arena *arena)
+list_lent(const struct bh_node *node, const struct bh_node_partition *lent, struct bh_arena *arena)
 {
-    struct bh_note lease = { .lent_count = lent ? 1 : 0 };
+    struct bh_node_record lease = { .lent_count = lent ? 1 : 0 };
     struct bh_sandbox_device devices[5];
     const char *list = "--lent=";
     uint32_t count;
@@ -315,7 +315,7 @@ name_device(struct bh_arena *arena)
 
 /* The order that a job's START would be, of a tenant that trusts nobody. */
 static bh_rc
-make_start(struct bh_node *node, const struct bh_note_piece *lent, struct bh_arena *arena,
+make_start(struct bh_node *node, const struct bh_node_partition *lent, struct bh_arena *arena,
            struct bh_msg_start *ret_start, struct bh_err *err)
 {
     const struct bh_conf *conf = &node->conf;
@@ -353,14 +353,14 @@ begin_probe(struct bh_node *node, struct bh_err *err)
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_verify *verify = node->verify;
     struct bh_msg_start start;
-    struct bh_guest_request request = { .start = &start, .lent = find_idle_piece(node),
+    struct bh_helper_sandbox_request request = { .start = &start, .lent = find_idle_partition(node),
                                         .apart = true };
     bh_rc rc = make_start(node, request.lent, arena, &start, err);
 
     make_canaries(node);
     if (rc == BH_OK)
-        rc = bh_guest_start(node, &request, &verify->probe, err);
-    verify->let_go = verify->killed = false;
+        rc = bh_helper_sandbox_start(node, &request, &verify->probe, err);
+    verify->started = verify->killed = false;
     verify->until = bh_time_monotonic() + node->conf.verify_timeout_ms * BH_NS_PER_MS;
     return rc;
 }
@@ -368,7 +368,7 @@ begin_probe(struct bh_node *node, struct bh_err *err)
 /* ---- what came of it ---- */
 
 static const char *const attempts[] = {
-#define BH_ESCAPE(name, category, answers, passed, needs, bare, sentence) #name,
+#define BH_ESCAPE(name, category, verify_answers, passed, needs, bare, sentence) #name,
 #include "tables/escapes.tbl"
 #undef BH_ESCAPE
 };
@@ -376,7 +376,7 @@ static const char *const attempts[] = {
 /* "name verdict answer".  No answer of a probe that was killed, and "hung", are for want of time;
  * one that went by itself was brought down by what it tried. */
 static void
-judge(struct bh_report *report, const char *output, const char *name, bool killed)
+verify_judge(struct bh_report *report, const char *output, const char *name, bool killed)
 {
     struct bh_msg_check check = { .answer = "no answer" };
     size_t length = strlen(name);
@@ -404,11 +404,11 @@ judge(struct bh_report *report, const char *output, const char *name, bool kille
 static void
 read_output(struct bh_node *node)
 {
-    char output[BH_GUEST_OUTPUT_MAX];
+    char output[BH_HELPER_SANDBOX_OUTPUT_MAX];
 
-    bh_guest_read(node->verify->probe, output);
+    bh_helper_sandbox_read(node->verify->probe, output);
     for (size_t i = 0; i < BH_COUNT(attempts); i++)
-        judge(&node->verify->own, output, attempts[i], node->verify->killed);
+        verify_judge(&node->verify->own, output, attempts[i], node->verify->killed);
 }
 
 static void
@@ -416,33 +416,33 @@ send_verdict(struct bh_node *node, const struct bh_msg_verdict *verdict)
 {
     struct bh_verify *verify = node->verify;
 
-    verify->has_unheard = !node->greeted;
-    if (node->greeted)
+    verify->has_unsent = !node->hello_received;
+    if (node->hello_received)
         bh_node_send(node, BH_MSG_VERDICT, verdict);
     else
-        verify->unheard = *verdict;
+        verify->unsent = *verdict;
 }
 
 void
-bh_verify_greet(struct bh_node *node)
+bh_verify_connected(struct bh_node *node)
 {
-    if (node->verify->has_unheard)
-        bh_node_send(node, BH_MSG_VERDICT, &node->verify->unheard);
-    node->verify->has_unheard = false;
+    if (node->verify->has_unsent)
+        bh_node_send(node, BH_MSG_VERDICT, &node->verify->unsent);
+    node->verify->has_unsent = false;
 }
 
 /* A try of this driver's sandbox passed: one that is inconclusive afterwards, on a machine without
  * CPU time, say, does not change that.  It is made again. */
 static bool
-has_held(const struct bh_verify *verify)
+has_passed(const struct bh_verify *verify)
 {
-    return verify->walls == BH_WALLS_HELD && strcmp(verify->driver, verify->held_driver) == 0;
+    return verify->isolation == BH_ISOLATION_PASSED && strcmp(verify->driver, verify->passed_driver) == 0;
 }
 
 /* What follows from a try of the node.  What failed is lifted by one that was asked for, and of
  * the whole node: a tenant may ask about a lease of its own. */
 static void
-conclude(struct bh_node *node, const struct asked *asked)
+verify_conclude(struct bh_node *node, const struct asked *asked)
 {
     struct bh_verify *verify = node->verify;
     const struct bh_report *own = &verify->own;
@@ -455,10 +455,10 @@ conclude(struct bh_node *node, const struct asked *asked)
     if (result == BH_CHECK_PASS)
         bh_log(WALLS_HELD, BH_STR("cause", asked->cause), BH_U64("tried", own->count));
     if (remedy->closes_node) {
-        plan(node, !remedy->again, own->why);
-        if (!remedy->again || !has_held(verify))
-            close_all(node, remedy->again ? BH_WALLS_UNFINISHED : BH_WALLS_BROKEN, own->why);
-    } else if (may_lift || !verify->proven) {
+        plan(node, !remedy->retry, own->why);
+        if (!remedy->retry || !has_passed(verify))
+            close_all(node, remedy->retry ? BH_ISOLATION_INCONCLUSIVE : BH_ISOLATION_FAILED, own->why);
+    } else if (may_lift || !verify->failed_node) {
         lift_fences(node, may_lift);
     }
 }
@@ -485,7 +485,7 @@ merge_reports(struct bh_verify *verify, bool lease)
 /* Judge the first that was asked for, and act on it.  That a lease is gone says nothing of the
  * node: it is told to who asked about it. */
 static void
-settle(struct bh_node *node)
+verify_finish_requests(struct bh_node *node)
 {
     struct bh_verify *verify = node->verify;
     struct asked asked = verify->asked[0];
@@ -494,10 +494,10 @@ settle(struct bh_node *node)
                                       .at_ns = bh_time_now() };
 
     memmove(verify->asked, verify->asked + 1, --verify->asked_count * sizeof verify->asked[0]);
-    conclude(node, &asked);
+    verify_conclude(node, &asked);
     merge_reports(verify, asked.lease != 0);
     verdict.result = bh_report_result(report);
-    verdict.again_ns = again_ns(verify);
+    verdict.retry_ns = retry_ns(verify);
     verdict.tried = report->count;
     verdict.skipped = report->skipped;
     verdict.checks = (struct bh_list){ report->checks, report->count };
@@ -528,12 +528,12 @@ waits_for_trespass(struct bh_verify *verify, const struct bh_report *report, bh_
     bh_ns now = bh_time_monotonic();
     bool waits = bh_report_is_trespass(report) && now < until;
 
-    verify->look_at = waits ? now + TRESPASS_AGAIN : 0;
+    verify->check_at = waits ? now + TRESPASS_AGAIN : 0;
     return waits;
 }
 
 static void
-begin(struct bh_node *node)
+verify_begin(struct bh_node *node)
 {
     struct bh_verify *verify = node->verify;
     struct bh_msg_check failed = { .name = "probe", .outside = true };
@@ -552,56 +552,56 @@ begin(struct bh_node *node)
     snprintf(failed.answer, sizeof failed.answer, "%.60s", err.msg);
     bh_report_put(&verify->own, &failed, BH_EVIDENCE_BY_HOST);
     bh_log(EFFECT_FAILED, BH_STR("what", "probe"), BH_ERRLOG(&err));
-    settle(node);
+    verify_finish_requests(node);
 }
 
 /* Its own walls are looked at like a job's before it is let go. */
 static void
-glance(struct bh_node *node)
+verify_poll(struct bh_node *node)
 {
     struct bh_verify *verify = node->verify;
     struct bh_err err;
 
-    if (!bh_guest_look(node, verify->probe, &verify->own)
+    if (!bh_helper_sandbox_check(node, verify->probe, &verify->own)
         || waits_for_trespass(verify, &verify->own, verify->until))
         return;
-    verify->let_go = true;
-    if (bh_guest_let_go(verify->probe, &err) != BH_OK)
+    verify->started = true;
+    if (bh_helper_sandbox_release(verify->probe, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "probe"), BH_ERRLOG(&err));
 }
 
 static void
-end(struct bh_node *node)
+verify_end(struct bh_node *node)
 {
     read_output(node);
-    bh_guest_remove(node, node->verify->probe);
+    bh_helper_sandbox_remove(node, node->verify->probe);
     node->verify->probe = NULL;
-    settle(node);
+    verify_finish_requests(node);
 }
 
 /* One that takes too long is killed, and its attempts have no answer. */
 static void
-go_on(struct bh_node *node, bh_ns now)
+verify_advance(struct bh_node *node, bh_ns now)
 {
     struct bh_verify *verify = node->verify;
     bool late = now >= verify->until;
 
-    if (bh_guest_has_ended(verify->probe) || (late && verify->killed)) {
-        end(node);
+    if (bh_helper_sandbox_has_ended(verify->probe) || (late && verify->killed)) {
+        verify_end(node);
         return;
     }
     if (late) {
         verify->killed = true;
-        verify->until = now + KILL_PATIENCE;
+        verify->until = now + KILL_TIMEOUT;
     }
     if (verify->killed)
-        bh_guest_kill(node, verify->probe);
-    else if (!verify->let_go && now >= verify->look_at)
-        glance(node);
+        bh_helper_sandbox_kill(node, verify->probe);
+    else if (!verify->started && now >= verify->check_at)
+        verify_poll(node);
 }
 
 static void
-ask(struct bh_node *node, uint64_t request, uint64_t lease, const char *cause)
+verify_ask(struct bh_node *node, uint64_t request, uint64_t lease, const char *cause)
 {
     struct bh_verify *verify = node->verify;
     struct asked *asked = &verify->asked[verify->asked_count];
@@ -617,11 +617,11 @@ ask(struct bh_node *node, uint64_t request, uint64_t lease, const char *cause)
 /* Behind its start barrier: whether it runs is not known yet.  After a start of the node that is
  * every lease, until its process 1 was found again. */
 static bool
-is_undecided(const struct bh_node *node, uint64_t lease)
+is_inconclusive(const struct bh_node *node, uint64_t lease)
 {
     const struct bh_job *job = lease ? bh_state_job(&node->state, lease) : NULL;
 
-    return job && job->gate_at && !job->frozen && !job->ended;
+    return job && job->barrier_at && !job->frozen && !job->ended;
 }
 
 /* The first that can be answered now comes to the front.  False: there is none; a barrier that
@@ -634,7 +634,7 @@ bring_forward(struct bh_node *node)
     for (uint32_t i = 0; i < verify->asked_count; i++) {
         struct asked asked = verify->asked[i];
 
-        if (is_undecided(node, asked.lease))
+        if (is_inconclusive(node, asked.lease))
             continue;
         memmove(verify->asked + 1, verify->asked, i * sizeof asked);
         verify->asked[0] = asked;
@@ -649,35 +649,35 @@ bh_verify_tick(struct bh_node *node, bh_ns now)
     struct bh_verify *verify = node->verify;
     bool found;
 
-    if (!verify->probe && verify->look_at > now)
-        return verify->look_at;
+    if (!verify->probe && verify->check_at > now)
+        return verify->check_at;
     found = !verify->probe && bring_forward(node);
     if (!verify->probe && !found && verify->asked_count < ASKED_MAX
-        && bh_again_take(&verify->again, now)) {
-        ask(node, 0, 0, "again");
+        && bh_verify_retry_is_due(&verify->retry, now)) {
+        verify_ask(node, 0, 0, "again");
         found = bring_forward(node);
     }
     if (verify->probe)
-        go_on(node, now);
+        verify_advance(node, now);
     else if (found)
-        begin(node);
+        verify_begin(node);
     else
-        return verify->again.at > now ? verify->again.at : 0;
-    if (!verify->probe && verify->look_at > now)
-        return verify->look_at;
+        return verify->retry.at > now ? verify->retry.at : 0;
+    if (!verify->probe && verify->check_at > now)
+        return verify->check_at;
     if (!verify->probe)
-        return verify->asked_count > 0 ? now : verify->again.at;
+        return verify->asked_count > 0 ? now : verify->retry.at;
     if (verify->killed)
-        return now + KILL_AGAIN;
-    if (verify->let_go)
+        return now + KILL_INTERVAL;
+    if (verify->started)
         return verify->until;
-    return verify->look_at > now ? verify->look_at : now + GLANCE;
+    return verify->check_at > now ? verify->check_at : now + POLL_INTERVAL;
 }
 
 void
-bh_verify_ask(struct bh_node *node, const struct bh_msg_verify *asked)
+bh_verify_request(struct bh_node *node, const struct bh_msg_verify *asked)
 {
-    ask(node, asked->request, asked->lease, "asked");
+    verify_ask(node, asked->request, asked->lease, "asked");
 }
 
 void
@@ -688,7 +688,7 @@ bh_verify_started(struct bh_node *node)
     if (!sample || ++node->verify->starts < sample)
         return;
     node->verify->starts = 0;
-    ask(node, 0, 0, "sample");
+    verify_ask(node, 0, 0, "sample");
 }
 
 void
@@ -699,7 +699,7 @@ bh_verify_scanned(struct bh_node *node)
     if (!node->conf.verify_at_start || verify->probe || verify->asked_count > 0
         || strcmp(verify->driver, node->inventory.driver) == 0)
         return;
-    ask(node, 0, 0, "driver");
+    verify_ask(node, 0, 0, "driver");
 }
 
 void
@@ -709,16 +709,16 @@ bh_verify_begin(struct bh_node *node)
 
     if (!node->conf.verify_at_start)
         return;
-    ask(node, 0, 0, "start");
+    verify_ask(node, 0, 0, "start");
     do {
         struct pollfd polled = { .fd = -1, .events = POLLIN };
-        int fds[BH_GUESTS_MAX];
+        int fds[BH_HELPER_SANDBOXES_MAX];
 
         bh_verify_tick(node, bh_time_monotonic());
         bh_lease_check_charged(node); /* the loop does not turn yet */
-        if (bh_guests_fds(node, fds) > 0)
+        if (bh_helper_sandboxes_fds(node, fds) > 0)
             polled.fd = fds[0];
         if (verify->probe)
-            poll(&polled, 1, verify->let_go ? 100 : GLANCE_MS);
+            poll(&polled, 1, verify->started ? 100 : POLL_MS);
     } while (verify->probe);
 }

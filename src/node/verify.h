@@ -22,10 +22,10 @@ void bh_verify_begin(struct bh_node *node);
 
 /* The daemon asks.  It hears BH_MSG_VERDICT; about a lease that is behind its start barrier when
  * that is over (node/gate.h: 30 s at most), so also when this node has just been started. */
-void bh_verify_ask(struct bh_node *node, const struct bh_msg_verify *asked);
+void bh_verify_request(struct bh_node *node, const struct bh_msg_verify *asked);
 
 /* The daemon is there: say what it has not heard. */
-void bh_verify_greet(struct bh_node *node);
+void bh_verify_connected(struct bh_node *node);
 
 /* A job was let go: every so often, try. */
 void bh_verify_started(struct bh_node *node);
@@ -36,7 +36,7 @@ void bh_verify_scanned(struct bh_node *node);
 /* Do what is due; the monotonic time of the next thing that is, or 0. */
 bh_ns bh_verify_tick(struct bh_node *node, bh_ns now);
 
-/* BH_UNAVAILABLE: a wall did not hold here, or on a GPU of one of the pieces. */
+/* BH_UNAVAILABLE: a wall did not hold here, or on a GPU of one of the partitions. */
 BH_MUST_USE bh_rc bh_verify_check_start(const struct bh_node *node,
                                         const struct bh_msg_start *start, struct bh_err *err);
 
@@ -45,7 +45,7 @@ BH_MUST_USE bh_rc bh_verify_check_start(const struct bh_node *node,
 void bh_verify_close_gpu(struct bh_node *node, const struct bh_job *job, const char *why);
 
 /* How it stands. */
-void bh_verify_walls(const struct bh_node *node, struct bh_msg_walls *ret_walls);
+void bh_verify_isolation(const struct bh_node *node, struct bh_msg_isolation *ret_isolation);
 
 /* Why no new lease may stand on the GPU: what failed, or could not be told; NULL: it may. */
 const char *bh_verify_why(const struct bh_node *node, const char *gpu);

@@ -1,6 +1,6 @@
 /* Tries of the walls that come to nothing, and those that find one broken: what is fenced, what is
  * tried again unasked, and what waits for a person.  Real sandboxes; the probe is slow, or worse,
- * until there is a file `go` in what the driver shows of its piece. */
+ * until there is a file `go` in what the driver shows of its partition. */
 
 #include <fcntl.h>
 #include <libgen.h>
@@ -25,7 +25,7 @@
 /* As the probe tells of an attempt for which there was no time; what is said last counts. */
 #define HUNG(attempt) PROBE "\necho " attempt " otherwise hung"
 
-/* A node with that probe, a piece that it is lent, and more in node.conf. */
+/* A node with that probe, a partition that it is lent, and more in node.conf. */
 static void
 start_with_probe(const char *script, const char *more)
 {
@@ -46,12 +46,12 @@ start_with_probe(const char *script, const char *more)
 }
 
 static struct bh_msg_verdict
-verify(uint64_t request, uint64_t lease)
+verify_test_request(uint64_t request, uint64_t lease)
 {
     struct bh_msg_verify message = { .request = request, .lease = lease };
 
     bh_test_send(BH_MSG_VERIFY, &message);
-    return bh_test_take(BH_MSG_VERDICT, 0).verdict;
+    return bh_test_receive(BH_MSG_VERDICT, 0).verdict;
 }
 
 /* No job starts, and all GPUs are reported. */
@@ -64,7 +64,7 @@ check_fenced(void)
     BH_CHECK_EQ("fenced", outcome.rc, BH_UNAVAILABLE);
     BH_CHECK(outcome.why, strstr(outcome.why, "isolation was not verified") != NULL);
     for (int gpu = 0; gpu < 2; gpu++)
-        BH_CHECK_EQ("told", bh_test_take(BH_MSG_HEALTH, 0).health.fault, BH_FAULT_ISOLATION);
+        BH_CHECK_EQ("told", bh_test_receive(BH_MSG_HEALTH, 0).health.fault, BH_FAULT_ISOLATION);
 }
 
 static void
@@ -83,18 +83,18 @@ test_tried_again(void **state)
 
     start_with_probe(UNTIL_GO(HUNG("gpu_other")),
                      "verify_retry_ms = 100\nverify_retries = 30\n");
-    verdict = verify(5, 0);
+    verdict = verify_test_request(5, 0);
     BH_CHECK_EQ("neither", verdict.result, BH_CHECK_INCONCLUSIVE);
-    BH_CHECK("and says when again", verdict.again_ns > verdict.at_ns);
+    BH_CHECK("and says when again", verdict.retry_ns > verdict.at_ns);
     BH_CHECK(verdict.why, strstr(verdict.why, "gpu_other: otherwise hung") != NULL);
     check_fenced();
-    bh_test_let_go(0);
+    bh_test_release(0);
     do { /* a try that was under way already */
-        verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
+        verdict = bh_test_receive(BH_MSG_VERDICT, 0).verdict;
         BH_CHECK("unasked", verdict.request == 0 && strcmp(verdict.cause, "again") == 0);
     } while (verdict.result == BH_CHECK_INCONCLUSIVE);
     BH_CHECK_STR("held", verdict.why, "");
-    BH_CHECK("nothing is due", verdict.result == BH_CHECK_PASS && verdict.again_ns == 0);
+    BH_CHECK("nothing is due", verdict.result == BH_CHECK_PASS && verdict.retry_ns == 0);
     check_runs(61);
     BH_CHECK_DONE();
 }
@@ -109,18 +109,18 @@ test_no_answer_after_held(void **state)
 
     start_with_probe("[ -e /run/bulkhead-sim/view/go ] || " REAL "\n" HUNG("gpu_other"),
                      "verify_retry_ms = 100\nverify_retries = 1\n");
-    verdict = verify(5, 0);
+    verdict = verify_test_request(5, 0);
     BH_CHECK_EQ(verdict.why, verdict.result, BH_CHECK_PASS);
-    while (bh_test_take_within(BH_MSG_HEALTH, 0, 0, &message))
+    while (bh_test_receive_within(BH_MSG_HEALTH, 0, 0, &message))
         ;
-    bh_test_let_go(0);
-    verdict = verify(6, 0);
-    BH_CHECK("no answer", verdict.result == BH_CHECK_INCONCLUSIVE && verdict.again_ns > 0);
+    bh_test_release(0);
+    verdict = verify_test_request(6, 0);
+    BH_CHECK("no answer", verdict.result == BH_CHECK_INCONCLUSIVE && verdict.retry_ns > 0);
     check_runs(80);
-    verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
+    verdict = bh_test_receive(BH_MSG_VERDICT, 0).verdict;
     BH_CHECK("again", verdict.result == BH_CHECK_INCONCLUSIVE && verdict.request == 0);
     check_runs(81);
-    BH_CHECK("nothing was fenced", !bh_test_take_within(BH_MSG_HEALTH, 0, 0, &message));
+    BH_CHECK("nothing was fenced", !bh_test_receive_within(BH_MSG_HEALTH, 0, 0, &message));
     BH_CHECK_DONE();
 }
 
@@ -177,23 +177,23 @@ test_behind_its_barrier(void **state)
 
     put_slow_runtime(conf);
     start_with_probe("[ -e /run/bulkhead-sim/view/go ] || " REAL "\n" HUNG("gpu_other"), conf);
-    BH_CHECK_EQ("holds", verify(5, 0).result, BH_CHECK_PASS);
-    bh_test_let_go(0);
-    BH_CHECK("no answer", verify(6, 0).again_ns > 0);
+    BH_CHECK_EQ("holds", verify_test_request(5, 0).result, BH_CHECK_PASS);
+    bh_test_release(0);
+    BH_CHECK("no answer", verify_test_request(6, 0).retry_ns > 0);
     start = bh_test_start_message(&job, args, NULL);
     start.order = ++the_node.order;
     bh_test_send(BH_MSG_START, &start);
     bh_test_send(BH_MSG_VERIFY, &asked);
     before = used_ticks();
-    BH_CHECK("tried again", bh_test_take_within(BH_MSG_VERDICT, 0, TEST_PATIENCE_MS, &message)
+    BH_CHECK("tried again", bh_test_receive_within(BH_MSG_VERDICT, 0, TEST_TIMEOUT_MS, &message)
                                 && strcmp(message.verdict.cause, "again") == 0);
     BH_CHECK("behind its barrier",
-             !bh_test_take_within(BH_MSG_OUTCOME, start.order, 1000, &message));
+             !bh_test_receive_within(BH_MSG_OUTCOME, start.order, 1000, &message));
     BH_CHECK("nothing spins", used_ticks() - before < 150);
     bh_path_format(path, sizeof path, "%s/hold", the_node.folder);
     assert_int_equal(unlink(path), 0);
-    BH_CHECK_EQ("begins", bh_test_take(BH_MSG_OUTCOME, start.order).outcome.outcome, 0);
-    BH_CHECK_EQ("answered", bh_test_take(BH_MSG_VERDICT, 0).verdict.request, 7);
+    BH_CHECK_EQ("begins", bh_test_receive(BH_MSG_OUTCOME, start.order).outcome.outcome, 0);
+    BH_CHECK_EQ("answered", bh_test_receive(BH_MSG_VERDICT, 0).verdict.request, 7);
     BH_CHECK_DONE();
 }
 
@@ -206,15 +206,15 @@ test_given_up(void **state)
 
     start_with_probe("echo gpu_other held ENOENT; sleep 60",
                      "verify_timeout_ms = 1000\nverify_retry_ms = 100\nverify_retries = 1\n");
-    verdict = verify(5, 0);
-    BH_CHECK("again", verdict.result == BH_CHECK_INCONCLUSIVE && verdict.again_ns > 0);
+    verdict = verify_test_request(5, 0);
+    BH_CHECK("again", verdict.result == BH_CHECK_INCONCLUSIVE && verdict.retry_ns > 0);
     BH_CHECK(verdict.why, strstr(verdict.why, "instance_other: no answer") != NULL);
-    verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
-    BH_CHECK("not again", verdict.result == BH_CHECK_INCONCLUSIVE && verdict.again_ns == 0);
-    bh_test_hang_up(&the_node);
-    inventory = bh_test_greet(&the_node);
-    BH_CHECK_EQ("unfinished", inventory.walls.state, BH_WALLS_UNFINISHED);
-    BH_CHECK("and why", inventory.walls.again_ns == 0 && *inventory.walls.why);
+    verdict = bh_test_receive(BH_MSG_VERDICT, 0).verdict;
+    BH_CHECK("not again", verdict.result == BH_CHECK_INCONCLUSIVE && verdict.retry_ns == 0);
+    bh_test_disconnect(&the_node);
+    inventory = bh_test_hello(&the_node);
+    BH_CHECK_EQ("unfinished", inventory.isolation.state, BH_ISOLATION_INCONCLUSIVE);
+    BH_CHECK("and why", inventory.isolation.retry_ns == 0 && *inventory.isolation.why);
     for (uint32_t i = 0; i < inventory.gpus.count; i++)
         BH_CHECK_EQ("fenced", ((struct bh_msg_gpu *)inventory.gpus.items)[i].fault,
                     BH_FAULT_ISOLATION);
@@ -241,13 +241,13 @@ test_broken_stays(void **state)
         struct test_message message;
 
         start_with_probe(cases[i].script, "verify_retry_ms = 100\nverify_retries = 30\n");
-        verdict = verify(5, 0);
-        BH_CHECK(cases[i].name, verdict.result == BH_CHECK_FAIL && !verdict.again_ns);
+        verdict = verify_test_request(5, 0);
+        BH_CHECK(cases[i].name, verdict.result == BH_CHECK_FAIL && !verdict.retry_ns);
         BH_CHECK_STR(cases[i].name, verdict.why, cases[i].why);
         check_fenced();
-        bh_test_let_go(0);
-        BH_CHECK("nobody asks", !bh_test_take_within(BH_MSG_VERDICT, 0, 400, &message));
-        verdict = verify(6, 0);
+        bh_test_release(0);
+        BH_CHECK("nobody asks", !bh_test_receive_within(BH_MSG_VERDICT, 0, 400, &message));
+        verdict = verify_test_request(6, 0);
         BH_CHECK("asked for", verdict.result == BH_CHECK_PASS && verdict.request == 6);
         check_runs(62 + i);
         BH_CHECK_EQ("destroyed", bh_test_order(BH_MSG_DESTROY, &destroy).outcome, 0);
@@ -282,7 +282,7 @@ widen_fence(uint64_t lease)
 static void
 test_lease_broken(void **state)
 {
-    struct test_job broken = { .lease = 67, .partition = 1, .script = "true" };
+    struct test_job failing = { .lease = 67, .partition = 1, .script = "true" };
     struct test_job other = { .lease = 68, .partition = 2, .script = "true" };
     struct bh_msg_outcome outcome;
     struct bh_msg_verdict verdict;
@@ -292,21 +292,21 @@ test_lease_broken(void **state)
         skip(); /* version 2: a program cannot be widened from outside */
     start_with_probe(REAL, "verify_sample = 1\nverify_retry_ms = 100\n");
     BH_CHECK_EQ("carved", bh_test_carve(2, 1, "1g.10gb", 0).outcome, 0);
-    meddler = widen_fence(broken.lease);
-    outcome = bh_test_start_job(&broken);
+    meddler = widen_fence(failing.lease);
+    outcome = bh_test_start_job(&failing);
     kill(meddler, SIGKILL);
     waitpid(meddler, NULL, 0);
     BH_CHECK(outcome.why, strstr(outcome.why, "isolation: device-fence") != NULL);
     BH_CHECK_EQ("elsewhere", bh_test_run_job(&other).exit_status, 0);
-    verdict = bh_test_take(BH_MSG_VERDICT, 0).verdict;
+    verdict = bh_test_receive(BH_MSG_VERDICT, 0).verdict;
     BH_CHECK("sampled, and held", verdict.result == BH_CHECK_PASS && strcmp(verdict.cause, "sample") == 0);
-    broken.lease = 80;
-    outcome = bh_test_start_job(&broken);
+    failing.lease = 80;
+    outcome = bh_test_start_job(&failing);
     BH_CHECK(outcome.why, strstr(outcome.why, "was not verified") != NULL);
-    verdict = verify(7, 0);
+    verdict = verify_test_request(7, 0);
     BH_CHECK_EQ("asked for", verdict.result, BH_CHECK_PASS);
-    broken.lease = 81;
-    BH_CHECK_EQ("runs", bh_test_run_job(&broken).exit_status, 0);
+    failing.lease = 81;
+    BH_CHECK_EQ("runs", bh_test_run_job(&failing).exit_status, 0);
     BH_CHECK_DONE();
 }
 
@@ -317,14 +317,14 @@ test_lease_gone(void **state)
     struct bh_msg_verdict verdict;
 
     start_with_probe(REAL, "verify_retry_ms = 100\n");
-    verdict = verify(5, 999);
+    verdict = verify_test_request(5, 999);
     BH_CHECK("not verified", verdict.result == BH_CHECK_INCONCLUSIVE && verdict.lease == 999);
     BH_CHECK_STR("why", verdict.why, "lease: does not run here");
     check_runs(64);
     BH_CHECK_DONE();
 }
 
-/* A driver that cannot say who is on a job's piece keeps the job from beginning for as long; then
+/* A driver that cannot say who is on a job's partition keeps the job from beginning for as long; then
  * it does not begin, and nobody else has anything of it. */
 static void
 test_driver_fails(void **state)
@@ -343,9 +343,9 @@ test_driver_fails(void **state)
     outcome = bh_test_start_job(&job);
     BH_CHECK_EQ("refused", outcome.outcome, 1);
     BH_CHECK(outcome.why, strstr(outcome.why, "isolation: piece:") != NULL);
-    BH_CHECK_EQ("ended", bh_test_take(BH_MSG_ENDED, 66).ended.cause, BH_END_START_FAILED);
+    BH_CHECK_EQ("ended", bh_test_receive(BH_MSG_ENDED, 66).ended.cause, BH_END_START_FAILED);
     BH_CHECK("no isolation fault of a GPU",
-             !bh_test_take_within(BH_MSG_HEALTH, 0, 100, &message)
+             !bh_test_receive_within(BH_MSG_HEALTH, 0, 100, &message)
                  || message.health.fault != BH_FAULT_ISOLATION);
     bh_test_write(path, "");
     job.lease = 67;

@@ -16,15 +16,15 @@
 
 /* At the start, the journal having been read; disowns memory where that is so.
  *   BH_IO, BH_FULL  the journal or the witness cannot be written: nothing may be started */
-BH_MUST_USE bh_rc bh_witness_open(struct bh_node *node, struct bh_err *err);
+BH_MUST_USE bh_rc bh_order_watermark_open(struct bh_node *node, struct bh_err *err);
 
 /* After notes of orders are durable, before one is begun.  BH_IO. */
-BH_MUST_USE bh_rc bh_witness_say(struct bh_node *node, struct bh_err *err);
+BH_MUST_USE bh_rc bh_order_watermark_write(struct bh_node *node, struct bh_err *err);
 
 /* Before any order of a connection: what the daemon was told at most.  A node that knows of fewer changes was put
  * back, and disowns memory as above.  BH_IO, BH_FULL: no order may be taken. */
-BH_MUST_USE bh_rc bh_witness_compare(struct bh_node *node, uint64_t told, struct bh_err *err);
+BH_MUST_USE bh_rc bh_witness_compare(struct bh_node *node, uint64_t reported, struct bh_err *err);
 
-void bh_witness_close(struct bh_node *node);
+void bh_order_watermark_close(struct bh_node *node);
 
 #endif

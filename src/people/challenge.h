@@ -1,5 +1,5 @@
-#ifndef BH_PEOPLE_CHALLENGE_H
-#define BH_PEOPLE_CHALLENGE_H
+#ifndef BH_ACCOUNTS_CHALLENGE_H
+#define BH_ACCOUNTS_CHALLENGE_H
 
 #include "identity/webauthn.h"
 #include "people/people_internal.h"
@@ -16,18 +16,18 @@ struct bh_challenge {
 };
 
 /* The key of this process. */
-BH_MUST_USE bh_rc bh_challenges_open(struct bh_people *people, struct bh_err *err);
+BH_MUST_USE bh_rc bh_challenges_open(struct bh_accounts *accounts, struct bh_err *err);
 
 /* Ask something new. */
-BH_MUST_USE bh_rc bh_challenge_make(const struct bh_people *people,
+BH_MUST_USE bh_rc bh_challenge_make(const struct bh_accounts *accounts,
                                     struct bh_challenge *ret_challenge, struct bh_err *err);
 
 /* The challenge of that id, as it was asked; its ceremony is used when it was answered.  False:
  * no id at all.  One that was never given out is one that nobody can have signed. */
-bool bh_challenge_find(struct bh_people *people, const char *id,
+bool bh_challenge_find(struct bh_accounts *accounts, const char *id,
                        struct bh_challenge *ret_challenge);
 
 /* It was answered well: true once, and false while too many others were. */
-bool bh_challenge_take(struct bh_people *people, const struct bh_challenge *challenge);
+bool bh_challenge_consume(struct bh_accounts *accounts, const struct bh_challenge *challenge);
 
 #endif

@@ -25,18 +25,18 @@ static const struct bh_field count_rows[] = {
 static const struct bh_fields count_fields =
     BH_FIELDS("lockout", struct bh_lockout_count, count_rows);
 
-enum { PLACES = sizeof(struct bh_lockout) / sizeof(struct bh_lockout_count) };
+enum { COUNTERS = sizeof(struct bh_lockout) / sizeof(struct bh_lockout_count) };
 
 static struct bh_lockout_count *
-place(struct bh_lockout *lockout, uint32_t at)
+attempt_counter_at(struct bh_lockout *lockout, uint32_t at)
 {
-    _Static_assert(sizeof *lockout == PLACES * sizeof lockout->accounts[0],
+    _Static_assert(sizeof *lockout == COUNTERS * sizeof lockout->accounts[0],
                    "counts and nothing else");
     return (struct bh_lockout_count *)(void *)lockout + at;
 }
 
 static bh_rc
-put_count(const struct bh_lockout_count *count, uint32_t at, struct bh_arena *arena,
+attempt_put_count(const struct bh_lockout_count *count, uint32_t at, struct bh_arena *arena,
           struct bh_document_put *ret_put, struct bh_err *err)
 {
     static const uint8_t zeros[sizeof count->key];
@@ -54,48 +54,48 @@ put_count(const struct bh_lockout_count *count, uint32_t at, struct bh_arena *ar
 
 /* What changed since it was last asked.  An attempt touches two places. */
 static bh_rc
-take_changes(struct bh_people *people, struct bh_arena *arena, struct bh_puts *puts,
+load_changes(struct bh_accounts *accounts, struct bh_arena *arena, struct bh_puts *puts,
              struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
-    for (uint32_t at = 0; at < PLACES && rc == BH_OK && puts->count < BH_PUTS_MAX; at++) {
-        struct bh_lockout_count *is = place(&people->lockout, at);
-        struct bh_lockout_count *was = place(&people->kept, at);
+    for (uint32_t at = 0; at < COUNTERS && rc == BH_OK && puts->count < BH_PUTS_MAX; at++) {
+        struct bh_lockout_count *is = attempt_counter_at(&accounts->lockout, at);
+        struct bh_lockout_count *was = attempt_counter_at(&accounts->kept, at);
 
         if (memcmp(is, was, sizeof *is) == 0)
             continue;
-        rc = put_count(is, at, arena, &puts->items[puts->count++], err);
+        rc = attempt_put_count(is, at, arena, &puts->items[puts->count++], err);
         *was = *is;
     }
     return rc;
 }
 
 static bool
-take_count(void *self, const struct bh_document_row *row)
+attempt_load_count(void *self, const struct bh_document_row *row)
 {
-    struct bh_people *people = self;
+    struct bh_accounts *accounts = self;
     unsigned long at = strtoul(row->key, NULL, 10);
     struct bh_arena *arena = bh_arena_new(4096);
     struct bh_lockout_count count = { 0 };
     struct bh_err err;
 
-    if (at < PLACES
+    if (at < COUNTERS
         && bh_json_decode(row->value, strlen(row->value), &count_fields, &count, arena, &err)
                == BH_OK)
-        *place(&people->lockout, (uint32_t)at) = *place(&people->kept, (uint32_t)at) = count;
+        *attempt_counter_at(&accounts->lockout, (uint32_t)at) = *attempt_counter_at(&accounts->kept, (uint32_t)at) = count;
     bh_arena_free(arena);
     return true;
 }
 
 bh_rc
-bh_counts_load(struct bh_people *people, struct bh_err *err)
+bh_attempts_load(struct bh_accounts *accounts, struct bh_err *err)
 {
-    const struct bh_store *store = &people->options.store;
+    const struct bh_store *store = &accounts->options.store;
 
     return store->ops->list_documents(store->self,
                                       &(struct bh_document_filter){ BH_DOCUMENT_LOCKOUT, 0 },
-                                      take_count, people, err);
+                                      attempt_load_count, accounts, err);
 }
 
 /* ---- devices ---- */
@@ -105,35 +105,35 @@ enum { DEVICE_ID = 16, DEVICE_TEXT = 2 * DEVICE_ID + 1 + 64 };
 /* What proves that an account signed in from a device before: its id and a keyed hash of id
  * and account. */
 static void
-sign_device(const struct bh_people *people, const char *id, uint32_t principal, char ret_hex[65])
+sign_device_id(const struct bh_accounts *accounts, const char *id, uint32_t principal, char ret_hex[65])
 {
-    const struct bh_crypto_ops *crypto = people->options.crypto;
+    const struct bh_crypto_ops *crypto = accounts->options.crypto;
     uint8_t inner[32], outer[32];
     char text[64];
     struct bh_buf hex;
 
     snprintf(text, sizeof text, "%s %" PRIu32, id, principal);
-    crypto->sha256(people->device_key, 32, text, strlen(text), inner);
-    crypto->sha256(people->device_key, 32, inner, sizeof inner, outer);
+    crypto->sha256(accounts->device_key, 32, text, strlen(text), inner);
+    crypto->sha256(accounts->device_key, 32, inner, sizeof inner, outer);
     bh_buf_init_fixed(&hex, ret_hex, 65);
     bh_buf_put_hex(&hex, outer, sizeof outer);
     bh_buf_text(&hex);
 }
 
 const char *
-bh_device_make(const struct bh_people *people, struct bh_arena *arena, uint32_t principal)
+bh_device_make(const struct bh_accounts *accounts, struct bh_arena *arena, uint32_t principal)
 {
     char id[2 * DEVICE_ID + 1], hex[65];
     struct bh_err err;
 
-    if (bh_people_random_hex(people, DEVICE_ID, id, &err) != BH_OK)
+    if (bh_accounts_random_hex(accounts, DEVICE_ID, id, &err) != BH_OK)
         return NULL;
-    sign_device(people, id, principal, hex);
+    sign_device_id(accounts, id, principal, hex);
     return bh_arena_printf(arena, "%s.%s", id, hex);
 }
 
 static bool
-device_known(const struct bh_people *people, const char *device, uint32_t principal)
+device_known(const struct bh_accounts *accounts, const char *device, uint32_t principal)
 {
     char id[2 * DEVICE_ID + 1], hex[65];
 
@@ -141,51 +141,51 @@ device_known(const struct bh_people *people, const char *device, uint32_t princi
         return false;
     memcpy(id, device, 2 * DEVICE_ID);
     id[2 * DEVICE_ID] = '\0';
-    sign_device(people, id, principal, hex);
+    sign_device_id(accounts, id, principal, hex);
     return bh_secret_equal(hex, device + 2 * DEVICE_ID + 1);
 }
 
 /* ---- attempts ---- */
 
-struct bh_door
-bh_door_of(const struct bh_people *people, struct bh_call *call, const char *account,
+struct bh_sign_in_attempt
+bh_attempt_from_call(const struct bh_accounts *accounts, struct bh_call *call, const char *account,
            const char *device, uint32_t principal)
 {
     const struct bh_transport *peer = call->request->transport;
-    struct bh_door door = { .account = account ? account : "", .principal = principal };
+    struct bh_sign_in_attempt attempt = { .account = account ? account : "", .principal = principal };
 
-    door.source = peer->unix_socket ? bh_arena_printf(call->arena, "uid %" PRIu32, peer->uid)
+    attempt.source = peer->unix_socket ? bh_arena_printf(call->arena, "uid %" PRIu32, peer->uid)
                                     : bh_arena_strdup(call->arena, peer->block);
-    if (!door.source)
-        door.source = "";
-    if (device_known(people, device, principal))
-        door.device = device;
-    return door;
+    if (!attempt.source)
+        attempt.source = "";
+    if (device_known(accounts, device, principal))
+        attempt.device = device;
+    return attempt;
 }
 
 static struct bh_attempt
-attempt_of(const struct bh_door *door)
+lockout_attempt_of(const struct bh_sign_in_attempt *attempt)
 {
-    return (struct bh_attempt){ door->account, door->source, door->device };
+    return (struct bh_attempt){ attempt->account, attempt->source, attempt->device };
 }
 
-static struct bh_people_change
-refused(const struct bh_door *door)
+static struct bh_accounts_change
+attempt_refused_change(const struct bh_sign_in_attempt *attempt)
 {
-    return (struct bh_people_change){ .verb = "sign_in.refused", .res = BH_UNAUTHENTICATED,
-                                      .object = { "account", door->principal } };
+    return (struct bh_accounts_change){ .verb = "sign_in.refused", .res = BH_UNAUTHENTICATED,
+                                      .object = { "account", attempt->principal } };
 }
 
 /* It may not be made: that is in the log as those are that were made. */
 static bh_rc
-not_now(struct bh_people *people, struct bh_call *call, const struct bh_door *door, bh_ns until,
+not_now(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sign_in_attempt *attempt, bh_ns until,
         struct bh_err *err)
 {
-    struct bh_people_change change = refused(door);
+    struct bh_accounts_change change = attempt_refused_change(attempt);
     struct bh_answer answer;
     char when[32] = "";
     struct bh_buf text;
-    bh_rc rc = bh_people_commit(people, call, &change, &answer, err);
+    bh_rc rc = bh_accounts_commit(accounts, call, &change, &answer, err);
 
     if (rc != BH_OK)
         return rc;
@@ -198,39 +198,39 @@ not_now(struct bh_people *people, struct bh_call *call, const struct bh_door *do
 }
 
 bh_rc
-bh_attempt_begin(struct bh_people *people, struct bh_call *call, const struct bh_door *door,
+bh_attempt_begin(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sign_in_attempt *attempt,
                  struct bh_err *err)
 {
-    struct bh_attempt attempt = attempt_of(door);
+    struct bh_attempt lockout_attempt = lockout_attempt_of(attempt);
     struct bh_puts puts = { .count = 0 };
-    struct bh_people_change change = { .verb = "sign_in.attempt", .puts = puts.items,
-                                       .object = { "account", door->principal } };
+    struct bh_accounts_change change = { .verb = "sign_in.attempt", .puts = puts.items,
+                                       .object = { "account", attempt->principal } };
     struct bh_answer answer;
     enum bh_fault fault;
     bool alert = false;
     bh_ns until = 0;
     bh_rc rc = BH_OK;
 
-    pthread_mutex_lock(&people->mutex);
-    fault = bh_lockout_begin(&people->lockout, &attempt, bh_people_now(people), &until, &alert);
+    pthread_mutex_lock(&accounts->mutex);
+    fault = bh_lockout_begin(&accounts->lockout, &lockout_attempt, bh_accounts_now(accounts), &until, &alert);
     if (fault == BH_FAULT_NONE)
-        rc = take_changes(people, call->arena, &puts, err);
-    pthread_mutex_unlock(&people->mutex);
+        rc = load_changes(accounts, call->arena, &puts, err);
+    pthread_mutex_unlock(&accounts->mutex);
     if (fault != BH_FAULT_NONE)
-        return not_now(people, call, door, until, err);
+        return not_now(accounts, call, attempt, until, err);
     if (alert)
-        bh_log(ACCOUNT_ATTACKED, BH_U64("principal", door->principal));
+        bh_log(ACCOUNT_ATTACKED, BH_U64("principal", attempt->principal));
     change.put_count = puts.count;
-    return rc == BH_OK ? bh_people_commit(people, call, &change, &answer, err) : rc;
+    return rc == BH_OK ? bh_accounts_commit(accounts, call, &change, &answer, err) : rc;
 }
 
 bh_rc
-bh_attempt_failed(struct bh_people *people, struct bh_call *call, const struct bh_door *door,
+bh_attempt_failed(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sign_in_attempt *attempt,
                   struct bh_err *err)
 {
-    struct bh_people_change change = refused(door);
+    struct bh_accounts_change change = attempt_refused_change(attempt);
     struct bh_answer answer;
-    bh_rc rc = bh_people_commit(people, call, &change, &answer, err);
+    bh_rc rc = bh_accounts_commit(accounts, call, &change, &answer, err);
 
     if (rc != BH_OK)
         return rc;
@@ -240,15 +240,15 @@ bh_attempt_failed(struct bh_people *people, struct bh_call *call, const struct b
 }
 
 bh_rc
-bh_attempt_succeeded(struct bh_people *people, struct bh_call *call, const struct bh_door *door,
+bh_attempt_succeeded(struct bh_accounts *accounts, struct bh_call *call, const struct bh_sign_in_attempt *attempt,
                      struct bh_puts *puts, struct bh_err *err)
 {
-    struct bh_attempt attempt = attempt_of(door);
+    struct bh_attempt lockout_attempt = lockout_attempt_of(attempt);
     bh_rc rc;
 
-    pthread_mutex_lock(&people->mutex);
-    bh_lockout_succeed(&people->lockout, &attempt);
-    rc = take_changes(people, call->arena, puts, err);
-    pthread_mutex_unlock(&people->mutex);
+    pthread_mutex_lock(&accounts->mutex);
+    bh_lockout_succeed(&accounts->lockout, &lockout_attempt);
+    rc = load_changes(accounts, call->arena, puts, err);
+    pthread_mutex_unlock(&accounts->mutex);
     return rc;
 }

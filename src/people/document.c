@@ -44,7 +44,7 @@ static const struct bh_fields session_fields =
     BH_FIELDS("session", struct bh_session, session_rows);
 
 static bh_rc
-damaged(const char *what, struct bh_err *err)
+document_damaged(const char *what, struct bh_err *err)
 {
     bh_rc rc = bh_err_set(err, BH_CONFLICT, "the store's %s is damaged: %.120s", what, err->msg);
 
@@ -84,7 +84,7 @@ bh_account_of(const struct bh_documents *documents, const struct bh_document_row
     bh_rc rc = open_value(documents, row, &decoding, err);
 
     if (rc != BH_OK)
-        return damaged("account", err);
+        return document_damaged("account", err);
     ret_account->principal = row->principal_id;
     ret_account->version = row->version;
     ret_account->passkeys = 0;
@@ -130,7 +130,7 @@ bh_session_of(const struct bh_documents *documents, const struct bh_document_row
     bh_rc rc = open_value(documents, row, &decoding, err);
 
     if (rc != BH_OK)
-        return damaged("session", err);
+        return document_damaged("session", err);
     ret_session->id = bh_arena_strdup(arena, row->key);
     ret_session->principal = row->principal_id;
     ret_session->version = row->version;
@@ -150,7 +150,7 @@ bh_session_read(const struct bh_documents *documents, const char *id, struct bh_
 }
 
 static bh_rc
-encode(const struct bh_fields *fields, const void *value, struct bh_arena *arena,
+document_encode(const struct bh_fields *fields, const void *value, struct bh_arena *arena,
        const char **ret_text, struct bh_err *err)
 {
     struct bh_buf text;
@@ -175,7 +175,7 @@ bh_account_put(const struct bh_account *account, struct bh_arena *arena,
     } };
     if (!ret_put->row.key)
         return bh_err_set(err, BH_FULL, "no room for a document");
-    return encode(&account_fields, account, arena, &ret_put->row.value, err);
+    return document_encode(&account_fields, account, arena, &ret_put->row.value, err);
 }
 
 bh_rc
@@ -195,5 +195,5 @@ bh_session_put(const struct bh_session *session, struct bh_arena *arena,
 {
     bh_rc rc = bh_session_drop(session, arena, ret_put, err);
 
-    return rc == BH_OK ? encode(&session_fields, session, arena, &ret_put->row.value, err) : rc;
+    return rc == BH_OK ? document_encode(&session_fields, session, arena, &ret_put->row.value, err) : rc;
 }

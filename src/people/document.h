@@ -1,5 +1,5 @@
-#ifndef BH_PEOPLE_DOCUMENT_H
-#define BH_PEOPLE_DOCUMENT_H
+#ifndef BH_ACCOUNTS_DOCUMENT_H
+#define BH_ACCOUNTS_DOCUMENT_H
 
 #include "api/owner.h"
 #include "base/fields.h"

@@ -14,39 +14,39 @@ enum { PASSWORD_LEAST = 12 };
 
 /* A hash takes 19 MiB: a few at a time. */
 static void
-hash_begin(struct bh_people *people)
+hash_begin(struct bh_accounts *accounts)
 {
-    pthread_mutex_lock(&people->mutex);
-    while (people->hashing >= BH_HASHES_AT_ONCE)
-        pthread_cond_wait(&people->hash_freed, &people->mutex);
-    people->hashing++;
-    pthread_mutex_unlock(&people->mutex);
+    pthread_mutex_lock(&accounts->mutex);
+    while (accounts->hashing >= BH_HASHES_AT_ONCE)
+        pthread_cond_wait(&accounts->hash_freed, &accounts->mutex);
+    accounts->hashing++;
+    pthread_mutex_unlock(&accounts->mutex);
 }
 
 static void
-hash_end(struct bh_people *people)
+hash_end(struct bh_accounts *accounts)
 {
-    pthread_mutex_lock(&people->mutex);
-    people->hashing--;
-    pthread_cond_signal(&people->hash_freed);
-    pthread_mutex_unlock(&people->mutex);
+    pthread_mutex_lock(&accounts->mutex);
+    accounts->hashing--;
+    pthread_cond_signal(&accounts->hash_freed);
+    pthread_mutex_unlock(&accounts->mutex);
 }
 
 bool
-bh_password_right(struct bh_people *people, const struct bh_account *account,
+bh_password_right(struct bh_accounts *accounts, const struct bh_account *account,
                   const char *password)
 {
     enum bh_fault fault;
 
-    hash_begin(people);
+    hash_begin(accounts);
     fault = bh_password_check(account ? account->password : NULL, password ? password : "",
-                              &people->cost);
-    hash_end(people);
+                              &accounts->cost);
+    hash_end(accounts);
     return fault == BH_FAULT_NONE;
 }
 
 bh_rc
-bh_password_new(struct bh_people *people, struct bh_call *call, const char *password,
+bh_password_new(struct bh_accounts *accounts, struct bh_call *call, const char *password,
                 struct bh_account *account, struct bh_err *err)
 {
     uint8_t salt[BH_PASSWORD_SALT];
@@ -59,12 +59,12 @@ bh_password_new(struct bh_people *people, struct bh_call *call, const char *pass
                    (int)BH_PASSWORD_MAX);
         return bh_err_hint(err, "a few words that nobody else would choose together");
     }
-    rc = people->options.crypto->random(salt, sizeof salt, err);
+    rc = accounts->options.crypto->random(salt, sizeof salt, err);
     if (rc != BH_OK)
         return rc;
-    hash_begin(people);
-    fault = bh_password_hash(password, salt, &people->cost, kept);
-    hash_end(people);
+    hash_begin(accounts);
+    fault = bh_password_hash(password, salt, &accounts->cost, kept);
+    hash_end(accounts);
     if (fault != BH_FAULT_NONE)
         return bh_fault_err(fault, err);
     account->password = bh_arena_strdup(call->arena, kept);
@@ -88,7 +88,7 @@ bh_account_has_factor(const struct bh_account *account)
 }
 
 static bool
-totp_right(struct bh_people *people, struct bh_account *account, const char *code)
+totp_right(struct bh_accounts *accounts, struct bh_account *account, const char *code)
 {
     struct bh_totp totp = { BH_TOTP_SHA1, 6, 30, 1, { 0 }, BH_TOTP_SECRET_BYTES };
     enum bh_fault fault;
@@ -96,7 +96,7 @@ totp_right(struct bh_people *people, struct bh_account *account, const char *cod
     if (!bh_account_has_totp(account))
         return false;
     memcpy(totp.secret, account->totp, sizeof account->totp);
-    fault = bh_totp_check(&totp, code, bh_people_now(people), &account->totp_step);
+    fault = bh_totp_check(&totp, code, bh_accounts_now(accounts), &account->totp_step);
     bh_secret_wipe(&totp, sizeof totp);
     return fault == BH_FAULT_NONE;
 }
@@ -128,9 +128,9 @@ recovery_right(struct bh_account *account, const char *code)
 }
 
 bool
-bh_code_right(struct bh_people *people, struct bh_account *account, const char *code)
+bh_code_right(struct bh_accounts *accounts, struct bh_account *account, const char *code)
 {
-    return code && (totp_right(people, account, code) || recovery_right(account, code));
+    return code && (totp_right(accounts, account, code) || recovery_right(account, code));
 }
 
 /* ---- the account's own changes ---- */
@@ -145,13 +145,13 @@ bh_recovery_put(struct bh_json_writer *w, char codes[BH_RECOVERY_CODES][BH_RECOV
 }
 
 bh_rc
-bh_recovery_new(struct bh_people *people, struct bh_call *call, struct bh_account *account,
+bh_recovery_new(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *account,
               char ret_codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT], struct bh_err *err)
 {
     uint8_t random[BH_RECOVERY_CODES][BH_RECOVERY_RANDOM];
     struct bh_recovery set;
     char salt[16];
-    bh_rc rc = people->options.crypto->random(random, sizeof random, err);
+    bh_rc rc = accounts->options.crypto->random(random, sizeof random, err);
 
     account->recovery.items = bh_arena_alloc(call->arena,
                                              BH_RECOVERY_CODES * sizeof(const char *));
@@ -170,59 +170,59 @@ bh_recovery_new(struct bh_people *people, struct bh_call *call, struct bh_accoun
 }
 
 bh_rc
-bh_own_account(struct bh_people *people, struct bh_call *call, struct bh_account *ret_account,
+bh_own_account(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *ret_account,
                struct bh_err *err)
 {
     const struct bh_presence *presence = &call->caller.subject.presence;
-    bh_rc rc = bh_people_fresh(people, call, err);
+    bh_rc rc = bh_session_check_fresh(accounts, call, err);
 
     if (rc != BH_OK)
         return rc;
-    rc = bh_account_read(&people->documents, call->caller.subject.principal.v, call->arena,
+    rc = bh_account_read(&accounts->documents, call->caller.subject.principal.v, call->arena,
                          ret_account, err);
     if (rc == BH_OK && bh_account_has_factor(ret_account)
         && presence->kind == BH_PRESENCE_SESSION && presence->level == BH_LEVEL_NONE)
-        return bh_authz_ask_again(call->op->verb, err); /* of before there was a factor */
+        return bh_authz_refuse_step_up(call->op->verb, err); /* of before there was a factor */
     if (rc != BH_NOT_FOUND)
         return rc;
-    ret_account->created_ns = bh_people_now(people);
+    ret_account->created_ns = bh_accounts_now(accounts);
     return BH_OK;
 }
 
 static bh_rc
-write_account(struct bh_people *people, struct bh_call *call, const char *verb,
+write_account(struct bh_accounts *accounts, struct bh_call *call, const char *verb,
               const struct bh_account *account, struct bh_err *err)
 {
     struct bh_document_put put;
-    struct bh_people_change change = { .verb = verb, .puts = &put, .put_count = 1,
+    struct bh_accounts_change change = { .verb = verb, .puts = &put, .put_count = 1,
                                        .object = { "account", account->principal } };
     struct bh_answer answer;
     bh_rc rc = bh_account_put(account, call->arena, &put, err);
 
-    return rc == BH_OK ? bh_people_commit(people, call, &change, &answer, err) : rc;
+    return rc == BH_OK ? bh_accounts_commit(accounts, call, &change, &answer, err) : rc;
 }
 
 bh_rc
-bh_serve_totp_begin(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_totp_begin(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_totp totp = { BH_TOTP_SHA1, 6, 30, 1, { 0 }, BH_TOTP_SECRET_BYTES };
     struct bh_pending draft = { .kind = BH_PENDING_TOTP,
                                 .principal = call->caller.subject.principal.v,
-                                .expires = bh_people_now(people) + BH_FRESH_S * BH_NS_PER_S };
+                                .expires = bh_accounts_now(accounts) + BH_FRESH_S * BH_NS_PER_S };
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
     struct bh_buf text;
     char id[33], address[512];
-    bh_rc rc = bh_own_account(people, call, &account, err);
+    bh_rc rc = bh_own_account(accounts, call, &account, err);
 
     if (rc == BH_OK)
-        rc = people->options.crypto->random(totp.secret, BH_TOTP_SECRET_BYTES, err);
+        rc = accounts->options.crypto->random(totp.secret, BH_TOTP_SECRET_BYTES, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_init_fixed(&text, draft.secret, sizeof draft.secret);
     bh_buf_put_hex(&text, totp.secret, BH_TOTP_SECRET_BYTES);
     bh_buf_text(&text);
-    rc = bh_pending_put(people, &draft, id, err);
+    rc = bh_pending_put(accounts, &draft, id, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_init_fixed(&text, address, sizeof address);
@@ -239,7 +239,7 @@ bh_serve_totp_begin(struct bh_people *people, struct bh_call *call, struct bh_er
 }
 
 static bh_rc
-take_totp(struct bh_people *people, struct bh_call *call, struct bh_account *account,
+accept_totp(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *account,
           struct bh_err *err)
 {
     struct bh_code_request request = { 0 };
@@ -248,11 +248,11 @@ take_totp(struct bh_people *people, struct bh_call *call, struct bh_account *acc
 
     if (rc != BH_OK)
         return rc;
-    if (!bh_pending_take(people, BH_PENDING_TOTP, NULL, account->principal, &pending))
+    if (!bh_pending_consume(accounts, BH_PENDING_TOTP, NULL, account->principal, &pending))
         return bh_err_set(err, BH_CONFLICT, "no authenticator app is waiting for a code");
     account->totp_step = 0;
     if (!bh_parse_hex(pending.secret, account->totp, sizeof account->totp)
-        || !totp_right(people, account, request.code)) {
+        || !totp_right(accounts, account, request.code)) {
         bh_secret_wipe(&pending, sizeof pending);
         bh_err_set(err, BH_INVALID, "the code is not the app's: begin again");
         return bh_err_hint(err, "compare the clock of the device with this machine's");
@@ -262,30 +262,30 @@ take_totp(struct bh_people *people, struct bh_call *call, struct bh_account *acc
 }
 
 bh_rc
-bh_serve_totp_confirm(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_totp_confirm(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT];
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_puts puts = { .count = 1 };
-    struct bh_people_change change = { .verb = "account.totp", .puts = puts.items };
+    struct bh_accounts_change change = { .verb = "account.totp", .puts = puts.items };
     struct bh_account account;
     struct bh_answer answer;
     bool first;
-    bh_rc rc = bh_own_account(people, call, &account, err);
+    bh_rc rc = bh_own_account(accounts, call, &account, err);
 
     if (rc == BH_OK)
-        rc = take_totp(people, call, &account, err);
+        rc = accept_totp(accounts, call, &account, err);
     first = account.recovery.count == 0;
     if (rc == BH_OK && first)
-        rc = bh_recovery_new(people, call, &account, codes, err);
+        rc = bh_recovery_new(accounts, call, &account, codes, err);
     if (rc == BH_OK)
         rc = bh_account_put(&account, call->arena, &puts.items[0], err);
     if (rc == BH_OK)
-        rc = bh_session_raise(people, call, BH_LEVEL_CODE, &puts, err);
+        rc = bh_session_raise(accounts, call, BH_LEVEL_CODE, &puts, err);
     change.put_count = puts.count;
     change.object = (struct bh_record_object){ "account", account.principal };
     if (rc == BH_OK)
-        rc = bh_people_commit(people, call, &change, &answer, err);
+        rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -298,11 +298,11 @@ bh_serve_totp_confirm(struct bh_people *people, struct bh_call *call, struct bh_
 }
 
 bh_rc
-bh_serve_totp_remove(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_totp_remove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
-    bh_rc rc = bh_own_account(people, call, &account, err);
+    bh_rc rc = bh_own_account(accounts, call, &account, err);
 
     if (rc != BH_OK)
         return rc;
@@ -314,7 +314,7 @@ bh_serve_totp_remove(struct bh_people *people, struct bh_call *call, struct bh_e
     }
     memset(account.totp, 0, sizeof account.totp);
     account.totp_step = 0;
-    rc = write_account(people, call, "account.totp_removed", &account, err);
+    rc = write_account(accounts, call, "account.totp_removed", &account, err);
     bh_json_open(&w, NULL, '{');
     bh_json_bool(&w, "removed", true);
     bh_json_close(&w, '}');
@@ -322,20 +322,20 @@ bh_serve_totp_remove(struct bh_people *people, struct bh_call *call, struct bh_e
 }
 
 bh_rc
-bh_serve_recovery(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_recovery(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT];
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;
-    bh_rc rc = bh_own_account(people, call, &account, err);
+    bh_rc rc = bh_own_account(accounts, call, &account, err);
 
     if (rc == BH_OK && !bh_account_has_factor(&account))
         rc = bh_err_set(err, BH_CONFLICT, "recovery codes stand in for a second factor: there is "
                                           "none yet");
     if (rc == BH_OK)
-        rc = bh_recovery_new(people, call, &account, codes, err);
+        rc = bh_recovery_new(accounts, call, &account, codes, err);
     if (rc == BH_OK)
-        rc = write_account(people, call, "account.recovery", &account, err);
+        rc = write_account(accounts, call, "account.recovery", &account, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

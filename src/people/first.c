@@ -25,9 +25,9 @@
 enum { SITE_TEXT_MAX = 8 << 20, CODE_BYTES = 32 };
 
 static void
-path_of(const struct bh_people *people, char ret_path[4096])
+first_admin_path_of(const struct bh_accounts *accounts, char ret_path[4096])
 {
-    snprintf(ret_path, 4096, "%s/first-admin.code", people->options.state_dir);
+    snprintf(ret_path, 4096, "%s/first-admin.code", accounts->options.state_dir);
 }
 
 static bool
@@ -77,9 +77,9 @@ read_code(const char *path, char ret_code[CODE_BYTES + 1])
 }
 
 static bh_rc
-make_code(struct bh_people *people, const char *path, char ret_code[CODE_BYTES + 2], struct bh_err *err)
+make_code(struct bh_accounts *accounts, const char *path, char ret_code[CODE_BYTES + 2], struct bh_err *err)
 {
-    bh_rc rc = bh_people_random_hex(people, CODE_BYTES / 2, ret_code, err);
+    bh_rc rc = bh_accounts_random_hex(accounts, CODE_BYTES / 2, ret_code, err);
 
     if (rc != BH_OK)
         return rc;
@@ -88,24 +88,24 @@ make_code(struct bh_people *people, const char *path, char ret_code[CODE_BYTES +
 }
 
 bh_rc
-bh_first_offer(struct bh_people *people, struct bh_err *err)
+bh_first_admin_offer(struct bh_accounts *accounts, struct bh_err *err)
 {
-    const struct bh_owner *owner = &people->options.owner;
+    const struct bh_owner *owner = &accounts->options.owner;
     const struct bh_directory *dir = owner->ops->directory_get(owner->self);
     bool needed = is_needed(dir);
     char path[4096], code[CODE_BYTES + 2];
     bh_rc rc;
 
     owner->ops->directory_put(owner->self, dir);
-    path_of(people, path);
+    first_admin_path_of(accounts, path);
     if (!needed) {
         (void)unlink(path);
         return BH_OK;
     }
-    rc = read_code(path, code) ? BH_OK : make_code(people, path, code, err);
+    rc = read_code(path, code) ? BH_OK : make_code(accounts, path, code, err);
     if (rc == BH_OK)
-        people->options.crypto->sha256(code, CODE_BYTES, "", 0, people->first_code);
-    people->first_offered = rc == BH_OK;
+        accounts->options.crypto->sha256(code, CODE_BYTES, "", 0, accounts->first_code);
+    accounts->first_offered = rc == BH_OK;
     bh_secret_wipe(code, sizeof code);
     if (rc == BH_OK)
         bh_log(FIRST_ADMIN, BH_STR("path", path));
@@ -115,10 +115,10 @@ bh_first_offer(struct bh_people *people, struct bh_err *err)
 /* ---- the site file with one more admin ---- */
 
 static bh_rc
-read_site(struct bh_people *people, struct bh_arena *arena, struct bh_site *ret_site,
+read_site(struct bh_accounts *accounts, struct bh_arena *arena, struct bh_site *ret_site,
           struct bh_err *err)
 {
-    const struct bh_store *store = &people->options.store;
+    const struct bh_store *store = &accounts->options.store;
     const char *hex, *text = "{}";
     struct bh_digest digest;
     bh_rc rc = store->ops->get_meta(store->self, "site", arena, &hex, err);
@@ -137,7 +137,7 @@ read_site(struct bh_people *people, struct bh_arena *arena, struct bh_site *ret_
 
 /* The list with one more item behind; false: no room. */
 static bool
-append(struct bh_list *list, const void *item, size_t size, struct bh_arena *arena)
+first_admin_append(struct bh_list *list, const void *item, size_t size, struct bh_arena *arena)
 {
     char *items = bh_arena_alloc(arena, (list->count + 1) * size);
 
@@ -165,22 +165,22 @@ has_account(struct bh_site *site, const char *name)
 }
 
 static bh_rc
-apply(struct bh_people *people, struct bh_call *call, const char *name, struct bh_err *err)
+first_admin_apply(struct bh_accounts *accounts, struct bh_call *call, const char *name, struct bh_err *err)
 {
-    const struct bh_owner *owner = &people->options.owner;
+    const struct bh_owner *owner = &accounts->options.owner;
     struct bh_site_principal principal = { .name = name, .account = true };
     struct bh_site_binding binding = { .role = BH_ROLE_ADMIN, .principal = name, .tenant = "*" };
     struct bh_command command = { .op = BH_OP_SITE_APPLY };
     struct bh_answer answer = { 0 };
     struct bh_site site;
     struct bh_buf text;
-    bh_rc rc = read_site(people, call->arena, &site, err);
+    bh_rc rc = read_site(accounts, call->arena, &site, err);
 
     if (rc != BH_OK)
         return rc;
     if ((!has_account(&site, name)
-         && !append(&site.principals, &principal, sizeof principal, call->arena))
-        || !append(&site.bindings, &binding, sizeof binding, call->arena))
+         && !first_admin_append(&site.principals, &principal, sizeof principal, call->arena))
+        || !first_admin_append(&site.bindings, &binding, sizeof binding, call->arena))
         return bh_err_set(err, BH_FULL, "no room for the site file");
     rc = bh_site_check(&site, err);
     if (rc != BH_OK)
@@ -202,38 +202,38 @@ apply(struct bh_people *people, struct bh_call *call, const char *name, struct b
 /* ---- the operation ---- */
 
 static bool
-take_code(struct bh_people *people, const char *code)
+consume_code(struct bh_accounts *accounts, const char *code)
 {
     uint8_t digest[32];
     bool right;
 
-    people->options.crypto->sha256(code, strlen(code), "", 0, digest);
-    pthread_mutex_lock(&people->mutex);
-    right = people->first_offered && bh_token_same(digest, people->first_code);
+    accounts->options.crypto->sha256(code, strlen(code), "", 0, digest);
+    pthread_mutex_lock(&accounts->mutex);
+    right = accounts->first_offered && bh_token_same(digest, accounts->first_code);
     if (right)
-        people->first_offered = false;
-    pthread_mutex_unlock(&people->mutex);
+        accounts->first_offered = false;
+    pthread_mutex_unlock(&accounts->mutex);
     return right;
 }
 
 /* It did not come to an admin: the code is good again. */
 static void
-give_back(struct bh_people *people)
+first_admin_restore_code(struct bh_accounts *accounts)
 {
-    pthread_mutex_lock(&people->mutex);
-    people->first_offered = true;
-    pthread_mutex_unlock(&people->mutex);
+    pthread_mutex_lock(&accounts->mutex);
+    accounts->first_offered = true;
+    pthread_mutex_unlock(&accounts->mutex);
 }
 
 static bh_rc
-make_admin(struct bh_people *people, struct bh_call *call, struct bh_puts *puts,
+make_admin(struct bh_accounts *accounts, struct bh_call *call, struct bh_puts *puts,
            struct bh_account *account, struct bh_err *err)
 {
     const char *name = call->caller.name;
-    const struct bh_owner *owner = &people->options.owner;
-    struct bh_opened opened = { 0 };
-    struct bh_opening opening = { .puts = puts->items, .person = name, .name = name };
-    bh_rc rc = apply(people, call, name, err);
+    const struct bh_owner *owner = &accounts->options.owner;
+    struct bh_session_opened opened = { 0 };
+    struct bh_session_opening opening = { .puts = puts->items, .person = name, .name = name };
+    bh_rc rc = first_admin_apply(accounts, call, name, err);
 
     if (rc != BH_OK)
         return rc;
@@ -245,44 +245,44 @@ make_admin(struct bh_people *people, struct bh_call *call, struct bh_puts *puts,
     puts->items[puts->count++].blind = true;
     opening.put_count = puts->count;
     if (rc == BH_OK)
-        rc = bh_session_open(people, call, &opening, &opened, err);
+        rc = bh_session_open(accounts, call, &opening, &opened, err);
     if (rc == BH_OK)
-        bh_put_opened(call, &opened);
+        bh_session_put_opened(call, &opened);
     bh_secret_wipe(opened.secret, sizeof opened.secret);
     return rc;
 }
 
 bh_rc
-bh_serve_first(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_first_admin(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_sign_in_first_request request = { 0 };
     char name[BH_ACCOUNT_MAX + 1], path[4096];
-    struct bh_account account = { .created_ns = bh_people_now(people) };
+    struct bh_account account = { .created_ns = bh_accounts_now(accounts) };
     struct bh_puts puts = { .count = 0 };
-    struct bh_door door;
+    struct bh_sign_in_attempt attempt;
     bh_rc rc = bh_call_body(call, &bh_sign_in_first_request_fields, &request, err);
 
     if (rc == BH_OK && (!bh_account_name(request.account, name) || !bh_name_valid(name)))
         rc = bh_err_set(err, BH_INVALID, "account: is no name of small letters, digits and dashes");
     if (rc != BH_OK)
         return rc;
-    door = bh_door_of(people, call, "first admin", NULL, 0);
-    rc = bh_attempt_begin(people, call, &door, err);
+    attempt = bh_attempt_from_call(accounts, call, "first admin", NULL, 0);
+    rc = bh_attempt_begin(accounts, call, &attempt, err);
     if (rc != BH_OK)
         return rc;
-    if (!take_code(people, request.code))
-        return bh_attempt_failed(people, call, &door, err);
+    if (!consume_code(accounts, request.code))
+        return bh_attempt_failed(accounts, call, &attempt, err);
     call->caller.name = name;
-    rc = bh_password_new(people, call, request.password, &account, err);
+    rc = bh_password_new(accounts, call, request.password, &account, err);
     if (rc == BH_OK)
-        rc = bh_attempt_succeeded(people, call, &door, &puts, err);
+        rc = bh_attempt_succeeded(accounts, call, &attempt, &puts, err);
     if (rc == BH_OK)
-        rc = make_admin(people, call, &puts, &account, err);
+        rc = make_admin(accounts, call, &puts, &account, err);
     if (rc != BH_OK) {
-        give_back(people);
+        first_admin_restore_code(accounts);
         return rc;
     }
-    path_of(people, path);
+    first_admin_path_of(accounts, path);
     (void)unlink(path);
     return BH_OK;
 }

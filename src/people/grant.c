@@ -8,7 +8,7 @@
 enum { GRANT_S = 120, CHALLENGE_LENGTH = 43, VERIFIER_MIN = 43 };
 
 bh_rc
-bh_serve_grant(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_grant(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_sign_in_grant_request request = { 0 };
     struct bh_json_writer w = bh_call_writer(call);
@@ -26,8 +26,8 @@ bh_serve_grant(struct bh_people *people, struct bh_call *call, struct bh_err *er
     snprintf(draft.secret, sizeof draft.secret, "%s", request.challenge);
     snprintf(draft.host, sizeof draft.host, "%s", request.host ? request.host : "");
     snprintf(draft.session, sizeof draft.session, "%s", call->caller.token);
-    draft.expires = bh_people_now(people) + GRANT_S * BH_NS_PER_S;
-    rc = bh_pending_put(people, &draft, id, err);
+    draft.expires = bh_accounts_now(accounts) + GRANT_S * BH_NS_PER_S;
+    rc = bh_pending_put(accounts, &draft, id, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -49,13 +49,13 @@ loses_certificate(const struct bh_call *call, const struct bh_session *browsers)
 /* A session like that of the browser it came from; what the provider gave that one to ask
  * again with is good once, and stays there. */
 static bh_rc
-open_alike(struct bh_people *people, struct bh_call *call, const struct bh_pending *pending,
+open_alike(struct bh_accounts *accounts, struct bh_call *call, const struct bh_pending *pending,
            struct bh_err *err)
 {
-    struct bh_opening opening = { .puts = NULL };
+    struct bh_session_opening opening = { .puts = NULL };
     const struct bh_dir_principal *principal;
-    struct bh_opened opened = { 0 };
-    bh_rc rc = bh_session_read(&people->documents, pending->session, call->arena,
+    struct bh_session_opened opened = { 0 };
+    bh_rc rc = bh_session_read(&accounts->documents, pending->session, call->arena,
                                &opening.session, err);
 
     if (rc != BH_OK)
@@ -74,15 +74,15 @@ open_alike(struct bh_people *people, struct bh_call *call, const struct bh_pendi
     opening.session.kind = BH_SESSION_COMMAND_LINE;
     opening.session.version = 0;
     opening.session.host = bh_arena_strdup(call->arena, pending->host);
-    rc = bh_session_open(people, call, &opening, &opened, err);
+    rc = bh_session_open(accounts, call, &opening, &opened, err);
     if (rc == BH_OK)
-        bh_put_opened(call, &opened);
+        bh_session_put_opened(call, &opened);
     bh_secret_wipe(opened.secret, sizeof opened.secret);
     return rc;
 }
 
 bh_rc
-bh_serve_code(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_code(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_sign_in_code_request request = { 0 };
     char challenge[BH_SECRET_TEXT];
@@ -92,13 +92,13 @@ bh_serve_code(struct bh_people *people, struct bh_call *call, struct bh_err *err
     if (rc != BH_OK)
         return rc;
     bh_secret_challenge(request.verifier, challenge);
-    if (!bh_pending_take(people, BH_PENDING_GRANT, request.code, BH_ANYBODY, &pending)
+    if (!bh_pending_consume(accounts, BH_PENDING_GRANT, request.code, BH_ANY_PRINCIPAL, &pending)
         || strlen(request.verifier) < VERIFIER_MIN
         || !bh_secret_equal(challenge, pending.secret)) {
         bh_err_set(err, BH_UNAUTHENTICATED, "the code is not good any more");
         return bh_err_hint(err, "begin again: `bulkhead login`");
     }
-    rc = open_alike(people, call, &pending, err);
+    rc = open_alike(accounts, call, &pending, err);
     if (rc == BH_NOT_FOUND)
         rc = bh_err_set(err, BH_UNAUTHENTICATED, "the browser's session is over");
     return rc;

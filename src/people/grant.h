@@ -1,5 +1,5 @@
-#ifndef BH_PEOPLE_GRANT_H
-#define BH_PEOPLE_GRANT_H
+#ifndef BH_ACCOUNTS_GRANT_H
+#define BH_ACCOUNTS_GRANT_H
 
 #include "people/people_internal.h"
 
@@ -7,7 +7,7 @@
  * goes to the command line's own listener, and whoever knows what the challenge was made from
  * exchanges it for a session (RFC 8252 and 7636, with us as the provider). */
 
-bh_rc bh_serve_grant(struct bh_people *people, struct bh_call *call, struct bh_err *err);
-bh_rc bh_serve_code(struct bh_people *people, struct bh_call *call, struct bh_err *err);
+bh_rc bh_serve_grant(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);
+bh_rc bh_serve_code(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);
 
 #endif

@@ -15,41 +15,41 @@ enum { SECRET_FILE_MAX = 16384 };
 /* The place of an issuer: its own, or one that no issuer of the site file has any more.  Under
  * the mutex. */
 static struct bh_issuer *
-place_of(struct bh_people *people, const struct bh_site_sign_in *sign_in,
+issuer_slot_of(struct bh_accounts *accounts, const struct bh_site_sign_in *sign_in,
          const struct bh_site_issuer *site)
 {
-    struct bh_issuer *free_place = NULL;
+    struct bh_issuer *free_slot = NULL;
 
     for (uint32_t i = 0; i < BH_ISSUERS_MAX; i++) {
-        struct bh_issuer *at = &people->issuers[i];
+        struct bh_issuer *at = &accounts->issuers[i];
 
         if (strcmp(at->name, site->name) == 0 && strcmp(at->url, site->url) == 0)
             return at;
         if (!bh_sign_in_issuer(sign_in, at->name, strlen(at->name))
             || strcmp(at->name, site->name) == 0)
-            free_place = at;
+            free_slot = at;
     }
-    if (!free_place)
+    if (!free_slot)
         return NULL;
-    *free_place = (struct bh_issuer){ .fetched = 0 };
-    snprintf(free_place->name, sizeof free_place->name, "%s", site->name);
-    snprintf(free_place->url, sizeof free_place->url, "%s", site->url);
-    return free_place;
+    *free_slot = (struct bh_issuer){ .fetched = 0 };
+    snprintf(free_slot->name, sizeof free_slot->name, "%s", site->name);
+    snprintf(free_slot->url, sizeof free_slot->url, "%s", site->url);
+    return free_slot;
 }
 
 static const char *
-secret_path(const struct bh_people *people, struct bh_arena *arena,
+secret_path(const struct bh_accounts *accounts, struct bh_arena *arena,
             const struct bh_site_issuer *site)
 {
-    return bh_arena_printf(arena, "%s/%s", people->options.secrets_dir, site->client_secret);
+    return bh_arena_printf(arena, "%s/%s", accounts->options.secrets_dir, site->client_secret);
 }
 
 /* A secret's file as text, without the end of its line. */
 static bh_rc
-read_secret(const struct bh_people *people, struct bh_call *call,
+read_secret(const struct bh_accounts *accounts, struct bh_call *call,
             const struct bh_site_issuer *site, const char **ret_secret, struct bh_err *err)
 {
-    const char *path = secret_path(people, call->arena, site);
+    const char *path = secret_path(accounts, call->arena, site);
     char *memory = bh_arena_alloc(call->arena, SECRET_FILE_MAX + 1);
     struct bh_buf text;
     bh_rc rc;
@@ -73,7 +73,7 @@ uses_secret(const struct bh_site_issuer *site)
 }
 
 static bh_rc
-fill_client(const struct bh_people *people, struct bh_call *call, struct bh_issuer_view *view,
+fill_client(const struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
             struct bh_err *err)
 {
     const struct bh_site_issuer *site = view->site;
@@ -85,17 +85,17 @@ fill_client(const struct bh_people *people, struct bh_call *call, struct bh_issu
                                             address ? address : "");
     if (!view->client.redirect)
         return bh_err_set(err, BH_FULL, "no room for an address");
-    return uses_secret(site) ? read_secret(people, call, site, &view->client.secret, err) : BH_OK;
+    return uses_secret(site) ? read_secret(accounts, call, site, &view->client.secret, err) : BH_OK;
 }
 
 /* ---- asking ---- */
 
 bh_rc
-bh_issuer_ask(struct bh_people *people, struct bh_call *call,
-              const struct bh_https_request *request, struct bh_https_answer *ret_answer,
+bh_issuer_ask(struct bh_accounts *accounts, struct bh_call *call,
+              const struct bh_https_request *request, struct bh_https_response *ret_answer,
               struct bh_err *err)
 {
-    bh_rc rc = bh_https_ask(&people->options.https, request, call->arena, ret_answer, err);
+    bh_rc rc = bh_https_ask(&accounts->options.https, request, call->arena, ret_answer, err);
 
     if (rc == BH_OK && ret_answer->status == 0)
         bh_log(PROVIDER_SILENT, BH_STR("url", request->url),
@@ -119,57 +119,57 @@ bh_issuer_refused(const struct bh_issuer_view *view, enum bh_fault fault, struct
 
 /* Ask for the configuration, outside the mutex: others are served meanwhile. */
 static bh_rc
-discover(struct bh_people *people, struct bh_call *call, struct bh_issuer_view *view,
+discover(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
          struct bh_err *err)
 {
     const struct bh_site_issuer *site = view->site;
     struct bh_https_request request;
-    struct bh_https_answer answer;
-    struct bh_issuer *place;
+    struct bh_https_response answer;
+    struct bh_issuer *slot;
     enum bh_fault fault;
     bh_rc rc = bh_provider_ask(site->url, site->loopback, call->arena, &request, err);
 
     if (rc == BH_OK)
-        rc = bh_issuer_ask(people, call, &request, &answer, err);
+        rc = bh_issuer_ask(accounts, call, &request, &answer, err);
     if (rc != BH_OK)
         return rc;
-    fault = bh_provider_take(&answer, site->url, site->loopback, &view->provider);
-    pthread_mutex_lock(&people->mutex);
-    place = place_of(people, call->dir->sign_in, site);
-    if (place && fault == BH_FAULT_NONE) {
-        place->provider = view->provider;
-        place->fetched = bh_people_now(people);
-        place->failed = 0;
-    } else if (place) {
-        place->failed = bh_people_now(people);
+    fault = bh_provider_receive(&answer, site->url, site->loopback, &view->provider);
+    pthread_mutex_lock(&accounts->mutex);
+    slot = issuer_slot_of(accounts, call->dir->sign_in, site);
+    if (slot && fault == BH_FAULT_NONE) {
+        slot->provider = view->provider;
+        slot->fetched = bh_accounts_now(accounts);
+        slot->failed = 0;
+    } else if (slot) {
+        slot->failed = bh_accounts_now(accounts);
     }
-    pthread_mutex_unlock(&people->mutex);
+    pthread_mutex_unlock(&accounts->mutex);
     return fault == BH_FAULT_NONE ? BH_OK : bh_issuer_refused(view, fault, err);
 }
 
 /* What is kept and young enough.  A provider that fails is left alone for a moment; its last
  * configuration serves meanwhile. */
 static bool
-known(struct bh_people *people, struct bh_call *call, struct bh_issuer_view *view,
+issuer_known(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
       bool *ret_resting)
 {
-    bh_ns now = bh_people_now(people);
-    struct bh_issuer *place;
+    bh_ns now = bh_accounts_now(accounts);
+    struct bh_issuer *slot;
     bool fresh = false;
 
-    pthread_mutex_lock(&people->mutex);
-    place = place_of(people, call->dir->sign_in, view->site);
-    *ret_resting = place && place->failed && now < place->failed + BH_ISSUER_PAUSE_S * BH_NS_PER_S;
-    if (place && place->fetched) {
-        view->provider = place->provider;
-        fresh = *ret_resting || now < place->fetched + BH_DISCOVERY_S * BH_NS_PER_S;
+    pthread_mutex_lock(&accounts->mutex);
+    slot = issuer_slot_of(accounts, call->dir->sign_in, view->site);
+    *ret_resting = slot && slot->failed && now < slot->failed + BH_ISSUER_PAUSE_S * BH_NS_PER_S;
+    if (slot && slot->fetched) {
+        view->provider = slot->provider;
+        fresh = *ret_resting || now < slot->fetched + BH_DISCOVERY_S * BH_NS_PER_S;
     }
-    pthread_mutex_unlock(&people->mutex);
+    pthread_mutex_unlock(&accounts->mutex);
     return fresh;
 }
 
 bh_rc
-bh_issuer_ready(struct bh_people *people, struct bh_call *call, const char *name,
+bh_issuer_ready(struct bh_accounts *accounts, struct bh_call *call, const char *name,
                 struct bh_issuer_view **ret_view, struct bh_err *err)
 {
     struct bh_issuer_view *view = bh_arena_alloc(call->arena, sizeof *view);
@@ -179,37 +179,37 @@ bh_issuer_ready(struct bh_people *people, struct bh_call *call, const char *name
     if (!view)
         return bh_err_set(err, BH_FULL, "no room for a sign-in");
     view->site = bh_sign_in_issuer(call->dir->sign_in, name, strlen(name));
-    if (!view->site || !people->options.https.ops)
+    if (!view->site || !accounts->options.https.ops)
         return bh_err_set(err, BH_NOT_FOUND, "there is no issuer \"%.60s\" here", name);
     *ret_view = view;
-    rc = fill_client(people, call, view, err);
+    rc = fill_client(accounts, call, view, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "issuer %.63s", name);
-    if (known(people, call, view, &resting))
+    if (issuer_known(accounts, call, view, &resting))
         return BH_OK;
     return resting ? bh_issuer_refused(view, BH_FAULT_PROVIDER_DOWN, err)
-                   : discover(people, call, view, err);
+                   : discover(accounts, call, view, err);
 }
 
 /* ---- keys ---- */
 
 static bh_rc
-fetch_keys(struct bh_people *people, struct bh_call *call, struct bh_issuer_view *view,
+fetch_keys(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
            struct bh_err *err)
 {
     struct bh_https_request request = { .url = view->provider.jwks };
-    struct bh_https_answer answer;
-    struct bh_issuer *place;
+    struct bh_https_response answer;
+    struct bh_issuer *slot;
     enum bh_fault fault = BH_FAULT_NONE;
-    bh_rc rc = bh_issuer_ask(people, call, &request, &answer, err);
+    bh_rc rc = bh_issuer_ask(accounts, call, &request, &answer, err);
 
-    pthread_mutex_lock(&people->mutex);
-    place = place_of(people, call->dir->sign_in, view->site);
-    if (place && rc == BH_OK)
-        fault = bh_jwks_cache_take(&place->keys, &answer, bh_people_now(people));
-    else if (place)
-        place->keys.asking = false;
-    pthread_mutex_unlock(&people->mutex);
+    pthread_mutex_lock(&accounts->mutex);
+    slot = issuer_slot_of(accounts, call->dir->sign_in, view->site);
+    if (slot && rc == BH_OK)
+        fault = bh_jwks_cache_receive(&slot->keys, &answer, bh_accounts_now(accounts));
+    else if (slot)
+        slot->keys.asking = false;
+    pthread_mutex_unlock(&accounts->mutex);
     if (fault != BH_FAULT_NONE) /* the last keys may serve on */
         bh_log(SIGN_IN_REFUSED, BH_STR("issuer", view->site->name),
                BH_STR("fault", bh_fault_name(fault)));
@@ -217,29 +217,29 @@ fetch_keys(struct bh_people *people, struct bh_call *call, struct bh_issuer_view
 }
 
 bh_rc
-bh_issuer_keys(struct bh_people *people, struct bh_call *call, bool unknown_key,
+bh_issuer_keys(struct bh_accounts *accounts, struct bh_call *call, bool unknown_key,
                struct bh_issuer_view *view, struct bh_err *err)
 {
     const struct bh_jwks *keys = NULL;
-    struct bh_issuer *place;
+    struct bh_issuer *slot;
     bool due;
     bh_rc rc = BH_OK;
 
-    pthread_mutex_lock(&people->mutex);
-    place = place_of(people, call->dir->sign_in, view->site);
-    due = place && bh_jwks_cache_due(&place->keys, unknown_key, bh_people_now(people));
-    pthread_mutex_unlock(&people->mutex);
+    pthread_mutex_lock(&accounts->mutex);
+    slot = issuer_slot_of(accounts, call->dir->sign_in, view->site);
+    due = slot && bh_jwks_cache_due(&slot->keys, unknown_key, bh_accounts_now(accounts));
+    pthread_mutex_unlock(&accounts->mutex);
     if (due)
-        rc = fetch_keys(people, call, view, err);
+        rc = fetch_keys(accounts, call, view, err);
     if (rc != BH_OK)
         return rc;
-    pthread_mutex_lock(&people->mutex);
-    place = place_of(people, call->dir->sign_in, view->site);
-    if (place)
-        keys = bh_jwks_cache_keys(&place->keys, bh_people_now(people));
+    pthread_mutex_lock(&accounts->mutex);
+    slot = issuer_slot_of(accounts, call->dir->sign_in, view->site);
+    if (slot)
+        keys = bh_jwks_cache_keys(&slot->keys, bh_accounts_now(accounts));
     if (keys)
         view->jwks = *keys;
-    pthread_mutex_unlock(&people->mutex);
+    pthread_mutex_unlock(&accounts->mutex);
     view->algs = view->provider.algs;
     return keys ? BH_OK : bh_issuer_refused(view, BH_FAULT_PROVIDER_DOWN, err);
 }
@@ -247,25 +247,25 @@ bh_issuer_keys(struct bh_people *people, struct bh_call *call, bool unknown_key,
 /* ---- proving who we are ---- */
 
 bh_rc
-bh_issuer_prove(struct bh_people *people, struct bh_call *call, struct bh_issuer_view *view,
+bh_issuer_prove(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_view *view,
                 struct bh_err *err)
 {
     BH_AUTO(bh_assertion_key_free) struct bh_assertion_key *key = NULL;
     uint8_t random[BH_SECRET_BYTES];
-    struct bh_assertion_wish wish = { view->client.id,
+    struct bh_assertion_request client_assertion = { view->client.id,
                                       bh_provider_token_url(&view->provider, &view->client),
-                                      random, bh_people_now(people) };
+                                      random, bh_accounts_now(accounts) };
     const char *pem;
     bh_rc rc;
 
     if (view->site->client_auth != BH_CLIENT_KEY)
         return BH_OK;
-    rc = read_secret(people, call, view->site, &pem, err);
+    rc = read_secret(accounts, call, view->site, &pem, err);
     if (rc == BH_OK)
         rc = bh_assertion_key_open(pem, strlen(pem), NULL, &key, err);
     if (rc == BH_OK)
-        rc = people->options.crypto->random(random, sizeof random, err);
+        rc = accounts->options.crypto->random(random, sizeof random, err);
     if (rc == BH_OK)
-        rc = bh_assertion_make(key, &wish, call->arena, &view->client.assertion, err);
+        rc = bh_assertion_make(key, &client_assertion, call->arena, &view->client.assertion, err);
     return rc == BH_OK ? rc : bh_err_wrap(err, "issuer %.63s: client_secret", view->site->name);
 }

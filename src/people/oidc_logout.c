@@ -11,7 +11,7 @@
 
 /* The token of the form, or of JSON for those who send that. */
 static bh_rc
-take_token(struct bh_call *call, const char **ret_token, struct bh_err *err)
+read_token_parameter(struct bh_call *call, const char **ret_token, struct bh_err *err)
 {
     struct bh_sign_in_logout_request request = { 0 };
     const char *type = call->request->content_type;
@@ -41,25 +41,25 @@ struct word {
 };
 
 static bh_rc
-read_logout(struct bh_people *people, struct bh_call *call, struct word *word,
+read_logout(struct bh_accounts *accounts, struct bh_call *call, struct word *word,
             struct bh_err *err)
 {
     struct bh_issuer_view *issuer = word->issuer;
     const struct bh_logout_rules rules = { issuer->site->url, issuer->site->client_id,
-                                           { bh_people_now(people), 60, 600 } };
+                                           { bh_accounts_now(accounts), 60, 600 } };
     enum bh_fault fault = BH_FAULT_NONE;
     bh_rc rc = BH_OK;
 
     for (int unknown = 0; unknown <= 1 && rc == BH_OK; unknown++) {
         struct bh_jws_trust trust = { &issuer->jwks, 0 };
 
-        rc = bh_issuer_keys(people, call, unknown, issuer, err);
+        rc = bh_issuer_keys(accounts, call, unknown, issuer, err);
         if (rc != BH_OK)
             break;
         trust.algs = issuer->algs;
-        pthread_mutex_lock(&people->mutex);
-        fault = bh_logout_read(word->token, &trust, &rules, &people->logouts, &word->logout);
-        pthread_mutex_unlock(&people->mutex);
+        pthread_mutex_lock(&accounts->mutex);
+        fault = bh_logout_read(word->token, &trust, &rules, &accounts->logouts, &word->logout);
+        pthread_mutex_unlock(&accounts->mutex);
         if (fault != BH_FAULT_KEY_UNKNOWN)
             break;
     }
@@ -79,7 +79,7 @@ struct leaving {
 };
 
 static bool
-is_theirs(const struct leaving *leaving, const struct bh_session *session)
+is_of_subject(const struct leaving *leaving, const struct bh_session *session)
 {
     size_t length = strlen(leaving->issuer);
 
@@ -88,7 +88,7 @@ is_theirs(const struct leaving *leaving, const struct bh_session *session)
 }
 
 static bool
-take_session(void *self, const struct bh_document_row *row)
+end_matching_session(void *self, const struct bh_document_row *row)
 {
     struct leaving *leaving = self;
     struct bh_session session;
@@ -97,7 +97,7 @@ take_session(void *self, const struct bh_document_row *row)
     if (leaving->count == BH_COUNT(leaving->puts))
         return false;
     if (bh_session_of(leaving->documents, row, leaving->call->arena, &session, &err) != BH_OK || !session.identity
-        || !is_theirs(leaving, &session)
+        || !is_of_subject(leaving, &session)
         || (leaving->sid && (!session.sid || strcmp(session.sid, leaving->sid) != 0)))
         return true;
     if (bh_session_drop(&session, leaving->call->arena, &leaving->puts[leaving->count], &err)
@@ -107,18 +107,18 @@ take_session(void *self, const struct bh_document_row *row)
 }
 
 static bh_rc
-end_sessions(struct bh_people *people, struct bh_call *call, const struct bh_issuer_view *issuer,
+end_sessions(struct bh_accounts *accounts, struct bh_call *call, const struct bh_issuer_view *issuer,
              const struct bh_logout *logout, struct bh_err *err)
 {
-    const struct bh_store *store = &people->options.store;
-    struct bh_people_change change = { .verb = "session.end", .object = { "session", 0 } };
+    const struct bh_store *store = &accounts->options.store;
+    struct bh_accounts_change change = { .verb = "session.end", .object = { "session", 0 } };
     struct leaving *leaving;
     struct bh_answer answer;
     bh_rc rc = bh_call_alloc(call, sizeof *leaving, &leaving, err);
 
     if (rc != BH_OK)
         return rc;
-    *leaving = (struct leaving){ .documents = &people->documents, .call = call, .subject = logout->subject,
+    *leaving = (struct leaving){ .documents = &accounts->documents, .call = call, .subject = logout->subject,
                                  .sid = logout->session[0] ? logout->session : NULL };
     leaving->issuer = bh_arena_printf(call->arena, "%s/", issuer->site->name);
     if (!leaving->issuer)
@@ -126,29 +126,29 @@ end_sessions(struct bh_people *people, struct bh_call *call, const struct bh_iss
     do {
         leaving->count = 0;
         rc = store->ops->list_documents(
-            store->self, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 }, take_session,
+            store->self, &(struct bh_document_filter){ BH_DOCUMENT_SESSION, 0 }, end_matching_session,
             leaving, err);
         change.puts = leaving->puts;
         change.put_count = leaving->count;
         if (rc == BH_OK && leaving->count)
-            rc = bh_people_commit(people, call, &change, &answer, err);
+            rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     } while (rc == BH_OK && leaving->count == BH_COUNT(leaving->puts));
     return rc;
 }
 
 bh_rc
-bh_serve_logout(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_logout(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
     struct word word;
-    bh_rc rc = take_token(call, &word.token, err);
+    bh_rc rc = read_token_parameter(call, &word.token, err);
 
     if (rc == BH_OK)
-        rc = bh_issuer_ready(people, call, call->id, &word.issuer, err);
+        rc = bh_issuer_ready(accounts, call, call->id, &word.issuer, err);
     if (rc == BH_OK)
-        rc = read_logout(people, call, &word, err);
+        rc = read_logout(accounts, call, &word, err);
     if (rc == BH_OK)
-        rc = end_sessions(people, call, word.issuer, &word.logout, err);
+        rc = end_sessions(accounts, call, word.issuer, &word.logout, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

@@ -62,15 +62,15 @@ bh_passkeys_offered(const struct bh_call *call)
 /* ---- what is asked for a new one: a challenge, and the handle of an account without ---- */
 
 static bh_rc
-begin(struct bh_people *people, const struct bh_webauthn_user *user, struct bh_pending *draft,
+passkeys_begin(struct bh_accounts *accounts, const struct bh_webauthn_user *user, struct bh_pending *draft,
       struct bh_err *err)
 {
     struct bh_buf text;
     bh_rc rc;
 
     draft->kind = BH_PENDING_PASSKEY;
-    draft->expires = bh_people_now(people) + BH_WEBAUTHN_SECONDS * BH_NS_PER_S;
-    rc = bh_people_random_hex(people, BH_SECRET_BYTES, draft->secret, err);
+    draft->expires = bh_accounts_now(accounts) + BH_WEBAUTHN_SECONDS * BH_NS_PER_S;
+    rc = bh_accounts_random_hex(accounts, BH_SECRET_BYTES, draft->secret, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_init_fixed(&text, draft->secret + 2 * BH_SECRET_BYTES,
@@ -118,7 +118,7 @@ struct passkey_list {
 };
 
 static bool
-take_passkey(void *self, const struct bh_document_row *row)
+read_passkey(void *self, const struct bh_document_row *row)
 {
     struct passkey_list *list = self;
 
@@ -130,10 +130,10 @@ take_passkey(void *self, const struct bh_document_row *row)
 }
 
 static bh_rc
-read_passkeys(const struct bh_people *people, struct bh_call *call, uint32_t principal,
+read_passkeys(const struct bh_accounts *accounts, struct bh_call *call, uint32_t principal,
               struct passkey_list *ret_list, struct bh_err *err)
 {
-    const struct bh_store *store = &people->options.store;
+    const struct bh_store *store = &accounts->options.store;
     struct bh_document_filter filter = { BH_DOCUMENT_PASSKEY, principal };
 
     *ret_list = (struct passkey_list) { .arena = call->arena };
@@ -141,7 +141,7 @@ read_passkeys(const struct bh_people *people, struct bh_call *call, uint32_t pri
         bh_arena_alloc(call->arena, BH_PASSKEYS_MAX * sizeof *ret_list->items);
     if (!ret_list->items)
         return bh_err_set(err, BH_FULL, "no room for passkeys");
-    return store->ops->list_documents(store->self, &filter, take_passkey, ret_list, err);
+    return store->ops->list_documents(store->self, &filter, read_passkey, ret_list, err);
 }
 
 /* What writes a passkey, if it still is of that version; 0: there is none yet. */
@@ -168,11 +168,11 @@ put_passkey(const struct bh_passkey *passkey, const struct bh_document_row *was,
 }
 
 bh_rc
-bh_passkeys_put(const struct bh_people *people, struct bh_call *call, struct bh_json_writer *w,
+bh_passkeys_put(const struct bh_accounts *accounts, struct bh_call *call, struct bh_json_writer *w,
                 uint32_t principal, struct bh_err *err)
 {
     struct passkey_list list;
-    bh_rc rc = read_passkeys(people, call, principal, &list, err);
+    bh_rc rc = read_passkeys(accounts, call, principal, &list, err);
 
     bh_json_open(w, "passkeys", '[');
     for (uint32_t i = 0; i < list.count; i++) {
@@ -195,7 +195,7 @@ bh_passkeys_put(const struct bh_people *people, struct bh_call *call, struct bh_
 /* Who is signed in and shows a passkey again is asked for one of his own, as some authenticators
  * need to be told.  This operation asks for no session: it is read from the header. */
 static uint32_t
-present_principal(struct bh_people *people, struct bh_call *call)
+present_principal(struct bh_accounts *accounts, struct bh_call *call)
 {
     static const char scheme[] = "Bearer ";
     const char *header = call->request->authorization;
@@ -203,15 +203,15 @@ present_principal(struct bh_people *people, struct bh_call *call)
     struct bh_err unused;
 
     if (!header || strncmp(header, scheme, sizeof scheme - 1) != 0 ||
-        bh_session_identify(people, header + sizeof scheme - 1, &probe, &unused) != BH_OK)
+        bh_session_identify(accounts, header + sizeof scheme - 1, &probe, &unused) != BH_OK)
         return 0;
     return probe.caller.subject.principal.v;
 }
 
 bh_rc
-bh_serve_challenge(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_challenge(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
-    uint32_t principal = present_principal(people, call);
+    uint32_t principal = present_principal(accounts, call);
     struct passkey_list list = { .count = 0 };
     struct bh_challenge challenge;
     struct party party;
@@ -219,9 +219,9 @@ bh_serve_challenge(struct bh_people *people, struct bh_call *call, struct bh_err
     bh_rc rc = party_of(call, &party, err);
 
     if (rc == BH_OK && principal)
-        rc = read_passkeys(people, call, principal, &list, err);
+        rc = read_passkeys(accounts, call, principal, &list, err);
     if (rc == BH_OK)
-        rc = bh_challenge_make(people, &challenge, err);
+        rc = bh_challenge_make(accounts, &challenge, err);
     if (rc != BH_OK)
         return rc;
     bh_buf_init(&text, BH_DOCUMENT_VALUE_MAX);
@@ -234,23 +234,23 @@ bh_serve_challenge(struct bh_people *people, struct bh_call *call, struct bh_err
     return BH_OK;
 }
 
-struct bh_door
-bh_passkey_door(const struct bh_people *people, struct bh_call *call)
+struct bh_sign_in_attempt
+bh_passkey_attempt(const struct bh_accounts *accounts, struct bh_call *call)
 {
-    struct bh_door door = bh_door_of(people, call, "", NULL, 0);
+    struct bh_sign_in_attempt attempt = bh_attempt_from_call(accounts, call, "", NULL, 0);
 
-    door.account = bh_arena_printf(call->arena, "a passkey from %s", door.source);
-    if (!door.account)
-        door.account = "a passkey";
-    return door;
+    attempt.account = bh_arena_printf(call->arena, "a passkey from %s", attempt.source);
+    if (!attempt.account)
+        attempt.account = "a passkey";
+    return attempt;
 }
 
 /* The passkey of that id with its account; false when there is none, or its owner is gone. */
 static bool
-read_owner(const struct bh_people *people, struct bh_call *call, const char *credential,
+read_owner(const struct bh_accounts *accounts, struct bh_call *call, const char *credential,
            struct bh_document_row *ret_row, struct bh_account *ret_account)
 {
-    const struct bh_store *store = &people->options.store;
+    const struct bh_store *store = &accounts->options.store;
     const struct bh_dir_principal *principal;
     struct bh_err err;
 
@@ -262,14 +262,14 @@ read_owner(const struct bh_people *people, struct bh_call *call, const char *cre
     principal =
         bh_directory_principal(call->dir, (bh_principal_id) { ret_row->principal_id });
     return principal && !principal->gone &&
-           bh_account_read(&people->documents, ret_row->principal_id, call->arena, ret_account, &err) ==
+           bh_account_read(&accounts->documents, ret_row->principal_id, call->arena, ret_account, &err) ==
                BH_OK;
 }
 
-static struct bh_webauthn_answer
+static struct bh_webauthn_response
 answer_of(const struct bh_sign_in_request *request)
 {
-    return (struct bh_webauthn_answer) {
+    return (struct bh_webauthn_response) {
         .authenticator_data = request->authenticator_data ? request->authenticator_data : "",
         .client_data = request->client_data ? request->client_data : "",
         .credential = request->credential,
@@ -289,11 +289,11 @@ user_of(const struct bh_account *account, const char *name)
 
 /* Why not is told to the log alone. */
 static enum bh_fault
-assert_passkey(struct bh_people *people, struct bh_call *call,
+assert_passkey(struct bh_accounts *accounts, struct bh_call *call,
                const struct bh_sign_in_request *request, struct bh_document_row *ret_row,
                struct bh_webauthn_proof *ret_proof)
 {
-    struct bh_webauthn_answer answer = answer_of(request);
+    struct bh_webauthn_response answer = answer_of(request);
     struct bh_challenge challenge;
     struct bh_webauthn_user user;
     struct bh_account account;
@@ -304,9 +304,9 @@ assert_passkey(struct bh_people *people, struct bh_call *call,
 
     *ret_row = (struct bh_document_row) { .kind = BH_DOCUMENT_PASSKEY };
     if (party_of(call, &party, &err) != BH_OK ||
-        !bh_challenge_find(people, request->challenge, &challenge))
+        !bh_challenge_find(accounts, request->challenge, &challenge))
         return BH_FAULT_WEBAUTHN_CHALLENGE;
-    if (!read_owner(people, call, request->credential, ret_row, &account))
+    if (!read_owner(accounts, call, request->credential, ret_row, &account))
         return BH_FAULT_WEBAUTHN_UNKNOWN;
     fault = bh_passkey_decode(ret_row->value, strlen(ret_row->value), call->arena, &passkey);
     if (fault != BH_FAULT_NONE)
@@ -314,20 +314,20 @@ assert_passkey(struct bh_people *people, struct bh_call *call,
     user = user_of(&account, "");
     fault = bh_webauthn_assert(
         &(struct bh_webauthn_owner) { &party.site, &user, { &passkey, 1 } },
-        &challenge.ceremony, &answer, bh_people_now(people), ret_proof);
-    if (fault == BH_FAULT_NONE && !bh_challenge_take(people, &challenge))
+        &challenge.ceremony, &answer, bh_accounts_now(accounts), ret_proof);
+    if (fault == BH_FAULT_NONE && !bh_challenge_consume(accounts, &challenge))
         fault = BH_FAULT_WEBAUTHN_USED;
     return fault;
 }
 
 bool
-bh_passkey_right(struct bh_people *people, struct bh_call *call,
-                 const struct bh_sign_in_request *request, struct bh_shown *ret_shown)
+bh_passkey_right(struct bh_accounts *accounts, struct bh_call *call,
+                 const struct bh_sign_in_request *request, struct bh_passkey_proof *ret_shown)
 {
     struct bh_webauthn_proof proof;
     struct bh_document_row row;
     struct bh_err err;
-    enum bh_fault fault = assert_passkey(people, call, request, &row, &proof);
+    enum bh_fault fault = assert_passkey(accounts, call, request, &row, &proof);
 
     if (fault != BH_FAULT_NONE) {
         bh_log(PASSKEY_REFUSED, BH_U64("principal", row.principal_id),
@@ -344,7 +344,7 @@ bh_passkey_right(struct bh_people *people, struct bh_call *call,
 
 /* Only a local account's passkey is a way in by itself. */
 static const struct bh_dir_principal *
-may_enter(const struct bh_call *call, uint32_t principal)
+may_sign_in(const struct bh_call *call, uint32_t principal)
 {
     const struct bh_dir_principal *found =
         bh_directory_principal(call->dir, (bh_principal_id) { principal });
@@ -353,28 +353,28 @@ may_enter(const struct bh_call *call, uint32_t principal)
 }
 
 bh_rc
-bh_passkey_sign_in(struct bh_people *people, struct bh_call *call,
+bh_passkey_sign_in(struct bh_accounts *accounts, struct bh_call *call,
                    const struct bh_sign_in_request *request, struct bh_err *err)
 {
-    struct bh_opening opening = { .session = { .host = request->host,
+    struct bh_session_opening opening = { .session = { .host = request->host,
                                                .level = BH_LEVEL_PASSKEY } };
-    struct bh_door door = bh_passkey_door(people, call);
+    struct bh_sign_in_attempt attempt = bh_passkey_attempt(accounts, call);
     const struct bh_dir_principal *principal = NULL;
-    struct bh_opened opened = { 0 };
-    struct bh_shown shown;
+    struct bh_session_opened opened = { 0 };
+    struct bh_passkey_proof shown;
     bh_rc rc;
 
-    if (bh_passkey_right(people, call, request, &shown))
-        principal = may_enter(call, shown.principal);
+    if (bh_passkey_right(accounts, call, request, &shown))
+        principal = may_sign_in(call, shown.principal);
     if (!principal)
-        return bh_attempt_failed(people, call, &door, err);
+        return bh_attempt_failed(accounts, call, &attempt, err);
     opening.puts = &shown.put;
     opening.put_count = 1;
     opening.principal = shown.principal;
     opening.name = principal->name;
-    rc = bh_session_open(people, call, &opening, &opened, err);
+    rc = bh_session_open(accounts, call, &opening, &opened, err);
     if (rc == BH_OK)
-        bh_put_opened(call, &opened);
+        bh_session_put_opened(call, &opened);
     bh_secret_wipe(opened.secret, sizeof opened.secret);
     return rc;
 }
@@ -390,7 +390,7 @@ has_handle(const struct bh_account *account)
 }
 
 bh_rc
-bh_serve_passkey_begin(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_passkey_begin(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_pending draft = { .principal = call->caller.subject.principal.v };
     struct bh_webauthn ceremony;
@@ -403,19 +403,19 @@ bh_serve_passkey_begin(struct bh_people *people, struct bh_call *call, struct bh
     bh_rc rc = party_of(call, &party, err);
 
     if (rc == BH_OK)
-        rc = bh_own_account(people, call, &account, err);
+        rc = bh_own_account(accounts, call, &account, err);
     if (rc == BH_OK && !has_handle(&account))
-        rc = people->options.crypto->random(account.handle, sizeof account.handle, err);
+        rc = accounts->options.crypto->random(account.handle, sizeof account.handle, err);
     if (rc == BH_OK)
-        rc = read_passkeys(people, call, draft.principal, &list, err);
+        rc = read_passkeys(accounts, call, draft.principal, &list, err);
     if (rc == BH_OK && list.count == BH_PASSKEYS_MAX)
         rc = bh_fault_err(BH_FAULT_PASSKEY_MANY, err);
     if (rc != BH_OK)
         return rc;
     user = user_of(&account, call->caller.name);
-    rc = begin(people, &user, &draft, err);
+    rc = passkeys_begin(accounts, &user, &draft, err);
     if (rc == BH_OK)
-        rc = bh_pending_put(people, &draft, id, err);
+        rc = bh_pending_put(accounts, &draft, id, err);
     if (rc != BH_OK)
         return rc;
     ceremony = ceremony_of(&draft);
@@ -430,12 +430,12 @@ bh_serve_passkey_begin(struct bh_people *people, struct bh_call *call, struct bh
 
 /* What the caller's browser made, and the handle that it was made with. */
 static bh_rc
-take_creation(struct bh_people *people, struct bh_call *call, struct bh_account *account,
+verify_creation(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *account,
               struct bh_passkey *ret_passkey, struct bh_err *err)
 {
     struct bh_passkey_request request = { 0 };
     struct bh_webauthn ceremony;
-    struct bh_webauthn_answer answer;
+    struct bh_webauthn_response answer;
     struct bh_pending pending;
     struct party party;
     bool good;
@@ -445,20 +445,20 @@ take_creation(struct bh_people *people, struct bh_call *call, struct bh_account 
         rc = party_of(call, &party, err);
     if (rc != BH_OK)
         return rc;
-    if (!bh_pending_take(people, BH_PENDING_PASSKEY, request.challenge, account->principal,
+    if (!bh_pending_consume(accounts, BH_PENDING_PASSKEY, request.challenge, account->principal,
                          &pending))
         return bh_fault_err(BH_FAULT_WEBAUTHN_EXPIRED, err);
     good = bh_parse_hex(pending.secret + 2 * BH_SECRET_BYTES, account->handle,
                         sizeof account->handle);
     BH_ASSERT(good);
     ceremony = ceremony_of(&pending);
-    answer = (struct bh_webauthn_answer) { .authenticator_data = request.authenticator_data,
+    answer = (struct bh_webauthn_response) { .authenticator_data = request.authenticator_data,
                                            .client_data = request.client_data,
                                            .credential = request.credential,
                                            .name = request.name,
                                            .transports = request.transports };
     return bh_fault_err(bh_webauthn_register(&party.site, &ceremony, &answer,
-                                             bh_people_now(people), ret_passkey),
+                                             bh_accounts_now(accounts), ret_passkey),
                         err);
 }
 
@@ -479,10 +479,10 @@ put_added(struct bh_call *call, const struct bh_passkey *passkey,
 
 /* BH_CONFLICT: some account has it already. */
 static bh_rc
-check_new(const struct bh_people *people, struct bh_call *call, const char *id,
+check_new(const struct bh_accounts *accounts, struct bh_call *call, const char *id,
           struct bh_err *err)
 {
-    const struct bh_store *store = &people->options.store;
+    const struct bh_store *store = &accounts->options.store;
     struct bh_document_row row;
     bh_rc rc = store->ops->get_document(
         store->self, &(struct bh_document_key) { BH_DOCUMENT_PASSKEY, id }, call->arena, &row,
@@ -494,38 +494,38 @@ check_new(const struct bh_people *people, struct bh_call *call, const char *id,
 }
 
 bh_rc
-bh_serve_passkey_add(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_passkey_add(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_puts puts = { .count = 2 };
-    struct bh_people_change change = { .verb = "account.passkey", .puts = puts.items };
+    struct bh_accounts_change change = { .verb = "account.passkey", .puts = puts.items };
     struct bh_document_row none = { .principal_id = call->caller.subject.principal.v };
     char codes[BH_RECOVERY_CODES][BH_RECOVERY_TEXT];
     struct bh_account account;
     struct bh_passkey passkey;
     struct bh_answer answer;
     bool first;
-    bh_rc rc = bh_own_account(people, call, &account, err);
+    bh_rc rc = bh_own_account(accounts, call, &account, err);
 
     if (rc == BH_OK && account.passkeys >= BH_PASSKEYS_MAX)
         rc = bh_fault_err(BH_FAULT_PASSKEY_MANY, err);
     if (rc == BH_OK)
-        rc = take_creation(people, call, &account, &passkey, err);
+        rc = verify_creation(accounts, call, &account, &passkey, err);
     if (rc == BH_OK)
-        rc = check_new(people, call, passkey.id, err);
+        rc = check_new(accounts, call, passkey.id, err);
     first = rc == BH_OK && account.recovery.count == 0;
     if (first)
-        rc = bh_recovery_new(people, call, &account, codes, err);
+        rc = bh_recovery_new(accounts, call, &account, codes, err);
     if (rc == BH_OK)
         rc = put_passkey(&passkey, &none, call->arena, &puts.items[0], err);
     if (rc == BH_OK)
         rc = bh_account_put(&account, call->arena, &puts.items[1], err);
     if (rc == BH_OK)
-        rc = bh_session_raise(people, call, BH_LEVEL_PASSKEY, &puts, err);
+        rc = bh_session_raise(accounts, call, BH_LEVEL_PASSKEY, &puts, err);
     if (rc != BH_OK)
         return rc;
     change.put_count = puts.count;
     change.object = (struct bh_record_object) { "account", account.principal };
-    rc = bh_people_commit(people, call, &change, &answer, err);
+    rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc == BH_OK)
         put_added(call, &passkey, first ? codes : NULL);
     bh_secret_wipe(codes, sizeof codes);
@@ -541,7 +541,7 @@ no_passkey(struct bh_call *call, struct bh_err *err)
 
 /* BH_CONFLICT: nothing else would be left to show. */
 static bh_rc
-check_spare(const struct bh_account *account, struct bh_err *err)
+check_other_factor(const struct bh_account *account, struct bh_err *err)
 {
     if (account->passkeys > 1 || bh_account_has_totp(account))
         return BH_OK;
@@ -550,10 +550,10 @@ check_spare(const struct bh_account *account, struct bh_err *err)
 }
 
 bh_rc
-bh_serve_passkey_remove(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_passkey_remove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_document_put puts[2];
-    struct bh_people_change change = { .verb = "account.passkey_removed",
+    struct bh_accounts_change change = { .verb = "account.passkey_removed",
                                        .puts = puts,
                                        .put_count = 2 };
     struct bh_json_writer w = bh_call_writer(call);
@@ -561,17 +561,17 @@ bh_serve_passkey_remove(struct bh_people *people, struct bh_call *call, struct b
     struct passkey_list list;
     struct bh_answer answer;
     uint32_t at = 0;
-    bh_rc rc = bh_own_account(people, call, &account, err);
+    bh_rc rc = bh_own_account(accounts, call, &account, err);
 
     if (rc == BH_OK)
-        rc = read_passkeys(people, call, account.principal, &list, err);
+        rc = read_passkeys(accounts, call, account.principal, &list, err);
     if (rc != BH_OK)
         return rc;
     while (at < list.count && strcmp(list.items[at].id, call->id) != 0)
         at++;
     if (at == list.count)
         return no_passkey(call, err);
-    rc = check_spare(&account, err);
+    rc = check_other_factor(&account, err);
     if (rc == BH_OK) /* written as it is, so that of two removals at once one is refused */
         rc = bh_account_put(&account, call->arena, &puts[1], err);
     if (rc != BH_OK)
@@ -581,7 +581,7 @@ bh_serve_passkey_remove(struct bh_people *people, struct bh_call *call, struct b
                                                   .version = list.versions[at],
                                                   .principal_id = account.principal } };
     change.object = (struct bh_record_object) { "account", account.principal };
-    rc = bh_people_commit(people, call, &change, &answer, err);
+    rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');

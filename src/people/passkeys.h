@@ -1,5 +1,5 @@
-#ifndef BH_PEOPLE_PASSKEYS_H
-#define BH_PEOPLE_PASSKEYS_H
+#ifndef BH_ACCOUNTS_PASSKEYS_H
+#define BH_ACCOUNTS_PASSKEYS_H
 
 #include "identity/webauthn.h"
 #include "people/counts.h"
@@ -15,7 +15,7 @@
  * guesses a signature, and a stranger who saw a credential's id must not lock anybody out. */
 
 /* What a passkey has shown, and what must be written with what it leads to. */
-struct bh_shown {
+struct bh_passkey_proof {
     uint32_t principal;
     struct bh_document_put put;
 };
@@ -23,32 +23,32 @@ struct bh_shown {
 /* Whether the request holds a good answer to a challenge of ours, by a passkey that is kept
  * here.  The challenge is then used up.  False also when it may have been copied: then it is
  * logged. */
-bool bh_passkey_right(struct bh_people *people, struct bh_call *call,
-                      const struct bh_sign_in_request *request, struct bh_shown *ret_shown);
+bool bh_passkey_right(struct bh_accounts *accounts, struct bh_call *call,
+                      const struct bh_sign_in_request *request, struct bh_passkey_proof *ret_shown);
 
 /* Whether browsers can have passkeys here: the site's address names a host, not a number. */
 bool bh_passkeys_offered(const struct bh_call *call);
 
 /* What attempts with passkeys are counted on. */
-struct bh_door bh_passkey_door(const struct bh_people *people, struct bh_call *call);
+struct bh_sign_in_attempt bh_passkey_attempt(const struct bh_accounts *accounts, struct bh_call *call);
 
 /* Write the list of somebody's passkeys under the name "passkeys".  Failures of the store. */
-BH_MUST_USE bh_rc bh_passkeys_put(const struct bh_people *people, struct bh_call *call,
+BH_MUST_USE bh_rc bh_passkeys_put(const struct bh_accounts *accounts, struct bh_call *call,
                                   struct bh_json_writer *w, uint32_t principal,
                                   struct bh_err *err);
 
 /* Sign in with what a request shows of a passkey. */
-BH_MUST_USE bh_rc bh_passkey_sign_in(struct bh_people *people, struct bh_call *call,
+BH_MUST_USE bh_rc bh_passkey_sign_in(struct bh_accounts *accounts, struct bh_call *call,
                                      const struct bh_sign_in_request *request,
                                      struct bh_err *err);
 
 /* ---- resources: one operation each ---- */
 
-bh_rc bh_serve_challenge(struct bh_people *people, struct bh_call *call, struct bh_err *err);
-bh_rc bh_serve_passkey_begin(struct bh_people *people, struct bh_call *call,
+bh_rc bh_serve_challenge(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);
+bh_rc bh_serve_passkey_begin(struct bh_accounts *accounts, struct bh_call *call,
                              struct bh_err *err);
-bh_rc bh_serve_passkey_add(struct bh_people *people, struct bh_call *call, struct bh_err *err);
-bh_rc bh_serve_passkey_remove(struct bh_people *people, struct bh_call *call,
+bh_rc bh_serve_passkey_add(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err);
+bh_rc bh_serve_passkey_remove(struct bh_accounts *accounts, struct bh_call *call,
                               struct bh_err *err);
 
 #endif

@@ -20,13 +20,13 @@
 #include "people/sessions.h"
 
 bh_ns
-bh_people_now(const struct bh_people *people)
+bh_accounts_now(const struct bh_accounts *accounts)
 {
-    return people->options.now ? people->options.now() : bh_time_now();
+    return accounts->options.now ? accounts->options.now() : bh_time_now();
 }
 
 bh_rc
-bh_people_random_hex(const struct bh_people *people, size_t bytes, char *ret_text,
+bh_accounts_random_hex(const struct bh_accounts *accounts, size_t bytes, char *ret_text,
                      struct bh_err *err)
 {
     uint8_t random[64];
@@ -34,7 +34,7 @@ bh_people_random_hex(const struct bh_people *people, size_t bytes, char *ret_tex
     bh_rc rc;
 
     BH_ASSERT(bytes <= sizeof random);
-    rc = people->options.crypto->random(random, bytes, err);
+    rc = accounts->options.crypto->random(random, bytes, err);
     bh_buf_init_fixed(&text, ret_text, 2 * bytes + 1);
     bh_buf_put_hex(&text, random, bytes);
     bh_buf_text(&text);
@@ -44,24 +44,24 @@ bh_people_random_hex(const struct bh_people *people, size_t bytes, char *ret_tex
 
 /* Who is not known yet has no request id either. */
 static bh_rc
-number(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+accounts_number(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     static const uint8_t none[16];
 
     if (memcmp(call->caller.request_id, none, sizeof none) != 0)
         return BH_OK;
-    return people->options.crypto->random(call->caller.request_id,
+    return accounts->options.crypto->random(call->caller.request_id,
                                           sizeof call->caller.request_id, err);
 }
 
 bh_rc
-bh_people_commit(struct bh_people *people, struct bh_call *call,
-                 const struct bh_people_change *change, struct bh_answer *ret_answer,
+bh_accounts_commit(struct bh_accounts *accounts, struct bh_call *call,
+                 const struct bh_accounts_change *change, struct bh_answer *ret_answer,
                  struct bh_err *err)
 {
-    const struct bh_owner *owner = &people->options.owner;
-    struct bh_command command = { .op = call->op->id, .people = change };
-    bh_rc rc = number(people, call, err);
+    const struct bh_owner *owner = &accounts->options.owner;
+    struct bh_command command = { .op = call->op->id, .accounts = change };
+    bh_rc rc = accounts_number(accounts, call, err);
 
     if (rc != BH_OK)
         return rc;
@@ -74,19 +74,19 @@ bh_people_commit(struct bh_people *people, struct bh_call *call,
 /* ---- what was begun ---- */
 
 static bool
-is_free(const struct bh_pending *pending, bh_ns now)
+accounts_is_free(const struct bh_pending *pending, bh_ns now)
 {
     return pending->kind == BH_PENDING_NONE || pending->expires <= now;
 }
 
 /* What strangers begin takes no place from people who are signed in. */
 static struct bh_pending *
-oldest_of_strangers(struct bh_people *people)
+oldest_anonymous(struct bh_accounts *accounts)
 {
     struct bh_pending *oldest = NULL;
 
     for (uint32_t i = 0; i < BH_PENDING_MAX; i++) {
-        struct bh_pending *at = &people->pending[i];
+        struct bh_pending *at = &accounts->pending[i];
 
         if (at->principal == 0 && (!oldest || at->expires < oldest->expires))
             oldest = at;
@@ -95,60 +95,60 @@ oldest_of_strangers(struct bh_people *people)
 }
 
 bh_rc
-bh_pending_put(struct bh_people *people, const struct bh_pending *draft, char ret_id[33],
+bh_pending_put(struct bh_accounts *accounts, const struct bh_pending *draft, char ret_id[33],
                struct bh_err *err)
 {
-    bh_ns now = bh_people_now(people);
-    struct bh_pending *place = NULL;
-    bh_rc rc = bh_people_random_hex(people, 16, ret_id, err);
+    bh_ns now = bh_accounts_now(accounts);
+    struct bh_pending *slot = NULL;
+    bh_rc rc = bh_accounts_random_hex(accounts, 16, ret_id, err);
 
     if (rc != BH_OK)
         return rc;
-    pthread_mutex_lock(&people->mutex);
+    pthread_mutex_lock(&accounts->mutex);
     for (uint32_t i = 0; i < BH_PENDING_MAX; i++) {
-        struct bh_pending *at = &people->pending[i];
+        struct bh_pending *at = &accounts->pending[i];
 
         if (draft->principal && at->kind == draft->kind && at->principal == draft->principal)
             *at = (struct bh_pending){ 0 }; /* begun anew: the one before is void */
-        if (!place && is_free(at, now))
-            place = at;
+        if (!slot && accounts_is_free(at, now))
+            slot = at;
     }
-    if (!place)
-        place = oldest_of_strangers(people);
-    if (place) {
-        *place = *draft;
-        memcpy(place->id, ret_id, sizeof place->id);
+    if (!slot)
+        slot = oldest_anonymous(accounts);
+    if (slot) {
+        *slot = *draft;
+        memcpy(slot->id, ret_id, sizeof slot->id);
     }
-    pthread_mutex_unlock(&people->mutex);
-    return place ? BH_OK : bh_err_set(err, BH_UNAVAILABLE, "too many sign-ins are under way");
+    pthread_mutex_unlock(&accounts->mutex);
+    return slot ? BH_OK : bh_err_set(err, BH_UNAVAILABLE, "too many sign-ins are under way");
 }
 
 bool
-bh_pending_take(struct bh_people *people, enum bh_pending_kind kind, const char *id,
+bh_pending_consume(struct bh_accounts *accounts, enum bh_pending_kind kind, const char *id,
                 uint32_t principal, struct bh_pending *ret_pending)
 {
-    bh_ns now = bh_people_now(people);
+    bh_ns now = bh_accounts_now(accounts);
     bool found = false;
 
-    pthread_mutex_lock(&people->mutex);
+    pthread_mutex_lock(&accounts->mutex);
     for (uint32_t i = 0; i < BH_PENDING_MAX && !found; i++) {
-        struct bh_pending *at = &people->pending[i];
+        struct bh_pending *at = &accounts->pending[i];
 
         if (at->kind != kind || at->expires <= now
-            || (principal != BH_ANYBODY && at->principal != principal)
+            || (principal != BH_ANY_PRINCIPAL && at->principal != principal)
             || (id && strcmp(at->id, id) != 0))
             continue;
         *ret_pending = *at;
         explicit_bzero(at, sizeof *at);
         found = true;
     }
-    pthread_mutex_unlock(&people->mutex);
+    pthread_mutex_unlock(&accounts->mutex);
     return found;
 }
 
 /* ---- operations ---- */
 
-static const bh_people_resource_fn resources[BH_OPERATIONS] = {
+static const bh_accounts_resource_fn resources[BH_OPERATIONS] = {
     [BH_OP_SIGN_IN_WAYS] = bh_serve_ways,
     [BH_OP_SIGN_IN] = bh_serve_sign_in,
     [BH_OP_SIGN_IN_CHALLENGE] = bh_serve_challenge,
@@ -159,10 +159,10 @@ static const bh_people_resource_fn resources[BH_OPERATIONS] = {
     [BH_OP_SIGN_IN_LOGOUT] = bh_serve_logout,
     [BH_OP_SIGN_IN_GRANT] = bh_serve_grant,
     [BH_OP_SIGN_IN_CODE] = bh_serve_code,
-    [BH_OP_SIGN_IN_FIRST] = bh_serve_first,
+    [BH_OP_SIGN_IN_FIRST] = bh_serve_first_admin,
     [BH_OP_SIGN_OUT] = bh_serve_sign_out,
     [BH_OP_PROVE] = bh_serve_prove,
-    [BH_OP_BREAK_GLASS] = bh_serve_glass,
+    [BH_OP_BREAK_GLASS] = bh_serve_break_glass,
     [BH_OP_SESSION_LIST] = bh_serve_sessions,
     [BH_OP_SESSION_END] = bh_serve_session_end,
     [BH_OP_ACCOUNT_GET] = bh_serve_account,
@@ -175,14 +175,14 @@ static const bh_people_resource_fn resources[BH_OPERATIONS] = {
     [BH_OP_PASSKEY_ADD] = bh_serve_passkey_add,
     [BH_OP_PASSKEY_REMOVE] = bh_serve_passkey_remove,
     [BH_OP_ACCOUNT_LIST] = bh_serve_accounts,
-    [BH_OP_ACCOUNT_ENROL] = bh_serve_enrol,
+    [BH_OP_ACCOUNT_ENROL] = bh_serve_enroll,
     [BH_OP_ACCOUNT_RESET] = bh_serve_reset,
 };
 
 static bh_rc
 port_serve(void *self, struct bh_call *call, struct bh_err *err)
 {
-    bh_people_resource_fn resource = resources[call->op->id];
+    bh_accounts_resource_fn resource = resources[call->op->id];
 
     if (!resource)
         return bh_err_set(err, BH_UNAVAILABLE, "this is not set up here");
@@ -198,78 +198,78 @@ port_identify(void *self, const char *secret, struct bh_call *call, struct bh_er
 static void
 port_token_used(void *self, const char *id, uint64_t now_ns)
 {
-    struct bh_people *people = self;
+    struct bh_accounts *accounts = self;
 
-    pthread_mutex_lock(&people->mutex);
-    bh_use_note(&people->uses, id, false, now_ns);
-    pthread_mutex_unlock(&people->mutex);
+    pthread_mutex_lock(&accounts->mutex);
+    bh_use_record(&accounts->uses, id, false, now_ns);
+    pthread_mutex_unlock(&accounts->mutex);
 }
 
-struct bh_people_port
-bh_people_port(struct bh_people *people)
+struct bh_accounts_port
+bh_accounts_port(struct bh_accounts *accounts)
 {
-    static const struct bh_people_ops ops = { port_serve, port_identify, port_token_used };
+    static const struct bh_accounts_ops ops = { port_serve, port_identify, port_token_used };
 
-    return (struct bh_people_port){ &ops, people };
+    return (struct bh_accounts_port){ &ops, accounts };
 }
 
 /* ---- from start to end ---- */
 
 /* What devices that signed in before are known by; who loses it is a stranger again. */
 static bh_rc
-load_device_key(struct bh_people *people, struct bh_err *err)
+load_device_key(struct bh_accounts *accounts, struct bh_err *err)
 {
     char path[4096];
     struct bh_buf text;
     bh_rc rc;
 
-    snprintf(path, sizeof path, "%s/device.key", people->options.state_dir);
-    bh_buf_init_fixed(&text, people->device_key, sizeof people->device_key);
-    rc = bh_file_read(path, sizeof people->device_key, &text, err);
-    if (rc == BH_OK && text.length == sizeof people->device_key)
+    snprintf(path, sizeof path, "%s/device.key", accounts->options.state_dir);
+    bh_buf_init_fixed(&text, accounts->device_key, sizeof accounts->device_key);
+    rc = bh_file_read(path, sizeof accounts->device_key, &text, err);
+    if (rc == BH_OK && text.length == sizeof accounts->device_key)
         return BH_OK;
     if (rc != BH_OK && rc != BH_NOT_FOUND)
         return rc;
-    rc = people->options.crypto->random(people->device_key, sizeof people->device_key, err);
+    rc = accounts->options.crypto->random(accounts->device_key, sizeof accounts->device_key, err);
     if (rc == BH_OK)
-        rc = bh_file_replace(path, people->device_key, sizeof people->device_key, 0600, err);
+        rc = bh_file_replace(path, accounts->device_key, sizeof accounts->device_key, 0600, err);
     return rc;
 }
 
 bh_rc
-bh_people_open(const struct bh_people_options *options, struct bh_people **ret_people,
+bh_accounts_open(const struct bh_accounts_options *options, struct bh_accounts **ret_accounts,
                struct bh_err *err)
 {
-    BH_AUTO(bh_people_close) struct bh_people *people = calloc(1, sizeof *people);
+    BH_AUTO(bh_accounts_close) struct bh_accounts *accounts = calloc(1, sizeof *accounts);
     bh_rc rc;
 
-    BH_ASSERT(people);
-    people->options = *options;
-    people->documents = (struct bh_documents){ options->store, options->keys };
-    people->cost = bh_password_cost;
+    BH_ASSERT(accounts);
+    accounts->options = *options;
+    accounts->documents = (struct bh_documents){ options->store, options->keys };
+    accounts->cost = bh_password_cost;
     if (options->hash_kib)
-        people->cost = (struct bh_password_cost){ options->hash_kib, 1, 1 };
-    pthread_mutex_init(&people->mutex, NULL);
-    pthread_cond_init(&people->hash_freed, NULL);
-    rc = load_device_key(people, err);
+        accounts->cost = (struct bh_password_cost){ options->hash_kib, 1, 1 };
+    pthread_mutex_init(&accounts->mutex, NULL);
+    pthread_cond_init(&accounts->hash_freed, NULL);
+    rc = load_device_key(accounts, err);
     if (rc == BH_OK)
-        rc = bh_challenges_open(people, err);
+        rc = bh_challenges_open(accounts, err);
     if (rc == BH_OK)
-        rc = bh_counts_load(people, err);
+        rc = bh_attempts_load(accounts, err);
     if (rc == BH_OK)
-        rc = bh_first_offer(people, err);
+        rc = bh_first_admin_offer(accounts, err);
     if (rc == BH_OK)
-        *ret_people = bh_steal(&people);
+        *ret_accounts = bh_steal(&accounts);
     return rc;
 }
 
 void
-bh_people_close(struct bh_people *people)
+bh_accounts_close(struct bh_accounts *accounts)
 {
-    if (!people)
+    if (!accounts)
         return;
-    pthread_mutex_destroy(&people->mutex);
-    pthread_cond_destroy(&people->hash_freed);
-    explicit_bzero(people, sizeof *people);
-    free(people);
+    pthread_mutex_destroy(&accounts->mutex);
+    pthread_cond_destroy(&accounts->hash_freed);
+    explicit_bzero(accounts, sizeof *accounts);
+    free(accounts);
 }

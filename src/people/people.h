@@ -1,5 +1,5 @@
-#ifndef BH_PEOPLE_PEOPLE_H
-#define BH_PEOPLE_PEOPLE_H
+#ifndef BH_ACCOUNTS_ACCOUNTS_H
+#define BH_ACCOUNTS_ACCOUNTS_H
 
 #include "api/owner.h"
 #include "api/people.h"
@@ -13,12 +13,12 @@
  *
  * Workers of the HTTP server run it: they read documents from the store, decide with what
  * src/identity has, and hand the owner thread a change that holds only if what was decided on
- * is still so (struct bh_people_change).  So passwords are hashed and providers asked outside
+ * is still so (struct bh_accounts_change).  So passwords are hashed and providers asked outside
  * the owner thread, and yet nothing happens twice and nothing without its record.  What is in
  * memory alone, logins under way and the newest uses, is of minutes. */
-struct bh_people;
+struct bh_accounts;
 
-struct bh_people_options {
+struct bh_accounts_options {
     struct bh_owner owner;
     struct bh_store store;
     struct bh_keys *keys;        /* that accounts and sessions are sealed with */
@@ -32,15 +32,15 @@ struct bh_people_options {
 
 /* Read what is kept, and offer a first admin's code where nobody can sign in yet.
  * Failures of files and of the owner. */
-BH_MUST_USE bh_rc bh_people_open(const struct bh_people_options *options,
-                                 struct bh_people **ret_people, struct bh_err *err);
-void bh_people_close(struct bh_people *people);
-BH_AUTO_DEFINE(struct bh_people *, bh_people_close)
+BH_MUST_USE bh_rc bh_accounts_open(const struct bh_accounts_options *options,
+                                 struct bh_accounts **ret_accounts, struct bh_err *err);
+void bh_accounts_close(struct bh_accounts *accounts);
+BH_AUTO_DEFINE(struct bh_accounts *, bh_accounts_close)
 
-struct bh_people_port bh_people_port(struct bh_people *people);
+struct bh_accounts_port bh_accounts_port(struct bh_accounts *accounts);
 
 /* What is due: uses are written down, sessions that are over are removed.  Called now and
  * then, by one thread. */
-void bh_people_tend(struct bh_people *people);
+void bh_accounts_maintain(struct bh_accounts *accounts);
 
 #endif

@@ -1,5 +1,5 @@
-#ifndef BH_PEOPLE_PEOPLE_INTERNAL_H
-#define BH_PEOPLE_PEOPLE_INTERNAL_H
+#ifndef BH_ACCOUNTS_ACCOUNTS_INTERNAL_H
+#define BH_ACCOUNTS_ACCOUNTS_INTERNAL_H
 
 #include <pthread.h>
 
@@ -19,7 +19,7 @@
 
 /* What the files of this folder share. */
 
-#define BH_ANYBODY UINT32_MAX
+#define BH_ANY_PRINCIPAL UINT32_MAX
 
 enum { BH_PENDING_MAX = 1024, BH_PENDING_TEXT = 256, BH_HASHES_AT_ONCE = 4,
        BH_FRESH_S = 600 /* how lately somebody who changes his account has signed in */ };
@@ -55,8 +55,8 @@ struct bh_answered {
     bh_ns until;                 /* when nobody can answer it any more */
 };
 
-struct bh_people {
-    struct bh_people_options options;
+struct bh_accounts {
+    struct bh_accounts_options options;
     struct bh_documents documents;
     struct bh_password_cost cost;
     uint8_t device_key[32];
@@ -67,23 +67,23 @@ struct bh_people {
     struct bh_uses uses;
     struct bh_answered answered[BH_ANSWERED_MAX];
     struct bh_issuer issuers[BH_ISSUERS_MAX];
-    struct bh_logout_seen logouts;
+    struct bh_logout_replay logouts;
     uint8_t first_code[32];          /* SHA-256 of the first admin's code */
     bool first_offered;
     pthread_cond_t hash_freed;
     uint32_t hashing;
 };
 
-bh_ns bh_people_now(const struct bh_people *people);
+bh_ns bh_accounts_now(const struct bh_accounts *accounts);
 
 /* Hand a change to the owner under the call's operation; results of bh_owner_ops.command.
  * `change` may be of a caller who is not known yet. */
-BH_MUST_USE bh_rc bh_people_commit(struct bh_people *people, struct bh_call *call,
-                                   const struct bh_people_change *change,
+BH_MUST_USE bh_rc bh_accounts_commit(struct bh_accounts *accounts, struct bh_call *call,
+                                   const struct bh_accounts_change *change,
                                    struct bh_answer *ret_answer, struct bh_err *err);
 
 /* An operation's resource. */
-typedef bh_rc (*bh_people_resource_fn)(struct bh_people *people, struct bh_call *call,
+typedef bh_rc (*bh_accounts_resource_fn)(struct bh_accounts *accounts, struct bh_call *call,
                                        struct bh_err *err);
 
 /* What is written together. */
@@ -94,15 +94,15 @@ struct bh_puts {
 };
 
 /* Random bytes as hex: `ret_text` holds 2 * bytes + 1. */
-BH_MUST_USE bh_rc bh_people_random_hex(const struct bh_people *people, size_t bytes,
+BH_MUST_USE bh_rc bh_accounts_random_hex(const struct bh_accounts *accounts, size_t bytes,
                                        char *ret_text, struct bh_err *err);
 
 /* Something begun: a copy of `draft` with an id of its own.  BH_FULL: too much is under
  * way. */
-BH_MUST_USE bh_rc bh_pending_put(struct bh_people *people, const struct bh_pending *draft,
+BH_MUST_USE bh_rc bh_pending_put(struct bh_accounts *accounts, const struct bh_pending *draft,
                                  char ret_id[33], struct bh_err *err);
 /* Take it out: true once.  By its id, NULL is any, and its principal. */
-bool bh_pending_take(struct bh_people *people, enum bh_pending_kind kind, const char *id,
+bool bh_pending_consume(struct bh_accounts *accounts, enum bh_pending_kind kind, const char *id,
                      uint32_t principal, struct bh_pending *ret_pending);
 
 #endif

@@ -11,10 +11,10 @@
 
 /* The resources of sessions: showing, ending, showing again who one is, breaking the glass. */
 
-#define GLASS_NS (UINT64_C(3600) * BH_NS_PER_S)
+#define BREAK_GLASS_NS (UINT64_C(3600) * BH_NS_PER_S)
 
 struct session_list {
-    struct bh_people *people;
+    struct bh_accounts *accounts;
     struct bh_call *call;
     struct bh_json_writer w;
 };
@@ -41,9 +41,9 @@ put_session(struct session_list *list, const struct bh_session *session)
     struct bh_json_writer *w = &list->w;
     uint64_t used;
 
-    pthread_mutex_lock(&list->people->mutex);
-    used = bh_use_at(&list->people->uses, session->id);
-    pthread_mutex_unlock(&list->people->mutex);
+    pthread_mutex_lock(&list->accounts->mutex);
+    used = bh_use_at(&list->accounts->uses, session->id);
+    pthread_mutex_unlock(&list->accounts->mutex);
     slash = session->identity ? strchr(session->identity, '/') : NULL;
     bh_json_open(w, NULL, '{');
     put_certificate(w, session->certificate);
@@ -69,18 +69,18 @@ list_session(void *self, const struct bh_document_row *row)
     struct bh_session session;
     struct bh_err err;
 
-    if (bh_session_of(&list->people->documents, row, list->call->arena, &session, &err) == BH_OK)
+    if (bh_session_of(&list->accounts->documents, row, list->call->arena, &session, &err) == BH_OK)
         put_session(list, &session);
     return !list->w.out->overflow;
 }
 
 bh_rc
-bh_serve_sessions(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_sessions(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
-    const struct bh_store *store = &people->options.store;
+    const struct bh_store *store = &accounts->options.store;
     struct bh_document_filter filter = { BH_DOCUMENT_SESSION,
                                          call->caller.subject.principal.v };
-    struct session_list list = { people, call, bh_call_writer(call) };
+    struct session_list list = { accounts, call, bh_call_writer(call) };
     bh_rc rc = BH_OK;
 
     bh_json_open(&list.w, NULL, '{');
@@ -93,28 +93,28 @@ bh_serve_sessions(struct bh_people *people, struct bh_call *call, struct bh_err 
 }
 
 static bh_rc
-drop(struct bh_people *people, struct bh_call *call, const struct bh_session *session,
+sessions_drop(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session,
      struct bh_err *err)
 {
     struct bh_document_put put;
-    struct bh_people_change change = { .verb = "session.end", .puts = &put, .put_count = 1,
+    struct bh_accounts_change change = { .verb = "session.end", .puts = &put, .put_count = 1,
                                        .object = { "account", session->principal } };
     struct bh_answer answer;
     bh_rc rc = bh_session_drop(session, call->arena, &put, err);
 
     put.blind = true;
-    return rc == BH_OK ? bh_people_commit(people, call, &change, &answer, err) : rc;
+    return rc == BH_OK ? bh_accounts_commit(accounts, call, &change, &answer, err) : rc;
 }
 
 bh_rc
-bh_serve_session_end(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_session_end(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_session session;
     bh_rc rc = BH_NOT_FOUND;
 
     if (bh_token_id_valid(call->id))
-        rc = bh_session_read(&people->documents, call->id, call->arena, &session, err);
+        rc = bh_session_read(&accounts->documents, call->id, call->arena, &session, err);
     if (rc == BH_OK && session.principal != call->caller.subject.principal.v
         && !bh_authz_check(call->dir, &call->caller.subject, "account.any",
                            (bh_tenant_id){ 0 }).allow) {
@@ -126,7 +126,7 @@ bh_serve_session_end(struct bh_people *people, struct bh_call *call, struct bh_e
         return bh_err_set(err, BH_NOT_FOUND, "there is no session %.20s of yours", call->id);
     }
     if (rc == BH_OK)
-        rc = drop(people, call, &session, err);
+        rc = sessions_drop(accounts, call, &session, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -138,36 +138,36 @@ bh_serve_session_end(struct bh_people *people, struct bh_call *call, struct bh_e
 
 /* The caller's own session.  BH_CONFLICT: he has none. */
 static bh_rc
-own_session(struct bh_people *people, struct bh_call *call, struct bh_session *ret_session,
+own_session(struct bh_accounts *accounts, struct bh_call *call, struct bh_session *ret_session,
             struct bh_err *err)
 {
     if (call->caller.via != BH_VIA_SESSION || !call->caller.token) {
         bh_err_set(err, BH_CONFLICT, "this is no session");
         return bh_err_hint(err, "sign in first: `bulkhead login`");
     }
-    return bh_session_read(&people->documents, call->caller.token, call->arena, ret_session,
+    return bh_session_read(&accounts->documents, call->caller.token, call->arena, ret_session,
                            err);
 }
 
 /* Where the browser can sign out of the provider as well; "" where it cannot. */
 static const char *
-logout_of(struct bh_people *people, struct bh_call *call, const struct bh_session *session)
+logout_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session)
 {
     const char *slash = strchr(session->identity, '/');
-    struct bh_logout_wish wish = { .state = session->id };
+    struct bh_logout_request logout_request = { .state = session->id };
     struct bh_issuer_view *issuer;
     const char *name, *text = NULL;
     struct bh_buf url;
     struct bh_err unused;
 
     name = bh_arena_strndup(call->arena, session->identity, (size_t)(slash - session->identity));
-    if (!name || bh_issuer_ready(people, call, name, &issuer, &unused) != BH_OK)
+    if (!name || bh_issuer_ready(accounts, call, name, &issuer, &unused) != BH_OK)
         return "";
-    wish.back = call->dir->sign_in->address
+    logout_request.back = call->dir->sign_in->address
                     ? bh_arena_printf(call->arena, "%s/signedout", call->dir->sign_in->address)
                     : NULL;
     bh_buf_init(&url, 8192);
-    if (bh_logout_url(&issuer->provider, &issuer->client, &wish, &url) == BH_OK
+    if (bh_logout_url(&issuer->provider, &issuer->client, &logout_request, &url) == BH_OK
         && bh_buf_text(&url))
         text = bh_arena_strdup(call->arena, bh_buf_text(&url));
     bh_buf_fini(&url);
@@ -175,7 +175,7 @@ logout_of(struct bh_people *people, struct bh_call *call, const struct bh_sessio
 }
 
 bh_rc
-bh_session_raise(struct bh_people *people, struct bh_call *call, enum bh_level level,
+bh_session_raise(struct bh_accounts *accounts, struct bh_call *call, enum bh_level level,
                  struct bh_puts *puts, struct bh_err *err)
 {
     const struct bh_presence *presence = &call->caller.subject.presence;
@@ -184,97 +184,97 @@ bh_session_raise(struct bh_people *people, struct bh_call *call, enum bh_level l
 
     if (presence->kind != BH_PRESENCE_SESSION || presence->level > level)
         return BH_OK;
-    rc = own_session(people, call, &session, err);
+    rc = own_session(accounts, call, &session, err);
     if (rc != BH_OK)
         return rc;
     session.level = level;
-    session.shown_ns = bh_people_now(people);
+    session.shown_ns = bh_accounts_now(accounts);
     return bh_session_put(&session, call->arena, &puts->items[puts->count++], err);
 }
 
 bh_rc
-bh_serve_sign_out(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_sign_out(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_session session;
-    bh_rc rc = own_session(people, call, &session, err);
+    bh_rc rc = own_session(accounts, call, &session, err);
 
     if (rc == BH_OK)
-        rc = drop(people, call, &session, err);
+        rc = sessions_drop(accounts, call, &session, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
     bh_json_bool(&w, "ended", true);
-    bh_json_str(&w, "logout", session.identity ? logout_of(people, call, &session) : "");
+    bh_json_str(&w, "logout", session.identity ? logout_of(accounts, call, &session) : "");
     bh_json_close(&w, '}');
     return BH_OK;
 }
 
 /* Write the session with its account and the counts: all or nothing. */
 static bh_rc
-write_proof(struct bh_people *people, struct bh_call *call, struct bh_puts *puts,
+write_proof(struct bh_accounts *accounts, struct bh_call *call, struct bh_puts *puts,
             struct bh_session *session, struct bh_err *err)
 {
-    struct bh_people_change change = { .verb = "session.prove", .puts = puts->items,
+    struct bh_accounts_change change = { .verb = "session.prove", .puts = puts->items,
                                        .object = { "account", session->principal } };
     struct bh_answer answer;
     bh_rc rc;
 
-    session->shown_ns = bh_people_now(people);
+    session->shown_ns = bh_accounts_now(accounts);
     rc = bh_session_put(session, call->arena, &puts->items[puts->count++], err);
     change.put_count = puts->count;
-    return rc == BH_OK ? bh_people_commit(people, call, &change, &answer, err) : rc;
+    return rc == BH_OK ? bh_accounts_commit(accounts, call, &change, &answer, err) : rc;
 }
 
 /* A code, with what must be written when it was right. */
 static bh_rc
-prove_by_code(struct bh_people *people, struct bh_call *call,
+prove_by_code(struct bh_accounts *accounts, struct bh_call *call,
               const struct bh_sign_in_request *request, struct bh_session *session,
               struct bh_err *err)
 {
     struct bh_puts puts = { .count = 0 };
     struct bh_account account;
-    struct bh_door door;
-    bh_rc rc = bh_account_read(&people->documents, session->principal, call->arena,
+    struct bh_sign_in_attempt attempt;
+    bh_rc rc = bh_account_read(&accounts->documents, session->principal, call->arena,
                                &account, err);
 
     if (rc == BH_NOT_FOUND || (rc == BH_OK && !bh_account_has_factor(&account)))
         return bh_err_set(err, BH_CONFLICT, "this account has no second factor to show");
     if (rc != BH_OK)
         return rc;
-    door = bh_door_of(people, call, call->caller.name, request->device, session->principal);
-    rc = bh_attempt_begin(people, call, &door, err);
+    attempt = bh_attempt_from_call(accounts, call, call->caller.name, request->device, session->principal);
+    rc = bh_attempt_begin(accounts, call, &attempt, err);
     if (rc != BH_OK)
         return rc;
-    if (!bh_code_right(people, &account, request->code))
-        return bh_attempt_failed(people, call, &door, err);
-    rc = bh_attempt_succeeded(people, call, &door, &puts, err);
+    if (!bh_code_right(accounts, &account, request->code))
+        return bh_attempt_failed(accounts, call, &attempt, err);
+    rc = bh_attempt_succeeded(accounts, call, &attempt, &puts, err);
     if (rc == BH_OK)
         rc = bh_account_put(&account, call->arena, &puts.items[puts.count++], err);
     session->level = BH_LEVEL_CODE;
-    return rc == BH_OK ? write_proof(people, call, &puts, session, err) : rc;
+    return rc == BH_OK ? write_proof(accounts, call, &puts, session, err) : rc;
 }
 
 /* The same with a passkey. */
 static bh_rc
-prove_by_passkey(struct bh_people *people, struct bh_call *call,
+prove_by_passkey(struct bh_accounts *accounts, struct bh_call *call,
                  const struct bh_sign_in_request *request, struct bh_session *session,
                  struct bh_err *err)
 {
-    struct bh_door door = bh_passkey_door(people, call);
+    struct bh_sign_in_attempt attempt = bh_passkey_attempt(accounts, call);
     struct bh_puts puts = { .count = 0 };
-    struct bh_shown shown;
+    struct bh_passkey_proof shown;
 
-    if (!bh_passkey_right(people, call, request, &shown) ||
+    if (!bh_passkey_right(accounts, call, request, &shown) ||
         shown.principal != session->principal)
-        return bh_attempt_failed(people, call, &door, err);
+        return bh_attempt_failed(accounts, call, &attempt, err);
     puts.items[puts.count++] = shown.put;
     session->level = BH_LEVEL_PASSKEY;
-    return write_proof(people, call, &puts, session, err);
+    return write_proof(accounts, call, &puts, session, err);
 }
 
 bh_rc
-bh_serve_prove(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_prove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_sign_in_request request = { 0 };
     struct bh_json_writer w = bh_call_writer(call);
@@ -282,10 +282,10 @@ bh_serve_prove(struct bh_people *people, struct bh_call *call, struct bh_err *er
     bh_rc rc = bh_call_body(call, &bh_sign_in_request_fields, &request, err);
 
     if (rc == BH_OK)
-        rc = own_session(people, call, &session, err);
+        rc = own_session(accounts, call, &session, err);
     if (rc == BH_OK)
-        rc = request.credential ? prove_by_passkey(people, call, &request, &session, err)
-                                : prove_by_code(people, call, &request, &session, err);
+        rc = request.credential ? prove_by_passkey(accounts, call, &request, &session, err)
+                                : prove_by_code(accounts, call, &request, &session, err);
     if (rc != BH_OK)
         return rc;
     bh_json_open(&w, NULL, '{');
@@ -297,7 +297,7 @@ bh_serve_prove(struct bh_people *people, struct bh_call *call, struct bh_err *er
 
 /* No role allows it, and whose it is stands with his name. */
 static bh_rc
-deny_glass(struct bh_call *call, struct bh_err *err)
+deny_break_glass(struct bh_call *call, struct bh_err *err)
 {
     static const struct bh_denial denial = { "glass.break", { false, BH_RULE_DEFAULT_DENY },
                                              BH_REACH_OBJECT };
@@ -307,32 +307,32 @@ deny_glass(struct bh_call *call, struct bh_err *err)
 }
 
 bh_rc
-bh_serve_glass(struct bh_people *people, struct bh_call *call, struct bh_err *err)
+bh_serve_break_glass(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_reason_request request = { 0 };
     struct bh_json_writer w = bh_call_writer(call);
     const struct bh_dir_principal *principal =
         bh_directory_principal(call->dir, call->caller.subject.principal);
     struct bh_document_put put;
-    struct bh_people_change change = { .verb = "glass.break", .puts = &put, .put_count = 1 };
+    struct bh_accounts_change change = { .verb = "glass.break", .puts = &put, .put_count = 1 };
     struct bh_session session;
     struct bh_answer answer;
     bh_rc rc = bh_call_body(call, &bh_reason_request_fields, &request, err);
 
     if (rc == BH_OK && (!principal || !principal->break_glass))
-        rc = deny_glass(call, err);
+        rc = deny_break_glass(call, err);
     if (rc == BH_OK)
-        rc = own_session(people, call, &session, err);
+        rc = own_session(accounts, call, &session, err);
     if (rc != BH_OK)
         return rc;
     if (strlen(request.reason) < 10)
         return bh_err_set(err, BH_INVALID, "reason: say in a sentence why");
-    session.glass_until_ns = bh_people_now(people) + GLASS_NS;
+    session.glass_until_ns = bh_accounts_now(accounts) + BREAK_GLASS_NS;
     rc = bh_session_put(&session, call->arena, &put, err);
     change.object = (struct bh_record_object){ "account", session.principal };
     change.note = request.reason;
     if (rc == BH_OK)
-        rc = bh_people_commit(people, call, &change, &answer, err);
+        rc = bh_accounts_commit(accounts, call, &change, &answer, err);
     if (rc != BH_OK)
         return rc;
     bh_log(GLASS_BROKEN, BH_U64("principal", session.principal),

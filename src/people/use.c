@@ -7,7 +7,7 @@ enum { BUCKET = 8 };
 
 /* The few places where a use may stand. */
 static struct bh_use *
-bucket_of(const struct bh_uses *uses, const char *id)
+use_bucket_of(const struct bh_uses *uses, const char *id)
 {
     uint32_t hash = UINT32_C(2166136261); /* FNV-1a */
 
@@ -17,9 +17,9 @@ bucket_of(const struct bh_uses *uses, const char *id)
 }
 
 static struct bh_use *
-find(const struct bh_uses *uses, const char *id)
+use_find(const struct bh_uses *uses, const char *id)
 {
-    struct bh_use *bucket = bucket_of(uses, id);
+    struct bh_use *bucket = use_bucket_of(uses, id);
 
     for (uint32_t i = 0; i < BUCKET; i++)
         if (strcmp(bucket[i].id, id) == 0)
@@ -28,9 +28,9 @@ find(const struct bh_uses *uses, const char *id)
 }
 
 static struct bh_use *
-place(struct bh_uses *uses, const char *id)
+use_slot(struct bh_uses *uses, const char *id)
 {
-    struct bh_use *bucket = bucket_of(uses, id), *oldest = NULL;
+    struct bh_use *bucket = use_bucket_of(uses, id), *oldest = NULL;
 
     for (uint32_t i = 0; i < BUCKET; i++) {
         struct bh_use *use = &bucket[i];
@@ -44,12 +44,12 @@ place(struct bh_uses *uses, const char *id)
 }
 
 void
-bh_use_note(struct bh_uses *uses, const char *id, bool session, uint64_t at_ns)
+bh_use_record(struct bh_uses *uses, const char *id, bool session, uint64_t at_ns)
 {
-    struct bh_use *use = find(uses, id);
+    struct bh_use *use = use_find(uses, id);
 
     if (!use)
-        use = place(uses, id);
+        use = use_slot(uses, id);
     if (!use || (strcmp(use->id, id) == 0 && use->at_ns >= at_ns))
         return;
     *use = (struct bh_use){ .session = session, .at_ns = at_ns };
@@ -59,7 +59,7 @@ bh_use_note(struct bh_uses *uses, const char *id, bool session, uint64_t at_ns)
 uint64_t
 bh_use_at(const struct bh_uses *uses, const char *id)
 {
-    const struct bh_use *use = find(uses, id);
+    const struct bh_use *use = use_find(uses, id);
 
     return use ? use->at_ns : 0;
 }

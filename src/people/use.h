@@ -1,5 +1,5 @@
-#ifndef BH_PEOPLE_USE_H
-#define BH_PEOPLE_USE_H
+#ifndef BH_ACCOUNTS_USE_H
+#define BH_ACCOUNTS_USE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@ struct bh_uses {
 
 /* Note a use.  Where there is no room, one that was written, the oldest of a few, is forgotten;
  * where none was written, this one is. */
-void bh_use_note(struct bh_uses *uses, const char *id, bool session, uint64_t at_ns);
+void bh_use_record(struct bh_uses *uses, const char *id, bool session, uint64_t at_ns);
 
 /* When it was last used, as far as it is known here; 0: not. */
 uint64_t bh_use_at(const struct bh_uses *uses, const char *id);

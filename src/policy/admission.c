@@ -72,14 +72,14 @@ bh_admission_next(const struct bh_admission *admission, const char *tenant, uint
 }
 
 uint64_t
-bh_admission_sku_pieces(const struct bh_admission_policy *policy, const char *sku)
+bh_admission_sku_partitions(const struct bh_admission_policy *policy, const char *sku)
 {
     const struct bh_site_policy *text = policy->rules.text;
-    const struct bh_site_policy_pieces *items = text->max_sku_pieces.items;
+    const struct bh_site_policy_partitions *items = text->max_sku_pieces.items;
 
     for (uint32_t i = 0; i < text->max_sku_pieces.count; i++)
         if (strcmp(items[i].sku, sku) == 0)
-            return policy->rules.sku_pieces[i];
+            return policy->rules.sku_partitions[i];
     return UINT64_MAX;
 }
 
@@ -106,7 +106,7 @@ struct asking {
 
 /* "small, medium", cut to what fits. */
 static void
-put_texts(char *ret_text, size_t size, const struct bh_texts *list)
+admission_put_texts(char *ret_text, size_t size, const struct bh_texts *list)
 {
     struct bh_buf text;
 
@@ -129,7 +129,7 @@ deny_word(const struct asking *a, const char *word, const struct bh_texts *allow
 {
     char list[60];
 
-    put_texts(list, sizeof list, allowed);
+    admission_put_texts(list, sizeof list, allowed);
     return DENY(a, "ask for what is allowed, or have an admin widen the policy",
                 "%.48s is not allowed, only %s", word, list);
 }
@@ -220,7 +220,7 @@ check_mount(const struct asking *a, const char *path, bool write)
 
 /* Folders that are mounted; the working directory is one. */
 static bh_rc
-check_mounts(const struct asking *a)
+admission_check_mounts(const struct asking *a)
 {
     const struct bh_mount_spec *mount = a->spec->mounts.items;
     bh_rc rc = BH_OK;
@@ -247,7 +247,7 @@ check_datasets(const struct asking *a)
 }
 
 static bh_rc
-check_labels(const struct asking *a)
+admission_check_labels(const struct asking *a)
 {
     for (uint32_t i = 0; i < a->text->labels.count; i++) {
         const char *wanted = a->text->labels.items[i];
@@ -284,9 +284,9 @@ check_gang(const struct asking *a)
 }
 
 static bh_rc
-check_pieces(const struct asking *a)
+admission_check_partitions(const struct asking *a)
 {
-    return check_most(a, "pieces", a->request->count * a->request->gang, a->rules->pieces);
+    return check_most(a, "pieces", a->request->count * a->request->gang, a->rules->partitions);
 }
 
 /* An amount that nobody said is the node's share, which may be anything. */
@@ -341,7 +341,7 @@ check_hours(const struct asking *a)
 
     if (bh_policy_open(a->rules, a->request->now_ns / (60 * BH_NS_PER_S)))
         return BH_OK;
-    put_texts(list, sizeof list, &a->text->hours);
+    admission_put_texts(list, sizeof list, &a->text->hours);
     return DENY(a, "submit it then, or have an admin widen the policy",
                 "jobs are taken %s", list);
 }
@@ -357,7 +357,7 @@ check_cap(const struct asking *a, const char *noun, uint64_t held, uint64_t want
 }
 
 static bh_rc
-check_jobs(const struct asking *a)
+admission_check_jobs(const struct asking *a)
 {
     return a->counts ? check_cap(a, "jobs", a->counts->running + a->counts->pending, 1,
                                  a->rules->jobs) : BH_OK;
@@ -371,13 +371,13 @@ check_pending(const struct asking *a)
 }
 
 static bh_rc
-check_sku_pieces(const struct asking *a)
+check_sku_partitions(const struct asking *a)
 {
-    uint64_t most = bh_admission_sku_pieces(a->policy, a->spec->sku);
+    uint64_t most = bh_admission_sku_partitions(a->policy, a->spec->sku);
 
     if (!a->counts || most == UINT64_MAX)
         return BH_OK;
-    return check_cap(a, a->spec->sku, a->counts->pieces, a->request->count * a->request->gang, most);
+    return check_cap(a, a->spec->sku, a->counts->partitions, a->request->count * a->request->gang, most);
 }
 
 bh_rc
@@ -393,19 +393,19 @@ bh_admission_check(const struct bh_admission_policy *policy,
         [BH_ADMISSION_PRIORITIES] = check_priorities,
         [BH_ADMISSION_CONTRACTS] = check_contracts,
         [BH_ADMISSION_IMAGES] = check_images,
-        [BH_ADMISSION_MOUNTS] = check_mounts,
-        [BH_ADMISSION_LABELS] = check_labels,
+        [BH_ADMISSION_MOUNTS] = admission_check_mounts,
+        [BH_ADMISSION_LABELS] = admission_check_labels,
         [BH_ADMISSION_COUNT] = check_count,
         [BH_ADMISSION_GANG] = check_gang,
-        [BH_ADMISSION_PIECES] = check_pieces,
+        [BH_ADMISSION_PARTITIONS] = admission_check_partitions,
         [BH_ADMISSION_CPU] = check_cpu,
         [BH_ADMISSION_MEMORY] = check_memory,
         [BH_ADMISSION_REQUIRE_TIME_LIMIT] = check_require_time_limit,
         [BH_ADMISSION_TIME_LIMIT] = check_time_limit,
         [BH_ADMISSION_HOURS] = check_hours,
-        [BH_ADMISSION_JOBS] = check_jobs,
+        [BH_ADMISSION_JOBS] = admission_check_jobs,
         [BH_ADMISSION_PENDING] = check_pending,
-        [BH_ADMISSION_SKU_PIECES] = check_sku_pieces,
+        [BH_ADMISSION_SKU_PARTITIONS] = check_sku_partitions,
         [BH_ADMISSION_DATASETS] = check_datasets,
         [BH_ADMISSION_NETWORKS] = check_networks,
     };

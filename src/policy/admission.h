@@ -42,7 +42,7 @@ const struct bh_admission_policy *bh_admission_next(const struct bh_admission *a
 /* What is submitted, and when. */
 struct bh_admission_request {
     const struct bh_job_spec *spec;
-    uint64_t count, gang;        /* pieces of each member, and members; 1 at least */
+    uint64_t count, gang;        /* partitions of each member, and members; 1 at least */
     uint64_t cpu_milli, memory_mib; /* of each member, the SKU's where it says none; 0: the
                                        node's share */
     uint64_t time_limit_ns;      /* 0: none */
@@ -54,12 +54,12 @@ struct bh_admission_request {
 /* What the owner of a policy and those below have at once, without the job submitted. */
 struct bh_admission_counts {
     uint64_t running, pending;   /* jobs */
-    uint64_t pieces;             /* of the job's SKU, running or waited for */
+    uint64_t partitions;             /* of the job's SKU, running or waited for */
 };
 
-/* How many pieces of the SKU the policy allows at once; UINT64_MAX: it does not say, and
+/* How many partitions of the SKU the policy allows at once; UINT64_MAX: it does not say, and
  * nobody need count. */
-uint64_t bh_admission_sku_pieces(const struct bh_admission_policy *policy, const char *sku);
+uint64_t bh_admission_sku_partitions(const struct bh_admission_policy *policy, const char *sku);
 
 /* What one policy says.  `counts` NULL: caps on what there is at once are not judged.
  *   BH_DENIED  `ret_rule` says which entry; the message names the policy, the entry and what

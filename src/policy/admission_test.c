@@ -29,7 +29,7 @@ close_arena(void **state)
 }
 
 static void
-decode(const char *yaml, const struct bh_fields *fields, void *ret_struct)
+admission_decode(const char *yaml, const struct bh_fields *fields, void *ret_struct)
 {
     struct bh_buf json;
     struct bh_err err;
@@ -53,7 +53,7 @@ admission_of(const char *policy)
     char yaml[1024];
 
     snprintf(yaml, sizeof yaml, SITE, policy);
-    decode(yaml, &bh_site_fields, site);
+    admission_decode(yaml, &bh_site_fields, site);
     assert_int_equal(bh_site_check(site, &err), BH_OK);
     assert_int_equal(bh_admission_compile(site, arena, &admission, &err), BH_OK);
     return admission;
@@ -70,7 +70,7 @@ request_of(const char *job)
     char yaml[512];
 
     snprintf(yaml, sizeof yaml, "args: [\"true\"]\nsku: small\n%s", job);
-    decode(yaml, &bh_job_spec_fields, spec);
+    admission_decode(yaml, &bh_job_spec_fields, spec);
     assert_int_equal(bh_spec_check(spec, &numbers, &err), BH_OK);
     assert_int_equal(bh_parse_utc("2026-11-20T09:27:00Z", &now_ns, &err), BH_OK);
     return (struct bh_admission_request){
@@ -83,7 +83,7 @@ request_of(const char *job)
 }
 
 static bh_rc
-ask(const char *policy, const char *job, const struct bh_admission_counts *counts,
+admission_ask(const char *policy, const char *job, const struct bh_admission_counts *counts,
     enum bh_admission_rule_id *ret_rule, struct bh_err *err)
 {
     struct bh_admission admission = admission_of(policy);
@@ -139,7 +139,7 @@ each_entry_admits_and_denies(void **state)
           "policy.labels of acme/vision: a job must have the label env=dev|prod" },
         { "max_count: 2", "count: 2", "count: 3", BH_ADMISSION_COUNT, "policy.max_count of acme/vision: 3 pieces of a member are more than 2" },
         { "max_gang: 2", "gang: 2", "gang: 3", BH_ADMISSION_GANG, "policy.max_gang of acme/vision: 3 members are more than 2" },
-        { "max_pieces: 6", "gang: 3\ncount: 2", "gang: 4\ncount: 2", BH_ADMISSION_PIECES, "policy.max_pieces of acme/vision: 8 pieces are more than 6" },
+        { "max_pieces: 6", "gang: 3\ncount: 2", "gang: 4\ncount: 2", BH_ADMISSION_PARTITIONS, "policy.max_pieces of acme/vision: 8 pieces are more than 6" },
         { "max_cpu: 4", "cpu: 2\ngang: 2", "cpu: 2\ngang: 3", BH_ADMISSION_CPU, "policy.max_cpu of acme/vision: 6000 thousandths of a core are more than 4000" },
         { "max_cpu: 4", NULL, "", BH_ADMISSION_CPU, "policy.max_cpu of acme/vision: cores are not said, and limited" },
         { "max_memory: 4Gi", "memory: 4Gi", "memory: 2Gi\ngang: 3", BH_ADMISSION_MEMORY, "policy.max_memory of acme/vision: 6144 MiB of memory are more than 4096" },
@@ -158,10 +158,10 @@ each_entry_admits_and_denies(void **state)
         struct bh_err err = { 0 };
 
         if (cases[i].good)
-            BH_CHECK_EQ(cases[i].policy, ask(cases[i].policy, cases[i].good, NULL, &rule, &err), BH_OK);
+            BH_CHECK_EQ(cases[i].policy, admission_ask(cases[i].policy, cases[i].good, NULL, &rule, &err), BH_OK);
         if (!cases[i].bad)
             continue;
-        BH_CHECK_EQ(cases[i].policy, ask(cases[i].policy, cases[i].bad, NULL, &rule, &err), BH_DENIED);
+        BH_CHECK_EQ(cases[i].policy, admission_ask(cases[i].policy, cases[i].bad, NULL, &rule, &err), BH_DENIED);
         BH_CHECK_EQ(cases[i].policy, rule, cases[i].rule);
         BH_CHECK_STR(cases[i].policy, err.msg, cases[i].says);
         BH_CHECK(cases[i].policy, err.hint[0] != '\0');
@@ -192,10 +192,10 @@ caps_are_judged_by_what_there_is(void **state)
         enum bh_admission_rule_id rule;
         struct bh_err err = { 0 };
 
-        BH_CHECK_EQ(cases[i].policy, ask(cases[i].policy, cases[i].job, &cases[i].counts, &rule, &err),
+        BH_CHECK_EQ(cases[i].policy, admission_ask(cases[i].policy, cases[i].job, &cases[i].counts, &rule, &err),
                     cases[i].says[0] ? BH_DENIED : BH_OK);
         BH_CHECK_STR(cases[i].policy, err.msg, cases[i].says);
-        BH_CHECK_EQ(cases[i].policy, ask(cases[i].policy, cases[i].job, NULL, &rule, &err), BH_OK);
+        BH_CHECK_EQ(cases[i].policy, admission_ask(cases[i].policy, cases[i].job, NULL, &rule, &err), BH_OK);
     }
     BH_CHECK_DONE();
 }
@@ -236,7 +236,7 @@ static void
 numbers_in_records_never_change(void **state)
 {
     BH_CHECK_EQ("first", bh_admission_number(BH_ADMISSION_SKUS), 2001);
-    BH_CHECK_EQ("last", bh_admission_number(BH_ADMISSION_SKU_PIECES), 2019);
+    BH_CHECK_EQ("last", bh_admission_number(BH_ADMISSION_SKU_PARTITIONS), 2019);
     for (int rule = 1; rule < BH_ADMISSIONS; rule++)
         BH_CHECK_EQ(bh_admission_entry((enum bh_admission_rule_id)rule),
                     bh_admission_number((enum bh_admission_rule_id)rule), 2000 + rule);

@@ -58,7 +58,7 @@ names(const struct bh_dir_binding *binding, const struct bh_subject *subject)
 
 /* Whether the subject is somebody whose bindings count. */
 static bool
-is_known(const struct bh_directory *dir, const struct bh_subject *subject)
+authz_is_known(const struct bh_directory *dir, const struct bh_subject *subject)
 {
     const struct bh_dir_principal *principal;
 
@@ -70,7 +70,7 @@ is_known(const struct bh_directory *dir, const struct bh_subject *subject)
 
 /* What is settled before any binding is looked at; false: bindings decide. */
 static bool
-settled(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb,
+authz_is_decided(const struct bh_directory *dir, const struct bh_subject *subject, const char *verb,
         struct bh_verdict *ret_verdict)
 {
     if (verb[0] == '\0')
@@ -79,7 +79,7 @@ settled(const struct bh_directory *dir, const struct bh_subject *subject, const 
         *ret_verdict = (struct bh_verdict){ false, BH_RULE_TOKEN_SCOPE };
     else if (subject->root)
         *ret_verdict = (struct bh_verdict){ true, BH_RULE_LOCAL_ROOT };
-    else if (!is_known(dir, subject))
+    else if (!authz_is_known(dir, subject))
         *ret_verdict = (struct bh_verdict){ false, BH_RULE_DEFAULT_DENY };
     else
         return false;
@@ -90,14 +90,14 @@ settled(const struct bh_directory *dir, const struct bh_subject *subject, const 
 struct search {
     const struct bh_subject *subject;
     uint32_t rules[BH_ROLES];          /* by which rule a role holds the verb; 0: not */
-    uint64_t sieve[4], group_sieve;    /* of the caller's groups, by their lowest bits */
+    uint64_t gid_filter[4], group_filter;    /* of the caller's groups, by their lowest bits */
     bool anywhere;                     /* wherever it is bound */
     bh_tenant_id above[ABOVE_MAX];     /* the object's tenant and those above it */
     uint32_t above_count;              /* 0: the site as a whole */
 };
 
 static void
-begin(struct search *search, const struct bh_subject *subject, const char *verb)
+authz_begin(struct search *search, const struct bh_subject *subject, const char *verb)
 {
     size_t length = strlen(verb); /* few verbs are as long */
 
@@ -107,20 +107,20 @@ begin(struct search *search, const struct bh_subject *subject, const char *verb)
             && memcmp(grants[i].verb, verb, length) == 0)
             search->rules[grants[i].role] = grants[i].rule;
     for (uint32_t i = 0; i < subject->gid_count; i++)
-        search->sieve[subject->gids[i] >> 6 & 3] |= UINT64_C(1) << (subject->gids[i] & 63);
+        search->gid_filter[subject->gids[i] >> 6 & 3] |= UINT64_C(1) << (subject->gids[i] & 63);
     for (uint32_t i = 0; i < subject->group_count; i++)
-        search->group_sieve |= UINT64_C(1) << (subject->groups[i] & 63);
+        search->group_filter |= UINT64_C(1) << (subject->groups[i] & 63);
 }
 
 /* Whether the binding may name the caller, at a glance: most do not. */
 static bool
-may_name(const struct search *search, const struct bh_dir_binding *binding)
+authz_may_name(const struct search *search, const struct bh_dir_binding *binding)
 {
     if (binding->principal.v != 0)
         return bh_same(binding->principal, search->subject->principal);
     if (binding->group != 0)
-        return search->group_sieve >> (binding->group & 63) & 1;
-    return search->sieve[binding->gid >> 6 & 3] >> (binding->gid & 63) & 1;
+        return search->group_filter >> (binding->group & 63) & 1;
+    return search->gid_filter[binding->gid >> 6 & 3] >> (binding->gid & 63) & 1;
 }
 
 /* The tenant, and what stands above it in a tree that may be damaged. */
@@ -136,7 +136,7 @@ climb(struct search *search, const struct bh_directory *dir, bh_tenant_id tenant
 }
 
 static bool
-covers(const struct search *search, const struct bh_dir_binding *binding)
+authz_covers(const struct search *search, const struct bh_dir_binding *binding)
 {
     if (binding->tenant.v == 0 || search->anywhere)
         return true;
@@ -159,9 +159,9 @@ lowest_rule(const struct search *search, const struct bh_directory *dir)
 
         BH_ASSERT(binding->role < BH_ROLES);
         rule = search->rules[binding->role];
-        if (rule == 0 || (lowest != 0 && rule >= lowest) || !may_name(search, binding))
+        if (rule == 0 || (lowest != 0 && rule >= lowest) || !authz_may_name(search, binding))
             continue;
-        if (covers(search, binding) && names(binding, search->subject))
+        if (authz_covers(search, binding) && names(binding, search->subject))
             lowest = rule;
     }
     return (struct bh_verdict){ lowest != BH_RULE_DEFAULT_DENY, lowest };
@@ -187,14 +187,14 @@ is_present(const struct bh_directory *dir, const struct bh_subject *subject, con
 
 /* With the glass broken, what an admin of the site holds, where no binding gives it. */
 static struct bh_verdict
-or_broken_glass(const struct bh_subject *subject, const char *verb, struct bh_verdict verdict)
+authz_or_break_glass(const struct bh_subject *subject, const char *verb, struct bh_verdict verdict)
 {
     const struct bh_presence *presence = &subject->presence;
 
     if (verdict.allow || presence->kind != BH_PRESENCE_SESSION
-        || presence->now_ns >= presence->glass_until_ns || rule_of(BH_ROLE_ADMIN, verb) == 0)
+        || presence->now_ns >= presence->break_glass_until_ns || rule_of(BH_ROLE_ADMIN, verb) == 0)
         return verdict;
-    return (struct bh_verdict){ true, BH_RULE_BROKEN_GLASS };
+    return (struct bh_verdict){ true, BH_RULE_BREAK_GLASS };
 }
 
 static struct bh_verdict
@@ -207,9 +207,9 @@ unless_absent(const struct bh_directory *dir, const struct bh_subject *subject, 
 }
 
 static struct bh_verdict
-finish(const struct search *search, const struct bh_directory *dir, const char *verb)
+authz_finish(const struct search *search, const struct bh_directory *dir, const char *verb)
 {
-    struct bh_verdict verdict = or_broken_glass(search->subject, verb, lowest_rule(search, dir));
+    struct bh_verdict verdict = authz_or_break_glass(search->subject, verb, lowest_rule(search, dir));
 
     return unless_absent(dir, search->subject, verb, verdict);
 }
@@ -221,11 +221,11 @@ bh_authz_check(const struct bh_directory *dir, const struct bh_subject *subject,
     struct bh_verdict verdict;
     struct search search;
 
-    if (settled(dir, subject, verb, &verdict))
+    if (authz_is_decided(dir, subject, verb, &verdict))
         return verdict;
-    begin(&search, subject, verb);
+    authz_begin(&search, subject, verb);
     climb(&search, dir, tenant);
-    return finish(&search, dir, verb);
+    return authz_finish(&search, dir, verb);
 }
 
 struct bh_verdict
@@ -235,11 +235,11 @@ bh_authz_check_anywhere(const struct bh_directory *dir, const struct bh_subject 
     struct bh_verdict verdict;
     struct search search;
 
-    if (settled(dir, subject, verb, &verdict))
+    if (authz_is_decided(dir, subject, verb, &verdict))
         return verdict;
-    begin(&search, subject, verb);
+    authz_begin(&search, subject, verb);
     search.anywhere = true;
-    return finish(&search, dir, verb);
+    return authz_finish(&search, dir, verb);
 }
 
 struct bh_verdict
@@ -250,7 +250,7 @@ bh_authz_own(const struct bh_directory *dir, const struct bh_subject *subject, c
     if (subject->scopes ? !bh_words_contain(subject->scopes, verb)
                         : subject->presence.kind == BH_PRESENCE_TOKEN)
         return (struct bh_verdict){ false, BH_RULE_TOKEN_SCOPE };
-    if (!is_known(dir, subject))
+    if (!authz_is_known(dir, subject))
         return (struct bh_verdict){ false, BH_RULE_DEFAULT_DENY };
     return unless_absent(dir, subject, verb, own);
 }
@@ -283,7 +283,7 @@ const struct bh_dir_binding *
 bh_authz_next_binding(const struct bh_directory *dir, const struct bh_subject *subject,
                       uint32_t *cursor)
 {
-    if (!is_known(dir, subject))
+    if (!authz_is_known(dir, subject))
         return NULL;
     while (*cursor < dir->binding_count) {
         const struct bh_dir_binding *binding = &dir->bindings[(*cursor)++];
@@ -346,7 +346,7 @@ bh_authz_role_grants(enum bh_role role, const char *verb)
 }
 
 bh_rc
-bh_authz_ask_again(const char *verb, struct bh_err *err)
+bh_authz_refuse_step_up(const char *verb, struct bh_err *err)
 {
     bh_err_set(err, BH_UNAUTHENTICATED, "%s asks you to show again that it is you", verb);
     return bh_err_hint(err, "`bulkhead login --again`, or on the account page; a token needs %s "
@@ -389,7 +389,7 @@ bh_authz_explain(const struct bh_denial *denial, const char *caller,
                  const struct bh_subject *subject, const char *path, struct bh_err *err)
 {
     if (denial->verdict.rule == BH_RULE_STEP_UP)
-        return bh_authz_ask_again(denial->verb, err);
+        return bh_authz_refuse_step_up(denial->verb, err);
     if (denial->reach == BH_REACH_ANYWHERE)
         bh_err_set(err, BH_DENIED, "%s may not use %s anywhere", caller, denial->verb);
     else if (denial->reach == BH_REACH_OWN)

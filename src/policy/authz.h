@@ -16,7 +16,7 @@ struct bh_presence {
     enum bh_level level;         /* of a session: the best that was shown, */
     uint64_t shown_ns;           /* when that was, */
     uint64_t now_ns;             /* and the moment of the question */
-    uint64_t glass_until_ns;     /* he broke the glass: admin of the whole site until then */
+    uint64_t break_glass_until_ns;     /* he broke the glass: admin of the whole site until then */
 };
 
 /* Who asks. */
@@ -36,7 +36,7 @@ enum { BH_RULE_DEFAULT_DENY = 0, BH_RULE_LOCAL_ROOT = 1000, BH_RULE_OPEN = 1001,
        BH_RULE_TOKEN_SCOPE = 1002, BH_RULE_OWN_OBJECT = 1003,
        BH_RULE_NOT_HELD = 1004, /* he would grant what he does not hold */
        BH_RULE_STEP_UP = 1005, /* he holds it, and must show again that it is him */
-       BH_RULE_BROKEN_GLASS = 1006,
+       BH_RULE_BREAK_GLASS = 1006,
        BH_RULE_NOT_SHOWN = 1007 /* who signs in did not show that it is him */ };
 
 struct bh_verdict {
@@ -56,7 +56,7 @@ struct bh_verdict {
  * just shown that it is him (dir->step_ups): of a session, less than the level or longer ago
  * than that; of a token, scopes that do not name the verb.  A level shown at a moment that
  * has yet to come was not shown.  While the glass is broken a known principal's session holds
- * what admin holds on the site, by BH_RULE_BROKEN_GLASS; that asks for a presence as well. */
+ * what admin holds on the site, by BH_RULE_BREAK_GLASS; that asks for a presence as well. */
 struct bh_verdict bh_authz_check(const struct bh_directory *dir,
                                  const struct bh_subject *subject, const char *verb,
                                  bh_tenant_id tenant);
@@ -107,7 +107,7 @@ bh_rc bh_authz_explain(const struct bh_denial *denial, const char *caller,
                        const struct bh_subject *subject, const char *path, struct bh_err *err);
 
 /* Fill `err` for a denial by BH_RULE_STEP_UP; returns BH_UNAUTHENTICATED. */
-bh_rc bh_authz_ask_again(const char *verb, struct bh_err *err);
+bh_rc bh_authz_refuse_step_up(const char *verb, struct bh_err *err);
 
 /* The hint of a denial by BH_RULE_TOKEN_SCOPE: a token names too little, a session has shown too
  * little. */

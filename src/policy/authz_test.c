@@ -83,7 +83,7 @@ in_matrix(enum bh_role role, const char *verb)
 }
 
 static const char *
-path_of(uint32_t tenant)
+authz_path_of(uint32_t tenant)
 {
     for (size_t i = 0; i < BH_COUNT(tenants); i++)
         if (tenants[i].id.v == tenant)
@@ -94,7 +94,7 @@ path_of(uint32_t tenant)
 static bool
 expected(const struct bh_dir_binding *binding, const char *verb, uint32_t tenant)
 {
-    const char *top = path_of(binding->tenant.v), *at = path_of(tenant);
+    const char *top = authz_path_of(binding->tenant.v), *at = authz_path_of(tenant);
 
     if (!in_matrix(binding->role, verb))
         return false;
@@ -114,8 +114,8 @@ check_pair(const struct bh_directory *dir, const struct bh_dir_binding *binding,
     char name[160];
 
     snprintf(name, sizeof name, "%s at %s: %s on %s", bh_role_names[binding->role],
-             binding->tenant.v ? path_of(binding->tenant.v) : "*", verb,
-             tenant ? path_of(tenant) : "the site");
+             binding->tenant.v ? authz_path_of(binding->tenant.v) : "*", verb,
+             tenant ? authz_path_of(tenant) : "the site");
     BH_CHECK_EQ(name, verdict.allow, expected(binding, verb, tenant));
     BH_CHECK_EQ(name, verdict.allow, verdict.rule != 0);
     BH_CHECK_EQ(name, bh_authz_check(dir, &bob, verb, (bh_tenant_id){ tenant }).allow, false);
@@ -454,7 +454,7 @@ verbs_ask_for_somebody_who_is_there(void **state)
 
 /* With the glass broken: an admin of the site, for a while, in this session. */
 static void
-broken_glass_is_an_admins_role_for_a_while(void **state)
+break_glass_is_an_admins_role_for_a_while(void **state)
 {
     static const struct {
         const char *name;
@@ -464,7 +464,7 @@ broken_glass_is_an_admins_role_for_a_while(void **state)
         const char *verb;
         uint32_t rule;
     } cases[] = {
-        { "broken", BH_PRESENCE_SESSION, 99, 1, "job.cancel.any", BH_RULE_BROKEN_GLASS },
+        { "broken", BH_PRESENCE_SESSION, 99, 1, "job.cancel.any", BH_RULE_BREAK_GLASS },
         { "the hour is over", BH_PRESENCE_SESSION, 100, 1, "job.cancel.any", 0 },
         { "not for programs", BH_PRESENCE_TOKEN, 99, 1, "job.cancel.any", 0 },
         { "not what no admin may", BH_PRESENCE_SESSION, 99, 1, "no.such.verb", 0 },
@@ -475,7 +475,7 @@ broken_glass_is_an_admins_role_for_a_while(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         struct bh_subject subject = {
             .principal = { cases[i].principal },
-            .presence = { .kind = cases[i].kind, .now_ns = cases[i].now_ns, .glass_until_ns = 100 },
+            .presence = { .kind = cases[i].kind, .now_ns = cases[i].now_ns, .break_glass_until_ns = 100 },
         };
 
         BH_CHECK_EQ(cases[i].name,
@@ -534,7 +534,7 @@ main(void)
         cmocka_unit_test(a_denial_says_which_role_and_where),
         cmocka_unit_test(verbs_ask_for_somebody_who_is_there),
         cmocka_unit_test(what_is_ones_own_takes_no_role),
-        cmocka_unit_test(broken_glass_is_an_admins_role_for_a_while),
+        cmocka_unit_test(break_glass_is_an_admins_role_for_a_while),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -103,7 +103,7 @@ is_labelled(const struct bh_site_dataset_grant *grant, const struct bh_data_requ
 }
 
 static bool
-is_there(const struct bh_datasets *datasets, const struct bh_site_dataset_grant *grant,
+datasets_is_there(const struct bh_datasets *datasets, const struct bh_site_dataset_grant *grant,
          const struct bh_data_request *request)
 {
     const struct bh_site_pool *pool;
@@ -117,7 +117,7 @@ is_there(const struct bh_datasets *datasets, const struct bh_site_dataset_grant 
 
 /* How near the grant comes to giving the right: NONE when it does. */
 static enum bh_data_rule
-look(const struct bh_datasets *datasets, const struct bh_dataset *dataset, uint32_t at,
+datasets_check_grant(const struct bh_datasets *datasets, const struct bh_dataset *dataset, uint32_t at,
      const struct bh_data_request *request, uint32_t right)
 {
     const struct bh_site_dataset_grant *grant = grant_at(dataset, at);
@@ -130,7 +130,7 @@ look(const struct bh_datasets *datasets, const struct bh_dataset *dataset, uint3
         return BH_DATA_LACKS;
     if (dataset->until_ns[at] <= request->now_ns)
         return BH_DATA_ENDED;
-    return is_there(datasets, grant, request) ? BH_DATA_NONE : BH_DATA_ELSEWHERE;
+    return datasets_is_there(datasets, grant, request) ? BH_DATA_NONE : BH_DATA_ELSEWHERE;
 }
 
 /* ---- all grants of one dataset ---- */
@@ -143,7 +143,7 @@ check_right(const struct bh_datasets *datasets, const struct bh_dataset *dataset
     struct bh_data_verdict verdict = { .reason = BH_DATA_NO_GRANT, .lacks = right };
 
     for (uint32_t i = 0; i < dataset->text->grants.count; i++) {
-        enum bh_data_rule reason = look(datasets, dataset, i, request, right);
+        enum bh_data_rule reason = datasets_check_grant(datasets, dataset, i, request, right);
 
         if (reason == BH_DATA_NONE) {
             if (!verdict.allow)
@@ -217,7 +217,7 @@ bh_datasets_may(const struct bh_datasets *datasets, const struct bh_dataset *dat
 /* ---- jobs ---- */
 
 static bool
-is_shown(const struct bh_job_spec *spec, const char *cwd)
+datasets_is_shown(const struct bh_job_spec *spec, const char *cwd)
 {
     const struct bh_mount_spec *mounts = spec->mounts.items;
     char unused[BH_MOUNT_TARGET_MAX];
@@ -233,7 +233,7 @@ is_shown(const struct bh_job_spec *spec, const char *cwd)
 static bool
 writes_cwd(const struct bh_job_spec *spec)
 {
-    return bh_spec_cwd_folder(spec) && !is_shown(spec, spec->cwd);
+    return bh_spec_cwd_folder(spec) && !datasets_is_shown(spec, spec->cwd);
 }
 
 static bool
@@ -280,11 +280,11 @@ bh_datasets_names(const struct bh_datasets *datasets, const struct bh_dataset *d
 
 /* Whether nothing of a dataset is at or below `path`, nor above it. */
 static bool
-keeps_off(const struct bh_datasets *datasets, const char *path, struct bh_data_denial *denial)
+avoids_datasets(const struct bh_datasets *datasets, const char *path, struct bh_data_denial *denial)
 {
     denial->dataset = path ? bh_datasets_at(datasets, path) : NULL;
     denial->verdict = (struct bh_data_verdict){ .allow = !denial->dataset,
-                                                .reason = BH_DATA_DOOR };
+                                                .reason = BH_DATA_PATH };
     return !denial->dataset;
 }
 
@@ -297,7 +297,7 @@ allow_mount(const struct bh_datasets *datasets, const struct bh_job_spec *spec,
     struct bh_data_request asked = *request;
 
     if (!mount->dataset)
-        return keeps_off(datasets, mount->source, denial);
+        return avoids_datasets(datasets, mount->source, denial);
     asked.rights = denial->rights = bh_data_rights_wanted(spec, denial->mount);
     denial->dataset = bh_datasets_find(datasets, mount->dataset);
     denial->verdict = denial->dataset
@@ -328,11 +328,11 @@ bh_datasets_allow(const struct bh_datasets *datasets, const struct bh_job_spec *
     }
     if (allowed && writes_cwd(spec)) {
         denial = (struct bh_data_denial){ .where = BH_DATA_IN_CWD };
-        allowed = keeps_off(datasets, spec->cwd, &denial);
+        allowed = avoids_datasets(datasets, spec->cwd, &denial);
     }
     if (allowed) {
         denial = (struct bh_data_denial){ .where = BH_DATA_IN_IMAGE };
-        allowed = keeps_off(datasets, image_of(spec, &image), &denial);
+        allowed = avoids_datasets(datasets, image_of(spec, &image), &denial);
     }
     if (allowed)
         return true;
@@ -344,7 +344,7 @@ bh_datasets_allow(const struct bh_datasets *datasets, const struct bh_job_spec *
 /* ---- words ---- */
 
 static void
-put_reason(const struct bh_data_request *request, const struct bh_data_denial *denial,
+datasets_put_reason(const struct bh_data_request *request, const struct bh_data_denial *denial,
            struct bh_err *err)
 {
     const struct bh_data_verdict *verdict = &denial->verdict;
@@ -372,7 +372,7 @@ put_reason(const struct bh_data_request *request, const struct bh_data_denial *d
     case BH_DATA_NONE:
     case BH_DATA_UNKNOWN:
     case BH_DATA_NO_GRANT:
-    case BH_DATA_DOOR:
+    case BH_DATA_PATH:
     case BH_DATA_RULES:
         bh_err_set(err, BH_DENIED, "no grant is for %.60s in %.90s", request->principal,
                    request->tenant);
@@ -434,7 +434,7 @@ bh_datasets_refuse_image(const struct bh_job_spec *spec, struct bh_err *err)
 
 /* A folder of a dataset was asked for by its path. */
 static bh_rc
-explain_door(const struct bh_job_spec *spec, const struct bh_data_denial *denial, bool hidden,
+datasets_explain_path(const struct bh_job_spec *spec, const struct bh_data_denial *denial, bool hidden,
              struct bh_err *err)
 {
     const struct bh_mount_spec *mounts = spec->mounts.items;
@@ -464,12 +464,12 @@ bh_datasets_explain(const struct bh_job_spec *spec, const struct bh_data_request
     BH_ASSERT(!denial->verdict.allow);
     hidden = hidden && !denial->named;
     if (!name)
-        explain_door(spec, denial, hidden, err);
+        datasets_explain_path(spec, denial, hidden, err);
     else if (!denial->dataset || hidden) {
         bh_err_set(err, BH_NOT_FOUND, "no dataset %.63s that you may see", name);
         (void)bh_err_hint(err, "`bulkhead get datasets` lists them");
     } else {
-        put_reason(request, denial, err);
+        datasets_put_reason(request, denial, err);
         put_next(spec, request, denial, err);
         (void)bh_err_wrap(err, "%.63s", name);
     }

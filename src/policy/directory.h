@@ -27,7 +27,7 @@ struct bh_dir_tenant {
 struct bh_dir_sku {
     bh_sku_id id;
     const char *name;
-    const char *cpu, *memory;    /* defaults of one piece; NULL: the node's share */
+    const char *cpu, *memory;    /* defaults of one partition; NULL: the node's share */
     bool gone;
     uint64_t models;             /* GPU models that keep it, a bit each */
     enum bh_managed managed;     /* of shares */

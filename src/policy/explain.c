@@ -12,7 +12,7 @@
 /* ---- words ---- */
 
 static bool
-may_name(const struct bh_explain *how, bh_tenant_id tenant)
+explain_may_name(const struct bh_explain *how, bh_tenant_id tenant)
 {
     if (how->all)
         return true;
@@ -27,17 +27,17 @@ bh_explain_tenant(const struct phrase *p, bh_tenant_id id)
 {
     const struct bh_dir_tenant *tenant = bh_directory_tenant(p->how->dir, id);
 
-    bh_buf_puts(p->out, tenant && may_name(p->how, tenant->id) ? tenant->path : "a tenant above");
+    bh_buf_puts(p->out, tenant && explain_may_name(p->how, tenant->id) ? tenant->path : "a tenant above");
 }
 
 static void
-put_tenant(const struct phrase *p)
+explain_put_tenant(const struct phrase *p)
 {
     bh_explain_tenant(p, p->reason->tenant);
 }
 
 static void
-put_sku(const struct phrase *p)
+explain_put_sku(const struct phrase *p)
 {
     const struct bh_dir_sku *sku = bh_directory_sku(p->how->dir, p->reason->sku);
 
@@ -48,11 +48,11 @@ put_sku(const struct phrase *p)
 static bool
 holder_named(const struct phrase *p)
 {
-    return p->reason->job.v != 0 && may_name(p->how, p->how->holder_tenant);
+    return p->reason->job.v != 0 && explain_may_name(p->how, p->how->holder_tenant);
 }
 
 static void
-put_job(const struct phrase *p, const char *unknown)
+explain_put_job(const struct phrase *p, const char *unknown)
 {
     if (p->reason->job.v == 0)
         bh_buf_puts(p->out, unknown);
@@ -74,11 +74,11 @@ bh_explain_gpu(const struct phrase *p)
 }
 
 void
-bh_explain_pieces(const struct phrase *p, uint64_t count)
+bh_explain_partitions(const struct phrase *p, uint64_t count)
 {
     bh_buf_put_u64(p->out, count);
     bh_buf_putc(p->out, ' ');
-    put_sku(p);
+    explain_put_sku(p);
 }
 
 /* "4m10s", or "a moment" when it is due already. */
@@ -94,19 +94,19 @@ bh_explain_wait(const struct phrase *p)
 /* ---- a sentence for each code ---- */
 
 static void
-say_none(const struct phrase *p)
+explain_none(const struct phrase *p)
 {
     bh_buf_puts(p->out, "nothing holds it back");
 }
 
 static void
-say_running(const struct phrase *p)
+explain_running(const struct phrase *p)
 {
     bh_buf_puts(p->out, "it has what it asked for");
 }
 
 static void
-say_stopping(const struct phrase *p)
+explain_stopping(const struct phrase *p)
 {
     bh_buf_puts(p->out, "it was told to end, and is killed in ");
     bh_explain_wait(p);
@@ -114,7 +114,7 @@ say_stopping(const struct phrase *p)
 }
 
 static void
-say_held(const struct phrase *p)
+explain_held(const struct phrase *p)
 {
     bh_buf_puts(p->out, "held by its submitter until it is released");
 }
@@ -122,21 +122,21 @@ say_held(const struct phrase *p)
 /* "acme/vision is at its limit of ...: ... in use, this job wants ... more"; only an
  * exhausted limit is "at" it. */
 static void
-say_limit(const struct phrase *p, void (*amount)(const struct phrase *, uint64_t))
+explain_limit(const struct phrase *p, void (*amount)(const struct phrase *, uint64_t))
 {
     const struct bh_reason *reason = p->reason;
 
-    put_tenant(p);
+    explain_put_tenant(p);
     bh_buf_puts(p->out, reason->used >= reason->limit ? " is at its limit of "
                                                       : " would go over its limit of ");
     amount(p, reason->limit);
     bh_buf_puts(p->out, ": ");
-    if (amount == bh_explain_pieces)
+    if (amount == bh_explain_partitions)
         bh_buf_put_u64(p->out, reason->used);
     else
         amount(p, reason->used);
     bh_buf_puts(p->out, " in use, this job wants ");
-    if (amount == bh_explain_pieces)
+    if (amount == bh_explain_partitions)
         bh_buf_put_u64(p->out, reason->wanted);
     else
         amount(p, reason->wanted);
@@ -144,21 +144,21 @@ say_limit(const struct phrase *p, void (*amount)(const struct phrase *, uint64_t
 }
 
 static void
-put_parts(const struct phrase *p, uint64_t parts)
+explain_put_parts(const struct phrase *p, uint64_t parts)
 {
     bh_gpus_put(p->out, parts);
 }
 
 static void
-say_quota_gpu(const struct phrase *p)
+explain_quota_gpu(const struct phrase *p)
 {
-    say_limit(p, put_parts);
+    explain_limit(p, explain_put_parts);
 }
 
 static void
-say_quota_sku(const struct phrase *p)
+explain_quota_sku(const struct phrase *p)
 {
-    say_limit(p, bh_explain_pieces);
+    explain_limit(p, bh_explain_partitions);
 }
 
 /* "acme is at its limit of 2 GPUs on H100-80GB: ..." */
@@ -173,19 +173,19 @@ put_model_parts(const struct phrase *p, uint64_t parts)
 }
 
 static void
-say_quota_model(const struct phrase *p)
+explain_quota_model(const struct phrase *p)
 {
-    say_limit(p, put_model_parts);
+    explain_limit(p, put_model_parts);
 }
 
 static void
-say_quota_user(const struct phrase *p)
+explain_quota_user(const struct phrase *p)
 {
     bh_gpus_put(p->out, p->reason->used);
     bh_buf_puts(p->out, " of this user in use, this job wants ");
     bh_gpus_put(p->out, p->reason->wanted);
     bh_buf_puts(p->out, " more, and ");
-    put_tenant(p);
+    explain_put_tenant(p);
     bh_buf_puts(p->out, " allows each user ");
     bh_gpus_put(p->out, p->reason->limit);
 }
@@ -193,16 +193,16 @@ say_quota_user(const struct phrase *p)
 /* "what is free is kept for acme/vision, which is expected to want 1.5 GPUs of its guarantee
  * soon: ..."; how much others are expected to want is theirs to know. */
 static void
-say_kept_forecast(const struct phrase *p)
+explain_kept_forecast(const struct phrase *p)
 {
     bh_buf_puts(p->out, "what is free is kept for ");
-    put_tenant(p);
+    explain_put_tenant(p);
     bh_buf_puts(p->out, ", which is expected to want ");
-    if (may_name(p->how, p->reason->tenant))
+    if (explain_may_name(p->how, p->reason->tenant))
         bh_gpus_put(p->out, p->reason->expected);
     else
         bh_buf_puts(p->out, "it back");
-    bh_buf_puts(p->out, may_name(p->how, p->reason->tenant) ? " of its guarantee soon" : " soon");
+    bh_buf_puts(p->out, explain_may_name(p->how, p->reason->tenant) ? " of its guarantee soon" : " soon");
     bh_buf_puts(p->out, ": ");
     bh_gpus_put(p->out, p->reason->used);
     bh_buf_puts(p->out, " of ");
@@ -214,12 +214,12 @@ say_kept_forecast(const struct phrase *p)
 
 /* "acme has spent its budget of this period: 12.50 of 10 GPU-hours" */
 static void
-say_budget(const struct phrase *p)
+explain_budget(const struct phrase *p)
 {
     bool money = p->reason->code == BH_REASON_BUDGET_MONEY;
     uint64_t unit = money ? BH_MONEY_UNIT : 3600;
 
-    put_tenant(p);
+    explain_put_tenant(p);
     bh_buf_printf(p->out, " has spent its budget of this period: %" PRIu64 ".%02" PRIu64
                           " of %" PRIu64 ".%02" PRIu64 "%s",
                   p->reason->used / unit, p->reason->used % unit * 100 / unit,
@@ -228,43 +228,43 @@ say_budget(const struct phrase *p)
 }
 
 static void
-say_never_quota(const struct phrase *p)
+explain_never_quota(const struct phrase *p)
 {
-    void (*amount)(const struct phrase *, uint64_t) = p->reason->sku.v ? bh_explain_pieces : put_parts;
+    void (*amount)(const struct phrase *, uint64_t) = p->reason->sku.v ? bh_explain_partitions : explain_put_parts;
 
     bh_buf_puts(p->out, "this job wants ");
     amount(p, p->reason->wanted);
     bh_buf_puts(p->out, ", and the limit of ");
-    put_tenant(p);
+    explain_put_tenant(p);
     bh_buf_puts(p->out, " is ");
     amount(p, p->reason->limit);
 }
 
 static void
-say_no_capacity(const struct phrase *p)
+explain_no_capacity(const struct phrase *p)
 {
     bh_buf_puts(p->out, "all GPUs that could hold ");
-    bh_explain_pieces(p, p->reason->wanted);
+    bh_explain_partitions(p, p->reason->wanted);
     bh_buf_puts(p->out, " are in use");
 }
 
 static void
-say_no_shape(const struct phrase *p)
+explain_fragmented(const struct phrase *p)
 {
-    bh_gpus_put(p->out, p->reason->free_pieces);
-    bh_buf_puts(p->out, p->reason->free_pieces > BH_GPU_PARTS ? " are" : " is");
+    bh_gpus_put(p->out, p->reason->free_partitions);
+    bh_buf_puts(p->out, p->reason->free_partitions > BH_GPU_PARTS ? " are" : " is");
     bh_buf_puts(p->out, " free, but not in one piece that can hold ");
-    bh_explain_pieces(p, p->reason->wanted);
+    bh_explain_partitions(p, p->reason->wanted);
 }
 
 static void
-say_boundary(const struct phrase *p)
+explain_boundary(const struct phrase *p)
 {
     bh_buf_puts(p->out, "the free room for ");
-    put_sku(p);
+    explain_put_sku(p);
     if (p->reason->gpu.v == 0) {
         bh_buf_puts(p->out, " is on the node of ");
-        put_job(p, "a tenant");
+        explain_put_job(p, "a tenant");
         bh_buf_puts(p->out, ", and a tenant whose nodes are dedicated shares them with no other");
         return;
     }
@@ -273,21 +273,21 @@ say_boundary(const struct phrase *p)
         bh_explain_gpu(p);
     }
     bh_buf_puts(p->out, " lies beside ");
-    put_job(p, "a tenant");
+    explain_put_job(p, "a tenant");
     bh_buf_puts(p->out, ", which the boundary between the tenants keeps apart");
 }
 
 static void
-say_behind(const struct phrase *p)
+explain_behind(const struct phrase *p)
 {
-    put_job(p, "an earlier or higher job");
+    explain_put_job(p, "an earlier or higher job");
     bh_buf_puts(p->out, " comes first and waits for the same room");
 }
 
 static void
-say_making_room(const struct phrase *p)
+explain_preempting(const struct phrase *p)
 {
-    put_job(p, "a lower job");
+    explain_put_job(p, "a lower job");
     bh_buf_puts(p->out, " is being suspended or stopped to make room");
     if (p->reason->frees_at_ns <= p->how->now_ns)
         return;
@@ -296,7 +296,7 @@ say_making_room(const struct phrase *p)
 }
 
 static void
-say_starting(const struct phrase *p)
+explain_starting(const struct phrase *p)
 {
     bh_buf_puts(p->out, "its pieces on ");
     bh_explain_gpu(p);
@@ -305,73 +305,73 @@ say_starting(const struct phrase *p)
 }
 
 static void
-say_suspended(const struct phrase *p)
+explain_suspended(const struct phrase *p)
 {
     bh_buf_puts(p->out, "suspended to make room for ");
-    put_job(p, "a higher job");
+    explain_put_job(p, "a higher job");
 }
 
 static void
-say_node_down(const struct phrase *p)
+explain_node_down(const struct phrase *p)
 {
     bh_buf_puts(p->out, "no node is up");
 }
 
 static void
-say_unknown_sku(const struct phrase *p)
+explain_unknown_sku(const struct phrase *p)
 {
     bh_buf_puts(p->out, "there is no such SKU");
 }
 
 static void
-say_unknown_tenant(const struct phrase *p)
+explain_unknown_tenant(const struct phrase *p)
 {
     bh_buf_puts(p->out, "there is no such tenant");
 }
 
 static void
-say_unknown_job(const struct phrase *p)
+explain_unknown_job(const struct phrase *p)
 {
     bh_buf_puts(p->out, "there is no such job");
 }
 
 static void
-say_wrong_state(const struct phrase *p)
+explain_wrong_state(const struct phrase *p)
 {
-    put_job(p, "the object");
+    explain_put_job(p, "the object");
     bh_buf_puts(p->out, " is in a state that does not allow this");
 }
 
 static void
-say_table_full(const struct phrase *p)
+explain_table_full(const struct phrase *p)
 {
     bh_buf_puts(p->out, "a table of the engine is full");
 }
 
 static void
-say_tenant_cycle(const struct phrase *p)
+explain_tenant_cycle(const struct phrase *p)
 {
-    put_tenant(p);
+    explain_put_tenant(p);
     bh_buf_puts(p->out, " cannot stand below itself");
 }
 
 static void
-say_tenant_busy(const struct phrase *p)
+explain_tenant_busy(const struct phrase *p)
 {
-    put_tenant(p);
+    explain_put_tenant(p);
     bh_buf_puts(p->out, " still has tenants below it");
 }
 
 static void
-say_sku_busy(const struct phrase *p)
+explain_sku_busy(const struct phrase *p)
 {
     bh_buf_put_u64(p->out, p->reason->used);
     bh_buf_puts(p->out, p->reason->used == 1 ? " job still wants " : " jobs still want ");
-    put_sku(p);
+    explain_put_sku(p);
 }
 
 static void
-say_deadline(const struct phrase *p)
+explain_deadline(const struct phrase *p)
 {
     bh_buf_puts(p->out, "its deadline is ");
     if (p->reason->limit == 0)
@@ -387,7 +387,7 @@ say_deadline(const struct phrase *p)
 }
 
 static void
-say_out_of_range(const struct phrase *p)
+explain_out_of_range(const struct phrase *p)
 {
     bh_buf_printf(p->out, "%" PRIu64 " is outside its range", p->reason->wanted);
     if (p->reason->limit)
@@ -400,14 +400,14 @@ put_purpose(const struct phrase *p, bh_job_id for_job, bh_tenant_id whose)
 {
     if (for_job.v == 0)
         bh_buf_puts(p->out, " to join free room, or to leave a GPU that is cordoned");
-    else if (may_name(p->how, whose))
+    else if (explain_may_name(p->how, whose))
         bh_buf_printf(p->out, " to make room for job %" PRIu64, for_job.v);
     else
         bh_buf_puts(p->out, " to make room for a job of another tenant");
 }
 
 static void
-say_moving(const struct phrase *p)
+explain_moving(const struct phrase *p)
 {
     bh_buf_puts(p->out, "it is being moved to ");
     bh_explain_gpu(p);
@@ -415,13 +415,13 @@ say_moving(const struct phrase *p)
 }
 
 static void
-say_defrag_off(const struct phrase *p)
+explain_defrag_off(const struct phrase *p)
 {
     bh_buf_puts(p->out, "the site does not have jobs moved");
 }
 
 static void
-say_defrag_budget(const struct phrase *p)
+explain_defrag_budget(const struct phrase *p)
 {
     bh_buf_printf(p->out, "of this hour's budget for moves %" PRIu64 " of %" PRIu64 " are used, and "
                           "this would take %" PRIu64 " more",
@@ -429,7 +429,7 @@ say_defrag_budget(const struct phrase *p)
 }
 
 static void
-say_defrag_gain(const struct phrase *p)
+explain_defrag_gain(const struct phrase *p)
 {
     bh_buf_printf(p->out, "the moves would gain %" PRIu64 " GPU-ms and lose %" PRIu64
                           ", which is not worth it",
@@ -437,19 +437,19 @@ say_defrag_gain(const struct phrase *p)
 }
 
 static void
-say_defrag_stale(const struct phrase *p)
+explain_defrag_stale(const struct phrase *p)
 {
     bh_buf_puts(p->out, "things have changed since the plan was made");
     if (p->reason->job.v == 0)
         return;
     bh_buf_puts(p->out, ": ");
-    put_job(p, "a job");
+    explain_put_job(p, "a job");
     bh_buf_puts(p->out, " cannot be moved as it says");
 }
 
 /* "; it was moved 5m ago to make room for job 12" */
 static void
-say_moved(const struct phrase *p)
+explain_moved(const struct phrase *p)
 {
     uint64_t now_ns = p->how->now_ns, moved_ns = p->reason->moved_ns;
 
@@ -461,10 +461,10 @@ say_moved(const struct phrase *p)
 
 /* "; it was stopped before to make room for job 12" */
 static void
-say_preempted(const struct phrase *p)
+explain_preempted(const struct phrase *p)
 {
     bh_buf_puts(p->out, "; it was stopped before to make room for ");
-    if (may_name(p->how, p->how->preemptor_tenant))
+    if (explain_may_name(p->how, p->how->preemptor_tenant))
         bh_buf_printf(p->out, "job %" PRIu64, p->reason->preempted_for.v);
     else
         bh_buf_puts(p->out, "a job that came first");
@@ -482,7 +482,7 @@ next_unknown(const struct phrase *p)
                             "when submitting");
         return;
     }
-    put_job(p, "");
+    explain_put_job(p, "");
     bh_buf_puts(p->out, " holds it without a time limit; `bulkhead cancel ");
     bh_buf_put_u64(p->out, p->reason->job.v);
     bh_buf_puts(p->out, "` frees it");
@@ -511,13 +511,13 @@ next_frees(const struct phrase *p)
     bh_explain_wait(p);
     bh_buf_puts(p->out, " at the latest, when ");
     bh_buf_puts(p->out, p->reason->leaving ? "the grace of " : "");
-    put_job(p, "the job that holds it");
+    explain_put_job(p, "the job that holds it");
     bh_buf_puts(p->out, p->reason->leaving ? " is over" : " reaches its time limit");
 }
 
 /* Another tenant's job is no business of the reader's: only the time is said, and whether it is sure. */
 static void
-next_room(const struct phrase *p)
+explain_next_free(const struct phrase *p)
 {
     if (p->reason->frees_at_ns == 0 || p->reason->assumed || holder_named(p)) {
         next_frees(p);
@@ -534,21 +534,21 @@ next_quota(const struct phrase *p)
 {
     next_frees(p);
     bh_buf_puts(p->out, "; or have an admin raise the limit of ");
-    put_tenant(p);
+    explain_put_tenant(p);
 }
 
-/* Room in smaller pieces may be free now. */
+/* Room in smaller partitions may be free now. */
 static void
-next_shape(const struct phrase *p)
+explain_next_fragmented(const struct phrase *p)
 {
-    next_room(p);
+    explain_next_free(p);
     bh_buf_puts(p->out, "; a smaller SKU may fit now (`bulkhead whatif submit` tells)");
 }
 
 static void
 next_host(const struct phrase *p)
 {
-    next_room(p);
+    explain_next_free(p);
     bh_buf_puts(p->out, "; with less of it (`cpu`, `memory`) it may fit now");
 }
 
@@ -566,7 +566,7 @@ next_budget(const struct phrase *p)
     bh_buf_puts(p->out, "the next period begins in ");
     bh_explain_wait(p);
     bh_buf_puts(p->out, "; an admin can raise the budget of ");
-    put_tenant(p);
+    explain_put_tenant(p);
 }
 
 static void
@@ -597,7 +597,7 @@ static void
 next_never_quota(const struct phrase *p)
 {
     bh_buf_puts(p->out, "ask for fewer or smaller pieces, or have an admin raise the limit of ");
-    put_tenant(p);
+    explain_put_tenant(p);
 }
 
 static void
@@ -612,7 +612,7 @@ next_behind(const struct phrase *p)
                                                                     "has started");
     if (!holder_named(p))
         return;
-    put_job(p, "");
+    explain_put_job(p, "");
     bh_buf_puts(p->out, " has started; `bulkhead why` on that job says what it waits for");
 }
 
@@ -636,7 +636,7 @@ next_state(const struct phrase *p)
 }
 
 static void
-next_again(const struct phrase *p)
+explain_next_retry(const struct phrase *p)
 {
     bh_buf_puts(p->out, "try again in a moment");
 }
@@ -690,42 +690,42 @@ next_range(const struct phrase *p)
     bh_buf_puts(p->out, "correct the number and send it again");
 }
 
-typedef void (*saying)(const struct phrase *p);
+typedef void (*explainer)(const struct phrase *p);
 
 static const struct {
-    saying sentence, next;
-} sayings[BH_REASONS] = {
-    [BH_REASON_NONE] = { say_none, next_nothing },
-    [BH_REASON_RUNNING] = { say_running, next_nothing },
-    [BH_REASON_STOPPING] = { say_stopping, next_stopping },
-    [BH_REASON_HELD] = { say_held, next_release },
-    [BH_REASON_QUOTA_GPU] = { say_quota_gpu, next_quota },
-    [BH_REASON_QUOTA_SKU] = { say_quota_sku, next_quota },
-    [BH_REASON_QUOTA_MODEL] = { say_quota_model, next_quota },
-    [BH_REASON_QUOTA_USER] = { say_quota_user, next_quota },
-    [BH_REASON_KEPT] = { bh_explain_kept, bh_explain_next_kept },
-    [BH_REASON_KEPT_FORECAST] = { say_kept_forecast, next_kept_forecast },
-    [BH_REASON_BUDGET] = { say_budget, next_budget },
-    [BH_REASON_BUDGET_MONEY] = { say_budget, next_budget },
-    [BH_REASON_NEVER_QUOTA] = { say_never_quota, next_never_quota },
-    [BH_REASON_NEVER_SHAPE] = { bh_explain_never_shape, bh_explain_next_never_shape },
+    explainer sentence, next;
+} explainers[BH_REASONS] = {
+    [BH_REASON_NONE] = { explain_none, next_nothing },
+    [BH_REASON_RUNNING] = { explain_running, next_nothing },
+    [BH_REASON_STOPPING] = { explain_stopping, next_stopping },
+    [BH_REASON_HELD] = { explain_held, next_release },
+    [BH_REASON_QUOTA_GPU] = { explain_quota_gpu, next_quota },
+    [BH_REASON_QUOTA_SKU] = { explain_quota_sku, next_quota },
+    [BH_REASON_QUOTA_MODEL] = { explain_quota_model, next_quota },
+    [BH_REASON_QUOTA_USER] = { explain_quota_user, next_quota },
+    [BH_REASON_KEPT] = { bh_explain_not_lent, bh_explain_next_not_lent },
+    [BH_REASON_KEPT_FORECAST] = { explain_kept_forecast, next_kept_forecast },
+    [BH_REASON_BUDGET] = { explain_budget, next_budget },
+    [BH_REASON_BUDGET_MONEY] = { explain_budget, next_budget },
+    [BH_REASON_NEVER_QUOTA] = { explain_never_quota, next_never_quota },
+    [BH_REASON_NEVER_SHAPE] = { bh_explain_never_fits, bh_explain_next_never_fits },
     [BH_REASON_NEVER_FORM] = { bh_explain_never_form, bh_explain_next_never_form },
-    [BH_REASON_NO_CAPACITY] = { say_no_capacity, next_room },
-    [BH_REASON_NO_SHAPE] = { say_no_shape, next_shape },
+    [BH_REASON_NO_CAPACITY] = { explain_no_capacity, explain_next_free },
+    [BH_REASON_NO_SHAPE] = { explain_fragmented, explain_next_fragmented },
     [BH_REASON_CORES] = { bh_explain_unhosted, next_host },
     [BH_REASON_MEMORY] = { bh_explain_unhosted, next_host },
     [BH_REASON_NEVER_CORES] = { bh_explain_never_hosted, bh_explain_next_never_host },
     [BH_REASON_NEVER_MEMORY] = { bh_explain_never_hosted, bh_explain_next_never_host },
-    [BH_REASON_BOUNDARY] = { say_boundary, next_room },
+    [BH_REASON_BOUNDARY] = { explain_boundary, explain_next_free },
     [BH_REASON_REPARTITION] = { bh_explain_driver, bh_explain_next_driver },
     [BH_REASON_NOT_SHARED] = { bh_explain_unshared, bh_explain_next_unshared },
-    [BH_REASON_SHARE_MODE] = { bh_explain_share_mode, next_room },
-    [BH_REASON_SHARE_MEMORY] = { bh_explain_share_memory, next_shape },
-    [BH_REASON_BEHIND] = { say_behind, next_behind },
-    [BH_REASON_MAKING_ROOM] = { say_making_room, next_wait },
-    [BH_REASON_STARTING] = { say_starting, next_wait },
-    [BH_REASON_SUSPENDED] = { say_suspended, next_wait },
-    [BH_REASON_NODE_DOWN] = { say_node_down, next_node },
+    [BH_REASON_SHARE_MODE] = { bh_explain_share_mode, explain_next_free },
+    [BH_REASON_SHARE_MEMORY] = { bh_explain_share_memory, explain_next_fragmented },
+    [BH_REASON_BEHIND] = { explain_behind, next_behind },
+    [BH_REASON_PREEMPTING] = { explain_preempting, next_wait },
+    [BH_REASON_STARTING] = { explain_starting, next_wait },
+    [BH_REASON_SUSPENDED] = { explain_suspended, next_wait },
+    [BH_REASON_NODE_DOWN] = { explain_node_down, next_node },
     [BH_REASON_IN_REPAIR] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_UNCLEAN] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_CORDONED] = { bh_explain_away, bh_explain_next_away },
@@ -737,26 +737,26 @@ static const struct {
     [BH_REASON_QUARANTINED] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_FENCED] = { bh_explain_away, bh_explain_next_away },
     [BH_REASON_NEEDS_REBOOT] = { bh_explain_away, bh_explain_next_away },
-    [BH_REASON_UNKNOWN_SKU] = { say_unknown_sku, next_names },
-    [BH_REASON_UNKNOWN_TENANT] = { say_unknown_tenant, next_names },
-    [BH_REASON_UNKNOWN_JOB] = { say_unknown_job, next_names },
-    [BH_REASON_WRONG_STATE] = { say_wrong_state, next_state },
-    [BH_REASON_TABLE_FULL] = { say_table_full, next_again },
-    [BH_REASON_TENANT_CYCLE] = { say_tenant_cycle, next_tree },
-    [BH_REASON_TENANT_BUSY] = { say_tenant_busy, next_busy },
-    [BH_REASON_SKU_BUSY] = { say_sku_busy, next_busy },
-    [BH_REASON_DEADLINE] = { say_deadline, next_deadline },
-    [BH_REASON_OUT_OF_RANGE] = { say_out_of_range, next_range },
-    [BH_REASON_MOVING] = { say_moving, next_wait },
-    [BH_REASON_DEFRAG_OFF] = { say_defrag_off, next_defrag_on },
-    [BH_REASON_DEFRAG_BUDGET] = { say_defrag_budget, next_defrag_budget },
-    [BH_REASON_DEFRAG_GAIN] = { say_defrag_gain, next_defrag },
-    [BH_REASON_DEFRAG_STALE] = { say_defrag_stale, next_defrag },
+    [BH_REASON_UNKNOWN_SKU] = { explain_unknown_sku, next_names },
+    [BH_REASON_UNKNOWN_TENANT] = { explain_unknown_tenant, next_names },
+    [BH_REASON_UNKNOWN_JOB] = { explain_unknown_job, next_names },
+    [BH_REASON_WRONG_STATE] = { explain_wrong_state, next_state },
+    [BH_REASON_TABLE_FULL] = { explain_table_full, explain_next_retry },
+    [BH_REASON_TENANT_CYCLE] = { explain_tenant_cycle, next_tree },
+    [BH_REASON_TENANT_BUSY] = { explain_tenant_busy, next_busy },
+    [BH_REASON_SKU_BUSY] = { explain_sku_busy, next_busy },
+    [BH_REASON_DEADLINE] = { explain_deadline, next_deadline },
+    [BH_REASON_OUT_OF_RANGE] = { explain_out_of_range, next_range },
+    [BH_REASON_MOVING] = { explain_moving, next_wait },
+    [BH_REASON_DEFRAG_OFF] = { explain_defrag_off, next_defrag_on },
+    [BH_REASON_DEFRAG_BUDGET] = { explain_defrag_budget, next_defrag_budget },
+    [BH_REASON_DEFRAG_GAIN] = { explain_defrag_gain, next_defrag },
+    [BH_REASON_DEFRAG_STALE] = { explain_defrag_stale, next_defrag },
 };
 
 /* Of another GPU that could hold it: why it gets no work, and what can be done about that. */
 static void
-say_also(const struct phrase *p, const char *joint, bool sentence)
+explain_also(const struct phrase *p, const char *joint, bool sentence)
 {
     const struct bh_reason also = { .code = p->reason->also, .gpu = p->reason->also_gpu };
     const struct phrase other = { p->out, p->how, &also };
@@ -764,7 +764,7 @@ say_also(const struct phrase *p, const char *joint, bool sentence)
     if (also.code == BH_REASON_NONE)
         return;
     bh_buf_puts(p->out, joint);
-    (sentence ? sayings[also.code].sentence : sayings[also.code].next)(&other);
+    (sentence ? explainers[also.code].sentence : explainers[also.code].next)(&other);
 }
 
 void
@@ -774,15 +774,15 @@ bh_explain_sentence(struct bh_buf *out, const struct bh_explain *how,
     struct phrase p = { out, how, reason };
 
     BH_ASSERT((unsigned)reason->code < BH_REASONS);
-    BH_ASSERT(sayings[reason->code].sentence);
-    sayings[reason->code].sentence(&p);
+    BH_ASSERT(explainers[reason->code].sentence);
+    explainers[reason->code].sentence(&p);
     bh_explain_guarantee(&p);
     bh_explain_form(&p);
-    say_also(&p, "; and ", true);
+    explain_also(&p, "; and ", true);
     if (reason->moved_ns && reason->code != BH_REASON_MOVING)
-        say_moved(&p);
+        explain_moved(&p);
     if (reason->preempted_for.v)
-        say_preempted(&p);
+        explain_preempted(&p);
 }
 
 void
@@ -792,8 +792,8 @@ bh_explain_next(struct bh_buf *out, const struct bh_explain *how,
     struct phrase p = { out, how, reason };
 
     BH_ASSERT((unsigned)reason->code < BH_REASONS);
-    BH_ASSERT(sayings[reason->code].next);
-    sayings[reason->code].next(&p);
+    BH_ASSERT(explainers[reason->code].next);
+    explainers[reason->code].next(&p);
     bh_explain_next_guarantee(&p);
-    say_also(&p, "; or ", false);
+    explain_also(&p, "; or ", false);
 }

@@ -64,7 +64,7 @@ put_strongest(const struct phrase *p)
 void
 bh_explain_form(const struct phrase *p)
 {
-    static void (*const say[])(const struct phrase *) = {
+    static void (*const text[])(const struct phrase *) = {
         [BH_GPU_FORM_CALLED] = put_call,
         [BH_GPU_FORM_NOT_OFFERED] = put_not_offered,
         [BH_GPU_FORM_BLOCKS_LESS] = put_blocks_less,
@@ -73,7 +73,7 @@ bh_explain_form(const struct phrase *p)
     const struct bh_gpu_form_reason *form = &p->reason->form;
 
     BH_ASSERT((uint32_t)form->form < BH_GPU_FORMS && (uint32_t)form->called < BH_GPU_FORMS);
-    if (form->cause == BH_GPU_FORM_UNTOLD)
+    if (form->cause == BH_GPU_FORM_NO_CAUSE)
         return;
     bh_buf_puts(p->out, "; ");
     if (form->cause == BH_GPU_FORM_FORBIDDEN) {
@@ -86,7 +86,7 @@ bh_explain_form(const struct phrase *p)
     bh_buf_puts(p->out, "it has ");
     bh_buf_puts(p->out, bh_gpu_form_names[form->form]);
     bh_buf_puts(p->out, ": ");
-    say[form->cause](p);
+    text[form->cause](p);
 }
 
 void

@@ -6,7 +6,7 @@
 /* What guarantees keep from a job, and why one does not help it. */
 
 void
-bh_explain_kept(const struct phrase *p)
+bh_explain_not_lent(const struct phrase *p)
 {
     bh_buf_puts(p->out, "what is free is kept for ");
     bh_explain_tenant(p, p->reason->tenant);
@@ -14,7 +14,7 @@ bh_explain_kept(const struct phrase *p)
 }
 
 void
-bh_explain_next_kept(const struct phrase *p)
+bh_explain_next_not_lent(const struct phrase *p)
 {
     bh_buf_puts(p->out, "ask for less than your own guarantee covers, wait until borrowers end, "
                         "or have an admin raise the lending limit of ");
@@ -60,7 +60,7 @@ void
 bh_explain_guarantee(const struct phrase *p)
 {
     static const char *const but[BH_GUARANTEE_CAUSES] = {
-        [BH_GUARANTEE_NOBODY] = "nobody of whom it could take room back uses more than he is "
+        [BH_GUARANTEE_NO_BORROWER] = "nobody of whom it could take room back uses more than he is "
                                 "guaranteed",
         [BH_GUARANTEE_NEVER] = "what others use beyond theirs is held by jobs that run with "
                                "on_preempt never",
@@ -75,7 +75,7 @@ bh_explain_guarantee(const struct phrase *p)
     const struct bh_guarantee_reason *guarantee = &p->reason->guarantee;
 
     BH_ASSERT((uint32_t)guarantee->cause < BH_GUARANTEE_CAUSES);
-    if (guarantee->cause == BH_GUARANTEE_UNTOLD)
+    if (guarantee->cause == BH_GUARANTEE_NO_CAUSE)
         return;
     bh_buf_puts(p->out, "; ");
     if (guarantee->shared)

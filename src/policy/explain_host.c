@@ -45,22 +45,22 @@ bh_explain_next_never_host(const struct phrase *p)
 }
 
 void
-bh_explain_never_shape(const struct phrase *p)
+bh_explain_never_fits(const struct phrase *p)
 {
     if (p->reason->limit == 0) {
         bh_buf_puts(p->out, "no managed GPU here can ever hold ");
-        bh_explain_pieces(p, p->reason->wanted);
+        bh_explain_partitions(p, p->reason->wanted);
         return;
     }
     bh_buf_puts(p->out, "this job wants ");
-    bh_explain_pieces(p, p->reason->wanted);
+    bh_explain_partitions(p, p->reason->wanted);
     bh_buf_puts(p->out, ", and the GPUs that are managed here can never hold so many: one node holds ");
     bh_buf_put_u64(p->out, p->reason->limit);
     bh_buf_puts(p->out, " at most");
 }
 
 void
-bh_explain_next_never_shape(const struct phrase *p)
+bh_explain_next_never_fits(const struct phrase *p)
 {
     bh_buf_puts(p->out, "choose another SKU (`bulkhead get skus`) or fewer pieces, or have an "
                         "admin give Bulkhead a GPU that fits");

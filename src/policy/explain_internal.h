@@ -30,11 +30,11 @@ void bh_explain_scratch(const struct phrase *p);
 void bh_explain_next_scratch(const struct phrase *p);
 
 /* "3 small": so many of the reason's SKU. */
-void bh_explain_pieces(const struct phrase *p, uint64_t count);
+void bh_explain_partitions(const struct phrase *p, uint64_t count);
 
 /* explain_host.c: what nodes hold, and can never hold: GPUs, cores and memory beside them. */
-void bh_explain_never_shape(const struct phrase *p);
-void bh_explain_next_never_shape(const struct phrase *p);
+void bh_explain_never_fits(const struct phrase *p);
+void bh_explain_next_never_fits(const struct phrase *p);
 void bh_explain_unhosted(const struct phrase *p);
 void bh_explain_never_hosted(const struct phrase *p);
 void bh_explain_next_never_host(const struct phrase *p);
@@ -56,8 +56,8 @@ void bh_explain_next_never_form(const struct phrase *p);
 
 /* explain_guarantee.c: what a guarantee keeps, and why one takes nothing back, where the reason
  * says that. */
-void bh_explain_kept(const struct phrase *p);
-void bh_explain_next_kept(const struct phrase *p);
+void bh_explain_not_lent(const struct phrase *p);
+void bh_explain_next_not_lent(const struct phrase *p);
 void bh_explain_guarantee(const struct phrase *p);
 void bh_explain_next_guarantee(const struct phrase *p);
 

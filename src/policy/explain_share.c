@@ -1,7 +1,7 @@
 #include "policy/explain_internal.h"
 
 static void
-put_gpu(const struct phrase *p)
+explain_share_put_gpu(const struct phrase *p)
 {
     const struct bh_dir_gpu *gpu = bh_directory_gpu(p->how->dir, p->reason->gpu);
 
@@ -9,7 +9,7 @@ put_gpu(const struct phrase *p)
 }
 
 static void
-put_sku(const struct phrase *p)
+explain_share_put_sku(const struct phrase *p)
 {
     const struct bh_dir_sku *sku = bh_directory_sku(p->how->dir, p->reason->sku);
 
@@ -19,7 +19,7 @@ put_sku(const struct phrase *p)
 void
 bh_explain_unshared(const struct phrase *p)
 {
-    put_sku(p);
+    explain_share_put_sku(p);
     bh_buf_puts(p->out, " is a share of a GPU, and no GPU of its models may be shared here");
 }
 
@@ -34,16 +34,16 @@ void
 bh_explain_share_mode(const struct phrase *p)
 {
     bh_buf_puts(p->out, "the GPUs that may be shared are carved or taken whole now, ");
-    put_gpu(p);
+    explain_share_put_gpu(p);
     bh_buf_puts(p->out, " among them; a GPU changes that only when it is empty");
 }
 
 void
 bh_explain_share_memory(const struct phrase *p)
 {
-    put_gpu(p);
+    explain_share_put_gpu(p);
     bh_buf_puts(p->out, " has the compute for ");
-    put_sku(p);
+    explain_share_put_sku(p);
     bh_buf_printf(p->out, ", but only %u of the %u parts of memory that it wants",
                   (unsigned)p->reason->limit, (unsigned)p->reason->wanted);
 }

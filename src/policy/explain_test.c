@@ -20,7 +20,7 @@ static const uint32_t own[] = { 1, 2 };
 #define IN_4M10S (NOW + 250 * BH_NS_PER_S)
 
 static const char *
-say(void (*what)(struct bh_buf *, const struct bh_explain *, const struct bh_reason *),
+explain_send(void (*what)(struct bh_buf *, const struct bh_explain *, const struct bh_reason *),
     const struct bh_reason *reason, uint32_t holder, char memory[512])
 {
     struct bh_explain how = { .dir = &dir, .visible = own, .visible_count = 2,
@@ -130,7 +130,7 @@ static const struct {
     { { .code = BH_REASON_STOPPING, .frees_at_ns = IN_4M10S }, 0,
       "it was told to end, and is killed in 4m10s if it has not ended by then",
       "wait, or have it killed at once with `bulkhead cancel --now`" },
-    { { .code = BH_REASON_MAKING_ROOM, .job = { 5 }, .frees_at_ns = IN_4M10S }, 1,
+    { { .code = BH_REASON_PREEMPTING, .job = { 5 }, .frees_at_ns = IN_4M10S }, 1,
       "job 5 is being suspended or stopped to make room, and is killed at the latest in 4m10s",
       "wait: it goes on by itself" },
     { { .code = BH_REASON_RUNNING, .form = { BH_GPU_FORM_CALLED, BH_GPU_FORM_MIG,
@@ -199,7 +199,7 @@ static const struct {
       "its pieces on GPU-1234 are being made ready (carved, and scrubbed where another tenant had "
       "the memory) and its sandbox started",
       "wait: it goes on by itself" },
-    { { .code = BH_REASON_NO_SHAPE, .sku = { 1 }, .wanted = 1, .free_pieces = 1800 }, 0,
+    { { .code = BH_REASON_NO_SHAPE, .sku = { 1 }, .wanted = 1, .free_partitions = 1800 }, 0,
       "3/7 GPU is free, but not in one piece that can hold 1 small", NULL },
     { { .code = BH_REASON_CORES, .gpu = { 1 }, .limit = 8000, .used = 7500, .wanted = 1000 }, 0,
       "GPUs are free for it, but of the 8 cores beside GPU-1234 jobs hold 7.500 cores, and "
@@ -241,11 +241,11 @@ sentences_read_as_written(void **state)
         char memory[512];
 
         BH_CHECK_STR(cases[i].sentence,
-                     say(bh_explain_sentence, &cases[i].reason, cases[i].holder, memory),
+                     explain_send(bh_explain_sentence, &cases[i].reason, cases[i].holder, memory),
                      cases[i].sentence);
         if (cases[i].next)
             BH_CHECK_STR(cases[i].sentence,
-                         say(bh_explain_next, &cases[i].reason, cases[i].holder, memory),
+                         explain_send(bh_explain_next, &cases[i].reason, cases[i].holder, memory),
                          cases[i].next);
     }
     BH_CHECK_DONE();
@@ -258,17 +258,17 @@ no_reason_names_what_its_reader_may_not_see(void **state)
     for (int code = 0; code < BH_REASONS; code++) {
         struct bh_reason reason = { .code = (enum bh_reason_code)code, .tenant = { 3 },
                                     .sku = { 1 }, .job = { 7777 }, .limit = 4200,
-                                    .used = 4200, .wanted = 4200, .free_pieces = 4200,
+                                    .used = 4200, .wanted = 4200, .free_partitions = 4200,
                                     .preempted_for = { 7777 }, .moved_for = { 7777 },
                                     .moved_ns = NOW - 60 * BH_NS_PER_S,
                                     .frees_at_ns = IN_4M10S };
         char memory[512];
-        const char *text = say(bh_explain_sentence, &reason, 3, memory);
+        const char *text = explain_send(bh_explain_sentence, &reason, 3, memory);
 
         BH_CHECK("says something", text && text[0]);
         BH_CHECK("no tenant", text && !strstr(text, "secret-customer"));
         BH_CHECK("no job", text && !strstr(text, "7777"));
-        text = say(bh_explain_next, &reason, 3, memory);
+        text = explain_send(bh_explain_next, &reason, 3, memory);
         BH_CHECK("says what is next", text && text[0]);
         BH_CHECK("no tenant next", text && !strstr(text, "secret-customer"));
         BH_CHECK("no job next", text && !strstr(text, "7777"));

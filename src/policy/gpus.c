@@ -3,7 +3,7 @@
 #include "model/quantity.h"
 
 static uint64_t
-common(uint64_t a, uint64_t b)
+gpus_common(uint64_t a, uint64_t b)
 {
     while (b) {
         uint64_t rest = a % b;
@@ -30,7 +30,7 @@ put_decimals(struct bh_buf *out, uint64_t thousandths)
 void
 bh_gpus_put_amount(struct bh_buf *out, uint64_t parts)
 {
-    uint64_t shared = common(parts, BH_GPU_PARTS);
+    uint64_t shared = gpus_common(parts, BH_GPU_PARTS);
     uint64_t over = parts / shared, under = BH_GPU_PARTS / shared;
 
     if (under == 1) {

@@ -39,17 +39,17 @@ bh_operation_get(enum bh_operation op)
 }
 
 const char *
-bh_operation_deed(enum bh_operation op)
+bh_operation_recorded_verb(enum bh_operation op)
 {
-    static const char *const deeds[BH_OPERATIONS] = {
-#define BH_DEED(operation, verb) [BH_OP_##operation] = verb,
+    static const char *const recorded_verbs[BH_OPERATIONS] = {
+#define BH_RECORDED_VERB(operation, verb) [BH_OP_##operation] = verb,
 #include "tables/deeds.tbl"
-#undef BH_DEED
+#undef BH_RECORDED_VERB
     };
     const struct bh_operation_row *row = bh_operation_get(op);
 
-    if (deeds[op])
-        return deeds[op];
+    if (recorded_verbs[op])
+        return recorded_verbs[op];
     return row->verb[0] ? row->verb : row->name;
 }
 
@@ -72,13 +72,13 @@ bh_words_contain(const char *words, const char *word)
 }
 
 bool
-bh_operation_of_people(enum bh_operation op)
+bh_operation_of_accounts(enum bh_operation op)
 {
     return op >= BH_OP_SIGN_IN_WAYS && op <= BH_OP_ACCOUNT_RESET;
 }
 
 bool
-bh_operation_takes(const struct bh_operation_row *op, const char *parameter)
+bh_operation_has_parameter(const struct bh_operation_row *op, const char *parameter)
 {
     return bh_words_contain(op->query, parameter);
 }

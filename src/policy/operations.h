@@ -49,13 +49,13 @@ const struct bh_operation_row *bh_operation_get(enum bh_operation op);
 
 /* The verb of all its records, whatever comes of it (tables/deeds.tbl): its permission, or what that
  * allows besides others.  Of operations that are open to anybody and leave no record: their name. */
-const char *bh_operation_deed(enum bh_operation op);
+const char *bh_operation_recorded_verb(enum bh_operation op);
 
 /* Whether it is one about people: signing in, sessions, accounts (src/people). */
-bool bh_operation_of_people(enum bh_operation op);
+bool bh_operation_of_accounts(enum bh_operation op);
 
 /* Whether the operation takes a query parameter of that name. */
-bool bh_operation_takes(const struct bh_operation_row *op, const char *parameter);
+bool bh_operation_has_parameter(const struct bh_operation_row *op, const char *parameter);
 
 /* What `{id}`, a segment, or `{rest}`, all that follows, stands for when `path` (with or
  * without parameters) is matched. */

@@ -17,7 +17,7 @@ every_operation_is_whole(void **state)
         if (row->scope != BH_SCOPE_NOBODY && row->scope != BH_SCOPE_OWN && op != BH_OP_WHOAMI)
             BH_CHECK(row->name, strcmp(bh_authz_role_for(row->verb), "root") != 0);
         BH_CHECK(row->name, row->scope != BH_SCOPE_OWN || row->verb[0]);
-        BH_CHECK(row->name, row->scope != BH_SCOPE_OWN || bh_operation_of_people(row->id));
+        BH_CHECK(row->name, row->scope != BH_SCOPE_OWN || bh_operation_of_accounts(row->id));
         /* what has a body but changes nothing is POSTed too */
         BH_CHECK_EQ(row->name, row->kind == BH_OPERATION_MUTATE,
                     row->method != BH_GET && op != BH_OP_WHATIF
@@ -86,8 +86,8 @@ words_are_whole(void **state)
     for (size_t i = 0; i < BH_COUNT(cases); i++)
         BH_CHECK_EQ(cases[i].word, bh_words_contain(cases[i].words, cases[i].word),
                     cases[i].found);
-    BH_CHECK("tenant", bh_operation_takes(bh_operation_get(BH_OP_JOB_LIST), "tenant"));
-    BH_CHECK("no other", !bh_operation_takes(bh_operation_get(BH_OP_JOB_GET), "tenant"));
+    BH_CHECK("tenant", bh_operation_has_parameter(bh_operation_get(BH_OP_JOB_LIST), "tenant"));
+    BH_CHECK("no other", !bh_operation_has_parameter(bh_operation_get(BH_OP_JOB_GET), "tenant"));
     BH_CHECK_DONE();
 }
 

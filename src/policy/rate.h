@@ -27,7 +27,7 @@ enum {
     BH_RATE_ADMIN = 10,          /* whoever administers the site may so many times as much */
     BH_RATE_BYTES = 4096,        /* of a change that count as one: most jobs' are fewer */
     BH_RATE_WAYS = 8,            /* places that a key may stand at */
-    BH_RATE_PLACES = 4096
+    BH_RATE_SLOTS = 4096
 };
 
 /* Who asks. */
@@ -45,27 +45,27 @@ struct bh_rate_bucket {
 };
 
 struct bh_rate_table {
-    struct bh_rate_bucket places[BH_RATE_PLACES], shared;
+    struct bh_rate_bucket slots[BH_RATE_SLOTS], shared;
 };
 
 /* Zeroed but for `per_second` is new. */
 struct bh_rates {
     uint32_t per_second[BH_RATE_CLASSES]; /* 0: no limit */
-    struct bh_rate_table known, strangers;
+    struct bh_rate_table known, unknown;
 };
 
 /* What is asked for. */
-struct bh_rate_draft {
+struct bh_rate_request {
     enum bh_rate_class class;
     uint32_t count;              /* how often it counts, at least 1 */
 };
 
 /* A change whose request is so long, in bytes. */
-struct bh_rate_draft bh_rate_change(size_t bytes);
+struct bh_rate_request bh_rate_change(size_t bytes);
 
 /* Draw as many as the draft counts.  False: the bucket holds fewer; *ret_wait_ns says when it holds
  * them, and nothing was drawn. */
 bool bh_rate_draw(struct bh_rates *rates, const struct bh_rate_key *key,
-                  struct bh_rate_draft draft, bh_ns now, bh_ns *ret_wait_ns);
+                  struct bh_rate_request request, bh_ns now, bh_ns *ret_wait_ns);
 
 #endif

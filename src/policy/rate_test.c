@@ -10,7 +10,7 @@
 static struct bh_rates rates;
 
 static int
-begin(void **state)
+rate_begin(void **state)
 {
     rates = (struct bh_rates){ .per_second = { [BH_RATE_READ] = 0, [BH_RATE_CHANGE] = 5,
                                                [BH_RATE_EXPENSIVE] = 1 } };
@@ -20,7 +20,7 @@ begin(void **state)
 static uint32_t
 draw_all(struct bh_rate_key key, enum bh_rate_class class, bh_ns now)
 {
-    const struct bh_rate_draft one = { class, 1 };
+    const struct bh_rate_request one = { class, 1 };
     uint32_t count = 0;
     bh_ns wait;
 
@@ -64,7 +64,7 @@ static void
 says_how_long_to_wait(void **state)
 {
     const struct bh_rate_key alice = { true, 7, 1 };
-    const struct bh_rate_draft one = { BH_RATE_CHANGE, 1 };
+    const struct bh_rate_request one = { BH_RATE_CHANGE, 1 };
     bh_ns wait = 0;
 
     draw_all(alice, BH_RATE_CHANGE, START);
@@ -114,9 +114,9 @@ many_names_bring_no_fresh_buckets(void **state)
 {
     uint64_t drawn = 0;
 
-    for (uint64_t id = 1; id <= 3 * BH_RATE_PLACES; id++)
+    for (uint64_t id = 1; id <= 3 * BH_RATE_SLOTS; id++)
         drawn += draw_all((struct bh_rate_key){ false, id, 1 }, BH_RATE_CHANGE, START);
-    BH_CHECK("places and the shared one", drawn <= (BH_RATE_PLACES + 1) * 50);
+    BH_CHECK("places and the shared one", drawn <= (BH_RATE_SLOTS + 1) * 50);
     BH_CHECK_EQ("a drained one is not forgotten",
                 draw_all((struct bh_rate_key){ false, 1, 1 }, BH_RATE_CHANGE, START), 0);
     BH_CHECK_EQ("who is known has his own",
@@ -132,10 +132,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(what_is_drawn, begin),
-        cmocka_unit_test_setup(says_how_long_to_wait, begin),
-        cmocka_unit_test_setup(what_is_long_draws_more, begin),
-        cmocka_unit_test_setup(many_names_bring_no_fresh_buckets, begin),
+        cmocka_unit_test_setup(what_is_drawn, rate_begin),
+        cmocka_unit_test_setup(says_how_long_to_wait, rate_begin),
+        cmocka_unit_test_setup(what_is_long_draws_more, rate_begin),
+        cmocka_unit_test_setup(many_names_bring_no_fresh_buckets, rate_begin),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

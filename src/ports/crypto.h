@@ -25,7 +25,7 @@ struct bh_aead {
 struct bh_crypto_ops {
     const char *name; /* "openssl" */
 
-    /* SHA-256 of up to two pieces joined (the second may be empty). */
+    /* SHA-256 of up to two partitions joined (the second may be empty). */
     void (*sha256)(const void *first, size_t first_length, const void *second,
                    size_t second_length, uint8_t ret_digest[32]);
     /* The same in steps; finish also releases. */

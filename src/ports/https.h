@@ -39,7 +39,7 @@ struct bh_https_request {
     const char *certificate;   /* name of the client certificate to show; NULL: none */
 };
 
-struct bh_https_answer {
+struct bh_https_response {
     uint32_t status;  /* 0: no answer came */
     const char *body; /* NUL-terminated UTF-8; "" when there is none */
     size_t length;
@@ -55,7 +55,7 @@ struct bh_https_ops {
      *   BH_INVALID  the request has no url, or is longer than the limits above
      *   BH_FULL     the arena has no room for the answer */
     bh_rc (*ask)(void *self, const struct bh_https_request *request, struct bh_arena *arena,
-                 struct bh_https_answer *ret_answer, struct bh_err *err);
+                 struct bh_https_response *ret_answer, struct bh_err *err);
 };
 
 struct bh_https {
@@ -65,7 +65,7 @@ struct bh_https {
 
 BH_MUST_USE static inline bh_rc
 bh_https_ask(const struct bh_https *https, const struct bh_https_request *request,
-             struct bh_arena *arena, struct bh_https_answer *ret_answer, struct bh_err *err)
+             struct bh_arena *arena, struct bh_https_response *ret_answer, struct bh_err *err)
 {
     return https->ops->ask(https->self, request, arena, ret_answer, err);
 }

@@ -34,7 +34,7 @@ struct bh_job_row {
     uint32_t tenant_id, principal_id, count, priority, restarts;
     const char *name, *tenant, *principal, *sku, *kind, *state, *contract;
     const char *reason;          /* reason code's name while pending, end cause after */
-    const char *node, *pieces, *grade;
+    const char *node, *partitions, *grade;
     uint64_t submitted_ns, started_ns, ended_ns, time_limit_ns; /* 0: not yet, none */
     uint64_t deadline_ns;        /* 0: none */
     uint64_t ended_by;           /* the record that says that it ended, which may be long after
@@ -52,7 +52,7 @@ struct bh_job_change {
     uint64_t job, lease;
     uint32_t restarts;
     const char *state, *reason;  /* never NULL; "" is none */
-    const char *node, *pieces, *grade; /* NULL keeps what the row has, as do the zeros
+    const char *node, *partitions, *grade; /* NULL keeps what the row has, as do the zeros
                                     of lease, restarts and started_ns then */
     uint64_t started_ns, ended_ns;
     uint64_t ended_by;           /* as in the row */

@@ -204,7 +204,7 @@ bh_try_kernel_memory(const struct bh_targets *targets)
 
 /* Text that tells something; ENODATA when there is none. */
 static int
-read_text(const char *path, char *text, size_t size)
+probe_files_read_text(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -219,7 +219,7 @@ int
 bh_try_kernel_symbols(const struct bh_targets *targets)
 {
     char text[4096];
-    int fault = read_text("/proc/kallsyms", text, sizeof text);
+    int fault = probe_files_read_text("/proc/kallsyms", text, sizeof text);
 
     return fault == 0 && strspn(text, "0") >= 16 ? ENODATA : fault;
 }
@@ -229,7 +229,7 @@ bh_try_kernel_keys(const struct bh_targets *targets)
 {
     char text[64];
 
-    return read_text("/proc/keys", text, sizeof text);
+    return probe_files_read_text("/proc/keys", text, sizeof text);
 }
 
 int
@@ -237,7 +237,7 @@ bh_try_timers(const struct bh_targets *targets)
 {
     char text[64];
 
-    return read_text("/proc/timer_list", text, sizeof text);
+    return probe_files_read_text("/proc/timer_list", text, sizeof text);
 }
 
 int
@@ -332,7 +332,7 @@ bh_try_mount_list(const struct bh_targets *targets)
     {                                                                                     \
         char text[256];                                                                   \
                                                                                           \
-        return read_text(path, text, sizeof text);                                        \
+        return probe_files_read_text(path, text, sizeof text);                                        \
     }
 
 READS(kernel_command, "/proc/cmdline")
@@ -364,7 +364,7 @@ find_any(const char *pattern)
     if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
         return ENODATA;
     for (size_t i = 0; i < found.gl_pathc && answer != 0; i++)
-        if (find_entry(found.gl_pathv[i]) == 0 || read_text(found.gl_pathv[i], text, sizeof text) == 0)
+        if (find_entry(found.gl_pathv[i]) == 0 || probe_files_read_text(found.gl_pathv[i], text, sizeof text) == 0)
             answer = 0;
     globfree(&found);
     return answer;

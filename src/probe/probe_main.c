@@ -17,7 +17,7 @@
 
 #include "probe/probe.h"
 
-enum { PATIENCE_MS = 5000, EXIT_USAGE = 2, EXIT_BREACHED = 1 };
+enum { TIMEOUT_MS = 5000, EXIT_USAGE = 2, EXIT_BREACHED = 1 };
 
 static const struct attempt {
     const char *name, *category, *answers, *passed, *needs, *bare, *sentence;
@@ -156,7 +156,7 @@ struct options {
 
 /* "open", the error that it was refused with, or the signal that ended it. */
 static void
-run(const struct options *options, const struct attempt *attempt, char *ret_answer, size_t size)
+probe_run(const struct options *options, const struct attempt *attempt, char *ret_answer, size_t size)
 {
     int ends[2], answer, status = 0;
     struct pollfd polled;
@@ -192,7 +192,7 @@ run(const struct options *options, const struct attempt *attempt, char *ret_answ
 /* Held: refused by the wall that is meant.  Breached: it succeeded, or went past the wall.
  * Otherwise: refused by something else, which proves nothing. */
 static const char *
-judge(const struct attempt *attempt, const char *answer)
+probe_judge(const struct attempt *attempt, const char *answer)
 {
     if (strcmp(answer, "open") == 0 || is_in(attempt->passed, answer))
         return "breached";
@@ -215,7 +215,7 @@ target_named(const struct bh_targets *targets, const char *name)
 }
 
 static bool
-is_named(const char *list, const char *name)
+probe_is_named(const char *list, const char *name)
 {
     size_t length = strlen(name);
 
@@ -230,8 +230,8 @@ is_named(const char *list, const char *name)
 static const char *
 spared(const struct options *options, const struct attempt *attempt)
 {
-    if ((options->only && !is_named(options->only, attempt->name))
-        || is_named(options->but, attempt->name))
+    if ((options->only && !probe_is_named(options->only, attempt->name))
+        || probe_is_named(options->but, attempt->name))
         return "left-out";
     if (*attempt->needs && !target_named(&options->targets, attempt->needs))
         return "no-target";
@@ -254,8 +254,8 @@ run_all(const struct options *options)
         if (!why_not) {
             printf("%s ", attempt->name); /* what ends all of us is named */
             fflush(stdout);
-            run(options, attempt, answer, sizeof answer);
-            verdict = judge(attempt, answer);
+            probe_run(options, attempt, answer, sizeof answer);
+            verdict = probe_judge(attempt, answer);
             printf("%s %s\n", verdict, answer);
         } else {
             printf("%s %s %s\n", attempt->name, verdict, answer);
@@ -304,7 +304,7 @@ main(int argc, char **argv)
                                            { "help", no_argument, NULL, 'h' },
                                            TARGETS(ONE) { 0 } };
 #undef ONE
-    struct options options = { .patience_ms = PATIENCE_MS };
+    struct options options = { .patience_ms = TIMEOUT_MS };
     int at = 0;
 
     for (int option; (option = getopt_long(argc, argv, "", names, &at)) != -1;) {

@@ -11,19 +11,19 @@
 
 #include "probe/probe.h"
 
-enum { PAGE = 4096, LOOKED_AT = 16 << 20, LOCKED = 256 << 20, HUGE_PAGES_SIZE = 2 << 20,
+enum { PAGE = 4096, SAMPLED = 16 << 20, LOCKED = 256 << 20, HUGE_PAGES_SIZE = 2 << 20,
        TERMINALS = 200, CHUNK = 1 << 20, OVER = 32 << 20 };
 
 /* Fresh memory is zero: what others had in it is gone. */
 int
 bh_try_old_memory(const struct bh_targets *targets)
 {
-    const uint64_t *words = mmap(NULL, LOOKED_AT, PROT_READ | PROT_WRITE,
+    const uint64_t *words = mmap(NULL, SAMPLED, PROT_READ | PROT_WRITE,
                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
     if (words == MAP_FAILED)
         return errno;
-    for (size_t i = 0; i < LOOKED_AT / sizeof *words; i++)
+    for (size_t i = 0; i < SAMPLED / sizeof *words; i++)
         if (words[i])
             return 0;
     return ENODATA;
@@ -86,13 +86,13 @@ bh_try_processes_over(const struct bh_targets *targets)
 /* ---- more than was given ---- */
 
 static size_t
-beyond(const struct bh_targets *targets)
+probe_memory_beyond(const struct bh_targets *targets)
 {
     return strtoull(targets->memory, NULL, 10) + OVER;
 }
 
 static int
-fill(int fd, size_t size)
+probe_memory_fill(int fd, size_t size)
 {
     static char chunk[CHUNK];
 
@@ -115,19 +115,19 @@ fill_file(const char *folder, size_t size)
     if (fd < 0)
         return errno;
     unlink(path);
-    return fill(fd, size);
+    return probe_memory_fill(fd, size);
 }
 
 int
 bh_try_tmpfs_over(const struct bh_targets *targets)
 {
-    return fill_file("/tmp", beyond(targets));
+    return fill_file("/tmp", probe_memory_beyond(targets));
 }
 
 int
 bh_try_shm_over(const struct bh_targets *targets)
 {
-    return fill_file("/dev/shm", beyond(targets));
+    return fill_file("/dev/shm", probe_memory_beyond(targets));
 }
 
 int
@@ -135,13 +135,13 @@ bh_try_memfd_over(const struct bh_targets *targets)
 {
     int fd = memfd_create("bulkhead-probe", MFD_CLOEXEC);
 
-    return fd < 0 ? errno : fill(fd, beyond(targets));
+    return fd < 0 ? errno : probe_memory_fill(fd, probe_memory_beyond(targets));
 }
 
 int
 bh_try_memory_over(const struct bh_targets *targets)
 {
-    size_t size = beyond(targets);
+    size_t size = probe_memory_beyond(targets);
     volatile char *place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (place == MAP_FAILED)

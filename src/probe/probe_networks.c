@@ -15,7 +15,7 @@
 
 #include "probe/probe.h"
 
-enum { PATIENCE_MS = 300, HTTP = 80 };
+enum { TIMEOUT_MS = 300, HTTP = 80 };
 
 static int
 try_connect(const char *address, uint16_t port)
@@ -32,7 +32,7 @@ try_connect(const char *address, uint16_t port)
         return 0;
     if (errno != EINPROGRESS)
         return errno;
-    if (poll(&polled, 1, PATIENCE_MS) <= 0)
+    if (poll(&polled, 1, TIMEOUT_MS) <= 0)
         return ETIMEDOUT;
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &fault, &size);
     return fault;

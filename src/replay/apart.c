@@ -51,10 +51,10 @@ add_line(const struct line *line, const struct line *other, enum bh_boundary *bo
     }
 }
 
-/* Whether two pieces that different jobs hold may stand where they stand. */
+/* Whether two partitions that different jobs hold may stand where they stand. */
 static bool
-may_stand(const struct bh_engine *engine, const struct bh_piece_view *a,
-          const struct bh_piece_view *b)
+may_stand(const struct bh_engine *engine, const struct bh_partition_view *a,
+          const struct bh_partition_view *b)
 {
     enum bh_boundary boundary = BH_BOUNDARY_UNSET;
     struct bh_gpu_view gpu_a, gpu_b;
@@ -66,18 +66,18 @@ may_stand(const struct bh_engine *engine, const struct bh_piece_view *a,
         return true;
     add_line(&one, &other, &boundary, &dedicated);
     add_line(&other, &one, &boundary, &dedicated);
-    if (bh_same(a->piece.gpu, b->piece.gpu) && boundary == BH_BOUNDARY_FORTRESS)
+    if (bh_same(a->partition.gpu, b->partition.gpu) && boundary == BH_BOUNDARY_FORTRESS)
         return false;
-    return !dedicated || !bh_view_gpu(engine, a->piece.gpu, &gpu_a)
-           || !bh_view_gpu(engine, b->piece.gpu, &gpu_b) || !bh_same(gpu_a.node, gpu_b.node);
+    return !dedicated || !bh_view_gpu(engine, a->partition.gpu, &gpu_a)
+           || !bh_view_gpu(engine, b->partition.gpu, &gpu_b) || !bh_same(gpu_a.node, gpu_b.node);
 }
 
 static uint32_t
-held_pieces(const struct bh_engine *engine, struct bh_piece_view *ret_pieces)
+held_pieces(const struct bh_engine *engine, struct bh_partition_view *ret_pieces)
 {
     uint32_t cursor = 0, count = 0;
 
-    while (count < PIECES_MAX && bh_view_next_piece(engine, &cursor, &ret_pieces[count]))
+    while (count < PIECES_MAX && bh_view_next_partition(engine, &cursor, &ret_pieces[count]))
         count += ret_pieces[count].job.v != 0;
     return count;
 }
@@ -85,15 +85,15 @@ held_pieces(const struct bh_engine *engine, struct bh_piece_view *ret_pieces)
 bool
 bh_apart_check(const struct bh_engine *engine, char *ret_what, size_t size)
 {
-    static struct bh_piece_view pieces[PIECES_MAX];
-    uint32_t count = held_pieces(engine, pieces);
+    static struct bh_partition_view partitions[PIECES_MAX];
+    uint32_t count = held_pieces(engine, partitions);
 
     for (uint32_t a = 0; a < count; a++)
         for (uint32_t b = a + 1; b < count; b++) {
-            if (may_stand(engine, &pieces[a], &pieces[b]))
+            if (may_stand(engine, &partitions[a], &partitions[b]))
                 continue;
             snprintf(ret_what, size, "jobs %" PRIu64 " and %" PRIu64 " stand closer than allowed",
-                     pieces[a].job.v, pieces[b].job.v);
+                     partitions[a].job.v, partitions[b].job.v);
             return false;
         }
     return true;

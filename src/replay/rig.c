@@ -16,16 +16,16 @@ struct process {
     bh_lease_id lease;
     bh_node_id node;
     enum process_state state;
-    struct bh_piece pieces[BH_JOB_COUNT_MAX];
-    uint32_t piece_count;
+    struct bh_partition partitions[BH_JOB_COUNT_MAX];
+    uint32_t partition_count;
 };
 
 enum order_state { ORDER_WAITING, ORDER_DONE };
 
 struct order {
     struct bh_effect effect;
-    struct bh_piece pieces[BH_JOB_COUNT_MAX];
-    uint32_t piece_count;
+    struct bh_partition partitions[BH_JOB_COUNT_MAX];
+    uint32_t partition_count;
     uint64_t due_ns;
     enum order_state state;
     enum bh_outcome_kind outcome;
@@ -33,15 +33,15 @@ struct order {
 
 struct bh_rig {
     struct bh_ev_gpu gpus[GPUS_MAX];
-    struct bh_piece stood[PIECES_MAX];   /* pieces on their GPUs */
+    struct bh_partition stood[PIECES_MAX];   /* partitions on their GPUs */
     struct process processes[PROCESSES_MAX];
     struct order *orders; /* in order of arrival */
     struct bh_fault faults[FAULTS_MAX];
     struct bh_rig_answer ends[ENDS_MAX]; /* that nobody heard */
     uint32_t gpu_count, stood_count, process_count, order_count, fault_count, end_count;
     uint64_t delays_ns[BH_EFFECT_KINDS];
-    bool lost;     /* pieces have vanished: an order may rightly name one */
-    bool in_way;   /* pieces could not be destroyed: they may stand in the way */
+    bool lost;     /* partitions have vanished: an order may rightly name one */
+    bool in_way;   /* partitions could not be destroyed: they may stand in the way */
 };
 
 static const char *const effect_names[BH_EFFECT_KINDS] = {
@@ -107,7 +107,7 @@ find_gpu(const struct bh_rig *rig, bh_gpu_id gpu)
     return NULL;
 }
 
-static struct bh_piece *
+static struct bh_partition *
 find_stood(struct bh_rig *rig, bh_partition_id partition)
 {
     for (uint32_t i = 0; i < rig->stood_count; i++)
@@ -117,7 +117,7 @@ find_stood(struct bh_rig *rig, bh_partition_id partition)
 }
 
 static void
-drop_stood(struct bh_rig *rig, struct bh_piece *stood)
+drop_stood(struct bh_rig *rig, struct bh_partition *stood)
 {
     *stood = rig->stood[--rig->stood_count];
 }
@@ -137,21 +137,21 @@ drop_process(struct bh_rig *rig, struct process *process)
     *process = rig->processes[--rig->process_count];
 }
 
-/* The running lease that uses a piece, or none. */
+/* The running lease that uses a partition, or none. */
 static const struct process *
 user_of(const struct bh_rig *rig, bh_partition_id partition)
 {
     for (uint32_t i = 0; i < rig->process_count; i++) {
         const struct process *process = &rig->processes[i];
 
-        for (uint32_t k = 0; process->state == PROCESS_RUNNING && k < process->piece_count; k++)
-            if (bh_same(process->pieces[k].partition, partition))
+        for (uint32_t k = 0; process->state == PROCESS_RUNNING && k < process->partition_count; k++)
+            if (bh_same(process->partitions[k].partition, partition))
                 return process;
     }
     return NULL;
 }
 
-/* What stands on a GPU; `ret_count` pieces. */
+/* What stands on a GPU; `ret_count` partitions. */
 static void
 occupancy_of(const struct bh_rig *rig, bh_gpu_id gpu, struct bh_occupancy *ret_occupancy,
              uint32_t *ret_count)
@@ -164,12 +164,12 @@ occupancy_of(const struct bh_rig *rig, bh_gpu_id gpu, struct bh_occupancy *ret_o
         .share_limit = BH_SHARE_OVERSUBSCRIBE_MAX * BH_GPU_PARTS };
     *ret_count = 0;
     for (uint32_t i = 0; i < rig->stood_count; i++) {
-        const struct bh_piece *piece = &rig->stood[i];
+        const struct bh_partition *partition = &rig->stood[i];
 
-        if (!bh_same(piece->gpu, gpu))
+        if (!bh_same(partition->gpu, gpu))
             continue;
         ++*ret_count;
-        bh_piece_add(ret_occupancy, model, piece->profile, piece->start);
+        bh_partition_add(ret_occupancy, model, partition->profile, partition->start);
     }
 }
 
@@ -180,10 +180,10 @@ concerns(const struct bh_fault *fault, const struct order *order)
 {
     if (fault->kind != order->effect.kind || fault->times == 0)
         return false;
-    if (fault->gpu.v == 0 || bh_same(fault->gpu, order->effect.piece.gpu))
+    if (fault->gpu.v == 0 || bh_same(fault->gpu, order->effect.partition.gpu))
         return true;
-    for (uint32_t i = 0; i < order->piece_count; i++)
-        if (bh_same(fault->gpu, order->pieces[i].gpu))
+    for (uint32_t i = 0; i < order->partition_count; i++)
+        if (bh_same(fault->gpu, order->partitions[i].gpu))
             return true;
     return false;
 }
@@ -207,25 +207,25 @@ typedef bh_rc carry_out(struct bh_rig *rig, struct order *order, struct bh_err *
 static bh_rc
 carve(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
-    const struct bh_piece *piece = &order->effect.piece;
-    const struct bh_ev_gpu *gpu = find_gpu(rig, piece->gpu);
+    const struct bh_partition *partition = &order->effect.partition;
+    const struct bh_ev_gpu *gpu = find_gpu(rig, partition->gpu);
     enum bh_gpu_model model = gpu ? (enum bh_gpu_model)gpu->model : BH_GPU_MODEL_NONE;
     struct bh_occupancy occupancy;
-    char name[BH_PIECE_NAME_MAX];
+    char name[BH_PARTITION_NAME_MAX];
     uint32_t count;
 
-    occupancy_of(rig, piece->gpu, &occupancy, &count);
-    if (bh_piece_fits(&occupancy, model, piece->profile, piece->start)) {
+    occupancy_of(rig, partition->gpu, &occupancy, &count);
+    if (bh_partition_fits(&occupancy, model, partition->profile, partition->start)) {
         if (rig->stood_count == PIECES_MAX)
             return bh_err_set(err, BH_FULL, "more than %d pieces", PIECES_MAX);
-        rig->stood[rig->stood_count++] = *piece;
+        rig->stood[rig->stood_count++] = *partition;
         return BH_OK;
     }
-    bh_piece_name(model, piece->profile, name);
+    bh_partition_name(model, partition->profile, name);
     if (!rig->in_way)
         return bh_err_set(err, BH_BUG,
                           "the node was told to carve %s at %u of GPU %u, where something stands",
-                          name, piece->start, piece->gpu.v);
+                          name, partition->start, partition->gpu.v);
     order->outcome = BH_OUTCOME_FAILED;
     return BH_OK;
 }
@@ -233,42 +233,42 @@ carve(struct bh_rig *rig, struct order *order, struct bh_err *err)
 static bh_rc
 destroy(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
-    struct bh_piece *stood = find_stood(rig, order->effect.piece.partition);
-    const struct process *user = user_of(rig, order->effect.piece.partition);
+    struct bh_partition *stood = find_stood(rig, order->effect.partition.partition);
+    const struct process *user = user_of(rig, order->effect.partition.partition);
 
     if (user)
         return bh_err_set(err, BH_BUG,
                           "the node was told to destroy piece %" PRIu64 ", which lease %" PRIu64
                           " uses",
-                          order->effect.piece.partition.v, user->lease.v);
+                          order->effect.partition.partition.v, user->lease.v);
     if (stood)
         drop_stood(rig, stood);
     return BH_OK;
 }
 
-/* Whether the pieces of a lease stand and are free; a piece that the scenario took
+/* Whether the partitions of a lease stand and are free; a partition that the scenario took
  * away only makes the order fail. */
 static bh_rc
 check_pieces(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
-    for (uint32_t i = 0; i < order->piece_count; i++) {
-        const struct process *user = user_of(rig, order->pieces[i].partition);
+    for (uint32_t i = 0; i < order->partition_count; i++) {
+        const struct process *user = user_of(rig, order->partitions[i].partition);
 
         if (user)
             return bh_err_set(err, BH_BUG,
                               "lease %" PRIu64 " is to run on a piece that lease %" PRIu64
                               " uses",
                               order->effect.lease.v, user->lease.v);
-        if (find_stood(rig, order->pieces[i].partition))
+        if (find_stood(rig, order->partitions[i].partition))
             continue;
         if (!rig->lost)
             return bh_err_set(err, BH_BUG,
                               "lease %" PRIu64 " is to run on piece %" PRIu64
                               ", which does not stand",
-                              order->effect.lease.v, order->pieces[i].partition.v);
+                              order->effect.lease.v, order->partitions[i].partition.v);
         order->outcome = BH_OUTCOME_FAILED;
     }
-    return order->piece_count > 0 ? BH_OK
+    return order->partition_count > 0 ? BH_OK
                                   : bh_err_set(err, BH_BUG, "lease %" PRIu64 " has no pieces",
                                                order->effect.lease.v);
 }
@@ -287,8 +287,8 @@ start(struct bh_rig *rig, struct order *order, struct bh_err *err)
     if (rig->process_count == PROCESSES_MAX)
         return bh_err_set(err, BH_FULL, "more than %d leases run", PROCESSES_MAX);
     *process = (struct process){ .lease = order->effect.lease, .node = order->effect.node,
-                                 .state = PROCESS_RUNNING, .piece_count = order->piece_count };
-    memcpy(process->pieces, order->pieces, sizeof process->pieces);
+                                 .state = PROCESS_RUNNING, .partition_count = order->partition_count };
+    memcpy(process->partitions, order->partitions, sizeof process->partitions);
     rig->process_count++;
     return BH_OK;
 }
@@ -306,7 +306,7 @@ suspend(struct bh_rig *rig, struct order *order, struct bh_err *err)
 }
 
 static bool
-same_place(const struct bh_piece *a, const struct bh_piece *b)
+same_place(const struct bh_partition *a, const struct bh_partition *b)
 {
     return bh_same(a->gpu, b->gpu) && a->profile == b->profile && a->start == b->start;
 }
@@ -323,12 +323,12 @@ resume(struct bh_rig *rig, struct order *order, struct bh_err *err)
         order->outcome = BH_OUTCOME_FAILED;
         return BH_OK;
     }
-    for (uint32_t i = 0; i < process->piece_count; i++)
-        if (process->piece_count != order->piece_count
-            || !same_place(&process->pieces[i], &order->pieces[i]))
+    for (uint32_t i = 0; i < process->partition_count; i++)
+        if (process->partition_count != order->partition_count
+            || !same_place(&process->partitions[i], &order->partitions[i]))
             return bh_err_set(err, BH_BUG, "lease %" PRIu64 " is resumed at another place",
                               process->lease.v);
-    memcpy(process->pieces, order->pieces, sizeof process->pieces);
+    memcpy(process->partitions, order->partitions, sizeof process->partitions);
     process->state = PROCESS_RUNNING;
     return BH_OK;
 }
@@ -350,14 +350,14 @@ reset(struct bh_rig *rig, struct order *order, struct bh_err *err)
     for (uint32_t i = 0; i < rig->stood_count;) {
         const struct process *user = user_of(rig, rig->stood[i].partition);
 
-        if (!bh_same(rig->stood[i].gpu, order->effect.piece.gpu)) {
+        if (!bh_same(rig->stood[i].gpu, order->effect.partition.gpu)) {
             i++;
             continue;
         }
         if (user)
             return bh_err_set(err, BH_BUG,
                               "the node was told to reset GPU %u, which lease %" PRIu64 " uses",
-                              order->effect.piece.gpu.v, user->lease.v);
+                              order->effect.partition.gpu.v, user->lease.v);
         drop_stood(rig, &rig->stood[i]);
     }
     return BH_OK;
@@ -386,13 +386,13 @@ static carry_out *const carry_outs[BH_EFFECT_KINDS] = {
 static bool
 same_subject(const struct order *a, const struct bh_effect *b)
 {
-    bool piece = a->effect.kind == BH_FX_CARVE || a->effect.kind == BH_FX_DESTROY;
+    bool partition = a->effect.kind == BH_FX_CARVE || a->effect.kind == BH_FX_DESTROY;
 
     if (of_gpu(b->kind) || of_gpu(a->effect.kind))
-        return bh_same(a->effect.piece.gpu, b->piece.gpu);
-    if (piece != (b->kind == BH_FX_CARVE || b->kind == BH_FX_DESTROY))
+        return bh_same(a->effect.partition.gpu, b->partition.gpu);
+    if (partition != (b->kind == BH_FX_CARVE || b->kind == BH_FX_DESTROY))
         return false;
-    return piece ? bh_same(a->effect.piece.gpu, b->piece.gpu)
+    return partition ? bh_same(a->effect.partition.gpu, b->partition.gpu)
                  : bh_same(a->effect.lease, b->lease);
 }
 
@@ -425,7 +425,7 @@ bh_rig_order(struct bh_rig *rig, const struct bh_rig_order *order, struct bh_err
     struct order *known = find_order(rig, effect->order);
 
     BH_ASSERT(effect->kind < BH_FX_JOB);
-    BH_ASSERT(order->piece_count <= BH_JOB_COUNT_MAX);
+    BH_ASSERT(order->partition_count <= BH_JOB_COUNT_MAX);
     if (known && known->effect.kind != effect->kind)
         return bh_err_set(err, BH_BUG, "order %" PRIu64 " was to %s and now is to %s",
                           effect->order, effect_names[known->effect.kind],
@@ -438,10 +438,10 @@ bh_rig_order(struct bh_rig *rig, const struct bh_rig_order *order, struct bh_err
     if (rig->order_count == ORDERS_MAX)
         return bh_err_set(err, BH_FULL, "more than %d orders", ORDERS_MAX);
     known = &rig->orders[rig->order_count];
-    *known = (struct order){ .effect = *effect, .piece_count = order->piece_count,
+    *known = (struct order){ .effect = *effect, .partition_count = order->partition_count,
                              .state = ORDER_WAITING };
-    for (uint32_t i = 0; i < order->piece_count; i++)
-        known->pieces[i] = order->pieces[i];
+    for (uint32_t i = 0; i < order->partition_count; i++)
+        known->partitions[i] = order->partitions[i];
     known->due_ns = free_from_ns(rig, order) + rig->delays_ns[effect->kind];
     rig->order_count++;
     return BH_OK;
@@ -484,9 +484,9 @@ answer_to(const struct order *order)
         event.u.ended = (struct bh_ev_ended){ .lease = effect->lease,
                                               .cause = BH_END_SIGNALLED, .exit_status = 15 };
     else if (effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY)
-        event.u.piece = (struct bh_ev_piece){ effect->piece.partition, order->outcome, 0 };
+        event.u.partition = (struct bh_ev_partition){ effect->partition.partition, order->outcome, 0 };
     else if (of_gpu(effect->kind))
-        event.u.serviced = (struct bh_ev_serviced){ effect->piece.gpu, order->outcome, 0 };
+        event.u.serviced = (struct bh_ev_serviced){ effect->partition.gpu, order->outcome, 0 };
     else
         event.u.lease = (struct bh_ev_lease){ effect->lease, order->outcome, 0 };
     return event;
@@ -609,7 +609,7 @@ bh_rig_reboot(struct bh_rig *rig, bh_node_id node)
 void
 bh_rig_lose_piece(struct bh_rig *rig, bh_partition_id partition)
 {
-    struct bh_piece *stood = find_stood(rig, partition);
+    struct bh_partition *stood = find_stood(rig, partition);
 
     rig->lost = true;
     if (stood)

@@ -10,7 +10,7 @@
  *
  * It keeps its own account of what stands and runs where, and refuses with BH_BUG what
  * no good engine orders: to carve where something stands, to destroy what is in use,
- * to start on pieces that are not there or not free.  Orders are journalled: a repeat
+ * to start on partitions that are not there or not free.  Orders are journalled: a repeat
  * is answered with the old outcome. */
 struct bh_rig;
 
@@ -41,12 +41,12 @@ struct bh_fault {
 BH_MUST_USE bh_rc bh_rig_fail(struct bh_rig *rig, const struct bh_fault *fault,
                               struct bh_err *err);
 
-/* Take an order at `now_ns`.  `pieces` are those of the lease (of START and RESUME).
+/* Take an order at `now_ns`.  `partitions` are those of the lease (of START and RESUME).
  * BH_BUG: it contradicts what stands and runs there. */
 struct bh_rig_order {
     const struct bh_effect *effect;
-    const struct bh_piece *pieces;
-    uint32_t piece_count;
+    const struct bh_partition *partitions;
+    uint32_t partition_count;
     uint64_t now_ns;
 };
 BH_MUST_USE bh_rc bh_rig_order(struct bh_rig *rig, const struct bh_rig_order *order,
@@ -73,14 +73,14 @@ BH_MUST_USE bh_rc bh_rig_exit(struct bh_rig *rig, const struct bh_ev_ended *end,
 void bh_rig_keep_end(struct bh_rig *rig, const struct bh_rig_answer *answer);
 bool bh_rig_next_untold(struct bh_rig *rig, bh_node_id node, struct bh_event *ret_event);
 
-/* All processes of the node die, all its pieces are gone and orders under way are
+/* All processes of the node die, all its partitions are gone and orders under way are
  * forgotten; the ends are told by bh_rig_next_untold. */
 void bh_rig_reboot(struct bh_rig *rig, bh_node_id node);
 
-/* A piece vanishes from its GPU. */
+/* A partition vanishes from its GPU. */
 void bh_rig_lose_piece(struct bh_rig *rig, bh_partition_id partition);
 
-/* Whether the piece stands on its GPU. */
+/* Whether the partition stands on its GPU. */
 bool bh_rig_has_piece(const struct bh_rig *rig, bh_partition_id partition);
 
 #endif

@@ -7,17 +7,17 @@
 #include "model/geometry.h"
 
 static struct bh_effect
-effect_on_piece(enum bh_effect_kind kind, uint64_t order, struct bh_piece piece)
+effect_on_piece(enum bh_effect_kind kind, uint64_t order, struct bh_partition partition)
 {
-    return (struct bh_effect){ .kind = kind, .order = order, .node = { 1 }, .piece = piece };
+    return (struct bh_effect){ .kind = kind, .order = order, .node = { 1 }, .partition = partition };
 }
 
-static struct bh_piece
+static struct bh_partition
 piece_at(uint64_t partition, const char *profile, uint32_t start)
 {
     const struct bh_profile *known = bh_profile_find(BH_GPU_H100_80GB, profile);
 
-    return (struct bh_piece){ .partition = { partition }, .gpu = { 1 },
+    return (struct bh_partition){ .partition = { partition }, .gpu = { 1 },
                               .profile = known ? known->id.v : BH_PROFILE_WHOLE.v,
                               .start = start };
 }
@@ -36,11 +36,11 @@ rig_with_gpu(void)
 
 /* Take an order and carry it out at once. */
 static bh_rc
-perform(struct bh_rig *rig, struct bh_effect effect, const struct bh_piece *piece,
+perform(struct bh_rig *rig, struct bh_effect effect, const struct bh_partition *partition,
         struct bh_event *ret_event)
 {
-    struct bh_rig_order order = { .effect = &effect, .pieces = piece,
-                                  .piece_count = piece ? 1 : 0 };
+    struct bh_rig_order order = { .effect = &effect, .partitions = partition,
+                                  .partition_count = partition ? 1 : 0 };
     struct bh_rig_answer answer;
     struct bh_err err;
     bh_rc rc = bh_rig_order(rig, &order, &err);
@@ -82,19 +82,19 @@ static void
 a_piece_has_one_user(void **state)
 {
     struct bh_rig *rig = rig_with_gpu();
-    struct bh_piece piece = piece_at(1, "3g.40gb", 0), elsewhere = piece_at(2, "3g.40gb", 4);
+    struct bh_partition partition = piece_at(1, "3g.40gb", 0), elsewhere = piece_at(2, "3g.40gb", 4);
 
     (void)state;
-    assert_int_equal(perform(rig, effect_on_lease(BH_FX_START, 1, 7), &piece, NULL), BH_BUG);
-    assert_int_equal(perform(rig, effect_on_piece(BH_FX_CARVE, 2, piece), NULL, NULL), BH_OK);
+    assert_int_equal(perform(rig, effect_on_lease(BH_FX_START, 1, 7), &partition, NULL), BH_BUG);
+    assert_int_equal(perform(rig, effect_on_piece(BH_FX_CARVE, 2, partition), NULL, NULL), BH_OK);
     assert_int_equal(perform(rig, effect_on_piece(BH_FX_CARVE, 3, elsewhere), NULL, NULL), BH_OK);
-    assert_int_equal(perform(rig, effect_on_lease(BH_FX_START, 4, 7), &piece, NULL), BH_OK);
-    assert_int_equal(perform(rig, effect_on_lease(BH_FX_START, 5, 8), &piece, NULL), BH_BUG);
-    assert_int_equal(perform(rig, effect_on_piece(BH_FX_DESTROY, 6, piece), NULL, NULL), BH_BUG);
+    assert_int_equal(perform(rig, effect_on_lease(BH_FX_START, 4, 7), &partition, NULL), BH_OK);
+    assert_int_equal(perform(rig, effect_on_lease(BH_FX_START, 5, 8), &partition, NULL), BH_BUG);
+    assert_int_equal(perform(rig, effect_on_piece(BH_FX_DESTROY, 6, partition), NULL, NULL), BH_BUG);
     assert_int_equal(perform(rig, effect_on_lease(BH_FX_SUSPEND, 7, 7), NULL, NULL), BH_OK);
     assert_int_equal(perform(rig, effect_on_lease(BH_FX_RESUME, 8, 7), &elsewhere, NULL), BH_BUG);
-    assert_int_equal(perform(rig, effect_on_lease(BH_FX_START, 9, 8), &piece, NULL), BH_OK);
-    assert_int_equal(perform(rig, effect_on_lease(BH_FX_RESUME, 10, 7), &piece, NULL), BH_BUG);
+    assert_int_equal(perform(rig, effect_on_lease(BH_FX_START, 9, 8), &partition, NULL), BH_OK);
+    assert_int_equal(perform(rig, effect_on_lease(BH_FX_RESUME, 10, 7), &partition, NULL), BH_BUG);
     bh_rig_free(rig);
 }
 
@@ -110,11 +110,11 @@ a_repeat_is_answered_and_not_done_again(void **state)
     assert_int_equal(bh_rig_fail(rig, &(struct bh_fault){ .kind = BH_FX_CARVE, .times = 1 }, &err),
                      BH_OK);
     assert_int_equal(perform(rig, carve, NULL, &event), BH_OK);
-    assert_int_equal(event.u.piece.outcome, BH_OUTCOME_FAILED);
+    assert_int_equal(event.u.partition.outcome, BH_OUTCOME_FAILED);
     event = (struct bh_event){ .kind = BH_EV_TICK };
     assert_int_equal(perform(rig, carve, NULL, &event), BH_OK);
     assert_int_equal(event.kind, BH_EV_CARVED);
-    assert_int_equal(event.u.piece.outcome, BH_OUTCOME_FAILED);
+    assert_int_equal(event.u.partition.outcome, BH_OUTCOME_FAILED);
     assert_false(bh_rig_has_piece(rig, (bh_partition_id){ 1 }));
     assert_int_equal(perform(rig, effect_on_lease(BH_FX_STOP, 1, 7), NULL, NULL), BH_BUG);
     bh_rig_free(rig);

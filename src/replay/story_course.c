@@ -91,17 +91,17 @@ play_lose_pieces(struct bh_story *story, const struct bh_words *words, struct bh
     struct bh_job_view view;
     bh_rc rc = bh_story_job(story, words->at[1], &view, err);
 
-    if (rc == BH_OK && view.piece_count == 0)
+    if (rc == BH_OK && view.partition_count == 0)
         return bh_err_set(err, BH_NOT_FOUND, "job %s holds no piece", words->at[1]);
-    for (uint32_t i = 0; rc == BH_OK && i < view.piece_count; i++) {
-        struct bh_event event = { .kind = BH_EV_PIECE_GONE,
-                                  .u.piece = { view.pieces[i].partition, BH_OUTCOME_FAILED,
+    for (uint32_t i = 0; rc == BH_OK && i < view.partition_count; i++) {
+        struct bh_event event = { .kind = BH_EV_PARTITION_GONE,
+                                  .u.partition = { view.partitions[i].partition, BH_OUTCOME_FAILED,
                                                0 } };
 
-        if (!bh_rig_has_piece(bh_world_rig(story->world), view.pieces[i].partition))
+        if (!bh_rig_has_piece(bh_world_rig(story->world), view.partitions[i].partition))
             return bh_err_set(err, BH_NOT_FOUND, "the pieces of job %s do not stand yet",
                               words->at[1]);
-        bh_rig_lose_piece(bh_world_rig(story->world), view.pieces[i].partition);
+        bh_rig_lose_piece(bh_world_rig(story->world), view.partitions[i].partition);
         rc = bh_story_ask(story, &event, err);
     }
     return rc;

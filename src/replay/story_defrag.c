@@ -11,9 +11,9 @@
 static void
 propose(const struct bh_story *story, struct bh_proposal *ret_proposal)
 {
-    struct bh_forecast taken;
+    struct bh_simulation taken;
 
-    bh_forecast_take(bh_world_engine(story->world), &taken);
+    bh_simulation_copy(bh_world_engine(story->world), &taken);
     bh_proposal_make(&taken, bh_world_now_ns(story->world), ret_proposal);
 }
 

@@ -260,7 +260,7 @@ pieces_of(struct bh_story *story, const char *name, struct bh_job_view *ret_view
 {
     bh_rc rc = bh_story_job(story, name, ret_view, err);
 
-    if (rc == BH_OK && ret_view->piece_count == 0)
+    if (rc == BH_OK && ret_view->partition_count == 0)
         return bh_err_set(err, BH_CONFLICT, "job %s is %s and has no place", name,
                           bh_job_state_names[ret_view->state]);
     return rc;
@@ -269,9 +269,9 @@ pieces_of(struct bh_story *story, const char *name, struct bh_job_view *ret_view
 static bool
 share_gpu(const struct bh_job_view *a, const struct bh_job_view *b)
 {
-    for (uint32_t i = 0; i < a->piece_count; i++)
-        for (uint32_t k = 0; k < b->piece_count; k++)
-            if (bh_same(a->pieces[i].gpu, b->pieces[k].gpu))
+    for (uint32_t i = 0; i < a->partition_count; i++)
+        for (uint32_t k = 0; k < b->partition_count; k++)
+            if (bh_same(a->partitions[i].gpu, b->partitions[k].gpu))
                 return true;
     return false;
 }
@@ -335,42 +335,42 @@ enum { GPU_PIECES_MAX = 32 };
 
 /* "1g.10gb@4=a", "whole@0=a", "1g.10gb@0=idle" */
 static void
-describe(const struct bh_story *story, const struct bh_piece_view *view, struct bh_buf *out)
+describe(const struct bh_story *story, const struct bh_partition_view *view, struct bh_buf *out)
 {
     struct bh_gpu_view gpu = { 0 };
-    char name[BH_PIECE_NAME_MAX];
+    char name[BH_PARTITION_NAME_MAX];
 
-    (void)bh_view_gpu(bh_world_engine(story->world), view->piece.gpu, &gpu);
-    bh_piece_name((enum bh_gpu_model)gpu.model, view->piece.profile, name);
-    bh_buf_printf(out, "%s@%u=%s", name, view->piece.start,
+    (void)bh_view_gpu(bh_world_engine(story->world), view->partition.gpu, &gpu);
+    bh_partition_name((enum bh_gpu_model)gpu.model, view->partition.profile, name);
+    bh_buf_printf(out, "%s@%u=%s", name, view->partition.start,
                   view->job.v ? bh_names_text(story->names, BH_NAMED_JOB, (uint32_t)view->job.v)
-                              : bh_piece_state_names[view->state]);
+                              : bh_partition_state_names[view->state]);
 }
 
-/* Whether what is expected ("1g.10gb=a", with or without a start) is this piece. */
+/* Whether what is expected ("1g.10gb=a", with or without a start) is this partition. */
 static bool
-is_described(const char *wanted, const char *piece)
+is_described(const char *wanted, const char *partition)
 {
-    const char *at = strchr(piece, '@'), *holder = strchr(piece, '=');
-    size_t profile = (size_t)(at - piece);
+    const char *at = strchr(partition, '@'), *holder = strchr(partition, '=');
+    size_t profile = (size_t)(at - partition);
 
-    if (strcmp(wanted, piece) == 0)
+    if (strcmp(wanted, partition) == 0)
         return true;
-    return strncmp(wanted, piece, profile) == 0 && strcmp(wanted + profile, holder) == 0;
+    return strncmp(wanted, partition, profile) == 0 && strcmp(wanted + profile, holder) == 0;
 }
 
 static uint32_t
 describe_gpu(const struct bh_story *story, bh_gpu_id gpu,
              char ret_pieces[GPU_PIECES_MAX][BH_WORD_MAX])
 {
-    struct bh_piece_view view;
+    struct bh_partition_view view;
     uint32_t cursor = 0, count = 0;
 
     while (count < GPU_PIECES_MAX
-           && bh_view_next_piece(bh_world_engine(story->world), &cursor, &view)) {
+           && bh_view_next_partition(bh_world_engine(story->world), &cursor, &view)) {
         struct bh_buf buf;
 
-        if (!bh_same(view.piece.gpu, gpu))
+        if (!bh_same(view.partition.gpu, gpu))
             continue;
         bh_buf_init_fixed(&buf, ret_pieces[count], BH_WORD_MAX);
         describe(story, &view, &buf);
@@ -380,13 +380,13 @@ describe_gpu(const struct bh_story *story, bh_gpu_id gpu,
     return count;
 }
 
-/* Take the piece that the word describes out of the list. */
+/* Take the partition that the word describes out of the list. */
 static bool
-strike(char pieces[GPU_PIECES_MAX][BH_WORD_MAX], uint32_t *count, const char *wanted)
+strike(char partitions[GPU_PIECES_MAX][BH_WORD_MAX], uint32_t *count, const char *wanted)
 {
     for (uint32_t i = 0; i < *count; i++)
-        if (is_described(wanted, pieces[i])) {
-            memmove(pieces[i], pieces[i + 1], (--*count - i) * sizeof pieces[0]);
+        if (is_described(wanted, partitions[i])) {
+            memmove(partitions[i], partitions[i + 1], (--*count - i) * sizeof partitions[0]);
             return true;
         }
     return false;
@@ -395,13 +395,13 @@ strike(char pieces[GPU_PIECES_MAX][BH_WORD_MAX], uint32_t *count, const char *wa
 static bh_rc
 mismatch(const struct bh_story *story, const char *name, bh_gpu_id gpu, struct bh_err *err)
 {
-    char pieces[GPU_PIECES_MAX + 1][BH_WORD_MAX], list[200];
-    uint32_t count = describe_gpu(story, gpu, pieces);
+    char partitions[GPU_PIECES_MAX + 1][BH_WORD_MAX], list[200];
+    uint32_t count = describe_gpu(story, gpu, partitions);
     struct bh_buf buf;
 
     bh_buf_init_fixed(&buf, list, sizeof list);
     for (uint32_t i = 0; i < count; i++)
-        bh_buf_printf(&buf, " %s", pieces[i]);
+        bh_buf_printf(&buf, " %s", partitions[i]);
     return bh_err_set(err, BH_CONFLICT, "GPU %s has:%s", name,
                       !bh_buf_text(&buf) ? " many pieces" : count ? list : " nothing");
 }
@@ -410,16 +410,16 @@ mismatch(const struct bh_story *story, const char *name, bh_gpu_id gpu, struct b
 static bh_rc
 play_expect_gpu(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    char pieces[GPU_PIECES_MAX + 1][BH_WORD_MAX];
+    char partitions[GPU_PIECES_MAX + 1][BH_WORD_MAX];
     struct bh_gpu_view view;
     uint32_t count;
     bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
 
     if (rc != BH_OK)
         return rc;
-    count = describe_gpu(story, view.gpu, pieces);
+    count = describe_gpu(story, view.gpu, partitions);
     for (uint32_t at = 2; at < words->count; at++)
-        if (strcmp(words->at[at], "empty") != 0 && !strike(pieces, &count, words->at[at]))
+        if (strcmp(words->at[at], "empty") != 0 && !strike(partitions, &count, words->at[at]))
             return mismatch(story, words->at[1], view.gpu, err);
     return count == 0 ? BH_OK : mismatch(story, words->at[1], view.gpu, err);
 }

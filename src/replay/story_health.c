@@ -46,12 +46,12 @@ play_hit(struct bh_story *story, const struct bh_words *words, struct bh_err *er
 
     if (rc == BH_OK)
         rc = bh_word_choose(&thens, words->at[2], &then, err);
-    if (rc == BH_OK && view.piece_count == 0)
+    if (rc == BH_OK && view.partition_count == 0)
         rc = bh_err_set(err, BH_CONFLICT, "%s has no piece", words->at[1]);
     if (rc != BH_OK)
         return rc;
-    event.u.health = (struct bh_ev_health){ .gpu = view.pieces[0].gpu,
-                                            .partition = view.pieces[0].partition,
+    event.u.health = (struct bh_ev_health){ .gpu = view.partitions[0].gpu,
+                                            .partition = view.partitions[0].partition,
                                             .then = (enum bh_fault_then)then,
                                             .ends = BH_ENDS_INSTANCE };
     return bh_story_ask(story, &event, err);

@@ -35,48 +35,48 @@ play_driver(struct bh_story *story, const struct bh_words *words, struct bh_err 
 static bh_rc
 play_declare(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    const char *pieces[BH_LAYOUT_PIECES_MAX];
-    struct bh_texts texts = { pieces, 0 };
-    struct bh_event event = { .kind = BH_EV_STANDING };
-    struct bh_ev_standing *standing = &event.u.standing;
+    const char *partitions[BH_LAYOUT_PARTITIONS_MAX];
+    struct bh_texts texts = { partitions, 0 };
+    struct bh_event event = { .kind = BH_EV_LAYOUT };
+    struct bh_ev_layout *gpu_layout = &event.u.gpu_layout;
     struct bh_layout_plan plan;
     struct bh_gpu_view view;
     bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
 
     for (uint32_t i = 2; i < words->count && strcmp(words->at[i], "nothing") != 0; i++)
-        pieces[texts.count++] = words->at[i];
+        partitions[texts.count++] = words->at[i];
     if (rc == BH_OK)
-        rc = bh_layout_place((enum bh_gpu_model)view.model, &texts, &plan, err);
+        rc = bh_layout_plan_partitions((enum bh_gpu_model)view.model, &texts, &plan, err);
     if (rc != BH_OK)
         return rc;
-    *standing = (struct bh_ev_standing){ .gpu = view.gpu, .mode = BH_STANDING_DECLARED,
+    *gpu_layout = (struct bh_ev_layout){ .gpu = view.gpu, .mode = BH_LAYOUT_DECLARED,
                                          .apply = bh_view_applied(bh_world_engine(story->world)) + 1,
-                                         .piece_count = plan.count };
+                                         .partition_count = plan.count };
     for (uint32_t i = 0; i < plan.count; i++)
-        standing->pieces[i] = (struct bh_standing_piece){ plan.pieces[i].profile->id.v,
-                                                          plan.pieces[i].start };
+        gpu_layout->partitions[i] = (struct bh_ev_layout_partition){ plan.partitions[i].profile->id.v,
+                                                          plan.partitions[i].start };
     return bh_story_ask(story, &event, err);
 }
 
 static bh_rc
 expect_layout(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    struct bh_standing_view standing;
+    struct bh_layout_view gpu_layout;
     struct bh_gpu_view view;
     bh_rc rc = bh_story_gpu(story, words->at[1], &view, err);
 
     if (rc != BH_OK)
         return rc;
-    if (!bh_view_standing(bh_world_engine(story->world), view.gpu, &standing)
-        || strcmp(bh_standing_state_names[standing.state], words->at[2]) != 0)
+    if (!bh_view_layout(bh_world_engine(story->world), view.gpu, &gpu_layout)
+        || strcmp(bh_layout_state_names[gpu_layout.state], words->at[2]) != 0)
         return bh_err_set(err, BH_CONFLICT, "the layout of %s is %s", words->at[1],
-                          bh_standing_state_names[standing.state]);
+                          bh_layout_state_names[gpu_layout.state]);
     return BH_OK;
 }
 
 const struct bh_statement bh_layout_statements[] = {
     { "driver", 2, 2, "GPU fixed|old", play_driver },
-    { "declare", 2, 1 + BH_LAYOUT_PIECES_MAX, "GPU PROFILE[@START]... | nothing", play_declare },
+    { "declare", 2, 1 + BH_LAYOUT_PARTITIONS_MAX, "GPU PROFILE[@START]... | nothing", play_declare },
     { "expect-layout", 2, 2, "GPU none|applying|stands|undoing|undone|failed", expect_layout },
     { NULL, 0, 0, NULL, NULL },
 };

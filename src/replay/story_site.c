@@ -150,7 +150,7 @@ report_of(const struct bh_gpu_view *view)
 static bh_rc
 play_layout(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    static const struct bh_choice layouts = { "layout", bh_layout_names, BH_LAYOUTS };
+    static const struct bh_choice layouts = { "layout", bh_pool_layout_names, BH_POOL_LAYOUTS };
     struct bh_gpu_view view;
     uint32_t cursor = 0, layout;
     bh_node_id node;
@@ -161,7 +161,7 @@ play_layout(struct bh_story *story, const struct bh_words *words, struct bh_err 
     while (rc == BH_OK && bh_view_next_gpu(bh_world_engine(story->world), &cursor, &view)) {
         struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = report_of(&view) };
 
-        event.u.gpu.layout = (enum bh_layout)layout;
+        event.u.gpu.layout = (enum bh_pool_layout)layout;
         if (bh_same(view.node, node))
             rc = bh_story_ask(story, &event, err);
     }
@@ -285,7 +285,7 @@ play_sku(struct bh_story *story, const struct bh_words *words, struct bh_err *er
     return bh_story_ask(story, &event, err);
 }
 
-/* price small 2.50: money for one piece and hour */
+/* price small 2.50: money for one partition and hour */
 static bh_rc
 play_price(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
@@ -307,7 +307,7 @@ play_price(struct bh_story *story, const struct bh_words *words, struct bh_err *
 static bh_rc
 take_order(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
-    static const struct bh_choice orders = { "order", bh_order_names, BH_ORDERS };
+    static const struct bh_choice orders = { "order", bh_queue_order_names, BH_ORDERS };
     uint32_t order;
     bh_rc rc = bh_word_choose(&orders, values[0], &order, err);
 
@@ -471,27 +471,27 @@ play_settings(struct bh_story *story, const struct bh_words *words, struct bh_er
 static bh_rc
 play_outlook(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    struct bh_event event = { .kind = BH_EV_OUTLOOK };
-    struct bh_ev_outlook *outlook = &event.u.outlook;
+    struct bh_event event = { .kind = BH_EV_ADVICE };
+    struct bh_ev_advice *advice = &event.u.advice;
     const char *what = words->at[2], *value = words->count > 3 ? words->at[3] : "";
     struct bh_sku_model row;
     bh_rc rc;
 
-    outlook->hot = strcmp(what, "hot") == 0;
+    advice->hot = strcmp(what, "hot") == 0;
     if (strcmp(what, "wants") == 0) {
-        outlook->of = BH_OUTLOOK_TENANT;
-        rc = bh_names_find(story->names, BH_NAMED_TENANT, words->at[1], &outlook->tenant.v, err);
+        advice->of = BH_ADVICE_TENANT;
+        rc = bh_names_find(story->names, BH_NAMED_TENANT, words->at[1], &advice->tenant.v, err);
         if (rc == BH_OK)
-            rc = bh_parse_parts(value, BH_GPU_PARTS, &outlook->expected, err);
+            rc = bh_parse_parts(value, BH_GPU_PARTS, &advice->expected, err);
     } else if (strcmp(what, "ready") == 0) {
-        outlook->of = BH_OUTLOOK_PIECES;
+        advice->of = BH_ADVICE_PARTITIONS;
         rc = parse_row(words->at[1], &row, err);
         if (rc == BH_OK)
-            rc = bh_parse_u32(value, 0, BH_READY_MAX, &outlook->ready, err);
-        outlook->profile = rc == BH_OK ? row.profile : 0;
-    } else if (outlook->hot || strcmp(what, "cool") == 0) {
-        outlook->of = BH_OUTLOOK_NODE;
-        rc = bh_names_find(story->names, BH_NAMED_NODE, words->at[1], &outlook->node.v, err);
+            rc = bh_parse_u32(value, 0, BH_READY_MAX, &advice->ready, err);
+        advice->profile = rc == BH_OK ? row.profile : 0;
+    } else if (advice->hot || strcmp(what, "cool") == 0) {
+        advice->of = BH_ADVICE_NODE;
+        rc = bh_names_find(story->names, BH_NAMED_NODE, words->at[1], &advice->node.v, err);
     } else {
         rc = bh_err_set(err, BH_INVALID, "%.40s: expected wants, ready, hot or cool", what);
     }

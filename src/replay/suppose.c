@@ -17,7 +17,7 @@ static const uint64_t least_ns = 1000000000;
 /* What is supposed, and on which copy. */
 struct supposing {
     const struct bh_store *store;
-    struct bh_forecast before, after;
+    struct bh_simulation before, after;
     const char *value;               /* behind the = */
     struct bh_err *err;
 };
@@ -73,7 +73,7 @@ print_tenant(const struct supposing *s, bh_tenant_id tenant, FILE *out)
 static bh_rc
 send(struct supposing *s, const struct bh_event *event)
 {
-    bh_rc rc = bh_forecast_send(&s->after, event);
+    bh_rc rc = bh_simulation_send(&s->after, event);
 
     if (rc == BH_OK)
         return rc;
@@ -194,11 +194,11 @@ print_span(const struct supposing *s, const char *before, uint64_t at_ns, FILE *
 static void
 print_differences(const struct supposing *s, FILE *out)
 {
-    uint32_t max = s->before.outlooks.count, count;
+    uint32_t max = s->before.forecasts.count, count;
     struct bh_difference *rows = calloc((size_t)max + 1, sizeof *rows);
 
     BH_ASSERT(rows);
-    count = bh_whatif_compare(&s->before.outlooks, &s->after.outlooks, least_ns, rows, max);
+    count = bh_whatif_compare(&s->before.forecasts, &s->after.forecasts, least_ns, rows, max);
     for (uint32_t i = 0; i < count; i++) {
         fprintf(out, "job %" PRIu64 " ", rows[i].job.v);
         print_tenant(s, rows[i].tenant, out);
@@ -209,7 +209,7 @@ print_differences(const struct supposing *s, FILE *out)
             fprintf(out, " for job %" PRIu64, rows[i].for_job.v);
         fputc('\n', out);
     }
-    fprintf(out, "changes   %" PRIu32 " (%s)\n", count, bh_forecast_assumption);
+    fprintf(out, "changes   %" PRIu32 " (%s)\n", count, bh_simulation_assumption);
     free(rows);
 }
 
@@ -220,18 +220,18 @@ bh_suppose(const struct bh_store *store, const struct bh_engine *engine, const c
     struct supposing s = { .store = store, .err = err };
     bh_rc rc;
 
-    bh_forecast_take(engine, &s.before);
-    bh_forecast_twin(&s.before, &s.after);
-    bh_forecast_begin(&s.before, 0); /* when the last record was written */
-    bh_forecast_begin(&s.after, 0);
+    bh_simulation_copy(engine, &s.before);
+    bh_simulation_clone(&s.before, &s.after);
+    bh_simulation_begin(&s.before, 0); /* when the last record was written */
+    bh_simulation_begin(&s.after, 0);
     rc = apply(&s, change);
     if (rc == BH_OK) {
-        bh_forecast_play(&s.before);
-        bh_forecast_play(&s.after);
+        bh_simulation_run(&s.before);
+        bh_simulation_run(&s.after);
         fprintf(out, "what if   %s\n", change);
         print_differences(&s, out);
     }
-    bh_forecast_free(&s.before);
-    bh_forecast_free(&s.after);
+    bh_simulation_free(&s.before);
+    bh_simulation_free(&s.after);
     return rc;
 }

@@ -11,7 +11,7 @@
 #include "replay/story.h"
 
 struct bh_supposed {
-    struct bh_forecast before, after;
+    struct bh_simulation before, after;
 };
 
 void
@@ -19,8 +19,8 @@ bh_supposed_free(struct bh_supposed *supposed)
 {
     if (!supposed)
         return;
-    bh_forecast_free(&supposed->before);
-    bh_forecast_free(&supposed->after);
+    bh_simulation_free(&supposed->before);
+    bh_simulation_free(&supposed->after);
     free(supposed);
 }
 
@@ -32,10 +32,10 @@ bh_supposed_begin(struct bh_story *story)
 
     BH_ASSERT(supposed);
     bh_supposed_free(story->supposed);
-    bh_forecast_take(bh_world_engine(story->world), &supposed->before);
-    bh_forecast_twin(&supposed->before, &supposed->after);
-    bh_forecast_begin(&supposed->before, now_ns);
-    bh_forecast_begin(&supposed->after, now_ns);
+    bh_simulation_copy(bh_world_engine(story->world), &supposed->before);
+    bh_simulation_clone(&supposed->before, &supposed->after);
+    bh_simulation_begin(&supposed->before, now_ns);
+    bh_simulation_begin(&supposed->after, now_ns);
     story->supposed = supposed;
     story->supposing = true;
 }
@@ -43,8 +43,8 @@ bh_supposed_begin(struct bh_story *story)
 bh_rc
 bh_supposed_send(struct bh_story *story, const struct bh_event *event, struct bh_err *err)
 {
-    struct bh_forecast *after = &story->supposed->after;
-    bh_rc rc = bh_forecast_send(after, event);
+    struct bh_simulation *after = &story->supposed->after;
+    bh_rc rc = bh_simulation_send(after, event);
 
     if (rc == BH_OK)
         return rc;
@@ -57,8 +57,8 @@ bh_supposed_send(struct bh_story *story, const struct bh_event *event, struct bh
 void
 bh_supposed_play(struct bh_story *story)
 {
-    bh_forecast_play(&story->supposed->before);
-    bh_forecast_play(&story->supposed->after);
+    bh_simulation_run(&story->supposed->before);
+    bh_simulation_run(&story->supposed->after);
     story->supposing = false;
 }
 
@@ -73,15 +73,15 @@ struct found {
 static struct found
 look(const struct bh_supposed *supposed, bh_job_id job, struct bh_difference *rows)
 {
-    const struct bh_outlook *row = bh_outlooks_find(&supposed->after.outlooks, job);
-    uint32_t max = supposed->before.outlooks.count;
-    uint32_t count = bh_whatif_compare(&supposed->before.outlooks, &supposed->after.outlooks, 1,
+    const struct bh_job_forecast *row = bh_job_forecasts_find(&supposed->after.forecasts, job);
+    uint32_t max = supposed->before.forecasts.count;
+    uint32_t count = bh_whatif_compare(&supposed->before.forecasts, &supposed->after.forecasts, 1,
                                        rows, max);
 
     for (uint32_t i = 0; i < count; i++)
         if (bh_same(rows[i].job, job))
             return (struct found){ bh_difference_names[rows[i].kind], rows[i].after_ns };
-    if (bh_outlooks_find(&supposed->before.outlooks, job))
+    if (bh_job_forecasts_find(&supposed->before.forecasts, job))
         return (struct found){ "same", row ? row->start_ns : 0 };
     if (row && row->start_ns == supposed->after.future->begin_ns)
         return (struct found){ "starts", row->start_ns };
@@ -118,7 +118,7 @@ play_expect_whatif(struct bh_story *story, const struct bh_words *words, struct 
         rc = bh_err_set(err, BH_INVALID, "nothing was supposed before");
     if (rc != BH_OK)
         return rc;
-    rows = calloc((size_t)story->supposed->before.outlooks.count + 1, sizeof *rows);
+    rows = calloc((size_t)story->supposed->before.forecasts.count + 1, sizeof *rows);
     BH_ASSERT(rows);
     found = look(story->supposed, (bh_job_id){ id }, rows);
     free(rows);

@@ -165,8 +165,8 @@ order(struct bh_world *world, const struct bh_effect *effect, struct bh_err *err
     if (effect->kind == BH_FX_START || effect->kind == BH_FX_RESUME) {
         if (!bh_view_lease(world->state.engine, effect->lease, &view))
             return broken(world, "an effect names a lease that is gone", err);
-        order.pieces = view.pieces;
-        order.piece_count = view.piece_count;
+        order.partitions = view.partitions;
+        order.partition_count = view.partition_count;
     }
     return bh_rig_order(world->rig, &order, err);
 }
@@ -341,18 +341,18 @@ bh_world_exit(struct bh_world *world, const struct bh_ev_ended *end, struct bh_e
 static bh_rc
 tell_gone_pieces(struct bh_world *world, bh_node_id node, struct bh_err *err)
 {
-    struct bh_piece_view piece;
+    struct bh_partition_view partition;
     struct bh_gpu_view gpu;
     uint32_t cursor = 0;
     bh_rc rc = BH_OK;
 
-    while (rc == BH_OK && bh_view_next_piece(world->state.engine, &cursor, &piece)) {
-        struct bh_event event = { .kind = BH_EV_PIECE_GONE,
-                                  .u.piece = { piece.piece.partition, BH_OUTCOME_FAILED, 0 } };
+    while (rc == BH_OK && bh_view_next_partition(world->state.engine, &cursor, &partition)) {
+        struct bh_event event = { .kind = BH_EV_PARTITION_GONE,
+                                  .u.partition = { partition.partition.partition, BH_OUTCOME_FAILED, 0 } };
 
-        if ((piece.state != BH_PIECE_IDLE && piece.state != BH_PIECE_LEASED)
-            || bh_rig_has_piece(world->rig, piece.piece.partition)
-            || !bh_view_gpu(world->state.engine, piece.piece.gpu, &gpu)
+        if ((partition.state != BH_PARTITION_IDLE && partition.state != BH_PARTITION_LEASED)
+            || bh_rig_has_piece(world->rig, partition.partition.partition)
+            || !bh_view_gpu(world->state.engine, partition.partition.gpu, &gpu)
             || !bh_same(gpu.node, node))
             continue;
         rc = hear(world, &event, err);

@@ -21,7 +21,7 @@
 
 enum { PATH_SIZE = 512 };
 #define KEEPERS "keepers"
-#define GLANCE (200 * UINT64_C(1000))
+#define POLL_INTERVAL (200 * UINT64_C(1000))
 
 /* The hierarchies used of version 1, blkio where there is one; on version 2 the one tree has index 0.
  * They are entered in this order: by the first the processes of a group are found and signalled, also
@@ -38,7 +38,7 @@ hierarchy_count(const struct bh_cgroup_host *host)
 
 /* `file` "" names the folder itself. */
 static void
-path_of(const struct bh_cgroup_host *host, enum hierarchy hierarchy, const char *path,
+cgroup_path_of(const struct bh_cgroup_host *host, enum hierarchy hierarchy, const char *path,
         const char *file, char ret_path[PATH_SIZE])
 {
     snprintf(ret_path, PATH_SIZE, "%s%s%s%s%s%s", host->mount, host->unified ? "" : "/",
@@ -46,7 +46,7 @@ path_of(const struct bh_cgroup_host *host, enum hierarchy hierarchy, const char 
 }
 
 static bh_rc
-write_file(const char *path, const char *text, struct bh_err *err)
+cgroup_write_file(const char *path, const char *text, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -57,7 +57,7 @@ write_file(const char *path, const char *text, struct bh_err *err)
 
 /* The text of a small file, or false. */
 static bool
-read_file(const char *path, char *ret_text, size_t size)
+cgroup_read_file(const char *path, char *ret_text, size_t size)
 {
     BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, ret_text, size - 1);
@@ -69,11 +69,11 @@ read_file(const char *path, char *ret_text, size_t size)
 }
 
 static bool
-read_number(const char *path, uint64_t *ret_value)
+cgroup_read_number(const char *path, uint64_t *ret_value)
 {
     char text[64];
 
-    if (!read_file(path, text, sizeof text))
+    if (!cgroup_read_file(path, text, sizeof text))
         return false;
     *ret_value = strtoull(text, NULL, 10);
     return true;
@@ -86,7 +86,7 @@ read_keyed(const char *path, const char *key, uint64_t *ret_value)
     char text[4096];
     size_t length = strlen(key);
 
-    if (!read_file(path, text, sizeof text))
+    if (!cgroup_read_file(path, text, sizeof text))
         return false;
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
@@ -122,8 +122,8 @@ check_controllers(const struct bh_cgroup_host *host, struct bh_err *err)
 {
     char path[PATH_SIZE], held[512];
 
-    path_of(host, MEMORY, "", "cgroup.controllers", path);
-    if (!read_file(path, held, sizeof held))
+    cgroup_path_of(host, MEMORY, "", "cgroup.controllers", path);
+    if (!cgroup_read_file(path, held, sizeof held))
         return bh_err_errno(err, "read %s", path);
     for (size_t i = 0; i < BH_COUNT(controllers); i++) {
         if (!has_word(held, controllers[i]))
@@ -146,7 +146,7 @@ bh_cgroup_probe(const char *mount, struct bh_cgroup_host *ret_host, struct bh_er
         return bh_err_errno(err, "look at %s", mount);
     host.unified = fs.f_type == 0x63677270; /* CGROUP2_SUPER_MAGIC */
     for (uint32_t i = 0; i < hierarchy_count(&host); i++) {
-        path_of(&host, i, "", "cgroup.procs", path);
+        cgroup_path_of(&host, i, "", "cgroup.procs", path);
         if (access(path, F_OK) != 0)
             return bh_err_set(err, BH_UNAVAILABLE, "no control group hierarchy at %s", path);
     }
@@ -156,7 +156,7 @@ bh_cgroup_probe(const char *mount, struct bh_cgroup_host *ret_host, struct bh_er
         if (rc != BH_OK)
             return rc;
     }
-    path_of(&host, BLKIO, "", "cgroup.procs", path);
+    cgroup_path_of(&host, BLKIO, "", "cgroup.procs", path);
     host.blkio = !host.unified && access(path, F_OK) == 0;
     *ret_host = host;
     return BH_OK;
@@ -179,13 +179,13 @@ static const struct knob cpu_weight = { CPU, "cpu.shares", "cpu.weight" };
 static const struct knob freezer = { FREEZER, "freezer.state", "cgroup.freeze" };
 
 static bh_rc
-set(const struct bh_cgroup_host *host, const char *path, const struct knob *knob,
+cgroup_set(const struct bh_cgroup_host *host, const char *path, const struct knob *knob,
     const char *value, struct bh_err *err)
 {
     char name[PATH_SIZE];
 
-    path_of(host, knob->hierarchy, path, host->unified ? knob->v2 : knob->v1, name);
-    return write_file(name, value, err);
+    cgroup_path_of(host, knob->hierarchy, path, host->unified ? knob->v2 : knob->v1, name);
+    return cgroup_write_file(name, value, err);
 }
 
 /* Swap would carry a job past its memory limit; some machines cannot account it. */
@@ -194,7 +194,7 @@ forbid_swap(const struct bh_cgroup_host *host, const char *path, const char *mem
 {
     struct bh_err ignored;
 
-    (void)!set(host, path, &swap_limit, host->unified ? "0" : memory, &ignored);
+    (void)!cgroup_set(host, path, &swap_limit, host->unified ? "0" : memory, &ignored);
 }
 
 /* Version 1 does not see what is written later from memory; version 2 does. */
@@ -211,12 +211,12 @@ limit_io(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox, st
     if (host->unified) {
         snprintf(value, sizeof value, "%u:%u rbps=%" PRIu64 " wbps=%" PRIu64, sandbox->io_major,
                  sandbox->io_minor, sandbox->io_bytes, sandbox->io_bytes);
-        return set(host, sandbox->cgroup, &reads, value, err);
+        return cgroup_set(host, sandbox->cgroup, &reads, value, err);
     }
     snprintf(value, sizeof value, "%u:%u %" PRIu64, sandbox->io_major, sandbox->io_minor,
              sandbox->io_bytes);
-    rc = set(host, sandbox->cgroup, &reads, value, err);
-    return rc == BH_OK ? set(host, sandbox->cgroup, &writes, value, err) : rc;
+    rc = cgroup_set(host, sandbox->cgroup, &reads, value, err);
+    return rc == BH_OK ? cgroup_set(host, sandbox->cgroup, &writes, value, err) : rc;
 }
 
 static bh_rc
@@ -228,17 +228,17 @@ set_limits(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbox,
 
     if (sandbox->memory_bytes > 0) {
         snprintf(value, sizeof value, "%" PRIu64, sandbox->memory_bytes);
-        rc = set(host, sandbox->cgroup, &memory_limit, value, err);
+        rc = cgroup_set(host, sandbox->cgroup, &memory_limit, value, err);
         forbid_swap(host, sandbox->cgroup, value);
     }
     if (rc == BH_OK && sandbox->pids > 0) {
         snprintf(value, sizeof value, "%u", sandbox->pids + 1); /* and the runtime itself */
-        rc = set(host, sandbox->cgroup, &pids_limit, value, err);
+        rc = cgroup_set(host, sandbox->cgroup, &pids_limit, value, err);
     }
     if (rc == BH_OK && sandbox->cpu_milli > 0) {
         snprintf(value, sizeof value, host->unified ? "%u 100000" : "%u",
                  sandbox->cpu_milli * 100);
-        rc = set(host, sandbox->cgroup, &cpu_limit, value, err);
+        rc = cgroup_set(host, sandbox->cgroup, &cpu_limit, value, err);
     }
     if (rc == BH_OK && sandbox->io_bytes > 0)
         rc = limit_io(host, sandbox, err);
@@ -257,7 +257,7 @@ weigh_jobs(const struct bh_cgroup_host *host, const char *path)
     if (!name || name == path)
         return;
     snprintf(parent, sizeof parent, "%.*s", (int)(name - path), path);
-    (void)!set(host, parent, &cpu_weight, host->unified ? "50" : "512", &ignored);
+    (void)!cgroup_set(host, parent, &cpu_weight, host->unified ? "50" : "512", &ignored);
 }
 
 /* ---- devices ---- */
@@ -285,7 +285,7 @@ allow_device(const struct bh_cgroup_host *host, const char *path,
     if (device->minor != BH_DEVICE_ANY_MINOR)
         snprintf(minor, sizeof minor, "%u", device->minor);
     snprintf(rule, sizeof rule, "c %u:%s %s", device->major, minor, device->write ? "rw" : "r");
-    return set(host, path, &(struct knob){ DEVICES, "devices.allow", NULL }, rule, err);
+    return cgroup_set(host, path, &(struct knob){ DEVICES, "devices.allow", NULL }, rule, err);
 }
 
 static bh_rc
@@ -304,10 +304,10 @@ fence_devices(const struct bh_cgroup_host *host, const struct bh_sandbox *sandbo
     if (host->unified) {
         char folder[PATH_SIZE];
 
-        path_of(host, DEVICES, sandbox->cgroup, "", folder);
+        cgroup_path_of(host, DEVICES, sandbox->cgroup, "", folder);
         return bh_device_filter_attach(folder, all, count, err);
     }
-    rc = set(host, sandbox->cgroup, &(struct knob){ DEVICES, "devices.deny", NULL }, "a", err);
+    rc = cgroup_set(host, sandbox->cgroup, &(struct knob){ DEVICES, "devices.deny", NULL }, "a", err);
     for (uint32_t i = 0; i < count && rc == BH_OK; i++)
         rc = allow_device(host, sandbox->cgroup, &all[i], err);
     return rc;
@@ -326,22 +326,22 @@ hand_down(const char *path, struct bh_err *err)
     size_t used = 0;
 
     snprintf(control, sizeof control, "%s/cgroup.subtree_control", path);
-    if (!read_file(control, held, sizeof held))
+    if (!cgroup_read_file(control, held, sizeof held))
         return bh_err_errno(err, "read %s", control);
     for (size_t i = 0; i < BH_COUNT(controllers); i++) {
         if (!has_word(held, controllers[i]))
             used += (size_t)snprintf(missing + used, sizeof missing - used, "+%s ",
                                      controllers[i]);
     }
-    if (used > 0 && write_file(control, missing, err) != BH_OK)
+    if (used > 0 && cgroup_write_file(control, missing, err) != BH_OK)
         return err->rc;
     if (!has_word(held, "io")) /* only limit_io needs it, and says so */
-        (void)!write_file(control, "+io", &ignored);
+        (void)!cgroup_write_file(control, "+io", &ignored);
     return BH_OK;
 }
 
 static bh_rc
-make_folder(const struct bh_cgroup_host *host, const char *path, bool leaf, struct bh_err *err)
+cgroup_make_folder(const struct bh_cgroup_host *host, const char *path, bool leaf, struct bh_err *err)
 {
     if (mkdir(path, 0755) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make control group %s", path);
@@ -349,14 +349,14 @@ make_folder(const struct bh_cgroup_host *host, const char *path, bool leaf, stru
 }
 
 static bh_rc
-make_folders(const struct bh_cgroup_host *host, enum hierarchy hierarchy, const char *path,
+cgroup_make_folders(const struct bh_cgroup_host *host, enum hierarchy hierarchy, const char *path,
              struct bh_err *err)
 {
     char folder[PATH_SIZE];
     size_t at = strlen(host->mount) + (host->unified ? 0 : 1 + strlen(hierarchy_names[hierarchy]));
     bh_rc rc = BH_OK;
 
-    path_of(host, hierarchy, path, "", folder);
+    cgroup_path_of(host, hierarchy, path, "", folder);
     if (!host->unified && mkdir(folder, 0755) == 0)
         return BH_OK;
     for (char *slash = folder + at; rc == BH_OK; slash++) {
@@ -365,7 +365,7 @@ make_folders(const struct bh_cgroup_host *host, enum hierarchy hierarchy, const 
         char kept = *slash;
 
         *slash = '\0';
-        rc = make_folder(host, folder, !kept, err);
+        rc = cgroup_make_folder(host, folder, !kept, err);
         *slash = kept;
         if (!kept)
             break;
@@ -380,7 +380,7 @@ bh_cgroup_make(const struct bh_cgroup_host *host, const struct bh_sandbox *sandb
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < hierarchy_count(host) && rc == BH_OK; i++)
-        rc = make_folders(host, i, sandbox->cgroup, err);
+        rc = cgroup_make_folders(host, i, sandbox->cgroup, err);
     weigh_jobs(host, sandbox->cgroup);
     if (rc == BH_OK)
         rc = set_limits(host, sandbox, err);
@@ -394,9 +394,9 @@ bh_cgroup_make_parent(const struct bh_cgroup_host *host, const char *path, char 
                       size_t size, struct bh_err *err)
 {
     char folder[PATH_SIZE];
-    bh_rc rc = make_folders(host, MEMORY, path, err);
+    bh_rc rc = cgroup_make_folders(host, MEMORY, path, err);
 
-    path_of(host, MEMORY, path, "", folder);
+    cgroup_path_of(host, MEMORY, path, "", folder);
     if (rc == BH_OK && snprintf(ret_folder, size, "%s", folder) >= (int)size)
         return bh_err_set(err, BH_FULL, "the path of control group %.80s is too long", path);
     return rc;
@@ -408,7 +408,7 @@ bh_cgroup_enter(const struct bh_cgroup_host *host, const char *path, struct bh_e
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < hierarchy_count(host) && rc == BH_OK; i++)
-        rc = set(host, path, &(struct knob){ i, "tasks", "cgroup.procs" }, "0", err);
+        rc = cgroup_set(host, path, &(struct knob){ i, "tasks", "cgroup.procs" }, "0", err);
     return rc;
 }
 
@@ -433,9 +433,9 @@ bh_cgroup_step_aside(const struct bh_cgroup_host *host, const char *path, struct
     if (mkdir(folder, 0755) != 0 && errno != EEXIST)
         return bh_err_errno(err, "make control group %s", folder);
     snprintf(procs, sizeof procs, "%s/cpu.weight", folder);
-    (void)!write_file(procs, "10000", &ignored); /* above all the jobs' beside it; where there is one */
+    (void)!cgroup_write_file(procs, "10000", &ignored); /* above all the jobs' beside it; where there is one */
     snprintf(procs, sizeof procs, "%s/cgroup.procs", folder);
-    return write_file(procs, "0", err);
+    return cgroup_write_file(procs, "0", err);
 }
 
 /* ---- processes ---- */
@@ -449,7 +449,7 @@ bh_cgroup_processes(const struct bh_cgroup_host *host, const char *path,
     bh_rc rc;
 
     ret_members->count = 0;
-    path_of(host, FREEZER, path, "cgroup.procs", name);
+    cgroup_path_of(host, FREEZER, path, "cgroup.procs", name);
     file = fopen(name, "re");
     if (!file && errno == ENOENT)
         return BH_OK;
@@ -491,7 +491,7 @@ bh_cgroup_has(const struct bh_cgroup_host *host, const char *path, pid_t pid, bo
 
     *ret_inside = false;
     snprintf(name, sizeof name, "/proc/%d/cgroup", (int)pid);
-    if (!read_file(name, text, sizeof text))
+    if (!cgroup_read_file(name, text, sizeof text))
         return errno == ENOENT || errno == ESRCH ? BH_OK : bh_err_errno(err, "read %s", name);
     *ret_inside = is_among_lines(host, text, path);
     return BH_OK;
@@ -505,7 +505,7 @@ bh_cgroup_signal(const struct bh_cgroup_host *host, const char *path,
     FILE *file;
 
     *ret_count = 0;
-    path_of(host, FREEZER, path, "cgroup.procs", name);
+    cgroup_path_of(host, FREEZER, path, "cgroup.procs", name);
     file = fopen(name, "re");
     if (!file)
         return errno == ENOENT ? BH_OK : bh_err_errno(err, "open %s", name);
@@ -530,8 +530,8 @@ bh_cgroup_frozen(const struct bh_cgroup_host *host, const char *path, bool *ret_
     char name[PATH_SIZE], text[32];
     uint64_t flag = 0;
 
-    path_of(host, FREEZER, path, host->unified ? "cgroup.events" : "freezer.state", name);
-    if (host->unified ? !read_keyed(name, "frozen", &flag) : !read_file(name, text, sizeof text))
+    cgroup_path_of(host, FREEZER, path, host->unified ? "cgroup.events" : "freezer.state", name);
+    if (host->unified ? !read_keyed(name, "frozen", &flag) : !cgroup_read_file(name, text, sizeof text))
         return bh_err_errno(err, "read %s", name);
     *ret_frozen = host->unified ? flag == 1 : strcmp(text, "FROZEN\n") == 0;
     return BH_OK;
@@ -554,18 +554,18 @@ bh_cgroup_freeze(const struct bh_cgroup_host *host, const char *path, bool froze
                  struct bh_err *err)
 {
     const char *words[2][2] = { { "THAWED", "FROZEN" }, { "0", "1" } };
-    struct bh_patience patience = bh_patience_begin(bh_time_monotonic());
+    struct bh_progress_timeout timeout = bh_progress_timeout_begin(bh_time_monotonic());
     bool now = !frozen;
     bh_rc rc = BH_OK;
 
     while (rc == BH_OK && now != frozen) {
-        rc = set(host, path, &freezer, words[host->unified][frozen], err);
+        rc = cgroup_set(host, path, &freezer, words[host->unified][frozen], err);
         if (rc == BH_OK)
             rc = bh_cgroup_frozen(host, path, &now, err);
-        if (rc == BH_OK && now != frozen && !bh_patience_left(&patience, bh_time_monotonic(), cpu_of(host, path)))
+        if (rc == BH_OK && now != frozen && !bh_progress_timeout_is_left(&timeout, bh_time_monotonic(), cpu_of(host, path)))
             rc = bh_err_set(err, BH_TIMEOUT, "%s does not %s", path, frozen ? "freeze" : "thaw");
         if (rc == BH_OK && now != frozen)
-            bh_time_sleep(GLANCE);
+            bh_time_sleep(POLL_INTERVAL);
     }
     return rc;
 }
@@ -613,14 +613,14 @@ kill_all(const struct bh_cgroup_host *host, const char *path, bh_ns deadline, st
 
 /* A group is busy for a moment after its last process has gone. */
 static bh_rc
-remove_folder(const char *folder, bh_ns deadline, struct bh_err *err)
+cgroup_remove_folder(const char *folder, bh_ns deadline, struct bh_err *err)
 {
     while (rmdir(folder) != 0) {
         if (errno == ENOENT)
             return BH_OK;
         if (errno != EBUSY || bh_time_monotonic() > deadline)
             return bh_err_errno(err, "remove control group %s", folder);
-        bh_time_sleep(GLANCE);
+        bh_time_sleep(POLL_INTERVAL);
     }
     return BH_OK;
 }
@@ -628,13 +628,13 @@ remove_folder(const char *folder, bh_ns deadline, struct bh_err *err)
 bh_rc
 bh_cgroup_destroy(const struct bh_cgroup_host *host, const char *path, struct bh_err *err)
 {
-    bh_ns deadline = bh_time_monotonic() + BH_PATIENCE;
+    bh_ns deadline = bh_time_monotonic() + BH_PROGRESS_TIMEOUT;
     char folder[PATH_SIZE];
     bh_rc rc = kill_all(host, path, deadline, err);
 
     for (uint32_t i = 0; i < hierarchy_count(host) && rc == BH_OK; i++) {
-        path_of(host, i, path, "", folder);
-        rc = remove_folder(folder, deadline, err);
+        cgroup_path_of(host, i, path, "", folder);
+        rc = cgroup_remove_folder(folder, deadline, err);
     }
     return rc;
 }
@@ -649,7 +649,7 @@ bh_cgroup_remove_empty(const struct bh_cgroup_host *host, const char *path)
         rmdir(folder);
     }
     for (uint32_t i = 0; i < hierarchy_count(host); i++) {
-        path_of(host, i, path, "", folder);
+        cgroup_path_of(host, i, path, "", folder);
         rmdir(folder);
     }
 }
@@ -674,15 +674,15 @@ usage_of_v1(const struct bh_cgroup_host *host, const char *path, struct bh_sandb
     uint64_t kills = 0;
     bool found;
 
-    path_of(host, CPUACCT, path, "cpuacct.usage", name);
-    found = read_number(name, &usage->cpu_ns);
-    path_of(host, MEMORY, path, "memory.usage_in_bytes", name);
-    found = read_number(name, &usage->bytes) && found;
-    path_of(host, MEMORY, path, "memory.max_usage_in_bytes", name);
-    found = read_number(name, &usage->peak_bytes) && found;
-    path_of(host, MEMORY, path, "memory.stat", name);
+    cgroup_path_of(host, CPUACCT, path, "cpuacct.usage", name);
+    found = cgroup_read_number(name, &usage->cpu_ns);
+    cgroup_path_of(host, MEMORY, path, "memory.usage_in_bytes", name);
+    found = cgroup_read_number(name, &usage->bytes) && found;
+    cgroup_path_of(host, MEMORY, path, "memory.max_usage_in_bytes", name);
+    found = cgroup_read_number(name, &usage->peak_bytes) && found;
+    cgroup_path_of(host, MEMORY, path, "memory.stat", name);
     usage->file_bytes = file_bytes(name, "total_active_file", "total_inactive_file");
-    path_of(host, MEMORY, path, "memory.oom_control", name);
+    cgroup_path_of(host, MEMORY, path, "memory.oom_control", name);
     usage->oom = read_keyed(name, "oom_kill", &kills) && kills > 0;
     return found;
 }
@@ -694,17 +694,17 @@ usage_of_v2(const struct bh_cgroup_host *host, const char *path, struct bh_sandb
     uint64_t kills = 0, cpu_us = 0;
     bool found;
 
-    path_of(host, CPU, path, "cpu.stat", name);
+    cgroup_path_of(host, CPU, path, "cpu.stat", name);
     found = read_keyed(name, "usage_usec", &cpu_us);
     usage->cpu_ns = cpu_us * 1000;
-    path_of(host, MEMORY, path, "memory.current", name);
-    found = read_number(name, &usage->bytes) && found;
-    path_of(host, MEMORY, path, "memory.peak", name); /* since Linux 5.19 */
-    if (!read_number(name, &usage->peak_bytes))
+    cgroup_path_of(host, MEMORY, path, "memory.current", name);
+    found = cgroup_read_number(name, &usage->bytes) && found;
+    cgroup_path_of(host, MEMORY, path, "memory.peak", name); /* since Linux 5.19 */
+    if (!cgroup_read_number(name, &usage->peak_bytes))
         usage->peak_bytes = usage->bytes;
-    path_of(host, MEMORY, path, "memory.stat", name);
+    cgroup_path_of(host, MEMORY, path, "memory.stat", name);
     usage->file_bytes = file_bytes(name, "active_file", "inactive_file");
-    path_of(host, MEMORY, path, "memory.events", name);
+    cgroup_path_of(host, MEMORY, path, "memory.events", name);
     usage->oom = read_keyed(name, "oom_kill", &kills) && kills > 0;
     return found;
 }
@@ -729,7 +729,7 @@ bh_cgroup_list(const struct bh_cgroup_host *host, const char *parent,
     DIR *dir;
 
     ret_names->count = 0;
-    path_of(host, MEMORY, parent, "", folder);
+    cgroup_path_of(host, MEMORY, parent, "", folder);
     dir = opendir(folder);
     if (!dir && errno == ENOENT)
         return BH_OK;

@@ -14,7 +14,7 @@
 static char top[] = "/tmp/bh-cgroup-XXXXXX";
 
 static void
-put(const char *name, const char *text)
+cgroup_test_put(const char *name, const char *text)
 {
     char path[128];
     struct bh_err err;
@@ -24,7 +24,7 @@ put(const char *name, const char *text)
 }
 
 static const char *
-get(const char *name)
+cgroup_test_get(const char *name)
 {
     static char memory[128];
     char path[128];
@@ -37,7 +37,7 @@ get(const char *name)
 }
 
 static void
-make_folder(const char *name)
+cgroup_test_make_folder(const char *name)
 {
     char path[128];
 
@@ -73,9 +73,9 @@ test_handed_down(void **state)
         struct bh_sandbox sandbox = { .cgroup = "/bh-1" };
         struct bh_err err;
 
-        put("cgroup.subtree_control", cases[i].held);
+        cgroup_test_put("cgroup.subtree_control", cases[i].held);
         BH_CHECK(cases[i].name, bh_cgroup_make(&host, &sandbox, &err) != BH_OK); /* no filter here */
-        BH_CHECK_STR(cases[i].name, get("cgroup.subtree_control"), cases[i].then);
+        BH_CHECK_STR(cases[i].name, cgroup_test_get("cgroup.subtree_control"), cases[i].then);
     }
     bh_cgroup_remove_empty(&host, "/bh-1");
     BH_CHECK_DONE();
@@ -91,16 +91,16 @@ test_step_aside(void **state)
     old.unified = false;
     BH_CHECK_EQ("version 1", bh_cgroup_step_aside(&old, "/jobs/bh-1", &err), BH_OK);
     BH_CHECK_EQ("no parent", bh_cgroup_step_aside(&host, "/jobs/bh-1", &err), BH_NOT_FOUND);
-    make_folder("jobs");
-    make_folder("jobs/keepers");
-    put("jobs/keepers/cgroup.procs", "");
+    cgroup_test_make_folder("jobs");
+    cgroup_test_make_folder("jobs/keepers");
+    cgroup_test_put("jobs/keepers/cgroup.procs", "");
     BH_CHECK_EQ("moved where nothing is weighed", bh_cgroup_step_aside(&host, "/jobs/bh-1", &err), BH_OK);
-    BH_CHECK_STR("itself", get("jobs/keepers/cgroup.procs"), "0");
-    put("jobs/keepers/cpu.weight", "100");
-    put("jobs/keepers/cgroup.procs", "");
+    BH_CHECK_STR("itself", cgroup_test_get("jobs/keepers/cgroup.procs"), "0");
+    cgroup_test_put("jobs/keepers/cpu.weight", "100");
+    cgroup_test_put("jobs/keepers/cgroup.procs", "");
     BH_CHECK_EQ("moved", bh_cgroup_step_aside(&host, "/jobs/bh-1", &err), BH_OK);
-    BH_CHECK_STR("above the jobs beside it", get("jobs/keepers/cpu.weight"), "10000");
-    BH_CHECK_STR("itself, too", get("jobs/keepers/cgroup.procs"), "0");
+    BH_CHECK_STR("above the jobs beside it", cgroup_test_get("jobs/keepers/cpu.weight"), "10000");
+    BH_CHECK_STR("itself, too", cgroup_test_get("jobs/keepers/cgroup.procs"), "0");
     BH_CHECK_DONE();
 }
 
@@ -118,15 +118,15 @@ test_weight_of_jobs(void **state)
     struct bh_sandbox sandbox = { .cgroup = "/all/bh-2" };
     struct bh_err err;
 
-    put("cgroup.subtree_control", "cpu io memory pids");
-    make_folder("all");
-    make_folder("all/bh-2");
-    put("all/cgroup.subtree_control", "cpu io memory pids");
+    cgroup_test_put("cgroup.subtree_control", "cpu io memory pids");
+    cgroup_test_make_folder("all");
+    cgroup_test_make_folder("all/bh-2");
+    cgroup_test_put("all/cgroup.subtree_control", "cpu io memory pids");
     for (size_t i = 0; i < BH_COUNT(cases); i++)
-        put(cases[i].file, cases[i].had);
+        cgroup_test_put(cases[i].file, cases[i].had);
     (void)!bh_cgroup_make(&host, &sandbox, &err); /* no limits and no filter here */
     for (size_t i = 0; i < BH_COUNT(cases); i++)
-        BH_CHECK_STR(cases[i].file, get(cases[i].file), cases[i].then);
+        BH_CHECK_STR(cases[i].file, cgroup_test_get(cases[i].file), cases[i].then);
     BH_CHECK_DONE();
 }
 

@@ -39,7 +39,7 @@ struct crun {
 /* ---- the program ---- */
 
 static void
-take_line(int fd, char *text, size_t size)
+crun_read_line(int fd, char *text, size_t size)
 {
     ssize_t n = read(fd, text, size - 1);
 
@@ -65,7 +65,7 @@ bh_crun_version(const char *program, char *ret_text, size_t size, struct bh_err 
     posix_spawn_file_actions_destroy(&actions);
     close(pipes[1]);
     if (!failed) {
-        take_line(pipes[0], line, sizeof line);
+        crun_read_line(pipes[0], line, sizeof line);
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
     }
@@ -101,14 +101,14 @@ write_config(struct crun *crun, const struct bh_sandbox *sandbox, struct bh_err 
 }
 
 static bh_rc
-look_at_masked(struct crun *crun, struct bh_err *err)
+read_masked(struct crun *crun, struct bh_err *err)
 {
     bh_ns now = bh_time_monotonic();
     bh_rc rc;
 
     if (crun->masked_at != 0 && now - crun->masked_at < MASKED_LIFE)
         return BH_OK;
-    rc = bh_masked_look(&crun->masked, err);
+    rc = bh_masked_read(&crun->masked, err);
     crun->masked_at = rc == BH_OK ? now : 0;
     return rc;
 }
@@ -117,10 +117,10 @@ static bh_rc
 crun_prepare(void *self, const struct bh_sandbox *sandbox, struct bh_err *err)
 {
     struct crun *crun = self;
-    bh_rc rc = bh_own_files_make(sandbox, err);
+    bh_rc rc = bh_sandbox_files_make(sandbox, err);
 
     if (rc == BH_OK)
-        rc = look_at_masked(crun, err);
+        rc = read_masked(crun, err);
     if (rc == BH_OK)
         rc = write_config(crun, sandbox, err);
     if (rc == BH_OK)

@@ -14,7 +14,7 @@ struct program {
 };
 
 static void
-put(struct program *program, struct bpf_insn instruction)
+device_filter_put(struct program *program, struct bpf_insn instruction)
 {
     BH_ASSERT(program->count < BH_DEVICE_FILTER_MAX);
     program->code[program->count++] = instruction;
@@ -22,17 +22,17 @@ put(struct program *program, struct bpf_insn instruction)
 
 /* r0 = value; exit: 1 allows, 0 refuses */
 static void
-put_answer(struct program *program, int value)
+device_filter_put_answer(struct program *program, int value)
 {
-    put(program, (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0,
+    device_filter_put(program, (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0,
                                     .imm = value });
-    put(program, (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT });
+    device_filter_put(program, (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT });
 }
 
 static void
-put_load(struct program *program, uint8_t to, int16_t offset)
+device_filter_put_load(struct program *program, uint8_t to, int16_t offset)
 {
-    put(program, (struct bpf_insn){ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = to & 0xf,
+    device_filter_put(program, (struct bpf_insn){ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = to & 0xf,
                                     .src_reg = 1, .off = offset });
 }
 
@@ -40,7 +40,7 @@ put_load(struct program *program, uint8_t to, int16_t offset)
 static void
 put_unless(struct program *program, uint8_t reg, uint32_t value, int16_t skip)
 {
-    put(program, (struct bpf_insn){ .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = reg & 0xf,
+    device_filter_put(program, (struct bpf_insn){ .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = reg & 0xf,
                                     .off = skip, .imm = (int32_t)value });
 }
 
@@ -55,9 +55,9 @@ put_rule(struct program *program, const struct bh_sandbox_device *device)
     if (device->minor != BH_DEVICE_ANY_MINOR)
         put_unless(program, 5, device->minor, rest--);
     if (!device->write)
-        put(program, (struct bpf_insn){ .code = BPF_JMP | BPF_JSET | BPF_K, .dst_reg = 3,
+        device_filter_put(program, (struct bpf_insn){ .code = BPF_JMP | BPF_JSET | BPF_K, .dst_reg = 3,
                                         .off = rest, .imm = BPF_DEVCG_ACC_WRITE });
-    put_answer(program, 1);
+    device_filter_put_answer(program, 1);
 }
 
 uint32_t
@@ -66,24 +66,24 @@ bh_device_filter_program(const struct bh_sandbox_device *devices, uint32_t count
 {
     struct program program = { ret_program, 0 };
 
-    put_load(&program, 2, 0); /* access_type: access << 16 | type */
-    put(&program, (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 3,
+    device_filter_put_load(&program, 2, 0); /* access_type: access << 16 | type */
+    device_filter_put(&program, (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 3,
                                      .src_reg = 2 });
-    put(&program, (struct bpf_insn){ .code = BPF_ALU64 | BPF_RSH | BPF_K, .dst_reg = 3,
+    device_filter_put(&program, (struct bpf_insn){ .code = BPF_ALU64 | BPF_RSH | BPF_K, .dst_reg = 3,
                                      .imm = 16 });
-    put(&program, (struct bpf_insn){ .code = BPF_ALU64 | BPF_AND | BPF_K, .dst_reg = 2,
+    device_filter_put(&program, (struct bpf_insn){ .code = BPF_ALU64 | BPF_AND | BPF_K, .dst_reg = 2,
                                      .imm = 0xffff });
-    put_load(&program, 4, 4);
-    put_load(&program, 5, 8);
+    device_filter_put_load(&program, 4, 4);
+    device_filter_put_load(&program, 5, 8);
     /* making a node is never allowed, opening one by the list */
     put_unless(&program, 2, BPF_DEVCG_DEV_CHAR, 2);
-    put(&program, (struct bpf_insn){ .code = BPF_JMP | BPF_JSET | BPF_K, .dst_reg = 3,
+    device_filter_put(&program, (struct bpf_insn){ .code = BPF_JMP | BPF_JSET | BPF_K, .dst_reg = 3,
                                      .off = 1, .imm = BPF_DEVCG_ACC_MKNOD });
-    put(&program, (struct bpf_insn){ .code = BPF_JMP | BPF_JA, .off = 2 });
-    put_answer(&program, 0);
+    device_filter_put(&program, (struct bpf_insn){ .code = BPF_JMP | BPF_JA, .off = 2 });
+    device_filter_put_answer(&program, 0);
     for (uint32_t i = 0; i < count; i++)
         put_rule(&program, &devices[i]);
-    put_answer(&program, 0);
+    device_filter_put_answer(&program, 0);
     return program.count;
 }
 

@@ -8,7 +8,7 @@ struct context {
 
 /* Run the program as the kernel would: the few instructions that it is made of. */
 static int
-judge(const struct bpf_insn *program, uint32_t count, const struct context *context)
+device_filter_test_judge(const struct bpf_insn *program, uint32_t count, const struct context *context)
 {
     uint64_t regs[11] = { 0 };
 
@@ -73,7 +73,7 @@ test_verdicts(void **state)
         struct context context = { cases[i].access << 16 | cases[i].type, cases[i].major,
                                    cases[i].minor };
 
-        BH_CHECK_EQ(cases[i].name, judge(program, count, &context), cases[i].allowed);
+        BH_CHECK_EQ(cases[i].name, device_filter_test_judge(program, count, &context), cases[i].allowed);
     }
     BH_CHECK_DONE();
 }
@@ -94,7 +94,7 @@ test_every_minor(void **state)
             struct context context = { BPF_DEVCG_ACC_READ << 16 | BPF_DEVCG_DEV_CHAR, majors[m],
                                        minor };
 
-            opened += judge(program, count, &context) == 1;
+            opened += device_filter_test_judge(program, count, &context) == 1;
         }
     BH_CHECK_EQ("so many open", opened, BH_COUNT(devices));
     BH_CHECK_DONE();
@@ -106,7 +106,7 @@ test_nothing_listed(void **state)
     static struct bpf_insn program[BH_DEVICE_FILTER_MAX];
     struct context context = { BPF_DEVCG_ACC_READ << 16 | BPF_DEVCG_DEV_CHAR, 1, 3 };
 
-    BH_CHECK_EQ("refused", judge(program, bh_device_filter_program(NULL, 0, program), &context),
+    BH_CHECK_EQ("refused", device_filter_test_judge(program, bh_device_filter_program(NULL, 0, program), &context),
                 0);
     BH_CHECK_DONE();
 }

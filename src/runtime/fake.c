@@ -12,7 +12,7 @@
 #include "base/time.h"
 
 enum { SANDBOXES_MAX = 64, PATH_SIZE = 512, SCRIPT_MAX = 1 << 20 };
-#define PATIENCE (2 * BH_NS_PER_S)
+#define TIMEOUT (2 * BH_NS_PER_S)
 
 struct entry {
     char id[64], bundle[PATH_SIZE];
@@ -24,7 +24,7 @@ struct fake {
 };
 
 static struct entry *
-find(struct fake *fake, const char *id)
+fake_find(struct fake *fake, const char *id)
 {
     for (size_t i = 0; i < SANDBOXES_MAX; i++) {
         if (strcmp(fake->entries[i].id, id) == 0)
@@ -87,13 +87,13 @@ static bh_rc
 fake_prepare(void *self, const struct bh_sandbox *sandbox, struct bh_err *err)
 {
     struct fake *fake = self;
-    struct entry *entry = find(fake, sandbox->id);
+    struct entry *entry = fake_find(fake, sandbox->id);
     bh_rc rc = write_script(sandbox, err);
 
     if (rc != BH_OK)
         return rc;
     if (!entry)
-        entry = find(fake, "");
+        entry = fake_find(fake, "");
     if (!entry)
         return bh_err_set(err, BH_FULL, "more than %d sandboxes", SANDBOXES_MAX);
     snprintf(entry->id, sizeof entry->id, "%s", sandbox->id);
@@ -137,7 +137,7 @@ is_zombie(pid_t pid)
 static pid_t
 group_of(struct fake *fake, const char *id)
 {
-    const struct entry *entry = find(fake, id);
+    const struct entry *entry = fake_find(fake, id);
     char path[PATH_SIZE + 8], memory[32];
     struct bh_buf text;
     struct bh_err ignored;
@@ -195,8 +195,8 @@ fake_freeze(void *self, const char *id, bool frozen, struct bh_err *err)
 static bh_rc
 fake_destroy(void *self, const char *id, struct bh_err *err)
 {
-    bh_ns deadline = bh_time_monotonic() + PATIENCE;
-    struct entry *entry = find(self, id);
+    bh_ns deadline = bh_time_monotonic() + TIMEOUT;
+    struct entry *entry = fake_find(self, id);
 
     while (group_of(self, id)) {
         bh_rc rc = fake_signal(self, id, SIGKILL, err);

@@ -7,7 +7,7 @@
 enum { PATH_SIZE = 4096 };
 
 static void
-put_texts(struct bh_json_writer *w, const char *key, const struct bh_texts *texts)
+oci_put_texts(struct bh_json_writer *w, const char *key, const struct bh_texts *texts)
 {
     bh_json_open(w, key, '[');
     for (uint32_t i = 0; i < texts->count; i++)
@@ -16,7 +16,7 @@ put_texts(struct bh_json_writer *w, const char *key, const struct bh_texts *text
 }
 
 static void
-put_list(struct bh_json_writer *w, const char *key, const char *const *texts)
+oci_put_list(struct bh_json_writer *w, const char *key, const char *const *texts)
 {
     bh_json_open(w, key, '[');
     for (; *texts; texts++)
@@ -43,7 +43,7 @@ put_capabilities(struct bh_json_writer *w)
 
     bh_json_open(w, "capabilities", '{');
     for (size_t i = 0; i < BH_COUNT(sets); i++)
-        put_list(w, sets[i], none);
+        oci_put_list(w, sets[i], none);
     bh_json_close(w, '}');
 }
 
@@ -57,8 +57,8 @@ put_process(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
     bh_json_u64(w, "uid", sandbox->uid ? sandbox->uid : BH_OCI_JOB_UID);
     bh_json_u64(w, "gid", sandbox->gid ? sandbox->gid : BH_OCI_JOB_GID);
     bh_json_close(w, '}');
-    put_texts(w, "args", &sandbox->args);
-    put_texts(w, "env", &sandbox->env);
+    oci_put_texts(w, "args", &sandbox->args);
+    oci_put_texts(w, "env", &sandbox->env);
     bh_json_str(w, "cwd", sandbox->cwd);
     put_capabilities(w);
     bh_json_open(w, "rlimits", '[');
@@ -115,7 +115,7 @@ put_own_mounts(struct bh_json_writer *w, const struct bh_sandbox *sandbox)
     char size[32], dev[PATH_SIZE];
 
     snprintf(size, sizeof size, "size=%llu", (unsigned long long)sandbox->tmp_bytes);
-    snprintf(dev, sizeof dev, "%s/" BH_OWN_DEV, sandbox->bundle);
+    snprintf(dev, sizeof dev, "%s/" BH_SANDBOX_FILES_DEV, sandbox->bundle);
     put_mount(w, &proc, NULL);
     /* a bind: the runtime adds none of the machine's nodes to it */
     put_mount(w, &(struct mount_row){ "/dev", "bind", dev, { "bind", "ro", "nosuid", "noexec" } }, NULL);
@@ -137,7 +137,7 @@ put_masks(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
         if (masked->items[i].kind == BH_MASKED_ABSENT)
             continue;
         snprintf(source, sizeof source, "%s/%s", sandbox->bundle,
-                 masked->items[i].kind == BH_MASKED_FOLDER ? BH_OWN_NO_FOLDER : BH_OWN_NO_FILE);
+                 masked->items[i].kind == BH_MASKED_FOLDER ? BH_SANDBOX_FILES_NO_FOLDER : BH_SANDBOX_FILES_NO_FILE);
         put_mount(w,
                   &(struct mount_row){ masked->items[i].path, "bind", source,
                                        { "bind", "ro", "nosuid", "noexec", "nodev" } },
@@ -222,7 +222,7 @@ put_linux(struct bh_json_writer *w, const struct bh_sandbox *sandbox,
     put_mapping(w, "uidMappings", sandbox->uid_base);
     put_mapping(w, "gidMappings", sandbox->uid_base);
     put_absent(w, host->masked);
-    put_list(w, "readonlyPaths", readonly);
+    oci_put_list(w, "readonlyPaths", readonly);
     bh_json_raw(w, "seccomp", host->seccomp_oci);
     bh_json_close(w, '}');
 }

@@ -27,7 +27,7 @@ document(const struct bh_sandbox *sandbox)
 }
 
 static struct bh_sandbox
-plain(void)
+oci_test_plain(void)
 {
     static const char *args[] = { "/bin/echo", "a \"b\"\n" };
 
@@ -40,7 +40,7 @@ plain(void)
 
 /* Walk by keys and indices: "linux.uidMappings.0.hostID". */
 static bh_json_value
-at(const struct bh_json *json, const char *path)
+oci_test_at(const struct bh_json *json, const char *path)
 {
     bh_json_value value = bh_json_root(json);
     char word[64];
@@ -84,23 +84,23 @@ test_promises(void **state)
         { "linux.maskedPaths.0", "/proc/c", 0 }, /* the runtime masks only what is shown by none of ours */
         { "annotations.run.oci.seccomp_bpf_data", NULL, 0 },
     };
-    struct bh_sandbox sandbox = plain();
+    struct bh_sandbox sandbox = oci_test_plain();
     BH_AUTO(bh_json_free) struct bh_json *json = document(&sandbox);
 
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         if (rows[i].text)
-            BH_CHECK_STR(rows[i].path, bh_json_text(at(json, rows[i].path), NULL), rows[i].text);
+            BH_CHECK_STR(rows[i].path, bh_json_text(oci_test_at(json, rows[i].path), NULL), rows[i].text);
         else if (strncmp(rows[i].path, "annotations", 11) != 0)
-            BH_CHECK_EQ(rows[i].path, bh_json_number(at(json, rows[i].path), 99999),
+            BH_CHECK_EQ(rows[i].path, bh_json_number(oci_test_at(json, rows[i].path), 99999),
                         rows[i].number);
     }
-    BH_CHECK("no new privileges", bh_json_truth(at(json, "process.noNewPrivileges")));
-    BH_CHECK("read-only root", bh_json_truth(at(json, "root.readonly")));
-    BH_CHECK("no terminal", !bh_json_truth(at(json, "process.terminal")));
-    BH_CHECK_STR("filter", bh_json_text(bh_json_get(at(json, "annotations"),
+    BH_CHECK("no new privileges", bh_json_truth(oci_test_at(json, "process.noNewPrivileges")));
+    BH_CHECK("read-only root", bh_json_truth(oci_test_at(json, "root.readonly")));
+    BH_CHECK("no terminal", !bh_json_truth(oci_test_at(json, "process.terminal")));
+    BH_CHECK_STR("filter", bh_json_text(bh_json_get(oci_test_at(json, "annotations"),
                                                     "run.oci.seccomp_bpf_data"), ""), "QUJD");
-    BH_CHECK("no hooks", !at(json, "hooks"));
-    BH_CHECK("no limits of the runtime's", !at(json, "linux.resources"));
+    BH_CHECK("no hooks", !oci_test_at(json, "hooks"));
+    BH_CHECK("no limits of the runtime's", !oci_test_at(json, "linux.resources"));
     BH_CHECK_DONE();
 }
 
@@ -109,11 +109,11 @@ test_no_capabilities(void **state)
 {
     static const char *const sets[] = { "bounding", "effective", "inheritable", "permitted",
                                         "ambient" };
-    struct bh_sandbox sandbox = plain();
+    struct bh_sandbox sandbox = oci_test_plain();
     BH_AUTO(bh_json_free) struct bh_json *json = document(&sandbox);
 
     for (size_t i = 0; i < BH_COUNT(sets); i++) {
-        bh_json_value set = bh_json_get(at(json, "process.capabilities"), sets[i]);
+        bh_json_value set = bh_json_get(oci_test_at(json, "process.capabilities"), sets[i]);
 
         BH_CHECK(sets[i], set);
         BH_CHECK_EQ(sets[i], bh_json_count(set), 0);
@@ -126,9 +126,9 @@ test_namespaces(void **state)
 {
     static const char *const wanted[] = { "user", "pid", "mount", "ipc", "uts", "cgroup",
                                           "network" };
-    struct bh_sandbox sandbox = plain();
+    struct bh_sandbox sandbox = oci_test_plain();
     BH_AUTO(bh_json_free) struct bh_json *json = document(&sandbox);
-    bh_json_value list = at(json, "linux.namespaces");
+    bh_json_value list = oci_test_at(json, "linux.namespaces");
 
     BH_CHECK_EQ("all seven", bh_json_count(list), BH_COUNT(wanted));
     for (size_t i = 0; i < BH_COUNT(wanted); i++) {
@@ -143,7 +143,7 @@ test_namespaces(void **state)
 static bh_json_value
 mount_at(const struct bh_json *json, const char *target)
 {
-    bh_json_value mounts = at(json, "mounts");
+    bh_json_value mounts = oci_test_at(json, "mounts");
 
     for (size_t i = 0; i < bh_json_count(mounts); i++) {
         bh_json_value mount = bh_json_at(mounts, i);
@@ -182,7 +182,7 @@ test_mounts(void **state)
         { "/work", "/work", "rw", "ro" },          { "/work", "/work", "nodev", "dev" },
         { "/data", "/data", "bind", "rbind" }, /* what is below it would be writable */
     };
-    struct bh_sandbox sandbox = plain();
+    struct bh_sandbox sandbox = oci_test_plain();
     struct bh_json *json;
 
     sandbox.mounts = mounts;

@@ -22,7 +22,7 @@ struct dev {
 
 /* What exists is of an earlier try of the same start. */
 static bh_rc
-make_folder(const struct dev *dev, const char *name, struct bh_err *err)
+sandbox_files_make_folder(const struct dev *dev, const char *name, struct bh_err *err)
 {
     if ((mkdirat(dev->fd, name, 0755) != 0 && errno != EEXIST)
         || fchownat(dev->fd, name, dev->owner, dev->owner, AT_SYMLINK_NOFOLLOW) != 0)
@@ -47,7 +47,7 @@ make_parent(const struct dev *dev, const char *name, struct bh_err *err)
     if (!slash)
         return BH_OK;
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - name), name);
-    return make_folder(dev, folder, err);
+    return sandbox_files_make_folder(dev, folder, err);
 }
 
 static bh_rc
@@ -119,8 +119,8 @@ make_dev(const struct bh_sandbox *sandbox, const char *path, struct bh_err *err)
     if (rc == BH_OK)
         rc = make_links(&dev, err);
     if (rc == BH_OK)
-        rc = make_folder(&dev, "pts", err);
-    return rc == BH_OK ? make_folder(&dev, "shm", err) : rc;
+        rc = sandbox_files_make_folder(&dev, "pts", err);
+    return rc == BH_OK ? sandbox_files_make_folder(&dev, "shm", err) : rc;
 }
 
 /* Of nobody in the sandbox, so that nobody there writes it. */
@@ -134,17 +134,17 @@ make_nothing(const char *path, struct bh_err *err)
 }
 
 bh_rc
-bh_own_files_make(const struct bh_sandbox *sandbox, struct bh_err *err)
+bh_sandbox_files_make(const struct bh_sandbox *sandbox, struct bh_err *err)
 {
     char path[PATH_SIZE];
     bh_rc rc;
 
-    snprintf(path, sizeof path, "%s/" BH_OWN_NO_FOLDER, sandbox->bundle);
+    snprintf(path, sizeof path, "%s/" BH_SANDBOX_FILES_NO_FOLDER, sandbox->bundle);
     rc = bh_dir_make(path, 0555, err);
-    snprintf(path, sizeof path, "%s/" BH_OWN_NO_FILE, sandbox->bundle);
+    snprintf(path, sizeof path, "%s/" BH_SANDBOX_FILES_NO_FILE, sandbox->bundle);
     if (rc == BH_OK)
         rc = make_nothing(path, err);
-    snprintf(path, sizeof path, "%s/" BH_OWN_DEV, sandbox->bundle);
+    snprintf(path, sizeof path, "%s/" BH_SANDBOX_FILES_DEV, sandbox->bundle);
     if (rc == BH_OK)
         rc = bh_dir_make(path, 0755, err);
     return rc == BH_OK ? make_dev(sandbox, path, err) : rc;
@@ -153,7 +153,7 @@ bh_own_files_make(const struct bh_sandbox *sandbox, struct bh_err *err)
 /* ---- what is masked ---- */
 
 static enum bh_masked_kind
-kind_of(const char *path)
+sandbox_files_kind_of(const char *path)
 {
     struct stat st;
 
@@ -186,7 +186,7 @@ add_masked(struct bh_masked_list *list, const char *path, struct bh_err *err)
         return bh_err_set(err, BH_FULL, "a path is too long to be kept from a job's sight: %.150s",
                           path);
     snprintf(row->path, sizeof row->path, "%s", path);
-    row->kind = kind_of(path);
+    row->kind = sandbox_files_kind_of(path);
     list->count++;
     return BH_OK;
 }
@@ -219,7 +219,7 @@ bh_masked_add(struct bh_masked_list *list, const char *row, struct bh_err *err)
 }
 
 bh_rc
-bh_masked_look(struct bh_masked_list *ret_masked, struct bh_err *err)
+bh_masked_read(struct bh_masked_list *ret_masked, struct bh_err *err)
 {
     static const char *const rows[] = {
 #define BH_MASKED(path) path,

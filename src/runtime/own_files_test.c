@@ -12,7 +12,7 @@
 static struct bh_masked_list list;
 
 static const struct bh_masked *
-find(const char *path)
+sandbox_files_test_find(const char *path)
 {
     for (uint32_t i = 0; i < list.count; i++)
         if (strcmp(list.items[i].path, path) == 0)
@@ -38,9 +38,9 @@ test_none_below_another(void **state)
 static void
 test_kinds(void **state)
 {
-    BH_CHECK_EQ("a file", find("/proc/vmstat")->kind, BH_MASKED_FILE);
-    BH_CHECK_EQ("a folder", find("/sys/kernel")->kind, BH_MASKED_FOLDER);
-    BH_CHECK_EQ("not here", find("/proc/timer_stats")->kind, BH_MASKED_ABSENT); /* went with Linux 4.11 */
+    BH_CHECK_EQ("a file", sandbox_files_test_find("/proc/vmstat")->kind, BH_MASKED_FILE);
+    BH_CHECK_EQ("a folder", sandbox_files_test_find("/sys/kernel")->kind, BH_MASKED_FOLDER);
+    BH_CHECK_EQ("not here", sandbox_files_test_find("/proc/timer_stats")->kind, BH_MASKED_ABSENT); /* went with Linux 4.11 */
     for (uint32_t i = 0; i < list.count; i++)
         BH_CHECK(list.items[i].path, !strchr(list.items[i].path, '*'));
     BH_CHECK_DONE();
@@ -102,7 +102,7 @@ test_outside_dev(void **state)
     struct bh_sandbox sandbox = { .bundle = mkdtemp(bundle), .devices = &device, .device_count = 1,
                                   .uid_base = getuid() };
     struct bh_err err;
-    bh_rc rc = bh_own_files_make(&sandbox, &err);
+    bh_rc rc = bh_sandbox_files_make(&sandbox, &err);
 
     BH_CHECK("refused", rc == (getuid() == 0 ? BH_INVALID : rc) && rc != BH_OK);
     nftw(bundle, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
@@ -121,7 +121,7 @@ main(void)
     };
     struct bh_err err;
 
-    if (bh_masked_look(&list, &err) != BH_OK)
+    if (bh_masked_read(&list, &err) != BH_OK)
         return 1;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,17 +1,17 @@
 #include "runtime/patience.h"
 
-struct bh_patience
-bh_patience_begin(bh_ns now)
+struct bh_progress_timeout
+bh_progress_timeout_begin(bh_ns now)
 {
-    return (struct bh_patience){ .until = now + BH_PATIENCE, .most = now + BH_PATIENCE_MOST };
+    return (struct bh_progress_timeout){ .until = now + BH_PROGRESS_TIMEOUT, .most = now + BH_PROGRESS_TIMEOUT_MAX };
 }
 
 bool
-bh_patience_left(struct bh_patience *patience, bh_ns now, uint64_t reached)
+bh_progress_timeout_is_left(struct bh_progress_timeout *timeout, bh_ns now, uint64_t reached)
 {
-    if (reached != patience->reached) {
-        patience->reached = reached;
-        patience->until = now + BH_PATIENCE;
+    if (reached != timeout->reached) {
+        timeout->reached = reached;
+        timeout->until = now + BH_PROGRESS_TIMEOUT;
     }
-    return now <= patience->until && now <= patience->most;
+    return now <= timeout->until && now <= timeout->most;
 }

@@ -2,7 +2,7 @@
 
 #include "base/test.h"
 
-enum { LOOKS = 4 };
+enum { CHECKS = 4 };
 
 /* When it is looked at, in seconds after the beginning, what was reached by then, and whether the
  * last look says to wait on. */
@@ -10,7 +10,7 @@ static const struct {
     const char *name;
     struct {
         unsigned seconds, reached;
-    } looks[LOOKS];
+    } checks[CHECKS];
     bool left;
 } cases[] = {
     { "at once",              { { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 } }, true },
@@ -25,18 +25,18 @@ static const struct {
 };
 
 static void
-waits_as_long_as_it_gets_on(void **state)
+waits_while_there_is_progress(void **state)
 {
     const bh_ns begin = 77 * BH_NS_PER_S;
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_patience patience = bh_patience_begin(begin);
+        struct bh_progress_timeout timeout = bh_progress_timeout_begin(begin);
         bool left = false;
 
-        for (int k = 0; k < LOOKS; k++)
-            left = bh_patience_left(&patience, begin + cases[i].looks[k].seconds * BH_NS_PER_S,
-                                    cases[i].looks[k].reached);
+        for (int k = 0; k < CHECKS; k++)
+            left = bh_progress_timeout_is_left(&timeout, begin + cases[i].checks[k].seconds * BH_NS_PER_S,
+                                    cases[i].checks[k].reached);
         BH_CHECK_EQ(cases[i].name, left, cases[i].left);
     }
     BH_CHECK_DONE();
@@ -45,7 +45,7 @@ waits_as_long_as_it_gets_on(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(waits_as_long_as_it_gets_on) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(waits_while_there_is_progress) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

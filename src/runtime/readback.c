@@ -16,7 +16,7 @@ enum { PATH_SIZE = 512, LIST_SIZE = 8192, PROGRAMS_MAX = 8, DEVICES_MAX = 16 + B
 /* ---- limits ---- */
 
 static bh_rc
-read_text(const char *path, char *text, size_t size, struct bh_err *err)
+readback_read_text(const char *path, char *text, size_t size, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -32,7 +32,7 @@ static bh_rc
 read_limit(const char *path, uint64_t *ret_value, struct bh_err *err)
 {
     char text[64];
-    bh_rc rc = read_text(path, text, sizeof text, err);
+    bh_rc rc = readback_read_text(path, text, sizeof text, err);
 
     if (rc != BH_OK)
         return rc;
@@ -96,7 +96,7 @@ check_list(const char *folder, const struct bh_sandbox_device *all, uint32_t cou
     bh_rc rc;
 
     snprintf(path, sizeof path, "%.480s/devices.list", folder);
-    rc = read_text(path, text, sizeof text, err);
+    rc = readback_read_text(path, text, sizeof text, err);
     for (char *line = rc == BH_OK ? strtok_r(text, "\n", &rest) : NULL; line;
          line = strtok_r(NULL, "\n", &rest), lines++) {
         if (!is_ruled(all, count, line))

@@ -16,7 +16,7 @@ static const struct bh_sandbox_device lent[] = { { "/dev/nvidia0", 195, 0, true 
 #define STANDARD "c 1:3 rw\nc 1:5 rw\nc 1:7 rw\nc 1:8 rw\nc 1:9 rw\nc 5:0 rw\nc 5:2 rw\nc 136:* rw\n"
 
 static void
-put_file(const char *folder, const char *name, const char *text)
+readback_test_put_file(const char *folder, const char *name, const char *text)
 {
     char path[PATH_SIZE];
     struct bh_err err;
@@ -26,7 +26,7 @@ put_file(const char *folder, const char *name, const char *text)
     assert_int_equal(bh_file_replace(path, text, strlen(text), 0600, &err), BH_OK);
 }
 
-/* What put_file made in a group of its own below `root`. */
+/* What readback_test_put_file made in a group of its own below `root`. */
 static void
 remove_all(const char *root, const char *group)
 {
@@ -64,8 +64,8 @@ limits_are_what_the_kernel_has(void **state)
     snprintf(host.mount, sizeof host.mount, "%s", root);
     snprintf(folder, sizeof folder, "%s/bh-1", root);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        put_file(folder, "memory.max", cases[i].memory);
-        put_file(folder, "pids.max", cases[i].pids);
+        readback_test_put_file(folder, "memory.max", cases[i].memory);
+        readback_test_put_file(folder, "pids.max", cases[i].pids);
         BH_CHECK_EQ(cases[i].name, bh_readback_limits(&host, "/bh-1", &limits, &err), BH_OK);
         BH_CHECK_EQ(cases[i].name, limits.memory_bytes, cases[i].bytes);
         BH_CHECK_EQ(cases[i].name, limits.pids, cases[i].processes);
@@ -98,7 +98,7 @@ a_list_of_devices_is_exactly_what_was_ordered(void **state)
     snprintf(host.mount, sizeof host.mount, "%s", root);
     snprintf(folder, sizeof folder, "%s/devices/bh-1", root);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        put_file(folder, "devices.list", cases[i].list);
+        readback_test_put_file(folder, "devices.list", cases[i].list);
         BH_CHECK_EQ(cases[i].name, bh_readback_devices(&host, "/bh-1", lent, BH_COUNT(lent), &err),
                     cases[i].rc);
     }

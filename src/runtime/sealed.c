@@ -25,7 +25,7 @@ memory(void)
 }
 
 static bh_rc
-copy(int from, int to, off_t bytes, const char *path, struct bh_err *err)
+sealed_copy(int from, int to, off_t bytes, const char *path, struct bh_err *err)
 {
     for (off_t left = bytes; left > 0;) {
         ssize_t n = sendfile(to, from, NULL, (size_t)left);
@@ -65,7 +65,7 @@ bh_sealed_open(struct bh_sealed *sealed, const char *path, int *ret_fd, struct b
     if (file < 0 || fstat(file, &of) != 0)
         return bh_err_errno(err, "open %s", path);
     made = memory();
-    rc = made < 0 ? BH_OK : copy(file, made, of.st_size, path, err);
+    rc = made < 0 ? BH_OK : sealed_copy(file, made, of.st_size, path, err);
     if (rc != BH_OK)
         return rc;
     *sealed = (struct bh_sealed){ true, bh_fd_steal(made < 0 ? &file : &made), of };

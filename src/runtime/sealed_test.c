@@ -31,7 +31,7 @@ install(const char *path)
 
 /* The status that what the descriptor leads to ends with. */
 static int
-run(int fd)
+sealed_test_run(int fd)
 {
     char *argv[] = { program, NULL };
     int status = -1;
@@ -54,7 +54,7 @@ test_copy(void **state)
 
     install("/bin/true");
     BH_CHECK_EQ("made", bh_sealed_open(&sealed, program, &fd, &err), BH_OK);
-    BH_CHECK_EQ("it runs", run(fd), 0);
+    BH_CHECK_EQ("it runs", sealed_test_run(fd), 0);
     BH_CHECK_EQ("its seals are crun's", fcntl(fd, F_GET_SEALS),
                 F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
     BH_CHECK("nobody writes it", write(fd, "x", 1) < 0 && errno == EPERM);
@@ -62,7 +62,7 @@ test_copy(void **state)
     BH_CHECK_EQ("one copy serves", again, fd);
     install("/bin/false");
     BH_CHECK_EQ("another program", bh_sealed_open(&sealed, program, &fd, &err), BH_OK);
-    BH_CHECK_EQ("is copied anew", run(fd), 1);
+    BH_CHECK_EQ("is copied anew", sealed_test_run(fd), 1);
     unlink(program);
     BH_CHECK_EQ("gone", bh_sealed_open(&sealed, program, &fd, &err), BH_NOT_FOUND);
     bh_sealed_close(&sealed);

@@ -52,29 +52,29 @@ struct program {
 };
 
 static void
-put(struct program *program, struct sock_filter instruction)
+seccomp_put(struct program *program, struct sock_filter instruction)
 {
     BH_ASSERT(program->count < BH_SECCOMP_PROGRAM_MAX);
     program->code[program->count++] = instruction;
 }
 
 static void
-put_load(struct program *program, uint32_t offset)
+seccomp_put_load(struct program *program, uint32_t offset)
 {
-    put(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset));
+    seccomp_put(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset));
 }
 
 static void
-put_answer(struct program *program, uint32_t action)
+seccomp_put_answer(struct program *program, uint32_t action)
 {
-    put(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
+    seccomp_put(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
 
 /* Skip `skip` instructions unless what was loaded equals `value`. */
 static void
 put_unless(struct program *program, uint32_t value, uint8_t skip)
 {
-    put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip));
+    seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip));
 }
 
 static uint32_t
@@ -87,7 +87,7 @@ static void
 put_allow_if(struct program *program, uint32_t value)
 {
     put_unless(program, value, 1);
-    put_answer(program, SECCOMP_RET_ALLOW);
+    seccomp_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 /* Other protocols would let any job load kernel modules that nobody uses. */
@@ -102,41 +102,41 @@ static const struct {
 static void
 put_internet_rule(struct program *program)
 {
-    put_load(program, low_word(1));
-    put(program, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPE));
+    seccomp_put_load(program, low_word(1));
+    seccomp_put(program, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPE));
     for (size_t i = 0; i < BH_COUNT(internet); i++) {
         put_unless(program, internet[i].type, (uint8_t)(2 + 2 * internet[i].count));
-        put_load(program, low_word(2));
+        seccomp_put_load(program, low_word(2));
         for (uint8_t p = 0; p < internet[i].count; p++)
             put_allow_if(program, internet[i].protocols[p]);
-        put_answer(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
+        seccomp_put_answer(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
     }
-    put_answer(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
+    seccomp_put_answer(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
 }
 
 /* The kernel reads the family, the type and the protocol as int: the low words decide. */
 static void
 put_socket_rule(struct program *program)
 {
-    put_load(program, low_word(0));
+    seccomp_put_load(program, low_word(0));
     put_allow_if(program, AF_UNIX);
     put_unless(program, AF_NETLINK, 4);
-    put_load(program, low_word(2));
+    seccomp_put_load(program, low_word(2));
     put_allow_if(program, 0);
-    put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
-    put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 2, 0));
-    put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 1, 0));
-    put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+    seccomp_put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+    seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 2, 0));
+    seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 1, 0));
+    seccomp_put_answer(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
     put_internet_rule(program);
 }
 
 static void
 put_clone_rule(struct program *program)
 {
-    put_load(program, low_word(0));
-    put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NEW_NAMESPACES, 0, 1));
-    put_answer(program, SECCOMP_RET_ERRNO | EPERM);
-    put_answer(program, SECCOMP_RET_ALLOW);
+    seccomp_put_load(program, low_word(0));
+    seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NEW_NAMESPACES, 0, 1));
+    seccomp_put_answer(program, SECCOMP_RET_ERRNO | EPERM);
+    seccomp_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 /* All but POSIX_FADV_DONTNEED. */
@@ -146,19 +146,19 @@ static const uint32_t advices[] = { POSIX_FADV_NORMAL, POSIX_FADV_RANDOM, POSIX_
 static void
 put_personality_rule(struct program *program)
 {
-    put_load(program, low_word(0));
+    seccomp_put_load(program, low_word(0));
     put_allow_if(program, 0);
     put_allow_if(program, UINT32_MAX);
-    put_answer(program, SECCOMP_RET_ERRNO | EPERM);
+    seccomp_put_answer(program, SECCOMP_RET_ERRNO | EPERM);
 }
 
 static void
 put_fadvise_rule(struct program *program)
 {
-    put_load(program, low_word(3));
+    seccomp_put_load(program, low_word(3));
     for (size_t i = 0; i < BH_COUNT(advices); i++)
         put_allow_if(program, advices[i]);
-    put_answer(program, SECCOMP_RET_ERRNO | EPERM);
+    seccomp_put_answer(program, SECCOMP_RET_ERRNO | EPERM);
 }
 
 static bool
@@ -180,7 +180,7 @@ put_rule(struct program *program, enum rule rule, enum bh_seccomp_profile profil
     if (special[rule])
         special[rule](program);
     else
-        put_answer(program, is_allowed(rule, profile)  ? SECCOMP_RET_ALLOW
+        seccomp_put_answer(program, is_allowed(rule, profile)  ? SECCOMP_RET_ALLOW
                             : rule == RULE_SPLICE ? SECCOMP_RET_ERRNO | (uint32_t)ENOSYS
                                                   : SECCOMP_RET_ERRNO | (uint32_t)EPERM);
 }
@@ -204,9 +204,9 @@ put_ranges(struct program *program, const struct call *sorted, size_t count,
         for (last = first; last + 1 < count && sorted[last + 1].rule == sorted[first].rule
                            && sorted[last + 1].number == sorted[last].number + 1;)
             last++;
-        put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K,
+        seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K,
                                                   sorted[first].number, 0, 0));
-        put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K,
+        seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K,
                                                   sorted[last].number, 0, 0));
         body = program->count;
         put_rule(program, sorted[first].rule, profile);
@@ -227,14 +227,14 @@ bh_seccomp_program(enum bh_seccomp_profile profile,
         sorted[i] = calls[i];
     qsort(sorted, BH_COUNT(calls), sizeof sorted[0], by_number);
 
-    put_load(&program, offsetof(struct seccomp_data, arch));
-    put(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
-    put_answer(&program, SECCOMP_RET_KILL_PROCESS);
-    put_load(&program, offsetof(struct seccomp_data, nr));
-    put(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1));
-    put_answer(&program, SECCOMP_RET_KILL_PROCESS);
+    seccomp_put_load(&program, offsetof(struct seccomp_data, arch));
+    seccomp_put(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
+    seccomp_put_answer(&program, SECCOMP_RET_KILL_PROCESS);
+    seccomp_put_load(&program, offsetof(struct seccomp_data, nr));
+    seccomp_put(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1));
+    seccomp_put_answer(&program, SECCOMP_RET_KILL_PROCESS);
     put_ranges(&program, sorted, BH_COUNT(calls), profile);
-    put_answer(&program, SECCOMP_RET_ERRNO | ENOSYS);
+    seccomp_put_answer(&program, SECCOMP_RET_ERRNO | ENOSYS);
     return program.count;
 }
 
@@ -250,7 +250,7 @@ bh_seccomp_put_base64(enum bh_seccomp_profile profile, struct bh_buf *out)
 /* ---- the OCI object ---- */
 
 static void
-put_names(struct bh_json_writer *w, enum rule rule)
+seccomp_put_names(struct bh_json_writer *w, enum rule rule)
 {
     bh_json_open(w, "names", '[');
     for (size_t i = 0; i < BH_COUNT(calls); i++) {
@@ -270,7 +270,7 @@ put_oci_rule(struct bh_json_writer *w, enum rule rule, const struct condition *c
              size_t count)
 {
     bh_json_open(w, NULL, '{');
-    put_names(w, rule);
+    seccomp_put_names(w, rule);
     bh_json_str(w, "action", rule == RULE_REFUSE ? "SCMP_ACT_ERRNO" : "SCMP_ACT_ALLOW");
     if (rule == RULE_REFUSE)
         bh_json_u64(w, "errnoRet", EPERM);

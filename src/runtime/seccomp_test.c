@@ -49,7 +49,7 @@ judge_in(enum bh_seccomp_profile profile, const struct seccomp_data *call)
 }
 
 static uint32_t
-judge(const struct seccomp_data *call)
+seccomp_test_judge(const struct seccomp_data *call)
 {
     return judge_in(BH_SECCOMP_DEFAULT, call);
 }
@@ -125,7 +125,7 @@ test_verdicts(void **state)
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++)
-        BH_CHECK_EQ(cases[i].name, judge(&cases[i].call), cases[i].verdict);
+        BH_CHECK_EQ(cases[i].name, seccomp_test_judge(&cases[i].call), cases[i].verdict);
     BH_CHECK_DONE();
 }
 
@@ -150,14 +150,14 @@ test_every_row(void **state)
         BH_CHECK(rows[i].name, !listed[rows[i].number]);
         listed[rows[i].number] = true;
         if (rows[i].rule == RULE_ALLOW || rows[i].rule == RULE_REFUSE)
-            BH_CHECK_EQ(rows[i].name, judge(&call),
+            BH_CHECK_EQ(rows[i].name, seccomp_test_judge(&call),
                         rows[i].rule == RULE_ALLOW ? SECCOMP_RET_ALLOW : REFUSED(EPERM));
     }
     for (int number = 0; number < 1024; number++) {
         struct seccomp_data call = { .nr = number, .arch = NATIVE };
 
         if (!listed[number])
-            BH_CHECK_EQ("not listed", judge(&call), REFUSED(ENOSYS));
+            BH_CHECK_EQ("not listed", seccomp_test_judge(&call), REFUSED(ENOSYS));
     }
     BH_CHECK_DONE();
 }
@@ -170,7 +170,7 @@ test_advice(void **state)
         struct seccomp_data call = { .nr = SYS_fadvise64, .arch = NATIVE,
                                      .args = { 3, 0, 0, advice } };
 
-        BH_CHECK_EQ("advice", judge(&call),
+        BH_CHECK_EQ("advice", seccomp_test_judge(&call),
                     advice == POSIX_FADV_DONTNEED || advice > POSIX_FADV_NOREUSE
                         ? REFUSED(EPERM) : SECCOMP_RET_ALLOW);
     }

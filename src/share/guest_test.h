@@ -9,10 +9,10 @@
 #include "bulkhead/share_door.h"
 #include "share/server_test.h"
 
-#define UNTIL_OF(guest) atomic_load(&(guest).limits->device[0].until_ns)
+#define UNTIL_OF(client) atomic_load(&(client).limits->device[0].until_ns)
 
 /* A process's side, as the shim has it. */
-struct guest {
+struct client {
     int fd, slot;
     uint32_t answer;
     const struct bh_share_limits *limits;
@@ -20,7 +20,7 @@ struct guest {
 };
 
 static inline int
-knock(const struct fixture *fixture, uint64_t lease)
+client_connect(const struct fixture *fixture, uint64_t lease)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -32,7 +32,7 @@ knock(const struct fixture *fixture, uint64_t lease)
 }
 
 static inline void
-receive(struct guest *guest)
+client_receive(struct client *client)
 {
     struct bh_share_welcome welcome = { 0 };
     union {
@@ -45,9 +45,9 @@ receive(struct guest *guest)
                               .msg_controllen = sizeof(control.bytes) };
     int fds[2];
 
-    assert_int_equal(recvmsg(guest->fd, &message, 0), sizeof(welcome));
-    guest->answer = welcome.answer;
-    guest->slot = welcome.slot;
+    assert_int_equal(recvmsg(client->fd, &message, 0), sizeof(welcome));
+    client->answer = welcome.answer;
+    client->slot = welcome.slot;
     if (welcome.answer != BH_SHARE_WELCOME)
         return;
     memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fds));
@@ -55,46 +55,46 @@ receive(struct guest *guest)
                           MAP_SHARED, fds[0], 0),
                      MAP_FAILED);
     assert_int_equal(ftruncate(fds[1], 0), -1);
-    guest->limits =
+    client->limits =
         mmap(NULL, sizeof(struct bh_share_limits), PROT_READ, MAP_SHARED, fds[0], 0);
-    guest->usage = mmap(NULL, sizeof(struct bh_share_usage), PROT_READ | PROT_WRITE,
+    client->usage = mmap(NULL, sizeof(struct bh_share_usage), PROT_READ | PROT_WRITE,
                         MAP_SHARED, fds[1], 0);
     close(fds[0]);
     close(fds[1]);
 }
 
-static inline struct guest
-come_in(const struct fixture *fixture, uint64_t lease, struct bh_share_hello hello)
+static inline struct client
+client_join(const struct fixture *fixture, uint64_t lease, struct bh_share_hello hello)
 {
-    struct guest guest = { .fd = knock(fixture, lease), .slot = -1 };
+    struct client client = { .fd = client_connect(fixture, lease), .slot = -1 };
 
-    assert_int_equal(send(guest.fd, &hello, sizeof(hello), 0), sizeof(hello));
-    receive(&guest);
-    return guest;
+    assert_int_equal(send(client.fd, &hello, sizeof(hello), 0), sizeof(hello));
+    client_receive(&client);
+    return client;
 }
 
 static const struct bh_share_hello new_one = { BH_SHARE_MAGIC, BH_SHARE_VERSION, -1, 0 };
 
 static inline uint32_t
-turn_of(const struct guest *guest)
+slice_of(const struct client *client)
 {
-    return atomic_load(&guest->limits->device[0].turn);
+    return atomic_load(&client->limits->device[0].slice);
 }
 
 static inline void
-say(const struct guest *guest, enum bh_share_word word)
+client_send(const struct client *client, enum bh_share_client_kind word)
 {
-    struct bh_share_say said = { .word = word, .turn = turn_of(guest) };
+    struct bh_share_client_message message = { .word = word, .slice = slice_of(client) };
 
-    assert_int_equal(send(guest->fd, &said, sizeof(said), 0), sizeof(said));
+    assert_int_equal(send(client->fd, &message, sizeof(message), 0), sizeof(message));
 }
 
 static inline bool
-comes(const struct guest *guest, uint32_t flags, uint64_t within_ms)
+comes(const struct client *client, uint32_t flags, uint64_t within_ms)
 {
     uint64_t until = bh_time_monotonic() + within_ms * BH_NS_PER_MS;
 
-    while ((turn_of(guest) & (BH_SHARE_TURN_STEP - 1)) != flags)
+    while ((slice_of(client) & (BH_SHARE_SLICE_STEP - 1)) != flags)
         if (bh_time_monotonic() > until)
             return false;
         else
@@ -103,11 +103,11 @@ comes(const struct guest *guest, uint32_t flags, uint64_t within_ms)
 }
 
 static inline bool
-falls_to(const struct guest *guest, uint32_t units)
+falls_to(const struct client *client, uint32_t units)
 {
     uint64_t until = bh_time_monotonic() + 30 * BH_NS_PER_S;
 
-    while (bh_share_used(guest->usage, 0) != units)
+    while (bh_share_used(client->usage, 0) != units)
         if (bh_time_monotonic() > until)
             return false;
         else

@@ -20,10 +20,10 @@
 #include "share/pages.h"
 
 /* Connections beyond the slots are of processes that were not answered yet. */
-enum { PROCESSES_MAX = BH_SHARE_SLOTS_MAX + 64, DOOR_BACKLOG = 128, OUTSIDERS_MAX = 16 };
-#define MORE_TOLD_BYTES (UINT64_C(64) << 20) /* contexts and modules differ by less */
-enum { MORE_TOLD_LOOKS = 4 }; /* of a second each: 3 s */
-#define OUTSIDE_TOLD_NS UINT64_C(3000000000)
+enum { PROCESSES_MAX = BH_SHARE_SLOTS_MAX + 64, LISTEN_BACKLOG = 128, OUTSIDERS_MAX = 16 };
+#define MORE_NOTICE_BYTES (UINT64_C(64) << 20) /* contexts and modules differ by less */
+enum { MORE_STATES = 4 }; /* of a second each: 3 s */
+#define OUTSIDE_NOTICE_NS UINT64_C(3000000000)
 #define OUTSIDE_GONE_NS UINT64_C(2500000000) /* not seen for so long: it has none any more */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
@@ -44,21 +44,21 @@ struct process {
 struct outsider {
     uint32_t pid;        /* 0: free */
     uint64_t since_ns, seen_ns;
-    bool told;
+    bool notified;
 };
 
 struct bh_share_lease {
     const struct bh_share_site *site;
     struct bh_share_open open;
     struct bh_share_pages *pages;
-    struct bh_share_watch door;
-    int door_fd;
-    uint32_t seat, count;
+    struct bh_share_watch listener;
+    int listener_fd;
+    uint32_t entity, count;
     bool joined, stuck;
     uint64_t more[BH_SHARE_DEVICES_MAX];      /* than was reserved, as the driver said last */
-    uint32_t more_looks[BH_SHARE_DEVICES_MAX]; /* in a row with much more */
+    uint32_t more_states[BH_SHARE_DEVICES_MAX]; /* in a row with much more */
     struct outsider outsiders[OUTSIDERS_MAX];
-    uint64_t measured_ns, measured_had_ns;    /* when it was measured, and what it had had */
+    uint64_t measured_ns, measured_granted_ns;    /* when it was measured, and what it had had */
     uint32_t permille;                        /* of the second before */
     uint32_t gpus;
     uint64_t driver[BH_SHARE_DEVICES_MAX];    /* bytes, as it said last */
@@ -66,13 +66,13 @@ struct bh_share_lease {
 };
 
 static void
-tell(const struct bh_share_lease *lease, enum bh_share_notice_kind kind, uint32_t pid)
+lease_notify(const struct bh_share_lease *lease, enum bh_share_notice_kind kind, uint32_t pid)
 {
     lease->site->notice(lease->site->self, lease->open.lease, kind, pid);
 }
 
 static int
-watch(const struct bh_share_lease *lease, int fd, struct bh_share_watch *watch)
+lease_watch(const struct bh_share_lease *lease, int fd, struct bh_share_watch *watch)
 {
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
 
@@ -116,16 +116,16 @@ is_finished(const struct bh_share_lease *lease)
 }
 
 static void
-look_whether_done(struct bh_share_lease *lease, uint64_t now_ns)
+check_done(struct bh_share_lease *lease, uint64_t now_ns)
 {
-    enum bh_turn turn = bh_turns_state(lease->site->turns, lease->seat);
+    enum bh_time_slice slice = bh_time_slices_state(lease->site->slices, lease->entity);
 
-    if (turn == BH_TURN_ENDING && all(lease, false))
-        bh_turns_drained(lease->site->turns, now_ns, lease->seat);
-    else if ((turn == BH_TURN_CONTENDED || turn == BH_TURN_OPEN) && all(lease, true))
-        bh_turns_idle(lease->site->turns, now_ns, lease->seat);
-    else if (turn == BH_TURN_CONTENDED && is_finished(lease))
-        bh_turns_finish(lease->site->turns, now_ns, lease->seat);
+    if (slice == BH_TIME_SLICE_ENDING && all(lease, false))
+        bh_time_slices_drained(lease->site->slices, now_ns, lease->entity);
+    else if ((slice == BH_TIME_SLICE_CONTENDED || slice == BH_TIME_SLICE_OPEN) && all(lease, true))
+        bh_time_slices_idle(lease->site->slices, now_ns, lease->entity);
+    else if (slice == BH_TIME_SLICE_CONTENDED && is_finished(lease))
+        bh_time_slices_finish(lease->site->slices, now_ns, lease->entity);
 }
 
 static void
@@ -134,9 +134,9 @@ remove_process(struct process *process, uint64_t now_ns)
     struct bh_share_lease *lease = process->lease;
 
     if (process->slot >= 0 && !bh_share_pages_reap(lease->pages, (uint32_t)process->slot))
-        tell(lease, BH_SHARE_NOTICE_FORGED, process->pid);
+        lease_notify(lease, BH_SHARE_NOTICE_FORGED, process->pid);
     unlink_process(process);
-    look_whether_done(lease, now_ns);
+    check_done(lease, now_ns);
 }
 
 static void
@@ -147,7 +147,7 @@ life_ready(void *of, uint64_t now_ns)
 
 /* It closed the connection but lives: it began another program, or will come again. */
 static void
-hang_up(struct process *process, uint64_t now_ns)
+lease_disconnect(struct process *process, uint64_t now_ns)
 {
     bh_fd_close(process->fd);
     process->fd = -1;
@@ -187,7 +187,7 @@ answer(const struct process *process, enum bh_share_answer answer)
 
 /* The entry of the same process that has this slot. */
 static struct process *
-find_seated(const struct process *process, int slot)
+find_slot_owner(const struct process *process, int slot)
 {
     for (struct process *p = process->lease->processes; p != NULL; p = p->next)
         if (p != process && p->pid == process->pid && p->slot == slot)
@@ -208,7 +208,7 @@ is_connected(const struct process *process)
  * second library's in one process (dlmopen), which has a seat of its own; so is memory that is
  * still mapped, whose connection was another bulkhead-share's. */
 static void
-unseat_before(const struct process *process, uint64_t now_ns)
+release_slot_before(const struct process *process, uint64_t now_ns)
 {
     enum { UNKNOWN, NO, YES } mapped = UNKNOWN; /* read once: the list may be as long as it likes */
 
@@ -224,10 +224,10 @@ unseat_before(const struct process *process, uint64_t now_ns)
 }
 
 static enum bh_share_answer
-seat_again(struct process *process, int slot)
+slot_reassign(struct process *process, int slot)
 {
     struct bh_share_owner me = { process->pid, bh_share_started(process->pid) }, owner;
-    struct process *before = find_seated(process, slot);
+    struct process *before = find_slot_owner(process, slot);
 
     if (slot >= BH_SHARE_SLOTS_MAX)
         return BH_SHARE_STRANGER;
@@ -242,58 +242,58 @@ seat_again(struct process *process, int slot)
 }
 
 static enum bh_share_answer
-seat(struct process *process, const struct bh_share_hello *hello, uint64_t now_ns)
+slot_assign(struct process *process, const struct bh_share_hello *hello, uint64_t now_ns)
 {
     struct bh_share_owner me = { process->pid, bh_share_started(process->pid) };
 
     if (hello->magic == BH_SHARE_MAGIC && hello->slot == -1)
-        unseat_before(process, now_ns);
+        release_slot_before(process, now_ns);
     if (hello->magic != BH_SHARE_MAGIC || hello->version != BH_SHARE_VERSION ||
         bh_share_pages_are_outdated(process->lease->pages))
         return BH_SHARE_BAD_VERSION;
     if (hello->slot == BH_SHARE_STATIC)
         return BH_SHARE_STRANGER;
-    if (hello->slot == BH_SHARE_LOOK)
+    if (hello->slot == BH_SHARE_OBSERVE)
         return BH_SHARE_WELCOME;
     if (hello->slot >= 0)
-        return seat_again(process, hello->slot);
-    process->slot = bh_share_pages_seat(process->lease->pages, me);
+        return slot_reassign(process, hello->slot);
+    process->slot = bh_share_pages_assign(process->lease->pages, me);
     return process->slot < 0 ? BH_SHARE_FULL : BH_SHARE_WELCOME;
 }
 
 static void
-greet(struct process *process, const struct bh_share_hello *hello, uint64_t now_ns)
+lease_receive_hello(struct process *process, const struct bh_share_hello *hello, uint64_t now_ns)
 {
-    enum bh_share_answer said = seat(process, hello, now_ns);
+    enum bh_share_answer reply = slot_assign(process, hello, now_ns);
     bool outdated = bh_share_pages_are_outdated(process->lease->pages);
 
-    answer(process, said);
-    if (said == BH_SHARE_WELCOME || (outdated && hello->slot >= 0))
+    answer(process, reply);
+    if (reply == BH_SHARE_WELCOME || (outdated && hello->slot >= 0))
         return; /* the latter is one of those that were told of when the lease was opened */
-    tell(process->lease,
+    lease_notify(process->lease,
          outdated                         ? BH_SHARE_NOTICE_OUTDATED
-         : said == BH_SHARE_FULL          ? BH_SHARE_NOTICE_FULL
+         : reply == BH_SHARE_FULL          ? BH_SHARE_NOTICE_FULL
          : hello->slot == BH_SHARE_STATIC ? BH_SHARE_NOTICE_STATIC
                                           : BH_SHARE_NOTICE_STRANGER,
          process->pid);
 }
 
 static void
-hear(struct process *process, const struct bh_share_say *say, uint64_t now_ns)
+lease_receive(struct process *process, const struct bh_share_client_message *message, uint64_t now_ns)
 {
     struct bh_share_lease *lease = process->lease;
-    bool present = say->turn == bh_share_pages_turn_get(lease->pages);
+    bool present = message->slice == bh_share_pages_slice(lease->pages);
 
-    if (say->word == BH_SHARE_WANT) {
+    if (message->word == BH_SHARE_WANT) {
         process->active = true;
         process->idle = false;
-        bh_turns_want(lease->site->turns, now_ns, lease->seat);
-    } else if (present && say->word == BH_SHARE_DRAINED) {
+        bh_time_slices_want(lease->site->slices, now_ns, lease->entity);
+    } else if (present && message->word == BH_SHARE_DRAINED) {
         process->drained = true;
-        look_whether_done(lease, now_ns);
-    } else if (present && say->word == BH_SHARE_IDLE) {
+        check_done(lease, now_ns);
+    } else if (present && message->word == BH_SHARE_IDLE) {
         process->idle = true;
-        look_whether_done(lease, now_ns);
+        check_done(lease, now_ns);
     }
 }
 
@@ -303,20 +303,20 @@ talk_ready(void *of, uint64_t now_ns)
     struct process *process = of;
     union {
         struct bh_share_hello hello;
-        struct bh_share_say say;
-    } said = { 0 };
-    ssize_t got = recv(process->fd, &said, sizeof(said), MSG_DONTWAIT);
+        struct bh_share_client_message message;
+    } reply = { 0 };
+    ssize_t got = recv(process->fd, &reply, sizeof(reply), MSG_DONTWAIT);
 
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (got == sizeof(said.hello) && process->slot < 0)
-        greet(process, &said.hello, now_ns);
-    else if (got == sizeof(said.say) && process->slot >= 0)
-        hear(process, &said.say, now_ns);
+    if (got == sizeof(reply.hello) && process->slot < 0)
+        lease_receive_hello(process, &reply.hello, now_ns);
+    else if (got == sizeof(reply.message) && process->slot >= 0)
+        lease_receive(process, &reply.message, now_ns);
     else
-        hang_up(process, now_ns);
+        lease_disconnect(process, now_ns);
 }
-_Static_assert(sizeof(struct bh_share_hello) == sizeof(struct bh_share_say), "one size");
+_Static_assert(sizeof(struct bh_share_hello) == sizeof(struct bh_share_client_message), "one size");
 
 /* ---- the door ---- */
 
@@ -332,7 +332,7 @@ pidfd_of(int fd, uint32_t pid)
 }
 
 static bool
-let_in(struct bh_share_lease *lease, int fd)
+admit(struct bh_share_lease *lease, int fd)
 {
     struct process *process = calloc(1, sizeof(*process));
     struct ucred peer = { 0 };
@@ -349,32 +349,32 @@ let_in(struct bh_share_lease *lease, int fd)
     process->next = lease->processes;
     lease->processes = process;
     lease->count++;
-    if (process->pidfd >= 0 && watch(lease, process->pidfd, &process->life) == 0 &&
-        watch(lease, fd, &process->talk) == 0)
+    if (process->pidfd >= 0 && lease_watch(lease, process->pidfd, &process->life) == 0 &&
+        lease_watch(lease, fd, &process->talk) == 0)
         return true;
     unlink_process(process);
     return false;
 }
 
 static void
-door_ready(void *of, uint64_t now_ns)
+listener_ready(void *of, uint64_t now_ns)
 {
     struct bh_share_lease *lease = of;
-    int fd = accept4(lease->door_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int fd = accept4(lease->listener_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     (void)now_ns;
     if (fd < 0)
         return;
     if (lease->count >= PROCESSES_MAX) {
         close(fd);
-        tell(lease, BH_SHARE_NOTICE_FULL, 0);
+        lease_notify(lease, BH_SHARE_NOTICE_FULL, 0);
         return;
     }
-    let_in(lease, fd);
+    admit(lease, fd);
 }
 
 static bh_rc
-open_door(struct bh_share_lease *lease, struct bh_err *err)
+open_listener(struct bh_share_lease *lease, struct bh_err *err)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     char folder[BH_SHARE_PATH_MAX + 8];
@@ -387,12 +387,12 @@ open_door(struct bh_share_lease *lease, struct bh_err *err)
     if (mkdir(folder, 0755) != 0 && errno != EEXIST)
         return bh_err_errno(err, "door %s", folder);
     unlink(address.sun_path);
-    lease->door_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    lease->listener_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     /* Whoever reaches it may knock: it is bound into the sandboxes of its lease alone. */
-    if (lease->door_fd < 0 ||
-        bind(lease->door_fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-        chmod(address.sun_path, 0666) != 0 || listen(lease->door_fd, DOOR_BACKLOG) != 0 ||
-        watch(lease, lease->door_fd, &lease->door) != 0)
+    if (lease->listener_fd < 0 ||
+        bind(lease->listener_fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        chmod(address.sun_path, 0666) != 0 || listen(lease->listener_fd, LISTEN_BACKLOG) != 0 ||
+        lease_watch(lease, lease->listener_fd, &lease->listener) != 0)
         return bh_err_errno(err, "door %s", folder);
     return BH_OK;
 }
@@ -419,18 +419,18 @@ find_survivors(struct bh_share_lease *lease)
         lease->processes = process;
         lease->count++;
         if (process->pidfd < 0 || bh_share_started(owner.pid) != owner.started ||
-            watch(lease, process->pidfd, &process->life) != 0) {
+            lease_watch(lease, process->pidfd, &process->life) != 0) {
             if (!bh_share_pages_reap(lease->pages, s))
-                tell(lease, BH_SHARE_NOTICE_FORGED, owner.pid);
+                lease_notify(lease, BH_SHARE_NOTICE_FORGED, owner.pid);
             unlink_process(process);
         }
     }
 }
 
 static bh_rc
-join(struct bh_share_lease *lease, uint64_t now_ns, struct bh_err *err)
+lease_join(struct bh_share_lease *lease, uint64_t now_ns, struct bh_err *err)
 {
-    struct bh_turns_member member = { .weight = lease->open.weight, .hard = lease->open.hard,
+    struct bh_time_slices_member member = { .weight = lease->open.weight, .hard = lease->open.hard,
                                       .latency = lease->open.latency,
                                       .quantum_ns = lease->open.quantum_ns };
     bh_rc rc;
@@ -438,7 +438,7 @@ join(struct bh_share_lease *lease, uint64_t now_ns, struct bh_err *err)
     for (uint32_t d = 0; d < lease->open.gpu_count; d++)
         member.gpus |= lease->open.gpus[d].gpu < 32 ? 1u << lease->open.gpus[d].gpu : 0;
     lease->gpus = member.gpus;
-    rc = bh_turns_join(lease->site->turns, now_ns, &member, &lease->seat, err);
+    rc = bh_time_slices_join(lease->site->slices, now_ns, &member, &lease->entity, err);
     lease->joined = rc == BH_OK;
     return rc;
 }
@@ -448,7 +448,7 @@ dispose(struct bh_share_lease *lease)
 {
     while (lease->processes != NULL)
         unlink_process(lease->processes);
-    bh_fd_close(lease->door_fd);
+    bh_fd_close(lease->listener_fd);
     bh_share_pages_free(lease->pages);
     free(lease);
 }
@@ -461,24 +461,24 @@ bh_share_lease_open(const struct bh_share_site *site, const struct bh_share_open
     bh_rc rc;
 
     BH_ASSERT(lease != NULL);
-    *lease = (struct bh_share_lease) { .site = site, .open = *open, .door_fd = -1 };
-    lease->door = (struct bh_share_watch) { door_ready, lease };
+    *lease = (struct bh_share_lease) { .site = site, .open = *open, .listener_fd = -1 };
+    lease->listener = (struct bh_share_watch) { listener_ready, lease };
     rc = bh_share_pages_open(open, &lease->pages, err);
     if (rc == BH_OK)
-        rc = join(lease, now_ns, err);
+        rc = lease_join(lease, now_ns, err);
     if (rc == BH_OK)
-        rc = open_door(lease, err);
+        rc = open_listener(lease, err);
     if (rc != BH_OK) {
         if (lease->joined)
-            bh_turns_leave(site->turns, now_ns, lease->seat);
+            bh_time_slices_leave(site->slices, now_ns, lease->entity);
         dispose(lease);
         return bh_err_wrap(err, "share of lease %llu", (unsigned long long)open->lease);
     }
     find_survivors(lease);
     if (bh_share_pages_are_outdated(lease->pages))
-        tell(lease, BH_SHARE_NOTICE_OUTDATED, 0);
+        lease_notify(lease, BH_SHARE_NOTICE_OUTDATED, 0);
     if (lease->processes != NULL)
-        bh_turns_want(site->turns, now_ns, lease->seat);
+        bh_time_slices_want(site->slices, now_ns, lease->entity);
     bh_share_lease_allow(lease, now_ns, &(struct bh_share_allow) {
                                             open->lease, open->paused, open->throttled });
     *ret_lease = lease;
@@ -500,7 +500,7 @@ remove_files(const struct bh_share_lease *lease)
 void
 bh_share_lease_close(struct bh_share_lease *lease, uint64_t now_ns)
 {
-    bh_turns_leave(lease->site->turns, now_ns, lease->seat);
+    bh_time_slices_leave(lease->site->slices, now_ns, lease->entity);
     remove_files(lease);
     dispose(lease);
 }
@@ -526,11 +526,11 @@ bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t 
     before = lease->more[device];
     lease->more[device] = more;
     bh_share_pages_overhead(lease->pages, device, more < before ? more : before);
-    if (more <= MORE_TOLD_BYTES)
-        lease->more_looks[device] = 0;
-    else if (lease->more_looks[device] < MORE_TOLD_LOOKS &&
-             ++lease->more_looks[device] == MORE_TOLD_LOOKS)
-        tell(lease, BH_SHARE_NOTICE_MORE, 0);
+    if (more <= MORE_NOTICE_BYTES)
+        lease->more_states[device] = 0;
+    else if (lease->more_states[device] < MORE_STATES &&
+             ++lease->more_states[device] == MORE_STATES)
+        lease_notify(lease, BH_SHARE_NOTICE_MORE, 0);
 }
 
 static bool
@@ -574,10 +574,10 @@ bh_share_lease_holder(struct bh_share_lease *lease, uint64_t now_ns, uint32_t pi
     if (outsider == NULL)
         return; /* so many are told of already */
     outsider->seen_ns = now_ns;
-    if (outsider->told || now_ns - outsider->since_ns < OUTSIDE_TOLD_NS)
+    if (outsider->notified || now_ns - outsider->since_ns < OUTSIDE_NOTICE_NS)
         return;
-    outsider->told = true;
-    tell(lease, BH_SHARE_NOTICE_ROUND, pid);
+    outsider->notified = true;
+    lease_notify(lease, BH_SHARE_NOTICE_BYPASS, pid);
 }
 
 void
@@ -585,10 +585,10 @@ bh_share_lease_allow(struct bh_share_lease *lease, uint64_t now_ns,
                      const struct bh_share_allow *allow)
 {
     if (allow->paused)
-        bh_turns_pause(lease->site->turns, now_ns, lease->seat);
+        bh_time_slices_pause(lease->site->slices, now_ns, lease->entity);
     else
-        bh_turns_resume(lease->site->turns, now_ns, lease->seat);
-    bh_turns_throttle(lease->site->turns, now_ns, lease->seat, allow->throttled);
+        bh_time_slices_resume(lease->site->slices, now_ns, lease->entity);
+    bh_time_slices_throttle(lease->site->slices, now_ns, lease->entity, allow->throttled);
 }
 
 static uint32_t
@@ -602,11 +602,11 @@ bh_share_lease_state(const struct bh_share_lease *lease)
 {
     struct bh_share_lease_state state = {
         .lease = lease->open.lease,
-        .gpu_ns = bh_turns_used_ns(lease->site->turns, lease->seat),
-        .had_ns = lease->measured_had_ns, .at_ns = lease->measured_ns,
+        .gpu_ns = bh_time_slices_used_ns(lease->site->slices, lease->entity),
+        .granted_ns = lease->measured_granted_ns, .at_ns = lease->measured_ns,
         .permille = lease->permille, .weight = lease->open.weight,
-        .turn = bh_turns_state(lease->site->turns, lease->seat),
-        .stuck = bh_turns_is_stuck(lease->site->turns, lease->seat),
+        .slice = bh_time_slices_state(lease->site->slices, lease->entity),
+        .stuck = bh_time_slices_is_stuck(lease->site->slices, lease->entity),
         .outdated = bh_share_pages_are_outdated(lease->pages),
         .processes = lease->count,
         .seen_kind = bh_share_pages_seen_kind(lease->pages),
@@ -623,12 +623,12 @@ bh_share_lease_state(const struct bh_share_lease *lease)
 struct bh_share_measured
 bh_share_lease_measure(struct bh_share_lease *lease, uint64_t now_ns)
 {
-    uint64_t had_ns = bh_turns_had_ns(lease->site->turns, now_ns, lease->seat);
+    uint64_t granted_ns = bh_time_slices_granted_ns(lease->site->slices, now_ns, lease->entity);
     struct bh_share_measured measured = { lease->gpus, lease->measured_ns,
-                                          had_ns - lease->measured_had_ns };
+                                          granted_ns - lease->measured_granted_ns };
 
     lease->measured_ns = now_ns;
-    lease->measured_had_ns = had_ns;
+    lease->measured_granted_ns = granted_ns;
     return measured;
 }
 
@@ -637,13 +637,13 @@ bh_share_lease_publish(struct bh_share_lease *lease, uint64_t now_ns,
                        const struct bh_share_measured *measured, bool others)
 {
     uint64_t elapsed_ns = now_ns - measured->since_ns, permille;
-    bool open = bh_turns_state(lease->site->turns, lease->seat) == BH_TURN_OPEN;
+    bool open = bh_time_slices_state(lease->site->slices, lease->entity) == BH_TIME_SLICE_OPEN;
 
     if (measured->since_ns == 0 || elapsed_ns == 0)
         return;
-    permille = measured->had_ns * 1000 / elapsed_ns;
+    permille = measured->granted_ns * 1000 / elapsed_ns;
     lease->permille = permille < 1000 ? (uint32_t)permille : 1000;
-    bh_share_pages_busy(lease->pages, lease->measured_had_ns,
+    bh_share_pages_busy(lease->pages, lease->measured_granted_ns,
                         now_ns / BH_NS_PER_S << 32 | BH_SHARE_BUSY_KNOWN |
                             (open && !others ? BH_SHARE_BUSY_FREE : 0) |
                             lease->permille);
@@ -653,28 +653,28 @@ bool
 bh_share_lease_follow(struct bh_share_lease *lease, uint64_t now_ns)
 {
     static const uint32_t flags[] = {
-        [BH_TURN_NONE] = BH_SHARE_SHUT,
-        [BH_TURN_OPEN] = 0,
-        [BH_TURN_CONTENDED] = BH_SHARE_CONTENDED,
-        [BH_TURN_ENDING] = BH_SHARE_SHUT,
+        [BH_TIME_SLICE_NONE] = BH_SHARE_SHUT,
+        [BH_TIME_SLICE_OPEN] = 0,
+        [BH_TIME_SLICE_CONTENDED] = BH_SHARE_CONTENDED,
+        [BH_TIME_SLICE_ENDING] = BH_SHARE_SHUT,
     };
-    enum bh_turn turn = bh_turns_state(lease->site->turns, lease->seat);
-    bool stuck = bh_turns_is_stuck(lease->site->turns, lease->seat);
-    uint64_t until_ns = bh_turns_until_ns(lease->site->turns, lease->seat);
+    enum bh_time_slice slice = bh_time_slices_state(lease->site->slices, lease->entity);
+    bool stuck = bh_time_slices_is_stuck(lease->site->slices, lease->entity);
+    uint64_t until_ns = bh_time_slices_until_ns(lease->site->slices, lease->entity);
 
     if (stuck && !lease->stuck)
-        tell(lease, BH_SHARE_NOTICE_STUCK, 0);
+        lease_notify(lease, BH_SHARE_NOTICE_STUCK, 0);
     lease->stuck = stuck;
-    if ((bh_share_pages_turn_get(lease->pages) & (BH_SHARE_TURN_STEP - 1)) != flags[turn] ||
+    if ((bh_share_pages_slice(lease->pages) & (BH_SHARE_SLICE_STEP - 1)) != flags[slice] ||
         bh_share_pages_until_ns(lease->pages) != until_ns) {
-        bh_share_pages_turn(lease->pages, flags[turn], until_ns);
-        if (turn != BH_TURN_NONE) /* else they finished, and sleep until their next turn */
+        bh_share_pages_set_slice(lease->pages, flags[slice], until_ns);
+        if (slice != BH_TIME_SLICE_NONE) /* else they finished, and sleep until their next turn */
             bh_share_pages_wake(lease->pages);
         for (struct process *p = lease->processes; p != NULL; p = p->next)
             p->drained = p->idle = false;
     }
-    if (turn != BH_TURN_ENDING || !all(lease, false))
+    if (slice != BH_TIME_SLICE_ENDING || !all(lease, false))
         return false;
-    bh_turns_drained(lease->site->turns, now_ns, lease->seat);
+    bh_time_slices_drained(lease->site->slices, now_ns, lease->entity);
     return true;
 }

@@ -10,7 +10,7 @@ struct bh_share_lease;
 /* Where a lease's descriptors are watched, and who is told of what it sees. */
 struct bh_share_site {
     int epoll_fd;
-    struct bh_turns *turns;
+    struct bh_time_slices *slices;
     void (*notice)(void *self, uint64_t lease, enum bh_share_notice_kind kind, uint32_t pid);
     void *self;
 };
@@ -49,16 +49,16 @@ struct bh_share_lease_state bh_share_lease_state(const struct bh_share_lease *le
 /* What it had of its devices since it was measured last; then whether any other that has one of
  * them had a turn on it meanwhile. */
 struct bh_share_measured {
-    uint32_t gpus;       /* a bit each, as bh_turns_member */
+    uint32_t gpus;       /* a bit each, as bh_time_slices_member */
     uint64_t since_ns;   /* of the one before; 0: this is the first */
-    uint64_t had_ns;     /* since then */
+    uint64_t granted_ns;     /* since then */
 };
 struct bh_share_measured bh_share_lease_measure(struct bh_share_lease *lease, uint64_t now_ns);
 void bh_share_lease_publish(struct bh_share_lease *lease, uint64_t now_ns,
                             const struct bh_share_measured *measured, bool others);
 
-/* Bring the turn that its processes read in line with what bh_turns says: after each call of
- * bh_turns, for each lease.  True: that changed the turns again. */
+/* Bring the turn that its processes read in line with what bh_time_slices says: after each call of
+ * bh_time_slices, for each lease.  True: that changed the turns again. */
 bool bh_share_lease_follow(struct bh_share_lease *lease, uint64_t now_ns);
 
 #endif

@@ -13,7 +13,7 @@ enum { SOCKET = 3 };
 int
 main(int argc, char **argv)
 {
-    struct bh_turns_options options = { 0 };
+    struct bh_time_slices_options options = { 0 };
     struct bh_err err = { 0 };
     bh_rc rc;
 

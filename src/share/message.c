@@ -53,7 +53,7 @@ static const struct bh_field lease_fields[] = {
     BH_F(struct bh_share_lease_state, at_ns, BH_FIELD_U64),
     BH_F(struct bh_share_lease_state, driver_mib, BH_FIELD_HEX),
     BH_F(struct bh_share_lease_state, gpu_ns, BH_FIELD_U64),
-    BH_F(struct bh_share_lease_state, had_ns, BH_FIELD_U64),
+    BH_F_AS(struct bh_share_lease_state, granted_ns, "had_ns", BH_FIELD_U64),
     BH_F(struct bh_share_lease_state, lease, BH_FIELD_U64),
     BH_F(struct bh_share_lease_state, outdated, BH_FIELD_BOOL),
     BH_F(struct bh_share_lease_state, permille, BH_FIELD_U32),
@@ -61,7 +61,7 @@ static const struct bh_field lease_fields[] = {
     BH_F(struct bh_share_lease_state, seen_kind, BH_FIELD_U32),
     BH_F(struct bh_share_lease_state, seen_mib, BH_FIELD_HEX),
     BH_F(struct bh_share_lease_state, stuck, BH_FIELD_BOOL),
-    BH_F(struct bh_share_lease_state, turn, BH_FIELD_U32),
+    BH_F_AS(struct bh_share_lease_state, slice, "turn", BH_FIELD_U32),
     BH_F(struct bh_share_lease_state, used_bytes, BH_FIELD_HEX),
     BH_F(struct bh_share_lease_state, weight, BH_FIELD_U32),
 };
@@ -109,7 +109,7 @@ bh_share_message_fields(uint32_t number)
         return &allow_message;
     case BH_SHARE_MSG_HOLDER:
         return &holder_message;
-    case BH_SHARE_MSG_ANSWER:
+    case BH_SHARE_MSG_OUTCOME:
         return &outcome_message;
     case BH_SHARE_MSG_STATE:
         return &state_message;

@@ -68,10 +68,10 @@ struct bh_share_outcome {
 
 struct bh_share_lease_state {
     uint64_t lease, used_bytes[BH_SHARE_DEVICES_MAX], gpu_ns;
-    uint64_t had_ns, at_ns;   /* gpu_ns with the turn that goes on, and when that was, monotonic */
+    uint64_t granted_ns, at_ns;   /* gpu_ns with the turn that goes on, and when that was, monotonic */
     uint32_t permille;        /* of the last second in which it had its turn */
     uint32_t weight;          /* as it was opened with: parts of 4200 */
-    uint32_t processes, turn; /* enum bh_turn */
+    uint32_t processes, slice; /* enum bh_time_slice */
     bool stuck;
     bool outdated;            /* its processes follow pages of another version, and no turns */
     /* The same memory as the driver's library of its processes asked for it, and as the driver
@@ -90,7 +90,7 @@ enum bh_share_notice_kind {
     BH_SHARE_NOTICE_STRANGER, /* asked for a slot that is another's, or speaks another version */
     BH_SHARE_NOTICE_STUCK,    /* its turn does not end: others run beside it */
     BH_SHARE_NOTICE_MORE,     /* the driver holds more for it than its processes reserved */
-    BH_SHARE_NOTICE_ROUND,    /* a process that holds GPU memory has no slot */
+    BH_SHARE_NOTICE_BYPASS,    /* a process that holds GPU memory has no slot */
     BH_SHARE_NOTICE_OUTDATED, /* its processes count in pages of another version: none joins */
     BH_SHARE_NOTICE_STATIC,   /* a static program wants the GPU, and cannot join */
     BH_SHARE_NOTICE_UNCOUNTED, /* the driver's library took more than its processes reserved: the

@@ -31,7 +31,7 @@ tear_down(void **state)
 }
 
 static void
-words(void **state)
+page_test_words(void **state)
 {
     static const struct {
         const char *name;
@@ -102,7 +102,7 @@ killed_between(void **state)
 }
 
 static void
-race(uint32_t slot, uint64_t random)
+page_test_race(uint32_t slot, uint64_t random)
 {
     assert_int_not_equal(nice(10), -1); /* the killer comes first */
     for (;;) {
@@ -117,18 +117,18 @@ race(uint32_t slot, uint64_t random)
 }
 
 static pid_t
-begin(uint32_t slot, uint64_t random)
+page_test_begin(uint32_t slot, uint64_t random)
 {
     pid_t pid = fork();
 
     assert_true(pid >= 0);
     if (pid == 0)
-        race(slot, random);
+        page_test_race(slot, random);
     return pid;
 }
 
 static void
-reap(pid_t pid, uint32_t slot)
+page_test_reap(pid_t pid, uint32_t slot)
 {
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     for (uint32_t d = 0; d < DEVICES; d++)
@@ -136,13 +136,13 @@ reap(pid_t pid, uint32_t slot)
 }
 
 static void
-storm(void **state)
+page_test_storm(void **state)
 {
     pid_t pids[RACERS];
 
     (void)state;
     for (uint32_t i = 0; i < RACERS; i++)
-        pids[i] = begin(i, i * 77 + 1);
+        pids[i] = page_test_begin(i, i * 77 + 1);
     for (uint32_t k = 0; k < KILLS; k++) {
         uint32_t victim = (k * 7) % RACERS;
 
@@ -150,12 +150,12 @@ storm(void **state)
         for (uint32_t d = 0; d < DEVICES; d++)
             BH_CHECK("never above the cap", bh_share_used(usage, d) <= CAP);
         kill(pids[victim], SIGKILL);
-        reap(pids[victim], victim);
-        pids[victim] = begin(victim, k);
+        page_test_reap(pids[victim], victim);
+        pids[victim] = page_test_begin(victim, k);
     }
     for (uint32_t i = 0; i < RACERS; i++) {
         kill(pids[i], SIGKILL);
-        reap(pids[i], i);
+        page_test_reap(pids[i], i);
     }
     for (uint32_t d = 0; d < DEVICES; d++)
         BH_CHECK_EQ("nothing is left", bh_share_used(usage, d), 0);
@@ -166,10 +166,10 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words),
+        cmocka_unit_test(page_test_words),
         cmocka_unit_test_setup_teardown(one_process, set_up, tear_down),
         cmocka_unit_test_setup_teardown(killed_between, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(storm, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(page_test_storm, set_up, tear_down),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

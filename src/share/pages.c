@@ -65,7 +65,7 @@ is_units(uint64_t bytes)
 }
 
 static bh_rc
-check(const struct bh_share_open *open, struct bh_err *err)
+share_pages_check(const struct bh_share_open *open, struct bh_err *err)
 {
     uint8_t uuid[16];
 
@@ -85,7 +85,7 @@ check(const struct bh_share_open *open, struct bh_err *err)
 }
 
 static bh_rc
-map(const char *folder, const char *name, size_t bytes, void **ret_map, struct bh_err *err)
+share_pages_map(const char *folder, const char *name, size_t bytes, void **ret_map, struct bh_err *err)
 {
     char path[PATH_MAX];
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -139,7 +139,7 @@ is_usage(int fd)
 
 /* Whether a line of /proc/PID/maps names a usage page of this version. */
 static bool
-is_named(const char *line)
+share_pages_is_named(const char *line)
 {
     static char name[64];
     const char *at = strstr(line, "/memfd:");
@@ -164,7 +164,7 @@ find_mapped(uint32_t pid, bool *ret_other)
             sscanf(line, "%63s %7s", range, may) != 2 || may[1] != 'w')
             continue;
         snprintf(path, sizeof(path), "/proc/%u/map_files/%s", pid, range);
-        fd = is_named(line) ? open(path, O_RDWR | O_CLOEXEC) : -1;
+        fd = share_pages_is_named(line) ? open(path, O_RDWR | O_CLOEXEC) : -1;
         if (fd >= 0 && !is_usage(fd)) {
             close(fd);
             fd = -1;
@@ -260,7 +260,7 @@ drop_other_limits(const char *folder)
 
 /* What can change of an open lease: nothing but what bulkhead-share itself writes. */
 static void
-fill(struct bh_share_limits *limits, const struct bh_share_open *open)
+share_pages_fill(struct bh_share_limits *limits, const struct bh_share_open *open)
 {
     if (limits->magic == BH_SHARE_MAGIC)
         return;
@@ -276,7 +276,7 @@ fill(struct bh_share_limits *limits, const struct bh_share_open *open)
         device->cap_units = (uint32_t)(gpu->cap_bytes / BH_SHARE_UNIT_BYTES);
         device->context_units = (uint32_t)(gpu->context_bytes / BH_SHARE_UNIT_BYTES);
         device->memory_bytes = gpu->memory_bytes;
-        atomic_store(&device->turn, BH_SHARE_SHUT);
+        atomic_store(&device->slice, BH_SHARE_SHUT);
     }
     limits->magic = BH_SHARE_MAGIC;
 }
@@ -287,17 +287,17 @@ bh_share_pages_open(const struct bh_share_open *open, struct bh_share_pages **re
 {
     BH_AUTO(bh_share_pages_free) struct bh_share_pages *pages = calloc(1, sizeof(*pages));
     void *limits = NULL, *slots = NULL;
-    bh_rc rc = check(open, err);
+    bh_rc rc = share_pages_check(open, err);
 
     BH_ASSERT(pages != NULL);
     pages->limits_fd = pages->usage_fd = -1;
     if (rc == BH_OK) {
         drop_other_limits(open->folder);
-        rc = map(open->folder, "limits", sizeof(*pages->limits), &limits, err);
+        rc = share_pages_map(open->folder, "limits", sizeof(*pages->limits), &limits, err);
     }
     pages->limits = limits;
     if (rc == BH_OK)
-        rc = map(open->folder, "slots", sizeof(*pages->slots), &slots, err);
+        rc = share_pages_map(open->folder, "slots", sizeof(*pages->slots), &slots, err);
     pages->slots = slots;
     if (rc == BH_OK)
         rc = map_usage(pages, err);
@@ -306,7 +306,7 @@ bh_share_pages_open(const struct bh_share_open *open, struct bh_share_pages **re
     pages->limits_fd = open_limits(open->folder);
     if (pages->limits_fd < 0)
         return bh_err_errno(err, "pages of lease %llu", (unsigned long long)open->lease);
-    fill(pages->limits, open);
+    share_pages_fill(pages->limits, open);
     *ret_pages = bh_steal(&pages);
     return BH_OK;
 }
@@ -359,7 +359,7 @@ bh_share_pages_are_outdated(struct bh_share_pages *pages)
 }
 
 int
-bh_share_pages_seat(struct bh_share_pages *pages, struct bh_share_owner owner)
+bh_share_pages_assign(struct bh_share_pages *pages, struct bh_share_owner owner)
 {
     BH_ASSERT(owner.pid != 0);
     for (uint32_t s = 0; s < BH_SHARE_SLOTS_MAX; s++)
@@ -371,7 +371,7 @@ bh_share_pages_seat(struct bh_share_pages *pages, struct bh_share_owner owner)
 }
 
 static bool
-take_back(struct bh_share_pages *pages, uint32_t device, uint32_t slot)
+share_pages_reclaim(struct bh_share_pages *pages, uint32_t device, uint32_t slot)
 {
     for (int i = 0; i < TRIES; i++) {
         uint32_t held = bh_share_held(pages->usage, device, slot);
@@ -401,7 +401,7 @@ bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot)
 
     BH_ASSERT(slot < BH_SHARE_SLOTS_MAX);
     for (uint32_t d = 0; d < pages->limits->device_count; d++)
-        back &= take_back(pages, d, slot);
+        back &= share_pages_reclaim(pages, d, slot);
     if (back) {
         forget_seen(pages, slot);
         atomic_store(&pages->usage->pid[slot], 0);
@@ -413,9 +413,9 @@ bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot)
 /* ---- what it says ---- */
 
 uint32_t
-bh_share_pages_turn_get(const struct bh_share_pages *pages)
+bh_share_pages_slice(const struct bh_share_pages *pages)
 {
-    return atomic_load(&pages->limits->device[0].turn);
+    return atomic_load(&pages->limits->device[0].slice);
 }
 
 uint64_t
@@ -425,24 +425,24 @@ bh_share_pages_until_ns(const struct bh_share_pages *pages)
 }
 
 uint32_t
-bh_share_pages_turn(struct bh_share_pages *pages, uint32_t flags, uint64_t until_ns)
+bh_share_pages_set_slice(struct bh_share_pages *pages, uint32_t flags, uint64_t until_ns)
 {
-    uint32_t turn = (bh_share_pages_turn_get(pages) & ~(BH_SHARE_TURN_STEP - 1)) +
-                    BH_SHARE_TURN_STEP + flags;
+    uint32_t slice = (bh_share_pages_slice(pages) & ~(BH_SHARE_SLICE_STEP - 1)) +
+                    BH_SHARE_SLICE_STEP + flags;
 
-    BH_ASSERT(flags < BH_SHARE_TURN_STEP);
+    BH_ASSERT(flags < BH_SHARE_SLICE_STEP);
     for (uint32_t d = 0; d < pages->limits->device_count; d++) {
         atomic_store(&pages->limits->device[d].until_ns, until_ns);
-        atomic_store(&pages->limits->device[d].turn, turn);
+        atomic_store(&pages->limits->device[d].slice, slice);
     }
-    return turn;
+    return slice;
 }
 
 void
 bh_share_pages_wake(struct bh_share_pages *pages)
 {
     for (uint32_t d = 0; d < pages->limits->device_count; d++)
-        syscall(SYS_futex, &pages->limits->device[d].turn, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+        syscall(SYS_futex, &pages->limits->device[d].slice, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void

@@ -55,7 +55,7 @@ struct bh_share_owner bh_share_pages_owner(const struct bh_share_pages *pages, u
 bool bh_share_pages_are_outdated(struct bh_share_pages *pages);
 
 /* Give a process a free slot; -1: none is free. */
-int bh_share_pages_seat(struct bh_share_pages *pages, struct bh_share_owner owner);
+int bh_share_pages_assign(struct bh_share_pages *pages, struct bh_share_owner owner);
 
 /* Take back what a slot's process held, and the slot: the process is gone.  False: the
  * page says what cannot be, or does not come to rest; the slot is not given again. */
@@ -63,10 +63,10 @@ bool bh_share_pages_reap(struct bh_share_pages *pages, uint32_t slot);
 
 /* Let the turn words of all devices say `flags`, counting on, with that end of the turn: who sees
  * the word sees its end.  Returns the word.  Then wake who waits for them. */
-uint32_t bh_share_pages_turn(struct bh_share_pages *pages, uint32_t flags, uint64_t until_ns);
+uint32_t bh_share_pages_set_slice(struct bh_share_pages *pages, uint32_t flags, uint64_t until_ns);
 void bh_share_pages_wake(struct bh_share_pages *pages);
 uint64_t bh_share_pages_until_ns(const struct bh_share_pages *pages);
-uint32_t bh_share_pages_turn_get(const struct bh_share_pages *pages);
+uint32_t bh_share_pages_slice(const struct bh_share_pages *pages);
 
 /* What its turns took so far, and the word `busy` of this second. */
 void bh_share_pages_busy(struct bh_share_pages *pages, uint64_t used_ns, uint64_t busy);

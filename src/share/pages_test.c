@@ -102,7 +102,7 @@ test_found_again(void **state)
 
         assert_int_equal(bh_share_pages_open(&open, &pages, &err), BH_OK);
         BH_CHECK(cases[i].name, !bh_share_pages_are_outdated(pages));
-        assert_int_equal(bh_share_pages_seat(pages, owner), 0);
+        assert_int_equal(bh_share_pages_assign(pages, owner), 0);
         BH_CHECK("what is new is not looked for", !bh_share_pages_are_outdated(pages));
         bh_share_pages_free(pages);
         assert_int_equal(bh_share_pages_open(&open, &pages, &err), BH_OK);

@@ -50,7 +50,7 @@ counts_are_added_up(void **state)
     assert_true(usage != MAP_FAILED);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         for (int s = 0; s < 3; s++) {
-            (void)bh_share_pages_seat(pages, (struct bh_share_owner) { 1, 1 });
+            (void)bh_share_pages_assign(pages, (struct bh_share_owner) { 1, 1 });
             atomic_store(&usage->seen_kind[s], cases[i].kind[s]);
             atomic_store(&usage->seen[s].grains[1], cases[i].grains[s]);
         }

@@ -19,7 +19,7 @@ enum { ROUNDS_MAX = 8, ARENA_BYTES = 1 << 18 };
 struct server {
     struct bh_link *link;
     struct bh_share_site site;
-    struct bh_share_lease *leases[BH_TURNS_MEMBERS_MAX];
+    struct bh_share_lease *leases[BH_TIME_SLICES_MEMBERS_MAX];
     uint32_t count;
     uint64_t state_ns; /* when it is told next */
     struct bh_err lost;
@@ -29,7 +29,7 @@ struct server {
 /* ---- to the node ---- */
 
 static void
-say(struct server *server, uint32_t number, const void *message)
+share_server_send(struct server *server, uint32_t number, const void *message)
 {
     bh_rc rc = bh_link_send(server->link, number, bh_share_message_fields(number), message,
                             &server->lost);
@@ -41,26 +41,26 @@ say(struct server *server, uint32_t number, const void *message)
 static void
 notice(void *self, uint64_t lease, enum bh_share_notice_kind kind, uint32_t pid)
 {
-    struct bh_share_notice told = { .lease = lease, .kind = kind, .pid = pid };
+    struct bh_share_notice notified = { .lease = lease, .kind = kind, .pid = pid };
 
-    say(self, BH_SHARE_MSG_NOTICE, &told);
+    share_server_send(self, BH_SHARE_MSG_NOTICE, &notified);
 }
 
 static void
-say_state(struct server *server)
+send_state(struct server *server)
 {
-    static struct bh_share_lease_state states[BH_TURNS_MEMBERS_MAX];
+    static struct bh_share_lease_state states[BH_TIME_SLICES_MEMBERS_MAX];
     struct bh_share_state state = { .leases = { .items = states, .count = server->count } };
 
     for (uint32_t i = 0; i < server->count; i++)
         states[i] = bh_share_lease_state(server->leases[i]);
-    say(server, BH_SHARE_MSG_STATE, &state);
+    share_server_send(server, BH_SHARE_MSG_STATE, &state);
 }
 
 /* ---- from the node ---- */
 
 static struct bh_share_lease **
-find(struct server *server, uint64_t lease)
+share_server_find(struct server *server, uint64_t lease)
 {
     for (uint32_t i = 0; i < server->count; i++)
         if (bh_share_lease_id(server->leases[i]) == lease)
@@ -75,10 +75,10 @@ open_lease(struct server *server, const struct bh_share_open *open, uint64_t now
     struct bh_err err = { 0 };
     bh_rc rc = BH_OK;
 
-    if (find(server, open->lease) == NULL) {
-        if (server->count == BH_TURNS_MEMBERS_MAX)
+    if (share_server_find(server, open->lease) == NULL) {
+        if (server->count == BH_TIME_SLICES_MEMBERS_MAX)
             rc = bh_err_set(&err, BH_FULL, "%d leases share GPUs on this node",
-                            BH_TURNS_MEMBERS_MAX);
+                            BH_TIME_SLICES_MEMBERS_MAX);
         else
             rc = bh_share_lease_open(&server->site, open, now_ns,
                                      &server->leases[server->count], &err);
@@ -86,20 +86,20 @@ open_lease(struct server *server, const struct bh_share_open *open, uint64_t now
     }
     outcome.rc = rc;
     memcpy(outcome.msg, err.msg, sizeof(outcome.msg));
-    say(server, BH_SHARE_MSG_ANSWER, &outcome);
+    share_server_send(server, BH_SHARE_MSG_OUTCOME, &outcome);
 }
 
 static void
 close_lease(struct server *server, uint64_t lease, uint64_t now_ns)
 {
     struct bh_share_outcome outcome = { .lease = lease, .rc = BH_OK };
-    struct bh_share_lease **at = find(server, lease);
+    struct bh_share_lease **at = share_server_find(server, lease);
 
     if (at != NULL) {
         bh_share_lease_close(*at, now_ns);
         *at = server->leases[--server->count];
     }
-    say(server, BH_SHARE_MSG_ANSWER, &outcome);
+    share_server_send(server, BH_SHARE_MSG_OUTCOME, &outcome);
 }
 
 _Static_assert(offsetof(struct bh_share_allow, lease) == 0 &&
@@ -108,7 +108,7 @@ _Static_assert(offsetof(struct bh_share_allow, lease) == 0 &&
                "what is said of a lease names it first");
 
 static bh_rc
-take(struct server *server, const struct bh_frame *frame, uint64_t now_ns)
+share_server_receive(struct server *server, const struct bh_frame *frame, uint64_t now_ns)
 {
     static union {
         struct bh_share_open open;
@@ -122,7 +122,7 @@ take(struct server *server, const struct bh_frame *frame, uint64_t now_ns)
     struct bh_share_lease **at;
     bh_rc rc;
 
-    if (fields == NULL || frame->number >= BH_SHARE_MSG_ANSWER)
+    if (fields == NULL || frame->number >= BH_SHARE_MSG_OUTCOME)
         return bh_err_set(&server->lost, BH_INVALID, "no message: %u", frame->number);
     memset(&asked, 0, sizeof(asked));
     rc = bh_frame_decode(frame, fields, &asked, arena, &server->lost);
@@ -132,7 +132,7 @@ take(struct server *server, const struct bh_frame *frame, uint64_t now_ns)
         open_lease(server, &asked.open, now_ns);
     else if (frame->number == BH_SHARE_MSG_CLOSE)
         close_lease(server, asked.close.lease, now_ns);
-    else if ((at = find(server, asked.holder.lease)) == NULL)
+    else if ((at = share_server_find(server, asked.holder.lease)) == NULL)
         return BH_OK; /* it was closed meanwhile */
     else if (frame->number == BH_SHARE_MSG_ALLOW)
         bh_share_lease_allow(*at, now_ns, &asked.allow);
@@ -151,7 +151,7 @@ control_ready(void *of, uint64_t now_ns)
     bh_rc rc = bh_link_readable(server->link, &server->lost);
 
     while (rc == BH_OK && (rc = bh_link_next(server->link, &frame, &server->lost)) == BH_OK)
-        rc = take(server, &frame, now_ns);
+        rc = share_server_receive(server, &frame, now_ns);
     if (rc != BH_OK && rc != BH_NOT_FOUND && server->rc == BH_OK)
         server->rc = rc;
 }
@@ -160,7 +160,7 @@ control_ready(void *of, uint64_t now_ns)
 
 /* A turn that ends may begin another; each lease is asked until all agree. */
 static void
-follow(struct server *server, uint64_t now_ns)
+share_server_follow(struct server *server, uint64_t now_ns)
 {
     bool changed = true;
 
@@ -174,7 +174,7 @@ follow(struct server *server, uint64_t now_ns)
 static struct timespec
 until_next(const struct server *server, uint64_t now_ns)
 {
-    uint64_t next = bh_turns_next(server->site.turns), wait;
+    uint64_t next = bh_time_slices_next(server->site.slices), wait;
 
     if (next > server->state_ns)
         next = server->state_ns;
@@ -184,9 +184,9 @@ until_next(const struct server *server, uint64_t now_ns)
 
 /* What each had of its GPUs in the second that is over. */
 static void
-measure(struct server *server, uint64_t now_ns)
+share_server_measure(struct server *server, uint64_t now_ns)
 {
-    static struct bh_share_measured measured[BH_TURNS_MEMBERS_MAX];
+    static struct bh_share_measured measured[BH_TIME_SLICES_MEMBERS_MAX];
 
     for (uint32_t i = 0; i < server->count; i++)
         measured[i] = bh_share_lease_measure(server->leases[i], now_ns);
@@ -195,14 +195,14 @@ measure(struct server *server, uint64_t now_ns)
 
         for (uint32_t k = 0; k < server->count; k++)
             others = others || (k != i && (measured[k].gpus & measured[i].gpus) != 0 &&
-                                measured[k].had_ns > 0);
+                                measured[k].granted_ns > 0);
         bh_share_lease_publish(server->leases[i], now_ns, &measured[i], others);
     }
 }
 
 /* One descriptor at a time: what is done about it may free what the next one is of. */
 static void
-step(struct server *server)
+share_server_step(struct server *server)
 {
     struct timespec wait = until_next(server, bh_time_monotonic());
     struct epoll_event event;
@@ -214,19 +214,19 @@ step(struct server *server)
 
         watch->ready(watch->of, now_ns);
     }
-    bh_turns_tick(server->site.turns, now_ns);
-    follow(server, now_ns);
+    bh_time_slices_tick(server->site.slices, now_ns);
+    share_server_follow(server, now_ns);
     if (now_ns >= server->state_ns) {
         server->state_ns = now_ns + STATE_EVERY_NS;
-        measure(server, now_ns);
-        say_state(server);
+        share_server_measure(server, now_ns);
+        send_state(server);
     }
 }
 
 bh_rc
-bh_share_serve(int control, const struct bh_turns_options *options, struct bh_err *err)
+bh_share_serve(int control, const struct bh_time_slices_options *options, struct bh_err *err)
 {
-    BH_AUTO(bh_turns_free) struct bh_turns *turns = bh_turns_new(options);
+    BH_AUTO(bh_time_slices_free) struct bh_time_slices *slices = bh_time_slices_new(options);
     BH_AUTO(bh_link_free) struct bh_link *link = bh_link_new(control);
     BH_AUTO(bh_fd_close) int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     static struct server server;
@@ -234,11 +234,11 @@ bh_share_serve(int control, const struct bh_turns_options *options, struct bh_er
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = &watch };
 
     server = (struct server) { .link = link, .rc = BH_OK };
-    server.site = (struct bh_share_site) { epoll_fd, turns, notice, &server };
+    server.site = (struct bh_share_site) { epoll_fd, slices, notice, &server };
     if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, bh_link_fd(link), &event) != 0)
         return bh_err_errno(err, "epoll");
     while (server.rc == BH_OK)
-        step(&server);
+        share_server_step(&server);
     *err = server.lost;
     return server.rc;
 }

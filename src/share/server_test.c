@@ -8,23 +8,23 @@ a_process_comes_and_dies(void **state)
 {
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 7, 1024);
-    struct guest me;
+    struct client me;
     pid_t other;
     int pipe_fds[2], tries = 30000;
     char byte;
 
-    assert_int_equal(ask(fixture, &open), BH_OK);
-    assert_int_equal(ask(fixture, &open), BH_OK); /* again: as before */
-    me = come_in(fixture, 7, new_one);
+    assert_int_equal(server_ask(fixture, &open), BH_OK);
+    assert_int_equal(server_ask(fixture, &open), BH_OK); /* again: as before */
+    me = client_join(fixture, 7, new_one);
     BH_CHECK_EQ("welcome", me.answer, BH_SHARE_WELCOME);
     BH_CHECK_EQ("cap", me.limits->device[0].cap_units, 512);
     BH_CHECK_EQ("uuid", me.limits->device[0].uuid[15], 0xff);
-    BH_CHECK_EQ("shut", turn_of(&me) & BH_SHARE_SHUT, BH_SHARE_SHUT);
+    BH_CHECK_EQ("shut", slice_of(&me) & BH_SHARE_SHUT, BH_SHARE_SHUT);
     BH_CHECK("mine", bh_share_change(me.usage, 0, (uint32_t)me.slot, 10, 512));
     assert_int_equal(pipe(pipe_fds), 0);
     other = fork();
     if (other == 0) {
-        struct guest it = come_in(fixture, 7, new_one);
+        struct client it = client_join(fixture, 7, new_one);
 
         atomic_store(&it.usage->pid[it.slot], (uint32_t)getpid());
         if (it.slot != me.slot && bh_share_change(it.usage, 0, (uint32_t)it.slot, 500, 512))
@@ -41,7 +41,7 @@ a_process_comes_and_dies(void **state)
 
         send_message(fixture, BH_SHARE_MSG_OVERHEAD, &more);
     }
-    BH_CHECK_EQ("again", ask(fixture, &open), BH_OK); /* and so they were heard */
+    BH_CHECK_EQ("again", server_ask(fixture, &open), BH_OK); /* and so they were heard */
     BH_CHECK_EQ("the less of two, rounded up",
                 atomic_load(&me.limits->device[0].overhead_units), 1);
     waitpid(other, NULL, 0);
@@ -60,20 +60,20 @@ three_counts_are_told(void **state)
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 7, 1024);
     struct bh_share_overhead driver = { .lease = 7, .bytes = 77 * MIB };
-    struct bh_share_state said = { 0 };
+    struct bh_share_state message = { 0 };
     const struct bh_share_lease_state *lease;
-    struct guest me;
+    struct client me;
 
-    assert_int_equal(ask(fixture, &open), BH_OK);
-    me = come_in(fixture, 7, new_one);
+    assert_int_equal(server_ask(fixture, &open), BH_OK);
+    me = client_join(fixture, 7, new_one);
     send_message(fixture, BH_SHARE_MSG_OVERHEAD, &driver);
     BH_CHECK("reserved", bh_share_change(me.usage, 0, (uint32_t)me.slot, 10, 512));
     atomic_store(&me.usage->seen[me.slot].grains[0], 160);
     atomic_store(&me.usage->seen_kind[me.slot], BH_SHARE_SEEN_WHOLE);
     do { /* one may have been on its way */
-        await(fixture, BH_SHARE_MSG_STATE, &said);
-        lease = said.leases.items;
-    } while (said.leases.count == 0 || lease->seen_kind == BH_SHARE_SEEN_NOT);
+        server_await(fixture, BH_SHARE_MSG_STATE, &message);
+        lease = message.leases.items;
+    } while (message.leases.count == 0 || lease->seen_kind == BH_SHARE_SEEN_NOT);
     BH_CHECK_EQ("charged", lease->used_bytes[0], 20 * MIB);
     BH_CHECK_EQ("asked for", lease->seen_mib[0], 10);
     BH_CHECK_EQ("whole", lease->seen_kind, BH_SHARE_SEEN_WHOLE);
@@ -85,26 +85,26 @@ three_counts_are_told(void **state)
 
 /* Who looks sees the pages, has no slot, and what its process joined as stays. */
 static void
-one_looks(void **state)
+one_observes(void **state)
 {
     static const struct bh_share_hello look = { BH_SHARE_MAGIC, BH_SHARE_VERSION,
-                                                BH_SHARE_LOOK, 0 };
+                                                BH_SHARE_OBSERVE, 0 };
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 6, 1024);
-    struct guest me, view, next;
+    struct client me, view, next;
 
-    assert_int_equal(ask(fixture, &open), BH_OK);
-    me = come_in(fixture, 6, new_one);
+    assert_int_equal(server_ask(fixture, &open), BH_OK);
+    me = client_join(fixture, 6, new_one);
     BH_CHECK("mine", bh_share_change(me.usage, 0, (uint32_t)me.slot, 10, 512));
-    view = come_in(fixture, 6, look);
+    view = client_join(fixture, 6, look);
     BH_CHECK_EQ("welcome", view.answer, BH_SHARE_WELCOME);
     BH_CHECK_EQ("no slot", view.slot, -1);
     BH_CHECK_EQ("what there is", bh_share_used(view.usage, 0), 10);
     close(view.fd);
-    next = come_in(fixture, 6, look); /* the end of the first is known by now */
+    next = client_join(fixture, 6, look); /* the end of the first is known by now */
     BH_CHECK_EQ("again", next.answer, BH_SHARE_WELCOME);
     BH_CHECK_EQ("still mine", bh_share_used(me.usage, 0), 10);
-    say(&me, BH_SHARE_WANT);
+    client_send(&me, BH_SHARE_WANT);
     BH_CHECK("and heard", comes(&me, 0, 30000));
     close(next.fd);
     close(me.fd);
@@ -117,15 +117,15 @@ one_looks(void **state)
 static int
 two_copies(const struct fixture *fixture)
 {
-    struct guest first = come_in(fixture, 5, new_one), second, third;
+    struct client first = client_join(fixture, 5, new_one), second, third;
 
     if (!bh_share_change(first.usage, 0, (uint32_t)first.slot, 10, 512))
         return 1;
-    second = come_in(fixture, 5, new_one);
+    second = client_join(fixture, 5, new_one);
     if (second.answer != BH_SHARE_WELCOME || second.slot == first.slot ||
         !bh_share_change(second.usage, 0, (uint32_t)second.slot, 20, 512))
         return 2;
-    say(&first, BH_SHARE_WANT);
+    client_send(&first, BH_SHARE_WANT);
     if (!comes(&first, 0, 30000) || bh_share_used(first.usage, 0) != 30)
         return 3;
     /* As exec does it: mappings and connections go, the process stays. */
@@ -133,19 +133,19 @@ two_copies(const struct fixture *fixture)
     close(second.fd);
     munmap(first.usage, sizeof(*first.usage));
     munmap(second.usage, sizeof(*second.usage));
-    third = come_in(fixture, 5, new_one);
+    third = client_join(fixture, 5, new_one);
     return bh_share_used(third.usage, 0) == 0 ? 0 : 4;
 }
 
 static void
-each_copy_has_a_seat(void **state)
+each_copy_has_a_slot(void **state)
 {
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 5, 1024);
     pid_t child;
     int status;
 
-    assert_int_equal(ask(fixture, &open), BH_OK);
+    assert_int_equal(server_ask(fixture, &open), BH_OK);
     child = fork();
     if (child == 0)
         _exit(two_copies(fixture));
@@ -157,32 +157,32 @@ each_copy_has_a_seat(void **state)
 
 /* As many as there is room for; the next is refused at once, and nobody loses anything. */
 static void
-the_last_seat(void **state)
+the_last_slot(void **state)
 {
-    static struct guest guest[BH_SHARE_SLOTS_MAX];
+    static struct client client[BH_SHARE_SLOTS_MAX];
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 4, 1024);
-    struct guest late;
+    struct client late;
 
-    assert_int_equal(ask(fixture, &open), BH_OK);
+    assert_int_equal(server_ask(fixture, &open), BH_OK);
     for (int i = 0; i < BH_SHARE_SLOTS_MAX; i++) {
-        guest[i] = come_in(fixture, 4, new_one);
-        if (guest[i].answer != BH_SHARE_WELCOME)
+        client[i] = client_join(fixture, 4, new_one);
+        if (client[i].answer != BH_SHARE_WELCOME)
             fail_msg("guest %d", i);
         if (i > 0) /* one mapping is enough to look */
-            munmap(guest[i].usage, sizeof(*guest[i].usage));
-        munmap((void *)(uintptr_t)guest[i].limits, sizeof(*guest[i].limits));
+            munmap(client[i].usage, sizeof(*client[i].usage));
+        munmap((void *)(uintptr_t)client[i].limits, sizeof(*client[i].limits));
     }
-    BH_CHECK("mine", bh_share_change(guest[0].usage, 0, (uint32_t)guest[0].slot, 10, 512));
-    late = come_in(fixture, 4, new_one);
+    BH_CHECK("mine", bh_share_change(client[0].usage, 0, (uint32_t)client[0].slot, 10, 512));
+    late = client_join(fixture, 4, new_one);
     BH_CHECK_EQ("one too many", late.answer, BH_SHARE_FULL);
     for (int i = 0; i < 100 && fixture->notice.kind != BH_SHARE_NOTICE_FULL; i++)
-        BH_CHECK_EQ("again", ask(fixture, &open), BH_OK); /* and what comes before is heard */
+        BH_CHECK_EQ("again", server_ask(fixture, &open), BH_OK); /* and what comes before is heard */
     BH_CHECK_EQ("the node is told", fixture->notice.kind, BH_SHARE_NOTICE_FULL);
     BH_CHECK_EQ("of this lease", fixture->notice.lease, 4);
-    BH_CHECK_EQ("nothing lost", bh_share_used(guest[0].usage, 0), 10);
+    BH_CHECK_EQ("nothing lost", bh_share_used(client[0].usage, 0), 10);
     for (int i = 0; i < BH_SHARE_SLOTS_MAX; i++)
-        close(guest[i].fd);
+        close(client[i].fd);
     close(late.fd);
     close_lease(fixture, 4);
     BH_CHECK_DONE();
@@ -194,18 +194,18 @@ started_anew(void **state)
 {
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 3, 1024);
-    struct guest me, again;
+    struct client me, again;
     int pipe_fds[2];
     pid_t other;
     char byte;
 
-    assert_int_equal(ask(fixture, &open), BH_OK);
-    me = come_in(fixture, 3, new_one);
+    assert_int_equal(server_ask(fixture, &open), BH_OK);
+    me = client_join(fixture, 3, new_one);
     BH_CHECK("mine", bh_share_change(me.usage, 0, (uint32_t)me.slot, 5, 512));
     assert_int_equal(pipe(pipe_fds), 0);
     other = fork();
     if (other == 0) {
-        struct guest it = come_in(fixture, 3, new_one);
+        struct client it = client_join(fixture, 3, new_one);
 
         bh_share_change(it.usage, 0, (uint32_t)it.slot, 100, 512);
         (void)!write(pipe_fds[1], "k", 1);
@@ -217,13 +217,13 @@ started_anew(void **state)
     waitpid(other, NULL, 0);
     BH_CHECK_EQ("nobody reaps", bh_share_used(me.usage, 0), 105);
     start_server(fixture);
-    assert_int_equal(ask(fixture, &open), BH_OK);
+    assert_int_equal(server_ask(fixture, &open), BH_OK);
     BH_CHECK("found and reaped", falls_to(&me, 5));
-    again = come_in(fixture, 3,
+    again = client_join(fixture, 3,
                     (struct bh_share_hello) { BH_SHARE_MAGIC, BH_SHARE_VERSION, me.slot, 0 });
     BH_CHECK_EQ("its slot", again.slot, me.slot);
     BH_CHECK_EQ("the same page", bh_share_used(again.usage, 0), 5);
-    say(&again, BH_SHARE_WANT);
+    client_send(&again, BH_SHARE_WANT);
     BH_CHECK("and turns", comes(&me, 0, 30000));
     close(me.fd);
     close(again.fd);
@@ -232,13 +232,13 @@ started_anew(void **state)
 }
 
 static void
-refused(void **state)
+server_refused(void **state)
 {
     enum { STRANGER = BH_SHARE_NOTICE_STRANGER };
     static const struct {
         const char *name;
         struct bh_share_hello hello;
-        uint32_t answer, told;
+        uint32_t answer, notified;
     } cases[] = {
         { "another version", { BH_SHARE_MAGIC, 9, -1, 0 }, BH_SHARE_BAD_VERSION, STRANGER },
         { "another thing", { 1, BH_SHARE_VERSION, -1, 0 }, BH_SHARE_BAD_VERSION, STRANGER },
@@ -253,22 +253,22 @@ refused(void **state)
     struct bh_share_open open = lease_of(fixture, 4, 2), bad = open;
     struct bh_share_notice notice;
 
-    assert_int_equal(ask(fixture, &open), BH_OK);
+    assert_int_equal(server_ask(fixture, &open), BH_OK);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct guest it = come_in(fixture, 4, cases[i].hello);
+        struct client it = client_join(fixture, 4, cases[i].hello);
 
         BH_CHECK_EQ(cases[i].name, it.answer, cases[i].answer);
-        await(fixture, BH_SHARE_MSG_NOTICE, &notice);
-        BH_CHECK_EQ(cases[i].name, notice.kind, cases[i].told);
+        server_await(fixture, BH_SHARE_MSG_NOTICE, &notice);
+        BH_CHECK_EQ(cases[i].name, notice.kind, cases[i].notified);
         BH_CHECK_EQ(cases[i].name, notice.pid, getpid());
         close(it.fd);
     }
     close_lease(fixture, 4);
     bad.gpus[0].cap_bytes++;
-    BH_CHECK_EQ("no units", ask(fixture, &bad), BH_INVALID);
+    BH_CHECK_EQ("no units", server_ask(fixture, &bad), BH_INVALID);
     bad = open;
     snprintf(bad.gpus[0].uuid, sizeof(bad.gpus[0].uuid), "GPU-xyz");
-    BH_CHECK_EQ("no UUID", ask(fixture, &bad), BH_INVALID);
+    BH_CHECK_EQ("no UUID", server_ask(fixture, &bad), BH_INVALID);
     BH_CHECK_DONE();
 }
 
@@ -279,22 +279,22 @@ forged(void **state)
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 5, 2);
     struct bh_share_notice notice;
-    struct guest me;
+    struct client me;
     pid_t other;
 
-    assert_int_equal(ask(fixture, &open), BH_OK);
+    assert_int_equal(server_ask(fixture, &open), BH_OK);
     other = fork();
     if (other == 0) {
-        struct guest it = come_in(fixture, 5, new_one);
+        struct client it = client_join(fixture, 5, new_one);
 
         memset(it.usage->slot, 0x5a, sizeof(it.usage->slot));
         _exit(0);
     }
     waitpid(other, NULL, 0);
-    await(fixture, BH_SHARE_MSG_NOTICE, &notice);
+    server_await(fixture, BH_SHARE_MSG_NOTICE, &notice);
     BH_CHECK_EQ("told", notice.kind, BH_SHARE_NOTICE_FORGED);
     BH_CHECK_EQ("of whom", notice.pid, other);
-    me = come_in(fixture, 5, new_one);
+    me = client_join(fixture, 5, new_one);
     BH_CHECK("its slot is not given again", me.answer == BH_SHARE_WELCOME && me.slot > 0);
     close(me.fd);
     close_lease(fixture, 5);
@@ -305,20 +305,20 @@ forged(void **state)
 static void
 outdated(void **state)
 {
-    static const int32_t slots[] = { 0, BH_SHARE_LOOK, -1 };
+    static const int32_t slots[] = { 0, BH_SHARE_OBSERVE, -1 };
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 11, 1024);
     struct bh_share_overhead driver = { .lease = 11, .bytes = 900 * MIB };
-    struct guest it;
+    struct client it;
     int pipe_fds[2], tries = 30000;
     pid_t old;
     char byte;
 
-    assert_int_equal(ask(fixture, &open), BH_OK);
+    assert_int_equal(server_ask(fixture, &open), BH_OK);
     assert_int_equal(pipe(pipe_fds), 0);
     old = fork();
     if (old == 0) {
-        it = come_in(fixture, 11, new_one);
+        it = client_join(fixture, 11, new_one);
         munmap(it.usage, sizeof(*it.usage));
         if (mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
                  memfd_create("bulkhead-usage", 0), 0) != MAP_FAILED)
@@ -328,24 +328,24 @@ outdated(void **state)
     assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
     stop_server(fixture, SIGKILL);
     start_server(fixture);
-    assert_int_equal(ask(fixture, &open), BH_OK);
+    assert_int_equal(server_ask(fixture, &open), BH_OK);
     BH_CHECK_EQ("told at once", fixture->notice.kind, BH_SHARE_NOTICE_OUTDATED);
     for (int k = 0; k < 5; k++) /* of memory that is not in its page nothing is told */
         send_message(fixture, BH_SHARE_MSG_OVERHEAD, &driver);
     for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
-        it = come_in(fixture, 11, (struct bh_share_hello) { BH_SHARE_MAGIC, BH_SHARE_VERSION,
+        it = client_join(fixture, 11, (struct bh_share_hello) { BH_SHARE_MAGIC, BH_SHARE_VERSION,
                                                            slots[i], 0 });
         BH_CHECK_EQ("kept out", it.answer, BH_SHARE_BAD_VERSION);
         close(it.fd);
     }
     for (int k = 0; k < 100 && fixture->notice.pid != (uint32_t)getpid(); k++)
-        assert_int_equal(ask(fixture, &open), BH_OK);
+        assert_int_equal(server_ask(fixture, &open), BH_OK);
     BH_CHECK_EQ("who", fixture->notice.pid, getpid());
     BH_CHECK_EQ("why", fixture->notice.kind, BH_SHARE_NOTICE_OUTDATED);
     kill(old, SIGKILL);
     waitpid(old, NULL, 0);
     do {
-        it = come_in(fixture, 11, new_one);
+        it = client_join(fixture, 11, new_one);
         close(it.fd);
     } while (it.answer != BH_SHARE_WELCOME && tries-- > 0);
     BH_CHECK("until it is gone", tries > 0);
@@ -359,16 +359,16 @@ anothers_slot(void **state)
 {
     struct fixture *fixture = *state;
     struct bh_share_open open = lease_of(fixture, 8, 1024);
-    struct guest me, thief;
+    struct client me, thief;
     int pipe_fds[2];
     pid_t other;
     char slot;
 
-    assert_int_equal(ask(fixture, &open), BH_OK);
+    assert_int_equal(server_ask(fixture, &open), BH_OK);
     assert_int_equal(pipe(pipe_fds), 0);
     other = fork();
     if (other == 0) {
-        struct guest it = come_in(fixture, 8, new_one);
+        struct client it = client_join(fixture, 8, new_one);
 
         bh_share_change(it.usage, 0, (uint32_t)it.slot, 100, 512);
         slot = (char)it.slot;
@@ -376,11 +376,11 @@ anothers_slot(void **state)
         pause();
     }
     assert_int_equal(read(pipe_fds[0], &slot, 1), 1);
-    thief = come_in(fixture, 8,
+    thief = client_join(fixture, 8,
                     (struct bh_share_hello) { BH_SHARE_MAGIC, BH_SHARE_VERSION, slot, 0 });
     BH_CHECK_EQ("refused", thief.answer, BH_SHARE_STRANGER);
     close(thief.fd);
-    me = come_in(fixture, 8, new_one);
+    me = client_join(fixture, 8, new_one);
     BH_CHECK("another", me.slot >= 0 && me.slot != slot);
     BH_CHECK_EQ("his", bh_share_used(me.usage, 0), 100);
     kill(other, SIGKILL);
@@ -395,14 +395,14 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_copy_has_a_seat, set_up, tear_down), /* others leave mappings */
+        cmocka_unit_test_setup_teardown(each_copy_has_a_slot, set_up, tear_down), /* others leave mappings */
         cmocka_unit_test_setup_teardown(outdated, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_process_comes_and_dies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(three_counts_are_told, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(one_looks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_last_seat, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_observes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_last_slot, set_up, tear_down),
         cmocka_unit_test_setup_teardown(started_anew, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(server_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(forged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(anothers_slot, set_up, tear_down),
     };

@@ -37,7 +37,7 @@ start_server(struct fixture *fixture)
     fixture->server = fork();
     if (fixture->server == 0) {
         close(pair[0]);
-        _exit(bh_share_serve(pair[1], &(struct bh_turns_options) { .round_ns = fixture->round_ns },
+        _exit(bh_share_serve(pair[1], &(struct bh_time_slices_options) { .round_ns = fixture->round_ns },
                              &err) ==
                       BH_UNAVAILABLE
                   ? 0
@@ -92,7 +92,7 @@ tear_down(void **state)
 
 /* The next message of that kind; others on the way are kept or dropped. */
 static inline void
-await(struct fixture *fixture, uint32_t number, void *ret_message)
+server_await(struct fixture *fixture, uint32_t number, void *ret_message)
 {
     uint64_t until = bh_time_monotonic() + 20 * BH_NS_PER_S;
     static struct bh_arena *arena;
@@ -147,12 +147,12 @@ send_message(struct fixture *fixture, uint32_t number, const void *message)
 }
 
 static inline uint32_t
-ask(struct fixture *fixture, const struct bh_share_open *open)
+server_ask(struct fixture *fixture, const struct bh_share_open *open)
 {
     struct bh_share_outcome outcome;
 
     send_message(fixture, BH_SHARE_MSG_OPEN, open);
-    await(fixture, BH_SHARE_MSG_ANSWER, &outcome);
+    server_await(fixture, BH_SHARE_MSG_OUTCOME, &outcome);
     assert_int_equal(outcome.lease, open->lease);
     return outcome.rc;
 }
@@ -165,7 +165,7 @@ close_lease(struct fixture *fixture, uint64_t lease)
     char path[96];
 
     send_message(fixture, BH_SHARE_MSG_CLOSE, &close);
-    await(fixture, BH_SHARE_MSG_ANSWER, &outcome);
+    server_await(fixture, BH_SHARE_MSG_OUTCOME, &outcome);
     snprintf(path, sizeof(path), "%s/%llu/door", fixture->folder, (unsigned long long)lease);
     rmdir(path);
     *strrchr(path, '/') = '\0';

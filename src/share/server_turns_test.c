@@ -2,26 +2,26 @@
 #include "share/guest_test.h"
 
 static void
-turns_go_round(void **state)
+slices_rotate(void **state)
 {
     struct fixture *fixture = *state;
     struct bh_share_open one = lease_of(fixture, 1, 2), two = lease_of(fixture, 2, 2);
-    struct guest a, b;
+    struct client a, b;
 
-    assert_int_equal(ask(fixture, &one), BH_OK);
-    assert_int_equal(ask(fixture, &two), BH_OK);
-    a = come_in(fixture, 1, new_one);
-    b = come_in(fixture, 2, new_one);
-    say(&a, BH_SHARE_WANT);
+    assert_int_equal(server_ask(fixture, &one), BH_OK);
+    assert_int_equal(server_ask(fixture, &two), BH_OK);
+    a = client_join(fixture, 1, new_one);
+    b = client_join(fixture, 2, new_one);
+    client_send(&a, BH_SHARE_WANT);
     BH_CHECK("alone", comes(&a, 0, 30000));
-    say(&b, BH_SHARE_WANT);
+    client_send(&b, BH_SHARE_WANT);
     BH_CHECK("over", comes(&a, BH_SHARE_SHUT, 30000));
-    BH_CHECK("not before it is drained", (turn_of(&b) & BH_SHARE_SHUT) != 0);
-    say(&a, BH_SHARE_DRAINED);
+    BH_CHECK("not before it is drained", (slice_of(&b) & BH_SHARE_SHUT) != 0);
+    client_send(&a, BH_SHARE_DRAINED);
     BH_CHECK("then", comes(&b, BH_SHARE_CONTENDED, 30000));
-    say(&b, BH_SHARE_IDLE);
+    client_send(&b, BH_SHARE_IDLE);
     BH_CHECK("shut", comes(&b, BH_SHARE_SHUT, 30000));
-    say(&b, BH_SHARE_DRAINED);
+    client_send(&b, BH_SHARE_DRAINED);
     BH_CHECK("passed on", comes(&a, 0, 30000));
     close(a.fd);
     close(b.fd);
@@ -33,47 +33,47 @@ turns_go_round(void **state)
 /* Who has a turn while others wait is told when it ends.  When nothing more of his fits in, the
  * next one has it, or he goes on; beside one that may come at any time there is no end. */
 static void
-a_turn_has_an_end(void **state)
+a_slice_has_an_end(void **state)
 {
     struct fixture *fixture = *state;
     struct bh_share_open open[] = { lease_of(fixture, 1, 2), lease_of(fixture, 2, 2),
                                     lease_of(fixture, 3, 2) };
-    struct guest a, b, beside;
+    struct client a, b, beside;
     uint64_t until_ns;
-    uint32_t turn;
+    uint32_t slice;
 
     open[0].weight = 420;
     open[1].weight = 3780;
     open[2].latency = true;
-    assert_int_equal(ask(fixture, &open[0]), BH_OK);
-    assert_int_equal(ask(fixture, &open[1]), BH_OK);
-    a = come_in(fixture, 1, new_one);
-    b = come_in(fixture, 2, new_one);
-    beside = come_in(fixture, 2, new_one);
-    say(&a, BH_SHARE_WANT);
+    assert_int_equal(server_ask(fixture, &open[0]), BH_OK);
+    assert_int_equal(server_ask(fixture, &open[1]), BH_OK);
+    a = client_join(fixture, 1, new_one);
+    b = client_join(fixture, 2, new_one);
+    beside = client_join(fixture, 2, new_one);
+    client_send(&a, BH_SHARE_WANT);
     BH_CHECK("alone", comes(&a, 0, 30000));
     BH_CHECK_EQ("no end", UNTIL_OF(a), 0);
-    say(&b, BH_SHARE_WANT);
-    say(&beside, BH_SHARE_WANT);
+    client_send(&b, BH_SHARE_WANT);
+    client_send(&beside, BH_SHARE_WANT);
     BH_CHECK("others wait", comes(&a, BH_SHARE_CONTENDED, 30000));
     until_ns = UNTIL_OF(a);
     BH_CHECK("it ends", until_ns > 0 && until_ns < bh_time_monotonic() + long_round_ns);
     bh_time_sleep(20 * BH_NS_PER_MS); /* the other has nine times as much before it is ahead */
-    say(&a, BH_SHARE_DRAINED);
+    client_send(&a, BH_SHARE_DRAINED);
     BH_CHECK("nothing more fits: handed over", comes(&b, BH_SHARE_CONTENDED, 30000));
     BH_CHECK("before it ended", bh_time_monotonic() < until_ns);
-    BH_CHECK("shut, without an end", (turn_of(&a) & BH_SHARE_SHUT) != 0 && UNTIL_OF(a) == 0);
-    turn = turn_of(&b);
+    BH_CHECK("shut, without an end", (slice_of(&a) & BH_SHARE_SHUT) != 0 && UNTIL_OF(a) == 0);
+    slice = slice_of(&b);
     until_ns = UNTIL_OF(b);
-    say(&b, BH_SHARE_DRAINED);
-    BH_CHECK("heard", ask(fixture, &open[0]) == BH_OK && ask(fixture, &open[0]) == BH_OK);
-    BH_CHECK_EQ("one of two is not enough", turn_of(&b), turn);
-    say(&beside, BH_SHARE_IDLE);
-    for (int i = 0; i < 50000 && turn_of(&b) == turn; i++)
+    client_send(&b, BH_SHARE_DRAINED);
+    BH_CHECK("heard", server_ask(fixture, &open[0]) == BH_OK && server_ask(fixture, &open[0]) == BH_OK);
+    BH_CHECK_EQ("one of two is not enough", slice_of(&b), slice);
+    client_send(&beside, BH_SHARE_IDLE);
+    for (int i = 0; i < 50000 && slice_of(&b) == slice; i++)
         bh_time_sleep(100000);
     BH_CHECK("it had less than the other: it goes on", comes(&b, BH_SHARE_CONTENDED, 0));
     BH_CHECK("to another end", UNTIL_OF(b) != until_ns);
-    BH_CHECK("a latency share", ask(fixture, &open[2]) == BH_OK && ask(fixture, &open[2]) == BH_OK);
+    BH_CHECK("a latency share", server_ask(fixture, &open[2]) == BH_OK && server_ask(fixture, &open[2]) == BH_OK);
     BH_CHECK_EQ("no end", UNTIL_OF(b), 0);
     for (uint64_t lease = 3; lease > 0; close_lease(fixture, lease--))
         ;
@@ -81,7 +81,7 @@ a_turn_has_an_end(void **state)
 }
 
 static void
-allow(struct fixture *fixture, uint64_t lease, bool paused)
+server_slices_test_allow(struct fixture *fixture, uint64_t lease, bool paused)
 {
     struct bh_share_allow allow = { .lease = lease, .paused = paused };
 
@@ -94,28 +94,28 @@ one_is_paused(void **state)
 {
     struct fixture *fixture = *state;
     struct bh_share_open one = lease_of(fixture, 1, 2), two = lease_of(fixture, 2, 2);
-    struct guest a, b;
+    struct client a, b;
 
-    assert_int_equal(ask(fixture, &one), BH_OK);
-    assert_int_equal(ask(fixture, &two), BH_OK);
-    a = come_in(fixture, 1, new_one);
-    b = come_in(fixture, 2, new_one);
-    say(&a, BH_SHARE_WANT);
+    assert_int_equal(server_ask(fixture, &one), BH_OK);
+    assert_int_equal(server_ask(fixture, &two), BH_OK);
+    a = client_join(fixture, 1, new_one);
+    b = client_join(fixture, 2, new_one);
+    client_send(&a, BH_SHARE_WANT);
     BH_CHECK("alone", comes(&a, 0, 30000));
-    allow(fixture, 1, true);
+    server_slices_test_allow(fixture, 1, true);
     BH_CHECK("shut", comes(&a, BH_SHARE_SHUT, 30000));
-    say(&b, BH_SHARE_WANT);
+    client_send(&b, BH_SHARE_WANT);
     BH_CHECK("not waited for", comes(&b, 0, 30000));
-    allow(fixture, 1, false);
+    server_slices_test_allow(fixture, 1, false);
     BH_CHECK("it waits again", comes(&b, BH_SHARE_SHUT, 30000));
-    say(&b, BH_SHARE_DRAINED);
+    client_send(&b, BH_SHARE_DRAINED);
     BH_CHECK("and has its turn", comes(&a, BH_SHARE_CONTENDED, 30000));
-    allow(fixture, 9, true); /* no such lease: nothing */
+    server_slices_test_allow(fixture, 9, true); /* no such lease: nothing */
     stop_server(fixture, SIGKILL);
     start_server(fixture);
     one.paused = true;
-    assert_int_equal(ask(fixture, &one), BH_OK);
-    assert_int_equal(ask(fixture, &two), BH_OK);
+    assert_int_equal(server_ask(fixture, &one), BH_OK);
+    assert_int_equal(server_ask(fixture, &two), BH_OK);
     BH_CHECK("paused as it was", comes(&b, 0, 30000));
     BH_CHECK("the other is shut", comes(&a, BH_SHARE_SHUT, 30000));
     close(a.fd);
@@ -131,23 +131,23 @@ late_words(void **state)
 {
     struct fixture *fixture = *state;
     struct bh_share_open one = lease_of(fixture, 9, 2), two = lease_of(fixture, 10, 2);
-    struct bh_share_say late = { .word = BH_SHARE_DRAINED };
-    struct guest a, b;
+    struct bh_share_client_message late = { .word = BH_SHARE_DRAINED };
+    struct client a, b;
 
-    assert_int_equal(ask(fixture, &one), BH_OK);
-    assert_int_equal(ask(fixture, &two), BH_OK);
-    a = come_in(fixture, 9, new_one);
-    b = come_in(fixture, 10, new_one);
-    say(&a, BH_SHARE_WANT);
+    assert_int_equal(server_ask(fixture, &one), BH_OK);
+    assert_int_equal(server_ask(fixture, &two), BH_OK);
+    a = client_join(fixture, 9, new_one);
+    b = client_join(fixture, 10, new_one);
+    client_send(&a, BH_SHARE_WANT);
     BH_CHECK("alone", comes(&a, 0, 30000));
-    late.turn = turn_of(&a);
-    say(&b, BH_SHARE_WANT);
+    late.slice = slice_of(&a);
+    client_send(&b, BH_SHARE_WANT);
     BH_CHECK("over", comes(&a, BH_SHARE_SHUT, 30000));
     assert_int_equal(send(a.fd, &late, sizeof(late), 0), sizeof(late));
-    BH_CHECK_EQ("heard", ask(fixture, &one), BH_OK); /* after it, and twice to be sure */
-    BH_CHECK_EQ("heard", ask(fixture, &one), BH_OK);
-    BH_CHECK("it is not drained", (turn_of(&b) & BH_SHARE_SHUT) != 0);
-    say(&a, BH_SHARE_DRAINED);
+    BH_CHECK_EQ("heard", server_ask(fixture, &one), BH_OK); /* after it, and twice to be sure */
+    BH_CHECK_EQ("heard", server_ask(fixture, &one), BH_OK);
+    BH_CHECK("it is not drained", (slice_of(&b) & BH_SHARE_SHUT) != 0);
+    client_send(&a, BH_SHARE_DRAINED);
     BH_CHECK("now", comes(&b, BH_SHARE_CONTENDED, 30000));
     close(a.fd);
     close(b.fd);
@@ -160,8 +160,8 @@ int
 main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(turns_go_round, set_up, tear_down),
-        cmocka_unit_test_prestate_setup_teardown(a_turn_has_an_end, set_up, tear_down,
+        cmocka_unit_test_setup_teardown(slices_rotate, set_up, tear_down),
+        cmocka_unit_test_prestate_setup_teardown(a_slice_has_an_end, set_up, tear_down,
                                                  (void *)(uintptr_t)&long_round_ns),
         cmocka_unit_test_setup_teardown(one_is_paused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(late_words, set_up, tear_down),

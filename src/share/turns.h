@@ -23,98 +23,98 @@
  * Where one that is not multiplexed wants one of the same GPUs they take turns as all do.
  *
  * Nothing here reads a clock or speaks with anybody: times come in, in nanoseconds that never
- * go back, and after each call bh_turns_state says what each member's turn shall be. */
-struct bh_turns;
+ * go back, and after each call bh_time_slices_state says what each member's turn shall be. */
+struct bh_time_slices;
 
-enum { BH_TURNS_MEMBERS_MAX = 128, BH_TURNS_WEIGHT_MAX = 4200 };
+enum { BH_TIME_SLICES_MEMBERS_MAX = 128, BH_TIME_SLICES_WEIGHT_MAX = 4200 };
 
 /* What was submitted before a member was paused is done by then, as a rule: little is
  * submitted ahead while others wait. */
-#define BH_TURNS_PAUSE_NS UINT64_C(50000000)
+#define BH_TIME_SLICES_PAUSE_NS UINT64_C(50000000)
 
-struct bh_turns_options {
+struct bh_time_slices_options {
     uint64_t round_ns;   /* all that want have a turn in about so long; 0: 40 ms */
     uint64_t stuck_ns;   /* a turn that does not end within it no longer keeps others out, and
                             goes on beside them for as long; 0: 10 s */
     uint64_t rest_ns;    /* a quantum goes on while its member is idle for no longer; 0: 1 s */
 };
 
-struct bh_turns_member {
+struct bh_time_slices_member {
     uint32_t gpus;       /* bit g: has a share of GPU g */
-    uint32_t weight;     /* in parts, 1 to BH_TURNS_WEIGHT_MAX */
+    uint32_t weight;     /* in parts, 1 to BH_TIME_SLICES_WEIGHT_MAX */
     bool hard;           /* no more than its weight of 4200, also when nobody else wants */
     bool latency;        /* its turns come first, as long as it has had no more than its due */
     uint64_t quantum_ns; /* of a multiplexed one, that is neither hard nor latency; 0: none */
 };
 
-enum bh_turn {
-    BH_TURN_NONE,        /* may submit nothing, has nothing on the GPUs */
-    BH_TURN_OPEN,        /* may submit; nobody else wants, or it has a quantum */
-    BH_TURN_CONTENDED,   /* may submit; others wait */
-    BH_TURN_ENDING,      /* may submit nothing; what was submitted is not done yet */
+enum bh_time_slice {
+    BH_TIME_SLICE_NONE,        /* may submit nothing, has nothing on the GPUs */
+    BH_TIME_SLICE_OPEN,        /* may submit; nobody else wants, or it has a quantum */
+    BH_TIME_SLICE_CONTENDED,   /* may submit; others wait */
+    BH_TIME_SLICE_ENDING,      /* may submit nothing; what was submitted is not done yet */
 };
 
 /* All times of the options in their default where 0. */
-BH_MUST_USE struct bh_turns *bh_turns_new(const struct bh_turns_options *options);
-void bh_turns_free(struct bh_turns *turns);
-BH_AUTO_DEFINE(struct bh_turns *, bh_turns_free)
+BH_MUST_USE struct bh_time_slices *bh_time_slices_new(const struct bh_time_slices_options *options);
+void bh_time_slices_free(struct bh_time_slices *slices);
+BH_AUTO_DEFINE(struct bh_time_slices *, bh_time_slices_free)
 
 /* Add a member; it starts level with those that it meets.
  *   BH_INVALID  no GPU, a weight out of range, or a quantum beside what forbids it
- *   BH_FULL     BH_TURNS_MEMBERS_MAX are here */
-BH_MUST_USE bh_rc bh_turns_join(struct bh_turns *turns, uint64_t now_ns,
-                                const struct bh_turns_member *member, uint32_t *ret_index,
+ *   BH_FULL     BH_TIME_SLICES_MEMBERS_MAX are here */
+BH_MUST_USE bh_rc bh_time_slices_join(struct bh_time_slices *slices, uint64_t now_ns,
+                                const struct bh_time_slices_member *member, uint32_t *ret_index,
                                 struct bh_err *err);
 
 /* Take one away, whatever it holds: its processes are gone. */
-void bh_turns_leave(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+void bh_time_slices_leave(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
 /* The member has work; it keeps wanting until it is idle. */
-void bh_turns_want(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+void bh_time_slices_want(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
 /* Nothing of it is left on its GPUs: the end of a turn that is ENDING, otherwise nothing. */
-void bh_turns_drained(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+void bh_time_slices_drained(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
 /* Nothing of it is left on its GPUs and nothing more comes in this turn, though it wants: what is
  * left of a turn that is CONTENDED is too short for what it has to do.  The turn is over, or, where
  * none that waits comes before it, goes on with another end. */
-void bh_turns_finish(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+void bh_time_slices_finish(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
 /* It wants no more: its turn ends, whatever time it had left; a quantum after the rest that it
  * may take. */
-void bh_turns_idle(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+void bh_time_slices_idle(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
 /* Its processes are stopped, or about to be: it has no turn until it is resumed, and what it
- * wants is kept until then.  A turn that it has ends, at the latest after BH_TURNS_PAUSE_NS:
+ * wants is kept until then.  A turn that it has ends, at the latest after BH_TIME_SLICES_PAUSE_NS:
  * nobody may be there to say that it is drained.  Either may be said again. */
-void bh_turns_pause(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
-void bh_turns_resume(struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+void bh_time_slices_pause(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
+void bh_time_slices_resume(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
 /* It has more than it may, and gets less for it: a tenth of its weight and never more, until that
  * is taken back.  Either may be said again. */
-void bh_turns_throttle(struct bh_turns *turns, uint64_t now_ns, uint32_t index, bool throttled);
+void bh_time_slices_throttle(struct bh_time_slices *slices, uint64_t now_ns, uint32_t index, bool throttled);
 
-/* Time passed.  Call at bh_turns_next at the latest. */
-void bh_turns_tick(struct bh_turns *turns, uint64_t now_ns);
+/* Time passed.  Call at bh_time_slices_next at the latest. */
+void bh_time_slices_tick(struct bh_time_slices *slices, uint64_t now_ns);
 
 /* When something happens by itself; UINT64_MAX: nothing will. */
-uint64_t bh_turns_next(const struct bh_turns *turns);
+uint64_t bh_time_slices_next(const struct bh_time_slices *slices);
 
-enum bh_turn bh_turns_state(const struct bh_turns *turns, uint32_t index);
+enum bh_time_slice bh_time_slices_state(const struct bh_time_slices *slices, uint32_t index);
 
 /* When a turn that is CONTENDED shall end, for who has it to plan for; it changes with each grant.
  * 0: nothing to plan for.  No turn that is CONTENDED, a quantum, which is long, or one that a
  * latency member may cut short: what is submitted far ahead would keep that one waiting. */
-uint64_t bh_turns_until_ns(const struct bh_turns *turns, uint32_t index);
+uint64_t bh_time_slices_until_ns(const struct bh_time_slices *slices, uint32_t index);
 
 /* What it was charged so far, of one GPU's time; a turn that goes on is not in it. */
-uint64_t bh_turns_used_ns(const struct bh_turns *turns, uint32_t index);
+uint64_t bh_time_slices_used_ns(const struct bh_time_slices *slices, uint32_t index);
 
 /* The same with the turn that goes on. */
-uint64_t bh_turns_had_ns(const struct bh_turns *turns, uint64_t now_ns, uint32_t index);
+uint64_t bh_time_slices_granted_ns(const struct bh_time_slices *slices, uint64_t now_ns, uint32_t index);
 
 /* Whether its turn did not end in time, so that others run beside it.  Its state is CONTENDED then,
  * without an end, and for a second after each stuck_ns ENDING, until it is drained or idle. */
-bool bh_turns_is_stuck(const struct bh_turns *turns, uint32_t index);
+bool bh_time_slices_is_stuck(const struct bh_time_slices *slices, uint32_t index);
 
 #endif

@@ -14,14 +14,14 @@
 enum { HISTORY_MEMBERS = 6, HISTORY_STEPS = 60000 };
 
 struct history {
-    struct bh_turns *turns;
-    struct bh_turns_member member[HISTORY_MEMBERS];
+    struct bh_time_slices *slices;
+    struct bh_time_slices_member member[HISTORY_MEMBERS];
     bool here[HISTORY_MEMBERS], paused[HISTORY_MEMBERS];
     uint64_t now_ns, random;
 };
 
 static uint64_t
-chance(struct history *history, uint64_t below)
+slices_load_test_chance(struct history *history, uint64_t below)
 {
     history->random = history->random * UINT64_C(6364136223846793005) + 1442695040888963407u;
     return (history->random >> 33) % below;
@@ -30,22 +30,22 @@ chance(struct history *history, uint64_t below)
 static void
 join_any(struct history *history, uint32_t at)
 {
-    struct bh_turns_member *member = &history->member[at];
-    uint32_t mode = (uint32_t)chance(history, 4);
+    struct bh_time_slices_member *member = &history->member[at];
+    uint32_t mode = (uint32_t)slices_load_test_chance(history, 4);
 
-    *member = (struct bh_turns_member) {
-        .gpus = 1 + (uint32_t)chance(history, 3), .weight = 1 + (uint32_t)chance(history, 4200),
+    *member = (struct bh_time_slices_member) {
+        .gpus = 1 + (uint32_t)slices_load_test_chance(history, 3), .weight = 1 + (uint32_t)slices_load_test_chance(history, 4200),
         .hard = mode == 1, .latency = mode == 2, .quantum_ns = mode == 3 ? SECOND : 0,
     };
-    BH_CHECK_EQ("the first free place", join(history->turns, history->now_ns, *member), at);
+    BH_CHECK_EQ("the first free place", slices_join(history->slices, history->now_ns, *member), at);
     history->here[at] = true;
     history->paused[at] = false;
 }
 
 static void
-happen(struct history *history)
+slices_load_test_happen(struct history *history)
 {
-    uint32_t at = (uint32_t)chance(history, HISTORY_MEMBERS);
+    uint32_t at = (uint32_t)slices_load_test_chance(history, HISTORY_MEMBERS);
     uint64_t now = history->now_ns;
 
     for (uint32_t i = 0; i < at; i++)
@@ -54,15 +54,15 @@ happen(struct history *history)
         join_any(history, at);
         return;
     }
-    switch (chance(history, 40)) {
-    case 0: bh_turns_leave(history->turns, now, at); history->here[at] = false; return;
-    case 1: bh_turns_pause(history->turns, now, at); history->paused[at] = true; return;
-    case 2: bh_turns_resume(history->turns, now, at); history->paused[at] = false; return;
-    case 3: bh_turns_throttle(history->turns, now, at, chance(history, 2) == 0); return;
-    case 4: bh_turns_idle(history->turns, now, at); return;
-    case 5: case 6: case 7: case 8: bh_turns_want(history->turns, now, at); return;
-    case 9: case 10: case 11: bh_turns_finish(history->turns, now, at); return;
-    default: bh_turns_drained(history->turns, now, at);
+    switch (slices_load_test_chance(history, 40)) {
+    case 0: bh_time_slices_leave(history->slices, now, at); history->here[at] = false; return;
+    case 1: bh_time_slices_pause(history->slices, now, at); history->paused[at] = true; return;
+    case 2: bh_time_slices_resume(history->slices, now, at); history->paused[at] = false; return;
+    case 3: bh_time_slices_throttle(history->slices, now, at, slices_load_test_chance(history, 2) == 0); return;
+    case 4: bh_time_slices_idle(history->slices, now, at); return;
+    case 5: case 6: case 7: case 8: bh_time_slices_want(history->slices, now, at); return;
+    case 9: case 10: case 11: bh_time_slices_finish(history->slices, now, at); return;
+    default: bh_time_slices_drained(history->slices, now, at);
     }
 }
 
@@ -72,8 +72,8 @@ is_exclusive(const struct history *history)
     uint32_t held = 0;
 
     for (uint32_t i = 0; i < HISTORY_MEMBERS; i++) {
-        if (!history->here[i] || bh_turns_state(history->turns, i) == BH_TURN_NONE ||
-            bh_turns_is_stuck(history->turns, i))
+        if (!history->here[i] || bh_time_slices_state(history->slices, i) == BH_TIME_SLICE_NONE ||
+            bh_time_slices_is_stuck(history->slices, i))
             continue;
         if ((held & history->member[i].gpus) != 0)
             return false;
@@ -87,12 +87,12 @@ static bool
 keeps_to_its_ends(const struct history *history)
 {
     for (uint32_t i = 0; i < HISTORY_MEMBERS; i++) {
-        uint64_t end = history->here[i] ? bh_turns_until_ns(history->turns, i) : 0;
+        uint64_t end = history->here[i] ? bh_time_slices_until_ns(history->slices, i) : 0;
 
         if (end == 0)
             continue;
-        if (bh_turns_state(history->turns, i) != BH_TURN_CONTENDED || end <= history->now_ns ||
-            bh_turns_next(history->turns) > end)
+        if (bh_time_slices_state(history->slices, i) != BH_TIME_SLICE_CONTENDED || end <= history->now_ns ||
+            bh_time_slices_next(history->slices) > end)
             return false;
     }
     return true;
@@ -103,27 +103,27 @@ any_history(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        struct history history = { .turns = make(SECOND), .random = seed };
+        struct history history = { .slices = slices_make(SECOND), .random = seed };
         uint64_t used = 0;
 
         for (int step = 0; step < HISTORY_STEPS; step++) {
-            uint64_t next = bh_turns_next(history.turns);
+            uint64_t next = bh_time_slices_next(history.slices);
 
-            if (chance(&history, 3) != 0)
-                happen(&history);
-            else if (next != UINT64_MAX && next > history.now_ns && chance(&history, 2) == 0)
+            if (slices_load_test_chance(&history, 3) != 0)
+                slices_load_test_happen(&history);
+            else if (next != UINT64_MAX && next > history.now_ns && slices_load_test_chance(&history, 2) == 0)
                 history.now_ns = next;
             else
-                history.now_ns += chance(&history, 30 * MS);
-            bh_turns_tick(history.turns, history.now_ns);
+                history.now_ns += slices_load_test_chance(&history, 30 * MS);
+            bh_time_slices_tick(history.slices, history.now_ns);
             BH_CHECK("one at a time", is_exclusive(&history));
             BH_CHECK("ends hold", keeps_to_its_ends(&history));
-            BH_CHECK("nothing is left that was due", bh_turns_next(history.turns) > history.now_ns);
+            BH_CHECK("nothing is left that was due", bh_time_slices_next(history.slices) > history.now_ns);
         }
         for (uint32_t i = 0; i < HISTORY_MEMBERS; i++)
-            used += history.here[i] ? bh_turns_used_ns(history.turns, i) : 0;
+            used += history.here[i] ? bh_time_slices_used_ns(history.slices, i) : 0;
         BH_CHECK("and somebody worked", used > 0);
-        bh_turns_free(history.turns);
+        bh_time_slices_free(history.slices);
     }
     BH_CHECK_DONE();
 }
@@ -145,7 +145,7 @@ struct load {
 };
 
 struct world {
-    struct bh_turns *turns;
+    struct bh_time_slices *slices;
     const struct load *load;
     uint32_t index[7];
     uint64_t done_ns[7];  /* work */
@@ -158,7 +158,7 @@ struct errors {
 };
 
 static uint64_t
-draw(struct world *world, uint64_t below)
+slices_load_test_draw(struct world *world, uint64_t below)
 {
     world->random = world->random * UINT64_C(6364136223846793005) + 1442695040888963407u;
     return (world->random >> 33) % below;
@@ -174,7 +174,7 @@ apart_bp(uint64_t part, uint64_t of, uint64_t want, uint64_t want_of)
 
 /* Of one window that ends at that second; those of a minute begin with each. */
 static void
-measure(const struct world *world, uint64_t end, uint64_t length, struct errors *errors)
+slices_load_test_measure(const struct world *world, uint64_t end, uint64_t length, struct errors *errors)
 {
     const uint64_t *now = world->at[end], *before = world->at[end - length];
     uint64_t sum = 0, weights = 0;
@@ -188,9 +188,9 @@ measure(const struct world *world, uint64_t end, uint64_t length, struct errors 
             apart_bp(now[t] - before[t], sum, world->load->weight[t], weights);
 }
 
-/* Work done in a piece of time that spans seconds counts in each for its part. */
+/* Work done in a partition of time that spans seconds counts in each for its part. */
 static void
-work(struct world *world, uint32_t tenant, uint64_t ns)
+slices_load_test_work(struct world *world, uint32_t tenant, uint64_t ns)
 {
     while (world->now_ns + ns >= world->next_ns && world->seconds < SECONDS_MAX) {
         uint64_t part = world->next_ns - world->now_ns;
@@ -209,7 +209,7 @@ static uint32_t
 holder(const struct world *world)
 {
     for (uint32_t t = 0; t < world->load->tenants; t++)
-        if (bh_turns_state(world->turns, world->index[t]) != BH_TURN_NONE)
+        if (bh_time_slices_state(world->slices, world->index[t]) != BH_TIME_SLICE_NONE)
             return t;
     return UINT32_MAX;
 }
@@ -220,7 +220,7 @@ static bool
 one_more(const struct world *world, uint32_t tenant)
 {
     uint64_t usual_ns = world->load->kernel_ns[tenant];
-    uint64_t until_ns = bh_turns_until_ns(world->turns, world->index[tenant]);
+    uint64_t until_ns = bh_time_slices_until_ns(world->slices, world->index[tenant]);
 
     return world->now_ns + usual_ns + usual_ns / 2 <= until_ns;
 }
@@ -228,7 +228,7 @@ one_more(const struct world *world, uint32_t tenant)
 /* Whoever holds the turn runs kernel after kernel, until it must end, or the next one would
  * come too late in it. */
 static void
-run(struct world *world)
+slices_load_test_run(struct world *world)
 {
     uint64_t end_ns = world->load->seconds * SECOND;
 
@@ -236,32 +236,32 @@ run(struct world *world)
         uint32_t t = holder(world);
         bool more = one_more(world, t);
 
-        work(world, t, world->load->kernel_ns[t] * (70 + draw(world, 61)) / 100);
-        bh_turns_tick(world->turns, world->now_ns);
-        if (more && bh_turns_state(world->turns, world->index[t]) != BH_TURN_ENDING)
+        slices_load_test_work(world, t, world->load->kernel_ns[t] * (70 + slices_load_test_draw(world, 61)) / 100);
+        bh_time_slices_tick(world->slices, world->now_ns);
+        if (more && bh_time_slices_state(world->slices, world->index[t]) != BH_TIME_SLICE_ENDING)
             continue;
         world->now_ns += HANDOFF_NS;
-        bh_turns_finish(world->turns, world->now_ns, world->index[t]);
-        bh_turns_drained(world->turns, world->now_ns, world->index[t]);
+        bh_time_slices_finish(world->slices, world->now_ns, world->index[t]);
+        bh_time_slices_drained(world->slices, world->now_ns, world->index[t]);
     }
 }
 
 static int
-compare(const void *a, const void *b)
+slices_load_test_compare(const void *a, const void *b)
 {
     return (*(const uint32_t *)a > *(const uint32_t *)b) -
            (*(const uint32_t *)a < *(const uint32_t *)b);
 }
 
 static struct errors *
-windows(const struct world *world, uint64_t length)
+slices_load_test_windows(const struct world *world, uint64_t length)
 {
     static struct errors errors;
 
     errors.count = 0;
     for (uint64_t end = length; end <= world->seconds; end++)
-        measure(world, end, length, &errors);
-    qsort(errors.bp, errors.count, sizeof(errors.bp[0]), compare);
+        slices_load_test_measure(world, end, length, &errors);
+    qsort(errors.bp, errors.count, sizeof(errors.bp[0]), slices_load_test_compare);
     return &errors;
 }
 
@@ -299,17 +299,17 @@ check_load(const struct load *load)
     };
     static struct world world;
 
-    world = (struct world) { .turns = make(0), .load = load, .random = 7, .next_ns = SECOND };
+    world = (struct world) { .slices = slices_make(0), .load = load, .random = 7, .next_ns = SECOND };
     for (uint32_t t = 0; t < load->tenants; t++)
-        world.index[t] = join(world.turns, 0,
-                              (struct bh_turns_member) { .gpus = 1, .weight = load->weight[t] });
+        world.index[t] = slices_join(world.slices, 0,
+                              (struct bh_time_slices_member) { .gpus = 1, .weight = load->weight[t] });
     for (uint32_t t = 0; t < load->tenants; t++)
-        bh_turns_want(world.turns, 0, world.index[t]);
-    run(&world);
+        bh_time_slices_want(world.slices, 0, world.index[t]);
+    slices_load_test_run(&world);
     if (getenv("SHOW") != NULL)
         fprintf(stderr, "%-20s", load->name);
     for (size_t i = 0; i < 2; i++) {
-        const struct errors *errors = windows(&world, spans[i].length);
+        const struct errors *errors = slices_load_test_windows(&world, spans[i].length);
 
         BH_CHECK(load->name,
                  percentile(errors, 95) <= (i == 0 ? load->window_bp : load->minute_bp));
@@ -319,7 +319,7 @@ check_load(const struct load *load)
                     percentile(errors, 100) / 100.0);
     }
     check_run(&world);
-    bh_turns_free(world.turns);
+    bh_time_slices_free(world.slices);
 }
 
 #define EQUAL(n) { n, n, n, n, n, n, n }

@@ -9,19 +9,19 @@
 #define US UINT64_C(1000)
 #define SECOND (1000 * MS)
 
-static inline struct bh_turns *
-make(uint64_t stuck_ns)
+static inline struct bh_time_slices *
+slices_make(uint64_t stuck_ns)
 {
-    return bh_turns_new(&(struct bh_turns_options) { .stuck_ns = stuck_ns });
+    return bh_time_slices_new(&(struct bh_time_slices_options) { .stuck_ns = stuck_ns });
 }
 
 static inline uint32_t
-join(struct bh_turns *turns, uint64_t now_ns, struct bh_turns_member member)
+slices_join(struct bh_time_slices *slices, uint64_t now_ns, struct bh_time_slices_member member)
 {
     struct bh_err err = { 0 };
     uint32_t index = 99;
 
-    BH_CHECK_EQ("joins", bh_turns_join(turns, now_ns, &member, &index, &err), BH_OK);
+    BH_CHECK_EQ("joins", bh_time_slices_join(slices, now_ns, &member, &index, &err), BH_OK);
     return index;
 }
 

@@ -17,7 +17,7 @@ enum knock { ANSWERED, NOBODY, REFUSED };
 static int
 connect_door(void)
 {
-    struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = BH_SHARE_DOOR };
+    struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = BH_SHARE_SOCKET };
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&name, sizeof(name)) != 0) {
@@ -70,7 +70,7 @@ take_descriptors(struct msghdr *message, int ret_fd[2])
 static bool
 is_slot(int32_t slot, int32_t asked)
 {
-    return asked == BH_SHARE_LOOK ? slot == -1 : slot >= 0 && slot < BH_SHARE_SLOTS_MAX;
+    return asked == BH_SHARE_OBSERVE ? slot == -1 : slot >= 0 && slot < BH_SHARE_SLOTS_MAX;
 }
 
 static enum knock
@@ -132,7 +132,7 @@ bh_door_knock(int32_t slot, uint64_t until_ns, struct bh_door *ret_door)
 }
 
 bool
-bh_door_say(int socket, const struct bh_share_say *say)
+bh_door_say(int socket, const struct bh_share_client_message *say)
 {
     int saved = errno;
     ssize_t sent = send(socket, say, sizeof(*say), MSG_NOSIGNAL | MSG_DONTWAIT);

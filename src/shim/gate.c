@@ -70,7 +70,7 @@ bh_gate_init(void)
 void
 bh_gate_prepare(void)
 {
-    bh_gate->turn = &bh_page_limits(0)->turn;
+    bh_gate->slice = &bh_page_limits(0)->slice;
     bh_helper_start();
 }
 
@@ -140,51 +140,51 @@ bh_gate_orphaned(bool orphaned)
 }
 
 void
-bh_gate_idle(uint32_t turn)
+bh_gate_idle(uint32_t slice)
 {
-    atomic_store(&state.idle, turn);
+    atomic_store(&state.idle, slice);
 }
 
 /* The first submission of a process, and the first after it said that it is idle: whoever
  * shares out turns waits at the end of one for those that it knows to have work. */
 static void
-tell_of_work(unsigned device, uint32_t turn)
+tell_of_work(unsigned device, uint32_t slice)
 {
     if (__builtin_expect(atomic_load_explicit(&state.known, memory_order_relaxed) == 0,
                          0) &&
-        bh_page_say(BH_SHARE_WANT, device, turn))
+        bh_page_say(BH_SHARE_WANT, device, slice))
         atomic_store(&state.known, 1);
-    if (__builtin_expect(atomic_load_explicit(&state.idle, memory_order_relaxed) == turn,
+    if (__builtin_expect(atomic_load_explicit(&state.idle, memory_order_relaxed) == slice,
                          0) &&
-        atomic_exchange(&state.idle, 0) == turn)
-        (void)bh_page_say(BH_SHARE_WANT, device, turn);
+        atomic_exchange(&state.idle, 0) == slice)
+        (void)bh_page_say(BH_SHARE_WANT, device, slice);
 }
 
 static void
-wait_for_turn(unsigned device, uint32_t turn)
+wait_for_turn(unsigned device, uint32_t slice)
 {
-    const _Atomic uint32_t *word = bh_gate->turn;
-    bool said = atomic_exchange(&state.wanted, turn) == turn;
+    const _Atomic uint32_t *word = bh_gate->slice;
+    bool said = atomic_exchange(&state.wanted, slice) == slice;
 
-    if (!said && bh_page_say(BH_SHARE_WANT, device, turn))
+    if (!said && bh_page_say(BH_SHARE_WANT, device, slice))
         atomic_store(&state.known, 1);
     else if (!said)
         atomic_store(&state.wanted, 0);
-    bh_clock_wait(word, turn, LOOK_AGAIN_NS);
-    if (atomic_load(word) == turn)
+    bh_clock_wait(word, slice, LOOK_AGAIN_NS);
+    if (atomic_load(word) == slice)
         atomic_store(&state.wanted, 0); /* say it again */
 }
 
 /* What is left of the turn is too short for this work: the turn may end at once, and the helper
  * says so. */
 static void
-finish(uint32_t turn)
+finish(uint32_t slice)
 {
-    const _Atomic uint32_t *word = bh_gate->turn;
+    const _Atomic uint32_t *word = bh_gate->slice;
 
-    if (atomic_exchange(&state.finished, turn) != turn)
+    if (atomic_exchange(&state.finished, slice) != slice)
         bh_clock_wake(word);
-    bh_clock_wait(word, turn, LOOK_AGAIN_NS);
+    bh_clock_wait(word, slice, LOOK_AGAIN_NS);
 }
 
 /* On several devices it is not for one of them to say that the turn is over: what runs on another
@@ -198,21 +198,21 @@ end_of_turn(void)
 }
 
 static bool
-try_metered(struct bh_pass *pass, struct bh_gate_thread *me, uint32_t turn)
+try_metered(struct bh_pass *pass, struct bh_gate_thread *me, uint32_t slice)
 {
     enum bh_admission admission = BH_ADMIT_NO_MORE;
 
     pass->until_ns = end_of_turn();
-    if (pass->until_ns == 0 || atomic_load(&state.finished) != turn)
+    if (pass->until_ns == 0 || atomic_load(&state.finished) != slice)
         admission = bh_meter_admit(pass);
     if (admission == BH_ADMIT_NOW)
         return true;
     bh_gate_step(me, (uint32_t)-1);
     pass->inside = false;
     if (admission == BH_ADMIT_NO_MORE)
-        finish(turn);
+        finish(slice);
     else
-        bh_clock_wait(bh_gate->turn, turn, pass->look_again_ns);
+        bh_clock_wait(bh_gate->slice, slice, pass->look_again_ns);
     return false;
 }
 
@@ -220,20 +220,20 @@ try_metered(struct bh_pass *pass, struct bh_gate_thread *me, uint32_t turn)
 static bool
 try_enter(struct bh_pass *pass, struct bh_gate_thread *me)
 {
-    uint32_t turn;
+    uint32_t slice;
 
     bh_gate_step(me, 1);
-    turn = atomic_load(bh_gate->turn);
+    slice = atomic_load(bh_gate->slice);
     pass->inside = true;
-    if ((turn & BH_SHARE_SHUT) != 0 && !atomic_load(&state.orphaned)) {
+    if ((slice & BH_SHARE_SHUT) != 0 && !atomic_load(&state.orphaned)) {
         bh_gate_step(me, (uint32_t)-1);
         pass->inside = false;
-        wait_for_turn(pass->device, turn);
+        wait_for_turn(pass->device, slice);
         return false;
     }
-    tell_of_work(pass->device, turn);
-    pass->metered = (turn & BH_SHARE_CONTENDED) != 0;
-    return !pass->metered || try_metered(pass, me, turn);
+    tell_of_work(pass->device, slice);
+    pass->metered = (slice & BH_SHARE_CONTENDED) != 0;
+    return !pass->metered || try_metered(pass, me, slice);
 }
 
 void
@@ -243,7 +243,7 @@ bh_gate_enter(struct bh_pass *pass)
     struct bh_where where;
 
     pass->inside = pass->metered = false;
-    if (!bh_page_is_joined() || bh_gate->turn == NULL ||
+    if (!bh_page_is_joined() || bh_gate->slice == NULL ||
         bh_context_here(&where) != CUDA_SUCCESS ||
         bh_capture_has(pass->stream, pass->per_thread))
         return;
@@ -265,9 +265,9 @@ bh_gate_has_waiting(void)
 }
 
 bool
-bh_gate_is_finished(uint32_t turn)
+bh_gate_is_finished(uint32_t slice)
 {
-    return (turn & BH_SHARE_CONTENDED) != 0 && atomic_load(&state.finished) == turn;
+    return (slice & BH_SHARE_CONTENDED) != 0 && atomic_load(&state.finished) == slice;
 }
 
 void

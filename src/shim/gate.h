@@ -24,7 +24,7 @@ struct bh_gate_thread {
 };
 
 struct bh_gate_state {
-    BH_STATE const _Atomic uint32_t *turn; /* NULL: nothing to submit yet */
+    BH_STATE const _Atomic uint32_t *slice; /* NULL: nothing to submit yet */
 };
 
 extern BH_HIDDEN struct bh_gate_state bh_gate_state;
@@ -58,10 +58,10 @@ bool bh_gate_has_waiting(void);
 
 /* Whether nothing more is submitted in this turn, which is CONTENDED, though there is work.  Never
  * of a lease of several devices. */
-bool bh_gate_is_finished(uint32_t turn);
+bool bh_gate_is_finished(uint32_t slice);
 
 /* IDLE was said of this turn: the next submission takes it back. */
-void bh_gate_idle(uint32_t turn);
+void bh_gate_idle(uint32_t slice);
 
 /* Wait until no thread is inside that came in before the turn ended. */
 void bh_gate_clear(void);
@@ -84,13 +84,13 @@ static inline bool
 bh_gate_quick(void)
 {
     struct bh_gate_thread *me = bh_gate_me;
-    const _Atomic uint32_t *turn;
+    const _Atomic uint32_t *slice;
 
     if (__builtin_expect(me == NULL, 0))
         return false;
     bh_gate_step(me, 1);
-    turn = bh_gate->turn;
-    if (__builtin_expect(turn != NULL && (atomic_load_explicit(turn, memory_order_acquire) &
+    slice = bh_gate->slice;
+    if (__builtin_expect(slice != NULL && (atomic_load_explicit(slice, memory_order_acquire) &
                                           (BH_SHARE_SHUT | BH_SHARE_CONTENDED)) == 0,
                          1))
         return true;

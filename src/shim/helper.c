@@ -83,30 +83,30 @@ mind_door(struct helper *helper)
 
 /* The turn was shut behind who had finished in it: nothing came in between. */
 static bool
-follows(uint32_t shut, uint32_t turn)
+follows(uint32_t shut, uint32_t slice)
 {
     return (shut & BH_SHARE_SHUT) != 0 &&
-           shut / BH_SHARE_TURN_STEP == turn / BH_SHARE_TURN_STEP + 1;
+           shut / BH_SHARE_SLICE_STEP == slice / BH_SHARE_SLICE_STEP + 1;
 }
 
 /* The turn is over, or nothing more of this process comes in it. */
 static void
-answer_end(struct helper *helper, uint32_t turn)
+answer_end(struct helper *helper, uint32_t slice)
 {
     uint32_t now;
 
     bh_gate_clear();
     drain();
-    now = atomic_load(bh_gate->turn);
-    if (follows(now, turn))
-        turn = now;
-    if (bh_page_say(BH_SHARE_DRAINED, 0, turn))
-        helper->drained = turn;
+    now = atomic_load(bh_gate->slice);
+    if (follows(now, slice))
+        slice = now;
+    if (bh_page_say(BH_SHARE_DRAINED, 0, slice))
+        helper->drained = slice;
 }
 
 /* The device has work for longer than it pays to wait for it: a driver may spin. */
 static bool
-rest(uint32_t turn)
+rest(uint32_t slice)
 {
     uint64_t longest_ns = 0, ns;
 
@@ -115,49 +115,49 @@ rest(uint32_t turn)
         longest_ns = ns > longest_ns ? ns : longest_ns;
     }
     if (longest_ns > 0)
-        bh_clock_wait(bh_gate->turn, turn, longest_ns);
+        bh_clock_wait(bh_gate->slice, slice, longest_ns);
     return longest_ns > 0;
 }
 
 /* Nothing came for a while: see that nothing is left, and if still nothing came, say so. */
 static void
-answer_quiet(struct helper *helper, uint32_t turn, uint64_t count)
+answer_quiet(struct helper *helper, uint32_t slice, uint64_t count)
 {
-    const _Atomic uint32_t *word = bh_gate->turn;
+    const _Atomic uint32_t *word = bh_gate->slice;
 
     drain();
-    if (bh_meter_count() != count || bh_gate_has_waiting() || atomic_load(word) != turn)
+    if (bh_meter_count() != count || bh_gate_has_waiting() || atomic_load(word) != slice)
         return;
-    if (bh_page_say(BH_SHARE_IDLE, 0, turn)) {
-        helper->idle = turn;
+    if (bh_page_say(BH_SHARE_IDLE, 0, slice)) {
+        helper->idle = slice;
         helper->count = count;
-        bh_gate_idle(turn);
+        bh_gate_idle(slice);
     }
 }
 
 static void
 step(struct helper *helper)
 {
-    const _Atomic uint32_t *word = bh_gate->turn;
-    uint32_t turn = atomic_load(word);
+    const _Atomic uint32_t *word = bh_gate->slice;
+    uint32_t slice = atomic_load(word);
     uint64_t count = bh_meter_count();
-    bool shut = (turn & BH_SHARE_SHUT) != 0, finished = bh_gate_is_finished(turn);
-    bool idle = helper->idle == turn && helper->count == count;
+    bool shut = (slice & BH_SHARE_SHUT) != 0, finished = bh_gate_is_finished(slice);
+    bool idle = helper->idle == slice && helper->count == count;
 
-    if (shut && helper->drained != turn) {
-        answer_end(helper, turn);
-    } else if (finished && helper->drained != turn) {
-        if (!rest(turn))
-            answer_end(helper, turn);
-    } else if (shut || finished || (turn & BH_SHARE_CONTENDED) == 0) {
-        bh_clock_wait(word, turn, DOOR_NS);
+    if (shut && helper->drained != slice) {
+        answer_end(helper, slice);
+    } else if (finished && helper->drained != slice) {
+        if (!rest(slice))
+            answer_end(helper, slice);
+    } else if (shut || finished || (slice & BH_SHARE_CONTENDED) == 0) {
+        bh_clock_wait(word, slice, DOOR_NS);
     } else if (!idle) {
-        bh_clock_wait(word, turn, QUIET_NS);
-        if (atomic_load(word) == turn && bh_meter_count() == count && !bh_gate_has_waiting() &&
-            !rest(turn))
-            answer_quiet(helper, turn, count);
+        bh_clock_wait(word, slice, QUIET_NS);
+        if (atomic_load(word) == slice && bh_meter_count() == count && !bh_gate_has_waiting() &&
+            !rest(slice))
+            answer_quiet(helper, slice, count);
     } else {
-        bh_clock_wait(word, turn, BH_MS); /* said idle: work may come all the same */
+        bh_clock_wait(word, slice, BH_MS); /* said idle: work may come all the same */
     }
 }
 

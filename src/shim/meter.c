@@ -217,7 +217,7 @@ put_sentinel(struct meter *meter, const struct bh_pass *pass)
 
 /* ---- submissions ---- */
 
-/* Without an end that is known, three milliseconds or one piece; with one, two of the same go, so
+/* Without an end that is known, three milliseconds or one partition; with one, two of the same go, so
  * that the device need not wait for who looks whether the first is done. */
 static bool
 is_room(uint64_t ahead_ns, uint64_t cost_ns, uint64_t until_ns)
@@ -266,7 +266,7 @@ at_most_an_eighth(const struct meter *meter, uint64_t wait_ns, uint64_t now_ns)
 }
 
 /* When there is room, if what goes before takes as long as it should: half of the time until
- * then, since it may be quicker.  One piece ahead there is no time to lose. */
+ * then, since it may be quicker.  One partition ahead there is no time to lose. */
 static uint64_t
 look_again_ns(const struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
 {
@@ -334,7 +334,7 @@ take_ring(struct meter *meter)
         bh_clock_sleep(20 * BH_US);
 }
 
-/* The last piece is waited for in its last quarter: late enough, and exact.  Before it, whoever
+/* The last partition is waited for in its last quarter: late enough, and exact.  Before it, whoever
  * looks at each about when it ends learns what it takes. */
 static uint64_t
 rest_ns(const struct meter *meter, uint64_t now_ns)

@@ -3,7 +3,7 @@
  * No more than a few milliseconds of it are submitted ahead, so that a turn can end soon.
  * What a kernel or a graph takes is estimated from how long earlier ones took: an event
  * behind every 200 us of estimated work says when that work was done.  Where the turn's end is
- * known, what goes is what brings its work nearest to that end, and one piece in any case. */
+ * known, what goes is what brings its work nearest to that end, and one partition in any case. */
 #ifndef BH_SHIM_METER_H
 #define BH_SHIM_METER_H
 

@@ -56,7 +56,7 @@ bh_view_open(void)
 
     if (atomic_load(&limits) != NULL)
         return NVML_SUCCESS;
-    if (!bh_door_knock(BH_SHARE_LOOK, bh_clock_ns() + LOOK_NS, &door))
+    if (!bh_door_knock(BH_SHARE_OBSERVE, bh_clock_ns() + LOOK_NS, &door))
         return NVML_ERROR_NOT_READY;
     close(door.socket);
     kept = keep_usage(door.usage); /* before the limits, which say that both are there */

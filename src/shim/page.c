@@ -197,9 +197,9 @@ bh_page_join(void (*prepare)(void))
 /* ---- the connection ---- */
 
 bool
-bh_page_say(uint32_t word, unsigned index, uint32_t turn)
+bh_page_say(uint32_t word, unsigned index, uint32_t slice)
 {
-    struct bh_share_say say = { word, index, turn, 0 };
+    struct bh_share_client_message say = { word, index, slice, 0 };
     int socket = atomic_load(&bh_page->socket_next);
 
     return socket > 0 && bh_door_say(socket - 1, &say);

@@ -50,8 +50,8 @@ bh_page_limits(unsigned index)
     return &bh_page->limits->device[index];
 }
 
-/* Say one of enum bh_share_word.  False: nobody hears it. */
-bool bh_page_say(uint32_t word, unsigned index, uint32_t turn);
+/* Say one of enum bh_share_client_kind.  False: nobody hears it. */
+bool bh_page_say(uint32_t word, unsigned index, uint32_t slice);
 
 /* Is bulkhead-share there?  When it was started anew, join again with the same slot. */
 bool bh_page_mind_door(void);

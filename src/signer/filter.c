@@ -44,7 +44,7 @@ struct program {
 };
 
 static void
-put(struct program *program, uint16_t code, uint32_t k)
+filter_put(struct program *program, uint16_t code, uint32_t k)
 {
     BH_ASSERT(program->count < PROGRAM_MAX);
     program->code[program->count++] = (struct sock_filter){ .code = code, .k = k };
@@ -54,41 +54,41 @@ put(struct program *program, uint16_t code, uint32_t k)
 static void
 put_return_if(struct program *program, uint16_t test, uint32_t value, uint32_t action)
 {
-    put(program, (uint16_t)(BPF_JMP | test | BPF_K), value);
+    filter_put(program, (uint16_t)(BPF_JMP | test | BPF_K), value);
     program->code[program->count - 1].jf = 1;
-    put(program, BPF_RET | BPF_K, action);
+    filter_put(program, BPF_RET | BPF_K, action);
 }
 
 static void
-put_load(struct program *program, size_t offset)
+filter_put_load(struct program *program, size_t offset)
 {
-    put(program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset);
+    filter_put(program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset);
 }
 
 static void
 put_map(struct program *program, uint32_t number)
 {
-    put(program, BPF_JMP | BPF_JEQ | BPF_K, number);
+    filter_put(program, BPF_JMP | BPF_JEQ | BPF_K, number);
     program->code[program->count - 1].jf = 4;
-    put_load(program, offsetof(struct seccomp_data, args[2]));
+    filter_put_load(program, offsetof(struct seccomp_data, args[2]));
     put_return_if(program, BPF_JSET, PROT_EXEC, SECCOMP_RET_ERRNO | EPERM);
-    put(program, BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    filter_put(program, BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 }
 
 /* Calls of another machine type (i386, x32) are none of ours. */
 static void
 make_program(struct program *program)
 {
-    put_load(program, offsetof(struct seccomp_data, arch));
-    put(program, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH);
+    filter_put_load(program, offsetof(struct seccomp_data, arch));
+    filter_put(program, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH);
     program->code[program->count - 1].jt = 1;
-    put(program, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    put_load(program, offsetof(struct seccomp_data, nr));
+    filter_put(program, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    filter_put_load(program, offsetof(struct seccomp_data, nr));
     for (size_t i = 0; i < BH_COUNT(allowed); i++)
         put_return_if(program, BPF_JEQ, allowed[i], SECCOMP_RET_ALLOW);
     for (size_t i = 0; i < BH_COUNT(maps); i++)
         put_map(program, maps[i]);
-    put(program, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+    filter_put(program, BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 }
 
 bh_rc

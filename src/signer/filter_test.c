@@ -27,7 +27,7 @@ writes_a_file(void)
 }
 
 static bool
-allocates(void)
+filter_allocates(void)
 {
     char *volatile bytes = malloc(1 << 20);
     bool got = bytes != NULL;
@@ -85,7 +85,7 @@ static const struct {
     bool (*try)(void);
     bool works;
 } rows[] = {
-    { "a file", writes_a_file, true },      { "memory", allocates, true },
+    { "a file", writes_a_file, true },      { "memory", filter_allocates, true },
     { "a program", runs_a_program, false }, { "a socket", opens_a_socket, false },
     { "a child", forks, false },            { "code", makes_code, false },
     { "a debugger", traces, false },        { "a dump", dumps, false },

@@ -36,7 +36,7 @@ static const char usage[] =
 /* Its folder lets in nobody but us and the daemon's group: we may not give the socket away. */
 enum { CHANNEL = 3, SOCKET_MODE = 0666 };
 
-#define STRANGERS_FOLDED_NS (60 * BH_NS_PER_S)
+#define UNKNOWN_PEERS_PAUSE_NS (60 * BH_NS_PER_S)
 
 struct arguments {
     const char *folder, *socket;
@@ -64,7 +64,7 @@ find_user(const char *text, struct arguments *ret)
 
 /* The exit status, or -1 to go on. */
 static int
-parse(int argc, char **argv, struct arguments *ret)
+signer_parse(int argc, char **argv, struct arguments *ret)
 {
     static const struct option options[] = {
         { "dir", required_argument, NULL, 'd' },  { "socket", required_argument, NULL, 's' },
@@ -99,7 +99,7 @@ parse(int argc, char **argv, struct arguments *ret)
 
 /* A whole question; false when the other end is gone. */
 static bool
-receive(int fd, struct bh_signer_question *ret_question)
+signer_receive(int fd, struct bh_signer_request *ret_question)
 {
     char *bytes = (char *)ret_question;
     size_t held = 0;
@@ -115,14 +115,14 @@ receive(int fd, struct bh_signer_question *ret_question)
 }
 
 static void
-serve(struct bh_signer *signer, int fd)
+signer_serve(struct bh_signer *signer, int fd)
 {
-    static struct bh_signer_question question;
-    static struct bh_signer_answer answer;
+    static struct bh_signer_request question;
+    static struct bh_signer_reply answer;
     struct bh_err err;
 
-    while (receive(fd, &question)) {
-        bh_signer_answer(signer, &question, &answer);
+    while (signer_receive(fd, &question)) {
+        bh_signer_reply(signer, &question, &answer);
         if (bh_fd_write_all(fd, &answer, sizeof answer, &err) != BH_OK)
             return;
     }
@@ -130,19 +130,19 @@ serve(struct bh_signer *signer, int fd)
 
 /* A line for the first, and at most one a minute for those after him. */
 static void
-tell_stranger(uint32_t uid)
+signer_log_unknown_peer(uint32_t uid)
 {
-    static bh_ns told_at;
-    static uint64_t untold;
+    static bh_ns logged_at;
+    static uint64_t unlogged;
     bh_ns now = bh_time_monotonic();
 
-    if (told_at && now - told_at < STRANGERS_FOLDED_NS) {
-        untold++;
+    if (logged_at && now - logged_at < UNKNOWN_PEERS_PAUSE_NS) {
+        unlogged++;
         return;
     }
-    bh_log(SIGNER_STRANGER, BH_U64("uid", uid), BH_U64("untold", untold));
-    told_at = now;
-    untold = 0;
+    bh_log(SIGNER_STRANGER, BH_U64("uid", uid), BH_U64("untold", unlogged));
+    logged_at = now;
+    unlogged = 0;
 }
 
 /* One connection after the other: there is one daemon. */
@@ -158,16 +158,16 @@ serve_socket(struct bh_signer *signer, int listener, uint32_t peer_uid, struct b
         if (fd < 0 || bh_unix_peer(fd, &peer, err) != BH_OK)
             continue;
         if (peer.uid == peer_uid)
-            serve(signer, fd);
+            signer_serve(signer, fd);
         else
-            tell_stranger(peer.uid);
+            signer_log_unknown_peer(peer.uid);
     }
 }
 
 /* One signer for one key: the one of a daemon that died ends when it has answered, and is
  * waited for.  Held until the end. */
 static bh_rc
-lock(const char *folder, bool wait, struct bh_err *err)
+signer_lock(const char *folder, bool wait, struct bh_err *err)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -189,13 +189,13 @@ warm_up(const struct bh_signer *signer, struct bh_err *err)
 }
 
 static bh_rc
-prepare(const struct arguments *args, struct bh_signer *signer, int *ret_listener,
+signer_prepare(const struct arguments *args, struct bh_signer *signer, int *ret_listener,
         struct bh_err *err)
 {
     bh_rc rc = bh_signer_drop(err);
 
     if (rc == BH_OK)
-        rc = lock(args->folder, !args->rotate && !args->retire, err);
+        rc = signer_lock(args->folder, !args->rotate && !args->retire, err);
     if (rc == BH_OK)
         rc = (args->retire ? bh_signer_open_to_retire : bh_signer_open)(signer, &bh_crypto_openssl,
                                                                         args->folder, err);
@@ -208,19 +208,19 @@ prepare(const struct arguments *args, struct bh_signer *signer, int *ret_listene
 
 /* To the daemon that started us, as the answer to its first question. */
 static void
-complain(const struct bh_err *err)
+signer_complain(const struct bh_err *err)
 {
-    static struct bh_signer_question question;
-    static struct bh_signer_answer answer;
-    struct bh_err unsaid;
+    static struct bh_signer_request question;
+    static struct bh_signer_reply answer;
+    struct bh_err unlogged_count;
 
-    if (!receive(CHANNEL, &question))
+    if (!signer_receive(CHANNEL, &question))
         return;
-    answer = (struct bh_signer_answer){ .version = BH_SIGNER_VERSION, .rc = err->rc,
+    answer = (struct bh_signer_reply){ .version = BH_SIGNER_VERSION, .rc = err->rc,
                                         .number = question.number };
     snprintf(answer.why, sizeof answer.why, "%s", err->msg);
     snprintf(answer.hint, sizeof answer.hint, "%s", err->hint);
-    if (bh_fd_write_all(CHANNEL, &answer, sizeof answer, &unsaid) != BH_OK)
+    if (bh_fd_write_all(CHANNEL, &answer, sizeof answer, &unlogged_count) != BH_OK)
         return; /* it is gone, too */
 }
 
@@ -230,7 +230,7 @@ main(int argc, char **argv)
     struct arguments args = { 0 };
     struct bh_signer signer = { 0 };
     struct bh_err err = { 0 };
-    int status = parse(argc, argv, &args), listener = -1;
+    int status = signer_parse(argc, argv, &args), listener = -1;
     bh_rc rc;
 
     if (status >= 0) {
@@ -241,7 +241,7 @@ main(int argc, char **argv)
     umask(0077);
     signal(SIGPIPE, SIG_IGN);
     bh_log_setup("bulkhead-signer", false, BH_LOG_INFO);
-    rc = prepare(&args, &signer, &listener, &err);
+    rc = signer_prepare(&args, &signer, &listener, &err);
     if (rc == BH_OK && signer.made)
         bh_log(KEY_MADE, BH_STR("folder", signer.folder));
     if (rc == BH_OK && args.rotate)
@@ -251,11 +251,11 @@ main(int argc, char **argv)
     else if (rc == BH_OK && args.socket)
         rc = serve_socket(&signer, listener, args.peer_uid, &err);
     else if (rc == BH_OK)
-        serve(&signer, CHANNEL);
+        signer_serve(&signer, CHANNEL);
     if (rc != BH_OK)
         bh_log(FAILED, BH_ERRLOG(&err), BH_STR("next", err.hint));
     if (rc != BH_OK && !args.socket && !args.rotate && !args.retire)
-        complain(&err);
+        signer_complain(&err);
     bh_signer_close(&signer);
     /* What would be torn down at exit may want calls that the filter forbids. */
     fflush(NULL);

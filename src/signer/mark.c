@@ -9,7 +9,7 @@
 static const char file[] = "audit.signed";
 
 bh_rc
-bh_mark_load(const char *folder, struct bh_merkle_frontier *ret_mark, bool *ret_found,
+bh_watermark_load(const char *folder, struct bh_merkle_frontier *ret_watermark, bool *ret_found,
                   struct bh_err *err)
 {
     char path[4096], memory[BH_MERKLE_TEXT_MAX + 2];
@@ -20,7 +20,7 @@ bh_mark_load(const char *folder, struct bh_merkle_frontier *ret_mark, bool *ret_
     bh_buf_init_fixed(&text, memory, sizeof memory);
     rc = bh_file_read(path, sizeof memory - 1, &text, err);
     *ret_found = rc == BH_OK;
-    *ret_mark = (struct bh_merkle_frontier){ 0 };
+    *ret_watermark = (struct bh_merkle_frontier){ 0 };
     if (rc == BH_NOT_FOUND)
         return BH_OK;
     if (rc != BH_OK)
@@ -28,7 +28,7 @@ bh_mark_load(const char *folder, struct bh_merkle_frontier *ret_mark, bool *ret_
     if (text.length > 0 && memory[text.length - 1] == '\n')
         text.length--;
     bh_buf_putc(&text, '\0');
-    rc = bh_merkle_frontier_parse(memory, ret_mark, err);
+    rc = bh_merkle_frontier_parse(memory, ret_watermark, err);
     if (rc == BH_OK)
         return rc;
     bh_err_wrap(err, "%s", path);
@@ -36,14 +36,14 @@ bh_mark_load(const char *folder, struct bh_merkle_frontier *ret_mark, bool *ret_
 }
 
 bh_rc
-bh_mark_save(const char *folder, const struct bh_merkle_frontier *mark, struct bh_err *err)
+bh_watermark_save(const char *folder, const struct bh_merkle_frontier *watermark, struct bh_err *err)
 {
     char path[4096], memory[BH_MERKLE_TEXT_MAX + 2];
     struct bh_buf text;
 
     snprintf(path, sizeof path, "%s/%s", folder, file);
     bh_buf_init_fixed(&text, memory, sizeof memory);
-    bh_merkle_frontier_format(&text, mark);
+    bh_merkle_frontier_format(&text, watermark);
     bh_buf_putc(&text, '\n');
     return bh_file_replace(path, text.bytes, text.length, 0600, err);
 }

@@ -27,21 +27,21 @@ enum bh_signer_verb {
     BH_SIGNER_VERBS
 };
 
-struct bh_signer_question {
+struct bh_signer_request {
     uint32_t version;
     uint32_t verb;              /* enum bh_signer_verb */
     uint64_t number;            /* returned with the answer */
-    char name[BH_NOTE_NAME_MAX + 1]; /* the log's origin, which also names the key */
+    char name[BH_NODE_RECORD_NAME_MAX + 1]; /* the log's origin, which also names the key */
     uint8_t root[BH_MERKLE_HASH_BYTES]; /* of the first `range.to` leaves */
     struct bh_range range;      /* from what was signed last to the tree in question */
 };
 
-struct bh_signer_answer {
+struct bh_signer_reply {
     uint32_t version;
     uint32_t rc;                /* bh_rc */
     uint64_t number;
     uint64_t size;              /* leaves of the largest tree that was signed */
-    uint32_t marked;            /* 0: there is no file that would say so */
+    uint32_t has_watermark;            /* 0: there is no file that would say so */
     char vkeys[BH_SIGNER_VKEYS_MAX]; /* HELLO: the public keys, one a line, the newest first */
     char note[BH_SIGNER_NOTE_MAX];  /* SIGN: the checkpoint */
     char why[240], hint[160];   /* in words, when rc is not BH_OK */

@@ -14,7 +14,7 @@
 enum { PATH_BYTES = sizeof ((struct bh_signer *)0)->folder + 16 };
 
 static void
-path_of(const struct bh_signer *signer, const char *name, char ret_path[PATH_BYTES])
+signer_path_of(const struct bh_signer *signer, const char *name, char ret_path[PATH_BYTES])
 {
     snprintf(ret_path, PATH_BYTES, "%s/%s", signer->folder, name);
 }
@@ -49,7 +49,7 @@ load_old(struct bh_signer *signer, struct bh_err *err)
     char path[PATH_BYTES];
     bh_rc rc;
 
-    path_of(signer, "audit.key.old", path);
+    signer_path_of(signer, "audit.key.old", path);
     if (access(path, F_OK) != 0)
         return expects_old(signer) ? refuse_old(path, "is missing", err) : BH_OK;
     rc = bh_crypto_key_load_or_make(signer->crypto, path, signer->old_private_key, NULL, err);
@@ -86,17 +86,17 @@ check_own(struct bh_signer *signer, const char *path, struct bh_err *err)
 static bh_rc
 check_lost(const char *folder, const char *path, struct bh_err *err)
 {
-    struct bh_merkle_frontier mark;
+    struct bh_merkle_frontier watermark;
     bool found;
     bh_rc rc;
 
     if (access(path, F_OK) == 0 || errno != ENOENT)
         return BH_OK;
-    rc = bh_mark_load(folder, &mark, &found, err);
-    if (rc != BH_OK || mark.size == 0)
+    rc = bh_watermark_load(folder, &watermark, &found, err);
+    if (rc != BH_OK || watermark.size == 0)
         return rc;
     bh_err_set(err, BH_INVALID, "%s is missing, although %" PRIu64 " records were signed with it",
-               path, mark.size);
+               path, watermark.size);
     return bh_err_hint(err, "put it back from a backup; if it is lost, write 0 into audit.signed beside "
                             "it: another is made, and who has the old audit.vkey sees that");
 }
@@ -125,7 +125,7 @@ open_present(struct bh_signer *signer, const struct bh_crypto_ops *crypto, const
     if ((size_t)snprintf(signer->folder, sizeof signer->folder, "%s", folder)
         >= sizeof signer->folder)
         return bh_err_set(err, BH_INVALID, "the folder's name is too long: %.100s", folder);
-    path_of(signer, "audit.key", path);
+    signer_path_of(signer, "audit.key", path);
     rc = load_or_make(signer, path, err);
     if (rc == BH_OK)
         rc = crypto->public_of(signer->private_key, signer->public_key, err);
@@ -186,13 +186,13 @@ bh_signer_rotate(struct bh_signer *signer, struct bh_err *err)
 
     if (signer->has_old)
         return bh_err_set(err, BH_CONFLICT, "the key before was not retired yet");
-    path_of(signer, "audit.key.old", path);
+    signer_path_of(signer, "audit.key.old", path);
     rc = bh_file_replace(path, signer->private_key, sizeof signer->private_key, 0600, err);
     if (rc == BH_OK)
         rc = signer->crypto->make_key(private_key, public_key, err);
     if (rc == BH_OK)
         rc = own(signer, public_key, signer->public_key, err);
-    path_of(signer, "audit.key", path);
+    signer_path_of(signer, "audit.key", path);
     if (rc == BH_OK)
         rc = bh_file_replace(path, private_key, sizeof private_key, 0600, err);
     if (rc == BH_OK) {
@@ -216,7 +216,7 @@ bh_signer_retire(struct bh_signer *signer, struct bh_err *err)
 
     if (rc != BH_OK)
         return rc;
-    path_of(signer, "audit.key.old", path);
+    signer_path_of(signer, "audit.key.old", path);
     if (unlink(path) != 0 && !(named && errno == ENOENT))
         return bh_err_errno(err, "%s", path);
     explicit_bzero(signer->old_private_key, sizeof signer->old_private_key);
@@ -225,7 +225,7 @@ bh_signer_retire(struct bh_signer *signer, struct bh_err *err)
 }
 
 static bh_rc
-put_key(const struct bh_signer *signer, const char *name, const uint8_t public_key[32],
+signer_put_key(const struct bh_signer *signer, const char *name, const uint8_t public_key[32],
         struct bh_buf *text, struct bh_err *err)
 {
     struct bh_note_key key;
@@ -239,16 +239,16 @@ put_key(const struct bh_signer *signer, const char *name, const uint8_t public_k
 }
 
 static bh_rc
-put_keys(const struct bh_signer *signer, const char *name, struct bh_signer_answer *answer,
+put_keys(const struct bh_signer *signer, const char *name, struct bh_signer_reply *answer,
          struct bh_err *err)
 {
     struct bh_buf text;
     bh_rc rc;
 
     bh_buf_init_fixed(&text, answer->vkeys, sizeof answer->vkeys);
-    rc = put_key(signer, name, signer->public_key, &text, err);
+    rc = signer_put_key(signer, name, signer->public_key, &text, err);
     if (rc == BH_OK && signer->has_old)
-        rc = put_key(signer, name, signer->old_public_key, &text, err);
+        rc = signer_put_key(signer, name, signer->old_public_key, &text, err);
     if (rc != BH_OK)
         return rc;
     return bh_buf_text(&text) ? BH_OK : bh_err_set(err, BH_BUG, "the public key is too long");
@@ -256,40 +256,40 @@ put_keys(const struct bh_signer *signer, const char *name, struct bh_signer_answ
 
 /* Nothing was signed, as the mark says: then the daemon's count and its records are at odds. */
 static bh_rc
-refuse_root(uint64_t marked, struct bh_err *err)
+refuse_root(uint64_t has_watermark, struct bh_err *err)
 {
-    if (marked == 0) {
+    if (has_watermark == 0) {
         bh_err_set(err, BH_CONFLICT, "the log's records are not those that bulkheadd counted");
         return bh_err_hint(err, "`bulkhead audit verify --store` tells what is wrong; restore a "
                                 "backup of the whole state folder");
     }
     bh_err_set(err, BH_CONFLICT,
-               "the log does not begin with the %" PRIu64 " records that were signed", marked);
+               "the log does not begin with the %" PRIu64 " records that were signed", has_watermark);
     return bh_err_hint(err, BH_SIGNER_GO_BACK);
 }
 
 /* `tree` is the mark, and then the tree in question when that continues it. */
 static bh_rc
-extend(const struct bh_signer *signer, const struct bh_signer_question *question,
+signer_extend(const struct bh_signer *signer, const struct bh_signer_request *question,
        struct bh_merkle_frontier *tree, struct bh_err *err)
 {
-    uint64_t marked = tree->size;
+    uint64_t has_watermark = tree->size;
     uint8_t root[BH_MERKLE_HASH_BYTES];
 
-    if (question->range.to < marked) {
+    if (question->range.to < has_watermark) {
         bh_err_set(err, BH_CONFLICT,
                    "the log holds %" PRIu64 " records but %" PRIu64 " were signed",
-                   question->range.to, marked);
+                   question->range.to, has_watermark);
         return bh_err_hint(err, BH_SIGNER_GO_BACK);
     }
     if (!bh_merkle_frontier_extend(tree, signer->crypto, &question->range))
         return bh_err_set(err, BH_INVALID,
                           "what is appended does not begin behind the %" PRIu64 " records that "
-                          "were signed", marked);
+                          "were signed", has_watermark);
     bh_merkle_frontier_root(tree, signer->crypto, root);
     if (memcmp(root, question->root, sizeof root) == 0)
         return BH_OK;
-    return refuse_root(marked, err);
+    return refuse_root(has_watermark, err);
 }
 
 /* With the first signature, not at the start: who asks for one has found the key to be the right one
@@ -304,8 +304,8 @@ bind_key(struct bh_signer *signer, struct bh_err *err)
 
 /* The mark first: what was signed is never larger. */
 static bh_rc
-sign(struct bh_signer *signer, const struct bh_signer_question *question,
-     const struct bh_merkle_frontier *tree, struct bh_signer_answer *answer, struct bh_err *err)
+signer_sign(struct bh_signer *signer, const struct bh_signer_request *question,
+     const struct bh_merkle_frontier *tree, struct bh_signer_reply *answer, struct bh_err *err)
 {
     struct bh_checkpoint checkpoint = { .size = tree->size };
     bh_rc rc = bind_key(signer, err);
@@ -317,11 +317,11 @@ sign(struct bh_signer *signer, const struct bh_signer_question *question,
     if (rc != BH_OK)
         return rc;
     if (tree->size != answer->size)
-        rc = bh_mark_save(signer->folder, tree, err);
+        rc = bh_watermark_save(signer->folder, tree, err);
     if (rc != BH_OK)
         return rc;
     answer->size = tree->size;
-    answer->marked = true;
+    answer->has_watermark = true;
     rc = bh_checkpoint_sign(signer->crypto, &checkpoint, signer->private_key, &note, err);
     if (rc == BH_OK && signer->has_old)
         rc = bh_note_sign_too(signer->crypto, question->name, signer->old_private_key, &note, err);
@@ -331,7 +331,7 @@ sign(struct bh_signer *signer, const struct bh_signer_question *question,
 }
 
 static bh_rc
-check_form(const struct bh_signer_question *question, struct bh_err *err)
+check_form(const struct bh_signer_request *question, struct bh_err *err)
 {
     if (question->version != BH_SIGNER_VERSION || question->verb >= BH_SIGNER_VERBS)
         return bh_err_set(err, BH_INVALID, "the question is of another version");
@@ -342,28 +342,28 @@ check_form(const struct bh_signer_question *question, struct bh_err *err)
 }
 
 static bh_rc
-answer_well_formed(struct bh_signer *signer, const struct bh_signer_question *question,
-                   struct bh_signer_answer *answer, struct bh_err *err)
+answer_well_formed(struct bh_signer *signer, const struct bh_signer_request *question,
+                   struct bh_signer_reply *answer, struct bh_err *err)
 {
     struct bh_merkle_frontier tree;
-    bool marked;
-    bh_rc rc = bh_mark_load(signer->folder, &tree, &marked, err);
+    bool has_watermark;
+    bh_rc rc = bh_watermark_load(signer->folder, &tree, &has_watermark, err);
 
     if (rc != BH_OK)
         return rc;
     answer->size = tree.size;
-    answer->marked = marked;
+    answer->has_watermark = has_watermark;
     if (question->verb == BH_SIGNER_HELLO)
         return put_keys(signer, question->name, answer, err);
-    rc = extend(signer, question, &tree, err);
+    rc = signer_extend(signer, question, &tree, err);
     if (rc == BH_OK && question->verb == BH_SIGNER_SIGN)
-        rc = sign(signer, question, &tree, answer, err);
+        rc = signer_sign(signer, question, &tree, answer, err);
     return rc;
 }
 
 void
-bh_signer_answer(struct bh_signer *signer, const struct bh_signer_question *question,
-                 struct bh_signer_answer *ret_answer)
+bh_signer_reply(struct bh_signer *signer, const struct bh_signer_request *question,
+                 struct bh_signer_reply *ret_answer)
 {
     struct bh_err err = { 0 };
     bh_rc rc = check_form(question, &err);

@@ -50,7 +50,7 @@ BH_MUST_USE bh_rc bh_signer_rotate(struct bh_signer *signer, struct bh_err *err)
 BH_MUST_USE bh_rc bh_signer_retire(struct bh_signer *signer, struct bh_err *err);
 
 /* Answer one question.  Everything in it is checked. */
-void bh_signer_answer(struct bh_signer *signer, const struct bh_signer_question *question,
-                      struct bh_signer_answer *ret_answer);
+void bh_signer_reply(struct bh_signer *signer, const struct bh_signer_request *question,
+                      struct bh_signer_reply *ret_answer);
 
 #endif

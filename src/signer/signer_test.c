@@ -19,22 +19,22 @@ enum { SIGNED = 100 };
 struct fixture {
     char folder[32];
     struct bh_signer signer;
-    struct bh_signer_question question;
-    struct bh_signer_answer answer;
+    struct bh_signer_request question;
+    struct bh_signer_reply answer;
     struct bh_err err;
 };
 
 static void
-hash_of(uint64_t leaf, uint8_t ret_hash[32])
+signer_hash_of(uint64_t leaf, uint8_t ret_hash[32])
 {
     bh_merkle_leaf(crypto, &leaf, sizeof leaf, ret_hash);
 }
 
 /* Leaves from `from` to `to` behind those before; `other` is the first that is not as it was. */
-static struct bh_signer_question
+static struct bh_signer_request
 question_of(uint64_t from, uint64_t to, uint64_t other)
 {
-    struct bh_signer_question q = { .version = BH_SIGNER_VERSION, .verb = BH_SIGNER_SIGN,
+    struct bh_signer_request q = { .version = BH_SIGNER_VERSION, .verb = BH_SIGNER_SIGN,
                                     .number = 7 };
     struct bh_merkle_frontier tree = { 0 };
     uint8_t hash[32];
@@ -42,7 +42,7 @@ question_of(uint64_t from, uint64_t to, uint64_t other)
     memcpy(q.name, name, sizeof name);
     bh_range_begin(&q.range, from);
     for (uint64_t i = 0; i < to; i++) {
-        hash_of(i >= other ? ~i : i, hash);
+        signer_hash_of(i >= other ? ~i : i, hash);
         bh_merkle_frontier_add(&tree, crypto, hash);
         if (i >= from)
             bh_range_add(&q.range, crypto, hash);
@@ -52,9 +52,9 @@ question_of(uint64_t from, uint64_t to, uint64_t other)
 }
 
 static bh_rc
-ask(struct fixture *f, const struct bh_signer_question *question)
+signer_ask(struct fixture *f, const struct bh_signer_request *question)
 {
-    bh_signer_answer(&f->signer, question, &f->answer);
+    bh_signer_reply(&f->signer, question, &f->answer);
     assert_int_equal(f->answer.version, BH_SIGNER_VERSION);
     assert_int_equal(f->answer.number, question->number);
     return (bh_rc)f->answer.rc;
@@ -67,18 +67,18 @@ open_signer(struct fixture *f)
 }
 
 static void
-setup(struct fixture *f)
+signer_setup(struct fixture *f)
 {
     *f = (struct fixture){ .folder = "/tmp/bh-signer-XXXXXX" };
     assert_non_null(mkdtemp(f->folder));
     open_signer(f);
     f->question = question_of(0, SIGNED, UINT64_MAX);
-    assert_int_equal(ask(f, &f->question), BH_OK);
+    assert_int_equal(signer_ask(f, &f->question), BH_OK);
     assert_int_equal(f->answer.size, SIGNED);
 }
 
 static void
-teardown(struct fixture *f)
+signer_teardown(struct fixture *f)
 {
     DIR *folder = opendir(f->folder);
     struct dirent *entry;
@@ -92,7 +92,7 @@ teardown(struct fixture *f)
 }
 
 static void
-put_file(const struct fixture *f, const char *text)
+signer_put_file(const struct fixture *f, const char *text)
 {
     char path[64];
     struct bh_err err;
@@ -108,32 +108,32 @@ signs_what_continues(void **state)
 {
     struct fixture f;
     struct bh_checkpoint checkpoint;
-    struct bh_note_key keys[BH_NOTE_KEYS_MAX];
-    struct bh_signer_question hello = { .version = BH_SIGNER_VERSION, .verb = BH_SIGNER_HELLO };
+    struct bh_note_key keys[BH_NODE_RECORD_KEYS_MAX];
+    struct bh_signer_request hello = { .version = BH_SIGNER_VERSION, .verb = BH_SIGNER_HELLO };
 
     (void)state;
-    setup(&f);
+    signer_setup(&f);
     memcpy(hello.name, name, sizeof name);
-    assert_int_equal(ask(&f, &hello), BH_OK);
-    BH_CHECK_EQ("marked", f.answer.marked, 1);
+    assert_int_equal(signer_ask(&f, &hello), BH_OK);
+    BH_CHECK_EQ("marked", f.answer.has_watermark, 1);
     BH_CHECK_EQ("size", f.answer.size, SIGNED);
     assert_int_equal(bh_note_keys_parse(crypto, f.answer.vkeys, keys, &f.err), BH_OK);
     for (uint64_t size = SIGNED; size < SIGNED + 40; size += size % 7) {
         f.question = question_of(f.answer.size, size, UINT64_MAX);
-        BH_CHECK_EQ("signs", ask(&f, &f.question), BH_OK);
+        BH_CHECK_EQ("signs", signer_ask(&f, &f.question), BH_OK);
         BH_CHECK_EQ("opens",
                     bh_checkpoint_open(crypto, keys, f.answer.note, &checkpoint, &f.err), BH_OK);
         BH_CHECK_EQ("size", checkpoint.size, size);
         BH_CHECK("root", memcmp(checkpoint.root, f.question.root, 32) == 0);
     }
-    BH_CHECK_EQ("no question", ask(&f, &(struct bh_signer_question){ 0 }), BH_INVALID);
+    BH_CHECK_EQ("no question", signer_ask(&f, &(struct bh_signer_request){ 0 }), BH_INVALID);
     BH_CHECK_DONE();
-    teardown(&f);
+    signer_teardown(&f);
 }
 
 /* Each refusal leaves the mark as it was, also for a signer that starts again. */
 static void
-refuses(void **state)
+signer_refuses(void **state)
 {
     static const struct {
         const char *name;
@@ -151,7 +151,7 @@ refuses(void **state)
     struct fixture f;
 
     (void)state;
-    setup(&f);
+    signer_setup(&f);
     for (size_t i = 0; i < 2 * BH_COUNT(rows); i++) {
         size_t n = i % BH_COUNT(rows);
 
@@ -160,17 +160,17 @@ refuses(void **state)
             open_signer(&f);
         }
         f.question = question_of(rows[n].from, rows[n].to, rows[n].other);
-        BH_CHECK_EQ(rows[n].name, ask(&f, &f.question), rows[n].rc);
+        BH_CHECK_EQ(rows[n].name, signer_ask(&f, &f.question), rows[n].rc);
         BH_CHECK_EQ(rows[n].name, f.answer.size, SIGNED);
         BH_CHECK_STR(rows[n].name, f.answer.note, "");
         BH_CHECK(rows[n].name, f.answer.why[0]);
         f.question.verb = BH_SIGNER_CHECK;
-        BH_CHECK_EQ(rows[n].name, ask(&f, &f.question), rows[n].rc);
+        BH_CHECK_EQ(rows[n].name, signer_ask(&f, &f.question), rows[n].rc);
     }
     f.question = question_of(SIGNED, SIGNED + 1, UINT64_MAX);
-    BH_CHECK_EQ("goes on", ask(&f, &f.question), BH_OK);
+    BH_CHECK_EQ("goes on", signer_ask(&f, &f.question), BH_OK);
     BH_CHECK_DONE();
-    teardown(&f);
+    signer_teardown(&f);
 }
 
 /* To check is not to sign. */
@@ -180,14 +180,14 @@ checking_signs_nothing(void **state)
     struct fixture f;
 
     (void)state;
-    setup(&f);
+    signer_setup(&f);
     f.question = question_of(SIGNED, SIGNED + 3, UINT64_MAX);
     f.question.verb = BH_SIGNER_CHECK;
-    BH_CHECK_EQ("good", ask(&f, &f.question), BH_OK);
+    BH_CHECK_EQ("good", signer_ask(&f, &f.question), BH_OK);
     BH_CHECK_EQ("size", f.answer.size, SIGNED);
     BH_CHECK_STR("note", f.answer.note, "");
     BH_CHECK_DONE();
-    teardown(&f);
+    signer_teardown(&f);
 }
 
 /* Both sign until the old one is retired; who knows only one of them can verify. */
@@ -195,14 +195,14 @@ static void
 another_key(void **state)
 {
     static const char *const when[] = { "before", "both", "both, started again", "after" };
-    struct bh_signer_question hello = { .version = BH_SIGNER_VERSION };
-    struct bh_note_key old[BH_NOTE_KEYS_MAX], both[BH_NOTE_KEYS_MAX];
+    struct bh_signer_request hello = { .version = BH_SIGNER_VERSION };
+    struct bh_note_key old[BH_NODE_RECORD_KEYS_MAX], both[BH_NODE_RECORD_KEYS_MAX];
     struct fixture f;
 
     (void)state;
-    setup(&f);
+    signer_setup(&f);
     memcpy(hello.name, name, sizeof name);
-    assert_int_equal(ask(&f, &hello), BH_OK);
+    assert_int_equal(signer_ask(&f, &hello), BH_OK);
     assert_int_equal(bh_note_keys_parse(crypto, f.answer.vkeys, old, &f.err), BH_OK);
     BH_CHECK_EQ("nothing to retire", bh_signer_retire(&f.signer, &f.err), BH_NOT_FOUND);
     for (uint64_t i = 0; i < BH_COUNT(when); i++) {
@@ -216,7 +216,7 @@ another_key(void **state)
             bh_signer_close(&f.signer);
             open_signer(&f);
         }
-        assert_int_equal(ask(&f, &hello), BH_OK);
+        assert_int_equal(signer_ask(&f, &hello), BH_OK);
         if (i < 3)
             assert_int_equal(bh_note_keys_parse(crypto, f.answer.vkeys, both, &f.err), BH_OK);
         if (i == 3)
@@ -224,7 +224,7 @@ another_key(void **state)
         fresh = both[0];
         fresh.older = NULL;
         f.question = question_of(SIGNED + i, SIGNED + i + 1, UINT64_MAX);
-        assert_int_equal(ask(&f, &f.question), BH_OK);
+        assert_int_equal(signer_ask(&f, &f.question), BH_OK);
         BH_CHECK_EQ(when[i], bh_checkpoint_open(crypto, old, f.answer.note, &checkpoint, &f.err),
                     i < 3 ? BH_OK : BH_DENIED);
         BH_CHECK_EQ(when[i],
@@ -232,28 +232,28 @@ another_key(void **state)
         BH_CHECK_EQ(when[i], memcmp(old[0].id, fresh.id, 4) == 0, i == 0);
     }
     BH_CHECK_DONE();
-    teardown(&f);
+    signer_teardown(&f);
 }
 
 static void
-a_missing_or_damaged_mark(void **state)
+a_missing_or_damaged_watermark(void **state)
 {
-    struct bh_signer_question hello = { .version = BH_SIGNER_VERSION };
+    struct bh_signer_request hello = { .version = BH_SIGNER_VERSION };
     struct fixture f;
 
     (void)state;
-    setup(&f);
+    signer_setup(&f);
     memcpy(hello.name, name, sizeof name);
-    put_file(&f, "7 abc\n");
-    BH_CHECK_EQ("damaged", ask(&f, &hello), BH_INVALID);
-    BH_CHECK_EQ("damaged", ask(&f, &f.question), BH_INVALID);
-    put_file(&f, NULL);
-    BH_CHECK_EQ("missing", ask(&f, &hello), BH_OK);
-    BH_CHECK_EQ("missing", f.answer.marked, 0);
-    put_file(&f, "0\n");
-    BH_CHECK_EQ("as an administrator may decide", ask(&f, &f.question), BH_OK);
+    signer_put_file(&f, "7 abc\n");
+    BH_CHECK_EQ("damaged", signer_ask(&f, &hello), BH_INVALID);
+    BH_CHECK_EQ("damaged", signer_ask(&f, &f.question), BH_INVALID);
+    signer_put_file(&f, NULL);
+    BH_CHECK_EQ("missing", signer_ask(&f, &hello), BH_OK);
+    BH_CHECK_EQ("missing", f.answer.has_watermark, 0);
+    signer_put_file(&f, "0\n");
+    BH_CHECK_EQ("as an administrator may decide", signer_ask(&f, &f.question), BH_OK);
     BH_CHECK_DONE();
-    teardown(&f);
+    signer_teardown(&f);
 }
 
 /* Another key in its place would be taken for the same signer's. */
@@ -261,7 +261,7 @@ static void
 a_lost_key(void **state)
 {
     static const struct {
-        const char *name, *mark; /* what audit.signed says; NULL: what it said */
+        const char *name, *watermark; /* what audit.signed says; NULL: what it said */
         bh_rc rc;
     } rows[] = {
         { "records were signed with it", NULL, BH_INVALID },
@@ -274,17 +274,17 @@ a_lost_key(void **state)
         struct fixture f;
         char path[64];
 
-        setup(&f);
+        signer_setup(&f);
         bh_signer_close(&f.signer);
         snprintf(path, sizeof path, "%s/audit.key", f.folder);
         assert_int_equal(unlink(path), 0);
         snprintf(path, sizeof path, "%s/audit.signed", f.folder);
-        if (rows[i].mark)
-            assert_int_equal(bh_file_replace(path, rows[i].mark, strlen(rows[i].mark), 0600, &f.err),
+        if (rows[i].watermark)
+            assert_int_equal(bh_file_replace(path, rows[i].watermark, strlen(rows[i].watermark), 0600, &f.err),
                              BH_OK);
         BH_CHECK_EQ(rows[i].name, bh_signer_open(&f.signer, crypto, f.folder, &f.err), rows[i].rc);
         BH_CHECK_EQ("a key was made", f.signer.made, rows[i].rc == BH_OK);
-        teardown(&f);
+        signer_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -368,7 +368,7 @@ a_key_that_is_another(void **state)
         struct fixture f;
         uint8_t key[32];
 
-        setup(&f);
+        signer_setup(&f);
         if (rows[i].turned)
             assert_int_equal(bh_signer_rotate(&f.signer, &f.err), BH_OK);
         memcpy(key, f.signer.public_key, sizeof key);
@@ -385,12 +385,12 @@ a_key_that_is_another(void **state)
             BH_CHECK(rows[i].name, memcmp(key, f.signer.public_key, sizeof key) == 0);
             BH_CHECK_EQ(rows[i].name, f.signer.has_old, rows[i].turned);
             f.question = question_of(SIGNED, SIGNED + 1, UINT64_MAX);
-            BH_CHECK_EQ(rows[i].name, ask(&f, &f.question), BH_OK);
+            BH_CHECK_EQ(rows[i].name, signer_ask(&f, &f.question), BH_OK);
             bh_signer_close(&f.signer);
             flip_a_bit(&f, "audit.key");
             BH_CHECK_EQ("bound", bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_INVALID);
         }
-        teardown(&f);
+        signer_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -402,19 +402,19 @@ begun_anew_on_purpose(void **state)
     struct fixture f;
 
     (void)state;
-    setup(&f);
+    signer_setup(&f);
     bh_signer_close(&f.signer);
     flip_a_bit(&f, "audit.key");
-    put_file(&f, "0\n");
+    signer_put_file(&f, "0\n");
     BH_CHECK_EQ("still another", bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_INVALID);
     take_away(&f, "audit.key");
     BH_CHECK_EQ("made", bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_OK);
     BH_CHECK("made", f.signer.made);
-    BH_CHECK_EQ("signs", ask(&f, &f.question), BH_OK);
+    BH_CHECK_EQ("signs", signer_ask(&f, &f.question), BH_OK);
     bh_signer_close(&f.signer);
     BH_CHECK_EQ("from now on", bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_OK);
     BH_CHECK_DONE();
-    teardown(&f);
+    signer_teardown(&f);
 }
 
 /* Where an old key is lost or damaged, what is left of it retires. */
@@ -425,7 +425,7 @@ an_old_key_that_is_no_more(void **state)
 
     (void)state;
     for (int damaged = 0; damaged < 2; damaged++) {
-        setup(&f);
+        signer_setup(&f);
         assert_int_equal(bh_signer_rotate(&f.signer, &f.err), BH_OK);
         bh_signer_close(&f.signer);
         damaged ? flip_a_bit(&f, "audit.key.old") : take_away(&f, "audit.key.old");
@@ -435,7 +435,7 @@ an_old_key_that_is_no_more(void **state)
         bh_signer_close(&f.signer);
         BH_CHECK_EQ("opens", bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_OK);
         BH_CHECK("alone", !f.signer.has_old);
-        teardown(&f);
+        signer_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -453,7 +453,7 @@ a_crash_cuts_a_rotation_anywhere(void **state)
         uint8_t before[32], after[32];
         struct fixture f;
 
-        setup(&f);
+        signer_setup(&f);
         memcpy(before, f.signer.public_key, sizeof before);
         move(&f, "audit.public", "before.public");
         assert_int_equal(bh_signer_rotate(&f.signer, &f.err), BH_OK);
@@ -477,7 +477,7 @@ a_crash_cuts_a_rotation_anywhere(void **state)
         bh_signer_close(&f.signer);
         BH_CHECK_EQ(points[point], bh_signer_open(&f.signer, crypto, f.folder, &f.err), BH_OK);
         BH_CHECK(points[point], f.signer.has_old);
-        teardown(&f);
+        signer_teardown(&f);
     }
     BH_CHECK_DONE();
 }
@@ -489,9 +489,9 @@ malformed_questions(void **state)
     struct fixture f;
 
     (void)state;
-    setup(&f);
+    signer_setup(&f);
     for (uint32_t seed = 1; seed <= 3000; seed++) {
-        struct bh_signer_question question = question_of(SIGNED, SIGNED + 3, UINT64_MAX);
+        struct bh_signer_request question = question_of(SIGNED, SIGNED + 3, UINT64_MAX);
         uint8_t *bytes = (uint8_t *)&question;
         uint64_t random = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
         uint32_t spoilt = 1 + seed % 9;
@@ -501,19 +501,19 @@ malformed_questions(void **state)
             bytes[(random >> 33) % sizeof question] = (uint8_t)(random >> 25);
         }
         question.root[seed % 32] ^= 1; /* so that it is wrong in any case */
-        bh_signer_answer(&f.signer, &question, &f.answer);
+        bh_signer_reply(&f.signer, &question, &f.answer);
         if (f.answer.note[0] || f.answer.size > SIGNED)
             fail_msg("seed %u", (unsigned)seed);
     }
-    teardown(&f);
+    signer_teardown(&f);
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(signs_what_continues),
-    cmocka_unit_test(refuses),
+    cmocka_unit_test(signer_refuses),
     cmocka_unit_test(checking_signs_nothing),
     cmocka_unit_test(another_key),
-    cmocka_unit_test(a_missing_or_damaged_mark),
+    cmocka_unit_test(a_missing_or_damaged_watermark),
     cmocka_unit_test(a_lost_key),
     cmocka_unit_test(a_key_that_is_another),
     cmocka_unit_test(begun_anew_on_purpose),

@@ -22,7 +22,7 @@ struct walk {
 };
 
 static bool
-keep_hash(void *self, uint64_t seq, const struct bh_digest *hash)
+audit_add_hash(void *self, uint64_t seq, const struct bh_digest *hash)
 {
     struct walk *walk = self;
 
@@ -33,7 +33,7 @@ keep_hash(void *self, uint64_t seq, const struct bh_digest *hash)
 }
 
 static bool
-keep_note(void *self, const struct bh_checkpoint_row *row)
+audit_copy_note(void *self, const struct bh_checkpoint_row *row)
 {
     struct walk *walk = self;
 
@@ -49,7 +49,7 @@ find_checkpoint(struct walk *walk, uint64_t size)
 {
     free(walk->note);
     walk->note = NULL;
-    return walk->store->ops->list_checkpoints(walk->store->self, size, keep_note, walk,
+    return walk->store->ops->list_checkpoints(walk->store->self, size, audit_copy_note, walk,
                                               walk->err);
 }
 
@@ -99,7 +99,7 @@ take_records(struct walk *walk, bool *ret_any)
 
     walk->first = first;
     walk->hash_count = 0;
-    rc = store->ops->list_hashes(store->self, first, keep_hash, walk, walk->err);
+    rc = store->ops->list_hashes(store->self, first, audit_add_hash, walk, walk->err);
     if (rc == BH_OK)
         rc = store->ops->list_records(store->self, first, first + PAGE - 1, take_leaf, walk,
                                       walk->err);
@@ -124,7 +124,7 @@ take_checkpoint(struct walk *walk)
 }
 
 static bool
-keep_size(void *self, const struct bh_checkpoint_row *row)
+audit_read_size(void *self, const struct bh_checkpoint_row *row)
 {
     *(uint64_t *)self = row->size;
     return true;
@@ -138,7 +138,7 @@ find_expected(struct walk *walk, uint64_t *ret_expected)
 {
     const struct bh_store *store = walk->store;
     uint64_t last, expected = 0;
-    bh_rc rc = store->ops->list_checkpoints(store->self, 0, keep_size, &expected, walk->err);
+    bh_rc rc = store->ops->list_checkpoints(store->self, 0, audit_read_size, &expected, walk->err);
 
     if (rc != BH_OK)
         return rc;

@@ -21,7 +21,7 @@ struct walk {
 };
 
 static bool
-see_name(void *self, const struct bh_name_row *row)
+compare_name(void *self, const struct bh_name_row *row)
 {
     struct walk *walk = self;
     const struct bh_claimed_name claimed = { .kind = (uint32_t)row->kind, .id = row->id,
@@ -32,7 +32,7 @@ see_name(void *self, const struct bh_name_row *row)
 }
 
 static bool
-see_job(void *self, const struct bh_job_row *row)
+compare_job(void *self, const struct bh_job_row *row)
 {
     struct walk *walk = self;
     const struct bh_claimed_job claimed = {
@@ -44,7 +44,7 @@ see_job(void *self, const struct bh_job_row *row)
         .priority = row->priority, .gang = row->gang, .checkpoint_signal = row->checkpoint_signal,
         .kind = row->kind, .contract = row->contract, .time_limit_ns = row->time_limit_ns,
         .deadline_ns = row->deadline_ns, .ended_by = row->ended_by,
-        .place = { row->lease, row->restarts, row->node, row->pieces, row->grade },
+        .place = { row->lease, row->restarts, row->node, row->partitions, row->grade },
     };
 
     bh_claims_job(walk->claims, &claimed);
@@ -56,7 +56,7 @@ see_job(void *self, const struct bh_job_row *row)
 }
 
 static bool
-see_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text, size_t length)
+compare_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text, size_t length)
 {
     struct walk *walk = self;
     uint8_t found[32];
@@ -68,7 +68,7 @@ see_text(void *self, uint64_t number, const struct bh_digest *digest, const char
 
 /* A document of a kind that records have digests of. */
 static bool
-see_document(void *self, const struct bh_document_row *row)
+compare_document(void *self, const struct bh_document_row *row)
 {
     struct walk *walk = self;
     const struct bh_claimed_document claimed = { walk->claimed, row->key, row->value };
@@ -80,7 +80,7 @@ see_document(void *self, const struct bh_document_row *row)
 }
 
 static bool
-see_key(void *self, const struct bh_key_row *row)
+compare_key(void *self, const struct bh_key_row *row)
 {
     static const uint8_t none[BH_KEY_WRAPPED_BYTES];
     struct walk *walk = self;
@@ -96,7 +96,7 @@ see_key(void *self, const struct bh_key_row *row)
 }
 
 static bool
-see_token(void *self, const struct bh_token_row *row)
+compare_token(void *self, const struct bh_token_row *row)
 {
     struct walk *walk = self;
     const struct bh_claimed_token claimed = {
@@ -111,7 +111,7 @@ see_token(void *self, const struct bh_token_row *row)
 }
 
 static bh_rc
-see_documents(const struct bh_store *store, struct walk *walk)
+compare_document_list(const struct bh_store *store, struct walk *walk)
 {
     static const struct {
         enum bh_document_kind kind;
@@ -127,7 +127,7 @@ see_documents(const struct bh_store *store, struct walk *walk)
         const struct bh_document_filter filter = { kinds[i].kind, 0 };
 
         walk->claimed = kinds[i].claimed;
-        rc = store->ops->list_documents(store->self, &filter, see_document, walk, walk->err);
+        rc = store->ops->list_documents(store->self, &filter, compare_document, walk, walk->err);
     }
     return rc;
 }
@@ -146,7 +146,7 @@ read_meta(const struct bh_store *store, const char *key, struct bh_arena *arena,
 }
 
 static bh_rc
-see_site(const struct bh_store *store, struct walk *walk)
+compare_site(const struct bh_store *store, struct walk *walk)
 {
     struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     const char *digest, *revision;
@@ -161,7 +161,7 @@ see_site(const struct bh_store *store, struct walk *walk)
 }
 
 static bh_rc
-see_jobs(const struct bh_store *store, struct walk *walk)
+compare_job_list(const struct bh_store *store, struct walk *walk)
 {
     bh_rc rc = BH_OK;
 
@@ -169,7 +169,7 @@ see_jobs(const struct bh_store *store, struct walk *walk)
         const struct bh_job_filter filter = { .after = walk->last_job, .limit = PAGE };
 
         walk->count = 0;
-        rc = store->ops->list_jobs(store->self, &filter, see_job, walk, walk->err);
+        rc = store->ops->list_jobs(store->self, &filter, compare_job, walk, walk->err);
     } while (rc == BH_OK && walk->count == PAGE);
     return rc;
 }
@@ -183,24 +183,24 @@ bh_store_compare(const struct bh_store *store, const struct bh_crypto_ops *crypt
     bh_rc rc = store->ops->check_rows(store->self, BH_STORE_ROWS_ALL, err);
 
     if (rc == BH_OK)
-        rc = store->ops->list_names(store->self, see_name, &walk, err);
+        rc = store->ops->list_names(store->self, compare_name, &walk, err);
     if (rc == BH_OK)
         rc = walk.rc;
     if (rc == BH_OK)
-        rc = see_jobs(store, &walk);
+        rc = compare_job_list(store, &walk);
     if (rc == BH_OK)
-        rc = store->ops->list_texts(store->self, 0, see_text, &walk, err);
+        rc = store->ops->list_texts(store->self, 0, compare_text, &walk, err);
     if (rc == BH_OK)
-        rc = see_documents(store, &walk);
+        rc = compare_document_list(store, &walk);
     if (rc == BH_OK)
-        rc = store->ops->list_keys(store->self, see_key, &walk, err);
+        rc = store->ops->list_keys(store->self, compare_key, &walk, err);
     if (rc == BH_OK)
         rc = walk.rc;
     if (rc == BH_OK)
-        rc = store->ops->list_tokens(store->self, &(struct bh_token_filter){ .id = NULL }, see_token,
+        rc = store->ops->list_tokens(store->self, &(struct bh_token_filter){ .id = NULL }, compare_token,
                                      &walk, err);
     if (rc == BH_OK)
-        rc = see_site(store, &walk);
+        rc = compare_site(store, &walk);
     if (rc == BH_OK)
         bh_claims_end(claims, every_table, ret_result);
     return rc;

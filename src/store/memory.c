@@ -194,7 +194,7 @@ memory_change_job(void *self, const struct bh_job_change *change, struct bh_err 
         row.lease = change->lease;
         row.restarts = change->restarts;
         row.node = change->node;
-        row.pieces = change->pieces;
+        row.partitions = change->partitions;
         row.grade = change->grade;
         row.started_ns = change->started_ns;
     }
@@ -265,7 +265,7 @@ bh_memory_each_row(struct bh_memory *memory, enum bh_memory_kind kind, const voi
 }
 
 static bh_rc
-copy_text(const char *text, struct bh_arena *arena, const char **ret_text,
+memory_copy_text(const char *text, struct bh_arena *arena, const char **ret_text,
           struct bh_err *err)
 {
     const char *copy = bh_arena_strdup(arena, text);
@@ -286,7 +286,7 @@ memory_get_meta(void *self, const char *key, struct bh_arena *arena, const char 
 
     pthread_mutex_lock(&memory->mutex);
     row = bh_memory_find(&memory->kept[BH_MEMORY_METAS], BH_MEMORY_METAS, &wanted);
-    rc = row ? copy_text(row->value, arena, ret_value, err)
+    rc = row ? memory_copy_text(row->value, arena, ret_value, err)
              : bh_err_set(err, BH_NOT_FOUND, "the store has no such value");
     pthread_mutex_unlock(&memory->mutex);
     return rc;
@@ -302,7 +302,7 @@ memory_get_text(void *self, const struct bh_digest *digest, struct bh_arena *are
 
     pthread_mutex_lock(&memory->mutex);
     row = bh_memory_find(&memory->kept[BH_MEMORY_TEXTS], BH_MEMORY_TEXTS, &wanted);
-    rc = row && !row->gone ? copy_text(row->text, arena, ret_text, err)
+    rc = row && !row->gone ? memory_copy_text(row->text, arena, ret_text, err)
                            : bh_err_set(err, BH_NOT_FOUND, "the store has no such text");
     pthread_mutex_unlock(&memory->mutex);
     return rc;
@@ -313,10 +313,10 @@ copy_reply(const struct bh_reply_row *row, struct bh_arena *arena,
            struct bh_reply_row *ret_row, struct bh_err *err)
 {
     struct bh_reply_row reply = *row;
-    bh_rc rc = copy_text(row->key, arena, &reply.key, err);
+    bh_rc rc = memory_copy_text(row->key, arena, &reply.key, err);
 
     if (rc == BH_OK)
-        rc = copy_text(row->body, arena, &reply.body, err);
+        rc = memory_copy_text(row->body, arena, &reply.body, err);
     if (rc == BH_OK)
         *ret_row = reply;
     return rc;
@@ -346,7 +346,7 @@ struct job_walk {
 };
 
 static bool
-passes(const struct bh_job_filter *filter, const struct bh_job_row *row)
+memory_passes(const struct bh_job_filter *filter, const struct bh_job_row *row)
 {
     bool tenant = !filter->tenants;
 
@@ -362,7 +362,7 @@ emit_job(const void *row, void *context)
 {
     struct job_walk *walk = context;
 
-    if (!passes(walk->filter, row))
+    if (!memory_passes(walk->filter, row))
         return true;
     walk->left--;
     walk->count++;

@@ -9,7 +9,7 @@
 #include "ports/store.h"
 
 /* Each kind of row has one sorted array of committed rows and one of rows put since
- * begin.  A row is one piece of memory: its struct, then the texts it points to. */
+ * begin.  A row is one partition of memory: its struct, then the texts it points to. */
 
 struct bh_memory_record {
     uint64_t seq;
@@ -46,7 +46,7 @@ enum bh_memory_kind {
 
 struct bh_memory_rows {
     void **at;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 struct bh_memory {

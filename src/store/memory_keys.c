@@ -63,7 +63,7 @@ bh_memory_erase_sealed(void *self, uint64_t key, struct bh_err *err)
 }
 
 static bool
-is_meant(const struct bh_erasure *which, const struct bh_job_row *job)
+memory_keys_is_meant(const struct bh_erasure *which, const struct bh_job_row *job)
 {
     return job->tenant_id == which->tenant_id && job->submitted_ns >= which->from_ns
            && job->submitted_ns < which->before_ns;
@@ -77,7 +77,7 @@ is_needed(const struct bh_memory_rows *jobs, const struct bh_erasure *which,
     for (size_t i = 0; i < jobs->count; i++) {
         const struct bh_job_row *job = jobs->at[i];
 
-        if (memcmp(&job->spec, digest, sizeof *digest) == 0 && !is_meant(which, job))
+        if (memcmp(&job->spec, digest, sizeof *digest) == 0 && !memory_keys_is_meant(which, job))
             return true;
     }
     return false;
@@ -106,7 +106,7 @@ erase_job(struct bh_memory *memory, const struct bh_erasure *which,
     struct bh_job_row blank = *job;
     bh_rc rc;
 
-    if (!is_meant(which, job))
+    if (!memory_keys_is_meant(which, job))
         return BH_OK;
     rc = erase_text(memory, which, &job->spec, err);
     blank.name = BH_ERASED;

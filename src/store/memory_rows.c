@@ -106,7 +106,7 @@ static const struct {
                  offsetof(struct bh_job_row, principal), offsetof(struct bh_job_row, sku),
                  offsetof(struct bh_job_row, kind), offsetof(struct bh_job_row, state),
                  offsetof(struct bh_job_row, contract), offsetof(struct bh_job_row, reason),
-                 offsetof(struct bh_job_row, node), offsetof(struct bh_job_row, pieces),
+                 offsetof(struct bh_job_row, node), offsetof(struct bh_job_row, partitions),
                  offsetof(struct bh_job_row, grade) },
                11 },
     [BH_MEMORY_NAMES] = { compare_names,
@@ -174,9 +174,9 @@ bh_memory_insert(struct bh_memory_rows *rows, enum bh_memory_kind kind, void *ro
         rows->at[at] = row;
         return;
     }
-    if (rows->count == rows->room) {
-        rows->room = rows->room ? rows->room * 2 : 64;
-        rows->at = realloc(rows->at, rows->room * sizeof *rows->at);
+    if (rows->count == rows->capacity) {
+        rows->capacity = rows->capacity ? rows->capacity * 2 : 64;
+        rows->at = realloc(rows->at, rows->capacity * sizeof *rows->at);
         BH_ASSERT(rows->at);
     }
     memmove(rows->at + at + 1, rows->at + at, (rows->count - at) * sizeof *rows->at);
@@ -193,7 +193,7 @@ bh_memory_clear(struct bh_memory_rows *rows)
 }
 
 static const char **
-text_place(void *row, size_t offset)
+memory_rows_text_slot(void *row, size_t offset)
 {
     return (const char **)(void *)((char *)row + offset);
 }
@@ -215,7 +215,7 @@ bh_memory_copy(enum bh_memory_kind kind, const void *row)
     memcpy(copy, row, kinds[kind].size);
     end = copy + kinds[kind].size;
     for (unsigned i = 0; i < kinds[kind].text_count; i++) {
-        const char **place = text_place(copy, kinds[kind].texts[i]);
+        const char **place = memory_rows_text_slot(copy, kinds[kind].texts[i]);
         size_t length = *place ? strlen(*place) : 0;
 
         memcpy(end, *place ? *place : "", length + 1);

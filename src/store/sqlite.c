@@ -25,7 +25,7 @@ open_reader(const struct bh_sqlite *store, struct bh_sql **ret_reader, struct bh
 }
 
 bh_rc
-bh_sqlite_take(struct bh_sqlite *store, struct bh_sql **ret_reader, struct bh_err *err)
+bh_sqlite_acquire(struct bh_sqlite *store, struct bh_sql **ret_reader, struct bh_err *err)
 {
     struct bh_sql *reader = NULL;
     bh_rc rc = BH_OK;
@@ -53,7 +53,7 @@ bh_sqlite_take(struct bh_sqlite *store, struct bh_sql **ret_reader, struct bh_er
 }
 
 void
-bh_sqlite_give(struct bh_sqlite *store, struct bh_sql *reader)
+bh_sqlite_release(struct bh_sqlite *store, struct bh_sql *reader)
 {
     pthread_mutex_lock(&store->mutex);
     store->idle[store->idle_count++] = reader;
@@ -66,7 +66,7 @@ bh_sqlite_give(struct bh_sqlite *store, struct bh_sql *reader)
 /* One program writes a store: SQLite would let several take turns, and two daemons
  * would each believe in a truth of their own. */
 static bh_rc
-lock(struct bh_sqlite *store, struct bh_err *err)
+sqlite_lock(struct bh_sqlite *store, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = -1;
     char path[4096], pid[32] = "";
@@ -97,7 +97,7 @@ open_writer(struct bh_sqlite *store, struct bh_err *err)
 {
     const struct bh_sql_options options = { SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
                                             WRITER_CACHE_KIB };
-    bh_rc rc = lock(store, err);
+    bh_rc rc = sqlite_lock(store, err);
 
     if (rc == BH_OK)
         rc = bh_sql_open(store->path, &options, &store->writer, err);
@@ -121,14 +121,14 @@ open_for_reading(struct bh_sqlite *store, enum bh_store_mode mode, struct bh_err
 
     if (access(store->path, R_OK) != 0)
         return bh_err_errno(err, "the store %s", store->path);
-    rc = bh_sqlite_take(store, &reader, err);
+    rc = bh_sqlite_acquire(store, &reader, err);
     if (rc != BH_OK)
         return rc;
     rc = bh_sqlite_check_version(reader, err);
     store->snapshot = mode == BH_STORE_SNAPSHOT;
     if (rc == BH_OK && store->snapshot) /* given back first, it is taken again first */
         rc = bh_sql_exec(reader, "BEGIN", err);
-    bh_sqlite_give(store, reader);
+    bh_sqlite_release(store, reader);
     return rc;
 }
 
@@ -193,12 +193,12 @@ bh_rc
 bh_store_sqlite_check(const struct bh_store *store, struct bh_err *err)
 {
     struct bh_sql *reader;
-    bh_rc rc = bh_sqlite_take(store->self, &reader, err);
+    bh_rc rc = bh_sqlite_acquire(store->self, &reader, err);
 
     if (rc != BH_OK)
         return rc;
     rc = quick_check(reader, err);
-    bh_sqlite_give(store->self, reader);
+    bh_sqlite_release(store->self, reader);
     return rc;
 }
 

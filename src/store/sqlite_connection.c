@@ -129,7 +129,7 @@ bh_sql_err(struct bh_sql *sql, const char *what, struct bh_err *err)
 }
 
 static bh_rc
-configure(struct bh_sql *sql, const struct bh_sql_options *options, struct bh_err *err)
+sql_configure(struct bh_sql *sql, const struct bh_sql_options *options, struct bh_err *err)
 {
     char text[160];
 
@@ -154,7 +154,7 @@ bh_sql_open(const char *path, const struct bh_sql_options *options, struct bh_sq
         BH_ASSERT(sql->db);
         return bh_sql_err(sql, "open the store", err);
     }
-    rc = configure(sql, options, err);
+    rc = sql_configure(sql, options, err);
     if (rc == BH_OK)
         *ret_sql = bh_steal(&sql);
     return rc;

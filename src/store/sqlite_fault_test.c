@@ -63,7 +63,7 @@ struct fixture {
 };
 
 static void
-must(const struct fixture *f, bh_rc rc)
+sqlite_fault_must(const struct fixture *f, bh_rc rc)
 {
     if (rc != BH_OK)
         fail_msg("%s: %s", bh_rc_name(rc), f->err.msg);
@@ -101,7 +101,7 @@ last_record(struct fixture *f, const struct bh_store *store)
 {
     uint64_t seq;
 
-    must(f, store->ops->last_record(store->self, &seq, &f->err));
+    sqlite_fault_must(f, store->ops->last_record(store->self, &seq, &f->err));
     return seq;
 }
 
@@ -114,8 +114,8 @@ copy_file(struct fixture *f, const char *ending)
     snprintf(from, sizeof from, "%s%s", f->path, ending);
     snprintf(to, sizeof to, "%s%s", f->image, ending);
     bh_buf_init(&bytes, 64 << 20);
-    must(f, bh_file_read(from, 64 << 20, &bytes, &f->err));
-    must(f, bh_file_replace(to, bytes.bytes, bytes.length, 0600, &f->err));
+    sqlite_fault_must(f, bh_file_read(from, 64 << 20, &bytes, &f->err));
+    sqlite_fault_must(f, bh_file_replace(to, bytes.bytes, bytes.length, 0600, &f->err));
     bh_buf_fini(&bytes);
 }
 
@@ -128,7 +128,7 @@ last_after_crash(struct fixture *f)
 
     copy_file(f, "");
     copy_file(f, "-wal");
-    must(f, bh_store_sqlite_open(f->image, BH_STORE_WRITE, crypto, &image, &f->err));
+    sqlite_fault_must(f, bh_store_sqlite_open(f->image, BH_STORE_WRITE, crypto, &image, &f->err));
     seq = last_record(f, &image);
     image.ops->close(image.self);
     remove_files(f->image);
@@ -143,9 +143,9 @@ fail_call(struct fixture *f, int number)
     bh_rc rc;
 
     snprintf(name, sizeof name, "call %d", number);
-    must(f, bh_store_sqlite_open(f->path, BH_STORE_WRITE, crypto, &f->store, &f->err));
+    sqlite_fault_must(f, bh_store_sqlite_open(f->path, BH_STORE_WRITE, crypto, &f->store, &f->err));
     for (uint64_t seq = 0; seq < 3; seq++)
-        must(f, put_one(f, seq));
+        sqlite_fault_must(f, put_one(f, seq));
     calls_left = number;
     calls_failed = 0;
     armed = true;
@@ -155,8 +155,8 @@ fail_call(struct fixture *f, int number)
     BH_CHECK_EQ(name, last_record(f, &f->store), rc == BH_OK ? 3 : 2);
     BH_CHECK_EQ(name, last_after_crash(f), rc == BH_OK ? 3 : 2);
     if (rc != BH_OK)
-        must(f, put_one(f, 3));
-    must(f, put_one(f, 4));
+        sqlite_fault_must(f, put_one(f, 3));
+    sqlite_fault_must(f, put_one(f, 4));
     BH_CHECK_EQ(name, last_after_crash(f), 4);
     f->store.ops->close(f->store.self);
     remove_files(f->path);
@@ -191,15 +191,15 @@ broken_disk_is_uncertain(void **state)
     (void)state;
     assert_non_null(mkdtemp(f.folder));
     snprintf(f.path, sizeof f.path, "%s/store.db", f.folder);
-    must(&f, bh_store_sqlite_open(f.path, BH_STORE_WRITE, crypto, &f.store, &f.err));
-    must(&f, put_one(&f, 0));
+    sqlite_fault_must(&f, bh_store_sqlite_open(f.path, BH_STORE_WRITE, crypto, &f.store, &f.err));
+    sqlite_fault_must(&f, put_one(&f, 0));
     calls_left = 3;
     armed = fail_for_ever = true;
     BH_CHECK_EQ("flush", put_one(&f, 1), BH_UNCERTAIN);
     BH_CHECK_EQ("next", put_one(&f, 1), BH_IO);
     armed = fail_for_ever = false;
     BH_CHECK_EQ("seen", last_record(&f, &f.store), 0);
-    must(&f, put_one(&f, 1));
+    sqlite_fault_must(&f, put_one(&f, 1));
     f.store.ops->close(f.store.self);
     remove_files(f.path);
     rmdir(f.folder);

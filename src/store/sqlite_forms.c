@@ -63,7 +63,7 @@ static const struct column key_columns[] = {
     ANY("created_ns"), ANY("shredded_ns"), BLOB("wrapped", BH_KEY_WRAPPED_BYTES),
 };
 static const struct column checkpoint_columns[] = { NUMBER("size"),
-                                                    TEXT("note", 1, BH_NOTE_BYTES_MAX) };
+                                                    TEXT("note", 1, BH_NODE_RECORD_BYTES_MAX) };
 static const struct column reply_columns[] = {
     U32("principal_id"), TEXT("key", 0, NAME_BYTES_MAX), BLOB("request", 32), U32("status"),
     ANY("at_ns"),
@@ -99,7 +99,7 @@ static const struct table {
 
 /* A start looks at each job there ever was: most texts are ASCII, which needs one look. */
 static bool
-is_text(const char *text, int bytes)
+sqlite_forms_is_text(const char *text, int bytes)
 {
     unsigned char all = 0;
 
@@ -122,12 +122,12 @@ has_form(sqlite3_stmt *row, int at, const struct column *column)
     if (measure < column->least || measure > column->most)
         return false;
     return column->type != SQLITE_TEXT
-           || is_text((const char *)sqlite3_column_text(row, at), sqlite3_column_bytes(row, at));
+           || sqlite_forms_is_text((const char *)sqlite3_column_text(row, at), sqlite3_column_bytes(row, at));
 }
 
 /* "names: the row of kind 2, id 7 is malformed: name". */
 static bh_rc
-refuse(const struct table *table, sqlite3_stmt *row, const char *column, struct bh_err *err)
+sqlite_forms_refuse(const struct table *table, sqlite3_stmt *row, const char *column, struct bh_err *err)
 {
     char memory[200], shown[SHOWN_BYTES];
     struct bh_buf of;
@@ -149,7 +149,7 @@ check_row(const struct table *table, sqlite3_stmt *row, struct bh_err *err)
 {
     for (size_t i = 0; i < table->count; i++)
         if (!has_form(row, (int)i, &table->columns[i]))
-            return refuse(table, row, table->columns[i].name, err);
+            return sqlite_forms_refuse(table, row, table->columns[i].name, err);
     return BH_OK;
 }
 
@@ -192,13 +192,13 @@ bh_sqlite_check_rows(void *self, enum bh_store_rows which, struct bh_err *err)
 {
     struct bh_sqlite *store = self;
     struct bh_sql *reader;
-    bh_rc rc = bh_sqlite_take(store, &reader, err);
+    bh_rc rc = bh_sqlite_acquire(store, &reader, err);
 
     if (rc != BH_OK)
         return rc;
     for (size_t i = 0; rc == BH_OK && i < BH_COUNT(tables); i++)
         if (which == BH_STORE_ROWS_ALL || !tables[i].large)
             rc = check_table(reader, &tables[i], err);
-    bh_sqlite_give(store, reader);
+    bh_sqlite_release(store, reader);
     return rc;
 }

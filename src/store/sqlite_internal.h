@@ -172,9 +172,9 @@ BH_MUST_USE bh_rc bh_sqlite_checkpointer_start(struct bh_sqlite *store, struct b
 void bh_sqlite_checkpointer_stop(struct bh_sqlite *store);
 
 /* Take a reader, waiting for one while all are taken; give it back. */
-BH_MUST_USE bh_rc bh_sqlite_take(struct bh_sqlite *store, struct bh_sql **ret_reader,
+BH_MUST_USE bh_rc bh_sqlite_acquire(struct bh_sqlite *store, struct bh_sql **ret_reader,
                                  struct bh_err *err);
-void bh_sqlite_give(struct bh_sqlite *store, struct bh_sql *reader);
+void bh_sqlite_release(struct bh_sqlite *store, struct bh_sql *reader);
 
 /* The writer's statement, within a transaction that has not failed. */
 BH_MUST_USE bh_rc bh_sqlite_write(struct bh_sqlite *store, enum bh_sql_statement which,

@@ -42,7 +42,7 @@ put_columns(struct bh_sql_use *use, const struct bh_job_row *row)
     bh_sql_put_text(use, row->contract);
     bh_sql_put_text(use, row->reason);
     bh_sql_put_text(use, row->node);
-    bh_sql_put_text(use, row->pieces);
+    bh_sql_put_text(use, row->partitions);
     bh_sql_put_text(use, row->grade);
     bh_sql_put_u64(use, row->submitted_ns);
     bh_sql_put_u64(use, row->started_ns);
@@ -94,7 +94,7 @@ bh_sqlite_change_job(void *self, const struct bh_job_change *change, struct bh_e
         bh_sql_put_u64(&use, change->lease);
         bh_sql_put_u64(&use, change->restarts);
         bh_sql_put_text(&use, change->node);
-        bh_sql_put_text(&use, change->pieces);
+        bh_sql_put_text(&use, change->partitions);
         bh_sql_put_text(&use, change->grade);
         bh_sql_put_u64(&use, change->started_ns);
     }
@@ -126,7 +126,7 @@ read_columns(const struct bh_sql_use *use, struct bh_job_row *ret_row)
         .contract = bh_sql_text(use, 13),
         .reason = bh_sql_text(use, 14),
         .node = bh_sql_text(use, 15),
-        .pieces = bh_sql_text(use, 16),
+        .partitions = bh_sql_text(use, 16),
         .grade = bh_sql_text(use, 17),
         .submitted_ns = bh_sql_u64(use, 18),
         .started_ns = bh_sql_u64(use, 19),
@@ -156,7 +156,7 @@ static bh_rc
 walk_begin(struct job_walk *walk, struct bh_err *err)
 {
     struct bh_sql_use use;
-    bh_rc rc = bh_sqlite_take(walk->store, &walk->reader, err);
+    bh_rc rc = bh_sqlite_acquire(walk->store, &walk->reader, err);
 
     if (rc != BH_OK || walk->store->snapshot) /* that is one view already */
         return rc;
@@ -176,7 +176,7 @@ walk_end_auto(struct job_walk *walk)
     if (!walk->store->snapshot && !sqlite3_get_autocommit(walk->reader->db)
         && bh_sql_use(walk->reader, BH_SQL_COMMIT, &use, &err) == BH_OK)
         (void)!bh_sql_run(&use, &err);
-    bh_sqlite_give(walk->store, walk->reader);
+    bh_sqlite_release(walk->store, walk->reader);
 }
 
 static bh_rc
@@ -202,7 +202,7 @@ bh_sqlite_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
                   struct bh_err *err)
 {
     BH_AUTO(walk_end) struct job_walk walk = { .store = self, .sink = sink, .self = sink_self };
-    bh_rc rc = bh_sqlite_take(walk.store, &walk.reader, err);
+    bh_rc rc = bh_sqlite_acquire(walk.store, &walk.reader, err);
 
     if (rc == BH_OK)
         rc = walk_show(&walk, job, err);
@@ -393,7 +393,7 @@ visit_runs(struct runs *runs, struct bh_err *err)
 
 /* Whether a job that its run found is of a wanted tenant. */
 static bool
-is_wanted(const struct runs *runs, uint32_t tenant)
+sqlite_jobs_is_wanted(const struct runs *runs, uint32_t tenant)
 {
     return !runs->tenants || !runs->filter->principal_id
            || bsearch(&tenant, runs->tenants, runs->tenant_count, sizeof tenant,
@@ -434,7 +434,7 @@ merge_run(const struct runs *runs, const struct run *run, void *self, struct bh_
 
     while (rc == BH_OK && row) {
         rc = bh_sql_step(&use, &row, err);
-        if (rc == BH_OK && row && is_wanted(runs, (uint32_t)bh_sql_u64(&use, 1)))
+        if (rc == BH_OK && row && sqlite_jobs_is_wanted(runs, (uint32_t)bh_sql_u64(&use, 1)))
             row = page_add(self, bh_sql_u64(&use, 0));
     }
     return rc;
@@ -512,7 +512,7 @@ count_wanted(const struct runs *runs, const struct run *run, void *self, struct 
     while (rc == BH_OK && row && *count < COUNT_MAX) {
         rc = bh_sql_step(&use, &row, err);
         if (rc == BH_OK && row)
-            *count += is_wanted(runs, (uint32_t)bh_sql_u64(&use, 1));
+            *count += sqlite_jobs_is_wanted(runs, (uint32_t)bh_sql_u64(&use, 1));
     }
     return rc;
 }
@@ -522,13 +522,13 @@ bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *r
                      struct bh_err *err)
 {
     BH_AUTO(walk_end) struct job_walk walk = { .store = self };
-    bool look = filter->tenants && filter->principal_id;
+    bool filtered = filter->tenants && filter->principal_id;
     uint64_t count = 0;
     struct runs runs = {
         .filter = filter,
-        .statement = pick_index(filter, look ? BH_SQL_IDS_ALL : BH_SQL_COUNT_ALL),
+        .statement = pick_index(filter, filtered ? BH_SQL_IDS_ALL : BH_SQL_COUNT_ALL),
         .after = filter->after,
-        .visit = look ? count_wanted : count_run,
+        .visit = filtered ? count_wanted : count_run,
         .self = &count,
     };
     bh_rc rc = walk_begin(&walk, err);

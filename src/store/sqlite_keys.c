@@ -67,12 +67,12 @@ bh_sqlite_list_keys(void *self, bh_key_sink sink, void *sink_self, struct bh_err
 {
     struct bh_sqlite *store = self;
     struct bh_sql *reader;
-    bh_rc rc = bh_sqlite_take(store, &reader, err);
+    bh_rc rc = bh_sqlite_acquire(store, &reader, err);
 
     if (rc != BH_OK)
         return rc;
     rc = list_keys(reader, sink, sink_self, err);
-    bh_sqlite_give(store, reader);
+    bh_sqlite_release(store, reader);
     return rc;
 }
 

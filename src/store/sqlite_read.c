@@ -17,7 +17,7 @@ query_end_auto(struct query *query)
     if (query->use.statement)
         bh_sql_done(&query->use);
     if (query->reader)
-        bh_sqlite_give(query->store, query->reader);
+        bh_sqlite_release(query->store, query->reader);
 }
 
 static bh_rc
@@ -27,7 +27,7 @@ query_begin(struct query *query, void *self, enum bh_sql_statement which,
     bh_rc rc;
 
     query->store = self;
-    rc = bh_sqlite_take(query->store, &query->reader, err);
+    rc = bh_sqlite_acquire(query->store, &query->reader, err);
     return rc == BH_OK ? bh_sql_use(query->reader, which, &query->use, err) : rc;
 }
 
@@ -44,7 +44,7 @@ query_row(struct query *query, const char *what, struct bh_err *err)
 }
 
 static bh_rc
-copy_text(const struct query *query, int column, struct bh_arena *arena,
+sqlite_read_copy_text(const struct query *query, int column, struct bh_arena *arena,
           const char **ret_text, struct bh_err *err)
 {
     const char *copy = bh_arena_strdup(arena, bh_sql_text(&query->use, column));
@@ -83,7 +83,7 @@ bh_sqlite_get_meta(void *self, const char *key, struct bh_arena *arena,
         return rc;
     bh_sql_put_text(&query.use, key);
     rc = query_row(&query, "value", err);
-    return rc == BH_OK ? copy_text(&query, 0, arena, ret_value, err) : rc;
+    return rc == BH_OK ? sqlite_read_copy_text(&query, 0, arena, ret_value, err) : rc;
 }
 
 bh_rc
@@ -97,7 +97,7 @@ bh_sqlite_get_text(void *self, const struct bh_digest *digest, struct bh_arena *
         return rc;
     bh_sql_put_bytes(&query.use, digest->bytes, sizeof digest->bytes);
     rc = query_row(&query, "text", err);
-    return rc == BH_OK ? copy_text(&query, 0, arena, ret_text, err) : rc;
+    return rc == BH_OK ? sqlite_read_copy_text(&query, 0, arena, ret_text, err) : rc;
 }
 
 bh_rc
@@ -115,7 +115,7 @@ bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
     bh_sql_put_text(&query.use, key);
     rc = query_row(&query, "reply", err);
     if (rc == BH_OK)
-        rc = copy_text(&query, 2, arena, &reply.body, err);
+        rc = sqlite_read_copy_text(&query, 2, arena, &reply.body, err);
     if (rc != BH_OK)
         return rc;
     reply.key = bh_arena_strdup(arena, key);
@@ -131,7 +131,7 @@ bh_sqlite_get_reply(void *self, uint32_t principal_id, const char *key,
 /* Every list has a small struct that carries its sink through query_each. */
 
 static uint64_t
-clamp(uint64_t number)
+sqlite_read_clamp(uint64_t number)
 {
     return number > INT64_MAX ? INT64_MAX : number;
 }
@@ -161,8 +161,8 @@ bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink
 
     if (rc != BH_OK)
         return rc;
-    bh_sql_put_u64(&query.use, clamp(first));
-    bh_sql_put_u64(&query.use, clamp(last));
+    bh_sql_put_u64(&query.use, sqlite_read_clamp(first));
+    bh_sql_put_u64(&query.use, sqlite_read_clamp(last));
     return query_each(&query, emit_record, &walk, err);
 }
 
@@ -191,7 +191,7 @@ bh_sqlite_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_
 
     if (rc != BH_OK)
         return rc;
-    bh_sql_put_u64(&query.use, clamp(first));
+    bh_sql_put_u64(&query.use, sqlite_read_clamp(first));
     return query_each(&query, emit_hash, &walk, err);
 }
 
@@ -249,7 +249,7 @@ bh_sqlite_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_s
 
     if (rc != BH_OK)
         return rc;
-    bh_sql_put_u64(&query.use, clamp(after));
+    bh_sql_put_u64(&query.use, sqlite_read_clamp(after));
     return query_each(&query, emit_text, &walk, err);
 }
 
@@ -413,6 +413,6 @@ bh_sqlite_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sin
 
     if (rc != BH_OK)
         return rc;
-    bh_sql_put_u64(&query.use, clamp(min_size));
+    bh_sql_put_u64(&query.use, sqlite_read_clamp(min_size));
     return query_each(&query, emit_checkpoint, &walk, err);
 }

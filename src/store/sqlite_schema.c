@@ -120,7 +120,7 @@ refuse_version(uint64_t version, struct bh_err *err)
 }
 
 static bh_rc
-apply(struct bh_sql *sql, unsigned version, struct bh_err *err)
+sqlite_schema_apply(struct bh_sql *sql, unsigned version, struct bh_err *err)
 {
     char mark[64];
     bh_rc rc = bh_sql_exec(sql, "BEGIN IMMEDIATE", err);
@@ -145,7 +145,7 @@ bh_sqlite_migrate(struct bh_sql *sql, struct bh_err *err)
     if (rc == BH_OK && version > VERSION)
         return refuse_version(version, err);
     for (; rc == BH_OK && version < VERSION; version++) {
-        rc = apply(sql, (unsigned)version, err);
+        rc = sqlite_schema_apply(sql, (unsigned)version, err);
         if (rc != BH_OK)
             bh_err_wrap(err, "bring the store to version %u", (unsigned)version + 1);
     }

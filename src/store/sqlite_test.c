@@ -30,7 +30,7 @@ struct fixture {
 };
 
 static int
-set_up(void **state)
+sqlite_set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
 
@@ -55,7 +55,7 @@ remove_files(const char *path)
 }
 
 static int
-tear_down(void **state)
+sqlite_tear_down(void **state)
 {
     struct fixture *f = *state;
 
@@ -66,7 +66,7 @@ tear_down(void **state)
 }
 
 static void
-must(const struct fixture *f, bh_rc rc)
+sqlite_test_must(const struct fixture *f, bh_rc rc)
 {
     if (rc != BH_OK)
         fail_msg("%s: %s", bh_rc_name(rc), f->err.msg);
@@ -75,7 +75,7 @@ must(const struct fixture *f, bh_rc rc)
 static void
 open_store(struct fixture *f, enum bh_store_mode mode)
 {
-    must(f, bh_store_sqlite_open(f->path, mode, crypto, &f->store, &f->err));
+    sqlite_test_must(f, bh_store_sqlite_open(f->path, mode, crypto, &f->store, &f->err));
 }
 
 static void
@@ -115,7 +115,7 @@ static void
 put_some(struct fixture *f, uint64_t first, uint64_t count)
 {
     for (uint64_t seq = first; seq < first + count; seq++)
-        must(f, put_one(&f->store, seq, "text", &f->err));
+        sqlite_test_must(f, put_one(&f->store, seq, "text", &f->err));
 }
 
 static uint64_t
@@ -123,7 +123,7 @@ last_record(struct fixture *f)
 {
     uint64_t seq;
 
-    must(f, f->store.ops->last_record(f->store.self, &seq, &f->err));
+    sqlite_test_must(f, f->store.ops->last_record(f->store.self, &seq, &f->err));
     return seq;
 }
 
@@ -135,8 +135,8 @@ outlives_the_program(void **state)
 
     open_store(f, BH_STORE_WRITE);
     put_some(f, 0, 5);
-    must(f, f->store.ops->begin(f->store.self, &f->err));
-    must(f, f->store.ops->put_record(f->store.self, 5, &empty, NULL, &f->err));
+    sqlite_test_must(f, f->store.ops->begin(f->store.self, &f->err));
+    sqlite_test_must(f, f->store.ops->put_record(f->store.self, 5, &empty, NULL, &f->err));
     close_store(f); /* with a transaction open */
     open_store(f, BH_STORE_WRITE);
     assert_int_equal(last_record(f), 4);
@@ -204,7 +204,7 @@ refuses_what_it_does_not_know(void **state)
                          BH_CONFLICT);
         assert_non_null(strstr(f->err.msg, "version 99"));
     }
-    must(f, bh_file_replace(f->path, "this is no database, it is a letter to you", 42, 0600,
+    sqlite_test_must(f, bh_file_replace(f->path, "this is no database, it is a letter to you", 42, 0600,
                             &f->err));
     assert_int_equal(
         bh_store_sqlite_open(f->path, BH_STORE_WRITE, crypto, &f->store, &f->err), BH_IO);
@@ -233,17 +233,17 @@ an_older_store_is_brought_up_to_date(void **state)
     struct bh_job_row row = {
         .job = 7, .tenant_id = 6, .name = "", .tenant = "acme", .principal = "ada", .sku = "small",
         .kind = "batch", .state = "running", .contract = "never", .reason = "", .node = "",
-        .pieces = "", .grade = "", .deadline_ns = 5, .checkpoint_signal = 10, .gang = 3,
+        .partitions = "", .grade = "", .deadline_ns = 5, .checkpoint_signal = 10, .gang = 3,
         .ended_by = 4,
     };
     const struct bh_text_row text = { row.spec, 0, { "spec", 4 } };
     uint64_t bytes = 0;
 
     open_store(f, BH_STORE_WRITE);
-    must(f, f->store.ops->begin(f->store.self, &f->err));
-    must(f, f->store.ops->put_job(f->store.self, &row, &f->err));
-    must(f, f->store.ops->put_text(f->store.self, &text, &f->err));
-    must(f, f->store.ops->commit(f->store.self, &f->err));
+    sqlite_test_must(f, f->store.ops->begin(f->store.self, &f->err));
+    sqlite_test_must(f, f->store.ops->put_job(f->store.self, &row, &f->err));
+    sqlite_test_must(f, f->store.ops->put_text(f->store.self, &text, &f->err));
+    sqlite_test_must(f, f->store.ops->commit(f->store.self, &f->err));
     close_store(f);
     run_sql(f, FORGET_KEYS
                "ALTER TABLE jobs DROP COLUMN deadline_ns; DROP INDEX texts_by_tenant;"
@@ -257,8 +257,8 @@ an_older_store_is_brought_up_to_date(void **state)
                      BH_CONFLICT);
     assert_non_null(strstr(f->err.hint, "start bulkheadd on it once"));
     open_store(f, BH_STORE_WRITE);
-    must(f, f->store.ops->get_job(f->store.self, row.job, is_without_deadline, f, &f->err));
-    must(f, f->store.ops->count_texts(f->store.self, row.tenant_id, &bytes, &f->err));
+    sqlite_test_must(f, f->store.ops->get_job(f->store.self, row.job, is_without_deadline, f, &f->err));
+    sqlite_test_must(f, f->store.ops->count_texts(f->store.self, row.tenant_id, &bytes, &f->err));
     assert_int_equal(bytes, 4); /* of the tenant whose job has it */
     close_store(f);
 }
@@ -276,8 +276,8 @@ put_sealed(struct fixture *f, uint32_t tenant, const char *key, bool job)
     bh_buf_printf(&item, "{\"c\":\"AAAA\",\"h\":\"%s=\",\"k\":\"%s\",\"n\":\"%s\"}",
                   "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", key, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
     if (job)
-        must(f, f->store.ops->put_job(f->store.self, &row, &f->err));
-    must(f, f->store.ops->put_text(f->store.self,
+        sqlite_test_must(f, f->store.ops->put_job(f->store.self, &row, &f->err));
+    sqlite_test_must(f, f->store.ops->put_text(f->store.self,
                                    &(struct bh_text_row){ row.spec, tenant, { item.bytes, item.length } },
                                    &f->err));
 }
@@ -293,22 +293,22 @@ put_keys_and_texts(struct fixture *f)
     };
 
     open_store(f, BH_STORE_WRITE);
-    must(f, f->store.ops->begin(f->store.self, &f->err));
+    sqlite_test_must(f, f->store.ops->begin(f->store.self, &f->err));
     for (size_t i = 0; i < BH_COUNT(keys); i++)
-        must(f, f->store.ops->put_key(f->store.self, &keys[i], &f->err));
+        sqlite_test_must(f, f->store.ops->put_key(f->store.self, &keys[i], &f->err));
     put_sealed(f, 6, "2", true);
     put_sealed(f, 6, "3", true);
     put_sealed(f, 0, "2", false);
-    must(f, f->store.ops->commit(f->store.self, &f->err));
+    sqlite_test_must(f, f->store.ops->commit(f->store.self, &f->err));
     close_store(f);
 }
 
 static uint64_t
-kept_of(struct fixture *f, uint32_t tenant)
+sqlite_stored_of(struct fixture *f, uint32_t tenant)
 {
     uint64_t bytes = 0;
 
-    must(f, f->store.ops->count_texts(f->store.self, tenant, &bytes, &f->err));
+    sqlite_test_must(f, f->store.ops->count_texts(f->store.self, tenant, &bytes, &f->err));
     return bytes;
 }
 
@@ -325,7 +325,7 @@ texts_of(struct fixture *f)
 {
     uint32_t count = 0;
 
-    must(f, f->store.ops->list_texts(f->store.self, 0, count_text, &count, &f->err));
+    sqlite_test_must(f, f->store.ops->list_texts(f->store.self, 0, count_text, &count, &f->err));
     return count;
 }
 
@@ -346,17 +346,17 @@ an_older_store_loses_what_cannot_be_read(void **state)
 
         put_keys_and_texts(f);
         open_store(f, BH_STORE_WRITE);
-        before = kept_of(f, 6);
+        before = sqlite_stored_of(f, 6);
         BH_CHECK_EQ("before", texts_of(f), 3);
         close_store(f);
         run_sql(f, olds[i]);
         open_store(f, BH_STORE_WRITE);
-        BH_CHECK_EQ("counted", kept_of(f, 6), before / 2);
+        BH_CHECK_EQ("counted", sqlite_stored_of(f, 6), before / 2);
         BH_CHECK_EQ("kept", texts_of(f), 2);
-        must(f, f->store.ops->begin(f->store.self, &f->err));
-        must(f, f->store.ops->erase_sealed(f->store.self, 3, &f->err));
-        must(f, f->store.ops->commit(f->store.self, &f->err));
-        BH_CHECK_EQ("nothing is counted", kept_of(f, 6), 0);
+        sqlite_test_must(f, f->store.ops->begin(f->store.self, &f->err));
+        sqlite_test_must(f, f->store.ops->erase_sealed(f->store.self, 3, &f->err));
+        sqlite_test_must(f, f->store.ops->commit(f->store.self, &f->err));
+        BH_CHECK_EQ("nothing is counted", sqlite_stored_of(f, 6), 0);
         BH_CHECK_EQ("what is nobody's stays", texts_of(f), 1);
         close_store(f);
         remove_files(f->path);
@@ -413,7 +413,7 @@ struct prefix {
 };
 
 static bool
-see_record(void *self, uint64_t seq, const char *leaf, size_t length)
+sqlite_read_record(void *self, uint64_t seq, const char *leaf, size_t length)
 {
     struct prefix *prefix = self;
 
@@ -436,7 +436,7 @@ survives_kills(void **state)
         struct prefix prefix = { 0 };
 
         open_store(f, BH_STORE_WRITE);
-        must(f, f->store.ops->list_records(f->store.self, 0, UINT64_MAX, see_record,
+        sqlite_test_must(f, f->store.ops->list_records(f->store.self, 0, UINT64_MAX, sqlite_read_record,
                                            &prefix, &f->err));
         close_store(f);
         BH_CHECK("no gap", !prefix.wrong);
@@ -452,7 +452,7 @@ survives_kills(void **state)
 /* Write until the disk is full: the failure is named, nothing of it is kept, reads go
  * on. */
 static uint64_t
-fill(struct fixture *f)
+sqlite_fill(struct fixture *f)
 {
     static char text[20000];
     uint64_t seq = 0;
@@ -480,7 +480,7 @@ limits_the_size_of_files(void **state)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     small = (struct rlimit){ 1 << 20, old.rlim_max };
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    next = fill(f);
+    next = sqlite_fill(f);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     put_some(f, next, 3);
     close_store(f);
@@ -501,7 +501,7 @@ fills_the_disk(void **state)
         return;
     }
     open_store(f, BH_STORE_WRITE);
-    next = fill(f);
+    next = sqlite_fill(f);
     BH_CHECK_EQ("larger disk", mount("none", f->folder, NULL, MS_REMOUNT, "size=16m"), 0);
     put_some(f, next, 3);
     close_store(f);
@@ -522,7 +522,7 @@ plan_of(struct fixture *f, struct bh_sql *sql, enum bh_sql_statement which, stru
     sqlite3_stmt *explained;
     char text[2048];
 
-    must(f, bh_sql_use(sql, which, &use, &f->err));
+    sqlite_test_must(f, bh_sql_use(sql, which, &use, &f->err));
     snprintf(text, sizeof text, "EXPLAIN QUERY PLAN %s", sqlite3_sql(use.statement));
     bh_sql_done(&use);
     assert_int_equal(sqlite3_prepare_v2(sql->db, text, -1, &explained, NULL), SQLITE_OK);
@@ -551,7 +551,7 @@ rows_are_found_by_an_index(void **state)
 
     open_store(f, BH_STORE_WRITE);
     close_store(f);
-    must(f, bh_sql_open(f->path, &options, &sql, &f->err));
+    sqlite_test_must(f, bh_sql_open(f->path, &options, &sql, &f->err));
     for (size_t i = 0; i < BH_COUNT(rows); i++) {
         char memory[256];
         struct bh_buf plan;
@@ -578,12 +578,12 @@ sign_checkpoint(struct fixture *f, struct bh_merkle_frontier *frontier,
 
     bh_merkle_frontier_root(frontier, crypto, checkpoint.root);
     bh_buf_init_fixed(&out, note, sizeof note);
-    must(f, bh_checkpoint_sign(crypto, &checkpoint, private_key, &out, &f->err));
-    must(f, f->store.ops->begin(f->store.self, &f->err));
-    must(f, f->store.ops->put_checkpoint(
+    sqlite_test_must(f, bh_checkpoint_sign(crypto, &checkpoint, private_key, &out, &f->err));
+    sqlite_test_must(f, f->store.ops->begin(f->store.self, &f->err));
+    sqlite_test_must(f, f->store.ops->put_checkpoint(
                 f->store.self,
                 &(struct bh_checkpoint_row){ frontier->size, bh_buf_text(&out) }, &f->err));
-    must(f, f->store.ops->commit(f->store.self, &f->err));
+    sqlite_test_must(f, f->store.ops->commit(f->store.self, &f->err));
 }
 
 static bool
@@ -601,13 +601,13 @@ make_journal(struct fixture *f)
     uint8_t private_key[32] = { 3 }, public_key[32];
     struct bh_note_key key;
 
-    must(f, crypto->public_of(private_key, public_key, &f->err));
-    must(f, bh_note_key_make(crypto, "log.example/a", public_key, &key, &f->err));
+    sqlite_test_must(f, crypto->public_of(private_key, public_key, &f->err));
+    sqlite_test_must(f, bh_note_key_make(crypto, "log.example/a", public_key, &key, &f->err));
     open_store(f, BH_STORE_WRITE);
     sign_checkpoint(f, &frontier, private_key);
     for (uint64_t seq = 0; seq < RECORDS; seq++) {
         put_some(f, seq, 1);
-        must(f,
+        sqlite_test_must(f,
              f->store.ops->list_hashes(f->store.self, seq, add_hash, &frontier, &f->err));
         if (frontier.size % EVERY == 0)
             sign_checkpoint(f, &frontier, private_key);
@@ -728,24 +728,24 @@ erased_bytes_are_nowhere(void **state)
 
     open_store(f, BH_STORE_WRITE);
     for (uint8_t pass = 0; pass < 2; pass++) { /* erased from the log and from the database */
-        must(f, f->store.ops->begin(f->store.self, &f->err));
-        must(f, f->store.ops->put_job(f->store.self, &job, &f->err));
-        must(f, f->store.ops->put_text(f->store.self, &(struct bh_text_row){ job.spec, 0, { text, strlen(text) } }, &f->err));
+        sqlite_test_must(f, f->store.ops->begin(f->store.self, &f->err));
+        sqlite_test_must(f, f->store.ops->put_job(f->store.self, &job, &f->err));
+        sqlite_test_must(f, f->store.ops->put_text(f->store.self, &(struct bh_text_row){ job.spec, 0, { text, strlen(text) } }, &f->err));
         memcpy(key.wrapped, "canary-key", 10);
-        must(f, f->store.ops->put_key(f->store.self, &key, &f->err));
-        must(f, f->store.ops->commit(f->store.self, &f->err));
+        sqlite_test_must(f, f->store.ops->put_key(f->store.self, &key, &f->err));
+        sqlite_test_must(f, f->store.ops->commit(f->store.self, &f->err));
         if (pass == 1)
-            must(f, f->store.ops->scrub(f->store.self, &f->err));
+            sqlite_test_must(f, f->store.ops->scrub(f->store.self, &f->err));
         BH_CHECK("there", file_holds(f, pass ? "" : "-wal", "canary-name")
                               && file_holds(f, pass ? "" : "-wal", "canary-text")
                               && file_holds(f, pass ? "" : "-wal", "canary-key"));
-        must(f, f->store.ops->begin(f->store.self, &f->err));
+        sqlite_test_must(f, f->store.ops->begin(f->store.self, &f->err));
         memset(key.wrapped, 0, sizeof key.wrapped);
-        must(f, f->store.ops->put_key(f->store.self, &key, &f->err));
-        must(f, f->store.ops->erase_jobs(f->store.self,
+        sqlite_test_must(f, f->store.ops->put_key(f->store.self, &key, &f->err));
+        sqlite_test_must(f, f->store.ops->erase_jobs(f->store.self,
                                          &(struct bh_erasure){ 1, 0, UINT64_MAX }, &f->err));
-        must(f, f->store.ops->commit(f->store.self, &f->err));
-        must(f, f->store.ops->scrub(f->store.self, &f->err));
+        sqlite_test_must(f, f->store.ops->commit(f->store.self, &f->err));
+        sqlite_test_must(f, f->store.ops->scrub(f->store.self, &f->err));
         BH_CHECK("database", !file_holds(f, "", "canary"));
         BH_CHECK("log", !file_holds(f, "-wal", "canary"));
     }
@@ -757,7 +757,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, sqlite_set_up, sqlite_tear_down)
         TEST(erased_bytes_are_nowhere),
         TEST(outlives_the_program),
         TEST(one_program_writes),

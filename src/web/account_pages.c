@@ -3,7 +3,7 @@
 #include "web/qr.h"
 
 static void
-put_time(struct bh_html *html, const char *what, bh_ns at)
+account_page_put_time(struct bh_html *html, const char *what, bh_ns at)
 {
     char text[64];
     struct bh_buf utc;
@@ -24,20 +24,20 @@ put_time(struct bh_html *html, const char *what, bh_ns at)
 
 /* "Remove Ada's phone", for screen readers: there are several such buttons. */
 static void
-put_deed(struct bh_html *html, const struct bh_frame *frame, struct bh_deed deed,
+put_button_form(struct bh_html *html, const struct bh_frame *frame, struct bh_button_form button,
          const char *name)
 {
     char text[256];
     struct bh_buf about;
 
     bh_buf_init_fixed(&about, text, sizeof text);
-    bh_buf_puts(&about, deed.label);
+    bh_buf_puts(&about, button.label);
     bh_buf_putc(&about, ' ');
     bh_buf_puts(&about, name);
-    deed.about = bh_buf_text(&about);
-    if (!deed.about)
-        deed.about = deed.label;
-    bh_frame_deed(html, frame, &deed);
+    button.about = bh_buf_text(&about);
+    if (!button.about)
+        button.about = button.label;
+    bh_frame_button_form(html, frame, &button);
 }
 
 static void
@@ -51,14 +51,14 @@ put_passkeys(struct bh_html *html, const struct bh_account_view *view)
         bh_html_element(html, "strong", NULL, passkey->name);
         bh_html_open(html, "p");
         bh_html_attr(html, "class", "note");
-        put_time(html,
+        account_page_put_time(html,
                  passkey->synced ? "Passkey on several devices, added"
                                  : "Passkey on one device, added",
                  passkey->created);
-        put_time(html, ", used", passkey->used);
+        account_page_put_time(html, ", used", passkey->used);
         bh_html_close(html, "p");
-        put_deed(html, &view->frame,
-                 (struct bh_deed) { "/account/passkey/remove", "id", passkey->id, "Remove",
+        put_button_form(html, &view->frame,
+                 (struct bh_button_form) { "/account/passkey/remove", "id", passkey->id, "Remove",
                                     NULL },
                  passkey->name);
         bh_html_close(html, "li");
@@ -81,8 +81,8 @@ put_totp(struct bh_html *html, const struct bh_account_view *view)
 {
     if (view->totp) {
         bh_html_element(html, "p", NULL, "An authenticator app is set up.");
-        put_deed(html, &view->frame,
-                 (struct bh_deed) { "/account/totp/remove", "id", "totp", "Remove", NULL },
+        put_button_form(html, &view->frame,
+                 (struct bh_button_form) { "/account/totp/remove", "id", "totp", "Remove", NULL },
                  "the authenticator app");
         return;
     }
@@ -119,13 +119,13 @@ put_tokens(struct bh_html *html, const struct bh_account_view *view)
         bh_html_element(html, "strong", NULL, token->name);
         bh_html_open(html, "p");
         bh_html_attr(html, "class", "note");
-        put_time(html, "Made", token->created);
-        put_time(html, ", used", token->used);
-        put_time(html, ", expires", token->expires);
+        account_page_put_time(html, "Made", token->created);
+        account_page_put_time(html, ", used", token->used);
+        account_page_put_time(html, ", expires", token->expires);
         bh_html_close(html, "p");
-        put_deed(
+        put_button_form(
             html, &view->frame,
-            (struct bh_deed) { "/account/token/revoke", "id", token->id, "Revoke", NULL },
+            (struct bh_button_form) { "/account/token/revoke", "id", token->id, "Revoke", NULL },
             token->name);
         bh_html_close(html, "li");
     }
@@ -147,13 +147,13 @@ put_sessions(struct bh_html *html, const struct bh_account_view *view)
         bh_html_open(html, "p");
         bh_html_attr(html, "class", "note");
         bh_html_text(html, session->how);
-        put_time(html, ", begun", session->begun);
-        put_time(html, ", seen", session->seen);
+        account_page_put_time(html, ", begun", session->begun);
+        account_page_put_time(html, ", seen", session->last_used);
         bh_html_close(html, "p");
         if (!session->present)
-            put_deed(
+            put_button_form(
                 html, &view->frame,
-                (struct bh_deed) { "/account/session/end", "id", session->id, "End", NULL },
+                (struct bh_button_form) { "/account/session/end", "id", session->id, "End", NULL },
                 session->from);
         bh_html_close(html, "li");
     }

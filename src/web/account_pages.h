@@ -21,7 +21,7 @@ struct bh_token_view {
 struct bh_session_view {
     const char *id, *how; /* "password and passkey", "Example University" */
     const char *from;     /* address */
-    bh_ns begun, seen;
+    bh_ns begun, last_used;
     bool present; /* the one that asks */
 };
 

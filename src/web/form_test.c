@@ -7,16 +7,16 @@
 #define FORM "application/x-www-form-urlencoded"
 
 static void
-tokens(void **state)
+form_test_tokens(void **state)
 {
-    char token[BH_SECRET_TEXT], again[BH_SECRET_TEXT], other[BH_SECRET_TEXT];
+    char token[BH_SECRET_TEXT], step_up[BH_SECRET_TEXT], other[BH_SECRET_TEXT];
 
     (void)state;
     bh_csrf_token("secret", token);
-    bh_csrf_token("secret", again);
+    bh_csrf_token("secret", step_up);
     bh_csrf_token("secres", other);
     BH_CHECK_EQ("length", strlen(token), 43);
-    BH_CHECK_STR("same for one", token, again);
+    BH_CHECK_STR("same for one", token, step_up);
     BH_CHECK("not for another", strcmp(token, other) != 0);
     BH_CHECK_DONE();
 }
@@ -155,7 +155,7 @@ header_of(const struct bh_reply *reply, const char *name)
 }
 
 static void
-headers(void **state)
+form_test_headers(void **state)
 {
     struct bh_reply page = { 0 }, plain = { 0 }, asset = { 0 };
     const struct bh_asset *sheet = bh_asset_find(bh_asset_path("style.css"));
@@ -183,8 +183,8 @@ headers(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tokens),     cmocka_unit_test(received), cmocka_unit_test(cookies),
-    cmocka_unit_test(next_paths), cmocka_unit_test(headers),
+    cmocka_unit_test(form_test_tokens),     cmocka_unit_test(received), cmocka_unit_test(cookies),
+    cmocka_unit_test(next_paths), cmocka_unit_test(form_test_headers),
 };
 
 BH_TEST_MAIN(tests)

@@ -204,27 +204,27 @@ bh_frame_input(struct bh_html *html, const struct bh_input *input)
 }
 
 void
-bh_frame_button(struct bh_html *html, const char *look, const char *label)
+bh_frame_button(struct bh_html *html, const char *style, const char *label)
 {
     bh_html_open(html, "button");
     bh_html_attr(html, "type", "submit");
-    if (look)
-        bh_html_attr(html, "class", look);
+    if (style)
+        bh_html_attr(html, "class", style);
     bh_html_text(html, label);
     bh_html_close(html, "button");
 }
 
 void
-bh_frame_deed(struct bh_html *html, const struct bh_frame *frame,
-              const struct bh_deed *deed)
+bh_frame_button_form(struct bh_html *html, const struct bh_frame *frame,
+              const struct bh_button_form *button)
 {
-    bh_frame_form(html, frame, deed->action);
-    bh_frame_hidden(html, deed->name, deed->value);
+    bh_frame_form(html, frame, button->action);
+    bh_frame_hidden(html, button->name, button->value);
     bh_html_open(html, "button");
     bh_html_attr(html, "type", "submit");
     bh_html_attr(html, "class", "grave");
-    bh_html_attr(html, "aria-label", deed->about);
-    bh_html_text(html, deed->label);
+    bh_html_attr(html, "aria-label", button->about);
+    bh_html_text(html, button->label);
     bh_html_close(html, "button");
     bh_html_close(html, "form");
 }

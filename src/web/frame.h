@@ -57,14 +57,14 @@ struct bh_input {
 void bh_frame_input(struct bh_html *html, const struct bh_input *input);
 
 /* A button that sends the form; `look` is NULL, "plain" or "grave". */
-void bh_frame_button(struct bh_html *html, const char *look, const char *label);
+void bh_frame_button(struct bh_html *html, const char *style, const char *label);
 
 /* A form of one button that posts one value: revoke, remove, end.  `about` says to screen
  * readers what the button is for, as there are several of a kind. */
-struct bh_deed {
+struct bh_button_form {
     const char *action, *name, *value, *label, *about;
 };
-void bh_frame_deed(struct bh_html *html, const struct bh_frame *frame,
-                   const struct bh_deed *deed);
+void bh_frame_button_form(struct bh_html *html, const struct bh_frame *frame,
+                   const struct bh_button_form *button);
 
 #endif

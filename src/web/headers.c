@@ -29,7 +29,7 @@ bh_page_headers(struct bh_reply *reply, uint32_t status, bool https)
 }
 
 void
-bh_page_headers_door(struct bh_reply *reply, struct bh_arena *arena, uint16_t port)
+bh_page_headers_loopback(struct bh_reply *reply, struct bh_arena *arena, uint16_t port)
 {
     const char *content_policy = bh_arena_printf(
         arena, "%s; form-action 'self' http://127.0.0.1:%u", policy_rest, port);

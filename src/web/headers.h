@@ -12,7 +12,7 @@ void bh_page_headers(struct bh_reply *reply, uint32_t status, bool https);
 
 /* The same for a page whose form may be sent on to a program on the browser's own machine,
  * at that port of 127.0.0.1; the text lives in the arena. */
-void bh_page_headers_door(struct bh_reply *reply, struct bh_arena *arena, uint16_t port);
+void bh_page_headers_loopback(struct bh_reply *reply, struct bh_arena *arena, uint16_t port);
 
 /* Send the browser on to a path of this site, with GET; or elsewhere, where that is meant.
  */

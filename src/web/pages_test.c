@@ -50,38 +50,38 @@ signin_nobody(struct bh_buf *out)
 }
 
 static void
-again(struct bh_buf *out)
+step_up(struct bh_buf *out)
 {
-    bh_again_page(out, &(struct bh_again_view) { ada, true, true, HOSTILE, "/account" });
+    bh_step_up_page(out, &(struct bh_step_up_view) { ada, true, true, HOSTILE, "/account" });
 }
 
 static void
-again_nothing(struct bh_buf *out)
+step_up_without_factor(struct bh_buf *out)
 {
-    bh_again_page(out, &(struct bh_again_view) { ada, false, false, "", "" });
+    bh_step_up_page(out, &(struct bh_step_up_view) { ada, false, false, "", "" });
 }
 
 static void
-door(struct bh_buf *out)
+command_line(struct bh_buf *out)
 {
-    bh_door_page(out, &(struct bh_door_view) { ada, "abcDEF-_0123456789", "STATE", "4711",
+    bh_command_line_page(out, &(struct bh_command_line_view) { ada, "abcDEF-_0123456789", "STATE", "4711",
                                                HOSTILE });
 }
 
 static void
-enrol(struct bh_buf *out)
+pages_test_enrol(struct bh_buf *out)
 {
-    bh_enrol_page(out, &(struct bh_enrol_view) { nobody, "ada", true, false });
+    bh_enroll_page(out, &(struct bh_enroll_view) { nobody, "ada", true, false });
 }
 
 static void
 password(struct bh_buf *out)
 {
-    bh_enrol_page(out, &(struct bh_enrol_view) { ada, "", false, true });
+    bh_enroll_page(out, &(struct bh_enroll_view) { ada, "", false, true });
 }
 
 static void
-account(struct bh_buf *out)
+pages_test_account(struct bh_buf *out)
 {
     const struct bh_passkey_view passkeys[] = {
         { "aaaa", HOSTILE, then, then + day, true },
@@ -157,12 +157,12 @@ static const struct {
     { "signin", signin },
     { "signin_refused", signin_refused },
     { "signin_nobody", signin_nobody },
-    { "again", again },
-    { "again_nothing", again_nothing },
-    { "door", door },
-    { "enrol", enrol },
+    { "again", step_up },
+    { "again_nothing", step_up_without_factor },
+    { "door", command_line },
+    { "enrol", pages_test_enrol },
     { "password", password },
-    { "account", account },
+    { "account", pages_test_account },
     { "account_new", account_new },
     { "totp", totp },
     { "codes", codes },
@@ -190,7 +190,7 @@ name_assets(const char *text, struct bh_buf *out)
 }
 
 static void
-read_file(const char *path, struct bh_buf *out)
+pages_test_read_file(const char *path, struct bh_buf *out)
 {
     char bytes[4096];
     size_t length;
@@ -203,7 +203,7 @@ read_file(const char *path, struct bh_buf *out)
 }
 
 static void
-keep(const char *name, const struct bh_buf *page)
+pages_test_write(const char *name, const struct bh_buf *page)
 {
     char path[1024];
     FILE *file;
@@ -231,11 +231,11 @@ golden(void **state)
         pages[i].render(&page);
         name_assets(bh_buf_text(&page), &named);
         snprintf(path, sizeof path, "%s/%s.html", golden_folder, pages[i].name);
-        read_file(path, &want);
+        pages_test_read_file(path, &want);
         same = named.length == want.length &&
                memcmp(named.bytes, want.bytes, want.length) == 0;
         if (!same)
-            keep(pages[i].name, &named);
+            pages_test_write(pages[i].name, &named);
         BH_CHECK(pages[i].name, same);
         bh_buf_fini(&page);
         bh_buf_fini(&named);

@@ -13,7 +13,7 @@ static uint8_t drawn[SIDE_MAX][SIDE_MAX];
 
 /* Draw the bars of the SVG: "Mx yhNv1Hxz", N modules to the right. */
 static void
-draw(const char *svg)
+qr_test_draw(const char *svg)
 {
     const char *at = strstr(svg, "/><path d=\"");
 
@@ -54,7 +54,7 @@ same_as_the_code(void **state)
     source += strlen("src=\"data:image/svg+xml;base64,");
     bh_buf_init_fixed(&svg, memory, sizeof memory);
     BH_CHECK("base 64", bh_base64_decode(&svg, source, strcspn(source, "\"")));
-    draw(bh_buf_text(&svg));
+    qr_test_draw(bh_buf_text(&svg));
     for (int y = 0; y < SIDE_MAX; y++)
         for (int x = 0; x < SIDE_MAX; x++) {
             int u = x - QUIET, v = y - QUIET;

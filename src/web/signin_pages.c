@@ -18,7 +18,7 @@ put_next(struct bh_html *html, const char *next)
  * provider is elsewhere.  Following one begins a sign-in that only this browser can end. */
 static void
 put_issuer(struct bh_html *html, const struct bh_issuer_view *issuer, const char *next,
-           bool again)
+           bool step_up)
 {
     char text[4096];
     struct bh_buf address;
@@ -26,7 +26,7 @@ put_issuer(struct bh_html *html, const struct bh_issuer_view *issuer, const char
     bh_buf_init_fixed(&address, text, sizeof text);
     bh_buf_puts(&address, "/signin/provider?");
     bh_form_put(&address, "provider", issuer->id);
-    if (again)
+    if (step_up)
         bh_form_put(&address, "again", "1");
     if (next[0])
         bh_form_put(&address, "next", next);
@@ -34,7 +34,7 @@ put_issuer(struct bh_html *html, const struct bh_issuer_view *issuer, const char
     bh_html_open(html, "a");
     bh_html_attr(html, "class", "button");
     bh_html_attr(html, "href", bh_buf_text(&address) ? text : "/signin");
-    bh_html_text(html, again ? "Confirm with " : "Sign in with ");
+    bh_html_text(html, step_up ? "Confirm with " : "Sign in with ");
     bh_html_text(html, issuer->name);
     bh_html_close(html, "a");
     bh_html_close(html, "p");
@@ -56,7 +56,7 @@ put_passkey_form(struct bh_html *html, const struct bh_frame *frame, const char 
 static void
 put_account_form(struct bh_html *html, const struct bh_signin_view *view)
 {
-    bool again = view->account[0] != '\0';
+    bool step_up = view->account[0] != '\0';
 
     bh_html_element(html, "h2", NULL, "With an account of this site");
     bh_frame_form(html, &view->frame, "/signin");
@@ -73,7 +73,7 @@ put_account_form(struct bh_html *html, const struct bh_signin_view *view)
                                               .type = "password",
                                               .autocomplete = "current-password",
                                               .length_max = PASSWORD_MAX,
-                                              .focus = again });
+                                              .focus = step_up });
     bh_frame_input(html, &(struct bh_input) { .id = "code",
                                               .label = "Code",
                                               .name = "code",
@@ -129,7 +129,7 @@ put_sign_in_link(struct bh_html *html, const char *text)
 }
 
 void
-bh_again_page(struct bh_buf *out, struct bh_again_view *view)
+bh_step_up_page(struct bh_buf *out, struct bh_step_up_view *view)
 {
     struct bh_html html;
 
@@ -163,8 +163,8 @@ bh_again_page(struct bh_buf *out, struct bh_again_view *view)
 }
 
 static void
-put_answer(struct bh_html *html, const struct bh_door_view *view, const char *answer,
-           const char *look, const char *label)
+signin_page_put_answer(struct bh_html *html, const struct bh_command_line_view *view, const char *answer,
+           const char *style, const char *label)
 {
     bh_frame_form(html, &view->frame, "/sign-in/command-line");
     bh_frame_hidden(html, "challenge", view->challenge);
@@ -172,12 +172,12 @@ put_answer(struct bh_html *html, const struct bh_door_view *view, const char *an
     bh_frame_hidden(html, "port", view->port);
     bh_frame_hidden(html, "host", view->host);
     bh_frame_hidden(html, "answer", answer);
-    bh_frame_button(html, look, label);
+    bh_frame_button(html, style, label);
     bh_html_close(html, "form");
 }
 
 void
-bh_door_page(struct bh_buf *out, struct bh_door_view *view)
+bh_command_line_page(struct bh_buf *out, struct bh_command_line_view *view)
 {
     char shown[CODE_SHOWN + 1];
     struct bh_html html;
@@ -197,8 +197,8 @@ bh_door_page(struct bh_buf *out, struct bh_door_view *view)
                     "act in your name.");
     bh_html_open(&html, "div");
     bh_html_attr(&html, "class", "choices");
-    put_answer(&html, view, "no", NULL, "No, refuse");
-    put_answer(&html, view, "yes", "plain", "Yes, sign it in");
+    signin_page_put_answer(&html, view, "no", NULL, "No, refuse");
+    signin_page_put_answer(&html, view, "yes", "plain", "Yes, sign it in");
     bh_html_close(&html, "div");
     bh_frame_end(&html, &view->frame);
 }
@@ -227,7 +227,7 @@ put_new_password(struct bh_html *html)
 }
 
 void
-bh_enrol_page(struct bh_buf *out, struct bh_enrol_view *view)
+bh_enroll_page(struct bh_buf *out, struct bh_enroll_view *view)
 {
     struct bh_html html;
 

@@ -26,32 +26,32 @@ struct bh_signin_view {
 void bh_signin_page(struct bh_buf *out, struct bh_signin_view *view);
 
 /* Somebody who is signed in must show that it is still him, with what he has. */
-struct bh_again_view {
+struct bh_step_up_view {
     struct bh_frame frame;
     bool passkey, code;
     const char *issuer; /* who vouched for this session; "" */
     const char *next;   /* "" */
 };
-void bh_again_page(struct bh_buf *out, struct bh_again_view *view);
+void bh_step_up_page(struct bh_buf *out, struct bh_step_up_view *view);
 
 /* A command line wants a session: `bulkhead login` has sent its user here. */
-struct bh_door_view {
+struct bh_command_line_view {
     struct bh_frame frame;
     const char *challenge; /* its first letters stand in the terminal, too */
     const char *state, *port;
     const char *host; /* where it runs, as it says */
 };
-void bh_door_page(struct bh_buf *out, struct bh_door_view *view);
+void bh_command_line_page(struct bh_buf *out, struct bh_command_line_view *view);
 
 /* A first visit with a one-time code, or a new password: what is asked for depends on how
  * the person got here. */
-struct bh_enrol_view {
+struct bh_enroll_view {
     struct bh_frame frame;
     const char *account; /* filled in; "" */
     bool code;           /* ask for account and one-time code */
     bool old;            /* ask for the present password */
 };
-void bh_enrol_page(struct bh_buf *out, struct bh_enrol_view *view);
+void bh_enroll_page(struct bh_buf *out, struct bh_enroll_view *view);
 
 /* Something went wrong; says only what the status says. */
 struct bh_error_view {

@@ -16,7 +16,7 @@ static const char letters[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 static bool
-is_word(const char *text, size_t most)
+command_line_handler_is_word(const char *text, size_t most)
 {
     size_t length = strspn(text, letters);
 
@@ -26,18 +26,18 @@ is_word(const char *text, size_t most)
 /* What the command line put into the address, which a stranger may have made; false when it
  * is not such. */
 static bool
-read_door(const struct bh_visit *visit, struct bh_door_view *ret_view, uint16_t *ret_port)
+read_command_line(const struct bh_page *page, struct bh_command_line_view *ret_view, uint16_t *ret_port)
 {
-    const char *port = bh_visit_field(visit, "port");
+    const char *port = bh_page_field(page, "port");
     struct bh_err err;
     uint32_t number;
 
-    *ret_view = (struct bh_door_view) { .challenge = bh_visit_field(visit, "challenge"),
-                                        .state = bh_visit_field(visit, "state"),
+    *ret_view = (struct bh_command_line_view) { .challenge = bh_page_field(page, "challenge"),
+                                        .state = bh_page_field(page, "state"),
                                         .port = port,
-                                        .host = bh_visit_field(visit, "host") };
-    if (!is_word(ret_view->challenge, CHALLENGE) ||
-        strlen(ret_view->challenge) != CHALLENGE || !is_word(ret_view->state, STATE_MAX) ||
+                                        .host = bh_page_field(page, "host") };
+    if (!command_line_handler_is_word(ret_view->challenge, CHALLENGE) ||
+        strlen(ret_view->challenge) != CHALLENGE || !command_line_handler_is_word(ret_view->state, STATE_MAX) ||
         !ret_view->host[0] || strlen(ret_view->host) > HOST_MAX ||
         bh_parse_u32(port, 1, UINT16_MAX, &number, &err) != BH_OK)
         return false;
@@ -46,45 +46,45 @@ read_door(const struct bh_visit *visit, struct bh_door_view *ret_view, uint16_t 
 }
 
 void
-bh_show_door(struct bh_visit *visit)
+bh_show_command_line(struct bh_page *page)
 {
-    BH_AUTO(bh_said_fini)
-    struct bh_said account = { 0 };
-    struct bh_door_view view;
+    BH_AUTO(bh_api_response_fini)
+    struct bh_api_response account = { 0 };
+    struct bh_command_line_view view;
     uint16_t port;
 
-    if (!read_door(visit, &view, &port)) {
-        bh_visit_error(visit, 400);
+    if (!read_command_line(page, &view, &port)) {
+        bh_page_error(page, 400);
         return;
     }
-    account = bh_visit_ask(visit, BH_GET, "/v1/account", NULL);
-    if (!bh_said_well(&account)) {
-        bh_visit_ask_to_sign_in(visit);
+    account = bh_page_call(page, BH_GET, "/v1/account", NULL);
+    if (!bh_api_response_is_ok(&account)) {
+        bh_page_require_sign_in(page);
         return;
     }
-    view.frame = bh_visit_frame(visit, bh_said_text(&account, "name"));
-    bh_page_headers_door(visit->reply, visit->request->arena, port);
-    bh_door_page(&visit->reply->body, &view);
+    view.frame = bh_page_frame(page, bh_api_response_text(&account, "name"));
+    bh_page_headers_loopback(page->reply, page->request->arena, port);
+    bh_command_line_page(&page->reply->body, &view);
 }
 
 /* Take an answer to the door: "code" or "error" with its value. */
 static void
-go_to_door(struct bh_visit *visit, uint16_t port, const char *name, const char *value)
+redirect_to_command_line(struct bh_page *page, uint16_t port, const char *name, const char *value)
 {
     const char *address =
-        bh_arena_printf(visit->request->arena, "http://127.0.0.1:%u/?%s=%s&state=%s", port,
-                        name, value, bh_visit_field(visit, "state"));
+        bh_arena_printf(page->request->arena, "http://127.0.0.1:%u/?%s=%s&state=%s", port,
+                        name, value, bh_page_field(page, "state"));
 
-    if (address && is_word(value, STATE_MAX))
-        bh_redirect(visit->reply, address);
+    if (address && command_line_handler_is_word(value, STATE_MAX))
+        bh_redirect(page->reply, address);
     else
-        bh_visit_error(visit, 500);
+        bh_page_error(page, 500);
 }
 
-static struct bh_said
-ask_grant(struct bh_visit *visit, const struct bh_door_view *view)
+static struct bh_api_response
+ask_grant(struct bh_page *page, const struct bh_command_line_view *view)
 {
-    struct bh_said said = { .status = 400 };
+    struct bh_api_response response = { .status = 400 };
     char memory[BODY_MAX];
     struct bh_json_writer w;
     struct bh_buf body;
@@ -96,29 +96,29 @@ ask_grant(struct bh_visit *visit, const struct bh_door_view *view)
     bh_json_str(&w, "host", view->host);
     bh_json_close(&w, '}');
     if (bh_buf_text(&body))
-        said = bh_visit_ask(visit, BH_POST, "/v1/sign-in/grant", memory);
-    return said;
+        response = bh_page_call(page, BH_POST, "/v1/sign-in/grant", memory);
+    return response;
 }
 
 void
-bh_take_door(struct bh_visit *visit)
+bh_post_command_line(struct bh_page *page)
 {
-    BH_AUTO(bh_said_fini)
-    struct bh_said said = { 0 };
-    struct bh_door_view view;
+    BH_AUTO(bh_api_response_fini)
+    struct bh_api_response response = { 0 };
+    struct bh_command_line_view view;
     uint16_t port;
 
-    if (!read_door(visit, &view, &port)) {
-        bh_visit_error(visit, 400);
+    if (!read_command_line(page, &view, &port)) {
+        bh_page_error(page, 400);
         return;
     }
-    if (strcmp(bh_visit_field(visit, "answer"), "yes") != 0) {
-        go_to_door(visit, port, "error", "access_denied");
+    if (strcmp(bh_page_field(page, "answer"), "yes") != 0) {
+        redirect_to_command_line(page, port, "error", "access_denied");
         return;
     }
-    said = ask_grant(visit, &view);
-    if (bh_said_well(&said))
-        go_to_door(visit, port, "code", bh_said_text(&said, "code"));
+    response = ask_grant(page, &view);
+    if (bh_api_response_is_ok(&response))
+        redirect_to_command_line(page, port, "code", bh_api_response_text(&response, "code"));
     else
-        bh_visit_error(visit, said.status);
+        bh_page_error(page, response.status);
 }

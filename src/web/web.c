@@ -14,13 +14,13 @@
 #define LOGIN_COOKIE "__Host-bulkhead-login"
 #define COOKIE_RULES "; Path=/; Secure; HttpOnly; SameSite=Lax"
 
-enum access { ACCESS_OPEN, ACCESS_PERSON };
+enum access { ACCESS_OPEN, ACCESS_SIGNED_IN };
 
-static const struct page {
+static const struct route {
     enum bh_method method;
     const char *path;
     enum access access;
-    bh_page function;
+    bh_page_fn function;
 } pages[] = {
 #define BH_PAGE(method, path, access, function)                                            \
     { BH_##method, path, ACCESS_##access, function },
@@ -45,135 +45,135 @@ bh_web_free(struct bh_web *web)
 }
 
 static void
-set_cookie(struct bh_visit *visit, const char *name, const char *value, const char *more)
+set_cookie(struct bh_page *page, const char *name, const char *value, const char *more)
 {
-    const char *text = bh_arena_printf(visit->request->arena, "%s=%s%s%s", name, value,
+    const char *text = bh_arena_printf(page->request->arena, "%s=%s%s%s", name, value,
                                        COOKIE_RULES, more);
 
     if (text)
-        bh_reply_header(visit->reply, "Set-Cookie", text);
+        bh_reply_header(page->reply, "Set-Cookie", text);
 }
 
 /* The session ends at the server when it ends; the browser's copy goes with the browser. */
 void
-bh_visit_sign_in(struct bh_visit *visit, const char *session, const char *device)
+bh_page_sign_in(struct bh_page *page, const char *session, const char *device)
 {
     if (device[0])
-        set_cookie(visit, DEVICE_COOKIE, device, "; Max-Age=31536000");
-    set_cookie(visit, SESSION_COOKIE, session, "");
-    set_cookie(visit, FORM_COOKIE, "", "; Max-Age=0");
+        set_cookie(page, DEVICE_COOKIE, device, "; Max-Age=31536000");
+    set_cookie(page, SESSION_COOKIE, session, "");
+    set_cookie(page, FORM_COOKIE, "", "; Max-Age=0");
 }
 
 void
-bh_visit_sign_out(struct bh_visit *visit)
+bh_page_sign_out(struct bh_page *page)
 {
-    set_cookie(visit, SESSION_COOKIE, "", "; Max-Age=0");
+    set_cookie(page, SESSION_COOKIE, "", "; Max-Age=0");
 }
 
 void
-bh_visit_keep_login(struct bh_visit *visit, const char *text)
+bh_page_store_login(struct bh_page *page, const char *text)
 {
-    set_cookie(visit, LOGIN_COOKIE, text ? text : "",
+    set_cookie(page, LOGIN_COOKIE, text ? text : "",
                text ? "; Max-Age=600" : "; Max-Age=0");
 }
 
 bool
-bh_visit_login(const struct bh_visit *visit, char *ret_text, size_t size)
+bh_page_login(const struct bh_page *page, char *ret_text, size_t size)
 {
-    return bh_cookie_find(visit->request, LOGIN_COOKIE, ret_text, size);
+    return bh_cookie_find(page->request, LOGIN_COOKIE, ret_text, size);
 }
 
 /* Forms before signing in are bound to the browser by a cookie of their own.  False: there
  * is no randomness to make one of. */
 static bool
-bind_forms(struct bh_visit *visit)
+bind_forms(struct bh_page *page)
 {
     uint8_t random[BH_SECRET_BYTES];
     char secret[BH_SECRET_TEXT];
     struct bh_err err;
 
-    if (visit->session[0]) {
-        bh_csrf_token(visit->session, visit->csrf);
+    if (page->session[0]) {
+        bh_csrf_token(page->session, page->csrf);
         return true;
     }
-    if (!bh_cookie_find(visit->request, FORM_COOKIE, secret, sizeof secret) ||
+    if (!bh_cookie_find(page->request, FORM_COOKIE, secret, sizeof secret) ||
         strlen(secret) != BH_SECRET_TEXT - 1) {
-        if (visit->web->options.crypto->random(random, sizeof random, &err) != BH_OK)
+        if (page->web->options.crypto->random(random, sizeof random, &err) != BH_OK)
             return false;
         bh_secret_text(random, secret);
-        set_cookie(visit, FORM_COOKIE, secret, "");
+        set_cookie(page, FORM_COOKIE, secret, "");
     }
-    bh_csrf_token(secret, visit->csrf);
+    bh_csrf_token(secret, page->csrf);
     return true;
 }
 
 /* Read what was posted into the arena; answers and returns false when it did not come from
  * one of our pages. */
 static bool
-receive(struct bh_visit *visit)
+web_receive(struct bh_page *page)
 {
-    const struct bh_request *request = visit->request;
+    const struct bh_request *request = page->request;
     struct bh_form *form = bh_arena_alloc(request->arena, sizeof *form);
     const char *origin =
         bh_arena_printf(request->arena, "https://%s", request->host ? request->host : "");
     enum bh_fault fault;
 
     if (!form || !origin) {
-        bh_visit_error(visit, 503);
+        bh_page_error(page, 503);
         return false;
     }
-    fault = bh_form_receive(request, origin, visit->csrf, form);
+    fault = bh_form_receive(request, origin, page->csrf, form);
     if (fault != BH_FAULT_NONE) {
-        bh_visit_error(visit, fault == BH_FAULT_ELSEWHERE ? 403 : 400);
+        bh_page_error(page, fault == BH_FAULT_ELSEWHERE ? 403 : 400);
         return false;
     }
-    visit->form = form;
+    page->form = form;
     return true;
 }
 
 /* Somebody who is not signed in is sent to do so, and comes back to the page he asked for.
  */
 void
-bh_visit_ask_to_sign_in(struct bh_visit *visit)
+bh_page_require_sign_in(struct bh_page *page)
 {
-    const char *query = bh_visit_query(visit), *path = NULL;
+    const char *query = bh_page_query(page), *path = NULL;
     struct bh_buf where;
 
     bh_buf_init(&where, BH_FORM_BYTES_MAX);
     bh_buf_puts(&where, "/signin?next=");
-    bh_form_put_encoded(&where, visit->request->path);
+    bh_form_put_encoded(&where, page->request->path);
     if (query[0])
         bh_form_put_encoded(&where, "?");
     bh_form_put_encoded(&where, query);
-    if (visit->request->method == BH_GET && bh_buf_text(&where))
-        path = bh_arena_strdup(visit->request->arena, bh_buf_text(&where));
+    if (page->request->method == BH_GET && bh_buf_text(&where))
+        path = bh_arena_strdup(page->request->arena, bh_buf_text(&where));
     bh_buf_fini(&where);
-    bh_redirect(visit->reply, path ? path : "/signin");
+    bh_redirect(page->reply, path ? path : "/signin");
 }
 
 static void
-serve_page(struct bh_visit *visit, const struct page *page)
+serve_page(struct bh_page *page, const struct route *route)
 {
-    if (!bh_cookie_find(visit->request, SESSION_COOKIE, visit->session,
-                        sizeof visit->session) ||
-        strncmp(visit->session, "bs_", 3) != 0)
-        visit->session[0] = '\0';
-    if (!bh_cookie_find(visit->request, DEVICE_COOKIE, visit->device, sizeof visit->device))
-        visit->device[0] = '\0';
-    if (!bind_forms(visit))
-        bh_visit_error(visit, 503);
-    else if (page->access == ACCESS_PERSON && !visit->session[0])
-        bh_visit_ask_to_sign_in(visit);
-    else if (page->method == BH_GET || receive(visit))
-        page->function(visit);
-    bh_secret_wipe(visit->session, sizeof visit->session);
+    if (!bh_cookie_find(page->request, SESSION_COOKIE, page->session,
+                        sizeof page->session) ||
+        strncmp(page->session, "bs_", 3) != 0)
+        page->session[0] = '\0';
+    if (!bh_cookie_find(page->request, DEVICE_COOKIE, page->device, sizeof page->device))
+        page->device[0] = '\0';
+    if (!bind_forms(page))
+        bh_page_error(page, 503);
+    else if (route->access == ACCESS_SIGNED_IN && !page->session[0])
+        bh_page_require_sign_in(page);
+    else if (route->method == BH_GET || web_receive(page))
+        route->function(page);
+    bh_secret_wipe(page->session, sizeof page->session);
 }
 
 void
 bh_web_handle(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
     struct bh_web *web = self;
-    struct bh_visit visit = { .web = web, .request = request, .reply = reply };
+    struct bh_page page = { .web = web, .request = request, .reply = reply };
     const struct bh_asset *asset = bh_asset_find(request->path);
     bool known = false;
 
@@ -182,14 +182,14 @@ bh_web_handle(void *self, const struct bh_request *request, struct bh_reply *rep
             continue;
         known = true;
         if (pages[i].method == request->method) {
-            serve_page(&visit, &pages[i]);
+            serve_page(&page, &pages[i]);
             return;
         }
     }
     if (asset && request->method == BH_GET)
         bh_asset_reply(reply, asset);
     else if (asset || known)
-        bh_visit_error(&visit, 405);
+        bh_page_error(&page, 405);
     else
         web->options.api(web->options.api_self, request, reply);
 }

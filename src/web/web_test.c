@@ -10,7 +10,7 @@
 #define BEFORE "__Host-bulkhead-form=0123456789012345678901234567890123456789012"
 #define STEP_UP "Bearer realm=\"bulkhead\", error=\"insufficient_user_authentication\""
 #define CHALLENGE "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ"
-#define DOOR "challenge=" CHALLENGE "&state=S-_1&host=ws%201&port=4711"
+#define COMMAND_LINE "challenge=" CHALLENGE "&state=S-_1&host=ws%201&port=4711"
 #define ACCOUNT                                                                            \
     "{\"name\":\"ada\",\"password\":true,\"recovery_left\":3,\"totp\":true,\"passkeys\":[" \
     "{\"created_ns\":\"1790000000000000000\",\"id\":\"aaaa\",\"name\":\"key ring\"}]}"
@@ -25,7 +25,7 @@ static struct {
 static const char *parameters; /* the query: "name=value" or NULL */
 
 static void
-answer(void *self, const struct bh_request *request, struct bh_reply *reply)
+web_test_answer(void *self, const struct bh_request *request, struct bh_reply *reply)
 {
     size_t used = strlen(api.asked);
 
@@ -49,7 +49,7 @@ zeros(void *ret_bytes, size_t length, struct bh_err *err)
 }
 
 static const char *
-query(const struct bh_request *request, const char *name)
+web_test_query(const struct bh_request *request, const char *name)
 {
     static struct bh_form form;
 
@@ -93,7 +93,7 @@ put_headers(const struct bh_reply *reply, struct bh_buf *out)
 }
 
 static void
-check(struct bh_web *web, const struct row *row)
+web_test_check(struct bh_web *web, const struct row *row)
 {
     BH_AUTO(bh_arena_free)
     struct bh_arena *arena = bh_arena_new(1 << 20);
@@ -106,7 +106,7 @@ check(struct bh_web *web, const struct row *row)
                                   .origin = "https://gpu.example",
                                   .content_type = "application/x-www-form-urlencoded",
                                   .arena = arena,
-                                  .query = query,
+                                  .query = web_test_query,
                                   .each_query = each_query };
     struct bh_reply reply = { 0 };
     struct bh_buf headers;
@@ -565,7 +565,7 @@ static const struct row rows[] = {
       .header = session_cookie },
     { .name = "a command line at the door",
       .path = "/sign-in/command-line",
-      .query = DOOR,
+      .query = COMMAND_LINE,
       .cookie = SIGNED_IN,
       .api_status = 200,
       .api_body = ACCOUNT,
@@ -575,7 +575,7 @@ static const struct row rows[] = {
       .body = "<p class=\"code\">abcdefgh</p>" },
     { .name = "of somebody who is not signed in",
       .path = "/sign-in/command-line",
-      .query = DOOR,
+      .query = COMMAND_LINE,
       .status = 303,
       .header = "Location: /signin?next=%2Fsign-in%2Fcommand-line%3Fchallenge%3D" CHALLENGE
                 "%26state%3DS-_1%26host%3Dws%25201%26port%3D4711\n" },
@@ -611,7 +611,7 @@ static const struct row rows[] = {
       .method = BH_POST,
       .path = "/sign-in/command-line",
       .cookie = SIGNED_IN,
-      .form = "&answer=yes&" DOOR,
+      .form = "&answer=yes&" COMMAND_LINE,
       .api_status = 200,
       .api_body = "{\"code\":\"0123\"}",
       .status = 303,
@@ -622,7 +622,7 @@ static const struct row rows[] = {
       .method = BH_POST,
       .path = "/sign-in/command-line",
       .cookie = SIGNED_IN,
-      .form = "&answer=no&" DOOR,
+      .form = "&answer=no&" COMMAND_LINE,
       .status = 303,
       .header = "Location: http://127.0.0.1:4711/?error=access_denied&state=S-_1\n" },
     { .name = "yes from elsewhere",
@@ -727,11 +727,11 @@ pages(void **state)
 {
     static const struct bh_crypto_ops crypto = { .random = zeros };
     struct bh_web *web = bh_web_new(
-        &(struct bh_web_options) { .api = answer, .crypto = &crypto, .site = "GPUs" });
+        &(struct bh_web_options) { .api = web_test_answer, .crypto = &crypto, .site = "GPUs" });
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(rows); i++)
-        check(web, &rows[i]);
+        web_test_check(web, &rows[i]);
     bh_web_free(web);
     BH_CHECK_DONE();
 }

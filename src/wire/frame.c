@@ -9,7 +9,7 @@
 /* ---- numbers, little-endian whatever the machine is ---- */
 
 static void
-put_number(struct bh_buf *out, uint64_t value, size_t width)
+frame_put_number(struct bh_buf *out, uint64_t value, size_t width)
 {
     unsigned char bytes[8];
 
@@ -20,7 +20,7 @@ put_number(struct bh_buf *out, uint64_t value, size_t width)
 }
 
 static uint64_t
-number_at(const char *bytes, size_t width)
+frame_number_at(const char *bytes, size_t width)
 {
     const unsigned char *byte = (const unsigned char *)bytes;
     uint64_t value = 0;
@@ -59,7 +59,7 @@ encode_text(struct bh_buf *out, const char *text, size_t length, size_t max)
         out->overflow = true;
         return;
     }
-    put_number(out, length, 4);
+    frame_put_number(out, length, 4);
     for (size_t at = 0; at < length;) {
         size_t step = bh_utf8_step(text + at, length - at);
 
@@ -75,7 +75,7 @@ encode_texts(struct bh_buf *out, const struct bh_field *field, const struct bh_t
         out->overflow = true;
         return;
     }
-    put_number(out, texts->count, 4);
+    frame_put_number(out, texts->count, 4);
     for (uint32_t i = 0; i < texts->count; i++)
         encode_text(out, texts->items[i], strlen(texts->items[i]), BH_FIELD_TEXT_MAX);
 }
@@ -88,7 +88,7 @@ encode_items(struct bh_buf *out, const struct bh_field *field, const unsigned ch
         out->overflow = true;
         return;
     }
-    put_number(out, count, 4);
+    frame_put_number(out, count, 4);
     for (uint32_t i = 0; i < count; i++)
         encode_fields(out, field->of, items + (size_t)i * field->of->size);
 }
@@ -100,16 +100,16 @@ encode_field(struct bh_buf *out, const struct bh_field *field, const unsigned ch
 
     switch (field->kind) {
     case BH_FIELD_BOOL:
-        put_number(out, *(const bool *)place, 1);
+        frame_put_number(out, *(const bool *)place, 1);
         return;
     case BH_FIELD_U32:
     case BH_FIELD_I32:
     case BH_FIELD_ENUM:
-        put_number(out, load_u32(place), 4);
+        frame_put_number(out, load_u32(place), 4);
         return;
     case BH_FIELD_U64:
     case BH_FIELD_NS:
-        put_number(out, *(const uint64_t *)(const void *)place, 8);
+        frame_put_number(out, *(const uint64_t *)(const void *)place, 8);
         return;
     case BH_FIELD_STR:
         encode_text(out, (const char *)place, strnlen((const char *)place, field->size),
@@ -157,9 +157,9 @@ bh_frame_encode(struct bh_buf *out, uint32_t number, const struct bh_fields *fie
     size_t start = out->length, length;
 
     BH_ASSERT(number <= UINT16_MAX);
-    put_number(out, 0, 4);
-    put_number(out, number, 2);
-    put_number(out, BH_WIRE_VERSION, 2);
+    frame_put_number(out, 0, 4);
+    frame_put_number(out, number, 2);
+    frame_put_number(out, BH_WIRE_VERSION, 2);
     encode_fields(out, fields, message);
     length = out->length - start;
     if (length > BH_FRAME_MAX)
@@ -182,19 +182,19 @@ bh_frame_next(const char *bytes, size_t length, struct bh_frame *ret_frame, size
 
     if (length < 4)
         return bh_err_set(err, BH_NOT_FOUND, "frame is not complete");
-    follows = number_at(bytes, 4);
+    follows = frame_number_at(bytes, 4);
     if (follows < BH_FRAME_HEADER - 4 || follows > BH_FRAME_MAX - 4)
         return bh_err_set(err, BH_INVALID, "frame of %llu bytes, expected 4 to %d",
                           (unsigned long long)follows, BH_FRAME_MAX - 4);
     if (length < BH_FRAME_HEADER)
         return bh_err_set(err, BH_NOT_FOUND, "frame is not complete");
-    version = number_at(bytes + 6, 2);
+    version = frame_number_at(bytes + 6, 2);
     if (version != BH_WIRE_VERSION)
         return bh_err_set(err, BH_INVALID, "frame of version %llu, this program speaks %d",
                           (unsigned long long)version, BH_WIRE_VERSION);
     if (length < 4 + follows)
         return bh_err_set(err, BH_NOT_FOUND, "frame is not complete");
-    *ret_frame = (struct bh_frame){ .number = (uint32_t)number_at(bytes + 4, 2),
+    *ret_frame = (struct bh_frame){ .number = (uint32_t)frame_number_at(bytes + 4, 2),
                                     .version = (uint32_t)version,
                                     .payload = bytes + BH_FRAME_HEADER,
                                     .length = follows - 4 };
@@ -216,17 +216,17 @@ static bh_rc decode_fields(struct reader *r, const struct bh_fields *fields,
                            unsigned char *ret_value);
 
 static bh_rc
-refuse(struct reader *r, bh_rc rc, const char *why)
+frame_refuse(struct reader *r, bh_rc rc, const char *why)
 {
     return bh_err_set(r->err, rc, "%s.%s: %s", r->fields->name, r->field->name, why);
 }
 
 /* The next `length` bytes. */
 static bh_rc
-take(struct reader *r, size_t length, const char **ret_bytes)
+frame_read_bytes(struct reader *r, size_t length, const char **ret_bytes)
 {
     if (length > r->left)
-        return refuse(r, BH_INVALID, "the message ends too early");
+        return frame_refuse(r, BH_INVALID, "the message ends too early");
     *ret_bytes = r->bytes;
     r->bytes += length;
     r->left -= length;
@@ -234,33 +234,33 @@ take(struct reader *r, size_t length, const char **ret_bytes)
 }
 
 static bh_rc
-take_number(struct reader *r, size_t width, uint64_t *ret_value)
+frame_read_number(struct reader *r, size_t width, uint64_t *ret_value)
 {
     const char *bytes;
-    bh_rc rc = take(r, width, &bytes);
+    bh_rc rc = frame_read_bytes(r, width, &bytes);
 
     if (rc == BH_OK)
-        *ret_value = number_at(bytes, width);
+        *ret_value = frame_number_at(bytes, width);
     return rc;
 }
 
 static bh_rc
-take_text(struct reader *r, size_t max, const char **ret_text, size_t *ret_length)
+frame_read_text(struct reader *r, size_t max, const char **ret_text, size_t *ret_length)
 {
     uint64_t length;
-    bh_rc rc = take_number(r, 4, &length);
+    bh_rc rc = frame_read_number(r, 4, &length);
 
     if (rc != BH_OK)
         return rc;
     if (length > max)
-        return refuse(r, BH_INVALID, "the text is too long");
-    rc = take(r, length, ret_text);
+        return frame_refuse(r, BH_INVALID, "the text is too long");
+    rc = frame_read_bytes(r, length, ret_text);
     if (rc != BH_OK)
         return rc;
     for (size_t at = 0, step; at < length; at += step) {
         step = bh_utf8_step(*ret_text + at, length - at);
         if (step == 0 || (*ret_text)[at] == '\0')
-            return refuse(r, BH_INVALID, "the text is not UTF-8 without NUL");
+            return frame_refuse(r, BH_INVALID, "the text is not UTF-8 without NUL");
     }
     *ret_length = length;
     return BH_OK;
@@ -270,12 +270,12 @@ static bh_rc
 decode_bool(struct reader *r, bool *ret_value)
 {
     uint64_t number;
-    bh_rc rc = take_number(r, 1, &number);
+    bh_rc rc = frame_read_number(r, 1, &number);
 
     if (rc != BH_OK)
         return rc;
     if (number > 1)
-        return refuse(r, BH_INVALID, "neither true nor false");
+        return frame_refuse(r, BH_INVALID, "neither true nor false");
     *ret_value = number;
     return BH_OK;
 }
@@ -286,12 +286,12 @@ decode_number(struct reader *r, unsigned char *place)
     const struct bh_field *field = r->field;
     bool wide = field->kind == BH_FIELD_U64 || field->kind == BH_FIELD_NS;
     uint64_t number;
-    bh_rc rc = take_number(r, wide ? 8 : 4, &number);
+    bh_rc rc = frame_read_number(r, wide ? 8 : 4, &number);
 
     if (rc != BH_OK)
         return rc;
     if (field->kind == BH_FIELD_ENUM && (number >= field->name_count || !field->names[number]))
-        return refuse(r, BH_INVALID, "no such value");
+        return frame_refuse(r, BH_INVALID, "no such value");
     if (wide)
         memcpy(place, &number, 8);
     else
@@ -304,7 +304,7 @@ decode_str(struct reader *r, char *place)
 {
     size_t length;
     const char *text;
-    bh_rc rc = take_text(r, r->field->size - 1, &text, &length);
+    bh_rc rc = frame_read_text(r, r->field->size - 1, &text, &length);
 
     if (rc != BH_OK)
         return rc;
@@ -319,13 +319,13 @@ decode_text(struct reader *r, size_t max, const char **place)
     size_t length;
     const char *text;
     char *copy;
-    bh_rc rc = take_text(r, max, &text, &length);
+    bh_rc rc = frame_read_text(r, max, &text, &length);
 
     if (rc != BH_OK)
         return rc;
     copy = bh_arena_strndup(r->arena, text, length);
     if (!copy)
-        return refuse(r, BH_FULL, "no room for the text");
+        return frame_refuse(r, BH_FULL, "no room for the text");
     *place = copy;
     return BH_OK;
 }
@@ -333,17 +333,17 @@ decode_text(struct reader *r, size_t max, const char **place)
 /* How many items follow.  Each takes at least a byte, so a count that the rest of the
  * message cannot hold is refused before memory is asked for. */
 static bh_rc
-take_count(struct reader *r, uint32_t *ret_count)
+frame_read_count(struct reader *r, uint32_t *ret_count)
 {
     uint64_t count;
-    bh_rc rc = take_number(r, 4, &count);
+    bh_rc rc = frame_read_number(r, 4, &count);
 
     if (rc != BH_OK)
         return rc;
     if (count > max_of(r->field, BH_FIELD_ITEMS_MAX))
-        return refuse(r, BH_INVALID, "too many items");
+        return frame_refuse(r, BH_INVALID, "too many items");
     if (count > r->left)
-        return refuse(r, BH_INVALID, "the message ends too early");
+        return frame_refuse(r, BH_INVALID, "the message ends too early");
     *ret_count = (uint32_t)count;
     return BH_OK;
 }
@@ -353,7 +353,7 @@ decode_texts(struct reader *r, struct bh_texts *place)
 {
     const char **items;
     uint32_t count;
-    bh_rc rc = take_count(r, &count);
+    bh_rc rc = frame_read_count(r, &count);
 
     if (rc != BH_OK)
         return rc;
@@ -362,7 +362,7 @@ decode_texts(struct reader *r, struct bh_texts *place)
         return BH_OK;
     items = bh_arena_alloc(r->arena, (size_t)count * sizeof *items);
     if (!items)
-        return refuse(r, BH_FULL, "no room for the list");
+        return frame_refuse(r, BH_FULL, "no room for the list");
     for (uint32_t i = 0; i < count && rc == BH_OK; i++)
         rc = decode_text(r, BH_FIELD_TEXT_MAX, &items[i]);
     if (rc == BH_OK)
@@ -386,7 +386,7 @@ decode_array(struct reader *r, unsigned char *value)
 {
     const struct bh_field *field = r->field;
     uint32_t count;
-    bh_rc rc = take_count(r, &count);
+    bh_rc rc = frame_read_count(r, &count);
 
     if (rc != BH_OK)
         return rc;
@@ -400,7 +400,7 @@ decode_list(struct reader *r, struct bh_list *place)
 {
     void *items;
     uint32_t count;
-    bh_rc rc = take_count(r, &count);
+    bh_rc rc = frame_read_count(r, &count);
 
     if (rc != BH_OK)
         return rc;
@@ -409,7 +409,7 @@ decode_list(struct reader *r, struct bh_list *place)
         return BH_OK;
     items = bh_arena_alloc(r->arena, (size_t)count * r->field->of->size);
     if (!items)
-        return refuse(r, BH_FULL, "no room for the list");
+        return frame_refuse(r, BH_FULL, "no room for the list");
     *place = (struct bh_list){ .items = items, .count = count };
     return decode_items(r, items, count);
 }
@@ -418,7 +418,7 @@ static bh_rc
 decode_hex(struct reader *r, unsigned char *place)
 {
     const char *bytes;
-    bh_rc rc = take(r, r->field->size, &bytes);
+    bh_rc rc = frame_read_bytes(r, r->field->size, &bytes);
 
     if (rc == BH_OK)
         memcpy(place, bytes, r->field->size);

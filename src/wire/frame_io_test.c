@@ -13,7 +13,7 @@ struct ends {
 };
 
 static struct ends
-connected(void)
+link_test_connected(void)
 {
     int pair[2];
 
@@ -34,9 +34,9 @@ ack_bytes(char *ret_bytes, size_t size, uint64_t order)
 
 /* Frames arrive whole, however the bytes came. */
 static void
-test_pieces(void **state)
+test_partitions(void **state)
 {
-    struct ends ends = connected();
+    struct ends ends = link_test_connected();
     struct bh_err err = { 0 };
     struct bh_frame frame;
     char bytes[256];
@@ -67,7 +67,7 @@ test_pieces(void **state)
 static void
 test_cut_and_garbage(void **state)
 {
-    struct ends cut = connected(), garbage = connected();
+    struct ends cut = link_test_connected(), garbage = link_test_connected();
     struct bh_err err = { 0 };
     struct bh_frame frame;
     char bytes[64];
@@ -92,10 +92,10 @@ test_cut_and_garbage(void **state)
 static void
 test_slow_peer(void **state)
 {
-    struct ends ends = connected();
+    struct ends ends = link_test_connected();
     struct bh_link *reader = bh_link_new(ends.peer);
-    struct bh_msg_keep_item items[BH_WIRE_KEEP_MAX] = { { 1 } };
-    struct bh_msg_keep keep = { .leases = { items, BH_COUNT(items) } };
+    struct bh_msg_retain_item items[BH_WIRE_RETAIN_MAX] = { { 1 } };
+    struct bh_msg_retain retain = { .leases = { items, BH_COUNT(items) } };
     struct bh_err err = { 0 };
     struct bh_frame frame;
     size_t sent = 0, got = 0;
@@ -103,11 +103,11 @@ test_slow_peer(void **state)
 
     (void)state;
     BH_CHECK_EQ("idle", bh_link_interest(ends.link), POLLIN);
-    while ((rc = bh_link_send(ends.link, BH_MSG_KEEP, bh_message_fields(BH_MSG_KEEP), &keep,
+    while ((rc = bh_link_send(ends.link, BH_MSG_RETAIN, bh_message_fields(BH_MSG_RETAIN), &retain,
                               &err)) == BH_OK)
         sent++;
     BH_CHECK_EQ("full in the end", rc, BH_FULL);
-    BH_CHECK("some waited", sent > BH_LINK_WRITE_MAX / (8 * BH_WIRE_KEEP_MAX + 64) - 1);
+    BH_CHECK("some waited", sent > BH_LINK_WRITE_MAX / (8 * BH_WIRE_RETAIN_MAX + 64) - 1);
     BH_CHECK_EQ("waiting", bh_link_interest(ends.link), POLLIN | POLLOUT);
     for (int turn = 0; turn < 100000 && got < sent; turn++) {
         assert_int_equal(bh_link_flush(ends.link, &err), BH_OK);
@@ -119,14 +119,14 @@ test_slow_peer(void **state)
     BH_CHECK_EQ("all arrived", got, sent);
     BH_CHECK_EQ("idle again", bh_link_interest(ends.link), POLLIN);
     bh_link_free(reader);
-    BH_CHECK_EQ("peer gone", bh_link_send(ends.link, BH_MSG_KEEP,
-                bh_message_fields(BH_MSG_KEEP), &keep, &err), BH_UNAVAILABLE);
+    BH_CHECK_EQ("peer gone", bh_link_send(ends.link, BH_MSG_RETAIN,
+                bh_message_fields(BH_MSG_RETAIN), &retain, &err), BH_UNAVAILABLE);
     bh_link_free(ends.link);
     BH_CHECK_DONE();
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_pieces),
+    cmocka_unit_test(test_partitions),
     cmocka_unit_test(test_cut_and_garbage),
     cmocka_unit_test(test_slow_peer),
 };

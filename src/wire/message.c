@@ -13,7 +13,7 @@ static const char *const fault_names[BH_FAULTS] = {
     [BH_FAULT_NONE] = "none",
     [BH_FAULT_LOST] = "lost",
     [BH_FAULT_HUNG] = "hung",
-    [BH_FAULT_XID] = "xid", [BH_FAULT_SIGN] = "sign",
+    [BH_FAULT_XID] = "xid", [BH_FAULT_HEALTH_RULE] = "sign",
     [BH_FAULT_ISOLATION] = "isolation",
 };
 
@@ -23,12 +23,12 @@ const char *const bh_check_result_names[BH_CHECK_RESULTS] = {
     [BH_CHECK_FAIL] = "fail",
 };
 
-const char *const bh_walls_names[BH_WALLS_STATES] = {
-    [BH_WALLS_UNTRIED] = "untried",
-    [BH_WALLS_HELD] = "verified",
-    [BH_WALLS_UNFINISHED] = "unfinished",
-    [BH_WALLS_BROKEN] = "broken",
-    [BH_WALLS_PARTLY] = "partly",
+const char *const bh_isolation_names[BH_ISOLATION_STATES] = {
+    [BH_ISOLATION_UNCHECKED] = "untried",
+    [BH_ISOLATION_PASSED] = "verified",
+    [BH_ISOLATION_INCONCLUSIVE] = "unfinished",
+    [BH_ISOLATION_FAILED] = "broken",
+    [BH_ISOLATION_PARTLY_FAILED] = "partly",
 };
 
 const char *const bh_job_notice_names[BH_JOB_NOTICES] = {
@@ -126,11 +126,11 @@ static const struct bh_field mount_fields[] = {
 };
 static const struct bh_fields mount = BH_FIELDS("mount", struct bh_msg_mount, mount_fields);
 
-static const struct bh_field piece_ref_fields[] = {
-    BH_F(struct bh_msg_piece_ref, partition, BH_FIELD_U64),
+static const struct bh_field partition_ref_fields[] = {
+    BH_F(struct bh_msg_partition_ref, partition, BH_FIELD_U64),
 };
-static const struct bh_fields piece_ref =
-    BH_FIELDS("piece", struct bh_msg_piece_ref, piece_ref_fields);
+static const struct bh_fields partition_ref =
+    BH_FIELDS("piece", struct bh_msg_partition_ref, partition_ref_fields);
 
 static const struct bh_field network_fields[] = {
     BH_F(struct bh_msg_network, allow, BH_FIELD_TEXTS, .max = BH_NET_RULES_MAX),
@@ -163,7 +163,7 @@ static const struct bh_field start_fields[] = {
     BH_F_ENUM(struct bh_msg_start, over_cap, bh_over_cap_names),
     BH_F_ENUM(struct bh_msg_start, over_time, bh_over_time_names),
     BH_F(struct bh_msg_start, pids, BH_FIELD_U32),
-    BH_F_ARRAY(struct bh_msg_start, pieces, piece_count, piece_ref, BH_WIRE_PIECES_MAX),
+    BH_F_ARRAY_AS(struct bh_msg_start, partitions, "pieces", partition_count, partition_ref, BH_WIRE_PARTITIONS_MAX),
     BH_F(struct bh_msg_start, scratch_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_start, sku, BH_FIELD_STR),
     BH_F_ENUM(struct bh_msg_start, stdio, stdio_names),
@@ -197,16 +197,16 @@ static const struct bh_field ack_fields[] = {
     BH_F(struct bh_msg_ack, receipt, BH_FIELD_U64),
 };
 
-static const struct bh_field keep_item_fields[] = {
-    BH_F(struct bh_msg_keep_item, id, BH_FIELD_U64),
+static const struct bh_field retain_item_fields[] = {
+    BH_F(struct bh_msg_retain_item, id, BH_FIELD_U64),
 };
-static const struct bh_fields keep_item =
-    BH_FIELDS("item", struct bh_msg_keep_item, keep_item_fields);
+static const struct bh_fields retain_item =
+    BH_FIELDS("item", struct bh_msg_retain_item, retain_item_fields);
 
-static const struct bh_field keep_fields[] = {
-    BH_F(struct bh_msg_keep, leases, BH_FIELD_LIST, .of = &keep_item, .max = BH_WIRE_KEEP_MAX),
-    BH_F(struct bh_msg_keep, marks, BH_FIELD_U64),
-    BH_F(struct bh_msg_keep, pieces, BH_FIELD_LIST, .of = &keep_item, .max = BH_WIRE_KEEP_MAX),
+static const struct bh_field retain_fields[] = {
+    BH_F(struct bh_msg_retain, leases, BH_FIELD_LIST, .of = &retain_item, .max = BH_WIRE_RETAIN_MAX),
+    BH_F(struct bh_msg_retain, marks, BH_FIELD_U64),
+    BH_F_AS(struct bh_msg_retain, partitions, "pieces", BH_FIELD_LIST, .of = &retain_item, .max = BH_WIRE_RETAIN_MAX),
 };
 
 static const struct bh_field stream_fields[] = {
@@ -244,23 +244,23 @@ static const struct bh_field gpu_fields[] = {
     BH_F(struct bh_msg_gpu, sm_bp, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, temperature_c, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, tensor_bp, BH_FIELD_U32),
-    BH_F(struct bh_msg_gpu, trouble, BH_FIELD_STR),
+    BH_F_AS(struct bh_msg_gpu, last_error, "trouble", BH_FIELD_STR),
     BH_F(struct bh_msg_gpu, utilisation, BH_FIELD_U32),
     BH_F(struct bh_msg_gpu, uuid, BH_FIELD_STR),
 };
 static const struct bh_fields gpu = BH_FIELDS("gpu", struct bh_msg_gpu, gpu_fields);
 
-static const struct bh_field piece_fields[] = {
-    BH_F(struct bh_msg_piece, ci, BH_FIELD_U32),
-    BH_F(struct bh_msg_piece, gi, BH_FIELD_U32),
-    BH_F(struct bh_msg_piece, gpu, BH_FIELD_STR),
-    BH_F(struct bh_msg_piece, memory_mib, BH_FIELD_U32),
-    BH_F(struct bh_msg_piece, partition, BH_FIELD_U64),
-    BH_F(struct bh_msg_piece, profile, BH_FIELD_STR),
-    BH_F(struct bh_msg_piece, start, BH_FIELD_U32),
-    BH_F(struct bh_msg_piece, uuid, BH_FIELD_STR),
+static const struct bh_field partition_fields[] = {
+    BH_F(struct bh_msg_partition, ci, BH_FIELD_U32),
+    BH_F(struct bh_msg_partition, gi, BH_FIELD_U32),
+    BH_F(struct bh_msg_partition, gpu, BH_FIELD_STR),
+    BH_F(struct bh_msg_partition, memory_mib, BH_FIELD_U32),
+    BH_F(struct bh_msg_partition, partition, BH_FIELD_U64),
+    BH_F(struct bh_msg_partition, profile, BH_FIELD_STR),
+    BH_F(struct bh_msg_partition, start, BH_FIELD_U32),
+    BH_F(struct bh_msg_partition, uuid, BH_FIELD_STR),
 };
-static const struct bh_fields piece = BH_FIELDS("piece", struct bh_msg_piece, piece_fields);
+static const struct bh_fields partition = BH_FIELDS("piece", struct bh_msg_partition, partition_fields);
 
 static const struct bh_field lease_state_fields[] = {
     BH_F(struct bh_msg_lease_state, frozen, BH_FIELD_BOOL),
@@ -276,14 +276,14 @@ static const struct bh_field grade_fields[] = {
 };
 static const struct bh_fields grade = BH_FIELDS("grade", struct bh_msg_grade, grade_fields);
 
-static const struct bh_field walls_fields[] = {
-    BH_F(struct bh_msg_walls, again_ns, BH_FIELD_NS),
-    BH_F(struct bh_msg_walls, gpus, BH_FIELD_U32),
-    BH_F_ENUM(struct bh_msg_walls, state, bh_walls_names),
-    BH_F(struct bh_msg_walls, tries, BH_FIELD_U32),
-    BH_F(struct bh_msg_walls, why, BH_FIELD_STR),
+static const struct bh_field isolation_fields[] = {
+    BH_F_AS(struct bh_msg_isolation, retry_ns, "again_ns", BH_FIELD_NS),
+    BH_F(struct bh_msg_isolation, gpus, BH_FIELD_U32),
+    BH_F_ENUM(struct bh_msg_isolation, state, bh_isolation_names),
+    BH_F(struct bh_msg_isolation, tries, BH_FIELD_U32),
+    BH_F(struct bh_msg_isolation, why, BH_FIELD_STR),
 };
-static const struct bh_fields walls = BH_FIELDS("walls", struct bh_msg_walls, walls_fields);
+static const struct bh_fields isolation = BH_FIELDS("walls", struct bh_msg_isolation, isolation_fields);
 
 static const struct bh_field inventory_fields[] = {
     BH_F(struct bh_msg_inventory, checkpoint, BH_FIELD_STR),
@@ -296,19 +296,19 @@ static const struct bh_field inventory_fields[] = {
     BH_F(struct bh_msg_inventory, image_roots, BH_FIELD_TEXTS),
     BH_F(struct bh_msg_inventory, job_memory_mib, BH_FIELD_U64),
     BH_F(struct bh_msg_inventory, leases, BH_FIELD_LIST, .of = &lease_state,
-         .max = BH_WIRE_KEEP_MAX),
+         .max = BH_WIRE_RETAIN_MAX),
     BH_F(struct bh_msg_inventory, memory_mib, BH_FIELD_U64),
     BH_F(struct bh_msg_inventory, mount_roots, BH_FIELD_TEXTS),
     BH_F(struct bh_msg_inventory, networks, BH_FIELD_TEXTS),
     BH_F(struct bh_msg_inventory, node, BH_FIELD_STR),
     BH_F(struct bh_msg_inventory, offer_cpu_milli, BH_FIELD_U64),
     BH_F(struct bh_msg_inventory, offer_memory_mib, BH_FIELD_U64),
-    BH_F(struct bh_msg_inventory, pieces, BH_FIELD_LIST, .of = &piece,
-         .max = BH_WIRE_KEEP_MAX),
+    BH_F_AS(struct bh_msg_inventory, partitions, "pieces", BH_FIELD_LIST, .of = &partition,
+         .max = BH_WIRE_RETAIN_MAX),
     BH_F(struct bh_msg_inventory, registries, BH_FIELD_TEXTS),
     BH_F(struct bh_msg_inventory, runtime, BH_FIELD_STR),
     BH_F(struct bh_msg_inventory, unpacks, BH_FIELD_BOOL),
-    BH_F(struct bh_msg_inventory, walls, BH_FIELD_STRUCT, .of = &walls),
+    BH_F_AS(struct bh_msg_inventory, isolation, "walls", BH_FIELD_STRUCT, .of = &isolation),
 };
 
 static const struct bh_field outcome_fields[] = {
@@ -358,7 +358,7 @@ static const struct bh_field sample_fields[] = {
     BH_F(struct bh_msg_sample, share_driver_bytes, BH_FIELD_U64),
     BH_F(struct bh_msg_sample, share_permille, BH_FIELD_U32),
     BH_F(struct bh_msg_sample, share_promised, BH_FIELD_U32),
-    BH_F(struct bh_msg_sample, share_turn_ns, BH_FIELD_U64),
+    BH_F_AS(struct bh_msg_sample, share_slice_ns, "share_turn_ns", BH_FIELD_U64),
 };
 static const struct bh_fields sample = BH_FIELDS("sample", struct bh_msg_sample, sample_fields);
 
@@ -366,8 +366,8 @@ static const struct bh_field samples_fields[] = {
     BH_F(struct bh_msg_samples, at_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_samples, gpus, BH_FIELD_LIST, .of = &gpu),
     BH_F(struct bh_msg_samples, samples, BH_FIELD_LIST, .of = &sample,
-         .max = BH_WIRE_KEEP_MAX),
-    BH_F(struct bh_msg_samples, walls, BH_FIELD_STRUCT, .of = &walls),
+         .max = BH_WIRE_RETAIN_MAX),
+    BH_F_AS(struct bh_msg_samples, isolation, "walls", BH_FIELD_STRUCT, .of = &isolation),
 };
 
 static const struct bh_field traffic_item_fields[] = {
@@ -387,7 +387,7 @@ static const struct bh_fields traffic_item =
 static const struct bh_field traffic_fields[] = {
     BH_F(struct bh_msg_traffic, at_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_traffic, items, BH_FIELD_LIST, .of = &traffic_item,
-         .max = BH_WIRE_KEEP_MAX),
+         .max = BH_WIRE_RETAIN_MAX),
 };
 
 static const struct bh_field image_fields[] = {
@@ -474,8 +474,8 @@ static const struct bh_field marks_fields[] = {
     BH_F(struct bh_msg_marks, changes, BH_FIELD_U64),
 };
 
-static const struct bh_field settled_fields[] = {
-    BH_F(struct bh_msg_settled, ends, BH_FIELD_U32),
+static const struct bh_field synced_fields[] = {
+    BH_F(struct bh_msg_synced, ends, BH_FIELD_U32),
 };
 
 static const struct bh_field notice_fields[] = {
@@ -486,10 +486,10 @@ static const struct bh_field notice_fields[] = {
 };
 
 static const struct bh_field verdict_fields[] = {
-    BH_F(struct bh_msg_verdict, again_ns, BH_FIELD_NS),
+    BH_F_AS(struct bh_msg_verdict, retry_ns, "again_ns", BH_FIELD_NS),
     BH_F(struct bh_msg_verdict, at_ns, BH_FIELD_NS),
     BH_F(struct bh_msg_verdict, cause, BH_FIELD_STR),
-    BH_F(struct bh_msg_verdict, checks, BH_FIELD_LIST, .of = &check, .max = BH_WIRE_KEEP_MAX),
+    BH_F(struct bh_msg_verdict, checks, BH_FIELD_LIST, .of = &check, .max = BH_WIRE_RETAIN_MAX),
     BH_F(struct bh_msg_verdict, lease, BH_FIELD_U64),
     BH_F(struct bh_msg_verdict, request, BH_FIELD_U64),
     BH_F_ENUM(struct bh_msg_verdict, result, bh_check_result_names, .flags = BH_FIELD_ALWAYS),
@@ -512,7 +512,7 @@ static const struct bh_fields messages[] = {
     [BH_MSG_RESUME] = ROW("resume", lease),
     [BH_MSG_STOP] = ROW("stop", stop),
     [BH_MSG_ACK] = ROW("ack", ack),
-    [BH_MSG_KEEP] = ROW("keep", keep),
+    [BH_MSG_RETAIN] = ROW("keep", retain),
     [BH_MSG_STREAM] = ROW("stream", stream),
     [BH_MSG_RESET] = ROW("reset", gpu_order),
     [BH_MSG_TEST] = ROW("test", gpu_order),
@@ -527,7 +527,7 @@ static const struct bh_fields messages[] = {
     [BH_MSG_VERIFY] = ROW("verify", verify),
     [BH_MSG_VERDICT] = ROW("verdict", verdict),
     [BH_MSG_NOTICE] = ROW("notice", notice),
-    [BH_MSG_SETTLED] = ROW("settled", settled),
+    [BH_MSG_SYNCED] = ROW("settled", synced),
     [BH_MSG_MARKS] = ROW("marks", marks),
 };
 

@@ -14,9 +14,9 @@ enum {
     BH_WIRE_VERSION = 11,
     BH_UUID_MAX = 48,
     BH_PROFILE_NAME_MAX = 24,
-    BH_WIRE_PIECES_MAX = 16,
-    BH_WIRE_KEEP_MAX = 4096, /* leases or pieces of one node */
-    BH_TROUBLE_MAX = 420,
+    BH_WIRE_PARTITIONS_MAX = 16,
+    BH_WIRE_RETAIN_MAX = 4096, /* leases or partitions of one node */
+    BH_GPU_ERROR_MAX = 420,
 };
 
 /* What the node says stands in wire/message_node.h. */
@@ -49,7 +49,7 @@ struct bh_msg_hello {
 enum { BH_LOG_NAME_MAX = 64 };
 void bh_job_log_name(uint64_t job, uint32_t member, uint32_t epoch, char ret_name[BH_LOG_NAME_MAX]);
 
-/* Make one piece: a MIG instance with its compute instance, the GPU as a whole
+/* Make one partition: a MIG instance with its compute instance, the GPU as a whole
  * (profile "whole"), or a share of it (model/share.h).  Switches the GPU's mode when it is
  * empty and must. */
 struct bh_msg_carve {
@@ -78,7 +78,7 @@ struct bh_msg_mount {
     bool write;
 };
 
-struct bh_msg_piece_ref {
+struct bh_msg_partition_ref {
     uint64_t partition;
 };
 
@@ -100,15 +100,15 @@ enum bh_stdio {
     BH_STDIOS
 };
 
-/* Run a job on pieces that were carved.  All is resolved; the node still checks it
+/* Run a job on partitions that were carved.  All is resolved; the node still checks it
  * against its own node.conf and refuses what that does not allow (BH_DENIED). */
 struct bh_msg_start {
     uint64_t order, lease, job;
     uint32_t epoch;            /* that the job was submitted in, for its log's name; 0: none */
     struct bh_texts args, env;
     struct bh_list mounts;     /* struct bh_msg_mount */
-    struct bh_msg_piece_ref pieces[BH_WIRE_PIECES_MAX];
-    uint32_t piece_count;
+    struct bh_msg_partition_ref partitions[BH_WIRE_PARTITIONS_MAX];
+    uint32_t partition_count;
     const char *image, *cwd;   /* cwd "": none */
     uint32_t submitter_uid, submitter_gid;
     uint32_t cpu_milli, pids;
@@ -151,11 +151,11 @@ struct bh_msg_ack {
 
 /* Pieces and leases that exist as far as the daemon knows: the node ends and
  * destroys those of its own that are not named.  Sent once after INVENTORY. */
-struct bh_msg_keep_item {
+struct bh_msg_retain_item {
     uint64_t id;
 };
-struct bh_msg_keep {
-    struct bh_list leases, pieces; /* struct bh_msg_keep_item */
+struct bh_msg_retain {
+    struct bh_list leases, partitions; /* struct bh_msg_retain_item */
     uint64_t marks; /* the most that the node's MARKS ever said; a node that knows less was put back */
 };
 

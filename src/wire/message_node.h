@@ -11,7 +11,7 @@ enum bh_fault {
     BH_FAULT_LOST,
     BH_FAULT_HUNG,
     BH_FAULT_XID,
-    BH_FAULT_SIGN,      /* what was read of it changed for the worse */
+    BH_FAULT_HEALTH_RULE,      /* what was read of it changed for the worse */
     BH_FAULT_ISOLATION, /* it answers, and an isolation check failed: no new lease on it */
     BH_FAULTS
 };
@@ -28,7 +28,7 @@ struct bh_msg_gpu {
     uint32_t busy_bp, sm_bp, tensor_bp, dram_bp; /* of 10,000, by GPM; more: unknown */
     uint64_t memory_used_mib, ecc_uncorrected;
     uint32_t numa;                 /* number of its NUMA node + 1; 0 unknown */
-    char trouble[BH_TROUBLE_MAX];  /* why the last change of it failed; "": it did not */
+    char last_error[BH_GPU_ERROR_MAX];  /* why the last change of it failed; "": it did not */
 };
 
 /* A kind of isolation that this node was probed for and does not offer. */
@@ -38,7 +38,7 @@ struct bh_msg_grade {
     char why[200];
 };
 
-struct bh_msg_piece {
+struct bh_msg_partition {
     uint64_t partition;            /* 0: not ours */
     char gpu[BH_UUID_MAX], uuid[BH_UUID_MAX];
     char profile[BH_PROFILE_NAME_MAX];
@@ -56,11 +56,11 @@ struct bh_msg_inventory {
     uint64_t memory_mib;
     uint32_t driver_scrub;                      /* enum bh_driver_scrub */
     uint64_t offer_cpu_milli, offer_memory_mib; /* for jobs together; 0: not limited */
-    /* bh_msg_gpu, bh_msg_lease_state, bh_msg_piece.  A lease stands here until its ENDED
+    /* bh_msg_gpu, bh_msg_lease_state, bh_msg_partition.  A lease stands here until its ENDED
      * was acknowledged: one that ended while nobody listened is not a lost one. */
-    struct bh_list gpus, leases, pieces;
+    struct bh_list gpus, leases, partitions;
     struct bh_list grades;     /* bh_msg_grade: not offered, and why */
-    struct bh_msg_walls walls;
+    struct bh_msg_isolation isolation;
     struct bh_texts image_roots, mount_roots, networks, registries; /* of node.conf */
     bool fetches, unpacks;     /* images of registries; any that are unpacked */
     uint64_t job_memory_mib;   /* the most of one job */
@@ -73,7 +73,7 @@ enum { BH_OUTCOME_WHY_MAX = 420 };
 struct bh_msg_outcome {
     uint64_t order;
     uint32_t outcome;              /* 0 done, 1 failed, 2 context held, 3 failed, and the
-                                      piece stands with memory that is not clean */
+                                      partition stands with memory that is not clean */
     uint32_t rc;                   /* bh_rc when failed; of a START, BH_QUOTA: its scratch is taken */
     uint64_t at_ns, late_ns;       /* late_ns: how long ago that was when this was sent */
     char why[BH_OUTCOME_WHY_MAX];  /* "cause; what to do" */
@@ -100,7 +100,7 @@ struct bh_msg_ended {
 
 struct bh_msg_sample {
     uint64_t lease, cpu_ns, memory_bytes, gpu_memory_mib;
-    uint64_t share_cap_bytes, share_charged_bytes, share_driver_bytes, share_turn_ns; /* 0: no share */
+    uint64_t share_cap_bytes, share_charged_bytes, share_driver_bytes, share_slice_ns; /* 0: no share */
     uint32_t gpu_utilisation, share_permille, share_promised; /* % or 255 unknown; of its turns */
 };
 
@@ -108,7 +108,7 @@ struct bh_msg_sample {
 struct bh_msg_samples {
     uint64_t at_ns;
     struct bh_list gpus, samples;  /* bh_msg_gpu, bh_msg_sample */
-    struct bh_msg_walls walls;
+    struct bh_msg_isolation isolation;
 };
 
 /* What a job sent and received, as it sees it, since it was started. */
@@ -149,7 +149,7 @@ enum bh_driver_scrub {
     BH_DRIVER_SCRUB_UNKNOWN, BH_DRIVER_SCRUB_ON, BH_DRIVER_SCRUB_OFF, BH_DRIVER_SCRUBS
 };
 
-/* What was done before a piece went to a tenant: nothing; its instance made anew; its memory filled,
+/* What was done before a partition went to a tenant: nothing; its instance made anew; its memory filled,
  * read back and cleared; nothing more, since that was done for another job, which never had it. */
 enum bh_scrub_method { BH_SCRUB_NONE, BH_SCRUB_RECREATE, BH_SCRUB_FILL, BH_SCRUB_EARLIER, BH_SCRUB_METHODS };
 enum bh_scrub_result {
@@ -161,7 +161,7 @@ enum bh_scrub_result {
     BH_SCRUB_RESULTS
 };
 
-/* Who had memory of the piece since it was last clean, or what scrubs of other pieces left out. */
+/* Who had memory of the partition since it was last clean, or what scrubs of other partitions left out. */
 struct bh_msg_receipt_from {
     uint32_t tenant; /* 0xffffffff: unknown, it was never scrubbed before */
     uint64_t job;    /* its last one there; 0 none */
@@ -172,7 +172,7 @@ enum { BH_RECEIPT_FROM_MAX = 8, BH_RECEIPT_BY_MAX = 16 };
 /* Sent before the outcome of the order that it was made for.  Repeated until it is acknowledged. */
 struct bh_msg_receipt {
     uint64_t order, partition, begun_ns, ended_ns;
-    char gpu[BH_UUID_MAX], uuid[BH_UUID_MAX]; /* of the GPU; of the piece */
+    char gpu[BH_UUID_MAX], uuid[BH_UUID_MAX]; /* of the GPU; of the partition */
     char profile[BH_PROFILE_NAME_MAX];
     uint32_t start, tenant; /* whose it is going to be; 0 nobody's yet */
     uint64_t job;
@@ -181,7 +181,7 @@ struct bh_msg_receipt {
     struct bh_msg_receipt_by by[BH_RECEIPT_BY_MAX]; /* BH_SCRUB_EARLIER: whose result this is */
     uint32_t by_count;
     uint32_t method, result, driver; /* the enums above */
-    uint64_t memory_bytes, bytes, samples; /* of the piece; filled; pages read back, each time */
+    uint64_t memory_bytes, bytes, samples; /* of the partition; filled; pages read back, each time */
     uint64_t residue, unfilled;      /* of these held something before; something else after a fill */
     uint32_t tries;                  /* runs of the helper */
     bool beside;                     /* of a share beside which others run: */
@@ -194,9 +194,9 @@ struct bh_msg_health {
     char gpu[BH_UUID_MAX];
     uint32_t fault, xid, gi;       /* gi 0xffffffff: the whole GPU */
     uint64_t at_ns;                /* when it happened, or was seen */
-    uint64_t partition;            /* our piece that is that instance; 0: none */
+    uint64_t partition;            /* our partition that is that instance; 0: none */
     uint32_t recovery;             /* enum bh_gpu_recovery as the driver says; others: not known */
-    uint32_t sign;                 /* enum bh_sign */
+    uint32_t sign;                 /* enum bh_health_rule */
     char why[200];
 };
 
@@ -226,7 +226,7 @@ enum bh_job_notice {
     BH_JOB_NOTICES
 };
 
-struct bh_msg_settled { uint32_t ends; }; /* told before it; what else is known runs on */
+struct bh_msg_synced { uint32_t ends; }; /* told before it; what else is known runs on */
 struct bh_msg_marks { uint64_t changes; };  /* of its notes of memory, ever: with INVENTORY, and before an OUTCOME */
 struct bh_msg_notice {
     uint64_t lease, at_ns;
@@ -239,7 +239,7 @@ extern const char *const bh_job_notice_sentences[BH_JOB_NOTICES];
 /* What came of a VERIFY, or of a look that the node had by itself (request 0). */
 struct bh_msg_verdict {
     uint64_t request, lease, at_ns;
-    uint64_t again_ns;             /* when the node tries again by itself; 0: it does not */
+    uint64_t retry_ns;             /* when the node tries again by itself; 0: it does not */
     char cause[16];                /* "start", "driver", "sample", "asked", "again" */
     uint32_t result;               /* enum bh_check_result: the worst of all */
     uint32_t tried, skipped;

@@ -145,7 +145,7 @@ test_bit_flips(void **state)
 
 /* What the bytes of all messages depend on: names, kinds and sizes, in order (FNV-1a). */
 static uint64_t
-mix(uint64_t shape, const char *text, uint32_t number)
+message_test_mix(uint64_t shape, const char *text, uint32_t number)
 {
     for (const char *at = text; *at; at++)
         shape = (shape ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
@@ -160,11 +160,11 @@ shape_of(uint64_t shape, const struct bh_fields *fields)
     for (uint32_t i = 0; i < fields->count; i++) {
         const struct bh_field *field = &fields->fields[i];
 
-        shape = mix(shape, field->name, field->kind);
+        shape = message_test_mix(shape, field->name, field->kind);
         for (uint32_t n = 0; n < field->name_count; n++)
-            shape = mix(shape, field->names[n] ? field->names[n] : "", n);
+            shape = message_test_mix(shape, field->names[n] ? field->names[n] : "", n);
         if (field->kind == BH_FIELD_HEX)
-            shape = mix(shape, "bytes", field->size);
+            shape = message_test_mix(shape, "bytes", field->size);
         if (field->of)
             shape = shape_of(shape, field->of);
     }
@@ -183,7 +183,7 @@ test_version(void **state)
 
     (void)state;
     for (size_t i = 0; i < BH_COUNT(table); i++)
-        shape = shape_of(mix(shape, table[i].name, table[i].number),
+        shape = shape_of(message_test_mix(shape, table[i].name, table[i].number),
                          bh_message_fields(table[i].number));
     BH_CHECK_EQ("messages changed: raise BH_WIRE_VERSION, put it and `shape` here", known.shape,
                 shape);

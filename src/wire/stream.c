@@ -27,7 +27,7 @@ static const struct {
 };
 
 static void
-put_number(char *out, uint32_t number, size_t size)
+stream_put_number(char *out, uint32_t number, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         out[i] = (char)(number >> (8 * i) & 0xff);
@@ -49,20 +49,20 @@ put_fixed(char *out, const struct bh_stream_frame *frame)
 {
     switch (frame->kind) {
     case BH_STREAM_RESIZE:
-        put_number(out, frame->rows, 2);
-        put_number(out + 2, frame->columns, 2);
+        stream_put_number(out, frame->rows, 2);
+        stream_put_number(out + 2, frame->columns, 2);
         return 4;
     case BH_STREAM_READY:
-        put_number(out, frame->number, 4);
-        put_number(out + 4, frame->flags, 1);
+        stream_put_number(out, frame->number, 4);
+        stream_put_number(out + 4, frame->flags, 1);
         return 5;
     case BH_STREAM_CREDIT_MORE:
-        put_number(out, frame->number, 4);
+        stream_put_number(out, frame->number, 4);
         return 4;
     case BH_STREAM_SIGNAL:
     case BH_STREAM_EXIT:
     case BH_STREAM_ERROR:
-        put_number(out, frame->number, 1);
+        stream_put_number(out, frame->number, 1);
         return 1;
     case BH_STREAM_STDIN:
     case BH_STREAM_LEAVE:
@@ -86,13 +86,13 @@ bh_stream_put(char *out, const struct bh_stream_frame *frame)
             memcpy(out + BH_STREAM_HEADER + size, frame->bytes, frame->length);
         size += frame->length;
     }
-    put_number(out, (uint32_t)frame->kind, 1);
-    put_number(out + 1, (uint32_t)size, 3);
+    stream_put_number(out, (uint32_t)frame->kind, 1);
+    stream_put_number(out + 1, (uint32_t)size, 3);
     return BH_STREAM_HEADER + size;
 }
 
 static bool
-is_text(const char *bytes, size_t length)
+stream_is_text(const char *bytes, size_t length)
 {
     for (size_t at = 0; at < length;) {
         size_t step = bytes[at] ? bh_utf8_step(bytes + at, length - at) : 0;
@@ -130,7 +130,7 @@ get_payload(const char *bytes, size_t length, struct bh_stream_frame *frame)
         frame->number = get_number(bytes, 1);
         frame->bytes = bytes + 1;
         frame->length = length - 1;
-        return frame->number > BH_OK && frame->number <= BH_BUG && is_text(bytes + 1, length - 1);
+        return frame->number > BH_OK && frame->number <= BH_BUG && stream_is_text(bytes + 1, length - 1);
     case BH_STREAM_STDIN:
     case BH_STREAM_LEAVE:
     case BH_STREAM_STDOUT:

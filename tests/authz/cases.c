@@ -159,12 +159,12 @@ draw_presence(struct world *w)
     struct bh_presence presence = {
         .kind = (enum bh_presence_kind)draw(w, 3), .level = (enum bh_level)draw(w, BH_LEVELS),
         .shown_ns = draw(w, 30), .now_ns = draw(w, 30),
-        .glass_until_ns = draw(w, 4) == 0 ? draw(w, 40) : 0,
+        .break_glass_until_ns = draw(w, 4) == 0 ? draw(w, 40) : 0,
     };
 
     printf("\t%d,%d,%u,%u,%u", (int)presence.kind, (int)presence.level,
            (unsigned)presence.shown_ns, (unsigned)presence.now_ns,
-           (unsigned)presence.glass_until_ns);
+           (unsigned)presence.break_glass_until_ns);
     return presence;
 }
 

@@ -12,7 +12,7 @@
 
 static struct {
     struct bh_network network;
-    struct bh_world world;
+    struct bh_testbed testbed;
     bool kernel;
     char marker[96];
 } it;
@@ -22,7 +22,7 @@ static const char *const uplinks[] = { "up0" };
 static struct bh_network_place
 place(uint32_t slot)
 {
-    return it.kernel ? bh_world_place(&it.world, slot) : (struct bh_network_place){ "", "" };
+    return it.kernel ? bh_testbed_place(&it.testbed, slot) : (struct bh_network_place){ "", "" };
 }
 
 static bh_rc
@@ -45,7 +45,7 @@ detach(uint32_t slot)
     bh_rc rc = it.network.ops->detach(it.network.self, slot, &err);
 
     if (it.kernel)
-        bh_space_unmount(&at);
+        bh_netns_unmount(&at);
     return rc;
 }
 
@@ -149,8 +149,8 @@ set_up(void **state)
 
     if (!it.kernel)
         return bh_fake_network_open(&it.network, &err) != BH_OK;
-    bh_world_enter(&it.world);
-    snprintf(it.marker, sizeof it.marker, "%s/forwarding", it.world.folder);
+    bh_testbed_enter(&it.testbed);
+    snprintf(it.marker, sizeof it.marker, "%s/forwarding", it.testbed.folder);
     return bh_kernel_network_open(&options, &it.network, &err) != BH_OK;
 }
 
@@ -159,7 +159,7 @@ tear_down(void **state)
 {
     it.network.ops->close(it.network.self);
     if (it.kernel)
-        bh_world_leave(&it.world);
+        bh_testbed_leave(&it.testbed);
     return 0;
 }
 
@@ -173,8 +173,8 @@ main(int argc, char **argv)
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     it.kernel = argc > 1 && strcmp(argv[1], "kernel") == 0;
-    if (it.kernel && bh_world_obstacle()) {
-        printf("1..0 # SKIP %s\n", bh_world_obstacle());
+    if (it.kernel && bh_testbed_obstacle()) {
+        printf("1..0 # SKIP %s\n", bh_testbed_obstacle());
         return 0;
     }
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -37,7 +37,7 @@
 enum { SLOTS = 8, PORT = 7000 };
 
 static struct {
-    struct bh_world world;
+    struct bh_testbed testbed;
     struct bh_network network;
     struct bh_kernel_options options;
     char marker[96];
@@ -47,18 +47,18 @@ static struct {
 
 static const char *const uplinks[] = { "up0" };
 static const struct bh_cidr pool = { 0x0ad50000, 24 };
-static const struct bh_cidr management[] = { { 0xcb007180, 25 } }; /* WORLD_OTHER is within */
+static const struct bh_cidr management[] = { { 0xcb007180, 25 } }; /* TESTBED_OTHER is within */
 
 /* ---- jobs ---- */
 
 static bh_rc
 try_attach(const struct bh_network_job *job, struct bh_err *err)
 {
-    struct bh_network_place place = bh_world_place(&it.world, job->slot);
+    struct bh_network_place place = bh_testbed_place(&it.testbed, job->slot);
     bh_rc rc = it.network.ops->attach(it.network.self, job, &place, err);
 
     if (rc == BH_OK)
-        it.spaces[job->slot] = bh_world_space(&place);
+        it.spaces[job->slot] = bh_testbed_netns(&place);
     return rc;
 }
 
@@ -91,12 +91,12 @@ attach_egress(uint32_t slot, const char *rule)
 static void
 detach(uint32_t slot)
 {
-    struct bh_network_place place = bh_world_place(&it.world, slot);
+    struct bh_network_place place = bh_testbed_place(&it.testbed, slot);
     struct bh_err err = { 0 };
 
     if (it.network.ops->detach(it.network.self, slot, &err) != BH_OK)
         fail_msg("detach %u: %s", slot, err.msg);
-    bh_space_unmount(&place);
+    bh_netns_unmount(&place);
     if (it.spaces[slot] >= 0)
         close(it.spaces[slot]);
     it.spaces[slot] = -1;
@@ -120,22 +120,22 @@ address(uint32_t slot)
 
 /* What became of a connection from a job to a server in another namespace. */
 static int
-reach(uint32_t slot, int space, struct bh_world_talk talk)
+reach(uint32_t slot, int space, struct bh_testbed_traffic traffic)
 {
-    pid_t server = bh_world_listen(space, talk);
+    pid_t server = bh_testbed_listen(space, traffic);
     int answer;
 
-    if (talk.bytes == 0)
-        talk.bytes = 1;
-    answer = bh_world_run(it.spaces[slot], bh_world_send, &talk);
-    if (talk.udp && answer == 0) { /* that it was sent says nothing */
+    if (traffic.bytes == 0)
+        traffic.bytes = 1;
+    answer = bh_testbed_run(it.spaces[slot], bh_testbed_send, &traffic);
+    if (traffic.udp && answer == 0) { /* that it was sent says nothing */
         bh_time_sleep(100 * BH_NS_PER_MS);
         answer = waitpid(server, NULL, WNOHANG) == server ? 0 : ETIMEDOUT;
         if (answer == 0)
             return 0;
     }
     kill(server, SIGKILL);
-    bh_world_end(server);
+    bh_testbed_wait(server);
     return answer;
 }
 
@@ -167,10 +167,10 @@ test_tenants(void **state)
     attach_egress(3, "0.0.0.0/0");
     attach_egress(4, "0.0.0.0/0");
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_world_talk talk = { .to = address(cases[i].to), .port = PORT,
+        struct bh_testbed_traffic traffic = { .to = address(cases[i].to), .port = PORT,
                                    .udp = cases[i].udp };
 
-        BH_CHECK_EQ(cases[i].name, reach(cases[i].from, it.spaces[cases[i].to], talk),
+        BH_CHECK_EQ(cases[i].name, reach(cases[i].from, it.spaces[cases[i].to], traffic),
                     cases[i].answer);
     }
     for (uint32_t slot = 0; slot < 5; slot++)
@@ -189,25 +189,25 @@ test_egress(void **state)
         bool udp;
         int answer;
     } cases[] = {
-        { "allowed",              "203.0.113.0/24 tcp 80", WORLD_OUTSIDE,  80, false, 0 },
-        { "another port",         "203.0.113.0/24 tcp 80", WORLD_OUTSIDE,  81, false, ECONNREFUSED },
-        { "another protocol",     "203.0.113.0/24 tcp 80", WORLD_OUTSIDE,  80, true,  ETIMEDOUT },
-        { "a datagram",           "203.0.113.1 udp 53",    WORLD_OUTSIDE,  53, true,  0 },
-        { "another address",      "203.0.113.2 tcp 80",    WORLD_OUTSIDE,  80, false, ECONNREFUSED },
-        { "management",           "0.0.0.0/0",             WORLD_OTHER,    80, false, ECONNREFUSED },
-        { "management by name",   "203.0.113.129",         WORLD_OTHER,    80, false, ECONNREFUSED },
-        { "metadata",             "0.0.0.0/0",             WORLD_METADATA, 80, false, ECONNREFUSED },
-        { "metadata by name",     "169.254.169.254",       WORLD_METADATA, 80, false, ECONNREFUSED },
-        { "this machine",         "0.0.0.0/0",             WORLD_HERE,     80, false, ECONNREFUSED },
+        { "allowed",              "203.0.113.0/24 tcp 80", TESTBED_OUTSIDE,  80, false, 0 },
+        { "another port",         "203.0.113.0/24 tcp 80", TESTBED_OUTSIDE,  81, false, ECONNREFUSED },
+        { "another protocol",     "203.0.113.0/24 tcp 80", TESTBED_OUTSIDE,  80, true,  ETIMEDOUT },
+        { "a datagram",           "203.0.113.1 udp 53",    TESTBED_OUTSIDE,  53, true,  0 },
+        { "another address",      "203.0.113.2 tcp 80",    TESTBED_OUTSIDE,  80, false, ECONNREFUSED },
+        { "management",           "0.0.0.0/0",             TESTBED_OTHER,    80, false, ECONNREFUSED },
+        { "management by name",   "203.0.113.129",         TESTBED_OTHER,    80, false, ECONNREFUSED },
+        { "metadata",             "0.0.0.0/0",             TESTBED_METADATA, 80, false, ECONNREFUSED },
+        { "metadata by name",     "169.254.169.254",       TESTBED_METADATA, 80, false, ECONNREFUSED },
+        { "this machine",         "0.0.0.0/0",             TESTBED_HERE,     80, false, ECONNREFUSED },
     };
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        int space = cases[i].to == WORLD_HERE ? it.world.home : it.world.outside;
-        struct bh_world_talk talk = { .to = cases[i].to, .port = cases[i].port,
+        int space = cases[i].to == TESTBED_HERE ? it.testbed.home : it.testbed.outside;
+        struct bh_testbed_traffic traffic = { .to = cases[i].to, .port = cases[i].port,
                                    .udp = cases[i].udp };
 
         attach_egress(0, cases[i].rule);
-        BH_CHECK_EQ(cases[i].name, reach(0, space, talk), cases[i].answer);
+        BH_CHECK_EQ(cases[i].name, reach(0, space, traffic), cases[i].answer);
         detach(0);
     }
     BH_CHECK_DONE();
@@ -217,24 +217,24 @@ test_egress(void **state)
 static void
 test_inward(void **state)
 {
-    struct bh_world_talk talk = { .to = address(0), .port = PORT, .bytes = 1 };
+    struct bh_testbed_traffic traffic = { .to = address(0), .port = PORT, .bytes = 1 };
     struct bh_err err;
     int beyond = -1;
     pid_t server;
 
     attach_egress(0, "0.0.0.0/0");
-    assert_int_equal(setns(it.world.outside, 0), 0);
+    assert_int_equal(setns(it.testbed.outside, 0), 0);
     assert_int_equal(bh_netlink_open(NETLINK_ROUTE, &beyond, &err), BH_OK);
-    assert_int_equal(setns(it.world.home, 0), 0);
-    assert_int_equal(bh_link_add_route(beyond, bh_link_find(beyond, "out0"), pool, WORLD_HERE,
+    assert_int_equal(setns(it.testbed.home, 0), 0);
+    assert_int_equal(bh_link_add_route(beyond, bh_link_find(beyond, "out0"), pool, TESTBED_HERE,
                                        &err), BH_OK);
     close(beyond);
-    server = bh_world_listen(it.spaces[0], talk);
-    BH_CHECK_EQ("from outside", bh_world_run(it.world.outside, bh_world_send, &talk), ETIMEDOUT);
+    server = bh_testbed_listen(it.spaces[0], traffic);
+    BH_CHECK_EQ("from outside", bh_testbed_run(it.testbed.outside, bh_testbed_send, &traffic), ETIMEDOUT);
     BH_CHECK("counted", counters(0).denied_packets > 0);
-    BH_CHECK("from here", bh_world_run(it.world.home, bh_world_send, &talk) != 0);
+    BH_CHECK("from here", bh_testbed_run(it.testbed.home, bh_testbed_send, &traffic) != 0);
     kill(server, SIGKILL);
-    bh_world_end(server);
+    bh_testbed_wait(server);
     detach(0);
     BH_CHECK_DONE();
 }
@@ -306,18 +306,18 @@ test_forgeries(void **state)
     attach_tenant(2, 2);
     attach_tenant(3, 1);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_world_talk talk = { .to = address(1), .port = PORT, .udp = true };
-        pid_t server = bh_world_listen(it.spaces[1], talk);
+        struct bh_testbed_traffic traffic = { .to = address(1), .port = PORT, .udp = true };
+        pid_t server = bh_testbed_listen(it.spaces[1], traffic);
         uint64_t before = counters(0).denied_packets;
         bool came;
 
-        BH_CHECK_EQ(cases[i].name, bh_world_run(it.spaces[0], send_frame, &cases[i]), 0);
+        BH_CHECK_EQ(cases[i].name, bh_testbed_run(it.spaces[0], send_frame, &cases[i]), 0);
         bh_time_sleep(50 * BH_NS_PER_MS);
         came = waitpid(server, NULL, WNOHANG) == server;
         BH_CHECK_EQ(cases[i].name, came, cases[i].passes);
         if (!came) {
             kill(server, SIGKILL);
-            bh_world_end(server);
+            bh_testbed_wait(server);
             /* what the kernel does not take for IP is counted by nobody */
             BH_CHECK_EQ("counted", counters(0).denied_packets, before + !cases[i].ipv6);
         }
@@ -340,7 +340,7 @@ has_arp(const void *self)
 static int
 has_ipv6(const void *self)
 {
-    return bh_space_setting("ipv6/conf/eth0/disable_ipv6") == '0';
+    return bh_netns_setting("ipv6/conf/eth0/disable_ipv6") == '0';
 }
 
 static void
@@ -350,11 +350,11 @@ test_inside(void **state)
     struct stat st;
 
     attach_tenant(0, 1);
-    BH_CHECK_EQ("ARP", bh_world_run(it.spaces[0], has_arp, NULL), 0);
-    BH_CHECK_EQ("IPv6", bh_world_run(it.spaces[0], has_ipv6, NULL), 0);
-    snprintf(path, sizeof path, "%s/class/net/eth0", bh_world_place(&it.world, 0).sys);
+    BH_CHECK_EQ("ARP", bh_testbed_run(it.spaces[0], has_arp, NULL), 0);
+    BH_CHECK_EQ("IPv6", bh_testbed_run(it.spaces[0], has_ipv6, NULL), 0);
+    snprintf(path, sizeof path, "%s/class/net/eth0", bh_testbed_place(&it.testbed, 0).sys);
     BH_CHECK("/sys shows its own", stat(path, &st) == 0);
-    snprintf(path, sizeof path, "%s/class/net/up0", bh_world_place(&it.world, 0).sys);
+    snprintf(path, sizeof path, "%s/class/net/up0", bh_testbed_place(&it.testbed, 0).sys);
     BH_CHECK("and not this machine's", stat(path, &st) != 0);
     detach(0);
     BH_CHECK_DONE();
@@ -365,18 +365,18 @@ test_inside(void **state)
 static void
 test_counters(void **state)
 {
-    struct bh_world_talk talk = { .to = address(1), .port = PORT, .bytes = 1 << 20 };
+    struct bh_testbed_traffic traffic = { .to = address(1), .port = PORT, .bytes = 1 << 20 };
     struct bh_network_counters from, to;
 
     attach_tenant(0, 1);
     attach_tenant(1, 1);
-    BH_CHECK_EQ("sent", reach(0, it.spaces[1], talk), 0);
+    BH_CHECK_EQ("sent", reach(0, it.spaces[1], traffic), 0);
     from = counters(0);
     to = counters(1);
     BH_CHECK_EQ("what one sent the other received", from.tx_bytes, to.rx_bytes);
     BH_CHECK_EQ("and the answers", from.rx_bytes, to.tx_bytes);
-    BH_CHECK("all bytes", from.tx_bytes >= talk.bytes);
-    BH_CHECK("and little more", from.tx_bytes < talk.bytes + talk.bytes / 10);
+    BH_CHECK("all bytes", from.tx_bytes >= traffic.bytes);
+    BH_CHECK("and little more", from.tx_bytes < traffic.bytes + traffic.bytes / 10);
     BH_CHECK_EQ("nothing denied", from.denied_packets + to.denied_packets, 0);
     detach(0);
     detach(1);
@@ -397,11 +397,11 @@ test_cap(void **state)
                                      .bandwidth_bps = bps });
     attach_tenant(1, 1);
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
-        struct bh_world_talk talk = { .to = address(cases[i].to), .port = PORT, .bytes = bytes };
+        struct bh_testbed_traffic traffic = { .to = address(cases[i].to), .port = PORT, .bytes = bytes };
         bh_ns began = bh_time_monotonic();
         uint64_t ms, wanted = bytes * 8000 / bps;
 
-        BH_CHECK_EQ(cases[i].name, reach(cases[i].from, it.spaces[cases[i].to], talk), 0);
+        BH_CHECK_EQ(cases[i].name, reach(cases[i].from, it.spaces[cases[i].to], traffic), 0);
         ms = (bh_time_monotonic() - began) / BH_NS_PER_MS;
         printf("# %s: %" PRIu64 " ms for %" PRIu64 " bytes, wanted %" PRIu64 "\n", cases[i].name,
                ms, bytes, wanted);
@@ -454,7 +454,7 @@ mounts_left(void)
     uint32_t count = 0;
 
     while (file && fgets(line, sizeof line, file))
-        count += strstr(line, it.world.folder) != NULL;
+        count += strstr(line, it.testbed.folder) != NULL;
     if (file)
         fclose(file);
     return count;
@@ -467,7 +467,7 @@ check_nothing_left(uint32_t mounts)
     BH_CHECK_EQ("table", table_left(), 0);
     BH_CHECK_EQ("mounts", mounts_left(), mounts);
     BH_CHECK_EQ("marker", access(it.marker, F_OK), -1);
-    BH_CHECK_EQ("forwarding", bh_space_setting("ipv4/conf/up0/forwarding"), '0');
+    BH_CHECK_EQ("forwarding", bh_netns_setting("ipv4/conf/up0/forwarding"), '0');
 }
 
 static void
@@ -507,7 +507,7 @@ attach_many(const void *self)
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
         struct bh_network_job job = { .slot = slot, .group = 1,
                                       .mode = slot % 2 ? BH_NETWORK_TENANT : BH_NETWORK_EGRESS };
-        struct bh_network_place place = bh_world_place(&it.world, slot);
+        struct bh_network_place place = bh_testbed_place(&it.testbed, slot);
 
         (void)!network.ops->attach(network.self, &job, &place, &err);
     }
@@ -521,16 +521,16 @@ test_killed(void **state)
     struct bh_err err = { 0 };
 
     for (uint32_t round = 0; round < it.times; round++) {
-        pid_t pid = bh_world_begin(it.world.home, attach_many, NULL);
+        pid_t pid = bh_testbed_start(it.testbed.home, attach_many, NULL);
 
         bh_time_sleep((3 + 84 * round / it.times) * BH_NS_PER_MS);
         kill(pid, SIGKILL);
-        bh_world_end(pid);
+        bh_testbed_wait(pid);
         BH_CHECK_EQ("restore", it.network.ops->restore(it.network.self, NULL, 0, &err), BH_OK);
         for (uint32_t slot = 0; slot < SLOTS; slot++) {
-            struct bh_network_place place = bh_world_place(&it.world, slot);
+            struct bh_network_place place = bh_testbed_place(&it.testbed, slot);
 
-            bh_space_unmount(&place);
+            bh_netns_unmount(&place);
         }
         check_nothing_left(mounts);
     }
@@ -552,22 +552,22 @@ flush(void)
 static void
 test_flushed(void **state)
 {
-    struct bh_world_talk talk = { .to = address(2), .port = PORT };
+    struct bh_testbed_traffic traffic = { .to = address(2), .port = PORT };
     struct bh_err err;
     bool made = false;
 
     attach_tenant(0, 1);
     attach_tenant(1, 1);
     attach_tenant(2, 2);
-    BH_CHECK_EQ("denied", reach(0, it.spaces[2], talk), ECONNREFUSED);
+    BH_CHECK_EQ("denied", reach(0, it.spaces[2], traffic), ECONNREFUSED);
     flush();
     BH_CHECK_EQ("seen", poll(&(struct pollfd){ it.network.ops->watch(it.network.self), POLLIN, 0 },
                              1, 5000), 1);
     BH_CHECK_EQ("repair", it.network.ops->repair(it.network.self, &made, &err), BH_OK);
     BH_CHECK("made", made);
-    BH_CHECK_EQ("denied again", reach(0, it.spaces[2], talk), ECONNREFUSED);
-    talk.to = address(1);
-    BH_CHECK_EQ("a peer", reach(0, it.spaces[1], talk), 0);
+    BH_CHECK_EQ("denied again", reach(0, it.spaces[2], traffic), ECONNREFUSED);
+    traffic.to = address(1);
+    BH_CHECK_EQ("a peer", reach(0, it.spaces[1], traffic), 0);
     flush();
     attach_tenant(3, 1); /* rules that others removed are all made anew with the next job */
     BH_CHECK_EQ("repaired by it", it.network.ops->repair(it.network.self, &made, &err), BH_OK);
@@ -594,7 +594,7 @@ test_refused(void **state)
 
     for (size_t i = 0; i < BH_COUNT(cases); i++) {
         const struct bh_network_job job = { .slot = 0, .mode = BH_NETWORK_EGRESS };
-        struct bh_network_place place = bh_world_place(&it.world, 0);
+        struct bh_network_place place = bh_testbed_place(&it.testbed, 0);
         struct bh_kernel_options options = it.options;
         struct bh_network network;
         struct bh_err err = { 0 };
@@ -622,10 +622,10 @@ set_up(void **state)
 {
     struct bh_err err;
 
-    bh_world_enter(&it.world);
+    bh_testbed_enter(&it.testbed);
     for (int i = 0; i < SLOTS; i++)
         it.spaces[i] = -1;
-    snprintf(it.marker, sizeof it.marker, "%s/forwarding", it.world.folder);
+    snprintf(it.marker, sizeof it.marker, "%s/forwarding", it.testbed.folder);
     it.options = (struct bh_kernel_options){ .nft = "nft", .marker = it.marker, .pool = pool,
                                              .uplinks = uplinks, .uplink_count = 1,
                                              .deny = management, .deny_count = 1,
@@ -637,7 +637,7 @@ static int
 tear_down(void **state)
 {
     it.network.ops->close(it.network.self);
-    bh_world_leave(&it.world);
+    bh_testbed_leave(&it.testbed);
     return 0;
 }
 
@@ -660,8 +660,8 @@ main(int argc, char **argv)
     it.times = 6;
     if (argc > 1 && bh_parse_u32(argv[1], 1, 100000, &it.times, &err) != BH_OK)
         return 2;
-    if (bh_world_obstacle()) {
-        printf("1..0 # SKIP %s\n", bh_world_obstacle());
+    if (bh_testbed_obstacle()) {
+        printf("1..0 # SKIP %s\n", bh_testbed_obstacle());
         return 0;
     }
     return cmocka_run_group_tests(tests, set_up, tear_down);

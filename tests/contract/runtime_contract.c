@@ -134,7 +134,7 @@ run_script(const char *script)
 static void
 wait_for_output(const char *text)
 {
-    for (int tries = 0; tries < bh_test_patience(PATIENCE_MS / 5) && !strstr(output(), text); tries++)
+    for (int tries = 0; tries < bh_test_scaled(PATIENCE_MS / 5) && !strstr(output(), text); tries++)
         bh_time_sleep(5 * BH_NS_PER_MS);
     assert_non_null(strstr(output(), text));
 }
@@ -246,7 +246,7 @@ test_freeze(void **state)
     bh_time_sleep(150 * BH_NS_PER_MS);
     BH_CHECK_EQ("it stands still", strlen(output()), before);
     BH_CHECK_EQ("thaw", it.runtime.ops->freeze(it.runtime.self, "contract", false, &err), BH_OK);
-    for (int tries = 0; tries < bh_test_patience(200) && strlen(output()) == before; tries++)
+    for (int tries = 0; tries < bh_test_scaled(200) && strlen(output()) == before; tries++)
         bh_time_sleep(5 * BH_NS_PER_MS);
     BH_CHECK("it goes on", strlen(output()) > before);
     BH_CHECK_EQ("freeze again", it.runtime.ops->freeze(it.runtime.self, "contract", true, &err),

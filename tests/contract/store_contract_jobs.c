@@ -60,7 +60,7 @@ check_whole_job(void *self, const struct bh_job_row *row)
     BH_CHECK_STR("contract", row->contract, want->contract ? want->contract : "");
     BH_CHECK_STR("reason", row->reason, want->reason ? want->reason : "");
     BH_CHECK_STR("node", row->node, want->node);
-    BH_CHECK_STR("pieces", row->pieces, want->pieces);
+    BH_CHECK_STR("pieces", row->partitions, want->partitions);
     BH_CHECK_STR("grade", row->grade, want->grade);
     BH_CHECK("submitted", row->submitted_ns == want->submitted_ns);
     BH_CHECK("started", row->started_ns == want->started_ns);
@@ -95,7 +95,7 @@ bh_contract_keeps_a_whole_job(void **state)
         .contract = "preemptible",
         .reason = NULL,
         .node = "n1",
-        .pieces = "GPU-1:1g.10gb@0",
+        .partitions = "GPU-1:1g.10gb@0",
         .grade = "C",
         .submitted_ns = UINT64_C(1795170000000000001),
         .started_ns = 2,
@@ -131,7 +131,7 @@ bh_contract_changes_a_job(void **state)
     const struct bh_job_change end = { .job = 8, .state = "ended", .reason = "it's over",
                                        .ended_ns = 99, .exit_status = -9 };
     struct bh_job_change start = { .job = 8, .lease = 5, .restarts = 2, .state = "running",
-                                   .node = "n1", .pieces = "GPU-1@0", .grade = "C",
+                                   .node = "n1", .partitions = "GPU-1@0", .grade = "C",
                                    .started_ns = 77, .exit_status = -1 };
     const struct bh_job_filter active = { .active_only = true };
     uint64_t count = 7;
@@ -144,7 +144,7 @@ bh_contract_changes_a_job(void **state)
     row.restarts = 2;
     row.state = "running";
     row.node = "n1";
-    row.pieces = "GPU-1@0";
+    row.partitions = "GPU-1@0";
     row.grade = "C";
     row.started_ns = 77;
     MUST(f, get_job, 8, check_whole_job, &row);

@@ -42,7 +42,7 @@ append_record(void)
     const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                                     .phase = BH_PHASE_EVENT, .verb = "test.note" };
 
-    return bh_core_note(&f.core, &entry, BH_OK, &f.err);
+    return bh_core_record(&f.core, &entry, BH_OK, &f.err);
 }
 
 static bh_rc
@@ -153,7 +153,7 @@ add_node(void)
     f.core.catalog_changed = true;
     assert_int_equal(bh_inventory_node(&f.core, (bh_node_id){ node },
                                        &(struct bh_node_offer){ 0, 0 }, &f.err), BH_OK);
-    assert_int_equal(bh_inventory_take(&f.core, (bh_node_id){ node }, &inventory, &f.err), BH_OK);
+    assert_int_equal(bh_inventory_apply(&f.core, (bh_node_id){ node }, &inventory, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     bh_core_released(&f.core);
 }
@@ -165,7 +165,7 @@ set_up(size_t command)
     f.config.snapshot_every = UINT32_MAX;
     bh_disk_record(f.folder);
     assert_int_equal(open_core(&f), BH_OK);
-    assert_int_equal(apply(&f, site_with_old_yaml), BH_OK);
+    assert_int_equal(fixture_apply(&f, site_with_old_yaml), BH_OK);
     add_node();
     assert_int_equal(issue_token(), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);

@@ -122,12 +122,12 @@ run_batch(void)
         f.core.journal.asked_ns = 0; /* a checkpoint is due */
     for (uint32_t i = 0; i < count; i++) {
         entry.obj = (struct bh_record_object){ "test", draw(1 << 20) };
-        assert_int_equal(bh_core_note(&f.core, &entry, BH_OK, &f.err), BH_OK);
+        assert_int_equal(bh_core_record(&f.core, &entry, BH_OK, &f.err), BH_OK);
     }
     if (draw(3) == 0)
         make_token();
     if (draw(3) == 0)
-        assert_int_equal(submit(&f, alice_small), BH_OK);
+        assert_int_equal(fixture_submit(&f, alice_small), BH_OK);
     else
         assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     bh_arena_reset(f.arena);
@@ -154,7 +154,7 @@ record_run(uint32_t restarts, uint32_t batches)
     tokens_made = 0;
     bh_disk_record(f.folder);
     start_core();
-    assert_int_equal(apply(&f, site_yaml), BH_OK);
+    assert_int_equal(fixture_apply(&f, site_yaml), BH_OK);
     for (uint32_t i = 0; i <= restarts; i++) {
         for (uint32_t n = 0; n < batches; n++)
             run_batch();
@@ -269,7 +269,7 @@ goes_on(void)
 
     for (int i = 0; i < 2; i++) { /* what the first one writes is signed with the second */
         f.core.journal.asked_ns = 0;
-        if (bh_core_note(&f.core, &entry, BH_OK, &f.err) != BH_OK
+        if (bh_core_record(&f.core, &entry, BH_OK, &f.err) != BH_OK
             || bh_core_commit(&f.core, &f.err) != BH_OK)
             return false;
     }
@@ -285,7 +285,7 @@ judge_core(size_t point, uint64_t seed, const struct promised *promised)
         find(TORN, point, seed, "");
     if (records < promised->acknowledged)
         find(LOST, point, seed, "");
-    if (records < promised->signed_size || f.core.journal.checkpoints.mark_size < promised->signed_size)
+    if (records < promised->signed_size || f.core.journal.checkpoints.watermark_size < promised->signed_size)
         find(SIGNED_MORE, point, seed, "");
     if (!goes_on())
         find(STUCK, point, seed, f.err.msg);

@@ -43,7 +43,7 @@ struct world {
 };
 
 static const char *const tenants[] = { "acme", "acme/vision", "acme/vision/train", "acme2", "other", "*" };
-static const char *const people[] = { "alice", "bob", "carol" };
+static const char *const accounts[] = { "alice", "bob", "carol" };
 static const char *const nodes[] = { "n1", "n2", "n3", "all" };
 static const char *const pool_names[] = { "dev", "prod", "rest" };
 static const char *const wanted_labels[] = { "team", "team=a", "env=dev|prod", "env=de", "tea" };
@@ -83,7 +83,7 @@ draw_bindings(struct world *w)
 
         w->bindings[i] = (struct bh_site_binding){
             .role = (enum bh_role)(BH_ROLE_VIEWER + draw(w, 3)),
-            .principal = group ? NULL : PICK(w, people), .gid = group ? 500 : 0,
+            .principal = group ? NULL : PICK(w, accounts), .gid = group ? 500 : 0,
             .tenant = PICK(w, tenants)
         };
         printf("b\t%s\t%s\t%s\n", bh_role_names[w->bindings[i].role],
@@ -118,7 +118,7 @@ draw_grant(struct world *w, uint32_t at)
     w->grant_nodes[at][1] = PICK(w, nodes);
     w->grant_pools[at][0] = PICK(w, pool_names);
     *grant = (struct bh_site_dataset_grant){
-        .tenant = MAYBE(w, tenants), .principal = draw(w, 3) ? NULL : PICK(w, people),
+        .tenant = MAYBE(w, tenants), .principal = draw(w, 3) ? NULL : PICK(w, accounts),
         .role = draw(w, 3) ? BH_ROLE_NONE : (enum bh_role)(BH_ROLE_VIEWER + draw(w, 3)),
         .label = draw(w, 3) ? NULL : PICK(w, wanted_labels),
         .to = { { w->grant_nodes[at], draw(w, 3) ? 0 : 1 + draw(w, 2) },
@@ -155,7 +155,7 @@ static struct bh_data_request
 draw_request(struct world *w)
 {
     struct bh_data_request request = {
-        .tenant = tenants[draw(w, BH_COUNT(tenants) - 1)], .principal = PICK(w, people),
+        .tenant = tenants[draw(w, BH_COUNT(tenants) - 1)], .principal = PICK(w, accounts),
         .node = draw(w, 3) ? nodes[draw(w, 3)] : NULL,
         .rights = 1 + draw(w, BH_DATA_RIGHTS - 1), .now_ns = draw(w, MOMENTS)
     };

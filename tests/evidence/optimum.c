@@ -33,7 +33,7 @@ is_gone(uint64_t gone, uint32_t runner)
 
 struct stack {
     uint32_t count;
-    struct bh_opt_piece pieces[BH_OPT_PIECES];
+    struct bh_opt_piece partitions[BH_OPT_PIECES];
 };
 
 /* What stays on the GPU, and what the plan puts there. */
@@ -42,12 +42,12 @@ pile_up(const struct bh_opt_site *site, uint32_t gpu, uint64_t gone,
         const struct bh_opt_plan *plan, struct stack *ret_stack)
 {
     ret_stack->count = 0;
-    for (uint32_t i = 0; i < site->piece_count; i++)
-        if (site->pieces[i].gpu == gpu && !is_gone(gone, site->pieces[i].runner))
-            ret_stack->pieces[ret_stack->count++] = site->pieces[i];
+    for (uint32_t i = 0; i < site->partition_count; i++)
+        if (site->partitions[i].gpu == gpu && !is_gone(gone, site->partitions[i].runner))
+            ret_stack->partitions[ret_stack->count++] = site->partitions[i];
     for (uint32_t i = 0; i < plan->count; i++)
-        if (plan->pieces[i].gpu == gpu)
-            ret_stack->pieces[ret_stack->count++] = plan->pieces[i];
+        if (plan->partitions[i].gpu == gpu)
+            ret_stack->partitions[ret_stack->count++] = plan->partitions[i];
 }
 
 static bool
@@ -57,26 +57,26 @@ apart(const struct bh_profile *a, uint32_t a_start, const struct bh_profile *b,
     return a_start + a->memory_units <= b_start || b_start + b->memory_units <= a_start;
 }
 
-/* One piece against those before it. */
+/* One partition against those before it. */
 static bool
 joins(const struct stack *stack, uint32_t at)
 {
-    const struct bh_opt_piece *piece = &stack->pieces[at];
-    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ piece->profile });
+    const struct bh_opt_piece *partition = &stack->partitions[at];
+    const struct bh_profile *profile = bh_profile_get((bh_profile_id){ partition->profile });
     uint32_t alike = 1;
 
     if (!profile)
         return stack->count == 1;
     for (uint32_t i = 0; i < at; i++) {
-        const struct bh_opt_piece *other = &stack->pieces[i];
+        const struct bh_opt_piece *other = &stack->partitions[i];
         const struct bh_profile *beside = bh_profile_get((bh_profile_id){ other->profile });
 
-        if (!beside || !apart(profile, piece->start, beside, other->start)
+        if (!beside || !apart(profile, partition->start, beside, other->start)
             || (profile->media && beside->media))
             return false;
         alike += beside == profile;
     }
-    return (profile->starts >> piece->start & 1) && alike <= profile->most;
+    return (profile->starts >> partition->start & 1) && alike <= profile->most;
 }
 
 static bool
@@ -87,7 +87,7 @@ stands(const struct bh_opt_site *site, uint32_t gpu, const struct stack *stack)
 
     for (uint32_t i = 0; i < stack->count; i++) {
         const struct bh_profile *profile =
-            bh_profile_get((bh_profile_id){ stack->pieces[i].profile });
+            bh_profile_get((bh_profile_id){ stack->partitions[i].profile });
 
         if (!joins(stack, i))
             return false;
@@ -144,17 +144,17 @@ welcome(const struct search *search, uint32_t gpu)
 {
     const struct bh_opt_site *site = search->site;
 
-    for (uint32_t i = 0; i < site->piece_count; i++) {
-        const struct bh_opt_piece *piece = &site->pieces[i];
+    for (uint32_t i = 0; i < site->partition_count; i++) {
+        const struct bh_opt_piece *partition = &site->partitions[i];
         struct bh_opt_tenant wall;
 
-        if (is_gone(search->gone, piece->runner)
-            || site->gpus[piece->gpu].node != site->gpus[gpu].node)
+        if (is_gone(search->gone, partition->runner)
+            || site->gpus[partition->gpu].node != site->gpus[gpu].node)
             continue;
-        wall = between(site, search->want->tenant, site->runners[piece->runner].tenant);
+        wall = between(site, search->want->tenant, site->runners[partition->runner].tenant);
         if (wall.dedicated)
             return false;
-        if (piece->gpu == gpu && wall.boundary == BH_BOUNDARY_FORTRESS)
+        if (partition->gpu == gpu && wall.boundary == BH_BOUNDARY_FORTRESS)
             return false; /* needs whole GPUs: nobody stands beside */
     }
     return true;
@@ -164,7 +164,7 @@ welcome(const struct search *search, uint32_t gpu)
 
 /* What those who stay, and the job, use of what a tenant limits. */
 struct use {
-    uint64_t parts, of_user, pieces, of_model;
+    uint64_t parts, of_user, partitions, of_model;
 };
 
 static struct use
@@ -178,7 +178,7 @@ use_below(const struct search *search, uint32_t tenant, uint32_t row)
         * pieces_of(want);
     struct use use = { .parts = wanted, .of_user = wanted };
 
-    use.pieces = want->sku == limits->quota_sku ? pieces_of(want) : 0;
+    use.partitions = want->sku == limits->quota_sku ? pieces_of(want) : 0;
     use.of_model = want->rows[row].model == limits->quota_model ? wanted : 0;
     for (uint32_t i = 0; i < site->runner_count; i++) {
         const struct bh_opt_runner *runner = &site->runners[i];
@@ -187,7 +187,7 @@ use_below(const struct search *search, uint32_t tenant, uint32_t row)
             continue;
         use.parts += runner->equivalent;
         use.of_user += runner->principal == want->principal ? runner->equivalent : 0;
-        use.pieces += runner->sku == limits->quota_sku ? runner->pieces : 0;
+        use.partitions += runner->sku == limits->quota_sku ? runner->partitions : 0;
         use.of_model += runner->model == limits->quota_model ? runner->equivalent : 0;
     }
     return use;
@@ -206,7 +206,7 @@ limits_allow(const struct search *search, uint32_t row)
 
         if (use.parts > limits->limit || use.of_user > limits->user_limit)
             return false;
-        if (want->sku == limits->quota_sku && use.pieces > limits->quota_pieces)
+        if (want->sku == limits->quota_sku && use.partitions > limits->quota_pieces)
             return false;
         if (want->rows[row].model == limits->quota_model
             && use.of_model > limits->quota_parts)
@@ -221,7 +221,7 @@ row_allowed(const struct search *search, uint32_t row)
     enum bh_grade have =
         grade_of(search->site, search->want, search->want->rows[row].profile);
 
-    return bh_grade_keeps(have, search->want->grade) && limits_allow(search, row);
+    return bh_grade_meets(have, search->want->grade) && limits_allow(search, row);
 }
 
 /* ---- plans ---- */
@@ -235,10 +235,10 @@ occupancy_with(const struct bh_opt_site *site, uint32_t gpu, const struct bh_opt
     pile_up(site, gpu, 0, plan, &stack);
     for (uint32_t i = 0; i < stack.count; i++) {
         const struct bh_profile *profile =
-            bh_profile_get((bh_profile_id){ stack.pieces[i].profile });
+            bh_profile_get((bh_profile_id){ stack.partitions[i].profile });
 
         if (profile)
-            bh_occupancy_add(&occupancy, profile, stack.pieces[i].start);
+            bh_occupancy_add(&occupancy, profile, stack.partitions[i].start);
         else
             occupancy.whole = true;
     }
@@ -268,12 +268,12 @@ badness(const struct bh_opt_site *site, uint32_t gpu, const struct bh_opt_plan *
 static bool
 has_idle(const struct bh_opt_site *site, uint32_t tenant, const struct bh_opt_piece *wanted)
 {
-    for (uint32_t i = 0; i < site->piece_count; i++) {
-        const struct bh_opt_piece *piece = &site->pieces[i];
+    for (uint32_t i = 0; i < site->partition_count; i++) {
+        const struct bh_opt_piece *partition = &site->partitions[i];
 
-        if (piece->runner == BH_OPT_NOBODY && piece->tenant == tenant
-            && piece->gpu == wanted->gpu && piece->profile == wanted->profile
-            && piece->start == wanted->start)
+        if (partition->runner == BH_OPT_NOBODY && partition->tenant == tenant
+            && partition->gpu == wanted->gpu && partition->profile == wanted->profile
+            && partition->start == wanted->start)
             return true;
     }
     return false;
@@ -285,7 +285,7 @@ nodes_of(const struct bh_opt_site *site, const struct bh_opt_plan *plan)
     uint32_t nodes = 0;
 
     for (uint32_t i = 0; i < plan->count; i++)
-        nodes |= 1u << site->gpus[plan->pieces[i].gpu].node;
+        nodes |= 1u << site->gpus[plan->partitions[i].gpu].node;
     return (uint32_t)__builtin_popcount(nodes);
 }
 
@@ -294,14 +294,14 @@ static int64_t
 whole_cost(const struct bh_opt_site *site, const struct bh_opt_want *want,
            const struct bh_opt_plan *plan)
 {
-    uint32_t pieces[BH_OPT_NODES] = { 0 };
+    uint32_t partitions[BH_OPT_NODES] = { 0 };
     int64_t cost = 0;
 
     for (uint32_t i = 0; i < plan->count; i++)
-        pieces[site->gpus[plan->pieces[i].gpu].node]++;
+        partitions[site->gpus[plan->partitions[i].gpu].node]++;
     for (uint32_t node = 0; node < BH_OPT_NODES; node++)
-        cost += site->whole_costs[site->gpus[plan->pieces[0].gpu].model][node]
-                                 [pieces[node] / want->count];
+        cost += site->whole_costs[site->gpus[plan->partitions[0].gpu].model][node]
+                                 [partitions[node] / want->count];
     return cost;
 }
 
@@ -317,20 +317,20 @@ bh_optimum_score(const struct bh_opt_site *site, const struct bh_opt_want *want,
 
         for (uint32_t i = 0; i < plan->count; i++)
             touched = touched
-                      || (plan->pieces[i].gpu == gpu /* whole GPUs are alike */
-                          && plan->pieces[i].profile != BH_PROFILE_WHOLE.v);
+                      || (plan->partitions[i].gpu == gpu /* whole GPUs are alike */
+                          && plan->partitions[i].profile != BH_PROFILE_WHOLE.v);
         if (touched)
             score.growth += badness(site, gpu, plan) - badness(site, gpu, &nothing);
     }
     score.nodes = nodes_of(site, plan);
     score.parts = (uint32_t)bh_parts_equivalent(
-        bh_profile_parts((bh_profile_id){ plan->pieces[0].profile }));
-    if (plan->pieces[0].profile == BH_PROFILE_WHOLE.v) {
+        bh_profile_parts((bh_profile_id){ plan->partitions[0].profile }));
+    if (plan->partitions[0].profile == BH_PROFILE_WHOLE.v) {
         score.growth = whole_cost(site, want, plan);
-        score.node = site->gpus[plan->pieces[0].gpu].node;
+        score.node = site->gpus[plan->partitions[0].gpu].node;
     }
     for (uint32_t i = 0; i < plan->count; i++)
-        score.carve += !has_idle(site, want->tenant, &plan->pieces[i]);
+        score.carve += !has_idle(site, want->tenant, &plan->partitions[i]);
     return score;
 }
 
@@ -396,7 +396,7 @@ weigh(struct search *search)
     search->found = true;
 }
 
-/* Whether the next piece may stand there as far as nodes go: a member stands on one. */
+/* Whether the next partition may stand there as far as nodes go: a member stands on one. */
 static bool
 on_node(const struct search *search, uint32_t spot)
 {
@@ -404,10 +404,10 @@ on_node(const struct search *search, uint32_t spot)
     const struct bh_opt_gpu *gpus = search->site->gpus;
 
     return plan->count % search->want->count == 0
-           || gpus[search->spots[spot].gpu].node == gpus[plan->pieces[plan->count - 1].gpu].node;
+           || gpus[search->spots[spot].gpu].node == gpus[plan->partitions[plan->count - 1].gpu].node;
 }
 
-/* All ways to put the rest of the pieces on spots from `from` on.  Pieces are alike, so one
+/* All ways to put the rest of the partitions on spots from `from` on.  Pieces are alike, so one
  * order of them will do. */
 static void
 try_spots(struct search *search, uint32_t from)
@@ -423,7 +423,7 @@ try_spots(struct search *search, uint32_t from)
 
         if (!on_node(search, i))
             continue;
-        plan->pieces[plan->count++] = search->spots[i];
+        plan->partitions[plan->count++] = search->spots[i];
         pile_up(search->site, search->spots[i].gpu, search->gone, plan, &stack);
         if (stands(search->site, search->spots[i].gpu, &stack))
             try_spots(search, i + 1);
@@ -465,25 +465,25 @@ bh_optimum_illegal(const struct bh_opt_site *site, const struct bh_opt_want *wan
                    uint64_t gone, const struct bh_opt_plan *plan)
 {
     struct search search = { .site = site, .want = want, .gone = gone };
-    uint32_t first = plan->pieces[0].gpu, row;
+    uint32_t first = plan->partitions[0].gpu, row;
 
     if (plan->count != pieces_of(want))
         return "has too many pieces, or too few";
-    if (!row_of(want, site->gpus[first].model, plan->pieces[0].profile, &row))
+    if (!row_of(want, site->gpus[first].model, plan->partitions[0].profile, &row))
         return "is not what the SKU says";
     if (!row_allowed(&search, row))
         return "exceeds a limit, or is of too weak a grade";
     for (uint32_t i = 0; i < plan->count; i++) {
-        const struct bh_opt_piece *piece = &plan->pieces[i];
+        const struct bh_opt_piece *partition = &plan->partitions[i];
         struct stack stack;
 
-        if (site->gpus[piece->gpu].node
-            != site->gpus[plan->pieces[i / want->count * want->count].gpu].node)
+        if (site->gpus[partition->gpu].node
+            != site->gpus[plan->partitions[i / want->count * want->count].gpu].node)
             return "a member stands on two nodes";
-        if (piece->profile != want->rows[row].profile || !serves(&search, piece->gpu, row))
+        if (partition->profile != want->rows[row].profile || !serves(&search, partition->gpu, row))
             return "stands where it must not";
-        pile_up(site, piece->gpu, gone, plan, &stack);
-        if (!stands(site, piece->gpu, &stack))
+        pile_up(site, partition->gpu, gone, plan, &stack);
+        if (!stands(site, partition->gpu, &stack))
             return "does not fit on the GPU";
     }
     return NULL;

@@ -39,7 +39,7 @@ struct bh_opt_tenant {
 /* A job that runs. */
 struct bh_opt_runner {
     uint64_t job;
-    uint32_t tenant, principal, sku, pieces, priority; /* pieces: of all members */
+    uint32_t tenant, principal, sku, partitions, priority; /* partitions: of all members */
     enum bh_gpu_model model;
     uint64_t equivalent;
     uint64_t loses_ns; /* of its work when it is made to leave */
@@ -53,11 +53,11 @@ struct bh_opt_piece {
 };
 
 struct bh_opt_site {
-    uint32_t gpu_count, tenant_count, runner_count, piece_count;
+    uint32_t gpu_count, tenant_count, runner_count, partition_count;
     struct bh_opt_gpu gpus[BH_OPT_GPUS];
     struct bh_opt_tenant tenants[BH_OPT_TENANTS];
     struct bh_opt_runner runners[BH_OPT_RUNNERS];
-    struct bh_opt_piece pieces[BH_OPT_PIECES];
+    struct bh_opt_piece partitions[BH_OPT_PIECES];
     const struct bh_mig *figures[BH_GPU_MODELS]; /* NULL: judged by fragmentation */
     struct bh_mig_prices prices[BH_GPU_MODELS];
     /* What so many members take of a node's whole GPUs of a model costs jobs to come. */
@@ -75,15 +75,15 @@ struct bh_opt_want {
     struct { enum bh_gpu_model model; uint32_t profile; } rows[BH_OPT_ROWS];
 };
 
-/* Where it goes: all its pieces, member by member. */
+/* Where it goes: all its partitions, member by member. */
 struct bh_opt_plan {
     uint32_t count;
-    struct bh_opt_piece pieces[BH_JOB_COUNT_MAX];
+    struct bh_opt_piece partitions[BH_JOB_COUNT_MAX];
 };
 
 /* How good a plan is, by engine/place.h: few nodes; then, what it takes of the room's worth,
  * or, without prices, how much more the free part is broken up; then, of whole GPUs, the
- * first node; then, as few pieces as can be that must be carved.  The least way to keep the SKU
+ * first node; then, as few partitions as can be that must be carved.  The least way to keep the SKU
  * comes before what it takes.  Less is better. */
 struct bh_opt_score {
     uint32_t nodes, parts;

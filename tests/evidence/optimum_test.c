@@ -2,13 +2,13 @@
  * where all is quiet: one job is submitted, and
  *
  *   it is placed, if any legal place exists, and the place is legal;
- *   one piece goes where it takes least of what the room is worth, several not much worse,
+ *   one partition goes where it takes least of what the room is worth, several not much worse,
  *   the members of a gang on as few nodes as can be;
  *   if it is not placed, no legal place exists;
  *   if others are made to leave for it, the room they make is legal, and no cheaper set of
  *   them would do; if they are not, no set at all would do.
  *
- * Choosing piece by piece is not always best: how often several pieces, and victims, cost
+ * Choosing partition by partition is not always best: how often several partitions, and victims, cost
  * more than the least is counted, printed and bounded.
  *
  *   optimum_test [cases [seed]] */
@@ -33,7 +33,7 @@ struct tally {
 };
 
 struct small {
-    struct bh_story *story;
+    struct bh_fixture *fixture;
     uint64_t random;
     struct bh_opt_site site;
     struct bh_ev_sku skus[SKUS + 1];
@@ -64,7 +64,7 @@ add_gpus(struct small *small)
     uint32_t nodes = 1 + draw(small, BH_OPT_NODES), gpus = 1 + draw(small, 3);
 
     for (uint32_t i = 0; i < nodes; i++)
-        bh_story_node(small->story, i + 1, true);
+        bh_fixture_node(small->fixture, i + 1, true);
     for (uint32_t i = 0; i < nodes * gpus; i++) {
         struct bh_opt_gpu *gpu = &site->gpus[site->gpu_count++];
 
@@ -73,7 +73,7 @@ add_gpus(struct small *small)
         if (chance(small, 60))
             gpu->model = BH_GPU_H100_80GB;
         gpu->mig = chance(small, 92);
-        bh_story_gpu(small->story, (struct bh_ev_gpu){
+        bh_fixture_gpu(small->fixture, (struct bh_ev_gpu){
             .gpu = { gpu->id }, .node = { gpu->node + 1 }, .model = gpu->model,
             .managed = true, .mig_capable = gpu->mig });
     }
@@ -102,7 +102,7 @@ add_skus(struct small *small)
                 sku->models[k].profile =
                     bh_profile_find((enum bh_gpu_model)sku->models[k].model, names[k])->id.v;
         }
-        bh_story_must(small->story, &(struct bh_event){ .kind = BH_EV_SKU, .u.sku = *sku });
+        bh_fixture_must_send(small->fixture, &(struct bh_event){ .kind = BH_EV_SKU, .u.sku = *sku });
     }
 }
 
@@ -151,7 +151,7 @@ add_tenants(struct small *small)
         row->dedicated = tenant.dedicated_nodes = chance(small, 6);
         tenant.parent.v = parents[i] == BH_OPT_NOBODY ? 0 : parents[i] + 1;
         limit(small, row, &tenant);
-        bh_story_tenant(small->story, tenant);
+        bh_fixture_tenant(small->fixture, tenant);
     }
 }
 
@@ -185,7 +185,7 @@ some_job(struct small *small, bool running)
     uint32_t cursor = 0, seen = 0;
     uint64_t job = 0;
 
-    while (bh_view_next_job(small->story->engine, &cursor, &view)) {
+    while (bh_view_next_job(small->fixture->engine, &cursor, &view)) {
         if (view.state >= BH_JOB_COMPLETED || (view.state == BH_JOB_RUNNING) != running)
             continue;
         if (draw(small, ++seen) == 0)
@@ -200,7 +200,7 @@ settle(struct small *small)
 {
     uint32_t answers = 0;
 
-    while (bh_story_next(small->story, BH_OUTCOME_OK))
+    while (bh_fixture_answer_next(small->fixture, BH_OUTCOME_OK))
         assert_true(++answers < ANSWERS_MAX);
 }
 
@@ -211,7 +211,7 @@ let_be_quiet(struct small *small)
 
     settle(small);
     while ((job = some_job(small, false)) != 0) {
-        bh_story_cancel(small->story, job);
+        bh_fixture_cancel(small->fixture, job);
         settle(small);
     }
 }
@@ -222,13 +222,13 @@ live(struct small *small)
     for (uint32_t i = 0, steps = 4 + draw(small, 22); i < steps; i++) {
         uint64_t job = chance(small, 30) ? some_job(small, true) : 0;
 
-        small->story->now_ns += 1 + draw(small, 1000000000);
-        if (job && bh_story_job(small->story, job).gang > 1)
-            bh_story_cancel(small->story, job);
+        small->fixture->now_ns += 1 + draw(small, 1000000000);
+        if (job && bh_fixture_job(small->fixture, job).gang > 1)
+            bh_fixture_cancel(small->fixture, job);
         else if (job)
-            bh_story_exit(small->story, job, 0);
+            bh_fixture_exit_job(small->fixture, job, 0);
         else
-            (void)!bh_story_try(small->story, any_job(small, false));
+            (void)!bh_fixture_try_submit(small->fixture, any_job(small, false));
         settle(small);
     }
     let_be_quiet(small);
@@ -238,11 +238,11 @@ live(struct small *small)
         if (chance(small, 93))
             continue;
         gpu->open = false;
-        bh_story_gpu(small->story, (struct bh_ev_gpu){
+        bh_fixture_gpu(small->fixture, (struct bh_ev_gpu){
             .gpu = { gpu->id }, .node = { gpu->node + 1 }, .model = gpu->model,
             .managed = true, .cordoned = true, .mig_capable = gpu->mig });
     }
-    small->story->now_ns += 1000;
+    small->fixture->now_ns += 1000;
     let_be_quiet(small);
 }
 
@@ -256,37 +256,37 @@ loses_ns(const struct small *small, const struct bh_job_view *job)
     if (job->state != BH_JOB_RUNNING)
         return 0;
     return job->contract == BH_CONTRACT_CHECKPOINT ? 0 /* no job here has a grace */
-                                                   : small->story->now_ns - job->started_ns;
+                                                   : small->fixture->now_ns - job->started_ns;
 }
 
 static uint32_t
-runner_of(struct small *small, const struct bh_piece_view *piece)
+runner_of(struct small *small, const struct bh_partition_view *partition)
 {
     struct bh_opt_site *site = &small->site;
     struct bh_opt_runner *runner;
     struct bh_job_view job;
     uint32_t at = 0;
 
-    if (piece->state == BH_PIECE_IDLE)
+    if (partition->state == BH_PARTITION_IDLE)
         return BH_OPT_NOBODY;
-    while (at < site->runner_count && site->runners[at].job != piece->job.v)
+    while (at < site->runner_count && site->runners[at].job != partition->job.v)
         at++;
     assert_true(at < BH_OPT_RUNNERS);
     runner = &site->runners[at];
     if (at == site->runner_count) {
         site->runner_count++;
-        assert_true(bh_view_job(small->story->engine, piece->job, &job));
+        assert_true(bh_view_job(small->fixture->engine, partition->job, &job));
         *runner = (struct bh_opt_runner){
             .job = job.job.v, .tenant = job.tenant.v - 1, .principal = job.principal.v,
             .sku = job.sku.v, .priority = job.priority,
             .stays = job.contract == BH_CONTRACT_NEVER,
-            .model = site->gpus[piece->piece.gpu.v - 1].model,
+            .model = site->gpus[partition->partition.gpu.v - 1].model,
             .loses_ns = loses_ns(small, &job),
             .suspends = job.contract == BH_CONTRACT_SUSPEND };
     }
-    runner->pieces++;
+    runner->partitions++;
     runner->equivalent +=
-        bh_parts_equivalent(bh_profile_parts((bh_profile_id){ piece->piece.profile }));
+        bh_parts_equivalent(bh_profile_parts((bh_profile_id){ partition->partition.profile }));
     return at;
 }
 
@@ -301,7 +301,7 @@ price(struct small *small, enum bh_gpu_model model)
     struct bh_demand_view asked;
     struct bh_mig *figures;
 
-    if (!bh_view_demand(small->story->engine, model, &asked))
+    if (!bh_view_demand(small->fixture->engine, model, &asked))
         return;
     assert_true(bh_mig_size() <= sizeof memory[0]);
     figures = bh_mig_init(memory[model], model);
@@ -312,7 +312,7 @@ price(struct small *small, enum bh_gpu_model model)
             bh_mig_pool_add(figures, &pool, &occupancy);
     }
     for (uint32_t i = 0; i < bh_mig_shapes(figures); i++)
-        demand.weights[i] = 1 + asked.pieces[i];
+        demand.weights[i] = 1 + asked.partitions[i];
     bh_mig_price(figures, &demand, &pool, &site->prices[model]);
     site->figures[model] = figures;
 }
@@ -321,18 +321,18 @@ price(struct small *small, enum bh_gpu_model model)
 static void
 cost_whole_ones(struct small *small, const struct bh_opt_want *want)
 {
-    struct bh_engine *engine = small->story->engine;
+    struct bh_engine *engine = small->fixture->engine;
 
-    bh_stock_catch_up(engine);
+    bh_node_index_update(engine);
     for (uint32_t model = 1; model < BH_GPU_MODELS; model++)
         for (uint32_t node = 0; node < BH_OPT_NODES; node++)
             for (uint32_t members = 1; members * want->count <= BH_OPT_GPUS; members++) {
-                struct bh_stock_want whole = { .gpus = members * want->count,
+                struct bh_node_request whole = { .gpus = members * want->count,
                                                .models = UINT64_C(1) << model };
                 uint32_t slot = node_find(engine, node + 1);
 
                 small->site.whole_costs[model][node][members] =
-                    slot ? bh_stock_cost(engine, slot, &whole) : 0;
+                    slot ? bh_node_index_cost(engine, slot, &whole) : 0;
             }
 }
 
@@ -340,15 +340,15 @@ static void
 look(struct small *small)
 {
     struct bh_opt_site *site = &small->site;
-    struct bh_piece_view piece;
+    struct bh_partition_view partition;
     uint32_t cursor = 0;
 
-    while (bh_view_next_piece(small->story->engine, &cursor, &piece)) {
-        assert_true(site->piece_count < BH_OPT_PIECES);
-        assert_true(piece.state == BH_PIECE_LEASED || piece.state == BH_PIECE_IDLE);
-        site->pieces[site->piece_count++] = (struct bh_opt_piece){
-            piece.piece.gpu.v - 1, piece.piece.profile, piece.piece.start,
-            runner_of(small, &piece), piece.tenant.v - 1 };
+    while (bh_view_next_partition(small->fixture->engine, &cursor, &partition)) {
+        assert_true(site->partition_count < BH_OPT_PIECES);
+        assert_true(partition.state == BH_PARTITION_LEASED || partition.state == BH_PARTITION_IDLE);
+        site->partitions[site->partition_count++] = (struct bh_opt_piece){
+            partition.partition.gpu.v - 1, partition.partition.profile, partition.partition.start,
+            runner_of(small, &partition), partition.tenant.v - 1 };
     }
 }
 
@@ -357,7 +357,7 @@ look(struct small *small)
 static bool
 is_form_allowed(const struct small *small, const struct bh_ev_submit *job, uint32_t row)
 {
-    const struct bh_engine *engine = small->story->engine;
+    const struct bh_engine *engine = small->fixture->engine;
 
     return bh_gpu_form_allows(engine, tenant_find(engine, job->tenant.v),
                               sku_at(engine, sku_find(engine, job->sku.v)), row);
@@ -385,19 +385,19 @@ want_of(const struct small *small, const struct bh_ev_submit *job)
 static struct bh_opt_plan
 plan_of(const struct small *small, uint32_t *ret_decisions)
 {
-    const struct bh_step *step = &small->story->step;
+    const struct bh_step *step = &small->fixture->step;
     struct bh_opt_plan plan = { .count = 0 };
     uint32_t at = 0;
 
     for (; at < step->decision_count && step->decisions[at].kind == step->decisions[0].kind;
          at++)
-        for (uint32_t i = 0; i < step->decisions[at].piece_count; i++) {
-            const struct bh_piece *piece = &step->decisions[at].pieces[i];
+        for (uint32_t i = 0; i < step->decisions[at].partition_count; i++) {
+            const struct bh_partition *partition = &step->decisions[at].partitions[i];
 
-            assert_true(plan.count < BH_COUNT(plan.pieces));
+            assert_true(plan.count < BH_COUNT(plan.partitions));
             assert_true(bh_same(step->decisions[at].job, step->decisions[0].job));
-            plan.pieces[plan.count++] = (struct bh_opt_piece){
-                .gpu = piece->gpu.v - 1, .profile = piece->profile, .start = piece->start };
+            plan.partitions[plan.count++] = (struct bh_opt_piece){
+                .gpu = partition->gpu.v - 1, .profile = partition->profile, .start = partition->start };
         }
     *ret_decisions = at;
     return plan;
@@ -407,7 +407,7 @@ plan_of(const struct small *small, uint32_t *ret_decisions)
 static uint64_t
 victims_of(const struct small *small, uint32_t from)
 {
-    const struct bh_step *step = &small->story->step;
+    const struct bh_step *step = &small->fixture->step;
     uint64_t gone = 0;
 
     for (uint32_t i = from; i < step->decision_count; i++) {
@@ -436,16 +436,16 @@ blame(const struct small *small, const struct bh_opt_want *want, const char *wha
     for (uint32_t i = 0; i < small->site.tenant_count; i++)
         if (small->site.tenants[i].dedicated)
             fprintf(stderr, "#   tenant %u has nodes of its own\n", i + 1);
-    for (uint32_t i = 0; i < small->site.piece_count; i++) {
-        const struct bh_opt_piece *piece = &small->site.pieces[i];
-        const struct bh_profile *profile = bh_profile_get((bh_profile_id){ piece->profile });
+    for (uint32_t i = 0; i < small->site.partition_count; i++) {
+        const struct bh_opt_piece *partition = &small->site.partitions[i];
+        const struct bh_profile *profile = bh_profile_get((bh_profile_id){ partition->profile });
 
         fprintf(stderr, "#   node %u gpu %u %s at %u: job %lld of tenant %u\n",
-                small->site.gpus[piece->gpu].node + 1, piece->gpu + 1,
-                profile ? profile->name : "whole", piece->start,
-                piece->runner == BH_OPT_NOBODY
-                    ? -1 : (long long)small->site.runners[piece->runner].job,
-                piece->tenant + 1);
+                small->site.gpus[partition->gpu].node + 1, partition->gpu + 1,
+                profile ? profile->name : "whole", partition->start,
+                partition->runner == BH_OPT_NOBODY
+                    ? -1 : (long long)small->site.runners[partition->runner].job,
+                partition->tenant + 1);
     }
 }
 
@@ -466,7 +466,7 @@ compare_place(struct small *small, const struct bh_opt_want *want)
     const char *wrong = bh_optimum_illegal(&small->site, want, 0, &plan);
 
     must(small, want, !wrong, wrong);
-    must(small, want, decisions == small->story->step.decision_count, "more than a place");
+    must(small, want, decisions == small->fixture->step.decision_count, "more than a place");
     assert_true(bh_optimum_find(&small->site, want, 0, &best));
     score = bh_optimum_score(&small->site, want, &plan);
     least = bh_optimum_score(&small->site, want, &best);
@@ -544,21 +544,21 @@ compare(struct small *small)
 {
     struct bh_ev_submit job = any_job(small, true);
     struct bh_opt_want want = want_of(small, &job);
-    const struct bh_step *step = &small->story->step;
+    const struct bh_step *step = &small->fixture->step;
 
     look(small);
     small->tally.cases++;
     job.hold = true; /* it counts as asked for before it is placed */
-    if (bh_story_try(small->story, job) != BH_OK) {
+    if (bh_fixture_try_submit(small->fixture, job) != BH_OK) {
         must(small, &want, !bh_optimum_find(&small->site, &want, 0, NULL),
              "refused, though there is room");
         small->tally.refused++;
         return;
     }
     cost_whole_ones(small, &want);
-    bh_story_must(small->story, &(struct bh_event){ .kind = BH_EV_RELEASE,
-                                                    .u.job = { { small->story->next_job - 1 } } });
-    bh_story_check(small->story);
+    bh_fixture_must_send(small->fixture, &(struct bh_event){ .kind = BH_EV_RELEASE,
+                                                    .u.job = { { small->fixture->next_job - 1 } } });
+    bh_fixture_check(small->fixture);
     for (uint32_t model = 1; model < BH_GPU_MODELS; model++)
         price(small, (enum bh_gpu_model)model); /* the job itself was asked for, too */
     if (step->decision_count == 0 || step->decisions[0].kind == BH_DO_RESERVE) {
@@ -579,14 +579,14 @@ try_case(struct small *small)
         .partitions = 256, .classes = 64, .metered = 16 };
 
     memset(&small->site, 0, sizeof(small->site));
-    small->story = bh_story_open_with(&caps);
-    small->story->quick = true;
+    small->fixture = bh_fixture_open_with(&caps);
+    small->fixture->quick = true;
     add_gpus(small);
     add_skus(small);
     add_tenants(small);
     live(small);
     compare(small);
-    bh_story_close(small->story);
+    bh_fixture_close(small->fixture);
 }
 
 static void

@@ -97,11 +97,11 @@ bh_play_digest(const struct bh_engine *engine)
 }
 
 static uint64_t
-mix_piece(uint64_t hash, const struct bh_piece *piece)
+mix_piece(uint64_t hash, const struct bh_partition *partition)
 {
-    hash = mixed(hash, piece->partition.v);
-    hash = mixed(hash, (uint64_t)piece->gpu.v << 32 | piece->profile);
-    return mixed(hash, (uint64_t)piece->start << 1 | piece->carve);
+    hash = mixed(hash, partition->partition.v);
+    hash = mixed(hash, (uint64_t)partition->gpu.v << 32 | partition->profile);
+    return mixed(hash, (uint64_t)partition->start << 1 | partition->carve);
 }
 
 static uint64_t
@@ -112,8 +112,8 @@ mix_decision(uint64_t hash, const struct bh_decision *decision)
     hash = mixed(hash, decision->lease.v);
     hash = mixed(hash, decision->for_job.v);
     hash = mixed(hash, decision->member);
-    for (uint32_t i = 0; i < decision->piece_count; i++)
-        hash = mix_piece(hash, &decision->pieces[i]);
+    for (uint32_t i = 0; i < decision->partition_count; i++)
+        hash = mix_piece(hash, &decision->partitions[i]);
     return hash;
 }
 
@@ -127,7 +127,7 @@ mix_effect(uint64_t hash, const struct bh_effect *effect)
     hash = mixed(hash, effect->grace_ns);
     hash = mixed(hash, (uint64_t)effect->state << 32 | effect->cause);
     hash = mixed(hash, (uint32_t)effect->exit_status);
-    return mix_piece(hash, &effect->piece);
+    return mix_piece(hash, &effect->partition);
 }
 
 static uint64_t
@@ -372,12 +372,12 @@ remove_tenant(struct bh_play *play, struct bh_event *event)
 static void
 lose_piece(struct bh_play *play, struct bh_event *event)
 {
-    uint64_t known = play->piece_count < BH_PLAY_PIECES ? play->piece_count : BH_PLAY_PIECES;
+    uint64_t known = play->partition_count < BH_PLAY_PIECES ? play->partition_count : BH_PLAY_PIECES;
 
     if (known == 0)
         return;
-    event->kind = BH_EV_PIECE_GONE;
-    event->u.piece.partition.v = play->pieces[draw(play, (uint32_t)known)];
+    event->kind = BH_EV_PARTITION_GONE;
+    event->u.partition.partition.v = play->partitions[draw(play, (uint32_t)known)];
 }
 
 static void
@@ -402,18 +402,18 @@ change_settings(struct bh_play *play, struct bh_event *event)
 static void
 foresee(struct bh_play *play, struct bh_event *event)
 {
-    struct bh_ev_outlook *outlook = &event->u.outlook;
+    struct bh_ev_advice *advice = &event->u.advice;
     uint32_t count;
     const struct bh_profile *first = bh_profile_first(BH_GPU_H100_80GB, &count);
 
-    event->kind = BH_EV_OUTLOOK;
-    outlook->of = (enum bh_outlook_of)draw(play, BH_OUTLOOKS);
-    outlook->tenant.v = play->tenant_ids[draw(play, BH_PLAY_TENANTS)];
-    outlook->expected = chance(play, 30) ? 0 : draw(play, 12600);
-    outlook->node.v = 1 + draw(play, 4);
-    outlook->hot = chance(play, 50);
-    outlook->profile = first[draw(play, count)].id.v;
-    outlook->ready = draw(play, 4);
+    event->kind = BH_EV_ADVICE;
+    advice->of = (enum bh_advice_of)draw(play, BH_ADVICE_OFS);
+    advice->tenant.v = play->tenant_ids[draw(play, BH_PLAY_TENANTS)];
+    advice->expected = chance(play, 30) ? 0 : draw(play, 12600);
+    advice->node.v = 1 + draw(play, 4);
+    advice->hot = chance(play, 50);
+    advice->profile = first[draw(play, count)].id.v;
+    advice->ready = draw(play, 4);
 }
 
 /* The present plan of moves, or a tick where there is none. */
@@ -450,7 +450,7 @@ tell_nonsense(struct bh_play *play, struct bh_event *event)
 
     event->kind = kinds[draw(play, BH_COUNT(kinds))];
     if (event->kind == BH_EV_CARVED || event->kind == BH_EV_DESTROYED)
-        event->u.piece.partition.v = draw(play, 4000);
+        event->u.partition.partition.v = draw(play, 4000);
     else if (event->kind == BH_EV_ENDED)
         event->u.ended.lease.v = draw(play, 4000);
     else if (event->kind == BH_EV_CANCEL || event->kind == BH_EV_RELEASE)
@@ -497,9 +497,9 @@ answer_some(struct bh_play *play, struct bh_event *event)
         event->u.ended = (struct bh_ev_ended){ .lease = effect.lease, .exit_status = 15,
                                                .cause = BH_END_SIGNALLED };
     else if (effect.kind == BH_FX_CARVE || effect.kind == BH_FX_DESTROY)
-        event->u.piece = (struct bh_ev_piece){ effect.piece.partition, outcome, 0 };
+        event->u.partition = (struct bh_ev_partition){ effect.partition.partition, outcome, 0 };
     else if (event->kind == BH_EV_SERVICED)
-        event->u.serviced = (struct bh_ev_serviced){ effect.piece.gpu, outcome, 0 };
+        event->u.serviced = (struct bh_ev_serviced){ effect.partition.gpu, outcome, 0 };
     else
         event->u.lease = (struct bh_ev_lease){ effect.lease, outcome, 0 };
 }
@@ -510,14 +510,14 @@ static void
 worsen(struct bh_play *play, const struct bh_engine *engine, struct bh_event *event)
 {
     struct bh_ev_health *fault = &event->u.health;
-    struct bh_piece_view piece;
+    struct bh_partition_view partition;
     uint32_t cursor = 0, skip = draw(play, 12);
 
     event->kind = BH_EV_HEALTH;
     fault->gpu.v = 1 + draw(play, BH_PLAY_GPUS);
-    while (bh_view_next_piece(engine, &cursor, &piece) && skip-- > 0) {
-        fault->gpu = piece.piece.gpu;
-        fault->partition = piece.piece.partition;
+    while (bh_view_next_partition(engine, &cursor, &partition) && skip-- > 0) {
+        fault->gpu = partition.partition.gpu;
+        fault->partition = partition.partition.partition;
     }
     fault->ends = (enum bh_fault_ends)draw(play, fault->partition.v ? BH_FAULT_ENDS : 1);
     fault->then = (enum bh_fault_then)draw(play, BH_FAULT_THENS);
@@ -548,16 +548,16 @@ check(struct bh_play *play, struct bh_event *event)
 static void
 declare(struct bh_play *play, const struct bh_engine *engine, struct bh_event *event)
 {
-    struct bh_ev_standing *standing = &event->u.standing;
+    struct bh_ev_layout *gpu_layout = &event->u.gpu_layout;
     const struct bh_profile *profile = bh_profile_find(BH_GPU_H100_80GB, "1g.10gb");
 
-    event->kind = BH_EV_STANDING;
-    standing->gpu.v = 1 + draw(play, BH_PLAY_GPUS);
-    standing->apply = bh_view_applied(engine) + 1;
-    standing->mode = (enum bh_standing_mode)draw(play, BH_STANDING_MODES);
-    if (standing->mode != BH_STANDING_NOT_SAID)
-        standing->pieces[standing->piece_count++] =
-            (struct bh_standing_piece){ profile->id.v, draw(play, 7) };
+    event->kind = BH_EV_LAYOUT;
+    gpu_layout->gpu.v = 1 + draw(play, BH_PLAY_GPUS);
+    gpu_layout->apply = bh_view_applied(engine) + 1;
+    gpu_layout->mode = (enum bh_layout_mode)draw(play, BH_LAYOUT_MODES);
+    if (gpu_layout->mode != BH_LAYOUT_UNDECLARED)
+        gpu_layout->partitions[gpu_layout->partition_count++] =
+            (struct bh_ev_layout_partition){ profile->id.v, draw(play, 7) };
 }
 
 static void
@@ -673,7 +673,7 @@ learn_effect(struct bh_play *play, const struct bh_effect *effect)
         return;
     }
     if (effect->kind == BH_FX_CARVE)
-        play->pieces[play->piece_count++ % BH_PLAY_PIECES] = effect->piece.partition.v;
+        play->partitions[play->partition_count++ % BH_PLAY_PIECES] = effect->partition.partition.v;
     if (effect->kind == BH_FX_START && job)
         job->lease = effect->lease.v;
     if (job)

@@ -26,7 +26,7 @@ struct bh_play {
     struct bh_ev_gpu gpus[BH_PLAY_GPUS];
     uint32_t job_count;
     struct bh_play_job jobs[BH_PLAY_JOBS];
-    uint64_t piece_count, pieces[BH_PLAY_PIECES]; /* those carved last */
+    uint64_t partition_count, partitions[BH_PLAY_PIECES]; /* those carved last */
     uint32_t waiting_count;
     struct bh_effect waiting[BH_PLAY_WAITING];    /* not yet answered by a node */
     /* what was seen */

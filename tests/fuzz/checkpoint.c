@@ -67,7 +67,7 @@ parse_key(const char *text)
 {
     struct bh_note_key key;
     struct bh_err err = { 0 };
-    char again[BH_NOTE_VKEY_MAX];
+    char again[BH_NODE_RECORD_VKEY_MAX];
     struct bh_buf out;
 
     if (bh_note_key_parse(&crypto, text, &key, &err) != BH_OK)

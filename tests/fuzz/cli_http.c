@@ -1,7 +1,7 @@
-/* What a server may send to the CLI: no reply does harm, and in which pieces it comes changes
+/* What a server may send to the CLI: no reply does harm, and in which partitions it comes changes
  * nothing of what is made of it.
  *
- * The first byte says how large the pieces are. */
+ * The first byte says how large the partitions are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct outcome {
     bh_rc rc;
 };
 
-static struct outcome whole, pieces;
+static struct outcome whole, partitions;
 
 static bool
 take(void *self, const char *bytes, size_t length)
@@ -53,13 +53,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1 || size > BODY_MAX)
         return 0;
     parse(&whole, (const char *)data + 1, size - 1, size);
-    parse(&pieces, (const char *)data + 1, size - 1, (size_t)data[0] + 1);
-    BH_ASSERT(whole.rc == pieces.rc);
-    BH_ASSERT(whole.parser.status == pieces.parser.status);
-    BH_ASSERT(whole.parser.retry_after_s == pieces.parser.retry_after_s);
-    BH_ASSERT(strcmp(whole.parser.challenge, pieces.parser.challenge) == 0);
-    BH_ASSERT(strcmp(whole.parser.content_type, pieces.parser.content_type) == 0);
-    BH_ASSERT(whole.length == pieces.length
-              && memcmp(whole.body, pieces.body, whole.length) == 0);
+    parse(&partitions, (const char *)data + 1, size - 1, (size_t)data[0] + 1);
+    BH_ASSERT(whole.rc == partitions.rc);
+    BH_ASSERT(whole.parser.status == partitions.parser.status);
+    BH_ASSERT(whole.parser.retry_after_s == partitions.parser.retry_after_s);
+    BH_ASSERT(strcmp(whole.parser.challenge, partitions.parser.challenge) == 0);
+    BH_ASSERT(strcmp(whole.parser.content_type, partitions.parser.content_type) == 0);
+    BH_ASSERT(whole.length == partitions.length
+              && memcmp(whole.body, partitions.body, whole.length) == 0);
     return 0;
 }

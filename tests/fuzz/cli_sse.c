@@ -1,7 +1,7 @@
-/* Server-sent events as the CLI reads them: in which pieces they come changes nothing, and no
+/* Server-sent events as the CLI reads them: in which partitions they come changes nothing, and no
  * event is larger than the limit.
  *
- * The first byte says how large the pieces are. */
+ * The first byte says how large the partitions are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,17 +39,17 @@ parse(struct bh_buf *log, const char *bytes, size_t size, size_t step)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct bh_buf whole, pieces;
+    struct bh_buf whole, partitions;
 
     if (size < 1 || size > INPUT_MAX)
         return 0;
     bh_buf_init(&whole, 64 * INPUT_MAX);
-    bh_buf_init(&pieces, 64 * INPUT_MAX);
+    bh_buf_init(&partitions, 64 * INPUT_MAX);
     BH_ASSERT(parse(&whole, (const char *)data + 1, size - 1, size)
-              == parse(&pieces, (const char *)data + 1, size - 1, (size_t)data[0] + 1));
-    BH_ASSERT(whole.length == pieces.length
-              && (whole.length == 0 || memcmp(whole.bytes, pieces.bytes, whole.length) == 0));
+              == parse(&partitions, (const char *)data + 1, size - 1, (size_t)data[0] + 1));
+    BH_ASSERT(whole.length == partitions.length
+              && (whole.length == 0 || memcmp(whole.bytes, partitions.bytes, whole.length) == 0));
     bh_buf_fini(&whole);
-    bh_buf_fini(&pieces);
+    bh_buf_fini(&partitions);
     return 0;
 }

@@ -139,10 +139,10 @@ static void
 foresee(struct fuzz *fuzz)
 {
     struct tape *tape = &fuzz->tape;
-    struct bh_event event = { .kind = BH_EV_OUTLOOK };
+    struct bh_event event = { .kind = BH_EV_ADVICE };
 
-    event.u.outlook = (struct bh_ev_outlook){
-        .of = (enum bh_outlook_of)pick(tape, BH_OUTLOOKS + 1),
+    event.u.advice = (struct bh_ev_advice){
+        .of = (enum bh_advice_of)pick(tape, BH_ADVICE_OFS + 1),
         .tenant = { pick(tape, TENANTS + 1) }, .expected = pick(tape, 9) * 1050,
         .node = { pick(tape, 4) }, .hot = pick(tape, 2) == 1,
         .profile = pick(tape, 140), .ready = pick(tape, 4) };
@@ -227,7 +227,7 @@ set_gpu(struct fuzz *fuzz)
         .gpu = { id }, .node = { flags & 128 ? flags % 5 : 1 + id % 2 },
         .model = id % 3 ? BH_GPU_H100_80GB : BH_GPU_A30_24GB, .managed = flags % 16 != 15,
         .cordoned = (flags >> 4 & 7) == 7, .fenced = (flags >> 4 & 7) == 6,
-        .share_limit = flags % 4 * BH_GPU_PARTS, .mig_capable = flags % 8 != 7, .lone_carve = id % 3 == 2, .layout = (enum bh_layout)(flags % (BH_LAYOUTS + 1)) };
+        .share_limit = flags % 4 * BH_GPU_PARTS, .mig_capable = flags % 8 != 7, .lone_carve = id % 3 == 2, .layout = (enum bh_pool_layout)(flags % (BH_POOL_LAYOUTS + 1)) };
     send(fuzz, &event);
 }
 
@@ -322,11 +322,11 @@ answer(struct fuzz *fuzz)
         event.u.ended = (struct bh_ev_ended){ .lease = effect->lease,
                                               .cause = (enum bh_end_cause)how };
     else if (effect->kind == BH_FX_CARVE || effect->kind == BH_FX_DESTROY)
-        event.u.piece = (struct bh_ev_piece){
-            effect->piece.partition, how % 4 == 3 ? BH_OUTCOME_FAILED : BH_OUTCOME_OK, 0 };
+        event.u.partition = (struct bh_ev_partition){
+            effect->partition.partition, how % 4 == 3 ? BH_OUTCOME_FAILED : BH_OUTCOME_OK, 0 };
     else if (event.kind == BH_EV_SERVICED)
         event.u.serviced = (struct bh_ev_serviced){
-            effect->piece.gpu, how % 4 == 3 ? BH_OUTCOME_FAILED : BH_OUTCOME_OK,
+            effect->partition.gpu, how % 4 == 3 ? BH_OUTCOME_FAILED : BH_OUTCOME_OK,
             how == 15 ? BH_UNAVAILABLE : BH_OK };
     else
         event.u.lease = (struct bh_ev_lease){
@@ -338,12 +338,12 @@ answer(struct fuzz *fuzz)
 static void
 report(struct fuzz *fuzz)
 {
-    static const uint8_t kinds[] = { BH_EV_CARVED,    BH_EV_DESTROYED, BH_EV_PIECE_GONE,
+    static const uint8_t kinds[] = { BH_EV_CARVED,    BH_EV_DESTROYED, BH_EV_PARTITION_GONE,
                                      BH_EV_STARTED,   BH_EV_SUSPENDED, BH_EV_RESUMED };
     struct bh_event event = { .kind = (enum bh_event_kind)kinds[pick(&fuzz->tape, BH_COUNT(kinds))] };
 
-    if (event.kind <= BH_EV_PIECE_GONE)
-        event.u.piece = (struct bh_ev_piece){ { pick(&fuzz->tape, 64) },
+    if (event.kind <= BH_EV_PARTITION_GONE)
+        event.u.partition = (struct bh_ev_partition){ { pick(&fuzz->tape, 64) },
                                               (enum bh_outcome_kind)pick(&fuzz->tape, 4), 0 };
     else
         event.u.lease = (struct bh_ev_lease){ { pick(&fuzz->tape, 64) },
@@ -393,7 +393,7 @@ static void
 move_jobs(struct fuzz *fuzz)
 {
     struct bh_event event = { .kind = BH_EV_MOVE };
-    struct bh_defrag_plan plan = { .move = { .move_count = 1, .place_count = 1 } };
+    struct bh_defrag_plan plan = { .move = { .move_count = 1, .placement_count = 1 } };
     struct bh_ev_move *move = &event.u.move;
     bool found = bh_defrag_find(fuzz->engine, &plan);
 
@@ -402,10 +402,10 @@ move_jobs(struct fuzz *fuzz)
     if (!found || pick(&fuzz->tape, 4) == 0) {
         move->moves[0].job.v = pick(&fuzz->tape, 128);
         move->moves[0].lease.v = pick(&fuzz->tape, 128);
-        move->places[0].gpu.v = pick(&fuzz->tape, 8);
-        move->places[0].start = pick(&fuzz->tape, 9);
+        move->placements[0].gpu.v = pick(&fuzz->tape, 8);
+        move->placements[0].start = pick(&fuzz->tape, 9);
         move->move_count = pick(&fuzz->tape, BH_MOVES_MAX + 2);
-        move->place_count = pick(&fuzz->tape, 4);
+        move->placement_count = pick(&fuzz->tape, 4);
     }
     send(fuzz, &event);
 }
@@ -414,17 +414,17 @@ move_jobs(struct fuzz *fuzz)
 static void
 declare(struct fuzz *fuzz)
 {
-    struct bh_event event = { .kind = BH_EV_STANDING };
-    struct bh_ev_standing *standing = &event.u.standing;
+    struct bh_event event = { .kind = BH_EV_LAYOUT };
+    struct bh_ev_layout *gpu_layout = &event.u.gpu_layout;
     uint32_t count;
     const struct bh_profile *first = bh_profile_first(BH_GPU_H100_80GB, &count);
 
-    standing->gpu.v = pick(&fuzz->tape, 8);
-    standing->mode = (enum bh_standing_mode)pick(&fuzz->tape, BH_STANDING_MODES + 1);
-    standing->apply = bh_view_applied(fuzz->engine) + pick(&fuzz->tape, 3);
-    standing->piece_count = pick(&fuzz->tape, BH_STANDING_MAX + 1);
-    for (uint32_t i = 0; i < standing->piece_count; i++)
-        standing->pieces[i] = (struct bh_standing_piece){
+    gpu_layout->gpu.v = pick(&fuzz->tape, 8);
+    gpu_layout->mode = (enum bh_layout_mode)pick(&fuzz->tape, BH_LAYOUT_MODES + 1);
+    gpu_layout->apply = bh_view_applied(fuzz->engine) + pick(&fuzz->tape, 3);
+    gpu_layout->partition_count = pick(&fuzz->tape, BH_LAYOUT_MAX + 1);
+    for (uint32_t i = 0; i < gpu_layout->partition_count; i++)
+        gpu_layout->partitions[i] = (struct bh_ev_layout_partition){
             first[pick(&fuzz->tape, count)].id.v, pick(&fuzz->tape, 9)
         };
     send(fuzz, &event);

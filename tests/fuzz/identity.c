@@ -106,10 +106,10 @@ read_form(const char *text, size_t length)
 static void
 read_discovery(const char *text, size_t length)
 {
-    struct bh_https_answer answer = { 200, text, length, 0 };
+    struct bh_https_response answer = { 200, text, length, 0 };
     struct bh_provider provider;
 
-    if (bh_provider_take(&answer, "https://op.example", false, &provider) != BH_FAULT_NONE)
+    if (bh_provider_receive(&answer, "https://op.example", false, &provider) != BH_FAULT_NONE)
         return;
     BH_ASSERT(strcmp(provider.issuer, "https://op.example") == 0);
     BH_ASSERT(bh_url_check(provider.token, false) && bh_url_check(provider.jwks, false));
@@ -122,18 +122,18 @@ read_answer(const char *text, size_t length)
 {
     BH_AUTO(bh_arena_free)
     struct bh_arena *arena = bh_arena_new(1 << 20);
-    struct bh_https_answer answer = { 200, text, length, 0 };
+    struct bh_https_response answer = { 200, text, length, 0 };
     struct bh_device_login login;
     struct bh_tokens tokens;
 
-    if (bh_tokens_take(&answer, true, arena, &tokens) == BH_FAULT_NONE)
+    if (bh_tokens_receive(&answer, true, arena, &tokens) == BH_FAULT_NONE)
         BH_ASSERT(tokens.access && tokens.id);
     if (bh_device_begin(&answer, false, 0, &login) == BH_FAULT_NONE)
         BH_ASSERT(bh_url_check(login.address, false) && login.interval_s > 0);
-    login = (struct bh_device_login) { .state = BH_DEVICE_WAITING, .interval_s = 5 };
+    login = (struct bh_device_login) { .state = BH_DEVICE_PENDING, .interval_s = 5 };
     answer.status = 400;
-    if (bh_device_take(&login, &answer, 0, arena, &tokens) == BH_FAULT_NONE)
-        BH_ASSERT(login.state == BH_DEVICE_WAITING && login.next_poll >= 5 * BH_NS_PER_S);
+    if (bh_device_receive(&login, &answer, 0, arena, &tokens) == BH_FAULT_NONE)
+        BH_ASSERT(login.state == BH_DEVICE_PENDING && login.next_poll >= 5 * BH_NS_PER_S);
 }
 
 /* What attempts are counted under is text, counts as itself, and is the name of a name. */

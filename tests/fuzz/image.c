@@ -1,4 +1,4 @@
-/* What a stranger's image is made of: documents, and a layer's archive fed in pieces.  The
+/* What a stranger's image is made of: documents, and a layer's archive fed in partitions.  The
  * first byte says which. */
 #include <string.h>
 
@@ -31,7 +31,7 @@ read_documents(char kind, struct bh_buf *text)
 
 /* However it is cut, the verdict is the same. */
 static bh_rc
-check_archive(const uint8_t *bytes, size_t length, size_t piece)
+check_archive(const uint8_t *bytes, size_t length, size_t partition)
 {
     static struct bh_tar tar;
     struct bh_tar_budget budget = { 1 << 20, 100 };
@@ -39,8 +39,8 @@ check_archive(const uint8_t *bytes, size_t length, size_t piece)
     bh_rc rc = BH_OK;
 
     bh_tar_init(&tar, &budget);
-    for (size_t at = 0; at < length && rc == BH_OK; at += piece)
-        rc = bh_tar_feed(&tar, bytes + at, length - at < piece ? length - at : piece, &err);
+    for (size_t at = 0; at < length && rc == BH_OK; at += partition)
+        rc = bh_tar_feed(&tar, bytes + at, length - at < partition ? length - at : partition, &err);
     return rc == BH_OK ? bh_tar_finish(&tar, &err) : rc;
 }
 

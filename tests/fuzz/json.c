@@ -11,11 +11,11 @@ static bh_rc
 recode(const char *text, size_t length, struct bh_buf *ret_json, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-    struct zoo zoo;
-    bh_rc rc = bh_json_decode(text, length, &zoo_fields, &zoo, arena, err);
+    struct sample sample;
+    bh_rc rc = bh_json_decode(text, length, &sample_fields, &sample, arena, err);
 
     if (rc == BH_OK)
-        bh_json_encode(ret_json, &zoo_fields, &zoo);
+        bh_json_encode(ret_json, &sample_fields, &sample);
     return rc;
 }
 

@@ -15,7 +15,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char end[] = "\r\n\r\n";
     struct bh_loopback door = { .fd = -1, .port = 8080, .state = STATE };
     char code[BH_LOOPBACK_CODE_MAX] = "", *text, *copy;
-    enum bh_visit visit;
+    enum bh_loopback_outcome outcome;
 
     if (size >= BH_LOOPBACK_REQUEST_MAX || memchr(data, '\0', size))
         return 0;
@@ -25,11 +25,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text + size, end, sizeof end);
     copy = strdup(text);
     BH_ASSERT(copy);
-    visit = bh_loopback_judge(&door, text, code);
-    BH_ASSERT(visit < BH_VISIT_LARGE && (visit == BH_VISIT_DONE) == (*code != '\0'));
-    if (visit == BH_VISIT_DONE || visit == BH_VISIT_NO)
+    outcome = bh_loopback_judge(&door, text, code);
+    BH_ASSERT(outcome < BH_LOOPBACK_LARGE && (outcome == BH_LOOPBACK_DONE) == (*code != '\0'));
+    if (outcome == BH_LOOPBACK_DONE || outcome == BH_LOOPBACK_NO)
         BH_ASSERT(strstr(copy, "state=" STATE) && strstr(copy, "127.0.0.1:8080"));
-    if (visit == BH_VISIT_DONE)
+    if (outcome == BH_LOOPBACK_DONE)
         BH_ASSERT(strstr(copy, code) && !strpbrk(code, "%&=+ \r\n"));
     free(copy);
     free(text);

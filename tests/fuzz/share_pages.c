@@ -66,7 +66,7 @@ seat_all(void)
 {
     for (uint32_t seat = 0; seat < SEATS; seat++)
         if (!bh_share_pages_owner(pages, seat).pid)
-            BH_ASSERT(bh_share_pages_seat(pages, owner_of(seat)) == (int)seat);
+            BH_ASSERT(bh_share_pages_assign(pages, owner_of(seat)) == (int)seat);
 }
 
 static void

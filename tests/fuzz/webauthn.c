@@ -33,7 +33,7 @@ begin(struct bh_webauthn *ceremony, enum bh_webauthn_kind kind)
 
 /* What was registered can be kept and is read again as the same. */
 static void
-take_creation(const struct bh_webauthn_answer *answer, struct bh_arena *arena)
+take_creation(const struct bh_webauthn_response *answer, struct bh_arena *arena)
 {
     struct bh_passkey passkey = { 0 }, again = { 0 };
     struct bh_webauthn ceremony;
@@ -55,7 +55,7 @@ take_creation(const struct bh_webauthn_answer *answer, struct bh_arena *arena)
 static void
 read_creation(const char *text, size_t length, struct bh_arena *arena)
 {
-    struct bh_webauthn_answer answer;
+    struct bh_webauthn_response answer;
 
     if (bh_webauthn_parse(text, length, BH_WEBAUTHN_CREATE, arena, &answer) ==
         BH_FAULT_NONE)
@@ -66,7 +66,7 @@ read_creation(const char *text, size_t length, struct bh_arena *arena)
 static void
 read_request(const char *text, size_t length, struct bh_arena *arena)
 {
-    struct bh_webauthn_answer answer;
+    struct bh_webauthn_response answer;
     struct bh_webauthn_proof proof;
     struct bh_webauthn_owner owner = { &site, &user, { NULL, 1 } };
     struct bh_webauthn ceremony;
@@ -95,7 +95,7 @@ read_authenticator(const char *bytes, size_t length, struct bh_arena *arena)
         "{\"type\":\"webauthn.create\",\"origin\":\"https://gpu.example\","
         "\"challenge\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"}";
     struct bh_buf texts[3];
-    struct bh_webauthn_answer answer = { 0 };
+    struct bh_webauthn_response answer = { 0 };
     size_t id_bytes = 0;
 
     for (size_t i = 0; i < BH_COUNT(texts); i++)
@@ -116,7 +116,7 @@ read_authenticator(const char *bytes, size_t length, struct bh_arena *arena)
 static void
 read_client(const char *bytes, size_t length, struct bh_arena *arena)
 {
-    struct bh_webauthn_answer answer = { .authenticator_data = "AA", .credential = "AA" };
+    struct bh_webauthn_response answer = { .authenticator_data = "AA", .credential = "AA" };
     struct bh_webauthn ceremony;
     struct bh_passkey passkey;
     struct bh_buf text;

@@ -26,7 +26,7 @@ static struct party {
 } party;
 
 static void
-ask(const struct bh_https_request *request, struct bh_https_answer *ret_answer)
+ask(const struct bh_https_request *request, struct bh_https_response *ret_answer)
 {
     party.mock.now = party.now;
     bh_mock_answer(&party.mock, request, ret_answer);
@@ -36,13 +36,13 @@ static enum bh_fault
 discover(void)
 {
     struct bh_https_request request;
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
     struct bh_err err;
 
     assert_int_equal(bh_provider_ask(BH_MOCK_ISSUER, false, party.arena, &request, &err),
                      BH_OK);
     ask(&request, &answer);
-    return bh_provider_take(&answer, BH_MOCK_ISSUER, false, &party.provider);
+    return bh_provider_receive(&answer, BH_MOCK_ISSUER, false, &party.provider);
 }
 
 static enum bh_fault
@@ -57,7 +57,7 @@ browse(void)
     bh_buf_init_fixed(&url, url_memory, sizeof url_memory);
     bh_buf_init_fixed(&query, query_memory, sizeof query_memory);
     bh_login_init(&party.login, random, party.now);
-    assert_int_equal(bh_login_begin(&party.provider, &client, &(struct bh_login_wish) { 0 },
+    assert_int_equal(bh_login_begin(&party.provider, &client, &(struct bh_login_request) { 0 },
                                     &party.login, &url),
                      BH_OK);
     bh_mock_browse(&party.mock, bh_buf_text(&url), &query);
@@ -68,12 +68,12 @@ static void
 fetch_keys(bool unknown_key)
 {
     struct bh_https_request request = { .url = party.provider.jwks };
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
 
     if (!bh_jwks_cache_due(&party.keys, unknown_key, party.now))
         return;
     ask(&request, &answer);
-    if (bh_jwks_cache_take(&party.keys, &answer, party.now) != BH_FAULT_NONE)
+    if (bh_jwks_cache_receive(&party.keys, &answer, party.now) != BH_FAULT_NONE)
         return;
 }
 
@@ -110,25 +110,25 @@ static enum bh_fault
 redeem(void)
 {
     struct bh_https_request request;
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
 
     assert_int_equal(
         bh_login_ask(&party.login, &party.provider, &client, party.arena, &request), BH_OK);
     ask(&request, &answer);
-    return bh_tokens_take(&answer, true, party.arena, &party.tokens);
+    return bh_tokens_receive(&answer, true, party.arena, &party.tokens);
 }
 
 static enum bh_fault
 refresh(const char *token)
 {
     struct bh_https_request request;
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
     enum bh_fault fault;
 
     assert_int_equal(bh_refresh_ask(&party.provider, &client, token, party.arena, &request),
                      BH_OK);
     ask(&request, &answer);
-    fault = bh_tokens_take(&answer, false, party.arena, &party.tokens);
+    fault = bh_tokens_receive(&answer, false, party.arena, &party.tokens);
     return fault == BH_FAULT_NONE && party.tokens.id ? verify("me") : fault;
 }
 

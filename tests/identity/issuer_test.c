@@ -29,7 +29,7 @@ static struct bh_mock mock;
 
 static bh_rc
 ask_mock(void *self, const struct bh_https_request *request, struct bh_arena *arena,
-         struct bh_https_answer *ret_answer, struct bh_err *err)
+         struct bh_https_response *ret_answer, struct bh_err *err)
 {
     mock.now = clock_ns;
     bh_mock_answer(&mock, request, ret_answer);
@@ -58,10 +58,10 @@ go(const char *bearer, const char **ret_query)
          .body = bearer ? "{\"again\":true,\"issuer\":\"corp\"}" : "{\"issuer\":\"corp\"}");
     if (s.status != 200)
         return "";
-    id = said(&s, "id");
+    id = accounts_fixture_text_of(&s, "id");
     bh_buf_init_fixed(&query, memory, sizeof memory);
     mock.code_used = false;
-    bh_mock_browse(&mock, said(&s, "address"), &query);
+    bh_mock_browse(&mock, accounts_fixture_text_of(&s, "address"), &query);
     *ret_query = bh_buf_text(&query);
     return id;
 }
@@ -71,7 +71,7 @@ come_back(const char *id, const char *query)
 {
     SEND(&s, BH_POST, body_of(&s, "/v1/sign-in/issuer/%s", id),
          .body = body_of(&s, "{\"query\":\"%s\"}", query));
-    return s.status == 201 ? said(&s, "session") : "";
+    return s.status == 201 ? accounts_fixture_text_of(&s, "session") : "";
 }
 
 static const char *
@@ -110,7 +110,7 @@ groups_of_the_issuer_bring_roles(void **state)
     session = sign_in();
     BH_CHECK_EQ("in", s.status, 201);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
-    BH_CHECK_STR("by a name of the issuer's", said(&s, "name"), "corp:me");
+    BH_CHECK_STR("by a name of the issuer's", accounts_fixture_text_of(&s, "name"), "corp:me");
     SEND(&s, BH_GET, "/v1/site", .bearer = session);
     BH_CHECK_EQ("an admin by a group", s.status, 200);
     mock.groups = "[\"other\",\"none\"]";
@@ -122,11 +122,11 @@ groups_of_the_issuer_bring_roles(void **state)
     mock.subject = "zoe-1";
     session = sign_in();
     SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
-    BH_CHECK_STR("whom the site file names", said(&s, "name"), "zoe");
+    BH_CHECK_STR("whom the site file names", accounts_fixture_text_of(&s, "name"), "zoe");
     mock.subject = "a b\\u00e9";
     sign_in();
-    BH_CHECK("a subject that is no name", strncmp(said(&s, "name"), "corp:~", 6) == 0);
-    close_site(&s);
+    BH_CHECK("a subject that is no name", strncmp(accounts_fixture_text_of(&s, "name"), "corp:~", 6) == 0);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -152,7 +152,7 @@ no_lie_signs_anybody_in(void **state)
                 first = strdup(s.text);
             BH_CHECK_STR(name, s.text, first);
         }
-        close_site(&s);
+        accounts_fixture_close_site(&s);
     }
     free((char *)(uintptr_t)first);
     BH_CHECK_DONE();
@@ -182,7 +182,7 @@ an_answer_counts_once_and_for_its_browser(void **state)
     clock_ns += 601 * BH_NS_PER_S;
     come_back(id, query);
     BH_CHECK_EQ("too late", s.status, 404);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -204,7 +204,7 @@ a_provider_may_be_down(void **state)
     clock_ns += 31 * BH_NS_PER_S;
     sign_in();
     BH_CHECK_EQ("with other keys", s.status, 201);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -219,28 +219,28 @@ who_loses_a_group_is_out(void **state)
     SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
     clock_ns += 601 * BH_NS_PER_S;
     mock.down = true;
-    bh_people_tend(s.people);
+    bh_accounts_maintain(s.accounts);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
     BH_CHECK_EQ("a provider that is down ends nothing", s.status, 200);
     clock_ns += 61 * BH_NS_PER_S;
     mock.down = false;
-    bh_people_tend(s.people);
+    bh_accounts_maintain(s.accounts);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
     BH_CHECK_EQ("nothing was lost", s.status, 200);
     clock_ns += 601 * BH_NS_PER_S;
     mock.groups = "[\"other\"]";
-    bh_people_tend(s.people);
+    bh_accounts_maintain(s.accounts);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = session);
     BH_CHECK_EQ("a group was", s.status, 401);
     other = sign_in();
     BH_CHECK_EQ("he may come in again", s.status, 201);
     mock.revoked = true;
     clock_ns += 601 * BH_NS_PER_S;
-    bh_people_tend(s.people);
+    bh_accounts_maintain(s.accounts);
     SEND(&s, BH_GET, "/v1/whoami", .bearer = other);
     BH_CHECK_EQ("the provider refuses him", s.status, 401);
     BH_CHECK_EQ("none is left", sessions(), 0);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -251,9 +251,9 @@ no_second_factor_opens_nothing(void **state)
     const char *session;
 
     begin();
-    assert_int_equal(apply(&s.f, weaker_site), BH_OK);
+    assert_int_equal(fixture_apply(&s.f, weaker_site), BH_OK);
     session = sign_in();
-    BH_CHECK_STR("a password alone", said(&s, "level"), "none");
+    BH_CHECK_STR("a password alone", accounts_fixture_text_of(&s, "level"), "none");
     SEND(&s, BH_GET, "/v1/site", .bearer = session);
     BH_CHECK_EQ("nothing", s.status, 403);
     SEND(&s, BH_GET, "/v1/account", .bearer = session);
@@ -262,7 +262,7 @@ no_second_factor_opens_nothing(void **state)
     session = sign_in();
     SEND(&s, BH_GET, "/v1/site", .bearer = session);
     BH_CHECK_EQ("with a code", s.status, 200);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -275,7 +275,7 @@ the_provider_says_what_was_shown(void **state)
     begin();
     mock.amr = "[\"pwd\",\"hwk\"]";
     session = sign_in();
-    BH_CHECK_STR("a key", said(&s, "level"), "code");
+    BH_CHECK_STR("a key", accounts_fixture_text_of(&s, "level"), "code");
     SEND(&s, BH_GET, "/v1/accounts", .bearer = session);
     BH_CHECK_EQ("just now", s.status, 200);
     clock_ns += 301 * BH_NS_PER_S;
@@ -297,7 +297,7 @@ the_provider_says_what_was_shown(void **state)
         come_back(id, query);
         BH_CHECK_EQ("by somebody else", s.status, 401);
     }
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -323,7 +323,7 @@ guessers_hold_up_nobody_of_the_issuer(void **state)
     mock.subject = "zoe-1";
     sign_in();
     BH_CHECK_EQ("whom the site file names", s.status, 201);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -355,7 +355,7 @@ the_provider_signs_people_out(void **state)
     BH_CHECK_EQ("once", s.status, 400);
     SEND(&s, BH_POST, "/v1/sign-in/logout/other", .body = "{\"logout_token\":\"x\"}");
     BH_CHECK_EQ("of no issuer", s.status, 404);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 
@@ -373,7 +373,7 @@ a_command_line_comes_in_through_a_browser(void **state)
     SEND(&s, BH_POST, "/v1/sign-in/grant", .bearer = session,
          .body = body_of(&s, "{\"challenge\":\"%s\",\"host\":\"laptop\"}", challenge));
     BH_CHECK_EQ("granted", s.status, 200);
-    code = said(&s, "code");
+    code = accounts_fixture_text_of(&s, "code");
     SEND(&s, BH_POST, "/v1/sign-in/code", .body = body_of(&s,
          "{\"code\":\"%s\",\"verifier\":\"wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww\"}", code));
     BH_CHECK_EQ("another's verifier", s.status, 401);
@@ -382,16 +382,16 @@ a_command_line_comes_in_through_a_browser(void **state)
     BH_CHECK_EQ("which used it up", s.status, 401);
     SEND(&s, BH_POST, "/v1/sign-in/grant", .bearer = session,
          .body = body_of(&s, "{\"challenge\":\"%s\",\"host\":\"laptop\"}", challenge));
-    code = said(&s, "code");
+    code = accounts_fixture_text_of(&s, "code");
     for (int i = 0; i < STRANGERS; i++) {
         SEND(&s, BH_POST, "/v1/sign-in/issuer", .body = "{\"issuer\":\"corp\"}");
     }
     SEND(&s, BH_POST, "/v1/sign-in/code", .body = body_of(&s,
          "{\"code\":\"%s\",\"verifier\":\"%s\"}", code, verifier));
     BH_CHECK_EQ("in, whatever strangers begin", s.status, 201);
-    SEND(&s, BH_GET, "/v1/site", .bearer = said(&s, "session"));
+    SEND(&s, BH_GET, "/v1/site", .bearer = accounts_fixture_text_of(&s, "session"));
     BH_CHECK_EQ("with the same groups", s.status, 200);
-    close_site(&s);
+    accounts_fixture_close_site(&s);
     BH_CHECK_DONE();
 }
 

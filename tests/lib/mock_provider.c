@@ -199,7 +199,7 @@ write_tokens(struct bh_mock *mock, const char *body, struct bh_buf *out)
 
 void
 bh_mock_answer(struct bh_mock *mock, const struct bh_https_request *request,
-               struct bh_https_answer *ret_answer)
+               struct bh_https_response *ret_answer)
 {
     uint32_t status = 404;
     struct bh_buf out;
@@ -216,5 +216,5 @@ bh_mock_answer(struct bh_mock *mock, const struct bh_https_request *request,
         status = write_tokens(mock, request->body, &out);
     text = bh_buf_text(&out);
     BH_ASSERT(text);
-    *ret_answer = (struct bh_https_answer) { status, text, strlen(text), 0 };
+    *ret_answer = (struct bh_https_response) { status, text, strlen(text), 0 };
 }

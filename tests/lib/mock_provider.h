@@ -53,6 +53,6 @@ void bh_mock_browse(struct bh_mock *mock, const char *url, struct bh_buf *query)
 
 /* Answer a request: discovery, keys, tokens.  The answer lives until the next. */
 void bh_mock_answer(struct bh_mock *mock, const struct bh_https_request *request,
-                    struct bh_https_answer *ret_answer);
+                    struct bh_https_response *ret_answer);
 
 #endif

@@ -39,7 +39,7 @@ static struct {
     struct bh_tokens tokens;
     const char *spent; /* the refresh token before */
     struct bh_id_token who;
-    struct bh_logout_seen seen;
+    struct bh_logout_replay seen;
 } party;
 
 static bh_ns
@@ -73,11 +73,11 @@ say_who(void)
 
 /* ---- asking ---- */
 
-static struct bh_https_answer
+static struct bh_https_response
 ask(const struct bh_https_request *request)
 {
     struct bh_https port = bh_fetch_port(party.fetch);
-    struct bh_https_answer answer = { .body = "" };
+    struct bh_https_response answer = { .body = "" };
     struct bh_err err;
 
     BH_ASSERT(bh_https_ask(&port, request, party.arena, &answer, &err) == BH_OK);
@@ -92,7 +92,7 @@ proved(void)
 {
     struct bh_client client = party.client;
     uint8_t random[BH_SECRET_BYTES];
-    const struct bh_assertion_wish wish = { .client = client.id,
+    const struct bh_assertion_request wish = { .client = client.id,
                                             .audience = party.provider.token,
                                             .random = random,
                                             .now = now() };
@@ -109,14 +109,14 @@ proved(void)
 static void
 ask_keys(bool unknown)
 {
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
     enum bh_fault fault;
 
     if (!bh_jwks_cache_due(&party.keys, unknown, now()))
         return;
     party.keys_asked++;
     answer = ask(&(struct bh_https_request) { .url = party.provider.jwks });
-    fault = bh_jwks_cache_take(&party.keys, &answer, now());
+    fault = bh_jwks_cache_receive(&party.keys, &answer, now());
     if (fault != BH_FAULT_NONE)
         fprintf(stderr, "party: keys: %s\n", bh_fault_name(fault));
 }
@@ -174,13 +174,13 @@ static void
 discover(const char *argument)
 {
     struct bh_https_request request;
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
     enum bh_fault fault;
     struct bh_err err;
 
     BH_ASSERT(bh_provider_ask(party.issuer, false, party.arena, &request, &err) == BH_OK);
     answer = ask(&request);
-    fault = bh_provider_take(&answer, party.issuer, false, &party.provider);
+    fault = bh_provider_receive(&answer, party.issuer, false, &party.provider);
     if (fault != BH_FAULT_NONE)
         say_fault(fault);
     else
@@ -198,7 +198,7 @@ login(const char *argument)
     bh_login_init(&party.login, random, now());
     bh_buf_init(&url, TEXT_MAX);
     BH_ASSERT(bh_login_begin(&party.provider, &party.client,
-                             &(struct bh_login_wish) { .hint = NULL }, &party.login,
+                             &(struct bh_login_request) { .hint = NULL }, &party.login,
                              &url) == BH_OK);
     printf("ok %s\n", bh_buf_text(&url));
     bh_buf_fini(&url);
@@ -221,12 +221,12 @@ tokens(const char *argument)
 {
     struct bh_client client = proved();
     struct bh_https_request request;
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
 
     BH_ASSERT(bh_login_ask(&party.login, &party.provider, &client, party.arena, &request) ==
               BH_OK);
     answer = ask(&request);
-    say_tokens(bh_tokens_take(&answer, true, party.kept, &party.tokens), party.login.nonce,
+    say_tokens(bh_tokens_receive(&answer, true, party.kept, &party.tokens), party.login.nonce,
                NULL);
 }
 
@@ -235,14 +235,14 @@ refresh_with(const char *token)
 {
     struct bh_client client = proved();
     struct bh_https_request request;
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
     struct bh_tokens fresh;
     enum bh_fault fault;
 
     BH_ASSERT(bh_refresh_ask(&party.provider, &client, token, party.arena, &request) ==
               BH_OK);
     answer = ask(&request);
-    fault = bh_tokens_take(&answer, false, party.kept, &fresh);
+    fault = bh_tokens_receive(&answer, false, party.kept, &fresh);
     if (fault == BH_FAULT_NONE) {
         party.spent = token;
         party.tokens = fresh;
@@ -277,7 +277,7 @@ userinfo(const char *argument)
         .url = party.provider.userinfo,
         .authorization = bh_arena_printf(party.arena, "Bearer %s", party.tokens.access),
     };
-    struct bh_https_answer answer = ask(&request);
+    struct bh_https_response answer = ask(&request);
     enum bh_fault fault = bh_userinfo_check(&answer, party.who.subject);
 
     if (fault != BH_FAULT_NONE)
@@ -291,7 +291,7 @@ device(const char *argument)
 {
     struct bh_client client = proved();
     struct bh_https_request request;
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
     enum bh_fault fault;
 
     if (bh_device_ask(&party.provider, &client, party.arena, &request) != BH_OK) {
@@ -313,7 +313,7 @@ poll_device(const char *argument)
     static const char *const states[] = { "waiting", "done", "denied", "expired" };
     struct bh_client client = proved();
     struct bh_https_request request;
-    struct bh_https_answer answer;
+    struct bh_https_response answer;
     enum bh_fault fault;
 
     if (party.device.next_poll > now())
@@ -325,7 +325,7 @@ poll_device(const char *argument)
     BH_ASSERT(bh_device_poll(&party.device, &party.provider, &client, party.arena,
                              &request) == BH_OK);
     answer = ask(&request);
-    fault = bh_device_take(&party.device, &answer, now(), party.kept, &party.tokens);
+    fault = bh_device_receive(&party.device, &answer, now(), party.kept, &party.tokens);
     if (fault == BH_FAULT_NONE && party.device.state != BH_DEVICE_DONE)
         printf("ok %s\n", states[party.device.state]);
     else
@@ -336,14 +336,14 @@ poll_device(const char *argument)
 static void
 poll_spent(const char *argument)
 {
-    party.device.state = BH_DEVICE_WAITING;
+    party.device.state = BH_DEVICE_PENDING;
     poll_device(argument);
 }
 
 static void
 logout_url(const char *argument)
 {
-    struct bh_logout_wish wish = { .id_token_hint = party.tokens.id,
+    struct bh_logout_request wish = { .id_token_hint = party.tokens.id,
                                    .back = argument,
                                    .state = party.login.state };
     struct bh_buf url;

@@ -58,9 +58,9 @@ bh_box_now_ns(void)
 static void
 open_door(void)
 {
-    struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = BH_SHARE_DOOR };
+    struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = BH_SHARE_SOCKET };
 
-    unlink(BH_SHARE_DOOR);
+    unlink(BH_SHARE_SOCKET);
     listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     need(listening >= 0 &&
              bind(listening, (const struct sockaddr *)&name, sizeof(name)) == 0 &&
@@ -129,7 +129,7 @@ listen_to(unsigned at)
 {
     union {
         struct bh_share_hello hello;
-        struct bh_share_say say;
+        struct bh_share_client_message say;
     } message;
     ssize_t got = recv(peers[at].fd, &message, sizeof(message), 0);
 
@@ -140,7 +140,7 @@ listen_to(unsigned at)
     if (peers[at].slot < 0 && message.hello.slot == BH_SHARE_STATIC) {
         bh_box.statics++;
         answer(peers[at].fd, -1, true);
-    } else if (peers[at].slot < 0 && message.hello.slot == BH_SHARE_LOOK) {
+    } else if (peers[at].slot < 0 && message.hello.slot == BH_SHARE_OBSERVE) {
         answer(peers[at].fd, -1, false);
     } else if (peers[at].slot < 0) {
         peers[at].slot = free_slot(message.hello.slot);
@@ -148,8 +148,8 @@ listen_to(unsigned at)
             slot_taken[peers[at].slot] = true;
         answer(peers[at].fd, peers[at].slot, peers[at].slot < 0);
         atomic_fetch_add(&bh_box.joins, 1); /* not before: who leaves then is known by its slot */
-    } else if (message.say.word > 0 && message.say.word < BH_SHARE_WORDS) {
-        bh_box.said_turn[message.say.word] = message.say.turn;
+    } else if (message.say.word > 0 && message.say.word < BH_SHARE_CLIENT_KINDS) {
+        bh_box.said_turn[message.say.word] = message.say.slice;
         bh_box.said_ns[message.say.word] = bh_box_now_ns();
         atomic_fetch_add(&bh_box.said[message.say.word], 1);
     }
@@ -197,7 +197,7 @@ close_door(void)
     }
     close(listening);
     listening = -1;
-    unlink(BH_SHARE_DOOR);
+    unlink(BH_SHARE_SOCKET);
 }
 
 static void
@@ -362,7 +362,7 @@ bh_box_share(unsigned devices, uint32_t cap, uint32_t context)
         bh_box.limits->device[i].memory_bytes = cap * BH_SHARE_UNIT_BYTES;
     }
     bh_box.door = BOX_GOOD;
-    for (unsigned i = 0; i < BH_SHARE_WORDS; i++)
+    for (unsigned i = 0; i < BH_SHARE_CLIENT_KINDS; i++)
         bh_box.said[i] = bh_box.said_turn[i] = 0;
 }
 
@@ -467,22 +467,22 @@ bh_box_passes(const _Atomic uint64_t *count, uint64_t more)
 }
 
 void
-bh_box_turn(unsigned device, uint32_t turn)
+bh_box_turn(unsigned device, uint32_t slice)
 {
-    bh_box_turn_until(device, turn, 0);
+    bh_box_turn_until(device, slice, 0);
 }
 
 void
-bh_box_turn_until(unsigned device, uint32_t turn, uint64_t until_ns)
+bh_box_turn_until(unsigned device, uint32_t slice, uint64_t until_ns)
 {
     atomic_store(&bh_box.limits->device[device].until_ns, until_ns);
-    atomic_store(&bh_box.limits->device[device].turn, turn);
-    syscall(SYS_futex, &bh_box.limits->device[device].turn, FUTEX_WAKE, 1 << 30, NULL, NULL,
+    atomic_store(&bh_box.limits->device[device].slice, slice);
+    syscall(SYS_futex, &bh_box.limits->device[device].slice, FUTEX_WAKE, 1 << 30, NULL, NULL,
             0);
 }
 
 bool
-bh_box_heard(enum bh_share_word word, uint32_t more)
+bh_box_heard(enum bh_share_client_kind word, uint32_t more)
 {
     uint64_t until = bh_box_now_ns() + PATIENCE_NS;
 

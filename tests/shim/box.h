@@ -40,9 +40,9 @@ struct box {
     struct null_world *world;
     _Atomic int door, connections, statics; /* statics: programs that said that they are static */
     _Atomic int joins, hang_ups;            /* how often somebody came, and was hung up on */
-    _Atomic uint32_t said[BH_SHARE_WORDS];      /* how often */
-    _Atomic uint32_t said_turn[BH_SHARE_WORDS]; /* the turn it was last said of */
-    _Atomic uint64_t said_ns[BH_SHARE_WORDS];
+    _Atomic uint32_t said[BH_SHARE_CLIENT_KINDS];      /* how often */
+    _Atomic uint32_t said_turn[BH_SHARE_CLIENT_KINDS]; /* the turn it was last said of */
+    _Atomic uint64_t said_ns[BH_SHARE_CLIENT_KINDS];
 };
 
 extern struct box bh_box;
@@ -95,8 +95,8 @@ bool bh_box_comes_to(unsigned device, uint32_t units);
 bool bh_box_passes(const _Atomic uint64_t *count, uint64_t more);
 
 /* Write a device's turn and wake who waits for it; of one that ends at `until_ns`. */
-void bh_box_turn(unsigned device, uint32_t turn);
-void bh_box_turn_until(unsigned device, uint32_t turn, uint64_t until_ns);
+void bh_box_turn(unsigned device, uint32_t slice);
+void bh_box_turn_until(unsigned device, uint32_t slice, uint64_t until_ns);
 
 /* 'x': hang up on everybody and open anew, as bulkhead-share started again; 'n': hang up, and no
  * door; 'o': a door again.  It is so when this returns. */
@@ -105,6 +105,6 @@ void bh_box_stir(char what);
 uint64_t bh_box_now_ns(void);
 
 /* Wait until `word` was said more than `more` times; false: half a minute was not enough. */
-bool bh_box_heard(enum bh_share_word word, uint32_t more);
+bool bh_box_heard(enum bh_share_client_kind word, uint32_t more);
 
 #endif

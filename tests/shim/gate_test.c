@@ -14,7 +14,7 @@
 
 #define MS UINT64_C(1000000)
 
-enum { OPEN = 1 * BH_SHARE_TURN_STEP, OTHERS = 2 * BH_SHARE_TURN_STEP | BH_SHARE_SHUT };
+enum { OPEN = 1 * BH_SHARE_SLICE_STEP, OTHERS = 2 * BH_SHARE_SLICE_STEP | BH_SHARE_SHUT };
 
 static CUresult
 launch(uint64_t ns)
@@ -184,30 +184,30 @@ launch_in_threads(void *self)
 static void
 a_turn_ends_drained(void **state)
 {
-    uint32_t turn = OPEN;
+    uint32_t slice = OPEN;
     pid_t pid;
 
     (void)state;
     bh_box_share(1, 512, 16);
-    bh_box_turn(0, turn);
+    bh_box_turn(0, slice);
     pid = bh_box_start(launch_in_threads, NULL);
     for (int i = 0; i < 30; i++) {
         uint64_t launches = atomic_load(&bh_box.world->launches);
 
         BH_CHECK("work goes on", bh_box_passes(&bh_box.world->launches, launches + 20));
-        turn += BH_SHARE_TURN_STEP;
-        bh_box_turn(0, turn | BH_SHARE_SHUT);
+        slice += BH_SHARE_SLICE_STEP;
+        bh_box_turn(0, slice | BH_SHARE_SHUT);
         BH_CHECK("drained", bh_box_heard(BH_SHARE_DRAINED, (uint32_t)i));
         BH_CHECK_EQ("of this turn", bh_box.said_turn[BH_SHARE_DRAINED],
-                    turn | BH_SHARE_SHUT);
+                    slice | BH_SHARE_SHUT);
         BH_CHECK("nothing is left", atomic_load(&bh_box.world->busy_until_ns[0]) <=
                                         bh_box.said_ns[BH_SHARE_DRAINED]);
         atomic_store(&bh_box.world->closed, 1);
         usleep(2000);
         BH_CHECK_EQ("nothing came", bh_box.world->launched_late, 0);
         atomic_store(&bh_box.world->closed, 0);
-        turn += BH_SHARE_TURN_STEP;
-        bh_box_turn(0, i % 2 == 0 ? turn : turn | BH_SHARE_CONTENDED);
+        slice += BH_SHARE_SLICE_STEP;
+        bh_box_turn(0, i % 2 == 0 ? slice : slice | BH_SHARE_CONTENDED);
     }
     atomic_store(&bh_box.world->fail_free, 1);
     BH_CHECK_EQ("ended", bh_box_wait(pid), 0);
@@ -278,7 +278,7 @@ static void
 stop(const char *name, pid_t pid)
 {
     atomic_store(&bh_box.world->fail_free, 1);
-    bh_box_turn(0, 1000 * BH_SHARE_TURN_STEP);
+    bh_box_turn(0, 1000 * BH_SHARE_SLICE_STEP);
     BH_CHECK_EQ(name, bh_box_wait(pid), 0);
 }
 
@@ -295,23 +295,23 @@ static bool
 ends_near(const struct end_case *one, uint64_t *ret_late_ns)
 {
     uint64_t kernel = one->kernel_ns, turned, before, launches, busy;
-    uint32_t turn = OPEN | BH_SHARE_CONTENDED;
+    uint32_t slice = OPEN | BH_SHARE_CONTENDED;
     bool near;
     pid_t pid;
 
     bh_box_share(1, 512, 16);
-    bh_box_turn(0, turn);
+    bh_box_turn(0, slice);
     pid = bh_box_start(launch_on, &kernel);
     BH_CHECK(one->name, bh_box_passes(&bh_box.world->launches, 8)); /* it is known now */
     bh_box_turn(0, OTHERS);
     BH_CHECK(one->name, bh_box_heard(BH_SHARE_DRAINED, 0));
     before = atomic_load(&bh_box.world->launches);
     turned = bh_box_now_ns();
-    turn += 2 * BH_SHARE_TURN_STEP;
-    bh_box_turn_until(0, turn, turned + one->left_ns);
+    slice += 2 * BH_SHARE_SLICE_STEP;
+    bh_box_turn_until(0, slice, turned + one->left_ns);
     near = bh_box_heard(BH_SHARE_DRAINED, 1); /* a second after the end nobody keeps to it */
     if (near)
-        BH_CHECK_EQ(one->name, bh_box.said_turn[BH_SHARE_DRAINED], turn);
+        BH_CHECK_EQ(one->name, bh_box.said_turn[BH_SHARE_DRAINED], slice);
     launches = atomic_load(&bh_box.world->launches) - before;
     busy = atomic_load(&bh_box.world->busy_until_ns[0]);
     *ret_late_ns = busy - turned - launches * kernel;
@@ -326,7 +326,7 @@ ends_near(const struct end_case *one, uint64_t *ret_late_ns)
         BH_CHECK_EQ(one->name, atomic_load(&bh_box.world->launches), before + launches);
     }
     before += launches;
-    bh_box_turn_until(0, turn + BH_SHARE_TURN_STEP, bh_box_now_ns() + 20 * MS);
+    bh_box_turn_until(0, slice + BH_SHARE_SLICE_STEP, bh_box_now_ns() + 20 * MS);
     BH_CHECK(one->name, bh_box_passes(&bh_box.world->launches, before)); /* another end */
     stop(one->name, pid);
     return near;
@@ -490,7 +490,7 @@ without_a_door_no_turn_is_finished(void **state)
     bh_box_turn(0, OPEN | BH_SHARE_CONTENDED);
     pid = bh_box_start(launch_on, &kernel);
     BH_CHECK("begun", bh_box_passes(&bh_box.world->launches, 8));
-    bh_box_turn_until(0, (OPEN + BH_SHARE_TURN_STEP) | BH_SHARE_CONTENDED, bh_box_now_ns() + 1 * MS);
+    bh_box_turn_until(0, (OPEN + BH_SHARE_SLICE_STEP) | BH_SHARE_CONTENDED, bh_box_now_ns() + 1 * MS);
     BH_CHECK("finished", bh_box_heard(BH_SHARE_DRAINED, 0));
     before = atomic_load(&bh_box.world->launches);
     bh_box_stir('n');

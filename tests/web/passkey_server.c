@@ -104,7 +104,7 @@ send_options(struct bh_reply *reply, enum bh_webauthn_kind kind)
 }
 
 static enum bh_fault
-take_creation(const struct bh_webauthn_answer *answer)
+take_creation(const struct bh_webauthn_response *answer)
 {
     struct bh_webauthn_site party = relying_party();
     struct bh_passkeys known = { site.passkeys, site.count };
@@ -123,7 +123,7 @@ take_creation(const struct bh_webauthn_answer *answer)
 }
 
 static enum bh_fault
-take_assertion(const struct bh_webauthn_answer *answer)
+take_assertion(const struct bh_webauthn_response *answer)
 {
     struct bh_webauthn_site party = relying_party();
     struct bh_webauthn_owner owner = { &party, &user, { site.passkeys, site.count } };
@@ -143,7 +143,7 @@ static void
 take_answer(const struct bh_request *request, struct bh_reply *reply, const char *text)
 {
     enum bh_webauthn_kind kind = site.ceremony.kind;
-    struct bh_webauthn_answer answer;
+    struct bh_webauthn_response answer;
     enum bh_fault fault =
         bh_webauthn_parse(text, strlen(text), kind, request->arena, &answer);
 

@@ -1,4 +1,4 @@
-/* Parts of one piece of device memory: which of its units of 512 bytes are taken.  Pure:
+/* Parts of one partition of device memory: which of its units of 512 bytes are taken.  Pure:
  * offsets only. */
 #ifndef BH_SIM_CUDA_MEMORY_HEAP_H
 #define BH_SIM_CUDA_MEMORY_HEAP_H
@@ -10,7 +10,7 @@
 
 struct sim_heap;
 
-/* For a piece of `bytes`, a multiple of the unit.  NULL: out of memory.  free(NULL) is
+/* For a partition of `bytes`, a multiple of the unit.  NULL: out of memory.  free(NULL) is
  * fine. */
 struct sim_heap *sim_heap_new(size_t bytes);
 void sim_heap_free(struct sim_heap *heap);

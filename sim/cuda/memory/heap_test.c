@@ -1,4 +1,4 @@
-/* Parts of a piece of memory, against a plain array of who has which unit. */
+/* Parts of a partition of memory, against a plain array of who has which unit. */
 #include "base/test.h"
 
 #include <stdint.h>

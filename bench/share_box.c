@@ -24,7 +24,7 @@
 
 #include "base/num.h"
 #include "base/time.h"
-#include "bulkhead/share_door.h"
+#include "bulkhead/share_socket.h"
 #include "node/share.h"
 
 enum { LEASES_MAX = 32 };

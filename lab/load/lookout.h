@@ -1,7 +1,7 @@
 #ifndef BH_LAB_LOAD_LOOKOUT_H
 #define BH_LAB_LOAD_LOOKOUT_H
 
-#include "engine/foresight.h"
+#include "engine/forecast_series.h"
 
 /* Forecasts on simulated time: what the daemon's owner does with them (daemon/observer.h),
  * without a file.  All zero: none. */

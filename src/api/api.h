@@ -2,7 +2,7 @@
 #define BH_API_API_H
 
 #include "api/owner.h"
-#include "api/people.h"
+#include "api/accounts.h"
 #include "api/streams.h"
 #include "keys/keys.h"
 #include "policy/rate.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/serves.h"
-#include "api/tried.h"
+#include "api/refused_request.h"
 #include "api/visible.h"
 
 struct list {

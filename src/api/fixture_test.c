@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 #include "base/time.h"
-#include "engine/foresight.h"
+#include "engine/forecast_series.h"
 #include "store/memory.h"
 
 static const struct bh_dir_tenant fixture_tenants[] = {

@@ -8,7 +8,7 @@
 #include "api/layouts.h"
 #include "api/log.h"
 #include "api/openapi_replies.h"
-#include "api/people.h"
+#include "api/accounts.h"
 #include "api/policy.h"
 #include "api/tokens.h"
 #include "api/whatif.h"

@@ -2,7 +2,7 @@
 #define BH_API_OUTCOME_H
 
 #include "api/call.h"
-#include "api/forecast.h"
+#include "api/simulation.h"
 
 /* The answer to a what-if question: two futures that were played. */
 struct bh_outcome {

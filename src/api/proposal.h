@@ -1,7 +1,7 @@
 #ifndef BH_API_PROPOSAL_H
 #define BH_API_PROPOSAL_H
 
-#include "api/forecast.h"
+#include "api/simulation.h"
 #include "engine/defrag_judge.h"
 #include "engine/view.h"
 

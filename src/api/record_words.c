@@ -10,7 +10,7 @@ static const char *const verbs[] = {
 #include "tables/operations.tbl"
 #undef BH_OPERATION
 #define BH_RECORDED_VERB(operation, verb) verb,
-#include "tables/deeds.tbl"
+#include "tables/recorded_verbs.tbl"
 #undef BH_RECORDED_VERB
 #define BH_GRANT(rule, role, verb) verb,
 #include "tables/roles.tbl"

@@ -10,7 +10,7 @@
 #include "api/admit.h"
 #include "api/datasets.h"
 #include "api/facts.h"
-#include "api/forecast.h"
+#include "api/simulation.h"
 #include "api/jobs.h"
 #include "api/outcome.h"
 #include "api/submission.h"

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "base/test.h"
-#include "base/test_zoo.h"
+#include "base/test_sample.h"
 
 static const struct bh_edit_key keys[] = { { "tenant", "id" } };
 

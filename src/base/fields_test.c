@@ -1,7 +1,7 @@
 #include "base/fields.h"
 
 #include "base/test.h"
-#include "base/test_zoo.h"
+#include "base/test_sample.h"
 
 static const struct {
     const char *name, *text;

@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "base/test.h"
-#include "base/test_zoo.h"
+#include "base/test_sample.h"
 
 static bh_rc
 json_test_decode(const char *text, size_t length, struct bh_arena *arena, struct bh_buf *ret_again,

@@ -1,7 +1,7 @@
 #include "base/json.h"
 
 #include "base/test.h"
-#include "base/test_zoo.h"
+#include "base/test_sample.h"
 
 /* RFC 8785, section 3.2.2.2: the two-letter escapes, \u00xx in lower case for other
  * control characters, everything else as it is. */

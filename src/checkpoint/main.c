@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "checkpoint/driver.h"
-#include "checkpoint/room.h"
+#include "checkpoint/sandbox.h"
 
 enum { REQUEST_MAX = 64 << 10, LINE_MAX_ = 1024, EXIT_USAGE = 2 };
 

@@ -23,7 +23,7 @@
 #include "cli/session.h"
 #include "cli/sessions.h"
 #include "cli/site.h"
-#include "cli/walls.h"
+#include "cli/isolation.h"
 #include "cli/whatif.h"
 
 #define ARENA_MAX (16u << 20)

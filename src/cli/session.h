@@ -2,7 +2,7 @@
 #define BH_CLI_SESSION_H
 
 #include "cli/cli.h"
-#include "cli/kept.h"
+#include "cli/stored_session.h"
 #include "cli/prompt.h"
 
 /* The kept session (cli/kept.h) at work: it is the bearer of every command at its server,

@@ -11,7 +11,7 @@
 #include "base/num.h"
 #include "daemon/command.h"
 #include "daemon/inventory.h"
-#include "daemon/people.h"
+#include "daemon/accounts.h"
 #include "daemon/shred.h"
 #include "daemon/tokens.h"
 

@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "daemon/cordon.h"
 #include "daemon/layout.h"
-#include "daemon/people.h"
+#include "daemon/accounts.h"
 #include "daemon/retention.h"
 #include "daemon/rotate.h"
 #include "daemon/shred.h"
@@ -17,7 +17,7 @@
 #include "daemon/submit.h"
 #include "daemon/tokens.h"
 #include "daemon/verify.h"
-#include "daemon/whose.h"
+#include "daemon/job_owner.h"
 #include "policy/explain.h"
 #include "policy/operations.h"
 

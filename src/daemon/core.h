@@ -3,7 +3,7 @@
 
 #include "api/owner.h"
 #include "api/state.h"
-#include "base/disk_room.h"
+#include "base/disk_space.h"
 #include "daemon/access.h"
 #include "daemon/catalog.h"
 #include "daemon/clock.h"

@@ -26,7 +26,7 @@
 #include "daemon/ticker.h"
 #include "fetch/fetch.h"
 #include "net/server.h"
-#include "people/people.h"
+#include "people/accounts.h"
 #include "ports/crypto.h"
 #include "store/sqlite.h"
 #include "web/web.h"

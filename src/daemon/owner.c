@@ -20,12 +20,12 @@
 #include "daemon/checks.h"
 #include "daemon/command.h"
 #include "daemon/links.h"
-#include "daemon/observer.h"
+#include "daemon/forecaster.h"
 #include "daemon/orders.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
 #include "daemon/start.h"
-#include "daemon/unproven.h"
+#include "daemon/unauthenticated.h"
 #include "wire/message.h"
 
 /* One thing that a worker wants; lives on the worker's stack until it is done. */

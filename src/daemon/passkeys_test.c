@@ -1,7 +1,7 @@
 /* Passkeys on a core, with an authenticator in software: kept, shown, removed. */
 
 #include "base/base64.h"
-#include "daemon/people_steps_test.h"
+#include "daemon/accounts_steps_test.h"
 #include "identity/authenticator_test.h"
 
 static struct site s;

@@ -2,7 +2,7 @@
 #include "daemon/refusals.h"
 
 #include "daemon/fixture_test.h"
-#include "daemon/unproven.h"
+#include "daemon/unauthenticated.h"
 
 static struct fixture f;
 

@@ -12,7 +12,7 @@
 #include "daemon/allowance.h"
 #include "daemon/command.h"
 #include "daemon/texts.h"
-#include "daemon/whose.h"
+#include "daemon/job_owner.h"
 
 /* The record of an end; its object is the stream, whose number is that of the record that it
  * began with.  It is no outcome: those answer orders of the engine. */

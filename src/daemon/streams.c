@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/time.h"
-#include "daemon/carry.h"
+#include "daemon/stream_relay.h"
 #include "ports/crypto.h"
 #include "wire/frame.h"
 #include "wire/message.h"

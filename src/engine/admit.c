@@ -8,10 +8,10 @@
 #include "engine/lease.h"
 #include "engine/limit.h"
 #include "engine/move.h"
-#include "engine/order.h"
+#include "engine/queue.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
-#include "engine/standing.h"
+#include "engine/layout.h"
 #include "engine/tenant.h"
 
 enum {

@@ -1,7 +1,7 @@
 #include "engine/admit.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static void
 what_is_wrong_is_named(void **state)

@@ -4,12 +4,12 @@
 #include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/lease.h"
-#include "engine/order.h"
-#include "engine/place.h"
+#include "engine/queue.h"
+#include "engine/placement.h"
 #include "engine/quota.h"
-#include "engine/shape.h"
+#include "engine/warm.h"
 #include "engine/slots.h"
-#include "engine/standing.h"
+#include "engine/layout.h"
 
 /* How long a job waits before it makes room again when room did not come free. */
 #define COOL_DOWN_NS 10000000000ull

@@ -1,7 +1,7 @@
 #include "engine/apply.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 /* A recorded placement with something wrong in it does not fit the state. */
 static void

@@ -1,6 +1,6 @@
 #include "engine/avoid.h"
 
-#include "engine/order.h"
+#include "engine/queue.h"
 #include "engine/slots.h"
 
 #define AVOID_NS 5000000000ull

@@ -1,7 +1,7 @@
 #ifndef BH_ENGINE_AVOID_H
 #define BH_ENGINE_AVOID_H
 
-#include "engine/place.h"
+#include "engine/placement.h"
 #include "engine/work_internal.h"
 
 /* Where jobs are not tried again for a while, because it did not go well there.

@@ -1,6 +1,6 @@
 #include "engine/avoid.h"
 
-#include "engine/story_start_test.h"
+#include "engine/fixture_start_test.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -1,7 +1,7 @@
 #ifndef BH_ENGINE_BOUND_H
 #define BH_ENGINE_BOUND_H
 
-#include "engine/place.h"
+#include "engine/placement.h"
 #include "engine/victim.h"
 
 /* What making room for one member on a node costs at least, without working out how: so that of a large

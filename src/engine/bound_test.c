@@ -2,7 +2,7 @@
 
 #include "base/attr.h"
 #include "engine/slots.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 /* Two GPUs, held for 3 s and for 1 s by low jobs; the bound of an urgent job for one and for
  * both whole GPUs, and for one that stays. */

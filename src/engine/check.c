@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "engine/alike.h"
+#include "engine/gpu_group.h"
 #include "engine/dedication.h"
 #include "engine/gang.h"
 #include "engine/gpu_form.h"
@@ -12,18 +12,18 @@
 #include "engine/lease.h"
 #include "engine/ledger.h"
 #include "engine/move.h"
-#include "engine/order.h"
-#include "engine/part.h"
-#include "engine/place.h"
+#include "engine/queue.h"
+#include "engine/partition.h"
+#include "engine/placement.h"
 #include "engine/preempt.h"
 #include "engine/quota.h"
 #include "engine/reserve.h"
-#include "engine/shape.h"
+#include "engine/warm.h"
 #include "engine/slots.h"
-#include "engine/standing.h"
+#include "engine/layout.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
-#include "engine/way.h"
+#include "engine/preemptible.h"
 
 /* Where what is broken is written; the pure layer has no printf. */
 struct inspection {

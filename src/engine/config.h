@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "model/boundary.h"
-#include "model/piece.h"
+#include "model/partition.h"
 #include "model/ids.h"
 #include "model/job.h"
 #include "model/period.h"

@@ -2,7 +2,7 @@
 
 #include "engine/health.h"
 #include "engine/ledger.h"
-#include "engine/order.h"
+#include "engine/queue.h"
 #include "engine/slots.h"
 #include "engine/unchecked.h"
 

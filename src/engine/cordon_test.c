@@ -1,6 +1,6 @@
 #include "engine/cordon.h"
 
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static bh_rc
 cordon_test_cordon(struct bh_fixture *fixture, uint32_t gpu, uint32_t node, enum bh_held held)

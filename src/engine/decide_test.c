@@ -1,6 +1,6 @@
 #include "engine/decide.h"
 
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static void
 a_time_limit_strikes_at_its_tick(void **state)

@@ -1,7 +1,7 @@
 #include "engine/dedication.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

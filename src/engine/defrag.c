@@ -4,7 +4,7 @@
 #include "engine/defrag_join.h"
 #include "engine/defrag_leave.h"
 #include "engine/defrag_shift.h"
-#include "engine/order.h"
+#include "engine/queue.h"
 #include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/usage.h"

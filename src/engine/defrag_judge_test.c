@@ -1,7 +1,7 @@
 #include "engine/defrag_judge.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 #define HOUR_NS UINT64_C(3600000000000)
 

@@ -2,7 +2,7 @@
 
 #include "base/attr.h"
 #include "engine/slots.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 #define HOUR_NS UINT64_C(3600000000000)
 

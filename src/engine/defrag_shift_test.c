@@ -2,7 +2,7 @@
 
 #include "base/attr.h"
 #include "engine/slots.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 /* Three GPUs, a half, a small and one that never moves; on GPUs of their own by the third. */
 struct site {

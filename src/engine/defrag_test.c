@@ -12,7 +12,7 @@
 #include "base/attr.h"
 #include "engine/defrag_join.h"
 #include "engine/slots.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 enum { GPUS = 4, JOBS_MOST = 8, MOVES_MOST = 4, PLANS_MOST = 200 };
 

@@ -1,6 +1,6 @@
 #include "engine/digest.h"
 
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static void
 any_change_changes_the_digest(void **state)

@@ -1,6 +1,6 @@
 #include "engine/effect.h"
 
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static void
 effects_are_numbered_by_record_and_position(void **state)

@@ -4,11 +4,11 @@
 
 #include "base/assert.h"
 #include "engine/move.h"
-#include "engine/order.h"
+#include "engine/queue.h"
 #include "engine/pool.h"
 #include "engine/slots.h"
-#include "engine/stock.h"
-#include "engine/way.h"
+#include "engine/node_index.h"
+#include "engine/preemptible.h"
 
 #define MAGIC 0x656e69676e654842ull /* "BHengine" */
 

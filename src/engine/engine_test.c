@@ -1,6 +1,6 @@
 #include "engine/engine.h"
 
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static void
 a_snapshot_is_adopted_and_goes_on(void **state)

@@ -1,7 +1,7 @@
 #include "engine/future.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 #define HOUR (UINT64_C(3600) * 1000000000)
 

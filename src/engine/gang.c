@@ -6,7 +6,7 @@
 #include "base/attr.h"
 #include "engine/effect.h"
 #include "engine/jobs.h"
-#include "engine/place.h"
+#include "engine/placement.h"
 #include "engine/slots.h"
 
 /* ---- members ---- */

@@ -2,7 +2,7 @@
 #include "engine/gang.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 /* Two nodes of `gpus` H100s each. */
 static struct bh_fixture *

@@ -2,7 +2,7 @@
 
 #include "base/attr.h"
 #include "engine/slots.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static void
 gpu_form_test_tenant(struct bh_fixture *fixture, uint32_t id, uint32_t parent, enum bh_boundary boundary)

@@ -5,8 +5,8 @@
 #include "base/assert.h"
 #include "engine/effect.h"
 #include "engine/ledger.h"
-#include "engine/order.h"
-#include "engine/part.h"
+#include "engine/queue.h"
+#include "engine/partition.h"
 #include "engine/slots.h"
 
 enum { SERVED_MAX = 64 }; /* GPUs that are gone on with in one step */

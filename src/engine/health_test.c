@@ -1,6 +1,6 @@
 #include "engine/health.h"
 
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 #define S 1000000000ull
 

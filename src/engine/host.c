@@ -4,7 +4,7 @@
 #include "engine/dedication.h"
 #include "engine/gang.h"
 #include "engine/slots.h"
-#include "engine/stock.h"
+#include "engine/node_index.h"
 
 /* Amounts of cores and memory; negative where more is taken than there is. */
 struct amounts {

@@ -1,7 +1,7 @@
 #ifndef BH_ENGINE_HOST_H
 #define BH_ENGINE_HOST_H
 
-#include "engine/room.h"
+#include "engine/capacity.h"
 
 /* Cores and memory of nodes, as jobs take them: so much for each member on its node.
  *

@@ -2,7 +2,7 @@
 
 #include "base/attr.h"
 #include "engine/slots.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 /* A site of one node with these cores and memory, and two GPUs. */
 static struct bh_fixture *

@@ -4,12 +4,12 @@
 
 #include "base/assert.h"
 #include "engine/effect.h"
-#include "engine/order.h"
+#include "engine/queue.h"
 #include "engine/pool.h"
 #include "engine/slots.h"
-#include "engine/stock.h"
+#include "engine/node_index.h"
 #include "engine/tenant.h"
-#include "engine/way.h"
+#include "engine/preemptible.h"
 
 uint64_t
 bh_job_hopeless_ns(uint64_t deadline_ns, uint64_t time_limit_ns)

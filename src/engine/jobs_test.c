@@ -1,6 +1,6 @@
 #include "engine/jobs.h"
 
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static void
 a_held_job_waits_for_its_release(void **state)

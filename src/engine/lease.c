@@ -8,13 +8,13 @@
 #include "engine/gang.h"
 #include "engine/host.h"
 #include "engine/jobs.h"
-#include "engine/order.h"
-#include "engine/part.h"
+#include "engine/queue.h"
+#include "engine/partition.h"
 #include "engine/quota.h"
-#include "engine/room.h"
+#include "engine/capacity.h"
 #include "engine/slots.h"
 #include "engine/unchecked.h"
-#include "engine/way.h"
+#include "engine/preemptible.h"
 
 enum { CARVE_FAILURES_MAX = 3 };
 

@@ -2,7 +2,7 @@
 
 #include "base/attr.h"
 #include "engine/slots.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 /* The events that each state takes; all others are refused. */
 static void

@@ -2,11 +2,11 @@
 
 #include "base/assert.h"
 #include "engine/health.h"
-#include "engine/part.h"
+#include "engine/partition.h"
 #include "engine/pool.h"
-#include "engine/room.h"
+#include "engine/capacity.h"
 #include "engine/slots.h"
-#include "engine/stock.h"
+#include "engine/node_index.h"
 #include "engine/usage.h"
 
 void

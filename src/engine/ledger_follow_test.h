@@ -5,7 +5,7 @@
  * lost, also when its tenant is removed, and all rows with idle and unusable are physical time.
  * Of the causes of unusable time one alone goes down: what nothing was heard of (ADR 0064). */
 
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 enum { BH_FOLLOWED_TENANTS = 1024 };
 

@@ -1,7 +1,7 @@
 #include "engine/ledger.h"
 
 #include "base/attr.h"
-#include "engine/room.h"
+#include "engine/capacity.h"
 #include "engine/ledger_follow_test.h"
 
 static struct bh_gpu_view

@@ -1,7 +1,7 @@
 #include "engine/limit.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static void
 limit_department_2(struct bh_fixture *fixture, struct bh_ev_tenant settings)

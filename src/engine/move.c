@@ -4,7 +4,7 @@
 #include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/lease.h"
-#include "engine/order.h"
+#include "engine/queue.h"
 #include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/usage.h"

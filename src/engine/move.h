@@ -1,7 +1,7 @@
 #ifndef BH_ENGINE_MOVE_H
 #define BH_ENGINE_MOVE_H
 
-#include "engine/place.h"
+#include "engine/placement.h"
 #include "engine/work_internal.h"
 
 /* Moving jobs: who may be moved, what it costs, and carrying out a BH_EV_MOVE.

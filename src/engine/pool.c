@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "engine/alike.h"
+#include "engine/gpu_group.h"
 #include "engine/slots.h"
 
 /* Demand is forgotten by half when so many partitions of a model were asked for: a few days of

@@ -2,7 +2,7 @@
 
 #include "base/attr.h"
 #include "engine/slots.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static const struct pool *
 h100s(const struct bh_fixture *fixture)

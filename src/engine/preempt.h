@@ -1,7 +1,7 @@
 #ifndef BH_ENGINE_PREEMPT_H
 #define BH_ENGINE_PREEMPT_H
 
-#include "engine/place.h"
+#include "engine/placement.h"
 #include "engine/work_internal.h"
 
 /* Making room for a job by having others leave: those who cost least (engine/victim.h says

@@ -1,7 +1,7 @@
 #include "engine/preempt.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static struct bh_ev_submit
 of(struct bh_ev_submit submit, enum bh_priority priority, enum bh_contract contract)

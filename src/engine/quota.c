@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "engine/order.h"
+#include "engine/queue.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"

@@ -1,7 +1,7 @@
 #include "engine/quota.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static void
 the_least_way_to_keep_a_sku_counts_at_submit(void **state)

@@ -7,7 +7,7 @@
 #include "engine/gang.h"
 #include "engine/jobs.h"
 #include "engine/lease.h"
-#include "engine/place.h"
+#include "engine/placement.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/usage.h"

@@ -1,8 +1,8 @@
 #ifndef BH_ENGINE_RESERVE_H
 #define BH_ENGINE_RESERVE_H
 
-#include "engine/order.h"
-#include "engine/room.h"
+#include "engine/queue.h"
+#include "engine/capacity.h"
 #include "engine/work_internal.h"
 
 /* Room that is kept for those who come first and must wait (EASY backfill).

@@ -1,7 +1,7 @@
 #include "engine/reserve.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static const uint64_t hour_ns = UINT64_C(3600000000000);
 

@@ -14,11 +14,11 @@
  *   rest_test [windows [seed]] */
 
 #include "base/attr.h"
-#include "engine/place.h"
+#include "engine/placement.h"
 #include "engine/quota.h"
 #include "engine/reserve.h"
 #include "engine/slots.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 #include "engine/tenant.h"
 
 enum { CLAIMS_MOST = 3, GPUS = 6, JOBS = 24, TICKS = 40, VICTIMS_MOST = 32, ANSWERS_MOST = 4000 };

@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 #include "engine/host.h"
-#include "engine/place_internal.h"
+#include "engine/placement_internal.h"
 #include "engine/slots.h"
 
 enum { LOOKS = 16 }; /* at GPUs of a group */

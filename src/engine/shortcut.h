@@ -1,7 +1,7 @@
 #ifndef BH_ENGINE_SHORTCUT_H
 #define BH_ENGINE_SHORTCUT_H
 
-#include "engine/place.h"
+#include "engine/placement.h"
 
 /* Places without a look at every node: whole GPUs by the packing index (engine/stock.h),
  * partitions by groups of GPUs that stand alike (engine/alike.h).

@@ -5,9 +5,9 @@
 #include "base/attr.h"
 #include "engine/reserve.h"
 #include "engine/slots.h"
-#include "engine/starts.h"
-#include "engine/stock.h"
-#include "engine/story_test.h"
+#include "engine/candidates.h"
+#include "engine/node_index.h"
+#include "engine/fixture_test.h"
 
 enum { NODES = 9, EACH = 4, SKUS = 6, FIRST_SKU = 10 };
 

@@ -1,7 +1,7 @@
 #include "engine/slots.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static void
 slots_are_found_by_id_through_any_history(void **state)

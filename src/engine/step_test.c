@@ -1,7 +1,7 @@
 #include "engine/step.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static void
 a_job_runs_from_submit_to_end(void **state)

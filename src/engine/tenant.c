@@ -7,7 +7,7 @@
 #include "engine/gpu_form.h"
 #include "engine/ledger.h"
 #include "engine/quota.h"
-#include "engine/room.h"
+#include "engine/capacity.h"
 #include "engine/slots.h"
 #include "engine/usage.h"
 

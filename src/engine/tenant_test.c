@@ -1,7 +1,7 @@
 #include "engine/tenant.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static bh_rc
 tenant_test_set(struct bh_fixture *fixture, struct bh_ev_tenant tenant)

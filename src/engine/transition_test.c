@@ -1,6 +1,6 @@
 #include "engine/transition.h"
 
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static const struct bh_ev_gpu the_gpu = { .gpu = { 1 }, .node = { 1 },
                                           .model = BH_GPU_H100_80GB, .managed = true,

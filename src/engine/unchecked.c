@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 #include "engine/ledger.h"
-#include "engine/order.h"
+#include "engine/queue.h"
 #include "engine/slots.h"
 
 /* Put the node aside, or back. */

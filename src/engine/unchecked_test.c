@@ -1,6 +1,6 @@
 #include "engine/unchecked.h"
 
-#include "engine/story_start_test.h"
+#include "engine/fixture_start_test.h"
 
 #define AVOIDED_NS UINT64_C(5000000000)
 

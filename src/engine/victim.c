@@ -4,7 +4,7 @@
 #include "engine/gang.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
-#include "engine/way.h"
+#include "engine/preemptible.h"
 
 /* ---- the asker ---- */
 

@@ -1,6 +1,6 @@
 #include "engine/view.h"
 
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static void
 a_job_is_shown_as_submitted(void **state)

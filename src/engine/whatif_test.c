@@ -1,7 +1,7 @@
 #include "engine/whatif.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 #define HOUR (UINT64_C(3600) * 1000000000)
 #define SECOND UINT64_C(1000000000)

@@ -2,7 +2,7 @@
 
 #include "engine/gang.h"
 #include "engine/preempt.h"
-#include "engine/room.h"
+#include "engine/capacity.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/victim.h"

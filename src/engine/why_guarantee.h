@@ -1,7 +1,7 @@
 #ifndef BH_ENGINE_WHY_GUARANTEE_H
 #define BH_ENGINE_WHY_GUARANTEE_H
 
-#include "engine/place.h"
+#include "engine/placement.h"
 
 /* Why a job (slot `search->job`) that waits for room that others hold takes none of it back,
  * though a guarantee says something of it; `ret_reason` stays as it is where none does. */

@@ -1,7 +1,7 @@
 #include "engine/why_guarantee.h"
 
 #include "base/attr.h"
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 enum { OWN = 21, SIBLING = 22, WHOLE = 3 };
 

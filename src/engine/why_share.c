@@ -1,6 +1,6 @@
 #include "engine/why_share.h"
 
-#include "engine/room.h"
+#include "engine/capacity.h"
 #include "engine/slots.h"
 
 static bool

@@ -1,7 +1,7 @@
 #ifndef BH_ENGINE_WHY_SHARE_H
 #define BH_ENGINE_WHY_SHARE_H
 
-#include "engine/place.h"
+#include "engine/placement.h"
 
 /* Why a job has no share: what an ordinary answer would not tell. */
 

@@ -1,6 +1,6 @@
 #include "engine/why_share.h"
 
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 enum { QUARTER = 5, FAT = 6, MIXED = 7 };
 

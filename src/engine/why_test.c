@@ -1,6 +1,6 @@
 #include "engine/why.h"
 
-#include "engine/story_test.h"
+#include "engine/fixture_test.h"
 
 static struct bh_ev_submit
 why_test_limited(uint32_t tenant, uint32_t sku, uint64_t time_limit_ns)

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/assert.h"
-#include "fetch/question.h"
+#include "fetch/transfer.h"
 #include "wire/frame_io.h"
 
 enum { ARENA_MAX = 1 << 20, POLL_MS = 1000 };

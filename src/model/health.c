@@ -52,7 +52,7 @@ const char *const bh_recovery_names[BH_RECOVERIES] = {
 const char *const bh_health_rule_names[BH_HEALTH_RULES] = {
     [BH_HEALTH_RULE_NONE] = "none",
 #define BH_HEALTH_RULE(id, name, class, doc) [BH_HEALTH_RULE_##id] = name,
-#include "tables/health_signs.tbl"
+#include "tables/health_rules.tbl"
 #undef BH_HEALTH_RULE
 };
 
@@ -74,7 +74,7 @@ static const struct {
 } health_rules[BH_HEALTH_RULES] = {
     [BH_HEALTH_RULE_NONE] = { BH_FAULT_CLASS_INFO, "nothing" },
 #define BH_HEALTH_RULE(id, name, class, doc) [BH_HEALTH_RULE_##id] = { BH_FAULT_CLASS_##class, doc },
-#include "tables/health_signs.tbl"
+#include "tables/health_rules.tbl"
 #undef BH_HEALTH_RULE
 };
 

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a fault of a GPU means: the tables xid.tbl and health_signs.tbl as functions. */
+/* What a fault of a GPU means: the tables xid.tbl and health_rules.tbl as functions. */
 
 /* What the driver itself says should be done: NVML field 230, and XID 154. */
 enum bh_gpu_recovery {
@@ -39,7 +39,7 @@ enum bh_fault_class {
 enum bh_health_rule {
     BH_HEALTH_RULE_NONE,
 #define BH_HEALTH_RULE(id, name, class, doc) BH_HEALTH_RULE_##id,
-#include "tables/health_signs.tbl"
+#include "tables/health_rules.tbl"
 #undef BH_HEALTH_RULE
     BH_HEALTH_RULES
 };

@@ -5,7 +5,7 @@
 
 #include "base/attr.h"
 #include "base/test.h"
-#include "model/piece.h"
+#include "model/partition.h"
 
 static const enum bh_gpu_model h100 = BH_GPU_H100_80GB;
 

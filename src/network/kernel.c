@@ -14,7 +14,7 @@
 #include "network/link.h"
 #include "network/netlink.h"
 #include "network/rules.h"
-#include "network/space.h"
+#include "network/netns.h"
 
 enum { RULES_BYTES_MAX = 64 << 20, JOBS_MAX = 4096, MARKER_MAX = 4096 };
 #define JOBS_INTERFACE "eth0"

@@ -1,6 +1,6 @@
 #include "node/disk_watch.h"
 
-#include "base/disk_room.h"
+#include "base/disk_space.h"
 #include "base/log.h"
 #include "node/node.h"
 #include "node/scratch.h"

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "node/job.h"
 #include "node/path.h"
-#include "node/piece.h"
+#include "node/partition.h"
 #include "node/scrub.h"
 
 enum { FILE_BYTES_MAX = BH_WIRE_EPOCHS_MAX * 16 };

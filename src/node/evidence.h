@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "wire/walls.h"
+#include "wire/isolation.h"
 
 /* What follows from an isolation check: one table (evidence.c), pure.
  *

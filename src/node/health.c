@@ -7,10 +7,10 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "node/piece.h"
+#include "node/partition.h"
 #include "node/report.h"
 #include "node/reset.h"
-#include "node/signs.h"
+#include "node/health_rules.h"
 #include "node/survey.h"
 #include "node/verify.h"
 

@@ -15,7 +15,7 @@
 #include "base/attr.h"
 #include "base/fd.h"
 #include "node/devices.h"
-#include "node/guest.h"
+#include "node/helper_sandbox.h"
 #include "node/health.h"
 #include "node/path.h"
 #include "node/process.h"

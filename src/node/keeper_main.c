@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/disk_room.h"
+#include "base/disk_space.h"
 #include "base/fd.h"
 #include "base/num.h"
 #include "base/slice.h"

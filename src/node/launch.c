@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "node/box.h"
+#include "node/sandbox_spec.h"
 #include "node/helper.h"
 #include "node/keeper.h"
 #include "node/network.h"

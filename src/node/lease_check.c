@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "model/job.h"
-#include "node/own_end.h"
+#include "node/node_stop.h"
 #include "node/process.h"
 #include "node/verify.h"
 

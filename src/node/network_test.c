@@ -12,7 +12,7 @@
 #include "network/link.h"
 #include "network/netlink.h"
 #include "network/rules.h"
-#include "network/world_test.h"
+#include "network/testbed_test.h"
 #include "node/node_fixture_test.h"
 
 #define OFFERS                                                                           \

@@ -23,7 +23,7 @@
 #include "base/fd.h"
 #include "base/test.h"
 #include "base/time.h"
-#include "bulkhead/share_door.h"
+#include "bulkhead/share_socket.h"
 #include "bulkhead/share_page.h"
 #include "node/path.h"
 #include "runtime/obstacle_test.h"

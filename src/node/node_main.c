@@ -23,8 +23,8 @@
 #include "node/checkpoint.h"
 #include "node/claim.h"
 #include "node/driver.h"
-#include "node/gate.h"
-#include "node/guest.h"
+#include "node/start_barrier.h"
+#include "node/helper_sandbox.h"
 #include "node/health.h"
 #include "node/handover.h"
 #include "node/host.h"
@@ -32,7 +32,7 @@
 #include "node/network.h"
 #include "node/order.h"
 #include "node/path.h"
-#include "node/piece.h"
+#include "node/partition.h"
 #include "node/registry.h"
 #include "node/report.h"
 #include "node/reset.h"
@@ -45,7 +45,7 @@
 #include "node/stream.h"
 #include "node/survey.h"
 #include "node/verify.h"
-#include "node/witness.h"
+#include "node/order_watermark.h"
 #include "runtime/crun.h"
 
 enum { HELPERS_AT = 8, EVENTS_AT = HELPERS_AT + BH_HELPER_SANDBOXES_MAX,

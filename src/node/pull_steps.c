@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "node/cell.h"
+#include "node/unpack_sandbox.h"
 #include "node/path.h"
 #include "node/pull.h"
 

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "model/geometry.h"
 #include "node/checkpoint.h"
-#include "node/grades.h"
+#include "node/isolation_levels.h"
 #include "node/health.h"
 #include "node/helper.h"
 #include "node/host.h"
@@ -15,11 +15,11 @@
 #include "node/limits.h"
 #include "node/network.h"
 #include "node/numa.h"
-#include "node/piece.h"
+#include "node/partition.h"
 #include "node/scrub.h"
 #include "node/share_sample.h"
 #include "node/share_slot.h"
-#include "node/trouble.h"
+#include "node/gpu_error.h"
 #include "node/verify.h"
 
 enum { REPORT_BYTES_MAX = 8 << 20, UTILISATION_UNKNOWN = 255 };

@@ -18,12 +18,12 @@
 #include "base/utf8.h"
 #include "device/holders.h"
 #include "model/geometry.h"
-#include "node/guest.h"
+#include "node/helper_sandbox.h"
 #include "node/health.h"
 #include "node/job.h"
 #include "node/path.h"
-#include "node/piece.h"
-#include "node/signs.h"
+#include "node/partition.h"
+#include "node/health_rules.h"
 #include "node/trespass.h"
 
 enum { HOLDERS_NAMED = 3, GPUS_MAX = BH_GPU_HIDDEN_MAX };

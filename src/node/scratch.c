@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/disk_room.h"
+#include "base/disk_space.h"
 #include "base/fd.h"
 #include "base/num.h"
 #include "node/path.h"

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "node/guest.h"
+#include "node/helper_sandbox.h"
 #include "node/handover.h"
 #include "node/job.h"
 #include "node/path.h"

@@ -1,7 +1,7 @@
 #ifndef BH_NODE_SCRUB_RUN_H
 #define BH_NODE_SCRUB_RUN_H
 
-#include "node/guest.h"
+#include "node/helper_sandbox.h"
 #include "node/scrub_report.h"
 
 /* One run of bulkhead-scrub on a partition, as a guest of the node (guest.h): a range of user ids of

@@ -12,12 +12,12 @@
 #include "node/epoch.h"
 #include "node/health.h"
 #include "node/job.h"
-#include "node/piece.h"
+#include "node/partition.h"
 #include "node/report.h"
 #include "node/scrub.h"
 #include "node/unpack.h"
 #include "node/verify.h"
-#include "node/witness.h"
+#include "node/order_watermark.h"
 
 enum { MESSAGE_BYTES_MAX = 16 << 20 };
 #define REFUSED_LOG_INTERVAL (60 * BH_NS_PER_S)

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "model/job.h"
-#include "node/own_end.h"
+#include "node/node_stop.h"
 #include "node/share_lease_internal.h"
 #include "node/share_slot.h"
 

@@ -5,7 +5,7 @@
 #include "node/share.h"
 #include "node/share_over.h"
 #include "node/share_time.h"
-#include "node/share_untold.h"
+#include "node/pending_notice.h"
 
 /* What the files node/share_*.c know of the leases whose shares are open.  Which ones are follows
  * from the node's journal alone: after a crash the same ones are opened again. */

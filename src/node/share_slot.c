@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "model/share.h"
 #include "node/job.h"
-#include "node/piece.h"
+#include "node/partition.h"
 #include "node/scrub.h"
 
 /* Above all numbers of GPU instances, below BH_WHOLE_GPU. */

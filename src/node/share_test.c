@@ -13,7 +13,7 @@
 
 #include "base/num.h"
 #include "base/test.h"
-#include "bulkhead/share_door.h"
+#include "bulkhead/share_socket.h"
 
 #define MIB (UINT64_C(1) << 20)
 

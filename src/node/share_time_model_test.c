@@ -9,7 +9,7 @@
 #include "base/num.h"
 #include "base/test.h"
 #include "node/share_time.h"
-#include "share/turns.h"
+#include "share/time_slices.h"
 
 enum { TENANTS_MAX = 8, US = 1000, MS = 1000 * US };
 #define S UINT64_C(1000000000)

@@ -6,9 +6,9 @@
 
 #include "base/err.h"
 #include "base/time.h"
-#include "node/mark.h"
-#include "node/note.h"
-#include "node/share_untold.h"
+#include "node/ownership_map.h"
+#include "node/node_record.h"
+#include "node/pending_notice.h"
 #include "wire/message.h"
 
 /* What the node knows, rebuilt from its journal at start: orders that were not

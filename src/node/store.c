@@ -16,7 +16,7 @@
 #include "model/image.h"
 #include "model/path.h"
 #include "node/helper.h"
-#include "node/image_note.h"
+#include "node/image_record.h"
 #include "node/path.h"
 
 enum { IMAGES_MAX = 4096, RECORD_MAX = 512, NAME_BYTES = 160 };

@@ -25,11 +25,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/disk_room.h"
+#include "base/disk_space.h"
 #include "base/fd.h"
 #include "base/num.h"
 #include "model/image.h"
-#include "node/cell.h"
+#include "node/unpack_sandbox.h"
 #include "node/path.h"
 #include "node/pull.h"
 #include "node/unpack_run.h"

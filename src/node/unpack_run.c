@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "node/cell.h"
+#include "node/unpack_sandbox.h"
 
 /* What a step told, as far as it may be believed. */
 static bh_rc

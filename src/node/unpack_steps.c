@@ -14,8 +14,8 @@
 #include "image/layer.h"
 #include "image/users.h"
 #include "model/path.h"
-#include "node/cell.h"
-#include "node/image_note.h"
+#include "node/unpack_sandbox.h"
+#include "node/image_record.h"
 #include "node/path.h"
 
 #define STAGE BH_UNPACK_SANDBOX_STAGE

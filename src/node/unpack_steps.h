@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "image/document.h"
-#include "image/layout.h"
+#include "image/oci_layout.h"
 
 /* The steps of unpacking an image, each in a child of its own within the cell (cell.h).
  * What they tell stands in memory that they share with their parent, who believes none of

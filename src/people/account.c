@@ -6,7 +6,7 @@
 #include "api/token.h"
 #include "identity/account.h"
 #include "identity/secret.h"
-#include "people/counts.h"
+#include "people/attempt.h"
 #include "people/factor.h"
 #include "people/passkeys.h"
 #include "people/session.h"

@@ -2,7 +2,7 @@
 #define BH_ACCOUNTS_CHALLENGE_H
 
 #include "identity/webauthn.h"
-#include "people/people_internal.h"
+#include "people/accounts_internal.h"
 
 /* Challenges that passkeys sign, to let somebody in or to show again who it is.
  *

@@ -1,7 +1,7 @@
 #ifndef BH_ACCOUNTS_FACTOR_H
 #define BH_ACCOUNTS_FACTOR_H
 
-#include "people/people_internal.h"
+#include "people/accounts_internal.h"
 
 /* What an account shows, and the resources that change it: app and recovery codes. */
 

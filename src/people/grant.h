@@ -1,7 +1,7 @@
 #ifndef BH_ACCOUNTS_GRANT_H
 #define BH_ACCOUNTS_GRANT_H
 
-#include "people/people_internal.h"
+#include "people/accounts_internal.h"
 
 /* The command line's way in through a browser: somebody who is signed in grants a code, which
  * goes to the command line's own listener, and whoever knows what the challenge was made from

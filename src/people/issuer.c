@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "identity/assertion.h"
-#include "people/people_internal.h"
+#include "people/accounts_internal.h"
 
 enum { SECRET_FILE_MAX = 16384 };
 

@@ -3,7 +3,7 @@
 
 #include "identity/id_token.h"
 #include "identity/login.h"
-#include "people/people_internal.h"
+#include "people/accounts_internal.h"
 
 /* Signing in at an OpenID provider: with a browser (SIGN_IN_ISSUER, SIGN_IN_RETURN) or from a
  * machine without one (SIGN_IN_DEVICE, SIGN_IN_POLL); and the provider's word that somebody

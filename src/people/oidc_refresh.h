@@ -1,7 +1,7 @@
 #ifndef BH_ACCOUNTS_OIDC_REFRESH_H
 #define BH_ACCOUNTS_OIDC_REFRESH_H
 
-#include "people/people_internal.h"
+#include "people/accounts_internal.h"
 
 /* Ask providers again about those who signed in there, where they gave a refresh token: who was
  * taken out of a group that gave him a role, or may not come in any more, is out with all his

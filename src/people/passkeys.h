@@ -2,7 +2,7 @@
 #define BH_ACCOUNTS_PASSKEYS_H
 
 #include "identity/webauthn.h"
-#include "people/counts.h"
+#include "people/attempt.h"
 
 /* Passkeys: as documents of the store, by their credential's id, and the ceremonies.
  *

@@ -5,7 +5,7 @@
 #include "api/token.h"
 #include "base/assert.h"
 #include "base/log.h"
-#include "people/counts.h"
+#include "people/attempt.h"
 #include "people/oidc_refresh.h"
 
 /* ---- opening ---- */

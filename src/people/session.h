@@ -1,7 +1,7 @@
 #ifndef BH_ACCOUNTS_SESSION_H
 #define BH_ACCOUNTS_SESSION_H
 
-#include "people/people_internal.h"
+#include "people/accounts_internal.h"
 
 /* Opening, identifying and ending sessions. */
 

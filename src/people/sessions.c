@@ -4,7 +4,7 @@
 
 #include "api/token.h"
 #include "base/log.h"
-#include "people/counts.h"
+#include "people/attempt.h"
 #include "people/factor.h"
 #include "people/passkeys.h"
 #include "people/session.h"

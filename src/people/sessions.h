@@ -1,7 +1,7 @@
 #ifndef BH_ACCOUNTS_SESSIONS_H
 #define BH_ACCOUNTS_SESSIONS_H
 
-#include "people/people_internal.h"
+#include "people/accounts_internal.h"
 
 /* The resources of sessions. */
 

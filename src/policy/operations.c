@@ -43,7 +43,7 @@ bh_operation_recorded_verb(enum bh_operation op)
 {
     static const char *const recorded_verbs[BH_OPERATIONS] = {
 #define BH_RECORDED_VERB(operation, verb) [BH_OP_##operation] = verb,
-#include "tables/deeds.tbl"
+#include "tables/recorded_verbs.tbl"
 #undef BH_RECORDED_VERB
     };
     const struct bh_operation_row *row = bh_operation_get(op);

@@ -47,7 +47,7 @@ struct bh_operation_row {
 /* The operation's row of the table. */
 const struct bh_operation_row *bh_operation_get(enum bh_operation op);
 
-/* The verb of all its records, whatever comes of it (tables/deeds.tbl): its permission, or what that
+/* The verb of all its records, whatever comes of it (tables/recorded_verbs.tbl): its permission, or what that
  * allows besides others.  Of operations that are open to anybody and leave no record: their name. */
 const char *bh_operation_recorded_verb(enum bh_operation op);
 

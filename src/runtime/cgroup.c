@@ -17,7 +17,7 @@
 #include "base/fd.h"
 #include "base/time.h"
 #include "runtime/device_filter.h"
-#include "runtime/patience.h"
+#include "runtime/progress_timeout.h"
 
 enum { PATH_SIZE = 512 };
 #define KEEPERS "keepers"

@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "base/time.h"
 #include "runtime/oci.h"
-#include "runtime/own_files.h"
+#include "runtime/sandbox_files.h"
 #include "runtime/seccomp.h"
 
 enum { PATH_SIZE = 512, CONFIG_MAX = 4 << 20, FILES_WANTED = 65536,

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "ports/runtime.h"
-#include "runtime/own_files.h"
+#include "runtime/sandbox_files.h"
 
 /* The OCI document (config.json) of a sandbox. */
 

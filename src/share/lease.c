@@ -16,7 +16,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/time.h"
-#include "bulkhead/share_door.h"
+#include "bulkhead/share_socket.h"
 #include "share/pages.h"
 
 /* Connections beyond the slots are of processes that were not answered yet. */

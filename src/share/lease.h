@@ -2,7 +2,7 @@
 #define BH_SHARE_LEASE_H
 
 #include "share/message.h"
-#include "share/turns.h"
+#include "share/time_slices.h"
 
 /* A lease that shares GPUs: its pages, its door, the processes that came in by it. */
 struct bh_share_lease;

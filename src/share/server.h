@@ -2,7 +2,7 @@
 #define BH_SHARE_SERVER_H
 
 #include "base/err.h"
-#include "share/turns.h"
+#include "share/time_slices.h"
 
 /* bulkhead-share: serve the leases that bulkhead-node names on `control`, a connected stream
  * socket that it owns from now on, until that is closed.  BH_UNAVAILABLE: it was; BH_IO,

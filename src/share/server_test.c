@@ -1,5 +1,5 @@
 /* bulkhead-share as its two sides see it: the node on a socket, processes at the door. */
-#include "share/guest_test.h"
+#include "share/client_test.h"
 
 /* ---- stories ---- */
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bulkhead/share_door.h"
+#include "bulkhead/share_socket.h"
 
 struct bh_door {
     int socket;

@@ -1,6 +1,6 @@
 #include "shim/driver.h"
 
-#include "bulkhead/share_door.h"
+#include "bulkhead/share_socket.h"
 #include "shim/library.h"
 #include "shim/rm_ledger.h"
 

@@ -1,6 +1,6 @@
 #include "shim/nvml_driver.h"
 
-#include "bulkhead/share_door.h"
+#include "bulkhead/share_socket.h"
 #include "shim/library.h"
 
 static const char *const names[] = {

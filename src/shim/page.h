@@ -3,7 +3,7 @@
 #define BH_SHIM_PAGE_H
 
 #include "shim/abi.h"
-#include "bulkhead/share_door.h"
+#include "bulkhead/share_socket.h"
 #include "bulkhead/share_page.h"
 #include "shim/state.h"
 

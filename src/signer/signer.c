@@ -9,7 +9,7 @@
 #include "audit/checkpoint.h"
 #include "base/fd.h"
 #include "crypto/openssl.h"
-#include "signer/mark.h"
+#include "signer/watermark.h"
 
 enum { PATH_BYTES = sizeof ((struct bh_signer *)0)->folder + 16 };
 

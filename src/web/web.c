@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 #include "web/headers.h"
-#include "web/visit.h"
+#include "web/page.h"
 
 /* "__Host-" has browsers see to it that no other host set the cookie. */
 #define SESSION_COOKIE "__Host-bulkhead"

@@ -3,7 +3,7 @@
 
 #include "base/test.h"
 #include "web/form.h"
-#include "web/visit.h"
+#include "web/page.h"
 
 #define SESSION "bs_abcdefghijkl_SECRET"
 #define SIGNED_IN "a=1; __Host-bulkhead=" SESSION

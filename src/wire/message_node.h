@@ -2,7 +2,7 @@
 #define BH_WIRE_MESSAGE_NODE_H
 
 #include "wire/message.h"
-#include "wire/walls.h"
+#include "wire/isolation.h"
 
 /* What bulkhead-node says to bulkheadd: the other half of wire/message.h, which includes this. */
 

@@ -7,8 +7,8 @@
 #include "base/test.h"
 #include "network/fake.h"
 #include "network/kernel.h"
-#include "network/space.h"
-#include "network/world_test.h"
+#include "network/netns.h"
+#include "network/testbed_test.h"
 
 static struct {
     struct bh_network network;

@@ -31,8 +31,8 @@
 #include "network/link.h"
 #include "network/netlink.h"
 #include "network/rules.h"
-#include "network/space.h"
-#include "network/world_test.h"
+#include "network/netns.h"
+#include "network/testbed_test.h"
 
 enum { SLOTS = 8, PORT = 7000 };
 

@@ -16,8 +16,8 @@
 #include "base/attr.h"
 #include "engine/gpu_form.h"
 #include "engine/slots.h"
-#include "engine/stock.h"
-#include "engine/story_test.h"
+#include "engine/node_index.h"
+#include "engine/fixture_test.h"
 #include "tests/evidence/optimum.h"
 
 static uint64_t cases_wanted = 1500, seed_wanted = 1;

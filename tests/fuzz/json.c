@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "base/json.h"
-#include "base/test_zoo.h"
+#include "base/test_sample.h"
 #include "tests/fuzz/fuzz.h"
 
 static bh_rc

@@ -23,7 +23,7 @@ FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g0", "-w", "-fno-strict-aliasin
 LIBRARIES = ["-lcmocka", "-lsqlite3", "-lcrypto", "-ljansson", "-lyaml", "-lz", "-lm", "-pthread"]
 SECONDS = 90 * float(os.environ.get("BULKHEAD_TEST_SLOW", "1"))
 # Beside its own source; arguments that keep it short.
-ALSO = {"api/auth": ["src/api/fixture_test.c"], "api/metrics": ["src/api/fixture_test.c"], "api/tried": ["src/api/fixture_test.c"], "crash/points": ["tests/crash/disk.c"],
+ALSO = {"api/auth": ["src/api/fixture_test.c"], "api/metrics": ["src/api/fixture_test.c"], "api/refused_request": ["src/api/fixture_test.c"], "crash/points": ["tests/crash/disk.c"],
         "evidence/optimum": ["tests/evidence/optimum.c"],
         "evidence/snapshot": ["tests/evidence/play.c"]}
 ARGUMENTS = {"api/metrics": [os.path.join(ROOT, "src/api/metrics_golden.txt")], "crash/points": ["150", "1"],

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "bulkhead/share_door.h"
+#include "bulkhead/share_socket.h"
 #include "bulkhead/share_page.h"
 #include "sim/null/world.h"
 

@@ -1,0 +1,29 @@
+#ifndef BH_NODE_START_BARRIER_H
+#define BH_NODE_START_BARRIER_H
+
+#include "node/node.h"
+
+/* The start barrier: before a job's command begins, its sandbox is inspected from outside
+ * (node/inspect.h).
+ *
+ * bulkhead-init, when everything about it stands as it will for the job, waits for a signal.  The
+ * node inspects, and lets it go, or ends it (node/evidence.h says what else follows).  So no lease
+ * ever runs behind walls that were not seen.  An inspection that is inconclusive is made three
+ * times more; then the job does not start.  A start is answered when that is over: its record says
+ * that the checks passed.  After a crash of the node the wait goes on until the next one has
+ * inspected. */
+
+/* A keeper was started, or found again: look when process 1 waits. */
+void bh_start_barrier_set(struct bh_job *job);
+
+/* node->barrier_fd is readable: some process 1 waits, so those that were not inspected yet are. */
+void bh_start_barrier_notified(struct bh_node *node);
+
+/* job->barrier_at passed: inspect, once process 1 waits. */
+void bh_start_barrier_tick(struct bh_node *node, struct bh_job *job, bh_ns now);
+
+/* The job is gone before or after it was inspected: answer its start.  True when that failed because
+ * of a check, or because the runtime never brought it up: job->end says so, then. */
+bool bh_start_barrier_ended(struct bh_node *node, struct bh_job *job);
+
+#endif

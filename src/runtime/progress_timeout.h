@@ -1,0 +1,25 @@
+#ifndef BH_RUNTIME_PROGRESS_TIMEOUT_H
+#define BH_RUNTIME_PROGRESS_TIMEOUT_H
+
+#include <stdbool.h>
+
+#include "base/time.h"
+
+/* How long something is waited for that takes as long as it is large, while who waits has other
+ * work: as long as it gets on, within bounds.  Pure: the clock and what counts as getting on are
+ * the caller's. */
+
+#define BH_PROGRESS_TIMEOUT (2 * BH_NS_PER_S)       /* without getting on */
+#define BH_PROGRESS_TIMEOUT_MAX (10 * BH_NS_PER_S) /* in any case */
+
+struct bh_progress_timeout {
+    bh_ns until, most;
+    uint64_t reached;
+};
+
+struct bh_progress_timeout bh_progress_timeout_begin(bh_ns now);
+
+/* Whether to wait on.  `reached` is any figure that changes as long as there is progress. */
+bool bh_progress_timeout_is_left(struct bh_progress_timeout *timeout, bh_ns now, uint64_t reached);
+
+#endif

@@ -1,0 +1,250 @@
+#include <string.h>
+
+#include "base/assert.h"
+#include "web/headers.h"
+#include "web/signin_pages.h"
+#include "web/page.h"
+
+enum { ANSWER_BYTES_MAX = 1 << 20, BODY_MAX = 1 << 15 };
+
+const char *
+bh_page_field(const struct bh_page *page, const char *name)
+{
+    const char *value = page->form ? bh_form_get(page->form, name)
+                                    : page->request->query(page->request, name);
+
+    return value ? value : "";
+}
+
+static void
+put_parameter(void *self, const char *name, const char *value)
+{
+    struct bh_buf *out = self;
+
+    if (out->length > 0)
+        bh_buf_putc(out, '&');
+    bh_form_put_encoded(out, name);
+    bh_buf_putc(out, '=');
+    bh_form_put_encoded(out, value ? value : "");
+}
+
+const char *
+bh_page_query(const struct bh_page *page)
+{
+    const char *text = NULL;
+    struct bh_buf out;
+
+    bh_buf_init(&out, BH_FORM_BYTES_MAX);
+    page->request->each_query(page->request, put_parameter, &out);
+    if (bh_buf_text(&out))
+        text = bh_arena_strdup(page->request->arena, bh_buf_text(&out));
+    bh_buf_fini(&out);
+    return text ? text : "";
+}
+
+struct bh_frame
+bh_page_frame(const struct bh_page *page, const char *account)
+{
+    const char *notice = page->form ? "" : bh_page_field(page, "notice");
+
+    return (struct bh_frame) { .site = page->web->options.site,
+                               .account = account,
+                               .csrf = page->csrf,
+                               .notice = bh_notice_find(notice) };
+}
+
+void
+bh_api_response_fini(struct bh_api_response *response)
+{
+    bh_json_free(response->json);
+    response->json = NULL;
+}
+
+bool
+bh_api_response_is_ok(const struct bh_api_response *response)
+{
+    return response->status >= 200 && response->status < 300;
+}
+
+static bh_json_value
+page_member(const struct bh_api_response *response, const char *name)
+{
+    return response->json ? bh_json_get(bh_json_root(response->json), name) : NULL;
+}
+
+const char *
+bh_api_response_text(const struct bh_api_response *response, const char *name)
+{
+    return bh_json_text(page_member(response, name), "");
+}
+
+uint64_t
+bh_api_response_number(const struct bh_api_response *response, const char *name)
+{
+    return bh_json_number(page_member(response, name), 0);
+}
+
+/* A question within the process has a body and no query. */
+static const char *
+no_parameter(const struct bh_request *request, const char *name)
+{
+    (void)request;
+    (void)name;
+    return NULL;
+}
+
+static void
+no_parameters(const struct bh_request *request,
+              void (*sink)(void *self, const char *name, const char *value), void *self)
+{
+    (void)request;
+    (void)sink;
+    (void)self;
+}
+
+static bool
+needs_step_up(const struct bh_reply *reply)
+{
+    for (uint32_t i = 0; i < reply->header_count; i++)
+        if (strcmp(reply->headers[i].name, "WWW-Authenticate") == 0 &&
+            strstr(reply->headers[i].value, "insufficient_user_authentication"))
+            return true;
+    return false;
+}
+
+/* Put a question to the API, as the person whose session it is. */
+static void
+page_request(struct bh_page *page, enum bh_method method, const char *path, const char *body,
+    struct bh_reply *ret_reply)
+{
+    const struct bh_web_options *web = &page->web->options;
+    char bearer[BH_SESSION_TEXT_MAX + 8] = "Bearer ";
+    struct bh_request question = { .method = method,
+                                   .path = path,
+                                   .body = body ? body : "",
+                                   .body_length = body ? strlen(body) : 0,
+                                   .content_type = body ? "application/json" : NULL,
+                                   .accept = "application/json",
+                                   .transport = page->request->transport,
+                                   .arena = page->request->arena,
+                                   .query = no_parameter,
+                                   .each_query = no_parameters };
+
+    memcpy(bearer + 7, page->session, strlen(page->session) + 1);
+    if (page->session[0])
+        question.authorization = bearer;
+    web->api(web->api_self, &question, ret_reply);
+    BH_ASSERT(!ret_reply->stream.read); /* no page asks for a stream */
+    bh_secret_wipe(bearer, sizeof bearer);
+}
+
+struct bh_api_response
+bh_page_call(struct bh_page *page, enum bh_method method, const char *path,
+             const char *body)
+{
+    struct bh_reply reply = { 0 };
+    struct bh_api_response response;
+    struct bh_err err;
+
+    bh_buf_init(&reply.body, ANSWER_BYTES_MAX);
+    page_request(page, method, path, body, &reply);
+    page->reply->known = page->reply->known || reply.known;
+    response = (struct bh_api_response) { .status = reply.status, .step_up = needs_step_up(&reply) };
+    if (reply.body.length > 0) {
+        if (bh_json_parse(reply.body.bytes, reply.body.length, &response.json, &err) != BH_OK)
+            response.json = NULL;
+        bh_secret_wipe(reply.body.bytes, reply.body.length);
+    }
+    bh_buf_fini(&reply.body);
+    return response;
+}
+
+void
+bh_page_forward(struct bh_page *page, enum bh_method method, const char *path)
+{
+    page_request(page, method, path, NULL, page->reply);
+}
+
+struct bh_api_response
+bh_page_call_with(struct bh_page *page, enum bh_method method, const char *path,
+                  const char *name, const char *text)
+{
+    struct bh_api_response response = { .status = 400 };
+    char memory[BODY_MAX];
+    struct bh_json_writer w;
+    struct bh_buf body;
+
+    bh_buf_init_fixed(&body, memory, sizeof memory);
+    w = bh_json_begin(&body);
+    bh_json_open(&w, NULL, '{');
+    bh_json_str(&w, name, text);
+    bh_json_close(&w, '}');
+    if (bh_buf_text(&body))
+        response = bh_page_call(page, method, path, memory);
+    bh_secret_wipe(memory, sizeof memory);
+    return response;
+}
+
+void
+bh_page_redirect(struct bh_page *page, const char *path, enum bh_notice notice)
+{
+    const char *where = path;
+
+    if (notice != BH_NOTICE_NONE)
+        where = bh_arena_printf(page->request->arena, "%s%cnotice=%s", path,
+                                strchr(path, '?') ? '&' : '?', bh_notice_name(notice));
+    bh_redirect(page->reply, where ? where : "/");
+}
+
+/* Too many attempts are a 401 as a wrong password is, and told apart by what is said. */
+static bool
+is_locked(const struct bh_api_response *response)
+{
+    static const char begin[] = "too many attempts";
+    const char *message = bh_json_text(bh_json_get(page_member(response, "error"), "message"), "");
+
+    return strncmp(message, begin, sizeof begin - 1) == 0;
+}
+
+enum bh_notice
+bh_page_notice(const struct bh_api_response *response, enum bh_notice refused)
+{
+    switch (response->status) {
+    case 400:
+        return BH_NOTICE_MALFORMED;
+    case 401:
+        return is_locked(response) ? BH_NOTICE_LOCKED : refused;
+    case 404:
+    case 409:
+        return refused;
+    case 403:
+    case 429:
+        return BH_NOTICE_LOCKED;
+    default:
+        return BH_NOTICE_UNAVAILABLE;
+    }
+}
+
+void
+bh_page_refuse(struct bh_page *page, const struct bh_api_response *response, const char *path,
+                enum bh_notice refused)
+{
+    const char *step_up;
+
+    if (response->step_up) {
+        step_up = bh_arena_printf(page->request->arena, "/again?next=%s", path);
+        bh_page_redirect(page, step_up ? step_up : "/again", BH_NOTICE_NONE);
+    } else {
+        bh_page_redirect(page, path, bh_page_notice(response, refused));
+    }
+}
+
+void
+bh_page_error(struct bh_page *page, uint32_t status)
+{
+    struct bh_error_view view = { bh_page_frame(page, NULL), status };
+
+    view.frame.csrf = NULL;
+    bh_page_headers(page->reply, status, true);
+    bh_error_page(&page->reply->body, &view);
+}

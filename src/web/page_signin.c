@@ -1,0 +1,337 @@
+#include <string.h>
+
+#include "web/headers.h"
+#include "web/signin_pages.h"
+#include "web/page.h"
+
+enum { BODY_MAX = 1 << 15, ISSUERS_MAX = 16 };
+
+void
+bh_show_root(struct bh_page *page)
+{
+    bh_redirect(page->reply, page->session[0] ? "/account" : "/signin");
+}
+
+/* The sign-in page, with what can be done here. */
+static void
+put_signin(struct bh_page *page, uint32_t status, enum bh_notice notice)
+{
+    BH_AUTO(bh_api_response_fini)
+    struct bh_api_response ways = { 0 };
+    struct bh_issuer_view issuers[ISSUERS_MAX];
+    struct bh_signin_view view = { .frame = bh_page_frame(page, NULL),
+                                   .issuers = issuers,
+                                   .account = bh_page_field(page, "account"),
+                                   .next =
+                                       bh_next_path(bh_page_field(page, "next"), "") };
+    bh_json_value list;
+
+    ways = bh_page_call(page, BH_GET, "/v1/sign-in", NULL);
+    list = ways.json ? bh_json_get(bh_json_root(ways.json), "issuers") : NULL;
+    view.passkey =
+        ways.json && bh_json_truth(bh_json_get(bh_json_root(ways.json), "passkeys"));
+    view.local =
+        ways.json && bh_json_truth(bh_json_get(bh_json_root(ways.json), "accounts"));
+    for (size_t i = 0; i < bh_json_count(list) && i < ISSUERS_MAX; i++) {
+        const char *name = bh_json_text(bh_json_get(bh_json_at(list, i), "name"), "");
+
+        issuers[view.issuer_count++] = (struct bh_issuer_view) { name, name };
+    }
+    if (notice != BH_NOTICE_NONE)
+        view.frame.notice = notice;
+    if (!bh_api_response_is_ok(&ways))
+        view.frame.notice = bh_page_notice(&ways, BH_NOTICE_UNAVAILABLE);
+    bh_page_headers(page->reply, status, true);
+    bh_signin_page(&page->reply->body, &view);
+}
+
+void
+bh_show_signin(struct bh_page *page)
+{
+    put_signin(page, 200, BH_NOTICE_NONE);
+}
+
+/* What a cookie can hold without ending. */
+static bool
+is_cookie(const char *text, size_t size)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._";
+
+    return text[strspn(text, plain)] == '\0' && strlen(text) < size;
+}
+
+/* Keep the session that the API has given; false when it gave none. */
+static bool
+store_session(struct bh_page *page, const struct bh_api_response *response)
+{
+    const char *session = bh_api_response_text(response, "session");
+    const char *device = bh_api_response_text(response, "device");
+
+    if (!bh_api_response_is_ok(response) || strncmp(session, "bs_", 3) != 0 ||
+        !is_cookie(session, BH_SESSION_TEXT_MAX))
+        return false;
+    bh_page_sign_in(page, session, is_cookie(device, BH_DEVICE_TEXT_MAX) ? device : "");
+    return true;
+}
+
+/* The API has said yes and given a session, or no. */
+static void
+accept_session(struct bh_page *page, const struct bh_api_response *response)
+{
+    if (store_session(page, response))
+        bh_page_redirect(page, bh_next_path(bh_page_field(page, "next"), "/account"),
+                    BH_NOTICE_NONE);
+    else
+        put_signin(page, 403, bh_page_notice(response, BH_NOTICE_REFUSED));
+}
+
+/* Whoever signs in anew leaves the session that this browser had. */
+static void
+leave_session(struct bh_page *page)
+{
+    BH_AUTO(bh_api_response_fini)
+    struct bh_api_response response = { 0 };
+
+    if (page->session[0])
+        response = bh_page_call(page, BH_POST, "/v1/sign-out", NULL);
+    page->session[0] = '\0';
+}
+
+static void
+put_enroll_code(struct bh_json_writer *w, const struct bh_page *page, const char *name)
+{
+    if (bh_page_field(page, name)[0])
+        bh_json_str(w, name, bh_page_field(page, name));
+}
+
+void
+bh_post_signin(struct bh_page *page)
+{
+    BH_AUTO(bh_api_response_fini)
+    struct bh_api_response response = { 0 };
+    char memory[BODY_MAX];
+    struct bh_json_writer w;
+    struct bh_buf body;
+
+    bh_buf_init_fixed(&body, memory, sizeof memory);
+    w = bh_json_begin(&body);
+    bh_json_open(&w, NULL, '{');
+    put_enroll_code(&w, page, "account");
+    put_enroll_code(&w, page, "code");
+    if (page->device[0])
+        bh_json_str(&w, "device", page->device);
+    bh_json_str(&w, "host", "browser");
+    put_enroll_code(&w, page, "password");
+    bh_json_close(&w, '}');
+    leave_session(page);
+    if (bh_buf_text(&body))
+        response = bh_page_call(page, BH_POST, "/v1/sign-in", memory);
+    bh_secret_wipe(memory, sizeof memory);
+    accept_session(page, &response);
+}
+
+void
+bh_post_signin_options(struct bh_page *page)
+{
+    bh_page_forward(page, BH_POST, "/v1/sign-in/challenge");
+}
+
+/* The script's answer is the body that the API takes: its reader is as strict as any of
+ * ours would be. */
+void
+bh_post_signin_passkey(struct bh_page *page)
+{
+    BH_AUTO(bh_api_response_fini)
+    struct bh_api_response response = { 0 };
+
+    leave_session(page);
+    response = bh_page_call(page, BH_POST, "/v1/sign-in", bh_page_field(page, "answer"));
+    accept_session(page, &response);
+}
+
+/* ---- at a provider ---- */
+
+/* Where to go on to stands behind the id, encoded: cookies have their own letters. */
+void
+bh_show_provider(struct bh_page *page)
+{
+    BH_AUTO(bh_api_response_fini)
+    struct bh_api_response response = { 0 };
+    const char *next = bh_next_path(bh_page_field(page, "next"), "/account"), *address;
+    char memory[BODY_MAX];
+    struct bh_json_writer w;
+    struct bh_buf body;
+
+    bh_buf_init_fixed(&body, memory, sizeof memory);
+    w = bh_json_begin(&body);
+    bh_json_open(&w, NULL, '{');
+    bh_json_bool(&w, "again", bh_page_field(page, "again")[0] != '\0');
+    bh_json_str(&w, "issuer", bh_page_field(page, "provider"));
+    bh_json_close(&w, '}');
+    if (bh_buf_text(&body))
+        response = bh_page_call(page, BH_POST, "/v1/sign-in/issuer", memory);
+    address = bh_arena_strdup(page->request->arena, bh_api_response_text(&response, "address"));
+    bh_buf_clear(&body);
+    bh_buf_puts(&body, bh_api_response_text(&response, "id"));
+    bh_buf_putc(&body, '.');
+    bh_form_put_encoded(&body, next);
+    if (!bh_api_response_is_ok(&response) || !bh_buf_text(&body) || !address ||
+        strncmp(address, "http", 4) != 0) {
+        put_signin(page, 503, BH_NOTICE_PROVIDER);
+        return;
+    }
+    bh_page_store_login(page, memory);
+    bh_redirect(page->reply, address);
+}
+
+/* A session, or for who was signed in that it is still him. */
+static bool
+accept_callback(struct bh_page *page, const struct bh_api_response *response)
+{
+    if (!bh_api_response_text(response, "session")[0])
+        return bh_api_response_is_ok(response);
+    leave_session(page);
+    return store_session(page, response);
+}
+
+/* Where to go on to, from behind the id in the cookie. */
+static const char *
+stored_next(struct bh_page *page, const char *encoded)
+{
+    struct bh_form *form = bh_arena_alloc(page->request->arena, sizeof *form);
+    const char *pair = bh_arena_printf(page->request->arena, "next=%s", encoded);
+
+    if (!form || !pair || bh_form_parse(pair, strlen(pair), form) != BH_FAULT_NONE)
+        return "/account";
+    return bh_next_path(bh_form_get(form, "next"), "/account");
+}
+
+void
+bh_show_callback(struct bh_page *page)
+{
+    static const char hex[] = "0123456789abcdef";
+    BH_AUTO(bh_api_response_fini)
+    struct bh_api_response response = { .status = 400 };
+    char stored[BH_LOGIN_TEXT_MAX];
+    const char *path;
+    size_t id;
+
+    if (!bh_page_login(page, stored, sizeof stored)) {
+        put_signin(page, 403, BH_NOTICE_STALE);
+        return;
+    }
+    bh_page_store_login(page, NULL);
+    id = strspn(stored, hex);
+    path = bh_arena_printf(page->request->arena, "/v1/sign-in/issuer/%.*s", (int)id, stored);
+    if (path && id > 0 && stored[id] == '.')
+        response = bh_page_call_with(page, BH_POST, path, "query", bh_page_query(page));
+    if (accept_callback(page, &response))
+        bh_page_redirect(page, stored_next(page, stored + id + 1), BH_NOTICE_NONE);
+    else
+        put_signin(page, 403, BH_NOTICE_PROVIDER_DENIED);
+}
+
+static void
+put_signed_out(struct bh_page *page, const char *provider)
+{
+    struct bh_signed_out_view view = { bh_page_frame(page, NULL), provider };
+
+    bh_page_headers(page->reply, 200, true);
+    bh_signed_out_page(&page->reply->body, &view);
+}
+
+/* Where the provider has a place to sign out, the page says so at once: what the API says
+ * of it is for this moment. */
+void
+bh_post_signout(struct bh_page *page)
+{
+    BH_AUTO(bh_api_response_fini)
+    struct bh_api_response response = { 0 };
+
+    response = bh_page_call(page, BH_POST, "/v1/sign-out", NULL);
+    bh_page_sign_out(page);
+    if (bh_api_response_text(&response, "logout")[0])
+        put_signed_out(page, bh_api_response_text(&response, "logout"));
+    else
+        bh_redirect(page->reply, "/signedout");
+}
+
+void
+bh_show_signed_out(struct bh_page *page)
+{
+    put_signed_out(page, "");
+}
+
+/* ---- a first visit ---- */
+
+static void
+put_enroll(struct bh_page *page, uint32_t status, enum bh_notice notice)
+{
+    struct bh_enroll_view view = { .frame = bh_page_frame(page, NULL),
+                                  .account = bh_page_field(page, "account"),
+                                  .code = true };
+
+    view.frame.notice = notice;
+    bh_page_headers(page->reply, status, true);
+    bh_enroll_page(&page->reply->body, &view);
+}
+
+void
+bh_show_enroll(struct bh_page *page)
+{
+    put_enroll(page, 200, BH_NOTICE_NONE);
+}
+
+/* What the form holds, as the operation wants it: "enrol" is the code of somebody whom an
+ * admin gave one, "code" the first admin's. */
+static void
+put_enrollment(struct bh_buf *body, const struct bh_page *page, bool first)
+{
+    struct bh_json_writer w = bh_json_begin(body);
+
+    bh_json_open(&w, NULL, '{');
+    bh_json_str(&w, "account", bh_page_field(page, "account"));
+    bh_json_str(&w, first ? "code" : "enrol", bh_page_field(page, "code"));
+    bh_json_str(&w, "password", bh_page_field(page, "password"));
+    bh_json_close(&w, '}');
+}
+
+/* Where no account is known yet, it is the first admin who comes. */
+static bool
+is_first(struct bh_page *page)
+{
+    BH_AUTO(bh_api_response_fini)
+    struct bh_api_response ways = { 0 };
+
+    ways = bh_page_call(page, BH_GET, "/v1/sign-in", NULL);
+    return bh_api_response_is_ok(&ways) && ways.json &&
+           !bh_json_truth(bh_json_get(bh_json_root(ways.json), "accounts"));
+}
+
+void
+bh_post_enroll(struct bh_page *page)
+{
+    BH_AUTO(bh_api_response_fini)
+    struct bh_api_response response = { .status = 400 };
+    bool first = is_first(page);
+    char memory[BODY_MAX];
+    struct bh_buf body;
+
+    if (strcmp(bh_page_field(page, "password"), bh_page_field(page, "repeated")) != 0) {
+        put_enroll(page, 400, BH_NOTICE_PASSWORD_TWICE);
+        return;
+    }
+    bh_buf_init_fixed(&body, memory, sizeof memory);
+    put_enrollment(&body, page, first);
+    if (bh_buf_text(&body))
+        response = first ? bh_page_call(page, BH_POST, "/v1/sign-in/first", memory)
+                     : bh_page_call(page, BH_PUT, "/v1/account/password", memory);
+    bh_secret_wipe(memory, sizeof memory);
+    if (!bh_api_response_is_ok(&response))
+        put_enroll(page, 403, bh_page_notice(&response, BH_NOTICE_REFUSED));
+    else if (first)
+        accept_session(page, &response);
+    else
+        bh_page_redirect(page, "/signin", BH_NOTICE_PASSWORD_SET);
+}

@@ -5,8 +5,8 @@
  * knocks by the socket's peer credentials, never by what is said: the process's pidfd and the
  * connection tell when it ends.  Each copy of the library in a process has a connection and a
  * slot of its own (dlmopen makes several); a fork's child makes its own. */
-#ifndef BULKHEAD_SHARE_DOOR_H
-#define BULKHEAD_SHARE_DOOR_H
+#ifndef BULKHEAD_SHARE_SOCKET_H
+#define BULKHEAD_SHARE_SOCKET_H
 
 #include <stdint.h>
 

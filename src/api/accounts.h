@@ -5,7 +5,7 @@
 #include "base/fields.h"
 #include "policy/operations.h"
 
-/* Signing in, sessions and accounts, as the API asks for them.  src/people does it: it is
+/* Signing in, sessions and accounts, as the API asks for them.  src/accounts does it: it is
  * behind this port because it needs what the API must not (src/identity). */
 
 struct bh_call;

@@ -203,7 +203,7 @@ challenge_of(const struct bh_call *call)
 
     if (!asked && call->identified && strcmp(call->op->verb, "account.change") == 0)
         return "Bearer realm=\"bulkhead\", error=\"insufficient_user_authentication\", "
-               "max_age=\"600\""; /* src/people: whoever changes his account signed in lately */
+               "max_age=\"600\""; /* src/accounts: whoever changes his account signed in lately */
     if (!asked)
         return plain;
     text = bh_arena_printf(call->arena,

@@ -42,7 +42,7 @@ struct bh_document_put {
     bool blind;                  /* whichever it has */
 };
 
-/* A change of what is known about people, prepared by a worker (src/people): the owner asks
+/* A change of what is known about people, prepared by a worker (src/accounts): the owner asks
  * whether the caller may, and whether what it was decided on still is so, writes the record
  * and the documents. */
 struct bh_accounts_change {

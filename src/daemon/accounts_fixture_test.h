@@ -7,7 +7,7 @@
 #include "api/api.h"
 #include "daemon/fixture_test.h"
 #include "daemon/unauthenticated.h"
-#include "people/accounts.h"
+#include "accounts/accounts.h"
 
 static const char accounts_site[] =
     "tenants:\n"

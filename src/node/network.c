@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "network/kernel.h"
+#include "job_network/kernel.h"
 #include "node/exit_record.h"
 #include "node/network_conf.h"
 #include "node/network_hosts.h"

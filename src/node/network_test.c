@@ -8,11 +8,11 @@
 
 #include "base/test.h"
 #include "base/time.h"
-#include "network/filter.h"
-#include "network/link.h"
-#include "network/netlink.h"
-#include "network/rules.h"
-#include "network/testbed_test.h"
+#include "job_network/filter.h"
+#include "job_network/link.h"
+#include "job_network/netlink.h"
+#include "job_network/rules.h"
+#include "job_network/testbed_test.h"
 #include "node/node_fixture_test.h"
 
 #define OFFERS                                                                           \

@@ -51,7 +51,7 @@ const struct bh_operation_row *bh_operation_get(enum bh_operation op);
  * allows besides others.  Of operations that are open to anybody and leave no record: their name. */
 const char *bh_operation_recorded_verb(enum bh_operation op);
 
-/* Whether it is one about people: signing in, sessions, accounts (src/people). */
+/* Whether it is one about people: signing in, sessions, accounts (src/accounts). */
 bool bh_operation_of_accounts(enum bh_operation op);
 
 /* Whether the operation takes a query parameter of that name. */

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "base/test.h"
-#include "network/fake.h"
-#include "network/kernel.h"
-#include "network/netns.h"
-#include "network/testbed_test.h"
+#include "job_network/fake.h"
+#include "job_network/kernel.h"
+#include "job_network/netns.h"
+#include "job_network/testbed_test.h"
 
 static struct {
     struct bh_network network;

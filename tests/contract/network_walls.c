@@ -26,13 +26,13 @@
 #include "base/num.h"
 #include "base/test.h"
 #include "base/time.h"
-#include "network/filter.h"
-#include "network/kernel.h"
-#include "network/link.h"
-#include "network/netlink.h"
-#include "network/rules.h"
-#include "network/netns.h"
-#include "network/testbed_test.h"
+#include "job_network/filter.h"
+#include "job_network/kernel.h"
+#include "job_network/link.h"
+#include "job_network/netlink.h"
+#include "job_network/rules.h"
+#include "job_network/netns.h"
+#include "job_network/testbed_test.h"
 
 enum { SLOTS = 8, PORT = 7000 };
 

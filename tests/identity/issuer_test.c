@@ -1,4 +1,4 @@
-/* Signing in at an issuer, whole: API, src/people and a core, with the mock provider in the
+/* Signing in at an issuer, whole: API, src/accounts and a core, with the mock provider in the
  * network's place.  The browser is this test. */
 
 #include "daemon/accounts_fixture_test.h"

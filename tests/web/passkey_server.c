@@ -14,7 +14,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "identity/webauthn.h"
-#include "net/server.h"
+#include "http_server/server.h"
 #include "ports/crypto.h"
 #include "web/account_pages.h"
 #include "web/form.h"

@@ -8,10 +8,10 @@ import re
 _CORE = {"base", "model"}
 _DECIDE = {"policy", "audit"}
 _PORTS = {"ports", "wire"}
-_ADAPTERS = {"store", "device", "runtime", "net", "network", "identity", "crypto", "fetch", "signer",
+_ADAPTERS = {"store", "device", "runtime", "http_server", "job_network", "identity", "crypto", "fetch", "signer",
              "image", "share", "checkpoint"}
 _SEALS = {"keys"}                # stands on ports alone, so the API may use it
-_MAIN = _CORE | _DECIDE | {"engine", "api", "people", "web"} | _PORTS | _ADAPTERS | _SEALS
+_MAIN = _CORE | _DECIDE | {"engine", "api", "accounts", "web"} | _PORTS | _ADAPTERS | _SEALS
 MAY_INCLUDE = {
     "base": set(),
     "model": {"base"},
@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     **{port: _CORE | _DECIDE for port in _PORTS},
     **{adapter: _CORE | _DECIDE | _PORTS for adapter in _ADAPTERS},
     "keys": _CORE | _DECIDE | _PORTS,
-    "people": _CORE | _DECIDE | {"engine", "api", "identity"} | _PORTS | _SEALS,
+    "accounts": _CORE | _DECIDE | {"engine", "api", "identity"} | _PORTS | _SEALS,
     "api": _CORE | _DECIDE | {"engine"} | _PORTS | _SEALS,
     "web": _CORE | _DECIDE | _PORTS | {"api", "identity"},
     **{main: _MAIN for main in ("daemon", "node", "cli", "replay", "kube")},
@@ -57,7 +57,7 @@ LIBRARIES = [
     (r"zlib\.h", ["lab/openb/", "src/image/layer"]),
     (r"sqlite3\.h", ["src/store/", "src/daemon/core_test.c", "src/cli/verify_rows_test.c"]),
     (r"libpq-fe\.h", ["src/store/"]),
-    (r"(microhttpd\.h|gnutls/.*)", ["src/net/"]),
+    (r"(microhttpd\.h|gnutls/.*)", ["src/http_server/"]),
     (r"openssl/.*", ["src/crypto/", "src/cli/pkce", "src/identity/signature", "src/identity/totp", "src/identity/secret",
                      "src/identity/webauthn_key", "src/identity/assertion", "src/fetch/server_test", "src/identity/fixture_test", "src/identity/authenticator_test"]),
     (r"fido(/\w+)?\.h", ["src/identity/webauthn_key"]),

@@ -1,0 +1,444 @@
+#include "accounts/account.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/token.h"
+#include "identity/account.h"
+#include "identity/secret.h"
+#include "accounts/attempt.h"
+#include "accounts/factor.h"
+#include "accounts/passkeys.h"
+#include "accounts/session.h"
+
+/* The resources of accounts: signing in with one, its password, and what an admin does. */
+
+#define ENROLL_NS (UINT64_C(86400) * BH_NS_PER_S)
+
+/* The local account that somebody names, whoever he is: NULL where there is none. */
+static const struct bh_dir_principal *
+find_account(const struct bh_call *call, const char *typed)
+{
+    const struct bh_dir_principal *principal = NULL;
+    char name[BH_ACCOUNT_MAX + 1];
+
+    if (typed && bh_account_name(typed, name))
+        principal = bh_directory_principal_named(call->dir, name);
+    return principal && principal->account ? principal : NULL;
+}
+
+/* Read it for an attempt; nobody's is empty, so that all goes on the same way. */
+static bh_rc
+read_for(struct bh_accounts *accounts, struct bh_call *call,
+         const struct bh_dir_principal *principal, struct bh_account *ret_account,
+         struct bh_err *err)
+{
+    bh_rc rc = bh_account_read(&accounts->documents, principal ? principal->id.v : UINT32_MAX,
+                               call->arena, ret_account, err);
+
+    return rc == BH_NOT_FOUND ? BH_OK : rc;
+}
+
+/* Whether password and code are right, with what the account has of factors; `ret_level` is
+ * what was shown. */
+static bool
+is_right(struct bh_accounts *accounts, struct bh_account *account,
+         const struct bh_sign_in_request *request, enum bh_level *ret_level)
+{
+    bool right = bh_password_right(accounts, account->password ? account : NULL, request->password);
+
+    *ret_level = BH_LEVEL_NONE;
+    if (!bh_account_has_factor(account))
+        return right;
+    *ret_level = BH_LEVEL_CODE;
+    return bh_code_right(accounts, account, request->code) && right;
+}
+
+static bh_rc
+account_sign_in(struct bh_accounts *accounts, struct bh_call *call, struct bh_puts *puts,
+      struct bh_session_opening *opening, struct bh_err *err)
+{
+    struct bh_session_opened opened = { 0 };
+    bh_rc rc;
+
+    opening->puts = puts->items;
+    opening->put_count = puts->count;
+    rc = bh_session_open(accounts, call, opening, &opened, err);
+    if (rc == BH_OK)
+        bh_session_put_opened(call, &opened);
+    bh_secret_wipe(opened.secret, sizeof opened.secret);
+    return rc;
+}
+
+bh_rc
+bh_serve_sign_in(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
+{
+    struct bh_sign_in_request request = { 0 };
+    struct bh_session_opening opening = { 0 };
+    struct bh_puts puts = { .count = 0 };
+    const struct bh_dir_principal *principal;
+    struct bh_account account;
+    struct bh_sign_in_attempt attempt;
+    bh_rc rc = bh_call_body(call, &bh_sign_in_request_fields, &request, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (request.credential)
+        return bh_passkey_sign_in(accounts, call, &request, err);
+    principal = find_account(call, request.account);
+    attempt = bh_attempt_from_call(accounts, call, request.account, request.device,
+                      principal ? principal->id.v : 0);
+    rc = bh_attempt_begin(accounts, call, &attempt, err);
+    if (rc == BH_OK)
+        rc = read_for(accounts, call, principal, &account, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!is_right(accounts, &account, &request, &opening.session.level) || !principal)
+        return bh_attempt_failed(accounts, call, &attempt, err);
+    opening.session.host = request.host;
+    opening.principal = principal->id.v;
+    opening.name = principal->name;
+    rc = bh_attempt_succeeded(accounts, call, &attempt, &puts, err);
+    if (rc == BH_OK)
+        rc = bh_account_put(&account, call->arena, &puts.items[puts.count++], err);
+    return rc == BH_OK ? account_sign_in(accounts, call, &puts, &opening, err) : rc;
+}
+
+bh_rc
+bh_serve_ways(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_site_sign_in *sign_in = call->dir->sign_in;
+    const struct bh_site_issuer *issuers = sign_in->issuers.items;
+    struct bh_json_writer w = bh_call_writer(call);
+    bool any_account = false;
+
+    for (uint32_t i = 0; i < call->dir->principal_count; i++)
+        any_account = any_account || (call->dir->principals[i].account && !call->dir->principals[i].gone);
+    bh_json_open(&w, NULL, '{');
+    bh_json_bool(&w, "accounts", any_account);
+    bh_json_str(&w, "address", sign_in->address ? sign_in->address : "");
+    bh_json_open(&w, "issuers", '[');
+    for (uint32_t i = 0; i < sign_in->issuers.count; i++) {
+        bh_json_open(&w, NULL, '{');
+        bh_json_bool(&w, "device", true);
+        bh_json_str(&w, "name", issuers[i].name);
+        bh_json_close(&w, '}');
+    }
+    bh_json_close(&w, ']');
+    bh_json_bool(&w, "passkeys", bh_passkeys_offered(call));
+    bh_json_close(&w, '}');
+    return BH_OK;
+}
+
+/* ---- one's own ---- */
+
+static void
+put_account(struct bh_json_writer *w, const struct bh_account *account)
+{
+    static const uint8_t none[sizeof account->totp];
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < account->recovery.count; i++)
+        left += account->recovery.items[i][0] != '\0';
+    bh_json_ns(w, "created_ns", account->created_ns);
+    bh_json_str(w, "identity", account->identity ? account->identity : "");
+    bh_json_bool(w, "password", account->password != NULL);
+    bh_json_u64(w, "recovery_left", left);
+    bh_json_bool(w, "totp", memcmp(account->totp, none, sizeof none) != 0);
+}
+
+bh_rc
+bh_serve_account(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
+{
+    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_account account;
+    bh_rc rc = bh_account_read(&accounts->documents, call->caller.subject.principal.v,
+                               call->arena, &account, err);
+
+    if (rc != BH_OK && rc != BH_NOT_FOUND)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    bh_json_str(&w, "name", call->caller.name);
+    rc = bh_passkeys_put(accounts, call, &w, account.principal, err);
+    put_account(&w, &account);
+    bh_json_close(&w, '}');
+    return rc;
+}
+
+/* Whether who asks has shown the account's second factor, where it has one: whoever learned the
+ * password alone must not set another. */
+static bool
+has_shown(struct bh_accounts *accounts, struct bh_call *call, const struct bh_account *account)
+{
+    struct bh_caller caller = { .token = NULL };
+
+    if (!bh_account_has_factor(account))
+        return true;
+    bh_session_of_request(accounts, call, &caller);
+    return caller.token && caller.subject.principal.v == account->principal
+           && caller.subject.presence.level > BH_LEVEL_NONE;
+}
+
+/* The one-time code, or the password that is to be replaced. */
+static bool
+may_set(struct bh_accounts *accounts, struct bh_call *call, struct bh_account *account,
+        const struct bh_password_request *request)
+{
+    uint8_t digest[32];
+
+    if (!request->enrol)
+        return bh_password_right(accounts, account->password ? account : NULL, request->old)
+               && has_shown(accounts, call, account);
+    accounts->options.crypto->sha256(request->enrol, strlen(request->enrol), "", 0, digest);
+    return account->enrol_until_ns > bh_accounts_now(accounts)
+           && bh_token_same(digest, account->enrol);
+}
+
+bh_rc
+bh_serve_password(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
+{
+    struct bh_password_request request = { 0 };
+    const struct bh_dir_principal *principal;
+    struct bh_puts puts = { .count = 0 };
+    struct bh_accounts_change change = { .verb = "account.password", .puts = puts.items };
+    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_account account;
+    struct bh_answer answer;
+    struct bh_sign_in_attempt attempt;
+    bh_rc rc = bh_call_body(call, &bh_password_request_fields, &request, err);
+
+    if (rc != BH_OK)
+        return rc;
+    principal = find_account(call, request.account);
+    attempt = bh_attempt_from_call(accounts, call, request.account, NULL, principal ? principal->id.v : 0);
+    rc = bh_attempt_begin(accounts, call, &attempt, err);
+    if (rc == BH_OK)
+        rc = read_for(accounts, call, principal, &account, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!may_set(accounts, call, &account, &request) || !principal)
+        return bh_attempt_failed(accounts, call, &attempt, err);
+    rc = bh_password_new(accounts, call, request.password, &account, err);
+    memset(account.enrol, 0, sizeof account.enrol);
+    account.enrol_until_ns = 0;
+    if (rc == BH_OK)
+        rc = bh_attempt_succeeded(accounts, call, &attempt, &puts, err);
+    if (rc == BH_OK)
+        rc = bh_account_put(&account, call->arena, &puts.items[puts.count++], err);
+    change.put_count = puts.count;
+    change.object = (struct bh_record_object){ "account", account.principal };
+    if (rc == BH_OK)
+        rc = bh_accounts_commit(accounts, call, &change, &answer, err);
+    if (rc == BH_OK) /* whoever had the old one is out */
+        rc = bh_sessions_end(accounts, call, account.principal, NULL, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    bh_json_bool(&w, "set", true);
+    bh_json_close(&w, '}');
+    return BH_OK;
+}
+
+/* ---- an admin's ---- */
+
+struct listed_account {
+    struct listed_account *next;
+    const char *name;
+    struct bh_account account;
+};
+
+struct account_list {
+    struct bh_accounts *accounts;
+    struct bh_call *call;
+    struct listed_account *first, **last; /* in the call's arena */
+    bool full;                   /* it has no room for one more */
+};
+
+static bool
+account_count_row(void *self, const struct bh_document_row *row)
+{
+    ++*(uint64_t *)self;
+    return true;
+}
+
+static uint64_t
+count_of(const struct bh_accounts *accounts, enum bh_document_kind kind, uint32_t principal)
+{
+    const struct bh_store *store = &accounts->options.store;
+    struct bh_document_filter filter = { kind, principal };
+    uint64_t count = 0;
+    struct bh_err err;
+
+    return store->ops->list_documents(store->self, &filter, account_count_row, &count, &err) == BH_OK
+               ? count : 0;
+}
+
+static bool
+list_account(void *self, const struct bh_document_row *row)
+{
+    struct account_list *list = self;
+    const struct bh_dir_principal *principal =
+        bh_directory_principal(list->call->dir, (bh_principal_id){ row->principal_id });
+    struct listed_account *listed;
+    struct bh_account account;
+    struct bh_err err;
+
+    if (!principal || bh_account_of(&list->accounts->documents, row, list->call->arena, &account, &err) != BH_OK)
+        return true;
+    listed = bh_arena_alloc(list->call->arena, sizeof *listed);
+    list->full = !listed;
+    if (!listed)
+        return false;
+    *listed = (struct listed_account){ .name = principal->name, .account = account };
+    *list->last = listed;
+    list->last = &listed->next;
+    return true;
+}
+
+/* The store is asked for what each has when it has listed all: no sink asks it. */
+static void
+put_listed(struct bh_json_writer *w, const struct bh_accounts *accounts,
+           const struct listed_account *listed)
+{
+    bh_json_open(w, NULL, '{');
+    bh_json_str(w, "name", listed->name);
+    bh_json_u64(w, "passkeys", count_of(accounts, BH_DOCUMENT_PASSKEY, listed->account.principal));
+    put_account(w, &listed->account);
+    bh_json_u64(w, "sessions", count_of(accounts, BH_DOCUMENT_SESSION, listed->account.principal));
+    bh_json_close(w, '}');
+}
+
+bh_rc
+bh_serve_accounts(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_store *store = &accounts->options.store;
+    struct bh_document_filter filter = { BH_DOCUMENT_ACCOUNT, 0 };
+    struct account_list list = { .accounts = accounts, .call = call, .last = &list.first };
+    struct bh_json_writer w = bh_call_writer(call);
+    bh_rc rc = store->ops->list_documents(store->self, &filter, list_account, &list, err);
+
+    if (rc == BH_OK && list.full)
+        rc = bh_err_set(err, BH_FULL, "there are more accounts than an answer has room for");
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    bh_json_open(&w, "items", '[');
+    for (const struct listed_account *listed = list.first; listed; listed = listed->next)
+        put_listed(&w, accounts, listed);
+    bh_json_close(&w, ']');
+    bh_json_close(&w, '}');
+    return BH_OK;
+}
+
+/* A new one-time code: the digest goes into the account, the text to whom it is for. */
+static bh_rc
+make_enroll(struct bh_accounts *accounts, struct bh_account *account, char ret_code[33],
+           struct bh_err *err)
+{
+    bh_rc rc = bh_accounts_random_hex(accounts, 16, ret_code, err);
+
+    accounts->options.crypto->sha256(ret_code, strlen(ret_code), "", 0, account->enrol);
+    account->enrol_until_ns = bh_accounts_now(accounts) + ENROLL_NS;
+    if (!account->created_ns)
+        account->created_ns = bh_accounts_now(accounts);
+    return rc;
+}
+
+bh_rc
+bh_serve_enroll(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
+{
+    struct bh_account_request request = { 0 };
+    const struct bh_dir_principal *principal;
+    struct bh_document_put put;
+    struct bh_accounts_change change = { .verb = "account.enrol", .puts = &put, .put_count = 1 };
+    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_account account;
+    struct bh_answer answer;
+    char code[33];
+    bh_rc rc = bh_call_body(call, &bh_account_request_fields, &request, err);
+
+    if (rc != BH_OK)
+        return rc;
+    principal = find_account(call, request.principal);
+    if (!principal) {
+        bh_err_set(err, BH_NOT_FOUND, "principal: there is no \"%.60s\" with an account",
+                   request.principal);
+        return bh_err_hint(err, "in the site file: principals: [{name: NAME, account: true}]");
+    }
+    rc = read_for(accounts, call, principal, &account, err);
+    if (rc == BH_OK)
+        rc = make_enroll(accounts, &account, code, err);
+    if (rc == BH_OK)
+        rc = bh_account_put(&account, call->arena, &put, err);
+    change.object = (struct bh_record_object){ "account", account.principal };
+    if (rc == BH_OK)
+        rc = bh_accounts_commit(accounts, call, &change, &answer, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    bh_json_str(&w, "code", code);
+    bh_json_ns(&w, "expires_ns", account.enrol_until_ns);
+    bh_json_str(&w, "name", principal->name);
+    bh_json_close(&w, '}');
+    bh_secret_wipe(code, sizeof code);
+    return BH_OK;
+}
+
+struct leaving {
+    struct bh_arena *arena;
+    struct bh_document_put puts[64];
+    uint32_t count;
+};
+
+static bool
+list_passkey(void *self, const struct bh_document_row *row)
+{
+    struct leaving *leaving = self;
+
+    if (leaving->count == BH_COUNT(leaving->puts) - 1)
+        return false;
+    leaving->puts[leaving->count++] = (struct bh_document_put){ .blind = true, .row = {
+        .kind = BH_DOCUMENT_PASSKEY, .key = bh_arena_strdup(leaving->arena, row->key),
+        .principal_id = row->principal_id } };
+    return leaving->puts[leaving->count - 1].row.key != NULL;
+}
+
+bh_rc
+bh_serve_reset(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_store *store = &accounts->options.store;
+    const struct bh_dir_principal *principal = bh_directory_principal_named(call->dir, call->id);
+    struct leaving leaving = { .arena = call->arena };
+    struct bh_accounts_change change = { .verb = "account.reset" };
+    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_account account;
+    struct bh_answer answer;
+    bh_rc rc;
+
+    if (!principal)
+        return bh_err_set(err, BH_NOT_FOUND, "there is no principal \"%.60s\"", call->id);
+    rc = bh_account_read(&accounts->documents, principal->id.v, call->arena, &account, err);
+    if (rc == BH_NOT_FOUND)
+        return bh_err_set(err, BH_NOT_FOUND, "\"%.60s\" has no account", call->id);
+    if (rc == BH_OK)
+        rc = store->ops->list_documents(
+            store->self, &(struct bh_document_filter){ BH_DOCUMENT_PASSKEY, principal->id.v },
+            list_passkey, &leaving, err);
+    account = (struct bh_account){ .created_ns = account.created_ns, .version = account.version,
+                                   .identity = account.identity, .principal = principal->id.v };
+    if (rc == BH_OK)
+        rc = bh_account_put(&account, call->arena, &leaving.puts[leaving.count++], err);
+    change.object = (struct bh_record_object){ "account", principal->id.v };
+    change.puts = leaving.puts;
+    change.put_count = leaving.count;
+    if (rc == BH_OK)
+        rc = bh_accounts_commit(accounts, call, &change, &answer, err);
+    if (rc == BH_OK)
+        rc = bh_sessions_end(accounts, call, principal->id.v, NULL, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    bh_json_bool(&w, "reset", true);
+    bh_json_close(&w, '}');
+    return BH_OK;
+}

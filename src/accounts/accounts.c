@@ -1,0 +1,275 @@
+#include "accounts/accounts.h"
+
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/call.h"
+#include "base/assert.h"
+#include "base/fd.h"
+#include "accounts/account.h"
+#include "accounts/challenge.h"
+#include "accounts/attempt.h"
+#include "accounts/factor.h"
+#include "accounts/first_admin.h"
+#include "accounts/grant.h"
+#include "accounts/oidc.h"
+#include "accounts/passkeys.h"
+#include "accounts/accounts_internal.h"
+#include "accounts/session.h"
+#include "accounts/sessions.h"
+
+bh_ns
+bh_accounts_now(const struct bh_accounts *accounts)
+{
+    return accounts->options.now ? accounts->options.now() : bh_time_now();
+}
+
+bh_rc
+bh_accounts_random_hex(const struct bh_accounts *accounts, size_t bytes, char *ret_text,
+                     struct bh_err *err)
+{
+    uint8_t random[64];
+    struct bh_buf text;
+    bh_rc rc;
+
+    BH_ASSERT(bytes <= sizeof random);
+    rc = accounts->options.crypto->random(random, bytes, err);
+    bh_buf_init_fixed(&text, ret_text, 2 * bytes + 1);
+    bh_buf_put_hex(&text, random, bytes);
+    bh_buf_text(&text);
+    explicit_bzero(random, sizeof random);
+    return rc;
+}
+
+/* Who is not known yet has no request id either. */
+static bh_rc
+accounts_number(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
+{
+    static const uint8_t none[16];
+
+    if (memcmp(call->caller.request_id, none, sizeof none) != 0)
+        return BH_OK;
+    return accounts->options.crypto->random(call->caller.request_id,
+                                          sizeof call->caller.request_id, err);
+}
+
+bh_rc
+bh_accounts_commit(struct bh_accounts *accounts, struct bh_call *call,
+                 const struct bh_accounts_change *change, struct bh_answer *ret_answer,
+                 struct bh_err *err)
+{
+    const struct bh_owner *owner = &accounts->options.owner;
+    struct bh_command command = { .op = call->op->id, .accounts = change };
+    bh_rc rc = accounts_number(accounts, call, err);
+
+    if (rc != BH_OK)
+        return rc;
+    command.caller = call->caller;
+    call->recorded = true;
+    *ret_answer = (struct bh_answer){ 0 };
+    return owner->ops->command(owner->self, &command, call->arena, ret_answer, err);
+}
+
+/* ---- what was begun ---- */
+
+static bool
+accounts_is_free(const struct bh_pending *pending, bh_ns now)
+{
+    return pending->kind == BH_PENDING_NONE || pending->expires <= now;
+}
+
+/* What strangers begin takes no place from people who are signed in. */
+static struct bh_pending *
+oldest_anonymous(struct bh_accounts *accounts)
+{
+    struct bh_pending *oldest = NULL;
+
+    for (uint32_t i = 0; i < BH_PENDING_MAX; i++) {
+        struct bh_pending *at = &accounts->pending[i];
+
+        if (at->principal == 0 && (!oldest || at->expires < oldest->expires))
+            oldest = at;
+    }
+    return oldest;
+}
+
+bh_rc
+bh_pending_put(struct bh_accounts *accounts, const struct bh_pending *draft, char ret_id[33],
+               struct bh_err *err)
+{
+    bh_ns now = bh_accounts_now(accounts);
+    struct bh_pending *slot = NULL;
+    bh_rc rc = bh_accounts_random_hex(accounts, 16, ret_id, err);
+
+    if (rc != BH_OK)
+        return rc;
+    pthread_mutex_lock(&accounts->mutex);
+    for (uint32_t i = 0; i < BH_PENDING_MAX; i++) {
+        struct bh_pending *at = &accounts->pending[i];
+
+        if (draft->principal && at->kind == draft->kind && at->principal == draft->principal)
+            *at = (struct bh_pending){ 0 }; /* begun anew: the one before is void */
+        if (!slot && accounts_is_free(at, now))
+            slot = at;
+    }
+    if (!slot)
+        slot = oldest_anonymous(accounts);
+    if (slot) {
+        *slot = *draft;
+        memcpy(slot->id, ret_id, sizeof slot->id);
+    }
+    pthread_mutex_unlock(&accounts->mutex);
+    return slot ? BH_OK : bh_err_set(err, BH_UNAVAILABLE, "too many sign-ins are under way");
+}
+
+bool
+bh_pending_consume(struct bh_accounts *accounts, enum bh_pending_kind kind, const char *id,
+                uint32_t principal, struct bh_pending *ret_pending)
+{
+    bh_ns now = bh_accounts_now(accounts);
+    bool found = false;
+
+    pthread_mutex_lock(&accounts->mutex);
+    for (uint32_t i = 0; i < BH_PENDING_MAX && !found; i++) {
+        struct bh_pending *at = &accounts->pending[i];
+
+        if (at->kind != kind || at->expires <= now
+            || (principal != BH_ANY_PRINCIPAL && at->principal != principal)
+            || (id && strcmp(at->id, id) != 0))
+            continue;
+        *ret_pending = *at;
+        explicit_bzero(at, sizeof *at);
+        found = true;
+    }
+    pthread_mutex_unlock(&accounts->mutex);
+    return found;
+}
+
+/* ---- operations ---- */
+
+static const bh_accounts_resource_fn resources[BH_OPERATIONS] = {
+    [BH_OP_SIGN_IN_WAYS] = bh_serve_ways,
+    [BH_OP_SIGN_IN] = bh_serve_sign_in,
+    [BH_OP_SIGN_IN_CHALLENGE] = bh_serve_challenge,
+    [BH_OP_SIGN_IN_ISSUER] = bh_serve_issuer,
+    [BH_OP_SIGN_IN_RETURN] = bh_serve_return,
+    [BH_OP_SIGN_IN_DEVICE] = bh_serve_device,
+    [BH_OP_SIGN_IN_POLL] = bh_serve_poll,
+    [BH_OP_SIGN_IN_LOGOUT] = bh_serve_logout,
+    [BH_OP_SIGN_IN_GRANT] = bh_serve_grant,
+    [BH_OP_SIGN_IN_CODE] = bh_serve_code,
+    [BH_OP_SIGN_IN_FIRST] = bh_serve_first_admin,
+    [BH_OP_SIGN_OUT] = bh_serve_sign_out,
+    [BH_OP_PROVE] = bh_serve_prove,
+    [BH_OP_BREAK_GLASS] = bh_serve_break_glass,
+    [BH_OP_SESSION_LIST] = bh_serve_sessions,
+    [BH_OP_SESSION_END] = bh_serve_session_end,
+    [BH_OP_ACCOUNT_GET] = bh_serve_account,
+    [BH_OP_ACCOUNT_PASSWORD] = bh_serve_password,
+    [BH_OP_TOTP_BEGIN] = bh_serve_totp_begin,
+    [BH_OP_TOTP_CONFIRM] = bh_serve_totp_confirm,
+    [BH_OP_TOTP_REMOVE] = bh_serve_totp_remove,
+    [BH_OP_RECOVERY_MAKE] = bh_serve_recovery,
+    [BH_OP_PASSKEY_BEGIN] = bh_serve_passkey_begin,
+    [BH_OP_PASSKEY_ADD] = bh_serve_passkey_add,
+    [BH_OP_PASSKEY_REMOVE] = bh_serve_passkey_remove,
+    [BH_OP_ACCOUNT_LIST] = bh_serve_accounts,
+    [BH_OP_ACCOUNT_ENROL] = bh_serve_enroll,
+    [BH_OP_ACCOUNT_RESET] = bh_serve_reset,
+};
+
+static bh_rc
+port_serve(void *self, struct bh_call *call, struct bh_err *err)
+{
+    bh_accounts_resource_fn resource = resources[call->op->id];
+
+    if (!resource)
+        return bh_err_set(err, BH_UNAVAILABLE, "this is not set up here");
+    return resource(self, call, err);
+}
+
+static bh_rc
+port_identify(void *self, const char *secret, struct bh_call *call, struct bh_err *err)
+{
+    return bh_session_identify(self, secret, call, err);
+}
+
+static void
+port_token_used(void *self, const char *id, uint64_t now_ns)
+{
+    struct bh_accounts *accounts = self;
+
+    pthread_mutex_lock(&accounts->mutex);
+    bh_use_record(&accounts->uses, id, false, now_ns);
+    pthread_mutex_unlock(&accounts->mutex);
+}
+
+struct bh_accounts_port
+bh_accounts_port(struct bh_accounts *accounts)
+{
+    static const struct bh_accounts_ops ops = { port_serve, port_identify, port_token_used };
+
+    return (struct bh_accounts_port){ &ops, accounts };
+}
+
+/* ---- from start to end ---- */
+
+/* What devices that signed in before are known by; who loses it is a stranger again. */
+static bh_rc
+load_device_key(struct bh_accounts *accounts, struct bh_err *err)
+{
+    char path[4096];
+    struct bh_buf text;
+    bh_rc rc;
+
+    snprintf(path, sizeof path, "%s/device.key", accounts->options.state_dir);
+    bh_buf_init_fixed(&text, accounts->device_key, sizeof accounts->device_key);
+    rc = bh_file_read(path, sizeof accounts->device_key, &text, err);
+    if (rc == BH_OK && text.length == sizeof accounts->device_key)
+        return BH_OK;
+    if (rc != BH_OK && rc != BH_NOT_FOUND)
+        return rc;
+    rc = accounts->options.crypto->random(accounts->device_key, sizeof accounts->device_key, err);
+    if (rc == BH_OK)
+        rc = bh_file_replace(path, accounts->device_key, sizeof accounts->device_key, 0600, err);
+    return rc;
+}
+
+bh_rc
+bh_accounts_open(const struct bh_accounts_options *options, struct bh_accounts **ret_accounts,
+               struct bh_err *err)
+{
+    BH_AUTO(bh_accounts_close) struct bh_accounts *accounts = calloc(1, sizeof *accounts);
+    bh_rc rc;
+
+    BH_ASSERT(accounts);
+    accounts->options = *options;
+    accounts->documents = (struct bh_documents){ options->store, options->keys };
+    accounts->cost = bh_password_cost;
+    if (options->hash_kib)
+        accounts->cost = (struct bh_password_cost){ options->hash_kib, 1, 1 };
+    pthread_mutex_init(&accounts->mutex, NULL);
+    pthread_cond_init(&accounts->hash_freed, NULL);
+    rc = load_device_key(accounts, err);
+    if (rc == BH_OK)
+        rc = bh_challenges_open(accounts, err);
+    if (rc == BH_OK)
+        rc = bh_attempts_load(accounts, err);
+    if (rc == BH_OK)
+        rc = bh_first_admin_offer(accounts, err);
+    if (rc == BH_OK)
+        *ret_accounts = bh_steal(&accounts);
+    return rc;
+}
+
+void
+bh_accounts_close(struct bh_accounts *accounts)
+{
+    if (!accounts)
+        return;
+    pthread_mutex_destroy(&accounts->mutex);
+    pthread_cond_destroy(&accounts->hash_freed);
+    explicit_bzero(accounts, sizeof *accounts);
+    free(accounts);
+}

@@ -1,0 +1,314 @@
+#include "http_server/exchange.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "http_server/certificate.h"
+#include "http_server/head.h"
+#include "http_server/server.h"
+
+#define REPLY_BYTES_MAX (UINT64_C(64) << 20)
+#define STREAM_BLOCK_BYTES (16 << 10)
+
+struct exchange {
+    struct bh_exchange_owner *owner;
+    struct MHD_Connection *mhd;
+    struct bh_connection *connection;
+    struct bh_request request;
+    struct bh_reply reply;
+    struct bh_buf body;
+    uint64_t received;
+    bool upgraded;               /* the connection is another's from now on, */
+    struct bh_upgrade_pending *pending; /* once it was handed over to this one */
+};
+
+/* ---- the query ---- */
+
+static const char *
+find_query(const struct bh_request *request, const char *name)
+{
+    const struct exchange *x = request->server;
+
+    return MHD_lookup_connection_value(x->mhd, MHD_GET_ARGUMENT_KIND, name);
+}
+
+struct query_walk {
+    void (*sink)(void *self, const char *name, const char *value);
+    void *self;
+};
+
+static bh_mhd_result
+pass_query(void *self, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    const struct query_walk *walk = self;
+
+    walk->sink(walk->self, name, value ? value : "");
+    return MHD_YES;
+}
+
+static void
+each_query(const struct bh_request *request,
+           void (*sink)(void *self, const char *name, const char *value), void *self)
+{
+    const struct exchange *x = request->server;
+    struct query_walk walk = { sink, self };
+
+    (void)MHD_get_connection_values(x->mhd, MHD_GET_ARGUMENT_KIND, pass_query, &walk);
+}
+
+static bool
+client_gone(const struct bh_request *request)
+{
+    const struct exchange *x = request->server;
+
+    return bh_peers_gone(x->connection);
+}
+
+/* ---- the head ---- */
+
+static bool
+find_method(const char *name, enum bh_method *ret_method)
+{
+    for (int method = 0; method < BH_METHODS; method++)
+        if (strcmp(bh_method_names[method], name) == 0) {
+            *ret_method = (enum bh_method)method;
+            return true;
+        }
+    *ret_method = BH_GET;
+    return strcmp(name, "HEAD") == 0;
+}
+
+static const char *
+header(struct MHD_Connection *mhd, const char *name)
+{
+    return MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, name);
+}
+
+static bool
+announces_too_much(struct MHD_Connection *mhd)
+{
+    const char *text = header(mhd, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    struct bh_err unused;
+    uint64_t length;
+
+    return text && (bh_parse_u64(text, &length, &unused) != BH_OK
+                    || length > BH_SERVER_BODY_MAX);
+}
+
+static struct bh_connection *
+connection_of(struct MHD_Connection *mhd)
+{
+    const union MHD_ConnectionInfo *context =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    BH_ASSERT(context && context->socket_context);
+    return context->socket_context;
+}
+
+static struct exchange *
+exchange_new(struct bh_exchange_owner *owner, struct MHD_Connection *mhd, const char *url)
+{
+    struct exchange *x = calloc(1, sizeof *x);
+
+    BH_ASSERT(x);
+    x->owner = owner;
+    x->mhd = mhd;
+    x->connection = connection_of(mhd);
+    x->request = (struct bh_request){
+        .path = url,
+        .content_type = header(mhd, MHD_HTTP_HEADER_CONTENT_TYPE),
+        .authorization = header(mhd, MHD_HTTP_HEADER_AUTHORIZATION),
+        .idempotency_key = header(mhd, "Idempotency-Key"),
+        .accept = header(mhd, MHD_HTTP_HEADER_ACCEPT),
+        .cookie = header(mhd, MHD_HTTP_HEADER_COOKIE),
+        .host = header(mhd, MHD_HTTP_HEADER_HOST),
+        .origin = header(mhd, MHD_HTTP_HEADER_ORIGIN),
+        .fetch_site = header(mhd, "Sec-Fetch-Site"),
+        .upgrade = header(mhd, MHD_HTTP_HEADER_UPGRADE),
+        .transport = &x->connection->transport,
+        .arena = x->connection->arena,
+        .query = find_query,
+        .each_query = each_query,
+        .gone = client_gone,
+        .server = x,
+    };
+    bh_buf_init(&x->body, BH_SERVER_BODY_MAX + 1);
+    bh_buf_init(&x->reply.body, REPLY_BYTES_MAX);
+    return x;
+}
+
+/* ---- the reply ---- */
+
+static ssize_t
+read_stream(void *self, uint64_t position, char *memory, size_t size)
+{
+    struct exchange *x = self;
+    size_t count;
+
+    if (__atomic_load_n(&x->owner->stopping, __ATOMIC_RELAXED))
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    count = x->reply.stream.read(x->reply.stream.self, memory, size);
+    return count > 0 ? (ssize_t)count : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static struct MHD_Response *
+make_response(struct exchange *x)
+{
+    struct bh_reply *reply = &x->reply;
+
+    if (reply->stream.read)
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES,
+                                                 read_stream, x, NULL);
+    /* The body is released when the exchange completes, after it was sent. */
+    return MHD_create_response_from_buffer(reply->body.length, reply->body.bytes,
+                                           MHD_RESPMEM_PERSISTENT);
+}
+
+static bool
+has_header(const struct bh_reply *reply, const char *name)
+{
+    for (uint32_t i = 0; i < reply->header_count; i++)
+        if (strcasecmp(reply->headers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A 101, and the connection with it. */
+static bh_mhd_result
+hand_over(struct exchange *x)
+{
+    struct MHD_Response *response =
+        bh_upgrade_response(x->owner->upgrades, &x->reply, x->connection, &x->pending);
+    bh_mhd_result queued;
+
+    if (!response)
+        return MHD_NO;
+    x->upgraded = true;
+    queued = MHD_queue_response(x->mhd, MHD_HTTP_SWITCHING_PROTOCOLS, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+static bh_mhd_result
+send_reply(struct exchange *x)
+{
+    const struct bh_reply *reply = &x->reply;
+    struct MHD_Response *response = make_response(x);
+    bh_mhd_result queued;
+
+    if (!response)
+        return MHD_NO;
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+                                  reply->content_type ? reply->content_type
+                                                      : "application/json");
+    if (!has_header(reply, MHD_HTTP_HEADER_CACHE_CONTROL))
+        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    for (uint32_t i = 0; i < reply->header_count; i++)
+        (void)MHD_add_response_header(response, reply->headers[i].name,
+                                      reply->headers[i].value);
+    queued = MHD_queue_response(x->mhd, reply->status, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+static bh_mhd_result
+exchange_respond(struct exchange *x)
+{
+    if (!bh_peers_request_received(x->connection))
+        return MHD_NO;
+    x->request.body = bh_buf_text(&x->body);
+    x->request.body_length = x->body.length;
+    BH_ASSERT(x->request.body);
+    x->owner->handler(x->owner->self, &x->request, &x->reply);
+    if (x->reply.known)
+        bh_peers_authenticated(x->connection, x->reply.principal, x->reply.who);
+    bh_peers_answered(x->connection, x->reply.upgrade.run    ? BH_PLACE_INTERACTIVE
+                                     : x->reply.stream.read ? BH_PLACE_STREAM
+                                                            : BH_PLACE_SENDING);
+    return x->reply.upgrade.run ? hand_over(x) : send_reply(x);
+}
+
+static bh_mhd_result
+receive_body(struct exchange *x, const char *chunk, size_t *chunk_length)
+{
+    x->received += *chunk_length;
+    if (x->received > BH_SERVER_BODY_MAX) /* more than was announced */
+        return MHD_NO;
+    bh_buf_put(&x->body, chunk, *chunk_length);
+    *chunk_length = 0;
+    return MHD_YES;
+}
+
+void *
+bh_exchange_target(void *self, const char *target, struct MHD_Connection *mhd)
+{
+    struct bh_connection *connection = connection_of(mhd);
+
+    connection->target = target;
+    connection->target_end = target + strlen(target);
+    connection->target_is_plain = !strpbrk(target, " \t");
+    return NULL;
+}
+
+static bool
+head_is_strict(struct MHD_Connection *mhd, const char *method, const char *version)
+{
+    const struct bh_connection *connection = connection_of(mhd);
+
+    return connection->target_is_plain
+           && bh_head_is_strict(mhd, &(struct bh_head_line){ method, connection->target,
+                                                             connection->target_end, version });
+}
+
+bh_mhd_result
+bh_exchange_step(void *self, struct MHD_Connection *mhd, const char *url, const char *method,
+                 const char *version, const char *chunk, size_t *chunk_length, void **context)
+{
+    struct exchange *x = *context;
+    enum bh_method known;
+
+    if (x)
+        return *chunk_length > 0 ? receive_body(x, chunk, chunk_length) : exchange_respond(x);
+    if (!bh_peers_head_received(connection_of(mhd)))
+        return bh_refusal_queue(mhd, BH_REFUSAL_PLACES);
+    if (!head_is_strict(mhd, method, version))
+        return bh_refusal_queue(mhd, BH_REFUSAL_HEAD);
+    if (header(mhd, MHD_HTTP_HEADER_TRANSFER_ENCODING))
+        return bh_refusal_queue(mhd, BH_REFUSAL_CHUNKS);
+    if (!find_method(method, &known))
+        return bh_refusal_queue(mhd, BH_REFUSAL_METHOD);
+    if (announces_too_much(mhd))
+        return bh_refusal_queue(mhd, BH_REFUSAL_LARGE);
+    if (!bh_certificate_check(mhd, connection_of(mhd)->transport.certificate))
+        return bh_refusal_queue(mhd, BH_REFUSAL_CERTIFICATE);
+    x = exchange_new(self, mhd, url);
+    x->request.method = known;
+    *context = x;
+    return MHD_YES;
+}
+
+void
+bh_exchange_completed(void *self, struct MHD_Connection *mhd, void **context,
+                      enum MHD_RequestTerminationCode why)
+{
+    struct exchange *x = *context;
+
+    if (!x)
+        return;
+    if (x->reply.stream.read && x->reply.stream.close)
+        x->reply.stream.close(x->reply.stream.self);
+    if (x->reply.upgrade.run)
+        x->reply.upgrade.drop(x->reply.upgrade.self);
+    bh_upgrade_drop(x->pending);
+    bh_buf_fini(&x->body);
+    bh_buf_fini(&x->reply.body);
+    bh_arena_reset(x->connection->arena);
+    if (!x->upgraded) /* whoever took it over watches over it */
+        bh_peers_reply_sent(x->connection);
+    free(x);
+    *context = NULL;
+}

@@ -1,0 +1,417 @@
+#include "http_server/peers.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/assert.h"
+#include "ports/crowd_news.h"
+
+enum { REFUSED_MOST = 16, ROOM_FIRST = 64 };
+
+struct bh_peers {
+    struct bh_peers_limits limits;
+    pthread_t thread;
+    /* under mutex */
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+    struct bh_connection *first;
+    uint32_t refused;            /* connections that are to be told so */
+    struct bh_crowd_news news;
+    uint32_t untold_taken, untold_refused;
+    /* room for choosing */
+    struct bh_place *places;
+    struct bh_connection **taken;
+    uint64_t *scratch;
+    size_t room;
+    bool stopping;
+};
+
+/* ---- who is at the other end ---- */
+
+/* Whoever has an address of IPv6 has a block of 2^64, and is counted as one.  An address of IPv4
+ * that comes to a socket of IPv6 is counted as itself. */
+static void
+name_block(const struct in6_addr *from, struct bh_transport *transport)
+{
+    struct in6_addr block = *from;
+    char text[INET6_ADDRSTRLEN] = "";
+
+    if (IN6_IS_ADDR_V4MAPPED(from)) {
+        (void)inet_ntop(AF_INET, &from->s6_addr[12], transport->block, sizeof transport->block);
+        return;
+    }
+    memset(&block.s6_addr[8], 0, 8);
+    (void)inet_ntop(AF_INET6, &block, text, sizeof text);
+    snprintf(transport->block, sizeof transport->block, "%s/64", text);
+}
+
+void
+bh_peers_read_address(const struct sockaddr *from, struct bh_transport *transport)
+{
+    const struct sockaddr_in *v4 = (const void *)from;
+    const struct sockaddr_in6 *v6 = (const void *)from;
+    char *text = transport->address;
+
+    transport->uid = transport->gid = UINT32_MAX;
+    if (from->sa_family == AF_INET) {
+        (void)inet_ntop(AF_INET, &v4->sin_addr, text, sizeof transport->address);
+        memcpy(transport->block, text, sizeof transport->block);
+        return;
+    }
+    (void)inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof transport->address);
+    name_block(&v6->sin6_addr, transport);
+}
+
+/* ---- places ---- */
+
+/* FNV-1a; the first bits tell blocks and principals from users. */
+static uint64_t
+number_of_block(const char *block)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (; *block; block++)
+        hash = (hash ^ (uint8_t)*block) * UINT64_C(0x100000001b3);
+    return (hash & ~(UINT64_C(3) << 62)) | UINT64_C(1) << 62;
+}
+
+static uint64_t
+number_of_principal(uint32_t principal)
+{
+    return principal | UINT64_C(1) << 63;
+}
+
+/* Under the mutex. */
+static void
+shut_down(struct bh_connection *connection)
+{
+    connection->leaving = true;
+    shutdown(connection->fd, SHUT_RDWR);
+}
+
+static void
+shut_late_ones(struct bh_peers *peers)
+{
+    bh_ns now = bh_time_monotonic();
+
+    for (struct bh_connection *at = peers->first; at; at = at->next) {
+        bool waits = at->place.state == BH_PLACE_WAITING, strange = waits && !at->place.known;
+        bh_ns most = strange ? peers->limits.head : peers->limits.request;
+        bh_ns since = at->place.since;
+
+        if ((waits || at->place.state == BH_PLACE_RECEIVING) && now > since && now - since > most)
+            shut_down(at);
+    }
+}
+
+static void *
+watch_connections(void *self)
+{
+    struct bh_peers *peers = self;
+    bh_ns pause = peers->limits.head / 8 + BH_NS_PER_MS;
+
+    pthread_mutex_lock(&peers->mutex);
+    while (!peers->stopping) {
+        bh_ns until = bh_time_monotonic() + pause;
+        struct timespec at = { (time_t)(until / BH_NS_PER_S), (long)(until % BH_NS_PER_S) };
+
+        pthread_cond_timedwait(&peers->wake, &peers->mutex, &at);
+        shut_late_ones(peers);
+    }
+    pthread_mutex_unlock(&peers->mutex);
+    return NULL;
+}
+
+struct bh_peers *
+bh_peers_new(const struct bh_peers_limits *limits)
+{
+    struct bh_peers *peers = calloc(1, sizeof *peers);
+    pthread_condattr_t monotonic;
+    int failed;
+
+    BH_ASSERT(peers);
+    peers->limits = *limits;
+    pthread_mutex_init(&peers->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&peers->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    failed = pthread_create(&peers->thread, NULL, watch_connections, peers);
+    BH_ASSERT(!failed);
+    return peers;
+}
+
+void
+bh_peers_free(struct bh_peers *peers)
+{
+    if (!peers)
+        return;
+    pthread_mutex_lock(&peers->mutex);
+    BH_ASSERT(!peers->first);
+    peers->stopping = true;
+    pthread_cond_signal(&peers->wake);
+    pthread_mutex_unlock(&peers->mutex);
+    pthread_join(peers->thread, NULL);
+    pthread_cond_destroy(&peers->wake);
+    pthread_mutex_destroy(&peers->mutex);
+    free(peers->places);
+    free(peers->taken);
+    free(peers->scratch);
+    free(peers);
+}
+
+static bool
+is_root(const struct bh_connection *connection)
+{
+    return connection->transport.unix_socket && connection->transport.uid == 0;
+}
+
+/* ---- a newcomer ---- */
+
+/* Those that count.  Under the mutex, as all below. */
+static size_t
+gather(struct bh_peers *peers)
+{
+    size_t peers_count = 0;
+
+    for (struct bh_connection *at = peers->first; at; at = at->next) {
+        if (at->leaving)
+            continue;
+        if (peers_count == peers->room) {
+            peers->room = peers->room ? 2 * peers->room : ROOM_FIRST;
+            peers->places = realloc(peers->places, peers->room * sizeof *peers->places);
+            peers->taken = realloc(peers->taken, peers->room * sizeof(struct bh_connection *));
+            peers->scratch = realloc(peers->scratch, peers->room * sizeof *peers->scratch);
+            BH_ASSERT(peers->places && peers->taken && peers->scratch);
+        }
+        peers->places[peers_count] = at->place;
+        peers->taken[peers_count++] = at;
+    }
+    return peers_count;
+}
+
+/* Streams whose clients have gone count no more, though their threads have not seen it yet. */
+static bool
+drop_gone_streams(const struct bh_peers *peers, size_t peers_count)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < peers_count; i++)
+        if (peers->places[i].state == BH_PLACE_STREAM && bh_peers_gone(peers->taken[i])) {
+            shut_down(peers->taken[i]);
+            found = true;
+        }
+    return found;
+}
+
+static struct bh_places_choice
+choose(struct bh_peers *peers, const struct bh_connection *joining)
+{
+    struct bh_places_choice choice;
+    size_t peers_count;
+
+    do {
+        peers_count = gather(peers);
+        choice = bh_places_choose(&(struct bh_places){ peers->places, peers_count, peers->scratch,
+                                                       peers->limits.places, bh_time_monotonic() },
+                                  &joining->place, is_root(joining));
+    } while (choice.lacking && drop_gone_streams(peers, peers_count));
+    return choice;
+}
+
+/* Who may not stay is told so, unless so many are being told that they would keep others out. */
+static void
+refuse(struct bh_peers *peers, struct bh_connection *joining)
+{
+    joining->refused = peers->refused < REFUSED_MOST;
+    peers->refused += joining->refused;
+    joining->leaving = true;
+    if (!joining->refused)
+        shut_down(joining);
+}
+
+/* ---- telling of it ---- */
+
+static void
+write_name(const struct bh_connection *connection, char text[BH_WHO_TEXT])
+{
+    const struct bh_transport *transport = &connection->transport;
+
+    if (connection->who[0])
+        memcpy(text, connection->who, BH_WHO_TEXT);
+    else if (transport->unix_socket)
+        snprintf(text, BH_WHO_TEXT, "uid %u", transport->uid);
+    else
+        snprintf(text, BH_WHO_TEXT, "%s", transport->block);
+}
+
+/* One of the same holder that says by which name it is known, and how many it holds. */
+static const struct bh_connection *
+find_named(const struct bh_peers *peers, const struct bh_connection *one, uint32_t *ret_held)
+{
+    const struct bh_connection *named = one;
+
+    *ret_held = 0;
+    for (const struct bh_connection *at = peers->first; at; at = at->next)
+        if (!at->leaving && at->place.holder == one->place.holder) {
+            ++*ret_held;
+            named = at->who[0] ? at : named;
+        }
+    return named;
+}
+
+/* Whether it is to be told now; the name stands in `text`. */
+static bool
+note(struct bh_peers *peers, const struct bh_connection *whose, char text[BH_WHO_TEXT],
+     struct bh_crowding *ret_crowding)
+{
+    uint32_t held;
+
+    if (!bh_crowd_news_due(&peers->news, whose->place.holder, bh_time_monotonic()))
+        return false;
+    write_name(find_named(peers, whose, &held), text);
+    *ret_crowding = (struct bh_crowding){ text, held, peers->untold_taken, peers->untold_refused };
+    peers->untold_taken = peers->untold_refused = 0;
+    return true;
+}
+
+/* Whether somebody is to be told of it.  Root always may stay: the library takes some more than
+ * there are places.  That strangers give way is no news. */
+static bool
+peers_evict(struct bh_peers *peers, struct bh_connection *joining, char text[BH_WHO_TEXT],
+          struct bh_crowding *ret_crowding)
+{
+    struct bh_places_choice choice = choose(peers, joining);
+    struct bh_connection *giver;
+
+    if (choice.giver != BH_PLACES_NONE) {
+        giver = peers->taken[choice.giver];
+        shut_down(giver);
+        peers->untold_taken += giver->place.known;
+        return giver->place.known && note(peers, giver, text, ret_crowding);
+    }
+    if (!choice.lacking || is_root(joining))
+        return false;
+    refuse(peers, joining);
+    peers->untold_refused++;
+    return note(peers, joining, text, ret_crowding);
+}
+
+/* ---- its life ---- */
+
+static void
+begin(struct bh_connection *connection)
+{
+    const struct bh_transport *from = &connection->transport;
+    uint64_t peer = from->unix_socket ? from->uid : number_of_block(from->block);
+
+    connection->place = (struct bh_place){ peer, peer, bh_time_monotonic(), BH_PLACE_WAITING,
+                                           is_root(connection) };
+}
+
+void
+bh_peers_add(struct bh_peers *peers, struct bh_connection *connection)
+{
+    char text[BH_WHO_TEXT];
+    struct bh_crowding crowding;
+    bool told;
+
+    connection->peers = peers;
+    begin(connection);
+    pthread_mutex_lock(&peers->mutex);
+    told = peers_evict(peers, connection, text, &crowding);
+    connection->next = peers->first;
+    connection->link = &peers->first;
+    if (peers->first)
+        peers->first->link = &connection->next;
+    peers->first = connection;
+    pthread_mutex_unlock(&peers->mutex);
+    if (told && peers->limits.crowded)
+        peers->limits.crowded(&crowding);
+}
+
+void
+bh_peers_remove(struct bh_connection *connection)
+{
+    struct bh_peers *peers = connection->peers;
+
+    pthread_mutex_lock(&peers->mutex);
+    peers->refused -= connection->refused;
+    *connection->link = connection->next;
+    if (connection->next)
+        connection->next->link = connection->link;
+    pthread_mutex_unlock(&peers->mutex);
+}
+
+/* `since` stays: who says his request slowly has been at it since he could. */
+bool
+bh_peers_head_received(struct bh_connection *connection)
+{
+    bool welcome;
+
+    pthread_mutex_lock(&connection->peers->mutex);
+    connection->place.state = BH_PLACE_RECEIVING;
+    welcome = !connection->refused;
+    pthread_mutex_unlock(&connection->peers->mutex);
+    return welcome;
+}
+
+/* Whether it was not told to end before. */
+static bool
+enter_state(struct bh_connection *connection, enum bh_place_state state)
+{
+    bool stays;
+
+    pthread_mutex_lock(&connection->peers->mutex);
+    connection->place.state = state;
+    connection->place.since = bh_time_monotonic();
+    stays = !connection->leaving;
+    pthread_mutex_unlock(&connection->peers->mutex);
+    return stays;
+}
+
+bool
+bh_peers_request_received(struct bh_connection *connection)
+{
+    return enter_state(connection, BH_PLACE_CARRIED_OUT);
+}
+
+void
+bh_peers_authenticated(struct bh_connection *connection, uint32_t principal, const char *who)
+{
+    pthread_mutex_lock(&connection->peers->mutex);
+    connection->place.known = true;
+    snprintf(connection->who, sizeof connection->who, "%s", who);
+    if (!connection->transport.unix_socket && principal)
+        connection->place.holder = number_of_principal(principal);
+    pthread_mutex_unlock(&connection->peers->mutex);
+}
+
+void
+bh_peers_answered(struct bh_connection *connection, enum bh_place_state state)
+{
+    (void)enter_state(connection, state);
+}
+
+void
+bh_peers_reply_sent(struct bh_connection *connection)
+{
+    (void)enter_state(connection, BH_PLACE_WAITING);
+}
+
+/* Over TCP a client that goes says so only in its own direction; on a unix socket both ends do. */
+bool
+bh_peers_gone(const struct bh_connection *connection)
+{
+    struct pollfd at = { connection->fd, 0, 0 };
+
+    if (!connection->transport.unix_socket)
+        at.events = POLLRDHUP;
+    return poll(&at, 1, 0) > 0;
+}

@@ -1,0 +1,75 @@
+#ifndef BH_HTTP_SERVER_PEERS_H
+#define BH_HTTP_SERVER_PEERS_H
+
+#include <pthread.h>
+
+#include "base/time.h"
+#include "http_server/places.h"
+#include "ports/http.h"
+
+/* The open connections of a server: nobody may hold more than a share of them, nobody may take
+ * for ever to say what it wants, and nobody takes the places of others.
+ *
+ * A connection is a stranger's until a request on it was made by somebody known (bh_peers_authenticated);
+ * local root is known from the beginning.  Where a newcomer finds no place, somebody gives one back
+ * (net/places.h): that connection is shut down.  Where nobody does, the newcomer's first request is
+ * to be refused; where many such wait, it is shut down, too.  A client that sends a byte now and then never is idle; here it has a deadline for its
+ * head, and one for its whole request.  A thread looks every few seconds and shuts late
+ * connections down; libmicrohttpd then ends them as it ends any that broke. */
+struct bh_peers;
+struct sockaddr;
+
+/* What lives as long as a connection; its requests follow one another. */
+struct bh_connection {
+    struct bh_transport transport;
+    struct bh_arena *arena;      /* reset after each request */
+    struct bh_peers *peers;
+    int fd;
+    const char *target, *target_end; /* of the request, where it was received; only to be compared */
+    bool target_is_plain;        /* no blank is in it */
+    /* under the peers' mutex */
+    struct bh_place place;
+    char who[BH_WHO_TEXT];       /* the name of who is known there, or "" */
+    bool leaving;                /* told to end, or refused; it counts no more */
+    bool refused;
+    struct bh_connection *next, **link;
+};
+
+struct bh_peers_limits {
+    struct bh_places_limits places;
+    bh_ns head;                  /* from the end of a reply to the end of a stranger's next head */
+    bh_ns request;               /* and to the end of anybody's next request */
+    bh_http_crowded crowded;     /* called of who gives a place back or gets none; may be NULL */
+};
+
+/* Who has this address, of IPv4 or IPv6: no Unix user, the address as text, and the block that it
+ * is counted with.  The rest of the zeroed transport is left alone. */
+void bh_peers_read_address(const struct sockaddr *from, struct bh_transport *transport);
+
+BH_MUST_USE struct bh_peers *bh_peers_new(const struct bh_peers_limits *limits);
+
+/* No connection may be left. */
+void bh_peers_free(struct bh_peers *peers);
+
+/* A connection whose transport and fd are known begins; it may be refused, or another shut down. */
+void bh_peers_add(struct bh_peers *peers, struct bh_connection *connection);
+void bh_peers_remove(struct bh_connection *connection);
+
+/* The request's head is there; false: it is to be refused, there is no place for it. */
+BH_MUST_USE bool bh_peers_head_received(struct bh_connection *connection);
+
+/* The request is whole; false: the connection was told to end, so nothing may be done for it.
+ * From now on it is not cut. */
+BH_MUST_USE bool bh_peers_request_received(struct bh_connection *connection);
+
+/* The principal, or 0, and by which name it is known who made the request. */
+void bh_peers_authenticated(struct bh_connection *connection, uint32_t principal, const char *who);
+
+/* It is carried out, and its answer on the way; the answer is sent. */
+void bh_peers_answered(struct bh_connection *connection, enum bh_place_state state);
+void bh_peers_reply_sent(struct bh_connection *connection);
+
+/* Whether the client has gone, or was told to. */
+bool bh_peers_gone(const struct bh_connection *connection);
+
+#endif

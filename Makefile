@@ -62,9 +62,9 @@ bench-shim: ## what the CUDA shim adds to calls of a driver that answers at once
 	@tools/bootstrap bench
 	@tools/build build buildtype=debugoptimized
 	@ninja -C build bench/shim_bench bench/shim_storm
-	@build/bench/shim_bench $(CURDIR)/build/src/shim/libcuda.so.1 build/src/shim/libnullcuda.so 21 \
+	@build/bench/shim_bench $(CURDIR)/build/src/shim/libcuda.so.1 build/sim/libnullcuda.so 21 \
 		$(if $(HAMI),$(HAMI) $(or $(HAMI_NVML),build/sim/libnvidia-ml.so.1))
-	@build/bench/shim_storm build/src/shim/libnullcuda.so
+	@build/bench/shim_storm build/sim/libnullcuda.so
 
 bench-gpu: ## on a machine with a GPU: what shares cost and how exact they are
 	@tools/bootstrap bench

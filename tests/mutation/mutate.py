@@ -118,7 +118,7 @@ class Workshop:
         """What the test is linked with, and its arguments."""
         if not test.startswith("shim/"): # some of its names are the node's, too
             return [], arguments_of(test)
-        null = [os.path.join(os.path.dirname(self.shim()), "libnullcuda.so"), "-"] if test in BOXED else []
+        null = [os.path.join(os.path.dirname(self.shim()), "../../sim/libnullcuda.so"), "-"] if test in BOXED else []
         return (["-Wl,-z,muldefs", "-Wl,--whole-archive", self.shim(), "-Wl,--no-whole-archive"],
                 [*null, *arguments_of(test)])
 

@@ -11,6 +11,10 @@
 enum { NODES = 3, GPUS_PER_NODE = BH_PLAY_GPUS / NODES, SKUS = 6, SPARE_SKU = SKUS,
        SITE = NODES + BH_PLAY_GPUS + SKUS + BH_PLAY_TENANTS };
 
+/* A tenant that used something keeps its row of the ledger for good.  So that a history of
+ * any length fits into one block, and rows meet their tenant again, the names are these. */
+enum { TENANTS_EVER = 1000 };
+
 #define DAY_NS (UINT64_C(86400) * 1000000000)
 
 static uint32_t
@@ -40,10 +44,9 @@ mixed(uint64_t hash, uint64_t value)
 struct bh_engine_caps
 bh_play_caps(void)
 {
-    /* each tenant that used something keeps its row of the ledger: as many as ever come */
     return (struct bh_engine_caps){ .tenants = 48, .skus = 16, .nodes = 4, .gpus = 16,
                                     .jobs = 256, .leases = 128, .partitions = 512,
-                                    .classes = 128, .metered = 8192 };
+                                    .classes = 128, .metered = TENANTS_EVER };
 }
 
 struct bh_engine *
@@ -262,6 +265,25 @@ tell_site(struct bh_play *play, struct bh_event *event)
     }
 }
 
+static bool
+play_has_tenant(const struct bh_play *play, uint32_t id)
+{
+    for (uint32_t i = 0; i < BH_PLAY_TENANTS; i++)
+        if (play->tenant_ids[i] == id)
+            return true;
+    return false;
+}
+
+/* The next name that no tenant bears, in turn. */
+static uint32_t
+play_next_tenant(struct bh_play *play)
+{
+    do
+        play->next_tenant = play->next_tenant % TENANTS_EVER + 1;
+    while (play_has_tenant(play, play->next_tenant));
+    return play->next_tenant;
+}
+
 void
 bh_play_begin(struct bh_play *play, uint64_t seed)
 {
@@ -270,7 +292,7 @@ bh_play_begin(struct bh_play *play, uint64_t seed)
     play->now_ns = 1000;
     play->next_job = 1;
     for (uint32_t i = 0; i < BH_PLAY_TENANTS; i++)
-        play->tenant_ids[i] = ++play->next_tenant;
+        play->tenant_ids[i] = play_next_tenant(play);
     for (uint32_t i = 0; i < BH_PLAY_GPUS; i++)
         play->gpus[i] = (struct bh_ev_gpu){
             .gpu = { i + 1 }, .node = { 1 + i / GPUS_PER_NODE }, .managed = true,
@@ -700,7 +722,7 @@ learn_event(struct bh_play *play, const struct bh_event *event)
         for (uint32_t i = 0; i < BH_PLAY_TENANTS; i++)
             if (play->tenant_ids[i] == event->u.tenant.tenant.v)
                 play->renewed = i + 1;
-        play->tenant_ids[play->renewed - 1] = ++play->next_tenant;
+        play->tenant_ids[play->renewed - 1] = play_next_tenant(play);
     }
 }
 

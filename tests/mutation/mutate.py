@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Faults planted on purpose must be caught: mutate.py [--each N] CC ARCHIVE... [-- WORD...]
 
-mutants.txt says which text of which source is replaced by what (`in` again: and of another), and which
-tests must then fail.  Only those sources are compiled anew, in a folder of their own, and linked before the
+mutants.txt says which words of which source are replaced by what (`in` again: and of another), and which
+tests must then fail.  How a source is laid out is no matter.  Only those sources are compiled anew, in a folder of their own, and linked before the
 archives of the build, so that they stand in for the right ones; the tree is not touched.
 First each test must pass with nothing planted.  With WORDs only mutants whose names
 contain one are tried, with --each N every Nth, those that `make test` has time for.
@@ -10,6 +10,7 @@ contain one are tried, with --each N every Nth, those that `make test` has time 
 import concurrent.futures
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -43,6 +44,11 @@ BESIDE = ("keeper", "gpu", "init", "probe", "scrub", "share", "stream", "unpack"
 REPLAY = "src/replay/main.c"
 
 
+def anchor(words):
+    """A pattern of these words with any space between them, so that a new layout moves no fault."""
+    return re.compile(r"\s*".join(re.escape(word) for word in re.findall(r"\w+|[^\w\s]", words)))
+
+
 class Mutant:
     def __init__(self, name):
         self.name, self.tests, self.only = name, [], ""
@@ -54,10 +60,11 @@ class Mutant:
         for path, old, new in self.edits:
             with open(os.path.join(ROOT, path), encoding="utf-8") as source:
                 text = source.read()
-            if text.count(old) != 1:
-                return [], (f"the text to replace is {text.count(old)} times in {path}: "
+            found = list(anchor(old).finditer(text))
+            if len(found) != 1:
+                return [], (f"the words to replace are {len(found)} times in {path}: "
                             "bring tests/mutation/mutants.txt up to date")
-            texts.append(text.replace(old, new))
+            texts.append(text[:found[0].start()] + new + text[found[0].end():])
         return texts, ""
 
 

@@ -5,7 +5,7 @@
 #include "base/fd.h"
 #include "replay/story.h"
 
-enum { FILE_BYTES_MAX = 1 << 20, FIELD_NAME_MAX = 200 };
+enum { FILE_BYTES_MAX = 1 << 20, FIELD_NAME_MAX = 200, PATH_MAX_BYTES = 4096 };
 
 static const struct bh_statement *const themes[] = {
     bh_site_statements, bh_job_statements, bh_course_statements, bh_expect_statements,
@@ -19,6 +19,7 @@ struct player {
     const char *file;
     uint32_t line;              /* from 1 */
     bool open, failed;          /* in a scenario; nothing more of it is played */
+    bool uses;                  /* a site that the scenario uses, not the file itself */
     char name[FIELD_NAME_MAX];
     struct bh_story story;
 };
@@ -37,6 +38,7 @@ void
 bh_scenario_print_statements(FILE *out)
 {
     fprintf(out, "  scenario \"NAME\"\n");
+    fprintf(out, "  use SITE\n");
     for (size_t theme = 0; theme < BH_COUNT(themes); theme++)
         for (const struct bh_statement *at = themes[theme]; at->word; at++)
             fprintf(out, "  %s %s\n", at->word, at->usage);
@@ -203,24 +205,84 @@ play_statement(struct bh_story *story, const struct bh_words *words, struct bh_e
     return rc == BH_OK ? bh_world_advance(story->world, 0, err) : rc;
 }
 
+static void player_play_lines(struct player *player, const char *text, size_t length);
+
+/* sites/SITE.bh beside the file that uses it; a name has no path in it. */
+static bh_rc
+player_find_site(const struct player *player, const char *site, char path[PATH_MAX_BYTES],
+                 struct bh_err *err)
+{
+    const char *slash = strrchr(player->file, '/');
+    int folder = slash ? (int)(slash - player->file) + 1 : 0;
+    int length = snprintf(path, PATH_MAX_BYTES, "%.*ssites/%s.bh", folder, player->file, site);
+
+    if (strchr(site, '/') || length >= PATH_MAX_BYTES)
+        return bh_err_set(err, BH_INVALID, "%.60s is no name of a site", site);
+    return BH_OK;
+}
+
+/* use SITE: the statements of a site that several files share. */
+static bh_rc
+player_use(struct player *player, const struct bh_words *words, struct bh_err *err)
+{
+    struct player at = *player;
+    char path[PATH_MAX_BYTES];
+    struct bh_buf text;
+    bh_rc rc;
+
+    if (words->count != 2 || !player->open || player->uses)
+        return bh_err_set(err, BH_INVALID, "expected in a scenario: use SITE");
+    rc = player_find_site(player, words->at[1], path, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_buf_init(&text, FILE_BYTES_MAX);
+    rc = bh_file_read(path, FILE_BYTES_MAX, &text, err);
+    if (rc == BH_OK) {
+        player->file = path;
+        player->line = 0;
+        player->uses = true;
+        player_play_lines(player, text.bytes, text.length);
+        player->file = at.file;
+        player->line = at.line;
+        player->uses = false;
+    }
+    bh_buf_fini(&text);
+    return rc;
+}
+
 static void
 play_line(struct player *player, const char *line, size_t length)
 {
     struct bh_err err = { 0 };
     struct bh_words words;
     bh_rc rc = bh_words_split(line, length, &words, &err);
-    bool begins = rc == BH_OK && words.count > 0 && strcmp(words.at[0], "scenario") == 0;
+    const char *first = rc == BH_OK && words.count > 0 ? words.at[0] : "";
 
-    if (begins)
+    if (strcmp(first, "scenario") == 0 && !player->uses)
         rc = begin_scenario(player, &words, &err);
     else if (player->failed || (rc == BH_OK && words.count == 0))
         return;
+    else if (strcmp(first, "use") == 0)
+        rc = player_use(player, &words, &err);
     else if (rc == BH_OK && !player->open)
         rc = bh_err_set(&err, BH_INVALID, "a file begins with: scenario \"NAME\"");
     else if (rc == BH_OK)
         rc = play_statement(&player->story, &words, &err);
     if (rc != BH_OK)
         tell_failure(player, &err);
+}
+
+static void
+player_play_lines(struct player *player, const char *text, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        const char *end = memchr(text + at, '\n', length - at);
+        size_t line = end ? (size_t)(end - text) - at : length - at;
+
+        player->line++;
+        play_line(player, text + at, line);
+        at += line + 1;
+    }
 }
 
 void
@@ -230,14 +292,7 @@ bh_scenario_play_text(struct bh_tap *tap, const char *file, const char *text, si
     uint32_t count = tap->count;
     struct bh_err err = { 0 };
 
-    for (size_t at = 0; at < length;) {
-        const char *end = memchr(text + at, '\n', length - at);
-        size_t line = end ? (size_t)(end - text) - at : length - at;
-
-        player.line++;
-        play_line(&player, text + at, line);
-        at += line + 1;
-    }
+    player_play_lines(&player, text, length);
     finish_scenario(&player);
     if (tap->count == count) {
         bh_err_set(&err, BH_INVALID, "there is no scenario in it");

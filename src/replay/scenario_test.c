@@ -72,6 +72,9 @@ static const struct {
     { "a statement before any scenario", "advance 1s\n" SITE, 2, 1,
       "a file begins with: scenario" },
     { "empty", "", 1, 1, "there is no scenario in it" },
+    { "a site to use that is not there", "scenario s\nuse nowhere\n", 1, 1, "sites/nowhere.bh" },
+    { "a site by a path", "scenario s\nuse ../nowhere\n", 1, 1, "../nowhere is no name of a site" },
+    { "a site before any scenario", "use nowhere\n", 1, 1, "expected in a scenario: use SITE" },
 };
 
 static void

@@ -82,6 +82,7 @@ FILE_LINES = 800
 HEADER_LINES = 250
 PARAMETERS = 5
 NESTING = 3
+NOUN_LINES = 150                 # a file below is read at a glance
 README_LINES = 30
 ARCHITECTURE_LINES = 300
 ADR_LINES = 60
@@ -116,4 +117,6 @@ EXPORTED = {
 }
 # Functions whose parameters the vendor chose.
 VENDOR = re.compile(r"(nvml|cu)[A-Z]\w*")
+# Names that stand in two libraries because the vendor's ABI, or a hook of it, has them.
+NAMED_BY_OTHERS = re.compile(r"(nvml|cu)[A-Z]|CU|sim_|dlsym$")
 EXPORTED_ELSEWHERE = re.compile(r"bh_|main$|LLVMFuzzer")

@@ -1,33 +1,9 @@
 """The rules.  Each takes the tree and yields findings; law.py holds the numbers."""
 import os
 import re
-from dataclasses import dataclass
 
 from . import law
-
-
-@dataclass
-class Finding:
-    path: str
-    line: int
-    rule: str
-    name: str       # what tools/tidy.allow calls it, after the path
-    text: str
-
-    def __str__(self):
-        return f"{self.path}:{self.line}: {self.text} [{self.rule}]"
-
-
-def folder_of(path):
-    """The room that a path belongs to: a folder of src/, sim or lab; else ""."""
-    parts = path.split("/")
-    if parts[0] in ("sim", "lab") and len(parts) > 1:
-        return parts[0]
-    return parts[1] if parts[0] == "src" and len(parts) > 2 else ""
-
-
-def place_of(folder):
-    return folder if folder in ("sim", "lab") else f"src/{folder}"
+from .finding import Finding, folder_of, is_test, place_of
 
 
 def floor_of(path):
@@ -36,11 +12,6 @@ def floor_of(path):
     room, floor = path.split("/")[0], path.split("/")[1]
     floors = law.FLOORS.get(room, [])
     return floors.index(floor) if floor in floors else len(floors)
-
-
-def is_test(path):
-    return path.startswith(("tests/", "bench/")) or path.endswith(("_test.c", "_test.h")) or \
-        re.fullmatch(r"(src|sim|lab)/[\w/]+/test(_\w+)?\.[ch]", path) is not None
 
 
 def library_paths(header):
@@ -120,6 +91,11 @@ def sizes(tree):
                                   f"{function.name}: {value} {what}, limit {most}")
 
 
+def is_vague(name, path):
+    """do_this, handle_that; not of a file whose noun is the handle."""
+    return bool(law.BANNED_FUNCTION.fullmatch(name)) and not os.path.basename(path).startswith("handle")
+
+
 def banned(tree):
     for source in tree.sources:
         product = folder_of(source.path) == "base" and not is_test(source.path)
@@ -130,7 +106,7 @@ def banned(tree):
             if after == "(" and word in law.BANNED_CALLS and previous not in (".", "->") and \
                     not any(word == call and home.match(source.path) for call, home in law.BANNED_HOMES):
                 yield Finding(source.path, line, "banned-call", word, f"{word}(): use {law.BANNED_CALLS[word]}")
-            elif law.BANNED_NAME.fullmatch(word) or (after == "(" and law.BANNED_FUNCTION.fullmatch(word)):
+            elif law.BANNED_NAME.fullmatch(word) or (after == "(" and is_vague(word, source.path)):
                 yield Finding(source.path, line, "banned-name", word, f"{word}: a name that says nothing")
             elif product and word.islower() and law.PRODUCT_WORDS & set(word.split("_")):
                 yield Finding(source.path, line, "product-word", word, f"{word}: base knows no word of the product")

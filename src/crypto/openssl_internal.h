@@ -10,11 +10,11 @@
 BH_AUTO_DEFINE(EVP_PKEY *, EVP_PKEY_free)
 BH_AUTO_DEFINE(EVP_MD_CTX *, EVP_MD_CTX_free)
 
-/* `rc` with "<what>: <OpenSSL's newest reason>". */
+/* openssl_err.c: `rc` with "<what>: <OpenSSL's newest reason>". */
 bh_rc bh_openssl_err(struct bh_err *err, bh_rc rc, const char *what);
 
-/* The port's make_certificate.  BH_INVALID: no host can have that name; BH_FULL: a
- * buffer is too small. */
+/* openssl_certificate.c: the port's make_certificate.  BH_INVALID: no host can have that
+ * name; BH_FULL: a buffer is too small. */
 bh_rc bh_openssl_make_certificate(const char *host, char *ret_cert, size_t cert_size,
                                   char *ret_key, size_t key_size, struct bh_err *err);
 

@@ -56,17 +56,6 @@ BH_MUST_USE bh_rc bh_forecast_try(const struct bh_forecast_options *options, FIL
                                   struct bh_err *err);
 void bh_forecast_report_fini(struct bh_forecast_report *report);
 
-/* The mean over all series, and the worst of them. */
-struct bh_forecast_mean {
-    double scaled, smape; /* scaled < 0: no series has one */
-    double kept[BH_TRIAL_BOUNDS_MAX], headroom[BH_TRIAL_BOUNDS_MAX]; /* kept in percent */
-    double worst[BH_TRIAL_BOUNDS_MAX];
-    const char *worst_name[BH_TRIAL_BOUNDS_MAX]; /* NULL: no series had a firm bound */
-};
-void bh_forecast_average(const struct bh_forecast_report *report,
-                         const struct bh_forecast_options *options, uint32_t horizon,
-                         struct bh_forecast_mean *ret_mean);
-
 /* Try, write to `out`, and the chart where --svg says; progress to a terminal on standard
  * error.  Failures are those of bh_forecast_try and bh_forecast_draw.  The caller checks
  * ferror(out). */

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/test.h"
+#include "lab/forecast/mean.h"
 #include "lab/forecast/print.h"
 
 #define HOUR (3600 * BH_NS_PER_S)

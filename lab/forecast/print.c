@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "lab/common/chart.h"
 #include "lab/forecast/forecast.h"
+#include "lab/forecast/mean.h"
 
 enum { SPAN_BYTES = 24, JSON_MAX = 256 << 20, DAY_S = 86400 };
 

@@ -9,6 +9,7 @@
 
 #include "base/test.h"
 #include "lab/forecast/forecast.h"
+#include "lab/forecast/mean.h"
 
 static const char *folder;
 

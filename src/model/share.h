@@ -73,6 +73,11 @@ struct bh_share {
     enum bh_share_mode mode;
 };
 
+/* ---- share_profile.c: a share as a profile number ---- */
+
+/* Whether a share can be of that size and mode: some parts of both, and no more than a GPU has. */
+bool bh_share_is_size(const struct bh_share *share);
+
 bool bh_profile_is_share(bh_profile_id profile);
 
 /* The number of a share of that size, and back.  False: the profile is no share, or a number
@@ -83,6 +88,8 @@ bool bh_share_get(bh_profile_id profile, struct bh_share *ret_share);
 /* Whether it is a share that hands the whole GPU on: it stands beside nobody but those of its own
  * team, between whom there is no boundary. */
 bool bh_share_is_multiplexed(bh_profile_id profile);
+
+/* ---- share.c: what a shared GPU of a model holds ---- */
 
 /* Parts of memory that a shared GPU of the model keeps back: for the driver, and for the
  * context of each slot.  Rounded up.  0 for a model that cannot be shared. */

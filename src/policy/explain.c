@@ -9,86 +9,10 @@
 #include "policy/explain_internal.h"
 #include "policy/gpus.h"
 
-/* ---- words ---- */
-
-static bool
-explain_may_name(const struct bh_explain *how, bh_tenant_id tenant)
-{
-    if (how->all)
-        return true;
-    for (uint32_t i = 0; i < how->visible_count && tenant.v != 0; i++)
-        if (how->visible[i] == tenant.v)
-            return true;
-    return false;
-}
-
-void
-bh_explain_tenant(const struct phrase *p, bh_tenant_id id)
-{
-    const struct bh_dir_tenant *tenant = bh_directory_tenant(p->how->dir, id);
-
-    bh_buf_puts(p->out, tenant && explain_may_name(p->how, tenant->id) ? tenant->path : "a tenant above");
-}
-
 static void
 explain_put_tenant(const struct phrase *p)
 {
     bh_explain_tenant(p, p->reason->tenant);
-}
-
-static void
-explain_put_sku(const struct phrase *p)
-{
-    const struct bh_dir_sku *sku = bh_directory_sku(p->how->dir, p->reason->sku);
-
-    bh_buf_puts(p->out, sku ? sku->name : "an unknown SKU");
-}
-
-/* Whether the job that stands in the way may be named. */
-static bool
-holder_named(const struct phrase *p)
-{
-    return p->reason->job.v != 0 && explain_may_name(p->how, p->how->holder_tenant);
-}
-
-static void
-explain_put_job(const struct phrase *p, const char *unknown)
-{
-    if (p->reason->job.v == 0)
-        bh_buf_puts(p->out, unknown);
-    else if (holder_named(p))
-        bh_buf_printf(p->out, "job %" PRIu64, p->reason->job.v);
-    else
-        bh_buf_puts(p->out, "a job of another tenant");
-}
-
-void
-bh_explain_gpu(const struct phrase *p)
-{
-    const struct bh_dir_gpu *gpu = bh_directory_gpu(p->how->dir, p->reason->gpu);
-
-    if (gpu)
-        bh_buf_puts(p->out, gpu->uuid);
-    else
-        bh_buf_puts(p->out, "a GPU");
-}
-
-void
-bh_explain_partitions(const struct phrase *p, uint64_t count)
-{
-    bh_buf_put_u64(p->out, count);
-    bh_buf_putc(p->out, ' ');
-    explain_put_sku(p);
-}
-
-/* "4m10s", or "a moment" when it is due already. */
-void
-bh_explain_wait(const struct phrase *p)
-{
-    if (p->reason->frees_at_ns <= p->how->now_ns)
-        bh_buf_puts(p->out, "a moment");
-    else
-        bh_time_put_span(p->out, p->reason->frees_at_ns - p->how->now_ns);
 }
 
 /* ---- a sentence for each code ---- */
@@ -198,11 +122,11 @@ explain_kept_forecast(const struct phrase *p)
     bh_buf_puts(p->out, "what is free is kept for ");
     explain_put_tenant(p);
     bh_buf_puts(p->out, ", which is expected to want ");
-    if (explain_may_name(p->how, p->reason->tenant))
+    if (bh_explain_may_name(p->how, p->reason->tenant))
         bh_gpus_put(p->out, p->reason->expected);
     else
         bh_buf_puts(p->out, "it back");
-    bh_buf_puts(p->out, explain_may_name(p->how, p->reason->tenant) ? " of its guarantee soon" : " soon");
+    bh_buf_puts(p->out, bh_explain_may_name(p->how, p->reason->tenant) ? " of its guarantee soon" : " soon");
     bh_buf_puts(p->out, ": ");
     bh_gpus_put(p->out, p->reason->used);
     bh_buf_puts(p->out, " of ");
@@ -261,33 +185,33 @@ static void
 explain_boundary(const struct phrase *p)
 {
     bh_buf_puts(p->out, "the free room for ");
-    explain_put_sku(p);
+    bh_explain_sku(p);
     if (p->reason->gpu.v == 0) {
         bh_buf_puts(p->out, " is on the node of ");
-        explain_put_job(p, "a tenant");
+        bh_explain_job(p, "a tenant");
         bh_buf_puts(p->out, ", and a tenant whose nodes are dedicated shares them with no other");
         return;
     }
-    if (holder_named(p)) {
+    if (bh_explain_may_name_job(p)) {
         bh_buf_puts(p->out, " on ");
         bh_explain_gpu(p);
     }
     bh_buf_puts(p->out, " lies beside ");
-    explain_put_job(p, "a tenant");
+    bh_explain_job(p, "a tenant");
     bh_buf_puts(p->out, ", which the boundary between the tenants keeps apart");
 }
 
 static void
 explain_behind(const struct phrase *p)
 {
-    explain_put_job(p, "an earlier or higher job");
+    bh_explain_job(p, "an earlier or higher job");
     bh_buf_puts(p->out, " comes first and waits for the same room");
 }
 
 static void
 explain_preempting(const struct phrase *p)
 {
-    explain_put_job(p, "a lower job");
+    bh_explain_job(p, "a lower job");
     bh_buf_puts(p->out, " is being suspended or stopped to make room");
     if (p->reason->frees_at_ns <= p->how->now_ns)
         return;
@@ -308,7 +232,7 @@ static void
 explain_suspended(const struct phrase *p)
 {
     bh_buf_puts(p->out, "suspended to make room for ");
-    explain_put_job(p, "a higher job");
+    bh_explain_job(p, "a higher job");
 }
 
 static void
@@ -338,7 +262,7 @@ explain_unknown_job(const struct phrase *p)
 static void
 explain_wrong_state(const struct phrase *p)
 {
-    explain_put_job(p, "the object");
+    bh_explain_job(p, "the object");
     bh_buf_puts(p->out, " is in a state that does not allow this");
 }
 
@@ -367,7 +291,7 @@ explain_sku_busy(const struct phrase *p)
 {
     bh_buf_put_u64(p->out, p->reason->used);
     bh_buf_puts(p->out, p->reason->used == 1 ? " job still wants " : " jobs still want ");
-    explain_put_sku(p);
+    bh_explain_sku(p);
 }
 
 static void
@@ -400,7 +324,7 @@ put_purpose(const struct phrase *p, bh_job_id for_job, bh_tenant_id whose)
 {
     if (for_job.v == 0)
         bh_buf_puts(p->out, " to join free room, or to leave a GPU that is cordoned");
-    else if (explain_may_name(p->how, whose))
+    else if (bh_explain_may_name(p->how, whose))
         bh_buf_printf(p->out, " to make room for job %" PRIu64, for_job.v);
     else
         bh_buf_puts(p->out, " to make room for a job of another tenant");
@@ -443,7 +367,7 @@ explain_defrag_stale(const struct phrase *p)
     if (p->reason->job.v == 0)
         return;
     bh_buf_puts(p->out, ": ");
-    explain_put_job(p, "a job");
+    bh_explain_job(p, "a job");
     bh_buf_puts(p->out, " cannot be moved as it says");
 }
 
@@ -464,7 +388,7 @@ static void
 explain_preempted(const struct phrase *p)
 {
     bh_buf_puts(p->out, "; it was stopped before to make room for ");
-    if (explain_may_name(p->how, p->how->preemptor_tenant))
+    if (bh_explain_may_name(p->how, p->how->preemptor_tenant))
         bh_buf_printf(p->out, "job %" PRIu64, p->reason->preempted_for.v);
     else
         bh_buf_puts(p->out, "a job that came first");
@@ -477,12 +401,12 @@ static void
 next_unknown(const struct phrase *p)
 {
     bh_buf_puts(p->out, "it is not known when room frees: ");
-    if (!holder_named(p)) {
+    if (!bh_explain_may_name_job(p)) {
         bh_buf_puts(p->out, "jobs without a time limit hold it; cancel one, or set time_limit "
                             "when submitting");
         return;
     }
-    explain_put_job(p, "");
+    bh_explain_job(p, "");
     bh_buf_puts(p->out, " holds it without a time limit; `bulkhead cancel ");
     bh_buf_put_u64(p->out, p->reason->job.v);
     bh_buf_puts(p->out, "` frees it");
@@ -494,7 +418,7 @@ next_expected(const struct phrase *p)
 {
     bh_buf_puts(p->out, "room is kept for it, and expected to be free in ");
     bh_explain_wait(p);
-    bh_buf_puts(p->out, holder_named(p)
+    bh_buf_puts(p->out, bh_explain_may_name_job(p)
                             ? ": jobs without a time limit hold it, so this is a guess"
                             : ": this is a guess, for jobs may hold it longer");
 }
@@ -511,7 +435,7 @@ next_frees(const struct phrase *p)
     bh_explain_wait(p);
     bh_buf_puts(p->out, " at the latest, when ");
     bh_buf_puts(p->out, p->reason->leaving ? "the grace of " : "");
-    explain_put_job(p, "the job that holds it");
+    bh_explain_job(p, "the job that holds it");
     bh_buf_puts(p->out, p->reason->leaving ? " is over" : " reaches its time limit");
 }
 
@@ -519,7 +443,7 @@ next_frees(const struct phrase *p)
 static void
 explain_next_free(const struct phrase *p)
 {
-    if (p->reason->frees_at_ns == 0 || p->reason->assumed || holder_named(p)) {
+    if (p->reason->frees_at_ns == 0 || p->reason->assumed || bh_explain_may_name_job(p)) {
         next_frees(p);
         return;
     }
@@ -608,11 +532,11 @@ next_behind(const struct phrase *p)
         bh_explain_wait(p);
         bh_buf_puts(p->out, " it can begin before; else ");
     }
-    bh_buf_puts(p->out, holder_named(p) ? "its turn comes when " : "its turn comes when that job "
+    bh_buf_puts(p->out, bh_explain_may_name_job(p) ? "its turn comes when " : "its turn comes when that job "
                                                                     "has started");
-    if (!holder_named(p))
+    if (!bh_explain_may_name_job(p))
         return;
-    explain_put_job(p, "");
+    bh_explain_job(p, "");
     bh_buf_puts(p->out, " has started; `bulkhead why` on that job says what it waits for");
 }
 

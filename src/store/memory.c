@@ -55,25 +55,6 @@ memory_commit(void *self, struct bh_err *err)
     return BH_OK;
 }
 
-static bh_rc
-check_open(const struct bh_memory *memory, struct bh_err *err)
-{
-    BH_ASSERT(memory->begun);
-    if (memory->failed)
-        return bh_err_set(err, BH_IO, "an earlier write of this transaction failed");
-    return BH_OK;
-}
-
-bh_rc
-bh_memory_put_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *row, struct bh_err *err)
-{
-    bh_rc rc = check_open(memory, err);
-
-    if (rc == BH_OK)
-        bh_memory_insert(&memory->put[kind], kind, bh_memory_copy(kind, row));
-    return rc;
-}
-
 /* A fixed part and `length` bytes behind it, which *ret_bytes is set to. */
 static void *
 new_row(size_t size, const char *bytes, size_t length, char **ret_bytes)
@@ -93,7 +74,7 @@ memory_put_record(void *self, uint64_t seq, const struct bh_slice *leaf, uint8_t
     struct bh_memory *memory = self;
     struct bh_memory_record *row;
     char *bytes;
-    bh_rc rc = check_open(memory, err);
+    bh_rc rc = bh_memory_check_open(memory, err);
 
     if (rc != BH_OK)
         return rc;
@@ -122,7 +103,7 @@ memory_prune_records(void *self, uint64_t first, uint64_t last, struct bh_err *e
     struct bh_memory *memory = self;
     const struct bh_memory_rows *kept = &memory->kept[BH_MEMORY_RECORDS];
     const struct bh_memory_record from = { .seq = first };
-    bh_rc rc = check_open(memory, err);
+    bh_rc rc = bh_memory_check_open(memory, err);
 
     for (size_t i = bh_memory_lower_bound(kept, BH_MEMORY_RECORDS, &from);
          rc == BH_OK && i < kept->count; i++) {
@@ -144,7 +125,7 @@ memory_put_text(void *self, const struct bh_text_row *text, struct bh_err *err)
     struct bh_memory_text *row;
     struct bh_sealed sealed;
     char *bytes;
-    bh_rc rc = check_open(memory, err);
+    bh_rc rc = bh_memory_check_open(memory, err);
 
     if (rc != BH_OK)
         return rc;
@@ -250,19 +231,6 @@ memory_put_meta(void *self, const char *key, const char *value, struct bh_err *e
 }
 
 /* ---- reading ---- */
-
-void
-bh_memory_each_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *from,
-         bool (*emit)(const void *row, void *context), void *context)
-{
-    struct bh_memory_rows *rows = &memory->kept[kind];
-
-    pthread_mutex_lock(&memory->mutex);
-    for (size_t i = from ? bh_memory_lower_bound(rows, kind, from) : 0; i < rows->count; i++)
-        if (!emit(rows->at[i], context))
-            break;
-    pthread_mutex_unlock(&memory->mutex);
-}
 
 static bh_rc
 memory_copy_text(const char *text, struct bh_arena *arena, const char **ret_text,

@@ -59,23 +59,7 @@ struct bh_memory {
     struct bh_memory_rows kept[BH_MEMORY_KINDS];
 };
 
-/* Put a copy of the row into the open transaction. */
-bh_rc bh_memory_put_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *row,
-                        struct bh_err *err);
-
-/* Calls `emit` for each kept row of a kind from the first not before `from` on, under the
- * mutex. */
-void bh_memory_each_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *from,
-                        bool (*emit)(const void *row, void *context), void *context);
-
-/* ---- memory_keys.c ---- */
-bh_rc bh_memory_put_key(void *self, const struct bh_key_row *row, struct bh_err *err);
-bh_rc bh_memory_erase_name(void *self, enum bh_name_kind kind, uint32_t id, struct bh_err *err);
-bh_rc bh_memory_erase_sealed(void *self, uint64_t key, struct bh_err *err);
-bh_rc bh_memory_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err);
-bh_rc bh_memory_scrub(void *self, struct bh_err *err);
-bh_rc bh_memory_list_keys(void *self, bh_key_sink sink, void *sink_self,
-                          struct bh_err *err);
+/* ---- memory_rows.c ---- */
 
 /* Position of the first row that is not before `row`. */
 size_t bh_memory_lower_bound(const struct bh_memory_rows *rows, enum bh_memory_kind kind,
@@ -93,5 +77,26 @@ void bh_memory_clear(struct bh_memory_rows *rows);
 
 /* A copy with its texts behind it; NULL texts become "". */
 void *bh_memory_copy(enum bh_memory_kind kind, const void *row);
+
+/* BH_IO: a write of the open transaction has failed. */
+bh_rc bh_memory_check_open(const struct bh_memory *memory, struct bh_err *err);
+
+/* Put a copy of the row into the open transaction. */
+bh_rc bh_memory_put_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *row,
+                        struct bh_err *err);
+
+/* Calls `emit` for each kept row of a kind from the first not before `from` on, under the
+ * mutex. */
+void bh_memory_each_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *from,
+                        bool (*emit)(const void *row, void *context), void *context);
+
+/* ---- memory_keys.c ---- */
+bh_rc bh_memory_put_key(void *self, const struct bh_key_row *row, struct bh_err *err);
+bh_rc bh_memory_erase_name(void *self, enum bh_name_kind kind, uint32_t id, struct bh_err *err);
+bh_rc bh_memory_erase_sealed(void *self, uint64_t key, struct bh_err *err);
+bh_rc bh_memory_erase_jobs(void *self, const struct bh_erasure *which, struct bh_err *err);
+bh_rc bh_memory_scrub(void *self, struct bh_err *err);
+bh_rc bh_memory_list_keys(void *self, bh_key_sink sink, void *sink_self,
+                          struct bh_err *err);
 
 #endif

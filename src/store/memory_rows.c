@@ -224,3 +224,35 @@ bh_memory_copy(enum bh_memory_kind kind, const void *row)
     }
     return copy;
 }
+
+bh_rc
+bh_memory_check_open(const struct bh_memory *memory, struct bh_err *err)
+{
+    BH_ASSERT(memory->begun);
+    if (memory->failed)
+        return bh_err_set(err, BH_IO, "an earlier write of this transaction failed");
+    return BH_OK;
+}
+
+bh_rc
+bh_memory_put_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *row, struct bh_err *err)
+{
+    bh_rc rc = bh_memory_check_open(memory, err);
+
+    if (rc == BH_OK)
+        bh_memory_insert(&memory->put[kind], kind, bh_memory_copy(kind, row));
+    return rc;
+}
+
+void
+bh_memory_each_row(struct bh_memory *memory, enum bh_memory_kind kind, const void *from,
+                   bool (*emit)(const void *row, void *context), void *context)
+{
+    struct bh_memory_rows *rows = &memory->kept[kind];
+
+    pthread_mutex_lock(&memory->mutex);
+    for (size_t i = from ? bh_memory_lower_bound(rows, kind, from) : 0; i < rows->count; i++)
+        if (!emit(rows->at[i], context))
+            break;
+    pthread_mutex_unlock(&memory->mutex);
+}

@@ -132,7 +132,7 @@ BH_MUST_USE bh_rc bh_sqlite_touch(struct bh_sql *sql, struct bh_err *err);
 /* BH_CONFLICT unless the tables are of this version. */
 BH_MUST_USE bh_rc bh_sqlite_check_version(struct bh_sql *sql, struct bh_err *err);
 
-/* ---- sqlite.c: the store ---- */
+/* ---- the store ---- */
 
 /* Copies the log into the database, on its own thread and connection. */
 struct bh_sqlite_checkpointer {
@@ -171,10 +171,14 @@ struct bh_sqlite {
 BH_MUST_USE bh_rc bh_sqlite_checkpointer_start(struct bh_sqlite *store, struct bh_err *err);
 void bh_sqlite_checkpointer_stop(struct bh_sqlite *store);
 
+/* ---- sqlite_readers.c: the pool of readers ---- */
+
 /* Take a reader, waiting for one while all are taken; give it back. */
 BH_MUST_USE bh_rc bh_sqlite_acquire(struct bh_sqlite *store, struct bh_sql **ret_reader,
                                  struct bh_err *err);
 void bh_sqlite_release(struct bh_sqlite *store, struct bh_sql *reader);
+
+/* ---- sqlite_write.c ---- */
 
 /* The writer's statement, within a transaction that has not failed. */
 BH_MUST_USE bh_rc bh_sqlite_write(struct bh_sqlite *store, enum bh_sql_statement which,
@@ -182,7 +186,7 @@ BH_MUST_USE bh_rc bh_sqlite_write(struct bh_sqlite *store, enum bh_sql_statement
 /* Run it and note a failure. */
 BH_MUST_USE bh_rc bh_sqlite_written(struct bh_sqlite *store, struct bh_sql_use *use, struct bh_err *err);
 
-/* ---- the port's slots: sqlite_write.c ---- */
+/* The port's slots, here and below. */
 bh_rc bh_sqlite_begin(void *self, struct bh_err *err);
 bh_rc bh_sqlite_commit(void *self, struct bh_err *err);
 void bh_sqlite_rollback(void *self);

@@ -157,18 +157,22 @@ BH_MUST_USE bh_rc bh_claims_read_text(struct bh_claims *claims, const struct bh_
 /* What a record says of texts besides its submission's. */
 BH_MUST_USE bh_rc bh_claims_read_texts(struct bh_claims *claims, const struct bh_record *record,
                                        struct bh_err *err);
-void bh_claims_end_texts(struct bh_claims *claims);
 
-/* The key is that tenant's; a second time it is nothing new. */
-BH_MUST_USE bh_rc bh_claims_link_key(struct bh_claims *claims, struct key_claim *key,
-                                     uint32_t tenant, struct bh_err *err);
+/* What a record says of keys made and destroyed, and of tenants whose keys were. */
+BH_MUST_USE bh_rc bh_claims_read_keys(struct bh_claims *claims, const struct bh_record *record,
+                                      struct bh_err *err);
 
-/* What a record says of documents, keys and the site file. */
+/* What a record says of documents and the site file. */
 BH_MUST_USE bh_rc bh_claims_read_documents(struct bh_claims *claims,
                                            const struct bh_record *record, struct bh_err *err);
 BH_MUST_USE bh_rc bh_claims_read_token(struct bh_claims *claims, const struct bh_record *record,
                                        struct bh_err *err);
+
+/* What is missing of each table; `ended_alone`: rows of jobs that had ended were given. */
+void bh_claims_end_names(struct bh_claims *claims);
+void bh_claims_end_jobs(struct bh_claims *claims, bool ended_alone);
 void bh_claims_end_documents(struct bh_claims *claims, bool ended_alone);
+void bh_claims_end_texts(struct bh_claims *claims);
 void bh_claims_end_keys(struct bh_claims *claims);
 void bh_claims_end_tokens(struct bh_claims *claims);
 
@@ -208,6 +212,8 @@ void bh_claims_end_line(struct bh_buf *lines, size_t from);
         bh_buf_printf(&(claims)->differing, __VA_ARGS__);                                  \
         bh_claims_end_line(&(claims)->differing, from_);                                   \
     } while (0)
+
+/* ---- claims_table.c ---- */
 
 /* BH_FULL. */
 bh_rc bh_claims_full(struct bh_err *err);

@@ -328,8 +328,8 @@ bh_claims_job(struct bh_claims *claims, const struct bh_claimed_job *row)
 
 /* ---- what is missing ---- */
 
-static void
-end_names(struct bh_claims *claims)
+void
+bh_claims_end_names(struct bh_claims *claims)
 {
     for (size_t i = 0; i < claims->names.capacity; i++) {
         const struct name_claim *name = claims->names.slots[i];
@@ -353,8 +353,8 @@ bh_claims_is_wanted(const struct bh_claims *claims, const struct job_claim *job,
            || (job->stated && job->state.ended_ns && job->state.ended_ns < claims->last_ts_ns);
 }
 
-static void
-end_jobs(struct bh_claims *claims, bool ended_alone)
+void
+bh_claims_end_jobs(struct bh_claims *claims, bool ended_alone)
 {
     for (size_t i = 0; i < claims->jobs.capacity; i++) {
         const struct job_claim *job = claims->jobs.slots[i];
@@ -366,24 +366,4 @@ end_jobs(struct bh_claims *claims, bool ended_alone)
         bh_claims_report(claims, "job %" PRIu64 " is missing in the table; record %" PRIu64 " speaks of it",
              number, job->submitted ? job->claim.record : job->stated_by);
     }
-}
-
-void
-bh_claims_end(struct bh_claims *claims, uint32_t tables, struct bh_claims_result *ret_result)
-{
-    if (tables & BH_CLAIMS_NAMES)
-        end_names(claims);
-    if (tables & BH_CLAIMS_JOBS)
-        end_jobs(claims, tables & BH_CLAIMS_ENDED);
-    if (tables & BH_CLAIMS_TEXTS)
-        bh_claims_end_texts(claims);
-    if (tables & BH_CLAIMS_DOCUMENTS)
-        bh_claims_end_documents(claims, tables & BH_CLAIMS_ENDED);
-    if (tables & BH_CLAIMS_KEYS)
-        bh_claims_end_keys(claims);
-    if (tables & BH_CLAIMS_TOKENS)
-        bh_claims_end_tokens(claims);
-    claims->result.differing = bh_buf_text(&claims->differing);
-    claims->result.erased = bh_buf_text(&claims->erased);
-    *ret_result = claims->result;
 }

@@ -52,49 +52,12 @@ bh_claims_read_text(struct bh_claims *claims, const struct bh_record *record,
     return BH_OK;
 }
 
-static struct tenant_claim *
-add_tenant(struct bh_claims *claims, uint64_t id)
-{
-    uint8_t key[32];
-
-    bh_claim_key(key, id, 0);
-    return bh_claim_add(claims, &claims->tenants, key, sizeof(struct tenant_claim));
-}
-
 bh_rc
 bh_claims_read_texts(struct bh_claims *claims, const struct bh_record *record, struct bh_err *err)
 {
-    const char *verb = record->verb ? record->verb : "";
-    struct tenant_claim *tenant;
-    bh_rc rc = BH_OK;
-
-    if (names_a_text(verb))
-        rc = bh_claims_read_text(claims, record, record->text, !bh_claims_is_site(record), err);
-    if (rc != BH_OK || !record->dec.allow || strcmp(verb, "key.shred") != 0)
-        return rc;
-    tenant = add_tenant(claims, record->obj.id);
-    if (!tenant)
-        return bh_claims_full(err);
-    tenant->shredded = true;
-    tenant->claim.record = record->seq;
-    return BH_OK;
-}
-
-bh_rc
-bh_claims_link_key(struct bh_claims *claims, struct key_claim *key, uint32_t tenant,
-                   struct bh_err *err)
-{
-    struct tenant_claim *owner;
-
-    if (key->linked)
+    if (!names_a_text(record->verb ? record->verb : ""))
         return BH_OK;
-    owner = add_tenant(claims, tenant);
-    if (!owner)
-        return bh_claims_full(err);
-    key->linked = true;
-    key->next = owner->keys;
-    owner->keys = key;
-    return BH_OK;
+    return bh_claims_read_text(claims, record, record->text, !bh_claims_is_site(record), err);
 }
 
 /* ---- the rows ---- */

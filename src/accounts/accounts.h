@@ -9,7 +9,7 @@
 #include "ports/https.h"
 #include "ports/store.h"
 
-/* Signing in, accounts and sessions, behind api/people.h.
+/* Signing in, accounts and sessions, behind api/accounts.h.
  *
  * Workers of the HTTP server run it: they read documents from the store, decide with what
  * src/identity has, and hand the owner thread a change that holds only if what was decided on

@@ -48,7 +48,7 @@ struct bh_pending {
     };
 };
 
-/* A passkey's challenge that was answered well (people/challenge.h). */
+/* A passkey's challenge that was answered well (accounts/challenge.h). */
 enum { BH_ANSWERED_MAX = 4096 };
 struct bh_answered {
     char id[33];                 /* "": free */
@@ -74,7 +74,14 @@ struct bh_accounts {
     uint32_t hashing;
 };
 
+/* ---- accounts_common.c ---- */
+
+/* By the options' clock. */
 bh_ns bh_accounts_now(const struct bh_accounts *accounts);
+
+/* Random bytes as hex: `ret_text` holds 2 * bytes + 1. */
+BH_MUST_USE bh_rc bh_accounts_random_hex(const struct bh_accounts *accounts, size_t bytes,
+                                       char *ret_text, struct bh_err *err);
 
 /* Hand a change to the owner under the call's operation; results of bh_owner_ops.command.
  * `change` may be of a caller who is not known yet. */
@@ -93,9 +100,7 @@ struct bh_puts {
     uint32_t count;
 };
 
-/* Random bytes as hex: `ret_text` holds 2 * bytes + 1. */
-BH_MUST_USE bh_rc bh_accounts_random_hex(const struct bh_accounts *accounts, size_t bytes,
-                                       char *ret_text, struct bh_err *err);
+/* ---- accounts_pending.c ---- */
 
 /* Something begun: a copy of `draft` with an id of its own.  BH_FULL: too much is under
  * way. */

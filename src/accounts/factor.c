@@ -6,7 +6,6 @@
 #include "base/num.h"
 #include "identity/secret.h"
 #include "accounts/session.h"
-#include "accounts/sessions.h"
 
 enum { PASSWORD_LEAST = 12 };
 

@@ -9,7 +9,6 @@
 #include "accounts/challenge.h"
 #include "accounts/factor.h"
 #include "accounts/session.h"
-#include "accounts/sessions.h"
 
 /* ---- whom passkeys are made for ---- */
 

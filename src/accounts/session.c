@@ -4,9 +4,7 @@
 
 #include "api/token.h"
 #include "base/assert.h"
-#include "base/log.h"
 #include "accounts/attempt.h"
-#include "accounts/oidc_refresh.h"
 
 /* ---- opening ---- */
 
@@ -252,6 +250,36 @@ bh_session_check_fresh(const struct bh_accounts *accounts, const struct bh_call 
     return bh_authz_refuse_step_up(call->op->verb, err);
 }
 
+bh_rc
+bh_session_own(struct bh_accounts *accounts, struct bh_call *call, struct bh_session *ret_session,
+               struct bh_err *err)
+{
+    if (call->caller.via != BH_VIA_SESSION || !call->caller.token) {
+        bh_err_set(err, BH_CONFLICT, "this is no session");
+        return bh_err_hint(err, "sign in first: `bulkhead login`");
+    }
+    return bh_session_read(&accounts->documents, call->caller.token, call->arena, ret_session,
+                           err);
+}
+
+bh_rc
+bh_session_raise(struct bh_accounts *accounts, struct bh_call *call, enum bh_level level,
+                 struct bh_puts *puts, struct bh_err *err)
+{
+    const struct bh_presence *presence = &call->caller.subject.presence;
+    struct bh_session session;
+    bh_rc rc;
+
+    if (presence->kind != BH_PRESENCE_SESSION || presence->level > level)
+        return BH_OK;
+    rc = bh_session_own(accounts, call, &session, err);
+    if (rc != BH_OK)
+        return rc;
+    session.level = level;
+    session.shown_ns = bh_accounts_now(accounts);
+    return bh_session_put(&session, call->arena, &puts->items[puts->count++], err);
+}
+
 /* ---- ending ---- */
 
 enum { ENDED_AT_ONCE_MAX = 200 };
@@ -311,76 +339,8 @@ bh_sessions_end(struct bh_accounts *accounts, struct bh_call *call, uint32_t pri
     return rc;
 }
 
-/* ---- what is due now and then ---- */
-
-/* A call that nobody made: for the daemon's own changes. */
-struct maintenance {
-    struct bh_call call;
-    struct bh_arena *arena;
-};
-
-static bool
-maintenance_begin(struct bh_accounts *accounts, struct maintenance *ret_maintenance)
-{
-    const struct bh_owner *owner = &accounts->options.owner;
-
-    *ret_maintenance = (struct maintenance){ .arena = bh_arena_new(16 << 20) };
-    ret_maintenance->call = (struct bh_call){
-        .arena = ret_maintenance->arena,
-        .op = bh_operation_get(BH_OP_SIGN_IN), /* open: the daemon's own */
-        .dir = owner->ops->directory_get(owner->self),
-        .caller = { .name = "bulkheadd", .via = BH_VIA_SYSTEM, .uid = UINT32_MAX },
-    };
-    return true;
-}
-
-static void
-maintenance_end(struct bh_accounts *accounts, struct maintenance *maintenance)
-{
-    const struct bh_owner *owner = &accounts->options.owner;
-
-    owner->ops->directory_put(owner->self, maintenance->call.dir);
-    bh_arena_free(maintenance->arena);
-}
-
-static bh_rc
-put_uses(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
-{
-    enum { USES = 256 };
-    struct bh_document_put puts[USES];
-    struct bh_token_use tokens[USES];
-    struct bh_accounts_change change = { .verb = "use.note", .puts = puts, .uses = tokens };
-    struct bh_use recorded[USES];
-    struct bh_answer answer;
-    const struct bh_use *use;
-    uint32_t cursor = 0, count = 0;
-
-    pthread_mutex_lock(&accounts->mutex);
-    while (count < USES && (use = bh_use_next(&accounts->uses, &cursor)))
-        recorded[count++] = *use;
-    pthread_mutex_unlock(&accounts->mutex);
-    for (uint32_t i = 0; i < count; i++) {
-        struct bh_session session;
-
-        if (!recorded[i].session) {
-            tokens[change.use_count].at_ns = recorded[i].at_ns;
-            memcpy(tokens[change.use_count++].id, recorded[i].id, sizeof recorded[i].id);
-            continue;
-        }
-        if (bh_session_read(&accounts->documents, recorded[i].id, call->arena, &session, err)
-            != BH_OK)
-            continue;
-        session.used_ns = recorded[i].at_ns;
-        if (bh_session_put(&session, call->arena, &puts[change.put_count], err) == BH_OK)
-            change.put_count++;
-    }
-    if (change.put_count + change.use_count == 0)
-        return BH_OK;
-    return bh_accounts_commit(accounts, call, &change, &answer, err);
-}
-
-static bh_rc
-session_sweep(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
+bh_rc
+bh_sessions_sweep(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &accounts->options.store;
     struct bh_document_filter filter = { BH_DOCUMENT_SESSION, 0 };
@@ -399,22 +359,4 @@ session_sweep(struct bh_accounts *accounts, struct bh_call *call, struct bh_err 
     change.puts = ending->puts;
     change.put_count = ending->count;
     return bh_accounts_commit(accounts, call, &change, &answer, err);
-}
-
-void
-bh_accounts_maintain(struct bh_accounts *accounts)
-{
-    struct maintenance maintenance;
-    struct bh_err err;
-    bh_rc rc;
-
-    maintenance_begin(accounts, &maintenance);
-    rc = put_uses(accounts, &maintenance.call, &err);
-    if (rc == BH_OK || rc == BH_CONFLICT)
-        rc = session_sweep(accounts, &maintenance.call, &err);
-    if (accounts->options.https.ops)
-        bh_oidc_refresh(accounts, &maintenance.call);
-    if (rc != BH_OK && rc != BH_CONFLICT && rc != BH_UNAVAILABLE)
-        bh_log(PEOPLE_NOT_TENDED, BH_ERRLOG(&err));
-    maintenance_end(accounts, &maintenance);
 }

@@ -40,9 +40,18 @@ void bh_session_of_request(struct bh_accounts *accounts, struct bh_call *call,
 /* End sessions of a principal: all, but the one with the id `spare` (NULL: none). */
 BH_MUST_USE bh_rc bh_sessions_end(struct bh_accounts *accounts, struct bh_call *call,
                                   uint32_t principal, const char *except, struct bh_err *err);
-/* Remove those that are over. */
-void bh_sessions_sweep(struct bh_accounts *accounts);
+/* Remove those that are over, 200 at most; `call` is the daemon's own. */
+BH_MUST_USE bh_rc bh_sessions_sweep(struct bh_accounts *accounts, struct bh_call *call,
+                                    struct bh_err *err);
 
+/* The caller's own session.  BH_CONFLICT: he has none. */
+BH_MUST_USE bh_rc bh_session_own(struct bh_accounts *accounts, struct bh_call *call,
+                                 struct bh_session *ret_session, struct bh_err *err);
+/* The caller has just shown a factor of that level, or made it: appends what says so of his
+ * session, where it is one and it has not shown more. */
+BH_MUST_USE bh_rc bh_session_raise(struct bh_accounts *accounts, struct bh_call *call,
+                                   enum bh_level level, struct bh_puts *puts,
+                                   struct bh_err *err);
 /* Whether the caller has shown lately who he is, so that he may change his account.
  * BH_UNAUTHENTICATED: he is asked again. */
 BH_MUST_USE bh_rc bh_session_check_fresh(const struct bh_accounts *accounts, const struct bh_call *call,

@@ -136,19 +136,6 @@ bh_serve_session_end(struct bh_accounts *accounts, struct bh_call *call, struct 
     return BH_OK;
 }
 
-/* The caller's own session.  BH_CONFLICT: he has none. */
-static bh_rc
-own_session(struct bh_accounts *accounts, struct bh_call *call, struct bh_session *ret_session,
-            struct bh_err *err)
-{
-    if (call->caller.via != BH_VIA_SESSION || !call->caller.token) {
-        bh_err_set(err, BH_CONFLICT, "this is no session");
-        return bh_err_hint(err, "sign in first: `bulkhead login`");
-    }
-    return bh_session_read(&accounts->documents, call->caller.token, call->arena, ret_session,
-                           err);
-}
-
 /* Where the browser can sign out of the provider as well; "" where it cannot. */
 static const char *
 logout_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh_session *session)
@@ -175,29 +162,11 @@ logout_of(struct bh_accounts *accounts, struct bh_call *call, const struct bh_se
 }
 
 bh_rc
-bh_session_raise(struct bh_accounts *accounts, struct bh_call *call, enum bh_level level,
-                 struct bh_puts *puts, struct bh_err *err)
-{
-    const struct bh_presence *presence = &call->caller.subject.presence;
-    struct bh_session session;
-    bh_rc rc;
-
-    if (presence->kind != BH_PRESENCE_SESSION || presence->level > level)
-        return BH_OK;
-    rc = own_session(accounts, call, &session, err);
-    if (rc != BH_OK)
-        return rc;
-    session.level = level;
-    session.shown_ns = bh_accounts_now(accounts);
-    return bh_session_put(&session, call->arena, &puts->items[puts->count++], err);
-}
-
-bh_rc
 bh_serve_sign_out(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_session session;
-    bh_rc rc = own_session(accounts, call, &session, err);
+    bh_rc rc = bh_session_own(accounts, call, &session, err);
 
     if (rc == BH_OK)
         rc = sessions_drop(accounts, call, &session, err);
@@ -282,7 +251,7 @@ bh_serve_prove(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
     bh_rc rc = bh_call_body(call, &bh_sign_in_request_fields, &request, err);
 
     if (rc == BH_OK)
-        rc = own_session(accounts, call, &session, err);
+        rc = bh_session_own(accounts, call, &session, err);
     if (rc == BH_OK)
         rc = request.credential ? prove_by_passkey(accounts, call, &request, &session, err)
                                 : prove_by_code(accounts, call, &request, &session, err);
@@ -322,7 +291,7 @@ bh_serve_break_glass(struct bh_accounts *accounts, struct bh_call *call, struct 
     if (rc == BH_OK && (!principal || !principal->break_glass))
         rc = deny_break_glass(call, err);
     if (rc == BH_OK)
-        rc = own_session(accounts, call, &session, err);
+        rc = bh_session_own(accounts, call, &session, err);
     if (rc != BH_OK)
         return rc;
     if (strlen(request.reason) < 10)

@@ -47,7 +47,14 @@ NESTED_3 = function("if (a) { for (;;) { while (a) { int x[] = { 1, 2 }; a++; } 
 ELSE_IFS = function("if (a) a++; else if (a) a++; else if (a) a++; else if (a) a++; else if (a) a++;")
 BRACELESS = function("if (a) for (;;) while (a) if (a) a++;")
 
-# (what, tree, findings as "rule name")
+BOTH = "files('place.c', 'place_test.c', 'low.c', 'low_test.c')\n"
+LOW = function("return (int)(long)ops.place + a;", "int\nbh_low(int (*of)(int), int a)")
+CIRCLE = {**unit("api", function("return bh_low(a);")),
+          **unit("api", function("return bh_place(a);", "int\nbh_low(int a)"), "low"),
+          "src/api/meson.build": BOTH}
+NAMED = [{"adr": "docs/adr/0001-x.md", "units": {"src/api/low", "src/api/place"}}]
+
+# (what, tree, findings as "rule name"[, law.CIRCLES])
 CASES = [
     ("a clean folder", unit("engine", function("return a;")), []),
 
@@ -172,6 +179,32 @@ CASES = [
     ("long ARCHITECTURE", {"ARCHITECTURE.md": "x\n" * 301}, ["document file"]),
     ("long ADR", {"docs/adr/0001-x.md": "x\n" * 61}, ["document file"]),
 
+    # calls
+    ("a call down", {**unit("api", function("return bh_low(a);")), **unit("api", function("return a;", "int\nbh_low(int a)"), "low"),
+                     "src/api/meson.build": BOTH}, []),
+    ("a circle", CIRCLE, ["circle src/api/low"]),
+    ("a circle by a callback handed on", {**unit("api", function("return bh_low(bh_place, a);")),
+                                          **unit("api", f"static const struct bh_ops ops = {{ .place = bh_place }};\n{LOW}", "low"),
+                                          "src/api/meson.build": BOTH}, ["circle src/api/low"]),
+    ("a member of the same name", {**unit("api", function("return bh_low(a);")),
+                                   **unit("api", function("a += x->bh_place(a); x.bh_place = NULL; return a;", "int\nbh_low(int a)"), "low"),
+                                   "src/api/meson.build": BOTH}, []),
+    ("a function of a file's own", {**unit("sim", function("return bh_low(a);")),
+                                    **unit("sim", function("", "static int\nbh_place(int a)") + function("return bh_place(a);", "int\nbh_low(int a)"), "low"),
+                                    "sim/meson.build": BOTH}, []),
+    ("a circle of rooms that the law keeps apart", {**unit("sim", function("return bh_other(a);")),
+                                                    **unit("shim", function("return bh_place(a);", "int\nbh_other(int a)"), "other")}, []),
+    ("a name that a macro pastes", {**unit("sim/nvml", function("", "int\nnvmlInit(int a)")),
+                                    **unit("sim/machine", "#define BOTH(s) int nvmlInit##s(int a) { return a; }\n")}, []),
+    ("a circle that an ADR names", {**CIRCLE, "docs/adr/0001-x.md": "x\n"}, [], NAMED),
+    ("a circle that names a missing ADR", CIRCLE, ["circle adr"], NAMED),
+    ("a circle wider than the ADR's", {**CIRCLE, "docs/adr/0001-x.md": "x\n"}, ["circle src/api/low"],
+     [{"adr": "docs/adr/0001-x.md", "units": {"src/api/low", "src/api/other"}}]),
+    ("a call of a lower floor", {**unit("sim/nvml", function("return sim_low(a);", "int\nnvmlInit(int a)")),
+                                 **unit("sim/machine", function("return a;", "int\nsim_low(int a)"))}, []),
+    ("a call of a higher floor", {**unit("sim/nvml", function("", "int\nnvmlInit(int a)")),
+                                  **unit("sim/machine", function("return nvmlInit(a);", "int\nsim_low(int a)"))}, ["floor nvmlInit"]),
+
     # linkage
     ("exported without prefix", unit("api", function("", "int place(int a)")), ["prefix place"]),
     ("static without prefix", unit("api", function("", "static int place(int a)")), []),
@@ -192,7 +225,8 @@ CASES = [
 ]
 
 
-def findings_of(files):
+def findings_of(files, circles=()):
+    tidy.rules.law.CIRCLES = circles
     with tempfile.TemporaryDirectory(prefix="tidy-test-") as root:
         for path, text in files.items():
             os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
@@ -204,8 +238,8 @@ def findings_of(files):
 def main():
     failed = 0
     print(f"1..{len(CASES)}")
-    for number, (what, files, expected) in enumerate(CASES, 1):
-        found = findings_of(files)
+    for number, (what, files, expected, *circles) in enumerate(CASES, 1):
+        found = findings_of(files, *circles)
         good = found == sorted(expected)
         failed += not good
         print(f"{'ok' if good else 'not ok'} {number} - {what}")

@@ -2,6 +2,8 @@
 import re
 from dataclasses import dataclass
 
+from . import law
+
 
 @dataclass
 class Finding:
@@ -25,6 +27,14 @@ def folder_of(path):
 
 def place_of(folder):
     return folder if folder in ("sim", "lab") else f"src/{folder}"
+
+
+def floor_of(path):
+    """(room, number of the floor): what is on no floor is above all."""
+    path = path.removeprefix("src/")
+    room, floor = path.split("/")[0], path.split("/")[1]
+    floors = law.FLOORS.get(room, [])
+    return floors.index(floor) if floor in floors else len(floors)
 
 
 def is_test(path):

@@ -2,16 +2,8 @@
 import os
 import re
 
-from . import law
-from .finding import Finding, folder_of, is_test, place_of
-
-
-def floor_of(path):
-    """(room, number of the floor): what is on no floor is above all."""
-    path = path.removeprefix("src/")
-    room, floor = path.split("/")[0], path.split("/")[1]
-    floors = law.FLOORS.get(room, [])
-    return floors.index(floor) if floor in floors else len(floors)
+from . import calls, law
+from .finding import Finding, floor_of, folder_of, is_test, place_of
 
 
 def library_paths(header):
@@ -226,5 +218,30 @@ def documents(tree):
             yield Finding(path, 1, "document", "file", f"{lines} lines, limit {limit}")
 
 
-ALL = [includes, sizes, banned, pairs, guards, linkage, listed, documents]
+def circles(tree):
+    """A file calls files below it, so that each can be read without those above."""
+    graph = calls.of_rooms(tree)
+    for circle in calls.circles(graph):
+        if any(circle <= set(row["units"]) for row in law.CIRCLES):
+            continue
+        edges = [f"{unit} -> {other} {graph[unit][other].name}"
+                 for unit in sorted(circle) for other in sorted(graph[unit]) if other in circle]
+        least = min(circle)
+        yield Finding(least + ".c", 1, "circle", least, "\n    ".join(
+            [f"{len(circle)} files call each other: {' '.join(sorted(circle))}", *edges]))
+    for row in law.CIRCLES:
+        if row["adr"] and row["adr"] not in tree.documents:
+            yield Finding(min(row["units"]) + ".c", 1, "circle", "adr", f"{row['adr']} is no ADR")
+
+
+def floors(tree):
+    for unit, below in sorted(calls.of_rooms(tree).items()):
+        for other, call in sorted(below.items()):
+            if folder_of(unit + ".c") == folder_of(other + ".c") and \
+                    floor_of(other + ".c") > floor_of(unit + ".c"):
+                yield Finding(unit + ".c", call.line, "floor", call.name,
+                              f"{call.name}() is on a higher floor, in {other}.c")
+
+
+ALL = [includes, sizes, banned, pairs, guards, linkage, listed, documents, circles, floors]
 STRICT = ALL + [contracts]

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/time.h"
+#include "lab/openb/rounding.h"
 
 enum { NODES_MAX = 1 << 20, ARRIVALS_MAX = 1 << 26 };
 
@@ -17,6 +18,7 @@ struct course {
     uint32_t *span_ns; /* of each decision, or NULL */
     uint32_t *shapes;  /* kind: number in the index */
     struct bh_pack *pack;
+    struct bh_openb_rounding *rounding;
 };
 
 static void
@@ -26,6 +28,7 @@ course_fini_auto(struct course *course)
     free(course->span_ns);
     free(course->shapes);
     free(course->pack);
+    free(course->rounding);
 }
 
 static bh_rc
@@ -48,7 +51,7 @@ build_index(const struct bh_openb_plan *plan, struct course *course, struct bh_e
                               "the expected pods ask for over %d amounts of cores or GPU",
                               BH_PACK_AMOUNTS_MAX);
     }
-    bh_pack_expect_others(course->pack, load->unexpected);
+    course->rounding = bh_openb_rounding_new(load->expected, load->expected_count, load->unexpected);
     return BH_OK;
 }
 
@@ -57,9 +60,10 @@ static uint64_t
 place(struct course *course, const struct bh_openb_pod *pod, uint32_t shape,
       bool *ret_placed)
 {
+    struct bh_pack_rounding rounding = { bh_openb_rounding_seems_loss, course->rounding };
     struct bh_pack_placement spot;
 
-    *ret_placed = bh_pack_find(course->pack, shape, &spot);
+    *ret_placed = bh_pack_find_rounded(course->pack, shape, &rounding, &spot);
     if (!*ret_placed)
         return 0;
     bh_pack_acquire(course->pack, shape, &spot);

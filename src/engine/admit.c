@@ -2,17 +2,15 @@
 
 #include "base/assert.h"
 #include "engine/cordon.h"
-#include "engine/gang.h"
 #include "engine/health.h"
 #include "engine/jobs.h"
+#include "engine/layout.h"
 #include "engine/lease.h"
 #include "engine/limit.h"
 #include "engine/move.h"
-#include "engine/queue.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
-#include "engine/layout.h"
-#include "engine/tenant.h"
+#include "engine/tenant_change.h"
 
 enum {
     CLASSES_SPARE = 3, /* one event by itself queues at most so many jobs again or anew */
@@ -408,7 +406,7 @@ admit_cancel(struct bh_engine *engine, const struct bh_event *event, struct bh_r
         return admit_refuse(ret_why, BH_REASON_UNKNOWN_JOB, BH_NOT_FOUND);
     if (job->state >= BH_JOB_COMPLETED)
         return admit_refuse(ret_why, BH_REASON_WRONG_STATE, BH_CONFLICT);
-    BH_ASSERT(!job->lease || bh_gang_allows(engine, slot, LEASE_STOP));
+    BH_ASSERT(!job->lease || bh_lease_all_allow(engine, slot, LEASE_STOP));
     return BH_OK;
 }
 

@@ -1,15 +1,17 @@
 #include "engine/apply.h"
 
 #include "base/assert.h"
+#include "engine/claim.h"
 #include "engine/gang.h"
+#include "engine/gang_decide.h"
 #include "engine/jobs.h"
+#include "engine/layout.h"
 #include "engine/lease.h"
-#include "engine/queue.h"
 #include "engine/placement.h"
 #include "engine/quota.h"
-#include "engine/warm.h"
 #include "engine/slots.h"
-#include "engine/layout.h"
+#include "engine/wake.h"
+#include "engine/warm.h"
 
 /* How long a job waits before it makes room again when room did not come free. */
 #define COOL_DOWN_NS 10000000000ull
@@ -99,10 +101,10 @@ apply_place(struct work *work, const struct bh_decision *decision)
     add_partitions(work, lease, decision);
     held = bh_quota_of_lease(engine, lease);
     bh_quota_charge(engine, &held);
-    bh_queue_capacity_taken(engine, job->tenant);
+    bh_wake_after_taking(engine, job->tenant);
     bh_gang_decision_applied(work, decision, job->gang);
     if (work->rest.members == 0)
-        bh_gang_proceed(work, job_slot);
+        bh_lease_proceed(work, job_slot);
     return BH_OK;
 }
 
@@ -136,7 +138,7 @@ apply_resume(struct work *work, const struct bh_decision *decision)
     bh_lease_step(work, slot, &(struct lease_change){ .event = LEASE_RESUME });
     bh_gang_decision_applied(work, decision, bh_gang_live(engine, lease->job));
     if (work->rest.members == 0)
-        bh_gang_proceed(work, lease->job);
+        bh_lease_proceed(work, lease->job);
     return BH_OK;
 }
 
@@ -147,9 +149,9 @@ apply_suspend(struct work *work, const struct bh_decision *decision)
     uint32_t job = lease_at(work->engine, slot)->job;
     struct lease_change change = { .event = LEASE_SUSPEND, .for_job = decision->for_job.v };
 
-    if (!slot || !bh_gang_allows(work->engine, job, LEASE_SUSPEND))
+    if (!slot || !bh_lease_all_allow(work->engine, job, LEASE_SUSPEND))
         return BH_CONFLICT;
-    bh_gang_notify(work, job, &change);
+    bh_lease_step_all(work, job, &change);
     return BH_OK;
 }
 
@@ -172,9 +174,9 @@ apply_stop(struct work *work, const struct bh_decision *decision)
                    decision->cause, 0);
         return BH_OK;
     }
-    if (!slot || lease_at(engine, slot)->job != job || !bh_gang_allows(engine, job, LEASE_STOP))
+    if (!slot || lease_at(engine, slot)->job != job || !bh_lease_all_allow(engine, job, LEASE_STOP))
         return BH_CONFLICT;
-    bh_gang_notify(work, job, &change);
+    bh_lease_step_all(work, job, &change);
     return BH_OK;
 }
 
@@ -190,14 +192,14 @@ static struct claim *
 claim_for(struct work *work, uint32_t job, bool reserved)
 {
     struct bh_engine *engine = work->engine;
-    struct claim *claim = bh_job_claim(engine, job), *kept = bh_job_reservation(engine, job);
+    struct claim *claim = bh_claim_of(engine, job), *kept = bh_claim_reserved(engine, job);
 
     if (work->rest.members > 0)
         return reserved ? kept : claim;
     if (claim)
         return NULL;
     if (kept)
-        bh_job_drop_claim(engine, kept);
+        bh_claim_drop(engine, kept);
     for (uint32_t i = 0; i < CLAIMS_MAX; i++)
         if (engine->core.claims[i].job == 0)
             return &engine->core.claims[i];
@@ -245,7 +247,7 @@ reserve_capacity(struct work *work, const struct bh_decision *decision)
     if (claim->job == 0) {
         claim->job = job;
         claim->at_ns = decision->at_ns;
-        bh_queue_invalidate(engine, job_at(engine, job)->tenant);
+        bh_wake_below(engine, job_at(engine, job)->tenant);
         engine->core.claim_count++;
         engine->core.reserved += claim->at_ns != 0;
     }
@@ -267,7 +269,7 @@ apply_claim(struct work *work, const struct bh_decision *decision)
     job = job_at(work->engine, job_find(work->engine, decision->job.v));
     job->claims = job->claims_window == core->window ? (uint8_t)(job->claims + 1) : 1;
     job->claims_window = core->window;
-    bh_queue_wake(work->engine);
+    bh_wake_queue(work->engine);
     return BH_OK;
 }
 
@@ -283,9 +285,9 @@ unreserve(struct work *work, const struct bh_decision *decision)
     struct bh_engine *engine = work->engine;
     uint32_t job = job_find(engine, decision->job.v);
 
-    if (!job || !bh_job_reservation(engine, job))
+    if (!job || !bh_claim_reserved(engine, job))
         return BH_CONFLICT;
-    bh_job_drop_claim(engine, bh_job_reservation(engine, job));
+    bh_claim_drop(engine, bh_claim_reserved(engine, job));
     return BH_OK;
 }
 
@@ -295,9 +297,9 @@ apply_unclaim(struct work *work, const struct bh_decision *decision)
     struct bh_engine *engine = work->engine;
     uint32_t job = job_find(engine, decision->job.v);
 
-    if (!job || !bh_job_claim(engine, job))
+    if (!job || !bh_claim_of(engine, job))
         return BH_CONFLICT;
-    bh_job_drop_claim(engine, bh_job_claim(engine, job));
+    bh_claim_drop(engine, bh_claim_of(engine, job));
     job_at(engine, job)->preempt_after_ns = work->now_ns + COOL_DOWN_NS;
     return BH_OK;
 }

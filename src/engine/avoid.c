@@ -1,7 +1,7 @@
 #include "engine/avoid.h"
 
-#include "engine/queue.h"
 #include "engine/slots.h"
+#include "engine/wake.h"
 
 #define AVOID_NS 5000000000ull
 #define SCRATCH_NS 30000000000ull
@@ -48,7 +48,7 @@ bh_avoid_left(struct work *work, uint32_t node)
             || (class->avoid_node != BH_AVOID_ALL && class->avoid_node != node_at(engine, node)->id))
             continue;
         class->avoid_until_ns = soon_ns;
-        bh_queue_retry(engine, slot);
+        bh_wake_class(engine, slot);
     }
 }
 

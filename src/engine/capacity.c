@@ -2,10 +2,15 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
-#include "engine/health.h"
-#include "engine/lease.h"
+#include "engine/lease_time.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+
+bool
+bh_capacity_is_healthy(const struct gpu *gpu)
+{
+    return gpu->health.state == BH_HEALTH_OK || gpu->health.state == BH_HEALTH_WATCHED;
+}
 
 bool
 bh_capacity_offered(const struct bh_engine *engine, const struct gpu *gpu)
@@ -13,7 +18,7 @@ bh_capacity_offered(const struct bh_engine *engine, const struct gpu *gpu)
     const struct node *node = node_at(engine, gpu->node);
 
     return gpu->managed && !gpu->cordoned && !gpu->fenced && node->up && !gpu->held && !node->held
-           && node->reboots == 0 && !node->unchecked && bh_health_takes_work(gpu);
+           && node->reboots == 0 && !node->unchecked && bh_capacity_is_healthy(gpu);
 }
 
 const struct claim *

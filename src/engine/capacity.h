@@ -37,6 +37,9 @@ const struct claim *bh_capacity_claim(const struct bh_search *search, uint32_t i
 /* Whether every claim stands in the way of the search: a GPU with one is not free whole. */
 bool bh_capacity_claims_bind(const struct bh_search *search);
 
+/* Whether the GPU's health lets it have new work. */
+bool bh_capacity_is_healthy(const struct gpu *gpu);
+
 /* Whether the GPU gets new work at all. */
 bool bh_capacity_offered(const struct bh_engine *engine, const struct gpu *gpu);
 

@@ -3,27 +3,27 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "engine/gpu_group.h"
 #include "engine/dedication.h"
 #include "engine/gang.h"
 #include "engine/gpu_form.h"
+#include "engine/gpu_group.h"
 #include "engine/health.h"
 #include "engine/host.h"
-#include "engine/lease.h"
+#include "engine/layout.h"
+#include "engine/lease_time.h"
 #include "engine/ledger.h"
 #include "engine/move.h"
-#include "engine/queue.h"
 #include "engine/partition.h"
 #include "engine/placement.h"
 #include "engine/preempt.h"
+#include "engine/preemptible.h"
+#include "engine/queue.h"
 #include "engine/quota.h"
 #include "engine/reserve.h"
-#include "engine/warm.h"
 #include "engine/slots.h"
-#include "engine/layout.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
-#include "engine/preemptible.h"
+#include "engine/warm.h"
 
 /* Where what is broken is written; the pure layer has no printf. */
 struct inspection {
@@ -151,7 +151,7 @@ check_expected(struct inspection *in)
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_TENANT, &slot);) {
         const struct tenant *tenant = tenant_at(in->engine, slot);
 
-        withholders += bh_tenant_withholds(in->engine, slot);
+        withholders += bh_tenant_withholds(tenant_at(in->engine, slot));
         if (tenant->expected > BH_AMOUNT_MAX)
             return check_report_broken(in, "tenant", tenant->id, "more is expected of it than can be");
     }

@@ -2,9 +2,9 @@
 
 #include "engine/health.h"
 #include "engine/ledger.h"
-#include "engine/queue.h"
 #include "engine/slots.h"
 #include "engine/unchecked.h"
+#include "engine/wake.h"
 
 bh_rc
 bh_cordon_check(const struct bh_engine *engine, const struct bh_ev_cordon *cordon)
@@ -46,5 +46,5 @@ bh_cordon_set(struct work *work, const struct bh_ev_cordon *cordon)
             clear_fault(work, at);
     }
     engine->hints.swept = false;
-    bh_queue_open_window(engine);
+    bh_wake_window(engine);
 }

@@ -1,22 +1,24 @@
 #include "engine/decide.h"
 
 #include "base/assert.h"
+#include "engine/claim.h"
 #include "engine/gang.h"
+#include "engine/gang_decide.h"
 #include "engine/health.h"
 #include "engine/jobs.h"
-#include "engine/lease.h"
-#include "engine/queue.h"
+#include "engine/layout.h"
+#include "engine/lease_time.h"
+#include "engine/node_index.h"
 #include "engine/placement.h"
 #include "engine/preempt.h"
+#include "engine/queue.h"
 #include "engine/quota.h"
 #include "engine/reserve.h"
-#include "engine/warm.h"
 #include "engine/shortcut.h"
 #include "engine/slots.h"
-#include "engine/layout.h"
-#include "engine/node_index.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
+#include "engine/warm.h"
 
 /* ---- leases and jobs that have lost their ground ---- */
 
@@ -244,13 +246,13 @@ try_resume(struct work *work, const struct bh_queue_entry *entry,
     uint32_t job = lease_at(engine, entry->lease)->job;
     struct bh_search search = bh_reserve_search(engine, entry, job);
 
-    if (bh_job_claim(engine, job))
+    if (bh_claim_of(engine, job))
         search.closed = 0;
     if (can_resume(&search)) {
         bh_gang_begin(work, BH_DO_RESUME, job, NULL, 0);
         return bh_gang_decide(work, ret_decision);
     }
-    if (!bh_job_claim(engine, job))
+    if (!bh_claim_of(engine, job))
         return bh_preempt_to_resume(work, &search, ret_decision);
     search.past_leaving = true;
     search.past = bh_reserve_set(engine);

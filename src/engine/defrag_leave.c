@@ -1,7 +1,7 @@
 #include "engine/defrag_leave.h"
 
 #include "engine/defrag_join.h"
-#include "engine/lease.h"
+#include "engine/lease_time.h"
 #include "engine/slots.h"
 
 /* People said that it is to become empty, and somebody is on it. */

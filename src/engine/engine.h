@@ -19,7 +19,7 @@ struct bh_engine;
 
 /* Of the block: one more whenever its rows or tables change, or what events make of them.
  * Digests of two layouts differ. */
-enum { BH_ENGINE_LAYOUT = 15 };
+enum { BH_ENGINE_LAYOUT = 16 };
 
 /* Sizes of the slot tables, fixed when a block is made. */
 struct bh_engine_caps {

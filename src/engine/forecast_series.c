@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/capacity.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
 

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "engine/queue.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/wake.h"
 
 /* ---- who may use which models ---- */
 
@@ -115,8 +115,8 @@ bh_gpu_form_recount(struct bh_engine *engine)
     if (memcmp(common, engine->core.common, sizeof(common)) == 0)
         return;
     memcpy(engine->core.common, common, sizeof(common));
-    bh_queue_invalidate(engine, 0);
-    bh_queue_wake(engine);
+    bh_wake_below(engine, 0);
+    bh_wake_queue(engine);
 }
 
 bool

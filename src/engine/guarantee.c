@@ -1,6 +1,6 @@
 #include "engine/guarantee.h"
 
-#include "engine/limit.h"
+#include "engine/filter.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 

@@ -1,6 +1,7 @@
 #ifndef BH_ENGINE_GUARANTEE_H
 #define BH_ENGINE_GUARANTEE_H
 
+#include "engine/capacity.h"
 #include "engine/quota.h"
 
 /* What tenants are guaranteed, whom that protects, and what of it is lent. */

@@ -5,9 +5,9 @@
 #include "base/assert.h"
 #include "engine/effect.h"
 #include "engine/ledger.h"
-#include "engine/queue.h"
 #include "engine/partition.h"
 #include "engine/slots.h"
+#include "engine/wake.h"
 
 enum { SERVED_MAX = 64 }; /* GPUs that are gone on with in one step */
 
@@ -50,12 +50,6 @@ bh_health_after(enum bh_gpu_health state, enum bh_fault_then then)
     BH_ASSERT((uint32_t)state < BH_HEALTHS);
     BH_ASSERT((uint32_t)then < BH_FAULT_THENS);
     return (enum bh_gpu_health)rules[state][then];
-}
-
-bool
-bh_health_takes_work(const struct gpu *gpu)
-{
-    return gpu->health.state == BH_HEALTH_OK || gpu->health.state == BH_HEALTH_WATCHED;
 }
 
 /* ---- states ---- */
@@ -124,7 +118,7 @@ health_enter(struct work *work, uint32_t slot, enum bh_gpu_health next)
     else
         bh_ledger_refresh(engine, slot);
     engine->hints.due_known = engine->hints.swept = false;
-    bh_queue_open_window(engine);
+    bh_wake_window(engine);
 }
 
 /* ---- faults ---- */

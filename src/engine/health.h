@@ -18,9 +18,6 @@ enum { BH_HEALTH_ATTEMPTS_MAX = 5 };      /* resets that fail in a row */
 /* The state that follows a remedy. */
 enum bh_gpu_health bh_health_after(enum bh_gpu_health state, enum bh_fault_then then);
 
-/* Whether its health lets it have new work. */
-bool bh_health_takes_work(const struct gpu *gpu);
-
 /* A fault, as its event says. */
 void bh_health_fault(struct work *work, const struct bh_ev_health *fault);
 

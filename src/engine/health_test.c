@@ -1,6 +1,8 @@
 #include "engine/health.h"
 
+#include "engine/capacity.h"
 #include "engine/fixture_test.h"
+#include "engine/ledger.h"
 
 #define S 1000000000ull
 
@@ -413,11 +415,11 @@ no_fault_makes_a_gpu_better(void **state)
             struct gpu gpu = { 0 };
 
             gpu.health.state = (uint8_t)from;
-            if (bh_health_takes_work(&gpu))
+            if (bh_capacity_is_healthy(&gpu))
                 continue;
             gpu.health.state =
                 (uint8_t)bh_health_after((enum bh_gpu_health)from, (enum bh_fault_then)then);
-            assert_false(bh_health_takes_work(&gpu));
+            assert_false(bh_capacity_is_healthy(&gpu));
         }
     }
 }

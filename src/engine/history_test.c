@@ -8,9 +8,9 @@
 
 #include "base/attr.h"
 #include "engine/defrag.h"
+#include "engine/fixture_test.h"
 #include "engine/ledger_follow_test.h"
 #include "engine/slots.h"
-#include "engine/fixture_test.h"
 
 enum { NODES = 3, GPUS_PER_NODE = 4, GPUS = NODES * GPUS_PER_NODE, TENANTS = 9, SKUS = 7,
        CARVED = 5, JOBS_AT_ONCE = 60 };

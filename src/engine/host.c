@@ -3,8 +3,9 @@
 #include "base/assert.h"
 #include "engine/dedication.h"
 #include "engine/gang.h"
-#include "engine/slots.h"
+#include "engine/lease_time.h"
 #include "engine/node_index.h"
+#include "engine/slots.h"
 
 /* Amounts of cores and memory; negative where more is taken than there is. */
 struct amounts {
@@ -234,23 +235,6 @@ bh_engine_hosts_ever(const struct bh_engine *engine, const struct bh_ev_submit *
         *ret_why = (struct bh_reason){ .code = BH_REASON_NEVER_CORES, .wanted = each.cpu_milli,
                                        .limit = most.cpu_milli };
     return false;
-}
-
-static uint32_t
-rest_of(uint32_t has, uint64_t used)
-{
-    if (has == 0)
-        return UINT32_MAX;
-    return used < has ? (uint32_t)(has - used) : 0;
-}
-
-struct bh_host_left
-bh_host_left(const struct bh_engine *engine, uint32_t slot)
-{
-    const struct node *node = node_at(engine, slot);
-
-    return (struct bh_host_left){ rest_of(node->cpu_milli, node->cpu_used),
-                                  rest_of(node->memory_mib, node->memory_used) };
 }
 
 /* ---- leases ---- */

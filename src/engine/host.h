@@ -20,13 +20,6 @@ bool bh_host_lacks_cores(const struct bh_search *search, uint32_t node);
 /* The same if the node were empty. */
 uint32_t bh_host_capacity_ever(const struct bh_engine *engine, uint32_t job, uint32_t node);
 
-/* What a node has left now for all jobs, room that is kept not counted; UINT32_MAX where it
- * is not limited. */
-struct bh_host_left {
-    uint32_t cpu_milli, memory_mib;
-};
-struct bh_host_left bh_host_left(const struct bh_engine *engine, uint32_t node);
-
 /* Whether the job is one that stays, a service or interactive, not a batch job. */
 bool bh_host_lasts(const struct job *job);
 

@@ -60,10 +60,10 @@ a_node_gives_no_more_than_it_has(void **state)
     BH_CHECK_DONE();
 }
 
-static struct bh_host_left
-left_on(const struct bh_fixture *fixture)
+static const struct node *
+host_test_node(const struct bh_fixture *fixture)
 {
-    return bh_host_left(fixture->engine, node_find(fixture->engine, 1));
+    return node_at(fixture->engine, node_find(fixture->engine, 1));
 }
 
 /* Frozen processes use no cores, but their memory. */
@@ -82,8 +82,8 @@ who_is_suspended_stays_in_memory(void **state)
     first = bh_fixture_submit_running(fixture, low);
     bh_fixture_submit_running(fixture, high);
     assert_int_equal(bh_fixture_state(fixture, first), BH_JOB_SUSPENDED);
-    assert_int_equal(left_on(fixture).cpu_milli, 1000);
-    assert_int_equal(left_on(fixture).memory_mib, 2000);
+    assert_int_equal(host_test_node(fixture)->cpu_used, 3000);
+    assert_int_equal(host_test_node(fixture)->memory_used, 2000);
     bh_fixture_close(fixture);
 }
 
@@ -107,7 +107,7 @@ a_suspended_gang_goes_on(void **state)
     bh_fixture_exit_job(fixture, second, 0);
     bh_fixture_finish_effects(fixture);
     assert_int_equal(bh_fixture_state(fixture, first), BH_JOB_RUNNING);
-    assert_int_equal(left_on(fixture).memory_mib, 200);
+    assert_int_equal(host_test_node(fixture)->memory_used, 3800);
     bh_fixture_close(fixture);
 }
 
@@ -165,7 +165,7 @@ members_of_a_gang_take_each_their_own(void **state)
     gang.gang = 2;
     two = bh_fixture_submit_running(fixture, gang);
     assert_int_equal(bh_fixture_state(fixture, two), BH_JOB_RUNNING);
-    assert_int_equal(left_on(fixture).cpu_milli, 1000);
+    assert_int_equal(host_test_node(fixture)->cpu_used, 3000);
     bh_fixture_close(fixture);
 }
 
@@ -181,7 +181,7 @@ a_node_that_shrinks_gets_nothing_more(void **state)
     second = bh_fixture_submit(fixture, taking(21, 100, 0));
     assert_int_equal(bh_fixture_state(fixture, first), BH_JOB_RUNNING);
     assert_int_equal(bh_fixture_state(fixture, second), BH_JOB_PENDING);
-    assert_int_equal(left_on(fixture).cpu_milli, 0);
+    assert_int_equal(host_test_node(fixture)->cpu_used, 3000);
     bh_fixture_exit_job(fixture, first, 0);
     assert_int_equal(bh_fixture_state(fixture, second), BH_JOB_STARTING);
     bh_fixture_close(fixture);

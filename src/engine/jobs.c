@@ -3,13 +3,15 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/claim.h"
 #include "engine/effect.h"
-#include "engine/queue.h"
-#include "engine/pool.h"
-#include "engine/slots.h"
 #include "engine/node_index.h"
-#include "engine/tenant.h"
+#include "engine/pool.h"
 #include "engine/preemptible.h"
+#include "engine/queue.h"
+#include "engine/slots.h"
+#include "engine/tenant.h"
+#include "engine/tenant_change.h"
 
 uint64_t
 bh_job_hopeless_ns(uint64_t deadline_ns, uint64_t time_limit_ns)
@@ -76,7 +78,7 @@ bh_job_end(struct work *work, uint32_t slot, enum bh_job_state state, enum bh_en
     BH_ASSERT(job->state == BH_JOB_PENDING);
     if (job->class)
         bh_queue_remove(engine, slot);
-    bh_job_unclaim(engine, slot);
+    bh_claim_drop_all(engine, slot);
     bh_tenant_count(engine, job->tenant, 0, -1);
     job->state = (uint8_t)state;
     job->cause = (uint8_t)cause;
@@ -124,7 +126,7 @@ bh_job_attach_lease(struct work *work, uint32_t slot, uint32_t lease)
     BH_ASSERT(job->state == BH_JOB_PENDING);
     BH_ASSERT(job->lease == 0);
     bh_queue_remove(engine, slot);
-    bh_job_unclaim(engine, slot);
+    bh_claim_drop_all(engine, slot);
     job->lease = lease;
     job->state = BH_JOB_STARTING;
     job->cause = BH_END_NONE;
@@ -151,57 +153,6 @@ bh_job_detach(struct work *work, uint32_t slot)
     if (job->contract != BH_CONTRACT_NEVER)
         engine->core.preemptible_jobs[job->priority]--;
     bh_tenant_count(engine, job->tenant, -1, 1);
-}
-
-static struct claim *
-find_claim(struct bh_engine *engine, uint32_t job, bool reserved)
-{
-    for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++) {
-        struct claim *claim = &engine->core.claims[i];
-
-        if (claim->job == job && (claim->at_ns != 0) == reserved)
-            return claim;
-    }
-    return NULL;
-}
-
-struct claim *
-bh_job_claim(struct bh_engine *engine, uint32_t job)
-{
-    return find_claim(engine, job, false);
-}
-
-struct claim *
-bh_job_reservation(struct bh_engine *engine, uint32_t job)
-{
-    return engine->core.reserved ? find_claim(engine, job, true) : NULL;
-}
-
-void
-bh_job_drop_claim(struct bh_engine *engine, struct claim *claim)
-{
-    BH_ASSERT(claim->job != 0);
-    BH_ASSERT(engine->core.claim_count > 0);
-    for (uint32_t i = 0; i < claim->count; i++)
-        gpu_at(engine, gpu_find(engine, claim->placements[i].gpu))->claimed--;
-    engine->core.reserved -= claim->at_ns != 0;
-    engine->core.claim_count--;
-    bh_queue_invalidate(engine, job_at(engine, claim->job)->tenant);
-    memset(claim, 0, sizeof(*claim));
-    bh_queue_wake(engine);
-}
-
-void
-bh_job_unclaim(struct bh_engine *engine, uint32_t job)
-{
-    struct claim *claim = bh_job_claim(engine, job);
-
-    BH_ASSERT(job != 0);
-    if (claim)
-        bh_job_drop_claim(engine, claim);
-    claim = bh_job_reservation(engine, job);
-    if (claim)
-        bh_job_drop_claim(engine, claim);
 }
 
 void

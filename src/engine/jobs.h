@@ -27,14 +27,6 @@ void bh_job_unhold(struct work *work, uint32_t job);
 void bh_job_attach_lease(struct work *work, uint32_t job, uint32_t lease);
 void bh_job_detach(struct work *work, uint32_t job);
 
-/* The room that is being made for the job, or that is reserved for it, or NULL. */
-struct claim *bh_job_claim(struct bh_engine *engine, uint32_t job);
-struct claim *bh_job_reservation(struct bh_engine *engine, uint32_t job);
-
-/* Give up both. */
-void bh_job_unclaim(struct bh_engine *engine, uint32_t job);
-void bh_job_drop_claim(struct bh_engine *engine, struct claim *claim);
-
 /* Free the slots of jobs that ended in an earlier step. */
 void bh_jobs_reap(struct bh_engine *engine);
 

@@ -1,12 +1,11 @@
 #include "engine/layout.h"
 
 #include "base/assert.h"
-#include "engine/exclusive.h"
-#include "engine/health.h"
-#include "engine/queue.h"
-#include "engine/partition.h"
 #include "engine/capacity.h"
+#include "engine/exclusive.h"
+#include "engine/partition.h"
 #include "engine/slots.h"
+#include "engine/wake.h"
 
 /* After a carve that failed once all stood. */
 #define RETRY_NS UINT64_C(60000000000)
@@ -32,7 +31,7 @@ layout_want(struct bh_engine *engine, struct gpu *gpu, const struct gpu_layout *
     engine->core.declared -= gpu->wanted.mode != BH_LAYOUT_UNDECLARED;
     gpu->wanted = *wanted;
     if (!wanted->mode && gpu->share_limit)
-        bh_queue_wake(engine); /* it may be shared again */
+        bh_wake_queue(engine); /* it may be shared again */
     engine->core.declared += gpu->wanted.mode != BH_LAYOUT_UNDECLARED;
     engine->hints.settled = false;
 }
@@ -127,7 +126,7 @@ bh_layout_admit(const struct bh_engine *engine, const struct bh_ev_layout *event
 static bool
 can_be_changed(const struct bh_engine *engine, const struct gpu *gpu)
 {
-    return gpu->managed && !gpu->fenced && bh_health_takes_work(gpu)
+    return gpu->managed && !gpu->fenced && bh_capacity_is_healthy(gpu)
            && node_at(engine, gpu->node)->up;
 }
 

@@ -4,17 +4,19 @@
 
 #include "base/assert.h"
 #include "engine/avoid.h"
+#include "engine/capacity.h"
+#include "engine/claim.h"
 #include "engine/effect.h"
 #include "engine/gang.h"
 #include "engine/host.h"
 #include "engine/jobs.h"
-#include "engine/queue.h"
+#include "engine/lease_time.h"
 #include "engine/partition.h"
+#include "engine/preemptible.h"
 #include "engine/quota.h"
-#include "engine/capacity.h"
 #include "engine/slots.h"
 #include "engine/unchecked.h"
-#include "engine/preemptible.h"
+#include "engine/wake.h"
 
 enum { CARVE_FAILURES_MAX = 3 };
 
@@ -152,7 +154,7 @@ bh_lease_step(struct work *work, uint32_t slot, const struct lease_change *chang
     BH_ASSERT(rule->act != NULL);
     if (lease->state == LEASE_SUSPENDED) {
         work->engine->core.suspended--;
-        bh_job_unclaim(work->engine, lease->job);
+        bh_claim_drop_all(work->engine, lease->job);
     }
     work->engine->core.suspended += rule->next == LEASE_SUSPENDED;
     if (is_leaving(lease->state) && !is_leaving(rule->next))
@@ -169,7 +171,7 @@ bh_lease_step(struct work *work, uint32_t slot, const struct lease_change *chang
     }
     bh_node_hint(work->engine, lease->node)->end_ns = 0;
     if (matters_to_others(work->engine, lease, rule->next))
-        bh_queue_invalidate(work->engine, lease->tenant);
+        bh_wake_below(work->engine, lease->tenant);
     rule->act(work, slot, change);
     move_due(&work->engine->hints, due_ns, bh_lease_deadline_ns(work->engine, slot));
 }
@@ -251,7 +253,7 @@ lease_release_partitions(struct work *work, uint32_t slot)
             bh_partition_release(work, lease->parts[i]);
     memset(lease->parts, 0, sizeof(lease->parts));
     bh_node_hint(work->engine, lease->node)->end_ns = 0; /* a decided on its way changes no ledger */
-    bh_queue_wake(work->engine);
+    bh_wake_queue(work->engine);
 }
 
 /* The leases are no more; their job is pending and in no queue yet. */
@@ -274,61 +276,6 @@ disband(struct work *work, uint32_t job)
     }
 }
 
-/* ---- time ---- */
-
-static bool
-is_running(const struct lease *lease)
-{
-    return lease->state == LEASE_RUNNING || lease->state == LEASE_SUSPENDING;
-}
-
-uint64_t
-bh_lease_ran_ns(const struct bh_engine *engine, uint32_t slot)
-{
-    const struct lease *lease = lease_at(engine, slot);
-
-    return lease->ran_ns + (is_running(lease) ? engine->core.now_ns - lease->since_ns : 0);
-}
-
-/* The end of a span of `length_ns`, of which the lease has run a part. */
-static uint64_t
-end_of_span(const struct lease *lease, uint64_t length_ns)
-{
-    uint64_t left = length_ns > lease->ran_ns ? length_ns - lease->ran_ns : 0;
-
-    return left > UINT64_MAX - lease->since_ns ? UINT64_MAX : lease->since_ns + left;
-}
-
-uint64_t
-bh_lease_deadline_ns(const struct bh_engine *engine, uint32_t slot)
-{
-    const struct lease *lease = lease_at(engine, slot);
-    const struct job *job = job_at(engine, lease->job);
-    uint64_t strikes_ns = UINT64_MAX;
-
-    if (lease->state == LEASE_NONE || lease->state == LEASE_STOPPING
-        || lease->state == LEASE_DONE)
-        return UINT64_MAX;
-    if (job->time_limit_ns && lease->state == LEASE_RUNNING)
-        strikes_ns = end_of_span(lease, job->time_limit_ns);
-    return job->deadline_ns && job->deadline_ns < strikes_ns ? job->deadline_ns : strikes_ns;
-}
-
-uint64_t
-bh_lease_ends_ns(const struct bh_engine *engine, uint32_t slot)
-{
-    const struct lease *lease = lease_at(engine, slot);
-    const struct job *job = job_at(engine, lease->job);
-    uint64_t assumed_ns = engine->core.settings.assumed_run_ns, ends_ns;
-
-    if (job->time_limit_ns)
-        ends_ns = end_of_span(lease, job->time_limit_ns);
-    else
-        ends_ns = lease->since_ns
-                  + assumed_ns * (1 + (engine->core.now_ns - lease->since_ns) / assumed_ns);
-    return job->deadline_ns && job->deadline_ns < ends_ns ? job->deadline_ns : ends_ns;
-}
-
 /* ---- acts ---- */
 
 static void
@@ -336,7 +283,7 @@ lease_start(struct work *work, uint32_t slot, const struct lease_change *change)
 {
     job_at(work->engine, lease_at(work->engine, slot)->job)->carve_failures = 0;
     bh_effect_lease(work, BH_FX_START, slot);
-    bh_queue_wake(work->engine); /* it may make way for a higher one from now on */
+    bh_wake_queue(work->engine); /* it may make way for a higher one from now on */
 }
 
 static void
@@ -370,7 +317,7 @@ lease_run(struct work *work, uint32_t slot, const struct lease_change *change)
     job->scratch = 0;
     if (job->started_ns == 0)
         job->started_ns = began_ns;
-    bh_queue_wake(work->engine);
+    bh_wake_queue(work->engine);
 }
 
 static void
@@ -411,7 +358,7 @@ resume_timers(struct work *work, uint32_t slot, const struct lease_change *chang
     lease_at(work->engine, slot)->since_ns = work->now_ns;
     bh_host_return(work->engine, slot);
     bh_quota_charge(work->engine, &held);
-    bh_queue_capacity_taken(work->engine, held.tenant);
+    bh_wake_after_taking(work->engine, held.tenant);
 }
 
 static void
@@ -433,7 +380,7 @@ lease_stop(struct work *work, uint32_t slot, const struct lease_change *change)
     if (change->for_job)
         lease->for_job = change->for_job;
     order_stop(work, slot);
-    bh_queue_wake(work->engine);
+    bh_wake_queue(work->engine);
 }
 
 static void
@@ -469,13 +416,13 @@ stop_all(struct work *work, uint32_t slot, enum bh_end_cause cause)
     struct lease_change change = { .event = LEASE_STOP, .cause = cause };
 
     lease_stop(work, slot, &change);
-    bh_gang_notify(work, lease_at(work->engine, slot)->job, &change);
+    bh_lease_step_all(work, lease_at(work->engine, slot)->job, &change);
 }
 
 static void
 fail_suspend(struct work *work, uint32_t slot, const struct lease_change *change)
 {
-    bh_queue_open_window(work->engine);
+    bh_wake_window(work->engine);
     stop_all(work, slot, BH_END_PREEMPTED);
 }
 
@@ -528,7 +475,7 @@ lease_conclude(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_
     bool waits = job->scratch && cause == BH_END_START_FAILED;
 
     if (cause != BH_END_PREEMPTED && cause != BH_END_MOVED)
-        bh_queue_open_window(work->engine);
+        bh_wake_window(work->engine);
     disband(work, slot);
     if (fate != FATE_REQUEUED) {
         bh_job_end(work, slot, (enum bh_job_state)states[fate], cause, exit_status);
@@ -564,7 +511,7 @@ lease_retire(struct work *work, uint32_t slot, enum bh_end_cause cause, int32_t 
     if (cause != BH_END_NONE && job->verdict == BH_END_NONE) {
         job->verdict = (uint8_t)cause;
         job->verdict_status = exit_status;
-        bh_gang_notify(work, job_slot, &others);
+        bh_lease_step_all(work, job_slot, &others);
     }
     if (bh_gang_live(engine, job_slot) > 0)
         return;
@@ -635,7 +582,7 @@ miss_start(struct work *work, uint32_t slot, const struct lease_change *change)
         bh_avoid_for_scratch(work, at, node, waited);
     else
         bh_avoid(work, at, 0, (uint32_t)node_at(engine, node)->id);
-    bh_queue_open_window(engine); /* what it avoided before may do now */
+    bh_wake_window(engine); /* what it avoided before may do now */
 }
 
 /* When the node says that the lease ended: not before it began, or, where it did not, was placed. */
@@ -708,7 +655,66 @@ fail_carve(struct work *work, uint32_t slot, const struct lease_change *change)
         bh_job_end(work, job_slot, BH_JOB_FAILED, BH_END_CARVE_FAILED, 0);
         return;
     }
-    bh_queue_open_window(engine);
+    bh_wake_window(engine);
     bh_job_requeue(work, job_slot, BH_END_CARVE_FAILED);
     bh_avoid(work, job_slot, change->gpu, 0);
+}
+
+/* ---- all of a gang ---- */
+
+bool
+bh_lease_all_allow(const struct bh_engine *engine, uint32_t job, enum lease_event event)
+{
+    for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0;)
+        if (!bh_lease_allows(engine, at, event))
+            return false;
+    return true;
+}
+
+/* A cancel outranks what would queue the job again, and a time that was over, also when some
+ * members have ended. */
+static void
+lease_outrank(struct job *job, const struct lease_change *change)
+{
+    if (!bh_lease_queues_again(job, (enum bh_end_cause)job->verdict)
+        && job->verdict != BH_END_TIME_LIMIT && job->verdict != BH_END_DEADLINE)
+        return;
+    if (change->event == LEASE_STOP
+        && (change->cause == BH_END_CANCELLED || change->cause == BH_END_TENANT_REMOVED
+            || change->cause == BH_END_DATASET))
+        job->verdict = (uint8_t)change->cause;
+}
+
+void
+bh_lease_step_all(struct work *work, uint32_t job_slot, const struct lease_change *change)
+{
+    const struct job *job = job_at(work->engine, job_slot);
+    uint32_t at = 0;
+
+    BH_ASSERT(change->event == LEASE_STOP || change->event == LEASE_SUSPEND);
+    lease_outrank(job_at(work->engine, job_slot), change);
+    while (job->lease && (at = bh_gang_next(work->engine, job_slot, at)) != 0)
+        bh_lease_step(work, at, change); /* one that is being carved for ends them all */
+}
+
+static bool
+lease_is_carving(const struct bh_engine *engine, const struct lease *lease)
+{
+    for (uint32_t i = 0; i < lease->count; i++)
+        if (partition_at(engine, lease->parts[i])->state == BH_PARTITION_CARVING && lease->parts[i])
+            return true;
+    return false;
+}
+
+void
+bh_lease_proceed(struct work *work, uint32_t job)
+{
+    const struct bh_engine *engine = work->engine;
+
+    for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0;)
+        if (lease_is_carving(engine, lease_at(engine, at)))
+            return;
+    for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0;)
+        if (bh_lease_allows(engine, at, LEASE_READY))
+            bh_lease_step(work, at, &(struct lease_change){ .event = LEASE_READY });
 }

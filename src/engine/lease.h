@@ -41,6 +41,15 @@ bool bh_lease_allows(const struct bh_engine *engine, uint32_t lease, enum lease_
 /* Take a pair that is allowed. */
 void bh_lease_step(struct work *work, uint32_t lease, const struct lease_change *change);
 
+/* Whether every member of the job (slot) that is not done may take the event. */
+bool bh_lease_all_allow(const struct bh_engine *engine, uint32_t job, enum lease_event event);
+
+/* SUSPEND or STOP, taken by every member that is not done. */
+void bh_lease_step_all(struct work *work, uint32_t job, const struct lease_change *change);
+
+/* The barrier: all go on (READY) once no partition of any is being carved any more. */
+void bh_lease_proceed(struct work *work, uint32_t job);
+
 /* Whether that cause queues the job again when no lease of it is left, unless its contract is
  * NEVER. */
 bool bh_lease_queues_again(const struct job *job, enum bh_end_cause cause);
@@ -52,15 +61,5 @@ uint32_t bh_lease_create(struct work *work, const struct bh_decision *decision, 
 /* Give the lease a decided: carve it, or lend an idle one. */
 void bh_lease_add_partition(struct work *work, uint32_t lease, uint32_t at,
                         const struct bh_partition *decided);
-
-/* How long it has run, time suspended not counted. */
-uint64_t bh_lease_ran_ns(const struct bh_engine *engine, uint32_t lease);
-
-/* When its time limit strikes or its job's deadline, or UINT64_MAX. */
-uint64_t bh_lease_deadline_ns(const struct bh_engine *engine, uint32_t lease);
-
-/* When it will have left its partitions, as far as one can tell: by its deadline, else by the
- * assumed run time since it began (as often over as it takes to lie ahead). */
-uint64_t bh_lease_ends_ns(const struct bh_engine *engine, uint32_t lease);
 
 #endif

@@ -1,8 +1,6 @@
 #include "engine/ledger.h"
 
 #include "base/assert.h"
-#include "engine/health.h"
-#include "engine/partition.h"
 #include "engine/pool.h"
 #include "engine/capacity.h"
 #include "engine/slots.h"
@@ -30,6 +28,16 @@ bh_ledger_advance(struct bh_engine *engine, uint64_t now_ns)
 }
 
 /* ---- tenants ---- */
+
+struct bh_parts
+bh_ledger_charge(const struct gpu *gpu, uint32_t profile)
+{
+    struct bh_parts parts = bh_profile_parts((bh_profile_id){ profile });
+
+    if (bh_profile_is_share((bh_profile_id){ profile }) && gpu->share_scale > BH_GPU_PARTS)
+        parts.compute = parts.compute * BH_GPU_PARTS / gpu->share_scale;
+    return parts;
+}
 
 void
 bh_ledger_usage(const struct bh_engine *engine, uint32_t row, uint64_t now_ns,
@@ -144,7 +152,7 @@ is_unheard_whole(const struct bh_engine *engine)
 
     for (uint32_t slot = 0; bh_slot_next(engine, TABLE_PARTITION, &slot);) {
         const struct partition *partition = partition_at(engine, slot);
-        struct bh_parts parts = bh_partition_charge(gpu_at(engine, partition->gpu), partition->profile);
+        struct bh_parts parts = bh_ledger_charge(gpu_at(engine, partition->gpu), partition->profile);
 
         if (!partition->unheard)
             continue;
@@ -267,7 +275,7 @@ in_state(const struct bh_engine *engine, const struct gpu *gpu, enum bh_partitio
         const struct partition *partition = partition_at(engine, at);
 
         if (partition->state == state)
-            sum = bh_parts_add(sum, bh_partition_charge(gpu, partition->profile));
+            sum = bh_parts_add(sum, bh_ledger_charge(gpu, partition->profile));
     }
     return sum;
 }
@@ -280,7 +288,7 @@ ledger_cause_of(const struct bh_engine *engine, const struct gpu *gpu)
 
     if (!gpu->managed || !node->up)
         return BH_UNUSABLE_AWAY;
-    if (gpu->fenced || !bh_health_takes_work(gpu))
+    if (gpu->fenced || !bh_capacity_is_healthy(gpu))
         return BH_UNUSABLE_FAULT;
     return gpu->cordoned || gpu->held || node->held ? BH_UNUSABLE_CORDONED : BH_UNUSABLE_AWAY;
 }
@@ -418,7 +426,7 @@ equivalent_of_leases(const struct bh_engine *engine, const struct gpu *gpu)
 
     for (uint32_t at = gpu->first_partition; at; at = partition_at(engine, at)->next_on_gpu)
         if (partition_at(engine, at)->state == BH_PARTITION_LEASED)
-            sum += bh_parts_equivalent(bh_partition_charge(gpu, partition_at(engine, at)->profile));
+            sum += bh_parts_equivalent(bh_ledger_charge(gpu, partition_at(engine, at)->profile));
     return sum;
 }
 

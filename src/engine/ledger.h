@@ -9,6 +9,10 @@
 /* Bring the fleet's sums up to `now_ns`. */
 void bh_ledger_advance(struct bh_engine *engine, uint64_t now_ns);
 
+/* The parts that a partition of this profile is charged with on the GPU: of a share on one that is
+ * oversubscribed, the compute that it has left when all want theirs, rounded down. */
+struct bh_parts bh_ledger_charge(const struct gpu *gpu, uint32_t profile);
+
 /* The tenant begins (or ceases) to hold these parts. */
 void bh_ledger_acquire(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);
 void bh_ledger_release(struct bh_engine *engine, uint32_t tenant, struct bh_parts parts);

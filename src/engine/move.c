@@ -1,13 +1,15 @@
 #include "engine/move.h"
 
 #include "base/assert.h"
+#include "engine/claim.h"
 #include "engine/gang.h"
-#include "engine/jobs.h"
 #include "engine/lease.h"
+#include "engine/lease_time.h"
 #include "engine/queue.h"
 #include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/usage.h"
+#include "engine/wake.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
@@ -393,7 +395,7 @@ claim_places(struct bh_engine *engine, uint32_t slot, const struct bh_move_place
     uint32_t at = 0, count = move_partitions_of(job_at(engine, slot));
     struct claim *claim;
 
-    bh_job_unclaim(engine, slot); /* what was reserved for it */
+    bh_claim_drop_all(engine, slot); /* what was reserved for it */
     while (engine->core.claims[at].job != 0)
         at++;
     BH_ASSERT(at < CLAIMS_MAX);
@@ -437,11 +439,11 @@ bh_move_run(struct work *work, const struct bh_ev_move *move)
         claim_places(engine, slot, placements);
         placements += move_partitions_of(job_at(engine, slot));
         job_at(engine, slot)->moved_s = (uint32_t)((work->now_ns + NS_PER_S - 1) / NS_PER_S);
-        bh_gang_notify(work, slot, &change);
+        bh_lease_step_all(work, slot, &change);
     }
     if (for_job)
         claim_places(engine, for_job, placements);
     count_moves(&engine->core, move);
-    bh_queue_invalidate(engine, 0); /* room is kept, and will come free, for anybody */
-    bh_queue_wake(engine);
+    bh_wake_below(engine, 0); /* room is kept, and will come free, for anybody */
+    bh_wake_queue(engine);
 }

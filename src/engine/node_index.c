@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "engine/host.h"
 #include "engine/slots.h"
 
 enum {
@@ -151,12 +150,22 @@ is_of_one_model(const struct node *node)
     return (node->models & (node->models - 1)) == 0;
 }
 
+/* What is left of what the node has, room that is kept not counted; UINT32_MAX where it is not
+ * limited. */
+static uint32_t
+rest_of(uint32_t has, uint64_t used)
+{
+    if (has == 0)
+        return UINT32_MAX;
+    return used < has ? (uint32_t)(has - used) : 0;
+}
+
 static void
 node_index_put_node(struct bh_engine *engine, uint32_t slot)
 {
     const struct node *node = node_at(engine, slot);
-    struct bh_host_left host = bh_host_left(engine, slot);
-    struct bh_pack_node left = { .cpu_milli = host.cpu_milli, .memory_mib = host.memory_mib };
+    struct bh_pack_node left = { .cpu_milli = rest_of(node->cpu_milli, node->cpu_used),
+                                 .memory_mib = rest_of(node->memory_mib, node->memory_used) };
 
     if (!node->models)
         return;

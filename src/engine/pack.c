@@ -7,7 +7,6 @@
 #include "engine/pack_internal.h"
 #include "engine/pack_kind.h"
 #include "engine/pack_loss.h"
-#include "engine/pack_noise.h"
 #include "engine/pack_price.h"
 #include "engine/pack_waste.h"
 
@@ -55,7 +54,6 @@ layout(struct bh_pack *pack, const struct bh_pack_caps *caps)
     pack->twin_index = lay(&end, twin_slots * sizeof(uint32_t));
     pack->requests = lay(&end, caps->shapes * sizeof(struct bh_pack_request));
     pack->find_in_index = lay(&end, request_slots * sizeof(uint32_t));
-    pack->typicals = lay(&end, bh_pack_noise_size(caps));
     pack->rows = lay(&end, bh_pack_loss_rows(models) * sizeof(struct bh_pack_loss_row));
     pack->positions = lay(&end, caps->nodes * sizeof(uint32_t));
     pack->occupants = lay(&end, stride * sizeof(uint32_t));
@@ -273,19 +271,10 @@ bh_pack_expect(struct bh_pack *pack, uint32_t shape, uint32_t weight)
     return true;
 }
 
-void
-bh_pack_expect_others(struct bh_pack *pack, uint32_t weight)
-{
-    BH_ASSERT(weight < BH_PACK_WEIGHT_MAX);
-    pack->unexpected = weight;
-    pack->stale = true;
-}
-
 static void
 build_tables(struct bh_pack *pack)
 {
     bh_pack_loss_build(pack);
-    bh_pack_noise_build(pack);
     if (has_lookahead(pack)) {
         bh_pack_kind_sort(pack);
         bh_pack_price_build(pack);
@@ -391,6 +380,13 @@ catch_up(struct bh_pack *pack, uint32_t shape)
 bool
 bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_placement *ret_placement)
 {
+    return bh_pack_find_rounded(pack, shape, NULL, ret_placement);
+}
+
+bool
+bh_pack_find_rounded(struct bh_pack *pack, uint32_t shape, const struct bh_pack_rounding *rounding,
+                     struct bh_pack_placement *ret_placement)
+{
     const struct bh_pack_shape *want = &bh_pack_request(pack, shape)->want;
     int32_t *tree = tree_of(pack, shape);
     const uint32_t *positions;
@@ -409,7 +405,7 @@ bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_placement *ret
             return false;
         host = bh_pack_host(pack, placement.node);
         position = positions ? positions[placement.node] : placement.node;
-        sure = bh_pack_rules[pack->policy].pick(pack, host, want, &placement.gpus);
+        sure = bh_pack_rules[pack->policy].pick(pack, host, want, rounding, &placement.gpus);
         if (sure == tree[position]) {
             *ret_placement = placement;
             return true;

@@ -29,8 +29,8 @@ enum {
 
 enum bh_pack_policy {
     BH_PACK_BESTFIT,  /* least left over, as facts of FGD's artifact define it */
-    BH_PACK_FGD,      /* fragmentation gradient descent (Weng et al., ATC'23), with the
-                         artifact's rounding and order of ties */
+    BH_PACK_FGD,      /* fragmentation gradient descent (Weng et al., ATC'23), with its
+                         artifact's order of ties */
     BH_PACK_BULKHEAD, /* ours */
     BH_PACK_POLICIES
 };
@@ -86,10 +86,6 @@ uint32_t bh_pack_shape(struct bh_pack *pack, const struct bh_pack_shape *shape);
  * BH_PACK_AMOUNTS_MAX different amounts of cores, or of parts below a GPU. */
 BH_MUST_USE bool bh_pack_expect(struct bh_pack *pack, uint32_t shape, uint32_t weight);
 
-/* How many jobs, by the same measure, have none of the expected shapes; 0 unless told.  It
- * only matters to FGD's rounding, where a gain is nothing (pack_noise.h). */
-void bh_pack_expect_others(struct bh_pack *pack, uint32_t weight);
-
 /* Make the tables that policies need from what is expected and set, as the next find would.
  * It takes up to a few hundredths of a second (docs/performance.md), once after all that
  * was said about shapes expected, models and larger nodes. */
@@ -97,6 +93,19 @@ void bh_pack_prepare(struct bh_pack *pack);
 
 /* The best spot for the shape.  False: no node has room. */
 bool bh_pack_find(struct bh_pack *pack, uint32_t shape, struct bh_pack_placement *ret_placement);
+
+/* For who imitates a program that rounds: whether placing the shape on these GPUs of a node,
+ * which gains nothing by FGD's measure, seems a loss there.  It costs the spot a point. */
+struct bh_pack_rounding {
+    bool (*seems_loss)(const void *self, const struct bh_pack_node *left,
+                       const struct bh_pack_shape *want, uint32_t gpus);
+    const void *self;
+};
+
+/* bh_pack_find by FGD with such rounding, the same at each find of an index. */
+bool bh_pack_find_rounded(struct bh_pack *pack, uint32_t shape,
+                          const struct bh_pack_rounding *rounding,
+                          struct bh_pack_placement *ret_placement);
 
 /* Take what the shape asks for from the spot, which has it; give it back. */
 void bh_pack_acquire(struct bh_pack *pack, uint32_t shape, const struct bh_pack_placement *placement);

@@ -25,13 +25,14 @@ is_blind(const struct bh_pack *pack)
 
 int32_t
 bh_pack_bulkhead_pick(const struct bh_pack *pack, const struct bh_pack_host *host,
-                      const struct bh_pack_shape *want, uint32_t *ret_gpus)
+                      const struct bh_pack_shape *want, const struct bh_pack_rounding *rounding,
+                      uint32_t *ret_gpus)
 {
     struct bh_pack_choice choices[BH_PACK_GPUS_MAX], *best = choices;
     uint32_t count;
 
     if (is_blind(pack))
-        return bh_pack_rules[BH_PACK_BESTFIT].pick(pack, host, want, ret_gpus);
+        return bh_pack_rules[BH_PACK_BESTFIT].pick(pack, host, want, rounding, ret_gpus);
     count = bh_pack_waste_choices(pack, host, want, choices);
     for (uint32_t i = 1; i < count; i++)
         if (choices[i].gain > best->gain)
@@ -46,5 +47,5 @@ bh_pack_bulkhead_score(const struct bh_pack *pack, const struct bh_pack_host *ho
 {
     uint32_t gpus;
 
-    return bh_pack_bulkhead_pick(pack, host, want, &gpus);
+    return bh_pack_bulkhead_pick(pack, host, want, NULL, &gpus);
 }

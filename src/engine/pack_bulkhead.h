@@ -11,6 +11,7 @@
 int32_t bh_pack_bulkhead_score(const struct bh_pack *pack, const struct bh_pack_host *host,
                                const struct bh_pack_shape *want);
 int32_t bh_pack_bulkhead_pick(const struct bh_pack *pack, const struct bh_pack_host *host,
-                              const struct bh_pack_shape *want, uint32_t *ret_gpus);
+                              const struct bh_pack_shape *want, const struct bh_pack_rounding *rounding,
+                              uint32_t *ret_gpus);
 
 #endif

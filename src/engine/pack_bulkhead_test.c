@@ -92,7 +92,7 @@ scores_are_as_defined(void **state)
             continue;
         BH_CHECK_EQ("score", bh_pack_bulkhead_score(pack, host, shape),
                     ahead_best(&ahead, &world.nodes[n], shape, &wanted));
-        BH_CHECK_EQ("pick", bh_pack_bulkhead_pick(pack, host, shape, &gpus),
+        BH_CHECK_EQ("pick", bh_pack_bulkhead_pick(pack, host, shape, NULL, &gpus),
                     bh_pack_bulkhead_score(pack, host, shape));
         BH_CHECK_EQ("GPUs", gpus, wanted);
     }

@@ -126,12 +126,11 @@ struct bh_pack {
     uint64_t now;                       /* changes so far */
     uint64_t filling;                   /* fillings so far */
     uint64_t models;                    /* that nodes have */
-    uint32_t unexpected, typical_count; /* for pack_noise.c */
     struct bh_pack_loss_table loss;
     struct bh_pack_kinds kinds;
     struct bh_pack_supply market;
     /* Where arrays begin, in bytes from the block's start. */
-    size_t hosts, twins, twin_index, requests, find_in_index, typicals, rows, trees;
+    size_t hosts, twins, twin_index, requests, find_in_index, rows, trees;
     size_t positions, occupants; /* node: its place in a tree, and back */
     size_t waste_rows, waste_nodes, waste_offers;
     uint32_t twin_mask, request_mask;
@@ -139,12 +138,14 @@ struct bh_pack {
 
 /* A policy: how good a node with room is for a shape, higher better, and, of the best node,
  * which of its GPUs the shape gets there.  `score` is asked of many nodes and may say too
- * much; `pick` is asked of the best and says what its score is for certain, not more. */
+ * much; `pick` is asked of the best and says what its score is for certain, not more, with
+ * the caller's rounding (or NULL) where the policy minds it. */
 struct bh_pack_rule {
     int32_t (*score)(const struct bh_pack *pack, const struct bh_pack_host *host,
                      const struct bh_pack_shape *want);
     int32_t (*pick)(const struct bh_pack *pack, const struct bh_pack_host *host,
-                    const struct bh_pack_shape *want, uint32_t *ret_gpus);
+                    const struct bh_pack_shape *want, const struct bh_pack_rounding *rounding,
+                    uint32_t *ret_gpus);
     bool has_lookahead; /* it has tables of waste and prices */
 };
 extern const struct bh_pack_rule bh_pack_rules[BH_PACK_POLICIES];
@@ -196,6 +197,14 @@ bh_pack_price(const struct bh_pack *pack, uint32_t kind, const struct bh_pack_sh
 }
 
 /* The lowest `count` GPUs of a set. */
-uint32_t bh_pack_first_gpus(uint32_t gpus, uint32_t count);
+static inline uint32_t
+bh_pack_first_gpus(uint32_t gpus, uint32_t count)
+{
+    uint32_t rest = gpus;
+
+    while (count-- > 0)
+        rest &= rest - 1;
+    return gpus ^ rest;
+}
 
 #endif

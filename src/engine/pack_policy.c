@@ -1,23 +1,12 @@
 #include "engine/pack_bulkhead.h"
 #include "engine/pack_internal.h"
 #include "engine/pack_loss.h"
-#include "engine/pack_noise.h"
 
 const char *const bh_pack_policy_names[BH_PACK_POLICIES] = {
     [BH_PACK_BESTFIT] = "bestfit",
     [BH_PACK_FGD] = "fgd",
     [BH_PACK_BULKHEAD] = "bulkhead",
 };
-
-uint32_t
-bh_pack_first_gpus(uint32_t gpus, uint32_t count)
-{
-    uint32_t rest = gpus;
-
-    while (count-- > 0)
-        rest &= rest - 1;
-    return gpus ^ rest;
-}
 
 /* Of a part: the GPU with the least left that has it, the lowest of equal ones. */
 static uint32_t
@@ -57,7 +46,8 @@ fit_score(const struct bh_pack *pack, const struct bh_pack_host *host,
 
 static int32_t
 fit_pick(const struct bh_pack *pack, const struct bh_pack_host *host,
-         const struct bh_pack_shape *want, uint32_t *ret_gpus)
+         const struct bh_pack_shape *want, const struct bh_pack_rounding *rounding,
+         uint32_t *ret_gpus)
 {
     *ret_gpus = want->gpus == 1 && want->parts < BH_GPU_PARTS
                     ? tightest_gpu(host, want->parts)
@@ -67,11 +57,13 @@ fit_pick(const struct bh_pack *pack, const struct bh_pack_host *host,
 
 static int32_t
 fgd_points(const struct bh_pack *pack, const struct bh_pack_host *host,
-           const struct bh_pack_shape *want, const struct bh_pack_choice *choice)
+           const struct bh_pack_shape *want, const struct bh_pack_rounding *rounding,
+           const struct bh_pack_choice *choice)
 {
     int32_t points = (int32_t)bh_pack_loss_points(pack, choice->gain);
 
-    if (choice->gain == 0 && bh_pack_noise_is_loss(pack, host, want, choice->gpus))
+    if (rounding && choice->gain == 0
+        && rounding->seems_loss(rounding->self, &host->left, want, choice->gpus))
         return points - 1;
     return points;
 }
@@ -80,14 +72,15 @@ fgd_points(const struct bh_pack *pack, const struct bh_pack_host *host,
  * of those whose gains round to the same. */
 static int32_t
 fgd_pick(const struct bh_pack *pack, const struct bh_pack_host *host,
-         const struct bh_pack_shape *want, uint32_t *ret_gpus)
+         const struct bh_pack_shape *want, const struct bh_pack_rounding *rounding,
+         uint32_t *ret_gpus)
 {
     struct bh_pack_choice choices[BH_PACK_GPUS_MAX];
     uint32_t count = bh_pack_loss_choices(pack, host, want, choices);
     int32_t best = -1;
 
     for (uint32_t i = 0; i < count; i++) {
-        int32_t points = fgd_points(pack, host, want, &choices[i]);
+        int32_t points = fgd_points(pack, host, want, rounding, &choices[i]);
 
         if (points <= best)
             continue;
@@ -97,7 +90,7 @@ fgd_pick(const struct bh_pack *pack, const struct bh_pack_host *host,
     return best;
 }
 
-/* Without the artifact's noise, which takes long to make and seldom matters. */
+/* Without rounding, which takes long to make and seldom matters. */
 static int32_t
 fgd_score(const struct bh_pack *pack, const struct bh_pack_host *host,
           const struct bh_pack_shape *want)

@@ -97,7 +97,6 @@ world_index(const struct world *world, enum bh_pack_policy policy)
         assert_int_equal(bh_pack_shape(pack, &world->shapes[s]), s);
         assert_true(bh_pack_expect(pack, s, world->weights[s]));
     }
-    bh_pack_expect_others(pack, world->others);
     return pack;
 }
 
@@ -173,7 +172,7 @@ reference_order(const void *left, const void *right, void *self)
     return l < r ? -1 : 1;
 }
 
-/* F of one node as the artifact adds it up, in thousandths of a GPU. */
+/* F of one node as FGD's artifact adds it up, in thousandths of a GPU. */
 static inline double
 reference_sum(const struct world *world, const struct bh_pack_node *node)
 {

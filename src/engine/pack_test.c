@@ -20,6 +20,7 @@ fit_score(const struct world *world, const struct bh_pack_node *node,
     return 100 - (points + 128000LL * 8 * BH_GPU_PARTS - 1) / (128000LL * 8 * BH_GPU_PARTS);
 }
 
+/* FGD's artifact works with doubles, which round: told to the index as its rounding. */
 static int64_t
 fgd_score(const struct world *world, const struct bh_pack_node *node,
           const struct bh_pack_shape *shape, uint32_t gpus)
@@ -28,6 +29,13 @@ fgd_score(const struct world *world, const struct bh_pack_node *node,
     double gain = reference_sum(world, node) - reference_sum(world, &left);
 
     return (int64_t)(1 / (1 + exp(-(gain / 1000))) * 100);
+}
+
+static bool
+fgd_seems_loss(const void *self, const struct bh_pack_node *left, const struct bh_pack_shape *want,
+               uint32_t gpus)
+{
+    return fgd_score(self, left, want, gpus) < 50;
 }
 
 typedef int64_t score(const struct world *world, const struct bh_pack_node *node,
@@ -151,7 +159,8 @@ find_gpu_group(struct history *history, uint32_t shape, struct bh_pack_placement
 {
     uint32_t gpus = 0;
     int node = search(&history->world, shape, history->policy, &gpus);
-    bool found = bh_pack_find(history->pack, shape, ret_placement);
+    struct bh_pack_rounding rounding = { fgd_seems_loss, &history->world };
+    bool found = bh_pack_find_rounded(history->pack, shape, &rounding, ret_placement);
 
     BH_CHECK_EQ(history->name, found, node != NO_NODE);
     if (!found || node == NO_NODE)

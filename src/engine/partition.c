@@ -3,24 +3,24 @@
 #include "base/assert.h"
 #include "engine/effect.h"
 #include "engine/ledger.h"
-#include "engine/queue.h"
-#include "engine/warm.h"
 #include "engine/slots.h"
+#include "engine/wake.h"
 
-struct bh_parts
-bh_partition_charge(const struct gpu *gpu, uint32_t profile)
+/* One more, or one less, of those that nobody has held yet: engine/warm.h. */
+static void
+partition_count_unheld(struct bh_engine *engine, uint32_t profile, bool more)
 {
-    struct bh_parts parts = bh_profile_parts((bh_profile_id){ profile });
+    uint16_t *unheld = &engine->core.shapes.unheld[profile];
 
-    if (bh_profile_is_share((bh_profile_id){ profile }) && gpu->share_scale > BH_GPU_PARTS)
-        parts.compute = parts.compute * BH_GPU_PARTS / gpu->share_scale;
-    return parts;
+    BH_ASSERT(profile < PROFILES_MAX);
+    BH_ASSERT(more || *unheld > 0);
+    *unheld = (uint16_t)(more ? *unheld + 1 : *unheld - 1);
 }
 
 static struct bh_parts
 charge_of(const struct bh_engine *engine, const struct partition *partition)
 {
-    return bh_partition_charge(gpu_at(engine, partition->gpu), partition->profile);
+    return bh_ledger_charge(gpu_at(engine, partition->gpu), partition->profile);
 }
 
 void
@@ -102,7 +102,7 @@ bh_partition_carve(struct work *work, const struct bh_partition *decided, uint32
     partition->lease = lease;
     partition->tenant = (uint32_t)tenant_at(engine, lease_at(engine, lease)->tenant)->id;
     if (partition->tenant == 0)
-        bh_warm_count(engine, decided->profile, true);
+        partition_count_unheld(engine, decided->profile, true);
     partition->profile = decided->profile;
     partition->start = (uint16_t)decided->start;
     partition->state = BH_PARTITION_CARVING;
@@ -190,7 +190,7 @@ become_idle(struct work *work, struct partition *partition)
     partition->lease = 0;
     gpu->idle++;
     vacate(gpu, partition);
-    bh_queue_wake(work->engine);
+    bh_wake_queue(work->engine);
 }
 
 void
@@ -218,7 +218,7 @@ bh_partition_assign(struct work *work, uint32_t slot, uint32_t lease)
 
     BH_ASSERT(partition->state == BH_PARTITION_IDLE);
     if (partition->tenant == 0)
-        bh_warm_count(work->engine, partition->profile, false);
+        partition_count_unheld(work->engine, partition->profile, false);
     else
         BH_ASSERT(partition->tenant == tenant);
     gpu->idle--;
@@ -239,7 +239,7 @@ bh_partition_release(struct work *work, uint32_t slot)
     partition->evict = 0;
     if (partition->state == BH_PARTITION_CARVING) {
         partition->lease = 0;
-        bh_queue_wake(engine);
+        bh_wake_queue(engine);
         if (partition->unclean)
             bh_partition_quarantine(work, slot);
         else if (partition->gone)
@@ -265,7 +265,7 @@ bh_partition_clear(struct work *work, uint32_t slot, uint32_t tenant)
     BH_ASSERT(partition->state == BH_PARTITION_IDLE);
     partition->cleared_for = tenant;
     if (partition->tenant == 0)
-        bh_warm_count(work->engine, partition->profile, false);
+        partition_count_unheld(work->engine, partition->profile, false);
     gpu_at(work->engine, partition->gpu)->idle--;
     partition->state = BH_PARTITION_CLEARING;
     bh_effect_partition(work, BH_FX_DESTROY, slot);
@@ -286,13 +286,13 @@ bh_partition_drop(struct work *work, uint32_t slot)
     if (partition->state == BH_PARTITION_IDLE)
         gpu->idle--;
     if (partition->tenant == 0 && partition->state != BH_PARTITION_CLEARING)
-        bh_warm_count(engine, partition->profile, false);
+        partition_count_unheld(engine, partition->profile, false);
     gpu->stuck -= partition->stuck;
     engine->hints.due_known = engine->hints.due_known && !partition->stuck;
     unlink_from_gpu(engine, slot);
     bh_slot_remove(engine, TABLE_PARTITION, slot);
     bh_ledger_refresh(engine, gpu_slot);
-    bh_queue_wake(engine);
+    bh_wake_queue(engine);
 }
 
 void
@@ -333,7 +333,7 @@ bh_partition_mark_stuck(struct work *work, uint32_t slot)
     partition->waiting = 0;
     partition->order = 0;
     if (!partition->stuck && gpu->claimed)
-        bh_queue_wake(work->engine); /* it may stand in room that is kept for somebody */
+        bh_wake_queue(work->engine); /* it may stand in room that is kept for somebody */
     gpu->stuck += !partition->stuck;
     partition->stuck = 1;
     if (!bh_partition_is_given_up(work->engine, slot))
@@ -359,12 +359,12 @@ bh_partition_quarantine(struct work *work, uint32_t slot)
     BH_ASSERT(partition->state == BH_PARTITION_CARVING && partition->unclean && !partition->lease);
     vacate(gpu_at(engine, partition->gpu), partition);
     if (partition->tenant == 0)
-        bh_warm_count(engine, partition->profile, false);
+        partition_count_unheld(engine, partition->profile, false);
     partition->state = BH_PARTITION_CLEARING;
     partition->gone = 0;
     bh_partition_mark_stuck(work, slot);
     bh_ledger_refresh(engine, partition->gpu);
-    bh_queue_wake(engine);
+    bh_wake_queue(engine);
 }
 
 void

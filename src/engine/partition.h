@@ -34,10 +34,6 @@ void bh_partition_limit_shares(struct gpu *gpu);
  * are.  ADR 0064. */
 void bh_partition_node_changed(struct work *work, uint32_t gpu);
 
-/* The parts that a decided of this profile is charged with on the GPU: of a share on one that is
- * oversubscribed, the compute that it has left when all want theirs, rounded down. */
-struct bh_parts bh_partition_charge(const struct gpu *gpu, uint32_t profile);
-
 /* The decided is no more. */
 void bh_partition_drop(struct work *work, uint32_t partition);
 

@@ -6,6 +6,7 @@
 #include "engine/avoid.h"
 #include "engine/bound.h"
 #include "engine/gang.h"
+#include "engine/gang_decide.h"
 #include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"

@@ -2,11 +2,12 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
+#include "engine/claim.h"
 #include "engine/gang.h"
-#include "engine/jobs.h"
 #include "engine/placement.h"
 #include "engine/slots.h"
 #include "engine/usage.h"
+#include "engine/wake.h"
 
 /* How long it may run, in powers of two: a short job must not stand behind a long one of
  * the same needs that cannot begin before what is reserved. */
@@ -103,13 +104,6 @@ placement_in(const struct bh_engine *engine, const struct class *class, uint64_t
 }
 
 void
-bh_queue_retry(struct bh_engine *engine, uint32_t class)
-{
-    *bh_class_hint(engine, class) = (struct hint){ 0 };
-    engine->hints.settled = false;
-}
-
-void
 bh_queue_add(struct bh_engine *engine, uint32_t slot)
 {
     struct job *job = job_at(engine, slot);
@@ -133,8 +127,8 @@ bh_queue_add(struct bh_engine *engine, uint32_t slot)
     class->jobs++;
     engine->core.pending++;
     engine->core.pending_members += job->gang;
-    if (before == 0 || bh_job_claim(engine, before))
-        bh_queue_retry(engine, class_slot); /* it is the first that room is looked for */
+    if (before == 0 || bh_claim_of(engine, before))
+        bh_wake_class(engine, class_slot); /* it is the first that room is looked for */
 }
 
 void
@@ -147,7 +141,7 @@ bh_queue_remove(struct bh_engine *engine, uint32_t slot)
     BH_ASSERT(class_slot != 0);
     BH_ASSERT(class->jobs > 0);
     if (class->head == slot)
-        bh_queue_retry(engine, class_slot);
+        bh_wake_class(engine, class_slot);
     if (job->prev)
         job_at(engine, job->prev)->next = job->next;
     else
@@ -162,56 +156,6 @@ bh_queue_remove(struct bh_engine *engine, uint32_t slot)
     engine->core.pending_members -= job->gang;
     if (class->jobs == 0)
         bh_slot_remove(engine, TABLE_CLASS, class_slot);
-}
-
-void
-bh_queue_wake(struct bh_engine *engine)
-{
-    engine->core.generation++;
-    engine->core.turned_ns = engine->core.now_ns;
-    engine->hints.settled = false;
-}
-
-void
-bh_queue_invalidate(struct bh_engine *engine, uint32_t tenant)
-{
-    uint64_t now = ++engine->hints.changes;
-
-    if (tenant == 0)
-        engine->hints.all_changes = now;
-    for (; tenant; tenant = tenant_at(engine, tenant)->parent)
-        bh_tenant_hint(engine, tenant)->changes = now;
-}
-
-void
-bh_queue_open_window(struct bh_engine *engine)
-{
-    engine->core.window++;
-    bh_queue_wake(engine);
-}
-
-/* Whether a guarantee says something of what the tenant uses. */
-static bool
-is_guaranteed(const struct tenant *tenant)
-{
-    bool guaranteed = tenant->guarantee > 0;
-
-    for (uint32_t i = 0; i < tenant->quota_count; i++)
-        guaranteed = guaranteed || tenant->quotas[i].guarantee > 0;
-    return guaranteed;
-}
-
-void
-bh_queue_capacity_taken(struct bh_engine *engine, uint32_t tenant)
-{
-    const struct core *core = &engine->core;
-    bool matters = core->withholders > 0
-                   || (core->reserved > 0 && core->settings.order != BH_ORDER_FIFO);
-
-    for (uint32_t at = tenant; at && !matters; at = tenant_at(engine, at)->parent)
-        matters = is_guaranteed(tenant_at(engine, at));
-    if (matters)
-        bh_queue_wake(engine);
 }
 
 /* ---- who comes first ---- */
@@ -300,7 +244,7 @@ bh_queue_job(struct bh_engine *engine, const struct bh_queue_entry *entry)
     uint32_t job = entry->class ? class_at(engine, entry->class)->head
                                     : lease_at(engine, entry->lease)->job;
 
-    while (job && bh_job_claim(engine, job))
+    while (job && bh_claim_of(engine, job))
         job = entry->class ? job_at(engine, job)->next : 0;
     return job;
 }

@@ -15,25 +15,6 @@ void bh_queue_add(struct bh_engine *engine, uint32_t job);
 /* Take a job out of its class; an empty class is freed. */
 void bh_queue_remove(struct bh_engine *engine, uint32_t job);
 
-/* Forget what was found for the class. */
-void bh_queue_retry(struct bh_engine *engine, uint32_t class);
-
-/* Something freed up that could help a waiting job. */
-void bh_queue_wake(struct bh_engine *engine);
-
-/* The tenant (slot) took room.  That helps nobody, unless a guarantee says something of it: what
- * was kept back is in use now, others of the tenant are no longer protected, or do not come
- * first any more; or room is reserved, and it is somebody else's turn now. */
-void bh_queue_capacity_taken(struct bh_engine *engine, uint32_t tenant);
-
-/* Something happened that could help those who wait below the tenant (slot), by what limits
- * and guarantees say, or by whom they could make leave; 0: anybody. */
-void bh_queue_invalidate(struct bh_engine *engine, uint32_t tenant);
-
-/* A stir because of something from outside, or because a job ended: whoever has made
- * room as often as a job may, may do so again. */
-void bh_queue_open_window(struct bh_engine *engine);
-
 /* A candidate for room: the head of a class, or a suspended gang, by its first lease. */
 struct bh_queue_entry {
     uint32_t class, lease; /* slots; one is 0 */

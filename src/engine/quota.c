@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "engine/queue.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
+#include "engine/wake.h"
 
 uint64_t
 bh_quota_equivalent(uint32_t profile, uint32_t count)
@@ -67,7 +67,7 @@ quota_count(struct bh_engine *engine, const struct bh_wanted *wanted, int64_t si
     uint64_t cost = sku_at(engine, wanted->sku)->price * wanted->count;
 
     if (sign < 0 || any_preemptible(engine))
-        bh_queue_invalidate(engine, wanted->tenant);
+        bh_wake_below(engine, wanted->tenant);
     for (uint32_t at = wanted->tenant; at; at = tenant_at(engine, at)->parent) {
         struct tenant *tenant = tenant_at(engine, at);
 
@@ -144,7 +144,7 @@ bh_quota_of_lease(const struct bh_engine *engine, uint32_t slot)
 void
 bh_quota_recount(struct bh_engine *engine)
 {
-    bh_queue_invalidate(engine, 0);
+    bh_wake_below(engine, 0);
     for (uint32_t at = 0; bh_slot_next(engine, TABLE_TENANT, &at);) {
         struct tenant *tenant = tenant_at(engine, at);
 

@@ -1,7 +1,7 @@
 #ifndef BH_ENGINE_QUOTA_H
 #define BH_ENGINE_QUOTA_H
 
-#include "engine/capacity.h"
+#include "engine/state_internal.h"
 
 /* What a tenant, and all above it, use of what their quotas count. */
 

@@ -4,9 +4,10 @@
 
 #include "base/assert.h"
 #include "engine/avoid.h"
+#include "engine/claim.h"
 #include "engine/gang.h"
-#include "engine/jobs.h"
-#include "engine/lease.h"
+#include "engine/gang_decide.h"
+#include "engine/lease_time.h"
 #include "engine/placement.h"
 #include "engine/quota.h"
 #include "engine/slots.h"
@@ -450,7 +451,7 @@ bh_reserve_decide(struct work *work, struct bh_walk *walk, const struct bh_queue
 {
     struct bh_engine *engine = work->engine;
     uint32_t job = bh_queue_job(engine, entry);
-    const struct claim *own = bh_job_reservation(engine, job);
+    const struct claim *own = bh_claim_reserved(engine, job);
     struct bh_search search = { .engine = engine, .job = job,
                                 .tenant = job_at(engine, job)->tenant,
                                 .past = bh_reserve_set(engine) };

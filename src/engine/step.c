@@ -5,20 +5,19 @@
 #include "engine/apply.h"
 #include "engine/decide.h"
 #include "engine/effect.h"
-#include "engine/gang.h"
 #include "engine/health.h"
 #include "engine/jobs.h"
+#include "engine/layout.h"
+#include "engine/lease_time.h"
 #include "engine/ledger.h"
-#include "engine/lease.h"
 #include "engine/limit.h"
-#include "engine/queue.h"
 #include "engine/partition.h"
 #include "engine/quota.h"
-#include "engine/warm.h"
 #include "engine/slots.h"
-#include "engine/layout.h"
 #include "engine/transition.h"
 #include "engine/usage.h"
+#include "engine/wake.h"
+#include "engine/warm.h"
 
 static void
 clear_step(struct bh_step *step)
@@ -46,7 +45,7 @@ step_admit(struct work *work, const struct bh_event *event)
     bh_usage_advance(engine, work->now_ns);
     bh_ledger_advance(engine, work->now_ns);
     if (half_life_ns != engine->core.half_life_began_ns)
-        bh_queue_wake(engine); /* what was used is rounded: turns may change */
+        bh_wake_queue(engine); /* what was used is rounded: turns may change */
     bh_jobs_reap(engine);
     bh_transition(work, event);
     return BH_OK;

@@ -3,7 +3,7 @@
 
 #include "engine/state_internal.h"
 
-/* The tenant tree: what it allows, and how it changes.  Tenants are slots here. */
+/* The tenant tree, and what it allows.  Tenants are slots here. */
 
 /* Whether `ancestor` is `tenant` or stands above it. */
 bool bh_tenant_within(const struct bh_engine *engine, uint32_t ancestor, uint32_t tenant);
@@ -25,26 +25,8 @@ uint32_t bh_tenant_dedicated(const struct bh_engine *engine, uint32_t tenant);
 /* Whether the tenant, or one above it, is being removed. */
 bool bh_tenant_leaving(const struct bh_engine *engine, uint32_t tenant);
 
-/* BH_NOT_FOUND  the parent or a SKU
- * BH_RANGE      a kind, boundary or number of limits out of range
- * BH_CONFLICT   below itself, being removed, or leases would then stand too close */
-BH_MUST_USE bh_rc bh_tenant_check(struct bh_engine *engine, const struct bh_ev_tenant *event,
-                                  struct bh_reason *ret_why);
-void bh_tenant_set(struct bh_engine *engine, const struct bh_ev_tenant *event);
-
-/* BH_NOT_FOUND, BH_CONFLICT while it has children. */
-BH_MUST_USE bh_rc bh_tenant_check_remove(const struct bh_engine *engine, bh_tenant_id id,
-                                         struct bh_reason *ret_why);
-void bh_tenant_remove(struct bh_engine *engine, bh_tenant_id id);
-
-/* What it may want soon of its guarantee, in parts. */
-void bh_tenant_expect(struct bh_engine *engine, uint32_t tenant, uint64_t expected);
-
 /* Whether it may keep something of a guarantee back from borrowers. */
-bool bh_tenant_withholds(const struct bh_engine *engine, uint32_t tenant);
-
-/* Free the slot of a removed tenant whose last job is gone. */
-void bh_tenant_reap(struct bh_engine *engine, uint32_t tenant);
+bool bh_tenant_withholds(const struct tenant *tenant);
 
 /* Count jobs in the tenant and all above it. */
 void bh_tenant_count(struct bh_engine *engine, uint32_t tenant, int32_t running,

@@ -1,28 +1,27 @@
 #include "engine/transition.h"
 
 #include "base/assert.h"
-#include "engine/exclusive.h"
 #include "engine/cordon.h"
 #include "engine/effect.h"
-#include "engine/gang.h"
+#include "engine/exclusive.h"
 #include "engine/gpu_form.h"
 #include "engine/health.h"
 #include "engine/jobs.h"
+#include "engine/layout.h"
 #include "engine/lease.h"
 #include "engine/ledger.h"
 #include "engine/move.h"
-#include "engine/queue.h"
+#include "engine/node_index.h"
 #include "engine/partition.h"
 #include "engine/pool.h"
 #include "engine/quota.h"
 #include "engine/reserve.h"
-#include "engine/warm.h"
 #include "engine/slots.h"
-#include "engine/layout.h"
-#include "engine/node_index.h"
-#include "engine/tenant.h"
+#include "engine/tenant_change.h"
 #include "engine/unchecked.h"
 #include "engine/usage.h"
+#include "engine/wake.h"
+#include "engine/warm.h"
 
 enum { RETRIES_MAX = 64 }; /* partitions tried again in one step */
 
@@ -72,12 +71,11 @@ on_tick(struct work *work, const struct bh_event *event)
 
 /* ---- configuration ---- */
 
-
 static void
 on_tenant(struct work *work, const struct bh_event *event)
 {
     bh_tenant_set(work->engine, &event->u.tenant);
-    bh_queue_open_window(work->engine);
+    bh_wake_window(work->engine);
 }
 
 static void
@@ -85,8 +83,8 @@ on_tenant_remove(struct work *work, const struct bh_event *event)
 {
     bh_tenant_remove(work->engine, event->u.tenant.tenant);
     work->engine->hints.swept = false;
-    bh_queue_invalidate(work->engine, 0);
-    bh_queue_open_window(work->engine);
+    bh_wake_below(work->engine, 0);
+    bh_wake_window(work->engine);
 }
 
 static void
@@ -113,7 +111,7 @@ on_sku(struct work *work, const struct bh_event *event)
     sku->forms = bh_gpu_form_offered(sku);
     bh_gpu_form_recount(engine);
     bh_quota_recount(engine);
-    bh_queue_open_window(engine);
+    bh_wake_window(engine);
 }
 
 static void
@@ -121,7 +119,7 @@ on_sku_remove(struct work *work, const struct bh_event *event)
 {
     bh_slot_remove(work->engine, TABLE_SKU, sku_find(work->engine, event->u.sku.sku.v));
     bh_gpu_form_recount(work->engine);
-    bh_queue_open_window(work->engine); /* what was kept back of it is free */
+    bh_wake_window(work->engine); /* what was kept back of it is free */
 }
 
 /* ---- nodes and GPUs ---- */
@@ -148,7 +146,7 @@ transition_on_node(struct work *work, const struct bh_event *event)
         if (node->up)
             retry_stuck(work, gpu, &retries);
     }
-    bh_queue_open_window(engine);
+    bh_wake_window(engine);
 }
 
 static void
@@ -201,7 +199,7 @@ on_gpu(struct work *work, const struct bh_event *event)
         retry_stuck(work, slot, &retries);
     else
         engine->hints.swept = false;
-    bh_queue_open_window(engine);
+    bh_wake_window(engine);
 }
 
 /* ---- partitions ---- */
@@ -235,7 +233,7 @@ miss_partition(struct work *work, uint32_t slot, uint32_t rc)
     if (carving)
         bh_lease_step(work, lease, &change);
     else
-        bh_gang_notify(work, lease_at(engine, lease)->job, &change);
+        bh_lease_step_all(work, lease_at(engine, lease)->job, &change);
 }
 
 static void
@@ -253,7 +251,7 @@ on_carved(struct work *work, const struct bh_event *event)
     bh_partition_mark_ready(work, slot);
     bh_layout_update(work->engine, partition_at(work->engine, slot)->gpu);
     if (lease)
-        bh_gang_proceed(work, lease_at(work->engine, lease)->job);
+        bh_lease_proceed(work, lease_at(work->engine, lease)->job);
 }
 
 static void
@@ -350,7 +348,7 @@ on_cancel(struct work *work, const struct bh_event *event)
     if (change.at_once) /* it does not run again: no later stop needs the grace */
         job_at(work->engine, slot)->grace_ns = 0;
     if (job_at(work->engine, slot)->lease)
-        bh_gang_notify(work, slot, &change);
+        bh_lease_step_all(work, slot, &change);
     else
         bh_job_end(work, slot, dataset ? BH_JOB_FAILED : BH_JOB_CANCELLED, change.cause, 0);
     work->engine->hints.settled = false; /* its tenant may have no job any more: engine/shape.h */
@@ -361,9 +359,9 @@ on_settings(struct work *work, const struct bh_event *event)
 {
     bh_usage_configure(work->engine, &event->u.settings);
     bh_reserve_forget_ends(work->engine);
-    bh_queue_invalidate(work->engine, 0);
+    bh_wake_below(work->engine, 0);
     bh_move_configure(work->engine, &event->u.settings.defrag);
-    bh_queue_open_window(work->engine);
+    bh_wake_window(work->engine);
 }
 
 static void
@@ -377,7 +375,7 @@ on_advice(struct work *work, const struct bh_event *event)
 
         if (tenant) /* one that was leaving may be gone by this moment */
             bh_tenant_expect(engine, tenant, advice->expected);
-        bh_queue_wake(engine);
+        bh_wake_queue(engine);
     } else if (advice->of == BH_ADVICE_NODE) {
         node_at(engine, node_find(engine, advice->node.v))->hot = advice->hot;
     } else {

@@ -2,8 +2,8 @@
 
 #include "base/assert.h"
 #include "engine/ledger.h"
-#include "engine/queue.h"
 #include "engine/slots.h"
+#include "engine/wake.h"
 
 /* Put the node aside, or back. */
 static void
@@ -20,7 +20,7 @@ unchecked_put(struct work *work, uint32_t slot, bool unchecked)
          gpu = gpu_at(engine, gpu)->next_on_node)
         bh_ledger_refresh(engine, gpu);
     engine->hints.swept = false;
-    bh_queue_open_window(engine);
+    bh_wake_window(engine);
 }
 
 /* Whether only the tenant's jobs wait, and run on the node. */

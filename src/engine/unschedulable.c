@@ -1,7 +1,7 @@
 #include "engine/unschedulable.h"
 
 #include "base/assert.h"
-#include "engine/health.h"
+#include "engine/capacity.h"
 #include "engine/slots.h"
 
 /* A place of it is nobody's. */
@@ -36,7 +36,7 @@ bh_unschedulable_reason(const struct bh_engine *engine, const struct gpu *gpu)
         return BH_REASON_QUARANTINED;
     if (gpu->fenced)
         return BH_REASON_FENCED;
-    if (!bh_health_takes_work(gpu))
+    if (!bh_capacity_is_healthy(gpu))
         return BH_REASON_IN_REPAIR;
     return has_unclean(engine, gpu) ? BH_REASON_UNCLEAN : BH_REASON_NONE;
 }

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "base/attr.h"
-#include "engine/slots.h"
 #include "engine/fixture_test.h"
+#include "engine/slots.h"
 
 #define HOUR_NS UINT64_C(3600000000000)
 

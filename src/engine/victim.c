@@ -2,9 +2,10 @@
 
 #include "base/assert.h"
 #include "engine/gang.h"
+#include "engine/lease_time.h"
+#include "engine/preemptible.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
-#include "engine/preemptible.h"
 
 /* ---- the asker ---- */
 

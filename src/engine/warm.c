@@ -26,16 +26,6 @@ bh_warm_set(struct bh_engine *engine, uint32_t profile, uint32_t ready)
 }
 
 void
-bh_warm_count(struct bh_engine *engine, uint32_t profile, bool more)
-{
-    uint16_t *unheld = &engine->core.shapes.unheld[profile];
-
-    BH_ASSERT(profile < PROFILES_MAX);
-    BH_ASSERT(more || *unheld > 0);
-    *unheld = (uint16_t)(more ? *unheld + 1 : *unheld - 1);
-}
-
-void
 bh_warm_failed(struct bh_engine *engine)
 {
     engine->core.shapes.retry_ns = engine->core.now_ns + RETRY_NS;

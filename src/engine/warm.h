@@ -21,9 +21,6 @@ bool bh_warm_decide(const struct work *work, struct bh_decision *ret_decision);
 /* BH_CONFLICT: it is not such a partition, or something stands there. */
 BH_MUST_USE bh_rc bh_warm_apply(struct work *work, const struct bh_decision *decision);
 
-/* One more, or one less, of those that nobody has held yet. */
-void bh_warm_count(struct bh_engine *engine, uint32_t profile, bool more);
-
 /* A partition for nobody could not be carved: none is tried before the first tick at or after
  * that time (UINT64_MAX: nothing waits for it). */
 void bh_warm_failed(struct bh_engine *engine);

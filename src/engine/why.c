@@ -2,19 +2,19 @@
 
 #include "base/assert.h"
 #include "engine/avoid.h"
-#include "engine/unschedulable.h"
 #include "engine/gang.h"
 #include "engine/gpu_form.h"
 #include "engine/host.h"
-#include "engine/lease.h"
+#include "engine/lease_time.h"
+#include "engine/ledger.h"
 #include "engine/move.h"
-#include "engine/queue.h"
-#include "engine/partition.h"
 #include "engine/placement.h"
+#include "engine/queue.h"
 #include "engine/quota.h"
 #include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
+#include "engine/unschedulable.h"
 #include "engine/usage.h"
 #include "engine/why_guarantee.h"
 #include "engine/why_share.h"
@@ -212,7 +212,7 @@ survey_gpu(const struct bh_engine *engine, uint32_t slot, uint32_t profile, stru
 
         if (!is_leased(partition))
             continue;
-        used = bh_parts_add(used, bh_partition_charge(gpu, partition->profile));
+        used = bh_parts_add(used, bh_ledger_charge(gpu, partition->profile));
         field->used++;
     }
     field->free_parts += BH_GPU_PARTS - bh_parts_equivalent(used);

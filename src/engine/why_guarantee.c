@@ -4,7 +4,6 @@
 #include "engine/preempt.h"
 #include "engine/capacity.h"
 #include "engine/slots.h"
-#include "engine/tenant.h"
 #include "engine/victim.h"
 
 /* The lowest tenant from `at` up whose guarantees say something of what is wanted, or 0. */

@@ -1,5 +1,5 @@
 /* Sums of doubles made in integers, against the processor's. */
-#include "engine/pack_noise.h"
+#include "lab/openb/rounding.h"
 
 #include "engine/pack_reference_test.h"
 
@@ -20,6 +20,22 @@ reference_verdict(const struct world *world, uint32_t n, const struct bh_pack_sh
     return (int)(1 / (1 + exp(-(gain / 1000))) * 100) < 50;
 }
 
+/* The expected shapes of a world, in the artifact's order; returns how many. */
+static uint32_t
+expected_of(const struct world *world, struct bh_openb_kind ret_expected[WORLD_SHAPES])
+{
+    uint32_t order[WORLD_SHAPES], count = 0;
+
+    for (uint32_t s = 0; s < world->shape_count; s++)
+        order[s] = s;
+    qsort_r(order, world->shape_count, sizeof *order, reference_order, (void *)(uintptr_t)world);
+    for (uint32_t i = 0; i < world->shape_count; i++)
+        if (world->weights[order[i]])
+            ret_expected[count++] =
+                (struct bh_openb_kind){ world->shapes[order[i]], world->weights[order[i]] };
+    return count;
+}
+
 static void
 verdicts_are_the_processors(void **state)
 {
@@ -28,11 +44,11 @@ verdicts_are_the_processors(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 600; seed++) {
         static struct world world;
-        struct bh_pack *pack;
+        struct bh_openb_kind expected[WORLD_SHAPES];
+        struct bh_openb_rounding *rounding;
 
         world_make(&world, seed);
-        pack = world_index(&world, BH_PACK_FGD);
-        (void)bh_pack_fragmentation(pack);
+        rounding = bh_openb_rounding_new(expected, expected_of(&world, expected), world.others);
         for (uint32_t i = 0; i < world.node_count * world.shape_count; i++) {
             const struct bh_pack_shape *shape = &world.shapes[i / world.node_count];
             uint32_t n = i % world.node_count;
@@ -42,11 +58,11 @@ verdicts_are_the_processors(void **state)
                 continue;
             cases[verdict]++;
             BH_CHECK_EQ("verdict",
-                        bh_pack_noise_is_loss(pack, bh_pack_host(pack, n), shape,
-                                              reference_first_gpus(&world.nodes[n], shape)),
+                        bh_openb_rounding_seems_loss(rounding, &world.nodes[n], shape,
+                                                     reference_first_gpus(&world.nodes[n], shape)),
                         verdict);
         }
-        free(pack);
+        free(rounding);
     }
     BH_CHECK_DONE();
     assert_true(cases[0] > 1000 && cases[1] > 10); /* both kinds were met */

@@ -1,4 +1,6 @@
-#include "engine/pack_noise.h"
+#include "lab/openb/rounding.h"
+
+#include <stdlib.h>
 
 #include "base/assert.h"
 
@@ -7,23 +9,17 @@
 typedef unsigned __int128 fixed;
 enum { UNIT_BITS = 80, SIGNIFICANT_BITS = 53 };
 
-/* An expected shape. */
-struct typical {
-    fixed frequency;
-    struct bh_pack_shape want;
-    uint32_t weight;
+/* The expected shapes, in the artifact's order. */
+struct bh_openb_rounding {
+    uint32_t count;
+    const struct bh_openb_kind *expected;
+    fixed frequency[];
 };
 
 /* Where the artifact books what a node has free, by why a shape cannot use it: 0 lacks
  * cores and GPUs, 1 lacks GPUs, 2 can use it, 3 lacks cores, 4 and 5 a shape of cores alone
  * that fits or not, 6 another model.  F is the sum but for 2, in this order. */
 enum { LACKS_BOTH, LACKS_GPUS, FITS, LACKS_CORES, CORES_FIT, CORES_LACK, NO_ACCESS, WHYS };
-
-size_t
-bh_pack_noise_size(const struct bh_pack_caps *caps)
-{
-    return caps->shapes * sizeof(struct typical);
-}
 
 static uint32_t
 bits_of(fixed value)
@@ -71,51 +67,24 @@ divide(fixed a, fixed b)
                              : quotient << (UNIT_BITS - shift);
 }
 
-static bool
-is_before(const struct typical *a, const struct typical *b)
+struct bh_openb_rounding *
+bh_openb_rounding_new(const struct bh_openb_kind *expected, uint32_t count, uint32_t unexpected)
 {
-    if (a->weight != b->weight)
-        return a->weight > b->weight;
-    if (a->want.cpu_milli != b->want.cpu_milli)
-        return a->want.cpu_milli > b->want.cpu_milli;
-    if (a->want.parts != b->want.parts)
-        return a->want.parts > b->want.parts;
-    return a->want.gpus > b->want.gpus;
-}
+    struct bh_openb_rounding *rounding =
+        calloc(1, sizeof *rounding + count * sizeof rounding->frequency[0]);
+    fixed known = 0, share;
 
-static struct typical *
-typicals_of(const struct bh_pack *pack)
-{
-    return bh_pack_at(pack, pack->typicals);
-}
-
-static void
-pack_noise_insert(struct bh_pack *pack, const struct bh_pack_request *ask)
-{
-    struct typical *list = typicals_of(pack);
-    struct typical one = { .want = ask->want, .weight = ask->weight };
-    uint32_t at = pack->typical_count++;
-
-    for (; at > 0 && is_before(&one, &list[at - 1]); at--)
-        list[at] = list[at - 1];
-    list[at] = one;
-}
-
-void
-bh_pack_noise_build(struct bh_pack *pack)
-{
-    struct typical *list = typicals_of(pack);
-    fixed all = pack->loss.weight + pack->unexpected, share;
-
-    pack->typical_count = 0;
-    for (uint32_t s = 0; s < pack->shapes; s++)
-        if (bh_pack_request(pack, s)->weight > 0)
-            pack_noise_insert(pack, bh_pack_request(pack, s));
-    if (pack->typical_count == 0)
-        return;
-    share = divide(pack->loss.weight, all);
-    for (uint32_t i = 0; i < pack->typical_count; i++)
-        list[i].frequency = divide(divide(list[i].weight, all), share);
+    BH_ASSERT(rounding);
+    rounding->count = count;
+    rounding->expected = expected;
+    for (uint32_t i = 0; i < count; i++)
+        known += expected[i].count;
+    if (known == 0)
+        return rounding;
+    share = divide(known, known + unexpected);
+    for (uint32_t i = 0; i < count; i++)
+        rounding->frequency[i] = divide(divide(expected[i].count, known + unexpected), share);
+    return rounding;
 }
 
 /* Free parts as thousandths of a GPU: of a node and, where the shape fits, of the GPUs with
@@ -146,21 +115,20 @@ why(const struct bh_pack_node *left, const struct bh_pack_shape *want,
 }
 
 static fixed
-sum_of(const struct bh_pack *pack, const struct bh_pack_node *left)
+sum_of(const struct bh_openb_rounding *rounding, const struct bh_pack_node *left)
 {
-    const struct typical *list = typicals_of(pack);
     struct free_milli milli = { 0 };
     fixed booked[WHYS] = { 0 }, sum = 0;
 
     for (uint32_t g = 0; g < left->gpus; g++)
         milli.all += left->parts[g] * 5U / 21;
-    for (uint32_t i = 0; i < pack->typical_count; i++) {
-        uint32_t because = why(left, &list[i].want, &milli);
+    for (uint32_t i = 0; i < rounding->count; i++) {
+        uint32_t because = why(left, &rounding->expected[i].shape, &milli);
         uint32_t lost = because == FITS ? milli.too_little : milli.all;
         fixed *book = &booked[because == FITS ? LACKS_GPUS : because];
 
         if (lost > 0)
-            *book = round_off(*book + round_off(list[i].frequency * lost));
+            *book = round_off(*book + round_off(rounding->frequency[i] * lost));
     }
     for (uint32_t because = 0; because < WHYS; because++)
         sum = round_off(sum + booked[because]);
@@ -169,26 +137,31 @@ sum_of(const struct bh_pack *pack, const struct bh_pack_node *left)
 
 /* Does the change leave every sum's terms as they are?  Then it leaves the sums. */
 static bool
-changes_nothing(const struct bh_pack *pack, const struct bh_pack_host *host,
+changes_nothing(const struct bh_openb_rounding *rounding, const struct bh_pack_node *left,
                 const struct bh_pack_shape *want)
 {
-    const struct bh_pack_ladder *cores = &pack->loss.cores;
-    uint32_t left = host->left.cpu_milli;
+    bool any = false, changes = false;
 
-    return host->parts == 0 ||
-           (want->gpus == 0 && bh_pack_ladder_count(cores, left) ==
-                                   bh_pack_ladder_count(cores, left - want->cpu_milli));
+    for (uint32_t g = 0; g < left->gpus; g++)
+        any = any || left->parts[g] > 0;
+    for (uint32_t i = 0; i < rounding->count && want->gpus == 0; i++) {
+        uint32_t asked = rounding->expected[i].shape.cpu_milli;
+
+        changes = changes || (asked <= left->cpu_milli && asked > left->cpu_milli - want->cpu_milli);
+    }
+    return !any || (want->gpus == 0 && !changes);
 }
 
 bool
-bh_pack_noise_is_loss(const struct bh_pack *pack, const struct bh_pack_host *host,
-                      const struct bh_pack_shape *want, uint32_t gpus)
+bh_openb_rounding_seems_loss(const void *self, const struct bh_pack_node *left,
+                             const struct bh_pack_shape *want, uint32_t gpus)
 {
+    const struct bh_openb_rounding *rounding = self;
     const fixed least = (fixed)1500 << (UNIT_BITS - 52);
-    struct bh_pack_node after = host->left;
+    struct bh_pack_node after = *left;
     fixed before;
 
-    if (changes_nothing(pack, host, want))
+    if (changes_nothing(rounding, left, want))
         return false;
     after.cpu_milli -= want->cpu_milli;
     for (; gpus; gpus &= gpus - 1) {
@@ -196,6 +169,6 @@ bh_pack_noise_is_loss(const struct bh_pack *pack, const struct bh_pack_host *hos
 
         *parts = (uint16_t)(*parts - want->parts);
     }
-    before = sum_of(pack, &host->left);
-    return sum_of(pack, &after) >= before + least;
+    before = sum_of(rounding, left);
+    return sum_of(rounding, &after) >= before + least;
 }

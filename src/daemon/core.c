@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "daemon/directory.h"
 #include "daemon/faults.h"
 #include "daemon/names.h"
 #include "daemon/orders.h"
@@ -507,7 +508,7 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
     bh_keyring_committed(&core->ring);
     bh_refusals_committed(&core->refusals);
     if (core->catalog_changed)
-        bh_catalog_publish(core->catalog);
+        bh_directory_publish(core->catalog);
     bh_access_committed(core);
     core->catalog_changed = false;
     if (core->text_counts.dropped)

@@ -5,10 +5,10 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "daemon/apply.h"
 #include "model/driver.h"
 #include "model/unmanaged.h"
 #include "daemon/faults.h"
+#include "daemon/site_gpu.h"
 
 enum { UNMANAGED_TEXT_MAX = 4096 };
 

@@ -10,8 +10,8 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "daemon/command.h"
-#include "daemon/inventory.h"
 #include "daemon/accounts.h"
+#include "daemon/gpu_facts.h"
 #include "daemon/shred.h"
 #include "daemon/site_gpu.h"
 #include "daemon/tokens.h"
@@ -534,7 +534,7 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
         struct bh_site_gpu_flags flags = bh_site_gpu_flags(
             site, uuid, bh_catalog_name_of(core->catalog, BH_NAME_NODE, view.node.v));
 
-        facts = bh_core_gpu_facts(core, view.gpu);
+        facts = bh_gpu_facts_of(core, view.gpu);
         flags.managed = flags.managed && (facts->seen ? facts->usable : view.managed);
         if (flags.managed == view.managed && flags.cordoned == view.cordoned
             && flags.layout == view.layout && flags.share_limit == view.share_limit)
@@ -542,7 +542,7 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
         change = add_change(plan, BH_NAME_GPU, uuid);
         if (!change)
             return plan_full(err);
-        change->event = (struct bh_event){ .kind = BH_EV_GPU, .u.gpu = bh_inventory_known(&view) };
+        change->event = (struct bh_event){ .kind = BH_EV_GPU, .u.gpu = bh_gpu_facts_known(&view) };
         change->event.u.gpu.managed = flags.managed;
         change->event.u.gpu.cordoned = flags.cordoned;
         change->event.u.gpu.layout = flags.layout;

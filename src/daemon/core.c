@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/directory.h"
-#include "daemon/faults.h"
+#include "daemon/health_log.h"
 #include "daemon/names.h"
 #include "daemon/orders.h"
 #include "daemon/replay.h"
@@ -90,21 +90,6 @@ bh_core_now(const struct bh_core *core)
     bh_ns now = core->as_of_ns ? core->as_of_ns : bh_clock_now(&core->clock);
 
     return now > core->journal.last_ts_ns ? now : core->journal.last_ts_ns;
-}
-
-struct bh_gpu_facts *
-bh_core_gpu_facts(struct bh_core *core, bh_gpu_id gpu)
-{
-    if (gpu.v >= core->gpu_facts_count) {
-        uint32_t count = gpu.v + 64;
-
-        core->gpu_facts = realloc(core->gpu_facts, count * sizeof *core->gpu_facts);
-        BH_ASSERT(core->gpu_facts);
-        memset(core->gpu_facts + core->gpu_facts_count, 0,
-               (count - core->gpu_facts_count) * sizeof *core->gpu_facts);
-        core->gpu_facts_count = count;
-    }
-    return &core->gpu_facts[gpu.v];
 }
 
 bh_rc
@@ -396,7 +381,7 @@ bh_core_step(struct bh_core *core, const struct bh_entry *entry, struct bh_event
         return rc == BH_FULL || rc == BH_UNCERTAIN ? rc : bh_err_set(err, BH_IO, "journal: %.200s", err->msg);
     if (event->kind != BH_EV_SUBMIT) /* that one only adds behind */
         core->reasons_stale = true;
-    bh_faults_log(core);
+    bh_health_log(core);
     sample_invariants(core);
     return BH_OK;
 }

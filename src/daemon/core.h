@@ -237,9 +237,6 @@ BH_MUST_USE bh_rc bh_core_seal(struct bh_core *core, bh_tenant_id tenant, struct
  * to be ended for want of access. */
 BH_MUST_USE bh_rc bh_core_commit(struct bh_core *core, struct bh_err *err);
 
-/* The facts of a GPU; all false when no node has spoken of it since the start. */
-struct bh_gpu_facts *bh_core_gpu_facts(struct bh_core *core, bh_gpu_id gpu);
-
 /* Throw the batch away; false when the state could not be rebuilt (the daemon ends). */
 bool bh_core_abort(struct bh_core *core);
 

@@ -10,10 +10,10 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "daemon/abandoned_orders.h"
 #include "daemon/directory.h"
 #include "daemon/health_log.h"
 #include "daemon/names.h"
-#include "daemon/orders.h"
 #include "daemon/replay.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
@@ -210,7 +210,7 @@ core_accept_order(struct bh_core *core, const struct bh_effect *effect, struct b
     bh_rc rc = effect->kind == BH_FX_START ? bh_access_start(core, effect, &allowed, err) : BH_OK;
 
     if (rc == BH_OK && !allowed)
-        return bh_orders_withhold(core, effect, err);
+        return bh_abandoned_orders_withhold(core, effect, err);
     /* beyond the room there is, the node gets them when it next says hello */
     if (rc == BH_OK && core->effect_count < BH_CORE_EFFECTS_MAX)
         core->effects[core->effect_count++] = *effect;

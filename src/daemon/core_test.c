@@ -1,6 +1,7 @@
 /* The daemon's heart without HTTP and without a node: commands in, records and rows out,
  * and the same state after every kind of restart. */
 
+#include "daemon/abandoned_orders.h"
 #include "daemon/fixture_test.h"
 
 #include <inttypes.h>
@@ -158,7 +159,7 @@ test_what_nothing_waits_for_is_abandoned(void **unused)
     for (size_t i = 0; i < BH_COUNT(turns); i++) {
         uint64_t records = f.core.journal.next_seq;
 
-        assert_int_equal(bh_orders_abandon(&f.core, turns[i].before_ns, &f.err), BH_OK);
+        assert_int_equal(bh_abandoned_orders_record(&f.core, turns[i].before_ns, &f.err), BH_OK);
         assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
         BH_CHECK_EQ(turns[i].name, f.core.journal.next_seq - records, turns[i].records);
     }

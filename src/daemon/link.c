@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "daemon/abandoned_orders.h"
 #include "daemon/command.h"
 #include "daemon/faults.h"
 #include "daemon/images.h"
@@ -389,7 +390,7 @@ link_receive_recovered(struct bh_node_link *link, const void *message, struct bh
 
     (void)message;
     link->recovered = rc == BH_OK;
-    return rc == BH_OK ? bh_orders_abandon_unsent(link->shared->core, link->since_seq, is_sent,
+    return rc == BH_OK ? bh_abandoned_orders_record_unsent(link->shared->core, link->since_seq, is_sent,
                                                   link->shared, err)
                        : rc;
 }

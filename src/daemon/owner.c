@@ -16,6 +16,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "daemon/abandoned_orders.h"
 #include "daemon/allowance.h"
 #include "daemon/checks.h"
 #include "daemon/command.h"
@@ -648,7 +649,7 @@ abandon_when_idle(struct bh_owner_thread *owner)
     if (core->open || owner_paused(owner) || now < owner->abandon_ns)
         return;
     owner->abandon_ns = now + abandon_after_ns / 2;
-    if (bh_orders_abandon(core, now - abandon_after_ns, &err) != BH_OK
+    if (bh_abandoned_orders_record(core, now - abandon_after_ns, &err) != BH_OK
         || bh_core_commit(core, &err) != BH_OK)
         fail_batch(owner, NULL, &err);
 }

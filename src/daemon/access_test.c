@@ -1,6 +1,7 @@
 /* Datasets at the owner: what a submission, a start and the end of a grant lead to, and what the
  * records say of it. */
 
+#include "daemon/access.h"
 #include "daemon/gpu_fixture_test.h"
 
 #include "base/num.h"
@@ -441,11 +442,11 @@ running_jobs_are_looked_at_when_a_grant_ends(void **state)
     assert_int_equal(bh_parse_utc("2100-01-01T00:00:00Z", &until_ns, &f.err), BH_OK);
     gpu_fixture_open_site(&f, SITE("{tenant: acme, may: [mount, read], until: '2100-01-01T00:00:00Z'}", ""));
     access_check(&f);
-    BH_CHECK_EQ("then", f.core.access.check_ns, until_ns);
+    BH_CHECK_EQ("then", f.core.access->check_ns, until_ns);
     assert_int_equal(fixture_apply(&f, SITE(READERS, "")), BH_OK);
-    BH_CHECK_EQ("and when the site changes", f.core.access.check_ns, 0);
+    BH_CHECK_EQ("and when the site changes", f.core.access->check_ns, 0);
     access_check(&f);
-    BH_CHECK_EQ("never else", f.core.access.check_ns, UINT64_MAX);
+    BH_CHECK_EQ("never else", f.core.access->check_ns, UINT64_MAX);
     fixture_teardown(&f);
     BH_CHECK_DONE();
 }

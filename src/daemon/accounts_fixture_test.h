@@ -51,7 +51,7 @@ owner_command(void *self, const struct bh_command *command, struct bh_arena *are
     struct site *s = self;
     bh_rc rc = bh_command_run(&s->f.core, command, arena, ret_answer, err);
 
-    assert_false(bh_command_fatal(rc));
+    assert_false(bh_core_is_fatal(rc));
     assert_int_equal(bh_core_commit(&s->f.core, &s->f.err), BH_OK);
     return rc;
 }

@@ -401,16 +401,10 @@ bh_command_run(struct bh_core *core, const struct bh_command *command, struct bh
     rc = command_run(core, command, arena, ret_answer, err);
     if (rc == BH_OK && keyed)
         rc = remember_reply(core, command, ret_answer, err);
-    if (rc != BH_OK && !bh_command_fatal(rc) && core->journal.next_seq == seq
+    if (rc != BH_OK && !bh_core_is_fatal(rc) && core->journal.next_seq == seq
         && core->refusals.seen == seen)
         rc = command_record_failure(core, command, err);
     return rc;
-}
-
-bool
-bh_command_fatal(bh_rc rc)
-{
-    return rc == BH_IO || rc == BH_FULL || rc == BH_UNCERTAIN || rc == BH_BUG;
 }
 
 bh_rc

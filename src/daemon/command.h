@@ -32,9 +32,6 @@ bh_rc bh_command_refusal(struct bh_core *core, const struct bh_entry *entry, bh_
 void bh_command_explain(const struct bh_core *core, bh_rc rc, const struct bh_reason *reason,
                         struct bh_err *err);
 
-/* Whether a result means that the batch must be aborted. */
-bool bh_command_fatal(bh_rc rc);
-
 /* A request that was turned away, or as many equal ones in a row. */
 struct bh_counted_refusal {
     struct bh_refused_request what;

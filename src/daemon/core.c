@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/abandoned_orders.h"
+#include "daemon/access.h"
 #include "daemon/directory.h"
 #include "daemon/health_log.h"
 #include "daemon/names.h"
@@ -18,7 +19,6 @@
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
 #include "daemon/texts.h"
-#include "daemon/verify.h"
 
 enum { CORE_ARENA_MAX = 64 << 20, EVENT_JSON_MAX = 48 << 10, STATES_INLINE_MAX = 2 << 10 };
 
@@ -90,6 +90,12 @@ bh_core_now(const struct bh_core *core)
     bh_ns now = core->as_of_ns ? core->as_of_ns : bh_clock_now(&core->clock);
 
     return now > core->journal.last_ts_ns ? now : core->journal.last_ts_ns;
+}
+
+bool
+bh_core_is_fatal(bh_rc rc)
+{
+    return rc == BH_IO || rc == BH_FULL || rc == BH_UNCERTAIN || rc == BH_BUG;
 }
 
 bh_rc
@@ -459,10 +465,26 @@ core_commit(struct bh_core *core, struct bh_err *err)
     return rc;
 }
 
+/* Jobs that lost their datasets end with the batch that says so. */
+static bh_rc
+core_end_refused(struct bh_core *core, struct bh_err *err)
+{
+    struct bh_entry entry;
+    struct bh_event event;
+    bh_rc rc = BH_OK;
+
+    while (rc == BH_OK && bh_access_next_refused(core, &entry, &event)) {
+        rc = bh_core_step(core, &entry, &event, err);
+        if (rc == BH_CONFLICT || rc == BH_NOT_FOUND)
+            rc = BH_OK; /* it has ended meanwhile */
+    }
+    return rc;
+}
+
 bh_rc
 bh_core_commit(struct bh_core *core, struct bh_err *err)
 {
-    bh_rc rc = bh_access_end_refused(core, err);
+    bh_rc rc = core_end_refused(core, err);
 
     if (rc != BH_OK)
         return rc;
@@ -508,6 +530,16 @@ bh_core_commit(struct bh_core *core, struct bh_err *err)
     return BH_OK;
 }
 
+/* What was asked for in the batch is not under way. */
+static void
+core_forget_verifies(struct bh_core *core)
+{
+    core->verify_count = 0;
+    for (uint32_t i = 0; i < BH_CORE_VERIFIES_MAX; i++)
+        if (core->verifies_asked[i].request >= core->journal.next_seq)
+            core->verifies_asked[i] = (struct bh_verify_order){ 0 };
+}
+
 bool
 bh_core_abort(struct bh_core *core)
 {
@@ -535,7 +567,7 @@ bh_core_abort(struct bh_core *core)
         return false;
     }
     core->journal.boot = boot;
-    bh_verify_aborted(core);
+    core_forget_verifies(core);
     bh_journal_aborted(&core->journal);
     return true;
 }

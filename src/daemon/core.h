@@ -4,7 +4,6 @@
 #include "api/owner.h"
 #include "api/state.h"
 #include "base/disk_space.h"
-#include "daemon/access.h"
 #include "daemon/catalog.h"
 #include "daemon/clock.h"
 #include "daemon/config.h"
@@ -112,7 +111,7 @@ struct bh_core {
     struct bh_refusals refusals;     /* that repeat */
     struct bh_verdict decided;       /* on the command that runs; false: nothing yet */
     struct bh_disk disk;
-    struct bh_access access;         /* of jobs to datasets */
+    struct bh_access *access;        /* of jobs to datasets; daemon/access.h */
     struct bh_open_orders open_orders; /* in the log without an outcome */
     struct bh_same_specs same_specs; /* sealed of late */
     struct bh_text_counts text_counts;
@@ -211,6 +210,9 @@ uint64_t bh_core_now(const struct bh_core *core);
  * `core->step.verdict` says why.  After BH_IO and BH_FULL the batch must be aborted. */
 BH_MUST_USE bh_rc bh_core_step(struct bh_core *core, const struct bh_entry *entry,
                                struct bh_event *event, struct bh_err *err);
+
+/* Whether a result means that the batch must be aborted. */
+bool bh_core_is_fatal(bh_rc rc);
 
 /* Put a record without an engine event (a denial, a token) into the batch.  A refusal like one
  * before is counted instead (daemon/refusals.h).  A record of BH_DENIED or BH_UNAUTHENTICATED never

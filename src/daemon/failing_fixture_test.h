@@ -98,10 +98,10 @@ failing_attempt(struct fixture *f, struct bh_command *command)
 {
     bh_rc rc = bh_command_run(&f->core, command, f->arena, &f->answer, &f->err);
 
-    if (!bh_command_fatal(rc) && bh_core_commit(&f->core, &f->err) != BH_OK)
+    if (!bh_core_is_fatal(rc) && bh_core_commit(&f->core, &f->err) != BH_OK)
         rc = BH_IO;
     failing.fails_at = 0;
-    if (bh_command_fatal(rc))
+    if (bh_core_is_fatal(rc))
         assert_true(bh_core_abort(&f->core));
     return rc;
 }

@@ -172,7 +172,7 @@ fixture_run(struct fixture *f, struct bh_command *command)
 {
     bh_rc rc = bh_command_run(&f->core, command, f->arena, &f->answer, &f->err);
 
-    if (!bh_command_fatal(rc))
+    if (!bh_core_is_fatal(rc))
         assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
     return rc;
 }

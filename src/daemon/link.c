@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/abandoned_orders.h"
-#include "daemon/command.h"
 #include "daemon/faults.h"
 #include "daemon/images.h"
 #include "daemon/inventory.h"
@@ -22,7 +21,7 @@
 #include "daemon/orders.h"
 #include "daemon/traffic.h"
 #include "daemon/receipts.h"
-#include "daemon/verify.h"
+#include "daemon/verdicts.h"
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
@@ -541,7 +540,7 @@ link_receive_verdict(struct bh_node_link *link, const void *message, struct bh_e
     link->verdicts[place].request = verdict->request;
     link->verdicts[place].json = json;
     pthread_mutex_unlock(&link->shared->mutex);
-    return bh_verify_verdict(link->shared->core, link->node, verdict, err);
+    return bh_verdicts_record(link->shared->core, link->node, verdict, err);
 }
 
 static bh_rc
@@ -633,7 +632,7 @@ bh_node_link_receive(struct bh_node_link *link, struct bh_err *err)
     while ((rc = bh_link_next(link->io, &frame, &why)) == BH_OK) {
         bh_arena_reset(link->shared->arena);
         rc = link_receive_frame(link, &frame, &why);
-        if (bh_command_fatal(rc)) {
+        if (bh_core_is_fatal(rc)) {
             *err = why;
             return rc;
         }

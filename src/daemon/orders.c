@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/num.h"
+#include "daemon/access.h"
 #include "daemon/carried.h"
 #include "daemon/failures.h"
 #include "model/spec.h"

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/abandoned_orders.h"
+#include "daemon/access.h"
 #include "daemon/allowance.h"
 #include "daemon/checks.h"
 #include "daemon/command.h"
@@ -418,7 +419,7 @@ run_commands(struct bh_owner_thread *owner, struct request *request, struct bh_e
             continue;
         request->rc = bh_command_run(owner->core, request->command, request->arena, request->answer,
                                   request->err);
-        if (bh_command_fatal(request->rc)) {
+        if (bh_core_is_fatal(request->rc)) {
             *ret_why = *request->err;
             return false;
         }

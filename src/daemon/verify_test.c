@@ -1,4 +1,5 @@
 /* Who asks for a try that is under way shares it; nobody fills a node's queue. */
+#include "daemon/verdicts.h"
 #include "daemon/verify.h"
 
 #include "daemon/fixture_test.h"
@@ -65,7 +66,7 @@ verify_answer(const char *node, uint64_t request)
     struct bh_msg_verdict verdict = { .request = request, .result = BH_CHECK_PASS };
     bh_node_id id = { bh_catalog_find(f.core.catalog, BH_NAME_NODE, node) };
 
-    assert_int_equal(bh_verify_verdict(&f.core, id, &verdict, &f.err), BH_OK);
+    assert_int_equal(bh_verdicts_record(&f.core, id, &verdict, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
 }
 

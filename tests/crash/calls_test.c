@@ -193,7 +193,7 @@ run_batch(size_t command)
         rc = bh_core_commit(&f.core, &f.err);
     if (rc == BH_OK || rc == BH_UNCERTAIN)
         return rc;
-    assert_true(bh_command_fatal(rc));
+    assert_true(bh_core_is_fatal(rc));
     assert_true(bh_core_abort(&f.core));
     return rc;
 }

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/search.h"
+#include "daemon/record.h"
 
 static bh_rc
 abandoned_orders_put(struct bh_core *core, struct bh_record_object about, uint64_t order,

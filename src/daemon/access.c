@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "daemon/core.h"
+#include "daemon/record.h"
 
 enum { SCRATCH_MAX = 16 << 20 };
 

@@ -2,10 +2,13 @@
  * records say of it. */
 
 #include "daemon/access.h"
+#include "daemon/batch.h"
 #include "daemon/gpu_fixture_test.h"
 
 #include "base/num.h"
 #include "daemon/orders.h"
+#include "daemon/record.h"
+#include "daemon/step.h"
 
 /* alice's jobs run in acme/vision, bob's in other; imagenet is acme's, out the site's other's. */
 #define SITE(vision_grant, more)                                                         \
@@ -163,7 +166,7 @@ a_network_is_a_place_to_copy_to(void **state)
         BH_CHECK_STR("why", f.err.msg, "mounts[0]: imagenet: grants[0] gives mount, read, and no grant copy");
         BH_CHECK("names it", strstr(f.err.hint, bh_network_mode_names[mode]));
     }
-    assert_int_equal(bh_refusals_write(&f.core, true, &f.err), BH_OK);
+    assert_int_equal(bh_core_record_refusals(&f.core, true, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     BH_CHECK_EQ("of the dataset", count_records(&f, DATASET, "\"rule\":3004}", ACMES, READS), BH_NETWORK_MODES - 1);
     assert_int_equal(fixture_apply(&f, SITE(COPIERS, "")), BH_OK);
@@ -186,7 +189,7 @@ a_hidden_dataset_is_like_none(void **state)
     BH_CHECK_STR("none", of_none.msg, "mounts[0]: no dataset nothin that you may see");
     BH_CHECK_STR("hidden", of_hidden.msg, "mounts[0]: no dataset secret that you may see");
     BH_CHECK_STR("the same hint", of_hidden.hint, of_none.hint);
-    assert_int_equal(bh_refusals_write(&f.core, true, &f.err), BH_OK);
+    assert_int_equal(bh_core_record_refusals(&f.core, true, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     BH_CHECK_EQ("the same in his tenant's records", count_records(&f, "\"rule\":3001}", "\"tenant\":3,", "\"verb\":\"job.submit\"", NULL), 2);
     BH_CHECK_EQ("but its owner knows", count_records(&f, "\"obj\":{\"id\":2,\"type\":\"dataset\"}", "\"rule\":3002}", ACMES, "\"actor\":{\"id\":"), 1);

@@ -5,6 +5,7 @@
  * over HTTPS from an address, and a clock that tests move.  Tests only. */
 
 #include "api/api.h"
+#include "daemon/batch.h"
 #include "daemon/fixture_test.h"
 #include "daemon/unauthenticated.h"
 #include "accounts/accounts.h"

@@ -2,6 +2,7 @@
 #include "daemon/allowance.h"
 
 #include "base/time.h"
+#include "daemon/batch.h"
 #include "daemon/fixture_test.h"
 #include "daemon/token_retention.h"
 #include "policy/operations.h"

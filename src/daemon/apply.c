@@ -14,6 +14,7 @@
 #include "daemon/gpu_facts.h"
 #include "daemon/shred.h"
 #include "daemon/site_gpu.h"
+#include "daemon/step.h"
 #include "daemon/tokens.h"
 
 /* A fleet of 4096 nodes with 8 GPUs may change in every GPU. */

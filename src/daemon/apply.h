@@ -2,6 +2,7 @@
 #define BH_DAEMON_APPLY_H
 
 #include "daemon/core.h"
+#include "daemon/entry.h"
 
 /* Applying a site file: what it says against what is in force becomes a list of engine
  * events, tried as a whole on a copy of the engine before the first one is recorded.

@@ -2,6 +2,7 @@
 #define BH_DAEMON_COMMAND_H
 
 #include "daemon/core.h"
+#include "daemon/entry.h"
 
 /* Carry out one command of the API inside the core's batch: authorise, step, record.
  *

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "daemon/step.h"
 
 enum { PREFIX_MIN = 8 }; /* "GPU-3f2a" */
 

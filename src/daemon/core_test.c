@@ -2,6 +2,7 @@
  * and the same state after every kind of restart. */
 
 #include "daemon/abandoned_orders.h"
+#include "daemon/batch.h"
 #include "daemon/fixture_test.h"
 
 #include <inttypes.h>
@@ -9,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "daemon/orders.h"
+#include "daemon/record.h"
 #include "daemon/snapshot.h"
 
 static void

@@ -3,6 +3,7 @@
 
 /* The fixture's core over a store whose writes can be made to fail.  Tests only. */
 
+#include "daemon/batch.h"
 #include "daemon/keys_fixture_test.h"
 
 static struct {

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "daemon/gpu_facts.h"
+#include "daemon/step.h"
 #include "model/health.h"
 
 #define HOUR_NS 3600000000000ull

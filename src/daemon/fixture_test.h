@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/test.h"
 #include "base/yaml.h"
+#include "daemon/batch.h"
 #include "daemon/command.h"
 #include "daemon/core.h"
 #include "daemon/salts_test.h"

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "daemon/gpu_facts.h"
+#include "daemon/step.h"
 #include "model/driver.h"
 #include "model/unmanaged.h"
 #include "daemon/faults.h"

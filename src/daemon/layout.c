@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/command.h"
+#include "daemon/step.h"
 
 /* A change under way. */
 struct change {

@@ -11,6 +11,8 @@
 #include "daemon/access.h"
 #include "daemon/carried.h"
 #include "daemon/failures.h"
+#include "daemon/record.h"
+#include "daemon/step.h"
 #include "model/spec.h"
 #include "policy/egress.h"
 

@@ -19,14 +19,17 @@
 #include "daemon/abandoned_orders.h"
 #include "daemon/access.h"
 #include "daemon/allowance.h"
+#include "daemon/batch.h"
 #include "daemon/checks.h"
 #include "daemon/command.h"
 #include "daemon/links.h"
 #include "daemon/forecaster.h"
 #include "daemon/orders.h"
+#include "daemon/record.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
 #include "daemon/start.h"
+#include "daemon/step.h"
 #include "daemon/unauthenticated.h"
 #include "wire/message.h"
 
@@ -535,7 +538,7 @@ change_all(struct bh_owner_thread *owner, struct request *requests, uint32_t ref
         && (!run_commands(owner, requests, err) || !run_refusals(owner, refusals, err)))
         rc = err->rc;
     if (rc == BH_OK)
-        rc = bh_refusals_write(owner->core, false, err);
+        rc = bh_core_record_refusals(owner->core, false, err);
     if (rc == BH_OK)
         rc = bh_forecaster_update(owner->forecaster, err);
     if (rc == BH_OK)
@@ -748,7 +751,7 @@ bh_owner_halt(struct bh_owner_thread *owner)
 static bh_rc
 close_journal(struct bh_core *core, struct bh_err *err)
 {
-    bh_rc rc = bh_refusals_write(core, true, err);
+    bh_rc rc = bh_core_record_refusals(core, true, err);
 
     if (rc == BH_OK && core->journal.next_seq != core->snapshot_seq) {
         rc = bh_snapshot_write(core, err);

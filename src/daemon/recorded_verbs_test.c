@@ -6,6 +6,8 @@
 #include "daemon/accounts_fixture_test.h"
 
 #include "api/token.h"
+#include "daemon/batch.h"
+#include "daemon/record.h"
 #include "daemon/tokens.h"
 
 static const char deeds_site[] =
@@ -408,7 +410,7 @@ wrong_credentials_are_counted(void **state)
     verbs_show("bh_AAAAAAAAAAAA_of_no_token", 1);
     verbs_show("bs_nonsense", 1);
     SEND(&s, BH_GET, "/v1/jobs", .bearer = NULL); /* nothing was shown */
-    assert_int_equal(bh_refusals_write(&s.f.core, true, &s.f.err), BH_OK);
+    assert_int_equal(bh_core_record_refusals(&s.f.core, true, &s.f.err), BH_OK);
     assert_int_equal(bh_core_commit(&s.f.core, &s.f.err), BH_OK);
     check_strange("token", number, 2, 500);
     check_strange("token", bh_token_object(&s.f.core, alices_id).id, 2, 2);

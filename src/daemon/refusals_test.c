@@ -1,4 +1,6 @@
 /* Each refusal is in the log, alone or counted, whatever becomes of the batch. */
+#include "daemon/batch.h"
+#include "daemon/record.h"
 #include "daemon/refusals.h"
 
 #include "daemon/fixture_test.h"
@@ -70,7 +72,7 @@ refusals_refuse(void)
 static void
 write_all(void)
 {
-    assert_int_equal(bh_refusals_write(&f.core, true, &f.err), BH_OK);
+    assert_int_equal(bh_core_record_refusals(&f.core, true, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
 }
 
@@ -106,7 +108,7 @@ the_window_ends(void **state)
     f.config.refusal_window = 1;
     assert_int_equal(refusals_refuse(), BH_DENIED);
     assert_int_equal(refusals_refuse(), BH_DENIED);
-    assert_int_equal(bh_refusals_write(&f.core, false, &f.err), BH_OK);
+    assert_int_equal(bh_core_record_refusals(&f.core, false, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     check_sum("denied", 2, 2);
 }
@@ -176,7 +178,7 @@ an_aborted_batch_loses_none(void **state)
     assert_int_equal(refusals_refuse(), BH_DENIED);
     assert_int_equal(refusals_refuse(), BH_DENIED);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-    assert_int_equal(bh_refusals_write(&f.core, true, &f.err), BH_OK);
+    assert_int_equal(bh_core_record_refusals(&f.core, true, &f.err), BH_OK);
     assert_true(bh_core_abort(&f.core)); /* with it the counted one */
     write_all();
     check_sum("denied", 2, 2);

@@ -13,6 +13,7 @@
 #include "base/slice.h"
 #include "daemon/command.h"
 #include "daemon/names.h"
+#include "daemon/record.h"
 #include "daemon/snapshot.h"
 
 enum { AT_ONCE = 64 * BH_TILE_WIDTH };

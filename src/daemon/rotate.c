@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "daemon/batch.h"
 #include "daemon/command.h"
+#include "daemon/record.h"
 
 /* Recorded before it happens, in the same transaction. */
 static bh_rc

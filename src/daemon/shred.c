@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/time.h"
 #include "daemon/command.h"
+#include "daemon/record.h"
 
 enum { TOKEN_BYTES = 8, TOKEN_TEXT = 2 * TOKEN_BYTES + 1, META_KEY = 32,
        TEXT_BYTES_MAX = 8 << 20 };

@@ -6,9 +6,11 @@
 #include "daemon/apply.h"
 #include "daemon/command.h"
 #include "daemon/grants.h"
+#include "daemon/record.h"
 #include "daemon/removals.h"
 #include "daemon/revisions.h"
 #include "daemon/site_warnings.h"
+#include "daemon/step.h"
 
 enum { REMOVALS_BYTES_MAX = 256 << 10,
        NOTE_LINE_MAX = 1000,       /* bytes of a line in the record; longer ones are cut */

@@ -1,3 +1,4 @@
+#include "daemon/batch.h"
 #include "daemon/site_apply.h"
 
 #include "api/revision.h"

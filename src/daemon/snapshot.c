@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "daemon/abandoned_orders.h"
+#include "daemon/record.h"
 
 enum { SNAPSHOT_BYTES_MAX = 1 << 30 };
 

@@ -4,9 +4,11 @@
 
 #include "base/log.h"
 #include "daemon/abandoned_orders.h"
+#include "daemon/batch.h"
 #include "daemon/inventory.h"
 #include "daemon/names.h"
 #include "daemon/orders.h"
+#include "daemon/record.h"
 #include "daemon/stream_record.h"
 
 static bh_rc

@@ -9,6 +9,8 @@
 #include "daemon/access.h"
 #include "daemon/allowance.h"
 #include "daemon/command.h"
+#include "daemon/record.h"
+#include "daemon/step.h"
 #include "daemon/texts.h"
 
 static bh_rc

@@ -11,6 +11,7 @@
 #include "daemon/allowance.h"
 #include "daemon/command.h"
 #include "daemon/grants.h"
+#include "daemon/record.h"
 #include "daemon/token_retention.h"
 
 enum { FACTS_BYTES_MAX = 2048 }; /* the API takes 1000 bytes of scopes */

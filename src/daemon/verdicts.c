@@ -2,6 +2,8 @@
 
 #include "base/log.h"
 #include "daemon/checks.h"
+#include "daemon/record.h"
+#include "daemon/step.h"
 
 bh_rc
 bh_verdicts_record(struct bh_core *core, bh_node_id node, const struct bh_msg_verdict *verdict,

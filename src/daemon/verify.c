@@ -7,6 +7,7 @@
 #include "daemon/allowance.h"
 #include "daemon/command.h"
 #include "daemon/job_owner.h"
+#include "daemon/record.h"
 #include "policy/operations.h"
 
 /* A try that was not answered by then counts no more: its node is gone, or forgot it. */

@@ -1,4 +1,6 @@
 /* Who asks for a try that is under way shares it; nobody fills a node's queue. */
+#include "daemon/batch.h"
+#include "daemon/step.h"
 #include "daemon/verdicts.h"
 #include "daemon/verify.h"
 

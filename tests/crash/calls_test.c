@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "daemon/inventory.h"
+#include "daemon/record.h"
 #include "tests/crash/disk.h"
 
 enum { CALLS_MAX = 400, IMAGES = 2 };

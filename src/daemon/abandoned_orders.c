@@ -5,8 +5,8 @@
 #include "daemon/record.h"
 
 static bh_rc
-abandoned_orders_put(struct bh_core *core, struct bh_record_object about, uint64_t order,
-                     bh_rc why, struct bh_err *err)
+abandoned_orders_put(struct bh_core *core, struct bh_record_object about, uint64_t order, bh_rc why,
+                     struct bh_err *err)
 {
     const struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                                     .dec = { .allow = true },
@@ -19,7 +19,8 @@ abandoned_orders_put(struct bh_core *core, struct bh_record_object about, uint64
 }
 
 bh_rc
-bh_abandoned_orders_withhold(struct bh_core *core, const struct bh_effect *effect, struct bh_err *err)
+bh_abandoned_orders_withhold(struct bh_core *core, const struct bh_effect *effect,
+                             struct bh_err *err)
 {
     const struct bh_record_object lease = { "lease", effect->lease.v };
 
@@ -81,8 +82,8 @@ bh_abandoned_orders_record(struct bh_core *core, uint64_t before_ns, struct bh_e
 
 bh_rc
 bh_abandoned_orders_record_unsent(struct bh_core *core, uint64_t before_seq,
-                         bool (*is_sent)(const void *self, uint64_t order), const void *self,
-                         struct bh_err *err)
+                                  bool (*is_sent)(const void *self, uint64_t order),
+                                  const void *self, struct bh_err *err)
 {
     const struct meant meant = { .before_ns = UINT64_MAX,
                                  .before_number = before_seq << BH_ORDER_BITS,

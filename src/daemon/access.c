@@ -78,7 +78,8 @@ site_has_any(const struct bh_core *core)
 }
 
 static uint32_t
-access_owner_of(const struct bh_core *core, const struct bh_dataset *dataset, bh_tenant_id otherwise)
+access_owner_of(const struct bh_core *core, const struct bh_dataset *dataset,
+                bh_tenant_id otherwise)
 {
     uint32_t id = dataset ? bh_catalog_find(core->catalog, BH_NAME_TENANT, dataset->text->tenant)
                           : 0;
@@ -131,8 +132,8 @@ entry_of(const struct bh_core *core, const struct judging *j, uint32_t mount,
 }
 
 static struct bh_entry
-denial_of(const struct bh_core *core, const struct judging *j,
-          const struct bh_data_denial *denial, bh_tenant_id tenant)
+denial_of(const struct bh_core *core, const struct judging *j, const struct bh_data_denial *denial,
+          bh_tenant_id tenant)
 {
     uint32_t mount = denial->where == BH_DATA_IN_MOUNT ? denial->mount : UINT32_MAX;
     struct bh_entry entry = entry_of(core, j, mount, denial->dataset, tenant);
@@ -441,7 +442,8 @@ bh_access_readers(struct bh_core *core, const char *dataset)
 }
 
 static bh_rc
-access_check_job(struct access_scan *access_scan, const struct bh_job_view *view, struct bh_err *err)
+access_check_job(struct access_scan *access_scan, const struct bh_job_view *view,
+                 struct bh_err *err)
 {
     const struct bh_job_spec *spec;
     struct bh_data_denial denial;

@@ -4,16 +4,8 @@
 #include "daemon/core.h"
 #include "daemon/entry.h"
 
-/* Carry out one command of the API inside the core's batch: authorise, step, record.
- *
- * `ret_answer` may be given to the caller only after the batch is committed.  A denial
- * and a refusal are recorded as well.  BH_IO and BH_FULL mean that the batch must be
- * aborted; everything else leaves it whole. */
-BH_MUST_USE bh_rc bh_command_run(struct bh_core *core, const struct bh_command *command,
-                                 struct bh_arena *arena, struct bh_answer *ret_answer,
-                                 struct bh_err *err);
+/* What the files of single commands share: who may, and what is recorded of who may not. */
 
-/* Parts that the files of single commands share. */
 struct bh_entry bh_command_entry(const struct bh_caller *caller, enum bh_operation op,
                                  bh_tenant_id tenant, struct bh_verdict verdict);
 /* Whether the caller may do what he asks: the record says so, whatever comes of it afterwards. */
@@ -32,6 +24,11 @@ bh_rc bh_command_refusal(struct bh_core *core, const struct bh_entry *entry, bh_
 /* Put the engine's reason in words, with what to do next as the hint. */
 void bh_command_explain(const struct bh_core *core, bh_rc rc, const struct bh_reason *reason,
                         struct bh_err *err);
+
+/* Record that the command failed as `err` says, which no record has yet: every attempt of a known
+ * principal is in the log, also one that failed early.  Returns err->rc. */
+BH_MUST_USE bh_rc bh_command_record_failure(struct bh_core *core, const struct bh_command *command,
+                                            struct bh_err *err);
 
 /* A request that was turned away, or as many equal ones in a row. */
 struct bh_counted_refusal {

@@ -3,6 +3,7 @@
 
 #include "daemon/abandoned_orders.h"
 #include "daemon/batch.h"
+#include "daemon/dispatch.h"
 #include "daemon/fixture_test.h"
 
 #include <inttypes.h>
@@ -330,7 +331,7 @@ test_a_key_repeated_in_one_batch_is_one_job(void **unused)
     command.caller = caller_named(&f, "alice");
     command.caller.idempotency_key = "k-2";
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
+        assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
         BH_CHECK_EQ("repeated", f.answer.replayed != NULL, i == 1);
     }
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
@@ -408,7 +409,7 @@ test_a_failed_commit_leaves_nothing(void **unused)
     f.core.store.ops = &ops;
     commits_to_fail = 1;
     release.caller = caller_named(&f, "root");
-    assert_int_equal(bh_command_run(&f.core, &release, f.arena, &f.answer, &f.err), BH_OK);
+    assert_int_equal(bh_dispatch_run(&f.core, &release, f.arena, &f.answer, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_FULL);
     assert_true(bh_core_abort(&f.core));
     digest_of(&f, after);

@@ -4,6 +4,7 @@
 /* The fixture's core over a store whose writes can be made to fail.  Tests only. */
 
 #include "daemon/batch.h"
+#include "daemon/dispatch.h"
 #include "daemon/keys_fixture_test.h"
 
 static struct {
@@ -97,7 +98,7 @@ open_failing(struct fixture *f)
 static inline bh_rc
 failing_attempt(struct fixture *f, struct bh_command *command)
 {
-    bh_rc rc = bh_command_run(&f->core, command, f->arena, &f->answer, &f->err);
+    bh_rc rc = bh_dispatch_run(&f->core, command, f->arena, &f->answer, &f->err);
 
     if (!bh_core_is_fatal(rc) && bh_core_commit(&f->core, &f->err) != BH_OK)
         rc = BH_IO;

@@ -15,6 +15,7 @@
 #include "daemon/batch.h"
 #include "daemon/command.h"
 #include "daemon/core.h"
+#include "daemon/dispatch.h"
 #include "daemon/salts_test.h"
 #include "signer/signer.h"
 #include "store/sqlite.h"
@@ -171,7 +172,7 @@ caller_named(struct fixture *f, const char *name)
 static inline bh_rc
 fixture_run(struct fixture *f, struct bh_command *command)
 {
-    bh_rc rc = bh_command_run(&f->core, command, f->arena, &f->answer, &f->err);
+    bh_rc rc = bh_dispatch_run(&f->core, command, f->arena, &f->answer, &f->err);
 
     if (!bh_core_is_fatal(rc))
         assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);

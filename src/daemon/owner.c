@@ -22,6 +22,7 @@
 #include "daemon/batch.h"
 #include "daemon/checks.h"
 #include "daemon/command.h"
+#include "daemon/dispatch.h"
 #include "daemon/links.h"
 #include "daemon/forecaster.h"
 #include "daemon/orders.h"
@@ -420,7 +421,7 @@ run_commands(struct bh_owner_thread *owner, struct request *request, struct bh_e
         request->rc = bh_allowance_check_disk(owner->core, request->command, request->err);
         if (request->rc != BH_OK)
             continue;
-        request->rc = bh_command_run(owner->core, request->command, request->arena, request->answer,
+        request->rc = bh_dispatch_run(owner->core, request->command, request->arena, request->answer,
                                   request->err);
         if (bh_core_is_fatal(request->rc)) {
             *ret_why = *request->err;

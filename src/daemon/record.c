@@ -23,7 +23,7 @@ record_counted(struct bh_core *core, const struct bh_entry *entry, bh_rc res, ui
 
 bh_rc
 bh_core_record_times(struct bh_core *core, const struct bh_entry *entry, bh_rc res, uint64_t times,
-                   struct bh_err *err)
+                     struct bh_err *err)
 {
     struct bh_entry recorded = *entry;
     uint64_t left;

@@ -70,7 +70,8 @@ counts_for(const struct bh_refusal_group *group, const struct bh_refusal_group *
 
 /* Its place among so many, or a free one; NULL: there is none. */
 static struct bh_refusal_group *
-refusals_find(struct bh_refusal_group *groups, uint32_t count, const struct bh_refusal_group *wanted)
+refusals_find(struct bh_refusal_group *groups, uint32_t count,
+              const struct bh_refusal_group *wanted)
 {
     struct bh_refusal_group *free_one = NULL;
 
@@ -106,7 +107,8 @@ refusals_group_of_unknown(struct bh_refusal_group *unknown, struct bh_refusal_gr
 
 /* The last place is for all that finds no other, and of no token. */
 static struct bh_refusal_group *
-refusals_group_of_unauthenticated(struct bh_refusal_group *unauthenticated, struct bh_refusal_group *wanted)
+refusals_group_of_unauthenticated(struct bh_refusal_group *unauthenticated,
+                                  struct bh_refusal_group *wanted)
 {
     struct bh_refusal_group *place = NULL;
 

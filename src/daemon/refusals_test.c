@@ -1,5 +1,6 @@
 /* Each refusal is in the log, alone or counted, whatever becomes of the batch. */
 #include "daemon/batch.h"
+#include "daemon/dispatch.h"
 #include "daemon/record.h"
 #include "daemon/refusals.h"
 
@@ -66,7 +67,7 @@ refusals_refuse(void)
     struct bh_command command = { .op = BH_OP_CORDON, .caller = caller_named(&f, "alice"),
                                   .cordon = &request };
 
-    return bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err);
+    return bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err);
 }
 
 static void

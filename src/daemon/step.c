@@ -36,8 +36,8 @@ step_accept_order(struct bh_core *core, const struct bh_effect *effect, struct b
 
 /* Rows of the jobs that changed, and the node's effects into the batch. */
 static bh_rc
-step_collect_effects(struct bh_core *core, const struct bh_entry *entry, const struct bh_event *event,
-             struct bh_err *err)
+step_collect_effects(struct bh_core *core, const struct bh_entry *entry,
+                     const struct bh_event *event, struct bh_err *err)
 {
     if (event->kind == BH_EV_SUBMIT) {
         bh_rc rc = bh_rows_add(core, event, entry->submitter, entry->job_name, err);
@@ -99,7 +99,7 @@ step_order_letters(const struct bh_core *core, char ret_letters[BH_EFFECTS_MAX +
 /* What became of jobs by this step, from effect *cursor on, as far as there is room. */
 static void
 step_put_states(const struct bh_core *core, const struct bh_event *event, uint32_t *cursor,
-           struct bh_buf *list)
+                struct bh_buf *list)
 {
     bh_buf_putc(list, '[');
     for (; *cursor < core->step.effect_count; ++*cursor) {
@@ -127,7 +127,7 @@ step_set_recorded_by(struct bh_core *core, uint32_t first, uint32_t last)
 /* Those that found no room. */
 static bh_rc
 step_record_states(struct bh_core *core, const struct bh_event *event, uint32_t cursor,
-              struct bh_err *err)
+                   struct bh_err *err)
 {
     static const struct bh_entry entry = { .dec = { .allow = true }, .phase = BH_PHASE_EVENT,
                                            .verb = BH_RECORD_JOB_STATES };

@@ -4,7 +4,7 @@
 #include "api/owner.h"
 #include "daemon/core.h"
 
-/* JOB_VERIFY, NODE_VERIFY, as bh_command_run: the wish is a record, the nodes are asked after
+/* JOB_VERIFY, NODE_VERIFY, as bh_dispatch_run: the wish is a record, the nodes are asked after
  * the commit, and what each says is another (isolation.verdict, with the same request id).  Who
  * asks for what is being tried already gets the verdict of that try.  A node tries one after the
  * other: so that administrators never wait for long, others' tries that are under way are bounded,

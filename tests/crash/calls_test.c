@@ -53,7 +53,7 @@ issue_token(void)
     struct bh_command command = { .op = BH_OP_TOKEN_CREATE, .token = &request,
                                   .caller = caller_named(&f, "alice") };
 
-    return bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err);
+    return bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err);
 }
 
 static bh_rc
@@ -61,7 +61,7 @@ delete_tenant(void)
 {
     struct bh_command command = apply_command(&f, site_yaml);
 
-    return bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err);
+    return bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err);
 }
 
 static bh_rc
@@ -69,7 +69,7 @@ submit_job(void)
 {
     struct bh_command command = submit_command(&f, alice_small);
 
-    return bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err);
+    return bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err);
 }
 
 static const struct {

@@ -108,7 +108,7 @@ make_token(void)
                                   .caller = caller_named(&f, "alice") };
 
     tokens_made++;
-    assert_int_equal(bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
+    assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
 }
 
 /* One batch of a few records, as workers would have queued them. */

@@ -12,7 +12,7 @@
  * directory that workers read.
  *
  * A name that is new is bound to the log (audit/binding.h) by the next record of the
- * transaction, which core sees to (daemon/names.h); its row is put with that record.
+ * transaction (daemon/append.h, daemon/names.h); its row is put with that record.
  *
  * The owner changes names inside its transaction; after the commit it publishes a new
  * directory, which lives until the last reader has given it back. */

@@ -16,13 +16,13 @@
 #include "daemon/same_spec.h"
 #include "daemon/tally.h"
 
-/* The heart of the daemon: engine, journal, names and query tables, changed together.
+/* What the owner thread owns: engine, journal, names and query tables, changed together.
  *
- * Everything here belongs to the owner thread.  Changes are made inside a batch:
- * bh_core_step and bh_core_record open a transaction when the first one comes,
- * bh_core_commit makes all durable at once, and only then may effects be released
- * (bh_core_effects) and answers given.  When anything in a batch fails, bh_core_abort
- * throws the whole batch away and rebuilds the state from snapshot and journal. */
+ * Changes are made inside a batch (daemon/batch.h): the first bh_core_step (daemon/step.h) or
+ * bh_core_record (daemon/record.h) opens a transaction, bh_core_commit makes all durable at once,
+ * and only then may effects be released (bh_core_effects) and answers given.  When anything in a
+ * batch fails, bh_core_abort throws the whole batch away and rebuilds the state from snapshot and
+ * journal. */
 
 enum { BH_CORE_EFFECTS_MAX = 65536, BH_CORE_CHANGES_MAX = 8192 };
 

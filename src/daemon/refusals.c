@@ -5,7 +5,7 @@
 
 #include "daemon/entry.h"
 
-/* Credentials that are nobody's (daemon/unproven.h). */
+/* Credentials that are nobody's (daemon/unauthenticated.h). */
 static bool
 refusals_is_unauthenticated(const struct bh_refusal_group *group)
 {

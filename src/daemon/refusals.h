@@ -15,7 +15,7 @@
  * Strangers have places of their own, so that they crowd out nobody who is known, and a last place
  * for all of them who find no other: none is a record of its own but for the first.  Of Unix users
  * that are nobody's each is one kind whatever it asks for, and a user may have many numbers.  Of
- * credentials that are nobody's (daemon/unproven.h) a kind is the token that they name. */
+ * credentials that are nobody's (daemon/unauthenticated.h) a kind is the token they name. */
 struct bh_entry;
 
 enum {

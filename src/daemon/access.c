@@ -6,7 +6,8 @@
 
 #include "base/assert.h"
 #include "base/json.h"
-#include "daemon/command.h"
+#include "daemon/core.h"
+#include "daemon/record.h"
 
 enum { SCRATCH_MAX = 16 << 20 };
 
@@ -25,31 +26,34 @@ struct bh_refused_job {
 void
 bh_access_open(struct bh_core *core)
 {
-    core->access = (struct bh_access){ .scratch = bh_arena_new(SCRATCH_MAX) };
+    core->access = calloc(1, sizeof *core->access);
+    BH_ASSERT(core->access);
+    core->access->scratch = bh_arena_new(SCRATCH_MAX);
 }
 
 void
 bh_access_close(struct bh_core *core)
 {
-    bh_arena_free(core->access.scratch);
-    free(core->access.reported);
+    bh_arena_free(core->access->scratch);
+    free(core->access->reported);
+    free(core->access);
 }
 
 void
 bh_access_committed(struct bh_core *core)
 {
-    core->access.fresh = NULL;
-    core->access.refused = NULL;
-    if (core->access.site_changed)
-        core->access.check_ns = 0; /* the directory that is in force only now */
-    core->access.site_changed = false;
+    core->access->fresh = NULL;
+    core->access->refused = NULL;
+    if (core->access->site_changed)
+        core->access->check_ns = 0; /* the directory that is in force only now */
+    core->access->site_changed = false;
 }
 
 void
 bh_access_aborted(struct bh_core *core)
 {
-    core->access.site_changed = true;
-    core->access.reported_count = 0;
+    core->access->site_changed = true;
+    core->access->reported_count = 0;
     bh_access_committed(core);
 }
 
@@ -74,7 +78,8 @@ site_has_any(const struct bh_core *core)
 }
 
 static uint32_t
-access_owner_of(const struct bh_core *core, const struct bh_dataset *dataset, bh_tenant_id otherwise)
+access_owner_of(const struct bh_core *core, const struct bh_dataset *dataset,
+                bh_tenant_id otherwise)
 {
     uint32_t id = dataset ? bh_catalog_find(core->catalog, BH_NAME_TENANT, dataset->text->tenant)
                           : 0;
@@ -127,8 +132,8 @@ entry_of(const struct bh_core *core, const struct judging *j, uint32_t mount,
 }
 
 static struct bh_entry
-denial_of(const struct bh_core *core, const struct judging *j,
-          const struct bh_data_denial *denial, bh_tenant_id tenant)
+denial_of(const struct bh_core *core, const struct judging *j, const struct bh_data_denial *denial,
+          bh_tenant_id tenant)
 {
     uint32_t mount = denial->where == BH_DATA_IN_MOUNT ? denial->mount : UINT32_MAX;
     struct bh_entry entry = entry_of(core, j, mount, denial->dataset, tenant);
@@ -142,14 +147,14 @@ access_refuse(struct bh_core *core, bh_job_id job, uint32_t rule)
 {
     struct bh_refused_job *refused;
 
-    for (refused = core->access.refused; refused; refused = refused->next)
+    for (refused = core->access->refused; refused; refused = refused->next)
         if (bh_same(refused->job, job))
             return true;
     refused = bh_arena_alloc(core->arena, sizeof *refused);
     if (!refused)
         return false;
-    *refused = (struct bh_refused_job){ core->access.refused, job, rule };
-    core->access.refused = refused;
+    *refused = (struct bh_refused_job){ core->access->refused, job, rule };
+    core->access->refused = refused;
     return true;
 }
 
@@ -157,16 +162,15 @@ access_refuse(struct bh_core *core, bh_job_id job, uint32_t rule)
 
 /* Of job.submit, in the job's tenant, and where there is one of the dataset, in its own. */
 static bh_rc
-record_denial(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
+record_denial(struct bh_core *core, const struct bh_entry *submission,
               const struct bh_entry *dataset, bool hidden)
 {
     const struct bh_data_verdict unknown = { .reason = BH_DATA_UNKNOWN };
-    struct bh_entry job = bh_command_entry(&command->caller, command->op, tenant,
-                                           (struct bh_verdict){ false, dataset->dec.rule });
-    struct bh_entry beside = *dataset;
+    struct bh_entry job = *submission, beside = *dataset;
     struct bh_err err;
     bh_rc rc;
 
+    job.dec = (struct bh_record_decision){ false, dataset->dec.rule };
     if (hidden) /* the number would say that there is one */
         job.dec.rule = bh_data_rule_number(&unknown);
     job.phase = BH_PHASE_EVENT;
@@ -180,20 +184,20 @@ record_denial(struct bh_core *core, const struct bh_command *command, bh_tenant_
 
 /* Whether the caller may not know of the dataset but by a grant. */
 static bool
-is_hidden(struct bh_core *core, const struct bh_command *command,
+is_hidden(const struct bh_core *core, const struct judging *j, const struct bh_caller *caller,
           const struct bh_data_denial *denial)
 {
     bh_tenant_id owner = { access_owner_of(core, denial->dataset, (bh_tenant_id){ 0 }) };
 
     return !denial->named
-           && !bh_command_holds(core, command, "dataset.view", owner).allow;
+           && !bh_authz_check(j->dir, &caller->subject, "dataset.view", owner).allow;
 }
 
 bh_rc
-bh_access_submit(struct bh_core *core, const struct bh_command *command, bh_tenant_id tenant,
-                 struct bh_err *err)
+bh_access_submit(struct bh_core *core, const struct bh_command *command,
+                 const struct bh_entry *submission, struct bh_err *err)
 {
-    const struct bh_job_view view = { .tenant = tenant,
+    const struct bh_job_view view = { .tenant = { submission->tenant },
                                       .principal = command->caller.subject.principal };
     struct bh_data_denial denial;
     struct bh_entry entry = { .verb = "" };
@@ -204,9 +208,9 @@ bh_access_submit(struct bh_core *core, const struct bh_command *command, bh_tena
     j = judging_of(core, bh_catalog_get(core->catalog), &view, command->spec);
     j.request.node = NULL; /* nobody knows yet */
     if (!bh_datasets_allow(&j.dir->datasets, j.spec, &j.request, &denial)) {
-        hidden = is_hidden(core, command, &denial);
+        hidden = is_hidden(core, &j, &command->caller, &denial);
         rc = bh_datasets_explain(j.spec, &j.request, &denial, hidden, err);
-        entry = denial_of(core, &j, &denial, tenant);
+        entry = denial_of(core, &j, &denial, view.tenant);
         if (!denial.dataset)
             entry.obj.id = 0; /* that there was one is no business of theirs */
     } else if (command->image_away) { /* the same for who asks, here and in the log */
@@ -214,7 +218,7 @@ bh_access_submit(struct bh_core *core, const struct bh_command *command, bh_tena
         rc = bh_datasets_refuse_image(j.spec, err);
     }
     bh_catalog_put(core->catalog, j.dir);
-    if (rc == BH_OK || record_denial(core, command, tenant, &entry, hidden) == BH_OK)
+    if (rc == BH_OK || record_denial(core, submission, &entry, hidden) == BH_OK)
         return rc;
     return bh_err_set(err, BH_IO, "the denial could not be recorded");
 }
@@ -226,9 +230,9 @@ bh_access_expect(struct bh_core *core, const uint8_t digest[32], const struct bh
 
     if (!fresh)
         return; /* it is then found nowhere, and its start refused */
-    *fresh = (struct bh_batch_spec){ .next = core->access.fresh, .spec = spec };
+    *fresh = (struct bh_batch_spec){ .next = core->access->fresh, .spec = spec };
     memcpy(fresh->digest, digest, sizeof fresh->digest);
-    core->access.fresh = fresh;
+    core->access->fresh = fresh;
 }
 
 /* ---- starts ---- */
@@ -242,18 +246,18 @@ find_spec(struct bh_core *core, const uint8_t digest[32], const struct bh_job_sp
     const char *text;
     bh_rc rc;
 
-    for (const struct bh_batch_spec *fresh = core->access.fresh; fresh; fresh = fresh->next)
+    for (const struct bh_batch_spec *fresh = core->access->fresh; fresh; fresh = fresh->next)
         if (memcmp(fresh->digest, digest, sizeof fresh->digest) == 0) {
             *ret_spec = fresh->spec;
             return BH_OK;
         }
-    bh_arena_reset(core->access.scratch);
+    bh_arena_reset(core->access->scratch);
     memcpy(key.bytes, digest, sizeof key.bytes);
-    spec = bh_arena_alloc(core->access.scratch, sizeof *spec);
+    spec = bh_arena_alloc(core->access->scratch, sizeof *spec);
     BH_ASSERT(spec); /* it is empty */
-    rc = bh_keys_get_text(core->ring.keys, &key, core->access.scratch, &text, err);
+    rc = bh_keys_get_text(core->ring.keys, &key, core->access->scratch, &text, err);
     if (rc == BH_OK)
-        rc = bh_json_decode(text, strlen(text), &bh_job_spec_fields, spec, core->access.scratch,
+        rc = bh_json_decode(text, strlen(text), &bh_job_spec_fields, spec, core->access->scratch,
                             err);
     if (rc == BH_OK)
         *ret_spec = spec;
@@ -315,7 +319,7 @@ bh_access_start(struct bh_core *core, const struct bh_effect *effect, bool *ret_
     rc = find_spec(core, view.spec, &spec, err);
     if (rc != BH_OK) { /* what it mounts cannot be known: a damaged text must not stop the site */
         *ret_allowed = false;
-        return bh_command_fatal(rc) || !access_refuse(core, view.job, 0)
+        return bh_core_is_fatal(rc) || !access_refuse(core, view.job, 0)
                    ? bh_err_wrap(err, "what job %" PRIu64 " mounts", view.job.v) : BH_OK;
     }
     j = judging_of(core, bh_catalog_get(core->catalog), &view, spec);
@@ -350,31 +354,29 @@ bh_access_retry(struct bh_core *core, const struct bh_effect *effect,
     return rc;
 }
 
-bh_rc
-bh_access_end_refused(struct bh_core *core, struct bh_err *err)
+bool
+bh_access_next_refused(struct bh_core *core, struct bh_entry *ret_entry,
+                       struct bh_event *ret_event)
 {
-    bh_rc rc = BH_OK;
+    struct bh_job_view view;
 
-    while (rc == BH_OK && core->access.refused) {
-        struct bh_refused_job *refused = core->access.refused;
-        struct bh_event event = { .kind = BH_EV_CANCEL,
-                                  .u.job = { refused->job, BH_END_DATASET } };
-        struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
-                                  .dec = { false, refused->rule },
-                                  .phase = BH_PHASE_EVENT,
-                                  .verb = "job.refuse",
-                                  .obj = { "job", refused->job.v } };
-        struct bh_job_view view;
+    while (core->access->refused) {
+        const struct bh_refused_job *refused = core->access->refused;
 
-        core->access.refused = refused->next;
+        core->access->refused = refused->next;
         if (!bh_view_job(core->state.engine, refused->job, &view))
             continue;
-        entry.tenant = view.tenant.v;
-        rc = bh_core_step(core, &entry, &event, err);
-        if (rc == BH_CONFLICT || rc == BH_NOT_FOUND)
-            rc = BH_OK; /* it has ended meanwhile */
+        *ret_entry = (struct bh_entry){ .actor = { .via = BH_VIA_SYSTEM },
+                                        .dec = { false, refused->rule },
+                                        .phase = BH_PHASE_EVENT,
+                                        .tenant = view.tenant.v,
+                                        .verb = "job.refuse",
+                                        .obj = { "job", refused->job.v } };
+        *ret_event = (struct bh_event){ .kind = BH_EV_CANCEL,
+                                        .u.job = { refused->job, BH_END_DATASET } };
+        return true;
     }
-    return rc;
+    return false;
 }
 
 /* ---- running jobs ---- */
@@ -390,8 +392,8 @@ struct access_scan {
 static bool
 access_is_reported(const struct bh_core *core, bh_job_id job)
 {
-    for (uint32_t i = 0; i < core->access.reported_count; i++)
-        if (core->access.reported[i] == job.v)
+    for (uint32_t i = 0; i < core->access->reported_count; i++)
+        if (core->access->reported[i] == job.v)
             return true;
     return false;
 }
@@ -440,7 +442,8 @@ bh_access_readers(struct bh_core *core, const char *dataset)
 }
 
 static bh_rc
-access_check_job(struct access_scan *access_scan, const struct bh_job_view *view, struct bh_err *err)
+access_check_job(struct access_scan *access_scan, const struct bh_job_view *view,
+                 struct bh_err *err)
 {
     const struct bh_job_spec *spec;
     struct bh_data_denial denial;
@@ -448,7 +451,7 @@ access_check_job(struct access_scan *access_scan, const struct bh_job_view *view
     bh_rc rc = find_spec(access_scan->core, view->spec, &spec, err);
 
     if (rc != BH_OK)
-        return bh_command_fatal(rc) ? rc : BH_OK; /* it runs; its next start is refused */
+        return bh_core_is_fatal(rc) ? rc : BH_OK; /* it runs; its next start is refused */
     j = judging_of(access_scan->core, access_scan->dir, view, spec);
     if (bh_datasets_allow(&access_scan->dir->datasets, spec, &j.request, &denial))
         return BH_OK;
@@ -488,17 +491,17 @@ bh_access_check(struct bh_core *core, struct bh_err *err)
     uint32_t cursor = 0;
     bh_rc rc = BH_OK;
 
-    if (now_ns < core->access.check_ns || !site_has_any(core))
+    if (now_ns < core->access->check_ns || !site_has_any(core))
         return BH_OK;
     access_scan.dir = bh_catalog_get(core->catalog);
     while (rc == BH_OK && bh_view_next_job(core->state.engine, &cursor, &view))
         if (is_running(&view))
             rc = access_check_job(&access_scan, &view, err);
-    core->access.check_ns = next_end_ns(&access_scan.dir->datasets, now_ns);
+    core->access->check_ns = next_end_ns(&access_scan.dir->datasets, now_ns);
     bh_catalog_put(core->catalog, access_scan.dir);
-    free(core->access.reported);
-    core->access.reported = access_scan.reported;
-    core->access.reported_count = access_scan.count;
-    core->access.reported_capacity = access_scan.capacity;
+    free(core->access->reported);
+    core->access->reported = access_scan.reported;
+    core->access->reported_count = access_scan.count;
+    core->access->reported_capacity = access_scan.capacity;
     return rc;
 }

@@ -8,7 +8,8 @@
 
 struct bh_core;
 struct bh_command;
-struct bh_order_message;
+struct bh_entry;
+struct bh_event;
 
 /* Datasets at the owner: jobs are held against their grants (policy/datasets.h) when they are
  * submitted, at every start and, while they run, when grants end or the site file changes.  Each
@@ -30,9 +31,9 @@ void bh_access_open(struct bh_core *core);
 void bh_access_close(struct bh_core *core);
 
 /* A submission: BH_OK, or as bh_datasets_explain has it, recorded as a denial of the dataset and of
- * job.submit. */
+ * job.submit, with who asks and for which tenant as in `submission`. */
 BH_MUST_USE bh_rc bh_access_submit(struct bh_core *core, const struct bh_command *command,
-                                   bh_tenant_id tenant, struct bh_err *err);
+                                   const struct bh_entry *submission, struct bh_err *err);
 
 /* The specification of a job that this batch submits, before the engine is told: readers of the
  * store do not see it yet.  It lives until the commit. */
@@ -59,8 +60,10 @@ BH_MUST_USE bh_rc bh_access_check(struct bh_core *core, struct bh_err *err);
 /* How many running jobs mount the dataset of that name. */
 uint32_t bh_access_readers(struct bh_core *core, const char *dataset);
 
-/* Part of every commit, before it: end the jobs that were refused. */
-BH_MUST_USE bh_rc bh_access_end_refused(struct bh_core *core, struct bh_err *err);
+/* Part of every commit, before it: the next job that was refused, how it ends and what is recorded of
+ * that; false: there is none left. */
+bool bh_access_next_refused(struct bh_core *core, struct bh_entry *ret_entry,
+                            struct bh_event *ret_event);
 
 /* Part of every commit, after it: what was of the batch is forgotten.  And of every abort: so are
  * records that it took back. */

@@ -1,10 +1,14 @@
 /* Datasets at the owner: what a submission, a start and the end of a grant lead to, and what the
  * records say of it. */
 
+#include "daemon/access.h"
+#include "daemon/batch.h"
 #include "daemon/gpu_fixture_test.h"
 
 #include "base/num.h"
 #include "daemon/orders.h"
+#include "daemon/record.h"
+#include "daemon/step.h"
 
 /* alice's jobs run in acme/vision, bob's in other; imagenet is acme's, out the site's other's. */
 #define SITE(vision_grant, more)                                                         \
@@ -162,7 +166,7 @@ a_network_is_a_place_to_copy_to(void **state)
         BH_CHECK_STR("why", f.err.msg, "mounts[0]: imagenet: grants[0] gives mount, read, and no grant copy");
         BH_CHECK("names it", strstr(f.err.hint, bh_network_mode_names[mode]));
     }
-    assert_int_equal(bh_refusals_write(&f.core, true, &f.err), BH_OK);
+    assert_int_equal(bh_core_record_refusals(&f.core, true, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     BH_CHECK_EQ("of the dataset", count_records(&f, DATASET, "\"rule\":3004}", ACMES, READS), BH_NETWORK_MODES - 1);
     assert_int_equal(fixture_apply(&f, SITE(COPIERS, "")), BH_OK);
@@ -185,7 +189,7 @@ a_hidden_dataset_is_like_none(void **state)
     BH_CHECK_STR("none", of_none.msg, "mounts[0]: no dataset nothin that you may see");
     BH_CHECK_STR("hidden", of_hidden.msg, "mounts[0]: no dataset secret that you may see");
     BH_CHECK_STR("the same hint", of_hidden.hint, of_none.hint);
-    assert_int_equal(bh_refusals_write(&f.core, true, &f.err), BH_OK);
+    assert_int_equal(bh_core_record_refusals(&f.core, true, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     BH_CHECK_EQ("the same in his tenant's records", count_records(&f, "\"rule\":3001}", "\"tenant\":3,", "\"verb\":\"job.submit\"", NULL), 2);
     BH_CHECK_EQ("but its owner knows", count_records(&f, "\"obj\":{\"id\":2,\"type\":\"dataset\"}", "\"rule\":3002}", ACMES, "\"actor\":{\"id\":"), 1);
@@ -441,11 +445,11 @@ running_jobs_are_looked_at_when_a_grant_ends(void **state)
     assert_int_equal(bh_parse_utc("2100-01-01T00:00:00Z", &until_ns, &f.err), BH_OK);
     gpu_fixture_open_site(&f, SITE("{tenant: acme, may: [mount, read], until: '2100-01-01T00:00:00Z'}", ""));
     access_check(&f);
-    BH_CHECK_EQ("then", f.core.access.check_ns, until_ns);
+    BH_CHECK_EQ("then", f.core.access->check_ns, until_ns);
     assert_int_equal(fixture_apply(&f, SITE(READERS, "")), BH_OK);
-    BH_CHECK_EQ("and when the site changes", f.core.access.check_ns, 0);
+    BH_CHECK_EQ("and when the site changes", f.core.access->check_ns, 0);
     access_check(&f);
-    BH_CHECK_EQ("never else", f.core.access.check_ns, UINT64_MAX);
+    BH_CHECK_EQ("never else", f.core.access->check_ns, UINT64_MAX);
     fixture_teardown(&f);
     BH_CHECK_DONE();
 }

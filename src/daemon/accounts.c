@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/command.h"
+#include "daemon/record.h"
 
 /* Documents of the open batch: readers of the store do not see them yet. */
 static const struct bh_document_row *

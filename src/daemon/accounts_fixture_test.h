@@ -5,6 +5,8 @@
  * over HTTPS from an address, and a clock that tests move.  Tests only. */
 
 #include "api/api.h"
+#include "daemon/batch.h"
+#include "daemon/dispatch.h"
 #include "daemon/fixture_test.h"
 #include "daemon/unauthenticated.h"
 #include "accounts/accounts.h"
@@ -49,9 +51,9 @@ owner_command(void *self, const struct bh_command *command, struct bh_arena *are
               struct bh_answer *ret_answer, struct bh_err *err)
 {
     struct site *s = self;
-    bh_rc rc = bh_command_run(&s->f.core, command, arena, ret_answer, err);
+    bh_rc rc = bh_dispatch_run(&s->f.core, command, arena, ret_answer, err);
 
-    assert_false(bh_command_fatal(rc));
+    assert_false(bh_core_is_fatal(rc));
     assert_int_equal(bh_core_commit(&s->f.core, &s->f.err), BH_OK);
     return rc;
 }

@@ -3,6 +3,8 @@
 
 #include "daemon/accounts_steps_test.h"
 
+#include "daemon/batch.h"
+#include "daemon/record.h"
 #include "identity/secret.h"
 
 static struct site s;
@@ -208,7 +210,7 @@ each_failure_is_in_the_log_alone_or_counted(void **state)
         accounts_steps_sign_in(&s, "ada", "wrong wrong wrong", NULL);
         BH_CHECK_EQ("refused", s.status, 401);
     }
-    assert_int_equal(bh_refusals_write(&s.f.core, true, &s.f.err), BH_OK);
+    assert_int_equal(bh_core_record_refusals(&s.f.core, true, &s.f.err), BH_OK);
     assert_int_equal(bh_core_commit(&s.f.core, &s.f.err), BH_OK);
     assert_int_equal(store->ops->list_records(store->self, 0, INT64_MAX, add_refused, &sum,
                                               &s.f.err),

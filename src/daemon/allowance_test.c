@@ -2,6 +2,8 @@
 #include "daemon/allowance.h"
 
 #include "base/time.h"
+#include "daemon/batch.h"
+#include "daemon/dispatch.h"
 #include "daemon/fixture_test.h"
 #include "daemon/token_retention.h"
 #include "policy/operations.h"
@@ -100,7 +102,7 @@ jobs_are_counted_in_one_batch(void **state)
     for (size_t i = 0; i < BH_COUNT(expected); i++) {
         struct bh_command command = submit_command(&f, alice_small);
 
-        assert_int_equal(bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err),
+        assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err),
                          expected[i]);
     }
     assert_string_equal(f.err.msg,
@@ -210,7 +212,7 @@ submit_long(const char *who)
     snprintf(name, sizeof name, "{\"name\":\"%01000u\"}", ++made);
     command.text = bh_arena_strdup(f.arena, name);
     command.text_length = strlen(name);
-    return bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err);
+    return bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err);
 }
 
 /* So many jobs' texts of 1 KiB, sealed 1.5, until they are too many; 100: never. */
@@ -299,7 +301,7 @@ tokens_are_counted(void **state)
     for (size_t i = 0; i < BH_COUNT(expected); i++) {
         struct bh_command command = token_command("alice", NULL);
 
-        assert_int_equal(bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err),
+        assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err),
                          expected[i]);
         if (i == 0)
             revoke.token_id = bh_arena_strdup(f.arena, f.answer.token_id);

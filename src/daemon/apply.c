@@ -10,9 +10,11 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "daemon/command.h"
-#include "daemon/inventory.h"
 #include "daemon/accounts.h"
+#include "daemon/gpu_facts.h"
 #include "daemon/shred.h"
+#include "daemon/site_gpu.h"
+#include "daemon/step.h"
 #include "daemon/tokens.h"
 
 /* A fleet of 4096 nodes with 8 GPUs may change in every GPU. */
@@ -519,22 +521,6 @@ bh_site_revives(const struct bh_core *core, const struct bh_site *site)
     return false;
 }
 
-struct bh_site_gpu_flags
-bh_site_gpu_flags(const struct bh_site *site, const char *uuid, const char *node)
-{
-    const struct bh_site_gpu *gpus = site->gpus.items;
-    const struct bh_site_pool *pool = bh_site_pool_of(site, node);
-    struct bh_site_gpu_flags flags = { .layout = pool ? pool->layout : BH_POOL_LAYOUT_ON_DEMAND };
-
-    for (uint32_t i = 0; i < site->gpus.count; i++)
-        if (strcmp(gpus[i].uuid, "all") == 0 || strcmp(gpus[i].uuid, uuid) == 0) {
-            flags.managed = gpus[i].managed;
-            flags.cordoned = gpus[i].cordoned;
-            flags.share_limit = bh_site_gpu_share_limit(&gpus[i]);
-        }
-    return flags;
-}
-
 static bh_rc
 plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site,
           struct bh_err *err)
@@ -549,7 +535,7 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
         struct bh_site_gpu_flags flags = bh_site_gpu_flags(
             site, uuid, bh_catalog_name_of(core->catalog, BH_NAME_NODE, view.node.v));
 
-        facts = bh_core_gpu_facts(core, view.gpu);
+        facts = bh_gpu_facts_of(core, view.gpu);
         flags.managed = flags.managed && (facts->seen ? facts->usable : view.managed);
         if (flags.managed == view.managed && flags.cordoned == view.cordoned
             && flags.layout == view.layout && flags.share_limit == view.share_limit)
@@ -557,7 +543,7 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
         change = add_change(plan, BH_NAME_GPU, uuid);
         if (!change)
             return plan_full(err);
-        change->event = (struct bh_event){ .kind = BH_EV_GPU, .u.gpu = bh_inventory_known(&view) };
+        change->event = (struct bh_event){ .kind = BH_EV_GPU, .u.gpu = bh_gpu_facts_known(&view) };
         change->event.u.gpu.managed = flags.managed;
         change->event.u.gpu.cordoned = flags.cordoned;
         change->event.u.gpu.layout = flags.layout;

@@ -2,6 +2,7 @@
 #define BH_DAEMON_APPLY_H
 
 #include "daemon/core.h"
+#include "daemon/entry.h"
 
 /* Applying a site file: what it says against what is in force becomes a list of engine
  * events, tried as a whole on a copy of the engine before the first one is recorded.
@@ -31,15 +32,5 @@ BH_MUST_USE bh_rc bh_plan_run(struct bh_plan *plan, struct bh_core *core,
 /* Whether the file declares a tenant again that was removed and that the engine has not
  * let go yet. */
 bool bh_site_revives(const struct bh_core *core, const struct bh_site *site);
-
-/* What the site says of a GPU, by its UUID and the name of its node; a later entry of the file
- * outranks an earlier one. */
-struct bh_site_gpu_flags {
-    uint32_t share_limit;        /* as in bh_ev_gpu */
-    bool managed, cordoned;
-    enum bh_pool_layout layout;
-};
-struct bh_site_gpu_flags bh_site_gpu_flags(const struct bh_site *site, const char *uuid,
-                                           const char *node);
 
 #endif

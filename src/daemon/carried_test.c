@@ -1,3 +1,4 @@
+#include "daemon/batch.h"
 #include "daemon/carried.h"
 
 #include "daemon/fixture_test.h"

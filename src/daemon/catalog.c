@@ -11,7 +11,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/num.h"
-#include "daemon/directory.h"
+#include "daemon/published.h"
 
 struct name {
     char *text;
@@ -211,11 +211,7 @@ bh_catalog_load(struct bh_catalog *catalog, struct bh_err *err)
     rc = catalog->store.ops->list_names(catalog->store.self, catalog_load_name, catalog, err);
     if (rc == BH_OK)
         rc = load_site(catalog, arena, err);
-    if (rc == BH_OK)
-        rc = bh_revision_present(&catalog->store, arena, &catalog->revision, err);
-    if (rc == BH_OK)
-        bh_catalog_publish(catalog);
-    return rc;
+    return rc == BH_OK ? bh_revision_present(&catalog->store, arena, &catalog->revision, err) : rc;
 }
 
 static struct name *
@@ -467,9 +463,9 @@ bh_catalog_set_site(struct bh_catalog *catalog, const char *text, const struct b
 }
 
 void
-bh_catalog_publish(struct bh_catalog *catalog)
+bh_catalog_publish(struct bh_catalog *catalog, struct bh_published *fresh)
 {
-    struct bh_published *fresh = bh_published_new(catalog), *old;
+    struct bh_published *old;
 
     pthread_mutex_lock(&catalog->mutex);
     old = catalog->published;

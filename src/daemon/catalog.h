@@ -12,17 +12,18 @@
  * directory that workers read.
  *
  * A name that is new is bound to the log (audit/binding.h) by the next record of the
- * transaction, which core sees to (daemon/names.h); its row is put with that record.
+ * transaction (daemon/append.h, daemon/names.h); its row is put with that record.
  *
  * The owner changes names inside its transaction; after the commit it publishes a new
  * directory, which lives until the last reader has given it back. */
 struct bh_catalog;
+struct bh_published;
 
 BH_MUST_USE struct bh_catalog *bh_catalog_new(struct bh_store store,
                                                 const struct bh_crypto_ops *crypto);
 void bh_catalog_free(struct bh_catalog *catalog);
 
-/* Forget everything and read names and the site file from the store. */
+/* Forget everything and read names and the site file from the store; to be published then. */
 BH_MUST_USE bh_rc bh_catalog_load(struct bh_catalog *catalog, struct bh_err *err);
 
 /* The id of a name: the one it has, or had, else the next free one, which waits to be bound. */
@@ -82,8 +83,9 @@ BH_MUST_USE bh_rc bh_catalog_set_site(struct bh_catalog *catalog, const char *te
                                       const struct bh_digest *digest, uint64_t revision,
                                       struct bh_err *err);
 
-/* Make the present names and site visible to workers. */
-void bh_catalog_publish(struct bh_catalog *catalog);
+/* Have workers read that picture of names and site (daemon/directory.h); the catalog takes the
+ * reference over. */
+void bh_catalog_publish(struct bh_catalog *catalog, struct bh_published *fresh);
 
 /* Any thread: the directory last published; give each back. */
 const struct bh_directory *bh_catalog_get(struct bh_catalog *catalog);

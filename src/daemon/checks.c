@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/catalog.h"
+#include "daemon/record.h"
 
 #define PAUSE_FIRST (10 * BH_NS_PER_S)
 #define PAUSE_MOST (300 * BH_NS_PER_S)

@@ -2,17 +2,10 @@
 #define BH_DAEMON_COMMAND_H
 
 #include "daemon/core.h"
+#include "daemon/entry.h"
 
-/* Carry out one command of the API inside the core's batch: authorise, step, record.
- *
- * `ret_answer` may be given to the caller only after the batch is committed.  A denial
- * and a refusal are recorded as well.  BH_IO and BH_FULL mean that the batch must be
- * aborted; everything else leaves it whole. */
-BH_MUST_USE bh_rc bh_command_run(struct bh_core *core, const struct bh_command *command,
-                                 struct bh_arena *arena, struct bh_answer *ret_answer,
-                                 struct bh_err *err);
+/* What the files of single commands share: who may, and what is recorded of who may not. */
 
-/* Parts that the files of single commands share. */
 struct bh_entry bh_command_entry(const struct bh_caller *caller, enum bh_operation op,
                                  bh_tenant_id tenant, struct bh_verdict verdict);
 /* Whether the caller may do what he asks: the record says so, whatever comes of it afterwards. */
@@ -32,8 +25,10 @@ bh_rc bh_command_refusal(struct bh_core *core, const struct bh_entry *entry, bh_
 void bh_command_explain(const struct bh_core *core, bh_rc rc, const struct bh_reason *reason,
                         struct bh_err *err);
 
-/* Whether a result means that the batch must be aborted. */
-bool bh_command_fatal(bh_rc rc);
+/* Record that the command failed as `err` says, which no record has yet: every attempt of a known
+ * principal is in the log, also one that failed early.  Returns err->rc. */
+BH_MUST_USE bh_rc bh_command_record_failure(struct bh_core *core, const struct bh_command *command,
+                                            struct bh_err *err);
 
 /* A request that was turned away, or as many equal ones in a row. */
 struct bh_counted_refusal {

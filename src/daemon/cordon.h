@@ -12,7 +12,4 @@ BH_MUST_USE bh_rc bh_cordon_run(struct bh_core *core, const struct bh_command *c
                                 struct bh_arena *arena, struct bh_answer *ret_answer,
                                 struct bh_err *err);
 
-/* What the target is for a record: a node or a GPU; empty where it is none, or several. */
-struct bh_record_object bh_cordon_object(const struct bh_core *core, const char *target);
-
 #endif

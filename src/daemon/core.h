@@ -4,7 +4,6 @@
 #include "api/owner.h"
 #include "api/state.h"
 #include "base/disk_space.h"
-#include "daemon/access.h"
 #include "daemon/catalog.h"
 #include "daemon/clock.h"
 #include "daemon/config.h"
@@ -17,17 +16,15 @@
 #include "daemon/same_spec.h"
 #include "daemon/tally.h"
 
-/* The heart of the daemon: engine, journal, names and query tables, changed together.
+/* What the owner thread owns: engine, journal, names and query tables, changed together.
  *
- * Everything here belongs to the owner thread.  Changes are made inside a batch:
- * bh_core_step and bh_core_record open a transaction when the first one comes,
- * bh_core_commit makes all durable at once, and only then may effects be released
- * (bh_core_effects) and answers given.  When anything in a batch fails, bh_core_abort
- * throws the whole batch away and rebuilds the state from snapshot and journal. */
+ * Changes are made inside a batch (daemon/batch.h): the first bh_core_step (daemon/step.h) or
+ * bh_core_record (daemon/record.h) opens a transaction, bh_core_commit makes all durable at once,
+ * and only then may effects be released (bh_core_effects) and answers given.  When anything in a
+ * batch fails, bh_core_abort throws the whole batch away and rebuilds the state from snapshot and
+ * journal. */
 
-enum { BH_CORE_EFFECTS_MAX = 65536, BH_CORE_CHANGES_MAX = 8192,
-       BH_ENTRY_NOTE_ITEM_MAX = 4096, /* bytes of a note that one sealed item holds */
-       BH_ENTRY_NOTE_MAX = 8 * BH_ENTRY_NOTE_ITEM_MAX };
+enum { BH_CORE_EFFECTS_MAX = 65536, BH_CORE_CHANGES_MAX = 8192 };
 
 /* How many records of a kind were made within an hour. */
 struct bh_fault_count {
@@ -112,7 +109,7 @@ struct bh_core {
     struct bh_refusals refusals;     /* that repeat */
     struct bh_verdict decided;       /* on the command that runs; false: nothing yet */
     struct bh_disk disk;
-    struct bh_access access;         /* of jobs to datasets */
+    struct bh_access *access;        /* of jobs to datasets; daemon/access.h */
     struct bh_open_orders open_orders; /* in the log without an outcome */
     struct bh_same_specs same_specs; /* sealed of late */
     struct bh_text_counts text_counts;
@@ -174,55 +171,11 @@ struct bh_batch_created {
     bool token;
 };
 
-/* What the journal says about a change besides the event itself. */
-struct bh_entry {
-    struct bh_record_actor actor;
-    struct bh_record_object obj;
-    struct bh_record_decision dec;
-    enum bh_phase phase;
-    uint32_t tenant;
-    uint64_t order;
-    const uint8_t *req;              /* 16 bytes, or NULL: made up */
-    const uint8_t *text;             /* 32 bytes, or NULL */
-    const char *verb;
-    const char *note;                /* personal text for the leaf, sealed there under the
-                                        tenant's key of the month; NULL: none.  Beyond
-                                        BH_ENTRY_NOTE_ITEM_MAX it is divided where lines end;
-                                        BH_RANGE when that takes over 8 items */
-    const char *ev_json;             /* the record's "ev"; NULL: the engine's event, or none */
-    const char *jobs_json;           /* the record's "jobs"; NULL: what the step says, or none */
-    /* for a SUBMIT event's row */
-    const struct bh_caller *submitter;
-    const char *job_name;
-};
-
-/* Open store, signer and catalog and rebuild the state; the fields config, store,
- * crypto, hub and journal.checkpoints.signing are set by the caller.
- *   BH_CONFLICT  the log is shorter than, or differs from, what was signed, or replay
- *                does not lead to the recorded digest */
-BH_MUST_USE bh_rc bh_core_open(struct bh_core *core, struct bh_err *err);
-void bh_core_close(struct bh_core *core);
-
 /* Engine time (daemon/clock.h): never behind the last record. */
 uint64_t bh_core_now(const struct bh_core *core);
 
-/* Step the engine and put the record, with its decisions, and the rows it changes
- * into the batch.  A refused event changes nothing and is not recorded here;
- * `core->step.verdict` says why.  After BH_IO and BH_FULL the batch must be aborted. */
-BH_MUST_USE bh_rc bh_core_step(struct bh_core *core, const struct bh_entry *entry,
-                               struct bh_event *event, struct bh_err *err);
-
-/* Put a record without an engine event (a denial, a token) into the batch.  A refusal like one
- * before is counted instead (daemon/refusals.h).  A record of BH_DENIED or BH_UNAUTHENTICATED never
- * says that it was allowed: a rule that `entry` says allowed it is left out. */
-BH_MUST_USE bh_rc bh_core_record(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
-                               struct bh_err *err);
-/* The same for as many equal ones. */
-BH_MUST_USE bh_rc bh_core_record_times(struct bh_core *core, const struct bh_entry *entry,
-                                     bh_rc res, uint64_t times, struct bh_err *err);
-/* Put one record into the batch that stands for `count` refusals. */
-BH_MUST_USE bh_rc bh_core_record_counted(struct bh_core *core, const struct bh_entry *entry,
-                                       bh_rc res, uint64_t count, struct bh_err *err);
+/* Whether a result means that the batch must be aborted. */
+bool bh_core_is_fatal(bh_rc rc);
 
 /* Begin the batch's transaction if none is open: for changes of tables that come with a record. */
 BH_MUST_USE bh_rc bh_core_begin(struct bh_core *core, struct bh_err *err);
@@ -232,19 +185,5 @@ BH_MUST_USE bh_rc bh_core_begin(struct bh_core *core, struct bh_err *err);
  * bh_keys_seal. */
 BH_MUST_USE bh_rc bh_core_seal(struct bh_core *core, bh_tenant_id tenant, struct bh_slice plain,
                                struct bh_buf *out, struct bh_err *err);
-
-/* Make the batch durable and tell the watchers.  Nothing to do when none is open and no job is
- * to be ended for want of access. */
-BH_MUST_USE bh_rc bh_core_commit(struct bh_core *core, struct bh_err *err);
-
-/* The facts of a GPU; all false when no node has spoken of it since the start. */
-struct bh_gpu_facts *bh_core_gpu_facts(struct bh_core *core, bh_gpu_id gpu);
-
-/* Throw the batch away; false when the state could not be rebuilt (the daemon ends). */
-bool bh_core_abort(struct bh_core *core);
-
-/* The committed batch's effects for the node; forgotten with bh_core_released. */
-const struct bh_effect *bh_core_effects(const struct bh_core *core, uint32_t *ret_count);
-void bh_core_released(struct bh_core *core);
 
 #endif

@@ -1,6 +1,9 @@
 /* The daemon's heart without HTTP and without a node: commands in, records and rows out,
  * and the same state after every kind of restart. */
 
+#include "daemon/abandoned_orders.h"
+#include "daemon/batch.h"
+#include "daemon/dispatch.h"
 #include "daemon/fixture_test.h"
 
 #include <inttypes.h>
@@ -8,6 +11,7 @@
 #include <sqlite3.h>
 
 #include "daemon/orders.h"
+#include "daemon/record.h"
 #include "daemon/snapshot.h"
 
 static void
@@ -158,7 +162,7 @@ test_what_nothing_waits_for_is_abandoned(void **unused)
     for (size_t i = 0; i < BH_COUNT(turns); i++) {
         uint64_t records = f.core.journal.next_seq;
 
-        assert_int_equal(bh_orders_abandon(&f.core, turns[i].before_ns, &f.err), BH_OK);
+        assert_int_equal(bh_abandoned_orders_record(&f.core, turns[i].before_ns, &f.err), BH_OK);
         assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
         BH_CHECK_EQ(turns[i].name, f.core.journal.next_seq - records, turns[i].records);
     }
@@ -327,7 +331,7 @@ test_a_key_repeated_in_one_batch_is_one_job(void **unused)
     command.caller = caller_named(&f, "alice");
     command.caller.idempotency_key = "k-2";
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
+        assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
         BH_CHECK_EQ("repeated", f.answer.replayed != NULL, i == 1);
     }
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
@@ -405,7 +409,7 @@ test_a_failed_commit_leaves_nothing(void **unused)
     f.core.store.ops = &ops;
     commits_to_fail = 1;
     release.caller = caller_named(&f, "root");
-    assert_int_equal(bh_command_run(&f.core, &release, f.arena, &f.answer, &f.err), BH_OK);
+    assert_int_equal(bh_dispatch_run(&f.core, &release, f.arena, &f.answer, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_FULL);
     assert_true(bh_core_abort(&f.core));
     digest_of(&f, after);

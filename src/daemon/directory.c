@@ -1,21 +1,20 @@
 #include "daemon/directory.h"
 
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/num.h"
-#include "daemon/apply.h"
-
-struct bh_published {
-    struct bh_directory directory; /* first: bh_published_of */
-    atomic_uint references;
-    struct bh_arena *arena;
-};
+#include "daemon/published.h"
+#include "daemon/site_gpu.h"
 
 enum { DIRECTORY_ARENA_MAX = 64 << 20 };
+
+/* A directory that is being filled, and where its texts and rows go. */
+struct picture {
+    struct bh_directory directory;
+    struct bh_arena *arena;
+};
 
 static void *
 alloc(struct bh_arena *arena, uint32_t count, size_t size)
@@ -103,7 +102,7 @@ directory_kind_of(const struct bh_site *site, const char *path)
 }
 
 static void
-add_tenants(struct bh_published *p, const struct bh_catalog *catalog)
+add_tenants(struct picture *p, const struct bh_catalog *catalog)
 {
     uint32_t count = count_names(catalog, BH_NAME_TENANT);
     struct bh_dir_tenant *rows = alloc(p->arena, count, sizeof *rows);
@@ -135,7 +134,7 @@ site_sku(const struct bh_site *site, const char *name)
 }
 
 static void
-add_skus(struct bh_published *p, const struct bh_catalog *catalog)
+add_skus(struct picture *p, const struct bh_catalog *catalog)
 {
     uint32_t count = count_names(catalog, BH_NAME_SKU);
     struct bh_dir_sku *rows = alloc(p->arena, count, sizeof *rows);
@@ -172,7 +171,7 @@ site_principal(const struct bh_site *site, const char *name)
 }
 
 static void
-add_principals(struct bh_published *p, const struct bh_catalog *catalog)
+add_principals(struct picture *p, const struct bh_catalog *catalog)
 {
     uint32_t count = count_names(catalog, BH_NAME_PRINCIPAL);
     struct bh_dir_principal *rows = alloc(p->arena, count, sizeof *rows);
@@ -201,7 +200,7 @@ add_principals(struct bh_published *p, const struct bh_catalog *catalog)
 }
 
 static void
-add_bindings(struct bh_published *p, const struct bh_catalog *catalog)
+add_bindings(struct picture *p, const struct bh_catalog *catalog)
 {
     const struct bh_list *list = &bh_catalog_site(catalog)->bindings;
     const struct bh_site_binding *from = list->items;
@@ -220,7 +219,7 @@ add_bindings(struct bh_published *p, const struct bh_catalog *catalog)
 }
 
 static void
-directory_add_gpus(struct bh_published *p, const struct bh_catalog *catalog)
+directory_add_gpus(struct picture *p, const struct bh_catalog *catalog)
 {
     uint32_t count = count_names(catalog, BH_NAME_GPU);
     struct bh_dir_gpu *rows = alloc(p->arena, count, sizeof *rows);
@@ -238,7 +237,7 @@ directory_add_gpus(struct bh_published *p, const struct bh_catalog *catalog)
 }
 
 static void
-add_mounts(struct bh_published *p, const struct bh_catalog *catalog)
+add_mounts(struct picture *p, const struct bh_catalog *catalog)
 {
     const struct bh_list *list = &bh_catalog_site(catalog)->mounts;
     const struct bh_site_mount *from = list->items;
@@ -252,7 +251,7 @@ add_mounts(struct bh_published *p, const struct bh_catalog *catalog)
 }
 
 static void
-add_dataset_names(struct bh_published *p, const struct bh_catalog *catalog)
+add_dataset_names(struct picture *p, const struct bh_catalog *catalog)
 {
     uint32_t count = count_names(catalog, BH_NAME_DATASET);
     struct bh_dir_dataset *rows = alloc(p->arena, count, sizeof *rows);
@@ -268,7 +267,7 @@ add_dataset_names(struct bh_published *p, const struct bh_catalog *catalog)
 }
 
 static void
-add_groups(struct bh_published *p, const struct bh_catalog *catalog)
+add_groups(struct picture *p, const struct bh_catalog *catalog)
 {
     uint32_t count = count_names(catalog, BH_NAME_GROUP), id = 0, cursor = 0;
     struct bh_dir_group *rows = alloc(p->arena, count, sizeof *rows);
@@ -287,7 +286,7 @@ static const struct bh_dir_step_up standard_step_ups[] = {
 
 /* What the file says of a verb, before what holds without it. */
 static void
-add_step_ups(struct bh_published *p, const struct bh_site *site)
+add_step_ups(struct picture *p, const struct bh_site *site)
 {
     static const uint64_t standard_ns = UINT64_C(300) * 1000000000;
     const struct bh_site_step_up *own = site->sign_in.step_up.items;
@@ -309,7 +308,7 @@ add_step_ups(struct bh_published *p, const struct bh_site *site)
 /* Policies, datasets and what sign-in says point into the site they were read from: a copy of
  * it that lives as long. */
 static void
-add_site(struct bh_published *p, const struct bh_catalog *catalog)
+add_site(struct picture *p, const struct bh_catalog *catalog)
 {
     const char *text = bh_catalog_site_text(catalog), *owner;
     struct bh_site *site = alloc(p->arena, 1, sizeof *site);
@@ -329,44 +328,19 @@ add_site(struct bh_published *p, const struct bh_catalog *catalog)
     add_step_ups(p, site);
 }
 
-struct bh_published *
-bh_published_new(const struct bh_catalog *catalog)
-{
-    struct bh_published *p = calloc(1, sizeof *p);
-
-    BH_ASSERT(p);
-    p->arena = bh_arena_new(DIRECTORY_ARENA_MAX);
-    p->references = 1;
-    add_tenants(p, catalog);
-    add_skus(p, catalog);
-    add_principals(p, catalog);
-    add_bindings(p, catalog);
-    directory_add_gpus(p, catalog);
-    add_mounts(p, catalog);
-    add_groups(p, catalog);
-    add_dataset_names(p, catalog);
-    add_site(p, catalog);
-    return p;
-}
-
-const struct bh_directory *
-bh_published_get(struct bh_published *published)
-{
-    atomic_fetch_add(&published->references, 1);
-    return &published->directory;
-}
-
 void
-bh_published_put(struct bh_published *published)
+bh_directory_publish(struct bh_catalog *catalog)
 {
-    if (!published || atomic_fetch_sub(&published->references, 1) > 1)
-        return;
-    bh_arena_free(published->arena);
-    free(published);
-}
+    struct picture picture = { .arena = bh_arena_new(DIRECTORY_ARENA_MAX) };
 
-struct bh_published *
-bh_published_of(const struct bh_directory *directory)
-{
-    return (struct bh_published *)(uintptr_t)directory;
+    add_tenants(&picture, catalog);
+    add_skus(&picture, catalog);
+    add_principals(&picture, catalog);
+    add_bindings(&picture, catalog);
+    directory_add_gpus(&picture, catalog);
+    add_mounts(&picture, catalog);
+    add_groups(&picture, catalog);
+    add_dataset_names(&picture, catalog);
+    add_site(&picture, catalog);
+    bh_catalog_publish(catalog, bh_published_new(picture.arena, &picture.directory));
 }

@@ -3,6 +3,8 @@
 
 /* The fixture's core over a store whose writes can be made to fail.  Tests only. */
 
+#include "daemon/batch.h"
+#include "daemon/dispatch.h"
 #include "daemon/keys_fixture_test.h"
 
 static struct {
@@ -96,12 +98,12 @@ open_failing(struct fixture *f)
 static inline bh_rc
 failing_attempt(struct fixture *f, struct bh_command *command)
 {
-    bh_rc rc = bh_command_run(&f->core, command, f->arena, &f->answer, &f->err);
+    bh_rc rc = bh_dispatch_run(&f->core, command, f->arena, &f->answer, &f->err);
 
-    if (!bh_command_fatal(rc) && bh_core_commit(&f->core, &f->err) != BH_OK)
+    if (!bh_core_is_fatal(rc) && bh_core_commit(&f->core, &f->err) != BH_OK)
         rc = BH_IO;
     failing.fails_at = 0;
-    if (bh_command_fatal(rc))
+    if (bh_core_is_fatal(rc))
         assert_true(bh_core_abort(&f->core));
     return rc;
 }

@@ -4,7 +4,8 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "daemon/inventory.h"
+#include "daemon/gpu_facts.h"
+#include "daemon/step.h"
 #include "model/health.h"
 
 #define HOUR_NS 3600000000000ull
@@ -47,7 +48,7 @@ set_fenced(struct bh_core *core, const struct report *report, bool fenced, struc
         return BH_OK;
     if (!fenced && report->facts->unread) /* its inventory gives it back: what stands on it is unknown */
         return BH_OK;
-    event.u.gpu = bh_inventory_known(view);
+    event.u.gpu = bh_gpu_facts_known(view);
     event.u.gpu.fenced = fenced;
     event.u.gpu.keeps = keeps;
     if (fenced)
@@ -216,7 +217,7 @@ bh_faults_receive(struct bh_core *core, bh_node_id node, const struct bh_msg_hea
     if (!id || !bh_view_gpu(core->state.engine, (bh_gpu_id){ id }, &report.view)
         || !bh_same(report.view.node, node))
         return BH_OK;
-    report.facts = bh_core_gpu_facts(core, report.view.gpu);
+    report.facts = bh_gpu_facts_of(core, report.view.gpu);
     report.seen = (struct bh_fault_report){
         .xid = health->fault == BH_FAULT_XID ? health->xid : 0, .recovery = health->recovery,
         .sign = health->fault == BH_FAULT_HEALTH_RULE && health->sign < BH_HEALTH_RULES
@@ -232,40 +233,4 @@ bh_faults_receive(struct bh_core *core, bh_node_id node, const struct bh_msg_hea
     if (report.seen.sign == BH_HEALTH_RULE_RECOVERY && health->recovery == BH_RECOVERY_NONE)
         return faults_report_recovered(core, &report, err);
     return faults_receive_fault(core, &report, err);
-}
-
-/* ---- the log ---- */
-
-static void
-faults_log_gpu(const struct bh_core *core, const struct bh_gpu_view *view)
-{
-    const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, view->gpu.v);
-
-    if (view->health == BH_HEALTH_OK)
-        bh_log(GPU_RETURNED, BH_STR("gpu", uuid ? uuid : ""));
-    else
-        bh_log(GPU_HEALTH, BH_STR("gpu", uuid ? uuid : ""),
-               BH_STR("health", bh_gpu_health_names[view->health]), BH_U64("xid", view->xid),
-               BH_STR("sign", bh_health_rule_names[view->sign < BH_HEALTH_RULES ? view->sign : 0]));
-}
-
-void
-bh_faults_log(struct bh_core *core)
-{
-    uint64_t moves = bh_view_health_moves(core->state.engine);
-    struct bh_gpu_view view;
-    uint32_t cursor = 0;
-
-    if (moves == core->health_logged)
-        return;
-    core->health_logged = moves;
-    while (bh_view_next_gpu(core->state.engine, &cursor, &view)) {
-        struct bh_gpu_facts *facts = bh_core_gpu_facts(core, view.gpu);
-
-        if (facts->logged_health == view.health)
-            continue;
-        facts->logged_health = (uint8_t)view.health;
-        bh_tally_count(&core->tally, BH_TALLY_HEALTH + (uint32_t)view.health);
-        faults_log_gpu(core, &view);
-    }
 }

@@ -24,7 +24,4 @@ bh_fault_fences(uint32_t fault)
 BH_MUST_USE bh_rc bh_faults_receive(struct bh_core *core, bh_node_id node,
                                  const struct bh_msg_health *health, struct bh_err *err);
 
-/* Log which GPUs' health is another than was said last. */
-void bh_faults_log(struct bh_core *core);
-
 #endif

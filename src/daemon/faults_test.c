@@ -1,3 +1,4 @@
+#include "daemon/batch.h"
 #include "daemon/faults.h"
 
 #include "daemon/cordon.h"

@@ -12,8 +12,10 @@
 #include "base/json.h"
 #include "base/test.h"
 #include "base/yaml.h"
+#include "daemon/batch.h"
 #include "daemon/command.h"
 #include "daemon/core.h"
+#include "daemon/dispatch.h"
 #include "daemon/salts_test.h"
 #include "signer/signer.h"
 #include "store/sqlite.h"
@@ -170,9 +172,9 @@ caller_named(struct fixture *f, const char *name)
 static inline bh_rc
 fixture_run(struct fixture *f, struct bh_command *command)
 {
-    bh_rc rc = bh_command_run(&f->core, command, f->arena, &f->answer, &f->err);
+    bh_rc rc = bh_dispatch_run(&f->core, command, f->arena, &f->answer, &f->err);
 
-    if (!bh_command_fatal(rc))
+    if (!bh_core_is_fatal(rc))
         assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
     return rc;
 }

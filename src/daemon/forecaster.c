@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "daemon/step.h"
 
 enum { FILE_BYTES_MAX = 64 << 20, CAPACITY_SPARE = 64 };
 

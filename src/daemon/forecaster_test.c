@@ -1,5 +1,6 @@
 /* The owner's forecasts: what is seen outlives the daemon, and what follows is a record. */
 
+#include "daemon/batch.h"
 #include "daemon/fixture_test.h"
 
 #include "daemon/forecaster.h"

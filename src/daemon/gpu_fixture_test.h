@@ -3,7 +3,9 @@
 
 /* A site whose jobs take whole GPUs, and a core with a node whose events the test makes by hand. */
 
+#include "daemon/batch.h"
 #include "daemon/fixture_test.h"
+#include "daemon/step.h"
 
 __attribute__((unused)) static const char whole_yaml[] =
     "tenants:\n"

@@ -6,6 +6,7 @@
 #include "api/image.h"
 #include "base/assert.h"
 #include "base/json.h"
+#include "daemon/record.h"
 #include "engine/view.h"
 #include "model/image.h"
 

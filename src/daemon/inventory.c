@@ -5,10 +5,12 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "daemon/apply.h"
+#include "daemon/gpu_facts.h"
+#include "daemon/step.h"
 #include "model/driver.h"
 #include "model/unmanaged.h"
 #include "daemon/faults.h"
+#include "daemon/site_gpu.h"
 
 enum { UNMANAGED_TEXT_MAX = 4096 };
 
@@ -36,18 +38,6 @@ same_gpu(const struct bh_gpu_view *view, const struct bh_ev_gpu *gpu)
            && view->mig_capable == gpu->mig_capable && view->share_limit == gpu->share_limit;
 }
 
-struct bh_ev_gpu
-bh_inventory_known(const struct bh_gpu_view *view)
-{
-    return (struct bh_ev_gpu){ .gpu = view->gpu, .node = view->node, .model = view->model,
-                               .managed = view->managed, .cordoned = view->cordoned,
-                               .fenced = view->fenced, .keeps = view->keeps,
-                               .link = view->link, .numa = view->numa, .layout = view->layout,
-                               .mig_capable = view->mig_capable,
-                               .lone_carve = view->lone_carve,
-                               .share_limit = view->share_limit };
-}
-
 /* ---- GPUs that cannot be read ---- */
 
 /* It is what it was when it was read last, and gets no work: its partitions, its model and who may use
@@ -56,11 +46,11 @@ static bh_rc
 inventory_fence_unread(struct bh_core *core, const struct bh_gpu_view *view, const char *why,
             struct bh_err *err)
 {
-    struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = bh_inventory_known(view) };
+    struct bh_event event = { .kind = BH_EV_GPU, .u.gpu = bh_gpu_facts_known(view) };
     struct bh_entry entry = inventory_report("node.gpu", "gpu", view->gpu.v);
     const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, view->gpu.v);
 
-    bh_core_gpu_facts(core, view->gpu)->unread = true;
+    bh_gpu_facts_of(core, view->gpu)->unread = true;
     event.u.gpu.fenced = true;
     event.u.gpu.keeps = false;
     if (same_gpu(view, &event.u.gpu))
@@ -180,7 +170,7 @@ inventory_apply_read(struct bh_core *core, bh_node_id node, const struct bh_msg_
                               bh_catalog_name_of(core->catalog, BH_NAME_NODE, node.v));
     gpu->node = node;
     gpu->model = bh_model_find(from->model);
-    facts = bh_core_gpu_facts(core, gpu->gpu);
+    facts = bh_gpu_facts_of(core, gpu->gpu);
     if (flags.managed && (!from->allowed || from->foreign) && (facts->usable || !facts->seen))
         warn_unmanaged(inventory, from);
     facts->seen = true;

@@ -22,9 +22,6 @@ BH_MUST_USE bh_rc bh_inventory_apply(struct bh_core *core, bh_node_id node,
                                     const struct bh_msg_inventory *inventory,
                                     struct bh_err *err);
 
-/* What the engine knows of a GPU, as a report that changes nothing. */
-struct bh_ev_gpu bh_inventory_known(const struct bh_gpu_view *view);
-
 /* What jobs may take together of a node's cores and memory. */
 struct bh_node_offer {
     uint32_t cpu_milli, memory_mib;

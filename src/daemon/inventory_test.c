@@ -1,5 +1,6 @@
 /* GPUs that a node cannot read when it speaks first, or again. */
 
+#include "daemon/batch.h"
 #include "daemon/inventory.h"
 
 #include "daemon/faults.h"

@@ -1,9 +1,11 @@
 /* Which keys of the signer's are taken, and what audit.vkey then says. */
+#include "daemon/batch.h"
 #include "daemon/journal.h"
 
 #include <sys/stat.h>
 
 #include "daemon/failing_fixture_test.h"
+#include "daemon/record.h"
 
 static void
 path_of(const struct fixture *f, const char *file, char ret_path[160])

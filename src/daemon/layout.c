@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/command.h"
+#include "daemon/step.h"
 
 /* A change under way. */
 struct change {
@@ -22,7 +23,7 @@ layout_declare(struct change *change, const struct bh_ev_layout *gpu_layout, str
     change->entry.obj = (struct bh_record_object){ .type = "gpu", .id = gpu_layout->gpu.v };
     change->gpus++;
     rc = bh_core_step(change->core, &change->entry, &event, err);
-    if (rc == BH_OK || bh_command_fatal(rc))
+    if (rc == BH_OK || bh_core_is_fatal(rc))
         return rc;
     return bh_err_set(err, BH_IO, "the layout of GPU %s could not be declared: the others' is "
                       "not, either",

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
-#include "daemon/command.h"
+#include "daemon/abandoned_orders.h"
 #include "daemon/faults.h"
 #include "daemon/images.h"
 #include "daemon/inventory.h"
@@ -21,7 +21,7 @@
 #include "daemon/orders.h"
 #include "daemon/traffic.h"
 #include "daemon/receipts.h"
-#include "daemon/verify.h"
+#include "daemon/verdicts.h"
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
@@ -389,7 +389,7 @@ link_receive_recovered(struct bh_node_link *link, const void *message, struct bh
 
     (void)message;
     link->recovered = rc == BH_OK;
-    return rc == BH_OK ? bh_orders_abandon_unsent(link->shared->core, link->since_seq, is_sent,
+    return rc == BH_OK ? bh_abandoned_orders_record_unsent(link->shared->core, link->since_seq, is_sent,
                                                   link->shared, err)
                        : rc;
 }
@@ -540,7 +540,7 @@ link_receive_verdict(struct bh_node_link *link, const void *message, struct bh_e
     link->verdicts[place].request = verdict->request;
     link->verdicts[place].json = json;
     pthread_mutex_unlock(&link->shared->mutex);
-    return bh_verify_verdict(link->shared->core, link->node, verdict, err);
+    return bh_verdicts_record(link->shared->core, link->node, verdict, err);
 }
 
 static bh_rc
@@ -632,7 +632,7 @@ bh_node_link_receive(struct bh_node_link *link, struct bh_err *err)
     while ((rc = bh_link_next(link->io, &frame, &why)) == BH_OK) {
         bh_arena_reset(link->shared->arena);
         rc = link_receive_frame(link, &frame, &why);
-        if (bh_command_fatal(rc)) {
+        if (bh_core_is_fatal(rc)) {
             *err = why;
             return rc;
         }

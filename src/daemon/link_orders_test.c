@@ -1,5 +1,6 @@
 /* What becomes of an order: it has one outcome in the log, however late and by whichever connection. */
 
+#include "daemon/batch.h"
 #include "daemon/scene_fixture_test.h"
 
 #include "audit/verify.h"

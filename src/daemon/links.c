@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "daemon/batch.h"
 #include "daemon/inventory.h"
 #include "daemon/link.h"
 

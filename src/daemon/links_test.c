@@ -1,6 +1,7 @@
 /* Two nodes and a core: each hears only what is its own, one that goes takes only its own
  * leases with it, and a name belongs to one socket. */
 
+#include "daemon/batch.h"
 #include "daemon/scene_fixture_test.h"
 
 #include "daemon/carried.h"

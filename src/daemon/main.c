@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "daemon/batch.h"
 #include "daemon/certificate.h"
 #include "daemon/defragger.h"
 #include "daemon/owner.h"

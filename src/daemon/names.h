@@ -2,6 +2,7 @@
 #define BH_DAEMON_NAMES_H
 
 #include "daemon/core.h"
+#include "daemon/entry.h"
 
 /* Binding names to the log: no id is given to a name in a transaction without a record in it
  * that commits to both (audit/binding.h, docs/adr/0049-names-bound-to-the-log.md).

@@ -1,6 +1,8 @@
+#include "daemon/batch.h"
 #include "daemon/names.h"
 
 #include "daemon/audited_test.h"
+#include "daemon/record.h"
 
 /* No name without a record that binds it, whoever gave it and however many came at once; and
  * the rows that a core writes are what its records say. */

@@ -4,6 +4,7 @@
 
 #include "api/job_notices.h"
 #include "base/json.h"
+#include "daemon/record.h"
 #include "daemon/rows.h"
 
 enum { JSON_MAX = 4096 };

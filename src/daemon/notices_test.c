@@ -1,4 +1,5 @@
 /* What a node says of a job's share: a record, and the job's document. */
+#include "daemon/batch.h"
 #include "daemon/notices.h"
 
 #include "daemon/fixture_test.h"

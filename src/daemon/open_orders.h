@@ -9,8 +9,8 @@
 /* Orders that stand in the log without an outcome, as the log's records go by.
  *
  * The engine stops waiting for an answer when its lease was cancelled, its GPU or node lost;
- * such an order gets the outcome BH_RECORD_ORDER_ABANDONED (daemon/orders.h), so that the log
- * says of each order what became of it.  Owner thread only. */
+ * such an order gets the outcome BH_RECORD_ORDER_ABANDONED (daemon/abandoned_orders.h), so that the
+ * log says of each order what became of it.  Owner thread only. */
 struct bh_open_orders {
     struct bh_open_order {
         uint64_t number;     /* as in a record's "order" */

@@ -16,15 +16,21 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "daemon/abandoned_orders.h"
+#include "daemon/access.h"
 #include "daemon/allowance.h"
+#include "daemon/batch.h"
 #include "daemon/checks.h"
 #include "daemon/command.h"
+#include "daemon/dispatch.h"
 #include "daemon/links.h"
 #include "daemon/forecaster.h"
 #include "daemon/orders.h"
+#include "daemon/record.h"
 #include "daemon/rows.h"
 #include "daemon/snapshot.h"
 #include "daemon/start.h"
+#include "daemon/step.h"
 #include "daemon/unauthenticated.h"
 #include "wire/message.h"
 
@@ -415,9 +421,9 @@ run_commands(struct bh_owner_thread *owner, struct request *request, struct bh_e
         request->rc = bh_allowance_check_disk(owner->core, request->command, request->err);
         if (request->rc != BH_OK)
             continue;
-        request->rc = bh_command_run(owner->core, request->command, request->arena, request->answer,
+        request->rc = bh_dispatch_run(owner->core, request->command, request->arena, request->answer,
                                   request->err);
-        if (bh_command_fatal(request->rc)) {
+        if (bh_core_is_fatal(request->rc)) {
             *ret_why = *request->err;
             return false;
         }
@@ -533,7 +539,7 @@ change_all(struct bh_owner_thread *owner, struct request *requests, uint32_t ref
         && (!run_commands(owner, requests, err) || !run_refusals(owner, refusals, err)))
         rc = err->rc;
     if (rc == BH_OK)
-        rc = bh_refusals_write(owner->core, false, err);
+        rc = bh_core_record_refusals(owner->core, false, err);
     if (rc == BH_OK)
         rc = bh_forecaster_update(owner->forecaster, err);
     if (rc == BH_OK)
@@ -648,7 +654,7 @@ abandon_when_idle(struct bh_owner_thread *owner)
     if (core->open || owner_paused(owner) || now < owner->abandon_ns)
         return;
     owner->abandon_ns = now + abandon_after_ns / 2;
-    if (bh_orders_abandon(core, now - abandon_after_ns, &err) != BH_OK
+    if (bh_abandoned_orders_record(core, now - abandon_after_ns, &err) != BH_OK
         || bh_core_commit(core, &err) != BH_OK)
         fail_batch(owner, NULL, &err);
 }
@@ -746,7 +752,7 @@ bh_owner_halt(struct bh_owner_thread *owner)
 static bh_rc
 close_journal(struct bh_core *core, struct bh_err *err)
 {
-    bh_rc rc = bh_refusals_write(core, true, err);
+    bh_rc rc = bh_core_record_refusals(core, true, err);
 
     if (rc == BH_OK && core->journal.next_seq != core->snapshot_seq) {
         rc = bh_snapshot_write(core, err);

@@ -5,6 +5,7 @@
 #include "api/receipt.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "daemon/record.h"
 
 enum { JSON_MAX = 16 << 10 };
 

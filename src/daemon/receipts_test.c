@@ -1,3 +1,4 @@
+#include "daemon/batch.h"
 #include "daemon/receipts.h"
 
 #include "api/receipt.h"

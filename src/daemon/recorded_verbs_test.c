@@ -6,6 +6,9 @@
 #include "daemon/accounts_fixture_test.h"
 
 #include "api/token.h"
+#include "daemon/batch.h"
+#include "daemon/objects.h"
+#include "daemon/record.h"
 #include "daemon/tokens.h"
 
 static const char deeds_site[] =
@@ -289,7 +292,7 @@ verbs_number_of(const struct want *want)
     static const char *const accounts[] = { "", "alice", "viv", "bob", "dave", "erin" };
 
     if (strcmp(want->object, "token") == 0)
-        return bh_token_object(&s.f.core, erins_id).id;
+        return bh_objects_of_token(&s.f.core, erins_id).id;
     if (strcmp(want->object, "account") == 0)
         return bh_catalog_find(s.f.core.catalog, BH_NAME_PRINCIPAL, accounts[want->id]);
     if (strcmp(want->object, "tenant") == 0)
@@ -388,7 +391,7 @@ another_of(uint64_t *ret_number)
     assert_int_equal(s.f.core.store.ops->begin(s.f.core.store.self, &s.f.err), BH_OK);
     assert_int_equal(s.f.core.store.ops->put_token(s.f.core.store.self, &row, &s.f.err), BH_OK);
     assert_int_equal(s.f.core.store.ops->commit(s.f.core.store.self, &s.f.err), BH_OK);
-    *ret_number = bh_token_object(&s.f.core, row.id).id;
+    *ret_number = bh_objects_of_token(&s.f.core, row.id).id;
     return bh_arena_strdup(s.f.arena, text);
 }
 
@@ -408,10 +411,10 @@ wrong_credentials_are_counted(void **state)
     verbs_show("bh_AAAAAAAAAAAA_of_no_token", 1);
     verbs_show("bs_nonsense", 1);
     SEND(&s, BH_GET, "/v1/jobs", .bearer = NULL); /* nothing was shown */
-    assert_int_equal(bh_refusals_write(&s.f.core, true, &s.f.err), BH_OK);
+    assert_int_equal(bh_core_record_refusals(&s.f.core, true, &s.f.err), BH_OK);
     assert_int_equal(bh_core_commit(&s.f.core, &s.f.err), BH_OK);
     check_strange("token", number, 2, 500);
-    check_strange("token", bh_token_object(&s.f.core, alices_id).id, 2, 2);
+    check_strange("token", bh_objects_of_token(&s.f.core, alices_id).id, 2, 2);
     check_strange("", 0, 2, 6);
     accounts_fixture_close_site(&s);
     BH_CHECK_DONE();

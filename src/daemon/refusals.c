@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/core.h"
+#include "daemon/entry.h"
 
-/* Credentials that are nobody's (daemon/unproven.h). */
+/* Credentials that are nobody's (daemon/unauthenticated.h). */
 static bool
 refusals_is_unauthenticated(const struct bh_refusal_group *group)
 {
@@ -70,7 +70,8 @@ counts_for(const struct bh_refusal_group *group, const struct bh_refusal_group *
 
 /* Its place among so many, or a free one; NULL: there is none. */
 static struct bh_refusal_group *
-refusals_find(struct bh_refusal_group *groups, uint32_t count, const struct bh_refusal_group *wanted)
+refusals_find(struct bh_refusal_group *groups, uint32_t count,
+              const struct bh_refusal_group *wanted)
 {
     struct bh_refusal_group *free_one = NULL;
 
@@ -106,7 +107,8 @@ refusals_group_of_unknown(struct bh_refusal_group *unknown, struct bh_refusal_gr
 
 /* The last place is for all that finds no other, and of no token. */
 static struct bh_refusal_group *
-refusals_group_of_unauthenticated(struct bh_refusal_group *unauthenticated, struct bh_refusal_group *wanted)
+refusals_group_of_unauthenticated(struct bh_refusal_group *unauthenticated,
+                                  struct bh_refusal_group *wanted)
 {
     struct bh_refusal_group *place = NULL;
 
@@ -138,15 +140,17 @@ expect_end(struct bh_refusals *refusals, uint64_t until_ns)
 }
 
 uint64_t
-bh_refusals_count(struct bh_core *core, const struct bh_entry *entry, bh_rc res, uint64_t times)
+bh_refusals_count(struct bh_refusals *refusals, const struct bh_refusal *refusal,
+                  uint64_t until_ns)
 {
-    struct bh_refusals *refusals = &core->refusals;
+    const struct bh_entry *entry = refusal->entry;
+    uint64_t times = refusal->times;
     struct bh_refusal_group wanted, *group;
 
-    if (!is_refusal(entry, res))
+    if (!is_refusal(entry, refusal->res))
         return times;
     refusals->seen += times;
-    wanted = refusals_group_of(entry, res);
+    wanted = refusals_group_of(entry, refusal->res);
     group = refusals_group_for(refusals, &wanted);
     if (!group)
         return times;
@@ -166,55 +170,38 @@ bh_refusals_count(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
     group->fresh = refusals->touched = true;
     group->counted = times - 1;
     group->object = entry->obj.id;
-    group->until_ns = bh_core_now(core) + core->config->refusal_window;
+    group->until_ns = until_ns;
     expect_end(refusals, group->until_ns);
     return 1;
 }
 
-static bh_rc
-refusals_write_group(struct bh_core *core, struct bh_refusal_group *group, struct bh_err *err)
+struct bh_refusal_group *
+bh_refusals_next_due(struct bh_refusals *refusals, struct bh_refusal_sweep *sweep)
 {
-    struct bh_entry entry = { .actor = group->actor, .dec = group->dec, .obj = group->obj,
-                              .phase = BH_PHASE_EVENT, .tenant = group->tenant,
-                              .req = group->req, .verb = group->verb };
-    bh_rc rc;
+    if (sweep->at == 0 && (!refusals->next_ns || sweep->now_ns < refusals->next_ns))
+        return NULL;
+    if (sweep->at == 0)
+        refusals->next_ns = 0;
+    while (sweep->at < BH_REFUSAL_GROUPS_ALL) {
+        struct bh_refusal_group *group = &refusals->groups[sweep->at++];
+        bool due = group->until_ns && group->until_ns <= sweep->now_ns;
 
-    if (entry.obj.type[0] && group->object)
-        entry.obj.id = group->object;
-    rc = bh_core_record_counted(core, &entry, group->res, group->counted, err);
-
-    if (rc != BH_OK)
-        return rc;
-    core->refusals.touched = true;
-    group->written += group->counted;
-    group->counted = 0;
-    return BH_OK;
-}
-
-bh_rc
-bh_refusals_write(struct bh_core *core, bool all, struct bh_err *err)
-{
-    struct bh_refusals *refusals = &core->refusals;
-    uint64_t now_ns = bh_core_now(core);
-    bh_rc rc = BH_OK;
-
-    if (!refusals->next_ns || (!all && now_ns < refusals->next_ns))
-        return BH_OK;
-    refusals->next_ns = 0;
-    for (uint32_t i = 0; i < BH_REFUSAL_GROUPS_ALL && rc == BH_OK; i++) {
-        struct bh_refusal_group *group = &refusals->groups[i];
-
-        if (!group->until_ns)
-            continue;
-        if (all || group->until_ns <= now_ns) {
-            group->until_ns = group->counted ? now_ns + core->config->refusal_window : 0;
-            if (group->counted)
-                rc = refusals_write_group(core, group, err);
-        }
+        if (due)
+            group->until_ns = group->counted ? sweep->until_ns : 0;
         if (group->until_ns)
             expect_end(refusals, group->until_ns);
+        if (due && group->counted)
+            return group;
     }
-    return rc;
+    return NULL;
+}
+
+void
+bh_refusals_written(struct bh_refusals *refusals, struct bh_refusal_group *group)
+{
+    refusals->touched = true;
+    group->written += group->counted;
+    group->counted = 0;
 }
 
 void

@@ -15,8 +15,7 @@
  * Strangers have places of their own, so that they crowd out nobody who is known, and a last place
  * for all of them who find no other: none is a record of its own but for the first.  Of Unix users
  * that are nobody's each is one kind whatever it asks for, and a user may have many numbers.  Of
- * credentials that are nobody's (daemon/unproven.h) a kind is the token that they name. */
-struct bh_core;
+ * credentials that are nobody's (daemon/unauthenticated.h) a kind is the token they name. */
 struct bh_entry;
 
 enum {
@@ -49,13 +48,30 @@ struct bh_refusals {
     uint64_t seen;               /* refusals so far, recorded or counted */
 };
 
-/* How many of the `times` equal notes a record must stand for now: 0 when all were counted, all
- * when the note is no such refusal or found no place. */
-uint64_t bh_refusals_count(struct bh_core *core, const struct bh_entry *entry, bh_rc res,
-                          uint64_t times);
+/* As many equal ones. */
+struct bh_refusal {
+    const struct bh_entry *entry;
+    bh_rc res;
+    uint64_t times;
+};
 
-/* Write what was counted in windows that are over; `all`: in all.  Results of bh_core_record. */
-BH_MUST_USE bh_rc bh_refusals_write(struct bh_core *core, bool all, struct bh_err *err);
+/* How many of the equal notes a record must stand for now: 0 when all were counted, all when the
+ * note is no such refusal or found no place.  `until_ns`: the end of a window that begins now. */
+uint64_t bh_refusals_count(struct bh_refusals *refusals, const struct bh_refusal *refusal,
+                           uint64_t until_ns);
+
+/* A walk over the windows that are over by `now_ns` (UINT64_MAX: all), at the first with `at` 0. */
+struct bh_refusal_sweep {
+    uint64_t now_ns, until_ns;   /* the latter: of the windows that follow */
+    uint32_t at;
+};
+
+/* The next group with some that were counted and are to be written; NULL: there is none. */
+struct bh_refusal_group *bh_refusals_next_due(struct bh_refusals *refusals,
+                                              struct bh_refusal_sweep *sweep);
+
+/* A record of the open batch stands for those of the group. */
+void bh_refusals_written(struct bh_refusals *refusals, struct bh_refusal_group *group);
 
 /* The open batch was committed, or thrown away. */
 void bh_refusals_committed(struct bh_refusals *refusals);

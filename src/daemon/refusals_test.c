@@ -1,4 +1,7 @@
 /* Each refusal is in the log, alone or counted, whatever becomes of the batch. */
+#include "daemon/batch.h"
+#include "daemon/dispatch.h"
+#include "daemon/record.h"
 #include "daemon/refusals.h"
 
 #include "daemon/fixture_test.h"
@@ -64,13 +67,13 @@ refusals_refuse(void)
     struct bh_command command = { .op = BH_OP_CORDON, .caller = caller_named(&f, "alice"),
                                   .cordon = &request };
 
-    return bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err);
+    return bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err);
 }
 
 static void
 write_all(void)
 {
-    assert_int_equal(bh_refusals_write(&f.core, true, &f.err), BH_OK);
+    assert_int_equal(bh_core_record_refusals(&f.core, true, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
 }
 
@@ -106,7 +109,7 @@ the_window_ends(void **state)
     f.config.refusal_window = 1;
     assert_int_equal(refusals_refuse(), BH_DENIED);
     assert_int_equal(refusals_refuse(), BH_DENIED);
-    assert_int_equal(bh_refusals_write(&f.core, false, &f.err), BH_OK);
+    assert_int_equal(bh_core_record_refusals(&f.core, false, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
     check_sum("denied", 2, 2);
 }
@@ -176,7 +179,7 @@ an_aborted_batch_loses_none(void **state)
     assert_int_equal(refusals_refuse(), BH_DENIED);
     assert_int_equal(refusals_refuse(), BH_DENIED);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
-    assert_int_equal(bh_refusals_write(&f.core, true, &f.err), BH_OK);
+    assert_int_equal(bh_core_record_refusals(&f.core, true, &f.err), BH_OK);
     assert_true(bh_core_abort(&f.core)); /* with it the counted one */
     write_all();
     check_sum("denied", 2, 2);

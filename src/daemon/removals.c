@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon/access.h"
+
 struct line {
     struct bh_buf *out;
     const char *list, *name;

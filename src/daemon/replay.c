@@ -10,6 +10,7 @@
 #include "audit/token_facts.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "daemon/directory.h"
 #include "daemon/snapshot.h"
 
 struct replay {
@@ -158,5 +159,7 @@ bh_replay(struct bh_core *core, struct bh_err *err)
         rc = replay_records(core, err);
     if (rc == BH_OK)
         rc = bh_catalog_load(core->catalog, err);
+    if (rc == BH_OK)
+        bh_directory_publish(core->catalog);
     return rc;
 }

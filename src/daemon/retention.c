@@ -13,6 +13,7 @@
 #include "base/slice.h"
 #include "daemon/command.h"
 #include "daemon/names.h"
+#include "daemon/record.h"
 #include "daemon/snapshot.h"
 
 enum { AT_ONCE = 64 * BH_TILE_WIDTH };
@@ -248,7 +249,7 @@ retention_prune(struct bh_core *core, const struct bh_entry *like, const uint64_
         rc = store->ops->prune_records(store->self, range[0], range[1] - 1, err);
     if (rc == BH_OK)
         rc = store->ops->put_meta(store->self, BH_META_MINIMUM, text, err);
-    return rc == BH_OK || bh_command_fatal(rc) ? rc : bh_err_set(err, BH_IO, "%.200s", err->msg);
+    return rc == BH_OK || bh_core_is_fatal(rc) ? rc : bh_err_set(err, BH_IO, "%.200s", err->msg);
 }
 
 bh_rc

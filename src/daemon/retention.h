@@ -5,7 +5,7 @@
 
 /* How long the audit log is kept (docs/audit.md, "Retention").
  *
- * AUDIT_PRUNE, as bh_command_run: of the oldest records the bytes go and the hashes stay, so
+ * AUDIT_PRUNE, as bh_dispatch_run: of the oldest records the bytes go and the hashes stay, so
  * that the tree, its proofs and its checkpoints are what they were.  The minimum index, below
  * which that was done, stands in the record of it and in the store's "minimum"; it is a multiple
  * of 256, the records of a bundle.

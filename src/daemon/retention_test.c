@@ -1,3 +1,5 @@
+#include "daemon/batch.h"
+#include "daemon/record.h"
 #include "daemon/retention.h"
 
 #include "api/minimum.h"

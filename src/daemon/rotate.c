@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "daemon/batch.h"
 #include "daemon/command.h"
+#include "daemon/record.h"
 
 /* Recorded before it happens, in the same transaction. */
 static bh_rc
@@ -15,7 +17,7 @@ rotate_key(struct bh_core *core, const struct bh_entry *entry, const uint8_t *ne
         rc = bh_keyring_rotate(&core->ring, core->crypto, next, ret_count, err);
     if (rc == BH_OK)
         rc = bh_core_record(core, entry, BH_OK, err);
-    if (rc == BH_OK || rc == BH_CONFLICT || bh_command_fatal(rc))
+    if (rc == BH_OK || rc == BH_CONFLICT || bh_core_is_fatal(rc))
         return rc;
     return bh_err_set(err, BH_IO, "%.200s", err->msg); /* some are wrapped anew: abort */
 }

@@ -1,3 +1,4 @@
+#include "daemon/batch.h"
 #include "daemon/rotate.h"
 
 #include "daemon/failing_fixture_test.h"

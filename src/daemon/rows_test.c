@@ -1,5 +1,6 @@
 /* What a job's row says of where it is. */
 
+#include "daemon/batch.h"
 #include "daemon/rows.h"
 
 #include "daemon/gpu_fixture_test.h"

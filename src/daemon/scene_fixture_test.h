@@ -3,6 +3,7 @@
 
 /* A core with nodes that a test plays, turn by turn as the owner's loop would. */
 
+#include "daemon/batch.h"
 #include "daemon/gpu_fixture_test.h"
 #include "daemon/peer_fixture_test.h"
 

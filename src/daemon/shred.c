@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/time.h"
 #include "daemon/command.h"
+#include "daemon/record.h"
 
 enum { TOKEN_BYTES = 8, TOKEN_TEXT = 2 * TOKEN_BYTES + 1, META_KEY = 32,
        TEXT_BYTES_MAX = 8 << 20 };
@@ -508,7 +509,7 @@ shred_destroy(const struct shredding *s, const struct bh_entry *entry, struct bh
         rc = store->ops->put_meta(store->self, s->meta, "", err);
     s->core->ring.scrub_due = true;
     s->core->ring.scrub_after_ns = 0;
-    return rc == BH_OK || bh_command_fatal(rc) ? rc
+    return rc == BH_OK || bh_core_is_fatal(rc) ? rc
                                                : bh_err_set(err, BH_IO, "%.200s", err->msg);
 }
 

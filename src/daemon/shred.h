@@ -3,7 +3,7 @@
 
 #include "daemon/core.h"
 
-/* KEY_SHRED, as bh_command_run: destroying what a tenant's personal texts are sealed with.
+/* KEY_SHRED, as bh_dispatch_run: destroying what a tenant's personal texts are sealed with.
  *
  * Two persons: the first call is recorded as key.shred.ask and answers a token; a second
  * administrator's with that token, within 24 hours and while the keys are the same, destroys

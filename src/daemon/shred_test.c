@@ -1,3 +1,5 @@
+#include "daemon/batch.h"
+#include "daemon/record.h"
 #include "daemon/shred.h"
 
 #include "audit/verify.h"

@@ -1,6 +1,7 @@
 /* What becomes of the texts that a destroyed key sealed: specifications, commands that were added
  * to jobs, messages of nodes. */
 
+#include "daemon/batch.h"
 #include "daemon/shred.h"
 
 #include "daemon/audited_test.h"

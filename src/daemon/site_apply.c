@@ -2,12 +2,15 @@
 
 #include <string.h>
 
+#include "daemon/access.h"
 #include "daemon/apply.h"
 #include "daemon/command.h"
 #include "daemon/grants.h"
+#include "daemon/record.h"
 #include "daemon/removals.h"
 #include "daemon/revisions.h"
 #include "daemon/site_warnings.h"
+#include "daemon/step.h"
 
 enum { REMOVALS_BYTES_MAX = 256 << 10,
        NOTE_LINE_MAX = 1000,       /* bytes of a line in the record; longer ones are cut */
@@ -187,8 +190,8 @@ site_apply_run(struct applying *a, struct bh_plan *plan, struct bh_err *err)
 
     if (rc == BH_OK)
         rc = put_site(a, err);
-    a->core->catalog_changed = a->core->access.site_changed = true;
-    if (rc != BH_OK && !bh_command_fatal(rc)) /* some of it is in the batch: all must go */
+    a->core->catalog_changed = a->core->access->site_changed = true;
+    if (rc != BH_OK && !bh_core_is_fatal(rc)) /* some of it is in the batch: all must go */
         return bh_err_set(err, BH_IO, "the site file could not be applied whole: %.160s",
                           err->msg);
     return rc;

@@ -1,3 +1,5 @@
+#include "daemon/batch.h"
+#include "daemon/dispatch.h"
 #include "daemon/site_apply.h"
 
 #include "api/revision.h"
@@ -395,8 +397,8 @@ come_in_one_batch(struct fixture *f)
 {
     struct bh_command again = numbered(f, GOING + 1), other = numbered(f, 3000);
 
-    assert_int_equal(bh_command_run(&f->core, &again, f->arena, &f->answer, &f->err), BH_OK);
-    assert_int_equal(bh_command_run(&f->core, &other, f->arena, &f->answer, &f->err), BH_OK);
+    assert_int_equal(bh_dispatch_run(&f->core, &again, f->arena, &f->answer, &f->err), BH_OK);
+    assert_int_equal(bh_dispatch_run(&f->core, &other, f->arena, &f->answer, &f->err), BH_OK);
     assert_int_equal(bh_core_commit(&f->core, &f->err), BH_OK);
     BH_CHECK_EQ("one above the bound", revisions(f), BH_REVISIONS_MAX + 1);
     check_audit(f, "nothing that is wanted went");

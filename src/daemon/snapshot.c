@@ -11,7 +11,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "daemon/orders.h"
+#include "daemon/abandoned_orders.h"
+#include "daemon/record.h"
 
 enum { SNAPSHOT_BYTES_MAX = 1 << 30 };
 
@@ -109,7 +110,7 @@ write_snapshot(struct bh_core *core, struct bh_err *err)
 bh_rc
 bh_snapshot_write(struct bh_core *core, struct bh_err *err)
 {
-    bh_rc rc = bh_orders_abandon(core, UINT64_MAX, err); /* the snapshot tells only of the rest */
+    bh_rc rc = bh_abandoned_orders_record(core, UINT64_MAX, err); /* the snapshot tells only of the rest */
 
     return rc == BH_OK ? write_snapshot(core, err) : rc;
 }

@@ -3,9 +3,12 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "daemon/abandoned_orders.h"
+#include "daemon/batch.h"
 #include "daemon/inventory.h"
 #include "daemon/names.h"
 #include "daemon/orders.h"
+#include "daemon/record.h"
 #include "daemon/stream_record.h"
 
 static bh_rc
@@ -24,7 +27,7 @@ record(struct bh_core *core, struct bh_err *err)
     if (rc == BH_OK)
         rc = bh_names_upgrade(core, err);
     if (rc == BH_OK)
-        rc = bh_orders_abandon(core, UINT64_MAX, err);
+        rc = bh_abandoned_orders_record(core, UINT64_MAX, err);
     if (rc == BH_OK)
         rc = bh_orders_unknown(core, err);
     if (rc == BH_OK)

@@ -11,6 +11,7 @@
 #include "base/slice.h"
 #include "daemon/allowance.h"
 #include "daemon/command.h"
+#include "daemon/record.h"
 #include "daemon/texts.h"
 #include "daemon/job_owner.h"
 

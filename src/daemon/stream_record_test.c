@@ -2,6 +2,7 @@
  * develop in one tenant, bob in another; oscar operates and erin administers acme.  Job 1 is
  * alice's, and waits. */
 
+#include "daemon/batch.h"
 #include "daemon/fixture_test.h"
 
 #include <string.h>

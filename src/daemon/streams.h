@@ -4,7 +4,7 @@
 #include "api/streams.h"
 
 /* Interactive streams that are open or about to be: who may open them, how many there are, and
- * the carrying of their bytes between a client's connection and its node's (daemon/carry.h), in
+ * the carrying of their bytes between a client's connection and its node's (daemon/stream_relay.h), in
  * the client's thread.  Nothing here is waited for by the owner. */
 struct bh_streams;
 struct bh_crypto_ops;

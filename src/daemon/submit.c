@@ -6,8 +6,11 @@
 #include "api/admit.h"
 #include "api/submission.h"
 #include "base/assert.h"
+#include "daemon/access.h"
 #include "daemon/allowance.h"
 #include "daemon/command.h"
+#include "daemon/record.h"
+#include "daemon/step.h"
 #include "daemon/texts.h"
 
 static bh_rc
@@ -269,15 +272,15 @@ bh_submit_run(struct bh_core *core, const struct bh_command *command,
         return rc;
     if (!permitted(core, command, event.u.submit.tenant, &check))
         return bh_command_deny(core, command, event.u.submit.tenant, check, err);
+    entry = bh_command_entry(&command->caller, command->op, event.u.submit.tenant,
+                             check.verdict);
     rc = submit_admit(core, command, &event.u.submit, err);
     if (rc == BH_OK)
-        rc = bh_access_submit(core, command, event.u.submit.tenant, err);
+        rc = bh_access_submit(core, command, &entry, err);
     if (rc == BH_OK)
         rc = bh_allowance_check_job(core, command, event.u.submit.tenant, err);
     if (rc != BH_OK)
         return rc;
-    entry = bh_command_entry(&command->caller, command->op, event.u.submit.tenant,
-                             check.verdict);
     entry.obj = (struct bh_record_object){ .type = "job", .id = event.u.submit.job.v };
     entry.submitter = &command->caller;
     entry.job_name = command->spec->name;

@@ -3,7 +3,7 @@
 
 #include "daemon/core.h"
 
-/* JOB_SUBMIT: names to ids, permissions, policies, then the engine.  As bh_command_run.  What the
+/* JOB_SUBMIT: names to ids, permissions, policies, then the engine.  As bh_dispatch_run.  What the
  * job may mount was checked by the API. */
 BH_MUST_USE bh_rc bh_submit_run(struct bh_core *core, const struct bh_command *command,
                                 struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err);

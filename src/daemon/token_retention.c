@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/record.h"
+
 enum { FORGOTTEN_AT_ONCE_MAX = 256 };
 
 struct expired {

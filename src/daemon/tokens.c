@@ -11,6 +11,8 @@
 #include "daemon/allowance.h"
 #include "daemon/command.h"
 #include "daemon/grants.h"
+#include "daemon/objects.h"
+#include "daemon/record.h"
 #include "daemon/token_retention.h"
 
 enum { FACTS_BYTES_MAX = 2048 }; /* the API takes 1000 bytes of scopes */
@@ -226,26 +228,6 @@ bh_token_create(struct bh_core *core, const struct bh_command *command, struct b
     ret_answer->token_id = bh_arena_strdup(arena, row.id);
     explicit_bzero(text, sizeof text);
     return BH_OK;
-}
-
-static bool
-tokens_read_number(void *self, const struct bh_token_row *row)
-{
-    *(struct bh_record_object *)self =
-        (struct bh_record_object){ "token", bh_token_number(row->secret.bytes) };
-    return false;
-}
-
-struct bh_record_object
-bh_token_object(const struct bh_core *core, const char *id)
-{
-    struct bh_record_object object = { .id = 0 };
-    struct bh_err ignored;
-
-    if (bh_token_id_valid(id))
-        (void)!core->store.ops->list_tokens(core->store.self, &(struct bh_token_filter){ .id = id },
-                                            tokens_read_number, &object, &ignored);
-    return object;
 }
 
 struct search {

@@ -1,6 +1,7 @@
 #include "daemon/unauthenticated.h"
 
 #include "daemon/core.h"
+#include "daemon/record.h"
 
 bool
 bh_unauthenticated_add(struct bh_unauthenticated *unauthenticated, uint64_t token)

@@ -3,12 +3,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/time.h"
 #include "daemon/allowance.h"
-#include "daemon/checks.h"
 #include "daemon/command.h"
 #include "daemon/job_owner.h"
+#include "daemon/record.h"
 #include "policy/operations.h"
 
 /* A try that was not answered by then counts no more: its node is gone, or forgot it. */
@@ -203,54 +202,4 @@ bh_verify_run(struct bh_core *core, const struct bh_command *command, struct bh_
     (void)arena;
     return command->op == BH_OP_JOB_VERIFY ? verify_job(core, command, ret_answer, err)
                                            : verify_nodes(core, command, ret_answer, err);
-}
-
-bh_rc
-bh_verify_verdict(struct bh_core *core, bh_node_id node, const struct bh_msg_verdict *verdict,
-               struct bh_err *err)
-{
-    static const bh_rc results[BH_CHECK_RESULTS] = { [BH_CHECK_PASS] = BH_OK,
-                                                     [BH_CHECK_INCONCLUSIVE] = BH_TIMEOUT,
-                                                     [BH_CHECK_FAIL] = BH_UNAVAILABLE };
-    static const uint32_t tallies[BH_CHECK_RESULTS] = { [BH_CHECK_FAIL] = 0, [BH_CHECK_PASS] = 1,
-                                                        [BH_CHECK_INCONCLUSIVE] = 2 };
-    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM }, .dec = { .allow = true },
-                              .phase = BH_PHASE_EVENT, .verb = "isolation.verdict",
-                              .obj = { .type = "node", .id = node.v } };
-    struct bh_event event;
-
-    for (uint32_t i = 0; verdict->request && i < BH_CORE_VERIFIES_MAX; i++) {
-        struct bh_verify_order *asked = &core->verifies_asked[i];
-
-        if (asked->request != verdict->request || asked->lease != verdict->lease
-            || !bh_same(asked->node, node))
-            continue;
-        asked->asked_ns = 0;
-        entry.req = asked->req;
-        entry.tenant = asked->tenant;
-        if (asked->job)
-            entry.obj = (struct bh_record_object){ .type = "job", .id = asked->job };
-    }
-    bh_tally_count(&core->tally, BH_TALLY_VERDICTS + tallies[verdict->result]);
-    if (verdict->result == BH_CHECK_INCONCLUSIVE)
-        bh_log(WALLS_UNFINISHED, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
-               BH_STR("why", verdict->why), BH_U64("again_ns", verdict->retry_ns));
-    else if (verdict->result == BH_CHECK_FAIL)
-        bh_log(WALL_BROKEN, BH_U64("node", node.v), BH_U64("lease", verdict->lease),
-               BH_STR("why", verdict->why));
-    if (bh_checks_event(core, node, verdict, &event)) {
-        if (verdict->result == BH_CHECK_PASS)
-            bh_log(NODE_CHECKED, BH_U64("node", node.v));
-        return bh_core_step(core, &entry, &event, err);
-    }
-    return bh_core_record(core, &entry, results[verdict->result], err);
-}
-
-void
-bh_verify_aborted(struct bh_core *core)
-{
-    core->verify_count = 0;
-    for (uint32_t i = 0; i < BH_CORE_VERIFIES_MAX; i++)
-        if (core->verifies_asked[i].request >= core->journal.next_seq)
-            core->verifies_asked[i] = (struct bh_verify_order){ 0 };
 }

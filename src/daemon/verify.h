@@ -3,9 +3,8 @@
 
 #include "api/owner.h"
 #include "daemon/core.h"
-#include "wire/message.h"
 
-/* JOB_VERIFY, NODE_VERIFY, as bh_command_run: the wish is a record, the nodes are asked after
+/* JOB_VERIFY, NODE_VERIFY, as bh_dispatch_run: the wish is a record, the nodes are asked after
  * the commit, and what each says is another (isolation.verdict, with the same request id).  Who
  * asks for what is being tried already gets the verdict of that try.  A node tries one after the
  * other: so that administrators never wait for long, others' tries that are under way are bounded,
@@ -17,12 +16,5 @@
 BH_MUST_USE bh_rc bh_verify_run(struct bh_core *core, const struct bh_command *command,
                                 struct bh_arena *arena, struct bh_answer *ret_answer,
                                 struct bh_err *err);
-
-/* A node says what came of a try: record it. */
-BH_MUST_USE bh_rc bh_verify_verdict(struct bh_core *core, bh_node_id node,
-                                 const struct bh_msg_verdict *verdict, struct bh_err *err);
-
-/* The batch was thrown away: what was asked for in it is not under way. */
-void bh_verify_aborted(struct bh_core *core);
 
 #endif

@@ -1,4 +1,8 @@
 /* Who asks for a try that is under way shares it; nobody fills a node's queue. */
+#include "daemon/batch.h"
+#include "daemon/dispatch.h"
+#include "daemon/step.h"
+#include "daemon/verdicts.h"
 #include "daemon/verify.h"
 
 #include "daemon/fixture_test.h"
@@ -65,7 +69,7 @@ verify_answer(const char *node, uint64_t request)
     struct bh_msg_verdict verdict = { .request = request, .result = BH_CHECK_PASS };
     bh_node_id id = { bh_catalog_find(f.core.catalog, BH_NAME_NODE, node) };
 
-    assert_int_equal(bh_verify_verdict(&f.core, id, &verdict, &f.err), BH_OK);
+    assert_int_equal(bh_verdicts_record(&f.core, id, &verdict, &f.err), BH_OK);
     assert_int_equal(bh_core_commit(&f.core, &f.err), BH_OK);
 }
 
@@ -110,7 +114,7 @@ an_aborted_wish_is_not_under_way(void **state)
     struct bh_command command = { .op = BH_OP_NODE_VERIFY, .caller = caller_named(&f, "alice"),
                                   .text = "n1" };
 
-    assert_int_equal(bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
+    assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
     assert_true(bh_core_abort(&f.core));
     assert_int_equal(f.core.verify_count, 0);
     assert_int_equal(verify_ask("alice", "n1"), BH_OK);

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "daemon/inventory.h"
+#include "daemon/record.h"
 #include "tests/crash/disk.h"
 
 enum { CALLS_MAX = 400, IMAGES = 2 };
@@ -52,7 +53,7 @@ issue_token(void)
     struct bh_command command = { .op = BH_OP_TOKEN_CREATE, .token = &request,
                                   .caller = caller_named(&f, "alice") };
 
-    return bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err);
+    return bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err);
 }
 
 static bh_rc
@@ -60,7 +61,7 @@ delete_tenant(void)
 {
     struct bh_command command = apply_command(&f, site_yaml);
 
-    return bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err);
+    return bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err);
 }
 
 static bh_rc
@@ -68,7 +69,7 @@ submit_job(void)
 {
     struct bh_command command = submit_command(&f, alice_small);
 
-    return bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err);
+    return bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err);
 }
 
 static const struct {
@@ -193,7 +194,7 @@ run_batch(size_t command)
         rc = bh_core_commit(&f.core, &f.err);
     if (rc == BH_OK || rc == BH_UNCERTAIN)
         return rc;
-    assert_true(bh_command_fatal(rc));
+    assert_true(bh_core_is_fatal(rc));
     assert_true(bh_core_abort(&f.core));
     return rc;
 }

@@ -14,6 +14,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
+#include "daemon/record.h"
 #include "tests/crash/disk.h"
 
 enum { POINTS_PER_RUN = 4000, RECORDS_MAX = 8192, SNAPSHOT_EVERY = 73 };
@@ -107,7 +108,7 @@ make_token(void)
                                   .caller = caller_named(&f, "alice") };
 
     tokens_made++;
-    assert_int_equal(bh_command_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
+    assert_int_equal(bh_dispatch_run(&f.core, &command, f.arena, &f.answer, &f.err), BH_OK);
 }
 
 /* One batch of a few records, as workers would have queued them. */

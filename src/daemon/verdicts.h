@@ -1,0 +1,11 @@
+#ifndef BH_DAEMON_VERDICTS_H
+#define BH_DAEMON_VERDICTS_H
+
+#include "daemon/core.h"
+#include "wire/message.h"
+
+/* A node says what came of a try: record it. */
+BH_MUST_USE bh_rc bh_verdicts_record(struct bh_core *core, bh_node_id node,
+                                 const struct bh_msg_verdict *verdict, struct bh_err *err);
+
+#endif

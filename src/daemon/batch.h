@@ -3,6 +3,8 @@
 
 #include "daemon/core.h"
 
+/* Opening the state, and the end of a batch: all of it becomes durable, or none of it was. */
+
 /* Open store, signer and catalog and rebuild the state; the fields config, store,
  * crypto, hub and journal.checkpoints.signing are set by the caller.
  *   BH_CONFLICT  the log is shorter than, or differs from, what was signed, or replay

@@ -14,7 +14,8 @@ struct bh_verdict bh_command_authz(struct bh_core *core, const struct bh_command
 /* Whether he holds `verb` besides: that decides nothing by itself. */
 struct bh_verdict bh_command_holds(struct bh_core *core, const struct bh_command *command,
                                    const char *verb, bh_tenant_id tenant);
-/* Record a denial of the operation's deed, for want of `denial.verb`; returns BH_DENIED with message and hint. */
+/* Record a denial of the operation's deed, for want of `denial.verb`; returns BH_DENIED with message
+ * and hint. */
 bh_rc bh_command_deny(struct bh_core *core, const struct bh_command *command,
                       bh_tenant_id tenant, struct bh_denial denial, struct bh_err *err);
 /* Record a refusal of the engine and put its reason in words; returns `rc`. */

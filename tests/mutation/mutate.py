@@ -91,14 +91,14 @@ def read_mutants():
 
 
 def arguments_of(test):
-    folder, name = test.split("/")
+    folder, _, name = test.rpartition("/")
     if folder == "scenario":
         return ["scenario", os.path.join(ROOT, "tests", folder, name + ".bh")]
     return ARGUMENTS.get(test, [])
 
 
 def source_of(test):
-    folder, name = test.split("/")
+    folder, _, name = test.rpartition("/")
     if folder == "scenario":
         return REPLAY
     beside = os.path.isfile(os.path.join(ROOT, "src", folder, name + "_test.c"))

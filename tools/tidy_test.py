@@ -130,6 +130,7 @@ CASES = [
     ("srand in a test", {"tests/meson.build": "'x.c'", "tests/x.c": function("srand(1);")}, []),
     ("a member of that name", unit("api", function("ops->time(a); ops.system(a);")), []),
     ("in a string", unit("api", function('f("strcpy(a)");')), []),
+    ("a system call's number", unit("api", function("syscall(SYS_clone, 0);")), ["banned-call SYS_clone"]),
     ("in a macro", unit("api", "#define COPY(a, b) strcpy(a, b)\n"), ["banned-call strcpy"]),
     ("do_", unit("api", function("do_it(a);")), ["banned-name do_it"]),
     ("handle_", unit("api", function("handle_it(a);")), ["banned-name handle_it"]),

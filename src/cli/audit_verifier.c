@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/process.h"
 
 enum { STATUS_BAD = 1, STATUS_EXEC_FAILED = 127, ARGUMENTS_MAX = 160 };
 
@@ -71,23 +72,30 @@ find_program(char found[PATH_MAX], struct bh_err *err)
 static bh_rc
 verifier_start(const char *const argv[], struct bh_verifier *ret_verifier, struct bh_err *err)
 {
+    struct bh_process_options options;
     int ends[2];
     pid_t pid;
+    bh_rc rc;
 
     if (pipe2(ends, O_CLOEXEC) != 0)
         return bh_err_errno(err, "a pipe");
     fflush(stdout);
-    pid = fork();
-    if (pid == 0) {
-        signal(SIGPIPE, SIG_DFL);
-        dup2(ends[0], STDIN_FILENO);
-        execv(argv[0], (char *const *)(uintptr_t)argv);
-        perror(argv[0]);
-        _exit(STATUS_EXEC_FAILED);
-    }
+    options = (struct bh_process_options){
+        .argv = argv,
+        .envp = (const char *const *)environ,
+        .fds = { { STDIN_FILENO, ends[0] },
+                 { STDOUT_FILENO, STDOUT_FILENO },
+                 { STDERR_FILENO, STDERR_FILENO } },
+        .fd_count = 3,
+    };
+    rc = bh_process_start(&options, &pid, NULL, err);
     bh_fd_close(ends[0]);
+    if (rc != BH_OK) {
+        bh_fd_close(ends[1]);
+        return rc;
+    }
     *ret_verifier = (struct bh_verifier){ pid, ends[1] };
-    return pid < 0 ? bh_err_errno(err, "%s", argv[0]) : BH_OK;
+    return BH_OK;
 }
 
 bh_rc
@@ -121,8 +129,7 @@ bh_verifier_end(struct bh_cli *cli, struct bh_verifier *verifier, bh_rc rc, stru
     if (rc != BH_OK && err->sys != EPIPE)
         kill(verifier->pid, SIGTERM);
     bh_fd_close(verifier->fd);
-    while (waitpid(verifier->pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    status = bh_process_wait(verifier->pid);
     if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_BAD) {
         cli->status = STATUS_BAD;
         return BH_OK;

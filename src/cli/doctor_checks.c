@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/process.h"
 #include "base/time.h"
 #include "cli/doctor.h"
 #include "cli/driver_probe.h"
@@ -111,28 +112,32 @@ has_site(const struct bh_cli *cli)
 static int
 ask_program(const char *const argv[], char *ret_text, size_t size)
 {
-    int ends[2], status = 0;
+    struct bh_process_options options;
+    struct bh_err unread;
+    int ends[2], status = -1;
     size_t held = 0;
     ssize_t got;
     pid_t pid;
+    bh_rc rc;
 
     if (pipe2(ends, O_CLOEXEC) != 0)
         return -1;
-    pid = fork();
-    if (pid == 0) {
-        dup2(ends[1], STDOUT_FILENO);
-        dup2(ends[1], STDERR_FILENO);
-        execvp(argv[0], (char *const *)(uintptr_t)argv);
-        _exit(127);
-    }
+    options = (struct bh_process_options){
+        .search = true,
+        .argv = argv,
+        .envp = (const char *const *)environ,
+        .fds = { { STDOUT_FILENO, ends[1] }, { STDERR_FILENO, ends[1] } },
+        .fd_count = 2,
+    };
+    rc = bh_process_start(&options, &pid, NULL, &unread);
     bh_fd_close(ends[1]);
-    while (pid > 0 && held < size - 1 && (got = read(ends[0], ret_text + held, size - 1 - held)) > 0)
+    while (rc == BH_OK && held < size - 1 && (got = read(ends[0], ret_text + held, size - 1 - held)) > 0)
         held += (size_t)got;
     bh_fd_close(ends[0]);
     ret_text[held] = '\0';
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) != 127 ? WEXITSTATUS(status) : -1;
+    if (rc == BH_OK)
+        status = bh_process_wait(pid);
+    return status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) != 127 ? WEXITSTATUS(status) : -1;
 }
 
 /* ---- the machine ---- */

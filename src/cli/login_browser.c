@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/process.h"
 #include "cli/loopback.h"
 #include "cli/pkce.h"
 
@@ -51,31 +52,22 @@ has_display(void)
 }
 
 /* In a session of its own, so that Ctrl-C here does not end the browser; its chatter is not
- * ours. */
-static void
-become_browser(const char *program, const char *address)
-{
-    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-    if (nothing < 0 || setsid() < 0)
-        _exit(127);
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        dup2(nothing, fd);
-    execl(program, program, address, (char *)NULL);
-    _exit(127);
-}
-
-/* Nobody waits for it: that the browser came is known by its coming. */
+ * shown.  It is not waited for: that the browser came is known by its coming. */
 static void
 open_browser(const struct bh_cli *cli, const char *address)
 {
     char program[ADDRESS_MAX];
+    const char *const argv[] = { program, address, NULL };
+    struct bh_process_options options = { .argv = argv,
+                                          .envp = (const char *const *)environ,
+                                          .new_session = true };
+    struct bh_err none;
+    pid_t pid;
 
     if (bh_cli_flag(cli, BH_OPT_NO_BROWSER) || !has_display()
         || !bh_login_find_program("xdg-open", program, sizeof program))
         return;
-    if (fork() == 0)
-        become_browser(program, address);
+    (void)!bh_process_start(&options, &pid, NULL, &none); /* the address is printed, too */
 }
 
 /* ---- the way there and back ---- */

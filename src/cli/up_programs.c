@@ -14,6 +14,7 @@
 
 #include "base/capability.h"
 #include "base/fd.h"
+#include "base/process.h"
 #include "base/time.h"
 #include "cli/up.h"
 
@@ -23,7 +24,7 @@
 #define STOP_MAX_NS (15 * BH_NS_PER_S)
 #define RESTART_WINDOW_NS (60 * BH_NS_PER_S)
 
-enum { LINE_BYTES_MAX = 4096, LAST_BYTES_MAX = 160, RESTARTS_MAX = 10, POLL_MS = 50, STATUS_EXEC_FAILED = 127 };
+enum { LINE_BYTES_MAX = 4096, LAST_BYTES_MAX = 160, RESTARTS_MAX = 10, POLL_MS = 50 };
 
 static const char *const names[BH_UP_PROGRAMS] = { "node", "signer", "daemon" };
 
@@ -48,17 +49,18 @@ struct supervisor {
 /* ---- starting ---- */
 
 /* In the child: become the program's user, with no group but its own and no way to any right. */
-static void
-drop_rights(uint32_t uid)
+static int
+up_drop_rights(void *self)
 {
+    uid_t uid = *(const uint32_t *)self;
     struct bh_err err;
 
-    if (bh_capability_bound(NULL, 0, &err) == BH_OK && setgroups(0, NULL) == 0
-        && setresgid(uid, uid, uid) == 0 && setresuid(uid, uid, uid) == 0
-        && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
-        return;
-    perror("bulkhead: cannot become the program's user");
-    _exit(STATUS_EXEC_FAILED);
+    if (bh_capability_bound(NULL, 0, &err) != BH_OK)
+        return err.sys ? err.sys : EPERM;
+    if (setgroups(0, NULL) != 0 || setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0
+        || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return errno;
+    return 0;
 }
 
 enum { ARGUMENTS_MAX = 8 };
@@ -97,29 +99,31 @@ make_command(const struct bh_up *up, enum bh_up_program which, struct command *c
         add_argument(command, "--set=signer_socket=%s", up->signer_socket);
 }
 
-static void
-run_child(const struct bh_up *up, enum bh_up_program which, int output)
+/* In a group of its own: Ctrl-C reaches the supervisor, which ends them in order. */
+static bh_rc
+up_spawn(const struct bh_up *up, enum bh_up_program which, int output, pid_t *ret_pid,
+         struct bh_err *err)
 {
     struct command command = { .count = 0 };
-    sigset_t none;
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    uint32_t uid = which == BH_UP_DAEMON ? up->daemon_uid : up->signer_uid;
+    struct bh_process_options options = {
+        .argv = (const char *const *)command.argv,
+        .envp = (const char *const *)environ,
+        .fds = { { STDOUT_FILENO, output }, { STDERR_FILENO, output } },
+        .fd_count = 2,
+        .folder = "/",
+        .new_group = true,
+        .parent_death_signal = SIGTERM,
+        .enter = which == BH_UP_NODE ? NULL : up_drop_rights,
+        .self = &uid,
+    };
+    bh_rc rc;
 
     make_command(up, which, &command);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    /* A group of its own: Ctrl-C reaches us, and we end them in order. */
-    setpgid(0, 0);
-    dup2(nothing, STDIN_FILENO);
-    dup2(output, STDOUT_FILENO);
-    dup2(output, STDERR_FILENO);
-    if (which != BH_UP_NODE)
-        drop_rights(which == BH_UP_DAEMON ? up->daemon_uid : up->signer_uid);
-    signal(SIGPIPE, SIG_DFL);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (chdir("/") == 0)
-        execv(command.argv[0], command.argv);
-    perror(command.argv[0]);
-    _exit(STATUS_EXEC_FAILED);
+    rc = bh_process_start(&options, ret_pid, NULL, err);
+    for (int i = 0; i < command.count; i++)
+        free(command.argv[i]);
+    return rc;
 }
 
 static bh_rc
@@ -127,17 +131,15 @@ up_start(struct supervisor *s, enum bh_up_program which, struct bh_err *err)
 {
     struct child *child = &s->children[which];
     int ends[2];
+    bh_rc rc;
 
     if (pipe2(ends, O_CLOEXEC) != 0)
         return bh_err_errno(err, "a pipe for %s", names[which]);
-    child->pid = fork();
-    if (child->pid == 0)
-        run_child(s->up, which, ends[1]);
+    rc = up_spawn(s->up, which, ends[1], &child->pid, err);
     bh_fd_close(ends[1]);
-    if (child->pid < 0) {
+    if (rc != BH_OK) {
         bh_fd_close(ends[0]);
-        child->pid = 0;
-        return bh_err_errno(err, "starting %s", names[which]);
+        return rc;
     }
     if (child->output >= 0)
         bh_fd_close(child->output);
@@ -149,23 +151,18 @@ up_start(struct supervisor *s, enum bh_up_program which, struct bh_err *err)
 bh_rc
 bh_up_call(const char *const argv[], struct bh_err *err)
 {
-    int status = 0;
-    pid_t pid = fork();
+    struct bh_process_options options = {
+        .argv = argv,
+        .envp = (const char *const *)environ,
+        .fds = { { STDOUT_FILENO, STDERR_FILENO }, { STDERR_FILENO, STDERR_FILENO } },
+        .fd_count = 2,
+    };
+    pid_t pid;
+    bh_rc rc = bh_process_start(&options, &pid, NULL, err);
 
-    if (pid < 0)
-        return bh_err_errno(err, "%s", argv[0]);
-    if (pid == 0) {
-        signal(SIGPIPE, SIG_DFL);
-        dup2(STDERR_FILENO, STDOUT_FILENO);
-        execv(argv[0], (char *const *)(uintptr_t)argv);
-        perror(argv[0]);
-        _exit(STATUS_EXEC_FAILED);
-    }
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return BH_OK;
-    return bh_err_set(err, BH_IO, "%s failed", argv[0]);
+    if (rc == BH_OK && bh_process_wait(pid) != 0)
+        rc = bh_err_set(err, BH_IO, "%s failed", argv[0]);
+    return rc;
 }
 
 /* ---- output ---- */
@@ -226,14 +223,13 @@ up_reap(struct supervisor *s)
     return any;
 }
 
-/* Start again what died, unless it dies all the time. */
+/* Start again what died or could not be started, unless that is so all the time. */
 static bh_rc
 up_restart(struct supervisor *s, struct bh_err *err)
 {
     bh_ns now = bh_time_monotonic();
-    bh_rc rc = BH_OK;
 
-    for (int i = 0; rc == BH_OK && i < BH_UP_PROGRAMS; i++) {
+    for (int i = 0; i < BH_UP_PROGRAMS; i++) {
         struct child *child = &s->children[i];
 
         if (child->pid != 0)
@@ -245,9 +241,10 @@ up_restart(struct supervisor *s, struct bh_err *err)
         if (child->restarts++ >= RESTARTS_MAX)
             return bh_err_set(err, BH_UNAVAILABLE, "%s died more than %d times within a minute",
                               s->up->program[i], RESTARTS_MAX);
-        rc = up_start(s, (enum bh_up_program)i, err);
+        if (up_start(s, (enum bh_up_program)i, err) != BH_OK)
+            printf("%-6s | %s\n", names[i], err->msg);
     }
-    return rc;
+    return BH_OK;
 }
 
 /* Wait a little, relaying output.  Returns the number of a signal that asks us to end,
@@ -323,9 +320,10 @@ up_watch(struct supervisor *s, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
-    while (rc == BH_OK && up_poll_once(s) == 0)
-        if (up_reap(s))
-            rc = up_restart(s, err);
+    while (rc == BH_OK && up_poll_once(s) == 0) {
+        up_reap(s);
+        rc = up_restart(s, err);
+    }
     return rc;
 }
 

@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/time.h"
 
 enum { CHANNEL = 3 };
@@ -110,55 +110,42 @@ find_program(const struct bh_signing_process *process, char ret_path[PATH_MAX],
     return bh_err_hint(err, "name it with `signer` in bulkheadd.conf");
 }
 
-/* Only the socket, as descriptor 3, and standard error reach it. */
-static int
-signing_spawn(char *const argv[], int socket, pid_t *ret_pid)
+/* Only the socket and standard error reach it. */
+static bh_rc
+signing_spawn(const char *const argv[], int socket, pid_t *ret_pid, struct bh_err *err)
 {
-    static char *const environment[] = { NULL };
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    int error;
+    static const char *const environment[] = { NULL };
+    struct bh_process_options options = {
+        .argv = argv,
+        .envp = environment,
+        .fds = { { STDOUT_FILENO, STDERR_FILENO }, { STDERR_FILENO, STDERR_FILENO }, { CHANNEL, socket } },
+        .fd_count = 3,
+        .new_group = true,
+    };
 
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, socket, CHANNEL);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
-    posix_spawn_file_actions_addclosefrom_np(&files, CHANNEL + 1);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
-                                              | POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    error = posix_spawn(ret_pid, argv[0], &files, &attributes, argv, environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    return error;
+    if (bh_process_start(&options, ret_pid, NULL, err) != BH_OK)
+        return err->rc = BH_UNAVAILABLE;
+    return BH_OK;
 }
 
 static bh_rc
 start_child(struct bh_signing_process *process, struct bh_err *err)
 {
-    char path[PATH_MAX], dir[] = "--dir", folder[PATH_MAX];
-    char *const argv[] = { path, dir, folder, NULL };
-    int pair[2], error;
+    char path[PATH_MAX];
+    const char *const argv[] = { path, "--dir", process->folder, NULL };
+    int pair[2];
     bh_rc rc = find_program(process, path, err);
 
     if (rc != BH_OK)
         return rc;
-    snprintf(folder, sizeof folder, "%s", process->folder);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return bh_err_errno(err, "a socket pair");
-    error = signing_spawn(argv, pair[1], &process->pid);
+    rc = signing_spawn(argv, pair[1], &process->pid, err);
     bh_fd_close(pair[1]);
-    if (error) {
+    if (rc != BH_OK) {
         bh_fd_close(pair[0]);
         process->pid = 0;
-        return bh_err_sys(err, BH_UNAVAILABLE, BH_SYS_ERRNO, error, "cannot start %s: %s", path,
-                          strerror(error));
+        return rc;
     }
     process->fd = pair[0];
     return BH_OK;

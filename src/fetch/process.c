@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/process.h"
 #include "fetch/resolver_files.h"
 
 enum { ARGUMENTS_MAX = 2 * (32 + 8) + 16 };
@@ -121,34 +121,22 @@ files_now(void)
 
 /* Only the socket, as descriptor 3, and standard error reach it; its environment tells the
  * resolver to give up early, and nothing else. */
-static int
-process_spawn(const struct bh_fetch_command *command, int socket, pid_t *ret_pid)
+static bh_rc
+process_spawn(const struct bh_fetch_command *command, int socket, pid_t *ret_pid,
+              struct bh_err *err)
 {
-    static char resolver[] = "RES_OPTIONS=timeout:2 attempts:2";
-    static char *const environment[] = { resolver, NULL };
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    int error;
+    static const char *const environment[] = { "RES_OPTIONS=timeout:2 attempts:2", NULL };
+    struct bh_process_options options = {
+        .argv = (const char *const *)command->argv,
+        .envp = environment,
+        .fds = { { STDOUT_FILENO, STDERR_FILENO }, { STDERR_FILENO, STDERR_FILENO }, { 3, socket } },
+        .fd_count = 3,
+        .new_group = true,
+    };
 
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, socket, 3);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", 0, 0);
-    posix_spawn_file_actions_adddup2(&files, 2, 1);
-    posix_spawn_file_actions_addclosefrom_np(&files, 4);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                              POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    error = posix_spawn(ret_pid, command->argv[0], &files, &attributes, command->argv,
-                        environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    return error;
+    if (bh_process_start(&options, ret_pid, NULL, err) != BH_OK)
+        return err->rc = BH_UNAVAILABLE;
+    return BH_OK;
 }
 
 bh_rc
@@ -156,17 +144,17 @@ bh_fetch_process_start(const struct bh_fetch_command *command,
                        struct bh_fetch_process *ret_process, struct bh_err *err)
 {
     struct bh_fetch_process process = { .files = files_now() };
-    int pair[2], error;
+    int pair[2];
+    bh_rc rc;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return bh_err_sys(err, BH_UNAVAILABLE, BH_SYS_ERRNO, errno,
                           "cannot make a socket pair: %s", strerror(errno));
-    error = process_spawn(command, pair[1], &process.pid);
+    rc = process_spawn(command, pair[1], &process.pid, err);
     bh_fd_close(pair[1]);
-    if (error) {
+    if (rc != BH_OK) {
         bh_fd_close(pair[0]);
-        return bh_err_sys(err, BH_UNAVAILABLE, BH_SYS_ERRNO, error, "cannot start %s: %s",
-                          command->argv[0], strerror(error));
+        return rc;
     }
     process.link = bh_link_new(pair[0]);
     *ret_process = process;
@@ -180,8 +168,7 @@ bh_fetch_process_end(struct bh_fetch_process *process)
         return;
     bh_link_free(bh_steal(&process->link));
     kill(process->pid, SIGKILL);
-    while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    bh_process_wait(process->pid);
     process->pid = 0;
 }
 

@@ -9,14 +9,13 @@
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
 #include <linux/rtnetlink.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/process.h"
 #include "job_network/netlink.h"
 
 enum { OUTPUT_MAX = 200, TUPLE_SOURCE = 1 /* CTA_FILTER_F_CTA_IP_SRC */ };
@@ -24,30 +23,32 @@ enum { OUTPUT_MAX = 200, TUPLE_SOURCE = 1 /* CTA_FILTER_F_CTA_IP_SRC */ };
 /* ---- the program ---- */
 
 static bh_rc
-filter_spawn(const char *program, char *const argv[], int in, struct bh_filter_change *ret_change,
+filter_spawn(const char *program, const char *const argv[], int in, struct bh_filter_change *ret_change,
       struct bh_err *err)
 {
-    static char *const env[] = { (char *)(uintptr_t) "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-                                 (char *)(uintptr_t) "LC_ALL=C", NULL };
-    posix_spawn_file_actions_t actions;
-    int pipes[2], failed;
+    static const char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
+    struct bh_process_options options;
+    int ends[2];
     pid_t pid;
+    bh_rc rc;
 
-    if (pipe2(pipes, O_CLOEXEC) != 0)
+    if (pipe2(ends, O_CLOEXEC) != 0)
         return bh_err_errno(err, "pipe");
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, pipes[1], STDERR_FILENO);
-    failed = posix_spawnp(&pid, program, &actions, NULL, argv, env);
-    posix_spawn_file_actions_destroy(&actions);
-    close(pipes[1]);
-    if (failed) {
-        close(pipes[0]);
-        bh_err_set(err, BH_UNAVAILABLE, "%.80s does not run: %s", program, strerror(failed));
+    options = (struct bh_process_options){
+        .search = true,
+        .argv = argv,
+        .envp = env,
+        .fds = { { STDIN_FILENO, in }, { STDOUT_FILENO, ends[1] }, { STDERR_FILENO, ends[1] } },
+        .fd_count = 3,
+    };
+    rc = bh_process_start(&options, &pid, NULL, err);
+    close(ends[1]);
+    if (rc != BH_OK) {
+        close(ends[0]);
+        bh_err_set(err, BH_UNAVAILABLE, "%.80s does not run: %s", program, strerror(err->sys));
         return bh_err_hint(err, "install nftables, or set nft in node.conf");
     }
-    *ret_change = (struct bh_filter_change){ pid, pipes[0] };
+    *ret_change = (struct bh_filter_change){ pid, ends[0] };
     return BH_OK;
 }
 
@@ -55,8 +56,7 @@ bh_rc
 bh_filter_begin(const char *program, const char *text, size_t length,
                 struct bh_filter_change *ret_change, struct bh_err *err)
 {
-    char *argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t) "-f",
-                     (char *)(uintptr_t) "-", NULL };
+    const char *const argv[] = { program, "-f", "-", NULL };
     BH_AUTO(bh_fd_close) int in = memfd_create("bulkhead-rules", MFD_CLOEXEC);
     bh_rc rc;
 
@@ -73,7 +73,7 @@ bh_filter_end(struct bh_filter_change *change, struct bh_err *err)
 {
     char output[OUTPUT_MAX] = "", rest[256];
     size_t length = 0;
-    int status = 0;
+    int status;
     ssize_t n;
 
     if (change->pid <= 0)
@@ -83,8 +83,7 @@ bh_filter_end(struct bh_filter_change *change, struct bh_err *err)
     while (n == 0 && length == sizeof output - 1 && read(change->answer, rest, sizeof rest) > 0)
         ;
     close(change->answer);
-    while (waitpid(change->pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    status = bh_process_wait(change->pid);
     *change = (struct bh_filter_change){ .answer = -1 };
     if (status == 0)
         return BH_OK;
@@ -95,7 +94,7 @@ bh_filter_end(struct bh_filter_change *change, struct bh_err *err)
 bh_rc
 bh_filter_check(const char *program, struct bh_err *err)
 {
-    char *argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t) "--version", NULL };
+    const char *const argv[] = { program, "--version", NULL };
     BH_AUTO(bh_fd_close) int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     struct bh_filter_change change = { .answer = -1 };
     bh_rc rc = filter_spawn(program, argv, in, &change, err);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/process.h"
 #include "node/devices.h"
 #include "node/path.h"
 #include "runtime/oci.h"
@@ -117,32 +117,20 @@ write_request(const struct bh_checkpoint_request *request, int *ret_fd, struct b
 static bh_rc
 checkpoint_run_start(const struct bh_node *node, int input, struct bh_checkpoint_run *run, struct bh_err *err)
 {
+    static const char *const env[] = { "LD_LIBRARY_PATH=/driver", NULL }; /* where its root has it */
     char path[BH_NODE_PATH_MAX];
-    char *argv[] = { path, NULL };
-    char library[] = "LD_LIBRARY_PATH=/driver"; /* where its root has the driver's */
-    char *env[] = { library, NULL };
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    int error;
+    const char *const argv[] = { path, NULL };
+    struct bh_process_options options = {
+        .argv = argv,
+        .envp = env,
+        .fds = { { STDIN_FILENO, input },
+                 { STDOUT_FILENO, run->output_fd },
+                 { STDERR_FILENO, STDERR_FILENO } },
+        .fd_count = 3,
+    };
 
     bh_path_format(path, sizeof path, "%.480s/bulkhead-checkpoint", node->libexec);
-    sigemptyset(&none);
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, input, 0);
-    posix_spawn_file_actions_adddup2(&files, run->output_fd, 1);
-    posix_spawn_file_actions_addclosefrom_np(&files, 3);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    error = posix_spawn(&run->pid, path, &files, &attributes, argv, env);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    if (error == 0)
-        return BH_OK;
-    run->pid = 0;
-    errno = error;
-    return bh_err_errno(err, "start %s", path);
+    return bh_process_start(&options, &run->pid, NULL, err);
 }
 
 bh_rc

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "node/gpu_internal.h"
 #include "node/gpu_message.h"
 
@@ -108,44 +108,34 @@ write_words(const struct bh_gpu_client *client, const struct bh_gpu_watcher *wat
     words->argv[count] = NULL;
 }
 
-/* Only the socket, as descriptor 3, and standard error reach the child; signals are as
- * in a fresh process, and the terminal's do not reach it. */
-static int
+/* Only the socket, as descriptor 3, and standard error reach the child; the terminal's signals do
+ * not reach it. */
+static bh_rc
 gpu_spawn(const struct bh_gpu_client *client, int socket, const struct bh_gpu_watcher *watcher,
-      pid_t *ret_pid)
+          pid_t *ret_pid, struct bh_err *err)
 {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
     struct words words;
-    sigset_t none, all;
-    int error;
+    struct bh_process_options options = {
+        .program = client->program,
+        .argv = words.argv,
+        .envp = (const char *const *)client->env,
+        .fds = { { STDOUT_FILENO, STDERR_FILENO }, { STDERR_FILENO, STDERR_FILENO }, { 3, socket } },
+        .fd_count = 3,
+        .new_group = true,
+    };
 
     write_words(client, watcher, &words);
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, socket, 3);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", 0, 0);
-    posix_spawn_file_actions_adddup2(&files, 2, 1);
-    posix_spawn_file_actions_addclosefrom_np(&files, 4);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
-                                              | POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    error = posix_spawn(ret_pid, client->program, &files, &attributes,
-                        (char *const *)(uintptr_t)words.argv, client->env);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    return error;
+    if (bh_process_start(&options, ret_pid, NULL, err) != BH_OK)
+        return err->rc = BH_UNAVAILABLE;
+    return BH_OK;
 }
 
 bh_rc
 bh_gpu_start(struct bh_gpu_client *client, struct bh_gpu_child *child, const struct bh_gpu_watcher *watcher,
       struct bh_err *err)
 {
-    int pair[2], error;
+    int pair[2];
+    bh_rc rc;
 
     if (!has_child_slot(client)) {
         bh_err_set(err, BH_UNAVAILABLE, "%u gpu children hang in the driver",
@@ -154,13 +144,12 @@ bh_gpu_start(struct bh_gpu_client *client, struct bh_gpu_child *child, const str
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return bh_err_errno(err, "cannot make a socket pair for the gpu child");
-    error = gpu_spawn(client, pair[1], watcher, &child->pid);
+    rc = gpu_spawn(client, pair[1], watcher, &child->pid, err);
     bh_fd_close(pair[1]);
-    if (error) {
+    if (rc != BH_OK) {
         bh_fd_close(pair[0]);
         child->pid = 0;
-        return bh_err_sys(err, BH_UNAVAILABLE, BH_SYS_ERRNO, error, "cannot start %s: %s",
-                          client->program, strerror(error));
+        return rc;
     }
     child->link = bh_link_new(pair[0]);
     return BH_OK;

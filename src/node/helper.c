@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/process.h"
 
 bool
 bh_helper_find(const char *name, char *ret_path, size_t size)
@@ -41,33 +40,21 @@ bh_helper_word(struct bh_helper *helper, const char *format, ...)
     helper->argv[helper->count] = NULL;
 }
 
-/* The descriptor is made from a copy above it, so that it is not closed on the way. */
 bh_rc
 bh_helper_start(struct bh_helper *helper, int output, int fd, pid_t *ret_pid,
                 struct bh_err *err)
 {
-    char path[] = ("PATH=" BH_HELPER_PATH);
-    char *env[] = { path, NULL };
-    BH_AUTO(bh_fd_close)
-    int copy = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 10) : -1;
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t none;
-    int failed;
+    static const char *const env[] = { "PATH=" BH_HELPER_PATH, NULL };
+    struct bh_process_options options = {
+        .argv = (const char *const *)helper->argv,
+        .envp = env,
+        .fds = { { STDERR_FILENO, STDERR_FILENO } },
+        .fd_count = 1,
+    };
 
-    sigemptyset(&none);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (output >= 0)
-        posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    if (copy >= 0)
-        posix_spawn_file_actions_adddup2(&actions, copy, BH_HELPER_FD);
-    failed = posix_spawn(ret_pid, helper->argv[0], &actions, &attr, helper->argv, env);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attr);
-    errno = failed;
-    return failed ? bh_err_errno(err, "start %s", helper->argv[0]) : BH_OK;
+        options.fds[options.fd_count++] = (struct bh_process_fd){ STDOUT_FILENO, output };
+    if (fd >= 0)
+        options.fds[options.fd_count++] = (struct bh_process_fd){ BH_HELPER_FD, fd };
+    return bh_process_start(&options, ret_pid, NULL, err);
 }

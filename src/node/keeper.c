@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/process.h"
 #include "node/exit_record.h"
 #include "node/path.h"
 
@@ -76,40 +75,28 @@ write_words(struct words *words, const struct bh_keeper_request *request)
     words->argv[count] = NULL;
 }
 
-/* The keeper's descriptors 3 to 6 are made from copies above them, so that none is
- * overwritten before it was copied. */
 static bh_rc
-keeper_spawn(struct words *words, int lock_fd, const struct bh_keeper_request *request, pid_t *ret_pid,
-      struct bh_err *err)
+keeper_spawn(struct words *words, int lock_fd, const struct bh_keeper_request *request,
+             int *ret_pidfd, struct bh_err *err)
 {
-    char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-    char *env[] = { path, NULL };
-    BH_AUTO(bh_fd_close) int lock = fcntl(lock_fd, F_DUPFD_CLOEXEC, 10);
-    BH_AUTO(bh_fd_close) int log = fcntl(request->log_fd, F_DUPFD_CLOEXEC, 10);
-    BH_AUTO(bh_fd_close) int runtime = fcntl(request->runtime_fd, F_DUPFD_CLOEXEC, 10);
-    BH_AUTO(bh_fd_close) int barrier = fcntl(request->barrier_fd, F_DUPFD_CLOEXEC, 10);
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t none;
-    int failed;
+    static const char *const env[] = {
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL
+    };
+    struct bh_process_options options = {
+        .program = words->program,
+        .argv = (const char *const *)words->argv,
+        .envp = env,
+        .fds = { { STDERR_FILENO, request->log_fd },
+                 { BH_KEEPER_LOCK_FD, lock_fd },
+                 { BH_KEEPER_LOG_FD, request->log_fd },
+                 { BH_KEEPER_RUNTIME_FD, request->runtime_fd },
+                 { BH_KEEPER_BARRIER_FD, request->barrier_fd } },
+        .fd_count = 5,
+        .new_session = true,
+    };
+    pid_t pid;
 
-    sigemptyset(&none);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, log, STDERR_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, lock, BH_KEEPER_LOCK_FD);
-    posix_spawn_file_actions_adddup2(&actions, log, BH_KEEPER_LOG_FD);
-    posix_spawn_file_actions_adddup2(&actions, runtime, BH_KEEPER_RUNTIME_FD);
-    posix_spawn_file_actions_adddup2(&actions, barrier, BH_KEEPER_BARRIER_FD);
-    failed = posix_spawn(ret_pid, words->program, &actions, &attr, words->argv, env);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attr);
-    errno = failed;
-    return failed ? bh_err_errno(err, "start %s", words->program) : BH_OK;
+    return bh_process_start(&options, &pid, ret_pidfd, err);
 }
 
 bh_rc
@@ -117,19 +104,13 @@ bh_keeper_start(const struct bh_keeper_request *request, int *ret_pidfd, struct 
 {
     BH_AUTO(bh_fd_close) int lock_fd = open_lock(request->folder, O_CREAT);
     struct words words;
-    pid_t pid;
-    bh_rc rc;
 
     if (lock_fd < 0)
         return bh_err_errno(err, "open the lock in %s", request->folder);
     if (flock(lock_fd, LOCK_EX | LOCK_NB) != 0)
         return bh_err_set(err, BH_CONFLICT, "a keeper holds %s", request->folder);
     write_words(&words, request);
-    rc = keeper_spawn(&words, lock_fd, request, &pid, err);
-    if (rc != BH_OK)
-        return rc;
-    *ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    return BH_OK;
+    return keeper_spawn(&words, lock_fd, request, ret_pidfd, err);
 }
 
 /* ---- finding again ---- */

@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/disk_space.h"
 #include "base/fd.h"
 #include "base/num.h"
+#include "base/process.h"
 #include "base/slice.h"
 #include "base/time.h"
 #include "base/utf8.h"
@@ -139,30 +139,42 @@ receive_output(struct keeper *keeper, int fd)
 
 /* ---- the sandbox ---- */
 
-/* What the sandbox gets of us. */
+/* What the sandbox gets of the keeper. */
 struct ends {
     int input, output, init;
 };
 
-static _Noreturn void
-become_sandbox(const struct keeper *keeper, const struct ends *ends)
+/* In the child. */
+static int
+keeper_enter_groups(void *self)
 {
-    struct bh_err err = { 0 };
-    sigset_t none;
+    const struct keeper *keeper = self;
+    struct bh_err err;
 
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    dup2(ends->input, STDIN_FILENO);
-    dup2(ends->output, STDOUT_FILENO);
-    dup2(ends->output, STDERR_FILENO);
-    dup2(ends->init, BH_INIT_FD); /* the lock's number, which only we need */
-    if (bh_cgroup_enter(&keeper->cgroups, keeper->cgroup, &err) == BH_OK) {
-        fexecve(BH_KEEPER_RUNTIME_FD, keeper->command, environ);
-        execvp(keeper->command[0], keeper->command); /* a script is read by its name */
-        (void)!bh_err_errno(&err, "run %s", keeper->command[0]);
-    }
-    dprintf(STDERR_FILENO, "bulkhead: %s\n", err.msg);
-    _exit(EXIT_CANNOT_RUN);
+    if (bh_cgroup_enter(&keeper->cgroups, keeper->cgroup, &err) == BH_OK)
+        return 0;
+    return err.sys ? err.sys : EIO;
+}
+
+static bh_rc
+keeper_spawn(struct keeper *keeper, const struct ends *ends, struct bh_err *err)
+{
+    static const int runtime = BH_KEEPER_RUNTIME_FD;
+    struct bh_process_options options = {
+        .search = true,
+        .image = &runtime,
+        .argv = (const char *const *)keeper->command,
+        .envp = (const char *const *)environ,
+        .fds = { { STDIN_FILENO, ends->input },
+                 { STDOUT_FILENO, ends->output },
+                 { STDERR_FILENO, ends->output },
+                 { BH_INIT_FD, ends->init } },
+        .fd_count = 4,
+        .enter = keeper_enter_groups,
+        .self = keeper,
+    };
+
+    return bh_process_start(&options, &keeper->child, &keeper->child_fd, err);
 }
 
 /* Standard input is a pipe and not /dev/null: crun gives the standard streams to the job's
@@ -172,15 +184,14 @@ static bh_rc
 keeper_start(struct keeper *keeper, struct bh_err *err)
 {
     int input[2], output[2], init;
+    bh_rc rc;
 
     keeper->streams = bh_keeper_streams_open(keeper->folder, keeper->stdio, &init);
     if (init < 0 || pipe2(input, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0)
         return bh_err_errno(err, "pipe");
-    keeper->child = fork();
-    if (keeper->child < 0)
-        return bh_err_errno(err, "fork");
-    if (keeper->child == 0)
-        become_sandbox(keeper, &(struct ends){ input[0], output[1], init });
+    rc = keeper_spawn(keeper, &(struct ends){ input[0], output[1], init }, err);
+    if (rc != BH_OK)
+        return rc;
     close(init);
     close(input[0]);
     close(output[1]);
@@ -192,8 +203,7 @@ keeper_start(struct keeper *keeper, struct bh_err *err)
     }
     keeper->output_fd = output[0];
     fcntl(output[0], F_SETFL, O_NONBLOCK);
-    keeper->child_fd = (int)syscall(SYS_pidfd_open, keeper->child, 0);
-    return keeper->child_fd < 0 ? bh_err_errno(err, "watch the sandbox") : BH_OK;
+    return BH_OK;
 }
 
 /* Where output comes from: the pipe, and the job's terminal. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/process.h"
 #include "node/unpack_sandbox.h"
 #include "node/path.h"
 #include "node/pull.h"
@@ -65,15 +66,18 @@ pull_steps_become(struct command *command, const char *output)
                                        "XDG_RUNTIME_DIR=" BH_PULL_FOLDER "/tmp",
                                        "SSL_CERT_FILE=" BH_PULL_CERTIFICATES,
                                        "SSL_CERT_DIR=/nowhere", NULL };
-    int log = open(LOG, O_RDWR | O_CREAT | O_TRUNC, 0600);
-    int out = open(output, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    int log = open(LOG, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int out = open(output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    struct bh_process_options options = {
+        .program = BH_UNPACK_SANDBOX_FETCHER,
+        .argv = command->words,
+        .envp = env,
+        .fds = { { STDIN_FILENO, log }, { STDOUT_FILENO, out }, { STDERR_FILENO, log } },
+        .fd_count = 3,
+    };
 
-    if (log < 0 || out < 0 || dup2(log, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0
-        || dup2(log, STDERR_FILENO) < 0 || close_range(3, ~0u, 0) != 0)
-        return EXIT_FAILURE;
     command->words[command->count] = NULL;
-    execve(BH_UNPACK_SANDBOX_FETCHER, (char *const *)(uintptr_t)command->words,
-           (char *const *)(uintptr_t)env);
+    (void)!bh_process_become(&options);
     return EXIT_FAILURE;
 }
 

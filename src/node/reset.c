@@ -3,18 +3,17 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/utf8.h"
 #include "device/holders.h"
 #include "model/geometry.h"
@@ -201,35 +200,24 @@ check_others(const struct bh_node *node, const char *gpu, struct bh_err *err)
 
 /* Only standard error reaches it, and the driver's environment. */
 static bh_rc
-reset_start(const struct bh_node *node, const char *pci, pid_t *ret_pid, struct bh_err *err)
+reset_start(struct bh_node *node, const char *pci, struct bh_err *err)
 {
     const char *program = node->conf.gpu_reset;
-    char *const argv[] = { (char *)(uintptr_t)program, (char *)"--gpu-reset",
-                           pci ? (char *)"-i" : NULL, (char *)(uintptr_t)pci, NULL };
+    const char *const argv[] = { program, "--gpu-reset", pci ? "-i" : NULL, pci, NULL };
     const char *env[BH_PARAM_LIST_MAX + 1] = { 0 };
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    int error;
+    struct bh_process_options options = {
+        .argv = argv,
+        .envp = env,
+        .fds = { { STDOUT_FILENO, STDERR_FILENO }, { STDERR_FILENO, STDERR_FILENO } },
+        .fd_count = 2,
+        .new_group = true,
+    };
 
     for (uint32_t i = 0; i < node->conf.driver_env.count; i++)
         env[i] = node->conf.driver_env.items[i];
-    sigemptyset(&none);
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", 0, 0);
-    posix_spawn_file_actions_adddup2(&files, 2, 1);
-    posix_spawn_file_actions_addclosefrom_np(&files, 3);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    error = posix_spawn(ret_pid, program, &files, &attributes, argv,
-                        (char *const *)(uintptr_t)env);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    return error ? bh_err_sys(err, BH_UNAVAILABLE, BH_SYS_ERRNO, error, "cannot start %s: %s",
-                              program, strerror(error))
-                 : BH_OK;
+    if (bh_process_start(&options, &node->reset->pid, &node->reset->pidfd, err) != BH_OK)
+        return err->rc = BH_UNAVAILABLE;
+    return BH_OK;
 }
 
 /* What stood on it is gone. */
@@ -312,13 +300,12 @@ reset_begin(struct bh_node *node, struct bh_err *err)
     hide(node);
     rc = check_holders(node, gpu, err);
     if (rc == BH_OK)
-        rc = reset_start(node, reset->together ? NULL : bh_health_pci(node, gpu), &reset->pid, err);
+        rc = reset_start(node, reset->together ? NULL : bh_health_pci(node, gpu), err);
     if (rc != BH_OK) {
         reset->pid = 0;
         reset_show(node);
         return rc;
     }
-    reset->pidfd = (int)syscall(SYS_pidfd_open, reset->pid, 0);
     reset->killed = false;
     reset->until = bh_time_monotonic() + node->conf.gpu_reset_timeout_ms * BH_NS_PER_MS;
     reset->state = RUNS;

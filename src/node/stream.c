@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,6 +16,7 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/time.h"
 #include "node/path.h"
 #include "runtime/oci.h"
@@ -158,34 +158,25 @@ save_message(const struct one *one)
 /* PROGRAM FOLDER UID with the connection as descriptor 3 and the message as 4. */
 static bh_rc
 stream_spawn(const struct bh_node_streams *streams, const struct bh_job *job, const int fds[2],
-      pid_t *ret_pid, struct bh_err *err)
+             int *ret_pidfd, struct bh_err *err)
 {
     const struct bh_node *node = streams->node;
     char program[BH_NODE_PATH_MAX + 32], folder[BH_NODE_PATH_MAX], uid[24];
-    char *argv[] = { program, folder, uid, NULL }, *env[] = { NULL };
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t none;
-    int failed;
+    const char *const argv[] = { program, folder, uid, NULL }, *const env[] = { NULL };
+    struct bh_process_options options = {
+        .argv = argv,
+        .envp = env,
+        .fds = { { STDERR_FILENO, STDERR_FILENO }, { FIRST_FD, fds[0] }, { FIRST_FD + 1, fds[1] } },
+        .fd_count = 3,
+        .new_session = true,
+    };
+    pid_t pid;
 
     bh_path_format(program, sizeof program, "%s/bulkhead-stream", node->libexec);
     bh_node_job_folder(node, job->record.lease, folder);
     bh_path_format(uid, sizeof uid, "%" PRIu32, node->conf.uid_base
                    + BH_OCI_ID_RANGE * job->record.slot + BH_OCI_JOB_UID);
-    sigemptyset(&none);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    for (int i = 0; i < 2; i++)
-        posix_spawn_file_actions_adddup2(&actions, fds[i], FIRST_FD + i);
-    failed = posix_spawn(ret_pid, program, &actions, &attr, argv, env);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attr);
-    errno = failed;
-    return failed ? bh_err_errno(err, "start %s", program) : BH_OK;
+    return bh_process_start(&options, &pid, ret_pidfd, err);
 }
 
 static bh_rc
@@ -193,26 +184,18 @@ stream_start(struct bh_node_streams *streams, struct one *one, const struct bh_m
       struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int kept = save_message(one);
-    /* copies above those numbers, so that neither is overwritten before it was copied */
-    BH_AUTO(bh_fd_close) int high = fcntl(kept, F_DUPFD_CLOEXEC, FIRST_FD + 8);
-    BH_AUTO(bh_fd_close) int connection = fcntl(one->fd, F_DUPFD_CLOEXEC, FIRST_FD + 8);
     const struct bh_job *job;
     int pidfd;
-    pid_t pid;
     bh_rc rc = stream_check(streams, message, &job, err);
 
-    if (rc == BH_OK && (high < 0 || connection < 0))
+    if (rc == BH_OK && kept < 0)
         rc = bh_err_errno(err, "pass the stream on");
     if (rc == BH_OK)
-        rc = stream_spawn(streams, job, (int[]){ connection, high }, &pid, err);
+        rc = stream_spawn(streams, job, (int[]){ one->fd, kept }, &pidfd, err);
     if (rc != BH_OK)
         return rc;
-    pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     stream_drop(streams, one);
-    if (pidfd < 0)
-        return BH_OK; /* it is not counted, and reaped by nobody: only when descriptors run out */
     *one = (struct one){ .fd = pidfd, .serving = true, .lease = message->lease };
-    fcntl(pidfd, F_SETFD, FD_CLOEXEC);
     stream_watch(streams, pidfd, one);
     return BH_OK;
 }

@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +27,7 @@
 #include "base/disk_space.h"
 #include "base/fd.h"
 #include "base/num.h"
+#include "base/process.h"
 #include "model/image.h"
 #include "node/unpack_sandbox.h"
 #include "node/path.h"
@@ -339,30 +339,24 @@ unpack_program_reserve(const struct options *options, struct bh_err *err)
 static bh_rc
 make_scratch(const struct options *options, struct bh_err *err)
 {
-    char *const argv[] = {
-        (char *)(uintptr_t) "mkfs.ext4",
-        (char *)(uintptr_t) "-q",
-        (char *)(uintptr_t) "-F",
-        (char *)(uintptr_t) "-m0",
-        (char *)(uintptr_t) "-O",
-        (char *)(uintptr_t) "^has_journal",
-        (char *)(uintptr_t) "-E",
-        (char *)(uintptr_t) "nodiscard,lazy_itable_init=1,root_owner=0:0",
-        (char *)(uintptr_t)options->scratch,
-        NULL
-    };
-    char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *const env[] = { path, NULL };
-    int status = -1;
+    const char *const argv[] = { "mkfs.ext4", "-q", "-F", "-m0", "-O", "^has_journal", "-E",
+                                 "nodiscard,lazy_itable_init=1,root_owner=0:0", options->scratch,
+                                 NULL };
+    static const char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
+    struct bh_process_options program = { .program = "/usr/sbin/mkfs.ext4",
+                                          .argv = argv,
+                                          .envp = env,
+                                          .fds = { { STDERR_FILENO, STDERR_FILENO } },
+                                          .fd_count = 1 };
     pid_t pid;
     bh_rc rc = unpack_program_reserve(options, err);
 
     if (rc != BH_OK)
         return rc;
-    if (posix_spawn(&pid, "/usr/sbin/mkfs.ext4", NULL, NULL, argv, env) == 0)
-        waitpid(pid, &status, 0);
-    return status == 0 ? BH_OK
-                       : bh_err_set(err, BH_IO, "scratch: mkfs.ext4 failed on %s",
-                                    options->scratch);
+    rc = bh_process_start(&program, &pid, NULL, err);
+    if (rc == BH_OK && bh_process_wait(pid) != 0)
+        rc = bh_err_set(err, BH_IO, "scratch: mkfs.ext4 failed on %s", options->scratch);
+    return rc;
 }
 
 /* ---- the command line ---- */
@@ -522,6 +516,7 @@ main(int argc, char **argv)
     }
     if (options.remove)
         return remove_later(options.remove);
+    signal(SIGPIPE, SIG_IGN); /* a node that is gone is no reason to leave a stage behind */
     rc = take_places(&unpack, &err);
     if (rc == BH_OK)
         rc = confine(&options, &err);

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/process.h"
 #include "image/layer.h"
 #include "image/users.h"
 #include "model/path.h"
@@ -224,22 +225,20 @@ bh_unpack_stage(void *self)
 int
 bh_unpack_tool(void *self)
 {
-    static char *const argv[] = { (char *)(uintptr_t) "umoci",
-                                  (char *)(uintptr_t) "raw",
-                                  (char *)(uintptr_t) "unpack",
-                                  (char *)(uintptr_t) "--image",
-                                  (char *)(uintptr_t)(LAYOUT ":" TAG),
-                                  (char *)(uintptr_t)(STAGE "/rootfs"),
-                                  NULL };
-    static char *const env[] = { (char *)(uintptr_t) "PATH=/usr/bin:/bin",
-                                 (char *)(uintptr_t)("HOME=" STAGE "/tmp"),
-                                 (char *)(uintptr_t)("TMPDIR=" STAGE "/tmp"), NULL };
-    int log = open(STAGE "/log", O_RDWR | O_CREAT | O_TRUNC, 0600);
+    static const char *const argv[] = { "umoci", "raw", "unpack", "--image", LAYOUT ":" TAG,
+                                        STAGE "/rootfs", NULL };
+    static const char *const env[] = { "PATH=/usr/bin:/bin", "HOME=" STAGE "/tmp",
+                                       "TMPDIR=" STAGE "/tmp", NULL };
+    int log = open(STAGE "/log", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    struct bh_process_options options = {
+        .program = BH_UNPACK_SANDBOX_TOOL,
+        .argv = argv,
+        .envp = env,
+        .fds = { { STDIN_FILENO, log }, { STDOUT_FILENO, log }, { STDERR_FILENO, log } },
+        .fd_count = 3,
+    };
 
-    if (log < 0 || dup2(log, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0 ||
-        dup2(log, STDERR_FILENO) < 0 || close_range(3, ~0u, 0) != 0)
-        return EXIT_FAILURE;
-    execve(BH_UNPACK_SANDBOX_TOOL, argv, env);
+    (void)!bh_process_become(&options);
     return EXIT_FAILURE;
 }
 

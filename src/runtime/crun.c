@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/process.h"
 #include "base/time.h"
 #include "runtime/oci.h"
 #include "runtime/sandbox_files.h"
@@ -51,26 +51,30 @@ crun_read_line(int fd, char *text, size_t size)
 bh_rc
 bh_crun_version(const char *program, char *ret_text, size_t size, struct bh_err *err)
 {
-    char *argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t) "--version", NULL };
-    char line[80], version[40];
-    posix_spawn_file_actions_t actions;
-    int pipes[2], status = 0, failed;
+    const char *const argv[] = { program, "--version", NULL };
+    char line[80] = "", version[40];
+    struct bh_process_options options;
+    int ends[2], status = -1;
     pid_t pid;
+    bh_rc rc;
 
-    if (pipe2(pipes, O_CLOEXEC) != 0)
+    if (pipe2(ends, O_CLOEXEC) != 0)
         return bh_err_errno(err, "pipe");
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
-    failed = posix_spawnp(&pid, program, &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(pipes[1]);
-    if (!failed) {
-        crun_read_line(pipes[0], line, sizeof line);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            ;
+    options = (struct bh_process_options){
+        .search = true,
+        .argv = argv,
+        .envp = (const char *const *)environ,
+        .fds = { { STDOUT_FILENO, ends[1] }, { STDERR_FILENO, STDERR_FILENO } },
+        .fd_count = 2,
+    };
+    rc = bh_process_start(&options, &pid, NULL, err);
+    close(ends[1]);
+    if (rc == BH_OK) {
+        crun_read_line(ends[0], line, sizeof line);
+        status = bh_process_wait(pid);
     }
-    close(pipes[0]);
-    if (failed || status != 0 || sscanf(line, "crun version %39s", version) != 1) {
+    close(ends[0]);
+    if (status != 0 || sscanf(line, "crun version %39s", version) != 1) {
         bh_err_set(err, BH_UNAVAILABLE, "%s does not run", program);
         return bh_err_hint(err, "install crun, or set runtime in node.conf");
     }

@@ -127,6 +127,11 @@ README_LINES = 30
 ARCHITECTURE_LINES = 300
 ADR_LINES = 60
 
+# What makes a process or a program of one, and the numbers of such system calls.
+STARTS = ("fork", "_Fork", "vfork", "clone", "clone3", "posix_spawn", "posix_spawnp", "execve", "execveat", "fexecve",
+          "execv", "execvp", "execvpe", "execl", "execle", "execlp",
+          "SYS_fork", "SYS_vfork", "SYS_clone", "SYS_clone3", "SYS_execve", "SYS_execveat")
+
 # Calls that are refused, and what to write instead.
 BANNED_CALLS = {
     **{name: "bounded buffers: struct bh_buf, snprintf or memcpy with a length" for name in
@@ -134,7 +139,7 @@ BANNED_CALLS = {
     **{name: "the _r form, with the caller's storage" for name in
        ("gmtime", "localtime", "ctime", "asctime", "strtok")},
     **{name: "the strict parsers of base/num.h" for name in ("atoi", "atol", "atoll", "atof")},
-    **{name: "an argument vector and posix_spawn or execve" for name in ("system", "popen")},
+    **{name: "base/process.h" for name in ("system", "popen", *STARTS)},
     **{name: "a seed passed in" for name in ("rand", "random", "srand", "srandom")},
     **{name: "a fixed bound or an arena" for name in ("alloca",)},
     **{name: "returned errors" for name in ("setjmp", "longjmp", "sigsetjmp", "siglongjmp")},
@@ -144,6 +149,16 @@ BANNED_CALLS = {
 BANNED_HOMES = [
     ("time", re.compile(r"src/base/time\.c$")),
     ("srand", re.compile(r"tests/|.*_test\.c$")),
+    *((start, re.compile(r"src/base/process\.c$|(tests|bench|sim)/|.*_test\.[ch]$")) for start in STARTS),
+    # A part of a program in a process of its own: it starts none (docs/adr/0096).
+    ("fork", re.compile(r"src/node/(\w+/)*(relay|handover|unpack_main)\.c$|src/cli/(\w+/)*(driver_probe|up)\.c$")),
+    # The same, in namespaces of its own.
+    ("SYS_clone", re.compile(r"src/node/(\w+/)*(path|unpack_sandbox)\.c$")),
+    # Within a job, on libc alone: its process 1, and what tries the walls.
+    *((start, re.compile(r"src/node/(\w+/)*init_(main|stream)\.c$")) for start in ("fork", "execvp")),
+    *((start, re.compile(r"src/probe/\w+\.c$")) for start in ("fork", "SYS_clone", "SYS_clone3")),
+    # Filters of system calls name their numbers.
+    *((start, re.compile(r"src/(\w+/)*filter\.c$")) for start in STARTS if start.startswith("SYS_")),
 ]
 BANNED_NAME = re.compile(r"tmp2\w*|.*[a-z]_1")
 # Verbs that do not say what a function does.

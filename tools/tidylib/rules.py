@@ -95,7 +95,7 @@ def banned(tree):
         previous = ""
         following = [word for word, _ in source.tokens[1:]] + [""]
         for (word, line), after in zip(source.tokens, following):
-            if after == "(" and word in law.BANNED_CALLS and previous not in (".", "->") and \
+            if (after == "(" or word.startswith("SYS_")) and word in law.BANNED_CALLS and previous not in (".", "->") and \
                     not any(word == call and home.match(source.path) for call, home in law.BANNED_HOMES):
                 yield Finding(source.path, line, "banned-call", word, f"{word}(): use {law.BANNED_CALLS[word]}")
             elif law.BANNED_NAME.fullmatch(word) or (after == "(" and is_vague(word, source.path)):

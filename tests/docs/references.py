@@ -4,7 +4,7 @@
 What is checked, in every text file that git tracks:
 - `ADR NNNN` and docs/adr/NNNN-*.md name a decision that exists; two decisions share no number.
 - Links of .md files name a file that exists, and an anchor that it has.
-- Paths in backticks in .md files, files of the repository named anywhere, and docs/X.md, "Section" exist.
+- Paths, names of source files and identifiers bh_... in backticks in .md files exist, and files of the repository named anywhere, and docs/X.md, "Section".
 - No text refers to what is outside of the repository: design notes, facts, shared folders, a tracker.
 
 references.allow lists exceptions with a reason; an exception that nothing needs is a failure, too."""
@@ -29,6 +29,8 @@ NAMED = re.compile(r"(?<![\w./${}@<>*-])((?:src|sim|lab|tests|tools|tables|bench
 SECTION = re.compile(r'((?:docs/)?[a-z0-9_/-]+\.md),\s+(?:\*\s+)?"([A-Z][^"]{2,60})"')
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
+FILE = re.compile(r"[A-Za-z0-9][\w-]*\.(?:c|h|py|tbl|bh)")
+IDENTIFIER = re.compile(r"\b(?:bh|BH)_\w+")
 PATH = re.compile(r"(?:\.?[\w-]+/)+[\w.*-]*")
 ENDINGS = ("", ".c", ".h", ".py", ".tbl", "_test.c")
 
@@ -68,6 +70,14 @@ class Tree:
         for path in self.paths:
             if path.endswith("meson.build"):
                 self.programs |= set(re.findall(r"'([\w./-]+)'", self.text(path)))
+
+        self.names = {path.rpartition("/")[2] for path in self.paths}
+
+    @functools.cached_property
+    def identifiers(self):
+        """Every bh_... of the sources and tables."""
+        sources = [path for path in self.paths if path.endswith((".c", ".h", ".S", ".tbl", ".build"))]
+        return {name for path in sources for name in IDENTIFIER.findall(self.text(path))}
 
     @functools.lru_cache(None)
     def text(self, path):
@@ -187,6 +197,10 @@ def paths_in_code(tree, path, text):
     for line, match in lines_of(outside_code(text), CODE):
         for word in match[1].split():
             word = re.sub(r":[0-9]+$", "", word.strip(",;:()"))
+            if word == match[1] and FILE.fullmatch(word) and word not in tree.names and not placeholder(word):
+                yield line, word, "no file has that name"
+            if IDENTIFIER.fullmatch(word) and word not in tree.identifiers and not word.endswith("_"):
+                yield line, word, "no source has that identifier"
             if not PATH.fullmatch(word):
                 continue
             first = word.split("/")[0]

@@ -29,6 +29,8 @@ CASES = [
     ("a section that is not there", {"src/base/a.c": '/* (docs/page.md, "B section") */\n'}, "the page has no such section"),
     ("paths in backticks", {"a.md": "`src/base/buf.c` `base/buf` `src/base/` `src/base/*.c`\n"}, None),
     ("a path that is not there", {"a.md": "`src/base/bux`\n"}, "src/base/bux: no such path"),
+    ("a file by its name", {"a.md": "`buf.c` `bux.c`\n"}, "bux.c: no file has that name"),
+    ("an identifier", {"src/base/a.c": "int bh_a;\n", "a.md": "`bh_a` `bh_b`\n"}, "bh_b: no source has that identifier"),
     ("where it moved", {"a.md": "`src/model/buf.c`\n"}, "there is src/base/buf.c"),
     ("a file that a comment names", {"src/base/a.c": "/* src/model/buf.c */\n"}, "no such file"),
     ("notes outside", {"src/base/a.c": "/* DESIGN section 4 */\n"}, "cannot follow"),

@@ -155,8 +155,8 @@ def numbers(tree):
         if len(paths) > 1:
             yield paths[1], 1, number, f"the number is also {paths[0]}'s"
         for path in paths:
-            if not re.match(rf"# (ADR )?{number}\b", tree.text(path)) and re.match(r"# (ADR )?[0-9]", tree.text(path)):
-                yield path, 1, number, "the title has a different number"
+            if not tree.text(path).startswith(f"# {number}: "):
+                yield path, 1, number, f"the title is not `# {number}: ...`"
 
 
 def outside(_tree, _path, text):

@@ -20,7 +20,7 @@ CASES = [
     ("the second of two", {"src/base/a.c": "/* ADR 0001, 0003 */\n"}, "ADR 0003: no such decision"),
     ("a decision's file", {"a.md": "docs/adr/0009-none.md\n"}, "docs/adr/0009-none.md: no such decision"),
     ("two of one number", {"docs/adr/0001-second.md": "# 0001: Second\n"}, "the number is also"),
-    ("a title of another number", {"docs/adr/0002-second.md": "# 0003: Second\n"}, "the title has a different number"),
+    ("a title of another number", {"docs/adr/0002-second.md": "# 0003: Second\n"}, "the title is not `# 0002: ...`"),
     ("a link", {"a.md": "[x](docs/page.md#a-section)\n"}, None),
     ("a link that leads nowhere", {"a.md": "[x](docs/none.md)\n"}, "docs/none.md: the link leads nowhere"),
     ("an anchor that is not there", {"a.md": "[x](docs/page.md#b)\n"}, "the page has no such anchor"),

@@ -3,7 +3,7 @@
  *     helios_test FOLDER     BULKHEAD_DATA names another one
  *
  * Expected are the figures of an independent program in floating point
- * (docs/performance.md, "Forecasts"), to the room that its rounding leaves. */
+ * (docs/performance/forecasts.md), to the room that its rounding leaves. */
 #include <stdlib.h>
 #include <unistd.h>
 

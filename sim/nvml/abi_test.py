@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compare the simulated library with the tables, and the tables with the facts.
+"""Compare the simulated library with the tables, and the tables with NVIDIA's header.
 
 usage: abi_test.py LIBRARY.  The second half needs ../shared/data beside the
 source tree and is skipped, by name, where that is missing.  Prints TAP."""

@@ -385,7 +385,7 @@ test_crun_holes(void **state)
     BH_CHECK_DONE();
 }
 
-/* DESIGN section 9: what scripts rely on. */
+/* Exit statuses, which scripts rely on. */
 static const struct {
     bh_rc rc;
     int status;

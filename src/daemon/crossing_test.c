@@ -128,7 +128,7 @@ every_change_of_anothers_is_refused_and_recorded(void **state)
         bh_rc rc;
 
         if (row->kind != BH_OPERATION_MUTATE || row->scope == BH_SCOPE_NOBODY)
-            continue; /* reads; and the door, src/accounts/crossing_test.c */
+            continue; /* reads; and the door, src/accounts */
         crossing_begin(&f);
         token = f.answer.token_id;
         records = f.core.journal.next_seq;

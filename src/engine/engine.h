@@ -98,7 +98,7 @@ bool bh_engine_awaits(const struct bh_engine *engine, const struct bh_effect *ef
  * UINT64_MAX. */
 uint64_t bh_engine_next_tick_ns(const struct bh_engine *engine);
 
-/* Every invariant of DESIGN section 5.  False: `ret_broken` says which, with the
+/* Every invariant of the state.  False: `ret_broken` says which, with the
  * ids involved, in at most `size` bytes. */
 bool bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size);
 

@@ -11,7 +11,7 @@
  * The level is the last value; the upper bound h steps ahead at a confidence q is the level
  * plus the empirical q-quantile of the changes over h steps in the window.  Last value was
  * the best of seven methods at 1 h and 3 h on 14 tenants of Helios Earth, and this bound
- * kept its word on all of them (docs/performance.md, "Forecasts").
+ * kept its word on all of them (docs/performance/forecasts.md).
  *
  * Time is cut into slots of `slot_ns`; a slot's value is the last that was put in it, and
  * slots that saw none repeat the value before them.  Values are integers of the caller's

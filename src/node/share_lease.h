@@ -7,7 +7,7 @@
  * <run_dir>/shares/LEASE, from before its sandbox stands until its job has ended.  A suspended
  * job keeps them: its processes still have them mapped. */
 
-/* Where they stand in the sandbox: include/bulkhead/share_door.h. */
+/* Where they stand in the sandbox: include/bulkhead/share_socket.h. */
 #define BH_NODE_SHARE_SOCKET_DIR "/run/bulkhead"
 
 /* The folder whose libcuda.so.1 stands in front of the driver's. */

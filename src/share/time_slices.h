@@ -14,8 +14,8 @@
  *
  * What a turn took is charged by the clock, from its grant to its end, and the next one goes
  * to who had least for its weight.  So who submits long kernels, which cannot be stopped, pays
- * with the turns after; no turn is lost to who has nothing to do.  The times are those of
- * ../facts/cuda-shim.md, section 3.2.
+ * with the turns after; no turn is lost to who has nothing to do.  The times are
+ * assumed: none was measured on a GPU yet.
  *
  * Multiplexed members, which have a quantum, hand the GPUs to each other whole: a turn is a
  * quantum on an average, longer for who has the larger weight, and who stops for a moment keeps

@@ -7,7 +7,7 @@
 
 #include "share/time_slices_test.h"
 
-#define HANDOFF_NS (60 * US) /* ../facts/cuda-shim.md, fact 5 */
+#define HANDOFF_NS (60 * US) /* assumed: not measured on a GPU yet */
 
 /* ---- whatever comes ---- */
 

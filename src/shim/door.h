@@ -1,4 +1,4 @@
-/* Knocking at bulkhead-share's door (include/bulkhead/share_door.h). */
+/* Knocking at bulkhead-share's door (include/bulkhead/share_socket.h). */
 #ifndef BH_SHIM_DOOR_H
 #define BH_SHIM_DOOR_H
 

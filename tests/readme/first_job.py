@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""README.md is a test: each command of "A first job" runs as it is written, in order, and gives what
-the README shows below it.
+"""README.md and docs/quickstart.md are tests: each command of a page's console blocks runs as it is
+written, in order, and prints what the page shows below it.
 
-usage: first_job.py BUILD.  Prints TAP.
+usage: first_job.py BUILD [PAGE].  Prints TAP.  Of README.md the section "A first job" is played.
 
 The programs are installed by DESTDIR from BUILD and stand over /usr/local in a mount namespace of the
 test's own, where /etc/bulkhead, /run/bulkhead and /var/lib/bulkhead are empty; so nothing of the
@@ -28,9 +28,11 @@ OWN = ["/etc/bulkhead", "/run/bulkhead", "/var/lib/bulkhead"]
 MARK = "==first-job-status=="
 
 
-def commands():
-    """[(command, the lines that the README shows below it)] of the section's console blocks."""
-    section = re.search(r"^## A first job\n(.*?)^## ", (ROOT / "README.md").read_text(), re.M | re.S)[1]
+def commands(page):
+    """[(command, the lines that the page shows below it)] of the page's console blocks."""
+    section = (ROOT / page).read_text()
+    if page == "README.md":
+        section = re.search(r"^## A first job\n(.*?)^## ", section, re.M | re.S)[1]
     found = []
     for block in re.findall(r"^```console\n(.*?)^```", section, re.M | re.S):
         for line in block.splitlines():
@@ -117,8 +119,8 @@ def end(pids):
     return left_running()
 
 
-def play():
-    rows, failed, supervisor = commands(), 0, []
+def play(page):
+    rows, failed, supervisor = commands(page), 0, []
     print(f"1..{len(rows) + 2}", flush=True)
     shell = Shell()
     for number, (command, shown) in enumerate(rows, 1):
@@ -131,7 +133,7 @@ def play():
         failed += not good
         print(f"{'ok' if good else 'not ok'} {number} - {command}", flush=True)
         if not good:
-            print("\n".join([f"# status {status}; the README shows:", *(f"#   {line}" for line in shown),
+            print("\n".join([f"# status {status}; {page} shows:", *(f"#   {line}" for line in shown),
                              "# and it said:", *(f"#   {line}" for line in said)]), flush=True)
     site = Up("/usr/local/bin")
     found = site.online()
@@ -145,7 +147,7 @@ def play():
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     lack = [tool for tool in ("crun", "unshare", "meson") if not shutil.which(tool)]
     if os.geteuid() != 0 or lack:
@@ -158,7 +160,7 @@ def main():
     if not stage:
         enter_private_root(sys.argv[1])
     try:
-        return play()
+        return play(sys.argv[2] if len(sys.argv) == 3 else "README.md")
     finally:
         subprocess.run(["umount", "-l", "/usr/local"], check=False)
         shutil.rmtree(stage, ignore_errors=True)

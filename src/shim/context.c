@@ -7,6 +7,7 @@
 #include "shim/driver.h"
 #include "shim/gate.h"
 #include "shim/handles.h"
+#include "shim/helper.h"
 #include "shim/ledger.h"
 #include "shim/meter.h"
 #include "shim/module.h"
@@ -172,6 +173,20 @@ bh_context_here(struct bh_where *ret_where)
     return rc;
 }
 
+unsigned
+bh_context_device_of(const struct bh_where *where, CUstream stream)
+{
+    CUcontext context;
+    CUdevice device;
+
+    if (bh_page->visible > 1 && HANDLE(stream) > HANDLE(CU_STREAM_PER_THREAD) &&
+        REAL(cuStreamGetCtx)(stream, &context) == CUDA_SUCCESS &&
+        REAL(cuCtxGetDevice_v2)(&device, context) == CUDA_SUCCESS &&
+        bh_page_device(device) >= 0)
+        return (unsigned)bh_page_device(device);
+    return where->device;
+}
+
 void
 bh_contexts_visit(unsigned device, bool (*visit)(CUcontext context, void *self), void *self)
 {
@@ -252,6 +267,7 @@ know(unsigned number, CUcontext context)
         (void)BH_HOLDS(bh_handles_put(&handles, HANDLE(context), number));
     }
     bh_gate_prepare();
+    bh_helper_start();
     return number;
 }
 

@@ -19,6 +19,9 @@ void bh_contexts_init(void);
  * its device is not of this lease. */
 CUresult bh_context_here(struct bh_where *ret_where);
 
+/* The device of a stream that a thread names there. */
+unsigned bh_context_device_of(const struct bh_where *where, CUstream stream);
+
 /* Code that a context has more: all of it shares units there.  OUT_OF_MEMORY. */
 CUresult bh_context_load(unsigned context, unsigned device, uint64_t grains);
 void bh_context_unload(unsigned context, unsigned device, uint64_t grains);

@@ -44,7 +44,7 @@ struct bh_pass {
 /* At the first join. */
 void bh_gate_init(void);
 
-/* The first context is there: from now on somebody answers when a turn ends. */
+/* The first context is there: from now on submissions wait for turns. */
 void bh_gate_prepare(void);
 
 /* The way in when the quick one is not open: waits for the device's turn, and for work that

@@ -1,39 +1,11 @@
 #include "shim/ledger.h"
 
 #include "shim/array.h"
-#include "shim/capture.h"
 #include "shim/charge.h"
 #include "shim/context.h"
 #include "shim/driver.h"
-#include "shim/external.h"
-#include "shim/gate.h"
-#include "shim/graph.h"
-#include "shim/green.h"
-#include "shim/helper.h"
-#include "shim/meter.h"
-#include "shim/module.h"
 #include "shim/pool.h"
-#include "shim/stream.h"
 #include "shim/vmm.h"
-
-void
-bh_ledger_init(void)
-{
-    bh_records_init();
-    bh_contexts_init();
-    bh_greens_init();
-    bh_modules_init();
-    bh_pools_init();
-    bh_objects_init();
-    bh_imports_init();
-    bh_arrays_init();
-    bh_graphs_init();
-    bh_capture_init();
-    bh_streams_init();
-    bh_gate_init();
-    bh_meter_init();
-    bh_helper_init();
-}
 
 CUresult
 bh_ledger_reserve(unsigned device, uint64_t grains)

@@ -18,9 +18,6 @@ struct bh_ticket {
     uint64_t grains;
 };
 
-/* At the first join. */
-void bh_ledger_init(void);
-
 /* SUCCESS when reservations can be made; NOT_INITIALIZED before cuInit or when it could not
  * join, UNKNOWN after an error of our own. */
 static inline CUresult

@@ -192,8 +192,9 @@ begin_in_stream(struct from_pool *from, size_t bytes, CUstream stream)
         rc = bh_context_here(&where);
     if (rc != CUDA_SUCCESS)
         return rc;
-    return bh_pool_of_stream(stream, &from->pool) ? begin_async(from, bytes)
-                                                  : CUDA_ERROR_OUT_OF_MEMORY;
+    return bh_pool_of_device(bh_context_device_of(&where, stream), &from->pool)
+               ? begin_async(from, bytes)
+               : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult

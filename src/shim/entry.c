@@ -5,7 +5,9 @@
 
 #include "shim/array.h"
 #include "shim/capture.h"
+#include "shim/code.h"
 #include "shim/context.h"
+#include "shim/context_calls.h"
 #include "shim/driver.h"
 #include "shim/external.h"
 #include "shim/gate.h"
@@ -14,6 +16,7 @@
 #include "shim/helper.h"
 #include "shim/meter.h"
 #include "shim/module.h"
+#include "shim/object.h"
 #include "shim/page.h"
 #include "shim/pool.h"
 #include "shim/records.h"
@@ -26,10 +29,13 @@ bh_entry_init(void)
 {
     bh_records_init();
     bh_contexts_init();
+    bh_context_calls_init();
     bh_greens_init();
+    bh_code_init();
     bh_modules_init();
     bh_pools_init();
     bh_objects_init();
+    bh_object_handles_init();
     bh_imports_init();
     bh_arrays_init();
     bh_graphs_init();

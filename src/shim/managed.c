@@ -3,6 +3,7 @@
 #include "shim/driver.h"
 #include "shim/ledger.h"
 #include "shim/page.h"
+#include "shim/ticket.h"
 
 static bool
 is_managed(CUdevice_attribute attribute)

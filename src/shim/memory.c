@@ -10,6 +10,7 @@
 #include "shim/ledger.h"
 #include "shim/page.h"
 #include "shim/pool.h"
+#include "shim/ticket.h"
 
 enum { PITCH = 512 };
 

@@ -8,6 +8,8 @@
 #include "shim/charge.h"
 #include "shim/driver.h"
 #include "shim/entry.h"
+#include "shim/page.h"
+#include "shim/records.h"
 
 #define UNIT (UINT64_C(2) << 20)
 #define BLOCK(n) ((UINT64_C(1) << 40) + (n) * UNIT)

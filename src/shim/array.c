@@ -6,6 +6,7 @@
 #include "shim/handles.h"
 #include "shim/ledger.h"
 #include "shim/page.h"
+#include "shim/ticket.h"
 
 #define HANDLE(pointer) ((uint64_t)(uintptr_t)(pointer))
 

@@ -4,24 +4,17 @@
 #include <stdbool.h>
 
 #include "shim/charge.h"
+#include "shim/code.h"
 #include "shim/driver.h"
-#include "shim/gate.h"
 #include "shim/handles.h"
 #include "shim/ledger.h"
 #include "shim/meter.h"
-#include "shim/module.h"
 #include "shim/page.h"
 #include "shim/pool.h"
 
 #define HANDLE(pointer) ((uint64_t)(uintptr_t)(pointer))
 
 enum { NONE = 0, CLAIMED = 1 }; /* of a row's handle */
-enum {
-    LIMITS = 3,
-    DEFAULT_STACK = 1 << 10,
-    DEFAULT_FIFO = 1 << 20,
-    DEFAULT_HEAP = 8 << 20
-};
 
 struct row {
     _Atomic uint64_t handle;
@@ -29,16 +22,11 @@ struct row {
     uint32_t units;                       /* charged for the context itself */
     _Atomic uint64_t code;                /* grains of its modules */
     _Atomic uint32_t references;          /* of one that is no primary one */
-    _Atomic uint32_t limit_units[LIMITS]; /* by enum CUlimit: stack, FIFO, heap */
+    _Atomic uint32_t limit_units[BH_CONTEXT_LIMITS]; /* by enum CUlimit: stack, FIFO, heap */
 };
 
 static BH_STATE union {
-    struct {
-        struct row row[BH_RECORD_OWNERS_MAX]; /* row 0 is nobody's */
-        struct {
-            _Atomic uint32_t context, references;
-        } primary[BH_SHARE_DEVICES_MAX];
-    };
+    struct row row[BH_RECORD_OWNERS_MAX]; /* row 0 is nobody's */
     char whole[BH_RECORD_OWNERS_MAX * sizeof(struct row) + BH_STATE_ALIGN];
 } state;
 
@@ -73,7 +61,7 @@ claim_row(unsigned device, uint32_t units)
         row->device = device;
         row->units = units;
         atomic_store(&row->references, 1);
-        for (unsigned limit = 0; limit < LIMITS; limit++)
+        for (unsigned limit = 0; limit < BH_CONTEXT_LIMITS; limit++)
             atomic_store(&row->limit_units[limit], 0);
         return i;
     }
@@ -86,36 +74,8 @@ free_row(unsigned number)
     atomic_store(&state.row[number].handle, NONE);
 }
 
-static void
-forget_aliases(unsigned number)
-{
-    uint64_t at = 0, handle, word;
-
-    while (bh_handles_next(&handles, &at, &handle, &word))
-        if (word == number)
-            (void)bh_handles_take(&handles, handle, &word);
-}
-
-/* The context is gone: everything that was charged for it and in it is given back. */
-static void
-drop(unsigned number)
-{
-    struct row *row = &state.row[number];
-
-    atomic_fetch_add(&epoch, 1);
-    forget_aliases(number);
-    bh_ledger_drop_context(number);
-    bh_modules_drop(row->device, number);
-    for (unsigned limit = 0; limit < LIMITS; limit++)
-        bh_charge_give(row->device,
-                       bh_charge_of_units(atomic_exchange(&row->limit_units[limit], 0)));
-    bh_charge_give(row->device, bh_charge_of_units(row->units));
-    free_row(number);
-}
-
-/* Number of a context that is known; 0 for others. */
-static unsigned
-number_of(CUcontext context)
+unsigned
+bh_context_number(CUcontext context)
 {
     uint64_t number;
 
@@ -143,7 +103,7 @@ adopt(CUcontext context)
 static CUresult
 find_here(CUcontext context, uint32_t now)
 {
-    unsigned number = number_of(context);
+    unsigned number = bh_context_number(context);
 
     if (number == 0)
         number = adopt(context);
@@ -172,6 +132,20 @@ bh_context_here(struct bh_where *ret_where)
     return rc;
 }
 
+unsigned
+bh_context_device_of(const struct bh_where *where, CUstream stream)
+{
+    CUcontext context;
+    CUdevice device;
+
+    if (bh_page->visible > 1 && HANDLE(stream) > HANDLE(CU_STREAM_PER_THREAD) &&
+        REAL(cuStreamGetCtx)(stream, &context) == CUDA_SUCCESS &&
+        REAL(cuCtxGetDevice_v2)(&device, context) == CUDA_SUCCESS &&
+        bh_page_device(device) >= 0)
+        return (unsigned)bh_page_device(device);
+    return where->device;
+}
+
 void
 bh_contexts_visit(unsigned device, bool (*visit)(CUcontext context, void *self), void *self)
 {
@@ -192,7 +166,7 @@ reserve(unsigned device, uint32_t units)
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    rc = bh_modules_enter(device);
+    rc = bh_code_enter(device);
     if (rc != CUDA_SUCCESS)
         bh_charge_give(device, bh_charge_of_units(units));
     return rc;
@@ -201,7 +175,7 @@ reserve(unsigned device, uint32_t units)
 static void
 give(unsigned device, uint32_t units)
 {
-    bh_modules_leave(device);
+    bh_code_leave(device);
     bh_charge_give(device, bh_charge_of_units(units));
 }
 
@@ -237,12 +211,10 @@ bh_context_give_up(unsigned number)
     free_row(number);
 }
 
-/* Known from now on under its handle; the number under which it is.  One that was seen before
- * it was made here keeps its number. */
-static unsigned
-know(unsigned number, CUcontext context)
+unsigned
+bh_context_know(unsigned number, CUcontext context)
 {
-    unsigned before = number_of(context);
+    unsigned before = bh_context_number(context);
 
     if (before != 0) {
         bh_context_give_up(number);
@@ -251,13 +223,11 @@ know(unsigned number, CUcontext context)
         atomic_store(&state.row[number].handle, HANDLE(context));
         (void)BH_HOLDS(bh_handles_put(&handles, HANDLE(context), number));
     }
-    bh_gate_prepare();
     return number;
 }
 
-/* Out of the table before the driver ends it: its handle may be another's at once. */
-static unsigned
-take_out(CUcontext context)
+unsigned
+bh_context_take(CUcontext context)
 {
     uint64_t number;
 
@@ -267,10 +237,64 @@ take_out(CUcontext context)
     return (unsigned)number;
 }
 
+void
+bh_context_put_back(unsigned number, CUcontext context)
+{
+    (void)BH_HOLDS(bh_handles_put(&handles, HANDLE(context), number));
+}
+
+CUcontext
+bh_context_handle(unsigned number)
+{
+    return (CUcontext)(uintptr_t)atomic_load(&state.row[number].handle);
+}
+
+void
+bh_context_retain(unsigned number)
+{
+    atomic_fetch_add(&state.row[number].references, 1);
+}
+
+bool
+bh_context_release(unsigned number)
+{
+    return atomic_fetch_sub(&state.row[number].references, 1) <= 1;
+}
+
+void
+bh_context_forget(unsigned number)
+{
+    uint64_t at = 0, handle, word;
+
+    atomic_fetch_add(&epoch, 1);
+    while (bh_handles_next(&handles, &at, &handle, &word))
+        if (word == number)
+            (void)bh_handles_take(&handles, handle, &word);
+}
+
+void
+bh_context_end(unsigned number)
+{
+    struct row *row = &state.row[number];
+
+    bh_code_leave(row->device);
+    for (unsigned limit = 0; limit < BH_CONTEXT_LIMITS; limit++)
+        bh_charge_give(row->device,
+                       bh_charge_of_units(bh_context_set_limit(number, limit, 0)));
+    bh_charge_give(row->device, bh_charge_of_units(row->units));
+    free_row(number);
+}
+
+uint32_t
+bh_context_set_limit(unsigned number, unsigned limit, uint32_t units)
+{
+    return atomic_exchange(&state.row[number].limit_units[limit], units);
+}
+
 CUresult
 bh_context_alias(CUcontext green, CUcontext primary)
 {
-    unsigned number = number_of(primary);
+    unsigned number = bh_context_number(primary);
 
     return number != 0 && bh_handles_put(&handles, HANDLE(green), number)
                ? CUDA_SUCCESS
@@ -280,7 +304,7 @@ bh_context_alias(CUcontext green, CUcontext primary)
 void
 bh_context_unalias(CUcontext green)
 {
-    (void)take_out(green);
+    (void)bh_context_take(green);
     atomic_fetch_add(&epoch, 1);
 }
 
@@ -303,300 +327,4 @@ void
 bh_context_unload(unsigned context, unsigned device, uint64_t grains)
 {
     bh_charge_give_summed(device, &state.row[context].code, grains);
-}
-
-/* ---- the calls ---- */
-
-static CUresult
-finish(unsigned number, CUresult rc, const CUcontext *context)
-{
-    if (rc != CUDA_SUCCESS)
-        bh_context_give_up(number);
-    else
-        (void)know(number, *context);
-    return rc;
-}
-
-CUresult
-cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)
-{
-    unsigned number;
-    CUresult rc = bh_context_begin(device, &number);
-
-    return rc != CUDA_SUCCESS
-               ? rc
-               : finish(number, REAL(cuCtxCreate)(context, flags, device), context);
-}
-
-CUresult
-cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
-{
-    unsigned number;
-    CUresult rc = bh_context_begin(device, &number);
-
-    return rc != CUDA_SUCCESS
-               ? rc
-               : finish(number, REAL(cuCtxCreate_v2)(context, flags, device), context);
-}
-
-CUresult
-cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params_array, int num_params,
-               unsigned int flags, CUdevice device)
-{
-    unsigned number;
-    CUresult rc = bh_context_begin(device, &number);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuCtxCreate_v3)(context, params_array, num_params, flags, device);
-    return finish(number, rc, context);
-}
-
-CUresult
-cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *ctx_create_params, unsigned int flags,
-               CUdevice device)
-{
-    unsigned number;
-    CUresult rc = bh_context_begin(device, &number);
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuCtxCreate_v4)(context, ctx_create_params, flags, device);
-    return finish(number, rc, context);
-}
-
-/* ---- ending one ---- */
-
-static CUresult
-ended(unsigned number, CUcontext context, CUresult rc)
-{
-    if (number == 0)
-        return rc;
-    if (rc == CUDA_SUCCESS)
-        drop(number);
-    else
-        (void)BH_HOLDS(bh_handles_put(&handles, HANDLE(context), number));
-    return rc;
-}
-
-CUresult
-cuCtxDestroy(CUcontext context)
-{
-    unsigned number = take_out(context);
-
-    return ended(number, context, REAL(cuCtxDestroy)(context));
-}
-
-CUresult
-cuCtxDestroy_v2(CUcontext context)
-{
-    unsigned number = take_out(context);
-
-    return ended(number, context, REAL(cuCtxDestroy_v2)(context));
-}
-
-CUresult
-cuCtxAttach(CUcontext *context, unsigned int flags)
-{
-    CUresult rc = REAL(cuCtxAttach)(context, flags);
-    unsigned number = rc == CUDA_SUCCESS ? number_of(*context) : 0;
-
-    if (number != 0)
-        atomic_fetch_add(&state.row[number].references, 1);
-    return rc;
-}
-
-CUresult
-cuCtxDetach(CUcontext context)
-{
-    unsigned number = number_of(context);
-    CUresult rc;
-
-    if (number == 0 || atomic_fetch_sub(&state.row[number].references, 1) > 1)
-        return REAL(cuCtxDetach)(context);
-    take_out(context);
-    rc = REAL(cuCtxDetach)(context);
-    if (rc != CUDA_SUCCESS)
-        atomic_fetch_add(&state.row[number].references, 1);
-    return ended(number, context, rc);
-}
-
-/* ---- primary contexts ---- */
-
-/* Who retains a device's first makes it; of two at once one has made it in vain. */
-static void
-retained(unsigned device, unsigned number, CUcontext context)
-{
-    uint32_t none = 0;
-
-    atomic_fetch_add(&state.primary[device].references, 1);
-    if (number == 0)
-        return;
-    if (atomic_compare_exchange_strong(&state.primary[device].context, &none, number))
-        atomic_store(&state.primary[device].context, know(number, context));
-    else
-        bh_context_give_up(number);
-}
-
-CUresult
-cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
-{
-    CUresult rc = bh_ledger_ready();
-    int index = bh_page_device(device);
-    unsigned number = 0;
-
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    if (index < 0)
-        return CUDA_ERROR_INVALID_DEVICE;
-    if (atomic_load(&state.primary[index].context) == 0)
-        rc = bh_context_begin(device, &number);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuDevicePrimaryCtxRetain)(context, device);
-    if (rc == CUDA_SUCCESS)
-        retained((unsigned)index, number, *context);
-    else if (number != 0)
-        bh_context_give_up(number);
-    return rc;
-}
-
-/* The primary context that this call ends, taken out; 0: it ends none. */
-static unsigned
-take_primary(unsigned device)
-{
-    unsigned number = atomic_exchange(&state.primary[device].context, 0);
-
-    if (number != 0)
-        take_out((CUcontext)(uintptr_t)atomic_load(&state.row[number].handle));
-    return number;
-}
-
-static CUresult
-primary_ended(unsigned device, unsigned number, CUresult rc)
-{
-    uint32_t none = 0;
-
-    if (number == 0)
-        return rc;
-    if (rc == CUDA_SUCCESS) {
-        drop(number);
-    } else if (BH_HOLDS(atomic_compare_exchange_strong(&state.primary[device].context,
-                                                       &none, number))) {
-        uint64_t handle = atomic_load(&state.row[number].handle);
-
-        (void)BH_HOLDS(bh_handles_put(&handles, handle, number));
-    }
-    return rc;
-}
-
-static CUresult
-release(CUdevice device, CUresult (*real)(CUdevice))
-{
-    int index = bh_page_device(device);
-    uint32_t references;
-    unsigned number = 0;
-    CUresult rc;
-
-    if (index < 0)
-        return real(device);
-    references = atomic_load(&state.primary[index].references);
-    do {
-        if (references == 0)
-            return real(device);
-    } while (!atomic_compare_exchange_weak(&state.primary[index].references, &references,
-                                           references - 1));
-    if (references == 1)
-        number = take_primary((unsigned)index);
-    rc = real(device);
-    if (rc != CUDA_SUCCESS)
-        atomic_fetch_add(&state.primary[index].references, 1);
-    return primary_ended((unsigned)index, number, rc);
-}
-
-CUresult
-cuDevicePrimaryCtxRelease(CUdevice device)
-{
-    return release(device, REAL(cuDevicePrimaryCtxRelease));
-}
-
-CUresult
-cuDevicePrimaryCtxRelease_v2(CUdevice device)
-{
-    return release(device, REAL(cuDevicePrimaryCtxRelease_v2));
-}
-
-/* Everything in it goes; who retained it still has to release it. */
-static CUresult
-reset(CUdevice device, CUresult (*real)(CUdevice))
-{
-    int index = bh_page_device(device);
-    unsigned number;
-
-    if (index < 0)
-        return real(device);
-    number = take_primary((unsigned)index);
-    return primary_ended((unsigned)index, number, real(device));
-}
-
-CUresult
-cuDevicePrimaryCtxReset(CUdevice device)
-{
-    return reset(device, REAL(cuDevicePrimaryCtxReset));
-}
-
-CUresult
-cuDevicePrimaryCtxReset_v2(CUdevice device)
-{
-    return reset(device, REAL(cuDevicePrimaryCtxReset_v2));
-}
-
-/* ---- limits ---- */
-
-static uint64_t
-threads_of(CUdevice device)
-{
-    int processors = 0, threads = 0;
-
-    if (REAL(cuDeviceGetAttribute)(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-                                   device) != CUDA_SUCCESS ||
-        REAL(cuDeviceGetAttribute)(&threads,
-                                   CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
-                                   device) != CUDA_SUCCESS)
-        return 0;
-    return (uint64_t)processors * (uint64_t)threads;
-}
-
-/* Bytes of the device that a limit takes beyond what a new context has. */
-static uint64_t
-bytes_of_limit(CUlimit limit, uint64_t value, CUdevice device)
-{
-    static const uint64_t usual[LIMITS] = { DEFAULT_STACK, DEFAULT_FIFO, DEFAULT_HEAP };
-    uint64_t more, each = limit == CU_LIMIT_STACK_SIZE ? threads_of(device) : 1, bytes;
-
-    more = value > usual[limit] ? value - usual[limit] : 0;
-    return __builtin_mul_overflow(more, each, &bytes) ? UINT64_MAX : bytes;
-}
-
-CUresult
-cuCtxSetLimit(CUlimit limit, size_t value)
-{
-    CUresult rc = bh_ledger_ready();
-    struct bh_where where;
-    _Atomic uint32_t *units;
-    uint64_t before, after;
-
-    if (rc != CUDA_SUCCESS || (unsigned)limit >= LIMITS ||
-        bh_context_here(&where) != CUDA_SUCCESS)
-        return REAL(cuCtxSetLimit)(limit, value);
-    units = &state.row[where.context].limit_units[limit];
-    after = bh_charge_grains(bytes_of_limit(limit, value, bh_page->ordinal[where.device]));
-    after = (after + BH_GRAINS_UNIT - 1) / BH_GRAINS_UNIT;
-    rc = bh_ledger_reserve(where.device, bh_charge_of_units(after));
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    rc = REAL(cuCtxSetLimit)(limit, value);
-    before = rc == CUDA_SUCCESS ? atomic_exchange(units, (uint32_t)after) : after;
-    bh_charge_give(where.device, bh_charge_of_units(before));
-    return rc;
 }

@@ -1,11 +1,50 @@
-/* How a program begins, and how it finds calls. */
+#include "shim/entry.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
+#include "shim/array.h"
+#include "shim/capture.h"
+#include "shim/code.h"
+#include "shim/context.h"
+#include "shim/context_calls.h"
 #include "shim/driver.h"
-#include "shim/ledger.h"
+#include "shim/external.h"
+#include "shim/gate.h"
+#include "shim/graph.h"
+#include "shim/green.h"
+#include "shim/helper.h"
+#include "shim/meter.h"
+#include "shim/module.h"
+#include "shim/object.h"
 #include "shim/page.h"
+#include "shim/pool.h"
+#include "shim/records.h"
 #include "shim/rm_ledger.h"
+#include "shim/stream.h"
+#include "shim/vmm.h"
+
+void
+bh_entry_init(void)
+{
+    bh_records_init();
+    bh_contexts_init();
+    bh_context_calls_init();
+    bh_greens_init();
+    bh_code_init();
+    bh_modules_init();
+    bh_pools_init();
+    bh_objects_init();
+    bh_object_handles_init();
+    bh_imports_init();
+    bh_arrays_init();
+    bh_graphs_init();
+    bh_capture_init();
+    bh_streams_init();
+    bh_gate_init();
+    bh_meter_init();
+    bh_helper_init();
+}
 
 CUresult
 cuInit(unsigned int flags)
@@ -13,7 +52,7 @@ cuInit(unsigned int flags)
     CUresult rc = REAL(cuInit)(flags);
 
     if (rc == CUDA_SUCCESS)
-        rc = bh_page_join(bh_ledger_init);
+        rc = bh_page_join(bh_entry_init);
     bh_rm_ledger_publish();
     return rc;
 }

@@ -1,11 +1,11 @@
 #include "shim/external.h"
 
 #include "shim/charge.h"
-#include "shim/context.h"
 #include "shim/driver.h"
 #include "shim/handles.h"
 #include "shim/ledger.h"
-#include "shim/vmm.h"
+#include "shim/object.h"
+#include "shim/ticket.h"
 
 #define HANDLE(pointer) ((uint64_t)(uintptr_t)(pointer))
 

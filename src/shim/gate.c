@@ -9,7 +9,6 @@
 #include "shim/clock.h"
 #include "shim/context.h"
 #include "shim/driver.h"
-#include "shim/helper.h"
 #include "shim/meter.h"
 #include "shim/page.h"
 
@@ -71,7 +70,6 @@ void
 bh_gate_prepare(void)
 {
     bh_gate->slice = &bh_page_limits(0)->slice;
-    bh_helper_start();
 }
 
 /* ---- threads ---- */

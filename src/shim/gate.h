@@ -15,6 +15,7 @@
 
 #include "shim/abi.h"
 #include "bulkhead/share_page.h"
+#include "shim/meter.h"
 #include "shim/state.h"
 
 /* Of a thread; in memory of the process, so that the helper can read it. */
@@ -31,20 +32,10 @@ extern BH_HIDDEN struct bh_gate_state bh_gate_state;
 #define bh_gate (&bh_gate_state)
 extern BH_HIDDEN __thread struct bh_gate_thread *bh_gate_me;
 
-/* A submission: what it is, where to, and how it got in. */
-struct bh_pass {
-    CUstream stream;
-    uint64_t work;   /* the function or graph; 0: not worth an estimate */
-    bool per_thread; /* the NULL stream is the thread's own */
-    bool metered, inside;
-    unsigned device;
-    uint64_t cost_ns, until_ns, look_again_ns;
-};
-
 /* At the first join. */
 void bh_gate_init(void);
 
-/* The first context is there: from now on somebody answers when a turn ends. */
+/* The first context is there: from now on submissions wait for turns. */
 void bh_gate_prepare(void);
 
 /* The way in when the quick one is not open: waits for the device's turn, and for work that

@@ -18,7 +18,7 @@
 static struct bh_handles graphs, execs;
 static BH_STATE union {
     struct {
-        _Atomic uint32_t era, with_memory;
+        _Atomic uint32_t with_memory;
     };
     char whole[BH_STATE_ALIGN];
 } state;
@@ -29,7 +29,6 @@ bh_graphs_init(void)
     bh_handles_init(&graphs);
     bh_handles_init(&execs);
     bh_state_wipe_on_fork(&state, sizeof(state));
-    atomic_store(&state.era, 1);
 }
 
 bool
@@ -38,16 +37,10 @@ bh_graph_is_simple(void)
     return atomic_load_explicit(&state.with_memory, memory_order_relaxed) == 0;
 }
 
-void
-bh_graphs_unsettle(void)
-{
-    atomic_fetch_add(&state.era, 1);
-}
-
 static uint64_t
 era_now(void)
 {
-    return atomic_load(&state.era) & ERAS;
+    return bh_pools_era() & ERAS;
 }
 
 /* Where it will lie nobody says: no two nodes share a unit. */

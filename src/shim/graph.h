@@ -26,7 +26,4 @@ struct bh_graph_call {
 CUresult bh_graph_begin(CUgraphExec exec, struct bh_graph_call *ret_call);
 void bh_graph_end(CUgraphExec exec, const struct bh_graph_call *call, CUresult rc);
 
-/* Memory of graphs was given back: the next launch of each may need it anew. */
-void bh_graphs_unsettle(void);
-
 #endif

@@ -1,39 +1,8 @@
 #include "shim/ledger.h"
 
-#include "shim/array.h"
-#include "shim/capture.h"
 #include "shim/charge.h"
-#include "shim/context.h"
-#include "shim/driver.h"
-#include "shim/external.h"
-#include "shim/gate.h"
-#include "shim/graph.h"
-#include "shim/green.h"
-#include "shim/helper.h"
-#include "shim/meter.h"
-#include "shim/module.h"
+#include "shim/object.h"
 #include "shim/pool.h"
-#include "shim/stream.h"
-#include "shim/vmm.h"
-
-void
-bh_ledger_init(void)
-{
-    bh_records_init();
-    bh_contexts_init();
-    bh_greens_init();
-    bh_modules_init();
-    bh_pools_init();
-    bh_objects_init();
-    bh_imports_init();
-    bh_arrays_init();
-    bh_graphs_init();
-    bh_capture_init();
-    bh_streams_init();
-    bh_gate_init();
-    bh_meter_init();
-    bh_helper_init();
-}
 
 CUresult
 bh_ledger_reserve(unsigned device, uint64_t grains)
@@ -42,78 +11,6 @@ bh_ledger_reserve(unsigned device, uint64_t grains)
         (bh_pools_reclaim(device) && bh_charge_take(device, grains)))
         return CUDA_SUCCESS;
     return CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-CUresult
-bh_ticket_take(uint64_t bytes, struct bh_ticket *ret_ticket)
-{
-    CUresult rc = bh_ledger_ready();
-    struct bh_where here;
-
-    if (rc == CUDA_SUCCESS)
-        rc = bh_context_here(&here);
-    if (rc != CUDA_SUCCESS)
-        return rc;
-    *ret_ticket = (struct bh_ticket) { here.device, here.context, bh_charge_grains(bytes) };
-    return bh_ledger_reserve(here.device, ret_ticket->grains);
-}
-
-/* Count a small one in its block.  Its unit stays for the first one there; of the others the
- * block was paid for. */
-static bool
-enter_block(const struct bh_ticket *ticket, uint64_t address)
-{
-    bool first;
-
-    if (!bh_charge_is_shared(ticket->grains))
-        return true;
-    if (!bh_records_enter(address, ticket->device, &first))
-        return false;
-    if (!first)
-        bh_charge_give(ticket->device, ticket->grains);
-    return true;
-}
-
-/* Before it is noted, as from then on it may be forgotten. */
-CUresult
-bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address,
-                 bh_undo undo)
-{
-    struct bh_record record = { BH_RECORD_LINEAR, ticket->device, ticket->context,
-                                ticket->grains };
-    bool counted = rc == CUDA_SUCCESS && enter_block(ticket, address);
-
-    if (counted && bh_ledger_note(address, record))
-        return CUDA_SUCCESS;
-    if (rc == CUDA_SUCCESS && undo(address) != CUDA_SUCCESS)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    if (counted)
-        bh_ledger_forget(address, record);
-    else
-        bh_charge_give(ticket->device, ticket->grains);
-    return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
-}
-
-CUresult
-bh_ticket_undo(uint64_t address)
-{
-    return REAL(cuMemFree_v2)(address);
-}
-
-/* There is no moment at which too little is reserved. */
-CUresult
-bh_ticket_resize(struct bh_ticket *ticket, uint64_t bytes)
-{
-    uint64_t grains = bh_charge_grains(bytes);
-    uint64_t before = bh_charge_units(ticket->grains), after = bh_charge_units(grains);
-
-    if (after > before &&
-        bh_ledger_reserve(ticket->device, bh_charge_of_units(after - before)) != CUDA_SUCCESS)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    if (after < before)
-        bh_charge_give(ticket->device, bh_charge_of_units(before - after));
-    ticket->grains = grains;
-    return CUDA_SUCCESS;
 }
 
 bool
@@ -169,5 +66,4 @@ bh_ledger_drop_context(unsigned context)
             bh_ledger_forget(at, record);
         at++;
     }
-    bh_arrays_drop(context);
 }

@@ -1,16 +1,9 @@
-#include "shim/managed.h"
-
+/* Managed memory, which the driver moves between a device and main memory: what it is of a
+ * lease is the site's word (docs/shares.md). */
 #include "shim/driver.h"
 #include "shim/ledger.h"
-
-int
-bh_managed_device(const CUmemLocation *location)
-{
-    int index =
-        location->type == CU_MEM_LOCATION_TYPE_DEVICE ? bh_page_device(location->id) : 0;
-
-    return bh_page->limits->managed == BH_SHARE_MANAGED_CHARGED ? index : -1;
-}
+#include "shim/page.h"
+#include "shim/ticket.h"
 
 static bool
 is_managed(CUdevice_attribute attribute)
@@ -25,7 +18,7 @@ cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
     CUresult rc = REAL(cuDeviceGetAttribute)(value, attribute, device);
 
-    if (rc == CUDA_SUCCESS && is_managed(attribute) && bh_page_is_joined() && bh_managed_is_none())
+    if (rc == CUDA_SUCCESS && is_managed(attribute) && bh_page_is_joined() && bh_page_has_no_managed())
         *value = 0;
     return rc;
 }
@@ -49,7 +42,7 @@ cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    if (bh_managed_is_none())
+    if (bh_page_has_no_managed())
         return CUDA_ERROR_NOT_SUPPORTED;
     if (bh_page->limits->managed == BH_SHARE_MANAGED_FREE)
         return REAL(cuMemAllocManaged)(address, bytes, flags);

@@ -10,6 +10,7 @@
 #include "shim/ledger.h"
 #include "shim/page.h"
 #include "shim/pool.h"
+#include "shim/ticket.h"
 
 enum { PITCH = 512 };
 
@@ -192,8 +193,9 @@ begin_in_stream(struct from_pool *from, size_t bytes, CUstream stream)
         rc = bh_context_here(&where);
     if (rc != CUDA_SUCCESS)
         return rc;
-    return bh_pool_of_stream(stream, &from->pool) ? begin_async(from, bytes)
-                                                  : CUDA_ERROR_OUT_OF_MEMORY;
+    return bh_pool_of_device(bh_context_device_of(&where, stream), &from->pool)
+               ? begin_async(from, bytes)
+               : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult

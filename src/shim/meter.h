@@ -7,7 +7,20 @@
 #ifndef BH_SHIM_METER_H
 #define BH_SHIM_METER_H
 
-#include "shim/gate.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/abi.h"
+
+/* A submission: what it is, where to, and how it got in. */
+struct bh_pass {
+    CUstream stream;
+    uint64_t work;   /* the function or graph; 0: not worth an estimate */
+    bool per_thread; /* the NULL stream is the thread's own */
+    bool metered, inside;
+    unsigned device;
+    uint64_t cost_ns, until_ns, look_again_ns;
+};
 
 /* At the first join. */
 void bh_meter_init(void);

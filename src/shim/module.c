@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "shim/charge.h"
+#include "shim/code.h"
 #include "shim/context.h"
 #include "shim/driver.h"
 #include "shim/handles.h"
@@ -15,12 +16,8 @@
 /* A module's word: device 4 bits, context 12, grains.  A library's: grains. */
 static struct bh_handles modules, libraries;
 
-/* Of libraries, on each device: contexts 16 bits, grains of all libraries 48. */
-#define ONE_CONTEXT (UINT64_C(1) << 48)
-
 static BH_STATE union {
     struct {
-        _Atomic uint64_t libraries[BH_SHARE_DEVICES_MAX];
         _Atomic uint32_t capability[BH_SHARE_DEVICES_MAX]; /* 0: not asked yet */
     };
     char whole[BH_STATE_ALIGN];
@@ -34,51 +31,6 @@ bh_modules_init(void)
     bh_handles_init(&libraries);
 }
 
-/* ---- what libraries take: their sum in each context ---- */
-
-static uint64_t
-units_of(uint64_t word)
-{
-    uint64_t grains = word & (ONE_CONTEXT - 1);
-
-    return (word / ONE_CONTEXT) * ((grains + BH_GRAINS_UNIT - 1) / BH_GRAINS_UNIT);
-}
-
-/* Units are reserved before the word grows, and given back after it shrank. */
-static CUresult
-change_libraries(unsigned device, uint64_t more, uint64_t less)
-{
-    _Atomic uint64_t *at = &state.libraries[device];
-    uint64_t before = atomic_load(at), after, from, to;
-
-    for (;;) {
-        after = before + more - less;
-        from = bh_charge_of_units(units_of(before));
-        to = bh_charge_of_units(units_of(after));
-        if (to > from && bh_ledger_reserve(device, to - from) != CUDA_SUCCESS)
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        if (atomic_compare_exchange_strong(at, &before, after))
-            break;
-        if (to > from)
-            bh_charge_give(device, to - from);
-    }
-    if (from > to)
-        bh_charge_give(device, from - to);
-    return CUDA_SUCCESS;
-}
-
-CUresult
-bh_modules_enter(unsigned device)
-{
-    return change_libraries(device, ONE_CONTEXT, 0);
-}
-
-void
-bh_modules_leave(unsigned device)
-{
-    (void)change_libraries(device, 0, ONE_CONTEXT);
-}
-
 /* ---- modules ---- */
 
 static void
@@ -88,14 +40,13 @@ give_back(uint64_t word)
 }
 
 void
-bh_modules_drop(unsigned device, unsigned context)
+bh_modules_drop(unsigned context)
 {
     uint64_t at = 0, handle, word;
 
     while (bh_handles_next(&modules, &at, &handle, &word))
         if ((word >> 4 & 0xfff) == context && bh_handles_take(&modules, handle, &word))
             give_back(word);
-    bh_modules_leave(device);
 }
 
 static unsigned
@@ -235,7 +186,7 @@ static void
 give_libraries(unsigned count, uint64_t grains)
 {
     for (unsigned device = 0; device < count; device++)
-        (void)change_libraries(device, 0, grains);
+        bh_code_shrink(device, grains);
 }
 
 /* Devices of a lease are of one model mostly; else the largest image of them counts. */
@@ -255,7 +206,7 @@ begin_library(const struct image *image, uint64_t *ret_grains)
     if (most >= bh_charge_of_units(BH_SHARE_UNITS_MAX))
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (unsigned device = 0; rc == CUDA_SUCCESS && device < devices; device++) {
-        rc = change_libraries(device, most, 0);
+        rc = bh_code_grow(device, most);
         if (rc != CUDA_SUCCESS)
             give_libraries(device, most);
     }

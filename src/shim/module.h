@@ -11,13 +11,7 @@
 /* At the first join. */
 void bh_modules_init(void);
 
-/* A context more of a device: the libraries count in it, too.  OUT_OF_MEMORY. */
-CUresult bh_modules_enter(unsigned device);
-
-/* It could not be made. */
-void bh_modules_leave(unsigned device);
-
-/* It is gone, with the modules in it. */
-void bh_modules_drop(unsigned device, unsigned context);
+/* A context is gone, with the modules in it. */
+void bh_modules_drop(unsigned context);
 
 #endif

@@ -27,6 +27,15 @@ bh_page_device(CUdevice device)
     return (int)bh_page->index_next[device] - 1;
 }
 
+int
+bh_page_managed_device(const CUmemLocation *location)
+{
+    int index =
+        location->type == CU_MEM_LOCATION_TYPE_DEVICE ? bh_page_device(location->id) : 0;
+
+    return bh_page->limits->managed == BH_SHARE_MANAGED_CHARGED ? index : -1;
+}
+
 /* ---- the pages ---- */
 
 /* Map both, and close the descriptors.  Over the old ones when there are any: the same

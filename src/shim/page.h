@@ -50,6 +50,17 @@ bh_page_limits(unsigned index)
     return &bh_page->limits->device[index];
 }
 
+/* Of a process that has joined: whether its lease has no managed memory (enum bh_share_managed). */
+static inline bool
+bh_page_has_no_managed(void)
+{
+    return bh_page->limits->managed == BH_SHARE_MANAGED_NONE;
+}
+
+/* The index of the device that managed memory of a location counts against; -1: of none.  Where
+ * it lies does not matter: what lies nowhere yet counts against the first. */
+int bh_page_managed_device(const CUmemLocation *location);
+
 /* Say one of enum bh_share_client_kind.  False: nobody hears it. */
 bool bh_page_say(uint32_t word, unsigned index, uint32_t slice);
 

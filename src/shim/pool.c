@@ -4,11 +4,8 @@
 
 #include "shim/capture.h"
 #include "shim/charge.h"
-#include "shim/context.h"
 #include "shim/driver.h"
-#include "shim/graph.h"
 #include "shim/handles.h"
-#include "shim/managed.h"
 #include "shim/page.h"
 #include "shim/records.h"
 
@@ -33,7 +30,7 @@ static BH_STATE union {
     struct {
         struct row row[POOLS_MAX]; /* the first ones are the graphs', by device */
         _Atomic uint64_t current[BH_SHARE_DEVICES_MAX]; /* number + 1 of a device's pool */
-        _Atomic uint32_t rows, any_freed;
+        _Atomic uint32_t rows, any_freed, era;
     };
     char whole[POOLS_MAX * sizeof(struct row) + BH_STATE_ALIGN];
 } state;
@@ -50,6 +47,7 @@ bh_pools_init(void)
         atomic_store(&state.row[device].handle, GRAPHS);
     }
     atomic_store(&state.rows, BH_SHARE_DEVICES_MAX);
+    atomic_store(&state.era, 1);
 }
 
 /* ---- the charge ---- */
@@ -161,7 +159,7 @@ trim(const struct row *row, uint64_t handle)
         return;
     }
     (void)REAL(cuDeviceGraphMemTrim)(bh_page->ordinal[row->device]);
-    bh_graphs_unsettle();
+    atomic_fetch_add(&state.era, 1);
 }
 
 /* A call in progress ends without a word from the driver: it keeps what it is charged. */
@@ -403,34 +401,12 @@ bh_pool_of_handle(CUmemoryPool handle, unsigned *ret_pool)
     return handle != NULL && learn(handle, owner_of(handle), ret_pool);
 }
 
-static bool
-device_of_stream(CUstream stream, unsigned *ret_device)
-{
-    struct bh_where where;
-    CUcontext context;
-    CUdevice device;
-
-    if (bh_context_here(&where) != CUDA_SUCCESS)
-        return false;
-    *ret_device = where.device;
-    if (bh_page->visible > 1 && HANDLE(stream) > HANDLE(CU_STREAM_PER_THREAD) &&
-        REAL(cuStreamGetCtx)(stream, &context) == CUDA_SUCCESS &&
-        REAL(cuCtxGetDevice_v2)(&device, context) == CUDA_SUCCESS &&
-        bh_page_device(device) >= 0)
-        *ret_device = (unsigned)bh_page_device(device);
-    return true;
-}
-
 bool
-bh_pool_of_stream(CUstream stream, unsigned *ret_pool)
+bh_pool_of_device(unsigned device, unsigned *ret_pool)
 {
     CUmemoryPool handle = NULL;
-    uint64_t known;
-    unsigned device;
+    uint64_t known = atomic_load(&state.current[device]);
 
-    if (!device_of_stream(stream, &device))
-        return false;
-    known = atomic_load(&state.current[device]);
     if (known != 0) {
         *ret_pool = (unsigned)known - 1;
         return true;
@@ -448,6 +424,12 @@ bh_pool_of_graphs(unsigned device)
     return device;
 }
 
+uint32_t
+bh_pools_era(void)
+{
+    return atomic_load(&state.era);
+}
+
 /* ---- the calls that make and change pools ---- */
 
 static unsigned
@@ -456,7 +438,7 @@ device_of(const CUmemLocation *location, CUmemAllocationType type)
     int index = -1;
 
     if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
-        index = bh_managed_device(location);
+        index = bh_page_managed_device(location);
     else if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
         index = bh_page_device(location->id);
     return index < 0 ? UNCHARGED : (unsigned)index;
@@ -465,7 +447,7 @@ device_of(const CUmemLocation *location, CUmemAllocationType type)
 static bool
 is_refused(CUmemAllocationType type)
 {
-    return type == CU_MEM_ALLOCATION_TYPE_MANAGED && bh_page_is_joined() && bh_managed_is_none();
+    return type == CU_MEM_ALLOCATION_TYPE_MANAGED && bh_page_is_joined() && bh_page_has_no_managed();
 }
 
 CUresult
@@ -611,7 +593,7 @@ cuDeviceGraphMemTrim(CUdevice device)
     CUresult rc = REAL(cuDeviceGraphMemTrim)(device);
     int index = bh_page_device(device);
 
-    bh_graphs_unsettle();
+    atomic_fetch_add(&state.era, 1);
     if (index >= 0)
         settle(&state.row[bh_pool_of_graphs((unsigned)index)], false);
     return rc;

@@ -26,13 +26,16 @@ bool bh_pool_end(unsigned pool, uint64_t grains, bool allocated);
 /* So many grains of it are free again. */
 void bh_pool_freed(unsigned pool, uint64_t grains);
 
-/* Number of the pool that a stream's allocations come from, and of one by its handle.
+/* Number of the pool that allocations on a device's streams come from, and of one by its handle.
  * False: it cannot be known. */
-bool bh_pool_of_stream(CUstream stream, unsigned *ret_pool);
+bool bh_pool_of_device(unsigned device, unsigned *ret_pool);
 bool bh_pool_of_handle(CUmemoryPool handle, unsigned *ret_pool);
 
 /* The device's pool for graphs. */
 unsigned bh_pool_of_graphs(unsigned device);
+
+/* Another one when memory of graphs was given back: the next launch of each may need it anew. */
+uint32_t bh_pools_era(void);
 
 /* Learn again what the driver has reserved, where something was freed since. */
 void bh_pools_settle(void);

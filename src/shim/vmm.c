@@ -6,111 +6,19 @@
 #include "shim/driver.h"
 #include "shim/handles.h"
 #include "shim/ledger.h"
+#include "shim/object.h"
 #include "shim/page.h"
-
-/* references: handles in the low 32 bits, mappings in the high ones; 0: a free row. */
-#define HANDLE_REFERENCE UINT64_C(1)
-#define MAP_REFERENCE (UINT64_C(1) << 32)
-#define GOING UINT64_MAX
-
-enum { OBJECTS_MAX = 1 << 16 };
-
-struct object {
-    _Atomic uint64_t references;
-    uint64_t grains;
-    uint32_t device;
-};
 
 /* A handle's word: its object, and how often the driver gave this value out. */
 #define ONE_HANDLE (UINT64_C(1) << 32)
 #define OBJECT_OF(word) ((uint32_t)(word))
 
-static BH_STATE union {
-    struct {
-        struct object object[OBJECTS_MAX];
-        _Atomic uint32_t hint;
-    };
-    char whole[OBJECTS_MAX * sizeof(struct object) + BH_STATE_ALIGN];
-} state;
-
 static struct bh_handles handles;
 
 void
-bh_objects_init(void)
+bh_object_handles_init(void)
 {
-    bh_state_wipe_on_fork(&state, sizeof(state));
     bh_handles_init(&handles);
-}
-
-/* ---- references ---- */
-
-bool
-bh_object_new(unsigned device, uint64_t grains, uint32_t *ret_object)
-{
-    uint32_t from = atomic_load_explicit(&state.hint, memory_order_relaxed);
-
-    for (uint32_t tried = 0; tried < OBJECTS_MAX; tried++) {
-        uint32_t number = (from + tried) % OBJECTS_MAX;
-        uint64_t none = 0;
-
-        if (!atomic_compare_exchange_strong(&state.object[number].references, &none,
-                                            HANDLE_REFERENCE))
-            continue;
-        state.object[number].device = device;
-        state.object[number].grains = grains;
-        atomic_store_explicit(&state.hint, number + 1, memory_order_relaxed);
-        *ret_object = number;
-        return true;
-    }
-    return false;
-}
-
-static void
-hold(uint32_t number, uint64_t reference)
-{
-    atomic_fetch_add(&state.object[number].references, reference);
-}
-
-/* The last reference gives the memory back. */
-static void
-let_go(uint32_t number, uint64_t reference)
-{
-    struct object *object = &state.object[number];
-    uint64_t before = atomic_load(&object->references), after;
-
-    do {
-        after = before == reference ? GOING : before - reference;
-        if (!BH_HOLDS(before >= reference && before != GOING))
-            return;
-    } while (!atomic_compare_exchange_weak(&object->references, &before, after));
-    if (after != GOING)
-        return;
-    bh_charge_give(object->device, object->grains);
-    atomic_store(&object->references, 0);
-}
-
-void
-bh_object_mapped(uint32_t object)
-{
-    hold(object, MAP_REFERENCE);
-}
-
-void
-bh_object_unmapped(uint32_t object)
-{
-    let_go(object, MAP_REFERENCE);
-}
-
-void
-bh_object_released(uint32_t object)
-{
-    let_go(object, HANDLE_REFERENCE);
-}
-
-void
-bh_object_forget(uint32_t object)
-{
-    atomic_store(&state.object[object].references, 0);
 }
 
 /* ---- handles ---- */
@@ -184,7 +92,7 @@ cuMemRelease(CUmemGenericAllocationHandle handle)
     if (!known)
         return rc;
     if (rc == CUDA_SUCCESS)
-        let_go(object, HANDLE_REFERENCE);
+        bh_object_released(object);
     else
         (void)BH_HOLDS(give_handle(handle, object));
     return rc;
@@ -204,7 +112,7 @@ cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
         record.amount = OBJECT_OF(word);
     else if (!bh_records_before((uintptr_t)addr, &record) || record.kind != BH_RECORD_MAP)
         return rc; /* imported: who exported it pays */
-    hold((uint32_t)record.amount, HANDLE_REFERENCE);
+    bh_object_held((uint32_t)record.amount);
     (void)BH_HOLDS(give_handle(*handle, (uint32_t)record.amount));
     return rc;
 }
@@ -222,13 +130,13 @@ cuMemMap(CUdeviceptr address, size_t size, size_t offset,
     if (!bh_handles_find(&handles, handle, &word))
         return REAL(cuMemMap)(address, size, offset, handle, flags);
     record.amount = OBJECT_OF(word);
-    hold(OBJECT_OF(word), MAP_REFERENCE);
+    bh_object_mapped(OBJECT_OF(word));
     rc = REAL(cuMemMap)(address, size, offset, handle, flags);
     if (rc == CUDA_SUCCESS && bh_ledger_note(address, record))
         return CUDA_SUCCESS;
     if (rc == CUDA_SUCCESS)
         (void)REAL(cuMemUnmap)(address, size);
-    let_go(OBJECT_OF(word), MAP_REFERENCE);
+    bh_object_unmapped(OBJECT_OF(word));
     return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
 }
 
@@ -286,7 +194,7 @@ hold_mapped(const CUarrayMapInfo *list, unsigned int count)
 
     for (unsigned int i = 0; i < count; i++)
         if (info[i].operation == 1 && bh_handles_find(&handles, info[i].handle, &word))
-            hold(OBJECT_OF(word), MAP_REFERENCE);
+            bh_object_mapped(OBJECT_OF(word));
 }
 
 CUresult

@@ -1,21 +1,8 @@
-/* Memory objects of cuMemCreate: they live while a handle or a mapping names them. */
+/* The calls that make and map memory objects. */
 #ifndef BH_SHIM_VMM_H
 #define BH_SHIM_VMM_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* At the first join. */
-void bh_objects_init(void);
-
-/* An object of `grains` that are reserved, with one handle; false when there are too many.
- * forget: it was not made after all; the grains stay the caller's. */
-bool bh_object_new(unsigned device, uint64_t grains, uint32_t *ret_object);
-void bh_object_forget(uint32_t object);
-
-/* It has a mapping more, or one less; a handle less. */
-void bh_object_mapped(uint32_t object);
-void bh_object_unmapped(uint32_t object);
-void bh_object_released(uint32_t object);
+void bh_object_handles_init(void);
 
 #endif

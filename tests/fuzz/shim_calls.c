@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 #include "shim/driver.h"
-#include "shim/ledger.h"
+#include "shim/entry.h"
 #include "shim/page.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -44,7 +44,7 @@ begin(void)
     bh_page->usage = &usage;
     bh_page->visible = 1;
     bh_page->index_next[0] = 1;
-    bh_ledger_init();
+    bh_entry_init();
     atomic_store(&bh_page->joined, BH_PAGE_JOINED);
 }
 

@@ -7,7 +7,9 @@
 
 #include "shim/charge.h"
 #include "shim/driver.h"
-#include "shim/ledger.h"
+#include "shim/entry.h"
+#include "shim/page.h"
+#include "shim/records.h"
 
 #define UNIT (UINT64_C(2) << 20)
 #define BLOCK(n) ((UINT64_C(1) << 40) + (n) * UNIT)
@@ -136,7 +138,7 @@ begin(void **state)
     }
     bh_page->limits = &limits;
     bh_page->usage = &usage;
-    bh_ledger_init();
+    bh_entry_init();
     atomic_store(&bh_page->joined, BH_PAGE_JOINED);
     return 0;
 }

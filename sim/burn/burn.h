@@ -31,6 +31,10 @@ void bh_burn_sleep_until(uint64_t when_ns);
 
 bool bh_burn_is_over(struct burn *burn);
 
+/* A handler of signals: it is over. */
+void bh_burn_interrupt(int number);
+bool bh_burn_is_interrupted(void);
+
 /* End the process with BURN_EXIT_FAILED when a call did not succeed. */
 void bh_burn_must(struct burn *burn, const char *call, CUresult result);
 #define BURN_MUST(burn, call, ...)                                                         \

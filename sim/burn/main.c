@@ -20,52 +20,6 @@
 #define MIB ((size_t)1 << 20)
 #define NAME_MAX_BYTES 128
 
-static volatile sig_atomic_t interrupted;
-
-uint64_t
-bh_burn_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-void
-bh_burn_sleep_until(uint64_t when_ns)
-{
-    struct timespec when = { (time_t)(when_ns / 1000000000u),
-                             (long)(when_ns % 1000000000u) };
-
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) == EINTR &&
-           !interrupted) {
-    }
-}
-
-bool
-bh_burn_is_over(struct burn *burn)
-{
-    return interrupted || burn->stop || bh_burn_now() >= burn->end_ns;
-}
-
-void
-bh_burn_must(struct burn *burn, const char *call, CUresult result)
-{
-    if (result == CUDA_SUCCESS)
-        return;
-    fprintf(stderr, "bulkhead-burn: %s: %s\n", call,
-            bh_burn_error_name(&burn->driver, result));
-    fflush(stdout);
-    _exit(BURN_EXIT_FAILED);
-}
-
-static void
-interrupt(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
 /* ---- what is told ---- */
 
 /* Counters at one moment. */
@@ -190,7 +144,7 @@ run(const struct burn_plan *plan)
     for (size_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     bh_burn_forget(&burn);
-    if (!interrupted) { /* else what runs ends with the process */
+    if (!bh_burn_is_interrupted()) { /* else what runs ends with the process */
         BURN_MUST(&burn, cuCtxSynchronize);
         BURN_MUST(&burn, cuModuleUnload, burn.module);
     }
@@ -261,7 +215,7 @@ run_processes(const struct burn_plan *plan)
 int
 main(int argc, char **argv)
 {
-    struct sigaction action = { .sa_handler = interrupt };
+    struct sigaction action = { .sa_handler = bh_burn_interrupt };
     struct burn_plan plan;
 
     switch (bh_burn_plan_parse(argc, argv, &plan)) {

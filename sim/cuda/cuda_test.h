@@ -3,6 +3,7 @@
 
 /* Processes that use the simulated libcuda.so.1, and what they take of it.  Tests only. */
 
+#include "sim/machine/folder.h"
 #include "sim/nvml/sim_test.h"
 
 #include <signal.h>
@@ -35,7 +36,7 @@ open_meter(void)
     struct sim_gpu gpu;
 
     MUST(sim_session_open(0) == NVML_SUCCESS && sim_session_gpu(0, &gpu) == NVML_SUCCESS);
-    MUST(sim_session_vram_path(&gpu, NULL, folder));
+    MUST(sim_folder_vram_path(&gpu, NULL, folder));
     meter = sim_meter_open(folder, &gpu, sim_memory_bytes(&gpu, NULL));
     MUST(meter != NULL);
 }

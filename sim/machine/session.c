@@ -13,6 +13,7 @@
 #include "sim/machine/access.h"
 #include "sim/machine/control.h"
 #include "sim/machine/files.h"
+#include "sim/machine/folder.h"
 #include "sim/machine/handle.h"
 #include "sim/machine/partition.h"
 #include "sim/machine/publish.h"
@@ -32,8 +33,6 @@ struct stamp {
 static struct {
     pthread_mutex_t lock;
     unsigned references;
-    _Atomic bool view;      /* atomic, and dir changed only by a new environment: */
-    char dir[SIM_PATH_MAX]; /* a thread without an init of its own may read them */
     struct sim_store *store;
     struct stamp stamp;
     struct sim_rules rules;
@@ -107,7 +106,7 @@ publish(void)
 
     /* What cannot be written now stays due: the next change tries again. */
     if (published != generation &&
-        sim_publish(session.dir, sim_store_current(session.store), published == 0))
+        sim_publish(sim_folder.dir, sim_store_current(session.store), published == 0))
         sim_store_set_published(session.store, generation);
 }
 
@@ -126,7 +125,7 @@ sim_change_begin(struct sim_state **ret_draft)
 {
     nvmlReturn_t rc;
 
-    if (session.view)
+    if (sim_folder.view)
         return NVML_ERROR_NO_PERMISSION;
     if (!store_acquire())
         return NVML_ERROR_UNINITIALIZED;
@@ -152,7 +151,7 @@ sim_session_renew(const struct sim_gpu *gpu)
     if (geteuid() != 0 || sim_change_begin(&draft) != NVML_SUCCESS)
         return;
     if (draft->gpu[gpu->index].birth == gpu->birth)
-        (void)sim_publish_renew(session.dir, &draft->gpu[gpu->index]);
+        (void)sim_publish_renew(sim_folder.dir, &draft->gpu[gpu->index]);
     (void)sim_change_end(NVML_ERROR_NO_DATA); /* of the state nothing changes */
 }
 
@@ -165,7 +164,7 @@ open_store(void)
     if (geteuid() != 0)
         return NVML_ERROR_NO_PERMISSION;
     pthread_rwlock_wrlock(&store_use);
-    rc = sim_store_open(session.dir, &session.store);
+    rc = sim_store_open(sim_folder.dir, &session.store);
     pthread_rwlock_unlock(&store_use);
     if (rc != NVML_SUCCESS ||
         sim_store_published(session.store) == sim_store_generation(session.store))
@@ -182,13 +181,13 @@ open_anew(void)
     sim_usage_forget();
     session.stamp = (struct stamp) { 0 };
     memset(&session.rules, 0, sizeof(session.rules));
-    if (strcmp(session.dir, state_dir()) != 0)
-        snprintf(session.dir, sizeof(session.dir), "%s", state_dir());
-    session.view = false;
-    if (exists(session.dir, "state") || exists(session.dir, "topology"))
+    if (strcmp(sim_folder.dir, state_dir()) != 0)
+        snprintf(sim_folder.dir, sizeof(sim_folder.dir), "%s", state_dir());
+    sim_folder.view = false;
+    if (exists(sim_folder.dir, "state") || exists(sim_folder.dir, "topology"))
         return open_store();
-    session.view = exists(session.dir, "view/view");
-    return session.view ? NVML_SUCCESS : NVML_ERROR_DRIVER_NOT_LOADED;
+    sim_folder.view = exists(sim_folder.dir, "view/view");
+    return sim_folder.view ? NVML_SUCCESS : NVML_ERROR_DRIVER_NOT_LOADED;
 }
 
 nvmlReturn_t
@@ -238,7 +237,7 @@ refresh(void)
     nvmlReturn_t rc;
     char *text;
 
-    if (session.view || !sim_path(path, "%s/control", session.dir))
+    if (sim_folder.view || !sim_path(path, "%s/control", sim_folder.dir))
         return;
     if (stat(path, &st) == 0)
         stamp = (struct stamp) { st.st_mtim, st.st_size, st.st_ino };
@@ -335,7 +334,7 @@ enter(const char *function, uint32_t gpu)
 
     pthread_mutex_lock(&session.lock);
     ready = session.references > 0;
-    if (ready && !session.view) {
+    if (ready && !sim_folder.view) {
         refresh();
         fault = find_fault(function, gpu, &rule);
     }
@@ -357,9 +356,9 @@ sim_session_system(struct sim_system *ret_system)
     struct sim_view view;
 
     memset(ret_system, 0, sizeof(*ret_system));
-    if (!session.view)
+    if (!sim_folder.view)
         store_copy(offsetof(struct sim_state, system), sizeof(*ret_system), ret_system);
-    else if (sim_access_read(session.dir, &view))
+    else if (sim_access_read(sim_folder.dir, &view))
         *ret_system = view.system;
 }
 
@@ -369,8 +368,8 @@ sim_session_gpus(void)
     struct sim_system system;
     struct sim_view view;
 
-    if (session.view)
-        return sim_access_read(session.dir, &view) && sim_access_allowed(&view) ? 1 : 0;
+    if (sim_folder.view)
+        return sim_access_read(sim_folder.dir, &view) && sim_access_allowed(&view) ? 1 : 0;
     sim_session_system(&system);
     return system.gpus;
 }
@@ -381,10 +380,10 @@ sim_session_gpu(unsigned index, struct sim_gpu *ret_gpu)
     struct sim_system system;
     struct sim_view view;
 
-    if (session.view) {
+    if (sim_folder.view) {
         if (index != 0)
             return NVML_ERROR_INVALID_ARGUMENT;
-        if (!sim_access_read(session.dir, &view) || !sim_access_allowed(&view))
+        if (!sim_access_read(sim_folder.dir, &view) || !sim_access_allowed(&view))
             return NVML_ERROR_NO_PERMISSION;
         sim_access_narrow(&view);
         *ret_gpu = view.gpu;
@@ -453,7 +452,7 @@ sim_open(const char *function, const void *pointer, unsigned wants,
         return rc;
     target->model = sim_model_at(target->gpu.model);
     target->is_mig = handle.kind == SIM_HANDLE_MIG;
-    target->privileged = !session.view && geteuid() == 0;
+    target->privileged = !sim_folder.view && geteuid() == 0;
     if (target->model == NULL || !find_instance(&handle, target))
         return NVML_ERROR_INVALID_ARGUMENT;
     return check_wants(handle.kind, wants, target);
@@ -464,7 +463,7 @@ sim_session_event_seq(void)
 {
     uint64_t seq = 0;
 
-    if (!session.view)
+    if (!sim_folder.view)
         store_copy(offsetof(struct sim_state, event_seq), sizeof(seq), &seq);
     return seq;
 }
@@ -490,25 +489,4 @@ sim_session_next_event(uint64_t *seq, uint64_t mask, uint64_t types,
         return true;
     }
     return false;
-}
-
-/* The memory file of an instance (`gi` NULL: of the whole GPU). */
-bool
-sim_session_memory_path(const struct sim_gpu *gpu, const struct sim_gi *gi, char *ret_path)
-{
-    if (session.view)
-        return sim_path(ret_path, "%s/view/memory", session.dir);
-    if (gi == NULL)
-        return sim_path(ret_path, "%s/view/%u-w/memory", session.dir, gpu->minor);
-    return sim_path(ret_path, "%s/view/%u-%u/memory", session.dir, gpu->minor, gi->id);
-}
-
-bool
-sim_session_vram_path(const struct sim_gpu *gpu, const struct sim_gi *gi, char *ret_path)
-{
-    if (session.view)
-        return sim_path(ret_path, "%s/vram", session.dir);
-    if (gi == NULL)
-        return sim_path(ret_path, "%s/vram/%u-w", session.dir, gpu->minor);
-    return sim_path(ret_path, "%s/vram/%u-%u", session.dir, gpu->minor, gi->id);
 }

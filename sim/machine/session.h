@@ -76,13 +76,4 @@ bool sim_session_rule(unsigned index, struct sim_rule *ret_rule);
 /* How many calls, of any process, met a rule that has a count. */
 uint64_t sim_session_uses(const struct sim_rule *rule);
 
-/* Path of the memory file of an instance (`gi` NULL: of the whole GPU), in at
- * most SIM_PATH_MAX bytes. */
-bool sim_session_memory_path(const struct sim_gpu *gpu, const struct sim_gi *gi,
-                             char *ret_path);
-
-/* Likewise the folder of its bytes (sim/machine/vram.h). */
-bool sim_session_vram_path(const struct sim_gpu *gpu, const struct sim_gi *gi,
-                           char *ret_path);
-
 #endif

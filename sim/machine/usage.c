@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "sim/machine/folder.h"
 #include "sim/machine/gauge.h"
 #include "sim/machine/geometry.h"
 #include "sim/machine/meter.h"
@@ -121,7 +122,7 @@ find_place(const struct sim_gpu *gpu, const struct sim_gi *gi)
     memset(place, 0, sizeof(*place));
     place->birth = birth;
     place->known =
-        sim_session_memory_path(gpu, gi, path) && sim_mapping_find(path, &place->file);
+        sim_folder_memory_path(gpu, gi, path) && sim_mapping_find(path, &place->file);
     if (place->known)
         usage.scanned_ns = 0;
     return place->known ? place : NULL;
@@ -148,7 +149,7 @@ open_meter(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     char folder[SIM_PATH_MAX];
 
-    return sim_session_vram_path(gpu, gi, folder)
+    return sim_folder_vram_path(gpu, gi, folder)
                ? sim_meter_open(folder, gpu, sim_memory_bytes(gpu, gi))
                : NULL;
 }
@@ -170,7 +171,7 @@ open_gauge(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     char folder[SIM_PATH_MAX];
 
-    return sim_session_vram_path(gpu, gi, folder) ? sim_gauge_open(folder) : NULL;
+    return sim_folder_vram_path(gpu, gi, folder) ? sim_gauge_open(folder) : NULL;
 }
 
 /* A moment that a gauge tells of, on the clock of scans. */
@@ -228,7 +229,7 @@ may_have_users(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     char path[SIM_PATH_MAX];
 
-    return sim_session_memory_path(gpu, gi, path) && sim_contexts_any(path);
+    return sim_folder_memory_path(gpu, gi, path) && sim_contexts_any(path);
 }
 
 /* What is meant: an instance, or with `gi` NULL all on the GPU, of which NULL is the whole. */

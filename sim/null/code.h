@@ -8,4 +8,9 @@
 void bh_null_code_begin(struct CUctx_st *context);
 void bh_null_code_end(struct CUctx_st *context);
 
+/* A context has more code, or less. */
+void bh_null_code_change(struct CUctx_st *context, uint64_t more, uint64_t less);
+
+extern uint64_t bh_null_library_bytes; /* in each context; under bh_null_lock */
+
 #endif

@@ -2,13 +2,12 @@
 #ifndef BH_SIM_NULL_DRIVER_H
 #define BH_SIM_NULL_DRIVER_H
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 
 #pragma GCC visibility push(default)
 #include "bulkhead/cuda_abi.h"
 #pragma GCC visibility pop
+#include "sim/null/held.h"
 #include "sim/null/world.h"
 
 struct CUctx_st {
@@ -30,27 +29,8 @@ struct CUstream_st {
     CUgraph captured;
 };
 
-extern pthread_mutex_t bh_null_lock;
-extern struct null_world *bh_null_world;
-extern bool bh_null_shared; /* a test watches */
-
-/* With all signals blocked; that of the world also when its owner was killed. */
-void bh_null_lock_quietly(pthread_mutex_t *lock, sigset_t *ret_before);
-void bh_null_unlock(pthread_mutex_t *lock, const sigset_t *before);
-
-uint64_t bh_null_now_ns(void);
-
-/* What the device holds, for the test that watches. */
-void bh_null_take(int device, uint64_t bytes);
-void bh_null_give(int device, uint64_t bytes);
-
-uint64_t bh_null_up(uint64_t bytes, uint64_t step);
-
 /* Somebody waited: pools give back what is beyond their threshold. */
 void bh_null_pools_waited(void);
-
-/* So many calls fail, then none. */
-bool bh_null_fails(_Atomic uint32_t *left);
 
 /* This process's contexts, green ones aside. */
 extern struct CUctx_st *bh_null_contexts[];

@@ -12,6 +12,7 @@
 #include "sim/machine/control.h"
 #include "sim/machine/errors.h"
 #include "sim/machine/files.h"
+#include "sim/machine/folder.h"
 #include "sim/machine/geometry.h"
 #include "sim/machine/meter.h"
 #include "sim/machine/partition.h"
@@ -305,7 +306,7 @@ print_memory(const struct sim_gpu *gpu, const struct sim_gi *gi)
     static struct sim_meter_reading reading;
     char folder[SIM_PATH_MAX], name[16] = "w";
     struct sim_meter *meter =
-        sim_session_vram_path(gpu, gi, folder)
+        sim_folder_vram_path(gpu, gi, folder)
             ? sim_meter_open(folder, gpu, sim_memory_bytes(gpu, gi))
             : NULL;
 
@@ -392,7 +393,7 @@ set_slice(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
     char folder[SIM_PATH_MAX];
 
-    return sim_session_vram_path(gpu, gi, folder) && sim_queue_set_slice(folder, slice_ns)
+    return sim_folder_vram_path(gpu, gi, folder) && sim_queue_set_slice(folder, slice_ns)
                ? 0
                : fail("cannot write the record of work", strerror(errno));
 }

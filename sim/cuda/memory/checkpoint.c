@@ -15,6 +15,7 @@
 
 #include "sim/machine/contexts.h"
 #include "sim/machine/files.h"
+#include "sim/machine/folder.h"
 #include "sim/machine/session.h"
 #include "sim/machine/usage.h"
 
@@ -68,7 +69,7 @@ open_target(const struct sim_cuda_device *device, const struct sim_context *cont
     target->slot = slot;
     target->pid = context->pid;
     target->always_busy = (device->gpu.memory_faults & SIM_FAULT_CUDA_BUSY) != 0;
-    if (!sim_session_vram_path(&device->gpu, device->gi, folder))
+    if (!sim_folder_vram_path(&device->gpu, device->gi, folder))
         return false;
     target->vram = sim_vram_open(folder, &device->gpu, sim_cuda_bytes(device));
     if (target->vram == NULL)
@@ -89,7 +90,7 @@ list_devices(struct sim_cuda_device devices[SIM_CUDA_DEVICES_MAX],
     (void)cuDeviceGetCount(&count);
     for (CUdevice number = 0; number < count && found < SIM_CUDA_DEVICES_MAX; number++)
         found += sim_cuda_device(number, &devices[found]) == CUDA_SUCCESS &&
-                 sim_session_memory_path(&devices[found].gpu, devices[found].gi, path) &&
+                 sim_folder_memory_path(&devices[found].gpu, devices[found].gi, path) &&
                  sim_mapping_find(path, &files[found]);
     return found;
 }

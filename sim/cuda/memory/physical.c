@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sim/cuda/memory/checkpoint.h"
+#include "sim/machine/folder.h"
 #include "sim/machine/session.h"
 
 static struct {
@@ -131,7 +132,7 @@ map_presence(const struct sim_cuda_device *device, uint32_t slot)
 {
     char path[SIM_PATH_MAX];
     void *map = MAP_FAILED;
-    int fd = sim_session_memory_path(&device->gpu, device->gi, path)
+    int fd = sim_folder_memory_path(&device->gpu, device->gi, path)
                  ? open(path, O_RDONLY | O_CLOEXEC)
                  : -1;
 
@@ -156,7 +157,7 @@ open_memory(const struct sim_cuda_device *device, struct sim_memory *memory)
 {
     char folder[SIM_PATH_MAX];
 
-    if (!sim_session_vram_path(&device->gpu, device->gi, folder))
+    if (!sim_folder_vram_path(&device->gpu, device->gi, folder))
         return CUDA_ERROR_OPERATING_SYSTEM;
     memory->vram = sim_vram_open(folder, &device->gpu, sim_cuda_bytes(device));
     if (memory->vram == NULL)

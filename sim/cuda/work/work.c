@@ -6,6 +6,7 @@
 
 #include "sim/cuda/work/graph.h"
 #include "sim/cuda/memory/physical.h"
+#include "sim/machine/folder.h"
 #include "sim/machine/session.h"
 
 #define STREAM_MAGIC 0x42485354u
@@ -102,7 +103,7 @@ open_work(struct CUctx_st *context)
 
     if (rc != CUDA_SUCCESS)
         return rc;
-    if (work == NULL || !sim_session_vram_path(&device.gpu, device.gi, folder)) {
+    if (work == NULL || !sim_folder_vram_path(&device.gpu, device.gi, folder)) {
         free(work);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 
 /* `bulkhead up`: the programs on this machine, started, watched and ended together. */
+bh_rc bh_cli_up(struct bh_cli *cli, struct bh_err *err);
 
 enum bh_up_program { BH_UP_NODE, BH_UP_SIGNER, BH_UP_DAEMON, BH_UP_PROGRAMS };
 

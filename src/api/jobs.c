@@ -427,18 +427,6 @@ put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_
     return BH_OK;
 }
 
-static const char *
-spec_text(const struct bh_call *call, const struct bh_job_row *row)
-{
-    struct bh_err unused;
-    const char *text;
-
-    if (bh_keys_get_text(call->api->options.keys, &row->spec, call->arena, &text, &unused)
-        != BH_OK)
-        return "null";
-    return text;
-}
-
 static bool
 ended_for(const struct bh_job_row *row, enum bh_end_cause cause)
 {
@@ -479,7 +467,7 @@ put_ending(const struct bh_call *call, struct bh_json_writer *w, const struct bh
     if (row->exit_status >= 0)
         bh_buf_printf(&text, ", exit status %" PRId32, row->exit_status);
     if (strcmp(row->reason, bh_end_cause_names[BH_END_DATASET]) == 0)
-        bh_buf_printf(&text, ": %s", bh_datasets_why(call, row, spec_text(call, row), &why)
+        bh_buf_printf(&text, ": %s", bh_datasets_why(call, row, &why)
                                          ? why.msg
                                          : "it might not have a dataset that it mounts");
     if (ended_by_node(row) && bh_failure_read(call, row->job, cause, hint))

@@ -1,8 +1,7 @@
 #ifndef BH_API_CALL_H
 #define BH_API_CALL_H
 
-#include "api/api.h"
-#include "api/owner.h"
+#include "api/options.h"
 #include "base/json.h"
 #include "policy/explain.h"
 #include "ports/http.h"

@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-#include "api/serves.h"
+#include "api/job_document.h"
 #include "api/refused_request.h"
+#include "api/serves.h"
 #include "api/visible.h"
 
 struct list {
@@ -232,8 +233,7 @@ bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec, struct b
 }
 
 bool
-bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row, const char *spec_json,
-                struct bh_err *ret_words)
+bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row, struct bh_err *ret_words)
 {
     struct bh_data_request request = { .tenant = row->tenant, .principal = row->principal,
                                        .node = row->node[0] ? row->node : NULL,
@@ -242,8 +242,7 @@ bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row, const 
     struct bh_job_spec spec;
     struct bh_err err;
 
-    if (bh_json_decode(spec_json, strlen(spec_json), &bh_job_spec_fields, &spec, call->arena,
-                       &err) != BH_OK)
+    if (bh_job_document_spec(call->api->options.keys, &row->spec, call->arena, &spec, &err) != BH_OK)
         return false;
     request.labels = &spec.labels;
     if (datasets_judge(call, &spec, &request, &unused, &err) == BH_OK)

@@ -22,6 +22,6 @@ void bh_datasets_hint(const struct bh_call *call, const char *tenant, const char
 /* Why a job's dataset is denied now, in the caller's words: the sentence and the next step of a job
  * that ended for that.  False: it would be allowed now. */
 bool bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row,
-                     const char *spec_json, struct bh_err *ret_words);
+                     struct bh_err *ret_words);
 
 #endif

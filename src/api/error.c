@@ -5,6 +5,7 @@
 
 #include "api/openapi.h"
 #include "api/visible.h"
+#include "api/why.h"
 #include "base/time.h"
 
 static const char default_next[] = "correct the request; /openapi.json describes it";
@@ -98,69 +99,6 @@ next_of(const struct bh_call *call, const struct bh_err *err)
     return next ? next : next_of_kind(err);
 }
 
-static bool
-error_may_name(const struct bh_explain *how, uint32_t tenant)
-{
-    const struct bh_visible visible = { (uint32_t *)(uintptr_t)how->visible,
-                                        how->visible_count, how->all };
-
-    return tenant != 0 && bh_visible_has(&visible, tenant);
-}
-
-static void
-error_put_number(struct bh_json_writer *w, const char *key, uint64_t value)
-{
-    if (value)
-        bh_json_u64(w, key, value);
-}
-
-void
-bh_error_put_operands(struct bh_json_writer *w, const char *key, const struct bh_explain *how,
-                      const struct bh_reason *reason)
-{
-    const struct bh_dir_tenant *tenant = bh_directory_tenant(how->dir, reason->tenant);
-    const struct bh_dir_sku *sku = bh_directory_sku(how->dir, reason->sku);
-    const struct bh_dir_gpu *gpu = bh_directory_gpu(how->dir, reason->gpu);
-    const struct bh_dir_gpu *also = bh_directory_gpu(how->dir, reason->also_gpu);
-    bool holder = how->all || error_may_name(how, how->holder_tenant.v);
-    bool away = reason->code >= BH_REASON_IN_REPAIR && reason->code <= BH_REASON_NEEDS_REBOOT;
-
-    bh_json_open(w, key, '{');
-    if (reason->also)
-        bh_json_str(w, "also", bh_reason_names[reason->also]);
-    if (also)
-        bh_json_str(w, "also_gpu", also->uuid);
-    if (reason->frees_at_ns && reason->assumed)
-        bh_json_bool(w, "assumed", true);
-    if (tenant && error_may_name(how, tenant->id.v))
-        error_put_number(w, "expected_parts", reason->expected);
-    if (reason->frees_at_ns)
-        bh_json_ns(w, "frees_at_ns", reason->frees_at_ns);
-    error_put_number(w, "free_parts", reason->free_partitions);
-    if (gpu && (holder || away || reason->code == BH_REASON_STARTING))
-        bh_json_str(w, "gpu", gpu->uuid);
-    if (reason->guarantee.cause)
-        bh_json_str(w, "guarantee", bh_guarantee_cause_names[reason->guarantee.cause]);
-    if (reason->job.v && holder)
-        bh_json_u64(w, "job", reason->job.v);
-    if (reason->limit || reason->wanted) {
-        bh_json_u64(w, "limit", reason->limit);
-        bh_json_u64(w, "used", reason->used);
-        bh_json_u64(w, "wanted", reason->wanted);
-    }
-    if (reason->moved_for.v && error_may_name(how, how->preemptor_tenant.v))
-        bh_json_u64(w, "moved_for", reason->moved_for.v);
-    if (reason->moved_ns)
-        bh_json_ns(w, "moved_ns", reason->moved_ns);
-    if (reason->preempted_for.v && error_may_name(how, how->preemptor_tenant.v))
-        bh_json_u64(w, "preempted_for", reason->preempted_for.v);
-    if (sku)
-        bh_json_str(w, "sku", sku->name);
-    if (tenant && error_may_name(how, tenant->id.v))
-        bh_json_str(w, "tenant", tenant->path);
-    bh_json_close(w, '}');
-}
-
 /* Operands are a help: where they cannot be made the error goes out without. */
 static void
 error_put_reason(struct bh_call *call, struct bh_json_writer *w)
@@ -170,7 +108,7 @@ error_put_reason(struct bh_call *call, struct bh_json_writer *w)
 
     if (call->reason.code != BH_REASON_NONE && call->dir
         && bh_visible_explain(call, &how, &unused) == BH_OK)
-        bh_error_put_operands(w, "operands", &how, &call->reason);
+        bh_why_put_operands(w, "operands", &how, &call->reason);
     bh_json_str(w, "reason", bh_reason_names[call->reason.code]);
 }
 

@@ -11,9 +11,4 @@ void bh_error_write(struct bh_call *call, const struct bh_err *err);
 /* The same for a method that a path does not have: 405 with the allowed ones. */
 void bh_error_write_method(struct bh_call *call, const char *allowed);
 
-/* Operands of a reason as a JSON object, with names instead of ids where the caller may
- * see them. */
-void bh_error_put_operands(struct bh_json_writer *w, const char *key,
-                           const struct bh_explain *how, const struct bh_reason *reason);
-
 #endif

@@ -6,34 +6,13 @@
 
 #include "api/facts.h"
 #include "base/json.h"
-#include "model/image.h"
+#include "base/num.h"
 #include "wire/message.h"
-
-static const struct bh_field rows[] = {
-    BH_F(struct bh_image_row, digest, BH_FIELD_HEX),
-};
-const struct bh_fields bh_image_row_fields = BH_FIELDS("image_row", struct bh_image_row, rows);
-
-void
-bh_image_key(uint64_t job, char ret_key[BH_IMAGE_KEY_SIZE])
-{
-    snprintf(ret_key, BH_IMAGE_KEY_SIZE, "%020" PRIu64, job);
-}
-
-static uint8_t
-nibble(char c)
-{
-    return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
 
 bool
 bh_image_row_read(const char *hex, struct bh_image_row *ret_row)
 {
-    if (!bh_image_is_digest(hex))
-        return false;
-    for (size_t i = 0; i < sizeof ret_row->digest; i++)
-        ret_row->digest[i] = (uint8_t)(nibble(hex[2 * i]) << 4 | nibble(hex[2 * i + 1]));
-    return true;
+    return bh_parse_hex(hex, ret_row->digest, sizeof ret_row->digest);
 }
 
 /* ---- how far it is ---- */
@@ -89,35 +68,21 @@ bh_image_describe(const struct bh_call *call, uint64_t job, char ret_text[BH_IMA
 
 /* ---- which it is ---- */
 
-static bool
-find_digest(const struct bh_call *call, uint64_t job, struct bh_image_row *ret_row)
-{
-    const struct bh_store *store = &call->api->options.store;
-    char key[BH_IMAGE_KEY_SIZE];
-    const struct bh_document_key wanted = { BH_DOCUMENT_IMAGE, key };
-    struct bh_document_row document;
-    struct bh_err ignored;
-
-    bh_image_key(job, key);
-    return store->ops->get_document(store->self, &wanted, call->arena, &document, &ignored)
-               == BH_OK
-           && bh_json_decode(document.value, strlen(document.value), &bh_image_row_fields,
-                             ret_row, call->arena, &ignored)
-                  == BH_OK;
-}
-
 void
 bh_image_put(const struct bh_call *call, struct bh_json_writer *w, uint64_t job, bool starts)
 {
     char text[BH_IMAGE_TEXT_SIZE] = "", hex[8 + 65];
+    static const struct bh_image_row none;
     struct bh_image_row row;
+    struct bh_err ignored;
     int length = snprintf(hex, sizeof hex, "sha256:");
 
     if (starts)
         bh_image_describe(call, job, text);
     if (*text)
         bh_json_str(w, "image", text);
-    if (!find_digest(call, job, &row))
+    if (bh_job_document_get(&call->api->options.store, BH_DOCUMENT_IMAGE, job, &row, &ignored) != BH_OK
+        || memcmp(&row, &none, sizeof row) == 0)
         return;
     for (size_t i = 0; i < sizeof row.digest; i++)
         length += snprintf(hex + length, sizeof hex - (size_t)length, "%02x", row.digest[i]);

@@ -2,18 +2,9 @@
 #define BH_API_IMAGE_H
 
 #include "api/call.h"
-#include "base/fields.h"
+#include "api/job_document.h"
 
-/* The image that a job has: a document of kind BH_DOCUMENT_IMAGE, by the job's number, and the
- * record job.image, whose text is the digest of the image's manifest. */
-
-struct bh_image_row {
-    uint8_t digest[32]; /* SHA-256 of the manifest */
-};
-extern const struct bh_fields bh_image_row_fields;
-
-enum { BH_IMAGE_KEY_SIZE = 21, BH_IMAGE_TEXT_SIZE = 96 };
-void bh_image_key(uint64_t job, char ret_key[BH_IMAGE_KEY_SIZE]);
+enum { BH_IMAGE_TEXT_SIZE = 96 };
 
 /* From 64 hexadecimal digits; false: they are none. */
 bool bh_image_row_read(const char *hex, struct bh_image_row *ret_row);

@@ -1,9 +1,9 @@
 #include "api/jobs.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "api/datasets.h"
-#include "api/error.h"
 #include "api/failure.h"
 #include "api/simulation.h"
 #include "api/image.h"
@@ -15,6 +15,7 @@
 #include "api/start_estimates.h"
 #include "api/traffic.h"
 #include "api/visible.h"
+#include "api/why.h"
 #include "base/nearest.h"
 #include "base/num.h"
 
@@ -388,28 +389,10 @@ ask_why(void *self, const struct bh_engine *engine, uint64_t now_ns)
         why->preemptor = holder.tenant;
 }
 
-static void
-put_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_explain *how,
-          const struct bh_reason *reason, const char *image)
-{
-    struct bh_buf text;
-
-    bh_buf_init(&text, 4096);
-    bh_explain_next(&text, how, reason);
-    bh_json_str(w, "next", bh_buf_text(&text));
-    bh_error_put_operands(w, "operands", how, reason);
-    bh_json_str(w, "reason", bh_reason_names[reason->code]);
-    bh_buf_clear(&text);
-    bh_explain_sentence(&text, how, reason);
-    bh_buf_printf(&text, "%s%s", *image ? "; image: " : "", image);
-    bh_json_str(w, "sentence", bh_buf_text(&text));
-    bh_buf_fini(&text);
-}
-
 static bh_rc
 put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
 {
-    char image[BH_IMAGE_TEXT_SIZE] = "";
+    char image[BH_IMAGE_TEXT_SIZE] = "", more[BH_IMAGE_TEXT_SIZE + 16] = "";
     struct why why = { .job = { job } };
     struct bh_explain how;
     bh_rc rc = bh_visible_explain(call, &how, err);
@@ -423,20 +406,10 @@ put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_
     how.now_ns = why.now_ns;
     if (why.reason.code == BH_REASON_STARTING)
         bh_image_describe(call, job, image);
-    put_words(call, w, &how, &why.reason, image);
+    if (*image)
+        snprintf(more, sizeof more, "; image: %s", image);
+    bh_why_put(w, &how, &why.reason, more);
     return BH_OK;
-}
-
-static const char *
-spec_text(const struct bh_call *call, const struct bh_job_row *row)
-{
-    struct bh_err unused;
-    const char *text;
-
-    if (bh_keys_get_text(call->api->options.keys, &row->spec, call->arena, &text, &unused)
-        != BH_OK)
-        return "null";
-    return text;
 }
 
 static bool
@@ -479,7 +452,7 @@ put_ending(const struct bh_call *call, struct bh_json_writer *w, const struct bh
     if (row->exit_status >= 0)
         bh_buf_printf(&text, ", exit status %" PRId32, row->exit_status);
     if (strcmp(row->reason, bh_end_cause_names[BH_END_DATASET]) == 0)
-        bh_buf_printf(&text, ": %s", bh_datasets_why(call, row, spec_text(call, row), &why)
+        bh_buf_printf(&text, ": %s", bh_datasets_why(call, row, &why)
                                          ? why.msg
                                          : "it might not have a dataset that it mounts");
     if (ended_by_node(row) && bh_failure_read(call, row->job, cause, hint))

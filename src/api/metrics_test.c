@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/carried.h"
 #include "api/fixture_test.h"
-#include "api/job_notices.h"
+#include "api/job_document.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/test.h"
@@ -44,9 +43,9 @@ metrics_put(struct fixture *f, const struct bh_document_row *document)
 static void
 put_notices(struct fixture *f, uint64_t job)
 {
-    char key[BH_JOB_NOTICES_KEY_SIZE];
+    char key[BH_JOB_DOCUMENT_KEY_SIZE];
 
-    bh_job_notices_key(job, key);
+    bh_job_document_key(job, key);
     metrics_put(f, &(struct bh_document_row){
                .kind = BH_DOCUMENT_NOTICES, .key = key, .version = 1,
                .value = "{\"items\":[{\"count\":3,\"first_ns\":\"1\",\"kind\":\"more\","
@@ -58,11 +57,11 @@ put_carried(struct fixture *f, enum bh_document_kind kind, uint64_t number, uint
 {
     const struct bh_carried_row row = { { .counted = true, .rx_bytes = rx_bytes,
                                           .tx_bytes = 2 * rx_bytes, .denied_packets = 4 }, 1 };
-    char key[BH_CARRIED_KEY_SIZE], json_memory[400];
+    char key[BH_JOB_DOCUMENT_KEY_SIZE], json_memory[400];
     struct bh_document_row document = { .kind = kind, .key = key, .version = 1 };
     struct bh_buf json;
 
-    bh_carried_key(number, key);
+    bh_job_document_key(number, key);
     bh_buf_init_fixed(&json, json_memory, sizeof json_memory);
     bh_json_encode(&json, &bh_carried_row_fields, &row);
     document.value = bh_buf_text(&json);

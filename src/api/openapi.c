@@ -2,14 +2,15 @@
 
 #include <string.h>
 
+#include "api/accounts.h"
 #include "api/cordon.h"
 #include "api/defrag.h"
 #include "api/keys.h"
 #include "api/layouts.h"
 #include "api/log.h"
 #include "api/openapi_replies.h"
-#include "api/accounts.h"
 #include "api/policy.h"
+#include "api/streams.h"
 #include "api/tokens.h"
 #include "api/whatif.h"
 #include "base/assert.h"

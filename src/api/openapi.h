@@ -10,7 +10,10 @@ const struct bh_fields *bh_openapi_body_of(enum bh_operation op);
 /* What the query parameter of that name (`length` bytes) means, in a sentence; NULL: none has it. */
 const char *bh_openapi_parameter_doc(const char *name, size_t length);
 
-/* GET /openapi.json; a bh_resource.  The document itself: bh_api_openapi in api/api.h. */
+/* GET /openapi.json; a bh_resource. */
 bh_rc bh_openapi_show(struct bh_call *call, struct bh_err *err);
+
+/* The OpenAPI 3.1 document, in the arena. */
+const char *bh_api_openapi(struct bh_arena *arena);
 
 #endif

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "api/answer.h"
-#include "api/error.h"
 #include "api/visible.h"
+#include "api/why.h"
 #include "base/assert.h"
 
 static const uint64_t least_ns = 1000000000; /* a start that moves by less has not moved */
@@ -25,25 +25,6 @@ outcome_may_name(const struct writing *writing, bh_tenant_id tenant)
 
 /* ---- the job asked about ---- */
 
-static void
-put_words(struct writing *writing)
-{
-    const struct bh_reason *reason = &writing->outcome->reason;
-    struct bh_explain how = writing->how;
-    struct bh_buf text;
-
-    how.holder_tenant = writing->outcome->holder;
-    bh_buf_init(&text, 4096);
-    bh_explain_next(&text, &how, reason);
-    bh_json_str(&writing->w, "next", bh_buf_text(&text));
-    bh_error_put_operands(&writing->w, "operands", &how, reason);
-    bh_json_str(&writing->w, "reason", bh_reason_names[reason->code]);
-    bh_buf_clear(&text);
-    bh_explain_sentence(&text, &how, reason);
-    bh_json_str(&writing->w, "sentence", bh_buf_text(&text));
-    bh_buf_fini(&text);
-}
-
 static const char *
 decision_of(const struct bh_outcome *outcome, const struct bh_job_forecast *row)
 {
@@ -59,8 +40,10 @@ put_subject(struct writing *writing)
     const struct bh_job_forecast *row =
         bh_job_forecasts_find(&outcome->after.forecasts, outcome->subject);
     const struct bh_dir_gpu *gpu = row ? bh_directory_gpu(writing->call->dir, row->gpu) : NULL;
+    struct bh_explain how = writing->how;
     struct bh_json_writer *w = &writing->w;
 
+    how.holder_tenant = outcome->holder;
     bh_json_open(w, "job", '{');
     bh_json_str(w, "decision", decision_of(outcome, row));
     if (row && row->start_ns)
@@ -69,7 +52,7 @@ put_subject(struct writing *writing)
         bh_json_str(w, "gpu", gpu->uuid);
     if (!outcome->submitted)
         bh_json_u64(w, "id", outcome->subject.v);
-    put_words(writing);
+    bh_why_put(w, &how, &outcome->reason, "");
     bh_json_close(w, '}');
 }
 

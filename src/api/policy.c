@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/admit.h"
+#include "api/job_document.h"
 #include "api/submission.h"
 #include "base/num.h"
 #include "model/path.h"
@@ -177,17 +178,14 @@ policy_test_recorded(struct test *test, const struct recorded *row, struct bh_er
 {
     struct submission s = { .job = row->job, .at_ns = row->submitted_ns, .tenant = row->tenant,
                             .user = row->user };
-    const char *text;
     bh_rc rc;
 
     bh_arena_reset(test->scratch);
-    rc = bh_keys_get_text(test->call->api->options.keys, &row->spec, test->scratch, &text, err);
+    rc = bh_job_document_spec(test->call->api->options.keys, &row->spec, test->scratch, &s.spec, err);
     if (rc == BH_NOT_FOUND) {
         test->erased++;
         return BH_OK;
     }
-    if (rc == BH_OK)
-        rc = bh_json_decode(text, strlen(text), &bh_job_spec_fields, &s.spec, test->scratch, err);
     if (rc != BH_OK)
         return bh_err_wrap(err, "job %" PRIu64, row->job);
     policy_test_one(test, &s);

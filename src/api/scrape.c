@@ -221,7 +221,7 @@ take_carried(void *self, const struct bh_document_row *row)
     struct bh_carried_row carried;
     struct bh_err ignored;
 
-    if (bh_carried_parse(row->value, &carried, &ignored) != BH_OK)
+    if (bh_job_document_decode(BH_DOCUMENT_CARRIED_TENANT, row->value, &carried, &ignored) != BH_OK)
         return true;
     tenant = scrape_tenant_of(s, (bh_tenant_id){ (uint32_t)strtoull(row->key, NULL, 10) });
     if (tenant)
@@ -238,13 +238,13 @@ read_job(const struct bh_scrape *s, struct bh_scrape_job *job, struct bh_err *er
     bh_rc rc = BH_OK;
 
     if (job->networked) {
-        rc = bh_carried_get(store, BH_DOCUMENT_CARRIED, job->job, &ended, err);
+        rc = bh_job_document_get(store, BH_DOCUMENT_CARRIED, job->job, &ended, err);
         if (rc == BH_OK)
             bh_carried_add(&job->carried, &ended.sums);
     }
     if (rc != BH_OK || !job->share.cap_bytes)
         return rc;
-    rc = bh_job_notices_get(s->call, job->job, &notices, err);
+    rc = bh_job_document_get(store, BH_DOCUMENT_NOTICES, job->job, &notices, err);
     for (uint32_t i = 0; rc == BH_OK && i < notices.item_count; i++)
         job->notices[notices.items[i].kind] = notices.items[i].count;
     return rc;

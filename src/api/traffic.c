@@ -1,7 +1,7 @@
 #include "api/traffic.h"
 
-#include "api/carried.h"
 #include "api/facts.h"
+#include "api/job_document.h"
 
 static const char *const keys[] = { "denied_bytes", "denied_packets", "rx_bytes", "rx_packets",
                                     "tx_bytes", "tx_packets" };
@@ -31,7 +31,7 @@ bh_traffic_put_job(const struct bh_call *call, struct bh_json_writer *w, uint64_
                    struct bh_err *err)
 {
     struct bh_carried_row kept;
-    bh_rc rc = bh_carried_get(&call->api->options.store, BH_DOCUMENT_CARRIED, job, &kept, err);
+    bh_rc rc = bh_job_document_get(&call->api->options.store, BH_DOCUMENT_CARRIED, job, &kept, err);
     BH_AUTO(bh_facts_fini) struct bh_facts facts = { 0 };
     uint64_t sums[BH_COUNT(keys)] = { kept.sums.denied_bytes, kept.sums.denied_packets,
                                       kept.sums.rx_bytes, kept.sums.rx_packets,

@@ -9,7 +9,6 @@
 #include "base/time.h"
 #include "cli/interact.h"
 #include "cli/jobs.h"
-#include "cli/run.h"
 #include "cli/terminal.h"
 
 #define AWAY_MAX_NS (60 * BH_NS_PER_S)
@@ -193,7 +192,7 @@ bh_attach_conclude(struct bh_cli *cli, const char *job, struct bh_err *err)
         root = bh_json_root(json);
         state = bh_json_text(bh_json_get(root, "state"), "");
         if (bh_job_has_ended(state)) {
-            cli->status = bh_run_status(state, bh_json_text(bh_json_get(root, "cause"), ""),
+            cli->status = bh_job_exit_status(state, bh_json_text(bh_json_get(root, "cause"), ""),
                                         bh_json_integer(bh_json_get(root, "exit_status"), -1));
             return BH_OK;
         }

@@ -15,27 +15,8 @@ struct bh_cli {
     int status;               /* exit status when the command returns BH_OK */
 };
 
-/* A command: BH_OK ends the program with cli->status, an error with its own status. */
+/* A command of tables/commands.tbl: BH_OK ends the program with cli->status, an error with its own status. */
 typedef bh_rc (*bh_cli_command_fn)(struct bh_cli *cli, struct bh_err *err);
-
-/* The commands, one each, as tables/commands.tbl has them; more in get.h and audit.h. */
-bh_rc bh_cli_up(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_run(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_submit(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_ps(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_describe(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_why(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_logs(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_cancel(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_release(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_wait_for(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_apply(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_token_create(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_token_revoke(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_doctor(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_completion(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_version(struct bh_cli *cli, struct bh_err *err);
-bh_rc bh_cli_help(struct bh_cli *cli, struct bh_err *err);
 
 /* How to print: -o, with the table as the standard. */
 enum bh_cli_output { BH_OUT_TABLE, BH_OUT_WIDE, BH_OUT_JSON, BH_OUT_YAML };

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 /* `bulkhead doctor`: what this machine offers, what is missing, and how to mend it. */
+bh_rc bh_cli_doctor(struct bh_cli *cli, struct bh_err *err);
 
 enum bh_verdict_kind { BH_CHECK_OK, BH_CHECK_WARN, BH_CHECK_FAIL };
 

@@ -39,14 +39,6 @@ find_kind(const char *name)
     return NULL;
 }
 
-const char *
-bh_get_kind(const char *word)
-{
-    const struct kind *kind = find_kind(word);
-
-    return kind ? kind->name : NULL;
-}
-
 static bh_rc
 print_description(const struct bh_cli *cli, bh_json_value value, struct bh_err *err)
 {
@@ -144,6 +136,25 @@ bh_cli_get(struct bh_cli *cli, struct bh_err *err)
     if (kind->id)
         return get_one(cli, kind, name, err);
     return get_job(cli, name, err);
+}
+
+bh_rc
+bh_cli_describe(struct bh_cli *cli, struct bh_err *err)
+{
+    const struct kind *kind = find_kind(cli->args->arguments[0]);
+    bh_rc rc;
+
+    if (cli->args->count > 1)
+        return bh_cli_get(cli, err);
+    if (kind) {
+        bh_err_set(err, BH_INVALID, "describe %s: which one?", cli->args->arguments[0]);
+        return bh_err_hint(err, "bulkhead get %s lists them", kind->name);
+    }
+    rc = get_job(cli, cli->args->arguments[0], err);
+    if (rc == BH_INVALID)
+        return bh_err_hint(err, "what is no job is named with what it is: bulkhead describe gpu "
+                                "gpu0, node NAME, tenant PATH");
+    return rc;
 }
 
 bh_rc

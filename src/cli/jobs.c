@@ -9,7 +9,6 @@
 #include "base/fd.h"
 #include "base/time.h"
 #include "cli/follow.h"
-#include "cli/get.h"
 #include "cli/jobspec.h"
 #include "cli/output.h"
 #include "cli/views.h"
@@ -26,6 +25,18 @@ bh_job_has_ended(const char *state)
         if (strcmp(state, ends[i]) == 0)
             return true;
     return false;
+}
+
+int
+bh_job_exit_status(const char *state, const char *cause, int64_t status)
+{
+    if (strcmp(state, "completed") == 0)
+        return 0;
+    if (strcmp(cause, "signalled") == 0 && status > 0) /* the signal, or what a shell says */
+        return ((int)status & 127) + 128;
+    if (strcmp(cause, "exited") == 0 && status > 0)
+        return (int)status & 255;
+    return BH_STATUS_JOB_FAILED;
 }
 
 bh_rc
@@ -133,33 +144,6 @@ fetch_job(const struct bh_cli *cli, const char *job, const char *rest,
     bh_rc rc = bh_cli_job_path(job, rest, path, sizeof path, err);
 
     return rc == BH_OK ? bh_cli_fetch(cli, path, ret_json, err) : rc;
-}
-
-bh_rc
-bh_cli_describe(struct bh_cli *cli, struct bh_err *err)
-{
-    BH_AUTO(bh_json_free) struct bh_json *json = NULL;
-    struct bh_buf out;
-    bh_rc rc;
-
-    if (cli->args->count > 1)
-        return bh_cli_get(cli, err);
-    if (bh_get_kind(cli->args->arguments[0])) {
-        bh_err_set(err, BH_INVALID, "describe %s: which one?", cli->args->arguments[0]);
-        return bh_err_hint(err, "bulkhead get %s lists them",
-                           bh_get_kind(cli->args->arguments[0]));
-    }
-    rc = fetch_job(cli, cli->args->arguments[0], "", &json, err);
-    if (rc == BH_INVALID)
-        return bh_err_hint(err, "what is no job is named with what it is: bulkhead describe gpu "
-                                "gpu0, node NAME, tenant PATH");
-    if (rc != BH_OK || bh_cli_print_document(cli, bh_json_root(json), &rc, err))
-        return rc;
-    bh_buf_init(&out, BH_OUTPUT_MAX);
-    bh_view_describe(&out, bh_json_root(json), bh_time_now());
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
 }
 
 /* "n1 GPU-3f2a 1g.10gb@0, n1 GPU-77aa whole" */

@@ -8,27 +8,90 @@
 #include "cli/cli.h"
 #include "cli/cordon.h"
 #include "cli/defrag.h"
+#include "cli/doctor.h"
 #include "cli/forecast.h"
 #include "cli/forward.h"
 #include "cli/get.h"
 #include "cli/help.h"
+#include "cli/isolation.h"
 #include "cli/jobs.h"
 #include "cli/key.h"
 #include "cli/layout.h"
 #include "cli/login.h"
 #include "cli/output.h"
-#include "cli/policy.h"
 #include "cli/metrics.h"
+#include "cli/policy.h"
 #include "cli/receipts.h"
+#include "cli/run.h"
 #include "cli/session.h"
 #include "cli/sessions.h"
 #include "cli/site.h"
-#include "cli/isolation.h"
+#include "cli/up.h"
 #include "cli/whatif.h"
 
 #define ARENA_MAX (16u << 20)
 
 enum { STATUS_PIPE = 141 }; /* as if SIGPIPE had ended us */
+
+static bh_rc
+print_help(enum bh_command_id command, struct bh_err *err)
+{
+    struct bh_buf out;
+    bh_rc rc;
+
+    bh_buf_init(&out, BH_OUTPUT_MAX);
+    if (command < BH_COMMANDS)
+        bh_help_command(&out, command);
+    else
+        bh_help_overview(&out);
+    rc = bh_output_write(&out, err);
+    bh_buf_fini(&out);
+    return rc;
+}
+
+/* `bulkhead help audit verify` */
+static bh_rc
+main_help(struct bh_cli *cli, struct bh_err *err)
+{
+    const char *const *words = cli->args->arguments;
+    char name[64];
+    enum bh_command_id command;
+
+    if (cli->args->count == 0)
+        return print_help(BH_COMMANDS, err);
+    snprintf(name, sizeof name, "%s%s%s", words[0], cli->args->count > 1 ? " " : "",
+             cli->args->count > 1 ? words[1] : "");
+    command = bh_command_find(name);
+    if (command < BH_COMMANDS)
+        return print_help(command, err);
+    bh_err_set(err, BH_INVALID, "no such command: %s", name);
+    bh_err_hint(err, "bulkhead help lists the commands");
+    bh_cli_report(err);
+    cli->status = BH_STATUS_USAGE; /* as of the command itself */
+    return BH_OK;
+}
+
+static bh_rc
+main_completion(struct bh_cli *cli, struct bh_err *err)
+{
+    struct bh_buf out;
+    bh_rc rc;
+
+    if (!bh_words_have("bash", ' ', cli->args->arguments[0], 4))
+        return bh_err_set(err, BH_INVALID, "completion: only bash is known");
+    bh_buf_init(&out, BH_OUTPUT_MAX);
+    bh_help_completion(&out);
+    rc = bh_output_write(&out, err);
+    bh_buf_fini(&out);
+    return rc;
+}
+
+static bh_rc
+main_version(struct bh_cli *cli, struct bh_err *err)
+{
+    printf("bulkhead %s\n", BH_VERSION);
+    return BH_OK;
+}
 
 static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_UP] = bh_cli_up,
@@ -106,70 +169,10 @@ static const bh_cli_command_fn commands[BH_COMMANDS] = {
     [BH_CMD_WHOAMI] = bh_cli_whoami,
     [BH_CMD_STATUS] = bh_cli_status,
     [BH_CMD_DOCTOR] = bh_cli_doctor,
-    [BH_CMD_COMPLETION] = bh_cli_completion,
-    [BH_CMD_VERSION] = bh_cli_version,
-    [BH_CMD_HELP] = bh_cli_help,
+    [BH_CMD_COMPLETION] = main_completion,
+    [BH_CMD_VERSION] = main_version,
+    [BH_CMD_HELP] = main_help,
 };
-
-static bh_rc
-print_help(enum bh_command_id command, struct bh_err *err)
-{
-    struct bh_buf out;
-    bh_rc rc;
-
-    bh_buf_init(&out, BH_OUTPUT_MAX);
-    if (command < BH_COMMANDS)
-        bh_help_command(&out, command);
-    else
-        bh_help_overview(&out);
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
-}
-
-/* `bulkhead help audit verify` */
-bh_rc
-bh_cli_help(struct bh_cli *cli, struct bh_err *err)
-{
-    const char *const *words = cli->args->arguments;
-    char name[64];
-    enum bh_command_id command;
-
-    if (cli->args->count == 0)
-        return print_help(BH_COMMANDS, err);
-    snprintf(name, sizeof name, "%s%s%s", words[0], cli->args->count > 1 ? " " : "",
-             cli->args->count > 1 ? words[1] : "");
-    command = bh_command_find(name);
-    if (command < BH_COMMANDS)
-        return print_help(command, err);
-    bh_err_set(err, BH_INVALID, "no such command: %s", name);
-    bh_err_hint(err, "bulkhead help lists the commands");
-    bh_cli_report(err);
-    cli->status = BH_STATUS_USAGE; /* as of the command itself */
-    return BH_OK;
-}
-
-bh_rc
-bh_cli_completion(struct bh_cli *cli, struct bh_err *err)
-{
-    struct bh_buf out;
-    bh_rc rc;
-
-    if (!bh_words_have("bash", ' ', cli->args->arguments[0], 4))
-        return bh_err_set(err, BH_INVALID, "completion: only bash is known");
-    bh_buf_init(&out, BH_OUTPUT_MAX);
-    bh_help_completion(&out);
-    rc = bh_output_write(&out, err);
-    bh_buf_fini(&out);
-    return rc;
-}
-
-bh_rc
-bh_cli_version(struct bh_cli *cli, struct bh_err *err)
-{
-    printf("bulkhead %s\n", BH_VERSION);
-    return BH_OK;
-}
 
 /* Commands that ask nothing of a server, or see to their session themselves. */
 static bool

@@ -105,19 +105,6 @@ poll_job(void *self)
     return true;
 }
 
-/* The exit status for a job that is over: its own where it has one. */
-int
-bh_run_status(const char *state, const char *cause, int64_t status)
-{
-    if (strcmp(state, "completed") == 0)
-        return 0;
-    if (strcmp(cause, "signalled") == 0 && status > 0) /* the signal, or what a shell says */
-        return ((int)status & 127) + 128;
-    if (strcmp(cause, "exited") == 0 && status > 0)
-        return (int)status & 255;
-    return BH_STATUS_JOB_FAILED;
-}
-
 /* The job is over: say how, unless its status says it all. */
 static bh_rc
 run_finish(struct run_job *job, struct bh_err *err)
@@ -133,7 +120,7 @@ run_finish(struct run_job *job, struct bh_err *err)
         return rc;
     state = bh_json_text(bh_json_get(bh_json_root(json), "state"), "");
     cause = bh_json_text(bh_json_get(bh_json_root(json), "cause"), "");
-    job->cli->status = bh_run_status(
+    job->cli->status = bh_job_exit_status(
         state, cause, bh_json_integer(bh_json_get(bh_json_root(json), "exit_status"), -1));
     if (job->out_of_time)
         return bh_err_set(err, BH_TIMEOUT, "job %s did not start within --wait", job->id);

@@ -3,6 +3,11 @@
 
 #include "cli/cli.h"
 
+/* See bh_cli_command_fn. */
+bh_rc bh_cli_apply(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_token_create(struct bh_cli *cli, struct bh_err *err);
+bh_rc bh_cli_token_revoke(struct bh_cli *cli, struct bh_err *err);
+
 /* Send a site file, YAML or JSON, as it is: `query` begins with ?, or is "". */
 BH_MUST_USE bh_rc bh_site_send(const struct bh_cli *cli, const char *file, const char *query,
                                struct bh_json **ret_json, struct bh_err *err);

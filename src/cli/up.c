@@ -323,6 +323,8 @@ make_ready(struct bh_up *up, struct bh_err *err)
     if (rc == BH_OK)
         rc = check_alone(up, err);
     if (rc == BH_OK)
+        rc = bh_up_check(up, err);
+    if (rc == BH_OK)
         rc = bh_up_prepare(up, err);
     if (rc != BH_OK && up->made)
         (void)!rmdir(up->cli->args->options[BH_OPT_DIR].text);

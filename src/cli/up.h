@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 
 /* `bulkhead up`: the programs on this machine, started, watched and ended together. */
+bh_rc bh_cli_up(struct bh_cli *cli, struct bh_err *err);
 
 enum bh_up_program { BH_UP_NODE, BH_UP_SIGNER, BH_UP_DAEMON, BH_UP_PROGRAMS };
 
@@ -38,8 +39,8 @@ BH_MUST_USE bh_rc bh_up_simctl(const struct bh_up *up, const char *command, cons
 
 /* Make folders and, where they are missing, node.conf, bulkheadd.conf and the simulated
  * driver's state; mount its memory.  A port that is given is set in a bulkheadd.conf that is there.  The
- * audit key of a site that had no signer of its own moves to the signer's folder.  As bh_up_check,
- * which comes first; BH_DENIED: the daemon's user could not reach a folder. */
+ * audit key of a site that had no signer of its own moves to the signer's folder.  After
+ * bh_up_check.  BH_DENIED: the daemon's user could not reach a folder; BH_IO. */
 BH_MUST_USE bh_rc bh_up_prepare(const struct bh_up *up, struct bh_err *err);
 
 /* Take off the file system of the simulated GPUs' memory, unless jobs go on with it. */

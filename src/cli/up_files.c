@@ -559,11 +559,10 @@ bh_up_leave(const struct bh_up *up)
 bh_rc
 bh_up_prepare(const struct bh_up *up, struct bh_err *err)
 {
-    bh_rc rc = bh_up_check(up, err);
+    bh_rc rc;
 
     umask(022);
-    if (rc == BH_OK)
-        rc = up_make_folders(up, err);
+    rc = up_make_folders(up, err);
     if (rc == BH_OK)
         rc = move_key(up, err);
     if (rc == BH_OK)

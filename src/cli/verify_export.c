@@ -1,3 +1,5 @@
+#include "cli/verify_export.h"
+
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,7 +10,8 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/num.h"
-#include "cli/verify.h"
+#include "cli/verify_rows.h"
+#include "cli/verify_saved.h"
 #include "ports/crypto.h"
 
 static bh_rc

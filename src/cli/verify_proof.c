@@ -1,3 +1,5 @@
+#include "cli/verify_proof.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/num.h"
-#include "cli/verify.h"
 #include "ports/crypto.h"
 
 static const struct bh_crypto_ops *const crypto = &bh_crypto_openssl;

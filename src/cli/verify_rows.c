@@ -1,4 +1,6 @@
 /* Rows of the tables, as an export or the API has them, held against the log. */
+#include "cli/verify_rows.h"
+
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,7 +13,6 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "base/slice.h"
-#include "cli/verify.h"
 #include "ports/crypto.h"
 #include "ports/key_row.h"
 

@@ -9,7 +9,7 @@
 #include "audit/rows.h"
 #include "audit/verify.h"
 #include "base/test.h"
-#include "cli/verify.h"
+#include "cli/verify_rows.h"
 #include "ports/crypto.h"
 #include "store/compare.h"
 #include "store/sqlite.h"

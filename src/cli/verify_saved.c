@@ -1,4 +1,6 @@
 /* Checkpoints that were kept elsewhere, and who cosigned them. */
+#include "cli/verify_saved.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +8,6 @@
 #include "audit/checkpoint.h"
 #include "base/assert.h"
 #include "base/num.h"
-#include "cli/verify.h"
 #include "ports/crypto.h"
 
 /* ---- witnesses ---- */
@@ -149,13 +150,4 @@ bh_verify_saved_check_own(const struct bh_verify_saved *saved, const char *path,
         bh_err_wrap(err, "checkpoint");
     bh_buf_fini(&text);
     return rc;
-}
-
-void
-bh_verify_put_saved(struct bh_verdict_text *verdict, uint32_t count)
-{
-    if (count)
-        bh_buf_printf(&verdict->sentence, "; it continues %" PRIu32 " kept checkpoint%s", count,
-                      count == 1 ? "" : "s");
-    bh_buf_printf(&verdict->members, ",\"kept\":%" PRIu32, count);
 }

@@ -3,8 +3,8 @@
 #include "base/json.h"
 #include "base/test.h"
 #include "base/yaml.h"
+#include "cli/jobs.h"
 #include "cli/output.h"
-#include "cli/run.h"
 #include "cli/table.h"
 #include "cli/views.h"
 
@@ -303,7 +303,7 @@ test_statuses(void **state)
 {
     for (size_t i = 0; i < BH_COUNT(endings); i++)
         BH_CHECK_EQ(endings[i].name,
-                    bh_run_status(endings[i].state, endings[i].cause, endings[i].status),
+                    bh_job_exit_status(endings[i].state, endings[i].cause, endings[i].status),
                     endings[i].exit);
     BH_CHECK_DONE();
 }

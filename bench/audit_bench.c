@@ -2,7 +2,7 @@
  *
  *   audit_bench [FOLDER [RECORDS]]   (default: a folder of its own in /tmp, 1,000,000)
  *
- * The writing end is the daemon's own (src/daemon/journal.h) over the SQLite store.  N
+ * The writing end is the daemon's own (src/daemon/journal/journal.h) over the SQLite store.  N
  * callers wait for one record each; a commit takes all N and answers them, and each calls
  * again at once: the time of a commit is what its callers waited.  Checkpoints are signed
  * each second as in the daemon, by a signer of its own. */
@@ -17,7 +17,7 @@
 #include "audit/verify.h"
 #include "base/num.h"
 #include "base/time.h"
-#include "daemon/journal.h"
+#include "daemon/journal/journal.h"
 #include "store/audit.h"
 #include "store/sqlite.h"
 

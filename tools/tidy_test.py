@@ -70,7 +70,7 @@ CASES = [
     ("api to adapter", include("api", '"http_server/http.h"'), ["include http_server/http.h"]),
     ("api to engine", include("api", '"engine/step.h"'), []),
     ("main to adapter", include("daemon", '"http_server/http.h"'), []),
-    ("a main is never included", include("node", '"daemon/owner.h"'), ["include daemon/owner.h"]),
+    ("a main is never included", include("node", '"daemon/owner/owner.h"'), ["include daemon/owner/owner.h"]),
     ("shim to base", include("shim", '"base/err.h"'), ["include base/err.h"]),
     ("shim to base/num", include("shim", '"base/num.h"'), []),
     ("a bare name", include("engine", '"place.h"'), ["include place.h"]),

@@ -3,7 +3,7 @@
 
 #include "engine/forecast_series.h"
 
-/* Forecasts on simulated time: what the daemon's owner does with them (daemon/forecaster.h),
+/* Forecasts on simulated time: what the daemon's owner does with them (daemon/owner/forecaster.h),
  * without a file.  All zero: none. */
 struct bh_lookout {
     struct bh_forecast_series foresight;

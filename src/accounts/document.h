@@ -50,7 +50,7 @@ struct bh_session {
 };
 
 /* Where documents are read: accounts and sessions are sealed there by the owner thread
- * (daemon/accounts.h), as they hold what signs in elsewhere. */
+ * (daemon/changes/accounts.h), as they hold what signs in elsewhere. */
 struct bh_documents {
     struct bh_store store;
     struct bh_keys *keys;

@@ -18,7 +18,7 @@ enum outcome {
     CUT,        /* 200, and nothing of alice's in it */
     OPEN,       /* the same for all */
     ELSEWHERE,  /* not served without people: people/crossing_test.c */
-    THE_OWNERS, /* the API cannot tell; the owner decides (daemon/crossing_test.c) */
+    THE_OWNERS, /* the API cannot tell; the owner decides (daemon/owner/crossing_test.c) */
 };
 
 static const struct reach {

@@ -183,7 +183,7 @@ datasets_judge(const struct bh_call *call, const struct bh_job_spec *spec,
     return bh_datasets_explain(spec, request, denial, ret->hidden, err);
 }
 
-/* As daemon/access.c has it of a submission: of job.submit in the job's tenant, and of the dataset
+/* As daemon/batch/access.c has it of a submission: of job.submit in the job's tenant, and of the dataset
  * in its own. */
 static void
 record_denial(struct bh_call *call, const struct bh_job_spec *spec, const struct judgement *judged)

@@ -11,7 +11,7 @@
 bh_rc bh_datasets_list(struct bh_call *call, struct bh_err *err);
 
 /* Whether the caller's job might have its datasets, as bh_datasets_explain has it; a denial is
- * recorded as of a submission (daemon/access.h).  For suppositions: the owner decides. */
+ * recorded as of a submission (daemon/batch/access.h).  For suppositions: the owner decides. */
 BH_MUST_USE bh_rc bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec,
                                     struct bh_err *err);
 

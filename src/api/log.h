@@ -22,7 +22,7 @@ bh_rc bh_log_minimum(struct bh_call *call, struct bh_err *err);
 bh_rc bh_log_entries(struct bh_call *call, struct bh_err *err);
 bh_rc bh_log_tile(struct bh_call *call, struct bh_err *err);
 
-/* POST /v1/log/prune (daemon/retention.h). */
+/* POST /v1/log/prune (daemon/changes/retention.h). */
 struct bh_prune_request {
     const char *checkpoint;
 };

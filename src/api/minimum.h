@@ -4,7 +4,7 @@
 #include "ports/store.h"
 
 /* The audit log's minimum index, as C2SP's tlog-tiles has it: of the records below it the
- * store keeps the hashes alone (daemon/retention.h).  It stands in the store under this name. */
+ * store keeps the hashes alone (daemon/changes/retention.h).  It stands in the store under this name. */
 #define BH_META_MINIMUM "minimum"
 
 /* Up to where what pruned records said of rows was carried on, without a gap (audit/bound.h). */

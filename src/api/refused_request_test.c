@@ -114,7 +114,7 @@ the_record_names_what_was_denied(void **state)
     BH_CHECK_DONE();
 }
 
-/* As of a submission in earnest (daemon/access_test.c): for the job, and for the dataset's owner. */
+/* As of a submission in earnest (daemon/batch/access_test.c): for the job, and for the dataset's owner. */
 static void
 a_dataset_that_is_asked_about_is_recorded_twice(void **state)
 {

@@ -10,9 +10,9 @@
 #include "api/admit.h"
 #include "api/datasets.h"
 #include "api/facts.h"
-#include "api/simulation.h"
 #include "api/jobs.h"
 #include "api/outcome.h"
+#include "api/simulation.h"
 #include "api/submission.h"
 #include "base/assert.h"
 #include "base/num.h"
@@ -394,7 +394,7 @@ send_quota(struct bh_simulation *simulation, const struct question *q)
     return bh_simulation_send(simulation, &event);
 }
 
-/* What `drain` tells the engine (daemon/cordon.c). */
+/* What `drain` tells the engine (daemon/changes/cordon.c). */
 static bh_rc
 send_drain(struct bh_simulation *simulation, const struct question *q)
 {

@@ -13,8 +13,8 @@
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "daemon/inventory.h"
-#include "daemon/record.h"
+#include "daemon/batch/record.h"
+#include "daemon/nodes/inventory.h"
 #include "tests/crash/disk.h"
 
 enum { CALLS_MAX = 400, IMAGES = 2 };

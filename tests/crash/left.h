@@ -3,7 +3,7 @@
 
 /* Folders for what a crash left, and starting the core on it.  Tests only. */
 
-#include "daemon/fixture_test.h"
+#include "daemon/fixture/fixture_test.h"
 
 #include "audit/verify.h"
 #include "store/audit.h"

@@ -14,7 +14,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "daemon/record.h"
+#include "daemon/batch/record.h"
 #include "tests/crash/disk.h"
 
 enum { POINTS_PER_RUN = 4000, RECORDS_MAX = 8192, SNAPSHOT_EVERY = 73 };

@@ -1,7 +1,7 @@
 /* Signing in at an issuer, whole: API, src/accounts and a core, with the mock provider in the
  * network's place.  The browser is this test. */
 
-#include "daemon/accounts_fixture_test.h"
+#include "daemon/fixture/accounts_fixture_test.h"
 #include "identity/secret.h"
 #include "tests/lib/mock_provider.h"
 

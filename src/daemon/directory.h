@@ -1,9 +1,0 @@
-#ifndef BH_DAEMON_DIRECTORY_H
-#define BH_DAEMON_DIRECTORY_H
-
-#include "daemon/catalog.h"
-
-/* Make a picture of the catalog's present names and site and have workers read that one. */
-void bh_directory_publish(struct bh_catalog *catalog);
-
-#endif

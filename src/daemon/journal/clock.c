@@ -1,0 +1,193 @@
+#include "daemon/journal/clock.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+
+enum { FILE_BYTES_MAX = 128, PATH_SIZE = 4096 };
+#define STORE_INTERVAL ((int64_t)BH_NS_PER_S)
+#define LOG_PAUSE (10 * BH_NS_PER_S)
+
+static void
+read_boot_id(char ret_id[BH_CLOCK_BOOT_MAX])
+{
+    struct bh_buf text;
+    struct bh_err ignored;
+
+    bh_buf_init_fixed(&text, ret_id, BH_CLOCK_BOOT_MAX);
+    if (bh_file_read("/proc/sys/kernel/random/boot_id", BH_CLOCK_BOOT_MAX - 1, &text, &ignored)
+        == BH_OK)
+        ret_id[strcspn(bh_buf_text(&text), "\n")] = '\0';
+    else
+        ret_id[0] = '\0';
+}
+
+/* ---- the file: "BOOT_ID BASE\n" ---- */
+
+static void
+clock_path_of(const struct bh_clock *clock, char ret_path[PATH_SIZE])
+{
+    snprintf(ret_path, PATH_SIZE, "%s/clock", clock->folder);
+}
+
+static bool
+clock_load(struct bh_clock *clock)
+{
+    char path[PATH_SIZE], memory[FILE_BYTES_MAX], boot_id[BH_CLOCK_BOOT_MAX] = "";
+    struct bh_buf text;
+    struct bh_err ignored;
+    int64_t base;
+
+    clock_path_of(clock, path);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    if (!*clock->source.boot_id
+        || bh_file_read(path, sizeof memory - 1, &text, &ignored) != BH_OK
+        || sscanf(bh_buf_text(&text), "%39s %" SCNd64, boot_id, &base) != 2
+        || strcmp(boot_id, clock->source.boot_id) != 0)
+        return false;
+    clock->base_ns = clock->stored_ns = base;
+    return true;
+}
+
+static void
+clock_store(struct bh_clock *clock)
+{
+    char path[PATH_SIZE], text[FILE_BYTES_MAX];
+    struct bh_err err;
+    int length = snprintf(text, sizeof text, "%s %" PRId64 "\n", clock->source.boot_id,
+                          clock->base_ns);
+
+    clock_path_of(clock, path);
+    clock->stored_ns = clock->base_ns; /* also where the disk is full: again when it has moved */
+    if (bh_file_replace(path, text, (size_t)length, 0600, &err) != BH_OK)
+        bh_log(CLOCK_NOT_KEPT, BH_ERRLOG(&err));
+}
+
+/* ---- the file `heard`: "ENGINE_TIME\n" ----
+ *
+ * Not synced: what ends the daemon alone leaves it, and where the machine went too it may be older
+ * or lost, which makes less of what was heard. */
+
+static void
+clock_load_saved(struct bh_clock *clock)
+{
+    char path[PATH_SIZE], memory[FILE_BYTES_MAX];
+    struct bh_buf text;
+    struct bh_err ignored;
+
+    snprintf(path, sizeof path, "%s/heard", clock->folder);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    clock->saved_ns = 0;
+    if (bh_file_read(path, sizeof memory - 1, &text, &ignored) == BH_OK
+        && sscanf(bh_buf_text(&text), "%" SCNu64, &clock->saved_ns) != 1)
+        clock->saved_ns = 0;
+}
+
+/* Over what it was, which is as long. */
+static void
+clock_save_time(struct bh_clock *clock, bh_ns boot)
+{
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char path[PATH_SIZE], text[FILE_BYTES_MAX];
+    struct bh_err ignored; /* older, then */
+    int length = snprintf(text, sizeof text, "%020" PRIu64 "\n", bh_clock_now(clock));
+
+    clock->save_from = boot + BH_CLOCK_SAVE_INTERVAL;
+    snprintf(path, sizeof path, "%s/heard", clock->folder);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        (void)!bh_fd_write_all(fd, text, (size_t)length, &ignored);
+}
+
+/* ---- time ---- */
+
+static int64_t
+clock_wall_lead(const struct bh_clock *clock, bh_ns boot)
+{
+    return (int64_t)clock->source.wall() - clock->base_ns - (int64_t)boot;
+}
+
+void
+bh_clock_open(struct bh_clock *clock, const char *folder)
+{
+    clock->folder = folder;
+    if (!clock->source.boot) {
+        clock->source.boot = bh_time_boot;
+        clock->source.wall = bh_time_now;
+        read_boot_id(clock->source.boot_id);
+    }
+    clock->ticked_at = clock->source.boot();
+    clock->offset_ns = 0;
+    clock->log_from = clock->save_from = 0;
+    clock_load_saved(clock);
+    if (clock_load(clock))
+        return;
+    clock->base_ns = (int64_t)clock->source.wall() - (int64_t)clock->ticked_at;
+    clock_store(clock);
+}
+
+bh_ns
+bh_clock_now(const struct bh_clock *clock)
+{
+    return (bh_ns)(clock->base_ns + (int64_t)clock->source.boot());
+}
+
+void
+bh_clock_raise(struct bh_clock *clock, bh_ns at)
+{
+    bh_ns now = bh_clock_now(clock);
+
+    if (now >= at)
+        return;
+    clock->base_ns += (int64_t)(at - now);
+    clock_store(clock);
+}
+
+bh_ns
+bh_clock_last_saved(const struct bh_clock *clock)
+{
+    bh_ns now = bh_clock_now(clock), saved = clock->saved_ns + BH_CLOCK_SAVE_INTERVAL;
+
+    return saved < now ? saved : now;
+}
+
+static int64_t
+clock_within(int64_t value, int64_t most)
+{
+    return value > most ? most : value < -most ? -most : value;
+}
+
+static void
+log_step(int64_t step, int64_t lead)
+{
+    char by[32], ahead[32];
+
+    snprintf(by, sizeof by, "%+" PRId64 " ms", step / (int64_t)BH_NS_PER_MS);
+    snprintf(ahead, sizeof ahead, "%+" PRId64 " ms", lead / (int64_t)BH_NS_PER_MS);
+    bh_log(CLOCK_STEPPED, BH_STR("by", by), BH_STR("ahead", ahead));
+}
+
+void
+bh_clock_tick(struct bh_clock *clock)
+{
+    bh_ns boot = clock->source.boot();
+    int64_t passed = (int64_t)(boot - clock->ticked_at), lead = clock_wall_lead(clock, boot);
+    int64_t step = lead - clock->offset_ns;
+
+    if (llabs(step) > (int64_t)BH_CLOCK_STEP && boot >= clock->log_from) {
+        log_step(step, lead);
+        clock->log_from = boot + LOG_PAUSE;
+    }
+    clock->base_ns += clock_within(lead, passed / BH_CLOCK_SLEW);
+    clock->offset_ns = clock_wall_lead(clock, boot);
+    clock->ticked_at = boot;
+    if (llabs(clock->base_ns - clock->stored_ns) >= STORE_INTERVAL)
+        clock_store(clock);
+    if (boot >= clock->save_from)
+        clock_save_time(clock, boot);
+}

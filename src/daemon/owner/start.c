@@ -1,0 +1,61 @@
+#include "daemon/owner/start.h"
+
+#include <stdint.h>
+
+#include "base/log.h"
+#include "daemon/batch/abandoned_orders.h"
+#include "daemon/batch/batch.h"
+#include "daemon/batch/names.h"
+#include "daemon/batch/record.h"
+#include "daemon/changes/stream_record.h"
+#include "daemon/nodes/inventory.h"
+#include "daemon/nodes/orders.h"
+
+static bh_rc
+record(struct bh_core *core, struct bh_err *err)
+{
+    struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
+                              .dec = { .allow = true },
+                              .phase = BH_PHASE_EVENT,
+                              .verb = "daemon.start",
+                              .obj = { .type = "daemon" } };
+    uint32_t root;
+    bh_rc rc = bh_inventory_lose_all(core, bh_clock_last_saved(&core->clock), err);
+
+    if (rc == BH_OK)
+        rc = bh_core_record(core, &entry, BH_OK, err);
+    if (rc == BH_OK)
+        rc = bh_names_upgrade(core, err);
+    if (rc == BH_OK)
+        rc = bh_abandoned_orders_record(core, UINT64_MAX, err);
+    if (rc == BH_OK)
+        rc = bh_orders_unknown(core, err);
+    if (rc == BH_OK)
+        rc = bh_stream_record_lost(core, err);
+    if (rc == BH_OK)
+        rc = bh_catalog_name(core->catalog, BH_NAME_PRINCIPAL, "root", &root, err);
+    core->catalog_changed = true;
+    return rc == BH_OK ? bh_core_commit(core, err) : rc;
+}
+
+bh_rc
+bh_start_record(struct bh_core *core, struct bh_err *err)
+{
+    bh_rc rc = record(core, err);
+
+    if (rc != BH_FULL)
+        return rc;
+    core->start_due = true;
+    bh_log(DISK_FULL, BH_ERRLOG(err));
+    return bh_core_abort(core) ? BH_OK : rc;
+}
+
+bh_rc
+bh_start_settle(struct bh_core *core, struct bh_err *err)
+{
+    bh_rc rc = core->start_due ? record(core, err) : BH_OK;
+
+    if (rc == BH_OK)
+        core->start_due = false;
+    return rc;
+}

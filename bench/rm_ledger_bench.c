@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/num.h"
-#include "shim/page.h"
-#include "shim/rm_ledger.h"
+#include "shim/driver/page.h"
+#include "shim/driver/rm_ledger.h"
 #include "tests/shim/rm_requests.h"
 
 enum { RUNS_MAX = 101, CALLS = 100000, C = 0xc1d00001, D = 0x5c000001, M = 0x5c001000 };

@@ -214,7 +214,7 @@ holder(const struct world *world)
     return UINT32_MAX;
 }
 
-/* As shim/meter.c has it: when a kernel begins it is decided whether the next one is submitted
+/* As shim/work/meter.c has it: when a kernel begins it is decided whether the next one is submitted
  * behind it, by what they take as a rule. */
 static bool
 one_more(const struct world *world, uint32_t tenant)

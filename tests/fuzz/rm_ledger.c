@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "shim/rm_ledger.h"
-#include "shim/rm_objects.h"
+#include "shim/driver/rm_ledger.h"
+#include "shim/driver/rm_objects.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/shim/rm_requests.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
-#include "shim/driver.h"
-#include "shim/entry.h"
-#include "shim/page.h"
+#include "shim/calls/entry.h"
+#include "shim/driver/driver.h"
+#include "shim/driver/page.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { CAP = 96, CONTEXT = 8, LIVE = 16, STEP_BYTES = 3 };

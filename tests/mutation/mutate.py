@@ -32,7 +32,7 @@ ARGUMENTS = {"api/metrics": [os.path.join(ROOT, "src/api/metrics_golden.txt")], 
              "evidence/snapshot": ["1500", "1"]}
 # Tests of the shim in a box (tests/shim/box.h), which needs root: all of the shim is in them, and
 # the driver that answers at once is beside its archive.
-BOXED = {"shim/cap": ["tests/shim/ways.c"], "shim/gate": [], "shim/managed": [], "shim/oracle": []}
+BOXED = {"shim/cap": ["tests/shim/ways.c"], "shim/turn/gate": [], "shim/calls/managed": [], "shim/oracle": []}
 # Tests of the node with real sandboxes, which need root: what is planted is in a bulkhead-node of its
 # own, beside the build's other programs.  With what the node is linked, and which of its tests.
 NODE = ["src/node/node_main.c"]

@@ -28,7 +28,7 @@ def library(path, sources, root, *words):
 
 
 def for_tenants(root, exports):
-    return ["-ftls-model=initial-exec", "-fno-stack-protector", "-include", root / "src/shim/libc.h",
+    return ["-ftls-model=initial-exec", "-fno-stack-protector", "-include", root / "src/shim/process/libc.h",
             f"-Wl,--version-script,{root / 'src/shim' / exports}", "-Wl,--no-undefined", "-Wl,-z,nodelete"]
 
 
@@ -43,7 +43,7 @@ def main():
         folder = pathlib.Path(folder)
         shim, view, driver = folder / "libcuda.so.1", folder / "libnvidia-ml.so.1", folder / "libnullcuda.so"
         library(shim, rest[:first], root, *for_tenants(root, "exports.map"))
-        library(view, rest[first + 1:second], root, *for_tenants(root, "nvml_exports.map"))
+        library(view, rest[first + 1:second], root, *for_tenants(root, "nvml/exports.map"))
         library(driver, rest[second + 1:], root, "-fvisibility=default")
         program = folder / "stranger"
         subprocess.run([COMPILER, "-O2", "-o", folder / "program", root / "tests/shim/stranger.c", "-ldl"], check=True)

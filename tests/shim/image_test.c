@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shim/image.h"
-#include "shim/ptx.h"
+#include "shim/calls/image.h"
+#include "shim/calls/ptx.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define UNKNOWN BH_IMAGE_UNKNOWN_BYTES

@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "shim/charge.h"
-#include "shim/driver.h"
-#include "shim/entry.h"
-#include "shim/page.h"
-#include "shim/records.h"
+#include "shim/calls/entry.h"
+#include "shim/charge/charge.h"
+#include "shim/driver/driver.h"
+#include "shim/driver/page.h"
+#include "shim/process/records.h"
 
 #define UNIT (UINT64_C(2) << 20)
 #define BLOCK(n) ((UINT64_C(1) << 40) + (n) * UNIT)

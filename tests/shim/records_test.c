@@ -3,9 +3,9 @@
 
 #include <pthread.h>
 
-#include "shim/handles.h"
-#include "shim/records.h"
-#include "shim/state.h"
+#include "shim/process/handles.h"
+#include "shim/process/records.h"
+#include "shim/process/state.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define UNIT (UINT64_C(2) << 20)

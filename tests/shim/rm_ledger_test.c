@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shim/rm_ledger.h"
-#include "shim/rm_objects.h"
+#include "shim/driver/rm_ledger.h"
+#include "shim/driver/rm_objects.h"
 #include "tests/shim/rm_requests.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-#include "shim/rm_abi.h"
+#include "shim/driver/rm_abi.h"
 
 #define RM_REQUEST(number, type) \
     _IOC(_IOC_READ | _IOC_WRITE, BH_RM_MAGIC, (number), sizeof(type))

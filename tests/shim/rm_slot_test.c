@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "shim/rm_slot.h"
+#include "shim/driver/rm_slot.h"
 #include "tests/shim/rm_library.h"
 
 enum { PAGES_MAX = 256 };

@@ -34,6 +34,7 @@ MAINS = {"daemon", "node", "cli", "replay", "kube", "sim", "lab"}
 # is on top.
 FLOORS = {
     "sim": ["machine", "nvml", "cuda", "null", "burn", "smi", "tools"],
+    "shim": ["process", "driver", "work", "charge", "turn", "calls", "nvml"],
     "lab": ["common", "forecast", "load", "mig", "openb"],
     "daemon": ["journal", "names", "state", "batch", "authorization", "changes", "site", "nodes", "streams",
                "owner"],

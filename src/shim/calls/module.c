@@ -1,0 +1,276 @@
+#include "shim/calls/module.h"
+
+#include <stdatomic.h>
+
+#include "shim/calls/image.h"
+#include "shim/charge/charge.h"
+#include "shim/charge/code.h"
+#include "shim/charge/context.h"
+#include "shim/charge/ledger.h"
+#include "shim/driver/driver.h"
+#include "shim/driver/page.h"
+#include "shim/process/handles.h"
+
+#define HANDLE(pointer) ((uint64_t)(uintptr_t)(pointer))
+
+/* A module's word: device 4 bits, context 12, grains.  A library's: grains. */
+static struct bh_handles modules, libraries;
+
+static BH_STATE union {
+    struct {
+        _Atomic uint32_t capability[BH_SHARE_DEVICES_MAX]; /* 0: not asked yet */
+    };
+    char whole[BH_STATE_ALIGN];
+} state;
+
+void
+bh_modules_init(void)
+{
+    bh_state_wipe_on_fork(&state, sizeof(state));
+    bh_handles_init(&modules);
+    bh_handles_init(&libraries);
+}
+
+/* ---- modules ---- */
+
+static void
+give_back(uint64_t word)
+{
+    bh_context_unload((unsigned)(word >> 4 & 0xfff), (unsigned)(word & 15), word >> 16);
+}
+
+void
+bh_modules_drop(unsigned context)
+{
+    uint64_t at = 0, handle, word;
+
+    while (bh_handles_next(&modules, &at, &handle, &word))
+        if ((word >> 4 & 0xfff) == context && bh_handles_take(&modules, handle, &word))
+            give_back(word);
+}
+
+static unsigned
+capability_of(unsigned device)
+{
+    uint32_t known = atomic_load(&state.capability[device]);
+    CUdevice ordinal = bh_page->ordinal[device];
+    int major = 0, minor = 0;
+
+    if (known != 0)
+        return known;
+    if (REAL(cuDeviceGetAttribute)(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                   ordinal) != CUDA_SUCCESS ||
+        REAL(cuDeviceGetAttribute)(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                                   ordinal) != CUDA_SUCCESS)
+        return 0;
+    known = (uint32_t)(major * 10 + minor);
+    atomic_store(&state.capability[device], known);
+    return known;
+}
+
+/* An image, or the path of one. */
+struct image {
+    const void *memory;
+    const char *path;
+};
+
+static uint64_t
+grains_of(const struct image *image, unsigned device)
+{
+    unsigned capability = capability_of(device);
+    uint64_t bytes = image->path != NULL ? bh_image_file_bytes(image->path, capability)
+                                         : bh_image_bytes(image->memory, capability);
+
+    return bytes / BH_GRAIN_BYTES + (bytes % BH_GRAIN_BYTES != 0);
+}
+
+struct load {
+    struct bh_where where;
+    uint64_t grains;
+};
+
+static CUresult
+begin_load(const struct image *image, struct load *ret_load)
+{
+    CUresult rc = bh_ledger_ready();
+
+    if (rc == CUDA_SUCCESS)
+        rc = bh_context_here(&ret_load->where);
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    ret_load->grains = grains_of(image, ret_load->where.device);
+    return bh_context_load(ret_load->where.context, ret_load->where.device, ret_load->grains);
+}
+
+static CUresult
+end_load(const struct load *load, CUresult rc, const CUmodule *module)
+{
+    uint64_t word =
+        load->where.device | (uint64_t)load->where.context << 4 | load->grains << 16;
+
+    if (rc == CUDA_SUCCESS && bh_handles_put(&modules, HANDLE(*module), word))
+        return CUDA_SUCCESS;
+    if (rc == CUDA_SUCCESS)
+        (void)REAL(cuModuleUnload)(*module);
+    give_back(word);
+    return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
+}
+
+CUresult
+cuModuleLoad(CUmodule *module, const char *fname)
+{
+    struct image image = { .path = fname };
+    struct load load;
+    CUresult rc = begin_load(&image, &load);
+
+    return rc != CUDA_SUCCESS ? rc
+                              : end_load(&load, REAL(cuModuleLoad)(module, fname), module);
+}
+
+CUresult
+cuModuleLoadData(CUmodule *module, const void *data)
+{
+    struct image image = { .memory = data };
+    struct load load;
+    CUresult rc = begin_load(&image, &load);
+
+    return rc != CUDA_SUCCESS ? rc
+                              : end_load(&load, REAL(cuModuleLoadData)(module, data), module);
+}
+
+CUresult
+cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned int num_options,
+                   CUjit_option *options, void **option_values)
+{
+    struct image image = { .memory = data };
+    struct load load;
+    CUresult rc = begin_load(&image, &load);
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = REAL(cuModuleLoadDataEx)(module, data, num_options, options, option_values);
+    return end_load(&load, rc, module);
+}
+
+CUresult
+cuModuleLoadFatBinary(CUmodule *module, const void *fat_cubin)
+{
+    struct image image = { .memory = fat_cubin };
+    struct load load;
+    CUresult rc = begin_load(&image, &load);
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    return end_load(&load, REAL(cuModuleLoadFatBinary)(module, fat_cubin), module);
+}
+
+/* Its handle may be another module's as soon as the driver has it back. */
+CUresult
+cuModuleUnload(CUmodule hmod)
+{
+    uint64_t word = 0;
+    bool known = bh_handles_take(&modules, HANDLE(hmod), &word);
+    CUresult rc = REAL(cuModuleUnload)(hmod);
+
+    if (known && rc == CUDA_SUCCESS)
+        give_back(word);
+    else if (known)
+        (void)BH_HOLDS(bh_handles_put(&modules, HANDLE(hmod), word));
+    return rc;
+}
+
+/* ---- libraries ---- */
+
+/* Of the first `count` devices. */
+static void
+give_libraries(unsigned count, uint64_t grains)
+{
+    for (unsigned device = 0; device < count; device++)
+        bh_code_shrink(device, grains);
+}
+
+/* Devices of a lease are of one model mostly; else the largest image of them counts. */
+static CUresult
+begin_library(const struct image *image, uint64_t *ret_grains)
+{
+    CUresult rc = bh_ledger_ready();
+    unsigned devices = rc == CUDA_SUCCESS ? bh_page->limits->device_count : 0;
+    uint64_t most = 0;
+
+    for (unsigned device = 0; device < devices; device++)
+        if (device == 0 || capability_of(device) != capability_of(device - 1)) {
+            uint64_t grains = grains_of(image, device);
+
+            most = grains > most ? grains : most;
+        }
+    if (most >= bh_charge_of_units(BH_SHARE_UNITS_MAX))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (unsigned device = 0; rc == CUDA_SUCCESS && device < devices; device++) {
+        rc = bh_code_grow(device, most);
+        if (rc != CUDA_SUCCESS)
+            give_libraries(device, most);
+    }
+    *ret_grains = most;
+    return rc;
+}
+
+static CUresult
+end_library(uint64_t grains, CUresult rc, const CUlibrary *library)
+{
+    if (rc == CUDA_SUCCESS && bh_handles_put(&libraries, HANDLE(*library), grains))
+        return CUDA_SUCCESS;
+    if (rc == CUDA_SUCCESS)
+        (void)REAL(cuLibraryUnload)(*library);
+    give_libraries(bh_page->limits->device_count, grains);
+    return rc == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : rc;
+}
+
+CUresult
+cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_options,
+                  void **jit_options_values, unsigned int num_jit_options,
+                  CUlibraryOption *library_options, void **library_option_values,
+                  unsigned int num_library_options)
+{
+    struct image image = { .memory = code };
+    uint64_t grains;
+    CUresult rc = begin_library(&image, &grains);
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = REAL(cuLibraryLoadData)(library, code, jit_options, jit_options_values,
+                                 num_jit_options, library_options, library_option_values,
+                                 num_library_options);
+    return end_library(grains, rc, library);
+}
+
+CUresult
+cuLibraryLoadFromFile(CUlibrary *library, const char *file_name, CUjit_option *jit_options,
+                      void **jit_options_values, unsigned int num_jit_options,
+                      CUlibraryOption *library_options, void **library_option_values,
+                      unsigned int num_library_options)
+{
+    struct image image = { .path = file_name };
+    uint64_t grains;
+    CUresult rc = begin_library(&image, &grains);
+
+    if (rc != CUDA_SUCCESS)
+        return rc;
+    rc = REAL(cuLibraryLoadFromFile)(library, file_name, jit_options, jit_options_values,
+                                     num_jit_options, library_options, library_option_values,
+                                     num_library_options);
+    return end_library(grains, rc, library);
+}
+
+CUresult
+cuLibraryUnload(CUlibrary library)
+{
+    uint64_t grains = 0;
+    bool known = bh_handles_take(&libraries, HANDLE(library), &grains);
+    CUresult rc = REAL(cuLibraryUnload)(library);
+
+    if (known && rc == CUDA_SUCCESS)
+        give_libraries(bh_page->limits->device_count, grains);
+    else if (known)
+        (void)BH_HOLDS(bh_handles_put(&libraries, HANDLE(library), grains));
+    return rc;
+}

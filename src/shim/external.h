@@ -1,9 +1,0 @@
-/* Memory of another API of the device, as Vulkan's.  Who made it did not pass here, so who
- * imports it pays, for as long as the import or a buffer that was mapped of it is there. */
-#ifndef BH_SHIM_EXTERNAL_H
-#define BH_SHIM_EXTERNAL_H
-
-/* At the first join. */
-void bh_imports_init(void);
-
-#endif

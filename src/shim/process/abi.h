@@ -1,0 +1,13 @@
+/* The driver's API as this library exports it: what is defined here under one of its names
+ * is seen from outside. */
+#ifndef BH_SHIM_PROCESS_ABI_H
+#define BH_SHIM_PROCESS_ABI_H
+
+#pragma GCC visibility push(default)
+#include "bulkhead/cuda_abi.h"
+#pragma GCC visibility pop
+
+/* Of variables that only this library sees: reached without a table. */
+#define BH_HIDDEN __attribute__((visibility("hidden")))
+
+#endif

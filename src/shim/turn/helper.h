@@ -1,0 +1,13 @@
+/* A thread of the process that answers bulkhead-share: drained when a turn ends, idle when
+ * nothing comes while others wait.  It also joins again when bulkhead-share was started
+ * anew. */
+#ifndef BH_SHIM_TURN_HELPER_H
+#define BH_SHIM_TURN_HELPER_H
+
+/* At the first join. */
+void bh_helper_init(void);
+
+/* Once; again when it could not be started. */
+void bh_helper_start(void);
+
+#endif

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The second verifier's verdicts of src/audit/verdicts.txt, which says how it is written.  TAP on
-standard output.  src/cli/verify_rows_test.c judges the same cases with the first verifier.
+standard output.  src/cli/verifier/verify_rows_test.c judges the same cases with the first verifier.
 
 usage: verify_audit_verdicts_test.py VERDICTS VERIFY_ROWS_TEST
 

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "api/state.h"
+#include "api/state/state.h"
 #include "base/assert.h"
 #include "base/time.h"
-#include "model/geometry.h"
 #include "lab/load/agenda.h"
 #include "lab/load/lookout.h"
 #include "lab/load/scribe.h"
+#include "model/geometry.h"
 
 enum { ANSWERS_AT_ONCE_MAX = 10000000 }; /* steps without time passing: it does not rest */
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "api/codec.h"
+#include "api/state/codec.h"
 #include "audit/merkle.h"
 #include "audit/record.h"
 #include "base/assert.h"

@@ -3,13 +3,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "api/token.h"
-#include "identity/account.h"
-#include "identity/secret.h"
 #include "accounts/attempt.h"
 #include "accounts/factor.h"
 #include "accounts/passkeys.h"
 #include "accounts/session.h"
+#include "api/request/token.h"
+#include "identity/account.h"
+#include "identity/secret.h"
 
 /* The resources of accounts: signing in with one, its password, and what an admin does. */
 

@@ -4,20 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/call.h"
-#include "base/assert.h"
-#include "base/fd.h"
 #include "accounts/account.h"
-#include "accounts/challenge.h"
+#include "accounts/accounts_internal.h"
 #include "accounts/attempt.h"
+#include "accounts/challenge.h"
 #include "accounts/factor.h"
 #include "accounts/first_admin.h"
 #include "accounts/grant.h"
 #include "accounts/oidc.h"
 #include "accounts/passkeys.h"
-#include "accounts/accounts_internal.h"
 #include "accounts/session.h"
 #include "accounts/sessions.h"
+#include "api/request/call.h"
+#include "base/assert.h"
+#include "base/fd.h"
 
 /* ---- operations ---- */
 

@@ -1,15 +1,15 @@
 #ifndef BH_ACCOUNTS_ACCOUNTS_H
 #define BH_ACCOUNTS_ACCOUNTS_H
 
-#include "api/owner.h"
-#include "api/accounts.h"
+#include "api/accounts/accounts.h"
+#include "api/request/owner.h"
 #include "base/attr.h"
 #include "keys/keys.h"
 #include "ports/crypto.h"
 #include "ports/https.h"
 #include "ports/store.h"
 
-/* Signing in, accounts and sessions, behind api/accounts.h.
+/* Signing in, accounts and sessions, behind api/accounts/accounts.h.
  *
  * Workers of the HTTP server run it: they read documents from the store, decide with what
  * src/identity has, and hand the owner thread a change that holds only if what was decided on

@@ -3,19 +3,19 @@
 
 #include <pthread.h>
 
-#include "api/call.h"
-#include "base/time.h"
+#include "accounts/accounts.h"
+#include "accounts/document.h"
+#include "accounts/issuer.h"
+#include "accounts/use.h"
+#include "api/request/call.h"
 #include "base/json.h"
-#include "identity/fault.h"
+#include "base/time.h"
 #include "identity/device.h"
+#include "identity/fault.h"
 #include "identity/lockout.h"
 #include "identity/logout.h"
 #include "identity/password.h"
 #include "identity/secret.h"
-#include "accounts/document.h"
-#include "accounts/issuer.h"
-#include "accounts/accounts.h"
-#include "accounts/use.h"
 
 /* What the files of this folder share. */
 

@@ -1,7 +1,7 @@
 #ifndef BH_ACCOUNTS_DOCUMENT_H
 #define BH_ACCOUNTS_DOCUMENT_H
 
-#include "api/owner.h"
+#include "api/request/owner.h"
 #include "base/fields.h"
 #include "identity/totp.h"
 #include "keys/keys.h"

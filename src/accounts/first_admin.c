@@ -6,16 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/token.h"
+#include "accounts/attempt.h"
+#include "accounts/factor.h"
+#include "accounts/session.h"
+#include "api/request/token.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "identity/account.h"
 #include "identity/secret.h"
-#include "accounts/attempt.h"
-#include "accounts/factor.h"
-#include "accounts/session.h"
 
 /* The first admin.  Where nobody can sign in as an admin of the site, a one-time code stands in
  * a file of the state folder, which only the daemon's user and root can read.  Whoever shows it

@@ -1,7 +1,7 @@
 #ifndef BH_ACCOUNTS_ISSUER_H
 #define BH_ACCOUNTS_ISSUER_H
 
-#include "api/call.h"
+#include "api/request/call.h"
 #include "identity/jwks_cache.h"
 #include "identity/provider.h"
 #include "model/sign_in.h"

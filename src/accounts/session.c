@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "api/token.h"
-#include "base/assert.h"
 #include "accounts/attempt.h"
+#include "api/request/token.h"
+#include "base/assert.h"
 
 /* ---- opening ---- */
 

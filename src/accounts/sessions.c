@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#include "api/token.h"
-#include "base/log.h"
 #include "accounts/attempt.h"
 #include "accounts/factor.h"
 #include "accounts/passkeys.h"
 #include "accounts/session.h"
+#include "api/request/token.h"
+#include "base/log.h"
 
 /* The resources of sessions: showing, ending, showing again who one is, breaking the glass. */
 

@@ -1,7 +1,7 @@
 #ifndef BH_API_API_H
 #define BH_API_API_H
 
-#include "api/options.h"
+#include "api/request/options.h"
 #include "ports/http.h"
 
 /* The HTTP API: finds the operation, authenticates, authorises reads, parses, asks

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "api/token.h"
+#include "api/request/token.h"
 #include "base/attr.h"
 #include "base/test.h"
 #include "policy/operations.h"

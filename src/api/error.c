@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "api/openapi.h"
-#include "api/visible.h"
-#include "api/why.h"
+#include "api/request/visible.h"
+#include "api/request/why.h"
 #include "base/time.h"
 
 static const char default_next[] = "correct the request; /openapi.json describes it";

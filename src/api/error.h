@@ -1,7 +1,7 @@
 #ifndef BH_API_ERROR_H
 #define BH_API_ERROR_H
 
-#include "api/call.h"
+#include "api/request/call.h"
 
 /* Replace the reply by the error shape with the code's status:
  *   {"error":{"code","message","next","operands"?,"reason"}}

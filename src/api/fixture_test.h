@@ -9,7 +9,7 @@
  * acme.  Two H100s. */
 
 #include "api/api.h"
-#include "api/tally.h"
+#include "api/documents/tally.h"
 
 enum { ALICE = 1001, BOB = 1002, CAROL = 1003, DAVE = 1004, STRANGER = 4242, NOW_S = 1000000 };
 

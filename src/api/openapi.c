@@ -2,17 +2,17 @@
 
 #include <string.h>
 
-#include "api/accounts.h"
-#include "api/cordon.h"
-#include "api/defrag.h"
-#include "api/keys.h"
-#include "api/layouts.h"
-#include "api/log.h"
+#include "api/accounts/accounts.h"
+#include "api/accounts/tokens.h"
+#include "api/audit/keys.h"
+#include "api/audit/log.h"
+#include "api/jobs/streams.h"
+#include "api/nodes/cordon.h"
+#include "api/nodes/layouts.h"
 #include "api/openapi_replies.h"
-#include "api/policy.h"
-#include "api/streams.h"
-#include "api/tokens.h"
-#include "api/whatif.h"
+#include "api/whatif/defrag.h"
+#include "api/whatif/policy.h"
+#include "api/whatif/whatif.h"
 #include "base/assert.h"
 
 /* The description of each operation's body, from the table's `request` column. */

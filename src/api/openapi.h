@@ -1,7 +1,7 @@
 #ifndef BH_API_OPENAPI_H
 #define BH_API_OPENAPI_H
 
-#include "api/call.h"
+#include "api/request/call.h"
 #include "base/fields.h"
 
 /* The description of the operation's body; NULL: it has none. */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "api/receipt.h"
+#include "api/documents/receipt.h"
 #include "base/json.h"
 #include "base/test.h"
 #include "policy/operations.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/codec.h"
+#include "api/state/codec.h"
 #include "base/assert.h"
 
 enum { RECORDS_MAX = 1 << 20, RECORD_BYTES_MAX = 1 << 20 };

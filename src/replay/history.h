@@ -1,7 +1,7 @@
 #ifndef BH_REPLAY_HISTORY_H
 #define BH_REPLAY_HISTORY_H
 
-#include "api/state.h"
+#include "api/state/state.h"
 
 /* What happened, as the journal would hold it: each event and its decisions as JSON,
  * with the digest of the state that they led to. */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/codec.h"
-#include "api/state.h"
+#include "api/state/codec.h"
+#include "api/state/state.h"
 #include "audit/bound.h"
 #include "audit/record.h"
 #include "audit/token_facts.h"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "api/codec.h"
-#include "api/state.h"
+#include "api/state/codec.h"
+#include "api/state/state.h"
 #include "audit/record.h"
 #include "base/test.h"
 #include "store/sqlite.h"

@@ -1,7 +1,7 @@
 /* Statements on the course of things: time, delays, failures, crashes. */
 #include <string.h>
 
-#include "api/proposal.h"
+#include "api/whatif/proposal.h"
 #include "base/num.h"
 #include "base/time.h"
 #include "replay/story.h"

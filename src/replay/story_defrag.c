@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/proposal.h"
+#include "api/whatif/proposal.h"
 #include "base/num.h"
 #include "base/time.h"
 #include "replay/story.h"

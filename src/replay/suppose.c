@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/simulation.h"
+#include "api/state/simulation.h"
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/num.h"

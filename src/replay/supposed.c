@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/simulation.h"
+#include "api/state/simulation.h"
 #include "base/assert.h"
 #include "base/num.h"
 #include "replay/story.h"

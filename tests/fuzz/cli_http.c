@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "cli/http.h"
+#include "cli/client/http.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { BODY_MAX = 1 << 16 };

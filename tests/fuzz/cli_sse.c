@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "cli/sse.h"
+#include "cli/client/sse.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { INPUT_MAX = 1 << 16 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "cli/loopback.h"
+#include "cli/login/loopback.h"
 #include "tests/fuzz/fuzz.h"
 
 #define STATE "sT4te-_of.this~one"

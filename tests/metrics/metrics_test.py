@@ -45,7 +45,7 @@ def main():
     check("every row of the table is read", [] if len(rows) == table.count("\nBH_METRIC(") else [len(rows)])
     check("the reader refuses what is wrong", [name for name, text, of in WRONG if accepted(text, of)])
     check("and takes what is right", [name for name, text, of in RIGHT if not accepted(text, of)])
-    families, _ = exposition.read((ROOT / "src/api/metrics_golden.txt").read_text())
+    families, _ = exposition.read((ROOT / "src/api/metrics/metrics_golden.txt").read_text())
     types = {"GAUGE": "gauge", "COUNTER": "counter", "HISTOGRAM": "histogram", "INFO": "gauge"}
     wanted = {name: (types[kind], text) for _, name, kind, _, _, _, text in rows}
     check("the golden text has the table's families", [n for n, f in families.items() if wanted.get(n) != (f["TYPE"], f["HELP"])])

@@ -24,10 +24,10 @@ FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g0", "-w", "-fno-strict-aliasin
 LIBRARIES = ["-lcmocka", "-lsqlite3", "-lcrypto", "-ljansson", "-lyaml", "-lz", "-lm", "-pthread"]
 SECONDS = 90 * float(os.environ.get("BULKHEAD_TEST_SLOW", "1"))
 # Beside its own source; arguments that keep it short.
-ALSO = {"api/auth": ["src/api/fixture_test.c"], "api/metrics": ["src/api/fixture_test.c"], "api/refused_request": ["src/api/fixture_test.c"], "crash/points": ["tests/crash/disk.c"],
+ALSO = {"api/request/auth": ["src/api/fixture_test.c"], "api/metrics/metrics": ["src/api/fixture_test.c"], "api/audit/refused_request": ["src/api/fixture_test.c"], "crash/points": ["tests/crash/disk.c"],
         "evidence/optimum": ["tests/evidence/optimum.c"],
         "evidence/snapshot": ["tests/evidence/play.c"]}
-ARGUMENTS = {"api/metrics": [os.path.join(ROOT, "src/api/metrics_golden.txt")], "crash/points": ["150", "1"],
+ARGUMENTS = {"api/metrics/metrics": [os.path.join(ROOT, "src/api/metrics/metrics_golden.txt")], "crash/points": ["150", "1"],
              "engine/history": ["6000", "1"], "evidence/optimum": ["2500", "1"],
              "evidence/snapshot": ["1500", "1"]}
 # Tests of the shim in a box (tests/shim/box.h), which needs root: all of the shim is in them, and

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/token.h"
+#include "api/request/token.h"
 #include "audit/claims.h"
 #include "base/nearest.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/codec.h"
-#include "api/minimum.h"
+#include "api/documents/minimum.h"
+#include "api/state/codec.h"
 #include "audit/bound.h"
 #include "audit/token_facts.h"
 #include "base/assert.h"

@@ -1,6 +1,6 @@
 #include "daemon/batch/step.h"
 
-#include "api/codec.h"
+#include "api/state/codec.h"
 #include "audit/job_status.h"
 #include "base/assert.h"
 #include "base/log.h"

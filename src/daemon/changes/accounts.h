@@ -3,7 +3,7 @@
 
 #include "daemon/state/core.h"
 
-/* Changes of accounts, factors and sessions (api/owner.h, struct bh_accounts_change).
+/* Changes of accounts, factors and sessions (api/request/owner.h, struct bh_accounts_change).
  *
  *   BH_CONFLICT  a document is not any more what the change was decided on; nothing was
  *                written: read again and decide again

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "api/minimum.h"
+#include "api/documents/minimum.h"
 #include "audit/bound.h"
 #include "audit/checkpoint.h"
 #include "audit/tile.h"

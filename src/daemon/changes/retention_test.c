@@ -2,7 +2,7 @@
 #include "daemon/batch/record.h"
 #include "daemon/changes/retention.h"
 
-#include "api/minimum.h"
+#include "api/documents/minimum.h"
 #include "audit/verify.h"
 #include "base/slice.h"
 #include "daemon/batch/snapshot.h"

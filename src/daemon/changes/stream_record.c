@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/jobs.h"
-#include "api/members.h"
+#include "api/jobs/jobs.h"
+#include "api/jobs/members.h"
 #include "base/json.h"
 #include "base/slice.h"
 #include "daemon/authorization/allowance.h"

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "api/admit.h"
-#include "api/submission.h"
+#include "api/state/admit.h"
+#include "api/state/submission.h"
 #include "base/assert.h"
 #include "daemon/authorization/allowance.h"
 #include "daemon/authorization/command.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/token.h"
+#include "api/request/token.h"
 #include "audit/claims.h"
 #include "audit/token_facts.h"
 #include "base/num.h"

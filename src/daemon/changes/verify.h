@@ -1,7 +1,7 @@
 #ifndef BH_DAEMON_CHANGES_VERIFY_H
 #define BH_DAEMON_CHANGES_VERIFY_H
 
-#include "api/owner.h"
+#include "api/request/owner.h"
 #include "daemon/state/core.h"
 
 /* JOB_VERIFY, NODE_VERIFY, as bh_dispatch_run: the wish is a record, the nodes are asked after

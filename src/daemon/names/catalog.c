@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/revision.h"
+#include "api/documents/revision.h"
 #include "audit/binding.h"
 #include "base/assert.h"
 #include "base/json.h"

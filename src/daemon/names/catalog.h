@@ -74,7 +74,7 @@ BH_MUST_USE bh_rc bh_catalog_erase(struct bh_catalog *catalog, enum bh_name_kind
 const struct bh_site *bh_catalog_site(const struct bh_catalog *catalog);
 const char *bh_catalog_site_text(const struct bh_catalog *catalog);
 
-/* The revision that it is (api/revision.h); 0: none. */
+/* The revision that it is (api/documents/revision.h); 0: none. */
 uint64_t bh_catalog_revision(const struct bh_catalog *catalog);
 
 /* Put a new site file into the open transaction, as that revision; in force at once for the

@@ -1,11 +1,11 @@
 #ifndef BH_DAEMON_NODES_CARRIED_H
 #define BH_DAEMON_NODES_CARRIED_H
 
-#include "api/carried.h"
+#include "api/documents/carried.h"
 #include "daemon/state/core.h"
 
 /* What a lease's network carried, when the node says that it ended: kept with the record of
- * that, and added to what its job and its tenant have (api/carried.h).  Owner thread only.
+ * that, and added to what its job and its tenant have (api/documents/carried.h).  Owner thread only.
  */
 
 struct bh_carried_text {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "api/failure.h"
+#include "api/jobs/failure.h"
 #include "base/json.h"
 #include "base/slice.h"
 #include "daemon/state/texts.h"

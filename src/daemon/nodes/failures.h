@@ -4,7 +4,7 @@
 #include "daemon/state/core.h"
 
 /* Why a job could not be started, in the node's words: sealed under its tenant's key and kept for
- * its people (api/failure.h), in the batch of the record that says that it could not. */
+ * its people (api/jobs/failure.h), in the batch of the record that says that it could not. */
 struct bh_failure {
     bool kept;                   /* false: there is nothing to say, or no such lease */
     bh_tenant_id tenant;         /* whose it is: of that record, too, else nobody knows that it went */

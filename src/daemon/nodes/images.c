@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/image.h"
+#include "api/jobs/image.h"
 #include "base/assert.h"
 #include "base/json.h"
 #include "daemon/batch/record.h"

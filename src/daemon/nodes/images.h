@@ -6,7 +6,7 @@
 
 /* Images of the jobs of one node.  How far they are is memory: it is gone when the node or the
  * daemon is, and said again by the node.  Which image a job has is a record, and a document
- * (api/image.h). */
+ * (api/jobs/image.h). */
 
 enum { BH_IMAGES_MAX = 4096 };
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "api/job_notices.h"
+#include "api/jobs/job_notices.h"
 #include "base/json.h"
 #include "daemon/batch/record.h"
 #include "daemon/batch/rows.h"

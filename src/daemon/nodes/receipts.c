@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "api/receipt.h"
+#include "api/documents/receipt.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "daemon/batch/record.h"

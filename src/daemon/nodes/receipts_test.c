@@ -1,7 +1,7 @@
 #include "daemon/batch/batch.h"
 #include "daemon/nodes/receipts.h"
 
-#include "api/receipt.h"
+#include "api/documents/receipt.h"
 #include "base/json.h"
 #include "daemon/fixture/fixture_test.h"
 

@@ -1,6 +1,6 @@
 #include "daemon/owner/defragger.h"
 
-#include "api/proposal.h"
+#include "api/whatif/proposal.h"
 #include "base/log.h"
 
 struct copying {

@@ -1,7 +1,7 @@
 #ifndef BH_DAEMON_OWNER_DEFRAGGER_H
 #define BH_DAEMON_OWNER_DEFRAGGER_H
 
-#include "api/owner.h"
+#include "api/request/owner.h"
 
 /* Where the site file says defrag: on: look for a plan of moves, play it on copies, and have
  * the owner carry it out where that bears it out.  `self` is a struct bh_owner; this is to the

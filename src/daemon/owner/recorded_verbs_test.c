@@ -5,7 +5,7 @@
 
 #include "daemon/fixture/accounts_fixture_test.h"
 
-#include "api/token.h"
+#include "api/request/token.h"
 #include "daemon/authorization/objects.h"
 #include "daemon/batch/batch.h"
 #include "daemon/batch/record.h"

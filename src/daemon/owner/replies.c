@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "api/answer.h"
+#include "api/request/answer.h"
 
 enum { REPLY_BYTES_MAX = 1 << 20 };
 

@@ -1,10 +1,10 @@
 #ifndef BH_DAEMON_SITE_REVISIONS_H
 #define BH_DAEMON_SITE_REVISIONS_H
 
-#include "api/revision.h"
+#include "api/documents/revision.h"
 #include "daemon/state/core.h"
 
-/* The site file's revisions at the owner (api/revision.h). */
+/* The site file's revisions at the owner (api/documents/revision.h). */
 
 /* BH_OK when the present revision is `wanted`; BH_CONFLICT names the present one, who applied it
  * and when. */

@@ -2,7 +2,7 @@
 #include "daemon/owner/dispatch.h"
 #include "daemon/site/site_apply.h"
 
-#include "api/revision.h"
+#include "api/documents/revision.h"
 #include "base/slice.h"
 #include "daemon/fixture/audited_test.h"
 

@@ -1,8 +1,8 @@
 #ifndef BH_DAEMON_STATE_CORE_H
 #define BH_DAEMON_STATE_CORE_H
 
-#include "api/owner.h"
-#include "api/state.h"
+#include "api/request/owner.h"
+#include "api/state/state.h"
 #include "base/disk_space.h"
 #include "daemon/journal/clock.h"
 #include "daemon/journal/config.h"

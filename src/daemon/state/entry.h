@@ -1,7 +1,7 @@
 #ifndef BH_DAEMON_STATE_ENTRY_H
 #define BH_DAEMON_STATE_ENTRY_H
 
-#include "api/owner.h"
+#include "api/request/owner.h"
 #include "audit/record.h"
 
 enum { BH_ENTRY_NOTE_ITEM_MAX = 4096, /* bytes of a note that one sealed item holds */

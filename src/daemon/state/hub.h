@@ -1,7 +1,7 @@
 #ifndef BH_DAEMON_STATE_HUB_H
 #define BH_DAEMON_STATE_HUB_H
 
-#include "api/owner.h"
+#include "api/request/owner.h"
 
 /* The last changes of jobs' states, for watchers and log followers: a ring that the
  * owner writes after each commit and any worker reads.  A watcher that falls behind

@@ -3,9 +3,9 @@
 
 #include <stdatomic.h>
 
-#include "api/tally.h"
+#include "api/documents/tally.h"
 
-/* Counts of the owner thread (api/tally.h): those of the open batch, and those that are durable,
+/* Counts of the owner thread (api/documents/tally.h): those of the open batch, and those that are durable,
  * which any thread may read.  All zeros is an empty one. */
 struct bh_tallies {
     uint32_t open[BH_TALLIES];

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "api/owner.h"
+#include "api/request/owner.h"
 
 /* Carrying bytes between two sockets, in at most two small buffers: who does not read is not
  * read from.  The frames of wire/stream.h are looked at from the node's side only, to learn how

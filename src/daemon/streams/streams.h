@@ -1,7 +1,7 @@
 #ifndef BH_DAEMON_STREAMS_STREAMS_H
 #define BH_DAEMON_STREAMS_STREAMS_H
 
-#include "api/streams.h"
+#include "api/jobs/streams.h"
 
 /* Interactive streams that are open or about to be: who may open them, how many there are, and
  * the carrying of their bytes between a client's connection and its node's (daemon/streams/stream_relay.h), in

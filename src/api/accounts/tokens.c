@@ -1,0 +1,160 @@
+#include "api/accounts/tokens.h"
+
+#include <string.h>
+
+#include "api/request/token.h"
+#include "base/utf8.h"
+
+static const struct bh_field request_fields[] = {
+    BH_F(struct bh_token_request, lifetime, BH_FIELD_TEXT, .max = 32,
+         .doc = "\"30d\"; 90 days when absent, which is the most"),
+    BH_F(struct bh_token_request, note, BH_FIELD_TEXT, .max = 120,
+         .doc = "what it is for, for people"),
+    BH_F(struct bh_token_request, principal, BH_FIELD_TEXT, .max = BH_NAME_MAX,
+         .doc = "for whom; oneself when absent, others need token.any"),
+    BH_F(struct bh_token_request, scopes, BH_FIELD_TEXT, .max = 1000,
+         .doc = "verbs separated by blanks; all that its owner may when absent"),
+};
+const struct bh_fields bh_token_request_fields =
+    BH_FIELDS("token_request", struct bh_token_request, request_fields);
+
+/* ---- making ---- */
+
+static bh_rc
+check_scopes(const char *scopes, struct bh_err *err)
+{
+    while (scopes && *scopes) {
+        size_t length = strcspn(scopes, " ");
+        char verb[32] = "";
+
+        if (length < sizeof verb)
+            memcpy(verb, scopes, length);
+        if (length && strcmp(bh_authz_role_for(verb), "root") == 0) {
+            bh_err_set(err, BH_INVALID, "scopes: \"%.*s\" is no verb", (int)length, scopes);
+            bh_authz_hint_verb(verb, err);
+            return BH_INVALID;
+        }
+        scopes += length + (scopes[length] == ' ');
+    }
+    return BH_OK;
+}
+
+bh_rc
+bh_tokens_create(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_token_request request = { 0 };
+    struct bh_command command = { .token = &request };
+    bh_rc rc = BH_OK;
+
+    if (call->request->body_length > 0)
+        rc = bh_call_body(call, &bh_token_request_fields, &request, err);
+    if (rc == BH_OK && request.note && !bh_utf8_is_shown(request.note))
+        rc = bh_err_set(err, BH_INVALID, "note: has a control or another invisible character");
+    if (rc == BH_OK)
+        rc = check_scopes(request.scopes, err);
+    return rc == BH_OK ? bh_call_send(call, &command, err) : rc;
+}
+
+/* ---- listing ---- */
+
+struct token_list {
+    struct bh_call *call;
+    struct bh_json_writer w;
+    bool any;                    /* the caller sees everybody's */
+    bool found;                  /* revoking: it is there, and his */
+};
+
+static bool
+is_own(const struct token_list *list, const struct bh_token_row *row)
+{
+    uint32_t own = list->call->caller.subject.principal.v;
+
+    return list->any || (own && row->principal_id == own);
+}
+
+static const char *
+state_of(const struct bh_call *call, const struct bh_token_row *row)
+{
+    if (row->revoked)
+        return "revoked";
+    return row->expires_ns && row->expires_ns <= bh_call_now(call) ? "expired" : "valid";
+}
+
+static bool
+put_token(void *self, const struct bh_token_row *row)
+{
+    struct token_list *list = self;
+    const struct bh_dir_principal *principal =
+        bh_directory_principal(list->call->dir, (bh_principal_id){ row->principal_id });
+    struct bh_json_writer *w = &list->w;
+
+    bh_json_open(w, NULL, '{');
+    bh_json_ns(w, "created_ns", row->created_ns);
+    bh_json_ns(w, "expires_ns", row->expires_ns);
+    bh_json_str(w, "id", row->id);
+    bh_json_ns(w, "last_used_ns", row->last_used_ns);
+    bh_json_str(w, "note", row->note ? row->note : "");
+    bh_json_str(w, "principal", principal ? principal->name : "");
+    bh_json_str(w, "scopes", row->scopes ? row->scopes : "");
+    bh_json_str(w, "state", state_of(list->call, row));
+    bh_json_close(w, '}');
+    return !w->out->overflow;
+}
+
+static bool
+tokens_may_see_all(const struct bh_call *call)
+{
+    return bh_authz_check(call->dir, &call->caller.subject, "token.any", (bh_tenant_id){ 0 })
+        .allow;
+}
+
+bh_rc
+bh_tokens_list(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    struct token_list list = { .call = call, .w = bh_call_writer(call), .any = tokens_may_see_all(call) };
+    uint32_t own = call->caller.subject.principal.v;
+    bh_rc rc = BH_OK;
+
+    bh_json_open(&list.w, NULL, '{');
+    bh_json_open(&list.w, "items", '[');
+    if (list.any || own)
+        rc = store->ops->list_tokens(
+            store->self, &(struct bh_token_filter){ .principal_id = list.any ? 0 : own },
+            put_token, &list, err);
+    bh_json_close(&list.w, ']');
+    bh_json_close(&list.w, '}');
+    return rc;
+}
+
+/* ---- revoking ---- */
+
+static bool
+match_id(void *self, const struct bh_token_row *row)
+{
+    struct token_list *list = self;
+
+    list->found = is_own(list, row);
+    return false;
+}
+
+bh_rc
+bh_tokens_revoke(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    struct token_list list = { .call = call, .any = tokens_may_see_all(call) };
+    struct bh_command command = { .token_id = call->id };
+    bh_rc rc = BH_OK;
+
+    if (bh_token_id_valid(call->id))
+        rc = store->ops->list_tokens(store->self, &(struct bh_token_filter){ .id = call->id },
+                                     match_id, &list, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!list.found) {
+        call->probed = true;
+        bh_err_set(err, BH_NOT_FOUND, "no token %.40s of yours", call->id);
+        return bh_err_hint(err, "`bulkhead token` lists them; the id is the part after bh_");
+    }
+    return bh_call_send(call, &command, err);
+}

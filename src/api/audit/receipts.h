@@ -1,0 +1,17 @@
+#ifndef BH_API_AUDIT_RECEIPTS_H
+#define BH_API_AUDIT_RECEIPTS_H
+
+#include "api/request/call.h"
+
+/* GET /v1/receipts: receipts of scrubs (docs/scrub.md).  One is seen by whoever may see jobs of
+ * the tenant whose memory it was, or of the one that got it, and beside its own by whoever may see a
+ * job whose receipt refers to it; the other's name and job are not shown to who may not see them.
+ * See bh_call_fn. */
+bh_rc bh_receipts_list(struct bh_call *call, struct bh_err *err);
+
+/* The member "receipts" of a job that the caller may see: of its partitions before it began, and
+ * of what it left. */
+BH_MUST_USE bh_rc bh_receipts_put(const struct bh_call *call, struct bh_json_writer *w,
+                                  uint64_t job, struct bh_err *err);
+
+#endif

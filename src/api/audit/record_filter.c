@@ -1,0 +1,232 @@
+#include "api/audit/record_filter.h"
+
+#include <string.h>
+
+#include "api/audit/record_words.h"
+#include "base/num.h"
+
+enum { TEXT_LEAST = 4 };
+
+/* ---- what is asked for ---- */
+
+/* A moment, or a span before now. */
+static bh_rc
+read_moment(const struct bh_call *call, const char *name, uint64_t *ret_ns, struct bh_err *err)
+{
+    const char *text = bh_call_query(call, name);
+    uint64_t now_ns = bh_call_now(call), span_ns;
+
+    if (!text || bh_parse_utc(text, ret_ns, err) == BH_OK)
+        return BH_OK;
+    if (bh_parse_span(text, &span_ns, err) == BH_OK) {
+        *ret_ns = span_ns < now_ns ? now_ns - span_ns : 0;
+        return BH_OK;
+    }
+    bh_err_set(err, BH_INVALID, "%s: \"%.40s\" is neither a moment nor a span", name, text);
+    return bh_err_hint(err, "write 2026-11-20T09:27:00Z, or 2h for two hours ago");
+}
+
+static bool
+record_filter_may_see_site(const struct bh_call *call)
+{
+    return bh_authz_check(call->dir, &call->caller.subject, "record.view", (bh_tenant_id){ 0 })
+        .allow;
+}
+
+/* A name that is nobody's finds nothing, as that of somebody does of whom the caller may see
+ * nothing; who may see the whole site is told that it is mistyped. */
+static bh_rc
+read_actor(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
+{
+    const char *text = bh_call_query(call, "actor");
+    const struct bh_dir_principal *principal;
+
+    if (!text)
+        return BH_OK;
+    filter->has_actor = true;
+    principal = bh_directory_principal_named(call->dir, text);
+    if (principal)
+        filter->actor = principal->id.v;
+    if (principal || bh_parse_u64(text, &filter->actor, err) == BH_OK)
+        return BH_OK;
+    filter->actor = UINT64_MAX;
+    if (!record_filter_may_see_site(call))
+        return BH_OK;
+    return bh_err_set(err, BH_NOT_FOUND, "actor: no principal %.60s", text);
+}
+
+/* A number, or a dataset's name.  A name that is no dataset's finds nothing, as that of one that
+ * the caller may not know of does. */
+static bool
+read_id(const struct bh_call *call, const char *type, const char *text, uint64_t *ret_id)
+{
+    const struct bh_dir_dataset *dataset;
+    struct bh_err unused;
+
+    if (bh_parse_u64(text, ret_id, &unused) == BH_OK)
+        return true;
+    if (strcmp(type, "dataset") != 0)
+        return false;
+    dataset = bh_directory_dataset_named(call->dir, text);
+    *ret_id = dataset ? dataset->id.v : UINT64_MAX;
+    return true;
+}
+
+/* "job", or "job/7". */
+static bh_rc
+read_object(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
+{
+    const char *text = bh_call_query(call, "object"), *slash = text ? strchr(text, '/') : NULL;
+    bh_rc rc;
+
+    if (!text)
+        return BH_OK;
+    filter->object_type = slash ? bh_arena_strndup(call->arena, text, (size_t)(slash - text)) : text;
+    filter->has_object = slash;
+    if (!filter->object_type)
+        return bh_err_set(err, BH_FULL, "the answer is too large");
+    rc = bh_record_words_check_object(filter->object_type, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!slash || read_id(call, filter->object_type, slash + 1, &filter->object))
+        return BH_OK;
+    return bh_err_set(err, BH_INVALID, "object: \"%.60s\" is not a type, or a type and a number",
+                      text);
+}
+
+static bh_rc
+read_decision(const struct bh_call *call, struct bh_record_filter *filter, struct bh_err *err)
+{
+    const char *text = bh_call_query(call, "decision");
+
+    filter->has_decision = text;
+    filter->allow = text && strcmp(text, "allow") == 0;
+    if (!text || filter->allow || strcmp(text, "deny") == 0)
+        return BH_OK;
+    return bh_err_set(err, BH_INVALID, "decision: \"%.40s\" is neither allow nor deny", text);
+}
+
+bh_rc
+bh_record_filter_read(const struct bh_call *call, struct bh_record_filter *ret_filter,
+                      struct bh_err *err)
+{
+    struct bh_record_filter filter = { .verb = bh_call_query(call, "verb"),
+                                       .text = bh_call_query(call, "text"),
+                                       .until_ns = UINT64_MAX };
+    bh_rc rc = filter.verb ? bh_record_words_check_verb(filter.verb, err) : BH_OK;
+
+    if (rc == BH_OK)
+        rc = read_moment(call, "since", &filter.since_ns, err);
+    if (rc == BH_OK)
+        rc = read_moment(call, "until", &filter.until_ns, err);
+    if (rc == BH_OK)
+        rc = read_actor(call, &filter, err);
+    if (rc == BH_OK)
+        rc = read_object(call, &filter, err);
+    if (rc == BH_OK)
+        rc = read_decision(call, &filter, err);
+    if (rc == BH_OK && filter.text && strlen(filter.text) < TEXT_LEAST)
+        rc = bh_err_set(err, BH_INVALID, "text: at least %d characters of an id are needed",
+                        TEXT_LEAST);
+    if (rc != BH_OK)
+        return rc;
+    filter.any = filter.verb || filter.text || filter.object_type || filter.has_actor
+                 || filter.has_decision || filter.since_ns || filter.until_ns != UINT64_MAX
+                 || bh_call_query(call, "tenant");
+    *ret_filter = filter;
+    return BH_OK;
+}
+
+/* ---- whether a record is it ---- */
+
+static uint64_t
+record_filter_number_in(struct bh_slice object, const char *key)
+{
+    struct bh_slice value;
+    uint64_t number = 0;
+
+    return bh_slice_get(object, key, &value) && bh_slice_u64(value, &number) ? number : 0;
+}
+
+static bool
+text_is(struct bh_slice object, const char *key, const char *want)
+{
+    struct bh_slice value;
+    char text[200];
+
+    return bh_slice_get(object, key, &value) && bh_slice_str(value, text, sizeof text)
+           && strcmp(text, want) == 0;
+}
+
+static bool
+text_begins(struct bh_slice object, const char *key, const char *want)
+{
+    struct bh_slice value;
+    char text[200];
+
+    return bh_slice_get(object, key, &value) && bh_slice_str(value, text, sizeof text)
+           && strncmp(text, want, strlen(want)) == 0;
+}
+
+static bool
+is_object(const struct bh_record_filter *filter, struct bh_slice leaf)
+{
+    struct bh_slice object;
+
+    return !filter->object_type
+           || (bh_slice_get(leaf, "obj", &object) && text_is(object, "type", filter->object_type)
+               && (!filter->has_object || record_filter_number_in(object, "id") == filter->object));
+}
+
+static bool
+is_actor(const struct bh_record_filter *filter, struct bh_slice leaf)
+{
+    struct bh_slice actor;
+
+    return !filter->has_actor
+           || (bh_slice_get(leaf, "actor", &actor) && record_filter_number_in(actor, "id") == filter->actor);
+}
+
+bool
+bh_record_filter_is_refusal(struct bh_slice leaf)
+{
+    return text_is(leaf, "res", "denied") || text_is(leaf, "res", "unauthenticated");
+}
+
+/* What was denied is a refusal whatever its decision says: a denial for want of any rule has none in
+ * its record, and records of before may say that a rule allowed what was refused for another reason. */
+static bool
+is_decision(const struct bh_record_filter *filter, struct bh_slice leaf)
+{
+    struct bh_slice decision, allow;
+    bool told = bh_slice_get(leaf, "dec", &decision) && bh_slice_get(decision, "allow", &allow);
+    bool refused = bh_record_filter_is_refusal(leaf);
+    bool allowed = told && allow.length == 4 && !refused;
+
+    if (!filter->has_decision)
+        return true;
+    return filter->allow ? allowed : refused || (told && !allowed);
+}
+
+static bool
+record_filter_has_text(const struct bh_record_filter *filter, struct bh_slice leaf)
+{
+    struct bh_slice actor;
+
+    return !filter->text || text_begins(leaf, "req", filter->text)
+           || text_begins(leaf, "text", filter->text)
+           || (bh_slice_get(leaf, "actor", &actor) && text_begins(actor, "token", filter->text));
+}
+
+bool
+bh_record_filter_has(const struct bh_record_filter *filter, struct bh_slice leaf)
+{
+    uint64_t ts_ns;
+
+    if (!filter->any)
+        return true;
+    ts_ns = record_filter_number_in(leaf, "ts");
+    return ts_ns >= filter->since_ns && ts_ns < filter->until_ns
+           && (!filter->verb || text_is(leaf, "verb", filter->verb)) && is_object(filter, leaf)
+           && is_actor(filter, leaf) && is_decision(filter, leaf) && record_filter_has_text(filter, leaf);
+}

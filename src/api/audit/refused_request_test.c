@@ -1,0 +1,258 @@
+/* What the record of a refusal names: the request's deed, of what-if that which was asked about, the
+ * tenant as soon as the caller may know it, and the object where there is one. */
+#include "api/audit/refused_request.h"
+
+#include "api/fixture_test.h"
+#include "base/test.h"
+#include "policy/operations.h"
+
+#define SUBMIT(more) "{\"args\":[\"a\"],\"sku\":\"small\",\"tenant\":\"acme/vision\"" more "}"
+#define ASK_SUBMIT(more) "{\"submit\":" SUBMIT(more) "}"
+#define NAMED(name) "\"mounts\":[{\"dataset\":\"" name "\"}]"
+
+enum { VISION = 2, RULE_LACKS = 3004, RULE_UNKNOWN = 3001, RULE_NETWORKS = 2021 };
+
+static struct received got;
+
+static struct fixture *
+open_with_a_job(void)
+{
+    struct fixture *f = bh_fixture_open();
+
+    bh_fixture_submit(f, 1, VISION, 1, 1);
+    bh_fixture_put_job(f, 1, VISION, 1, "running");
+    return f;
+}
+
+static void
+refused_request_check(const char *name, const struct bh_refused_request *is, const struct bh_refused_request *wanted)
+{
+    BH_CHECK_STR(name, is->verb ? is->verb : bh_operation_recorded_verb(is->op), wanted->verb);
+    BH_CHECK_EQ(name, is->tenant.v, wanted->tenant.v);
+    BH_CHECK_EQ(name, is->job.v, wanted->job.v);
+    BH_CHECK_STR(name, is->object.type, wanted->object.type);
+    BH_CHECK_EQ(name, is->object.id, wanted->object.id);
+    BH_CHECK_EQ(name, is->verdict.rule, wanted->verdict.rule);
+}
+
+static const struct {
+    const char *name;
+    struct sent sent;
+    uint32_t status;
+    struct bh_refused_request tried;
+    const char *target;
+} denials[] = {
+    { "a read of a job", { BH_GET, "/v1/jobs/1/logs", .uid = DAVE }, 403,
+      { .verb = "job.logs", .job = { 1 }, .tenant = { VISION } }, "" },
+    { "a job that is not seen", { BH_GET, "/v1/jobs/1", .uid = BOB }, 404,
+      { .verb = "job.view", .job = { 1 } }, "" },
+    { "a folder", { BH_POST, "/v1/jobs", .uid = ALICE, .body = SUBMIT(",\"mounts\":[{\"source\":\"/x\"}]") }, 403,
+      { .verb = "job.submit", .tenant = { VISION } }, "" },
+    { "a working directory", { BH_POST, "/v1/jobs", .uid = ALICE, .body = SUBMIT(",\"cwd\":\"/x\"") }, 403,
+      { .verb = "job.submit", .tenant = { VISION } }, "" },
+    { "an SKU that there is not", { BH_POST, "/v1/jobs", .uid = ALICE,
+      .body = "{\"args\":[\"a\"],\"sku\":\"no\",\"tenant\":\"acme/vision\"}" }, 404,
+      { .verb = "job.submit", .tenant = { VISION } }, "" },
+    { "a tenant that is not seen", { BH_POST, "/v1/jobs", .uid = BOB, .body = SUBMIT("") }, 404,
+      { .verb = "job.submit" }, "" },
+    { "what if quota", { BH_POST, "/v1/whatif", .uid = DAVE,
+      .body = "{\"quota\":{\"limit\":\"1\",\"tenant\":\"acme/vision\"}}" }, 403,
+      { .verb = "site.apply", .object = { "tenant", VISION } }, "" },
+    { "of no tenant", { BH_POST, "/v1/whatif", .uid = DAVE,
+      .body = "{\"quota\":{\"limit\":\"1\",\"tenant\":\"none\"}}" }, 403, { .verb = "site.apply" }, "" },
+    { "what if drain", { BH_POST, "/v1/whatif", .uid = ALICE, .body = "{\"drain\":\"n1\"}" }, 403,
+      { .verb = "site.view" }, "n1" },
+    { "what if apply", { BH_POST, "/v1/whatif", .uid = ALICE,
+      .body = "{\"site\":{\"tenants\":[{\"name\":\"mine\"}]}}" }, 403, { .verb = "site.apply" }, "" },
+    { "what if cancel", { BH_POST, "/v1/whatif", .uid = DAVE, .body = "{\"cancel\":1}" }, 403,
+      { .verb = "job.cancel", .job = { 1 }, .tenant = { VISION } }, "" },
+    { "of a job that is not seen", { BH_POST, "/v1/whatif", .uid = BOB, .body = "{\"cancel\":1}" }, 404,
+      { .verb = "job.cancel", .job = { 1 } }, "" },
+    { "what if submit", { BH_POST, "/v1/whatif", .uid = DAVE, .body = ASK_SUBMIT("") }, 403,
+      { .verb = "job.submit", .tenant = { VISION } }, "" },
+    { "at a higher priority", { BH_POST, "/v1/whatif", .uid = ALICE, .body = ASK_SUBMIT(",\"priority\":\"high\"") },
+      403, { .verb = "job.submit", .tenant = { VISION } }, "" },
+    { "with a folder", { BH_POST, "/v1/whatif", .uid = ALICE,
+      .body = ASK_SUBMIT(",\"mounts\":[{\"source\":\"/x\"}]") }, 403,
+      { .verb = "job.submit", .tenant = { VISION } }, "" },
+    { "with a network", { BH_POST, "/v1/whatif", .uid = ALICE, .body = ASK_SUBMIT(",\"network\":\"egress\"") },
+      403, { .verb = "job.submit", .tenant = { VISION }, .verdict = { .rule = RULE_NETWORKS } }, "" },
+    { "a submission beside a cancellation", { BH_POST, "/v1/whatif", .uid = ALICE,
+      .body = "{\"cancel\":1,\"submit\":" SUBMIT(",\"cwd\":\"/x\"") "}" }, 403,
+      { .verb = "job.submit", .tenant = { VISION } }, "" },
+    { "walls of a node", { BH_POST, "/v1/verify", .query = "node=n1", .uid = ALICE }, 403,
+      { .verb = "isolation.verify" }, "n1" },
+    { "a drain", { BH_POST, "/v1/drain", .uid = ALICE, .body = "{\"target\":\"GPU-a\"}" }, 403,
+      { .verb = "gpu.cordon" }, "GPU-a" },
+    { "a key", { BH_POST, "/v1/keys/shred", .uid = ALICE,
+      .body = "{\"month\":\"all\",\"reason\":\"r\",\"tenant\":\"acme/vision\"}" }, 403,
+      { .verb = "key.shred", .object = { "tenant", VISION } }, "" },
+    { "an account", { BH_DELETE, "/v1/accounts/bob", .uid = ALICE }, 403,
+      { .verb = "account.reset" }, "bob" },
+};
+
+static void
+the_record_names_what_was_denied(void **state)
+{
+    static const char *const networks[] = { "none", "tenant" };
+    const struct bh_site policed = { .policy.networks = { (const char **)networks, 2 } };
+    struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    struct fixture *f = open_with_a_job();
+    struct bh_err err;
+
+    assert_int_equal(bh_admission_compile(&policed, arena, &f->dir.admission, &err), BH_OK);
+    for (size_t i = 0; i < BH_COUNT(denials); i++) {
+        bh_fixture_send(f, &denials[i].sent, &got);
+        BH_CHECK_EQ(denials[i].name, got.status, denials[i].status);
+        BH_CHECK_EQ(denials[i].name, f->refusals, 1);
+        BH_CHECK_EQ(denials[i].name, f->tried[0].verdict.allow, false);
+        BH_CHECK_STR(denials[i].name, f->target, denials[i].target);
+        refused_request_check(denials[i].name, &f->tried[0], &denials[i].tried);
+    }
+    bh_fixture_close(f);
+    bh_arena_free(arena);
+    BH_CHECK_DONE();
+}
+
+/* As of a submission in earnest (daemon/batch/access_test.c): for the job, and for the dataset's owner. */
+static void
+a_dataset_that_is_asked_about_is_recorded_twice(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t uid;
+        const char *body;
+        uint32_t status, count;
+        struct bh_refused_request tried[2];
+    } cases[] = {
+        { "for writing", ALICE, ASK_SUBMIT(",\"mounts\":[{\"dataset\":\"imagenet\",\"write\":true}]"), 403, 2,
+          { { .verb = "job.submit", .tenant = { VISION }, .verdict = { .rule = RULE_LACKS } },
+            { .verb = "dataset.write", .tenant = { VISION }, .object = { "dataset", 1 },
+              .verdict = { .rule = RULE_LACKS } } } },
+        { "hidden", BOB, "{\"submit\":{\"args\":[\"a\"],\"sku\":\"small\",\"tenant\":\"other\"," NAMED("imagenet") "}}",
+          404, 2, { { .verb = "job.submit", .tenant = { 4 }, .verdict = { .rule = RULE_UNKNOWN } },
+                    { .verb = "dataset.read", .tenant = { VISION }, .object = { "dataset", 1 },
+                      .verdict = { .rule = 3002 } } } },
+        { "none", BOB, "{\"submit\":{\"args\":[\"a\"],\"sku\":\"small\",\"tenant\":\"other\"," NAMED("none") "}}",
+          404, 1, { { .verb = "job.submit", .tenant = { 4 }, .verdict = { .rule = RULE_UNKNOWN } } } },
+        { "an image", BOB, "{\"submit\":{\"args\":[\"a\"],\"sku\":\"small\",\"tenant\":\"other\","
+                           "\"image\":\"dir:/nowhere\"}}",
+          403, 1, { { .verb = "job.submit", .tenant = { 4 }, .verdict = { .rule = RULE_UNKNOWN } } } },
+    };
+    struct fixture *f = open_with_a_job();
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        bh_fixture_send(f, &(struct sent){ BH_POST, "/v1/whatif", .uid = cases[i].uid, .body = cases[i].body }, &got);
+        BH_CHECK_EQ(cases[i].name, got.status, cases[i].status);
+        BH_CHECK_EQ(cases[i].name, f->refusals, cases[i].count);
+        BH_CHECK_EQ(cases[i].name, f->refused_rc, BH_DENIED);
+        for (uint32_t n = 0; n < cases[i].count; n++)
+            refused_request_check(cases[i].name, &f->tried[n], &cases[i].tried[n]);
+    }
+    bh_fixture_close(f);
+    BH_CHECK_DONE();
+}
+
+/* Whatever the operation: who may not on the site is recorded under its deed, and who names a job
+ * that is hidden from him with the job, and not whose it is. */
+static void
+every_operation_has_its_deed(void **state)
+{
+    for (int op = 0; op < BH_OPERATIONS; op++) {
+        const struct bh_operation_row *row = bh_operation_get((enum bh_operation)op);
+        const char *id = strstr(row->path, "{id}");
+        bool of_job = row->scope == BH_SCOPE_JOB;
+        struct fixture *f;
+        char path[80];
+
+        if (row->scope != BH_SCOPE_SITE && !of_job)
+            continue;
+        f = open_with_a_job();
+        snprintf(path, sizeof path, "%.*s%s%s", id ? (int)(id - row->path) : 70, row->path, id ? "1" : "",
+                 id ? id + 4 : "");
+        bh_fixture_send(f, &(struct sent){ row->method, path, .uid = BOB, .body = row->has_body ? "{}" : NULL }, &got);
+        BH_CHECK_EQ(row->name, got.status, of_job ? 404 : 403);
+        BH_CHECK_EQ(row->name, f->refusals, 1);
+        refused_request_check(row->name, &f->tried[0],
+              &(struct bh_refused_request){ .verb = bh_operation_recorded_verb((enum bh_operation)op), .job = { of_job } });
+        bh_fixture_close(f);
+    }
+    BH_CHECK_DONE();
+}
+
+/* Who is nobody's user: of him there is the uid, and nothing that he sent is looked at.  Over HTTPS
+ * there is not even that.  Credentials that are nobody's count as such, and not as of a user. */
+static void
+a_stranger_is_his_uid(void **state)
+{
+    static const struct {
+        const char *name;
+        struct sent sent;
+        uint32_t refusals, uid;
+        const char *verb;
+        uint32_t unauthenticated;
+    } cases[] = {
+        { "a read", { BH_GET, "/v1/jobs", .uid = STRANGER }, 1, STRANGER, "job.view" },
+        { "a job", { BH_GET, "/v1/jobs/1", .uid = STRANGER }, 1, STRANGER, "job.view" },
+        { "a deed", { BH_POST, "/v1/drain", .uid = STRANGER, .body = "{\"target\":\"n1\"}" }, 1, STRANGER, "gpu.cordon" },
+        { "a key", { BH_POST, "/v1/keys/shred", .uid = STRANGER,
+          .body = "{\"month\":\"all\",\"reason\":\"r\",\"tenant\":\"acme\"}" }, 1, STRANGER, "key.shred" },
+        { "a job's user", { BH_GET, "/v1/jobs", .uid = 100001 }, 1, 100001, "job.view" },
+        { "a bad token", { BH_GET, "/v1/jobs", .uid = ALICE, .token = "bh_no" }, .unauthenticated = 1 },
+        { "a stranger's bad token", { BH_GET, "/v1/jobs", .uid = STRANGER, .token = "bh_no" }, .unauthenticated = 1 },
+        { "from afar", { BH_GET, "/v1/jobs", .tcp = true } },
+        { "with a bad token", { BH_GET, "/v1/jobs", .token = "bh_no", .tcp = true }, .unauthenticated = 1 },
+        { "what is open", { BH_GET, "/healthz", .uid = STRANGER } },
+    };
+
+    for (size_t i = 0; i < BH_COUNT(cases); i++) {
+        struct fixture *f = open_with_a_job();
+
+        bh_fixture_send(f, &cases[i].sent, &got);
+        BH_CHECK_EQ(cases[i].name, f->refusals, cases[i].refusals);
+        BH_CHECK_EQ(cases[i].name, f->unauthenticated, cases[i].unauthenticated);
+        if (cases[i].refusals) {
+            BH_CHECK_EQ(cases[i].name, f->refused_rc, BH_UNAUTHENTICATED);
+            BH_CHECK_EQ(cases[i].name, f->refused.subject.uid, cases[i].uid);
+            BH_CHECK_EQ(cases[i].name, f->refused.subject.principal.v, 0);
+            BH_CHECK_EQ(cases[i].name, f->refused.via, BH_VIA_PEER);
+            BH_CHECK_STR(cases[i].name, f->target, "");
+            refused_request_check(cases[i].name, &f->tried[0], &(struct bh_refused_request){ .verb = cases[i].verb });
+        }
+        bh_fixture_close(f);
+    }
+    BH_CHECK_DONE();
+}
+
+/* What the owner refuses before it knows better it records with what is known here. */
+static void
+the_owner_is_told_the_tenant(void **state)
+{
+    struct fixture *f = open_with_a_job();
+
+    bh_fixture_send(f, &(struct sent){ BH_POST, "/v1/jobs/1/cancel", .uid = ALICE }, &got);
+    BH_CHECK_EQ("of a job", f->command.tenant.v, VISION);
+    bh_fixture_send(f, &(struct sent){ BH_POST, "/v1/jobs", .uid = ALICE, .body = SUBMIT("") }, &got);
+    BH_CHECK_EQ("of a submission", f->command.tenant.v, VISION);
+    f->rc = BH_DENIED;
+    bh_fixture_send(f, &(struct sent){ BH_POST, "/v1/whatif", .uid = CAROL,
+                                       .body = "{\"site\":{\"tenants\":[{\"name\":\"mine\"}]}}" }, &got);
+    BH_CHECK_EQ("what it refused it recorded", f->refusals, 0);
+    bh_fixture_close(f);
+    BH_CHECK_DONE();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_record_names_what_was_denied),
+        cmocka_unit_test(a_dataset_that_is_asked_about_is_recorded_twice),
+        cmocka_unit_test(every_operation_has_its_deed),
+        cmocka_unit_test(a_stranger_is_his_uid),
+        cmocka_unit_test(the_owner_is_told_the_tenant),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,20 @@
+#include "api/documents/minimum.h"
+
+#include "base/num.h"
+
+enum { TEXT_MAX = 4096 };
+
+bh_rc
+bh_minimum_read(const struct bh_store *store, uint64_t *ret_minimum, struct bh_err *err)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(TEXT_MAX);
+    const char *text;
+    uint64_t minimum = 0;
+    bh_rc rc = store->ops->get_meta(store->self, BH_META_MINIMUM, arena, &text, err);
+
+    if (rc == BH_OK && bh_parse_u64(text, &minimum, err) != BH_OK)
+        return bh_err_set(err, BH_BUG, "the store's \"" BH_META_MINIMUM "\" is no number");
+    if (rc == BH_OK || rc == BH_NOT_FOUND)
+        *ret_minimum = minimum;
+    return rc == BH_NOT_FOUND ? BH_OK : rc;
+}

@@ -1,0 +1,767 @@
+#include "api/jobs/jobs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/audit/receipts.h"
+#include "api/jobs/failure.h"
+#include "api/jobs/image.h"
+#include "api/jobs/job_notices.h"
+#include "api/jobs/members.h"
+#include "api/jobs/reservations.h"
+#include "api/jobs/start_estimates.h"
+#include "api/jobs/traffic.h"
+#include "api/nodes/serves.h"
+#include "api/request/visible.h"
+#include "api/request/why.h"
+#include "api/site/datasets.h"
+#include "api/state/simulation.h"
+#include "base/nearest.h"
+#include "base/num.h"
+
+enum { PAGE_DEFAULT = 100, PAGE_MAX = 10000, NAME_SIZE = 512 };
+
+/* ---- reading rows ---- */
+
+bool
+bh_jobs_ended(const char *state)
+{
+    return strcmp(state, "completed") == 0 || strcmp(state, "failed") == 0
+           || strcmp(state, "cancelled") == 0;
+}
+
+struct row_copy {
+    struct bh_arena *arena;
+    struct bh_job_row row;
+    bool found;
+};
+
+static bool
+copy_row(void *self, const struct bh_job_row *row)
+{
+    struct row_copy *copy = self;
+    const char **texts[] = {
+        &copy->row.name, &copy->row.tenant, &copy->row.principal, &copy->row.sku,
+        &copy->row.kind, &copy->row.state, &copy->row.contract, &copy->row.reason,
+        &copy->row.node, &copy->row.partitions, &copy->row.grade,
+    };
+
+    copy->row = *row;
+    copy->found = true;
+    for (size_t i = 0; i < BH_COUNT(texts); i++) {
+        *texts[i] = bh_arena_strdup(copy->arena, *texts[i] ? *texts[i] : "");
+        copy->found = copy->found && *texts[i];
+    }
+    return false;
+}
+
+bool
+bh_jobs_read(const struct bh_call *call, uint64_t job, struct bh_arena *arena,
+             struct bh_job_row *ret_row)
+{
+    const struct bh_store *store = &call->api->options.store;
+    struct row_copy copy = { .arena = arena };
+    struct bh_err unused;
+
+    if (store->ops->get_job(store->self, job, copy_row, &copy, &unused) != BH_OK || !copy.found)
+        return false;
+    *ret_row = copy.row;
+    return true;
+}
+
+static bh_rc
+no_such_job(uint64_t job, struct bh_err *err)
+{
+    bh_err_set(err, BH_NOT_FOUND, "no job %" PRIu64 " that you may see", job);
+    return bh_err_hint(err, "`bulkhead ps` lists those you may see");
+}
+
+/* Who holds either job.view or the operation's own verb sees the job. */
+static bool
+may_see(const struct bh_call *call, bh_tenant_id tenant)
+{
+    const struct bh_subject *subject = &call->caller.subject;
+
+    return bh_authz_check(call->dir, subject, "job.view", tenant).allow
+           || bh_authz_check(call->dir, subject, call->op->verb, tenant).allow;
+}
+
+bh_rc
+bh_jobs_find(struct bh_call *call, struct bh_job_row *ret_row, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    struct row_copy copy = { .arena = call->arena };
+    bh_tenant_id tenant;
+    uint64_t job;
+    bh_rc rc = bh_parse_u64(call->id, &job, err);
+
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "job id");
+    rc = store->ops->get_job(store->self, job, copy_row, &copy, err);
+    if (rc == BH_NOT_FOUND)
+        return no_such_job(job, err);
+    if (rc != BH_OK)
+        return rc;
+    if (!copy.found)
+        return bh_err_set(err, BH_FULL, "the answer is too large");
+    call->job = (bh_job_id){ job };
+    tenant = (bh_tenant_id){ copy.row.tenant_id };
+    if (!may_see(call, tenant)) {
+        call->probed = true;
+        return no_such_job(job, err);
+    }
+    call->tenant = tenant;
+    *ret_row = copy.row;
+    return BH_OK;
+}
+
+bh_rc
+bh_jobs_permit(struct bh_call *call, const struct bh_job_row *row, struct bh_err *err)
+{
+    bh_tenant_id tenant = { row->tenant_id };
+
+    call->verdict = bh_authz_check(call->dir, &call->caller.subject, call->op->verb, tenant);
+    if (call->verdict.allow)
+        return BH_OK;
+    return bh_call_deny(call, (struct bh_denial){ call->op->verb, call->verdict, BH_REACH_OBJECT },
+                        tenant, err);
+}
+
+/* ---- writing jobs ---- */
+
+static const char *
+priority_name(uint32_t priority)
+{
+    const char *name = priority < BH_PRIORITIES ? bh_priority_names[priority] : NULL;
+
+    return name ? name : "normal";
+}
+
+/* When a job that waits begins, as far as is known; 0: it is not. */
+struct awaited {
+    uint64_t estimated_ns, reserved_ns;
+};
+
+static void
+put_signal(struct bh_json_writer *w, uint32_t number)
+{
+    const char *name = bh_signal_name(number);
+
+    if (name)
+        bh_json_str(w, "checkpoint_signal", name);
+}
+
+/* Free text of a person: sealed in the row, and opened for who sees the job. */
+static void
+jobs_put_name(const struct bh_call *call, struct bh_json_writer *w, const char *stored)
+{
+    const struct bh_slice item = { stored, strlen(stored) };
+    char memory[NAME_SIZE];
+    struct bh_buf name;
+    struct bh_err err;
+    bh_rc rc;
+
+    if (!bh_keys_is_sealed(item)) {
+        bh_json_str(w, "name", stored);
+        return;
+    }
+    bh_buf_init_fixed(&name, memory, sizeof memory);
+    rc = bh_keys_unseal(call->api->options.keys, item, &name, &err);
+    if (rc == BH_OK)
+        bh_json_strn(w, "name", name.bytes, name.length);
+    else
+        bh_json_str(w, "name", rc == BH_NOT_FOUND ? BH_ERASED : "(unreadable)");
+}
+
+/* The members of a job, in byte order of their names but for those that only GET one
+ * adds. */
+static void
+put_members(const struct bh_call *call, struct bh_json_writer *w,
+            const struct bh_job_row *row, const struct awaited *awaited)
+{
+    bool ended = bh_jobs_ended(row->state);
+
+    if (ended)
+        bh_json_str(w, "cause", row->reason);
+    put_signal(w, row->checkpoint_signal);
+    bh_json_str(w, "contract", row->contract);
+    bh_json_u64(w, "count", row->count);
+    bh_json_ns(w, "deadline_ns", row->deadline_ns);
+    bh_json_ns(w, "ended_ns", row->ended_ns);
+    if (awaited->estimated_ns)
+        bh_json_ns(w, "estimated_start_ns", awaited->estimated_ns);
+    if (row->exit_status >= 0)
+        bh_json_i64(w, "exit_status", row->exit_status);
+    else
+        bh_json_raw(w, "exit_status", "null");
+    bh_json_u64(w, "gang", row->gang ? row->gang : 1);
+    bh_json_str(w, "grade", row->grade);
+    bh_json_u64(w, "id", row->job);
+    bh_json_str(w, "kind", row->kind);
+    jobs_put_name(call, w, row->name);
+    bh_json_str(w, "node", row->node);
+    bh_json_str(w, "pieces", row->partitions);
+    bh_json_str(w, "priority", priority_name(row->priority));
+    bh_json_str(w, "reason", ended ? "none" : row->reason);
+    if (awaited->reserved_ns)
+        bh_json_ns(w, "reserved_ns", awaited->reserved_ns);
+    bh_json_u64(w, "restarts", row->restarts);
+    bh_json_str(w, "sku", row->sku);
+    bh_json_ns(w, "started_ns", row->started_ns);
+    bh_json_str(w, "state", row->state);
+    bh_json_ns(w, "submitted_ns", row->submitted_ns);
+    bh_json_str(w, "tenant", row->tenant);
+    bh_json_ns(w, "time_limit_ns", row->time_limit_ns);
+    bh_json_str(w, "user", row->principal);
+}
+
+/* ---- list ---- */
+
+struct page {
+    const struct bh_call *call;
+    bool start;                  /* say when jobs are expected to start */
+    struct bh_reservations reservations; /* known where `start` is */
+    struct bh_json_writer *w;
+    uint32_t capacity;               /* rows that still fit */
+    uint64_t last;
+    bool more;
+};
+
+/* When a job that waits is expected to start, or 0. */
+static uint64_t
+estimate(const struct bh_call *call, const struct bh_job_row *row)
+{
+    return strcmp(row->state, "pending") == 0 ? bh_start_estimates_of(call, (bh_job_id){ row->job }) : 0;
+}
+
+static bool
+jobs_put_row(void *self, const struct bh_job_row *row)
+{
+    struct page *page = self;
+    struct awaited awaited = {
+        .estimated_ns = page->start ? estimate(page->call, row) : 0,
+        .reserved_ns = bh_reservations_of(&page->reservations, row->job),
+    };
+
+    if (page->capacity == 0) {
+        page->more = true;
+        return false;
+    }
+    page->capacity--;
+    page->last = row->job;
+    bh_json_open(page->w, NULL, '{');
+    put_members(page->call, page->w, row, &awaited);
+    bh_json_close(page->w, '}');
+    return !page->w->out->overflow;
+}
+
+static bool
+is_state(const char *state)
+{
+    for (int i = 0; i < BH_JOB_STATES; i++)
+        if (strcmp(bh_job_state_names[i], state) == 0)
+            return true;
+    return false;
+}
+
+static bh_rc
+read_mine(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
+{
+    bool mine;
+    bh_rc rc = bh_call_flag(call, "mine", &mine, err);
+
+    if (rc != BH_OK || !mine)
+        return rc;
+    filter->principal_id = call->caller.subject.principal.v;
+    if (filter->principal_id)
+        return BH_OK;
+    bh_err_set(err, BH_INVALID, "mine: root is no principal and has no jobs of its own");
+    return bh_err_hint(err, "leave mine out, or call as a principal of the site file");
+}
+
+static bh_rc
+read_filter(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
+{
+    uint64_t limit = PAGE_DEFAULT;
+    bh_rc rc = bh_call_number(call, "limit", PAGE_MAX, &limit, err);
+
+    filter->limit = (uint32_t)limit;
+    if (rc == BH_OK && limit == 0)
+        return bh_err_set(err, BH_RANGE, "limit: must be at least 1");
+    if (rc == BH_OK)
+        rc = bh_call_number(call, "after", UINT64_MAX, &filter->after, err);
+    if (rc == BH_OK)
+        rc = bh_call_flag(call, "active", &filter->active_only, err);
+    if (rc == BH_OK)
+        rc = read_mine(call, filter, err);
+    if (rc != BH_OK)
+        return rc;
+    filter->state = bh_call_query(call, "state");
+    if (filter->state && !is_state(filter->state)) {
+        bh_err_set(err, BH_INVALID, "state: \"%.40s\" is no state of a job", filter->state);
+        return bh_err_hint(err, "states: pending starting running suspending suspended resuming "
+                                "stopping completed failed cancelled");
+    }
+    return BH_OK;
+}
+
+static bh_rc
+limit_tenants(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
+{
+    const char *tenant = bh_call_query(call, "tenant");
+    struct bh_visible visible;
+    bh_rc rc = bh_visible_find(call, "job.view", &visible, err);
+
+    if (rc == BH_OK && tenant)
+        rc = bh_visible_narrow(call, tenant, &visible, err);
+    if (rc != BH_OK)
+        return rc;
+    filter->tenants = visible.all ? NULL : visible.ids;
+    filter->tenant_count = visible.all ? 0 : visible.count;
+    return BH_OK;
+}
+
+static bh_rc
+write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    struct bh_json_writer w = bh_call_writer(call);
+    struct page page = { .call = call, .w = &w, .capacity = filter->limit };
+    uint64_t total = 0;
+    bh_rc rc = bh_call_flag(call, "start", &page.start, err);
+
+    if (rc != BH_OK)
+        return rc;
+    if (page.start) {
+        bh_start_estimates_refresh(call, (bh_job_id){ 0 });
+        bh_reservations_find(call, &page.reservations);
+    }
+    bh_json_open(&w, NULL, '{');
+    bh_json_open(&w, "items", '[');
+    filter->limit++; /* one row more tells whether there is another page */
+    rc = store->ops->list_jobs(store->self, filter, jobs_put_row, &page, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_close(&w, ']');
+    if (page.more)
+        bh_json_str(&w, "next", bh_arena_printf(call->arena, "%" PRIu64, page.last));
+    filter->after = 0;
+    rc = store->ops->count_jobs(store->self, filter, &total, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_u64(&w, "total", total);
+    bh_json_close(&w, '}');
+    return BH_OK;
+}
+
+bh_rc
+bh_jobs_list(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_job_filter filter = { 0 };
+    bh_rc rc = read_filter(call, &filter, err);
+
+    if (rc == BH_OK)
+        rc = limit_tenants(call, &filter, err);
+    return rc == BH_OK ? write_page(call, &filter, err) : rc;
+}
+
+/* ---- one job, and why ---- */
+
+struct why {
+    bh_job_id job;
+    uint64_t now_ns;
+    struct bh_reason reason;
+    bh_tenant_id holder, preemptor;
+};
+
+static void
+ask_why(void *self, const struct bh_engine *engine, uint64_t now_ns)
+{
+    struct why *why = self;
+    struct bh_job_view holder;
+
+    why->now_ns = now_ns;
+    bh_engine_why(engine, why->job, now_ns, &why->reason);
+    if (why->reason.job.v && bh_view_job(engine, why->reason.job, &holder))
+        why->holder = holder.tenant;
+    if (bh_view_job(engine, why->reason.preempted_for, &holder)
+        || bh_view_job(engine, why->reason.moved_for, &holder))
+        why->preemptor = holder.tenant;
+}
+
+static bh_rc
+put_why(struct bh_call *call, struct bh_json_writer *w, uint64_t job, struct bh_err *err)
+{
+    char image[BH_IMAGE_TEXT_SIZE] = "", more[BH_IMAGE_TEXT_SIZE + 16] = "";
+    struct why why = { .job = { job } };
+    struct bh_explain how;
+    bh_rc rc = bh_visible_explain(call, &how, err);
+
+    if (rc == BH_OK)
+        rc = bh_call_ask(call, ask_why, &why, err);
+    if (rc != BH_OK)
+        return rc;
+    how.holder_tenant = why.holder;
+    how.preemptor_tenant = why.preemptor;
+    how.now_ns = why.now_ns;
+    if (why.reason.code == BH_REASON_STARTING)
+        bh_image_describe(call, job, image);
+    if (*image)
+        snprintf(more, sizeof more, "; image: %s", image);
+    bh_why_put(w, &how, &why.reason, more);
+    return BH_OK;
+}
+
+static bool
+ended_for(const struct bh_job_row *row, enum bh_end_cause cause)
+{
+    return bh_jobs_ended(row->state) && strcmp(row->reason, bh_end_cause_names[cause]) == 0;
+}
+
+/* Its node said why, in words. */
+static bool
+ended_by_node(const struct bh_job_row *row)
+{
+    return ended_for(row, BH_END_START_FAILED) || ended_for(row, BH_END_RESUME_FAILED)
+           || ended_for(row, BH_END_OVER_CAP) || ended_for(row, BH_END_OVER_TIME)
+           || ended_for(row, BH_END_ISOLATION);
+}
+
+/* What to do about an end that the output says nothing of. */
+static const char *
+next_after(const struct bh_job_row *row)
+{
+    if (ended_for(row, BH_END_OUT_OF_MEMORY))
+        return "it used more main memory than it had: submit it with more, --memory 4Gi";
+    if (ended_for(row, BH_END_TIME_LIMIT))
+        return "it ran as long as it may: submit it with a longer --time-limit";
+    return "`bulkhead logs` shows what it wrote";
+}
+
+/* The engine forgets ended jobs: their row says how they ended. */
+static void
+put_ending(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row)
+{
+    char sentence[1024], cause[BH_FAILURE_WHY_MAX], hint[BH_FAILURE_WHY_MAX] = "";
+    struct bh_err why = { .rc = BH_OK };
+    struct bh_buf text;
+
+    bh_err_hint(&why, "%s", next_after(row));
+    bh_buf_init_fixed(&text, sentence, sizeof sentence);
+    bh_buf_printf(&text, "it has ended: %s (%s)", row->state, row->reason);
+    if (row->exit_status >= 0)
+        bh_buf_printf(&text, ", exit status %" PRId32, row->exit_status);
+    if (strcmp(row->reason, bh_end_cause_names[BH_END_DATASET]) == 0)
+        bh_buf_printf(&text, ": %s", bh_datasets_why(call, row, &why)
+                                         ? why.msg
+                                         : "it might not have a dataset that it mounts");
+    if (ended_by_node(row) && bh_failure_read(call, row->job, cause, hint))
+        bh_buf_printf(&text, ": %s", cause);
+    bh_json_str(w, "next", *hint ? hint : why.hint);
+    bh_json_open(w, "operands", '{');
+    bh_json_close(w, '}');
+    bh_json_str(w, "reason", "none");
+    bh_json_str(w, "sentence", bh_buf_text(&text));
+}
+
+static bh_rc
+put_state_words(struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
+                struct bh_err *err)
+{
+    if (!bh_jobs_ended(row->state))
+        return put_why(call, w, row->job, err);
+    put_ending(call, w, row);
+    return BH_OK;
+}
+
+/* As submitted; what was erased is left out and said to be. */
+static bh_rc
+put_spec(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row,
+         struct bh_err *err)
+{
+    const char *text;
+    bh_rc rc = bh_keys_get_text(call->api->options.keys, &row->spec, call->arena, &text, err);
+
+    if (rc == BH_OK)
+        bh_json_raw(w, "spec", text);
+    else if (rc == BH_NOT_FOUND)
+        bh_json_bool(w, "erased", true);
+    return rc == BH_NOT_FOUND ? BH_OK : rc;
+}
+
+/* Whether room may be kept for it. */
+static bool
+waits(const struct bh_job_row *row)
+{
+    return strcmp(row->state, "pending") == 0 || strcmp(row->state, "suspended") == 0;
+}
+
+bh_rc
+bh_jobs_get(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_job_row row;
+    bh_rc rc = bh_jobs_find(call, &row, err);
+
+    if (rc == BH_OK)
+        rc = bh_jobs_permit(call, &row, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    if (strcmp(row.state, "pending") == 0)
+        bh_start_estimates_refresh(call, (bh_job_id){ row.job });
+    put_members(call, &w, &row, &(struct awaited){ .estimated_ns = estimate(call, &row) });
+    if (!bh_jobs_ended(row.state))
+        rc = bh_members_put(call, &w, row.job, err);
+    if (rc == BH_OK && waits(&row))
+        rc = bh_reservations_put(call, &w, row.job, err);
+    if (rc == BH_OK)
+        rc = bh_job_notices_put(call, &w, row.job, err);
+    if (rc == BH_OK)
+        rc = bh_receipts_put(call, &w, row.job, err);
+    if (rc == BH_OK)
+        rc = put_spec(call, &w, &row, err);
+    if (rc == BH_OK)
+        rc = bh_traffic_put_job(call, &w, row.job, err);
+    bh_image_put(call, &w, row.job, strcmp(row.state, "starting") == 0);
+    if (rc == BH_OK && (!bh_jobs_ended(row.state) || ended_by_node(&row))) {
+        bh_json_open(&w, "why", '{');
+        rc = put_state_words(call, &w, &row, err);
+        bh_json_close(&w, '}');
+    }
+    bh_json_close(&w, '}');
+    return rc;
+}
+
+static void
+put_estimate(const struct bh_call *call, struct bh_json_writer *w, const struct bh_job_row *row)
+{
+    uint64_t start_ns;
+
+    if (strcmp(row->state, "pending") != 0)
+        return;
+    bh_start_estimates_refresh(call, (bh_job_id){ row->job });
+    start_ns = estimate(call, row);
+    if (!start_ns)
+        return;
+    bh_json_str(w, "assumption", bh_simulation_assumption);
+    bh_json_ns(w, "estimated_start_ns", start_ns);
+}
+
+bh_rc
+bh_jobs_why(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_job_row row;
+    bh_rc rc = bh_jobs_find(call, &row, err);
+
+    if (rc == BH_OK)
+        rc = bh_jobs_permit(call, &row, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    put_estimate(call, &w, &row);
+    bh_json_u64(&w, "job", row.job);
+    if (waits(&row))
+        rc = bh_reservations_put(call, &w, row.job, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = put_state_words(call, &w, &row, err);
+    bh_json_str(&w, "state", row.state);
+    bh_json_close(&w, '}');
+    return rc;
+}
+
+/* ---- commands ---- */
+
+/* For specifications that name no tenant: the caller's default, or the one that the caller may submit to. */
+static bh_rc
+choose_tenant(struct bh_call *call, struct bh_job_spec *spec, struct bh_err *err)
+{
+    struct bh_visible visible;
+    const struct bh_dir_tenant *only = NULL;
+    const struct bh_dir_principal *caller =
+        bh_directory_principal(call->dir, call->caller.subject.principal);
+    uint32_t found = 0;
+    bh_rc rc;
+
+    if (!spec->tenant && caller)
+        spec->tenant = caller->default_tenant;
+    if (spec->tenant)
+        return BH_OK;
+    rc = bh_visible_find(call, "job.submit", &visible, err);
+    if (rc != BH_OK)
+        return rc;
+    for (uint32_t i = 0; i < visible.count; i++) {
+        const struct bh_dir_tenant *tenant =
+            bh_directory_tenant(call->dir, (bh_tenant_id){ visible.ids[i] });
+
+        if (tenant && !tenant->gone) {
+            only = tenant;
+            found++;
+        }
+    }
+    if (found == 1) {
+        spec->tenant = only->path;
+        return BH_OK;
+    }
+    bh_err_set(err, BH_INVALID, "tenant: is missing, and you may submit to %" PRIu32, found);
+    return bh_err_hint(err, "name one; `bulkhead tenant` lists them");
+}
+
+static bool
+may_know(const struct bh_call *call, bh_tenant_id tenant)
+{
+    const struct bh_subject *subject = &call->caller.subject;
+
+    return bh_authz_check(call->dir, subject, "tenant.view", tenant).allow
+           || bh_authz_check(call->dir, subject, "job.submit", tenant).allow;
+}
+
+/* The tenant, if the caller may know of it.  The owner decides whether it may submit. */
+static bh_rc
+find_tenant(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id *ret_tenant,
+            struct bh_err *err)
+{
+    const struct bh_dir_tenant *tenant = bh_directory_tenant_named(call->dir, spec->tenant);
+
+    if (!tenant || !may_know(call, tenant->id)) {
+        bh_err_set(err, BH_NOT_FOUND, "tenant: no %.119s that you may see", spec->tenant);
+        return bh_err_hint(err, "`bulkhead tenant` lists those you may see");
+    }
+    call->tenant = *ret_tenant = tenant->id;
+    return BH_OK;
+}
+
+static bh_rc
+check_sku(struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *err)
+{
+    struct bh_nearest nearest = { 0 };
+
+    if (bh_directory_sku_named(call->dir, spec->sku))
+        return BH_OK;
+    for (uint32_t i = 0; i < call->dir->sku_count; i++)
+        if (!call->dir->skus[i].gone)
+            bh_nearest_try(&nearest, spec->sku, call->dir->skus[i].name);
+    bh_err_set(err, BH_NOT_FOUND, "sku: no SKU %.63s", spec->sku);
+    return nearest.word ? bh_err_hint(err, "did you mean %s? `bulkhead get skus` lists them", nearest.word)
+                        : bh_err_hint(err, "`bulkhead get skus` lists them");
+}
+
+/* Only folders that the site file gives to the job's tenant; datasets are the owner's to judge. */
+static bh_rc
+jobs_check_mounts(struct bh_call *call, const struct bh_job_spec *spec, bh_tenant_id tenant,
+             struct bh_err *err)
+{
+    const struct bh_mount_spec *mount = spec->mounts.items;
+
+    for (uint32_t i = 0; i < spec->mounts.count; i++, mount++) {
+        if (mount->dataset || bh_directory_mount(call->dir, tenant, mount->source, mount->write))
+            continue;
+        bh_err_set(err, BH_DENIED, "mounts[%" PRIu32 "]: %s may not mount %.80s%s", i,
+                   spec->tenant, mount->source, mount->write ? " for writing" : "");
+        bh_datasets_hint(call, spec->tenant, mount->source, err);
+        return err->rc;
+    }
+    if (!bh_spec_cwd_folder(spec) || bh_directory_mount(call->dir, tenant, spec->cwd, false))
+        return BH_OK;
+    bh_err_set(err, BH_DENIED, "cwd: %s may not mount %.80s", spec->tenant, spec->cwd);
+    return bh_err_hint(err, "an admin can add the folder under mounts in the site file");
+}
+
+bh_rc
+bh_jobs_check_spec(struct bh_call *call, struct bh_job_spec *spec,
+                   struct bh_job_numbers *ret_numbers, bh_tenant_id *ret_tenant,
+                   struct bh_err *err)
+{
+    bh_rc rc = bh_spec_check(spec, ret_numbers, err);
+
+    if (rc == BH_OK)
+        rc = choose_tenant(call, spec, err);
+    if (rc == BH_OK)
+        rc = find_tenant(call, spec, ret_tenant, err);
+    if (rc == BH_OK)
+        rc = check_sku(call, spec, err);
+    return rc == BH_OK ? jobs_check_mounts(call, spec, *ret_tenant, err) : rc;
+}
+
+static bh_rc
+read_spec(struct bh_call *call, struct bh_job_spec *spec, struct bh_command *command,
+          struct bh_err *err)
+{
+    bh_tenant_id tenant;
+    bh_rc rc = bh_call_body(call, &bh_job_spec_fields, spec, err);
+
+    if (rc == BH_OK)
+        rc = bh_jobs_check_spec(call, spec, &command->numbers, &tenant, err);
+    if (rc == BH_OK)
+        rc = bh_call_flag(call, "dry_run", &command->dry_run, err);
+    return rc;
+}
+
+/* No node gives what the job asks for: it is refused, but for a better reason first, if the owner has
+ * one (who may not submit it learns nothing of nodes, and the denial is recorded). */
+static bh_rc
+refuse_unserved(struct bh_call *call, struct bh_command *command, const struct bh_err *unserved,
+                struct bh_err *err)
+{
+    struct bh_answer answer;
+    bh_rc rc;
+
+    command->dry_run = true;
+    rc = bh_call_command(call, command, &answer, err);
+    if (rc == BH_OK && answer.replayed) {
+        bh_buf_puts(&call->reply->body, answer.replayed);
+        return BH_OK;
+    }
+    if (rc == BH_OK)
+        *err = *unserved;
+    return err->rc;
+}
+
+static bh_rc
+send_submission(struct bh_call *call, struct bh_command *command, struct bh_err *err)
+{
+    struct bh_err unserved;
+
+    command->image_away = !bh_serves_image(call, command->spec);
+    if (bh_serves_check(call, command->spec, &command->numbers, &unserved) != BH_OK)
+        return refuse_unserved(call, command, &unserved, err);
+    return bh_call_send(call, command, err);
+}
+
+bh_rc
+bh_jobs_submit(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_job_spec spec;
+    struct bh_command command = { .spec = &spec };
+    struct bh_buf text;
+    bh_rc rc = read_spec(call, &spec, &command, err);
+
+    if (rc != BH_OK)
+        return rc;
+    bh_buf_init(&text, BH_JSON_BYTES_MAX);
+    bh_json_encode(&text, &bh_job_spec_fields, &spec);
+    command.text = bh_buf_text(&text);
+    command.text_length = text.length;
+    rc = command.text ? send_submission(call, &command, err)
+                      : bh_err_set(err, BH_FULL, "the job is too large");
+    bh_buf_fini(&text);
+    return rc;
+}
+
+/* The owner decides: one's own with job.cancel, others' with job.cancel.any. */
+bh_rc
+bh_jobs_command(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_command command = { 0 };
+    struct bh_job_row row;
+    bh_rc rc = bh_jobs_find(call, &row, err);
+
+    if (rc == BH_OK)
+        rc = bh_call_flag(call, "now", &command.at_once, err);
+    if (rc != BH_OK)
+        return rc;
+    command.job = (bh_job_id){ row.job };
+    return bh_call_send(call, &command, err);
+}

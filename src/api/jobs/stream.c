@@ -1,0 +1,513 @@
+#include "api/jobs/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/jobs/jobs.h"
+#include "api/jobs/members.h"
+#include "api/request/auth.h"
+#include "api/request/stream_gate.h"
+#include "api/request/visible.h"
+#include "base/assert.h"
+#include "base/base64.h"
+#include "base/fd.h"
+#include "base/num.h"
+#include "base/time.h"
+#include "base/utf8.h"
+
+enum { CHUNK_BYTES = 32 << 10, CHANGES_MAX = 64, EVENTS_BYTES_MAX = 1 << 20 };
+
+#define SILENCE_DEFAULT_NS (2 * BH_NS_PER_S)
+#define POLL_FIRST_NS (20 * BH_NS_PER_MS)
+#define POLL_LAST_NS (200 * BH_NS_PER_MS)
+#define RECHECK_NS BH_NS_PER_S
+#define GONE_NS (200 * BH_NS_PER_MS) /* so long a stream outlives its reader */
+
+/* A stream of events: what was made and not yet taken stands in `out`. */
+struct events {
+    struct bh_call call;         /* copied: the request lives until the stream closes */
+    bh_principal_id holder;      /* whose it counts as */
+    struct bh_buf out;
+    struct bh_arena *scratch;    /* for one event; reset after each */
+    bool (*next)(struct events *events); /* makes events; false: the stream is over */
+    bool over;
+    uint64_t change;             /* number of the last change seen */
+    uint64_t job;                /* logs: whose; watch: only this one, 0 all */
+    const char *tenant;          /* watch: only this one and below, NULL all */
+    /* logs */
+    int fd;
+    const char *path;
+    uint64_t offset;
+    uint64_t pause_ns, checked_ns;
+    bool ended;
+    bool gone;                   /* the job began, has ended, and its log is not there */
+};
+
+static size_t
+stream_read_events(void *self, char *memory, size_t size)
+{
+    struct events *events = self;
+    size_t count;
+
+    while (events->out.length == 0 && !events->over) {
+        events->over = !events->next(events);
+        bh_arena_reset(events->scratch);
+    }
+    count = events->out.length < size ? events->out.length : size;
+    if (count > 0)
+        memcpy(memory, events->out.bytes, count);
+    bh_buf_drop(&events->out, count);
+    return count;
+}
+
+static void
+close_events(void *self)
+{
+    struct events *events = self;
+
+    bh_stream_gate_leave(events->call.api->streams, events->holder);
+    bh_fd_close(events->fd);
+    bh_buf_fini(&events->out);
+    bh_arena_free(events->scratch);
+    free(events);
+}
+
+/* Results of bh_stream_gate_enter. */
+static bh_rc
+events_open(struct bh_call *call, bool (*next)(struct events *), struct events **ret_events,
+            struct bh_err *err)
+{
+    const struct bh_owner *owner = &call->api->options.owner;
+    struct events *events;
+    bh_rc rc = bh_stream_gate_enter(call, err);
+
+    if (rc != BH_OK)
+        return rc;
+    events = calloc(1, sizeof *events);
+    BH_ASSERT(events);
+    events->holder = call->caller.subject.principal;
+    events->change = owner->ops->change_number(owner->self);
+    events->call = *call;
+    events->call.dir = NULL;
+    events->fd = -1;
+    events->next = next;
+    events->scratch = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    events->call.arena = events->scratch;
+    bh_buf_init(&events->out, EVENTS_BYTES_MAX);
+    *ret_events = events;
+    return BH_OK;
+}
+
+static void
+send_events(struct bh_call *call, struct events *events)
+{
+    call->reply->content_type = "text/event-stream";
+    call->reply->stream = (struct bh_stream){ stream_read_events, close_events, events };
+}
+
+/* Who calls and whether it still may: the site file and tokens change while a stream is
+ * open.  The directory is held until `leave`. */
+static bool
+stream_enter(struct events *events)
+{
+    const struct bh_owner *owner = &events->call.api->options.owner;
+    struct bh_err unused;
+
+    events->call.dir = owner->ops->directory_get(owner->self);
+    return bh_auth_identify(&events->call, &unused) == BH_OK;
+}
+
+static void
+stream_leave(struct events *events)
+{
+    const struct bh_owner *owner = &events->call.api->options.owner;
+
+    owner->ops->directory_put(owner->self, events->call.dir);
+    events->call.dir = NULL;
+}
+
+/* How long a stream may say nothing before it shows that it lives. */
+static uint64_t
+silence_ns(const struct events *events)
+{
+    uint64_t given = events->call.api->options.silence_ns;
+
+    return given ? given : SILENCE_DEFAULT_NS;
+}
+
+static void
+put_denied(struct events *events)
+{
+    bh_buf_puts(&events->out, "event: denied\ndata: {}\n\n");
+}
+
+static bool
+is_gone_reader(const struct events *events)
+{
+    const struct bh_request *request = events->call.request;
+
+    return request->gone && request->gone(request);
+}
+
+/* None also where the reader has gone. */
+static uint32_t
+wait_changes(struct events *events, uint64_t wait_ns, struct bh_change *changes)
+{
+    const struct bh_owner *owner = &events->call.api->options.owner;
+    uint32_t count;
+
+    do {
+        uint64_t step_ns = wait_ns < GONE_NS ? wait_ns : GONE_NS;
+
+        count = owner->ops->changes(owner->self, events->change, step_ns, changes, CHANGES_MAX);
+        wait_ns -= step_ns;
+    } while (count == 0 && wait_ns > 0 && !is_gone_reader(events));
+    if (count > 0)
+        events->change = changes[count - 1].number;
+    return count;
+}
+
+/* ---- watch ---- */
+
+static void
+put_change(struct events *events, const struct bh_change *change)
+{
+    const struct bh_dir_tenant *tenant =
+        bh_directory_tenant(events->call.dir, (bh_tenant_id){ change->tenant_id });
+    struct bh_json_writer w;
+
+    bh_buf_printf(&events->out, "event: change\nid: %" PRIu64 "\ndata: ", change->number);
+    w = bh_json_begin(&events->out);
+    bh_json_open(&w, NULL, '{');
+    bh_json_ns(&w, "at_ns", change->at_ns);
+    bh_json_u64(&w, "job", change->job);
+    bh_json_u64(&w, "number", change->number);
+    bh_json_str(&w, "reason", change->reason);
+    bh_json_str(&w, "state", change->state);
+    bh_json_str(&w, "tenant", tenant ? tenant->path : "");
+    bh_json_close(&w, '}');
+    bh_buf_puts(&events->out, "\n\n");
+}
+
+static bool
+find_watched(struct events *events, struct bh_visible *ret_visible)
+{
+    struct bh_err unused;
+
+    if (bh_visible_find(&events->call, "job.view", ret_visible, &unused) != BH_OK)
+        return false;
+    if (!ret_visible->all && ret_visible->count == 0)
+        return false;
+    return !events->tenant
+           || bh_visible_narrow(&events->call, events->tenant, ret_visible, &unused) == BH_OK;
+}
+
+static bool
+put_changes(struct events *events, const struct bh_change *changes, uint32_t count)
+{
+    struct bh_visible visible;
+    bool allowed = stream_enter(events) && find_watched(events, &visible);
+
+    for (uint32_t i = 0; i < count && allowed; i++)
+        if ((events->job == 0 || events->job == changes[i].job)
+            && bh_visible_has(&visible, changes[i].tenant_id))
+            put_change(events, &changes[i]);
+    if (!allowed)
+        put_denied(events);
+    stream_leave(events);
+    return allowed;
+}
+
+static bool
+next_change(struct events *events)
+{
+    struct bh_change *changes = bh_arena_alloc(events->scratch, CHANGES_MAX * sizeof *changes);
+    uint32_t count;
+    bool more;
+
+    BH_ASSERT(changes);
+    count = wait_changes(events, silence_ns(events), changes);
+    more = !is_gone_reader(events) && put_changes(events, changes, count);
+    if (more && events->out.length == 0 && count == 0)
+        bh_buf_puts(&events->out, ":\n\n");
+    return more && !events->out.overflow;
+}
+
+bh_rc
+bh_stream_watch(struct bh_call *call, struct bh_err *err)
+{
+    const char *tenant = bh_call_query(call, "tenant");
+    struct bh_visible visible;
+    struct events *events;
+    uint64_t job = 0;
+    bh_rc rc = bh_call_number(call, "job", UINT64_MAX, &job, err);
+
+    if (rc == BH_OK)
+        rc = bh_visible_find(call, "job.view", &visible, err);
+    if (rc == BH_OK && tenant)
+        rc = bh_visible_narrow(call, tenant, &visible, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = events_open(call, next_change, &events, err);
+    if (rc != BH_OK)
+        return rc;
+    events->job = job;
+    events->tenant = tenant ? bh_arena_strdup(call->arena, tenant) : NULL;
+    bh_buf_puts(&events->out, ": watching\n\n");
+    send_events(call, events);
+    return BH_OK;
+}
+
+/* ---- logs ---- */
+
+/* How many of `length` bytes are whole UTF-8 characters; the rest of a character that
+ * the chunk cut waits for the next one. */
+static size_t
+whole_characters(const char *bytes, size_t length)
+{
+    size_t at = 0;
+
+    while (at < length) {
+        size_t step = bytes[at] ? bh_utf8_step(bytes + at, length - at) : 0;
+
+        if (step == 0)
+            break;
+        at += step;
+    }
+    return at;
+}
+
+/* One "log" event; returns how many bytes it says.  0: only part of a character is
+ * there, and more may come. */
+static size_t
+put_chunk(struct events *events, const char *bytes, size_t length)
+{
+    size_t whole = whole_characters(bytes, length);
+    bool cut = length - whole < 4 && !events->ended;
+    struct bh_json_writer w;
+
+    if (whole == 0 && cut)
+        return 0;
+    bh_buf_printf(&events->out, "event: log\nid: %" PRIu64 "\ndata: ",
+                  events->offset + (whole ? whole : length));
+    w = bh_json_begin(&events->out);
+    bh_json_open(&w, NULL, '{');
+    if (whole == 0) {
+        bh_json_raw(&w, "base64", "\"");
+        bh_base64_encode(&events->out, bytes, length);
+        bh_buf_putc(&events->out, '"');
+    }
+    bh_json_u64(&w, "offset", events->offset);
+    if (whole > 0)
+        bh_json_strn(&w, "text", bytes, whole);
+    bh_json_close(&w, '}');
+    bh_buf_puts(&events->out, "\n\n");
+    return whole ? whole : length;
+}
+
+/* The file appears when the job starts. */
+static bool
+open_log(struct events *events)
+{
+    if (events->fd < 0)
+        events->fd = open(events->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    return events->fd >= 0;
+}
+
+/* Says what the file has beyond the offset; false when that is nothing. */
+static bool
+put_log(struct events *events)
+{
+    char *chunk = bh_arena_alloc(events->scratch, CHUNK_BYTES);
+    ssize_t got;
+    size_t said;
+
+    BH_ASSERT(chunk);
+    if (!open_log(events))
+        return false;
+    got = pread(events->fd, chunk, CHUNK_BYTES, (off_t)events->offset);
+    if (got <= 0)
+        return false;
+    said = put_chunk(events, chunk, (size_t)got);
+    events->offset += said;
+    return said > 0;
+}
+
+/* Nodes remove logs (node/tenant_logs.h); an empty answer would say that there was no output. */
+static const char gone_words[] =
+    "bulkhead: this job's log was removed: logs of ended jobs are kept for log_retention_days, and of each topmost "
+    "tenant as many as fit log_tenant_share of the node's disk, the oldest go first (docs/limits.md)\n";
+
+static bool
+is_gone(const struct events *events, const struct bh_job_row *row)
+{
+    return events->offset == 0 && row->started_ns && bh_jobs_ended(row->state)
+           && access(events->path, F_OK) != 0 && errno == ENOENT;
+}
+
+static void
+put_end(struct events *events)
+{
+    struct bh_job_row row;
+    struct bh_json_writer w;
+
+    if (!bh_jobs_read(&events->call, events->job, events->scratch, &row))
+        row = (struct bh_job_row){ .state = "failed", .reason = "none", .exit_status = -1 };
+    bh_buf_puts(&events->out, "event: end\ndata: ");
+    w = bh_json_begin(&events->out);
+    bh_json_open(&w, NULL, '{');
+    bh_json_str(&w, "cause", row.reason);
+    if (row.exit_status >= 0)
+        bh_json_i64(&w, "exit_status", row.exit_status);
+    else
+        bh_json_raw(&w, "exit_status", "null");
+    bh_json_str(&w, "state", row.state);
+    bh_json_close(&w, '}');
+    bh_buf_puts(&events->out, "\n\n");
+}
+
+/* Whether the job has ended, and whether its reader still may read; asked when a
+ * change of the job was seen, and every second. */
+static bool
+recheck(struct events *events)
+{
+    struct bh_job_row row;
+    bool allowed = stream_enter(events);
+
+    if (bh_jobs_read(&events->call, events->job, events->scratch, &row)) {
+        allowed = allowed
+                  && bh_authz_check(events->call.dir, &events->call.caller.subject, "job.logs",
+                                    (bh_tenant_id){ row.tenant_id }).allow;
+        events->ended = bh_jobs_ended(row.state);
+    }
+    stream_leave(events);
+    events->checked_ns = bh_time_monotonic();
+    return allowed;
+}
+
+/* Sleeps until something of the job changes or a moment is over. */
+static void
+pause_log(struct events *events)
+{
+    struct bh_change *changes = bh_arena_alloc(events->scratch, CHANGES_MAX * sizeof *changes);
+    uint32_t count;
+
+    BH_ASSERT(changes);
+    count = wait_changes(events, events->pause_ns, changes);
+    events->pause_ns = events->pause_ns * 2 < POLL_LAST_NS ? events->pause_ns * 2
+                                                           : POLL_LAST_NS;
+    for (uint32_t i = 0; i < count; i++)
+        if (changes[i].job == events->job)
+            events->checked_ns = 0;
+}
+
+static bool
+next_log(struct events *events)
+{
+    uint64_t began = bh_time_monotonic();
+
+    for (;;) {
+        uint64_t now = bh_time_monotonic();
+
+        if (!events->ended && now - events->checked_ns >= RECHECK_NS && !recheck(events)) {
+            put_denied(events);
+            return false;
+        }
+        if (put_log(events)) {
+            events->pause_ns = POLL_FIRST_NS;
+            return !events->out.overflow;
+        }
+        if (events->ended) {
+            if (events->gone)
+                (void)put_chunk(events, gone_words, sizeof gone_words - 1);
+            put_end(events);
+            return false;
+        }
+        if (now - began >= silence_ns(events)) {
+            bh_buf_puts(&events->out, ":\n\n");
+            return true;
+        }
+        pause_log(events);
+        bh_arena_reset(events->scratch);
+        if (is_gone_reader(events))
+            return false;
+    }
+}
+
+static bool
+next_whole(struct events *events)
+{
+    bh_buf_clear(&events->out);
+    if (!open_log(events)) {
+        if (events->gone)
+            bh_buf_puts(&events->out, gone_words);
+        return false;
+    }
+    for (;;) {
+        char *chunk = bh_arena_alloc(events->scratch, CHUNK_BYTES);
+        ssize_t got;
+
+        BH_ASSERT(chunk);
+        got = pread(events->fd, chunk, CHUNK_BYTES, (off_t)events->offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        bh_buf_put(&events->out, chunk, (size_t)got);
+        events->offset += (uint64_t)got;
+        return true;
+    }
+}
+
+static bh_rc
+find_log(struct bh_call *call, struct bh_job_row *row, const char **ret_path, struct bh_err *err)
+{
+    const struct bh_owner *owner = &call->api->options.owner;
+    uint64_t member = 0;
+    bh_rc rc = bh_call_number(call, "member", BH_JOB_GANG_MAX - 1, &member, err);
+
+    if (rc == BH_OK)
+        rc = bh_jobs_find(call, row, err);
+    if (rc == BH_OK)
+        rc = bh_jobs_permit(call, row, err);
+    if (rc == BH_OK)
+        rc = bh_members_check(row->job, row->gang, (uint32_t)member, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_path = owner->ops->log_path(owner->self, (bh_job_id){ row->job }, (uint32_t)member,
+                                     call->arena);
+    return *ret_path ? BH_OK : bh_err_set(err, BH_FULL, "the answer is too large");
+}
+
+bh_rc
+bh_stream_logs(struct bh_call *call, struct bh_err *err)
+{
+    uint64_t offset = 0;
+    struct bh_job_row row;
+    struct events *events;
+    const char *path;
+    bool follow;
+    bh_rc rc = bh_call_flag(call, "follow", &follow, err);
+
+    if (rc == BH_OK)
+        rc = bh_call_number(call, "offset", INT64_MAX, &offset, err);
+    if (rc == BH_OK)
+        rc = find_log(call, &row, &path, err);
+    if (rc != BH_OK)
+        return rc;
+    rc = events_open(call, follow ? next_log : next_whole, &events, err);
+    if (rc != BH_OK)
+        return rc;
+    events->job = row.job;
+    events->path = path;
+    events->offset = offset;
+    events->gone = is_gone(events, &row);
+    events->pause_ns = POLL_FIRST_NS;
+    send_events(call, events);
+    if (!follow)
+        call->reply->content_type = "text/plain; charset=utf-8";
+    return BH_OK;
+}

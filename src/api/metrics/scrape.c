@@ -1,0 +1,314 @@
+#include "api/metrics/scrape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/request/visible.h"
+#include "base/assert.h"
+
+/* The owner thread does other things between so many jobs. */
+enum { JOBS_AT_ONCE = 1024, CAPACITY_FIRST = 64 };
+
+static struct bh_scrape_tenant *
+scrape_tenant_of(const struct bh_scrape *s, bh_tenant_id id)
+{
+    const struct bh_dir_tenant *named = bh_directory_tenant(s->call->dir, id);
+
+    return named ? &s->tenants[named - s->call->dir->tenants] : NULL;
+}
+
+/* Room for one more in a growing array. */
+static void *
+scrape_grow(void *items, uint32_t count, uint32_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return items;
+    *capacity = *capacity ? 2 * *capacity : CAPACITY_FIRST;
+    items = realloc(items, *capacity * size);
+    BH_ASSERT(items);
+    return items;
+}
+
+/* ---- on the owner thread ---- */
+
+static void
+take_members(struct bh_scrape *s, const struct bh_engine *engine, const struct bh_job_view *view,
+             struct bh_scrape_tenant *tenant)
+{
+    struct bh_member_view member;
+
+    s->jobs = scrape_grow(s->jobs, s->job_count, &s->job_capacity, sizeof *s->jobs);
+    s->jobs[s->job_count++] = (struct bh_scrape_job){ .job = view->job.v,
+                                                      .tenant = (uint32_t)(tenant - s->tenants) };
+    for (uint32_t i = 0; bh_view_member(engine, view->job, i, &member); i++) {
+        if (member.done)
+            continue;
+        tenant->leases[view->grade]++;
+        s->leases = scrape_grow(s->leases, s->lease_count, &s->lease_capacity, sizeof *s->leases);
+        s->leases[s->lease_count++] = (struct bh_scrape_lease){ member.lease.v, view->job.v };
+    }
+}
+
+static void
+take_job(struct bh_scrape *s, const struct bh_engine *engine, const struct bh_job_view *view)
+{
+    struct bh_scrape_tenant *tenant = scrape_tenant_of(s, view->tenant);
+
+    if (!tenant || view->state >= BH_JOB_COMPLETED)
+        return;
+    tenant->jobs[view->state]++;
+    if (view->state == BH_JOB_PENDING
+        && (!tenant->oldest_ns || view->submitted_ns < tenant->oldest_ns))
+        tenant->oldest_ns = view->submitted_ns;
+    if (view->lease.v)
+        take_members(s, engine, view, tenant);
+}
+
+static void
+ask_jobs(void *self, const struct bh_engine *engine, uint64_t now_ns)
+{
+    struct bh_scrape *s = self;
+    struct bh_job_view view;
+
+    for (uint32_t checked = 0; checked < JOBS_AT_ONCE; checked++) {
+        if (!bh_view_next_job(engine, &s->cursor, &view)) {
+            s->walked = true;
+            return;
+        }
+        take_job(s, engine, &view);
+    }
+}
+
+static void
+take_partitions(struct bh_scrape *s, const struct bh_engine *engine)
+{
+    struct bh_partition_view view;
+    uint32_t cursor = 0;
+
+    while (bh_view_next_partition(engine, &cursor, &view)) {
+        struct bh_scrape_tenant *tenant = scrape_tenant_of(s, view.tenant);
+        struct bh_parts parts = bh_profile_parts((bh_profile_id){ view.partition.profile });
+
+        if (!tenant || view.state != BH_PARTITION_LEASED)
+            continue;
+        tenant->compute += parts.compute;
+        tenant->memory += parts.memory;
+    }
+}
+
+/* What has to be of one moment: GPUs, who holds them, and all time up to now. */
+static void
+ask_site(void *self, const struct bh_engine *engine, uint64_t now_ns)
+{
+    struct bh_scrape *s = self;
+    const struct bh_directory *dir = s->call->dir;
+    struct bh_metered_view row = { .compute_ns = 0 };
+
+    s->now_ns = now_ns;
+    bh_view_ledger(engine, now_ns, &s->ledger);
+    for (uint32_t i = 0; i < dir->gpu_count; i++)
+        if (!bh_view_gpu(engine, dir->gpus[i].id, &s->gpus[i]))
+            s->gpus[i].gpu.v = 0;
+    for (uint32_t i = 0; i < dir->tenant_count; i++)
+        if (s->tenants[i].metered) {
+            s->tenants[i].metered = bh_view_metered(engine, dir->tenants[i].id, now_ns, &row);
+            s->tenants[i].compute_ns = row.compute_ns;
+            s->tenants[i].memory_ns = row.memory_ns;
+        }
+    take_partitions(s, engine);
+}
+
+static bh_rc
+ask_owner(struct bh_scrape *s, struct bh_err *err)
+{
+    bh_rc rc = bh_call_ask(s->call, ask_site, s, err);
+
+    while (rc == BH_OK && !s->walked)
+        rc = bh_call_ask(s->call, ask_jobs, s, err);
+    return rc;
+}
+
+/* ---- what nodes reported ---- */
+
+/* Jobs and leases begin with the number that they are found by. */
+static int
+scrape_compare(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+static struct bh_scrape_job *
+find_job(const struct bh_scrape *s, uint64_t job)
+{
+    return s->job_count ? bsearch(&job, s->jobs, s->job_count, sizeof *s->jobs, scrape_compare) : NULL;
+}
+
+static void
+take_share(struct bh_scrape_share *share, bh_json_value sample)
+{
+    share->cap_bytes += bh_json_number(bh_json_get(sample, "share_cap_bytes"), 0);
+    share->charged_bytes += bh_json_number(bh_json_get(sample, "share_charged_bytes"), 0);
+    share->driver_bytes += bh_json_number(bh_json_get(sample, "share_driver_bytes"), 0);
+    share->slice_ns += bh_json_number(bh_json_get(sample, "share_turn_ns"), 0);
+}
+
+enum { UNKNOWN_PERCENT = 255 }; /* as in struct bh_msg_sample */
+
+static void
+take_sample(const struct bh_scrape *s, bh_json_value sample)
+{
+    uint64_t number = bh_json_number(bh_json_get(sample, "lease"), 0);
+    const struct bh_scrape_lease *lease =
+        s->lease_count ? bsearch(&number, s->leases, s->lease_count, sizeof *s->leases, scrape_compare)
+                       : NULL;
+    struct bh_scrape_job *job = lease ? find_job(s, lease->job) : NULL;
+    uint64_t busy = bh_json_number(bh_json_get(sample, "gpu_utilisation"), UNKNOWN_PERCENT);
+
+    if (!job)
+        return;
+    if (busy <= 100) {
+        job->busy_percent += (uint32_t)busy;
+        job->busy_leases++;
+    }
+    job->sampled = true;
+    job->cpu_ns += bh_json_number(bh_json_get(sample, "cpu_ns"), 0);
+    job->memory_bytes += bh_json_number(bh_json_get(sample, "memory_bytes"), 0);
+    job->gpu_memory_mib += bh_json_number(bh_json_get(sample, "gpu_memory_mib"), 0);
+    take_share(&job->share, sample);
+}
+
+static void
+take_traffic(const struct bh_scrape *s, bh_json_value item)
+{
+    struct bh_scrape_job *job = find_job(s, bh_json_number(bh_json_get(item, "job"), 0));
+    struct bh_msg_carried carried = {
+        .counted = true,
+        .denied_packets = bh_json_number(bh_json_get(item, "denied_packets"), 0),
+        .rx_bytes = bh_json_number(bh_json_get(item, "rx_bytes"), 0),
+        .tx_bytes = bh_json_number(bh_json_get(item, "tx_bytes"), 0),
+    };
+
+    if (!job)
+        return;
+    job->networked = true;
+    bh_carried_add(&job->carried, &carried);
+}
+
+static void
+read_reports(struct bh_scrape *s)
+{
+    bh_facts_load(&s->call->api->options.owner, &s->facts);
+    for (uint32_t i = 0; i < s->facts.node_count; i++) {
+        bh_json_value root = s->facts.nodes[i].root, traffic = bh_json_get(root, "traffic");
+        bh_json_value samples = bh_json_get(bh_json_get(root, "samples"), "samples");
+
+        for (size_t n = 0; n < bh_json_count(samples); n++)
+            take_sample(s, bh_json_at(samples, n));
+        for (size_t n = 0; n < bh_json_count(traffic); n++)
+            take_traffic(s, bh_json_at(traffic, n));
+    }
+}
+
+/* ---- the store ---- */
+
+static bool
+take_carried(void *self, const struct bh_document_row *row)
+{
+    const struct bh_scrape *s = self;
+    struct bh_scrape_tenant *tenant;
+    struct bh_carried_row carried;
+    struct bh_err ignored;
+
+    if (bh_job_document_decode(BH_DOCUMENT_CARRIED_TENANT, row->value, &carried, &ignored) != BH_OK)
+        return true;
+    tenant = scrape_tenant_of(s, (bh_tenant_id){ (uint32_t)strtoull(row->key, NULL, 10) });
+    if (tenant)
+        tenant->carried = carried.sums;
+    return true;
+}
+
+static bh_rc
+read_job(const struct bh_scrape *s, struct bh_scrape_job *job, struct bh_err *err)
+{
+    const struct bh_store *store = &s->call->api->options.store;
+    struct bh_job_notices_row notices;
+    struct bh_carried_row ended;
+    bh_rc rc = BH_OK;
+
+    if (job->networked) {
+        rc = bh_job_document_get(store, BH_DOCUMENT_CARRIED, job->job, &ended, err);
+        if (rc == BH_OK)
+            bh_carried_add(&job->carried, &ended.sums);
+    }
+    if (rc != BH_OK || !job->share.cap_bytes)
+        return rc;
+    rc = bh_job_document_get(store, BH_DOCUMENT_NOTICES, job->job, &notices, err);
+    for (uint32_t i = 0; rc == BH_OK && i < notices.item_count; i++)
+        job->notices[notices.items[i].kind] = notices.items[i].count;
+    return rc;
+}
+
+static bh_rc
+read_store(struct bh_scrape *s, struct bh_err *err)
+{
+    const struct bh_document_filter tenants = { .kind = BH_DOCUMENT_CARRIED_TENANT };
+    const struct bh_store *store = &s->call->api->options.store;
+    bh_rc rc = store->ops->list_documents(store->self, &tenants, take_carried, s, err);
+
+    for (uint32_t i = 0; i < s->job_count && rc == BH_OK; i++) {
+        if (s->tenants[s->jobs[i].tenant].visible)
+            rc = read_job(s, &s->jobs[i], err);
+    }
+    if (rc != BH_OK)
+        return rc;
+    rc = store->ops->last_record(store->self, &s->records, err);
+    if (rc == BH_OK)
+        s->records++;
+    return rc == BH_NOT_FOUND ? BH_OK : rc;
+}
+
+/* ---- all of it ---- */
+
+bh_rc
+bh_scrape_load(const struct bh_call *call, struct bh_scrape *ret_scrape, struct bh_err *err)
+{
+    const struct bh_owner *owner = &call->api->options.owner;
+    const struct bh_directory *dir = call->dir;
+    struct bh_scrape *s = ret_scrape;
+    struct bh_visible visible;
+    bh_rc rc = bh_visible_find(call, "metrics.view", &visible, err);
+
+    *s = (struct bh_scrape){ .call = call };
+    if (rc != BH_OK)
+        return rc;
+    s->all = visible.all;
+    s->tenants = calloc(dir->tenant_count + 1, sizeof *s->tenants);
+    s->gpus = calloc(dir->gpu_count + 1, sizeof *s->gpus);
+    BH_ASSERT(s->tenants && s->gpus);
+    for (uint32_t i = 0; i < dir->tenant_count; i++) {
+        s->tenants[i].metered = bh_visible_has(&visible, dir->tenants[i].id.v);
+        s->tenants[i].visible = !dir->tenants[i].gone && s->tenants[i].metered;
+    }
+    rc = ask_owner(s, err);
+    if (rc != BH_OK)
+        return rc;
+    if (s->job_count)
+        qsort(s->jobs, s->job_count, sizeof *s->jobs, scrape_compare);
+    if (s->lease_count)
+        qsort(s->leases, s->lease_count, sizeof *s->leases, scrape_compare);
+    read_reports(s);
+    owner->ops->tally(owner->self, s->tally);
+    return read_store(s, err);
+}
+
+void
+bh_scrape_fini(struct bh_scrape *scrape)
+{
+    bh_facts_fini(&scrape->facts);
+    free(scrape->tenants);
+    free(scrape->jobs);
+    free(scrape->leases);
+    free(scrape->gpus);
+}

@@ -1,0 +1,118 @@
+#include "api/request/stream_gate.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "ports/crowd_news.h"
+
+enum { ROOM_FIRST = 16, RETRY_AFTER_S = 2 };
+
+struct holder {
+    uint32_t principal, count;
+};
+
+struct bh_stream_gate {
+    uint32_t most;
+    bh_http_crowded crowded;
+    pthread_mutex_t mutex;
+    /* under mutex */
+    struct holder *holders;      /* who has some */
+    size_t count, room;
+    struct bh_crowd_news news;
+    uint32_t untold;
+};
+
+struct bh_stream_gate *
+bh_stream_gate_new(uint32_t most, bh_http_crowded crowded)
+{
+    struct bh_stream_gate *gate = calloc(1, sizeof *gate);
+
+    BH_ASSERT(gate);
+    gate->most = most;
+    gate->crowded = crowded;
+    pthread_mutex_init(&gate->mutex, NULL);
+    return gate;
+}
+
+void
+bh_stream_gate_free(struct bh_stream_gate *gate)
+{
+    pthread_mutex_destroy(&gate->mutex);
+    free(gate->holders);
+    free(gate);
+}
+
+/* Under the mutex, as all below; a new one has none. */
+static struct holder *
+find(struct bh_stream_gate *gate, uint32_t principal)
+{
+    for (size_t i = 0; i < gate->count; i++)
+        if (gate->holders[i].principal == principal)
+            return &gate->holders[i];
+    if (gate->count == gate->room) {
+        gate->room = gate->room ? 2 * gate->room : ROOM_FIRST;
+        gate->holders = realloc(gate->holders, gate->room * sizeof *gate->holders);
+        BH_ASSERT(gate->holders);
+    }
+    gate->holders[gate->count] = (struct holder){ principal, 0 };
+    return &gate->holders[gate->count++];
+}
+
+/* Whether to tell of it. */
+static bool
+note(struct bh_stream_gate *gate, const struct holder *holder, const char *who,
+     struct bh_crowding *ret_crowding)
+{
+    gate->untold++;
+    if (!gate->crowded || !bh_crowd_news_due(&gate->news, holder->principal, bh_time_monotonic()))
+        return false;
+    *ret_crowding = (struct bh_crowding){ .who = who ? who : "", .held = holder->count,
+                                          .refused = gate->untold };
+    gate->untold = 0;
+    return true;
+}
+
+static bh_rc
+refuse(struct bh_call *call, struct bh_err *err)
+{
+    call->retry_after_s = RETRY_AFTER_S;
+    bh_err_set(err, BH_TOO_MANY, "you have %" PRIu32 " streams of changes and logs open, as many as "
+               "one may (streams_max)", call->api->streams->most);
+    return bh_err_hint(err, "close one, or have an admin raise the limit");
+}
+
+bh_rc
+bh_stream_gate_enter(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_transport *peer = call->request->transport;
+    struct bh_stream_gate *gate = call->api->streams;
+    bool root = peer->unix_socket && peer->uid == 0, may, told = false;
+    struct bh_crowding crowding;
+    struct holder *holder;
+
+    pthread_mutex_lock(&gate->mutex);
+    holder = find(gate, call->caller.subject.principal.v);
+    may = root || gate->most == 0 || holder->count < gate->most;
+    holder->count += may;
+    if (!may)
+        told = note(gate, holder, call->caller.name, &crowding);
+    pthread_mutex_unlock(&gate->mutex);
+    if (told)
+        gate->crowded(&crowding);
+    return may ? BH_OK : refuse(call, err);
+}
+
+void
+bh_stream_gate_leave(struct bh_stream_gate *gate, bh_principal_id principal)
+{
+    struct holder *holder;
+
+    pthread_mutex_lock(&gate->mutex);
+    holder = find(gate, principal.v);
+    BH_ASSERT(holder->count > 0);
+    if (--holder->count == 0)
+        *holder = gate->holders[--gate->count];
+    pthread_mutex_unlock(&gate->mutex);
+}

@@ -1,0 +1,60 @@
+#include "api/request/visible.h"
+
+bh_rc
+bh_visible_find(const struct bh_call *call, const char *verb, struct bh_visible *ret_visible,
+                struct bh_err *err)
+{
+    struct bh_visible visible = { 0 };
+    bh_rc rc = bh_call_alloc(call, call->dir->tenant_count * sizeof *visible.ids, &visible.ids,
+                             err);
+
+    if (rc != BH_OK)
+        return rc;
+    visible.count = bh_authz_visible(call->dir, &call->caller.subject, verb, visible.ids,
+                                     &visible.all);
+    *ret_visible = visible;
+    return BH_OK;
+}
+
+bool
+bh_visible_has(const struct bh_visible *visible, uint32_t tenant)
+{
+    if (visible->all)
+        return true;
+    for (uint32_t i = 0; i < visible->count; i++)
+        if (visible->ids[i] == tenant)
+            return true;
+    return false;
+}
+
+bh_rc
+bh_visible_narrow(const struct bh_call *call, const char *path, struct bh_visible *visible,
+                  struct bh_err *err)
+{
+    const struct bh_dir_tenant *top = bh_directory_tenant_named(call->dir, path);
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; top && i < visible->count; i++)
+        if (bh_directory_within(call->dir, top->id, (bh_tenant_id){ visible->ids[i] }))
+            visible->ids[kept++] = visible->ids[i];
+    if (kept == 0) {
+        bh_err_set(err, BH_NOT_FOUND, "no tenant %.119s that you may see", path);
+        return bh_err_hint(err, "`bulkhead tenant` lists those you may see");
+    }
+    visible->count = kept;
+    visible->all = false;
+    return BH_OK;
+}
+
+bh_rc
+bh_visible_explain(const struct bh_call *call, struct bh_explain *ret_how, struct bh_err *err)
+{
+    struct bh_visible visible;
+    bh_rc rc = bh_visible_find(call, "job.view", &visible, err);
+
+    if (rc == BH_OK)
+        *ret_how = (struct bh_explain){ .dir = call->dir, .visible = visible.ids,
+                                        .visible_count = visible.count, .all = visible.all,
+                                        .now_ns = bh_call_now(call) };
+    return rc;
+}

@@ -1,0 +1,266 @@
+#include "api/site/datasets.h"
+
+#include <string.h>
+
+#include "api/audit/refused_request.h"
+#include "api/documents/job_document.h"
+#include "api/nodes/serves.h"
+#include "api/request/visible.h"
+
+struct list {
+    struct bh_call *call;
+    struct bh_json_writer w;
+    struct bh_visible submits, views; /* where the caller may submit jobs, and see datasets */
+    const char *principal;
+};
+
+static bool
+datasets_may_see_all_of(const struct list *list, const struct bh_dataset *dataset)
+{
+    const struct bh_dir_tenant *owner =
+        bh_directory_tenant_named(list->call->dir, dataset->text->tenant);
+
+    return list->views.all || (owner && bh_visible_has(&list->views, owner->id.v));
+}
+
+/* The caller's jobs in a tenant, with any label, on any node. */
+static struct bh_data_request
+request_of(const struct list *list, uint32_t tenant)
+{
+    const struct bh_dir_tenant *row =
+        bh_directory_tenant(list->call->dir, (bh_tenant_id){ tenant });
+
+    return (struct bh_data_request){ .tenant = row && !row->gone ? row->path : "",
+                                     .principal = list->principal,
+                                     .now_ns = bh_call_now(list->call) };
+}
+
+static bool
+datasets_is_named(const struct list *list, const struct bh_dataset *dataset)
+{
+    for (uint32_t i = 0; i < list->submits.count; i++) {
+        struct bh_data_request request = request_of(list, list->submits.ids[i]);
+
+        if (request.tenant[0]
+            && bh_datasets_names(&list->call->dir->datasets, dataset, &request))
+            return true;
+    }
+    return false;
+}
+
+static void
+put_end(struct bh_json_writer *w, uint32_t may, uint64_t until_ns)
+{
+    if (may && until_ns != UINT64_MAX)
+        bh_json_ns(w, "until_ns", until_ns);
+}
+
+static void
+datasets_put_tenant(struct list *list, const char *tenant, uint32_t may, uint64_t until_ns)
+{
+    bh_json_open(&list->w, NULL, '{');
+    bh_json_str(&list->w, "may", bh_data_rights_text(may));
+    bh_json_str(&list->w, "tenant", tenant);
+    put_end(&list->w, may, until_ns);
+    bh_json_close(&list->w, '}');
+}
+
+/* Tenant by tenant, but for whoever may submit to all of them: there may be thousands, and what is
+ * declared says the same.  All of them together in the results. */
+static uint32_t
+put_access(struct list *list, const struct bh_dataset *dataset, uint64_t *ret_until_ns)
+{
+    const struct bh_datasets *datasets = &list->call->dir->datasets;
+    uint32_t all = 0;
+
+    *ret_until_ns = 0;
+    bh_json_open(&list->w, "access", '[');
+    for (uint32_t i = 0; i < list->submits.count; i++) {
+        struct bh_data_request request = request_of(list, list->submits.ids[i]);
+        uint64_t until_ns;
+        uint32_t may;
+
+        if (!request.tenant[0] || !bh_datasets_names(datasets, dataset, &request))
+            continue;
+        may = bh_datasets_may(datasets, dataset, &request, &until_ns);
+        if (!list->submits.all)
+            datasets_put_tenant(list, request.tenant, may, until_ns);
+        all |= may;
+        if (until_ns > *ret_until_ns)
+            *ret_until_ns = until_ns;
+    }
+    bh_json_close(&list->w, ']');
+    return all;
+}
+
+static void
+put_declared(struct list *list, const struct bh_dataset *dataset)
+{
+    struct bh_buf text;
+
+    bh_buf_init(&text, BH_JSON_BYTES_MAX);
+    bh_json_encode(&text, &bh_site_dataset_fields, dataset->text);
+    if (bh_buf_text(&text))
+        bh_json_raw(&list->w, "declared", bh_buf_text(&text));
+    bh_buf_fini(&text);
+}
+
+static void
+put_dataset(struct list *list, const struct bh_dataset *dataset)
+{
+    const struct bh_site_dataset *text = dataset->text;
+    const struct bh_dir_dataset *named = bh_directory_dataset_named(list->call->dir, text->name);
+    uint64_t until_ns;
+    uint32_t may;
+
+    bh_json_open(&list->w, NULL, '{');
+    may = put_access(list, dataset, &until_ns);
+    if (datasets_may_see_all_of(list, dataset))
+        put_declared(list, dataset);
+    bh_json_u64(&list->w, "id", named ? named->id.v : 0);
+    bh_json_str(&list->w, "kind", bh_dataset_kind_names[text->kind]);
+    bh_json_str(&list->w, "may", bh_data_rights_text(may));
+    bh_json_str(&list->w, "name", text->name);
+    if (datasets_may_see_all_of(list, dataset))
+        bh_json_str(&list->w, "owner", text->tenant);
+    put_end(&list->w, may, until_ns);
+    bh_json_close(&list->w, '}');
+}
+
+static const char *
+principal_of(const struct bh_call *call)
+{
+    const struct bh_dir_principal *principal =
+        bh_directory_principal(call->dir, call->caller.subject.principal);
+
+    return principal ? principal->name : "";
+}
+
+bh_rc
+bh_datasets_list(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_datasets *datasets = &call->dir->datasets;
+    struct list list = { .call = call, .w = bh_call_writer(call),
+                         .principal = principal_of(call) };
+    bh_rc rc = bh_visible_find(call, "job.submit", &list.submits, err);
+
+    if (rc == BH_OK)
+        rc = bh_visible_find(call, "dataset.view", &list.views, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&list.w, NULL, '{');
+    bh_json_open(&list.w, "items", '[');
+    for (uint32_t i = 0; i < datasets->count; i++)
+        if (datasets_may_see_all_of(&list, &datasets->items[i]) || datasets_is_named(&list, &datasets->items[i]))
+            put_dataset(&list, &datasets->items[i]);
+    bh_json_close(&list.w, ']');
+    bh_json_close(&list.w, '}');
+    return BH_OK;
+}
+
+/* A denial, and what the caller may know of it. */
+struct judgement {
+    struct bh_data_denial denial;
+    const struct bh_dir_tenant *owner; /* of the dataset; NULL: there is none */
+    bool hidden;
+};
+
+/* Whether the job may have its datasets; BH_OK, or why not in the caller's words. */
+static bh_rc
+datasets_judge(const struct bh_call *call, const struct bh_job_spec *spec,
+      const struct bh_data_request *request, struct judgement *ret, struct bh_err *err)
+{
+    const struct bh_data_denial *denial = &ret->denial;
+
+    *ret = (struct judgement){ .owner = NULL };
+    if (bh_datasets_allow(&call->dir->datasets, spec, request, &ret->denial))
+        return BH_OK;
+    if (denial->dataset)
+        ret->owner = bh_directory_tenant_named(call->dir, denial->dataset->text->tenant);
+    ret->hidden = !ret->owner
+                  || !bh_authz_check(call->dir, &call->caller.subject, "dataset.view",
+                                     ret->owner->id).allow;
+    return bh_datasets_explain(spec, request, denial, ret->hidden, err);
+}
+
+/* As daemon/batch/access.c has it of a submission: of job.submit in the job's tenant, and of the dataset
+ * in its own. */
+static void
+record_denial(struct bh_call *call, const struct bh_job_spec *spec, const struct judgement *judged)
+{
+    const struct bh_owner *owner = &call->api->options.owner;
+    const struct bh_data_denial *denial = &judged->denial;
+    const struct bh_mount_spec *mounts = spec->mounts.items;
+    const struct bh_dir_dataset *dataset =
+        denial->dataset ? bh_directory_dataset_named(call->dir, denial->dataset->text->name) : NULL;
+    const struct bh_data_verdict unknown = { .reason = BH_DATA_UNKNOWN };
+    const struct bh_err err = { .rc = BH_DENIED };
+    uint32_t rule = bh_data_rule_number(&denial->verdict);
+    bool hidden = judged->hidden && !denial->named; /* the number would say that there is one */
+    struct bh_refused_request tried = bh_refused_request_of(call);
+
+    tried.verdict = (struct bh_verdict){ false, hidden ? bh_data_rule_number(&unknown) : rule };
+    call->recorded = true;
+    owner->ops->refused(owner->self, &call->caller, &tried, &err);
+    if (!dataset || !judged->owner)
+        return;
+    tried.verb = denial->where == BH_DATA_IN_MOUNT && mounts[denial->mount].write ? "dataset.write"
+                                                                                : "dataset.read";
+    tried.tenant = judged->owner->id;
+    tried.verdict.rule = rule;
+    tried.object = (struct bh_record_object){ "dataset", dataset->id.v };
+    owner->ops->refused(owner->self, &call->caller, &tried, &err);
+}
+
+bh_rc
+bh_datasets_admit(struct bh_call *call, const struct bh_job_spec *spec, struct bh_err *err)
+{
+    const struct bh_data_request request = { .tenant = spec->tenant,
+                                             .principal = principal_of(call),
+                                             .labels = &spec->labels,
+                                             .now_ns = bh_call_now(call) };
+
+    struct judgement judged;
+    bh_rc rc = datasets_judge(call, spec, &request, &judged, err);
+
+    if (rc == BH_OK && !bh_serves_image(call, spec)) { /* the same for who asks, here and in the log */
+        judged = (struct judgement){ .denial = { .verdict = { .reason = BH_DATA_UNKNOWN } } };
+        rc = bh_datasets_refuse_image(spec, err);
+    }
+    if (rc != BH_OK)
+        record_denial(call, spec, &judged);
+    return rc;
+}
+
+bool
+bh_datasets_why(const struct bh_call *call, const struct bh_job_row *row, struct bh_err *ret_words)
+{
+    struct bh_data_request request = { .tenant = row->tenant, .principal = row->principal,
+                                       .node = row->node[0] ? row->node : NULL,
+                                       .now_ns = bh_call_now(call) };
+    struct judgement unused;
+    struct bh_job_spec spec;
+    struct bh_err err;
+
+    if (bh_job_document_spec(call->api->options.keys, &row->spec, call->arena, &spec, &err) != BH_OK)
+        return false;
+    request.labels = &spec.labels;
+    if (datasets_judge(call, &spec, &request, &unused, &err) == BH_OK)
+        return false;
+    *ret_words = err;
+    return true;
+}
+
+void
+bh_datasets_hint(const struct bh_call *call, const char *tenant, const char *path,
+                 struct bh_err *err)
+{
+    const struct bh_data_request request = { .tenant = tenant, .principal = principal_of(call) };
+    const struct bh_dataset *dataset = bh_datasets_at(&call->dir->datasets, path);
+
+    if (dataset && bh_datasets_names(&call->dir->datasets, dataset, &request))
+        (void)bh_err_hint(err, "mount it by its name: --mount dataset=%.63s",
+                          dataset->text->name);
+    else
+        (void)bh_err_hint(err, "an admin can add the folder under mounts in the site file");
+}

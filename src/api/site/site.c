@@ -1,0 +1,195 @@
+#include "api/site/site.h"
+
+#include <string.h>
+
+#include "api/documents/revision.h"
+#include "base/num.h"
+
+bh_rc
+bh_site_get(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    const char *hex, *text = "{}"; /* none was applied yet */
+    struct bh_digest digest;
+    bh_rc rc = store->ops->get_meta(store->self, "site", call->arena, &hex, err);
+
+    if (rc == BH_OK && !bh_parse_hex(hex, digest.bytes, sizeof digest.bytes))
+        return bh_err_set(err, BH_BUG, "the store's site digest is damaged");
+    if (rc == BH_OK)
+        rc = store->ops->get_text(store->self, &digest, call->arena, &text, err);
+    if (rc != BH_OK && rc != BH_NOT_FOUND)
+        return rc;
+    bh_buf_puts(&call->reply->body, text);
+    return BH_OK;
+}
+
+bh_rc
+bh_site_apply(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_site site;
+    struct bh_command command = { .site = &site };
+    struct bh_buf text;
+    bh_rc rc = bh_call_body(call, &bh_site_fields, &site, err);
+
+    if (rc == BH_OK)
+        rc = bh_site_check(&site, err);
+    if (rc == BH_INVALID && !err->hint[0])
+        bh_err_hint(err, "man bulkhead-site explains every key");
+    if (rc == BH_OK)
+        rc = bh_call_flag(call, "dry_run", &command.dry_run, err);
+    if (rc == BH_OK)
+        rc = bh_call_flag(call, "prune", &command.prune, err);
+    if (rc == BH_OK)
+        rc = bh_call_number(call, "revision", UINT64_MAX, &command.revision, err);
+    if (rc != BH_OK)
+        return rc;
+    command.guarded = bh_call_query(call, "revision") != NULL;
+    bh_buf_init(&text, BH_JSON_BYTES_MAX);
+    bh_json_encode(&text, &bh_site_fields, &site);
+    command.text = bh_buf_text(&text);
+    command.text_length = text.length;
+    rc = command.text ? bh_call_send(call, &command, err)
+                      : bh_err_set(err, BH_FULL, "the site file is too large");
+    bh_buf_fini(&text);
+    return rc;
+}
+
+/* ---- revisions ---- */
+
+struct revisions {
+    struct bh_call *call;
+    struct bh_revision rows[BH_REVISIONS_MAX]; /* the newest: before one goes there may be more */
+    uint32_t count;              /* of all; one stands at its number's remainder */
+};
+
+static bool
+take_revision(void *self, const struct bh_document_row *row)
+{
+    struct revisions *all = self;
+
+    if (bh_revision_decode(row, all->call->arena, &all->rows[all->count % BH_REVISIONS_MAX]))
+        all->count++;
+    return true;
+}
+
+static void
+put_revision(struct bh_json_writer *w, const struct bh_call *call,
+             const struct bh_revision *revision)
+{
+    const struct bh_dir_principal *by =
+        bh_directory_principal(call->dir, (bh_principal_id){ revision->principal });
+    char memory[65];
+    struct bh_buf hex;
+
+    bh_buf_init_fixed(&hex, memory, sizeof memory);
+    bh_buf_put_hex(&hex, revision->digest, sizeof revision->digest);
+    bh_json_ns(w, "at_ns", revision->at_ns);
+    bh_json_str(w, "by", by ? by->name : "");
+    bh_json_u64(w, "changes", revision->changes);
+    bh_json_str(w, "digest", bh_buf_text(&hex));
+    bh_json_u64(w, "revision", revision->number);
+}
+
+/* The newest first. */
+bh_rc
+bh_site_revisions(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    const struct bh_document_filter filter = { BH_DOCUMENT_REVISION, 0 };
+    struct bh_json_writer w = bh_call_writer(call);
+    struct revisions *all;
+    uint64_t present = 0;
+    uint32_t oldest;
+    bh_rc rc = bh_call_alloc(call, sizeof *all, &all, err);
+
+    if (rc != BH_OK)
+        return rc;
+    all->call = call;
+    all->count = 0;
+    rc = store->ops->list_documents(store->self, &filter, take_revision, all, err);
+    if (rc == BH_OK)
+        rc = bh_revision_present(store, call->arena, &present, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    bh_json_open(&w, "items", '[');
+    oldest = all->count > BH_REVISIONS_MAX ? all->count - BH_REVISIONS_MAX : 0;
+    for (uint32_t i = all->count; i-- > oldest;) {
+        bh_json_open(&w, NULL, '{');
+        put_revision(&w, call, &all->rows[i % BH_REVISIONS_MAX]);
+        bh_json_close(&w, '}');
+    }
+    bh_json_close(&w, ']');
+    bh_json_u64(&w, "present", present);
+    bh_json_close(&w, '}');
+    return BH_OK;
+}
+
+bh_rc
+bh_site_revision(struct bh_call *call, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_revision revision;
+    const char *text;
+    uint64_t number;
+    bh_rc rc = bh_parse_u64(call->id, &number, err);
+
+    if (rc == BH_OK)
+        rc = bh_revision_read(store, number, call->arena, &revision, err);
+    if (rc == BH_OK)
+        rc = bh_revision_text(store, &revision, call->arena, &text, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_json_open(&w, NULL, '{');
+    put_revision(&w, call, &revision);
+    bh_json_raw(&w, "site", text);
+    bh_json_close(&w, '}');
+    return BH_OK;
+}
+
+static bh_rc
+read_revision(struct bh_call *call, uint64_t number, struct bh_site *ret_site, struct bh_err *err)
+{
+    const struct bh_store *store = &call->api->options.store;
+    struct bh_revision revision;
+    const char *text;
+    bh_rc rc = bh_revision_read(store, number, call->arena, &revision, err);
+
+    if (rc == BH_OK)
+        rc = bh_revision_text(store, &revision, call->arena, &text, err);
+    if (rc == BH_OK)
+        rc = bh_json_decode(text, strlen(text), &bh_site_fields, ret_site, call->arena, err);
+    return rc;
+}
+
+/* `to` is the present one when it is not given. */
+bh_rc
+bh_site_diff(struct bh_call *call, struct bh_err *err)
+{
+    struct bh_json_writer w = bh_call_writer(call);
+    struct bh_site_changes changes;
+    struct bh_site from, to;
+    uint64_t first = 0, second = 0;
+    bh_rc rc = bh_revision_present(&call->api->options.store, call->arena, &second, err);
+
+    if (rc == BH_OK && !bh_call_query(call, "from"))
+        rc = bh_err_set(err, BH_INVALID, "from: a revision is needed");
+    if (rc == BH_OK)
+        rc = bh_call_number(call, "from", UINT64_MAX, &first, err);
+    if (rc == BH_OK)
+        rc = bh_call_number(call, "to", UINT64_MAX, &second, err);
+    if (rc == BH_OK)
+        rc = read_revision(call, first, &from, err);
+    if (rc == BH_OK)
+        rc = read_revision(call, second, &to, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_site_changes_find(call->api->options.crypto, &from, &to, call->arena, &changes);
+    bh_json_open(&w, NULL, '{');
+    bh_site_changes_put(&w, &changes);
+    bh_json_u64(&w, "from", first);
+    bh_json_u64(&w, "to", second);
+    bh_json_close(&w, '}');
+    return BH_OK;
+}

@@ -1,9 +1,0 @@
-#ifndef BH_API_TENANTS_H
-#define BH_API_TENANTS_H
-
-#include "api/call.h"
-
-/* GET /v1/tenants; a bh_resource. */
-bh_rc bh_tenants_list(struct bh_call *call, struct bh_err *err);
-
-#endif

@@ -1,0 +1,33 @@
+#ifndef BH_CLI_DOCTOR_DOCTOR_H
+#define BH_CLI_DOCTOR_DOCTOR_H
+
+#include "cli/command/cli.h"
+
+/* `bulkhead doctor`: what this machine offers, what is missing, and how to mend it. */
+bh_rc bh_cli_doctor(struct bh_cli *cli, struct bh_err *err);
+
+enum bh_verdict_kind { BH_CHECK_OK, BH_CHECK_WARN, BH_CHECK_FAIL };
+
+struct bh_finding {
+    enum bh_verdict_kind verdict;
+    char found[200];
+    char fix[200];          /* "" when nothing has to be done */
+};
+
+struct bh_check {
+    const char *name;
+    void (*progress)(const struct bh_cli *cli, struct bh_finding *ret_finding);
+};
+
+/* The checks, in the order in which one would mend things. */
+extern const struct bh_check bh_doctor_checks[];
+extern const size_t bh_doctor_check_count;
+
+/* The folder with the configuration of the site that is asked about: --dir, or that of `up --dir`
+ * whose socket is used, else /etc/bulkhead.  `size` PATH_MAX is enough. */
+void bh_doctor_folder(const struct bh_cli *cli, char *ret_folder, size_t size);
+
+/* Known holes of a crun version: NULL when there are none. */
+const char *bh_doctor_crun_holes(uint32_t major, uint32_t minor, uint32_t patch);
+
+#endif

@@ -1,0 +1,447 @@
+#include "cli/options/man.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "cli/options/options.h"
+#include "model/role.h"
+#include "model/site.h"
+#include "model/spec.h"
+
+enum { FIELD_DEPTH_MAX = 4, ROLE_VERBS_BYTES = 4096 };
+
+/* A parameter of either configuration file, as text. */
+struct parameter {
+    const char *name, *standard, *doc, *unit;
+};
+
+#define QUOTED(...) #__VA_ARGS__
+static const struct parameter daemon_parameters[] = {
+#define BH_PARAM(name, kind, low, high, value, sentence) { #name, value, sentence, "" },
+#include "tables/daemon_params.tbl"
+#undef BH_PARAM
+};
+static const struct parameter node_parameters[] = {
+#define BH_NODE_PARAM(name, type, unit, min, max, value, sentence)                       \
+    { #name, QUOTED(value), sentence, unit },
+#include "tables/node_params.tbl"
+#undef BH_NODE_PARAM
+};
+
+/* ---- troff ---- */
+
+/* Text that troff shall not interpret. */
+static void
+man_put(struct bh_buf *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\\' || *text == '-')
+            bh_buf_putc(out, '\\');
+        bh_buf_puts(out, *text == '\\' ? "e" : (const char[]){ *text, '\0' });
+    }
+}
+
+/* A line of text; a dot at its beginning would be a macro. */
+static void
+man_put_line(struct bh_buf *out, const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        bh_buf_puts(out, "\\&");
+    man_put(out, text);
+    bh_buf_putc(out, '\n');
+}
+
+static void
+put_title(struct bh_buf *out, const char *name, const char *section, const char *summary)
+{
+    bh_buf_puts(out, ".\\\" made from tables/, not by hand\n.TH ");
+    for (const char *c = name; *c; c++)
+        bh_buf_putc(out, (char)toupper((unsigned char)*c));
+    bh_buf_printf(out, " %s \"\" \"Bulkhead\" \"Bulkhead\"\n.SH NAME\n", section);
+    man_put(out, name);
+    bh_buf_puts(out, " \\- ");
+    man_put_line(out, summary);
+}
+
+static void
+put_section(struct bh_buf *out, const char *title)
+{
+    bh_buf_printf(out, ".SH %s\n", title);
+}
+
+static void
+put_paragraph(struct bh_buf *out, const char *text)
+{
+    bh_buf_puts(out, ".PP\n");
+    man_put_line(out, text);
+}
+
+/* A term and what it means. */
+static void
+put_term(struct bh_buf *out, const char *term, const char *value, const char *doc)
+{
+    bh_buf_puts(out, ".TP\n\\fB");
+    man_put(out, term);
+    bh_buf_puts(out, "\\fR");
+    if (*value) {
+        bh_buf_puts(out, " \\fI");
+        man_put(out, value);
+        bh_buf_puts(out, "\\fR");
+    }
+    bh_buf_putc(out, '\n');
+    man_put_line(out, doc);
+}
+
+static void
+put_see_also(struct bh_buf *out, const char *pages)
+{
+    put_section(out, "SEE ALSO");
+    man_put_line(out, pages);
+}
+
+/* ---- bulkhead(1) ---- */
+
+static void
+put_option(struct bh_buf *out, const struct bh_option *option)
+{
+    bh_buf_puts(out, ".TP\n");
+    if (option->letter)
+        bh_buf_printf(out, "\\fB\\-%c\\fR, ", option->letter);
+    bh_buf_puts(out, "\\fB\\-\\-");
+    man_put(out, option->name);
+    bh_buf_puts(out, "\\fR");
+    if (*option->value) {
+        bh_buf_puts(out, " \\fI");
+        man_put(out, option->value);
+        bh_buf_puts(out, "\\fR");
+    }
+    bh_buf_putc(out, '\n');
+    man_put_line(out, option->doc);
+}
+
+static void
+put_options(struct bh_buf *out, const char *list)
+{
+    for (uint32_t i = 0; i < BH_OPTIONS; i++) {
+        const char *name = bh_cli_options[i].name;
+
+        if (bh_words_have(list, ' ', name, strlen(name)))
+            put_option(out, &bh_cli_options[i]);
+    }
+}
+
+static void
+put_command(struct bh_buf *out, const struct bh_cli_command *command)
+{
+    bh_buf_puts(out, ".SS \"bulkhead ");
+    man_put(out, command->name);
+    bh_buf_printf(out, "%s%s", *command->options ? " [OPTION...]" : "",
+                  *command->arguments ? " " : "");
+    man_put(out, command->arguments);
+    bh_buf_puts(out, "\"\n");
+    bh_buf_putc(out, (char)toupper((unsigned char)command->summary[0]));
+    man_put(out, command->summary + 1);
+    bh_buf_puts(out, ".\n");
+    if (*command->details)
+        man_put_line(out, command->details);
+    put_options(out, command->options);
+}
+
+static void
+put_statuses(struct bh_buf *out)
+{
+    static const struct {
+        int status;
+        const char *doc;
+    } statuses[] = {
+        { 0, "done" },
+        { 1, "audit verify found a fault; a check of doctor failed" },
+        { 2, "no such command or option, an argument too few or too many, or a value that its option does not take" },
+        { 3, "the request is invalid, be it that an argument is no job id or file of the kind, or the object's state does not allow it" },
+        { 4, "denied, or nobody is known by that name" },
+        { 5, "no such object" },
+        { 6, "a quota would never allow it" },
+        { 7, "still pending when --wait was over" },
+        { 8, "the service is not available" },
+        { 9, "the job failed and has no status of its own" },
+    };
+    char number[8];
+
+    put_section(out, "EXIT STATUS");
+    man_put_line(out, "bulkhead run ends with the job's own status, 128 and the number of the "
+                  "signal when one ended it. Everything else:");
+    for (size_t i = 0; i < BH_COUNT(statuses); i++) {
+        snprintf(number, sizeof number, "%d", statuses[i].status);
+        put_term(out, number, "", statuses[i].doc);
+    }
+}
+
+void
+bh_man_bulkhead(struct bh_buf *out)
+{
+    put_title(out, "bulkhead", "1", "share GPUs between tenants who may not trust each other");
+    put_section(out, "SYNOPSIS");
+    man_put_line(out, "bulkhead [OPTION...] COMMAND [ARGUMENT...]");
+    put_section(out, "DESCRIPTION");
+    man_put_line(out, "bulkhead asks bulkheadd(8) over its unix socket, where the caller's Unix "
+                  "identity counts, or over HTTPS with an API token.");
+    put_section(out, "COMMANDS");
+    for (uint32_t i = 0; i < BH_COMMANDS; i++)
+        put_command(out, &bh_cli_commands[i]);
+    put_section(out, "OPTIONS OF EVERY COMMAND");
+    put_options(out, bh_cli_global_options);
+    put_section(out, "ENVIRONMENT");
+    put_term(out, "BULKHEAD_SOCKET", "", "as --socket");
+    put_term(out, "BULKHEAD_SERVER", "", "as --server");
+    put_term(out, "BULKHEAD_TENANT", "", "the tenant of jobs that name none");
+    put_term(out, "BULKHEAD_TOKEN", "", "the API token for HTTPS; wins over a kept session");
+    put_term(out, "BULKHEAD_CA_FILE", "", "as --ca-file");
+    put_term(out, "BULKHEAD_FINGERPRINT", "", "as --fingerprint");
+    put_term(out, "BULKHEAD_CLIENT_CERT", "", "as --client-cert");
+    put_term(out, "BULKHEAD_CLIENT_KEY", "", "as --client-key");
+    put_section(out, "FILES");
+    put_term(out, "$XDG_STATE_HOME/bulkhead/sessions, ~/.local/state/bulkhead/sessions", "",
+             "the sessions that login keeps, an entry for each server; not used when others "
+             "could read it");
+    put_statuses(out);
+    put_see_also(out, "bulkheadd(8), bulkhead-node(8), bulkhead-site(5), bulkhead-job(5)");
+}
+
+/* ---- the daemons ---- */
+
+void
+bh_man_bulkheadd(struct bh_buf *out)
+{
+    put_title(out, "bulkheadd", "8", "the Bulkhead control daemon");
+    put_section(out, "SYNOPSIS");
+    man_put_line(out, "bulkheadd [--config FILE] [--set KEY=VALUE]... [--rotate-root FILE] [--allow-root]");
+    put_section(out, "DESCRIPTION");
+    man_put_line(out, "Serves the API on a unix socket and on HTTPS, decides who gets which piece "
+                  "of which GPU and when, and journals every decision. Runs in the foreground "
+                  "as a user of its own, never as root.");
+    put_section(out, "OPTIONS");
+    put_term(out, "--config", "FILE", "configuration, /etc/bulkhead/bulkheadd.conf unless said");
+    put_term(out, "--rotate-root", "FILE", "wrap the key tree by the root key in FILE, 32 bytes, and leave; "
+             "the daemon must not run.  For sites whose root key is a credential of systemd's, "
+             "which then is to be replaced by FILE");
+    put_term(out, "--set", "KEY=VALUE", "set one parameter, over the file's");
+    put_term(out, "--allow-root", "", "run as root nevertheless");
+    put_term(out, "--help-config", "", "explain every parameter and leave");
+    put_section(out, "SIGNALS");
+    put_term(out, "SIGTERM, SIGINT", "", "end in order; jobs run on");
+    put_see_also(out, "bulkheadd.conf(5), bulkhead(1), bulkhead-node(8)");
+}
+
+void
+bh_man_node(struct bh_buf *out)
+{
+    put_title(out, "bulkhead-node", "8", "carve GPUs and run jobs for bulkheadd");
+    put_section(out, "SYNOPSIS");
+    man_put_line(out, "bulkhead-node --config FILE [--log-json]");
+    put_section(out, "DESCRIPTION");
+    man_put_line(out, "Runs as root without a network listener and does what bulkheadd(8) orders, "
+                  "within what node.conf(5) allows: it makes and destroys GPU instances and "
+                  "runs jobs in sandboxes, each under a keeper that outlives it.");
+    put_section(out, "OPTIONS");
+    put_term(out, "--config", "FILE", "node.conf, which only root may write");
+    put_term(out, "--log-json", "", "log lines as JSON");
+    put_term(out, "--help-config", "", "the parameters of node.conf");
+    put_section(out, "SIGNALS");
+    put_term(out, "SIGTERM, SIGINT", "", "end; jobs run on and are found again at the next start");
+    put_see_also(out, "node.conf(5), bulkhead(1), bulkheadd(8)");
+}
+
+/* ---- configuration files ---- */
+
+static void
+put_parameters(struct bh_buf *out, const struct parameter *rows, size_t count)
+{
+    put_section(out, "PARAMETERS");
+    for (size_t i = 0; i < count; i++) {
+        put_term(out, rows[i].name, rows[i].unit, rows[i].doc);
+        bh_buf_puts(out, ".br\nDefault: ");
+        man_put_line(out, strcmp(rows[i].standard, "\"\"") == 0 ? "none" : rows[i].standard);
+    }
+}
+
+static const char conf_form[] =
+    "Lines of the form key = value; # begins a comment. Unknown keys, repeated keys and values "
+    "outside their range are errors that name the line.";
+
+void
+bh_man_bulkheadd_conf(struct bh_buf *out)
+{
+    put_title(out, "bulkheadd.conf", "5", "configuration of bulkheadd");
+    put_section(out, "DESCRIPTION");
+    man_put_line(out, conf_form);
+    put_parameters(out, daemon_parameters, BH_COUNT(daemon_parameters));
+    put_see_also(out, "bulkheadd(8)");
+}
+
+void
+bh_man_node_conf(struct bh_buf *out)
+{
+    put_title(out, "node.conf", "5", "what Bulkhead may do on this machine");
+    put_section(out, "DESCRIPTION");
+    man_put_line(out, conf_form);
+    put_paragraph(out, "The file belongs to root and nobody else may write it: whatever bulkheadd "
+                       "orders is checked against it.");
+    put_parameters(out, node_parameters, BH_COUNT(node_parameters));
+    put_see_also(out, "bulkhead-node(8)");
+}
+
+/* What an installed system sets: the node's socket and sandboxes lie in a folder that
+ * only root may change, and jobs beside the units, not within one. */
+static const struct {
+    const char *file, *name, *value;
+} installed[] = {
+    { "bulkheadd.conf", "node_socket", "/run/bulkhead/node/node.sock" },
+    { "node.conf", "run_dir", "/run/bulkhead/node" },
+    { "node.conf", "socket", "/run/bulkhead/node/node.sock" },
+    { "node.conf", "daemon_user", "bulkhead" },
+    { "node.conf", "cgroup_parent", "/bulkhead.slice/bulkhead-jobs.service/jobs" },
+};
+
+static const char *
+installed_value(const char *file, const char *name)
+{
+    for (size_t i = 0; i < BH_COUNT(installed); i++)
+        if (strcmp(installed[i].file, file) == 0 && strcmp(installed[i].name, name) == 0)
+            return installed[i].value;
+    return NULL;
+}
+
+static void
+put_example(struct bh_buf *out, const char *file, const struct parameter *rows, size_t count)
+{
+    bh_buf_printf(out, "# %s: every parameter with its default; %s(5) says the same.\n", file,
+                  file);
+    for (size_t i = 0; i < count; i++) {
+        const char *value = rows[i].standard, *other = installed_value(file, rows[i].name);
+        size_t length = strlen(value);
+        bool quoted = length >= 2 && *value == '"';
+
+        bh_buf_printf(out, "\n# %s%s%s%s\n#%s = ", rows[i].doc, *rows[i].unit ? " (" : "",
+                      rows[i].unit, *rows[i].unit ? ")" : "", rows[i].name);
+        bh_buf_put(out, value + quoted, length - 2 * (size_t)quoted);
+        bh_buf_putc(out, '\n');
+        if (other)
+            bh_buf_printf(out, "%s = %s\n", rows[i].name, other);
+    }
+}
+
+void
+bh_man_example_bulkheadd(struct bh_buf *out)
+{
+    put_example(out, "bulkheadd.conf", daemon_parameters, BH_COUNT(daemon_parameters));
+}
+
+void
+bh_man_example_node(struct bh_buf *out)
+{
+    put_example(out, "node.conf", node_parameters, BH_COUNT(node_parameters));
+}
+
+/* ---- the site file and the job file ---- */
+
+static void
+man_put_names(struct bh_buf *out, const struct bh_field *field)
+{
+    bh_buf_puts(out, " One of");
+    for (uint32_t i = 0; i < field->name_count; i++)
+        if (field->names[i]) {
+            bh_buf_putc(out, ' ');
+            man_put(out, field->names[i]);
+        }
+    bh_buf_putc(out, '.');
+}
+
+static void
+put_field(struct bh_buf *out, const struct bh_field *field)
+{
+    static const char *const kinds[] = {
+        [BH_FIELD_BOOL] = "true|false", [BH_FIELD_U32] = "number",  [BH_FIELD_I32] = "number",
+        [BH_FIELD_U64] = "number",      [BH_FIELD_NS] = "ns",       [BH_FIELD_ENUM] = "name",
+        [BH_FIELD_STR] = "text",        [BH_FIELD_TEXT] = "text",   [BH_FIELD_TEXTS] = "[text...]",
+        [BH_FIELD_HEX] = "hex",         [BH_FIELD_STRUCT] = "mapping",
+        [BH_FIELD_ARRAY] = "[mapping...]", [BH_FIELD_LIST] = "[mapping...]",
+    };
+
+    bh_buf_printf(out, ".TP\n\\fB%s\\fR \\fI%s\\fR\n\\&", field->name, kinds[field->kind]);
+    man_put(out, field->doc ? field->doc : "");
+    bh_buf_putc(out, '.');
+    if (field->flags & BH_FIELD_REQUIRED)
+        bh_buf_puts(out, " Required.");
+    if (field->names)
+        man_put_names(out, field);
+    bh_buf_putc(out, '\n');
+}
+
+/* A mapping's keys, then those of the mappings within. */
+static void
+put_fields(struct bh_buf *out, const struct bh_fields *fields, const char *title, uint32_t depth)
+{
+    bh_buf_puts(out, ".SS \"");
+    man_put(out, title);
+    bh_buf_puts(out, "\"\n");
+    for (uint32_t i = 0; i < fields->count; i++)
+        put_field(out, &fields->fields[i]);
+    for (uint32_t i = 0; i < fields->count && depth < FIELD_DEPTH_MAX; i++)
+        if (fields->fields[i].of)
+            put_fields(out, fields->fields[i].of, fields->fields[i].name, depth + 1);
+}
+
+/* Each role with the verbs that it allows, from the table that decides. */
+static void
+put_roles(struct bh_buf *out)
+{
+    static const struct {
+        enum bh_role role;
+        const char *verb;
+    } grants[] = {
+#define BH_GRANT(rule, role, verb) { BH_ROLE_##role, verb },
+#include "tables/roles.tbl"
+#undef BH_GRANT
+    };
+
+    put_section(out, "ROLES");
+    man_put_line(out, "What a binding allows, in its tenant and all below it. A principal with several "
+                  "bindings may do what any of them allows.");
+    for (uint32_t role = BH_ROLE_NONE + 1; role < BH_ROLES; role++) {
+        char memory[ROLE_VERBS_BYTES];
+        struct bh_buf verbs;
+
+        bh_buf_init_fixed(&verbs, memory, sizeof memory);
+        for (size_t i = 0; i < BH_COUNT(grants); i++)
+            if (grants[i].role == role)
+                bh_buf_printf(&verbs, "%s%s", verbs.length ? ", " : "", grants[i].verb);
+        put_term(out, bh_role_names[role], "", bh_buf_text(&verbs));
+    }
+}
+
+void
+bh_man_site(struct bh_buf *out)
+{
+    put_title(out, "bulkhead-site", "5", "the site file: tenants, sizes, people, GPUs");
+    put_section(out, "DESCRIPTION");
+    man_put_line(out, "YAML or JSON, put in force by bulkhead apply -f FILE and given back by bulkhead "
+                  "get site. It is applied whole: what it does not name any more is removed. "
+                  "Unknown keys, YAML aliases and tags are refused.");
+    put_section(out, "KEYS");
+    put_fields(out, &bh_site_fields, "at the top", 0);
+    put_roles(out);
+    put_see_also(out, "bulkhead(1), bulkhead-job(5)");
+}
+
+void
+bh_man_job(struct bh_buf *out)
+{
+    put_title(out, "bulkhead-job", "5", "a job, as bulkhead submit FILE takes it");
+    put_section(out, "DESCRIPTION");
+    man_put_line(out, "YAML or JSON; the options of bulkhead submit replace what it says.");
+    put_section(out, "KEYS");
+    put_fields(out, &bh_job_spec_fields, "at the top", 0);
+    put_see_also(out, "bulkhead(1), bulkhead-site(5)");
+}

@@ -1,0 +1,10 @@
+#ifndef BH_CLI_SITE_ISOLATION_H
+#define BH_CLI_SITE_ISOLATION_H
+
+#include "cli/command/cli.h"
+
+/* bulkhead verify: whether jobs can leave their sandboxes.  BH_UNAVAILABLE: a wall did not hold,
+ * or a node did not answer. */
+BH_MUST_USE bh_rc bh_cli_verify(struct bh_cli *cli, struct bh_err *err);
+
+#endif

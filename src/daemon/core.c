@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "base/vec.h"
 #include "daemon/faults.h"
 #include "daemon/names.h"
 #include "daemon/orders.h"
@@ -95,13 +96,10 @@ struct bh_gpu_facts *
 bh_core_gpu_facts(struct bh_core *core, bh_gpu_id gpu)
 {
     if (gpu.v >= core->gpu_facts_count) {
-        uint32_t count = gpu.v + 64;
+        bool fits = bh_vec_reserve(&core->gpu_facts, &core->gpu_facts_count, (size_t)gpu.v + 1,
+                                   UINT32_MAX);
 
-        core->gpu_facts = realloc(core->gpu_facts, count * sizeof *core->gpu_facts);
-        BH_ASSERT(core->gpu_facts);
-        memset(core->gpu_facts + core->gpu_facts_count, 0,
-               (count - core->gpu_facts_count) * sizeof *core->gpu_facts);
-        core->gpu_facts_count = count;
+        BH_ASSERT(fits);
     }
     return &core->gpu_facts[gpu.v];
 }

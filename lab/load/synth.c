@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/attr.h"
+#include "base/splitmix.h"
 #include "base/time.h"
 
 /* Seconds that 0, 1, ... 20 twentieths of Philly's jobs did not exceed (computed from
@@ -15,21 +16,10 @@ static const struct {
     uint32_t gpus, permille;
 } sizes[] = { { 1, 764 }, { 2, 25 }, { 4, 109 }, { 8, 102 } };
 
-/* splitmix64: every seed is a good one. */
-static uint64_t
-draw(uint64_t *state)
-{
-    uint64_t value = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-    return value ^ value >> 31;
-}
-
 static uint64_t
 draw_below(uint64_t *state, uint64_t end)
 {
-    return (uint64_t)((unsigned __int128)draw(state) * end >> 64);
+    return (uint64_t)((unsigned __int128)bh_splitmix_next(state) * end >> 64);
 }
 
 /* The row of `sizes`. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/splitmix.h"
 
 enum {
     KINDS = BH_MIG_FLEET_PROFILES,
@@ -104,14 +105,6 @@ link_layouts(struct layouts *layouts)
 
 /* ---- those that cannot be told apart ---- */
 
-static uint64_t
-mixed(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-    return x ^ (x >> 31);
-}
-
 /* Whether an earlier start for the kind leads to one of the same label. */
 static bool
 seen_before(const struct layouts *layouts, const struct layout *layout, uint32_t kind,
@@ -133,10 +126,10 @@ label_of(const struct layouts *layouts, const struct layout *layout)
     for (uint32_t kind = 0; kind < KINDS; kind++)
         for (uint32_t i = 0; i < layout->with_count[kind]; i++)
             if (!seen_before(layouts, layout, kind, i))
-                label += mixed(layouts->at[layout->with[kind][i]].label + kind + 1);
+                label += bh_splitmix_mix(layouts->at[layout->with[kind][i]].label + kind + 1);
     for (uint32_t i = 0; i < layout->count; i++)
-        label += mixed(~layouts->at[layout->without[i]].label);
-    return mixed(label);
+        label += bh_splitmix_mix(~layouts->at[layout->without[i]].label);
+    return bh_splitmix_mix(label);
 }
 
 static void

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/splitmix.h"
 
 struct job {
     double end;
@@ -24,12 +25,7 @@ struct course {
 static double
 draw(struct course *course)
 {
-    uint64_t x = course->random += 0x9e3779b97f4a7c15ull;
-
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-    x ^= x >> 31;
-    return ((double)(x >> 11) + 0.5) * 0x1p-53;
+    return ((double)(bh_splitmix_next(&course->random) >> 11) + 0.5) * 0x1p-53;
 }
 
 static uint32_t

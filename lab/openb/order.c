@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/splitmix.h"
 #include "lab/openb/text.h"
 
 static bh_rc
@@ -108,20 +109,10 @@ bh_openb_order_read(const char *path, const struct bh_openb_trace *trace,
                                     path, order->seed);
 }
 
-static uint64_t
-next_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
-
 static uint32_t
 random_below(uint64_t *state, uint32_t limit)
 {
-    return (uint32_t)((unsigned __int128)next_random(state) * limit >> 64);
+    return (uint32_t)((unsigned __int128)bh_splitmix_next(state) * limit >> 64);
 }
 
 static void

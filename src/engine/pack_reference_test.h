@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/splitmix.h"
 #include "base/test.h"
 #include "engine/pack.h"
 
@@ -25,11 +26,7 @@ struct world {
 static inline uint32_t
 world_draw(struct world *world, uint32_t limit)
 {
-    uint64_t z = world->random += 0x9e3779b97f4a7c15;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (uint32_t)((z ^ z >> 31) % limit);
+    return (uint32_t)(bh_splitmix_next(&world->random) % limit);
 }
 
 static inline struct bh_pack_node

@@ -10,9 +10,10 @@
 #include <time.h>
 
 #include "base/assert.h"
+#include "base/vec.h"
 #include "ports/crowd_news.h"
 
-enum { REFUSED_MOST = 16, ROOM_FIRST = 64 };
+enum { REFUSED_MOST = 16, ROOM_MAX = 1 << 20 };
 
 struct bh_peers {
     struct bh_peers_limits limits;
@@ -174,6 +175,18 @@ is_root(const struct bh_connection *connection)
 
 /* ---- a newcomer ---- */
 
+/* The same room in all three. */
+static void
+peers_reserve(struct bh_peers *peers, size_t wanted)
+{
+    size_t taken = peers->room, scratch = peers->room;
+
+    if (!bh_vec_reserve(&peers->taken, &taken, wanted, ROOM_MAX)
+        || !bh_vec_reserve(&peers->scratch, &scratch, wanted, ROOM_MAX)
+        || !bh_vec_reserve(&peers->places, &peers->room, wanted, ROOM_MAX))
+        BH_ASSERT(false);
+}
+
 /* Those that count.  Under the mutex, as all below. */
 static size_t
 gather(struct bh_peers *peers)
@@ -183,13 +196,7 @@ gather(struct bh_peers *peers)
     for (struct bh_connection *at = peers->first; at; at = at->next) {
         if (at->leaving)
             continue;
-        if (peers_count == peers->room) {
-            peers->room = peers->room ? 2 * peers->room : ROOM_FIRST;
-            peers->places = realloc(peers->places, peers->room * sizeof *peers->places);
-            peers->taken = realloc(peers->taken, peers->room * sizeof(struct bh_connection *));
-            peers->scratch = realloc(peers->scratch, peers->room * sizeof *peers->scratch);
-            BH_ASSERT(peers->places && peers->taken && peers->scratch);
-        }
+        peers_reserve(peers, peers_count + 1);
         peers->places[peers_count] = at->place;
         peers->taken[peers_count++] = at;
     }

@@ -11,9 +11,11 @@
 #include "base/base64.h"
 #include "base/search.h"
 #include "base/time.h"
+#include "base/vec.h"
 #include "keys/wrap.h"
 
 enum {
+    ROWS_MAX = 1 << 30,
     OPENED_MAX = 512,   /* keys that stand unwrapped at once; a power of two */
     FOUND_MAX = 1024,   /* remembered places of keys in use; a power of two */
     HASH_BYTES = 32,
@@ -63,11 +65,9 @@ find_row(const struct bh_keys *keys, uint64_t id)
 static void
 add_row(struct bh_keys *keys, const struct bh_key_row *row)
 {
-    if (keys->count == keys->capacity) {
-        keys->capacity = keys->capacity ? 2 * keys->capacity : 64;
-        keys->rows = realloc(keys->rows, keys->capacity * sizeof *keys->rows);
-        BH_ASSERT(keys->rows);
-    }
+    bool fits = bh_vec_reserve(&keys->rows, &keys->capacity, keys->count + 1, ROWS_MAX);
+
+    BH_ASSERT(fits);
     keys->rows[keys->count++] = *row;
 }
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/fd.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "base/utf8.h"
 #include "model/driver.h"
 #include "model/job.h"
@@ -128,21 +128,6 @@ has_instance(const struct bh_job *job)
     return false;
 }
 
-static uint64_t
-available_bytes(void)
-{
-    char memory[4096];
-    struct bh_buf text;
-    struct bh_err ignored;
-    const char *line;
-
-    bh_buf_init_fixed(&text, memory, sizeof memory);
-    if (bh_file_read("/proc/meminfo", sizeof memory - 1, &text, &ignored) != BH_OK)
-        return 0;
-    line = strstr(bh_buf_text(&text), "MemAvailable:");
-    return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) << 10 : 0;
-}
-
 /* The driver keeps what it takes off the GPU in memory of the job's own processes. */
 static bool
 has_headroom(const struct bh_node *node, uint64_t lease, uint64_t mib, char *ret_why, size_t size)
@@ -150,7 +135,7 @@ has_headroom(const struct bh_node *node, uint64_t lease, uint64_t mib, char *ret
     struct bh_sandbox_usage usage = { 0 };
     struct bh_limits limits = { 0 };
     struct bh_cgroup_host groups;
-    uint64_t headroom, available = available_bytes() >> 20;
+    uint64_t headroom, available = 0;
     char id[32], path[BH_NODE_PATH_MAX];
     struct bh_err err;
     bh_rc rc;
@@ -162,10 +147,13 @@ has_headroom(const struct bh_node *node, uint64_t lease, uint64_t mib, char *ret
         rc = bh_readback_limits(&groups, path, &limits, &err);
     if (rc == BH_OK)
         rc = node->runtime.ops->usage(node->runtime.self, id, &usage, &err);
+    if (rc == BH_OK)
+        rc = bh_proc_available_bytes(&available, &err);
     if (rc != BH_OK) {
         snprintf(ret_why, size, "%.200s", err.msg);
         return false;
     }
+    available >>= 20;
     usage.bytes -= usage.file_bytes < usage.bytes ? usage.file_bytes : usage.bytes;
     headroom = limits.memory_bytes < usage.bytes ? 0 : (limits.memory_bytes - usage.bytes) >> 20;
     if (headroom < mib)

@@ -1,7 +1,5 @@
 #include "node/checkpoint_run.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

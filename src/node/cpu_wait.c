@@ -1,44 +1,30 @@
 #include "node/cpu_wait.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/fd.h"
-
-static bool
-cpu_wait_read_text(const char *path, char *text, size_t size)
-{
-    BH_AUTO(bh_fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
-
-    text[n > 0 ? n : 0] = '\0';
-    return n > 0;
-}
+#include "base/proc.h"
 
 static bool
 is_runnable(pid_t pid)
 {
-    char path[64], text[512];
-    const char *name_end;
+    struct bh_proc_stat stat;
+    struct bh_err ignored;
 
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    name_end = cpu_wait_read_text(path, text, sizeof text) ? strrchr(text, ')') : NULL;
-    return name_end && strncmp(name_end, ") R", 3) == 0;
+    return bh_proc_stat(pid, &stat, &ignored) == BH_OK && stat.state == 'R';
 }
 
 /* "RAN WAITED SLICES", in nanoseconds. */
 static void
 add_thread(struct bh_cpu_wait *wait, pid_t pid, const char *thread)
 {
-    char path[80], text[96];
+    char name[64], text[96];
     uint64_t ran, waited;
+    struct bh_err ignored;
 
-    snprintf(path, sizeof path, "/proc/%d/task/%.20s/schedstat", (int)pid, thread);
-    if (!cpu_wait_read_text(path, text, sizeof text)
+    snprintf(name, sizeof name, "task/%.20s/schedstat", thread);
+    if (bh_proc_read(pid, name, text, sizeof text, &ignored) != BH_OK
         || sscanf(text, "%" SCNu64 " %" SCNu64, &ran, &waited) != 2)
         return;
     wait->known = true;

@@ -1,14 +1,11 @@
 #include "node/helper.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "base/fd.h"
 #include "base/process.h"
 
 bool

@@ -1,6 +1,5 @@
 #include "node/keeper.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/vec.h"
 
 static const struct bh_ownership_unit unknown = { .tenant = BH_OWNERSHIP_UNKNOWN };
 static const struct bh_note_gap unknown_gap = { .profile = BH_NO_SHAPE };
@@ -68,18 +69,10 @@ has_shape(const struct bh_note_gap *gap)
 bh_rc
 bh_ownership_map_reserve(struct bh_ownership_map *table, struct bh_err *err)
 {
-    uint32_t wanted = table->capacity ? table->capacity * 2 : 16;
-    struct bh_ownership_gpu *grown;
-
-    if (table->count < table->capacity)
-        return BH_OK;
     if (table->count >= BH_OWNERSHIP_GPUS_MAX)
         return bh_err_set(err, BH_FULL, "the node knows %u GPUs already", table->count);
-    grown = realloc(table->items, wanted * sizeof *grown);
-    if (!grown)
+    if (!bh_vec_reserve(&table->items, &table->capacity, table->count + 1, BH_OWNERSHIP_GPUS_MAX))
         return bh_err_set(err, BH_FULL, "out of memory");
-    table->items = grown;
-    table->capacity = wanted;
     return BH_OK;
 }
 

@@ -1,6 +1,5 @@
 #include "node/process.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,31 +7,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "base/proc.h"
 #include "node/keeper.h"
 #include "node/path.h"
 
 enum { STATUS_MAX = 16 << 10, CHILDREN_MAX = 1024, EXITING = 4 };
 
-/* A file of /proc/PID, whole; false, and "": it is gone, or longer than that. */
+/* False, and "": the process is gone, the file is longer than that or has nothing in it. */
 static bool
 read_process(pid_t pid, const char *name, char *text, size_t size)
 {
-    char path[96];
-    BH_AUTO(bh_fd_close) int fd = -1;
-    size_t length = 0;
-    ssize_t n = 1;
+    struct bh_err ignored;
 
-    bh_path_format(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    while (fd >= 0 && n > 0 && length < size) {
-        n = read(fd, text + length, size - length);
-        length += n > 0 ? (size_t)n : 0;
-    }
-    if (fd < 0 || n < 0 || length == size)
-        length = 0;
-    text[length] = '\0';
-    return length > 0;
+    return bh_proc_read(pid, name, text, size, &ignored) == BH_OK && text[0];
 }
 
 static bool
@@ -131,14 +118,9 @@ bh_process_first_state(pid_t pid)
 bool
 bh_process_is_ending(pid_t pid)
 {
-    char text[512];
-    const char *name_end;
-    unsigned flags;
-    char state;
+    struct bh_proc_stat stat;
+    struct bh_err ignored;
 
-    if (!read_process(pid, "stat", text, sizeof text))
-        return true;
-    name_end = strrchr(text, ')');
-    return !name_end || sscanf(name_end, ") %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2
-           || state == 'Z' || state == 'X' || flags & EXITING;
+    return bh_proc_stat(pid, &stat, &ignored) != BH_OK || stat.state == 'Z' || stat.state == 'X'
+           || stat.flags & EXITING;
 }

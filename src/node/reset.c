@@ -1,6 +1,5 @@
 #include "node/reset.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/num.h"
+#include "base/splitmix.h"
 #include "bulkhead/cuda_abi.h"
 #include "node/scrub_report.h"
 
@@ -203,17 +204,6 @@ is_filled(const unsigned char *bytes, size_t length, uint32_t word)
     return true;
 }
 
-/* A number that looks random, the same one for the same page and seed. */
-static uint64_t
-scrub_program_mix(uint64_t seed, uint64_t page)
-{
-    uint64_t x = seed + (page + 1) * UINT64_C(0x9e3779b97f4a7c15);
-
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 /* The samples of a chunk. */
 static CUresult
 read_samples(struct scrub *scrub, const struct chunk *chunk)
@@ -241,7 +231,7 @@ scrub_program_sample(struct scrub *scrub, uint32_t word, uint64_t *ret_others)
         for (size_t n = 0; rc == CUDA_SUCCESS && n < chunk->bytes / PAGE_BYTES; n++, page++) {
             bool filled = is_filled(scrub->samples + n * SAMPLE_BYTES, SAMPLE_BYTES, word);
 
-            if (scrub_program_mix(scrub->seed, page) % scrub->whole_every == 0) {
+            if (bh_splitmix_at(scrub->seed, page) % scrub->whole_every == 0) {
                 rc = cuda.cuMemcpyDtoH_v2(scrub->page, chunk->address + n * PAGE_BYTES,
                                           PAGE_BYTES);
                 filled = filled && is_filled(scrub->page, PAGE_BYTES, word);

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "base/log.h"
+#include "base/vec.h"
 #include "model/job.h"
 #include "node/path.h"
 
@@ -86,18 +87,16 @@ struct table {
 static bh_rc
 state_grow(const struct table *table, struct bh_err *err)
 {
-    uint32_t wanted = *table->capacity ? *table->capacity * 2 : 64;
+    size_t capacity = *table->capacity;
     void *grown;
 
-    if (table->count < *table->capacity)
-        return BH_OK;
     if (table->count >= table->max)
         return bh_err_set(err, BH_FULL, "the node's tables hold no more than %u", table->max);
-    grown = realloc(*table->items, wanted * table->size);
+    grown = bh_vec_grow(*table->items, table->size, &capacity, table->count + 1, table->max);
     if (!grown)
         return bh_err_set(err, BH_FULL, "out of memory");
     *table->items = grown;
-    *table->capacity = wanted;
+    *table->capacity = (uint32_t)capacity;
     return BH_OK;
 }
 

@@ -12,9 +12,10 @@
 
 #include "base/fd.h"
 #include "base/num.h"
+#include "base/vec.h"
 #include "wire/message.h"
 
-enum { PATH_SIZE = 600, TENANT_SIZE = 12, GRANTS = 64, GRANT_MOST = 64 << 20, LOGS_FIRST = 64 };
+enum { PATH_SIZE = 600, TENANT_SIZE = 12, GRANTS = 64, GRANT_MOST = 64 << 20, LOGS_MAX = 1 << 24 };
 
 struct log {
     char name[BH_LOG_NAME_MAX];
@@ -169,15 +170,8 @@ count_log(struct census *census, uint32_t tenant, const char *name, const struct
 {
     uint64_t bytes = (uint64_t)st->st_size;
 
-    if (census->count == census->capacity) {
-        size_t capacity = census->capacity ? 2 * census->capacity : LOGS_FIRST;
-        struct log *more = reallocarray(census->logs, capacity, sizeof *more);
-
-        if (!more)
-            return; /* one that is not counted is not removed, either */
-        census->logs = more;
-        census->capacity = capacity;
-    }
+    if (!bh_vec_reserve(&census->logs, &census->capacity, census->count + 1, LOGS_MAX))
+        return; /* one that is not counted is not removed, either */
     bytes = bytes < BH_TENANT_LOG_LEAST ? BH_TENANT_LOG_LEAST : bytes;
     census->logs[census->count] = (struct log){ .tenant = tenant, .written = ns_of(&st->st_mtim), .bytes = bytes };
     snprintf(census->logs[census->count++].name, BH_LOG_NAME_MAX, "%s", name);

@@ -6,6 +6,7 @@
 
 #include "api/state/codec.h"
 #include "base/assert.h"
+#include "base/vec.h"
 
 enum { RECORDS_MAX = 1 << 20, RECORD_BYTES_MAX = 1 << 20 };
 
@@ -48,15 +49,6 @@ bh_history_count(const struct bh_history *history)
     return history->count;
 }
 
-static void
-grow(struct bh_history *history)
-{
-    history->capacity = history->capacity ? history->capacity * 2 : 64;
-    history->records =
-        realloc(history->records, history->capacity * sizeof history->records[0]);
-    BH_ASSERT(history->records);
-}
-
 /* The buffer's text as memory of its own. */
 static char *
 keep(struct bh_buf *json)
@@ -80,8 +72,8 @@ bh_history_add(struct bh_history *history, const struct bh_event *event,
 
     if (history->count == RECORDS_MAX)
         return bh_err_set(err, BH_FULL, "more than %d records", RECORDS_MAX);
-    if (history->count == history->capacity)
-        grow(history);
+    if (!bh_vec_reserve(&history->records, &history->capacity, history->count + 1, RECORDS_MAX))
+        BH_ASSERT(false);
     record = &history->records[history->count++];
     bh_buf_init(&json, RECORD_BYTES_MAX);
     record->now_ns = event->now_ns;

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/proc.h"
 #include "base/time.h"
 
 enum { SANDBOXES_MAX = 64, PATH_SIZE = 512, SCRIPT_MAX = 1 << 20 };
@@ -116,21 +117,14 @@ fake_command(void *self, const struct bh_sandbox *sandbox, const char *ret_argv[
 
 /* ---- running ---- */
 
-/* Dead but not yet waited for by its keeper. */
+/* Dead but not yet waited for by its keeper, or gone. */
 static bool
 is_zombie(pid_t pid)
 {
-    char path[64], memory[1024];
-    struct bh_buf text;
+    struct bh_proc_stat stat;
     struct bh_err ignored;
-    const char *rest;
 
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    bh_buf_init_fixed(&text, memory, sizeof memory);
-    if (bh_file_read(path, sizeof memory - 1, &text, &ignored) != BH_OK)
-        return true;
-    rest = strrchr(bh_buf_text(&text), ')');
-    return !rest || rest[2] == 'Z' || rest[2] == 'X';
+    return bh_proc_stat(pid, &stat, &ignored) != BH_OK || stat.state == 'Z' || stat.state == 'X';
 }
 
 /* The sandbox's process group, or 0 when it is gone. */
@@ -216,29 +210,17 @@ fake_destroy(void *self, const char *id, struct bh_err *err)
 static bh_rc
 fake_usage(void *self, const char *id, struct bh_sandbox_usage *ret_usage, struct bh_err *err)
 {
-    unsigned long user, system;
-    char path[64], memory[1024];
-    struct bh_buf text;
+    struct bh_proc_stat stat;
     pid_t group = group_of(self, id);
-    const char *rest;
-    bh_rc rc;
-    long pages;
+    bh_rc rc = group ? bh_proc_stat(group, &stat, err)
+                     : bh_err_set(err, BH_NOT_FOUND, "no sandbox %s", id);
 
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)group);
-    bh_buf_init_fixed(&text, memory, sizeof memory);
-    rc = group ? bh_file_read(path, sizeof memory - 1, &text, err)
-               : bh_err_set(err, BH_NOT_FOUND, "no sandbox %s", id);
     if (rc != BH_OK)
         return rc;
-    rest = strrchr(bh_buf_text(&text), ')');
-    if (!rest
-        || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d "
-                        "%*d %*d %*u %*u %ld", &user, &system, &pages) != 3)
-        return bh_err_set(err, BH_IO, "%s is not as expected", path);
     *ret_usage = (struct bh_sandbox_usage){
-        .cpu_ns = (user + system) * BH_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK),
-        .bytes = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE),
-        .peak_bytes = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE),
+        .cpu_ns = (stat.user_ticks + stat.system_ticks) * BH_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK),
+        .bytes = stat.resident_pages * (uint64_t)sysconf(_SC_PAGESIZE),
+        .peak_bytes = stat.resident_pages * (uint64_t)sysconf(_SC_PAGESIZE),
     };
     return BH_OK;
 }

@@ -1,7 +1,6 @@
 #include "share/pages.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -15,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/fd.h"
+#include "base/proc.h"
 
 /* Others of the lease may change the words all the time, on purpose: so often is tried. */
 enum { TRIES = 10000 };
@@ -107,24 +107,10 @@ share_pages_map(const char *folder, const char *name, size_t bytes, void **ret_m
 uint64_t
 bh_share_started(uint32_t pid)
 {
-    char path[40], text[1024];
-    BH_AUTO(bh_fd_close) int fd = -1;
-    unsigned long long started = 0;
-    const char *at;
-    ssize_t got;
+    struct bh_proc_stat stat;
+    struct bh_err ignored;
 
-    snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (got <= 0)
-        return 0;
-    text[got] = '\0';
-    at = strrchr(text, ')'); /* the name before may have anything in it */
-    for (int field = 2; at != NULL && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    if (at == NULL || sscanf(at, "%llu", &started) != 1)
-        return 0;
-    return started;
+    return bh_proc_stat((pid_t)pid, &stat, &ignored) == BH_OK ? stat.started_ticks : 0;
 }
 
 static bool

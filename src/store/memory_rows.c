@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/vec.h"
 #include "store/memory_internal.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
@@ -90,7 +91,7 @@ compare_keys(const void *a, const void *b)
     return COMPARE(left->id, right->id);
 }
 
-enum { TEXTS_MAX = 11 };
+enum { TEXTS_MAX = 11, ROWS_MAX = 1 << 30 };
 
 static const struct {
     int (*compare)(const void *a, const void *b);
@@ -168,17 +169,15 @@ void
 bh_memory_insert(struct bh_memory_rows *rows, enum bh_memory_kind kind, void *row)
 {
     size_t at = bh_memory_lower_bound(rows, kind, row);
+    bool fits;
 
     if (at < rows->count && kinds[kind].compare(rows->at[at], row) == 0) {
         free(rows->at[at]);
         rows->at[at] = row;
         return;
     }
-    if (rows->count == rows->capacity) {
-        rows->capacity = rows->capacity ? rows->capacity * 2 : 64;
-        rows->at = realloc(rows->at, rows->capacity * sizeof *rows->at);
-        BH_ASSERT(rows->at);
-    }
+    fits = bh_vec_reserve(&rows->at, &rows->capacity, rows->count + 1, ROWS_MAX);
+    BH_ASSERT(fits);
     memmove(rows->at + at + 1, rows->at + at, (rows->count - at) * sizeof *rows->at);
     rows->at[at] = row;
     rows->count++;

@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
+#include "base/splitmix.h"
 
 enum { FDS_MAX = 1024, NAMES_MAX = 256, SECTOR = 512, NONE = -1, FOLDER = -2 };
 
@@ -535,16 +536,6 @@ play_to(size_t point)
     }
 }
 
-static uint64_t
-next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 /* How a crash chose: all of what is under way, nothing, what came first, or each by lot. */
 struct luck {
     uint64_t state;
@@ -558,9 +549,9 @@ draw_luck(uint64_t seed)
 {
     struct luck luck = { .state = seed };
 
-    luck.kind = next_random(&luck.state) % 5;
-    luck.percent = (uint32_t)(next_random(&luck.state) % 101);
-    luck.first = next_random(&luck.state) % (open_count + 1);
+    luck.kind = bh_splitmix_next(&luck.state) % 5;
+    luck.percent = (uint32_t)(bh_splitmix_next(&luck.state) % 101);
+    luck.first = bh_splitmix_next(&luck.state) % (open_count + 1);
     return luck;
 }
 
@@ -571,7 +562,7 @@ kept(struct luck *luck, size_t number)
         return number < luck->first;
     if (luck->kind == LUCK_ALL || luck->kind == LUCK_NONE)
         return luck->kind == LUCK_ALL;
-    return next_random(&luck->state) % 100 < luck->percent;
+    return bh_splitmix_next(&luck->state) % 100 < luck->percent;
 }
 
 /* Sectors come to the disk or not, each for itself; the file may have grown all the same. */
@@ -580,13 +571,13 @@ put_sectors(struct luck *luck, struct content *content, const struct call *call)
 {
     size_t done = 0;
 
-    if (next_random(&luck->state) % 4 == 0)
+    if (bh_splitmix_next(&luck->state) % 4 == 0)
         content_reach(content, call->at + call->length);
     while (done < call->length) {
         size_t most = SECTOR - (call->at + done) % SECTOR;
         size_t length = call->length - done < most ? call->length - done : most;
 
-        if (next_random(&luck->state) % 100 < luck->percent)
+        if (bh_splitmix_next(&luck->state) % 100 < luck->percent)
             content_put(content, call->at + done, call->bytes + done, length);
         done += length;
     }

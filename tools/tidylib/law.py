@@ -129,6 +129,7 @@ BANNED_CALLS = {
     **{name: "base/process.h" for name in ("system", "popen", *STARTS)},
     **{name: "a seed passed in" for name in ("rand", "random", "srand", "srandom")},
     **{name: "a fixed bound or an arena" for name in ("alloca",)},
+    **{name: "base/vec.h" for name in ("realloc", "reallocarray")},
     **{name: "returned errors" for name in ("setjmp", "longjmp", "sigsetjmp", "siglongjmp")},
     "time": "base/time.h",
 }
@@ -137,6 +138,7 @@ BANNED_HOMES = [
     ("time", re.compile(r"src/base/time\.c$")),
     ("srand", re.compile(r"tests/|.*_test\.c$")),
     *((start, re.compile(r"src/base/process\.c$|(tests|bench|sim)/|.*_test\.[ch]$")) for start in STARTS),
+    *((grow, re.compile(r"src/base/|(tests|sim|lab)/|.*_test\.[ch]$")) for grow in ("realloc", "reallocarray")),
     # A part of a program in a process of its own: it starts none (docs/adr/0096).
     ("fork", re.compile(r"src/node/(\w+/)*(relay|handover|unpack_main)\.c$|src/cli/(\w+/)*(driver_probe|up)\.c$")),
     # The same, in namespaces of its own.

@@ -7,8 +7,9 @@
 #include "audit/merkle.h"
 #include "base/assert.h"
 #include "base/num.h"
+#include "base/vec.h"
 
-enum { BLOCK_LEVEL = 8, BLOCK = 1 << BLOCK_LEVEL, BLOCKS_FIRST = 64 };
+enum { BLOCK_LEVEL = 8, BLOCK = 1 << BLOCK_LEVEL, BLOCKS_MAX = 1 << 30 };
 
 struct bh_log_tree {
     struct bh_store store;
@@ -83,11 +84,9 @@ root_of_leaves(const struct bh_log_tree *tree, unsigned level, uint64_t index,
 static void
 log_tree_reserve(struct bh_log_tree *tree)
 {
-    if (tree->count < tree->capacity)
-        return;
-    tree->capacity = tree->capacity ? 2 * tree->capacity : BLOCKS_FIRST;
-    tree->blocks = realloc(tree->blocks, tree->capacity * sizeof *tree->blocks);
-    BH_ASSERT(tree->blocks);
+    bool fits = bh_vec_reserve(&tree->blocks, &tree->capacity, tree->count + 1, BLOCKS_MAX);
+
+    BH_ASSERT(fits);
 }
 
 struct growth {

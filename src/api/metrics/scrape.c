@@ -5,9 +5,10 @@
 
 #include "api/request/visible.h"
 #include "base/assert.h"
+#include "base/vec.h"
 
 /* The owner thread does other things between so many jobs. */
-enum { JOBS_AT_ONCE = 1024, CAPACITY_FIRST = 64 };
+enum { JOBS_AT_ONCE = 1024 };
 
 static struct bh_scrape_tenant *
 scrape_tenant_of(const struct bh_scrape *s, bh_tenant_id id)
@@ -17,18 +18,6 @@ scrape_tenant_of(const struct bh_scrape *s, bh_tenant_id id)
     return named ? &s->tenants[named - s->call->dir->tenants] : NULL;
 }
 
-/* Room for one more in a growing array. */
-static void *
-scrape_grow(void *items, uint32_t count, uint32_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return items;
-    *capacity = *capacity ? 2 * *capacity : CAPACITY_FIRST;
-    items = realloc(items, *capacity * size);
-    BH_ASSERT(items);
-    return items;
-}
-
 /* ---- on the owner thread ---- */
 
 static void
@@ -36,15 +25,18 @@ take_members(struct bh_scrape *s, const struct bh_engine *engine, const struct b
              struct bh_scrape_tenant *tenant)
 {
     struct bh_member_view member;
+    bool fits;
 
-    s->jobs = scrape_grow(s->jobs, s->job_count, &s->job_capacity, sizeof *s->jobs);
+    fits = bh_vec_reserve(&s->jobs, &s->job_capacity, (size_t)s->job_count + 1, UINT32_MAX);
+    BH_ASSERT(fits);
     s->jobs[s->job_count++] = (struct bh_scrape_job){ .job = view->job.v,
                                                       .tenant = (uint32_t)(tenant - s->tenants) };
     for (uint32_t i = 0; bh_view_member(engine, view->job, i, &member); i++) {
         if (member.done)
             continue;
         tenant->leases[view->grade]++;
-        s->leases = scrape_grow(s->leases, s->lease_count, &s->lease_capacity, sizeof *s->leases);
+        fits = bh_vec_reserve(&s->leases, &s->lease_capacity, (size_t)s->lease_count + 1, UINT32_MAX);
+        BH_ASSERT(fits);
         s->leases[s->lease_count++] = (struct bh_scrape_lease){ member.lease.v, view->job.v };
     }
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/vec.h"
 #include "wire/message_node.h"
 
 enum { INVENTORY_JSON_MAX = 16 << 20 };
@@ -12,9 +13,10 @@ static void
 facts_add_node(struct bh_facts *facts, struct bh_json *json)
 {
     struct bh_node_facts *node;
+    bool fits;
 
-    facts->nodes = realloc(facts->nodes, (facts->node_count + 1) * sizeof *facts->nodes);
-    BH_ASSERT(facts->nodes);
+    fits = bh_vec_reserve(&facts->nodes, &facts->node_capacity, (size_t)facts->node_count + 1, UINT32_MAX);
+    BH_ASSERT(fits);
     node = &facts->nodes[facts->node_count++];
     *node = (struct bh_node_facts){ .root = bh_json_root(json), .json = json };
     node->name = bh_json_text(bh_json_get(node->root, "node"), "");

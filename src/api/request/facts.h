@@ -19,7 +19,7 @@ struct bh_gpu_facts_of {
 struct bh_facts {
     struct bh_node_facts *nodes; /* by name */
     struct bh_gpu_facts_of *gpus; /* by UUID */
-    uint32_t node_count, gpu_count;
+    uint32_t node_count, node_capacity, gpu_count;
 };
 
 /* Ask the owner and read it all; what cannot be read is left out. */

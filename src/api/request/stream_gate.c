@@ -5,9 +5,10 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/vec.h"
 #include "ports/crowd_news.h"
 
-enum { ROOM_FIRST = 16, RETRY_AFTER_S = 2 };
+enum { RETRY_AFTER_S = 2 };
 
 struct holder {
     uint32_t principal, count;
@@ -48,14 +49,13 @@ bh_stream_gate_free(struct bh_stream_gate *gate)
 static struct holder *
 find(struct bh_stream_gate *gate, uint32_t principal)
 {
+    bool fits;
+
     for (size_t i = 0; i < gate->count; i++)
         if (gate->holders[i].principal == principal)
             return &gate->holders[i];
-    if (gate->count == gate->room) {
-        gate->room = gate->room ? 2 * gate->room : ROOM_FIRST;
-        gate->holders = realloc(gate->holders, gate->room * sizeof *gate->holders);
-        BH_ASSERT(gate->holders);
-    }
+    fits = bh_vec_reserve(&gate->holders, &gate->room, gate->count + 1, UINT32_MAX);
+    BH_ASSERT(fits);
     gate->holders[gate->count] = (struct holder){ principal, 0 };
     return &gate->holders[gate->count++];
 }

@@ -1,6 +1,5 @@
 #include "cli/login/login_browser.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,9 @@
 
 #include "base/assert.h"
 #include "base/utf8.h"
+#include "base/vec.h"
+
+enum { CELLS_MAX = 1 << 30 };
 
 struct bh_table {
     uint32_t columns;
@@ -86,14 +89,12 @@ bh_table_put(struct bh_table *table, const char *text)
 {
     char *cell = strdup(text && *text ? text : "-");
     size_t column = table->count % table->columns, width;
+    bool fits;
 
     BH_ASSERT(cell);
     bh_utf8_scrub(cell);
-    if (table->count == table->size) {
-        table->size = table->size ? table->size * 2 : 64;
-        table->cells = realloc(table->cells, table->size * sizeof *table->cells);
-        BH_ASSERT(table->cells);
-    }
+    fits = bh_vec_reserve(&table->cells, &table->size, table->count + 1, CELLS_MAX);
+    BH_ASSERT(fits);
     table->cells[table->count++] = cell;
     width = width_of(cell);
     if (width > table->width[column])

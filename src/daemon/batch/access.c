@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/json.h"
+#include "base/vec.h"
 #include "daemon/batch/record.h"
 #include "daemon/state/core.h"
 
@@ -401,11 +402,10 @@ access_is_reported(const struct bh_core *core, bh_job_id job)
 static void
 access_add_reported(struct access_scan *access_scan, bh_job_id job)
 {
-    if (access_scan->count == access_scan->capacity) {
-        access_scan->capacity = access_scan->capacity ? 2 * access_scan->capacity : 16;
-        access_scan->reported = realloc(access_scan->reported, access_scan->capacity * sizeof *access_scan->reported);
-        BH_ASSERT(access_scan->reported);
-    }
+    bool fits = bh_vec_reserve(&access_scan->reported, &access_scan->capacity,
+                               (size_t)access_scan->count + 1, UINT32_MAX);
+
+    BH_ASSERT(fits);
     access_scan->reported[access_scan->count++] = job.v;
 }
 

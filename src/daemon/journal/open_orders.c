@@ -5,9 +5,8 @@
 
 #include "base/assert.h"
 #include "base/search.h"
+#include "base/vec.h"
 #include "engine/event.h"
-
-enum { CAPACITY_MIN = 64 };
 
 /* Where `number` is, or would be inserted. */
 static uint32_t
@@ -32,6 +31,7 @@ void
 bh_open_orders_add(struct bh_open_orders *orders, uint64_t number, uint64_t since_ns)
 {
     uint32_t at = position_of(orders, number);
+    bool fits;
 
     if (at < orders->count && orders->items[at].number == number)
         return;
@@ -39,11 +39,8 @@ bh_open_orders_add(struct bh_open_orders *orders, uint64_t number, uint64_t sinc
         compact(orders);
         at = position_of(orders, number);
     }
-    if (orders->count == orders->capacity) {
-        orders->capacity = orders->capacity ? 2 * orders->capacity : CAPACITY_MIN;
-        orders->items = realloc(orders->items, orders->capacity * sizeof *orders->items);
-        BH_ASSERT(orders->items);
-    }
+    fits = bh_vec_reserve(&orders->items, &orders->capacity, (size_t)orders->count + 1, UINT32_MAX);
+    BH_ASSERT(fits);
     memmove(&orders->items[at + 1], &orders->items[at],
             (orders->count - at) * sizeof *orders->items);
     orders->items[at] = (struct bh_open_order){ .number = number, .since_ns = since_ns };

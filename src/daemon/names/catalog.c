@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/num.h"
+#include "base/vec.h"
 #include "daemon/names/published.h"
 
 struct name {
@@ -51,7 +52,7 @@ struct bh_catalog {
     struct bh_published *published;
 };
 
-enum { SITE_ARENA_MAX = 16 << 20 };
+enum { SITE_ARENA_MAX = 16 << 20, NAMES_MAX = 1 << 30 /* a power of two, as the room is */ };
 
 struct bh_catalog *
 bh_catalog_new(struct bh_store store, const struct bh_crypto_ops *crypto)
@@ -124,17 +125,12 @@ is_erased(const char *name)
 static struct name *
 catalog_slot_of(struct names *names, uint32_t id)
 {
-    uint32_t capacity = names->capacity ? names->capacity : 64;
+    if (id >= names->capacity) {
+        bool fits = bh_vec_reserve(&names->items, &names->capacity, (size_t)id + 1, NAMES_MAX);
 
-    while (id >= capacity)
-        capacity *= 2;
-    if (capacity > names->capacity) {
-        names->items = realloc(names->items, capacity * sizeof *names->items);
-        BH_ASSERT(names->items);
-        memset(names->items + names->capacity, 0, (capacity - names->capacity) * sizeof *names->items);
-        names->capacity = capacity;
+        BH_ASSERT(fits);
         free(names->by_hash);
-        names->by_hash = calloc(2 * (size_t)capacity, sizeof *names->by_hash);
+        names->by_hash = calloc(2 * (size_t)names->capacity, sizeof *names->by_hash);
         BH_ASSERT(names->by_hash);
         for (uint32_t known = 1; known < names->count; known++)
             if (names->items[known].text && !is_erased(names->items[known].text))
@@ -240,14 +236,13 @@ catalog_put_name(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id
 static void
 catalog_queue_unbound(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id)
 {
+    bool fits;
+
     if (catalog->unbound_from == catalog->unbound_to)
         catalog->unbound_from = catalog->unbound_to = 0;
-    if (catalog->unbound_to == catalog->unbound_capacity) {
-        catalog->unbound_capacity = catalog->unbound_capacity ? 2 * catalog->unbound_capacity : 64;
-        catalog->unbound = realloc(catalog->unbound,
-                                   catalog->unbound_capacity * sizeof *catalog->unbound);
-        BH_ASSERT(catalog->unbound);
-    }
+    fits = bh_vec_reserve(&catalog->unbound, &catalog->unbound_capacity,
+                          (size_t)catalog->unbound_to + 1, NAMES_MAX);
+    BH_ASSERT(fits);
     catalog->unbound[catalog->unbound_to++] = (struct unbound){ kind, id };
     catalog->names[kind].items[id].waits = true;
 }

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "base/vec.h"
 #include "daemon/batch/abandoned_orders.h"
 #include "daemon/nodes/faults.h"
 #include "daemon/nodes/images.h"
@@ -59,7 +60,7 @@ struct bh_node_link {
     struct bh_effect *orders;    /* sent on this connection and not answered */
     uint32_t order_count, order_capacity;
     struct unsent *unsent;
-    uint32_t unsent_count;
+    uint32_t unsent_count, unsent_capacity;
     /* shared, under shared->mutex */
     char *inventory;
     char *samples;
@@ -279,12 +280,8 @@ bh_node_link_report_down(struct bh_node_link *link, struct bh_err *err)
 static void
 owe_ack(struct bh_node_link *link, struct bh_msg_ack ack)
 {
-    if (link->ack_count == link->ack_capacity && link->ack_capacity < ACKS_MAX) {
-        link->ack_capacity = link->ack_capacity ? 4 * link->ack_capacity : 16;
-        link->acks = realloc(link->acks, link->ack_capacity * sizeof *link->acks);
-        BH_ASSERT(link->acks);
-    }
-    if (link->ack_count < link->ack_capacity) /* more are asked for again by the node's repeats */
+    /* more are asked for again by the node's repeats */
+    if (bh_vec_reserve(&link->acks, &link->ack_capacity, link->ack_count + 1, ACKS_MAX))
         link->acks[link->ack_count++] = ack;
     link_touch(link);
 }
@@ -312,13 +309,10 @@ link_claim_node(struct bh_node_link *link, uint32_t id)
     struct bh_links_shared *shared = link->shared;
 
     if (id >= shared->of_node_count) {
-        uint32_t count = id + 64;
+        bool fits = bh_vec_reserve(&shared->of_node, &shared->of_node_count, (size_t)id + 1,
+                                   UINT32_MAX);
 
-        shared->of_node = realloc(shared->of_node, count * sizeof(struct bh_node_link *));
-        BH_ASSERT(shared->of_node);
-        memset(shared->of_node + shared->of_node_count, 0,
-               (count - shared->of_node_count) * sizeof(struct bh_node_link *));
-        shared->of_node_count = count;
+        BH_ASSERT(fits);
     }
     shared->of_node[id] = link;
     link->has_inventory = link->resend = true;
@@ -398,12 +392,7 @@ link_receive_recovered(struct bh_node_link *link, const void *message, struct bh
 static void
 remember_order(struct bh_node_link *link, const struct bh_effect *effect)
 {
-    if (link->order_count == link->order_capacity && link->order_capacity < ORDERS_MAX) {
-        link->order_capacity = link->order_capacity ? 4 * link->order_capacity : 16;
-        link->orders = realloc(link->orders, link->order_capacity * sizeof *link->orders);
-        BH_ASSERT(link->orders);
-    }
-    if (link->order_count < link->order_capacity)
+    if (bh_vec_reserve(&link->orders, &link->order_capacity, link->order_count + 1, ORDERS_MAX))
         link->orders[link->order_count++] = *effect;
 }
 
@@ -656,12 +645,14 @@ static void
 link_store_unsent(struct bh_node_link *link, const struct bh_effect *effect, const struct bh_err *why)
 {
     struct unsent *unsent;
+    bool fits;
 
     bh_log(EFFECT_FAILED, BH_U64("order", effect->order), BH_ERRLOG(why));
     if (why->rc == BH_DENIED)
         return;
-    link->unsent = realloc(link->unsent, (link->unsent_count + 1) * sizeof *link->unsent);
-    BH_ASSERT(link->unsent);
+    fits = bh_vec_reserve(&link->unsent, &link->unsent_capacity, (size_t)link->unsent_count + 1,
+                          UINT32_MAX);
+    BH_ASSERT(fits);
     unsent = &link->unsent[link->unsent_count++];
     *unsent = (struct unsent){ *effect, { .order = effect->order, .outcome = BH_OUTCOME_FAILED,
                                           .rc = (uint32_t)why->rc } };

@@ -7,9 +7,10 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/vec.h"
 #include "daemon/batch/step.h"
 
-enum { FILE_BYTES_MAX = 64 << 20, CAPACITY_SPARE = 64 };
+enum { FILE_BYTES_MAX = 64 << 20, ROWS_MAX = 1 << 30 };
 
 struct bh_forecaster {
     struct bh_core *core;
@@ -35,11 +36,9 @@ forecaster_path_of(const struct bh_forecaster *forecaster, char ret_path[4096])
 static void
 forecaster_reserve(struct bh_forecast_series *series, uint32_t rows)
 {
-    if (rows <= series->max)
-        return;
-    series->max = rows + CAPACITY_SPARE;
-    series->rows = realloc(series->rows, series->max * sizeof *series->rows);
-    BH_ASSERT(series->rows);
+    bool fits = rows == 0 || bh_vec_reserve(&series->rows, &series->max, rows, ROWS_MAX);
+
+    BH_ASSERT(fits);
 }
 
 /* ---- the file ---- */

@@ -1,21 +1,16 @@
 #include "daemon/state/gpu_facts.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/assert.h"
+#include "base/vec.h"
 
 struct bh_gpu_facts *
 bh_gpu_facts_of(struct bh_core *core, bh_gpu_id gpu)
 {
     if (gpu.v >= core->gpu_facts_count) {
-        uint32_t count = gpu.v + 64;
+        bool fits = bh_vec_reserve(&core->gpu_facts, &core->gpu_facts_count, (size_t)gpu.v + 1,
+                                   UINT32_MAX);
 
-        core->gpu_facts = realloc(core->gpu_facts, count * sizeof *core->gpu_facts);
-        BH_ASSERT(core->gpu_facts);
-        memset(core->gpu_facts + core->gpu_facts_count, 0,
-               (count - core->gpu_facts_count) * sizeof *core->gpu_facts);
-        core->gpu_facts_count = count;
+        BH_ASSERT(fits);
     }
     return &core->gpu_facts[gpu.v];
 }

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-
-enum { CAPACITY_STEP = 64 };
+#include "base/vec.h"
 
 /* Asked before the batch's first text of the tenant is put, as readers do not see that one. */
 static bh_rc
@@ -17,12 +16,9 @@ find_count(struct bh_core *core, uint32_t tenant, struct bh_text_count **ret_cou
     bh_rc rc;
 
     if (tenant >= counts->capacity) {
-        uint32_t capacity = tenant + CAPACITY_STEP;
+        bool fits = bh_vec_reserve(&counts->items, &counts->capacity, (size_t)tenant + 1, UINT32_MAX);
 
-        counts->items = realloc(counts->items, capacity * sizeof *counts->items);
-        BH_ASSERT(counts->items);
-        memset(counts->items + counts->capacity, 0, (capacity - counts->capacity) * sizeof *counts->items);
-        counts->capacity = capacity;
+        BH_ASSERT(fits);
     }
     count = &counts->items[tenant];
     *ret_count = count;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/engine.h"
 #include "engine/view.h"
 
 struct bench {

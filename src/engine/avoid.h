@@ -11,15 +11,6 @@
  * node has ended, whichever comes first; the next in a row keeps off all nodes.  Jobs that wait so
  * are a class of their own, and have no room kept: others of their kind that want no scratch go on. */
 
-/* need.avoid_node: no node at all. */
-#define BH_AVOID_ALL UINT32_MAX
-
-static inline bool
-bh_avoids(const struct bh_need *need, uint64_t gpu_id, uint32_t node)
-{
-    return gpu_id == need->avoid_gpu || node == need->avoid_node || need->avoid_node == BH_AVOID_ALL;
-}
-
 /* A pending job's class keeps off a GPU, or a node (ids, or 0). */
 void bh_avoid(struct work *work, uint32_t job, uint32_t gpu, uint32_t node);
 

@@ -1,8 +1,8 @@
 #include "engine/bound.h"
 
 #include "base/assert.h"
-#include "engine/avoid.h"
 #include "engine/gang.h"
+#include "engine/placement.h"
 #include "engine/slots.h"
 
 enum {

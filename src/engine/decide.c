@@ -229,7 +229,7 @@ try_class(struct work *work, const struct bh_queue_entry *entry,
 static bool
 can_resume(const struct bh_search *search)
 {
-    struct bh_wanted wanted = bh_gang_to_resume(search->engine, search->job);
+    struct bh_wanted wanted = bh_quota_to_resume_all(search->engine, search->job);
     struct placement placements[BH_JOB_PARTITIONS_MAX];
     uint32_t count = bh_gang_places(search->engine, search->job, placements);
 

@@ -1,7 +1,7 @@
 #include "engine/defrag_shift.h"
 
 #include "base/assert.h"
-#include "engine/gang.h"
+#include "engine/quota.h"
 #include "engine/slots.h"
 
 void
@@ -85,7 +85,7 @@ bh_shift_take(struct bh_shift *shift, uint32_t job, const struct placement *plac
 static uint64_t
 size_of(const struct bh_engine *engine, uint32_t job)
 {
-    return bh_gang_to_resume(engine, job).equivalent;
+    return bh_quota_to_resume_all(engine, job).equivalent;
 }
 
 /* The largest first, of equals the lowest id. */

@@ -114,21 +114,3 @@ bh_gang_places(const struct bh_engine *engine, uint32_t job,
     }
     return count;
 }
-
-struct bh_wanted
-bh_gang_to_resume(const struct bh_engine *engine, uint32_t job)
-{
-    struct bh_wanted sum = { .tenant = job_at(engine, job)->tenant,
-                             .sku = job_at(engine, job)->sku };
-    uint32_t count = 0;
-    uint64_t equivalent = 0;
-
-    for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0;) {
-        sum = bh_quota_to_resume(engine, at);
-        count += sum.count;
-        equivalent += sum.equivalent;
-    }
-    sum.count = count;
-    sum.equivalent = equivalent;
-    return sum;
-}

@@ -1,7 +1,6 @@
 #ifndef BH_ENGINE_GANG_H
 #define BH_ENGINE_GANG_H
 
-#include "engine/quota.h"
 #include "engine/work_internal.h"
 
 /* A job's leases together: one for each member of its gang, chained from job.lease in
@@ -24,10 +23,8 @@ bool bh_gang_leads_suspended(const struct bh_engine *engine, uint32_t lease);
 void bh_gang_show(struct work *work, uint32_t job);
 enum bh_job_state bh_gang_shows(enum lease_state state);
 
-/* The places of the members that are not done, member by member; returns how many.  And
- * what they would take when they resume. */
+/* The places of the members that are not done, member by member; returns how many. */
 uint32_t bh_gang_places(const struct bh_engine *engine, uint32_t job,
                         struct placement ret_places[BH_JOB_PARTITIONS_MAX]);
-struct bh_wanted bh_gang_to_resume(const struct bh_engine *engine, uint32_t job);
 
 #endif

@@ -208,7 +208,7 @@ has_model(const struct bh_engine *engine, const struct node *node, uint32_t sku)
 }
 
 bool
-bh_engine_hosts_ever(const struct bh_engine *engine, const struct bh_ev_submit *submit,
+bh_host_accepts_ever(const struct bh_engine *engine, const struct bh_ev_submit *submit,
                      struct bh_reason *ret_why)
 {
     struct amounts each = { submit->cpu_milli, submit->memory_mib }, most = { 0, 0 };

@@ -20,6 +20,10 @@ bool bh_host_lacks_cores(const struct bh_search *search, uint32_t node);
 /* The same if the node were empty. */
 uint32_t bh_host_capacity_ever(const struct bh_engine *engine, uint32_t job, uint32_t node);
 
+/* As bh_engine_hosts_ever. */
+bool bh_host_accepts_ever(const struct bh_engine *engine, const struct bh_ev_submit *submit,
+                          struct bh_reason *ret_why);
+
 /* Whether the job is one that stays, a service or interactive, not a batch job. */
 bool bh_host_lasts(const struct job *job);
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "engine/avoid.h"
 #include "engine/exclusive.h"
 #include "engine/gpu_form.h"
 #include "engine/host.h"

@@ -85,4 +85,13 @@ bool bh_placement_misfits(const struct gpu *gpu, uint32_t profile);
 bool bh_placement_serves(const struct bh_engine *engine, const struct gpu *gpu, uint32_t tenant,
                      const struct sku *sku, uint32_t row);
 
+/* need.avoid_node: no node at all. */
+#define BH_AVOID_ALL UINT32_MAX
+
+static inline bool
+bh_avoids(const struct bh_need *need, uint64_t gpu_id, uint32_t node)
+{
+    return gpu_id == need->avoid_gpu || node == need->avoid_node || need->avoid_node == BH_AVOID_ALL;
+}
+
 #endif

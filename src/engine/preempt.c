@@ -3,10 +3,11 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "engine/avoid.h"
 #include "engine/bound.h"
 #include "engine/gang.h"
 #include "engine/gang_decide.h"
+#include "engine/placement.h"
+#include "engine/quota.h"
 #include "engine/reserve.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
@@ -748,7 +749,7 @@ bh_preempt_to_resume(struct work *work, const struct bh_search *base,
                      struct bh_decision *ret_decision)
 {
     struct bh_engine *engine = work->engine;
-    struct bh_wanted wanted = bh_gang_to_resume(engine, base->job);
+    struct bh_wanted wanted = bh_quota_to_resume_all(engine, base->job);
     struct bh_search search = *base;
     struct scheme scheme, other;
     struct bh_preemptor preemptor;

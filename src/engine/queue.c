@@ -5,6 +5,7 @@
 #include "engine/claim.h"
 #include "engine/gang.h"
 #include "engine/placement.h"
+#include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/usage.h"
 #include "engine/wake.h"
@@ -217,7 +218,7 @@ bh_queue_entry_of_lease(const struct bh_engine *engine, uint32_t slot,
 {
     const struct lease *lease = lease_at(engine, slot);
     const struct job *job = job_at(engine, lease->job);
-    struct bh_wanted wanted = bh_gang_to_resume(engine, lease->job);
+    struct bh_wanted wanted = bh_quota_to_resume_all(engine, lease->job);
     uint32_t within;
 
     *ret_entry = (struct bh_queue_entry){

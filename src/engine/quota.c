@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "engine/gang.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 #include "engine/usage.h"
@@ -128,6 +129,24 @@ bh_quota_to_resume(const struct bh_engine *engine, uint32_t slot)
     for (uint32_t i = 0; i < lease->count; i++)
         wanted.equivalent += bh_quota_equivalent(lease->placements[i].profile, 1);
     return wanted;
+}
+
+struct bh_wanted
+bh_quota_to_resume_all(const struct bh_engine *engine, uint32_t job)
+{
+    struct bh_wanted sum = { .tenant = job_at(engine, job)->tenant,
+                             .sku = job_at(engine, job)->sku };
+    uint32_t count = 0;
+    uint64_t equivalent = 0;
+
+    for (uint32_t at = 0; (at = bh_gang_next(engine, job, at)) != 0;) {
+        sum = bh_quota_to_resume(engine, at);
+        count += sum.count;
+        equivalent += sum.equivalent;
+    }
+    sum.count = count;
+    sum.equivalent = equivalent;
+    return sum;
 }
 
 struct bh_wanted

@@ -33,6 +33,9 @@ struct bh_wanted bh_quota_of_claim(const struct bh_engine *engine, const struct 
 /* What a suspended lease would take when it resumes. */
 struct bh_wanted bh_quota_to_resume(const struct bh_engine *engine, uint32_t lease);
 
+/* What the members of a suspended job (slot) would that are not done. */
+struct bh_wanted bh_quota_to_resume_all(const struct bh_engine *engine, uint32_t job);
+
 /* Sums of all tenants anew, from the leases and jobs. */
 void bh_quota_recount(struct bh_engine *engine);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/test.h"
+#include "engine/engine.h"
 #include "engine/view.h"
 
 enum { FIXTURE_EFFECTS_MAX = 8192 };

@@ -393,7 +393,7 @@ static bool
 soonest_to_resume(const struct bh_search *search, struct offer *ret_offer)
 {
     struct placement placements[BH_JOB_PARTITIONS_MAX];
-    struct bh_wanted wanted = bh_gang_to_resume(search->engine, search->job);
+    struct bh_wanted wanted = bh_quota_to_resume_all(search->engine, search->job);
     struct wish wish = { .search = *search, .placements = placements,
                          .count = bh_gang_places(search->engine, search->job, placements) };
 

@@ -2,7 +2,7 @@
 #define BH_ENGINE_ROWS_INTERNAL_H
 
 #include "engine/event.h"
-#include "engine/view.h"
+#include "engine/states.h"
 
 /* The rows of the engine's slot tables.  Slots are numbered from 1; slot 0 is nobody, so a
  * zeroed link points nowhere.  Every row begins with its id; that of a free slot is all zero

@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/engine.h"
+#include "engine/caps.h"
 #include "engine/mig.h"
+#include "engine/reason.h"
 #include "engine/rows_internal.h"
 
 /* The layout of the engine's block: one header, then slot tables (rows_internal.h), then

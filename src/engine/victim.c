@@ -4,6 +4,7 @@
 #include "engine/gang.h"
 #include "engine/lease_time.h"
 #include "engine/preemptible.h"
+#include "engine/quota.h"
 #include "engine/slots.h"
 #include "engine/tenant.h"
 
@@ -312,7 +313,7 @@ bh_victims_could_free(struct bh_preemptor *preemptor, const struct bh_search *se
 
         if (!bh_victim_eligible(preemptor, search, victims_iterator.job))
             continue;
-        held = bh_gang_to_resume(engine, victims_iterator.job);
+        held = bh_quota_to_resume_all(engine, victims_iterator.job);
         sum += bh_filter_counts(engine, filter, &held);
     }
     return sum < enough ? sum : enough;

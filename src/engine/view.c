@@ -4,6 +4,7 @@
 
 #include "base/attr.h"
 #include "engine/gang.h"
+#include "engine/host.h"
 #include "engine/ledger.h"
 #include "engine/move.h"
 #include "engine/pool.h"
@@ -523,4 +524,11 @@ bh_view_ledger(const struct bh_engine *engine, uint64_t now_ns, struct bh_ledger
     view.idle_compute = view.physical - view.tenants_compute - view.unusable_compute;
     view.idle_memory = view.physical - view.tenants_memory - view.unusable_memory;
     *ret_view = view;
+}
+
+bool
+bh_engine_hosts_ever(const struct bh_engine *engine, const struct bh_ev_submit *submit,
+                     struct bh_reason *ret_why)
+{
+    return bh_host_accepts_ever(engine, submit, ret_why);
 }

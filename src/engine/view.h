@@ -1,7 +1,10 @@
 #ifndef BH_ENGINE_VIEW_H
 #define BH_ENGINE_VIEW_H
 
-#include "engine/engine.h"
+#include "engine/caps.h"
+#include "engine/event.h"
+#include "engine/outcome.h"
+#include "engine/states.h"
 #include "model/quantity.h"
 
 /* Reading the engine: values copied out, never references.  Only the owner thread calls these. */
@@ -63,18 +66,6 @@ struct bh_reservation_view {
     struct bh_partition partitions[BH_JOB_PARTITIONS_MAX]; /* GPU, profile and start */
 };
 
-/* Why parts of a GPU are no use to anybody. */
-enum bh_unusable {
-    BH_UNUSABLE_GEOMETRY, /* free, and no partition fits there */
-    BH_UNUSABLE_CARVING,  /* a partition is being carved or destroyed */
-    BH_UNUSABLE_FAULT,    /* it does not answer, or its health keeps work off it */
-    BH_UNUSABLE_CORDONED, /* by the site file, or by an operator */
-    BH_UNUSABLE_AWAY,     /* its node is down, or needs a reboot; or it is not managed */
-    BH_UNUSABLE_RESERVE,  /* of a shared GPU: the driver's, and the contexts' of its slots */
-    BH_UNUSABLE_UNHEARD,  /* leased, on a node that is down: whose it was is known when that node
-                             says so.  The only sum that falls */
-    BH_UNUSABLES
-};
 extern const char *const bh_unusable_names[BH_UNUSABLES];
 
 struct bh_gpu_view {
@@ -98,16 +89,6 @@ struct bh_gpu_view {
     struct bh_parts causes[BH_UNUSABLES]; /* of unusable */
 };
 
-/* How a change of what shall stand on a GPU is getting on. */
-enum bh_layout_state {
-    BH_LAYOUT_NONE,     /* nothing is declared */
-    BH_LAYOUT_APPLYING, /* partitions are made and destroyed, or wait for leases to end */
-    BH_LAYOUT_READY,   /* what is declared stood when it was made */
-    BH_LAYOUT_UNDOING,  /* something failed: it goes back to what was before */
-    BH_LAYOUT_UNDONE,   /* it is back */
-    BH_LAYOUT_FAILED,   /* and not even that could be made: nothing is declared any more */
-    BH_LAYOUT_STATES
-};
 extern const char *const bh_layout_state_names[BH_LAYOUT_STATES];
 
 struct bh_layout_list {
@@ -123,14 +104,6 @@ struct bh_layout_view {
     struct bh_layout_list wanted, before;
 };
 
-enum bh_partition_state {
-    BH_PARTITION_CARVING,
-    BH_PARTITION_IDLE,       /* carved and free; kept for its last tenant */
-    BH_PARTITION_LEASED,
-    BH_PARTITION_CLEARING,
-    BH_PARTITION_QUARANTINED, /* views only: clearing, and its memory is not clean */
-    BH_PARTITION_STATES
-};
 extern const char *const bh_partition_state_names[BH_PARTITION_STATES];
 
 struct bh_partition_view {
@@ -213,13 +186,6 @@ void bh_view_ledger(const struct bh_engine *engine, uint64_t now_ns,
 bool bh_view_member(const struct bh_engine *engine, bh_job_id job, uint32_t member,
                     struct bh_member_view *ret_view);
 
-/* Pieces asked for lately of a model that can be carved, by shape (engine/mig.h): what room
- * is priced by.  False when no such GPU was seen, or too many other models were. */
-struct bh_demand_view {
-    uint32_t shapes;
-    uint32_t partitions[8];          /* BH_MIG_SHAPES_MAX */
-    uint32_t profiles[8];        /* the first of the table that has the shape */
-};
 bool bh_view_demand(const struct bh_engine *engine, uint32_t model,
                     struct bh_demand_view *ret_view);
 

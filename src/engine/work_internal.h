@@ -1,6 +1,7 @@
 #ifndef BH_ENGINE_WORK_INTERNAL_H
 #define BH_ENGINE_WORK_INTERNAL_H
 
+#include "engine/outcome.h"
 #include "engine/state_internal.h"
 
 /* A step while it is under way: nothing of it stays. */

@@ -20,15 +20,15 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-fno-strict-aliasing",
          *(f"-I{os.path.join(ROOT, folder)}" for folder in (".", "src", "include"))]
 WAYS = [(compiler, level) for compiler in ("gcc", "clang") for level in ("-O0", "-O3")]
-PATTERNS = ("src/engine/*.c", *(f"src/base/{name}.c" for name in ("assert", "buf", "err", "num", "time", "utf8")), "tests/evidence/play.c",
+PATTERNS = ("src/engine/**/*.c", *(f"src/base/{name}.c" for name in ("assert", "buf", "err", "num", "time", "utf8")), "tests/evidence/play.c",
             "tests/evidence/digest_run.c", *(f"src/model/{name}.c" for name in (
                 "boundary", "geometry", "gpu_form", "health", "ids", "job", "period", "partition", "quantity", "share")))
-HEADERS = ("src/base/*.h", "src/model/*.h", "src/engine/*.h", "tables/*.tbl",
+HEADERS = ("src/base/*.h", "src/model/*.h", "src/engine/**/*.h", "tables/*.tbl",
            "tests/evidence/*.h")
 
 
 def files(patterns):
-    found = (path for pattern in patterns for path in glob.glob(os.path.join(ROOT, pattern)))
+    found = (path for pattern in patterns for path in glob.glob(os.path.join(ROOT, pattern), recursive=True))
     return sorted(path for path in found if not path.endswith("_test.c"))
 
 

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/engine.h"
-#include "engine/view.h"
+#include "engine/read/view.h"
+#include "engine/step/engine.h"
 
 struct bench {
     struct bh_engine *engine;

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/view.h"
-#include "engine/whatif.h"
+#include "engine/forecast/whatif.h"
+#include "engine/read/view.h"
 
 enum { PENDING = 10000, TENANTS = 50, SKUS = 3 };
 

@@ -11,7 +11,7 @@
 #include "api/fixture_test.h"
 #include "base/assert.h"
 #include "base/time.h"
-#include "engine/engine.h"
+#include "engine/step/engine.h"
 
 enum { A_GPU = 7, ROUNDS = 20, INVENTORY_MAX = 8 << 20 };
 

@@ -4,10 +4,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/forecast.h"
+#include "engine/forecast/forecast.h"
 #include "lab/forecast/series.h"
 
-/* How the engine's forecasts (engine/forecast.h) would have done on a series.
+/* How the engine's forecasts (engine/forecast/forecast.h) would have done on a series.
  *
  * The series is put in slot by slot, and a forecast is made in each; judged are those of
  * slots in the last 40 % of the series, by what was known when they were made.  Slots

@@ -1,7 +1,7 @@
 #ifndef BH_LAB_LOAD_COURSE_H
 #define BH_LAB_LOAD_COURSE_H
 
-#include "engine/engine.h"
+#include "engine/step/engine.h"
 #include "lab/load/meter.h"
 
 /* A load driven through the real engine in simulated time, fast.

@@ -1,7 +1,7 @@
 #ifndef BH_LAB_LOAD_LOOKOUT_H
 #define BH_LAB_LOAD_LOOKOUT_H
 
-#include "engine/forecast_series.h"
+#include "engine/forecast/forecast_series.h"
 
 /* Forecasts on simulated time: what the daemon's owner does with them (daemon/owner/forecaster.h),
  * without a file.  All zero: none. */

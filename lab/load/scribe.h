@@ -3,7 +3,7 @@
 
 #include "base/attr.h"
 #include "base/err.h"
-#include "engine/engine.h"
+#include "engine/step/engine.h"
 
 /* Writes each step as the journal would: the record's canonical JSON with the event and the
  * decisions, its leaf hash, and the tree's frontier moved on.  Everything but the store. */

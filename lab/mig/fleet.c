@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
-#include "engine/mig.h"
+#include "engine/state/mig.h"
 
 const char *const bh_mig_policy_names[BH_MIG_POLICIES] = {
     "rr",  "worst-fit", "first-fit", "best-fit", "best-index",

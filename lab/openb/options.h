@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "engine/pack.h"
+#include "engine/pack/pack.h"
 
 /* What `bulkhead-lab openb` is asked to do. */
 

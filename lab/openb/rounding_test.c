@@ -1,7 +1,7 @@
 /* Sums of doubles made in integers, against the processor's. */
 #include "lab/openb/rounding.h"
 
-#include "engine/pack_reference_test.h"
+#include "engine/pack/pack_reference_test.h"
 
 /* What seems lost where nothing is: 1 yes, 0 no, -1 not a case. */
 static int

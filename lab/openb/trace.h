@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "engine/pack.h"
+#include "engine/pack/pack.h"
 
 /* The openb trace (Alibaba, cluster-trace-gpu-v2023) as what the packing index knows:
  * nodes with what they have, pods as shapes.  docs/lab.md says where to get it. */

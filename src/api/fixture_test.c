@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 #include "base/time.h"
-#include "engine/forecast_series.h"
+#include "engine/forecast/forecast_series.h"
 #include "store/memory.h"
 
 static const struct bh_dir_tenant fixture_tenants[] = {

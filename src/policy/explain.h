@@ -2,7 +2,7 @@
 #define BH_POLICY_EXPLAIN_H
 
 #include "base/buf.h"
-#include "engine/reason.h"
+#include "engine/state/reason.h"
 #include "policy/directory.h"
 
 /* A reason in words, for the person who asks.

@@ -1,7 +1,7 @@
 #ifndef BH_REPLAY_APART_H
 #define BH_REPLAY_APART_H
 
-#include "engine/view.h"
+#include "engine/read/view.h"
 
 /* Whether all leases stand as far from each other as their tenants' boundaries want,
  * worked out here from the tenants' settings alone (docs/isolation.md), not with the

@@ -3,7 +3,7 @@
 
 #include "base/attr.h"
 #include "base/err.h"
-#include "engine/event.h"
+#include "engine/state/event.h"
 
 /* The hardware of a scenario: nodes that carry out effects as bulkhead-node would,
  * after delays and with failures that the scenario chose.

@@ -1,7 +1,7 @@
 #include "replay/story.h"
 
 #include "base/num.h"
-#include "engine/view.h"
+#include "engine/read/view.h"
 
 /* Faults of GPUs, and operators who keep work off them. */
 

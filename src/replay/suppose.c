@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/num.h"
 #include "base/time.h"
-#include "engine/view.h"
+#include "engine/read/view.h"
 #include "model/quantity.h"
 
 static const uint64_t least_ns = 1000000000;

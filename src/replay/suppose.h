@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "engine/engine.h"
+#include "engine/step/engine.h"
 #include "ports/store.h"
 
 /* What would have been: a change supposed at the end of a journal that was replayed.

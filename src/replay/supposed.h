@@ -2,7 +2,7 @@
 #define BH_REPLAY_SUPPOSED_H
 
 #include "base/err.h"
-#include "engine/event.h"
+#include "engine/state/event.h"
 
 struct bh_story;
 

@@ -1,7 +1,7 @@
 #ifndef BH_REPLAY_WORLD_H
 #define BH_REPLAY_WORLD_H
 
-#include "engine/view.h"
+#include "engine/read/view.h"
 #include "replay/rig.h"
 
 /* One engine, its history and the hardware it rules: what the owner thread is in the

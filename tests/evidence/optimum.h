@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/mig.h"
+#include "engine/state/mig.h"
 #include "model/boundary.h"
 #include "model/geometry.h"
 #include "model/job.h"
@@ -12,7 +12,7 @@
 /* What a scheduler could do for one job on a small site, found by trying everything.
  *
  * Written from the contracts alone, with the tables of src/model and, of the engine, only
- * what a GPU's room is worth (engine/mig.h, engine/stock.h): what stands together on a GPU, who may stand
+ * what a GPU's room is worth (engine/state/mig.h, engine/stock.h): what stands together on a GPU, who may stand
  * beside whom, what limits allow, who may be made to leave, and what that costs.  Things are
  * numbered from 0 here. */
 
@@ -96,7 +96,7 @@ struct bh_opt_score bh_optimum_score(const struct bh_opt_site *site,
                                      const struct bh_opt_plan *plan);
 bool bh_optimum_better(const struct bh_opt_score *a, const struct bh_opt_score *b);
 
-/* What it costs that these leave (bits: runners) for the job, by engine/victim.h: the highest
+/* What it costs that these leave (bits: runners) for the job, by engine/preempt/victim.h: the highest
  * class among them, then their parts times the work that they lose, then how many. */
 struct bh_opt_cost {
     uint32_t priority, victims;

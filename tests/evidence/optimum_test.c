@@ -14,10 +14,10 @@
  *   optimum_test [cases [seed]] */
 
 #include "base/attr.h"
-#include "engine/gpu_form.h"
-#include "engine/slots.h"
-#include "engine/node_index.h"
-#include "engine/fixture_test.h"
+#include "engine/gpu/gpu_form.h"
+#include "engine/gpu/node_index.h"
+#include "engine/state/slots.h"
+#include "engine/step/fixture_test.h"
 #include "tests/evidence/optimum.h"
 
 static uint64_t cases_wanted = 1500, seed_wanted = 1;

@@ -5,8 +5,8 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
-#include "engine/defrag.h"
-#include "engine/view.h"
+#include "engine/forecast/defrag.h"
+#include "engine/read/view.h"
 
 enum { NODES = 3, GPUS_PER_NODE = BH_PLAY_GPUS / NODES, SKUS = 6, SPARE_SKU = SKUS,
        SITE = NODES + BH_PLAY_GPUS + SKUS + BH_PLAY_TENANTS };

@@ -1,7 +1,7 @@
 #ifndef BH_EVIDENCE_PLAY_H
 #define BH_EVIDENCE_PLAY_H
 
-#include "engine/engine.h"
+#include "engine/step/engine.h"
 
 /* A random history for the engine, made from a seed: what people, nodes and time do.
  *

@@ -7,8 +7,8 @@
 
 #include "base/assert.h"
 #include "base/attr.h"
-#include "engine/defrag.h"
-#include "engine/view.h"
+#include "engine/forecast/defrag.h"
+#include "engine/read/view.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { STEPS_MAX = 400, MEMORY = 9 << 17, OUTSTANDING = 64, SKUS = 4, TENANTS = 6,

@@ -2,7 +2,7 @@
 #define BH_API_JOBS_RESERVATIONS_H
 
 #include "api/request/call.h"
-#include "engine/view.h"
+#include "engine/read/view.h"
 
 /* Room that the engine keeps for jobs that wait: reservations from a time on, and claims that
  * are being made free now. */

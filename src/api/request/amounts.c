@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/buf.h"
-#include "engine/event.h"
+#include "engine/state/event.h"
 #include "policy/gpus.h"
 
 enum { AMOUNT_MAX = 48 };

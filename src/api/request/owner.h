@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "engine/view.h"
+#include "engine/read/view.h"
 #include "model/site.h"
 #include "model/spec.h"
 #include "policy/authz.h"

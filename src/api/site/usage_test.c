@@ -3,7 +3,7 @@
 #include "api/fixture_test.h"
 #include "base/json.h"
 #include "base/test.h"
-#include "engine/engine.h"
+#include "engine/step/engine.h"
 
 enum { SPEECH = 3, JOB = 7, SECOND_NS = 1000000000 };
 

@@ -1,7 +1,7 @@
 #ifndef BH_API_STATE_ADMIT_H
 #define BH_API_STATE_ADMIT_H
 
-#include "engine/view.h"
+#include "engine/read/view.h"
 #include "model/spec.h"
 #include "policy/directory.h"
 

@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/slice.h"
-#include "engine/engine.h"
+#include "engine/step/engine.h"
 
 void
 bh_codec_put_event(struct bh_buf *out, const struct bh_event *event)

@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "engine/event.h"
+#include "engine/state/event.h"
 
 /* Engine events and decisions as the journal holds them: {"submit":{...}} and
  * [{...},...], canonical JSON from the engine's own descriptions. */

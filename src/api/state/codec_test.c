@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/test.h"
-#include "engine/engine.h"
+#include "engine/step/engine.h"
 #include "wire/fill_test.h"
 
 static struct bh_arena *arena;

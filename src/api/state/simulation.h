@@ -2,7 +2,7 @@
 #define BH_API_STATE_SIMULATION_H
 
 #include "api/state/state.h"
-#include "engine/whatif.h"
+#include "engine/forecast/whatif.h"
 
 /* A future with its memory: a copy of the engine, the future played on it and what becomes
  * of each job.  The live engine is copied on the owner's thread and nothing more is done

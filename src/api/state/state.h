@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/engine.h"
+#include "engine/step/engine.h"
 #include "ports/crypto.h"
 
 /* The engine and the block of memory it lives in.  When a table is full the block is

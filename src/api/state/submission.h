@@ -1,7 +1,7 @@
 #ifndef BH_API_STATE_SUBMISSION_H
 #define BH_API_STATE_SUBMISSION_H
 
-#include "engine/event.h"
+#include "engine/state/event.h"
 #include "model/spec.h"
 #include "policy/directory.h"
 

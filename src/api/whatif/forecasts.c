@@ -6,7 +6,7 @@
 #include "api/request/amounts.h"
 #include "api/request/visible.h"
 #include "base/assert.h"
-#include "engine/forecast_series.h"
+#include "engine/forecast/forecast_series.h"
 
 /* What the engine says of a row's subject. */
 struct fact {

@@ -2,8 +2,8 @@
 #define BH_API_WHATIF_PROPOSAL_H
 
 #include "api/state/simulation.h"
-#include "engine/defrag_judge.h"
-#include "engine/view.h"
+#include "engine/forecast/defrag_judge.h"
+#include "engine/read/view.h"
 
 /* How often a site with defrag: on looks for a plan. */
 #define BH_PROPOSAL_EVERY_NS (UINT64_C(60) * 1000000000)

@@ -3,7 +3,7 @@
 #include "api/fixture_test.h"
 #include "base/json.h"
 #include "base/test.h"
-#include "engine/engine.h"
+#include "engine/step/engine.h"
 
 static struct fixture *f;
 static struct received got;

@@ -2,7 +2,7 @@
 #define BH_DAEMON_BATCH_ACCESS_H
 
 #include "base/arena.h"
-#include "engine/view.h"
+#include "engine/read/view.h"
 #include "model/spec.h"
 #include "ports/store.h"
 

@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "base/search.h"
 #include "base/vec.h"
-#include "engine/event.h"
+#include "engine/state/event.h"
 
 /* Where `number` is, or would be inserted. */
 static uint32_t

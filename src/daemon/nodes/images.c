@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "daemon/batch/record.h"
-#include "engine/view.h"
+#include "engine/read/view.h"
 #include "model/image.h"
 
 enum { ROW_BYTES_MAX = 256 };

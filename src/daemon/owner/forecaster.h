@@ -2,7 +2,7 @@
 #define BH_DAEMON_OWNER_FORECASTER_H
 
 #include "daemon/state/core.h"
-#include "engine/forecast_series.h"
+#include "engine/forecast/forecast_series.h"
 
 /* The owner's forecasts: it looks at the engine a few times in each slot, and tells it what
  * follows (docs/forecast.md).

@@ -1,0 +1,450 @@
+#include "engine/forecast/defrag.h"
+
+#include "base/assert.h"
+#include "engine/account/usage.h"
+#include "engine/forecast/defrag_join.h"
+#include "engine/forecast/defrag_leave.h"
+#include "engine/forecast/defrag_shift.h"
+#include "engine/preempt/reserve.h"
+#include "engine/queue/queue.h"
+#include "engine/state/slots.h"
+
+enum {
+    WAITING_MOST = 8,  /* candidates that are looked at, in order */
+    SETTLED_MOST = 64, /* nodes for which all new places are looked for, of one candidate */
+};
+
+/* How much sooner one begins for whom no room is reserved. */
+#define SOONER_NS (UINT64_C(3600) * 1000000000)
+
+/* Who waits, by one row of its SKU. */
+struct wish {
+    struct bh_search base;     /* nobody gone */
+    const struct bh_need *need;
+    uint32_t row;
+    uint32_t settled;          /* how often new places were looked for */
+};
+
+/* The place that is looked at. */
+struct target {
+    uint32_t gpu; /* slot */
+    uint32_t profile, start;
+};
+
+/* ---- one place ---- */
+
+/* Whether the place, beside those that are taken, can be had. */
+static bool
+defrag_is_free(const struct wish *wish, const struct bh_shift *shift, const struct target *target)
+{
+    struct bh_search search = wish->base;
+    struct placement placement = { (uint32_t)gpu_at(search.engine, target->gpu)->id,
+                           target->profile, target->start };
+
+    bh_shift_imagine(shift, &search);
+    return bh_placement_free(&search, &placement, 0);
+}
+
+/* Whoever stands right there moves. */
+static bool
+clear_place(struct bh_shift *shift, const struct target *target)
+{
+    const struct bh_engine *engine = shift->engine;
+
+    for (uint32_t at = gpu_at(engine, target->gpu)->first_partition; at;
+         at = partition_at(engine, at)->next_on_gpu) {
+        const struct partition *partition = partition_at(engine, at);
+
+        if (partition->lease && bh_capacity_overlaps(partition, target->profile, target->start)
+            && !bh_shift_add(shift, lease_at(engine, partition->lease)->job))
+            return false;
+    }
+    return true;
+}
+
+/* Keep the cheapest way to move one more of those on the GPU. */
+static bool
+cheapest_on(const struct bh_shift *shift, uint32_t gpu, struct bh_shift *best, bool found)
+{
+    const struct bh_engine *engine = shift->engine;
+
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
+         at = partition_at(engine, at)->next_on_gpu) {
+        struct bh_shift next = *shift;
+
+        if (!partition_at(engine, at)->lease
+            || !bh_shift_add(&next, lease_at(engine, partition_at(engine, at)->lease)->job)
+            || next.job_count == shift->job_count || (found && next.cost >= best->cost))
+            continue;
+        *best = next;
+        found = true;
+    }
+    return found;
+}
+
+/* One more moves: of those on the GPU, or where but cores or memory are missing, on the
+ * node. */
+static bool
+move_one_more(const struct wish *wish, struct bh_shift *shift, uint32_t gpu)
+{
+    const struct bh_engine *engine = shift->engine;
+    struct placement placement = { .gpu = (uint32_t)gpu_at(engine, gpu)->id };
+    struct bh_search search = wish->base;
+    struct bh_shift best;
+    bool found = false;
+
+    bh_shift_imagine(shift, &search);
+    if (bh_placement_hosted(&search, &placement, 0))
+        found = cheapest_on(shift, gpu, &best, false);
+    else
+        for (uint32_t at = node_at(engine, gpu_at(engine, gpu)->node)->first_gpu; at;
+             at = gpu_at(engine, at)->next_on_node)
+            found = cheapest_on(shift, at, &best, found);
+    if (found)
+        *shift = best;
+    return found;
+}
+
+/* Extend the shift so that the place is free, and take it. */
+static bool
+make_free(const struct wish *wish, struct bh_shift *shift, const struct target *target)
+{
+    struct placement placement = { (uint32_t)gpu_at(shift->engine, target->gpu)->id,
+                           target->profile, target->start };
+
+    if (!defrag_is_free(wish, shift, target) && !clear_place(shift, target))
+        return false;
+    while (!defrag_is_free(wish, shift, target))
+        if (!move_one_more(wish, shift, target->gpu))
+            return false;
+    bh_shift_take(shift, wish->need->job, &placement);
+    return true;
+}
+
+static bool
+is_cheaper(const struct bh_shift *a, const struct bh_shift *b)
+{
+    return a->cost != b->cost ? a->cost < b->cost : a->job_count < b->job_count;
+}
+
+/* Whether the GPU could serve at all. */
+static bool
+offers(const struct wish *wish, uint32_t slot)
+{
+    const struct bh_engine *engine = wish->base.engine;
+    const struct gpu *gpu = gpu_at(engine, slot);
+
+    return bh_capacity_offered(engine, gpu)
+           && bh_placement_serves(engine, gpu, wish->need->tenant, sku_at(engine, wish->need->sku),
+                              wish->row);
+}
+
+/* Where the wanted partition is tried on the GPU, with those who move away. */
+static uint32_t
+starts_on(const struct wish *wish, const struct bh_shift *shift, uint32_t gpu)
+{
+    struct bh_search search = wish->base;
+
+    if (!offers(wish, gpu))
+        return 0;
+    bh_shift_imagine(shift, &search);
+    return bh_capacity_starts(&search, gpu,
+                          sku_at(search.engine, wish->need->sku)->profiles[wish->row], NULL, 0);
+}
+
+/* The cheapest place on the node for one more partition. */
+static bool
+add_place(const struct wish *wish, uint32_t node, struct bh_shift *shift)
+{
+    const struct bh_engine *engine = shift->engine;
+    const struct sku *sku = sku_at(engine, wish->need->sku);
+    struct bh_shift best, next;
+    bool found = false;
+
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
+         gpu = gpu_at(engine, gpu)->next_on_node) {
+        for (uint32_t starts = starts_on(wish, shift, gpu); starts; starts &= starts - 1) {
+            struct target target = { gpu, sku->profiles[wish->row],
+                                     (uint32_t)__builtin_ctz(starts) };
+
+            next = *shift;
+            if (!make_free(wish, &next, &target) || (found && !is_cheaper(&next, &best)))
+                continue;
+            best = next;
+            found = true;
+        }
+    }
+    if (found)
+        *shift = best;
+    return found;
+}
+
+/* Places for one member on a node. */
+static bool
+add_member(const struct wish *wish, uint32_t node, struct bh_shift *shift)
+{
+    const struct bh_engine *engine = shift->engine;
+
+    if (!node_at(engine, node)->up
+        || !(node_at(engine, node)->models
+             >> sku_at(engine, wish->need->sku)->models[wish->row] & 1))
+        return false;
+    for (uint32_t i = 0; i < wish->need->count; i++)
+        if (!add_place(wish, node, shift))
+            return false;
+    return true;
+}
+
+/* ---- all of it ---- */
+
+/* Whether its places would be free without one of those who move. */
+static bool
+is_needless(const struct wish *wish, const struct bh_shift *shift, uint32_t at)
+{
+    struct bh_search search = wish->base;
+    struct placement placements[BH_MOVE_PLACEMENTS_MAX];
+    struct bh_shift less = *shift;
+
+    for (uint32_t i = 0; i < shift->taking_count; i++)
+        placements[i] = shift->taking[i].placement;
+    bh_shift_drop(&less, at);
+    less.taking_count = 0;
+    bh_shift_imagine(&less, &search);
+    return bh_placement_possible(&search, placements, shift->taking_count);
+}
+
+/* Nobody moves who need not, and all who move find other places. */
+static bool
+defrag_finish(struct wish *wish, struct bh_shift *shift)
+{
+    for (uint32_t i = shift->job_count; i-- > 0;)
+        if (is_needless(wish, shift, i))
+            bh_shift_drop(shift, i);
+    if (shift->job_count == 0 || wish->settled == SETTLED_MOST)
+        return false;
+    wish->settled++;
+    return bh_shift_place(shift);
+}
+
+/* One partition on some GPU of the node: every place is tried to its end. */
+static bool
+find_for_partition(struct wish *wish, uint32_t node, const struct bh_shift *empty,
+               struct bh_shift *best, bool found)
+{
+    const struct bh_engine *engine = empty->engine;
+    const struct sku *sku = sku_at(engine, wish->need->sku);
+
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
+         gpu = gpu_at(engine, gpu)->next_on_node)
+        for (uint32_t starts = starts_on(wish, empty, gpu); starts; starts &= starts - 1) {
+            struct target target = { gpu, sku->profiles[wish->row],
+                                     (uint32_t)__builtin_ctz(starts) };
+            struct bh_shift next = *empty;
+
+            if (!make_free(wish, &next, &target) || (found && !is_cheaper(&next, best))
+                || !defrag_finish(wish, &next))
+                continue;
+            *best = next;
+            found = true;
+        }
+    return found;
+}
+
+/* One member on some node: the cheapest where all who move find other places. */
+static bool
+find_for_one(struct wish *wish, const struct bh_shift *empty, struct bh_shift *best, bool found)
+{
+    for (uint32_t node = 0; bh_slot_next(wish->base.engine, TABLE_NODE, &node);) {
+        struct bh_shift next = *empty;
+
+        if (wish->need->count == 1) {
+            found = find_for_partition(wish, node, empty, best, found);
+            continue;
+        }
+        if (!add_member(wish, node, &next) || (found && !is_cheaper(&next, best))
+            || !defrag_finish(wish, &next))
+            continue;
+        *best = next;
+        found = true;
+    }
+    return found;
+}
+
+/* One member after the other, each where it is cheapest. */
+static bool
+find_for_gang(struct wish *wish, const struct bh_shift *empty, struct bh_shift *best, bool found)
+{
+    struct bh_shift shift = *empty;
+
+    for (uint32_t member = 0; member < wish->need->gang; member++) {
+        struct bh_shift cheapest, next;
+        bool any = false;
+
+        for (uint32_t node = 0; bh_slot_next(wish->base.engine, TABLE_NODE, &node);) {
+            next = shift;
+            if (!add_member(wish, node, &next) || (any && !is_cheaper(&next, &cheapest)))
+                continue;
+            cheapest = next;
+            any = true;
+        }
+        if (!any)
+            return found;
+        shift = cheapest;
+    }
+    if ((found && !is_cheaper(&shift, best)) || !defrag_finish(wish, &shift))
+        return found;
+    *best = shift;
+    return true;
+}
+
+static bool
+find_shift(const struct bh_search *base, const struct bh_need *need, struct bh_shift *ret_shift)
+{
+    const struct bh_engine *engine = base->engine;
+    const struct sku *sku = sku_at(engine, need->sku);
+    struct bh_shift empty;
+    bool found = false;
+
+    bh_shift_init(&empty, engine);
+    empty.for_job = need->job;
+    empty.partitions = need->count * need->gang;
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++)
+        if (engine->core.claims[i].job == need->job)
+            empty.past |= 1u << i;
+    if (empty.partitions > BH_MOVE_PLACEMENTS_MAX)
+        return false;
+    for (uint32_t row = 0; row < sku->model_count; row++) {
+        struct wish wish = { .base = *base, .need = need, .row = row };
+        struct bh_wanted wanted = bh_placement_wanted(engine, need, row);
+        struct bh_reason why;
+        uint32_t whose;
+
+        if (base->closed >> sku->models[row] & 1 || !bh_placement_by(engine, need, row)
+            || !bh_quota_allows(base, &wanted, &why, &whose))
+            continue;
+        found = need->gang == 1 ? find_for_one(&wish, &empty, ret_shift, found)
+                                : find_for_gang(&wish, &empty, ret_shift, found);
+    }
+    return found;
+}
+
+/* ---- who waits ---- */
+
+/* What is gained when the job begins now. */
+static bh_part_ns
+gain_of(const struct bh_engine *engine, uint32_t slot, const struct bh_shift *shift)
+{
+    const struct job *job = job_at(engine, slot);
+    uint64_t now_ns = engine->core.now_ns, sooner_ns = SOONER_NS;
+    uint64_t runs_ns = job->time_limit_ns ? job->time_limit_ns
+                                          : engine->core.settings.assumed_run_ns;
+    uint64_t parts = 0;
+
+    for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &engine->core.claims[i];
+
+        if (claim->job == slot && claim->at_ns)
+            sooner_ns = claim->at_ns > now_ns ? claim->at_ns - now_ns : 0;
+    }
+    for (uint32_t i = 0; i < shift->taking_count; i++)
+        if (shift->taking[i].job == slot)
+            parts += bh_quota_equivalent(shift->taking[i].placement.profile, 1);
+    return (bh_part_ns)parts * (runs_ns < sooner_ns ? runs_ns : sooner_ns);
+}
+
+/* The class's first job for which no room is being made, or 0. */
+static uint32_t
+first_of(const struct bh_engine *engine, uint32_t class)
+{
+    uint32_t job = class_at(engine, class)->head;
+    bool claimed = true;
+
+    while (job && claimed) {
+        claimed = false;
+        for (uint32_t i = 0; engine->core.claim_count && i < CLAIMS_MAX; i++)
+            claimed = claimed || (engine->core.claims[i].job == job
+                                  && engine->core.claims[i].at_ns == 0);
+        job = claimed ? job_at(engine, job)->next : job;
+    }
+    return job;
+}
+
+/* Moves so that a job of the class can begin. */
+static bool
+defrag_try_class(const struct bh_engine *engine, const struct bh_queue_entry *entry,
+     struct bh_defrag_plan *ret_plan)
+{
+    struct bh_need need = bh_placement_need(engine, entry->class);
+    struct bh_search search, past;
+    struct bh_shift shift;
+    struct bh_plan plan;
+    struct bh_reason why;
+
+    need.job = first_of(engine, entry->class);
+    if (!need.job || bh_usage_exhausted(engine, need.tenant, &why))
+        return false;
+    search = bh_reserve_search(engine, entry, need.job);
+    past = search;
+    past.past_leaving = true;
+    if (bh_placement_find(&past, &need, &plan, NULL) || !find_shift(&search, &need, &shift))
+        return false;
+    ret_plan->capacity = bh_defrag_touched(&shift);
+    return bh_shift_write(&shift, gain_of(engine, need.job, &shift), &ret_plan->move);
+}
+
+/* The candidate that comes next after another, or first of all (NULL). */
+static bool
+next_class(const struct bh_engine *engine, const struct bh_queue_entry *after,
+           struct bh_queue_entry *ret_next)
+{
+    bool found = false;
+
+    for (uint32_t slot = 0; bh_slot_next(engine, TABLE_CLASS, &slot);) {
+        struct bh_queue_entry entry;
+
+        if (class_at(engine, slot)->hold)
+            continue;
+        bh_queue_entry_of_class(engine, slot, &entry);
+        if ((after && !bh_queue_before(engine, after, &entry))
+            || (found && !bh_queue_before(engine, &entry, ret_next)))
+            continue;
+        *ret_next = entry;
+        found = true;
+    }
+    return found;
+}
+
+bool
+bh_defrag_find(const struct bh_engine *engine, struct bh_defrag_plan *ret_plan)
+{
+    struct bh_queue_entry entry, next;
+    bool any = next_class(engine, NULL, &next);
+
+    if (engine->core.leaving || bh_move_left(engine, engine->core.now_ns).moves == 0)
+        return false;
+    for (uint32_t i = 0; any && i < WAITING_MOST; i++) {
+        entry = next;
+        if (defrag_try_class(engine, &entry, ret_plan))
+            return true;
+        any = next_class(engine, &entry, &next);
+    }
+    return bh_defrag_leave(engine, ret_plan) || bh_defrag_join(engine, ret_plan);
+}
+
+uint64_t
+bh_defrag_token(const struct bh_ev_move *move)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ move->for_job.v;
+
+    for (uint32_t i = 0; i < move->move_count; i++)
+        hash = (hash * UINT64_C(0x100000001b3)) ^ move->moves[i].lease.v;
+    for (uint32_t i = 0; i < move->placement_count; i++) {
+        const struct bh_move_placement *placement = &move->placements[i];
+
+        hash = (hash * UINT64_C(0x100000001b3)) ^ placement->gpu.v;
+        hash = (hash * UINT64_C(0x100000001b3)) ^ (placement->profile << 8 | placement->start);
+    }
+    hash ^= hash >> 29;
+    hash *= UINT64_C(0x9e3779b97f4a7c15);
+    return hash ? hash : 1;
+}

@@ -1,0 +1,43 @@
+#ifndef BH_ENGINE_FORECAST_DEFRAG_H
+#define BH_ENGINE_FORECAST_DEFRAG_H
+
+#include "engine/step/engine.h"
+
+/* Defragmentation: a plan of moves after which a job that waits could begin, or room for
+ * large jobs is joined.  A pure search; engine/preempt/move.h says who may be moved, what it costs,
+ * and carries a plan out.
+ *
+ * For a job that waits (the first in order for whom it is worth it, of the first few): the
+ * cheapest jobs whose places it could have and who all find other places.  It gains its
+ * GPU-equivalents times how much sooner it begins, as far as room that is reserved for it
+ * says (an hour where none is), and no longer than it runs.
+ *
+ * For people: all jobs of a GPU that is cordoned (engine/forecast/defrag_leave.h).
+ *
+ * For room: all jobs of one GPU, all of one node, or a single job move away, so that larger
+ * jobs could begin (engine/forecast/defrag_join.h says how that is measured).  What grows of it, times
+ * an hour, is gained.  It grows with each such plan, so that they come to an end.
+ *
+ * A plan is made only where the gain is worth the cost at the site's terms, and within the
+ * hour's budget. */
+
+/* What could begin afterwards, beside or instead of the job that waits. */
+struct bh_defrag_capacity {
+    uint64_t before, after;    /* parts, of the nodes that are touched */
+};
+
+struct bh_defrag_plan {
+    struct bh_ev_move move;    /* to be sent as it is */
+    struct bh_defrag_capacity capacity;
+    bh_gpu_id empties;         /* the GPU, cordoned, that all this is for; 0: not for one */
+};
+
+/* The present plan.  False: there is none that is worth it, whatever the mode is; or jobs
+ * are leaving already, and it shows soon what that brings. */
+bool bh_defrag_find(const struct bh_engine *engine, struct bh_defrag_plan *ret_plan);
+
+/* A name for what a plan does (never 0): the same jobs to the same places for the same
+ * one. */
+uint64_t bh_defrag_token(const struct bh_ev_move *move);
+
+#endif

@@ -1,0 +1,24 @@
+#ifndef BH_ENGINE_FORECAST_DEFRAG_JUDGE_H
+#define BH_ENGINE_FORECAST_DEFRAG_JUDGE_H
+
+#include "engine/forecast/defrag.h"
+#include "engine/forecast/whatif.h"
+
+/* What a plan brings about in a simulation: two futures of one present, without and with it.
+ *
+ * Saved is what those who wait at the beginning wait less, each times its GPU-equivalents;
+ * who waits longer counts against it.  Who does not start as far as was played is taken to
+ * start at its end. */
+struct bh_defrag_verdict {
+    int64_t saved_gpu_ms;
+    uint64_t joined_gpu_ms;  /* of a plan for no job: what the room that it joins is worth */
+    uint32_t sooner, later;  /* jobs */
+    bool sound;              /* worth what it costs, by what was saved and joined */
+};
+
+/* `engine` is one from which the futures began, or a copy. */
+void bh_defrag_judge(const struct bh_engine *engine, const struct bh_ev_move *move,
+                     const struct bh_job_forecasts *before, const struct bh_job_forecasts *after,
+                     struct bh_defrag_verdict *ret_verdict);
+
+#endif

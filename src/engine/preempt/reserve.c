@@ -1,0 +1,540 @@
+#include "engine/preempt/reserve.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "engine/account/quota.h"
+#include "engine/account/usage.h"
+#include "engine/placement/placement.h"
+#include "engine/queue/avoid.h"
+#include "engine/queue/claim.h"
+#include "engine/queue/gang_decide.h"
+#include "engine/state/gang.h"
+#include "engine/state/lease_time.h"
+#include "engine/state/slots.h"
+
+/* What is about to leave counts as gone so much later: when it takes longer, the
+ * reservation is worked out again. */
+#define LEAVING_NS 60000000000ull
+
+enum { ENDS_MAX = 256 };
+
+_Static_assert((int)BH_GPU_MODELS <= 64, "a set of models is a number of 64 bits");
+
+uint32_t
+bh_reserve_model(const struct bh_engine *engine, const struct claim *claim)
+{
+    return gpu_at(engine, gpu_find(engine, claim->placements[0].gpu))->model;
+}
+
+uint32_t
+bh_reserve_set(const struct bh_engine *engine)
+{
+    uint32_t set = 0;
+
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++)
+        set |= (uint32_t)(engine->core.claims[i].at_ns != 0) << i;
+    return set;
+}
+
+/* ---- what others may use ---- */
+
+/* When the job has certainly ended if it begins now, or UINT64_MAX. */
+static uint64_t
+certain_end_ns(const struct bh_engine *engine, uint32_t slot)
+{
+    const struct job *job = job_at(engine, slot);
+    uint64_t ran_ns = job->lease ? lease_at(engine, bh_gang_next(engine, slot, 0))->ran_ns : 0;
+    uint64_t left_ns = job->time_limit_ns > ran_ns ? job->time_limit_ns - ran_ns : 0;
+    uint64_t ends_ns = UINT64_MAX;
+
+    if (job->time_limit_ns && left_ns < UINT64_MAX - engine->core.now_ns)
+        ends_ns = engine->core.now_ns + left_ns;
+    return job->deadline_ns && job->deadline_ns < ends_ns ? job->deadline_ns : ends_ns;
+}
+
+/* Whether what is reserved does not bind the candidate, for it comes first. */
+static bool
+comes_before(const struct bh_engine *engine, const struct bh_queue_entry *entry,
+             const struct claim *claim)
+{
+    struct bh_queue_entry holder;
+
+    bh_queue_entry_of_job(engine, claim->job, &holder);
+    return (entry->class && entry->class == holder.class)
+           || bh_queue_before(engine, entry, &holder);
+}
+
+struct bh_search
+bh_reserve_search(const struct bh_engine *engine, const struct bh_queue_entry *entry,
+                  uint32_t job)
+{
+    struct bh_search search = { .engine = engine, .job = job,
+                                .tenant = job_at(engine, job)->tenant };
+    uint64_t ends_ns = certain_end_ns(engine, job);
+
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &engine->core.claims[i];
+
+        if (claim->at_ns == 0 || claim->job == job)
+            continue;
+        if (comes_before(engine, entry, claim))
+            search.past |= 1u << i;
+        else if (!engine->core.settings.backfill)
+            search.closed |= UINT64_C(1) << bh_reserve_model(engine, claim);
+        else if (ends_ns <= claim->at_ns)
+            search.past |= 1u << i;
+    }
+    return search;
+}
+
+/* ---- where it can begin soonest ---- */
+
+/* What is asked of a node, or of all (0): room for the need, or just these places. */
+struct wish {
+    struct bh_search search;
+    const struct bh_need *need; /* NULL: the places */
+    const struct placement *placements;
+    uint32_t count, row, node;
+};
+
+/* Where and when. */
+struct offer {
+    struct placement placements[BH_JOB_PARTITIONS_MAX];
+    uint32_t count;
+    uint64_t at_ns, node_id;
+    int64_t growth;
+};
+
+/* Whether the wish comes true by then. */
+static bool
+fits_by(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
+{
+    const struct bh_engine *engine = wish->search.engine;
+    struct bh_plan plan;
+
+    wish->search.by_ns = by_ns;
+    ret_offer->count = wish->count;
+    ret_offer->at_ns = by_ns;
+    ret_offer->growth = 0;
+    ret_offer->node_id = node_at(engine, wish->node)->id;
+    if (!wish->need) {
+        memcpy(ret_offer->placements, wish->placements, wish->count * sizeof(struct placement));
+        return bh_placement_possible(&wish->search, wish->placements, wish->count);
+    }
+    if (!bh_placement_on(&wish->search, wish->need, wish->row, wish->node, &plan))
+        return false;
+    ret_offer->growth = plan.growth;
+    bh_placement_list(engine, &plan, ret_offer->placements);
+    return true;
+}
+
+/* Ends within a span of time, in order: the first of a sample when there are too many. */
+struct ends {
+    uint64_t after_ns, before_ns;
+    uint64_t at[ENDS_MAX];
+    uint32_t count;
+};
+
+static void
+insert_end(struct ends *ends, uint64_t end_ns)
+{
+    uint32_t at = ends->count;
+
+    if (end_ns <= ends->after_ns || end_ns >= ends->before_ns || at == ENDS_MAX)
+        return;
+    while (at > 0 && ends->at[at - 1] > end_ns)
+        at--;
+    if (at > 0 && ends->at[at - 1] == end_ns)
+        return;
+    memmove(&ends->at[at + 1], &ends->at[at], (ends->count - at) * sizeof(uint64_t));
+    ends->at[at] = end_ns;
+    ends->count++;
+}
+
+static void
+insert_ends_on(const struct bh_engine *engine, uint32_t gpu, struct ends *ends)
+{
+    for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
+         at = partition_at(engine, at)->next_on_gpu)
+        if (partition_at(engine, at)->lease)
+            insert_end(ends, bh_lease_ends_ns(engine, partition_at(engine, at)->lease));
+}
+
+static void
+insert_ends_of_node(const struct bh_engine *engine, uint32_t node, struct ends *ends)
+{
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
+         gpu = gpu_at(engine, gpu)->next_on_node)
+        insert_ends_on(engine, gpu, ends);
+}
+
+/* Of all that a place on the GPU counts on: where nodes are dedicated, on the whole node. */
+static void
+insert_ends_near(const struct bh_engine *engine, uint32_t gpu, struct ends *ends)
+{
+    if (engine->core.dedicated)
+        insert_ends_of_node(engine, gpu_at(engine, gpu)->node, ends);
+    else
+        insert_ends_on(engine, gpu, ends);
+}
+
+/* When leases end where the wish looks, on whole nodes: those beside may have to go, too. */
+static void
+list_ends(const struct wish *wish, struct ends *ends)
+{
+    const struct bh_engine *engine = wish->search.engine;
+
+    ends->count = 0;
+    for (uint32_t i = 0; !wish->need && i < wish->count; i++)
+        insert_ends_of_node(engine, gpu_at(engine, gpu_find(engine, wish->placements[i].gpu))->node,
+                            ends);
+    if (wish->node)
+        insert_ends_of_node(engine, wish->node, ends);
+    for (uint32_t node = 0;
+         wish->need && !wish->node && bh_slot_next(engine, TABLE_NODE, &node);)
+        if (node_at(engine, node)->models
+            >> sku_at(engine, wish->need->sku)->models[wish->row] & 1)
+            insert_ends_of_node(engine, node, ends);
+}
+
+static void
+copy_offer(struct offer *to, const struct offer *from)
+{
+    memcpy(to->placements, from->placements, from->count * sizeof(struct placement));
+    to->count = from->count;
+    to->at_ns = from->at_ns;
+    to->node_id = from->node_id;
+    to->growth = from->growth;
+}
+
+/* Whether the wish comes true by one of the ends: the span then ends, else begins there. */
+static void
+try_end(struct wish *wish, struct ends *ends, uint64_t end_ns, struct offer *best)
+{
+    struct offer offer;
+
+    if (!fits_by(wish, end_ns, &offer)) {
+        ends->after_ns = end_ns;
+        return;
+    }
+    copy_offer(best, &offer);
+    ends->before_ns = end_ns;
+}
+
+/* Narrow the span to that between two ends, or an end and its edge: the wish does not come
+ * true by the first and does by the second, as far as it did before. */
+static void
+narrow(struct wish *wish, struct ends *ends, struct offer *best)
+{
+    uint32_t low = 0, high = ends->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        try_end(wish, ends, ends->at[middle], best);
+        if (ends->before_ns == ends->at[middle])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+}
+
+/* When the wish comes true first, at `by_ns` at the latest; room only grows with time.  Most
+ * come true with the first end, so that it is tried before it is known that any will do. */
+static bool
+soonest(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
+{
+    uint64_t now_ns = wish->search.engine->core.now_ns;
+    struct ends ends = { .after_ns = now_ns, .before_ns = by_ns };
+    struct offer best;
+
+    if (by_ns != UINT64_MAX && !fits_by(wish, by_ns, &best))
+        return false;
+    if (fits_by(wish, now_ns, ret_offer)) {
+        ret_offer->at_ns = now_ns + LEAVING_NS;
+        return true;
+    }
+    list_ends(wish, &ends);
+    if (by_ns == UINT64_MAX) {
+        if (ends.count == 0)
+            return false;
+        try_end(wish, &ends, ends.at[0], &best);
+        if (ends.before_ns == UINT64_MAX && !fits_by(wish, UINT64_MAX, &best))
+            return false;
+        list_ends(wish, &ends);
+    }
+    for (; ends.count > 0; list_ends(wish, &ends))
+        narrow(wish, &ends, &best);
+    if (ends.before_ns == UINT64_MAX)
+        return false;
+    copy_offer(ret_offer, &best);
+    return true;
+}
+
+static bool
+better(const struct offer *a, const struct offer *b)
+{
+    if (a->at_ns != b->at_ns)
+        return a->at_ns < b->at_ns;
+    if (a->growth != b->growth)
+        return a->growth < b->growth;
+    return a->node_id < b->node_id;
+}
+
+static uint64_t
+find_first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_t model)
+{
+    uint64_t first_ns = UINT64_MAX;
+
+    for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
+         gpu = gpu_at(engine, gpu)->next_on_node) {
+        if (gpu_at(engine, gpu)->model != model && node_at(engine, node)->cpu_milli == 0
+            && node_at(engine, node)->memory_mib == 0)
+            continue; /* else what they leave of cores and memory may be what is missing */
+        for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
+             at = partition_at(engine, at)->next_on_gpu) {
+            uint32_t lease = partition_at(engine, at)->lease;
+            uint64_t end_ns = bh_capacity_is_leaving(engine, lease) ? 0
+                              : lease ? bh_lease_ends_ns(engine, lease)
+                                      : UINT64_MAX;
+
+            first_ns = end_ns < first_ns ? end_ns : first_ns;
+        }
+    }
+    return first_ns;
+}
+
+/* No node gets room for more before the first of its leases ends.  An end that lies ahead
+ * stays where it is until something happens on the node. */
+static uint64_t
+first_end_ns(const struct bh_engine *engine, uint32_t node, uint32_t model)
+{
+    struct node_hint *hint = bh_node_hint(engine, node);
+
+    if (node_at(engine, node)->models != 1u << model)
+        return find_first_end_ns(engine, node, model);
+    if (hint->end_ns <= engine->core.now_ns)
+        hint->end_ns = find_first_end_ns(engine, node, model);
+    return hint->end_ns;
+}
+
+static uint32_t
+node_of_first_end(const struct bh_engine *engine, uint32_t model)
+{
+    uint64_t first_ns = UINT64_MAX;
+    uint32_t first = 0;
+
+    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);) {
+        uint64_t end_ns = first_end_ns(engine, node, model);
+
+        if (end_ns >= first_ns)
+            continue;
+        first_ns = end_ns;
+        first = node;
+    }
+    return first;
+}
+
+static bool
+prefer_soonest(struct wish *wish, uint32_t node, bool found, struct offer *best)
+{
+    struct offer offer;
+
+    wish->node = node;
+    if (!soonest(wish, found ? best->at_ns : UINT64_MAX, &offer)
+        || (found && !better(&offer, best)))
+        return found;
+    *best = offer;
+    return true;
+}
+
+/* The most promising node first: few others need a closer look then.  A gang looks for
+ * nodes together. */
+static bool
+soonest_in_row(struct wish *wish, bool found, struct offer *best)
+{
+    const struct bh_engine *engine = wish->search.engine;
+    uint32_t model = sku_at(engine, wish->need->sku)->models[wish->row];
+    uint32_t first = node_of_first_end(engine, model);
+
+    if (first && wish->need->gang > 1)
+        return prefer_soonest(wish, 0, found, best);
+    if (first)
+        found = prefer_soonest(wish, first, found, best);
+    for (uint32_t node = 0; first && bh_slot_next(engine, TABLE_NODE, &node);)
+        if (node != first && (!found || first_end_ns(engine, node, model) <= best->at_ns))
+            found = prefer_soonest(wish, node, found, best);
+    return found;
+}
+
+static bool
+soonest_of_class(const struct bh_search *search, const struct bh_need *need, uint64_t headed,
+                 struct offer *ret_offer)
+{
+    const struct sku *sku = sku_at(search->engine, need->sku);
+    bool found = false;
+
+    for (uint32_t row = 0; row < sku->model_count; row++) {
+        struct wish wish = { .search = *search, .need = need, .row = row,
+                             .count = need->count * need->gang };
+        struct bh_wanted wanted = bh_placement_wanted(search->engine, need, row);
+
+        if (headed >> sku->models[row] & 1 || !bh_placement_by(search->engine, need, row)
+            || !bh_quota_permits(search, &wanted))
+            continue;
+        found = soonest_in_row(&wish, found, ret_offer);
+    }
+    return found;
+}
+
+/* The old places of a suspended gang. */
+static bool
+soonest_to_resume(const struct bh_search *search, struct offer *ret_offer)
+{
+    struct placement placements[BH_JOB_PARTITIONS_MAX];
+    struct bh_wanted wanted = bh_quota_to_resume_all(search->engine, search->job);
+    struct wish wish = { .search = *search, .placements = placements,
+                         .count = bh_gang_places(search->engine, search->job, placements) };
+
+    return bh_quota_permits(search, &wanted) && soonest(&wish, UINT64_MAX, ret_offer);
+}
+
+/* ---- the walk ---- */
+
+static uint64_t
+models_of(const struct bh_engine *engine, uint32_t sku_slot)
+{
+    const struct sku *sku = sku_at(engine, sku_slot);
+    uint64_t models = 0;
+
+    for (uint32_t i = 0; i < sku->model_count; i++)
+        models |= UINT64_C(1) << sku->models[i];
+    return models;
+}
+
+static uint32_t
+model_of_lease(const struct bh_engine *engine, uint32_t slot)
+{
+    return gpu_at(engine, gpu_find(engine, lease_at(engine, slot)->placements[0].gpu))->model;
+}
+
+/* Whether the reservation is what it should be. */
+static bool
+reserve_is_valid(const struct bh_engine *engine, const struct claim *claim)
+{
+    struct bh_wanted wanted = bh_quota_of_claim(engine, claim);
+    struct bh_search search = { .engine = engine, .job = claim->job, .tenant = wanted.tenant,
+                                .past = bh_reserve_set(engine) };
+
+    if (claim->at_ns <= engine->core.now_ns || !bh_quota_permits(&search, &wanted))
+        return false;
+    search.by_ns = claim->at_ns;
+    if (!bh_placement_possible(&search, claim->placements, claim->count))
+        return false;
+    search.by_ns = claim->at_ns - 1;
+    return claim->at_ns <= engine->core.now_ns + LEAVING_NS
+           || !bh_placement_possible(&search, claim->placements, claim->count);
+}
+
+/* The models that a candidate may be the first for. */
+static uint64_t
+wanted_by(const struct bh_engine *engine, const struct bh_queue_entry *entry)
+{
+    return entry->class ? models_of(engine, class_at(engine, entry->class)->sku)
+                            : UINT64_C(1) << model_of_lease(engine, entry->lease);
+}
+
+bool
+bh_reserve_decide(struct work *work, struct bh_walk *walk, const struct bh_queue_entry *entry,
+                  struct bh_decision *ret_decision)
+{
+    struct bh_engine *engine = work->engine;
+    uint32_t job = bh_queue_job(engine, entry);
+    const struct claim *own = bh_claim_reserved(engine, job);
+    struct bh_search search = { .engine = engine, .job = job,
+                                .tenant = job_at(engine, job)->tenant,
+                                .past = bh_reserve_set(engine) };
+    struct bh_need need;
+    struct bh_reason why;
+    struct offer offer;
+
+    if (!job || (wanted_by(engine, entry) & ~walk->headed) == 0)
+        return false;
+    search.closed = walk->headed;
+    if (own && reserve_is_valid(engine, own) && !(walk->headed >> bh_reserve_model(engine, own) & 1)) {
+        walk->headed |= UINT64_C(1) << bh_reserve_model(engine, own);
+        walk->kept |= 1u << (own - engine->core.claims);
+        return false;
+    }
+    if (!own && engine->core.claim_count == CLAIMS_MAX)
+        return false;
+    if (entry->class) {
+        need = bh_placement_need(engine, entry->class);
+        if (bh_avoid_waits(engine, entry->class))
+            return false;
+        need.job = job;
+        need.avoid_gpu = 0;
+        need.avoid_node = 0;
+        if (bh_usage_exhausted(engine, need.tenant, &why)
+            || !soonest_of_class(&search, &need, walk->headed, &offer))
+            return false;
+    } else if (!soonest_to_resume(&search, &offer)) {
+        return false;
+    }
+    bh_gang_begin_reserve(work, job, offer.placements, offer.count, offer.at_ns);
+    return bh_gang_decide(work, ret_decision);
+}
+
+bool
+bh_reserve_give_up(const struct bh_engine *engine, const struct bh_walk *walk,
+                   struct bh_decision *ret_decision)
+{
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &engine->core.claims[i];
+
+        if (claim->at_ns == 0 || walk->kept >> i & 1)
+            continue;
+        *ret_decision = (struct bh_decision){ .kind = BH_DO_UNRESERVE,
+                                              .job = { job_at(engine, claim->job)->id } };
+        return true;
+    }
+    return false;
+}
+
+uint64_t
+bh_reserve_until_ns(const struct bh_engine *engine)
+{
+    uint64_t until_ns = UINT64_MAX;
+
+    for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &engine->core.claims[i];
+        struct ends ends = { .after_ns = engine->core.now_ns, .before_ns = claim->at_ns };
+
+        if (claim->at_ns == 0)
+            continue;
+        for (uint32_t k = 0; k < claim->count; k++)
+            insert_ends_near(engine, gpu_find(engine, claim->placements[k].gpu), &ends);
+        if (ends.count > 0 && ends.at[0] < until_ns)
+            until_ns = ends.at[0];
+        if (claim->at_ns < until_ns)
+            until_ns = claim->at_ns;
+    }
+    return until_ns;
+}
+
+void
+bh_reserve_forget_ends(struct bh_engine *engine)
+{
+    for (uint32_t node = 0; bh_slot_next(engine, TABLE_NODE, &node);)
+        bh_node_hint(engine, node)->end_ns = 0;
+}
+
+bool
+bh_reserve_ends_known(const struct bh_engine *engine, uint32_t node)
+{
+    uint64_t end_ns = bh_node_hint(engine, node)->end_ns;
+    uint32_t model = (uint32_t)__builtin_ctz(node_at(engine, node)->models | 1u << 31);
+
+    return end_ns <= engine->core.now_ns || end_ns == find_first_end_ns(engine, node, model);
+}

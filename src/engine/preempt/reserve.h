@@ -1,0 +1,64 @@
+#ifndef BH_ENGINE_PREEMPT_RESERVE_H
+#define BH_ENGINE_PREEMPT_RESERVE_H
+
+#include "engine/gpu/capacity.h"
+#include "engine/queue/queue.h"
+#include "engine/state/work_internal.h"
+
+/* Room that is kept for those who come first and must wait (EASY backfill).
+ *
+ * The first candidate in order that finds no room, and that no limit holds back, gets a
+ * reservation: the places where it can begin soonest, and from when on they are free, by
+ * the ends that can be told of the leases there (bh_lease_ends_ns).  Those who come after
+ * it may stand there only when they certainly end by then; those who come before it need
+ * not mind.  It may begin anywhere as soon as anything fits.
+ *
+ * One reservation for each GPU model: a job that waits for H100s loses nothing when a
+ * later one gets an A30, and each model would otherwise be held up by the queue of the
+ * others.  A job that several models can serve has one reservation, on one of them.
+ *
+ * A gang's reservation has the places of all its members, on as few nodes as possible at
+ * the first time that has room for all.
+ *
+ * A reservation stands as long as its time lies ahead, its places would be free by then,
+ * and not before; so a start that was promised is not put off by those who come after.
+ * Whether it does is worked out from the state alone, never from hints. */
+
+/* The search of a candidate for one of its jobs (slot): what is reserved for others stands
+ * in its way unless they come after it, or it ends in time. */
+struct bh_search bh_reserve_search(const struct bh_engine *engine,
+                                   const struct bh_queue_entry *entry, uint32_t job);
+
+/* All reservations, as a set of claims (bit i: claim i). */
+uint32_t bh_reserve_set(const struct bh_engine *engine);
+
+/* A walk along those who wait, in order; begins zeroed. */
+struct bh_walk {
+    uint64_t headed; /* bit m: the first for model m was found */
+    uint32_t kept;   /* bit i: claim i is the reservation of such a first */
+};
+
+/* The next of them, who could not be helped: where it is the first for a model it has a
+ * reservation, or is to get one.  True: that is the decision. */
+bool bh_reserve_decide(struct work *work, struct bh_walk *walk,
+                       const struct bh_queue_entry *entry, struct bh_decision *ret_decision);
+
+/* At the end of the walk: a reservation of one who is not the first for any model is to be
+ * given up (true). */
+bool bh_reserve_give_up(const struct bh_engine *engine, const struct bh_walk *walk,
+                        struct bh_decision *ret_decision);
+
+/* The first time that a reservation could not stand any more though nothing happens: one of
+ * those ends that it counts on; UINT64_MAX without reservations. */
+uint64_t bh_reserve_until_ns(const struct bh_engine *engine);
+
+/* Whether what is remembered of the node's (slot) leases' ends is true. */
+bool bh_reserve_ends_known(const struct bh_engine *engine, uint32_t node);
+
+/* Leases without a time limit are assumed to end at other times than before. */
+void bh_reserve_forget_ends(struct bh_engine *engine);
+
+/* The GPU model that a claim's places are of. */
+uint32_t bh_reserve_model(const struct bh_engine *engine, const struct claim *claim);
+
+#endif

@@ -17,8 +17,8 @@
 #include "node/path.h"
 #include "node/share_lease.h"
 #include "node/scrub.h"
-#include "node/share_slot.h"
 #include "runtime/readback.h"
+#include "node/placement.h"
 
 enum { OPERATIONS_MAX = 16, LEAST_BRANCH = 570, WHY_MAX = 300 };
 #define PROBE_POLL_INTERVAL (2 * BH_NS_PER_MS)
@@ -123,7 +123,7 @@ static bool
 has_instance(const struct bh_job *job)
 {
     for (uint32_t i = 0; i < job->record.lent_count; i++)
-        if (bh_share_slot_is_instance(&job->record.lent[i]))
+        if (bh_placement_is_instance(&job->record.lent[i]))
             return true;
     return false;
 }

@@ -12,10 +12,10 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "node/job.h"
 #include "node/launch.h"
 #include "node/process.h"
 #include "node/uid_ranges.h"
+#include "node/placement.h"
 
 #define CHECK_FIRST_INTERVAL (10 * BH_NS_PER_MS) /* what was killed is mostly gone by then */
 #define CHECK_INTERVAL (500 * BH_NS_PER_MS)
@@ -75,7 +75,7 @@ bh_helper_sandbox_holds(const struct bh_node *node, const struct bh_node_partiti
     for (uint32_t i = 0; i < BH_HELPER_SANDBOXES_MAX; i++) {
         const struct bh_helper_sandbox *helper = &node->helpers->helper[i];
 
-        if (helper->used && helper->alone && bh_job_overlaps(&helper->job.record, placement))
+        if (helper->used && helper->alone && bh_placement_overlaps(&helper->job.record, placement))
             return true;
     }
     return false;

@@ -38,10 +38,10 @@
 #include "node/reset.h"
 #include "node/scrub.h"
 #include "node/share_lease.h"
-#include "node/share_slot.h"
 #include "node/tenant_logs.h"
 #include "node/unpack.h"
 #include "runtime/cgroup.h"
+#include "node/placement.h"
 
 #define CHECK_INTERVAL (50 * BH_NS_PER_MS)
 #define END_INTERVAL (500 * BH_NS_PER_MS)
@@ -235,50 +235,11 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     return BH_OK;
 }
 
-/* ---- who has which place ---- */
-
-bool
-bh_job_is_suspended(const struct bh_job *job)
-{
-    return job->frozen && job->suspended;
-}
-
-static bool
-job_overlaps(const struct bh_node_partition *a, const struct bh_node_partition *b)
-{
-    return strcmp(a->gpu, b->gpu) == 0
-           && (a->gi == BH_WHOLE_GPU || b->gi == BH_WHOLE_GPU || a->gi == b->gi
-               || a->start == b->start || bh_share_slot_is(a) != bh_share_slot_is(b));
-}
-
-bool
-bh_job_overlaps(const struct bh_node_record *lease, const struct bh_node_partition *placement)
-{
-    for (uint32_t i = 0; i < lease->lent_count; i++) {
-        if (job_overlaps(&lease->lent[i], placement))
-            return true;
-    }
-    return false;
-}
-
-const struct bh_job *
-bh_job_at(const struct bh_node *node, const struct bh_node_partition *placement, uint64_t but)
-{
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        const struct bh_job *job = &node->state.jobs[i];
-
-        if (job->record.lease != but && !job->ended && !bh_job_is_suspended(job)
-            && bh_job_overlaps(&job->record, placement))
-            return job;
-    }
-    return NULL;
-}
-
 bh_rc
 bh_job_check_placements(const struct bh_node *node, const struct bh_node_record *lease, struct bh_err *err)
 {
     for (uint32_t i = 0; i < lease->lent_count; i++) {
-        const struct bh_job *holder = bh_job_at(node, &lease->lent[i], lease->lease);
+        const struct bh_job *holder = bh_placement_holder(node, &lease->lent[i], lease->lease);
 
         if (holder)
             return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds the place of piece %"
@@ -300,7 +261,7 @@ job_holds(const struct bh_job *job, const char *gpu, uint32_t gi)
     for (uint32_t i = 0; i < job->record.lent_count; i++) {
         const struct bh_node_partition *partition = &job->record.lent[i];
 
-        if (strcmp(partition->gpu, gpu) == 0 && (!bh_share_slot_is_instance(partition) || partition->gi == gi))
+        if (strcmp(partition->gpu, gpu) == 0 && (!bh_placement_is_instance(partition) || partition->gi == gi))
             return true;
     }
     return false;

@@ -42,18 +42,6 @@ void bh_job_adopt_all(struct bh_node *node);
 /* The daemon has the end on disk, or does not know the lease any more. */
 void bh_job_forget(struct bh_node *node, uint64_t lease);
 
-/* Whether it is frozen and was seen to hold no context: it holds its partitions no more. */
-bool bh_job_is_suspended(const struct bh_job *job);
-
-/* The job that holds a partition of that place, other than `but`'s, or NULL.  By place and not
- * by number: a resumed job stands where it stood, on a partition carved anew.  A whole GPU
- * overlaps each of its instances; of `place`, gpu, gi and start count. */
-const struct bh_job *bh_job_at(const struct bh_node *node, const struct bh_node_partition *placement,
-                               uint64_t but);
-
-/* Whether the lease was lent that place, or a part of it. */
-bool bh_job_overlaps(const struct bh_node_record *lease, const struct bh_node_partition *placement);
-
 /* BH_CONFLICT: another job holds the place of a partition that the lease was lent, it is being
  * scrubbed, or its GPU is being reset. */
 BH_MUST_USE bh_rc bh_job_check_placements(const struct bh_node *node, const struct bh_node_record *lease,

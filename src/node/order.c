@@ -30,6 +30,7 @@
 #include "node/verify.h"
 #include "node/pending_orders.h"
 #include "node/order_watermark.h"
+#include "node/placement.h"
 
 
 enum { NVML_IN_USE = 19 }; /* include/bulkhead/nvml_abi.h has it; the node knows no NVML */
@@ -144,7 +145,7 @@ lend_partitions(const struct bh_node *node, const struct bh_msg_start *start, st
             return bh_err_set(err, BH_NOT_FOUND, "pieces[%u]: no piece %" PRIu64
                               " on this node", i, start->partitions[i].partition);
         lease->lent[lease->lent_count] = *partition;
-        if (bh_share_slot_is(partition))
+        if (bh_placement_is_share(partition))
             bh_share_slot_lend(start, &lease->lent[lease->lent_count]);
         lease->lent_count++;
     }
@@ -254,7 +255,7 @@ perform_carve(struct bh_node *node, const void *message, struct effect *ret_effe
     if (rc == BH_OK)
         rc = bh_node_partition_carve_check(node, &record.partition, err);
     if (rc == BH_OK)
-        rc = bh_share_slot_is(&record.partition) ? bh_share_slot_check(node, &record.partition, record.tenant, err)
+        rc = bh_placement_is_share(&record.partition) ? bh_share_slot_check(node, &record.partition, record.tenant, err)
                                       : bh_mig_change_check(node, record.partition.gpu, record.tenant, err);
     if (rc == BH_OK)
         rc = bh_state_record(&node->state, &record, err);

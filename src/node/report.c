@@ -18,9 +18,10 @@
 #include "node/partition.h"
 #include "node/scrub.h"
 #include "node/share_sample.h"
-#include "node/share_slot.h"
 #include "node/gpu_error.h"
 #include "node/verify.h"
+#include "node/placement.h"
+#include "node/driver_scrub.h"
 
 enum { REPORT_BYTES_MAX = 8 << 20, UTILISATION_UNKNOWN = 255 };
 
@@ -44,7 +45,7 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
     struct bh_msg_gpu *gpus = bh_arena_alloc(arena, (node->inventory.gpu_count + 1) * sizeof *gpus);
 
     struct bh_err refused;
-    bool may = bh_scrub_driver_check(node, &refused) == BH_OK;
+    bool may = bh_driver_scrub_check(node, &refused) == BH_OK;
 
     *ret_list = (struct bh_list){ gpus, gpus ? node->inventory.gpu_count : 0 };
     for (uint32_t i = 0; i < ret_list->count; i++) {
@@ -231,7 +232,7 @@ bh_report_inventory(struct bh_node *node)
 
     put_offer(node, &inventory);
     put_services(node, &inventory);
-    inventory.driver_scrub = bh_scrub_driver(node);
+    inventory.driver_scrub = bh_driver_scrub_read(node);
     if (inventory.driver_scrub == BH_DRIVER_SCRUB_OFF)
         bh_log(DRIVER_SCRUB_OFF, BH_U64("allowed", node->conf.driver_scrub_off));
     if (!node->inventory_known && bh_node_partition_scan(node, &err) != BH_OK)
@@ -287,7 +288,7 @@ utilisation_of(const struct bh_node *node, const struct bh_node_record *lease)
     uint32_t sum = 0;
 
     for (uint32_t i = 0; i < lease->lent_count; i++) {
-        uint32_t percent = bh_share_slot_is(&lease->lent[i]) ? UTILISATION_UNKNOWN
+        uint32_t percent = bh_placement_is_share(&lease->lent[i]) ? UTILISATION_UNKNOWN
                                                              : percent_busy(node, &lease->lent[i]);
 
         if (percent > 100)
@@ -375,7 +376,7 @@ bh_report_ends(struct bh_node *node, const char *gpu)
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         struct bh_job *job = &node->state.jobs[i];
 
-        if (!job->ended && !job->unwanted && !job->unpack && bh_job_overlaps(&job->record, &whole))
+        if (!job->ended && !job->unwanted && !job->unpack && bh_placement_overlaps(&job->record, &whole))
             bh_job_check(node, job);
     }
 }

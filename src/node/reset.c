@@ -25,6 +25,8 @@
 #include "node/partition.h"
 #include "node/health_rules.h"
 #include "node/trespass.h"
+#include "node/placement.h"
+#include "node/inventory.h"
 
 enum { HOLDERS_NAMED = 3, GPUS_MAX = BH_GPU_HIDDEN_MAX };
 #define CHECK_INTERVAL (20 * BH_NS_PER_MS)
@@ -92,7 +94,7 @@ reset_check_jobs(const struct bh_node *node, const char *gpu, struct bh_err *err
 
     snprintf(whole.gpu, sizeof whole.gpu, "%s", gpu);
     snprintf(whole.profile, sizeof whole.profile, "whole");
-    holder = bh_job_at(node, &whole, 0);
+    holder = bh_placement_holder(node, &whole, 0);
     if (bh_helper_sandbox_holds(node, &whole))
         return bh_err_set(err, BH_CONFLICT, "a piece of GPU %s is being scrubbed", gpu);
     return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds a piece of GPU %s",
@@ -125,7 +127,7 @@ check_processes(const struct bh_node *node, const char *gpu, struct bh_err *err)
 static bh_rc
 check_holders(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
-    const struct bh_device_gpu *known = bh_node_partition_gpu(node, gpu);
+    const struct bh_device_gpu *known = bh_node_inventory_gpu(node, gpu);
     char name[32], memory[120];
     struct bh_buf who;
 
@@ -162,7 +164,7 @@ has_partition(const struct bh_node *node, const char *gpu)
 static bool
 resets_together(const struct bh_node *node, const char *gpu)
 {
-    const struct bh_device_gpu *known = bh_node_partition_gpu(node, gpu);
+    const struct bh_device_gpu *known = bh_node_inventory_gpu(node, gpu);
     enum bh_gpu_model model = known ? bh_model_by_product(known->product) : BH_GPU_MODEL_NONE;
     char path[BH_NODE_PATH_MAX];
     struct stat st;
@@ -455,7 +457,7 @@ bh_reset_test(struct bh_node *node, const char *gpu, struct bh_err *err)
         rc = bh_node_partition_scan(node, err);
     if (rc != BH_OK)
         return rc;
-    known = bh_node_partition_gpu(node, gpu);
+    known = bh_node_inventory_gpu(node, gpu);
     if (!known || known->lost)
         return bh_err_set(err, BH_IO, "GPU %s is not there", gpu);
     uncured = bh_health_rules_uncured(&health);

@@ -73,11 +73,6 @@ bool bh_scrub_runs_on(const struct bh_node *node, const char *gpu);
 BH_MUST_USE bh_rc bh_scrub_check(const struct bh_node *node, const struct bh_node_record *lease,
                                  struct bh_err *err);
 
-/* What the driver's own parameters say, and whether this GPU server may be used with them.
- */
-enum bh_driver_scrub bh_scrub_driver(const struct bh_node *node);
-BH_MUST_USE bh_rc bh_scrub_driver_check(const struct bh_node *node, struct bh_err *err);
-
 /* Send all receipts that were not acknowledged; forget one that was. */
 void bh_scrub_repeat(struct bh_node *node);
 void bh_scrub_acknowledge(struct bh_node *node, uint64_t order);

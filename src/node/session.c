@@ -18,6 +18,7 @@
 #include "node/unpack.h"
 #include "node/verify.h"
 #include "node/order_watermark.h"
+#include "node/inventory.h"
 
 enum { MESSAGE_BYTES_MAX = 16 << 20 };
 #define REFUSED_LOG_INTERVAL (60 * BH_NS_PER_S)
@@ -281,7 +282,7 @@ bh_session_collect(struct bh_node *node)
 
         if (!partition)
             continue;
-        if (node->inventory_known && bh_node_partition_is_unread(node, partition->gpu)) /* until it answers */
+        if (node->inventory_known && bh_node_inventory_is_unread(node, partition->gpu)) /* until it answers */
             node->orphaned[left++] = id;
         else if (bh_node_partition_destroy(node, id, 0, &err) == BH_OK)
             bh_log(INSTANCE_COLLECTED, BH_U64("piece", id));

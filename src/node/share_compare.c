@@ -7,6 +7,7 @@
 #include "node/node_stop.h"
 #include "node/share_lease_internal.h"
 #include "node/share_slot.h"
+#include "node/placement.h"
 
 /* ---- what the driver says ---- */
 
@@ -18,7 +19,7 @@ is_another_device(const struct bh_job *job, uint32_t at)
         if (strcmp(job->record.lent[k].gpu, job->record.lent[at].gpu) == 0)
             return false;
     }
-    return bh_share_slot_is(&job->record.lent[at]);
+    return bh_placement_is_share(&job->record.lent[at]);
 }
 
 /* Bytes that a lease may have of a GPU, and which of its devices that is; 0: none of it. */
@@ -33,7 +34,7 @@ allowed_on(const struct bh_job *job, const char *gpu, uint32_t *ret_device)
 
         if (is_another_device(job, k))
             devices++;
-        if (!bh_share_slot_is(lent) || strcmp(lent->gpu, gpu) != 0)
+        if (!bh_placement_is_share(lent) || strcmp(lent->gpu, gpu) != 0)
             continue;
         if (bytes == 0)
             *ret_device = devices - 1;

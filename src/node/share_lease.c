@@ -13,6 +13,7 @@
 #include "node/path.h"
 #include "node/share_lease_internal.h"
 #include "node/share_slot.h"
+#include "node/placement.h"
 
 const char *
 bh_node_share_shim(const struct bh_node *node)
@@ -26,7 +27,7 @@ bh_node_share_is(const struct bh_job *job)
     bool own = job->record.lease >= BH_SCRUB_LEASES; /* the node's: it works with the driver itself */
 
     for (uint32_t k = 0; k < job->record.lent_count && !own; k++)
-        if (bh_share_slot_is(&job->record.lent[k]))
+        if (bh_placement_is_share(&job->record.lent[k]))
             return true;
     return false;
 }
@@ -208,7 +209,7 @@ bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err
     bh_rc rc;
 
     for (uint32_t k = 0; k < job->record.lent_count && open.gpu_count < BH_SHARE_DEVICES_MAX; k++)
-        if (bh_share_slot_is(&job->record.lent[k]))
+        if (bh_placement_is_share(&job->record.lent[k]))
             share_lease_put_gpu(node, &job->record.lent[k], &open);
     if (open.gpu_count == 0)
         return BH_OK;

@@ -27,6 +27,7 @@
 #include "node/path.h"
 #include "node/report.h"
 #include "node/reset.h"
+#include "node/placement.h"
 
 enum { ASKED_MAX = 64, ARGS_MAX = 12, PROBE_PIDS = 64, POLL_MS = 2 };
 #define PROBE_MEMORY (UINT64_C(64) << 20)
@@ -249,7 +250,7 @@ find_idle_partition(const struct bh_node *node)
     for (uint32_t i = 0; i < node->state.partition_count; i++) {
         const struct bh_node_partition *partition = &node->state.partitions[i];
 
-        if (!bh_job_at(node, partition, 0) && !bh_helper_sandbox_holds(node, partition)
+        if (!bh_placement_holder(node, partition, 0) && !bh_helper_sandbox_holds(node, partition)
             && !bh_reset_holds(node, partition->gpu))
             return partition;
     }

@@ -14,13 +14,13 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/devices.h"
-#include "node/health.h"
 #include "node/ownership_map.h"
 #include "node/open_files.h"
 #include "node/path.h"
 #include "node/trespass.h"
 #include "node/gpu_error.h"
 #include "node/placement.h"
+#include "node/health_state.h"
 
 enum { GPUS_MAX = 64, PIDS_MAX = 4096, FINDINGS_MAX = 64, MISSES_MAX = 3, IN_FLIGHT_MAX = 16 };
 enum { NOBODY = 0, UNKNOWN = UINT32_MAX }; /* beside the numbers of tenants */

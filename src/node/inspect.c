@@ -16,7 +16,6 @@
 #include "base/fd.h"
 #include "node/devices.h"
 #include "node/helper_sandbox.h"
-#include "node/health.h"
 #include "node/path.h"
 #include "node/process.h"
 #include "node/trespass.h"
@@ -24,6 +23,7 @@
 #include "runtime/oci.h"
 #include "runtime/readback.h"
 #include "node/placement.h"
+#include "node/health_state.h"
 
 /* 64 mounts of a job's, each with a source of 4,096 and a target of 1,000 bytes that the kernel
  * writes as four, are 1.3 MB. */
@@ -590,4 +590,15 @@ bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init,
         check.result = checks[i].check(&inspection, check.answer, sizeof check.answer);
         bh_report_put(ret_report, &check, checks[i].by);
     }
+}
+
+bool
+bh_inspect_helper(struct bh_node *node, struct bh_helper_sandbox *helper, struct bh_report *ret_report)
+{
+    pid_t init = 0;
+    const struct bh_job *job = bh_helper_sandbox_await(node, helper, &init);
+
+    if (job)
+        bh_inspect(node, job, init, ret_report);
+    return job != NULL;
 }

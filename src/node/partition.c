@@ -10,13 +10,14 @@
 #include "node/mig_change.h"
 #include "node/helper_sandbox.h"
 #include "node/job.h"
-#include "node/reset.h"
 #include "node/scrub.h"
 #include "node/share_slot.h"
 #include "node/trespass.h"
 #include "node/placement.h"
 #include "node/inventory.h"
 #include "node/driver_scrub.h"
+#include "node/reset_hold.h"
+#include "node/occupancy.h"
 
 #define NO_COMPUTE_INSTANCE UINT32_MAX
 
@@ -36,7 +37,7 @@ bh_node_partition_scan(struct bh_node *node, struct bh_err *err)
     rc = node->device.ops->scan(node->device.self, node->scan_arena, &inventory, err);
     if (rc != BH_OK)
         return rc;
-    bh_reset_complete(node, node->scan_arena, &inventory);
+    bh_reset_hold_complete(node, node->scan_arena, &inventory);
     node->inventory = inventory;
     node->inventory_known = true;
     return BH_OK;
@@ -126,18 +127,6 @@ check_unused(const struct bh_node *node, const struct bh_node_partition *partiti
     return rc;
 }
 
-/* Nothing of the node's own is at work there. */
-static bh_rc
-check_idle(const struct bh_node *node, const struct bh_node_partition *placement, struct bh_err *err)
-{
-    if (bh_helper_sandbox_holds(node, placement))
-        return bh_err_set(err, BH_CONFLICT, "place %u of GPU %s is being scrubbed", placement->start,
-                          placement->gpu);
-    return bh_reset_holds(node, placement->gpu)
-               ? bh_err_set(err, BH_CONFLICT, "GPU %s is being reset", placement->gpu)
-               : BH_OK;
-}
-
 /* A job that runs has its place even where no partition stands there any more. */
 static bh_rc
 check_holders(const struct bh_node *node, const struct bh_node_partition *wanted, struct bh_err *err)
@@ -150,7 +139,7 @@ check_holders(const struct bh_node *node, const struct bh_node_partition *wanted
     holder = bh_placement_holder(node, &placement, 0);
     return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds place %u of GPU %s",
                                holder->record.lease, wanted->start, wanted->gpu)
-                  : check_idle(node, &placement, err);
+                  : bh_occupancy_check_idle(node, &placement, err);
 }
 
 bh_rc
@@ -439,7 +428,7 @@ bh_node_partition_destroy(struct bh_node *node, uint64_t id, uint32_t tenant,
     if (holder)
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds piece %" PRIu64,
                           holder->record.lease, id);
-    rc = check_idle(node, partition, err);
+    rc = bh_occupancy_check_idle(node, partition, err);
     if (rc == BH_OK && bh_placement_is_share(partition)) /* its contexts went with the processes of its job */
         return record_gone(node, id, err);
     if (rc == BH_OK)

@@ -8,7 +8,6 @@
 #include "model/geometry.h"
 #include "node/checkpoint.h"
 #include "node/isolation_levels.h"
-#include "node/health.h"
 #include "node/helper.h"
 #include "node/host.h"
 #include "node/job.h"
@@ -22,6 +21,8 @@
 #include "node/verify.h"
 #include "node/placement.h"
 #include "node/driver_scrub.h"
+#include "node/health_state.h"
+#include "node/verify_fence.h"
 
 enum { REPORT_BYTES_MAX = 8 << 20, UTILISATION_UNKNOWN = 255 };
 
@@ -252,17 +253,6 @@ bh_report_inventory(struct bh_node *node)
     bh_node_send(node, BH_MSG_INVENTORY, &inventory);
 }
 
-void
-bh_report_marks(struct bh_node *node)
-{
-    const struct bh_msg_marks marks = { .changes = node->state.changes };
-
-    if (node->told_changes == marks.changes)
-        return;
-    bh_node_send(node, BH_MSG_MARKS, &marks);
-    node->told_changes = marks.changes;
-}
-
 /* Percent of the time that one partition was busy, by the last scan; UNKNOWN: the driver does not
  * say, or others are on the GPU, too. */
 static uint32_t
@@ -345,38 +335,4 @@ bh_report_scanned(struct bh_node *node, bool well)
     bh_verify_isolation(node, &samples.isolation);
     bh_node_send(node, BH_MSG_SAMPLES, &samples);
     bh_networks_report(node);
-}
-
-/* By the machine's uptime, where it is still the same one: the wall clock may have stepped. */
-static uint64_t
-time_since_end(const struct bh_node *node, const struct bh_job *job)
-{
-    bool same_boot = strcmp(job->record.boot, node->boot) == 0;
-    bh_ns now = same_boot && job->end.boot_ns ? bh_time_boot() : bh_time_now();
-    bh_ns then = same_boot && job->end.boot_ns ? job->end.boot_ns : job->end.ended_ns;
-
-    return now > then ? now - then : 0;
-}
-
-void
-bh_report_end(struct bh_node *node, const struct bh_job *job)
-{
-    struct bh_msg_ended end = job->end;
-
-    end.late_ns = time_since_end(node, job);
-    bh_node_send(node, BH_MSG_ENDED, &end);
-}
-
-void
-bh_report_ends(struct bh_node *node, const char *gpu)
-{
-    struct bh_node_partition whole = { .gi = BH_WHOLE_GPU };
-
-    snprintf(whole.gpu, sizeof whole.gpu, "%s", gpu);
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        struct bh_job *job = &node->state.jobs[i];
-
-        if (!job->ended && !job->unwanted && !job->unpack && bh_placement_overlaps(&job->record, &whole))
-            bh_job_check(node, job);
-    }
 }

@@ -27,24 +27,13 @@
 #include "node/trespass.h"
 #include "node/placement.h"
 #include "node/inventory.h"
+#include "node/reset_hold.h"
+#include "node/health_state.h"
 
 enum { HOLDERS_NAMED = 3, GPUS_MAX = BH_GPU_HIDDEN_MAX };
 #define CHECK_INTERVAL (20 * BH_NS_PER_MS)
 #define STUCK_INTERVAL (500 * BH_NS_PER_MS)
 #define KILL_TIMEOUT BH_NS_PER_S
-
-struct bh_reset {
-    enum { IDLE, RUNS, OVER } state; /* of the order */
-    struct bh_msg_gpu_order order;
-    bool together;                   /* all GPUs of the node are reset */
-    bool killed;
-    pid_t pid;                       /* of the program, until it has gone; 0: none */
-    int pidfd;
-    bh_ns until;                     /* monotonic */
-    struct bh_err err;               /* when over */
-    struct bh_device_gpu before[GPUS_MAX];
-    uint32_t before_count;           /* 0: no GPU is hidden */
-};
 
 struct bh_reset *
 bh_reset_new(void)
@@ -73,15 +62,7 @@ bh_reset_fd(const struct bh_node *node)
 bool
 bh_reset_runs(const struct bh_node *node, uint64_t order)
 {
-    return node->reset->state == RUNS && node->reset->order.order == order;
-}
-
-bool
-bh_reset_holds(const struct bh_node *node, const char *gpu)
-{
-    const struct bh_reset *reset = node->reset;
-
-    return reset->pid && (reset->together || strcmp(reset->order.gpu, gpu) == 0);
+    return node->reset->state == BH_RESET_RUNS && node->reset->order.order == order;
 }
 
 /* ---- who is in the way ---- */
@@ -277,33 +258,6 @@ reset_show(struct bh_node *node)
     bh_gpu_client_hide(node->gpus, NULL, 0);
 }
 
-void
-bh_reset_complete(const struct bh_node *node, struct bh_arena *arena,
-                  struct bh_inventory *inventory)
-{
-    const struct bh_reset *reset = node->reset;
-    uint32_t count = inventory->gpu_count;
-    struct bh_device_gpu *gpus;
-
-    if (!reset || reset->before_count == 0)
-        return;
-    gpus = bh_arena_alloc(arena, (count + reset->before_count) * sizeof *gpus);
-    if (!gpus)
-        return;
-    memcpy(gpus, inventory->gpus, count * sizeof *gpus);
-    for (uint32_t i = 0; i < reset->before_count; i++) {
-        uint32_t at = 0;
-
-        while (at < inventory->gpu_count && strcmp(gpus[at].uuid, reset->before[i].uuid) != 0)
-            at++;
-        if (at == inventory->gpu_count)
-            gpus[count++] = reset->before[i];
-        gpus[at < inventory->gpu_count ? at : count - 1].index = reset->before[i].index;
-    }
-    inventory->gpus = gpus;
-    inventory->gpu_count = count;
-}
-
 static bh_rc
 reset_begin(struct bh_node *node, struct bh_err *err)
 {
@@ -323,7 +277,7 @@ reset_begin(struct bh_node *node, struct bh_err *err)
     reset->pidfd = (int)syscall(SYS_pidfd_open, reset->pid, 0);
     reset->killed = false;
     reset->until = bh_time_monotonic() + node->conf.gpu_reset_timeout_ms * BH_NS_PER_MS;
-    reset->state = RUNS;
+    reset->state = BH_RESET_RUNS;
     return BH_OK;
 }
 
@@ -365,12 +319,12 @@ bh_reset_run(struct bh_node *node, const struct bh_msg_gpu_order *order, bool *r
     bh_rc rc;
 
     *ret_waits = false;
-    if (reset->state == OVER && reset->order.order == order->order) {
-        reset->state = IDLE;
+    if (reset->state == BH_RESET_OVER && reset->order.order == order->order) {
+        reset->state = BH_RESET_IDLE;
         *err = reset->err;
         return err->rc == BH_OK ? reset_finish(node, order->gpu, err) : err->rc;
     }
-    *ret_waits = reset->state != IDLE;
+    *ret_waits = reset->state != BH_RESET_IDLE;
     if (*ret_waits)
         return BH_OK;
     if (reset->pid)
@@ -414,7 +368,7 @@ read_status(const struct bh_node *node, int status)
     else
         bh_err_set(&reset->err, BH_IO, "%s failed with status %d", node->conf.gpu_reset,
                    WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-    reset->state = OVER;
+    reset->state = BH_RESET_OVER;
 }
 
 /* One that was killed and does not go sits in the driver: its order is answered, and the GPU
@@ -429,20 +383,20 @@ bh_reset_tick(struct bh_node *node, bh_ns now)
         return 0;
     if (has_gone(reset, &status)) {
         reset_show(node);
-        if (reset->state == RUNS)
+        if (reset->state == BH_RESET_RUNS)
             read_status(node, status);
         return 0;
     }
-    if (reset->state == RUNS && now >= reset->until && !reset->killed) {
+    if (reset->state == BH_RESET_RUNS && now >= reset->until && !reset->killed) {
         kill(-reset->pid, SIGKILL);
         reset->killed = true;
         reset->until = now + KILL_TIMEOUT;
-    } else if (reset->state == RUNS && now >= reset->until) {
+    } else if (reset->state == BH_RESET_RUNS && now >= reset->until) {
         read_status(node, status);
     }
-    if (reset->state == RUNS && !reset->killed && reset->pidfd >= 0)
+    if (reset->state == BH_RESET_RUNS && !reset->killed && reset->pidfd >= 0)
         return reset->until;
-    return now + (reset->state == RUNS ? CHECK_INTERVAL : STUCK_INTERVAL);
+    return now + (reset->state == BH_RESET_RUNS ? CHECK_INTERVAL : STUCK_INTERVAL);
 }
 
 bh_rc

@@ -18,6 +18,7 @@
 #include "node/share_slot.h"
 #include "node/placement.h"
 #include "node/driver_scrub.h"
+#include "node/occupancy.h"
 
 enum { LEAST_PERCENT = 80 };
 
@@ -651,7 +652,7 @@ bh_scrub_prepare(struct bh_node *node, const struct bh_node_record *lease, uint6
 
     *ret_waits = runs_at(node, lease);
     if (!*ret_waits)
-        rc = bh_job_check_placements(node, lease, err);
+        rc = bh_occupancy_check_lease(node, lease, err);
     for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK && !*ret_waits; i++) {
         const struct bh_node_partition *partition = partition_of(node, &lease->lent[i]);
         struct bh_scrub_request request = { order, partition->partition, lease->tenant, lease->job };

@@ -49,7 +49,7 @@ BH_MUST_USE bh_rc bh_scrub_repeat_failed(struct bh_node *node, const struct bh_s
                                  bool *ret_waits, struct bh_err *err);
 
 /* Before the lease's tenant uses its partitions: a scrub that runs there still, for whomever, is waited
- * for, and the places are looked at (bh_job_check_placements).  Then what nobody knows whose it was is scrubbed, for
+ * for, and the places are looked at (bh_occupancy_check_lease).  Then what nobody knows whose it was is scrubbed, for
  * `order`, one partition after the other, and of shares what others had since they were carved, too.
  * When it may: memory that was cleaned for another job gets a receipt that says so.
  * BH_CONFLICT: it is another's; else as bh_scrub_before and bh_share_slot_check_memory. */

@@ -8,6 +8,7 @@
 #include "node/share_lease_internal.h"
 #include "node/share_slot.h"
 #include "node/placement.h"
+#include "node/share_lease.h"
 
 /* ---- what the driver says ---- */
 
@@ -190,8 +191,10 @@ share_compare_judge(struct bh_node *node, struct bh_share_lease_row *row, struct
         share_compare_end(node, row, job); /* the job may be forgotten by then: last */
 }
 
-void
-bh_share_leases_compare(struct bh_node *node)
+/* Each second: ask the driver, of each GPU with shares that are open once, what processes hold on
+ * it, and tell bulkhead-share what each lease has and who it is.  Then do what is to be done. */
+static void
+share_compare_all(struct bh_node *node)
 {
     struct bh_share_leases *leases = node->share_leases;
     bh_ns now = bh_time_monotonic();
@@ -218,4 +221,16 @@ bh_share_leases_compare(struct bh_node *node)
             bh_share_busy_act(node, &leases->rows[i], job);
     }
     leases->compared_at = now;
+}
+
+void
+bh_node_shares_dispatch(struct bh_node *node)
+{
+    bh_share_leases_open_adopted(node);
+    if (!node->share_leases)
+        return;
+    bh_share_leases_close_ended(node);
+    share_compare_all(node);
+    bh_share_host_dispatch(node->share_leases->host);
+    bh_share_leases_notify(node);
 }

@@ -10,9 +10,6 @@
 /* Where they stand in the sandbox: include/bulkhead/share_door.h. */
 #define BH_NODE_SHARE_SOCKET_DIR "/run/bulkhead"
 
-/* The folder whose libcuda.so.1 stands in front of the driver's. */
-const char *bh_node_share_shim(const struct bh_node *node);
-
 /* Whether the job was lent shares that it must be held to: not a sandbox of the node's own. */
 bool bh_node_share_is(const struct bh_job *job);
 

@@ -44,10 +44,6 @@ struct bh_share_lease_row *bh_share_leases_find(struct bh_share_leases *leases, 
 /* Tell bulkhead-share what the row says that the lease may. */
 void bh_share_leases_allow(struct bh_node *node, const struct bh_share_lease_row *row);
 
-/* Each second: ask the driver, of each GPU with shares that are open once, what processes hold on
- * it, and tell bulkhead-share what each lease has and who it is.  Then do what is to be done. */
-void bh_share_leases_compare(struct bh_node *node);
-
 /* What the processes of a lease have of a GPU, as the driver says. */
 struct bh_share_use {
     struct bh_share_lease_row *row;
@@ -81,5 +77,9 @@ void bh_share_busy_act(struct bh_node *node, struct bh_share_lease_row *row, str
 void bh_share_leases_notice(struct bh_node *node, struct bh_share_lease_row *row,
                             enum bh_job_notice kind);
 void bh_share_leases_notify(struct bh_node *node);
+
+/* Open those of jobs that a node before this one started; close those of jobs that have ended. */
+void bh_share_leases_open_adopted(struct bh_node *node);
+void bh_share_leases_close_ended(struct bh_node *node);
 
 #endif

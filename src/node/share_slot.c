@@ -5,8 +5,6 @@
 
 #include "base/assert.h"
 #include "model/share.h"
-#include "node/partition.h"
-#include "node/scrub.h"
 #include "node/placement.h"
 #include "node/inventory.h"
 #include "node/driver_scrub.h"

@@ -50,6 +50,7 @@
 #include "node/health_state.h"
 #include "node/job_watch.h"
 #include "node/survey_answer.h"
+#include "node/share_compare.h"
 
 enum { HELPERS_AT = 8, EVENTS_AT = HELPERS_AT + BH_HELPER_SANDBOXES_MAX,
        FIXED_POLLS = EVENTS_AT + BH_GPU_WATCHED_MAX, EXIT_USAGE = 2 };

@@ -1,3 +1,5 @@
+#include "node/share_compare.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +10,7 @@
 #include "node/share_lease_internal.h"
 #include "node/share_slot.h"
 #include "node/placement.h"
-#include "node/share_lease.h"
+#include "node/share_busy.h"
 
 /* ---- what the driver says ---- */
 

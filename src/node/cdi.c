@@ -13,9 +13,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "node/job.h"
 #include "node/path.h"
-#include "node/share_slot.h"
+#include "node/placement.h"
 
 #define PREFIX "bulkhead-lease-"
 #define SUFFIX ".json"
@@ -52,7 +51,7 @@ put_partition_nodes(struct bh_json_writer *w, const struct bh_node *node,
 
     snprintf(parent.path, sizeof parent.path, "/dev/nvidia%" PRIu32, partition->minor);
     cdi_put_node(w, &parent);
-    for (size_t i = 0; bh_share_slot_is_instance(partition) && node->caps_major && i < BH_COUNT(minors);
+    for (size_t i = 0; bh_placement_is_instance(partition) && node->caps_major && i < BH_COUNT(minors);
          i++) {
         struct node_of cap = { .major = node->caps_major, .minor = minors[i],
                                .permissions = "r" };

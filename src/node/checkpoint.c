@@ -17,8 +17,10 @@
 #include "node/path.h"
 #include "node/share_lease.h"
 #include "node/scrub.h"
-#include "node/share_slot.h"
 #include "runtime/readback.h"
+#include "node/placement.h"
+#include "node/occupancy.h"
+#include "node/unpack.h"
 
 enum { OPERATIONS_MAX = 16, LEAST_BRANCH = 570, WHY_MAX = 300 };
 #define PROBE_POLL_INTERVAL (2 * BH_NS_PER_MS)
@@ -123,7 +125,7 @@ static bool
 has_instance(const struct bh_job *job)
 {
     for (uint32_t i = 0; i < job->record.lent_count; i++)
-        if (bh_share_slot_is_instance(&job->record.lent[i]))
+        if (bh_placement_is_instance(&job->record.lent[i]))
             return true;
     return false;
 }
@@ -357,18 +359,8 @@ end_job(struct bh_node *node, const struct operation *operation)
     snprintf(job->unrestored, sizeof job->unrestored, "its GPU memory could not be given back: %.150s",
              operation->why);
     bh_utf8_scrub(job->unrestored);
-    if (bh_job_stop(node, &stop, &err) != BH_OK)
+    if (bh_unpack_stop(node, &stop, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", operation->lease), BH_ERRLOG(&err));
-}
-
-bool
-bh_checkpoint_ended(struct bh_job *job)
-{
-    if (!*job->unrestored)
-        return false;
-    job->end.cause = BH_END_RESUME_FAILED;
-    snprintf(job->end.why, sizeof job->end.why, "%s", job->unrestored);
-    return true;
 }
 
 static void
@@ -409,7 +401,7 @@ bh_checkpoint_adopt(struct bh_node *node, struct bh_job *job)
     node->checkpoints->adopts = node->checkpoints->adopts || !operation;
     if (!operation)
         return;
-    rc = bh_job_check_placements(node, &job->record, &err); /* it must not come back beside another */
+    rc = bh_occupancy_check_lease(node, &job->record, &err); /* it must not come back beside another */
     if (rc == BH_OK)
         rc = bh_scrub_check(node, &job->record, &err);
     if (rc == BH_OK)

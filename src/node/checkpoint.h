@@ -44,8 +44,4 @@ bool bh_checkpoint_runs(const struct bh_node *node, uint64_t order);
  * end, is given back. */
 void bh_checkpoint_adopt(struct bh_node *node, struct bh_job *job);
 
-/* Of a job that has ended: true, and the cause is set, when it was ended because its memory could
- * not be given back. */
-bool bh_checkpoint_ended(struct bh_job *job);
-
 #endif

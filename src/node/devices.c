@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "node/path.h"
-#include "node/share_slot.h"
+#include "node/placement.h"
 
 enum { NVIDIA_MAJOR = 195, NVIDIA_CTL = 255 };
 
@@ -33,7 +33,7 @@ add_partition(struct list *list, const struct bh_node *node, const struct bh_nod
     devices_add(list, &(struct bh_sandbox_device){ "/dev/nvidiactl", NVIDIA_MAJOR, NVIDIA_CTL, true });
     if (node->uvm_major)
         devices_add(list, &(struct bh_sandbox_device){ "/dev/nvidia-uvm", node->uvm_major, 0, true });
-    if (!bh_share_slot_is_instance(partition) || !caps)
+    if (!bh_placement_is_instance(partition) || !caps)
         return;
     for (int i = 0; i < 2; i++) {
         struct bh_sandbox_device cap = { .major = caps,
@@ -68,7 +68,7 @@ bh_devices_fill(struct bh_arena *arena, const char *text, size_t length,
             bh_buf_put_u64(&out, partition->minor);
             at += 7;
         } else if (strncmp(at, "{gi}", 4) == 0) {
-            if (!bh_share_slot_is_instance(partition))
+            if (!bh_placement_is_instance(partition))
                 bh_buf_putc(&out, 'w');
             else
                 bh_buf_put_u64(&out, partition->gi);

@@ -14,7 +14,6 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/path.h"
-#include "node/share_lease.h"
 
 enum { COPY_MOST = 1 << 30 };
 #define MARKER "libcuda.so.1" /* a folder without it has no driver */
@@ -222,6 +221,12 @@ bh_driver_find(const struct bh_conf *conf, const char *name, struct bh_driver_pa
     }
 }
 
+const char *
+bh_driver_shim(const struct bh_node *node)
+{
+    return node->conf.shim_dir[0] != '\0' ? node->conf.shim_dir : BH_SHIM_DIR;
+}
+
 bh_rc
 bh_driver_cover(const struct bh_node *node, struct bh_arena *arena,
                 struct bh_sandbox_mount ret_mounts[BH_DRIVER_COVERS_MAX], uint32_t *ret_count,
@@ -235,7 +240,7 @@ bh_driver_cover(const struct bh_node *node, struct bh_arena *arena,
         bh_driver_find(&node->conf, names[i], &found);
         for (uint32_t n = 0; n < found.count; n++) {
             struct bh_sandbox_mount cover = {
-                bh_arena_printf(arena, "%s/%s", bh_node_share_shim(node), names[i]),
+                bh_arena_printf(arena, "%s/%s", bh_driver_shim(node), names[i]),
                 bh_arena_strdup(arena, found.items[n]), false
             };
 

@@ -46,4 +46,7 @@ BH_MUST_USE bh_rc bh_driver_cover(const struct bh_node *node, struct bh_arena *a
                                   struct bh_sandbox_mount ret_mounts[BH_DRIVER_COVERS_MAX],
                                   uint32_t *ret_count, struct bh_err *err);
 
+/* The folder whose libcuda.so.1 stands in front of the driver's. */
+const char *bh_driver_shim(const struct bh_node *node);
+
 #endif

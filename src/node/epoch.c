@@ -10,6 +10,7 @@
 #include "node/path.h"
 #include "node/partition.h"
 #include "node/scrub.h"
+#include "node/job_watch.h"
 
 enum { FILE_BYTES_MAX = BH_WIRE_EPOCHS_MAX * 16 };
 #define END_TIMEOUT (2 * BH_NS_PER_S)
@@ -116,7 +117,7 @@ end_job(struct bh_node *node, uint64_t lease)
         bh_log(EFFECT_FAILED, BH_U64("lease", lease), BH_ERRLOG(&err));
     while ((job = bh_state_job(&node->state, lease)) && bh_time_monotonic() < until) {
         bh_time_sleep(CHECK_INTERVAL);
-        bh_job_tick(node, bh_time_monotonic());
+        bh_job_watch_tick(node, bh_time_monotonic());
         job = bh_state_job(&node->state, lease);
         if (job)
             bh_job_check(node, job);

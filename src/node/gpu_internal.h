@@ -7,7 +7,7 @@
 #include "node/gpu.h"
 #include "wire/frame_io.h"
 
-/* What gpu.c and gpu_watch.c share. */
+/* What gpu.c, gpu_process.c (the life of a child) and gpu_watch.c share. */
 
 enum { BH_GPU_RESPONSE_MAX = 1 << 16 }; /* bytes of an answer without long lists, decoded */
 

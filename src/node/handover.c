@@ -14,13 +14,13 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "node/devices.h"
-#include "node/health.h"
 #include "node/ownership_map.h"
 #include "node/open_files.h"
 #include "node/path.h"
-#include "node/share_slot.h"
 #include "node/trespass.h"
 #include "node/gpu_error.h"
+#include "node/placement.h"
+#include "node/health_state.h"
 
 enum { GPUS_MAX = 64, PIDS_MAX = 4096, FINDINGS_MAX = 64, MISSES_MAX = 3, IN_FLIGHT_MAX = 16 };
 enum { NOBODY = 0, UNKNOWN = UINT32_MAX }; /* beside the numbers of tenants */
@@ -163,9 +163,9 @@ has_place(const struct bh_job *job, const struct bh_node_partition *partition)
 {
     for (uint32_t i = 0; i < job->record.lent_count; i++) {
         const struct bh_node_partition *lent = &job->record.lent[i];
-        bool instance = bh_share_slot_is_instance(lent);
+        bool instance = bh_placement_is_instance(lent);
 
-        if (strcmp(lent->gpu, partition->gpu) == 0 && instance == bh_share_slot_is_instance(partition)
+        if (strcmp(lent->gpu, partition->gpu) == 0 && instance == bh_placement_is_instance(partition)
             && (!instance || lent->gi == partition->gi))
             return true;
     }
@@ -459,7 +459,7 @@ bh_handover_is_held(struct bh_node *node, const struct bh_node_partition *partit
                                        &ignored) != BH_OK)
         return false;
     for (uint32_t i = 0; i < count; i++)
-        if (!bh_share_slot_is(&place) && (whole || place.gi == processes[i].gi))
+        if (!bh_placement_is_share(&place) && (whole || place.gi == processes[i].gi))
             held |= bh_trespass_charge(node, &place, processes[i].pid, 0);
     return wait_while(node, place.gpu, held);
 }

@@ -8,102 +8,15 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "node/partition.h"
-#include "node/report.h"
-#include "node/reset.h"
 #include "node/health_rules.h"
 #include "node/survey.h"
-#include "node/verify.h"
+#include "node/reset_hold.h"
+#include "node/health_state.h"
+#include "node/job.h"
+#include "node/verify_fence.h"
 
-enum { GPUS_MAX = 64, MISSED_MAX = 64 };
 #define FRESH BH_NS_PER_S            /* what was read so short a time ago is read again from here */
 #define HUNG_RETRY_MAX (300 * BH_NS_PER_S)
-
-/* A GPU as it was when somebody looked last. */
-struct gpu_state {
-    char gpu[BH_UUID_MAX], pci[20];
-    struct bh_device_health health;
-    bh_ns checked_at;                 /* monotonic; 0: never */
-    bool unresponsive;                       /* hangs, or is lost */
-    char why[200];                   /* of one that is away */
-    bool announce;                   /* at the next look tell how it is */
-    enum { NOT_GIVEN_UP, GIVEN_UP, ASKED_SINCE } given_up; /* by an XID that wants a reboot: */
-                                     /* that it answers to a look that began after it is told */
-    bh_ns retry_at, pause;           /* of one that is away: when to ask it again */
-};
-
-struct bh_health_watch {
-    struct gpu_state gpu_state[GPUS_MAX];
-    uint32_t count;
-    bh_ns check_at;                   /* monotonic */
-    struct bh_msg_health missed[MISSED_MAX];
-    uint32_t missed_count;
-};
-
-struct bh_health_watch *
-bh_health_watch_new(void)
-{
-    struct bh_health_watch *watch = calloc(1, sizeof *watch);
-
-    BH_ASSERT(watch);
-    return watch;
-}
-
-void
-bh_health_watch_free(struct bh_health_watch *watch)
-{
-    free(watch);
-}
-
-static struct gpu_state *
-health_find(const struct bh_node *node, const char *gpu)
-{
-    struct bh_health_watch *watch = node->health;
-
-    for (uint32_t i = 0; i < watch->count; i++)
-        if (strcmp(watch->gpu_state[i].gpu, gpu) == 0)
-            return &watch->gpu_state[i];
-    return NULL;
-}
-
-/* GPUs that came since. */
-static void
-health_learn(struct bh_node *node)
-{
-    struct bh_health_watch *watch = node->health;
-
-    for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
-        const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
-        struct gpu_state *gpu_state = health_find(node, gpu->uuid);
-
-        if (!gpu_state && watch->count < GPUS_MAX && *gpu->uuid) {
-            gpu_state = &watch->gpu_state[watch->count++];
-            gpu_state->announce = true;
-        }
-        if (!gpu_state || !*gpu->pci)
-            continue;
-        snprintf(gpu_state->gpu, sizeof gpu_state->gpu, "%s", gpu->uuid);
-        snprintf(gpu_state->pci, sizeof gpu_state->pci, "%s", gpu->pci);
-    }
-}
-
-const char *
-bh_health_pci(const struct bh_node *node, const char *gpu)
-{
-    const struct gpu_state *gpu_state = health_find(node, gpu);
-
-    return gpu_state ? gpu_state->pci : "";
-}
-
-void
-bh_health_forget(struct bh_node *node, const char *gpu)
-{
-    struct gpu_state *gpu_state = health_find(node, gpu);
-
-    if (gpu_state) {
-        gpu_state->checked_at = 0;
-        gpu_state->unresponsive = false;
-    }
-}
 
 /* ---- telling ---- */
 
@@ -127,7 +40,7 @@ health_send(struct bh_node *node, const struct bh_msg_health *health)
         bh_node_send(node, BH_MSG_HEALTH, health);
         return;
     }
-    if (watch->missed_count == MISSED_MAX)
+    if (watch->missed_count == BH_HEALTH_MISSED_MAX)
         memmove(&watch->missed[0], &watch->missed[1],
                 --watch->missed_count * sizeof watch->missed[0]);
     watch->missed[watch->missed_count++] = *health;
@@ -152,7 +65,7 @@ bh_health_connected(struct bh_node *node)
 static void
 is_unresponsive(struct bh_node *node, const char *gpu, enum bh_fault fault, const struct bh_err *err)
 {
-    struct gpu_state *gpu_state = health_find(node, gpu);
+    struct bh_health_state *gpu_state = bh_health_state_find(node, gpu);
     struct bh_msg_health health = message_on(gpu, fault);
 
     snprintf(health.why, sizeof health.why, "%.199s", err->msg);
@@ -169,7 +82,7 @@ is_unresponsive(struct bh_node *node, const char *gpu, enum bh_fault fault, cons
         memcpy(gpu_state->why, health.why, sizeof gpu_state->why);
     }
     node->sample_at = 0; /* the samples tell why */
-    bh_report_ends(node, gpu);
+    bh_job_check_gpu(node, gpu);
     bh_log(GPU_FENCED, BH_STR("gpu", gpu), BH_ERRLOG(err));
     health_send(node, &health);
 }
@@ -179,22 +92,6 @@ bh_health_hung(struct bh_node *node, const char *gpu, const struct bh_err *err)
 {
     if (!bh_gpu_child_died(err))
         is_unresponsive(node, gpu, BH_FAULT_HUNG, err);
-}
-
-bool
-bh_health_is_unresponsive(const struct bh_node *node, const char *gpu)
-{
-    const struct gpu_state *gpu_state = health_find(node, gpu);
-
-    return gpu_state && gpu_state->unresponsive;
-}
-
-const char *
-bh_health_why(const struct bh_node *node, const char *gpu)
-{
-    const struct gpu_state *gpu_state = health_find(node, gpu);
-
-    return gpu_state && gpu_state->unresponsive ? gpu_state->why : NULL;
 }
 
 static void
@@ -218,7 +115,7 @@ bh_health_read(struct bh_node *node, const char *gpu, struct bh_device_health *r
 }
 
 static void
-report_rules(struct bh_node *node, struct gpu_state *gpu_state, const struct bh_device_health *now,
+report_rules(struct bh_node *node, struct bh_health_state *gpu_state, const struct bh_device_health *now,
            bh_ns span)
 {
     struct bh_device_health before = gpu_state->checked_at && !gpu_state->announce
@@ -239,18 +136,18 @@ report_rules(struct bh_node *node, struct gpu_state *gpu_state, const struct bh_
 
 /* It answers: told when it did not before, and to a daemon that is new. */
 static void
-report_present(struct bh_node *node, struct gpu_state *gpu_state, const struct bh_device_health *now)
+report_present(struct bh_node *node, struct bh_health_state *gpu_state, const struct bh_device_health *now)
 {
     struct bh_msg_health health = message_on(gpu_state->gpu, BH_FAULT_NONE);
     const char *isolation = bh_verify_why(node, gpu_state->gpu);
 
-    if (!gpu_state->unresponsive && !gpu_state->announce && gpu_state->given_up != ASKED_SINCE)
+    if (!gpu_state->unresponsive && !gpu_state->announce && gpu_state->given_up != BH_HEALTH_ASKED_SINCE)
         return;
     if (gpu_state->unresponsive)
         bh_log(GPU_ANSWERS, BH_STR("gpu", gpu_state->gpu));
     gpu_state->unresponsive = false;
-    if (gpu_state->given_up == ASKED_SINCE)
-        gpu_state->given_up = NOT_GIVEN_UP;
+    if (gpu_state->given_up == BH_HEALTH_ASKED_SINCE)
+        gpu_state->given_up = BH_HEALTH_NOT_GIVEN_UP;
     health.recovery = now->recovery;
     if (isolation) {
         health.fault = BH_FAULT_ISOLATION;
@@ -263,10 +160,10 @@ void
 bh_health_found(struct bh_node *node, const char *gpu, const struct bh_device_health *found,
                 const struct bh_err *err)
 {
-    struct gpu_state *gpu_state = health_find(node, gpu);
+    struct bh_health_state *gpu_state = bh_health_state_find(node, gpu);
     bh_ns now = bh_time_monotonic();
 
-    if (!gpu_state || bh_reset_holds(node, gpu))
+    if (!gpu_state || bh_reset_hold_has(node, gpu))
         return;
     if (found) {
         report_present(node, gpu_state, found);
@@ -288,16 +185,16 @@ bh_health_tick(struct bh_node *node, bh_ns now)
         return 0;
     if (watch->check_at > now)
         return watch->check_at;
-    health_learn(node);
+    bh_health_state_learn(node);
     for (uint32_t i = 0; i < watch->count; i++) {
-        struct gpu_state *gpu_state = &watch->gpu_state[i];
+        struct bh_health_state *gpu_state = &watch->gpu_state[i];
 
-        if (bh_reset_holds(node, gpu_state->gpu)
+        if (bh_reset_hold_has(node, gpu_state->gpu)
             || (gpu_state->unresponsive && gpu_state->retry_at > now && !gpu_state->announce))
             continue;
         bh_survey_health(node, gpu_state->gpu);
-        if (gpu_state->given_up == GIVEN_UP)
-            gpu_state->given_up = ASKED_SINCE;
+        if (gpu_state->given_up == BH_HEALTH_GIVEN_UP)
+            gpu_state->given_up = BH_HEALTH_ASKED_SINCE;
     }
     watch->check_at = now + node->conf.health_interval_ms * BH_NS_PER_MS;
     return watch->check_at;
@@ -309,7 +206,7 @@ bh_health_tick(struct bh_node *node, bh_ns now)
 static uint32_t
 recovery_of(struct bh_node *node, const char *gpu)
 {
-    struct gpu_state *gpu_state = health_find(node, gpu);
+    struct bh_health_state *gpu_state = bh_health_state_find(node, gpu);
     bh_ns now = bh_time_monotonic();
     struct bh_device_health health;
     struct bh_err ignored;
@@ -331,7 +228,7 @@ bh_health_events(struct bh_node *node)
     struct bh_device_event event;
     struct bh_err err;
 
-    health_learn(node);
+    bh_health_state_learn(node);
     while (node->device.ops->next_event(node->device.self, 0, &event, &err) == BH_OK) {
         struct bh_msg_health health = message_on(event.gpu, BH_FAULT_XID);
         const struct bh_node_partition *partition =
@@ -343,11 +240,11 @@ bh_health_events(struct bh_node *node)
         health.partition = partition ? partition->partition : 0;
         if (xid->class != BH_FAULT_CLASS_APP)
             health.recovery = recovery_of(node, event.gpu);
-        if (xid->class == BH_FAULT_CLASS_REBOOT && health_find(node, event.gpu))
-            health_find(node, event.gpu)->given_up = GIVEN_UP;
+        if (xid->class == BH_FAULT_CLASS_REBOOT && bh_health_state_find(node, event.gpu))
+            bh_health_state_find(node, event.gpu)->given_up = BH_HEALTH_GIVEN_UP;
         snprintf(health.why, sizeof health.why, "XID %u: %s", event.xid, xid->doc);
         if (xid->class != BH_FAULT_CLASS_APP)
-            bh_report_ends(node, event.gpu);
+            bh_job_check_gpu(node, event.gpu);
         bh_log(XID, BH_STR("gpu", event.gpu), BH_U64("xid", event.xid));
         health_send(node, &health);
     }

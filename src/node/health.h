@@ -6,11 +6,6 @@
 /* What this node tells of its GPUs' health: XIDs as they come, what is read of each GPU every
  * few seconds when it changed for the worse, GPUs that do not answer and that do again.
  * What happened while no daemon listened is told to the next one. */
-struct bh_health_watch;
-
-struct bh_health_watch *bh_health_watch_new(void);
-void bh_health_watch_free(struct bh_health_watch *watch);
-
 /* A daemon was greeted and has the inventory: tell it what it missed, and at the next look
  * how every GPU is. */
 void bh_health_connected(struct bh_node *node);
@@ -22,12 +17,6 @@ void bh_health_events(struct bh_node *node);
  * killed is no fault of the GPU's. */
 void bh_health_hung(struct bh_node *node, const char *gpu, const struct bh_err *err);
 
-/* Whether it did not answer when it was asked last. */
-bool bh_health_is_unresponsive(const struct bh_node *node, const char *gpu);
-
-/* What its driver said then; NULL: it is not away. */
-const char *bh_health_why(const struct bh_node *node, const char *gpu);
-
 /* Have the GPUs looked at when it is time to; when it is next (monotonic). */
 bh_ns bh_health_tick(struct bh_node *node, bh_ns now);
 
@@ -38,11 +27,5 @@ void bh_health_found(struct bh_node *node, const char *gpu, const struct bh_devi
 /* Look at one GPU now.  Results of the device port's health. */
 BH_MUST_USE bh_rc bh_health_read(struct bh_node *node, const char *gpu,
                                  struct bh_device_health *ret_health, struct bh_err *err);
-
-/* It was reset: what it said before does not count. */
-void bh_health_forget(struct bh_node *node, const char *gpu);
-
-/* Its bus address, also while the driver does not answer; "": it was never seen. */
-const char *bh_health_pci(const struct bh_node *node, const char *gpu);
 
 #endif

@@ -12,10 +12,10 @@
 #include "base/assert.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "node/job.h"
 #include "node/launch.h"
 #include "node/process.h"
 #include "node/uid_ranges.h"
+#include "node/placement.h"
 
 #define CHECK_FIRST_INTERVAL (10 * BH_NS_PER_MS) /* what was killed is mostly gone by then */
 #define CHECK_INTERVAL (500 * BH_NS_PER_MS)
@@ -75,7 +75,7 @@ bh_helper_sandbox_holds(const struct bh_node *node, const struct bh_node_partiti
     for (uint32_t i = 0; i < BH_HELPER_SANDBOXES_MAX; i++) {
         const struct bh_helper_sandbox *helper = &node->helpers->helper[i];
 
-        if (helper->used && helper->alone && bh_job_overlaps(&helper->job.record, placement))
+        if (helper->used && helper->alone && bh_placement_overlaps(&helper->job.record, placement))
             return true;
     }
     return false;
@@ -165,18 +165,16 @@ bh_helper_sandbox_start(struct bh_node *node, const struct bh_helper_sandbox_req
     return rc;
 }
 
-bool
-bh_helper_sandbox_check(struct bh_node *node, struct bh_helper_sandbox *helper, struct bh_report *ret_report)
+const struct bh_job *
+bh_helper_sandbox_await(const struct bh_node *node, struct bh_helper_sandbox *helper, pid_t *ret_init)
 {
-    pid_t init = 0;
-    BH_AUTO(bh_fd_close) int fd = bh_process_first(node, helper->job.record.lease, &init);
+    BH_AUTO(bh_fd_close) int fd = bh_process_first(node, helper->job.record.lease, ret_init);
 
-    if (fd < 0 || bh_process_first_state(init) != BH_FIRST_WAITS)
-        return false;
-    bh_inspect(node, &helper->job, init, ret_report);
+    if (fd < 0 || bh_process_first_state(*ret_init) != BH_FIRST_WAITS)
+        return NULL;
     bh_fd_close(helper->init_fd);
     helper->init_fd = bh_fd_steal(&fd);
-    return true;
+    return &helper->job;
 }
 
 bh_rc

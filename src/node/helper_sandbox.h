@@ -1,7 +1,6 @@
 #ifndef BH_NODE_HELPER_SANDBOX_H
 #define BH_NODE_HELPER_SANDBOX_H
 
-#include "node/inspect.h"
 #include "node/node.h"
 
 /* Sandboxes of the node's own: helpers of scrubs, probes of `bulkhead verify`.
@@ -33,8 +32,9 @@ struct bh_helper_sandbox_request {
 BH_MUST_USE bh_rc bh_helper_sandbox_start(struct bh_node *node, const struct bh_helper_sandbox_request *request,
                                  struct bh_helper_sandbox **ret_helper, struct bh_err *err);
 
-/* True once its process 1 waits: `ret_report` says whether the walls stand. */
-bool bh_helper_sandbox_check(struct bh_node *node, struct bh_helper_sandbox *helper, struct bh_report *ret_report);
+/* Once its process 1 waits: what its sandbox was built for, for bh_inspect_helper; else NULL. */
+const struct bh_job *bh_helper_sandbox_await(const struct bh_node *node, struct bh_helper_sandbox *helper,
+                                             pid_t *ret_init);
 
 /* Let it begin: it waits, and was looked at. */
 BH_MUST_USE bh_rc bh_helper_sandbox_release(struct bh_helper_sandbox *helper, struct bh_err *err);

@@ -16,14 +16,14 @@
 #include "base/fd.h"
 #include "node/devices.h"
 #include "node/helper_sandbox.h"
-#include "node/health.h"
 #include "node/path.h"
 #include "node/process.h"
-#include "node/share_slot.h"
 #include "node/trespass.h"
 #include "runtime/cgroup.h"
 #include "runtime/oci.h"
 #include "runtime/readback.h"
+#include "node/placement.h"
+#include "node/health_state.h"
 
 /* 64 mounts of a job's, each with a source of 4,096 and a target of 1,000 bytes that the kernel
  * writes as four, are 1.3 MB. */
@@ -472,7 +472,7 @@ is_of_share(const struct bh_node *node, const struct bh_node_record *record, con
     bool shares = false, inside = false;
 
     for (uint32_t k = 0; k < record->lent_count; k++)
-        shares |= bh_share_slot_is(&record->lent[k]) && strcmp(record->lent[k].gpu, gpu) == 0;
+        shares |= bh_placement_is_share(&record->lent[k]) && strcmp(record->lent[k].gpu, gpu) == 0;
     return shares && read_inside(node, record->lease, pid, &inside) == BH_OK && inside;
 }
 
@@ -500,9 +500,9 @@ is_foreign(const struct bh_node *node, const struct bh_job *job,
 {
     bool inside = false;
 
-    if (bh_share_slot_is_instance(partition) && partition->gi != process->gi)
+    if (bh_placement_is_instance(partition) && partition->gi != process->gi)
         return false;
-    if (bh_share_slot_is(partition) && is_beside(node, partition, process->pid))
+    if (bh_placement_is_share(partition) && is_beside(node, partition, process->pid))
         return false;
     return read_inside(node, job->record.lease, process->pid, &inside) == BH_OK && !inside
            && !bh_process_is_ending((pid_t)process->pid);
@@ -590,4 +590,15 @@ bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init,
         check.result = checks[i].check(&inspection, check.answer, sizeof check.answer);
         bh_report_put(ret_report, &check, checks[i].by);
     }
+}
+
+bool
+bh_inspect_helper(struct bh_node *node, struct bh_helper_sandbox *helper, struct bh_report *ret_report)
+{
+    pid_t init = 0;
+    const struct bh_job *job = bh_helper_sandbox_await(node, helper, &init);
+
+    if (job)
+        bh_inspect(node, job, init, ret_report);
+    return job != NULL;
 }

@@ -10,6 +10,8 @@
  * Bulkhead makes comes near; beyond it, and where something cannot be read, a check is
  * inconclusive. */
 
+struct bh_helper_sandbox;
+
 enum { BH_REPORT_CHECKS_MAX = 256 };
 
 struct bh_report {
@@ -39,5 +41,9 @@ const struct bh_evidence_remedy *bh_report_remedy(const struct bh_report *report
 /* Inspect the sandbox of a job whose process 1 is `init`. */
 void bh_inspect(struct bh_node *node, const struct bh_job *job, pid_t init,
                 struct bh_report *ret_report);
+
+/* Inspect a sandbox of the node's own.  False: its process 1 does not wait yet. */
+bool bh_inspect_helper(struct bh_node *node, struct bh_helper_sandbox *helper,
+                       struct bh_report *ret_report);
 
 #endif

@@ -21,32 +21,49 @@
 #include "model/job.h"
 #include "node/sandbox_spec.h"
 #include "node/cdi.h"
-#include "node/checkpoint.h"
 #include "node/exit_record.h"
-#include "node/start_barrier.h"
 #include "node/job_log.h"
 #include "node/helper_sandbox.h"
 #include "node/handover.h"
 #include "node/keeper.h"
 #include "node/launch.h"
-#include "node/lease_check.h"
 #include "node/network.h"
-#include "node/node_stop.h"
 #include "node/path.h"
 #include "node/process.h"
-#include "node/report.h"
-#include "node/reset.h"
 #include "node/scrub.h"
 #include "node/share_lease.h"
-#include "node/share_slot.h"
 #include "node/tenant_logs.h"
-#include "node/unpack.h"
 #include "runtime/cgroup.h"
+#include "node/placement.h"
+#include "node/occupancy.h"
+#include "node/job_end.h"
 
 #define CHECK_INTERVAL (50 * BH_NS_PER_MS)
+#define BARRIER_INTERVAL (20 * BH_NS_PER_MS) /* between looks whether process 1 waits */
+#define BARRIER_TIMEOUT (30 * BH_NS_PER_S)
 #define END_INTERVAL (500 * BH_NS_PER_MS)
 
 /* ---- the end ---- */
+
+/* By the machine's uptime, where it is still the same one: the wall clock may have stepped. */
+static uint64_t
+time_since_end(const struct bh_node *node, const struct bh_job *job)
+{
+    bool same_boot = strcmp(job->record.boot, node->boot) == 0;
+    bh_ns now = same_boot && job->end.boot_ns ? bh_time_boot() : bh_time_now();
+    bh_ns then = same_boot && job->end.boot_ns ? job->end.boot_ns : job->end.ended_ns;
+
+    return now > then ? now - then : 0;
+}
+
+void
+bh_job_report_end(struct bh_node *node, const struct bh_job *job)
+{
+    struct bh_msg_ended end = job->end;
+
+    end.late_ns = time_since_end(node, job);
+    bh_node_send(node, BH_MSG_ENDED, &end);
+}
 
 static void
 report_end(struct bh_node *node, struct bh_job *job)
@@ -54,7 +71,7 @@ report_end(struct bh_node *node, struct bh_job *job)
     bh_log(JOB_ENDED, BH_U64("lease", job->record.lease),
            BH_STR("cause", bh_end_cause_names[job->end.cause]),
            BH_U64("status", (uint64_t)job->end.exit_status));
-    bh_report_end(node, job);
+    bh_job_report_end(node, job);
 }
 
 /* No keeper and no exit record: whatever runs on is ended, and that is written down.  A job of
@@ -139,7 +156,7 @@ job_finish(struct bh_node *node, struct bh_job *job)
     bh_networks_detach(node, job->record.lease);
     bh_sandbox_spec_remove(node, job->record.lease);
     bh_cdi_remove(node, job->record.lease);
-    if ((bh_start_barrier_ended(node, job) || bh_checkpoint_ended(job) || bh_node_stop_apply(job))
+    if (bh_job_end_explain(node, job)
         && bh_exit_record_write(folder, &job->end, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
     report_end(node, job);
@@ -154,11 +171,7 @@ bh_job_check(struct bh_node *node, struct bh_job *job)
     siginfo_t reaped;
     pid_t pid;
 
-    if (job->unpack) {
-        bh_unpack_check(node, job);
-        return;
-    }
-    if (job->ended)
+    if (job->ended || job->unpack)
         return;
     bh_node_job_folder(node, job->record.lease, folder);
     if (job->pidfd >= 0)
@@ -171,6 +184,20 @@ bh_job_check(struct bh_node *node, struct bh_job *job)
     if (job->pidfd < 0 && pid > 0)
         job->pidfd = bh_keeper_watch(folder, pid);
     job->check_at = job->pidfd < 0 ? bh_time_monotonic() + CHECK_INTERVAL : 0;
+}
+
+void
+bh_job_check_gpu(struct bh_node *node, const char *gpu)
+{
+    struct bh_node_partition whole = { .gi = BH_WHOLE_GPU };
+
+    snprintf(whole.gpu, sizeof whole.gpu, "%s", gpu);
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        struct bh_job *job = &node->state.jobs[i];
+
+        if (!job->ended && !job->unwanted && !job->unpack && bh_placement_overlaps(&job->record, &whole))
+            bh_job_check(node, job);
+    }
 }
 
 /* ---- starting ---- */
@@ -196,6 +223,14 @@ job_launch(struct bh_node *node, struct bh_job *job, const struct bh_msg_start *
     what.log_bound_bytes = bh_job_log_bound(node, log_fd);
     what.log_cap_bytes = bh_job_log_free_bytes(node, log_fd);
     return bh_launch(node, &what, err);
+}
+
+void
+bh_job_set_barrier(struct bh_job *job)
+{
+    job->barrier_at = bh_time_monotonic() + BARRIER_INTERVAL;
+    job->barrier_until = job->barrier_at + BARRIER_TIMEOUT;
+    job->barrier_checks = 0;
 }
 
 bh_rc
@@ -230,66 +265,29 @@ bh_job_start(struct bh_node *node, const struct bh_msg_start *start, struct bh_e
     job->check_at = job->pidfd < 0 ? bh_time_monotonic() + CHECK_INTERVAL : 0;
     if (bh_cdi_write(node, &job->record, err) != BH_OK)
         bh_job_log_write(node, start, "the job has no CDI file: %.230s", err->msg);
-    bh_start_barrier_set(job);
+    bh_job_set_barrier(job);
     bh_log(JOB_STARTED, BH_U64("lease", start->lease), BH_U64("job", start->job));
     return BH_OK;
 }
 
-/* ---- who has which place ---- */
-
-bool
-bh_job_is_suspended(const struct bh_job *job)
+/* A job that could not be started holds nothing, and its output says why. */
+void
+bh_job_give_up(struct bh_node *node, const struct bh_msg_start *start, const struct bh_err *why)
 {
-    return job->frozen && job->suspended;
+    struct bh_node_record forget = { .kind = BH_NODE_RECORD_FORGET_LEASE, .lease = start->lease };
+    struct bh_err ignored;
+
+    bh_job_log_write(node, start, "cannot start: %.230s%s%.150s", why->msg, *why->hint ? "; " : "",
+               why->hint);
+    if (bh_state_record(&node->state, &forget, &ignored) != BH_OK)
+        bh_state_job(&node->state, start->lease)->check_at = bh_time_monotonic(); /* ends it */
 }
 
-static bool
-job_overlaps(const struct bh_node_partition *a, const struct bh_node_partition *b)
+void
+bh_job_recheck_soon(struct bh_job *job)
 {
-    return strcmp(a->gpu, b->gpu) == 0
-           && (a->gi == BH_WHOLE_GPU || b->gi == BH_WHOLE_GPU || a->gi == b->gi
-               || a->start == b->start || bh_share_slot_is(a) != bh_share_slot_is(b));
-}
-
-bool
-bh_job_overlaps(const struct bh_node_record *lease, const struct bh_node_partition *placement)
-{
-    for (uint32_t i = 0; i < lease->lent_count; i++) {
-        if (job_overlaps(&lease->lent[i], placement))
-            return true;
-    }
-    return false;
-}
-
-const struct bh_job *
-bh_job_at(const struct bh_node *node, const struct bh_node_partition *placement, uint64_t but)
-{
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        const struct bh_job *job = &node->state.jobs[i];
-
-        if (job->record.lease != but && !job->ended && !bh_job_is_suspended(job)
-            && bh_job_overlaps(&job->record, placement))
-            return job;
-    }
-    return NULL;
-}
-
-bh_rc
-bh_job_check_placements(const struct bh_node *node, const struct bh_node_record *lease, struct bh_err *err)
-{
-    for (uint32_t i = 0; i < lease->lent_count; i++) {
-        const struct bh_job *holder = bh_job_at(node, &lease->lent[i], lease->lease);
-
-        if (holder)
-            return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds the place of piece %"
-                              PRIu64, holder->record.lease, lease->lent[i].partition);
-        if (bh_helper_sandbox_holds(node, &lease->lent[i]))
-            return bh_err_set(err, BH_CONFLICT, "piece %" PRIu64 " is being scrubbed",
-                              lease->lent[i].partition);
-        if (bh_reset_holds(node, lease->lent[i].gpu))
-            return bh_err_set(err, BH_CONFLICT, "GPU %s is being reset", lease->lent[i].gpu);
-    }
-    return BH_OK;
+    if (job->running && !job->ended)
+        job->isolation.at = bh_time_monotonic();
 }
 
 /* ---- suspending ---- */
@@ -300,7 +298,7 @@ job_holds(const struct bh_job *job, const char *gpu, uint32_t gi)
     for (uint32_t i = 0; i < job->record.lent_count; i++) {
         const struct bh_node_partition *partition = &job->record.lent[i];
 
-        if (strcmp(partition->gpu, gpu) == 0 && (!bh_share_slot_is_instance(partition) || partition->gi == gi))
+        if (strcmp(partition->gpu, gpu) == 0 && (!bh_placement_is_instance(partition) || partition->gi == gi))
             return true;
     }
     return false;
@@ -528,7 +526,7 @@ kill_inside(struct bh_node *node, struct bh_job *job, int number, struct bh_err 
 
     record_stopping(node, job);
     bh_node_job_id(job->record.lease, id);
-    if (job->frozen && (bh_job_check_placements(node, &job->record, err) != BH_OK ||
+    if (job->frozen && (bh_occupancy_check_lease(node, &job->record, err) != BH_OK ||
                         bh_scrub_check(node, &job->record, err) != BH_OK))
         number = SIGKILL; /* another has its GPU by now, or had: it must not run again */
     if (job->frozen && record_suspended(node, job, false, err) != BH_OK)
@@ -586,10 +584,7 @@ bh_job_stop(struct bh_node *node, const struct bh_msg_stop *stop, struct bh_err 
 
     if (stop->signal > BH_SIGNAL_MAX)
         return bh_err_set(err, BH_RANGE, "%" PRIu32 " is no signal", stop->signal);
-    if (job && job->unpack) {
-        bh_unpack_cancel(node, job);
-        job = bh_state_job(&node->state, stop->lease);
-    }
+    BH_ASSERT(!job || !job->unpack);
     if (!job)
         return end_unknown(node, stop->lease, err);
     bh_job_check(node, job); /* it may have ended by itself just now, and be forgotten */
@@ -616,8 +611,8 @@ kill_due(struct bh_node *node, struct bh_job *job, bh_ns now)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
 }
 
-static void
-tick_job(struct bh_node *node, struct bh_job *job, bh_ns now)
+void
+bh_job_stop_due(struct bh_node *node, struct bh_job *job, bh_ns now)
 {
     struct bh_err err;
 
@@ -625,35 +620,6 @@ tick_job(struct bh_node *node, struct bh_job *job, bh_ns now)
         kill_due(node, job, now);
     else if (job->term_at && job->term_at <= now && ask_to_end(node, job, now, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
-    if (job->barrier_at && job->barrier_at <= now && !job->frozen && !job->ended)
-        bh_start_barrier_tick(node, job, now);
-    bh_lease_check_tick(node, job, now);
-    if (job->check_at && job->check_at <= now)
-        bh_job_check(node, job); /* may forget it: last */
-}
-
-static bh_ns
-job_sooner(bh_ns next, bh_ns at)
-{
-    return at && (!next || at < next) ? at : next;
-}
-
-bh_ns
-bh_job_tick(struct bh_node *node, bh_ns now)
-{
-    bh_ns next = 0;
-
-    bh_lease_check_charged(node);
-    for (uint32_t i = node->state.job_count; i-- > 0;)
-        tick_job(node, &node->state.jobs[i], now);
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        const struct bh_job *job = &node->state.jobs[i];
-
-        next = job_sooner(job_sooner(job_sooner(next, job->kill_at), job->term_at), job->check_at);
-        next = job_sooner(next, job->frozen || job->ended ? 0 : job->barrier_at);
-        next = job_sooner(next, bh_lease_check_due(job));
-    }
-    return next;
 }
 
 /* ---- after a start of the node ---- */
@@ -673,8 +639,8 @@ read_frozen(struct bh_node *node, struct bh_job *job)
 
 /* Frozen and not noted as suspended: the node died before it had looked for contexts, or
  * when it was about to thaw. */
-static void
-adopt_frozen(struct bh_node *node, struct bh_job *job)
+void
+bh_job_adopt_frozen(struct bh_node *node, struct bh_job *job)
 {
     struct bh_err err;
 
@@ -685,87 +651,6 @@ adopt_frozen(struct bh_node *node, struct bh_job *job)
         bh_log(EFFECT_FAILED, BH_U64("lease", job->record.lease), BH_ERRLOG(&err));
     else
         bh_log(JOB_THAWED, BH_U64("lease", job->record.lease));
-}
-
-/* The lease in a name like "bh-12" or "12", or 0. */
-static uint64_t
-lease_in(const char *name)
-{
-    struct bh_err ignored;
-    uint64_t lease = 0;
-
-    if (strncmp(name, "bh-", 3) == 0)
-        name += 3;
-    return bh_parse_u64(name, &lease, &ignored) == BH_OK ? lease : 0;
-}
-
-static void
-end_orphan(struct bh_node *node, const char *id)
-{
-    struct bh_err err;
-
-    bh_log(JOB_COLLECTED, BH_STR("container", id));
-    if (node->runtime.ops->destroy(node->runtime.self, id, &err) != BH_OK)
-        bh_log(EFFECT_FAILED, BH_STR("container", id), BH_ERRLOG(&err));
-}
-
-/* Containers below our own control group that the journal does not know. */
-static void
-end_orphans(struct bh_node *node)
-{
-    static struct bh_cgroup_names found;
-    struct bh_cgroup_host cgroups;
-    struct bh_err ignored;
-
-    if (bh_cgroup_probe(node->conf.cgroup_mount, &cgroups, &ignored) != BH_OK
-        || bh_cgroup_list(&cgroups, node->conf.cgroup_parent, &found, &ignored) != BH_OK)
-        return;
-    for (uint32_t i = 0; i < found.count; i++) {
-        uint64_t lease = lease_in(found.names[i]);
-
-        if (lease && !bh_state_job(&node->state, lease))
-            end_orphan(node, found.names[i]);
-    }
-}
-
-/* Their folders; one whose keeper still writes is left for the next start. */
-static void
-remove_orphan_folders(struct bh_node *node)
-{
-    char path[BH_NODE_PATH_MAX];
-    DIR *dir;
-
-    bh_path_format(path, sizeof path, "%s/jobs", node->conf.state_dir);
-    dir = opendir(path);
-    if (!dir)
-        return;
-    for (const struct dirent *entry; (entry = readdir(dir));) {
-        uint64_t lease = lease_in(entry->d_name);
-
-        if (!lease || bh_state_job(&node->state, lease))
-            continue;
-        bh_node_job_folder(node, lease, path);
-        bh_path_remove_tree(path);
-    }
-    closedir(dir);
-}
-
-void
-bh_job_adopt_all(struct bh_node *node)
-{
-    end_orphans(node);
-    remove_orphan_folders(node);
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        struct bh_job *job = &node->state.jobs[i];
-
-        bh_job_check(node, job);
-        if (job->ended)
-            continue;
-        adopt_frozen(node, job);
-        bh_checkpoint_adopt(node, job);
-        bh_start_barrier_set(job); /* it may wait for the node that died */
-        bh_lease_check_adopt(job);
-    }
 }
 
 void

@@ -33,31 +33,8 @@ BH_MUST_USE bh_rc bh_job_stop(struct bh_node *node, const struct bh_msg_stop *st
  * report the end once it is one. */
 void bh_job_check(struct bh_node *node, struct bh_job *job);
 
-/* Do what is due; the monotonic time of the next thing that is, or 0. */
-bh_ns bh_job_tick(struct bh_node *node, bh_ns now);
-
-/* After a start of the node: find the keepers again, end what has none. */
-void bh_job_adopt_all(struct bh_node *node);
-
 /* The daemon has the end on disk, or does not know the lease any more. */
 void bh_job_forget(struct bh_node *node, uint64_t lease);
-
-/* Whether it is frozen and was seen to hold no context: it holds its partitions no more. */
-bool bh_job_is_suspended(const struct bh_job *job);
-
-/* The job that holds a partition of that place, other than `but`'s, or NULL.  By place and not
- * by number: a resumed job stands where it stood, on a partition carved anew.  A whole GPU
- * overlaps each of its instances; of `place`, gpu, gi and start count. */
-const struct bh_job *bh_job_at(const struct bh_node *node, const struct bh_node_partition *placement,
-                               uint64_t but);
-
-/* Whether the lease was lent that place, or a part of it. */
-bool bh_job_overlaps(const struct bh_node_record *lease, const struct bh_node_partition *placement);
-
-/* BH_CONFLICT: another job holds the place of a partition that the lease was lent, it is being
- * scrubbed, or its GPU is being reset. */
-BH_MUST_USE bh_rc bh_job_check_placements(const struct bh_node *node, const struct bh_node_record *lease,
-                                      struct bh_err *err);
 
 /* Its processes that have a context on one of its partitions, and what they hold; `count` may be more
  * than there is room for. */
@@ -73,5 +50,27 @@ BH_MUST_USE bh_rc bh_job_gpu_list(struct bh_node *node, const struct bh_job *job
  * memory its processes hold. */
 BH_MUST_USE bh_rc bh_job_gpu_use(struct bh_node *node, const struct bh_job *job,
                                  bool *ret_used, uint64_t *ret_mib, struct bh_err *err);
+
+/* A START that cannot be: its lease is forgotten, and the job's output says why. */
+void bh_job_give_up(struct bh_node *node, const struct bh_msg_start *start, const struct bh_err *why);
+
+/* Send the signals that are due: SIGKILL, or the one that it ends by. */
+void bh_job_stop_due(struct bh_node *node, struct bh_job *job, bh_ns now);
+
+/* A keeper was started, or found again: look when process 1 waits. */
+void bh_job_set_barrier(struct bh_job *job);
+
+/* Check its isolation soon, because a check of the node failed. */
+void bh_job_recheck_soon(struct bh_job *job);
+
+/* Found again after a start of the node: thaw it, if it is not noted as suspended. */
+void bh_job_adopt_frozen(struct bh_node *node, struct bh_job *job);
+
+/* Report the end of a job that has ended, with how long ago that was. */
+void bh_job_report_end(struct bh_node *node, const struct bh_job *job);
+
+/* Report the jobs on that GPU that have ended and were not looked at yet.  Called before a report
+ * that ends what runs there: an end that is on disk is the job's own.  Forgets none. */
+void bh_job_check_gpu(struct bh_node *node, const char *gpu);
 
 #endif

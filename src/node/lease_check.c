@@ -9,7 +9,8 @@
 #include "model/job.h"
 #include "node/node_stop.h"
 #include "node/process.h"
-#include "node/verify.h"
+#include "node/verify_fence.h"
+#include "node/job.h"
 
 #define TRESPASS_AGAIN (100 * BH_NS_PER_MS) /* who trespasses is killed, and soon gone */
 
@@ -134,17 +135,10 @@ bh_lease_check(struct bh_node *node, struct bh_job *job, struct bh_report *ret_r
 }
 
 void
-bh_lease_check_soon(struct bh_job *job)
-{
-    if (job->running && !job->ended)
-        job->isolation.at = bh_time_monotonic();
-}
-
-void
 bh_lease_check_adopt(struct bh_job *job)
 {
     job->isolation.unknown = true;
-    bh_lease_check_soon(job);
+    bh_job_recheck_soon(job);
 }
 
 void

@@ -17,9 +17,6 @@
  * gone afterwards. */
 bool bh_lease_check(struct bh_node *node, struct bh_job *job, struct bh_report *ret_report);
 
-/* Check it soon, because a check of the node failed. */
-void bh_lease_check_soon(struct bh_job *job);
-
 /* The same of one that a node before this one started: how it stood is not known here, so that it
  * is told also when it passes. */
 void bh_lease_check_adopt(struct bh_job *job);

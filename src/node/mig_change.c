@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/driver.h"
-#include "node/job.h"
+#include "node/placement.h"
 
 static bool
 stands_on(const struct bh_job *job, const char *gpu)

@@ -47,6 +47,10 @@
 #include "node/verify.h"
 #include "node/order_watermark.h"
 #include "runtime/crun.h"
+#include "node/health_state.h"
+#include "node/job_watch.h"
+#include "node/survey_answer.h"
+#include "node/share_compare.h"
 
 enum { HELPERS_AT = 8, EVENTS_AT = HELPERS_AT + BH_HELPER_SANDBOXES_MAX,
        FIXED_POLLS = EVENTS_AT + BH_GPU_WATCHED_MAX, EXIT_USAGE = 2 };
@@ -290,7 +294,7 @@ static bh_ns
 tick_orders(struct loop *loop, bh_ns now)
 {
     struct bh_node *node = loop->node;
-    bh_ns next = bh_job_tick(node, now);
+    bh_ns next = bh_job_watch_tick(node, now);
 
     next = node_sooner(next, bh_helper_sandboxes_tick(node, now));
     next = node_sooner(next, bh_scrubs_tick(node, now));
@@ -321,7 +325,7 @@ node_tick(struct loop *loop)
         next = node_sooner(next, node->sample_at);
     next = node_sooner(next, bh_disk_watch_tick(node, now));
     next = node_sooner(next, bh_health_tick(node, now));
-    next = node_sooner(next, bh_survey_tick(node, now));
+    next = node_sooner(next, bh_survey_answer_tick(node, now));
     next = node_sooner(next, bh_node_shares_next(node));
     if (!next)
         return -1;
@@ -338,7 +342,7 @@ check_keepers(struct loop *loop)
             continue;
         job = bh_state_job(&loop->node->state, loop->leases[i]);
         if (job)
-            bh_job_check(loop->node, job);
+            bh_job_watch_check(loop->node, job);
     }
 }
 
@@ -405,7 +409,7 @@ node_run(struct bh_node *node, struct bh_err *err)
     bh_rc rc;
 
     bh_orders_repair(orders);
-    bh_job_adopt_all(node);
+    bh_job_watch_adopt(node);
     bh_cdi_reconcile(node);
     bh_scratch_sweep(node);
     bh_networks_restore(node);

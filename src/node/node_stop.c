@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "model/job.h"
-#include "node/job.h"
+#include "node/unpack.h"
 
 void
 bh_node_stop_begin(struct bh_node *node, struct bh_job *job, const struct bh_node_stop *end)
@@ -23,16 +23,6 @@ bh_node_stop_begin(struct bh_node *node, struct bh_job *job, const struct bh_nod
     job->asked = true;
     if (rc != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", stop.lease), BH_ERRLOG(&err));
-    if (bh_job_stop(node, &stop, &err) != BH_OK)
+    if (bh_unpack_stop(node, &stop, &err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_U64("lease", stop.lease), BH_ERRLOG(&err));
-}
-
-bool
-bh_node_stop_apply(struct bh_job *job)
-{
-    if (!*job->stop_why || *job->failed_check)
-        return false;
-    job->end.cause = job->stop_cause;
-    snprintf(job->end.why, sizeof job->end.why, "%s", job->stop_why);
-    return true;
 }

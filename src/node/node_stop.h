@@ -17,8 +17,4 @@ struct bh_node_stop {
  * same, and logged.  `job` may be gone afterwards. */
 void bh_node_stop_begin(struct bh_node *node, struct bh_job *job, const struct bh_node_stop *end);
 
-/* The job has ended: true, and job->end says why, when it was stopped by bh_node_stop_begin, also
- * by a node before this one. */
-bool bh_node_stop_apply(struct bh_job *job);
-
 #endif

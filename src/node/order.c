@@ -20,30 +20,20 @@
 #include "node/keeper.h"
 #include "node/path.h"
 #include "node/partition.h"
-#include "node/report.h"
 #include "node/reset.h"
 #include "node/scrub.h"
 #include "node/order_recovery.h"
 #include "node/share_slot.h"
 #include "node/gpu_error.h"
 #include "node/unpack.h"
-#include "node/verify.h"
 #include "node/pending_orders.h"
 #include "node/order_watermark.h"
+#include "node/placement.h"
+#include "node/order_answer.h"
+#include "node/verify_fence.h"
 
 
 enum { NVML_IN_USE = 19 }; /* include/bulkhead/nvml_abi.h has it; the node knows no NVML */
-
-enum outcome { OUTCOME_DONE, OUTCOME_FAILED, OUTCOME_HELD, OUTCOME_UNCLEAN };
-
-struct pending {
-    uint32_t number;
-    uint64_t order;
-    const void *message;
-    bh_rc refused;              /* not BH_OK: answer with `err` and begin nothing */
-    bool waits;                 /* a start before which a partition is scrubbed */
-    struct bh_err err;
-};
 
 #define HELD_UP_FIRST (100 * BH_NS_PER_MS)
 #define HELD_UP_MOST (4 * BH_NS_PER_S)
@@ -53,7 +43,7 @@ struct bh_orders {
     struct bh_node *node;
     struct bh_pending_orders waiting;
     uint32_t count;
-    struct pending pending[BH_ORDERS_BATCH_MAX];
+    struct bh_order_pending pending[BH_ORDERS_BATCH_MAX];
 };
 
 struct bh_orders *
@@ -144,7 +134,7 @@ lend_partitions(const struct bh_node *node, const struct bh_msg_start *start, st
             return bh_err_set(err, BH_NOT_FOUND, "pieces[%u]: no piece %" PRIu64
                               " on this node", i, start->partitions[i].partition);
         lease->lent[lease->lent_count] = *partition;
-        if (bh_share_slot_is(partition))
+        if (bh_placement_is_share(partition))
             bh_share_slot_lend(start, &lease->lent[lease->lent_count]);
         lease->lent_count++;
     }
@@ -254,7 +244,7 @@ perform_carve(struct bh_node *node, const void *message, struct effect *ret_effe
     if (rc == BH_OK)
         rc = bh_node_partition_carve_check(node, &record.partition, err);
     if (rc == BH_OK)
-        rc = bh_share_slot_is(&record.partition) ? bh_share_slot_check(node, &record.partition, record.tenant, err)
+        rc = bh_placement_is_share(&record.partition) ? bh_share_slot_check(node, &record.partition, record.tenant, err)
                                       : bh_mig_change_check(node, record.partition.gpu, record.tenant, err);
     if (rc == BH_OK)
         rc = bh_state_record(&node->state, &record, err);
@@ -278,19 +268,6 @@ perform_destroy(struct bh_node *node, const void *message, struct effect *ret_ef
                : rc;
 }
 
-/* A job that could not be started holds nothing, and its output says why. */
-static void
-give_up_start(struct bh_node *node, const struct bh_msg_start *start, const struct bh_err *why)
-{
-    struct bh_node_record forget = { .kind = BH_NODE_RECORD_FORGET_LEASE, .lease = start->lease };
-    struct bh_err ignored;
-
-    bh_job_log_write(node, start, "cannot start: %.230s%s%.150s", why->msg, *why->hint ? "; " : "",
-               why->hint);
-    if (bh_state_record(&node->state, &forget, &ignored) != BH_OK)
-        bh_state_job(&node->state, start->lease)->check_at = bh_time_monotonic(); /* ends it */
-}
-
 static bh_rc
 perform_start(struct bh_node *node, const void *message, struct effect *ret_effect,
               struct bh_err *err)
@@ -300,7 +277,7 @@ perform_start(struct bh_node *node, const void *message, struct effect *ret_effe
                                        : bh_job_start(node, start, err);
 
     if (rc != BH_OK)
-        give_up_start(node, start, err);
+        bh_job_give_up(node, start, err);
     return rc;
 }
 
@@ -322,7 +299,7 @@ static bh_rc
 perform_stop(struct bh_node *node, const void *message, struct effect *ret_effect,
              struct bh_err *err)
 {
-    return bh_job_stop(node, message, err);
+    return bh_unpack_stop(node, message, err);
 }
 
 static const struct {
@@ -340,17 +317,6 @@ static const struct {
 };
 
 /* ---- taking ---- */
-
-static void
-send_outcome(struct bh_node *node, const struct bh_order *order)
-{
-    struct bh_msg_outcome outcome = order->outcome;
-    bh_ns now = bh_time_now();
-
-    outcome.late_ns = now > outcome.at_ns ? now - outcome.at_ns : 0;
-    bh_report_marks(node);
-    bh_node_send(node, BH_MSG_OUTCOME, &outcome);
-}
 
 static void orders_recover(struct bh_node *node, const struct bh_node_record *order);
 
@@ -382,7 +348,7 @@ bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
     struct bh_node_record record = { .kind = BH_NODE_RECORD_ORDER, .order = orders_number_of(message),
                             .message = number };
     const struct bh_order *known = bh_state_order(&node->state, record.order);
-    struct pending *pending;
+    struct bh_order_pending *pending;
     bh_rc rc;
 
     BH_ASSERT(number < BH_COUNT(kinds) && kinds[number].record);
@@ -396,7 +362,7 @@ bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
     if (known && (known->done || is_in_batch(orders, record.order)
                   || bh_unpack_is_pending(node, known->record.lease))) {
         if (known->done)
-            send_outcome(node, known);
+            bh_order_send_outcome(node, known);
         return BH_OK;
     }
     if (known) { /* noted, and the disk failed before it was performed */
@@ -413,7 +379,7 @@ bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
     if (orders->count == BH_ORDERS_BATCH_MAX)
         return bh_err_set(err, BH_FULL, "the batch is full");
     pending = &orders->pending[orders->count];
-    *pending = (struct pending){ .number = number, .order = record.order, .message = message };
+    *pending = (struct bh_order_pending){ .number = number, .order = record.order, .message = message };
     pending->refused = kinds[number].record(node, message, &record, &pending->err);
     rc = number == BH_MSG_STOP ? BH_OK : bh_state_reserve(&node->state, err);
     if (rc == BH_OK)
@@ -428,54 +394,9 @@ bh_orders_accept(struct bh_orders *orders, uint32_t number, const void *message,
 
 /* ---- performing ---- */
 
-static void
-orders_answer(struct bh_node *node, const struct pending *pending, enum outcome outcome, bh_rc rc,
-       const char *why)
-{
-    struct bh_node_record record = { .kind = BH_NODE_RECORD_OUTCOME, .order = pending->order,
-                            .outcome = outcome, .rc = rc, .at_ns = bh_time_now() };
-    const struct bh_order *order;
-    struct bh_err err;
-
-    snprintf(record.why, sizeof record.why, "%s", why);
-    bh_utf8_scrub(record.why);
-    if (bh_state_record(&node->state, &record, &err) != BH_OK) {
-        bh_log(EFFECT_FAILED, BH_U64("order", pending->order), BH_ERRLOG(&err));
-        bh_state_remember(&node->state, &record);
-    }
-    order = bh_state_order(&node->state, pending->order);
-    if (order && order->done)
-        send_outcome(node, order);
-}
-
-static void
-answer_with(struct bh_node *node, const struct pending *pending, bh_rc rc, bool held)
-{
-    char why[420] = "";
-
-    if (rc != BH_OK) {
-        snprintf(why, sizeof why, "%s%s%s", pending->err.msg, *pending->err.hint ? "; " : "",
-                 pending->err.hint);
-        bh_log(EFFECT_FAILED, BH_U64("order", pending->order),
-               BH_STR("kind", bh_message_name(pending->number)), BH_STR("why", why));
-    }
-    if (rc == BH_OK && pending->number == BH_MSG_START) {
-        const struct bh_msg_start *start = pending->message;
-        struct bh_job *job = bh_state_job(&node->state, start->lease);
-
-        job->start_order = pending->order;
-        job->unbuilt = true;
-        return; /* answered when its walls were looked at */
-    }
-    if (rc != BH_OK)
-        orders_answer(node, pending, held ? OUTCOME_UNCLEAN : OUTCOME_FAILED, rc, why);
-    else
-        orders_answer(node, pending, held ? OUTCOME_HELD : OUTCOME_DONE, rc, held ? pending->err.msg : why);
-}
-
 /* The GPU that an order changes, or has scrubbed; "": none, or it is not known. */
 static void
-gpu_of(const struct bh_node *node, const struct pending *pending, char ret_gpu[BH_UUID_MAX])
+gpu_of(const struct bh_node *node, const struct bh_order_pending *pending, char ret_gpu[BH_UUID_MAX])
 {
     const struct bh_msg_destroy *destroy = pending->message;
     const struct bh_msg_start *start = pending->message;
@@ -494,7 +415,7 @@ gpu_of(const struct bh_node *node, const struct pending *pending, char ret_gpu[B
 }
 
 static bool
-is_held_up(const struct pending *pending)
+is_held_up(const struct bh_order_pending *pending)
 {
     return pending->number == BH_MSG_DESTROY && pending->err.sys_kind == BH_SYS_NVML
            && pending->err.sys == NVML_IN_USE;
@@ -502,7 +423,7 @@ is_held_up(const struct pending *pending)
 
 /* Put the order on the list, where it is not yet. */
 static struct bh_pending_order *
-orders_defer(struct bh_orders *orders, const struct pending *pending, struct bh_pending_order *waiting)
+orders_defer(struct bh_orders *orders, const struct bh_order_pending *pending, struct bh_pending_order *waiting)
 {
     char gpu[BH_UUID_MAX];
 
@@ -514,7 +435,7 @@ orders_defer(struct bh_orders *orders, const struct pending *pending, struct bh_
 /* The driver says that it is in use: try it again, with longer and longer pauses; false: no
  * more, or there is no room. */
 static bool
-hold_off(struct bh_orders *orders, const struct pending *pending, struct bh_pending_order *waiting)
+hold_off(struct bh_orders *orders, const struct bh_order_pending *pending, struct bh_pending_order *waiting)
 {
     bh_ns now = bh_time_monotonic(), most = orders->node->conf.destroy_wait_ms * BH_NS_PER_MS;
 
@@ -532,7 +453,7 @@ hold_off(struct bh_orders *orders, const struct pending *pending, struct bh_pend
 }
 
 static void
-record_gpu_error(struct bh_node *node, const struct pending *pending, const char *gpu, bh_rc rc)
+record_gpu_error(struct bh_node *node, const struct bh_order_pending *pending, const char *gpu, bh_rc rc)
 {
     if (*gpu && (pending->number == BH_MSG_CARVE || pending->number == BH_MSG_DESTROY))
         bh_gpu_error_record(node, gpu, rc == BH_OK ? NULL : &pending->err);
@@ -557,7 +478,7 @@ static void
 withdraw_start(struct bh_orders *orders, uint64_t lease)
 {
     uint32_t at = bh_pending_orders_find_start(&orders->waiting, lease);
-    struct pending pending = { .number = BH_MSG_START };
+    struct bh_order_pending pending = { .number = BH_MSG_START };
 
     if (at == orders->waiting.count)
         return;
@@ -565,13 +486,13 @@ withdraw_start(struct bh_orders *orders, uint64_t lease)
     bh_err_set(&pending.err, BH_CONFLICT, "it was stopped before it began");
     bh_pending_orders_remove(&orders->waiting, at);
     bh_scrub_leave(orders->node, pending.order);
-    answer_with(orders->node, &pending, BH_CONFLICT, false);
+    bh_order_answer_with(orders->node, &pending, BH_CONFLICT, false);
 }
 
 /* Perform the order, unless it comes behind others on its GPU, or behind a scrub of one that was
  * taken back: then it `waits`. */
 static bh_rc
-orders_carry_out(struct bh_orders *orders, struct pending *pending, bool waited,
+orders_carry_out(struct bh_orders *orders, struct bh_order_pending *pending, bool waited,
           struct effect *ret_effect)
 {
     struct bh_node *node = orders->node;
@@ -599,7 +520,7 @@ orders_carry_out(struct bh_orders *orders, struct pending *pending, bool waited,
 
 /* `waiting`: its place on the list, or NULL.  False: it has none and needs one, or keeps it. */
 static bool
-orders_perform(struct bh_orders *orders, struct pending *pending, struct bh_pending_order *waiting)
+orders_perform(struct bh_orders *orders, struct bh_order_pending *pending, struct bh_pending_order *waiting)
 {
     struct bh_node *node = orders->node;
     struct effect effect = { .held = false };
@@ -616,31 +537,8 @@ orders_perform(struct bh_orders *orders, struct pending *pending, struct bh_pend
     bh_scrub_leave(node, pending->order);
     if (rc != BH_OK || pending->number != BH_MSG_START
         || !bh_unpack_is_pending(node, ((const struct bh_msg_start *)pending->message)->lease))
-        answer_with(node, pending, rc, effect.held); /* else bh_orders_start_now does */
+        bh_order_answer_with(node, pending, rc, effect.held); /* else unpack.c does */
     return true;
-}
-
-void
-bh_orders_start_now(struct bh_node *node, const struct bh_msg_start *start, bh_rc rc,
-                    const struct bh_err *err)
-{
-    struct pending pending = { .number = BH_MSG_START, .order = start->order, .message = start,
-                               .err = *err };
-
-    if (rc == BH_OK)
-        rc = bh_job_start(node, start, &pending.err);
-    if (rc != BH_OK)
-        give_up_start(node, start, &pending.err);
-    answer_with(node, &pending, rc, false);
-}
-
-void
-bh_orders_respond_start(struct bh_node *node, uint64_t order, const char *failed_check)
-{
-    struct pending pending = { .order = order };
-
-    orders_answer(node, &pending, *failed_check ? OUTCOME_FAILED : OUTCOME_DONE,
-           *failed_check ? BH_UNAVAILABLE : BH_OK, failed_check);
 }
 
 bh_rc
@@ -677,7 +575,7 @@ orders_retry(struct bh_orders *orders, uint32_t at, bh_ns now)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = NULL;
     struct bh_pending_order *waiting = &orders->waiting.item[at];
-    struct pending pending = { .number = waiting->copy.number, .order = waiting->order };
+    struct bh_order_pending pending = { .number = waiting->copy.number, .order = waiting->order };
 
     if (waiting->at > now || is_blocked(orders, at))
         return false;
@@ -743,7 +641,7 @@ bh_orders_repeat(struct bh_orders *orders)
 
     for (uint32_t i = 0; i < state->order_count; i++) {
         if (state->orders[i].done)
-            send_outcome(orders->node, &state->orders[i]);
+            bh_order_send_outcome(orders->node, &state->orders[i]);
     }
 }
 
@@ -767,13 +665,12 @@ static void
 orders_recover(struct bh_node *node, const struct bh_node_record *order)
 {
     struct bh_node_record forget = { .kind = BH_NODE_RECORD_FORGET_ORDER, .order = order->order };
-    struct pending pending = { .order = order->order };
     struct bh_err err;
 
     if (!bh_order_recovery_is_done(node, order))
         (void)!bh_state_record(&node->state, &forget, &err);
     else if (!is_being_checked(node, order))
-        orders_answer(node, &pending, OUTCOME_DONE, BH_OK, "");
+        bh_order_answer(node, order->order, BH_ORDER_DONE, BH_OK, "");
 }
 
 void

@@ -30,10 +30,6 @@ BH_MUST_USE bh_rc bh_orders_perform(struct bh_orders *orders, struct bh_err *err
  * what no order waits for; the monotonic time of the next try, or 0. */
 bh_ns bh_orders_tick(struct bh_orders *orders, bh_ns now);
 
-/* A START that waited for its image: begin it, or answer with that failure. */
-void bh_orders_start_now(struct bh_node *node, const struct bh_msg_start *start, bh_rc rc,
-                         const struct bh_err *err);
-
 /* The daemon has the outcome. */
 void bh_orders_acknowledge(struct bh_orders *orders, uint64_t order);
 
@@ -45,9 +41,5 @@ void bh_orders_repeat(struct bh_orders *orders);
 
 /* After a start, before jobs are adopted: settle the orders that a crash interrupted. */
 void bh_orders_repair(struct bh_orders *orders);
-
-/* The look at a job's walls is over, or its end came first: answer its START.  `broken` "": done;
- * else the wall that did not hold. */
-void bh_orders_respond_start(struct bh_node *node, uint64_t order, const char *failed_check);
 
 #endif

@@ -10,45 +10,19 @@
 #include "node/mig_change.h"
 #include "node/helper_sandbox.h"
 #include "node/job.h"
-#include "node/reset.h"
 #include "node/scrub.h"
 #include "node/share_slot.h"
 #include "node/trespass.h"
+#include "node/placement.h"
+#include "node/inventory.h"
+#include "node/driver_scrub.h"
+#include "node/reset_hold.h"
+#include "node/occupancy.h"
 
 #define NO_COMPUTE_INSTANCE UINT32_MAX
 
 enum { ATTEMPTS_MAX = 3 }; /* of a change whose gpu child died, each after a look at the GPU */
 #define NOT_YET_KNOWN UINT32_C(0xfffffeff) /* the number of a GPU instance to be made */
-
-static bool
-partition_is_whole(const struct bh_node_partition *partition)
-{
-    return strcmp(partition->profile, "whole") == 0;
-}
-
-static bool
-makes_instance(const struct bh_node_partition *partition)
-{
-    return !partition_is_whole(partition) && !bh_share_slot_is(partition);
-}
-
-const struct bh_device_gpu *
-bh_node_partition_gpu(const struct bh_node *node, const char *uuid)
-{
-    for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
-        if (strcmp(node->inventory.gpus[i].uuid, uuid) == 0)
-            return &node->inventory.gpus[i];
-    }
-    return NULL;
-}
-
-bool
-bh_node_partition_is_unread(const struct bh_node *node, const char *uuid)
-{
-    const struct bh_device_gpu *gpu = bh_node_partition_gpu(node, uuid);
-
-    return !node->inventory_known || !gpu || gpu->lost;
-}
 
 bh_rc
 bh_node_partition_scan(struct bh_node *node, struct bh_err *err)
@@ -63,7 +37,7 @@ bh_node_partition_scan(struct bh_node *node, struct bh_err *err)
     rc = node->device.ops->scan(node->device.self, node->scan_arena, &inventory, err);
     if (rc != BH_OK)
         return rc;
-    bh_reset_complete(node, node->scan_arena, &inventory);
+    bh_reset_hold_complete(node, node->scan_arena, &inventory);
     node->inventory = inventory;
     node->inventory_known = true;
     return BH_OK;
@@ -153,18 +127,6 @@ check_unused(const struct bh_node *node, const struct bh_node_partition *partiti
     return rc;
 }
 
-/* Nothing of the node's own is at work there. */
-static bh_rc
-check_idle(const struct bh_node *node, const struct bh_node_partition *placement, struct bh_err *err)
-{
-    if (bh_helper_sandbox_holds(node, placement))
-        return bh_err_set(err, BH_CONFLICT, "place %u of GPU %s is being scrubbed", placement->start,
-                          placement->gpu);
-    return bh_reset_holds(node, placement->gpu)
-               ? bh_err_set(err, BH_CONFLICT, "GPU %s is being reset", placement->gpu)
-               : BH_OK;
-}
-
 /* A job that runs has its place even where no partition stands there any more. */
 static bh_rc
 check_holders(const struct bh_node *node, const struct bh_node_partition *wanted, struct bh_err *err)
@@ -172,19 +134,19 @@ check_holders(const struct bh_node *node, const struct bh_node_partition *wanted
     struct bh_node_partition placement = *wanted;
     const struct bh_job *holder;
 
-    placement.gi = partition_is_whole(wanted) ? BH_WHOLE_GPU
-               : bh_share_slot_is(wanted) ? bh_share_slot_gi(wanted->start) : NOT_YET_KNOWN;
-    holder = bh_job_at(node, &placement, 0);
+    placement.gi = bh_placement_is_whole(wanted) ? BH_WHOLE_GPU
+               : bh_placement_is_share(wanted) ? bh_placement_share_gi(wanted->start) : NOT_YET_KNOWN;
+    holder = bh_placement_holder(node, &placement, 0);
     return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds place %u of GPU %s",
                                holder->record.lease, wanted->start, wanted->gpu)
-                  : check_idle(node, &placement, err);
+                  : bh_occupancy_check_idle(node, &placement, err);
 }
 
 bh_rc
 bh_node_partition_check_allowed(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
     if (bh_conf_gpu_allowed(&node->conf, gpu))
-        return bh_scrub_driver_check(node, err);
+        return bh_driver_scrub_check(node, err);
     bh_err_set(err, BH_DENIED, "GPU %s is not Bulkhead's to change", gpu);
     return bh_err_hint(err, "the administrator can add gpus = %s to node.conf", gpu);
 }
@@ -198,7 +160,7 @@ bh_node_partition_carve_check(struct bh_node *node, const struct bh_node_partiti
 
     if (rc != BH_OK)
         return rc;
-    gpu = bh_node_partition_gpu(node, wanted->gpu);
+    gpu = bh_node_inventory_gpu(node, wanted->gpu);
     if (!gpu)
         return bh_err_set(err, BH_NOT_FOUND, "no GPU %s on this node", wanted->gpu);
     rc = bh_node_partition_check_allowed(node, wanted->gpu, err);
@@ -209,21 +171,21 @@ bh_node_partition_carve_check(struct bh_node *node, const struct bh_node_partiti
                           wanted->partition);
     if (bh_state_partition_at(&node->state, wanted->gpu, BH_WHOLE_GPU))
         return bh_err_set(err, BH_CONFLICT, "GPU %s is lent as a whole", wanted->gpu);
-    if (!bh_share_slot_is(wanted) && bh_share_slot_others(node, wanted->gpu, 0) > 0)
+    if (!bh_placement_is_share(wanted) && bh_share_slot_others(node, wanted->gpu, 0) > 0)
         return bh_err_set(err, BH_CONFLICT, "GPU %s is shared by %u", wanted->gpu,
                           bh_share_slot_others(node, wanted->gpu, 0));
-    if (bh_share_slot_is(wanted) && wanted->start >= BH_GPU_SHARES_MAX)
+    if (bh_placement_is_share(wanted) && wanted->start >= BH_GPU_SHARES_MAX)
         return bh_err_set(err, BH_RANGE, "a GPU has %d slots for shares", BH_GPU_SHARES_MAX);
     rc = check_holders(node, wanted, err);
     if (rc != BH_OK)
         return rc;
-    if (!makes_instance(wanted) && instances_on(node, wanted->gpu) > 0)
+    if (!bh_placement_makes_instance(wanted) && instances_on(node, wanted->gpu) > 0)
         return bh_err_set(err, BH_CONFLICT, "GPU %s has %u MIG instances", wanted->gpu,
                           instances_on(node, wanted->gpu));
     for (uint32_t i = 0; i < node->inventory.instance_count; i++) {
         const struct bh_device_instance *instance = &node->inventory.instances[i];
 
-        if (makes_instance(wanted) && strcmp(instance->gpu, wanted->gpu) == 0
+        if (bh_placement_makes_instance(wanted) && strcmp(instance->gpu, wanted->gpu) == 0
             && instance->start == wanted->start)
             return bh_err_set(err, BH_FULL, "place %u of GPU %s is taken by a %s", wanted->start,
                               wanted->gpu, instance->profile);
@@ -231,34 +193,18 @@ bh_node_partition_carve_check(struct bh_node *node, const struct bh_node_partiti
     return BH_OK;
 }
 
-uint32_t
-bh_node_partition_units(const struct bh_node *node, const struct bh_node_partition *wanted)
-{
-    const struct bh_device_gpu *gpu = bh_node_partition_gpu(node, wanted->gpu);
-    enum bh_gpu_model model = gpu ? bh_model_by_product(gpu->product) : BH_GPU_MODEL_NONE;
-    const struct bh_profile *profile =
-        model ? bh_profile_find(model, wanted->profile) : NULL;
-
-    if (!makes_instance(wanted) && model)
-        return (1u << bh_model_facts(model)->memory_units) - 1;
-    if (!makes_instance(wanted) || !profile ||
-        wanted->start + profile->memory_units > BH_OWNERSHIP_UNITS)
-        return BH_OWNERSHIP_ALL;
-    return ((1u << profile->memory_units) - 1) << wanted->start;
-}
-
 static bh_rc
 record_partition(struct bh_node *node, const struct bh_node_partition *wanted,
            const struct bh_device_instance *instance, struct bh_err *err)
 {
-    const struct bh_device_gpu *gpu = bh_node_partition_gpu(node, wanted->gpu);
+    const struct bh_device_gpu *gpu = bh_node_inventory_gpu(node, wanted->gpu);
     struct bh_node_record record = { .kind = BH_NODE_RECORD_PARTITION, .partition = *wanted };
 
-    record.partition.units = bh_node_partition_units(node, wanted);
+    record.partition.units = bh_node_inventory_units(node, wanted);
     record.partition.minor = gpu ? gpu->minor : 0;
     record.partition.memory_mib = instance ? instance->memory_mib : gpu ? gpu->memory_mib : 0;
     record.partition.gi = instance ? instance->gi
-                    : bh_share_slot_is(wanted) ? bh_share_slot_gi(wanted->start) : BH_WHOLE_GPU;
+                    : bh_placement_is_share(wanted) ? bh_placement_share_gi(wanted->start) : BH_WHOLE_GPU;
     record.partition.ci = instance ? instance->ci : BH_WHOLE_GPU;
     record.partition.gi_minor = instance ? instance->gi_minor : 0;
     record.partition.ci_minor = instance ? instance->ci_minor : 0;
@@ -270,9 +216,9 @@ record_partition(struct bh_node *node, const struct bh_node_partition *wanted,
 static bool
 has_mode(const struct bh_node *node, const struct bh_node_partition *wanted)
 {
-    const struct bh_device_gpu *gpu = bh_node_partition_gpu(node, wanted->gpu);
+    const struct bh_device_gpu *gpu = bh_node_inventory_gpu(node, wanted->gpu);
 
-    return !gpu || gpu->mig_enabled == makes_instance(wanted);
+    return !gpu || gpu->mig_enabled == bh_placement_makes_instance(wanted);
 }
 
 /* The GPU in the mode that the partition needs; it is empty when that has to change. */
@@ -285,7 +231,7 @@ set_mode(struct bh_node *node, const struct bh_node_partition *wanted, struct bh
         struct bh_err unseen;
 
         node->inventory_known = false;
-        rc = node->device.ops->set_mig(node->device.self, wanted->gpu, makes_instance(wanted), err);
+        rc = node->device.ops->set_mig(node->device.self, wanted->gpu, bh_placement_makes_instance(wanted), err);
         if (rc == BH_UNCERTAIN)
             bh_health_hung(node, wanted->gpu, err);
         if (rc == BH_OK || !bh_gpu_child_died(err) || bh_node_partition_scan(node, &unseen) != BH_OK)
@@ -417,7 +363,7 @@ bh_node_partition_carve(struct bh_node *node, const struct bh_node_record *order
 
     if (rc != BH_OK)
         return rc;
-    if (!makes_instance(wanted)) {
+    if (!bh_placement_makes_instance(wanted)) {
         if (bh_share_slot_neighbours(node, wanted->gpu).leases == 0)
             rc = check_unused(node, wanted, err);
         return rc == BH_OK ? record_partition(node, wanted, NULL, err) : rc;
@@ -454,7 +400,7 @@ destroy_instance(struct bh_node *node, const struct bh_node_partition *partition
                 *err = unseen;
             return err->rc;
         }
-        if (bh_node_partition_is_unread(node, partition->gpu)) /* it may stand there still */
+        if (bh_node_inventory_is_unread(node, partition->gpu)) /* it may stand there still */
             return bh_err_set(err, BH_UNAVAILABLE, "GPU %s cannot be read", partition->gpu);
         if (!find_instance(node, partition))
             return BH_OK;
@@ -478,12 +424,12 @@ bh_node_partition_destroy(struct bh_node *node, uint64_t id, uint32_t tenant,
 
     if (!partition)
         return BH_OK;
-    holder = bh_job_at(node, partition, 0);
+    holder = bh_placement_holder(node, partition, 0);
     if (holder)
         return bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds piece %" PRIu64,
                           holder->record.lease, id);
-    rc = check_idle(node, partition, err);
-    if (rc == BH_OK && bh_share_slot_is(partition)) /* its contexts went with the processes of its job */
+    rc = bh_occupancy_check_idle(node, partition, err);
+    if (rc == BH_OK && bh_placement_is_share(partition)) /* its contexts went with the processes of its job */
         return record_gone(node, id, err);
     if (rc == BH_OK)
         rc = bh_mig_change_check(node, partition->gpu, tenant, err);
@@ -516,9 +462,9 @@ partition_refresh(struct bh_node *node, const struct bh_node_partition *known, s
     const struct bh_device_instance *instance = find_instance(node, known);
     struct bh_node_partition wanted = *known;
 
-    if (bh_node_partition_is_unread(node, known->gpu))
+    if (bh_node_inventory_is_unread(node, known->gpu))
         return BH_OK;
-    if (makes_instance(known) && !instance)
+    if (bh_placement_makes_instance(known) && !instance)
         return record_gone(node, known->partition, err);
     if (instance && instance->ci == NO_COMPUTE_INSTANCE)
         return finish_destroy(node, known, err);

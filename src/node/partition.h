@@ -44,16 +44,6 @@ BH_MUST_USE bh_rc bh_node_partition_adopt(struct bh_node *node, const struct bh_
  * date, forget what is gone.  Pieces of a GPU that cannot be read stay as they are. */
 BH_MUST_USE bh_rc bh_node_partition_reconcile(struct bh_node *node, const char *gpu, struct bh_err *err);
 
-/* Memory units that the partition lies on; all of the GPU's where that is not known. */
-uint32_t bh_node_partition_units(const struct bh_node *node, const struct bh_node_partition *wanted);
-
-/* The GPU as last scanned, or NULL. */
-const struct bh_device_gpu *bh_node_partition_gpu(const struct bh_node *node, const char *uuid);
-
-/* Whether the last scan does not say what stands on the GPU: the driver has lost it, does not name
- * it, or did not answer. */
-bool bh_node_partition_is_unread(const struct bh_node *node, const char *uuid);
-
 /* Whether the GPU has instances that are not ours. */
 bool bh_node_partition_has_foreign(const struct bh_node *node, const char *gpu);
 

@@ -8,7 +8,6 @@
 #include "model/geometry.h"
 #include "node/checkpoint.h"
 #include "node/isolation_levels.h"
-#include "node/health.h"
 #include "node/helper.h"
 #include "node/host.h"
 #include "node/job.h"
@@ -18,9 +17,12 @@
 #include "node/partition.h"
 #include "node/scrub.h"
 #include "node/share_sample.h"
-#include "node/share_slot.h"
 #include "node/gpu_error.h"
 #include "node/verify.h"
+#include "node/placement.h"
+#include "node/driver_scrub.h"
+#include "node/health_state.h"
+#include "node/verify_fence.h"
 
 enum { REPORT_BYTES_MAX = 8 << 20, UTILISATION_UNKNOWN = 255 };
 
@@ -44,7 +46,7 @@ put_gpus(const struct bh_node *node, struct bh_arena *arena, struct bh_list *ret
     struct bh_msg_gpu *gpus = bh_arena_alloc(arena, (node->inventory.gpu_count + 1) * sizeof *gpus);
 
     struct bh_err refused;
-    bool may = bh_scrub_driver_check(node, &refused) == BH_OK;
+    bool may = bh_driver_scrub_check(node, &refused) == BH_OK;
 
     *ret_list = (struct bh_list){ gpus, gpus ? node->inventory.gpu_count : 0 };
     for (uint32_t i = 0; i < ret_list->count; i++) {
@@ -231,7 +233,7 @@ bh_report_inventory(struct bh_node *node)
 
     put_offer(node, &inventory);
     put_services(node, &inventory);
-    inventory.driver_scrub = bh_scrub_driver(node);
+    inventory.driver_scrub = bh_driver_scrub_read(node);
     if (inventory.driver_scrub == BH_DRIVER_SCRUB_OFF)
         bh_log(DRIVER_SCRUB_OFF, BH_U64("allowed", node->conf.driver_scrub_off));
     if (!node->inventory_known && bh_node_partition_scan(node, &err) != BH_OK)
@@ -249,17 +251,6 @@ bh_report_inventory(struct bh_node *node)
     bh_isolation_levels_probe(node, arena, &inventory.grades);
     bh_verify_isolation(node, &inventory.isolation);
     bh_node_send(node, BH_MSG_INVENTORY, &inventory);
-}
-
-void
-bh_report_marks(struct bh_node *node)
-{
-    const struct bh_msg_marks marks = { .changes = node->state.changes };
-
-    if (node->told_changes == marks.changes)
-        return;
-    bh_node_send(node, BH_MSG_MARKS, &marks);
-    node->told_changes = marks.changes;
 }
 
 /* Percent of the time that one partition was busy, by the last scan; UNKNOWN: the driver does not
@@ -287,7 +278,7 @@ utilisation_of(const struct bh_node *node, const struct bh_node_record *lease)
     uint32_t sum = 0;
 
     for (uint32_t i = 0; i < lease->lent_count; i++) {
-        uint32_t percent = bh_share_slot_is(&lease->lent[i]) ? UTILISATION_UNKNOWN
+        uint32_t percent = bh_placement_is_share(&lease->lent[i]) ? UTILISATION_UNKNOWN
                                                              : percent_busy(node, &lease->lent[i]);
 
         if (percent > 100)
@@ -344,38 +335,4 @@ bh_report_scanned(struct bh_node *node, bool well)
     bh_verify_isolation(node, &samples.isolation);
     bh_node_send(node, BH_MSG_SAMPLES, &samples);
     bh_networks_report(node);
-}
-
-/* By the machine's uptime, where it is still the same one: the wall clock may have stepped. */
-static uint64_t
-time_since_end(const struct bh_node *node, const struct bh_job *job)
-{
-    bool same_boot = strcmp(job->record.boot, node->boot) == 0;
-    bh_ns now = same_boot && job->end.boot_ns ? bh_time_boot() : bh_time_now();
-    bh_ns then = same_boot && job->end.boot_ns ? job->end.boot_ns : job->end.ended_ns;
-
-    return now > then ? now - then : 0;
-}
-
-void
-bh_report_end(struct bh_node *node, const struct bh_job *job)
-{
-    struct bh_msg_ended end = job->end;
-
-    end.late_ns = time_since_end(node, job);
-    bh_node_send(node, BH_MSG_ENDED, &end);
-}
-
-void
-bh_report_ends(struct bh_node *node, const char *gpu)
-{
-    struct bh_node_partition whole = { .gi = BH_WHOLE_GPU };
-
-    snprintf(whole.gpu, sizeof whole.gpu, "%s", gpu);
-    for (uint32_t i = 0; i < node->state.job_count; i++) {
-        struct bh_job *job = &node->state.jobs[i];
-
-        if (!job->ended && !job->unwanted && !job->unpack && bh_job_overlaps(&job->record, &whole))
-            bh_job_check(node, job);
-    }
 }

@@ -23,24 +23,15 @@
 #include "node/partition.h"
 #include "node/health_rules.h"
 #include "node/trespass.h"
+#include "node/placement.h"
+#include "node/inventory.h"
+#include "node/reset_hold.h"
+#include "node/health_state.h"
 
 enum { HOLDERS_NAMED = 3, GPUS_MAX = BH_GPU_HIDDEN_MAX };
 #define CHECK_INTERVAL (20 * BH_NS_PER_MS)
 #define STUCK_INTERVAL (500 * BH_NS_PER_MS)
 #define KILL_TIMEOUT BH_NS_PER_S
-
-struct bh_reset {
-    enum { IDLE, RUNS, OVER } state; /* of the order */
-    struct bh_msg_gpu_order order;
-    bool together;                   /* all GPUs of the node are reset */
-    bool killed;
-    pid_t pid;                       /* of the program, until it has gone; 0: none */
-    int pidfd;
-    bh_ns until;                     /* monotonic */
-    struct bh_err err;               /* when over */
-    struct bh_device_gpu before[GPUS_MAX];
-    uint32_t before_count;           /* 0: no GPU is hidden */
-};
 
 struct bh_reset *
 bh_reset_new(void)
@@ -69,15 +60,7 @@ bh_reset_fd(const struct bh_node *node)
 bool
 bh_reset_runs(const struct bh_node *node, uint64_t order)
 {
-    return node->reset->state == RUNS && node->reset->order.order == order;
-}
-
-bool
-bh_reset_holds(const struct bh_node *node, const char *gpu)
-{
-    const struct bh_reset *reset = node->reset;
-
-    return reset->pid && (reset->together || strcmp(reset->order.gpu, gpu) == 0);
+    return node->reset->state == BH_RESET_RUNS && node->reset->order.order == order;
 }
 
 /* ---- who is in the way ---- */
@@ -90,7 +73,7 @@ reset_check_jobs(const struct bh_node *node, const char *gpu, struct bh_err *err
 
     snprintf(whole.gpu, sizeof whole.gpu, "%s", gpu);
     snprintf(whole.profile, sizeof whole.profile, "whole");
-    holder = bh_job_at(node, &whole, 0);
+    holder = bh_placement_holder(node, &whole, 0);
     if (bh_helper_sandbox_holds(node, &whole))
         return bh_err_set(err, BH_CONFLICT, "a piece of GPU %s is being scrubbed", gpu);
     return holder ? bh_err_set(err, BH_CONFLICT, "lease %" PRIu64 " holds a piece of GPU %s",
@@ -123,7 +106,7 @@ check_processes(const struct bh_node *node, const char *gpu, struct bh_err *err)
 static bh_rc
 check_holders(const struct bh_node *node, const char *gpu, struct bh_err *err)
 {
-    const struct bh_device_gpu *known = bh_node_partition_gpu(node, gpu);
+    const struct bh_device_gpu *known = bh_node_inventory_gpu(node, gpu);
     char name[32], memory[120];
     struct bh_buf who;
 
@@ -160,7 +143,7 @@ has_partition(const struct bh_node *node, const char *gpu)
 static bool
 resets_together(const struct bh_node *node, const char *gpu)
 {
-    const struct bh_device_gpu *known = bh_node_partition_gpu(node, gpu);
+    const struct bh_device_gpu *known = bh_node_inventory_gpu(node, gpu);
     enum bh_gpu_model model = known ? bh_model_by_product(known->product) : BH_GPU_MODEL_NONE;
     char path[BH_NODE_PATH_MAX];
     struct stat st;
@@ -262,33 +245,6 @@ reset_show(struct bh_node *node)
     bh_gpu_client_hide(node->gpus, NULL, 0);
 }
 
-void
-bh_reset_complete(const struct bh_node *node, struct bh_arena *arena,
-                  struct bh_inventory *inventory)
-{
-    const struct bh_reset *reset = node->reset;
-    uint32_t count = inventory->gpu_count;
-    struct bh_device_gpu *gpus;
-
-    if (!reset || reset->before_count == 0)
-        return;
-    gpus = bh_arena_alloc(arena, (count + reset->before_count) * sizeof *gpus);
-    if (!gpus)
-        return;
-    memcpy(gpus, inventory->gpus, count * sizeof *gpus);
-    for (uint32_t i = 0; i < reset->before_count; i++) {
-        uint32_t at = 0;
-
-        while (at < inventory->gpu_count && strcmp(gpus[at].uuid, reset->before[i].uuid) != 0)
-            at++;
-        if (at == inventory->gpu_count)
-            gpus[count++] = reset->before[i];
-        gpus[at < inventory->gpu_count ? at : count - 1].index = reset->before[i].index;
-    }
-    inventory->gpus = gpus;
-    inventory->gpu_count = count;
-}
-
 static bh_rc
 reset_begin(struct bh_node *node, struct bh_err *err)
 {
@@ -307,7 +263,7 @@ reset_begin(struct bh_node *node, struct bh_err *err)
     }
     reset->killed = false;
     reset->until = bh_time_monotonic() + node->conf.gpu_reset_timeout_ms * BH_NS_PER_MS;
-    reset->state = RUNS;
+    reset->state = BH_RESET_RUNS;
     return BH_OK;
 }
 
@@ -349,12 +305,12 @@ bh_reset_run(struct bh_node *node, const struct bh_msg_gpu_order *order, bool *r
     bh_rc rc;
 
     *ret_waits = false;
-    if (reset->state == OVER && reset->order.order == order->order) {
-        reset->state = IDLE;
+    if (reset->state == BH_RESET_OVER && reset->order.order == order->order) {
+        reset->state = BH_RESET_IDLE;
         *err = reset->err;
         return err->rc == BH_OK ? reset_finish(node, order->gpu, err) : err->rc;
     }
-    *ret_waits = reset->state != IDLE;
+    *ret_waits = reset->state != BH_RESET_IDLE;
     if (*ret_waits)
         return BH_OK;
     if (reset->pid)
@@ -398,7 +354,7 @@ read_status(const struct bh_node *node, int status)
     else
         bh_err_set(&reset->err, BH_IO, "%s failed with status %d", node->conf.gpu_reset,
                    WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-    reset->state = OVER;
+    reset->state = BH_RESET_OVER;
 }
 
 /* One that was killed and does not go sits in the driver: its order is answered, and the GPU
@@ -413,20 +369,20 @@ bh_reset_tick(struct bh_node *node, bh_ns now)
         return 0;
     if (has_gone(reset, &status)) {
         reset_show(node);
-        if (reset->state == RUNS)
+        if (reset->state == BH_RESET_RUNS)
             read_status(node, status);
         return 0;
     }
-    if (reset->state == RUNS && now >= reset->until && !reset->killed) {
+    if (reset->state == BH_RESET_RUNS && now >= reset->until && !reset->killed) {
         kill(-reset->pid, SIGKILL);
         reset->killed = true;
         reset->until = now + KILL_TIMEOUT;
-    } else if (reset->state == RUNS && now >= reset->until) {
+    } else if (reset->state == BH_RESET_RUNS && now >= reset->until) {
         read_status(node, status);
     }
-    if (reset->state == RUNS && !reset->killed && reset->pidfd >= 0)
+    if (reset->state == BH_RESET_RUNS && !reset->killed && reset->pidfd >= 0)
         return reset->until;
-    return now + (reset->state == RUNS ? CHECK_INTERVAL : STUCK_INTERVAL);
+    return now + (reset->state == BH_RESET_RUNS ? CHECK_INTERVAL : STUCK_INTERVAL);
 }
 
 bh_rc
@@ -441,7 +397,7 @@ bh_reset_test(struct bh_node *node, const char *gpu, struct bh_err *err)
         rc = bh_node_partition_scan(node, err);
     if (rc != BH_OK)
         return rc;
-    known = bh_node_partition_gpu(node, gpu);
+    known = bh_node_inventory_gpu(node, gpu);
     if (!known || known->lost)
         return bh_err_set(err, BH_IO, "GPU %s is not there", gpu);
     uncured = bh_health_rules_uncured(&health);

@@ -34,14 +34,6 @@ int bh_reset_fd(const struct bh_node *node);
 /* Whether the program runs for that order. */
 bool bh_reset_runs(const struct bh_node *node, uint64_t order);
 
-/* Whether the program holds that GPU: nobody opens it meanwhile. */
-bool bh_reset_holds(const struct bh_node *node, const char *gpu);
-
-/* GPUs that the driver does not show while they are reset stay in the inventory as they were.
- * Of a scan that lives in `arena`. */
-void bh_reset_complete(const struct bh_node *node, struct bh_arena *arena,
-                       struct bh_inventory *inventory);
-
 /* Whether the GPU answers and wants nothing any more.  BH_IO, with what it wants; else as
  * the device port's health. */
 BH_MUST_USE bh_rc bh_reset_test(struct bh_node *node, const char *gpu, struct bh_err *err);

@@ -25,8 +25,8 @@
 #include "node/share_lease.h"
 #include "node/share_slot.h"
 #include "node/store.h"
-#include "node/unpack.h"
 #include "runtime/oci.h"
+#include "node/uid_ranges.h"
 
 enum { MOUNTS_MAX = 200 + BH_DRIVER_COVERS_MAX, DEVICES_MAX = 2 + 3 * BH_WIRE_PARTITIONS_MAX, ENV_MAX = 2200, CLONES_MAX = 200 };
 
@@ -311,7 +311,8 @@ open_folder_image(const struct spec *spec, const char *path, int *ret_fd, struct
 static bh_rc
 open_stored_image(struct spec *spec, int *ret_fd, struct bh_err *err)
 {
-    uint32_t from = bh_unpack_ids(&spec->node->conf), to = spec->sandbox->uid_base;
+    const struct bh_conf *conf = &spec->node->conf;
+    uint32_t from = bh_uid_range_first(conf, bh_uid_range_of_images(conf)), to = spec->sandbox->uid_base;
     struct bh_path_owner owner = { from, to, from, to, BH_OCI_ID_RANGE };
     char folder[BH_NODE_PATH_MAX], path[BH_NODE_PATH_MAX + 16];
     BH_AUTO(bh_fd_close) int fd = -1;
@@ -344,7 +345,7 @@ read_image(struct spec *spec, struct bh_err *err)
 
     spec->sandbox->uid = BH_OCI_JOB_UID;
     spec->sandbox->gid = BH_OCI_JOB_GID;
-    if (!bh_unpack_has_image(spec->start))
+    if (!spec->start->image || !bh_image_is_packed(spec->start->image))
         return BH_OK;
     rc = bh_store_folder(spec->node, spec->job->record.lease, folder, err);
     if (rc != BH_OK)
@@ -682,7 +683,7 @@ put_share(struct spec *spec, struct bh_err *err)
     if (rc == BH_OK)
         rc = add_shared(spec, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, err);
     if (rc == BH_OK)
-        rc = add_shared(spec, bh_node_share_shim(spec->node), BH_ROOTFS_DRIVER, err);
+        rc = add_shared(spec, bh_driver_shim(spec->node), BH_ROOTFS_DRIVER, err);
     if (rc == BH_OK && !bh_image_is_own(spec->start->image)) {
         rc = bh_driver_cover(spec->node, spec->arena, &spec->mounts[spec->sandbox->mount_count], &count, err);
         spec->sandbox->mount_count += count;

@@ -16,6 +16,9 @@
 #include "node/path.h"
 #include "node/scrub_run.h"
 #include "node/share_slot.h"
+#include "node/placement.h"
+#include "node/driver_scrub.h"
+#include "node/occupancy.h"
 
 enum { LEAST_PERCENT = 80 };
 
@@ -26,56 +29,6 @@ enum { INTERRUPTIONS_MAX = 4, TIMEOUTS_MAX = 2 };
 #define PAUSE_MOST (2 * BH_NS_PER_S)
 #define GONE_WITHIN (30 * BH_NS_PER_S) /* what is left of a helper that was killed */
 #define GONE_POLL_INTERVAL (10 * BH_NS_PER_MS)
-
-/* ---- what the driver itself does ---- */
-
-static const char *const switches[] = { "RMDisableScrubOnFree", "RMDisableFastScrubber",
-                                        "RMDisableAsyncSysmemScrub" };
-
-/* Whether a line of registry words, "A=1;B=0x2", sets that one to other than 0. */
-static bool
-is_set(const char *text, const char *name)
-{
-    size_t length = strlen(name);
-
-    for (const char *at = text; (at = strstr(at, name)); at += length) {
-        if (at[length] == '=' && strtoul(at + length + 1, NULL, 0) != 0)
-            return true;
-    }
-    return false;
-}
-
-enum bh_driver_scrub
-bh_scrub_driver(const struct bh_node *node)
-{
-    char path[BH_NODE_PATH_MAX];
-    enum bh_driver_scrub found = BH_DRIVER_SCRUB_UNKNOWN;
-    struct bh_err ignored;
-    struct bh_buf text;
-
-    bh_path_format(path, sizeof path, "%s/driver/nvidia/params", node->conf.proc_root);
-    bh_buf_init(&text, 64 << 10);
-    if (bh_file_read(path, (64 << 10) - 1, &text, &ignored) == BH_OK && text.length > 0) {
-        found = BH_DRIVER_SCRUB_ON;
-        for (size_t i = 0; i < BH_COUNT(switches); i++) {
-            if (is_set(bh_buf_text(&text), switches[i]))
-                found = BH_DRIVER_SCRUB_OFF;
-        }
-    }
-    bh_buf_fini(&text);
-    return found;
-}
-
-bh_rc
-bh_scrub_driver_check(const struct bh_node *node, struct bh_err *err)
-{
-    if (node->conf.driver_scrub_off || bh_scrub_driver(node) != BH_DRIVER_SCRUB_OFF)
-        return BH_OK;
-    bh_err_set(err, BH_DENIED, "the driver's own clearing of freed memory is switched off");
-    return bh_err_hint(err,
-                       "take RMDisableScrubOnFree and its kin out of NVreg_RegistryDwords, "
-                       "or set driver_scrub_off = 1 in node.conf");
-}
 
 /* ---- is it due? ---- */
 
@@ -93,7 +46,7 @@ bh_scrub_request_of(const struct bh_node_record *order)
 static bool
 may_have(const struct bh_node *node, const struct bh_node_partition *partition, uint32_t tenant)
 {
-    return (bh_share_slot_is(partition) && partition->cleared_for == tenant)
+    return (bh_placement_is_share(partition) && partition->cleared_for == tenant)
            || bh_ownership_map_allows(&node->state.ownership, partition, tenant);
 }
 
@@ -207,7 +160,7 @@ runs_at(const struct bh_node *node, const struct bh_node_record *lease)
     for (uint32_t i = 0; i < BH_SCRUBS_MAX; i++) {
         const struct scrub *scrub = &node->scrubs->scrub[i];
 
-        if (scrub->state == RUNS && bh_job_overlaps(lease, &scrub->record.partition))
+        if (scrub->state == RUNS && bh_placement_overlaps(lease, &scrub->record.partition))
             return true;
     }
     return false;
@@ -296,7 +249,7 @@ begin_receipt(const struct bh_node *node, const struct bh_scrub_request *request
         .job = request->job,
         .start = partition->start,
         .begun_ns = bh_time_now(),
-        .driver = bh_scrub_driver(node),
+        .driver = bh_driver_scrub_read(node),
         .result = BH_SCRUB_INTERRUPTED,
         .memory_bytes = (uint64_t)partition->memory_mib << 20,
     };
@@ -498,7 +451,7 @@ record_report(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_r
 static bool
 is_beside(const struct bh_node *node, const struct bh_node_partition *partition)
 {
-    return bh_share_slot_is(partition) && bh_share_slot_neighbours(node, partition->gpu).leases > 0;
+    return bh_placement_is_share(partition) && bh_share_slot_neighbours(node, partition->gpu).leases > 0;
 }
 
 /* Whether there is something to fill, and something to fill it with; else why not.  Beside others
@@ -530,7 +483,7 @@ scrub_begin(struct bh_node *node, struct scrub *scrub, const struct bh_scrub_req
     *scrub = (struct scrub){ .state = RUNS, .request = *request, .record.kind = BH_NODE_RECORD_RECEIPT };
     scrub->record.partition = *partition;
     begin_receipt(node, request, &scrub->record.partition, &scrub->record.receipt);
-    if (bh_share_slot_is(partition))
+    if (bh_placement_is_share(partition))
         scrub->record.receipt.neighbors = bh_share_slot_neighbours(node, partition->gpu).leases;
     scrub->record.receipt.beside = scrub->record.receipt.neighbors > 0;
     if (can_fill(node, scrub, why, sizeof why)) {
@@ -636,7 +589,7 @@ prepare_partition(struct bh_node *node, const struct bh_scrub_request *request,
     bh_rc rc = BH_OK;
 
     *ret_waits = false;
-    if (!bh_share_slot_is(partition))
+    if (!bh_placement_is_share(partition))
         return scrub_ask(node, request, due && bh_ownership_map_is_unknown(&node->state.ownership, partition, request->tenant),
                    ret_waits, err);
     if (bh_scrub_runs_on(node, partition->gpu)) { /* it may take all that there is */
@@ -699,7 +652,7 @@ bh_scrub_prepare(struct bh_node *node, const struct bh_node_record *lease, uint6
 
     *ret_waits = runs_at(node, lease);
     if (!*ret_waits)
-        rc = bh_job_check_placements(node, lease, err);
+        rc = bh_occupancy_check_lease(node, lease, err);
     for (uint32_t i = 0; i < lease->lent_count && rc == BH_OK && !*ret_waits; i++) {
         const struct bh_node_partition *partition = partition_of(node, &lease->lent[i]);
         struct bh_scrub_request request = { order, partition->partition, lease->tenant, lease->job };

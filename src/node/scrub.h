@@ -49,7 +49,7 @@ BH_MUST_USE bh_rc bh_scrub_repeat_failed(struct bh_node *node, const struct bh_s
                                  bool *ret_waits, struct bh_err *err);
 
 /* Before the lease's tenant uses its partitions: a scrub that runs there still, for whomever, is waited
- * for, and the places are looked at (bh_job_check_placements).  Then what nobody knows whose it was is scrubbed, for
+ * for, and the places are looked at (bh_occupancy_check_lease).  Then what nobody knows whose it was is scrubbed, for
  * `order`, one partition after the other, and of shares what others had since they were carved, too.
  * When it may: memory that was cleaned for another job gets a receipt that says so.
  * BH_CONFLICT: it is another's; else as bh_scrub_before and bh_share_slot_check_memory. */
@@ -72,11 +72,6 @@ bool bh_scrub_runs_on(const struct bh_node *node, const char *gpu);
 /* BH_CONFLICT: memory of a partition that the lease was lent is another's, or unknown. */
 BH_MUST_USE bh_rc bh_scrub_check(const struct bh_node *node, const struct bh_node_record *lease,
                                  struct bh_err *err);
-
-/* What the driver's own parameters say, and whether this GPU server may be used with them.
- */
-enum bh_driver_scrub bh_scrub_driver(const struct bh_node *node);
-BH_MUST_USE bh_rc bh_scrub_driver_check(const struct bh_node *node, struct bh_err *err);
 
 /* Send all receipts that were not acknowledged; forget one that was. */
 void bh_scrub_repeat(struct bh_node *node);

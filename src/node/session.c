@@ -18,6 +18,8 @@
 #include "node/unpack.h"
 #include "node/verify.h"
 #include "node/order_watermark.h"
+#include "node/inventory.h"
+#include "node/order_answer.h"
 
 enum { MESSAGE_BYTES_MAX = 16 << 20 };
 #define REFUSED_LOG_INTERVAL (60 * BH_NS_PER_S)
@@ -60,7 +62,7 @@ session_repeat_ends(struct bh_node *node)
     for (uint32_t i = 0; i < node->state.job_count; i++) {
         if (!node->state.jobs[i].ended)
             continue;
-        bh_report_end(node, &node->state.jobs[i]);
+        bh_job_report_end(node, &node->state.jobs[i]);
         synced.ends++;
     }
     bh_node_send(node, BH_MSG_SYNCED, &synced);
@@ -84,7 +86,7 @@ session_receive_hello(struct bh_node *node, struct bh_orders *orders, const void
     node->inventory_known = false;
     bh_report_inventory(node);
     node->told_changes = UINT64_MAX; /* none on this connection */
-    bh_report_marks(node);
+    bh_order_send_marks(node);
     bh_scrub_repeat(node);
     bh_health_connected(node);
     bh_verify_connected(node);
@@ -131,7 +133,7 @@ retain(struct bh_node *node, struct bh_orders *orders, const void *message, stru
 
     if (rc != BH_OK)
         return rc;
-    bh_report_marks(node);
+    bh_order_send_marks(node);
     for (uint32_t i = node->state.job_count; i-- > 0;) {
         struct bh_job *job = &node->state.jobs[i];
 
@@ -143,7 +145,7 @@ retain(struct bh_node *node, struct bh_orders *orders, const void *message, stru
         }
         bh_log(JOB_COLLECTED, BH_U64("lease", job->record.lease));
         job->unwanted = true;
-        (void)!bh_job_stop(node, &(struct bh_msg_stop){ .lease = job->record.lease }, &ignored);
+        (void)!bh_unpack_stop(node, &(struct bh_msg_stop){ .lease = job->record.lease }, &ignored);
     }
     node->orphaned_count = 0;
     for (uint32_t i = 0; i < node->state.partition_count; i++) {
@@ -281,7 +283,7 @@ bh_session_collect(struct bh_node *node)
 
         if (!partition)
             continue;
-        if (node->inventory_known && bh_node_partition_is_unread(node, partition->gpu)) /* until it answers */
+        if (node->inventory_known && bh_node_inventory_is_unread(node, partition->gpu)) /* until it answers */
             node->orphaned[left++] = id;
         else if (bh_node_partition_destroy(node, id, 0, &err) == BH_OK)
             bh_log(INSTANCE_COLLECTED, BH_U64("piece", id));

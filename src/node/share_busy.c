@@ -1,3 +1,5 @@
+#include "node/share_busy.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/test.h"
-#include "node/share_lease_internal.h"
+#include "node/share_busy.h"
 
 static struct {
     bh_rc rc;

@@ -1,3 +1,5 @@
+#include "node/share_compare.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +9,8 @@
 #include "node/node_stop.h"
 #include "node/share_lease_internal.h"
 #include "node/share_slot.h"
+#include "node/placement.h"
+#include "node/share_busy.h"
 
 /* ---- what the driver says ---- */
 
@@ -18,7 +22,7 @@ is_another_device(const struct bh_job *job, uint32_t at)
         if (strcmp(job->record.lent[k].gpu, job->record.lent[at].gpu) == 0)
             return false;
     }
-    return bh_share_slot_is(&job->record.lent[at]);
+    return bh_placement_is_share(&job->record.lent[at]);
 }
 
 /* Bytes that a lease may have of a GPU, and which of its devices that is; 0: none of it. */
@@ -33,7 +37,7 @@ allowed_on(const struct bh_job *job, const char *gpu, uint32_t *ret_device)
 
         if (is_another_device(job, k))
             devices++;
-        if (!bh_share_slot_is(lent) || strcmp(lent->gpu, gpu) != 0)
+        if (!bh_placement_is_share(lent) || strcmp(lent->gpu, gpu) != 0)
             continue;
         if (bytes == 0)
             *ret_device = devices - 1;
@@ -189,8 +193,10 @@ share_compare_judge(struct bh_node *node, struct bh_share_lease_row *row, struct
         share_compare_end(node, row, job); /* the job may be forgotten by then: last */
 }
 
-void
-bh_share_leases_compare(struct bh_node *node)
+/* Each second: ask the driver, of each GPU with shares that are open once, what processes hold on
+ * it, and tell bulkhead-share what each lease has and who it is.  Then do what is to be done. */
+static void
+share_compare_all(struct bh_node *node)
 {
     struct bh_share_leases *leases = node->share_leases;
     bh_ns now = bh_time_monotonic();
@@ -217,4 +223,16 @@ bh_share_leases_compare(struct bh_node *node)
             bh_share_busy_act(node, &leases->rows[i], job);
     }
     leases->compared_at = now;
+}
+
+void
+bh_node_shares_dispatch(struct bh_node *node)
+{
+    bh_share_leases_open_adopted(node);
+    if (!node->share_leases)
+        return;
+    bh_share_leases_close_ended(node);
+    share_compare_all(node);
+    bh_share_host_dispatch(node->share_leases->host);
+    bh_share_leases_notify(node);
 }

@@ -13,12 +13,8 @@
 #include "node/path.h"
 #include "node/share_lease_internal.h"
 #include "node/share_slot.h"
-
-const char *
-bh_node_share_shim(const struct bh_node *node)
-{
-    return node->conf.shim_dir[0] != '\0' ? node->conf.shim_dir : BH_SHIM_DIR;
-}
+#include "node/placement.h"
+#include "node/driver.h"
 
 bool
 bh_node_share_is(const struct bh_job *job)
@@ -26,7 +22,7 @@ bh_node_share_is(const struct bh_job *job)
     bool own = job->record.lease >= BH_SCRUB_LEASES; /* the node's: it works with the driver itself */
 
     for (uint32_t k = 0; k < job->record.lent_count && !own; k++)
-        if (bh_share_slot_is(&job->record.lent[k]))
+        if (bh_placement_is_share(&job->record.lent[k]))
             return true;
     return false;
 }
@@ -92,7 +88,7 @@ check_libraries(const struct bh_node *node, struct bh_err *err)
 {
     char path[BH_NODE_PATH_MAX];
 
-    bh_path_format(path, sizeof path, "%.480s/libcuda.so.1", bh_node_share_shim(node));
+    bh_path_format(path, sizeof path, "%.480s/libcuda.so.1", bh_driver_shim(node));
     if (access(path, R_OK) != 0)
         return bh_err_set(err, BH_UNAVAILABLE,
                           "a share of a GPU cannot be enforced here: there is no %s; shim_dir in "
@@ -208,7 +204,7 @@ bh_node_share_open(struct bh_node *node, const struct bh_job *job, struct bh_err
     bh_rc rc;
 
     for (uint32_t k = 0; k < job->record.lent_count && open.gpu_count < BH_SHARE_DEVICES_MAX; k++)
-        if (bh_share_slot_is(&job->record.lent[k]))
+        if (bh_placement_is_share(&job->record.lent[k]))
             share_lease_put_gpu(node, &job->record.lent[k], &open);
     if (open.gpu_count == 0)
         return BH_OK;
@@ -236,8 +232,8 @@ share_lease_lives(const struct bh_node *node, uint64_t lease)
     return false;
 }
 
-static void
-close_ended(struct bh_node *node)
+void
+bh_share_leases_close_ended(struct bh_node *node)
 {
     struct bh_share_leases *leases = node->share_leases;
     char folder[BH_NODE_PATH_MAX];
@@ -256,8 +252,8 @@ close_ended(struct bh_node *node)
 }
 
 /* Jobs of before this node was started have theirs in the journal. */
-static void
-open_adopted(struct bh_node *node)
+void
+bh_share_leases_open_adopted(struct bh_node *node)
 {
     struct bh_err err;
     bh_ns now = bh_time_monotonic();
@@ -308,18 +304,6 @@ void
 bh_node_share_resume(struct bh_node *node, uint64_t lease)
 {
     set_paused(node, lease, false);
-}
-
-void
-bh_node_shares_dispatch(struct bh_node *node)
-{
-    open_adopted(node);
-    if (!node->share_leases)
-        return;
-    close_ended(node);
-    bh_share_leases_compare(node);
-    bh_share_host_dispatch(node->share_leases->host);
-    bh_share_leases_notify(node);
 }
 
 bh_ns

@@ -10,9 +10,6 @@
 /* Where they stand in the sandbox: include/bulkhead/share_socket.h. */
 #define BH_NODE_SHARE_SOCKET_DIR "/run/bulkhead"
 
-/* The folder whose libcuda.so.1 stands in front of the driver's. */
-const char *bh_node_share_shim(const struct bh_node *node);
-
 /* Whether the job was lent shares that it must be held to: not a sandbox of the node's own. */
 bool bh_node_share_is(const struct bh_job *job);
 
@@ -32,11 +29,6 @@ void bh_node_share_resume(struct bh_node *node, uint64_t lease);
 /* The folder that is bound at BH_NODE_SHARE_SOCKET_DIR. */
 void bh_node_share_socket_dir(const struct bh_node *node, uint64_t lease,
                          char ret_path[BH_NODE_PATH_MAX]);
-
-/* Once per turn of the loop: close those whose jobs ended, open those of jobs that a node
- * before this one started, hear what bulkhead-share says; each second tell it what the driver
- * says that they have, and do what their SKUs say about those that have more than they may. */
-void bh_node_shares_dispatch(struct bh_node *node);
 
 /* When the next turn is due, monotonic; 0: nothing is shared. */
 bh_ns bh_node_shares_next(const struct bh_node *node);

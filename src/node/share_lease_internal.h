@@ -44,10 +44,6 @@ struct bh_share_lease_row *bh_share_leases_find(struct bh_share_leases *leases, 
 /* Tell bulkhead-share what the row says that the lease may. */
 void bh_share_leases_allow(struct bh_node *node, const struct bh_share_lease_row *row);
 
-/* Each second: ask the driver, of each GPU with shares that are open once, what processes hold on
- * it, and tell bulkhead-share what each lease has and who it is.  Then do what is to be done. */
-void bh_share_leases_compare(struct bh_node *node);
-
 /* What the processes of a lease have of a GPU, as the driver says. */
 struct bh_share_use {
     struct bh_share_lease_row *row;
@@ -62,24 +58,14 @@ struct bh_share_busy {
     struct bh_device_samples samples;
 };
 
-/* Ask the driver.  That it cannot say is logged once. */
-void bh_share_busy_read(struct bh_node *node, const char *gpu, struct bh_arena *arena,
-                       struct bh_share_busy *ret_busy);
-uint32_t bh_share_busy_percent(const struct bh_share_busy *busy, uint32_t pid);
-
-/* Once before the GPUs are gone through: what turns took since then. */
-void bh_share_busy_begin(struct bh_node *node);
-
-/* Judge all leases that share a GPU. */
-void bh_share_busy_judge(struct bh_node *node, const struct bh_share_use *uses, uint32_t count);
-
-/* Do what is to be done about a lease that runs out of its turns.  The job may be forgotten. */
-void bh_share_busy_act(struct bh_node *node, struct bh_share_lease_row *row, struct bh_job *job);
-
 /* Its people should know: now, or when ten minutes have passed since they were told the same, or
  * when the daemon listens again. */
 void bh_share_leases_notice(struct bh_node *node, struct bh_share_lease_row *row,
                             enum bh_job_notice kind);
 void bh_share_leases_notify(struct bh_node *node);
+
+/* Open those of jobs that a node before this one started; close those of jobs that have ended. */
+void bh_share_leases_open_adopted(struct bh_node *node);
+void bh_share_leases_close_ended(struct bh_node *node);
 
 #endif

@@ -3,6 +3,7 @@
 #include "node/share_lease.h"
 #include "node/share_lease_internal.h"
 #include "node/share_slot.h"
+#include "node/placement.h"
 
 void
 bh_node_share_sample(const struct bh_node *node, const struct bh_job *job,
@@ -16,7 +17,7 @@ bh_node_share_sample(const struct bh_node *node, const struct bh_job *job,
     for (uint32_t k = 0; k < job->record.lent_count; k++) {
         const struct bh_node_partition *lent = &job->record.lent[k];
 
-        if (bh_share_slot_is(lent))
+        if (bh_placement_is_share(lent))
             sample->share_cap_bytes += lent->cap_bytes + lent->context_bytes;
     }
     for (uint32_t d = 0; d < BH_SHARE_DEVICES_MAX; d++) {

@@ -5,31 +5,9 @@
 
 #include "base/assert.h"
 #include "model/share.h"
-#include "node/job.h"
-#include "node/partition.h"
-#include "node/scrub.h"
-
-/* Above all numbers of GPU instances, below BH_WHOLE_GPU. */
-#define SHARE_GI UINT32_C(0xffffff00)
-
-bool
-bh_share_slot_is(const struct bh_node_partition *partition)
-{
-    return strchr(partition->profile, ':') != NULL;
-}
-
-bool
-bh_share_slot_is_instance(const struct bh_node_partition *partition)
-{
-    return partition->gi < SHARE_GI;
-}
-
-uint32_t
-bh_share_slot_gi(uint32_t slot)
-{
-    BH_ASSERT(slot < BH_GPU_SHARES_MAX);
-    return SHARE_GI + slot;
-}
+#include "node/placement.h"
+#include "node/inventory.h"
+#include "node/driver_scrub.h"
 
 uint32_t
 bh_share_slot_others(const struct bh_node *node, const char *gpu, uint64_t but)
@@ -37,7 +15,7 @@ bh_share_slot_others(const struct bh_node *node, const char *gpu, uint64_t but)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < node->state.partition_count; i++)
-        count += node->state.partitions[i].partition != but && bh_share_slot_is(&node->state.partitions[i])
+        count += node->state.partitions[i].partition != but && bh_placement_is_share(&node->state.partitions[i])
                  && strcmp(node->state.partitions[i].gpu, gpu) == 0;
     return count;
 }
@@ -56,7 +34,7 @@ bh_share_slot_neighbours(const struct bh_node *node, const char *gpu)
         for (uint32_t p = 0; p < job->record.lent_count; p++) {
             const struct bh_node_partition *lent = &job->record.lent[p];
 
-            if (!bh_share_slot_is(lent) || strcmp(lent->gpu, gpu) != 0)
+            if (!bh_placement_is_share(lent) || strcmp(lent->gpu, gpu) != 0)
                 continue;
             here = true;
             found.promised_bytes += lent->cap_bytes + lent->context_bytes;
@@ -70,7 +48,7 @@ uint64_t
 bh_share_slot_free_bytes(const struct bh_node *node, const struct bh_node_partition *share,
                          const struct bh_share_neighbours *neighbours)
 {
-    const struct bh_device_gpu *gpu = bh_node_partition_gpu(node, share->gpu);
+    const struct bh_device_gpu *gpu = bh_node_inventory_gpu(node, share->gpu);
     enum bh_gpu_model model = gpu ? bh_model_by_product(gpu->product) : BH_GPU_MODEL_NONE;
     uint64_t all = (uint64_t)share->memory_mib << 20;
     uint64_t taken = neighbours->promised_bytes + share->context_bytes;
@@ -90,7 +68,7 @@ bh_share_slot_check_memory(const struct bh_node *node, const struct bh_node_part
         return bh_err_set(err, BH_UNAVAILABLE,
                           "memory of GPU %s cannot all be scrubbed while others share it, and "
                           "scrub_required is set", share->gpu);
-    if (bh_scrub_driver(node) == BH_DRIVER_SCRUB_OFF)
+    if (bh_driver_scrub_read(node) == BH_DRIVER_SCRUB_OFF)
         return bh_err_set(err, BH_UNAVAILABLE,
                           "memory of GPU %s cannot all be scrubbed while others share it, and the "
                           "driver does not clear it", share->gpu);
@@ -100,7 +78,7 @@ bh_share_slot_check_memory(const struct bh_node *node, const struct bh_node_part
 static bh_rc
 check_size(const struct bh_node *node, const struct bh_node_partition *wanted, struct bh_err *err)
 {
-    const struct bh_device_gpu *gpu = bh_node_partition_gpu(node, wanted->gpu);
+    const struct bh_device_gpu *gpu = bh_node_inventory_gpu(node, wanted->gpu);
 
     if (wanted->start >= BH_GPU_SHARES_MAX)
         return bh_err_set(err, BH_RANGE, "a GPU has %d slots for shares, not %u",
@@ -122,10 +100,10 @@ bh_share_slot_check(const struct bh_node *node, const struct bh_node_partition *
     struct bh_node_partition placement = *wanted;
     bh_rc rc = check_size(node, wanted, err);
 
-    if (rc == BH_OK && bh_state_partition_at(&node->state, wanted->gpu, bh_share_slot_gi(wanted->start)))
+    if (rc == BH_OK && bh_state_partition_at(&node->state, wanted->gpu, bh_placement_share_gi(wanted->start)))
         return bh_err_set(err, BH_CONFLICT, "slot %u of GPU %s is taken", wanted->start,
                           wanted->gpu);
-    placement.units = bh_node_partition_units(node, wanted);
+    placement.units = bh_node_inventory_units(node, wanted);
     return rc == BH_OK ? bh_share_slot_check_memory(node, &placement, tenant, err) : rc;
 }
 
@@ -136,7 +114,7 @@ bh_share_slot_clear(struct bh_node *node, uint64_t id, uint32_t tenant, struct b
     struct bh_node_record record = { .kind = BH_NODE_RECORD_PARTITION };
 
     BH_ASSERT(partition);
-    if (!bh_share_slot_is(partition) || partition->cleared_for == tenant)
+    if (!bh_placement_is_share(partition) || partition->cleared_for == tenant)
         return BH_OK;
     record.partition = *partition;
     record.partition.cleared_for = tenant;

@@ -22,13 +22,6 @@ enum bh_share_flags {
     BH_SHARE_IS_STOPPED_OUT = 128, /* enum bh_over_time: out of its turns */
 };
 
-/* Whether the partition is a share; whether it is a MIG instance. */
-bool bh_share_slot_is(const struct bh_node_partition *partition);
-bool bh_share_slot_is_instance(const struct bh_node_partition *partition);
-
-/* The number that stands for the instance of a partition in that slot: of no instance. */
-uint32_t bh_share_slot_gi(uint32_t slot);
-
 /* Shares that were made on the GPU, but for that one, whether a lease has them or not. */
 uint32_t bh_share_slot_others(const struct bh_node *node, const char *gpu, uint64_t but);
 

@@ -12,13 +12,13 @@
 #include "base/log.h"
 #include "model/job.h"
 #include "node/inspect.h"
-#include "node/order.h"
 #include "node/process.h"
 #include "node/verify.h"
+#include "node/order_answer.h"
+#include "node/verify_fence.h"
 
 #define POLL_INTERVAL (20 * BH_NS_PER_MS) /* where nobody calls: what an earlier node has started */
 #define RECHECK_INTERVAL (200 * BH_NS_PER_MS)
-#define TIMEOUT (30 * BH_NS_PER_S)
 
 void
 bh_start_barrier_notified(struct bh_node *node)
@@ -32,24 +32,6 @@ bh_start_barrier_notified(struct bh_node *node)
         if (job->barrier_at && job->barrier_checks == 0) /* one that is inspected again has its pause */
             job->barrier_at = bh_time_monotonic();
     }
-}
-
-void
-bh_start_barrier_set(struct bh_job *job)
-{
-    job->barrier_at = bh_time_monotonic() + POLL_INTERVAL;
-    job->barrier_until = job->barrier_at + TIMEOUT;
-    job->barrier_checks = 0;
-}
-
-static void
-answer_start(struct bh_node *node, struct bh_job *job)
-{
-    uint64_t order = job->start_order;
-
-    job->start_order = 0;
-    if (order)
-        bh_orders_respond_start(node, order, job->failed_check);
 }
 
 /* What is not shown to be isolated does not begin. */
@@ -112,7 +94,7 @@ inspect(struct bh_node *node, struct bh_job *job, int fd, pid_t init)
         return;
     }
     job->unbuilt = false;
-    answer_start(node, job);
+    bh_order_answer_start(node, job);
     bh_verify_started(node);
 }
 
@@ -128,34 +110,10 @@ bh_start_barrier_tick(struct bh_node *node, struct bh_job *job, bh_ns now)
     } else if (state == BH_FIRST_BEGAN) {
         job->barrier_at = 0;
         job->unbuilt = false;
-        answer_start(node, job);
+        bh_order_answer_start(node, job);
     } else if (now >= job->barrier_until) {
         start_barrier_refuse(node, job, "the sandbox was not ready in 30 s");
     } else {
         job->barrier_at = now + POLL_INTERVAL;
     }
-}
-
-/* The runtime's status and not the job's: the command never began.  One that was asked to end did. */
-static bool
-never_reached_barrier(const struct bh_job *job)
-{
-    return job->unbuilt && job->start_order && !*job->failed_check && !job->asked
-           && job->end.cause == BH_END_EXITED && job->end.exit_status != 0;
-}
-
-bool
-bh_start_barrier_ended(struct bh_node *node, struct bh_job *job)
-{
-    job->barrier_at = 0;
-    if (never_reached_barrier(job))
-        snprintf(job->failed_check, sizeof job->failed_check,
-                 "its sandbox did not come up: the runtime ended with status %d",
-                 job->end.exit_status);
-    answer_start(node, job);
-    if (!*job->failed_check)
-        return false;
-    job->end.cause = BH_END_START_FAILED;
-    snprintf(job->end.why, sizeof job->end.why, "%s", job->failed_check);
-    return true;
 }

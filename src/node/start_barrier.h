@@ -13,17 +13,10 @@
  * that the checks passed.  After a crash of the node the wait goes on until the next one has
  * inspected. */
 
-/* A keeper was started, or found again: look when process 1 waits. */
-void bh_start_barrier_set(struct bh_job *job);
-
 /* node->barrier_fd is readable: some process 1 waits, so those that were not inspected yet are. */
 void bh_start_barrier_notified(struct bh_node *node);
 
 /* job->barrier_at passed: inspect, once process 1 waits. */
 void bh_start_barrier_tick(struct bh_node *node, struct bh_job *job, bh_ns now);
-
-/* The job is gone before or after it was inspected: answer its start.  True when that failed because
- * of a check, or because the runtime never brought it up: job->end says so, then. */
-bool bh_start_barrier_ended(struct bh_node *node, struct bh_job *job);
 
 #endif

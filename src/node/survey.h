@@ -15,7 +15,4 @@ void bh_survey_free(struct bh_survey *survey); /* NULL is fine */
 void bh_survey_scan(struct bh_node *node);
 void bh_survey_health(struct bh_node *node, const char *gpu);
 
-/* Take what has come and ask the next; the monotonic time when an answer is given up, or 0. */
-bh_ns bh_survey_tick(struct bh_node *node, bh_ns now);
-
 #endif

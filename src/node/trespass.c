@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "node/job.h"
+#include "node/placement.h"
 
 struct bh_job *
 bh_trespass_find(const struct bh_node *node, uint32_t pid, uint64_t but)
@@ -40,7 +40,7 @@ bh_trespass_charge(const struct bh_node *node, const struct bh_node_partition *p
 {
     struct bh_job *job = bh_trespass_find(node, pid, but);
 
-    if (!job || bh_job_overlaps(&job->record, partition))
+    if (!job || bh_placement_overlaps(&job->record, partition))
         return false;
     bh_trespass_accuse(job, partition, pid, "uses");
     return true;

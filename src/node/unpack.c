@@ -21,7 +21,6 @@
 #include "node/job.h"
 #include "node/job_log.h"
 #include "node/order_copy.h"
-#include "node/order.h"
 #include "node/path.h"
 #include "node/uid_ranges.h"
 #include "node/registry.h"
@@ -29,6 +28,8 @@
 #include "node/store.h"
 #include "runtime/cgroup.h"
 #include "runtime/oci.h"
+#include "node/order_answer.h"
+#include "model/job.h"
 
 enum {
     REPORT_MAX = 1024,
@@ -48,12 +49,6 @@ struct bh_unpack {
     struct bh_msg_image now, shared; /* how far it is; what the daemon knows */
     char digest[BH_IMAGE_DIGEST_CHARS + 1];
 };
-
-uint32_t
-bh_unpack_ids(const struct bh_conf *conf)
-{
-    return bh_uid_range_first(conf, bh_uid_range_of_images(conf));
-}
 
 bool
 bh_unpack_has_image(const struct bh_msg_start *start)
@@ -206,7 +201,7 @@ add_image(struct bh_helper *helper, const struct bh_node *node,
     bh_helper_word(helper, "--umoci=%s", tool);
     bh_helper_word(helper, "--tag=%s", image.tag);
     bh_helper_word(helper, "--digest=%s", image.digest);
-    bh_helper_word(helper, "--base=%u", bh_unpack_ids(&node->conf));
+    bh_helper_word(helper, "--base=%u", bh_uid_range_first(&node->conf, bh_uid_range_of_images(&node->conf)));
     bh_helper_word(helper, "--lease=%" PRIu64, start->lease);
     bh_helper_word(helper, "--bytes-max=%" PRIu64,
                    (uint64_t)node->conf.images_cap_mib << 20);
@@ -436,6 +431,21 @@ read_report(struct bh_unpack *unpack, struct bh_err *err)
     return BH_OK;
 }
 
+/* Start the job, or answer that it cannot be. */
+static void
+unpack_start_job(struct bh_node *node, const struct bh_msg_start *start, bh_rc rc,
+                    const struct bh_err *err)
+{
+    struct bh_order_pending pending = { .number = BH_MSG_START, .order = start->order, .message = start,
+                               .err = *err };
+
+    if (rc == BH_OK)
+        rc = bh_job_start(node, start, &pending.err);
+    if (rc != BH_OK)
+        bh_job_give_up(node, start, &pending.err);
+    bh_order_answer_with(node, &pending, rc, false);
+}
+
 /* Take the order back, end what runs for it, and go on with it or not. */
 static void
 unpack_conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_err *err)
@@ -458,7 +468,7 @@ unpack_conclude(struct bh_node *node, struct bh_job *job, bh_rc rc, struct bh_er
         send_ready(node, job, rc == BH_OK ? unpack->digest : "");
     if (rc != BH_OK)
         bh_scratch_remove(node, start.lease);
-    bh_orders_start_now(node, &start, rc, err);
+    unpack_start_job(node, &start, rc, err);
     if (bh_unpack_has_image(&start))
         bh_store_trim(node, start.tenant);
 }
@@ -487,12 +497,23 @@ bh_unpack_check(struct bh_node *node, struct bh_job *job)
     unpack_conclude(node, job, rc, &err);
 }
 
-void
-bh_unpack_cancel(struct bh_node *node, struct bh_job *job)
+/* Give up: the order is answered, and its lease forgotten. */
+static void
+unpack_cancel(struct bh_node *node, struct bh_job *job)
 {
     struct bh_err err = { 0 };
 
     unpack_conclude(node, job,
              bh_err_set(&err, BH_CONFLICT, "the job was stopped before it was unpacked"),
              &err);
+}
+
+bh_rc
+bh_unpack_stop(struct bh_node *node, const struct bh_msg_stop *stop, struct bh_err *err)
+{
+    struct bh_job *job = bh_state_job(&node->state, stop->lease);
+
+    if (job && job->unpack && stop->signal <= BH_SIGNAL_MAX)
+        unpack_cancel(node, job);
+    return bh_job_stop(node, stop, err);
 }

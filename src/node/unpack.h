@@ -32,14 +32,11 @@ bool bh_unpack_is_pending(const struct bh_node *node, uint64_t lease);
  * job may be forgotten then. */
 void bh_unpack_check(struct bh_node *node, struct bh_job *job);
 
-/* Give up: the order is answered, and its lease forgotten. */
-void bh_unpack_cancel(struct bh_node *node, struct bh_job *job);
+/* Stop a job: one that waits for its image is answered and forgotten first.  As bh_job_stop. */
+BH_MUST_USE bh_rc bh_unpack_stop(struct bh_node *node, const struct bh_msg_stop *stop,
+                                 struct bh_err *err);
 
 /* A daemon connected: say how far images are, and which those are that jobs have. */
 void bh_unpack_connected(struct bh_node *node);
-
-/* First of the 65536 user ids that files in the store belong to: behind those of all jobs.
- */
-uint32_t bh_unpack_ids(const struct bh_conf *conf);
 
 #endif

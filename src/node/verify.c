@@ -21,49 +21,22 @@
 #include "node/devices.h"
 #include "node/fence.h"
 #include "node/helper_sandbox.h"
-#include "node/health.h"
 #include "node/job.h"
 #include "node/lease_check.h"
 #include "node/path.h"
-#include "node/report.h"
-#include "node/reset.h"
+#include "node/placement.h"
+#include "node/reset_hold.h"
+#include "node/inspect.h"
+#include "node/health_state.h"
+#include "node/verify_internal.h"
 
-enum { ASKED_MAX = 64, ARGS_MAX = 12, PROBE_PIDS = 64, POLL_MS = 2 };
+enum { ARGS_MAX = 12, PROBE_PIDS = 64, POLL_MS = 2 };
 #define PROBE_MEMORY (UINT64_C(64) << 20)
 #define KILL_TIMEOUT (5 * BH_NS_PER_S)
 #define KILL_INTERVAL (50 * BH_NS_PER_MS)
 #define POLL_INTERVAL (2 * BH_NS_PER_MS)
 #define TRESPASS_PATIENCE (10 * BH_NS_PER_S)
 #define TRESPASS_AGAIN (50 * BH_NS_PER_MS)
-
-struct asked {
-    uint64_t request, lease;
-    bh_ns until;                     /* monotonic; an end of who trespasses is waited for until then */
-    char cause[16];
-};
-
-struct bh_verify {
-    struct asked asked[ASKED_MAX];
-    uint32_t asked_count;
-    struct bh_helper_sandbox *probe;          /* of the try that runs, or NULL */
-    bool started, killed;
-    bool lease_gone;                 /* the one that was asked about ends, or does not run here */
-    bh_ns until;                     /* monotonic; it is killed, or given up when it was */
-    bh_ns check_at;                   /* monotonic; not looked at before: somebody trespasses */
-    uint64_t tries;
-    uint32_t starts;                 /* of jobs, since the last sample */
-    char driver[40];                 /* at the last try */
-    char passed_driver[40];            /* at the last that held */
-    int canary;                      /* abstract socket that nobody inside may reach */
-    struct bh_report own, report;    /* of the probe and its sandbox; and all that is answered */
-    struct bh_msg_verdict unsent;   /* checks are the report's */
-    bool has_unsent;
-    enum bh_isolation isolation;             /* of the machine's kind of sandbox */
-    char why[200];                   /* when unfinished or broken */
-    bool failed_node;                     /* a try of the node failed: only one that is asked for lifts that */
-    struct bh_verify_retry retry;
-    struct bh_fences fences;
-};
 
 struct bh_verify *
 bh_verify_new(void)
@@ -84,162 +57,6 @@ bh_verify_free(struct bh_verify *verify)
     free(verify);
 }
 
-/* ---- fences ---- */
-
-static bool
-closes_all(const struct bh_verify *verify)
-{
-    return verify->isolation == BH_ISOLATION_INCONCLUSIVE || verify->isolation == BH_ISOLATION_FAILED;
-}
-
-const char *
-bh_verify_why(const struct bh_node *node, const char *gpu)
-{
-    if (!node->verify)
-        return NULL;
-    return closes_all(node->verify) ? node->verify->why : bh_fence_find(&node->verify->fences, gpu);
-}
-
-/* The wall clock's time of the next try by itself. */
-static uint64_t
-retry_ns(const struct bh_verify *verify)
-{
-    bh_ns now = bh_time_monotonic(), at = verify->retry.at;
-
-    return at ? bh_time_now() + (at > now ? at - now : 0) : 0;
-}
-
-void
-bh_verify_isolation(const struct bh_node *node, struct bh_msg_isolation *ret_isolation)
-{
-    const struct bh_verify *verify = node->verify;
-
-    *ret_isolation = (struct bh_msg_isolation){ .state = verify->isolation, .tries = verify->retry.made,
-                                        .retry_ns = retry_ns(verify),
-                                        .gpus = closes_all(verify) ? node->inventory.gpu_count
-                                                                   : verify->fences.count };
-    memcpy(ret_isolation->why, verify->why, sizeof ret_isolation->why);
-    if (closes_all(verify) || verify->fences.count == 0)
-        return;
-    ret_isolation->state = BH_ISOLATION_PARTLY_FAILED;
-    snprintf(ret_isolation->why, sizeof ret_isolation->why, "%s", verify->fences.entries[0].why);
-}
-
-static void
-send_health(struct bh_node *node, const char *gpu, uint32_t fault, const char *why)
-{
-    struct bh_msg_health health = { .fault = fault, .gi = BH_WHOLE_GPU,
-                                    .recovery = UINT32_MAX };
-
-    snprintf(health.gpu, sizeof health.gpu, "%s", gpu);
-    snprintf(health.why, sizeof health.why, "%s", why);
-    bh_node_send(node, BH_MSG_HEALTH, &health);
-    node->sample_at = 0; /* the samples tell why */
-}
-
-/* Those that do not answer are told of when they do again (node/health.h). */
-static bool
-verify_answers(const struct bh_node *node, const struct bh_device_gpu *gpu)
-{
-    return !gpu->lost && !bh_health_is_unresponsive(node, gpu->uuid);
-}
-
-/* No GPU takes a new lease; those that run, run on, and are checked each for itself.  What failed
- * is not forgotten for a try that was inconclusive. */
-static void
-close_all(struct bh_node *node, enum bh_isolation isolation, const char *why)
-{
-    struct bh_verify *verify = node->verify;
-
-    if (isolation >= verify->isolation) {
-        verify->isolation = isolation;
-        snprintf(verify->why, sizeof verify->why, "%s", why);
-    }
-    for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
-        if (!verify_answers(node, &node->inventory.gpus[i]))
-            continue;
-        bh_report_ends(node, node->inventory.gpus[i].uuid);
-        send_health(node, node->inventory.gpus[i].uuid, BH_FAULT_ISOLATION, why);
-    }
-    for (uint32_t i = 0; isolation == BH_ISOLATION_FAILED && i < node->state.job_count; i++)
-        bh_lease_check_soon(&node->state.jobs[i]);
-}
-
-/* One GPU, the first that the lease was lent. */
-void
-bh_verify_close_gpu(struct bh_node *node, const struct bh_job *job, const char *why)
-{
-    struct bh_fences *fences = &node->verify->fences;
-    const char *gpu = job->record.lent[0].gpu;
-
-    bh_log(WALL_BROKEN, BH_U64("lease", job->record.lease), BH_U64("job", job->record.job),
-           BH_STR("why", why));
-    if (job->record.lent_count > 0 && bh_fence_add(fences, gpu, job->record.job, why))
-        send_health(node, gpu, BH_FAULT_ISOLATION, bh_fence_find(fences, gpu));
-}
-
-/* Only a try that was inconclusive is made again unasked, as long as none has failed. */
-static void
-plan(struct bh_node *node, bool failed, const char *why)
-{
-    struct bh_verify *verify = node->verify;
-    bh_ns now = bh_time_monotonic();
-
-    verify->failed_node = verify->failed_node || failed;
-    if (verify->failed_node)
-        verify->retry = (struct bh_verify_retry){ 0 };
-    else
-        bh_verify_retry_schedule(&verify->retry, &node->conf, now);
-    if (!failed)
-        bh_log(WALLS_UNFINISHED, BH_STR("node", node->name), BH_STR("why", why),
-               BH_U64("tries", verify->retry.made),
-               BH_U64("again_ms", verify->retry.at ? (verify->retry.at - now) / BH_NS_PER_MS : 0));
-}
-
-/* After a try that passed; `asked`: somebody who may asked for it. */
-static void
-lift_fences(struct bh_node *node, bool asked)
-{
-    struct bh_verify *verify = node->verify;
-    bool all = closes_all(verify);
-
-    for (uint32_t i = 0; i < node->inventory.gpu_count; i++) {
-        const struct bh_device_gpu *gpu = &node->inventory.gpus[i];
-        bool listed = bh_fence_find(&verify->fences, gpu->uuid) != NULL;
-
-        if ((asked ? all || listed : all && !listed) && verify_answers(node, gpu))
-            send_health(node, gpu->uuid, BH_FAULT_NONE, "the isolation checks passed");
-    }
-    verify->isolation = BH_ISOLATION_PASSED;
-    memcpy(verify->passed_driver, verify->driver, sizeof verify->passed_driver);
-    verify->why[0] = '\0';
-    verify->retry = (struct bh_verify_retry){ 0 };
-    if (!asked)
-        return;
-    bh_fence_lift(&verify->fences);
-    verify->failed_node = false;
-}
-
-bh_rc
-bh_verify_check_start(const struct bh_node *node, const struct bh_msg_start *start,
-                      struct bh_err *err)
-{
-    const struct bh_verify *verify = node->verify;
-
-    if (closes_all(verify)) {
-        bh_err_set(err, BH_UNAVAILABLE, "isolation was not verified: %.150s", verify->why);
-        return bh_err_hint(err, "bulkhead verify %.60s", node->name);
-    }
-    for (uint32_t i = 0; i < start->partition_count; i++) {
-        const struct bh_node_partition *partition
-            = bh_state_partition(&node->state, start->partitions[i].partition);
-
-        if (partition && bh_verify_why(node, partition->gpu))
-            return bh_err_set(err, BH_UNAVAILABLE, "isolation on %s was not verified", partition->gpu);
-    }
-    return BH_OK;
-}
-
 /* ---- the probe's sandbox ---- */
 
 /* A partition that nobody has: the probe is lent it, as a job would be.  NULL: there is none. */
@@ -249,8 +66,8 @@ find_idle_partition(const struct bh_node *node)
     for (uint32_t i = 0; i < node->state.partition_count; i++) {
         const struct bh_node_partition *partition = &node->state.partitions[i];
 
-        if (!bh_job_at(node, partition, 0) && !bh_helper_sandbox_holds(node, partition)
-            && !bh_reset_holds(node, partition->gpu))
+        if (!bh_placement_holder(node, partition, 0) && !bh_helper_sandbox_holds(node, partition)
+            && !bh_reset_hold_has(node, partition->gpu))
             return partition;
     }
     return NULL;
@@ -442,7 +259,7 @@ has_passed(const struct bh_verify *verify)
 /* What follows from a try of the node.  What failed is lifted by one that was asked for, and of
  * the whole node: a tenant may ask about a lease of its own. */
 static void
-verify_conclude(struct bh_node *node, const struct asked *asked)
+verify_conclude(struct bh_node *node, const struct bh_verify_asked *asked)
 {
     struct bh_verify *verify = node->verify;
     const struct bh_report *own = &verify->own;
@@ -455,11 +272,11 @@ verify_conclude(struct bh_node *node, const struct asked *asked)
     if (result == BH_CHECK_PASS)
         bh_log(WALLS_HELD, BH_STR("cause", asked->cause), BH_U64("tried", own->count));
     if (remedy->closes_node) {
-        plan(node, !remedy->retry, own->why);
+        bh_verify_fence_plan(node, !remedy->retry, own->why);
         if (!remedy->retry || !has_passed(verify))
-            close_all(node, remedy->retry ? BH_ISOLATION_INCONCLUSIVE : BH_ISOLATION_FAILED, own->why);
+            bh_verify_fence_close_all(node, remedy->retry ? BH_ISOLATION_INCONCLUSIVE : BH_ISOLATION_FAILED, own->why);
     } else if (may_lift || !verify->failed_node) {
-        lift_fences(node, may_lift);
+        bh_verify_fence_lift(node, may_lift);
     }
 }
 
@@ -488,7 +305,7 @@ static void
 verify_finish_requests(struct bh_node *node)
 {
     struct bh_verify *verify = node->verify;
-    struct asked asked = verify->asked[0];
+    struct bh_verify_asked asked = verify->asked[0];
     struct bh_report *report = &verify->report;
     struct bh_msg_verdict verdict = { .request = asked.request, .lease = asked.lease,
                                       .at_ns = bh_time_now() };
@@ -497,7 +314,7 @@ verify_finish_requests(struct bh_node *node)
     verify_conclude(node, &asked);
     merge_reports(verify, asked.lease != 0);
     verdict.result = bh_report_result(report);
-    verdict.retry_ns = retry_ns(verify);
+    verdict.retry_ns = bh_verify_fence_retry_ns(verify);
     verdict.tried = report->count;
     verdict.skipped = report->skipped;
     verdict.checks = (struct bh_list){ report->checks, report->count };
@@ -562,7 +379,7 @@ verify_poll(struct bh_node *node)
     struct bh_verify *verify = node->verify;
     struct bh_err err;
 
-    if (!bh_helper_sandbox_check(node, verify->probe, &verify->own)
+    if (!bh_inspect_helper(node, verify->probe, &verify->own)
         || waits_for_trespass(verify, &verify->own, verify->until))
         return;
     verify->started = true;
@@ -604,12 +421,12 @@ static void
 verify_ask(struct bh_node *node, uint64_t request, uint64_t lease, const char *cause)
 {
     struct bh_verify *verify = node->verify;
-    struct asked *asked = &verify->asked[verify->asked_count];
+    struct bh_verify_asked *asked = &verify->asked[verify->asked_count];
 
-    if (verify->asked_count == ASKED_MAX)
+    if (verify->asked_count == BH_VERIFY_ASKED_MAX)
         return; /* who asked hears nothing and may ask again */
     verify->asked_count++;
-    *asked = (struct asked){ .request = request, .lease = lease,
+    *asked = (struct bh_verify_asked){ .request = request, .lease = lease,
                              .until = bh_time_monotonic() + TRESPASS_PATIENCE };
     snprintf(asked->cause, sizeof asked->cause, "%s", cause);
 }
@@ -632,7 +449,7 @@ bring_forward(struct bh_node *node)
     struct bh_verify *verify = node->verify;
 
     for (uint32_t i = 0; i < verify->asked_count; i++) {
-        struct asked asked = verify->asked[i];
+        struct bh_verify_asked asked = verify->asked[i];
 
         if (is_inconclusive(node, asked.lease))
             continue;
@@ -652,7 +469,7 @@ bh_verify_tick(struct bh_node *node, bh_ns now)
     if (!verify->probe && verify->check_at > now)
         return verify->check_at;
     found = !verify->probe && bring_forward(node);
-    if (!verify->probe && !found && verify->asked_count < ASKED_MAX
+    if (!verify->probe && !found && verify->asked_count < BH_VERIFY_ASKED_MAX
         && bh_verify_retry_is_due(&verify->retry, now)) {
         verify_ask(node, 0, 0, "again");
         found = bring_forward(node);

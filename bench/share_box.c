@@ -25,7 +25,7 @@
 #include "base/num.h"
 #include "base/time.h"
 #include "bulkhead/share_socket.h"
-#include "node/share.h"
+#include "node/share/share.h"
 
 enum { LEASES_MAX = 32 };
 

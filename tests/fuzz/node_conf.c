@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "node/conf.h"
+#include "node/common/conf.h"
 #include "tests/fuzz/fuzz.h"
 
 static void

@@ -1,5 +1,5 @@
 /* The wire between bulkhead-node and its gpu children: no stream of bytes does harm. */
-#include "node/gpu_message.h"
+#include "node/gpu/gpu_message.h"
 #include "tests/fuzz/wire_check.h"
 
 int

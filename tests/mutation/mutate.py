@@ -28,15 +28,15 @@ ALSO = {"api/request/auth": ["src/api/fixture_test.c"], "api/metrics/metrics": [
         "evidence/optimum": ["tests/evidence/optimum.c"],
         "evidence/snapshot": ["tests/evidence/play.c"]}
 ARGUMENTS = {"api/metrics/metrics": [os.path.join(ROOT, "src/api/metrics/metrics_golden.txt")], "crash/points": ["150", "1"],
-             "engine/history": ["6000", "1"], "evidence/optimum": ["2500", "1"],
+             "engine/step/history": ["6000", "1"], "evidence/optimum": ["2500", "1"],
              "evidence/snapshot": ["1500", "1"]}
 # Tests of the shim in a box (tests/shim/box.h), which needs root: all of the shim is in them, and
 # the driver that answers at once is beside its archive.
-BOXED = {"shim/cap": ["tests/shim/ways.c"], "shim/turn/gate": [], "shim/calls/managed": [], "shim/oracle": []}
+BOXED = {"shim/cap": ["tests/shim/ways.c"], "shim/gate": [], "shim/managed": [], "shim/oracle": []}
 # Tests of the node with real sandboxes, which need root: what is planted is in a bulkhead-node of its
 # own, beside the build's other programs.  With what the node is linked, and which of its tests.
-NODE = ["src/node/node_main.c"]
-NODED = {"node/hostile": ["src/node/node_fixture_test.c"]}
+NODE = ["src/node/session/node_main.c"]
+NODED = {"node/session/hostile": ["src/node/session/node_fixture_test.c"]}
 # The same of programs that play a whole site; each takes too long for --each.
 PLAYED = {"e2e/hostile": ["tests/hostile/hostile.py", "--seconds", "20", "--seed", "1"]}
 BESIDE = ("keeper", "gpu", "init", "probe", "scrub", "share", "stream", "unpack", "checkpoint")

@@ -39,6 +39,8 @@ FLOORS = {
                "step", "forecast"],
     "sim": ["machine", "nvml", "cuda", "null", "burn", "smi", "tools"],
     "shim": ["process", "driver", "work", "charge", "turn", "calls", "nvml"],
+    "node": ["common", "init", "keeper", "stream", "scrub", "unpack", "gpu", "core", "placement", "share",
+             "sandbox", "job", "verify", "partition", "orders", "session"],
     "lab": ["common", "forecast", "load", "mig", "openb"],
     "daemon": ["journal", "names", "state", "batch", "authorization", "changes", "site", "nodes", "streams",
                "owner"],
@@ -57,12 +59,6 @@ CIRCLES = [
         device/context device/device device/limit memory/alloc memory/array memory/checkpoint memory/copy
         memory/host memory/physical memory/pool memory/space work/capture work/code work/graph
         work/graph_memory work/module work/stream work/work""")},
-    {"adr": None, "units": _units("src/node", """
-        cdi checkpoint checkpoint_run devices driver handover health helper_sandbox inspect job launch
-        lease_check mig_change node_stop order order_recovery partition report reset sandbox_spec scrub
-        scrub_run share_busy share_compare share_lease share_sample share_slot start_barrier survey trespass
-        unpack verify""")},
-    {"adr": None, "units": _units("src/node", "gpu gpu_watch")},
 ]
 
 PURE = {"model", "engine", "policy", "audit"}

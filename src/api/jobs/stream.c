@@ -336,7 +336,7 @@ put_log(struct events *events)
     return said > 0;
 }
 
-/* Nodes remove logs (node/tenant_logs.h); an empty answer would say that there was no output. */
+/* Nodes remove logs (node/common/tenant_logs.h); an empty answer would say that there was no output. */
 static const char gone_words[] =
     "bulkhead: this job's log was removed: logs of ended jobs are kept for log_retention_days, and of each topmost "
     "tenant as many as fit log_tenant_share of the node's disk, the oldest go first (docs/limits.md)\n";

@@ -1,0 +1,30 @@
+#ifndef BH_NODE_CORE_HOST_H
+#define BH_NODE_CORE_HOST_H
+
+#include "node/core/node.h"
+
+/* Only root may decide what stands at `path`: the folder and all above it are root's,
+ * nobody else's to write (but for sticky ones above), and no symbolic links.  BH_DENIED. */
+BH_MUST_USE bh_rc bh_host_check_folder(const char *path, struct bh_err *err);
+
+/* The machine that the node runs on. */
+
+/* Whether the calling program has the lock (flock) of `fd` now; waits a moment for one that is just
+ * ending. */
+bool bh_host_lock_file(int fd);
+
+/* Make this the only node on state_dir: BH_CONFLICT when another one runs. */
+BH_MUST_USE bh_rc bh_host_lock(struct bh_node *node, struct bh_err *err);
+
+/* Enter a private mount namespace: sandboxes are put together where nobody else sees
+ * them, on a tmpfs of our own that allows device nodes; on a hybrid control group host
+ * the version 2 tree is taken off, so that the runtime sees version 1 alone. */
+BH_MUST_USE bh_rc bh_host_isolate(struct bh_node *node, struct bh_err *err);
+
+/* Name, boot id, device majors, where our programs are. */
+BH_MUST_USE bh_rc bh_host_describe(struct bh_node *node, struct bh_err *err);
+
+/* Read the device majors again; 0 for modules that are not loaded. */
+void bh_host_read_majors(struct bh_node *node);
+
+#endif

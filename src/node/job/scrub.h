@@ -1,0 +1,80 @@
+#ifndef BH_NODE_JOB_SCRUB_H
+#define BH_NODE_JOB_SCRUB_H
+
+#include "node/core/node.h"
+
+/* Memory that passes from one tenant to another (docs/scrub.md).
+ *
+ * A partition was just carved for a tenant.  When all of its memory is clean or the tenant's
+ * own, it may be used.  Otherwise bulkhead-scrub is run on it, in a sandbox like a job's,
+ * and a receipt is noted and sent; only then is the memory clean.  Whatever dies on the
+ * way: without the receipt in the journal the partition starts nobody's job.
+ *
+ * A share's memory is the GPU's: while other leases run there, a scrub fills what none of them was
+ * promised, and the receipt says how much that was.
+ *
+ * A scrub runs beside the node's loop, one on a GPU and BH_SCRUBS_MAX in all.  One that did not end
+ * (the helper or the node was killed, the driver refused) is done again; memory is called bad only
+ * when it read back something else than was filled.  Whoever needs one asks, is told to wait, and
+ * asks the same again until there is an answer.  Until then nobody else gets the partition
+ * (bh_helper_sandbox_holds): whoever comes for it waits, also when nobody asks for the scrub any more. */
+
+enum { BH_SCRUBS_MAX = 4 };
+
+BH_MUST_USE struct bh_scrubs *bh_scrubs_new(void);
+void bh_scrubs_free(struct bh_scrubs *scrubs); /* NULL is fine; its helpers are guests */
+
+struct bh_scrub_request {
+    uint64_t order; /* that it is done for: the receipt's number */
+    uint64_t partition;
+    uint32_t tenant; /* 0: nobody's yet */
+    uint64_t job;
+};
+
+/* That of a CARVE, by its note. */
+struct bh_scrub_request bh_scrub_request_of(const struct bh_node_record *order);
+
+/* Whether the partition needs a scrub before the tenant may have it. */
+bool bh_scrub_is_due(const struct bh_node *node, const struct bh_scrub_request *request);
+
+/* Scrub when it is due, once nobody has files of it open (node/placement/handover.h).  The partition exists.  BH_OK and `ret_waits`: there is no answer yet.
+ *   BH_IO, BH_TIMEOUT, BH_DENIED, ...  it is not clean: nobody may use it; a receipt says
+ * so */
+BH_MUST_USE bh_rc bh_scrub_before(struct bh_node *node, const struct bh_scrub_request *request,
+                                  bool *ret_waits, struct bh_err *err);
+
+/* Before a partition is destroyed: whom it was not lent is to be gone (node/placement/handover.h), and one whose scrub failed gets another, so that its end means
+ * that it is clean.  As bh_scrub_before. */
+BH_MUST_USE bh_rc bh_scrub_repeat_failed(struct bh_node *node, const struct bh_scrub_request *request,
+                                 bool *ret_waits, struct bh_err *err);
+
+/* Before the lease's tenant uses its partitions: a scrub that runs there still, for whomever, is waited
+ * for, and the places are looked at (bh_occupancy_check_lease).  Then what nobody knows whose it was is scrubbed, for
+ * `order`, one partition after the other, and of shares what others had since they were carved, too.
+ * When it may: memory that was cleaned for another job gets a receipt that says so.
+ * BH_CONFLICT: it is another's; else as bh_scrub_before and bh_share_slot_check_memory. */
+BH_MUST_USE bh_rc bh_scrub_prepare(struct bh_node *node, const struct bh_node_record *lease,
+                                  uint64_t order, bool *ret_waits, struct bh_err *err);
+
+/* Take all scrubs on as far as they go now; the monotonic time of the next thing to do, or 0. */
+bh_ns bh_scrubs_tick(struct bh_node *node, bh_ns now);
+
+/* The order has its outcome, or is not to have one: nobody asks for its scrubs any more.  One that
+ * is under way ends its run, has no other, and its place is free then. */
+void bh_scrub_leave(struct bh_node *node, uint64_t order);
+
+/* Whether a scrub for that order is under way. */
+bool bh_scrub_runs(const struct bh_node *node, uint64_t order);
+
+/* Whether one is under way on that GPU, for whatever order. */
+bool bh_scrub_runs_on(const struct bh_node *node, const char *gpu);
+
+/* BH_CONFLICT: memory of a partition that the lease was lent is another's, or unknown. */
+BH_MUST_USE bh_rc bh_scrub_check(const struct bh_node *node, const struct bh_node_record *lease,
+                                 struct bh_err *err);
+
+/* Send all receipts that were not acknowledged; forget one that was. */
+void bh_scrub_repeat(struct bh_node *node);
+void bh_scrub_acknowledge(struct bh_node *node, uint64_t order);
+
+#endif

@@ -1,0 +1,95 @@
+#include "node/orders/order_watermark.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "node/common/path.h"
+
+/* One line of always the same length: its change is one write, which a kill does not tear. */
+#define LINE_FORMAT "%-36.36s %016" PRIx64 " %016" PRIx64 "\n"
+enum { LINE_BYTES = 36 + 1 + 16 + 1 + 16 + 1 };
+
+static bh_rc
+write_line(struct bh_node *node, struct bh_err *err)
+{
+    const struct bh_state *state = &node->state;
+    char line[LINE_BYTES + 1];
+
+    snprintf(line, sizeof line, LINE_FORMAT, node->boot, state->generation, state->reached);
+    if (pwrite(node->order_watermark.fd, line, LINE_BYTES, 0) != LINE_BYTES)
+        return bh_err_errno(err, "write how far orders have come");
+    node->order_watermark.reached = state->reached;
+    return BH_OK;
+}
+
+/* Why the journal's word on memory does not count; NULL: it does. */
+static const char *
+doubt(const struct bh_node *node)
+{
+    char line[LINE_BYTES + 1] = "", boot[37] = "";
+    uint64_t generation, reached;
+    ssize_t got = pread(node->order_watermark.fd, line, LINE_BYTES, 0);
+
+    if (got != LINE_BYTES || sscanf(line, "%36s %" SCNx64 " %" SCNx64, boot, &generation, &reached) != 3)
+        return "run_dir has no word of how far it had come";
+    if (strcmp(boot, node->boot) != 0)
+        return "the machine was started anew";
+    return generation != node->state.generation || reached > node->state.reached
+               ? "state_dir is older than what was last done: it was put back" : NULL;
+}
+
+bh_rc
+bh_order_watermark_open(struct bh_node *node, struct bh_err *err)
+{
+    char path[BH_NODE_PATH_MAX];
+    const char *why;
+    bh_rc rc = BH_OK;
+
+    bh_path_format(path, sizeof path, "%s/reached", node->conf.run_dir);
+    node->order_watermark.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (node->order_watermark.fd < 0)
+        return bh_err_errno(err, "open %s", path);
+    why = doubt(node);
+    if (why) {
+        if (node->state.ownership.count > 0)
+            bh_log(MEMORY_UNKNOWN, BH_STR("why", why));
+        rc = bh_state_forget_owners(&node->state, node->state.reached, 0, err);
+    }
+    if (rc == BH_OK)
+        rc = bh_state_sync(&node->state, err);
+    return rc == BH_OK ? write_line(node, err) : rc;
+}
+
+bh_rc
+bh_order_watermark_write(struct bh_node *node, struct bh_err *err)
+{
+    return node->order_watermark.reached == node->state.reached ? BH_OK : write_line(node, err);
+}
+
+bh_rc
+bh_witness_compare(struct bh_node *node, uint64_t reported, struct bh_err *err)
+{
+    struct bh_state *state = &node->state;
+    bh_rc rc;
+
+    if (reported <= state->changes)
+        return BH_OK;
+    if (state->ownership.count > 0)
+        bh_log(MEMORY_UNKNOWN, BH_STR("why", "the daemon was told more than state_dir knows: it was put back"),
+               BH_U64("told", reported), BH_U64("known", state->changes));
+    rc = bh_state_forget_owners(state, state->reached, reported, err);
+    if (rc == BH_OK)
+        rc = bh_state_sync(state, err);
+    return rc == BH_OK ? write_line(node, err) : rc;
+}
+
+void
+bh_order_watermark_close(struct bh_node *node)
+{
+    bh_fd_close(node->order_watermark.fd);
+}

@@ -1,0 +1,31 @@
+#ifndef BH_NODE_PARTITION_HEALTH_H
+#define BH_NODE_PARTITION_HEALTH_H
+
+#include "node/core/node.h"
+
+/* What this node tells of its GPUs' health: XIDs as they come, what is read of each GPU every
+ * few seconds when it changed for the worse, GPUs that do not answer and that do again.
+ * What happened while no daemon listened is told to the next one. */
+/* A daemon was greeted and has the inventory: tell it what it missed, and at the next look
+ * how every GPU is. */
+void bh_health_connected(struct bh_node *node);
+
+/* Faults that the event child has seen since the last call. */
+void bh_health_events(struct bh_node *node);
+
+/* A call about this GPU was given up: it hangs until it answers again.  A child that was
+ * killed is no fault of the GPU's. */
+void bh_health_hung(struct bh_node *node, const char *gpu, const struct bh_err *err);
+
+/* Have the GPUs looked at when it is time to; when it is next (monotonic). */
+bh_ns bh_health_tick(struct bh_node *node, bh_ns now);
+
+/* What a look at that GPU found; NULL: nothing, for what `err` says. */
+void bh_health_found(struct bh_node *node, const char *gpu, const struct bh_device_health *found,
+                     const struct bh_err *err);
+
+/* Look at one GPU now.  Results of the device port's health. */
+BH_MUST_USE bh_rc bh_health_read(struct bh_node *node, const char *gpu,
+                                 struct bh_device_health *ret_health, struct bh_err *err);
+
+#endif

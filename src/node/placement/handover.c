@@ -1,0 +1,465 @@
+#include "node/placement/handover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "node/common/path.h"
+#include "node/core/gpu_error.h"
+#include "node/core/ownership_map.h"
+#include "node/placement/devices.h"
+#include "node/placement/health_state.h"
+#include "node/placement/open_files.h"
+#include "node/placement/placement.h"
+#include "node/placement/trespass.h"
+
+enum { GPUS_MAX = 64, PIDS_MAX = 4096, FINDINGS_MAX = 64, MISSES_MAX = 3, IN_FLIGHT_MAX = 16 };
+enum { NOBODY = 0, UNKNOWN = UINT32_MAX }; /* beside the numbers of tenants */
+#define LOOK_WITHIN (20 * BH_NS_PER_S)
+#define IN_FLIGHT_PATIENCE (2 * BH_NS_PER_S)
+#define CHECK_INTERVAL (50 * BH_NS_PER_MS)
+
+/* What the child finds.  The last one has no lease: it has looked at all. */
+struct finding {
+    uint64_t lease;
+    uint32_t pid, found;                    /* enum bh_open_found */
+};
+
+struct place {
+    char gpu[BH_UUID_MAX];
+    uint32_t by[BH_OWNERSHIP_UNITS];             /* the tenant whose jobs could have passed on what was open */
+    uint32_t leavings;                      /* of jobs that could */
+    bh_ns held_at;                          /* monotonic; when an order first found it held, or 0 */
+};
+
+struct bh_handover {
+    struct place places[GPUS_MAX];
+    uint32_t place_count;
+    pid_t pid;                              /* of the child that looks, or 0 */
+    int output;                             /* its findings */
+    bool dying;                             /* it had its time, and was killed */
+    uint32_t leavings;                      /* of the GPU, when it began */
+    struct bh_node_partition partition;             /* that it looks for */
+    bh_ns until, check_at;                   /* monotonic; it is killed; none begins before */
+    uint32_t misses;                        /* looks in a row that came to nothing */
+    struct { uint64_t lease; bh_ns since; } in_flight[IN_FLIGHT_MAX];
+};
+
+struct bh_handover *
+bh_handover_new(void)
+{
+    struct bh_handover *handover = calloc(1, sizeof *handover);
+
+    BH_ASSERT(handover);
+    handover->output = -1;
+    return handover;
+}
+
+/* Without waiting for it: what it reads may hang in the kernel.  False: it has not gone. */
+static bool
+end_look(struct bh_handover *handover)
+{
+    if (handover->pid > 0) {
+        kill(handover->pid, SIGKILL);
+        handover->dying = waitpid(handover->pid, NULL, WNOHANG) == 0;
+    }
+    if (handover->dying)
+        return false;
+    bh_fd_close(handover->output);
+    handover->pid = 0;
+    handover->output = -1;
+    return true;
+}
+
+void
+bh_handover_free(struct bh_handover *handover)
+{
+    if (!handover)
+        return;
+    (void)end_look(handover);
+    bh_fd_close(handover->output);
+    free(handover);
+}
+
+/* ---- where it is needed ---- */
+
+/* Of a GPU that is not known yet, nobody knows who could.  NULL: there is no room. */
+static struct place *
+place_of(struct bh_handover *handover, const char *gpu)
+{
+    uint32_t at = 0;
+
+    while (at < handover->place_count && strcmp(handover->places[at].gpu, gpu) != 0)
+        at++;
+    if (at == GPUS_MAX)
+        return NULL;
+    if (at == handover->place_count) {
+        snprintf(handover->places[at].gpu, BH_UUID_MAX, "%s", gpu);
+        for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++)
+            handover->places[at].by[u] = UNKNOWN;
+        handover->place_count++;
+    }
+    return &handover->places[at];
+}
+
+static uint32_t
+units_of(const struct bh_node_partition *partition)
+{
+    return partition->units ? partition->units & BH_OWNERSHIP_ALL : BH_OWNERSHIP_ALL;
+}
+
+static bool
+needs_look(struct bh_handover *handover, const struct bh_node_partition *partition, uint32_t tenant)
+{
+    const struct place *place = place_of(handover, partition->gpu);
+
+    for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++)
+        if (units_of(partition) >> u & 1
+            && (!place || (place->by[u] != NOBODY && place->by[u] != tenant)))
+            return true;
+    return false;
+}
+
+void
+bh_handover_left(struct bh_node *node, const struct bh_job *job)
+{
+    for (uint32_t i = 0; !job->sealed && i < job->record.lent_count; i++) {
+        const struct bh_node_partition *partition = &job->record.lent[i];
+        struct place *place = place_of(node->handover, partition->gpu);
+        uint32_t tenant = job->record.tenant;
+
+        for (uint32_t u = 0; place && u < BH_OWNERSHIP_UNITS; u++)
+            if (units_of(partition) >> u & 1)
+                place->by[u] = place->by[u] == NOBODY || place->by[u] == tenant ? tenant : UNKNOWN;
+        if (place)
+            place->leavings++;
+    }
+}
+
+static void
+set_clear(struct bh_handover *handover, const struct bh_node_partition *partition)
+{
+    struct place *place = place_of(handover, partition->gpu);
+
+    for (uint32_t u = 0; place && u < BH_OWNERSHIP_UNITS; u++)
+        if (units_of(partition) >> u & 1)
+            place->by[u] = NOBODY;
+}
+
+/* ---- whom it is about ---- */
+
+/* Lent the same files: now, or before it was suspended. */
+static bool
+has_place(const struct bh_job *job, const struct bh_node_partition *partition)
+{
+    for (uint32_t i = 0; i < job->record.lent_count; i++) {
+        const struct bh_node_partition *lent = &job->record.lent[i];
+        bool instance = bh_placement_is_instance(lent);
+
+        if (strcmp(lent->gpu, partition->gpu) == 0 && instance == bh_placement_is_instance(partition)
+            && (!instance || lent->gi == partition->gi))
+            return true;
+    }
+    return false;
+}
+
+static bool
+is_to_be_looked_at(const struct bh_job *job, const struct bh_node_partition *partition)
+{
+    return !job->ended && !job->sealed && job->running && !has_place(job, partition);
+}
+
+/* The driver's files of the partition that the job has none of its own of. */
+static bool
+list_wanted(const struct bh_node *node, const struct bh_job *job,
+            const struct bh_node_partition *partition, struct bh_open_wanted *ret_wanted)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    struct bh_sandbox_device of_piece[8], own[2 + 3 * BH_WIRE_PARTITIONS_MAX];
+    const struct bh_param_list *templates = &node->conf.job_driver_mount;
+    struct bh_node_record lease = { .lent_count = 1, .lent[0] = *partition };
+    uint32_t count = bh_devices_of(node, &lease, of_piece);
+    uint32_t own_count = bh_devices_of(node, &job->record, own);
+    bool room = true;
+
+    *ret_wanted = (struct bh_open_wanted){ .device_count = 0 };
+    for (uint32_t i = 0; i < count; i++) {
+        bool has = false;
+
+        for (uint32_t k = 0; k < own_count; k++)
+            has |= own[k].major == of_piece[i].major && own[k].minor == of_piece[i].minor;
+        if (has)
+            continue;
+        ret_wanted->devices[ret_wanted->device_count].major = of_piece[i].major;
+        ret_wanted->devices[ret_wanted->device_count++].minor = of_piece[i].minor;
+    }
+    for (uint32_t i = 0; i < templates->count && room; i++) {
+        const char *text = templates->items[i], *colon = strchr(text, ':');
+        const char *source = colon ? bh_devices_fill(arena, text, (size_t)(colon - text), partition)
+                                   : NULL;
+
+        room = !source || bh_open_want_folder(ret_wanted, source);
+    }
+    return room;
+}
+
+/* ---- the child ---- */
+
+static void
+look_at_job(const struct bh_node *node, const struct bh_job *job,
+            const struct bh_node_partition *partition, int output)
+{
+    static pid_t pids[PIDS_MAX];
+    struct finding finding = { .lease = job->record.lease };
+    struct bh_open_wanted wanted;
+    struct bh_err ignored;
+    uint32_t count = 0;
+    char id[32];
+
+    bh_node_job_id(job->record.lease, id);
+    if (!list_wanted(node, job, partition, &wanted)
+        || node->runtime.ops->processes(node->runtime.self, id, pids, PIDS_MAX, &count, &ignored)
+               != BH_OK)
+        _exit(1); /* without the last finding: nothing is known */
+    for (uint32_t i = 0; i < count && i < PIDS_MAX && finding.found < BH_OPEN_MAPPED; i++) {
+        enum bh_open_found found = bh_open_look(pids[i], &wanted);
+
+        if (found <= finding.found)
+            continue;
+        finding.found = found;
+        finding.pid = (uint32_t)pids[i];
+    }
+    if (finding.found != BH_OPEN_NONE
+        && write(output, &finding, sizeof finding) != (ssize_t)sizeof finding)
+        _exit(1);
+}
+
+/* It keeps nothing of the node's open, whose end others wait for. */
+static void
+look(const struct bh_node *node, const struct bh_node_partition *partition, int output)
+{
+    const struct finding last = { .lease = 0 };
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    output = dup2(output, STDIN_FILENO);
+    if (output < 0 || close_range(STDERR_FILENO + 1, ~0U, 0) != 0)
+        _exit(1);
+    for (uint32_t i = 0; i < node->state.job_count; i++)
+        if (is_to_be_looked_at(&node->state.jobs[i], partition))
+            look_at_job(node, &node->state.jobs[i], partition, output);
+    _exit(write(output, &last, sizeof last) == (ssize_t)sizeof last ? 0 : 1);
+}
+
+static uint32_t
+leavings_of(struct bh_handover *handover, const struct bh_node_partition *partition)
+{
+    const struct place *place = place_of(handover, partition->gpu);
+
+    return place ? place->leavings : 0;
+}
+
+static bh_rc
+begin_look(struct bh_node *node, const struct bh_node_partition *partition, struct bh_err *err)
+{
+    struct bh_handover *handover = node->handover;
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+        return bh_err_errno(err, "make a pipe");
+    handover->pid = fork();
+    if (handover->pid == 0)
+        look(node, partition, ends[1]);
+    bh_fd_close(ends[1]);
+    if (handover->pid < 0) {
+        handover->pid = 0;
+        bh_fd_close(ends[0]);
+        return bh_err_errno(err, "start a look at what jobs have open");
+    }
+    handover->output = ends[0];
+    handover->partition = *partition;
+    handover->until = bh_time_monotonic() + LOOK_WITHIN;
+    handover->leavings = leavings_of(handover, partition);
+    return BH_OK;
+}
+
+/* ---- what follows ---- */
+
+/* Descriptors that nobody takes: most are on their way for a moment. */
+static bool
+lie_long(struct bh_handover *handover, uint64_t lease, bh_ns now)
+{
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < IN_FLIGHT_MAX; i++) {
+        if (handover->in_flight[i].lease == lease)
+            return now - handover->in_flight[i].since >= IN_FLIGHT_PATIENCE;
+        if (handover->in_flight[i].since < handover->in_flight[at].since)
+            at = i; /* the oldest goes */
+    }
+    handover->in_flight[at].lease = lease;
+    handover->in_flight[at].since = now;
+    return false;
+}
+
+static void
+judge(struct bh_node *node, const struct finding *finding, bh_ns now)
+{
+    struct bh_handover *handover = node->handover;
+    struct bh_job *job = bh_state_job(&node->state, finding->lease);
+
+    if (!job || job->ended)
+        return;
+    if (finding->found == BH_OPEN_IN_FLIGHT && lie_long(handover, finding->lease, now))
+        bh_trespass_accuse(job, &handover->partition, finding->pid,
+                           "leaves descriptors in a socket that may be of");
+    else if (finding->found == BH_OPEN_MAPPED)
+        bh_trespass_accuse(job, &handover->partition, finding->pid, "has mapped files of");
+    else if (finding->found == BH_OPEN_HELD)
+        bh_trespass_accuse(job, &handover->partition, finding->pid, "has open files of");
+}
+
+/* Those whose sockets were seen empty. */
+static void
+forget_in_flight(struct bh_handover *handover, const struct finding *findings, uint32_t count)
+{
+    for (uint32_t i = 0; i < IN_FLIGHT_MAX; i++) {
+        bool again = false;
+
+        for (uint32_t k = 0; k < count; k++)
+            again |= findings[k].lease == handover->in_flight[i].lease
+                     && findings[k].found == BH_OPEN_IN_FLIGHT;
+        if (!again)
+            handover->in_flight[i].lease = handover->in_flight[i].since = 0;
+    }
+}
+
+/* The look is over, or had its time.  Who left the place meanwhile is to be looked for again. */
+static bh_rc
+take_look(struct bh_node *node, bh_ns now, struct bh_err *err)
+{
+    struct bh_handover *handover = node->handover;
+    struct finding findings[FINDINGS_MAX];
+    ssize_t got = read(handover->output, findings, sizeof findings);
+    uint32_t count = got > 0 ? (uint32_t)((size_t)got / sizeof findings[0]) : 0;
+    bool whole = count > 0 && findings[count - 1].lease == 0;
+
+    for (uint32_t i = 0; i < count && findings[i].lease; i++)
+        judge(node, &findings[i], now);
+    if (whole)
+        forget_in_flight(handover, findings, count - 1);
+    if (whole && count == 1 && leavings_of(handover, &handover->partition) == handover->leavings)
+        set_clear(handover, &handover->partition);
+    if (end_look(handover))
+        handover->check_at = now + CHECK_INTERVAL;
+    handover->until = now + LOOK_WITHIN; /* where it does not go */
+    handover->misses = count > 0 ? 0 : handover->misses + 1;
+    if (handover->misses < MISSES_MAX)
+        return BH_OK;
+    handover->misses = 0;
+    return bh_err_set(err, BH_TIMEOUT, "what jobs have open of GPU %s could not be read",
+                      handover->partition.gpu);
+}
+
+/* Its findings are read when it has ended: they fit into the pipe. */
+static bool
+has_ended(const struct bh_handover *handover, bh_ns now)
+{
+    siginfo_t ended = { .si_pid = 0 };
+
+    return now >= handover->until
+           || (waitid(P_PID, (id_t)handover->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0
+               && ended.si_pid != 0);
+}
+
+static bool
+is_anybody_there(const struct bh_node *node, const struct bh_node_partition *partition)
+{
+    for (uint32_t i = 0; i < node->state.job_count; i++)
+        if (is_to_be_looked_at(&node->state.jobs[i], partition))
+            return true;
+    return false;
+}
+
+bh_rc
+bh_handover_check(struct bh_node *node, const struct bh_node_partition *partition, uint32_t tenant,
+                  bool *ret_waits, struct bh_err *err)
+{
+    struct bh_handover *handover = node->handover;
+    bh_ns now = bh_time_monotonic();
+    bh_rc rc = BH_OK;
+
+    *ret_waits = false;
+    if (tenant == NOBODY || !needs_look(handover, partition, tenant))
+        return BH_OK;
+    if (!is_anybody_there(node, partition)) {
+        set_clear(handover, partition);
+        return BH_OK;
+    }
+    if (handover->pid && has_ended(handover, now))
+        rc = take_look(node, now, err);
+    if (rc == BH_OK && needs_look(handover, partition, tenant)) {
+        *ret_waits = true;
+        if (!handover->pid && now >= handover->check_at)
+            rc = begin_look(node, partition, err);
+    }
+    return rc;
+}
+
+/* The order waits for as long as it is so, and people see why. */
+static void
+tell(struct bh_node *node, const char *gpu)
+{
+    struct bh_err why;
+
+    bh_err_set(&why, BH_CONFLICT,
+               "a process of a job that was not lent it holds it: that job is ended");
+    bh_gpu_error_record(node, gpu, &why);
+}
+
+/* A process that sits in the kernel may never go: then the order fails, as when a stranger has it. */
+static bool
+wait_while(struct bh_node *node, const char *gpu, bool held)
+{
+    struct place *place = place_of(node->handover, gpu);
+    bh_ns now = bh_time_monotonic();
+
+    if (!place)
+        return false;
+    place->held_at = !held ? 0 : place->held_at ? place->held_at : now;
+    if (held)
+        tell(node, gpu);
+    return held && now - place->held_at < node->conf.destroy_wait_ms * BH_NS_PER_MS;
+}
+
+bool
+bh_handover_is_held(struct bh_node *node, const struct bh_node_partition *partition)
+{
+    BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
+    bool whole = strcmp(partition->profile, "whole") == 0, held = false;
+    struct bh_node_partition place = *partition;
+    struct bh_device_process *processes;
+    struct bh_err ignored;
+    uint32_t count = 0;
+
+    if (whole)
+        place.gi = BH_WHOLE_GPU; /* not noted yet when it is carved */
+    else if (!*partition->uuid)
+        return false; /* an instance that is to be carved: nobody is there */
+    if (!needs_look(node->handover, &place, NOBODY) || bh_health_is_unresponsive(node, place.gpu)
+        || node->device.ops->processes(node->device.self, place.gpu, arena, &processes, &count,
+                                       &ignored) != BH_OK)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!bh_placement_is_share(&place) && (whole || place.gi == processes[i].gi))
+            held |= bh_trespass_charge(node, &place, processes[i].pid, 0);
+    return wait_while(node, place.gpu, held);
+}

@@ -1,0 +1,31 @@
+#ifndef BH_NODE_PLACEMENT_OPEN_FILES_H
+#define BH_NODE_PLACEMENT_OPEN_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Whether a process has certain files open or mapped, as /proc tells: the descriptors of each of its
+ * threads that has a table of its own, its mappings, and whether descriptors that nobody has taken
+ * yet lie in a socket of it.  What of the last kind they are /proc does not say, and before Linux
+ * 5.11 it does not say that there are any.
+ *
+ * Reading that may take long, and may hang in the kernel: it is for a process of its own. */
+
+enum { BH_OPEN_DEVICES_MAX = 32, BH_OPEN_FILES_MAX = 256 };
+
+struct bh_open_wanted {
+    struct { uint32_t major, minor; } devices[BH_OPEN_DEVICES_MAX]; /* character devices */
+    struct { uint64_t device, inode; } files[BH_OPEN_FILES_MAX];
+    uint32_t device_count, file_count;
+};
+
+/* Add the files of a folder; false: there are too many.  One that is not there has none. */
+bool bh_open_want_folder(struct bh_open_wanted *wanted, const char *path);
+
+/* The worst of what was found.  IN_FLIGHT: some descriptors are on their way to it. */
+enum bh_open_found { BH_OPEN_NONE, BH_OPEN_IN_FLIGHT, BH_OPEN_MAPPED, BH_OPEN_HELD };
+
+enum bh_open_found bh_open_look(pid_t pid, const struct bh_open_wanted *wanted);
+
+#endif

@@ -1,0 +1,31 @@
+#ifndef BH_NODE_PLACEMENT_PLACEMENT_H
+#define BH_NODE_PLACEMENT_PLACEMENT_H
+
+#include "node/core/node.h"
+
+/* Places on GPUs: which kind of partition one is, and which jobs have it. */
+
+/* Whether the partition is a share; whether it is a MIG instance, or was not told yet to be none. */
+bool bh_placement_is_share(const struct bh_node_partition *partition);
+bool bh_placement_is_instance(const struct bh_node_partition *partition);
+
+/* By its profile, before it stands: the whole GPU; an instance that the driver is to make. */
+bool bh_placement_is_whole(const struct bh_node_partition *partition);
+bool bh_placement_makes_instance(const struct bh_node_partition *partition);
+
+/* The number that stands for the instance of a partition in that slot: of no instance. */
+uint32_t bh_placement_share_gi(uint32_t slot);
+
+/* Whether it is frozen and was seen to hold no context: it holds its partitions no more. */
+bool bh_job_is_suspended(const struct bh_job *job);
+
+/* The job that holds a partition of that place, other than `but`'s, or NULL.  By place and not
+ * by number: a resumed job stands where it stood, on a partition carved anew.  A whole GPU
+ * overlaps each of its instances; of `place`, gpu, gi and start count. */
+const struct bh_job *bh_placement_holder(const struct bh_node *node, const struct bh_node_partition *placement,
+                               uint64_t but);
+
+/* Whether the lease was lent that place, or a part of it. */
+bool bh_placement_overlaps(const struct bh_node_record *lease, const struct bh_node_partition *placement);
+
+#endif

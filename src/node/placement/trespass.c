@@ -1,0 +1,47 @@
+#include "node/placement/trespass.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "node/placement/placement.h"
+
+struct bh_job *
+bh_trespass_find(const struct bh_node *node, uint32_t pid, uint64_t but)
+{
+    for (uint32_t i = 0; i < node->state.job_count; i++) {
+        struct bh_job *job = &node->state.jobs[i];
+        struct bh_err ignored;
+        bool inside = false;
+        char id[32];
+
+        if (job->record.lease == but || job->ended)
+            continue;
+        bh_node_job_id(job->record.lease, id);
+        if (node->runtime.ops->has(node->runtime.self, id, (pid_t)pid, &inside, &ignored) == BH_OK
+            && inside)
+            return job;
+    }
+    return NULL;
+}
+
+void
+bh_trespass_accuse(struct bh_job *job, const struct bh_node_partition *partition, uint32_t pid,
+                   const char *does)
+{
+    if (!*job->isolation.charge && !*job->stop_why)
+        snprintf(job->isolation.charge, sizeof job->isolation.charge,
+                 "its process %" PRIu32 " %s partition %" PRIu64 " (%.16s of %.48s), which is not lent to it",
+                 pid, does, partition->partition, partition->profile, partition->gpu);
+}
+
+bool
+bh_trespass_charge(const struct bh_node *node, const struct bh_node_partition *partition,
+                   uint32_t pid, uint64_t but)
+{
+    struct bh_job *job = bh_trespass_find(node, pid, but);
+
+    if (!job || bh_placement_overlaps(&job->record, partition))
+        return false;
+    bh_trespass_accuse(job, partition, pid, "uses");
+    return true;
+}

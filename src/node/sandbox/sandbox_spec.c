@@ -1,0 +1,760 @@
+#include "node/sandbox/sandbox_spec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/num.h"
+#include "bulkhead/share_socket.h"
+#include "model/image.h"
+#include "model/spec.h"
+#include "node/common/image_record.h"
+#include "node/common/path.h"
+#include "node/common/uid_ranges.h"
+#include "node/core/driver.h"
+#include "node/core/limits.h"
+#include "node/core/scratch.h"
+#include "node/placement/devices.h"
+#include "node/placement/share_slot.h"
+#include "node/sandbox/evidence.h"
+#include "node/sandbox/network.h"
+#include "node/sandbox/store.h"
+#include "node/share/share_lease.h"
+#include "runtime/oci.h"
+
+enum { MOUNTS_MAX = 200 + BH_DRIVER_COVERS_MAX, DEVICES_MAX = 2 + 3 * BH_WIRE_PARTITIONS_MAX, ENV_MAX = 2200, CLONES_MAX = 200 };
+
+struct spec {
+    struct bh_node *node;
+    const struct bh_msg_start *start;
+    const struct bh_msg_network *network;
+    const struct bh_job *job;
+    struct bh_arena *arena;
+    struct bh_sandbox *sandbox;
+    struct bh_sandbox_mount *mounts;
+    struct bh_sandbox_device *devices;
+    uint32_t clone_count;
+    struct bh_image_record image;  /* of an image of the store; else nothing */
+    char *record;
+};
+
+static bh_rc
+out_of_space(struct bh_err *err)
+{
+    return bh_err_set(err, BH_FULL, "the order is too long");
+}
+
+static bh_rc
+add_mount(struct spec *spec, const char *source, const char *target, bool write,
+          struct bh_err *err)
+{
+    if (!source || !target || spec->sandbox->mount_count >= MOUNTS_MAX - BH_DRIVER_COVERS_MAX)
+        return out_of_space(err);
+    spec->mounts[spec->sandbox->mount_count++] = (struct bh_sandbox_mount){ source, target, write };
+    return BH_OK;
+}
+
+/* A new folder of the bundle that a mount can be put on. */
+static bh_rc
+make_place(struct spec *spec, char **ret_place, struct bh_err *err)
+{
+    char *place = bh_arena_printf(spec->arena, "%s/m%u", spec->sandbox->bundle, spec->clone_count);
+
+    if (!place || spec->clone_count == CLONES_MAX)
+        return out_of_space(err);
+    if (mkdir(place, 0711) != 0 && errno != EEXIST)
+        return bh_err_errno(err, "make folder %s", place);
+    spec->clone_count++;
+    *ret_place = place;
+    return BH_OK;
+}
+
+/* A folder that others see, too, read-only: across a boundary that is hard or stronger through an
+ * overlay of the job's own, so that its inodes are nobody else's: what is watched or locked there
+ * is this job's alone (docs/adr/0058).  A file system that cannot stand below an overlay is
+ * refused: the boundary would not hold. */
+static bh_rc
+add_shared(struct spec *spec, const char *source, const char *target, struct bh_err *err)
+{
+    char empty[BH_NODE_PATH_MAX], below[64], options[BH_NODE_PATH_MAX + 128];
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char *place = NULL;
+    bh_rc rc;
+
+    if (!bh_evidence_is_needed(spec->start->boundary) || !source)
+        return add_mount(spec, source, target, false, err);
+    fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOTDIR ? add_mount(spec, source, target, false, err)
+                                : bh_err_errno(err, "open %s", source);
+    bh_path_format(empty, sizeof empty, "%s/empty", spec->sandbox->bundle);
+    bh_path_format(below, sizeof below, "/proc/self/fd/%d", fd);
+    bh_path_format(options, sizeof options, "lowerdir=%s:%s", empty, below);
+    rc = bh_dir_make(empty, 0755, err);
+    if (rc == BH_OK)
+        rc = make_place(spec, &place, err);
+    if (rc == BH_OK
+        && mount("bulkhead-shared", place, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options) != 0) {
+        bh_err_errno(err, "show %s with inodes of its own", source);
+        rc = bh_err_hint(err, "its file system cannot stand below an overlay: put it on another, or "
+                              "ask for a boundary below hard");
+    }
+    return rc == BH_OK ? add_mount(spec, place, target, false, err) : rc;
+}
+
+/* ---- mounts that the job asks for ---- */
+
+static bool
+is_at_or_below(const char *path, const char *folder)
+{
+    size_t length = strlen(folder);
+
+    return strncmp(path, folder, length) == 0 && (!path[length] || path[length] == '/');
+}
+
+/* The place of a mount must not lie in another one: it would be made, and looked up, among
+ * somebody else's files. */
+static bh_rc
+check_apart(const struct spec *spec, const char *target, struct bh_err *err)
+{
+    for (uint32_t i = 0; i < spec->sandbox->mount_count; i++) {
+        const char *other = spec->mounts[i].target;
+
+        if (is_at_or_below(target, other) || is_at_or_below(other, target))
+            return bh_err_set(err, BH_DENIED, "%.80s and the mount at %.80s lie in one another",
+                              target, other);
+    }
+    return BH_OK;
+}
+
+/* Whether a mount of the job's shows the folder where it is on this machine. */
+static bool
+sandbox_spec_is_shown(const struct spec *spec, const char *cwd)
+{
+    const struct bh_msg_mount *mounts = spec->start->mounts.items;
+
+    for (uint32_t i = 0; i < spec->start->mounts.count; i++) {
+        if (strcmp(mounts[i].source, mounts[i].target) == 0
+            && is_at_or_below(cwd, mounts[i].target))
+            return true;
+    }
+    return false;
+}
+
+static bool
+may_write(const struct spec *spec)
+{
+    uid_t uid = spec->start->submitter_uid;
+
+    return bh_path_is_person(uid) && uid >= spec->node->conf.write_uid_min;
+}
+
+/* The folder by descriptor, and in request->write whether it may be written. */
+static bh_rc
+open_asked(const struct spec *spec, struct bh_path_request *request, bool may_fall_back,
+           int *ret_fd, struct bh_err *err)
+{
+    uid_t least = spec->node->conf.write_uid_min;
+    bool writes = may_write(spec);
+    bh_rc rc;
+
+    if (request->write && !writes && !may_fall_back) {
+        bh_err_set(err, BH_DENIED, "%s: user %u may not mount for writing", request->path,
+                   request->uid);
+        return bh_err_hint(err, "write_uid_min of node.conf is %u", least);
+    }
+    if (!writes)
+        request->write = false;
+    rc = bh_path_open(request, ret_fd, err);
+    if (rc == BH_DENIED && request->write && may_fall_back) {
+        request->write = false;
+        rc = bh_path_open(request, ret_fd, err);
+    }
+    return rc;
+}
+
+/* A mount of the submitter's is resolved with his eyes and copied to a place that only
+ * root reaches, so that nothing can be exchanged between the check and the use.  Files
+ * of a system user are never written: set-uid programs could be left there. */
+static bh_rc
+clone_mount(struct spec *spec, const struct bh_msg_mount *wanted, bool may_fall_back,
+            struct bh_err *err)
+{
+    const struct bh_msg_start *start = spec->start;
+    struct bh_path_owner owner = { start->submitter_uid, spec->sandbox->uid_base + spec->sandbox->uid,
+                                   start->submitter_gid, spec->sandbox->uid_base + spec->sandbox->gid, 1,
+                                   .same_below = spec->sandbox->uid_base };
+    struct bh_path_request request = { wanted->source, "mount_roots",
+                                       &spec->node->conf.mount_roots, start->submitter_uid,
+                                       start->submitter_gid, wanted->write };
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char *place = NULL;
+    bh_rc rc = open_asked(spec, &request, may_fall_back, &fd, err);
+
+    if (rc == BH_OK)
+        rc = make_place(spec, &place, err);
+    if (rc == BH_OK)
+        rc = bh_path_clone(fd, place, request.write, may_write(spec) ? &owner : NULL, err);
+    if (rc == BH_UNAVAILABLE && (may_fall_back || !request.write)) {
+        request.write = false;
+        rc = bh_path_clone(fd, place, false, NULL, err);
+    }
+    if (rc == BH_OK && wanted->write && !request.write)
+        snprintf(spec->record, 200, "%.120s is read-only for this job", wanted->source);
+    if (rc != BH_OK)
+        return rc;
+    return request.write ? add_mount(spec, place, wanted->target, true, err)
+                         : add_shared(spec, place, wanted->target, err);
+}
+
+static bh_rc
+put_asked_mounts(struct spec *spec, struct bh_err *err)
+{
+    const struct bh_msg_mount *mounts = spec->start->mounts.items;
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < spec->start->mounts.count && rc == BH_OK; i++) {
+        rc = bh_path_target_check(mounts[i].target, err);
+        if (rc == BH_OK)
+            rc = check_apart(spec, mounts[i].target, err);
+        if (rc == BH_OK)
+            rc = clone_mount(spec, &mounts[i], false, err);
+        if (rc != BH_OK)
+            return bh_err_wrap(err, "mounts[%u]", i);
+    }
+    return rc;
+}
+
+/* What the image says, where the sandbox does not put something else there. */
+static const char *
+usual_cwd(const struct spec *spec)
+{
+    static const char *const covered[] = { "/tmp", "/dev", "/proc", "/sys" };
+    const char *cwd = spec->image.cwd;
+
+    for (size_t i = 0; i < BH_COUNT(covered) && cwd; i++)
+        if (is_at_or_below(cwd, covered[i]))
+            cwd = NULL;
+    return cwd ? cwd : "/tmp";
+}
+
+static bh_rc
+put_cwd(struct spec *spec, struct bh_err *err)
+{
+    const char *cwd = spec->start->cwd;
+    struct bh_msg_mount wanted = { cwd, cwd, true };
+    bh_rc rc;
+
+    spec->sandbox->cwd = usual_cwd(spec);
+    if (!cwd || !*cwd)
+        return BH_OK;
+    rc = bh_cwd_is_own(cwd) ? BH_OK : bh_path_target_check(cwd, err);
+    if (rc == BH_OK && !bh_cwd_is_own(cwd) && !sandbox_spec_is_shown(spec, cwd)) {
+        rc = check_apart(spec, cwd, err);
+        if (rc == BH_OK)
+            rc = clone_mount(spec, &wanted, true, err);
+    }
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "cwd");
+    spec->sandbox->cwd = cwd;
+    return BH_OK;
+}
+
+/* ---- the root ---- */
+
+static bh_rc
+put_host_root(struct spec *spec, struct bh_err *err)
+{
+    uint32_t count;
+    const struct bh_sandbox_mount *parts = bh_rootfs_mounts(spec->node->rootfs, &count);
+    bh_rc rc = bh_rootfs_make_root(spec->node->rootfs, spec->sandbox->rootfs, err);
+
+    for (uint32_t i = 0; i < count && rc == BH_OK; i++)
+        rc = add_shared(spec, parts[i].source, parts[i].target, err);
+    return rc;
+}
+
+/* In an image these must be real folders: a link there would lead the runtime astray. */
+static bh_rc
+check_image(int image, const char *path, struct bh_err *err)
+{
+    static const char *const names[] = { "dev", "proc", "sys", "tmp", "usr" };
+
+    for (size_t i = 0; i < BH_COUNT(names); i++) {
+        struct stat st;
+
+        if (fstatat(image, names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
+            return bh_err_set(err, BH_DENIED, "/%s of the image %s is no folder", names[i], path);
+    }
+    return BH_OK;
+}
+
+/* A folder of the node, as the submitter sees it. */
+static bh_rc
+open_folder_image(const struct spec *spec, const char *path, int *ret_fd, struct bh_err *err)
+{
+    struct bh_path_request request = { path, "image_roots", &spec->node->conf.image_roots,
+                                       spec->start->submitter_uid, spec->start->submitter_gid,
+                                       false };
+
+    return bh_path_open(&request, ret_fd, err);
+}
+
+/* An image of the tenant's store, its files shown with the job's own ids where the file system
+ * can do that; else they belong to nobody, and what only their owner may read stays closed. */
+static bh_rc
+open_stored_image(struct spec *spec, int *ret_fd, struct bh_err *err)
+{
+    const struct bh_conf *conf = &spec->node->conf;
+    uint32_t from = bh_uid_range_first(conf, bh_uid_range_of_images(conf)), to = spec->sandbox->uid_base;
+    struct bh_path_owner owner = { from, to, from, to, BH_OCI_ID_RANGE };
+    char folder[BH_NODE_PATH_MAX], path[BH_NODE_PATH_MAX + 16];
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char *place = NULL;
+    bh_rc rc = bh_store_folder(spec->node, spec->job->record.lease, folder, err);
+
+    if (rc == BH_OK)
+        rc = make_place(spec, &place, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_path_format(path, sizeof path, "%s/rootfs", folder);
+    fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return bh_err_errno(err, "open %s", path);
+    rc = bh_path_clone(fd, place, false, &owner, err);
+    if (rc == BH_UNAVAILABLE)
+        rc = bh_path_clone(fd, place, false, NULL, err);
+    if (rc != BH_OK)
+        return rc;
+    *ret_fd = open(place, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return *ret_fd < 0 ? bh_err_errno(err, "open %s", place) : BH_OK;
+}
+
+/* Who the job is, what it runs and where, as far as its image says. */
+static bh_rc
+read_image(struct spec *spec, struct bh_err *err)
+{
+    char folder[BH_NODE_PATH_MAX], path[BH_NODE_PATH_MAX + 16];
+    bh_rc rc;
+
+    spec->sandbox->uid = BH_OCI_JOB_UID;
+    spec->sandbox->gid = BH_OCI_JOB_GID;
+    if (!spec->start->image || !bh_image_is_packed(spec->start->image))
+        return BH_OK;
+    rc = bh_store_folder(spec->node, spec->job->record.lease, folder, err);
+    if (rc != BH_OK)
+        return rc;
+    bh_path_format(path, sizeof path, "%s/image.json", folder);
+    rc = bh_image_record_read(path, spec->arena, &spec->image, err);
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "image");
+    spec->sandbox->uid = spec->image.uid;
+    spec->sandbox->gid = spec->image.gid;
+    return BH_OK;
+}
+
+/* The image with, above it, the places that this job mounts on: both read-only. */
+static bh_rc
+put_image_root(struct spec *spec, const char *image, struct bh_err *err)
+{
+    static const char *const places[] = { "/proc", "/sys", "/dev", "/tmp", BH_ROOTFS_DRIVER,
+                                          BH_ROOTFS_TOOLS, BH_ROOTFS_LIBEXEC };
+    char layer[BH_NODE_PATH_MAX], below[64], options[BH_NODE_PATH_MAX + 128];
+    BH_AUTO(bh_fd_close) int fd = -1;
+    bh_rc rc = strncmp(image, "dir:", 4) == 0 ? open_folder_image(spec, image + 4, &fd, err)
+                                              : open_stored_image(spec, &fd, err);
+
+    bh_path_format(layer, sizeof layer, "%s/layer", spec->sandbox->bundle);
+    bh_path_format(below, sizeof below, "/proc/self/fd/%d", fd);
+    if (rc == BH_OK)
+        rc = check_image(fd, image, err);
+    if (rc == BH_OK)
+        rc = bh_dir_make(layer, 0755, err);
+    for (size_t i = 0; i < BH_COUNT(places) && rc == BH_OK; i++)
+        rc = bh_path_make_below(layer, places[i], err);
+    for (uint32_t i = 0; i < spec->sandbox->mount_count && rc == BH_OK; i++)
+        rc = bh_path_make_below(layer, spec->mounts[i].target, err);
+    if (rc == BH_OK && spec->network)
+        rc = bh_networks_make_places(layer, err);
+    if (rc == BH_OK)
+        rc = bh_dir_make(spec->sandbox->rootfs, 0755, err);
+    bh_path_format(options, sizeof options, "lowerdir=%s:%s", layer, below);
+    if (rc == BH_OK
+        && mount("bulkhead-image", spec->sandbox->rootfs, "overlay",
+                 MS_RDONLY | MS_NOSUID | MS_NODEV, options) != 0)
+        rc = bh_err_errno(err, "mount the image %s", image);
+    return rc;
+}
+
+static bh_rc
+put_root(struct spec *spec, struct bh_err *err)
+{
+    const char *image = spec->start->image;
+    bh_rc rc;
+
+    if (!image || !*image || strcmp(image, "host") == 0)
+        return put_host_root(spec, err);
+    if (!bh_image_is_own(image))
+        return bh_err_set(err, BH_INVALID, "image %.60s: expected host, dir:PATH or oci:PATH:TAG",
+                          image);
+    rc = put_image_root(spec, image, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "image");
+}
+
+/* ---- scratch ---- */
+
+static bh_rc
+put_scratch(struct spec *spec, struct bh_err *err)
+{
+    uint32_t owner = spec->sandbox->uid_base + spec->sandbox->uid;
+    char *place = NULL;
+    bh_rc rc;
+
+    if (spec->start->scratch_bytes == 0)
+        return BH_OK;
+    rc = make_place(spec, &place, err);
+    if (rc == BH_OK)
+        rc = bh_scratch_mount(spec->node, spec->start->lease, place, owner, err);
+    if (rc == BH_OK)
+        rc = add_mount(spec, place, BH_SCRATCH_TARGET, true, err);
+    return rc == BH_OK ? rc : bh_err_wrap(err, "scratch");
+}
+
+/* ---- devices and what comes with them ---- */
+
+/* One mount of the driver's, copied like a job's own: its folder may be root's alone. */
+static bh_rc
+add_driver_mount(struct spec *spec, const char *text, const struct bh_node_partition *partition,
+                 struct bh_err *err)
+{
+    const char *colon = strchr(text, ':');
+    const char *source = colon ? bh_devices_fill(spec->arena, text, (size_t)(colon - text), partition) : NULL;
+    char *target = colon ? bh_devices_fill(spec->arena, colon + 1, strlen(colon + 1), partition) : NULL;
+    BH_AUTO(bh_fd_close) int fd = -1;
+    char *place = NULL, *options = target ? strchr(target, ':') : NULL;
+    bool write = options && strcmp(options, ":rw") == 0;
+    bh_rc rc;
+
+    if (!colon || (options && !write))
+        return bh_err_set(err, BH_INVALID, "job_driver_mount %s: expected SOURCE:TARGET[:rw]",
+                          text);
+    if (write)
+        *options = '\0';
+    if (!source || !target)
+        return out_of_space(err);
+    fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return bh_err_errno(err, "open %s of job_driver_mount", source);
+    rc = make_place(spec, &place, err);
+    if (rc == BH_OK)
+        rc = bh_path_clone(fd, place, write, NULL, err);
+    return rc == BH_OK ? add_mount(spec, place, target, write, err) : rc;
+}
+
+static bh_rc
+add_driver_mounts(struct spec *spec, const struct bh_node_partition *partition, struct bh_err *err)
+{
+    const struct bh_param_list *templates = &spec->node->conf.job_driver_mount;
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < templates->count && rc == BH_OK; i++)
+        rc = add_driver_mount(spec, templates->items[i], partition, err);
+    return rc;
+}
+
+static bh_rc
+sandbox_spec_put_pieces(struct spec *spec, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    spec->sandbox->device_count = bh_devices_of(spec->node, &spec->job->record, spec->devices);
+    for (uint32_t i = 0; i < spec->job->record.lent_count && rc == BH_OK; i++)
+        rc = add_driver_mounts(spec, &spec->job->record.lent[i], err);
+    return rc;
+}
+
+/* ---- what the job runs ---- */
+
+static bh_rc
+add_env(struct spec *spec, const char *text, struct bh_err *err)
+{
+    struct bh_texts *env = &spec->sandbox->env;
+
+    if (!text || env->count == ENV_MAX)
+        return out_of_space(err);
+    env->items[env->count++] = text;
+    return BH_OK;
+}
+
+/* An image's folders of programs and libraries come behind those that Bulkhead adds. */
+static bh_rc
+add_image_env(struct spec *spec, const char *text, struct bh_err *err)
+{
+    static const char *const joined[][2] = { { "PATH=", BH_ROOTFS_TOOLS },
+                                             { "LD_LIBRARY_PATH=", BH_ROOTFS_DRIVER } };
+
+    if (strncmp(text, "BULKHEAD_", 9) == 0)
+        return BH_OK;
+    for (size_t i = 0; i < BH_COUNT(joined); i++) {
+        size_t name = strlen(joined[i][0]);
+
+        if (strncmp(text, joined[i][0], name) == 0)
+            text = bh_arena_printf(spec->arena, "%s%s:%s", joined[i][0], joined[i][1], text + name);
+    }
+    return add_env(spec, text, err);
+}
+
+/* The usual, the image's, the user's, Bulkhead's: of those that stand twice the last counts. */
+static bh_rc
+put_env(struct spec *spec, struct bh_err *err)
+{
+    const struct bh_msg_start *start = spec->start;
+    struct bh_arena *arena = spec->arena;
+    const char *own[] = {
+        bh_arena_printf(arena, "BULKHEAD_JOB=%" PRIu64, start->job),
+        bh_arena_printf(arena, "BULKHEAD_TENANT=%s", start->tenant),
+        bh_arena_printf(arena, "BULKHEAD_USER=%s", start->user),
+        bh_arena_printf(arena, "BULKHEAD_SKU=%s", start->sku),
+        bh_arena_printf(arena, "BULKHEAD_GANG_SIZE=%" PRIu32, start->gang ? start->gang : 1),
+        bh_arena_printf(arena, "BULKHEAD_GANG_RANK=%" PRIu32, start->member),
+    };
+    const char *usual[] = {
+        ("PATH=" BH_ROOTFS_TOOLS ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
+        "HOME=/tmp", "LANG=C.UTF-8", "TERM=dumb", "NVIDIA_VISIBLE_DEVICES=void",
+        bh_node_share_is(spec->job) ? "LD_LIBRARY_PATH=" BH_ROOTFS_DRIVER ":" BH_SHARE_DRIVER_DIR
+                                    : "LD_LIBRARY_PATH=" BH_ROOTFS_DRIVER,
+    };
+    bh_rc rc = BH_OK;
+
+    for (size_t i = 0; i < BH_COUNT(usual) && rc == BH_OK; i++)
+        rc = add_env(spec, usual[i], err);
+    if (rc == BH_OK && start->scratch_bytes > 0)
+        rc = add_env(spec, "TMPDIR=" BH_SCRATCH_TARGET, err);
+    for (uint32_t i = 0; i < spec->image.env.count && rc == BH_OK; i++)
+        rc = add_image_env(spec, spec->image.env.items[i], err);
+    for (uint32_t i = 0; i < start->env.count && rc == BH_OK; i++) {
+        const char *text = start->env.items[i], *equals = strchr(text, '=');
+
+        if (!equals || equals == text)
+            return bh_err_set(err, BH_INVALID, "env[%u]: expected NAME=value", i);
+        if (strncmp(text, "BULKHEAD_", 9) == 0)
+            return bh_err_set(err, BH_INVALID, "env[%u]: BULKHEAD_* is Bulkhead's own", i);
+        rc = add_env(spec, text, err);
+    }
+    for (size_t i = 0; i < BH_COUNT(own) && rc == BH_OK; i++)
+        rc = add_env(spec, own[i], err);
+    return rc;
+}
+
+/* Of variables that stand twice, the last counts: remove the earlier ones. */
+static void
+drop_overridden(struct bh_texts *env)
+{
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < env->count; i++) {
+        size_t name = strcspn(env->items[i], "=") + 1;
+        bool again = false;
+
+        for (uint32_t j = i + 1; j < env->count && !again; j++)
+            again = strncmp(env->items[j], env->items[i], name) == 0;
+        if (!again)
+            env->items[left++] = env->items[i];
+    }
+    env->count = left;
+}
+
+static bh_rc
+put_args(struct spec *spec, struct bh_err *err)
+{
+    const struct bh_texts *wanted = spec->start->args.count ? &spec->start->args
+                                                           : &spec->image.command;
+    struct bh_texts *args = &spec->sandbox->args;
+
+    if (wanted->count == 0) {
+        bh_err_set(err, BH_INVALID, "args: no command to run");
+        return bh_err_hint(err, "the image has neither Entrypoint nor Cmd: say what to run");
+    }
+    args->items = bh_arena_alloc(spec->arena, (wanted->count + 3) * sizeof *args->items);
+    if (!args->items)
+        return out_of_space(err);
+    args->items[args->count++] = BH_ROOTFS_LIBEXEC "/init";
+    if (spec->start->stdio == BH_STDIO_TERMINAL)
+        args->items[args->count++] = "--tty";
+    args->items[args->count++] = "--";
+    for (uint32_t i = 0; i < wanted->count; i++)
+        args->items[args->count++] = wanted->items[i];
+    return BH_OK;
+}
+
+/* ---- all of it ---- */
+
+static bh_rc
+sandbox_spec_put_names(struct spec *spec, struct bh_err *err)
+{
+    struct bh_sandbox *sandbox = spec->sandbox;
+    char id[32], bundle[BH_NODE_PATH_MAX];
+
+    bh_node_job_id(spec->job->record.lease, id);
+    bh_node_job_bundle(spec->node, spec->job->record.lease, bundle);
+    sandbox->id = bh_arena_strdup(spec->arena, id);
+    sandbox->bundle = bh_arena_strdup(spec->arena, bundle);
+    sandbox->rootfs = bh_arena_printf(spec->arena, "%s/root", bundle);
+    sandbox->cgroup = bh_arena_printf(spec->arena, "%s/%s", spec->node->conf.cgroup_parent, id);
+    sandbox->hostname = bh_arena_printf(spec->arena, "job-%" PRIu64, spec->start->job);
+    sandbox->uid_base = spec->node->conf.uid_base + BH_OCI_ID_RANGE * spec->job->record.slot;
+    sandbox->mounts = spec->mounts = bh_arena_alloc(spec->arena, MOUNTS_MAX * sizeof *spec->mounts);
+    sandbox->devices = spec->devices
+        = bh_arena_alloc(spec->arena, DEVICES_MAX * sizeof *spec->devices);
+    sandbox->env.items = bh_arena_alloc(spec->arena, ENV_MAX * sizeof *sandbox->env.items);
+    if (!sandbox->id || !sandbox->bundle || !sandbox->rootfs || !sandbox->cgroup
+        || !sandbox->hostname || !spec->mounts || !spec->devices || !sandbox->env.items)
+        return out_of_space(err);
+    /* A file system of its own: how much is free on one that jobs share tells each of them when
+     * others start (statvfs). */
+    return bh_path_mount_tmpfs("bulkhead-box", bundle, 0711, err);
+}
+
+static bh_rc
+make_places(const struct spec *spec, struct bh_err *err)
+{
+    bh_rc rc = BH_OK;
+
+    for (uint32_t i = 0; i < spec->sandbox->mount_count && rc == BH_OK; i++)
+        rc = bh_path_make_below(spec->sandbox->rootfs, spec->mounts[i].target, err);
+    return rc;
+}
+
+/* A namespace of its own that can be reached, and what is read to find others. */
+static bh_rc
+put_network(struct spec *spec, struct bh_err *err)
+{
+    const struct bh_networks_request request = { spec->start, spec->network, spec->job,
+                                                 spec->sandbox->bundle };
+    struct bh_networks_files files;
+    bh_rc rc = bh_networks_attach(spec->node, &request, &files, err);
+
+    if (rc != BH_OK)
+        return bh_err_wrap(err, "network");
+    spec->sandbox->network = bh_arena_printf(spec->arena, "%s/space", spec->sandbox->bundle);
+    spec->sandbox->sys = bh_arena_printf(spec->arena, "%s/sys", spec->sandbox->bundle);
+    for (uint32_t i = 0; i < files.count && rc == BH_OK; i++)
+        rc = add_mount(spec, bh_arena_printf(spec->arena, "%s/%s", spec->sandbox->bundle,
+                                            files.names[i]),
+                       bh_arena_printf(spec->arena, "/etc/%s", files.names[i]), false, err);
+    return spec->sandbox->network && spec->sandbox->sys ? rc : out_of_space(err);
+}
+
+/* An image lacks Bulkhead's folders below /usr/local; the host's has them. */
+static bh_rc
+put_own_folders(struct spec *spec, struct bh_err *err)
+{
+    const struct bh_conf *conf = &spec->node->conf;
+    bh_rc rc = add_shared(spec, bh_arena_printf(spec->arena, "%s/host/local/bulkhead/libexec",
+                                               spec->node->sandboxes),
+                          BH_ROOTFS_LIBEXEC, err);
+
+    if (rc == BH_OK && *conf->driver_lib_dir && !bh_node_share_is(spec->job))
+        rc = add_shared(spec, conf->driver_lib_dir, BH_ROOTFS_DRIVER, err);
+    if (rc == BH_OK && *conf->tools_dir)
+        rc = add_shared(spec, conf->tools_dir, BH_ROOTFS_TOOLS, err);
+    return rc;
+}
+
+/* The shim in the driver's place, the door, and the driver behind it. */
+static bh_rc
+put_share(struct spec *spec, struct bh_err *err)
+{
+    const struct bh_conf *conf = &spec->node->conf;
+    char socket_dir[BH_NODE_PATH_MAX];
+    uint32_t count = 0;
+    bh_rc rc;
+
+    if (!bh_node_share_is(spec->job))
+        return BH_OK;
+    bh_node_share_socket_dir(spec->node, spec->job->record.lease, socket_dir);
+    rc = add_mount(spec, bh_arena_printf(spec->arena, "%s", socket_dir), BH_NODE_SHARE_SOCKET_DIR, false, err);
+    if (rc == BH_OK)
+        rc = add_shared(spec, conf->driver_lib_dir, BH_SHARE_DRIVER_DIR, err);
+    if (rc == BH_OK)
+        rc = add_shared(spec, bh_driver_shim(spec->node), BH_ROOTFS_DRIVER, err);
+    if (rc == BH_OK && !bh_image_is_own(spec->start->image)) {
+        rc = bh_driver_cover(spec->node, spec->arena, &spec->mounts[spec->sandbox->mount_count], &count, err);
+        spec->sandbox->mount_count += count;
+    }
+    return rc;
+}
+
+bh_rc
+bh_sandbox_spec_build(const struct bh_sandbox_spec_request *request, struct bh_sandbox *ret_sandbox,
+             char ret_remark[200], struct bh_err *err)
+{
+    const struct bh_msg_start *start = request->start;
+    struct spec spec = { .node = request->node, .start = start, .job = request->job,
+                       .network = bh_networks_wanted(request->start),
+                       .arena = request->arena, .sandbox = ret_sandbox, .record = ret_remark };
+    bool image = bh_image_is_own(start->image);
+    bh_rc rc;
+
+    memset(ret_sandbox, 0, sizeof *ret_sandbox);
+    ret_remark[0] = '\0';
+    rc = bh_limits_check(&spec.node->conf, start, err);
+    if (rc == BH_OK)
+        rc = sandbox_spec_put_names(&spec, err);
+    if (rc == BH_OK)
+        rc = bh_limits_io(&spec.node->conf, ret_sandbox, err);
+    if (rc == BH_OK)
+        rc = read_image(&spec, err);
+    if (rc == BH_OK && !image)
+        rc = put_root(&spec, err);
+    if (rc == BH_OK)
+        rc = sandbox_spec_put_pieces(&spec, err);
+    if (rc == BH_OK)
+        rc = put_scratch(&spec, err);
+    if (rc == BH_OK)
+        rc = put_asked_mounts(&spec, err);
+    if (rc == BH_OK)
+        rc = put_cwd(&spec, err);
+    if (rc == BH_OK)
+        rc = put_share(&spec, err);
+    if (rc == BH_OK && image)
+        rc = put_root(&spec, err);
+    if (rc == BH_OK && image)
+        rc = put_own_folders(&spec, err);
+    if (rc == BH_OK && !image)
+        rc = make_places(&spec, err);
+    if (rc == BH_OK)
+        rc = put_args(&spec, err);
+    if (rc == BH_OK)
+        rc = put_env(&spec, err);
+    if (rc == BH_OK && spec.network)
+        rc = put_network(&spec, err);
+    drop_overridden(&ret_sandbox->env);
+    bh_limits_put(&spec.node->conf, start, ret_sandbox);
+    return rc;
+}
+
+void
+bh_sandbox_spec_remove(const struct bh_node *node, uint64_t lease)
+{
+    char bundle[BH_NODE_PATH_MAX], path[BH_NODE_PATH_MAX + 16];
+
+    bh_node_job_bundle(node, lease, bundle);
+    for (uint32_t i = 0; i < CLONES_MAX; i++) {
+        bh_path_format(path, sizeof path, "%s/m%u", bundle, i);
+        if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno == ENOENT)
+            break;
+    }
+    bh_networks_unmount(bundle);
+    bh_path_format(path, sizeof path, "%s/root", bundle);
+    umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
+    umount2(bundle, MNT_DETACH | UMOUNT_NOFOLLOW);
+    bh_path_remove_tree(bundle);
+    bh_scratch_remove(node, lease);
+}

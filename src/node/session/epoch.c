@@ -1,0 +1,189 @@
+#include "node/session/epoch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "node/common/path.h"
+#include "node/job/job.h"
+#include "node/job/scrub.h"
+#include "node/partition/partition.h"
+#include "node/session/job_watch.h"
+
+enum { FILE_BYTES_MAX = BH_WIRE_EPOCHS_MAX * 16 };
+#define END_TIMEOUT (2 * BH_NS_PER_S)
+#define CHECK_INTERVAL (10 * BH_NS_PER_MS)
+
+/* ---- which were heard of before ---- */
+
+struct ids {
+    uint32_t items[BH_WIRE_EPOCHS_MAX];
+    uint32_t count;
+};
+
+static void
+epoch_path_of(const struct bh_node *node, char ret_path[BH_NODE_PATH_MAX])
+{
+    bh_path_format(ret_path, BH_NODE_PATH_MAX, "%s/epochs", node->conf.state_dir);
+}
+
+/* Hexadecimal numbers, one a line; none where there is no file yet. */
+static bh_rc
+epoch_load(const struct bh_node *node, struct ids *ret_ids, struct bh_err *err)
+{
+    char path[BH_NODE_PATH_MAX], memory[FILE_BYTES_MAX];
+    struct bh_buf text;
+    bh_rc rc;
+
+    ret_ids->count = 0;
+    epoch_path_of(node, path);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    rc = bh_file_read(path, sizeof memory - 1, &text, err);
+    if (rc != BH_OK)
+        return rc == BH_NOT_FOUND ? BH_OK : rc;
+    for (const char *at = bh_buf_text(&text); ret_ids->count < BH_WIRE_EPOCHS_MAX;) {
+        char *end;
+        unsigned long id = strtoul(at, &end, 16);
+
+        if (end == at)
+            break;
+        ret_ids->items[ret_ids->count++] = (uint32_t)id;
+        at = end;
+    }
+    return BH_OK;
+}
+
+static bh_rc
+epoch_save(const struct bh_node *node, const struct bh_list *epochs, struct bh_err *err)
+{
+    const struct bh_msg_epoch *items = epochs->items;
+    char path[BH_NODE_PATH_MAX], memory[FILE_BYTES_MAX];
+    struct bh_buf text;
+
+    epoch_path_of(node, path);
+    bh_buf_init_fixed(&text, memory, sizeof memory);
+    for (uint32_t i = 0; i < epochs->count; i++)
+        bh_buf_printf(&text, "%08" PRIx32 "\n", items[i].id);
+    return bh_file_replace(path, text.bytes, text.length, 0600, err);
+}
+
+static bool
+epoch_has(const struct ids *ids, uint32_t id)
+{
+    for (uint32_t i = 0; i < ids->count; i++)
+        if (ids->items[i] == id)
+            return true;
+    return false;
+}
+
+/* Whether the daemon is in an epoch that this node has not heard of, and where it goes on from:
+ * with the first epoch behind the last that both know.  Nothing here has a number from there on,
+ * unless the store was put back. */
+static bool
+is_new(const struct ids *received, const struct bh_list *epochs, struct bh_msg_epoch *ret_from)
+{
+    const struct bh_msg_epoch *items = epochs->items;
+    uint32_t at = epochs->count;
+
+    while (at > 0 && !epoch_has(received, items[at - 1].id))
+        at--;
+    if (received->count == 0 || at == epochs->count)
+        return false;
+    *ret_from = items[at];
+    if (at == 0) /* none is known to both */
+        *ret_from = (struct bh_msg_epoch){ .id = items[0].id };
+    return true;
+}
+
+/* ---- undoing ---- */
+
+/* Kill it, and wait until its keeper has written that down. */
+static void
+end_job(struct bh_node *node, uint64_t lease)
+{
+    bh_ns until = bh_time_monotonic() + END_TIMEOUT;
+    struct bh_job *job = bh_state_job(&node->state, lease);
+    struct bh_err err;
+
+    bh_log(JOB_COLLECTED, BH_U64("lease", lease), BH_STR("why", "of another epoch"));
+    job->unwanted = true;
+    if (job->ended) {
+        bh_job_forget(node, lease);
+        return;
+    }
+    if (bh_job_stop(node, &(struct bh_msg_stop){ .lease = lease }, &err) != BH_OK)
+        bh_log(EFFECT_FAILED, BH_U64("lease", lease), BH_ERRLOG(&err));
+    while ((job = bh_state_job(&node->state, lease)) && bh_time_monotonic() < until) {
+        bh_time_sleep(CHECK_INTERVAL);
+        bh_job_watch_tick(node, bh_time_monotonic());
+        job = bh_state_job(&node->state, lease);
+        if (job)
+            bh_job_check(node, job);
+    }
+}
+
+static void
+end_jobs(struct bh_node *node, uint64_t from)
+{
+    for (uint32_t i = node->state.job_count; i-- > 0;) {
+        if (i >= node->state.job_count) /* more than one was forgotten */
+            continue;
+        if (node->state.jobs[i].record.lease >= from)
+            end_job(node, node->state.jobs[i].record.lease);
+    }
+}
+
+static void
+destroy_partitions(struct bh_node *node, uint64_t from)
+{
+    struct bh_err err;
+
+    for (uint32_t i = node->state.partition_count; i-- > 0;) {
+        uint64_t partition = node->state.partitions[i].partition;
+
+        if (partition < from)
+            continue;
+        if (bh_node_partition_destroy(node, partition, 0, &err) == BH_OK)
+            bh_log(INSTANCE_COLLECTED, BH_U64("piece", partition));
+        else
+            bh_log(EFFECT_FAILED, BH_U64("piece", partition), BH_ERRLOG(&err));
+    }
+}
+
+static void
+forget_receipts(struct bh_node *node, uint64_t from)
+{
+    for (uint32_t i = node->state.receipt_count; i-- > 0;)
+        if (node->state.receipts[i].order >= from)
+            bh_scrub_acknowledge(node, node->state.receipts[i].order);
+}
+
+bh_rc
+bh_node_epochs_receive(struct bh_node *node, struct bh_orders *orders,
+                    const struct bh_msg_hello *hello, struct bh_err *err)
+{
+    struct bh_msg_epoch from;
+    struct ids received;
+    bool lost = false;
+    bh_rc rc = epoch_load(node, &received, err);
+
+    if (rc != BH_OK || hello->epochs.count == 0)
+        return rc;
+    if (is_new(&received, &hello->epochs, &from)) {
+        lost = from.order <= node->state.reached;
+        if (lost)
+            bh_log(EPOCH_OTHER, BH_U64("lease", from.lease), BH_U64("jobs", node->state.job_count));
+        bh_orders_drop(orders, from.order);
+        end_jobs(node, from.lease);
+        forget_receipts(node, from.order);
+        destroy_partitions(node, from.partition);
+    }
+    /* What was done in the lost course is in no log, a scrub either; and numbers of tenants are given out again. */
+    if (lost) {
+        bh_log(MEMORY_UNKNOWN, BH_STR("why", "the daemon's store was put back"));
+        rc = bh_state_forget_owners(&node->state, from.order > 0 ? from.order - 1 : 0, 0, err);
+    }
+    return rc == BH_OK ? epoch_save(node, &hello->epochs, err) : rc;
+}

@@ -1,0 +1,24 @@
+#ifndef BH_NODE_VERIFY_VERIFY_RETRY_H
+#define BH_NODE_VERIFY_VERIFY_RETRY_H
+
+#include "base/time.h"
+#include "node/common/conf.h"
+
+/* When the node tries its walls again by itself.
+ *
+ * A try that could not be begun, or not be finished in time, shows nothing: no wall was found
+ * broken, and none was found to stand.  The GPUs are fenced, and it is made again after
+ * verify_retry_ms of node.conf, then after twice as long, at most 5 minutes, verify_retries times.
+ * What follows a wall that was seen not to hold is a person's to decide: nobody plans then. */
+struct bh_verify_retry {
+    uint32_t made;   /* planned since the last try that showed something */
+    bh_ns at;        /* monotonic; 0: none is due */
+};
+
+/* A try that showed nothing ended at `now`. */
+void bh_verify_retry_schedule(struct bh_verify_retry *retry, const struct bh_conf *conf, bh_ns now);
+
+/* True, once, when it is time. */
+bool bh_verify_retry_is_due(struct bh_verify_retry *retry, bh_ns now);
+
+#endif

@@ -6,7 +6,7 @@
 
 #include "engine/state/caps.h"
 
-/* Every invariant of DESIGN section 5, looked at from the outside: sums are taken anew and
+/* Every invariant of the state, looked at from the outside: sums are taken anew and
  * compared with what the steps kept.  False: `ret_broken` says which, with the
  * ids involved, in at most `size` bytes. */
 bool bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size);

@@ -16,13 +16,13 @@ const char *const bh_series_take_names[BH_SERIES_TAKES] = {
 };
 
 /* One line, its fields as texts. */
-struct row {
+struct series_row {
     char text[COLUMNS_MAX * (FIELD_MAX + 1)];
     const char *fields[COLUMNS_MAX];
     uint32_t count;
 };
 
-struct reader {
+struct series_reader {
     const struct bh_series_source *source;
     struct bh_series series;
     uint32_t line, columns, room;
@@ -31,12 +31,12 @@ struct reader {
     /* the open slot */
     uint64_t slot, sum;
     uint32_t rows, last, max;
-    struct row row;
+    struct series_row row;
     struct bh_err *err;
 };
 
 static bh_rc
-blame(struct reader *reader, bh_rc rc, const char *what, const char *field)
+blame(struct series_reader *reader, bh_rc rc, const char *what, const char *field)
 {
     return bh_err_set(reader->err, rc, "%s:%u: %s%s%s", reader->source->file, reader->line,
                       field, *field ? ": " : "", what);
@@ -44,9 +44,9 @@ blame(struct reader *reader, bh_rc rc, const char *what, const char *field)
 
 /* Cut a line at its commas. */
 static bh_rc
-split(struct reader *reader, const char *line, size_t length)
+split(struct series_reader *reader, const char *line, size_t length)
 {
-    struct row *row = &reader->row;
+    struct series_row *row = &reader->row;
     char *at = row->text;
 
     if (length > 0 && line[length - 1] == '\r')
@@ -70,7 +70,7 @@ split(struct reader *reader, const char *line, size_t length)
 }
 
 static bool
-find_column(const struct row *row, const char *name, uint32_t *ret_column)
+find_column(const struct series_row *row, const char *name, uint32_t *ret_column)
 {
     for (uint32_t i = 0; i < row->count; i++)
         if (strcmp(row->fields[i], name) == 0) {
@@ -81,9 +81,9 @@ find_column(const struct row *row, const char *name, uint32_t *ret_column)
 }
 
 static bh_rc
-read_head(struct reader *reader)
+read_head(struct series_reader *reader)
 {
-    const struct row *row = &reader->row;
+    const struct series_row *row = &reader->row;
 
     reader->columns = row->count;
     if (!find_column(row, "time", &reader->time))
@@ -151,7 +151,7 @@ read_date(const char *text, uint64_t *ret_s)
 }
 
 static bh_rc
-read_time(struct reader *reader, uint64_t *ret_s)
+read_time(struct series_reader *reader, uint64_t *ret_s)
 {
     const char *text = reader->row.fields[reader->time];
     struct bh_err unused;
@@ -186,7 +186,7 @@ read_thousandths(const char *text, uint64_t *ret_value)
 
 /* The row's number: the sum of its columns. */
 static bh_rc
-read_value(struct reader *reader, uint32_t *ret_value)
+read_value(struct series_reader *reader, uint32_t *ret_value)
 {
     uint64_t sum = 0;
 
@@ -206,7 +206,7 @@ read_value(struct reader *reader, uint32_t *ret_value)
 }
 
 static uint32_t
-slot_value(const struct reader *reader)
+slot_value(const struct series_reader *reader)
 {
     switch (reader->source->take) {
     case BH_SERIES_LAST:
@@ -222,7 +222,7 @@ slot_value(const struct reader *reader)
 
 /* Room for `count` values; those that are new are none. */
 static void
-grow(struct reader *reader, uint32_t count)
+grow(struct series_reader *reader, uint32_t count)
 {
     if (count <= reader->room)
         return;
@@ -234,7 +234,7 @@ grow(struct reader *reader, uint32_t count)
 
 /* Put the open slot's value at its place; the slots that were passed over have none. */
 static bh_rc
-close_slot(struct reader *reader)
+close_slot(struct series_reader *reader)
 {
     struct bh_series *series = &reader->series;
     uint64_t at;
@@ -255,7 +255,7 @@ close_slot(struct reader *reader)
 }
 
 static bh_rc
-read_row(struct reader *reader)
+read_row(struct series_reader *reader)
 {
     uint64_t seconds, slot;
     uint32_t value;
@@ -280,7 +280,7 @@ read_row(struct reader *reader)
 }
 
 static bh_rc
-read_lines(struct reader *reader)
+read_lines(struct series_reader *reader)
 {
     const char *text = reader->source->text, *end = text + reader->source->length;
     bh_rc rc = BH_OK;
@@ -318,7 +318,7 @@ bh_rc
 bh_series_parse(const struct bh_series_source *source, struct bh_series *ret_series,
                 struct bh_err *err)
 {
-    struct reader reader = { .source = source, .err = err };
+    struct series_reader reader = { .source = source, .err = err };
     bh_rc rc;
 
     BH_ASSERT(source->slot_ns > 0 && source->take < BH_SERIES_TAKES);

@@ -12,7 +12,7 @@ struct said {
     bool spoken;
 };
 
-struct run {
+struct trial_run {
     const struct bh_series *series;
     const struct bh_trial_question *question;
     struct bh_trial *trial;
@@ -51,7 +51,7 @@ yesterdays_error(const struct bh_series *series, uint32_t end)
 }
 
 static void
-judge_bounds(struct run *run, const struct said *said, uint32_t came)
+judge_bounds(struct trial_run *run, const struct said *said, uint32_t came)
 {
     for (uint32_t i = 0; i < run->question->count; i++) {
         const struct bh_forecast_bound *bound = &said->bounds[i];
@@ -66,7 +66,7 @@ judge_bounds(struct run *run, const struct said *said, uint32_t came)
 }
 
 static void
-judge(struct run *run, uint32_t at)
+judge(struct trial_run *run, uint32_t at)
 {
     const struct said *said = &run->said[at % run->question->steps];
     uint32_t came = run->series->values[at], last = said->bounds[0].level;
@@ -86,7 +86,7 @@ judge(struct run *run, uint32_t at)
 
 /* The bounds as they stand, for the slot that is `steps` away. */
 static void
-speak(struct run *run, struct said *said)
+speak(struct trial_run *run, struct said *said)
 {
     const struct bh_trial_question *question = run->question;
 
@@ -97,7 +97,7 @@ speak(struct run *run, struct said *said)
 }
 
 static void
-play(struct run *run)
+play(struct trial_run *run)
 {
     const struct bh_series *series = run->series;
 
@@ -117,7 +117,7 @@ play(struct run *run)
 }
 
 static void
-conclude(struct run *run)
+conclude(struct trial_run *run)
 {
     struct bh_trial *trial = run->trial;
     double usual = yesterdays_error(run->series, run->from);
@@ -141,7 +141,7 @@ void
 bh_trial_run(const struct bh_series *series, const struct bh_trial_question *question,
              struct bh_trial *ret_trial, bh_trial_see *see, void *self)
 {
-    struct run run = {
+    struct trial_run run = {
         .series = series, .question = question, .trial = ret_trial, .see = see, .self = self
     };
 

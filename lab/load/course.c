@@ -22,7 +22,7 @@ static const uint64_t epoch_ns = BH_NS_PER_S;
 enum { DUE_DONE = BH_EFFECT_KINDS };
 
 /* A job under way. */
-struct progress {
+struct course_progress {
     uint64_t parts;    /* that it holds while it runs */
     uint64_t done_ns;  /* work before since_ns */
     uint64_t since_ns; /* when it last began or went on */
@@ -40,7 +40,7 @@ struct driver {
     struct bh_agenda *agenda;
     struct bh_lookout lookout;
     struct bh_scribe *scribe; /* NULL: records are not written */
-    struct progress *jobs;
+    struct course_progress *jobs;
     uint64_t *leases;         /* room for all jobs' leases */
     uint64_t *gpu_free_ns;    /* by GPU id: when its last order is done */
     uint32_t *tenants;        /* numbers in the plan, by id */
@@ -135,14 +135,14 @@ send_answer(struct driver *driver, struct bh_event *event)
 /* ---- what becomes of jobs ---- */
 
 static int64_t
-parts_of(const struct progress *job)
+parts_of(const struct course_progress *job)
 {
     return (int64_t)job->parts;
 }
 
 /* It runs no more, for now or for ever; its work stays. */
 static void
-pause(struct driver *driver, struct progress *job)
+pause(struct driver *driver, struct course_progress *job)
 {
     if (!job->runs)
         return;
@@ -153,7 +153,7 @@ pause(struct driver *driver, struct progress *job)
 }
 
 static void
-lose_work(struct driver *driver, struct progress *job, struct bh_course_end *end)
+lose_work(struct driver *driver, struct course_progress *job, struct bh_course_end *end)
 {
     pause(driver, job);
     end->lost += (bh_part_ns)job->parts * job->done_ns;
@@ -161,7 +161,7 @@ lose_work(struct driver *driver, struct progress *job, struct bh_course_end *end
 }
 
 static void
-run_on(struct driver *driver, struct progress *job, struct bh_course_end *end)
+run_on(struct driver *driver, struct course_progress *job, struct bh_course_end *end)
 {
     uint32_t index = (uint32_t)(job - driver->jobs);
     uint64_t left_ns = driver->plan->jobs[index].work_ns - job->done_ns;
@@ -189,7 +189,7 @@ tell_progress(const struct driver *driver)
 }
 
 static void
-finish(struct driver *driver, struct progress *job, struct bh_course_end *end,
+finish(struct driver *driver, struct course_progress *job, struct bh_course_end *end,
        enum bh_end_cause cause)
 {
     if (end->end_ns != UINT64_MAX)
@@ -208,7 +208,7 @@ finish(struct driver *driver, struct progress *job, struct bh_course_end *end,
 
 /* A job is told to be pending, or starting anew, though it was under way. */
 static void
-requeue(struct driver *driver, struct progress *job, struct bh_course_end *end)
+requeue(struct driver *driver, struct course_progress *job, struct bh_course_end *end)
 {
     job->lease_count = 0;
     if (!job->runs && job->done_ns == 0)
@@ -219,7 +219,7 @@ requeue(struct driver *driver, struct progress *job, struct bh_course_end *end)
 }
 
 static void
-suspend(struct driver *driver, struct progress *job, struct bh_course_end *end)
+suspend(struct driver *driver, struct course_progress *job, struct bh_course_end *end)
 {
     if (!job->runs)
         return;
@@ -231,7 +231,7 @@ static void
 hear_of_job(struct driver *driver, const struct bh_effect *effect)
 {
     uint32_t index = (uint32_t)(effect->job.v - 1);
-    struct progress *job = &driver->jobs[index];
+    struct course_progress *job = &driver->jobs[index];
     struct bh_course_end *end = &driver->course->ends[index];
 
     switch (effect->state) {
@@ -271,7 +271,7 @@ static void
 note_lease(struct driver *driver, const struct bh_effect *effect)
 {
     uint32_t index = (uint32_t)(effect->job.v - 1);
-    struct progress *job = &driver->jobs[index];
+    struct course_progress *job = &driver->jobs[index];
 
     BH_ASSERT(effect->job.v > 0 && effect->job.v <= driver->plan->job_count);
     if (job->lease_count == members_of(&driver->plan->jobs[index]))
@@ -332,7 +332,7 @@ release_effects(struct driver *driver)
 static bh_rc
 end_by_itself(struct driver *driver, const struct bh_agenda_entry *entry)
 {
-    struct progress *job = &driver->jobs[entry->subject];
+    struct course_progress *job = &driver->jobs[entry->subject];
     uint32_t count = job->lease_count;
     bh_rc rc = BH_OK;
 

@@ -226,14 +226,14 @@ draw(const char *path, const struct bh_load *load, const struct bh_course *cours
 
 /* ---- runs ---- */
 
-struct runs {
+struct fair_runs {
     const struct bh_compare *compare;
     struct bh_load *load;
     struct bh_json_writer *writer; /* NULL: text */
 };
 
 static void
-tell(const struct runs *runs, uint32_t permille, uint32_t order, const struct bh_course *course)
+tell(const struct fair_runs *runs, uint32_t permille, uint32_t order, const struct bh_course *course)
 {
     struct bh_fair fair;
 
@@ -256,7 +256,7 @@ tell(const struct runs *runs, uint32_t permille, uint32_t order, const struct bh
 }
 
 static bh_rc
-run_one(const struct runs *runs, uint32_t permille, uint32_t order, struct bh_err *err)
+run_one(const struct fair_runs *runs, uint32_t permille, uint32_t order, struct bh_err *err)
 {
     struct bh_course_plan plan = bh_load_plan(runs->load);
     struct bh_cost_progress progress = { runs->compare->mode, plan.job_count };
@@ -284,7 +284,7 @@ run_one(const struct runs *runs, uint32_t permille, uint32_t order, struct bh_er
 }
 
 static bh_rc
-run_all(const struct runs *runs, struct bh_err *err)
+run_all(const struct fair_runs *runs, struct bh_err *err)
 {
     const struct bh_compare *compare = runs->compare;
     bh_rc rc = BH_OK;
@@ -298,7 +298,7 @@ run_all(const struct runs *runs, struct bh_err *err)
 }
 
 static bh_rc
-run_as_json(struct runs *runs, struct bh_err *err)
+run_as_json(struct fair_runs *runs, struct bh_err *err)
 {
     struct bh_json_writer writer;
     struct bh_buf out;
@@ -323,7 +323,7 @@ run_as_json(struct runs *runs, struct bh_err *err)
 bh_rc
 bh_compare_run(const struct bh_compare *compare, struct bh_load *load, struct bh_err *err)
 {
-    struct runs runs = { .compare = compare, .load = load };
+    struct fair_runs runs = { .compare = compare, .load = load };
 
     bh_load_guarantee(load, compare->guarantee);
     for (uint32_t i = 0; i < load->job_count && compare->limits; i++)

@@ -16,7 +16,7 @@
 #include "lab/load/kueue.h"
 #include "lab/load/modes_internal.h"
 
-struct options {
+struct kueue_options {
     bool json, together;
     const char *svg, *min_runtime;
     uint32_t check;
@@ -29,7 +29,7 @@ struct class_report {
     uint32_t workloads, evictions;
 };
 
-struct report {
+struct kueue_report {
     struct class_report classes[BH_KUEUE_CLASSES];
     uint64_t used_permille;  /* of 600 GPUs until the makespan */
     uint64_t lost_unit_ms;
@@ -81,12 +81,12 @@ report_class(const struct bh_load *load, const struct workload *workloads, uint3
 }
 
 static void
-make_report(const struct bh_load *load, const struct bh_course *course, struct report *ret)
+make_report(const struct bh_load *load, const struct bh_course *course, struct kueue_report *ret)
 {
     struct workload *workloads = join_members(load, course);
     bh_part_ns lost = 0;
 
-    *ret = (struct report){ 0 };
+    *ret = (struct kueue_report){ 0 };
     for (uint32_t c = 0; c < BH_KUEUE_CLASSES; c++)
         report_class(load, workloads, c, &ret->classes[c]);
     for (uint32_t i = 0; i < load->job_count; i++) {
@@ -111,7 +111,7 @@ print_seconds(const char *before, uint64_t ms, const char *behind)
 
 static void
 print_report(const struct bh_load *load, const struct bh_course *course,
-             const struct report *report)
+             const struct kueue_report *report)
 {
     uint64_t makespan_ms = course->makespan_ns / BH_NS_PER_MS;
 
@@ -160,7 +160,7 @@ put_class(struct bh_json_writer *writer, uint32_t c, const struct class_report *
 
 static void
 put_report(struct bh_buf *out, const struct bh_load *load, const struct bh_course *course,
-           const struct report *report)
+           const struct kueue_report *report)
 {
     struct bh_json_writer writer = bh_json_begin(out);
 
@@ -185,9 +185,9 @@ put_report(struct bh_buf *out, const struct bh_load *load, const struct bh_cours
 /* ---- the mode ---- */
 
 static bh_rc
-parse(int count, char **words, struct options *ret_options, struct bh_err *err)
+parse(int count, char **words, struct kueue_options *ret_options, struct bh_err *err)
 {
-    struct options *options = ret_options;
+    struct kueue_options *options = ret_options;
     const struct bh_flag flags[] = {
         { "--json", BH_FLAG_ON, &options->json },
         { "--together", BH_FLAG_ON, &options->together },
@@ -198,7 +198,7 @@ parse(int count, char **words, struct options *ret_options, struct bh_err *err)
           .name_count = BH_CONTRACTS },
     };
 
-    *options = (struct options){ .contract = { { BH_CONTRACT_REQUEUE }, 1 } };
+    *options = (struct kueue_options){ .contract = { { BH_CONTRACT_REQUEUE }, 1 } };
     return bh_flags_parse(flags, BH_COUNT(flags), count, words, err);
 }
 
@@ -240,10 +240,10 @@ draw(const char *path, const struct bh_load *load, const struct bh_course *cours
 }
 
 static void
-write_report(const struct options *options, const struct bh_load *load,
+write_report(const struct kueue_options *options, const struct bh_load *load,
              const struct bh_course *course)
 {
-    struct report report;
+    struct kueue_report report;
     struct bh_buf out;
 
     make_report(load, course, &report);
@@ -258,7 +258,7 @@ write_report(const struct options *options, const struct bh_load *load,
 }
 
 static bh_rc
-run(const struct options *options, struct bh_load *load, struct bh_err *err)
+run(const struct kueue_options *options, struct bh_load *load, struct bh_err *err)
 {
     struct bh_cost_progress progress = { "kueue", 0 };
     struct bh_course_plan plan;
@@ -294,7 +294,7 @@ run(const struct options *options, struct bh_load *load, struct bh_err *err)
 int
 bh_mode_kueue(int count, char **words)
 {
-    struct options options;
+    struct kueue_options options;
     struct bh_load load = { 0 };
     struct bh_err err = { 0 };
     bh_rc rc;

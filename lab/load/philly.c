@@ -11,7 +11,7 @@ enum { COLUMNS = 4, LINE_MAX_BYTES = 512, SPAN_S_MAX = 100 * 366 * 86400u };
 
 static const char header[] = "vc,submit_s,gpus,duration_s_v100";
 
-struct reader {
+struct philly_reader {
     struct bh_load *load;
     char line[LINE_MAX_BYTES];
     char *columns[COLUMNS]; /* into line */
@@ -20,7 +20,7 @@ struct reader {
 
 /* Cut the line at its first commas. */
 static bh_rc
-split(struct reader *reader, struct bh_err *err)
+split(struct philly_reader *reader, struct bh_err *err)
 {
     char *at = reader->line;
 
@@ -37,7 +37,7 @@ split(struct reader *reader, struct bh_err *err)
 }
 
 static bh_rc
-number_in(const struct reader *reader, int column, uint32_t high, uint32_t *ret_value,
+number_in(const struct philly_reader *reader, int column, uint32_t high, uint32_t *ret_value,
           struct bh_err *err)
 {
     static const char *const names[COLUMNS] = { "vc", "submit_s", "gpus", "duration_s_v100" };
@@ -55,7 +55,7 @@ tenant_of(struct bh_load *load, const char *name)
 }
 
 static bh_rc
-read_job(struct reader *reader, struct bh_err *err)
+read_job(struct philly_reader *reader, struct bh_err *err)
 {
     uint32_t submit_s = 0, gpus = 0, duration_s = 0;
     bh_rc rc = split(reader, err);
@@ -81,7 +81,7 @@ read_job(struct reader *reader, struct bh_err *err)
 }
 
 static bh_rc
-read_line(struct reader *reader, struct bh_err *err)
+read_line(struct philly_reader *reader, struct bh_err *err)
 {
     size_t length = strlen(reader->line);
 
@@ -98,7 +98,7 @@ read_line(struct reader *reader, struct bh_err *err)
 bh_rc
 bh_philly_read(const char *path, struct bh_load *load, struct bh_err *err)
 {
-    struct reader reader = { .load = load };
+    struct philly_reader reader = { .load = load };
     FILE *file = fopen(path, "re");
     bh_rc rc = BH_OK;
 

@@ -16,7 +16,7 @@ enum {
 };
 
 /* Pieces that stand together on one GPU, and which layouts one more or one less makes. */
-struct layout {
+struct bound_layout {
     struct bh_occupancy occupancy;
     uint32_t count;
     uint8_t kinds[PIECES_MAX], starts[PIECES_MAX];
@@ -26,16 +26,16 @@ struct layout {
 };
 
 /* Layouts, or one for each label. */
-struct layouts {
+struct bound_layouts {
     const struct bh_profile *profiles[KINDS];
     uint32_t units, count;
-    struct layout at[LAYOUTS_MAX];
+    struct bound_layout at[LAYOUTS_MAX];
 };
 
 /* ---- all layouts of a GPU ---- */
 
 static void
-list_layouts(struct layouts *layouts, uint32_t unit, struct layout *layout)
+list_layouts(struct bound_layouts *layouts, uint32_t unit, struct bound_layout *layout)
 {
     if (unit == layouts->units) {
         BH_ASSERT(layouts->count < LAYOUTS_MAX);
@@ -59,7 +59,7 @@ list_layouts(struct layouts *layouts, uint32_t unit, struct layout *layout)
 }
 
 static bool
-stands_in(const struct layout *layout, uint32_t kind, uint32_t start)
+stands_in(const struct bound_layout *layout, uint32_t kind, uint32_t start)
 {
     for (uint32_t i = 0; i < layout->count; i++)
         if (layout->kinds[i] == kind && layout->starts[i] == start)
@@ -69,7 +69,7 @@ stands_in(const struct layout *layout, uint32_t kind, uint32_t start)
 
 /* The partition of `more` that `less` has not, when that is the only difference; or none. */
 static uint32_t
-piece_more(const struct layout *more, const struct layout *less)
+piece_more(const struct bound_layout *more, const struct bound_layout *less)
 {
     uint32_t missing = PIECES_MAX;
 
@@ -84,11 +84,11 @@ piece_more(const struct layout *more, const struct layout *less)
 }
 
 static void
-link_layouts(struct layouts *layouts)
+link_layouts(struct bound_layouts *layouts)
 {
     for (uint32_t i = 0; i < layouts->count; i++) {
         for (uint32_t k = 0; k < layouts->count; k++) {
-            struct layout *less = &layouts->at[i], *more = &layouts->at[k];
+            struct bound_layout *less = &layouts->at[i], *more = &layouts->at[k];
             uint32_t partition, kind;
 
             if (more->count != less->count + 1)
@@ -107,7 +107,7 @@ link_layouts(struct layouts *layouts)
 
 /* Whether an earlier start for the kind leads to one of the same label. */
 static bool
-seen_before(const struct layouts *layouts, const struct layout *layout, uint32_t kind,
+seen_before(const struct bound_layouts *layouts, const struct bound_layout *layout, uint32_t kind,
             uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++)
@@ -119,7 +119,7 @@ seen_before(const struct layouts *layouts, const struct layout *layout, uint32_t
 
 /* From what each kind can make of it, and what each end does. */
 static uint64_t
-label_of(const struct layouts *layouts, const struct layout *layout)
+label_of(const struct bound_layouts *layouts, const struct bound_layout *layout)
 {
     uint64_t label = layout->count + 1;
 
@@ -133,7 +133,7 @@ label_of(const struct layouts *layouts, const struct layout *layout)
 }
 
 static void
-label_layouts(struct layouts *layouts)
+label_layouts(struct bound_layouts *layouts)
 {
     static uint64_t labels[LAYOUTS_MAX];
 
@@ -146,7 +146,7 @@ label_layouts(struct layouts *layouts)
 }
 
 static uint16_t
-find_label(const struct layouts *layouts, uint64_t label)
+find_label(const struct bound_layouts *layouts, uint64_t label)
 {
     uint32_t at = 0;
 
@@ -157,14 +157,14 @@ find_label(const struct layouts *layouts, uint64_t label)
 
 /* Keep one of each label. */
 static void
-merge_layouts(const struct layouts *all, struct layouts *ret_merged)
+merge_layouts(const struct bound_layouts *all, struct bound_layouts *ret_merged)
 {
     ret_merged->count = 0;
     for (uint32_t i = 0; i < all->count; i++)
         if (find_label(ret_merged, all->at[i].label) == ret_merged->count)
             ret_merged->at[ret_merged->count++] = all->at[i];
     for (uint32_t i = 0; i < ret_merged->count; i++) {
-        struct layout *layout = &ret_merged->at[i];
+        struct bound_layout *layout = &ret_merged->at[i];
 
         for (uint32_t k = 0; k < layout->count; k++)
             layout->without[k] = find_label(ret_merged, all->at[layout->without[k]].label);
@@ -175,12 +175,12 @@ merge_layouts(const struct layouts *all, struct layouts *ret_merged)
     }
 }
 
-static struct layouts *
+static struct bound_layouts *
 layouts_of(enum bh_gpu_model model, const struct bh_mig_mix *mix)
 {
-    struct layouts *all = calloc(1, sizeof(*all)), *merged = calloc(1, sizeof(*merged));
+    struct bound_layouts *all = calloc(1, sizeof(*all)), *merged = calloc(1, sizeof(*merged));
     struct bh_mig_fleet *fleet = bh_mig_fleet_new(model, 1, BH_MIG_FIRST_FIT, mix);
-    struct layout empty = { .count = 0 };
+    struct bound_layout empty = { .count = 0 };
 
     BH_ASSERT(all && merged);
     for (uint32_t kind = 0; kind < KINDS; kind++)
@@ -198,7 +198,7 @@ layouts_of(enum bh_gpu_model model, const struct bh_mig_mix *mix)
 uint32_t
 bh_mig_bound_layouts(enum bh_gpu_model model, const struct bh_mig_mix *mix)
 {
-    struct layouts *layouts = layouts_of(model, mix);
+    struct bound_layouts *layouts = layouts_of(model, mix);
     uint32_t count = layouts->count;
 
     free(layouts);
@@ -239,7 +239,7 @@ struct fleet_state {
 };
 
 struct problem {
-    const struct layouts *layouts;
+    const struct bound_layouts *layouts;
     struct stream stream;
     uint32_t gpus, states;
     double *values, *next;
@@ -286,7 +286,7 @@ best_with(const struct problem *problem, const struct fleet_state *state, uint32
     double best = -DBL_MAX;
 
     for (uint32_t gpu = 0; gpu < problem->gpus; gpu++) {
-        const struct layout *layout = &problem->layouts->at[state->layouts[gpu]];
+        const struct bound_layout *layout = &problem->layouts->at[state->layouts[gpu]];
 
         for (uint32_t i = 0; i < layout->with_count[kind]; i++) {
             double value = value_with(problem, *state, gpu, layout->with[kind][i]);
@@ -307,7 +307,7 @@ growth_of(const struct problem *problem, const struct fleet_state *state)
         growth +=
             problem->stream.rates[kind] * (best_with(problem, state, kind, value) - value);
     for (uint32_t gpu = 0; gpu < problem->gpus; gpu++) {
-        const struct layout *layout = &problem->layouts->at[state->layouts[gpu]];
+        const struct bound_layout *layout = &problem->layouts->at[state->layouts[gpu]];
 
         for (uint32_t i = 0; i < layout->count; i++)
             growth += value_with(problem, *state, gpu, layout->without[i]) - value;
@@ -361,7 +361,7 @@ double
 bh_mig_optimum(enum bh_gpu_model model, const struct bh_mig_mix *mix, double load,
                uint32_t gpus)
 {
-    struct layouts *layouts = layouts_of(model, mix);
+    struct bound_layouts *layouts = layouts_of(model, mix);
     uint32_t count = layouts->count;
     struct problem problem = { .layouts = layouts,
                                .gpus = gpus,

@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "base/splitmix.h"
 
-struct job {
+struct course_job {
     double end;
     struct bh_mig_spot spot;
     uint32_t kind;
@@ -16,7 +16,7 @@ struct course {
     const struct bh_mig_course *plan;
     struct bh_mig_fleet *fleet;
     uint64_t random;
-    struct job *jobs; /* a heap, soonest end first */
+    struct course_job *jobs; /* a heap, soonest end first */
     uint32_t job_count;
     double now, since, slice_time; /* since: of the count; slice_time: used since then */
     uint32_t used;                 /* slices */
@@ -37,7 +37,7 @@ slices_of(const struct course *course, uint32_t kind)
 /* ---- jobs by their end ---- */
 
 static void
-push(struct course *course, const struct job *job)
+push(struct course *course, const struct course_job *job)
 {
     uint32_t at = course->job_count++;
 
@@ -46,10 +46,10 @@ push(struct course *course, const struct job *job)
     course->jobs[at] = *job;
 }
 
-static struct job
+static struct course_job
 pop(struct course *course)
 {
-    struct job first = course->jobs[0], last = course->jobs[--course->job_count];
+    struct course_job first = course->jobs[0], last = course->jobs[--course->job_count];
     uint32_t at = 0;
 
     for (;;) {
@@ -80,7 +80,7 @@ static void
 end_jobs(struct course *course, double now)
 {
     while (course->job_count > 0 && course->jobs[0].end <= now) {
-        struct job job = pop(course);
+        struct course_job job = pop(course);
 
         advance(course, job.end);
         course->used -= slices_of(course, job.kind);
@@ -125,7 +125,7 @@ static void
 arrive(struct course *course, double rate, bool counted, struct bh_mig_outcome *outcome)
 {
     double now = course->now - log(draw(course)) / rate;
-    struct job job = { .kind = draw_kind(course) };
+    struct course_job job = { .kind = draw_kind(course) };
     double life = -log(draw(course));
     bool placed;
 

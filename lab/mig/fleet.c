@@ -12,15 +12,15 @@ const char *const bh_mig_policy_names[BH_MIG_POLICIES] = {
 };
 
 /* What placing a kind of job on a GPU costs, remembered until the GPU changes. */
-struct offer {
+struct fleet_offer {
     bool known;
     uint32_t starts; /* bit s: the best starts; 0: no room */
     int64_t cost;
 };
 
-struct gpu {
+struct fleet_gpu {
     struct bh_occupancy occupancy;
-    struct offer offers[BH_MIG_FLEET_PROFILES];
+    struct fleet_offer offers[BH_MIG_FLEET_PROFILES];
 };
 
 struct bh_mig_fleet {
@@ -32,7 +32,7 @@ struct bh_mig_fleet {
     struct bh_mig *mig;       /* ours, or NULL */
     struct bh_mig_pool pool;
     struct bh_mig_demand demand;
-    struct gpu gpus[];
+    struct fleet_gpu gpus[];
 };
 
 /* ---- costs of a placement, from what stands before and after; less is better ---- */
@@ -179,7 +179,7 @@ struct bh_mig_fleet *
 bh_mig_fleet_new(enum bh_gpu_model model, uint32_t gpus, enum bh_mig_policy policy,
                  const struct bh_mig_mix *mix)
 {
-    struct bh_mig_fleet *fleet = calloc(1, sizeof(*fleet) + gpus * sizeof(struct gpu));
+    struct bh_mig_fleet *fleet = calloc(1, sizeof(*fleet) + gpus * sizeof(struct fleet_gpu));
 
     BH_ASSERT(fleet && gpus > 0 && gpus <= BH_MIG_FLEET_GPUS_MAX);
     fleet->facts = bh_model_facts(model);
@@ -224,10 +224,10 @@ bh_mig_fleet_gpu(const struct bh_mig_fleet *fleet, uint32_t gpu)
 /* ---- placing ---- */
 
 static void
-weigh(const struct bh_mig_fleet *fleet, uint32_t kind, struct gpu *gpu)
+weigh(const struct bh_mig_fleet *fleet, uint32_t kind, struct fleet_gpu *gpu)
 {
     const struct bh_profile *profile = fleet->profiles[kind];
-    struct offer offer = { .known = true };
+    struct fleet_offer offer = { .known = true };
 
     for (uint32_t starts = profile->starts; starts; starts &= starts - 1) {
         uint32_t start = (uint32_t)__builtin_ctz(starts);
@@ -246,15 +246,15 @@ weigh(const struct bh_mig_fleet *fleet, uint32_t kind, struct gpu *gpu)
     gpu->offers[kind] = offer;
 }
 
-static struct offer
+static struct fleet_offer
 offer_of(struct bh_mig_fleet *fleet, const struct bh_mig_prices *prices, uint32_t kind,
-         struct gpu *gpu)
+         struct fleet_gpu *gpu)
 {
     if (fleet->mig) {
         struct bh_mig_choice choice =
             bh_mig_choose(fleet->mig, prices, &gpu->occupancy, fleet->profiles[kind]);
 
-        return (struct offer){ true, choice.starts, choice.cost };
+        return (struct fleet_offer){ true, choice.starts, choice.cost };
     }
     if (!gpu->offers[kind].known)
         weigh(fleet, kind, gpu);
@@ -264,7 +264,7 @@ offer_of(struct bh_mig_fleet *fleet, const struct bh_mig_prices *prices, uint32_
 static void
 change(struct bh_mig_fleet *fleet, uint32_t kind, const struct bh_mig_spot *spot, bool adds)
 {
-    struct gpu *gpu = &fleet->gpus[spot->gpu];
+    struct fleet_gpu *gpu = &fleet->gpus[spot->gpu];
 
     if (fleet->mig)
         bh_mig_pool_remove(fleet->mig, &fleet->pool, &gpu->occupancy);
@@ -282,7 +282,7 @@ bool
 bh_mig_fleet_place(struct bh_mig_fleet *fleet, uint32_t kind, struct bh_mig_spot *ret_spot)
 {
     struct bh_mig_prices prices = { { 0 } };
-    struct offer best = { 0 };
+    struct fleet_offer best = { 0 };
     struct bh_mig_spot spot = { 0 };
 
     if (fleet->mig) {
@@ -291,7 +291,7 @@ bh_mig_fleet_place(struct bh_mig_fleet *fleet, uint32_t kind, struct bh_mig_spot
     }
     for (uint32_t i = 0; i < fleet->gpu_count; i++) {
         uint32_t at = (fleet->next + i) % fleet->gpu_count;
-        struct offer offer = offer_of(fleet, &prices, kind, &fleet->gpus[at]);
+        struct fleet_offer offer = offer_of(fleet, &prices, kind, &fleet->gpus[at]);
 
         if (offer.starts == 0 || (best.starts && offer.cost >= best.cost))
             continue;

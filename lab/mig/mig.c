@@ -190,7 +190,7 @@ static const struct bound {
     [BOUND_MOVING] = { "moving", BH_MIG_MOVING_GPUS_MAX, bh_mig_moving },
 };
 
-struct test {
+struct mig_test {
     const struct bh_mig_options *options;
     FILE *out;
     uint32_t seeds, cells;
@@ -202,14 +202,14 @@ struct test {
 };
 
 static bool
-runs(const struct test *test, uint32_t policy)
+runs(const struct mig_test *test, uint32_t policy)
 {
     return test->options->policies >> policy & 1;
 }
 
 /* Ours and at least one to compare with. */
 static bool
-compares(const struct test *test)
+compares(const struct mig_test *test)
 {
     return runs(test, BH_MIG_BULKHEAD) && test->options->policies != 1u << BH_MIG_BULKHEAD;
 }
@@ -239,7 +239,7 @@ print_run(FILE *out, const struct bh_mig_course *course,
 }
 
 static void
-run_policy(struct test *test, const struct bh_mig_mix *mix, double load, uint32_t policy)
+run_policy(struct mig_test *test, const struct bh_mig_mix *mix, double load, uint32_t policy)
 {
     struct bh_mig_course course = { .model = BH_GPU_H100_80GB,
                                     .mix = mix,
@@ -264,7 +264,7 @@ run_policy(struct test *test, const struct bh_mig_mix *mix, double load, uint32_
 }
 
 static uint32_t
-best_other(const struct test *test)
+best_other(const struct mig_test *test)
 {
     uint32_t best = BH_MIG_BULKHEAD;
 
@@ -278,7 +278,7 @@ best_other(const struct test *test)
 
 /* How far ours is ahead of the best other, and the standard error of that over seeds. */
 static void
-print_ahead(struct test *test)
+print_ahead(struct mig_test *test)
 {
     uint32_t other = best_other(test);
     double ahead = test->cell.means[BH_MIG_BULKHEAD] - test->cell.means[other], squares = 0;
@@ -296,13 +296,13 @@ print_ahead(struct test *test)
 }
 
 static bool
-finds(const struct test *test, uint32_t bound)
+finds(const struct mig_test *test, uint32_t bound)
 {
     return test->options->bounds && test->options->gpus <= bounds[bound].gpus_max;
 }
 
 static void
-find_bounds(struct test *test, const struct bh_mig_mix *mix, double load)
+find_bounds(struct mig_test *test, const struct bh_mig_mix *mix, double load)
 {
     for (uint32_t bound = 0; bound < BOUNDS; bound++) {
         double acceptance;
@@ -322,7 +322,7 @@ find_bounds(struct test *test, const struct bh_mig_mix *mix, double load)
 }
 
 static void
-print_head(const struct test *test)
+print_head(const struct mig_test *test)
 {
     if (test->options->json)
         return;
@@ -340,7 +340,7 @@ print_head(const struct test *test)
 }
 
 static void
-print_row(struct test *test, const struct bh_mig_mix *mix, double load)
+print_row(struct mig_test *test, const struct bh_mig_mix *mix, double load)
 {
     if (test->options->json) {
         find_bounds(test, mix, load);
@@ -357,7 +357,7 @@ print_row(struct test *test, const struct bh_mig_mix *mix, double load)
 }
 
 static void
-print_means(const struct test *test)
+print_means(const struct mig_test *test)
 {
     if (test->options->json)
         return;
@@ -374,7 +374,7 @@ print_means(const struct test *test)
 }
 
 static void
-run_cell(struct test *test, const struct bh_mig_mix *mix, uint32_t load)
+run_cell(struct mig_test *test, const struct bh_mig_mix *mix, uint32_t load)
 {
     for (uint32_t policy = 0; policy < BH_MIG_POLICIES; policy++) {
         if (!runs(test, policy))
@@ -390,7 +390,7 @@ run_cell(struct test *test, const struct bh_mig_mix *mix, uint32_t load)
 /* ---- the chart ---- */
 
 static bh_rc
-draw_chart(struct test *test, struct bh_err *err)
+draw_chart(struct mig_test *test, struct bh_err *err)
 {
     struct bh_chart_line lines[BH_MIG_POLICIES];
     struct bh_chart chart = { .title = "Acceptance of MIG placement policies",
@@ -424,7 +424,7 @@ draw_chart(struct test *test, struct bh_err *err)
 bh_rc
 bh_mig_test(const struct bh_mig_options *options, FILE *out, struct bh_err *err)
 {
-    struct test *test = calloc(1, sizeof(*test));
+    struct mig_test *test = calloc(1, sizeof(*test));
     bh_rc rc = BH_OK;
 
     BH_ASSERT(test);

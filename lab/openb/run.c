@@ -11,7 +11,7 @@
 enum { NODES_MAX = 1 << 20, ARRIVALS_MAX = 1 << 26 };
 
 /* What a run needs and writes down, to be summed up when it is over. */
-struct course {
+struct run_course {
     uint32_t nodes;
     uint64_t arrivals;
     uint64_t *used;    /* milli-GPUs after each arrival */
@@ -22,7 +22,7 @@ struct course {
 };
 
 static void
-course_fini_auto(struct course *course)
+course_fini_auto(struct run_course *course)
 {
     free(course->used);
     free(course->span_ns);
@@ -32,7 +32,7 @@ course_fini_auto(struct course *course)
 }
 
 static bh_rc
-build_index(const struct bh_openb_plan *plan, struct course *course, struct bh_err *err)
+build_index(const struct bh_openb_plan *plan, struct run_course *course, struct bh_err *err)
 {
     const struct bh_openb_load *load = plan->load;
     const struct bh_openb_list *order = &plan->order->nodes;
@@ -57,7 +57,7 @@ build_index(const struct bh_openb_plan *plan, struct course *course, struct bh_e
 
 /* Place one pod if there is room; the milli-GPUs it got. */
 static uint64_t
-place(struct course *course, const struct bh_openb_pod *pod, uint32_t shape,
+place(struct run_course *course, const struct bh_openb_pod *pod, uint32_t shape,
       bool *ret_placed)
 {
     struct bh_pack_rounding rounding = { bh_openb_rounding_seems_loss, course->rounding };
@@ -71,7 +71,7 @@ place(struct course *course, const struct bh_openb_pod *pod, uint32_t shape,
 }
 
 static uint64_t
-place_all(const struct bh_openb_plan *plan, struct course *course)
+place_all(const struct bh_openb_plan *plan, struct run_course *course)
 {
     const struct bh_openb_list *order = &plan->order->pods;
     uint64_t used = 0, placed = 0, before = 0;
@@ -95,7 +95,7 @@ place_all(const struct bh_openb_plan *plan, struct course *course)
 
 /* As the artifact's analysis does: numpy rounds half to even, as nearbyint. */
 static void
-sum_up_points(const struct bh_openb_plan *plan, const struct course *course,
+sum_up_points(const struct bh_openb_plan *plan, const struct run_course *course,
               struct bh_openb_result *result)
 {
     const struct bh_openb_list *order = &plan->order->pods;
@@ -127,7 +127,7 @@ compare_spans(const void *a, const void *b)
 }
 
 static void
-sum_up_spans(const struct course *course, struct bh_openb_result *result)
+sum_up_spans(const struct run_course *course, struct bh_openb_result *result)
 {
     uint64_t last = course->arrivals - 1;
 
@@ -157,7 +157,7 @@ allocate(size_t count, size_t bytes)
 
 /* Everything that counts as the run's time. */
 static bh_rc
-fill_cluster(const struct bh_openb_plan *plan, struct course *course,
+fill_cluster(const struct bh_openb_plan *plan, struct run_course *course,
              struct bh_openb_result *result, struct bh_err *err)
 {
     struct bh_pack_caps caps = { course->nodes,
@@ -180,7 +180,7 @@ fill_cluster(const struct bh_openb_plan *plan, struct course *course,
 
 /* FGD's measure is a sum over the expected pods; this is its mean. */
 static uint64_t
-fragmented(const struct bh_openb_plan *plan, const struct course *course)
+fragmented(const struct bh_openb_plan *plan, const struct run_course *course)
 {
     uint64_t weights = plan->load->unexpected;
 
@@ -194,7 +194,7 @@ bh_openb_run(const struct bh_openb_plan *plan, struct bh_openb_result *ret_resul
              struct bh_err *err)
 {
     BH_AUTO(course_fini)
-    struct course course = { .nodes = 0 };
+    struct run_course course = { .nodes = 0 };
     uint64_t nodes = (uint64_t)plan->order->nodes.count * plan->scale;
     bh_rc rc;
 

@@ -16,7 +16,7 @@ enum { POD_NAME, POD_CORES, POD_MEMORY, POD_GPUS, POD_MILLI, POD_MODELS, POD_COL
 static const char pod_header[] = "name,cpu_milli,memory_mib,num_gpu,gpu_milli";
 
 /* A file being read: one row after the other goes to the trace. */
-struct reader {
+struct trace_reader {
     struct bh_openb_text *text;
     struct bh_arena *arena;
     struct bh_openb_trace *trace;
@@ -24,7 +24,7 @@ struct reader {
     struct bh_err *err;
 };
 
-typedef bh_rc read_row(struct reader *reader, char **fields);
+typedef bh_rc read_row(struct trace_reader *reader, char **fields);
 
 static bh_rc
 no_memory(struct bh_err *err)
@@ -33,7 +33,7 @@ no_memory(struct bh_err *err)
 }
 
 static bh_rc
-find_model(struct reader *reader, const char *name, uint32_t *ret_model)
+find_model(struct trace_reader *reader, const char *name, uint32_t *ret_model)
 {
     struct bh_openb_model_names *models = &reader->trace->models;
     uint32_t model = 0;
@@ -56,7 +56,7 @@ find_model(struct reader *reader, const char *name, uint32_t *ret_model)
 
 /* "A|B" as a set; nothing is every model. */
 static bh_rc
-read_models(struct reader *reader, const char *spec, uint64_t *ret_models)
+read_models(struct trace_reader *reader, const char *spec, uint64_t *ret_models)
 {
     char text[256], *names[BH_PACK_MODELS_MAX];
     uint32_t count, model;
@@ -80,7 +80,7 @@ read_models(struct reader *reader, const char *spec, uint64_t *ret_models)
 }
 
 static bh_rc
-read_number(struct reader *reader, const char *column, const char *text, uint32_t most,
+read_number(struct trace_reader *reader, const char *column, const char *text, uint32_t most,
             uint32_t *ret_number)
 {
     bh_rc rc = bh_parse_u32(text, 0, most, ret_number, reader->err);
@@ -89,7 +89,7 @@ read_number(struct reader *reader, const char *column, const char *text, uint32_
 }
 
 static bh_rc
-read_node(struct reader *reader, char **fields)
+read_node(struct trace_reader *reader, char **fields)
 {
     struct bh_openb_trace *trace = reader->trace;
     struct bh_openb_node *node = &trace->nodes[trace->node_count];
@@ -132,7 +132,7 @@ set_parts(struct bh_openb_pod *pod, struct bh_err *err)
 }
 
 static bh_rc
-read_pod(struct reader *reader, char **fields)
+read_pod(struct trace_reader *reader, char **fields)
 {
     struct bh_openb_trace *trace = reader->trace;
     struct bh_openb_pod *pod = &trace->pods[trace->pod_count];
@@ -163,7 +163,7 @@ read_pod(struct reader *reader, char **fields)
 }
 
 static bh_rc
-read_rows(struct reader *reader, read_row *read)
+read_rows(struct trace_reader *reader, read_row *read)
 {
     char *line, *fields[COLUMNS_MAX];
 
@@ -186,7 +186,7 @@ read_rows(struct reader *reader, read_row *read)
 
 /* Check that the header begins with these columns; count all it has. */
 static bh_rc
-read_header(struct reader *reader, const char *header)
+read_header(struct trace_reader *reader, const char *header)
 {
     char *line = bh_openb_text_next(reader->text);
     size_t length = strlen(header);
@@ -208,7 +208,7 @@ read_header(struct reader *reader, const char *header)
 
 /* The rows behind the header, in memory for as many as there are lines. */
 static bh_rc
-read_table(struct reader *reader, size_t row_size, void **ret_rows)
+read_table(struct trace_reader *reader, size_t row_size, void **ret_rows)
 {
     uint32_t lines = bh_openb_text_lines(reader->text);
 
@@ -239,7 +239,7 @@ bh_openb_read_nodes(const char *path, struct bh_arena *arena,
     BH_AUTO(bh_openb_text_close)
     struct bh_openb_text text = { 0 };
     struct bh_openb_trace trace = { 0 };
-    struct reader reader = { &text, arena, &trace, 0, err };
+    struct trace_reader reader = { &text, arena, &trace, 0, err };
     bh_rc rc = bh_openb_text_open(path, &text, err);
 
     if (rc == BH_OK)
@@ -261,7 +261,7 @@ bh_openb_read_pods(const char *path, struct bh_arena *arena, struct bh_openb_tra
 {
     BH_AUTO(bh_openb_text_close)
     struct bh_openb_text text = { 0 };
-    struct reader reader = { &text, arena, trace, 0, err };
+    struct trace_reader reader = { &text, arena, trace, 0, err };
     bh_rc rc = bh_openb_text_open(path, &text, err);
 
     trace->pod_count = 0;

@@ -53,12 +53,12 @@ bh_burn_storm_name(enum burn_storm storm)
     return storms[storm];
 }
 
-enum kind { KIND_TIME, KIND_NUMBER, KIND_STORM, KIND_TEXT };
+enum plan_kind { KIND_TIME, KIND_NUMBER, KIND_STORM, KIND_TEXT };
 
 /* One row for each option. */
 static const struct row {
     const char *name;
-    enum kind kind;
+    enum plan_kind kind;
     size_t offset;
     uint64_t least, most;
 } rows[] = {

@@ -121,7 +121,7 @@ each_area(const char *path, visit_fn visit, void *self)
     close(fd);
 }
 
-struct search {
+struct contexts_search {
     uint64_t address;
     bool found;
     struct sim_mapping file;
@@ -130,7 +130,7 @@ struct search {
 static void
 match_address(void *self, const struct area *area)
 {
-    struct search *search = self;
+    struct contexts_search *search = self;
 
     if (area->start != search->address)
         return;
@@ -142,7 +142,7 @@ bool
 sim_mapping_find(const char *path, struct sim_mapping *ret_mapping)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    struct search search = { 0 };
+    struct contexts_search search = { 0 };
     void *page;
 
     if (fd < 0)

@@ -6,7 +6,7 @@
 #include "sim/machine/errors.h"
 #include "sim/machine/partition.h"
 
-struct word {
+struct control_word {
     const char *text;
     size_t length;
 };
@@ -36,13 +36,13 @@ static const struct {
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static bool
-is_word(struct word word, const char *text)
+is_word(struct control_word word, const char *text)
 {
     return strlen(text) == word.length && memcmp(word.text, text, word.length) == 0;
 }
 
 static bool
-parse_number(struct word word, uint64_t *ret_number)
+parse_number(struct control_word word, uint64_t *ret_number)
 {
     uint64_t number = 0;
 
@@ -58,7 +58,7 @@ parse_number(struct word word, uint64_t *ret_number)
 }
 
 static bool
-parse_id(struct word word, uint32_t *ret_id)
+parse_id(struct control_word word, uint32_t *ret_id)
 {
     uint64_t number;
 
@@ -69,7 +69,7 @@ parse_id(struct word word, uint32_t *ret_id)
 }
 
 static bool
-parse_kind(struct word key, struct word value, struct sim_rule *rule)
+parse_kind(struct control_word key, struct control_word value, struct sim_rule *rule)
 {
     nvmlReturn_t code;
 
@@ -94,15 +94,15 @@ parse_kind(struct word key, struct word value, struct sim_rule *rule)
 }
 
 static bool
-parse_word(struct word word, struct sim_rule *rule)
+parse_word(struct control_word word, struct sim_rule *rule)
 {
     const char *sign = memchr(word.text, '=', word.length);
-    struct word key = { word.text,
+    struct control_word key = { word.text,
                         sign == NULL ? word.length : (size_t)(sign - word.text) };
-    struct word value = { "", 0 };
+    struct control_word value = { "", 0 };
 
     if (sign != NULL)
-        value = (struct word) { sign + 1, word.length - key.length - 1 };
+        value = (struct control_word) { sign + 1, word.length - key.length - 1 };
     if (is_word(key, "gpu"))
         return parse_id(value, &rule->gpu);
     if (is_word(key, "gi"))
@@ -122,10 +122,10 @@ parse_word(struct word word, struct sim_rule *rule)
     return parse_kind(key, value, rule);
 }
 
-static struct word
+static struct control_word
 next_word(const char **cursor)
 {
-    struct word word;
+    struct control_word word;
 
     *cursor += strspn(*cursor, " \t\r");
     word.text = *cursor;
@@ -151,7 +151,7 @@ parse_line(const char *line, int number, struct sim_rule *ret_rule)
 {
     struct sim_rule rule = { .gpu = SIM_NO_ID, .gi = SIM_NO_ID, .ci = SIM_NO_ID };
     const char *cursor = line;
-    struct word word = next_word(&cursor);
+    struct control_word word = next_word(&cursor);
     bool empty = word.length == 0;
 
     for (; word.length > 0; word = next_word(&cursor))

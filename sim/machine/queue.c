@@ -25,7 +25,7 @@
 #define HOST_WORKS_LOOKED_AT 8
 
 /* What this process remembers of a work. */
-struct note {
+struct queue_note {
     void (*act)(void *self);
     bool (*poll)(void *self);
     void (*ended)(void *self, uint64_t ended_ns);
@@ -42,7 +42,7 @@ struct sim_queue {
     uint64_t told; /* works before this one were told as ended */
     bool closing, has_thread;
     pthread_t thread;
-    struct note note[SIM_TASK_DEPTH];
+    struct queue_note note[SIM_TASK_DEPTH];
     /* changes with everything that only this process knows of */
     uint32_t bell;
 };
@@ -158,7 +158,7 @@ tell(struct sim_queue *queue)
     if (first > queue->told && first - queue->told > SIM_TASK_DEPTH) /* there are no more notes */
         queue->told = first - SIM_TASK_DEPTH;
     for (; queue->told < first; queue->told++) {
-        struct note *note = &queue->note[queue->told % SIM_TASK_DEPTH];
+        struct queue_note *note = &queue->note[queue->told % SIM_TASK_DEPTH];
 
         if (note->ended != NULL)
             note->ended(note->self, sim_task_at(slot, queue->told)->ended_ns);
@@ -446,7 +446,7 @@ sim_queue_close(struct sim_queue *queue)
 /* The first HOST work whose turn has come and that can be ended; 0: none.  Those that are
  * asked are asked without the lock. */
 static uint64_t
-find_host_work(struct sim_queue *queue, struct note *ret_note)
+find_host_work(struct sim_queue *queue, struct queue_note *ret_note)
 {
     uint64_t number = sim_task_turn(slot_of(queue), 1);
 
@@ -491,7 +491,7 @@ run_thread(void *self)
 {
     struct sim_queue *queue = self;
     uint64_t began = sim_queue_now();
-    struct note note;
+    struct queue_note note;
 
     sharpen();
     sim_queue_lock(queue);
@@ -551,7 +551,7 @@ sim_queue_submit(struct sim_queue *queue, const struct sim_order *order)
         sleep_until(queue, bell, began, when);
     }
     queue->note[number % SIM_TASK_DEPTH] =
-        (struct note) { order->act, order->poll, order->ended, order->self };
+        (struct queue_note) { order->act, order->poll, order->ended, order->self };
     if (is_host && !queue->has_thread)
         start_thread(queue);
     sim_queue_unlock(queue);

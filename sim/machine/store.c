@@ -19,7 +19,7 @@
 #define LOCK_WAIT_S 30
 #define TOPOLOGY_BYTES_MAX 65536
 
-struct image {
+struct store_image {
     uint32_t magic, layout;
     uint64_t bytes;
     pthread_mutex_t lock;
@@ -29,7 +29,7 @@ struct image {
 };
 
 struct sim_store {
-    struct image *image;
+    struct store_image *image;
 };
 
 char *
@@ -61,10 +61,10 @@ from_errno(int number)
     return number == ENOENT ? NVML_ERROR_DRIVER_NOT_LOADED : NVML_ERROR_OPERATING_SYSTEM;
 }
 
-static struct image *
+static struct store_image *
 map_image(int fd)
 {
-    void *map = mmap(NULL, sizeof(struct image), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *map = mmap(NULL, sizeof(struct store_image), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     return map == MAP_FAILED ? NULL : map;
 }
@@ -82,7 +82,7 @@ init_lock(pthread_mutex_t *lock)
 }
 
 static void
-init_image(struct image *image, const struct sim_state *state)
+init_image(struct store_image *image, const struct sim_state *state)
 {
     struct timespec now;
 
@@ -104,11 +104,11 @@ static nvmlReturn_t
 write_draft(const char *path, const struct sim_state *state)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    struct image *image = NULL;
+    struct store_image *image = NULL;
 
     if (fd < 0)
         return from_errno(errno);
-    if (ftruncate(fd, sizeof(struct image)) == 0)
+    if (ftruncate(fd, sizeof(struct store_image)) == 0)
         image = map_image(fd);
     close(fd);
     if (image == NULL) {
@@ -185,7 +185,7 @@ static nvmlReturn_t
 open_existing(const char *path, struct sim_store **ret_store)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    struct image *image = NULL;
+    struct store_image *image = NULL;
     struct stat st = { 0 };
 
     if (fd < 0)
@@ -274,7 +274,7 @@ take_lock(pthread_mutex_t *lock)
 nvmlReturn_t
 sim_store_begin(struct sim_store *store, struct sim_state **ret_draft)
 {
-    struct image *image = store->image;
+    struct store_image *image = store->image;
     uint64_t generation;
     int rc = take_lock(&image->lock);
 

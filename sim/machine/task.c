@@ -273,7 +273,7 @@ take_least(struct sim_task *work, void *self)
     *cost_ns = least(*cost_ns, work->cost_ns);
 }
 
-struct progress {
+struct task_progress {
     struct sim_task_slot *slot;
     uint64_t past_ns, now_ns;
 };
@@ -281,7 +281,7 @@ struct progress {
 static void
 progress(struct sim_task *work, void *self)
 {
-    const struct progress *p = self;
+    const struct task_progress *p = self;
     uint64_t past = least(p->past_ns, work->cost_ns);
 
     work->cost_ns -= past;
@@ -361,7 +361,7 @@ run_until(struct sim_device *device, uint64_t next_ns)
 
     for (uint32_t i = 0; i < SIM_ENGINES; i++) {
         struct sim_task_slot *slot = runs_on(device, i);
-        struct progress p = { slot, past_ns, next_ns };
+        struct task_progress p = { slot, past_ns, next_ns };
 
         if (i == SIM_ENGINE_COMPUTE)
             note_busy(device, past_ns);

@@ -12,21 +12,21 @@
 #define CAPS_MAJOR 235
 #define CONTEXT_MIB_MOST 65536
 
-struct line {
+struct topology_line {
     uint32_t count, model, context_mib;
     bool mig, no_unbind;
 };
 
-struct word {
+struct topology_word {
     const char *text;
     size_t length;
 };
 
 /* Take the next blank-separated word of the line; length 0 at its end. */
-static struct word
+static struct topology_word
 next_word(const char **cursor)
 {
-    struct word word;
+    struct topology_word word;
 
     *cursor += strspn(*cursor, " \t\r");
     word.text = *cursor;
@@ -36,7 +36,7 @@ next_word(const char **cursor)
 }
 
 static bool
-parse_number(struct word word, uint64_t limit, uint64_t *ret_number)
+parse_number(struct topology_word word, uint64_t limit, uint64_t *ret_number)
 {
     uint64_t number = 0;
 
@@ -52,20 +52,20 @@ parse_number(struct word word, uint64_t limit, uint64_t *ret_number)
 }
 
 static bool
-is_word(struct word word, const char *text)
+is_word(struct topology_word word, const char *text)
 {
     return strlen(text) == word.length && memcmp(word.text, text, word.length) == 0;
 }
 
 static bool
-parse_switch(struct word value, bool *ret_on)
+parse_switch(struct topology_word value, bool *ret_on)
 {
     *ret_on = is_word(value, "on");
     return *ret_on || is_word(value, "off");
 }
 
 static bool
-parse_driver(struct word value, char driver[32])
+parse_driver(struct topology_word value, char driver[32])
 {
     if (value.length == 0 || value.length >= 32 ||
         strspn(value.text, "0123456789.") < value.length)
@@ -76,16 +76,16 @@ parse_driver(struct word value, char driver[32])
 }
 
 static bool
-parse_option(struct word word, struct line *line, struct sim_system *system)
+parse_option(struct topology_word word, struct topology_line *line, struct sim_system *system)
 {
     const char *sign = memchr(word.text, '=', word.length);
-    struct word key, value;
+    struct topology_word key, value;
     bool on = false;
 
     if (sign == NULL)
         return false;
-    key = (struct word) { word.text, (size_t)(sign - word.text) };
-    value = (struct word) { sign + 1, word.length - key.length - 1 };
+    key = (struct topology_word) { word.text, (size_t)(sign - word.text) };
+    value = (struct topology_word) { sign + 1, word.length - key.length - 1 };
     if (is_word(key, "mig")) {
         bool valid = parse_switch(value, &on);
         line->mig = on;
@@ -111,9 +111,9 @@ parse_option(struct word word, struct line *line, struct sim_system *system)
 
 /* "8x H100-80GB": the count may stand apart from the model. */
 static bool
-parse_boards(const char **cursor, struct line *line)
+parse_boards(const char **cursor, struct topology_line *line)
 {
-    struct word word = next_word(cursor);
+    struct topology_word word = next_word(cursor);
     uint64_t count = 0;
     int model;
 
@@ -132,7 +132,7 @@ parse_boards(const char **cursor, struct line *line)
 }
 
 static void
-add_gpu(struct sim_state *state, const struct line *line)
+add_gpu(struct sim_state *state, const struct topology_line *line)
 {
     uint32_t index = state->system.gpus++;
     const struct sim_model *model = sim_model_at(line->model);
@@ -156,8 +156,8 @@ static bool
 parse_line(const char *text, struct sim_state *state)
 {
     const char *cursor = text;
-    struct line line = { .context_mib = SIM_CONTEXT_MIB };
-    struct word word = next_word(&cursor);
+    struct topology_line line = { .context_mib = SIM_CONTEXT_MIB };
+    struct topology_word word = next_word(&cursor);
 
     if (word.length == 0)
         return true;

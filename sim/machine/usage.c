@@ -20,7 +20,7 @@
 #define WHOLE 15 /* the place of the whole GPU beside those of GI ids 0..14 */
 
 /* How an instance's memory file shows in maps, and its last utilisation. */
-struct place {
+struct usage_place {
     uint64_t birth;
     struct sim_mapping file;
     uint64_t asked_ns, cpu_ns;
@@ -34,7 +34,7 @@ static struct {
     size_t count, room;
     struct sim_context *context;
     struct sim_meter_reading reading; /* of the instance that is visited */
-    struct place place[SIM_GPUS_MAX][WHOLE + 1];
+    struct usage_place place[SIM_GPUS_MAX][WHOLE + 1];
 } usage = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 uint64_t
@@ -109,10 +109,10 @@ scan(bool fresh)
 
 /* The place of an instance; NULL when its memory file is not there.  What was scanned before it
  * was known tells nothing of it. */
-static struct place *
+static struct usage_place *
 find_place(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    struct place *place =
+    struct usage_place *place =
         &usage.place[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
     uint64_t birth = gi == NULL ? gpu->birth : gi->birth;
     char path[SIM_PATH_MAX];
@@ -195,7 +195,7 @@ static void
 visit_instance(const struct sim_gpu *gpu, const struct sim_gi *gi,
                const struct visitor *visitor)
 {
-    const struct place *place = find_place(gpu, gi);
+    const struct usage_place *place = find_place(gpu, gi);
     struct sim_meter *meter = NULL;
     struct sim_gauge *gauge = NULL;
     bool looked = false;
@@ -357,7 +357,7 @@ share(uint64_t cpu_ns, uint64_t span_ns)
 
 /* At first, the share since the oldest of the processes started. */
 static void
-update(struct place *place, const struct total *total)
+update(struct usage_place *place, const struct total *total)
 {
     uint64_t now = total->at_ns;
     uint64_t grown = total->cpu_ns > place->cpu_ns ? total->cpu_ns - place->cpu_ns : 0;
@@ -376,7 +376,7 @@ update(struct place *place, const struct total *total)
 unsigned
 sim_utilization(const struct sim_gpu *gpu, const struct sim_gi *gi)
 {
-    struct place *place =
+    struct usage_place *place =
         &usage.place[gpu->minor % SIM_GPUS_MAX][gi == NULL ? WHOLE : gi->id % WHOLE];
     struct total total = sum_users(gpu, gi, false);
     unsigned percent;

@@ -274,19 +274,19 @@ sim_vram_close(struct sim_vram *vram)
 
 /* ---- the bytes of a page ---- */
 
-struct place {
+struct vram_place {
     struct unit *unit;
     struct page *page;
     uint64_t data; /* offset of its bytes in the unit's file */
 };
 
-static struct place
+static struct vram_place
 place_of(struct sim_vram *vram, uint32_t page)
 {
     struct unit *unit = &vram->unit[page / vram->unit_pages];
     uint32_t index = page % vram->unit_pages;
 
-    return (struct place) { unit, &unit->pages[index],
+    return (struct vram_place) { unit, &unit->pages[index],
                             vram->data + index * SIM_PAGE_BYTES };
 }
 
@@ -306,7 +306,7 @@ has_own(const struct page *page)
 }
 
 static bool
-read_block(const struct place *place, uint64_t block, uint8_t bytes[SIM_BLOCK_BYTES])
+read_block(const struct vram_place *place, uint64_t block, uint8_t bytes[SIM_BLOCK_BYTES])
 {
     if (is_own(place->page, block))
         return pread(place->unit->fd, bytes, SIM_BLOCK_BYTES,
@@ -317,7 +317,7 @@ read_block(const struct place *place, uint64_t block, uint8_t bytes[SIM_BLOCK_BY
 }
 
 static bool
-write_block(const struct place *place, uint64_t block, const uint8_t bytes[SIM_BLOCK_BYTES])
+write_block(const struct vram_place *place, uint64_t block, const uint8_t bytes[SIM_BLOCK_BYTES])
 {
     if (pwrite(place->unit->fd, bytes, SIM_BLOCK_BYTES,
                (off_t)(place->data + block * SIM_BLOCK_BYTES)) != SIM_BLOCK_BYTES)
@@ -329,7 +329,7 @@ write_block(const struct place *place, uint64_t block, const uint8_t bytes[SIM_B
 /* The whole page is one word again; the file gives the room back where it can, also that of
  * bytes that a job wrote past this library. */
 static void
-fill_page(const struct place *place, uint32_t word)
+fill_page(const struct vram_place *place, uint32_t word)
 {
     (void)!fallocate(place->unit->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                      (off_t)place->data, SIM_PAGE_BYTES);
@@ -342,7 +342,7 @@ fill_page(const struct place *place, uint32_t word)
 bool
 sim_vram_is_clear(struct sim_vram *vram, uint32_t page)
 {
-    struct place place = place_of(vram, page);
+    struct vram_place place = place_of(vram, page);
 
     return place.page->word == 0 && !has_own(place.page);
 }
@@ -351,7 +351,7 @@ bool
 sim_vram_read(struct sim_vram *vram, uint32_t page, uint64_t offset, void *target,
               size_t length)
 {
-    struct place place = place_of(vram, page);
+    struct vram_place place = place_of(vram, page);
     uint8_t bytes[SIM_BLOCK_BYTES], *to = target;
 
     while (length > 0) {
@@ -370,7 +370,7 @@ sim_vram_read(struct sim_vram *vram, uint32_t page, uint64_t offset, void *targe
 
 /* Change a part of a block.  A block that is written whole need not be read. */
 static bool
-change_block(const struct place *place, uint64_t offset, const void *source, size_t length)
+change_block(const struct vram_place *place, uint64_t offset, const void *source, size_t length)
 {
     uint8_t bytes[SIM_BLOCK_BYTES];
     uint64_t block = offset / SIM_BLOCK_BYTES;
@@ -385,7 +385,7 @@ bool
 sim_vram_write(struct sim_vram *vram, uint32_t page, uint64_t offset, const void *source,
                size_t length)
 {
-    struct place place = place_of(vram, page);
+    struct vram_place place = place_of(vram, page);
     const uint8_t *from = source;
 
     while (length > 0) {
@@ -408,7 +408,7 @@ sim_vram_fill(struct sim_vram *vram, uint32_t page, uint64_t offset, size_t leng
     uint8_t bytes[SIM_BLOCK_BYTES];
 
     if (offset == 0 && length == SIM_PAGE_BYTES) {
-        struct place place = place_of(vram, page);
+        struct vram_place place = place_of(vram, page);
 
         fill_page(&place, word);
         return true;

@@ -25,7 +25,7 @@ struct CUmemPoolHandle_st {
     int device;
     uint64_t reserved, used, threshold;
 };
-struct object {
+struct driver_object {
     int device;
     uint64_t bytes;
     _Atomic int references;
@@ -46,7 +46,7 @@ static struct {
     int device;
     uint64_t bytes;
     struct CUmemPoolHandle_st *pool;
-    struct object *object;
+    struct driver_object *object;
     const struct CUctx_st *context;
 } large[UNITS];
 static _Atomic uint32_t next_unit;
@@ -617,7 +617,7 @@ cuDeviceGraphMemTrim(CUdevice device)
 /* ---- memory objects ---- */
 
 static void
-let_go(struct object *object)
+let_go(struct driver_object *object)
 {
     if (atomic_fetch_sub(&object->references, 1) > 1)
         return;
@@ -629,13 +629,13 @@ CUresult
 cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
             const CUmemAllocationProp *prop, unsigned long long flags)
 {
-    struct object *object;
+    struct driver_object *object;
 
     if (size == 0 || size % NULL_UNIT != 0)
         return CUDA_ERROR_INVALID_VALUE;
     object = calloc(1, sizeof(*object));
     *object =
-        (struct object) { .device = prop->location.id, .bytes = size, .references = 1 };
+        (struct driver_object) { .device = prop->location.id, .bytes = size, .references = 1 };
     if (prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
         bh_null_take(object->device, size);
     else
@@ -647,7 +647,7 @@ cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 CUresult
 cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-    let_go((struct object *)(uintptr_t)handle);
+    let_go((struct driver_object *)(uintptr_t)handle);
     return CUDA_SUCCESS;
 }
 
@@ -674,7 +674,7 @@ CUresult
 cuMemMap(CUdeviceptr address, size_t size, size_t offset,
          CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-    struct object *object = (struct object *)(uintptr_t)handle;
+    struct driver_object *object = (struct driver_object *)(uintptr_t)handle;
     uint32_t at = (uint32_t)((address - LARGE_BASE) / NULL_UNIT);
 
     if (large[at].object != NULL)
@@ -704,7 +704,7 @@ cuMemUnmap(CUdeviceptr address, size_t size)
 CUresult
 cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
-    struct object *object = large[((uintptr_t)addr - LARGE_BASE) / NULL_UNIT].object;
+    struct driver_object *object = large[((uintptr_t)addr - LARGE_BASE) / NULL_UNIT].object;
 
     if (object == NULL)
         return CUDA_ERROR_INVALID_VALUE;

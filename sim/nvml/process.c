@@ -21,7 +21,7 @@ open_users(const char *function, nvmlDevice_t device, struct sim_target *target)
 }
 
 /* A caller's list: filled as far as there is room, counted to the end. */
-struct list {
+struct nvml_process_list {
     void *entries;
     unsigned room, count;
     void (*put)(void *entries, unsigned at, const struct sim_user *user);
@@ -30,7 +30,7 @@ struct list {
 static void
 list_user(void *self, const struct sim_user *user)
 {
-    struct list *list = self;
+    struct nvml_process_list *list = self;
 
     if (list->entries != NULL && list->count < list->room)
         list->put(list->entries, list->count, user);
@@ -40,7 +40,7 @@ list_user(void *self, const struct sim_user *user)
 /* The size protocol of all lists: *count says how many fit, and then how many
  * there are. */
 static nvmlReturn_t
-list_users(const struct sim_target *target, struct list *list, unsigned *count)
+list_users(const struct sim_target *target, struct nvml_process_list *list, unsigned *count)
 {
     if (count == NULL)
         return NVML_ERROR_INVALID_ARGUMENT;
@@ -89,7 +89,7 @@ nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *infoC
                                         nvmlProcessInfo_t *infos)
 {
     struct sim_target target;
-    struct list list = { .entries = infos, .put = put_v2 };
+    struct nvml_process_list list = { .entries = infos, .put = put_v2 };
     nvmlReturn_t rc = open_users(__func__, device, &target);
 
     return rc == NVML_SUCCESS ? list_users(&target, &list, infoCount) : rc;
@@ -102,7 +102,7 @@ nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *infoCoun
                                      nvmlProcessInfo_v1_t *infos)
 {
     struct sim_target target;
-    struct list list = { .entries = infos, .put = put_v1 };
+    struct nvml_process_list list = { .entries = infos, .put = put_v1 };
     nvmlReturn_t rc = open_users(__func__, device, &target);
 
     return rc == NVML_SUCCESS ? list_users(&target, &list, infoCount) : rc;
@@ -148,7 +148,7 @@ nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList
         plist->numProcArrayEntries = 0;
         return NVML_SUCCESS;
     }
-    struct list list = { .entries = plist->procArray, .put = put_detail };
+    struct nvml_process_list list = { .entries = plist->procArray, .put = put_detail };
     return list_users(&target, &list, &plist->numProcArrayEntries);
 }
 

@@ -27,7 +27,7 @@ static const char usage_text[] =
     "--view NAME (\"0-7\", \"0-w\"): as root outside a job, the view folder to take.\n"
     "DIR is $BULKHEAD_SIM_STATE, or /run/bulkhead-sim.\n";
 
-struct wish {
+struct simload_wish {
     uint64_t mib, seconds, busy;
     const char *dir, *view;
 };
@@ -41,7 +41,7 @@ fail(const char *what, const char *cause)
 
 /* Inside a job the device nodes decide, as they do for the library. */
 static bool
-find_memory(const struct wish *wish, char path[SIM_PATH_MAX])
+find_memory(const struct simload_wish *wish, char path[SIM_PATH_MAX])
 {
     struct sim_view view;
 
@@ -56,7 +56,7 @@ find_memory(const struct wish *wish, char path[SIM_PATH_MAX])
 
 /* The folder of the memory's bytes beside the view; false: this job was given none. */
 static bool
-find_folder(const struct wish *wish, char folder[SIM_PATH_MAX])
+find_folder(const struct simload_wish *wish, char folder[SIM_PATH_MAX])
 {
     return wish->view != NULL ? sim_path(folder, "%s/vram/%s", wish->dir, wish->view)
                               : sim_path(folder, "%s/vram", wish->dir);
@@ -80,7 +80,7 @@ read_view(const char *memory_path, struct sim_view *ret_view)
 /* Take pages, as libcuda.so.1 does, and show it by a page of the memory file.  They are held as
  * long as what is returned is open; NULL: the bytes cannot be opened. */
 static struct sim_vram *
-take_pages(const struct wish *wish, const char *path, int fd, int *ret_status)
+take_pages(const struct simload_wish *wish, const char *path, int fd, int *ret_status)
 {
     struct sim_extents pages;
     struct sim_vram *vram;
@@ -123,7 +123,7 @@ map_bytes(const char *path, int fd, uint64_t bytes)
 }
 
 static int
-open_context(const struct wish *wish, const char *path, struct sim_vram **ret_vram)
+open_context(const struct simload_wish *wish, const char *path, struct sim_vram **ret_vram)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), status = 0;
 
@@ -147,7 +147,7 @@ now_ms(void)
 
 /* In every 100 ms, work for `busy` ms and sleep the rest. */
 static void
-work(const struct wish *wish)
+work(const struct simload_wish *wish)
 {
     uint64_t end = now_ms() + wish->seconds * 1000;
     struct timespec rest = { 0, (long)(100 - wish->busy) * 1000000 };
@@ -174,7 +174,7 @@ parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *ret_numb
 }
 
 static bool
-parse_option(int choice, struct wish *wish)
+parse_option(int choice, struct simload_wish *wish)
 {
     switch (choice) {
     case 'm':
@@ -206,7 +206,7 @@ main(int argc, char **argv)
                                              { "version", no_argument, NULL, 'v' },
                                              { NULL, 0, NULL, 0 } };
     const char *env = getenv("BULKHEAD_SIM_STATE");
-    struct wish wish = { .seconds = UINT64_MAX, .busy = 20, .dir = "/run/bulkhead-sim" };
+    struct simload_wish wish = { .seconds = UINT64_MAX, .busy = 20, .dir = "/run/bulkhead-sim" };
     struct sim_vram *vram = NULL;
     char path[SIM_PATH_MAX];
     int choice, status;

@@ -384,7 +384,7 @@ bh_serve_enroll(struct bh_accounts *accounts, struct bh_call *call, struct bh_er
     return BH_OK;
 }
 
-struct leaving {
+struct account_leaving {
     struct bh_arena *arena;
     struct bh_document_put puts[64];
     uint32_t count;
@@ -393,7 +393,7 @@ struct leaving {
 static bool
 list_passkey(void *self, const struct bh_document_row *row)
 {
-    struct leaving *leaving = self;
+    struct account_leaving *leaving = self;
 
     if (leaving->count == BH_COUNT(leaving->puts) - 1)
         return false;
@@ -408,7 +408,7 @@ bh_serve_reset(struct bh_accounts *accounts, struct bh_call *call, struct bh_err
 {
     const struct bh_store *store = &accounts->options.store;
     const struct bh_dir_principal *principal = bh_directory_principal_named(call->dir, call->id);
-    struct leaving leaving = { .arena = call->arena };
+    struct account_leaving leaving = { .arena = call->arena };
     struct bh_accounts_change change = { .verb = "account.reset" };
     struct bh_json_writer w = bh_call_writer(call);
     struct bh_account account;

@@ -206,7 +206,7 @@ bh_attempt_begin(struct bh_accounts *accounts, struct bh_call *call, const struc
     struct bh_accounts_change change = { .verb = "sign_in.attempt", .puts = puts.items,
                                        .object = { "account", attempt->principal } };
     struct bh_answer answer;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     bool alert = false;
     bh_ns until = 0;
     bh_rc rc = BH_OK;

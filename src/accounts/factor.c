@@ -35,7 +35,7 @@ bool
 bh_password_right(struct bh_accounts *accounts, const struct bh_account *account,
                   const char *password)
 {
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     hash_begin(accounts);
     fault = bh_password_check(account ? account->password : NULL, password ? password : "",
@@ -50,7 +50,7 @@ bh_password_new(struct bh_accounts *accounts, struct bh_call *call, const char *
 {
     uint8_t salt[BH_PASSWORD_SALT];
     char kept[BH_PASSWORD_TEXT];
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     bh_rc rc;
 
     if (strlen(password) < PASSWORD_LEAST || strlen(password) > BH_PASSWORD_MAX) {
@@ -90,7 +90,7 @@ static bool
 totp_right(struct bh_accounts *accounts, struct bh_account *account, const char *code)
 {
     struct bh_totp totp = { BH_TOTP_SHA1, 6, 30, 1, { 0 }, BH_TOTP_SECRET_BYTES };
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     if (!bh_account_has_totp(account))
         return false;

@@ -79,7 +79,7 @@ fill_client(const struct bh_accounts *accounts, struct bh_call *call, struct bh_
     const struct bh_site_issuer *site = view->site;
     const char *address = call->dir->sign_in->address;
 
-    view->client = (struct bh_client){ .id = site->client_id, .loopback = site->loopback,
+    view->client = (struct bh_relying_party){ .id = site->client_id, .loopback = site->loopback,
                                        .scope = site->scope ? site->scope : "openid profile" };
     view->client.redirect = bh_arena_printf(call->arena, "%s/signin/callback",
                                             address ? address : "");
@@ -104,7 +104,7 @@ bh_issuer_ask(struct bh_accounts *accounts, struct bh_call *call,
 }
 
 bh_rc
-bh_issuer_refused(const struct bh_issuer_view *view, enum bh_fault fault, struct bh_err *err)
+bh_issuer_refused(const struct bh_issuer_view *view, enum bh_identity_fault fault, struct bh_err *err)
 {
     bool down = fault == BH_FAULT_PROVIDER_DOWN;
 
@@ -126,7 +126,7 @@ discover(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_vi
     struct bh_https_request request;
     struct bh_https_response answer;
     struct bh_issuer *slot;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     bh_rc rc = bh_provider_ask(site->url, site->loopback, call->arena, &request, err);
 
     if (rc == BH_OK)
@@ -200,7 +200,7 @@ fetch_keys(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_
     struct bh_https_request request = { .url = view->provider.jwks };
     struct bh_https_response answer;
     struct bh_issuer *slot;
-    enum bh_fault fault = BH_FAULT_NONE;
+    enum bh_identity_fault fault = BH_FAULT_NONE;
     bh_rc rc = bh_issuer_ask(accounts, call, &request, &answer, err);
 
     pthread_mutex_lock(&accounts->mutex);

@@ -25,7 +25,7 @@ struct bh_issuer {
 struct bh_issuer_view {
     const struct bh_site_issuer *site;
     struct bh_provider provider;
-    struct bh_client client;
+    struct bh_relying_party client;
     struct bh_jwks jwks;
     uint32_t algs;
 };
@@ -53,7 +53,7 @@ BH_MUST_USE bh_rc bh_issuer_ask(struct bh_accounts *accounts, struct bh_call *ca
                                 struct bh_https_response *ret_answer, struct bh_err *err);
 
 /* Log what was wrong, precisely, and give people one sentence. */
-bh_rc bh_issuer_refused(const struct bh_issuer_view *view, enum bh_fault fault,
+bh_rc bh_issuer_refused(const struct bh_issuer_view *view, enum bh_identity_fault fault,
                         struct bh_err *err);
 
 #endif

@@ -110,7 +110,7 @@ bh_oidc_sign_in_level(const struct bh_oidc_sign_in *sign_in)
 
 /* ---- their tokens ---- */
 
-static enum bh_fault
+static enum bh_identity_fault
 oidc_read_token(struct bh_accounts *accounts, struct bh_call *call, const struct bh_token_rules *expected,
            struct bh_oidc_sign_in *sign_in)
 {
@@ -138,7 +138,7 @@ bh_oidc_sign_in_check(struct bh_accounts *accounts, struct bh_call *call,
                  struct bh_err *err)
 {
     struct bh_issuer_view *issuer = sign_in->issuer;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     bh_rc rc = bh_issuer_keys(accounts, call, false, issuer, err);
 
     if (rc != BH_OK)
@@ -263,7 +263,7 @@ oidc_exchange(struct bh_accounts *accounts, struct bh_call *call, const struct b
     struct bh_issuer_view *issuer = sign_in->issuer;
     struct bh_https_request request;
     struct bh_https_response answer;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     bh_rc rc = bh_issuer_prove(accounts, call, issuer, err);
 
     if (rc == BH_OK)
@@ -285,7 +285,7 @@ complete_callback(struct bh_accounts *accounts, struct bh_call *call, struct bh_
     struct bh_token_rules expected = { .nonce = pending->login.nonce, .code = pending->login.code,
                                   .fresh = pending->session[0] != '\0' };
     struct bh_session session;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     bh_rc rc = bh_issuer_ready(accounts, call, pending->issuer, &issuer, err);
 
     if (rc != BH_OK)

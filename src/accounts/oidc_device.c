@@ -14,7 +14,7 @@ ask_code(struct bh_accounts *accounts, struct bh_call *call, struct bh_issuer_vi
 {
     struct bh_https_request request;
     struct bh_https_response answer;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     bh_rc rc = bh_issuer_prove(accounts, call, issuer, err);
 
     if (rc != BH_OK)
@@ -96,7 +96,7 @@ poll_once(struct bh_accounts *accounts, struct bh_call *call, struct bh_device_l
     struct bh_issuer_view *issuer = sign_in->issuer;
     struct bh_https_request request;
     struct bh_https_response answer;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     bh_rc rc = bh_issuer_prove(accounts, call, issuer, err);
 
     if (rc == BH_OK)

@@ -34,20 +34,20 @@ read_token_parameter(struct bh_call *call, const char **ret_token, struct bh_err
 }
 
 /* A posted token, and what it says once it was verified. */
-struct word {
+struct logout_word {
     struct bh_issuer_view *issuer;
     const char *token;
     struct bh_logout logout;
 };
 
 static bh_rc
-read_logout(struct bh_accounts *accounts, struct bh_call *call, struct word *word,
+read_logout(struct bh_accounts *accounts, struct bh_call *call, struct logout_word *word,
             struct bh_err *err)
 {
     struct bh_issuer_view *issuer = word->issuer;
     const struct bh_logout_rules rules = { issuer->site->url, issuer->site->client_id,
                                            { bh_accounts_now(accounts), 60, 600 } };
-    enum bh_fault fault = BH_FAULT_NONE;
+    enum bh_identity_fault fault = BH_FAULT_NONE;
     bh_rc rc = BH_OK;
 
     for (int unknown = 0; unknown <= 1 && rc == BH_OK; unknown++) {
@@ -69,7 +69,7 @@ read_logout(struct bh_accounts *accounts, struct bh_call *call, struct word *wor
     return bh_err_set(err, BH_INVALID, "the logout token is refused"); /* 400, as section 2.8 */
 }
 
-struct leaving {
+struct logout_leaving {
     const struct bh_documents *documents;
     struct bh_call *call;
     const char *issuer;              /* "corp/" */
@@ -79,7 +79,7 @@ struct leaving {
 };
 
 static bool
-is_of_subject(const struct leaving *leaving, const struct bh_session *session)
+is_of_subject(const struct logout_leaving *leaving, const struct bh_session *session)
 {
     size_t length = strlen(leaving->issuer);
 
@@ -90,7 +90,7 @@ is_of_subject(const struct leaving *leaving, const struct bh_session *session)
 static bool
 end_matching_session(void *self, const struct bh_document_row *row)
 {
-    struct leaving *leaving = self;
+    struct logout_leaving *leaving = self;
     struct bh_session session;
     struct bh_err err;
 
@@ -112,13 +112,13 @@ end_sessions(struct bh_accounts *accounts, struct bh_call *call, const struct bh
 {
     const struct bh_store *store = &accounts->options.store;
     struct bh_accounts_change change = { .verb = "session.end", .object = { "session", 0 } };
-    struct leaving *leaving;
+    struct logout_leaving *leaving;
     struct bh_answer answer;
     bh_rc rc = bh_call_alloc(call, sizeof *leaving, &leaving, err);
 
     if (rc != BH_OK)
         return rc;
-    *leaving = (struct leaving){ .documents = &accounts->documents, .call = call, .subject = logout->subject,
+    *leaving = (struct logout_leaving){ .documents = &accounts->documents, .call = call, .subject = logout->subject,
                                  .sid = logout->session[0] ? logout->session : NULL };
     leaving->issuer = bh_arena_printf(call->arena, "%s/", issuer->site->name);
     if (!leaving->issuer)
@@ -140,7 +140,7 @@ bh_rc
 bh_serve_logout(struct bh_accounts *accounts, struct bh_call *call, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
-    struct word word;
+    struct logout_word word;
     bh_rc rc = read_token_parameter(call, &word.token, err);
 
     if (rc == BH_OK)

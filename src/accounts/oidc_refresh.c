@@ -54,7 +54,7 @@ oidc_refresh_request(struct bh_accounts *accounts, struct bh_call *call, const s
     struct bh_issuer_view *issuer = sign_in->issuer;
     struct bh_https_request request;
     struct bh_https_response answer;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     struct bh_err err;
 
     if (bh_issuer_prove(accounts, call, issuer, &err) != BH_OK

@@ -287,7 +287,7 @@ user_of(const struct bh_account *account, const char *name)
 }
 
 /* Why not is told to the log alone. */
-static enum bh_fault
+static enum bh_identity_fault
 assert_passkey(struct bh_accounts *accounts, struct bh_call *call,
                const struct bh_sign_in_request *request, struct bh_document_row *ret_row,
                struct bh_webauthn_proof *ret_proof)
@@ -297,7 +297,7 @@ assert_passkey(struct bh_accounts *accounts, struct bh_call *call,
     struct bh_webauthn_user user;
     struct bh_account account;
     struct bh_passkey passkey;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     struct party party;
     struct bh_err err;
 
@@ -326,7 +326,7 @@ bh_passkey_right(struct bh_accounts *accounts, struct bh_call *call,
     struct bh_webauthn_proof proof;
     struct bh_document_row row;
     struct bh_err err;
-    enum bh_fault fault = assert_passkey(accounts, call, request, &row, &proof);
+    enum bh_identity_fault fault = assert_passkey(accounts, call, request, &row, &proof);
 
     if (fault != BH_FAULT_NONE) {
         bh_log(PASSKEY_REFUSED, BH_U64("principal", row.principal_id),

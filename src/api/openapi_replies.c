@@ -6,12 +6,12 @@
 
 /* A member of a reply.  `type` is a type of JSON Schema; "ns" is a time or a span in
  * nanoseconds, which is text; "[x]" is a list of the schema x; anything else a schema. */
-struct member {
+struct replies_member {
     const char *name, *type, *doc;
     bool always;
 };
 
-static const struct member job_members[] = {
+static const struct replies_member job_members[] = {
     { "cause", "string", "how it ended", false },
     { "checkpoint_signal", "string",
       "what it is told to write a checkpoint with, where that is its contract", false },
@@ -55,13 +55,13 @@ static const struct member job_members[] = {
       "could not be started or was ended by its node, in GET of one job", false },
 };
 
-static const struct member list_members[] = {
+static const struct replies_member list_members[] = {
     { "items", "[job_shown]", "by number", true },
     { "next", "string", "what `after` takes for the next page, where there is one", false },
     { "total", "integer", "how many the filter fits, counted to 100,000", true },
 };
 
-static const struct member member_members[] = {
+static const struct replies_member member_members[] = {
     { "lease", "integer", "its number", true },
     { "member", "integer", "counted from 0", true },
     { "node", "string", "where it is", true },
@@ -70,7 +70,7 @@ static const struct member member_members[] = {
     { "state", "string", "its point of life; done: it ended and others have not", true },
 };
 
-static const struct member share_members[] = {
+static const struct replies_member share_members[] = {
     { "cap_mib", "integer", "GPU memory that it may have, the first context on each GPU with it", true },
     { "driver_mib", "integer", "that it has as the driver sees it", true },
     { "promised_permille", "integer", "of a GPU's time, while others want it, too", true },
@@ -78,21 +78,21 @@ static const struct member share_members[] = {
     { "turns_permille", "integer", "of the last second in which it had its turn", true },
 };
 
-static const struct member place_members[] = {
+static const struct replies_member place_members[] = {
     { "gpu", "string", "its UUID", true },
     { "node", "string", "where it stands", true },
     { "profile", "string", "of the GPU instance, or whole", true },
     { "start", "integer", "the first memory slice", true },
 };
 
-static const struct member reason_members[] = {
+static const struct replies_member reason_members[] = {
     { "next", "string", "what can be done, or what will happen", true },
     { "operands", "object", "the reason's numbers and names", true },
     { "reason", "string", "in a code", true },
     { "sentence", "string", "in words", true },
 };
 
-static const struct member why_members[] = {
+static const struct replies_member why_members[] = {
     { "assumption", "string", "what the estimated start supposes", false },
     { "claimed_on", "[kept_place]", "room that others are leaving for it just now", false },
     { "estimated_start_ns", "ns", "when it will begin, as far as can be told", false },
@@ -106,7 +106,7 @@ static const struct member why_members[] = {
     { "state", "string", "its point of life", true },
 };
 
-static const struct member notice_members[] = {
+static const struct replies_member notice_members[] = {
     { "count", "integer", "how often", true },
     { "first_ns", "ns", "when it was told first", true },
     { "last_ns", "ns", "and last", true },
@@ -114,7 +114,7 @@ static const struct member notice_members[] = {
     { "sentence", "string", "the same for people", true },
 };
 
-static const struct member traffic_members[] = {
+static const struct replies_member traffic_members[] = {
     { "denied_bytes", "integer", "from it or to it, and not let through", true },
     { "denied_packets", "integer", "the same in packets", true },
     { "rx_bytes", "integer", "received, of all members since they were started", true },
@@ -123,14 +123,14 @@ static const struct member traffic_members[] = {
     { "tx_packets", "integer", "the same in packets", true },
 };
 
-static const struct member ticket_members[] = {
+static const struct replies_member ticket_members[] = {
     { "expires_ns", "ns", "until when it may be opened", true },
     { "job", "integer", "its number", true },
     { "record", "integer", "the audit record that it was let in by", true },
     { "ticket", "string", "for GET /v1/streams/{id}: good once, for who asked", true },
 };
 
-static const struct member receipt_members[] = {
+static const struct replies_member receipt_members[] = {
     { "begun_ns", "ns", "when the scrub began", true },
     { "by", "array", "of method earlier: `id` of each scrub that left the memory clean", false },
     { "bytes", "integer", "filled", true },
@@ -158,18 +158,18 @@ static const struct member receipt_members[] = {
     { "why", "string", "of one that is not clean", false },
 };
 
-static const struct member receipts_members[] = {
+static const struct replies_member receipts_members[] = {
     { "items", "[receipt]", "oldest first", true },
     { "next", "string", "what `after` takes for the next page, where there may be one", false },
 };
 
-static const struct member parts_members[] = {
+static const struct replies_member parts_members[] = {
     { "compute", "integer", "parts, of 4200 for a whole GPU", true },
     { "gpus", "string", "the same in GPUs, for people", true },
     { "memory", "integer", "parts, of 4200 for a whole GPU", true },
 };
 
-static const struct member partition_members[] = {
+static const struct replies_member partition_members[] = {
     { "assumed", "boolean", "its numbers are from documents, not from such a board", true },
     { "cap_bytes", "integer", "of a share: the most memory that its job gets", false },
     { "compute_parts", "integer", "of a share: its part of the GPU's time, of 4200", false },
@@ -187,7 +187,7 @@ static const struct member partition_members[] = {
     { "units", "integer", "of a MIG instance: memory slices", false },
 };
 
-static const struct member gpu_members[] = {
+static const struct replies_member gpu_members[] = {
     { "assumed", "boolean", "its geometry is from documents, not from such a board", true },
     { "compute_slices", "integer", "of a model that is known", false },
     { "cordoned", "boolean", "gets nothing new", true },
@@ -231,14 +231,14 @@ static const struct member gpu_members[] = {
     { "uuid", "string", "as the driver has it", true },
 };
 
-static const struct member gpus_members[] = {
+static const struct replies_member gpus_members[] = {
     { "items", "[gpu_shown]", "by number", true },
     { "total", "integer", "how many", true },
 };
 
 static const struct schema {
     const char *name;
-    const struct member *members;
+    const struct replies_member *members;
     size_t count;
 } schemas[] = {
     { "gpu_shown", gpu_members, BH_COUNT(gpu_members) },
@@ -317,7 +317,7 @@ replies_is_plain(const char *type)
 }
 
 static void
-replies_put_member(struct bh_json_writer *w, const struct member *member)
+replies_put_member(struct bh_json_writer *w, const struct replies_member *member)
 {
     bh_json_open(w, member->name, '{');
     bh_json_str(w, "description", member->doc);

@@ -150,7 +150,7 @@ bh_bound_is(const char *ev_json)
 }
 
 static uint64_t
-bound_number_of(const struct claim *claim)
+bound_number_of(const struct log_claim *claim)
 {
     uint64_t number;
 

@@ -9,12 +9,12 @@
 #define INTEGER_MAX ((UINT64_C(1) << 53) - 1)
 
 /* A position that moves forward: nothing from `end` on is ever read. */
-struct walk {
+struct canonical_walk {
     const char *at, *end;
 };
 
 static bool
-canonical_accept(struct walk *w, char c)
+canonical_accept(struct canonical_walk *w, char c)
 {
     if (w->at == w->end || *w->at != c)
         return false;
@@ -23,7 +23,7 @@ canonical_accept(struct walk *w, char c)
 }
 
 static bool
-canonical_parse_word(struct walk *w, const char *word)
+canonical_parse_word(struct canonical_walk *w, const char *word)
 {
     size_t length = strlen(word);
 
@@ -34,7 +34,7 @@ canonical_parse_word(struct walk *w, const char *word)
 }
 
 static bool
-canonical_parse_integer(struct walk *w)
+canonical_parse_integer(struct canonical_walk *w)
 {
     bool negative = canonical_accept(w, '-');
     const char *first = w->at;
@@ -54,7 +54,7 @@ canonical_parse_integer(struct walk *w)
 /* What follows a backslash: a short escape, or \u00xx for the control characters that
  * have none. */
 static bool
-canonical_parse_escape(struct walk *w)
+canonical_parse_escape(struct canonical_walk *w)
 {
     static const char digits[] = "0123456789abcdef";
     const char *low;
@@ -75,7 +75,7 @@ canonical_parse_escape(struct walk *w)
 }
 
 static bool
-canonical_parse_string(struct walk *w)
+canonical_parse_string(struct canonical_walk *w)
 {
     if (!canonical_accept(w, '"'))
         return false;
@@ -107,7 +107,7 @@ canonical_parse_string(struct walk *w)
 /* Keys are compared as they are written; ASCII keys without escapes compare as they
  * read.  Others are refused. */
 static bool
-canonical_parse_key(struct walk *w, const char **last, size_t *last_length)
+canonical_parse_key(struct canonical_walk *w, const char **last, size_t *last_length)
 {
     const char *key = w->at + 1;
     size_t length, common;
@@ -130,10 +130,10 @@ canonical_parse_key(struct walk *w, const char **last, size_t *last_length)
     return canonical_accept(w, ':');
 }
 
-static bool canonical_parse_value(struct walk *w, unsigned depth);
+static bool canonical_parse_value(struct canonical_walk *w, unsigned depth);
 
 static bool
-canonical_parse_object(struct walk *w, unsigned depth)
+canonical_parse_object(struct canonical_walk *w, unsigned depth)
 {
     const char *last = NULL;
     size_t last_length = 0;
@@ -148,7 +148,7 @@ canonical_parse_object(struct walk *w, unsigned depth)
 }
 
 static bool
-canonical_parse_array(struct walk *w, unsigned depth)
+canonical_parse_array(struct canonical_walk *w, unsigned depth)
 {
     if (canonical_accept(w, ']'))
         return true;
@@ -160,7 +160,7 @@ canonical_parse_array(struct walk *w, unsigned depth)
 }
 
 static bool
-canonical_parse_value(struct walk *w, unsigned depth)
+canonical_parse_value(struct canonical_walk *w, unsigned depth)
 {
     if (w->at == w->end || depth == BH_CANONICAL_DEPTH_MAX)
         return false;
@@ -187,7 +187,7 @@ canonical_parse_value(struct walk *w, unsigned depth)
 size_t
 bh_canonical_step(const char *text, size_t length)
 {
-    struct walk w = { text, text + length };
+    struct canonical_walk w = { text, text + length };
 
     return canonical_parse_value(&w, 0) ? (size_t)(w.at - text) : 0;
 }

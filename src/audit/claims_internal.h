@@ -8,14 +8,14 @@
 /* Shared by the parts of claims alone. */
 
 /* What is known by a key of 32 bytes; every claim begins so. */
-struct claim {
+struct log_claim {
     uint8_t key[32];
     uint64_t record;             /* that says it */
     bool seen;                   /* a row of it was given */
 };
 
 struct name_claim {
-    struct claim claim;
+    struct log_claim claim;
     uint8_t commitment[BH_BINDING_BYTES];
     bool bound, erased;
     uint64_t erased_by;
@@ -23,7 +23,7 @@ struct name_claim {
 };
 
 struct job_claim {
-    struct claim claim;
+    struct log_claim claim;
     bool submitted;              /* the record of it is there; else it was pruned */
     bool stated;                 /* `state` is known: since records of version 3 */
     uint32_t tenant, principal, sku, count;
@@ -41,7 +41,7 @@ struct job_claim {
 };
 
 struct text_claim {
-    struct claim claim;
+    struct log_claim claim;
     bool named;                  /* by claim.record, at that time, first */
     uint64_t at_ns;
     uint32_t tenant;
@@ -53,13 +53,13 @@ struct text_claim {
 
 /* A tenant: its keys, and the last record that destroyed any, or texts that had none. */
 struct tenant_claim {
-    struct claim claim;
+    struct log_claim claim;
     bool shredded;
     struct key_claim *keys;
 };
 
 struct document_claim {
-    struct claim claim;          /* by kind and number: of the record, or of the job */
+    struct log_claim claim;          /* by kind and number: of the record, or of the job */
     enum bh_claimed_kind kind;
     uint64_t number;
     uint8_t digest[32];
@@ -70,7 +70,7 @@ struct document_claim {
 };
 
 struct key_claim {
-    struct claim claim;
+    struct log_claim claim;
     bool made, destroyed;        /* by claim.record; by destroyed_by */
     uint64_t made_ns, destroyed_by, destroyed_ns;
     bool destroyed_since;        /* the last record, as an export's row says */
@@ -84,7 +84,7 @@ struct key_claim {
 };
 
 struct token_claim {
-    struct claim claim;
+    struct log_claim claim;
     bool made, revoked;          /* by claim.record; by revoked_by */
     uint64_t revoked_by;
     bool filled;                 /* what follows is known */
@@ -95,7 +95,7 @@ struct token_claim {
 
 /* Whose tokens that were dead, some or all, the store forgot, and when last. */
 struct owner_claim {
-    struct claim claim;          /* by that record */
+    struct log_claim claim;          /* by that record */
     uint64_t at_ns;
 };
 
@@ -108,7 +108,7 @@ struct site_claim {
     uint8_t digest[32];
 };
 
-/* Open addressing; a slot is empty or points to what begins with a struct claim. */
+/* Open addressing; a slot is empty or points to what begins with a struct log_claim. */
 struct claim_table {
     void **slots;
     size_t capacity, count;          /* room: 0, or a power of two */

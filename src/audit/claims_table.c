@@ -23,7 +23,7 @@ claims_slot_of(const struct claim_table *table, const uint8_t key[32])
     for (size_t i = 0; i < 32; i++)
         hash = (hash ^ key[i]) * UINT64_C(0x100000001b3);
     at = (size_t)(hash ^ hash >> 32) & (table->capacity - 1);
-    while (table->slots[at] && memcmp(((struct claim *)table->slots[at])->key, key, 32) != 0)
+    while (table->slots[at] && memcmp(((struct log_claim *)table->slots[at])->key, key, 32) != 0)
         at = (at + 1) & (table->capacity - 1);
     return &table->slots[at];
 }
@@ -47,7 +47,7 @@ claims_grow(struct bh_claims *claims, struct claim_table *table)
         return false;
     for (size_t i = 0; i < table->capacity; i++)
         if (table->slots[i])
-            *claims_slot_of(&wider, ((struct claim *)table->slots[i])->key) = table->slots[i];
+            *claims_slot_of(&wider, ((struct log_claim *)table->slots[i])->key) = table->slots[i];
     wider.count = table->count;
     *table = wider;
     return true;
@@ -67,7 +67,7 @@ bh_claim_add(struct bh_claims *claims, struct claim_table *table, const uint8_t 
     *slot = bh_arena_alloc(claims->arena, size);
     if (!*slot)
         return NULL;
-    memcpy(((struct claim *)*slot)->key, key, 32);
+    memcpy(((struct log_claim *)*slot)->key, key, 32);
     table->count++;
     return *slot;
 }

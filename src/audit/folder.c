@@ -4,7 +4,7 @@
 
 #include "base/num.h"
 
-struct walk {
+struct folder_walk {
     const struct bh_folder *folder;
     struct bh_folder_verifier *verifier;
     struct bh_err *err;
@@ -22,7 +22,7 @@ folder_read_file(const struct bh_folder *folder, const char *path, struct bh_buf
 }
 
 static bh_rc
-read_tile(const struct walk *walk, const struct bh_tile *tile, char path[BH_TILE_PATH_MAX],
+read_tile(const struct folder_walk *walk, const struct bh_tile *tile, char path[BH_TILE_PATH_MAX],
           struct bh_buf *out)
 {
     struct bh_buf text;
@@ -38,7 +38,7 @@ static bh_rc
 compare_tile(void *self, const struct bh_tile *tile, const uint8_t (*hashes)[32],
              struct bh_err *err)
 {
-    const struct walk *walk = self;
+    const struct folder_walk *walk = self;
     struct bh_buf *found = walk->folder->tile;
     char path[BH_TILE_PATH_MAX];
     bh_rc rc = read_tile(walk, tile, path, found);
@@ -55,7 +55,7 @@ compare_tile(void *self, const struct bh_tile *tile, const uint8_t (*hashes)[32]
 }
 
 static bh_rc
-take_hash(struct walk *walk, const uint8_t hash[32])
+take_hash(struct folder_walk *walk, const uint8_t hash[32])
 {
     struct bh_folder_verifier *verifier = walk->verifier;
     const struct bh_tile_sink sink = { compare_tile, walk };
@@ -64,7 +64,7 @@ take_hash(struct walk *walk, const uint8_t hash[32])
 }
 
 static bh_rc
-take_record(struct walk *walk, const char *record, size_t length)
+take_record(struct folder_walk *walk, const char *record, size_t length)
 {
     struct bh_folder_verifier *verifier = walk->verifier;
     uint8_t hash[32];
@@ -78,7 +78,7 @@ take_record(struct walk *walk, const char *record, size_t length)
 
 /* The bundle may have been pruned: its hashes stand in the lowest tile. */
 static bh_rc
-take_hashes(struct walk *walk, const struct bh_tile *bundle)
+take_hashes(struct folder_walk *walk, const struct bh_tile *bundle)
 {
     struct bh_tile tile = { .index = bundle->index, .width = bundle->width };
     struct bh_buf *hashes = walk->folder->bundle;
@@ -100,7 +100,7 @@ take_hashes(struct walk *walk, const struct bh_tile *bundle)
 
 /* A bundle is missing although nobody pruned it. */
 static bh_rc
-check_lack(const struct walk *walk)
+check_lack(const struct folder_walk *walk)
 {
     const struct bh_audit_verifier *records = &walk->verifier->records;
     struct bh_tile tile = { .entries = true, .width = BH_TILE_WIDTH };
@@ -117,7 +117,7 @@ check_lack(const struct walk *walk)
 }
 
 static bh_rc
-take_bundle(struct walk *walk, const struct bh_tile *tile)
+take_bundle(struct folder_walk *walk, const struct bh_tile *tile)
 {
     struct bh_buf *bundle = walk->folder->bundle;
     char path[BH_TILE_PATH_MAX];
@@ -140,7 +140,7 @@ take_bundle(struct walk *walk, const struct bh_tile *tile)
 
 /* The checkpoint of the folder, which the bundles must end with. */
 static bh_rc
-read_checkpoint(struct walk *walk, char note[BH_NODE_RECORD_BYTES_MAX + 1], uint64_t *ret_size)
+read_checkpoint(struct folder_walk *walk, char note[BH_NODE_RECORD_BYTES_MAX + 1], uint64_t *ret_size)
 {
     const struct bh_audit_verifier *records = &walk->verifier->records;
     struct bh_buf *text = walk->folder->tile;
@@ -166,7 +166,7 @@ bh_rc
 bh_folder_verify(const struct bh_folder *folder, struct bh_folder_verifier *verifier,
                  struct bh_err *err)
 {
-    struct walk walk = { folder, verifier, err };
+    struct folder_walk walk = { folder, verifier, err };
     const struct bh_tile_sink sink = { compare_tile, &walk };
     char note[BH_NODE_RECORD_BYTES_MAX + 1];
     uint64_t size = 0;

@@ -15,7 +15,7 @@ struct maker {
 };
 
 /* `count` leaves from `first` on. */
-struct range {
+struct proof_range {
     uint64_t first, count;
 };
 
@@ -35,7 +35,7 @@ split_of(uint64_t count)
 
 /* Its root; splitting a tree as RFC 6962 does keeps whole subtrees on their places. */
 static bh_rc
-hash_range(const struct maker *maker, struct range range, uint8_t ret_hash[32])
+hash_range(const struct maker *maker, struct proof_range range, uint8_t ret_hash[32])
 {
     unsigned level = (unsigned)__builtin_ctzll(range.count);
     uint8_t right[32];
@@ -47,9 +47,9 @@ hash_range(const struct maker *maker, struct range range, uint8_t ret_hash[32])
         return maker->source->subtree(maker->source->self, level, range.first >> level,
                                       ret_hash, maker->err);
     split = split_of(range.count);
-    rc = hash_range(maker, (struct range){ range.first, split }, ret_hash);
+    rc = hash_range(maker, (struct proof_range){ range.first, split }, ret_hash);
     if (rc == BH_OK)
-        rc = hash_range(maker, (struct range){ range.first + split, range.count - split },
+        rc = hash_range(maker, (struct proof_range){ range.first + split, range.count - split },
                         right);
     if (rc == BH_OK)
         bh_merkle_node(maker->crypto, ret_hash, right, ret_hash);
@@ -57,7 +57,7 @@ hash_range(const struct maker *maker, struct range range, uint8_t ret_hash[32])
 }
 
 static bh_rc
-put_range(struct maker *maker, struct range range)
+put_range(struct maker *maker, struct proof_range range)
 {
     BH_ASSERT(maker->proof.count < BH_PROOF_HASHES_MAX);
     return hash_range(maker, range, maker->proof.hashes[maker->proof.count++]);
@@ -70,23 +70,23 @@ bh_proof_root(const struct bh_crypto_ops *crypto, const struct bh_merkle_source 
     const struct maker maker = { .crypto = crypto, .source = source, .err = err };
 
     if (size > 0)
-        return hash_range(&maker, (struct range){ 0, size }, ret_root);
+        return hash_range(&maker, (struct proof_range){ 0, size }, ret_root);
     bh_merkle_root(crypto, NULL, 0, ret_root);
     return BH_OK;
 }
 
 /* PATH of RFC 6962, 2.1.1: `index` counts from the start of the range. */
 static bh_rc
-proof_put_path(struct maker *maker, struct range range, uint64_t index)
+proof_put_path(struct maker *maker, struct proof_range range, uint64_t index)
 {
-    struct range left, right;
+    struct proof_range left, right;
     bool below;
     bh_rc rc;
 
     if (range.count == 1)
         return BH_OK;
-    left = (struct range){ range.first, split_of(range.count) };
-    right = (struct range){ range.first + left.count, range.count - left.count };
+    left = (struct proof_range){ range.first, split_of(range.count) };
+    right = (struct proof_range){ range.first + left.count, range.count - left.count };
     below = index < left.count;
     rc = below ? proof_put_path(maker, left, index) : proof_put_path(maker, right, index - left.count);
     return rc == BH_OK ? put_range(maker, below ? right : left) : rc;
@@ -104,7 +104,7 @@ bh_proof_inclusion(const struct bh_crypto_ops *crypto, const struct bh_merkle_so
     if (index >= size)
         return bh_err_set(err, BH_RANGE,
                           "there is no record %" PRIu64 " in a tree of %" PRIu64, index, size);
-    rc = proof_put_path(&maker, (struct range){ 0, size }, index);
+    rc = proof_put_path(&maker, (struct proof_range){ 0, size }, index);
     if (rc == BH_OK)
         *ret_proof = maker.proof;
     return rc;
@@ -113,16 +113,16 @@ bh_proof_inclusion(const struct bh_crypto_ops *crypto, const struct bh_merkle_so
 /* SUBPROOF of RFC 6962, 2.1.2: the first `count` leaves of the range are the older
  * tree's; `known` while they are all of it, so that its root needs no telling. */
 static bh_rc
-put_subproof(struct maker *maker, struct range range, uint64_t count, bool known)
+put_subproof(struct maker *maker, struct proof_range range, uint64_t count, bool known)
 {
-    struct range left, right;
+    struct proof_range left, right;
     bool below;
     bh_rc rc;
 
     if (count == range.count)
         return known ? BH_OK : put_range(maker, range);
-    left = (struct range){ range.first, split_of(range.count) };
-    right = (struct range){ range.first + left.count, range.count - left.count };
+    left = (struct proof_range){ range.first, split_of(range.count) };
+    right = (struct proof_range){ range.first + left.count, range.count - left.count };
     below = count <= left.count;
     rc = below ? put_subproof(maker, left, count, known)
                : put_subproof(maker, right, count - left.count, false);
@@ -142,7 +142,7 @@ bh_proof_consistency(const struct bh_crypto_ops *crypto,
                           "a tree of %" PRIu64 " records does not begin one of %" PRIu64,
                           sizes[0], sizes[1]);
     if (sizes[0] > 0)
-        rc = put_subproof(&maker, (struct range){ 0, sizes[1] }, sizes[0], true);
+        rc = put_subproof(&maker, (struct proof_range){ 0, sizes[1] }, sizes[0], true);
     if (rc == BH_OK)
         *ret_proof = maker.proof;
     return rc;

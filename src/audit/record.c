@@ -167,7 +167,7 @@ bh_record_encode(struct bh_buf *out, const struct bh_record *record)
 
 /* ---- reading: a table with one row per key, in the same order ---- */
 
-struct reader {
+struct record_reader {
     struct bh_record record;
     char *scratch; /* next free byte */
 };
@@ -200,7 +200,7 @@ read_hex(struct bh_slice value, uint8_t *ret, size_t bytes)
 
 /* A string, unescaped into the scratch. */
 static bool
-record_read_text(struct reader *r, struct bh_slice value, const char **ret)
+record_read_text(struct record_reader *r, struct bh_slice value, const char **ret)
 {
     if (!bh_slice_str(value, r->scratch, value.length))
         return false;
@@ -210,7 +210,7 @@ record_read_text(struct reader *r, struct bh_slice value, const char **ret)
 }
 
 static bool
-read_json(struct reader *r, struct bh_slice value, const char **ret)
+read_json(struct record_reader *r, struct bh_slice value, const char **ret)
 {
     memcpy(r->scratch, value.text, value.length);
     r->scratch[value.length] = '\0';
@@ -235,7 +235,7 @@ record_read_name(struct bh_slice value, const char *const *names, unsigned count
 }
 
 static bool
-record_decode_actor(struct reader *r, struct bh_slice value)
+record_decode_actor(struct record_reader *r, struct bh_slice value)
 {
     struct bh_record_actor *actor = &r->record.actor;
     struct bh_slice part;
@@ -255,19 +255,19 @@ record_decode_actor(struct reader *r, struct bh_slice value)
 }
 
 static bool
-record_decode_boot(struct reader *r, struct bh_slice value)
+record_decode_boot(struct record_reader *r, struct bh_slice value)
 {
     return read_u32(value, &r->record.boot);
 }
 
 static bool
-record_decode_count(struct reader *r, struct bh_slice value)
+record_decode_count(struct record_reader *r, struct bh_slice value)
 {
     return read_u64(value, &r->record.count) && r->record.count >= 2;
 }
 
 static bool
-record_decode_decision(struct reader *r, struct bh_slice value)
+record_decode_decision(struct record_reader *r, struct bh_slice value)
 {
     struct bh_slice part;
 
@@ -279,31 +279,31 @@ record_decode_decision(struct reader *r, struct bh_slice value)
 }
 
 static bool
-record_decode_do(struct reader *r, struct bh_slice value)
+record_decode_do(struct record_reader *r, struct bh_slice value)
 {
     return read_json(r, value, &r->record.do_json);
 }
 
 static bool
-record_decode_event(struct reader *r, struct bh_slice value)
+record_decode_event(struct record_reader *r, struct bh_slice value)
 {
     return read_json(r, value, &r->record.ev_json);
 }
 
 static bool
-record_decode_jobs(struct reader *r, struct bh_slice value)
+record_decode_jobs(struct record_reader *r, struct bh_slice value)
 {
     return bh_job_status_is_list(value) && read_json(r, value, &r->record.jobs_json);
 }
 
 static bool
-record_decode_names(struct reader *r, struct bh_slice value)
+record_decode_names(struct record_reader *r, struct bh_slice value)
 {
     return bh_binding_is_list(value) && read_json(r, value, &r->record.names_json);
 }
 
 static bool
-record_decode_object(struct reader *r, struct bh_slice value)
+record_decode_object(struct record_reader *r, struct bh_slice value)
 {
     struct bh_record_object *obj = &r->record.obj;
     struct bh_slice part;
@@ -315,19 +315,19 @@ record_decode_object(struct reader *r, struct bh_slice value)
 }
 
 static bool
-record_decode_order(struct reader *r, struct bh_slice value)
+record_decode_order(struct record_reader *r, struct bh_slice value)
 {
     return read_u64(value, &r->record.order);
 }
 
 static bool
-record_decode_orders(struct reader *r, struct bh_slice value)
+record_decode_orders(struct record_reader *r, struct bh_slice value)
 {
     return record_read_text(r, value, &r->record.orders);
 }
 
 static bool
-record_decode_phase(struct reader *r, struct bh_slice value)
+record_decode_phase(struct record_reader *r, struct bh_slice value)
 {
     unsigned phase;
 
@@ -338,55 +338,55 @@ record_decode_phase(struct reader *r, struct bh_slice value)
 }
 
 static bool
-record_decode_request(struct reader *r, struct bh_slice value)
+record_decode_request(struct record_reader *r, struct bh_slice value)
 {
     return read_hex(value, r->record.req, sizeof r->record.req);
 }
 
 static bool
-record_decode_result(struct reader *r, struct bh_slice value)
+record_decode_result(struct record_reader *r, struct bh_slice value)
 {
     return record_read_text(r, value, &r->record.res);
 }
 
 static bool
-take_salt(struct reader *r, struct bh_slice value)
+take_salt(struct record_reader *r, struct bh_slice value)
 {
     return read_hex(value, r->record.salt, sizeof r->record.salt);
 }
 
 static bool
-record_decode_sealed(struct reader *r, struct bh_slice value)
+record_decode_sealed(struct record_reader *r, struct bh_slice value)
 {
     return bh_sealed_is_list(value) && read_json(r, value, &r->record.sealed_json);
 }
 
 static bool
-record_decode_seq(struct reader *r, struct bh_slice value)
+record_decode_seq(struct record_reader *r, struct bh_slice value)
 {
     return read_u64(value, &r->record.seq);
 }
 
 static bool
-record_decode_tenant(struct reader *r, struct bh_slice value)
+record_decode_tenant(struct record_reader *r, struct bh_slice value)
 {
     return read_u32(value, &r->record.tenant);
 }
 
 static bool
-record_decode_digest(struct reader *r, struct bh_slice value)
+record_decode_digest(struct record_reader *r, struct bh_slice value)
 {
     return read_hex(value, r->record.text, sizeof r->record.text);
 }
 
 static bool
-record_decode_time(struct reader *r, struct bh_slice value)
+record_decode_time(struct record_reader *r, struct bh_slice value)
 {
     return read_u64(value, &r->record.ts_ns);
 }
 
 static bool
-record_decode_version(struct reader *r, struct bh_slice value)
+record_decode_version(struct record_reader *r, struct bh_slice value)
 {
     const struct bh_record *record = &r->record;
     uint32_t *version = &r->record.version;
@@ -404,14 +404,14 @@ record_decode_version(struct reader *r, struct bh_slice value)
 }
 
 static bool
-record_decode_verb(struct reader *r, struct bh_slice value)
+record_decode_verb(struct record_reader *r, struct bh_slice value)
 {
     return record_read_text(r, value, &r->record.verb);
 }
 
 static const struct member {
     const char *key;
-    bool (*decode)(struct reader *r, struct bh_slice value);
+    bool (*decode)(struct record_reader *r, struct bh_slice value);
 } members[] = {
     { "actor", record_decode_actor }, { "boot", record_decode_boot },   { "count", record_decode_count },
     { "dec", record_decode_decision }, { "do", record_decode_do },      { "ev", record_decode_event },
@@ -437,7 +437,7 @@ step_key(const char **at, const char *end, const char *key)
 }
 
 static bh_rc
-read_members(struct reader *r, struct bh_slice leaf, struct bh_err *err)
+read_members(struct record_reader *r, struct bh_slice leaf, struct bh_err *err)
 {
     const char *at = leaf.text + 1, *end = leaf.text + leaf.length;
 
@@ -484,7 +484,7 @@ bh_rc
 bh_record_decode(const char *leaf, size_t length, char *scratch,
                  struct bh_record *ret_record, struct bh_err *err)
 {
-    struct reader r = { .scratch = scratch };
+    struct record_reader r = { .scratch = scratch };
     struct bh_slice text = { leaf, length };
     bh_rc rc;
 

@@ -10,21 +10,21 @@
 
 enum { BLOCK_BYTES = 16 << 10 };
 
-struct block {
-    struct block *next;
+struct arena_block {
+    struct arena_block *next;
     size_t size, used;
     alignas(max_align_t) unsigned char bytes[];
 };
 
 struct bh_arena {
-    struct block *first, *current;
+    struct arena_block *first, *current;
     size_t max, used;
 };
 
-static struct block *
+static struct arena_block *
 block_new(size_t size)
 {
-    struct block *block = calloc(1, sizeof *block + size);
+    struct arena_block *block = calloc(1, sizeof *block + size);
 
     BH_ASSERT(block);
     block->size = size;
@@ -43,10 +43,10 @@ bh_arena_new(size_t max_bytes)
 }
 
 static void
-blocks_free(struct block *block)
+blocks_free(struct arena_block *block)
 {
     while (block) {
-        struct block *next = block->next;
+        struct arena_block *next = block->next;
 
         free(block);
         block = next;
@@ -65,7 +65,7 @@ bh_arena_free(struct bh_arena *arena)
 void *
 bh_arena_alloc(struct bh_arena *arena, size_t bytes)
 {
-    struct block *block = arena->current;
+    struct arena_block *block = arena->current;
     size_t size = (bytes + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
     void *memory;
 

@@ -8,13 +8,13 @@
 enum { PATH_BYTES = 3072, ENCODED_MAX = 8 << 20 };
 
 /* One value beside the other: where the walk stands. */
-struct walk {
+struct edits_walk {
     const struct bh_edits *edits;
     struct bh_buf path;          /* "skus[small].memory" */
 };
 
 /* NULL: it is absent. */
-struct pair {
+struct edits_pair {
     const char *from, *to;
 };
 
@@ -64,7 +64,7 @@ same_scalar(const struct bh_field *field, const void *a, const void *b)
 }
 
 static bool
-same_key(const char *members, const struct bh_fields *of, struct pair items)
+same_key(const char *members, const struct bh_fields *of, struct edits_pair items)
 {
     const struct bh_field *field;
 
@@ -150,7 +150,7 @@ edits_put_key(struct bh_buf *out, const char *members, const struct bh_fields *o
 /* ---- lines ---- */
 
 static void
-edits_put_line(const struct walk *walk, const char *what, const struct bh_buf *rest)
+edits_put_line(const struct edits_walk *walk, const char *what, const struct bh_buf *rest)
 {
     char memory[BH_EDIT_LINE_MAX];
     struct bh_buf line;
@@ -164,7 +164,7 @@ edits_put_line(const struct walk *walk, const char *what, const struct bh_buf *r
 }
 
 static void
-put_change(const struct walk *walk, const struct bh_buf *from, const struct bh_buf *to)
+put_change(const struct edits_walk *walk, const struct bh_buf *from, const struct bh_buf *to)
 {
     static const char absent[] = "(absent)";
     char memory[2 * BH_EDIT_VALUE_MAX + 64];
@@ -184,7 +184,7 @@ put_change(const struct walk *walk, const struct bh_buf *from, const struct bh_b
 }
 
 static size_t
-edits_enter(struct walk *walk, const char *name)
+edits_enter(struct edits_walk *walk, const char *name)
 {
     size_t length = walk->path.length;
 
@@ -193,7 +193,7 @@ edits_enter(struct walk *walk, const char *name)
 }
 
 static void
-edits_leave(struct walk *walk, size_t length)
+edits_leave(struct edits_walk *walk, size_t length)
 {
     walk->path.length = length;
     walk->path.overflow = false;
@@ -258,17 +258,17 @@ struct matching {
 };
 
 static bool
-same_item(const struct walk *walk, const struct matching *m, uint32_t from, uint32_t to)
+same_item(const struct edits_walk *walk, const struct matching *m, uint32_t from, uint32_t to)
 {
     if (!m->from.of)
         return strcmp(text_at(&m->from, from), text_at(&m->to, to)) == 0;
     return same_key(key_members(walk->edits, m->from.of), m->from.of,
-                    (struct pair){ item_at(&m->from, from), item_at(&m->to, to) });
+                    (struct edits_pair){ item_at(&m->from, from), item_at(&m->to, to) });
 }
 
 /* Lists change little: each is looked for behind the one before first. */
 static void
-match(const struct walk *walk, struct matching *m)
+match(const struct edits_walk *walk, struct matching *m)
 {
     uint32_t begin = 0;
 
@@ -303,7 +303,7 @@ is_reordered(const struct matching *m)
 }
 
 static void
-enter_item(struct walk *walk, const struct items *items, uint32_t at)
+enter_item(struct edits_walk *walk, const struct items *items, uint32_t at)
 {
     struct bh_buf json;
 
@@ -348,7 +348,7 @@ says_more(const char *members, const struct bh_fields *of, const void *item)
 
 /* An item that one side alone has, with what it says beyond its key. */
 static void
-put_lone(struct walk *walk, const struct items *items, uint32_t at, const char *what)
+put_lone(struct edits_walk *walk, const struct items *items, uint32_t at, const char *what)
 {
     size_t length = walk->path.length;
     char memory[BH_EDIT_VALUE_MAX + 64];
@@ -367,10 +367,10 @@ put_lone(struct walk *walk, const struct items *items, uint32_t at, const char *
     bh_buf_fini(&json);
 }
 
-static void walk_struct(struct walk *walk, const struct bh_fields *fields, struct pair values);
+static void walk_struct(struct edits_walk *walk, const struct bh_fields *fields, struct edits_pair values);
 
 static void
-walk_list(struct walk *walk, const struct bh_field *field, struct pair values)
+walk_list(struct edits_walk *walk, const struct bh_field *field, struct edits_pair values)
 {
     struct matching m = { items_of(field, values.from), items_of(field, values.to), { 0 }, { 0 } };
     size_t length = edits_enter(walk, field->name), item;
@@ -387,7 +387,7 @@ walk_list(struct walk *walk, const struct bh_field *field, struct pair values)
         item = walk->path.length;
         enter_item(walk, &m.from, i);
         walk_struct(walk, field->of,
-                    (struct pair){ item_at(&m.from, i), item_at(&m.to, m.to_of[i]) });
+                    (struct edits_pair){ item_at(&m.from, i), item_at(&m.to, m.to_of[i]) });
         edits_leave(walk, item);
     }
     for (uint32_t i = 0; i < m.to.count; i++)
@@ -406,7 +406,7 @@ same_text(const struct bh_buf *a, const struct bh_buf *b)
 
 /* A struct that is left out on one side has its members absent there. */
 static void
-walk_value(struct walk *walk, const struct bh_field *field, struct pair values)
+walk_value(struct edits_walk *walk, const struct bh_field *field, struct edits_pair values)
 {
     size_t length = edits_enter(walk, field->name);
     struct bh_buf from, to;
@@ -417,7 +417,7 @@ walk_value(struct walk *walk, const struct bh_field *field, struct pair values)
     edits_put_member(&to, field, values.to);
     if (field->kind == BH_FIELD_STRUCT && !same_text(&from, &to))
         walk_struct(walk, field->of,
-                    (struct pair){ from.length ? member_at(values.from, field) : NULL,
+                    (struct edits_pair){ from.length ? member_at(values.from, field) : NULL,
                                    to.length ? member_at(values.to, field) : NULL });
     else if (!same_text(&from, &to))
         put_change(walk, &from, &to);
@@ -433,7 +433,7 @@ is_list(enum bh_field_kind kind)
 }
 
 static void
-walk_struct(struct walk *walk, const struct bh_fields *fields, struct pair values)
+walk_struct(struct edits_walk *walk, const struct bh_fields *fields, struct edits_pair values)
 {
     for (uint32_t i = 0; i < fields->count; i++) {
         if (is_list(fields->fields[i].kind))
@@ -448,10 +448,10 @@ bh_edits_find(const struct bh_edits *edits, const struct bh_fields *fields, cons
               const void *to)
 {
     char memory[PATH_BYTES];
-    struct walk walk = { .edits = edits };
+    struct edits_walk walk = { .edits = edits };
 
     bh_buf_init_fixed(&walk.path, memory, sizeof memory);
-    walk_struct(&walk, fields, (struct pair){ from, to });
+    walk_struct(&walk, fields, (struct edits_pair){ from, to });
 }
 
 static bool

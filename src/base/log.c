@@ -40,7 +40,7 @@ log_put_name(struct bh_buf *out, const char *name)
 }
 
 /* A line to write; `cut` is the most of each text field that goes into it. */
-struct line {
+struct log_line {
     struct bh_buf *out;
     enum bh_log_event event;
     size_t cut;
@@ -53,7 +53,7 @@ log_text_of(const struct bh_log_field *field)
 }
 
 static void
-log_put_json(const struct line *line, const struct bh_log_field *field)
+log_put_json(const struct log_line *line, const struct bh_log_field *field)
 {
     enum bh_log_event event = line->event;
     struct bh_buf *out = line->out;
@@ -78,7 +78,7 @@ log_put_json(const struct line *line, const struct bh_log_field *field)
 }
 
 static void
-log_put_text(const struct line *line, const struct bh_log_field *field)
+log_put_text(const struct log_line *line, const struct bh_log_field *field)
 {
     struct bh_buf *out = line->out;
 
@@ -105,7 +105,7 @@ bh_log_write(enum bh_log_event event, const struct bh_log_field *fields)
         return;
     for (size_t i = 0; i < BH_COUNT(cuts); i++) {
         bh_buf_init_fixed(&out, memory, sizeof memory - 1);
-        (setup.json ? log_put_json : log_put_text)(&(struct line){ &out, event, cuts[i] }, fields);
+        (setup.json ? log_put_json : log_put_text)(&(struct log_line){ &out, event, cuts[i] }, fields);
         if (!out.overflow)
             break;
     }

@@ -72,13 +72,13 @@ bh_parse_u32(const char *text, uint32_t low, uint32_t high, uint32_t *ret_value,
     return BH_OK;
 }
 
-struct unit {
+struct num_unit {
     const char *suffix;
     uint64_t factor;
 };
 
 struct units {
-    const struct unit *all;
+    const struct num_unit *all;
     size_t count;
     const char *rest; /* what else there is to know of them, for people */
 };
@@ -104,7 +104,7 @@ refuse_unit(const char *text, const struct units *units, struct bh_err *err)
     return bh_err_hint(err, "%s", bh_buf_text(&hint));
 }
 
-static const struct unit *
+static const struct num_unit *
 find_unit(const struct units *units, const char *suffix)
 {
     for (size_t i = 0; i < units->count; i++)
@@ -118,7 +118,7 @@ parse_with_unit(const char *text, const struct units *units, uint64_t *ret_value
                 struct bh_err *err)
 {
     const char *at = text;
-    const struct unit *unit;
+    const struct num_unit *unit;
     uint64_t value;
     bh_rc rc = num_read_number(&at, &value, err);
 
@@ -136,7 +136,7 @@ parse_with_unit(const char *text, const struct units *units, uint64_t *ret_value
 bh_rc
 bh_parse_bytes(const char *text, uint64_t *ret_bytes, struct bh_err *err)
 {
-    static const struct unit all[] = {
+    static const struct num_unit all[] = {
         { "", 1 },          { "B", 1 },           { "k", 1000 },
         { "M", 1000000 },   { "G", 1000000000 },  { "T", 1000000000000 },
         { "Ki", 1ULL << 10 }, { "Mi", 1ULL << 20 }, { "Gi", 1ULL << 30 }, { "Ti", 1ULL << 40 },
@@ -176,7 +176,7 @@ parse_clock(const char *text, uint64_t *ret_seconds, struct bh_err *err)
 bh_rc
 bh_parse_span(const char *text, uint64_t *ret_ns, struct bh_err *err)
 {
-    static const struct unit all[] = {
+    static const struct num_unit all[] = {
         { "", 1000000000 },          { "ms", 1000000 },           { "s", 1000000000 },
         { "m", 60000000000 },        { "h", 3600000000000 },      { "d", 86400000000000 },
     };

@@ -6,14 +6,14 @@
 #include "base/utf8.h"
 
 /* A position that moves forward: nothing from `end` on is ever read. */
-struct walk {
+struct slice_walk {
     const char *at, *end;
 };
 
-static struct walk
+static struct slice_walk
 walk_of(struct bh_slice slice)
 {
-    return (struct walk){ slice.text, slice.text + slice.length };
+    return (struct slice_walk){ slice.text, slice.text + slice.length };
 }
 
 static bool
@@ -23,7 +23,7 @@ slice_is_blank(char c)
 }
 
 static void
-skip_blanks(struct walk *w)
+skip_blanks(struct slice_walk *w)
 {
     while (w->at < w->end && slice_is_blank(*w->at))
         w->at++;
@@ -31,7 +31,7 @@ skip_blanks(struct walk *w)
 
 /* Steps over `c`, blanks before it included. */
 static bool
-slice_consume(struct walk *w, char c)
+slice_consume(struct slice_walk *w, char c)
 {
     skip_blanks(w);
     if (w->at == w->end || *w->at != c)
@@ -41,7 +41,7 @@ slice_consume(struct walk *w, char c)
 }
 
 static bool
-skip_string(struct walk *w)
+skip_string(struct slice_walk *w)
 {
     if (w->at == w->end || *w->at != '"')
         return false;
@@ -76,7 +76,7 @@ step_bracket(char c, uint64_t *open, uint32_t *depth)
 }
 
 static bool
-skip_nested(struct walk *w)
+skip_nested(struct slice_walk *w)
 {
     uint64_t open = 0;
     uint32_t depth = 0;
@@ -97,7 +97,7 @@ skip_nested(struct walk *w)
 
 /* true, false, null or a number, as far as its characters tell. */
 static bool
-skip_word(struct walk *w)
+skip_word(struct slice_walk *w)
 {
     const char *start = w->at;
 
@@ -109,7 +109,7 @@ skip_word(struct walk *w)
 }
 
 static bool
-parse_value(struct walk *w, struct bh_slice *ret)
+parse_value(struct slice_walk *w, struct bh_slice *ret)
 {
     const char *start;
     bool found;
@@ -128,7 +128,7 @@ parse_value(struct walk *w, struct bh_slice *ret)
 }
 
 static bool
-parse_member(struct walk *w, struct bh_slice *ret_key, struct bh_slice *ret_value)
+parse_member(struct slice_walk *w, struct bh_slice *ret_key, struct bh_slice *ret_value)
 {
     skip_blanks(w);
     ret_key->text = w->at;
@@ -153,7 +153,7 @@ key_is(struct bh_slice key, const char *name)
 bool
 bh_slice_get(struct bh_slice object, const char *key, struct bh_slice *ret)
 {
-    struct walk w = walk_of(object);
+    struct slice_walk w = walk_of(object);
     struct bh_slice name, value;
 
     if (!slice_consume(&w, '{'))
@@ -172,7 +172,7 @@ bh_slice_get(struct bh_slice object, const char *key, struct bh_slice *ret)
 bool
 bh_slice_first_key(struct bh_slice object, char *ret_key, size_t size, struct bh_slice *ret_value)
 {
-    struct walk w = walk_of(object);
+    struct slice_walk w = walk_of(object);
     struct bh_slice name, value;
 
     if (!slice_consume(&w, '{') || !parse_member(&w, &name, &value) || !bh_slice_str(name, ret_key, size))
@@ -184,7 +184,7 @@ bh_slice_first_key(struct bh_slice object, char *ret_key, size_t size, struct bh
 bool
 bh_slice_next_item(struct bh_slice array, size_t *cursor, struct bh_slice *ret_item)
 {
-    struct walk w = walk_of(array);
+    struct slice_walk w = walk_of(array);
     bool first = *cursor == 0;
 
     if (*cursor >= array.length)
@@ -205,7 +205,7 @@ bh_slice_next_item(struct bh_slice array, size_t *cursor, struct bh_slice *ret_i
 bool
 bh_slice_u64(struct bh_slice value, uint64_t *ret)
 {
-    struct walk w = walk_of(value);
+    struct slice_walk w = walk_of(value);
     uint64_t number = 0;
 
     if (value.length > 2 && w.at[0] == '"' && w.end[-1] == '"') {
@@ -232,7 +232,7 @@ hex_value(char c)
 }
 
 static bool
-parse_hex4(struct walk *w, uint32_t *ret_code)
+parse_hex4(struct slice_walk *w, uint32_t *ret_code)
 {
     uint32_t code = 0;
 
@@ -251,7 +251,7 @@ parse_hex4(struct walk *w, uint32_t *ret_code)
 
 /* What follows \u: a character, or the two halves of one. */
 static bool
-parse_unicode(struct walk *w, uint32_t *ret_code)
+parse_unicode(struct slice_walk *w, uint32_t *ret_code)
 {
     uint32_t high, low;
 
@@ -269,7 +269,7 @@ parse_unicode(struct walk *w, uint32_t *ret_code)
 
 /* What follows a backslash, as UTF-8: its length, 0 when malformed. */
 static size_t
-parse_escape(struct walk *w, char ret_bytes[4])
+parse_escape(struct slice_walk *w, char ret_bytes[4])
 {
     static const char names[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const char *name;
@@ -291,7 +291,7 @@ parse_escape(struct walk *w, char ret_bytes[4])
 bool
 bh_slice_str(struct bh_slice value, char *ret, size_t size)
 {
-    struct walk w = walk_of(value);
+    struct slice_walk w = walk_of(value);
     size_t used = 0;
 
     if (value.length < 2 || *w.at++ != '"' || *--w.end != '"')

@@ -21,7 +21,7 @@ struct level {
     uint32_t items;
 };
 
-struct reader {
+struct yaml_reader {
     yaml_parser_t parser;
     struct bh_buf *out;
     struct bh_err *err;
@@ -31,28 +31,28 @@ struct reader {
 };
 
 static void
-reader_fini(struct reader *r)
+reader_fini(struct yaml_reader *r)
 {
     yaml_parser_delete(&r->parser);
     free(r);
 }
-BH_AUTO_DEFINE(struct reader *, reader_fini)
+BH_AUTO_DEFINE(struct yaml_reader *, reader_fini)
 
 static bh_rc
-refuse(struct reader *r, const yaml_event_t *event, const char *what, const char *fix)
+refuse(struct yaml_reader *r, const yaml_event_t *event, const char *what, const char *fix)
 {
     bh_err_set(r->err, BH_INVALID, "line %zu: %s", event->start_mark.line + 1, what);
     return bh_err_hint(r->err, "%s", fix);
 }
 
 static struct level *
-top(struct reader *r)
+top(struct yaml_reader *r)
 {
     return r->depth ? &r->levels[r->depth - 1] : NULL;
 }
 
 static bool
-at_key(struct reader *r)
+at_key(struct yaml_reader *r)
 {
     const struct level *level = top(r);
 
@@ -61,7 +61,7 @@ at_key(struct reader *r)
 
 /* What separates the node that comes from the one before. */
 static void
-put_separator(struct reader *r)
+put_separator(struct yaml_reader *r)
 {
     struct level *level = top(r);
 
@@ -75,7 +75,7 @@ put_separator(struct reader *r)
 
 /* After a key comes its value, and after a value the next key. */
 static void
-end_node(struct reader *r)
+end_node(struct yaml_reader *r)
 {
     struct level *level = top(r);
 
@@ -84,7 +84,7 @@ end_node(struct reader *r)
 }
 
 static bh_rc
-check_plain_node(struct reader *r, const yaml_event_t *event, const yaml_char_t *anchor,
+check_plain_node(struct yaml_reader *r, const yaml_event_t *event, const yaml_char_t *anchor,
                  const yaml_char_t *tag)
 {
     if (anchor)
@@ -98,7 +98,7 @@ check_plain_node(struct reader *r, const yaml_event_t *event, const yaml_char_t 
 
 /* The key is the end of what was written, quoted and escaped already. */
 static bh_rc
-refuse_twice(struct reader *r, const yaml_event_t *event, size_t length)
+refuse_twice(struct yaml_reader *r, const yaml_event_t *event, size_t length)
 {
     char fault[100];
 
@@ -109,7 +109,7 @@ refuse_twice(struct reader *r, const yaml_event_t *event, size_t length)
 
 /* Remembers the key just written from `start` on; refuses a second one. */
 static bh_rc
-note_key(struct reader *r, const yaml_event_t *event, size_t start)
+note_key(struct yaml_reader *r, const yaml_event_t *event, size_t start)
 {
     struct key key = { start, r->out->length - start };
     uint32_t siblings = top(r)->items - 1;
@@ -128,7 +128,7 @@ note_key(struct reader *r, const yaml_event_t *event, size_t start)
 }
 
 static bh_rc
-yaml_put_key(struct reader *r, const yaml_event_t *event)
+yaml_put_key(struct yaml_reader *r, const yaml_event_t *event)
 {
     const char *text = (const char *)event->data.scalar.value;
     size_t start;
@@ -170,7 +170,7 @@ put_typed(struct bh_buf *out, const char *text)
 }
 
 static bh_rc
-on_scalar(struct reader *r, const yaml_event_t *event)
+on_scalar(struct yaml_reader *r, const yaml_event_t *event)
 {
     const char *text = (const char *)event->data.scalar.value;
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
@@ -194,7 +194,7 @@ on_scalar(struct reader *r, const yaml_event_t *event)
 }
 
 static bh_rc
-open_level(struct reader *r, const yaml_event_t *event, bool is_map)
+open_level(struct yaml_reader *r, const yaml_event_t *event, bool is_map)
 {
     if (at_key(r))
         return refuse(r, event, "a key must be plain text", "write `key: value`");
@@ -208,7 +208,7 @@ open_level(struct reader *r, const yaml_event_t *event, bool is_map)
 }
 
 static bh_rc
-on_map(struct reader *r, const yaml_event_t *event)
+on_map(struct yaml_reader *r, const yaml_event_t *event)
 {
     bh_rc rc = check_plain_node(r, event, event->data.mapping_start.anchor,
                                 event->data.mapping_start.tag);
@@ -217,7 +217,7 @@ on_map(struct reader *r, const yaml_event_t *event)
 }
 
 static bh_rc
-on_list(struct reader *r, const yaml_event_t *event)
+on_list(struct yaml_reader *r, const yaml_event_t *event)
 {
     bh_rc rc = check_plain_node(r, event, event->data.sequence_start.anchor,
                                 event->data.sequence_start.tag);
@@ -226,7 +226,7 @@ on_list(struct reader *r, const yaml_event_t *event)
 }
 
 static bh_rc
-on_close(struct reader *r, const yaml_event_t *event)
+on_close(struct yaml_reader *r, const yaml_event_t *event)
 {
     const struct level *level = top(r);
 
@@ -239,13 +239,13 @@ on_close(struct reader *r, const yaml_event_t *event)
 }
 
 static bh_rc
-on_alias(struct reader *r, const yaml_event_t *event)
+on_alias(struct yaml_reader *r, const yaml_event_t *event)
 {
     return refuse(r, event, "aliases are not accepted", "write the value out where it is used");
 }
 
 static bh_rc
-on_document(struct reader *r, const yaml_event_t *event)
+on_document(struct yaml_reader *r, const yaml_event_t *event)
 {
     if (event->data.document_start.tag_directives.start
         != event->data.document_start.tag_directives.end)
@@ -256,9 +256,9 @@ on_document(struct reader *r, const yaml_event_t *event)
 }
 
 static bh_rc
-yaml_take_event(struct reader *r, const yaml_event_t *event)
+yaml_take_event(struct yaml_reader *r, const yaml_event_t *event)
 {
-    static bh_rc (*const takers[])(struct reader *, const yaml_event_t *) = {
+    static bh_rc (*const takers[])(struct yaml_reader *, const yaml_event_t *) = {
         [YAML_DOCUMENT_START_EVENT] = on_document, [YAML_ALIAS_EVENT] = on_alias,
         [YAML_SCALAR_EVENT] = on_scalar,           [YAML_SEQUENCE_START_EVENT] = on_list,
         [YAML_SEQUENCE_END_EVENT] = on_close,      [YAML_MAPPING_START_EVENT] = on_map,
@@ -286,7 +286,7 @@ position_of_problem(const yaml_parser_t *parser, const char *text)
 }
 
 static bh_rc
-refuse_syntax(struct reader *r, const char *text)
+refuse_syntax(struct yaml_reader *r, const char *text)
 {
     const yaml_parser_t *parser = &r->parser;
     yaml_mark_t at = position_of_problem(parser, text);
@@ -304,7 +304,7 @@ refuse_syntax(struct reader *r, const char *text)
 }
 
 static bh_rc
-read_events(struct reader *r, const char *text)
+read_events(struct yaml_reader *r, const char *text)
 {
     bool ended = false;
 
@@ -331,7 +331,7 @@ read_events(struct reader *r, const char *text)
 bh_rc
 bh_yaml_to_json(const char *text, size_t length, struct bh_buf *ret_json, struct bh_err *err)
 {
-    BH_AUTO(reader_fini) struct reader *r = NULL;
+    BH_AUTO(reader_fini) struct yaml_reader *r = NULL;
     const struct bh_buf before = *ret_json;
     bh_rc rc;
 

@@ -33,33 +33,33 @@ static const int refused[] = {
 #undef BH_CHECKPOINT_SYSCALL
 };
 
-struct program {
+struct filter_program {
     struct sock_filter code[PROGRAM_MAX];
     unsigned short count;
 };
 
 static void
-filter_put(struct program *program, const struct sock_filter code)
+filter_put(struct filter_program *program, const struct sock_filter code)
 {
     BH_ASSERT(program->count < PROGRAM_MAX);
     program->code[program->count++] = code;
 }
 
 static void
-filter_put_answer(struct program *program, uint32_t action)
+filter_put_answer(struct filter_program *program, uint32_t action)
 {
     filter_put(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
 
 static void
-filter_put_load(struct program *program, size_t offset)
+filter_put_load(struct filter_program *program, size_t offset)
 {
     filter_put(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
 /* The answer to call `number`, and nothing to others. */
 static void
-put_call(struct program *program, uint32_t number, uint32_t action)
+put_call(struct filter_program *program, uint32_t number, uint32_t action)
 {
     filter_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
     filter_put_answer(program, action);
@@ -67,7 +67,7 @@ put_call(struct program *program, uint32_t number, uint32_t action)
 
 /* Only sockets within the machine: the helper's network is empty anyway. */
 static void
-put_socket(struct program *program)
+put_socket(struct filter_program *program)
 {
     filter_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 4));
     filter_put_load(program, offsetof(struct seccomp_data, args[0]));
@@ -78,7 +78,7 @@ put_socket(struct program *program)
 
 /* Threads and not namespaces. */
 static void
-put_clone(struct program *program)
+put_clone(struct filter_program *program)
 {
     filter_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
     filter_put_load(program, offsetof(struct seccomp_data, args[0]));
@@ -90,7 +90,7 @@ put_clone(struct program *program)
 bh_rc
 bh_checkpoint_filter_load(struct bh_err *err)
 {
-    struct program program = { .count = 0 };
+    struct filter_program program = { .count = 0 };
     struct sock_fprog filter = { .filter = program.code };
 
     filter_put_load(&program, offsetof(struct seccomp_data, arch));

@@ -68,7 +68,7 @@ static const char usage[] =
     "  -h, --help          this text\n"
     "      --version       print the version\n";
 
-struct program {
+struct daemon_program {
     struct bh_arena *arena;
     struct bh_daemon_config config;
     struct bh_core core;
@@ -96,7 +96,7 @@ print_help_config(void)
     bh_buf_fini(&text);
 }
 
-struct arguments {
+struct daemon_arguments {
     const char *config;
     const char *sets[32];
     int set_count;
@@ -106,7 +106,7 @@ struct arguments {
 
 /* The exit status, or -1 to go on. */
 static int
-parse_arguments(int argc, char **argv, struct arguments *args)
+parse_arguments(int argc, char **argv, struct daemon_arguments *args)
 {
     static const struct option options[] = {
         { "config", required_argument, NULL, 'c' }, { "set", required_argument, NULL, 's' },
@@ -152,7 +152,7 @@ parse_arguments(int argc, char **argv, struct arguments *args)
 }
 
 static bh_rc
-load_config(struct program *program, const struct arguments *args, struct bh_err *err)
+load_config(struct daemon_program *program, const struct daemon_arguments *args, struct bh_err *err)
 {
     bh_rc rc = bh_daemon_config_load(args->config, args->config_given, &program->config,
                                      program->arena, err);
@@ -181,7 +181,7 @@ advise_on_store(const char *path, bh_rc rc, struct bh_err *err)
 }
 
 static bh_rc
-open_core(struct program *program, struct bh_err *err)
+open_core(struct daemon_program *program, struct bh_err *err)
 {
     struct bh_core *core = &program->core;
     char path[4096];
@@ -205,7 +205,7 @@ open_core(struct program *program, struct bh_err *err)
 
 /* Started to do this only. */
 static bh_rc
-rotate_root(struct program *program, const char *path, struct bh_err *err)
+rotate_root(struct daemon_program *program, const char *path, struct bh_err *err)
 {
     uint64_t count = 0;
     bh_rc rc = open_core(program, err);
@@ -234,7 +234,7 @@ log_streams(const struct bh_crowding *crowding)
 }
 
 static bh_rc
-serve_socket(struct program *program, struct bh_err *err)
+serve_socket(struct daemon_program *program, struct bh_err *err)
 {
     struct bh_server_options options = { .handler = bh_api_handle, .self = program->api,
                                          .crowded = log_places,
@@ -245,7 +245,7 @@ serve_socket(struct program *program, struct bh_err *err)
 }
 
 static bh_rc
-serve_https(struct program *program, struct bh_err *err)
+serve_https(struct daemon_program *program, struct bh_err *err)
 {
     struct bh_server_options options = { .handler = bh_web_handle, .self = program->web,
                                          .crowded = log_places,
@@ -289,7 +289,7 @@ daemon_split(struct bh_arena *arena, const char *text, struct bh_texts *ret_text
 
 /* bulkhead-fetch stands with the other programs that are not for people. */
 static const char *
-fetch_program(struct program *program)
+fetch_program(struct daemon_program *program)
 {
     const char *name = program->config.fetch_program;
     char own[4096];
@@ -313,7 +313,7 @@ fetch_program(struct program *program)
 }
 
 static bh_rc
-start_fetch(struct program *program, struct bh_err *err)
+start_fetch(struct daemon_program *program, struct bh_err *err)
 {
     const struct bh_daemon_config *config = &program->config;
     struct bh_fetch_options options = {
@@ -329,7 +329,7 @@ start_fetch(struct program *program, struct bh_err *err)
 }
 
 static bh_rc
-daemon_open_accounts(struct program *program, struct bh_err *err)
+daemon_open_accounts(struct daemon_program *program, struct bh_err *err)
 {
     struct bh_accounts_options options = { .owner = program->port,
                                          .store = program->core.store,
@@ -360,7 +360,7 @@ daemon_expire_streams(void *self)
 }
 
 static bh_rc
-daemon_start(struct program *program, struct bh_err *err)
+daemon_start(struct daemon_program *program, struct bh_err *err)
 {
     struct bh_api_options options = { .crypto = &bh_crypto_openssl, .version = version,
                                       .job_uid_first = program->config.job_uid_first,
@@ -454,7 +454,7 @@ forbid_core_dumps(struct bh_err *err)
 }
 
 static void
-daemon_stop(struct program *program)
+daemon_stop(struct daemon_program *program)
 {
     bh_log(STOPPING);
     bh_ticker_stop(program->streams_ticker);
@@ -488,9 +488,9 @@ daemon_fail(const struct bh_err *err)
 int
 main(int argc, char **argv)
 {
-    struct arguments args = { 0 };
-    static struct program whole; /* what a refused start leaves goes with the process */
-    struct program *program = &whole;
+    struct daemon_arguments args = { 0 };
+    static struct daemon_program whole; /* what a refused start leaves goes with the process */
+    struct daemon_program *program = &whole;
     struct bh_err err;
     int status = parse_arguments(argc, argv, &args), signal_fd;
 

@@ -18,10 +18,10 @@ enum { ARENA_MAX = 1 << 20 };
 #define READY_WITHIN (5 * BH_NS_PER_S)
 
 /* A question of a caller, who waits until it is DONE and frees the place. */
-enum slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_SENT, SLOT_DONE };
+enum fetch_slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_SENT, SLOT_DONE };
 
-struct slot {
-    enum slot_state state;
+struct fetch_slot {
+    enum fetch_slot_state state;
     uint64_t call;
     const struct bh_https_request *request;
     struct bh_arena *arena;
@@ -41,7 +41,7 @@ struct bh_fetch {
     pthread_cond_t changed;
 
     /* shared, under mutex */
-    struct slot slots[BH_FETCH_PENDING_MAX];
+    struct fetch_slot slots[BH_FETCH_PENDING_MAX];
     uint64_t calls;
     bool stopping;
     enum beginning beginning;
@@ -56,7 +56,7 @@ struct bh_fetch {
 /* ---- questions ---- */
 
 static void
-fetch_finish(struct bh_fetch *fetch, struct slot *slot, enum bh_https_cause cause)
+fetch_finish(struct bh_fetch *fetch, struct fetch_slot *slot, enum bh_https_cause cause)
 {
     slot->answer = (struct bh_https_response) { .body = "", .cause = cause };
     slot->rc = BH_OK;
@@ -65,15 +65,15 @@ fetch_finish(struct bh_fetch *fetch, struct slot *slot, enum bh_https_cause caus
 }
 
 static void
-finish_all(struct bh_fetch *fetch, enum slot_state state, enum bh_https_cause cause)
+finish_all(struct bh_fetch *fetch, enum fetch_slot_state state, enum bh_https_cause cause)
 {
     for (size_t i = 0; i < BH_COUNT(fetch->slots); i++)
         if (fetch->slots[i].state == state)
             fetch_finish(fetch, &fetch->slots[i], cause);
 }
 
-static struct slot *
-fetch_find_slot(struct bh_fetch *fetch, enum slot_state state)
+static struct fetch_slot *
+fetch_find_slot(struct bh_fetch *fetch, enum fetch_slot_state state)
 {
     for (size_t i = 0; i < BH_COUNT(fetch->slots); i++)
         if (fetch->slots[i].state == state)
@@ -81,7 +81,7 @@ fetch_find_slot(struct bh_fetch *fetch, enum slot_state state)
     return NULL;
 }
 
-static struct slot *
+static struct fetch_slot *
 find_call(struct bh_fetch *fetch, uint64_t call)
 {
     for (size_t i = 0; i < BH_COUNT(fetch->slots); i++)
@@ -163,7 +163,7 @@ text_or_empty(const char *text)
 }
 
 static bh_rc
-send_slot(struct bh_fetch *fetch, struct slot *slot, struct bh_err *err)
+send_slot(struct bh_fetch *fetch, struct fetch_slot *slot, struct bh_err *err)
 {
     const struct bh_https_request *request = slot->request;
     const struct bh_fetch_request ask = {
@@ -184,7 +184,7 @@ send_slot(struct bh_fetch *fetch, struct slot *slot, struct bh_err *err)
 static void
 send_queued(struct bh_fetch *fetch)
 {
-    struct slot *slot;
+    struct fetch_slot *slot;
     struct bh_err err;
 
     while (fetch->process.pid && fetch->ready && (slot = fetch_find_slot(fetch, SLOT_QUEUED)))
@@ -209,7 +209,7 @@ static bh_rc
 receive_response(struct bh_fetch *fetch, const struct bh_fetch_response *answer,
             struct bh_err *err)
 {
-    struct slot *slot = find_call(fetch, answer->call);
+    struct fetch_slot *slot = find_call(fetch, answer->call);
     const char *body;
 
     if (!slot)
@@ -355,7 +355,7 @@ fetch_check(const struct bh_https_request *request, struct bh_err *err)
 
 /* The mutex is held. */
 static void
-await_answer(struct bh_fetch *fetch, struct slot *slot)
+await_answer(struct bh_fetch *fetch, struct fetch_slot *slot)
 {
     fetch_wake(fetch);
     while (slot->state != SLOT_DONE)
@@ -370,7 +370,7 @@ send_request(void *self, const struct bh_https_request *request, struct bh_arena
 {
     struct bh_fetch *fetch = self;
     bh_rc rc = fetch_check(request, err);
-    struct slot *slot;
+    struct fetch_slot *slot;
 
     if (rc != BH_OK)
         return rc;
@@ -380,7 +380,7 @@ send_request(void *self, const struct bh_https_request *request, struct bh_arena
                                              .cause = fetch->stopping ? BH_HTTPS_PROCESS
                                                                       : BH_HTTPS_BUSY };
     if (slot && !fetch->stopping) {
-        *slot = (struct slot) { .state = SLOT_QUEUED,
+        *slot = (struct fetch_slot) { .state = SLOT_QUEUED,
                                   .call = ++fetch->calls,
                                   .request = request,
                                   .arena = arena };

@@ -27,7 +27,7 @@
 
 enum { PROGRAM_MAX = 512, X32_BIT = 0x40000000 };
 
-enum rule {
+enum filter_rule {
     RULE_ALLOW,
     RULE_READ,
     RULE_SOCKET,
@@ -42,24 +42,24 @@ enum rule {
     RULES
 };
 
-struct call {
+struct filter_call {
     uint32_t number;
-    enum rule rule;
+    enum filter_rule rule;
 };
 
-static const struct call calls[] = {
+static const struct filter_call calls[] = {
 #define BH_FETCH_SYSCALL(name, rule) { SYS_##name, RULE_##rule },
 #include "tables/fetch_syscalls.tbl"
 #undef BH_FETCH_SYSCALL
 };
 
-struct program {
+struct fetch_filter_program {
     struct sock_filter code[PROGRAM_MAX];
     unsigned short count;
 };
 
 static void
-filter_put(struct program *program, uint16_t code, uint32_t k)
+filter_put(struct fetch_filter_program *program, uint16_t code, uint32_t k)
 {
     BH_ASSERT(program->count < PROGRAM_MAX);
     program->code[program->count++] = (struct sock_filter) { .code = code, .k = k };
@@ -67,27 +67,27 @@ filter_put(struct program *program, uint16_t code, uint32_t k)
 
 /* Skip the next instruction unless the test holds for what was loaded. */
 static void
-put_test(struct program *program, uint16_t test, uint32_t value)
+put_test(struct fetch_filter_program *program, uint16_t test, uint32_t value)
 {
     filter_put(program, (uint16_t)(BPF_JMP | test | BPF_K), value);
     program->code[program->count - 1].jf = 1;
 }
 
 static void
-filter_put_answer(struct program *program, uint32_t action)
+filter_put_answer(struct fetch_filter_program *program, uint32_t action)
 {
     filter_put(program, BPF_RET | BPF_K, action);
 }
 
 static void
-put_allow_if(struct program *program, uint16_t test, uint32_t value)
+put_allow_if(struct fetch_filter_program *program, uint16_t test, uint32_t value)
 {
     put_test(program, test, value);
     filter_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 static void
-put_refuse_if(struct program *program, uint16_t test, uint32_t value)
+put_refuse_if(struct fetch_filter_program *program, uint16_t test, uint32_t value)
 {
     put_test(program, test, value);
     filter_put_answer(program, SECCOMP_RET_ERRNO | EACCES);
@@ -95,7 +95,7 @@ put_refuse_if(struct program *program, uint16_t test, uint32_t value)
 
 /* The low word of an argument: the flags and numbers here have no more. */
 static void
-filter_put_load(struct program *program, uint32_t argument)
+filter_put_load(struct fetch_filter_program *program, uint32_t argument)
 {
     filter_put(program, BPF_LD | BPF_W | BPF_ABS,
         (uint32_t)(offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t)));
@@ -103,7 +103,7 @@ filter_put_load(struct program *program, uint32_t argument)
 
 /* O_TMPFILE comes with a mode that writes. */
 static void
-put_read(struct program *program, uint32_t number)
+put_read(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, number == SYS_openat ? 2 : 1);
     put_refuse_if(program, BPF_JSET, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND);
@@ -113,7 +113,7 @@ put_read(struct program *program, uint32_t number)
 /* A socket of AF_UNIX could be connected to the daemon's own, or the node's: the resolver
  * does without. */
 static void
-put_socket(struct program *program, uint32_t number)
+put_socket(struct fetch_filter_program *program, uint32_t number)
 {
     enum { TYPE = 0xf };
 
@@ -131,7 +131,7 @@ put_socket(struct program *program, uint32_t number)
 }
 
 static void
-put_pair(struct program *program, uint32_t number)
+put_pair(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, 0);
     put_allow_if(program, BPF_JEQ, AF_UNIX);
@@ -140,7 +140,7 @@ put_pair(struct program *program, uint32_t number)
 
 /* Others reach a terminal, or the kernel's devices. */
 static void
-filter_put_count(struct program *program, uint32_t number)
+filter_put_count(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, 1);
     put_allow_if(program, BPF_JEQ, FIONREAD);
@@ -149,7 +149,7 @@ filter_put_count(struct program *program, uint32_t number)
 }
 
 static void
-put_thread(struct program *program, uint32_t number)
+put_thread(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, 0);
     put_allow_if(program, BPF_JSET, CLONE_THREAD);
@@ -157,7 +157,7 @@ put_thread(struct program *program, uint32_t number)
 }
 
 static void
-put_self(struct program *program, uint32_t number)
+put_self(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, 0);
     put_allow_if(program, BPF_JEQ, (uint32_t)getpid());
@@ -165,7 +165,7 @@ put_self(struct program *program, uint32_t number)
 }
 
 static void
-filter_put_name(struct program *program, uint32_t number)
+filter_put_name(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, 0);
     put_allow_if(program, BPF_JEQ, PR_SET_NAME);
@@ -175,7 +175,7 @@ filter_put_name(struct program *program, uint32_t number)
 /* A library that the resolver loads is mapped executable, from a file that nobody here can
  * write. */
 static void
-put_map(struct program *program, uint32_t number)
+put_map(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, 2);
     filter_put(program, BPF_ALU | BPF_AND | BPF_K, PROT_WRITE | PROT_EXEC);
@@ -184,7 +184,7 @@ put_map(struct program *program, uint32_t number)
 }
 
 static void
-put_data(struct program *program, uint32_t number)
+put_data(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_load(program, 2);
     put_refuse_if(program, BPF_JSET, PROT_EXEC);
@@ -192,18 +192,18 @@ put_data(struct program *program, uint32_t number)
 }
 
 static void
-put_allow(struct program *program, uint32_t number)
+put_allow(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_answer(program, SECCOMP_RET_ALLOW);
 }
 
 static void
-put_kill(struct program *program, uint32_t number)
+put_kill(struct fetch_filter_program *program, uint32_t number)
 {
     filter_put_answer(program, SECCOMP_RET_KILL_PROCESS);
 }
 
-static void (*const rules[RULES])(struct program *program, uint32_t number) = {
+static void (*const rules[RULES])(struct fetch_filter_program *program, uint32_t number) = {
     [RULE_ALLOW] = put_allow, [RULE_READ] = put_read,   [RULE_SOCKET] = put_socket,
     [RULE_PAIR] = put_pair,   [RULE_COUNT] = filter_put_count, [RULE_THREAD] = put_thread,
     [RULE_SELF] = put_self,   [RULE_NAME] = filter_put_name,   [RULE_MAP] = put_map,
@@ -211,7 +211,7 @@ static void (*const rules[RULES])(struct program *program, uint32_t number) = {
 };
 
 static void
-put_call(struct program *program, const struct call *call)
+put_call(struct fetch_filter_program *program, const struct filter_call *call)
 {
     unsigned short test = program->count;
 
@@ -222,7 +222,7 @@ put_call(struct program *program, const struct call *call)
 }
 
 static void
-filter_make(struct program *program)
+filter_make(struct fetch_filter_program *program)
 {
     filter_put(program, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
     filter_put(program, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH);
@@ -239,7 +239,7 @@ filter_make(struct program *program)
 bh_rc
 bh_fetch_filter_load(struct bh_err *err)
 {
-    struct program program = { .count = 0 };
+    struct fetch_filter_program program = { .count = 0 };
     struct sock_fprog loaded = { .filter = program.code };
 
     filter_make(&program);

@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 
-enum scope { PLENTY, ALL, STRANGERS, PEER };
+enum places_scope { PLENTY, ALL, STRANGERS, PEER };
 
 /* Whose places lack. */
-static enum scope
+static enum places_scope
 lacks(const struct bh_places *places, const struct bh_place *joining, bool unlimited)
 {
     const struct bh_places_limits *limits = &places->limits;
@@ -99,7 +99,7 @@ gives_first(const struct candidate *a, const struct candidate *b)
 struct bh_places_choice
 bh_places_choose(const struct bh_places *places, const struct bh_place *joining, bool unlimited)
 {
-    enum scope scope = lacks(places, joining, unlimited);
+    enum places_scope scope = lacks(places, joining, unlimited);
     uint64_t *sorted = places->scratch;
     size_t count = places->count;
     bh_ns now = places->now;

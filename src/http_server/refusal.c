@@ -37,7 +37,7 @@ static const struct {
 };
 
 bh_mhd_result
-bh_refusal_queue(struct MHD_Connection *mhd, enum bh_refusal why)
+bh_refusal_queue(struct MHD_Connection *mhd, enum bh_http_refusal why)
 {
     const char *text = refusals[why].text;
     struct MHD_Response *response = MHD_create_response_from_buffer(

@@ -11,7 +11,7 @@ typedef enum MHD_Result bh_mhd_result;
 typedef int bh_mhd_result;
 #endif
 
-enum bh_refusal {
+enum bh_http_refusal {
     BH_REFUSAL_HEAD,             /* not written as everybody reads it, 400 */
     BH_REFUSAL_CHUNKS,           /* a body in chunks, 411 */
     BH_REFUSAL_LARGE,            /* 413 */
@@ -22,6 +22,6 @@ enum bh_refusal {
 };
 
 /* Queues it; the connection ends with it but for METHOD and CERTIFICATE. */
-bh_mhd_result bh_refusal_queue(struct MHD_Connection *mhd, enum bh_refusal why);
+bh_mhd_result bh_refusal_queue(struct MHD_Connection *mhd, enum bh_http_refusal why);
 
 #endif

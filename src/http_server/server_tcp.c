@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 
-union address {
+union tcp_address {
     struct sockaddr any;
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
@@ -17,9 +17,9 @@ union address {
 };
 
 static bh_rc
-read_address(const char *text, uint16_t port, union address *ret, struct bh_err *err)
+read_address(const char *text, uint16_t port, union tcp_address *ret, struct bh_err *err)
 {
-    *ret = (union address){ 0 };
+    *ret = (union tcp_address){ 0 };
     if (inet_pton(AF_INET, text, &ret->v4.sin_addr) == 1) {
         ret->v4.sin_family = AF_INET;
         ret->v4.sin_port = htons(port);
@@ -38,7 +38,7 @@ bh_tcp_listen(const char *address, uint16_t port, int *ret_fd, struct bh_err *er
 {
     static const int on = 1;
     BH_AUTO(bh_fd_close) int fd = -1;
-    union address where;
+    union tcp_address where;
     socklen_t size;
     bh_rc rc = read_address(address, port, &where, err);
 
@@ -63,7 +63,7 @@ bh_tcp_listen(const char *address, uint16_t port, int *ret_fd, struct bh_err *er
 uint16_t
 bh_tcp_port(int fd)
 {
-    union address where;
+    union tcp_address where;
     socklen_t size = sizeof where;
 
     if (getsockname(fd, &where.any, &size) != 0)

@@ -33,7 +33,7 @@ bh_claim_text(bh_json_value claims, const char *name, char ret_text[BH_CLAIM_TEX
     return true;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_claims_issuer(bh_json_value claims, const char *issuer)
 {
     const char *iss = bh_json_text(bh_json_get(claims, "iss"), NULL);
@@ -64,7 +64,7 @@ is_repeated(bh_json_value list, size_t at)
     return false;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 check_azp(bh_json_value claims, const char *client, bool required)
 {
     bh_json_value value = bh_json_get(claims, "azp");
@@ -75,7 +75,7 @@ check_azp(bh_json_value claims, const char *client, bool required)
                                                         : BH_FAULT_AZP_WRONG;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 check_audiences(bh_json_value list, const char *client, const struct bh_texts *trusted)
 {
     bool ours = false, others = false;
@@ -97,11 +97,11 @@ check_audiences(bh_json_value list, const char *client, const struct bh_texts *t
     return others ? BH_FAULT_AUD_UNTRUSTED : BH_FAULT_NONE;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_claims_audience(bh_json_value claims, const char *client, const struct bh_texts *trusted)
 {
     bh_json_value aud = bh_json_get(claims, "aud");
-    enum bh_fault fault = BH_FAULT_NONE;
+    enum bh_identity_fault fault = BH_FAULT_NONE;
 
     BH_ASSERT(client[0]); /* an unset client would make the check pass over everything */
     if (!aud)
@@ -117,7 +117,7 @@ bh_claims_audience(bh_json_value claims, const char *client, const struct bh_tex
     return check_azp(claims, client, bh_json_count(aud) > 1);
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_claims_times(bh_json_value claims, const struct bh_claims_when *when)
 {
     uint64_t now_s = when->now / BH_NS_PER_S, exp_s, iat_s, nbf_s;

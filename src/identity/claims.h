@@ -25,11 +25,11 @@ bool bh_claim_text(bh_json_value claims, const char *name,
                    char ret_text[BH_CLAIM_TEXT_MAX + 1]);
 
 /* iss: exactly `issuer`.  ISS_MISSING, ISS_WRONG. */
-enum bh_fault bh_claims_issuer(bh_json_value claims, const char *issuer);
+enum bh_identity_fault bh_claims_issuer(bh_json_value claims, const char *issuer);
 
 /* aud and azp: `client` is an audience, every other one is in `trusted`, and with
  * several azp is `client`.  AUD_*, AZP_*. */
-enum bh_fault bh_claims_audience(bh_json_value claims, const char *client,
+enum bh_identity_fault bh_claims_audience(bh_json_value claims, const char *client,
                                  const struct bh_texts *trusted);
 
 /* When a token is good. */
@@ -40,6 +40,6 @@ struct bh_claims_when {
 };
 
 /* exp, iat and nbf.  EXP_*, EXPIRED, IAT_*, NBF_*. */
-enum bh_fault bh_claims_times(bh_json_value claims, const struct bh_claims_when *when);
+enum bh_identity_fault bh_claims_times(bh_json_value claims, const struct bh_claims_when *when);
 
 #endif

@@ -7,7 +7,7 @@
 #include "identity/form.h"
 
 bh_rc
-bh_device_ask(const struct bh_provider *provider, const struct bh_client *client,
+bh_device_ask(const struct bh_provider *provider, const struct bh_relying_party *client,
               struct bh_arena *arena, struct bh_https_request *ret_request)
 {
     struct bh_buf form;
@@ -62,7 +62,7 @@ read_begin(bh_json_value json, bool loopback, bh_ns now, struct bh_device_login 
     return true;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_device_begin(const struct bh_https_response *answer, bool loopback, bh_ns now,
                 struct bh_device_login *ret_login)
 {
@@ -93,7 +93,7 @@ bh_device_due(struct bh_device_login *login, bh_ns now)
 
 bh_rc
 bh_device_poll(const struct bh_device_login *login, const struct bh_provider *provider,
-               const struct bh_client *client, struct bh_arena *arena,
+               const struct bh_relying_party *client, struct bh_arena *arena,
                struct bh_https_request *ret_request)
 {
     struct bh_buf form;
@@ -113,7 +113,7 @@ bh_device_poll(const struct bh_device_login *login, const struct bh_provider *pr
 static const struct {
     const char *error;
     enum bh_device_state next;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     bool slower;
 } errors[] = {
     { "authorization_pending", BH_DEVICE_PENDING, BH_FAULT_NONE, false },
@@ -131,7 +131,7 @@ wait_on(struct bh_device_login *login, bool slower, bh_ns now)
     login->next_poll = now + login->interval_s * BH_NS_PER_S;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 read_error(struct bh_device_login *login, const struct bh_https_response *answer, bh_ns now)
 {
     BH_AUTO(bh_json_free)
@@ -152,11 +152,11 @@ read_error(struct bh_device_login *login, const struct bh_https_response *answer
     return BH_FAULT_CLIENT_REFUSED;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_device_receive(struct bh_device_login *login, const struct bh_https_response *answer,
                bh_ns now, struct bh_arena *arena, struct bh_tokens *ret_tokens)
 {
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     BH_ASSERT(login->state == BH_DEVICE_PENDING);
     if (answer->status >= 400 && answer->status <= 499)

@@ -7,7 +7,7 @@
     "\"device_code\":\"dc\",\"user_code\":\"BDWP-HQPK\","                                  \
     "\"verification_uri\":\"https://op.example/device\""
 
-static const struct bh_client client = { .id = "cli", .scope = "openid" };
+static const struct bh_relying_party client = { .id = "cli", .scope = "openid" };
 static const struct bh_provider provider = { .device = "https://op.example/device/auth",
                                              .token = "https://op.example/token" };
 
@@ -24,7 +24,7 @@ beginnings(void **state)
         const char *name;
         uint32_t status;
         const char *body;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
         uint32_t interval_s;
     } rows[] = {
         { "interval absent", 200, "{" BEGIN ",\"expires_in\":600}", 0, 5 },
@@ -71,7 +71,7 @@ polls(void **state)
         const char *name;
         uint32_t status;
         const char *body;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
         enum bh_device_state next;
         uint32_t interval_s;
     } rows[] = {

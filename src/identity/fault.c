@@ -13,14 +13,14 @@ static const struct {
 };
 
 const char *
-bh_fault_name(enum bh_fault fault)
+bh_fault_name(enum bh_identity_fault fault)
 {
     BH_ASSERT(fault < BH_FAULTS);
     return faults[fault].name;
 }
 
 bh_rc
-bh_fault_err(enum bh_fault fault, struct bh_err *err)
+bh_fault_err(enum bh_identity_fault fault, struct bh_err *err)
 {
     BH_ASSERT(fault < BH_FAULTS);
     if (fault == BH_FAULT_NONE)

@@ -55,7 +55,7 @@ is_utf8(const char *text, size_t length)
 }
 
 /* One name=value of `length` bytes, decoded at *at, which moves behind it. */
-static enum bh_fault
+static enum bh_identity_fault
 add_pair(struct bh_form *form, const char *text, size_t length, char **at)
 {
     const char *equals = memchr(text, '=', length);
@@ -79,10 +79,10 @@ add_pair(struct bh_form *form, const char *text, size_t length, char **at)
     return BH_FAULT_NONE;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_form_parse(const char *text, size_t length, struct bh_form *ret_form)
 {
-    enum bh_fault fault = BH_FAULT_NONE;
+    enum bh_identity_fault fault = BH_FAULT_NONE;
     char *at = ret_form->memory;
 
     ret_form->count = 0;

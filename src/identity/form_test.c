@@ -7,7 +7,7 @@ parsing(void **state)
 {
     static const struct {
         const char *name, *text;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
         const char *a, *b; /* values of the parameters a and b */
     } rows[] = {
         { "two", "a=1&b=2", 0, "1", "2" },

@@ -8,7 +8,7 @@
 #include "identity/secret.h"
 #include "identity/signature.h"
 
-struct reading {
+struct token_reading {
     bh_json_value claims;
     enum bh_jws_alg alg;
     const struct bh_id_token_rules *rules;
@@ -16,22 +16,22 @@ struct reading {
     struct bh_id_token *token;
 };
 
-static enum bh_fault
-check_issuer(const struct reading *r)
+static enum bh_identity_fault
+check_issuer(const struct token_reading *r)
 {
     return bh_claims_issuer(r->claims, r->rules->issuer);
 }
 
-static enum bh_fault
-check_audience(const struct reading *r)
+static enum bh_identity_fault
+check_audience(const struct token_reading *r)
 {
     return bh_claims_audience(r->claims, r->rules->client, &r->rules->audiences);
 }
 
-static enum bh_fault
-check_times(const struct reading *r)
+static enum bh_identity_fault
+check_times(const struct token_reading *r)
 {
-    enum bh_fault fault = bh_claims_times(r->claims, &r->rules->when);
+    enum bh_identity_fault fault = bh_claims_times(r->claims, &r->rules->when);
 
     if (fault == BH_FAULT_NONE) {
         r->token->expires_s = bh_json_number(bh_json_get(r->claims, "exp"), 0);
@@ -40,8 +40,8 @@ check_times(const struct reading *r)
     return fault;
 }
 
-static enum bh_fault
-check_nonce(const struct reading *r)
+static enum bh_identity_fault
+check_nonce(const struct token_reading *r)
 {
     const char *nonce = bh_json_text(bh_json_get(r->claims, "nonce"), NULL);
 
@@ -52,8 +52,8 @@ check_nonce(const struct reading *r)
     return bh_secret_equal(nonce, r->rules->nonce) ? BH_FAULT_NONE : BH_FAULT_NONCE_WRONG;
 }
 
-static enum bh_fault
-check_subject(const struct reading *r)
+static enum bh_identity_fault
+check_subject(const struct token_reading *r)
 {
     if (!bh_json_get(r->claims, "sub"))
         return BH_FAULT_SUB_MISSING;
@@ -66,7 +66,7 @@ check_subject(const struct reading *r)
 
 /* at_hash or c_hash, where the token has it and we have what it stands for. */
 static bool
-hash_fits(const struct reading *r, const char *claim, const char *text)
+hash_fits(const struct token_reading *r, const char *claim, const char *text)
 {
     bh_json_value value = bh_json_get(r->claims, claim);
     char want[BH_HALF_HASH_MAX];
@@ -77,16 +77,16 @@ hash_fits(const struct reading *r, const char *claim, const char *text)
     return bh_secret_equal(bh_json_text(value, ""), want);
 }
 
-static enum bh_fault
-check_hashes(const struct reading *r)
+static enum bh_identity_fault
+check_hashes(const struct token_reading *r)
 {
     if (!hash_fits(r, "at_hash", r->rules->access_token))
         return BH_FAULT_AT_HASH;
     return hash_fits(r, "c_hash", r->rules->code) ? BH_FAULT_NONE : BH_FAULT_C_HASH;
 }
 
-static enum bh_fault
-check_auth_time(const struct reading *r)
+static enum bh_identity_fault
+check_auth_time(const struct token_reading *r)
 {
     const struct bh_claims_when *when = &r->rules->when;
     uint64_t now_s = when->now / BH_NS_PER_S, auth_s;
@@ -101,8 +101,8 @@ check_auth_time(const struct reading *r)
     return BH_FAULT_NONE;
 }
 
-static enum bh_fault
-check_acr(const struct reading *r)
+static enum bh_identity_fault
+check_acr(const struct token_reading *r)
 {
     const struct bh_texts *wanted = &r->rules->acr;
 
@@ -134,8 +134,8 @@ read_texts(struct bh_arena *arena, bh_json_value list, struct bh_texts *ret_text
     return true;
 }
 
-static enum bh_fault
-check_amr(const struct reading *r)
+static enum bh_identity_fault
+check_amr(const struct token_reading *r)
 {
     bh_json_value amr = bh_json_get(r->claims, "amr");
 
@@ -147,16 +147,16 @@ check_amr(const struct reading *r)
     return r->rules->amr ? BH_FAULT_AMR_WRONG : BH_FAULT_NONE;
 }
 
-static enum bh_fault
-check_session(const struct reading *r)
+static enum bh_identity_fault
+check_session(const struct token_reading *r)
 {
     return bh_claim_text(r->claims, "sid", r->token->session) ? BH_FAULT_NONE
                                                               : BH_FAULT_SID_INVALID;
 }
 
 /* Groups that the provider left out as too many must not look like none. */
-static enum bh_fault
-check_groups(const struct reading *r)
+static enum bh_identity_fault
+check_groups(const struct token_reading *r)
 {
     bh_json_value elsewhere = bh_json_get(r->claims, "_claim_names"), groups;
 
@@ -172,20 +172,20 @@ check_groups(const struct reading *r)
 }
 
 /* In the order of OpenID Connect Core 3.1.3.7. */
-static enum bh_fault (*const checks[])(const struct reading *r) = {
+static enum bh_identity_fault (*const checks[])(const struct token_reading *r) = {
     check_issuer,  check_audience, check_times,     check_nonce,
     check_subject, check_hashes,   check_auth_time, check_acr,
     check_amr,     check_session,  check_groups,
 };
 
-enum bh_fault
+enum bh_identity_fault
 bh_id_token_check(bh_json_value claims, enum bh_jws_alg alg,
                   const struct bh_id_token_rules *rules, struct bh_arena *arena,
                   struct bh_id_token *ret_token)
 {
     struct bh_id_token token = { 0 };
-    struct reading reading = { claims, alg, rules, arena, &token };
-    enum bh_fault fault = BH_FAULT_NONE;
+    struct token_reading reading = { claims, alg, rules, arena, &token };
+    enum bh_identity_fault fault = BH_FAULT_NONE;
 
     if (bh_json_kind(claims) != BH_JSON_OBJECT)
         return BH_FAULT_PAYLOAD_JSON;
@@ -196,7 +196,7 @@ bh_id_token_check(bh_json_value claims, enum bh_jws_alg alg,
     return fault;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_id_token_read(const char *text, const struct bh_jws_trust *trust,
                  const struct bh_id_token_rules *rules, struct bh_arena *arena,
                  struct bh_id_token *ret_token)
@@ -204,7 +204,7 @@ bh_id_token_read(const char *text, const struct bh_jws_trust *trust,
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
     struct bh_buf payload;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     struct bh_jws jws;
     struct bh_err err;
 

@@ -30,13 +30,13 @@ plain_rules(void)
     };
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 id_token_test_read_token(const char *token, const struct bh_id_token_rules *rules,
            struct bh_id_token *ret)
 {
     struct bh_jws_trust trust = { bh_test_jwks(), BH_JWS_ALL & ~BH_JWS_BIT(BH_JWS_ES384) };
     struct bh_arena *arena = bh_arena_new(1 << 20);
-    enum bh_fault fault = bh_id_token_read(token, &trust, rules, arena, ret);
+    enum bh_identity_fault fault = bh_id_token_read(token, &trust, rules, arena, ret);
 
     bh_arena_free(arena);
     return fault;
@@ -46,7 +46,7 @@ id_token_test_read_token(const char *token, const struct bh_id_token_rules *rule
  * that the row mirrors. */
 static const struct {
     const char *name, *claims;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 } claim_rows[] = {
     { "client-test", GOOD, 0 },
     { "unknown claims are ignored", GOOD ",\"x\":{\"y\":[null,true]}", 0 },
@@ -163,7 +163,7 @@ signatures(void **state)
         enum bh_test_key key;
         enum bh_jws_alg alg;
         const char *header;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "idtoken-sig-rs256", BH_TEST_RSA, BH_JWS_RS256, JSON_HEADER, 0 },
         { "idtoken-sig-ps256", BH_TEST_RSA, BH_JWS_PS256,
@@ -226,7 +226,7 @@ step_up_and_hashes(void **state)
     static const struct {
         const char *name, *claims;
         struct bh_id_token_rules rules;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "at_hash",
           ",\"at_hash\":\"77QmUPtjPfzWtF2AnpK9RQ\"",
@@ -364,9 +364,9 @@ faults(void **state)
 
     (void)state;
     BH_CHECK_EQ("none", bh_fault_err(BH_FAULT_NONE, &err), BH_OK);
-    for (enum bh_fault i = 1; i < BH_FAULTS; i++) {
+    for (enum bh_identity_fault i = 1; i < BH_FAULTS; i++) {
         BH_CHECK(bh_fault_name(i), bh_fault_err(i, &err) != BH_OK);
-        for (enum bh_fault k = 1; k < i; k++) {
+        for (enum bh_identity_fault k = 1; k < i; k++) {
             BH_CHECK(bh_fault_name(i), bh_fault_err(k, &other) != BH_OK);
             BH_CHECK(bh_fault_name(i), strcmp(err.msg, other.msg) != 0);
             BH_CHECK(bh_fault_name(i), strcmp(bh_fault_name(i), bh_fault_name(k)) != 0);

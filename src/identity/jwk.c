@@ -102,7 +102,7 @@ has_good_types(bh_json_value key)
            strlen(bh_json_text(bh_json_get(key, "kid"), "")) <= BH_JWK_KID_MAX;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 read_rsa(bh_json_value json, struct bh_jwk *key, bool *ret_weak)
 {
     key->n_length = get_bytes(json, "n", key->n, sizeof key->n);
@@ -114,7 +114,7 @@ read_rsa(bh_json_value json, struct bh_jwk *key, bool *ret_weak)
     return BH_FAULT_NONE;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 read_point(bh_json_value json, const struct kind *kind, struct bh_jwk *key)
 {
     if (get_bytes(json, "x", key->x, sizeof key->x) != kind->point_bytes)
@@ -125,12 +125,12 @@ read_point(bh_json_value json, const struct kind *kind, struct bh_jwk *key)
 }
 
 /* Read one entry; *ret_use tells whether it belongs into the set. */
-static enum bh_fault
+static enum bh_identity_fault
 read_key(bh_json_value json, struct bh_jwk *key, bool *ret_use)
 {
     const char *alg = bh_json_text(bh_json_get(json, "alg"), NULL);
     const struct kind *kind;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     bool weak = false;
 
     *ret_use = false;
@@ -165,7 +165,7 @@ has_same(const struct bh_jwks *jwks, const struct bh_jwk *key)
     return false;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 read_set(bh_json_value keys, struct bh_jwks *jwks)
 {
     if (bh_json_kind(keys) != BH_JSON_ARRAY)
@@ -175,7 +175,7 @@ read_set(bh_json_value keys, struct bh_jwks *jwks)
     for (size_t i = 0; i < bh_json_count(keys); i++) {
         struct bh_jwk *key = &jwks->keys[jwks->count];
         bool use;
-        enum bh_fault fault = read_key(bh_json_at(keys, i), key, &use);
+        enum bh_identity_fault fault = read_key(bh_json_at(keys, i), key, &use);
 
         if (fault != BH_FAULT_NONE)
             return fault;
@@ -187,13 +187,13 @@ read_set(bh_json_value keys, struct bh_jwks *jwks)
     return jwks->count ? BH_FAULT_NONE : BH_FAULT_JWKS_EMPTY;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_jwks_parse(const char *text, size_t length, struct bh_jwks *ret_jwks)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
     struct bh_jwks *jwks;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     struct bh_err err;
 
     if (length > BH_JWKS_BYTES_MAX || bh_json_parse(text, length, &json, &err) != BH_OK)
@@ -207,7 +207,7 @@ bh_jwks_parse(const char *text, size_t length, struct bh_jwks *ret_jwks)
     return fault;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_jwks_find(const struct bh_jwks *jwks, enum bh_jws_alg alg, const char *kid,
              const struct bh_jwk **ret_key)
 {

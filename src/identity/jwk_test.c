@@ -24,7 +24,7 @@ static struct bh_jwks jwks;
 
 static const struct {
     const char *name, *text;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     uint32_t count, ignored;
 } set_rows[] = {
     { "three types", "{\"keys\":[" RSA_KEY "}," EC_KEY "}," ED_KEY "}]}", 0, 3, 0 },
@@ -159,7 +159,7 @@ finding(void **state)
     static const struct {
         const char *name, *set, *kid;
         enum bh_jws_alg alg;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
         int index;
     } rows[] = {
         { "by id", "{\"keys\":[" RSA_KEY ",\"kid\":\"a\"}," EC_KEY ",\"kid\":\"b\"}]}", "b",

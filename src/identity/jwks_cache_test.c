@@ -10,7 +10,7 @@
 
 static struct bh_jwks_cache cache;
 
-static enum bh_fault
+static enum bh_identity_fault
 jwks_cache_test_receive(uint32_t status, const char *body, uint32_t max_age_s, bh_ns now)
 {
     struct bh_https_response answer = { status, body, strlen(body), max_age_s };

@@ -8,7 +8,7 @@
 #include "identity/signature.h"
 
 /* Where the two dots stand: exactly two, and no part empty. */
-static enum bh_fault
+static enum bh_identity_fault
 jws_split(const char *text, size_t length, struct bh_jws *jws)
 {
     const char *first = memchr(text, '.', length), *second;
@@ -29,7 +29,7 @@ jws_split(const char *text, size_t length, struct bh_jws *jws)
 }
 
 /* "none" in any case, HS256 and its like, and anything unknown, each told apart. */
-static enum bh_fault
+static enum bh_identity_fault
 read_alg(bh_json_value value, uint32_t algs, enum bh_jws_alg *ret_alg)
 {
     const char *name = bh_json_text(value, NULL);
@@ -64,10 +64,10 @@ jws_read_text(bh_json_value value, char *ret_text, size_t max)
     return true;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 read_header(bh_json_value header, uint32_t algs, struct bh_jws *jws)
 {
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     if (bh_json_kind(header) != BH_JSON_OBJECT)
         return BH_FAULT_HEADER_JSON;
@@ -85,7 +85,7 @@ read_header(bh_json_value header, uint32_t algs, struct bh_jws *jws)
                : BH_FAULT_HEADER_TYPE;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 parse_header(uint32_t algs, struct bh_jws *jws)
 {
     BH_AUTO(bh_json_free)
@@ -102,11 +102,11 @@ parse_header(uint32_t algs, struct bh_jws *jws)
     return read_header(bh_json_root(json), algs, jws);
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_jws_parse(const char *text, size_t length, uint32_t algs, struct bh_jws *ret_jws)
 {
     struct bh_jws jws = { .text = text };
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     if (length == 0 || length > BH_JWS_BYTES_MAX)
         return BH_FAULT_TOKEN_SIZE;
@@ -118,7 +118,7 @@ bh_jws_parse(const char *text, size_t length, uint32_t algs, struct bh_jws *ret_
     return fault;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 jws_verify(const struct bh_jws *jws, const struct bh_jwk *key)
 {
     uint8_t memory[BH_JWK_RSA_BYTES_MAX];
@@ -135,10 +135,10 @@ jws_verify(const struct bh_jws *jws, const struct bh_jwk *key)
     return bh_signature_verify(key, &signature) ? BH_FAULT_NONE : BH_FAULT_SIGNATURE;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_jws_open(const struct bh_jws *jws, const struct bh_jwk *key, struct bh_buf *payload)
 {
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     if (!(key->algs & BH_JWS_BIT(jws->alg)))
         return BH_FAULT_KEY_MISMATCH;
@@ -150,12 +150,12 @@ bh_jws_open(const struct bh_jws *jws, const struct bh_jwk *key, struct bh_buf *p
     return BH_FAULT_NONE;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_jws_read(const char *text, size_t length, const struct bh_jws_trust *trust,
             struct bh_jws *ret_jws, struct bh_buf *payload)
 {
     const struct bh_jwk *key = NULL;
-    enum bh_fault fault = bh_jws_parse(text, length, trust->algs, ret_jws);
+    enum bh_identity_fault fault = bh_jws_parse(text, length, trust->algs, ret_jws);
 
     if (fault == BH_FAULT_NONE)
         fault = bh_jwks_find(trust->jwks, ret_jws->alg, ret_jws->kid, &key);

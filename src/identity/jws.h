@@ -27,7 +27,7 @@ struct bh_jws {
  * registration.  Faults: TOKEN_SIZE, TOKEN_FORM, TOKEN_ENCODING, HEADER_*, ALG_*,
  * KID_INVALID; HEADER_TYPE for a typ that is no text or too long.  `ret_jws` is
  * untouched on failure. */
-BH_MUST_USE enum bh_fault bh_jws_parse(const char *text, size_t length, uint32_t algs,
+BH_MUST_USE enum bh_identity_fault bh_jws_parse(const char *text, size_t length, uint32_t algs,
                                        struct bh_jws *ret_jws);
 
 /* Verify with `key` and append the payload to `payload`, which must have room for
@@ -36,7 +36,7 @@ BH_MUST_USE enum bh_fault bh_jws_parse(const char *text, size_t length, uint32_t
  *   SIGNATURE       not the key's signature
  *   TOKEN_ENCODING  the payload is not base64url
  * On failure nothing is appended. */
-BH_MUST_USE enum bh_fault bh_jws_open(const struct bh_jws *jws, const struct bh_jwk *key,
+BH_MUST_USE enum bh_identity_fault bh_jws_open(const struct bh_jws *jws, const struct bh_jwk *key,
                                       struct bh_buf *payload);
 
 /* Whose signatures are good: the provider's keys, and the client's registration. */
@@ -48,7 +48,7 @@ struct bh_jws_trust {
 /* All of it: take the token apart, find the key, verify, append the payload.  Faults of
  * bh_jws_parse, bh_jwks_find and bh_jws_open; KEY_UNKNOWN is the one that a fresh key
  * set may cure. */
-BH_MUST_USE enum bh_fault bh_jws_read(const char *text, size_t length,
+BH_MUST_USE enum bh_identity_fault bh_jws_read(const char *text, size_t length,
                                       const struct bh_jws_trust *trust,
                                       struct bh_jws *ret_jws, struct bh_buf *payload);
 

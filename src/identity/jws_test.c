@@ -14,7 +14,7 @@ static char payload_memory[BH_JWS_BYTES_MAX];
 static struct bh_jwks jwks;
 
 /* Parse, find the key, verify, in the way that callers do. */
-static enum bh_fault
+static enum bh_identity_fault
 open_token(const char *token, const struct bh_jwks *set, struct bh_buf *payload)
 {
     struct bh_jws_trust trust = { set, BH_JWS_ALL };
@@ -140,7 +140,7 @@ jws_test_headers(void **state)
 {
     static const struct {
         const char *name, *header;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "good", "{\"alg\":\"RS256\",\"kid\":\"rsa\"}", 0 },
         { "typ", "{\"alg\":\"RS256\",\"kid\":\"rsa\",\"typ\":\"JWT\"}", 0 },
@@ -198,7 +198,7 @@ jws_test_forms(void **state)
 {
     static const struct {
         const char *name, *token;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "empty", "", BH_FAULT_TOKEN_SIZE },
         { "no dot", "e30", BH_FAULT_TOKEN_FORM },

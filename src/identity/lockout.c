@@ -10,7 +10,7 @@
 /* What a kind of count allows. */
 struct limit {
     uint32_t attempts, lock_s;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 };
 
 static const struct limit account_limit = { 5, BH_LOCKOUT_S, BH_FAULT_LOCKED_ACCOUNT };
@@ -151,7 +151,7 @@ subjects_of(struct bh_lockout *lockout, const struct bh_attempt *attempt, bh_ns 
     return 2;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_lockout_begin(struct bh_lockout *lockout, const struct bh_attempt *attempt, bh_ns now,
                  bh_ns *ret_until, bool *ret_alert)
 {

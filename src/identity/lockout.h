@@ -54,7 +54,7 @@ struct bh_attempt {
  * that locks nobody and has the fewest locks and attempts of its day.
  *   LOCKED_ACCOUNT, LOCKED_SOURCE  not before *ret_until; nothing was counted
  */
-BH_MUST_USE enum bh_fault bh_lockout_begin(struct bh_lockout *lockout,
+BH_MUST_USE enum bh_identity_fault bh_lockout_begin(struct bh_lockout *lockout,
                                            const struct bh_attempt *attempt, bh_ns now,
                                            bh_ns *ret_until, bool *ret_alert);
 

@@ -9,7 +9,7 @@ static struct bh_lockout lockout;
 static bh_ns until;
 static bool alert;
 
-static enum bh_fault
+static enum bh_identity_fault
 try_at(const char *account, const char *source, const char *device, bh_ns now)
 {
     struct bh_attempt attempt = { account, source, device };
@@ -18,7 +18,7 @@ try_at(const char *account, const char *source, const char *device, bh_ns now)
 }
 
 /* From a new address each time, so that only the account counts. */
-static enum bh_fault
+static enum bh_identity_fault
 guess(const char *account, bh_ns now)
 {
     static unsigned number;

@@ -15,7 +15,7 @@ bh_login_init(struct bh_login *login, const uint8_t random[BH_LOGIN_RANDOM], bh_
 }
 
 bh_rc
-bh_login_begin(const struct bh_provider *provider, const struct bh_client *client,
+bh_login_begin(const struct bh_provider *provider, const struct bh_relying_party *client,
                const struct bh_login_request *request, struct bh_login *login, struct bh_buf *url)
 {
     char challenge[BH_SECRET_TEXT], seconds[24];
@@ -45,7 +45,7 @@ bh_login_begin(const struct bh_provider *provider, const struct bh_client *clien
     return bh_buf_text(url) ? BH_OK : BH_FULL;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 check_state(struct bh_login *login, const char *state, bh_ns now)
 {
     if (!state)
@@ -61,7 +61,7 @@ check_state(struct bh_login *login, const char *state, bh_ns now)
 }
 
 /* RFC 9207: the answer of one provider must not be taken for another's. */
-static enum bh_fault
+static enum bh_identity_fault
 check_issuer(const struct bh_provider *provider, const char *iss)
 {
     if (!iss)
@@ -79,12 +79,12 @@ store_error(const char *error, struct bh_login *login)
         memcpy(login->error, error, strlen(error) + 1);
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_login_callback(struct bh_login *login, const struct bh_provider *provider,
                   const char *query, bh_ns now)
 {
     struct bh_form form;
-    enum bh_fault fault = bh_form_parse(query, strlen(query), &form);
+    enum bh_identity_fault fault = bh_form_parse(query, strlen(query), &form);
     const char *code;
 
     if (fault == BH_FAULT_NONE)
@@ -106,7 +106,7 @@ bh_login_callback(struct bh_login *login, const struct bh_provider *provider,
 
 bh_rc
 bh_login_ask(const struct bh_login *login, const struct bh_provider *provider,
-             const struct bh_client *client, struct bh_arena *arena,
+             const struct bh_relying_party *client, struct bh_arena *arena,
              struct bh_https_request *ret_request)
 {
     struct bh_buf form;
@@ -125,7 +125,7 @@ bh_login_ask(const struct bh_login *login, const struct bh_provider *provider,
 }
 
 bh_rc
-bh_refresh_ask(const struct bh_provider *provider, const struct bh_client *client,
+bh_refresh_ask(const struct bh_provider *provider, const struct bh_relying_party *client,
                const char *refresh, struct bh_arena *arena,
                struct bh_https_request *ret_request)
 {

@@ -5,7 +5,7 @@
 #define NOW (UINT64_C(1790000000) * BH_NS_PER_S)
 #define STATE "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
-static const struct bh_client client = { .id = "bulkhead",
+static const struct bh_relying_party client = { .id = "bulkhead",
                                          .redirect = "https://gpu.example/cb",
                                          .scope = "openid profile" };
 static const struct bh_provider plain_provider = {
@@ -62,7 +62,7 @@ callbacks(void **state)
 {
     static const struct {
         const char *name, *query;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
         bool iss_parameter, used; /* used: the login is over */
     } rows[] = {
         { "good", "code=c1&state=" STATE, 0, false, true },
@@ -119,7 +119,7 @@ once_and_in_time(void **state)
     static const struct {
         const char *name;
         bh_ns at;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "at once", NOW, 0 },
         { "after 10 min", NOW + 600 * BH_NS_PER_S, 0 },
@@ -198,7 +198,7 @@ login_test_answers(void **state)
         const char *name;
         uint32_t status;
         const char *body;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
         bool refresh;
     } rows[] = {
         { "good", 200,
@@ -267,7 +267,7 @@ userinfo(void **state)
         const char *name;
         uint32_t status;
         const char *body;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "scope-userinfo-claims", 200, "{\"sub\":\"me\",\"name\":\"x\"}", 0 },
         { "userinfo-invalid-sub", 200, "{\"sub\":\"you\"}", BH_FAULT_USERINFO_SUB },

@@ -6,7 +6,7 @@
 #include "base/json.h"
 
 /* What a token endpoint's error says about what to do. */
-static enum bh_fault
+static enum bh_identity_fault
 refusal(const struct bh_https_response *answer)
 {
     BH_AUTO(bh_json_free)
@@ -42,7 +42,7 @@ login_tokens_read_token(bh_json_value json, const char *name, struct bh_arena *a
     return *ret_text != NULL;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 read_tokens(bh_json_value json, bool id_token_needed, struct bh_arena *arena,
             struct bh_tokens *tokens)
 {
@@ -66,14 +66,14 @@ read_tokens(bh_json_value json, bool id_token_needed, struct bh_arena *arena,
     return BH_FAULT_NONE;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_tokens_receive(const struct bh_https_response *answer, bool id_token_needed,
                struct bh_arena *arena, struct bh_tokens *ret_tokens)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
     struct bh_tokens tokens = { 0 };
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     struct bh_err err;
 
     if (answer->status != 200)
@@ -86,7 +86,7 @@ bh_tokens_receive(const struct bh_https_response *answer, bool id_token_needed,
     return fault;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_userinfo_check(const struct bh_https_response *answer, const char *subject)
 {
     BH_AUTO(bh_json_free)

@@ -8,7 +8,7 @@
 #define EVENT "http://schemas.openid.net/event/backchannel-logout"
 
 bh_rc
-bh_logout_url(const struct bh_provider *provider, const struct bh_client *client,
+bh_logout_url(const struct bh_provider *provider, const struct bh_relying_party *client,
               const struct bh_logout_request *request, struct bh_buf *url)
 {
     if (!provider->end_session[0])
@@ -23,11 +23,11 @@ bh_logout_url(const struct bh_provider *provider, const struct bh_client *client
     return bh_buf_text(url) ? BH_OK : BH_FULL;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_logout_callback(const char *state, const char *query)
 {
     struct bh_form form;
-    enum bh_fault fault = bh_form_parse(query, strlen(query), &form);
+    enum bh_identity_fault fault = bh_form_parse(query, strlen(query), &form);
     const char *back;
 
     if (fault != BH_FAULT_NONE)
@@ -39,7 +39,7 @@ bh_logout_callback(const char *state, const char *query)
 }
 
 /* events: an object whose member of that name is an object. */
-static enum bh_fault
+static enum bh_identity_fault
 check_event(bh_json_value claims)
 {
     bh_json_value event = bh_json_get(bh_json_get(claims, "events"), EVENT);
@@ -50,7 +50,7 @@ check_event(bh_json_value claims)
     return bh_json_get(claims, "nonce") ? BH_FAULT_LOGOUT_NONCE : BH_FAULT_NONE;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 read_target(bh_json_value claims, struct bh_logout *logout)
 {
     if (!bh_claim_text(claims, "sub", logout->subject))
@@ -74,7 +74,7 @@ end_of(bh_json_value claims, const struct bh_claims_when *when)
 }
 
 /* The token's id enters the table until then. */
-static enum bh_fault
+static enum bh_identity_fault
 logout_remember(bh_json_value claims, const struct bh_logout_rules *rules,
          struct bh_logout_replay *replay)
 {
@@ -103,12 +103,12 @@ logout_remember(bh_json_value claims, const struct bh_logout_rules *rules,
     return BH_FAULT_NONE;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 logout_check(bh_json_value claims, const struct bh_logout_rules *rules,
       struct bh_logout_replay *replay, struct bh_logout *logout)
 {
     static const struct bh_texts none;
-    enum bh_fault fault = bh_json_kind(claims) == BH_JSON_OBJECT
+    enum bh_identity_fault fault = bh_json_kind(claims) == BH_JSON_OBJECT
                               ? bh_claims_issuer(claims, rules->issuer)
                               : BH_FAULT_PAYLOAD_JSON;
 
@@ -123,7 +123,7 @@ logout_check(bh_json_value claims, const struct bh_logout_rules *rules,
     return fault == BH_FAULT_NONE ? logout_remember(claims, rules, replay) : fault;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_logout_read(const char *text, const struct bh_jws_trust *trust,
                const struct bh_logout_rules *rules, struct bh_logout_replay *replay,
                struct bh_logout *ret_logout)
@@ -132,7 +132,7 @@ bh_logout_read(const char *text, const struct bh_jws_trust *trust,
     struct bh_json *json = NULL;
     struct bh_logout logout = { .subject = "" };
     struct bh_buf payload;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     struct bh_jws jws;
     struct bh_err err;
 

@@ -17,11 +17,11 @@ struct bh_logout_request {
     const char *state;
 };
 BH_MUST_USE bh_rc bh_logout_url(const struct bh_provider *provider,
-                                const struct bh_client *client,
+                                const struct bh_relying_party *client,
                                 const struct bh_logout_request *request, struct bh_buf *url);
 
 /* The browser came back.  FORM*, STATE_MISSING, STATE_WRONG. */
-BH_MUST_USE enum bh_fault bh_logout_callback(const char *state, const char *query);
+BH_MUST_USE enum bh_identity_fault bh_logout_callback(const char *state, const char *query);
 
 /* Logout tokens used lately: a token is good once.  Zeroed is empty. */
 enum { BH_LOGOUT_REPLAY_MAX = 1024 };
@@ -46,7 +46,7 @@ struct bh_logout_rules {
     const char *issuer, *client;
     struct bh_claims_when when;
 };
-BH_MUST_USE enum bh_fault bh_logout_read(const char *text, const struct bh_jws_trust *trust,
+BH_MUST_USE enum bh_identity_fault bh_logout_read(const char *text, const struct bh_jws_trust *trust,
                                          const struct bh_logout_rules *rules,
                                          struct bh_logout_replay *replay,
                                          struct bh_logout *ret_logout);

@@ -15,7 +15,7 @@
 
 static struct bh_logout_replay replay;
 
-static enum bh_fault
+static enum bh_identity_fault
 logout_test_read_token(const char *token, bh_ns now, struct bh_logout *ret)
 {
     struct bh_jws_trust trust = { bh_test_jwks(), BH_JWS_ALL & ~BH_JWS_BIT(BH_JWS_ES256) };
@@ -30,7 +30,7 @@ logout_test_tokens(void **state)
 {
     static const struct {
         const char *name, *header, *claims;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "backchannel ok", HEADER, GOOD, 0 },
         { "typ absent", "{\"alg\":\"RS256\",\"kid\":\"rsa\"}", GOOD, 0 },
@@ -130,7 +130,7 @@ static void
 browser(void **state)
 {
     struct bh_provider provider = { .end_session = "https://op.example/end" };
-    struct bh_client client = { .id = "bulkhead" };
+    struct bh_relying_party client = { .id = "bulkhead" };
     struct bh_logout_request request = { "e30.e30.AA", "https://gpu.example/out", "s1" };
     char memory[512];
     struct bh_buf url;

@@ -119,7 +119,7 @@ is_kept_name(const char *name)
     return length > 0 && length <= BH_PASSKEY_NAME_MAX && bh_utf8_is_valid(name);
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_passkey_decode(const char *text, size_t length, struct bh_arena *arena,
                   struct bh_passkey *ret_passkey)
 {

@@ -90,7 +90,7 @@ void bh_passkey_encode(struct bh_buf *out, const struct bh_passkey *passkey);
 
 /* Read what bh_passkey_encode wrote.  PASSKEY_STORED: it is something else, or an id, key
  * or name in it is none; `ret_passkey` then holds nothing of use. */
-BH_MUST_USE enum bh_fault bh_passkey_decode(const char *text, size_t length,
+BH_MUST_USE enum bh_identity_fault bh_passkey_decode(const char *text, size_t length,
                                             struct bh_arena *arena,
                                             struct bh_passkey *ret_passkey);
 

@@ -8,7 +8,7 @@
     "\"created\":\"1790000000000000001\",\"flags\":29,\"id\":\"_-8\",\"key\":\"" KEY32     \
     "\",\"name\":\"Ada's phone\"}"
 
-static enum bh_fault
+static enum bh_identity_fault
 passkey_test_decode(const char *text, struct bh_passkey *ret_passkey)
 {
     BH_AUTO(bh_arena_free)

@@ -19,7 +19,7 @@ is_length_good(const char *password)
     return password[0] && strnlen(password, BH_PASSWORD_MAX + 1) <= BH_PASSWORD_MAX;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 fault_of(int code)
 {
     if (code == ARGON2_OK)
@@ -30,7 +30,7 @@ fault_of(int code)
                                                   : BH_FAULT_PASSWORD_STORED;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_password_hash(const char *password, const uint8_t salt[BH_PASSWORD_SALT],
                  const struct bh_password_cost *cost, char ret_stored[BH_PASSWORD_TEXT])
 {
@@ -49,17 +49,17 @@ bh_password_hash(const char *password, const uint8_t salt[BH_PASSWORD_SALT],
 }
 
 /* As much work as checking a password takes. */
-static enum bh_fault
+static enum bh_identity_fault
 refuse_unknown(const char *password, const struct bh_password_cost *cost)
 {
     static const uint8_t salt[BH_PASSWORD_SALT];
     char unused[BH_PASSWORD_TEXT];
-    enum bh_fault fault = bh_password_hash(password, salt, cost, unused);
+    enum bh_identity_fault fault = bh_password_hash(password, salt, cost, unused);
 
     return fault == BH_FAULT_NONE ? BH_FAULT_PASSWORD_WRONG : fault;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_password_check(const char *stored, const char *password,
                   const struct bh_password_cost *cost)
 {

@@ -24,7 +24,7 @@ struct bh_password_cost {
 extern const struct bh_password_cost bh_password_cost;
 
 /* What to keep of a password.  PASSWORD_LENGTH, PASSWORD_MEMORY. */
-BH_MUST_USE enum bh_fault bh_password_hash(const char *password,
+BH_MUST_USE enum bh_identity_fault bh_password_hash(const char *password,
                                            const uint8_t salt[BH_PASSWORD_SALT],
                                            const struct bh_password_cost *cost,
                                            char ret_stored[BH_PASSWORD_TEXT]);
@@ -36,7 +36,7 @@ BH_MUST_USE enum bh_fault bh_password_hash(const char *password,
  *   PASSWORD_LENGTH  empty or longer than BH_PASSWORD_MAX; nothing was computed
  *   PASSWORD_MEMORY  ask again later
  *   PASSWORD_STORED  `kept` is nothing that bh_password_hash made */
-BH_MUST_USE enum bh_fault bh_password_check(const char *stored, const char *password,
+BH_MUST_USE enum bh_identity_fault bh_password_check(const char *stored, const char *password,
                                             const struct bh_password_cost *cost);
 
 /* Was it made with another cost?  Then hash the password anew when it was right. */

@@ -102,7 +102,7 @@ static double
 cpu_ms(const char *stored_text)
 {
     struct timespec before, after;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
     fault = bh_password_check(stored_text, "password", &bh_password_cost);

@@ -96,7 +96,7 @@ read_algs(bh_json_value json)
     return algs;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 read_document(bh_json_value json, const char *issuer, bool loopback, struct bh_provider *p)
 {
     bh_json_value methods = bh_json_get(json, "code_challenge_methods_supported");
@@ -138,14 +138,14 @@ read_document(bh_json_value json, const char *issuer, bool loopback, struct bh_p
     return BH_FAULT_NONE;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_provider_receive(const struct bh_https_response *answer, const char *issuer, bool loopback,
                  struct bh_provider *ret_provider)
 {
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
     struct bh_provider provider = { 0 };
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     struct bh_err err;
 
     if (answer->status != 200)
@@ -161,7 +161,7 @@ bh_provider_receive(const struct bh_https_response *answer, const char *issuer, 
 
 /* RFC 6749, 2.3.1: both parts are encoded before they are joined. */
 static const char *
-basic(const struct bh_client *client, struct bh_arena *arena)
+basic(const struct bh_relying_party *client, struct bh_arena *arena)
 {
     struct bh_buf pair, text;
     const char *copy;
@@ -185,21 +185,21 @@ basic(const struct bh_client *client, struct bh_arena *arena)
 }
 
 const char *
-bh_provider_token_url(const struct bh_provider *provider, const struct bh_client *client)
+bh_provider_token_url(const struct bh_provider *provider, const struct bh_relying_party *client)
 {
     return client->certificate && provider->token_mtls[0] ? provider->token_mtls
                                                           : provider->token;
 }
 
 const char *
-bh_provider_device_url(const struct bh_provider *provider, const struct bh_client *client)
+bh_provider_device_url(const struct bh_provider *provider, const struct bh_relying_party *client)
 {
     return client->certificate && provider->device_mtls[0] ? provider->device_mtls
                                                            : provider->device;
 }
 
 static void
-put_client(struct bh_buf *form, const struct bh_client *client)
+put_client(struct bh_buf *form, const struct bh_relying_party *client)
 {
     bh_form_put(form, "client_id", client->id);
     if (!client->assertion)
@@ -210,7 +210,7 @@ put_client(struct bh_buf *form, const struct bh_client *client)
 }
 
 bh_rc
-bh_provider_post(const char *url, const struct bh_client *client, struct bh_buf *form,
+bh_provider_post(const char *url, const struct bh_relying_party *client, struct bh_buf *form,
                  struct bh_arena *arena, struct bh_https_request *ret_request)
 {
     struct bh_https_request request = { .post = true };

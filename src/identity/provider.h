@@ -24,7 +24,7 @@ struct bh_provider {
 /* Who we are to the provider, and how we prove it: with a secret (client_secret_basic),
  * with a key (private_key_jwt), with a certificate (tls_client_auth,
  * self_signed_tls_client_auth), or not at all: a public client, with PKCE alone. */
-struct bh_client {
+struct bh_relying_party {
     const char *id;
     const char *secret;      /* NULL: none */
     const char *assertion;   /* of bh_assertion_make, for this one request; NULL: none */
@@ -46,21 +46,21 @@ BH_MUST_USE bh_rc bh_provider_ask(const char *issuer, bool loopback, struct bh_a
 
 /* Read the answer: DISCOVERY_*, or PROVIDER_DOWN for a status other than 200.
  * `ret_provider` is untouched on failure, so the last good one stays in use. */
-BH_MUST_USE enum bh_fault bh_provider_receive(const struct bh_https_response *answer,
+BH_MUST_USE enum bh_identity_fault bh_provider_receive(const struct bh_https_response *answer,
                                            const char *issuer, bool loopback,
                                            struct bh_provider *ret_provider);
 
 /* Where this client asks for tokens, and for device codes ("": nowhere). */
 const char *bh_provider_token_url(const struct bh_provider *provider,
-                                  const struct bh_client *client);
+                                  const struct bh_relying_party *client);
 const char *bh_provider_device_url(const struct bh_provider *provider,
-                                   const struct bh_client *client);
+                                   const struct bh_relying_party *client);
 
 /* Fill a POST to `url`: authenticates the client and moves the form, which is not empty,
  * into the arena.  A secret goes into the header; without one the client's id goes into the
  * form, with the assertion where there is one.  The client has no secret and assertion at a
  * time: a provider must refuse that (RFC 6749, 2.3).  BH_FULL: no room. */
-BH_MUST_USE bh_rc bh_provider_post(const char *url, const struct bh_client *client,
+BH_MUST_USE bh_rc bh_provider_post(const char *url, const struct bh_relying_party *client,
                                    struct bh_buf *form, struct bh_arena *arena,
                                    struct bh_https_request *ret_request);
 

@@ -15,7 +15,7 @@ documents(void **state)
 {
     static const struct {
         const char *name, *members;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "discovery-openid-config", ISS ENDS ALG CODE, 0 },
         { "discovery-issuer-mismatch", "\"issuer\":\"https://op.example/\"" ENDS ALG CODE,
@@ -114,7 +114,7 @@ provider_test_addresses(void **state)
 static void
 asking(void **state)
 {
-    struct bh_client client = { .id = "bulk head", .secret = "p:a%ss" };
+    struct bh_relying_party client = { .id = "bulk head", .secret = "p:a%ss" };
     struct bh_arena *arena = bh_arena_new(1 << 16);
     struct bh_https_request request;
     struct bh_buf form;
@@ -154,7 +154,7 @@ asking(void **state)
 }
 
 static const char *
-posted(const struct bh_provider *provider, const struct bh_client *client,
+posted(const struct bh_provider *provider, const struct bh_relying_party *client,
        struct bh_arena *arena, struct bh_https_request *request)
 {
     struct bh_buf form;
@@ -177,7 +177,7 @@ proofs(void **state)
         "\"mtls_endpoint_aliases\":{\"token_endpoint\":\"https://mtls.op.example/token\"}}";
     struct bh_https_response answer = { 200, document, sizeof document - 1, 0 };
     struct bh_arena *arena = bh_arena_new(1 << 16);
-    struct bh_client client = { .id = "bh", .assertion = "h.p.s" };
+    struct bh_relying_party client = { .id = "bh", .assertion = "h.p.s" };
     struct bh_https_request request;
     struct bh_provider provider;
 
@@ -189,7 +189,7 @@ proofs(void **state)
                  "client-assertion-type%3Ajwt-bearer&client_assertion=h.p.s");
     BH_CHECK_STR("key", request.url, "https://op.example/token");
     BH_CHECK("key", !request.authorization && !request.certificate);
-    client = (struct bh_client) { .id = "bh", .certificate = "mine" };
+    client = (struct bh_relying_party) { .id = "bh", .certificate = "mine" };
     BH_CHECK_STR("certificate", posted(&provider, &client, arena, &request),
                  "a=b&client_id=bh");
     BH_CHECK_STR("certificate", request.url, "https://mtls.op.example/token");

@@ -45,7 +45,7 @@ bh_totp_code(const struct bh_totp *totp, bh_ns at, char ret_code[9])
     code_of_step(totp, at / BH_NS_PER_S / totp->period_s, ret_code);
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_totp_check(const struct bh_totp *totp, const char *code, bh_ns now, uint64_t *last_step)
 {
     uint64_t step = now / BH_NS_PER_S / totp->period_s, found = 0;

@@ -38,7 +38,7 @@ void bh_totp_code(const struct bh_totp *totp, bh_ns at, char ret_code[9]);
  *   TOTP_REUSED  right, but for a step that was used or is older than one that was
  *   TOTP_WRONG   no code of the window
  * All of the window is compared, in constant time. */
-BH_MUST_USE enum bh_fault bh_totp_check(const struct bh_totp *totp, const char *code,
+BH_MUST_USE enum bh_identity_fault bh_totp_check(const struct bh_totp *totp, const char *code,
                                         bh_ns now, uint64_t *last_step);
 
 /* The secret in base 32, for typing it into an app. */

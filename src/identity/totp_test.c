@@ -76,7 +76,7 @@ window(void **state)
         const char *name;
         uint64_t code_s;
         uint64_t last_step; /* accepted before */
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "now", 3000, 0, 0 },
         { "one before", 2970, 0, 0 },

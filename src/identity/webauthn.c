@@ -136,7 +136,7 @@ bh_webauthn_put_request(struct bh_buf *out, const struct bh_webauthn_site *site,
     bh_json_close(&w, '}');
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_webauthn_parse(const char *text, size_t length, enum bh_webauthn_kind kind,
                   struct bh_arena *arena, struct bh_webauthn_response *ret_answer)
 {
@@ -211,7 +211,7 @@ decode_authenticator(const struct bh_webauthn_bytes *data,
 }
 
 /* What holds for both kinds: for us, somebody was there, and it was its owner. */
-static enum bh_fault
+static enum bh_identity_fault
 check_parts(const struct bh_webauthn_site *site,
             const struct bh_webauthn_authenticator *parts)
 {
@@ -232,7 +232,7 @@ check_parts(const struct bh_webauthn_site *site,
 
 /* The credential that the authenticator made; its id must be the one that the browser
  * names. */
-static enum bh_fault
+static enum bh_identity_fault
 decode_credential(const struct bh_webauthn_bytes *data,
                 const struct bh_webauthn_authenticator *parts, const char *id,
                 struct bh_passkey *passkey)
@@ -255,7 +255,7 @@ decode_credential(const struct bh_webauthn_bytes *data,
     return BH_FAULT_NONE;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_webauthn_register(const struct bh_webauthn_site *site, struct bh_webauthn *ceremony,
                      const struct bh_webauthn_response *answer, bh_ns now,
                      struct bh_passkey *ret_passkey)
@@ -265,7 +265,7 @@ bh_webauthn_register(const struct bh_webauthn_site *site, struct bh_webauthn *ce
     const char *name = answer->name ? answer->name : "passkey";
     struct bh_webauthn_authenticator parts;
     struct bh_webauthn_bytes client, data;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     BH_ASSERT(ceremony->kind == BH_WEBAUTHN_CREATE);
     if (!webauthn_decode(answer->client_data, client_memory, sizeof client_memory, &client) ||
@@ -291,7 +291,7 @@ bh_webauthn_register(const struct bh_webauthn_site *site, struct bh_webauthn *ce
 }
 
 /* The handle is missing where the authenticator does not keep it. */
-static enum bh_fault
+static enum bh_identity_fault
 check_user(const struct bh_webauthn_user *user, const char *text)
 {
     uint8_t memory[BH_WEBAUTHN_HANDLE_MAX];
@@ -308,12 +308,12 @@ check_user(const struct bh_webauthn_user *user, const char *text)
 }
 
 /* The passkey that answers, and whether it may: WebAuthn 3, 7.2, steps 5 to 19. */
-static enum bh_fault
+static enum bh_identity_fault
 check_assertion(const struct bh_webauthn_owner *owner,
                 const struct bh_webauthn_authenticator *parts,
                 const struct bh_webauthn_response *answer, const struct bh_passkey *passkey)
 {
-    enum bh_fault fault = check_user(owner->user, answer->user_handle);
+    enum bh_identity_fault fault = check_user(owner->user, answer->user_handle);
 
     if (fault == BH_FAULT_NONE)
         fault = check_parts(owner->site, parts);
@@ -336,7 +336,7 @@ webauthn_update(const struct bh_passkey *passkey, const struct bh_webauthn_authe
     ret_proof->passkey.used = now;
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_webauthn_assert(const struct bh_webauthn_owner *owner, struct bh_webauthn *ceremony,
                    const struct bh_webauthn_response *answer, bh_ns now,
                    struct bh_webauthn_proof *ret_proof)
@@ -346,7 +346,7 @@ bh_webauthn_assert(const struct bh_webauthn_owner *owner, struct bh_webauthn *ce
     struct bh_webauthn_signed what = { .site = owner->site->id };
     const struct bh_passkey *passkey;
     struct bh_webauthn_authenticator parts;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     BH_ASSERT(ceremony->kind == BH_WEBAUTHN_GET);
     if (!webauthn_decode(answer->client_data, client, sizeof client, &what.client) ||

@@ -84,7 +84,7 @@ void bh_webauthn_put_request(struct bh_buf *out, const struct bh_webauthn_site *
 
 /* Read an answer from JSON; texts in the arena.  WEBAUTHN_JSON: it is no object of these
  * members, or lacks one that a ceremony of that kind needs, or has one of the other. */
-BH_MUST_USE enum bh_fault bh_webauthn_parse(const char *text, size_t length,
+BH_MUST_USE enum bh_identity_fault bh_webauthn_parse(const char *text, size_t length,
                                             enum bh_webauthn_kind kind,
                                             struct bh_arena *arena,
                                             struct bh_webauthn_response *ret_answer);
@@ -100,7 +100,7 @@ BH_MUST_USE enum bh_fault bh_webauthn_parse(const char *text, size_t length,
  *   WEBAUTHN_AUTHENTICATOR, _RP, _PRESENT, _VERIFIED, _BACKUP, _KEY, _ID
  *                                                 the authenticator data
  *   PASSKEY_NAME                                  it cannot be called so */
-BH_MUST_USE enum bh_fault bh_webauthn_register(const struct bh_webauthn_site *site,
+BH_MUST_USE enum bh_identity_fault bh_webauthn_register(const struct bh_webauthn_site *site,
                                                struct bh_webauthn *ceremony,
                                                const struct bh_webauthn_response *answer,
                                                bh_ns now, struct bh_passkey *ret_passkey);
@@ -127,7 +127,7 @@ struct bh_webauthn_proof {
  *   WEBAUTHN_USER       the authenticator says that it belongs to somebody else
  *   WEBAUTHN_SIGNATURE  the signature is wrong
  * On failure `ret_proof` is untouched. */
-BH_MUST_USE enum bh_fault bh_webauthn_assert(const struct bh_webauthn_owner *owner,
+BH_MUST_USE enum bh_identity_fault bh_webauthn_assert(const struct bh_webauthn_owner *owner,
                                              struct bh_webauthn *ceremony,
                                              const struct bh_webauthn_response *answer,
                                              bh_ns now,

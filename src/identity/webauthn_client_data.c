@@ -12,7 +12,7 @@ webauthn_client_data_has_text(const struct bh_texts *texts, const char *text)
     return false;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 check_challenge(struct bh_webauthn *ceremony, bh_json_value root, bh_ns now)
 {
     if (!bh_secret_equal(bh_json_text(bh_json_get(root, "challenge"), ""),
@@ -27,7 +27,7 @@ check_challenge(struct bh_webauthn *ceremony, bh_json_value root, bh_ns now)
 }
 
 /* Pages of others may not show ours in a frame, so nobody answers from within one. */
-static enum bh_fault
+static enum bh_identity_fault
 check_origin(const struct bh_webauthn_site *site, bh_json_value root)
 {
     bh_json_value cross = bh_json_get(root, "crossOrigin");
@@ -44,7 +44,7 @@ check_origin(const struct bh_webauthn_site *site, bh_json_value root)
 
 /* Members that are not named here are passed over: browsers add some, to keep servers from
  * comparing the text as a whole. */
-enum bh_fault
+enum bh_identity_fault
 bh_webauthn_client_check(const struct bh_webauthn_site *site, struct bh_webauthn *ceremony,
                          const struct bh_webauthn_bytes *client, bh_ns now)
 {
@@ -53,7 +53,7 @@ bh_webauthn_client_check(const struct bh_webauthn_site *site, struct bh_webauthn
     };
     BH_AUTO(bh_json_free)
     struct bh_json *json = NULL;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     struct bh_err err;
     bh_json_value root;
 

@@ -11,7 +11,7 @@ static struct bh_test_response response;
 /* Client data that no browser writes. */
 static const struct {
     const char *name, *text; /* %s is the challenge */
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 } written[] = {
     { "only what is needed",
       "{\"challenge\":\"%s\",\"origin\":\"https://gpu.example\","

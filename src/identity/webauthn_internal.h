@@ -21,7 +21,7 @@ struct bh_webauthn_authenticator {
 
 /* Is this the client data of that ceremony?  Marks the ceremony used once the challenge
  * was right.  The faults of the client data, as bh_webauthn_register names them. */
-BH_MUST_USE enum bh_fault bh_webauthn_client_check(const struct bh_webauthn_site *site,
+BH_MUST_USE enum bh_identity_fault bh_webauthn_client_check(const struct bh_webauthn_site *site,
                                                    struct bh_webauthn *ceremony,
                                                    const struct bh_webauthn_bytes *client,
                                                    bh_ns now);

@@ -28,7 +28,7 @@ webauthn_test_begin(struct bh_webauthn *ceremony, enum bh_webauthn_kind kind)
 }
 
 /* Ask, let the device answer, take the answer. */
-static enum bh_fault
+static enum bh_identity_fault
 webauthn_test_create(struct bh_test_authenticator *device, struct bh_passkey *ret_passkey)
 {
     struct bh_webauthn_response answer;
@@ -48,7 +48,7 @@ webauthn_test_owner_of(const struct bh_passkey *passkey)
     return (struct bh_webauthn_owner) { &site, &user, { passkey, 1 } };
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 webauthn_test_get(struct bh_test_authenticator *device, const struct bh_passkey *passkey,
     struct bh_webauthn_proof *ret_proof)
 {
@@ -158,7 +158,7 @@ webauthn_test_refused(void **state)
 {
     static const struct row {
         const char *name, *site, *origin, *type, *more;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
         uint8_t flags; /* 0: good ones */
     } rows[] = {
         { .name = "as it should be" },
@@ -416,7 +416,7 @@ backups(void **state)
     static const struct {
         const char *name;
         uint8_t registered, seen;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "stays alone", 0x45, 0x05, BH_FAULT_NONE },
         { "becomes synced", 0x4d, 0x1d, BH_FAULT_NONE },
@@ -452,7 +452,7 @@ owners(void **state)
         const char *name;
         const struct bh_webauthn_user *user;
         struct bh_passkeys passkeys;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "the second of two", &user, { both, 2 }, BH_FAULT_NONE },
         { "another account", &other, { both, 2 }, BH_FAULT_WEBAUTHN_USER },
@@ -495,7 +495,7 @@ ids(void **state)
     static const struct {
         const char *name;
         uint32_t bytes;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "one byte", 1, BH_FAULT_NONE },
         { "the longest", BH_PASSKEY_ID_BYTES_MAX, BH_FAULT_NONE },

@@ -61,7 +61,7 @@ bh_link_remove(int fd, const char *name, struct bh_err *err)
     return link_err(bh_netlink_ask(fd, &request, err), "remove an interface", err);
 }
 
-struct found {
+struct link_found {
     uint32_t index;
     uint8_t state;
     struct bh_network_counters *counters;
@@ -73,7 +73,7 @@ read_link(const struct nlmsghdr *message, void *self)
     const struct ifinfomsg *link = NLMSG_DATA(message);
     const struct rtattr *stats;
     struct rtnl_link_stats64 numbers;
-    struct found *found = self;
+    struct link_found *found = self;
 
     if (message->nlmsg_type != RTM_NEWLINK)
         return;
@@ -92,7 +92,7 @@ read_link(const struct nlmsghdr *message, void *self)
 }
 
 static bh_rc
-link_read(int fd, const char *name, struct found *found, struct bh_err *err)
+link_read(int fd, const char *name, struct link_found *found, struct bh_err *err)
 {
     const struct ifinfomsg none = { .ifi_family = AF_UNSPEC };
     struct bh_netlink_request request;
@@ -105,7 +105,7 @@ link_read(int fd, const char *name, struct found *found, struct bh_err *err)
 uint32_t
 bh_link_find(int fd, const char *name)
 {
-    struct found found = { 0 };
+    struct link_found found = { 0 };
     struct bh_err ignored;
 
     return link_read(fd, name, &found, &ignored) == BH_OK ? found.index : 0;
@@ -116,7 +116,7 @@ bh_link_count(int fd, const char *name, struct bh_network_counters *ret_counters
               struct bh_err *err)
 {
     struct bh_network_counters counters = { 0 };
-    struct found found = { .counters = &counters };
+    struct link_found found = { .counters = &counters };
     bh_rc rc = link_read(fd, name, &found, err);
 
     if (rc == BH_OK)
@@ -170,7 +170,7 @@ bh_rc
 bh_link_await(int fd, const char *name, struct bh_err *err)
 {
     for (int poll_count = 0; poll_count < POLLS_MAX; poll_count++) {
-        struct found found = { 0 };
+        struct link_found found = { 0 };
         bh_rc rc = link_read(fd, name, &found, err);
 
         if (rc != BH_OK)

@@ -102,14 +102,14 @@ netlink_refused(int number, struct bh_err *err)
     return bh_err_sys(err, rc, BH_SYS_ERRNO, number, "%s", strerror(number));
 }
 
-struct receiver {
+struct netlink_receiver {
     bh_netlink_message_fn take;
     void *self;
 };
 
 /* One datagram of answers.  `ret_done`: it was the last. */
 static bh_rc
-receive_replies(const struct nlmsghdr *message, size_t length, const struct receiver *receiver,
+receive_replies(const struct nlmsghdr *message, size_t length, const struct netlink_receiver *receiver,
              bool *ret_done, struct bh_err *err)
 {
 
@@ -135,7 +135,7 @@ bh_netlink_list(int fd, struct bh_netlink_request *request, bh_netlink_message_f
 {
     static _Alignas(struct nlmsghdr) char answer[REPLY_BYTES]; /* one thread asks */
     static uint32_t sequence;
-    const struct receiver receiver = { take, self };
+    const struct netlink_receiver receiver = { take, self };
     bool done = false;
     bh_rc rc = BH_OK;
 

@@ -56,7 +56,7 @@ const char *const bh_health_rule_names[BH_HEALTH_RULES] = {
 #undef BH_HEALTH_RULE
 };
 
-enum scope { SCOPE_EVENT, SCOPE_BOARD };
+enum health_scope { SCOPE_EVENT, SCOPE_BOARD };
 
 static const struct row {
     uint32_t first, last;

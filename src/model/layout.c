@@ -28,7 +28,7 @@ const struct bh_fields bh_layout_fields = BH_FIELDS("layout", struct bh_layouts,
 /* ---- what is written ---- */
 
 /* "1g.10gb x7" or "3g.40gb@4", taken apart. */
-struct words {
+struct layout_words {
     char profile[24];
     uint32_t start, times;
 };
@@ -41,11 +41,11 @@ not_a_partition(const char *text, struct bh_err *err)
 }
 
 static bh_rc
-read_layout_words(const char *text, struct words *ret_words, struct bh_err *err)
+read_layout_words(const char *text, struct layout_words *ret_words, struct bh_err *err)
 {
     size_t name = strcspn(text, "@ ");
     const char *rest = text + name;
-    struct words words = { .start = NO_START, .times = 1 };
+    struct layout_words words = { .start = NO_START, .times = 1 };
     bh_rc rc = BH_OK;
 
     if (name == 0 || name >= sizeof words.profile)
@@ -86,7 +86,7 @@ add_partitions(enum bh_gpu_model model, const char *text, struct bh_layout_plan 
            struct bh_err *err)
 {
     const struct bh_profile *profile;
-    struct words words;
+    struct layout_words words;
     bh_rc rc = read_layout_words(text, &words, err);
 
     if (rc != BH_OK)

@@ -87,7 +87,7 @@ authz_is_decided(const struct bh_directory *dir, const struct bh_subject *subjec
 }
 
 /* One question over all bindings, with what is the same for each of them found once. */
-struct search {
+struct authz_search {
     const struct bh_subject *subject;
     uint32_t rules[BH_ROLES];          /* by which rule a role holds the verb; 0: not */
     uint64_t gid_filter[4], group_filter;    /* of the caller's groups, by their lowest bits */
@@ -97,11 +97,11 @@ struct search {
 };
 
 static void
-authz_begin(struct search *search, const struct bh_subject *subject, const char *verb)
+authz_begin(struct authz_search *search, const struct bh_subject *subject, const char *verb)
 {
     size_t length = strlen(verb); /* few verbs are as long */
 
-    *search = (struct search){ .subject = subject };
+    *search = (struct authz_search){ .subject = subject };
     for (size_t i = 0; i < BH_COUNT(grants); i++)
         if (grants[i].length == length && search->rules[grants[i].role] == 0
             && memcmp(grants[i].verb, verb, length) == 0)
@@ -114,7 +114,7 @@ authz_begin(struct search *search, const struct bh_subject *subject, const char 
 
 /* Whether the binding may name the caller, at a glance: most do not. */
 static bool
-authz_may_name(const struct search *search, const struct bh_dir_binding *binding)
+authz_may_name(const struct authz_search *search, const struct bh_dir_binding *binding)
 {
     if (binding->principal.v != 0)
         return bh_same(binding->principal, search->subject->principal);
@@ -125,7 +125,7 @@ authz_may_name(const struct search *search, const struct bh_dir_binding *binding
 
 /* The tenant, and what stands above it in a tree that may be damaged. */
 static void
-climb(struct search *search, const struct bh_directory *dir, bh_tenant_id tenant)
+climb(struct authz_search *search, const struct bh_directory *dir, bh_tenant_id tenant)
 {
     while (tenant.v != 0 && search->above_count < ABOVE_MAX) {
         const struct bh_dir_tenant *at = bh_directory_tenant(dir, tenant);
@@ -136,7 +136,7 @@ climb(struct search *search, const struct bh_directory *dir, bh_tenant_id tenant
 }
 
 static bool
-authz_covers(const struct search *search, const struct bh_dir_binding *binding)
+authz_covers(const struct authz_search *search, const struct bh_dir_binding *binding)
 {
     if (binding->tenant.v == 0 || search->anywhere)
         return true;
@@ -149,7 +149,7 @@ authz_covers(const struct search *search, const struct bh_dir_binding *binding)
 /* The lowest rule that a binding brings, so that the order of bindings does not matter.
  * What is cheap is asked first: to search the caller's groups comes last. */
 static struct bh_verdict
-lowest_rule(const struct search *search, const struct bh_directory *dir)
+lowest_rule(const struct authz_search *search, const struct bh_directory *dir)
 {
     uint32_t lowest = BH_RULE_DEFAULT_DENY;
 
@@ -207,7 +207,7 @@ unless_absent(const struct bh_directory *dir, const struct bh_subject *subject, 
 }
 
 static struct bh_verdict
-authz_finish(const struct search *search, const struct bh_directory *dir, const char *verb)
+authz_finish(const struct authz_search *search, const struct bh_directory *dir, const char *verb)
 {
     struct bh_verdict verdict = authz_or_break_glass(search->subject, verb, lowest_rule(search, dir));
 
@@ -219,7 +219,7 @@ bh_authz_check(const struct bh_directory *dir, const struct bh_subject *subject,
                const char *verb, bh_tenant_id tenant)
 {
     struct bh_verdict verdict;
-    struct search search;
+    struct authz_search search;
 
     if (authz_is_decided(dir, subject, verb, &verdict))
         return verdict;
@@ -233,7 +233,7 @@ bh_authz_check_anywhere(const struct bh_directory *dir, const struct bh_subject 
                         const char *verb)
 {
     struct bh_verdict verdict;
-    struct search search;
+    struct authz_search search;
 
     if (authz_is_decided(dir, subject, verb, &verdict))
         return verdict;

@@ -147,7 +147,7 @@ attempt_it(const struct attempt *attempt, const struct bh_targets *targets, int 
     _exit(0);
 }
 
-struct options {
+struct probe_options {
     struct bh_targets targets;
     const char *only, *but;
     bool bare;
@@ -156,7 +156,7 @@ struct options {
 
 /* "open", the error that it was refused with, or the signal that ended it. */
 static void
-probe_run(const struct options *options, const struct attempt *attempt, char *ret_answer, size_t size)
+probe_run(const struct probe_options *options, const struct attempt *attempt, char *ret_answer, size_t size)
 {
     int ends[2], answer, status = 0;
     struct pollfd polled;
@@ -228,7 +228,7 @@ probe_is_named(const char *list, const char *name)
 
 /* Why it is not tried, or NULL. */
 static const char *
-spared(const struct options *options, const struct attempt *attempt)
+spared(const struct probe_options *options, const struct attempt *attempt)
 {
     if ((options->only && !probe_is_named(options->only, attempt->name))
         || probe_is_named(options->but, attempt->name))
@@ -239,7 +239,7 @@ spared(const struct options *options, const struct attempt *attempt)
 }
 
 static int
-run_all(const struct options *options)
+run_all(const struct probe_options *options)
 {
     int status = 0;
 
@@ -304,7 +304,7 @@ main(int argc, char **argv)
                                            { "help", no_argument, NULL, 'h' },
                                            TARGETS(ONE) { 0 } };
 #undef ONE
-    struct options options = { .patience_ms = TIMEOUT_MS };
+    struct probe_options options = { .patience_ms = TIMEOUT_MS };
     int at = 0;
 
     for (int option; (option = getopt_long(argc, argv, "", names, &at)) != -1;) {

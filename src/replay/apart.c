@@ -6,13 +6,13 @@
 enum { DEPTH_MAX = 64, PIECES_MAX = 8192 };
 
 /* A tenant and all above it, lowest first. */
-struct line {
+struct apart_line {
     struct bh_ev_tenant up[DEPTH_MAX];
     uint32_t depth;
 };
 
 static bool
-trace(const struct bh_engine *engine, bh_tenant_id tenant, struct line *ret_line)
+trace(const struct bh_engine *engine, bh_tenant_id tenant, struct apart_line *ret_line)
 {
     struct bh_tenant_view view;
 
@@ -27,7 +27,7 @@ trace(const struct bh_engine *engine, bh_tenant_id tenant, struct line *ret_line
 }
 
 static bool
-is_on(const struct line *line, bh_tenant_id tenant)
+is_on(const struct apart_line *line, bh_tenant_id tenant)
 {
     for (uint32_t i = 0; i < line->depth; i++)
         if (bh_same(line->up[i].tenant, tenant))
@@ -37,7 +37,7 @@ is_on(const struct line *line, bh_tenant_id tenant)
 
 /* What a line says on its way up to the first tenant that both have above them. */
 static void
-add_line(const struct line *line, const struct line *other, enum bh_boundary *boundary,
+add_line(const struct apart_line *line, const struct apart_line *other, enum bh_boundary *boundary,
          bool *dedicated)
 {
     for (uint32_t i = 0; i < line->depth && !is_on(other, line->up[i].tenant); i++) {
@@ -59,7 +59,7 @@ may_stand(const struct bh_engine *engine, const struct bh_partition_view *a,
     enum bh_boundary boundary = BH_BOUNDARY_UNSET;
     struct bh_gpu_view gpu_a, gpu_b;
     bool dedicated = false;
-    struct line one, other;
+    struct apart_line one, other;
 
     if (bh_same(a->tenant, b->tenant) || !trace(engine, a->tenant, &one)
         || !trace(engine, b->tenant, &other))

@@ -10,14 +10,14 @@
 
 enum { RECORDS_MAX = 1 << 20, RECORD_BYTES_MAX = 1 << 20 };
 
-struct record {
+struct history_record {
     uint64_t now_ns;
     char *event, *decisions;
     uint8_t digest[32];
 };
 
 struct bh_history {
-    struct record *records; /* numbered from 1 */
+    struct history_record *records; /* numbered from 1 */
     uint32_t count, capacity;
 };
 
@@ -67,7 +67,7 @@ bh_rc
 bh_history_add(struct bh_history *history, const struct bh_event *event,
                const struct bh_step *step, const struct bh_state *state, struct bh_err *err)
 {
-    struct record *record;
+    struct history_record *record;
     struct bh_buf json;
 
     if (history->count == RECORDS_MAX)
@@ -86,14 +86,14 @@ bh_history_add(struct bh_history *history, const struct bh_event *event,
     return BH_OK;
 }
 
-struct reader {
+struct history_reader {
     struct bh_arena *arena;
     struct bh_decision *decisions;
     struct bh_step *step;
 };
 
 static bh_rc
-apply(const struct reader *reader, const struct record *record, uint32_t number,
+apply(const struct history_reader *reader, const struct history_record *record, uint32_t number,
       struct bh_state *state, struct bh_err *err)
 {
     struct bh_event event;
@@ -122,7 +122,7 @@ apply(const struct reader *reader, const struct record *record, uint32_t number,
 bh_rc
 bh_history_replay(const struct bh_history *history, struct bh_state *state, struct bh_err *err)
 {
-    struct reader reader = {
+    struct history_reader reader = {
         .arena = bh_arena_new(BH_ARENA_DEFAULT_MAX),
         .decisions = calloc(BH_DECISIONS_MAX, sizeof *reader.decisions),
         .step = calloc(1, sizeof *reader.step),

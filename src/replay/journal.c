@@ -13,7 +13,7 @@
 #include "replay/suppose.h"
 #include "store/sqlite.h"
 
-struct reader {
+struct journal_reader {
     struct bh_state state;
     struct bh_arena *arena;
     struct bh_decision *decisions;
@@ -27,7 +27,7 @@ struct reader {
 };
 
 static bh_rc
-apply_event(struct reader *reader, const struct bh_record *record)
+apply_event(struct journal_reader *reader, const struct bh_record *record)
 {
     struct bh_event event;
     uint32_t count = 0;
@@ -59,7 +59,7 @@ put_digest(FILE *out, const char *before, const uint8_t digest[32])
 
 /* A digest that differs is told and counted; reading goes on. */
 static void
-compare_snapshot(struct reader *reader, const struct bh_record *record)
+compare_snapshot(struct journal_reader *reader, const struct bh_record *record)
 {
     char type[BH_SNAPSHOT_TYPE_SIZE];
     uint8_t digest[32];
@@ -85,7 +85,7 @@ compare_snapshot(struct reader *reader, const struct bh_record *record)
 static bool
 see_record(void *self, uint64_t seq, const char *leaf, size_t length)
 {
-    struct reader *reader = self;
+    struct journal_reader *reader = self;
     struct bh_record record;
 
     if (seq > reader->until)
@@ -108,7 +108,7 @@ see_record(void *self, uint64_t seq, const char *leaf, size_t length)
 }
 
 static bh_rc
-report(struct reader *reader, struct bh_err *err)
+report(struct journal_reader *reader, struct bh_err *err)
 {
     uint8_t digest[32];
     char broken[200] = "";
@@ -133,7 +133,7 @@ bh_journal_replay(const char *path, const struct bh_journal_options *options, FI
                   struct bh_err *err)
 {
     struct bh_store store;
-    struct reader reader = { .until = options ? options->until : UINT64_MAX, .out = out,
+    struct journal_reader reader = { .until = options ? options->until : UINT64_MAX, .out = out,
                              .err = err };
     bh_rc rc = bh_store_sqlite_open(path, BH_STORE_READ, &bh_crypto_openssl, &store, err);
 

@@ -12,13 +12,13 @@ struct name {
     bool gone;
 };
 
-struct list {
+struct names_list {
     struct name *names; /* the id is the index + 1 */
     uint32_t count;
 };
 
 struct bh_names {
-    struct list lists[BH_NAMED_KINDS];
+    struct names_list lists[BH_NAMED_KINDS];
     struct bh_dir_tenant *tenants;
     struct bh_dir_sku *skus;
     struct bh_dir_gpu *gpus;
@@ -70,7 +70,7 @@ bh_names_free(struct bh_names *names)
 static uint32_t
 id_of(const struct bh_names *names, enum bh_named kind, const char *text)
 {
-    const struct list *list = &names->lists[kind];
+    const struct names_list *list = &names->lists[kind];
 
     for (uint32_t i = 0; i < list->count; i++)
         if (!list->names[i].gone && strcmp(list->names[i].text, text) == 0)
@@ -94,7 +94,7 @@ bh_rc
 bh_names_add(struct bh_names *names, enum bh_named kind, const char *text, uint32_t *ret_id,
              struct bh_err *err)
 {
-    struct list *list = &names->lists[kind];
+    struct names_list *list = &names->lists[kind];
     bh_rc rc = check_new(names, kind, text, err);
 
     if (rc != BH_OK)
@@ -121,7 +121,7 @@ bh_names_find(const struct bh_names *names, enum bh_named kind, const char *text
 const char *
 bh_names_text(const struct bh_names *names, enum bh_named kind, uint32_t id)
 {
-    const struct list *list = &names->lists[kind];
+    const struct names_list *list = &names->lists[kind];
 
     return id >= 1 && id <= list->count ? list->names[id - 1].text : "?";
 }
@@ -148,9 +148,9 @@ bh_names_drop(struct bh_names *names, enum bh_named kind, uint32_t id)
 const struct bh_directory *
 bh_names_directory(struct bh_names *names)
 {
-    const struct list *tenants = &names->lists[BH_NAMED_TENANT];
-    const struct list *skus = &names->lists[BH_NAMED_SKU];
-    const struct list *gpus = &names->lists[BH_NAMED_GPU];
+    const struct names_list *tenants = &names->lists[BH_NAMED_TENANT];
+    const struct names_list *skus = &names->lists[BH_NAMED_SKU];
+    const struct names_list *gpus = &names->lists[BH_NAMED_GPU];
 
     for (uint32_t i = 0; i < tenants->count; i++)
         names->tenants[i] = (struct bh_dir_tenant){ .id = { i + 1 },

@@ -12,7 +12,7 @@ enum { GPUS_MAX = 1024, PIECES_MAX = 8192, PROCESSES_MAX = 4096, ORDERS_MAX = 65
 
 enum process_state { PROCESS_RUNNING, PROCESS_FROZEN };
 
-struct process {
+struct rig_process {
     bh_lease_id lease;
     bh_node_id node;
     enum process_state state;
@@ -34,9 +34,9 @@ struct order {
 struct bh_rig {
     struct bh_ev_gpu gpus[GPUS_MAX];
     struct bh_partition stood[PIECES_MAX];   /* partitions on their GPUs */
-    struct process processes[PROCESSES_MAX];
+    struct rig_process processes[PROCESSES_MAX];
     struct order *orders; /* in order of arrival */
-    struct bh_fault faults[FAULTS_MAX];
+    struct bh_rig_fault faults[FAULTS_MAX];
     struct bh_rig_answer ends[ENDS_MAX]; /* that nobody heard */
     uint32_t gpu_count, stood_count, process_count, order_count, fault_count, end_count;
     uint64_t delays_ns[BH_EFFECT_KINDS];
@@ -88,7 +88,7 @@ bh_rig_delay(struct bh_rig *rig, enum bh_effect_kind kind, uint64_t span_ns)
 }
 
 bh_rc
-bh_rig_fail(struct bh_rig *rig, const struct bh_fault *fault, struct bh_err *err)
+bh_rig_fail(struct bh_rig *rig, const struct bh_rig_fault *fault, struct bh_err *err)
 {
     if (rig->fault_count == FAULTS_MAX)
         return bh_err_set(err, BH_FULL, "more than %d failures", FAULTS_MAX);
@@ -122,7 +122,7 @@ drop_stood(struct bh_rig *rig, struct bh_partition *stood)
     *stood = rig->stood[--rig->stood_count];
 }
 
-static struct process *
+static struct rig_process *
 find_process(struct bh_rig *rig, bh_lease_id lease)
 {
     for (uint32_t i = 0; i < rig->process_count; i++)
@@ -132,17 +132,17 @@ find_process(struct bh_rig *rig, bh_lease_id lease)
 }
 
 static void
-drop_process(struct bh_rig *rig, struct process *process)
+drop_process(struct bh_rig *rig, struct rig_process *process)
 {
     *process = rig->processes[--rig->process_count];
 }
 
 /* The running lease that uses a partition, or none. */
-static const struct process *
+static const struct rig_process *
 user_of(const struct bh_rig *rig, bh_partition_id partition)
 {
     for (uint32_t i = 0; i < rig->process_count; i++) {
-        const struct process *process = &rig->processes[i];
+        const struct rig_process *process = &rig->processes[i];
 
         for (uint32_t k = 0; process->state == PROCESS_RUNNING && k < process->partition_count; k++)
             if (bh_same(process->partitions[k].partition, partition))
@@ -176,7 +176,7 @@ occupancy_of(const struct bh_rig *rig, bh_gpu_id gpu, struct bh_occupancy *ret_o
 /* ---- failures ---- */
 
 static bool
-concerns(const struct bh_fault *fault, const struct order *order)
+concerns(const struct bh_rig_fault *fault, const struct order *order)
 {
     if (fault->kind != order->effect.kind || fault->times == 0)
         return false;
@@ -234,7 +234,7 @@ static bh_rc
 destroy(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
     struct bh_partition *stood = find_stood(rig, order->effect.partition.partition);
-    const struct process *user = user_of(rig, order->effect.partition.partition);
+    const struct rig_process *user = user_of(rig, order->effect.partition.partition);
 
     if (user)
         return bh_err_set(err, BH_BUG,
@@ -252,7 +252,7 @@ static bh_rc
 check_pieces(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
     for (uint32_t i = 0; i < order->partition_count; i++) {
-        const struct process *user = user_of(rig, order->partitions[i].partition);
+        const struct rig_process *user = user_of(rig, order->partitions[i].partition);
 
         if (user)
             return bh_err_set(err, BH_BUG,
@@ -276,7 +276,7 @@ check_pieces(struct bh_rig *rig, struct order *order, struct bh_err *err)
 static bh_rc
 start(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
-    struct process *process = &rig->processes[rig->process_count];
+    struct rig_process *process = &rig->processes[rig->process_count];
     bh_rc rc = check_pieces(rig, order, err);
 
     if (rc != BH_OK || order->outcome != BH_OUTCOME_OK)
@@ -286,7 +286,7 @@ start(struct bh_rig *rig, struct order *order, struct bh_err *err)
                           order->effect.lease.v);
     if (rig->process_count == PROCESSES_MAX)
         return bh_err_set(err, BH_FULL, "more than %d leases run", PROCESSES_MAX);
-    *process = (struct process){ .lease = order->effect.lease, .node = order->effect.node,
+    *process = (struct rig_process){ .lease = order->effect.lease, .node = order->effect.node,
                                  .state = PROCESS_RUNNING, .partition_count = order->partition_count };
     memcpy(process->partitions, order->partitions, sizeof process->partitions);
     rig->process_count++;
@@ -296,7 +296,7 @@ start(struct bh_rig *rig, struct order *order, struct bh_err *err)
 static bh_rc
 suspend(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
-    struct process *process = find_process(rig, order->effect.lease);
+    struct rig_process *process = find_process(rig, order->effect.lease);
 
     if (process)
         process->state = PROCESS_FROZEN;
@@ -314,7 +314,7 @@ same_place(const struct bh_partition *a, const struct bh_partition *b)
 static bh_rc
 resume(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
-    struct process *process = find_process(rig, order->effect.lease);
+    struct rig_process *process = find_process(rig, order->effect.lease);
     bh_rc rc = check_pieces(rig, order, err);
 
     if (rc != BH_OK || order->outcome != BH_OUTCOME_OK)
@@ -336,7 +336,7 @@ resume(struct bh_rig *rig, struct order *order, struct bh_err *err)
 static bh_rc
 stop(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
-    struct process *process = find_process(rig, order->effect.lease);
+    struct rig_process *process = find_process(rig, order->effect.lease);
 
     if (process)
         drop_process(rig, process);
@@ -348,7 +348,7 @@ static bh_rc
 reset(struct bh_rig *rig, struct order *order, struct bh_err *err)
 {
     for (uint32_t i = 0; i < rig->stood_count;) {
-        const struct process *user = user_of(rig, rig->stood[i].partition);
+        const struct rig_process *user = user_of(rig, rig->stood[i].partition);
 
         if (!bh_same(rig->stood[i].gpu, order->effect.partition.gpu)) {
             i++;
@@ -525,7 +525,7 @@ bh_rc
 bh_rig_exit(struct bh_rig *rig, const struct bh_ev_ended *end, struct bh_rig_answer *ret_answer,
             struct bh_err *err)
 {
-    struct process *process = find_process(rig, end->lease);
+    struct rig_process *process = find_process(rig, end->lease);
 
     if (!process || process->state != PROCESS_RUNNING)
         return bh_err_set(err, BH_NOT_FOUND, "it has no processes that run");
@@ -573,7 +573,7 @@ static void
 kill_processes(struct bh_rig *rig, bh_node_id node)
 {
     for (uint32_t i = 0; i < rig->process_count;) {
-        struct process *process = &rig->processes[i];
+        struct rig_process *process = &rig->processes[i];
         struct bh_rig_answer end = { node, { .kind = BH_EV_ENDED } };
 
         if (!bh_same(process->node, node)) {

@@ -33,12 +33,12 @@ void bh_rig_delay(struct bh_rig *rig, enum bh_effect_kind kind, uint64_t span_ns
 
 /* The next `times` effects of this kind fail; on that GPU only when gpu is not 0.  A
  * SUSPEND that fails is a job that keeps its context. */
-struct bh_fault {
+struct bh_rig_fault {
     enum bh_effect_kind kind;
     bh_gpu_id gpu;
     uint32_t times;
 };
-BH_MUST_USE bh_rc bh_rig_fail(struct bh_rig *rig, const struct bh_fault *fault,
+BH_MUST_USE bh_rc bh_rig_fail(struct bh_rig *rig, const struct bh_rig_fault *fault,
                               struct bh_err *err);
 
 /* Take an order at `now_ns`.  `partitions` are those of the lease (of START and RESUME).

@@ -107,7 +107,7 @@ a_repeat_is_answered_and_not_done_again(void **state)
     struct bh_err err;
 
     (void)state;
-    assert_int_equal(bh_rig_fail(rig, &(struct bh_fault){ .kind = BH_FX_CARVE, .times = 1 }, &err),
+    assert_int_equal(bh_rig_fail(rig, &(struct bh_rig_fault){ .kind = BH_FX_CARVE, .times = 1 }, &err),
                      BH_OK);
     assert_int_equal(perform(rig, carve, NULL, &event), BH_OK);
     assert_int_equal(event.u.partition.outcome, BH_OUTCOME_FAILED);

@@ -80,7 +80,7 @@ bh_story_tenant(const struct bh_story *story, const char *path,
     return rc;
 }
 
-static const struct bh_option *
+static const struct bh_story_option *
 find_option(const struct bh_options *options, const char *word)
 {
     for (uint32_t i = 0; i < options->count; i++)
@@ -94,7 +94,7 @@ bh_options_take(struct bh_story *story, const struct bh_words *words,
                 const struct bh_options *options, void *into, struct bh_err *err)
 {
     for (uint32_t at = options->first; at < words->count;) {
-        const struct bh_option *option = find_option(options, words->at[at]);
+        const struct bh_story_option *option = find_option(options, words->at[at]);
         bh_rc rc;
 
         if (!option)

@@ -52,7 +52,7 @@ struct bh_statement {
 };
 
 /* Options of a statement: words from at[first] on, each followed by its values. */
-struct bh_option {
+struct bh_story_option {
     const char *word;
     uint32_t values;
     bh_rc (*take)(struct bh_story *story, const char *const *values, void *into,
@@ -60,7 +60,7 @@ struct bh_option {
 };
 struct bh_options {
     uint32_t first;
-    const struct bh_option *rows;
+    const struct bh_story_option *rows;
     uint32_t count;
 };
 
@@ -83,7 +83,7 @@ extern const struct bh_statement bh_share_statements[]; /* shares of GPUs */
 BH_MUST_USE bh_rc bh_story_parse_share(enum bh_gpu_model model, const char *text,
                                        uint32_t *ret_profile, struct bh_err *err);
 
-/* `settings burn-in SPAN`, as struct bh_option takes it. */
+/* `settings burn-in SPAN`, as struct bh_story_option takes it. */
 bh_rc bh_story_take_burn_in(struct bh_story *story, const char *const *values, void *into,
                             struct bh_err *err);
 

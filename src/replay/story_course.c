@@ -51,24 +51,24 @@ play_delay(struct bh_story *story, const struct bh_words *words, struct bh_err *
 static bh_rc
 take_times(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
-    return bh_parse_u32(values[0], 1, 1000000, &((struct bh_fault *)into)->times, err);
+    return bh_parse_u32(values[0], 1, 1000000, &((struct bh_rig_fault *)into)->times, err);
 }
 
 static bh_rc
 take_gpu(struct bh_story *story, const char *const *values, void *into, struct bh_err *err)
 {
     return bh_names_find(story->names, BH_NAMED_GPU, values[0],
-                         &((struct bh_fault *)into)->gpu.v, err);
+                         &((struct bh_rig_fault *)into)->gpu.v, err);
 }
 
 /* fail next carve; fail next carve times 3 on gpu1/0 */
 static bh_rc
 play_fail(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    static const struct bh_option rows[] = { { "times", 1, take_times },
+    static const struct bh_story_option rows[] = { { "times", 1, take_times },
                                              { "on", 1, take_gpu } };
     static const struct bh_options options = { 3, rows, BH_COUNT(rows) };
-    struct bh_fault fault = { .times = 1 };
+    struct bh_rig_fault fault = { .times = 1 };
     uint32_t kind;
     bh_rc rc = BH_OK;
 

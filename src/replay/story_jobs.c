@@ -114,7 +114,7 @@ take_user(struct bh_story *story, const char *const *values, void *into, struct 
     return bh_parse_u32(values[0], 1, 1000000, &((struct bh_ev_submit *)into)->principal.v, err);
 }
 
-static const struct bh_option submit_options[] = {
+static const struct bh_story_option submit_options[] = {
     { "count", 1, take_count },        { "gang", 1, take_gang },
     { "priority", 1, take_priority },
     { "on-preempt", 1, take_contract }, { "kind", 1, take_kind },

@@ -98,7 +98,7 @@ take_memory(struct bh_story *story, const char *const *values, void *into, struc
     return bh_parse_bytes(values[0], &((struct host *)into)->memory_bytes, err);
 }
 
-static const struct bh_option host_options[] = { { "cpu", 1, take_cores },
+static const struct bh_story_option host_options[] = { { "cpu", 1, take_cores },
                                                  { "memory", 1, take_memory } };
 
 static bh_rc
@@ -226,7 +226,7 @@ take_numa(struct bh_story *story, const char *const *values, void *into, struct 
 static bh_rc
 play_near(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
-    static const struct bh_option rows[] = { { "link", 1, take_link },
+    static const struct bh_story_option rows[] = { { "link", 1, take_link },
                                              { "numa", 1, take_numa } };
     static const struct bh_options options = { 2, rows, BH_COUNT(rows) };
     struct bh_event event = { .kind = BH_EV_GPU };
@@ -434,7 +434,7 @@ take_defrag_rest(struct bh_story *story, const char *const *values, void *into,
     return bh_parse_span(values[0], &((struct bh_ev_settings *)into)->defrag.rest_ns, err);
 }
 
-static const struct bh_option settings_options[] = {
+static const struct bh_story_option settings_options[] = {
     { "order", 1, take_order },
     { "half-life", 1, take_half_life },
     { "backfill", 1, take_backfill },
@@ -671,7 +671,7 @@ take_model(struct bh_story *story, const char *const *values, void *into, struct
     return rc;
 }
 
-static const struct bh_option tenant_options[] = {
+static const struct bh_story_option tenant_options[] = {
     { "boundary", 1, take_boundary }, { "dedicated-nodes", 0, take_dedicated },
     { "limit", 1, take_limit },       { "guarantee", 1, take_guarantee },
     { "lends", 1, take_lends },       { "user-limit", 1, take_user_limit },

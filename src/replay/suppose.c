@@ -24,7 +24,7 @@ struct supposing {
 
 /* ---- names ---- */
 
-struct finding {
+struct suppose_finding {
     enum bh_name_kind kind;
     const char *name;
     size_t length;
@@ -35,7 +35,7 @@ struct finding {
 static bool
 see_name(void *self, const struct bh_name_row *row)
 {
-    struct finding *finding = self;
+    struct suppose_finding *finding = self;
 
     if (row->kind != finding->kind)
         return true;
@@ -50,7 +50,7 @@ see_name(void *self, const struct bh_name_row *row)
 static uint32_t
 id_of(const struct supposing *s, enum bh_name_kind kind, const char *name, size_t length)
 {
-    struct finding finding = { .kind = kind, .name = name, .length = length };
+    struct suppose_finding finding = { .kind = kind, .name = name, .length = length };
     struct bh_err unused;
 
     return s->store->ops->list_names(s->store->self, see_name, &finding, &unused) == BH_OK
@@ -61,7 +61,7 @@ id_of(const struct supposing *s, enum bh_name_kind kind, const char *name, size_
 static void
 print_tenant(const struct supposing *s, bh_tenant_id tenant, FILE *out)
 {
-    struct finding finding = { .kind = BH_NAME_TENANT, .id = tenant.v, .text = "?" };
+    struct suppose_finding finding = { .kind = BH_NAME_TENANT, .id = tenant.v, .text = "?" };
     struct bh_err unused;
 
     if (s->store->ops->list_names(s->store->self, see_name, &finding, &unused) == BH_OK)

@@ -65,12 +65,12 @@ bh_supposed_play(struct bh_story *story)
 /* ---- expect-whatif ---- */
 
 /* What is found: a word, and when it is. */
-struct found {
+struct supposed_found {
     const char *word;
     uint64_t at_ns;
 };
 
-static struct found
+static struct supposed_found
 look(const struct bh_supposed *supposed, bh_job_id job, struct bh_difference *rows)
 {
     const struct bh_job_forecast *row = bh_job_forecasts_find(&supposed->after.forecasts, job);
@@ -80,16 +80,16 @@ look(const struct bh_supposed *supposed, bh_job_id job, struct bh_difference *ro
 
     for (uint32_t i = 0; i < count; i++)
         if (bh_same(rows[i].job, job))
-            return (struct found){ bh_difference_names[rows[i].kind], rows[i].after_ns };
+            return (struct supposed_found){ bh_difference_names[rows[i].kind], rows[i].after_ns };
     if (bh_job_forecasts_find(&supposed->before.forecasts, job))
-        return (struct found){ "same", row ? row->start_ns : 0 };
+        return (struct supposed_found){ "same", row ? row->start_ns : 0 };
     if (row && row->start_ns == supposed->after.future->begin_ns)
-        return (struct found){ "starts", row->start_ns };
-    return (struct found){ "waits", row ? row->start_ns : 0 };
+        return (struct supposed_found){ "starts", row->start_ns };
+    return (struct supposed_found){ "waits", row ? row->start_ns : 0 };
 }
 
 static bh_rc
-check(const struct bh_story *story, const struct bh_words *words, const struct found *found,
+check(const struct bh_story *story, const struct bh_words *words, const struct supposed_found *found,
       struct bh_err *err)
 {
     uint64_t begin_ns = story->supposed->after.future->begin_ns, span_ns = 0;
@@ -110,7 +110,7 @@ static bh_rc
 play_expect_whatif(struct bh_story *story, const struct bh_words *words, struct bh_err *err)
 {
     struct bh_difference *rows;
-    struct found found;
+    struct supposed_found found;
     uint32_t id;
     bh_rc rc = bh_names_find(story->names, BH_NAMED_JOB, words->at[1], &id, err);
 

@@ -8,13 +8,13 @@
 #include "base/assert.h"
 #include "base/fd.h"
 
-struct program {
+struct device_filter_program {
     struct bpf_insn *code;
     uint32_t count;
 };
 
 static void
-device_filter_put(struct program *program, struct bpf_insn instruction)
+device_filter_put(struct device_filter_program *program, struct bpf_insn instruction)
 {
     BH_ASSERT(program->count < BH_DEVICE_FILTER_MAX);
     program->code[program->count++] = instruction;
@@ -22,7 +22,7 @@ device_filter_put(struct program *program, struct bpf_insn instruction)
 
 /* r0 = value; exit: 1 allows, 0 refuses */
 static void
-device_filter_put_answer(struct program *program, int value)
+device_filter_put_answer(struct device_filter_program *program, int value)
 {
     device_filter_put(program, (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0,
                                     .imm = value });
@@ -30,7 +30,7 @@ device_filter_put_answer(struct program *program, int value)
 }
 
 static void
-device_filter_put_load(struct program *program, uint8_t to, int16_t offset)
+device_filter_put_load(struct device_filter_program *program, uint8_t to, int16_t offset)
 {
     device_filter_put(program, (struct bpf_insn){ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = to & 0xf,
                                     .src_reg = 1, .off = offset });
@@ -38,7 +38,7 @@ device_filter_put_load(struct program *program, uint8_t to, int16_t offset)
 
 /* Leave this device's rule, `skip` instructions on, unless register == value. */
 static void
-put_unless(struct program *program, uint8_t reg, uint32_t value, int16_t skip)
+put_unless(struct device_filter_program *program, uint8_t reg, uint32_t value, int16_t skip)
 {
     device_filter_put(program, (struct bpf_insn){ .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = reg & 0xf,
                                     .off = skip, .imm = (int32_t)value });
@@ -46,7 +46,7 @@ put_unless(struct program *program, uint8_t reg, uint32_t value, int16_t skip)
 
 /* r2 type, r3 access, r4 major, r5 minor */
 static void
-put_rule(struct program *program, const struct bh_sandbox_device *device)
+put_rule(struct device_filter_program *program, const struct bh_sandbox_device *device)
 {
     int16_t rest = (int16_t)(2 + (device->write ? 0 : 1)
                              + (device->minor == BH_DEVICE_ANY_MINOR ? 0 : 1));
@@ -64,7 +64,7 @@ uint32_t
 bh_device_filter_program(const struct bh_sandbox_device *devices, uint32_t count,
                          struct bpf_insn ret_program[BH_DEVICE_FILTER_MAX])
 {
-    struct program program = { ret_program, 0 };
+    struct device_filter_program program = { ret_program, 0 };
 
     device_filter_put_load(&program, 2, 0); /* access_type: access << 16 | type */
     device_filter_put(&program, (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 3,

@@ -19,13 +19,13 @@ struct entry {
     char id[64], bundle[PATH_SIZE];
 };
 
-struct fake {
+struct runtime_fake_fake {
     struct entry entries[SANDBOXES_MAX];
     char script[PATH_SIZE];
 };
 
 static struct entry *
-fake_find(struct fake *fake, const char *id)
+fake_find(struct runtime_fake_fake *fake, const char *id)
 {
     for (size_t i = 0; i < SANDBOXES_MAX; i++) {
         if (strcmp(fake->entries[i].id, id) == 0)
@@ -87,7 +87,7 @@ write_script(const struct bh_sandbox *sandbox, struct bh_err *err)
 static bh_rc
 fake_prepare(void *self, const struct bh_sandbox *sandbox, struct bh_err *err)
 {
-    struct fake *fake = self;
+    struct runtime_fake_fake *fake = self;
     struct entry *entry = fake_find(fake, sandbox->id);
     bh_rc rc = write_script(sandbox, err);
 
@@ -106,7 +106,7 @@ static bh_rc
 fake_command(void *self, const struct bh_sandbox *sandbox, const char *ret_argv[16],
              struct bh_err *err)
 {
-    struct fake *fake = self;
+    struct runtime_fake_fake *fake = self;
     const char *words[] = { "setsid", "--wait", "/bin/sh", fake->script, NULL };
 
     if (snprintf(fake->script, sizeof fake->script, "%s/run", sandbox->bundle) >= PATH_SIZE)
@@ -129,7 +129,7 @@ is_zombie(pid_t pid)
 
 /* The sandbox's process group, or 0 when it is gone. */
 static pid_t
-group_of(struct fake *fake, const char *id)
+group_of(struct runtime_fake_fake *fake, const char *id)
 {
     const struct entry *entry = fake_find(fake, id);
     char path[PATH_SIZE + 8], memory[32];
@@ -241,7 +241,7 @@ static const struct bh_runtime_ops fake_ops = {
 bh_rc
 bh_fake_open(struct bh_runtime *ret_runtime, struct bh_err *err)
 {
-    struct fake *fake = calloc(1, sizeof *fake);
+    struct runtime_fake_fake *fake = calloc(1, sizeof *fake);
 
     if (!fake)
         return bh_err_set(err, BH_FULL, "out of memory");

@@ -48,7 +48,7 @@ is_same(const struct stat *a, const struct stat *b)
 }
 
 bh_rc
-bh_sealed_open(struct bh_sealed *sealed, const char *path, int *ret_fd, struct bh_err *err)
+bh_sealed_open(struct bh_sealed_program *sealed, const char *path, int *ret_fd, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int file = -1, made = -1;
     struct stat of;
@@ -68,13 +68,13 @@ bh_sealed_open(struct bh_sealed *sealed, const char *path, int *ret_fd, struct b
     rc = made < 0 ? BH_OK : sealed_copy(file, made, of.st_size, path, err);
     if (rc != BH_OK)
         return rc;
-    *sealed = (struct bh_sealed){ true, bh_fd_steal(made < 0 ? &file : &made), of };
+    *sealed = (struct bh_sealed_program){ true, bh_fd_steal(made < 0 ? &file : &made), of };
     *ret_fd = sealed->fd;
     return BH_OK;
 }
 
 void
-bh_sealed_close(struct bh_sealed *sealed)
+bh_sealed_close(struct bh_sealed_program *sealed)
 {
     if (sealed->made)
         close(sealed->fd);

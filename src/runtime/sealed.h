@@ -12,7 +12,7 @@
  * made, so that no job can write the machine's crun through /proc/self/exe.  A crun that finds
  * itself sealed already goes on at once: one copy serves all jobs, and each start loads one
  * program instead of two. */
-struct bh_sealed {
+struct bh_sealed_program {
     bool made;
     int fd;
     struct stat of; /* the file that it is a copy of, as it was */
@@ -23,9 +23,9 @@ struct bh_sealed {
  * execute memory it leads to the file itself.  On failure nothing is kept:
  *   BH_IO    the program cannot be read
  *   BH_FULL  there is no memory for it */
-BH_MUST_USE bh_rc bh_sealed_open(struct bh_sealed *sealed, const char *path, int *ret_fd,
+BH_MUST_USE bh_rc bh_sealed_open(struct bh_sealed_program *sealed, const char *path, int *ret_fd,
                                  struct bh_err *err);
 
-void bh_sealed_close(struct bh_sealed *sealed);
+void bh_sealed_close(struct bh_sealed_program *sealed);
 
 #endif

@@ -48,7 +48,7 @@ sealed_test_run(int fd)
 static void
 test_copy(void **state)
 {
-    struct bh_sealed sealed = { 0 };
+    struct bh_sealed_program sealed = { 0 };
     int fd = -1, again = -1;
     struct bh_err err;
 

@@ -30,15 +30,15 @@ enum { X32_BIT = 0x40000000, SOCKET_TYPE = 0xf /* without SOCK_CLOEXEC, SOCK_NON
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER         \
      | CLONE_NEWPID | CLONE_NEWNET | 0x80 /* CLONE_NEWTIME */)
 
-enum rule { RULE_ALLOW, RULE_REFUSE, RULE_SPLICE, RULE_SOCKET, RULE_CLONE, RULE_PERSONALITY, RULE_FADVISE, RULES };
+enum seccomp_rule { RULE_ALLOW, RULE_REFUSE, RULE_SPLICE, RULE_SOCKET, RULE_CLONE, RULE_PERSONALITY, RULE_FADVISE, RULES };
 
-struct call {
+struct seccomp_call {
     uint32_t number;
-    enum rule rule;
+    enum seccomp_rule rule;
     const char *name;
 };
 
-static const struct call calls[] = {
+static const struct seccomp_call calls[] = {
 #define BH_SYSCALL(name, rule) { SYS_##name, RULE_##rule, #name },
 #include "tables/syscalls.tbl"
 #undef BH_SYSCALL
@@ -46,33 +46,33 @@ static const struct call calls[] = {
 
 /* ---- the kernel's program ---- */
 
-struct program {
+struct seccomp_program {
     struct sock_filter *code;
     uint32_t count;
 };
 
 static void
-seccomp_put(struct program *program, struct sock_filter instruction)
+seccomp_put(struct seccomp_program *program, struct sock_filter instruction)
 {
     BH_ASSERT(program->count < BH_SECCOMP_PROGRAM_MAX);
     program->code[program->count++] = instruction;
 }
 
 static void
-seccomp_put_load(struct program *program, uint32_t offset)
+seccomp_put_load(struct seccomp_program *program, uint32_t offset)
 {
     seccomp_put(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset));
 }
 
 static void
-seccomp_put_answer(struct program *program, uint32_t action)
+seccomp_put_answer(struct seccomp_program *program, uint32_t action)
 {
     seccomp_put(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
 
 /* Skip `skip` instructions unless what was loaded equals `value`. */
 static void
-put_unless(struct program *program, uint32_t value, uint8_t skip)
+put_unless(struct seccomp_program *program, uint32_t value, uint8_t skip)
 {
     seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip));
 }
@@ -84,7 +84,7 @@ low_word(uint32_t argument)
 }
 
 static void
-put_allow_if(struct program *program, uint32_t value)
+put_allow_if(struct seccomp_program *program, uint32_t value)
 {
     put_unless(program, value, 1);
     seccomp_put_answer(program, SECCOMP_RET_ALLOW);
@@ -100,7 +100,7 @@ static const struct {
 };
 
 static void
-put_internet_rule(struct program *program)
+put_internet_rule(struct seccomp_program *program)
 {
     seccomp_put_load(program, low_word(1));
     seccomp_put(program, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPE));
@@ -116,7 +116,7 @@ put_internet_rule(struct program *program)
 
 /* The kernel reads the family, the type and the protocol as int: the low words decide. */
 static void
-put_socket_rule(struct program *program)
+put_socket_rule(struct seccomp_program *program)
 {
     seccomp_put_load(program, low_word(0));
     put_allow_if(program, AF_UNIX);
@@ -131,7 +131,7 @@ put_socket_rule(struct program *program)
 }
 
 static void
-put_clone_rule(struct program *program)
+put_clone_rule(struct seccomp_program *program)
 {
     seccomp_put_load(program, low_word(0));
     seccomp_put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NEW_NAMESPACES, 0, 1));
@@ -144,7 +144,7 @@ static const uint32_t advices[] = { POSIX_FADV_NORMAL, POSIX_FADV_RANDOM, POSIX_
                                     POSIX_FADV_WILLNEED, POSIX_FADV_NOREUSE };
 
 static void
-put_personality_rule(struct program *program)
+put_personality_rule(struct seccomp_program *program)
 {
     seccomp_put_load(program, low_word(0));
     put_allow_if(program, 0);
@@ -153,7 +153,7 @@ put_personality_rule(struct program *program)
 }
 
 static void
-put_fadvise_rule(struct program *program)
+put_fadvise_rule(struct seccomp_program *program)
 {
     seccomp_put_load(program, low_word(3));
     for (size_t i = 0; i < BH_COUNT(advices); i++)
@@ -162,15 +162,15 @@ put_fadvise_rule(struct program *program)
 }
 
 static bool
-is_allowed(enum rule rule, enum bh_seccomp_profile profile)
+is_allowed(enum seccomp_rule rule, enum bh_seccomp_profile profile)
 {
     return rule == RULE_ALLOW || (rule == RULE_SPLICE && profile == BH_SECCOMP_DEFAULT);
 }
 
 static void
-put_rule(struct program *program, enum rule rule, enum bh_seccomp_profile profile)
+put_rule(struct seccomp_program *program, enum seccomp_rule rule, enum bh_seccomp_profile profile)
 {
-    static void (*const special[RULES])(struct program *) = {
+    static void (*const special[RULES])(struct seccomp_program *) = {
         [RULE_SOCKET] = put_socket_rule,
         [RULE_CLONE] = put_clone_rule,
         [RULE_PERSONALITY] = put_personality_rule,
@@ -188,14 +188,14 @@ put_rule(struct program *program, enum rule rule, enum bh_seccomp_profile profil
 static int
 by_number(const void *a, const void *b)
 {
-    uint32_t x = ((const struct call *)a)->number, y = ((const struct call *)b)->number;
+    uint32_t x = ((const struct seccomp_call *)a)->number, y = ((const struct seccomp_call *)b)->number;
 
     return x < y ? -1 : x > y;
 }
 
 /* Neighbouring numbers under one rule are one range: low <= number <= high. */
 static void
-put_ranges(struct program *program, const struct call *sorted, size_t count,
+put_ranges(struct seccomp_program *program, const struct seccomp_call *sorted, size_t count,
            enum bh_seccomp_profile profile)
 {
     for (size_t first = 0, last; first < count; first = last + 1) {
@@ -220,8 +220,8 @@ uint32_t
 bh_seccomp_program(enum bh_seccomp_profile profile,
                    struct sock_filter ret_program[BH_SECCOMP_PROGRAM_MAX])
 {
-    struct program program = { ret_program, 0 };
-    struct call sorted[BH_COUNT(calls)];
+    struct seccomp_program program = { ret_program, 0 };
+    struct seccomp_call sorted[BH_COUNT(calls)];
 
     for (size_t i = 0; i < BH_COUNT(calls); i++)
         sorted[i] = calls[i];
@@ -250,7 +250,7 @@ bh_seccomp_put_base64(enum bh_seccomp_profile profile, struct bh_buf *out)
 /* ---- the OCI object ---- */
 
 static void
-seccomp_put_names(struct bh_json_writer *w, enum rule rule)
+seccomp_put_names(struct bh_json_writer *w, enum seccomp_rule rule)
 {
     bh_json_open(w, "names", '[');
     for (size_t i = 0; i < BH_COUNT(calls); i++) {
@@ -266,7 +266,7 @@ struct condition {
 };
 
 static void
-put_oci_rule(struct bh_json_writer *w, enum rule rule, const struct condition *conditions,
+put_oci_rule(struct bh_json_writer *w, enum seccomp_rule rule, const struct condition *conditions,
              size_t count)
 {
     bh_json_open(w, NULL, '{');
@@ -310,7 +310,7 @@ void
 bh_seccomp_put_oci(enum bh_seccomp_profile profile, struct bh_buf *out)
 {
     static const struct {
-        enum rule rule;
+        enum seccomp_rule rule;
         struct condition conditions[3];
         size_t count;
     } rows[] = {

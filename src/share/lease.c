@@ -29,8 +29,8 @@ enum { MORE_STATES = 4 }; /* of a second each: 3 s */
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
-struct process {
-    struct process *next;
+struct lease_process {
+    struct lease_process *next;
     struct bh_share_lease *lease;
     struct bh_share_watch talk, life;
     int fd, pidfd;       /* -1: does not talk any more; is not known yet */
@@ -62,7 +62,7 @@ struct bh_share_lease {
     uint32_t permille;                        /* of the second before */
     uint32_t gpus;
     uint64_t driver[BH_SHARE_DEVICES_MAX];    /* bytes, as it said last */
-    struct process *processes;
+    struct lease_process *processes;
 };
 
 static void
@@ -82,9 +82,9 @@ lease_watch(const struct bh_share_lease *lease, int fd, struct bh_share_watch *w
 /* ---- processes that go ---- */
 
 static void
-unlink_process(struct process *process)
+unlink_process(struct lease_process *process)
 {
-    struct process **at = &process->lease->processes;
+    struct lease_process **at = &process->lease->processes;
 
     while (*at != process)
         at = &(*at)->next;
@@ -99,7 +99,7 @@ unlink_process(struct process *process)
 static bool
 all(const struct bh_share_lease *lease, bool idle)
 {
-    for (const struct process *p = lease->processes; p != NULL; p = p->next)
+    for (const struct lease_process *p = lease->processes; p != NULL; p = p->next)
         if (p->active && !(idle ? p->idle : p->drained))
             return false;
     return true;
@@ -109,7 +109,7 @@ all(const struct bh_share_lease *lease, bool idle)
 static bool
 is_finished(const struct bh_share_lease *lease)
 {
-    for (const struct process *p = lease->processes; p != NULL; p = p->next)
+    for (const struct lease_process *p = lease->processes; p != NULL; p = p->next)
         if (p->active && !p->drained && !p->idle)
             return false;
     return true;
@@ -129,7 +129,7 @@ check_done(struct bh_share_lease *lease, uint64_t now_ns)
 }
 
 static void
-remove_process(struct process *process, uint64_t now_ns)
+remove_process(struct lease_process *process, uint64_t now_ns)
 {
     struct bh_share_lease *lease = process->lease;
 
@@ -147,7 +147,7 @@ life_ready(void *of, uint64_t now_ns)
 
 /* It closed the connection but lives: it began another program, or will come again. */
 static void
-lease_disconnect(struct process *process, uint64_t now_ns)
+lease_disconnect(struct lease_process *process, uint64_t now_ns)
 {
     bh_fd_close(process->fd);
     process->fd = -1;
@@ -158,7 +158,7 @@ lease_disconnect(struct process *process, uint64_t now_ns)
 /* ---- what they say ---- */
 
 static void
-answer(const struct process *process, enum bh_share_answer answer)
+answer(const struct lease_process *process, enum bh_share_answer answer)
 {
     struct bh_share_welcome welcome = {
         .magic = BH_SHARE_MAGIC, .version = BH_SHARE_VERSION, .answer = answer,
@@ -186,17 +186,17 @@ answer(const struct process *process, enum bh_share_answer answer)
 }
 
 /* The entry of the same process that has this slot. */
-static struct process *
-find_slot_owner(const struct process *process, int slot)
+static struct lease_process *
+find_slot_owner(const struct lease_process *process, int slot)
 {
-    for (struct process *p = process->lease->processes; p != NULL; p = p->next)
+    for (struct lease_process *p = process->lease->processes; p != NULL; p = p->next)
         if (p != process && p->pid == process->pid && p->slot == slot)
             return p;
     return NULL;
 }
 
 static bool
-is_connected(const struct process *process)
+is_connected(const struct lease_process *process)
 {
     char byte;
 
@@ -208,11 +208,11 @@ is_connected(const struct process *process)
  * second library's in one process (dlmopen), which has a seat of its own; so is memory that is
  * still mapped, whose connection was another bulkhead-share's. */
 static void
-release_slot_before(const struct process *process, uint64_t now_ns)
+release_slot_before(const struct lease_process *process, uint64_t now_ns)
 {
     enum { UNKNOWN, NO, YES } mapped = UNKNOWN; /* read once: the list may be as long as it likes */
 
-    for (struct process *p = process->lease->processes, *next; p != NULL; p = next) {
+    for (struct lease_process *p = process->lease->processes, *next; p != NULL; p = next) {
         next = p->next;
         if (p == process || p->pid != process->pid || p->slot < 0 || is_connected(p))
             continue;
@@ -224,10 +224,10 @@ release_slot_before(const struct process *process, uint64_t now_ns)
 }
 
 static enum bh_share_answer
-slot_reassign(struct process *process, int slot)
+slot_reassign(struct lease_process *process, int slot)
 {
     struct bh_share_owner me = { process->pid, bh_share_started(process->pid) }, owner;
-    struct process *before = find_slot_owner(process, slot);
+    struct lease_process *before = find_slot_owner(process, slot);
 
     if (slot >= BH_SHARE_SLOTS_MAX)
         return BH_SHARE_STRANGER;
@@ -242,7 +242,7 @@ slot_reassign(struct process *process, int slot)
 }
 
 static enum bh_share_answer
-slot_assign(struct process *process, const struct bh_share_hello *hello, uint64_t now_ns)
+slot_assign(struct lease_process *process, const struct bh_share_hello *hello, uint64_t now_ns)
 {
     struct bh_share_owner me = { process->pid, bh_share_started(process->pid) };
 
@@ -262,7 +262,7 @@ slot_assign(struct process *process, const struct bh_share_hello *hello, uint64_
 }
 
 static void
-lease_receive_hello(struct process *process, const struct bh_share_hello *hello, uint64_t now_ns)
+lease_receive_hello(struct lease_process *process, const struct bh_share_hello *hello, uint64_t now_ns)
 {
     enum bh_share_answer reply = slot_assign(process, hello, now_ns);
     bool outdated = bh_share_pages_are_outdated(process->lease->pages);
@@ -279,7 +279,7 @@ lease_receive_hello(struct process *process, const struct bh_share_hello *hello,
 }
 
 static void
-lease_receive(struct process *process, const struct bh_share_client_message *message, uint64_t now_ns)
+lease_receive(struct lease_process *process, const struct bh_share_client_message *message, uint64_t now_ns)
 {
     struct bh_share_lease *lease = process->lease;
     bool present = message->slice == bh_share_pages_slice(lease->pages);
@@ -300,7 +300,7 @@ lease_receive(struct process *process, const struct bh_share_client_message *mes
 static void
 talk_ready(void *of, uint64_t now_ns)
 {
-    struct process *process = of;
+    struct lease_process *process = of;
     union {
         struct bh_share_hello hello;
         struct bh_share_client_message message;
@@ -334,12 +334,12 @@ pidfd_of(int fd, uint32_t pid)
 static bool
 admit(struct bh_share_lease *lease, int fd)
 {
-    struct process *process = calloc(1, sizeof(*process));
+    struct lease_process *process = calloc(1, sizeof(*process));
     struct ucred peer = { 0 };
     socklen_t size = sizeof(peer);
 
     BH_ASSERT(process != NULL);
-    *process = (struct process) { .lease = lease, .fd = fd, .pidfd = -1, .slot = -1 };
+    *process = (struct lease_process) { .lease = lease, .fd = fd, .pidfd = -1, .slot = -1 };
     process->talk = (struct bh_share_watch) { talk_ready, process };
     process->life = (struct bh_share_watch) { life_ready, process };
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0) {
@@ -406,13 +406,13 @@ find_survivors(struct bh_share_lease *lease)
 {
     for (uint32_t s = 0; s < BH_SHARE_SLOTS_MAX; s++) {
         struct bh_share_owner owner = bh_share_pages_owner(lease->pages, s);
-        struct process *process;
+        struct lease_process *process;
 
         if (owner.pid == 0)
             continue;
         process = calloc(1, sizeof(*process));
         BH_ASSERT(process != NULL);
-        *process = (struct process) { .lease = lease, .fd = -1, .pid = owner.pid,
+        *process = (struct lease_process) { .lease = lease, .fd = -1, .pid = owner.pid,
                                       .slot = (int)s, .next = lease->processes };
         process->life = (struct bh_share_watch) { life_ready, process };
         process->pidfd = (int)syscall(SYS_pidfd_open, owner.pid, 0);
@@ -536,7 +536,7 @@ bh_share_lease_overhead(struct bh_share_lease *lease, uint32_t device, uint64_t 
 static bool
 has_slot(const struct bh_share_lease *lease, uint32_t pid)
 {
-    for (const struct process *p = lease->processes; p != NULL; p = p->next)
+    for (const struct lease_process *p = lease->processes; p != NULL; p = p->next)
         if (p->pid == pid && p->slot >= 0)
             return true;
     return false;
@@ -670,7 +670,7 @@ bh_share_lease_follow(struct bh_share_lease *lease, uint64_t now_ns)
         bh_share_pages_set_slice(lease->pages, flags[slice], until_ns);
         if (slice != BH_TIME_SLICE_NONE) /* else they finished, and sleep until their next turn */
             bh_share_pages_wake(lease->pages);
-        for (struct process *p = lease->processes; p != NULL; p = p->next)
+        for (struct lease_process *p = lease->processes; p != NULL; p = p->next)
             p->drained = p->idle = false;
     }
     if (slice != BH_TIME_SLICE_ENDING || !all(lease, false))

@@ -38,13 +38,13 @@ static const uint32_t allowed[] = {
 /* Allowed where the third argument asks for no memory that can be executed. */
 static const uint32_t maps[] = { SYS_mmap, SYS_mprotect };
 
-struct program {
+struct signer_filter_program {
     struct sock_filter code[PROGRAM_MAX];
     unsigned short count;
 };
 
 static void
-filter_put(struct program *program, uint16_t code, uint32_t k)
+filter_put(struct signer_filter_program *program, uint16_t code, uint32_t k)
 {
     BH_ASSERT(program->count < PROGRAM_MAX);
     program->code[program->count++] = (struct sock_filter){ .code = code, .k = k };
@@ -52,7 +52,7 @@ filter_put(struct program *program, uint16_t code, uint32_t k)
 
 /* Return `action` when the test holds for what was loaded, else go on behind it. */
 static void
-put_return_if(struct program *program, uint16_t test, uint32_t value, uint32_t action)
+put_return_if(struct signer_filter_program *program, uint16_t test, uint32_t value, uint32_t action)
 {
     filter_put(program, (uint16_t)(BPF_JMP | test | BPF_K), value);
     program->code[program->count - 1].jf = 1;
@@ -60,13 +60,13 @@ put_return_if(struct program *program, uint16_t test, uint32_t value, uint32_t a
 }
 
 static void
-filter_put_load(struct program *program, size_t offset)
+filter_put_load(struct signer_filter_program *program, size_t offset)
 {
     filter_put(program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset);
 }
 
 static void
-put_map(struct program *program, uint32_t number)
+put_map(struct signer_filter_program *program, uint32_t number)
 {
     filter_put(program, BPF_JMP | BPF_JEQ | BPF_K, number);
     program->code[program->count - 1].jf = 4;
@@ -77,7 +77,7 @@ put_map(struct program *program, uint32_t number)
 
 /* Calls of another machine type (i386, x32) are none of ours. */
 static void
-make_program(struct program *program)
+make_program(struct signer_filter_program *program)
 {
     filter_put_load(program, offsetof(struct seccomp_data, arch));
     filter_put(program, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH);
@@ -105,7 +105,7 @@ bh_signer_drop(struct bh_err *err)
 bh_rc
 bh_signer_filter(struct bh_err *err)
 {
-    struct program program = { .count = 0 };
+    struct signer_filter_program program = { .count = 0 };
     struct sock_fprog filter = { 0, program.code };
 
     make_program(&program);

@@ -38,7 +38,7 @@ enum { CHANNEL = 3, SOCKET_MODE = 0666 };
 
 #define UNKNOWN_PEERS_PAUSE_NS (60 * BH_NS_PER_S)
 
-struct arguments {
+struct signer_arguments {
     const char *folder, *socket;
     uint32_t peer_uid;
     bool has_peer, rotate, retire;
@@ -46,7 +46,7 @@ struct arguments {
 
 /* A user's id, by number or by name. */
 static bool
-find_user(const char *text, struct arguments *ret)
+find_user(const char *text, struct signer_arguments *ret)
 {
     const struct passwd *entry;
     struct bh_err err;
@@ -64,7 +64,7 @@ find_user(const char *text, struct arguments *ret)
 
 /* The exit status, or -1 to go on. */
 static int
-signer_parse(int argc, char **argv, struct arguments *ret)
+signer_parse(int argc, char **argv, struct signer_arguments *ret)
 {
     static const struct option options[] = {
         { "dir", required_argument, NULL, 'd' },  { "socket", required_argument, NULL, 's' },
@@ -189,7 +189,7 @@ warm_up(const struct bh_signer *signer, struct bh_err *err)
 }
 
 static bh_rc
-signer_prepare(const struct arguments *args, struct bh_signer *signer, int *ret_listener,
+signer_prepare(const struct signer_arguments *args, struct bh_signer *signer, int *ret_listener,
         struct bh_err *err)
 {
     bh_rc rc = bh_signer_drop(err);
@@ -227,7 +227,7 @@ signer_complain(const struct bh_err *err)
 int
 main(int argc, char **argv)
 {
-    struct arguments args = { 0 };
+    struct signer_arguments args = { 0 };
     struct bh_signer signer = { 0 };
     struct bh_err err = { 0 };
     int status = signer_parse(argc, argv, &args), listener = -1;

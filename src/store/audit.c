@@ -9,7 +9,7 @@
 /* Records are walked a page at a time: first their hashes, then their leaves. */
 enum { PAGE = 1024 };
 
-struct walk {
+struct audit_walk {
     const struct bh_store *store;
     struct bh_audit_verifier *verifier;
     struct bh_digest hashes[PAGE];
@@ -24,7 +24,7 @@ struct walk {
 static bool
 audit_add_hash(void *self, uint64_t seq, const struct bh_digest *hash)
 {
-    struct walk *walk = self;
+    struct audit_walk *walk = self;
 
     if (seq != walk->first + walk->hash_count)
         return false; /* a gap: the leaf behind it is refused by its number */
@@ -35,7 +35,7 @@ audit_add_hash(void *self, uint64_t seq, const struct bh_digest *hash)
 static bool
 audit_copy_note(void *self, const struct bh_checkpoint_row *row)
 {
-    struct walk *walk = self;
+    struct audit_walk *walk = self;
 
     walk->next_checkpoint = row->size;
     walk->note = strdup(row->note);
@@ -45,7 +45,7 @@ audit_copy_note(void *self, const struct bh_checkpoint_row *row)
 
 /* The first checkpoint of at least `size` records. */
 static bh_rc
-find_checkpoint(struct walk *walk, uint64_t size)
+find_checkpoint(struct audit_walk *walk, uint64_t size)
 {
     free(walk->note);
     walk->note = NULL;
@@ -54,7 +54,7 @@ find_checkpoint(struct walk *walk, uint64_t size)
 }
 
 static bool
-at_checkpoint(const struct walk *walk)
+at_checkpoint(const struct audit_walk *walk)
 {
     return walk->note && walk->next_checkpoint == walk->verifier->frontier.size;
 }
@@ -62,7 +62,7 @@ at_checkpoint(const struct walk *walk)
 /* Of records before `end` that stand there with their hashes alone, take those; up to the next
  * checkpoint. */
 static void
-take_hashes(struct walk *walk, uint64_t end)
+take_hashes(struct audit_walk *walk, uint64_t end)
 {
     const struct bh_merkle_frontier *tree = &walk->verifier->frontier;
 
@@ -75,7 +75,7 @@ take_hashes(struct walk *walk, uint64_t end)
 static bool
 take_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
 {
-    struct walk *walk = self;
+    struct audit_walk *walk = self;
     uint64_t at;
 
     take_hashes(walk, seq);
@@ -91,7 +91,7 @@ take_leaf(void *self, uint64_t seq, const char *leaf, size_t length)
 /* Feed records up to the next checkpoint or the end of the page; `ret_any` says whether
  * there were any. */
 static bh_rc
-take_records(struct walk *walk, bool *ret_any)
+take_records(struct audit_walk *walk, bool *ret_any)
 {
     const struct bh_store *store = walk->store;
     uint64_t first = walk->verifier->frontier.size;
@@ -112,7 +112,7 @@ take_records(struct walk *walk, bool *ret_any)
 }
 
 static bh_rc
-take_checkpoint(struct walk *walk)
+take_checkpoint(struct audit_walk *walk)
 {
     uint64_t size = walk->verifier->frontier.size;
     bh_rc rc;
@@ -134,7 +134,7 @@ audit_read_size(void *self, const struct bh_checkpoint_row *row)
  * its newest record, should one be missing in between.  Asked before the walk, because
  * bulkheadd may go on writing meanwhile. */
 static bh_rc
-find_expected(struct walk *walk, uint64_t *ret_expected)
+find_expected(struct audit_walk *walk, uint64_t *ret_expected)
 {
     const struct bh_store *store = walk->store;
     uint64_t last, expected = 0;
@@ -152,7 +152,7 @@ find_expected(struct walk *walk, uint64_t *ret_expected)
 }
 
 static bh_rc
-walk_all(struct walk *walk)
+walk_all(struct audit_walk *walk)
 {
     uint64_t expected;
     bool any = true;
@@ -172,7 +172,7 @@ bh_rc
 bh_store_audit(const struct bh_store *store, struct bh_audit_verifier *verifier,
                struct bh_err *err)
 {
-    struct walk *walk = calloc(1, sizeof *walk);
+    struct audit_walk *walk = calloc(1, sizeof *walk);
     bh_rc rc;
 
     BH_ASSERT(walk);

@@ -10,7 +10,7 @@ enum { PAGE = 10000 };
 static const uint32_t every_table = BH_CLAIMS_NAMES | BH_CLAIMS_JOBS | BH_CLAIMS_TEXTS
                                     | BH_CLAIMS_DOCUMENTS | BH_CLAIMS_KEYS | BH_CLAIMS_TOKENS;
 
-struct walk {
+struct compare_walk {
     const struct bh_crypto_ops *crypto;
     struct bh_claims *claims;
     uint64_t last_job;
@@ -23,7 +23,7 @@ struct walk {
 static bool
 compare_name(void *self, const struct bh_name_row *row)
 {
-    struct walk *walk = self;
+    struct compare_walk *walk = self;
     const struct bh_claimed_name claimed = { .kind = (uint32_t)row->kind, .id = row->id,
                                              .name = row->name, .key = row->key.bytes };
 
@@ -34,7 +34,7 @@ compare_name(void *self, const struct bh_name_row *row)
 static bool
 compare_job(void *self, const struct bh_job_row *row)
 {
-    struct walk *walk = self;
+    struct compare_walk *walk = self;
     const struct bh_claimed_job claimed = {
         .job = row->job, .tenant_id = row->tenant_id, .principal_id = row->principal_id,
         .count = row->count, .tenant = row->tenant, .principal = row->principal,
@@ -58,7 +58,7 @@ compare_job(void *self, const struct bh_job_row *row)
 static bool
 compare_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text, size_t length)
 {
-    struct walk *walk = self;
+    struct compare_walk *walk = self;
     uint8_t found[32];
 
     walk->crypto->sha256(text, length, "", 0, found);
@@ -70,7 +70,7 @@ compare_text(void *self, uint64_t number, const struct bh_digest *digest, const 
 static bool
 compare_document(void *self, const struct bh_document_row *row)
 {
-    struct walk *walk = self;
+    struct compare_walk *walk = self;
     const struct bh_claimed_document claimed = { walk->claimed, row->key, row->value };
 
     if (row->version != 1 || row->principal_id != 0)
@@ -83,7 +83,7 @@ static bool
 compare_key(void *self, const struct bh_key_row *row)
 {
     static const uint8_t none[BH_KEY_WRAPPED_BYTES];
-    struct walk *walk = self;
+    struct compare_walk *walk = self;
     const struct bh_claimed_key claimed = {
         .id = row->id,
         .facts = { row->kind, row->tenant_id, row->month, row->created_ns },
@@ -98,7 +98,7 @@ compare_key(void *self, const struct bh_key_row *row)
 static bool
 compare_token(void *self, const struct bh_token_row *row)
 {
-    struct walk *walk = self;
+    struct compare_walk *walk = self;
     const struct bh_claimed_token claimed = {
         .id = row->id,
         .number = bh_token_number(row->secret.bytes),
@@ -111,7 +111,7 @@ compare_token(void *self, const struct bh_token_row *row)
 }
 
 static bh_rc
-compare_document_list(const struct bh_store *store, struct walk *walk)
+compare_document_list(const struct bh_store *store, struct compare_walk *walk)
 {
     static const struct {
         enum bh_document_kind kind;
@@ -146,7 +146,7 @@ read_meta(const struct bh_store *store, const char *key, struct bh_arena *arena,
 }
 
 static bh_rc
-compare_site(const struct bh_store *store, struct walk *walk)
+compare_site(const struct bh_store *store, struct compare_walk *walk)
 {
     struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     const char *digest, *revision;
@@ -161,7 +161,7 @@ compare_site(const struct bh_store *store, struct walk *walk)
 }
 
 static bh_rc
-compare_job_list(const struct bh_store *store, struct walk *walk)
+compare_job_list(const struct bh_store *store, struct compare_walk *walk)
 {
     bh_rc rc = BH_OK;
 
@@ -179,7 +179,7 @@ bh_store_compare(const struct bh_store *store, const struct bh_crypto_ops *crypt
                  struct bh_claims *claims, struct bh_claims_result *ret_result,
                  struct bh_err *err)
 {
-    struct walk walk = { .crypto = crypto, .claims = claims, .err = err };
+    struct compare_walk walk = { .crypto = crypto, .claims = claims, .err = err };
     bh_rc rc = store->ops->check_rows(store->self, BH_STORE_ROWS_ALL, err);
 
     if (rc == BH_OK)

@@ -306,7 +306,7 @@ memory_get_reply(void *self, uint32_t principal_id, const char *key, struct bh_a
     return rc;
 }
 
-struct job_walk {
+struct memory_job_walk {
     const struct bh_job_filter *filter;
     bh_job_sink sink;
     void *self;
@@ -328,7 +328,7 @@ memory_passes(const struct bh_job_filter *filter, const struct bh_job_row *row)
 static bool
 emit_job(const void *row, void *context)
 {
-    struct job_walk *walk = context;
+    struct memory_job_walk *walk = context;
 
     if (!memory_passes(walk->filter, row))
         return true;
@@ -341,7 +341,7 @@ static bh_rc
 memory_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink sink,
                  void *sink_self, struct bh_err *err)
 {
-    struct job_walk walk = { filter, sink, sink_self, filter->limit ? filter->limit : 100,
+    struct memory_job_walk walk = { filter, sink, sink_self, filter->limit ? filter->limit : 100,
                              0 };
     const struct bh_job_row from = { .job = filter->after };
 
@@ -354,7 +354,7 @@ static bh_rc
 memory_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *ret_count,
                   struct bh_err *err)
 {
-    struct job_walk walk = { filter, NULL, NULL, 100000, 0 };
+    struct memory_job_walk walk = { filter, NULL, NULL, 100000, 0 };
 
     (void)err;
     bh_memory_each_row(self, BH_MEMORY_JOBS, NULL, emit_job, &walk);
@@ -379,7 +379,7 @@ memory_get_job(void *self, uint64_t job, bh_job_sink sink, void *sink_self,
     return BH_OK;
 }
 
-struct record_walk {
+struct memory_record_walk {
     uint64_t last;
     bh_record_sink sink;
     bh_hash_sink hash_sink;
@@ -390,7 +390,7 @@ static bool
 emit_record(const void *row, void *context)
 {
     const struct bh_memory_record *record = row;
-    const struct record_walk *walk = context;
+    const struct memory_record_walk *walk = context;
 
     if (record->seq > walk->last)
         return false;
@@ -405,7 +405,7 @@ static bh_rc
 memory_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink sink,
                     void *sink_self, struct bh_err *err)
 {
-    struct record_walk walk = { last, sink, NULL, sink_self };
+    struct memory_record_walk walk = { last, sink, NULL, sink_self };
     const struct bh_memory_record from = { .seq = first };
 
     (void)err;
@@ -417,7 +417,7 @@ static bh_rc
 memory_list_hashes(void *self, uint64_t first, bh_hash_sink sink, void *sink_self,
                    struct bh_err *err)
 {
-    struct record_walk walk = { UINT64_MAX, NULL, sink, sink_self };
+    struct memory_record_walk walk = { UINT64_MAX, NULL, sink, sink_self };
     const struct bh_memory_record from = { .seq = first };
 
     (void)err;
@@ -468,7 +468,7 @@ memory_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struct b
     return BH_OK;
 }
 
-struct text_walk {
+struct memory_text_walk {
     bh_text_sink sink;
     void *self;
     uint64_t after, number;
@@ -478,7 +478,7 @@ static bool
 emit_text(const void *row, void *context)
 {
     const struct bh_memory_text *text = row;
-    struct text_walk *walk = context;
+    struct memory_text_walk *walk = context;
 
     return ++walk->number <= walk->after || text->gone
            || walk->sink(walk->self, walk->number, &text->digest, text->text, strlen(text->text));
@@ -488,14 +488,14 @@ static bh_rc
 memory_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_self,
                   struct bh_err *err)
 {
-    struct text_walk walk = { sink, sink_self, after, 0 };
+    struct memory_text_walk walk = { sink, sink_self, after, 0 };
 
     (void)err;
     bh_memory_each_row(self, BH_MEMORY_TEXTS, NULL, emit_text, &walk);
     return BH_OK;
 }
 
-struct name_walk {
+struct memory_name_walk {
     bh_name_sink sink;
     void *self;
 };
@@ -503,7 +503,7 @@ struct name_walk {
 static bool
 emit_name(const void *row, void *context)
 {
-    const struct name_walk *walk = context;
+    const struct memory_name_walk *walk = context;
 
     return walk->sink(walk->self, row);
 }
@@ -511,14 +511,14 @@ emit_name(const void *row, void *context)
 static bh_rc
 memory_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err)
 {
-    struct name_walk walk = { sink, sink_self };
+    struct memory_name_walk walk = { sink, sink_self };
 
     (void)err;
     bh_memory_each_row(self, BH_MEMORY_NAMES, NULL, emit_name, &walk);
     return BH_OK;
 }
 
-struct token_walk {
+struct memory_token_walk {
     const struct bh_token_filter *filter;
     bh_token_sink sink;
     void *self;
@@ -527,7 +527,7 @@ struct token_walk {
 static bool
 emit_token(const void *row, void *context)
 {
-    const struct token_walk *walk = context;
+    const struct memory_token_walk *walk = context;
     const struct bh_token_row *token = row;
 
     if (!token->principal_id || (walk->filter->id && strcmp(token->id, walk->filter->id) != 0)
@@ -540,7 +540,7 @@ static bh_rc
 memory_list_tokens(void *self, const struct bh_token_filter *filter, bh_token_sink sink,
                    void *sink_self, struct bh_err *err)
 {
-    struct token_walk walk = { filter, sink, sink_self };
+    struct memory_token_walk walk = { filter, sink, sink_self };
 
     (void)err;
     bh_memory_each_row(self, BH_MEMORY_TOKENS, NULL, emit_token, &walk);
@@ -570,7 +570,7 @@ memory_get_document(void *self, const struct bh_document_key *key, struct bh_are
                                           : bh_err_set(err, BH_FULL, "no room for a document");
 }
 
-struct document_walk {
+struct memory_document_walk {
     const struct bh_document_filter *filter;
     const char *from;            /* only keys behind it */
     bh_document_sink sink;
@@ -580,7 +580,7 @@ struct document_walk {
 static bool
 emit_document(const void *row, void *context)
 {
-    const struct document_walk *walk = context;
+    const struct memory_document_walk *walk = context;
     const struct bh_document_row *document = row;
 
     if (document->kind != walk->filter->kind)
@@ -595,7 +595,7 @@ static bh_rc
 memory_list_documents(void *self, const struct bh_document_filter *filter,
                       bh_document_sink sink, void *sink_self, struct bh_err *err)
 {
-    struct document_walk walk = { filter, filter->after ? filter->after : "", sink, sink_self };
+    struct memory_document_walk walk = { filter, filter->after ? filter->after : "", sink, sink_self };
     const struct bh_document_row from = { .kind = filter->kind, .key = walk.from };
 
     (void)err;
@@ -603,7 +603,7 @@ memory_list_documents(void *self, const struct bh_document_filter *filter,
     return BH_OK;
 }
 
-struct checkpoint_walk {
+struct memory_checkpoint_walk {
     bh_checkpoint_sink sink;
     void *self;
 };
@@ -611,7 +611,7 @@ struct checkpoint_walk {
 static bool
 emit_checkpoint(const void *row, void *context)
 {
-    const struct checkpoint_walk *walk = context;
+    const struct memory_checkpoint_walk *walk = context;
 
     return walk->sink(walk->self, row);
 }
@@ -620,7 +620,7 @@ static bh_rc
 memory_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sink,
                         void *sink_self, struct bh_err *err)
 {
-    struct checkpoint_walk walk = { sink, sink_self };
+    struct memory_checkpoint_walk walk = { sink, sink_self };
     const struct bh_checkpoint_row from = { .size = min_size };
 
     (void)err;

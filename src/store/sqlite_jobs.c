@@ -218,14 +218,14 @@ struct state {
     char name[BH_SQLITE_STATE_BYTES];
 };
 
-struct run {
+struct jobs_run {
     enum bh_sql_statement statement; /* its index: one of IDS_... or of COUNT_... */
     const struct state *state;       /* NULL: all jobs are one run */
     uint32_t owner; /* tenant or principal, where the index begins with one */
 };
 
 /* All runs of one filter. */
-struct runs {
+struct jobs_runs {
     struct bh_sql *reader;
     const struct bh_job_filter *filter;
     enum bh_sql_statement statement;
@@ -235,7 +235,7 @@ struct runs {
     struct state states[STATES_MAX];
     uint32_t state_count;
     /* Called for each run. */
-    bh_rc (*visit)(const struct runs *runs, const struct run *run, void *self,
+    bh_rc (*visit)(const struct jobs_runs *runs, const struct jobs_run *run, void *self,
                    struct bh_err *err);
     void *self;
 };
@@ -257,7 +257,7 @@ pick_index(const struct bh_job_filter *filter, enum bh_sql_statement first)
 }
 
 static bh_rc
-use_run(const struct runs *runs, const struct run *run, struct bh_sql_use *ret_use,
+use_run(const struct jobs_runs *runs, const struct jobs_run *run, struct bh_sql_use *ret_use,
         struct bh_err *err)
 {
     bh_rc rc = bh_sql_use(runs->reader, run->statement, ret_use, err);
@@ -293,7 +293,7 @@ next_state(struct bh_sql *reader, struct state *state, bool *ret_found, struct b
 }
 
 static bh_rc
-find_states_of(struct runs *runs, uint64_t ended, struct bh_err *err)
+find_states_of(struct jobs_runs *runs, uint64_t ended, struct bh_err *err)
 {
     struct state state = { ended, "" };
 
@@ -313,7 +313,7 @@ find_states_of(struct runs *runs, uint64_t ended, struct bh_err *err)
 
 /* The states that occur and that the filter lets pass. */
 static bh_rc
-find_states(struct runs *runs, struct bh_err *err)
+find_states(struct jobs_runs *runs, struct bh_err *err)
 {
     bh_rc rc = find_states_of(runs, 0, err);
 
@@ -321,12 +321,12 @@ find_states(struct runs *runs, struct bh_err *err)
 }
 
 static bh_rc
-visit_states(struct runs *runs, uint32_t owner, struct bh_err *err)
+visit_states(struct jobs_runs *runs, uint32_t owner, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; rc == BH_OK && i < runs->state_count; i++) {
-        const struct run run = { runs->statement, &runs->states[i], owner };
+        const struct jobs_run run = { runs->statement, &runs->states[i], owner };
 
         rc = runs->visit(runs, &run, runs->self, err);
     }
@@ -343,7 +343,7 @@ compare_tenants(const void *a, const void *b)
 
 /* Free runs->tenants when done. */
 static void
-sort_tenants(struct runs *runs)
+sort_tenants(struct jobs_runs *runs)
 {
     uint32_t given = runs->filter->tenant_count, count = 0;
 
@@ -359,7 +359,7 @@ sort_tenants(struct runs *runs)
 }
 
 static bh_rc
-visit_tenants(struct runs *runs, struct bh_err *err)
+visit_tenants(struct jobs_runs *runs, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -369,10 +369,10 @@ visit_tenants(struct runs *runs, struct bh_err *err)
 }
 
 static bh_rc
-visit_runs(struct runs *runs, struct bh_err *err)
+visit_runs(struct jobs_runs *runs, struct bh_err *err)
 {
     const struct bh_job_filter *filter = runs->filter;
-    const struct run whole = { runs->statement, NULL, 0 };
+    const struct jobs_run whole = { runs->statement, NULL, 0 };
     bh_rc rc;
 
     if (!filter->principal_id && !filter->tenants && !filter->active_only && !filter->state)
@@ -393,7 +393,7 @@ visit_runs(struct runs *runs, struct bh_err *err)
 
 /* Whether a job that its run found is of a wanted tenant. */
 static bool
-sqlite_jobs_is_wanted(const struct runs *runs, uint32_t tenant)
+sqlite_jobs_is_wanted(const struct jobs_runs *runs, uint32_t tenant)
 {
     return !runs->tenants || !runs->filter->principal_id
            || bsearch(&tenant, runs->tenants, runs->tenant_count, sizeof tenant,
@@ -402,14 +402,14 @@ sqlite_jobs_is_wanted(const struct runs *runs, uint32_t tenant)
 
 /* ---- a page: the smallest numbers of all runs ---- */
 
-struct page {
+struct sqlite_jobs_page {
     uint64_t jobs[PAGE_MAX];
     uint32_t count, limit;
 };
 
 /* Keep `job` among the smallest; false when it, and so all after it, are too large. */
 static bool
-page_add(struct page *page, uint64_t job)
+page_add(struct sqlite_jobs_page *page, uint64_t job)
 {
     uint32_t at = page->count;
 
@@ -426,7 +426,7 @@ page_add(struct page *page, uint64_t job)
 }
 
 static bh_rc
-merge_run(const struct runs *runs, const struct run *run, void *self, struct bh_err *err)
+merge_run(const struct jobs_runs *runs, const struct jobs_run *run, void *self, struct bh_err *err)
 {
     BH_AUTO(bh_sql_done) struct bh_sql_use use = { 0 };
     bool row = true;
@@ -442,9 +442,9 @@ merge_run(const struct runs *runs, const struct run *run, void *self, struct bh_
 
 static bh_rc
 find_page(struct bh_sql *reader, const struct bh_job_filter *filter, uint64_t after,
-          struct page *page, struct bh_err *err)
+          struct sqlite_jobs_page *page, struct bh_err *err)
 {
-    struct runs runs = {
+    struct jobs_runs runs = {
         .reader = reader,
         .filter = filter,
         .statement = pick_index(filter, BH_SQL_IDS_ALL),
@@ -469,7 +469,7 @@ bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink 
     bh_rc rc = walk_begin(&walk, err);
 
     while (rc == BH_OK && walk.more && left > 0 && after < INT64_MAX) {
-        struct page page = { .limit = left < PAGE_MAX ? left : PAGE_MAX };
+        struct sqlite_jobs_page page = { .limit = left < PAGE_MAX ? left : PAGE_MAX };
 
         rc = find_page(walk.reader, filter, after, &page, err);
         for (uint32_t i = 0; rc == BH_OK && walk.more && i < page.count; i++)
@@ -483,7 +483,7 @@ bh_sqlite_list_jobs(void *self, const struct bh_job_filter *filter, bh_job_sink 
 }
 
 static bh_rc
-count_run(const struct runs *runs, const struct run *run, void *self, struct bh_err *err)
+count_run(const struct jobs_runs *runs, const struct jobs_run *run, void *self, struct bh_err *err)
 {
     BH_AUTO(bh_sql_done) struct bh_sql_use use = { 0 };
     uint64_t *count = self;
@@ -502,7 +502,7 @@ count_run(const struct runs *runs, const struct run *run, void *self, struct bh_
 
 /* As count_run, where each job must be looked at. */
 static bh_rc
-count_wanted(const struct runs *runs, const struct run *run, void *self, struct bh_err *err)
+count_wanted(const struct jobs_runs *runs, const struct jobs_run *run, void *self, struct bh_err *err)
 {
     BH_AUTO(bh_sql_done) struct bh_sql_use use = { 0 };
     uint64_t *count = self;
@@ -524,7 +524,7 @@ bh_sqlite_count_jobs(void *self, const struct bh_job_filter *filter, uint64_t *r
     BH_AUTO(walk_end) struct job_walk walk = { .store = self };
     bool filtered = filter->tenants && filter->principal_id;
     uint64_t count = 0;
-    struct runs runs = {
+    struct jobs_runs runs = {
         .filter = filter,
         .statement = pick_index(filter, filtered ? BH_SQL_IDS_ALL : BH_SQL_COUNT_ALL),
         .after = filter->after,

@@ -136,7 +136,7 @@ sqlite_read_clamp(uint64_t number)
     return number > INT64_MAX ? INT64_MAX : number;
 }
 
-struct record_walk {
+struct read_record_walk {
     bh_record_sink sink;
     void *self;
 };
@@ -144,7 +144,7 @@ struct record_walk {
 static bool
 emit_record(const struct bh_sql_use *use, void *context)
 {
-    const struct record_walk *walk = context;
+    const struct read_record_walk *walk = context;
     const char *leaf = sqlite3_column_blob(use->statement, 1);
 
     return walk->sink(walk->self, bh_sql_u64(use, 0), leaf ? leaf : "",
@@ -156,7 +156,7 @@ bh_sqlite_list_records(void *self, uint64_t first, uint64_t last, bh_record_sink
                        void *sink_self, struct bh_err *err)
 {
     BH_AUTO(query_end) struct query query = { 0 };
-    struct record_walk walk = { sink, sink_self };
+    struct read_record_walk walk = { sink, sink_self };
     bh_rc rc = query_begin(&query, self, BH_SQL_LIST_RECORDS, err);
 
     if (rc != BH_OK)
@@ -223,7 +223,7 @@ bh_sqlite_count_texts(void *self, uint32_t tenant_id, uint64_t *ret_bytes, struc
     return rc;
 }
 
-struct text_walk {
+struct read_text_walk {
     bh_text_sink sink;
     void *self;
 };
@@ -231,7 +231,7 @@ struct text_walk {
 static bool
 emit_text(const struct bh_sql_use *use, void *context)
 {
-    const struct text_walk *walk = context;
+    const struct read_text_walk *walk = context;
     struct bh_digest digest;
 
     bh_sql_digest(use, 1, &digest);
@@ -244,7 +244,7 @@ bh_sqlite_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_s
                      struct bh_err *err)
 {
     BH_AUTO(query_end) struct query query = { 0 };
-    struct text_walk walk = { sink, sink_self };
+    struct read_text_walk walk = { sink, sink_self };
     bh_rc rc = query_begin(&query, self, BH_SQL_LIST_TEXTS, err);
 
     if (rc != BH_OK)
@@ -253,7 +253,7 @@ bh_sqlite_list_texts(void *self, uint64_t after, bh_text_sink sink, void *sink_s
     return query_each(&query, emit_text, &walk, err);
 }
 
-struct name_walk {
+struct read_name_walk {
     bh_name_sink sink;
     void *self;
 };
@@ -261,7 +261,7 @@ struct name_walk {
 static bool
 emit_name(const struct bh_sql_use *use, void *context)
 {
-    const struct name_walk *walk = context;
+    const struct read_name_walk *walk = context;
     struct bh_name_row row = {
         .kind = (enum bh_name_kind)bh_sql_u64(use, 0),
         .id = (uint32_t)bh_sql_u64(use, 1),
@@ -278,13 +278,13 @@ bh_rc
 bh_sqlite_list_names(void *self, bh_name_sink sink, void *sink_self, struct bh_err *err)
 {
     BH_AUTO(query_end) struct query query = { 0 };
-    struct name_walk walk = { sink, sink_self };
+    struct read_name_walk walk = { sink, sink_self };
     bh_rc rc = query_begin(&query, self, BH_SQL_LIST_NAMES, err);
 
     return rc == BH_OK ? query_each(&query, emit_name, &walk, err) : rc;
 }
 
-struct token_walk {
+struct read_token_walk {
     bh_token_sink sink;
     void *self;
 };
@@ -292,7 +292,7 @@ struct token_walk {
 static bool
 emit_token(const struct bh_sql_use *use, void *context)
 {
-    const struct token_walk *walk = context;
+    const struct read_token_walk *walk = context;
     struct bh_token_row row = {
         .principal_id = (uint32_t)bh_sql_u64(use, 2),
         .scopes = bh_sql_text(use, 3),
@@ -313,7 +313,7 @@ bh_sqlite_list_tokens(void *self, const struct bh_token_filter *filter, bh_token
                       void *sink_self, struct bh_err *err)
 {
     BH_AUTO(query_end) struct query query = { 0 };
-    struct token_walk walk = { sink, sink_self };
+    struct read_token_walk walk = { sink, sink_self };
     enum bh_sql_statement which = filter->id             ? BH_SQL_GET_TOKEN
                                   : filter->principal_id ? BH_SQL_LIST_TOKENS_OF
                                                          : BH_SQL_LIST_TOKENS;
@@ -359,7 +359,7 @@ bh_sqlite_get_document(void *self, const struct bh_document_key *key, struct bh_
                                           : bh_err_set(err, BH_FULL, "no room for a document");
 }
 
-struct document_walk {
+struct read_document_walk {
     bh_document_sink sink;
     void *self;
 };
@@ -367,7 +367,7 @@ struct document_walk {
 static bool
 emit_document(const struct bh_sql_use *use, void *context)
 {
-    const struct document_walk *walk = context;
+    const struct read_document_walk *walk = context;
     const struct bh_document_row row = document_of(use);
 
     return walk->sink(walk->self, &row);
@@ -378,7 +378,7 @@ bh_sqlite_list_documents(void *self, const struct bh_document_filter *filter,
                          bh_document_sink sink, void *sink_self, struct bh_err *err)
 {
     BH_AUTO(query_end) struct query query = { 0 };
-    struct document_walk walk = { sink, sink_self };
+    struct read_document_walk walk = { sink, sink_self };
     bh_rc rc = query_begin(&query, self, BH_SQL_LIST_DOCUMENTS, err);
 
     if (rc != BH_OK)
@@ -389,7 +389,7 @@ bh_sqlite_list_documents(void *self, const struct bh_document_filter *filter,
     return query_each(&query, emit_document, &walk, err);
 }
 
-struct checkpoint_walk {
+struct read_checkpoint_walk {
     bh_checkpoint_sink sink;
     void *self;
 };
@@ -397,7 +397,7 @@ struct checkpoint_walk {
 static bool
 emit_checkpoint(const struct bh_sql_use *use, void *context)
 {
-    const struct checkpoint_walk *walk = context;
+    const struct read_checkpoint_walk *walk = context;
     const struct bh_checkpoint_row row = { bh_sql_u64(use, 0), bh_sql_text(use, 1) };
 
     return walk->sink(walk->self, &row);
@@ -408,7 +408,7 @@ bh_sqlite_list_checkpoints(void *self, uint64_t min_size, bh_checkpoint_sink sin
                            void *sink_self, struct bh_err *err)
 {
     BH_AUTO(query_end) struct query query = { 0 };
-    struct checkpoint_walk walk = { sink, sink_self };
+    struct read_checkpoint_walk walk = { sink, sink_self };
     bh_rc rc = query_begin(&query, self, BH_SQL_LIST_CHECKPOINTS, err);
 
     if (rc != BH_OK)

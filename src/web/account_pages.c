@@ -24,7 +24,7 @@ account_page_put_time(struct bh_html *html, const char *what, bh_ns at)
 
 /* "Remove Ada's phone", for screen readers: there are several such buttons. */
 static void
-put_button_form(struct bh_html *html, const struct bh_frame *frame, struct bh_button_form button,
+put_button_form(struct bh_html *html, const struct bh_page_frame *frame, struct bh_button_form button,
          const char *name)
 {
     char text[256];

@@ -26,7 +26,7 @@ struct bh_session_view {
 };
 
 struct bh_account_view {
-    struct bh_frame frame;
+    struct bh_page_frame frame;
     const struct bh_passkey_view *passkeys;
     const struct bh_token_view *tokens;
     const struct bh_session_view *sessions;
@@ -41,7 +41,7 @@ void bh_account_page(struct bh_buf *out, struct bh_account_view *view);
  * that it arrived.  `address` is what identity/totp.h writes; it is in no address of ours.
  */
 struct bh_totp_view {
-    struct bh_frame frame;
+    struct bh_page_frame frame;
     const char *address; /* otpauth://... */
     const char *secret;  /* base 32, to type in */
 };
@@ -49,7 +49,7 @@ void bh_totp_page(struct bh_buf *out, struct bh_totp_view *view);
 
 /* Recovery codes, shown once. */
 struct bh_codes_view {
-    struct bh_frame frame;
+    struct bh_page_frame frame;
     const char *const *codes;
     uint32_t count;
 };

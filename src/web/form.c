@@ -30,11 +30,11 @@ is_form(const char *type)
            (type[length] == '\0' || type[length] == ';' || type[length] == ' ');
 }
 
-enum bh_fault
+enum bh_identity_fault
 bh_form_receive(const struct bh_request *request, const char *origin, const char *token,
                 struct bh_form *ret_form)
 {
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     const char *given;
 
     BH_ASSERT(token[0]); /* or none would be the right one */

@@ -23,7 +23,7 @@ bool bh_same_origin(const struct bh_request *request, const char *origin);
  *   ELSEWHERE       it comes from another site, or its field "csrf" is not `token`
  *   FORM            no form, or malformed
  *   FORM_DUPLICATE  a field comes twice */
-BH_MUST_USE enum bh_fault bh_form_receive(const struct bh_request *request,
+BH_MUST_USE enum bh_identity_fault bh_form_receive(const struct bh_request *request,
                                           const char *origin, const char *token,
                                           struct bh_form *ret_form);
 

@@ -26,7 +26,7 @@ received(void **state)
 {
     static const struct {
         const char *name, *origin, *site, *type, *body;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "as it should be", ORIGIN, "same-origin", FORM, "csrf=%s&a=1", BH_FAULT_NONE },
         { "without Sec-Fetch-Site", ORIGIN, NULL, FORM, "csrf=%s&a=1", BH_FAULT_NONE },

@@ -39,7 +39,7 @@ put_meta(struct bh_html *html, const char *name, const char *content)
 }
 
 static void
-put_head(struct bh_html *html, const struct bh_frame *frame)
+put_head(struct bh_html *html, const struct bh_page_frame *frame)
 {
     bh_html_open(html, "head");
     bh_html_open(html, "meta");
@@ -67,7 +67,7 @@ put_head(struct bh_html *html, const struct bh_frame *frame)
 }
 
 static void
-put_header(struct bh_html *html, const struct bh_frame *frame)
+put_header(struct bh_html *html, const struct bh_page_frame *frame)
 {
     bh_html_open(html, "header");
     bh_html_element(html, "span", NULL, frame->site);
@@ -99,7 +99,7 @@ put_notice(struct bh_html *html, enum bh_notice notice)
 }
 
 struct bh_html
-bh_frame_begin(struct bh_buf *out, const struct bh_frame *frame)
+bh_frame_begin(struct bh_buf *out, const struct bh_page_frame *frame)
 {
     struct bh_html html = bh_html_begin(out);
 
@@ -115,7 +115,7 @@ bh_frame_begin(struct bh_buf *out, const struct bh_frame *frame)
 }
 
 void
-bh_frame_end(struct bh_html *html, const struct bh_frame *frame)
+bh_frame_end(struct bh_html *html, const struct bh_page_frame *frame)
 {
     bh_html_close(html, "main");
     if (frame->account && frame->csrf) {
@@ -140,7 +140,7 @@ bh_frame_hidden(struct bh_html *html, const char *name, const char *value)
 }
 
 void
-bh_frame_form(struct bh_html *html, const struct bh_frame *frame, const char *action)
+bh_frame_form(struct bh_html *html, const struct bh_page_frame *frame, const char *action)
 {
     bh_html_open(html, "form");
     bh_html_attr(html, "method", "post");
@@ -150,7 +150,7 @@ bh_frame_form(struct bh_html *html, const struct bh_frame *frame, const char *ac
 }
 
 void
-bh_frame_passkey_form(struct bh_html *html, const struct bh_frame *frame, const char *kind,
+bh_frame_passkey_form(struct bh_html *html, const struct bh_page_frame *frame, const char *kind,
                       const char *action, const char *options)
 {
     BH_ASSERT(frame->passkeys && frame->csrf);
@@ -215,7 +215,7 @@ bh_frame_button(struct bh_html *html, const char *style, const char *label)
 }
 
 void
-bh_frame_button_form(struct bh_html *html, const struct bh_frame *frame,
+bh_frame_button_form(struct bh_html *html, const struct bh_page_frame *frame,
               const struct bh_button_form *button)
 {
     bh_frame_form(html, frame, button->action);

@@ -18,7 +18,7 @@ const char *bh_notice_name(enum bh_notice notice);
 enum bh_notice bh_notice_find(const char *name);
 
 /* Texts are shown as they are, escaped. */
-struct bh_frame {
+struct bh_page_frame {
     const char *title;
     const char *site;    /* the site's name, in the header */
     const char *account; /* who is signed in; NULL: nobody yet */
@@ -29,16 +29,16 @@ struct bh_frame {
 
 /* Write everything up to the page's own part, which lies within <main>, and what follows
  * it. */
-struct bh_html bh_frame_begin(struct bh_buf *out, const struct bh_frame *frame);
-void bh_frame_end(struct bh_html *html, const struct bh_frame *frame);
+struct bh_html bh_frame_begin(struct bh_buf *out, const struct bh_page_frame *frame);
+void bh_frame_end(struct bh_html *html, const struct bh_page_frame *frame);
 
 /* Open a form that is posted to `action`, with the token in it; close it with
  * bh_html_close. */
-void bh_frame_form(struct bh_html *html, const struct bh_frame *frame, const char *action);
+void bh_frame_form(struct bh_html *html, const struct bh_page_frame *frame, const char *action);
 
 /* The same for passkey.js: hidden until the script shows it, with the line where it says
  * how it goes, and the field for the answer.  `kind` is "create" or "get". */
-void bh_frame_passkey_form(struct bh_html *html, const struct bh_frame *frame,
+void bh_frame_passkey_form(struct bh_html *html, const struct bh_page_frame *frame,
                            const char *kind, const char *action, const char *options);
 
 void bh_frame_hidden(struct bh_html *html, const char *name, const char *value);
@@ -64,7 +64,7 @@ void bh_frame_button(struct bh_html *html, const char *style, const char *label)
 struct bh_button_form {
     const char *action, *name, *value, *label, *about;
 };
-void bh_frame_button_form(struct bh_html *html, const struct bh_frame *frame,
+void bh_frame_button_form(struct bh_html *html, const struct bh_page_frame *frame,
                    const struct bh_button_form *button);
 
 #endif

@@ -42,12 +42,12 @@ bh_page_query(const struct bh_page *page)
     return text ? text : "";
 }
 
-struct bh_frame
+struct bh_page_frame
 bh_page_frame(const struct bh_page *page, const char *account)
 {
     const char *notice = page->form ? "" : bh_page_field(page, "notice");
 
-    return (struct bh_frame) { .site = page->web->options.site,
+    return (struct bh_page_frame) { .site = page->web->options.site,
                                .account = account,
                                .csrf = page->csrf,
                                .notice = bh_notice_find(notice) };

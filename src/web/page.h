@@ -38,8 +38,8 @@ const char *bh_page_field(const struct bh_page *page, const char *name);
 const char *bh_page_query(const struct bh_page *page);
 
 /* What all pages of this visit have in common, with the notice that the query names.
- * `account` as in struct bh_frame. */
-struct bh_frame bh_page_frame(const struct bh_page *page, const char *account);
+ * `account` as in struct bh_page_frame. */
+struct bh_page_frame bh_page_frame(const struct bh_page *page, const char *account);
 
 /* What the API said. */
 struct bh_api_response {

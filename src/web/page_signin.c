@@ -18,7 +18,7 @@ put_signin(struct bh_page *page, uint32_t status, enum bh_notice notice)
 {
     BH_AUTO(bh_api_response_fini)
     struct bh_api_response ways = { 0 };
-    struct bh_issuer_view issuers[ISSUERS_MAX];
+    struct bh_signin_issuer issuers[ISSUERS_MAX];
     struct bh_signin_view view = { .frame = bh_page_frame(page, NULL),
                                    .issuers = issuers,
                                    .account = bh_page_field(page, "account"),
@@ -35,7 +35,7 @@ put_signin(struct bh_page *page, uint32_t status, enum bh_notice notice)
     for (size_t i = 0; i < bh_json_count(list) && i < ISSUERS_MAX; i++) {
         const char *name = bh_json_text(bh_json_get(bh_json_at(list, i), "name"), "");
 
-        issuers[view.issuer_count++] = (struct bh_issuer_view) { name, name };
+        issuers[view.issuer_count++] = (struct bh_signin_issuer) { name, name };
     }
     if (notice != BH_NOTICE_NONE)
         view.frame.notice = notice;

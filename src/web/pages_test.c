@@ -11,11 +11,11 @@
 
 static const char *golden_folder, *build_folder;
 
-static const struct bh_frame nobody = { .site = "Example's GPUs", .csrf = "TOKEN" };
-static const struct bh_frame ada = { .site = "Example's GPUs",
+static const struct bh_page_frame nobody = { .site = "Example's GPUs", .csrf = "TOKEN" };
+static const struct bh_page_frame ada = { .site = "Example's GPUs",
                                      .account = "ada",
                                      .csrf = "TOKEN" };
-static const struct bh_issuer_view issuers[] = { { "uni", "Example University" },
+static const struct bh_signin_issuer issuers[] = { { "uni", "Example University" },
                                                  { "a&b", HOSTILE } };
 static const bh_ns day = 86400 * BH_NS_PER_S, then = 1790000000 * BH_NS_PER_S;
 

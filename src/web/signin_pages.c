@@ -17,7 +17,7 @@ put_next(struct bh_html *html, const char *next)
 /* A link, because content policy counts where a form is sent on to as its target, and the
  * provider is elsewhere.  Following one begins a sign-in that only this browser can end. */
 static void
-put_issuer(struct bh_html *html, const struct bh_issuer_view *issuer, const char *next,
+put_issuer(struct bh_html *html, const struct bh_signin_issuer *issuer, const char *next,
            bool step_up)
 {
     char text[4096];
@@ -41,7 +41,7 @@ put_issuer(struct bh_html *html, const struct bh_issuer_view *issuer, const char
 }
 
 static void
-put_passkey_form(struct bh_html *html, const struct bh_frame *frame, const char *action,
+put_passkey_form(struct bh_html *html, const struct bh_page_frame *frame, const char *action,
                  const char *next)
 {
     bh_frame_passkey_form(html, frame, "get", action, "/signin/passkey/options");
@@ -155,7 +155,7 @@ bh_step_up_page(struct bh_buf *out, struct bh_step_up_view *view)
         bh_html_close(&html, "form");
     }
     if (view->issuer[0])
-        put_issuer(&html, &(struct bh_issuer_view) { view->issuer, view->issuer },
+        put_issuer(&html, &(struct bh_signin_issuer) { view->issuer, view->issuer },
                    view->next, true);
     if (!view->passkey && !view->code && !view->issuer[0])
         put_sign_in_link(&html, "This account has none: sign in again instead");

@@ -7,7 +7,7 @@
  * Titles are the pages' own: `frame.title` is set here. */
 
 /* Who can vouch for people: an identity provider of the site file. */
-struct bh_issuer_view {
+struct bh_signin_issuer {
     const char *id;   /* what the form posts */
     const char *name; /* "Example University" */
 };
@@ -15,8 +15,8 @@ struct bh_issuer_view {
 /* The way in: a passkey alone, providers, and accounts of this site with password and code.
  */
 struct bh_signin_view {
-    struct bh_frame frame;
-    const struct bh_issuer_view *issuers;
+    struct bh_page_frame frame;
+    const struct bh_signin_issuer *issuers;
     uint32_t issuer_count;
     bool passkey;
     bool local;          /* ask for account and password */
@@ -27,7 +27,7 @@ void bh_signin_page(struct bh_buf *out, struct bh_signin_view *view);
 
 /* Somebody who is signed in must show that it is still him, with what he has. */
 struct bh_step_up_view {
-    struct bh_frame frame;
+    struct bh_page_frame frame;
     bool passkey, code;
     const char *issuer; /* who vouched for this session; "" */
     const char *next;   /* "" */
@@ -36,7 +36,7 @@ void bh_step_up_page(struct bh_buf *out, struct bh_step_up_view *view);
 
 /* A command line wants a session: `bulkhead login` has sent its user here. */
 struct bh_command_line_view {
-    struct bh_frame frame;
+    struct bh_page_frame frame;
     const char *challenge; /* its first letters stand in the terminal, too */
     const char *state, *port;
     const char *host; /* where it runs, as it says */
@@ -46,7 +46,7 @@ void bh_command_line_page(struct bh_buf *out, struct bh_command_line_view *view)
 /* A first visit with a one-time code, or a new password: what is asked for depends on how
  * the person got here. */
 struct bh_enroll_view {
-    struct bh_frame frame;
+    struct bh_page_frame frame;
     const char *account; /* filled in; "" */
     bool code;           /* ask for account and one-time code */
     bool old;            /* ask for the present password */
@@ -55,14 +55,14 @@ void bh_enroll_page(struct bh_buf *out, struct bh_enroll_view *view);
 
 /* Something went wrong; says only what the status says. */
 struct bh_error_view {
-    struct bh_frame frame;
+    struct bh_page_frame frame;
     uint32_t status;
 };
 void bh_error_page(struct bh_buf *out, struct bh_error_view *view);
 
 /* Signed out; `provider` is where to sign out of the identity provider, too, or "". */
 struct bh_signed_out_view {
-    struct bh_frame frame;
+    struct bh_page_frame frame;
     const char *provider;
 };
 void bh_signed_out_page(struct bh_buf *out, struct bh_signed_out_view *view);

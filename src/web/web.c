@@ -116,7 +116,7 @@ web_receive(struct bh_page *page)
     struct bh_form *form = bh_arena_alloc(request->arena, sizeof *form);
     const char *origin =
         bh_arena_printf(request->arena, "https://%s", request->host ? request->host : "");
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     if (!form || !origin) {
         bh_page_error(page, 503);

@@ -203,7 +203,7 @@ bh_frame_next(const char *bytes, size_t length, struct bh_frame *ret_frame, size
 }
 
 /* What is left of a payload, and where its texts and lists go. */
-struct reader {
+struct frame_reader {
     const char *bytes;
     size_t left;
     struct bh_arena *arena;
@@ -212,18 +212,18 @@ struct reader {
     struct bh_err *err;
 };
 
-static bh_rc decode_fields(struct reader *r, const struct bh_fields *fields,
+static bh_rc decode_fields(struct frame_reader *r, const struct bh_fields *fields,
                            unsigned char *ret_value);
 
 static bh_rc
-frame_refuse(struct reader *r, bh_rc rc, const char *why)
+frame_refuse(struct frame_reader *r, bh_rc rc, const char *why)
 {
     return bh_err_set(r->err, rc, "%s.%s: %s", r->fields->name, r->field->name, why);
 }
 
 /* The next `length` bytes. */
 static bh_rc
-frame_read_bytes(struct reader *r, size_t length, const char **ret_bytes)
+frame_read_bytes(struct frame_reader *r, size_t length, const char **ret_bytes)
 {
     if (length > r->left)
         return frame_refuse(r, BH_INVALID, "the message ends too early");
@@ -234,7 +234,7 @@ frame_read_bytes(struct reader *r, size_t length, const char **ret_bytes)
 }
 
 static bh_rc
-frame_read_number(struct reader *r, size_t width, uint64_t *ret_value)
+frame_read_number(struct frame_reader *r, size_t width, uint64_t *ret_value)
 {
     const char *bytes;
     bh_rc rc = frame_read_bytes(r, width, &bytes);
@@ -245,7 +245,7 @@ frame_read_number(struct reader *r, size_t width, uint64_t *ret_value)
 }
 
 static bh_rc
-frame_read_text(struct reader *r, size_t max, const char **ret_text, size_t *ret_length)
+frame_read_text(struct frame_reader *r, size_t max, const char **ret_text, size_t *ret_length)
 {
     uint64_t length;
     bh_rc rc = frame_read_number(r, 4, &length);
@@ -267,7 +267,7 @@ frame_read_text(struct reader *r, size_t max, const char **ret_text, size_t *ret
 }
 
 static bh_rc
-decode_bool(struct reader *r, bool *ret_value)
+decode_bool(struct frame_reader *r, bool *ret_value)
 {
     uint64_t number;
     bh_rc rc = frame_read_number(r, 1, &number);
@@ -281,7 +281,7 @@ decode_bool(struct reader *r, bool *ret_value)
 }
 
 static bh_rc
-decode_number(struct reader *r, unsigned char *place)
+decode_number(struct frame_reader *r, unsigned char *place)
 {
     const struct bh_field *field = r->field;
     bool wide = field->kind == BH_FIELD_U64 || field->kind == BH_FIELD_NS;
@@ -300,7 +300,7 @@ decode_number(struct reader *r, unsigned char *place)
 }
 
 static bh_rc
-decode_str(struct reader *r, char *place)
+decode_str(struct frame_reader *r, char *place)
 {
     size_t length;
     const char *text;
@@ -314,7 +314,7 @@ decode_str(struct reader *r, char *place)
 }
 
 static bh_rc
-decode_text(struct reader *r, size_t max, const char **place)
+decode_text(struct frame_reader *r, size_t max, const char **place)
 {
     size_t length;
     const char *text;
@@ -333,7 +333,7 @@ decode_text(struct reader *r, size_t max, const char **place)
 /* How many items follow.  Each takes at least a byte, so a count that the rest of the
  * message cannot hold is refused before memory is asked for. */
 static bh_rc
-frame_read_count(struct reader *r, uint32_t *ret_count)
+frame_read_count(struct frame_reader *r, uint32_t *ret_count)
 {
     uint64_t count;
     bh_rc rc = frame_read_number(r, 4, &count);
@@ -349,7 +349,7 @@ frame_read_count(struct reader *r, uint32_t *ret_count)
 }
 
 static bh_rc
-decode_texts(struct reader *r, struct bh_texts *place)
+decode_texts(struct frame_reader *r, struct bh_texts *place)
 {
     const char **items;
     uint32_t count;
@@ -371,7 +371,7 @@ decode_texts(struct reader *r, struct bh_texts *place)
 }
 
 static bh_rc
-decode_items(struct reader *r, unsigned char *items, uint32_t count)
+decode_items(struct frame_reader *r, unsigned char *items, uint32_t count)
 {
     const struct bh_fields *of = r->field->of;
     bh_rc rc = BH_OK;
@@ -382,7 +382,7 @@ decode_items(struct reader *r, unsigned char *items, uint32_t count)
 }
 
 static bh_rc
-decode_array(struct reader *r, unsigned char *value)
+decode_array(struct frame_reader *r, unsigned char *value)
 {
     const struct bh_field *field = r->field;
     uint32_t count;
@@ -396,7 +396,7 @@ decode_array(struct reader *r, unsigned char *value)
 }
 
 static bh_rc
-decode_list(struct reader *r, struct bh_list *place)
+decode_list(struct frame_reader *r, struct bh_list *place)
 {
     void *items;
     uint32_t count;
@@ -415,7 +415,7 @@ decode_list(struct reader *r, struct bh_list *place)
 }
 
 static bh_rc
-decode_hex(struct reader *r, unsigned char *place)
+decode_hex(struct frame_reader *r, unsigned char *place)
 {
     const char *bytes;
     bh_rc rc = frame_read_bytes(r, r->field->size, &bytes);
@@ -426,7 +426,7 @@ decode_hex(struct reader *r, unsigned char *place)
 }
 
 static bh_rc
-decode_field(struct reader *r, unsigned char *value)
+decode_field(struct frame_reader *r, unsigned char *value)
 {
     unsigned char *place = value + r->field->offset;
 
@@ -459,7 +459,7 @@ decode_field(struct reader *r, unsigned char *value)
 }
 
 static bh_rc
-decode_fields(struct reader *r, const struct bh_fields *fields, unsigned char *ret_value)
+decode_fields(struct frame_reader *r, const struct bh_fields *fields, unsigned char *ret_value)
 {
     const struct bh_fields *outer = r->fields;
     const struct bh_field *outer_field = r->field;
@@ -479,7 +479,7 @@ bh_rc
 bh_frame_decode(const struct bh_frame *frame, const struct bh_fields *fields, void *ret_message,
                 struct bh_arena *arena, struct bh_err *err)
 {
-    struct reader reader = { .bytes = frame->payload, .left = frame->length, .arena = arena,
+    struct frame_reader reader = { .bytes = frame->payload, .left = frame->length, .arena = arena,
                              .err = err };
     bh_rc rc;
 

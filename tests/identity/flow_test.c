@@ -9,7 +9,7 @@
 
 #define NOW (UINT64_C(1790000000) * BH_NS_PER_S)
 
-static const struct bh_client client = { .id = "bulkhead",
+static const struct bh_relying_party client = { .id = "bulkhead",
                                          .redirect = "https://gpu.example/cb",
                                          .scope = "openid groups" };
 
@@ -32,7 +32,7 @@ ask(const struct bh_https_request *request, struct bh_https_response *ret_answer
     bh_mock_answer(&party.mock, request, ret_answer);
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 discover(void)
 {
     struct bh_https_request request;
@@ -45,7 +45,7 @@ discover(void)
     return bh_provider_receive(&answer, BH_MOCK_ISSUER, false, &party.provider);
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 browse(void)
 {
     char url_memory[2048], query_memory[2048];
@@ -78,7 +78,7 @@ fetch_keys(bool unknown_key)
 }
 
 /* Verify with the keys kept, and once more with fresh ones when the key is unknown. */
-static enum bh_fault
+static enum bh_identity_fault
 verify(const char *subject)
 {
     struct bh_id_token_rules rules = {
@@ -90,7 +90,7 @@ verify(const char *subject)
         .subject = subject,
         .groups = "groups",
     };
-    enum bh_fault fault = BH_FAULT_KEY_UNKNOWN;
+    enum bh_identity_fault fault = BH_FAULT_KEY_UNKNOWN;
 
     fetch_keys(false);
     for (int i = 0; i < 2 && fault == BH_FAULT_KEY_UNKNOWN; i++) {
@@ -106,7 +106,7 @@ verify(const char *subject)
     return fault;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 redeem(void)
 {
     struct bh_https_request request;
@@ -118,12 +118,12 @@ redeem(void)
     return bh_tokens_receive(&answer, true, party.arena, &party.tokens);
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 refresh(const char *token)
 {
     struct bh_https_request request;
     struct bh_https_response answer;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     assert_int_equal(bh_refresh_ask(&party.provider, &client, token, party.arena, &request),
                      BH_OK);
@@ -132,10 +132,10 @@ refresh(const char *token)
     return fault == BH_FAULT_NONE && party.tokens.id ? verify("me") : fault;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 sign_in(void)
 {
-    enum bh_fault fault = discover();
+    enum bh_identity_fault fault = discover();
 
     if (fault == BH_FAULT_NONE)
         fault = browse();
@@ -160,7 +160,7 @@ lies(void **state)
     static const struct {
         const char *name;
         enum bh_mock_wrong wrong;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "client-test", BH_MOCK_HONEST, 0 },
         { "discovery-issuer-mismatch", BH_MOCK_DISCOVERY_ISSUER,
@@ -231,7 +231,7 @@ refreshes(void **state)
     static const struct {
         const char *name;
         enum bh_mock_wrong wrong;
-        enum bh_fault fault;
+        enum bh_identity_fault fault;
     } rows[] = {
         { "refresh ok", BH_MOCK_HONEST, 0 },
         { "refresh invalid-issuer", BH_MOCK_REFRESH_ISS, BH_FAULT_ISS_WRONG },

@@ -12,7 +12,7 @@ static void
 judge(const char *keys, const char *token)
 {
     struct bh_jws_trust trust = { &jwks, BH_JWS_ALL };
-    enum bh_fault fault = bh_jwks_parse(keys, strlen(keys), &jwks);
+    enum bh_identity_fault fault = bh_jwks_parse(keys, strlen(keys), &jwks);
     struct bh_buf payload, text;
     struct bh_jws jws;
 

@@ -26,7 +26,7 @@ enum { ARENA_MAX = 4 << 20, TEXT_MAX = 1 << 16 };
 static struct {
     struct bh_fetch *fetch;
     const char *issuer;
-    struct bh_client client;
+    struct bh_relying_party client;
     struct bh_assertion_key *key;
     struct bh_arena *arena, *kept; /* of a command; of tokens */
     bh_ns ahead;                   /* of the clock */
@@ -51,7 +51,7 @@ now(void)
 /* ---- answers of this program ---- */
 
 static void
-say_fault(enum bh_fault fault)
+say_fault(enum bh_identity_fault fault)
 {
     printf("fault %s\n", bh_fault_name(fault));
 }
@@ -87,10 +87,10 @@ ask(const struct bh_https_request *request)
 }
 
 /* Us, with a fresh proof where one is due. */
-static struct bh_client
+static struct bh_relying_party
 proved(void)
 {
-    struct bh_client client = party.client;
+    struct bh_relying_party client = party.client;
     uint8_t random[BH_SECRET_BYTES];
     const struct bh_assertion_request wish = { .client = client.id,
                                             .audience = party.provider.token,
@@ -110,7 +110,7 @@ static void
 ask_keys(bool unknown)
 {
     struct bh_https_response answer;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     if (!bh_jwks_cache_due(&party.keys, unknown, now()))
         return;
@@ -132,7 +132,7 @@ trust(void)
 
 /* ---- ID tokens ---- */
 
-static enum bh_fault
+static enum bh_identity_fault
 read_id_token(const char *nonce, const char *subject)
 {
     const struct bh_id_token_rules rules = {
@@ -145,7 +145,7 @@ read_id_token(const char *nonce, const char *subject)
         .groups = "groups",
     };
     struct bh_jws_trust trusted;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     ask_keys(false);
     trusted = trust();
@@ -158,7 +158,7 @@ read_id_token(const char *nonce, const char *subject)
 }
 
 static void
-say_tokens(enum bh_fault fault, const char *nonce, const char *subject)
+say_tokens(enum bh_identity_fault fault, const char *nonce, const char *subject)
 {
     if (fault == BH_FAULT_NONE && party.tokens.id)
         fault = read_id_token(nonce, subject);
@@ -175,7 +175,7 @@ discover(const char *argument)
 {
     struct bh_https_request request;
     struct bh_https_response answer;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
     struct bh_err err;
 
     BH_ASSERT(bh_provider_ask(party.issuer, false, party.arena, &request, &err) == BH_OK);
@@ -207,7 +207,7 @@ login(const char *argument)
 static void
 callback(const char *argument)
 {
-    enum bh_fault fault = bh_login_callback(&party.login, &party.provider, argument, now());
+    enum bh_identity_fault fault = bh_login_callback(&party.login, &party.provider, argument, now());
 
     if (fault != BH_FAULT_NONE)
         say_fault(fault);
@@ -219,7 +219,7 @@ callback(const char *argument)
 static void
 tokens(const char *argument)
 {
-    struct bh_client client = proved();
+    struct bh_relying_party client = proved();
     struct bh_https_request request;
     struct bh_https_response answer;
 
@@ -233,11 +233,11 @@ tokens(const char *argument)
 static void
 refresh_with(const char *token)
 {
-    struct bh_client client = proved();
+    struct bh_relying_party client = proved();
     struct bh_https_request request;
     struct bh_https_response answer;
     struct bh_tokens fresh;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     BH_ASSERT(bh_refresh_ask(&party.provider, &client, token, party.arena, &request) ==
               BH_OK);
@@ -278,7 +278,7 @@ userinfo(const char *argument)
         .authorization = bh_arena_printf(party.arena, "Bearer %s", party.tokens.access),
     };
     struct bh_https_response answer = ask(&request);
-    enum bh_fault fault = bh_userinfo_check(&answer, party.who.subject);
+    enum bh_identity_fault fault = bh_userinfo_check(&answer, party.who.subject);
 
     if (fault != BH_FAULT_NONE)
         say_fault(fault);
@@ -289,10 +289,10 @@ userinfo(const char *argument)
 static void
 device(const char *argument)
 {
-    struct bh_client client = proved();
+    struct bh_relying_party client = proved();
     struct bh_https_request request;
     struct bh_https_response answer;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     if (bh_device_ask(&party.provider, &client, party.arena, &request) != BH_OK) {
         say_error("no device flow");
@@ -311,10 +311,10 @@ static void
 poll_device(const char *argument)
 {
     static const char *const states[] = { "waiting", "done", "denied", "expired" };
-    struct bh_client client = proved();
+    struct bh_relying_party client = proved();
     struct bh_https_request request;
     struct bh_https_response answer;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     if (party.device.next_poll > now())
         party.ahead += party.device.next_poll - now();
@@ -359,7 +359,7 @@ logout_url(const char *argument)
 static void
 logout_callback(const char *argument)
 {
-    enum bh_fault fault = bh_logout_callback(party.login.state, argument);
+    enum bh_identity_fault fault = bh_logout_callback(party.login.state, argument);
 
     if (fault != BH_FAULT_NONE)
         say_fault(fault);
@@ -375,7 +375,7 @@ logout_token(const char *argument)
                                            .when = { .now = now(), .skew_s = 60 } };
     struct bh_jws_trust trusted;
     struct bh_logout logout;
-    enum bh_fault fault;
+    enum bh_identity_fault fault;
 
     ask_keys(false);
     trusted = trust();
@@ -494,7 +494,7 @@ main(int argc, char **argv)
 
     signal(SIGPIPE, SIG_IGN);
     party.issuer = argument_of(argc, argv, "issuer");
-    party.client = (struct bh_client) { .id = argument_of(argc, argv, "client"),
+    party.client = (struct bh_relying_party) { .id = argument_of(argc, argv, "client"),
                                         .secret = argument_of(argc, argv, "secret"),
                                         .redirect = argument_of(argc, argv, "redirect"),
                                         .scope = argument_of(argc, argv, "scope") };

@@ -10,7 +10,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define UNIT (UINT64_C(2) << 20)
 
-static const struct bh_record linear = { BH_RECORD_LINEAR, 3, 77, 4096 };
+static const struct bh_charge_record linear = { BH_RECORD_LINEAR, 3, 77, 4096 };
 
 static const struct {
     const char *name;
@@ -32,11 +32,11 @@ static const struct {
 static void
 places_keep_records(void **state)
 {
-    struct bh_record record;
+    struct bh_charge_record record;
 
     (void)state;
     for (size_t i = 0; i < COUNT(places); i++) {
-        struct bh_record put = linear;
+        struct bh_charge_record put = linear;
 
         put.owner = (unsigned)i;
         BH_CHECK_EQ(places[i].name, bh_records_put(places[i].address, put, &record),
@@ -63,7 +63,7 @@ places_keep_records(void **state)
 static void
 fields_do_not_mix(void **state)
 {
-    struct bh_record most = { BH_RECORD_LEAVING, 15, BH_RECORD_OWNERS_MAX - 1,
+    struct bh_charge_record most = { BH_RECORD_LEAVING, 15, BH_RECORD_OWNERS_MAX - 1,
                               (UINT64_C(1) << 43) - 1 },
                      got;
 
@@ -81,7 +81,7 @@ walks_see_all(void **state)
 {
     static const uint64_t at[] = { UNIT, 3 * UNIT + 1024, 3 * UNIT + 4096, 700 * UNIT,
                                    (UINT64_C(1) << 40) + 256 };
-    struct bh_record record;
+    struct bh_charge_record record;
     uint64_t from = 0;
 
     (void)state;
@@ -154,7 +154,7 @@ static void *
 race(void *self)
 {
     uint64_t me = (uint64_t)(uintptr_t)self, word, got = 0;
-    struct bh_record record;
+    struct bh_charge_record record;
 
     for (uint64_t i = 0; i < ROUNDS; i++) {
         uint64_t mine = i % 64 * UNIT + me * 256, ours = (100 + i % 64) * UNIT;
@@ -180,7 +180,7 @@ threads_do_not_meet(void **state)
 {
     pthread_t thread[THREADS];
     uint64_t left = 0, word, handle, at = 0;
-    struct bh_record record;
+    struct bh_charge_record record;
 
     (void)state;
     for (uintptr_t i = 0; i < THREADS; i++)

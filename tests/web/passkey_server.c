@@ -44,10 +44,10 @@ relying_party(void)
     return (struct bh_webauthn_site) { "localhost", "Example's GPUs", { &origin, 1 } };
 }
 
-static struct bh_frame
+static struct bh_page_frame
 frame_of(const char *account, enum bh_notice notice)
 {
-    return (struct bh_frame) {
+    return (struct bh_page_frame) {
         .site = "Example's GPUs", .account = account, .csrf = site.csrf, .notice = notice
     };
 }
@@ -103,13 +103,13 @@ send_options(struct bh_reply *reply, enum bh_webauthn_kind kind)
     bh_buf_putc(&reply->body, '}');
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 take_creation(const struct bh_webauthn_response *answer)
 {
     struct bh_webauthn_site party = relying_party();
     struct bh_passkeys known = { site.passkeys, site.count };
     struct bh_passkey passkey;
-    enum bh_fault fault =
+    enum bh_identity_fault fault =
         bh_webauthn_register(&party, &site.ceremony, answer, bh_time_now(), &passkey);
 
     if (fault != BH_FAULT_NONE)
@@ -122,13 +122,13 @@ take_creation(const struct bh_webauthn_response *answer)
     return BH_FAULT_NONE;
 }
 
-static enum bh_fault
+static enum bh_identity_fault
 take_assertion(const struct bh_webauthn_response *answer)
 {
     struct bh_webauthn_site party = relying_party();
     struct bh_webauthn_owner owner = { &party, &user, { site.passkeys, site.count } };
     struct bh_webauthn_proof proof;
-    enum bh_fault fault =
+    enum bh_identity_fault fault =
         bh_webauthn_assert(&owner, &site.ceremony, answer, bh_time_now(), &proof);
 
     if (fault != BH_FAULT_NONE)
@@ -144,7 +144,7 @@ take_answer(const struct bh_request *request, struct bh_reply *reply, const char
 {
     enum bh_webauthn_kind kind = site.ceremony.kind;
     struct bh_webauthn_response answer;
-    enum bh_fault fault =
+    enum bh_identity_fault fault =
         bh_webauthn_parse(text, strlen(text), kind, request->arena, &answer);
 
     if (fault == BH_FAULT_NONE)
@@ -164,7 +164,7 @@ static void
 take_post(const struct bh_request *request, struct bh_reply *reply)
 {
     static struct bh_form form;
-    enum bh_fault fault = bh_form_receive(request, site.origin, site.csrf, &form);
+    enum bh_identity_fault fault = bh_form_receive(request, site.origin, site.csrf, &form);
     const char *answer = bh_form_get(&form, "answer");
 
     if (fault != BH_FAULT_NONE || !answer)

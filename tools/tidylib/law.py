@@ -159,6 +159,6 @@ EXPORTED = {
 }
 # Functions whose parameters the vendor chose.
 VENDOR = re.compile(r"(nvml|cu)[A-Z]\w*")
-# Names that stand in two libraries because the vendor's ABI, or a hook of it, has them.
-NAMED_BY_OTHERS = re.compile(r"(nvml|cu)[A-Z]|CU|sim_|dlsym$")
+# Names of two libraries: the vendor's ABI has them, or the one text of trampolines for both.
+NAMED_BY_OTHERS = re.compile(r"(nvml|cu)[A-Z]|CU|sim_|dlsym$|bh_driver_(find|has)$")
 EXPORTED_ELSEWHERE = re.compile(r"bh_|main$|LLVMFuzzer")

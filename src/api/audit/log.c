@@ -55,7 +55,7 @@ find_newest(const struct bh_call *call, uint64_t least, struct newest *ret, stru
 
 /* ---- proofs ---- */
 
-struct found {
+struct log_found {
     struct bh_arena *arena;
     const char *leaf;
     size_t length;
@@ -64,7 +64,7 @@ struct found {
 static bool
 log_copy_record(void *self, uint64_t seq, const char *leaf, size_t length)
 {
-    struct found *found = self;
+    struct log_found *found = self;
 
     (void)seq;
     found->leaf = bh_arena_strndup(found->arena, leaf, length);
@@ -87,7 +87,7 @@ check_minimum(const struct bh_call *call, uint64_t seq, struct bh_err *err)
 
 /* The record, where the caller may see it whole; other records do not exist for it. */
 static bh_rc
-find_record(struct bh_call *call, uint64_t seq, struct found *ret, struct bh_err *err)
+find_record(struct bh_call *call, uint64_t seq, struct log_found *ret, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     struct bh_visible visible;
@@ -96,7 +96,7 @@ find_record(struct bh_call *call, uint64_t seq, struct found *ret, struct bh_err
     bool others;
     bh_rc rc = bh_visible_find(call, "record.view", &visible, err);
 
-    *ret = (struct found){ .arena = call->arena };
+    *ret = (struct log_found){ .arena = call->arena };
     if (rc == BH_OK)
         rc = check_minimum(call, seq, err);
     if (rc == BH_OK)
@@ -116,7 +116,7 @@ find_record(struct bh_call *call, uint64_t seq, struct found *ret, struct bh_err
 
 /* The proof takes the record along as its `extra`. */
 static bh_rc
-put_proof(struct bh_call *call, struct bh_tlog_proof *proof, const struct found *record,
+put_proof(struct bh_call *call, struct bh_tlog_proof *proof, const struct log_found *record,
           uint64_t size, struct bh_err *err)
 {
     struct bh_json_writer w = bh_call_writer(call);
@@ -147,7 +147,7 @@ bh_log_prove(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_merkle_source source = bh_log_tree_source(call->api->tree);
     struct bh_tlog_proof proof = { 0 };
-    struct found record;
+    struct log_found record;
     struct newest newest;
     uint64_t where[2];
     bh_rc rc = bh_parse_u64(call->id, &proof.index, err);

@@ -13,7 +13,7 @@
 
 enum { PAGE_BYTES = 4 << 20, JOBS_AT_ONCE = 1000, DOCUMENTS_AT_ONCE = 1000 };
 
-struct page {
+struct rows_page {
     struct bh_buf *out;
     uint64_t size;               /* how many records count */
     uint64_t before_ns;          /* what ended before it is in them, where no record is known */
@@ -23,7 +23,7 @@ struct page {
 
 /* False when the page is full. */
 static bool
-log_rows_put_line(struct page *page, const struct bh_fields *fields, const void *row)
+log_rows_put_line(struct rows_page *page, const struct bh_fields *fields, const void *row)
 {
     bh_json_encode(page->out, fields, row);
     bh_buf_putc(page->out, '\n');
@@ -34,7 +34,7 @@ log_rows_put_line(struct page *page, const struct bh_fields *fields, const void 
 static bool
 log_rows_put_name(void *self, const struct bh_name_row *row)
 {
-    struct page *page = self;
+    struct rows_page *page = self;
     bool erased = strcmp(row->name, BH_ERASED) == 0;
     struct bh_row_name name = { .id = row->id, .name = erased ? NULL : row->name,
                                 .erased_by = erased ? row->record : 0 };
@@ -50,7 +50,7 @@ log_rows_put_name(void *self, const struct bh_name_row *row)
 /* Whether the records that count say that it ended.  An end may be told long after it was, so its
  * time says nothing of that; rows of a store of before have nothing else. */
 static bool
-has_ended(const struct page *page, const struct bh_job_row *row)
+has_ended(const struct rows_page *page, const struct bh_job_row *row)
 {
     if (row->ended_by)
         return row->ended_by < page->size;
@@ -60,7 +60,7 @@ has_ended(const struct page *page, const struct bh_job_row *row)
 static bool
 log_rows_put_job(void *self, const struct bh_job_row *row)
 {
-    struct page *page = self;
+    struct rows_page *page = self;
     struct bh_row_job job = {
         .job = row->job, .tenant_id = row->tenant_id, .principal_id = row->principal_id,
         .count = row->count, .tenant = row->tenant, .principal = row->principal,
@@ -85,7 +85,7 @@ static bool
 log_rows_put_text(void *self, uint64_t number, const struct bh_digest *digest, const char *text,
          size_t length)
 {
-    struct page *page = self;
+    struct rows_page *page = self;
     struct bh_row_text row = { .number = number, .text = text };
 
     (void)length;
@@ -95,7 +95,7 @@ log_rows_put_text(void *self, uint64_t number, const struct bh_digest *digest, c
 
 /* Until the page is full or there are no more: one without lines would be the last. */
 static bh_rc
-put_jobs(const struct bh_store *store, struct page *page, struct bh_err *err)
+put_jobs(const struct bh_store *store, struct rows_page *page, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -114,7 +114,7 @@ put_jobs(const struct bh_store *store, struct page *page, struct bh_err *err)
 static bool
 log_rows_read_time(void *self, uint64_t seq, const char *leaf, size_t length)
 {
-    struct page *page = self;
+    struct rows_page *page = self;
     struct bh_slice value;
     uint64_t ts_ns = 0;
 
@@ -150,7 +150,7 @@ struct listed {
 };
 
 struct documents {
-    struct page *page;
+    struct rows_page *page;
     const struct bh_store *store;
     const struct kind *kind;
     uint64_t passed;             /* documents of all kinds so far: their numbers */
@@ -172,7 +172,7 @@ take_document(void *self, const struct bh_document_row *row)
 }
 
 struct end {
-    const struct page *page;
+    const struct rows_page *page;
     bool seen;
 };
 
@@ -266,7 +266,7 @@ put_kind(struct documents *documents, struct bh_err *err)
 
 /* What the first `size` records speak of: it stays the same, so the numbers of all pages do. */
 static bh_rc
-put_documents(const struct bh_call *call, struct page *page, struct bh_err *err)
+put_documents(const struct bh_call *call, struct rows_page *page, struct bh_err *err)
 {
     struct documents documents = { .page = page, .store = &call->api->options.store };
     bh_rc rc = bh_call_alloc(call, sizeof *documents.listed, &documents.listed, err);
@@ -295,7 +295,7 @@ log_rows_put_key(void *self, const struct bh_key_row *row)
 }
 
 static bh_rc
-log_rows_begin(const struct bh_call *call, struct page *page, struct bh_err *err)
+log_rows_begin(const struct bh_call *call, struct rows_page *page, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
     uint64_t last = 0;
@@ -318,7 +318,7 @@ bh_rc
 bh_log_rows(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_store *store = &call->api->options.store;
-    struct page page = { .out = &call->reply->body };
+    struct rows_page page = { .out = &call->reply->body };
     bh_rc rc = log_rows_begin(call, &page, err);
 
     if (rc != BH_OK)

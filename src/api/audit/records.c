@@ -317,7 +317,7 @@ count_records(const struct bh_store *store, uint64_t *ret_count, struct bh_err *
     return rc == BH_NOT_FOUND ? BH_OK : rc;
 }
 
-struct moment {
+struct records_moment {
     uint64_t ts_ns;
     bool found;
 };
@@ -325,10 +325,10 @@ struct moment {
 static bool
 records_read_time(void *self, uint64_t seq, const char *text, size_t length)
 {
-    struct moment *moment = self;
+    struct records_moment *moment = self;
 
     (void)seq;
-    *moment = (struct moment){ records_number_in((struct bh_slice){ text, length }, "ts"), true };
+    *moment = (struct records_moment){ records_number_in((struct bh_slice){ text, length }, "ts"), true };
     return false;
 }
 
@@ -341,7 +341,7 @@ skip_older(const struct records *r, uint64_t total, uint64_t *first, struct bh_e
 
     while (r->filter.since_ns > 0 && low < high) {
         uint64_t middle = low + (high - low) / 2;
-        struct moment moment = { 0 };
+        struct records_moment moment = { 0 };
         bh_rc rc = store->ops->list_records(store->self, middle, middle, records_read_time, &moment, err);
 
         if (rc != BH_OK)

@@ -4,7 +4,7 @@
 
 #include "model/site_edits.h"
 
-struct finding {
+struct changes_finding {
     struct bh_site_changes *changes;
     const struct bh_crypto_ops *crypto;
     struct bh_sha256 hash;
@@ -14,7 +14,7 @@ struct finding {
 static void
 site_changes_parse_line(void *self, const char *text, size_t length)
 {
-    struct finding *finding = self;
+    struct changes_finding *finding = self;
 
     finding->crypto->sha256_put(&finding->hash, text, length);
     finding->crypto->sha256_put(&finding->hash, "\n", 1);
@@ -32,7 +32,7 @@ bh_site_changes_find(const struct bh_crypto_ops *crypto, const struct bh_site *f
                      const struct bh_site *to, struct bh_arena *arena,
                      struct bh_site_changes *ret_changes)
 {
-    struct finding finding = { .changes = ret_changes, .crypto = crypto };
+    struct changes_finding finding = { .changes = ret_changes, .crypto = crypto };
 
     *ret_changes = (struct bh_site_changes){ 0 };
     bh_buf_init(&finding.text, BH_SITE_CHANGES_BYTES_MAX + 1);

@@ -217,7 +217,7 @@ put_members(const struct bh_call *call, struct bh_json_writer *w,
 
 /* ---- list ---- */
 
-struct page {
+struct jobs_page {
     const struct bh_call *call;
     bool start;                  /* say when jobs are expected to start */
     struct bh_reservations reservations; /* known where `start` is */
@@ -237,7 +237,7 @@ estimate(const struct bh_call *call, const struct bh_job_row *row)
 static bool
 jobs_put_row(void *self, const struct bh_job_row *row)
 {
-    struct page *page = self;
+    struct jobs_page *page = self;
     struct awaited awaited = {
         .estimated_ns = page->start ? estimate(page->call, row) : 0,
         .reserved_ns = bh_reservations_of(&page->reservations, row->job),
@@ -326,7 +326,7 @@ write_page(struct bh_call *call, struct bh_job_filter *filter, struct bh_err *er
 {
     const struct bh_store *store = &call->api->options.store;
     struct bh_json_writer w = bh_call_writer(call);
-    struct page page = { .call = call, .w = &w, .capacity = filter->limit };
+    struct jobs_page page = { .call = call, .w = &w, .capacity = filter->limit };
     uint64_t total = 0;
     bh_rc rc = bh_call_flag(call, "start", &page.start, err);
 

@@ -43,7 +43,7 @@ bh_reservations_of(const struct bh_reservations *all, uint64_t job)
 /* ---- where ---- */
 
 /* A claim or a reservation with the nodes that its places stand on. */
-struct placement {
+struct reservations_placement {
     struct bh_reservation_view kept;    /* without partitions: there is none */
     bh_node_id nodes[BH_JOB_PARTITIONS_MAX];
     const char *names[BH_JOB_PARTITIONS_MAX];
@@ -51,7 +51,7 @@ struct placement {
 
 struct asked {
     uint64_t job;
-    struct placement claim, reservation;
+    struct reservations_placement claim, reservation;
     struct bh_arena *arena;
 };
 
@@ -63,7 +63,7 @@ ask_reservations(void *self, const struct bh_engine *engine, uint64_t now_ns)
     struct bh_gpu_view gpu;
 
     for (uint32_t cursor = 0; bh_view_next_reservation(engine, &cursor, &kept);) {
-        struct placement *placement = kept.at_ns ? &asked->reservation : &asked->claim;
+        struct reservations_placement *placement = kept.at_ns ? &asked->reservation : &asked->claim;
 
         if (kept.job.v != asked->job)
             continue;
@@ -75,7 +75,7 @@ ask_reservations(void *self, const struct bh_engine *engine, uint64_t now_ns)
 }
 
 static void
-name_nodes(struct placement *placement, const struct bh_name_row *row, struct bh_arena *arena)
+name_nodes(struct reservations_placement *placement, const struct bh_name_row *row, struct bh_arena *arena)
 {
     const char *name = NULL;
 
@@ -102,7 +102,7 @@ reservations_read_name(void *self, const struct bh_name_row *row)
 
 static void
 put_placements(const struct bh_call *call, struct bh_json_writer *w, const char *key,
-         const struct placement *placement)
+         const struct reservations_placement *placement)
 {
     if (placement->kept.partition_count == 0)
         return;

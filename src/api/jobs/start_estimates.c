@@ -54,7 +54,7 @@ is_old(const struct bh_start_estimates *start_estimates, bh_job_id job, bh_ns no
     return age_ns >= keep_ns;
 }
 
-struct copying {
+struct estimates_copying {
     struct bh_simulation *simulation;
     uint64_t now_ns;
 };
@@ -63,7 +63,7 @@ struct copying {
 static void
 estimates_copy(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
-    struct copying *copying = self;
+    struct estimates_copying *copying = self;
 
     copying->now_ns = now_ns;
     bh_simulation_copy(engine, copying->simulation);
@@ -72,7 +72,7 @@ estimates_copy(void *self, const struct bh_engine *engine, uint64_t now_ns)
 static bool
 estimates_make(const struct bh_call *call, struct bh_simulation *ret_simulation)
 {
-    struct copying copying = { .simulation = ret_simulation };
+    struct estimates_copying copying = { .simulation = ret_simulation };
     struct bh_err unused;
 
     if (bh_call_ask(call, estimates_copy, &copying, &unused) != BH_OK)

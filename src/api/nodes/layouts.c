@@ -11,7 +11,7 @@
 enum { PARTITIONS_A_GPU = 16 };
 
 /* A GPU as it is and, where the document names it, as it shall be. */
-struct row {
+struct layouts_row {
     const struct bh_dir_gpu *named;
     const char *node;            /* "" while no node speaks of it */
     const char *trouble;         /* why the last change on the node failed; "": it did not */
@@ -28,7 +28,7 @@ struct layouts {
     struct bh_json_writer w;
     struct bh_facts facts;
     struct bh_visible visible;
-    struct row *rows;            /* beside dir->gpus */
+    struct layouts_row *rows;            /* beside dir->gpus */
     struct bh_partition_view *partitions;
     uint32_t row_count, partition_count, partition_max;
     uint32_t changes;
@@ -44,7 +44,7 @@ layouts_read_engine(void *self, const struct bh_engine *engine, uint64_t now_ns)
     uint32_t cursor = 0;
 
     for (uint32_t i = 0; i < l->row_count; i++) {
-        struct row *row = &l->rows[i];
+        struct layouts_row *row = &l->rows[i];
 
         row->known = bh_view_gpu(engine, row->named->id, &row->gpu)
                      && bh_view_layout(engine, row->named->id, &row->gpu_layout);
@@ -100,7 +100,7 @@ unload_auto(struct layouts *l)
 /* ---- what shall be ---- */
 
 static bool
-is_at(const struct row *row, const char *node, size_t length, uint64_t index)
+is_at(const struct layouts_row *row, const char *node, size_t length, uint64_t index)
 {
     return strlen(row->node) == length && strncmp(row->node, node, length) == 0
            && row->index == index;
@@ -108,7 +108,7 @@ is_at(const struct row *row, const char *node, size_t length, uint64_t index)
 
 /* Whether an entry's "GPU-..." or "node/0" means the row. */
 static bool
-layouts_is_meant(const struct row *row, const char *text)
+layouts_is_meant(const struct layouts_row *row, const char *text)
 {
     const char *slash = strrchr(text, '/');
     struct bh_err unused;
@@ -122,7 +122,7 @@ layouts_is_meant(const struct row *row, const char *text)
 
 /* Why nothing may be declared for the GPU. */
 static bh_rc
-layouts_explain_unmanaged(const struct row *row, struct bh_err *err)
+layouts_explain_unmanaged(const struct layouts_row *row, struct bh_err *err)
 {
     const char *uuid = row->named->uuid;
 
@@ -141,7 +141,7 @@ layouts_explain_unmanaged(const struct row *row, struct bh_err *err)
 }
 
 static bh_rc
-name_row(struct row *row, const struct bh_layout_entry *entry, struct bh_err *err)
+name_row(struct layouts_row *row, const struct bh_layout_entry *entry, struct bh_err *err)
 {
     bh_rc rc;
 
@@ -169,7 +169,7 @@ resolve_entry(struct layouts *l, const struct bh_layout_entry *entry, struct bh_
     bh_rc rc = BH_OK;
 
     for (uint32_t i = 0; i < l->row_count && rc == BH_OK; i++) {
-        struct row *row = &l->rows[i];
+        struct layouts_row *row = &l->rows[i];
 
         if (all ? !row->divides : !layouts_is_meant(row, entry->gpu))
             continue;
@@ -205,7 +205,7 @@ plans(const struct bh_layout_plan *plan, uint32_t profile, uint32_t start)
 
 /* The partition that stands at exactly that place, or NULL. */
 static const struct bh_partition_view *
-layouts_partition_at(const struct layouts *l, const struct row *row, uint32_t profile, uint32_t start)
+layouts_partition_at(const struct layouts *l, const struct layouts_row *row, uint32_t profile, uint32_t start)
 {
     for (uint32_t i = 0; i < l->partition_count; i++) {
         const struct bh_partition_view *partition = &l->partitions[i];
@@ -230,7 +230,7 @@ layouts_put_placement(struct bh_json_writer *w, const char *key, uint32_t profil
 }
 
 static void
-layouts_put_names(struct layouts *l, const struct row *row)
+layouts_put_names(struct layouts *l, const struct layouts_row *row)
 {
     const struct bh_model_facts *facts = bh_model_facts((enum bh_gpu_model)row->gpu.model);
 
@@ -255,7 +255,7 @@ put_wait(struct layouts *l, const struct bh_partition_view *partition)
 
 /* Pieces of the GPU that are not planned: those in use are waited for, others go. */
 static void
-put_unplanned(struct layouts *l, const struct row *row, const char *key, bool leased)
+put_unplanned(struct layouts *l, const struct layouts_row *row, const char *key, bool leased)
 {
     bh_json_open(&l->w, key, '[');
     for (uint32_t i = 0; i < l->partition_count; i++) {
@@ -276,7 +276,7 @@ put_unplanned(struct layouts *l, const struct row *row, const char *key, bool le
 }
 
 static void
-put_planned(struct layouts *l, const struct row *row, const char *key, bool stands)
+put_planned(struct layouts *l, const struct layouts_row *row, const char *key, bool stands)
 {
     bh_json_open(&l->w, key, '[');
     for (uint32_t i = 0; i < row->plan.count; i++) {
@@ -292,11 +292,11 @@ put_planned(struct layouts *l, const struct row *row, const char *key, bool stan
 }
 
 static void
-put_difference(struct layouts *l, const struct row *row)
+put_difference(struct layouts *l, const struct layouts_row *row)
 {
     bool forget = row->entry->forget;
     static const struct bh_layout_plan nothing;
-    struct row shown = *row;
+    struct layouts_row shown = *row;
 
     if (forget)
         shown.plan = nothing;
@@ -323,7 +323,7 @@ layouts_put_partitions(struct layouts *l, const char *key, const struct bh_layou
 
 /* Whether the partition is shown: those that others hold are not, to who may not see their jobs. */
 static bool
-layouts_is_shown(const struct layouts *l, const struct row *row, const struct bh_partition_view *partition)
+layouts_is_shown(const struct layouts *l, const struct layouts_row *row, const struct bh_partition_view *partition)
 {
     return bh_same(partition->partition.gpu, row->gpu.gpu)
            && (partition->state == BH_PARTITION_IDLE || !partition->tenant.v
@@ -331,7 +331,7 @@ layouts_is_shown(const struct layouts *l, const struct row *row, const struct bh
 }
 
 static void
-layouts_put_current_partitions(struct layouts *l, const struct row *row)
+layouts_put_current_partitions(struct layouts *l, const struct layouts_row *row)
 {
     bh_json_open(&l->w, "stands", '[');
     for (uint32_t i = 0; i < l->partition_count; i++) {
@@ -351,7 +351,7 @@ layouts_put_current_partitions(struct layouts *l, const struct row *row)
 
 /* The same for a table. */
 static void
-layouts_put_partition_places(struct layouts *l, const struct row *row)
+layouts_put_partition_places(struct layouts *l, const struct layouts_row *row)
 {
     bh_json_open(&l->w, "standing", '[');
     for (uint32_t i = 0; i < l->partition_count; i++)
@@ -361,7 +361,7 @@ layouts_put_partition_places(struct layouts *l, const struct row *row)
 }
 
 static void
-layouts_put_row(struct layouts *l, const struct row *row)
+layouts_put_row(struct layouts *l, const struct layouts_row *row)
 {
     struct bh_json_writer *w = &l->w;
 
@@ -430,7 +430,7 @@ bh_layouts_diff(struct bh_call *call, struct bh_err *err)
 }
 
 static struct bh_ev_layout
-event_of(const struct row *row)
+event_of(const struct layouts_row *row)
 {
     struct bh_ev_layout event = { .gpu = row->gpu.gpu, .mode = BH_LAYOUT_DECLARED };
 

@@ -10,7 +10,7 @@
 
 enum { WHY_MAX = 160 };
 
-struct wanted {
+struct serves_wanted {
     const struct bh_job_spec *spec;
     const struct bh_datasets *datasets;
     uint64_t memory_mib;
@@ -86,7 +86,7 @@ gives_image(bh_json_value node, const struct bh_image *image, char ret_why[WHY_M
 /* Where the mount's folder is on a node; NULL: a dataset that there is not, which is the owner's to
  * say. */
 static const char *
-folder_of(const struct wanted *wanted, const struct bh_mount_spec *mount)
+folder_of(const struct serves_wanted *wanted, const struct bh_mount_spec *mount)
 {
     const struct bh_dataset *dataset =
         mount->dataset ? bh_datasets_find(wanted->datasets, mount->dataset) : NULL;
@@ -98,7 +98,7 @@ folder_of(const struct wanted *wanted, const struct bh_mount_spec *mount)
 
 /* A dataset's folder is not named: who mounts it by name need not know it. */
 static bool
-gives_folders(bh_json_value node, const struct wanted *wanted, char ret_why[WHY_MAX])
+gives_folders(bh_json_value node, const struct serves_wanted *wanted, char ret_why[WHY_MAX])
 {
     const struct bh_job_spec *spec = wanted->spec;
     const struct bh_mount_spec *mounts = spec->mounts.items;
@@ -122,7 +122,7 @@ gives_folders(bh_json_value node, const struct wanted *wanted, char ret_why[WHY_
 }
 
 static bool
-serves_all(bh_json_value node, const struct wanted *wanted, char ret_why[WHY_MAX])
+serves_all(bh_json_value node, const struct serves_wanted *wanted, char ret_why[WHY_MAX])
 {
     uint64_t most_mib = bh_json_number(bh_json_get(node, "job_memory_mib"), 0);
     enum bh_network_mode mode = wanted->spec->network;
@@ -144,7 +144,7 @@ serves_all(bh_json_value node, const struct wanted *wanted, char ret_why[WHY_MAX
 /* Whether there is anything to ask nodes for.  Memory only where the job says it: a size's own would
  * have nodes asked at each submission. */
 static bool
-reads(const struct bh_job_spec *spec, struct wanted *ret_wanted)
+reads(const struct bh_job_spec *spec, struct serves_wanted *ret_wanted)
 {
     bool image = spec->image && strcmp(spec->image, "host") != 0
                  && !bh_image_parse(spec->image, &ret_wanted->image);
@@ -157,7 +157,7 @@ bh_rc
 bh_serves_check(struct bh_call *call, const struct bh_job_spec *spec,
                 const struct bh_job_numbers *numbers, struct bh_err *err)
 {
-    struct wanted wanted = { .spec = spec, .datasets = &call->dir->datasets,
+    struct serves_wanted wanted = { .spec = spec, .datasets = &call->dir->datasets,
                              .memory_mib = numbers->memory_bytes >> 20 };
     BH_AUTO(bh_facts_fini) struct bh_facts facts = { 0 };
     char why[WHY_MAX] = "";

@@ -7,7 +7,7 @@
 #include "api/nodes/serves.h"
 #include "api/request/visible.h"
 
-struct list {
+struct datasets_list {
     struct bh_call *call;
     struct bh_json_writer w;
     struct bh_visible submits, views; /* where the caller may submit jobs, and see datasets */
@@ -15,7 +15,7 @@ struct list {
 };
 
 static bool
-datasets_may_see_all_of(const struct list *list, const struct bh_dataset *dataset)
+datasets_may_see_all_of(const struct datasets_list *list, const struct bh_dataset *dataset)
 {
     const struct bh_dir_tenant *owner =
         bh_directory_tenant_named(list->call->dir, dataset->text->tenant);
@@ -25,7 +25,7 @@ datasets_may_see_all_of(const struct list *list, const struct bh_dataset *datase
 
 /* The caller's jobs in a tenant, with any label, on any node. */
 static struct bh_data_request
-request_of(const struct list *list, uint32_t tenant)
+request_of(const struct datasets_list *list, uint32_t tenant)
 {
     const struct bh_dir_tenant *row =
         bh_directory_tenant(list->call->dir, (bh_tenant_id){ tenant });
@@ -36,7 +36,7 @@ request_of(const struct list *list, uint32_t tenant)
 }
 
 static bool
-datasets_is_named(const struct list *list, const struct bh_dataset *dataset)
+datasets_is_named(const struct datasets_list *list, const struct bh_dataset *dataset)
 {
     for (uint32_t i = 0; i < list->submits.count; i++) {
         struct bh_data_request request = request_of(list, list->submits.ids[i]);
@@ -56,7 +56,7 @@ put_end(struct bh_json_writer *w, uint32_t may, uint64_t until_ns)
 }
 
 static void
-datasets_put_tenant(struct list *list, const char *tenant, uint32_t may, uint64_t until_ns)
+datasets_put_tenant(struct datasets_list *list, const char *tenant, uint32_t may, uint64_t until_ns)
 {
     bh_json_open(&list->w, NULL, '{');
     bh_json_str(&list->w, "may", bh_data_rights_text(may));
@@ -68,7 +68,7 @@ datasets_put_tenant(struct list *list, const char *tenant, uint32_t may, uint64_
 /* Tenant by tenant, but for whoever may submit to all of them: there may be thousands, and what is
  * declared says the same.  All of them together in the results. */
 static uint32_t
-put_access(struct list *list, const struct bh_dataset *dataset, uint64_t *ret_until_ns)
+put_access(struct datasets_list *list, const struct bh_dataset *dataset, uint64_t *ret_until_ns)
 {
     const struct bh_datasets *datasets = &list->call->dir->datasets;
     uint32_t all = 0;
@@ -94,7 +94,7 @@ put_access(struct list *list, const struct bh_dataset *dataset, uint64_t *ret_un
 }
 
 static void
-put_declared(struct list *list, const struct bh_dataset *dataset)
+put_declared(struct datasets_list *list, const struct bh_dataset *dataset)
 {
     struct bh_buf text;
 
@@ -106,7 +106,7 @@ put_declared(struct list *list, const struct bh_dataset *dataset)
 }
 
 static void
-put_dataset(struct list *list, const struct bh_dataset *dataset)
+put_dataset(struct datasets_list *list, const struct bh_dataset *dataset)
 {
     const struct bh_site_dataset *text = dataset->text;
     const struct bh_dir_dataset *named = bh_directory_dataset_named(list->call->dir, text->name);
@@ -140,7 +140,7 @@ bh_rc
 bh_datasets_list(struct bh_call *call, struct bh_err *err)
 {
     const struct bh_datasets *datasets = &call->dir->datasets;
-    struct list list = { .call = call, .w = bh_call_writer(call),
+    struct datasets_list list = { .call = call, .w = bh_call_writer(call),
                          .principal = principal_of(call) };
     bh_rc rc = bh_visible_find(call, "job.submit", &list.submits, err);
 

@@ -4,14 +4,14 @@
 
 #include "api/request/visible.h"
 
-struct amounts {
+struct usage_amounts {
     bh_part_ns compute, memory;
 };
 
 /* What a tenant used by itself, and with all that is or was below it. */
 struct usage {
-    struct amounts own, all;
-    struct amounts dedicated;    /* of its own: what its dedicated nodes kept from others */
+    struct usage_amounts own, all;
+    struct usage_amounts dedicated;    /* of its own: what its dedicated nodes kept from others */
     bool metered;                /* it, or something below it, has a row of the ledger */
 };
 
@@ -25,8 +25,8 @@ struct usage_question {
 static void
 read_own(struct usage *usage, const struct bh_metered_view *row)
 {
-    usage->own = (struct amounts){ row->compute_ns, row->memory_ns };
-    usage->dedicated = (struct amounts){ row->dedicated_compute_ns, row->dedicated_memory_ns };
+    usage->own = (struct usage_amounts){ row->compute_ns, row->memory_ns };
+    usage->dedicated = (struct usage_amounts){ row->dedicated_compute_ns, row->dedicated_memory_ns };
 }
 
 /* Add a row to its tenant and to all above it. */

@@ -19,7 +19,7 @@ const struct bh_fields bh_defrag_request_fields =
 
 /* ---- the proposal ---- */
 
-struct copying {
+struct defrag_copying {
     struct bh_simulation simulation;
     uint64_t now_ns;
 };
@@ -28,7 +28,7 @@ struct copying {
 static void
 defrag_copy(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
-    struct copying *copying = self;
+    struct defrag_copying *copying = self;
 
     copying->now_ns = now_ns;
     bh_simulation_copy(engine, &copying->simulation);
@@ -38,7 +38,7 @@ static bh_rc
 defrag_propose(struct bh_call *call, struct bh_proposal *ret_proposal, uint64_t *ret_now_ns,
         struct bh_err *err)
 {
-    struct copying copying;
+    struct defrag_copying copying;
     bh_rc rc = bh_whatif_acquire(call->api->whatif_lock, err);
 
     if (rc != BH_OK)
@@ -60,14 +60,14 @@ format_token(uint64_t token, char ret_text[TOKEN_MAX + 1])
 
 /* ---- showing it ---- */
 
-struct writing {
+struct defrag_writing {
     const struct bh_call *call;
     const struct bh_proposal *proposal;
     struct bh_json_writer w;
 };
 
 static void
-defrag_put_placement(struct writing *writing, bh_gpu_id id, uint32_t profile_id, uint32_t start)
+defrag_put_placement(struct defrag_writing *writing, bh_gpu_id id, uint32_t profile_id, uint32_t start)
 {
     const struct bh_dir_gpu *gpu = bh_directory_gpu(writing->call->dir, id);
     char name[BH_PARTITION_NAME_MAX];
@@ -82,7 +82,7 @@ defrag_put_placement(struct writing *writing, bh_gpu_id id, uint32_t profile_id,
 }
 
 static void
-put_from(struct writing *writing, const struct bh_job_view *view)
+put_from(struct defrag_writing *writing, const struct bh_job_view *view)
 {
     const struct bh_engine *engine = writing->proposal->present.state.engine;
     struct bh_member_view member;
@@ -97,7 +97,7 @@ put_from(struct writing *writing, const struct bh_job_view *view)
 }
 
 static void
-put_to(struct writing *writing, const struct bh_move_placement *placements, uint32_t count)
+put_to(struct defrag_writing *writing, const struct bh_move_placement *placements, uint32_t count)
 {
     bh_json_open(&writing->w, "to", '[');
     for (uint32_t i = 0; i < count; i++)
@@ -107,7 +107,7 @@ put_to(struct writing *writing, const struct bh_move_placement *placements, uint
 
 /* The moves in order, and what they leave of the places: those for whom they are. */
 static void
-put_moves(struct writing *writing)
+put_moves(struct defrag_writing *writing)
 {
     const struct bh_engine *engine = writing->proposal->present.state.engine;
     const struct bh_ev_move *move = &writing->proposal->plan.move;
@@ -135,7 +135,7 @@ put_moves(struct writing *writing)
 
 /* The GPU that all this is for. */
 static void
-put_emptied(struct writing *writing)
+put_emptied(struct defrag_writing *writing)
 {
     const struct bh_dir_gpu *gpu =
         bh_directory_gpu(writing->call->dir, writing->proposal->plan.empties);
@@ -145,7 +145,7 @@ put_emptied(struct writing *writing)
 }
 
 static void
-put_plan(struct writing *writing)
+put_plan(struct defrag_writing *writing)
 {
     const struct bh_proposal *proposal = writing->proposal;
     const struct bh_ev_move *move = &proposal->plan.move;
@@ -175,7 +175,7 @@ put_plan(struct writing *writing)
 }
 
 static void
-defrag_put_budget(struct writing *writing)
+defrag_put_budget(struct defrag_writing *writing)
 {
     const struct bh_proposal *proposal = writing->proposal;
     struct bh_json_writer *w = &writing->w;
@@ -209,7 +209,7 @@ bh_rc
 bh_defrag_show(struct bh_call *call, struct bh_err *err)
 {
     BH_AUTO(bh_proposal_free) struct bh_proposal proposal = { .found = false };
-    struct writing writing = { .call = call, .proposal = &proposal, .w = bh_call_writer(call) };
+    struct defrag_writing writing = { .call = call, .proposal = &proposal, .w = bh_call_writer(call) };
     struct bh_json_writer *w = &writing.w;
     uint64_t now_ns;
     bh_rc rc = defrag_propose(call, &proposal, &now_ns, err);

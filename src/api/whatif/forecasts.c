@@ -16,7 +16,7 @@ struct fact {
     struct bh_headroom_pool pool; /* its bounds are set when it is judged */
 };
 
-struct picture {
+struct forecasts_picture {
     struct bh_forecast_series series; /* a copy: bounds are made on the worker's thread */
     struct fact *facts;            /* beside its rows */
     struct bh_ev_settings settings;
@@ -24,7 +24,7 @@ struct picture {
 };
 
 static void
-forecasts_know(struct picture *picture, const struct bh_engine *engine, uint32_t at)
+forecasts_know(struct forecasts_picture *picture, const struct bh_engine *engine, uint32_t at)
 {
     const struct bh_forecast_row *row = &picture->series.rows[at];
     struct fact *fact = &picture->facts[at];
@@ -45,7 +45,7 @@ static void
 ask_picture(void *self, const struct bh_forecast_series *series, const struct bh_engine *engine,
             uint64_t now_ns)
 {
-    struct picture *picture = self;
+    struct forecasts_picture *picture = self;
     size_t bytes = series->count * sizeof *series->rows;
 
     picture->series = *series;
@@ -65,7 +65,7 @@ struct forecast_view {
     struct bh_call *call;
     struct bh_json_writer w;
     struct bh_visible visible;
-    struct picture picture;
+    struct forecasts_picture picture;
     uint32_t at;                 /* the row that is put */
     struct bh_forecast_bound bounds[BH_FORECAST_HORIZONS]; /* its own */
 };

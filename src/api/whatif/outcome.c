@@ -9,7 +9,7 @@
 
 static const uint64_t least_ns = 1000000000; /* a start that moves by less has not moved */
 
-struct writing {
+struct outcome_writing {
     struct bh_call *call;
     struct bh_json_writer w;
     const struct bh_outcome *outcome;
@@ -18,7 +18,7 @@ struct writing {
 };
 
 static bool
-outcome_may_name(const struct writing *writing, bh_tenant_id tenant)
+outcome_may_name(const struct outcome_writing *writing, bh_tenant_id tenant)
 {
     return writing->how.all || bh_visible_has(&writing->visible, tenant.v);
 }
@@ -34,7 +34,7 @@ decision_of(const struct bh_outcome *outcome, const struct bh_job_forecast *row)
 }
 
 static void
-put_subject(struct writing *writing)
+put_subject(struct outcome_writing *writing)
 {
     const struct bh_outcome *outcome = writing->outcome;
     const struct bh_job_forecast *row =
@@ -59,7 +59,7 @@ put_subject(struct writing *writing)
 /* ---- what is different for others ---- */
 
 static void
-put_difference(struct writing *writing, const struct bh_difference *difference)
+put_difference(struct outcome_writing *writing, const struct bh_difference *difference)
 {
     const struct bh_outcome *outcome = writing->outcome;
     const struct bh_dir_tenant *tenant =
@@ -85,7 +85,7 @@ put_difference(struct writing *writing, const struct bh_difference *difference)
 }
 
 static void
-put_differences(struct writing *writing, const struct bh_difference *differences,
+put_differences(struct outcome_writing *writing, const struct bh_difference *differences,
                 uint32_t count)
 {
     bool hidden[BH_DIFF_KINDS] = { false }; /* whether there are any, not how many */
@@ -107,7 +107,7 @@ put_differences(struct writing *writing, const struct bh_difference *differences
 }
 
 static void
-outcome_put_all(struct writing *writing, const struct bh_difference *differences, uint32_t count)
+outcome_put_all(struct outcome_writing *writing, const struct bh_difference *differences, uint32_t count)
 {
     const struct bh_outcome *outcome = writing->outcome;
     struct bh_json_writer *w = &writing->w;
@@ -133,7 +133,7 @@ outcome_put_all(struct writing *writing, const struct bh_difference *differences
 bh_rc
 bh_outcome_write(struct bh_call *call, const struct bh_outcome *outcome, struct bh_err *err)
 {
-    struct writing writing = { .call = call, .w = bh_call_writer(call), .outcome = outcome };
+    struct outcome_writing writing = { .call = call, .w = bh_call_writer(call), .outcome = outcome };
     uint32_t max = outcome->before.forecasts.count, count;
     struct bh_difference *differences;
     bh_rc rc = bh_visible_find(call, "job.view", &writing.visible, err);

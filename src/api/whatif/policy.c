@@ -22,7 +22,7 @@ const struct bh_fields bh_policy_test_request_fields =
     BH_FIELDS("policy_test", struct bh_policy_test_request, request_fields);
 
 /* A test under way. */
-struct test {
+struct policy_test {
     struct bh_call *call;
     const struct bh_site *site;
     struct bh_admission admission;
@@ -56,7 +56,7 @@ find_sku(const struct bh_site *site, const char *name)
 /* What the grants of the datasets that it mounts say; `ret_rule` is the denial's number.  Jobs of
  * a file are nobody's: only grants that name no principal and no role are for them. */
 static bh_rc
-judge_datasets(const struct test *test, const struct submission *s, uint32_t *ret_rule,
+judge_datasets(const struct policy_test *test, const struct submission *s, uint32_t *ret_rule,
                struct bh_err *err)
 {
     const struct bh_data_request request = { .tenant = s->tenant, .principal = s->user,
@@ -71,7 +71,7 @@ judge_datasets(const struct test *test, const struct submission *s, uint32_t *re
 
 /* BH_OK, or why it would be denied; `ret_denial` has no rule where no policy is the reason. */
 static bh_rc
-policy_judge(const struct test *test, const struct submission *s, struct bh_admit_denial *ret_denial,
+policy_judge(const struct policy_test *test, const struct submission *s, struct bh_admit_denial *ret_denial,
       struct bh_err *err)
 {
     struct bh_admit admit = { .admission = &test->admission, .tenant = s->tenant,
@@ -98,7 +98,7 @@ policy_judge(const struct test *test, const struct submission *s, struct bh_admi
 }
 
 static void
-put_denial(struct test *test, const struct submission *s, const struct bh_admit_denial *denial,
+put_denial(struct policy_test *test, const struct submission *s, const struct bh_admit_denial *denial,
            uint32_t data_rule, const struct bh_err *err)
 {
     struct bh_json_writer *w = &test->w;
@@ -121,7 +121,7 @@ put_denial(struct test *test, const struct submission *s, const struct bh_admit_
 }
 
 static void
-policy_test_one(struct test *test, const struct submission *s)
+policy_test_one(struct policy_test *test, const struct submission *s)
 {
     struct bh_admit_denial denial = { .rule = BH_ADMISSION_NONE };
     struct bh_err err = { .hint = "" };
@@ -146,7 +146,7 @@ struct recorded {
     struct bh_digest spec;
 };
 
-struct page {
+struct policy_page {
     struct recorded rows[PAGE];
     uint32_t count;
 };
@@ -163,7 +163,7 @@ policy_copy_text(char *ret_text, size_t size, const char *text)
 static bool
 policy_add_row(void *self, const struct bh_job_row *row)
 {
-    struct page *page = self;
+    struct policy_page *page = self;
     struct recorded *kept = &page->rows[page->count++];
 
     *kept = (struct recorded){ .job = row->job, .submitted_ns = row->submitted_ns,
@@ -174,7 +174,7 @@ policy_add_row(void *self, const struct bh_job_row *row)
 }
 
 static bh_rc
-policy_test_recorded(struct test *test, const struct recorded *row, struct bh_err *err)
+policy_test_recorded(struct policy_test *test, const struct recorded *row, struct bh_err *err)
 {
     struct submission s = { .job = row->job, .at_ns = row->submitted_ns, .tenant = row->tenant,
                             .user = row->user };
@@ -193,11 +193,11 @@ policy_test_recorded(struct test *test, const struct recorded *row, struct bh_er
 }
 
 static bh_rc
-policy_test_all_recorded(struct test *test, struct bh_err *err)
+policy_test_all_recorded(struct policy_test *test, struct bh_err *err)
 {
     const struct bh_store *store = &test->call->api->options.store;
     struct bh_job_filter filter = { .limit = PAGE };
-    struct page *page;
+    struct policy_page *page;
     bh_rc rc = bh_call_alloc(test->call, sizeof *page, &page, err);
 
     while (rc == BH_OK) {
@@ -215,7 +215,7 @@ policy_test_all_recorded(struct test *test, struct bh_err *err)
 /* ---- the request ---- */
 
 static void
-policy_test_given(struct test *test, const struct bh_list *jobs)
+policy_test_given(struct policy_test *test, const struct bh_list *jobs)
 {
     const struct bh_job_spec *specs = jobs->items;
 
@@ -253,7 +253,7 @@ is_given(const struct bh_site *site)
 }
 
 static bh_rc
-write_answer(struct test *test, const struct bh_policy_test_request *request, struct bh_err *err)
+write_answer(struct policy_test *test, const struct bh_policy_test_request *request, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -278,7 +278,7 @@ bh_policy_test(struct bh_call *call, struct bh_err *err)
 {
     struct bh_policy_test_request request = { .jobs = { NULL, 0 } };
     BH_AUTO(bh_arena_free) struct bh_arena *scratch = bh_arena_new(SCRATCH_BYTES);
-    struct test test = { .call = call, .site = &request.site, .scratch = scratch,
+    struct policy_test test = { .call = call, .site = &request.site, .scratch = scratch,
                          .capacity = ITEMS_DEFAULT };
     bh_rc rc = bh_call_body(call, &bh_policy_test_request_fields, &request, err);
 

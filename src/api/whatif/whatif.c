@@ -104,7 +104,7 @@ bh_whatif_release(struct bh_whatif_lock *whatif_lock)
 
 /* What is asked, in the engine's terms.  Each part asks about a deed, and its refusal is one of that
  * deed. */
-struct question {
+struct whatif_question {
     struct bh_whatif_request request;
     struct bh_answer site;           /* of a site file's dry run */
     bool has_site;
@@ -149,7 +149,7 @@ ask_admission(void *self, const struct bh_engine *engine, uint64_t now_ns)
 
 /* A submission that the policies in force deny has no future to look at. */
 static bh_rc
-whatif_admit(struct bh_call *call, const struct question *q, struct bh_err *err)
+whatif_admit(struct bh_call *call, const struct whatif_question *q, struct bh_err *err)
 {
     const struct bh_job_spec *spec = &q->request.submit;
     struct admitting admitting = {
@@ -166,7 +166,7 @@ whatif_admit(struct bh_call *call, const struct question *q, struct bh_err *err)
 }
 
 static bh_rc
-read_submit(struct bh_call *call, struct question *q, struct bh_err *err)
+read_submit(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     struct bh_job_spec *spec = &q->request.submit;
     struct bh_job_numbers numbers;
@@ -195,7 +195,7 @@ read_submit(struct bh_call *call, struct question *q, struct bh_err *err)
 
 /* One's own with job.cancel, others' with job.cancel.any. */
 static bh_rc
-read_cancel(struct bh_call *call, struct question *q, struct bh_err *err)
+read_cancel(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     struct bh_job_row row;
     bool own;
@@ -231,7 +231,7 @@ read_amount(const char *name, const char *text, bool *ret_set, uint64_t *ret_par
 }
 
 static bh_rc
-read_quota(struct bh_call *call, struct question *q, struct bh_err *err)
+read_quota(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     const struct bh_whatif_quota *quota = &q->request.quota;
     const struct bh_dir_tenant *tenant;
@@ -282,7 +282,7 @@ find_on_node(struct bh_call *call, const char *name)
 }
 
 static bh_rc
-read_drain(struct bh_call *call, struct question *q, struct bh_err *err)
+read_drain(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     const char *name = q->request.drain;
     const struct bh_dir_gpu *gpu = name ? bh_directory_gpu_uuid(call->dir, name) : NULL;
@@ -310,7 +310,7 @@ read_drain(struct bh_call *call, struct question *q, struct bh_err *err)
 /* The owner knows which names have which ids: its dry run says what the engine would be
  * told.  What it refuses it records. */
 static bh_rc
-ask_site(struct bh_call *call, struct question *q, struct bh_err *err)
+ask_site(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     const struct bh_owner *owner = &call->api->options.owner;
     struct bh_command command = { .op = BH_OP_SITE_APPLY, .caller = call->caller,
@@ -323,7 +323,7 @@ ask_site(struct bh_call *call, struct question *q, struct bh_err *err)
 }
 
 static bh_rc
-whatif_read_site(struct bh_call *call, struct question *q, struct bh_err *err)
+whatif_read_site(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
     bh_rc rc;
 
@@ -339,9 +339,9 @@ whatif_read_site(struct bh_call *call, struct question *q, struct bh_err *err)
 }
 
 static bh_rc
-read_question(struct bh_call *call, struct question *q, struct bh_err *err)
+read_question(struct bh_call *call, struct whatif_question *q, struct bh_err *err)
 {
-    static bh_rc (*const readers[])(struct bh_call *, struct question *, struct bh_err *) = {
+    static bh_rc (*const readers[])(struct bh_call *, struct whatif_question *, struct bh_err *) = {
         whatif_read_site, read_quota, read_drain, read_cancel, read_submit
     };
     bh_rc rc = bh_call_body(call, &bh_whatif_request_fields, &q->request, err);
@@ -379,7 +379,7 @@ whatif_refuse(struct bh_call *call, const struct bh_simulation *simulation, bh_r
 }
 
 static bh_rc
-send_quota(struct bh_simulation *simulation, const struct question *q)
+send_quota(struct bh_simulation *simulation, const struct whatif_question *q)
 {
     struct bh_event event = { .kind = BH_EV_TENANT };
     struct bh_tenant_view view;
@@ -396,7 +396,7 @@ send_quota(struct bh_simulation *simulation, const struct question *q)
 
 /* What `drain` tells the engine (daemon/changes/cordon.c). */
 static bh_rc
-send_drain(struct bh_simulation *simulation, const struct question *q)
+send_drain(struct bh_simulation *simulation, const struct whatif_question *q)
 {
     struct bh_event event = { .kind = BH_EV_CORDON,
                               .u.cordon.held = q->request.now ? BH_HELD_DRAIN_NOW
@@ -413,7 +413,7 @@ send_drain(struct bh_simulation *simulation, const struct question *q)
 }
 
 static bh_rc
-send_all(struct bh_simulation *simulation, const struct question *q)
+send_all(struct bh_simulation *simulation, const struct whatif_question *q)
 {
     struct bh_event cancel = { .kind = BH_EV_CANCEL, .u.job.job = q->cancel };
     struct bh_event submit = { .kind = BH_EV_SUBMIT, .u.submit = q->submit };
@@ -434,7 +434,7 @@ send_all(struct bh_simulation *simulation, const struct question *q)
 
 /* How the job asked about stands before time goes on. */
 static void
-whatif_read_subject(struct bh_outcome *outcome, const struct question *q)
+whatif_read_subject(struct bh_outcome *outcome, const struct whatif_question *q)
 {
     const struct bh_engine *engine = outcome->after.state.engine;
     struct bh_job_view holder;
@@ -448,7 +448,7 @@ whatif_read_subject(struct bh_outcome *outcome, const struct question *q)
         outcome->holder = holder.tenant;
 }
 
-struct copying {
+struct whatif_copying {
     struct bh_simulation *simulation;
     uint64_t now_ns;
 };
@@ -456,17 +456,17 @@ struct copying {
 static void
 whatif_copy(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
-    struct copying *copying = self;
+    struct whatif_copying *copying = self;
 
     copying->now_ns = now_ns;
     bh_simulation_copy(engine, copying->simulation);
 }
 
 static bh_rc
-whatif_play(struct bh_call *call, const struct question *q, struct bh_outcome *outcome,
+whatif_play(struct bh_call *call, const struct whatif_question *q, struct bh_outcome *outcome,
      struct bh_err *err)
 {
-    struct copying copying = { .simulation = &outcome->before };
+    struct whatif_copying copying = { .simulation = &outcome->before };
     bh_rc rc = bh_call_ask(call, whatif_copy, &copying, err);
 
     if (rc != BH_OK)
@@ -486,7 +486,7 @@ whatif_play(struct bh_call *call, const struct question *q, struct bh_outcome *o
 bh_rc
 bh_whatif_ask(struct bh_call *call, struct bh_err *err)
 {
-    struct question q = { .limit = 0 };
+    struct whatif_question q = { .limit = 0 };
     struct bh_outcome outcome = { .subject = { 0 } };
     bh_rc rc = read_question(call, &q, err);
 

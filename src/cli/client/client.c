@@ -103,7 +103,7 @@ bh_client_error(uint32_t status, const char *body, size_t length, struct bh_err 
 }
 
 /* The reply on its way: a good one to the exchange's sink, a bad one into `error`. */
-struct receiver {
+struct client_receiver {
     struct bh_http_parser parser;
     struct bh_exchange *exchange;
     struct bh_buf error;
@@ -112,7 +112,7 @@ struct receiver {
 static bool
 client_receive(void *self, const char *bytes, size_t length)
 {
-    struct receiver *r = self;
+    struct client_receiver *r = self;
 
     if (r->parser.status / 100 == 2)
         return r->exchange->sink(r->exchange->self, bytes, length);
@@ -148,7 +148,7 @@ client_await(int fd, struct bh_exchange *exchange, bh_rc *ret_rc, struct bh_err 
 }
 
 static bh_rc
-read_reply(int fd, struct receiver *r, struct bh_err *err)
+read_reply(int fd, struct client_receiver *r, struct bh_err *err)
 {
     char bytes[16384];
     bh_rc rc = BH_OK;
@@ -174,7 +174,7 @@ read_reply(int fd, struct receiver *r, struct bh_err *err)
 
 static bh_rc
 send_unix(const struct bh_client *client, const struct bh_http_request *request,
-          struct receiver *r, struct bh_err *err)
+          struct client_receiver *r, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int fd = -1;
     struct bh_buf out;
@@ -200,9 +200,9 @@ send_unix(const struct bh_client *client, const struct bh_http_request *request,
 
 static bh_rc
 send_https(const struct bh_client *client, const struct bh_http_request *request,
-           struct receiver *r, struct bh_err *err)
+           struct client_receiver *r, struct bh_err *err)
 {
-    struct bh_https https = {
+    struct bh_https_options https = {
         .server = client->server, .ca_file = client->ca_file, .pin = client->pin,
         .cert = client->cert, .key = client->key,
         .sink = client_receive, .self = r, .idle = r->exchange->idle, .idle_self = r->exchange->self,
@@ -214,17 +214,17 @@ send_https(const struct bh_client *client, const struct bh_http_request *request
 }
 
 /* What a refusal asks for. */
-struct wanted {
+struct client_wanted {
     char challenge[BH_HTTP_CHALLENGE_MAX];
     uint32_t retry_after_s;
 };
 
 static bh_rc
 send_once(const struct bh_client *client, const struct bh_http_request *request,
-          struct bh_exchange *exchange, struct wanted *ret_wanted, struct bh_err *err)
+          struct bh_exchange *exchange, struct client_wanted *ret_wanted, struct bh_err *err)
 {
     struct bh_http_request with_token = *request;
-    struct receiver r = { .exchange = exchange };
+    struct client_receiver r = { .exchange = exchange };
     bh_rc rc;
 
     with_token.token = client->token;
@@ -260,7 +260,7 @@ client_wait_for(uint32_t seconds, struct bh_exchange *exchange)
 /* A server that says when to come again has done nothing: then we do. */
 static bh_rc
 send_patiently(const struct bh_client *client, const struct bh_http_request *request,
-               struct bh_exchange *exchange, struct wanted *ret_wanted, struct bh_err *err)
+               struct bh_exchange *exchange, struct client_wanted *ret_wanted, struct bh_err *err)
 {
     bh_rc rc = send_once(client, request, exchange, ret_wanted, err);
 
@@ -277,7 +277,7 @@ bh_rc
 bh_client_send(const struct bh_client *client, const struct bh_http_request *request,
                struct bh_exchange *exchange, struct bh_err *err)
 {
-    struct wanted wanted;
+    struct client_wanted wanted;
     bh_rc rc = send_patiently(client, request, exchange, &wanted, err);
 
     if (rc != BH_UNAUTHENTICATED || !client->refused)

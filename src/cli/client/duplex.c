@@ -71,7 +71,7 @@ send_all(struct bh_duplex *duplex, const char *bytes, size_t length, struct bh_e
 static bh_rc
 connect_to(const struct bh_client *client, struct bh_duplex *duplex, struct bh_err *err)
 {
-    struct bh_https https = { .server = client->server, .ca_file = client->ca_file,
+    struct bh_https_options https = { .server = client->server, .ca_file = client->ca_file,
                               .pin = client->pin, .cert = client->cert, .key = client->key };
 
     if (client->server)

@@ -27,7 +27,7 @@ static struct {
 
 /* One transfer. */
 struct transfer {
-    const struct bh_https *https;
+    const struct bh_https_options *https;
     CURL *easy;
 };
 
@@ -87,7 +87,7 @@ read_header(const char *bytes, size_t length, const char *name,
 static size_t
 receive_header(char *bytes, size_t size, size_t count, void *self)
 {
-    const struct bh_https *https = ((struct transfer *)self)->https;
+    const struct bh_https_options *https = ((struct transfer *)self)->https;
     size_t length = size * count;
     char text[BH_HTTP_CHALLENGE_MAX];
     struct bh_err unused;
@@ -183,7 +183,7 @@ set_request(struct transfer *t, const struct bh_http_request *request, const cha
 }
 
 static bh_rc
-https_explain(const struct bh_https *https, CURLcode code, struct bh_err *err)
+https_explain(const struct bh_https_options *https, CURLcode code, struct bh_err *err)
 {
     static const struct {
         CURLcode code;
@@ -210,7 +210,7 @@ https_explain(const struct bh_https *https, CURLcode code, struct bh_err *err)
 }
 
 static void
-write_pin(const struct bh_https *https, char *pin, size_t size)
+write_pin(const struct bh_https_options *https, char *pin, size_t size)
 {
     if (https->pin)
         snprintf(pin, size, "%s%s", strncmp(https->pin, "sha256//", 8) == 0 ? "" : "sha256//",
@@ -218,7 +218,7 @@ write_pin(const struct bh_https *https, char *pin, size_t size)
 }
 
 bh_rc
-bh_https_send(const struct bh_https *https, const struct bh_http_request *request,
+bh_https_send(const struct bh_https_options *https, const struct bh_http_request *request,
               struct bh_err *err)
 {
     struct transfer t = { .https = https };
@@ -259,7 +259,7 @@ struct bh_https_connection {
 };
 
 bh_rc
-bh_https_connect(const struct bh_https *https, struct bh_https_connection **ret_connection,
+bh_https_connect(const struct bh_https_options *https, struct bh_https_connection **ret_connection,
                  int *ret_fd, struct bh_err *err)
 {
     struct transfer t = { .https = https };

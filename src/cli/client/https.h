@@ -7,7 +7,7 @@
 
 /* HTTPS by libcurl, which is loaded only here: at program start it would cost more
  * than a whole `bulkhead ps`. */
-struct bh_https {
+struct bh_https_options {
     const char *server;              /* "https://host:port" */
     const char *ca_file, *pin;       /* NULL: the system's authorities, no pin */
     const char *cert, *key;          /* files that show who we are; NULL: none */
@@ -27,13 +27,13 @@ struct bh_https {
  *   BH_INVALID      our certificate or key cannot be used
  *   BH_UNCERTAIN    the connection broke after the request was sent
  *   BH_IO */
-BH_MUST_USE bh_rc bh_https_send(const struct bh_https *https,
+BH_MUST_USE bh_rc bh_https_send(const struct bh_https_options *https,
                                 const struct bh_http_request *request, struct bh_err *err);
 
 /* A connection that carries bytes instead of a request; of `https` only who is trusted and who
  * we are counts.  Results as above. */
 struct bh_https_connection;
-BH_MUST_USE bh_rc bh_https_connect(const struct bh_https *https,
+BH_MUST_USE bh_rc bh_https_connect(const struct bh_https_options *https,
                                    struct bh_https_connection **ret_connection, int *ret_fd,
                                    struct bh_err *err);
 void bh_https_disconnect(struct bh_https_connection *connection);

@@ -14,13 +14,13 @@ struct bh_finding {
     char fix[200];          /* "" when nothing has to be done */
 };
 
-struct bh_check {
+struct bh_doctor_check {
     const char *name;
     void (*progress)(const struct bh_cli *cli, struct bh_finding *ret_finding);
 };
 
 /* The checks, in the order in which one would mend things. */
-extern const struct bh_check bh_doctor_checks[];
+extern const struct bh_doctor_check bh_doctor_checks[];
 extern const size_t bh_doctor_check_count;
 
 /* The folder with the configuration of the site that is asked about: --dir, or that of `up --dir`

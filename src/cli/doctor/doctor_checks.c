@@ -616,7 +616,7 @@ check_unmanaged(const struct bh_cli *cli, struct bh_finding *f)
     doctor_advise(f, "%.140s; docs/mig.md", bh_json_text(bh_json_get(first, "unmanaged_fix"), ""));
 }
 
-const struct bh_check bh_doctor_checks[] = {
+const struct bh_doctor_check bh_doctor_checks[] = {
     { "root", check_root },
     { "kernel", check_kernel },
     { "cgroups", check_cgroups },

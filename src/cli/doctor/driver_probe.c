@@ -12,20 +12,20 @@
 enum { SECONDS_MAX = 10 };
 
 /* What the child says: of one size, and small enough to be written at once. */
-struct answer {
+struct probe_answer {
     uint32_t loaded;
     int32_t code;   /* of nvmlInit_v2, or of the count */
     uint32_t gpus;
 };
 
-static struct answer
+static struct probe_answer
 driver_probe_ask(const char *library)
 {
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     int (*init)(void) = handle ? (int (*)(void))dlsym(handle, "nvmlInit_v2") : NULL;
     int (*count)(unsigned *) =
         handle ? (int (*)(unsigned *))dlsym(handle, "nvmlDeviceGetCount_v2") : NULL;
-    struct answer answer = { .loaded = init && count };
+    struct probe_answer answer = { .loaded = init && count };
     unsigned gpus = 0;
 
     if (answer.loaded)
@@ -39,7 +39,7 @@ driver_probe_ask(const char *library)
 static _Noreturn void
 run_child(const char *library, char *environment, int to)
 {
-    struct answer answer;
+    struct probe_answer answer;
 
     alarm(SECONDS_MAX);
     if (*environment)
@@ -53,7 +53,7 @@ bh_driver_probe(const char *library, const char *environment, uint32_t *ret_gpus
                 struct bh_err *err)
 {
     char variable[4096];
-    struct answer answer;
+    struct probe_answer answer;
     ssize_t length;
     int ends[2];
     pid_t pid;

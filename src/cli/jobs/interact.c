@@ -15,7 +15,7 @@
 enum { CTRL_P = 16, CTRL_Q = 17, INPUT_CHUNK = 16 << 10, LEAVE_POLL_MS = 100 };
 
 /* Where it stands. */
-struct session {
+struct interact_session {
     struct bh_interact *interact;
     uint32_t credit;
     uint8_t flags;
@@ -26,7 +26,7 @@ struct session {
 /* ---- what comes ---- */
 
 static bh_rc
-interact_start(struct session *session, const struct bh_stream_frame *frame)
+interact_start(struct interact_session *session, const struct bh_stream_frame *frame)
 {
     session->interact->ready = true;
     session->credit = frame->number;
@@ -39,7 +39,7 @@ interact_start(struct session *session, const struct bh_stream_frame *frame)
 }
 
 static bh_rc
-interact_receive(struct session *session, const struct bh_stream_frame *frame, struct bh_err *err)
+interact_receive(struct interact_session *session, const struct bh_stream_frame *frame, struct bh_err *err)
 {
     switch (frame->kind) {
     case BH_STREAM_READY:
@@ -68,7 +68,7 @@ interact_receive(struct session *session, const struct bh_stream_frame *frame, s
 }
 
 static bh_rc
-interact_receive_all(struct session *session, struct bh_err *err)
+interact_receive_all(struct interact_session *session, struct bh_err *err)
 {
     for (;;) {
         struct bh_stream_frame frame;
@@ -86,7 +86,7 @@ interact_receive_all(struct session *session, struct bh_err *err)
 /* ---- what goes ---- */
 
 static bh_rc
-send_input(struct session *session, const char *bytes, size_t length, struct bh_err *err)
+send_input(struct interact_session *session, const char *bytes, size_t length, struct bh_err *err)
 {
     struct bh_stream_frame frame = { .kind = BH_STREAM_STDIN, .bytes = bytes, .length = length };
 
@@ -98,7 +98,7 @@ send_input(struct session *session, const char *bytes, size_t length, struct bh_
 
 /* Keys typed, without the two that leave; a Ctrl-P goes out when something else follows. */
 static bh_rc
-pass_keys(struct session *session, const char *bytes, size_t length, struct bh_err *err)
+pass_keys(struct interact_session *session, const char *bytes, size_t length, struct bh_err *err)
 {
     char out[2 * INPUT_CHUNK];
     size_t count = 0;
@@ -118,7 +118,7 @@ pass_keys(struct session *session, const char *bytes, size_t length, struct bh_e
 }
 
 static bh_rc
-read_input(struct session *session, struct bh_err *err)
+read_input(struct interact_session *session, struct bh_err *err)
 {
     struct bh_stream_frame end = { .kind = BH_STREAM_STDIN };
     char bytes[INPUT_CHUNK];
@@ -138,7 +138,7 @@ read_input(struct session *session, struct bh_err *err)
 }
 
 static bh_rc
-send_size(struct session *session, struct bh_err *err)
+send_size(struct interact_session *session, struct bh_err *err)
 {
     struct bh_stream_frame size = { .kind = BH_STREAM_RESIZE };
 
@@ -148,7 +148,7 @@ send_size(struct session *session, struct bh_err *err)
 }
 
 static bh_rc
-pass_signals(struct session *session, struct bh_err *err)
+pass_signals(struct interact_session *session, struct bh_err *err)
 {
     struct bh_stream_frame frame = { .kind = BH_STREAM_SIGNAL };
     bh_rc rc = BH_OK;
@@ -170,7 +170,7 @@ pass_signals(struct session *session, struct bh_err *err)
 /* Until the job has let go of us, so that who attaches next may write; whatever else ends the
  * stream will do. */
 static void
-interact_detach(struct session *session)
+interact_detach(struct interact_session *session)
 {
     struct bh_stream_frame frame = { .kind = BH_STREAM_LEAVE };
     struct pollfd polled = { .fd = bh_duplex_fd(session->interact->duplex), .events = POLLIN };
@@ -192,7 +192,7 @@ interact_detach(struct session *session)
 /* ---- the loop ---- */
 
 static bh_rc
-interact_poll_once(struct session *session, int signals, struct bh_err *err)
+interact_poll_once(struct interact_session *session, int signals, struct bh_err *err)
 {
     bool asks = session->interact->ready && !session->input_over && session->credit > 1;
     struct pollfd polls[3] = {
@@ -216,7 +216,7 @@ interact_poll_once(struct session *session, int signals, struct bh_err *err)
 bh_rc
 bh_interact(struct bh_interact *interact, struct bh_err *err)
 {
-    struct session session = { .interact = interact };
+    struct interact_session session = { .interact = interact };
     int signals = bh_terminal_signals();
     bh_rc rc = interact_receive_all(&session, err); /* what came with the 101 */
 

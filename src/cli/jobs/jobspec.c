@@ -11,7 +11,7 @@
 enum { BODY_MAX = 4 << 20 };
 
 /* A value of an option with something to be said about it. */
-struct writing {
+struct jobspec_writing {
     struct bh_json_writer *json;
     struct bh_arena *arena;
     struct bh_err *err;
@@ -19,7 +19,7 @@ struct writing {
 
 /* "." and "data" as absolute paths. */
 static bh_rc
-make_absolute(const struct writing *w, const char *path, const char **ret_path)
+make_absolute(const struct jobspec_writing *w, const char *path, const char **ret_path)
 {
     char here[PATH_MAX];
 
@@ -38,7 +38,7 @@ make_absolute(const struct writing *w, const char *path, const char **ret_path)
 
 /* "NAME=value", or "NAME" with the value of our own environment */
 static bh_rc
-put_env(const struct writing *w, const char *text)
+put_env(const struct jobspec_writing *w, const char *text)
 {
     const char *value = getenv(text);
 
@@ -56,7 +56,7 @@ put_env(const struct writing *w, const char *text)
 
 /* "source", "source:target", "source:target:rw"; "dataset=name" in place of a source */
 static bh_rc
-put_mount(const struct writing *w, const char *text)
+put_mount(const struct jobspec_writing *w, const char *text)
 {
     char *source = bh_arena_strdup(w->arena, text), *target, *mode = NULL;
     const char *absolute;
@@ -88,7 +88,7 @@ put_mount(const struct writing *w, const char *text)
 }
 
 static bh_rc
-put_text_item(const struct writing *w, const char *text)
+put_text_item(const struct jobspec_writing *w, const char *text)
 {
     bh_json_str(w->json, NULL, text);
     return BH_OK;
@@ -96,9 +96,9 @@ put_text_item(const struct writing *w, const char *text)
 
 /* Options whose items are more than their text. */
 static bh_rc
-jobspec_put_texts(const struct writing *w, enum bh_option_id id, const struct bh_option_value *value)
+jobspec_put_texts(const struct jobspec_writing *w, enum bh_option_id id, const struct bh_option_value *value)
 {
-    bh_rc (*put)(const struct writing *, const char *) =
+    bh_rc (*put)(const struct jobspec_writing *, const char *) =
         id == BH_OPT_MOUNT ? put_mount : id == BH_OPT_ENV ? put_env : put_text_item;
     bh_rc rc = BH_OK;
 
@@ -110,7 +110,7 @@ jobspec_put_texts(const struct writing *w, enum bh_option_id id, const struct bh
 }
 
 static bh_rc
-put_option(const struct writing *w, enum bh_option_id id, const struct bh_option_value *value)
+put_option(const struct jobspec_writing *w, enum bh_option_id id, const struct bh_option_value *value)
 {
     const struct bh_option *option = &bh_cli_options[id];
     const char *text = value->text;
@@ -158,7 +158,7 @@ any_given(const struct bh_args *args)
 }
 
 static bh_rc
-jobspec_put_member(const struct writing *w, const struct bh_buf *file, const char *key)
+jobspec_put_member(const struct jobspec_writing *w, const struct bh_buf *file, const char *key)
 {
     struct bh_slice value = { 0 };
     char *text = NULL;
@@ -182,7 +182,7 @@ default_tenant(const struct bh_args *args)
 
 /* What the file, now in JSON, says and no option does. */
 static bh_rc
-put_rest(const struct writing *w, const struct bh_args *args, const struct bh_buf *file)
+put_rest(const struct jobspec_writing *w, const struct bh_args *args, const struct bh_buf *file)
 {
     BH_AUTO(bh_json_free) struct bh_json *json = NULL;
     bh_rc rc = bh_json_parse(file->bytes, file->length, &json, w->err);
@@ -202,7 +202,7 @@ put_rest(const struct writing *w, const struct bh_args *args, const struct bh_bu
 
 /* In a terminal of its own the job sees the kind that ours is, unless it says another. */
 static bh_rc
-put_env_of_terminal(const struct writing *w, const struct bh_args *args)
+put_env_of_terminal(const struct jobspec_writing *w, const struct bh_args *args)
 {
     const struct bh_option_value *env = &args->options[BH_OPT_ENV];
     const char *term = getenv("TERM");
@@ -220,7 +220,7 @@ put_env_of_terminal(const struct writing *w, const struct bh_args *args)
 }
 
 static bh_rc
-put_options(const struct writing *w, const struct bh_args *args)
+put_options(const struct jobspec_writing *w, const struct bh_args *args)
 {
     bool interactive = args->command == BH_CMD_RUN && args->options[BH_OPT_TTY].given;
     bh_rc rc = BH_OK;
@@ -238,7 +238,7 @@ put_options(const struct writing *w, const struct bh_args *args)
 
 /* What stands behind "--", or all words of `run`. */
 static void
-put_program(const struct writing *w, const struct bh_args *args)
+put_program(const struct jobspec_writing *w, const struct bh_args *args)
 {
     bh_json_open(w->json, "args", '[');
     for (uint32_t i = args->before; i < args->count; i++)
@@ -248,7 +248,7 @@ put_program(const struct writing *w, const struct bh_args *args)
 
 /* A job that is described by the command line alone. */
 static bh_rc
-build_program(const struct writing *w, const struct bh_args *args)
+build_program(const struct jobspec_writing *w, const struct bh_args *args)
 {
     bh_rc rc;
 
@@ -263,7 +263,7 @@ build_program(const struct writing *w, const struct bh_args *args)
 
 /* A job file with options that change it. */
 static bh_rc
-build_merged(const struct writing *w, const struct bh_args *args, struct bh_document *file)
+build_merged(const struct jobspec_writing *w, const struct bh_args *args, struct bh_document *file)
 {
     struct bh_buf json;
     bh_rc rc = BH_OK;
@@ -334,7 +334,7 @@ bh_jobspec_build(const struct bh_args *args, const char *file, struct bh_arena *
 {
     struct bh_document built = { 0 }, text = { 0 };
     struct bh_json_writer json = bh_json_begin(&built.text);
-    struct writing w = { &json, arena, err };
+    struct jobspec_writing w = { &json, arena, err };
     bh_rc rc;
 
     *ret_document = built;

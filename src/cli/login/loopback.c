@@ -65,14 +65,14 @@ bh_loopback_close(struct bh_loopback *loopback)
 /* ---- a request ---- */
 
 /* One parameter of a query, taken when it is `name` and comes first. */
-struct parameter {
+struct loopback_parameter {
     const char *name;
     char value[VALUE_MAX]; /* "" : it did not come */
 };
 
 /* Codes and states are base64url: nothing in them is ever percent-encoded. */
 static bool
-read_parameter(struct parameter *into, const char *value, size_t length)
+read_parameter(struct loopback_parameter *into, const char *value, size_t length)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                   "0123456789-_.~";
@@ -86,7 +86,7 @@ read_parameter(struct parameter *into, const char *value, size_t length)
 
 /* "code=...&state=...": each at most once, nothing else. */
 static bool
-read_query(const char *query, struct parameter *parameters, size_t count)
+read_query(const char *query, struct loopback_parameter *parameters, size_t count)
 {
     while (*query) {
         size_t name = strcspn(query, "=&"), whole = strcspn(query, "&");
@@ -107,7 +107,7 @@ static enum bh_loopback_outcome
 judge_query(const struct bh_loopback *loopback, const char *query,
             char ret_code[BH_LOOPBACK_CODE_MAX])
 {
-    struct parameter parameters[] = { { .name = "code" }, { .name = "state" },
+    struct loopback_parameter parameters[] = { { .name = "code" }, { .name = "state" },
                                       { .name = "error" } };
     const char *code = parameters[0].value, *error = parameters[2].value;
 

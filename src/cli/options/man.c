@@ -13,17 +13,17 @@
 enum { FIELD_DEPTH_MAX = 4, ROLE_VERBS_BYTES = 4096 };
 
 /* A parameter of either configuration file, as text. */
-struct parameter {
+struct man_parameter {
     const char *name, *standard, *doc, *unit;
 };
 
 #define QUOTED(...) #__VA_ARGS__
-static const struct parameter daemon_parameters[] = {
+static const struct man_parameter daemon_parameters[] = {
 #define BH_PARAM(name, kind, low, high, value, sentence) { #name, value, sentence, "" },
 #include "tables/daemon_params.tbl"
 #undef BH_PARAM
 };
-static const struct parameter node_parameters[] = {
+static const struct man_parameter node_parameters[] = {
 #define BH_NODE_PARAM(name, type, unit, min, max, value, sentence)                       \
     { #name, QUOTED(value), sentence, unit },
 #include "tables/node_params.tbl"
@@ -256,7 +256,7 @@ bh_man_node(struct bh_buf *out)
 /* ---- configuration files ---- */
 
 static void
-put_parameters(struct bh_buf *out, const struct parameter *rows, size_t count)
+put_parameters(struct bh_buf *out, const struct man_parameter *rows, size_t count)
 {
     put_section(out, "PARAMETERS");
     for (size_t i = 0; i < count; i++) {
@@ -314,7 +314,7 @@ installed_value(const char *file, const char *name)
 }
 
 static void
-put_example(struct bh_buf *out, const char *file, const struct parameter *rows, size_t count)
+put_example(struct bh_buf *out, const char *file, const struct man_parameter *rows, size_t count)
 {
     bh_buf_printf(out, "# %s: every parameter with its default; %s(5) says the same.\n", file,
                   file);

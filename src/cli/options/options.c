@@ -31,7 +31,7 @@ const struct bh_cli_command bh_cli_commands[BH_COMMANDS] = {
 const char bh_cli_global_options[] = BH_GLOBAL_OPTIONS;
 
 /* What is left of a command line. */
-struct reader {
+struct options_reader {
     int argc, at;
     char **argv;
     struct bh_args *args;
@@ -147,7 +147,7 @@ unknown_command(const char *name, struct bh_err *err)
 
 /* Take a word that is no option while the command is not known yet. */
 static bh_rc
-parse_command(struct reader *r, const char *word)
+parse_command(struct options_reader *r, const char *word)
 {
     char name[64];
     size_t length = strlen(word);
@@ -260,7 +260,7 @@ nearest_option(enum bh_command_id command, const char *name, size_t length)
 }
 
 static bh_rc
-unknown_option(struct reader *r, const char *word)
+unknown_option(struct options_reader *r, const char *word)
 {
     const char *name = r->args->command < BH_COMMANDS ? bh_cli_commands[r->args->command].name
                                                       : "";
@@ -280,7 +280,7 @@ unknown_option(struct reader *r, const char *word)
 
 /* The next word as the value of an option that stands without one. */
 static bh_rc
-parse_next(struct reader *r, enum bh_option_id id)
+parse_next(struct options_reader *r, enum bh_option_id id)
 {
     if (r->at >= r->argc)
         return bh_err_set(r->err, BH_INVALID, "--%s: %s is missing", bh_cli_options[id].name,
@@ -290,7 +290,7 @@ parse_next(struct reader *r, enum bh_option_id id)
 
 /* "--name", "--name=value" */
 static bh_rc
-parse_long(struct reader *r, const char *word)
+parse_long(struct options_reader *r, const char *word)
 {
     const char *name = word + 2, *equals = strchrnul(name, '=');
     enum bh_option_id id =
@@ -309,7 +309,7 @@ parse_long(struct reader *r, const char *word)
 
 /* "-it" is what fingers know, wherever -t is something else alone. */
 static bool
-is_both(const struct reader *r, const char *word)
+is_both(const struct options_reader *r, const char *word)
 {
     return (strcmp(word, "-it") == 0 || strcmp(word, "-ti") == 0)
         && bh_command_takes(r->args->command, BH_OPT_TTY);
@@ -317,7 +317,7 @@ is_both(const struct reader *r, const char *word)
 
 /* "-A", "-Aw", "-ojson", "-o json" */
 static bh_rc
-parse_letters(struct reader *r, const char *word)
+parse_letters(struct options_reader *r, const char *word)
 {
     if (is_both(r, word)) {
         r->args->options[BH_OPT_STDIN].given = r->args->options[BH_OPT_TTY].given = true;
@@ -336,20 +336,20 @@ parse_letters(struct reader *r, const char *word)
 }
 
 static void
-parse_argument(struct reader *r, const char *word)
+parse_argument(struct options_reader *r, const char *word)
 {
     r->args->arguments[r->args->count++] = word;
 }
 
 static void
-parse_rest(struct reader *r)
+parse_rest(struct options_reader *r)
 {
     while (r->at < r->argc)
         parse_argument(r, r->argv[r->at++]);
 }
 
 static bh_rc
-parse_word(struct reader *r)
+parse_word(struct options_reader *r)
 {
     const char *word = r->argv[r->at++];
     bool known = r->args->command < BH_COMMANDS;
@@ -411,7 +411,7 @@ check_count(const struct bh_args *args, struct bh_err *err)
 bh_rc
 bh_args_parse(int argc, char **argv, struct bh_args *ret_args, struct bh_err *err)
 {
-    struct reader r = { .argc = argc, .at = 1, .argv = argv, .args = ret_args, .err = err };
+    struct options_reader r = { .argc = argc, .at = 1, .argv = argv, .args = ret_args, .err = err };
     bh_rc rc = BH_OK;
 
     *ret_args = (struct bh_args){ .command = BH_COMMANDS };

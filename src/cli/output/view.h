@@ -6,7 +6,7 @@
 
 /* Which members of an object of the API stand in which column of a table. */
 
-enum bh_unpack_sandbox {
+enum bh_unpack_view {
     BH_CELL_TEXT,    /* strings as they are, lists joined, true and false as yes and no */
     BH_CELL_TIME,    /* nanoseconds since the epoch: UTC */
     BH_CELL_RUNTIME, /* of a job: from its start to its end or to now */
@@ -32,7 +32,7 @@ enum bh_unpack_sandbox {
 
 struct bh_column {
     const char *header, *key; /* key: "name" or, inside an object, "limit.gpu" */
-    enum bh_unpack_sandbox cell;
+    enum bh_unpack_view cell;
     bool wide;                /* only with -o wide */
 };
 

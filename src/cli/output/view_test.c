@@ -72,7 +72,7 @@ test_unseen_characters(void **state)
 
 static const struct {
     const char *name;
-    enum bh_unpack_sandbox cell;
+    enum bh_unpack_view cell;
     const char *key, *object, *text;
 } cells[] = {
     { "text", BH_CELL_TEXT, "a", "{\"a\":\"x\"}", "x" },

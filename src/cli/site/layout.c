@@ -138,7 +138,7 @@ bh_cli_layout_diff(struct bh_cli *cli, struct bh_err *err)
 /* ---- following a change ---- */
 
 /* What is seen of a change's GPUs at one look. */
-struct progress {
+struct layout_progress {
     size_t gpus, declared, ready; /* partitions declared, and those that stand */
     bool busy, waits;             /* something is being done; something has to end first */
     bh_json_value undone;         /* a GPU where it failed, or that went back with one */
@@ -174,7 +174,7 @@ is_at_work(bh_json_value item)
 }
 
 static void
-read_gpu_progress(bh_json_value item, struct progress *progress)
+read_gpu_progress(bh_json_value item, struct layout_progress *progress)
 {
     bh_json_value declared = bh_json_get(item, "declared");
     const char *state = layout_text(item, "state");
@@ -191,11 +191,11 @@ read_gpu_progress(bh_json_value item, struct progress *progress)
         progress->undone = item;
 }
 
-static struct progress
+static struct layout_progress
 read_progress(bh_json_value answer, uint64_t change)
 {
     bh_json_value items = bh_json_get(answer, "items");
-    struct progress progress = { .gpus = 0 };
+    struct layout_progress progress = { .gpus = 0 };
 
     for (size_t i = 0; i < bh_json_count(items); i++)
         if (layout_number(bh_json_at(items, i), "change") == change)
@@ -222,7 +222,7 @@ report_undone(bh_json_value item, struct bh_err *err)
 }
 
 static void
-print_progress(const struct bh_cli *cli, const struct progress *progress, size_t *printed)
+print_progress(const struct bh_cli *cli, const struct layout_progress *progress, size_t *printed)
 {
     if (bh_cli_flag(cli, BH_OPT_QUIET) || *printed == progress->ready + 1)
         return;
@@ -251,7 +251,7 @@ layout_follow(struct bh_cli *cli, uint64_t change, struct bh_err *err)
     for (;;) {
         BH_AUTO(bh_json_free) struct bh_json *json = NULL;
         bh_rc rc = bh_cli_fetch(cli, "/v1/layouts", &json, err);
-        struct progress progress;
+        struct layout_progress progress;
 
         if (rc != BH_OK)
             return rc;

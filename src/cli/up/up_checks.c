@@ -71,7 +71,7 @@ find_port(const struct bh_up *up, char address[ADDRESS_MAX], uint16_t *ret_port)
     return port > 0 && port <= PORT_MAX;
 }
 
-union address {
+union checks_address {
     struct sockaddr any;
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
@@ -79,9 +79,9 @@ union address {
 
 /* A socket's length, or 0: no numeric address. */
 static socklen_t
-make_address(const char *text, uint16_t port, union address *ret)
+make_address(const char *text, uint16_t port, union checks_address *ret)
 {
-    *ret = (union address){ 0 };
+    *ret = (union checks_address){ 0 };
     if (inet_pton(AF_INET, text, &ret->v4.sin_addr) == 1) {
         ret->v4.sin_family = AF_INET;
         ret->v4.sin_port = htons(port);
@@ -102,7 +102,7 @@ check_port(const struct bh_up *up, struct bh_err *err)
     static const int on = 1;
     BH_AUTO(bh_fd_close) int fd = -1;
     char address[ADDRESS_MAX];
-    union address where;
+    union checks_address where;
     socklen_t size;
     uint16_t port;
 

@@ -29,7 +29,7 @@ enum { LINE_BYTES_MAX = 4096, LAST_BYTES_MAX = 160, RESTARTS_MAX = 10, POLL_MS =
 static const char *const names[BH_UP_PROGRAMS] = { "node", "signer", "daemon" };
 
 /* One of the programs. */
-struct child {
+struct programs_child {
     pid_t pid;           /* 0: not running */
     int output;          /* its standard output and error, -1 */
     uint32_t restarts;   /* within the window */
@@ -43,7 +43,7 @@ struct supervisor {
     const struct bh_up *up;
     int signals;
     bool stopping;
-    struct child children[BH_UP_PROGRAMS];
+    struct programs_child children[BH_UP_PROGRAMS];
 };
 
 /* ---- starting ---- */
@@ -65,13 +65,13 @@ up_drop_rights(void *self)
 
 enum { ARGUMENTS_MAX = 8 };
 
-struct command {
+struct programs_command {
     char *argv[ARGUMENTS_MAX + 1];
     int count;
 };
 
 static void BH_PRINTF(2, 3)
-add_argument(struct command *command, const char *format, ...)
+add_argument(struct programs_command *command, const char *format, ...)
 {
     va_list args;
 
@@ -84,7 +84,7 @@ add_argument(struct command *command, const char *format, ...)
 /* The signer's place holds over what a person may have written for the daemon: there is one
  * key. */
 static void
-make_command(const struct bh_up *up, enum bh_up_program which, struct command *command)
+make_command(const struct bh_up *up, enum bh_up_program which, struct programs_command *command)
 {
     add_argument(command, "%s", up->program[which]);
     if (which == BH_UP_SIGNER) {
@@ -104,7 +104,7 @@ static bh_rc
 up_spawn(const struct bh_up *up, enum bh_up_program which, int output, pid_t *ret_pid,
          struct bh_err *err)
 {
-    struct command command = { .count = 0 };
+    struct programs_command command = { .count = 0 };
     uint32_t uid = which == BH_UP_DAEMON ? up->daemon_uid : up->signer_uid;
     struct bh_process_options options = {
         .argv = (const char *const *)command.argv,
@@ -129,7 +129,7 @@ up_spawn(const struct bh_up *up, enum bh_up_program which, int output, pid_t *re
 static bh_rc
 up_start(struct supervisor *s, enum bh_up_program which, struct bh_err *err)
 {
-    struct child *child = &s->children[which];
+    struct programs_child *child = &s->children[which];
     int ends[2];
     bh_rc rc;
 
@@ -168,7 +168,7 @@ bh_up_call(const char *const argv[], struct bh_err *err)
 /* ---- output ---- */
 
 static void
-print_line(struct child *child, const char *name)
+print_line(struct programs_child *child, const char *name)
 {
     printf("%-6s | %.*s\n", name, (int)child->held, child->line);
     snprintf(child->last, sizeof child->last, "%.*s", (int)child->held, child->line);
@@ -177,7 +177,7 @@ print_line(struct child *child, const char *name)
 
 /* Pass on what a program said, line by line. */
 static void
-relay(struct child *child, const char *name)
+relay(struct programs_child *child, const char *name)
 {
     char bytes[LINE_BYTES_MAX];
     ssize_t got;
@@ -207,7 +207,7 @@ up_reap(struct supervisor *s)
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         for (int i = 0; i < BH_UP_PROGRAMS; i++) {
-            struct child *child = &s->children[i];
+            struct programs_child *child = &s->children[i];
 
             if (child->pid != pid)
                 continue;
@@ -230,7 +230,7 @@ up_restart(struct supervisor *s, struct bh_err *err)
     bh_ns now = bh_time_monotonic();
 
     for (int i = 0; i < BH_UP_PROGRAMS; i++) {
-        struct child *child = &s->children[i];
+        struct programs_child *child = &s->children[i];
 
         if (child->pid != 0)
             continue;
@@ -332,7 +332,7 @@ up_watch(struct supervisor *s, struct bh_err *err)
 static void
 end_child(struct supervisor *s, enum bh_up_program which)
 {
-    struct child *child = &s->children[which];
+    struct programs_child *child = &s->children[which];
     bh_ns deadline = bh_time_monotonic() + STOP_MAX_NS;
 
     if (child->pid == 0)

@@ -17,10 +17,10 @@ bh_allowance_is_free(struct bh_core *core, const struct bh_caller *caller)
 
 /* ---- what the open batch adds: readers of the store do not see it yet ---- */
 
-enum kind { JOB, TOKEN };
+enum allowance_kind { JOB, TOKEN };
 
 static void
-allowance_add(struct bh_core *core, enum kind kind, uint32_t principal)
+allowance_add(struct bh_core *core, enum allowance_kind kind, uint32_t principal)
 {
     struct bh_batch_created *taken = bh_arena_alloc(core->arena, sizeof *taken);
 
@@ -31,7 +31,7 @@ allowance_add(struct bh_core *core, enum kind kind, uint32_t principal)
 }
 
 static uint64_t
-allowance_added_by(const struct bh_core *core, enum kind kind, uint32_t principal)
+allowance_added_by(const struct bh_core *core, enum allowance_kind kind, uint32_t principal)
 {
     uint64_t count = 0;
 
@@ -128,14 +128,14 @@ bh_allowance_check_text(struct bh_core *core, const struct bh_command *command,
 
 /* ---- tokens ---- */
 
-struct tally {
+struct allowance_tally {
     uint64_t now_ns, valid;
 };
 
 static bool
 count_valid(void *self, const struct bh_token_row *row)
 {
-    struct tally *tally = self;
+    struct allowance_tally *tally = self;
 
     tally->valid += !row->revoked && (!row->expires_ns || row->expires_ns > tally->now_ns);
     return true;
@@ -146,7 +146,7 @@ bh_allowance_check_token(struct bh_core *core, const struct bh_command *command,
                          uint32_t principal, struct bh_err *err)
 {
     const struct bh_token_filter filter = { .principal_id = principal };
-    struct tally tally = { .now_ns = bh_core_now(core) };
+    struct allowance_tally tally = { .now_ns = bh_core_now(core) };
     uint32_t most = core->config->tokens_max;
     bh_rc rc;
 

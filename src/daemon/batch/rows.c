@@ -169,7 +169,7 @@ rows_pending_reason(struct bh_core *core, const struct bh_job_view *view, uint64
 }
 
 /* Where a living job is, in texts that the row has and a record a digest of. */
-struct placement {
+struct rows_placement {
     struct bh_job_placement columns;
     char grade[32], partitions[400];
 };
@@ -177,7 +177,7 @@ struct placement {
 /* `standing`: what is said of its grade beside it; "": nothing. */
 static void
 rows_fill_placement(const struct bh_core *core, const struct bh_job_view *view, const char *suffix,
-           struct placement *ret)
+           struct rows_placement *ret)
 {
     struct bh_buf partitions;
 
@@ -198,7 +198,7 @@ static bh_rc
 rows_change_active(struct bh_core *core, const struct bh_job_view *view, const char *suffix,
               uint64_t now_ns, struct bh_err *err)
 {
-    struct placement placement;
+    struct rows_placement placement;
     struct bh_job_change row = {
         .job = view->job.v,
         .state = bh_job_state_names[view->state],
@@ -290,7 +290,7 @@ static void
 rows_put_active(const struct bh_core *core, const struct bh_job_view *view, const char *suffix,
            struct bh_job_status *state)
 {
-    struct placement placement;
+    struct rows_placement placement;
 
     rows_fill_placement(core, view, suffix, &placement);
     snprintf(state->state, sizeof state->state, "%s", bh_job_state_names[view->state]);

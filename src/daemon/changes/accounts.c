@@ -245,7 +245,7 @@ bh_accounts_change(struct bh_core *core, const struct bh_command *command, struc
 
 enum { FORGOTTEN_AT_ONCE_MAX = 1024 };
 
-struct leaving {
+struct accounts_leaving {
     struct bh_core *core;
     struct bh_document_put puts[FORGOTTEN_AT_ONCE_MAX];
     uint32_t count;
@@ -254,7 +254,7 @@ struct leaving {
 static bool
 accounts_add_leaving(void *self, const struct bh_document_row *row)
 {
-    struct leaving *leaving = self;
+    struct accounts_leaving *leaving = self;
     struct bh_document_put *put;
 
     if (leaving->count == FORGOTTEN_AT_ONCE_MAX)
@@ -276,7 +276,7 @@ bh_accounts_forget(struct bh_core *core, uint32_t principal, struct bh_err *err)
                               .phase = BH_PHASE_EVENT,
                               .obj = { .type = "account", .id = principal },
                               .verb = "account.forget" };
-    struct leaving *leaving = bh_arena_alloc(core->arena, sizeof *leaving);
+    struct accounts_leaving *leaving = bh_arena_alloc(core->arena, sizeof *leaving);
     struct bh_accounts_change change;
     bh_rc rc = BH_OK;
 

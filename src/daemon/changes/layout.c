@@ -7,14 +7,14 @@
 #include "daemon/batch/step.h"
 
 /* A change under way. */
-struct change {
+struct layout_change {
     struct bh_core *core;
     struct bh_entry entry;
     uint32_t number, gpus;
 };
 
 static bh_rc
-layout_declare(struct change *change, const struct bh_ev_layout *gpu_layout, struct bh_err *err)
+layout_declare(struct layout_change *change, const struct bh_ev_layout *gpu_layout, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_LAYOUT, .u.gpu_layout = *gpu_layout };
     bh_rc rc;
@@ -31,7 +31,7 @@ layout_declare(struct change *change, const struct bh_ev_layout *gpu_layout, str
 }
 
 static bh_rc
-layout_apply(struct change *change, const struct bh_command *command, struct bh_err *err)
+layout_apply(struct layout_change *change, const struct bh_command *command, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -59,7 +59,7 @@ find_before(const struct bh_layout_view *view, uint32_t last, struct bh_ev_layou
 }
 
 static bh_rc
-roll_back(struct change *change, struct bh_err *err)
+roll_back(struct layout_change *change, struct bh_err *err)
 {
     uint32_t last = bh_view_applied(change->core->state.engine), cursor = 0;
     struct bh_gpu_view gpu;
@@ -86,7 +86,7 @@ bh_layout_run(struct bh_core *core, const struct bh_command *command, struct bh_
 {
     struct bh_verdict verdict =
         bh_command_authz(core, command, "layout.apply", (bh_tenant_id){ 0 });
-    struct change change = { .core = core };
+    struct layout_change change = { .core = core };
     bh_rc rc;
 
     if (!verdict.allow)

@@ -41,14 +41,14 @@ check_policy(const struct bh_core *core, struct bh_err *err)
 
 /* ---- how far ---- */
 
-struct moment {
+struct retention_moment {
     uint64_t ts_ns;
 };
 
 static bool
 retention_read_time(void *self, uint64_t seq, const char *leaf, size_t length)
 {
-    struct moment *moment = self;
+    struct retention_moment *moment = self;
     struct bh_slice value;
 
     (void)seq;
@@ -66,7 +66,7 @@ skip_older(const struct bh_core *core, uint64_t before_ns, uint64_t range[2], st
 
     while (range[0] < range[1]) {
         uint64_t middle = range[0] + (range[1] - range[0]) / 2;
-        struct moment moment = { UINT64_MAX };
+        struct retention_moment moment = { UINT64_MAX };
         bh_rc rc = store->ops->list_records(store->self, middle, middle, retention_read_time, &moment, err);
 
         if (rc != BH_OK)
@@ -130,7 +130,7 @@ find_bounds(struct bh_core *core, const char *note, uint64_t ret[2], struct bh_e
 /* Of the records that one pruning drops at most; one record's lists. */
 enum { CLAIMS_BYTES_MAX = 256 << 20 };
 
-struct reading {
+struct retention_reading {
     struct bh_claims *claims;
     char *scratch;
     bh_rc rc;
@@ -140,7 +140,7 @@ struct reading {
 static bool
 retention_read_record(void *self, uint64_t seq, const char *leaf, size_t length)
 {
-    struct reading *reading = self;
+    struct retention_reading *reading = self;
     struct bh_record record;
 
     (void)seq;
@@ -155,7 +155,7 @@ read_range(struct bh_core *core, const uint64_t range[2], struct bh_claims *clai
            struct bh_err *err)
 {
     const struct bh_store *store = &core->store;
-    struct reading reading = { .claims = claims, .scratch = malloc(BH_RECORD_BYTES_MAX + 64),
+    struct retention_reading reading = { .claims = claims, .scratch = malloc(BH_RECORD_BYTES_MAX + 64),
                                .err = err };
     bh_rc rc;
 

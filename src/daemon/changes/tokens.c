@@ -230,7 +230,7 @@ bh_token_create(struct bh_core *core, const struct bh_command *command, struct b
     return BH_OK;
 }
 
-struct search {
+struct tokens_search {
     struct bh_arena *arena;
     struct bh_token_row row;
     bool found;
@@ -239,7 +239,7 @@ struct search {
 static bool
 match_id(void *self, const struct bh_token_row *row)
 {
-    struct search *search = self;
+    struct tokens_search *search = self;
 
     search->row = *row;
     search->row.scopes = bh_arena_strdup(search->arena, row->scopes);
@@ -253,7 +253,7 @@ bh_token_revoke(struct bh_core *core, const struct bh_command *command,
                 struct bh_arena *arena, struct bh_answer *ret_answer, struct bh_err *err)
 {
     struct bh_verdict verdict = tokens_decide(core, command, "token.revoke");
-    struct search search = { .arena = arena };
+    struct tokens_search search = { .arena = arena };
     struct bh_entry entry;
     bh_rc rc;
 

@@ -14,7 +14,7 @@
 #include "base/vec.h"
 #include "daemon/names/published.h"
 
-struct name {
+struct catalog_name {
     char *text;
     bool gone;
     bool waits;                  /* to be bound: it has no row yet, or an older one */
@@ -31,7 +31,7 @@ struct unbound {
 /* Names of one kind; the id is the position, and position 0 stays empty.  `by_hash` has
  * twice the room and holds ids, 0 where none is; no name ever leaves it. */
 struct names {
-    struct name *items;
+    struct catalog_name *items;
     uint32_t count, capacity;
     uint32_t *by_hash;
 };
@@ -122,7 +122,7 @@ is_erased(const char *name)
 }
 
 /* The slot of an id, growing up to it. */
-static struct name *
+static struct catalog_name *
 catalog_slot_of(struct names *names, uint32_t id)
 {
     if (id >= names->capacity) {
@@ -147,7 +147,7 @@ catalog_load_name(void *self, const struct bh_name_row *row)
 {
     struct bh_catalog *catalog = self;
     struct names *names = &catalog->names[row->kind];
-    struct name *slot = catalog_slot_of(names, row->id);
+    struct catalog_name *slot = catalog_slot_of(names, row->id);
 
     if (!slot->text) {
         slot->text = strdup(row->name);
@@ -210,7 +210,7 @@ bh_catalog_load(struct bh_catalog *catalog, struct bh_err *err)
     return rc == BH_OK ? bh_revision_present(&catalog->store, arena, &catalog->revision, err) : rc;
 }
 
-static struct name *
+static struct catalog_name *
 find_name(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *text,
           uint32_t *ret_id)
 {
@@ -225,7 +225,7 @@ find_name(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *
 static bh_rc
 catalog_put_name(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id, struct bh_err *err)
 {
-    const struct name *slot = &catalog->names[kind].items[id];
+    const struct catalog_name *slot = &catalog->names[kind].items[id];
     const struct bh_name_row row = { .kind = kind, .id = id, .name = slot->text,
                                      .gone = slot->gone, .key = slot->key,
                                      .record = slot->record };
@@ -266,7 +266,7 @@ bh_catalog_name(struct bh_catalog *catalog, enum bh_name_kind kind, const char *
                 uint32_t *ret_id, struct bh_err *err)
 {
     struct bh_name_row row = { .kind = kind, .name = text };
-    struct name *slot = find_name(catalog, kind, text, &row.id);
+    struct catalog_name *slot = find_name(catalog, kind, text, &row.id);
     bh_rc rc = BH_OK;
 
     BH_ASSERT(!is_erased(text));
@@ -285,7 +285,7 @@ uint32_t
 bh_catalog_find(const struct bh_catalog *catalog, enum bh_name_kind kind, const char *text)
 {
     uint32_t id;
-    const struct name *slot = find_name(catalog, kind, text, &id);
+    const struct catalog_name *slot = find_name(catalog, kind, text, &id);
 
     return slot && !slot->gone ? id : 0;
 }
@@ -313,7 +313,7 @@ bh_catalog_next(const struct bh_catalog *catalog, enum bh_name_kind kind, uint32
     const struct names *names = &catalog->names[kind];
 
     while (++*cursor < names->count) {
-        const struct name *slot = &names->items[*cursor];
+        const struct catalog_name *slot = &names->items[*cursor];
 
         if (slot->text && !slot->gone) {
             *ret_id = *cursor;
@@ -327,7 +327,7 @@ bh_rc
 bh_catalog_drop(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id,
                 struct bh_err *err)
 {
-    struct name *slot = catalog_slot_of(&catalog->names[kind], id);
+    struct catalog_name *slot = catalog_slot_of(&catalog->names[kind], id);
 
     slot->gone = true;
     return slot->waits ? BH_OK : catalog_put_name(catalog, kind, id, err);
@@ -349,7 +349,7 @@ bh_catalog_bind(struct bh_catalog *catalog, uint32_t max, uint64_t seq, struct b
 
     for (; rc == BH_OK && max > 0 && bh_catalog_unbound(catalog) > 0; max--) {
         const struct unbound next = catalog->unbound[catalog->unbound_from++];
-        struct name *slot = &catalog->names[next.kind].items[next.id];
+        struct catalog_name *slot = &catalog->names[next.kind].items[next.id];
         struct bh_binding binding = { .kind = next.kind, .id = next.id };
 
         bh_binding_commit(catalog->crypto, &binding, slot->key.bytes, slot->text);
@@ -363,7 +363,7 @@ bh_catalog_bind(struct bh_catalog *catalog, uint32_t max, uint64_t seq, struct b
 }
 
 static bool
-has_key(const struct name *slot)
+has_key(const struct catalog_name *slot)
 {
     static const struct bh_digest none;
 
@@ -378,7 +378,7 @@ bh_catalog_rebind(struct bh_catalog *catalog, bool fresh, uint32_t *ret_count, s
     *ret_count = 0;
     for (uint32_t kind = 0; kind < BH_NAME_KINDS; kind++)
         for (uint32_t id = 1; rc == BH_OK && id < catalog->names[kind].count; id++) {
-            struct name *slot = &catalog->names[kind].items[id];
+            struct catalog_name *slot = &catalog->names[kind].items[id];
 
             if (!slot->text || is_erased(slot->text) || slot->waits)
                 continue;
@@ -396,7 +396,7 @@ bh_rc
 bh_catalog_erase(struct bh_catalog *catalog, enum bh_name_kind kind, uint32_t id, uint64_t seq,
                  struct bh_err *err)
 {
-    struct name *slot = catalog_slot_of(&catalog->names[kind], id);
+    struct catalog_name *slot = catalog_slot_of(&catalog->names[kind], id);
     char *blank = strdup(BH_ERASED);
 
     BH_ASSERT(blank && slot->text && !is_erased(slot->text));

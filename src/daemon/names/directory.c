@@ -11,7 +11,7 @@
 enum { DIRECTORY_ARENA_MAX = 64 << 20 };
 
 /* A directory that is being filled, and where its texts and rows go. */
-struct picture {
+struct directory_picture {
     struct bh_directory directory;
     struct bh_arena *arena;
 };
@@ -102,7 +102,7 @@ directory_kind_of(const struct bh_site *site, const char *path)
 }
 
 static void
-add_tenants(struct picture *p, const struct bh_catalog *catalog)
+add_tenants(struct directory_picture *p, const struct bh_catalog *catalog)
 {
     uint32_t count = count_names(catalog, BH_NAME_TENANT);
     struct bh_dir_tenant *rows = alloc(p->arena, count, sizeof *rows);
@@ -134,7 +134,7 @@ site_sku(const struct bh_site *site, const char *name)
 }
 
 static void
-add_skus(struct picture *p, const struct bh_catalog *catalog)
+add_skus(struct directory_picture *p, const struct bh_catalog *catalog)
 {
     uint32_t count = count_names(catalog, BH_NAME_SKU);
     struct bh_dir_sku *rows = alloc(p->arena, count, sizeof *rows);
@@ -171,7 +171,7 @@ site_principal(const struct bh_site *site, const char *name)
 }
 
 static void
-add_principals(struct picture *p, const struct bh_catalog *catalog)
+add_principals(struct directory_picture *p, const struct bh_catalog *catalog)
 {
     uint32_t count = count_names(catalog, BH_NAME_PRINCIPAL);
     struct bh_dir_principal *rows = alloc(p->arena, count, sizeof *rows);
@@ -200,7 +200,7 @@ add_principals(struct picture *p, const struct bh_catalog *catalog)
 }
 
 static void
-add_bindings(struct picture *p, const struct bh_catalog *catalog)
+add_bindings(struct directory_picture *p, const struct bh_catalog *catalog)
 {
     const struct bh_list *list = &bh_catalog_site(catalog)->bindings;
     const struct bh_site_binding *from = list->items;
@@ -219,7 +219,7 @@ add_bindings(struct picture *p, const struct bh_catalog *catalog)
 }
 
 static void
-directory_add_gpus(struct picture *p, const struct bh_catalog *catalog)
+directory_add_gpus(struct directory_picture *p, const struct bh_catalog *catalog)
 {
     uint32_t count = count_names(catalog, BH_NAME_GPU);
     struct bh_dir_gpu *rows = alloc(p->arena, count, sizeof *rows);
@@ -237,7 +237,7 @@ directory_add_gpus(struct picture *p, const struct bh_catalog *catalog)
 }
 
 static void
-add_mounts(struct picture *p, const struct bh_catalog *catalog)
+add_mounts(struct directory_picture *p, const struct bh_catalog *catalog)
 {
     const struct bh_list *list = &bh_catalog_site(catalog)->mounts;
     const struct bh_site_mount *from = list->items;
@@ -251,7 +251,7 @@ add_mounts(struct picture *p, const struct bh_catalog *catalog)
 }
 
 static void
-add_dataset_names(struct picture *p, const struct bh_catalog *catalog)
+add_dataset_names(struct directory_picture *p, const struct bh_catalog *catalog)
 {
     uint32_t count = count_names(catalog, BH_NAME_DATASET);
     struct bh_dir_dataset *rows = alloc(p->arena, count, sizeof *rows);
@@ -267,7 +267,7 @@ add_dataset_names(struct picture *p, const struct bh_catalog *catalog)
 }
 
 static void
-add_groups(struct picture *p, const struct bh_catalog *catalog)
+add_groups(struct directory_picture *p, const struct bh_catalog *catalog)
 {
     uint32_t count = count_names(catalog, BH_NAME_GROUP), id = 0, cursor = 0;
     struct bh_dir_group *rows = alloc(p->arena, count, sizeof *rows);
@@ -286,7 +286,7 @@ static const struct bh_dir_step_up standard_step_ups[] = {
 
 /* What the file says of a verb, before what holds without it. */
 static void
-add_step_ups(struct picture *p, const struct bh_site *site)
+add_step_ups(struct directory_picture *p, const struct bh_site *site)
 {
     static const uint64_t standard_ns = UINT64_C(300) * 1000000000;
     const struct bh_site_step_up *own = site->sign_in.step_up.items;
@@ -308,7 +308,7 @@ add_step_ups(struct picture *p, const struct bh_site *site)
 /* Policies, datasets and what sign-in says point into the site they were read from: a copy of
  * it that lives as long. */
 static void
-add_site(struct picture *p, const struct bh_catalog *catalog)
+add_site(struct directory_picture *p, const struct bh_catalog *catalog)
 {
     const char *text = bh_catalog_site_text(catalog), *owner;
     struct bh_site *site = alloc(p->arena, 1, sizeof *site);
@@ -331,7 +331,7 @@ add_site(struct picture *p, const struct bh_catalog *catalog)
 void
 bh_directory_publish(struct bh_catalog *catalog)
 {
-    struct picture picture = { .arena = bh_arena_new(DIRECTORY_ARENA_MAX) };
+    struct directory_picture picture = { .arena = bh_arena_new(DIRECTORY_ARENA_MAX) };
 
     add_tenants(&picture, catalog);
     add_skus(&picture, catalog);

@@ -11,7 +11,7 @@
 #define HOUR_NS 3600000000000ull
 
 /* One report with what is known of its GPU. */
-struct report {
+struct faults_report {
     const struct bh_msg_health *health;
     struct bh_gpu_view view;
     struct bh_gpu_facts *facts;
@@ -22,7 +22,7 @@ struct report {
 };
 
 static struct bh_entry
-entry_of(const struct report *report)
+entry_of(const struct faults_report *report)
 {
     struct bh_entry entry = { .actor = { .via = BH_VIA_SYSTEM },
                               .dec = { .allow = true },
@@ -37,7 +37,7 @@ entry_of(const struct report *report)
 /* ---- whether the driver answers ---- */
 
 static bh_rc
-set_fenced(struct bh_core *core, const struct report *report, bool fenced, struct bh_err *err)
+set_fenced(struct bh_core *core, const struct faults_report *report, bool fenced, struct bh_err *err)
 {
     bool keeps = fenced && report->health->fault == BH_FAULT_ISOLATION;
     const struct bh_gpu_view *view = &report->view;
@@ -60,7 +60,7 @@ set_fenced(struct bh_core *core, const struct report *report, bool fenced, struc
 }
 
 static bh_rc
-send_fault(struct bh_core *core, const struct report *report, struct bh_err *err)
+send_fault(struct bh_core *core, const struct faults_report *report, struct bh_err *err)
 {
     struct bh_event event = { .kind = BH_EV_HEALTH,
                               .u.health = { .gpu = report->view.gpu,
@@ -78,7 +78,7 @@ send_fault(struct bh_core *core, const struct report *report, struct bh_err *err
 
 /* It answers, and the driver wants no reboot any more. */
 static bh_rc
-faults_report_recovered(struct bh_core *core, struct report *report, struct bh_err *err)
+faults_report_recovered(struct bh_core *core, struct faults_report *report, struct bh_err *err)
 {
     bool wanted = report->seen.recovery < BH_RECOVERIES
                   && report->seen.recovery != BH_RECOVERY_NONE;
@@ -93,7 +93,7 @@ faults_report_recovered(struct bh_core *core, struct report *report, struct bh_e
 
 /* Who has the partition; that of the whole GPU, when one tenant has all of it. */
 static void
-find_tenant(const struct bh_core *core, struct report *report)
+find_tenant(const struct bh_core *core, struct faults_report *report)
 {
     struct bh_partition_view partition;
     uint32_t cursor = 0;
@@ -149,7 +149,7 @@ count_of(struct bh_core *core, uint32_t tenant)
 }
 
 static bool
-is_apps(const struct report *report)
+is_apps(const struct faults_report *report)
 {
     return report->remedy.class == BH_FAULT_CLASS_APP
            || report->remedy.class == BH_FAULT_CLASS_APP_REPEAT;
@@ -158,7 +158,7 @@ is_apps(const struct report *report)
 /* Faults that change nothing, or next to nothing, may come by the thousand: by what a tenant
  * runs, or by a GPU that is dying. */
 static bool
-may_record(struct bh_core *core, struct report *report)
+may_record(struct bh_core *core, struct faults_report *report)
 {
     uint64_t now_ns = bh_core_now(core);
     bool last, owned = is_apps(report) && report->tenant.v, capacity;
@@ -175,7 +175,7 @@ may_record(struct bh_core *core, struct report *report)
 
 /* A GPU that is being dealt with already, and that nobody has any more, tells nothing new. */
 static bool
-faults_is_redundant(const struct report *report)
+faults_is_redundant(const struct faults_report *report)
 {
     enum bh_gpu_health health = report->view.health;
 
@@ -186,7 +186,7 @@ faults_is_redundant(const struct report *report)
 }
 
 static bh_rc
-faults_receive_fault(struct bh_core *core, struct report *report, struct bh_err *err)
+faults_receive_fault(struct bh_core *core, struct faults_report *report, struct bh_err *err)
 {
     uint64_t at_ns = report->health->at_ns ? report->health->at_ns : bh_core_now(core);
     uint64_t cause_ns = report->facts->cause_ns;
@@ -210,7 +210,7 @@ bh_rc
 bh_faults_receive(struct bh_core *core, bh_node_id node, const struct bh_msg_health *health,
                struct bh_err *err)
 {
-    struct report report = { .health = health };
+    struct faults_report report = { .health = health };
     uint32_t id = bh_catalog_find(core->catalog, BH_NAME_GPU, health->gpu);
     bh_rc rc;
 

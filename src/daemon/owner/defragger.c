@@ -3,7 +3,7 @@
 #include "api/whatif/proposal.h"
 #include "base/log.h"
 
-struct copying {
+struct defragger_copying {
     struct bh_simulation simulation;
     uint64_t now_ns;
     bool wanted;
@@ -13,7 +13,7 @@ struct copying {
 static void
 defragger_copy(void *self, const struct bh_engine *engine, uint64_t now_ns)
 {
-    struct copying *copying = self;
+    struct defragger_copying *copying = self;
     struct bh_ev_settings settings;
 
     bh_view_settings(engine, &settings);
@@ -44,7 +44,7 @@ void
 bh_defragger_run(void *self)
 {
     const struct bh_owner *owner = self;
-    struct copying copying = { .wanted = false };
+    struct defragger_copying copying = { .wanted = false };
     struct bh_proposal proposal;
     struct bh_err unused;
 

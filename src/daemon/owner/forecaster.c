@@ -21,7 +21,7 @@ struct bh_forecaster {
 
 /* The file: this head, its rows, then the digest of both. */
 #define MAGIC 0x31656573726f4642ull /* "BForsee1" */
-struct head {
+struct forecaster_head {
     uint64_t magic, slot_ns;
     uint32_t count, row_bytes;
 };
@@ -44,7 +44,7 @@ forecaster_reserve(struct bh_forecast_series *series, uint32_t rows)
 /* ---- the file ---- */
 
 static bool
-forecaster_is_whole(const struct bh_forecaster *forecaster, const struct bh_buf *file, struct head *ret_head)
+forecaster_is_whole(const struct bh_forecaster *forecaster, const struct bh_buf *file, struct forecaster_head *ret_head)
 {
     uint8_t digest[DIGEST_BYTES];
     size_t length;
@@ -71,7 +71,7 @@ static bh_rc
 forecaster_adopt(struct bh_forecaster *forecaster, const struct bh_buf *file, struct bh_err *err)
 {
     struct bh_forecast_series *series = &forecaster->series;
-    struct head head;
+    struct forecaster_head head;
 
     if (!forecaster_is_whole(forecaster, file, &head))
         return bh_err_set(err, BH_INVALID, "forecast.bin is damaged or of another version");
@@ -116,7 +116,7 @@ static void
 forecaster_save(struct bh_forecaster *forecaster)
 {
     const struct bh_forecast_series *series = &forecaster->series;
-    struct head head = { MAGIC, series->slot_ns, series->count, sizeof *series->rows };
+    struct forecaster_head head = { MAGIC, series->slot_ns, series->count, sizeof *series->rows };
     size_t rows_bytes = series->count * sizeof *series->rows;
     uint8_t digest[DIGEST_BYTES];
     struct bh_buf file;

@@ -35,8 +35,8 @@
 #include "wire/message.h"
 
 /* One thing that a worker wants; lives on the worker's stack until it is done. */
-struct request {
-    struct request *next;
+struct owner_request {
+    struct owner_request *next;
     /* a command */
     const struct bh_command *command;
     struct bh_arena *arena;
@@ -81,7 +81,7 @@ struct bh_owner_thread {
     struct bh_unauthenticated taken_unauthenticated;
     /* shared, under mutex */
     pthread_mutex_t mutex;
-    struct request *first, **last;
+    struct owner_request *first, **last;
     struct refusal *refusals;
     uint32_t refusal_count, unknown_count; /* the latter are of strangers */
     uint64_t unknown_more;                /* for whom there was no room */
@@ -105,7 +105,7 @@ owner_wake(struct bh_owner_thread *owner)
 }
 
 static bh_rc
-owner_wait_for(struct bh_owner_thread *owner, struct request *request)
+owner_wait_for(struct bh_owner_thread *owner, struct owner_request *request)
 {
     sem_init(&request->finished, 0, 0);
     request->rc = bh_err_set(request->err, BH_UNAVAILABLE, "the daemon is stopping");
@@ -131,7 +131,7 @@ static bh_rc
 port_command(void *self, const struct bh_command *command, struct bh_arena *arena,
              struct bh_answer *ret_answer, struct bh_err *err)
 {
-    struct request request = { .command = command, .arena = arena, .answer = ret_answer, .err = err };
+    struct owner_request request = { .command = command, .arena = arena, .answer = ret_answer, .err = err };
 
     return owner_wait_for(self, &request);
 }
@@ -139,7 +139,7 @@ port_command(void *self, const struct bh_command *command, struct bh_arena *aren
 static bh_rc
 port_ask(void *self, bh_question question, void *question_self, struct bh_err *err)
 {
-    struct request request = { .question = question, .question_self = question_self, .err = err };
+    struct owner_request request = { .question = question, .question_self = question_self, .err = err };
 
     return owner_wait_for(self, &request);
 }
@@ -366,10 +366,10 @@ owner_paused(const struct bh_owner_thread *owner)
 }
 
 /* Takes up to batch_max wishes and all refusals; the rest stays queued. */
-static struct request *
+static struct owner_request *
 owner_dequeue_requests(struct bh_owner_thread *owner, uint32_t *ret_refusals, bool *ret_stopping)
 {
-    struct request *first, **end;
+    struct owner_request *first, **end;
     bool later = owner_paused(owner);
 
     pthread_mutex_lock(&owner->mutex);
@@ -401,10 +401,10 @@ owner_dequeue_requests(struct bh_owner_thread *owner, uint32_t *ret_refusals, bo
 
 /* Each has a semaphore of its own: those who wake want no lock that is held here. */
 static void
-owner_finish_requests(struct request *request)
+owner_finish_requests(struct owner_request *request)
 {
     while (request) {
-        struct request *next = request->next; /* it is gone once its worker wakes */
+        struct owner_request *next = request->next; /* it is gone once its worker wakes */
 
         sem_post(&request->finished);
         request = next;
@@ -413,7 +413,7 @@ owner_finish_requests(struct request *request)
 
 /* False, with the reason in `ret_why`, when the batch must be aborted. */
 static bool
-run_commands(struct bh_owner_thread *owner, struct request *request, struct bh_err *ret_why)
+run_commands(struct bh_owner_thread *owner, struct owner_request *request, struct bh_err *ret_why)
 {
     for (; request; request = request->next) {
         if (!request->command)
@@ -488,7 +488,7 @@ run_ticks(struct bh_owner_thread *owner, struct bh_err *err)
 }
 
 static void
-answer_questions(struct bh_owner_thread *owner, struct request *request)
+answer_questions(struct bh_owner_thread *owner, struct owner_request *request)
 {
     for (; request; request = request->next) {
         if (!request->question)
@@ -500,7 +500,7 @@ answer_questions(struct bh_owner_thread *owner, struct request *request)
 }
 
 static void
-fail_batch(struct bh_owner_thread *owner, struct request *requests, const struct bh_err *why)
+fail_batch(struct bh_owner_thread *owner, struct owner_request *requests, const struct bh_err *why)
 {
     if (why->rc == BH_FULL) {
         owner->full_until_ns = bh_time_monotonic() + full_pause_ns;
@@ -509,7 +509,7 @@ fail_batch(struct bh_owner_thread *owner, struct request *requests, const struct
         owner->full = true;
     } else
         bh_log(COMMIT_FAILED, BH_ERRLOG(why));
-    for (struct request *request = requests; request; request = request->next) {
+    for (struct owner_request *request = requests; request; request = request->next) {
         request->rc = why->rc;
         *request->err = *why;
         if (request->answer)
@@ -526,7 +526,7 @@ fail_batch(struct bh_owner_thread *owner, struct request *requests, const struct
 }
 
 static bh_rc
-change_all(struct bh_owner_thread *owner, struct request *requests, uint32_t refusals,
+change_all(struct bh_owner_thread *owner, struct owner_request *requests, uint32_t refusals,
            bool nodes_speak, struct bh_err *err)
 {
     bh_rc rc = bh_start_settle(owner->core, err);
@@ -553,9 +553,9 @@ change_all(struct bh_owner_thread *owner, struct request *requests, uint32_t ref
 
 /* While the disk is known to be full: reads are served, changes are refused by name. */
 static void
-refuse_changes(struct bh_owner_thread *owner, struct request *requests)
+refuse_changes(struct bh_owner_thread *owner, struct owner_request *requests)
 {
-    for (struct request *request = requests; request; request = request->next)
+    for (struct owner_request *request = requests; request; request = request->next)
         request->rc = bh_err_set(request->err, BH_FULL,
                               "the disk is full: reads are served, changes are refused");
     answer_questions(owner, requests);
@@ -568,7 +568,7 @@ run_batch(struct bh_owner_thread *owner, bool nodes_speak)
     struct bh_err err = { .rc = BH_IO, .msg = "the journal could not be written" };
     uint32_t refusals;
     bool stopping;
-    struct request *requests = owner_dequeue_requests(owner, &refusals, &stopping);
+    struct owner_request *requests = owner_dequeue_requests(owner, &refusals, &stopping);
 
     bh_clock_tick(&owner->core->clock);
     if (owner_paused(owner)) {
@@ -663,7 +663,7 @@ abandon_when_idle(struct bh_owner_thread *owner)
 static void
 owner_refuse_pending(struct bh_owner_thread *owner)
 {
-    struct request *left;
+    struct owner_request *left;
 
     pthread_mutex_lock(&owner->mutex);
     owner->stopping = true;

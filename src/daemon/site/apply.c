@@ -21,15 +21,15 @@
 enum { PLAN_MAX = 40960, PLAN_ARENA_MAX = 8 << 20 };
 
 /* One change: the event, and the name whose id it uses (made when it is run). */
-struct change {
+struct apply_change {
     struct bh_event event;
     enum bh_name_kind kind;
     const char *name;
     bool is_new, drop;
 };
 
-struct bh_plan {
-    struct change changes[PLAN_MAX];
+struct bh_apply_plan {
+    struct apply_change changes[PLAN_MAX];
     uint32_t count;
     uint32_t next_id[BH_NAME_KINDS]; /* ids that new names will get */
     const char *new_names[BH_NAME_KINDS][PLAN_MAX];
@@ -38,7 +38,7 @@ struct bh_plan {
 };
 
 void
-bh_plan_free(struct bh_plan *plan)
+bh_plan_free(struct bh_apply_plan *plan)
 {
     if (!plan)
         return;
@@ -48,7 +48,7 @@ bh_plan_free(struct bh_plan *plan)
 
 /* The id that `name` has now, had before, or will get from this plan. */
 static uint32_t
-planned_id(struct bh_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
+planned_id(struct bh_apply_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
            const char *name, bool *ret_new)
 {
     uint32_t id = bh_catalog_known(core->catalog, kind, name);
@@ -67,15 +67,15 @@ planned_id(struct bh_plan *plan, const struct bh_core *core, enum bh_name_kind k
     return id + plan->new_counts[kind]++;
 }
 
-static struct change *
-add_change(struct bh_plan *plan, enum bh_name_kind kind, const char *name)
+static struct apply_change *
+add_change(struct bh_apply_plan *plan, enum bh_name_kind kind, const char *name)
 {
-    struct change *change;
+    struct apply_change *change;
 
     if (plan->count == PLAN_MAX)
         return NULL;
     change = &plan->changes[plan->count++];
-    *change = (struct change){ .kind = kind, .name = bh_arena_strdup(plan->arena, name) };
+    *change = (struct apply_change){ .kind = kind, .name = bh_arena_strdup(plan->arena, name) };
     return change;
 }
 
@@ -122,7 +122,7 @@ half_life_of(const char *text)
 }
 
 static uint32_t
-parent_of(struct bh_plan *plan, const struct bh_core *core, const char *path)
+parent_of(struct bh_apply_plan *plan, const struct bh_core *core, const char *path)
 {
     const char *slash = strrchr(path, '/');
     bool ignored;
@@ -134,7 +134,7 @@ parent_of(struct bh_plan *plan, const struct bh_core *core, const char *path)
 }
 
 static void
-fill_quotas(struct bh_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
+fill_quotas(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
             struct bh_ev_tenant *tenant)
 {
     const struct bh_site_quota *quotas = from->quotas.items;
@@ -157,7 +157,7 @@ fill_quotas(struct bh_plan *plan, const struct bh_core *core, const struct bh_si
 }
 
 static void
-fill_tenant(struct bh_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
+fill_tenant(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site_tenant *from,
             struct bh_ev_tenant *ret_tenant, bool *ret_new)
 {
     uint64_t guarantee = amount_of(from->guarantee, BH_GPU_PARTS, 0);
@@ -212,7 +212,7 @@ plan_full(struct bh_err *err)
 }
 
 static bh_rc
-plan_tenants(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site,
+plan_tenants(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site *site,
              struct bh_err *err)
 {
     const struct bh_site_tenant *tenants = site->tenants.items;
@@ -220,7 +220,7 @@ plan_tenants(struct bh_plan *plan, struct bh_core *core, const struct bh_site *s
     for (uint32_t i = 0; i < site->tenants.count; i++) {
         struct bh_ev_tenant wanted;
         struct bh_tenant_view present;
-        struct change *change;
+        struct apply_change *change;
         bool is_new, known;
 
         fill_tenant(plan, core, &tenants[i], &wanted, &is_new);
@@ -263,7 +263,7 @@ same_defrag(const struct bh_defrag *a, const struct bh_defrag *b)
 }
 
 static bh_rc
-plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct bh_site *site,
+plan_scheduling(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
                 struct bh_err *err)
 {
     const struct bh_site_scheduling *from = &site->scheduling;
@@ -295,14 +295,14 @@ plan_scheduling(struct bh_plan *plan, const struct bh_core *core, const struct b
         return BH_OK;
     if (plan->count == PLAN_MAX)
         return plan_full(err);
-    plan->changes[plan->count++] = (struct change){
+    plan->changes[plan->count++] = (struct apply_change){
         .name = "scheduling", .event = { .kind = BH_EV_SETTINGS, .u.settings = wanted }
     };
     return BH_OK;
 }
 
 static void
-fill_sku(struct bh_plan *plan, const struct bh_core *core, const struct bh_site_sku *from,
+fill_sku(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site_sku *from,
          struct bh_ev_sku *ret_sku, bool *ret_new)
 {
     const struct bh_site_sku_model *models = from->models.items;
@@ -320,14 +320,14 @@ fill_sku(struct bh_plan *plan, const struct bh_core *core, const struct bh_site_
 }
 
 static bh_rc
-plan_skus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site,
+plan_skus(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site *site,
           struct bh_err *err)
 {
     const struct bh_site_sku *skus = site->skus.items;
 
     for (uint32_t i = 0; i < site->skus.count; i++) {
         struct bh_ev_sku wanted, present;
-        struct change *change;
+        struct apply_change *change;
         bool is_new, known;
 
         fill_sku(plan, core, &skus[i], &wanted, &is_new);
@@ -349,13 +349,13 @@ plan_skus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
 
 /* Principals have no engine event: only their names are kept. */
 static bh_rc
-plan_principals(struct bh_plan *plan, const struct bh_core *core, const struct bh_site *site,
+plan_principals(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
                 struct bh_err *err)
 {
     const struct bh_site_principal *principals = site->principals.items;
 
     for (uint32_t i = 0; i < site->principals.count; i++) {
-        struct change *change;
+        struct apply_change *change;
 
         if (bh_catalog_find(core->catalog, BH_NAME_PRINCIPAL, principals[i].name))
             continue;
@@ -380,13 +380,13 @@ site_names_dataset(const struct bh_site *site, const char *name)
 
 /* Datasets have no engine event either: their grants are read where they are asked about. */
 static bh_rc
-plan_datasets(struct bh_plan *plan, const struct bh_core *core, const struct bh_site *site,
+plan_datasets(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
               struct bh_err *err)
 {
     const struct bh_site_dataset *datasets = site->datasets.items;
 
     for (uint32_t i = 0; i < site->datasets.count; i++) {
-        struct change *change;
+        struct apply_change *change;
 
         if (bh_catalog_find(core->catalog, BH_NAME_DATASET, datasets[i].name))
             continue;
@@ -399,7 +399,7 @@ plan_datasets(struct bh_plan *plan, const struct bh_core *core, const struct bh_
 }
 
 static bool
-planned(const struct bh_plan *plan, enum bh_name_kind kind, const char *name)
+planned(const struct bh_apply_plan *plan, enum bh_name_kind kind, const char *name)
 {
     for (uint32_t i = 0; i < plan->count; i++)
         if (plan->changes[i].kind == kind && strcmp(plan->changes[i].name, name) == 0)
@@ -409,13 +409,13 @@ planned(const struct bh_plan *plan, enum bh_name_kind kind, const char *name)
 
 /* Nor have groups. */
 static bh_rc
-plan_groups(struct bh_plan *plan, const struct bh_core *core, const struct bh_site *site,
+plan_groups(struct bh_apply_plan *plan, const struct bh_core *core, const struct bh_site *site,
             struct bh_err *err)
 {
     const struct bh_site_binding *bindings = site->bindings.items;
 
     for (uint32_t i = 0; i < site->bindings.count; i++) {
-        struct change *change;
+        struct apply_change *change;
 
         if (!bindings[i].group || bh_catalog_find(core->catalog, BH_NAME_GROUP, bindings[i].group)
             || planned(plan, BH_NAME_GROUP, bindings[i].group))
@@ -473,7 +473,7 @@ site_names_principal(const struct bh_site *site, const char *name)
 }
 
 static bh_rc
-plan_removals(struct bh_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
+plan_removals(struct bh_apply_plan *plan, const struct bh_core *core, enum bh_name_kind kind,
               bool (*named)(const struct bh_site *site, const char *name),
               const struct bh_site *site)
 {
@@ -481,7 +481,7 @@ plan_removals(struct bh_plan *plan, const struct bh_core *core, enum bh_name_kin
     const char *name;
 
     while ((name = bh_catalog_next(core->catalog, kind, &cursor, &id))) {
-        struct change *change;
+        struct apply_change *change;
 
         if (named(site, name))
             continue;
@@ -497,7 +497,7 @@ plan_removals(struct bh_plan *plan, const struct bh_core *core, enum bh_name_kin
     }
     /* children were named after their parents: remove in the other direction */
     for (uint32_t a = first, b = plan->count; a + 1 < b; a++, b--) {
-        struct change kept = plan->changes[a];
+        struct apply_change kept = plan->changes[a];
 
         plan->changes[a] = plan->changes[b - 1];
         plan->changes[b - 1] = kept;
@@ -522,7 +522,7 @@ bh_site_revives(const struct bh_core *core, const struct bh_site *site)
 }
 
 static bh_rc
-plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site,
+plan_gpus(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_site *site,
           struct bh_err *err)
 {
     struct bh_gpu_view view;
@@ -531,7 +531,7 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
     while (bh_view_next_gpu(core->state.engine, &cursor, &view)) {
         const char *uuid = bh_catalog_name_of(core->catalog, BH_NAME_GPU, view.gpu.v);
         const struct bh_gpu_facts *facts;
-        struct change *change;
+        struct apply_change *change;
         struct bh_site_gpu_flags flags = bh_site_gpu_flags(
             site, uuid, bh_catalog_name_of(core->catalog, BH_NAME_NODE, view.node.v));
 
@@ -555,7 +555,7 @@ plan_gpus(struct bh_plan *plan, struct bh_core *core, const struct bh_site *site
 /* A tenant whose tenants below go by the same file is kept by the jobs of those, which end when the
  * file is in force and not before: say that instead of what the file says already. */
 static void
-name_jobs_below(const struct bh_core *core, const struct change *change,
+name_jobs_below(const struct bh_core *core, const struct apply_change *change,
                 const struct bh_reason *why, struct bh_err *err)
 {
     struct bh_tenant_view view;
@@ -574,7 +574,7 @@ name_jobs_below(const struct bh_core *core, const struct change *change,
 
 /* All events on a copy: the file is applied wholly or not at all. */
 static bh_rc
-apply_rehearse(const struct bh_plan *plan, const struct bh_core *core, struct bh_err *err)
+apply_rehearse(const struct bh_apply_plan *plan, const struct bh_core *core, struct bh_err *err)
 {
     struct bh_step *step = calloc(1, sizeof *step);
     struct bh_state copy;
@@ -602,10 +602,10 @@ apply_rehearse(const struct bh_plan *plan, const struct bh_core *core, struct bh
 }
 
 bh_rc
-bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_plan **ret_plan,
+bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_apply_plan **ret_plan,
              struct bh_err *err)
 {
-    BH_AUTO(bh_plan_free) struct bh_plan *plan = calloc(1, sizeof *plan);
+    BH_AUTO(bh_plan_free) struct bh_apply_plan *plan = calloc(1, sizeof *plan);
     bh_rc rc;
 
     BH_ASSERT(plan);
@@ -640,7 +640,7 @@ bh_plan_make(struct bh_core *core, const struct bh_site *site, struct bh_plan **
 }
 
 const struct bh_event *
-bh_plan_events(const struct bh_plan *plan, struct bh_arena *arena, uint32_t *ret_count)
+bh_plan_events(const struct bh_apply_plan *plan, struct bh_arena *arena, uint32_t *ret_count)
 {
     struct bh_event *events = bh_arena_alloc(arena, (plan->count + 1) * sizeof *events);
 
@@ -653,7 +653,7 @@ bh_plan_events(const struct bh_plan *plan, struct bh_arena *arena, uint32_t *ret
 
 /* What one change is about: a tenant, a SKU or a GPU by its id, or the scheduling. */
 static struct bh_record_object
-object_of(const struct change *change, const struct bh_core *core)
+object_of(const struct apply_change *change, const struct bh_core *core)
 {
     struct bh_record_object object = { .type = "scheduling" };
 
@@ -667,7 +667,7 @@ object_of(const struct change *change, const struct bh_core *core)
 /* A start replays changes one by one, so each has a record of its own.  It says which it is; that
  * of the deed, with the file's digest, comes behind them by the same request. */
 static bh_rc
-step_change(const struct change *change, struct bh_core *core, const struct bh_entry *origin,
+step_change(const struct apply_change *change, struct bh_core *core, const struct bh_entry *origin,
             struct bh_err *err)
 {
     struct bh_event event = change->event;
@@ -679,7 +679,7 @@ step_change(const struct change *change, struct bh_core *core, const struct bh_e
 }
 
 static bh_rc
-run_change(const struct change *change, struct bh_core *core, const struct bh_entry *entry,
+run_change(const struct apply_change *change, struct bh_core *core, const struct bh_entry *entry,
            struct bh_err *err)
 {
     uint32_t id;
@@ -702,7 +702,7 @@ run_change(const struct change *change, struct bh_core *core, const struct bh_en
 }
 
 bh_rc
-bh_plan_run(struct bh_plan *plan, struct bh_core *core, const struct bh_entry *entry,
+bh_plan_run(struct bh_apply_plan *plan, struct bh_core *core, const struct bh_entry *entry,
             struct bh_err *err)
 {
     bh_rc rc = BH_OK;
@@ -713,11 +713,11 @@ bh_plan_run(struct bh_plan *plan, struct bh_core *core, const struct bh_entry *e
 }
 
 bool
-bh_plan_next_removal(const struct bh_plan *plan, const struct bh_core *core, uint32_t *cursor,
+bh_plan_next_removal(const struct bh_apply_plan *plan, const struct bh_core *core, uint32_t *cursor,
                      enum bh_name_kind *ret_kind, uint32_t *ret_id)
 {
     while (*cursor < plan->count) {
-        const struct change *change = &plan->changes[(*cursor)++];
+        const struct apply_change *change = &plan->changes[(*cursor)++];
 
         if (!change->drop)
             continue;

@@ -5,7 +5,7 @@
 
 #include "daemon/batch/access.h"
 
-struct line {
+struct removals_line {
     struct bh_buf *out;
     const char *list, *name;
     bool begun;
@@ -13,7 +13,7 @@ struct line {
 
 /* Room for one more thing on the line. */
 static struct bh_buf *
-removals_next(struct line *line)
+removals_next(struct removals_line *line)
 {
     if (line->begun)
         bh_buf_puts(line->out, ", ");
@@ -24,7 +24,7 @@ removals_next(struct line *line)
 }
 
 static void
-removals_put_count(struct line *line, uint64_t count, const char *one, const char *many)
+removals_put_count(struct removals_line *line, uint64_t count, const char *one, const char *many)
 {
     if (count)
         bh_buf_printf(removals_next(line), "%" PRIu64 " %s", count, count == 1 ? one : many);
@@ -95,7 +95,7 @@ removals_put_outcome(struct bh_buf *out, const struct alive *alive)
 /* Jobs by the store, which knows those that ended, and by the engine, which knows those of the
  * open batch. */
 static bh_rc
-put_jobs(struct bh_core *core, struct line *line, const struct bh_removal *removal,
+put_jobs(struct bh_core *core, struct removals_line *line, const struct bh_removal *removal,
          const struct bh_job_filter *of, struct bh_err *err)
 {
     struct bh_job_filter removed = *of;
@@ -136,7 +136,7 @@ count_below(const struct bh_core *core, const char *path)
 }
 
 static void
-put_usage(struct bh_core *core, struct line *line, uint32_t id)
+put_usage(struct bh_core *core, struct removals_line *line, uint32_t id)
 {
     const bh_part_ns milli_hour = (bh_part_ns)BH_GPU_PARTS * 3600 * 1000000;
     struct bh_metered_view row;
@@ -151,7 +151,7 @@ put_usage(struct bh_core *core, struct line *line, uint32_t id)
 }
 
 static bh_rc
-removals_put_tenant(struct bh_core *core, struct line *line, const struct bh_removal *removal,
+removals_put_tenant(struct bh_core *core, struct removals_line *line, const struct bh_removal *removal,
            struct bh_err *err)
 {
     const struct bh_job_filter filter = { .tenants = &removal->id, .tenant_count = 1 };
@@ -189,7 +189,7 @@ count_document(void *self, const struct bh_document_row *row)
 }
 
 static bh_rc
-put_principal(struct bh_core *core, struct line *line, const struct bh_removal *removal,
+put_principal(struct bh_core *core, struct removals_line *line, const struct bh_removal *removal,
               struct bh_err *err)
 {
     uint32_t id = removal->id;
@@ -228,7 +228,7 @@ bh_removal_put(struct bh_core *core, const struct bh_removal *removal, struct bh
                                                       [BH_NAME_PRINCIPAL] = "principals",
                                                       [BH_NAME_SKU] = "skus",
                                                       [BH_NAME_DATASET] = "datasets" };
-    struct line line = { out, lists[kind], bh_catalog_name_of(core->catalog, kind, removal->id),
+    struct removals_line line = { out, lists[kind], bh_catalog_name_of(core->catalog, kind, removal->id),
                          false };
     bh_rc rc = BH_OK;
 

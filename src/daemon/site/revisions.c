@@ -50,7 +50,7 @@ bh_revision_guard(const struct bh_core *core, uint64_t wanted, struct bh_err *er
 /* ---- the bound ---- */
 
 /* What a walk over the revisions finds: all that are committed, the oldest first. */
-struct walk {
+struct revisions_walk {
     struct bh_arena *arena;
     struct bh_revision *rows;
     size_t capacity, count;
@@ -58,7 +58,7 @@ struct walk {
 };
 
 static bool
-revisions_grow(struct walk *walk)
+revisions_grow(struct revisions_walk *walk)
 {
     size_t capacity = walk->capacity ? 2 * walk->capacity : BH_REVISIONS_MAX + 1;
     struct bh_revision *wider = bh_arena_alloc(walk->arena, capacity * sizeof *wider);
@@ -75,7 +75,7 @@ revisions_grow(struct walk *walk)
 static bool
 revisions_read_revision(void *self, const struct bh_document_row *row)
 {
-    struct walk *walk = self;
+    struct revisions_walk *walk = self;
 
     walk->full = walk->count == walk->capacity && !revisions_grow(walk);
     if (walk->full)
@@ -93,7 +93,7 @@ is_same_text(const struct bh_revision *a, const struct bh_revision *b)
 
 /* Whether one that stays has the text of that one. */
 static bool
-is_shared(const struct walk *walk, size_t at, const struct bh_revision *newest)
+is_shared(const struct revisions_walk *walk, size_t at, const struct bh_revision *newest)
 {
     bool shared = is_same_text(&walk->rows[at], newest);
 
@@ -120,7 +120,7 @@ revisions_drop(struct bh_core *core, const struct bh_revision *revision, bool wi
 
 /* Whether the open batch has a revision already, which the walk does not see. */
 static bool
-is_second(const struct bh_core *core, const struct walk *walk)
+is_second(const struct bh_core *core, const struct revisions_walk *walk)
 {
     return walk->count > 0
            && bh_catalog_revision(core->catalog) > walk->rows[walk->count - 1].number;
@@ -132,7 +132,7 @@ static bh_rc
 revisions_enforce_bound(struct bh_core *core, const struct bh_revision *newest, struct bh_err *err)
 {
     const struct bh_document_filter filter = { .kind = BH_DOCUMENT_REVISION };
-    struct walk walk = { .arena = bh_arena_new(REVISIONS_BYTES_MAX) };
+    struct revisions_walk walk = { .arena = bh_arena_new(REVISIONS_BYTES_MAX) };
     bh_rc rc = core->store.ops->list_documents(core->store.self, &filter, revisions_read_revision, &walk, err);
 
     if (rc == BH_OK && walk.full)

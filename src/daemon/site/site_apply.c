@@ -36,7 +36,7 @@ reap_ended(struct bh_core *core, struct bh_err *err)
 
 /* The tenants that go, in the arena. */
 static bh_rc
-find_tenants(struct bh_core *core, const struct bh_plan *plan, struct bh_arena *arena,
+find_tenants(struct bh_core *core, const struct bh_apply_plan *plan, struct bh_arena *arena,
              struct bh_removal *ret_removal, struct bh_err *err)
 {
     uint32_t cursor = 0, count = 0, id;
@@ -56,7 +56,7 @@ find_tenants(struct bh_core *core, const struct bh_plan *plan, struct bh_arena *
 }
 
 static bh_rc
-find_removals(struct bh_core *core, const struct bh_plan *plan, struct bh_arena *arena,
+find_removals(struct bh_core *core, const struct bh_apply_plan *plan, struct bh_arena *arena,
             const char **ret_removals, struct bh_err *err)
 {
     struct bh_removal removal;
@@ -184,7 +184,7 @@ put_site(struct applying *a, struct bh_err *err)
 }
 
 static bh_rc
-site_apply_run(struct applying *a, struct bh_plan *plan, struct bh_err *err)
+site_apply_run(struct applying *a, struct bh_apply_plan *plan, struct bh_err *err)
 {
     bh_rc rc = bh_plan_run(plan, a->core, &a->entry, err);
 
@@ -203,7 +203,7 @@ bh_site_run(struct bh_core *core, const struct bh_command *command, struct bh_ar
 {
     struct bh_verdict verdict =
         bh_command_authz(core, command, "site.apply", (bh_tenant_id){ 0 });
-    BH_AUTO(bh_plan_free) struct bh_plan *plan = NULL;
+    BH_AUTO(bh_plan_free) struct bh_apply_plan *plan = NULL;
     struct applying applying = { core, command, ret_answer, { .verb = NULL } };
     bh_rc rc;
 

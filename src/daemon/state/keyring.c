@@ -7,14 +7,14 @@
 
 static const uint64_t scrub_pause_ns = 5 * BH_NS_PER_S;
 
-struct found {
+struct keyring_found {
     bool any, destroyed;
 };
 
 static bool
 keyring_find_destroyed(void *self, const struct bh_key_row *row)
 {
-    struct found *found = self;
+    struct keyring_found *found = self;
 
     found->any = true;
     found->destroyed = found->destroyed || row->shredded_ns > 0;
@@ -57,7 +57,7 @@ bh_keyring_open(struct bh_keyring *ring, const struct bh_daemon_config *config,
     struct bh_root_options options = { .crypto = crypto, .path = config->root_key,
                                        .credentials = config->credentials,
                                        .state_dir = config->state_dir };
-    struct found found = { false, false };
+    struct keyring_found found = { false, false };
     bh_rc rc = store.ops->list_keys(store.self, keyring_find_destroyed, &found, err);
 
     /* a crash may have come between the commit that destroyed a key and the scrubbing */

@@ -22,7 +22,7 @@ struct way {
 };
 
 /* Where the frames from the node stand. */
-struct reading {
+struct relay_reading {
     unsigned char head[BH_STREAM_HEADER];
     size_t head_length, left;    /* of the payload */
     bool at_first;               /* the payload's first byte is next */
@@ -32,7 +32,7 @@ struct reading {
 };
 
 static void
-read_first(struct reading *r, unsigned char first)
+read_first(struct relay_reading *r, unsigned char first)
 {
     r->at_first = false;
     if (r->head[0] == BH_STREAM_EXIT) {
@@ -45,7 +45,7 @@ read_first(struct reading *r, unsigned char first)
 }
 
 static void
-stream_relay_follow(struct reading *r, const char *bytes, size_t length)
+stream_relay_follow(struct relay_reading *r, const char *bytes, size_t length)
 {
     while (length > 0) {
         size_t part;
@@ -71,7 +71,7 @@ stream_relay_follow(struct reading *r, const char *bytes, size_t length)
 
 /* False: the connection is broken. */
 static bool
-stream_relay_fill(struct way *way, struct reading *reading)
+stream_relay_fill(struct way *way, struct relay_reading *reading)
 {
     ssize_t got = recv(way->from, way->buffer, sizeof way->buffer, MSG_DONTWAIT);
 
@@ -111,15 +111,15 @@ wants(const struct way *in, const struct way *out)
     return (short)((!is_full(in) && !in->over ? POLLIN : 0) | (is_full(out) ? POLLOUT : 0));
 }
 
-struct pair {
+struct relay_pair {
     struct way up, down;         /* from the client, from the node */
-    struct reading reading;
+    struct relay_reading reading;
     bh_ns moved;
 };
 
 /* One turn; false: a side is broken, or all was carried. */
 static bool
-stream_relay_step(struct pair *pair)
+stream_relay_step(struct relay_pair *pair)
 {
     struct pollfd polls[2] = {
         { .fd = pair->up.from, .events = wants(&pair->up, &pair->down) },
@@ -144,7 +144,7 @@ stream_relay_step(struct pair *pair)
 
 /* What the node said last, for a client that still reads. */
 static void
-deliver(struct pair *pair)
+deliver(struct relay_pair *pair)
 {
     bh_ns until = bh_time_monotonic() + LAST_MS * BH_NS_PER_MS;
     struct pollfd polled = { .fd = pair->down.to, .events = POLLOUT };
@@ -158,7 +158,7 @@ deliver(struct pair *pair)
 
 /* Our own last word; whatever stands half-sent before it is cut there anyway. */
 static void
-stream_relay_report_error(const struct pair *pair, bh_rc rc, const char *why)
+stream_relay_report_error(const struct relay_pair *pair, bh_rc rc, const char *why)
 {
     char frame[BH_STREAM_HEADER + 1 + BH_STREAM_WHY_MAX];
     struct bh_stream_frame last = { .kind = BH_STREAM_ERROR, .number = rc, .bytes = why,
@@ -170,7 +170,7 @@ stream_relay_report_error(const struct pair *pair, bh_rc rc, const char *why)
 }
 
 static bh_rc
-stream_relay_all(const struct bh_stream_relay *relay, struct pair *pair)
+stream_relay_all(const struct bh_stream_relay *relay, struct relay_pair *pair)
 {
     bh_ns asked = bh_time_monotonic();
 
@@ -197,7 +197,7 @@ stream_relay_all(const struct bh_stream_relay *relay, struct pair *pair)
 void
 bh_stream_relay(const struct bh_stream_relay *relay, struct bh_stream_end *ret_end)
 {
-    struct pair *pair = calloc(1, sizeof *pair);
+    struct relay_pair *pair = calloc(1, sizeof *pair);
 
     BH_ASSERT(pair);
     pair->up.from = pair->down.to = relay->client;

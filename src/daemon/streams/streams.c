@@ -16,11 +16,11 @@
 
 enum { MESSAGE_MAX = 96 << 10, PERMIT_EVERY_S = 2, STOP_S = 5 };
 
-enum slot_state { FREE, PENDING, OPEN, CLOSING };
+enum streams_slot_state { FREE, PENDING, OPEN, CLOSING };
 
 /* One that was recorded. */
-struct slot {
-    enum slot_state state;
+struct streams_slot {
+    enum streams_slot_state state;
     enum bh_operation op;
     char ticket[BH_STREAM_TICKET_TEXT + 1];
     uint32_t principal;
@@ -39,7 +39,7 @@ struct bh_streams {
     pthread_mutex_t mutex;
     pthread_cond_t ended;
     /* under mutex */
-    struct slot slots[BH_STREAMS_MAX];
+    struct streams_slot slots[BH_STREAMS_MAX];
     uint32_t relayed;            /* threads that carry */
     bool stopping;
 };
@@ -79,7 +79,7 @@ streams_check_quota(const struct bh_streams *streams, bh_job_id job, bh_principa
     uint32_t of_job = 0, of_principal = 0, all = 0;
 
     for (int i = 0; i < BH_STREAMS_MAX; i++) {
-        const struct slot *slot = &streams->slots[i];
+        const struct streams_slot *slot = &streams->slots[i];
 
         all += slot->state != FREE;
         of_job += slot->state != FREE && slot->end.job.v == job.v;
@@ -114,7 +114,7 @@ port_check_quota(void *self, bh_job_id job, bh_principal_id principal, struct bh
 /* Record it, and only then let the place go.  A failure is the owner's: what it cannot record
  * now is recorded by the next start. */
 static void
-streams_finish(struct bh_streams *streams, struct slot *slot)
+streams_finish(struct bh_streams *streams, struct streams_slot *slot)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
     struct bh_command command = { .op = slot->op, .stream_end = &slot->end, .system = true,
@@ -126,7 +126,7 @@ streams_finish(struct bh_streams *streams, struct slot *slot)
     streams_lock(streams);
     free(slot->socket);
     free(slot->message);
-    *slot = (struct slot){ .state = FREE };
+    *slot = (struct streams_slot){ .state = FREE };
     pthread_cond_broadcast(&streams->ended);
     streams_unlock(streams);
 }
@@ -135,7 +135,7 @@ void
 bh_streams_expire(struct bh_streams *streams)
 {
     for (int i = 0; i < BH_STREAMS_MAX; i++) {
-        struct slot *slot = &streams->slots[i];
+        struct streams_slot *slot = &streams->slots[i];
         bool late;
 
         streams_lock(streams);
@@ -243,7 +243,7 @@ make_ticket(const struct bh_streams *streams, char ret_text[BH_STREAM_TICKET_TEX
 
 static bh_rc
 fill_slot(struct bh_streams *streams, const struct bh_stream_opening *opening,
-          const struct slot *made, struct bh_err *err)
+          const struct streams_slot *made, struct bh_err *err)
 {
     bh_rc rc = streams_check_quota(streams, opening->job, opening->principal, err);
 
@@ -261,7 +261,7 @@ port_admit(void *self, const struct bh_stream_opening *opening,
 {
     struct bh_streams *streams = self;
     struct bh_msg_stream message = message_of(opening);
-    struct slot made = {
+    struct streams_slot made = {
         .state = PENDING, .op = opening->op, .principal = opening->principal.v,
         .expires = bh_time_monotonic() + BH_STREAM_TICKET_NS, .lease = opening->grant->lease,
         .end = { .seq = opening->grant->seq, .job = opening->job, .status = -1,
@@ -295,18 +295,18 @@ port_admit(void *self, const struct bh_stream_opening *opening,
 /* A connection that is carried. */
 struct relayed {
     struct bh_streams *streams;
-    struct slot *slot;
+    struct streams_slot *slot;
     struct bh_stream_permit permit;
     int node;
     bool connection;             /* of a forward: not the slot's own stream */
     bh_ns asked;
 };
 
-static struct slot *
+static struct streams_slot *
 find_slot(struct bh_streams *streams, const char *ticket, bh_principal_id principal)
 {
     for (int i = 0; i < BH_STREAMS_MAX; i++) {
-        struct slot *slot = &streams->slots[i];
+        struct streams_slot *slot = &streams->slots[i];
 
         if ((slot->state == PENDING || slot->state == OPEN) && slot->principal == principal.v
             && strcmp(slot->ticket, ticket) == 0)
@@ -317,7 +317,7 @@ find_slot(struct bh_streams *streams, const char *ticket, bh_principal_id princi
 
 /* Under the mutex: take the slot's own stream, or one connection more. */
 static bh_rc
-streams_acquire_slot(struct bh_streams *streams, struct slot *slot, bool connection, struct bh_err *err)
+streams_acquire_slot(struct bh_streams *streams, struct streams_slot *slot, bool connection, struct bh_err *err)
 {
     if (streams->stopping)
         return bh_err_set(err, BH_UNAVAILABLE, "bulkheadd is ending");
@@ -341,7 +341,7 @@ static void
 streams_release(struct relayed *one, const struct bh_stream_end *end)
 {
     struct bh_streams *streams = one->streams;
-    struct slot *slot = one->slot;
+    struct streams_slot *slot = one->slot;
 
     streams_lock(streams);
     slot->end.in_bytes += end->in_bytes;
@@ -401,7 +401,7 @@ streams_drop(void *self)
 
 /* Connect to the node and say what is wanted. */
 static bh_rc
-streams_connect(const struct slot *slot, uint32_t port, int *ret_fd, struct bh_err *err)
+streams_connect(const struct streams_slot *slot, uint32_t port, int *ret_fd, struct bh_err *err)
 {
     struct bh_msg_stream forward = { .lease = slot->lease, .what = BH_STREAM_FORWARD,
                                      .port = port };

@@ -216,7 +216,7 @@ bh_usage_configure(struct bh_engine *engine, const struct bh_ev_settings *settin
 
 /* ---- whose turn it is ---- */
 
-struct usage {
+struct account_usage_usage {
     unsigned __int128 amount;
     uint32_t weight;
     uint64_t id; /* whose it is: the order among equals */
@@ -255,15 +255,15 @@ bh_usage_of(const struct bh_engine *engine, uint32_t slot)
 
 /* Of the tenant that stands right below `above` on the way to `tenant`; where that is
  * `above` itself, what its own jobs used. */
-static struct usage
+static struct account_usage_usage
 usage_below(const struct bh_engine *engine, uint32_t above, uint32_t tenant)
 {
     if (tenant == above)
-        return (struct usage){ amount_of(engine, tenant_at(engine, tenant), true),
+        return (struct account_usage_usage){ amount_of(engine, tenant_at(engine, tenant), true),
                                BH_WEIGHT_DEFAULT, tenant_at(engine, tenant)->id };
     while (tenant_at(engine, tenant)->parent != above)
         tenant = tenant_at(engine, tenant)->parent;
-    return (struct usage){ amount_of(engine, tenant_at(engine, tenant), false),
+    return (struct account_usage_usage){ amount_of(engine, tenant_at(engine, tenant), false),
                            tenant_at(engine, tenant)->weight, tenant_at(engine, tenant)->id };
 }
 
@@ -271,7 +271,7 @@ int
 bh_usage_compare(const struct bh_engine *engine, uint32_t a, uint32_t b)
 {
     uint32_t above = a;
-    struct usage one, other;
+    struct account_usage_usage one, other;
 
     BH_ASSERT(a != 0 && b != 0);
     if (a == b || engine->core.settings.order == BH_ORDER_FIFO)

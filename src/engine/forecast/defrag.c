@@ -18,7 +18,7 @@ enum {
 #define SOONER_NS (UINT64_C(3600) * 1000000000)
 
 /* Who waits, by one row of its SKU. */
-struct wish {
+struct defrag_wish {
     struct bh_search base;     /* nobody gone */
     const struct bh_need *need;
     uint32_t row;
@@ -26,7 +26,7 @@ struct wish {
 };
 
 /* The place that is looked at. */
-struct target {
+struct defrag_target {
     uint32_t gpu; /* slot */
     uint32_t profile, start;
 };
@@ -35,7 +35,7 @@ struct target {
 
 /* Whether the place, beside those that are taken, can be had. */
 static bool
-defrag_is_free(const struct wish *wish, const struct bh_shift *shift, const struct target *target)
+defrag_is_free(const struct defrag_wish *wish, const struct bh_shift *shift, const struct defrag_target *target)
 {
     struct bh_search search = wish->base;
     struct placement placement = { (uint32_t)gpu_at(search.engine, target->gpu)->id,
@@ -47,7 +47,7 @@ defrag_is_free(const struct wish *wish, const struct bh_shift *shift, const stru
 
 /* Whoever stands right there moves. */
 static bool
-clear_place(struct bh_shift *shift, const struct target *target)
+clear_place(struct bh_shift *shift, const struct defrag_target *target)
 {
     const struct bh_engine *engine = shift->engine;
 
@@ -85,7 +85,7 @@ cheapest_on(const struct bh_shift *shift, uint32_t gpu, struct bh_shift *best, b
 /* One more moves: of those on the GPU, or where but cores or memory are missing, on the
  * node. */
 static bool
-move_one_more(const struct wish *wish, struct bh_shift *shift, uint32_t gpu)
+move_one_more(const struct defrag_wish *wish, struct bh_shift *shift, uint32_t gpu)
 {
     const struct bh_engine *engine = shift->engine;
     struct placement placement = { .gpu = (uint32_t)gpu_at(engine, gpu)->id };
@@ -107,7 +107,7 @@ move_one_more(const struct wish *wish, struct bh_shift *shift, uint32_t gpu)
 
 /* Extend the shift so that the place is free, and take it. */
 static bool
-make_free(const struct wish *wish, struct bh_shift *shift, const struct target *target)
+make_free(const struct defrag_wish *wish, struct bh_shift *shift, const struct defrag_target *target)
 {
     struct placement placement = { (uint32_t)gpu_at(shift->engine, target->gpu)->id,
                            target->profile, target->start };
@@ -129,7 +129,7 @@ is_cheaper(const struct bh_shift *a, const struct bh_shift *b)
 
 /* Whether the GPU could serve at all. */
 static bool
-offers(const struct wish *wish, uint32_t slot)
+offers(const struct defrag_wish *wish, uint32_t slot)
 {
     const struct bh_engine *engine = wish->base.engine;
     const struct gpu *gpu = gpu_at(engine, slot);
@@ -141,7 +141,7 @@ offers(const struct wish *wish, uint32_t slot)
 
 /* Where the wanted partition is tried on the GPU, with those who move away. */
 static uint32_t
-starts_on(const struct wish *wish, const struct bh_shift *shift, uint32_t gpu)
+starts_on(const struct defrag_wish *wish, const struct bh_shift *shift, uint32_t gpu)
 {
     struct bh_search search = wish->base;
 
@@ -154,7 +154,7 @@ starts_on(const struct wish *wish, const struct bh_shift *shift, uint32_t gpu)
 
 /* The cheapest place on the node for one more partition. */
 static bool
-add_place(const struct wish *wish, uint32_t node, struct bh_shift *shift)
+add_place(const struct defrag_wish *wish, uint32_t node, struct bh_shift *shift)
 {
     const struct bh_engine *engine = shift->engine;
     const struct sku *sku = sku_at(engine, wish->need->sku);
@@ -164,7 +164,7 @@ add_place(const struct wish *wish, uint32_t node, struct bh_shift *shift)
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node) {
         for (uint32_t starts = starts_on(wish, shift, gpu); starts; starts &= starts - 1) {
-            struct target target = { gpu, sku->profiles[wish->row],
+            struct defrag_target target = { gpu, sku->profiles[wish->row],
                                      (uint32_t)__builtin_ctz(starts) };
 
             next = *shift;
@@ -181,7 +181,7 @@ add_place(const struct wish *wish, uint32_t node, struct bh_shift *shift)
 
 /* Places for one member on a node. */
 static bool
-add_member(const struct wish *wish, uint32_t node, struct bh_shift *shift)
+add_member(const struct defrag_wish *wish, uint32_t node, struct bh_shift *shift)
 {
     const struct bh_engine *engine = shift->engine;
 
@@ -199,7 +199,7 @@ add_member(const struct wish *wish, uint32_t node, struct bh_shift *shift)
 
 /* Whether its places would be free without one of those who move. */
 static bool
-is_needless(const struct wish *wish, const struct bh_shift *shift, uint32_t at)
+is_needless(const struct defrag_wish *wish, const struct bh_shift *shift, uint32_t at)
 {
     struct bh_search search = wish->base;
     struct placement placements[BH_MOVE_PLACEMENTS_MAX];
@@ -215,7 +215,7 @@ is_needless(const struct wish *wish, const struct bh_shift *shift, uint32_t at)
 
 /* Nobody moves who need not, and all who move find other places. */
 static bool
-defrag_finish(struct wish *wish, struct bh_shift *shift)
+defrag_finish(struct defrag_wish *wish, struct bh_shift *shift)
 {
     for (uint32_t i = shift->job_count; i-- > 0;)
         if (is_needless(wish, shift, i))
@@ -228,7 +228,7 @@ defrag_finish(struct wish *wish, struct bh_shift *shift)
 
 /* One partition on some GPU of the node: every place is tried to its end. */
 static bool
-find_for_partition(struct wish *wish, uint32_t node, const struct bh_shift *empty,
+find_for_partition(struct defrag_wish *wish, uint32_t node, const struct bh_shift *empty,
                struct bh_shift *best, bool found)
 {
     const struct bh_engine *engine = empty->engine;
@@ -237,7 +237,7 @@ find_for_partition(struct wish *wish, uint32_t node, const struct bh_shift *empt
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
         for (uint32_t starts = starts_on(wish, empty, gpu); starts; starts &= starts - 1) {
-            struct target target = { gpu, sku->profiles[wish->row],
+            struct defrag_target target = { gpu, sku->profiles[wish->row],
                                      (uint32_t)__builtin_ctz(starts) };
             struct bh_shift next = *empty;
 
@@ -252,7 +252,7 @@ find_for_partition(struct wish *wish, uint32_t node, const struct bh_shift *empt
 
 /* One member on some node: the cheapest where all who move find other places. */
 static bool
-find_for_one(struct wish *wish, const struct bh_shift *empty, struct bh_shift *best, bool found)
+find_for_one(struct defrag_wish *wish, const struct bh_shift *empty, struct bh_shift *best, bool found)
 {
     for (uint32_t node = 0; bh_slot_next(wish->base.engine, TABLE_NODE, &node);) {
         struct bh_shift next = *empty;
@@ -272,7 +272,7 @@ find_for_one(struct wish *wish, const struct bh_shift *empty, struct bh_shift *b
 
 /* One member after the other, each where it is cheapest. */
 static bool
-find_for_gang(struct wish *wish, const struct bh_shift *empty, struct bh_shift *best, bool found)
+find_for_gang(struct defrag_wish *wish, const struct bh_shift *empty, struct bh_shift *best, bool found)
 {
     struct bh_shift shift = *empty;
 
@@ -314,7 +314,7 @@ find_shift(const struct bh_search *base, const struct bh_need *need, struct bh_s
     if (empty.partitions > BH_MOVE_PLACEMENTS_MAX)
         return false;
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        struct wish wish = { .base = *base, .need = need, .row = row };
+        struct defrag_wish wish = { .base = *base, .need = need, .row = row };
         struct bh_wanted wanted = bh_placement_wanted(engine, need, row);
         struct bh_reason why;
         uint32_t whose;

@@ -13,13 +13,13 @@ struct size {
     uint32_t model, profile;
     uint64_t parts;
 };
-struct sizes {
+struct join_sizes {
     struct size at[SIZES_MOST];
     uint32_t count;
 };
 
 static void
-add_size(struct sizes *sizes, const struct size *size)
+add_size(struct join_sizes *sizes, const struct size *size)
 {
     for (uint32_t i = 0; i < sizes->count; i++)
         if (sizes->at[i].model == size->model && sizes->at[i].profile == size->profile)
@@ -29,7 +29,7 @@ add_size(struct sizes *sizes, const struct size *size)
 }
 
 static void
-list_sizes(const struct bh_engine *engine, struct sizes *ret_sizes)
+list_sizes(const struct bh_engine *engine, struct join_sizes *ret_sizes)
 {
     ret_sizes->count = 0;
     for (uint32_t at = 0; bh_slot_next(engine, TABLE_SKU, &at);) {
@@ -88,7 +88,7 @@ usable(uint64_t capacity, uint64_t gpus, const struct size *size, uint32_t *numb
 }
 
 static uint64_t
-defrag_join_potential(const struct bh_search *search, uint32_t node, const struct sizes *sizes)
+defrag_join_potential(const struct bh_search *search, uint32_t node, const struct join_sizes *sizes)
 {
     uint32_t models = node_at(search->engine, node)->models;
     uint64_t sum = 0;
@@ -113,7 +113,7 @@ defrag_join_potential(const struct bh_search *search, uint32_t node, const struc
 uint64_t
 bh_defrag_potential(const struct bh_search *search, uint32_t node)
 {
-    struct sizes sizes;
+    struct join_sizes sizes;
 
     list_sizes(search->engine, &sizes);
     return defrag_join_potential(search, node, &sizes);
@@ -139,7 +139,7 @@ defrag_join_touch(const struct bh_engine *engine, uint32_t gpu_id, struct nodes 
 static uint64_t
 potential_of(const struct bh_search *search, const struct nodes *nodes)
 {
-    struct sizes sizes;
+    struct join_sizes sizes;
     uint64_t sum = 0;
 
     list_sizes(search->engine, &sizes);

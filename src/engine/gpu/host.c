@@ -8,7 +8,7 @@
 #include "engine/state/slots.h"
 
 /* Amounts of cores and memory; negative where more is taken than there is. */
-struct amounts {
+struct host_amounts {
     int64_t cpu_milli, memory_mib;
 };
 
@@ -24,12 +24,12 @@ is_suspended(const struct bh_engine *engine, uint32_t job)
 
 /* What one member of the job (slot) still has to take to run: one that is suspended is in
  * memory already. */
-static struct amounts
+static struct host_amounts
 wanted_by(const struct bh_engine *engine, uint32_t slot)
 {
     const struct job *job = job_at(engine, slot);
 
-    return (struct amounts){ job->cpu_milli, is_suspended(engine, slot) ? 0 : job->memory_mib };
+    return (struct host_amounts){ job->cpu_milli, is_suspended(engine, slot) ? 0 : job->memory_mib };
 }
 
 /* Whether nothing but the cores would come free: its processes are frozen, not ended. */
@@ -50,7 +50,7 @@ stays_in_memory(const struct bh_search *search, uint32_t slot)
 
 /* What those give back who are imagined gone.  A lease is met at its first partition. */
 static void
-add_gone(const struct bh_search *search, uint32_t node, struct amounts *left)
+add_gone(const struct bh_search *search, uint32_t node, struct host_amounts *left)
 {
     const struct bh_engine *engine = search->engine;
 
@@ -74,9 +74,9 @@ add_gone(const struct bh_search *search, uint32_t node, struct amounts *left)
 /* What the members of a claim's job on the node will take. */
 static void
 charge_claim(const struct bh_engine *engine, const struct claim *claim, uint32_t node,
-           struct amounts *left)
+           struct host_amounts *left)
 {
-    struct amounts each = wanted_by(engine, claim->job);
+    struct host_amounts each = wanted_by(engine, claim->job);
     uint32_t partitions = 0, members;
 
     for (uint32_t i = 0; i < claim->count; i++)
@@ -88,13 +88,13 @@ charge_claim(const struct bh_engine *engine, const struct claim *claim, uint32_t
 
 /* What the members of those will take who are imagined there. */
 static void
-charge_taking(const struct bh_search *search, uint32_t node, struct amounts *left)
+charge_taking(const struct bh_search *search, uint32_t node, struct host_amounts *left)
 {
     const struct bh_engine *engine = search->engine;
 
     for (uint32_t i = 0, partitions = 0; i < search->taking_count; i++) {
         const struct bh_taking *taking = &search->taking[i];
-        struct amounts each = wanted_by(engine, taking->job);
+        struct host_amounts each = wanted_by(engine, taking->job);
         bool last = i + 1 == search->taking_count || taking[1].job != taking->job;
 
         partitions += gpu_at(engine, gpu_find(engine, taking->placement.gpu))->node == node;
@@ -107,12 +107,12 @@ charge_taking(const struct bh_search *search, uint32_t node, struct amounts *lef
     }
 }
 
-static struct amounts
+static struct host_amounts
 left_now(const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
     const struct node *node = node_at(engine, slot);
-    struct amounts left = { (int64_t)node->cpu_milli - (int64_t)node->cpu_used,
+    struct host_amounts left = { (int64_t)node->cpu_milli - (int64_t)node->cpu_used,
                             (int64_t)node->memory_mib - (int64_t)node->memory_used };
 
     add_gone(search, slot, &left);
@@ -128,16 +128,16 @@ left_now(const struct bh_search *search, uint32_t slot)
 
 /* Whoever has room beside those who are there now, and beside a reservation when its time has
  * come, has room throughout. */
-static struct amounts
+static struct host_amounts
 left_throughout(const struct bh_search *search, uint32_t slot)
 {
     const struct bh_engine *engine = search->engine;
-    struct amounts left = left_now(search, slot);
+    struct host_amounts left = left_now(search, slot);
 
     for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
         const struct claim *claim = bh_capacity_claim(search, i);
         struct bh_search then = *search;
-        struct amounts later;
+        struct host_amounts later;
 
         if (!claim || claim->at_ns == 0 || search->past_claims)
             continue;
@@ -161,7 +161,7 @@ host_times(int64_t left, int64_t each, uint32_t has)
 }
 
 static uint32_t
-members_in(const struct node *node, const struct amounts *left, const struct amounts *each)
+members_in(const struct node *node, const struct host_amounts *left, const struct host_amounts *each)
 {
     uint32_t by_cores = host_times(left->cpu_milli, each->cpu_milli, node->cpu_milli);
     uint32_t by_memory = host_times(left->memory_mib, each->memory_mib, node->memory_mib);
@@ -172,7 +172,7 @@ members_in(const struct node *node, const struct amounts *left, const struct amo
 uint32_t
 bh_host_capacity(const struct bh_search *search, uint32_t slot)
 {
-    struct amounts each = wanted_by(search->engine, search->job), left;
+    struct host_amounts each = wanted_by(search->engine, search->job), left;
 
     if ((each.cpu_milli == 0 && each.memory_mib == 0) || search->past_hosts)
         return UINT32_MAX;
@@ -183,8 +183,8 @@ bh_host_capacity(const struct bh_search *search, uint32_t slot)
 bool
 bh_host_lacks_cores(const struct bh_search *search, uint32_t slot)
 {
-    struct amounts each = wanted_by(search->engine, search->job);
-    struct amounts left = left_throughout(search, slot);
+    struct host_amounts each = wanted_by(search->engine, search->job);
+    struct host_amounts left = left_throughout(search, slot);
 
     return host_times(left.cpu_milli, each.cpu_milli, node_at(search->engine, slot)->cpu_milli) == 0;
 }
@@ -193,9 +193,9 @@ uint32_t
 bh_host_capacity_ever(const struct bh_engine *engine, uint32_t job, uint32_t slot)
 {
     const struct node *node = node_at(engine, slot);
-    struct amounts each = { job_at(engine, job)->cpu_milli, job_at(engine, job)->memory_mib };
+    struct host_amounts each = { job_at(engine, job)->cpu_milli, job_at(engine, job)->memory_mib };
 
-    return members_in(node, &(struct amounts){ node->cpu_milli, node->memory_mib }, &each);
+    return members_in(node, &(struct host_amounts){ node->cpu_milli, node->memory_mib }, &each);
 }
 
 static bool
@@ -211,7 +211,7 @@ bool
 bh_host_accepts_ever(const struct bh_engine *engine, const struct bh_ev_submit *submit,
                      struct bh_reason *ret_why)
 {
-    struct amounts each = { submit->cpu_milli, submit->memory_mib }, most = { 0, 0 };
+    struct host_amounts each = { submit->cpu_milli, submit->memory_mib }, most = { 0, 0 };
     uint64_t members = 0, gang = submit->gang ? submit->gang : 1;
     uint32_t sku = sku_find(engine, submit->sku.v);
     bool cores = false;
@@ -221,7 +221,7 @@ bh_host_accepts_ever(const struct bh_engine *engine, const struct bh_ev_submit *
 
         if (!has_model(engine, node, sku))
             continue;
-        members += members_in(node, &(struct amounts){ node->cpu_milli, node->memory_mib }, &each);
+        members += members_in(node, &(struct host_amounts){ node->cpu_milli, node->memory_mib }, &each);
         cores = cores || !node->cpu_milli || node->cpu_milli >= each.cpu_milli;
         most.cpu_milli = node->cpu_milli > most.cpu_milli ? node->cpu_milli : most.cpu_milli;
         most.memory_mib = node->memory_mib > most.memory_mib ? node->memory_mib : most.memory_mib;
@@ -303,10 +303,10 @@ bh_host_leave(struct bh_engine *engine, uint32_t lease)
 }
 
 /* What the leases take that hold partitions on the node. */
-static struct amounts
+static struct host_amounts
 held_on(const struct bh_engine *engine, uint32_t node)
 {
-    struct amounts held = { 0, 0 };
+    struct host_amounts held = { 0, 0 };
 
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
@@ -330,7 +330,7 @@ bh_host_check(const struct bh_engine *engine, uint32_t *ret_node)
 
     for (*ret_node = 0; bh_slot_next(engine, TABLE_NODE, ret_node);) {
         const struct node *node = node_at(engine, *ret_node);
-        struct amounts held = held_on(engine, *ret_node);
+        struct host_amounts held = held_on(engine, *ret_node);
 
         if (node->cpu_used != (uint64_t)held.cpu_milli
             || node->memory_used < (uint64_t)held.memory_mib)

@@ -52,23 +52,23 @@ cores_of(const struct bh_pack *pack, uint32_t kind, uint32_t tenths)
 }
 
 /* The expected shapes that one model may serve. */
-struct demand {
+struct waste_demand {
     const struct bh_pack *pack;
     uint32_t kind, model;
     int64_t gpu_weight, weight; /* of those with GPUs, of all */
 };
 
 static bool
-is_served(const struct demand *demand, const struct bh_pack_request *ask)
+is_served(const struct waste_demand *demand, const struct bh_pack_request *ask)
 {
     return ask->weight > 0 &&
            (ask->want.gpus == 0 || ask->want.models >> demand->model & 1);
 }
 
-static struct demand
+static struct waste_demand
 demand_for(const struct bh_pack *pack, uint32_t kind)
 {
-    struct demand demand = { .pack = pack, .kind = kind, .model = pack->kinds.model[kind] };
+    struct waste_demand demand = { .pack = pack, .kind = kind, .model = pack->kinds.model[kind] };
 
     for (uint32_t s = 0; s < pack->shapes; s++) {
         const struct bh_pack_request *ask = bh_pack_request(pack, s);
@@ -88,12 +88,12 @@ share_of(uint32_t weight, int64_t of)
 }
 
 /* How a random shape finds one GPU: the share of those that ask for so many levels. */
-struct sizes {
+struct waste_sizes {
     uint32_t share[BH_PACK_LEVELS + 1];
 };
 
 static void
-add_shape(const struct demand *demand, const struct bh_pack_request *ask, struct sizes *sizes,
+add_shape(const struct waste_demand *demand, const struct bh_pack_request *ask, struct waste_sizes *sizes,
           struct bh_pack_waste_row *row)
 {
     const struct bh_pack_shape *want = &ask->want;
@@ -110,7 +110,7 @@ add_shape(const struct demand *demand, const struct bh_pack_request *ask, struct
 
 /* Add the shapes that need just this class of cores; false: there are none. */
 static bool
-add_class(const struct demand *demand, uint32_t class, struct sizes *sizes,
+add_class(const struct waste_demand *demand, uint32_t class, struct waste_sizes *sizes,
           struct bh_pack_waste_row *row)
 {
     const struct bh_pack *pack = demand->pack;
@@ -133,7 +133,7 @@ add_class(const struct demand *demand, uint32_t class, struct sizes *sizes,
  * it takes s levels and of use[r] where it does not fit.  From the top down the new values
  * may stand where the old ones did. */
 static void
-build_levels(const struct sizes *sizes, int32_t waste[BH_PACK_LEVELS + 1])
+build_levels(const struct waste_sizes *sizes, int32_t waste[BH_PACK_LEVELS + 1])
 {
     int32_t use[BH_PACK_LEVELS + 1] = { 0 };
     uint32_t asked[BH_PACK_LEVELS], count = 0;
@@ -156,10 +156,10 @@ build_levels(const struct sizes *sizes, int32_t waste[BH_PACK_LEVELS + 1])
 }
 
 static void
-build_rows(const struct demand *demand)
+build_rows(const struct waste_demand *demand)
 {
     uint32_t classes = demand->pack->loss.core_amounts.count + 1;
-    struct sizes sizes = { { 0 } };
+    struct waste_sizes sizes = { { 0 } };
 
     for (uint32_t class = 0; class < classes; class ++) {
         struct bh_pack_waste_row *row = pack_waste_row_of(demand->pack, demand->kind, class);
@@ -174,7 +174,7 @@ build_rows(const struct demand *demand)
 }
 
 /* Shapes as the table of nodes sees them: those that round to the same are one. */
-struct offer {
+struct waste_offer {
     uint32_t tenths, cores;
     int64_t share;
     int32_t use;
@@ -183,7 +183,7 @@ struct offer {
 size_t
 bh_pack_waste_offers_size(const struct bh_pack_caps *caps)
 {
-    return caps->shapes * sizeof(struct offer);
+    return caps->shapes * sizeof(struct waste_offer);
 }
 
 /* All of that in units; it is within a table of nodes. */
@@ -193,11 +193,11 @@ worth_of(uint32_t tenths, uint32_t cores)
     return (int32_t)(tenths * TENTH_MILLI + cores * CORE_WORTH) * BH_PACK_WASTE_UNIT;
 }
 
-static struct offer
-offer_from(const struct demand *demand, const struct bh_pack_request *ask)
+static struct waste_offer
+offer_from(const struct waste_demand *demand, const struct bh_pack_request *ask)
 {
     const struct bh_pack_shape *want = &ask->want;
-    struct offer offer = {
+    struct waste_offer offer = {
         .tenths =
             (want->gpus * want->parts + BH_PACK_WASTE_TENTH / 2) / BH_PACK_WASTE_TENTH,
         .cores = want->cpu_milli / 1000 + (want->cpu_milli % 1000 >= 500),
@@ -212,14 +212,14 @@ offer_from(const struct demand *demand, const struct bh_pack_request *ask)
 }
 
 static bool
-is_after(const struct offer *a, const struct offer *b)
+is_after(const struct waste_offer *a, const struct waste_offer *b)
 {
     return a->tenths != b->tenths ? a->tenths > b->tenths : a->cores > b->cores;
 }
 
 /* Add it to the list, which is sorted by tenths and cores; returns how long that is now. */
 static uint32_t
-insert_offer(struct offer *offers, uint32_t count, const struct offer *offer)
+insert_offer(struct waste_offer *offers, uint32_t count, const struct waste_offer *offer)
 {
     uint32_t at = count;
 
@@ -236,7 +236,7 @@ insert_offer(struct offer *offers, uint32_t count, const struct offer *offer)
 
 /* Those that could fit a node; returns how many. */
 static uint32_t
-collect_offers(const struct demand *demand, struct offer *offers)
+collect_offers(const struct waste_demand *demand, struct waste_offer *offers)
 {
     const struct bh_pack *pack = demand->pack;
     const struct bh_pack_reach *reach = &pack->kinds.reach[demand->kind];
@@ -244,7 +244,7 @@ collect_offers(const struct demand *demand, struct offer *offers)
 
     for (uint32_t s = 0; s < pack->shapes; s++) {
         const struct bh_pack_request *ask = bh_pack_request(pack, s);
-        struct offer offer;
+        struct waste_offer offer;
 
         if (!is_served(demand, ask))
             continue;
@@ -260,7 +260,7 @@ collect_offers(const struct demand *demand, struct offer *offers)
 /* The sum of build_levels by cores, but for the use of what is left behind a shape that
  * fits: what those that fit use themselves, and what is used where none does. */
 static void
-start_row(const int32_t *use, const struct offer *offers, uint32_t count, uint32_t cores,
+start_row(const int32_t *use, const struct waste_offer *offers, uint32_t count, uint32_t cores,
           int64_t sum[BH_PACK_CORES])
 {
     int64_t fitting[BH_PACK_CORES] = { 0 }, taken[BH_PACK_CORES] = { 0 };
@@ -280,7 +280,7 @@ start_row(const int32_t *use, const struct offer *offers, uint32_t count, uint32
 /* One more offer to the nodes with so many tenths, as in build_levels; offers are sorted by
  * tenths. */
 static void
-offer_row(int32_t *table, uint32_t tenths, const struct offer *offers, uint32_t count,
+offer_row(int32_t *table, uint32_t tenths, const struct waste_offer *offers, uint32_t count,
           uint32_t cores)
 {
     int32_t *use = table + (size_t)tenths * BH_PACK_CORES;
@@ -301,11 +301,11 @@ offer_row(int32_t *table, uint32_t tenths, const struct offer *offers, uint32_t 
 }
 
 static void
-build_nodes(const struct demand *demand)
+build_nodes(const struct waste_demand *demand)
 {
     const struct bh_pack *pack = demand->pack;
     const struct bh_pack_reach *reach = &pack->kinds.reach[demand->kind];
-    struct offer *offers = bh_pack_at(pack, pack->waste_offers);
+    struct waste_offer *offers = bh_pack_at(pack, pack->waste_offers);
     uint32_t count = collect_offers(demand, offers);
     int32_t *table = cores_of(pack, demand->kind, 0);
 
@@ -352,7 +352,7 @@ bh_pack_waste_build(struct bh_pack *pack)
 {
     find_reach(pack);
     for (uint32_t kind = 0; kind < pack->kinds.count; kind++) {
-        struct demand demand = demand_for(pack, kind);
+        struct waste_demand demand = demand_for(pack, kind);
 
         build_rows(&demand);
         build_nodes(&demand);

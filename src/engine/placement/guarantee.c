@@ -128,10 +128,10 @@ bh_guarantee_lends(const struct bh_search *search, const struct bh_wanted *wante
 
 /* ---- guarantees ---- */
 
-enum word { SAYS_NOTHING, COVERS_IT, IS_EXCEEDED };
+enum guarantee_word { SAYS_NOTHING, COVERS_IT, IS_EXCEEDED };
 
 /* What one guarantee says. */
-static enum word
+static enum guarantee_word
 guarantee_covers(uint64_t guarantee, uint64_t used, uint64_t more)
 {
     if (guarantee == 0 || more == 0)
@@ -162,7 +162,7 @@ claimed_within(const struct bh_engine *engine, uint32_t tenant, const struct quo
 }
 
 /* Who asks, and whether claims of others count. */
-struct question {
+struct guarantee_question {
     const struct bh_wanted *wanted;
     bool with_claims;
     uint32_t but_job;
@@ -170,7 +170,7 @@ struct question {
 
 static uint64_t
 used_with(const struct bh_engine *engine, uint32_t tenant, const struct quota *quota,
-          const struct question *question)
+          const struct guarantee_question *question)
 {
     uint64_t used = quota ? quota->used : tenant_at(engine, tenant)->used;
 
@@ -180,16 +180,16 @@ used_with(const struct bh_engine *engine, uint32_t tenant, const struct quota *q
 }
 
 /* What a tenant's guarantees say together: one that covers it will do. */
-static enum word
-covered_by(const struct bh_engine *engine, uint32_t slot, const struct question *question)
+static enum guarantee_word
+covered_by(const struct bh_engine *engine, uint32_t slot, const struct guarantee_question *question)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
-    enum word word = guarantee_covers(tenant->guarantee, used_with(engine, slot, NULL, question),
+    enum guarantee_word word = guarantee_covers(tenant->guarantee, used_with(engine, slot, NULL, question),
                             question->wanted->equivalent);
 
     for (uint32_t i = 0; i < tenant->quota_count && word != COVERS_IT; i++) {
         const struct quota *quota = &tenant->quotas[i];
-        enum word by = guarantee_covers(quota->guarantee, used_with(engine, slot, quota, question),
+        enum guarantee_word by = guarantee_covers(quota->guarantee, used_with(engine, slot, quota, question),
                               bh_quota_counted(engine, quota, question->wanted));
 
         word = by != SAYS_NOTHING ? by : word;
@@ -199,13 +199,13 @@ covered_by(const struct bh_engine *engine, uint32_t slot, const struct question 
 
 /* Up from the one who asks: what lies above a guarantee that is exceeded says nothing more. */
 static enum bh_cover
-cover_of(const struct bh_engine *engine, const struct question *question, uint32_t *ret_within)
+cover_of(const struct bh_engine *engine, const struct guarantee_question *question, uint32_t *ret_within)
 {
     bool covered = false;
 
     *ret_within = 0;
     for (uint32_t at = question->wanted->tenant; at; at = tenant_at(engine, at)->parent) {
-        enum word word = covered_by(engine, at, question);
+        enum guarantee_word word = covered_by(engine, at, question);
 
         if (word == IS_EXCEEDED) {
             *ret_within = covered ? at : 0;
@@ -220,14 +220,14 @@ enum bh_cover
 bh_guarantee_cover(const struct bh_engine *engine, const struct bh_wanted *wanted,
                    uint32_t *ret_within)
 {
-    return cover_of(engine, &(struct question){ .wanted = wanted }, ret_within);
+    return cover_of(engine, &(struct guarantee_question){ .wanted = wanted }, ret_within);
 }
 
 enum bh_cover
 bh_guarantee_cover_with_claims(const struct bh_engine *engine, const struct bh_wanted *wanted,
                                uint32_t job, uint32_t *ret_within)
 {
-    return cover_of(engine, &(struct question){ wanted, true, job }, ret_within);
+    return cover_of(engine, &(struct guarantee_question){ wanted, true, job }, ret_within);
 }
 
 uint64_t

@@ -7,13 +7,13 @@
 /* ---- what stands in the way ---- */
 
 /* What stands beside the job's place and must not, as the finders met it. */
-struct obstacle {
+struct find_obstacle {
     uint32_t beside, gpu;
     uint32_t alone, alone_gpu;
 };
 
 static void
-note_obstacle(struct obstacle *obstacle, const struct bh_finder *finder)
+note_obstacle(struct find_obstacle *obstacle, const struct bh_finder *finder)
 {
     if (finder->beside)
         obstacle->beside = finder->beside;
@@ -27,7 +27,7 @@ note_obstacle(struct obstacle *obstacle, const struct bh_finder *finder)
 
 /* Why nothing was found, if it was for those who stand there. */
 static void
-report_obstacle(const struct bh_engine *engine, const struct obstacle *obstacle, uint32_t sku,
+report_obstacle(const struct bh_engine *engine, const struct find_obstacle *obstacle, uint32_t sku,
               struct bh_reason *reason)
 {
     bool boundary = obstacle->beside != 0;
@@ -51,7 +51,7 @@ struct choice {
     bool found;
     uint32_t blocked; /* parts of GPUs on which nothing was, and that get a form by it */
     struct bh_reason limit;
-    struct obstacle obstacle;
+    struct find_obstacle obstacle;
 };
 
 /* Forms that the same boundary calls for: of none, shares of any kind. */

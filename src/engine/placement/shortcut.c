@@ -7,7 +7,7 @@
 
 enum { LOOKS = 16 }; /* at GPUs of a group */
 
-enum answer { NOT_KNOWN, NO_CAPACITY, FOUND };
+enum shortcut_answer { NOT_KNOWN, NO_CAPACITY, FOUND };
 
 /* The best so far. */
 struct best {
@@ -48,7 +48,7 @@ row_on(const struct bh_engine *engine, uint32_t sku_slot, uint32_t node)
 
 /* The best node that the index knows is the best one when the job finds room there, and its
  * GPUs close together, and nothing else speaks against the node. */
-static enum answer
+static enum shortcut_answer
 find_in_index(struct bh_engine *engine, const struct bh_search *search, const struct bh_need *need,
           uint64_t models, struct best *best)
 {
@@ -124,7 +124,7 @@ try_gpu(struct bh_finder *finder, uint32_t gpu, int64_t growth, struct best *bes
 }
 
 /* One partition on a GPU of the groups where that costs least. */
-static enum answer
+static enum shortcut_answer
 find_in_groups(const struct bh_engine *engine, struct bh_finder *finder, struct best *best)
 {
     bool found = false;
@@ -155,7 +155,7 @@ find_in_groups(const struct bh_engine *engine, struct bh_finder *finder, struct 
 /* ---- rows ---- */
 
 /* What can be told of all rows of the SKU that the job may have. */
-static enum answer
+static enum shortcut_answer
 shortcut_search(struct bh_engine *engine, const struct bh_search *search, const struct bh_need *need,
     struct best *best)
 {
@@ -190,7 +190,7 @@ bh_shortcut_find(struct bh_engine *engine, const struct bh_search *search,
                  const struct bh_need *need, struct bh_plan *ret_plan)
 {
     struct best best = { .plan = ret_plan };
-    enum answer answer = NOT_KNOWN;
+    enum shortcut_answer answer = NOT_KNOWN;
 
     if (need->gang == 1 && !bh_placement_imagines(search) && !search->past_hosts)
         answer = shortcut_search(engine, search, need, &best);

@@ -19,12 +19,12 @@ struct figures {
 };
 
 /* Of one GPU. */
-struct figure {
+struct bound_figure {
     struct bh_cost cost;
     uint64_t shares; /* victims, those with partitions elsewhere in part */
 };
 
-static const struct figure nothing = {
+static const struct bound_figure nothing = {
     .cost = { .owed = UINT64_MAX, .began_ns = UINT64_MAX },
 };
 
@@ -62,7 +62,7 @@ bound_partitions_of(const struct bh_engine *engine, uint32_t job)
 /* All that stands on the GPU must leave; of a job with partitions elsewhere the part here
  * counts, so that the sum over GPUs is no more than what is lost. */
 static bool
-clear_whole(const struct bh_bound_request *request, uint32_t gpu, struct figure *ret_figure)
+clear_whole(const struct bh_bound_request *request, uint32_t gpu, struct bound_figure *ret_figure)
 {
     const struct bh_engine *engine = request->search->engine;
 
@@ -93,7 +93,7 @@ clear_whole(const struct bh_bound_request *request, uint32_t gpu, struct figure 
 /* At least one of those on the GPU must leave, if the partition does not fit already. */
 static bool
 clear_some(const struct bh_bound_request *request, uint32_t gpu, uint32_t profile,
-           struct figure *ret_figure)
+           struct bound_figure *ret_figure)
 {
     const struct bh_engine *engine = request->search->engine;
     struct bh_cost *best = &ret_figure->cost;
@@ -145,7 +145,7 @@ insert_lost(bh_part_ns *list, uint32_t count, bh_part_ns value)
 
 /* Where more is cheaper, the complement is kept. */
 static void
-add_figure(struct figures *figures, const struct figure *figure)
+add_figure(struct figures *figures, const struct bound_figure *figure)
 {
     bound_insert(figures->owed, figures->count, ~figure->cost.owed);
     bound_insert(figures->priority, figures->count, figure->cost.priority);
@@ -203,7 +203,7 @@ bound_inspect(const struct bh_bound_request *request, uint32_t node, struct figu
         return false;
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node) {
-        struct figure figure;
+        struct bound_figure figure;
 
         if (is_offered(request, gpu)
             && (wants_whole(request) ? clear_whole(request, gpu, &figure)

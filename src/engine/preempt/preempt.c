@@ -32,7 +32,7 @@ struct scheme {
 };
 
 /* The place that is looked at. */
-struct target {
+struct preempt_target {
     uint32_t gpu; /* slot */
     uint32_t profile, start;
 };
@@ -87,7 +87,7 @@ add_victim(struct scheme *scheme, uint32_t job)
 
 /* Whether the place, together with those chosen before, can be had. */
 static bool
-preempt_is_free(struct scheme *scheme, const struct target *target)
+preempt_is_free(struct scheme *scheme, const struct preempt_target *target)
 {
     scheme->placements[scheme->count] =
         (struct placement){ (uint32_t)gpu_at(scheme->search.engine, target->gpu)->id,
@@ -105,7 +105,7 @@ send_away(struct scheme *scheme, uint32_t job)
 /* Those who stand right there, those beside whom the job must not stand, and those on the node
  * who must not be near. */
 static bool
-clear_place(struct scheme *scheme, const struct target *target)
+clear_place(struct scheme *scheme, const struct preempt_target *target)
 {
     const struct bh_engine *engine = scheme->search.engine;
     uint32_t node = gpu_at(engine, target->gpu)->node, beside;
@@ -199,7 +199,7 @@ cheapest_near(const struct scheme *scheme, uint32_t node)
 /* One who is asked to leave when the place is not free yet: where but cores or memory are
  * missing, anybody on the node. */
 static uint32_t
-next_to_leave(const struct scheme *scheme, const struct target *target)
+next_to_leave(const struct scheme *scheme, const struct preempt_target *target)
 {
     if (bh_placement_hosted(&scheme->search, scheme->placements, scheme->count))
         return cheapest_on(scheme, target->gpu);
@@ -210,7 +210,7 @@ next_to_leave(const struct scheme *scheme, const struct target *target)
  * room nobody leaves, whatever is missing: cores, too, would come too late.  Nor is it a place
  * when those who leave are the last on it. */
 static bool
-make_free(struct scheme *scheme, const struct target *target)
+make_free(struct scheme *scheme, const struct preempt_target *target)
 {
     if (preempt_is_free(scheme, target))
         return !bh_capacity_empties(&scheme->search, &scheme->placements[scheme->count], 1, 0);
@@ -227,7 +227,7 @@ make_free(struct scheme *scheme, const struct target *target)
 
 /* How much more broken up the GPU is with the place taken. */
 static int64_t
-growth_of(const struct scheme *scheme, const struct target *target)
+growth_of(const struct scheme *scheme, const struct preempt_target *target)
 {
     const struct gpu *gpu = gpu_at(scheme->search.engine, target->gpu);
     enum bh_gpu_model model = (enum bh_gpu_model)gpu->model;
@@ -262,7 +262,7 @@ add_place(struct scheme *scheme, const struct bh_need *need, uint32_t node, uint
         for (uint32_t starts = bh_capacity_starts(&scheme->search, gpu, sku->profiles[row],
                                               scheme->placements, scheme->count);
              starts; starts &= starts - 1) {
-            struct target target = { gpu, sku->profiles[row],
+            struct preempt_target target = { gpu, sku->profiles[row],
                                      (uint32_t)__builtin_ctz(starts) };
 
             copy_scheme(&next, scheme);
@@ -731,7 +731,7 @@ plan_to_resume(struct bh_preemptor *preemptor, const struct bh_search *search, s
 
     init_scheme(ret_scheme, preemptor, search);
     for (uint32_t i = 0; i < count; i++) {
-        struct target target = { gpu_find(engine, placements[i].gpu), placements[i].profile,
+        struct preempt_target target = { gpu_find(engine, placements[i].gpu), placements[i].profile,
                                  placements[i].start };
 
         if (!make_free(ret_scheme, &target))

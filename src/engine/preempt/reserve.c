@@ -91,7 +91,7 @@ bh_reserve_search(const struct bh_engine *engine, const struct bh_queue_entry *e
 /* ---- where it can begin soonest ---- */
 
 /* What is asked of a node, or of all (0): room for the need, or just these places. */
-struct wish {
+struct reserve_wish {
     struct bh_search search;
     const struct bh_need *need; /* NULL: the places */
     const struct placement *placements;
@@ -99,7 +99,7 @@ struct wish {
 };
 
 /* Where and when. */
-struct offer {
+struct reserve_offer {
     struct placement placements[BH_JOB_PARTITIONS_MAX];
     uint32_t count;
     uint64_t at_ns, node_id;
@@ -108,7 +108,7 @@ struct offer {
 
 /* Whether the wish comes true by then. */
 static bool
-fits_by(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
+fits_by(struct reserve_wish *wish, uint64_t by_ns, struct reserve_offer *ret_offer)
 {
     const struct bh_engine *engine = wish->search.engine;
     struct bh_plan plan;
@@ -130,14 +130,14 @@ fits_by(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
 }
 
 /* Ends within a span of time, in order: the first of a sample when there are too many. */
-struct ends {
+struct reserve_ends {
     uint64_t after_ns, before_ns;
     uint64_t at[ENDS_MAX];
     uint32_t count;
 };
 
 static void
-insert_end(struct ends *ends, uint64_t end_ns)
+insert_end(struct reserve_ends *ends, uint64_t end_ns)
 {
     uint32_t at = ends->count;
 
@@ -153,7 +153,7 @@ insert_end(struct ends *ends, uint64_t end_ns)
 }
 
 static void
-insert_ends_on(const struct bh_engine *engine, uint32_t gpu, struct ends *ends)
+insert_ends_on(const struct bh_engine *engine, uint32_t gpu, struct reserve_ends *ends)
 {
     for (uint32_t at = gpu_at(engine, gpu)->first_partition; at;
          at = partition_at(engine, at)->next_on_gpu)
@@ -162,7 +162,7 @@ insert_ends_on(const struct bh_engine *engine, uint32_t gpu, struct ends *ends)
 }
 
 static void
-insert_ends_of_node(const struct bh_engine *engine, uint32_t node, struct ends *ends)
+insert_ends_of_node(const struct bh_engine *engine, uint32_t node, struct reserve_ends *ends)
 {
     for (uint32_t gpu = node_at(engine, node)->first_gpu; gpu;
          gpu = gpu_at(engine, gpu)->next_on_node)
@@ -171,7 +171,7 @@ insert_ends_of_node(const struct bh_engine *engine, uint32_t node, struct ends *
 
 /* Of all that a place on the GPU counts on: where nodes are dedicated, on the whole node. */
 static void
-insert_ends_near(const struct bh_engine *engine, uint32_t gpu, struct ends *ends)
+insert_ends_near(const struct bh_engine *engine, uint32_t gpu, struct reserve_ends *ends)
 {
     if (engine->core.dedicated)
         insert_ends_of_node(engine, gpu_at(engine, gpu)->node, ends);
@@ -181,7 +181,7 @@ insert_ends_near(const struct bh_engine *engine, uint32_t gpu, struct ends *ends
 
 /* When leases end where the wish looks, on whole nodes: those beside may have to go, too. */
 static void
-list_ends(const struct wish *wish, struct ends *ends)
+list_ends(const struct reserve_wish *wish, struct reserve_ends *ends)
 {
     const struct bh_engine *engine = wish->search.engine;
 
@@ -199,7 +199,7 @@ list_ends(const struct wish *wish, struct ends *ends)
 }
 
 static void
-copy_offer(struct offer *to, const struct offer *from)
+copy_offer(struct reserve_offer *to, const struct reserve_offer *from)
 {
     memcpy(to->placements, from->placements, from->count * sizeof(struct placement));
     to->count = from->count;
@@ -210,9 +210,9 @@ copy_offer(struct offer *to, const struct offer *from)
 
 /* Whether the wish comes true by one of the ends: the span then ends, else begins there. */
 static void
-try_end(struct wish *wish, struct ends *ends, uint64_t end_ns, struct offer *best)
+try_end(struct reserve_wish *wish, struct reserve_ends *ends, uint64_t end_ns, struct reserve_offer *best)
 {
-    struct offer offer;
+    struct reserve_offer offer;
 
     if (!fits_by(wish, end_ns, &offer)) {
         ends->after_ns = end_ns;
@@ -225,7 +225,7 @@ try_end(struct wish *wish, struct ends *ends, uint64_t end_ns, struct offer *bes
 /* Narrow the span to that between two ends, or an end and its edge: the wish does not come
  * true by the first and does by the second, as far as it did before. */
 static void
-narrow(struct wish *wish, struct ends *ends, struct offer *best)
+narrow(struct reserve_wish *wish, struct reserve_ends *ends, struct reserve_offer *best)
 {
     uint32_t low = 0, high = ends->count;
 
@@ -243,11 +243,11 @@ narrow(struct wish *wish, struct ends *ends, struct offer *best)
 /* When the wish comes true first, at `by_ns` at the latest; room only grows with time.  Most
  * come true with the first end, so that it is tried before it is known that any will do. */
 static bool
-soonest(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
+soonest(struct reserve_wish *wish, uint64_t by_ns, struct reserve_offer *ret_offer)
 {
     uint64_t now_ns = wish->search.engine->core.now_ns;
-    struct ends ends = { .after_ns = now_ns, .before_ns = by_ns };
-    struct offer best;
+    struct reserve_ends ends = { .after_ns = now_ns, .before_ns = by_ns };
+    struct reserve_offer best;
 
     if (by_ns != UINT64_MAX && !fits_by(wish, by_ns, &best))
         return false;
@@ -273,7 +273,7 @@ soonest(struct wish *wish, uint64_t by_ns, struct offer *ret_offer)
 }
 
 static bool
-better(const struct offer *a, const struct offer *b)
+better(const struct reserve_offer *a, const struct reserve_offer *b)
 {
     if (a->at_ns != b->at_ns)
         return a->at_ns < b->at_ns;
@@ -337,9 +337,9 @@ node_of_first_end(const struct bh_engine *engine, uint32_t model)
 }
 
 static bool
-prefer_soonest(struct wish *wish, uint32_t node, bool found, struct offer *best)
+prefer_soonest(struct reserve_wish *wish, uint32_t node, bool found, struct reserve_offer *best)
 {
-    struct offer offer;
+    struct reserve_offer offer;
 
     wish->node = node;
     if (!soonest(wish, found ? best->at_ns : UINT64_MAX, &offer)
@@ -352,7 +352,7 @@ prefer_soonest(struct wish *wish, uint32_t node, bool found, struct offer *best)
 /* The most promising node first: few others need a closer look then.  A gang looks for
  * nodes together. */
 static bool
-soonest_in_row(struct wish *wish, bool found, struct offer *best)
+soonest_in_row(struct reserve_wish *wish, bool found, struct reserve_offer *best)
 {
     const struct bh_engine *engine = wish->search.engine;
     uint32_t model = sku_at(engine, wish->need->sku)->models[wish->row];
@@ -370,13 +370,13 @@ soonest_in_row(struct wish *wish, bool found, struct offer *best)
 
 static bool
 soonest_of_class(const struct bh_search *search, const struct bh_need *need, uint64_t headed,
-                 struct offer *ret_offer)
+                 struct reserve_offer *ret_offer)
 {
     const struct sku *sku = sku_at(search->engine, need->sku);
     bool found = false;
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
-        struct wish wish = { .search = *search, .need = need, .row = row,
+        struct reserve_wish wish = { .search = *search, .need = need, .row = row,
                              .count = need->count * need->gang };
         struct bh_wanted wanted = bh_placement_wanted(search->engine, need, row);
 
@@ -390,11 +390,11 @@ soonest_of_class(const struct bh_search *search, const struct bh_need *need, uin
 
 /* The old places of a suspended gang. */
 static bool
-soonest_to_resume(const struct bh_search *search, struct offer *ret_offer)
+soonest_to_resume(const struct bh_search *search, struct reserve_offer *ret_offer)
 {
     struct placement placements[BH_JOB_PARTITIONS_MAX];
     struct bh_wanted wanted = bh_quota_to_resume_all(search->engine, search->job);
-    struct wish wish = { .search = *search, .placements = placements,
+    struct reserve_wish wish = { .search = *search, .placements = placements,
                          .count = bh_gang_places(search->engine, search->job, placements) };
 
     return bh_quota_permits(search, &wanted) && soonest(&wish, UINT64_MAX, ret_offer);
@@ -457,7 +457,7 @@ bh_reserve_decide(struct work *work, struct bh_walk *walk, const struct bh_queue
                                 .past = bh_reserve_set(engine) };
     struct bh_need need;
     struct bh_reason why;
-    struct offer offer;
+    struct reserve_offer offer;
 
     if (!job || (wanted_by(engine, entry) & ~walk->headed) == 0)
         return false;
@@ -509,7 +509,7 @@ bh_reserve_until_ns(const struct bh_engine *engine)
 
     for (uint32_t i = 0; engine->core.reserved && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &engine->core.claims[i];
-        struct ends ends = { .after_ns = engine->core.now_ns, .before_ns = claim->at_ns };
+        struct reserve_ends ends = { .after_ns = engine->core.now_ns, .before_ns = claim->at_ns };
 
         if (claim->at_ns == 0)
             continue;

@@ -26,28 +26,28 @@
 #include "engine/state/slots.h"
 
 /* Where what is broken is written; the pure layer has no printf. */
-struct inspection {
+struct check_inspection {
     const struct bh_engine *engine;
     char *text;
     size_t size, at;
 };
 
 static void
-write_char(struct inspection *in, char c)
+write_char(struct check_inspection *in, char c)
 {
     if (in->at + 1 < in->size)
         in->text[in->at++] = c;
 }
 
 static void
-write_text(struct inspection *in, const char *text)
+write_text(struct check_inspection *in, const char *text)
 {
     while (*text)
         write_char(in, *text++);
 }
 
 static void
-write_number(struct inspection *in, uint64_t number)
+write_number(struct check_inspection *in, uint64_t number)
 {
     char digits[40];
 
@@ -57,7 +57,7 @@ write_number(struct inspection *in, uint64_t number)
 
 /* "<what> <id>: <why>"; always false. */
 static bool
-check_report_broken(struct inspection *in, const char *what, uint64_t id, const char *why)
+check_report_broken(struct check_inspection *in, const char *what, uint64_t id, const char *why)
 {
     write_text(in, what);
     write_char(in, ' ');
@@ -82,7 +82,7 @@ check_is_zero(const void *bytes, size_t length)
 }
 
 static bool
-check_table(struct inspection *in, enum table_kind kind)
+check_table(struct check_inspection *in, enum table_kind kind)
 {
     static const char *const names[TABLES] = {
         [TABLE_TENANT] = "tenant", [TABLE_SKU] = "sku",     [TABLE_NODE] = "node",
@@ -109,7 +109,7 @@ check_table(struct inspection *in, enum table_kind kind)
 }
 
 static bool
-check_tables(struct inspection *in)
+check_tables(struct check_inspection *in)
 {
     for (uint32_t kind = 0; kind < TABLES; kind++)
         if (!check_table(in, (enum table_kind)kind))
@@ -120,7 +120,7 @@ check_tables(struct inspection *in)
 /* ---- what is expected ---- */
 
 static bool
-check_shapes(struct inspection *in)
+check_shapes(struct check_inspection *in)
 {
     const struct shapes *shapes = &in->engine->core.shapes;
     uint16_t unheld[PROFILES_MAX] = { 0 };
@@ -144,7 +144,7 @@ check_shapes(struct inspection *in)
 
 /* What is expected is in range, and those who keep something back are counted. */
 static bool
-check_expected(struct inspection *in)
+check_expected(struct check_inspection *in)
 {
     uint32_t withholders = 0;
 
@@ -160,7 +160,7 @@ check_expected(struct inspection *in)
 }
 
 static bool
-check_derived(struct inspection *in)
+check_derived(struct check_inspection *in)
 {
     uint64_t id = 0;
     const char *why = bh_layout_check(in->engine, &id);
@@ -188,7 +188,7 @@ stack_part(const struct gpu *gpu, const struct partition *partition, struct bh_o
 
 /* First the partitions in use, then the idle ones: together what the geometry allows. */
 static bool
-check_partitions(struct inspection *in, const struct gpu *gpu, uint32_t slot)
+check_partitions(struct check_inspection *in, const struct gpu *gpu, uint32_t slot)
 {
     /* shares were sold by the scale, whatever the site says by now */
     struct bh_occupancy occupancy = { .share_limit = gpu->share_scale };
@@ -233,7 +233,7 @@ check_partitions(struct inspection *in, const struct gpu *gpu, uint32_t slot)
 }
 
 static bool
-check_split(struct inspection *in, const struct gpu *gpu, uint32_t slot)
+check_split(struct check_inspection *in, const struct gpu *gpu, uint32_t slot)
 {
     struct bh_split split;
     struct bh_parts causes = { 0, 0 };
@@ -264,7 +264,7 @@ check_split(struct inspection *in, const struct gpu *gpu, uint32_t slot)
 
 /* The counts that searches trust, of one node. */
 static bool
-check_counts(struct inspection *in, uint32_t slot)
+check_counts(struct check_inspection *in, uint32_t slot)
 {
     const struct node *node = node_at(in->engine, slot);
     uint32_t empty = 0, open = 0;
@@ -283,7 +283,7 @@ check_counts(struct inspection *in, uint32_t slot)
 }
 
 static bool
-check_demand(struct inspection *in)
+check_demand(struct check_inspection *in)
 {
     const struct demand *demand = &in->engine->core.demand;
     uint32_t sum = 0;
@@ -294,7 +294,7 @@ check_demand(struct inspection *in)
 }
 
 static bool
-check_gpus(struct inspection *in)
+check_gpus(struct check_inspection *in)
 {
     const struct totals *totals = &in->engine->core.totals;
     uint64_t physical = 0, leased = 0, unusable = 0;
@@ -336,7 +336,7 @@ check_gpus(struct inspection *in)
 /* ---- leases ---- */
 
 static bool
-check_held(struct inspection *in, const struct lease *lease, uint32_t slot)
+check_held(struct check_inspection *in, const struct lease *lease, uint32_t slot)
 {
     bool aside = lease->state == LEASE_SUSPENDED || lease->state == LEASE_DONE;
     bool stopping_aside = lease->state == LEASE_STOPPING && !lease->parts[0];
@@ -386,7 +386,7 @@ is_in_step(const struct bh_engine *engine, uint32_t job)
 /* A job with leases has one for each member, of one incarnation, and they are at the same
  * point of their lives. */
 static bool
-check_gang(struct inspection *in, uint32_t slot)
+check_gang(struct check_inspection *in, uint32_t slot)
 {
     const struct job *job = job_at(in->engine, slot);
     const struct lease *first = lease_at(in->engine, job->lease);
@@ -407,7 +407,7 @@ check_gang(struct inspection *in, uint32_t slot)
 }
 
 static bool
-check_lease(struct inspection *in, uint32_t slot)
+check_lease(struct check_inspection *in, uint32_t slot)
 {
     const struct lease *lease = lease_at(in->engine, slot);
     const struct job *job = job_at(in->engine, lease->job);
@@ -426,7 +426,7 @@ check_lease(struct inspection *in, uint32_t slot)
 }
 
 static bool
-check_leases(struct inspection *in)
+check_leases(struct check_inspection *in)
 {
     const struct core *core = &in->engine->core;
     uint32_t suspended = 0, held = 0, leased = 0, members = 0, preemptible_jobs[BH_PRIORITIES + 1] = { 0 };
@@ -457,7 +457,7 @@ check_leases(struct inspection *in)
 /* ---- jobs and classes ---- */
 
 static bool
-check_class(struct inspection *in, uint32_t slot)
+check_class(struct check_inspection *in, uint32_t slot)
 {
     const struct class *class = class_at(in->engine, slot);
     uint64_t sequence = 0;
@@ -480,7 +480,7 @@ check_class(struct inspection *in, uint32_t slot)
 }
 
 static bool
-check_all_jobs(struct inspection *in)
+check_all_jobs(struct check_inspection *in)
 {
     const struct core *core = &in->engine->core;
     uint32_t queued = 0, pending = 0, ended = 0, listed = 0, members = 0;
@@ -527,7 +527,7 @@ placements_reserved_on(const struct bh_engine *engine, uint32_t gpu_id)
 /* Each GPU counts the places that are kept on it: searches trust that to pass over the rest.
  * Where those with a place count right and the sum is right, all do. */
 static bool
-check_reserved(struct inspection *in)
+check_reserved(struct check_inspection *in)
 {
     uint64_t kept = 0, counted = 0;
 
@@ -555,7 +555,7 @@ is_leaving_for_good(const struct bh_engine *engine, const struct claim *claim)
 }
 
 static bool
-check_claims(struct inspection *in)
+check_claims(struct check_inspection *in)
 {
     const struct hints *hints = &in->engine->hints;
     uint32_t count = 0, reserved = 0;
@@ -590,7 +590,7 @@ check_claims(struct inspection *in)
 /* No more was moved in the hour that is counted in than is counted, and nobody who must not
  * be. */
 static bool
-check_moves(struct inspection *in)
+check_moves(struct check_inspection *in)
 {
     const struct core *core = &in->engine->core;
     uint32_t moved = 0;
@@ -613,7 +613,7 @@ check_moves(struct inspection *in)
 
 /* ---- tenants ---- */
 
-struct tally {
+struct check_tally {
     struct bh_wanted used;
     uint32_t running, pending, jobs, children, yielding;
     uint64_t used_own, cost;
@@ -621,7 +621,7 @@ struct tally {
 };
 
 static void
-tally_leases(const struct bh_engine *engine, uint32_t slot, struct tally *tally)
+tally_leases(const struct bh_engine *engine, uint32_t slot, struct check_tally *tally)
 {
     const struct tenant *tenant = tenant_at(engine, slot);
 
@@ -645,7 +645,7 @@ tally_leases(const struct bh_engine *engine, uint32_t slot, struct tally *tally)
 }
 
 static void
-tally_jobs(const struct bh_engine *engine, uint32_t slot, struct tally *tally)
+tally_jobs(const struct bh_engine *engine, uint32_t slot, struct check_tally *tally)
 {
     for (uint32_t at = 0; bh_slot_next(engine, TABLE_JOB, &at);) {
         const struct job *job = job_at(engine, at);
@@ -663,10 +663,10 @@ tally_jobs(const struct bh_engine *engine, uint32_t slot, struct tally *tally)
 }
 
 static bool
-check_one_tenant(struct inspection *in, uint32_t slot)
+check_one_tenant(struct check_inspection *in, uint32_t slot)
 {
     const struct tenant *tenant = tenant_at(in->engine, slot);
-    struct tally tally = { 0 };
+    struct check_tally tally = { 0 };
 
     tally_leases(in->engine, slot, &tally);
     tally_jobs(in->engine, slot, &tally);
@@ -685,7 +685,7 @@ check_one_tenant(struct inspection *in, uint32_t slot)
 }
 
 static bool
-check_tenants(struct inspection *in)
+check_tenants(struct check_inspection *in)
 {
     for (uint32_t slot = 0; bh_slot_next(in->engine, TABLE_TENANT, &slot);) {
         const struct tenant *tenant = tenant_at(in->engine, slot);
@@ -699,7 +699,7 @@ check_tenants(struct inspection *in)
 }
 
 static bool
-check_ledger(struct inspection *in)
+check_ledger(struct check_inspection *in)
 {
     const char *why = bh_ledger_broken(in->engine);
 
@@ -722,7 +722,7 @@ has_claim(const struct bh_engine *engine, uint32_t class)
 /* When the engine has nothing left to decide, no head of a queue could be placed; in
  * particular nobody waits whose guarantee would cover what others were given. */
 static bool
-check_decided(struct inspection *in)
+check_decided(struct check_inspection *in)
 {
     const struct hints *hints = &in->engine->hints;
 
@@ -750,7 +750,7 @@ check_decided(struct inspection *in)
 
 /* Nothing falls due before the engine says so. */
 static bool
-check_due(struct inspection *in)
+check_due(struct check_inspection *in)
 {
     const struct hints *hints = &in->engine->hints;
 
@@ -769,7 +769,7 @@ check_due(struct inspection *in)
 /* Whom a limit holds back and nobody's leaving would help is left alone only as long as that
  * is so; and the ends of leases are as they were remembered. */
 static bool
-check_hints(struct inspection *in)
+check_hints(struct check_inspection *in)
 {
     struct work work = { .engine = (struct bh_engine *)(uintptr_t)in->engine };
 
@@ -791,7 +791,7 @@ check_hints(struct inspection *in)
 bool
 bh_engine_check(const struct bh_engine *engine, char *ret_broken, size_t size)
 {
-    struct inspection in = { .engine = engine, .text = ret_broken, .size = size };
+    struct check_inspection in = { .engine = engine, .text = ret_broken, .size = size };
 
     return check_tables(&in) && check_demand(&in) && check_gpus(&in) && check_leases(&in)
            && check_all_jobs(&in) && check_claims(&in) && check_reserved(&in) && check_tenants(&in)

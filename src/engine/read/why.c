@@ -120,7 +120,7 @@ why_leased(const struct bh_engine *engine, uint32_t job, struct bh_reason *reaso
 /* ---- jobs that wait ---- */
 
 /* GPUs that could serve a job, and what is in use and free on them. */
-struct field {
+struct why_field {
     uint32_t serving, up;   /* GPUs: managed ones, and those that get new work */
     bool ever;              /* the nodes could hold all its members when empty, and the limits
                                would allow it */
@@ -180,7 +180,7 @@ has_capacity_beside(const struct bh_engine *engine, const struct gpu *gpu, uint3
  * node that is down may never come back. */
 static void
 survey_unschedulable(const struct bh_engine *engine, const struct gpu *gpu, uint32_t profile,
-            struct field *field)
+            struct why_field *field)
 {
     enum bh_reason_code excluded_node = bh_unschedulable_reason(engine, gpu);
     bool capacity, first;
@@ -197,7 +197,7 @@ survey_unschedulable(const struct bh_engine *engine, const struct gpu *gpu, uint
 }
 
 static void
-survey_gpu(const struct bh_engine *engine, uint32_t slot, uint32_t profile, struct field *field)
+survey_gpu(const struct bh_engine *engine, uint32_t slot, uint32_t profile, struct why_field *field)
 {
     const struct gpu *gpu = gpu_at(engine, slot);
     struct bh_parts used = { 0, 0 };
@@ -321,11 +321,11 @@ is_forbidden(const struct bh_engine *engine, const struct bh_need *need, uint32_
     return false;
 }
 
-static struct field
+static struct why_field
 survey(const struct bh_engine *engine, const struct bh_need *need)
 {
     const struct sku *sku = sku_at(engine, need->sku);
-    struct field field = { .wanted_parts = bh_quota_least(engine, need->sku, need->count * need->gang) };
+    struct why_field field = { .wanted_parts = bh_quota_least(engine, need->sku, need->count * need->gang) };
 
     for (uint32_t row = 0; row < sku->model_count; row++) {
         bool possible = ever_held(engine, need, row, &field.shaped);
@@ -591,7 +591,7 @@ report_never_hosted(const struct bh_engine *engine, const struct job *job,
 
 /* No GPU that could serve it gets work: why the one that comes back first does not. */
 static void
-report_unschedulable(const struct field *field, struct bh_reason *reason)
+report_unschedulable(const struct why_field *field, struct bh_reason *reason)
 {
     *reason = (struct bh_reason){ .code = field->excluded_node };
     BH_ASSERT(field->excluded_node != BH_REASON_NONE);
@@ -618,7 +618,7 @@ report_when_apart(const struct bh_engine *engine, uint32_t job, struct bh_reason
 
 static void
 why_no_capacity(const struct bh_search *search, struct bh_need *need,
-            const struct field *field, struct bh_reason *reason)
+            const struct why_field *field, struct bh_reason *reason)
 {
     const struct bh_engine *engine = search->engine;
     struct bh_plan plan;
@@ -688,7 +688,7 @@ why_waiting(const struct bh_engine *engine, uint32_t job_slot, struct bh_reason 
     struct bh_need need = bh_placement_need(engine, job->class);
     struct bh_queue_entry entry;
     struct bh_search search;
-    struct field field;
+    struct why_field field;
     uint32_t whose = 0;
 
     bh_queue_entry_of_class(engine, job->class, &entry);

@@ -31,9 +31,9 @@ bh_why_unshared(const struct bh_engine *engine, uint32_t sku_slot)
 }
 
 /* What keeps a share off a GPU. */
-enum obstacle { NOTHING, ONLY_MEMORY, ANOTHER_MODE, OTHERS };
+enum share_obstacle { NOTHING, ONLY_MEMORY, ANOTHER_MODE, OTHERS };
 
-static enum obstacle
+static enum share_obstacle
 obstacle_on(const struct bh_occupancy *occupancy, enum bh_gpu_model model, uint32_t profile,
             uint64_t *ret_free)
 {
@@ -60,7 +60,7 @@ why_share_judge(const struct bh_search *search, uint32_t slot, uint32_t profile,
     const struct gpu *gpu = gpu_at(search->engine, slot);
     struct bh_parts parts = bh_profile_parts((bh_profile_id){ profile });
     struct bh_occupancy occupancy;
-    enum obstacle obstacle;
+    enum share_obstacle obstacle;
     uint64_t left = 0;
 
     bh_capacity_occupancy(search, slot, &occupancy);

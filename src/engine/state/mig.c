@@ -18,12 +18,12 @@ enum {
     PRICE_ONE = 65536
 };
 
-struct shape {
+struct mig_shape {
     uint32_t slices, units, starts;
     uint32_t profile; /* number of one that stands for all: the one least restricted */
 };
 
-struct figure {
+struct mig_figure {
     uint64_t key;
     uint32_t soon[BH_MIG_SHAPES_MAX];
     uint8_t capacity[BH_MIG_SHAPES_MAX];
@@ -33,14 +33,14 @@ struct figure {
 struct bh_mig {
     uint32_t model, units, slices;
     uint32_t shape_count, figure_count;
-    struct shape shapes[BH_MIG_SHAPES_MAX];
+    struct mig_shape shapes[BH_MIG_SHAPES_MAX];
     uint8_t shape_of[16];  /* by the profile's place in the model's rows */
     uint16_t slots[SLOTS]; /* figure + 1; 0: none */
-    struct figure figures[BH_MIG_FIGURES_MAX];
+    struct mig_figure figures[BH_MIG_FIGURES_MAX];
 };
 
 static const struct bh_profile *
-stands_for(const struct shape *shape)
+stands_for(const struct mig_shape *shape)
 {
     return bh_profile_get((bh_profile_id){ shape->profile });
 }
@@ -48,7 +48,7 @@ stands_for(const struct shape *shape)
 /* ---- shapes ---- */
 
 static bool
-has_shape(const struct bh_profile *profile, const struct shape *shape)
+has_shape(const struct bh_profile *profile, const struct mig_shape *shape)
 {
     return profile->compute_slices == shape->slices && profile->memory_units == shape->units
            && profile->starts == shape->starts;
@@ -69,7 +69,7 @@ add_profile(struct bh_mig *mig, uint32_t row, const struct bh_profile *profile)
         at++;
     BH_ASSERT(at < BH_MIG_SHAPES_MAX);
     if (at == mig->shape_count) {
-        mig->shapes[at] = (struct shape){ profile->compute_slices, profile->memory_units,
+        mig->shapes[at] = (struct mig_shape){ profile->compute_slices, profile->memory_units,
                                            profile->starts, profile->id.v };
         mig->shape_count++;
     } else if (less_restricted(profile, stands_for(&mig->shapes[at]))) {
@@ -120,7 +120,7 @@ mig_slot_of(const struct bh_mig *mig, uint64_t key)
 
 static void
 compute_now(const struct bh_mig *mig, const struct bh_occupancy *occupancy,
-        struct figure *ret_figure)
+        struct mig_figure *ret_figure)
 {
     for (uint32_t p = 0; p < mig->shape_count; p++) {
         uint32_t capacity = bh_occupancy_capacity(occupancy, stands_for(&mig->shapes[p]));
@@ -131,8 +131,8 @@ compute_now(const struct bh_mig *mig, const struct bh_occupancy *occupancy,
 }
 
 /* What is known of the occupancy; `blank` (all zero) is filled when nothing is. */
-static const struct figure *
-mig_find_figure(const struct bh_mig *mig, const struct bh_occupancy *occupancy, struct figure *blank)
+static const struct mig_figure *
+mig_find_figure(const struct bh_mig *mig, const struct bh_occupancy *occupancy, struct mig_figure *blank)
 {
     uint32_t found = 0;
 
@@ -147,18 +147,18 @@ mig_find_figure(const struct bh_mig *mig, const struct bh_occupancy *occupancy, 
 /* ---- working the figures out ---- */
 
 /* Pieces that stand together. */
-struct layout {
+struct mig_layout {
     struct bh_occupancy occupancy;
     uint32_t count;
     uint8_t shapes[UNITS_MAX], starts[UNITS_MAX];
 };
 
-static struct figure *
-figure_for(struct bh_mig *mig, const struct layout *layout)
+static struct mig_figure *
+figure_for(struct bh_mig *mig, const struct mig_layout *layout)
 {
     uint64_t key = mig_key_of(mig, &layout->occupancy);
     uint32_t slot = mig_slot_of(mig, key);
-    struct figure *figure;
+    struct mig_figure *figure;
 
     if (mig->slots[slot])
         return &mig->figures[mig->slots[slot] - 1];
@@ -177,17 +177,17 @@ figure_for(struct bh_mig *mig, const struct layout *layout)
  * for now, or soon after the partition that leaves first, by their chances.  Summed over the
  * layouts of the figure. */
 static void
-add_layout(struct bh_mig *mig, const struct layout *layout)
+add_layout(struct bh_mig *mig, const struct mig_layout *layout)
 {
-    struct figure *figure = figure_for(mig, layout);
+    struct mig_figure *figure = figure_for(mig, layout);
     uint64_t after[BH_MIG_SHAPES_MAX] = { 0 };
 
     if (!figure)
         return;
     for (uint32_t i = 0; i < layout->count; i++) {
         struct bh_occupancy without = layout->occupancy;
-        struct figure blank = { 0 };
-        const struct figure *left;
+        struct mig_figure blank = { 0 };
+        const struct mig_figure *left;
 
         bh_occupancy_remove(&without, stands_for(&mig->shapes[layout->shapes[i]]),
                             layout->starts[i]);
@@ -204,7 +204,7 @@ add_layout(struct bh_mig *mig, const struct layout *layout)
 
 /* All layouts of `partitions` partitions, each once: at every unit one of the shapes, or none. */
 static void
-add_layouts(struct bh_mig *mig, uint32_t partitions, uint32_t unit, struct layout *layout)
+add_layouts(struct bh_mig *mig, uint32_t partitions, uint32_t unit, struct mig_layout *layout)
 {
     if (unit == mig->units) {
         if (layout->count == partitions)
@@ -231,7 +231,7 @@ static void
 mig_divide_sums(struct bh_mig *mig, uint32_t partitions)
 {
     for (uint32_t i = 0; i < mig->figure_count; i++) {
-        struct figure *figure = &mig->figures[i];
+        struct mig_figure *figure = &mig->figures[i];
 
         for (uint32_t p = 0; figure->partitions == partitions && p < mig->shape_count; p++)
             figure->soon[p] /= figure->layouts;
@@ -249,7 +249,7 @@ bh_mig_init(void *memory, enum bh_gpu_model model)
 {
     const struct bh_model_facts *facts = bh_model_facts(model);
     struct bh_mig *mig = memory;
-    struct layout layout = { .count = 0 };
+    struct mig_layout layout = { .count = 0 };
     uint32_t count;
     const struct bh_profile *profile = bh_profile_first(model, &count);
 
@@ -275,8 +275,8 @@ void
 bh_mig_pool_add(const struct bh_mig *mig, struct bh_mig_pool *pool,
                 const struct bh_occupancy *occupancy)
 {
-    struct figure blank = { 0 };
-    const struct figure *figure = mig_find_figure(mig, occupancy, &blank);
+    struct mig_figure blank = { 0 };
+    const struct mig_figure *figure = mig_find_figure(mig, occupancy, &blank);
 
     BH_ASSERT(pool->gpus < BH_MIG_GPUS_MAX);
     pool->gpus++;
@@ -291,8 +291,8 @@ void
 bh_mig_pool_remove(const struct bh_mig *mig, struct bh_mig_pool *pool,
                    const struct bh_occupancy *occupancy)
 {
-    struct figure blank = { 0 };
-    const struct figure *figure = mig_find_figure(mig, occupancy, &blank);
+    struct mig_figure blank = { 0 };
+    const struct mig_figure *figure = mig_find_figure(mig, occupancy, &blank);
 
     BH_ASSERT(pool->gpus > 0);
     pool->gpus--;
@@ -392,8 +392,8 @@ int64_t
 bh_mig_worth(const struct bh_mig *mig, const struct bh_mig_prices *prices,
              const struct bh_occupancy *occupancy)
 {
-    struct figure blank = { 0 };
-    const struct figure *figure = mig_find_figure(mig, occupancy, &blank);
+    struct mig_figure blank = { 0 };
+    const struct mig_figure *figure = mig_find_figure(mig, occupancy, &blank);
     int64_t worth = 0;
 
     for (uint32_t p = 0; p < mig->shape_count; p++) {

@@ -32,7 +32,7 @@ struct census {
 };
 
 /* A tenant's logs in it. */
-struct range {
+struct logs_range {
     uint32_t tenant;
     size_t next, end;
     uint64_t bytes;
@@ -228,14 +228,14 @@ by_tenant_and_age(const void *left, const void *right)
 
 /* One for each tenant; sorts the logs. */
 static size_t
-split(struct census *census, struct range *ranges)
+split(struct census *census, struct logs_range *ranges)
 {
     size_t count = 0;
 
     qsort(census->logs, census->count, sizeof *census->logs, by_tenant_and_age);
     for (size_t i = 0; i < census->count; i++) {
         if (i == 0 || census->logs[i].tenant != census->logs[i - 1].tenant)
-            ranges[count++] = (struct range){ .tenant = census->logs[i].tenant, .next = i };
+            ranges[count++] = (struct logs_range){ .tenant = census->logs[i].tenant, .next = i };
         ranges[count - 1].end = i + 1;
         ranges[count - 1].bytes += census->logs[i].bytes;
     }
@@ -243,9 +243,9 @@ split(struct census *census, struct range *ranges)
 }
 
 static uint64_t
-bytes_of(const struct range *ranges, size_t count, uint32_t tenant)
+bytes_of(const struct logs_range *ranges, size_t count, uint32_t tenant)
 {
-    for (const struct range *range = ranges; range < ranges + count; range++)
+    for (const struct logs_range *range = ranges; range < ranges + count; range++)
         if (range->tenant == tenant)
             return range->bytes;
     return 0;
@@ -253,13 +253,13 @@ bytes_of(const struct range *ranges, size_t count, uint32_t tenant)
 
 /* The one that has the most, of those that have something left to remove; or NULL.  No tenant takes
  * what is left to one that has less. */
-static struct range *
-largest(struct range *ranges, size_t count, uint32_t writer)
+static struct logs_range *
+largest(struct logs_range *ranges, size_t count, uint32_t writer)
 {
     uint64_t own = bytes_of(ranges, count, writer);
-    struct range *most = NULL;
+    struct logs_range *most = NULL;
 
-    for (struct range *range = ranges; range < ranges + count; range++)
+    for (struct logs_range *range = ranges; range < ranges + count; range++)
         if (range->next < range->end && (range->tenant == writer || range->bytes > own)
             && (!most || range->bytes > most->bytes))
             most = range;
@@ -283,10 +283,10 @@ remove_marked(int folder, int party, const struct log *log)
 static void
 remove_oldest(int folder, int party, struct census *census, uint32_t writer, uint64_t until)
 {
-    struct range *ranges = calloc(census->count ? census->count : 1, sizeof *ranges);
+    struct logs_range *ranges = calloc(census->count ? census->count : 1, sizeof *ranges);
     size_t count = ranges ? split(census, ranges) : 0;
 
-    for (struct range *range; census->bytes > until && (range = largest(ranges, count, writer));) {
+    for (struct logs_range *range; census->bytes > until && (range = largest(ranges, count, writer));) {
         const struct log *log = &census->logs[range->next++];
 
         if (!remove_marked(folder, party, log))

@@ -200,7 +200,7 @@ bh_driver_read_places(struct bh_node *node)
 }
 
 void
-bh_driver_find(const struct bh_conf *conf, const char *name, struct bh_driver_paths *ret_paths)
+bh_node_driver_find(const struct bh_conf *conf, const char *name, struct bh_driver_paths *ret_paths)
 {
     struct bh_driver_places places;
 
@@ -237,7 +237,7 @@ bh_driver_cover(const struct bh_node *node, struct bh_arena *arena,
     uint32_t count = 0;
 
     for (size_t i = 0; i < BH_COUNT(names); i++) {
-        bh_driver_find(&node->conf, names[i], &found);
+        bh_node_driver_find(&node->conf, names[i], &found);
         for (uint32_t n = 0; n < found.count; n++) {
             struct bh_sandbox_mount cover = {
                 bh_arena_printf(arena, "%s/%s", bh_driver_shim(node), names[i]),

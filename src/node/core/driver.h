@@ -36,7 +36,7 @@ struct bh_driver_paths {
     char items[BH_DRIVER_PLACES_MAX][BH_NODE_PATH_MAX];
     uint32_t count;
 };
-void bh_driver_find(const struct bh_conf *conf, const char *name, struct bh_driver_paths *ret_paths);
+void bh_node_driver_find(const struct bh_conf *conf, const char *name, struct bh_driver_paths *ret_paths);
 
 /* Mounts of the shim over each of the driver's libraries that this machine's root file system
  * shows past the folder where a job is told to look: so no environment leads round it.  Texts

@@ -138,11 +138,11 @@ where_it_is_found(void **state)
     char real[128];
 
     (void)state;
-    bh_driver_find(&conf, "libnvidia-ml.so.1", &paths);
+    bh_node_driver_find(&conf, "libnvidia-ml.so.1", &paths);
     assert_int_equal(paths.count, 1);
     snprintf(real, sizeof real, "%s/libnvidia-ml.so.580.1", place);
     BH_CHECK_STR("real", paths.items[0], real);
-    bh_driver_find(&conf, "libnot.so", &paths);
+    bh_node_driver_find(&conf, "libnot.so", &paths);
     BH_CHECK_EQ("nowhere", paths.count, 0);
     BH_CHECK_DONE();
 }

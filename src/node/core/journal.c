@@ -14,7 +14,7 @@
 
 enum { HEADER = 8, PATH_SIZE = 512, FILE_MAX = 256 << 20 };
 
-struct bh_journal {
+struct bh_order_journal {
     char path[PATH_SIZE], next[PATH_SIZE + 8];
     int fd, old_fd; /* old_fd: while a rewrite is under way */
     uint64_t size, old_size;
@@ -87,7 +87,7 @@ whole_frame_follows(const char *bytes, size_t length)
 }
 
 static bh_rc
-journal_replay(struct bh_journal *journal, const struct bh_buf *text, bh_journal_sink sink,
+journal_replay(struct bh_order_journal *journal, const struct bh_buf *text, bh_order_journal_sink sink,
        void *sink_self, struct bh_err *err)
 {
     size_t at = 0, step;
@@ -123,7 +123,7 @@ sync_folder(const char *path, struct bh_err *err)
 }
 
 static bh_rc
-journal_open_file(struct bh_journal *journal, const char *path, int more_flags, struct bh_err *err)
+journal_open_file(struct bh_order_journal *journal, const char *path, int more_flags, struct bh_err *err)
 {
     journal->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | more_flags,
                        0600);
@@ -131,10 +131,10 @@ journal_open_file(struct bh_journal *journal, const char *path, int more_flags, 
 }
 
 bh_rc
-bh_journal_open(const char *path, bh_journal_sink sink, void *sink_self,
-                struct bh_journal **ret_journal, struct bh_err *err)
+bh_order_journal_open(const char *path, bh_order_journal_sink sink, void *sink_self,
+                struct bh_order_journal **ret_journal, struct bh_err *err)
 {
-    BH_AUTO(bh_journal_close) struct bh_journal *journal = calloc(1, sizeof *journal);
+    BH_AUTO(bh_order_journal_close) struct bh_order_journal *journal = calloc(1, sizeof *journal);
     struct bh_buf text;
     bh_rc rc;
 
@@ -162,7 +162,7 @@ bh_journal_open(const char *path, bh_journal_sink sink, void *sink_self,
 }
 
 void
-bh_journal_close(struct bh_journal *journal)
+bh_order_journal_close(struct bh_order_journal *journal)
 {
     if (!journal)
         return;
@@ -174,7 +174,7 @@ bh_journal_close(struct bh_journal *journal)
 /* ---- writing ---- */
 
 bh_rc
-bh_journal_append(struct bh_journal *journal, const char *payload, size_t length,
+bh_order_journal_append(struct bh_order_journal *journal, const char *payload, size_t length,
                   struct bh_err *err)
 {
     char frame[HEADER + BH_JOURNAL_FRAME_MAX];
@@ -198,7 +198,7 @@ bh_journal_append(struct bh_journal *journal, const char *payload, size_t length
 }
 
 bh_rc
-bh_journal_reserve(struct bh_journal *journal, struct bh_err *err)
+bh_order_journal_reserve(struct bh_order_journal *journal, struct bh_err *err)
 {
     uint64_t wanted = journal->size + BH_JOURNAL_SPARE;
 
@@ -215,7 +215,7 @@ bh_journal_reserve(struct bh_journal *journal, struct bh_err *err)
 }
 
 bh_rc
-bh_journal_sync(struct bh_journal *journal, struct bh_err *err)
+bh_order_journal_sync(struct bh_order_journal *journal, struct bh_err *err)
 {
     if (!journal->dirty)
         return BH_OK;
@@ -226,7 +226,7 @@ bh_journal_sync(struct bh_journal *journal, struct bh_err *err)
 }
 
 bh_rc
-bh_journal_tick(struct bh_journal *journal, bh_ns now, bh_ns *ret_next, struct bh_err *err)
+bh_order_journal_tick(struct bh_order_journal *journal, bh_ns now, bh_ns *ret_next, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -235,7 +235,7 @@ bh_journal_tick(struct bh_journal *journal, bh_ns now, bh_ns *ret_next, struct b
     else if (!journal->sync_at)
         journal->sync_at = now + BH_JOURNAL_SYNC_WITHIN;
     if (journal->sync_at && journal->sync_at <= now) {
-        rc = bh_journal_sync(journal, err);
+        rc = bh_order_journal_sync(journal, err);
         journal->sync_at = rc == BH_OK ? 0 : now + BH_JOURNAL_SYNC_WITHIN;
     }
     *ret_next = journal->sync_at;
@@ -243,7 +243,7 @@ bh_journal_tick(struct bh_journal *journal, bh_ns now, bh_ns *ret_next, struct b
 }
 
 uint64_t
-bh_journal_size(const struct bh_journal *journal)
+bh_order_journal_size(const struct bh_order_journal *journal)
 {
     return journal->size;
 }
@@ -251,7 +251,7 @@ bh_journal_size(const struct bh_journal *journal)
 /* ---- rewriting ---- */
 
 bh_rc
-bh_journal_rewrite_begin(struct bh_journal *journal, struct bh_err *err)
+bh_order_journal_rewrite_begin(struct bh_order_journal *journal, struct bh_err *err)
 {
     int old_fd = journal->fd;
     bh_rc rc;
@@ -269,7 +269,7 @@ bh_journal_rewrite_begin(struct bh_journal *journal, struct bh_err *err)
 }
 
 bh_rc
-bh_journal_rewrite_commit(struct bh_journal *journal, struct bh_err *err)
+bh_order_journal_rewrite_commit(struct bh_order_journal *journal, struct bh_err *err)
 {
     BH_ASSERT(journal->old_fd >= 0);
     if (fsync(journal->fd) == 0 && rename(journal->next, journal->path) == 0) {
@@ -280,12 +280,12 @@ bh_journal_rewrite_commit(struct bh_journal *journal, struct bh_err *err)
         return sync_folder(journal->path, err);
     }
     bh_err_errno(err, "replace %s", journal->path);
-    bh_journal_rewrite_cancel(journal);
+    bh_order_journal_rewrite_cancel(journal);
     return err->rc;
 }
 
 void
-bh_journal_rewrite_cancel(struct bh_journal *journal)
+bh_order_journal_rewrite_cancel(struct bh_order_journal *journal)
 {
     BH_ASSERT(journal->old_fd >= 0);
     close(journal->fd);

@@ -26,12 +26,12 @@ static char folder[] = "/tmp/bh-journal-XXXXXX";
 static char path[64];
 
 static bh_rc
-open_journal(struct seen *seen, struct bh_journal **ret_journal)
+open_journal(struct seen *seen, struct bh_order_journal **ret_journal)
 {
     struct bh_err err;
 
     memset(seen, 0, sizeof *seen);
-    return bh_journal_open(path, journal_test_read, seen, ret_journal, &err);
+    return bh_order_journal_open(path, journal_test_read, seen, ret_journal, &err);
 }
 
 static void
@@ -43,18 +43,18 @@ write_bytes(const char *bytes, size_t length)
 }
 
 static void
-journal_test_append(struct bh_journal *journal, const char *text)
+journal_test_append(struct bh_order_journal *journal, const char *text)
 {
     struct bh_err err;
 
-    assert_int_equal(bh_journal_append(journal, text, strlen(text), &err), BH_OK);
+    assert_int_equal(bh_order_journal_append(journal, text, strlen(text), &err), BH_OK);
 }
 
 /* Three entries, whole; their bytes for the tests that damage them. */
 static size_t
 three_entries(char *ret_bytes, size_t size)
 {
-    struct bh_journal *journal;
+    struct bh_order_journal *journal;
     struct seen seen;
     struct bh_buf text;
     struct bh_err err;
@@ -64,8 +64,8 @@ three_entries(char *ret_bytes, size_t size)
     journal_test_append(journal, "one");
     journal_test_append(journal, "two");
     journal_test_append(journal, "three");
-    assert_int_equal(bh_journal_sync(journal, &err), BH_OK);
-    bh_journal_close(journal);
+    assert_int_equal(bh_order_journal_sync(journal, &err), BH_OK);
+    bh_order_journal_close(journal);
     bh_buf_init_fixed(&text, ret_bytes, size);
     assert_int_equal(bh_file_read(path, size, &text, &err), BH_OK);
     return text.length;
@@ -82,7 +82,7 @@ test_checksum(void **state)
 static void
 test_reopen(void **state)
 {
-    struct bh_journal *journal;
+    struct bh_order_journal *journal;
     struct seen seen;
     char bytes[256];
 
@@ -90,10 +90,10 @@ test_reopen(void **state)
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
     BH_CHECK_STR("all, in order", seen.text, "one,two,three,");
     journal_test_append(journal, "four");
-    bh_journal_close(journal);
+    bh_order_journal_close(journal);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
     BH_CHECK_STR("appended", seen.text, "one,two,three,four,");
-    bh_journal_close(journal);
+    bh_order_journal_close(journal);
     BH_CHECK_DONE();
 }
 
@@ -102,30 +102,30 @@ static void
 test_tick(void **state)
 {
     const bh_ns soon = BH_JOURNAL_SYNC_WITHIN;
-    struct bh_journal *journal;
+    struct bh_order_journal *journal;
     struct seen seen;
     struct bh_err err;
     bh_ns next;
 
     unlink(path);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
-    assert_int_equal(bh_journal_tick(journal, 100, &next, &err), BH_OK);
+    assert_int_equal(bh_order_journal_tick(journal, 100, &next, &err), BH_OK);
     BH_CHECK_EQ("nothing to sync", next, 0);
     journal_test_append(journal, "one");
     for (bh_ns now = 200; now < 200 + soon; now += soon / 4) {
-        assert_int_equal(bh_journal_tick(journal, now, &next, &err), BH_OK);
+        assert_int_equal(bh_order_journal_tick(journal, now, &next, &err), BH_OK);
         BH_CHECK_EQ("from when it was seen", next, 200 + soon);
         journal_test_append(journal, "more");
     }
-    assert_int_equal(bh_journal_tick(journal, 200 + soon, &next, &err), BH_OK);
+    assert_int_equal(bh_order_journal_tick(journal, 200 + soon, &next, &err), BH_OK);
     BH_CHECK_EQ("done", next, 0);
     journal_test_append(journal, "two");
-    assert_int_equal(bh_journal_tick(journal, 3 * soon, &next, &err), BH_OK);
+    assert_int_equal(bh_order_journal_tick(journal, 3 * soon, &next, &err), BH_OK);
     BH_CHECK_EQ("planned anew", next, 4 * soon);
-    assert_int_equal(bh_journal_sync(journal, &err), BH_OK);
-    assert_int_equal(bh_journal_tick(journal, 3 * soon + 1, &next, &err), BH_OK);
+    assert_int_equal(bh_order_journal_sync(journal, &err), BH_OK);
+    assert_int_equal(bh_order_journal_tick(journal, 3 * soon + 1, &next, &err), BH_OK);
     BH_CHECK_EQ("an order synced it", next, 0);
-    bh_journal_close(journal);
+    bh_order_journal_close(journal);
     BH_CHECK_DONE();
 }
 
@@ -138,7 +138,7 @@ test_cut_anywhere(void **state)
 
     for (size_t cut = 0; cut <= length; cut++) {
         uint32_t whole = cut >= length ? 3 : cut >= 22 ? 2 : cut >= 11 ? 1 : 0;
-        struct bh_journal *journal;
+        struct bh_order_journal *journal;
         struct seen seen;
 
         snprintf(name, sizeof name, "cut at %zu", cut);
@@ -146,10 +146,10 @@ test_cut_anywhere(void **state)
         BH_CHECK_EQ(name, open_journal(&seen, &journal), BH_OK);
         BH_CHECK_EQ(name, seen.count, whole);
         journal_test_append(journal, "next");
-        bh_journal_close(journal);
+        bh_order_journal_close(journal);
         BH_CHECK_EQ(name, open_journal(&seen, &journal), BH_OK);
         BH_CHECK_EQ(name, seen.count, whole + 1);
-        bh_journal_close(journal);
+        bh_order_journal_close(journal);
     }
     BH_CHECK_DONE();
 }
@@ -162,7 +162,7 @@ test_flip_anywhere(void **state)
     size_t length = three_entries(bytes, sizeof bytes);
 
     for (size_t at = 0; at < length; at++) {
-        struct bh_journal *journal = NULL;
+        struct bh_order_journal *journal = NULL;
         struct seen seen;
         bh_rc rc;
 
@@ -173,7 +173,7 @@ test_flip_anywhere(void **state)
         rc = open_journal(&seen, &journal);
         BH_CHECK_EQ(name, rc, at < 22 ? BH_INVALID : BH_OK);
         BH_CHECK(name, seen.count <= 2);
-        bh_journal_close(journal);
+        bh_order_journal_close(journal);
     }
     BH_CHECK_DONE();
 }
@@ -181,26 +181,26 @@ test_flip_anywhere(void **state)
 static void
 test_rewrite(void **state)
 {
-    struct bh_journal *journal;
+    struct bh_order_journal *journal;
     struct seen seen;
     struct bh_err err;
     char bytes[256];
 
     three_entries(bytes, sizeof bytes);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
-    assert_int_equal(bh_journal_rewrite_begin(journal, &err), BH_OK);
+    assert_int_equal(bh_order_journal_rewrite_begin(journal, &err), BH_OK);
     journal_test_append(journal, "dropped");
-    bh_journal_rewrite_cancel(journal);
+    bh_order_journal_rewrite_cancel(journal);
     journal_test_append(journal, "four");
-    assert_int_equal(bh_journal_rewrite_begin(journal, &err), BH_OK);
+    assert_int_equal(bh_order_journal_rewrite_begin(journal, &err), BH_OK);
     journal_test_append(journal, "all");
-    assert_int_equal(bh_journal_rewrite_commit(journal, &err), BH_OK);
+    assert_int_equal(bh_order_journal_rewrite_commit(journal, &err), BH_OK);
     journal_test_append(journal, "more");
-    BH_CHECK_EQ("size", bh_journal_size(journal), 8 + 3 + 8 + 4);
-    bh_journal_close(journal);
+    BH_CHECK_EQ("size", bh_order_journal_size(journal), 8 + 3 + 8 + 4);
+    bh_order_journal_close(journal);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
     BH_CHECK_STR("replaced", seen.text, "all,more,");
-    bh_journal_close(journal);
+    bh_order_journal_close(journal);
     BH_CHECK_DONE();
 }
 
@@ -208,7 +208,7 @@ test_rewrite(void **state)
 static void
 test_rewrite_cut_off(void **state)
 {
-    struct bh_journal *journal;
+    struct bh_order_journal *journal;
     struct seen seen;
     struct bh_err err;
     char bytes[256], next[sizeof path + 8];
@@ -216,14 +216,14 @@ test_rewrite_cut_off(void **state)
     snprintf(next, sizeof next, "%s.next", path);
     three_entries(bytes, sizeof bytes);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
-    assert_int_equal(bh_journal_rewrite_begin(journal, &err), BH_OK);
+    assert_int_equal(bh_order_journal_rewrite_begin(journal, &err), BH_OK);
     journal_test_append(journal, "half");
-    bh_journal_close(journal);
+    bh_order_journal_close(journal);
     BH_CHECK_EQ("left by the crash", access(next, F_OK), 0);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
     BH_CHECK_EQ("removed at the start", access(next, F_OK), -1);
     BH_CHECK_EQ("entries", seen.count, 3);
-    bh_journal_close(journal);
+    bh_order_journal_close(journal);
     BH_CHECK_DONE();
 }
 
@@ -231,18 +231,18 @@ static void
 test_too_long(void **state)
 {
     static char long_text[BH_JOURNAL_FRAME_MAX + 1];
-    struct bh_journal *journal;
+    struct bh_order_journal *journal;
     struct seen seen;
     struct bh_err err;
 
     unlink(path);
     assert_int_equal(open_journal(&seen, &journal), BH_OK);
-    BH_CHECK_EQ("one too long", bh_journal_append(journal, long_text, sizeof long_text, &err),
+    BH_CHECK_EQ("one too long", bh_order_journal_append(journal, long_text, sizeof long_text, &err),
                 BH_FULL);
-    BH_CHECK_EQ("nothing kept", bh_journal_size(journal), 0);
-    BH_CHECK_EQ("longest", bh_journal_append(journal, long_text, sizeof long_text - 1, &err),
+    BH_CHECK_EQ("nothing kept", bh_order_journal_size(journal), 0);
+    BH_CHECK_EQ("longest", bh_order_journal_append(journal, long_text, sizeof long_text - 1, &err),
                 BH_OK);
-    bh_journal_close(journal);
+    bh_order_journal_close(journal);
     BH_CHECK_DONE();
 }
 

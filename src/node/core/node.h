@@ -17,7 +17,7 @@
 #include "wire/frame_io.h"
 #include "wire/message.h"
 
-struct bh_checkpoints;
+struct bh_checkpoint_runs;
 struct bh_helper_sandboxes;
 struct bh_handover;
 struct bh_reset;
@@ -39,9 +39,9 @@ struct bh_share_leases;
 
 struct bh_node {
     struct bh_conf conf;
-    struct bh_state state;
+    struct bh_node_state state;
     struct bh_runtime runtime;
-    struct bh_sealed sealed_runtime;
+    struct bh_sealed_program sealed_runtime;
     int claim_fd;                     /* our control group (node/core/claim.h); -1: not ours */
     int barrier_fd;                      /* eventfd: keepers say that a process 1 waits (node/gate.h) */
     struct bh_device device;
@@ -79,7 +79,7 @@ struct bh_node {
     struct bh_handover *handover;     /* node/placement/handover.h */
     struct bh_reset *reset;           /* node/partition/reset.h */
     struct bh_verify *verify;         /* node/verify/verify.h */
-    struct bh_checkpoints *checkpoints; /* node/job/checkpoint.h */
+    struct bh_checkpoint_runs *checkpoints; /* node/job/checkpoint.h */
 
     uint64_t orphaned[BH_NODE_PARTITIONS_MAX];   /* partitions that the daemon does not know */
     uint32_t orphaned_count;

@@ -87,7 +87,7 @@ static const struct bh_field record_rows[] = {
 const struct bh_fields bh_node_record_fields = BH_FIELDS("note", struct bh_node_record, record_rows);
 
 bh_rc
-bh_node_record_append(struct bh_journal *journal, const struct bh_node_record *record, struct bh_err *err)
+bh_node_record_append(struct bh_order_journal *journal, const struct bh_node_record *record, struct bh_err *err)
 {
     char memory[BH_JOURNAL_FRAME_MAX];
     struct bh_buf text;
@@ -96,7 +96,7 @@ bh_node_record_append(struct bh_journal *journal, const struct bh_node_record *r
     bh_json_encode(&text, &bh_node_record_fields, record);
     if (text.overflow)
         return bh_err_set(err, BH_FULL, "journal note is too long");
-    return bh_journal_append(journal, text.bytes, text.length, err);
+    return bh_order_journal_append(journal, text.bytes, text.length, err);
 }
 
 bh_rc

@@ -95,7 +95,7 @@ struct bh_node_record {
 extern const struct bh_fields bh_node_record_fields;
 
 /* Append a note to the journal, not yet durable. */
-BH_MUST_USE bh_rc bh_node_record_append(struct bh_journal *journal, const struct bh_node_record *record,
+BH_MUST_USE bh_rc bh_node_record_append(struct bh_order_journal *journal, const struct bh_node_record *record,
                                  struct bh_err *err);
 
 /* The note in a journal entry. */

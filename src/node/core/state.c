@@ -17,7 +17,7 @@ enum { COMPACT_BYTES = 4 << 20 };
 /* ---- finding ---- */
 
 struct bh_order *
-bh_state_order(const struct bh_state *state, uint64_t order)
+bh_state_order(const struct bh_node_state *state, uint64_t order)
 {
     for (uint32_t i = 0; i < state->order_count; i++) {
         if (state->orders[i].record.order == order)
@@ -27,7 +27,7 @@ bh_state_order(const struct bh_state *state, uint64_t order)
 }
 
 struct bh_node_partition *
-bh_state_partition(const struct bh_state *state, uint64_t partition)
+bh_state_partition(const struct bh_node_state *state, uint64_t partition)
 {
     for (uint32_t i = 0; i < state->partition_count; i++) {
         if (state->partitions[i].partition == partition)
@@ -37,7 +37,7 @@ bh_state_partition(const struct bh_state *state, uint64_t partition)
 }
 
 struct bh_node_partition *
-bh_state_partition_at(const struct bh_state *state, const char *gpu, uint32_t gi)
+bh_state_partition_at(const struct bh_node_state *state, const char *gpu, uint32_t gi)
 {
     for (uint32_t i = 0; i < state->partition_count; i++) {
         if (state->partitions[i].gi == gi && strcmp(state->partitions[i].gpu, gpu) == 0)
@@ -47,7 +47,7 @@ bh_state_partition_at(const struct bh_state *state, const char *gpu, uint32_t gi
 }
 
 struct bh_job *
-bh_state_job(const struct bh_state *state, uint64_t lease)
+bh_state_job(const struct bh_node_state *state, uint64_t lease)
 {
     for (uint32_t i = 0; i < state->job_count; i++) {
         if (state->jobs[i].record.lease == lease)
@@ -57,7 +57,7 @@ bh_state_job(const struct bh_state *state, uint64_t lease)
 }
 
 uint32_t
-bh_state_free_slot(const struct bh_state *state, uint32_t ranges, const struct bh_slots *others)
+bh_state_free_slot(const struct bh_node_state *state, uint32_t ranges, const struct bh_slots *others)
 {
     bool taken[BH_JOBS_MAX + 1] = { false };
     uint32_t slot = 0;
@@ -77,7 +77,7 @@ bh_state_free_slot(const struct bh_state *state, uint32_t ranges, const struct b
 
 /* ---- applying notes ---- */
 
-struct table {
+struct state_table {
     void **items;
     uint32_t count, *capacity, max;
     size_t size; /* of an item */
@@ -85,7 +85,7 @@ struct table {
 
 /* Room for one more, doubling. */
 static bh_rc
-state_grow(const struct table *table, struct bh_err *err)
+state_grow(const struct state_table *table, struct bh_err *err)
 {
     size_t capacity = *table->capacity;
     void *grown;
@@ -107,9 +107,9 @@ makes_owners(enum bh_node_record_kind kind)
 }
 
 static bh_rc
-state_grow_table(struct bh_state *state, enum bh_node_record_kind kind, struct bh_err *err)
+state_grow_table(struct bh_node_state *state, enum bh_node_record_kind kind, struct bh_err *err)
 {
-    const struct table tables[BH_NODE_RECORD_KINDS] = {
+    const struct state_table tables[BH_NODE_RECORD_KINDS] = {
         [BH_NODE_RECORD_ORDER] = { (void **)&state->orders, state->order_count, &state->order_capacity,
                             BH_ORDERS_MAX, sizeof *state->orders },
         [BH_NODE_RECORD_PARTITION] = { (void **)&state->partitions, state->partition_count, &state->partition_capacity,
@@ -126,7 +126,7 @@ state_grow_table(struct bh_state *state, enum bh_node_record_kind kind, struct b
 }
 
 static void
-apply_reached(struct bh_state *state, const struct bh_node_record *record)
+apply_reached(struct bh_node_state *state, const struct bh_node_record *record)
 {
     /* Of another course nobody knows for whom a share's memory was scrubbed either. */
     for (uint32_t i = 0; record->generation != state->generation && i < state->partition_count; i++)
@@ -137,7 +137,7 @@ apply_reached(struct bh_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_order(struct bh_state *state, const struct bh_node_record *record)
+apply_order(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_order *order = bh_state_order(state, record->order);
 
@@ -149,7 +149,7 @@ apply_order(struct bh_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_outcome(struct bh_state *state, const struct bh_node_record *record)
+apply_outcome(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_order *order = bh_state_order(state, record->order);
 
@@ -162,7 +162,7 @@ apply_outcome(struct bh_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_partition(struct bh_state *state, const struct bh_node_record *record)
+apply_partition(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_node_partition *partition = bh_state_partition(state, record->partition.partition);
 
@@ -172,7 +172,7 @@ apply_partition(struct bh_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_gone(struct bh_state *state, const struct bh_node_record *record)
+apply_gone(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_node_partition *partition = bh_state_partition(state, record->partition.partition);
 
@@ -181,7 +181,7 @@ apply_gone(struct bh_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_lease(struct bh_state *state, const struct bh_node_record *record)
+apply_lease(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_job *job = bh_state_job(state, record->lease);
 
@@ -192,7 +192,7 @@ apply_lease(struct bh_state *state, const struct bh_node_record *record)
 
 /* What a share was scrubbed for does not hold any more: others have had its memory, or nobody knows who. */
 static void
-forget_clearances(struct bh_state *state, const char *gpu, uint32_t units)
+forget_clearances(struct bh_node_state *state, const char *gpu, uint32_t units)
 {
     for (uint32_t i = 0; i < state->partition_count; i++) {
         if (strcmp(state->partitions[i].gpu, gpu) == 0 && (bh_ownership_map_units(&state->partitions[i]) & units))
@@ -201,7 +201,7 @@ forget_clearances(struct bh_state *state, const char *gpu, uint32_t units)
 }
 
 static void
-apply_owner(struct bh_state *state, const struct bh_node_record *record)
+apply_owner(struct bh_node_state *state, const struct bh_node_record *record)
 {
     uint32_t units = bh_ownership_map_units(&record->partition);
     const struct bh_ownership_unit as = { .clean = record->clean, .failed = record->failed,
@@ -222,7 +222,7 @@ apply_owner(struct bh_state *state, const struct bh_node_record *record)
 /* One that a rewrite wrote has no units: marks follow it, and say what is.  Those of a version without gaps do not say
  * under which geometry the units were scrubbed. */
 static void
-apply_receipt(struct bh_state *state, const struct bh_node_record *record)
+apply_receipt(struct bh_node_state *state, const struct bh_node_record *record)
 {
     state->changes++;
     bh_ownership_map_apply_receipt(&state->ownership, bh_ownership_map_units(&record->partition), &record->receipt);
@@ -232,7 +232,7 @@ apply_receipt(struct bh_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_forget_receipt(struct bh_state *state, const struct bh_node_record *record)
+apply_forget_receipt(struct bh_node_state *state, const struct bh_node_record *record)
 {
     for (uint32_t i = 0; i < state->receipt_count; i++) {
         if (state->receipts[i].order != record->order)
@@ -244,7 +244,7 @@ apply_forget_receipt(struct bh_state *state, const struct bh_node_record *record
 }
 
 static void
-apply_asked(struct bh_state *state, const struct bh_node_record *record)
+apply_asked(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_job *job = bh_state_job(state, record->lease);
 
@@ -258,7 +258,7 @@ apply_asked(struct bh_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_suspended(struct bh_state *state, const struct bh_node_record *record)
+apply_suspended(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_job *job = bh_state_job(state, record->lease);
 
@@ -267,7 +267,7 @@ apply_suspended(struct bh_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_checkpointed(struct bh_state *state, const struct bh_node_record *record)
+apply_checkpointed(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_job *job = bh_state_job(state, record->lease);
 
@@ -279,7 +279,7 @@ apply_checkpointed(struct bh_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_forget_order(struct bh_state *state, const struct bh_node_record *record)
+apply_forget_order(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_order *order = bh_state_order(state, record->order);
 
@@ -288,7 +288,7 @@ apply_forget_order(struct bh_state *state, const struct bh_node_record *record)
 }
 
 static void
-apply_forget_lease(struct bh_state *state, const struct bh_node_record *record)
+apply_forget_lease(struct bh_node_state *state, const struct bh_node_record *record)
 {
     struct bh_job *job = bh_state_job(state, record->lease);
 
@@ -297,9 +297,9 @@ apply_forget_lease(struct bh_state *state, const struct bh_node_record *record)
 }
 
 static void
-state_apply(struct bh_state *state, const struct bh_node_record *record)
+state_apply(struct bh_node_state *state, const struct bh_node_record *record)
 {
-    static void (*const kinds[BH_NODE_RECORD_KINDS])(struct bh_state *, const struct bh_node_record *) = {
+    static void (*const kinds[BH_NODE_RECORD_KINDS])(struct bh_node_state *, const struct bh_node_record *) = {
         [BH_NODE_RECORD_ORDER] = apply_order,
         [BH_NODE_RECORD_OUTCOME] = apply_outcome,
         [BH_NODE_RECORD_PARTITION] = apply_partition,
@@ -323,7 +323,7 @@ state_apply(struct bh_state *state, const struct bh_node_record *record)
 }
 
 bh_rc
-bh_state_record(struct bh_state *state, const struct bh_node_record *record, struct bh_err *err)
+bh_state_record(struct bh_node_state *state, const struct bh_node_record *record, struct bh_err *err)
 {
     bh_rc rc = state_grow_table(state, record->kind, err);
 
@@ -335,7 +335,7 @@ bh_state_record(struct bh_state *state, const struct bh_node_record *record, str
 }
 
 bh_rc
-bh_state_record_owner(struct bh_state *state, const struct bh_node_record *lease, struct bh_err *err)
+bh_state_record_owner(struct bh_node_state *state, const struct bh_node_record *lease, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -354,7 +354,7 @@ bh_state_record_owner(struct bh_state *state, const struct bh_node_record *lease
 
 /* Units whose last scrub failed stay so. */
 static bh_rc
-forget_owners_of_gpu(struct bh_state *state, const struct bh_ownership_gpu *ownership, struct bh_err *err)
+forget_owners_of_gpu(struct bh_node_state *state, const struct bh_ownership_gpu *ownership, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -372,7 +372,7 @@ forget_owners_of_gpu(struct bh_state *state, const struct bh_ownership_gpu *owne
 }
 
 bh_rc
-bh_state_forget_owners(struct bh_state *state, uint64_t reached, uint64_t changes, struct bh_err *err)
+bh_state_forget_owners(struct bh_node_state *state, uint64_t reached, uint64_t changes, struct bh_err *err)
 {
     struct bh_node_record record = { .kind = BH_NODE_RECORD_REACHED, .order = reached };
     bh_rc rc = BH_OK;
@@ -386,15 +386,15 @@ bh_state_forget_owners(struct bh_state *state, uint64_t reached, uint64_t change
 }
 
 bh_rc
-bh_state_reserve(struct bh_state *state, struct bh_err *err)
+bh_state_reserve(struct bh_node_state *state, struct bh_err *err)
 {
-    return bh_journal_reserve(state->journal, err);
+    return bh_order_journal_reserve(state->journal, err);
 }
 
 bh_rc
-bh_state_sync(struct bh_state *state, struct bh_err *err)
+bh_state_sync(struct bh_node_state *state, struct bh_err *err)
 {
-    return bh_journal_sync(state->journal, err);
+    return bh_order_journal_sync(state->journal, err);
 }
 
 /* ---- opening and rewriting ---- */
@@ -402,7 +402,7 @@ bh_state_sync(struct bh_state *state, struct bh_err *err)
 static bh_rc
 replay_entry(void *self, const char *payload, size_t length, struct bh_err *err)
 {
-    struct bh_state *state = self;
+    struct bh_node_state *state = self;
     struct bh_node_record record;
     bh_rc rc = bh_node_record_decode(payload, length, &record, err);
 
@@ -414,7 +414,7 @@ replay_entry(void *self, const char *payload, size_t length, struct bh_err *err)
 }
 
 static bh_rc
-put_outcome(struct bh_state *state, const struct bh_order *order, struct bh_err *err)
+put_outcome(struct bh_node_state *state, const struct bh_order *order, struct bh_err *err)
 {
     struct bh_node_record outcome = { .kind = BH_NODE_RECORD_OUTCOME, .order = order->record.order,
                                .outcome = order->outcome.outcome, .rc = order->outcome.rc,
@@ -425,7 +425,7 @@ put_outcome(struct bh_state *state, const struct bh_order *order, struct bh_err 
 }
 
 static bh_rc
-put_order(struct bh_state *state, const struct bh_order *order, struct bh_err *err)
+put_order(struct bh_node_state *state, const struct bh_order *order, struct bh_err *err)
 {
     bh_rc rc = bh_node_record_append(state->journal, &order->record, err);
 
@@ -433,7 +433,7 @@ put_order(struct bh_state *state, const struct bh_order *order, struct bh_err *e
 }
 
 void
-bh_state_remember(struct bh_state *state, const struct bh_node_record *outcome)
+bh_state_remember(struct bh_node_state *state, const struct bh_node_record *outcome)
 {
     struct bh_order *order = bh_state_order(state, outcome->order);
 
@@ -443,7 +443,7 @@ bh_state_remember(struct bh_state *state, const struct bh_node_record *outcome)
 }
 
 static void
-state_save(struct bh_state *state)
+state_save(struct bh_node_state *state)
 {
     struct bh_err ignored;
     bh_rc rc = BH_OK;
@@ -459,7 +459,7 @@ state_save(struct bh_state *state)
 
 /* The time of the next try to save what is not, or 0. */
 static bh_ns
-tick_save(struct bh_state *state, bh_ns now)
+tick_save(struct bh_node_state *state, bh_ns now)
 {
     if (state->unsaved && state->save_at <= now) {
         state->save_at = now + SAVE_INTERVAL;
@@ -469,10 +469,10 @@ tick_save(struct bh_state *state, bh_ns now)
 }
 
 bh_rc
-bh_state_tick(struct bh_state *state, bh_ns now, bh_ns *ret_next, struct bh_err *err)
+bh_state_tick(struct bh_node_state *state, bh_ns now, bh_ns *ret_next, struct bh_err *err)
 {
     bh_ns again = tick_save(state, now);
-    bh_rc rc = bh_journal_tick(state->journal, now, ret_next, err);
+    bh_rc rc = bh_order_journal_tick(state->journal, now, ret_next, err);
 
     if (again && (!*ret_next || again < *ret_next))
         *ret_next = again;
@@ -480,7 +480,7 @@ bh_state_tick(struct bh_state *state, bh_ns now, bh_ns *ret_next, struct bh_err 
 }
 
 static bh_rc
-put_checkpointed(struct bh_state *state, const struct bh_job *job, struct bh_err *err)
+put_checkpointed(struct bh_node_state *state, const struct bh_job *job, struct bh_err *err)
 {
     struct bh_node_record checkpointed = { .kind = BH_NODE_RECORD_CHECKPOINTED, .lease = job->record.lease,
                              .pid_count = job->checkpointed_count };
@@ -490,7 +490,7 @@ put_checkpointed(struct bh_state *state, const struct bh_job *job, struct bh_err
 }
 
 static bh_rc
-state_put_job(struct bh_state *state, const struct bh_job *job, struct bh_err *err)
+state_put_job(struct bh_node_state *state, const struct bh_job *job, struct bh_err *err)
 {
     struct bh_node_record asked = { .kind = BH_NODE_RECORD_STOPPING, .lease = job->record.lease };
     struct bh_node_record suspended = { .kind = BH_NODE_RECORD_SUSPENDED, .lease = job->record.lease };
@@ -507,7 +507,7 @@ state_put_job(struct bh_state *state, const struct bh_job *job, struct bh_err *e
 
 /* The other tenants of units that have several. */
 static bh_rc
-put_owners_of_unit(struct bh_state *state, const struct bh_ownership_gpu *ownership, struct bh_node_record *owned,
+put_owners_of_unit(struct bh_node_state *state, const struct bh_ownership_gpu *ownership, struct bh_node_record *owned,
             struct bh_err *err)
 {
     bh_rc rc = BH_OK;
@@ -523,7 +523,7 @@ put_owners_of_unit(struct bh_state *state, const struct bh_ownership_gpu *owners
 
 /* Behind everything that sets marks when it is read again. */
 static bh_rc
-put_owners(struct bh_state *state, const struct bh_ownership_gpu *ownership, struct bh_err *err)
+put_owners(struct bh_node_state *state, const struct bh_ownership_gpu *ownership, struct bh_err *err)
 {
     uint32_t written = 0;
     bh_rc rc = BH_OK;
@@ -552,7 +552,7 @@ put_owners(struct bh_state *state, const struct bh_ownership_gpu *ownership, str
 }
 
 static bh_rc
-put_receipts(struct bh_state *state, struct bh_err *err)
+put_receipts(struct bh_node_state *state, struct bh_err *err)
 {
     bh_rc rc = BH_OK;
 
@@ -567,7 +567,7 @@ put_receipts(struct bh_state *state, struct bh_err *err)
 }
 
 static bh_rc
-state_put_all(struct bh_state *state, struct bh_err *err)
+state_put_all(struct bh_node_state *state, struct bh_err *err)
 {
     const struct bh_node_record reached = { .kind = BH_NODE_RECORD_REACHED, .order = state->reached, .generation = state->generation,
                                      .changes = state->changes };
@@ -588,53 +588,53 @@ state_put_all(struct bh_state *state, struct bh_err *err)
 }
 
 static bh_rc
-state_rewrite(struct bh_state *state, struct bh_err *err)
+state_rewrite(struct bh_node_state *state, struct bh_err *err)
 {
-    bh_rc rc = bh_journal_rewrite_begin(state->journal, err);
+    bh_rc rc = bh_order_journal_rewrite_begin(state->journal, err);
 
     if (rc != BH_OK)
         return rc;
     rc = state_put_all(state, err);
     if (rc != BH_OK) {
-        bh_journal_rewrite_cancel(state->journal);
+        bh_order_journal_rewrite_cancel(state->journal);
         return rc;
     }
-    return bh_journal_rewrite_commit(state->journal, err);
+    return bh_order_journal_rewrite_commit(state->journal, err);
 }
 
 bh_rc
-bh_state_compact(struct bh_state *state, struct bh_err *err)
+bh_state_compact(struct bh_node_state *state, struct bh_err *err)
 {
     uint64_t above = state->compact_above ? state->compact_above : COMPACT_BYTES;
     bh_rc rc;
 
-    if (bh_journal_size(state->journal) < above)
+    if (bh_order_journal_size(state->journal) < above)
         return BH_OK;
     rc = state_rewrite(state, err);
-    state->compact_above = rc == BH_OK ? 0 : bh_journal_size(state->journal) + COMPACT_BYTES;
+    state->compact_above = rc == BH_OK ? 0 : bh_order_journal_size(state->journal) + COMPACT_BYTES;
     return rc;
 }
 
 bh_rc
-bh_state_open(struct bh_state *state, const char *dir, struct bh_err *err)
+bh_state_open(struct bh_node_state *state, const char *dir, struct bh_err *err)
 {
     char path[512];
     bh_rc rc;
 
     memset(state, 0, sizeof *state);
     bh_path_format(path, sizeof path, "%s/journal", dir);
-    rc = bh_journal_open(path, replay_entry, state, &state->journal, err);
+    rc = bh_order_journal_open(path, replay_entry, state, &state->journal, err);
     if (rc == BH_OK && state_rewrite(state, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "rewrite of the journal"), BH_ERRLOG(err));
-    if (rc == BH_OK && bh_journal_reserve(state->journal, err) != BH_OK)
+    if (rc == BH_OK && bh_order_journal_reserve(state->journal, err) != BH_OK)
         bh_log(EFFECT_FAILED, BH_STR("what", "room for the journal"), BH_ERRLOG(err));
     return rc;
 }
 
 void
-bh_state_close(struct bh_state *state)
+bh_state_close(struct bh_node_state *state)
 {
-    bh_journal_close(state->journal);
+    bh_order_journal_close(state->journal);
     free(state->orders);
     free(state->partitions);
     free(state->jobs);

@@ -75,8 +75,8 @@ struct bh_job {
     uint64_t scratch_bytes;          /* likewise */
 };
 
-struct bh_state {
-    struct bh_journal *journal;
+struct bh_node_state {
+    struct bh_order_journal *journal;
     struct bh_order *orders;
     struct bh_node_partition *partitions;
     struct bh_job *jobs;
@@ -94,48 +94,48 @@ struct bh_state {
 };
 
 /* Open the journal in `dir` and rebuild the state. */
-BH_MUST_USE bh_rc bh_state_open(struct bh_state *state, const char *dir, struct bh_err *err);
-void bh_state_close(struct bh_state *state);
+BH_MUST_USE bh_rc bh_state_open(struct bh_node_state *state, const char *dir, struct bh_err *err);
+void bh_state_close(struct bh_node_state *state);
 
 /* Journal a note and apply it.  Durable after bh_state_sync.  BH_FULL, BH_IO: the
  * state is as it was. */
-BH_MUST_USE bh_rc bh_state_record(struct bh_state *state, const struct bh_node_record *record,
+BH_MUST_USE bh_rc bh_state_record(struct bh_node_state *state, const struct bh_node_record *record,
                                 struct bh_err *err);
-BH_MUST_USE bh_rc bh_state_sync(struct bh_state *state, struct bh_err *err);
+BH_MUST_USE bh_rc bh_state_sync(struct bh_node_state *state, struct bh_err *err);
 
 /* Note that the memory of all partitions that the lease was lent is its tenant's from now on.
  */
-BH_MUST_USE bh_rc bh_state_record_owner(struct bh_state *state, const struct bh_node_record *lease,
+BH_MUST_USE bh_rc bh_state_record_owner(struct bh_node_state *state, const struct bh_node_record *lease,
                                 struct bh_err *err);
 
 /* Note that nobody knows whose bytes lie in any GPU memory, and a new course of things in which `reached` is
  * the highest order, and which has more than `changes` changes of marks. */
-BH_MUST_USE bh_rc bh_state_forget_owners(struct bh_state *state, uint64_t reached, uint64_t changes,
+BH_MUST_USE bh_rc bh_state_forget_owners(struct bh_node_state *state, uint64_t reached, uint64_t changes,
                                   struct bh_err *err);
 
 /* Before an order is noted that may wait: room for it, its outcome, and what must always be
  * noted.  BH_FULL. */
-BH_MUST_USE bh_rc bh_state_reserve(struct bh_state *state, struct bh_err *err);
+BH_MUST_USE bh_rc bh_state_reserve(struct bh_node_state *state, struct bh_err *err);
 
 /* Apply the outcome of an order although it could not be noted; and note it later. */
-void bh_state_remember(struct bh_state *state, const struct bh_node_record *outcome);
+void bh_state_remember(struct bh_node_state *state, const struct bh_node_record *outcome);
 
-/* By time: note such outcomes, tried once a second while the disk has no room, and bh_journal_tick.  `ret_next`: when
+/* By time: note such outcomes, tried once a second while the disk has no room, and bh_order_journal_tick.  `ret_next`: when
  * to come again, also after an error, or 0. */
-BH_MUST_USE bh_rc bh_state_tick(struct bh_state *state, bh_ns now, bh_ns *ret_next,
+BH_MUST_USE bh_rc bh_state_tick(struct bh_node_state *state, bh_ns now, bh_ns *ret_next,
                                 struct bh_err *err);
 
 /* Rewrite the journal as the shortest one that gives this state, when it has grown.  A
  * failure costs nothing but room: it is tried again when the journal has grown again. */
-BH_MUST_USE bh_rc bh_state_compact(struct bh_state *state, struct bh_err *err);
+BH_MUST_USE bh_rc bh_state_compact(struct bh_node_state *state, struct bh_err *err);
 
 /* By id, or NULL.  Pointers hold until the next note. */
-struct bh_order *bh_state_order(const struct bh_state *state, uint64_t order);
-struct bh_node_partition *bh_state_partition(const struct bh_state *state, uint64_t partition);
-struct bh_job *bh_state_job(const struct bh_state *state, uint64_t lease);
+struct bh_order *bh_state_order(const struct bh_node_state *state, uint64_t order);
+struct bh_node_partition *bh_state_partition(const struct bh_node_state *state, uint64_t partition);
+struct bh_job *bh_state_job(const struct bh_node_state *state, uint64_t lease);
 
 /* The partition that is this GPU instance, or NULL. */
-struct bh_node_partition *bh_state_partition_at(const struct bh_state *state, const char *gpu,
+struct bh_node_partition *bh_state_partition_at(const struct bh_node_state *state, const char *gpu,
                                         uint32_t gi);
 
 /* Ranges of user ids that others than jobs have. */
@@ -146,7 +146,7 @@ struct bh_slots {
 
 /* The lowest range of user ids below `ranges` that neither a job nor one of `others` has, or
  * `ranges`. */
-uint32_t bh_state_free_slot(const struct bh_state *state, uint32_t ranges,
+uint32_t bh_state_free_slot(const struct bh_node_state *state, uint32_t ranges,
                             const struct bh_slots *others);
 
 #endif

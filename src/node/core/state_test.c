@@ -10,7 +10,7 @@
 static char folder[] = "/tmp/bh-state-XXXXXX";
 
 static void
-state_test_record(struct bh_state *state, struct bh_node_record record)
+state_test_record(struct bh_node_state *state, struct bh_node_record record)
 {
     struct bh_err err;
 
@@ -18,7 +18,7 @@ state_test_record(struct bh_state *state, struct bh_node_record record)
 }
 
 static void
-open_state(struct bh_state *state)
+open_state(struct bh_node_state *state)
 {
     struct bh_err err = { 0 };
 
@@ -27,7 +27,7 @@ open_state(struct bh_state *state)
 }
 
 static void
-state_test_fill(struct bh_state *state)
+state_test_fill(struct bh_node_state *state)
 {
     state_test_record(state, (struct bh_node_record){ .kind = BH_NODE_RECORD_ORDER, .order = 1, .message = BH_MSG_CARVE,
                                   .partition = { .partition = 5, .gpu = "GPU-1", .start = 2 } });
@@ -54,7 +54,7 @@ state_test_fill(struct bh_state *state)
 }
 
 static void
-state_test_check(const char *name, const struct bh_state *state)
+state_test_check(const char *name, const struct bh_node_state *state)
 {
     const struct bh_order *done = bh_state_order(state, 1), *open = bh_state_order(state, 2);
     const struct bh_job *job = bh_state_job(state, 10);
@@ -78,7 +78,7 @@ state_test_check(const char *name, const struct bh_state *state)
 static void
 test_replay(void **unused)
 {
-    struct bh_state state;
+    struct bh_node_state state;
 
     open_state(&state);
     state_test_fill(&state);
@@ -100,7 +100,7 @@ test_unsaved(void **unused)
     struct bh_node_record outcome = { .kind = BH_NODE_RECORD_OUTCOME, .order = 90, .outcome = 2, .at_ns = 5,
                                .why = "late" };
     const struct bh_order *order;
-    struct bh_state state;
+    struct bh_node_state state;
     struct bh_err err;
     bh_ns next;
 
@@ -124,7 +124,7 @@ test_unsaved(void **unused)
 static void
 test_disown(void **unused)
 {
-    struct bh_state state;
+    struct bh_node_state state;
     const struct bh_ownership_gpu *ownership;
     uint64_t generation;
     struct bh_err err;
@@ -162,7 +162,7 @@ test_changes(void **unused)
 {
     struct bh_node_record owned = { .kind = BH_NODE_RECORD_OWNER, .partition = { .gpu = "GPU-e", .units = 0x0f }, .tenant = 7 };
     struct bh_node_record partition = { .kind = BH_NODE_RECORD_PARTITION, .partition = { .partition = 900, .gpu = "GPU-e", .cleared_for = 7 } };
-    struct bh_state state;
+    struct bh_node_state state;
     struct bh_err err;
     uint64_t changes;
 
@@ -195,7 +195,7 @@ test_changes(void **unused)
 }
 
 static void
-check_gap(const char *name, const struct bh_state *state, uint32_t unit, const char *profile, uint32_t from_count)
+check_gap(const char *name, const struct bh_node_state *state, uint32_t unit, const char *profile, uint32_t from_count)
 {
     const struct bh_ownership_gpu *ownership = bh_ownership_map_find(&state->ownership, "GPU-g");
 
@@ -213,7 +213,7 @@ test_gaps(void **unused)
     struct bh_node_record scrub = { .kind = BH_NODE_RECORD_RECEIPT, .partition = small,
                              .receipt = { .order = 600, .gpu = "GPU-g", .profile = "1g.10gb", .start = 1 } };
     struct bh_node_record lease = { .lent = { small }, .lent_count = 1, .tenant = 7, .job = 3 };
-    struct bh_state state;
+    struct bh_node_state state;
     struct bh_err err;
 
     open_state(&state);
@@ -247,7 +247,7 @@ test_marks_without_gaps(void **unused)
     const struct bh_node_partition large = { .gpu = "GPU-o", .profile = "2g.20gb", .units = 0x03 };
     struct bh_node_record scrub = { .kind = BH_NODE_RECORD_RECEIPT,
                              .receipt = { .order = 700, .gpu = "GPU-o", .profile = "1g.10gb" } };
-    struct bh_state state;
+    struct bh_node_state state;
 
     open_state(&state);
     state_test_record(&state, scrub);
@@ -272,7 +272,7 @@ test_marks_without_gaps(void **unused)
 static void
 test_disown_cleared(void **unused)
 {
-    struct bh_state state;
+    struct bh_node_state state;
     struct bh_err err;
 
     open_state(&state);
@@ -298,7 +298,7 @@ static void
 test_slots(void **unused)
 {
     struct bh_slots others = { .count = 0 };
-    struct bh_state state;
+    struct bh_node_state state;
 
     open_state(&state);
     BH_CHECK_EQ("first free", bh_state_free_slot(&state, 3, &others), 1);
@@ -318,14 +318,14 @@ static void
 test_cut_anywhere(void **unused)
 {
     char path[80], name[40];
-    struct bh_state state;
+    struct bh_node_state state;
     uint64_t size;
 
     snprintf(path, sizeof path, "%s/journal", folder);
     unlink(path);
     open_state(&state);
     state_test_fill(&state);
-    size = bh_journal_size(state.journal);
+    size = bh_order_journal_size(state.journal);
     bh_state_close(&state);
     for (uint64_t cut = 0; cut < size; cut += 23) {
         unlink(path);

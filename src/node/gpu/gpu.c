@@ -91,7 +91,7 @@ check_idle(struct bh_gpu_client *client)
 }
 
 /* A request on its way: what is asked, and where the answer goes. */
-struct request {
+struct gpu_request {
     enum bh_gpu_message_kind kind;
     struct bh_gpu_request ask;
     struct bh_gpu_response answer;
@@ -99,7 +99,7 @@ struct request {
 };
 
 static bool
-only_reads(const struct request *request)
+only_reads(const struct gpu_request *request)
 {
     return request->kind == BH_GPU_MSG_SCAN || request->kind == BH_GPU_MSG_PROCESSES
            || request->kind == BH_GPU_MSG_BUSY || request->kind == BH_GPU_MSG_HEALTH;
@@ -145,7 +145,7 @@ gpu_give_up(struct bh_gpu_client *client, const struct flight *flight, bh_rc rc,
 
 /* Ask the child and wait for its answer. */
 static bh_rc
-ask_child(struct bh_gpu_client *client, struct request *request, struct bh_err *err)
+ask_child(struct bh_gpu_client *client, struct gpu_request *request, struct bh_err *err)
 {
     struct bh_gpu_request *ask = &request->ask;
     struct flight flight = { .child = &client->answering, .kind = request->kind,
@@ -180,7 +180,7 @@ bh_gpu_child_died(const struct bh_err *err)
 
 /* To look again does no harm. */
 static bh_rc
-run_request(struct bh_gpu_client *client, struct request *request, struct bh_err *err)
+run_request(struct bh_gpu_client *client, struct gpu_request *request, struct bh_err *err)
 {
     bh_rc rc = ask_child(client, request, err);
 
@@ -191,10 +191,10 @@ run_request(struct bh_gpu_client *client, struct request *request, struct bh_err
 
 /* A request about one GPU; its name comes from outside and may not fit. */
 static bh_rc
-gpu_prepare(struct request *ret_request, enum bh_gpu_message_kind kind, const char *gpu,
+gpu_prepare(struct gpu_request *ret_request, enum bh_gpu_message_kind kind, const char *gpu,
         struct bh_arena *arena, struct bh_err *err)
 {
-    *ret_request = (struct request){ .kind = kind, .arena = arena };
+    *ret_request = (struct gpu_request){ .kind = kind, .arena = arena };
     if (strlen(gpu) >= sizeof ret_request->ask.gpu)
         return bh_err_set(err, BH_NOT_FOUND, "no GPU has the name %s", gpu);
     memcpy(ret_request->ask.gpu, gpu, strlen(gpu) + 1);
@@ -215,7 +215,7 @@ static bh_rc
 client_scan(void *self, struct bh_arena *arena, struct bh_inventory *ret_inventory,
             struct bh_err *err)
 {
-    struct request request = { .kind = BH_GPU_MSG_SCAN, .arena = arena };
+    struct gpu_request request = { .kind = BH_GPU_MSG_SCAN, .arena = arena };
     bh_rc rc = run_request(self, &request, err);
 
     if (rc != BH_OK)
@@ -259,7 +259,7 @@ static bh_rc
 client_set_mig(void *self, const char *gpu, bool enabled, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
-    struct request request;
+    struct gpu_request request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_SET_MIG, gpu, arena, err);
 
     if (rc != BH_OK)
@@ -274,7 +274,7 @@ client_carve(void *self, const char *gpu, const char *profile, uint32_t at,
              struct bh_device_instance *ret_instance, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
-    struct request request;
+    struct gpu_request request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_CARVE, gpu, arena, err);
 
     if (rc != BH_OK)
@@ -297,7 +297,7 @@ static bh_rc
 client_destroy(void *self, const char *gpu, uint32_t gi, struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
-    struct request request;
+    struct gpu_request request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_DESTROY, gpu, arena, err);
 
     request.ask.gi = gi;
@@ -309,7 +309,7 @@ client_processes(void *self, const char *gpu, struct bh_arena *arena,
                  struct bh_device_process **ret_processes, uint32_t *ret_count,
                  struct bh_err *err)
 {
-    struct request request;
+    struct gpu_request request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_PROCESSES, gpu, arena, err);
 
     if (rc == BH_OK)
@@ -325,7 +325,7 @@ static bh_rc
 client_busy(void *self, const char *gpu, struct bh_arena *arena,
             struct bh_device_samples *samples, struct bh_err *err)
 {
-    struct request request;
+    struct gpu_request request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_BUSY, gpu, arena, err);
 
     request.ask.since_us = samples->since_us;
@@ -343,7 +343,7 @@ client_health(void *self, const char *gpu, struct bh_device_health *ret_health,
               struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_GPU_RESPONSE_MAX);
-    struct request request;
+    struct gpu_request request;
     bh_rc rc = gpu_prepare(&request, BH_GPU_MSG_HEALTH, gpu, arena, err);
 
     if (rc == BH_OK)
@@ -379,7 +379,7 @@ bh_rc
 bh_gpu_client_request(struct bh_gpu_client *client, const char *gpu, struct bh_err *err)
 {
     enum bh_gpu_message_kind kind = *gpu ? BH_GPU_MSG_HEALTH : BH_GPU_MSG_SCAN;
-    struct request request;
+    struct gpu_request request;
     bh_rc rc = gpu_prepare(&request, kind, gpu, NULL, err);
 
     BH_ASSERT(!client->asked);

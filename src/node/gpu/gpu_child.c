@@ -23,19 +23,19 @@
 
 enum { ARENA_MAX = 4 << 20 };
 
-struct child {
+struct gpu_child_child {
     const struct bh_device_options *options;
     struct bh_device device; /* ops NULL: not open */
 };
 
 static bh_rc
-gpu_child_open_device(struct child *child, struct bh_err *err)
+gpu_child_open_device(struct gpu_child_child *child, struct bh_err *err)
 {
     return child->device.ops ? BH_OK : bh_device_nvml_open(child->options, &child->device, err);
 }
 
 static void
-close_device(struct child *child)
+close_device(struct gpu_child_child *child)
 {
     if (child->device.ops)
         child->device.ops->close(child->device.self);
@@ -153,7 +153,7 @@ put_error(struct bh_gpu_response *answer, const struct bh_err *err)
 }
 
 static bh_rc
-answer_frame(struct child *child, struct bh_link *link, const struct bh_frame *frame,
+answer_frame(struct gpu_child_child *child, struct bh_link *link, const struct bh_frame *frame,
              struct bh_err *err)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(ARENA_MAX);
@@ -209,7 +209,7 @@ bh_rc
 bh_gpu_child_respond(int fd, const struct bh_device_options *options, struct bh_err *err)
 {
     BH_AUTO(bh_link_free) struct bh_link *link = bh_link_new(fd);
-    struct child child = { .options = options };
+    struct gpu_child_child child = { .options = options };
     struct bh_frame frame;
     bh_rc rc = BH_OK;
 
@@ -229,7 +229,7 @@ bh_gpu_child_watch(int fd, const char *gpu, const struct bh_device_options *opti
                    struct bh_err *err)
 {
     BH_AUTO(bh_link_free) struct bh_link *link = bh_link_new(fd);
-    struct child child = { .options = options };
+    struct gpu_child_child child = { .options = options };
     bh_rc rc = BH_OK;
 
     while (rc == BH_OK) {

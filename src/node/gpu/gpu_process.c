@@ -47,13 +47,13 @@ has_child_slot(struct bh_gpu_client *client)
 }
 
 /* The command line of a child, and its memory. */
-struct words {
+struct process_words {
     const char *argv[BH_GPU_HIDDEN_MAX + 8];
     char hide[BH_GPU_HIDDEN_MAX][32], only[32];
 };
 
 static void
-write_words(const struct bh_gpu_client *client, const struct bh_gpu_watcher *watcher, struct words *words)
+write_words(const struct bh_gpu_client *client, const struct bh_gpu_watcher *watcher, struct process_words *words)
 {
     const char *const fixed[] = { client->program, "--library", client->library, "--proc-root",
                                   client->proc_root };
@@ -79,7 +79,7 @@ static bh_rc
 gpu_process_spawn(const struct bh_gpu_client *client, int socket,
                   const struct bh_gpu_watcher *watcher, pid_t *ret_pid, struct bh_err *err)
 {
-    struct words words;
+    struct process_words words;
     struct bh_process_options options = {
         .program = client->program,
         .argv = words.argv,

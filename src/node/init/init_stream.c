@@ -23,7 +23,7 @@ enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126, ARGS_MAX = 4096, GRACE_S
        CONNECT_S = 10 };
 
 /* A command, or a connection that somebody holds (pid 0). */
-struct session {
+struct stream_session {
     bool used;
     int answers;                 /* -1: whoever asked has gone */
     pid_t pid;                   /* also the number of its session, in the kernel's sense */
@@ -31,7 +31,7 @@ struct session {
     time_t kill_at;              /* monotonic seconds; 0: it was not told to end */
 };
 
-static struct session sessions[BH_INIT_SESSIONS_MAX];
+static struct stream_session sessions[BH_INIT_SESSIONS_MAX];
 static int keeper = -1;
 static sigset_t usual;           /* the signal mask that commands get */
 
@@ -177,7 +177,7 @@ bh_init_become(char **command)
 
 /* ---- what is asked for ---- */
 
-struct request {
+struct stream_request {
     struct bh_init_request head;
     char *args[ARGS_MAX + 1];
     int fds[BH_INIT_FDS_MAX];
@@ -186,7 +186,7 @@ struct request {
 
 /* The texts behind the head; false when they are not `count` whole ones. */
 static bool
-read_args(struct request *request, char *bytes, size_t length)
+read_args(struct stream_request *request, char *bytes, size_t length)
 {
     for (uint32_t i = 0; i < request->head.count; i++) {
         size_t size = strnlen(bytes, length);
@@ -202,7 +202,7 @@ read_args(struct request *request, char *bytes, size_t length)
 }
 
 static void
-close_fds(struct request *request)
+close_fds(struct stream_request *request)
 {
     for (uint32_t i = 0; i < request->fd_count; i++)
         if (request->fds[i] >= 0)
@@ -210,7 +210,7 @@ close_fds(struct request *request)
     request->fd_count = 0;
 }
 
-static struct session *
+static struct stream_session *
 free_session(void)
 {
     for (int i = 0; i < BH_INIT_SESSIONS_MAX; i++)
@@ -221,14 +221,14 @@ free_session(void)
 
 /* The answers' socket is the session's from now on. */
 static void
-begin_session(struct session *session, struct request *request, pid_t pid)
+begin_session(struct stream_session *session, struct stream_request *request, pid_t pid)
 {
-    *session = (struct session){ .used = true, .answers = request->fds[0], .pid = pid };
+    *session = (struct stream_session){ .used = true, .answers = request->fds[0], .pid = pid };
     request->fds[0] = -1;
 }
 
 static void
-run_command(struct session *session, struct request *request)
+run_command(struct stream_session *session, struct stream_request *request)
 {
     int master = -1, slave = -1;
     struct winsize size = { .ws_row = request->head.rows, .ws_col = request->head.columns };
@@ -299,7 +299,7 @@ make_connection(int answers, uint16_t port)
 }
 
 static void
-connect_port(struct session *session, struct request *request)
+connect_port(struct stream_session *session, struct stream_request *request)
 {
     pid_t pid = fork();
 
@@ -312,16 +312,16 @@ connect_port(struct session *session, struct request *request)
 }
 
 static void
-watch_end(struct session *session, struct request *request)
+watch_end(struct stream_session *session, struct stream_request *request)
 {
     begin_session(session, request, 0);
     init_streams_send(session->answers, BH_INIT_STARTED, 0, -1);
 }
 
 static void
-init_streams_serve(struct request *request)
+init_streams_serve(struct stream_request *request)
 {
-    struct session *session = free_session();
+    struct stream_session *session = free_session();
 
     if (!session)
         init_streams_send(request->fds[0], BH_INIT_FAILED, EAGAIN, -1);
@@ -334,7 +334,7 @@ init_streams_serve(struct request *request)
 }
 
 static void
-receive_fds(struct request *request, struct msghdr *message)
+receive_fds(struct stream_request *request, struct msghdr *message)
 {
     for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head; head = CMSG_NXTHDR(message, head)) {
         size_t bytes = head->cmsg_len - CMSG_LEN(0);
@@ -350,7 +350,7 @@ static void
 receive_request(void)
 {
     static char bytes[BH_INIT_REQUEST_MAX];
-    static struct request request;
+    static struct stream_request request;
     union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(BH_INIT_FDS_MAX * sizeof(int))];
@@ -407,7 +407,7 @@ signal_session(pid_t session, int number)
 }
 
 static void
-end_session(struct session *session)
+end_session(struct stream_session *session)
 {
     if (session->answers >= 0)
         close(session->answers);
@@ -416,7 +416,7 @@ end_session(struct session *session)
 
 /* Whoever asked has gone: what he began is told to, as when a terminal hangs up. */
 static void
-disconnect(struct session *session)
+disconnect(struct stream_session *session)
 {
     close(session->answers);
     session->answers = -1;
@@ -430,7 +430,7 @@ disconnect(struct session *session)
 }
 
 static void
-init_streams_receive(struct session *session)
+init_streams_receive(struct stream_session *session)
 {
     struct bh_init_signal word;
     ssize_t got = recv(session->answers, &word, sizeof word, MSG_DONTWAIT);

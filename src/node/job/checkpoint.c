@@ -38,16 +38,16 @@ struct operation {
     char why[WHY_MAX];              /* over: why it did not go, or could not come back */
 };
 
-struct bh_checkpoints {
+struct bh_checkpoint_runs {
     struct operation operation[OPERATIONS_MAX];
     char missing[100];              /* why the calls are not there; "": they are */
     bool adopts;                    /* jobs of before wait for a place in the table */
 };
 
-struct bh_checkpoints *
+struct bh_checkpoint_runs *
 bh_checkpoints_new(void)
 {
-    struct bh_checkpoints *checkpoints = calloc(1, sizeof *checkpoints);
+    struct bh_checkpoint_runs *checkpoints = calloc(1, sizeof *checkpoints);
 
     BH_ASSERT(checkpoints);
     snprintf(checkpoints->missing, sizeof checkpoints->missing, "not looked for yet");
@@ -55,7 +55,7 @@ bh_checkpoints_new(void)
 }
 
 void
-bh_checkpoints_free(struct bh_checkpoints *checkpoints)
+bh_checkpoints_free(struct bh_checkpoint_runs *checkpoints)
 {
     for (uint32_t i = 0; checkpoints && i < OPERATIONS_MAX; i++)
         if (checkpoints->operation[i].run.pid)

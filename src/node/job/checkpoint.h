@@ -14,8 +14,8 @@
  * Which processes may be away is noted before the first call and until the last: after a crash
  * what was cut off is undone, unless the job stands suspended. */
 
-BH_MUST_USE struct bh_checkpoints *bh_checkpoints_new(void);
-void bh_checkpoints_free(struct bh_checkpoints *checkpoints); /* NULL is fine; ends its helpers */
+BH_MUST_USE struct bh_checkpoint_runs *bh_checkpoints_new(void);
+void bh_checkpoints_free(struct bh_checkpoint_runs *checkpoints); /* NULL is fine; ends its helpers */
 
 /* At the node's start: whether the driver's library has the calls.  Waits for some milliseconds,
  * five seconds where the helper hangs. */

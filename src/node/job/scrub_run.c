@@ -30,7 +30,7 @@ bh_scrub_has_helper(const struct bh_node *node, char *ret_why, size_t size)
         return false;
     }
     bh_path_format(path, sizeof path, "%.480s/libcuda.so.1", node->conf.driver_lib_dir);
-    bh_driver_find(&node->conf, "libcuda.so.1", &found);
+    bh_node_driver_find(&node->conf, "libcuda.so.1", &found);
     if (found.count > 0 || (node->conf.driver_lib_dir[0] != '\0' && access(path, R_OK) == 0))
         return true;
     snprintf(ret_why, size, "there is no libcuda.so.1");

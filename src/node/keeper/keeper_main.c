@@ -140,7 +140,7 @@ receive_output(struct keeper *keeper, int fd)
 /* ---- the sandbox ---- */
 
 /* What the sandbox gets of the keeper. */
-struct ends {
+struct keeper_ends {
     int input, output, init;
 };
 
@@ -157,7 +157,7 @@ keeper_enter_groups(void *self)
 }
 
 static bh_rc
-keeper_spawn(struct keeper *keeper, const struct ends *ends, struct bh_err *err)
+keeper_spawn(struct keeper *keeper, const struct keeper_ends *ends, struct bh_err *err)
 {
     static const int runtime = BH_KEEPER_RUNTIME_FD;
     struct bh_process_options options = {
@@ -189,7 +189,7 @@ keeper_start(struct keeper *keeper, struct bh_err *err)
     keeper->streams = bh_keeper_streams_open(keeper->folder, keeper->stdio, &init);
     if (init < 0 || pipe2(input, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0)
         return bh_err_errno(err, "pipe");
-    rc = keeper_spawn(keeper, &(struct ends){ input[0], output[1], init }, err);
+    rc = keeper_spawn(keeper, &(struct keeper_ends){ input[0], output[1], init }, err);
     if (rc != BH_OK)
         return rc;
     close(init);

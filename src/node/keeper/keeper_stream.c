@@ -19,7 +19,7 @@
 enum { PACKET_MAX = 16 << 10, SOCKET_BYTES = 256 << 10, BACKLOG = 64 };
 
 /* Somebody who is attached. */
-struct reader {
+struct stream_reader {
     int fd;                      /* -1: free */
     bool writer;
     size_t taken;                /* of the chunk */
@@ -32,7 +32,7 @@ struct bh_keeper_streams {
     bool called;                 /* the node, to the start barrier */
     int asking[BH_KEEPER_READERS_MAX]; /* connections that have said nothing yet; -1: free */
     uint32_t next_asking;        /* the oldest makes room */
-    struct reader readers[BH_KEEPER_READERS_MAX];
+    struct stream_reader readers[BH_KEEPER_READERS_MAX];
     size_t chunk_length, recent_length;
     char chunk[BH_KEEPER_CHUNK];
     char recent[BH_KEEPER_CHUNK]; /* the last output, for who attaches later */
@@ -100,7 +100,7 @@ bh_keeper_streams_terminal(const struct bh_keeper_streams *streams)
 /* ---- showing ---- */
 
 static void
-cut_off(struct reader *reader)
+cut_off(struct stream_reader *reader)
 {
     close_one(&reader->fd);
 }
@@ -120,7 +120,7 @@ send_packet(int fd, enum bh_attach_packet kind, const char *bytes, size_t length
 }
 
 static void
-keeper_streams_push(struct bh_keeper_streams *streams, struct reader *reader)
+keeper_streams_push(struct bh_keeper_streams *streams, struct stream_reader *reader)
 {
     while (reader->fd >= 0 && reader->taken < streams->chunk_length) {
         ssize_t went = send_packet(reader->fd, BH_ATTACH_OUTPUT, streams->chunk + reader->taken,
@@ -138,7 +138,7 @@ keeper_streams_push(struct bh_keeper_streams *streams, struct reader *reader)
 }
 
 static bool
-is_behind(const struct bh_keeper_streams *streams, const struct reader *reader)
+is_behind(const struct bh_keeper_streams *streams, const struct stream_reader *reader)
 {
     return reader->fd >= 0 && reader->taken < streams->chunk_length;
 }
@@ -237,7 +237,7 @@ input_of(const struct bh_keeper_streams *streams)
 
 /* The recent output goes first; it fits into the socket's room. */
 static void
-keeper_streams_replay(struct bh_keeper_streams *streams, struct reader *reader)
+keeper_streams_replay(struct bh_keeper_streams *streams, struct stream_reader *reader)
 {
     size_t at = 0;
 
@@ -253,7 +253,7 @@ keeper_streams_replay(struct bh_keeper_streams *streams, struct reader *reader)
 }
 
 static void
-receive_reader(struct bh_keeper_streams *streams, struct reader *reader)
+receive_reader(struct bh_keeper_streams *streams, struct stream_reader *reader)
 {
     struct bh_init_signal word;
     ssize_t got = recv(reader->fd, &word, sizeof word, MSG_DONTWAIT);
@@ -276,7 +276,7 @@ receive_all(struct bh_keeper_streams *streams)
 static void
 keeper_streams_attach(struct bh_keeper_streams *streams, const struct bh_init_request *request, int *fd)
 {
-    struct reader *reader = NULL;
+    struct stream_reader *reader = NULL;
     int room = SOCKET_BYTES, input, is;
     bool writes;
 
@@ -296,7 +296,7 @@ keeper_streams_attach(struct bh_keeper_streams *streams, const struct bh_init_re
     if (!keeper_streams_answer(*fd, (struct bh_init_reply){ BH_INIT_ATTACHED, is }, writes ? input : -1))
         return;
     /* what is in the chunk is in the recent output, too */
-    *reader = (struct reader){ .fd = bh_fd_steal(fd), .writer = writes,
+    *reader = (struct stream_reader){ .fd = bh_fd_steal(fd), .writer = writes,
                                .taken = streams->chunk_length, .since = bh_time_monotonic() };
     keeper_streams_replay(streams, reader);
 }
@@ -449,7 +449,7 @@ cut_late_ones(struct bh_keeper_streams *streams)
     int wait = -1;
 
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++) {
-        struct reader *reader = &streams->readers[i];
+        struct stream_reader *reader = &streams->readers[i];
 
         if (!is_behind(streams, reader))
             continue;
@@ -479,7 +479,7 @@ bh_keeper_streams_poll(struct bh_keeper_streams *streams, struct pollfd *polls, 
     polls[count++] = (struct pollfd){ .fd = streams->listener, .events = POLLIN };
     polls[count++] = (struct pollfd){ .fd = streams->init, .events = POLLIN };
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++) {
-        const struct reader *reader = &streams->readers[i];
+        const struct stream_reader *reader = &streams->readers[i];
 
         polls[count++] = (struct pollfd){
             .fd = reader->fd,
@@ -495,7 +495,7 @@ void
 bh_keeper_streams_dispatch(struct bh_keeper_streams *streams, const struct pollfd *polls)
 {
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++) {
-        struct reader *reader = &streams->readers[i];
+        struct stream_reader *reader = &streams->readers[i];
 
         if (reader->fd >= 0 && polls[2 + 2 * i].revents & (POLLIN | POLLHUP | POLLERR))
             receive_reader(streams, reader);
@@ -515,7 +515,7 @@ void
 bh_keeper_streams_close(struct bh_keeper_streams *streams)
 {
     for (int i = 0; i < BH_KEEPER_READERS_MAX; i++) {
-        struct reader *reader = &streams->readers[i];
+        struct stream_reader *reader = &streams->readers[i];
 
         if (reader->fd >= 0 && reader->taken == streams->chunk_length)
             (void)!send_packet(reader->fd, BH_ATTACH_ENDED, "", 0);

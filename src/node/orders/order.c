@@ -617,7 +617,7 @@ bh_orders_acknowledge(struct bh_orders *orders, uint64_t order)
 void
 bh_orders_drop(struct bh_orders *orders, uint64_t from)
 {
-    struct bh_state *state = &orders->node->state;
+    struct bh_node_state *state = &orders->node->state;
     struct bh_err err;
 
     for (uint32_t i = orders->waiting.count; i-- > 0;)
@@ -637,7 +637,7 @@ bh_orders_drop(struct bh_orders *orders, uint64_t from)
 void
 bh_orders_repeat(struct bh_orders *orders)
 {
-    const struct bh_state *state = &orders->node->state;
+    const struct bh_node_state *state = &orders->node->state;
 
     for (uint32_t i = 0; i < state->order_count; i++) {
         if (state->orders[i].done)
@@ -676,7 +676,7 @@ orders_recover(struct bh_node *node, const struct bh_node_record *order)
 void
 bh_orders_repair(struct bh_orders *orders)
 {
-    struct bh_state *state = &orders->node->state;
+    struct bh_node_state *state = &orders->node->state;
 
     for (uint32_t i = 0; i < state->order_count;) {
         struct bh_node_record order = state->orders[i].record;

@@ -17,7 +17,7 @@ enum { LINE_BYTES = 36 + 1 + 16 + 1 + 16 + 1 };
 static bh_rc
 write_line(struct bh_node *node, struct bh_err *err)
 {
-    const struct bh_state *state = &node->state;
+    const struct bh_node_state *state = &node->state;
     char line[LINE_BYTES + 1];
 
     snprintf(line, sizeof line, LINE_FORMAT, node->boot, state->generation, state->reached);
@@ -74,7 +74,7 @@ bh_order_watermark_write(struct bh_node *node, struct bh_err *err)
 bh_rc
 bh_witness_compare(struct bh_node *node, uint64_t reported, struct bh_err *err)
 {
-    struct bh_state *state = &node->state;
+    struct bh_node_state *state = &node->state;
     bh_rc rc;
 
     if (reported <= state->changes)

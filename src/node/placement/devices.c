@@ -7,13 +7,13 @@
 
 enum { NVIDIA_MAJOR = 195, NVIDIA_CTL = 255 };
 
-struct list {
+struct devices_list {
     struct bh_sandbox_device *items;
     uint32_t count;
 };
 
 static void
-devices_add(struct list *list, const struct bh_sandbox_device *device)
+devices_add(struct devices_list *list, const struct bh_sandbox_device *device)
 {
     for (uint32_t i = 0; i < list->count; i++) {
         if (list->items[i].major == device->major && list->items[i].minor == device->minor)
@@ -23,7 +23,7 @@ devices_add(struct list *list, const struct bh_sandbox_device *device)
 }
 
 static void
-add_partition(struct list *list, const struct bh_node *node, const struct bh_node_partition *partition)
+add_partition(struct devices_list *list, const struct bh_node *node, const struct bh_node_partition *partition)
 {
     struct bh_sandbox_device gpu = { .major = NVIDIA_MAJOR, .minor = partition->minor, .write = true };
     uint32_t caps = node->caps_major;
@@ -48,7 +48,7 @@ uint32_t
 bh_devices_of(const struct bh_node *node, const struct bh_node_record *lease,
               struct bh_sandbox_device *ret_devices)
 {
-    struct list list = { ret_devices, 0 };
+    struct devices_list list = { ret_devices, 0 };
 
     for (uint32_t i = 0; i < lease->lent_count; i++)
         add_partition(&list, node, &lease->lent[i]);

@@ -29,12 +29,12 @@ enum { NOBODY = 0, UNKNOWN = UINT32_MAX }; /* beside the numbers of tenants */
 #define CHECK_INTERVAL (50 * BH_NS_PER_MS)
 
 /* What the child finds.  The last one has no lease: it has looked at all. */
-struct finding {
+struct handover_finding {
     uint64_t lease;
     uint32_t pid, found;                    /* enum bh_open_found */
 };
 
-struct place {
+struct handover_place {
     char gpu[BH_UUID_MAX];
     uint32_t by[BH_OWNERSHIP_UNITS];             /* the tenant whose jobs could have passed on what was open */
     uint32_t leavings;                      /* of jobs that could */
@@ -42,7 +42,7 @@ struct place {
 };
 
 struct bh_handover {
-    struct place places[GPUS_MAX];
+    struct handover_place places[GPUS_MAX];
     uint32_t place_count;
     pid_t pid;                              /* of the child that looks, or 0 */
     int output;                             /* its findings */
@@ -93,7 +93,7 @@ bh_handover_free(struct bh_handover *handover)
 /* ---- where it is needed ---- */
 
 /* Of a GPU that is not known yet, nobody knows who could.  NULL: there is no room. */
-static struct place *
+static struct handover_place *
 place_of(struct bh_handover *handover, const char *gpu)
 {
     uint32_t at = 0;
@@ -120,7 +120,7 @@ units_of(const struct bh_node_partition *partition)
 static bool
 needs_look(struct bh_handover *handover, const struct bh_node_partition *partition, uint32_t tenant)
 {
-    const struct place *place = place_of(handover, partition->gpu);
+    const struct handover_place *place = place_of(handover, partition->gpu);
 
     for (uint32_t u = 0; u < BH_OWNERSHIP_UNITS; u++)
         if (units_of(partition) >> u & 1
@@ -134,7 +134,7 @@ bh_handover_left(struct bh_node *node, const struct bh_job *job)
 {
     for (uint32_t i = 0; !job->sealed && i < job->record.lent_count; i++) {
         const struct bh_node_partition *partition = &job->record.lent[i];
-        struct place *place = place_of(node->handover, partition->gpu);
+        struct handover_place *place = place_of(node->handover, partition->gpu);
         uint32_t tenant = job->record.tenant;
 
         for (uint32_t u = 0; place && u < BH_OWNERSHIP_UNITS; u++)
@@ -148,7 +148,7 @@ bh_handover_left(struct bh_node *node, const struct bh_job *job)
 static void
 set_clear(struct bh_handover *handover, const struct bh_node_partition *partition)
 {
-    struct place *place = place_of(handover, partition->gpu);
+    struct handover_place *place = place_of(handover, partition->gpu);
 
     for (uint32_t u = 0; place && u < BH_OWNERSHIP_UNITS; u++)
         if (units_of(partition) >> u & 1)
@@ -219,7 +219,7 @@ look_at_job(const struct bh_node *node, const struct bh_job *job,
             const struct bh_node_partition *partition, int output)
 {
     static pid_t pids[PIDS_MAX];
-    struct finding finding = { .lease = job->record.lease };
+    struct handover_finding finding = { .lease = job->record.lease };
     struct bh_open_wanted wanted;
     struct bh_err ignored;
     uint32_t count = 0;
@@ -247,7 +247,7 @@ look_at_job(const struct bh_node *node, const struct bh_job *job,
 static void
 look(const struct bh_node *node, const struct bh_node_partition *partition, int output)
 {
-    const struct finding last = { .lease = 0 };
+    const struct handover_finding last = { .lease = 0 };
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     output = dup2(output, STDIN_FILENO);
@@ -262,7 +262,7 @@ look(const struct bh_node *node, const struct bh_node_partition *partition, int 
 static uint32_t
 leavings_of(struct bh_handover *handover, const struct bh_node_partition *partition)
 {
-    const struct place *place = place_of(handover, partition->gpu);
+    const struct handover_place *place = place_of(handover, partition->gpu);
 
     return place ? place->leavings : 0;
 }
@@ -311,7 +311,7 @@ lie_long(struct bh_handover *handover, uint64_t lease, bh_ns now)
 }
 
 static void
-judge(struct bh_node *node, const struct finding *finding, bh_ns now)
+judge(struct bh_node *node, const struct handover_finding *finding, bh_ns now)
 {
     struct bh_handover *handover = node->handover;
     struct bh_job *job = bh_state_job(&node->state, finding->lease);
@@ -329,7 +329,7 @@ judge(struct bh_node *node, const struct finding *finding, bh_ns now)
 
 /* Those whose sockets were seen empty. */
 static void
-forget_in_flight(struct bh_handover *handover, const struct finding *findings, uint32_t count)
+forget_in_flight(struct bh_handover *handover, const struct handover_finding *findings, uint32_t count)
 {
     for (uint32_t i = 0; i < IN_FLIGHT_MAX; i++) {
         bool again = false;
@@ -347,7 +347,7 @@ static bh_rc
 take_look(struct bh_node *node, bh_ns now, struct bh_err *err)
 {
     struct bh_handover *handover = node->handover;
-    struct finding findings[FINDINGS_MAX];
+    struct handover_finding findings[FINDINGS_MAX];
     ssize_t got = read(handover->output, findings, sizeof findings);
     uint32_t count = got > 0 ? (uint32_t)((size_t)got / sizeof findings[0]) : 0;
     bool whole = count > 0 && findings[count - 1].lease == 0;
@@ -429,7 +429,7 @@ tell(struct bh_node *node, const char *gpu)
 static bool
 wait_while(struct bh_node *node, const char *gpu, bool held)
 {
-    struct place *place = place_of(node->handover, gpu);
+    struct handover_place *place = place_of(node->handover, gpu);
     bh_ns now = bh_time_monotonic();
 
     if (!place)

@@ -42,14 +42,14 @@ read_lock(int fd, pid_t *ret_pid, bh_ns *ret_started)
 
 /* ---- starting ---- */
 
-struct words {
+struct keeper_words {
     char lease[40], folder[PATH_SIZE], mount[PATH_SIZE], group[PATH_SIZE], cap[40],
         log[PATH_SIZE], stdio[40], program[PATH_SIZE], log_dir[PATH_SIZE], tenant[40], party[100], bound[40];
     char *argv[ARGS_MAX];
 };
 
 static void
-write_words(struct words *words, const struct bh_keeper_request *request)
+write_words(struct keeper_words *words, const struct bh_keeper_request *request)
 {
     char *fixed[] = { words->program, words->lease, words->folder, words->mount,
                       words->group,   words->cap,   words->log,    words->stdio,
@@ -75,7 +75,7 @@ write_words(struct words *words, const struct bh_keeper_request *request)
 }
 
 static bh_rc
-keeper_spawn(struct words *words, int lock_fd, const struct bh_keeper_request *request,
+keeper_spawn(struct keeper_words *words, int lock_fd, const struct bh_keeper_request *request,
              int *ret_pidfd, struct bh_err *err)
 {
     static const char *const env[] = {
@@ -102,7 +102,7 @@ bh_rc
 bh_keeper_start(const struct bh_keeper_request *request, int *ret_pidfd, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close) int lock_fd = open_lock(request->folder, O_CREAT);
-    struct words words;
+    struct keeper_words words;
 
     if (lock_fd < 0)
         return bh_err_errno(err, "open the lock in %s", request->folder);

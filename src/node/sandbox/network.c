@@ -23,7 +23,7 @@
 enum { RECORD_MAX = 64 << 10, HOSTS_MAX = 4 << 20, TENANT_SIZE = 120 };
 
 /* What stands in a job's folder. */
-struct record {
+struct network_record {
     uint32_t mode;
     uint64_t bandwidth_bps, job;
     uint32_t gang, member, group, slot;
@@ -35,7 +35,7 @@ struct record {
 /* A job that has a network. */
 struct attached {
     uint64_t lease;
-    struct record record;
+    struct network_record record;
     struct bh_network_lists lists;
     struct bh_network_counters counters; /* as last read */
     struct bh_arena *arena;              /* of the record */
@@ -50,20 +50,20 @@ struct bh_networks {
 };
 
 static const struct bh_field record_rows[] = {
-    BH_F(struct record, allow, BH_FIELD_TEXTS, .max = BH_NET_RULES_MAX),
-    BH_F(struct record, bandwidth_bps, BH_FIELD_U64),
-    BH_F(struct record, deny, BH_FIELD_TEXTS, .max = BH_NET_RULES_MAX),
-    BH_F(struct record, gang, BH_FIELD_U32),
-    BH_F(struct record, group, BH_FIELD_U32),
-    BH_F(struct record, job, BH_FIELD_U64),
-    BH_F(struct record, member, BH_FIELD_U32),
-    BH_F_ENUM(struct record, mode, bh_network_mode_names),
-    BH_F(struct record, name, BH_FIELD_TEXT),
-    BH_F(struct record, slot, BH_FIELD_U32),
-    BH_F(struct record, tenant, BH_FIELD_STR),
+    BH_F(struct network_record, allow, BH_FIELD_TEXTS, .max = BH_NET_RULES_MAX),
+    BH_F(struct network_record, bandwidth_bps, BH_FIELD_U64),
+    BH_F(struct network_record, deny, BH_FIELD_TEXTS, .max = BH_NET_RULES_MAX),
+    BH_F(struct network_record, gang, BH_FIELD_U32),
+    BH_F(struct network_record, group, BH_FIELD_U32),
+    BH_F(struct network_record, job, BH_FIELD_U64),
+    BH_F(struct network_record, member, BH_FIELD_U32),
+    BH_F_ENUM(struct network_record, mode, bh_network_mode_names),
+    BH_F(struct network_record, name, BH_FIELD_TEXT),
+    BH_F(struct network_record, slot, BH_FIELD_U32),
+    BH_F(struct network_record, tenant, BH_FIELD_STR),
 };
 static const struct bh_fields record_fields =
-    BH_FIELDS("job_network", struct record, record_rows);
+    BH_FIELDS("job_network", struct network_record, record_rows);
 
 /* ---- one job ---- */
 
@@ -179,7 +179,7 @@ read_record(const struct bh_node *node, struct attached *attached, struct bh_err
 static struct bh_network_host
 host_of(const struct bh_networks *networks, const struct attached *attached)
 {
-    const struct record *record = &attached->record;
+    const struct network_record *record = &attached->record;
 
     return (struct bh_network_host){
         .address = bh_network_address(networks->conf.pool, record->slot), .job = record->job,
@@ -310,14 +310,14 @@ network_fill(const struct bh_networks *networks, const struct bh_networks_reques
      struct attached *attached, struct bh_err *err)
 {
     const struct bh_msg_network *asked = request->network;
-    struct record *record = &attached->record;
+    struct network_record *record = &attached->record;
     bh_rc rc = bh_network_lists_read(&asked->allow, &asked->deny, &attached->lists, err);
 
     if (rc == BH_OK)
         rc = bh_network_conf_check(&networks->conf, asked, &attached->lists, err);
     if (rc != BH_OK)
         return rc;
-    *record = (struct record){
+    *record = (struct network_record){
         .mode = asked->mode, .job = request->start->job, .gang = request->start->gang,
         .member = request->start->member, .slot = request->job->record.slot,
         .bandwidth_bps = bh_network_conf_bandwidth(&networks->conf, asked->bandwidth_bps),

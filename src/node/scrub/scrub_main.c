@@ -45,25 +45,25 @@ static struct {
 #undef CALL
 } cuda;
 
-struct chunk {
+struct scrub_chunk {
     CUdeviceptr address;
     size_t bytes;
 };
 
-struct scrub {
+struct scrub_scrub {
     struct bh_scrub_report report;
     const char *wanted;   /* UUID of the partition, or NULL */
     uint64_t seed;        /* chooses the pages that are read whole */
     uint64_t most;        /* bytes; 0: all.  Others use the device, and were promised the rest */
     uint64_t whole_every; /* one page in so many */
-    struct chunk chunk[CHUNKS_MAX];
+    struct scrub_chunk chunk[CHUNKS_MAX];
     size_t chunks;
     unsigned char page[PAGE_BYTES];
     unsigned char samples[CHUNK_BYTES / PAGE_BYTES * SAMPLE_BYTES];
 };
 
 static bool
-scrub_program_refuse(struct scrub *scrub, const char *what, CUresult rc)
+scrub_program_refuse(struct scrub_scrub *scrub, const char *what, CUresult rc)
 {
     const char *name = NULL;
 
@@ -76,7 +76,7 @@ scrub_program_refuse(struct scrub *scrub, const char *what, CUresult rc)
 }
 
 static bool
-fail_with(struct scrub *scrub, enum bh_scrub_end end, const char *why)
+fail_with(struct scrub_scrub *scrub, enum bh_scrub_end end, const char *why)
 {
     scrub->report.end = end;
     snprintf(scrub->report.why, sizeof scrub->report.why, "%s", why);
@@ -86,7 +86,7 @@ fail_with(struct scrub *scrub, enum bh_scrub_end end, const char *why)
 /* ---- the library ---- */
 
 static bool
-scrub_program_load(struct scrub *scrub)
+scrub_program_load(struct scrub_scrub *scrub)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     const char *why = library ? NULL : dlerror();
@@ -116,7 +116,7 @@ put_uuid(char *text, size_t size, const char *prefix, const CUuuid *uuid)
 /* One device, and the one that was meant: filling another's memory would be worse than
  * filling none. */
 static bool
-scrub_program_open_device(struct scrub *scrub, CUdevice *ret_device)
+scrub_program_open_device(struct scrub_scrub *scrub, CUdevice *ret_device)
 {
     const char *prefix =
         scrub->wanted && strncmp(scrub->wanted, "MIG-", 4) == 0 ? "MIG" : "GPU";
@@ -149,7 +149,7 @@ scrub_program_open_device(struct scrub *scrub, CUdevice *ret_device)
 
 /* Everything there is, in partitions that get smaller until not even a page is left. */
 static bool
-scrub_program_allocate_all(struct scrub *scrub, CUdevice device)
+scrub_program_allocate_all(struct scrub_scrub *scrub, CUdevice device)
 {
     size_t total = 0, size = CHUNK_BYTES;
     CUresult rc = cuda.cuDeviceTotalMem_v2(&total, device);
@@ -158,7 +158,7 @@ scrub_program_allocate_all(struct scrub *scrub, CUdevice device)
         return scrub_program_refuse(scrub, "cuDeviceTotalMem", rc);
     scrub->report.memory_bytes = total;
     while (size >= PAGE_BYTES && scrub->chunks < CHUNKS_MAX) {
-        struct chunk *chunk = &scrub->chunk[scrub->chunks];
+        struct scrub_chunk *chunk = &scrub->chunk[scrub->chunks];
 
         if (scrub->most && size > scrub->most - scrub->report.bytes) {
             size /= 2;
@@ -182,7 +182,7 @@ scrub_program_allocate_all(struct scrub *scrub, CUdevice device)
 }
 
 static bool
-fill_all(struct scrub *scrub, uint32_t word)
+fill_all(struct scrub_scrub *scrub, uint32_t word)
 {
     CUresult rc = CUDA_SUCCESS;
 
@@ -206,7 +206,7 @@ is_filled(const unsigned char *bytes, size_t length, uint32_t word)
 
 /* The samples of a chunk. */
 static CUresult
-read_samples(struct scrub *scrub, const struct chunk *chunk)
+read_samples(struct scrub_scrub *scrub, const struct scrub_chunk *chunk)
 {
     const CUDA_MEMCPY2D rows = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
                                  .srcDevice = chunk->address, .srcPitch = PAGE_BYTES,
@@ -220,12 +220,12 @@ read_samples(struct scrub *scrub, const struct chunk *chunk)
 
 /* Samples that hold something else than `word`. */
 static bool
-scrub_program_sample(struct scrub *scrub, uint32_t word, uint64_t *ret_others)
+scrub_program_sample(struct scrub_scrub *scrub, uint32_t word, uint64_t *ret_others)
 {
     uint64_t page = 0, others = 0;
 
     for (size_t i = 0; i < scrub->chunks; i++) {
-        const struct chunk *chunk = &scrub->chunk[i];
+        const struct scrub_chunk *chunk = &scrub->chunk[i];
         CUresult rc = read_samples(scrub, chunk);
 
         for (size_t n = 0; rc == CUDA_SUCCESS && n < chunk->bytes / PAGE_BYTES; n++, page++) {
@@ -270,7 +270,7 @@ peak_mib_s(CUdevice device)
 }
 
 static void
-scrub_program_run(struct scrub *scrub)
+scrub_program_run(struct scrub_scrub *scrub)
 {
     struct bh_scrub_report *report = &scrub->report;
     uint64_t left = 0;
@@ -321,7 +321,7 @@ main(int argc, char **argv)
         { "most", required_argument, NULL, 'm' },
         { NULL, 0, NULL, 0 },
     };
-    static struct scrub scrub;
+    static struct scrub_scrub scrub;
     struct bh_err err;
 
     for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {

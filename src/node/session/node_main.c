@@ -224,7 +224,7 @@ close_all(struct bh_node *node)
 
 /* ---- the loop ---- */
 
-struct loop {
+struct node_loop {
     struct bh_node *node;
     struct bh_orders *orders;
     struct bh_node_streams *streams;
@@ -242,7 +242,7 @@ list_fds(struct pollfd *polls, uint32_t capacity, const int *fds, uint32_t count
 }
 
 static bool
-has_events(const struct loop *loop)
+has_events(const struct node_loop *loop)
 {
     for (uint32_t i = EVENTS_AT; i < FIXED_POLLS; i++)
         if (loop->polls[i].revents)
@@ -251,7 +251,7 @@ has_events(const struct loop *loop)
 }
 
 static void
-list_polls(struct loop *loop)
+list_polls(struct node_loop *loop)
 {
     struct bh_node *node = loop->node;
     int helpers[BH_HELPER_SANDBOXES_MAX], events[BH_GPU_WATCHED_MAX];
@@ -291,7 +291,7 @@ node_sooner(bh_ns next, bh_ns at)
 
 /* What runs beside the loop first: orders wait for it. */
 static bh_ns
-tick_orders(struct loop *loop, bh_ns now)
+tick_orders(struct node_loop *loop, bh_ns now)
 {
     struct bh_node *node = loop->node;
     bh_ns next = bh_job_watch_tick(node, now);
@@ -306,7 +306,7 @@ tick_orders(struct loop *loop, bh_ns now)
 
 /* Things that are due by time; how long poll may wait, in ms, or -1. */
 static int
-node_tick(struct loop *loop)
+node_tick(struct node_loop *loop)
 {
     struct bh_node *node = loop->node;
     bh_ns now = bh_time_monotonic(), next = tick_orders(loop, now);
@@ -333,7 +333,7 @@ node_tick(struct loop *loop)
 }
 
 static void
-check_keepers(struct loop *loop)
+check_keepers(struct node_loop *loop)
 {
     for (uint32_t i = 0; i < loop->watched; i++) {
         struct bh_job *job;
@@ -356,7 +356,7 @@ write_link(struct bh_node *node)
 }
 
 static bh_rc
-node_dispatch(struct loop *loop, bool *ret_stop, struct bh_err *err)
+node_dispatch(struct node_loop *loop, bool *ret_stop, struct bh_err *err)
 {
     struct bh_node *node = loop->node;
     int wait = node_tick(loop);
@@ -374,7 +374,7 @@ node_dispatch(struct loop *loop, bool *ret_stop, struct bh_err *err)
     if (loop->polls[2].revents & POLLOUT)
         write_link(node);
     if (node->link && loop->polls[2].revents & (POLLIN | POLLHUP | POLLERR))
-        bh_session_read(node, loop->orders);
+        bh_session_read_frame(node, loop->orders);
     if (loop->polls[1].revents)
         bh_session_accept(node);
     if (loop->polls[4].revents)
@@ -404,7 +404,7 @@ static bh_rc
 node_run(struct bh_node *node, struct bh_err *err)
 {
     BH_AUTO(bh_orders_free) struct bh_orders *orders = bh_orders_new(node);
-    struct loop loop = { .node = node, .orders = orders, .signals = open_signals() };
+    struct node_loop loop = { .node = node, .orders = orders, .signals = open_signals() };
     bool stop = false;
     bh_rc rc;
 
@@ -445,14 +445,14 @@ static const char usage[] =
     "  --foreground    stay in the foreground (the only way it runs)\n"
     "  --help-config   the parameters of node.conf\n";
 
-struct options {
+struct node_options {
     const char *config;
     bool json;
 };
 
 /* -1: go on; else the exit status. */
 static int
-read_options(int argc, char **argv, struct options *options)
+read_options(int argc, char **argv, struct node_options *options)
 {
     static const struct option names[] = {
         { "config", required_argument, NULL, 'c' },   { "log-json", no_argument, NULL, 'j' },
@@ -484,7 +484,7 @@ main(int argc, char **argv)
 {
     static struct bh_node node = { .listener = -1, .order_watermark.fd = -1, .claim_fd = -1, .barrier_fd = -1 };
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(BH_ARENA_DEFAULT_MAX);
-    struct options options = { 0 };
+    struct node_options options = { 0 };
     int status = read_options(argc, argv, &options);
     struct bh_err err = { 0 };
     bh_rc rc;

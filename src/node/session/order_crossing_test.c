@@ -92,7 +92,7 @@ test_start_without_lease(void **state)
 {
     struct test_job job = { .lease = 47, .script = "echo ran" };
     struct bh_node_record record = { .kind = BH_NODE_RECORD_ORDER, .message = BH_MSG_START, .lease = 47 };
-    struct bh_state journal = { 0 };
+    struct bh_node_state journal = { 0 };
     char folder[TEST_PATH * 2];
     struct bh_err err;
 

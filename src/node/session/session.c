@@ -242,7 +242,7 @@ log_refused(struct bh_node *node, const struct bh_err *err)
 }
 
 void
-bh_session_read(struct bh_node *node, struct bh_orders *orders)
+bh_session_read_frame(struct bh_node *node, struct bh_orders *orders)
 {
     BH_AUTO(bh_arena_free) struct bh_arena *arena = bh_arena_new(MESSAGE_BYTES_MAX);
     struct bh_link *link = node->link;

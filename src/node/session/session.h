@@ -11,7 +11,7 @@
 void bh_session_accept(struct bh_node *node);
 
 /* The connection is readable: take and perform the orders that came. */
-void bh_session_read(struct bh_node *node, struct bh_orders *orders);
+void bh_session_read_frame(struct bh_node *node, struct bh_orders *orders);
 
 /* Destroy partitions that the daemon did not name in KEEP, as soon as their jobs are gone. */
 void bh_session_collect(struct bh_node *node);

@@ -30,13 +30,13 @@ pull_fail(struct bh_unpack_order *order, bh_rc rc)
 
 /* ---- skopeo ---- */
 
-struct command {
+struct steps_command {
     const char *words[WORDS_MAX + 1];
     uint32_t count;
 };
 
 static void
-pull_steps_add(struct command *command, const char *word)
+pull_steps_add(struct steps_command *command, const char *word)
 {
     if (command->count < WORDS_MAX)
         command->words[command->count++] = word;
@@ -59,7 +59,7 @@ name_image(const struct bh_unpack_order *order, char ret_image[IMAGE_MAX])
 
 /* Its output goes to a file, and it gets no descriptor but those of its own. */
 static int
-pull_steps_become(struct command *command, const char *output)
+pull_steps_become(struct steps_command *command, const char *output)
 {
     static const char *const env[] = { "PATH=/usr/bin:/bin", "HOME=" BH_PULL_FOLDER "/tmp",
                                        "TMPDIR=" BH_PULL_FOLDER "/tmp",
@@ -85,7 +85,7 @@ int
 bh_pull_step_inspect(void *self)
 {
     const struct bh_unpack_order *order = self;
-    struct command command = { { "skopeo", "--insecure-policy", "inspect", "--raw" }, 4 };
+    struct steps_command command = { { "skopeo", "--insecure-policy", "inspect", "--raw" }, 4 };
     char image[IMAGE_MAX];
 
     name_image(order, image);
@@ -101,7 +101,7 @@ int
 bh_pull_step_copy(void *self)
 {
     const struct bh_unpack_order *order = self;
-    struct command command = { { "skopeo", "--insecure-policy", "copy", "--quiet",
+    struct steps_command command = { { "skopeo", "--insecure-policy", "copy", "--quiet",
                                  "--preserve-digests" }, 5 };
     char image[IMAGE_MAX];
 

@@ -116,14 +116,14 @@ relay_reach(const struct bh_relay *relay, const struct bh_registry *host)
 
 /* ---- its loop ---- */
 
-struct loop {
+struct relay_loop {
     const struct bh_relay *relay;
     int listeners[BH_RELAY_HOSTS_MAX];
     struct bh_relay_pipes pipes;
 };
 
 static void
-accept_connection(struct loop *loop, uint32_t host)
+accept_connection(struct relay_loop *loop, uint32_t host)
 {
     int inside = accept4(loop->listeners[host], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), outside;
 
@@ -139,7 +139,7 @@ accept_connection(struct loop *loop, uint32_t host)
 
 /* The sockets of the cell, in the order of the hosts. */
 static bool
-receive_listeners(struct loop *loop)
+receive_listeners(struct relay_loop *loop)
 {
     union {
         struct cmsghdr align;
@@ -162,7 +162,7 @@ receive_listeners(struct loop *loop)
 }
 
 static void
-relay_dispatch(struct loop *loop)
+relay_dispatch(struct relay_loop *loop)
 {
     struct pollfd fds[BH_RELAY_HOSTS_MAX + 1 + BH_RELAY_PIPE_FDS];
     uint32_t hosts = loop->relay->host_count, count = 0;
@@ -185,7 +185,7 @@ relay_dispatch(struct loop *loop)
 static _Noreturn void
 be_relay(const struct bh_relay *relay, int control)
 {
-    static struct loop loop;
+    static struct relay_loop loop;
     struct bh_err err;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 

@@ -47,14 +47,14 @@ __lsan_is_turned_off(void)
 
 enum { FILES_MAX = 1024, PATH_SIZE = 1024, EXIT_USAGE = 2, NICENESS = 10 };
 
-struct options {
+struct unpack_options {
     const char *tag, *digest, *store, *tool, *cgroup_mount, *cgroup, *remove, *scratch;
     uint64_t scratch_bytes, base, uid, gid, lease, bytes_max;
     struct bh_pull pull; /* `source` NULL: the image is a layout */
 };
 
 struct unpack {
-    struct options *options;
+    struct unpack_options *options;
     struct bh_unpack_order order;
     struct bh_unpack_runner runner;
     int store, lock;
@@ -64,7 +64,7 @@ struct unpack {
 /* ---- this process ---- */
 
 static bh_rc
-confine(const struct options *options, struct bh_err *err)
+confine(const struct unpack_options *options, struct bh_err *err)
 {
     static const struct rlimit none = { 0, 0 }, few = { FILES_MAX, FILES_MAX };
     struct bh_cgroup_host host;
@@ -86,7 +86,7 @@ confine(const struct options *options, struct bh_err *err)
 static bh_rc
 open_store(struct unpack *unpack, struct bh_err *err)
 {
-    const struct options *options = unpack->options;
+    const struct unpack_options *options = unpack->options;
     char path[PATH_SIZE];
 
     unpack->store = open(options->store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -108,7 +108,7 @@ open_store(struct unpack *unpack, struct bh_err *err)
 static bh_rc
 enter_sandbox(struct unpack *unpack, struct bh_err *err)
 {
-    const struct options *options = unpack->options;
+    const struct unpack_options *options = unpack->options;
     char path[PATH_SIZE];
 
     bh_path_format(path, sizeof path, "%s/%s", options->store, unpack->folder);
@@ -236,7 +236,7 @@ unpack_program_resolve(struct unpack *unpack, struct bh_err *err)
 static bool
 unpack_program_has_digest(struct unpack *unpack)
 {
-    const struct options *options = unpack->options;
+    const struct unpack_options *options = unpack->options;
     char *digest = unpack->order.shared->manifest.digest;
 
     if (!options->pull.source || !bh_image_is_digest(options->digest) ||
@@ -309,7 +309,7 @@ unpack_image(struct unpack *unpack, struct bh_err *err)
 /* All of it is taken at once: a disk that fills later does not fail the job in the middle
  * of a write that it has room for. */
 static bh_rc
-unpack_program_reserve(const struct options *options, struct bh_err *err)
+unpack_program_reserve(const struct unpack_options *options, struct bh_err *err)
 {
     BH_AUTO(bh_fd_close)
     int fd =
@@ -337,7 +337,7 @@ unpack_program_reserve(const struct options *options, struct bh_err *err)
 
 /* Without a journal: nothing of it outlives the job. */
 static bh_rc
-make_scratch(const struct options *options, struct bh_err *err)
+make_scratch(const struct unpack_options *options, struct bh_err *err)
 {
     const char *const argv[] = { "mkfs.ext4", "-q", "-F", "-m0", "-O", "^has_journal", "-E",
                                  "nodiscard,lazy_itable_init=1,root_owner=0:0", options->scratch,
@@ -369,21 +369,21 @@ unpack_program_read_number(const char *text, uint64_t *ret_number)
     return bh_parse_u64(text, ret_number, &ignored) == BH_OK;
 }
 
-enum kind { WORD_TEXT, WORD_NUMBER, WORD_LIST };
+enum unpack_kind { WORD_TEXT, WORD_NUMBER, WORD_LIST };
 
 static const struct word {
     const char *name;
     size_t offset, count_offset; /* of a list: where it counts */
-    enum kind kind;
+    enum unpack_kind kind;
     uint32_t most;
 } words[] = {
 #define WORD(name, member, kind)                                                           \
     {                                                                                      \
-        name, offsetof(struct options, member), 0, kind, 0                                 \
+        name, offsetof(struct unpack_options, member), 0, kind, 0                                 \
     }
 #define WORDS(name, member, counter, most)                                                 \
     {                                                                                      \
-        name, offsetof(struct options, member), offsetof(struct options, counter),         \
+        name, offsetof(struct unpack_options, member), offsetof(struct unpack_options, counter),         \
             WORD_LIST, most                                                                \
     }
     WORD("tag", tag, WORD_TEXT),
@@ -411,7 +411,7 @@ static const struct word {
 };
 
 static bool
-unpack_program_read_word_of(const struct word *word, const char *value, struct options *options)
+unpack_program_read_word_of(const struct word *word, const char *value, struct unpack_options *options)
 {
     char *place = (char *)options + word->offset;
     uint32_t *count = (uint32_t *)(void *)((char *)options + word->count_offset);
@@ -428,7 +428,7 @@ unpack_program_read_word_of(const struct word *word, const char *value, struct o
 
 /* "--name=value" */
 static bool
-read_word(const char *text, struct options *options)
+read_word(const char *text, struct unpack_options *options)
 {
     for (size_t i = 0; i < BH_COUNT(words); i++) {
         size_t length = strlen(words[i].name);
@@ -441,7 +441,7 @@ read_word(const char *text, struct options *options)
 }
 
 static bool
-read_options(int argc, char **argv, struct options *options)
+read_options(int argc, char **argv, struct unpack_options *options)
 {
     const struct bh_pull *pull = &options->pull;
 
@@ -478,7 +478,7 @@ remove_later(const char *path)
 static bh_rc
 take_places(struct unpack *unpack, struct bh_err *err)
 {
-    const struct options *options = unpack->options;
+    const struct unpack_options *options = unpack->options;
     uid_t reader = options->pull.source ? 0 : BH_UNPACK_SANDBOX_SUBMITTER; /* as the cell numbers it */
     void *shared = mmap(NULL, sizeof *unpack->order.shared, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -505,7 +505,7 @@ take_places(struct unpack *unpack, struct bh_err *err)
 int
 main(int argc, char **argv)
 {
-    static struct options options = { .tag = "", .digest = "", .pull.auth = "" };
+    static struct unpack_options options = { .tag = "", .digest = "", .pull.auth = "" };
     struct unpack unpack = { .options = &options, .store = -1 };
     struct bh_err err = { 0 };
     bh_rc rc;

@@ -31,7 +31,7 @@ context_made(unsigned number, CUcontext context)
     unsigned known = bh_context_know(number, context);
 
     bh_gate_prepare();
-    bh_helper_start();
+    bh_helper_thread_start();
     return known;
 }
 

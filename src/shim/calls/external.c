@@ -53,7 +53,7 @@ cuExternalMemoryGetMappedBuffer(CUdeviceptr *dev_ptr, CUexternalMemory ext_mem,
                                 const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *buffer_desc)
 {
     CUresult rc = REAL(cuExternalMemoryGetMappedBuffer)(dev_ptr, ext_mem, buffer_desc);
-    struct bh_record record = { .kind = BH_RECORD_EXTERNAL };
+    struct bh_charge_record record = { .kind = BH_RECORD_EXTERNAL };
     uint64_t object;
 
     if (rc != CUDA_SUCCESS || !bh_handles_find(&imports, HANDLE(ext_mem), &object))

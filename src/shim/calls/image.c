@@ -19,13 +19,13 @@
 enum { PAGE = 4096, SECTIONS_MAX = 1 << 20, ENTRIES_MAX = 4096, EM_CUDA_CODE = 190 };
 enum { FAT_PTX = 1, FAT_CUBIN = 2 };
 
-struct fat_header {
+struct image_fat_header {
     uint32_t magic;
     uint16_t version, header_bytes;
     uint64_t bytes;
 };
 
-struct fat_entry {
+struct image_fat_entry {
     uint16_t kind, pad;
     uint32_t header_bytes;
     uint64_t bytes;
@@ -35,9 +35,9 @@ struct fat_entry {
     uint32_t name[2];
     uint64_t flags, zero, unpacked_bytes; /* 0: it is not packed */
 };
-_Static_assert(sizeof(struct fat_entry) == 64, "as the tools write it");
+_Static_assert(sizeof(struct image_fat_entry) == 64, "as the tools write it");
 
-struct wrapper {
+struct image_wrapper {
     uint32_t magic, version;
     uint64_t image;
 };
@@ -205,7 +205,7 @@ cubin_bytes(struct source *source, uint64_t offset)
 /* ---- fat binaries ---- */
 
 static uint64_t
-entry_bytes(struct source *source, const struct fat_entry *entry, uint64_t offset)
+entry_bytes(struct source *source, const struct image_fat_entry *entry, uint64_t offset)
 {
     uint64_t unpacked = entry->unpacked_bytes;
 
@@ -229,8 +229,8 @@ static uint64_t
 fat_bytes(struct source *source, uint64_t offset, unsigned capability)
 {
     uint64_t cubin = 0, ptx = 0, any = BH_IMAGE_UNKNOWN_BYTES, at, end;
-    struct fat_header head;
-    struct fat_entry entry;
+    struct image_fat_header head;
+    struct image_fat_entry entry;
 
     if (!read_at(source, offset, &head, sizeof(head)))
         return BH_IMAGE_UNKNOWN_BYTES;
@@ -282,7 +282,7 @@ begins(struct source *source, const char *magic)
 static uint64_t
 bytes_of(struct source *source, unsigned capability)
 {
-    struct wrapper wrapper;
+    struct image_wrapper wrapper;
 
     if (begins(source, WRAPPER_MAGIC) && source->memory != NULL &&
         read_at(source, 0, &wrapper, sizeof(wrapper)))

@@ -160,7 +160,7 @@ static CUresult
 settle_async(const struct from_pool *from, CUresult rc, CUdeviceptr address,
              CUstream stream)
 {
-    struct bh_record record = { BH_RECORD_ASYNC, 0, from->pool, from->grains };
+    struct bh_charge_record record = { BH_RECORD_ASYNC, 0, from->pool, from->grains };
 
     if (!bh_pool_end(from->pool, from->grains, rc == CUDA_SUCCESS)) {
         if (rc == CUDA_SUCCESS)
@@ -284,7 +284,7 @@ cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemoryPool po
 /* The record was taken out before the call: the address may be another thread's as soon as
  * the driver has it back. */
 static CUresult
-freed(uint64_t address, bool known, struct bh_record record, CUresult rc)
+freed(uint64_t address, bool known, struct bh_charge_record record, CUresult rc)
 {
     if (!known)
         return rc;
@@ -298,7 +298,7 @@ freed(uint64_t address, bool known, struct bh_record record, CUresult rc)
 CUresult
 cuMemFree_v2(CUdeviceptr address)
 {
-    struct bh_record record;
+    struct bh_charge_record record;
     bool known = bh_records_take(address, FREEABLE, &record);
     CUresult rc = freed(address, known, record, REAL(cuMemFree_v2)(address));
 
@@ -310,7 +310,7 @@ cuMemFree_v2(CUdeviceptr address)
 CUresult
 cuMemFree(CUdeviceptr_v1 address)
 {
-    struct bh_record record;
+    struct bh_charge_record record;
     bool known = bh_records_take(address, FREEABLE, &record);
 
     return freed(address, known, record, REAL(cuMemFree)(address));
@@ -319,7 +319,7 @@ cuMemFree(CUdeviceptr_v1 address)
 CUresult
 cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
-    struct bh_record record;
+    struct bh_charge_record record;
     bool known = bh_records_take(address, FREEABLE, &record);
 
     return freed(address, known, record, REAL(cuMemFreeAsync)(address, stream));
@@ -328,7 +328,7 @@ cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 CUresult
 cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
 {
-    struct bh_record record;
+    struct bh_charge_record record;
     bool known = bh_records_take(address, FREEABLE, &record);
 
     return freed(address, known, record, REAL(cuMemFreeAsync_ptsz)(address, stream));

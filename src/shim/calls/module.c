@@ -69,13 +69,13 @@ capability_of(unsigned device)
 }
 
 /* An image, or the path of one. */
-struct image {
+struct module_image {
     const void *memory;
     const char *path;
 };
 
 static uint64_t
-grains_of(const struct image *image, unsigned device)
+grains_of(const struct module_image *image, unsigned device)
 {
     unsigned capability = capability_of(device);
     uint64_t bytes = image->path != NULL ? bh_image_file_bytes(image->path, capability)
@@ -90,7 +90,7 @@ struct load {
 };
 
 static CUresult
-begin_load(const struct image *image, struct load *ret_load)
+begin_load(const struct module_image *image, struct load *ret_load)
 {
     CUresult rc = bh_ledger_ready();
 
@@ -119,7 +119,7 @@ end_load(const struct load *load, CUresult rc, const CUmodule *module)
 CUresult
 cuModuleLoad(CUmodule *module, const char *fname)
 {
-    struct image image = { .path = fname };
+    struct module_image image = { .path = fname };
     struct load load;
     CUresult rc = begin_load(&image, &load);
 
@@ -130,7 +130,7 @@ cuModuleLoad(CUmodule *module, const char *fname)
 CUresult
 cuModuleLoadData(CUmodule *module, const void *data)
 {
-    struct image image = { .memory = data };
+    struct module_image image = { .memory = data };
     struct load load;
     CUresult rc = begin_load(&image, &load);
 
@@ -142,7 +142,7 @@ CUresult
 cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned int num_options,
                    CUjit_option *options, void **option_values)
 {
-    struct image image = { .memory = data };
+    struct module_image image = { .memory = data };
     struct load load;
     CUresult rc = begin_load(&image, &load);
 
@@ -155,7 +155,7 @@ cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned int num_options,
 CUresult
 cuModuleLoadFatBinary(CUmodule *module, const void *fat_cubin)
 {
-    struct image image = { .memory = fat_cubin };
+    struct module_image image = { .memory = fat_cubin };
     struct load load;
     CUresult rc = begin_load(&image, &load);
 
@@ -191,7 +191,7 @@ give_libraries(unsigned count, uint64_t grains)
 
 /* Devices of a lease are of one model mostly; else the largest image of them counts. */
 static CUresult
-begin_library(const struct image *image, uint64_t *ret_grains)
+begin_library(const struct module_image *image, uint64_t *ret_grains)
 {
     CUresult rc = bh_ledger_ready();
     unsigned devices = rc == CUDA_SUCCESS ? bh_page->limits->device_count : 0;
@@ -231,7 +231,7 @@ cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit_option
                   CUlibraryOption *library_options, void **library_option_values,
                   unsigned int num_library_options)
 {
-    struct image image = { .memory = code };
+    struct module_image image = { .memory = code };
     uint64_t grains;
     CUresult rc = begin_library(&image, &grains);
 
@@ -249,7 +249,7 @@ cuLibraryLoadFromFile(CUlibrary *library, const char *file_name, CUjit_option *j
                       CUlibraryOption *library_options, void **library_option_values,
                       unsigned int num_library_options)
 {
-    struct image image = { .path = file_name };
+    struct module_image image = { .path = file_name };
     uint64_t grains;
     CUresult rc = begin_library(&image, &grains);
 

@@ -103,7 +103,7 @@ CUresult
 cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
     CUresult rc = REAL(cuMemRetainAllocationHandle)(handle, addr);
-    struct bh_record record;
+    struct bh_charge_record record;
     uint64_t word;
 
     if (rc != CUDA_SUCCESS)
@@ -123,7 +123,7 @@ CUresult
 cuMemMap(CUdeviceptr address, size_t size, size_t offset,
          CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-    struct bh_record record = { .kind = BH_RECORD_MAP };
+    struct bh_charge_record record = { .kind = BH_RECORD_MAP };
     uint64_t word;
     CUresult rc;
 
@@ -143,7 +143,7 @@ cuMemMap(CUdeviceptr address, size_t size, size_t offset,
 static void
 turn_range(uint64_t from, uint64_t below, enum bh_record_kind kind, enum bh_record_kind to)
 {
-    struct bh_record record;
+    struct bh_charge_record record;
 
     while ((from = bh_records_next(from, below, &record)) < below) {
         if (record.kind == kind)
@@ -159,7 +159,7 @@ CUresult
 cuMemUnmap(CUdeviceptr address, size_t size)
 {
     uint64_t below = size > BH_RECORDS_END - address ? BH_RECORDS_END : address + size;
-    struct bh_record record;
+    struct bh_charge_record record;
     CUresult rc;
 
     if (address >= BH_RECORDS_END)

@@ -16,7 +16,7 @@
 
 enum { NONE = 0, CLAIMED = 1 }; /* of a row's handle */
 
-struct row {
+struct context_row {
     _Atomic uint64_t handle;
     uint32_t device;
     uint32_t units;                       /* charged for the context itself */
@@ -26,8 +26,8 @@ struct row {
 };
 
 static BH_STATE union {
-    struct row row[BH_RECORD_OWNERS_MAX]; /* row 0 is nobody's */
-    char whole[BH_RECORD_OWNERS_MAX * sizeof(struct row) + BH_STATE_ALIGN];
+    struct context_row row[BH_RECORD_OWNERS_MAX]; /* row 0 is nobody's */
+    char whole[BH_RECORD_OWNERS_MAX * sizeof(struct context_row) + BH_STATE_ALIGN];
 } state;
 
 static struct bh_handles handles;
@@ -53,7 +53,7 @@ static unsigned
 claim_row(unsigned device, uint32_t units)
 {
     for (unsigned i = 1; i < BH_RECORD_OWNERS_MAX; i++) {
-        struct row *row = &state.row[i];
+        struct context_row *row = &state.row[i];
         uint64_t none = NONE;
 
         if (!atomic_compare_exchange_strong(&row->handle, &none, CLAIMED))
@@ -205,7 +205,7 @@ bh_context_begin(CUdevice device, unsigned *ret_number)
 void
 bh_context_give_up(unsigned number)
 {
-    struct row *row = &state.row[number];
+    struct context_row *row = &state.row[number];
 
     give(row->device, row->units);
     free_row(number);
@@ -275,7 +275,7 @@ bh_context_forget(unsigned number)
 void
 bh_context_end(unsigned number)
 {
-    struct row *row = &state.row[number];
+    struct context_row *row = &state.row[number];
 
     bh_code_leave(row->device);
     for (unsigned limit = 0; limit < BH_CONTEXT_LIMITS; limit++)

@@ -14,9 +14,9 @@ bh_ledger_reserve(unsigned device, uint64_t grains)
 }
 
 bool
-bh_ledger_note(uint64_t address, struct bh_record record)
+bh_ledger_note(uint64_t address, struct bh_charge_record record)
 {
-    struct bh_record replaced;
+    struct bh_charge_record replaced;
 
     if (!bh_records_put(address, record, &replaced))
         return false;
@@ -26,14 +26,14 @@ bh_ledger_note(uint64_t address, struct bh_record record)
 }
 
 static void
-forget_linear(uint64_t address, struct bh_record record)
+forget_linear(uint64_t address, struct bh_charge_record record)
 {
     if (!bh_charge_is_shared(record.amount) || bh_records_leave(address, record.device))
         bh_charge_give(record.device, record.amount);
 }
 
 void
-bh_ledger_forget(uint64_t address, struct bh_record record)
+bh_ledger_forget(uint64_t address, struct bh_charge_record record)
 {
     switch (record.kind) {
     case BH_RECORD_LINEAR:
@@ -57,7 +57,7 @@ bh_ledger_forget(uint64_t address, struct bh_record record)
 void
 bh_ledger_drop_context(unsigned context)
 {
-    struct bh_record record;
+    struct bh_charge_record record;
     uint64_t at = 0;
 
     while ((at = bh_records_next(at, BH_RECORDS_END, &record)) < BH_RECORDS_END) {

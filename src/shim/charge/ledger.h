@@ -22,10 +22,10 @@ CUresult bh_ledger_reserve(unsigned device, uint64_t grains);
 
 /* Note what an address holds.  What stood there belonged to memory that is gone, and is
  * given back.  False: no room for it; the record is not given back. */
-bool bh_ledger_note(uint64_t address, struct bh_record record);
+bool bh_ledger_note(uint64_t address, struct bh_charge_record record);
 
 /* The memory of this record is gone: give back what it was charged. */
-void bh_ledger_forget(uint64_t address, struct bh_record record);
+void bh_ledger_forget(uint64_t address, struct bh_charge_record record);
 
 /* A context is gone: forget what was allocated in it. */
 void bh_ledger_drop_context(unsigned context);

@@ -19,7 +19,7 @@ enum {
 enum { NONE = 0, CLAIMED = 1, DESTROYED = 2, GRAPHS = 3 }; /* of a row's handle */
 
 /* charge: 24 bits units, 16 bits calls in progress, 24 bits sequence. */
-struct row {
+struct pool_row {
     _Atomic uint64_t handle, charge;
     _Atomic uint64_t live; /* grains allocated from it, calls in progress included */
     _Atomic uint32_t freed;
@@ -28,11 +28,11 @@ struct row {
 
 static BH_STATE union {
     struct {
-        struct row row[POOLS_MAX]; /* the first ones are the graphs', by device */
+        struct pool_row row[POOLS_MAX]; /* the first ones are the graphs', by device */
         _Atomic uint64_t current[BH_SHARE_DEVICES_MAX]; /* number + 1 of a device's pool */
         _Atomic uint32_t rows, any_freed, era;
     };
-    char whole[POOLS_MAX * sizeof(struct row) + BH_STATE_ALIGN];
+    char whole[POOLS_MAX * sizeof(struct pool_row) + BH_STATE_ALIGN];
 } state;
 
 static struct bh_handles handles;
@@ -90,7 +90,7 @@ reserve_growth(unsigned device, uint64_t have, uint64_t need, uint64_t *ret_more
 /* One call more is in progress, and what it may make the pool grow to is charged: all that
  * is allocated from it; a graph's memory comes on top of what other graphs have. */
 static bool
-enter(struct row *row, uint64_t grains)
+enter(struct pool_row *row, uint64_t grains)
 {
     bool graphs = atomic_load(&row->handle) == GRAPHS;
     uint64_t before = atomic_load(&row->charge), more;
@@ -110,7 +110,7 @@ enter(struct row *row, uint64_t grains)
 }
 
 static uint64_t
-reserved_units(const struct row *row, uint64_t handle)
+reserved_units(const struct pool_row *row, uint64_t handle)
 {
     uint64_t bytes = 0;
     CUresult rc =
@@ -129,7 +129,7 @@ reserved_units(const struct row *row, uint64_t handle)
  * only when no other call may be making the pool grow.  False: more is reserved than the
  * cap leaves; the call is still in progress. */
 static bool
-leave(struct row *row, uint64_t handle)
+leave(struct pool_row *row, uint64_t handle)
 {
     uint64_t before = atomic_load(&row->charge);
 
@@ -152,7 +152,7 @@ leave(struct row *row, uint64_t handle)
 }
 
 static void
-trim(const struct row *row, uint64_t handle)
+trim(const struct pool_row *row, uint64_t handle)
 {
     if (handle != GRAPHS) {
         (void)REAL(cuMemPoolTrimTo)((CUmemoryPool)(uintptr_t)handle, 0);
@@ -164,7 +164,7 @@ trim(const struct row *row, uint64_t handle)
 
 /* A call in progress ends without a word from the driver: it keeps what it is charged. */
 static void
-leave_as_is(struct row *row)
+leave_as_is(struct pool_row *row)
 {
     uint64_t before = atomic_load(&row->charge);
 
@@ -176,7 +176,7 @@ leave_as_is(struct row *row)
 /* ---- calls that take from a pool and give to it ---- */
 
 static bool
-is_charged(const struct row *row)
+is_charged(const struct pool_row *row)
 {
     return row->device != UNCHARGED;
 }
@@ -184,7 +184,7 @@ is_charged(const struct row *row)
 CUresult
 bh_pool_begin(unsigned pool, uint64_t grains)
 {
-    struct row *row = &state.row[pool];
+    struct pool_row *row = &state.row[pool];
 
     if (!is_charged(row))
         return CUDA_SUCCESS;
@@ -200,7 +200,7 @@ bh_pool_begin(unsigned pool, uint64_t grains)
 bool
 bh_pool_end(unsigned pool, uint64_t grains, bool allocated)
 {
-    struct row *row = &state.row[pool];
+    struct pool_row *row = &state.row[pool];
     uint64_t handle = atomic_load(&row->handle);
     struct bh_capture_pause pause;
     bool good;
@@ -223,7 +223,7 @@ bh_pool_end(unsigned pool, uint64_t grains, bool allocated)
 
 /* The last one out of a destroyed pool gives all of it back. */
 static void
-bury(struct row *row)
+bury(struct pool_row *row)
 {
     uint64_t destroyed = DESTROYED;
 
@@ -238,7 +238,7 @@ bury(struct row *row)
 void
 bh_pool_freed(unsigned pool, uint64_t grains)
 {
-    struct row *row = &state.row[pool];
+    struct pool_row *row = &state.row[pool];
 
     if (!is_charged(row))
         return;
@@ -253,7 +253,7 @@ bh_pool_freed(unsigned pool, uint64_t grains)
 
 /* What a pool keeps beyond what is allocated may go whenever the program waits. */
 static void
-look_again(struct row *row)
+look_again(struct pool_row *row)
 {
     if (units_of(atomic_load(&row->charge)) <= units_for(atomic_load(&row->live)))
         return;
@@ -262,7 +262,7 @@ look_again(struct row *row)
 }
 
 static bool
-settle(struct row *row, bool with_trim)
+settle(struct pool_row *row, bool with_trim)
 {
     uint64_t handle = atomic_load(&row->handle),
              before = units_of(atomic_load(&row->charge));
@@ -287,7 +287,7 @@ settle_all(unsigned device, bool with_trim)
 
     bh_capture_pause(&pause);
     for (unsigned i = 0; i < atomic_load(&state.rows); i++) {
-        struct row *row = &state.row[i];
+        struct pool_row *row = &state.row[i];
         bool mine = device == UNCHARGED ? atomic_exchange(&row->freed, 0) != 0
                                         : row->device == device;
 
@@ -336,7 +336,7 @@ static bool
 know(CUmemoryPool handle, unsigned device, unsigned *ret_pool)
 {
     for (unsigned i = BH_SHARE_DEVICES_MAX; i < POOLS_MAX; i++) {
-        struct row *row = &state.row[i];
+        struct pool_row *row = &state.row[i];
         uint64_t none = NONE;
 
         if (!atomic_compare_exchange_strong(&row->handle, &none, CLAIMED))
@@ -358,7 +358,7 @@ static bool
 learn(CUmemoryPool handle, unsigned device, unsigned *ret_pool)
 {
     for (unsigned i = BH_SHARE_DEVICES_MAX; i < POOLS_MAX; i++) {
-        struct row *row = &state.row[i];
+        struct pool_row *row = &state.row[i];
         uint64_t there = NONE;
 
         if (!atomic_compare_exchange_strong(&row->handle, &there, HANDLE(handle)) &&

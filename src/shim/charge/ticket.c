@@ -40,7 +40,7 @@ CUresult
 bh_ticket_settle(const struct bh_ticket *ticket, CUresult rc, uint64_t address,
                  bh_undo undo)
 {
-    struct bh_record record = { BH_RECORD_LINEAR, ticket->device, ticket->context,
+    struct bh_charge_record record = { BH_RECORD_LINEAR, ticket->device, ticket->context,
                                 ticket->grains };
     bool counted = rc == CUDA_SUCCESS && ticket_enter_block(ticket, address);
 

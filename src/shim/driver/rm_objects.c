@@ -15,28 +15,28 @@ enum { FREE, BUSY, LIVE, HELD };
 enum { PARENT_KNOWN = 1, HAS_CHILDREN = 2 };
 enum { BUCKETS = 4096, CHUNK_OBJECTS = 1023 };
 
-struct object {
+struct objects_object {
     _Alignas(64) _Atomic uint64_t life;
     _Atomic uint64_t name; /* client, handle */
     _Atomic uint64_t bytes;
     _Atomic uint32_t parent, device;
     _Atomic uint32_t references; /* handles that keep the memory; 0: the row is free */
     _Atomic uint32_t flags;
-    struct object *_Atomic origin; /* whose memory this handle keeps too */
-    struct object *_Atomic next;   /* of the bucket; stays */
+    struct objects_object *_Atomic origin; /* whose memory this handle keeps too */
+    struct objects_object *_Atomic next;   /* of the bucket; stays */
 };
-_Static_assert(sizeof(struct object) == 64, "a cache line");
+_Static_assert(sizeof(struct objects_object) == 64, "a cache line");
 
-struct chunk {
+struct objects_chunk {
     _Alignas(64) _Atomic uint32_t used;
-    struct object object[CHUNK_OBJECTS];
+    struct objects_object object[CHUNK_OBJECTS];
 };
 
 #define ROUND_PAGE(bytes) (((bytes) + BH_STATE_ALIGN - 1) & ~(size_t)(BH_STATE_ALIGN - 1))
 
-struct table {
-    struct object *_Atomic bucket[BUCKETS];
-    struct chunk *_Atomic chunk; /* the one that rows are taken from */
+struct objects_table {
+    struct objects_object *_Atomic bucket[BUCKETS];
+    struct objects_chunk *_Atomic chunk; /* the one that rows are taken from */
     _Atomic uint64_t number;
     _Atomic uint64_t bytes[BH_RM_DEVICES_MAX + 1];
     _Atomic uint64_t devices; /* bits of those that ever had any */
@@ -44,8 +44,8 @@ struct table {
 };
 
 static BH_STATE union {
-    struct table table;
-    char whole[ROUND_PAGE(sizeof(struct table))];
+    struct objects_table table;
+    char whole[ROUND_PAGE(sizeof(struct objects_table))];
 } state;
 
 void
@@ -80,7 +80,7 @@ name_of(uint32_t client, uint32_t handle)
     return (uint64_t)client << 32 | handle;
 }
 
-static struct object *_Atomic *
+static struct objects_object *_Atomic *
 bucket_of(uint64_t name)
 {
     return &state.table.bucket[name * UINT64_C(0x9e3779b97f4a7c15) >> 52];
@@ -94,10 +94,10 @@ stray_bit(uint64_t parent)
 
 /* The object of that name, and its life; NULL.  The row may come to be another's at any
  * time: its life tells. */
-static struct object *
+static struct objects_object *
 find(uint64_t name, uint64_t *ret_life)
 {
-    struct object *object = atomic_load(bucket_of(name));
+    struct objects_object *object = atomic_load(bucket_of(name));
 
     for (; object != NULL; object = atomic_load(&object->next)) {
         *ret_life = atomic_load(&object->life);
@@ -108,11 +108,11 @@ find(uint64_t name, uint64_t *ret_life)
     return NULL;
 }
 
-static struct object *
+static struct objects_object *
 new_row(void)
 {
     for (;;) {
-        struct chunk *chunk = atomic_load(&state.table.chunk), *more;
+        struct objects_chunk *chunk = atomic_load(&state.table.chunk), *more;
         uint32_t at = chunk == NULL ? CHUNK_OBJECTS : atomic_fetch_add(&chunk->used, 1);
 
         if (at < CHUNK_OBJECTS)
@@ -126,11 +126,11 @@ new_row(void)
 }
 
 /* A row in the bucket of `name` that nobody else has, BUSY; NULL: no memory. */
-static struct object *
+static struct objects_object *
 claim(uint64_t name, uint64_t number)
 {
-    struct object *_Atomic *bucket = bucket_of(name);
-    struct object *first = atomic_load(bucket), *object;
+    struct objects_object *_Atomic *bucket = bucket_of(name);
+    struct objects_object *first = atomic_load(bucket), *object;
 
     for (object = first; object != NULL; object = atomic_load(&object->next)) {
         uint64_t life = atomic_load(&object->life);
@@ -152,7 +152,7 @@ claim(uint64_t name, uint64_t number)
 /* ---- what keeps memory ---- */
 
 static void
-release(struct object *object)
+release(struct objects_object *object)
 {
     uint64_t number = NUMBER(atomic_load(&object->life));
 
@@ -165,7 +165,7 @@ release(struct object *object)
 
 /* Keep the memory of an object that had this life; false: it is gone. */
 static bool
-hold(struct object *object, uint64_t life)
+hold(struct objects_object *object, uint64_t life)
 {
     uint32_t references = atomic_load(&object->references);
 
@@ -193,9 +193,9 @@ count(uint32_t device, uint64_t bytes)
 
 /* Its handle is gone; false: somebody else ended it. */
 static bool
-end(struct object *object, uint64_t life)
+end(struct objects_object *object, uint64_t life)
 {
-    struct object *origin;
+    struct objects_object *origin;
 
     if (!atomic_compare_exchange_strong(&object->life, &life, LIFE(NUMBER(life), HELD)))
         return false;
@@ -211,7 +211,7 @@ end(struct object *object, uint64_t life)
 /* Was it below an object that is no more?  One of the same handle that is younger than it is
  * not the one. */
 static bool
-has_lost_parent(const struct object *object, uint64_t name, uint64_t life)
+has_lost_parent(const struct objects_object *object, uint64_t name, uint64_t life)
 {
     uint32_t client = (uint32_t)(name >> 32), parent = atomic_load(&object->parent);
     uint64_t parent_life;
@@ -221,7 +221,7 @@ has_lost_parent(const struct object *object, uint64_t name, uint64_t life)
 }
 
 static bool
-goes(const struct object *object, uint64_t freed, uint64_t before, uint64_t *ret_life)
+goes(const struct objects_object *object, uint64_t freed, uint64_t before, uint64_t *ret_life)
 {
     uint32_t client = (uint32_t)(freed >> 32), handle = (uint32_t)freed;
     uint64_t name;
@@ -240,7 +240,7 @@ goes(const struct object *object, uint64_t freed, uint64_t before, uint64_t *ret
 static bool
 sweep_bucket(unsigned bucket, uint64_t freed, uint64_t before)
 {
-    struct object *object = atomic_load(&state.table.bucket[bucket]);
+    struct objects_object *object = atomic_load(&state.table.bucket[bucket]);
     bool some = false;
     uint64_t life;
 
@@ -267,7 +267,7 @@ void
 bh_rm_objects_free(uint32_t client, uint32_t handle, uint64_t before)
 {
     uint64_t name = name_of(client, handle), life;
-    struct object *object = find(name, &life);
+    struct objects_object *object = find(name, &life);
     bool more = handle == client || (atomic_load(&state.table.strays) & stray_bit(name)) != 0;
 
     if (object != NULL) {
@@ -287,7 +287,7 @@ static uint32_t
 join_parent(const struct bh_rm_object *object, uint32_t *ret_device)
 {
     uint64_t life;
-    struct object *parent = find(name_of(object->client, object->parent), &life);
+    struct objects_object *parent = find(name_of(object->client, object->parent), &life);
 
     *ret_device = object->device;
     if (parent != NULL) {
@@ -305,11 +305,11 @@ join_parent(const struct bh_rm_object *object, uint32_t *ret_device)
 }
 
 static bool
-put(const struct bh_rm_object *object, struct object *origin)
+put(const struct bh_rm_object *object, struct objects_object *origin)
 {
     uint64_t number = atomic_fetch_add(&state.table.number, 1) + 1;
     uint64_t name = name_of(object->client, object->handle), life;
-    struct object *row;
+    struct objects_object *row;
     uint32_t device;
 
     if (object->handle == object->client || find(name, &life) != NULL)
@@ -339,7 +339,7 @@ bool
 bh_rm_objects_dup(const struct bh_rm_object *object, uint32_t source_client, uint32_t source)
 {
     struct bh_rm_object other = *object;
-    struct object *origin, *first;
+    struct objects_object *origin, *first;
     uint64_t life;
 
     origin = find(name_of(source_client, source), &life);
@@ -368,7 +368,7 @@ bool
 bh_rm_objects_device(uint32_t client, uint32_t handle, uint32_t *ret_device)
 {
     uint64_t life;
-    struct object *object = find(name_of(client, handle), &life);
+    struct objects_object *object = find(name_of(client, handle), &life);
 
     if (object == NULL || atomic_load(&object->device) >= BH_RM_DEVICES_MAX)
         return false;

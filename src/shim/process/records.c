@@ -21,7 +21,7 @@ enum {
 typedef _Atomic uint64_t word_t;
 
 /* Pages of it that nobody uses take no memory: a device's counts are beside each other. */
-struct node {
+struct records_node {
     word_t word[NODES];
     _Atomic uint32_t small[BH_SHARE_DEVICES_MAX][NODES];
 };
@@ -31,7 +31,7 @@ struct leaf {
 };
 
 static BH_STATE struct {
-    struct node *_Atomic node[ROOTS];
+    struct records_node *_Atomic node[ROOTS];
 } root;
 
 void
@@ -43,18 +43,18 @@ bh_records_init(void)
 /* ---- words ---- */
 
 static uint64_t
-pack(struct bh_record record)
+pack(struct bh_charge_record record)
 {
     return RECORD | (uint64_t)record.kind << 2 | (uint64_t)record.device << 5 |
            (uint64_t)record.owner << 9 | record.amount << 21;
 }
 
-static struct bh_record
+static struct bh_charge_record
 unpack(uint64_t word)
 {
     if ((word & TAGS) != RECORD)
-        return (struct bh_record) { 0 };
-    return (struct bh_record) { .kind = (enum bh_record_kind)(word >> 2 & 7),
+        return (struct bh_charge_record) { 0 };
+    return (struct bh_charge_record) { .kind = (enum bh_record_kind)(word >> 2 & 7),
                                 .device = (unsigned)(word >> 5 & 15),
                                 .owner = (unsigned)(word >> 9 & 0xfff),
                                 .amount = word >> 21 };
@@ -68,7 +68,7 @@ leaf_of(uint64_t word)
 
 /* ---- the way to a word ---- */
 
-static struct node *
+static struct records_node *
 find_node(uint64_t address)
 {
     return address >= BH_RECORDS_END
@@ -77,10 +77,10 @@ find_node(uint64_t address)
                                       memory_order_acquire);
 }
 
-static struct node *
+static struct records_node *
 make_node(uint64_t address)
 {
-    struct node *node = find_node(address), *none = NULL;
+    struct records_node *node = find_node(address), *none = NULL;
 
     if (node != NULL || address >= BH_RECORDS_END)
         return node;
@@ -94,7 +94,7 @@ make_node(uint64_t address)
 }
 
 static word_t *
-entry_of(struct node *node, uint64_t address)
+entry_of(struct records_node *node, uint64_t address)
 {
     return &node->word[address >> NODE_SHIFT & (NODES - 1)];
 }
@@ -104,7 +104,7 @@ entry_of(struct node *node, uint64_t address)
 static word_t *
 find_word(uint64_t address)
 {
-    struct node *node = find_node(address);
+    struct records_node *node = find_node(address);
     uint64_t word;
 
     if (node == NULL)
@@ -137,7 +137,7 @@ split(word_t *entry)
 static word_t *
 make_word(uint64_t address)
 {
-    struct node *node = make_node(address);
+    struct records_node *node = make_node(address);
     word_t *word;
 
     if (node == NULL || address % (1 << LEAF_SHIFT) != 0)
@@ -151,7 +151,7 @@ make_word(uint64_t address)
 /* ---- records ---- */
 
 bool
-bh_records_put(uint64_t address, struct bh_record record, struct bh_record *ret_replaced)
+bh_records_put(uint64_t address, struct bh_charge_record record, struct bh_charge_record *ret_replaced)
 {
     for (;;) {
         word_t *word = make_word(address);
@@ -172,12 +172,12 @@ bh_records_put(uint64_t address, struct bh_record record, struct bh_record *ret_
 /* Put `after`, or a turned record, in the place of a record of one of `kinds`. */
 static bool
 replace(uint64_t address, unsigned kinds, enum bh_record_kind to,
-        struct bh_record *ret_before)
+        struct bh_charge_record *ret_before)
 {
     for (;;) {
         word_t *word = address % (1 << LEAF_SHIFT) == 0 ? find_word(address) : NULL;
         uint64_t before = word == NULL ? 0 : atomic_load(word);
-        struct bh_record record = unpack(before), after = record;
+        struct bh_charge_record record = unpack(before), after = record;
 
         if ((before & TAGS) == LEAF)
             continue; /* split since: it is in the leaf now */
@@ -193,7 +193,7 @@ replace(uint64_t address, unsigned kinds, enum bh_record_kind to,
 }
 
 bool
-bh_records_take(uint64_t address, unsigned kinds, struct bh_record *ret_record)
+bh_records_take(uint64_t address, unsigned kinds, struct bh_charge_record *ret_record)
 {
     return replace(address, kinds, BH_RECORD_NONE, ret_record);
 }
@@ -201,7 +201,7 @@ bh_records_take(uint64_t address, unsigned kinds, struct bh_record *ret_record)
 bool
 bh_records_turn(uint64_t address, enum bh_record_kind from, enum bh_record_kind to)
 {
-    struct bh_record before;
+    struct bh_charge_record before;
 
     return replace(address, 1u << from, to, &before);
 }
@@ -209,7 +209,7 @@ bh_records_turn(uint64_t address, enum bh_record_kind from, enum bh_record_kind 
 /* ---- blocks that several share ---- */
 
 static _Atomic uint32_t *
-count_of(struct node *node, uint64_t address, unsigned device)
+count_of(struct records_node *node, uint64_t address, unsigned device)
 {
     return &node->small[device][address >> NODE_SHIFT & (NODES - 1)];
 }
@@ -217,7 +217,7 @@ count_of(struct node *node, uint64_t address, unsigned device)
 bool
 bh_records_enter(uint64_t address, unsigned device, bool *ret_first)
 {
-    struct node *node = make_node(address);
+    struct records_node *node = make_node(address);
 
     if (node == NULL)
         return false;
@@ -228,7 +228,7 @@ bh_records_enter(uint64_t address, unsigned device, bool *ret_first)
 bool
 bh_records_leave(uint64_t address, unsigned device)
 {
-    struct node *node = find_node(address);
+    struct records_node *node = find_node(address);
     uint32_t before = node == NULL ? 0 : atomic_fetch_sub(count_of(node, address, device), 1);
 
     return BH_HOLDS(before > 0) && before == 1;
@@ -237,7 +237,7 @@ bh_records_leave(uint64_t address, unsigned device)
 /* ---- walking ---- */
 
 static uint64_t
-next_in_leaf(struct leaf *leaf, uint64_t from, uint64_t below, struct bh_record *ret_record)
+next_in_leaf(struct leaf *leaf, uint64_t from, uint64_t below, struct bh_charge_record *ret_record)
 {
     uint64_t end = (from | (UNIT - 1)) + 1;
 
@@ -250,7 +250,7 @@ next_in_leaf(struct leaf *leaf, uint64_t from, uint64_t below, struct bh_record 
 }
 
 static uint64_t
-next_in_node(struct node *node, uint64_t from, uint64_t below, struct bh_record *ret_record)
+next_in_node(struct records_node *node, uint64_t from, uint64_t below, struct bh_charge_record *ret_record)
 {
     uint64_t end = ((from >> ROOT_SHIFT) + 1) << ROOT_SHIFT, found;
 
@@ -269,13 +269,13 @@ next_in_node(struct node *node, uint64_t from, uint64_t below, struct bh_record 
 }
 
 uint64_t
-bh_records_next(uint64_t from, uint64_t below, struct bh_record *ret_record)
+bh_records_next(uint64_t from, uint64_t below, struct bh_charge_record *ret_record)
 {
     from = (from + (1 << LEAF_SHIFT) - 1) & ~(uint64_t)((1 << LEAF_SHIFT) - 1);
     if (below > BH_RECORDS_END)
         below = BH_RECORDS_END;
     for (; from < below; from = ((from >> ROOT_SHIFT) + 1) << ROOT_SHIFT) {
-        struct node *node = find_node(from);
+        struct records_node *node = find_node(from);
         uint64_t found =
             node == NULL ? UINT64_MAX : next_in_node(node, from, below, ret_record);
 
@@ -286,14 +286,14 @@ bh_records_next(uint64_t from, uint64_t below, struct bh_record *ret_record)
 }
 
 bool
-bh_records_before(uint64_t address, struct bh_record *ret_record)
+bh_records_before(uint64_t address, struct bh_charge_record *ret_record)
 {
     uint64_t at = address & ~(UNIT - 1);
 
     for (unsigned steps = 0; steps <= NODES; steps++, at -= UNIT) {
-        struct node *node = find_node(at);
+        struct records_node *node = find_node(at);
 
-        *ret_record = (struct bh_record) { 0 };
+        *ret_record = (struct bh_charge_record) { 0 };
         if (node != NULL)
             *ret_record = unpack(atomic_load(entry_of(node, at)));
         if (ret_record->kind != BH_RECORD_NONE)

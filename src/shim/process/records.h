@@ -24,7 +24,7 @@ enum bh_record_kind {
 };
 
 /* owner: 12 bits, amount: 43 bits, in grains unless said otherwise. */
-struct bh_record {
+struct bh_charge_record {
     enum bh_record_kind kind;
     unsigned device, owner;
     uint64_t amount;
@@ -38,8 +38,8 @@ void bh_records_init(void);
 /* Note what was charged for an address that the driver just gave.  ret_replaced, may be
  * NULL: what stood there, kind NONE if nothing.  False: no memory for it, or no such
  * address. */
-bool bh_records_put(uint64_t address, struct bh_record record,
-                    struct bh_record *ret_replaced);
+bool bh_records_put(uint64_t address, struct bh_charge_record record,
+                    struct bh_charge_record *ret_replaced);
 
 /* One small allocation of `device` more in the block of an address, before its record is put
  * there.  ret_first: the block had none.  False: no memory for the count, or no such
@@ -52,17 +52,17 @@ bool bh_records_leave(uint64_t address, unsigned device);
 
 /* Take the record of an address out, when its kind is one of `kinds` (bits 1 << kind); only
  * one caller gets it. */
-bool bh_records_take(uint64_t address, unsigned kinds, struct bh_record *ret_record);
+bool bh_records_take(uint64_t address, unsigned kinds, struct bh_charge_record *ret_record);
 
 /* Change kind `from` to `to`; false when no such record is there. */
 bool bh_records_turn(uint64_t address, enum bh_record_kind from, enum bh_record_kind to);
 
 /* The first address in [from, below) with a record; UINT64_MAX when there is none.  Steps
  * over what was never used. */
-uint64_t bh_records_next(uint64_t from, uint64_t below, struct bh_record *ret_record);
+uint64_t bh_records_next(uint64_t from, uint64_t below, struct bh_charge_record *ret_record);
 
 /* The record that stands nearest at or before an address, within 16 GiB. */
-bool bh_records_before(uint64_t address, struct bh_record *ret_record);
+bool bh_records_before(uint64_t address, struct bh_charge_record *ret_record);
 
 #define BH_RECORDS_END (UINT64_C(1) << 49)
 

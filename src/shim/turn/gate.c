@@ -18,9 +18,9 @@ enum {
 #define LOOK_AGAIN_NS (1000 * BH_MS) /* a WANT may have been lost */
 #define CLEAR_LOOK_NS (20 * BH_US)
 
-struct block {
+struct gate_block {
     struct bh_gate_thread thread[THREADS_BLOCK];
-    struct block *_Atomic next;
+    struct gate_block *_Atomic next;
 };
 
 static BH_STATE union {
@@ -35,7 +35,7 @@ static BH_STATE union {
 } state;
 
 static BH_STATE union {
-    struct block block;
+    struct gate_block block;
     char whole[BH_STATE_ALIGN];
 } first;
 
@@ -75,7 +75,7 @@ bh_gate_prepare(void)
 /* ---- threads ---- */
 
 static struct bh_gate_thread *
-take_in(struct block *block)
+take_in(struct gate_block *block)
 {
     for (unsigned i = 0; i < THREADS_BLOCK; i++) {
         uint32_t free = 0;
@@ -86,10 +86,10 @@ take_in(struct block *block)
     return NULL;
 }
 
-static struct block *
-next_block(struct block *block)
+static struct gate_block *
+next_block(struct gate_block *block)
 {
-    struct block *next = atomic_load(&block->next), *none = NULL;
+    struct gate_block *next = atomic_load(&block->next), *none = NULL;
 
     if (next != NULL)
         return next;
@@ -109,7 +109,7 @@ me_or_new(void)
     if (me != NULL && atomic_load_explicit(&me->taken, memory_order_relaxed) != 0)
         return me;
     me = NULL;
-    for (struct block *block = &first.block; me == NULL && block != NULL;
+    for (struct gate_block *block = &first.block; me == NULL && block != NULL;
          block = me == NULL ? next_block(block) : block)
         me = take_in(block);
     if (me != NULL && atomic_load(&has_key) != 0)
@@ -122,7 +122,7 @@ void
 bh_gate_clear(void)
 {
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-    for (struct block *block = &first.block; block != NULL;
+    for (struct gate_block *block = &first.block; block != NULL;
          block = atomic_load(&block->next))
         for (unsigned i = 0; i < THREADS_BLOCK; i++)
             while (atomic_load(&block->thread[i].inside) != 0)
@@ -198,7 +198,7 @@ end_of_turn(void)
 static bool
 try_metered(struct bh_pass *pass, struct bh_gate_thread *me, uint32_t slice)
 {
-    enum bh_admission admission = BH_ADMIT_NO_MORE;
+    enum bh_meter_verdict admission = BH_ADMIT_NO_MORE;
 
     pass->until_ns = end_of_turn();
     if (pass->until_ns == 0 || atomic_load(&state.finished) != slice)

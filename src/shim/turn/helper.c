@@ -182,7 +182,7 @@ run(void *self)
 }
 
 void
-bh_helper_start(void)
+bh_helper_thread_start(void)
 {
     uint32_t no = 0;
     pthread_attr_t attributes;

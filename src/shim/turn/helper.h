@@ -8,6 +8,6 @@
 void bh_helper_init(void);
 
 /* Once; again when it could not be started. */
-void bh_helper_start(void);
+void bh_helper_thread_start(void);
 
 #endif

@@ -237,7 +237,7 @@ is_too_late(struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
     return (free_ns > now_ns ? free_ns : now_ns) + pass->cost_ns / 2 > pass->until_ns;
 }
 
-static enum bh_admission
+static enum bh_meter_verdict
 try_admit(struct meter *meter, const struct bh_pass *pass, uint64_t now_ns)
 {
     uint64_t ahead = atomic_load(&meter->ahead_ns);
@@ -278,12 +278,12 @@ look_again_ns(const struct meter *meter, const struct bh_pass *pass, uint64_t no
     return at_most_an_eighth(meter, wait_ns, now_ns);
 }
 
-enum bh_admission
+enum bh_meter_verdict
 bh_meter_admit(struct bh_pass *pass)
 {
     struct meter *meter = &meters[pass->device];
     uint64_t now_ns = bh_clock_ns();
-    enum bh_admission admission;
+    enum bh_meter_verdict admission;
 
     pass->cost_ns = cost_of(pass->work);
     if (now_ns > pass->until_ns + LATE_NS)

@@ -25,7 +25,7 @@ struct bh_pass {
 /* At the first join. */
 void bh_meter_init(void);
 
-enum bh_admission {
+enum bh_meter_verdict {
     BH_ADMIT_NOW,     /* it counts as on the way */
     BH_ADMIT_LATER,   /* ask again after pass->look_again_ns */
     BH_ADMIT_NO_MORE, /* not in this turn: what is left of it is too short */
@@ -33,7 +33,7 @@ enum bh_admission {
 
 /* May this go now, in a turn that ends at pass->until_ns (0: not known)?  A thing that takes longer
  * than the bound goes when nothing else is on the way. */
-enum bh_admission bh_meter_admit(struct bh_pass *pass);
+enum bh_meter_verdict bh_meter_admit(struct bh_pass *pass);
 
 /* It was submitted, or was not (rc). */
 void bh_meter_submitted(const struct bh_pass *pass, CUresult rc);
